@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_HONE_H
+#define HONE_HONE_H
+/**
+ * Map of libhone: every part, one header each.
+ *
+ * ============  ==========================================================
+ * hone/api.h    version, visibility
+ * hone/cpu.h    what this CPU can do, and which variant each part chose
+ * hone/zero.h   is this buffer all zeros, and where is it not
+ * ============  ==========================================================
+ *
+ * No part keeps state that a caller has to set up, reads the environment,
+ * prints, or calls exit.
+ */
+#include <hone/api.h>
+#include <hone/cpu.h>
+#include <hone/zero.h>
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <emmintrin.h>
+#include "short.h"
+#include "zero.h"
+
+static inline unsigned
+nonzero_bytes(__m128i v)
+{
+	__m128i zero = _mm_setzero_si128();
+
+	return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, zero)) ^ 0xffff;
+}
+
+#define NAME sse2
+#define TARGET /* SSE2 is the baseline of x86-64 */
+#define VEC __m128i
+#define VEC_BYTES 16
+#define LOAD(p) _mm_loadu_si128((const void *)(p))
+#define OR(a, b) _mm_or_si128(a, b)
+#define OR3(a, b, c) OR(OR(a, b), c)
+#define IS_ZERO(v) (nonzero_bytes(v) == 0)
+#define FIRST(v) (size_t) __builtin_ctz(nonzero_bytes(v))
+#define LAST(v) (31 - (size_t)__builtin_clz(nonzero_bytes(v)))
+#define SHORT upto16_
+#define CLAMP_MAX (8 * VEC_BYTES)
+#include "vector.h"

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Template of the fixed-width vector variants. The file that includes it
+ * first defines:
+ *
+ *   NAME         the variant's name, as in variants.def
+ *   TARGET       attribute for every function, or nothing
+ *   VEC          vector type of VEC_BYTES bytes (16, 32 or 64)
+ *   LOAD(p)      unaligned load from const unsigned char *
+ *   OR(a, b)     and OR3(a, b, c): bitwise or
+ *   IS_ZERO(v)   true if all bytes of v are zero
+ *   FIRST(v)     index of the first byte of v that is not zero, if any is
+ *   LAST(v)      index of the last such byte
+ *   SHORT        prefix of is(), find() and rfind() for 0 to VEC_BYTES bytes
+ *   CLAMP_MAX    longest buffer that is answered by one group of loads at
+ *                clamped offsets: 4 or 8 times VEC_BYTES
+ *
+ * Three shapes by length, so that unpredictable lengths below CLAMP_MAX
+ * cost no mispredicted branch:
+ *   up to VEC_BYTES  SHORT
+ *   up to CLAMP_MAX  all the loads there can be, each offset clamped to the
+ *                    last place where a whole vector fits
+ *   longer           an unaligned head, then an aligned loop, then a tail
+ *                    that ends with the buffer and overlaps the loop
+ *
+ * Numbers bytes from the least significant end: little-endian only.
+ */
+#define JOIN2(a, b) a##b
+#define JOIN(a, b) JOIN2(a, b)
+#define FN(stem) JOIN(stem, NAME)
+
+#define GROUP (4 * VEC_BYTES) /* bytes tested by one branch near the ends */
+#define TURN (16 * VEC_BYTES) /* bytes tested by one branch in the loop */
+
+static inline size_t
+least(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+TARGET static inline VEC
+or_group(const unsigned char *p)
+{
+	return OR(OR3(LOAD(p), LOAD(p + VEC_BYTES), LOAD(p + 2 * VEC_BYTES)),
+		LOAD(p + 3 * VEC_BYTES));
+}
+
+TARGET static inline VEC
+or_turn(const unsigned char *p)
+{
+	return OR(
+		OR3(or_group(p), or_group(p + GROUP), or_group(p + 2 * GROUP)),
+		or_group(p + 3 * GROUP));
+}
+
+/* len is from VEC_BYTES to CLAMP_MAX. */
+TARGET static inline VEC
+or_clamped(const unsigned char *p, size_t len)
+{
+	size_t last = len - VEC_BYTES;
+	VEC a = OR3(LOAD(p), LOAD(p + least(VEC_BYTES, last)),
+		LOAD(p + least(2 * VEC_BYTES, last)));
+
+#if CLAMP_MAX == 8 * VEC_BYTES
+	VEC b = OR3(LOAD(p + least(3 * VEC_BYTES, last)),
+		LOAD(p + least(4 * VEC_BYTES, last)),
+		LOAD(p + least(5 * VEC_BYTES, last)));
+
+	a = OR3(a, b, LOAD(p + least(6 * VEC_BYTES, last)));
+#endif
+	return OR(a, LOAD(p + last));
+}
+
+/*
+ * An offset at most TURN bytes before the first byte that is not zero, with
+ * nothing but zeros before it; len if all are zero. len is GROUP or more.
+ */
+TARGET static inline size_t
+scan(const unsigned char *p, size_t len)
+{
+	const unsigned char *end = p + len;
+	const unsigned char *q = p + GROUP - ((uintptr_t)p & (VEC_BYTES - 1));
+
+	if (!IS_ZERO(or_group(p)))
+		return 0;
+	for (; (size_t)(end - q) >= TURN; q += TURN)
+		if (!IS_ZERO(or_turn(q)))
+			return (size_t)(q - p);
+	for (; (size_t)(end - q) >= GROUP; q += GROUP)
+		if (!IS_ZERO(or_group(q)))
+			return (size_t)(q - p);
+	return IS_ZERO(or_group(end - GROUP)) ? len : len - GROUP;
+}
+
+/* The same from the end: an offset that all bytes from it on are zero. */
+TARGET static inline size_t
+rscan(const unsigned char *p, size_t len)
+{
+	const unsigned char *end = p + len;
+	const unsigned char *q =
+		end - GROUP + (-(uintptr_t)end & (VEC_BYTES - 1));
+
+	if (!IS_ZERO(or_group(end - GROUP)))
+		return len;
+	for (; (size_t)(q - p) >= TURN; q -= TURN)
+		if (!IS_ZERO(or_turn(q - TURN)))
+			return (size_t)(q - p);
+	for (; (size_t)(q - p) >= GROUP; q -= GROUP)
+		if (!IS_ZERO(or_group(q - GROUP)))
+			return (size_t)(q - p);
+	return IS_ZERO(or_group(p)) ? 0 : GROUP;
+}
+
+TARGET bool
+FN(hone_zero_is_)(const void *buf, size_t len)
+{
+	if (len <= VEC_BYTES)
+		return JOIN(SHORT, is)(buf, len);
+	if (len <= CLAMP_MAX)
+		return IS_ZERO(or_clamped(buf, len));
+	return scan(buf, len) == len;
+}
+
+TARGET size_t
+FN(hone_zero_find_)(const void *buf, size_t len)
+{
+	const unsigned char *p = buf;
+	size_t last = len - VEC_BYTES, at = 0;
+
+	if (len <= VEC_BYTES)
+		return JOIN(SHORT, find)(buf, len);
+	if (len <= CLAMP_MAX ? IS_ZERO(or_clamped(p, len))
+			     : (at = scan(p, len)) == len)
+		return len;
+	for (;; at += VEC_BYTES) {
+		VEC v = LOAD(p + least(at, last));
+
+		if (!IS_ZERO(v))
+			return least(at, last) + FIRST(v);
+	}
+}
+
+TARGET size_t
+FN(hone_zero_rfind_)(const void *buf, size_t len)
+{
+	const unsigned char *p = buf;
+	size_t stop = len;
+
+	if (len <= VEC_BYTES)
+		return JOIN(SHORT, rfind)(buf, len);
+	if (len <= CLAMP_MAX ? IS_ZERO(or_clamped(p, len))
+			     : (stop = rscan(p, len)) == 0)
+		return len;
+	for (;; stop -= VEC_BYTES) {
+		size_t at = stop > VEC_BYTES ? stop - VEC_BYTES : 0;
+		VEC v = LOAD(p + at);
+
+		if (!IS_ZERO(v))
+			return at + LAST(v);
+	}
+}
+
+#undef NAME
+#undef TARGET
+#undef VEC
+#undef VEC_BYTES
+#undef LOAD
+#undef OR
+#undef OR3
+#undef IS_ZERO
+#undef FIRST
+#undef LAST
+#undef SHORT
+#undef CLAMP_MAX

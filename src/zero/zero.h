@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_SRC_ZERO_H
+#define HONE_SRC_ZERO_H
+/*
+ * The table of variants. Each row of variants.def is one entry, and each
+ * file NAME.c defines the three functions of its row. All take every length
+ * and alignment and touch no byte outside the buffer.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <hone/zero.h>
+#include "../part.h"
+
+typedef bool hone_zero_is_fn(const void *buf, size_t len);
+typedef size_t hone_zero_find_fn(const void *buf, size_t len);
+
+struct hone_zero_variant {
+	const char *name;
+	uint64_t needs; /* HONE_CPU_* */
+	hone_zero_is_fn *is_zero;
+	hone_zero_find_fn *find;
+	hone_zero_find_fn *rfind;
+};
+
+#define HONE_VARIANT(name, family, features)                                   \
+	HONE_IF_FAMILY(family, hone_zero_is_fn hone_zero_is_##name;            \
+		       hone_zero_find_fn hone_zero_find_##name;                \
+		       hone_zero_find_fn hone_zero_rfind_##name;)
+#include "variants.def"
+#undef HONE_VARIANT
+
+/* In the order of variants.def, those of this CPU family only. */
+extern const struct hone_zero_variant hone_zero_variants[];
+extern const size_t hone_zero_n_variants;
+
+#endif
