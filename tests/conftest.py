@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What every Python test shares: one seed, printed and taken back."""
+import os
+import random
+import sys
+
+import hypothesis
+
+sys.dont_write_bytecode = True
+
+if "HONE_SEED" not in os.environ:
+    os.environ["HONE_SEED"] = str(random.SystemRandom().randrange(1 << 32))
+SEED = int(os.environ["HONE_SEED"], 0)
+
+# No deadline: a shared machine may stop for a while. No data base of found
+# cases: a found case is added by hand, and the tree stays clean.
+hypothesis.settings.register_profile(
+    "hone", deadline=None, database=None, print_blob=False,
+    max_examples=int(os.environ.get("HONE_EXAMPLES", "100")))
+hypothesis.settings.load_profile("hone")
+
+
+def pytest_configure(config):
+    """Seed hypothesis as its --hypothesis-seed does."""
+    if getattr(config.option, "hypothesis_seed", None) is None:
+        hypothesis.core.global_force_seed = SEED
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say which seed repeats this run."""
+    terminalreporter.write_line(f"HONE_SEED={SEED}")
