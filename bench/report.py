@@ -1,0 +1,170 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Time the benchmarks, print tables and say which bars are met.
+
+Every case is one process in which the subjects' repetitions are interleaved
+at random. A repetition during which the thread was switched out against its
+will is thrown away. The figure is the median of the rest.
+"""
+import argparse
+import collections
+import datetime
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+
+import bars
+
+HERE = pathlib.Path(__file__).resolve().parent
+FEWEST = 3  # repetitions to be left before a median is taken
+
+
+def first_line(path):
+    try:
+        return pathlib.Path(path).read_text().splitlines()[0]
+    except (OSError, IndexError):
+        return "unknown"
+
+
+def machine():
+    model = "unknown"
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith(("model name", "CPU implementer")):
+            model = line.split(":", 1)[1].strip()
+            break
+    commit = subprocess.run(["git", "-C", HERE, "describe", "--always",
+                             "--dirty"], capture_output=True, text=True)
+    return {
+        "cpu": model,
+        "cpus": os.cpu_count(),
+        "governor": first_line("/sys/devices/system/cpu/cpu0/cpufreq/"
+                               "scaling_governor"),
+        "kernel": platform.release(),
+        "commit": commit.stdout.strip() or "unknown",
+        "date": datetime.date.today().isoformat(),
+    }
+
+
+def cases_of(program):
+    """Case -> its subjects, in the program's order."""
+    listed = subprocess.run([program, "--benchmark_list_tests=true"],
+                            stdout=subprocess.PIPE, text=True, check=True)
+    cases = collections.OrderedDict()
+    for line in listed.stdout.split():
+        _, case, subject = line.split("/")[:3]
+        cases.setdefault(case, []).append(subject)
+    return cases
+
+
+def run_case(program, part, case, options):
+    """Subject -> medians and samples in nanoseconds."""
+    escaped = case.replace(".", "[.]")
+    run = subprocess.run(
+        [program, f"--benchmark_filter=^{part}/{escaped}/",
+         f"--benchmark_repetitions={options.repetitions}",
+         "--benchmark_enable_random_interleaving=true",
+         f"--benchmark_min_time={options.min_time}",
+         "--benchmark_format=json"],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    kept, thrown = collections.defaultdict(list), collections.Counter()
+    for r in json.loads(run.stdout)["benchmarks"]:
+        subject = r["name"].split("/")[2]
+        if r.get("error_occurred"):
+            sys.exit(f"{r['name']}: {r['error_message']}")
+        if r["run_type"] != "iteration":
+            continue
+        if r["switches"] > 0:
+            thrown[subject] += 1
+        else:
+            kept[subject].append(r["real_time"])
+    for subject, n in thrown.items():
+        if len(kept[subject]) < FEWEST:
+            print(f"{case}/{subject}: {n} of {options.repetitions} "
+                  "repetitions had a context switch: no figure",
+                  file=sys.stderr)
+            kept.pop(subject)
+    return {subject: {"median_ns": statistics.median(samples),
+                      "samples_ns": samples, "thrown_away": thrown[subject]}
+            for subject, samples in kept.items()}
+
+
+def print_table(results, subjects):
+    """Cases down, subjects across, medians in nanoseconds."""
+    widest = max(map(len, results)) + 1
+    print("\nmedian ns".ljust(widest + 1) +
+          "".join(s.rjust(max(9, len(s) + 2)) for s in subjects))
+    for case, row in results.items():
+        cells = []
+        for s in subjects:
+            ns = row.get(s, {}).get("median_ns")
+            if ns is None:
+                text = "-"
+            else:
+                text = f"{ns:.2f}" if ns < 1000 else f"{ns:.0f}"
+            cells.append(text.rjust(max(9, len(s) + 2)))
+        print(case.ljust(widest) + "".join(cells))
+
+
+def judge(part, results):
+    """A line for each bar: name, value, required, ok or short."""
+    medians = {case: {s: m["median_ns"] for s, m in row.items()}
+               for case, row in results.items()}
+    judged = []
+    for bar in bars.PARTS.get(part, lambda m: [])(medians):
+        value = round(bar.value, 2)
+        judged.append({"name": bar.name, "value": value,
+                       "required": bar.required,
+                       "verdict": "ok" if value >= bar.required else "short"})
+    if judged:
+        widest = max(len(b["name"]) for b in judged)
+        print()
+        for b in judged:
+            print(f"{b['name'].ljust(widest)}  {b['value']:6.2f}  "
+                  f"required {b['required']:.2f}  {b['verdict']}")
+    return judged
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("part", nargs="*", help="parts to time; all if none")
+    parser.add_argument("--build", required=True, type=pathlib.Path,
+                        help="build folder configured with benchmarks")
+    parser.add_argument("--json", type=pathlib.Path, help="also write this")
+    parser.add_argument("--repetitions", type=int, default=31)
+    parser.add_argument("--min-time", default="0.004",
+                        help="seconds each repetition takes at least")
+    parser.add_argument("--filter", default="",
+                        help="only cases whose name contains this")
+    options = parser.parse_args()
+    programs = {p.name[:-len("_bench")]: p
+                for p in sorted((options.build / "bench").glob("*_bench"))}
+    for part in options.part:
+        if part not in programs:
+            parser.error(f"no part '{part}'; there are: " +
+                         ", ".join(programs))
+    report = {"machine": machine(), "parts": {}}
+    print(", ".join(f"{k} {v}" for k, v in report["machine"].items()))
+    for part, program in programs.items():
+        if options.part and part not in options.part:
+            continue
+        results, subjects = collections.OrderedDict(), []
+        for case, names in cases_of(program).items():
+            if options.filter not in case:
+                continue
+            results[case] = run_case(program, part, case, options)
+            subjects += [n for n in names if n not in subjects]
+            print(f"\r{part}: {case}".ljust(40), end="", file=sys.stderr)
+        print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
+        print_table(results, subjects)
+        report["parts"][part] = {"results": results,
+                                 "bars": judge(part, results)}
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: BSD-3-Clause
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sys/mman.h>
+#include "support.h"
+
+unsigned char *
+arena_zeroed(size_t bytes)
+{
+	static unsigned char *arena;
+	static size_t size;
+
+	if (bytes > size) {
+		if (arena)
+			munmap(arena, size);
+		void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (p == MAP_FAILED) {
+			std::perror("benchmark arena");
+			std::exit(1);
+		}
+		madvise(p, bytes, MADV_HUGEPAGE);
+		arena = static_cast<unsigned char *>(p);
+		size = bytes;
+	}
+	std::memset(arena, 0, bytes);
+	return arena;
+}
