@@ -1,0 +1,126 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2317 # functions are called through check()
+# check.sh STAGED WORK: build and run small users of the library installed
+# below STAGED (prefix /usr), one for each way to find it. Prints TAP.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+staged=$(cd "$1" && pwd)
+mkdir -p "$2"
+work=$(cd "$2" && pwd)
+rm -rf "${work:?}"/*
+cd "$work"
+
+libdir=$(dirname "$(find "$staged" -name libhone.so)")
+export PKG_CONFIG_SYSROOT_DIR="$staged"
+export PKG_CONFIG_LIBDIR="$libdir/pkgconfig"
+unset CC CXX
+
+# run PROGRAM: with the installed library, which no system path names.
+run() {
+    LD_LIBRARY_PATH=$libdir "$@"
+}
+
+# needs PROGRAM yes|no: does it load libhone.so.0?
+needs() {
+    got=no
+    if readelf -d "$1" | grep -q 'NEEDED.*libhone\.so\.0'; then
+        got=yes
+    fi
+    [ "$got" = "$2" ]
+}
+
+# shellcheck disable=SC2046
+pkg_config_c() {
+    gcc -std=c99 -pedantic -Wall -Wextra -Werror -o c "$here/use.c" \
+        $(pkg-config --cflags --libs hone) &&
+        needs c yes && run ./c
+}
+
+# shellcheck disable=SC2046
+pkg_config_cxx() {
+    g++ -std=c++11 -pedantic -Wall -Wextra -Werror -x c++ -o cxx \
+        "$here/use.c" $(pkg-config --cflags --libs hone) &&
+        needs cxx yes && run ./cxx
+}
+
+# shellcheck disable=SC2046
+pkg_config_static() {
+    gcc -static -o static "$here/use.c" \
+        $(pkg-config --static --cflags --libs hone) &&
+        ./static
+}
+
+pkg_config_version() {
+    [ "$(pkg-config --modversion hone)" = "$(run ./c | cut -d' ' -f1)" ]
+}
+
+cmake_shared() {
+    cmake -S "$here/cmake" -B cmake -DCMAKE_PREFIX_PATH="$staged/usr" &&
+        cmake --build cmake &&
+        needs cmake/use_shared yes && run cmake/use_shared
+}
+
+cmake_static() {
+    needs cmake/use_static no && cmake/use_static
+}
+
+# The tree may be moved after it was installed.
+cmake_moved() {
+    cp -a "$staged/usr" moved &&
+        cmake -S "$here/cmake" -B cmake-moved \
+            -DCMAKE_PREFIX_PATH="$work/moved" &&
+        cmake --build cmake-moved &&
+        LD_LIBRARY_PATH='' cmake-moved/use_shared
+}
+
+cmake_newer_is_refused() {
+    mkdir newer &&
+        printf '%s\n' 'cmake_minimum_required(VERSION 3.13)' \
+            'project(newer C)' 'find_package(hone 99.0 REQUIRED)' \
+            >newer/CMakeLists.txt &&
+        ! cmake -S newer -B newer/build -DCMAKE_PREFIX_PATH="$staged/usr"
+}
+
+# The sources as a subproject, through the wrap file.
+meson_subproject() {
+    mkdir -p meson/subprojects/hone &&
+        cp "$here/meson/meson.build" "$here/use.c" meson/ &&
+        cp "$top/packaging/hone.wrap" meson/subprojects/ &&
+        for each in include src image cli packaging meson.build \
+            meson_options.txt; do
+            cp -R "$top/$each" meson/subprojects/hone/ || return 1
+        done &&
+        env -u PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR=/nonexistent \
+            meson setup meson/build meson --wrap-mode=nodownload &&
+        ninja -C meson/build &&
+        meson/build/use
+}
+
+number=0
+failed=0
+# check WHAT FUNCTION
+check() {
+    number=$((number + 1))
+    if "$2" >"$2.log" 2>&1; then
+        echo "ok $number - $1"
+    else
+        failed=1
+        echo "not ok $number - $1"
+        sed 's/^/# /' "$2.log"
+    fi
+}
+
+echo 1..9
+check 'pkg-config, C99' pkg_config_c
+check 'pkg-config, C++11' pkg_config_cxx
+check 'pkg-config, wholly static program' pkg_config_static
+check 'pkg-config tells the version of the library' pkg_config_version
+check 'CMake, hone::hone' cmake_shared
+check 'CMake, hone::static' cmake_static
+check 'CMake, after the installed tree was moved' cmake_moved
+check 'CMake refuses a version to come' cmake_newer_is_refused
+check 'Meson subproject by the wrap file' meson_subproject
+exit "$failed"

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh disable=SC2154 # what dev sets
+# The stages of ./dev check. Sourced by dev: root, jobs, log, stage, build.
+
+# sources PATTERN...: files of the tree by name, built ones left out.
+sources() {
+    for pattern; do
+        find . \( -path './build*' -o -path ./.git -o -path ./docs/_build \
+            -o -name __pycache__ \) -prune -o -type f -name "$pattern" -print
+    done | sort
+}
+
+c_sources() {
+    sources '*.c' '*.h' '*.cc'
+}
+
+format() {
+    c_sources | xargs clang-format --dry-run -Werror
+}
+
+shells() {
+    sources '*.sh' dev run | xargs grep -l '^#!.*sh$\|shellcheck shell=' |
+        xargs shellcheck -x
+    for script in dev tools/*.sh; do
+        dash -n "$script"
+    done
+}
+
+# The rules that no tool knows: licence line, length of files, line ends.
+rules() {
+    sources '*' | python3 tools/rules.py
+}
+
+# Python that does not compile is found here rather than at its first use.
+python_compiles() {
+    sources '*.py' | PYTHONPYCACHEPREFIX=build/pycache xargs \
+        python3 -m py_compile
+}
+
+# Every source that this machine compiles, by the compiler's own options.
+tidy() {
+    python3 -c '
+import json, os
+for entry in json.load(open("build/check-clang/compile_commands.json")):
+    path = os.path.realpath(os.path.join(entry["directory"], entry["file"]))
+    if path.startswith(os.getcwd()) and "/build/" not in path:
+        print(path)' | sort -u | grep '\.c$' |
+        xargs -n 4 -P "$jobs" clang-tidy --quiet -p build/check-clang \
+            --warnings-as-errors='*'
+}
+
+check_stage() {
+    stage "$@"
+    if [ "$stage_status" -ne 0 ]; then
+        check_failed="$check_failed $stage_name"
+    fi
+}
+
+warnings() {
+    build "check-$1" "$1" --buildtype=debugoptimized -Dwerror=true \
+        -Dtests=true -Dbenchmarks=true --prefix=/usr
+}
+
+# Without assertions other variables go unused.
+release_warnings() {
+    build check-release gcc --buildtype=release -Dwerror=true -Dtests=true \
+        --prefix=/usr
+}
+
+headers() {
+    rm -rf build/check-stage
+    DESTDIR=$root/build/check-stage meson install -C build/check-gcc \
+        --no-rebuild >/dev/null
+    sh tests/headers/check.sh build/check-stage/usr/include
+}
+
+check_all() {
+    check_failed=
+    check_stage format format
+    check_stage shellcheck shells
+    check_stage rules rules
+    check_stage python python_compiles
+    check_stage warnings-gcc warnings gcc
+    check_stage warnings-clang warnings clang
+    check_stage warnings-release release_warnings
+    check_stage public-headers headers
+    check_stage clang-tidy tidy
+    if [ -n "$check_failed" ]; then
+        say "check: failed:$check_failed"
+        return 1
+    fi
+    say 'check: all well'
+}
