@@ -110,7 +110,8 @@ cross_build_and_test() {
 # of the command see only this.
 stage_install() {
     rm -rf "$staged"
-    DESTDIR=$staged meson install -C build/gcc --no-rebuild
+    # Rebuilds what is not up to date, so that nothing stale is installed.
+    DESTDIR=$staged meson install -C build/gcc
 }
 
 # tap NAME COMMAND...: a stage that prints TAP.
@@ -157,9 +158,9 @@ test_all() {
     tap_stage consume sh tests/consume/check.sh "$staged" build/consume
     tap_stage exports sh tests/consume/exports.sh "$staged" tests/exports.txt
     HONE=$staged/usr/bin/hone
-    HONE_LIBRARY=$(find "$staged" -name 'libhone.so.0')
-    LD_LIBRARY_PATH=$(dirname "$HONE_LIBRARY")
-    export HONE HONE_LIBRARY LD_LIBRARY_PATH
+    HONE_LIB=$(find "$staged" -name 'libhone.so.0')
+    LD_LIBRARY_PATH=$(dirname "$HONE_LIB")
+    export HONE HONE_LIB LD_LIBRARY_PATH
     pytest_stage model tests/model_test.py
     pytest_stage cli tests/cli
     unset LD_LIBRARY_PATH

@@ -1,0 +1,267 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The work of ./dev run: make a disk image of this machine's own files,
+convert it with hone and, where it is installed, with qemu-img, and tell how
+both fared.
+
+The two take turns (A B A B), after a round that is not counted, with the
+source in the page cache and each output flushed to the disk; figures are
+medians. MB/s is the virtual size by the time; saved is against what the source
+occupies on the disk.
+"""
+import argparse
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+MIB = 1 << 20
+DISK = 1024 * MIB
+FILES = 560 * MIB  # of the machine's own, at most
+ZEROS = 192 * MIB  # written as data: what a guest leaves that wiped files
+ROUNDS = 3
+MORE_ROUNDS = 7  # while the time below lasts
+SECONDS = 20
+# Flushed at the end, as hone does; several requests at once, out of order.
+QEMU_FLAGS = ['-t', 'writeback', '-W', '-m', '8']
+
+
+def run(*command, good=(0,)):
+    """Run a command; (seconds, CPU seconds, stdout, status)."""
+    before, began = os.times(), time.monotonic()
+    done = subprocess.run([str(word) for word in command],
+                          stdout=subprocess.PIPE, text=True, check=False)
+    seconds, after = time.monotonic() - began, os.times()
+    if done.returncode not in good:
+        sys.exit(f'run: {" ".join(str(word) for word in command)}: '
+                 f'exit status {done.returncode}')
+    cpu = (after.children_user + after.children_system
+           - before.children_user - before.children_system)
+    return seconds, cpu, done.stdout, done.returncode
+
+
+def gather(tree):
+    """Copy files of /usr below tree until FILES bytes; return the bytes."""
+    total = 0
+    for folder, folders, names in os.walk('/usr'):
+        folders.sort()
+        target = tree / folder.lstrip('/')
+        target.mkdir(parents=True, exist_ok=True)
+        for name in sorted(names):
+            path = Path(folder, name)
+            try:
+                if path.is_symlink():
+                    os.symlink(os.readlink(path), target / name)
+                    continue
+                size = path.stat().st_size
+                if not path.is_file() or total + size > FILES:
+                    continue
+                shutil.copyfile(path, target / name)
+            except OSError:
+                continue  # not ours to read: there are others
+            total += size
+    return total
+
+
+def write_zeros(path):
+    """Write ZEROS bytes of zeros into the holes of a file."""
+    left, offset = ZEROS, 0
+    with open(path, 'r+b') as disk:
+        end = disk.seek(0, os.SEEK_END)
+        while left and offset < end:
+            try:
+                hole = os.lseek(disk.fileno(), offset, os.SEEK_HOLE)
+                offset = os.lseek(disk.fileno(), hole, os.SEEK_DATA)
+            except OSError:
+                offset = end  # nothing but a hole to the end
+            if hole >= end:
+                break
+            length = min(left, offset - hole)
+            disk.seek(hole)
+            for at in range(0, length, MIB):
+                disk.write(bytes(min(MIB, length - at)))
+            left -= length
+        disk.flush()
+        os.fsync(disk.fileno())
+    return ZEROS - left
+
+
+def make_disk(directory):
+    """An ext4 image at directory/disk.img; (bytes of files, of zeros)."""
+    disk, tree = directory / 'disk.img', directory / 'tree'
+    files = gather(tree)
+    with open(disk, 'wb') as empty:
+        empty.truncate(DISK)
+    run('mke2fs', '-q', '-F', '-t', 'ext4', '-d', tree, disk)
+    shutil.rmtree(tree)
+    return files, write_zeros(disk)
+
+
+def usage(path):
+    return path.stat().st_blocks * 512
+
+
+class Job:
+    """One piece of work by one tool: run often, told by its median."""
+
+    def __init__(self, what, tool, command, output=None, good=(0,)):
+        self.what, self.tool, self.command = what, tool, command
+        self.output, self.good, self.times, self.cpu = output, good, [], []
+        self.stdout, self.status = '', 0
+
+    def turn(self, counts):
+        if self.output:
+            self.output.unlink(missing_ok=True)
+        seconds, cpu, self.stdout, self.status = run(*self.command,
+                                                     good=self.good)
+        if counts:
+            self.times.append(seconds)
+            self.cpu.append(cpu)
+
+    def median(self):
+        return statistics.median(self.times)
+
+
+def jobs(hone, qemu, directory):
+    """Every job, those of the two tools side by side."""
+    source = directory / 'disk.img'
+    made = []
+    for form in ('raw', 'qcow2'):
+        output = directory / f'hone.{form}'
+        made.append(Job(f'to {form}', 'hone', [
+            hone, 'convert', '--json', '-O', form, source, output], output))
+        if qemu:
+            output = directory / f'qemu.{form}'
+            made.append(Job(f'to {form}', 'qemu-img', [
+                qemu, 'convert', *QEMU_FLAGS, '-f', 'raw', '-O', form,
+                source, output], output))
+    copy = directory / 'hone.raw'
+    made.append(Job('compare', 'hone', [
+        hone, 'compare', '-q', source, copy], good=(0, 1)))
+    if qemu:
+        made.append(Job('compare', 'qemu-img', [
+            qemu, 'compare', '-q', '-f', 'raw', '-F', 'raw', source, copy],
+            good=(0, 1)))
+    return made
+
+
+def measure(work):
+    began = time.monotonic()
+    for turn in range(1 + MORE_ROUNDS):
+        if turn > ROUNDS and time.monotonic() - began > SECONDS:
+            break
+        for job in work:
+            job.turn(counts=turn > 0)
+
+
+def show_table(work, source):
+    occupied = usage(source)
+    print(f'\n{"":10}{"":10}{"seconds":>9}{"MB/s":>9}{"CPU s":>8}'
+          f'{"on disk":>12}{"saved":>8}{"speed":>8}')
+    print(f'{"source":46}{occupied / MIB:8.0f} MiB')
+    rival = {job.what: job.median() for job in work if job.tool != 'hone'}
+    for job in work:
+        seconds = job.median()
+        size = saved = speed = ''
+        if job.output:
+            size = f'{usage(job.output) / MIB:.0f} MiB'
+            saved = f'{100 * (1 - usage(job.output) / occupied):.0f} %'
+        if job.tool == 'hone' and job.what in rival:
+            speed = f'{rival[job.what] / seconds:.2f} x'
+        title = job.what if job.tool == 'hone' else ''
+        print(f'{title:10}{job.tool:10}{seconds:9.2f}'
+              f'{DISK / seconds / 1e6:9.0f}{statistics.median(job.cpu):8.2f}'
+              f'{size:>12}{saved:>8}{speed:>8}'.rstrip())
+    print(f'medians of {len(work[0].times)} turns, taken by turns; source '
+          'cached, output on the disk')
+    if rival:
+        print(f'qemu-img: convert {" ".join(QEMU_FLAGS)}; speed: its time by '
+              'that of hone')
+
+
+def checks(hone, qemu, directory):
+    """(what, good) of all that proves the outputs right."""
+    source = directory / 'disk.img'
+    raw, qcow2 = directory / 'hone.raw', directory / 'hone.qcow2'
+
+    def holds(*command):
+        return run(*command, good=range(256))[3] == 0
+
+    yield 'hone compare: raw equals its source', holds(
+        hone, 'compare', '-q', source, raw)
+    if qemu:
+        yield 'qemu-img compare: raw equals its source', holds(
+            qemu, 'compare', '-q', '-f', 'raw', '-F', 'raw', source, raw)
+        yield 'qemu-img compare: qcow2 equals its source', holds(
+            qemu, 'compare', '-q', '-f', 'raw', '-F', 'qcow2', source, qcow2)
+        yield 'qemu-img check: qcow2 is consistent', holds(
+            qemu, 'check', '-q', '-f', 'qcow2', qcow2)
+    else:
+        print('qemu-img is not installed: nothing to compare with, and the '
+              'qcow2 unchecked')
+
+
+def show_disk(hone, files, zeros, work):
+    result = json.loads(next(job.stdout for job in work if job.output))
+    print(f'\nsource    {DISK // MIB} MiB ext4 with {files // MIB} MiB of '
+          f'files of /usr, {zeros // MIB} MiB of zeros')
+    print('hone saw  ' + ', '.join(
+        f'{result[kind + "_bytes"] / MIB:.0f} MiB {word}' for kind, word in (
+            ('data', 'of data'), ('zero', 'read as zeros'),
+            ('hole', 'in holes, not read'))))
+    print('hone cpu')
+    for line in run(hone, 'cpu')[2].splitlines():
+        print(f'          {line}')
+
+
+def show(hone, qemu, directory):
+    began = time.monotonic()
+    files, zeros = make_disk(directory)
+    print(f'{"image":22}ok     {time.monotonic() - began:4.0f} s')
+    began = time.monotonic()
+    work = jobs(hone, qemu, directory)
+    measure(work)
+    print(f'{"conversions":22}ok     {time.monotonic() - began:4.0f} s')
+    show_disk(hone, files, zeros, work)
+    show_table(work, directory / 'disk.img')
+    print()
+    failed = 0
+    for what, good in checks(hone, qemu, directory):
+        print(f'{"ok    " if good else "FAILED"}  {what}')
+        failed |= not good
+    return int(failed)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog='dev run')
+    parser.add_argument('--hone', required=True, help=argparse.SUPPRESS)
+    parser.add_argument('--dir', required=True, type=Path,
+                        help=argparse.SUPPRESS)
+    parser.add_argument('--keep', action='store_true',
+                        help='leave the images in place')
+    args = parser.parse_args()
+    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(number, lambda n, _: sys.exit(128 + n))
+    shutil.rmtree(args.dir, ignore_errors=True)
+    try:
+        args.dir.mkdir(parents=True)
+        free = shutil.disk_usage(args.dir).free
+        if free < 5 * DISK:
+            sys.exit(f'run: {args.dir}: {free // MIB} MiB are free, '
+                     f'{5 * DISK // MIB} are needed')
+        sys.stdout.reconfigure(line_buffering=True)
+        return show(args.hone, shutil.which('qemu-img'), args.dir)
+    finally:
+        if args.keep:
+            print(f'images: {args.dir}')
+        else:
+            shutil.rmtree(args.dir, ignore_errors=True)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
