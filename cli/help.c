@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Help, completion and manual, from the rows of options.def. */
+#include <string.h>
+#include "cli.h"
+
+#define WIDTH 78
+#define INDENT 24
+
+/* Print words from column on, broken before WIDTH, indented alike. */
+static void
+print_wrapped(const char *text, int column, int indent)
+{
+	while (*text) {
+		int length = (int)strcspn(text, " ");
+		if (column + 1 + length > WIDTH && column > indent) {
+			printf("\n%*s", indent, "");
+			column = indent;
+		}
+		printf("%s%.*s", column > indent ? " " : "", length, text);
+		column += length + (column > indent);
+		text += length;
+		text += *text == ' ';
+	}
+	putchar('\n');
+}
+
+/* "-f, --format FMT"; returns the number of characters. */
+static int
+print_spelling(const struct option_row *row)
+{
+	int n = 0;
+	if (row->letter)
+		n += printf("-%c, ", row->letter);
+	n += printf("--%s", row->name);
+	if (row->value)
+		n += printf(" %s", row->value);
+	return n;
+}
+
+static void
+print_options(unsigned where)
+{
+	for (int id = 0; id < OPTION_COUNT; id++) {
+		const struct option_row *row = &cli_options[id];
+		if (!(row->commands & where) || !row->help)
+			continue;
+		printf("  ");
+		int column = 2 + print_spelling(row);
+		if (column > INDENT - 2) {
+			putchar('\n');
+			column = 0;
+		}
+		printf("%*s", INDENT - column, "");
+		print_wrapped(row->help, INDENT, INDENT);
+	}
+}
+
+void
+cli_help(void)
+{
+	printf("Usage: hone [--cpu-limit LIST] COMMAND [OPTION]... "
+	       "OPERAND...\n"
+	       "Work on disk images, quickly.\n\nCommands:\n");
+	for (int i = 0; i < COMMAND_COUNT; i++)
+		printf("  %-10s %s\n", cli_commands[i].name,
+			cli_commands[i].summary);
+	printf("\nOptions:\n");
+	print_options(IN_GLOBAL);
+	printf("\nSizes are bytes, or end in k, M, G or T (powers of 1024).\n"
+	       "Exit status: 0 done, 1 failed or found a difference, "
+	       "2 usage.\n"
+	       "'hone COMMAND --help' explains a command.\n");
+}
+
+void
+cli_command_help(enum command_id id)
+{
+	const struct command_row *row = &cli_commands[id];
+
+	printf("Usage: hone %s [OPTION]...%s%s\n%s\n\n", row->name,
+		*row->synopsis ? " " : "", row->synopsis, row->summary);
+	print_wrapped(row->details, 0, 0);
+	printf("\nOptions:\n");
+	print_options(1u << id);
+}
+
+static void
+complete_options(unsigned where)
+{
+	for (int id = 0; id < OPTION_COUNT; id++)
+		if ((cli_options[id].commands & where) && cli_options[id].help)
+			printf(" --%s", cli_options[id].name);
+}
+
+static void
+print_completion(void)
+{
+	printf("# bash completion for hone, made by "
+	       "'hone help --completion bash'\n"
+	       "_hone()\n{\n"
+	       "\tlocal cur=${COMP_WORDS[COMP_CWORD]} words= command= i\n"
+	       "\tCOMPREPLY=()\n"
+	       "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
+	       "\t\tcase ${COMP_WORDS[i]} in\n"
+	       "\t\t--cpu-limit) i=$((i + 1)) ;;\n"
+	       "\t\t-*) ;;\n"
+	       "\t\t*) command=${COMP_WORDS[i]}; break ;;\n"
+	       "\t\tesac\n\tdone\n"
+	       "\tcase $command in\n\t'') words='");
+	for (int i = 0; i < COMMAND_COUNT; i++)
+		printf("%s%s", i ? " " : "", cli_commands[i].name);
+	complete_options(IN_GLOBAL);
+	printf("' ;;\n");
+	for (int i = 0; i < COMMAND_COUNT; i++) {
+		printf("\t%s) [[ $cur == -* ]] && words='",
+			cli_commands[i].name);
+		complete_options(1u << i);
+		printf("' ;;\n");
+	}
+	printf("\tesac\n"
+	       "\tif [[ -n $words ]]; then\n"
+	       "\t\tmapfile -t COMPREPLY < "
+	       "<(compgen -W \"$words\" -- \"$cur\")\n"
+	       "\telse\n"
+	       "\t\tcompopt -o filenames\n"
+	       "\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
+	       "\tfi\n}\n"
+	       "complete -F _hone hone\n");
+}
+
+/* A description for the manual, in reStructuredText. */
+static void
+print_rst_options(unsigned where)
+{
+	for (int id = 0; id < OPTION_COUNT; id++) {
+		const struct option_row *row = &cli_options[id];
+		if (!(row->commands & where) || !row->help)
+			continue;
+		printf(".. option:: ");
+		print_spelling(row);
+		printf("\n\n   ");
+		print_wrapped(row->help, 3, 3);
+		putchar('\n');
+	}
+}
+
+static void
+print_rst(const struct command_row *row)
+{
+	if (!row) {
+		print_rst_options(IN_GLOBAL);
+		return;
+	}
+	printf("**hone %s** [*OPTION*]...%s%s\n\n", row->name,
+		*row->synopsis ? " " : "", row->synopsis);
+	print_wrapped(row->details, 0, 0);
+	putchar('\n');
+	print_rst_options(1u << (row - cli_commands));
+}
+
+int
+help_run(const struct cli *cli)
+{
+	const char *shell = cli->option[OPTION_COMPLETION];
+	const struct command_row *row = NULL;
+
+	if (shell && strcmp(shell, "bash") != 0)
+		return cli_usage(
+			"help", "--completion: '%s' is not bash", shell);
+	if (cli->n_operands) {
+		const char *name = cli->operands[0];
+		row = cli_command(name, strlen(name));
+		if (!row)
+			return cli_usage(NULL, "'%s' is no command", name);
+	}
+	if (shell)
+		print_completion();
+	else if (cli->option[OPTION_RST])
+		print_rst(row);
+	else if (row)
+		cli_command_help((enum command_id)(row - cli_commands));
+	else
+		cli_help();
+	return cli_flush_stdout();
+}

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The `hone` command: what comes before the command's own arguments. */
+#include <stdlib.h>
+#include <string.h>
+#include <hone/hone.h>
+#include "cli.h"
+
+/* Value of one feature name; 0 if there is none of that name. */
+static uint64_t
+feature_bit(const char *name, size_t length)
+{
+	for (unsigned i = 0; i < 64; i++) {
+		const char *known = hone_cpu_feature_name(UINT64_C(1) << i);
+		if (known && strlen(known) == length &&
+			memcmp(known, name, length) == 0)
+			return UINT64_C(1) << i;
+	}
+	return 0;
+}
+
+static int
+limit_cpu(const char *list)
+{
+	uint64_t allowed = 0;
+
+	if (strcmp(list, "all") == 0)
+		return 0;
+	if (strcmp(list, "none") == 0)
+		list = "";
+	while (*list) {
+		size_t length = strcspn(list, ",");
+		uint64_t bit = feature_bit(list, length);
+		if (!bit)
+			return cli_usage(NULL,
+				"--cpu-limit: '%.*s' is no CPU feature",
+				(int)length, list);
+		allowed |= bit;
+		list += length + (list[length] == ',');
+	}
+	hone_cpu_limit(allowed);
+	return 0;
+}
+
+/* Options before the command; returns -1 to go on, else the exit status. */
+static int
+run_global(const struct cli *cli)
+{
+	if (cli->option[OPTION_HELP]) {
+		cli_help();
+		return cli_flush_stdout();
+	}
+	if (cli->option[OPTION_VERSION]) {
+		printf("hone %s\n", hone_version());
+		return cli_flush_stdout();
+	}
+	if (cli->option[OPTION_CPU_LIMIT]) {
+		int rc = limit_cpu(cli->option[OPTION_CPU_LIMIT]);
+		if (rc != 0)
+			return rc;
+	}
+	return -1;
+}
+
+static int
+run_command(int argc, char **argv)
+{
+	struct cli cli = {0};
+	const struct command_row *row = cli_command(argv[0], strlen(argv[0]));
+
+	if (!row)
+		return cli_usage(NULL, "'%s' is no command", argv[0]);
+	cli.command = (enum command_id)(row - cli_commands);
+	int rc = cli_parse(&cli, 1u << cli.command, argc, argv);
+	if (rc != 0)
+		return rc;
+	if (cli.option[OPTION_HELP]) {
+		cli_command_help(cli.command);
+		return cli_flush_stdout();
+	}
+	bool too_few =
+		cli.n_operands < row->operands && cli.command != COMMAND_help;
+	if (too_few || cli.n_operands > row->operands)
+		return cli_usage(row->name, "%s: too %s operands", row->name,
+			too_few ? "few" : "many");
+	return row->run(&cli);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct cli cli = {0};
+
+	int rc = cli_parse(&cli, IN_GLOBAL, argc, argv);
+	if (rc != 0)
+		return rc;
+	rc = run_global(&cli);
+	if (rc >= 0)
+		return rc;
+	if (cli.n_operands == 0)
+		return cli_usage(NULL, "a command is missing");
+	return run_command(cli.n_operands, cli.operands);
+}

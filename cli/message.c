@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdarg.h>
+#include <string.h>
+#include "cli.h"
+
+void
+cli_print_name(FILE *to, const char *name)
+{
+	for (const char *c = name; *c; c++) {
+		if ((unsigned char)*c < 0x20 || *c == 0x7f)
+			fprintf(to, "\\x%02x", (unsigned char)*c);
+		else
+			putc(*c, to);
+	}
+}
+
+static void
+print_line(const char *name, const char *format, va_list args)
+{
+	char text[1024];
+
+	vsnprintf(text, sizeof(text), format, args);
+	flockfile(stderr);
+	fputs("hone: ", stderr);
+	if (name) {
+		cli_print_name(stderr, name);
+		fputs(": ", stderr);
+	}
+	cli_print_name(stderr, text);
+	putc('\n', stderr);
+	funlockfile(stderr);
+}
+
+int
+cli_fail(const char *name, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_line(name, format, args);
+	va_end(args);
+	return CLI_FAILED;
+}
+
+int
+cli_usage(const char *command, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_line(NULL, format, args);
+	va_end(args);
+	fprintf(stderr, "Try 'hone %s%s--help'.\n", command ? command : "",
+		command ? " " : "");
+	return CLI_USAGE;
+}
+
+int
+cli_flush_stdout(void)
+{
+	if (fflush(stdout) == 0 && !ferror(stdout))
+		return 0;
+	return cli_fail(
+		"standard output", "cannot be written: %s", strerror(errno));
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_FILE_H
+#define HONE_IMAGE_FILE_H
+/* What formats that live in one file share. */
+#include "image.h"
+
+/* Set the sentence and return code, a negative errno. */
+__attribute__((format(printf, 3, 4))) int image_fail(
+	struct image_error *err, int code, const char *format, ...);
+
+/* Length of the file or block device behind img->fd. */
+int image_file_size(struct image *img, uint64_t *size, struct image_error *err);
+
+/* As the members of struct image_ops, at offsets of the file. */
+int image_file_read(struct image *img, uint64_t offset, void *buf,
+	size_t length, struct image_error *err);
+int image_file_write(struct image *img, uint64_t offset, const void *buf,
+	size_t length, struct image_error *err);
+int image_file_truncate(
+	struct image *img, uint64_t size, struct image_error *err);
+int image_file_flush(struct image *img, struct image_error *err);
+
+#endif

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include "engine/file.h"
+#include "engine/reader.h"
+
+/* A window costs two system calls and its page faults: make it long. */
+#define MAP_CHUNK ((size_t)2 << 20)
+/* A buffer pays off while it stays in L2. */
+#define READ_CHUNK ((size_t)512 << 10)
+
+/* Huge pages have this alignment, and the kernel copies whole pages best. */
+#define BUFFER_ALIGNMENT 4096
+
+int
+image_reader_init(struct image_reader *reader, struct image *img,
+	enum image_method method, struct image_error *err)
+{
+	*reader = (struct image_reader){.img = img};
+	reader->may_map = method != IMAGE_READ && img->ops->map;
+	reader->chunk = reader->may_map ? MAP_CHUNK : READ_CHUNK;
+	reader->buffer = aligned_alloc(BUFFER_ALIGNMENT, reader->chunk);
+	if (!reader->buffer) {
+		err->image = NULL;
+		return image_fail(err, -ENOMEM, "there is not enough memory");
+	}
+	return 0;
+}
+
+static void
+unmap(struct image_reader *reader)
+{
+	if (reader->mapped)
+		reader->img->ops->unmap(reader->img, &reader->window);
+	reader->mapped = false;
+}
+
+void
+image_reader_destroy(struct image_reader *reader)
+{
+	unmap(reader);
+	free(reader->buffer);
+}
+
+size_t
+image_reader_span(const struct image_reader *reader, uint64_t offset,
+	uint64_t limit, size_t block)
+{
+	assert(offset < limit && (block & (block - 1)) == 0);
+	size_t unit = offset & (block - 1) ? block : reader->chunk;
+	if (unit > reader->chunk)
+		unit = reader->chunk;
+	uint64_t span = unit - (offset & (unit - 1));
+	return (size_t)(span < limit - offset ? span : limit - offset);
+}
+
+/* The system starts reading what comes next while this chunk is used. */
+static void
+prefetch(struct image_reader *reader, uint64_t offset)
+{
+	struct image *img = reader->img;
+	if (!img->ops->prefetch || offset >= img->size)
+		return;
+	uint64_t left = img->size - offset;
+	img->ops->prefetch(img, offset,
+		left < reader->chunk ? (size_t)left : reader->chunk);
+}
+
+int
+image_reader_get(struct image_reader *reader, uint64_t offset, size_t length,
+	const unsigned char **bytes, struct image_error *err)
+{
+	struct image *img = reader->img;
+
+	assert(length && length <= reader->chunk);
+	unmap(reader);
+	if (reader->may_map) {
+		prefetch(reader, offset + reader->chunk);
+		if (img->ops->map(img, offset, length, &reader->window) == 0) {
+			reader->mapped = true;
+			*bytes = reader->window.bytes;
+			return 0;
+		}
+		reader->may_map = false;
+	}
+	return image_reader_again(reader, offset, length, bytes, err);
+}
+
+int
+image_reader_again(struct image_reader *reader, uint64_t offset, size_t length,
+	const unsigned char **bytes, struct image_error *err)
+{
+	struct image *img = reader->img;
+
+	unmap(reader);
+	int rc = img->ops->read(img, offset, reader->buffer, length, err);
+	if (rc < 0)
+		err->image = img;
+	*bytes = reader->buffer;
+	return rc;
+}

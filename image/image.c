@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which format a file has; opening, creating and closing it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "engine/file.h"
+
+/* Enough for every magic of foreign.def and every header of a format. */
+#define HEAD_SIZE 512
+
+#define IMAGE_FORMAT(name) extern const struct image_ops image_##name##_ops;
+#include "formats.def"
+#undef IMAGE_FORMAT
+
+static const struct image_ops *const formats[] = {
+#define IMAGE_FORMAT(name) &image_##name##_ops,
+#include "formats.def"
+#undef IMAGE_FORMAT
+};
+
+static const struct foreign {
+	const char *name;
+	size_t offset;
+	const char *magic;
+	size_t length;
+	const char *suffixes;
+} foreign[] = {
+#define IMAGE_FOREIGN(name, offset, magic, suffixes)                           \
+	{name, offset, magic, sizeof(magic) - 1, suffixes},
+#include "foreign.def"
+#undef IMAGE_FOREIGN
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const struct image_ops *
+image_format(size_t index)
+{
+	return index < COUNT(formats) ? formats[index] : NULL;
+}
+
+const struct image_ops *
+image_format_by_name(const char *name)
+{
+	for (size_t i = 0; i < COUNT(formats); i++)
+		if (strcmp(formats[i]->name, name) == 0)
+			return formats[i];
+	return NULL;
+}
+
+/* The ending with its dot; "" if there is none. */
+static const char *
+suffix_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	const char *dot = strrchr(name, '.');
+	return dot && dot != name ? dot : "";
+}
+
+/* Tell whether a space separated list holds a word, whatever its case. */
+static bool
+listed(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+	while (length && *list) {
+		size_t n = strcspn(list, " ");
+		if (n == length && strncasecmp(list, word, n) == 0)
+			return true;
+		list += n + (list[n] == ' ');
+	}
+	return false;
+}
+
+const struct image_ops *
+image_format_by_suffix(const char *path)
+{
+	const char *suffix = suffix_of(path);
+	if (!*suffix)
+		return image_format_by_name("raw");
+	for (size_t i = 0; i < COUNT(formats); i++)
+		if (listed(formats[i]->suffixes, suffix))
+			return formats[i];
+	return NULL;
+}
+
+static const struct foreign *
+foreign_by_magic(const unsigned char *head, size_t length)
+{
+	for (size_t i = 0; i < COUNT(foreign); i++) {
+		const struct foreign *f = &foreign[i];
+		if (f->length && f->offset + f->length <= length &&
+			memcmp(head + f->offset, f->magic, f->length) == 0)
+			return f;
+	}
+	return NULL;
+}
+
+/* Name of the format that a file's ending claims; NULL for raw or none. */
+static const char *
+claimed_by_suffix(const char *path)
+{
+	const char *suffix = suffix_of(path);
+	for (size_t i = 0; i < COUNT(formats); i++)
+		if (formats[i]->probe && listed(formats[i]->suffixes, suffix))
+			return formats[i]->name;
+	for (size_t i = 0; i < COUNT(foreign); i++)
+		if (listed(foreign[i].suffixes, suffix))
+			return foreign[i].name;
+	return NULL;
+}
+
+/* The head of the file, as much as there is. */
+static ssize_t
+read_head(struct image *img, unsigned char *head, struct image_error *err)
+{
+	size_t done = 0;
+	while (done < HEAD_SIZE) {
+		ssize_t n = pread(
+			img->fd, head + done, HEAD_SIZE - done, (off_t)done);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return image_fail(err, -errno,
+				"cannot read at offset %zu: %s", done,
+				strerror(errno));
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return (ssize_t)done;
+}
+
+static int
+probe(struct image *img, const char *path, struct image_error *err)
+{
+	unsigned char head[HEAD_SIZE];
+	ssize_t length = read_head(img, head, err);
+	if (length < 0)
+		return (int)length;
+
+	for (size_t i = 0; i < COUNT(formats); i++) {
+		img->ops = formats[i];
+		if (img->ops->probe && img->ops->probe(head, (size_t)length))
+			return 0;
+	}
+	const struct foreign *f = foreign_by_magic(head, (size_t)length);
+	if (f)
+		return image_fail(err, -ENOTSUP,
+			"begins like a %s image, which this release cannot "
+			"read; -f raw takes its bytes as they are",
+			f->name);
+	const char *claimed = claimed_by_suffix(path);
+	if (claimed)
+		return image_fail(err, -EINVAL,
+			"is named like a %s image but does not begin like one; "
+			"-f raw takes its bytes as they are",
+			claimed);
+	img->ops = image_format_by_name("raw");
+	return 0;
+}
+
+static const char *
+kind_of_file(mode_t mode)
+{
+	if (S_ISDIR(mode))
+		return "a directory";
+	if (S_ISFIFO(mode))
+		return "a FIFO";
+	if (S_ISSOCK(mode))
+		return "a socket";
+	return "a character device";
+}
+
+static int
+check_kind(const struct stat *st, struct image_error *err)
+{
+	if (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode))
+		return 0;
+	return image_fail(err, -EINVAL,
+		"is %s; an image is a regular file or a block device",
+		kind_of_file(st->st_mode));
+}
+
+static int
+open_file(struct image *img, const char *path, struct image_error *err)
+{
+	struct stat st;
+
+	/* Before open(), which a socket refuses and a tape would notice. */
+	if (stat(path, &st) == 0 && check_kind(&st, err) < 0)
+		return -EINVAL;
+	/* O_NONBLOCK: it may have become a FIFO without a writer. */
+	do
+		img->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	while (img->fd < 0 && errno == EINTR);
+	if (img->fd < 0 || fstat(img->fd, &st) < 0)
+		return image_fail(
+			err, -errno, "cannot be opened: %s", strerror(errno));
+	return check_kind(&st, err);
+}
+
+/* Finish a failed or successful open or create. */
+static int
+conclude(int rc, struct image *img, struct image **out)
+{
+	if (rc < 0) {
+		image_close(img);
+		img = NULL;
+	}
+	*out = img;
+	return rc;
+}
+
+static struct image *
+new_image(const struct image_ops *format, int fd, struct image_error *err)
+{
+	*err = (struct image_error){0};
+	struct image *img = calloc(1, sizeof(*img));
+	if (!img) {
+		image_fail(err, -ENOMEM, "there is not enough memory");
+		return NULL;
+	}
+	img->ops = format;
+	img->fd = fd;
+	return img;
+}
+
+int
+image_open(const char *path, const struct image_ops *format, struct image **out,
+	struct image_error *err)
+{
+	struct image *img = new_image(format, -1, err);
+	if (!img)
+		return conclude(-ENOMEM, NULL, out);
+	img->owns_fd = true;
+	int rc = open_file(img, path, err);
+	if (rc == 0 && !format)
+		rc = probe(img, path, err);
+	if (rc == 0)
+		rc = img->ops->open(img, err);
+	return conclude(rc, img, out);
+}
+
+int
+image_readable(struct image *img, struct image_error *err)
+{
+	if (img->ops->read)
+		return 0;
+	err->image = img;
+	return image_fail(err, -ENOTSUP,
+		"is a %s image, which this release cannot read; "
+		"-f raw takes its bytes as they are",
+		img->ops->name);
+}
+
+int
+image_create(int fd, const struct image_ops *format,
+	const struct image_create *create, struct image **out,
+	struct image_error *err)
+{
+	struct image *img = new_image(format, fd, err);
+	if (!img)
+		return conclude(-ENOMEM, NULL, out);
+	return conclude(format->create(img, create, err), img, out);
+}
+
+void
+image_close(struct image *img)
+{
+	if (!img)
+		return;
+	if (img->ops && img->ops->close)
+		img->ops->close(img);
+	if (img->owns_fd && img->fd >= 0)
+		close(img->fd);
+	free(img);
+}
+
+int
+image_finish(struct image *img, struct image_error *err)
+{
+	int rc = img->ops->finish(img, err);
+	if (rc < 0)
+		err->image = img;
+	return rc;
+}
+
+int
+image_flush(struct image *img, struct image_error *err)
+{
+	int rc = img->ops->flush(img, err);
+	if (rc < 0)
+		err->image = img;
+	return rc;
+}
+
+int
+image_usage(
+	struct image *img, struct image_usage *usage, struct image_error *err)
+{
+	struct stat st;
+	err->image = img;
+	int rc = image_file_size(img, &usage->file_size, err);
+	if (rc < 0)
+		return rc;
+	if (fstat(img->fd, &st) < 0)
+		return image_fail(err, -errno, "its size is unknown: %s",
+			strerror(errno));
+	usage->disk_usage = S_ISREG(st.st_mode) ? (uint64_t)st.st_blocks * 512
+						: usage->file_size;
+	return 0;
+}
