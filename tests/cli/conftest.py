@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Fixtures: the command, a place for images, the images."""
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import images
+from harness import Hone
+
+
+@pytest.fixture(scope="session")
+def hone():
+    """The command that HONE names."""
+    path = os.environ.get("HONE")
+    if not path:
+        pytest.fail("set HONE to the path of the hone command")
+    return Hone(os.path.realpath(path))
+
+
+def need_holes(directory):
+    """Skip where the file system cannot tell holes from data."""
+    probe = directory / "probe"
+    images.pieces(probe, 1 << 20)
+    with open(probe, "rb") as file:
+        hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE)
+    probe.unlink()
+    if hole != 0:
+        pytest.skip(f"the file system of {directory} has no SEEK_HOLE")
+
+
+@pytest.fixture
+def work(tmp_path):
+    """An empty directory that is gone after the test."""
+    need_holes(tmp_path)
+    yield tmp_path
+    shutil.rmtree(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def image(tmp_path_factory):
+    """Call it with a maker's name: the path of an image, made once."""
+    directory = tmp_path_factory.mktemp("images")
+    need_holes(directory)
+    made = {}
+
+    def get(name):
+        if name not in made:
+            path = directory / name
+            try:
+                images.MAKERS[name](path)
+            except images.Unsupported as reason:
+                pytest.skip(str(reason))
+            made[name] = path
+        return made[name]
+    yield get
+    shutil.rmtree(directory)
+
+
+@pytest.fixture
+def small(work):
+    """A source of a few hundred KiB, in a directory of its own."""
+    path = work / "source" / "disk.img"
+    path.parent.mkdir()
+    images.small(path)
+    return path
+
+
+@pytest.fixture
+def out(work):
+    """An empty directory for the output."""
+    path = work / "out"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture(scope="session")
+def qemu_img():
+    """Call it with arguments: qemu-img's exit code and stdout."""
+    if not shutil.which("qemu-img"):
+        pytest.skip("qemu-img is not installed")
+
+    def run(*args):
+        done = subprocess.run(["qemu-img", *args], check=False,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=100)
+        return done.returncode, done.stdout.decode()
+    return run
+
+
+@pytest.fixture(scope="session")
+def strace():
+    """The words that run a command under strace."""
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    done = subprocess.run(["strace", "-o", "/dev/null", "true"], check=False,
+                          stderr=subprocess.PIPE)
+    if done.returncode:
+        pytest.skip("strace may not trace here: " + done.stderr.decode())
+    return ["strace", "-f"]

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Runs the installed `hone` and judges what it left on the disk."""
+import fcntl
+import json
+import os
+import re
+import struct
+import subprocess
+import termios
+import time
+
+import extents
+import qcow2_reader
+
+# The sanitizers stay usable under strace and under a preloaded library.
+ENV = dict(os.environ, LC_ALL="C", ASAN_OPTIONS=(
+    os.environ.get("ASAN_OPTIONS", "") +
+    ":detect_leaks=0:verify_asan_link_order=0"))
+ENV.pop("HONE_SEED", None)
+TIMEOUT = 100
+PIPE = 4096
+
+
+class Hone:
+    """The command under test."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def run(self, *args, before=(), env=(), **kwargs):
+        """Run it, behind the words `before`; bytes in, bytes out."""
+        kwargs.setdefault("stdin", subprocess.DEVNULL)
+        if "stdout" not in kwargs:
+            kwargs["stdout"] = subprocess.PIPE
+        if "stderr" not in kwargs:
+            kwargs["stderr"] = subprocess.PIPE
+        return subprocess.run([*before, self.path, *args], timeout=TIMEOUT,
+                              env=dict(ENV, **dict(env)), check=False,
+                              **kwargs)
+
+    def ok(self, *args, **kwargs):
+        """Run it; it must succeed and be silent on stderr."""
+        done = self.run(*args, **kwargs)
+        assert (done.returncode, done.stderr or b"") == (0, b""), done
+        return done
+
+    def json(self, *args, code=0, **kwargs):
+        """Run it; its stdout must be one JSON text in UTF-8."""
+        done = self.run(*args, **kwargs)
+        assert (done.returncode, done.stderr) == (code, b""), done
+        return json.loads(done.stdout.decode("utf-8"))
+
+    def fails(self, *args, **kwargs):
+        """Run it; it must exit 1 and say why in exactly one line."""
+        done = self.run(*args, **kwargs)
+        assert done.returncode == 1, done
+        assert not done.stdout, done
+        return error_line(done.stderr)
+
+    def misused(self, *args, **kwargs):
+        """Run it; it must exit 2, name the mistake and point at the help."""
+        done = self.run(*args, **kwargs)
+        assert done.returncode == 2, done
+        assert not done.stdout, done
+        text = done.stderr.decode("utf-8", "surrogateescape")
+        match = re.fullmatch(r"(hone: [^\n]+)\n(?:Try '[^\n]+--help'\.\n)?",
+                             text)
+        assert match, done
+        return match.group(1)
+
+    def start(self, *args, **kwargs):
+        """Start it and come back at once."""
+        return subprocess.Popen([self.path, *args], env=ENV,
+                                stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, **kwargs)
+
+
+def error_line(stderr):
+    """The one line `hone: NAME: what is wrong` that stderr must be."""
+    text = stderr.decode("utf-8", "surrogateescape")
+    assert re.fullmatch(r"hone: [^\n]+\n", text), text
+    return text[:-1]
+
+
+def stamp(path):
+    """What must not change in a source."""
+    stat = os.stat(path)
+    return (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino,
+            stat.st_mode)
+
+
+def assert_same(source, output, fmt):
+    """The output holds the source's bytes, and is sound inside."""
+    if fmt == "qcow2":
+        image = qcow2_reader.Qcow2(output)
+        image.check()
+        size = os.stat(source).st_size
+        assert image.size == (size + 511) // 512 * 512
+        image.assert_holds(source)
+        return
+    assert os.stat(output).st_size == os.stat(source).st_size
+    at = extents.first_difference(source, output)
+    assert at is None, f"{output} differs from {source} at {at}"
+
+
+class Stalled:
+    """`hone` held in the middle of its work, without a clock.
+
+    The pipe given as --progress-fd has room for two or three lines more, so
+    the command sleeps in write(2) until somebody reads from it.
+    """
+    ROOM = 12
+
+    def __init__(self, hone, *args):
+        self.reader, writer = os.pipe()
+        fcntl.fcntl(writer, fcntl.F_SETPIPE_SZ, PIPE)
+        os.write(writer, b"\n" * (PIPE - self.ROOM))
+        self.process = hone.start(*args, "--progress-fd", str(writer),
+                                  pass_fds=[writer])
+        os.close(writer)
+
+    def __enter__(self):
+        end = time.monotonic() + TIMEOUT
+        while self.queued() < PIPE - 6 or not self.sleeps():
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < end, "never wrote its progress"
+            time.sleep(0.001)
+        return self
+
+    def queued(self):
+        """Bytes that wait in the pipe."""
+        answer = fcntl.ioctl(self.reader, termios.FIONREAD, b"\0" * 4)
+        return struct.unpack("i", answer)[0]
+
+    def sleeps(self):
+        """Whether the command has come to rest in its write."""
+        with open(f"/proc/{self.process.pid}/stat", "rb") as stat:
+            return stat.read().rpartition(b")")[2].split()[0] == b"S"
+
+    def go_on(self):
+        """Let the command finish; returns (status, stdout, stderr)."""
+        while os.read(self.reader, PIPE):
+            pass
+        out, err = self.process.communicate(timeout=TIMEOUT)
+        return self.process.returncode, out, err
+
+    def __exit__(self, *_):
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()
+        os.close(self.reader)

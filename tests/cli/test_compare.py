@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`hone compare`: equal, or the first byte that differs."""
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import images
+
+MI = images.MI
+
+
+def compare(hone, one, two, *options):
+    """(equal, first difference) as --json tells it, checked by status."""
+    done = hone.run("compare", "--json", *options, one, two)
+    assert done.returncode in (0, 1) and not done.stderr, done
+    found = hone.json("compare", "--json", *options, one, two,
+                      code=done.returncode)
+    assert found["equal"] == (done.returncode == 0)
+    return found["equal"], found.get("first_difference")
+
+
+@pytest.fixture
+def pair(work):
+    """Two paths for images."""
+    return work / "a.raw", work / "b.raw"
+
+
+def test_equal_images_are_said_to_be_equal(hone, image, pair):
+    path = image("mixed")
+    pair[0].write_bytes(path.read_bytes())
+    assert compare(hone, path, pair[0]) == (True, None)
+    said = hone.ok("compare", path, pair[0]).stdout.decode()
+    assert said == f"{path} and {pair[0]} are equal\n"
+    assert not hone.ok("compare", "-q", path, pair[0]).stdout
+
+
+def test_a_difference_is_named_by_its_offset_and_exit_1(hone, pair):
+    images.pieces(pair[0], 3 * MI, (MI, b"abc"))
+    images.pieces(pair[1], 3 * MI, (MI, b"abX"), (2 * MI, b"d"))
+    assert compare(hone, *pair) == (False, MI + 2)
+    done = hone.run("compare", *pair)
+    assert done.returncode == 1 and not done.stderr
+    assert done.stdout.decode() == (
+        f"{pair[0]} and {pair[1]} differ at offset {MI + 2}\n")
+    quiet = hone.run("compare", "-q", *pair)
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (1, b"", b"")
+
+
+def test_holes_and_written_zeros_are_equal(hone, image, pair):
+    images.pieces(pair[0], 8 * MI)
+    assert compare(hone, pair[0], image("written_zeros")) == (True, None)
+    assert compare(hone, image("written_zeros"), pair[0]) == (True, None)
+    assert compare(hone, pair[0], image("written_zeros"),
+                   "--strict") == (True, None)
+
+
+def test_a_longer_image_is_equal_if_its_rest_is_zero_unless_strict(
+        hone, pair):
+    images.pieces(pair[0], MI, (5, b"x"))
+    images.pieces(pair[1], 2 * MI + 1, (5, b"x"), (MI, bytes(70000)))
+    for one, two in (pair, pair[::-1]):
+        assert compare(hone, one, two) == (True, None)
+        said = hone.ok("compare", one, two).stdout
+        assert said != hone.ok("compare", one, one).stdout
+        assert b"zero" in said or b"size" in said or b"long" in said
+        assert compare(hone, one, two, "--strict")[0] is False
+        strict = hone.run("compare", "--strict", one, two)
+        assert (strict.returncode, strict.stderr) == (1, b"")
+        assert strict.stdout
+
+
+def test_data_past_the_end_of_the_shorter_image_is_a_difference(hone, pair):
+    images.pieces(pair[0], MI)
+    images.pieces(pair[1], 2 * MI, (MI + 99999, b"x"))
+    for one, two in (pair, pair[::-1]):
+        assert compare(hone, one, two) == (False, MI + 99999)
+
+
+def test_a_difference_far_out_is_found_without_reading_the_holes(
+        hone, image, pair):
+    try:
+        images.pieces(pair[0], 8 * images.TI, (8 * images.TI - 1, b"\2"))
+    except images.Unsupported as reason:
+        pytest.skip(str(reason))
+    assert compare(hone, pair[0], image("empty_8_tib_but_its_end")) == (
+        False, 8 * images.TI - 1)
+    assert compare(hone, image("empty_8_tib"), pair[0]) == (
+        False, 8 * images.TI - 1)
+
+
+SPECKS = st.lists(st.tuples(
+    st.one_of(st.integers(0, 5 * MI), st.integers(2 * MI - 70, 2 * MI + 70)),
+    st.integers(0, 2), st.sampled_from([1, 1, 3, 64, 5000])), max_size=5)
+SIZES = st.one_of(st.integers(0, 5 * MI), st.sampled_from(
+    [0, 1, 4096, 2 * MI, 4 * MI, 2 * MI + 1]))
+
+
+def scatter(size, specks):
+    """The bytes of an image, and the parts that make it."""
+    data = bytearray(size)
+    parts = []
+    for at, value, length in specks:
+        part = bytes([value]) * max(0, min(length, size - at))
+        if part:
+            data[at:at + len(part)] = part
+            parts.append((at, part))
+    return bytes(data), parts
+
+
+def model(one, two):
+    """Offset of the first difference, zeros behind the shorter; or None."""
+    short, long = sorted((one, two), key=len)
+    if long.startswith(short):
+        rest = long[len(short):]
+        kept = len(rest.lstrip(b"\0"))
+        return None if not kept else len(long) - kept
+    low, high = 0, len(short)
+    while high - low > 1:
+        middle = (low + high) // 2
+        if short[low:middle] == long[low:middle]:
+            low = middle
+        else:
+            high = middle
+    return low
+
+
+@given(sizes=st.one_of(st.tuples(SIZES, SIZES), SIZES.map(lambda s: (s, s))),
+       common=SPECKS, one=SPECKS, two=SPECKS, strict=st.booleans())
+def test_compare_agrees_with_the_model_on_random_images(
+        hone, image, sizes, common, one, two, strict):
+    home = image("mixed").parent
+    bytes_of = []
+    for name, size, specks in zip("ab", sizes, (common + one, common + two)):
+        data, parts = scatter(size, specks)
+        images.pieces(home / name, size, *parts)
+        bytes_of.append(data)
+    expected = model(*bytes_of)
+    options = ["--strict"] if strict else []
+    equal, first = compare(hone, home / "a", home / "b", *options)
+    if strict and sizes[0] != sizes[1]:
+        assert not equal
+    else:
+        assert (equal, first) == (expected is None, expected)
+
+
+def test_compare_reads_raw_only_when_told_for_a_qcow2_magic(hone, pair):
+    for path in pair:
+        path.write_bytes(b"QFI\xfb" + bytes(4096))
+    hone.fails("compare", *pair)
+    hone.fails("compare", "-f", "raw", *pair)
+    hone.fails("compare", "-F", "raw", *pair)
+    hone.ok("compare", "-f", "raw", "-F", "raw", *pair)
+
+
+def test_a_missing_image_is_an_error_and_not_a_difference(hone, pair, small):
+    said = hone.fails("compare", small, pair[0])
+    assert str(pair[0]) in said
+    assert "No such file" in said or "does not exist" in said

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Converted images, held against the source, qemu-img and our own reader."""
+import os
+
+import pytest
+
+import extents
+import images
+from harness import assert_same, stamp
+
+FORMATS = ("raw", "qcow2")
+HUGE = ("empty_8_tib", "empty_8_tib_but_its_end")
+
+
+def convert(hone, source, output, fmt, *options):
+    """Convert, prove that the source stayed; returns the JSON result."""
+    before = stamp(source)
+    result = hone.json("convert", "-O", fmt, "--json", *options, source,
+                       output)
+    assert stamp(source) == before
+    assert os.listdir(output.parent) == [output.name]
+    return result
+
+
+def ask_qemu(qemu_img, source, output, fmt):
+    """qemu-img reads the output and finds the source's bytes in it."""
+    status, said = qemu_img("compare", "-f", "raw", "-F", fmt, str(source),
+                            str(output))
+    assert (status, said) == (0, "Images are identical.\n")
+    if fmt == "qcow2":
+        status, said = qemu_img("check", "-f", "qcow2", str(output))
+        assert status == 0, said
+        assert "No errors were found on the image." in said
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("name", images.MAKERS)
+def test_output_equals_its_source_to_us_and_to_qemu(
+        hone, image, out, qemu_img, name, fmt):
+    source, output = image(name), out / f"disk.{fmt}"
+    convert(hone, source, output, fmt)
+    assert_same(source, output, fmt)
+    ask_qemu(qemu_img, source, output, fmt)
+    if fmt == "raw":
+        hone.ok("compare", "--strict", source, output)
+
+
+@pytest.mark.parametrize("name", images.MAKERS)
+def test_result_accounts_for_every_byte(hone, image, out, name):
+    source, output = image(name), out / "disk.raw"
+    result = convert(hone, source, output, "raw")
+    totals = dict.fromkeys(("data", "zero", "hole"), 0)
+    for _, length, kind in extents.kinds(source, 4096):
+        totals[kind] += length
+    assert {kind: result[f"{kind}_bytes"] for kind in totals} == totals
+    assert result["virtual_size"] == os.stat(source).st_size
+    assert result["file_size"] == os.stat(output).st_size
+    assert result["disk_usage"] == extents.disk_usage(output)
+    assert (result["command"], result["source"], result["destination"],
+            result["source_format"], result["format"]) == (
+                "convert", str(source), str(output), "raw", "raw")
+    assert result["seconds"] >= 0
+    assert result["zero_variant"] == hone.json("cpu", "--json")[
+        "variants"]["zero"]
+
+
+@pytest.mark.parametrize("name", [name for name in images.MAKERS
+                                  if name not in HUGE])
+def test_raw_output_takes_no_more_disk_than_its_data(hone, image, out, name):
+    source, output = image(name), out / "disk.raw"
+    result = convert(hone, source, output, "raw")
+    assert extents.disk_usage(output) <= result["data_bytes"] * 1.01 + 65536
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("name", ["written_zeros", "preallocated", *HUGE])
+def test_what_is_zero_takes_next_to_no_disk(hone, image, out, name, fmt):
+    output = out / f"disk.{fmt}"
+    convert(hone, image(name), output, fmt)
+    assert extents.disk_usage(output) <= 1 << 20
+
+
+@pytest.mark.parametrize("cluster", ["512", "4k", "64K", "2M"])
+@pytest.mark.parametrize("name", ["mixed", "65537_bytes", "all_data"])
+def test_qcow2_is_sound_at_every_cluster_size(
+        hone, image, out, qemu_img, name, cluster):
+    source, output = image(name), out / "disk.qcow2"
+    convert(hone, source, output, "qcow2", "-o", f"cluster_size={cluster}")
+    assert_same(source, output, "qcow2")
+    ask_qemu(qemu_img, source, output, "qcow2")
+
+
+@pytest.mark.parametrize("cluster", ["4096", "64K", "2M"])
+def test_qcow2_allocates_only_clusters_that_hold_data(
+        hone, image, out, cluster):
+    import qcow2_reader
+    source, output = image("mixed"), out / "disk.qcow2"
+    convert(hone, source, output, "qcow2", "-o", f"cluster_size={cluster}")
+    result = qcow2_reader.Qcow2(output)
+    assert result.where
+    assert all(any(result.read(guest)) for guest in result.where)
+
+
+def test_the_default_qcow2_is_version_3_with_64_kib_clusters(
+        hone, image, out):
+    import qcow2_reader
+    output = out / "disk.qcow2"
+    convert(hone, image("mixed"), output, "qcow2")
+    result = qcow2_reader.Qcow2(output)
+    assert (result.version, result.cluster) == (3, 65536)
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("scan", ["512", "4k", "64k", "2M"])
+@pytest.mark.parametrize("name", ["mixed", "alternating", "513_bytes"])
+def test_output_is_equal_whatever_the_scan_block(
+        hone, image, out, qemu_img, name, scan, fmt):
+    source, output = image(name), out / "disk"
+    convert(hone, source, output, fmt, "-S", scan)
+    assert_same(source, output, fmt)
+    ask_qemu(qemu_img, source, output, fmt)
+
+
+def test_zero_runs_shorter_than_the_scan_block_stay_data(hone, image, out):
+    source = image("alternating")
+    fine = convert(hone, source, out / "disk", "raw", "-S", "4k")
+    (out / "disk").unlink()
+    coarse = convert(hone, source, out / "disk", "raw", "-S", "64k")
+    assert fine["zero_bytes"] == os.stat(source).st_size // 2
+    assert (coarse["zero_bytes"], coarse["data_bytes"]) == (
+        0, os.stat(source).st_size)
+
+
+def test_the_same_source_gives_the_same_bytes_under_every_variant(
+        hone, image, out):
+    outputs = set()
+    for limit in ("none", "sse2", "sse2,avx2", "neon", "all"):
+        output = out / "disk.qcow2"
+        hone.ok("--cpu-limit", limit, "convert", "-q", "--force",
+                image("mixed"), output)
+        outputs.add(output.read_bytes())
+    assert len(outputs) == 1
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_an_empty_file_becomes_an_empty_image(hone, out, work, qemu_img, fmt):
+    source, output = work / "empty", out / "disk"
+    source.touch()
+    convert(hone, source, output, fmt)
+    assert_same(source, output, fmt)
+    if fmt == "qcow2":
+        assert qemu_img("check", "-f", "qcow2", str(output))[0] == 0
+
+
+@pytest.mark.parametrize("name, fmt", [
+    ("d.qcow2", "qcow2"), ("d.qcow", "qcow2"), ("d.raw", "raw"),
+    ("d.img", "raw"), ("d.bin", "raw"), ("d", "raw"),
+    ("qcow2.d/x.y/d", "raw")])
+def test_the_suffix_names_the_format(hone, small, out, name, fmt):
+    output = out / name
+    output.parent.mkdir(parents=True, exist_ok=True)
+    result = hone.json("convert", "--json", small, output)
+    assert result["format"] == fmt
+    assert_same(small, output, fmt)
+
+
+def test_too_small_clusters_for_a_huge_disk_are_refused(hone, image, out):
+    said = hone.fails("convert", "-o", "cluster_size=512",
+                      image("empty_8_tib"), out / "disk.qcow2")
+    assert "cluster" in said or "L1" in said
+    assert not os.listdir(out)
+
+
+@pytest.mark.parametrize("fmt", FORMATS)
+def test_options_may_follow_the_file_names(hone, small, out, fmt):
+    hone.ok("convert", small, out / "disk", "-q", "-O", fmt)
+    assert_same(small, out / "disk", fmt)
+
+
+def test_two_dashes_end_the_options(hone, small, out):
+    hone.ok("convert", "-q", "--", small.name, "-q", cwd=small.parent)
+    assert_same(small, small.parent / "-q", "raw")
+
+
+def test_names_without_a_directory_work_in_the_current_one(hone, small):
+    hone.ok("convert", "-q", small.name, "copy.raw", cwd=small.parent)
+    assert_same(small, small.parent / "copy.raw", "raw")
+
+
+def test_output_mode_follows_the_umask(hone, small, out):
+    for umask, mode in ((0o022, 0o644), (0o077, 0o600), (0o002, 0o664)):
+        output = out / f"{umask:o}"
+        hone.ok("convert", "-q", small, output, umask=umask)
+        assert os.stat(output).st_mode & 0o7777 == mode
+
+
+def test_a_person_gets_one_line_and_quiet_means_none(hone, small, out):
+    said = hone.ok("convert", small, out / "a").stdout
+    assert said.endswith(b"\n") and said.count(b"\n") == 1
+    assert not hone.ok("convert", "-q", small, out / "b").stdout

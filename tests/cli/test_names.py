@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""File names of every kind: valid JSON, one-line errors, right files."""
+import os
+import re
+
+import pytest
+
+import images
+from harness import assert_same, error_line
+
+NAMES = {
+    "quote": b'a"b.img', "backslash": b"a\\b.img", "newline": b"a\nb.img",
+    "escape": b"a\x1b[31mb.img", "control": b"a\x01\x7f\tb\r.img",
+    "latin1": b"caf\xe9.img", "cut": b"a\xe2\x82.img",
+    "surrogate": b"\xed\xa0\x80.img", "overlong": b"\xc0\xaf.img",
+    "euro": "€ ∞.img".encode(), "emoji": "\U0001f4be.img".encode(),
+    "space": b" a b .img", "percent": b"%s%n.img", "long": b"n" * 240,
+}
+
+
+@pytest.fixture(params=NAMES.values(), ids=NAMES)
+def odd(request, work):
+    """A source with an odd name, as bytes."""
+    path = os.path.join(os.fsencode(work), request.param)
+    try:
+        images.small(type(work)(os.fsdecode(path)))
+    except OSError as error:
+        pytest.skip(f"no such name on this file system: {error}")
+    return path
+
+
+def text(name):
+    """The name, if it is text."""
+    try:
+        return name.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def test_json_stays_valid_and_gives_the_name_back(hone, odd):
+    result = hone.json("convert", "--json", odd, odd + b".raw")
+    assert_same(odd, odd + b".raw", "raw")
+    if text(odd) is not None:
+        assert result["source"] == text(odd)
+        assert result["destination"] == text(odd) + ".raw"
+    else:
+        assert "\ufffd" in result["source"]
+    hone.json("map", "--json", odd)
+    hone.json("info", "--json", odd)
+    hone.json("compare", "--json", odd, odd + b".raw")
+
+
+def test_errors_stay_one_printable_line(hone, odd):
+    for words in (["convert", odd, odd], ["info", odd + b".none"],
+                  ["convert", odd + b".none", odd + b".raw"],
+                  ["map", odd + b".none"], ["compare", odd, odd + b".none"]):
+        done = hone.run(*words)
+        assert (done.returncode, done.stdout) == (1, b""), done
+        line = error_line(done.stderr)
+        assert not re.search(r"[\x00-\x1f\x7f]", line)
+
+
+def test_reports_for_people_carry_no_control_characters(hone, odd):
+    for words in (["convert", odd, odd + b".raw"], ["info", odd],
+                  ["compare", odd, odd + b".raw"]):
+        said = hone.ok(*words).stdout
+        assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", said)
+
+
+def test_a_misuse_with_an_odd_word_stays_one_line(hone):
+    for word in NAMES.values():
+        hone.misused(word)
+        hone.misused(b"convert", b"-O", word, b"a", b"b")
+        hone.misused(b"convert", b"--" + word, b"a", b"b")
+        hone.misused(b"convert", b"-S", word, b"a", b"b")
+
+
+def test_a_name_too_long_for_a_temporary_beside_it_still_works(hone, work):
+    """The output's name may be as long as the file system allows."""
+    limit = os.pathconf(work, "PC_NAME_MAX")
+    images.small(work / "s")
+    output = work / ("n" * limit)
+    hone.ok("convert", "-q", work / "s", output)
+    assert_same(work / "s", output, "raw")
+    said = hone.fails("convert", work / "s", work / ("n" * (limit + 1)))
+    assert "too long" in said
+    assert sorted(os.listdir(work)) == ["n" * limit, "s"]

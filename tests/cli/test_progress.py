@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Progress for programs and for people; signals in the midst of work."""
+import os
+import pty
+import re
+import signal
+
+import pytest
+
+from harness import Stalled, assert_same, error_line, stamp
+
+
+def lines_of(hone, *words):
+    """Exit code and lines that --progress-fd carries."""
+    reader, writer = os.pipe()
+    done = hone.run(*words, "--progress-fd", str(writer), pass_fds=[writer])
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        return done, pipe.read().decode().splitlines()
+
+
+@pytest.mark.parametrize("name", ["all_data", "mixed", "sparse_5_gib",
+                                  "1_bytes", "empty_8_tib"])
+@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
+def test_progress_rises_to_100_and_tells_each_value_once(
+        hone, image, out, name, fmt):
+    done, lines = lines_of(hone, "convert", "-q", "-O", fmt, image(name),
+                           out / "d")
+    assert done.returncode == 0
+    assert all(re.fullmatch(r"\d+/100", line) for line in lines)
+    values = [int(line[:-4]) for line in lines]
+    assert values == sorted(set(values)) and values[-1] == 100
+
+
+def test_compare_has_progress_too(hone, image):
+    done, lines = lines_of(hone, "compare", "-q", image("all_data"),
+                           image("all_data"))
+    assert done.returncode == 0 and lines[-1] == "100/100"
+
+
+def test_progress_of_a_failure_never_reaches_100(hone, image, out):
+    before = ["sh", "-c", 'ulimit -f 4096; exec "$@"', "sh"]
+    reader, writer = os.pipe()
+    done = hone.run("convert", image("all_data"), out / "d",
+                    "--progress-fd", str(writer), before=before,
+                    pass_fds=[writer])
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        assert b"100/100" not in pipe.read()
+    assert done.returncode == 1
+    assert not os.listdir(out)
+
+
+def test_a_descriptor_that_is_not_open_is_refused(hone, small, out):
+    done = hone.run("convert", "--progress-fd", "777", small, out / "d")
+    assert done.returncode in (1, 2)
+    assert done.stderr.startswith(b"hone: ")
+    assert not os.listdir(out)
+
+
+def test_a_reader_of_progress_who_leaves_does_no_harm(hone, image, out):
+    """Either the work goes on or it fails, cleanly."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = hone.run("convert", "-q", image("all_data"), out / "d",
+                    "--progress-fd", str(writer), pass_fds=[writer])
+    os.close(writer)
+    if done.returncode == 0:
+        assert_same(image("all_data"), out / "d", "raw")
+    else:
+        assert done.returncode in (1, -signal.SIGPIPE)
+        assert not os.listdir(out)
+
+
+def on_terminal(hone, *words):
+    """What a command writes to a terminal on stderr."""
+    master, slave = pty.openpty()
+    done = hone.run(*words, stderr=slave)
+    os.close(slave)
+    shown = b""
+    while True:
+        try:
+            part = os.read(master, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    os.close(master)
+    assert done.returncode == 0, shown
+    return shown
+
+
+def test_a_terminal_gets_a_bar_that_is_finished_or_cleared(hone, image, out):
+    shown = on_terminal(hone, "convert", image("filled_ext4"), out / "d")
+    assert b"\r" in shown and b"%" in shown
+    assert shown.endswith((b"\r\n", b"\r", b"\x1b[K"))
+
+
+@pytest.mark.parametrize("option", ["-q", "--json"])
+def test_no_bar_for_programs_and_the_quiet(hone, image, out, option):
+    assert not on_terminal(hone, "convert", option, image("mixed"), out / "d")
+
+
+def test_no_bar_where_stderr_is_no_terminal(hone, image, out):
+    assert not hone.run("convert", image("mixed"), out / "d").stderr
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM,
+                                    signal.SIGHUP])
+@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
+def test_a_signal_in_the_midst_leaves_nothing_and_shows_in_the_status(
+        hone, image, out, fmt, number):
+    source = image("filled_ext4")
+    before = stamp(source)
+    with Stalled(hone, "convert", "-O", fmt, source, out / "d") as held:
+        held.process.send_signal(number)
+        status = held.process.wait(timeout=60)
+    assert status == -number
+    assert not os.listdir(out)
+    assert stamp(source) == before
+
+
+def test_a_signal_in_the_midst_keeps_what_force_would_replace(
+        hone, image, out):
+    (out / "d").write_bytes(b"precious")
+    with Stalled(hone, "convert", "--force", image("filled_ext4"),
+                 out / "d") as held:
+        held.process.send_signal(signal.SIGTERM)
+        assert held.process.wait(timeout=60) == -signal.SIGTERM
+    assert os.listdir(out) == ["d"]
+    assert (out / "d").read_bytes() == b"precious"
+
+
+def test_a_signal_ignored_by_the_parent_stays_ignored(hone, image, out):
+    """As under nohup."""
+    source = image("filled_ext4")
+    with Stalled(Nohup(hone), "convert", "-q", source, out / "d") as held:
+        held.process.send_signal(signal.SIGHUP)
+        assert held.go_on()[0] == 0
+    assert_same(source, out / "d", "raw")
+
+
+class Nohup:
+    """The command, started with SIGHUP ignored."""
+
+    def __init__(self, hone):
+        self.hone = hone
+
+    def start(self, *args, **kwargs):
+        """As Hone.start()."""
+        return self.hone.start(*args, preexec_fn=lambda: signal.signal(
+            signal.SIGHUP, signal.SIG_IGN), **kwargs)
+
+
+def test_a_destination_that_appears_meanwhile_is_not_replaced(
+        hone, image, out):
+    with Stalled(hone, "convert", image("filled_ext4"), out / "d") as held:
+        (out / "d").write_bytes(b"precious")
+        status, said, error = held.go_on()
+    assert (status, said) == (1, b"")
+    assert "exists" in error_line(error)
+    assert os.listdir(out) == ["d"]
+    assert (out / "d").read_bytes() == b"precious"
+
+
+def test_nothing_finished_looking_exists_before_the_end(hone, image, out):
+    source = image("filled_ext4")
+    with Stalled(hone, "convert", "-q", source, out / "d") as held:
+        assert "d" not in os.listdir(out)
+        assert held.go_on()[0] == 0
+    assert_same(source, out / "d", "raw")
+
+
+@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
+@pytest.mark.parametrize("left", [0, 1, 5000, 1 << 20])
+def test_a_source_cut_meanwhile_is_an_error_and_no_crash(
+        hone, image, out, work, fmt, left):
+    source = work / "cut.img"
+    source.write_bytes(image("filled_ext4").read_bytes())
+    with Stalled(hone, "convert", "-O", fmt, source, out / "d") as held:
+        os.truncate(source, left)
+        status, said, error = held.go_on()
+    assert (status, said) == (1, b"")
+    assert str(source) in error_line(error)
+    assert not os.listdir(out)
+
+
+def test_an_image_cut_while_compared_is_an_error(hone, image, work):
+    one, two = image("filled_ext4"), work / "cut.img"
+    two.write_bytes(one.read_bytes())
+    for pair in ((one, two), (two, one)):
+        with Stalled(hone, "compare", *pair) as held:
+            os.truncate(two, 5000)
+            status, said, error = held.go_on()
+        assert (status, said) == (1, b"")
+        assert str(two) in error_line(error)
+        two.write_bytes(one.read_bytes())

@@ -1,0 +1,292 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `hone convert` refuses, and what it leaves behind: nothing."""
+import os
+import stat
+import subprocess
+import tempfile
+
+import pytest
+
+import extents
+import images
+from harness import assert_same, stamp
+
+MAGICS = {
+    "qcow2": b"QFI\xfb", "vmdk": b"KDMV", "vhdx": b"vhdxfile",
+    "luks": b"LUKS\xba\xbe", "vhd": b"conectix", "qed": b"QED\0",
+}
+VDI = bytes(64) + b"\x7f\x10\xda\xbe"
+
+
+def snapshot(directory):
+    """Names, kinds and contents of a directory, symlinks unfollowed."""
+    found = {}
+    for entry in os.scandir(directory):
+        mode = entry.stat(follow_symlinks=False).st_mode
+        found[entry.name] = (
+            entry.inode(), mode,
+            os.readlink(entry) if stat.S_ISLNK(mode) else
+            open(entry, "rb").read() if stat.S_ISREG(mode) else None)
+    return found
+
+
+@pytest.fixture
+def refused(hone, small, out):
+    """Convert must exit 1, change nothing, and say these words."""
+    def check(*words, says=(), source=small, where=out, **kwargs):
+        before = snapshot(where), snapshot(small.parent), stamp(small)
+        line = hone.fails("convert", *words, **kwargs)
+        after = snapshot(where), snapshot(small.parent), stamp(small)
+        assert after == before
+        for word in says:
+            assert word in line, line
+        return line
+    return check
+
+
+def test_an_existing_output_is_refused_and_named_with_the_remedy(
+        refused, small, out):
+    (out / "d").write_bytes(b"precious")
+    refused(small, out / "d", says=[str(out / "d"), "exists", "--force"])
+
+
+def test_force_replaces_an_existing_output_and_keeps_its_mode(
+        hone, small, out):
+    (out / "d").write_bytes(b"old")
+    os.chmod(out / "d", 0o640)
+    with open(out / "d", "rb") as old:
+        hone.ok("convert", "-q", "--force", small, out / "d")
+        assert old.read() == b"old", "the old file was written into"
+    assert_same(small, out / "d", "raw")
+    assert os.stat(out / "d").st_mode & 0o7777 == 0o640
+    assert os.listdir(out) == ["d"]
+
+
+def test_a_failed_forced_conversion_keeps_the_old_output(refused, work, out):
+    (out / "d.qcow2").write_bytes(b"precious")
+    huge = work / "huge"
+    try:
+        images.pieces(huge, 8 * images.TI)
+    except images.Unsupported as reason:
+        pytest.skip(str(reason))
+    refused("--force", "-o", "cluster_size=512", huge, out / "d.qcow2")
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]], ids=str)
+@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
+def test_the_source_is_never_the_output(refused, small, out, force, fmt):
+    os.symlink(small, out / "soft")
+    os.link(small, out / "hard")
+    os.symlink("soft", out / "softer")
+    for name in (small, out / "soft", out / "hard", out / "softer",
+                 small.parent / ".." / "source" / small.name):
+        refused("-O", fmt, *force, small, name)
+        if name != small:
+            refused("-O", fmt, *force, name, small)
+
+
+def test_force_says_why_it_does_not_replace_the_source(refused, small):
+    refused("--force", small, small, says=["source"])
+
+
+def test_force_through_a_symlink_replaces_its_target(hone, small, out, work):
+    (out / "target").write_bytes(b"old")
+    os.symlink("../out/target", out / "link")
+    hone.fails("convert", small, out / "link")
+    assert (out / "target").read_bytes() == b"old"
+    hone.ok("convert", "-q", "--force", small, out / "link")
+    assert os.readlink(out / "link") == "../out/target"
+    assert_same(small, out / "target", "raw")
+    assert sorted(os.listdir(out)) == ["link", "target"]
+
+
+def test_a_symlink_loop_is_an_error(refused, small, out):
+    os.symlink("b", out / "a")
+    os.symlink("a", out / "b")
+    refused(small, out / "a")
+    refused("--force", small, out / "a")
+    refused(out / "a", out / "c")
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]], ids=str)
+def test_an_output_that_is_no_regular_file_is_refused(
+        refused, small, out, force):
+    (out / "directory").mkdir()
+    os.mkfifo(out / "fifo")
+    os.symlink("fifo", out / "link")
+    for name in ("directory", "fifo", "link", "directory/", "."):
+        refused(*force, small, f"{out}/{name}")
+
+
+@pytest.mark.parametrize("force", [[], ["--force"]], ids=str)
+def test_a_device_is_never_replaced(refused, small, out, force):
+    try:
+        os.mknod(out / "null", stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        open(out / "null", "wb").close()
+    except PermissionError as error:
+        pytest.skip(f"may not make a device here: {error}")
+    refused(*force, small, out / "null")
+    refused(out / "null", out / "d")
+
+
+def test_a_source_that_is_no_file_is_refused_without_waiting(refused, out):
+    os.mkfifo(out / "fifo")
+    refused(out / "fifo", out / "d", says=["fifo"])
+    refused(out, out / "d", says=["directory"])
+    refused(out / "none", out / "d", says=[str(out / "none")])
+    refused(out / "none" / "deeper", out / "d")
+
+
+def test_map_info_and_compare_refuse_what_is_no_image(hone, small, out):
+    os.mkfifo(out / "fifo")
+    for name in (out, out / "fifo", out / "none"):
+        for words in (["map", name], ["info", name], ["compare", name, small],
+                      ["compare", small, name]):
+            hone.fails(*words)
+
+
+def test_a_missing_directory_is_named(refused, small, out):
+    refused(small, out / "none" / "d", says=["none"])
+    refused(small, small / "d")
+    refused("--force", small, out / "none" / "d")
+
+
+def test_an_empty_name_is_no_file(refused, hone, small, out):
+    refused(small, "")
+    refused("--force", small, "")
+    refused("", out / "d")
+    hone.fails("map", "")
+
+
+@pytest.mark.parametrize("name", [*MAGICS, "vdi"])
+def test_an_image_of_another_format_is_not_taken_for_raw(
+        refused, hone, work, out, name):
+    source = work / "disk.img"
+    content = VDI if name == "vdi" else MAGICS[name]
+    source.write_bytes(content + bytes(70000 - len(content)))
+    line = refused(source, out / "d")
+    assert name in line.lower()
+    assert name == "qcow2" or "-f raw" in line
+    hone.fails("map", source)
+    hone.ok("convert", "-q", "-f", "raw", source, out / "d")
+    assert_same(source, out / "d", "raw")
+
+
+@pytest.mark.parametrize("suffix", ["qcow2", "vmdk", "vhdx", "vdi", "qed"])
+def test_a_name_that_promises_another_format_is_not_taken_for_raw(
+        refused, hone, small, out, suffix):
+    source = small.with_suffix("." + suffix)
+    os.link(small, source)
+    refused(source, out / "d", says=["-f raw"])
+    hone.ok("convert", "-q", "-f", "raw", source, out / "d")
+    assert_same(small, out / "d", "raw")
+
+
+def test_a_qcow2_source_is_refused_by_name_of_its_format(
+        refused, hone, small, out):
+    source = out / "x.qcow2"
+    hone.ok("convert", "-q", small, source)
+    assert "-f raw" in refused(source, out / "d")
+    source.write_bytes(b"QFI\xfb" + bytes(65532))
+    assert "qcow2" in refused(source, out / "d")
+    assert "qcow2" in refused("-f", "qcow2", source, out / "d")
+
+
+@pytest.fixture
+def stranger():
+    """A directory that another user, who is not root, can enter."""
+    if os.geteuid():
+        pytest.skip("needs root to become another user")
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o755)
+        yield name
+
+
+def test_a_directory_without_permission_is_an_error(
+        hone, stranger, small):
+    source = os.path.join(stranger, "s")
+    with open(source, "wb") as file:
+        file.write(small.read_bytes())
+    os.chmod(source, 0o644)
+    who = dict(user=65534, group=65534, extra_groups=[])
+    try:
+        hone.ok("--version", **who)
+    except (OSError, AssertionError):
+        pytest.skip("another user cannot reach the command")
+    said = hone.fails("convert", source, os.path.join(stranger, "d"), **who)
+    assert "ermission denied" in said
+    os.chmod(source, 0)
+    for words in (["convert", source, "/tmp/none/d"], ["map", source],
+                  ["info", source], ["compare", source, source]):
+        assert "ermission denied" in hone.fails(*words, **who)
+    assert os.listdir(stranger) == ["s"]
+
+
+def mount(*words):
+    """Mount for a test, or skip with what mount said."""
+    done = subprocess.run(["mount", *words], stderr=subprocess.PIPE,
+                          check=False)
+    if done.returncode:
+        pytest.skip("may not mount: " + done.stderr.decode().strip())
+
+
+@pytest.fixture
+def tiny(work):
+    """A file system of 64 KiB."""
+    place = work / "tiny"
+    place.mkdir()
+    mount("-t", "tmpfs", "-o", "size=64k", "none", str(place))
+    yield place
+    subprocess.run(["umount", str(place)], check=True)
+
+
+@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
+def test_a_full_file_system_is_an_error_that_leaves_nothing(
+        hone, small, tiny, fmt):
+    said = hone.fails("convert", "-O", fmt, small, tiny / "d")
+    assert "No space left" in said
+    assert not os.listdir(tiny)
+    (tiny / "d").write_bytes(b"precious")
+    hone.fails("convert", "--force", "-O", fmt, small, tiny / "d")
+    assert snapshot(tiny)["d"][2] == b"precious"
+    assert os.listdir(tiny) == ["d"]
+
+
+def test_a_read_only_file_system_is_an_error(hone, small, tiny):
+    mount("-o", "remount,ro", str(tiny))
+    assert "ead-only" in hone.fails("convert", small, tiny / "d")
+
+
+@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
+def test_a_file_size_limit_is_an_error_that_leaves_nothing(
+        hone, small, out, fmt):
+    """Past the limit the kernel writes short, then sends SIGXFSZ."""
+    for limit in ("1", "100", "200"):
+        done = hone.run("convert", "-O", fmt, small, out / "d",
+                        before=["sh", "-c", f'ulimit -f {limit}; exec "$@"',
+                                "sh"])
+        assert done.returncode == 1, done
+        assert done.stderr.startswith(b"hone: ")
+        assert not os.listdir(out)
+
+
+def test_a_block_device_is_a_source(hone, image, out):
+    source = image("mixed")
+    size = os.stat(source).st_size // 512 * 512
+    done = subprocess.run(
+        ["losetup", "--show", "-f", "-r", "--sizelimit", str(size),
+         str(source)], check=False, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE)
+    if done.returncode:
+        pytest.skip("no loop device: " + done.stderr.decode().strip())
+    device = done.stdout.decode().strip()
+    try:
+        hone.ok("convert", "-q", device, out / "d")
+        hone.ok("convert", "-q", device, out / "d.qcow2")
+        hone.ok("compare", device, out / "d")
+        hone.fails("convert", "--force", out / "d", device)
+    finally:
+        subprocess.run(["losetup", "-d", device], check=True)
+    assert os.stat(out / "d").st_size == size
+    first = extents.first_difference(source, out / "d")
+    assert first is None or first >= size

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Short reads and writes, interrupted calls, a source cut at any call.
+
+shim.c, preloaded, does what a kernel may do but hardly ever does.
+"""
+import os
+import pathlib
+import shutil
+import subprocess
+
+import pytest
+
+import qcow2_reader
+from harness import assert_same, error_line
+
+HERE = pathlib.Path(__file__).parent
+
+
+@pytest.fixture(scope="session")
+def shim(tmp_path_factory):
+    """The library to preload."""
+    compiler = os.environ.get("CC", "cc").split()
+    if not shutil.which(compiler[0]):
+        pytest.skip(f"{compiler[0]} is not installed")
+    path = tmp_path_factory.mktemp("shim") / "shim.so"
+    subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC",
+                    "-shared", "-D_GNU_SOURCE", "-o", str(path),
+                    str(HERE / "shim.c"), "-ldl"], check=True)
+    return path
+
+
+class Bent:
+    """Runs `hone` under the shim and reads its counts."""
+
+    def __init__(self, hone, shim, work):
+        self.hone, self.shim, self.count = hone, shim, work / "count"
+
+    def run(self, *words, **settings):
+        """The finished run, the calls it made, how many were bent."""
+        env = {"SHIM_" + key.upper(): str(value)
+               for key, value in settings.items()}
+        done = self.hone.run(*words, env=dict(
+            env, LD_PRELOAD=str(self.shim), SHIM_COUNT=str(self.count)))
+        calls, bent = map(int, self.count.read_text().split())
+        self.count.unlink()
+        if not calls:
+            pytest.skip("the command does not call the shared libc")
+        return done, calls, bent
+
+
+@pytest.fixture
+def bent(hone, shim, work):
+    """The command under the shim."""
+    return Bent(hone, shim, work)
+
+
+@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
+@pytest.mark.parametrize("most", [1000, 4096, 65537])
+def test_short_reads_and_writes_still_give_an_equal_output(
+        bent, small, out, fmt, most):
+    done, _, cut = bent.run("convert", "-O", fmt, small, out / "d",
+                            short=most)
+    assert (done.returncode, done.stderr) == (0, b""), done
+    assert cut > 0
+    assert_same(small, out / "d", fmt)
+
+
+def test_writes_of_one_byte_still_give_an_equal_output(bent, work, out):
+    source = work / "s"
+    source.write_bytes(b"\0" * 4096 + b"abc" * 1500)
+    done, _, cut = bent.run("convert", source, out / "d.qcow2", short=1)
+    assert (done.returncode, done.stderr) == (0, b"") and cut > 1000
+    assert_same(source, out / "d.qcow2", "qcow2")
+
+
+@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
+def test_calls_interrupted_by_turns_still_give_an_equal_output(
+        bent, small, out, fmt):
+    done, _, cut = bent.run("convert", "-O", fmt, small, out / "d", eintr=1,
+                            short=10000)
+    assert (done.returncode, done.stderr) == (0, b""), done
+    assert cut > 0
+    assert_same(small, out / "d", fmt)
+
+
+def test_short_and_interrupted_reads_do_not_disturb_a_comparison(
+        bent, small, out):
+    copy = out / "copy"
+    copy.write_bytes(small.read_bytes())
+    for settings in ({"short": 1000}, {"eintr": 1}):
+        done, _, _ = bent.run("compare", small, copy, **settings)
+        assert (done.returncode, done.stderr) == (0, b"")
+    with open(copy, "r+b") as file:
+        file.seek(250001)
+        file.write(b"\0\0\0\0")
+    done, _, _ = bent.run("compare", small, copy, short=1000, eintr=1)
+    assert done.returncode == 1 and b"offset 25000" in done.stdout
+
+
+@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
+@pytest.mark.parametrize("left", [0, 100, 70000])
+def test_a_source_cut_at_any_call_is_an_error_or_was_read_before(
+        bent, image, out, work, fmt, left):
+    """Cut before call 1, 2, ... until the run has no such call."""
+    content = image("mixed").read_bytes()[:3 << 20]
+    source, whole = work / "cut.img", work / "whole.img"
+    whole.write_bytes(content)
+    refused, at = 0, 1
+    while True:
+        source.write_bytes(content)
+        done, calls, cut = bent.run("convert", "-O", fmt, source, out / "d",
+                                    cut=source, at=at, left=left)
+        if at > calls:
+            assert not cut and done.returncode == 0
+            break
+        if done.returncode == 0:
+            # The cut came before the size was asked, or after the last read.
+            size = (qcow2_reader.Qcow2(out / "d").size if fmt == "qcow2"
+                    else os.stat(out / "d").st_size)
+            assert_same(whole if size >= len(content) else source, out / "d",
+                        fmt)
+            (out / "d").unlink()
+        else:
+            assert done.returncode == 1, (at, done)
+            assert str(source) in error_line(done.stderr)
+            refused += 1
+        assert not os.listdir(out), at
+        at += 1
+    assert refused >= 3
+    print(f"{at - 1} moments tried, {refused} refused")
+
+
+def test_an_image_cut_at_any_call_of_map_or_compare_never_crashes(
+        bent, image, work):
+    content = image("mixed").read_bytes()[:3 << 20]
+    source, whole = work / "cut.img", work / "whole.img"
+    whole.write_bytes(content)
+    for words in (["map", source], ["compare", source, whole],
+                  ["compare", whole, source]):
+        refused, at, calls = 0, 1, 1
+        while at <= calls:
+            source.write_bytes(content)
+            done, calls, _ = bent.run(*words, cut=source, at=at, left=5000)
+            assert done.returncode in (0, 1), (at, done)
+            if done.stderr:
+                assert str(source) in error_line(done.stderr)
+                refused += 1
+            at += 1
+        assert refused >= 1
+
+
+@pytest.mark.parametrize("words", [["convert", "-O", "raw"],
+                                   ["convert", "-O", "qcow2"], ["compare"],
+                                   ["map", "--json"], ["info", "--json"]],
+                         ids=" ".join)
+def test_every_allocation_that_fails_is_an_error_that_leaves_nothing(
+        bent, small, out, words):
+    """Fail allocation 1, 2, ... until the run makes no more."""
+    files = [small] if words[0] in ("map", "info") else [small, out / "d"]
+    if words[0] == "compare":
+        files[1] = small
+    clean, made, _ = bent.run(*words, *files, starve=1 << 60)
+    assert clean.returncode == 0 and made > 0
+    for victim in range(1, made + 1):
+        if (out / "d").exists():
+            (out / "d").unlink()
+        done, _, starved = bent.run(*words, *files, starve=victim)
+        assert starved == 1
+        if done.returncode == 0:
+            # Somebody could do without: libc's buffer for stdout, say.
+            assert words[0] == "convert" or done.stdout == clean.stdout
+            assert words[0] != "convert" or (out / "d").exists()
+        else:
+            assert done.returncode == 1, (victim, done)
+            assert done.stderr.startswith(b"hone: ")
+            assert not os.listdir(out), victim
+        if (out / "d").exists():
+            assert_same(small, out / "d", words[-1])
