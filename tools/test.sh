@@ -7,7 +7,7 @@ staged=$root/build/stage
 
 # Every stage that has to leave results, in order.
 test_stages='gcc O0 asan tsan aarch64 sve128 sve256 sve512 s390x headers
-    consume exports model cli'
+    consume exports model cli cli-asan'
 
 # record KIND PATH: what the stage just run leaves for tests/tally.py.
 record() {
@@ -158,12 +158,14 @@ test_all() {
     tap_stage consume sh tests/consume/check.sh "$staged" build/consume
     tap_stage exports sh tests/consume/exports.sh "$staged" tests/exports.txt
     HONE=$staged/usr/bin/hone
-    HONE_LIB=$(find "$staged" -name 'libhone.so.0')
+    HONE_LIB=$(find "$staged" -name 'libhone.so.0' || :)
     LD_LIBRARY_PATH=$(dirname "$HONE_LIB")
     export HONE HONE_LIB LD_LIBRARY_PATH
     pytest_stage model tests/model_test.py
     pytest_stage cli tests/cli
     unset LD_LIBRARY_PATH
+    HONE=$root/build/asan/cli/hone
+    pytest_stage cli-asan tests/cli
 
     say "all stages             $(($(date +%s) - all_began)) s"
     # shellcheck disable=SC2086

@@ -58,7 +58,7 @@ pkg_config_version() {
 }
 
 cmake_shared() {
-    cmake -S "$here/cmake" -B cmake -DCMAKE_PREFIX_PATH="$staged/usr" &&
+    cmake -G Ninja -S "$here/cmake" -B cmake -DCMAKE_PREFIX_PATH="$staged/usr" &&
         cmake --build cmake &&
         needs cmake/use_shared yes && run cmake/use_shared
 }
@@ -70,7 +70,7 @@ cmake_static() {
 # The tree may be moved after it was installed.
 cmake_moved() {
     cp -a "$staged/usr" moved &&
-        cmake -S "$here/cmake" -B cmake-moved \
+        cmake -G Ninja -S "$here/cmake" -B cmake-moved \
             -DCMAKE_PREFIX_PATH="$work/moved" &&
         cmake --build cmake-moved &&
         LD_LIBRARY_PATH='' cmake-moved/use_shared
@@ -81,7 +81,7 @@ cmake_newer_is_refused() {
         printf '%s\n' 'cmake_minimum_required(VERSION 3.13)' \
             'project(newer C)' 'find_package(hone 99.0 REQUIRED)' \
             >newer/CMakeLists.txt &&
-        ! cmake -S newer -B newer/build -DCMAKE_PREFIX_PATH="$staged/usr"
+        ! cmake -G Ninja -S newer -B newer/build -DCMAKE_PREFIX_PATH="$staged/usr"
 }
 
 # The sources as a subproject, through the wrap file.
