@@ -72,5 +72,5 @@ upto32_rfind(const unsigned char *p, size_t len)
 #define FIRST(v) (size_t) __builtin_ctz(nonzero_bytes(v))
 #define LAST(v) (31 - (size_t)__builtin_clz(nonzero_bytes(v)))
 #define SHORT upto32_
-#define CLAMP_MAX (8 * VEC_BYTES)
+#define SHORT_MAX VEC_BYTES
 #include "vector.h"

@@ -5,36 +5,39 @@
 #define TARGET __attribute__((target("avx512f,avx512bw,bmi2")))
 #define PAGE 4096u
 
+#define OR(a, b) _mm512_or_si512(a, b)
+#define OR3_TABLE 0xfe /* vpternlog truth table of a | b | c */
+#define OR3(a, b, c) _mm512_ternarylogic_epi64(a, b, c, OR3_TABLE)
+
+/* 64 bytes from p on reach into the next page. */
+static inline bool
+near_page_end(const unsigned char *p)
+{
+	return ((uintptr_t)p & (PAGE - 1)) > PAGE - 64;
+}
+
 /*
  * Up to 64 bytes in one masked load, byte i in bit i of the result.
  *
- * A masked load never faults on a byte that is masked away, but when such a
+ * A masked load never faults on a byte that is masked away, but where such a
  * byte lies in an absent page it costs a microcode assist (125 ns on Sapphire
  * Rapids). So where 64 bytes from p would reach into the next page, the load
  * ends with the buffer instead of starting with it; its first bytes are then
- * in the page of p, which is there. Without a branch for the compiler to
- * mispredict on random addresses.
+ * in the page of p, which is there.
  */
-TARGET static inline __mmask64
+TARGET static inline uint64_t
 nonzero_upto64(const unsigned char *p, size_t len)
 {
-	size_t slack = 64 - len;
-	size_t back = ((uintptr_t)p & (PAGE - 1)) > PAGE - 64 ? slack : 0;
-	__mmask64 wanted = _bzhi_u64(~0ull, (unsigned)len) << (back & 63);
+	unsigned back = near_page_end(p) ? (64 - (unsigned)len) % 64 : 0;
+	__mmask64 in = _bzhi_u64(~0ull, (unsigned)len) << back;
 	const void *at = (const void *)((uintptr_t)p - back);
-	__m512i v = _mm512_maskz_loadu_epi8(wanted, at);
+	__m512i v = _mm512_maskz_loadu_epi8(in, at);
 
-	return _mm512_test_epi8_mask(v, v) >> (back & 63);
-}
-
-TARGET static inline bool
-upto64_is(const unsigned char *p, size_t len)
-{
-	return nonzero_upto64(p, len) == 0;
+	return _mm512_test_epi8_mask(v, v) >> back;
 }
 
 TARGET static inline size_t
-upto64_find(const unsigned char *p, size_t len)
+short_find(const unsigned char *p, size_t len)
 {
 	uint64_t bits = nonzero_upto64(p, len);
 
@@ -42,24 +45,65 @@ upto64_find(const unsigned char *p, size_t len)
 }
 
 TARGET static inline size_t
-upto64_rfind(const unsigned char *p, size_t len)
+short_rfind(const unsigned char *p, size_t len)
 {
 	uint64_t bits = nonzero_upto64(p, len);
 
 	return bits == 0 ? len : 63 - (size_t)__builtin_clzll(bits);
 }
 
-#define OR3_TABLE 0xfe /* vpternlog truth table of a | b | c */
+/* Of two numbers without a branch: GCC 12 makes one of '?:' here. */
+static inline size_t
+smaller(size_t a, size_t b)
+{
+	__asm__("cmp %1, %0\n\tcmova %1, %0" : "+r"(a) : "r"(b) : "cc");
+	return a;
+}
+
+static inline size_t
+larger(size_t a, size_t b)
+{
+	__asm__("cmp %1, %0\n\tcmovb %1, %0" : "+r"(a) : "r"(b) : "cc");
+	return a;
+}
+
+TARGET static inline bool
+is_zero(__m512i v)
+{
+	__mmask16 words = _mm512_test_epi32_mask(v, v);
+
+	return _mm512_kortestz(words, words);
+}
+
+/*
+ * Up to 256 bytes in four masked loads, whatever the length: below 64 bytes
+ * all four read the same, above they lie 64 bytes apart but for the last,
+ * which ends with the buffer. Four loads where one would do are cheaper than
+ * a mispredicted branch (docs/design/zero.md, unpredictable lengths).
+ */
+TARGET static inline bool
+short_is(const unsigned char *p, size_t len)
+{
+	size_t last = larger(len, 64) - 64;
+	__mmask64 in = _bzhi_u64(~0ull, (unsigned)smaller(len, 64));
+	__m512i a, b, c, d;
+
+	if (__builtin_expect(near_page_end(p) & (len < 64), 0))
+		return nonzero_upto64(p, len) == 0;
+	a = _mm512_maskz_loadu_epi8(in, p);
+	b = _mm512_maskz_loadu_epi8(in, p + smaller(64, last));
+	c = _mm512_maskz_loadu_epi8(in, p + smaller(128, last));
+	d = _mm512_maskz_loadu_epi8(in, p + last);
+	return is_zero(OR3(OR(a, b), c, d));
+}
 
 #define NAME avx512
 #define VEC __m512i
 #define VEC_BYTES 64
 #define LOAD(p) _mm512_loadu_si512(p)
-#define OR(a, b) _mm512_or_si512(a, b)
-#define OR3(a, b, c) _mm512_ternarylogic_epi64(a, b, c, OR3_TABLE)
-#define IS_ZERO(v) (_mm512_test_epi64_mask(v, v) == 0)
+#define IS_ZERO(v) is_zero(v)
 #define FIRST(v) (size_t) __builtin_ctzll(_mm512_test_epi8_mask(v, v))
 #define LAST(v) (63 - (size_t)__builtin_clzll(_mm512_test_epi8_mask(v, v)))
-#define SHORT upto64_
-#define CLAMP_MAX (4 * VEC_BYTES)
+#define SHORT short_
+#define SHORT_MAX 256
 #include "vector.h"

@@ -23,5 +23,5 @@ nonzero_nibbles(uint8x16_t v)
 #define FIRST(v) ((size_t)__builtin_ctzll(nonzero_nibbles(v)) / 4)
 #define LAST(v) (15 - (size_t)__builtin_clzll(nonzero_nibbles(v)) / 4)
 #define SHORT upto16_
-#define CLAMP_MAX (8 * VEC_BYTES)
+#define SHORT_MAX VEC_BYTES
 #include "vector.h"

@@ -22,5 +22,5 @@ nonzero_bytes(__m128i v)
 #define FIRST(v) (size_t) __builtin_ctz(nonzero_bytes(v))
 #define LAST(v) (31 - (size_t)__builtin_clz(nonzero_bytes(v)))
 #define SHORT upto16_
-#define CLAMP_MAX (8 * VEC_BYTES)
+#define SHORT_MAX VEC_BYTES
 #include "vector.h"

@@ -11,17 +11,17 @@
  *   IS_ZERO(v)   true if all bytes of v are zero
  *   FIRST(v)     index of the first byte of v that is not zero, if any is
  *   LAST(v)      index of the last such byte
- *   SHORT        prefix of is(), find() and rfind() for 0 to VEC_BYTES bytes
- *   CLAMP_MAX    longest buffer that is answered by one group of loads at
- *                clamped offsets: 4 or 8 times VEC_BYTES
+ *   SHORT        prefix of is(), find() and rfind() for the shortest buffers
+ *   SHORT_MAX    longest buffer that SHORT's is() takes; its find() and
+ *                rfind() take 0 to VEC_BYTES bytes
  *
- * Three shapes by length, so that unpredictable lengths below CLAMP_MAX
- * cost no mispredicted branch:
- *   up to VEC_BYTES  SHORT
+ * Three shapes by length, so that unpredictable lengths cost few mispredicted
+ * branches:
+ *   up to SHORT_MAX  SHORT
  *   up to CLAMP_MAX  all the loads there can be, each offset clamped to the
  *                    last place where a whole vector fits
- *   longer           an unaligned head, then an aligned loop, then a tail
- *                    that ends with the buffer and overlaps the loop
+ *   longer           an unaligned head, an aligned loop, and where bytes are
+ *                    left over a tail that ends with the buffer
  *
  * Numbers bytes from the least significant end: little-endian only.
  */
@@ -30,6 +30,7 @@
 #define FN(stem) JOIN(stem, NAME)
 
 #define GROUP (4 * VEC_BYTES) /* bytes tested by one branch near the ends */
+#define CLAMP_MAX (8 * VEC_BYTES)
 #define TURN (16 * VEC_BYTES) /* bytes tested by one branch in the loop */
 
 static inline size_t
@@ -39,10 +40,16 @@ least(size_t a, size_t b)
 }
 
 TARGET static inline VEC
+or4(const unsigned char *a, const unsigned char *b, const unsigned char *c,
+	const unsigned char *d)
+{
+	return OR(OR3(LOAD(a), LOAD(b), LOAD(c)), LOAD(d));
+}
+
+TARGET static inline VEC
 or_group(const unsigned char *p)
 {
-	return OR(OR3(LOAD(p), LOAD(p + VEC_BYTES), LOAD(p + 2 * VEC_BYTES)),
-		LOAD(p + 3 * VEC_BYTES));
+	return or4(p, p + VEC_BYTES, p + 2 * VEC_BYTES, p + 3 * VEC_BYTES);
 }
 
 TARGET static inline VEC
@@ -58,63 +65,80 @@ TARGET static inline VEC
 or_clamped(const unsigned char *p, size_t len)
 {
 	size_t last = len - VEC_BYTES;
-	VEC a = OR3(LOAD(p), LOAD(p + least(VEC_BYTES, last)),
-		LOAD(p + least(2 * VEC_BYTES, last)));
 
-#if CLAMP_MAX == 8 * VEC_BYTES
-	VEC b = OR3(LOAD(p + least(3 * VEC_BYTES, last)),
-		LOAD(p + least(4 * VEC_BYTES, last)),
-		LOAD(p + least(5 * VEC_BYTES, last)));
-
-	a = OR3(a, b, LOAD(p + least(6 * VEC_BYTES, last)));
-#endif
-	return OR(a, LOAD(p + last));
+	return OR(or4(p, p + least(VEC_BYTES, last),
+			  p + least(2 * VEC_BYTES, last),
+			  p + least(3 * VEC_BYTES, last)),
+		or4(p + least(4 * VEC_BYTES, last),
+			p + least(5 * VEC_BYTES, last),
+			p + least(6 * VEC_BYTES, last), p + last));
 }
 
 /*
  * An offset at most TURN bytes before the first byte that is not zero, with
- * nothing but zeros before it; len if all are zero. len is GROUP or more.
+ * nothing but zeros before it; len if all are zero. len is over GROUP.
+ *
+ * One unaligned load at each end and aligned ones between: a vector that
+ * crosses a cache line costs two loads, so more of them would show.
  */
 TARGET static inline size_t
 scan(const unsigned char *p, size_t len)
 {
 	const unsigned char *end = p + len;
-	const unsigned char *q = p + GROUP - ((uintptr_t)p & (VEC_BYTES - 1));
+	const unsigned char *q = p + VEC_BYTES - (uintptr_t)p % VEC_BYTES;
+	size_t rest;
 
-	if (!IS_ZERO(or_group(p)))
+	if (!IS_ZERO(or4(p, q, q + VEC_BYTES, q + 2 * VEC_BYTES)))
 		return 0;
+	q += 3 * VEC_BYTES;
 	for (; (size_t)(end - q) >= TURN; q += TURN)
 		if (!IS_ZERO(or_turn(q)))
 			return (size_t)(q - p);
 	for (; (size_t)(end - q) >= GROUP; q += GROUP)
 		if (!IS_ZERO(or_group(q)))
 			return (size_t)(q - p);
-	return IS_ZERO(or_group(end - GROUP)) ? len : len - GROUP;
+	rest = (size_t)(end - q);
+	q -= VEC_BYTES; /* zeros; from here a whole vector fits before end */
+	if (rest == 0 || IS_ZERO(or4(q + least(VEC_BYTES, rest),
+				 q + least(2 * VEC_BYTES, rest),
+				 q + least(3 * VEC_BYTES, rest), q + rest)))
+		return len;
+	return (size_t)(q - p);
 }
 
-/* The same from the end: an offset that all bytes from it on are zero. */
+/*
+ * The same from the end: an offset from which on all bytes are zero, at most
+ * TURN after the last one that is not; 0 if all are zero.
+ */
 TARGET static inline size_t
 rscan(const unsigned char *p, size_t len)
 {
 	const unsigned char *end = p + len;
-	const unsigned char *q =
-		end - GROUP + (-(uintptr_t)end & (VEC_BYTES - 1));
+	const unsigned char *q = end - VEC_BYTES + -(uintptr_t)end % VEC_BYTES;
+	size_t rest;
 
-	if (!IS_ZERO(or_group(end - GROUP)))
+	if (!IS_ZERO(or4(end - VEC_BYTES, q - VEC_BYTES, q - 2 * VEC_BYTES,
+		    q - 3 * VEC_BYTES)))
 		return len;
+	q -= 3 * VEC_BYTES;
 	for (; (size_t)(q - p) >= TURN; q -= TURN)
 		if (!IS_ZERO(or_turn(q - TURN)))
 			return (size_t)(q - p);
 	for (; (size_t)(q - p) >= GROUP; q -= GROUP)
 		if (!IS_ZERO(or_group(q - GROUP)))
 			return (size_t)(q - p);
-	return IS_ZERO(or_group(p)) ? 0 : GROUP;
+	rest = (size_t)(q - p);
+	if (rest == 0 || IS_ZERO(or4(q - least(VEC_BYTES, rest),
+				 q - least(2 * VEC_BYTES, rest),
+				 q - least(3 * VEC_BYTES, rest), p)))
+		return 0;
+	return rest;
 }
 
 TARGET bool
 FN(hone_zero_is_)(const void *buf, size_t len)
 {
-	if (len <= VEC_BYTES)
+	if (len <= SHORT_MAX)
 		return JOIN(SHORT, is)(buf, len);
 	if (len <= CLAMP_MAX)
 		return IS_ZERO(or_clamped(buf, len));
@@ -171,4 +195,4 @@ FN(hone_zero_rfind_)(const void *buf, size_t len)
 #undef FIRST
 #undef LAST
 #undef SHORT
-#undef CLAMP_MAX
+#undef SHORT_MAX

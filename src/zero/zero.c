@@ -2,7 +2,6 @@
 /*
  * The public functions: dispatch to a variant, and what is built upon it.
  */
-#include <stdatomic.h>
 #include <hone/cpu.h>
 #include "zero.h"
 
@@ -24,11 +23,12 @@ static hone_zero_find_fn choose_rfind;
 
 /*
  * Relaxed loads on the hot path: every variant gives the same answer, so it
- * does not matter which one a racing thread still sees.
+ * does not matter which one a racing thread still sees. The first is read by
+ * inline code in C99 and C++ callers, hence no _Atomic.
  */
-static hone_zero_is_fn *_Atomic is_zero_fn = choose_is_zero;
-static hone_zero_find_fn *_Atomic find_fn = choose_find;
-static hone_zero_find_fn *_Atomic rfind_fn = choose_rfind;
+bool (*hone_detail_is_zero)(const void *buf, size_t len) = choose_is_zero;
+static hone_zero_find_fn *find_fn = choose_find;
+static hone_zero_find_fn *rfind_fn = choose_rfind;
 
 static const struct hone_zero_variant *
 best(void)
@@ -39,6 +39,14 @@ best(void)
 	while (!hone_cpu_has(v->needs)) /* the first row needs nothing */
 		v--;
 	return v;
+}
+
+static void
+set(hone_zero_is_fn *is_zero, hone_zero_find_fn *find, hone_zero_find_fn *rfind)
+{
+	__atomic_store_n(&hone_detail_is_zero, is_zero, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&find_fn, find, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&rfind_fn, rfind, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -53,9 +61,7 @@ choose(void)
 
 	do {
 		v = best();
-		atomic_store(&is_zero_fn, v->is_zero);
-		atomic_store(&find_fn, v->find);
-		atomic_store(&rfind_fn, v->rfind);
+		set(v->is_zero, v->find, v->rfind);
 	} while (v != best());
 	return v;
 }
@@ -87,9 +93,7 @@ variant_name(void)
 static void
 reset(void)
 {
-	atomic_store(&is_zero_fn, choose_is_zero);
-	atomic_store(&find_fn, choose_find);
-	atomic_store(&rfind_fn, choose_rfind);
+	set(choose_is_zero, choose_find, choose_rfind);
 }
 
 const struct hone_part hone_part_zero = {"zero", variant_name, reset};
@@ -97,18 +101,17 @@ const struct hone_part hone_part_zero = {"zero", variant_name, reset};
 bool
 hone_buffer_is_zero_long(const void *buf, size_t len)
 {
-	return atomic_load_explicit(&is_zero_fn, memory_order_relaxed)(
-		buf, len);
+	return HONE_DETAIL_IS_ZERO(buf, len);
 }
 
 size_t
 hone_find_nonzero(const void *buf, size_t len)
 {
-	return atomic_load_explicit(&find_fn, memory_order_relaxed)(buf, len);
+	return __atomic_load_n(&find_fn, __ATOMIC_RELAXED)(buf, len);
 }
 
 size_t
 hone_rfind_nonzero(const void *buf, size_t len)
 {
-	return atomic_load_explicit(&rfind_fn, memory_order_relaxed)(buf, len);
+	return __atomic_load_n(&rfind_fn, __ATOMIC_RELAXED)(buf, len);
 }
