@@ -77,8 +77,8 @@ parse_format(struct job *job)
 	job->format = image_format_by_suffix(job->name);
 	if (!job->format)
 		return cli_fail(job->name,
-			"its ending names no format that can be written; "
-			"-O raw and -O qcow2 choose one");
+			"its ending names a format that cannot be written; "
+			"-O raw or -O qcow2 chooses another");
 	return 0;
 }
 
@@ -215,6 +215,8 @@ convert_run(const struct cli *cli)
 		.name = cli->operands[1]};
 	struct image_error err;
 
+	if (!*job.source || !*job.name)
+		return cli_usage("convert", "an empty name is no file");
 	int rc = parse(&job);
 	if (rc != 0)
 		return rc;

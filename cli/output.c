@@ -20,7 +20,7 @@
 static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT};
 #define N_DEADLY (sizeof(deadly) / sizeof(deadly[0]))
 
-/* What a signal has to remove; changed only while signals are blocked. */
+/* What a signal has to remove. */
 static const char *volatile doomed;
 
 static void
@@ -48,20 +48,6 @@ catch_signals(void)
 	}
 	/* Past the limit on file size, write() shall say EFBIG. */
 	signal(SIGXFSZ, SIG_IGN);
-}
-
-static void
-block_signals(sigset_t *old)
-{
-	sigset_t all;
-	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, old);
-}
-
-static void
-unblock_signals(const sigset_t *old)
-{
-	sigprocmask(SIG_SETMASK, old, NULL);
 }
 
 __attribute__((format(printf, 2, 3))) static int
@@ -156,15 +142,17 @@ open_directory(struct output *output)
 static int
 make_temporary(struct output *output, mode_t mode)
 {
-	sigset_t old;
+	sigset_t all, old;
 
+	/* None may come between the making and the noting of the file. */
 	catch_signals();
-	block_signals(&old);
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &old);
 	output->fd = mkostemp(output->temporary, O_CLOEXEC);
 	int code = errno;
 	if (output->fd >= 0)
 		doomed = output->temporary;
-	unblock_signals(&old);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (output->fd < 0)
 		return refuse(output, "cannot be created: %s", strerror(code));
 	if (fchmod(output->fd, mode) < 0)
@@ -194,13 +182,9 @@ output_begin(struct output *output, const char *name, int source_fd, bool force)
 void
 output_abandon(struct output *output)
 {
-	sigset_t old;
-
-	block_signals(&old);
 	if (doomed)
 		unlink(doomed);
 	doomed = NULL;
-	unblock_signals(&old);
 	if (output->fd >= 0)
 		close(output->fd);
 	if (output->directory >= 0)
@@ -250,15 +234,16 @@ publish(struct output *output)
 	if (rc < 0 && errno != EINTR)
 		return refuse(output, "cannot be closed: %s", strerror(errno));
 
-	sigset_t old;
-	block_signals(&old);
+	/*
+	 * No signal need be blocked: one that comes after the rename finds no
+	 * temporary file to remove.
+	 */
 	rc = output->replace
 		     ? rename(output->temporary, output->path)
 		     : rename_no_replace(output->temporary, output->path);
 	int code = errno;
 	if (rc == 0)
 		doomed = NULL;
-	unblock_signals(&old);
 	if (rc < 0 && code == EEXIST)
 		return refuse(output, "already exists; --force replaces it");
 	if (rc < 0)

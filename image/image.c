@@ -2,6 +2,7 @@
 /* Which format a file has; opening, creating and closing it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -11,6 +12,8 @@
 
 /* Enough for every magic of foreign.def and every header of a format. */
 #define HEAD_SIZE 512
+
+#define RAW_HINT "-f raw takes its bytes as they are"
 
 #define IMAGE_FORMAT(name) extern const struct image_ops image_##name##_ops;
 #include "formats.def"
@@ -76,18 +79,6 @@ listed(const char *list, const char *word)
 	return false;
 }
 
-const struct image_ops *
-image_format_by_suffix(const char *path)
-{
-	const char *suffix = suffix_of(path);
-	if (!*suffix)
-		return image_format_by_name("raw");
-	for (size_t i = 0; i < COUNT(formats); i++)
-		if (listed(formats[i]->suffixes, suffix))
-			return formats[i];
-	return NULL;
-}
-
 static const struct foreign *
 foreign_by_magic(const unsigned char *head, size_t length)
 {
@@ -100,18 +91,35 @@ foreign_by_magic(const unsigned char *head, size_t length)
 	return NULL;
 }
 
+/* The format of foreign.def that a file's ending claims, or NULL. */
+static const struct foreign *
+foreign_by_suffix(const char *path)
+{
+	for (size_t i = 0; i < COUNT(foreign); i++)
+		if (listed(foreign[i].suffixes, suffix_of(path)))
+			return &foreign[i];
+	return NULL;
+}
+
+const struct image_ops *
+image_format_by_suffix(const char *path)
+{
+	for (size_t i = 0; i < COUNT(formats); i++)
+		if (listed(formats[i]->suffixes, suffix_of(path)))
+			return formats[i];
+	/* "debian-12.5" and "disk.old" name no format: they are raw. */
+	return foreign_by_suffix(path) ? NULL : image_format_by_name("raw");
+}
+
 /* Name of the format that a file's ending claims; NULL for raw or none. */
 static const char *
 claimed_by_suffix(const char *path)
 {
-	const char *suffix = suffix_of(path);
-	for (size_t i = 0; i < COUNT(formats); i++)
-		if (formats[i]->probe && listed(formats[i]->suffixes, suffix))
-			return formats[i]->name;
-	for (size_t i = 0; i < COUNT(foreign); i++)
-		if (listed(foreign[i].suffixes, suffix))
-			return foreign[i].name;
-	return NULL;
+	const struct foreign *f = foreign_by_suffix(path);
+	if (f)
+		return f->name;
+	const struct image_ops *format = image_format_by_suffix(path);
+	return format->probe ? format->name : NULL;
 }
 
 /* The head of the file, as much as there is. */
@@ -152,13 +160,13 @@ probe(struct image *img, const char *path, struct image_error *err)
 	if (f)
 		return image_fail(err, -ENOTSUP,
 			"begins like a %s image, which this release cannot "
-			"read; -f raw takes its bytes as they are",
+			"read; " RAW_HINT,
 			f->name);
 	const char *claimed = claimed_by_suffix(path);
 	if (claimed)
 		return image_fail(err, -EINVAL,
-			"is named like a %s image but does not begin like one; "
-			"-f raw takes its bytes as they are",
+			"is named like a %s image but does not begin like "
+			"one; " RAW_HINT,
 			claimed);
 	img->ops = image_format_by_name("raw");
 	return 0;
@@ -230,6 +238,15 @@ new_image(const struct image_ops *format, int fd, struct image_error *err)
 	return img;
 }
 
+/* Bytes that only look like a format's header may still be wanted. */
+static void
+add_hint(struct image_error *err)
+{
+	size_t length = strlen(err->text);
+	snprintf(err->text + length, sizeof(err->text) - length, "; %s",
+		RAW_HINT);
+}
+
 int
 image_open(const char *path, const struct image_ops *format, struct image **out,
 	struct image_error *err)
@@ -241,8 +258,11 @@ image_open(const char *path, const struct image_ops *format, struct image **out,
 	int rc = open_file(img, path, err);
 	if (rc == 0 && !format)
 		rc = probe(img, path, err);
-	if (rc == 0)
+	if (rc == 0) {
 		rc = img->ops->open(img, err);
+		if (rc == -EINVAL && !format)
+			add_hint(err);
+	}
 	return conclude(rc, img, out);
 }
 
@@ -253,8 +273,7 @@ image_readable(struct image *img, struct image_error *err)
 		return 0;
 	err->image = img;
 	return image_fail(err, -ENOTSUP,
-		"is a %s image, which this release cannot read; "
-		"-f raw takes its bytes as they are",
+		"is a %s image, which this release cannot read; " RAW_HINT,
 		img->ops->name);
 }
 

@@ -221,8 +221,8 @@ const struct image_ops *image_format(size_t index);
 const struct image_ops *image_format_by_name(const char *name);
 
 /*
- * The format that a new file's name asks for: raw if the name has no ending.
- * Returns NULL for an ending that no format here claims.
+ * The format that a new file's name asks for: raw if its ending says nothing.
+ * Returns NULL for the ending of a format that cannot be written here.
  */
 const struct image_ops *image_format_by_suffix(const char *path);
 

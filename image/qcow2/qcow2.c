@@ -51,9 +51,8 @@ parse_header(
 			get32(raw));
 	h->version = get32(raw + 4);
 	if (h->version != 2 && h->version != 3)
-		return image_fail(err, -ENOTSUP,
-			"version %" PRIu32 " of qcow2 is not known; 2 and 3 "
-			"are",
+		return image_fail(err, -EINVAL,
+			"version %" PRIu32 " of qcow2 is neither 2 nor 3",
 			h->version);
 	h->cluster_bits = get32(raw + 20);
 	if (h->cluster_bits < QCOW2_MIN_CLUSTER_BITS ||
