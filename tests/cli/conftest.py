@@ -10,6 +10,14 @@ import images
 from harness import Hone
 
 
+def pytest_terminal_summary(terminalreporter):
+    """Say how many faults were tried."""
+    tried = [value for report in terminalreporter.stats.get("passed", [])
+             for key, value in report.user_properties if key == "faults"]
+    terminalreporter.write_line(
+        f"{sum(tried)} faults tried in {len(tried)} sweeps")
+
+
 @pytest.fixture(scope="session")
 def hone():
     """The command that HONE names."""
@@ -73,6 +81,12 @@ def out(work):
     path = work / "out"
     path.mkdir()
     return path
+
+
+@pytest.fixture(params=["map", "read"])
+def method(request):
+    """Both ways to take bytes from a source; the default is one of them."""
+    return request.param
 
 
 @pytest.fixture(scope="session")

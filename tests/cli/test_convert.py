@@ -80,6 +80,14 @@ def test_what_is_zero_takes_next_to_no_disk(hone, image, out, name, fmt):
     assert extents.disk_usage(output) <= 1 << 20
 
 
+@pytest.mark.parametrize("fmt", FORMATS)
+@pytest.mark.parametrize("name", ["mixed", "all_data", "sparse_5_gib"])
+def test_output_is_the_same_however_the_source_is_read(
+        hone, image, out, name, fmt, method):
+    convert(hone, image(name), out / "d", fmt, "--method", method)
+    assert_same(image(name), out / "d", fmt)
+
+
 @pytest.mark.parametrize("cluster", ["512", "4k", "64K", "2M"])
 @pytest.mark.parametrize("name", ["mixed", "65537_bytes", "all_data"])
 def test_qcow2_is_sound_at_every_cluster_size(

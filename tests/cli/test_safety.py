@@ -270,6 +270,26 @@ def test_a_file_size_limit_is_an_error_that_leaves_nothing(
         assert not os.listdir(out)
 
 
+@pytest.mark.parametrize("closed", [
+    "<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
+def test_closed_standard_descriptors_never_spoil_an_output(
+        hone, small, out, fmt, closed):
+    """The next file opened would take their place, and get the report."""
+    content = small.read_bytes()
+    done = hone.run("convert", "-O", fmt, small, out / "d", before=[
+        "sh", "-c", f'exec "$@" {closed}', "sh"])
+    assert done.returncode in (0, 1), done
+    assert small.read_bytes() == content
+    assert os.listdir(out) in ([], ["d"])
+    assert os.listdir(out) or done.returncode == 1
+    if os.listdir(out):
+        assert_same(small, out / "d", fmt)
+    done = hone.run("convert", small, out / "none" / "d", before=[
+        "sh", "-c", f'exec "$@" {closed}', "sh"])
+    assert done.returncode == 1
+
+
 def test_a_block_device_is_a_source(hone, image, out):
     source = image("mixed")
     size = os.stat(source).st_size // 512 * 512
