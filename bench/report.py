@@ -20,7 +20,8 @@ import sys
 import bars
 
 HERE = pathlib.Path(__file__).resolve().parent
-FEWEST = 3  # repetitions to be left before a median is taken
+FEWEST = 5  # clean repetitions that a median is taken of
+ATTEMPTS = 4  # at a case that context switches leave fewer of
 
 
 def first_line(path):
@@ -60,36 +61,45 @@ def cases_of(program):
     return cases
 
 
-def run_case(program, part, case, options):
-    """Subject -> medians and samples in nanoseconds."""
-    escaped = case.replace(".", "[.]")
+def run_once(program, pattern, options):
+    """Every repetition of the benchmarks that match, as Google prints it."""
     run = subprocess.run(
-        [program, f"--benchmark_filter=^{part}/{escaped}/",
+        [program, f"--benchmark_filter={pattern}",
          f"--benchmark_repetitions={options.repetitions}",
          "--benchmark_enable_random_interleaving=true",
          f"--benchmark_min_time={options.min_time}",
          "--benchmark_format=json"],
         stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True)
+    return [r for r in json.loads(run.stdout)["benchmarks"]
+            if r["run_type"] == "iteration"]
+
+
+def run_case(program, part, case, subjects, options):
+    """Subject -> median and samples in nanoseconds."""
+    pattern = f"^{part}/{case.replace('.', '[.]')}/"
     kept, thrown = collections.defaultdict(list), collections.Counter()
-    for r in json.loads(run.stdout)["benchmarks"]:
-        subject = r["name"].split("/")[2]
-        if r.get("error_occurred"):
-            sys.exit(f"{r['name']}: {r['error_message']}")
-        if r["run_type"] != "iteration":
+    for _ in range(ATTEMPTS):
+        for r in run_once(program, pattern, options):
+            subject = r["name"].split("/")[2]
+            if r.get("error_occurred"):
+                sys.exit(f"{r['name']}: {r['error_message']}")
+            if r["switches"] > 0:
+                thrown[subject] += 1
+            else:
+                kept[subject].append(r["real_time"])
+        if all(len(kept[s]) >= FEWEST for s in subjects):
+            break
+    figures = {}
+    for subject in subjects:
+        samples = kept[subject]
+        if len(samples) < FEWEST:
+            print(f"{case}/{subject}: no figure, {thrown[subject]} "
+                  "repetitions had a context switch", file=sys.stderr)
             continue
-        if r["switches"] > 0:
-            thrown[subject] += 1
-        else:
-            kept[subject].append(r["real_time"])
-    for subject, n in thrown.items():
-        if len(kept[subject]) < FEWEST:
-            print(f"{case}/{subject}: {n} of {options.repetitions} "
-                  "repetitions had a context switch: no figure",
-                  file=sys.stderr)
-            kept.pop(subject)
-    return {subject: {"median_ns": statistics.median(samples),
-                      "samples_ns": samples, "thrown_away": thrown[subject]}
-            for subject, samples in kept.items()}
+        figures[subject] = {"median_ns": statistics.median(samples),
+                            "samples_ns": [round(s, 3) for s in samples],
+                            "thrown_away": thrown[subject]}
+    return figures
 
 
 def print_table(results, subjects):
@@ -155,7 +165,7 @@ def main():
         for case, names in cases_of(program).items():
             if options.filter not in case:
                 continue
-            results[case] = run_case(program, part, case, options)
+            results[case] = run_case(program, part, case, names, options)
             subjects += [n for n in names if n not in subjects]
             print(f"\r{part}: {case}".ljust(40), end="", file=sys.stderr)
         print("\r" + " " * 40 + "\r", end="", file=sys.stderr)

@@ -73,4 +73,5 @@ upto32_rfind(const unsigned char *p, size_t len)
 #define LAST(v) (31 - (size_t)__builtin_clz(nonzero_bytes(v)))
 #define SHORT upto32_
 #define SHORT_MAX VEC_BYTES
+#define ENDS_MAX TURN
 #include "vector.h"

@@ -106,4 +106,5 @@ short_is(const unsigned char *p, size_t len)
 #define LAST(v) (63 - (size_t)__builtin_clzll(_mm512_test_epi8_mask(v, v)))
 #define SHORT short_
 #define SHORT_MAX 256
+#define ENDS_MAX CLAMP_MAX
 #include "vector.h"

@@ -24,4 +24,5 @@ nonzero_nibbles(uint8x16_t v)
 #define LAST(v) (15 - (size_t)__builtin_clzll(nonzero_nibbles(v)) / 4)
 #define SHORT upto16_
 #define SHORT_MAX VEC_BYTES
+#define ENDS_MAX TURN
 #include "vector.h"

@@ -23,4 +23,5 @@ nonzero_bytes(__m128i v)
 #define LAST(v) (31 - (size_t)__builtin_clz(nonzero_bytes(v)))
 #define SHORT upto16_
 #define SHORT_MAX VEC_BYTES
+#define ENDS_MAX TURN
 #include "vector.h"

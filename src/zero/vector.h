@@ -14,12 +14,15 @@
  *   SHORT        prefix of is(), find() and rfind() for the shortest buffers
  *   SHORT_MAX    longest buffer that SHORT's is() takes; its find() and
  *                rfind() take 0 to VEC_BYTES bytes
+ *   ENDS_MAX     longest buffer answered by unaligned loads alone: CLAMP_MAX
+ *                or TURN; lower where a load that crosses a line is dear
  *
- * Three shapes by length, so that unpredictable lengths cost few mispredicted
+ * Shapes by length, so that unpredictable lengths cost few mispredicted
  * branches:
  *   up to SHORT_MAX  SHORT
- *   up to CLAMP_MAX  all the loads there can be, each offset clamped to the
- *                    last place where a whole vector fits
+ *   up to CLAMP_MAX  eight loads, each offset clamped to the last place where
+ *                    a whole vector fits
+ *   up to ENDS_MAX   eight loads from the start, eight up to the end
  *   longer           an unaligned head, an aligned loop, and where bytes are
  *                    left over a tail that ends with the buffer
  *
@@ -74,9 +77,21 @@ or_clamped(const unsigned char *p, size_t len)
 			p + least(6 * VEC_BYTES, last), p + last));
 }
 
+/* len is from VEC_BYTES to ENDS_MAX. */
+TARGET static inline VEC
+or_ends(const unsigned char *p, size_t len)
+{
+	const unsigned char *tail = p + len - CLAMP_MAX;
+
+	if (len <= CLAMP_MAX)
+		return or_clamped(p, len);
+	return OR(OR3(or_group(p), or_group(p + GROUP), or_group(tail)),
+		or_group(tail + GROUP));
+}
+
 /*
  * An offset at most TURN bytes before the first byte that is not zero, with
- * nothing but zeros before it; len if all are zero. len is over GROUP.
+ * nothing but zeros before it; len if all are zero. len is over CLAMP_MAX.
  *
  * One unaligned load at each end and aligned ones between: a vector that
  * crosses a cache line costs two loads, so more of them would show.
@@ -140,8 +155,8 @@ FN(hone_zero_is_)(const void *buf, size_t len)
 {
 	if (len <= SHORT_MAX)
 		return JOIN(SHORT, is)(buf, len);
-	if (len <= CLAMP_MAX)
-		return IS_ZERO(or_clamped(buf, len));
+	if (len <= ENDS_MAX)
+		return IS_ZERO(or_ends(buf, len));
 	return scan(buf, len) == len;
 }
 
@@ -153,8 +168,8 @@ FN(hone_zero_find_)(const void *buf, size_t len)
 
 	if (len <= VEC_BYTES)
 		return JOIN(SHORT, find)(buf, len);
-	if (len <= CLAMP_MAX ? IS_ZERO(or_clamped(p, len))
-			     : (at = scan(p, len)) == len)
+	if (len <= ENDS_MAX ? IS_ZERO(or_ends(p, len))
+			    : (at = scan(p, len)) == len)
 		return len;
 	for (;; at += VEC_BYTES) {
 		VEC v = LOAD(p + least(at, last));
@@ -172,8 +187,8 @@ FN(hone_zero_rfind_)(const void *buf, size_t len)
 
 	if (len <= VEC_BYTES)
 		return JOIN(SHORT, rfind)(buf, len);
-	if (len <= CLAMP_MAX ? IS_ZERO(or_clamped(p, len))
-			     : (stop = rscan(p, len)) == 0)
+	if (len <= ENDS_MAX ? IS_ZERO(or_ends(p, len))
+			    : (stop = rscan(p, len)) == 0)
 		return len;
 	for (;; stop -= VEC_BYTES) {
 		size_t at = stop > VEC_BYTES ? stop - VEC_BYTES : 0;
@@ -196,3 +211,4 @@ FN(hone_zero_rfind_)(const void *buf, size_t len)
 #undef LAST
 #undef SHORT
 #undef SHORT_MAX
+#undef ENDS_MAX
