@@ -96,14 +96,17 @@ def run_case(program, part, case, subjects, options):
             print(f"{case}/{subject}: no figure, {thrown[subject]} "
                   "repetitions had a context switch", file=sys.stderr)
             continue
-        figures[subject] = {"median_ns": statistics.median(samples),
-                            "samples_ns": [round(s, 3) for s in samples],
+        low, middle, high = statistics.quantiles(samples, n=4)
+        figures[subject] = {"median_ns": round(middle, 3),
+                            "quartiles_ns": [round(low, 3), round(high, 3)],
+                            "repetitions": len(samples),
                             "thrown_away": thrown[subject]}
     return figures
 
 
-def print_table(results, subjects):
+def print_table(results):
     """Cases down, subjects across, medians in nanoseconds."""
+    subjects = list(dict.fromkeys(s for row in results.values() for s in row))
     widest = max(map(len, results)) + 1
     print("\nmedian ns".ljust(widest + 1) +
           "".join(s.rjust(max(9, len(s) + 2)) for s in subjects))
@@ -138,40 +141,59 @@ def judge(part, results):
     return judged
 
 
+def run_part(program, part, options):
+    """Case -> subject -> figures, for every case that is wanted."""
+    results = collections.OrderedDict()
+    for case, subjects in cases_of(program).items():
+        if options.filter in case:
+            print(f"\r{part}: {case}".ljust(40), end="", file=sys.stderr)
+            results[case] = run_case(program, part, case, subjects, options)
+    print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
+    return results
+
+
+def measure(options):
+    programs = {p.name[:-len("_bench")]: p
+                for p in sorted((options.build / "bench").glob("*_bench"))}
+    unknown = set(options.part) - set(programs)
+    if unknown:
+        sys.exit(f"no part {', '.join(unknown)}; there are: " +
+                 ", ".join(programs))
+    return {"machine": machine(), "command": " ".join(sys.argv),
+            "parts": {part: run_part(program, part, options)
+                      for part, program in programs.items()
+                      if part in (options.part or programs)}}
+
+
+def print_report(report):
+    print(", ".join(f"{k} {v}" for k, v in report["machine"].items()))
+    report["bars"] = {}
+    for part, results in report["parts"].items():
+        print_table(results)
+        report["bars"][part] = judge(part, results)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("part", nargs="*", help="parts to time; all if none")
-    parser.add_argument("--build", required=True, type=pathlib.Path,
+    parser.add_argument("--build", type=pathlib.Path,
                         help="build folder configured with benchmarks")
     parser.add_argument("--json", type=pathlib.Path, help="also write this")
+    parser.add_argument("--load", type=pathlib.Path,
+                        help="time nothing; print what --json wrote")
     parser.add_argument("--repetitions", type=int, default=31)
     parser.add_argument("--min-time", default="0.004",
                         help="seconds each repetition takes at least")
     parser.add_argument("--filter", default="",
                         help="only cases whose name contains this")
     options = parser.parse_args()
-    programs = {p.name[:-len("_bench")]: p
-                for p in sorted((options.build / "bench").glob("*_bench"))}
-    for part in options.part:
-        if part not in programs:
-            parser.error(f"no part '{part}'; there are: " +
-                         ", ".join(programs))
-    report = {"machine": machine(), "parts": {}}
-    print(", ".join(f"{k} {v}" for k, v in report["machine"].items()))
-    for part, program in programs.items():
-        if options.part and part not in options.part:
-            continue
-        results, subjects = collections.OrderedDict(), []
-        for case, names in cases_of(program).items():
-            if options.filter not in case:
-                continue
-            results[case] = run_case(program, part, case, names, options)
-            subjects += [n for n in names if n not in subjects]
-            print(f"\r{part}: {case}".ljust(40), end="", file=sys.stderr)
-        print("\r" + " " * 40 + "\r", end="", file=sys.stderr)
-        print_table(results, subjects)
-        report["parts"][part] = {"results": results,
-                                 "bars": judge(part, results)}
+    if options.load:
+        report = json.loads(options.load.read_text())
+    elif options.build:
+        report = measure(options)
+    else:
+        parser.error("--build or --load is needed")
+    print_report(report)
     if options.json:
         options.json.write_text(json.dumps(report, indent=1) + "\n")
 
