@@ -43,15 +43,18 @@ class Bent:
             env, LD_PRELOAD=str(self.shim), SHIM_COUNT=str(self.count)))
         calls, bent = map(int, self.count.read_text().split())
         self.count.unlink()
-        if not calls:
-            pytest.skip("the command does not call the shared libc")
         return done, calls, bent
 
 
 @pytest.fixture
 def bent(hone, shim, work):
-    """The command under the shim."""
-    return Bent(hone, shim, work)
+    """The command under the shim, if it can be had there."""
+    runs = Bent(hone, shim, work)
+    done = runs.hone.run("--version", env=dict(
+        LD_PRELOAD=str(shim), SHIM_COUNT=str(runs.count)))
+    if done.returncode or not runs.count.exists():
+        pytest.skip("nothing can be preloaded into this build of hone")
+    return runs
 
 
 @pytest.mark.parametrize("fmt", ["raw", "qcow2"])
