@@ -28,7 +28,7 @@ ROUNDS = 3
 MORE_ROUNDS = 7  # while the time below lasts
 SECONDS = 20
 # Flushed at the end, as hone does; several requests at once, out of order.
-QEMU_FLAGS = ['-t', 'writeback', '-W', '-m', '8']
+QEMU_FLAGS = ['-t', 'writeback', '-W', '-m', '16']
 
 
 def run(*command, good=(0,)):

@@ -127,7 +127,7 @@ pytest_stage() {
     name=$1
     shift
     rm -f "$results/$name.xml"
-    stage "$name" python3 -m pytest -q -p no:cacheprovider \
+    stage "$name" python3 -m pytest -q \
         --junitxml="$results/$name.xml" "$@"
     record pytest "$results/$name.xml"
 }
