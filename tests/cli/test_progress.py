@@ -86,10 +86,10 @@ def test_a_reader_of_progress_who_leaves_does_no_harm(hone, image, out):
         assert not os.listdir(out)
 
 
-def on_terminal(hone, *words):
+def on_terminal(hone, *words, code=0, **kwargs):
     """What a command writes to a terminal on stderr."""
     master, slave = pty.openpty()
-    done = hone.run(*words, stderr=slave)
+    done = hone.run(*words, stderr=slave, **kwargs)
     os.close(slave)
     shown = b""
     while True:
@@ -101,14 +101,40 @@ def on_terminal(hone, *words):
             break
         shown += part
     os.close(master)
-    assert done.returncode == 0, shown
+    assert done.returncode == code, shown
     return shown
+
+
+def seen(shown):
+    """The lines that stay on the screen."""
+    lines = []
+    for line in shown.decode().split("\n"):
+        cells, at = [], 0
+        for char in line.replace("\x1b[K", ""):
+            if char == "\r":
+                at = 0
+                continue
+            cells[at:at + 1] = [char]
+            at += 1
+        lines.append("".join(cells).rstrip())
+    return lines
 
 
 def test_a_terminal_gets_a_bar_that_is_finished_or_cleared(hone, image, out):
     shown = on_terminal(hone, "convert", image("filled_ext4"), out / "d")
     assert b"\r" in shown and b"%" in shown
     assert shown.endswith((b"\r\n", b"\r", b"\x1b[K"))
+
+
+def test_an_error_stands_on_a_line_of_its_own_after_the_bar(
+        hone, image, out):
+    before = ["sh", "-c", 'ulimit -f 40000; exec "$@"', "sh"]
+    shown = on_terminal(hone, "convert", image("filled_ext4"), out / "d",
+                        code=1, before=before)
+    assert b"%" in shown
+    lines = seen(shown)
+    assert lines[-1] == ""
+    assert lines[-2].startswith("hone: ") and "%" not in lines[-2]
 
 
 @pytest.mark.parametrize("option", ["-q", "--json"])

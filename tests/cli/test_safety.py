@@ -151,11 +151,14 @@ def test_a_missing_directory_is_named(refused, small, out):
     refused("--force", small, out / "none" / "d")
 
 
-def test_an_empty_name_is_no_file(refused, hone, small, out):
-    refused(small, "")
-    refused("--force", small, "")
-    refused("", out / "d")
-    hone.fails("map", "")
+@pytest.mark.parametrize("force", [[], ["--force"]], ids=str)
+def test_an_empty_name_is_no_file(hone, small, out, force):
+    before = snapshot(out), snapshot(small.parent)
+    for names in ((small, ""), ("", out / "d"), ("", "")):
+        done = hone.run("convert", *force, *names, cwd=out)
+        assert done.returncode in (1, 2)
+        assert done.stderr.startswith(b"hone: ")
+    assert (snapshot(out), snapshot(small.parent)) == before
 
 
 @pytest.mark.parametrize("name", [*MAGICS, "vdi"])
