@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Make the manual or the site.
+
+build.py man|html --source DIR --hone PROGRAM --version V --work DIR --out DIR
+    HEADER...
+build.py list HEADER...      the manual pages that `man` makes, a line each
+build.py inputs HEADER...    the files that all pages are made from
+
+Gathers a tree of pages below the work folder: the handwritten ones of the
+repository, those made from the headers, and the option lists as the command
+prints them. Then runs Sphinx, for which every warning is an error.
+"""
+import argparse
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+
+sys.dont_write_bytecode = True
+
+import headers  # noqa: E402
+import pages  # noqa: E402
+
+DOCS = pathlib.Path(__file__).resolve().parent
+COMMANDS = ("convert", "map", "info", "compare", "cpu")
+ROOT_PAGES = ("CONTRIBUTING.md", "SECURITY.md", "NEWS.md")
+
+
+def man_names(parsed):
+    """File names of all manual pages."""
+    return (["hone.1"] + [f"hone-{c}.1" for c in COMMANDS] + ["libhone.3"]
+            + [f"{f.name}.3" for h in parsed for f in h.of_kind("function")])
+
+
+def inputs():
+    """Every file from which the pages are made, but for the headers."""
+    found = [p for p in DOCS.rglob("*") if p.is_file()
+             and p.suffix in (".rst", ".md", ".py", ".c")]
+    return sorted(found) + [DOCS.parent / name for name in ROOT_PAGES]
+
+
+def run_hone(hone, *arguments):
+    """What the command prints."""
+    return subprocess.run([hone, *arguments], stdout=subprocess.PIPE,
+                          check=True, text=True).stdout
+
+
+def copy_pages(source, tree):
+    """The pages that people wrote."""
+    shutil.copytree(DOCS, tree, ignore=shutil.ignore_patterns(
+        "*.py", "meson.build", "__pycache__", "_build"))
+    shutil.copy(DOCS / "conf.py", tree)
+    for name in ROOT_PAGES:
+        # These lie one folder higher in the repository.
+        text = (source / name).read_text(encoding="utf-8")
+        (tree / name).write_text(text.replace("](docs/", "]("),
+                                 encoding="utf-8")
+
+
+def summaries(hone):
+    """Command -> what it does, from the list in `hone help`."""
+    found = {}
+    for line in run_hone(hone, "help").splitlines():
+        words = line.split(None, 1)
+        if line.startswith("  ") and words[0] in COMMANDS:
+            found[words[0]] = words[1]
+    return found
+
+
+def write_options(hone, tree):
+    """The part of each command's page that its rows in options.def tell.
+    Returns the rows of man_pages."""
+    made = tree / "generated"
+    made.mkdir()
+    (made / "hone-options.rst").write_text(run_hone(hone, "help", "--rst"))
+    rows = [("man/hone", "hone", "work on disk images", "", 1)]
+    about = summaries(hone)
+    for command in COMMANDS:
+        text = run_hone(hone, "help", "--rst", command)
+        intro, option, options = text.partition(".. option::")
+        synopsis, _, details = intro.partition("\n\n")
+        for name, content in (("synopsis", synopsis), ("details", details),
+                              ("options", option + options),
+                              ("summary", about[command] + ".")):
+            (made / f"{command}-{name}.rst").write_text(content + "\n")
+        rows.append((f"man/hone-{command}", f"hone-{command}",
+                     about[command], "", 1))
+    return rows
+
+
+def write_headers(parsed, tree):
+    """The pages made from headers. Returns the rows of man_pages."""
+    (tree / "man3").mkdir()
+    (tree / "man3" / "libhone.rst").write_text(pages.man_overview(parsed))
+    rows = [("man3/libhone", "libhone", "hot paths, one header a part", "",
+             3)]
+    for header in parsed:
+        stem = header.name.split("/")[-1][:-len(".h")]
+        (tree / "api" / f"{stem}.rst").write_text(pages.api_page(header))
+        for item in header.of_kind("function"):
+            page = tree / "man3" / f"{item.name}.rst"
+            page.write_text(pages.man_page(item, header))
+            rows.append((f"man3/{item.name}", item.name,
+                         item.comment.summary, "", 3))
+    return rows
+
+
+def build(options, parsed):
+    """Gather the tree and run Sphinx; returns its exit status."""
+    work = options.work
+    tree = work / "source"
+    shutil.rmtree(work, ignore_errors=True)
+    copy_pages(options.source, tree)
+    rows = write_options(options.hone, tree) + write_headers(parsed, tree)
+    (tree / "made.json").write_text(
+        json.dumps({"version": options.version, "man_pages": rows}))
+    target = work / options.what
+    run = subprocess.run(
+        [sys.executable, "-m", "sphinx", "-b", options.what, "-t",
+         options.what, "-d", work / "doctrees", "-W", "--keep-going", "-q",
+         tree, target], check=False)
+    if run.returncode == 0 and options.what == "man":
+        options.out.mkdir(parents=True, exist_ok=True)
+        for page in target.rglob("*.[13]"):
+            shutil.copy(page, options.out)
+    elif run.returncode == 0:
+        shutil.rmtree(options.out, ignore_errors=True)
+        shutil.copytree(target, options.out)
+    return run.returncode
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=("man", "html", "list", "inputs"))
+    parser.add_argument("--source", type=pathlib.Path)
+    parser.add_argument("--hone")
+    parser.add_argument("--version")
+    parser.add_argument("--work", type=pathlib.Path)
+    parser.add_argument("--out", type=pathlib.Path)
+    parser.add_argument("header", nargs="+", type=pathlib.Path)
+    options = parser.parse_args()
+    try:
+        parsed = [headers.parse_header(path) for path in options.header]
+    except headers.HeaderError as error:
+        print(error, file=sys.stderr)
+        return 1
+    if options.what == "list":
+        print("\n".join(man_names(parsed)))
+        return 0
+    if options.what == "inputs":
+        print("\n".join(map(str, inputs())))
+        return 0
+    return build(options, parsed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# What Sphinx reads. build.py copies this beside the pages that it makes.
+import json
+import pathlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+made = json.loads((HERE / "made.json").read_text(encoding="utf-8"))
+
+project = "Hone"
+copyright = "the Hone authors"
+version = release = made["version"]
+language = "en"
+extensions = ["myst_parser"]
+exclude_patterns = ["generated"]
+# Function pages are for man alone: the site has them by header.
+if not tags.has("man"):  # noqa: F821 (Sphinx defines tags)
+    exclude_patterns.append("man3")
+
+primary_domain = "c"
+highlight_language = "c"
+# A name of ours that leads nowhere is an error; those of libc do.
+nitpicky = True
+nitpick_ignore_regex = [
+    (r"c:.*", r"(?!(?i:hone_)).*"),
+    # Design pages link to sources, which are not part of the site; a test
+    # sees to it that these exist.
+    (r"myst", r"\.\./.*"),
+]
+# "--force" shall stay what it is.
+smartquotes = False
+suppress_warnings = ["myst.header"]
+
+html_theme = "alabaster"
+html_theme_options = {
+    "description": f"libhone and the hone command, {release}",
+    "fixed_sidebar": True,
+    "page_width": "60em",
+}
+html_sidebars = {"**": ["about.html", "navigation.html", "searchbox.html"]}
+html_copy_source = False
+html_show_sphinx = False
+
+man_pages = [tuple(page) for page in made["man_pages"]]
+man_show_urls = False

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The examples of the documentation work and print what they say.
+
+Every `console` block of a page is run, in order, in one folder that has
+disk.img and docs/examples/*.c. A line that begins with "$ " is a command, what
+follows is its output, in which "..." stands for anything. A command that fails
+fails the test.
+
+The command and the library are those installed below a prefix: that of HONE,
+the path of an installed command, or else what `meson install` puts in a
+temporary folder from HONE_BUILD.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+DOCS = pathlib.Path(__file__).resolve().parent
+MIB = 1 << 20
+
+
+def blocks(text):
+    """The console blocks of a page: [(line number, text)]."""
+    found, lines = [], text.splitlines()
+    for number, line in enumerate(lines):
+        if not re.match(r"\.\. code-block:: console$", line):
+            continue
+        body = []
+        for inner in lines[number + 1:]:
+            if inner and not inner.startswith("   "):
+                break
+            body.append(inner[3:])
+        found.append((number + 1, "\n".join(body).strip("\n")))
+    return found
+
+
+def steps(block):
+    """The commands of a block with the output that each shall have."""
+    found = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            found.append((line[2:], []))
+        else:
+            found[-1][1].append(line)
+    return [(command, "\n".join(output)) for command, output in found]
+
+
+def matches(expected, actual):
+    """Is this output the expected one, where "..." stands for anything?"""
+    pattern = ".*".join(map(re.escape, expected.rstrip().split("...")))
+    return re.fullmatch(pattern, actual.rstrip(), re.DOTALL) is not None
+
+
+def make_image(path):
+    """1.5 MiB of data, 2 MiB of written zeros, 12.5 MiB of holes."""
+    with open(path, "wb") as image:
+        image.truncate(16 * MIB)
+        image.write(b"\x55" * MIB)
+        image.seek(4 * MIB)
+        image.write(bytes(2 * MIB))
+        image.seek(8 * MIB)
+        image.write(b"\xaa" * (MIB // 2))
+        image.seek(0)
+        has_holes = os.lseek(image.fileno(), MIB, os.SEEK_DATA) == 4 * MIB
+    if not has_holes:
+        pytest.skip(f"the file system of {path.parent} has no SEEK_DATA")
+
+
+@pytest.fixture(scope="session")
+def prefix(tmp_path_factory):
+    """(DESTDIR, prefix below it) of an installed Hone."""
+    if os.environ.get("HONE"):
+        hone = pathlib.Path(os.environ["HONE"]).resolve()
+        return hone.parents[2], hone.parents[1]
+    if not os.environ.get("HONE_BUILD"):
+        pytest.skip("neither HONE nor HONE_BUILD is set")
+    stage = tmp_path_factory.mktemp("stage")
+    subprocess.run(["meson", "install", "--no-rebuild", "--quiet", "-C",
+                    os.environ["HONE_BUILD"], "--destdir", stage],
+                   check=True)
+    (hone,) = stage.rglob("bin/hone")
+    return stage, hone.parents[1]
+
+
+@pytest.fixture(scope="session")
+def environment(prefix):
+    """The environment of someone who has Hone installed."""
+    stage, place = prefix
+    (pc,) = place.rglob("pkgconfig/hone.pc")
+    return {**os.environ, "LC_ALL": "C.UTF-8",
+            "PATH": f"{place / 'bin'}:{os.environ['PATH']}",
+            "LD_LIBRARY_PATH": str(pc.parents[1]),
+            "PKG_CONFIG_LIBDIR": str(pc.parent),
+            "PKG_CONFIG_SYSROOT_DIR": str(stage)}
+
+
+PAGES = {str(page.relative_to(DOCS)): page for page in
+         sorted(DOCS.rglob("*.rst")) if blocks(page.read_text("utf-8"))}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_console_examples(name, environment, tmp_path):
+    make_image(tmp_path / "disk.img")
+    for example in (DOCS / "examples").glob("*.c"):
+        shutil.copy(example, tmp_path)
+    try:
+        for number, block in blocks(PAGES[name].read_text("utf-8")):
+            for command, expected in steps(block):
+                done = subprocess.run(
+                    ["sh", "-c", command], cwd=tmp_path, env=environment,
+                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                    text=True, check=False, timeout=120)
+                where = f"{name}:{number}: {command}"
+                assert done.returncode == 0, f"{where}\n{done.stdout}"
+                assert matches(expected, done.stdout), (
+                    f"{where}\nprinted:\n{done.stdout}not:\n{expected}")
+    finally:
+        shutil.rmtree(tmp_path)
+
+
+def test_pages_with_examples_are_found():
+    assert {"start.rst", "man/hone.rst", "man/hone-convert.rst",
+            "man/hone-map.rst"} <= set(PAGES)
+
+
+@pytest.mark.parametrize("expected, actual, same", [
+    ("a\nb", "a\nb\n", True),
+    ("a ... c", "a b c", True),
+    ("a ... c", "a b d", False),
+    ("", "anything", False),
+    ("a.c", "abc", False),
+])
+def test_matching_of_output(expected, actual, same):
+    assert matches(expected, actual) == same
+
+
+@pytest.mark.parametrize("example",
+                         sorted((DOCS / "examples").glob("*.c")),
+                         ids=lambda p: p.name)
+def test_examples_compile_without_warnings(example, environment):
+    flags = subprocess.run(["pkg-config", "--cflags", "hone"],
+                           env=environment, stdout=subprocess.PIPE,
+                           text=True, check=True).stdout.split()
+    subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror",
+                    "-fsyntax-only", *flags, example], env=environment,
+                   check=True)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The built manual and site, and the links of pages that people wrote.
+
+HONE_BUILD names a build folder that was configured with -Ddocs=true.
+"""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import build
+import headers
+
+DOCS = pathlib.Path(__file__).resolve().parent
+ROOT = DOCS.parent
+PARSED = [headers.parse_header(path)
+          for path in sorted((ROOT / "include" / "hone").glob("*.h"))]
+MARKDOWN = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+@pytest.fixture(scope="session")
+def built():
+    """Where the pages were built."""
+    folder = os.environ.get("HONE_BUILD")
+    if not folder:
+        pytest.skip("HONE_BUILD names no build folder")
+    return pathlib.Path(folder) / "docs"
+
+
+def shown(page):
+    """A manual page as a reader sees it, and what groff has to say."""
+    if not shutil.which("groff"):
+        pytest.skip("groff is not installed")
+    done = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-P-cbou", "-ww", page],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, "GROFF_NO_SGR": "1", "LC_ALL": "C.UTF-8"},
+        check=True)
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("name", build.man_names(PARSED))
+def test_manual_page_is_well_formed(built, name):
+    text, complaints = shown(built / name)
+    assert complaints == ""
+    title, _, section = name.rpartition(".")
+    assert text.startswith(f"{title.upper()}({section})")
+    headings = re.findall(r"^[A-Z].*$", text, re.MULTILINE)
+    assert headings[1] == "NAME"
+    assert re.search(rf"^ +{re.escape(title)} +- +\S", text, re.MULTILINE)
+    # Sphinx sets a reference that it cannot resolve as it stands.
+    assert ":c:func:" not in text and "generated" not in text
+
+
+@pytest.mark.parametrize(
+    "header", [h for h in PARSED if h.of_kind("function")],
+    ids=lambda h: h.name)
+def test_manual_page_has_the_prototype_and_each_parameter(built, header):
+    for item in header.of_kind("function"):
+        text = " ".join(shown(built / f"{item.name}.3")[0].split())
+        assert f"#include <{header.name}>" in text
+        assert item.text + ";" in text.replace("( ", "(")
+        for param in item.params:
+            about = item.comment.params[param].split("hone_")[0].split("HONE")
+            assert f"{param} {about[0].split('*')[0]}".strip() in text
+
+
+@pytest.mark.parametrize("command", build.COMMANDS)
+def test_manual_page_has_the_options_of_the_help(built, command):
+    hone = built.parent / "cli" / "hone"
+    text = shown(built / f"hone-{command}.1")[0]
+    options = re.findall(r"^  (?:-\w, )?(--[\w-]+)",
+                         build.run_hone(hone, command, "--help"),
+                         re.MULTILINE)
+    assert options
+    for option in options:
+        assert re.search(rf"^ +(-\w, )?{option}\b", text, re.MULTILINE)
+
+
+def test_every_header_has_a_page_that_is_listed(built):
+    listed = (DOCS / "api" / "index.rst").read_text(encoding="utf-8").split()
+    for header in PARSED:
+        stem = pathlib.Path(header.name).stem
+        assert stem in listed
+        page = (built / "html" / "api" / f"{stem}.html").read_text(
+            encoding="utf-8")
+        for item in header.items:
+            if item.kind != "macro":
+                assert f'id="c.{item.name}"' in page
+
+
+@pytest.mark.parametrize("page", MARKDOWN, ids=lambda p: p.name)
+def test_links_lead_to_files(page):
+    text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"),
+                  flags=re.DOTALL)
+    for target in LINK.findall(text):
+        if not re.match(r"[a-z]+:", target):
+            assert (page.parent / target).exists(), target
