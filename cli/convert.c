@@ -215,8 +215,6 @@ convert_run(const struct cli *cli)
 		.name = cli->operands[1]};
 	struct image_error err;
 
-	if (!*job.source || !*job.name)
-		return cli_usage("convert", "an empty name is no file");
 	int rc = parse(&job);
 	if (rc != 0)
 		return rc;

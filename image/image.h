@@ -165,16 +165,20 @@ struct image {
 	uint64_t unit;
 	int fd;
 	bool owns_fd;
+	/* bytes written, and where the first, since writeback last began */
+	uint64_t unsent;
+	uint64_t unsent_from;
 	/* the format's own */
 	void *state;
 };
 
 /* How a source is read. */
 enum image_method {
+	/* the faster one, which is IMAGE_READ: docs/design/convert.md */
 	IMAGE_AUTO,
 	/* through mapped windows; reads where that is refused */
 	IMAGE_MAP,
-	/* into one reused buffer */
+	/* into one reused buffer that stays in the CPU's caches */
 	IMAGE_READ
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "engine/file.h"
+
+/* Long enough for the disk, short enough to keep it busy from early on. */
+#define SEND_BYTES ((uint64_t)16 << 20)
 
 int
 image_fail(struct image_error *err, int code, const char *format, ...)
@@ -67,6 +71,27 @@ image_file_read(struct image *img, uint64_t offset, void *buf, size_t length,
 	return 0;
 }
 
+/*
+ * Have the disk write while we read on: the fsync() in the end then finds
+ * little to wait for, and a copy of 1 GiB takes 0.36 s in place of 0.54 s
+ * (docs/design/convert.md). A hint, so failure means nothing.
+ */
+static void
+begin_writeback(struct image *img, uint64_t offset, size_t length)
+{
+	if (img->unsent == 0)
+		img->unsent_from = offset;
+	img->unsent += length;
+	if (img->unsent < SEND_BYTES)
+		return;
+	/* Metadata lies before what was sent; it is left to the fsync(). */
+	if (offset >= img->unsent_from)
+		sync_file_range(img->fd, (off_t)img->unsent_from,
+			(off_t)(offset + length - img->unsent_from),
+			SYNC_FILE_RANGE_WRITE);
+	img->unsent = 0;
+}
+
 int
 image_file_write(struct image *img, uint64_t offset, const void *buf,
 	size_t length, struct image_error *err)
@@ -87,6 +112,7 @@ image_file_write(struct image *img, uint64_t offset, const void *buf,
 			"cannot write at offset %" PRIu64 ": %s", offset + done,
 			strerror(code));
 	}
+	begin_writeback(img, offset, length);
 	return 0;
 }
 
