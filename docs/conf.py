@@ -11,13 +11,14 @@ copyright = "the Hone authors"
 version = release = made["version"]
 language = "en"
 extensions = ["myst_parser"]
+myst_heading_anchors = 3
 exclude_patterns = ["generated"]
 # Function pages are for man alone: the site has them by header.
 if not tags.has("man"):  # noqa: F821 (Sphinx defines tags)
     exclude_patterns.append("man3")
 
 primary_domain = "c"
-highlight_language = "c"
+highlight_language = "none"
 # A name of ours that leads nowhere is an error; those of libc do.
 nitpicky = True
 nitpick_ignore_regex = [

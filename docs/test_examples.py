@@ -144,6 +144,6 @@ def test_examples_compile_without_warnings(example, environment):
     flags = subprocess.run(["pkg-config", "--cflags", "hone"],
                            env=environment, stdout=subprocess.PIPE,
                            text=True, check=True).stdout.split()
-    subprocess.run(["cc", "-std=c11", "-Wall", "-Wextra", "-Werror",
+    subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror",
                     "-fsyntax-only", *flags, example], env=environment,
                    check=True)

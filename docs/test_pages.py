@@ -93,6 +93,34 @@ def test_every_header_has_a_page_that_is_listed(built):
                 assert f'id="c.{item.name}"' in page
 
 
+def tree_of(text):
+    """The paths of a tree that is drawn by indentation, four a level."""
+    parents = []
+    for line in text.splitlines():
+        depth, rest = len(line) - len(line.lstrip(" ")), line.strip()
+        if depth > 12:
+            continue  # a description that goes on
+        names = re.split(r"\s{2,}", rest)[0].split()
+        parents[depth // 4:] = [names[0]]
+        for name in names:
+            yield "/".join(p.strip("/") for p in
+                           [*parents[:depth // 4], name])
+
+
+def test_the_tree_that_is_shown_exists():
+    text = (DOCS / "design" / "architecture.md").read_text(encoding="utf-8")
+    paths = list(tree_of(text.split("```")[1].strip("\n")))
+    assert len(paths) > 15
+    assert [p for p in paths if not (ROOT / p).exists()] == []
+
+
+def test_the_comment_shown_to_contributors_is_a_real_one():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    (shown_there,) = re.findall(r"```c\n(.*?)```", text, re.DOTALL)
+    header = ROOT / "include" / "hone" / "zero.h"
+    assert shown_there in header.read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("page", MARKDOWN, ids=lambda p: p.name)
 def test_links_lead_to_files(page):
     text = re.sub(r"```.*?```", "", page.read_text(encoding="utf-8"),
