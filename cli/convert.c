@@ -114,6 +114,14 @@ fill(struct job *job, struct image_error *err)
 	return rc;
 }
 
+/* The bar goes first, so that the sentence has a line of its own. */
+static int
+fail(struct job *job, const char *name, const char *text)
+{
+	progress_end(&job->progress, false);
+	return cli_fail(name, "%s", text);
+}
+
 static int
 write_output(struct job *job)
 {
@@ -121,7 +129,7 @@ write_output(struct job *job)
 
 	if (output_begin(&job->output, job->name, job->src->fd,
 		    job->cli->option[OPTION_FORCE]) < 0)
-		return cli_fail(job->name, "%s", job->output.text);
+		return fail(job, job->name, job->output.text);
 
 	int rc = image_create(
 		job->output.fd, job->format, &job->create, &job->dst, &err);
@@ -130,11 +138,13 @@ write_output(struct job *job)
 	image_close(job->dst);
 	if (rc < 0) {
 		output_abandon(&job->output);
-		return cli_fail(err.image == job->src ? job->source : job->name,
-			"%s", err.text);
+		return fail(job,
+			err.image == job->src ? job->source : job->name,
+			err.text);
 	}
 	if (output_commit(&job->output) < 0)
-		return cli_fail(job->name, "%s", job->output.text);
+		return fail(job, job->name, job->output.text);
+	progress_end(&job->progress, true);
 	return 0;
 }
 
@@ -197,7 +207,6 @@ convert(struct job *job)
 	job->progress.total = job->src->size;
 	int rc = write_output(job);
 	job->seconds = now() - start;
-	progress_end(&job->progress, rc == 0);
 	if (rc != 0)
 		return rc;
 	if (job->cli->option[OPTION_JSON])

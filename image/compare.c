@@ -169,10 +169,10 @@ image_compare(struct image *a, struct image *b, const struct image_run *run,
 		rc = image_readable(b, err);
 	if (rc < 0)
 		return rc;
-	rc = image_reader_init(&side_a.reader, a, run->method, err);
+	rc = image_reader_init(&side_a.reader, a, run->method, 1, err);
 	if (rc < 0)
 		return rc;
-	rc = image_reader_init(&side_b.reader, b, run->method, err);
+	rc = image_reader_init(&side_b.reader, b, run->method, 1, err);
 	if (rc == 0) {
 		if (side_b.reader.chunk < side_a.reader.chunk)
 			side_a.reader.chunk = side_b.reader.chunk;

@@ -15,11 +15,13 @@
 
 int
 image_reader_init(struct image_reader *reader, struct image *img,
-	enum image_method method, struct image_error *err)
+	enum image_method method, size_t block, struct image_error *err)
 {
 	*reader = (struct image_reader){.img = img};
 	reader->may_map = method == IMAGE_MAP && img->ops->map;
 	reader->chunk = reader->may_map ? MAP_CHUNK : READ_CHUNK;
+	if (reader->chunk < block)
+		reader->chunk = block;
 	reader->buffer = aligned_alloc(BUFFER_ALIGNMENT, reader->chunk);
 	if (!reader->buffer) {
 		err->image = NULL;
@@ -48,9 +50,8 @@ image_reader_span(const struct image_reader *reader, uint64_t offset,
 	uint64_t limit, size_t block)
 {
 	assert(offset < limit && (block & (block - 1)) == 0);
+	assert(block <= reader->chunk);
 	size_t unit = offset & (block - 1) ? block : reader->chunk;
-	if (unit > reader->chunk)
-		unit = reader->chunk;
 	uint64_t span = unit - (offset & (unit - 1));
 	return (size_t)(span < limit - offset ? span : limit - offset);
 }

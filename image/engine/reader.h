@@ -15,9 +15,9 @@ struct image_reader {
 	unsigned char *buffer;
 };
 
-/* Returns 0 or -ENOMEM. */
+/* Chunks are no shorter than block. Returns 0 or -ENOMEM. */
 int image_reader_init(struct image_reader *reader, struct image *img,
-	enum image_method method, struct image_error *err);
+	enum image_method method, size_t block, struct image_error *err);
 void image_reader_destroy(struct image_reader *reader);
 
 /*

@@ -8,7 +8,8 @@ image_walk_init(struct image_walk *walk, struct image *img,
 	const struct image_run *run, struct image_error *err)
 {
 	*walk = (struct image_walk){.img = img, .block = run->block};
-	int rc = image_reader_init(&walk->reader, img, run->method, err);
+	int rc = image_reader_init(
+		&walk->reader, img, run->method, run->block, err);
 	if (rc == 0)
 		image_guard_start();
 	return rc;
