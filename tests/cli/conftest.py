@@ -2,12 +2,20 @@
 """Fixtures: the command, a place for images, the images."""
 import os
 import shutil
+import signal
 import subprocess
 
 import pytest
 
 import images
 from harness import Hone
+
+
+# A shell starts what it puts in the background with SIGINT ignored, nohup with
+# SIGHUP; the command would inherit that, and rightly keep to it.
+for _number in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM, signal.SIGQUIT):
+    if signal.getsignal(_number) == signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -196,26 +196,29 @@ def test_a_qcow2_source_is_refused_by_name_of_its_format(
 
 
 @pytest.fixture
-def stranger():
-    """A directory that another user, who is not root, can enter."""
-    if os.geteuid():
-        pytest.skip("needs root to become another user")
-    with tempfile.TemporaryDirectory() as name:
-        os.chmod(name, 0o755)
-        yield name
-
-
-def test_a_directory_without_permission_is_an_error(
-        hone, stranger, small):
-    source = os.path.join(stranger, "s")
-    with open(source, "wb") as file:
-        file.write(small.read_bytes())
-    os.chmod(source, 0o644)
-    who = dict(user=65534, group=65534, extra_groups=[])
+def stranger(hone):
+    """A directory that somebody can only enter, and how to be that one."""
+    who = {} if os.geteuid() else dict(user=65534, group=65534,
+                                       extra_groups=[])
     try:
         hone.ok("--version", **who)
     except (OSError, AssertionError):
         pytest.skip("another user cannot reach the command")
+    with tempfile.TemporaryDirectory() as name:
+        os.chmod(name, 0o555)
+        yield name, who
+        os.chmod(name, 0o755)
+
+
+def test_a_directory_without_permission_is_an_error(
+        hone, stranger, small):
+    stranger, who = stranger
+    os.chmod(stranger, 0o755)
+    source = os.path.join(stranger, "s")
+    with open(source, "wb") as file:
+        file.write(small.read_bytes())
+    os.chmod(source, 0o644)
+    os.chmod(stranger, 0o555)
     said = hone.fails("convert", source, os.path.join(stranger, "d"), **who)
     assert "ermission denied" in said
     os.chmod(source, 0)
@@ -230,7 +233,8 @@ def mount(*words):
     done = subprocess.run(["mount", *words], stderr=subprocess.PIPE,
                           check=False)
     if done.returncode:
-        pytest.skip("may not mount: " + done.stderr.decode().strip())
+        said = done.stderr.decode().splitlines() or ["mount says nothing"]
+        pytest.skip("may not mount: " + said[0])
 
 
 @pytest.fixture
