@@ -142,7 +142,9 @@ test_all() {
     only=
     all_began=$(date +%s)
 
-    meson_stage gcc gcc --buildtype=release --prefix=/usr -Dbenchmarks=true
+    # Where Debian's packages put it: without dpkg-dev, Meson says lib64.
+    meson_stage gcc gcc --buildtype=release --prefix=/usr \
+        -Dlibdir="lib/$(gcc -print-multiarch)" -Dbenchmarks=true
     meson_stage O0 gcc --buildtype=debug
     meson_stage asan clang --buildtype=debug -Doptimization=1 \
         -Db_sanitize=address,undefined -Db_lundef=false
