@@ -98,7 +98,7 @@ print_completion(void)
 	printf("# bash completion for hone, made by "
 	       "'hone help --completion bash'\n"
 	       "_hone()\n{\n"
-	       "\tlocal cur=${COMP_WORDS[COMP_CWORD]} words= command= i\n"
+	       "\tlocal cur=${COMP_WORDS[COMP_CWORD]} words='' command='' i\n"
 	       "\tCOMPREPLY=()\n"
 	       "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
 	       "\t\tcase ${COMP_WORDS[i]} in\n"

@@ -50,7 +50,7 @@ print_text(const struct facts *facts)
 	print_size("file size:", facts->usage.file_size);
 	print_size("disk usage:", facts->usage.disk_usage);
 	for (size_t i = 0; i < facts->n_fields; i++)
-		printf("%s: %" PRIu64 "\n", facts->fields[i].name,
+		printf("%-14s %" PRIu64 "\n", facts->fields[i].name,
 			facts->fields[i].value);
 }
 

@@ -2,8 +2,6 @@
 #include <inttypes.h>
 #include "cli.h"
 
-static const char units[] = "kMGTPE";
-
 static int
 unit_shift(char unit)
 {
@@ -49,18 +47,16 @@ cli_parse_size(const char *text, uint64_t *size)
 const char *
 cli_size_text(char *buf, uint64_t size)
 {
-	double value = (double)size;
-	int unit = -1;
+	double value = (double)size / 1024;
+	const char *unit = "KMGTPE";
 
 	if (size < 1024) {
 		snprintf(buf, CLI_SIZE_TEXT, "%" PRIu64 " bytes", size);
 		return buf;
 	}
-	while (value >= 1024 && units[unit + 1]) {
+	for (; value >= 1024; unit++)
 		value /= 1024;
-		unit++;
-	}
-	snprintf(buf, CLI_SIZE_TEXT, "%.*f %c%s", value < 100 ? 1 : 0, value,
-		unit == 0 ? 'K' : units[unit], "iB");
+	snprintf(buf, CLI_SIZE_TEXT, "%.*f %ciB", value < 100 ? 1 : 0, value,
+		*unit);
 	return buf;
 }

@@ -108,7 +108,7 @@ image_format_by_suffix(const char *path)
 		if (listed(formats[i]->suffixes, suffix_of(path)))
 			return formats[i];
 	/* "debian-12.5" and "disk.old" name no format: they are raw. */
-	return foreign_by_suffix(path) ? NULL : image_format_by_name("raw");
+	return foreign_by_suffix(path) ? NULL : &image_raw_ops;
 }
 
 /* Name of the format that a file's ending claims; NULL for raw or none. */
@@ -168,7 +168,7 @@ probe(struct image *img, const char *path, struct image_error *err)
 			"is named like a %s image but does not begin like "
 			"one; " RAW_HINT,
 			claimed);
-	img->ops = image_format_by_name("raw");
+	img->ops = &image_raw_ops;
 	return 0;
 }
 

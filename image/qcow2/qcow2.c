@@ -84,7 +84,7 @@ qcow2_open(struct image *img, struct image_error *err)
 	rc = image_file_read(img, 0, raw, sizeof(raw), err);
 	if (rc < 0)
 		return rc;
-	struct header *h = malloc(sizeof(*h));
+	struct header *h = calloc(1, sizeof(*h));
 	if (!h)
 		return image_fail(err, -ENOMEM, "there is not enough memory");
 	img->state = h;

@@ -313,7 +313,7 @@ qcow2_finish(struct image *img, struct image_error *err)
 		&layout, &w->geometry, w->used - 1, count_l2(w), err);
 	if (rc == 0)
 		rc = qcow2_table_init(&table, img, layout.l2 << bits, err);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	put_l2_tables(&table, w);
 	assert(table.rc < 0 ||
