@@ -6,6 +6,7 @@ import pytest
 
 import extents
 import images
+import qcow2_reader
 from harness import assert_same, stamp
 
 FORMATS = ("raw", "qcow2")
@@ -98,10 +99,29 @@ def test_qcow2_is_sound_at_every_cluster_size(
     ask_qemu(qemu_img, source, output, "qcow2")
 
 
+# With 512-byte clusters a refcount block counts 256 of them, and a cluster of
+# the refcount table lists 64 blocks: both borders, from well below to above.
+@pytest.mark.parametrize("counts", [range(1, 12), range(240, 262),
+                                    range(495, 515), range(16040, 16080)],
+                         ids=str)
+def test_reference_counts_cover_the_file_at_every_number_of_clusters(
+        hone, work, out, qemu_img, counts):
+    source, output = work / "source", out / "disk.qcow2"
+    source.write_bytes(images.noise(512 * counts[-1]))
+    sizes = set()
+    for count in reversed(counts):
+        os.truncate(source, 512 * count)
+        hone.ok("convert", "-q", "--force", "-o", "cluster_size=512", source,
+                output)
+        qcow2_reader.Qcow2(output).check()
+        sizes.add(os.stat(output).st_size // 512 - count)
+    assert len(sizes) > 1 or counts[0] == 1, "no border was crossed"
+    ask_qemu(qemu_img, source, output, "qcow2")
+
+
 @pytest.mark.parametrize("cluster", ["4096", "64K", "2M"])
 def test_qcow2_allocates_only_clusters_that_hold_data(
         hone, image, out, cluster):
-    import qcow2_reader
     source, output = image("mixed"), out / "disk.qcow2"
     convert(hone, source, output, "qcow2", "-o", f"cluster_size={cluster}")
     result = qcow2_reader.Qcow2(output)
@@ -111,7 +131,6 @@ def test_qcow2_allocates_only_clusters_that_hold_data(
 
 def test_the_default_qcow2_is_version_3_with_64_kib_clusters(
         hone, image, out):
-    import qcow2_reader
     output = out / "disk.qcow2"
     convert(hone, image("mixed"), output, "qcow2")
     result = qcow2_reader.Qcow2(output)
