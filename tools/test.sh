@@ -127,9 +127,10 @@ pytest_stage() {
     name=$1
     shift
     rm -f "$results/$name.xml"
-    stage "$name" python3 -m pytest -q \
+    stage "$name" python3 -m pytest -q --basetemp="build/pytest-$name" \
         --junitxml="$results/$name.xml" "$@"
     record pytest "$results/$name.xml"
+    rm -rf "build/pytest-$name"
 }
 
 test_all() {
@@ -167,7 +168,8 @@ test_all() {
     pytest_stage cli tests/cli
     unset LD_LIBRARY_PATH
     HONE=$root/build/asan/cli/hone
-    pytest_stage cli-asan tests/cli
+    # Its allocations are the sanitizer's own: those faults are swept above.
+    pytest_stage cli-asan tests/cli -k 'not every_allocation'
 
     say "all stages             $(($(date +%s) - all_began)) s"
     # shellcheck disable=SC2086
