@@ -51,6 +51,21 @@ def test_progress_of_a_failure_never_reaches_100(hone, image, out):
     assert not os.listdir(out)
 
 
+@pytest.mark.parametrize("call", ["ftruncate", "fsync", "renameat2"])
+def test_100_means_that_all_is_on_disk(hone, strace, small, out, call):
+    """Not that the last byte was handed to the kernel."""
+    reader, writer = os.pipe()
+    done = hone.run("convert", small, out / "d", "--progress-fd",
+                    str(writer), pass_fds=[writer], before=[
+                        *strace, "-qq", "-o", "/dev/null", "-e",
+                        f"inject={call}:error=EIO"])
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        lines = pipe.read().split()
+    assert done.returncode == 1 and lines
+    assert b"100/100" not in lines
+
+
 def test_a_descriptor_that_is_not_open_is_refused(hone, small, out):
     done = hone.run("convert", "--progress-fd", "777", small, out / "d")
     assert done.returncode in (1, 2)
