@@ -15,9 +15,8 @@ ceiling_supported(unsigned bits)
 	       (bits == 512 && __builtin_cpu_supports("avx512f"));
 }
 #elif defined(__aarch64__)
-#define LOAD(insn, reg, p, size)                                               \
-	__asm__ volatile("ldr q0, %0" : : "m"(*(const char(*)[size])(p)) : "v" \
-									   "0")
+#define LOAD(insn, reg, p, n)                                                  \
+	__asm__ volatile("ldr q0, %0" : : "m"(*(const char(*)[n])(p)) : "v0")
 
 bool
 ceiling_supported(unsigned bits)

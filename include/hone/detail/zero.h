@@ -41,8 +41,8 @@ hone_detail_upto16_is_zero(const unsigned char *p, size_t len)
 	uint32_t head, tail;
 
 	if (len >= 8)
-		return hone_detail_word_is_zero(p) &
-		       hone_detail_word_is_zero(p + len - 8);
+		return (int)hone_detail_word_is_zero(p) &
+		       (int)hone_detail_word_is_zero(p + len - 8);
 	if (len < 4)
 		return len == 0 || (p[0] | p[len / 2] | p[len - 1]) == 0;
 	memcpy(&head, p, sizeof(head));
