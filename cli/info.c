@@ -49,9 +49,10 @@ print_text(const struct facts *facts)
 	print_size("virtual size:", facts->img->size);
 	print_size("file size:", facts->usage.file_size);
 	print_size("disk usage:", facts->usage.disk_usage);
-	for (size_t i = 0; i < facts->n_fields; i++)
-		printf("%-14s %" PRIu64 "\n", facts->fields[i].name,
-			facts->fields[i].value);
+	for (size_t i = 0; i < facts->n_fields; i++) {
+		int n = printf("%s:", facts->fields[i].name);
+		printf("%*s %" PRIu64 "\n", 14 - n, "", facts->fields[i].value);
+	}
 }
 
 int

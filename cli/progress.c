@@ -2,6 +2,7 @@
 /* How far it is: a bar on a terminal, or lines for a program. */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -32,15 +33,18 @@ progress_begin(struct progress *progress, const struct cli *cli, bool may_draw)
 	if (!cli_parse_size(text, &fd) || fd > INT32_MAX)
 		return cli_usage(cli_commands[cli->command].name,
 			"--progress-fd: '%s' is no descriptor", text);
-	if (fcntl((int)fd, F_GETFL) < 0)
+	int flags = fcntl((int)fd, F_GETFL);
+	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
 		return cli_usage(cli_commands[cli->command].name,
-			"--progress-fd: descriptor %s is not open", text);
+			"--progress-fd: descriptor %s is not open for writing",
+			text);
+	/* Whoever reads may stop doing so: the work goes on without. */
+	signal(SIGPIPE, SIG_IGN);
 	progress->fd = (int)fd;
 	progress->bar = false;
 	return 0;
 }
 
-/* Whoever reads may stop doing so: the copy goes on without. */
 static void
 write_line(struct progress *progress, int percent)
 {

@@ -63,9 +63,8 @@ image_file_read(struct image *img, uint64_t offset, void *buf, size_t length,
 				"cannot read at offset %" PRIu64 ": %s",
 				offset + done, strerror(errno));
 		return image_fail(err, -EIO,
-			"ends at offset %" PRIu64
-			" though data was expected there: "
-			"it was truncated while being read",
+			"has no data at offset %" PRIu64
+			": it was truncated while being read",
 			offset + done);
 	}
 	return 0;
