@@ -78,27 +78,19 @@ def test_a_descriptor_that_cannot_be_written_does_no_harm(hone, small, out):
         hone.misused("convert", "--progress-fd", str(number), small,
                      out / "d")
     with open(small, "rb") as reader:
-        done = hone.run("convert", "--progress-fd", str(reader.fileno()),
-                        small, out / "d", pass_fds=[reader.fileno()])
-    assert done.returncode in (0, 1, 2)
-    if done.returncode == 0:
-        assert_same(small, out / "d", "raw")
-    else:
-        assert not os.listdir(out)
+        hone.misused("convert", "--progress-fd", str(reader.fileno()),
+                     small, out / "d", pass_fds=[reader.fileno()])
+    assert not os.listdir(out)
 
 
 def test_a_reader_of_progress_who_leaves_does_no_harm(hone, image, out):
-    """Either the work goes on or it fails, cleanly."""
+    """The work goes on without."""
     reader, writer = os.pipe()
     os.close(reader)
-    done = hone.run("convert", "-q", image("all_data"), out / "d",
-                    "--progress-fd", str(writer), pass_fds=[writer])
+    hone.ok("convert", "-q", image("all_data"), out / "d",
+            "--progress-fd", str(writer), pass_fds=[writer])
     os.close(writer)
-    if done.returncode == 0:
-        assert_same(image("all_data"), out / "d", "raw")
-    else:
-        assert done.returncode in (1, -signal.SIGPIPE)
-        assert not os.listdir(out)
+    assert_same(image("all_data"), out / "d", "raw")
 
 
 def on_terminal(hone, *words, code=0, **kwargs):
