@@ -163,6 +163,8 @@ def test_an_image_cut_at_any_call_of_map_or_compare_never_crashes(
 def test_every_allocation_that_fails_is_an_error_that_leaves_nothing(
         bent, small, out, words, record_property):
     """Fail allocation 1, 2, ... until the run makes no more."""
+    if b"__asan_init" in pathlib.Path(bent.hone.path).read_bytes():
+        pytest.skip("this build's sanitizer brings a malloc of its own")
     files = [small] if words[0] in ("map", "info") else [small, out / "d"]
     if words[0] == "compare":
         files[1] = small
