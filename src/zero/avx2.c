@@ -13,6 +13,12 @@ nonzero_bytes(__m256i v)
 	return ~(unsigned)_mm256_movemask_epi8(_mm256_cmpeq_epi8(v, zero));
 }
 
+TARGET static inline bool
+is_zero(__m256i v)
+{
+	return _mm256_testz_si256(v, v);
+}
+
 /* The 17 to 32 bytes that two 16-byte loads cover, as one vector. */
 TARGET static inline __m256i
 load_halves(const unsigned char *p, size_t len)
@@ -24,12 +30,7 @@ load_halves(const unsigned char *p, size_t len)
 TARGET static inline bool
 upto32_is(const unsigned char *p, size_t len)
 {
-	__m256i v;
-
-	if (len <= 16)
-		return upto16_is(p, len);
-	v = load_halves(p, len);
-	return _mm256_testz_si256(v, v);
+	return len <= 16 ? upto16_is(p, len) : is_zero(load_halves(p, len));
 }
 
 TARGET static inline size_t
@@ -68,7 +69,7 @@ upto32_rfind(const unsigned char *p, size_t len)
 #define LOAD(p) _mm256_loadu_si256((const void *)(p))
 #define OR(a, b) _mm256_or_si256(a, b)
 #define OR3(a, b, c) OR(OR(a, b), c)
-#define IS_ZERO(v) (bool)_mm256_testz_si256(v, v)
+#define IS_ZERO(v) is_zero(v)
 #define FIRST(v) (size_t) __builtin_ctz(nonzero_bytes(v))
 #define LAST(v) (31 - (size_t)__builtin_clz(nonzero_bytes(v)))
 #define SHORT upto32_
