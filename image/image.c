@@ -324,12 +324,9 @@ image_usage(
 {
 	struct stat st;
 	err->image = img;
-	int rc = image_file_size(img, &usage->file_size, err);
+	int rc = image_file_stat(img, &st, &usage->file_size, err);
 	if (rc < 0)
 		return rc;
-	if (fstat(img->fd, &st) < 0)
-		return image_fail(err, -errno, "its size is unknown: %s",
-			strerror(errno));
 	usage->disk_usage = S_ISREG(st.st_mode) ? (uint64_t)st.st_blocks * 512
 						: usage->file_size;
 	return 0;

@@ -146,7 +146,11 @@ struct image_ops {
 	/* Make durable everything written. */
 	int (*flush)(struct image *img, struct image_error *err);
 
-	/* Fail if the image is no longer as long as open() saw it. */
+	/*
+	 * Fail if the image is not as open() saw it: another length, or, for a
+	 * file, another time of modification. What writes through a mapping
+	 * changed may go unnoticed, and so may writes to a block device.
+	 */
 	int (*recheck)(struct image *img, struct image_error *err);
 
 	/* Fill in at most IMAGE_MAX_FIELDS fields; returns how many. */
@@ -267,7 +271,7 @@ int image_usage(
 
 /*
  * Copy src into dst, an image just created that is at least as long.
- * Does not finish dst. Fails if src changed its length meanwhile.
+ * Does not finish dst. Fails if src was seen to change meanwhile.
  */
 int image_copy(struct image *src, struct image *dst,
 	const struct image_run *run, struct image_copied *copied,

@@ -3,15 +3,32 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "engine/file.h"
 
+/* img->state of an image opened: what raw_recheck() compares with. */
+struct source {
+	bool regular;
+	struct timespec modified;
+};
+
 static int
 raw_open(struct image *img, struct image_error *err)
 {
-	return image_file_size(img, &img->size, err);
+	struct stat st;
+	int rc = image_file_stat(img, &st, &img->size, err);
+	if (rc < 0)
+		return rc;
+	struct source *source = calloc(1, sizeof(*source));
+	if (!source)
+		return image_fail(err, -ENOMEM, "there is not enough memory");
+	source->regular = S_ISREG(st.st_mode);
+	source->modified = st.st_mtim;
+	img->state = source;
+	return 0;
 }
 
 static int
@@ -128,19 +145,37 @@ raw_finish(struct image *img, struct image_error *err)
 	return image_file_truncate(img, img->size, err);
 }
 
+/*
+ * A file that was cut and is as long as before again was read as zeros in
+ * between: only its time tells. That of a block device is the time of its
+ * name, which writes do not change.
+ */
 static int
 raw_recheck(struct image *img, struct image_error *err)
 {
+	const struct source *source = img->state;
+	struct stat st;
 	uint64_t size;
-	int rc = image_file_size(img, &size, err);
+
+	int rc = image_file_stat(img, &st, &size, err);
 	if (rc < 0)
 		return rc;
 	if (size != img->size)
 		return image_fail(err, -EIO,
-			"changed its size from %" PRIu64 " to %" PRIu64
-			" bytes while being read",
+			"changed while it was read, from %" PRIu64
+			" to %" PRIu64 " bytes",
 			img->size, size);
+	if (source->regular &&
+		(st.st_mtim.tv_sec != source->modified.tv_sec ||
+			st.st_mtim.tv_nsec != source->modified.tv_nsec))
+		return image_fail(err, -EIO, "changed while it was read");
 	return 0;
+}
+
+static void
+raw_close(struct image *img)
+{
+	free(img->state);
 }
 
 const struct image_ops image_raw_ops = {
@@ -158,4 +193,5 @@ const struct image_ops image_raw_ops = {
 	.finish = raw_finish,
 	.flush = image_file_flush,
 	.recheck = raw_recheck,
+	.close = raw_close,
 };

@@ -6,7 +6,6 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "engine/file.h"
 
@@ -26,14 +25,14 @@ image_fail(struct image_error *err, int code, const char *format, ...)
 }
 
 int
-image_file_size(struct image *img, uint64_t *size, struct image_error *err)
+image_file_stat(struct image *img, struct stat *st, uint64_t *size,
+	struct image_error *err)
 {
-	struct stat st;
-	if (fstat(img->fd, &st) < 0)
+	if (fstat(img->fd, st) < 0)
 		return image_fail(err, -errno, "its size is unknown: %s",
 			strerror(errno));
-	if (S_ISREG(st.st_mode)) {
-		*size = (uint64_t)st.st_size;
+	if (S_ISREG(st->st_mode)) {
+		*size = (uint64_t)st->st_size;
 		return 0;
 	}
 	off_t end = lseek(img->fd, 0, SEEK_END);
@@ -42,6 +41,13 @@ image_file_size(struct image *img, uint64_t *size, struct image_error *err)
 			strerror(errno));
 	*size = (uint64_t)end;
 	return 0;
+}
+
+int
+image_file_size(struct image *img, uint64_t *size, struct image_error *err)
+{
+	struct stat st;
+	return image_file_stat(img, &st, size, err);
 }
 
 int

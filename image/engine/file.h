@@ -2,13 +2,16 @@
 #ifndef HONE_IMAGE_FILE_H
 #define HONE_IMAGE_FILE_H
 /* What formats that live in one file share. */
+#include <sys/stat.h>
 #include "image.h"
 
 /* Set the sentence and return code, a negative errno. */
 __attribute__((format(printf, 3, 4))) int image_fail(
 	struct image_error *err, int code, const char *format, ...);
 
-/* Length of the file or block device behind img->fd. */
+/* The file or block device behind img->fd, and its length. */
+int image_file_stat(struct image *img, struct stat *st, uint64_t *size,
+	struct image_error *err);
 int image_file_size(struct image *img, uint64_t *size, struct image_error *err);
 
 /* As the members of struct image_ops, at offsets of the file. */

@@ -234,6 +234,38 @@ def test_a_source_cut_meanwhile_is_an_error_and_no_crash(
     assert not os.listdir(out)
 
 
+@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
+def test_a_source_cut_and_regrown_meanwhile_is_an_error(
+        hone, image, out, work, fmt, method):
+    """It is as long as before, and what was cut off is zeros."""
+    source = work / "cut.img"
+    source.write_bytes(image("filled_ext4").read_bytes())
+    size = os.stat(source).st_size
+    with Stalled(hone, "convert", "--method", method, "-O", fmt, source,
+                 out / "d") as held:
+        os.truncate(source, 5000)
+        os.truncate(source, size)
+        status, said, error = held.go_on()
+    assert (status, said) == (1, b"")
+    assert f"{source}: changed while it was read" in error_line(error)
+    assert not os.listdir(out)
+
+
+@pytest.mark.parametrize("command", ["convert", "compare"])
+def test_a_source_written_to_meanwhile_is_an_error(
+        hone, image, out, work, command):
+    source = work / "busy.img"
+    source.write_bytes(image("filled_ext4").read_bytes())
+    other = out / "d" if command == "convert" else image("filled_ext4")
+    with Stalled(hone, command, source, other) as held:
+        with open(source, "r+b") as file:
+            file.write(b"x")
+        status, said, error = held.go_on()
+    assert (status, said) == (1, b"")
+    assert f"{source}: changed while it was read" in error_line(error)
+    assert not os.listdir(out)
+
+
 def test_an_image_cut_while_compared_is_an_error(hone, image, work):
     one, two = image("filled_ext4"), work / "cut.img"
     two.write_bytes(one.read_bytes())
