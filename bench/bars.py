@@ -37,4 +37,64 @@ def zero(medians):
     yield from bar("hot-4K", "hone", 0.87, ours="find_nonzero")
 
 
-PARTS = {"zero": zero}
+def worst(medians, what, required, ratio, cases):
+    """One bar for many cases: the smallest ratio, named for its case."""
+    found = [(r, case) for case in cases for r in ratio(medians[case])]
+    if found:
+        value, case = min(found)
+        yield Bar(f"{what}: worst of {len(found)} cases, {case}", value,
+                  required)
+
+
+def against(rival, ours):
+    def ratio(row):
+        if ours in row and rival in row:
+            yield row[rival] / row[ours]
+    return ratio
+
+
+def auto_against_better(row):
+    if {"auto", "keep", "stream"} <= set(row):
+        yield min(row["keep"], row["stream"]) / row["auto"]
+
+
+def starting(medians, *stems):
+    """The cases STEM-SIZE, without the likes of STEM-SIZE-after-GAP."""
+    return [case for case in medians
+            if case.rpartition("-")[0] in stems]
+
+
+def copy(medians):
+    def bar(case, rival, required, ours):
+        row = medians.get(case, {})
+        for ratio in against(rival, ours)(row):
+            yield Bar(f"{case}: {ours} against {rival}", ratio, required)
+
+    hot = starting(medians, "hot", "dst17", "src17", "both17", "dst1-src18")
+    yield from worst(medians, "keep against glibc", 0.97,
+                     against("glibc", "keep"), hot)
+    for size in ("4K", "8K", "16K"):
+        for stem in ("dst17", "src17", "both17"):
+            yield from bar(f"{stem}-{size}", "glibc", 1.2, "keep")
+    yield from bar("lengths-1..64", "glibc", 2.0, "keep")
+    yield from bar("first-word-8..64", "glibc", 0.97, "keep")
+    yield from worst(medians, "first word after keep", 0.97,
+                     against("glibc", "keep"),
+                     starting(medians, "first-word"))
+    for size in ("64K", "128K", "256K", "512K", "1M", "2M", "4M"):
+        row = medians.get(f"cold-{size}", {})
+        loads = [ns for s, ns in row.items() if s.startswith("load-")]
+        yield from bar(f"cold-{size}", "glibc", 1.5, "stream")
+        if loads and "stream" in row:
+            yield Bar(f"cold-{size}: stream against the fastest load",
+                      min(loads) / row["stream"], 0.75)
+    for case in ("resident-1M", "resident-half-L2"):
+        yield from bar(case, "undisturbed", 1 / 1.2, "protect")
+    for stem in ("read", "chase"):
+        yield from worst(medians, f"{stem}: auto against the better", 1 / 1.05,
+                         auto_against_better, starting(medians, stem))
+    yield from worst(medians, "blocks: hone against glibc", 1.0,
+                     against("glibc", "hone"), starting(medians, "blocks"))
+
+
+PARTS = {"zero": zero, "copy": copy}

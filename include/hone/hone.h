@@ -14,6 +14,7 @@
  * prints, or calls exit.
  */
 #include <hone/api.h>
+#include <hone/copy.h>
 #include <hone/cpu.h>
 #include <hone/zero.h>
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_SRC_COPY_H
+#define HONE_SRC_COPY_H
+/*
+ * The table of variants. Each row of variants.def is one entry, and each
+ * file NAME.c defines the functions of its row. All take every size and
+ * alignment, read and write no byte outside the two buffers, and leave the
+ * fence to the caller.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <hone/copy.h>
+#include "../part.h"
+
+typedef void hone_copy_fn(void *dst, const void *src, size_t n);
+typedef void hone_clear_fn(void *dst, size_t n);
+
+struct hone_copy_variant {
+	const char *name;
+	uint64_t needs; /* HONE_CPU_* */
+	hone_copy_fn *keep;
+	hone_copy_fn *stream;
+	hone_copy_fn *protect;
+	hone_clear_fn *clear;
+	hone_clear_fn *clear_stream;
+	/* Order non-temporal stores before those that follow. */
+	void (*fence)(void);
+};
+
+#define HONE_COPY_DECLARE(name)                                                \
+	hone_copy_fn hone_copy_keep_##name;                                    \
+	hone_copy_fn hone_copy_stream_##name;                                  \
+	hone_copy_fn hone_copy_protect_##name;                                 \
+	hone_clear_fn hone_copy_clear_##name;                                  \
+	hone_clear_fn hone_copy_clear_stream_##name;                           \
+	void hone_copy_fence_##name(void);
+
+#define HONE_VARIANT(name, family, features)                                   \
+	HONE_IF_FAMILY(family, HONE_COPY_DECLARE(name))
+#include "variants.def"
+#undef HONE_VARIANT
+
+/* In the order of variants.def, those of this CPU family only. */
+extern const struct hone_copy_variant hone_copy_variants[];
+extern const size_t hone_copy_n_variants;
+
+/*
+ * Bytes below which STREAM stores instead: the fence alone costs more than
+ * streaming gains (bench/copy_bench, cold).
+ */
+#define HONE_COPY_STREAM_MIN 4096
+
+#endif

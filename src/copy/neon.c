@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <arm_neon.h>
+#include "copy.h"
+#include "short.h"
+
+/* Non-temporal pairs have no intrinsics. */
+static inline void
+stream_line(unsigned char *d, const unsigned char *s)
+{
+	uint8x16_t a = vld1q_u8(s), b = vld1q_u8(s + 16);
+	uint8x16_t c = vld1q_u8(s + 32), e = vld1q_u8(s + 48);
+
+	__asm__ volatile("stnp %q1, %q2, [%0]\n\t"
+			 "stnp %q3, %q4, [%0, 32]"
+			 :
+			 : "r"(d), "w"(a), "w"(b), "w"(c), "w"(e)
+			 : "memory");
+}
+
+static inline void
+zero_line(unsigned char *d)
+{
+	__asm__ volatile("stnp %q1, %q1, [%0]\n\t"
+			 "stnp %q1, %q1, [%0, 32]"
+			 :
+			 : "r"(d), "w"(vdupq_n_u8(0))
+			 : "memory");
+}
+
+#define NAME neon
+#define TARGET /* NEON is the baseline of aarch64 */
+#define VEC uint8x16_t
+#define VEC_BYTES 16
+#define LOAD(p) vld1q_u8(p)
+#define STORE(p, v) vst1q_u8(p, v)
+#define ZERO vdupq_n_u8(0)
+#define STREAM_LINE(d, s) stream_line(d, s)
+#define ZERO_LINE(d) zero_line(d)
+#define PREFETCH(p) __builtin_prefetch(p, 0, 2)
+#define PREFETCH_NT(p) __builtin_prefetch(p, 0, 0)
+/*
+ * STNP is ordered like any store but for loads that depend on its address
+ * (Arm ARM, B2.3): a release store publishes it, so the compiler alone must
+ * be held.
+ */
+#define FENCE() __asm__ volatile("" : : : "memory")
+#define SHORT copy_upto16
+#define SHORT_CLEAR clear_upto16
+#define COPY_TAIL(d, s, n) STORE(d + n - VEC_BYTES, LOAD(s + n - VEC_BYTES))
+#include "vector.h"

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_COPY_SHORT_H
+#define HONE_COPY_SHORT_H
+/*
+ * Copies shorter than a vector, in two or three moves that overlap. All
+ * loads come before the stores, though the buffers do not overlap, so that
+ * no load waits for a store.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* n is 0 to 7. */
+static inline void
+copy_upto7(unsigned char *d, const unsigned char *s, size_t n)
+{
+	uint32_t head, tail;
+
+	if (n >= 4) {
+		memcpy(&head, s, sizeof(head));
+		memcpy(&tail, s + n - sizeof(tail), sizeof(tail));
+		memcpy(d, &head, sizeof(head));
+		memcpy(d + n - sizeof(tail), &tail, sizeof(tail));
+	} else if (n > 0) {
+		unsigned char first = s[0], middle = s[n / 2], last = s[n - 1];
+
+		d[0] = first;
+		d[n / 2] = middle;
+		d[n - 1] = last;
+	}
+}
+
+/* n is 0 to 16. */
+static inline void
+copy_upto16(unsigned char *d, const unsigned char *s, size_t n)
+{
+	uint64_t head, tail;
+
+	if (n < sizeof(head)) {
+		copy_upto7(d, s, n);
+		return;
+	}
+	memcpy(&head, s, sizeof(head));
+	memcpy(&tail, s + n - sizeof(tail), sizeof(tail));
+	memcpy(d, &head, sizeof(head));
+	memcpy(d + n - sizeof(tail), &tail, sizeof(tail));
+}
+
+/* n is 0 to 16. */
+static inline void
+clear_upto16(unsigned char *d, size_t n)
+{
+	const unsigned char zeros[16] = {0};
+
+	copy_upto16(d, zeros, n);
+}
+
+#endif

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every variant of the copy part, one a run: copy_test NAME [STRIDE].
+ *
+ * Each way of copying and clearing is a row, taken from the table and through
+ * the public functions under hone_cpu_limit(). STRIDE thins the alignments
+ * out where an emulator or a sanitizer runs the test (1: every pair of 64).
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <hone/cpu.h>
+#include "copy/copy.h"
+#include "fence.h"
+#include "support.h"
+
+#define MAX_LEN 1100
+#define ALIGNMENTS 64
+#define MARGIN 64 /* bytes around the destination that must not change */
+#define UNTOUCHED 0xa5
+#define HUGE_PAGE ((size_t)2 << 20)
+
+static const struct hone_copy_variant *variant;
+static size_t stride = 1;
+static uint64_t seed;
+static struct fence from, to;
+static unsigned char untouched[MARGIN];
+
+/* A way to copy. Through the table if fn is set, else by that policy. */
+struct way {
+	hone_copy_fn *fn;
+	int policy;
+};
+
+static void
+copy_by(const struct way *way, void *d, const void *s, size_t n)
+{
+	if (way->fn) {
+		way->fn(d, s, n);
+		variant->fence();
+	} else {
+		hone_memcpy(d, s, n, way->policy);
+		if (way->policy & HONE_COPY_NO_FENCE)
+			hone_copy_fence();
+	}
+}
+
+#define MUST(cond, d, s, n)                                                    \
+	do {                                                                   \
+		if (!(cond))                                                   \
+			fail_msg("%s: %s: %zu bytes, alignment %zu from %zu",  \
+				variant->name, #cond, (size_t)(n),             \
+				(size_t)((uintptr_t)(d) % ALIGNMENTS),         \
+				(size_t)((uintptr_t)(s) % ALIGNMENTS));        \
+	} while (0)
+
+/* Bytes of the margin that lie inside the fences, before and after. */
+static void
+margins_must_stand(const unsigned char *d, const unsigned char *s, size_t n)
+{
+	size_t before = (size_t)(d - to.start), after;
+
+	after = (size_t)(to.end - (d + n));
+	before = before < MARGIN ? before : MARGIN;
+	after = after < MARGIN ? after : MARGIN;
+	MUST(memcmp(d - before, untouched, before) == 0, d, s, n);
+	MUST(memcmp(d + n, untouched, after) == 0, d, s, n);
+}
+
+static void
+must_copy(const struct way *way, unsigned char *d, const unsigned char *s,
+	size_t n)
+{
+	copy_by(way, d, s, n);
+	MUST(memcmp(d, s, n) == 0, d, s, n);
+	margins_must_stand(d, s, n);
+	memset(d, UNTOUCHED, n);
+}
+
+static void
+must_clear(const struct way *way, unsigned char *d, size_t n)
+{
+	if (way->fn == variant->keep)
+		variant->clear(d, n);
+	else if (way->fn)
+		variant->clear_stream(d, n);
+	else
+		hone_memset_zero(d, n, way->policy);
+	variant->fence();
+	for (size_t i = 0; i < n; i++)
+		MUST(d[i] == 0, d, d, n);
+	margins_must_stand(d, d, n);
+	memset(d, UNTOUCHED, n);
+}
+
+/* Random bytes to copy, and a destination that shows every stray write. */
+static void
+fresh_buffers(size_t size)
+{
+	uint64_t random = seed;
+
+	fence_create(&from, size, HUGE_PAGE);
+	fence_create(&to, size, HUGE_PAGE);
+	for (unsigned char *p = from.start; p < from.end; p++)
+		*p = (unsigned char)(support_random(&random) >> 32);
+	memset(to.start, UNTOUCHED, (size_t)(to.end - to.start));
+}
+
+static void
+drop_buffers(void)
+{
+	fence_destroy(&from);
+	fence_destroy(&to);
+}
+
+static void
+every_size_and_pair_of_alignments_is_copied(void **state)
+{
+	const struct way *way = *state;
+
+	fresh_buffers(8192);
+	for (size_t n = 0; n <= MAX_LEN; n++) {
+		/* rotated, so that a stride still meets every pair */
+		for (size_t i = n % stride; i < ALIGNMENTS * ALIGNMENTS;
+			i += stride) {
+			size_t a = i / ALIGNMENTS, b = i % ALIGNMENTS;
+			bool high = (n + a) % 2;
+
+			must_copy(way, high ? to.end - a - n : to.start + a,
+				b % 2 ? from.end - b - n : from.start + b, n);
+		}
+	}
+	drop_buffers();
+}
+
+static void
+every_size_touches_both_fences_and_no_more(void **state)
+{
+	const struct way *way = *state;
+
+	fresh_buffers(8192);
+	for (size_t n = 0; n <= MAX_LEN; n++) {
+		must_copy(way, to.start, from.start, n);
+		must_copy(way, to.start, from.end - n, n);
+		must_copy(way, to.end - n, from.start, n);
+		must_copy(way, to.end - n, from.end - n, n);
+	}
+	drop_buffers();
+}
+
+static void
+large_copies_are_right_across_page_and_2m_borders(void **state)
+{
+	static const size_t sizes[] = {2047, 4095, 4096, 4097, 8191, 8320 + 63,
+		65536 + 1, HUGE_PAGE - 1, HUGE_PAGE + 4096 + 7,
+		2 * HUGE_PAGE + 4096 - 64};
+	static const size_t at[][2] = {{0, 0}, {1, 0}, {0, 1}, {63, 17}};
+
+	fresh_buffers(2 * HUGE_PAGE + 8192);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		size_t n = sizes[i];
+
+		for (size_t k = 0; k < 4; k++)
+			must_copy(*state, to.start + at[k][0],
+				from.start + at[k][1], n);
+		must_copy(*state, to.end - n, from.end - n, n);
+	}
+	drop_buffers();
+}
+
+static void
+every_size_and_alignment_is_cleared(void **state)
+{
+	fresh_buffers(8192);
+	for (size_t n = 0; n <= MAX_LEN; n++) {
+		for (size_t i = n % stride % ALIGNMENTS; i < ALIGNMENTS;
+			i += stride < 8 ? stride : 8) {
+			must_clear(*state, to.start + i, n);
+			must_clear(*state, to.end - i - n, n);
+		}
+	}
+	drop_buffers();
+}
+
+static void
+large_blocks_are_cleared(void **state)
+{
+	fresh_buffers(HUGE_PAGE + 8192);
+	must_clear(*state, to.start, HUGE_PAGE + 4096);
+	must_clear(*state, to.start + 13, HUGE_PAGE + 77);
+	must_clear(*state, to.end - HUGE_PAGE - 1, HUGE_PAGE + 1);
+	drop_buffers();
+}
+
+static void
+nothing_is_copied_from_null(void **state)
+{
+	copy_by(*state, NULL, NULL, 0);
+	variant->clear(NULL, 0);
+	variant->clear_stream(NULL, 0);
+	hone_memset_zero(NULL, 0, HONE_COPY_STREAM);
+}
+
+static int
+limit(void **state)
+{
+	(void)state;
+	hone_cpu_limit(variant->needs);
+	assert_string_equal(hone_cpu_variant("copy"), variant->name);
+	return 0;
+}
+
+static int
+lift_limit(void **state)
+{
+	(void)state;
+	hone_cpu_limit(HONE_CPU_ALL);
+	return 0;
+}
+
+static const struct hone_copy_variant *
+variant_named(const char *name)
+{
+	for (size_t i = 0; i < hone_copy_n_variants; i++)
+		if (strcmp(hone_copy_variants[i].name, name) == 0)
+			return &hone_copy_variants[i];
+	return NULL;
+}
+
+#define TESTS(name, way)                                                       \
+	{name ": every size and pair of alignments is copied",                 \
+		every_size_and_pair_of_alignments_is_copied, limit,            \
+		lift_limit, way},                                              \
+		{name ": every size touches both fences and no more",          \
+			every_size_touches_both_fences_and_no_more, limit,     \
+			lift_limit, way},                                      \
+		{name ": large copies across page and 2 MiB borders",          \
+			large_copies_are_right_across_page_and_2m_borders,     \
+			limit, lift_limit, way},                               \
+		{name ": every size and alignment is cleared",                 \
+			every_size_and_alignment_is_cleared, limit,            \
+			lift_limit, way},                                      \
+		{name ": large blocks are cleared", large_blocks_are_cleared,  \
+			limit, lift_limit, way},                               \
+	{                                                                      \
+		name ": nothing is copied from NULL",                          \
+			nothing_is_copied_from_null, limit, lift_limit, way    \
+	}
+
+int
+main(int argc, char **argv)
+{
+	static struct way table[3],
+		public[] = {{NULL, HONE_COPY_AUTO}, {NULL, HONE_COPY_KEEP},
+			{NULL, HONE_COPY_STREAM},
+			{NULL, HONE_COPY_STREAM_PROTECT | HONE_COPY_NO_FENCE}};
+	const struct CMUnitTest tests[] = {
+		TESTS("keep", &table[0]),
+		TESTS("stream", &table[1]),
+		TESTS("protect", &table[2]),
+		TESTS("public AUTO", &public[0]),
+		TESTS("public KEEP", &public[1]),
+		TESTS("public STREAM", &public[2]),
+		TESTS("public PROTECT, one fence", &public[3]),
+	};
+
+	if (argc < 2 || !(variant = variant_named(argv[1]))) {
+		fprintf(stderr, "usage: copy_test VARIANT [STRIDE]\n");
+		return 2;
+	}
+	if (argc > 2)
+		stride = strtoul(argv[2], NULL, 10);
+	if (!hone_cpu_has(variant->needs))
+		return support_skip_all(
+			variant->name, "this CPU lacks a feature it needs");
+	table[0].fn = variant->keep;
+	table[1].fn = variant->stream;
+	table[2].fn = variant->protect;
+	memset(untouched, UNTOUCHED, sizeof(untouched));
+	seed = support_seed();
+	return cmocka_run_group_tests_name(variant->name, tests, NULL, NULL);
+}
