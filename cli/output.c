@@ -17,17 +17,20 @@
 
 #define TEMPORARY_ENDING ".hone-XXXXXX"
 
-static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT};
+/* Those that end a process unless it says otherwise, crashes left out. */
+static const int deadly[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGALRM,
+	SIGUSR1, SIGUSR2, SIGXCPU, SIGVTALRM, SIGPROF};
 #define N_DEADLY (sizeof(deadly) / sizeof(deadly[0]))
 
 /* What a signal has to remove. */
-static const char *volatile doomed;
+static _Atomic(const char *) doomed;
 
 static void
 on_deadly_signal(int signal_number)
 {
-	if (doomed)
-		unlink(doomed);
+	const char *path = doomed;
+	if (path)
+		unlink(path);
 	/* SA_RESETHAND: the second time it kills, with the right status. */
 	raise(signal_number);
 }
@@ -69,10 +72,27 @@ same_file(const struct stat *st, int fd)
 	       st->st_ino == other.st_ino;
 }
 
-/* May what stands under that name be replaced? Sets path and mode. */
+/* errno tells why a link could not be followed. */
 static int
-check_existing(
-	struct output *output, const char *name, int source_fd, mode_t *mode)
+refuse_link(struct output *output)
+{
+	if (errno == ENOENT || errno == ELOOP)
+		return refuse(output, "is a symbolic link that leads nowhere");
+	return refuse(output, "cannot be resolved: %s", strerror(errno));
+}
+
+/* What a new file gets from the one that it replaces. */
+struct heritage {
+	mode_t mode;
+	/* -1 if there is none to replace */
+	uid_t owner;
+	gid_t group;
+};
+
+/* May what stands under that name be replaced? Sets path and heritage. */
+static int
+check_existing(struct output *output, const char *name, int source_fd,
+	struct heritage *heritage)
 {
 	struct stat st;
 
@@ -82,13 +102,14 @@ check_existing(
 				strerror(errno));
 		mode_t mask = umask(0);
 		umask(mask);
-		*mode = 0666 & ~mask;
+		*heritage =
+			(struct heritage){0666 & ~mask, (uid_t)-1, (gid_t)-1};
 		output->path = strdup(name);
 		return output->path ? 0 : refuse(output, "out of memory");
 	}
 	output->path = realpath(name, NULL);
 	if (!output->path || stat(name, &st) < 0)
-		return refuse(output, "is a symbolic link that leads nowhere");
+		return refuse_link(output);
 	if (same_file(&st, source_fd))
 		return refuse(output, "is the source itself");
 	if (!S_ISREG(st.st_mode))
@@ -97,7 +118,7 @@ check_existing(
 					    : "is not a regular file");
 	if (!output->replace)
 		return refuse(output, "already exists; --force replaces it");
-	*mode = st.st_mode & 0777;
+	*heritage = (struct heritage){st.st_mode & 0777, st.st_uid, st.st_gid};
 	return 0;
 }
 
@@ -139,8 +160,35 @@ open_directory(struct output *output)
 	return 0;
 }
 
+/*
+ * Not everybody may give files away. Permission bits that meant the old
+ * file's group must not be given to another one.
+ */
 static int
-make_temporary(struct output *output, mode_t mode)
+inherit(struct output *output, struct heritage heritage)
+{
+	struct stat st;
+	int fd = output->fd;
+
+	if (fstat(fd, &st) < 0)
+		return refuse(
+			output, "its owner is unknown: %s", strerror(errno));
+	bool replaces = heritage.owner != (uid_t)-1;
+	bool differs =
+		st.st_uid != heritage.owner || st.st_gid != heritage.group;
+	if (replaces && differs &&
+		fchown(fd, heritage.owner, heritage.group) < 0 &&
+		st.st_gid != heritage.group &&
+		fchown(fd, (uid_t)-1, heritage.group) < 0)
+		heritage.mode &= ~(mode_t)070;
+	if (fchmod(fd, heritage.mode) < 0)
+		return refuse(output, "cannot be given mode %o: %s",
+			(unsigned)heritage.mode, strerror(errno));
+	return 0;
+}
+
+static int
+make_temporary(struct output *output)
 {
 	sigset_t all, old;
 
@@ -155,25 +203,24 @@ make_temporary(struct output *output, mode_t mode)
 	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (output->fd < 0)
 		return refuse(output, "cannot be created: %s", strerror(code));
-	if (fchmod(output->fd, mode) < 0)
-		return refuse(output, "cannot be given mode %o: %s",
-			(unsigned)mode, strerror(errno));
 	return 0;
 }
 
 int
 output_begin(struct output *output, const char *name, int source_fd, bool force)
 {
-	mode_t mode = 0;
+	struct heritage heritage;
 
 	*output = (struct output){.fd = -1, .directory = -1, .replace = force};
-	int rc = check_existing(output, name, source_fd, &mode);
+	int rc = check_existing(output, name, source_fd, &heritage);
 	if (rc == 0)
 		rc = name_temporary(output);
 	if (rc == 0)
 		rc = open_directory(output);
 	if (rc == 0)
-		rc = make_temporary(output, mode);
+		rc = make_temporary(output);
+	if (rc == 0)
+		rc = inherit(output, heritage);
 	if (rc < 0)
 		output_abandon(output);
 	return rc;
@@ -199,15 +246,29 @@ output_abandon(struct output *output)
 static int
 rename_no_replace(const char *from, const char *to)
 {
+	struct stat st;
+
 	if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
 		return 0;
-	if (errno != EINVAL && errno != ENOSYS)
+	if (errno != EINVAL && errno != ENOSYS && errno != EPERM)
 		return -1;
 	/* Older NFS and others lack it; a second name cannot replace either. */
-	if (link(from, to) < 0)
+	if (link(from, to) == 0) {
+		unlink(from);
+		return 0;
+	}
+	if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS &&
+		errno != EMLINK)
 		return -1;
-	unlink(from);
-	return 0;
+	/*
+	 * FAT and many FUSE file systems have neither. What appears under the
+	 * name between these two calls is replaced: nothing here can tell.
+	 */
+	if (lstat(to, &st) == 0) {
+		errno = EEXIST;
+		return -1;
+	}
+	return errno == ENOENT ? rename(from, to) : -1;
 }
 
 static int

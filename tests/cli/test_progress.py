@@ -153,8 +153,10 @@ def test_no_bar_where_stderr_is_no_terminal(hone, image, out):
     assert not hone.run("convert", image("mixed"), out / "d").stderr
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM,
-                                    signal.SIGHUP])
+@pytest.mark.parametrize("number", [
+    signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
+    signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU,
+    signal.SIGVTALRM, signal.SIGPROF], ids=lambda number: number.name)
 @pytest.mark.parametrize("fmt", ["raw", "qcow2"])
 def test_a_signal_in_the_midst_leaves_nothing_and_shows_in_the_status(
         hone, image, out, fmt, number):

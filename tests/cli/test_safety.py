@@ -62,6 +62,39 @@ def test_force_replaces_an_existing_output_and_keeps_its_mode(
     assert os.listdir(out) == ["d"]
 
 
+def test_force_keeps_owner_and_group(hone, small, out):
+    if os.geteuid():
+        pytest.skip("only root can give files away")
+    (out / "d").write_bytes(b"old")
+    os.chown(out / "d", 12345, 54321)
+    os.chmod(out / "d", 0o640)
+    hone.ok("convert", "-q", "--force", small, out / "d")
+    found = os.stat(out / "d")
+    assert (found.st_uid, found.st_gid) == (12345, 54321)
+    assert found.st_mode & 0o7777 == 0o640
+    assert_same(small, out / "d", "raw")
+
+
+@pytest.mark.parametrize("allowed, group, mode", [
+    (1, 54321, 0o664), (0, None, 0o604)], ids=["group", "nothing"])
+def test_force_gives_no_other_group_the_permissions_of_the_old_one(
+        hone, strace, small, out, allowed, group, mode):
+    """As somebody may do who is not root."""
+    if os.geteuid():
+        pytest.skip("only root can make the file of another")
+    (out / "d").write_bytes(b"old")
+    os.chown(out / "d", 12345, 54321)
+    os.chmod(out / "d", 0o664)
+    when = ":when=1" if allowed else ""
+    hone.ok("convert", "-q", "--force", small, out / "d", before=[
+        *strace, "-qq", "-o", "/dev/null", "-e", "trace=fchown", "-e",
+        f"inject=fchown:error=EPERM{when}"])
+    found = os.stat(out / "d")
+    assert found.st_uid == os.geteuid()
+    assert found.st_gid == (group or os.stat(small).st_gid)
+    assert found.st_mode & 0o7777 == mode
+
+
 def test_a_failed_forced_conversion_keeps_the_old_output(refused, work, out):
     (out / "d.qcow2").write_bytes(b"precious")
     huge = work / "huge"
@@ -226,6 +259,25 @@ def test_a_directory_without_permission_is_an_error(
                   ["info", source], ["compare", source, source]):
         assert "ermission denied" in hone.fails(*words, **who)
     assert os.listdir(stranger) == ["s"]
+
+
+def test_a_link_that_cannot_be_followed_is_told_from_one_to_nowhere(
+        hone, stranger, refused, small, out):
+    os.symlink("none", out / "nowhere")
+    refused("--force", small, out / "nowhere", says=["leads nowhere"])
+    stranger, who = stranger
+    os.chmod(stranger, 0o755)
+    closed = os.path.join(stranger, "closed")
+    os.mkdir(closed)
+    os.symlink("closed/d", os.path.join(stranger, "link"))
+    source = os.path.join(stranger, "s")
+    with open(source, "wb") as file:
+        file.write(small.read_bytes())
+    os.chmod(closed, 0)
+    said = hone.fails("convert", "--force", source,
+                      os.path.join(stranger, "link"), **who)
+    os.chmod(closed, 0o755)
+    assert "cannot be resolved: Permission denied" in said
 
 
 def mount(*words):
