@@ -129,8 +129,10 @@ struct progress {
 int progress_begin(
 	struct progress *progress, const struct cli *cli, bool may_draw);
 void progress_update(void *progress, uint64_t done);
-/* The last value if it succeeded; the bar is cleared. */
-void progress_end(struct progress *progress, bool success);
+/* Make way for a line of text. */
+void progress_clear(struct progress *progress);
+/* The last value, once all is done and said. */
+void progress_succeed(struct progress *progress);
 
 /* output.c: a file that appears under its name only when complete. */
 struct output {

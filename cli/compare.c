@@ -65,7 +65,7 @@ compare(struct pair *pair)
 		pair->a->size > pair->b->size ? pair->a->size : pair->b->size;
 	int rc = image_compare(
 		pair->a, pair->b, &pair->run, &pair->compared, &err);
-	progress_end(&pair->progress, rc == 0);
+	progress_clear(&pair->progress);
 	if (rc < 0)
 		return cli_fail(
 			cli->operands[err.image == pair->b], "%s", err.text);
@@ -77,7 +77,11 @@ compare(struct pair *pair)
 	else if (!cli->option[OPTION_QUIET])
 		print_text(pair);
 	rc = cli_flush_stdout();
-	return rc != 0 || pair->equal ? rc : CLI_FAILED;
+	if (rc == 0 && !pair->equal)
+		rc = CLI_FAILED;
+	if (rc == 0)
+		progress_succeed(&pair->progress);
+	return rc;
 }
 
 static int

@@ -118,7 +118,7 @@ fill(struct job *job, struct image_error *err)
 static int
 fail(struct job *job, const char *name, const char *text)
 {
-	progress_end(&job->progress, false);
+	progress_clear(&job->progress);
 	return cli_fail(name, "%s", text);
 }
 
@@ -144,7 +144,6 @@ write_output(struct job *job)
 	}
 	if (output_commit(&job->output) < 0)
 		return fail(job, job->name, job->output.text);
-	progress_end(&job->progress, true);
 	return 0;
 }
 
@@ -209,11 +208,15 @@ convert(struct job *job)
 	job->seconds = now() - start;
 	if (rc != 0)
 		return rc;
+	progress_clear(&job->progress);
 	if (job->cli->option[OPTION_JSON])
 		print_json(job);
 	else if (!job->cli->option[OPTION_QUIET])
 		print_text(job);
-	return cli_flush_stdout();
+	rc = cli_flush_stdout();
+	if (rc == 0)
+		progress_succeed(&job->progress);
+	return rc;
 }
 
 int

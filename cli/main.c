@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The `hone` command: what comes before the command's own arguments. */
-#include <stdlib.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 #include <hone/hone.h>
 #include "cli.h"
 
@@ -85,11 +87,32 @@ run_command(int argc, char **argv)
 	return row->run(&cli);
 }
 
+/*
+ * A file opened on a closed standard descriptor would take what is meant for
+ * that one. What takes its place is open the other way round, so that using
+ * it fails as before.
+ */
+static int
+occupy_standard_descriptors(void)
+{
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		if (fcntl(fd, F_GETFD) >= 0)
+			continue;
+		int mode = fd == STDIN_FILENO ? O_WRONLY : O_RDONLY;
+		if (open("/dev/null", mode) != fd)
+			return cli_fail("/dev/null", "cannot be opened: %s",
+				strerror(errno));
+	}
+	return 0;
+}
+
 int
 main(int argc, char **argv)
 {
 	struct cli cli = {0};
 
+	if (occupy_standard_descriptors() != 0)
+		return CLI_FAILED;
 	int rc = cli_parse(&cli, IN_GLOBAL, argc, argv);
 	if (rc != 0)
 		return rc;

@@ -93,7 +93,7 @@ progress_update(void *opaque, uint64_t done)
 		progress->total
 			? (int)((double)done / (double)progress->total * 100)
 			: 0;
-	/* 100 means that all is on disk: progress_end() says it. */
+	/* 100 means that all is done and said: progress_succeed() */
 	if (percent > 99)
 		percent = 99;
 	if (percent <= progress->shown)
@@ -109,12 +109,15 @@ progress_update(void *opaque, uint64_t done)
 }
 
 void
-progress_end(struct progress *progress, bool success)
+progress_clear(struct progress *progress)
 {
 	if (progress->bar && progress->shown >= 0)
 		fprintf(stderr, "\r%*s\r", BAR_WIDTH + 8, "");
-	if (!success || progress->fd < 0)
-		return;
+}
+
+void
+progress_succeed(struct progress *progress)
+{
 	for (int i = progress->shown + 1; i <= 100; i++)
 		if (progress->fd >= 0)
 			write_line(progress, i);

@@ -38,6 +38,34 @@ def test_compare_has_progress_too(hone, image):
     assert done.returncode == 0 and lines[-1] == "100/100"
 
 
+def test_compare_of_what_differs_never_reaches_100(hone, image, work):
+    other = work / "other"
+    other.write_bytes(image("all_data").read_bytes()[:-1] + b"x")
+    done, lines = lines_of(hone, "compare", image("all_data"), other)
+    assert done.returncode == 1 and done.stdout
+    assert lines and "100/100" not in lines
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=str)
+@pytest.mark.parametrize("command", ["convert", "compare"])
+def test_100_means_that_the_report_is_written_too(
+        hone, image, out, command, options):
+    source = image("all_data")
+    reader, writer = os.pipe()
+    with open("/dev/full", "wb") as full:
+        done = hone.run(command, *options, source,
+                        out / "d" if command == "convert" else source,
+                        "--progress-fd", str(writer), pass_fds=[writer],
+                        stdout=full)
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        lines = pipe.read().split()
+    assert done.returncode == 1
+    assert lines and b"100/100" not in lines
+    if command == "convert":
+        assert_same(source, out / "d", "raw")
+
+
 def test_progress_of_a_failure_never_reaches_100(hone, image, out):
     before = ["sh", "-c", 'ulimit -f 4096; exec "$@"', "sh"]
     reader, writer = os.pipe()
