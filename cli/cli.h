@@ -84,10 +84,20 @@ __attribute__((format(printf, 2, 3))) int cli_fail(
 /* "hone: ..." and where to find help; command may be NULL. */
 __attribute__((format(printf, 2, 3))) int cli_usage(
 	const char *command, const char *format, ...);
-/* A name for a terminal: control characters as \xNN. */
-void cli_print_name(FILE *to, const char *name);
 /* Write out stdout; CLI_FAILED if it cannot all be written. */
 int cli_flush_stdout(void);
+
+/* text.c */
+/*
+ * Length of the UTF-8 sequence at s as RFC 3629 allows it, 0 if it is none:
+ * no overlong form, no surrogate, nothing above U+10FFFF.
+ */
+size_t cli_utf8_length(const unsigned char *s);
+/*
+ * A name for a terminal: control characters, and bytes that are no UTF-8, as
+ * \xNN; a backslash as two.
+ */
+void cli_print_name(FILE *to, const char *name);
 
 /* sizes.c */
 /* "64k", "1G", "512"; returns false for anything else and on overflow. */

@@ -5,7 +5,6 @@
  * dependency and no safety.
  */
 #include <inttypes.h>
-#include <string.h>
 #include "cli.h"
 
 void
@@ -22,40 +21,6 @@ json_end(struct json *json, char bracket)
 	json->comma = true;
 }
 
-/*
- * Length of the UTF-8 sequence at s as RFC 3629 allows it, 0 if it is none:
- * no overlong form, no surrogate, nothing above U+10FFFF.
- */
-static size_t
-utf8_length(const unsigned char *s)
-{
-	static const struct {
-		unsigned char first, last, low, high, length;
-	} forms[] = {
-		{0x00, 0x7f, 0x00, 0xff, 1},
-		{0xc2, 0xdf, 0x80, 0xbf, 2},
-		{0xe0, 0xe0, 0xa0, 0xbf, 3},
-		{0xe1, 0xec, 0x80, 0xbf, 3},
-		{0xed, 0xed, 0x80, 0x9f, 3},
-		{0xee, 0xef, 0x80, 0xbf, 3},
-		{0xf0, 0xf0, 0x90, 0xbf, 4},
-		{0xf1, 0xf3, 0x80, 0xbf, 4},
-		{0xf4, 0xf4, 0x80, 0x8f, 4},
-	};
-
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		if (s[0] < forms[i].first || s[0] > forms[i].last)
-			continue;
-		if (s[1] < forms[i].low || s[1] > forms[i].high)
-			return forms[i].length == 1;
-		for (size_t at = 2; at < forms[i].length; at++)
-			if ((s[at] & 0xc0) != 0x80)
-				return 0;
-		return forms[i].length;
-	}
-	return 0;
-}
-
 /* A byte that belongs to no UTF-8 sequence becomes U+FFFD. */
 static void
 put_string(FILE *to, const char *value)
@@ -64,7 +29,7 @@ put_string(FILE *to, const char *value)
 
 	putc('"', to);
 	while (*s) {
-		size_t length = utf8_length(s);
+		size_t length = cli_utf8_length(s);
 		if (length == 0) {
 			fputs("\\ufffd", to);
 			length = 1;

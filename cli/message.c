@@ -4,17 +4,6 @@
 #include <string.h>
 #include "cli.h"
 
-void
-cli_print_name(FILE *to, const char *name)
-{
-	for (const char *c = name; *c; c++) {
-		if ((unsigned char)*c < 0x20 || *c == 0x7f)
-			fprintf(to, "\\x%02x", (unsigned char)*c);
-		else
-			putc(*c, to);
-	}
-}
-
 static void
 print_line(const char *name, const char *format, va_list args)
 {

@@ -11,6 +11,8 @@ from harness import assert_same, error_line
 NAMES = {
     "quote": b'a"b.img', "backslash": b"a\\b.img", "newline": b"a\nb.img",
     "escape": b"a\x1b[31mb.img", "control": b"a\x01\x7f\tb\r.img",
+    "c1": "a\x9b31mb\x85.img".encode(), "bare c1": b"a\x9b31m.img",
+    "nbsp": "a\u00a0b\u00ff.img".encode(),
     "latin1": b"caf\xe9.img", "cut": b"a\xe2\x82.img",
     "surrogate": b"\xed\xa0\x80.img", "overlong": b"\xc0\xaf.img",
     "euro": "€ ∞.img".encode(), "emoji": "\U0001f4be.img".encode(),
@@ -57,14 +59,24 @@ def test_errors_stay_one_printable_line(hone, odd):
         done = hone.run(*words)
         assert (done.returncode, done.stdout) == (1, b""), done
         line = error_line(done.stderr)
-        assert not re.search(r"[\x00-\x1f\x7f]", line)
+        assert not re.search(r"[\x00-\x1f\x7f-\x9f]", line)
+        assert not re.search(r"[\ud800-\udfff]", line), "no UTF-8"
 
 
 def test_reports_for_people_carry_no_control_characters(hone, odd):
     for words in (["convert", odd, odd + b".raw"], ["info", odd],
                   ["compare", odd, odd + b".raw"]):
         said = hone.ok(*words).stdout
-        assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]", said)
+        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]",
+                             said.decode("utf-8"))
+
+
+def test_a_name_printed_gives_the_file_back(hone, odd):
+    """No two names look alike, and printf %b knows them again."""
+    shown = hone.ok("info", odd).stdout.split(b"\n")[0].split(b":", 1)[1]
+    shown = re.sub(rb"\\(?:x(..)|\\)", lambda match: (
+        bytes([int(match[1], 16)]) if match[1] else b"\\"), shown.lstrip())
+    assert shown == odd
 
 
 def test_a_misuse_with_an_odd_word_stays_one_line(hone):
