@@ -174,9 +174,7 @@ image_compare(struct image *a, struct image *b, const struct image_run *run,
 		return rc;
 	rc = image_reader_init(&side_b.reader, b, run->method, 1, err);
 	if (rc == 0) {
-		image_guard_start();
 		rc = compare_sides(&side_a, &side_b, run, compared, err);
-		image_guard_stop();
 		image_reader_destroy(&side_b.reader);
 	}
 	image_reader_destroy(&side_a.reader);

@@ -13,11 +13,16 @@ static unsigned started;
 static void
 pass_on(int signal_number, siginfo_t *info, void *context)
 {
+	bool ignored =
+		!(before.sa_flags & SA_SIGINFO) && before.sa_handler == SIG_IGN;
+	/* Only kill() can be ignored; the kernel ends who ignores a fault. */
+	if (ignored && info->si_code <= 0)
+		return;
 	if (before.sa_flags & SA_SIGINFO) {
 		before.sa_sigaction(signal_number, info, context);
 		return;
 	}
-	if (before.sa_handler != SIG_DFL && before.sa_handler != SIG_IGN) {
+	if (before.sa_handler != SIG_DFL && !ignored) {
 		before.sa_handler(signal_number);
 		return;
 	}
@@ -30,7 +35,10 @@ pass_on(int signal_number, siginfo_t *info, void *context)
 static void
 on_bus(int signal_number, siginfo_t *info, void *context)
 {
-	if (armed && info->si_code == BUS_ADRERR)
+	/* No page there, or one whose memory is broken. */
+	bool fault =
+		info->si_code == BUS_ADRERR || info->si_code == BUS_MCEERR_AR;
+	if (armed && fault)
 		siglongjmp(back, 1);
 	pass_on(signal_number, info, context);
 }

@@ -4,9 +4,10 @@
 /*
  * Touching mapped bytes of a file that others may truncate.
  *
- * Linux raises SIGBUS for a page past the end of the file and for one that
- * its disk cannot deliver. Between image_guard_start() and image_guard_stop()
- * such a signal inside image_guard_call() becomes a return value.
+ * Linux raises SIGBUS for a page past the end of the file, for one that its
+ * disk cannot deliver, and for one whose memory is broken. Between
+ * image_guard_start() and image_guard_stop() such a signal inside
+ * image_guard_call() becomes a return value.
  */
 #include <stdbool.h>
 

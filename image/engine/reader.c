@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "engine/file.h"
+#include "engine/guard.h"
 #include "engine/reader.h"
 
 /*
@@ -29,6 +30,9 @@ image_reader_init(struct image_reader *reader, struct image *img,
 		err->image = NULL;
 		return image_fail(err, -ENOMEM, "there is not enough memory");
 	}
+	reader->guarded = reader->may_map;
+	if (reader->guarded)
+		image_guard_start();
 	return 0;
 }
 
@@ -44,6 +48,8 @@ void
 image_reader_destroy(struct image_reader *reader)
 {
 	unmap(reader);
+	if (reader->guarded)
+		image_guard_stop();
 	free(reader->buffer);
 }
 

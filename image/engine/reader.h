@@ -11,6 +11,8 @@ struct image_reader {
 	/* the chunk at hand is a window */
 	bool mapped;
 	bool may_map;
+	/* began with may_map, so SIGBUS is caught */
+	bool guarded;
 	struct image_window window;
 	unsigned char *buffer;
 };

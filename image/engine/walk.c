@@ -8,17 +8,13 @@ image_walk_init(struct image_walk *walk, struct image *img,
 	const struct image_run *run, struct image_error *err)
 {
 	*walk = (struct image_walk){.img = img, .block = run->block};
-	int rc = image_reader_init(
+	return image_reader_init(
 		&walk->reader, img, run->method, run->block, err);
-	if (rc == 0)
-		image_guard_start();
-	return rc;
 }
 
 void
 image_walk_destroy(struct image_walk *walk)
 {
-	image_guard_stop();
 	image_reader_destroy(&walk->reader);
 }
 

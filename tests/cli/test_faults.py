@@ -261,6 +261,17 @@ def test_a_kill_at_any_call_leaves_nothing_under_the_final_name(
     record_property("faults", tried)
 
 
+def test_sigbus_is_caught_only_where_a_source_is_mapped(
+        hone, strace, small, out, method):
+    log = out / "trace"
+    for words in (["convert", small, out / "d"], ["compare", small, small],
+                  ["map", small]):
+        hone.ok(*words, "--method", method, before=[
+            *strace, "-o", str(log), "-e", "trace=openat,rt_sigaction"])
+        begun = log.read_text().split("source/disk.img", 1)[1]
+        assert ("rt_sigaction(SIGBUS" in begun) == (method == "map"), words
+
+
 @pytest.mark.parametrize("command", ["map", "info", "compare"])
 @pytest.mark.parametrize("error", ["EIO", "EINTR"])
 def test_a_call_that_fails_never_gives_a_wrong_report(

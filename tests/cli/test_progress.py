@@ -212,22 +212,22 @@ def test_a_signal_in_the_midst_keeps_what_force_would_replace(
 def test_a_signal_ignored_by_the_parent_stays_ignored(hone, image, out):
     """As under nohup."""
     source = image("filled_ext4")
-    with Stalled(Nohup(hone), "convert", "-q", source, out / "d") as held:
+    with Stalled(Deaf(hone, signal.SIGHUP), "convert", "-q", source, out / "d") as held:
         held.process.send_signal(signal.SIGHUP)
         assert held.go_on()[0] == 0
     assert_same(source, out / "d", "raw")
 
 
-class Nohup:
-    """The command, started with SIGHUP ignored."""
+class Deaf:
+    """The command, started with a signal ignored."""
 
-    def __init__(self, hone):
-        self.hone = hone
+    def __init__(self, hone, number):
+        self.hone, self.number = hone, number
 
     def start(self, *args, **kwargs):
         """As Hone.start()."""
         return self.hone.start(*args, preexec_fn=lambda: signal.signal(
-            signal.SIGHUP, signal.SIG_IGN), **kwargs)
+            self.number, signal.SIG_IGN), **kwargs)
 
 
 def test_a_destination_that_appears_meanwhile_is_not_replaced(
@@ -258,6 +258,20 @@ def test_a_source_cut_meanwhile_is_an_error_and_no_crash(
     with Stalled(hone, "convert", "--method", method, "-O", fmt, source,
                  out / "d") as held:
         os.truncate(source, left)
+        status, said, error = held.go_on()
+    assert (status, said) == (1, b"")
+    assert str(source) in error_line(error)
+    assert not os.listdir(out)
+
+
+def test_a_stray_sigbus_that_is_ignored_does_not_end_the_guard(
+        hone, image, out, work):
+    source = work / "cut.img"
+    source.write_bytes(image("filled_ext4").read_bytes())
+    with Stalled(Deaf(hone, signal.SIGBUS), "convert", "--method", "map",
+                 source, out / "d") as held:
+        held.process.send_signal(signal.SIGBUS)
+        os.truncate(source, 5000)
         status, said, error = held.go_on()
     assert (status, said) == (1, b"")
     assert str(source) in error_line(error)
