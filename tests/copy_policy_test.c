@@ -4,6 +4,7 @@
 #include <stdatomic.h>
 #include <string.h>
 #include <hone/hone.h>
+#include "copy/copy.h"
 #include "support.h"
 
 #define BLOCK ((size_t)16384)
@@ -82,6 +83,28 @@ inline_copies_move_just_what_they_say(void **state)
 	}
 }
 
+static void
+a_limit_holds_after_functions_were_used(void **state)
+{
+	unsigned char a[3] = {1, 2, 3}, b[3];
+
+	(void)state;
+	for (size_t i = 0; i < hone_copy_n_variants; i++) {
+		const struct hone_copy_variant *v = &hone_copy_variants[i];
+		size_t n = 3; /* no constant: those are left to the compiler */
+
+		if (!hone_cpu_has(v->needs))
+			continue;
+		hone_cpu_limit(v->needs);
+		__asm__("" : "+r"(n));
+		hone_memcpy(b, a, n, HONE_COPY_KEEP);
+		assert_memory_equal(a, b, 3);
+		assert_ptr_equal(hone_detail_copy_keep, v->keep);
+		assert_string_equal(hone_cpu_variant("copy"), v->name);
+		hone_cpu_limit(HONE_CPU_ALL);
+	}
+}
+
 /* A block that one thread fills by streaming and another reads. */
 struct exchange {
 	unsigned char *block;
@@ -156,6 +179,7 @@ main(void)
 		cmocka_unit_test(threshold_can_be_set_and_given_back),
 		cmocka_unit_test(calibration_sets_what_it_reports),
 		cmocka_unit_test(inline_copies_move_just_what_they_say),
+		cmocka_unit_test(a_limit_holds_after_functions_were_used),
 		cmocka_unit_test(a_streamed_copy_is_seen_whole_once_published),
 		cmocka_unit_test(a_batch_is_seen_whole_after_its_fence),
 	};

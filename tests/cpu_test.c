@@ -57,7 +57,7 @@ the_last_row_that_can_run_is_chosen(void **state)
 static void
 a_limit_holds_after_functions_were_used(void **state)
 {
-	unsigned char byte = 1;
+	unsigned char byte = 1, zeros[17] = {0};
 
 	(void)state;
 	for (size_t i = 0; i < hone_zero_n_variants; i++) {
@@ -67,6 +67,10 @@ a_limit_holds_after_functions_were_used(void **state)
 		assert_false(hone_buffer_is_zero(&byte, 1));
 		assert_int_equal(hone_find_nonzero(&byte, 1), 0);
 		assert_int_equal(hone_rfind_nonzero(&byte, 1), 0);
+		/* up to 16 bytes are answered inline */
+		assert_true(hone_buffer_is_zero(zeros, sizeof(zeros)));
+		assert_ptr_equal(
+			hone_detail_is_zero, hone_zero_variants[i].is_zero);
 		assert_string_equal(
 			hone_cpu_variant("zero"), hone_zero_variants[i].name);
 		hone_cpu_limit(HONE_CPU_ALL);
