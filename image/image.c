@@ -194,22 +194,45 @@ check_kind(const struct stat *st, struct image_error *err)
 		kind_of_file(st->st_mode));
 }
 
+/* Files that the kernel makes up as they are read, as in /proc, say size 0. */
+static int
+check_empty(struct image *img, struct image_error *err)
+{
+	unsigned char head[HEAD_SIZE];
+	ssize_t length = read_head(img, head, err);
+	if (length < 0)
+		return (int)length;
+	if (length > 0)
+		return image_fail(err, -EINVAL,
+			"has bytes but no size; a copy of it can be read");
+	return 0;
+}
+
 static int
 open_file(struct image *img, const char *path, struct image_error *err)
 {
 	struct stat st;
+	/* It may be a FIFO without a writer by the time it is opened. */
+	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 
 	/* Before open(), which a socket refuses and a tape would notice. */
-	if (stat(path, &st) == 0 && check_kind(&st, err) < 0)
-		return -EINVAL;
-	/* O_NONBLOCK: it may have become a FIFO without a writer. */
+	if (stat(path, &st) == 0) {
+		if (check_kind(&st, err) < 0)
+			return -EINVAL;
+		/* To a device it may mean: open without a medium. */
+		if (S_ISBLK(st.st_mode))
+			flags &= ~O_NONBLOCK;
+	}
 	do
-		img->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+		img->fd = open(path, flags);
 	while (img->fd < 0 && errno == EINTR);
 	if (img->fd < 0 || fstat(img->fd, &st) < 0)
 		return image_fail(
 			err, -errno, "cannot be opened: %s", strerror(errno));
-	return check_kind(&st, err);
+	int rc = check_kind(&st, err);
+	if (rc == 0 && S_ISREG(st.st_mode) && st.st_size == 0)
+		rc = check_empty(img, err);
+	return rc;
 }
 
 /* Finish a failed or successful open or create. */

@@ -170,6 +170,17 @@ def test_a_source_that_is_no_file_is_refused_without_waiting(refused, out):
     refused(out / "none" / "deeper", out / "d")
 
 
+@pytest.mark.parametrize("options", [[], ["-f", "raw"]], ids=str)
+def test_a_file_that_has_bytes_but_no_size_is_refused(
+        hone, refused, small, out, options):
+    source = "/proc/version"
+    if os.stat(source).st_size:
+        pytest.skip(f"{source} has a size here")
+    refused(*options, source, out / "d", says=["has bytes but no size"])
+    for words in (["map", source], ["compare", small, source]):
+        assert source in hone.fails(*words, *options)
+
+
 def test_map_info_and_compare_refuse_what_is_no_image(hone, small, out):
     os.mkfifo(out / "fifo")
     for name in (out, out / "fifo", out / "none"):
@@ -205,6 +216,13 @@ def test_an_image_of_another_format_is_not_taken_for_raw(
     assert name == "qcow2" or "-f raw" in line
     hone.fails("map", source)
     hone.ok("convert", "-q", "-f", "raw", source, out / "d")
+    assert_same(source, out / "d", "raw")
+
+
+def test_a_magic_counts_to_its_last_byte(hone, work, out):
+    source = work / "disk.img"
+    source.write_bytes(b"QED." + bytes(70000))
+    hone.ok("convert", "-q", source, out / "d")
     assert_same(source, out / "d", "raw")
 
 
@@ -348,7 +366,9 @@ def test_closed_standard_descriptors_never_spoil_an_output(
     assert done.returncode == 1
 
 
-def test_a_block_device_is_a_source(hone, image, out):
+@pytest.fixture
+def device(image):
+    """A block device, the file behind it, and its size."""
     source = image("mixed")
     size = os.stat(source).st_size // 512 * 512
     done = subprocess.run(
@@ -357,14 +377,28 @@ def test_a_block_device_is_a_source(hone, image, out):
         stderr=subprocess.PIPE)
     if done.returncode:
         pytest.skip("no loop device: " + done.stderr.decode().strip())
-    device = done.stdout.decode().strip()
-    try:
-        hone.ok("convert", "-q", device, out / "d")
-        hone.ok("convert", "-q", device, out / "d.qcow2")
-        hone.ok("compare", device, out / "d")
-        hone.fails("convert", "--force", out / "d", device)
-    finally:
-        subprocess.run(["losetup", "-d", device], check=True)
+    name = done.stdout.decode().strip()
+    yield name, source, size
+    subprocess.run(["losetup", "-d", name], check=True)
+
+
+def test_a_block_device_is_a_source(hone, device, out):
+    device, source, size = device
+    hone.ok("convert", "-q", device, out / "d")
+    hone.ok("convert", "-q", device, out / "d.qcow2")
+    hone.ok("compare", device, out / "d")
+    hone.fails("convert", "--force", out / "d", device)
     assert os.stat(out / "d").st_size == size
     first = extents.first_difference(source, out / "d")
     assert first is None or first >= size
+
+
+def test_a_block_device_is_opened_as_one_that_must_be_there(
+        hone, strace, device, work):
+    """With O_NONBLOCK some open without a medium."""
+    log = work / "trace"
+    hone.ok("info", device[0], before=[*strace, "-o", str(log), "-e",
+                                       "trace=openat"])
+    opened = [line for line in log.read_text().splitlines()
+              if device[0] in line]
+    assert len(opened) == 1 and "O_NONBLOCK" not in opened[0]
