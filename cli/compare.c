@@ -58,7 +58,7 @@ static int
 compare(struct pair *pair)
 {
 	const struct cli *cli = pair->cli;
-	struct image_error err;
+	struct image_error err = {0};
 	bool strict = cli->option[OPTION_STRICT];
 
 	pair->progress.total =
@@ -88,7 +88,7 @@ static int
 open_side(const struct cli *cli, int which, const struct image_ops *format,
 	struct image **img)
 {
-	struct image_error err;
+	struct image_error err = {0};
 	const char *name = cli->operands[which];
 
 	if (image_open(name, format, img, &err) < 0 ||

@@ -27,7 +27,7 @@ struct job {
 static int
 parse_pair(struct job *job, char *pair)
 {
-	struct image_error err;
+	struct image_error err = {0};
 	uint64_t value;
 	char *equals = strchr(pair, '=');
 
@@ -125,7 +125,7 @@ fail(struct job *job, const char *name, const char *text)
 static int
 write_output(struct job *job)
 {
-	struct image_error err;
+	struct image_error err = {0};
 
 	if (output_begin(&job->output, job->name, job->src->fd,
 		    job->cli->option[OPTION_FORCE]) < 0)
@@ -225,7 +225,7 @@ convert_run(const struct cli *cli)
 	struct job job = {.cli = cli,
 		.source = cli->operands[0],
 		.name = cli->operands[1]};
-	struct image_error err;
+	struct image_error err = {0};
 
 	int rc = parse(&job);
 	if (rc != 0)

@@ -60,7 +60,7 @@ info_run(const struct cli *cli)
 {
 	struct facts facts = {.name = cli->operands[0]};
 	const struct image_ops *format;
-	struct image_error err;
+	struct image_error err = {0};
 
 	int rc = cli_format(cli, OPTION_FORMAT, &format);
 	if (rc != 0)

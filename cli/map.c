@@ -56,7 +56,7 @@ static int
 list(const struct cli *cli, struct image *img, const struct image_run *run)
 {
 	struct listing listing = {.as_json = cli->option[OPTION_JSON]};
-	struct image_error err;
+	struct image_error err = {0};
 
 	if (listing.as_json)
 		json_begin(&listing.json, stdout, '[');
@@ -78,7 +78,7 @@ map_run(const struct cli *cli)
 {
 	const struct image_ops *format;
 	struct image_run run;
-	struct image_error err;
+	struct image_error err = {0};
 	struct image *img;
 
 	int rc = cli_format(cli, OPTION_FORMAT, &format);

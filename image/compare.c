@@ -33,10 +33,7 @@ describe(struct side *side, uint64_t offset, struct image_error *err)
 			offset, UINT64_MAX - offset, IMAGE_HOLE};
 		return 0;
 	}
-	int rc = img->ops->extents(img, offset, &side->extent, err);
-	if (rc < 0)
-		err->image = img;
-	return rc;
+	return image_extents(img, offset, &side->extent, err);
 }
 
 static int
@@ -146,15 +143,6 @@ compare_sides(struct side *a, struct side *b, const struct image_run *run,
 	return 0;
 }
 
-static int
-recheck(struct side *side, struct image_error *err)
-{
-	int rc = side->img->ops->recheck(side->img, err);
-	if (rc < 0)
-		err->image = side->img;
-	return rc;
-}
-
 int
 image_compare(struct image *a, struct image *b, const struct image_run *run,
 	struct image_compared *compared, struct image_error *err)
@@ -179,6 +167,6 @@ image_compare(struct image *a, struct image *b, const struct image_run *run,
 	}
 	image_reader_destroy(&side_a.reader);
 	if (rc == 0)
-		rc = recheck(&side_a, err);
-	return rc < 0 ? rc : recheck(&side_b, err);
+		rc = image_recheck(a, err);
+	return rc < 0 ? rc : image_recheck(b, err);
 }

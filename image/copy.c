@@ -20,9 +20,7 @@ write_data(struct image_walk *walk, struct image *dst,
 			return rc;
 		rc = dst->ops->write(dst, e->offset, piece->bytes, length, err);
 	}
-	if (rc < 0)
-		err->image = dst;
-	return rc;
+	return image_blame(err, dst, rc);
 }
 
 static int
@@ -32,6 +30,7 @@ write_piece(struct image_walk *walk, struct image *dst,
 {
 	const struct image_extent *e = &piece->extent;
 
+	assert(e->offset + e->length <= dst->size);
 	if (e->kind == IMAGE_DATA) {
 		copied->data += e->length;
 		return write_data(walk, dst, piece, err);
@@ -40,19 +39,8 @@ write_piece(struct image_walk *walk, struct image *dst,
 		copied->zero += e->length;
 	else
 		copied->hole += e->length;
-	int rc = dst->ops->write_zeroes(dst, e->offset, e->length, err);
-	if (rc < 0)
-		err->image = dst;
-	return rc;
-}
-
-static int
-recheck(struct image *img, struct image_error *err)
-{
-	int rc = img->ops->recheck(img, err);
-	if (rc < 0)
-		err->image = img;
-	return rc;
+	return image_blame(err, dst,
+		dst->ops->write_zeroes(dst, e->offset, e->length, err));
 }
 
 int
@@ -64,6 +52,7 @@ image_copy(struct image *src, struct image *dst, const struct image_run *run,
 	struct image_piece piece;
 
 	assert(dst->size >= src->size);
+	assert((dst->unit & (dst->unit - 1)) == 0);
 	*copied = (struct image_copied){0};
 	/* Zeros shorter than what dst allocates at once save nothing there. */
 	if (coarse.block < dst->unit)
@@ -83,7 +72,7 @@ image_copy(struct image *src, struct image *dst, const struct image_run *run,
 				piece.extent.offset + piece.extent.length);
 	}
 	image_walk_destroy(&walk);
-	return rc < 0 ? rc : recheck(src, err);
+	return rc < 0 ? rc : image_recheck(src, err);
 }
 
 int
@@ -113,7 +102,7 @@ image_map(struct image *img, const struct image_run *run,
 	}
 	image_walk_destroy(&walk);
 	if (rc == 0)
-		rc = recheck(img, err);
+		rc = image_recheck(img, err);
 	if (rc == 0 && merged.length)
 		rc = report(opaque, &merged);
 	return rc;

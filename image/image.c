@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Which format a file has; opening, creating and closing it. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -294,10 +295,11 @@ image_readable(struct image *img, struct image_error *err)
 {
 	if (img->ops->read)
 		return 0;
-	err->image = img;
-	return image_fail(err, -ENOTSUP,
-		"is a %s image, which this release cannot read; " RAW_HINT,
-		img->ops->name);
+	return image_blame(err, img,
+		image_fail(err, -ENOTSUP,
+			"is a %s image, which this release cannot "
+			"read; " RAW_HINT,
+			img->ops->name));
 }
 
 int
@@ -326,19 +328,32 @@ image_close(struct image *img)
 int
 image_finish(struct image *img, struct image_error *err)
 {
-	int rc = img->ops->finish(img, err);
-	if (rc < 0)
-		err->image = img;
-	return rc;
+	if (!img->ops->finish)
+		return 0;
+	return image_blame(err, img, img->ops->finish(img, err));
 }
 
 int
 image_flush(struct image *img, struct image_error *err)
 {
-	int rc = img->ops->flush(img, err);
-	if (rc < 0)
-		err->image = img;
-	return rc;
+	return image_blame(err, img, img->ops->flush(img, err));
+}
+
+int
+image_extents(struct image *img, uint64_t offset, struct image_extent *extent,
+	struct image_error *err)
+{
+	assert(offset < img->size);
+	int rc = img->ops->extents(img, offset, extent, err);
+	assert(rc < 0 || (extent->offset == offset && extent->length &&
+				 extent->length <= img->size - offset));
+	return image_blame(err, img, rc);
+}
+
+int
+image_recheck(struct image *img, struct image_error *err)
+{
+	return image_blame(err, img, img->ops->recheck(img, err));
 }
 
 int
@@ -346,10 +361,9 @@ image_usage(
 	struct image *img, struct image_usage *usage, struct image_error *err)
 {
 	struct stat st;
-	err->image = img;
 	int rc = image_file_stat(img, &st, &usage->file_size, err);
 	if (rc < 0)
-		return rc;
+		return image_blame(err, img, rc);
 	usage->disk_usage = S_ISREG(st.st_mode) ? (uint64_t)st.st_blocks * 512
 						: usage->file_size;
 	return 0;

@@ -17,7 +17,7 @@
 
 struct image;
 
-/* Why a call failed. */
+/* Why a call failed. Set it to {0} before the first call. */
 struct image_error {
 	/* the image it is about; NULL if none was open yet */
 	const struct image *image;
@@ -65,12 +65,17 @@ struct image_field {
 #define IMAGE_MAX_FIELDS 8
 
 /*
- * What a format can do. A NULL member is something it cannot: without read
- * it is no source, without write no destination.
+ * What a format can do. Every format has name and suffixes, and open, be it
+ * only to be recognised.
+ *
+ * A source has extents, read and recheck; image_readable() looks at read. It
+ * may have map with unmap, and prefetch. A destination has create, write,
+ * write_zeroes and flush; it may have option and finish. Other members that
+ * are not needed are NULL too.
  *
  * extents, read, map, unmap and prefetch may be called by several threads at
  * once. create, write, write_zeroes, finish and flush belong to one thread.
- * Offsets and lengths lie inside the image: image.c asserts it.
+ * Offsets and lengths lie inside the image: the engine asserts it.
  */
 struct image_ops {
 	/* lower case; what -f, -O and the output call it */
@@ -91,7 +96,10 @@ struct image_ops {
 	 */
 	int (*open)(struct image *img, struct image_error *err);
 
-	/* Set one option of struct image_create, or refuse it. */
+	/*
+	 * Set one option of struct image_create, or refuse it. NULL if the
+	 * format has none.
+	 */
 	int (*option)(struct image_create *create, const char *key,
 		uint64_t value, struct image_error *err);
 
@@ -140,7 +148,10 @@ struct image_ops {
 	int (*write_zeroes)(struct image *img, uint64_t offset, uint64_t length,
 		struct image_error *err);
 
-	/* Write the metadata; the image is complete, though not yet durable. */
+	/*
+	 * Write the metadata; the image is complete, though not yet durable.
+	 * NULL if nothing is left to be done.
+	 */
 	int (*finish)(struct image *img, struct image_error *err);
 
 	/* Make durable everything written. */
@@ -156,7 +167,10 @@ struct image_ops {
 	/* Fill in at most IMAGE_MAX_FIELDS fields; returns how many. */
 	size_t (*info)(struct image *img, struct image_field *fields);
 
-	/* Free img->state. Never writes: a failed copy is closed too. */
+	/*
+	 * Free img->state, which may be NULL. Never writes: a failed copy is
+	 * closed too.
+	 */
 	void (*close)(struct image *img);
 };
 
@@ -165,7 +179,10 @@ struct image {
 	const struct image_ops *ops;
 	/* bytes of the virtual disk */
 	uint64_t size;
-	/* bytes that a format allocates at once; 0 if it does not matter */
+	/*
+	 * bytes that a format allocates at once, a power of two; 0 if it does
+	 * not matter
+	 */
 	uint64_t unit;
 	int fd;
 	bool owns_fd;

@@ -89,7 +89,10 @@ begin_writeback(struct image *img, uint64_t offset, size_t length)
 	img->unsent += length;
 	if (img->unsent < SEND_BYTES)
 		return;
-	/* Metadata lies before what was sent; it is left to the fsync(). */
+	/*
+	 * Tables follow the data. What is written further ahead than it began,
+	 * as a header is in the end, is left to the fsync().
+	 */
 	if (offset >= img->unsent_from)
 		sync_file_range(img->fd, (off_t)img->unsent_from,
 			(off_t)(offset + length - img->unsent_from),

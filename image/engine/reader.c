@@ -26,10 +26,8 @@ image_reader_init(struct image_reader *reader, struct image *img,
 	if (reader->chunk < block)
 		reader->chunk = block;
 	reader->buffer = aligned_alloc(BUFFER_ALIGNMENT, reader->chunk);
-	if (!reader->buffer) {
-		err->image = NULL;
+	if (!reader->buffer)
 		return image_fail(err, -ENOMEM, "there is not enough memory");
-	}
 	reader->guarded = reader->may_map;
 	if (reader->guarded)
 		image_guard_start();
@@ -83,6 +81,7 @@ image_reader_get(struct image_reader *reader, uint64_t offset, size_t length,
 	struct image *img = reader->img;
 
 	assert(length && length <= reader->chunk);
+	assert(offset <= img->size && length <= img->size - offset);
 	unmap(reader);
 	if (reader->may_map) {
 		prefetch(reader, offset + reader->chunk);
@@ -103,9 +102,7 @@ image_reader_again(struct image_reader *reader, uint64_t offset, size_t length,
 	struct image *img = reader->img;
 
 	unmap(reader);
-	int rc = img->ops->read(img, offset, reader->buffer, length, err);
-	if (rc < 0)
-		err->image = img;
 	*bytes = reader->buffer;
-	return rc;
+	return image_blame(err, img,
+		img->ops->read(img, offset, reader->buffer, length, err));
 }

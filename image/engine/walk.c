@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <assert.h>
+#include "engine/file.h"
 #include "engine/guard.h"
 #include "engine/walk.h"
 
@@ -83,20 +84,6 @@ scan(struct image_walk *walk, struct image_piece *piece,
 	return 1;
 }
 
-/* Ask for the extent at the offset; a hole is a piece of its own. */
-static int
-next_extent(struct image_walk *walk, struct image_error *err)
-{
-	struct image *img = walk->img;
-	int rc = img->ops->extents(img, walk->offset, &walk->extent, err);
-	if (rc < 0)
-		err->image = img;
-	assert(rc < 0 ||
-		(walk->extent.offset == walk->offset && walk->extent.length &&
-			walk->extent.length <= img->size - walk->offset));
-	return rc;
-}
-
 int
 image_walk_next(struct image_walk *walk, struct image_piece *piece,
 	struct image_error *err)
@@ -106,9 +93,10 @@ image_walk_next(struct image_walk *walk, struct image_piece *piece,
 	if (walk->offset == walk->img->size)
 		return 0;
 	if (walk->offset == extent_end(&walk->extent))
-		rc = next_extent(walk, err);
+		rc = image_extents(walk->img, walk->offset, &walk->extent, err);
 	if (rc < 0)
 		return rc;
+	/* A hole is a piece of its own. */
 	if (walk->extent.kind == IMAGE_HOLE) {
 		*piece = (struct image_piece){.extent = walk->extent};
 		walk->offset += piece->extent.length;
