@@ -35,9 +35,9 @@ static int
 raw_create(struct image *img, const struct image_create *create,
 	struct image_error *err)
 {
-	(void)err;
 	img->size = create->size;
-	return 0;
+	/* At once: a file that may not be so long fails before the copy. */
+	return image_file_truncate(img, img->size, err);
 }
 
 static off_t
@@ -139,12 +139,6 @@ raw_write_zeroes(struct image *img, uint64_t offset, uint64_t length,
 	return 0;
 }
 
-static int
-raw_finish(struct image *img, struct image_error *err)
-{
-	return image_file_truncate(img, img->size, err);
-}
-
 /*
  * A file that was cut and is as long as before again was read as zeros in
  * between: only its time tells. That of a block device is the time of its
@@ -190,7 +184,6 @@ const struct image_ops image_raw_ops = {
 	.prefetch = raw_prefetch,
 	.write = image_file_write,
 	.write_zeroes = raw_write_zeroes,
-	.finish = raw_finish,
 	.flush = image_file_flush,
 	.recheck = raw_recheck,
 	.close = raw_close,

@@ -7,6 +7,9 @@
 #include "engine/file.h"
 #include "qcow2/table.h"
 
+/* A block of most file systems: fewer zeros are not worth another write. */
+#define HOLE_BYTES 4096
+
 int
 qcow2_table_init(struct qcow2_table *table, struct image *img, uint64_t offset,
 	struct image_error *err)
@@ -66,6 +69,11 @@ qcow2_table_pad_to(struct qcow2_table *table, uint64_t offset)
 {
 	assert(offset >= table->offset + table->used);
 	uint64_t left = offset - table->offset - table->used;
+	if (left >= HOLE_BYTES) {
+		drain(table);
+		table->offset += left;
+		return;
+	}
 	while (left) {
 		size_t room = TABLE_BUFFER - table->used;
 		size_t n = left < room ? (size_t)left : room;

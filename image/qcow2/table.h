@@ -24,9 +24,13 @@ int qcow2_table_finish(struct qcow2_table *table);
 
 void qcow2_table_put64(struct qcow2_table *table, uint64_t value);
 void qcow2_table_put16(struct qcow2_table *table, uint16_t value);
-/* Zeros up to the next multiple of unit, a power of two. */
+/*
+ * Zeros up to the next multiple of unit, a power of two. Where there are many
+ * they are left out, which is a hole; at the end of the file, the caller has
+ * to make it long enough.
+ */
 void qcow2_table_pad(struct qcow2_table *table, uint64_t unit);
-/* Zeros up to this offset of the file. */
+/* The same up to this offset of the file. */
 void qcow2_table_pad_to(struct qcow2_table *table, uint64_t offset);
 
 #endif

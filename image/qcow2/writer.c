@@ -322,6 +322,7 @@ qcow2_finish(struct image *img, struct image_error *err)
 	put_l1(&table, w, &layout);
 	rc = qcow2_table_finish(&table);
 	if (rc == 0)
+		/* the last table may end with a hole */
 		rc = image_file_truncate(img, layout.end << bits, err);
 	return rc < 0 ? rc : write_header(img, &layout, err);
 }

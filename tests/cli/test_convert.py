@@ -81,6 +81,14 @@ def test_what_is_zero_takes_next_to_no_disk(hone, image, out, name, fmt):
     assert extents.disk_usage(output) <= 1 << 20
 
 
+@pytest.mark.parametrize("name", HUGE)
+def test_tables_take_no_disk_for_their_zeros(hone, image, out, name):
+    output = out / "disk.qcow2"
+    convert(hone, image(name), output, "qcow2")
+    assert os.stat(output).st_size > 300 * images.KI
+    assert extents.disk_usage(output) <= 64 * images.KI
+
+
 @pytest.mark.parametrize("fmt", FORMATS)
 @pytest.mark.parametrize("name", ["mixed", "all_data", "sparse_5_gib"])
 def test_output_is_the_same_however_the_source_is_read(
