@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of options that several commands have. */
+#include <assert.h>
 #include <string.h>
 #include "cli.h"
 
@@ -19,8 +20,28 @@ cli_format(const struct cli *cli, enum option_id id,
 	*format = image_format_by_name(name);
 	if (*format)
 		return 0;
+	char list[CLI_FORMATS];
 	return cli_usage(cli_commands[cli->command].name,
-		"'%s' is no format; raw and qcow2 are", name);
+		"'%s' is no format; known are %s", name,
+		cli_list_formats(list, "", false));
+}
+
+const char *
+cli_list_formats(char *list, const char *before, bool written)
+{
+	const struct image_ops *format;
+	size_t used = 0;
+
+	list[0] = '\0';
+	for (size_t i = 0; (format = image_format(i)); i++) {
+		if (written && !format->write)
+			continue;
+		int n = snprintf(list + used, CLI_FORMATS - used, "%s%s%s",
+			used ? ", " : "", before, format->name);
+		used += (size_t)n;
+		assert(used < CLI_FORMATS);
+	}
+	return list;
 }
 
 static int

@@ -36,8 +36,13 @@ enum option_id {
 /* A parsed command line. */
 struct cli {
 	enum command_id command;
-	/* NULL if not given; "" for one without a value */
+	/*
+	 * NULL if not given; "" for one without a value. Given again, the last
+	 * one counts, but values of -o are joined by commas.
+	 */
 	const char *option[OPTION_COUNT];
+	/* the memory of what was joined, for free() */
+	char *joined;
 	int n_operands;
 	char **operands;
 };
@@ -102,6 +107,8 @@ void cli_print_name(FILE *to, const char *name);
 /* sizes.c */
 /* "64k", "1G", "512"; returns false for anything else and on overflow. */
 bool cli_parse_size(const char *text, uint64_t *size);
+/* Decimal digits alone, 0 to INT_MAX. */
+bool cli_parse_int(const char *text, int *number);
 /* A size to read, "1.5 GiB"; buf is returned. */
 #define CLI_SIZE_TEXT 32
 const char *cli_size_text(char *buf, uint64_t size);
@@ -110,6 +117,9 @@ const char *cli_size_text(char *buf, uint64_t size);
 int cli_format(const struct cli *cli, enum option_id id,
 	const struct image_ops **format);
 int cli_run(const struct cli *cli, struct image_run *run);
+/* Names of the formats, of those that can be written: "-O qcow2, -O raw". */
+#define CLI_FORMATS 128
+const char *cli_list_formats(char *list, const char *before, bool written);
 
 /* json.c: an object or array written as it goes. */
 struct json {

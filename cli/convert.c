@@ -75,11 +75,13 @@ parse_format(struct job *job)
 	if (rc != 0 || job->format)
 		return rc;
 	job->format = image_format_by_suffix(job->name);
-	if (!job->format)
-		return cli_fail(job->name,
-			"its ending names a format that cannot be written; "
-			"-O raw or -O qcow2 chooses another");
-	return 0;
+	if (job->format)
+		return 0;
+	char list[CLI_FORMATS];
+	return cli_fail(job->name,
+		"its ending names a format that cannot be written; choose "
+		"another: %s",
+		cli_list_formats(list, "-O ", true));
 }
 
 static int

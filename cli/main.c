@@ -2,6 +2,7 @@
 /* The `hone` command: what comes before the command's own arguments. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <hone/hone.h>
@@ -64,6 +65,23 @@ run_global(const struct cli *cli)
 }
 
 static int
+run_parsed(const struct cli *cli)
+{
+	const struct command_row *row = &cli_commands[cli->command];
+
+	if (cli->option[OPTION_HELP]) {
+		cli_command_help(cli->command);
+		return cli_flush_stdout();
+	}
+	bool too_few =
+		cli->n_operands < row->operands && cli->command != COMMAND_help;
+	if (too_few || cli->n_operands > row->operands)
+		return cli_usage(row->name, "%s: too %s operands", row->name,
+			too_few ? "few" : "many");
+	return row->run(cli);
+}
+
+static int
 run_command(int argc, char **argv)
 {
 	struct cli cli = {0};
@@ -73,18 +91,10 @@ run_command(int argc, char **argv)
 		return cli_usage(NULL, "'%s' is no command", argv[0]);
 	cli.command = (enum command_id)(row - cli_commands);
 	int rc = cli_parse(&cli, 1u << cli.command, argc, argv);
-	if (rc != 0)
-		return rc;
-	if (cli.option[OPTION_HELP]) {
-		cli_command_help(cli.command);
-		return cli_flush_stdout();
-	}
-	bool too_few =
-		cli.n_operands < row->operands && cli.command != COMMAND_help;
-	if (too_few || cli.n_operands > row->operands)
-		return cli_usage(row->name, "%s: too %s operands", row->name,
-			too_few ? "few" : "many");
-	return row->run(&cli);
+	if (rc == 0)
+		rc = run_parsed(&cli);
+	free(cli.joined);
+	return rc;
 }
 
 /*

@@ -10,7 +10,6 @@ print_line(const char *name, const char *format, va_list args)
 	char text[1024];
 
 	vsnprintf(text, sizeof(text), format, args);
-	flockfile(stderr);
 	fputs("hone: ", stderr);
 	if (name) {
 		cli_print_name(stderr, name);
@@ -18,7 +17,6 @@ print_line(const char *name, const char *format, va_list args)
 	}
 	cli_print_name(stderr, text);
 	putc('\n', stderr);
-	funlockfile(stderr);
 }
 
 int

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Command lines, from the rows of options.def. */
 #include <getopt.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cli.h"
 
@@ -95,6 +96,21 @@ refuse(int value, unsigned where, const char *command, const char *argument)
 	return cli_usage(command, "'-%c' is no option", optopt);
 }
 
+/* -o A -o B means -o A,B. */
+static int
+join(struct cli *cli, const char *command, const char *value)
+{
+	const char *before = cli->option[OPTION_CREATE];
+	char *joined;
+
+	if (asprintf(&joined, "%s%s%s", before ? before : "", before ? "," : "",
+		    value) < 0)
+		return cli_fail(command, "out of memory");
+	free(cli->joined);
+	cli->option[OPTION_CREATE] = cli->joined = joined;
+	return 0;
+}
+
 int
 cli_parse(struct cli *cli, unsigned where, int argc, char **argv)
 {
@@ -114,7 +130,10 @@ cli_parse(struct cli *cli, unsigned where, int argc, char **argv)
 		if (value == '?' || value == ':')
 			return refuse(value, where, command, argv[optind - 1]);
 		int id = option_by_value(value, where);
-		cli->option[id] = optarg ? optarg : "";
+		if (id != OPTION_CREATE)
+			cli->option[id] = optarg ? optarg : "";
+		else if (join(cli, command, optarg) != 0)
+			return CLI_FAILED;
 	}
 	cli->n_operands = argc - optind;
 	cli->operands = argv + optind;

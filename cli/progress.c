@@ -24,23 +24,23 @@ int
 progress_begin(struct progress *progress, const struct cli *cli, bool may_draw)
 {
 	const char *text = cli->option[OPTION_PROGRESS_FD];
-	uint64_t fd;
+	int fd;
 
 	*progress = (struct progress){.fd = -1, .shown = -1};
 	progress->bar = may_draw && isatty(STDERR_FILENO);
 	if (!text)
 		return 0;
-	if (!cli_parse_size(text, &fd) || fd > INT32_MAX)
+	if (!cli_parse_int(text, &fd))
 		return cli_usage(cli_commands[cli->command].name,
 			"--progress-fd: '%s' is no descriptor", text);
-	int flags = fcntl((int)fd, F_GETFL);
+	int flags = fcntl(fd, F_GETFL);
 	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
 		return cli_usage(cli_commands[cli->command].name,
 			"--progress-fd: descriptor %s is not open for writing",
 			text);
 	/* Whoever reads may stop doing so: the work goes on without. */
 	signal(SIGPIPE, SIG_IGN);
-	progress->fd = (int)fd;
+	progress->fd = fd;
 	progress->bar = false;
 	return 0;
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
+#include <limits.h>
 #include "cli.h"
 
 static int
@@ -20,8 +21,9 @@ unit_shift(char unit)
 	}
 }
 
-bool
-cli_parse_size(const char *text, uint64_t *size)
+/* Decimal digits; returns where they end, NULL if there are none or many. */
+static const char *
+parse_digits(const char *text, uint64_t *number)
 {
 	uint64_t value = 0;
 	const char *c = text;
@@ -30,8 +32,30 @@ cli_parse_size(const char *text, uint64_t *size)
 		if (__builtin_mul_overflow(value, 10u, &value) ||
 			__builtin_add_overflow(
 				value, (unsigned)(*c - '0'), &value))
-			return false;
-	if (c == text)
+			return NULL;
+	*number = value;
+	return c == text ? NULL : c;
+}
+
+bool
+cli_parse_int(const char *text, int *number)
+{
+	uint64_t value;
+	const char *end = parse_digits(text, &value);
+
+	if (!end || *end || value > INT_MAX)
+		return false;
+	*number = (int)value;
+	return true;
+}
+
+bool
+cli_parse_size(const char *text, uint64_t *size)
+{
+	uint64_t value;
+	const char *c = parse_digits(text, &value);
+
+	if (!c)
 		return false;
 	if (*c) {
 		int shift = unit_shift(*c);
@@ -54,9 +78,10 @@ cli_size_text(char *buf, uint64_t size)
 		snprintf(buf, CLI_SIZE_TEXT, "%" PRIu64 " bytes", size);
 		return buf;
 	}
-	for (; value >= 1024; unit++)
+	/* What would be rounded to 1024 or to 100.0 is so already. */
+	for (; value >= 1023.5; unit++)
 		value /= 1024;
-	snprintf(buf, CLI_SIZE_TEXT, "%.*f %ciB", value < 100 ? 1 : 0, value,
+	snprintf(buf, CLI_SIZE_TEXT, "%.*f %ciB", value < 99.95 ? 1 : 0, value,
 		*unit);
 	return buf;
 }

@@ -33,6 +33,9 @@ MISUSES = {
                            "SRC", "DST"],
     "-o with an empty value": ["convert", "-O", "qcow2", "-o",
                                "cluster_size=", "SRC", "DST"],
+    "unknown -o key before a known one": [
+        "convert", "-O", "qcow2", "-o", "colour=red", "-o", "cluster_size=4k",
+        "SRC", "DST"],
     "unknown -o key": ["convert", "-O", "qcow2", "-o", "colour=red", "SRC",
                        "DST"],
     "cluster size for raw": ["convert", "-O", "raw", "-o",
@@ -74,6 +77,50 @@ def test_sizes_have_binary_suffixes_in_both_cases(hone, small, out, size):
             small, out / "disk.qcow2")
     assert_same(small, out / "disk.qcow2", "qcow2")
     assert b"\0\0\0\x0c" == (out / "disk.qcow2").read_bytes()[20:24]
+
+
+def cluster_bits(hone, small, output, *options):
+    """Convert with these options; the exponent in the header."""
+    hone.ok("convert", "-q", "--force", "-O", "qcow2", *options, small,
+            output)
+    return output.read_bytes()[23]
+
+
+def test_of_an_option_given_twice_the_last_one_counts(hone, small, out):
+    output = out / "disk"
+    for options, bits in (
+            (["-o", "cluster_size=4k", "-o", "cluster_size=8k"], 13),
+            (["-o", "cluster_size=8k", "-o", "cluster_size=4k"], 12),
+            (["-o", "cluster_size=8k,cluster_size=4k"], 12)):
+        assert cluster_bits(hone, small, output, *options) == bits
+    hone.ok("convert", "-q", "-O", "qcow2", "-O", "raw", small, out / "raw")
+    assert_same(small, out / "raw", "raw")
+
+
+def test_a_descriptor_is_a_plain_number(hone, small, out):
+    for word in ("1k", "0k", "+1", " 1", "1 ", "0x1", "4294967297"):
+        said = hone.misused("convert", "--progress-fd", word, small,
+                            out / "d")
+        assert f"'{word}' is no descriptor" in said
+
+
+def test_an_unknown_format_is_answered_with_the_known_ones(hone, small):
+    said = hone.misused("info", "-f", "floppy", small)
+    assert "'floppy' is no format; known are qcow2, raw" in said
+
+
+@pytest.mark.parametrize("size, shown", [
+    (1023, "1023 bytes"), (1024, "1.0 KiB"), (102348, "99.9 KiB"),
+    (102349, "100 KiB"), (102399, "100 KiB"), (1048063, "1023 KiB"),
+    (1048064, "1.0 MiB"), (1048575, "1.0 MiB"), (1 << 20, "1.0 MiB"),
+    ((1 << 30) - 1, "1.0 GiB"), ((1 << 40) - 1, "1.0 TiB")])
+def test_sizes_for_people_are_rounded_to_the_unit_they_name(
+        hone, work, size, shown):
+    path = work / "disk"
+    images.pieces(path, size)
+    lines = hone.ok("info", path).stdout.decode().splitlines()
+    line = next(line for line in lines if line.startswith("virtual size:"))
+    assert line.split(":")[1].split("(")[0].strip() == shown
 
 
 def test_the_mistaken_word_is_named(hone, small, out):
