@@ -4,6 +4,7 @@ import fcntl
 import json
 import os
 import re
+import stat as modes
 import struct
 import subprocess
 import termios
@@ -88,6 +89,18 @@ def stamp(path):
     stat = os.stat(path)
     return (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino,
             stat.st_mode)
+
+
+def snapshot(directory):
+    """Names, kinds and contents of a directory, symlinks unfollowed."""
+    found = {}
+    for entry in os.scandir(directory):
+        mode = entry.stat(follow_symlinks=False).st_mode
+        found[entry.name] = (
+            entry.inode(), mode,
+            os.readlink(entry) if modes.S_ISLNK(mode) else
+            open(entry, "rb").read() if modes.S_ISREG(mode) else None)
+    return found
 
 
 def assert_same(source, output, fmt):

@@ -2,32 +2,18 @@
 """What `hone convert` refuses, and what it leaves behind: nothing."""
 import os
 import stat
-import subprocess
 import tempfile
 
 import pytest
 
-import extents
 import images
-from harness import assert_same, stamp
+from harness import assert_same, snapshot, stamp
 
 MAGICS = {
     "qcow2": b"QFI\xfb", "vmdk": b"KDMV", "vhdx": b"vhdxfile",
     "luks": b"LUKS\xba\xbe", "vhd": b"conectix", "qed": b"QED\0",
 }
 VDI = bytes(64) + b"\x7f\x10\xda\xbe"
-
-
-def snapshot(directory):
-    """Names, kinds and contents of a directory, symlinks unfollowed."""
-    found = {}
-    for entry in os.scandir(directory):
-        mode = entry.stat(follow_symlinks=False).st_mode
-        found[entry.name] = (
-            entry.inode(), mode,
-            os.readlink(entry) if stat.S_ISLNK(mode) else
-            open(entry, "rb").read() if stat.S_ISREG(mode) else None)
-    return found
 
 
 @pytest.fixture
@@ -298,55 +284,6 @@ def test_a_link_that_cannot_be_followed_is_told_from_one_to_nowhere(
     assert "cannot be resolved: Permission denied" in said
 
 
-def mount(*words):
-    """Mount for a test, or skip with what mount said."""
-    done = subprocess.run(["mount", *words], stderr=subprocess.PIPE,
-                          check=False)
-    if done.returncode:
-        said = done.stderr.decode().splitlines() or ["mount says nothing"]
-        pytest.skip("may not mount: " + said[0])
-
-
-@pytest.fixture
-def tiny(work):
-    """A file system of 64 KiB."""
-    place = work / "tiny"
-    place.mkdir()
-    mount("-t", "tmpfs", "-o", "size=64k", "none", str(place))
-    yield place
-    subprocess.run(["umount", str(place)], check=True)
-
-
-@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
-def test_a_full_file_system_is_an_error_that_leaves_nothing(
-        hone, small, tiny, fmt):
-    said = hone.fails("convert", "-O", fmt, small, tiny / "d")
-    assert "No space left" in said
-    assert not os.listdir(tiny)
-    (tiny / "d").write_bytes(b"precious")
-    hone.fails("convert", "--force", "-O", fmt, small, tiny / "d")
-    assert snapshot(tiny)["d"][2] == b"precious"
-    assert os.listdir(tiny) == ["d"]
-
-
-def test_a_read_only_file_system_is_an_error(hone, small, tiny):
-    mount("-o", "remount,ro", str(tiny))
-    assert "ead-only" in hone.fails("convert", small, tiny / "d")
-
-
-@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
-def test_a_file_size_limit_is_an_error_that_leaves_nothing(
-        hone, small, out, fmt):
-    """Past the limit the kernel writes short, then sends SIGXFSZ."""
-    for limit in ("1", "100", "200"):
-        done = hone.run("convert", "-O", fmt, small, out / "d",
-                        before=["sh", "-c", f'ulimit -f {limit}; exec "$@"',
-                                "sh"])
-        assert done.returncode == 1, done
-        assert done.stderr.startswith(b"hone: ")
-        assert not os.listdir(out)
-
-
 @pytest.mark.parametrize("closed", [
     "<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize("fmt", ["raw", "qcow2"])
@@ -364,41 +301,3 @@ def test_closed_standard_descriptors_never_spoil_an_output(
     done = hone.run("convert", small, out / "none" / "d", before=[
         "sh", "-c", f'exec "$@" {closed}', "sh"])
     assert done.returncode == 1
-
-
-@pytest.fixture
-def device(image):
-    """A block device, the file behind it, and its size."""
-    source = image("mixed")
-    size = os.stat(source).st_size // 512 * 512
-    done = subprocess.run(
-        ["losetup", "--show", "-f", "-r", "--sizelimit", str(size),
-         str(source)], check=False, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE)
-    if done.returncode:
-        pytest.skip("no loop device: " + done.stderr.decode().strip())
-    name = done.stdout.decode().strip()
-    yield name, source, size
-    subprocess.run(["losetup", "-d", name], check=True)
-
-
-def test_a_block_device_is_a_source(hone, device, out):
-    device, source, size = device
-    hone.ok("convert", "-q", device, out / "d")
-    hone.ok("convert", "-q", device, out / "d.qcow2")
-    hone.ok("compare", device, out / "d")
-    hone.fails("convert", "--force", out / "d", device)
-    assert os.stat(out / "d").st_size == size
-    first = extents.first_difference(source, out / "d")
-    assert first is None or first >= size
-
-
-def test_a_block_device_is_opened_as_one_that_must_be_there(
-        hone, strace, device, work):
-    """With O_NONBLOCK some open without a medium."""
-    log = work / "trace"
-    hone.ok("info", device[0], before=[*strace, "-o", str(log), "-e",
-                                       "trace=openat"])
-    opened = [line for line in log.read_text().splitlines()
-              if device[0] in line]
-    assert len(opened) == 1 and "O_NONBLOCK" not in opened[0]
