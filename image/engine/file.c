@@ -90,8 +90,8 @@ begin_writeback(struct image *img, uint64_t offset, size_t length)
 	if (img->unsent < SEND_BYTES)
 		return;
 	/*
-	 * Tables follow the data. What is written further ahead than it began,
-	 * as a header is in the end, is left to the fsync().
+	 * Tables follow the data and go with it. A header, written last, lies
+	 * before where this stretch began; it is left to the fsync().
 	 */
 	if (offset >= img->unsent_from)
 		sync_file_range(img->fd, (off_t)img->unsent_from,

@@ -45,11 +45,10 @@ HONE_API uint64_t hone_cpu_features(void);
  *                 that the CPU lacks are ignored: a limit never adds.
  *
  * Holds for the whole process from the next call of each function on. Calls
- * already running in other threads finish with the variant they have, and if a
- * part's first call in another thread is choosing its variant just then, it may
- * leave in place one that the earlier limit allowed. So set a limit before
- * other threads use the library. Every variant gives the same answers.
- * Since 0.1.
+ * already running in other threads finish with the variant they have. While
+ * another thread is choosing a variant, in its first call of a part, any call
+ * of that part may still use the one chosen before. Every variant gives the
+ * same answers. Since 0.1.
  */
 HONE_API void hone_cpu_limit(uint64_t allowed);
 
