@@ -251,7 +251,6 @@ conclude(int rc, struct image *img, struct image **out)
 static struct image *
 new_image(const struct image_ops *format, int fd, struct image_error *err)
 {
-	*err = (struct image_error){0};
 	struct image *img = calloc(1, sizeof(*img));
 	if (!img) {
 		image_fail(err, -ENOMEM, "there is not enough memory");
