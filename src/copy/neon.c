@@ -36,8 +36,8 @@ zero_line(unsigned char *d)
 #define ZERO vdupq_n_u8(0)
 #define STREAM_LINE(d, s) stream_line(d, s)
 #define ZERO_LINE(d) zero_line(d)
-#define PREFETCH(p) __builtin_prefetch(p, 0, 2)
-#define PREFETCH_NT(p) __builtin_prefetch(p, 0, 0)
+#define PREFETCH(p, protect)                                                   \
+	((protect) ? __builtin_prefetch(p, 0, 0) : __builtin_prefetch(p, 0, 2))
 /*
  * STNP is ordered like any store but for loads that depend on its address
  * (Arm ARM, B2.3): a release store publishes it, so the compiler alone must

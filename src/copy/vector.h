@@ -10,8 +10,7 @@
  *   ZERO                  a vector of zeros
  *   STREAM_LINE(d, s)     copy 64 bytes with non-temporal stores; d is aligned
  *   ZERO_LINE(d)          clear 64 bytes with non-temporal stores; d is aligned
- *   PREFETCH(p)           into L2, for use soon
- *   PREFETCH_NT(p)        for use once
+ *   PREFETCH(p, protect)  for a streamed copy; protect is a constant
  *   FENCE()               order the non-temporal stores
  *   SHORT(d, s, n)        copy 0 to VEC_BYTES bytes
  *   COPY_TAIL(d, s, n)    copy 1 to VEC_BYTES bytes; d is aligned and the
@@ -102,10 +101,7 @@ stream(unsigned char *d, const unsigned char *s, size_t n, bool protect)
 	FN(hone_copy_keep_)(d, s, at);
 	for (; n - at >= STREAM_AHEAD + STREAM_TURN; at += STREAM_TURN) {
 		for (size_t i = at; i < at + STREAM_TURN; i += LINE) {
-			if (protect)
-				PREFETCH_NT(s + i + STREAM_AHEAD);
-			else
-				PREFETCH(s + i + STREAM_AHEAD);
+			PREFETCH(s + i + STREAM_AHEAD, protect);
 			STREAM_LINE(d + i, s + i);
 		}
 	}
@@ -174,7 +170,6 @@ FN(hone_copy_fence_)(void)
 #undef STREAM_LINE
 #undef ZERO_LINE
 #undef PREFETCH
-#undef PREFETCH_NT
 #undef FENCE
 #undef SHORT
 #undef COPY_TAIL

@@ -9,8 +9,8 @@
  * takes 63 us on Zen 4, with no prefetch at all 56, non-temporally 47
  * (bench/copy_bench, prefetch-1M).
  */
-#define PREFETCH(p) _mm_prefetch((const char *)(p), _MM_HINT_NTA)
-#define PREFETCH_NT(p) _mm_prefetch((const char *)(p), _MM_HINT_NTA)
+#define PREFETCH(p, protect)                                                   \
+	((void)(protect), _mm_prefetch((const char *)(p), _MM_HINT_NTA))
 #define FENCE() _mm_sfence()
 
 #endif
