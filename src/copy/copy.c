@@ -163,7 +163,7 @@ copy_long(const struct hone_copy_variant *v, void *dst, const void *src,
 }
 
 void
-hone_memcpy_long(void *dst, const void *src, size_t n, int policy)
+hone_detail_memcpy(void *dst, const void *src, size_t n, int policy)
 {
 	const struct hone_copy_variant *v = variant();
 

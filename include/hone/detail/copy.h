@@ -15,7 +15,7 @@ HONE_BEGIN_DECLS
  */
 HONE_API extern void (*hone_detail_copy_keep)(
 	void *dst, const void *src, size_t n);
-HONE_API void hone_memcpy_long(
+HONE_API void hone_detail_memcpy(
 	void *dst, const void *src, size_t n, int policy);
 
 HONE_INLINE void
@@ -33,7 +33,7 @@ hone_memcpy(void *dst, const void *src, size_t n, int policy)
 		return;
 	}
 #endif
-	hone_memcpy_long(dst, src, n, policy);
+	hone_detail_memcpy(dst, src, n, policy);
 }
 
 HONE_INLINE void
