@@ -7,6 +7,7 @@
  * ============  ==========================================================
  * hone/api.h    version, visibility
  * hone/cpu.h    what this CPU can do, and which variant each part chose
+ * hone/ring.h   bounded ring of pointers between threads
  * hone/zero.h   is this buffer all zeros, and where is it not
  * ============  ==========================================================
  *
@@ -16,6 +17,7 @@
 #include <hone/api.h>
 #include <hone/copy.h>
 #include <hone/cpu.h>
+#include <hone/ring.h>
 #include <hone/zero.h>
 
 #endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The producers' end of a ring. */
+#include <string.h>
+#include "ring/ring.h"
+
+/*
+ * How many elements fit behind tail: at least n if head_seen shows that, else
+ * what the head itself shows. One of several producers may come with a tail
+ * that is out of date: then this is too many, even more than the capacity, and
+ * the exchange of tail fails; too few it never is.
+ */
+static inline int64_t
+room_behind(struct hone_ring *ring, uint64_t tail, size_t n)
+{
+	/*
+	 * Acquire: pairs with the release below by another producer, who had
+	 * seen that the consumers were done with the slots up to there.
+	 */
+	uint64_t head = __atomic_load_n(&ring->head_seen, __ATOMIC_ACQUIRE);
+	int64_t room = (int64_t)(ring->capacity - (tail - head));
+
+	if (room >= (int64_t)n)
+		return room;
+	/*
+	 * Acquire: pairs with the release of head in take.c and in
+	 * hone_ring_dequeue(): slots are filled only after they were read.
+	 */
+	head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	/* Release: pairs with the acquire above. It may go back, if another
+	 * producer was faster: that costs a look at head, nothing else. */
+	__atomic_store_n(&ring->head_seen, head, __ATOMIC_RELEASE);
+	return (int64_t)(ring->capacity - (tail - head));
+}
+
+/* Fill n slots of a ring without sequence numbers. */
+static inline void
+fill(struct hone_ring *ring, uint64_t tail, void *const *elements, size_t n)
+{
+	void **slots = hone_detail_ring_slot(ring, 0);
+
+	/* Relaxed: consumers that are too late may read these slots; they
+	 * throw away what they read. */
+	for (size_t i = 0; i < n; i++)
+		__atomic_store_n(&slots[(tail + i) & ring->mask], elements[i],
+			__ATOMIC_RELAXED);
+}
+
+/* Add at least `least` and up to n elements, n at most the capacity. */
+static inline size_t
+add_single(
+	struct hone_ring *ring, void *const *elements, size_t n, size_t least)
+{
+	/* Relaxed: nobody else writes it. */
+	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
+	int64_t room = room_behind(ring, tail, n);
+
+	if (room < (int64_t)n)
+		n = (size_t)room;
+	if (n < least)
+		return 0;
+	fill(ring, tail, elements, n);
+	/*
+	 * Release: pairs with the acquire of tail in there_from() of take.c:
+	 * whoever sees the new tail sees the slots, and what is behind the
+	 * pointers.
+	 */
+	__atomic_store_n(&ring->tail, tail + n, __ATOMIC_RELEASE);
+	return n;
+}
+
+/* The same for one of several producers. */
+static inline size_t
+add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
+{
+	/*
+	 * Acquire: pairs with the release of another producer below, so that
+	 * head is not seen older than that one saw it: room_behind() would
+	 * show too few.
+	 */
+	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	size_t take;
+
+	do {
+		int64_t room = room_behind(ring, tail, n);
+
+		if (room < (int64_t)least)
+			return 0;
+		take = room < (int64_t)n ? (size_t)room : n;
+		/*
+		 * Acquire: as for the load above. Release: pairs with it, and
+		 * with the acquire of tail in hone_ring_count(), likewise for
+		 * the sake of head. What lies in the slots is published by
+		 * their sequence numbers.
+		 */
+	} while (!__atomic_compare_exchange_n(&ring->tail, &tail, tail + take,
+		false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
+	for (size_t i = 0; i < take; i++) {
+		struct hone_ring_slot *slot = slot_of(ring, tail + i);
+
+		/* Relaxed: consumers that are too late may read it. */
+		__atomic_store_n(&slot->element, elements[i], __ATOMIC_RELAXED);
+		/*
+		 * Release: pairs with the acquire of sequence in take_multi()
+		 * of take.c: whoever sees the number sees the element.
+		 */
+		__atomic_store_n(
+			&slot->sequence, tail + i + 1, __ATOMIC_RELEASE);
+	}
+	return take;
+}
+
+static inline bool
+is_single(const struct hone_ring *ring)
+{
+	return ring->flags & HONE_RING_SINGLE_PRODUCER;
+}
+
+int
+hone_detail_ring_enqueue(struct hone_ring *ring, void *element)
+{
+	size_t added = is_single(ring) ? add_single(ring, &element, 1, 1)
+				       : add_multi(ring, &element, 1, 1);
+
+	return added ? 0 : -ENOBUFS;
+}
+
+int
+hone_ring_enqueue_bulk(struct hone_ring *ring, void *const *elements, size_t n)
+{
+	size_t added;
+
+	if (n == 0)
+		return 0;
+	if (n > ring->capacity)
+		return -ENOBUFS;
+	added = is_single(ring) ? add_single(ring, elements, n, n)
+				: add_multi(ring, elements, n, n);
+	return added ? 0 : -ENOBUFS;
+}
+
+size_t
+hone_ring_enqueue_burst(struct hone_ring *ring, void *const *elements, size_t n)
+{
+	if (n > ring->capacity)
+		n = ring->capacity;
+	if (n == 0)
+		return 0;
+	return is_single(ring) ? add_single(ring, elements, n, 1)
+			       : add_multi(ring, elements, n, 1);
+}

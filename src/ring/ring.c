@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Rings are made, freed and counted here. */
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include "ring/ring.h"
+
+/* Aligned as the distance between the ends, so that no pair of lines is
+ * shared with what else is on the heap. */
+#define CREATE_ALIGN 128
+
+_Static_assert(sizeof(struct hone_ring) % CREATE_ALIGN == 0,
+	"slots must not share a line with the head");
+_Static_assert(offsetof(struct hone_ring, tail) == 128, "ends lie apart");
+_Static_assert(offsetof(struct hone_ring, head) == 256, "ends lie apart");
+
+static bool
+is_valid(size_t capacity, unsigned flags)
+{
+	return capacity >= 1 && capacity <= HONE_RING_CAPACITY_MAX &&
+	       (flags & ~(unsigned)HONE_RING_SPSC) == 0;
+}
+
+static size_t
+slots_for(size_t capacity)
+{
+	size_t slots = 1;
+
+	while (slots < capacity)
+		slots *= 2;
+	return slots;
+}
+
+size_t
+hone_ring_size(size_t capacity, unsigned flags)
+{
+	size_t slot = flags & HONE_RING_SINGLE_PRODUCER
+			      ? sizeof(void *)
+			      : sizeof(struct hone_ring_slot);
+	size_t size;
+
+	if (!is_valid(capacity, flags) ||
+		__builtin_mul_overflow(slots_for(capacity), slot, &size) ||
+		__builtin_add_overflow(size, sizeof(struct hone_ring), &size))
+		return 0;
+	return size;
+}
+
+int
+hone_ring_init_at(
+	struct hone_ring *ring, size_t capacity, unsigned flags, uint64_t from)
+{
+	if (!is_valid(capacity, flags))
+		return -EINVAL;
+	assert((uintptr_t)ring % HONE_RING_ALIGN == 0);
+	memset(ring, 0, sizeof(*ring));
+	ring->capacity = (uint32_t)capacity;
+	ring->mask = (uint32_t)(slots_for(capacity) - 1);
+	ring->flags = flags;
+	ring->tail = ring->head_seen = from;
+	ring->head = ring->tail_seen = from;
+	if (flags & HONE_RING_SINGLE_PRODUCER)
+		return 0;
+	for (uint64_t i = 0; i <= ring->mask; i++)
+		slot_of(ring, from + i)->sequence = from + i - ring->mask;
+	return 0;
+}
+
+int
+hone_ring_init(struct hone_ring *ring, size_t capacity, unsigned flags)
+{
+	return hone_ring_init_at(ring, capacity, flags, 0);
+}
+
+int
+hone_ring_create(struct hone_ring **ring, size_t capacity, unsigned flags)
+{
+	size_t size = hone_ring_size(capacity, flags);
+	void *memory;
+
+	if (!is_valid(capacity, flags))
+		return -EINVAL;
+	if (size == 0 || posix_memalign(&memory, CREATE_ALIGN, size) != 0)
+		return -ENOMEM;
+	*ring = memory;
+	return hone_ring_init(*ring, capacity, flags);
+}
+
+void
+hone_ring_destroy(struct hone_ring *ring)
+{
+	free(ring);
+}
+
+size_t
+hone_ring_count(const struct hone_ring *ring)
+{
+	/*
+	 * Acquire: pairs with the release of head by consumers, so that tail
+	 * is not seen older than head, which never passes it.
+	 */
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+
+	for (;;) {
+		/* Acquire: the load of head below comes after this one. */
+		uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+		/* Acquire: as for the first, if there is another turn. */
+		uint64_t again = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+
+		/* Head only goes up: it was this when tail was read. */
+		if (again == head)
+			return (size_t)(tail - head);
+		head = again;
+	}
+}
+
+size_t
+hone_ring_free_count(const struct hone_ring *ring)
+{
+	return ring->capacity - hone_ring_count(ring);
+}
