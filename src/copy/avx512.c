@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "copy.h"
 #include "short.h"
-#include "x86.h"
 
 #define TARGET __attribute__((target("avx512f,avx512bw,bmi2")))
+#include "ymm.h"
 
 /*
  * 8 to 64 bytes in one masked move, so that unpredictable sizes mispredict
@@ -29,18 +29,6 @@ copy_upto64(unsigned char *d, const unsigned char *s, size_t n)
 	memcpy(d, &first, sizeof(first));
 }
 
-/*
- * Masked and aligned, it crosses neither a line nor a page: a last store that
- * crosses a page made 4 KiB take 45 ns instead of 37 on Zen 4.
- */
-TARGET static inline void
-copy_tail(unsigned char *d, const unsigned char *s, size_t n)
-{
-	__mmask64 in = _bzhi_u64(~0ull, (unsigned)n);
-
-	_mm512_mask_storeu_epi8(d, in, _mm512_maskz_loadu_epi8(in, s));
-}
-
 TARGET static inline void
 clear_upto64(unsigned char *d, size_t n)
 {
@@ -50,15 +38,7 @@ clear_upto64(unsigned char *d, size_t n)
 }
 
 #define NAME avx512
-#define VEC __m512i
-#define VEC_BYTES 64
-#define LOAD(p) _mm512_loadu_si512(p)
-#define STORE(p, v) _mm512_storeu_si512(p, v)
-#define ZERO _mm512_setzero_si512()
-#define STREAM_LINE(d, s)                                                      \
-	_mm512_stream_si512((void *)(d), _mm512_loadu_si512(s))
-#define ZERO_LINE(d) _mm512_stream_si512((void *)(d), _mm512_setzero_si512())
 #define SHORT copy_upto64
+#define SHORT_MAX 64
 #define SHORT_CLEAR clear_upto64
-#define COPY_TAIL copy_tail
 #include "vector.h"

@@ -46,5 +46,4 @@ zero_line(unsigned char *d)
 #define FENCE() __asm__ volatile("" : : : "memory")
 #define SHORT copy_upto16
 #define SHORT_CLEAR clear_upto16
-#define COPY_TAIL(d, s, n) STORE(d + n - VEC_BYTES, LOAD(s + n - VEC_BYTES))
 #include "vector.h"

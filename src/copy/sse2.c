@@ -35,5 +35,4 @@ zero_line(unsigned char *d)
 #define ZERO_LINE(d) zero_line(d)
 #define SHORT copy_upto16
 #define SHORT_CLEAR clear_upto16
-#define COPY_TAIL(d, s, n) STORE(d + n - VEC_BYTES, LOAD(s + n - VEC_BYTES))
 #include "vector.h"
