@@ -97,4 +97,35 @@ def copy(medians):
                      against("glibc", "hone"), starting(medians, "blocks"))
 
 
-PARTS = {"zero": zero, "copy": copy}
+DPDK = "dpdk-ring"  # what a program gets that does not choose
+DPDK_OTHERS = ("dpdk-rts", "dpdk-hts", "dpdk-stack", "dpdk-lf-stack")
+MALLOCS = ("glibc", "jemalloc", "mimalloc", "tcmalloc")
+STORES = ("store-64", "store-128", "store-256", "store-512")
+
+
+def mempool(medians):
+    def bar(case, rivals, what, required, ours="hone"):
+        row = medians.get(case, {})
+        times = [row[r] for r in rivals if r in row]
+        if ours in row and times:
+            yield Bar(f"{case}: {ours} against {what}",
+                      min(times) / row[ours], required)
+
+    for case in ("keep512-n32", "keep8192-n8", "keep8192-n32"):
+        yield from bar(f"1t-{case}", [DPDK], DPDK, 3.0)
+    yield from bar("1t-keep512-n1", [DPDK], DPDK, 3.0, "hone-cursor")
+    yield from bar("2t-keep8192-n32", [DPDK], DPDK, 4.0)
+    for threads, required in ((1, 15.0), (2, 25.0)):
+        yield from bar(f"{threads}t-keep8192-n256", [DPDK], DPDK, required,
+                       "hone-magazine")
+    yield from bar("one-cpu-keep8192-n32", [DPDK], DPDK, 100.0)
+    yield from bar("one-cpu-keep8192-n32", DPDK_OTHERS, "the best other", 3.0)
+    yield from bar("64B-1t-keep8192-n32", MALLOCS, "the best malloc", 18.0)
+    yield from bar("64B-cross-n32", MALLOCS, "the best malloc", 4.0)
+    yield from bar("1t-keep32-n32", STORES, "the fastest stores", 0.8)
+
+
+PARTS = {"zero": zero, "copy": copy, "mempool": mempool}
+
+# What a part's table shows instead of nanoseconds: this over them.
+RATES = {"mempool": ("M pairs/s", 1e6)}

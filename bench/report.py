@@ -104,11 +104,12 @@ def run_case(program, part, case, subjects, options):
     return figures
 
 
-def print_table(results):
-    """Cases down, subjects across, medians in nanoseconds."""
+def print_table(part, results):
+    """Cases down, subjects across; medians in ns, or rates, in the cells."""
+    unit, over = bars.RATES.get(part, ("median ns", None))
     subjects = list(dict.fromkeys(s for row in results.values() for s in row))
     widest = max(map(len, results)) + 1
-    print("\nmedian ns".ljust(widest + 1) +
+    print(f"\n{unit}".ljust(widest + 1) +
           "".join(s.rjust(max(9, len(s) + 2)) for s in subjects))
     for case, row in results.items():
         cells = []
@@ -117,7 +118,8 @@ def print_table(results):
             if ns is None:
                 text = "-"
             else:
-                text = f"{ns:.2f}" if ns < 1000 else f"{ns:.0f}"
+                shown = over / ns if over else ns
+                text = f"{shown:.2f}" if shown < 1000 else f"{shown:.0f}"
             cells.append(text.rjust(max(9, len(s) + 2)))
         print(case.ljust(widest) + "".join(cells))
 
@@ -169,7 +171,7 @@ def print_report(report):
     print(", ".join(f"{k} {v}" for k, v in report["machine"].items()))
     report["bars"] = {}
     for part, results in report["parts"].items():
-        print_table(results)
+        print_table(part, results)
         report["bars"][part] = judge(part, results)
 
 

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// How one case of one pool is timed.
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <vector>
+#include <sys/mman.h>
+#include <benchmark/benchmark.h>
+#include "mempool_bench.h"
+#include "mempool_workers.h"
+#include "support.h"
+
+double job_seconds = 0.004;
+
+namespace
+{
+
+using benchmark::State;
+
+// Room for two threads that keep so many, and for what their caches hold; as
+// many as a ring of 32768 can take in any case.
+const unsigned capacity = 24575;
+const unsigned cache_size = 512; // DPDK's largest
+
+// Each opened pool, with the handles that the workers have entered it by.
+struct Pool {
+	const pool_subject *subject;
+	pool_shape shape;
+	void *pool;
+	void *handles[3];
+	bool checked;
+};
+
+Worker &
+worker(unsigned i)
+{
+	// The last two share a CPU.
+	static Worker workers[] = {Worker(usable_cpu(0)),
+		Worker(usable_cpu(usable_cpus() > 1)),
+		Worker(usable_cpu(usable_cpus() > 1))};
+
+	return workers[i];
+}
+
+void **
+objects_of(unsigned worker)
+{
+	alignas(64) static void *objects[3][most_kept];
+
+	return objects[worker];
+}
+
+void *
+map_pages(size_t bytes)
+{
+	void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (p == MAP_FAILED) {
+		std::perror("memory of a pool");
+		std::exit(1);
+	}
+	madvise(p, bytes, MADV_HUGEPAGE);
+	return p;
+}
+
+// Opened when it is first asked for; null if this machine cannot.
+Pool *
+pool_of(const pool_subject *subject, size_t object_size)
+{
+	static std::map<std::pair<const pool_subject *, size_t>, Pool> pools;
+	auto key = std::make_pair(subject, object_size);
+	auto found = pools.find(key);
+
+	if (found == pools.end()) {
+		Pool p{};
+
+		p.subject = subject;
+		p.shape.object_size = object_size;
+		p.shape.capacity = capacity;
+		p.shape.cache_size = cache_size;
+		// Headers, padding and odd strides included, in huge pages.
+		p.shape.memory_size =
+			(size_t(capacity) * (object_size + 256) + (4 << 20)) &
+			~((size_t(2) << 20) - 1);
+		p.shape.memory = map_pages(p.shape.memory_size);
+		p.pool = subject->open(subject, &p.shape);
+		found = pools.emplace(key, p).first;
+	}
+	return found->second.pool ? &found->second : nullptr;
+}
+
+std::vector<unsigned>
+workers_of(Threads threads)
+{
+	switch (threads) {
+	case one:
+		return {0};
+	case two_on_one_cpu:
+		return {1, 2};
+	default:
+		return {0, 1};
+	}
+}
+
+bool
+enter(Pool *pool, unsigned i)
+{
+	if (!pool->handles[i])
+		worker(i).call([pool, i] {
+			pool->handles[i] = pool->subject->enter(pool->pool);
+		});
+	return pool->handles[i] != nullptr;
+}
+
+pool_work
+work_of(const Case &c, unsigned i)
+{
+	return {objects_of(i), c.keep, c.n, 1, nullptr};
+}
+
+// All that the workers take at once must be objects of their own.
+bool
+check(Pool *pool, const Case &c)
+{
+	const pool_subject *s = pool->subject;
+	std::vector<char *> all;
+	std::vector<unsigned> workers = workers_of(c.threads);
+
+	if (!s->take)
+		return true;
+	for (unsigned i : workers) {
+		pool_work work = work_of(c, i);
+
+		worker(i).call([&] { s->take(pool->handles[i], &work); });
+		for (unsigned k = 0; k < c.keep; k++)
+			all.push_back(static_cast<char *>(work.objects[k]));
+		for (unsigned k = 0; k < c.keep; k++)
+			std::memset(work.objects[k], int(i), c.object_size);
+	}
+	for (unsigned i : workers) {
+		pool_work work = work_of(c, i);
+
+		worker(i).call([&] { s->give(pool->handles[i], &work); });
+	}
+	std::sort(all.begin(), all.end());
+	for (size_t k = 1; k < all.size(); k++)
+		if (size_t(all[k] - all[k - 1]) < c.object_size)
+			return false;
+	return true;
+}
+
+Pool *
+ready(State &state, const pool_subject *subject, const Case &c)
+{
+	Pool *pool = pool_of(subject, c.object_size);
+
+	if (!pool) {
+		state.SkipWithError("it could not be opened");
+		return nullptr;
+	}
+	for (unsigned i : workers_of(c.threads)) {
+		if (!enter(pool, i)) {
+			state.SkipWithError("a thread could not enter");
+			return nullptr;
+		}
+	}
+	if (!pool->checked && !check(pool, c)) {
+		state.SkipWithError("an object was handed out twice");
+		return nullptr;
+	}
+	pool->checked = true;
+	return pool;
+}
+
+void
+report(State &state, double pairs, double seconds, long switches)
+{
+	state.SetIterationTime(seconds / pairs * 1000);
+	state.counters["switches"] = double(switches);
+}
+
+// Each thread for itself.
+void
+time_turns(State &state, const pool_subject *subject, const Case &c)
+{
+	Pool *pool = ready(state, subject, c);
+	pool_loop *loop = (c.touch ? subject->touch : subject->cycle)[c.loop];
+	std::vector<unsigned> workers = workers_of(c.threads);
+	// Long enough for both to get their turns of one CPU.
+	double seconds =
+		c.threads == two_on_one_cpu ? 8 * job_seconds : job_seconds;
+
+	for (auto _ : state) {
+		if (!pool)
+			break;
+		Start start(unsigned(workers.size()));
+		Lap laps[3];
+		for (unsigned i : workers)
+			worker(i).start([&, i, start] {
+				pool_work work = work_of(c, i);
+
+				laps[i] = repeat_until(start.wait(), seconds,
+					[&](unsigned turns) {
+						work.rounds = turns;
+						loop(pool->handles[i], &work);
+					});
+			});
+		double speed = 0;
+		long switches = 0;
+		for (unsigned i : workers) {
+			worker(i).wait();
+			speed += laps[i].turns * c.keep / laps[i].seconds;
+			switches += laps[i].switches;
+		}
+		// Two threads on one CPU do switch: that is the case.
+		report(state, speed, 1,
+			c.threads == two_on_one_cpu ? 0 : switches);
+	}
+}
+
+// One gets, the other puts; a queue of no pool's own is between them.
+void
+time_cross(State &state, const pool_subject *subject, const Case &c)
+{
+	static pool_queue queue;
+	static std::map<const pool_subject *, unsigned> bursts_of;
+	Pool *pool = ready(state, subject, c);
+	unsigned &bursts = bursts_of[subject];
+
+	for (auto _ : state) {
+		if (!pool)
+			break;
+		Lap lap{};
+		for (bursts = std::max(bursts, 64u);; bursts *= 2) {
+			Start start(2);
+			pool_work put = work_of(c, 0), get = work_of(c, 1);
+
+			// From slot 0 again: other sizes of burst came before.
+			queue = pool_queue();
+			put.rounds = get.rounds = bursts;
+			put.queue = get.queue = &queue;
+			worker(0).start([&, start] {
+				start.wait();
+				subject->produce(pool->handles[0], &put);
+			});
+			worker(1).start([&, start] {
+				Switches switches;
+				double began = start.wait();
+
+				subject->consume(pool->handles[1], &get);
+				lap.turns = bursts;
+				lap.seconds = now_seconds() - began;
+				lap.switches = switches.count();
+			});
+			worker(0).wait();
+			worker(1).wait();
+			if (lap.seconds >= job_seconds / 2)
+				break;
+		}
+		report(state, lap.turns * c.n, lap.seconds, lap.switches);
+	}
+}
+
+} // namespace
+
+void
+add(const Case &c, const pool_subject *list)
+{
+	for (const pool_subject *s = list; s->name; s++) {
+		auto run = c.threads == producer_and_consumer ? time_cross
+							      : time_turns;
+
+		benchmark::RegisterBenchmark(
+			("mempool/" + c.name + "/" + s->name).c_str(),
+			[run, s, c](State &state) { run(state, s, c); })
+			->UseManualTime()
+			->Iterations(1);
+	}
+}
