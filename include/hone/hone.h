@@ -4,12 +4,15 @@
 /**
  * Map of libhone: every part, one header each.
  *
- * ============  ==========================================================
- * hone/api.h    version, visibility
- * hone/cpu.h    what this CPU can do, and which variant each part chose
- * hone/ring.h   bounded ring of pointers between threads
- * hone/zero.h   is this buffer all zeros, and where is it not
- * ============  ==========================================================
+ * ====================  =======================================================
+ * hone/api.h            version, visibility
+ * hone/copy.h           memcpy that knows whether the data should stay in cache
+ * hone/cpu.h            what this CPU can do, and which variant each part chose
+ * hone/mempool.h        objects of one size, through caches that steal
+ * hone/mempool_check.h  what a pool holds, and what is wrong with it
+ * hone/ring.h           bounded ring of pointers between threads
+ * hone/zero.h           is this buffer all zeros, and where is it not
+ * ====================  =======================================================
  *
  * No part keeps state that a caller has to set up, reads the environment,
  * prints, or calls exit.
@@ -17,6 +20,8 @@
 #include <hone/api.h>
 #include <hone/copy.h>
 #include <hone/cpu.h>
+#include <hone/mempool.h>
+#include <hone/mempool_check.h>
 #include <hone/ring.h>
 #include <hone/zero.h>
 

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whole magazines in the user's hands, and the reserve, which is made of some.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+#include "mempool/mempool.h"
+
+void
+hone_mempool_pour(struct hone_mempool_magazine *a,
+	struct hone_mempool_magazine *b, size_t size)
+{
+	size_t room = size - a->count;
+	size_t k = b->count < room ? b->count : room;
+
+	memcpy(a->objects + a->count, b->objects + b->count - k,
+		k * sizeof(*a->objects));
+	a->count += k;
+	b->count -= k;
+}
+
+struct hone_mempool_magazine *
+hone_mempool_get_magazine(struct hone_mempool_cache *cache)
+{
+	struct hone_mempool_handle *h = (struct hone_mempool_handle *)cache;
+	struct hone_mempool_magazine *m = hone_mempool_take_full(h);
+	size_t len = HONE_DETAIL_LEN(h->view);
+
+	if (!m && len > 0) {
+		struct hone_mempool_magazine *empty =
+			hone_mempool_take_empty(h);
+
+		m = h->loaded;
+		hone_mempool_load(h, empty);
+		m->count = len;
+	}
+	if (!m)
+		hone_mempool_add(&h->failures, 1);
+	else if (h->pool->watched)
+		for (size_t i = 0; i < m->count; i++)
+			hone_mempool_watch_get(h->pool, m->objects[i]);
+	return m;
+}
+
+/* Objects that must not go in are left out. */
+static void
+watch(struct hone_mempool *pool, struct hone_mempool_magazine *m)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < m->count; i++)
+		if (hone_mempool_watch_put(pool, m->objects[i]))
+			m->objects[count++] = m->objects[i];
+	m->count = count;
+}
+
+void
+hone_mempool_put_magazine(struct hone_mempool_cache *cache,
+	struct hone_mempool_magazine *magazine)
+{
+	struct hone_mempool_handle *h = (struct hone_mempool_handle *)cache;
+	struct hone_mempool_magazine *m = magazine, *loaded = h->loaded;
+	size_t size = h->view->size;
+
+	assert(m->count <= size);
+	assert((char *)m >= h->pool->magazines &&
+		(char *)m <
+			h->pool->magazines + h->pool->n_magazines *
+						     h->pool->magazine_stride);
+	if (h->pool->watched)
+		watch(h->pool, m);
+	if (m->count != 0 && m->count != size) {
+		loaded->count = HONE_DETAIL_LEN(h->view);
+		HONE_DETAIL_SET_LEN(h->view, 0);
+		hone_mempool_pour(m, loaded, size);
+		if (m->count == size) {
+			hone_mempool_load(h, loaded);
+		} else {
+			hone_mempool_load(h, m);
+			m = loaded;
+		}
+	}
+	hone_mempool_push(h, m);
+}
+
+static size_t
+reserved(struct hone_mempool_handle *h)
+{
+	return atomic_load_explicit(&h->n_reserved, memory_order_relaxed);
+}
+
+/* Take k objects, at most its count, from the head of the reserve. */
+static void *const *
+behead(struct hone_mempool_handle *h, size_t k)
+{
+	struct hone_mempool_magazine *m = h->reserve;
+
+	m->count -= k;
+	hone_mempool_add(&h->n_reserved, -k);
+	return m->objects + m->count;
+}
+
+/* The head must not be empty: pass it on. */
+static void
+trim(struct hone_mempool_handle *h)
+{
+	struct hone_mempool_magazine *m = h->reserve;
+
+	if (m && m->count == 0) {
+		h->reserve = hone_mempool_next(m);
+		hone_mempool_push(h, m);
+	}
+}
+
+size_t
+hone_mempool_draw(struct hone_mempool_handle *h, void **objs, size_t n)
+{
+	size_t got = 0;
+
+	while (got < n && h->reserve) {
+		size_t count = h->reserve->count;
+		size_t k = n - got < count ? n - got : count;
+
+		memcpy(objs + got, behead(h, k), k * sizeof(*objs));
+		got += k;
+		trim(h);
+	}
+	return got;
+}
+
+/* Give back what is above n. */
+static void
+lower(struct hone_mempool_handle *h, size_t n)
+{
+	trim(h);
+	while (reserved(h) > n) {
+		size_t above = reserved(h) - n, count = h->reserve->count;
+		size_t k = above < count ? above : count;
+
+		hone_mempool_give(h, behead(h, k), k);
+		trim(h);
+	}
+}
+
+void
+hone_mempool_dissolve(struct hone_mempool_handle *h)
+{
+	lower(h, 0);
+}
+
+int
+hone_mempool_reserve(struct hone_mempool_cache *cache, size_t n)
+{
+	struct hone_mempool_handle *h = (struct hone_mempool_handle *)cache;
+	size_t size = h->view->size, before = reserved(h);
+
+	while (reserved(h) < n) {
+		struct hone_mempool_magazine *m = h->reserve;
+		size_t k, got;
+
+		if (!m || m->count == size) {
+			m = hone_mempool_take_empty(h);
+			m->hidden[0] = (uintptr_t)h->reserve;
+			h->reserve = m;
+		}
+		k = size - m->count;
+		if (k > n - reserved(h))
+			k = n - reserved(h);
+		got = hone_mempool_take(h, m->objects + m->count, k);
+		m->count += got;
+		hone_mempool_add(&h->n_reserved, got);
+		if (got < k) {
+			hone_mempool_add(&h->failures, 1);
+			lower(h, before);
+			return -ENOBUFS;
+		}
+	}
+	lower(h, n);
+	return 0;
+}

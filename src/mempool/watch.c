@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Every object looked at on its way out and in: by the debug flavour's own
+ * checks, AddressSanitizer or valgrind. An object's content stays as it was
+ * put, so a checksum stands for it rather than a pattern in its place.
+ */
+#include <string.h>
+#include "mempool/mempool.h"
+
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WITH_ASAN 1
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define WITH_ASAN 1
+#endif
+
+#ifdef WITH_ASAN
+#include <sanitizer/asan_interface.h>
+#else
+#define WITH_ASAN 0
+#define ASAN_POISON_MEMORY_REGION(addr, size) ((void)(addr), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(addr, size) ((void)(addr), (void)(size))
+#endif
+
+#if defined(__has_include)
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#endif
+#endif
+#ifndef VALGRIND_CREATE_MEMPOOL
+#define RUNNING_ON_VALGRIND 0
+#define VALGRIND_CREATE_MEMPOOL(pool, redzone, zeroed) ((void)(pool))
+#define VALGRIND_DESTROY_MEMPOOL(pool) ((void)(pool))
+#define VALGRIND_MEMPOOL_ALLOC(pool, addr, size) ((void)(pool))
+#define VALGRIND_MEMPOOL_FREE(pool, addr) ((void)(pool))
+#define VALGRIND_MAKE_MEM_NOACCESS(addr, size) ((void)(addr))
+#define VALGRIND_MAKE_MEM_DEFINED(addr, size) ((void)(addr))
+#endif
+
+/* What stands between the objects of a debug pool. */
+#define COOKIE 0xc5
+
+enum state { IN, OUT };
+
+/* Any change of a byte changes it: each step is a bijection of the sum. */
+static uint64_t
+checksum(const unsigned char *p, size_t n)
+{
+	uint64_t sum = n, word;
+
+	for (; n >= sizeof(word); p += sizeof(word), n -= sizeof(word)) {
+		memcpy(&word, p, sizeof(word));
+		/* An odd factor, the golden ratio's as in Fibonacci hashing */
+		sum = (sum ^ word) * UINT64_C(0x9e3779b97f4a7c15);
+		sum ^= sum >> 32;
+	}
+	for (; n > 0; n--)
+		sum = (sum ^ *p++) * UINT64_C(0x9e3779b97f4a7c15);
+	return sum;
+}
+
+/* The tools see each write themselves, and forbid to read what is put. */
+static bool
+own_checks(const struct hone_mempool *pool)
+{
+	return pool->debug && !WITH_ASAN && !pool->valgrind;
+}
+
+/* The bytes in front of an object, or with capacity those behind the last. */
+static unsigned char *
+gap(struct hone_mempool *pool, size_t index, size_t *size)
+{
+	unsigned char *end = hone_mempool_object(pool, index);
+
+	*size = HONE_MEMPOOL_GAP;
+	if (index > 0)
+		*size = pool->stride - pool->object_size;
+	return end - *size;
+}
+
+static bool
+gap_is_whole(struct hone_mempool *pool, size_t index)
+{
+	size_t n;
+	const unsigned char *p = gap(pool, index, &n);
+
+	while (n > 0 && p[n - 1] == COOKIE)
+		n--;
+	return n == 0;
+}
+
+/* What a tool makes of an object that is put; and of one that is taken. */
+static void
+forbid(struct hone_mempool *pool, void *object)
+{
+	ASAN_POISON_MEMORY_REGION(object, pool->object_size);
+	if (pool->valgrind)
+		VALGRIND_MEMPOOL_FREE(pool, object);
+}
+
+static void
+allow(struct hone_mempool *pool, void *object)
+{
+	ASAN_UNPOISON_MEMORY_REGION(object, pool->object_size);
+	if (pool->valgrind) {
+		VALGRIND_MEMPOOL_ALLOC(pool, object, pool->object_size);
+		/* Its content is what it was. */
+		VALGRIND_MAKE_MEM_DEFINED(object, pool->object_size);
+	}
+}
+
+static void
+sum_up(struct hone_mempool *pool, size_t index)
+{
+	if (own_checks(pool))
+		pool->sums[index] = checksum(
+			hone_mempool_object(pool, index), pool->object_size);
+}
+
+static void
+seal_gaps(struct hone_mempool *pool)
+{
+	for (size_t i = 0; pool->debug && i <= pool->capacity; i++) {
+		size_t n;
+		unsigned char *p = gap(pool, i, &n);
+
+		memset(p, COOKIE, n);
+		ASAN_POISON_MEMORY_REGION(p, n);
+		if (pool->valgrind)
+			VALGRIND_MAKE_MEM_NOACCESS(p, n);
+	}
+}
+
+void
+hone_mempool_watch_begin(struct hone_mempool *pool)
+{
+	pool->valgrind = RUNNING_ON_VALGRIND != 0;
+	pool->watched = pool->debug || WITH_ASAN || pool->valgrind;
+	if (!pool->watched)
+		return;
+	seal_gaps(pool);
+	if (pool->valgrind)
+		VALGRIND_CREATE_MEMPOOL(pool, 0, 0);
+	for (size_t i = 0; i < pool->capacity; i++) {
+		void *object = hone_mempool_object(pool, i);
+
+		sum_up(pool, i);
+		ASAN_POISON_MEMORY_REGION(object, pool->object_size);
+		if (pool->valgrind)
+			VALGRIND_MAKE_MEM_NOACCESS(object, pool->object_size);
+	}
+}
+
+void
+hone_mempool_watch_end(struct hone_mempool *pool)
+{
+	unsigned char *first = (unsigned char *)pool->objects;
+	size_t size = pool->stride * pool->capacity;
+
+	if (pool->debug) {
+		first -= HONE_MEMPOOL_GAP;
+		size += HONE_MEMPOOL_GAP;
+	}
+	if (!pool->watched)
+		return;
+	/* Whoever has this memory next may use it. */
+	ASAN_UNPOISON_MEMORY_REGION(first, size);
+	if (pool->valgrind) {
+		VALGRIND_DESTROY_MEMPOOL(pool);
+		VALGRIND_MAKE_MEM_DEFINED(first, size);
+	}
+}
+
+/*
+ * Relaxed, as every access to a state: what orders the two threads that an
+ * object passes between is the pool itself, and a put too many is one in any
+ * order.
+ */
+static bool
+change(struct hone_mempool *pool, size_t index, enum state to)
+{
+	return atomic_exchange_explicit(&pool->states[index], (unsigned char)to,
+		       memory_order_relaxed) != to;
+}
+
+/* A gap that was written to is told once, then sealed anew. */
+static void
+check_gaps(struct hone_mempool *pool, size_t index)
+{
+	for (size_t i = index; i <= index + 1; i++)
+		if (!gap_is_whole(pool, i)) {
+			size_t n;
+			unsigned char *p = gap(pool, i, &n);
+
+			hone_mempool_fault(pool, HONE_MEMPOOL_FAULT_OVERRUN,
+				hone_mempool_object(pool, index));
+			memset(p, COOKIE, n);
+		}
+}
+
+void
+hone_mempool_watch_get(struct hone_mempool *pool, void *object)
+{
+	size_t index = hone_mempool_index(pool, object);
+
+	allow(pool, object);
+	if (!pool->debug)
+		return;
+	(void)change(pool, index, OUT);
+	if (!own_checks(pool))
+		return;
+	if (checksum(object, pool->object_size) != pool->sums[index])
+		hone_mempool_fault(
+			pool, HONE_MEMPOOL_FAULT_WRITE_AFTER_PUT, object);
+	check_gaps(pool, index);
+}
+
+bool
+hone_mempool_watch_put(struct hone_mempool *pool, void *object)
+{
+	size_t index = hone_mempool_index(pool, object);
+
+	if (pool->debug && index == pool->capacity) {
+		hone_mempool_fault(pool, HONE_MEMPOOL_FAULT_FOREIGN, object);
+		return false;
+	}
+	if (pool->debug && !change(pool, index, IN)) {
+		hone_mempool_fault(pool, HONE_MEMPOOL_FAULT_DOUBLE_PUT, object);
+		return false;
+	}
+	if (own_checks(pool))
+		check_gaps(pool, index);
+	sum_up(pool, index);
+	forbid(pool, object);
+	return true;
+}
+
+int
+hone_mempool_watch_check(struct hone_mempool *pool, size_t index)
+{
+	if (!own_checks(pool))
+		return 0;
+	if (checksum(hone_mempool_object(pool, index), pool->object_size) !=
+		pool->sums[index])
+		return HONE_MEMPOOL_FAULT_WRITE_AFTER_PUT;
+	if (!gap_is_whole(pool, index) || !gap_is_whole(pool, index + 1))
+		return HONE_MEMPOOL_FAULT_OVERRUN;
+	return 0;
+}
+
+void
+hone_mempool_watch_fork(struct hone_mempool *pool)
+{
+	if (!pool->watched)
+		return;
+	if (pool->valgrind) {
+		VALGRIND_DESTROY_MEMPOOL(pool);
+		VALGRIND_CREATE_MEMPOOL(pool, 0, 0);
+	}
+	for (size_t i = 0; i < pool->capacity; i++) {
+		void *object = hone_mempool_object(pool, i);
+		bool in = hone_mempool_marked(pool, i);
+
+		allow(pool, object);
+		if (pool->debug)
+			(void)change(pool, i, in ? IN : OUT);
+		if (in) {
+			sum_up(pool, i);
+			forbid(pool, object);
+		}
+	}
+}
