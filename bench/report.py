@@ -9,6 +9,7 @@ will is thrown away. The figure is the median of the rest.
 import argparse
 import collections
 import datetime
+import itertools
 import json
 import os
 import pathlib
@@ -104,24 +105,37 @@ def run_case(program, part, case, subjects, options):
     return figures
 
 
-def print_table(part, results):
-    """Cases down, subjects across; medians in ns, or rates, in the cells."""
+def shown(ns, over):
+    """A cell: the median, or the rate it stands for."""
+    if ns is None:
+        return "-"
+    value = over / ns if over else ns
+    return f"{value:.2f}" if value < 1000 else f"{value:.0f}"
+
+
+def print_table(title, rows):
+    """Rows down, columns across; rows: name -> column -> text."""
+    columns = list(dict.fromkeys(c for row in rows.values() for c in row))
+    widest = max(map(len, [title, *rows])) + 1
+    print("\n" + title.ljust(widest) +
+          "".join(c.rjust(max(9, len(c) + 2)) for c in columns))
+    for name, row in rows.items():
+        print(name.ljust(widest) + "".join(
+            row.get(c, "-").rjust(max(9, len(c) + 2)) for c in columns))
+
+
+def print_tables(part, results):
+    """Medians in ns, or rates: a table for cases that have the same subjects,
+    turned on its side where it would be too wide."""
     unit, over = bars.RATES.get(part, ("median ns", None))
-    subjects = list(dict.fromkeys(s for row in results.values() for s in row))
-    widest = max(map(len, results)) + 1
-    print(f"\n{unit}".ljust(widest + 1) +
-          "".join(s.rjust(max(9, len(s) + 2)) for s in subjects))
-    for case, row in results.items():
-        cells = []
-        for s in subjects:
-            ns = row.get(s, {}).get("median_ns")
-            if ns is None:
-                text = "-"
-            else:
-                shown = over / ns if over else ns
-                text = f"{shown:.2f}" if shown < 1000 else f"{shown:.0f}"
-            cells.append(text.rjust(max(9, len(s) + 2)))
-        print(case.ljust(widest) + "".join(cells))
+    for _, group in itertools.groupby(results.items(), lambda i: list(i[1])):
+        rows = {case: {s: shown(m.get("median_ns"), over)
+                       for s, m in row.items()} for case, row in group}
+        subjects = list(next(iter(rows.values())))
+        if len(subjects) > 12 and len(subjects) > len(rows):
+            rows = {s: {case: row[s] for case, row in rows.items()}
+                    for s in subjects}
+        print_table(unit, rows)
 
 
 def judge(part, results):
@@ -171,7 +185,7 @@ def print_report(report):
     print(", ".join(f"{k} {v}" for k, v in report["machine"].items()))
     report["bars"] = {}
     for part, results in report["parts"].items():
-        print_table(part, results)
+        print_tables(part, results)
         report["bars"][part] = judge(part, results)
 
 
