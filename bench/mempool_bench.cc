@@ -11,6 +11,7 @@
 #include <unistd.h>
 #include <benchmark/benchmark.h>
 #include "mempool_bench.h"
+#include "mempool_hone.h"
 #include "mempool_workers.h"
 
 namespace
@@ -69,6 +70,11 @@ const unsigned bursts[] = {1, 4, 8, 32, 64, 256};
 void
 add_everywhere(const Case &c)
 {
+	add(c, pool_hone);
+	if (c.n == 1)
+		add(c, pool_hone_cursor);
+	if (c.n == 256 && c.threads != producer_and_consumer)
+		add(c, pool_hone_magazine);
 #ifdef HAVE_DPDK_MEMPOOL
 	static const auto dpdk = present(pool_dpdk);
 	add(c, dpdk.data());
@@ -83,6 +89,7 @@ add_mallocs(const Case &c)
 {
 	static const auto mallocs = present(pool_mallocs);
 
+	add(c, pool_hone);
 	add(c, mallocs.data());
 }
 
