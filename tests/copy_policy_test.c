@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the policies promise beyond the bytes: threshold, calibration, order. */
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <hone/hone.h>
 #include "copy/copy.h"
 #include "support.h"
@@ -99,7 +103,9 @@ a_limit_holds_after_functions_were_used(void **state)
 		__asm__("" : "+r"(n));
 		hone_memcpy(b, a, n, HONE_COPY_KEEP);
 		assert_memory_equal(a, b, 3);
+#ifdef NDEBUG /* a debug build looks for overlap in between */
 		assert_ptr_equal(hone_detail_copy_keep, v->keep);
+#endif
 		assert_string_equal(hone_cpu_variant("copy"), v->name);
 		hone_cpu_limit(HONE_CPU_ALL);
 	}
@@ -171,6 +177,47 @@ a_batch_is_seen_whole_after_its_fence(void **state)
 	exchange_blocks(HONE_COPY_STREAM | HONE_COPY_NO_FENCE);
 }
 
+#ifndef NDEBUG /* a release build of the library asserts nothing */
+/* Whether a copy between these ends the process by an assertion. */
+static bool
+is_refused(unsigned char *dst, const unsigned char *src, size_t n, int policy)
+{
+	int status;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		fclose(stderr); /* the assertion's own words */
+		hone_memcpy(dst, src, n, policy);
+		_exit(0);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static void
+an_overlap_is_caught_in_debug_builds(void **state)
+{
+	static const int policies[] = {HONE_COPY_AUTO, HONE_COPY_KEEP,
+		HONE_COPY_STREAM, HONE_COPY_STREAM_PROTECT};
+	static unsigned char block[3 * BLOCK];
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		int policy = policies[i];
+
+		assert_true(is_refused(block, block + 1, BLOCK, policy));
+		assert_true(
+			is_refused(block + BLOCK - 1, block, BLOCK, policy));
+		assert_false(is_refused(block, block + BLOCK, BLOCK, policy));
+		assert_false(is_refused(block + BLOCK, block, BLOCK, policy));
+	}
+}
+
+#endif
+
 int
 main(void)
 {
@@ -182,6 +229,9 @@ main(void)
 		cmocka_unit_test(a_limit_holds_after_functions_were_used),
 		cmocka_unit_test(a_streamed_copy_is_seen_whole_once_published),
 		cmocka_unit_test(a_batch_is_seen_whole_after_its_fence),
+#ifndef NDEBUG
+		cmocka_unit_test(an_overlap_is_caught_in_debug_builds),
+#endif
 	};
 
 	return cmocka_run_group_tests_name("copy-policy", tests, NULL, NULL);

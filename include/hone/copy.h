@@ -11,9 +11,10 @@
  * that say where the line runs.
  *
  * Every function here takes any size and alignment. Source and destination
- * must not overlap; that is asserted in debug builds of the library. Any
- * thread may call any of them; what is written is the caller's to protect.
- * With n 0 the pointers may be NULL.
+ * must not overlap; debug builds of the library assert that, but for sizes
+ * that were constants of the caller's own. Any thread may call any of them;
+ * what is written is the caller's to protect. With n 0 the pointers may be
+ * NULL.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +28,7 @@ enum hone_copy_policy {
 	HONE_COPY_AUTO = 0,
 	/** store: the destination is about to be used and stays in cache */
 	HONE_COPY_KEEP = 1,
-	/** write past the cache; small sizes, where that loses, are stored */
+	/** write past the cache, but store less than 4 KiB, where that loses */
 	HONE_COPY_STREAM = 2,
 	/** as STREAM, and leave as little of the source in cache as the CPU can
 	 */
@@ -45,10 +46,12 @@ enum hone_copy_policy {
  * :param policy: one of enum hone_copy_policy, with or without
  *                HONE_COPY_NO_FENCE.
  *
- * On return the copy is ordered like any store: a release store by this
- * thread publishes it. With HONE_COPY_NO_FENCE it is only after
- * hone_copy_fence(). This thread itself always reads what it wrote.
- * Since 0.1.
+ * This thread itself always reads what it wrote. For others a release store
+ * by this thread publishes the copy, as it does any store; after a call with
+ * HONE_COPY_NO_FENCE only if hone_copy_fence() comes between. What is streamed
+ * may be seen before what this thread stored earlier, though: where that
+ * matters, as to the writer of a sequence lock, call hone_copy_fence() before
+ * the copy too, beside the fence that is due there anyway. Since 0.1.
  */
 HONE_INLINE void hone_memcpy(void *dst, const void *src, size_t n, int policy);
 
@@ -64,10 +67,13 @@ HONE_INLINE void hone_memcpy(void *dst, const void *src, size_t n, int policy);
 HONE_API void hone_memset_zero(void *dst, size_t n, int policy);
 
 /**
- * End a batch of calls that were made with HONE_COPY_NO_FENCE: what they
- * wrote is ordered before every later store of this thread.
+ * End a batch of calls that were made with HONE_COPY_NO_FENCE: from here on
+ * what they wrote is ordered as any store is, so that a release store by this
+ * thread publishes it.
  *
- * Costs nothing where no variant streams out of order. Since 0.1.
+ * It also keeps what is streamed later behind what was stored before. It
+ * replaces no other fence: where no variant streams out of order it holds the
+ * compiler alone. Since 0.1.
  */
 HONE_API void hone_copy_fence(void);
 
@@ -83,7 +89,8 @@ HONE_API size_t hone_copy_threshold(void);
 /**
  * Set the size from which HONE_COPY_AUTO streams, for the whole process.
  *
- * :param bytes: 0 goes back to the default; SIZE_MAX never streams.
+ * :param bytes: 0 goes back to the default; SIZE_MAX never streams. Less than
+ *               4 KiB is stored whatever this says.
  *
  * Calls running in other threads finish by the old one. Since 0.1.
  */
@@ -109,11 +116,12 @@ struct hone_copy_calibration {
  * destination is read once right after the copy, and set the threshold to it.
  *
  * :param result: set to what was measured; NULL if nobody asks.
- * :return: 0, or -ENOMEM, which leaves the threshold as it was.
+ * :return: 0, or -ENOMEM, which leaves the threshold and result as they were.
  *
- * Takes well under a second and about 128 MiB of memory while it runs. Call
- * it where the machine is as it will be: other load shifts the line.
- * Since 0.1.
+ * Takes well under a second and 128 MiB of memory while it runs; caches larger
+ * than half of that are not emptied between two copies. Call it where the
+ * machine is as it will be, and in one thread at a time: other load shifts the
+ * line, and the last to end sets the threshold. Since 0.1.
  */
 HONE_API int hone_copy_calibrate(struct hone_copy_calibration *result);
 
@@ -122,10 +130,10 @@ HONE_API int hone_copy_calibrate(struct hone_copy_calibration *result);
  *
  * :param dst:    aligned to 64 bytes.
  * :param src:    aligned to 64 bytes.
- * :param blocks: how many blocks of 64 bytes.
+ * :param blocks: how many blocks of 64 bytes, 0 to SIZE_MAX / 128.
  *
  * For tables that are made of cache lines, such as scripts in shared memory.
- * Since 0.1.
+ * Otherwise as hone_memcpy() with HONE_COPY_KEEP. Since 0.1.
  */
 HONE_INLINE void hone_copy_blocks(void *dst, const void *src, size_t blocks);
 
@@ -134,9 +142,10 @@ HONE_INLINE void hone_copy_blocks(void *dst, const void *src, size_t blocks);
  *
  * :param dst: aligned as a pointer is.
  * :param src: aligned as a pointer is.
- * :param n:   how many pointers.
+ * :param n:   how many pointers, SIZE_MAX / 2 bytes of them at most.
  *
- * For the short groups that pools and rings move. Since 0.1.
+ * For the short groups that pools and rings move. Otherwise as hone_memcpy()
+ * with HONE_COPY_KEEP. Since 0.1.
  */
 HONE_INLINE void hone_copy_pointers(void **dst, void *const *src, size_t n);
 

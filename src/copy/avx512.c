@@ -18,7 +18,7 @@ copy_upto64(unsigned char *d, const unsigned char *s, size_t n)
 	__mmask64 in = _bzhi_u64(~0ull, (unsigned)n);
 	uint64_t first;
 
-	if (n < sizeof(first)) {
+	if (__builtin_expect(n < sizeof(first), 0)) {
 		copy_upto7(d, s, n);
 		return;
 	}

@@ -51,6 +51,28 @@ best(void)
 	return v;
 }
 
+static inline bool
+apart(const void *a, const void *b, size_t n)
+{
+	uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
+
+	return x < y ? y - x >= n : x - y >= n;
+}
+
+/* Where the inline copy jumps: a debug build of the library looks first. */
+#ifdef NDEBUG
+#define KEEP_ENTRY(v) ((v)->keep)
+#else
+#define KEEP_ENTRY(v) ((void)(v), checked_keep)
+
+static void
+checked_keep(void *dst, const void *src, size_t n)
+{
+	assert(apart(dst, src, n));
+	best()->keep(dst, src, n);
+}
+#endif
+
 /* Sequentially consistent against reset(): as choose() in zero/zero.c. */
 static const struct hone_copy_variant *
 choose(void)
@@ -60,8 +82,8 @@ choose(void)
 	do {
 		v = best();
 		atomic_store(&chosen, v);
-		__atomic_store_n(
-			&hone_detail_copy_keep, v->keep, __ATOMIC_SEQ_CST);
+		__atomic_store_n(&hone_detail_copy_keep, KEEP_ENTRY(v),
+			__ATOMIC_SEQ_CST);
 	} while (v != best());
 	return v;
 }
@@ -69,7 +91,7 @@ choose(void)
 static void
 choose_keep(void *dst, const void *src, size_t n)
 {
-	choose()->keep(dst, src, n);
+	KEEP_ENTRY(choose())(dst, src, n);
 }
 
 /* Read by inline code of C99 and C++ callers, hence no _Atomic. */
@@ -133,14 +155,6 @@ settle(size_t n, int policy)
 		return n < hone_copy_threshold() ? HONE_COPY_KEEP
 						 : HONE_COPY_STREAM;
 	return policy;
-}
-
-static inline bool
-apart(const void *a, const void *b, size_t n)
-{
-	uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
-
-	return x < y ? y - x >= n : x - y >= n;
 }
 
 static void

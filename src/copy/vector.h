@@ -111,12 +111,41 @@ within_page(const unsigned char *p, size_t n)
 	return (uintptr_t)p % 4096 <= 4096 - n;
 }
 
+/*
+ * n is more than GROUP. The end is loaded first: were it loaded after the loop,
+ * it would wait for the loop's stores to it wherever source and destination
+ * lie at the same offset in a page (448 bytes on Zen 4: 8.3 ns; so 4.6).
+ */
+TARGET static inline void
+copy_long(unsigned char *d, const unsigned char *s, size_t n)
+{
+	const unsigned char *z = s + n - GROUP;
+	unsigned char *y = d + n - GROUP;
+	VEC a = LOAD(z), b = LOAD(z + VEC_BYTES);
+	VEC c = LOAD(z + 2 * VEC_BYTES), e = LOAD(z + 3 * VEC_BYTES);
+	size_t at = -(uintptr_t)d % LINE;
+
+	if (at > 0)
+		copy_line(d, s);
+	for (; n - at > GROUP; at += GROUP)
+		copy_group(d + at, s + at);
+	if (within_page(y, GROUP)) {
+		STORE(y, a);
+		STORE(y + VEC_BYTES, b);
+		STORE(y + 2 * VEC_BYTES, c);
+		STORE(y + 3 * VEC_BYTES, e);
+		return;
+	}
+	for (; n - at > SHORT_MAX; at += VEC_BYTES)
+		STORE(d + at, LOAD(s + at));
+	SHORT(d + at, s + at, n - at);
+}
+
 TARGET __attribute__((aligned(64))) void
 FN(hone_copy_keep_)(void *dst, const void *src, size_t n)
 {
 	unsigned char *d = dst;
 	const unsigned char *s = src;
-	size_t at = -(uintptr_t)d % LINE;
 
 	if (LIKELY(n <= SHORT_MAX)) {
 		SHORT(d, s, n);
@@ -132,17 +161,7 @@ FN(hone_copy_keep_)(void *dst, const void *src, size_t n)
 		return;
 	}
 #endif
-	if (at > 0)
-		copy_line(d, s);
-	for (; n - at > GROUP; at += GROUP)
-		copy_group(d + at, s + at);
-	if (within_page(d + n - GROUP, GROUP)) {
-		copy_group(d + n - GROUP, s + n - GROUP);
-		return;
-	}
-	for (; n - at > SHORT_MAX; at += VEC_BYTES)
-		STORE(d + at, LOAD(s + at));
-	SHORT(d + at, s + at, n - at);
+	copy_long(d, s, n);
 }
 
 /* protect is a constant. */

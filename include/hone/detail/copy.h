@@ -24,7 +24,8 @@ hone_memcpy(void *dst, const void *src, size_t n, int policy)
 #if defined(__GNUC__)
 	if (policy == HONE_COPY_KEEP && __builtin_constant_p(n) &&
 		n <= HONE_COPY_INLINE_MAX) {
-		memcpy(dst, src, n);
+		if (n > 0) /* with 0 they may be NULL, for memcpy() not */
+			memcpy(dst, src, n);
 		return;
 	}
 	if (policy == HONE_COPY_KEEP) {
