@@ -32,16 +32,27 @@ room_behind(struct hone_ring *ring, uint64_t tail, size_t n)
 	return (int64_t)(ring->capacity - (tail - head));
 }
 
-/* Fill n slots of a ring without sequence numbers. */
+/* Nobody but one consumer reads these slots, and it only once tail says so. */
 static inline void
-fill(struct hone_ring *ring, uint64_t tail, void *const *elements, size_t n)
+copy_in(void **slots, uint64_t tail, void *const *elements, size_t n,
+	uint32_t mask)
 {
-	void **slots = hone_detail_ring_slot(ring, 0);
+	size_t first = (size_t)mask + 1 - (size_t)(tail & mask);
 
-	/* Relaxed: consumers that are too late may read these slots; they
-	 * throw away what they read. */
+	if (first > n)
+		first = n;
+	memcpy(slots + (tail & mask), elements, first * sizeof(*slots));
+	memcpy(slots, elements + first, (n - first) * sizeof(*slots));
+}
+
+/* One of several consumers may read them when it is too late. */
+static inline void
+write_in(void **slots, uint64_t tail, void *const *elements, size_t n,
+	uint32_t mask)
+{
+	/* Relaxed: such a consumer throws away what it read. */
 	for (size_t i = 0; i < n; i++)
-		__atomic_store_n(&slots[(tail + i) & ring->mask], elements[i],
+		__atomic_store_n(&slots[(tail + i) & mask], elements[i],
 			__ATOMIC_RELAXED);
 }
 
@@ -58,7 +69,12 @@ add_single(
 		n = (size_t)room;
 	if (n < least)
 		return 0;
-	fill(ring, tail, elements, n);
+	if (ring->flags & HONE_RING_SINGLE_CONSUMER)
+		copy_in(hone_detail_ring_slot(ring, 0), tail, elements, n,
+			ring->mask);
+	else
+		write_in(hone_detail_ring_slot(ring, 0), tail, elements, n,
+			ring->mask);
 	/*
 	 * Release: pairs with the acquire of tail in there_from() of take.c:
 	 * whoever sees the new tail sees the slots, and what is behind the
@@ -78,6 +94,8 @@ add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
 	 * show too few.
 	 */
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	struct hone_ring_slot *slots = slot_of(ring, 0);
+	uint32_t mask = ring->mask;
 	size_t take;
 
 	do {
@@ -95,7 +113,7 @@ add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
 	} while (!__atomic_compare_exchange_n(&ring->tail, &tail, tail + take,
 		false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 	for (size_t i = 0; i < take; i++) {
-		struct hone_ring_slot *slot = slot_of(ring, tail + i);
+		struct hone_ring_slot *slot = &slots[(tail + i) & mask];
 
 		/* Relaxed: consumers that are too late may read it. */
 		__atomic_store_n(&slot->element, elements[i], __ATOMIC_RELAXED);

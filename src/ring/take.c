@@ -7,6 +7,7 @@
  * the slots meanwhile; if not, what was read is thrown away. So a consumer
  * never owns a slot, and one that is preempted holds nothing.
  */
+#include <string.h>
 #include "ring/ring.h"
 
 /*
@@ -60,6 +61,30 @@ there_from(struct hone_ring *ring, uint64_t head, size_t n)
 	return (int64_t)(tail - head);
 }
 
+/* The only consumer: nobody writes to these slots before head moves. */
+static inline void
+copy_out(void **elements, void *const *slots, uint64_t head, size_t n,
+	uint32_t mask)
+{
+	size_t first = (size_t)mask + 1 - (size_t)(head & mask);
+
+	if (first > n)
+		first = n;
+	memcpy(elements, slots + (head & mask), first * sizeof(*slots));
+	memcpy(elements + first, slots, (n - first) * sizeof(*slots));
+}
+
+/* One of several: the producer may write to them, if we are too late. */
+static inline void
+read_out(void **elements, void *const *slots, uint64_t head, size_t n,
+	uint32_t mask)
+{
+	/* Relaxed: leave() tells whether they were what they should be. */
+	for (size_t i = 0; i < n; i++)
+		elements[i] = __atomic_load_n(
+			&slots[(head + i) & mask], __ATOMIC_RELAXED);
+}
+
 /*
  * Take at least `least` and up to n elements, n at most the capacity, from a
  * ring with a single producer. Returns how many, or -ENOENT.
@@ -82,12 +107,10 @@ take_published(struct hone_ring *ring, void **elements, size_t n, size_t least,
 		if (there < (int64_t)least)
 			return -ENOENT;
 		take = there < (int64_t)n ? (size_t)there : n;
-		/* Relaxed: the producer may write to them, if we are too late;
-		 * leave() tells. */
-		for (size_t i = 0; i < take; i++)
-			elements[i] =
-				__atomic_load_n(&slots[(head + i) & ring->mask],
-					__ATOMIC_RELAXED);
+		if (single)
+			copy_out(elements, slots, head, take, ring->mask);
+		else
+			read_out(elements, slots, head, take, ring->mask);
 	} while (!leave(ring, &head, take, single));
 	return (int64_t)take;
 }
@@ -119,6 +142,8 @@ static inline int64_t
 take_sequenced(struct hone_ring *ring, void **elements, size_t n, size_t least,
 	bool single)
 {
+	struct hone_ring_slot *slots = slot_of(ring, 0);
+	uint32_t mask = ring->mask;
 	/* Acquire: as in take_published(), for the tail in why_not(). */
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
@@ -127,7 +152,7 @@ take_sequenced(struct hone_ring *ring, void **elements, size_t n, size_t least,
 
 		while (take < n) {
 			struct hone_ring_slot *slot =
-				slot_of(ring, head + take);
+				&slots[(head + take) & mask];
 
 			/*
 			 * Acquire: pairs with the release of sequence in
