@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_TESTS_MEMPOOL_SUPPORT_H
+#define HONE_TESTS_MEMPOOL_SUPPORT_H
+/* What the tests of pools share. */
+#include <errno.h>
+#include <hone/hone.h>
+#include "support.h"
+
+static inline struct hone_mempool_attr
+attributes(size_t capacity, size_t cache_size, unsigned max_caches)
+{
+	struct hone_mempool_attr attr;
+
+	hone_mempool_attr_init(&attr);
+	attr.object_size = 24;
+	attr.capacity = capacity;
+	attr.cache_size = cache_size;
+	attr.max_caches = max_caches;
+	return attr;
+}
+
+static inline struct hone_mempool *
+pool_of(size_t capacity, size_t cache_size, unsigned max_caches)
+{
+	struct hone_mempool_attr attr =
+		attributes(capacity, cache_size, max_caches);
+	struct hone_mempool *pool;
+
+	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	return pool;
+}
+
+static inline struct hone_mempool_cache *
+opened(struct hone_mempool *pool)
+{
+	struct hone_mempool_cache *cache = NULL;
+
+	assert_int_equal(hone_mempool_cache_open(pool, &cache), 0);
+	assert_non_null(cache);
+	return cache;
+}
+
+/* Every object is where it should be, none twice. */
+static inline void
+audited(struct hone_mempool *pool, size_t out)
+{
+	struct hone_mempool_findings audit;
+	struct hone_mempool_stats stats;
+
+	hone_mempool_audit(pool, &audit, NULL, NULL);
+	hone_mempool_get_stats(pool, &stats);
+	assert_int_equal(audit.out, out);
+	assert_int_equal(audit.in_pool, stats.capacity - out);
+	assert_int_equal(audit.doubled, 0);
+	assert_int_equal(audit.foreign, 0);
+	assert_int_equal(audit.damaged, 0);
+	assert_int_equal(hone_mempool_available(pool), stats.capacity - out);
+}
+
+static inline void
+destroyed(struct hone_mempool *pool)
+{
+	audited(pool, 0);
+	assert_int_equal(hone_mempool_destroy(pool), 0);
+}
+
+#endif
