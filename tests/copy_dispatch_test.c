@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Copies while other threads change the limit and the threshold, and while
+ * they calibrate: run under TSan as well.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <hone/hone.h>
+#include "copy/copy.h"
+#include "support.h"
+
+#define CALLERS 3
+#define LIMITS 2000
+#define LONGEST ((size_t)9000)
+
+static atomic_bool done;
+static atomic_int wrong;
+static unsigned char source[LONGEST];
+
+/* Every policy, at sizes that are kept and that are streamed. */
+static void *
+copy_until_done(void *state)
+{
+	static const int policies[] = {HONE_COPY_AUTO, HONE_COPY_KEEP,
+		HONE_COPY_STREAM,
+		HONE_COPY_STREAM_PROTECT | HONE_COPY_NO_FENCE};
+	unsigned char target[LONGEST];
+	uint64_t random = *(uint64_t *)state;
+
+	for (size_t i = 0; !atomic_load(&done); i++) {
+		size_t n = 1 + support_below(&random, LONGEST);
+		int policy = policies[i % 4];
+
+		memset(target, 0xa5, n);
+		hone_memcpy(target, source, n, policy);
+		hone_copy_fence();
+		if (memcmp(target, source, n) != 0)
+			atomic_fetch_add(&wrong, 1);
+		hone_memset_zero(target, n, policy);
+		if (!hone_buffer_is_zero(target, n))
+			atomic_fetch_add(&wrong, 1);
+	}
+	return NULL;
+}
+
+static void
+run_beside_copies(void (*disturb)(void))
+{
+	pthread_t threads[CALLERS];
+	uint64_t seeds[CALLERS], random = support_seed();
+
+	atomic_store(&done, false);
+	for (int i = 0; i < CALLERS; i++) {
+		seeds[i] = support_random(&random);
+		assert_int_equal(pthread_create(&threads[i], NULL,
+					 copy_until_done, &seeds[i]),
+			0);
+	}
+	disturb();
+	atomic_store(&done, true);
+	for (int i = 0; i < CALLERS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(wrong, 0);
+}
+
+static void
+change_limits(void)
+{
+	for (size_t i = 0; i < LIMITS; i++) {
+		hone_cpu_limit(
+			hone_copy_variants[i % hone_copy_n_variants].needs);
+		hone_copy_set_threshold(i % 3 * 4096);
+	}
+	hone_cpu_limit(HONE_CPU_ALL);
+	hone_copy_set_threshold(0);
+}
+
+static void
+calibrate(void)
+{
+	struct hone_copy_calibration c;
+
+	assert_int_equal(hone_copy_calibrate(&c), 0);
+	assert_int_equal(hone_copy_threshold(), c.threshold);
+	hone_copy_set_threshold(0);
+}
+
+static void
+copies_stay_right_while_limit_and_threshold_change(void **state)
+{
+	(void)state;
+	run_beside_copies(change_limits);
+}
+
+static void
+copies_stay_right_while_somebody_calibrates(void **state)
+{
+	(void)state;
+	run_beside_copies(calibrate);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			copies_stay_right_while_limit_and_threshold_change),
+		cmocka_unit_test(copies_stay_right_while_somebody_calibrates),
+	};
+
+	for (size_t i = 0; i < LONGEST; i++)
+		source[i] = (unsigned char)(i * 7 % 251 + 1);
+	return cmocka_run_group_tests_name("copy-dispatch", tests, NULL, NULL);
+}
