@@ -198,8 +198,7 @@ add_resident_cases()
 		std::string name;
 		size_t bytes;
 	} sets[] = {{"resident-1M", size_t(1) << 20},
-		{"resident-half-L2", l2 ? l2 / 2 : size_t(512) << 10},
-		{"resident-half-L1", hone_cpu_cache_size(1) / 2}};
+		{"resident-half-L2", l2 ? l2 / 2 : size_t(512) << 10}};
 	Subject none = policies()[0];
 	auto walk = std::make_shared<Walk>(copied);
 
