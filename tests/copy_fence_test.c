@@ -2,11 +2,13 @@
 /*
  * A streamed copy must end with a fence, a kept one must not pay for one.
  * No run of two threads shows a missing fence for sure, so a child is
- * single-stepped and the instructions that it executes are looked at.
+ * single-stepped and the instructions that it executes are looked at: which
+ * of them store past the cache, and whether a fence comes after the last.
  * x86-64 only: elsewhere non-temporal stores need no fence.
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
@@ -16,16 +18,26 @@
 #include "copy/copy.h"
 #include "support.h"
 
-#define SIZE ((size_t)8192)
+/* Longer than the page that the source is prefetched ahead. */
+#define SIZE ((size_t)HONE_COPY_STREAM_MIN + 512)
+#define WIDEST 64 /* bytes that one instruction stores */
 #define MAX_STEPS 2000000
 
 struct traced {
+	size_t n;
 	int policy;
 	bool clear;
 	bool batch; /* end with hone_copy_fence() */
 };
 
-static unsigned char source[SIZE], target[SIZE];
+struct seen {
+	int fences;
+	size_t streamed; /* non-temporal stores */
+	bool open;       /* one of them comes after the last fence */
+};
+
+static unsigned char source[SIZE] __attribute__((aligned(WIDEST)));
+static unsigned char target[SIZE] __attribute__((aligned(WIDEST)));
 
 static void
 child(const struct traced *t)
@@ -33,9 +45,9 @@ child(const struct traced *t)
 	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
 	raise(SIGSTOP);
 	if (t->clear)
-		hone_memset_zero(target, SIZE, t->policy);
+		hone_memset_zero(target, t->n, t->policy);
 	else
-		hone_memcpy(target, source, SIZE, t->policy);
+		hone_memcpy(target, source, t->n, t->policy);
 	if (t->batch)
 		hone_copy_fence();
 	raise(SIGSTOP);
@@ -44,25 +56,64 @@ child(const struct traced *t)
 
 /* SFENCE is 0f ae f8: Intel SDM volume 2B. */
 static bool
-at_sfence(pid_t pid)
+is_fence(const unsigned char *code)
 {
-	struct user_regs_struct regs;
-	long word;
-
-	if (ptrace(PTRACE_GETREGS, pid, NULL, &regs) != 0)
-		fail_msg("PTRACE_GETREGS: %s", strerror(errno));
-	errno = 0;
-	word = ptrace(PTRACE_PEEKTEXT, pid, (void *)regs.rip, NULL);
-	return errno == 0 && (word & 0xffffff) == 0xf8ae0f;
+	return code[0] == 0x0f && code[1] == 0xae && code[2] == 0xf8;
 }
 
-/* How many fences the child executes between its two stops. */
-static int
-count_fences(const struct traced *t)
+/*
+ * MOVNTDQ and MOVNTPS, as they are and in their VEX and EVEX forms, and
+ * MOVNTI: Intel SDM volume 2B.
+ */
+static bool
+is_streaming(const unsigned char *code)
 {
-	int status, fences = 0;
-	pid_t pid = fork();
+	const unsigned char *end = code + 4;
 
+	if (code[0] == 0xc5) /* VEX of two bytes */
+		return code[2] == 0xe7 || code[2] == 0x2b;
+	if (code[0] == 0xc4 && code[1] % 32 == 1) /* VEX of three, map 0f */
+		return code[3] == 0xe7 || code[3] == 0x2b;
+	if (code[0] == 0x62 && code[1] % 8 == 1) /* EVEX, map 0f */
+		return code[4] == 0xe7 || code[4] == 0x2b;
+	while (code < end && (*code == 0x66 || *code / 16 == 4))
+		code++; /* operand size, REX */
+	return code[0] == 0x0f &&
+	       (code[1] == 0xe7 || code[1] == 0x2b || code[1] == 0xc3);
+}
+
+static void
+look(pid_t pid, struct seen *seen)
+{
+	unsigned char code[sizeof(long)];
+	long at, word;
+
+	errno = 0;
+	at = ptrace(PTRACE_PEEKUSER, pid,
+		(void *)offsetof(struct user_regs_struct, rip), NULL);
+	word = ptrace(PTRACE_PEEKTEXT, pid, (void *)at, NULL);
+	if (errno != 0)
+		fail_msg("PTRACE_PEEK: %s", strerror(errno));
+	memcpy(code, &word, sizeof(code));
+	if (is_fence(code)) {
+		seen->fences++;
+		seen->open = false;
+	} else if (is_streaming(code)) {
+		seen->streamed++;
+		seen->open = true;
+	}
+}
+
+/* What the child executes between its two stops. */
+static struct seen
+trace(const struct traced *t)
+{
+	struct seen seen = {0};
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
 	if (pid == 0)
 		child(t);
 	assert_true(pid > 0);
@@ -74,68 +125,116 @@ count_fences(const struct traced *t)
 		assert_int_equal(waitpid(pid, &status, 0), pid);
 		if (!WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP)
 			break;
-		fences += at_sfence(pid);
+		look(pid, &seen);
 	}
 	assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
 	kill(pid, SIGKILL);
 	waitpid(pid, &status, 0);
-	return fences;
+	return seen;
 }
 
+/* By each variant: whether it streams all lines, and how many fences it has. */
 static void
-expect(const struct traced *t, int fences)
+expect(const struct traced *t, bool streams, int fences)
 {
 	for (size_t i = 0; i < hone_copy_n_variants; i++) {
 		const struct hone_copy_variant *v = &hone_copy_variants[i];
-		int wanted = v->needs == 0 ? 0 : fences; /* generic: stores */
-		int got;
+		bool stores = v->needs == 0; /* generic */
+		size_t least = streams && !stores ? t->n / WIDEST : 0;
+		int wanted = stores ? 0 : fences;
+		struct seen seen;
 
 		if (!hone_cpu_has(v->needs))
 			continue;
 		hone_cpu_limit(v->needs);
-		got = count_fences(t);
+		seen = trace(t);
 		hone_cpu_limit(HONE_CPU_ALL);
-		if (got != wanted)
-			fail_msg("%s: policy %#x: %d fences, not %d", v->name,
-				(unsigned)t->policy, got, wanted);
+		if (seen.fences != wanted || seen.streamed < least ||
+			(seen.streamed > 0) != (least > 0) ||
+			seen.open != (least > 0 && fences == 0))
+			fail_msg("%s: policy %#x: %d fences, not %d; %zu "
+				 "streaming stores, %s",
+				v->name, (unsigned)t->policy, seen.fences,
+				wanted, seen.streamed,
+				seen.open ? "then no fence" : "fenced");
 	}
 }
 
 static void
 a_streamed_copy_ends_with_one_fence(void **state)
 {
+	struct traced t = {.n = SIZE, .policy = HONE_COPY_STREAM};
+
 	(void)state;
-	expect(&(struct traced){.policy = HONE_COPY_STREAM}, 1);
-	expect(&(struct traced){.policy = HONE_COPY_STREAM_PROTECT}, 1);
-	expect(&(struct traced){.policy = HONE_COPY_STREAM, .clear = true}, 1);
+	expect(&t, true, 1);
+	t.clear = true;
+	expect(&t, true, 1);
+	t.policy = HONE_COPY_STREAM_PROTECT;
+	expect(&t, true, 1);
+	t.clear = false;
+	expect(&t, true, 1);
 }
 
 static void
 a_kept_copy_has_no_fence(void **state)
 {
+	struct traced t = {.n = SIZE, .policy = HONE_COPY_KEEP};
+
 	(void)state;
-	expect(&(struct traced){.policy = HONE_COPY_KEEP}, 0);
-	expect(&(struct traced){.policy = HONE_COPY_AUTO}, 0);
-	expect(&(struct traced){.policy = HONE_COPY_KEEP, .clear = true}, 0);
+	expect(&t, false, 0);
+	t.clear = true;
+	expect(&t, false, 0);
+	t.policy = HONE_COPY_AUTO; /* the default threshold is larger */
+	expect(&t, false, 0);
 }
 
 static void
-auto_fences_above_the_threshold(void **state)
+what_is_too_small_to_stream_is_kept(void **state)
 {
+	struct traced t = {
+		.n = HONE_COPY_STREAM_MIN - 1, .policy = HONE_COPY_STREAM};
+
+	(void)state;
+	expect(&t, false, 0);
+	t.n++;
+	expect(&t, true, 1);
+	t.policy = HONE_COPY_AUTO;
+	hone_copy_set_threshold(1);
+	expect(&t, true, 1);
+	t.n--;
+	expect(&t, false, 0);
+	hone_copy_set_threshold(0);
+}
+
+static void
+auto_streams_from_the_threshold_on(void **state)
+{
+	struct traced t = {.n = SIZE, .policy = HONE_COPY_AUTO};
+
 	(void)state;
 	hone_copy_set_threshold(SIZE);
-	expect(&(struct traced){.policy = HONE_COPY_AUTO}, 1);
+	expect(&t, true, 1);
+	t.clear = true;
+	expect(&t, true, 1);
+	t.n--;
+	expect(&t, false, 0);
 	hone_copy_set_threshold(0);
 }
 
 static void
 a_batch_is_fenced_by_its_end_alone(void **state)
 {
-	int policy = HONE_COPY_STREAM | HONE_COPY_NO_FENCE;
+	struct traced t = {
+		.n = SIZE, .policy = HONE_COPY_STREAM | HONE_COPY_NO_FENCE};
 
 	(void)state;
-	expect(&(struct traced){.policy = policy}, 0);
-	expect(&(struct traced){.policy = policy, .batch = true}, 1);
+	expect(&t, true, 0);
+	t.batch = true;
+	expect(&t, true, 1);
+	t.clear = true;
+	expect(&t, true, 1);
+	t.batch = false;
+	expect(&t, true, 0);
 }
 
 int
@@ -144,7 +243,8 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_streamed_copy_ends_with_one_fence),
 		cmocka_unit_test(a_kept_copy_has_no_fence),
-		cmocka_unit_test(auto_fences_above_the_threshold),
+		cmocka_unit_test(what_is_too_small_to_stream_is_kept),
+		cmocka_unit_test(auto_streams_from_the_threshold_on),
 		cmocka_unit_test(a_batch_is_fenced_by_its_end_alone),
 	};
 

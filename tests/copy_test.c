@@ -18,6 +18,7 @@
 #define ALIGNMENTS 64
 #define MARGIN 64 /* bytes around the destination that must not change */
 #define UNTOUCHED 0xa5
+#define PAGE ((size_t)4096) /* the smallest there is */
 #define HUGE_PAGE ((size_t)2 << 20)
 
 static const struct hone_copy_variant *variant;
@@ -113,21 +114,29 @@ drop_buffers(void)
 	fence_destroy(&to);
 }
 
+/* Where n bytes of this alignment lie nearest to one of the fences. */
+static unsigned char *
+place(const struct fence *f, size_t n, size_t alignment, bool high)
+{
+	unsigned char *last = f->end - n;
+
+	if (!high)
+		return f->start + alignment; /* start is that of a page */
+	return last - ((uintptr_t)last - alignment) % ALIGNMENTS;
+}
+
 static void
 every_size_and_pair_of_alignments_is_copied(void **state)
 {
-	const struct way *way = *state;
-
 	fresh_buffers(8192);
 	for (size_t n = 0; n <= MAX_LEN; n++) {
 		/* rotated, so that a stride still meets every pair */
 		for (size_t i = n % stride; i < ALIGNMENTS * ALIGNMENTS;
 			i += stride) {
 			size_t a = i / ALIGNMENTS, b = i % ALIGNMENTS;
-			bool high = (n + a) % 2;
 
-			must_copy(way, high ? to.end - a - n : to.start + a,
-				b % 2 ? from.end - b - n : from.start + b, n);
+			must_copy(*state, place(&to, n, a, b % 2),
+				place(&from, n, b, a % 2), n);
 		}
 	}
 	drop_buffers();
@@ -145,6 +154,34 @@ every_size_touches_both_fences_and_no_more(void **state)
 		must_copy(way, to.end - n, from.start, n);
 		must_copy(way, to.end - n, from.end - n, n);
 	}
+	drop_buffers();
+}
+
+/* Kept copies end differently there: within_page() in vector.h. */
+static void
+every_size_may_end_past_a_page_border(void **state)
+{
+	fresh_buffers(3 * PAGE);
+	for (size_t n = 1; n <= MAX_LEN; n++)
+		for (size_t past = n % stride; past <= 4 * ALIGNMENTS;
+			past += stride)
+			must_copy(*state, to.start + PAGE + past - n,
+				from.start + (n + past) % ALIGNMENTS, n);
+	drop_buffers();
+}
+
+/* Where STREAM begins to stream, and to prefetch. */
+static void
+every_size_about_a_page_is_copied(void **state)
+{
+	fresh_buffers(3 * PAGE);
+	for (size_t n = PAGE - 2 * ALIGNMENTS; n <= PAGE + 8 * ALIGNMENTS; n++)
+		for (size_t i = n % stride; i < ALIGNMENTS; i += stride) {
+			size_t b = (7 * n + i / 8) % ALIGNMENTS;
+
+			must_copy(*state, place(&to, n, i, n % 2),
+				place(&from, n, b, i % 2), n);
+		}
 	drop_buffers();
 }
 
@@ -196,6 +233,8 @@ static void
 nothing_is_copied_from_null(void **state)
 {
 	copy_by(*state, NULL, NULL, 0);
+	/* a constant: compiled in, where UBSan sees what memcpy() is given */
+	hone_memcpy(NULL, NULL, 0, HONE_COPY_KEEP);
 	variant->clear(NULL, 0);
 	variant->clear_stream(NULL, 0);
 	hone_memset_zero(NULL, 0, HONE_COPY_STREAM);
@@ -234,6 +273,12 @@ variant_named(const char *name)
 		{name ": every size touches both fences and no more",          \
 			every_size_touches_both_fences_and_no_more, limit,     \
 			lift_limit, way},                                      \
+		{name ": every size may end past a page border",               \
+			every_size_may_end_past_a_page_border, limit,          \
+			lift_limit, way},                                      \
+		{name ": every size about a page is copied",                   \
+			every_size_about_a_page_is_copied, limit, lift_limit,  \
+			way},                                                  \
 		{name ": large copies across page and 2 MiB borders",          \
 			large_copies_are_right_across_page_and_2m_borders,     \
 			limit, lift_limit, way},                               \
