@@ -141,7 +141,8 @@ expect(const struct traced *t, bool streams, int fences)
 		const struct hone_copy_variant *v = &hone_copy_variants[i];
 		bool stores = v->needs == 0; /* generic */
 		size_t least = streams && !stores ? t->n / WIDEST : 0;
-		int wanted = stores ? 0 : fences;
+		/* what ends a batch asks not who began it */
+		int wanted = stores && !t->batch ? 0 : fences;
 		struct seen seen;
 
 		if (!hone_cpu_has(v->needs))

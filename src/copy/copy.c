@@ -142,7 +142,11 @@ hone_copy_set_threshold(size_t bytes)
 void
 hone_copy_fence(void)
 {
-	variant()->fence();
+	/*
+	 * Not the chosen variant's: the batch may have begun under another
+	 * limit. One family fences alike, and needs no feature for it.
+	 */
+	hone_copy_variants[hone_copy_n_variants - 1].fence();
 }
 
 /* AUTO made up its mind, and what is too small to stream is kept. */
