@@ -19,8 +19,9 @@ LINKAGE = re.compile(r"\b(HONE_API|HONE_INLINE|extern|static|inline)\b\s*")
 FUNCTION = re.compile(r"^(?P<type>.*?[\s*])(?P<name>\w+) ?\((?P<args>.*)\)$")
 COMPOUND = re.compile(r"^(?P<kind>struct|union|enum) (?P<name>\w+)")
 FIELD = re.compile(r"^:(?:param (?P<param>\w+)|return):\s*(?P<text>.*)$")
-MEMBER = re.compile(r"\s*(?P<doc>/\*\*.*?\*/)?\s*(?P<text>[^;,]+?)\s*[;,]\s*",
-                    re.DOTALL)
+# Commas part enumerators, but not the parameters of a function pointer.
+MEMBER = re.compile(r"\s*(?P<doc>/\*\*.*?\*/)?\s*"
+                    r"(?P<text>(?:\([^()]*\)|[^;,(])+?)\s*[;,]\s*", re.DOTALL)
 NAME = re.compile(r"(\w+)\s*(?:\[[^]]*\])*$")
 
 

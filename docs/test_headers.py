@@ -93,6 +93,14 @@ def test_struct_members_and_their_comments():
                             ("char name[8]", "the\nname")]
 
 
+def test_a_member_that_is_a_function_pointer():
+    item = only("/** Both. */\nstruct hone_both {\n\t/** called */\n"
+                "\tvoid (*call)(int a, void *arg);\n\t/** with it */\n"
+                "\tvoid *arg;\n};\n")
+    assert item.members == [("void (*call)(int a, void *arg)", "called"),
+                            ("void *arg", "with it")]
+
+
 def test_enum_members():
     item = only("/** Ways. */\nenum hone_way {\n\t/** this */\n\tHONE_A,\n"
                 "\t/** that */\n\tHONE_B\n};\n")

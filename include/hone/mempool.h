@@ -31,7 +31,9 @@
 
 HONE_BEGIN_DECLS
 
+/** A pool of objects; only its address is public. */
 struct hone_mempool;
+/** A thread's handle of a pool; only its address is public. */
 struct hone_mempool_cache;
 
 /** Most objects that a magazine, and so the cache of a handle, can hold. */
