@@ -55,6 +55,9 @@ calibration_sets_what_it_reports(void **state)
 		/* the threshold is where streaming begins to win for good */
 		if (c.size[i] >= c.threshold)
 			assert_true(c.stream_ns[i] <= c.keep_ns[i]);
+		/* and one size less it does not */
+		else if (i + 1 == c.n_sizes || c.size[i + 1] == c.threshold)
+			assert_true(c.stream_ns[i] > c.keep_ns[i]);
 	}
 	hone_copy_set_threshold(0);
 	assert_int_equal(hone_copy_calibrate(NULL), 0);
