@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where objects lie, whose memory it is, and what happens when there is none.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include "mempool_support.h"
+
+/*
+ * What may fail: the linker gives these calls of the library to us. Each
+ * counts, and the one whose turn it is fails.
+ */
+static int calls, fails_at;
+static size_t mapped;
+
+static bool
+fails(void)
+{
+	return ++calls == fails_at;
+}
+
+void *__real_mmap(
+	void *addr, size_t size, int prot, int flags, int fd, off_t at);
+int __real_munmap(void *addr, size_t size);
+int __real_pthread_mutex_init(
+	pthread_mutex_t *mutex, const pthread_mutexattr_t *attr);
+int __real_pthread_key_create(pthread_key_t *key, void (*end)(void *));
+int __real_pthread_setspecific(pthread_key_t key, const void *value);
+void *__wrap_mmap(
+	void *addr, size_t size, int prot, int flags, int fd, off_t at);
+void *__wrap_mmap64(
+	void *addr, size_t size, int prot, int flags, int fd, off_t at);
+int __wrap_munmap(void *addr, size_t size);
+int __wrap_pthread_mutex_init(
+	pthread_mutex_t *mutex, const pthread_mutexattr_t *attr);
+int __wrap_pthread_key_create(pthread_key_t *key, void (*end)(void *));
+int __wrap_pthread_setspecific(pthread_key_t key, const void *value);
+
+void *
+__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t at)
+{
+	void *got;
+
+	if (fails())
+		return MAP_FAILED;
+	got = __real_mmap(addr, size, prot, flags, fd, at);
+	if (got != MAP_FAILED)
+		mapped += size;
+	return got;
+}
+
+/* What mmap() is called where off_t has 64 bits by choice. */
+void *
+__wrap_mmap64(void *addr, size_t size, int prot, int flags, int fd, off_t at)
+{
+	return __wrap_mmap(addr, size, prot, flags, fd, at);
+}
+
+int
+__wrap_munmap(void *addr, size_t size)
+{
+	int error = __real_munmap(addr, size);
+
+	assert_int_equal(error, 0);
+	mapped -= size;
+	return error;
+}
+
+int
+__wrap_pthread_mutex_init(
+	pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
+{
+	return fails() ? ENOMEM : __real_pthread_mutex_init(mutex, attr);
+}
+
+int
+__wrap_pthread_key_create(pthread_key_t *key, void (*end)(void *))
+{
+	return fails() ? EAGAIN : __real_pthread_key_create(key, end);
+}
+
+int
+__wrap_pthread_setspecific(pthread_key_t key, const void *value)
+{
+	return fails() ? ENOMEM : __real_pthread_setspecific(key, value);
+}
+
+static void
+every_allocation_may_fail_once(void **state)
+{
+	struct hone_mempool_attr attr = attributes(100, 10, 2);
+	struct hone_mempool *const unset = (struct hone_mempool *)&attr;
+
+	(void)state;
+	mapped = 0;
+	for (int turn = 1;; turn++) {
+		struct hone_mempool *pool = unset;
+		int error;
+
+		calls = 0;
+		fails_at = turn;
+		error = hone_mempool_create(&pool, &attr);
+		if (calls < turn) {
+			assert_int_equal(error, 0);
+			assert_true(turn > 3);
+			assert_int_equal(hone_mempool_destroy(pool), 0);
+			assert_int_equal(mapped, 0);
+			break;
+		}
+		assert_int_equal(error, -ENOMEM);
+		assert_ptr_equal(pool, unset);
+		assert_int_equal(mapped, 0);
+	}
+	fails_at = 0;
+}
+
+static void
+a_thread_cache_may_fail_and_come_later(void **state)
+{
+	(void)state;
+	for (int turn = 1; turn <= 2; turn++) {
+		struct hone_mempool *pool = pool_of(100, 10, 1);
+		struct hone_mempool_cache *c;
+
+		calls = 0;
+		fails_at = turn;
+		assert_null(hone_mempool_thread_cache(pool));
+		fails_at = 0;
+		/* and the one handle there is was not lost by it */
+		c = hone_mempool_thread_cache(pool);
+		assert_non_null(c);
+		assert_ptr_equal(hone_mempool_thread_cache(pool), c);
+		destroyed(pool);
+	}
+}
+
+static void
+attributes_out_of_range_are_refused(void **state)
+{
+	static char memory[8192] __attribute__((aligned(64)));
+	struct hone_mempool *pool = NULL;
+
+	(void)state;
+	for (int i = 0; i < 17; i++) {
+		struct hone_mempool_attr attr = attributes(10, 5, 2);
+
+		switch (i) {
+		case 0:
+			attr.object_size = 0;
+			break;
+		case 1:
+			attr.capacity = 0;
+			break;
+		case 2:
+			attr.max_caches = 0;
+			break;
+		case 3:
+			attr.cache_size = HONE_MEMPOOL_CACHE_MAX + 1;
+			break;
+		case 4:
+			attr.alignment = 0;
+			break;
+		case 5:
+			attr.alignment = 48;
+			break;
+		case 6:
+			attr.flags = 1u << 31;
+			break;
+		case 7:
+			attr.numa_node = -2;
+			break;
+		case 8:
+			attr.reserved[2] = memory;
+			break;
+		case 9:
+			attr.memory = memory + 8;
+			break;
+		case 10:
+			attr.memory = memory;
+			attr.numa_node = 0;
+			break;
+		case 11:
+			attr.memory = memory;
+			attr.flags = HONE_MEMPOOL_HUGE_ADVISE;
+			break;
+		case 12:
+			attr.object_size = SIZE_MAX;
+			break;
+		case 13:
+			attr.capacity = SIZE_MAX;
+			break;
+		case 14:
+			attr.capacity = SIZE_MAX / 64;
+			break;
+		case 15:
+			attr.object_size = SIZE_MAX / 16;
+			break;
+		case 16:
+			attr.max_caches = 65536;
+			break;
+		}
+		attr.memory_size = attr.memory ? sizeof(memory) - 8 : 0;
+		assert_int_equal(hone_mempool_create(&pool, &attr), -EINVAL);
+		/* -EINVAL of memory is not known by size alone */
+		if (i < 9 || i > 11)
+			assert_int_equal(hone_mempool_memory_size(&attr), 0);
+		assert_null(pool);
+	}
+}
+
+static void
+memory_of_the_caller_is_used_to_the_byte(void **state)
+{
+	static const unsigned flags[] = {
+		0, HONE_MEMPOOL_NO_COLOUR, HONE_MEMPOOL_DEBUG};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct hone_mempool_attr attr = attributes(33, 8, 2);
+		struct hone_mempool *pool = NULL;
+		struct hone_mempool_cache *c;
+		void *objs[33];
+		size_t size;
+		char *memory;
+
+		attr.object_size = 128;
+		attr.flags = flags[i];
+		size = hone_mempool_memory_size(&attr);
+		memory = aligned_alloc(64, size + 64);
+		assert_non_null(memory);
+		memset(memory + size, 0x77, 64);
+		attr.memory = memory;
+		attr.memory_size = size - 1;
+		assert_int_equal(hone_mempool_create(&pool, &attr), -ENOBUFS);
+		assert_null(pool);
+		attr.memory_size = size;
+		assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+		c = opened(pool);
+		assert_int_equal(hone_mempool_get_bulk(c, objs, 33), 0);
+		for (int k = 0; k < 33; k++) {
+			assert_in_range(
+				(char *)objs[k] - memory, 0, size - 128);
+			memset(objs[k], k, 128);
+		}
+		hone_mempool_put_bulk(c, objs, 33);
+		hone_mempool_cache_close(c);
+		destroyed(pool);
+		for (int k = 0; k < 64; k++)
+			assert_int_equal(memory[size + (size_t)k], 0x77);
+		/* all of it is the caller's again */
+		memset(memory, 0, size);
+		free(memory);
+	}
+}
+
+static size_t
+stride_of(size_t size, size_t alignment, unsigned flags)
+{
+	struct hone_mempool_attr attr = attributes(10, 5, 1);
+	struct hone_mempool *pool;
+	struct hone_mempool_stats stats;
+	struct hone_mempool_cache *c;
+	void *obj;
+
+	attr.object_size = size;
+	attr.alignment = alignment;
+	attr.flags = flags;
+	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	hone_mempool_get_stats(pool, &stats);
+	c = opened(pool);
+	obj = hone_mempool_get(c);
+	assert_int_equal((uintptr_t)obj % alignment, 0);
+	memset(obj, 1, size);
+	hone_mempool_put(c, obj);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+	return stats.stride;
+}
+
+static void
+objects_lie_an_odd_number_of_lines_apart(void **state)
+{
+	(void)state;
+	assert_int_equal(stride_of(1, 64, 0), 64);
+	assert_int_equal(stride_of(100, 64, 0), 192);
+	assert_int_equal(stride_of(2048, 64, 0), 2112);
+	assert_int_equal(stride_of(2048, 8, 0), 2112);
+	assert_int_equal(stride_of(2112, 64, 0), 2112);
+	assert_int_equal(stride_of(4096, 4096, 0), 4096);
+	assert_int_equal(stride_of(8192, 4096, 0), 12288);
+	/* packed objects are not meant to begin a line */
+	assert_int_equal(stride_of(24, 8, 0), 24);
+	assert_int_equal(stride_of(3, 1, 0), 3);
+	assert_int_equal(stride_of(2048, 64, HONE_MEMPOOL_NO_COLOUR), 2048);
+	assert_int_equal(
+		stride_of(100, 1 << 20, HONE_MEMPOOL_NO_COLOUR), 1 << 20);
+	/* room for what stands between objects */
+	assert_int_equal(stride_of(64, 64, HONE_MEMPOOL_DEBUG), 192);
+	assert_int_equal(
+		stride_of(48, 64, HONE_MEMPOOL_DEBUG | HONE_MEMPOOL_NO_COLOUR),
+		64);
+}
+
+static void
+construct(void *object, size_t index, void *arg)
+{
+	size_t *calls_of = arg;
+
+	assert_int_equal(index, (*calls_of)++);
+	memcpy(object, &index, sizeof(index));
+}
+
+static void
+what_the_constructor_wrote_stays(void **state)
+{
+	struct hone_mempool_attr attr = attributes(100, 10, 2);
+	struct hone_mempool *pool;
+	struct hone_mempool_cache *c;
+	size_t called = 0, sum = 0;
+	void *objs[100];
+
+	(void)state;
+	attr.constructor = construct;
+	attr.constructor_arg = &called;
+	attr.name = "a name that is longer than thirty-one bytes";
+	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_int_equal(called, 100);
+	c = opened(pool);
+	assert_int_equal(hone_mempool_get_bulk(c, objs, 100), 0);
+	for (int i = 0; i < 100; i++) {
+		size_t index;
+
+		memcpy(&index, objs[i], sizeof(index));
+		sum += index;
+	}
+	assert_int_equal(sum, 99 * 100 / 2);
+	hone_mempool_put_bulk(c, objs, 100);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+static void
+huge_pages_are_used_or_refused_as_said(void **state)
+{
+	struct hone_mempool_attr attr = attributes(1000, 10, 2);
+	struct hone_mempool *pool = NULL;
+	int error;
+
+	(void)state;
+	attr.object_size = 4000;
+	attr.flags = HONE_MEMPOOL_HUGE_ADVISE;
+	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	destroyed(pool);
+	pool = NULL;
+	attr.flags = HONE_MEMPOOL_HUGETLB;
+	error = hone_mempool_create(&pool, &attr);
+	if (error == 0)
+		destroyed(pool);
+	else
+		assert_int_equal(error, -ENOMEM);
+	assert_true((pool != NULL) == (error == 0));
+}
+
+static void
+a_numa_node_is_used_or_refused_as_the_kernel_says(void **state)
+{
+	struct hone_mempool_attr attr = attributes(100, 10, 2);
+	struct hone_mempool *pool = NULL;
+	int error;
+
+	(void)state;
+	attr.numa_node = 0;
+	mapped = 0;
+	error = hone_mempool_create(&pool, &attr);
+	if (error == 0)
+		destroyed(pool);
+	else /* not in this kernel, or not allowed in this container */
+		assert_true(error == -ENOSYS || error == -EPERM);
+	assert_int_equal(mapped, 0);
+	attr.numa_node = 1 << 20;
+	assert_int_equal(hone_mempool_create(&pool, &attr), -EINVAL);
+	assert_int_equal(mapped, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_allocation_may_fail_once),
+		cmocka_unit_test(a_thread_cache_may_fail_and_come_later),
+		cmocka_unit_test(attributes_out_of_range_are_refused),
+		cmocka_unit_test(memory_of_the_caller_is_used_to_the_byte),
+		cmocka_unit_test(objects_lie_an_odd_number_of_lines_apart),
+		cmocka_unit_test(what_the_constructor_wrote_stays),
+		cmocka_unit_test(huge_pages_are_used_or_refused_as_said),
+		cmocka_unit_test(
+			a_numa_node_is_used_or_refused_as_the_kernel_says),
+	};
+
+	return cmocka_run_group_tests_name("mempool-memory", tests, NULL, NULL);
+}
