@@ -51,19 +51,19 @@ best(void)
 	return v;
 }
 
-static inline bool
+/* Where the inline copy jumps: a debug build of the library looks first. */
+#ifdef NDEBUG
+#define KEEP_ENTRY(v) ((v)->keep)
+#else
+#define KEEP_ENTRY(v) ((void)(v), checked_keep)
+
+static bool
 apart(const void *a, const void *b, size_t n)
 {
 	uintptr_t x = (uintptr_t)a, y = (uintptr_t)b;
 
 	return x < y ? y - x >= n : x - y >= n;
 }
-
-/* Where the inline copy jumps: a debug build of the library looks first. */
-#ifdef NDEBUG
-#define KEEP_ENTRY(v) ((v)->keep)
-#else
-#define KEEP_ENTRY(v) ((void)(v), checked_keep)
 
 static void
 checked_keep(void *dst, const void *src, size_t n)
