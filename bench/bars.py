@@ -70,7 +70,8 @@ def copy(medians):
         for ratio in against(rival, ours)(row):
             yield Bar(f"{case}: {ours} against {rival}", ratio, required)
 
-    hot = starting(medians, "hot", "dst17", "src17", "both17", "dst1-src18")
+    hot = starting(medians, "hot", "dst17", "src17", "both17", "dst1-src18",
+                   "alike", "lengths")
     yield from worst(medians, "keep against glibc", 0.97,
                      against("glibc", "keep"), hot)
     for size in ("4K", "8K", "16K"):
@@ -122,10 +123,10 @@ def mempool(medians):
     yield from bar("one-cpu-keep8192-n32", DPDK_OTHERS, "the best other", 3.0)
     yield from bar("64B-1t-keep8192-n32", MALLOCS, "the best malloc", 18.0)
     yield from bar("64B-cross-n32", MALLOCS, "the best malloc", 4.0)
-    yield from bar("1t-keep32-n32", STORES, "the fastest stores", 0.8)
+    yield from bar("1t-keep128-n32", STORES, "the fastest stores", 0.8)
 
 
 PARTS = {"zero": zero, "copy": copy, "mempool": mempool}
 
 # What a part's table shows instead of nanoseconds: this over them.
-RATES = {"mempool": ("M pairs/s", 1e6)}
+RATES = {"mempool": ("M pairs/s", 1e6), "ring": ("M elements/s", 1e6)}

@@ -85,14 +85,14 @@ lengths(size_t longest)
 void
 add_lengths_case(size_t longest)
 {
-	const std::string name = "lengths-1.." + std::to_string(longest);
+	const std::string name = "lengths-1.." + size_name(longest);
 
 	for (const Subject &s : storing())
 		add(name + "/" + s.name, s.limit, false, [=](State &state) {
-			Arenas a = arenas(2 * hot_bytes);
+			Arenas a = arenas(hot_bytes + longest);
 			const Calls &calls = lengths(longest);
 
-			for (size_t n = 1; n <= longest; n++)
+			for (size_t n = 1; n <= longest; n += 1 + n / 256)
 				check_copy(state, s.copy, a.dst + calls.dst[n],
 					a.src + calls.src[n], n);
 			Switches switches;
@@ -104,7 +104,7 @@ add_lengths_case(size_t longest)
 // The same walk goes on through all subjects and repetitions of a case.
 void
 add_cold(const std::string &name, const Subject &s, std::shared_ptr<Walk> walk,
-	size_t n, bool dst_cold)
+	size_t n, bool dst_cold, size_t dst_off)
 {
 	add(name + "/" + s.name, s.limit, false, [=](State &state) {
 		unsigned char *fixed = arenas(arena_bytes).dst;
@@ -117,26 +117,29 @@ add_cold(const std::string &name, const Subject &s, std::shared_ptr<Walk> walk,
 		// that another one left are not its to write back.
 		for (size_t i = walk->to_settle(state); i > 0; i--) {
 			at = walk->next();
-			s.copy(dst_cold ? at.dst : fixed, at.src, n);
+			s.copy((dst_cold ? at.dst : fixed) + dst_off, at.src,
+				n);
 		}
 		Switches switches;
 		for (auto _ : state) {
 			at = walk->next();
-			s.copy(dst_cold ? at.dst : fixed, at.src, n);
+			s.copy((dst_cold ? at.dst : fixed) + dst_off, at.src,
+				n);
 		}
 		report_switches(state, switches);
 	});
 }
 
 void
-add_cold_case(const std::string &stem, size_t n, bool dst_cold)
+add_cold_case(
+	const std::string &stem, size_t n, bool dst_cold, size_t dst_off = 0)
 {
 	auto walk = std::make_shared<Walk>(n);
 
 	for (auto *list : {&storing(), &streaming(), &ceilings()})
 		for (const Subject &s : *list)
 			add_cold(stem + "-" + size_name(n), s, walk, n,
-				dst_cold);
+				dst_cold, dst_off);
 }
 
 void
@@ -156,10 +159,17 @@ add_all()
 		add_hot_case("both17-" + size_name(n), n, 17, 17);
 	}
 	add_hot_case("dst1-src18-8K", 8 << 10, 1, 18);
-	add_lengths_case(64);
-	add_lengths_case(256);
-	for (size_t n : {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20})
+	// Both at the same offset in a page: loads look as if they depended on
+	// the stores before them.
+	for (size_t n : {64, 200, 448, 576, 1 << 10, 4 << 10, 16 << 10})
+		add_hot_case("alike-" + size_name(n), n, 0, 4096 - unlike);
+	for (size_t n : {64, 256, 4 << 10, 64 << 10})
+		add_lengths_case(n);
+	for (size_t n : {4 << 10, 16 << 10, 64 << 10, 256 << 10, 1 << 20,
+		     4 << 20, 16 << 20, 64 << 20})
 		add_cold_case("cold-src", n, false);
+	for (size_t n : {4 << 10, 64 << 10, 1 << 20, 16 << 20})
+		add_cold_case("cold-dst17", n, true, 17);
 	for (size_t n : {1 << 10, 2 << 10, 4 << 10, 8 << 10, 16 << 10, 32 << 10,
 		     64 << 10, 128 << 10, 256 << 10, 512 << 10, 1 << 20,
 		     2 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20})

@@ -6,7 +6,7 @@
 
 /*
  * STREAM and STREAM_PROTECT prefetch alike: one page ahead into L2 a cold 1 MiB
- * takes 63 us on Zen 4, with no prefetch at all 56, non-temporally 47
+ * takes 65 us on Zen 4, with no prefetch at all 57, non-temporally 48
  * (bench/copy_bench, prefetch-1M).
  */
 #define PREFETCH(p, protect)                                                   \
