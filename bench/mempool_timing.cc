@@ -192,7 +192,7 @@ time_turns(State &state, const pool_subject *subject, const Case &c)
 	std::vector<unsigned> workers = workers_of(c.threads);
 	// Long enough for both to get their turns of one CPU.
 	double seconds =
-		c.threads == two_on_one_cpu ? 8 * job_seconds : job_seconds;
+		c.threads == two_on_one_cpu ? 16 * job_seconds : job_seconds;
 
 	for (auto _ : state) {
 		if (!pool)
@@ -226,33 +226,33 @@ time_turns(State &state, const pool_subject *subject, const Case &c)
 void
 time_cross(State &state, const pool_subject *subject, const Case &c)
 {
-	static pool_queue queue;
-	static std::map<const pool_subject *, unsigned> bursts_of;
+	alignas(64) static pool_queue queue;
+	static std::map<const pool_subject *, unsigned> batches_of;
 	Pool *pool = ready(state, subject, c);
-	unsigned &bursts = bursts_of[subject];
+	unsigned &batches = batches_of[subject];
 
 	for (auto _ : state) {
 		if (!pool)
 			break;
 		Lap lap{};
-		for (bursts = std::max(bursts, 64u);; bursts *= 2) {
+		for (batches = std::max(batches, 8u);; batches *= 2) {
 			Start start(2);
 			pool_work put = work_of(c, 0), get = work_of(c, 1);
 
-			// From slot 0 again: other sizes of burst came before.
-			queue = pool_queue();
-			put.rounds = get.rounds = bursts;
+			put.rounds = get.rounds = batches;
 			put.queue = get.queue = &queue;
 			worker(0).start([&, start] {
 				start.wait();
-				subject->produce(pool->handles[0], &put);
+				subject->produce[c.loop](
+					pool->handles[0], &put);
 			});
 			worker(1).start([&, start] {
 				Switches switches;
 				double began = start.wait();
 
-				subject->consume(pool->handles[1], &get);
-				lap.turns = bursts;
+				subject->consume[c.loop](
+					pool->handles[1], &get);
+				lap.turns = batches;
 				lap.seconds = now_seconds() - began;
 				lap.switches = switches.count();
 			});
@@ -261,7 +261,8 @@ time_cross(State &state, const pool_subject *subject, const Case &c)
 			if (lap.seconds >= job_seconds / 2)
 				break;
 		}
-		report(state, lap.turns * c.n, lap.seconds, lap.switches);
+		report(state, lap.turns * POOL_QUEUE_BATCH, lap.seconds,
+			lap.switches);
 	}
 }
 

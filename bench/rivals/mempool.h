@@ -52,8 +52,9 @@ struct pool_subject {
 	pool_loop *const *cycle;
 	/* The same, and a word of each object is written. */
 	pool_loop *const *touch;
-	/* rounds bursts, put into the queue, and out of it back. */
-	pool_loop *produce, *consume;
+	/* rounds times: POOL_QUEUE_BATCH objects in bursts of n into the
+	 * queue; and as many out of it and back. */
+	pool_loop *const *produce, *const *consume;
 	/* Once: keep objects into work->objects; and back from there. */
 	pool_loop *take, *give;
 };
@@ -64,8 +65,11 @@ extern const struct pool_subject pool_mallocs[];
 extern const struct pool_subject pool_ck[];
 extern const struct pool_subject pool_ceilings[];
 
-/* The queue that all share, of the simplest kind: one thread at each end. */
-enum { POOL_QUEUE_SIZE = 4096 };
+/*
+ * The queue that all share, of the simplest kind: one thread at each end. So
+ * many objects change hands at once that it costs little beside the pool.
+ */
+enum { POOL_QUEUE_SIZE = 4096, POOL_QUEUE_BATCH = 256 };
 
 struct pool_queue {
 	void *slots[POOL_QUEUE_SIZE];

@@ -35,7 +35,7 @@ pool_queue_peer(const uint32_t *word)
 	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
 }
 
-/* n divides POOL_QUEUE_SIZE, so that no burst wraps round. */
+/* n divides POOL_QUEUE_SIZE, so that nothing wraps round within n. */
 POOL_INLINE void **
 pool_queue_space(struct pool_queue *q, unsigned n)
 {
@@ -83,64 +83,66 @@ POOL_FN(turns)(void *thread, const struct pool_work *w, unsigned n, bool touch)
 	POOL_END();
 }
 
-#define POOL_CYCLE(name, n, touch)                                             \
-	static void POOL_FN(name)(void *thread, const struct pool_work *w)     \
+/* Into the queue's own slots, and out of them. */
+POOL_INLINE void
+POOL_FN(fill)(void *thread, const struct pool_work *w, unsigned n)
+{
+	POOL_BEGIN(thread);
+
+	for (unsigned turn = 0; turn < w->rounds; turn++) {
+		void **slots = pool_queue_space(w->queue, POOL_QUEUE_BATCH);
+
+		for (unsigned i = 0; i < POOL_QUEUE_BATCH; i += n)
+			while (POOL_GET(slots + i, n) != 0)
+				pool_pause();
+		pool_queue_advance(&w->queue->head, POOL_QUEUE_BATCH);
+	}
+	POOL_END();
+}
+
+POOL_INLINE void
+POOL_FN(drain)(void *thread, const struct pool_work *w, unsigned n)
+{
+	POOL_BEGIN(thread);
+
+	for (unsigned turn = 0; turn < w->rounds; turn++) {
+		void **slots = pool_queue_filled(w->queue, POOL_QUEUE_BATCH);
+
+		for (unsigned i = 0; i < POOL_QUEUE_BATCH; i += n)
+			POOL_PUT(slots + i, n);
+		pool_queue_advance(&w->queue->tail, POOL_QUEUE_BATCH);
+	}
+	POOL_END();
+}
+
+/* One function for each size of burst, and the table of them. */
+#define POOL_LOOP(name, call)                                                  \
+	static void POOL_FN(name)(void *t, const struct pool_work *w)          \
 	{                                                                      \
-		POOL_FN(turns)(thread, w, n, touch);                           \
+		call;                                                          \
 	}
+#define POOL_CYCLE(size, n)                                                    \
+	POOL_LOOP(cycle_##size, POOL_FN(turns)(t, w, n, false))                \
+	POOL_LOOP(touch_##size, POOL_FN(turns)(t, w, n, true))                 \
+	POOL_LOOP(produce_##size, POOL_FN(fill)(t, w, n))                      \
+	POOL_LOOP(consume_##size, POOL_FN(drain)(t, w, n))
+#define POOL_TABLE(name)                                                       \
+	static pool_loop *const POOL_FN(name)[POOL_SIZES] = {                  \
+		POOL_FN(name##_1), POOL_FN(name##_4), POOL_FN(name##_8),       \
+		POOL_FN(name##_32), POOL_FN(name##_64), POOL_FN(name##_256),   \
+		POOL_FN(name##_any)};
 
-POOL_CYCLE(cycle_1, 1, false)
-POOL_CYCLE(cycle_4, 4, false)
-POOL_CYCLE(cycle_8, 8, false)
-POOL_CYCLE(cycle_32, 32, false)
-POOL_CYCLE(cycle_64, 64, false)
-POOL_CYCLE(cycle_256, 256, false)
-POOL_CYCLE(cycle_any, w->n, false)
-POOL_CYCLE(touch_1, 1, true)
-POOL_CYCLE(touch_4, 4, true)
-POOL_CYCLE(touch_8, 8, true)
-POOL_CYCLE(touch_32, 32, true)
-POOL_CYCLE(touch_64, 64, true)
-POOL_CYCLE(touch_256, 256, true)
-POOL_CYCLE(touch_any, w->n, true)
-
-static pool_loop *const POOL_FN(cycle)[POOL_SIZES] = {POOL_FN(cycle_1),
-	POOL_FN(cycle_4), POOL_FN(cycle_8), POOL_FN(cycle_32),
-	POOL_FN(cycle_64), POOL_FN(cycle_256), POOL_FN(cycle_any)};
-static pool_loop *const POOL_FN(touch)[POOL_SIZES] = {POOL_FN(touch_1),
-	POOL_FN(touch_4), POOL_FN(touch_8), POOL_FN(touch_32),
-	POOL_FN(touch_64), POOL_FN(touch_256), POOL_FN(touch_any)};
-
-static void
-POOL_FN(produce)(void *thread, const struct pool_work *w)
-{
-	const unsigned n = w->n;
-	POOL_BEGIN(thread);
-
-	for (unsigned turn = 0; turn < w->rounds; turn++) {
-		while (POOL_GET(w->objects, n) != 0)
-			pool_pause();
-		__builtin_memcpy(pool_queue_space(w->queue, n), w->objects,
-			n * sizeof(void *));
-		pool_queue_advance(&w->queue->head, n);
-	}
-	POOL_END();
-}
-
-static void
-POOL_FN(consume)(void *thread, const struct pool_work *w)
-{
-	const unsigned n = w->n;
-	POOL_BEGIN(thread);
-
-	for (unsigned turn = 0; turn < w->rounds; turn++) {
-		__builtin_memcpy(w->objects, pool_queue_filled(w->queue, n),
-			n * sizeof(void *));
-		pool_queue_advance(&w->queue->tail, n);
-		POOL_PUT(w->objects, n);
-	}
-	POOL_END();
-}
+POOL_CYCLE(1, 1)
+POOL_CYCLE(4, 4)
+POOL_CYCLE(8, 8)
+POOL_CYCLE(32, 32)
+POOL_CYCLE(64, 64)
+POOL_CYCLE(256, 256)
+POOL_CYCLE(any, w->n)
+POOL_TABLE(cycle)
+POOL_TABLE(touch)
+POOL_TABLE(produce)
+POOL_TABLE(consume)
 
 static void
 POOL_FN(take)(void *thread, const struct pool_work *w)
@@ -164,6 +166,8 @@ POOL_FN(give)(void *thread, const struct pool_work *w)
 }
 
 #undef POOL_CYCLE
+#undef POOL_LOOP
+#undef POOL_TABLE
 #undef POOL_BEGIN
 #undef POOL_END
 #undef POOL_GET
