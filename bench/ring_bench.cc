@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// Rings beside their rivals: one thread alone, a producer and a consumer, two
+// threads that are both, and all of that on one CPU. What is reported as a
+// benchmark's time is that of 1000 elements that went in and out.
+#include <cstdio>
+#include <map>
+#include <string>
+#include <vector>
+#include <benchmark/benchmark.h>
+#include "mempool_workers.h"
+#include "rivals/ring.h"
+#include "support.h"
+
+using benchmark::State;
+
+namespace
+{
+
+const double job_seconds = 0.004;
+
+enum Threads { alone, pipe, both };
+
+struct Case {
+	std::string name;
+	Threads threads;
+	bool one_cpu;
+	unsigned n;
+};
+
+Worker &
+worker(unsigned i)
+{
+	// The last two share a CPU.
+	static Worker workers[] = {Worker(usable_cpu(0)),
+		Worker(usable_cpu(usable_cpus() > 1)),
+		Worker(usable_cpu(usable_cpus() > 1))};
+
+	return workers[i];
+}
+
+// Made when first asked for; null if that fails.
+void *
+ring_of(const ring_subject *subject)
+{
+	static std::map<const ring_subject *, void *> rings;
+	auto found = rings.find(subject);
+
+	if (found == rings.end())
+		found = rings.emplace(subject, subject->open(subject)).first;
+	return found->second;
+}
+
+ring_work
+work_of(const Case &c, unsigned groups)
+{
+	return {c.n, groups, c.one_cpu, 0};
+}
+
+// The sum of what was taken, if all was taken that was put in.
+uintptr_t
+sum_of(const Case &c, double groups)
+{
+	return uintptr_t(groups * c.n * (c.n + 1) / 2);
+}
+
+// Threads that share a CPU get more time, so that both get turns of it.
+double
+seconds_of(const Case &c)
+{
+	return c.one_cpu ? 8 * job_seconds : job_seconds;
+}
+
+// A producer and a consumer, for as many groups as take long enough.
+Lap
+time_pipe(const ring_subject *s, void *ring, const Case &c, bool *right)
+{
+	static std::map<std::pair<const ring_subject *, std::string>, unsigned>
+		known;
+	unsigned &groups = known[std::make_pair(s, c.name)];
+	unsigned first = c.one_cpu ? 1 : 0;
+
+	for (groups = std::max(groups, 64u);; groups *= 2) {
+		Start start(2);
+		ring_work in = work_of(c, groups), out = in;
+		Lap lap{double(groups), 0, 0};
+
+		worker(first).start([&, start] {
+			start.wait();
+			s->add(ring, &in);
+		});
+		worker(first + 1).start([&, start] {
+			Switches switches;
+			double began = start.wait();
+
+			s->take(ring, &out);
+			lap.seconds = now_seconds() - began;
+			lap.switches = switches.count();
+		});
+		worker(first).wait();
+		worker(first + 1).wait();
+		*right = out.sum == sum_of(c, groups);
+		if (!*right || lap.seconds >= seconds_of(c) / 2)
+			return lap;
+	}
+}
+
+// Two threads that add and take, each as much as it gets done.
+Lap
+time_both(const ring_subject *s, void *ring, const Case &c, bool *right)
+{
+	unsigned first = c.one_cpu ? 1 : 0;
+	// Few, as each may cost a turn of the scheduler: see add_all().
+	const unsigned chunk = 64;
+	uintptr_t sums[2];
+	Start start(2);
+	Lap laps[2];
+
+	for (unsigned i = 0; i < 2; i++)
+		worker(first + i).start([&, i, start] {
+			Switches switches;
+			ring_work work = work_of(c, chunk);
+			double began = start.wait(), now, turns = 0;
+
+			do {
+				s->turn(ring, &work);
+				turns += chunk;
+				now = now_seconds();
+			} while (now < began + seconds_of(c));
+			sums[i] = work.sum;
+			laps[i] = {turns, now - began, switches.count()};
+		});
+	worker(first).wait();
+	worker(first + 1).wait();
+	*right = sums[0] + sums[1] == sum_of(c, laps[0].turns + laps[1].turns);
+	return {laps[0].turns / laps[0].seconds +
+			laps[1].turns / laps[1].seconds,
+		1, laps[0].switches + laps[1].switches};
+}
+
+Lap
+time_one(const ring_subject *s, void *ring, const Case &c, bool *right)
+{
+	uintptr_t sum = 0;
+	Lap lap;
+
+	worker(0).call([&] {
+		lap = repeat_until(
+			now_seconds(), job_seconds, [&](unsigned turns) {
+				ring_work work = work_of(c, turns);
+
+				s->turn(ring, &work);
+				sum += work.sum;
+			});
+	});
+	*right = sum == sum_of(c, lap.turns);
+	return lap;
+}
+
+void
+run(State &state, const ring_subject *subject, const Case &c)
+{
+	void *ring = ring_of(subject);
+
+	if (!ring)
+		state.SkipWithError("it could not be made");
+	for (auto _ : state) {
+		bool right = false;
+		Lap lap{};
+
+		if (ring)
+			lap = c.threads == alone
+				      ? time_one(subject, ring, c, &right)
+			      : c.threads == pipe
+				      ? time_pipe(subject, ring, c, &right)
+				      : time_both(subject, ring, c, &right);
+		if (!right) {
+			state.SkipWithError("elements were lost or doubled");
+			break;
+		}
+		state.SetIterationTime(lap.seconds / lap.turns / c.n * 1000);
+		// Threads that share a CPU do switch: that is the case.
+		state.counters["switches"] =
+			c.one_cpu ? 0 : double(lap.switches);
+	}
+}
+
+void
+add(const Case &c, const ring_subject *list)
+{
+	for (const ring_subject *s = list; s->name; s++)
+		if (s->many || c.threads != both)
+			benchmark::RegisterBenchmark(
+				("ring/" + c.name + "/" + s->name).c_str(),
+				[s, c](State &state) { run(state, s, c); })
+				->UseManualTime()
+				->Iterations(1);
+}
+
+void
+add_everywhere(const Case &c)
+{
+	add(c, ring_hone);
+	add(c, ring_mutex);
+#ifdef HAVE_CK
+	// One by one, and each may cost a turn of the scheduler.
+	if (c.n == 1 || !c.one_cpu || c.threads != both)
+		add(c, ring_ck);
+#endif
+#ifdef HAVE_DPDK_MEMPOOL
+	add(c, ring_dpdk);
+#endif
+}
+
+// Where two producers share a CPU, one that waits until the other, which was
+// preempted, has published its places waits for as long as it may run; and so
+// does then the other. CK's and DPDK's plain rings do one group a turn.
+void
+add_all()
+{
+	for (unsigned n : {1, 8, 32, 256}) {
+		std::string size = "-n" + std::to_string(n);
+
+		add_everywhere({"alone" + size, alone, false, n});
+		add_everywhere({"pipe" + size, pipe, false, n});
+		add_everywhere({"both" + size, both, false, n});
+		add_everywhere({"one-cpu-pipe" + size, pipe, true, n});
+		add_everywhere({"one-cpu-both" + size, both, true, n});
+	}
+}
+
+} // namespace
+
+int
+main(int argc, char **argv)
+{
+#ifndef HAVE_CK
+	std::fprintf(stderr, "not run: ck_ring (libck-dev is missing)\n");
+#endif
+#ifndef HAVE_DPDK_MEMPOOL
+	std::fprintf(stderr, "not run: rte_ring (libdpdk-dev is missing)\n");
+#endif
+	add_all();
+	benchmark::Initialize(&argc, argv);
+	if (benchmark::ReportUnrecognizedArguments(argc, argv))
+		return 2;
+	benchmark::RunSpecifiedBenchmarks();
+	return 0;
+}
