@@ -17,7 +17,7 @@
 static void
 default_threshold_comes_from_the_caches(void **state)
 {
-	size_t l2 = hone_cpu_cache_size(2), least = (size_t)8 << 20;
+	size_t l2 = hone_cpu_cache_size(2), least = (size_t)16 << 20;
 
 	(void)state;
 	hone_copy_set_threshold(0);

@@ -80,7 +80,7 @@ HONE_API void hone_copy_fence(void);
 /**
  * Size from which HONE_COPY_AUTO streams.
  *
- * :return: bytes. Until it is set: twice the level 2 cache, at least 8 MiB.
+ * :return: bytes. Until it is set: twice the level 2 cache, at least 16 MiB.
  *
  * Since 0.1.
  */
