@@ -36,7 +36,7 @@ def shown(page):
     if not shutil.which("groff"):
         pytest.skip("groff is not installed")
     done = subprocess.run(
-        ["groff", "-man", "-Tutf8", "-P-cbou", "-ww", page],
+        ["groff", "-man", "-rHY=0", "-Tutf8", "-P-cbou", "-ww", page],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env={**os.environ, "GROFF_NO_SGR": "1", "LC_ALL": "C.UTF-8"},
         check=True)
