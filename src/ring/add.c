@@ -37,12 +37,33 @@ static inline void
 copy_in(void **slots, uint64_t tail, void *const *elements, size_t n,
 	uint32_t mask)
 {
-	size_t first = (size_t)mask + 1 - (size_t)(tail & mask);
+	size_t run = run_of(tail, n, mask);
 
-	if (first > n)
-		first = n;
-	memcpy(slots + (tail & mask), elements, first * sizeof(*slots));
-	memcpy(slots, elements + first, (n - first) * sizeof(*slots));
+	memcpy(slots + (tail & mask), elements, run * sizeof(*slots));
+	memcpy(slots, elements + run, (n - run) * sizeof(*slots));
+}
+
+static inline void
+store(void **slot, void *element)
+{
+	/* Relaxed: a consumer that is too late throws away what it read. */
+	__atomic_store_n(slot, element, __ATOMIC_RELAXED);
+}
+
+/* n slots in a row, four a turn: compilers do not unroll atomics. */
+static inline void
+write_run(void **slots, void *const *elements, size_t n)
+{
+	size_t i = 0;
+
+	for (; i + 4 <= n; i += 4) {
+		store(&slots[i], elements[i]);
+		store(&slots[i + 1], elements[i + 1]);
+		store(&slots[i + 2], elements[i + 2]);
+		store(&slots[i + 3], elements[i + 3]);
+	}
+	for (; i < n; i++)
+		store(&slots[i], elements[i]);
 }
 
 /* One of several consumers may read them when it is too late. */
@@ -50,10 +71,10 @@ static inline void
 write_in(void **slots, uint64_t tail, void *const *elements, size_t n,
 	uint32_t mask)
 {
-	/* Relaxed: such a consumer throws away what it read. */
-	for (size_t i = 0; i < n; i++)
-		__atomic_store_n(&slots[(tail + i) & mask], elements[i],
-			__ATOMIC_RELAXED);
+	size_t run = run_of(tail, n, mask);
+
+	write_run(slots + (tail & mask), elements, run);
+	write_run(slots, elements + run, n - run);
 }
 
 /* Add at least `least` and up to n elements, n at most the capacity. */
@@ -65,10 +86,10 @@ add_single(
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
 	int64_t room = room_behind(ring, tail, n);
 
+	if (room < (int64_t)least)
+		return 0;
 	if (room < (int64_t)n)
 		n = (size_t)room;
-	if (n < least)
-		return 0;
 	if (ring->flags & HONE_RING_SINGLE_CONSUMER)
 		copy_in(hone_detail_ring_slot(ring, 0), tail, elements, n,
 			ring->mask);
@@ -84,6 +105,22 @@ add_single(
 	return n;
 }
 
+/* Fill slots that are ours, for the positions from `from` on. */
+static inline void
+publish_run(struct hone_ring_slot *slots, uint64_t from, void *const *elements,
+	size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		store(&slots[i].element, elements[i]);
+		/*
+		 * Release: pairs with the acquire of sequence in filled_run()
+		 * of take.c: whoever sees the number sees the element.
+		 */
+		__atomic_store_n(
+			&slots[i].sequence, from + i + 1, __ATOMIC_RELEASE);
+	}
+}
+
 /* The same for one of several producers. */
 static inline size_t
 add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
@@ -96,7 +133,7 @@ add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 	struct hone_ring_slot *slots = slot_of(ring, 0);
 	uint32_t mask = ring->mask;
-	size_t take;
+	size_t take, run;
 
 	do {
 		int64_t room = room_behind(ring, tail, n);
@@ -112,18 +149,9 @@ add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
 		 */
 	} while (!__atomic_compare_exchange_n(&ring->tail, &tail, tail + take,
 		false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-	for (size_t i = 0; i < take; i++) {
-		struct hone_ring_slot *slot = &slots[(tail + i) & mask];
-
-		/* Relaxed: consumers that are too late may read it. */
-		__atomic_store_n(&slot->element, elements[i], __ATOMIC_RELAXED);
-		/*
-		 * Release: pairs with the acquire of sequence in take_multi()
-		 * of take.c: whoever sees the number sees the element.
-		 */
-		__atomic_store_n(
-			&slot->sequence, tail + i + 1, __ATOMIC_RELEASE);
-	}
+	run = run_of(tail, take, mask);
+	publish_run(slots + (tail & mask), tail, elements, run);
+	publish_run(slots, tail + run, elements + run, take - run);
 	return take;
 }
 

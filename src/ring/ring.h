@@ -25,6 +25,18 @@ slot_of(struct hone_ring *ring, uint64_t position)
 	return (struct hone_ring_slot *)(ring + 1) + (position & ring->mask);
 }
 
+/* How many of n slots from a position on lie side by side; the rest begins at
+ * slot 0. */
+static inline size_t
+run_of(uint64_t position, size_t n, uint32_t mask)
+{
+	size_t run = (size_t)mask + 1 - (size_t)(position & mask);
+
+	if (__builtin_constant_p(n) && n == 1) /* so that there is no loop */
+		return 1;
+	return run < n ? run : n;
+}
+
 /* hone_ring_init() with another first position than 0, for the tests. */
 int hone_ring_init_at(
 	struct hone_ring *ring, size_t capacity, unsigned flags, uint64_t from);

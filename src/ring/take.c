@@ -66,12 +66,33 @@ static inline void
 copy_out(void **elements, void *const *slots, uint64_t head, size_t n,
 	uint32_t mask)
 {
-	size_t first = (size_t)mask + 1 - (size_t)(head & mask);
+	size_t run = run_of(head, n, mask);
 
-	if (first > n)
-		first = n;
-	memcpy(elements, slots + (head & mask), first * sizeof(*slots));
-	memcpy(elements + first, slots, (n - first) * sizeof(*slots));
+	memcpy(elements, slots + (head & mask), run * sizeof(*slots));
+	memcpy(elements + run, slots, (n - run) * sizeof(*slots));
+}
+
+static inline void *
+load(void *const *slot)
+{
+	/* Relaxed: leave() tells whether it was what it should be. */
+	return __atomic_load_n(slot, __ATOMIC_RELAXED);
+}
+
+/* n slots in a row, four a turn: compilers do not unroll atomics. */
+static inline void
+read_run(void **elements, void *const *slots, size_t n)
+{
+	size_t i = 0;
+
+	for (; i + 4 <= n; i += 4) {
+		elements[i] = load(&slots[i]);
+		elements[i + 1] = load(&slots[i + 1]);
+		elements[i + 2] = load(&slots[i + 2]);
+		elements[i + 3] = load(&slots[i + 3]);
+	}
+	for (; i < n; i++)
+		elements[i] = load(&slots[i]);
 }
 
 /* One of several: the producer may write to them, if we are too late. */
@@ -79,10 +100,10 @@ static inline void
 read_out(void **elements, void *const *slots, uint64_t head, size_t n,
 	uint32_t mask)
 {
-	/* Relaxed: leave() tells whether they were what they should be. */
-	for (size_t i = 0; i < n; i++)
-		elements[i] = __atomic_load_n(
-			&slots[(head + i) & mask], __ATOMIC_RELAXED);
+	size_t run = run_of(head, n, mask);
+
+	read_run(elements, slots + (head & mask), run);
+	read_run(elements + run, slots, n - run);
 }
 
 /*
@@ -137,6 +158,27 @@ why_not(const struct hone_ring *ring, uint64_t *head, size_t least)
 	return 0;
 }
 
+/* Read up to n slots in a row, for the positions from `from` on, until one is
+ * not filled; returns how many were. */
+static inline size_t
+filled_run(void **elements, const struct hone_ring_slot *slots, uint64_t from,
+	size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++) {
+		/*
+		 * Acquire: pairs with the release of sequence in publish_run()
+		 * of add.c: the element is there.
+		 */
+		if (__atomic_load_n(&slots[i].sequence, __ATOMIC_ACQUIRE) !=
+			from + i + 1)
+			break;
+		elements[i] = load(&slots[i].element);
+	}
+	return i;
+}
+
 /* The same from a ring with several producers; or -EAGAIN. */
 static inline int64_t
 take_sequenced(struct hone_ring *ring, void **elements, size_t n, size_t least,
@@ -148,23 +190,13 @@ take_sequenced(struct hone_ring *ring, void **elements, size_t n, size_t least,
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
 	for (;;) {
-		size_t take = 0;
+		size_t run = run_of(head, n, mask);
+		size_t take =
+			filled_run(elements, slots + (head & mask), head, run);
 
-		while (take < n) {
-			struct hone_ring_slot *slot =
-				&slots[(head + take) & mask];
-
-			/*
-			 * Acquire: pairs with the release of sequence in
-			 * add_multi() of add.c: the element is there.
-			 */
-			if (__atomic_load_n(&slot->sequence,
-				    __ATOMIC_ACQUIRE) != head + take + 1)
-				break;
-			/* Relaxed: as in take_published(). */
-			elements[take++] = __atomic_load_n(
-				&slot->element, __ATOMIC_RELAXED);
-		}
+		if (take == run)
+			take += filled_run(
+				elements + run, slots, head + run, n - run);
 		if (take < least) {
 			int error = why_not(ring, &head, least);
 

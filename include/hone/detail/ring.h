@@ -31,12 +31,23 @@ HONE_INLINE int
 hone_ring_enqueue(struct hone_ring *ring, void *element)
 {
 #if defined(__GNUC__)
-	/* Only this thread writes tail and head_seen in this mode. */
-	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
+	if (ring->flags & HONE_RING_SINGLE_PRODUCER) {
+		/* Only this thread writes tail and head_seen in this mode. */
+		uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
+		uint64_t head =
+			__atomic_load_n(&ring->head_seen, __ATOMIC_RELAXED);
 
-	if ((ring->flags & HONE_RING_SINGLE_PRODUCER) &&
-		tail - __atomic_load_n(&ring->head_seen, __ATOMIC_RELAXED) <
-			ring->capacity) {
+		if (tail - head >= ring->capacity) {
+			/*
+			 * Acquire: pairs with the release of head below and in
+			 * leave() of src/ring/take.c: the slot has been read.
+			 */
+			head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+			__atomic_store_n(
+				&ring->head_seen, head, __ATOMIC_RELAXED);
+			if (tail - head >= ring->capacity)
+				return -ENOBUFS;
+		}
 		/*
 		 * Relaxed: a consumer that is too late may read this slot; it
 		 * throws away what it read.
@@ -44,8 +55,8 @@ hone_ring_enqueue(struct hone_ring *ring, void *element)
 		__atomic_store_n(hone_detail_ring_slot(ring, tail), element,
 			__ATOMIC_RELAXED);
 		/*
-		 * Release: pairs with the acquire of tail in there_from() of
-		 * src/ring/take.c, so that a consumer that sees the new tail
+		 * Release: pairs with the acquire of tail below and in
+		 * there_from() of src/ring/take.c: whoever sees the new tail
 		 * sees the slot, and what the element points to.
 		 */
 		__atomic_store_n(&ring->tail, tail + 1, __ATOMIC_RELEASE);
@@ -62,21 +73,28 @@ hone_ring_dequeue(struct hone_ring *ring, void **element)
 	if (ring->flags == HONE_RING_SPSC) {
 		/* Only this thread writes head and tail_seen in this mode. */
 		uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
+		uint64_t tail =
+			__atomic_load_n(&ring->tail_seen, __ATOMIC_RELAXED);
 
-		if (head !=
-			__atomic_load_n(&ring->tail_seen, __ATOMIC_RELAXED)) {
-			/* Not atomic: nobody writes to it before head moves,
-			 * and a sanitizer sees if that were not so. */
-			*element = *hone_detail_ring_slot(ring, head);
-			/*
-			 * Release: pairs with the acquire of head in
-			 * room_behind() of src/ring/add.c: the slot was read
-			 * before the producer may fill it again.
-			 */
+		if (head == tail) {
+			/* Acquire: pairs with the release of tail above and in
+			 * add_single() of src/ring/add.c. */
+			tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 			__atomic_store_n(
-				&ring->head, head + 1, __ATOMIC_RELEASE);
-			return 0;
+				&ring->tail_seen, tail, __ATOMIC_RELAXED);
+			if (head == tail)
+				return -ENOENT;
 		}
+		/* Not atomic: nobody writes to it before head moves, and a
+		 * sanitizer sees if that were not so. */
+		*element = *hone_detail_ring_slot(ring, head);
+		/*
+		 * Release: pairs with the acquire of head above and in
+		 * room_behind() of src/ring/add.c: the slot was read before
+		 * the producer may fill it again.
+		 */
+		__atomic_store_n(&ring->head, head + 1, __ATOMIC_RELEASE);
+		return 0;
 	}
 #endif
 	return hone_detail_ring_dequeue(ring, element);
