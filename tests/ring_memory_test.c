@@ -91,7 +91,7 @@ a_ring_works_wherever_it_is_mapped(void **state)
 		assert_true(a != MAP_FAILED && b != MAP_FAILED && a != b);
 		assert_int_equal(hone_ring_init(a, 100, flags), 0);
 		for (size_t i = 0; i < 1000; i++) {
-			void *got;
+			void *got = NULL;
 
 			assert_int_equal(hone_ring_enqueue(a, element(i)), 0);
 			assert_int_equal(hone_ring_dequeue(b, &got), 0);
@@ -107,7 +107,7 @@ static void
 fill_and_empty(struct hone_ring *ring, size_t capacity)
 {
 	for (size_t lap = 0; lap < 3; lap++) {
-		void *got;
+		void *got = NULL;
 
 		for (size_t i = 0; i < capacity; i++)
 			assert_int_equal(

@@ -269,7 +269,7 @@ borrow(void *arg)
 	struct tokens *t = arg;
 
 	for (unsigned i = 0; i < t->turns; i++) {
-		void *held[MAX_GROUP];
+		void *held[MAX_GROUP] = {NULL};
 		int error;
 
 		while ((error = t->bulk ? hone_ring_dequeue_bulk(

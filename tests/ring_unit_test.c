@@ -62,7 +62,7 @@ static void
 fill_and_empty(const struct made *made)
 {
 	struct hone_ring *ring = made->ring;
-	void *got;
+	void *got = NULL;
 
 	MUST(hone_ring_capacity(ring) == made->capacity, made);
 	for (size_t lap = 0; lap < 3; lap++) {
@@ -100,7 +100,7 @@ a_ring_holds_exactly_its_capacity(void **state)
 static void
 prepare(const struct made *made, size_t held)
 {
-	void *got;
+	void *got = NULL;
 
 	while (hone_ring_dequeue(made->ring, &got) == 0)
 		continue;
@@ -112,7 +112,7 @@ prepare(const struct made *made, size_t held)
 static void
 must_hold(const struct made *made, size_t n)
 {
-	void *got;
+	void *got = NULL;
 
 	MUST(hone_ring_count(made->ring) == n, made);
 	for (size_t i = 0; i < n; i++) {
