@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 SOURCES = {'.c', '.h', '.cc', '.def', '.py', '.sh', '.ini', '.cmake', '.in',
-           '.wrap'}
+           '.wrap', '.pml'}
 NAMES = {'dev', 'meson.build', 'meson_options.txt', 'CMakeLists.txt'}
 SPDX = 'SPDX-License-Identifier: BSD-3-Clause'
 MAX_LINES = 400

@@ -7,7 +7,7 @@ staged=$root/build/stage
 
 # Every stage that has to leave results, in order.
 test_stages='gcc O0 asan tsan aarch64 sve128 sve256 sve512 s390x headers
-    consume exports docs-build docs model cli cli-asan'
+    consume exports spin docs-build docs model cli cli-asan'
 
 # record KIND PATH: what the stage just run leaves for tests/tally.py.
 record() {
@@ -160,6 +160,7 @@ test_all() {
     tap_stage headers sh tests/headers/check.sh "$staged/usr/include"
     tap_stage consume sh tests/consume/check.sh "$staged" build/consume
     tap_stage exports sh tests/consume/exports.sh "$staged" tests/exports.txt
+    tap_stage spin python3 tests/model/check.py build/spin
     HONE=$staged/usr/bin/hone
     HONE_LIB=$(find "$staged" -name 'libhone.so.0' || :)
     LD_LIBRARY_PATH=$(dirname "$HONE_LIB")

@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Check the deque of src/mempool/deque.h by its model. Prints TAP.
+
+check.py DIRECTORY [WORD...]: work below DIRECTORY; only the tests whose
+names have all the words. The word "large" finds the searches that take
+minutes, which are left out without it.
+
+- The orders in deque.h, and its code, are those that the model follows.
+- The model of memory allows and forbids what C does (litmus.pml).
+- As deque.h is, the model is searched exhaustively and keeps every promise.
+- With a planted bug the promise named breaks, and no other is looked at.
+"""
+import os
+import re
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import code_of_deque
+from cases import HOLDS, LARGE, LITMUS, ORDERS, PLANTED, PROMISES
+
+HERE = Path(__file__).resolve().parent
+# Of one run; the longest takes 15 s by itself, and a minute of the large ones.
+SECONDS = 600
+# MiB that a search may use before it gives up, and steps that it may go deep:
+# the deepest takes below 400.
+MEMORY = 1200
+DEPTH = 10000
+# The large searches keep states compressed and are worth optimising.
+SEARCH = ["-O2", "-DCOLLAPSE"]
+FIND = ["-O0"]
+
+
+def run(command, directory):
+    done = subprocess.run(command, cwd=directory, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          text=True, timeout=SECONDS)
+    if done.returncode:
+        raise RuntimeError(f"{command[0]}: status {done.returncode}: "
+                           f"{done.stdout.strip()[-400:]}")
+    return done.stdout
+
+
+class Search:
+    """One run of spin's verifier."""
+
+    def __init__(self, directory, model, macros, flags):
+        directory.mkdir(parents=True, exist_ok=True)
+        for old in directory.iterdir():
+            old.unlink()
+        run(["spin", "-a", *(f"-D{name}={macros[name]}" for name in macros),
+             HERE / model], directory)
+        run(["gcc", *flags, "-w", "-DSAFETY", f"-DMEMLIM={MEMORY}",
+             "-o", "pan", "pan.c"], directory)
+        self.output = run(["./pan", f"-m{DEPTH}", "-w22"], directory)
+        errors = re.search(r"errors: (\d+)", self.output)
+        states = re.search(r"(\d+) states, stored", self.output)
+        if not errors or not states:
+            raise RuntimeError(f"pan: {self.output.strip()[-400:]}")
+        self.errors, self.states = int(errors[1]), int(states[1])
+
+    def broken(self):
+        """The name of the promise that the search found broken, or None."""
+        found = re.findall(r"^pan:\d+: (.*)", self.output, re.M)
+        if not found:
+            return None
+        name = re.match(r"assertion violated \(?(\w+)", found[0])
+        return name[1] if name and self.errors == 1 else found[0]
+
+    def incomplete(self):
+        """Why an error may have been missed, or None."""
+        cut = re.search(r"max search depth too small|Search not completed|"
+                        r"out of memory|memory limit", self.output)
+        return cut and cut[0]
+
+    def unreached(self):
+        """Steps of the model that no run ever took."""
+        return re.findall(r"^\t(\S+:\d+), state \d+", self.output, re.M)
+
+
+def holds(directory, macros):
+    search = Search(directory, "deque.pml", macros, SEARCH)
+    problem = search.incomplete() or search.broken()
+    if not problem and search.errors:
+        problem = f"{search.errors} errors"
+    if not problem and search.unreached():
+        problem = f"never reached: {', '.join(search.unreached())}"
+    return problem, f"{search.states} states"
+
+
+def breaks(directory, macros, promise):
+    search = Search(directory, "deque.pml", macros, FIND)
+    found = search.broken()
+    if found == promise:
+        return None, f"{search.states} states"
+    return f"expected {promise}, found {found}", ""
+
+
+def litmus(directory, macros, allowed):
+    search = Search(directory, "litmus.pml", macros, FIND)
+    found = search.broken()
+    if allowed:
+        return (None if found == "forbidden" else f"found {found}"), ""
+    problem = search.incomplete() or found
+    return problem or (f"{search.errors} errors" if search.errors else None), ""
+
+
+def tests(large):
+    """(name, function, what it is called with behind a directory)."""
+    yield "orders in deque.h are the model's", code_of_deque.orders, ()
+    yield "code of deque.h is what the model follows", code_of_deque.shape, ()
+    orders = {line[-1]: line[3].upper() for line in ORDERS if len(line) > 5}
+    everything = sum(PROMISES.values())
+    for name, bounds in HOLDS:
+        yield (f"every promise holds: {name}", holds,
+               ({**orders, **bounds, "PROMISES": everything},))
+    for name, bounds in LARGE if large else []:
+        yield (f"large: {name}", holds,
+               ({**orders, **bounds, "PROMISES": everything},))
+    for name, change, promise in PLANTED:
+        yield (f"{promise} breaks: {name}", breaks,
+               ({**orders, **change, "PROMISES": PROMISES[promise]}, promise))
+    for shape, chosen, allowed in LITMUS:
+        chosen = chosen.split()
+        macros = {"TEST": shape, **dict(zip("ABCD", chosen))}
+        yield (f"{'allowed' if allowed else 'forbidden'}: {shape} "
+               f"{' '.join(chosen)}", litmus, (macros, allowed))
+
+
+def attempt(directory, function, arguments):
+    try:
+        return function(directory, *arguments)
+    except (RuntimeError, OSError, subprocess.TimeoutExpired) as error:
+        return str(error), ""
+
+
+def main():
+    work, words = Path(sys.argv[1]).resolve(), sys.argv[2:]
+    chosen = [test for test in tests("large" in words)
+              if all(word in test[0] for word in words)]
+    print(f"1..{len(chosen)}")
+    failed = not chosen
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        pending = [pool.submit(attempt, work / str(number), function, arguments)
+                   for number, (_, function, arguments) in enumerate(chosen)]
+        for number, (name, _, _) in enumerate(chosen, 1):
+            problem, note = pending[number - 1].result()
+            if note:
+                name = f"{name} ({note})"
+            print(f"{'not ok' if problem else 'ok'} {number} - {name}")
+            if problem:
+                failed = True
+                for line in problem.splitlines():
+                    print(f"# {line}")
+            sys.stdout.flush()
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
