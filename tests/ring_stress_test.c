@@ -97,7 +97,7 @@ produce(void *arg)
 		enum way way = run->way == MIXED ? support_below(&random, MIXED)
 						 : run->way;
 		size_t n = group_of(way, &random);
-		void *some[MAX_GROUP];
+		void *some[MAX_GROUP] = {NULL};
 
 		if (n > hone_ring_capacity(run->ring))
 			n = hone_ring_capacity(run->ring);
