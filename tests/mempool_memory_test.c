@@ -21,22 +21,17 @@ fails(void)
 	return ++calls == fails_at;
 }
 
-void *__real_mmap(
-	void *addr, size_t size, int prot, int flags, int fd, off_t at);
-int __real_munmap(void *addr, size_t size);
-int __real_pthread_mutex_init(
-	pthread_mutex_t *mutex, const pthread_mutexattr_t *attr);
-int __real_pthread_key_create(pthread_key_t *key, void (*end)(void *));
-int __real_pthread_setspecific(pthread_key_t key, const void *value);
-void *__wrap_mmap(
-	void *addr, size_t size, int prot, int flags, int fd, off_t at);
-void *__wrap_mmap64(
-	void *addr, size_t size, int prot, int flags, int fd, off_t at);
-int __wrap_munmap(void *addr, size_t size);
-int __wrap_pthread_mutex_init(
-	pthread_mutex_t *mutex, const pthread_mutexattr_t *attr);
-int __wrap_pthread_key_create(pthread_key_t *key, void (*end)(void *));
-int __wrap_pthread_setspecific(pthread_key_t key, const void *value);
+#define STANDS_FOR(type, name, ...)                                            \
+	type __real_##name(__VA_ARGS__);                                       \
+	type __wrap_##name(__VA_ARGS__)
+
+STANDS_FOR(void *, mmap, void *, size_t, int, int, int, off_t);
+STANDS_FOR(void *, mmap64, void *, size_t, int, int, int, off_t);
+STANDS_FOR(int, munmap, void *, size_t);
+STANDS_FOR(int, pthread_mutex_init, pthread_mutex_t *,
+	const pthread_mutexattr_t *);
+STANDS_FOR(int, pthread_key_create, pthread_key_t *, void (*)(void *));
+STANDS_FOR(int, pthread_setspecific, pthread_key_t, const void *);
 
 void *
 __wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t at)

@@ -250,8 +250,9 @@ threads_on_one_cpu_get_on(void **state)
 	churned(10, 1, 4, 4, true);
 }
 
+/* The first of two threads only gets, the second only puts. */
 static void *
-only_get(void *arg)
+one_way(void *arg)
 {
 	struct thread *t = arg;
 	struct run *run = t->run;
@@ -260,41 +261,23 @@ only_get(void *arg)
 	pin(t);
 	EXPECT(hone_mempool_cache_open(run->pool, &c) == 0, run);
 	for (size_t i = 0; c && i < FEW_TURNS;) {
-		void *obj = hone_mempool_get(c);
+		void *obj = NULL;
 
+		if (t->number == 1)
+			obj = hone_mempool_get(c);
+		else
+			(void)hone_ring_dequeue(run->ring, &obj);
 		if (!obj) {
 			sched_yield();
 			continue;
 		}
 		mine(t, &obj, 1);
 		nobodys(t, &obj, 1);
-		while (hone_ring_enqueue(run->ring, obj) != 0)
-			sched_yield();
-		i++;
-	}
-	hone_mempool_cache_close(c);
-	return NULL;
-}
-
-static void *
-only_put(void *arg)
-{
-	struct thread *t = arg;
-	struct run *run = t->run;
-	struct hone_mempool_cache *c = NULL;
-
-	pin(t);
-	EXPECT(hone_mempool_cache_open(run->pool, &c) == 0, run);
-	for (size_t i = 0; c && i < FEW_TURNS;) {
-		void *obj;
-
-		if (hone_ring_dequeue(run->ring, &obj) != 0) {
-			sched_yield();
-			continue;
-		}
-		mine(t, &obj, 1);
-		nobodys(t, &obj, 1);
-		hone_mempool_put(c, obj);
+		if (t->number == 2)
+			hone_mempool_put(c, obj);
+		else
+			while (hone_ring_enqueue(run->ring, obj) != 0)
+				sched_yield();
 		i++;
 	}
 	hone_mempool_cache_close(c);
@@ -314,8 +297,7 @@ who_only_gets_is_fed_by_who_only_puts(void **state)
 
 		run.pool = pool_of(sizes[i] + 1, sizes[i], 2);
 		assert_int_equal(hone_ring_create(&run.ring, 64, 0), 0);
-		start(threads, &run, only_get, 1);
-		start(threads + 1, &run, only_put, 1);
+		start(threads, &run, one_way, 2);
 		join(threads, 2);
 		assert_int_equal(run.errors, 0);
 		hone_ring_destroy(run.ring);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a pool promises to one thread. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include "mempool_support.h"
 
 static int
@@ -275,6 +278,65 @@ magazines_may_come_back_with_any_count(void **state)
 	destroyed(pool);
 }
 
+static void
+each_handle_may_keep_an_empty_magazine(void **state)
+{
+	struct hone_mempool *pool = pool_of(1000, 100, 2);
+	struct hone_mempool_cache *c[2] = {opened(pool), opened(pool)};
+	struct hone_mempool_magazine *m[2], *full[10];
+	void *objs[1000];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		m[i] = hone_mempool_get_magazine(c[i]);
+		hone_mempool_put_bulk(c[i], m[i]->objects, m[i]->count);
+		m[i]->count = 0;
+		assert_int_equal(hone_mempool_reserve(c[i], 101), 0);
+	}
+	for (int round = 0; round < 4; round++) {
+		struct hone_mempool_cache *a = c[round % 2], *b = c[round / 2];
+
+		assert_int_equal(hone_mempool_get_bulk(a, objs, 699), 0);
+		hone_mempool_put_bulk(b, objs, 699);
+		for (int i = 0; i < 6; i++)
+			full[i] = hone_mempool_get_magazine(a);
+		for (int i = 0; i < 6; i++)
+			hone_mempool_put_magazine(b, full[i]);
+		audited(pool, 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		hone_mempool_put_magazine(c[i], m[i]);
+		hone_mempool_cache_close(c[i]);
+	}
+	destroyed(pool);
+}
+
+/* Every magazine kept, and its objects put: told rather than waited for. */
+static void
+keeping_too_many_magazines_aborts(void **state)
+{
+	struct hone_mempool *pool = pool_of(100, 10, 1);
+	struct hone_mempool_cache *c = opened(pool);
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		for (int i = 0; i < 1000; i++) {
+			struct hone_mempool_magazine *m =
+				hone_mempool_get_magazine(c);
+
+			hone_mempool_put_bulk(c, m->objects, m->count);
+			m->count = 0;
+		}
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
 int
 main(void)
 {
@@ -288,6 +350,8 @@ main(void)
 		cmocka_unit_test(handles_are_counted),
 		cmocka_unit_test(magazines_change_hands_whole),
 		cmocka_unit_test(magazines_may_come_back_with_any_count),
+		cmocka_unit_test(each_handle_may_keep_an_empty_magazine),
+		cmocka_unit_test(keeping_too_many_magazines_aborts),
 	};
 
 	return cmocka_run_group_tests_name("mempool", tests, NULL, NULL);

@@ -108,7 +108,7 @@ HONE_API void hone_mempool_attr_init(struct hone_mempool_attr *attr);
  *
  * Memory given by the caller must be aligned as the objects are, and to 64
  * bytes. Bookkeeping is not part of it: the pool allocates that itself, about
- * 4 KiB for each cache_size objects and 20 KiB for each handle.
+ * 4 KiB for each cache_size objects and 24 KiB for each handle.
  * Since 0.1.
  */
 HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
@@ -311,8 +311,9 @@ struct hone_mempool_magazine {
  *          it to another thread, and gives it back by
  *          hone_mempool_put_magazine(), be it empty.
  *
- * Any number of magazines may be out that are full, or whose objects are out
- * as well; beyond that one for each open handle. Since 0.1.
+ * Any number of magazines may be out that came full and whose objects are all
+ * out still; of others one for each open handle, or puts may find no magazine
+ * and fault. Since 0.1.
  */
 HONE_API struct hone_mempool_magazine *hone_mempool_get_magazine(
 	struct hone_mempool_cache *cache);

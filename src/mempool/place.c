@@ -92,7 +92,7 @@ place_objects(
 /*
  * As many as could be full, and one partial; for each handle the one loaded,
  * one on its way to or from a deque, the head of its reserve and one that the
- * user has emptied; and one that is left for who needs an empty one.
+ * user has and that is not full; and one that is left for who needs one.
  */
 static bool
 count_magazines(
