@@ -280,8 +280,14 @@ borrow(void *arg)
 		EXPECT(error == 0, t);
 		if (error)
 			return NULL;
-		for (size_t k = 0; k < t->group; k++)
-			++*(unsigned *)held[k];
+		for (size_t k = 0; k < t->group; k++) {
+			unsigned *token = held[k];
+
+			EXPECT(token != NULL, t);
+			if (!token)
+				return NULL;
+			++*token;
+		}
 		error = t->bulk ? hone_ring_enqueue_bulk(
 					  t->ring, held, t->group)
 				: hone_ring_enqueue(t->ring, held[0]);
