@@ -170,7 +170,8 @@ test_all() {
     HONE_BUILD=$root/build/docs
     export HONE_BUILD
     pytest_stage docs docs
-    pytest_stage model tests/model_test.py tests/ring_model_test.py
+    pytest_stage model tests/model_test.py tests/ring_model_test.py \
+        tests/mempool_model_test.py
     pytest_stage cli tests/cli
     unset LD_LIBRARY_PATH
     HONE=$root/build/asan/cli/hone

@@ -1,0 +1,377 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The pools of the installed libhone against a model: any order of calls, by
+any handle, leaves each object where the model has it. The inline functions
+are called through the copies that the library exports."""
+import ctypes
+import errno
+import os
+import threading
+import time
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import precondition, rule
+
+import mempool_calls as lib
+from library import VOID, numbers, words
+from mempool_model import Handle, PoolAndModel
+
+WHICH = st.integers(0, 3)  # of the handles that are open
+COUNT = st.one_of(st.integers(0, 8), st.integers(0, 220))
+SECONDS = 20  # for a thread to end
+
+
+def with_handle(condition=lambda self: True):
+    """For rules that need an open handle."""
+    return precondition(lambda self: self.handles and condition(self))
+
+
+def debug(condition=lambda self: True):
+    """For rules that the debug flavour finds out."""
+    return with_handle(lambda self: self.attr.flags & lib.DEBUG
+                       and condition(self))
+
+
+class Pool(PoolAndModel):
+    """What is done to a pool."""
+
+    # Handles.
+
+    @rule()
+    def open(self):
+        cache = VOID(1)
+        error = lib.cache_open(self.pool, cache)
+        if len(self.handles) == self.attr.max_caches:
+            assert error == -errno.EAGAIN and cache.value == 1
+        else:
+            assert error == 0
+            assert cache.value not in [h.cache for h in self.handles]
+            self.handles.append(Handle(cache.value))
+
+    @rule()
+    def open_own(self):
+        cache = lib.thread_cache(self.pool)
+        if self.own in self.handles:
+            assert cache == self.own.cache
+        elif len(self.handles) == self.attr.max_caches:
+            assert cache is None
+        else:
+            self.own = Handle(cache)
+            self.handles.append(self.own)
+
+    @with_handle()
+    @rule(which=WHICH)
+    def close(self, which):
+        handle = self.pick(which)
+        if self.may_hold(len(self.magazines), len(self.held()),
+                         len(self.handles) - 1):
+            lib.cache_close(handle.cache)
+            self.handles.remove(handle)
+            if not self.handles:
+                assert self.stats().shared == self.present()
+
+    @precondition(lambda self: len(self.handles) < self.attr.max_caches)
+    @rule(count=COUNT, back=COUNT)
+    def visit_of_a_thread(self, count, back):
+        """Its handle closes with it, and what it put is there for all."""
+        got = words([], room=count + 1)
+        taken = []
+
+        def visit():
+            cache = lib.thread_cache(self.pool)
+            taken.append(lib.get_burst(cache, got, count))
+            lib.put_bulk(cache, got, min(back, taken[0]))
+
+        thread = threading.Thread(target=visit)
+        thread.start()
+        thread.join()
+        # Python is done with a thread shortly before the system is.
+        deadline = time.monotonic() + SECONDS
+        while self.stats().caches > len(self.handles):
+            assert time.monotonic() < deadline, "its handle stays open"
+        if taken[0] < count:
+            self.failed()
+        self.arrived(numbers(got, taken[0])[min(back, taken[0]):])
+
+    # Objects.
+
+    @with_handle()
+    @rule(which=WHICH)
+    def get_one(self, which):
+        handle = self.pick(which)
+        fewest, most = self.bounds(handle)
+        obj = lib.get(handle.cache)
+        if obj is None:
+            assert fewest == 0
+            self.failed()
+        else:
+            assert most > 0
+            self.arrived([obj], handle)
+
+    @with_handle()
+    @rule(which=WHICH, n=COUNT)
+    def get_bulk(self, which, n):
+        handle, objs = self.pick(which), words([], room=n + 1)
+        fewest, most = self.bounds(handle)
+        error = lib.get_bulk(handle.cache, objs, n)
+        if error:
+            assert error == -errno.ENOBUFS and n > fewest
+            self.failed()
+            self.settle(handle)
+        else:
+            assert n <= most
+            self.arrived(numbers(objs, n), handle)
+        assert objs[n] is None
+
+    @with_handle()
+    @rule(which=WHICH, n=COUNT)
+    def get_burst(self, which, n):
+        handle, objs = self.pick(which), words([], room=n + 1)
+        fewest, most = self.bounds(handle)
+        got = lib.get_burst(handle.cache, objs, n)
+        assert min(n, fewest) <= got <= min(n, most)
+        if got < n:
+            self.failed()
+        self.arrived(numbers(objs, got), handle)
+        assert objs[n] is None
+
+    def giving(self, n):
+        """Up to n objects that may go back now, written to before."""
+        objs = self.out[-n:] if n else []
+        n_out = len(self.held()) + len(self.out) - len(objs)
+        if not self.may_hold(len(self.magazines), n_out, len(self.handles)):
+            return []
+        self.scribble(objs)
+        return objs
+
+    @with_handle(lambda self: self.out)
+    @rule(which=WHICH)
+    def put_one(self, which):
+        for obj in self.giving(1):
+            lib.put(self.pick(which).cache, obj)
+            self.left([obj])
+
+    @with_handle()
+    @rule(which=WHICH, n=COUNT)
+    def put_bulk(self, which, n):
+        objs = self.giving(n)
+        lib.put_bulk(self.pick(which).cache, words(objs), len(objs))
+        self.left(objs)
+
+    @with_handle(lambda self: self.out)
+    @rule(which=WHICH)
+    def put_and_get_back(self, which):
+        """What was put last is got first."""
+        handle = self.pick(which)
+        for obj in self.giving(1):
+            lib.put(handle.cache, obj)
+            self.left([obj])
+            assert lib.get(handle.cache) == obj
+            self.arrived([obj], handle)
+
+    @with_handle()
+    @rule(which=WHICH, gets=st.lists(st.booleans(), max_size=30))
+    def cursor(self, which, gets):
+        handle, cursor = self.pick(which), lib.Cursor()
+        fewest, most = self.bounds(handle)
+        got, failures = [], 0
+        lib.cursor_begin(cursor, handle.cache)
+        for is_get in gets:
+            if is_get:
+                obj = lib.cursor_get(cursor)
+                assert len(got) < most if obj else len(got) >= fewest
+                got += [obj] if obj else []
+                failures += not obj
+            elif got and not self.magazines:
+                lib.cursor_put(cursor, got[-1])
+                assert lib.cursor_get(cursor) == got[-1]
+                lib.cursor_put(cursor, got.pop())
+        lib.cursor_end(cursor)
+        self.before.failures += failures
+        self.arrived(got, handle, only_got=all(gets))
+
+    # Reserves.
+
+    @with_handle()
+    @rule(which=WHICH, n=COUNT)
+    def reserve(self, which, n):
+        handle = self.pick(which)
+        fewest, most = self.bounds(handle)
+        error = lib.reserve(handle.cache, n)
+        if error:
+            assert error == -errno.ENOBUFS and n > fewest
+            self.failed()
+        else:
+            assert n <= most
+            handle.reserve = n
+
+    @with_handle()
+    @rule(which=WHICH)
+    def get_as_many_as_are_reserved(self, which):
+        handle = self.pick(which)
+        n = handle.reserve
+        objs = words([], room=n + 1)
+        assert lib.get_bulk(handle.cache, objs, n) == 0
+        self.arrived(numbers(objs, n), handle)
+
+    # Magazines.
+
+    @with_handle()
+    @rule(which=WHICH)
+    def get_magazine(self, which):
+        handle, stats = self.pick(which), self.stats()
+        n_out = len(self.out) + len(self.held())
+        if not self.may_hold(len(self.magazines) + 1, n_out,
+                             len(self.handles)):
+            return
+        fewest, most = (n - handle.reserve for n in self.bounds(handle))
+        magazine = lib.get_magazine(handle.cache)
+        if not magazine:
+            assert fewest == 0
+            self.failed()
+            return
+        count = magazine.contents.count
+        assert most > 0 and 1 <= count <= stats.cache_size
+        assert count == stats.cache_size or stats.shared < stats.cache_size
+        assert ctypes.addressof(magazine.contents) % 64 == 0
+        self.arrived(numbers(magazine.contents.objects, count))
+        del self.out[-count:]
+        self.magazines.append(magazine)
+
+    @with_handle(lambda self: self.magazines)
+    @rule(which=WHICH, index=WHICH)
+    def put_magazine(self, which, index):
+        index %= len(self.magazines)
+        m = self.magazines[index].contents
+        n_out = len(self.out) + len(self.held()) - m.count
+        if self.may_hold(len(self.magazines) - 1, n_out, len(self.handles)):
+            self.scribble(numbers(m.objects, m.count))
+            lib.put_magazine(self.pick(which).cache, m)
+            del self.magazines[index]
+
+    @precondition(lambda self: self.magazines)
+    @rule(index=WHICH, n=COUNT)
+    def take_out_of_a_magazine(self, index, n):
+        m = self.magazines[index % len(self.magazines)].contents
+        n = min(n, m.count)
+        self.out += numbers(m.objects, m.count)[m.count - n:]
+        m.count -= n
+
+    @precondition(lambda self: self.magazines)
+    @rule(index=WHICH, n=COUNT)
+    def fill_into_a_magazine(self, index, n):
+        m = self.magazines[index % len(self.magazines)].contents
+        n = min(n, len(self.out), self.stats().cache_size - m.count)
+        for _ in range(n):
+            m.objects[m.count] = self.out.pop(0)
+            m.count += 1
+
+    # The debug flavour.
+
+    @debug()
+    @rule(which=WHICH, index=st.integers(0, 199))
+    def put_what_is_in_the_pool(self, which, index):
+        obj = self.objects[index % len(self.objects)]
+        if obj not in self.out and obj not in self.held():
+            lib.put(self.pick(which).cache, obj)
+            self.told((lib.DOUBLE_PUT, obj))
+
+    @debug()
+    @rule(which=WHICH, index=st.integers(0, 199), off=st.integers(1, 4000))
+    def put_what_is_no_object(self, which, index, off):
+        address = self.objects[index % len(self.objects)] + off
+        if address not in self.made:
+            lib.put(self.pick(which).cache, address)
+            self.told((lib.FOREIGN, address))
+
+    @debug(lambda self: self.out)
+    @rule(which=WHICH)
+    def write_after_put(self, which):
+        handle = self.pick(which)
+        for obj in self.giving(1):
+            lib.put(handle.cache, obj)
+            self.left([obj])
+            self.scribble([obj])
+            assert lib.get(handle.cache) == obj
+            self.told((lib.WRITE_AFTER_PUT, obj))
+            self.arrived([obj], handle)
+
+    @debug(lambda self: self.out)
+    @rule(which=WHICH, before=st.booleans())
+    def write_beside(self, which, before):
+        for obj in self.giving(1):
+            ctypes.memset(obj - 1 if before else obj + self.attr.object_size,
+                          0x11, 1)
+            lib.put(self.pick(which).cache, obj)
+            self.told((lib.OVERRUN, obj))
+            self.left([obj])
+
+    # Ends.
+
+    @rule()
+    def destroy_while_in_use(self):
+        others = [h for h in self.handles if h is not self.own]
+        if others or self.out or self.held():
+            assert lib.destroy(self.pool) == -errno.EBUSY
+            self.handles = others  # it closes the thread's own
+
+    @rule()
+    def fork(self):
+        child = os.fork()
+        if child == 0:
+            os._exit(self.life_of_the_child())
+        assert os.waitpid(child, 0)[1] == 0
+
+    def life_of_the_child(self):
+        """Everything that is not out can be had in the child; 0 if so."""
+        try:
+            n, cache = self.present(), VOID()
+            absent = self.out + self.held()
+            assert lib.after_fork(self.pool) == len(absent)
+            assert lib.cache_open(self.pool, cache) == 0
+            objs = words([], room=n + 1)
+            assert lib.get_burst(cache, objs, n + 1) == n
+            assert not set(numbers(objs, n)) & set(absent)
+            lib.put_bulk(cache, objs, n)
+            lib.put_bulk(cache, words(absent), len(absent))
+            lib.cache_close(cache)
+            assert lib.destroy(self.pool) == 0
+            return 0
+        except BaseException:  # whatever it is: the parent is told
+            return 1
+
+    def teardown(self):
+        if not hasattr(self, "before"):
+            return
+        if not self.handles:
+            self.open()
+        cache = self.handles[0].cache
+        for magazine in self.magazines:
+            lib.put_magazine(cache, magazine)
+        lib.put_bulk(cache, words(self.out), len(self.out))
+        for handle in self.handles:
+            lib.cache_close(handle.cache)
+        assert lib.available(self.pool) == self.attr.capacity
+        assert lib.destroy(self.pool) == 0
+        assert not self.faults
+
+
+TestPool = Pool.TestCase
+TestPool.settings = settings(stateful_step_count=60)
+
+
+def test_attributes_out_of_range_are_refused():
+    for name, value in (("object_size", 0), ("capacity", 0),
+                        ("alignment", 3), ("alignment", 0),
+                        ("cache_size", lib.CACHE_MAX + 1), ("max_caches", 0),
+                        ("max_caches", 65536), ("flags", 16),
+                        ("numa_node", -2), ("object_size", 2 ** 63),
+                        ("capacity", 2 ** 63), ("memory", 8)):
+        attr, pool = lib.Attr(), VOID(1)
+        lib.attr_init(attr)
+        attr.object_size = attr.capacity = 8
+        assert lib.memory_size(attr) > 0
+        setattr(attr, name, value)
+        assert lib.memory_size(attr) == 0, name
+        assert lib.create(pool, attr) == -errno.EINVAL, name
+        assert pool.value == 1
