@@ -82,7 +82,7 @@ class Search:
 
 def holds(directory, macros):
     search = Search(directory, "deque.pml", macros, SEARCH)
-    problem = search.incomplete() or search.broken()
+    problem = search.broken() or search.incomplete()
     if not problem and search.errors:
         problem = f"{search.errors} errors"
     if not problem and search.unreached():
@@ -103,7 +103,7 @@ def litmus(directory, macros, allowed):
     found = search.broken()
     if allowed:
         return (None if found == "forbidden" else f"found {found}"), ""
-    problem = search.incomplete() or found
+    problem = found or search.incomplete()
     return problem or (f"{search.errors} errors" if search.errors else None), ""
 
 
