@@ -97,7 +97,7 @@ add_mallocs(const Case &c)
 }
 
 void
-add_all()
+add_each_burst()
 {
 	static const auto ceilings = present(pool_ceilings);
 
@@ -118,6 +118,12 @@ add_all()
 			if (n == 32 && keep < most_kept)
 				add(c, ceilings.data());
 		}
+}
+
+// n not constant, objects written to, two threads on a CPU, and a queue.
+void
+add_other_ways()
+{
 	for (unsigned keep : {512, 8192})
 		for (unsigned n : {8, 32}) {
 			Case c{"1t-any-" + sizes(keep, n), one, keep, n,
@@ -137,7 +143,12 @@ add_all()
 	for (unsigned n : {1, 8, 32, 256})
 		add_everywhere({"cross-n" + std::to_string(n),
 			producer_and_consumer, n, n, loop_of(n), false, big});
-	// Against malloc: objects of a size that is best for it, and of ours.
+}
+
+// With objects of a size that is best for malloc, and of ours.
+void
+add_against_malloc()
+{
 	for (size_t object_size : {size_t(64), big}) {
 		std::string of = std::to_string(object_size) + "B-";
 
@@ -188,7 +199,9 @@ main(int argc, char **argv)
 #endif
 	take_min_time(argc, argv);
 	usable_cpus();
-	add_all();
+	add_each_burst();
+	add_other_ways();
+	add_against_malloc();
 	benchmark::Initialize(&argc, argv);
 	if (benchmark::ReportUnrecognizedArguments(argc, argv))
 		return 2;
