@@ -20,7 +20,7 @@
 #define ASAN 0
 #endif
 
-#define SIZE 40
+#define SIZE 43
 
 struct faults {
 	int n;

@@ -48,7 +48,8 @@ static void
 a_reserve_is_raised_lowered_and_refused(void **state)
 {
 	struct hone_mempool *pool = pool_of(100, 10, 2);
-	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_cache *c = opened(pool), *other = opened(pool);
+	void *objs[100];
 
 	(void)state;
 	assert_int_equal(hone_mempool_reserve(c, 101), -ENOBUFS);
@@ -62,6 +63,10 @@ a_reserve_is_raised_lowered_and_refused(void **state)
 	assert_int_equal(reserved(pool), 5);
 	audited(pool, 0);
 	hone_mempool_cache_close(c);
+	assert_int_equal(reserved(pool), 0);
+	assert_int_equal(hone_mempool_get_bulk(other, objs, 100), 0);
+	hone_mempool_put_bulk(other, objs, 100);
+	hone_mempool_cache_close(other);
 	destroyed(pool);
 }
 

@@ -66,6 +66,46 @@ one_by_one_every_object_comes_once(void **state)
 	}
 }
 
+static size_t
+loaded(struct hone_mempool *pool)
+{
+	struct hone_mempool_stats stats;
+
+	hone_mempool_get_stats(pool, &stats);
+	return stats.loaded;
+}
+
+static void
+a_cache_never_holds_more_than_its_size(void **state)
+{
+	struct hone_mempool *pool = pool_of(60, 10, 2);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_cursor cursor;
+	void *objs[60];
+
+	(void)state;
+	for (size_t n = 1; n <= 30; n++) {
+		assert_int_equal(hone_mempool_get_bulk(c, objs, 60), 0);
+		for (size_t i = 0; i + n <= 30; i += n) {
+			hone_mempool_put_bulk(c, objs + i, n);
+			assert_in_range(loaded(pool), 0, 10);
+		}
+		for (size_t i = 30 / n * n; i < 45; i++) {
+			hone_mempool_put(c, objs[i]);
+			assert_in_range(loaded(pool), 0, 10);
+		}
+		for (size_t i = 45; i < 60; i++) {
+			hone_mempool_cursor_begin(&cursor, c);
+			hone_mempool_cursor_put(&cursor, objs[i]);
+			hone_mempool_cursor_end(&cursor);
+			assert_in_range(loaded(pool), 0, 10);
+		}
+		audited(pool, 0);
+	}
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
 static void
 bulk_is_all_or_nothing(void **state)
 {
@@ -342,6 +382,7 @@ main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(one_by_one_every_object_comes_once),
+		cmocka_unit_test(a_cache_never_holds_more_than_its_size),
 		cmocka_unit_test(bulk_is_all_or_nothing),
 		cmocka_unit_test(burst_takes_what_there_is),
 		cmocka_unit_test(a_cursor_moves_what_get_and_put_would),
