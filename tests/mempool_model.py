@@ -29,6 +29,17 @@ class Handle:
         self.cache, self.reserve = cache, 0
 
 
+class Held:
+    """A magazine that is out, and the objects that it came with."""
+
+    def __init__(self, magazine):
+        self.magazine, self.came = magazine, []
+        self.came = self.objects()
+
+    def objects(self):
+        return numbers(self.magazine.objects, self.magazine.count)
+
+
 class PoolAndModel(RuleBasedStateMachine):
     """A pool, its handles, who has which object, and what must hold."""
 
@@ -100,8 +111,7 @@ class PoolAndModel(RuleBasedStateMachine):
 
     def held(self):
         """The objects in magazines that are out."""
-        return [obj for m in self.magazines
-                for obj in numbers(m.contents.objects, m.contents.count)]
+        return [obj for held in self.magazines for obj in held.objects()]
 
     def present(self):
         return self.attr.capacity - len(self.out) - len(self.held())
@@ -119,10 +129,15 @@ class PoolAndModel(RuleBasedStateMachine):
     def pick(self, which):
         return self.handles[which % len(self.handles)]
 
-    def may_hold(self, number, n_out, handles):
-        """Whether so many magazines may be out: full, their objects out, or
-        one for each handle."""
-        return number <= handles + n_out // self.stats().cache_size
+    def may_hold(self, magazines, handles, back=()):
+        """Whether these magazines may be out, once those objects are back:
+        any that came full and whose objects are out, of others one for each
+        handle."""
+        out = set(self.out + self.held()) - set(back)
+        size = self.stats().cache_size
+        others = [held for held in magazines
+                  if len(held.came) < size or not out.issuperset(held.came)]
+        return len(others) <= handles
 
     # What follows from a step.
 

@@ -14,7 +14,7 @@ from hypothesis.stateful import precondition, rule
 
 import mempool_calls as lib
 from library import VOID, numbers, words
-from mempool_model import Handle, PoolAndModel
+from mempool_model import Handle, Held, PoolAndModel
 
 WHICH = st.integers(0, 3)  # of the handles that are open
 COUNT = st.one_of(st.integers(0, 8), st.integers(0, 220))
@@ -63,8 +63,7 @@ class Pool(PoolAndModel):
     @rule(which=WHICH)
     def close(self, which):
         handle = self.pick(which)
-        if self.may_hold(len(self.magazines), len(self.held()),
-                         len(self.handles) - 1):
+        if self.may_hold(self.magazines, len(self.handles) - 1):
             lib.cache_close(handle.cache)
             self.handles.remove(handle)
             if not self.handles:
@@ -138,8 +137,7 @@ class Pool(PoolAndModel):
     def giving(self, n):
         """Up to n objects that may go back now, written to before."""
         objs = self.out[-n:] if n else []
-        n_out = len(self.held()) + len(self.out) - len(objs)
-        if not self.may_hold(len(self.magazines), n_out, len(self.handles)):
+        if not self.may_hold(self.magazines, len(self.handles), objs):
             return []
         self.scribble(objs)
         return objs
@@ -220,9 +218,8 @@ class Pool(PoolAndModel):
     @rule(which=WHICH)
     def get_magazine(self, which):
         handle, stats = self.pick(which), self.stats()
-        n_out = len(self.out) + len(self.held())
-        if not self.may_hold(len(self.magazines) + 1, n_out,
-                             len(self.handles)):
+        full = stats.shared >= stats.cache_size
+        if not self.may_hold(self.magazines, len(self.handles) - (not full)):
             return
         fewest, most = (n - handle.reserve for n in self.bounds(handle))
         magazine = lib.get_magazine(handle.cache)
@@ -230,29 +227,28 @@ class Pool(PoolAndModel):
             assert fewest == 0
             self.failed()
             return
-        count = magazine.contents.count
-        assert most > 0 and 1 <= count <= stats.cache_size
-        assert count == stats.cache_size or stats.shared < stats.cache_size
-        assert ctypes.addressof(magazine.contents) % 64 == 0
-        self.arrived(numbers(magazine.contents.objects, count))
-        del self.out[-count:]
-        self.magazines.append(magazine)
+        held = Held(magazine.contents)
+        assert most > 0 and 1 <= len(held.came) <= stats.cache_size
+        assert len(held.came) == stats.cache_size or not full
+        assert ctypes.addressof(held.magazine) % 64 == 0
+        self.arrived(held.came)
+        del self.out[-len(held.came):]
+        self.magazines.append(held)
 
     @with_handle(lambda self: self.magazines)
     @rule(which=WHICH, index=WHICH)
     def put_magazine(self, which, index):
-        index %= len(self.magazines)
-        m = self.magazines[index].contents
-        n_out = len(self.out) + len(self.held()) - m.count
-        if self.may_hold(len(self.magazines) - 1, n_out, len(self.handles)):
-            self.scribble(numbers(m.objects, m.count))
-            lib.put_magazine(self.pick(which).cache, m)
-            del self.magazines[index]
+        held = self.magazines[index % len(self.magazines)]
+        others = [other for other in self.magazines if other is not held]
+        if self.may_hold(others, len(self.handles), held.objects()):
+            self.scribble(held.objects())
+            lib.put_magazine(self.pick(which).cache, held.magazine)
+            self.magazines = others
 
     @precondition(lambda self: self.magazines)
     @rule(index=WHICH, n=COUNT)
     def take_out_of_a_magazine(self, index, n):
-        m = self.magazines[index % len(self.magazines)].contents
+        m = self.magazines[index % len(self.magazines)].magazine
         n = min(n, m.count)
         self.out += numbers(m.objects, m.count)[m.count - n:]
         m.count -= n
@@ -260,7 +256,7 @@ class Pool(PoolAndModel):
     @precondition(lambda self: self.magazines)
     @rule(index=WHICH, n=COUNT)
     def fill_into_a_magazine(self, index, n):
-        m = self.magazines[index % len(self.magazines)].contents
+        m = self.magazines[index % len(self.magazines)].magazine
         n = min(n, len(self.out), self.stats().cache_size - m.count)
         for _ in range(n):
             m.objects[m.count] = self.out.pop(0)
@@ -346,8 +342,8 @@ class Pool(PoolAndModel):
         if not self.handles:
             self.open()
         cache = self.handles[0].cache
-        for magazine in self.magazines:
-            lib.put_magazine(cache, magazine)
+        for held in self.magazines:
+            lib.put_magazine(cache, held.magazine)
         lib.put_bulk(cache, words(self.out), len(self.out))
         for handle in self.handles:
             lib.cache_close(handle.cache)
