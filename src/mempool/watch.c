@@ -141,15 +141,14 @@ hone_mempool_watch_begin(struct hone_mempool *pool)
 	if (!pool->watched)
 		return;
 	seal_gaps(pool);
-	if (pool->valgrind)
-		VALGRIND_CREATE_MEMPOOL(pool, 0, 0);
-	for (size_t i = 0; i < pool->capacity; i++) {
-		void *object = hone_mempool_object(pool, i);
-
+	for (size_t i = 0; i < pool->capacity; i++)
 		sum_up(pool, i);
-		ASAN_POISON_MEMORY_REGION(object, pool->object_size);
-		if (pool->valgrind)
-			VALGRIND_MAKE_MEM_NOACCESS(object, pool->object_size);
+	/* The padding with them: it is nobody's. */
+	ASAN_POISON_MEMORY_REGION(pool->objects, pool->stride * pool->capacity);
+	if (pool->valgrind) {
+		VALGRIND_CREATE_MEMPOOL(pool, 0, 0);
+		VALGRIND_MAKE_MEM_NOACCESS(
+			pool->objects, pool->stride * pool->capacity);
 	}
 }
 
