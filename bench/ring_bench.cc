@@ -90,8 +90,8 @@ time_pipe(const ring_subject *s, void *ring, const Case &c, bool *right)
 			s->add(ring, &in);
 		});
 		worker(first + 1).start([&, start] {
-			Switches switches;
 			double began = start.wait();
+			Switches switches;
 
 			s->take(ring, &out);
 			lap.seconds = now_seconds() - began;
@@ -118,9 +118,9 @@ time_both(const ring_subject *s, void *ring, const Case &c, bool *right)
 
 	for (unsigned i = 0; i < 2; i++)
 		worker(first + i).start([&, i, start] {
-			Switches switches;
 			ring_work work = work_of(c, chunk);
 			double began = start.wait(), now, turns = 0;
+			Switches switches;
 
 			do {
 				s->turn(ring, &work);
