@@ -12,7 +12,7 @@
 #include <benchmark/benchmark.h>
 #include "mempool_bench.h"
 #include "mempool_hone.h"
-#include "mempool_workers.h"
+#include "workers.h"
 
 namespace
 {

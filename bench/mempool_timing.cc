@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <benchmark/benchmark.h>
 #include "mempool_bench.h"
-#include "mempool_workers.h"
+#include "workers.h"
 #include "support.h"
 
 double job_seconds = 0.004;
@@ -33,17 +33,6 @@ struct Pool {
 	void *handles[3];
 	bool checked;
 };
-
-Worker &
-worker(unsigned i)
-{
-	// The last two share a CPU.
-	static Worker workers[] = {Worker(usable_cpu(0)),
-		Worker(usable_cpu(usable_cpus() > 1)),
-		Worker(usable_cpu(usable_cpus() > 1))};
-
-	return workers[i];
-}
 
 void **
 objects_of(unsigned worker)

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 #include <benchmark/benchmark.h>
-#include "mempool_workers.h"
+#include "workers.h"
 #include "rivals/ring.h"
 #include "support.h"
 
@@ -27,17 +27,6 @@ struct Case {
 	bool one_cpu;
 	unsigned n;
 };
-
-Worker &
-worker(unsigned i)
-{
-	// The last two share a CPU.
-	static Worker workers[] = {Worker(usable_cpu(0)),
-		Worker(usable_cpu(usable_cpus() > 1)),
-		Worker(usable_cpu(usable_cpus() > 1))};
-
-	return workers[i];
-}
 
 // Made when first asked for; null if that fails.
 void *

@@ -5,7 +5,7 @@
  *
  *   NAME                  the variant's name, as in variants.def
  *   TARGET                attribute for every function, or nothing
- *   VEC                   vector type of VEC_BYTES bytes (16, 32 or 64)
+ *   VEC                   vector type of VEC_BYTES bytes (16 or 32)
  *   LOAD(p), STORE(p, v)  at any address
  *   ZERO                  a vector of zeros
  *   STREAM_LINE(d, s)     copy 64 bytes with non-temporal stores; d is aligned

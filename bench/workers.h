@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-#ifndef HONE_BENCH_MEMPOOL_WORKERS_H
-#define HONE_BENCH_MEMPOOL_WORKERS_H
+#ifndef HONE_BENCH_WORKERS_H
+#define HONE_BENCH_WORKERS_H
 // The threads that are timed, each on a CPU of its own or both on one.
 #include <functional>
 #include <memory>
@@ -33,6 +33,9 @@ class Worker
 // The CPUs that this process may use, in order.
 int usable_cpu(unsigned index);
 unsigned usable_cpus();
+
+// 0 to 2: made when first asked for. The last two share a CPU.
+Worker &worker(unsigned i);
 
 // Where threads meet before they are timed: all leave at once, and learn when
 // that was. A thread that waits gives way to others on its CPU.

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <sched.h>
 #include <thread>
-#include "mempool_workers.h"
+#include "workers.h"
 #include "support.h"
 
 struct Worker::Shared {
@@ -143,4 +143,15 @@ repeat_until(
 		before = end;
 	} while (end < start + seconds);
 	return {turns, end - start, switches.count()};
+}
+
+Worker &
+worker(unsigned i)
+{
+	// The last two share a CPU.
+	static Worker workers[] = {Worker(usable_cpu(0)),
+		Worker(usable_cpu(usable_cpus() > 1)),
+		Worker(usable_cpu(usable_cpus() > 1))};
+
+	return workers[i];
 }
