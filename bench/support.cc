@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sys/mman.h>
+#include <benchmark/benchmark.h>
 #include "support.h"
 
 unsigned char *
@@ -26,4 +27,14 @@ arena_zeroed(size_t bytes)
 	}
 	std::memset(arena, 0, bytes);
 	return arena;
+}
+
+int
+run_benchmarks(int argc, char **argv)
+{
+	benchmark::Initialize(&argc, argv);
+	if (benchmark::ReportUnrecognizedArguments(argc, argv))
+		return 2;
+	benchmark::RunSpecifiedBenchmarks();
+	return 0;
 }

@@ -55,4 +55,8 @@ class Switches
 // until the next call. One arena serves all benchmarks of a process.
 unsigned char *arena_zeroed(size_t bytes);
 
+// Runs the benchmarks that were registered, as the arguments say, and gives the
+// exit status.
+int run_benchmarks(int argc, char **argv);
+
 #endif

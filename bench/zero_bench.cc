@@ -294,9 +294,5 @@ main(int argc, char **argv)
 #ifndef HAVE_ISAL
 	std::fprintf(stderr, "not run: isa-l (libisal-dev is missing)\n");
 #endif
-	benchmark::Initialize(&argc, argv);
-	if (benchmark::ReportUnrecognizedArguments(argc, argv))
-		return 2;
-	benchmark::RunSpecifiedBenchmarks();
-	return 0;
+	return run_benchmarks(argc, argv);
 }
