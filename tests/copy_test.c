@@ -249,14 +249,6 @@ limit(void **state)
 	return 0;
 }
 
-static int
-lift_limit(void **state)
-{
-	(void)state;
-	hone_cpu_limit(HONE_CPU_ALL);
-	return 0;
-}
-
 static const struct hone_copy_variant *
 variant_named(const char *name)
 {
@@ -269,27 +261,28 @@ variant_named(const char *name)
 #define TESTS(name, way)                                                       \
 	{name ": every size and pair of alignments is copied",                 \
 		every_size_and_pair_of_alignments_is_copied, limit,            \
-		lift_limit, way},                                              \
+		support_lift_limit, way},                                      \
 		{name ": every size touches both fences and no more",          \
 			every_size_touches_both_fences_and_no_more, limit,     \
-			lift_limit, way},                                      \
+			support_lift_limit, way},                              \
 		{name ": every size may end past a page border",               \
 			every_size_may_end_past_a_page_border, limit,          \
-			lift_limit, way},                                      \
+			support_lift_limit, way},                              \
 		{name ": every size about a page is copied",                   \
-			every_size_about_a_page_is_copied, limit, lift_limit,  \
-			way},                                                  \
+			every_size_about_a_page_is_copied, limit,              \
+			support_lift_limit, way},                              \
 		{name ": large copies across page and 2 MiB borders",          \
 			large_copies_are_right_across_page_and_2m_borders,     \
-			limit, lift_limit, way},                               \
+			limit, support_lift_limit, way},                       \
 		{name ": every size and alignment is cleared",                 \
 			every_size_and_alignment_is_cleared, limit,            \
-			lift_limit, way},                                      \
+			support_lift_limit, way},                              \
 		{name ": large blocks are cleared", large_blocks_are_cleared,  \
-			limit, lift_limit, way},                               \
+			limit, support_lift_limit, way},                       \
 	{                                                                      \
 		name ": nothing is copied from NULL",                          \
-			nothing_is_copied_from_null, limit, lift_limit, way    \
+			nothing_is_copied_from_null, limit,                    \
+			support_lift_limit, way                                \
 	}
 
 int

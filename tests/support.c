@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <hone/cpu.h>
 #include "support.h"
 
 uint64_t
@@ -57,6 +58,14 @@ must_run(const char *what)
 		list += word + (list[word] == ',');
 	}
 	return false;
+}
+
+int
+support_lift_limit(void **state)
+{
+	(void)state;
+	hone_cpu_limit(HONE_CPU_ALL);
+	return 0;
 }
 
 int

@@ -22,6 +22,9 @@ uint64_t support_random(uint64_t *state);
 /* 0 to below - 1. */
 size_t support_below(uint64_t *state, size_t below);
 
+/* A cmocka teardown: every feature of the CPU may be used again. */
+int support_lift_limit(void **state);
+
 /*
  * Tell the harness that the whole program is skipped, and why; or that this
  * is a failure, if HONE_MUST_RUN (words split by commas) names what. Returns

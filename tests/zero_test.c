@@ -58,14 +58,6 @@ by_public(void **state)
 	return 0;
 }
 
-static int
-lift_limit(void **state)
-{
-	(void)state;
-	hone_cpu_limit(HONE_CPU_ALL);
-	return 0;
-}
-
 /* cmocka's assert_* cost a call each; these loops make a hundred million. */
 #define MUST(cond, p, len)                                                     \
 	do {                                                                   \
@@ -245,7 +237,8 @@ variant_named(const char *name)
 #define BOTH_WAYS(test)                                                        \
 	{#test " (table)", test, by_table, NULL, NULL},                        \
 	{                                                                      \
-#test " (public, limited)", test, by_public, lift_limit, NULL  \
+#test " (public, limited)", test, by_public,                   \
+			support_lift_limit, NULL                               \
 	}
 
 int
