@@ -10,26 +10,23 @@
 #define POOL_PUT(p, n) hone_mempool_put_bulk(cache, p, n)
 #include "rivals/mempool_loop.h"
 
-/* One by one, with what is hot in registers: for n of 1. */
+/* With what is hot in registers; n is a constant but for the loop of any. */
 static inline int
 cursor_get(struct hone_mempool_cursor *cursor, void **objects, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++) {
-		objects[i] = hone_mempool_cursor_get(cursor);
-		if (!objects[i]) {
-			while (i-- > 0)
-				hone_mempool_cursor_put(cursor, objects[i]);
-			return -1;
-		}
-	}
-	return 0;
+	if (n != 1)
+		return hone_mempool_cursor_get_bulk(cursor, objects, n);
+	*objects = hone_mempool_cursor_get(cursor);
+	return *objects ? 0 : -1;
 }
 
 static inline void
 cursor_put(struct hone_mempool_cursor *cursor, void **objects, unsigned n)
 {
-	for (unsigned i = 0; i < n; i++)
-		hone_mempool_cursor_put(cursor, objects[i]);
+	if (n == 1)
+		hone_mempool_cursor_put(cursor, *objects);
+	else
+		hone_mempool_cursor_put_bulk(cursor, objects, n);
 }
 
 #define POOL cursor

@@ -70,6 +70,10 @@ cursor_begin = declare("hone_mempool_cursor_begin", None,
 cursor_get = declare("hone_mempool_cursor_get", VOID, ctypes.POINTER(Cursor))
 cursor_put = declare("hone_mempool_cursor_put", None, ctypes.POINTER(Cursor),
                      VOID)
+cursor_get_bulk = declare("hone_mempool_cursor_get_bulk", INT,
+                          ctypes.POINTER(Cursor), POINTERS, SIZE)
+cursor_put_bulk = declare("hone_mempool_cursor_put_bulk", None,
+                          ctypes.POINTER(Cursor), POINTERS, SIZE)
 cursor_end = declare("hone_mempool_cursor_end", None, ctypes.POINTER(Cursor))
 get_magazine = declare("hone_mempool_get_magazine",
                        ctypes.POINTER(Magazine), VOID)

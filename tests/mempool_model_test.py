@@ -188,6 +188,30 @@ class Pool(PoolAndModel):
         self.before.failures += failures
         self.arrived(got, handle, only_got=all(gets))
 
+    @with_handle()
+    @rule(which=WHICH, counts=st.lists(st.integers(-60, 60), max_size=12))
+    def cursor_in_bulk(self, which, counts):
+        """Above 0 is a get of so many, below a put of at most that."""
+        handle, cursor = self.pick(which), lib.Cursor()
+        fewest, most = self.bounds(handle)
+        got, failures = [], 0
+        lib.cursor_begin(cursor, handle.cache)
+        for n in counts:
+            if n >= 0:
+                objs = words([], room=n + 1)
+                error = lib.cursor_get_bulk(cursor, objs, n)
+                assert error in (0, -errno.ENOBUFS) and objs[n] is None
+                assert len(got) + n <= most if not error else (
+                    len(got) + n > fewest)
+                got += [] if error else numbers(objs, n)
+                failures += error != 0
+            elif got and not self.magazines:
+                back, got = got[n:], got[:n]
+                lib.cursor_put_bulk(cursor, words(back), len(back))
+        lib.cursor_end(cursor)
+        self.before.failures += failures
+        self.arrived(got, handle, only_got=min(counts, default=0) >= 0)
+
     # Reserves.
 
     @with_handle()

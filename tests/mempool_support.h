@@ -3,6 +3,8 @@
 #define HONE_TESTS_MEMPOOL_SUPPORT_H
 /* What the tests of pools share. */
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <hone/hone.h>
 #include "support.h"
 
@@ -38,6 +40,28 @@ opened(struct hone_mempool *pool)
 	assert_int_equal(hone_mempool_cache_open(pool, &cache), 0);
 	assert_non_null(cache);
 	return cache;
+}
+
+static inline int
+by_address(const void *a, const void *b)
+{
+	uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* n different objects. */
+static inline void
+all_different(void **objs, size_t n)
+{
+	void **sorted = malloc(n * sizeof(*sorted));
+
+	assert_non_null(sorted);
+	memcpy(sorted, objs, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), by_address);
+	for (size_t i = 1; i < n; i++)
+		assert_ptr_not_equal(sorted[i - 1], sorted[i]);
+	free(sorted);
 }
 
 /* Every object is where it should be, none twice. */

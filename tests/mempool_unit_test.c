@@ -8,28 +8,6 @@
 #include <unistd.h>
 #include "mempool_support.h"
 
-static int
-by_address(const void *a, const void *b)
-{
-	uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-/* n different objects. */
-static void
-all_different(void **objs, size_t n)
-{
-	void **sorted = malloc(n * sizeof(*sorted));
-
-	assert_non_null(sorted);
-	memcpy(sorted, objs, n * sizeof(*sorted));
-	qsort(sorted, n, sizeof(*sorted), by_address);
-	for (size_t i = 1; i < n; i++)
-		assert_ptr_not_equal(sorted[i - 1], sorted[i]);
-	free(sorted);
-}
-
 /* Sizes around each edge of a magazine, and capacities that are no multiple. */
 static const size_t shapes[][2] = {{1, 1}, {1, 504}, {7, 1}, {8, 8}, {9, 8},
 	{10, 3}, {100, 56}, {503, 504}, {504, 504}, {505, 504}, {1511, 504},
@@ -147,35 +125,6 @@ burst_takes_what_there_is(void **state)
 	assert_int_equal(hone_mempool_get_burst(c, objs, 5), 0);
 	all_different(objs, 1000);
 	hone_mempool_put_bulk(c, objs, 1000);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
-}
-
-static void
-a_cursor_moves_what_get_and_put_would(void **state)
-{
-	struct hone_mempool *pool = pool_of(1300, 100, 2);
-	struct hone_mempool_cache *c = opened(pool);
-	struct hone_mempool_cursor cursor;
-	void *objs[1300];
-
-	(void)state;
-	hone_mempool_cursor_begin(&cursor, c);
-	for (size_t i = 0; i < 1300; i++) {
-		objs[i] = hone_mempool_cursor_get(&cursor);
-		assert_non_null(objs[i]);
-	}
-	assert_null(hone_mempool_cursor_get(&cursor));
-	hone_mempool_cursor_end(&cursor);
-	audited(pool, 1300);
-	all_different(objs, 1300);
-	assert_null(hone_mempool_get(c));
-	hone_mempool_cursor_begin(&cursor, c);
-	for (size_t i = 0; i < 1300; i++)
-		hone_mempool_cursor_put(&cursor, objs[i]);
-	hone_mempool_cursor_end(&cursor);
-	assert_ptr_equal(hone_mempool_get(c), objs[1299]);
-	hone_mempool_put(c, objs[1299]);
 	hone_mempool_cache_close(c);
 	destroyed(pool);
 }
@@ -385,7 +334,6 @@ main(void)
 		cmocka_unit_test(a_cache_never_holds_more_than_its_size),
 		cmocka_unit_test(bulk_is_all_or_nothing),
 		cmocka_unit_test(burst_takes_what_there_is),
-		cmocka_unit_test(a_cursor_moves_what_get_and_put_would),
 		cmocka_unit_test(nobody_else_loses_more_than_the_cache_size),
 		cmocka_unit_test(closing_a_handle_strands_nothing),
 		cmocka_unit_test(handles_are_counted),

@@ -237,9 +237,9 @@ HONE_INLINE void hone_mempool_put_bulk(
 	struct hone_mempool_cache *cache, void *const *objs, size_t n);
 
 /**
- * The hot state of a handle, for a loop that takes or gives one object at a
- * time. As a local variable whose address goes nowhere else it lives in
- * registers. Its members are private.
+ * The hot state of a handle, for a loop of gets and puts. As a local variable
+ * whose address goes nowhere else it lives in registers. Its members are
+ * private.
  */
 struct hone_mempool_cursor {
 	struct hone_mempool_cache *cache;
@@ -280,6 +280,31 @@ HONE_INLINE void *hone_mempool_cursor_get(struct hone_mempool_cursor *cursor);
  */
 HONE_INLINE void hone_mempool_cursor_put(
 	struct hone_mempool_cursor *cursor, void *obj);
+
+/**
+ * Take n objects or none, as hone_mempool_get_bulk() does.
+ *
+ * :param cursor: between begin and end.
+ * :param objs:   set to the n objects; overwritten with anything on failure.
+ * :param n:      any number, also more than the cache size; 0 takes none.
+ * :return: 0; -ENOBUFS if there are not that many.
+ *
+ * Since 0.1.
+ */
+HONE_INLINE int hone_mempool_cursor_get_bulk(
+	struct hone_mempool_cursor *cursor, void **objs, size_t n);
+
+/**
+ * Give n objects back, as hone_mempool_put_bulk() does.
+ *
+ * :param cursor: between begin and end.
+ * :param objs:   each as for hone_mempool_put().
+ * :param n:      any number, also more than the cache size; 0 gives none.
+ *
+ * Cannot fail. Since 0.1.
+ */
+HONE_INLINE void hone_mempool_cursor_put_bulk(
+	struct hone_mempool_cursor *cursor, void *const *objs, size_t n);
 
 /**
  * End the work through a cursor; its handle may be used again.
@@ -359,6 +384,7 @@ HONE_API int hone_mempool_reserve(struct hone_mempool_cache *cache, size_t n);
  * Every handle is closed, those of the calling thread as well, and their
  * objects are back in the pool. Other threads may have been in the middle of
  * a call; what they moved is either in the pool or out, never twice in it.
+ * What a cursor moved since it began is not known here: end it before fork().
  * Memory of the caller that parent and child share can be used by one of them
  * only. Since 0.1.
  */

@@ -133,17 +133,32 @@ hone_mempool_cursor_end(struct hone_mempool_cursor *cursor)
 	HONE_DETAIL_SET_LEN(cursor->cache, cursor->len);
 }
 
-/* The slow path gets the handle, so that the cursor has no address taken. */
+/*
+ * Around each slow path. That gets the handle, so that the cursor itself has no
+ * address taken.
+ */
+static inline void
+hone_detail_cursor_save(const struct hone_mempool_cursor *cursor)
+{
+	HONE_DETAIL_SET_LEN(cursor->cache, cursor->len);
+}
+
+static inline void
+hone_detail_cursor_load(struct hone_mempool_cursor *cursor)
+{
+	cursor->slots = cursor->cache->slots;
+	cursor->len = HONE_DETAIL_LEN(cursor->cache);
+}
+
 HONE_INLINE void *
 hone_mempool_cursor_get(struct hone_mempool_cursor *cursor)
 {
 	void *obj;
 
 	if (HONE_DETAIL_RARE(cursor->len == 0)) {
-		HONE_DETAIL_SET_LEN(cursor->cache, 0);
+		hone_detail_cursor_save(cursor);
 		obj = hone_detail_mempool_get(cursor->cache);
-		cursor->slots = cursor->cache->slots;
-		cursor->len = HONE_DETAIL_LEN(cursor->cache);
+		hone_detail_cursor_load(cursor);
 		return obj;
 	}
 	return cursor->slots[--cursor->len];
@@ -153,13 +168,43 @@ HONE_INLINE void
 hone_mempool_cursor_put(struct hone_mempool_cursor *cursor, void *obj)
 {
 	if (HONE_DETAIL_RARE(cursor->len == cursor->size)) {
-		HONE_DETAIL_SET_LEN(cursor->cache, cursor->len);
+		hone_detail_cursor_save(cursor);
 		hone_detail_mempool_put(cursor->cache, obj);
-		cursor->slots = cursor->cache->slots;
-		cursor->len = HONE_DETAIL_LEN(cursor->cache);
+		hone_detail_cursor_load(cursor);
 		return;
 	}
 	cursor->slots[cursor->len++] = obj;
+}
+
+HONE_INLINE int
+hone_mempool_cursor_get_bulk(
+	struct hone_mempool_cursor *cursor, void **objs, size_t n)
+{
+	int error;
+
+	if (HONE_DETAIL_RARE(cursor->len < n)) {
+		hone_detail_cursor_save(cursor);
+		error = hone_detail_mempool_get_bulk(cursor->cache, objs, n);
+		hone_detail_cursor_load(cursor);
+		return error;
+	}
+	cursor->len -= n;
+	hone_copy_pointers(objs, cursor->slots + cursor->len, n);
+	return 0;
+}
+
+HONE_INLINE void
+hone_mempool_cursor_put_bulk(
+	struct hone_mempool_cursor *cursor, void *const *objs, size_t n)
+{
+	if (HONE_DETAIL_RARE(cursor->size - cursor->len < n)) {
+		hone_detail_cursor_save(cursor);
+		hone_detail_mempool_put_bulk(cursor->cache, objs, n);
+		hone_detail_cursor_load(cursor);
+		return;
+	}
+	hone_copy_pointers(cursor->slots + cursor->len, objs, n);
+	cursor->len += n;
 }
 
 HONE_END_DECLS
