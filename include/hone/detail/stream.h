@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_DETAIL_STREAM_H
+#define HONE_DETAIL_STREAM_H
+#include <hone/copy.h>
+
+HONE_BEGIN_DECLS
+
+/* What the inline functions see of a stream: what is buffered. */
+struct hone_stream {
+	/* the next byte; never NULL */
+	const unsigned char *pos;
+	/* behind the last one */
+	const unsigned char *end;
+};
+
+/* Private: what the inline functions do not do. */
+HONE_API ptrdiff_t hone_detail_stream_read(
+	struct hone_stream *stream, void *buf, size_t n);
+HONE_API ptrdiff_t hone_detail_stream_peek(
+	struct hone_stream *stream, const void **data, size_t n);
+
+HONE_INLINE ptrdiff_t
+hone_stream_read(struct hone_stream *stream, void *buf, size_t n)
+{
+	const unsigned char *pos = stream->pos;
+
+	if (n > (size_t)(stream->end - pos))
+		return hone_detail_stream_read(stream, buf, n);
+	hone_memcpy(buf, pos, n, HONE_COPY_KEEP);
+	stream->pos = pos + n;
+	return (ptrdiff_t)n;
+}
+
+HONE_INLINE ptrdiff_t
+hone_stream_peek(struct hone_stream *stream, const void **data, size_t n)
+{
+	ptrdiff_t buffered = stream->end - stream->pos;
+
+	if (n > (size_t)buffered)
+		return hone_detail_stream_peek(stream, data, n);
+	*data = stream->pos;
+	return buffered;
+}
+
+HONE_INLINE void
+hone_stream_take(struct hone_stream *stream, size_t n)
+{
+	assert(n <= (size_t)(stream->end - stream->pos));
+	stream->pos += n;
+}
+
+HONE_END_DECLS
+#endif
