@@ -10,6 +10,7 @@
  * hone/cpu.h            what this CPU can do, and which variant each part chose
  * hone/mempool.h        objects of one size, through caches that steal
  * hone/mempool_check.h  what a pool holds, and what is wrong with it
+ * hone/read_file.h      a whole file in memory
  * hone/ring.h           bounded ring of pointers between threads
  * hone/zero.h           is this buffer all zeros, and where is it not
  * ====================  =======================================================
@@ -22,6 +23,7 @@
 #include <hone/cpu.h>
 #include <hone/mempool.h>
 #include <hone/mempool_check.h>
+#include <hone/read_file.h>
 #include <hone/ring.h>
 #include <hone/zero.h>
 
