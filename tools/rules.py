@@ -7,8 +7,9 @@ import sys
 from pathlib import Path
 
 SOURCES = {'.c', '.h', '.cc', '.def', '.py', '.sh', '.ini', '.cmake', '.in',
-           '.wrap', '.pml'}
+           '.wrap', '.pml', '.m4', '.php'}
 NAMES = {'dev', 'meson.build', 'meson_options.txt', 'CMakeLists.txt'}
+GENERATED = '_arginfo.h'
 SPDX = 'SPDX-License-Identifier: BSD-3-Clause'
 MAX_LINES = 400
 
@@ -32,8 +33,9 @@ def complaints(path):
 def main():
     paths = [Path(line) for line in sys.stdin.read().splitlines()]
     sources = [path for path in paths
-               if path.suffix in SOURCES or path.name in NAMES
-               or path.parts[0] == '.ci']
+               if not path.name.endswith(GENERATED)
+               and (path.suffix in SOURCES or path.name in NAMES
+                    or path.parts[0] == '.ci')]
     bad = 0
     for path in sources:
         for complaint in complaints(path):

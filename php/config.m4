@@ -1,0 +1,47 @@
+dnl SPDX-License-Identifier: BSD-3-Clause
+PHP_ARG_WITH([hone],
+  [for libhone],
+  [AS_HELP_STRING([[--with-hone[=DIR]]],
+    [Hone: fast paths by libhone; DIR is the prefix it was installed to])])
+
+PHP_ARG_ENABLE([hone-static],
+  [whether to link libhone statically],
+  [AS_HELP_STRING([--enable-hone-static],
+    [Hone: take libhone.a, so that hone.so needs no other library])],
+  [no],
+  [no])
+
+if test "$PHP_HONE" != "no"; then
+  dnl A prefix of one's own: pkg-config files are in one of these.
+  if test "$PHP_HONE" != "yes"; then
+    multiarch=`$CC -print-multiarch 2>/dev/null`
+    for dir in lib lib64 ${multiarch:+lib/$multiarch}; do
+      if test -f "$PHP_HONE/$dir/pkgconfig/hone.pc"; then
+        PKG_CONFIG_PATH="$PHP_HONE/$dir/pkgconfig${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}"
+        hone_found=yes
+      fi
+    done
+    if test "$hone_found" != "yes"; then
+      AC_MSG_ERROR([no lib*/pkgconfig/hone.pc below $PHP_HONE])
+    fi
+    export PKG_CONFIG_PATH
+  fi
+  PKG_CHECK_MODULES([HONE], [hone >= 0.1.0])
+  PHP_EVAL_INCLINE($HONE_CFLAGS)
+
+  if test "$PHP_HONE_STATIC" = "yes"; then
+    hone_libdir=`$PKG_CONFIG --variable=libdir hone`
+    hone_archive="$PKG_CONFIG_SYSROOT_DIR$hone_libdir/libhone.a"
+    if test ! -f "$hone_archive"; then
+      AC_MSG_ERROR([there is no $hone_archive])
+    fi
+    dnl The archive's functions are for this module alone.
+    HONE_SHARED_LIBADD="$hone_archive -pthread -Wl,--exclude-libs,libhone.a"
+  else
+    PHP_EVAL_LIBLINE($HONE_LIBS, HONE_SHARED_LIBADD)
+  fi
+  PHP_SUBST([HONE_SHARED_LIBADD])
+
+  PHP_NEW_EXTENSION([hone], [hone.c], [$ext_shared],,
+    [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1])
+fi

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The module: what PHP calls at its start and end, and the small functions.
+ */
+#include "php_hone.h"
+#include "php_ini.h"
+#include "ext/standard/info.h"
+
+#include "hone_arginfo.h"
+
+ZEND_DECLARE_MODULE_GLOBALS(hone)
+
+#ifdef COMPILE_DL_HONE
+#ifdef ZTS
+ZEND_TSRMLS_CACHE_DEFINE()
+#endif
+ZEND_GET_MODULE(hone)
+#endif
+
+/* PHP's table macros end without a semicolon. */
+/* clang-format off */
+PHP_INI_BEGIN()
+	STD_PHP_INI_ENTRY("hone.cpu_limit", "", PHP_INI_SYSTEM, OnUpdateString,
+		cpu_limit, zend_hone_globals, hone_globals)
+PHP_INI_END()
+/* clang-format on */
+
+/* The feature of that name; 0 if there is none. */
+static uint64_t
+feature_named(const char *name, size_t len)
+{
+	for (unsigned bit = 0; bit < 64; bit++) {
+		uint64_t feature = UINT64_C(1) << bit;
+		const char *known = hone_cpu_feature_name(feature);
+		if (known != NULL && strlen(known) == len &&
+			memcmp(known, name, len) == 0)
+			return feature;
+	}
+	return 0;
+}
+
+/*
+ * hone.cpu_limit is a list such as "sse2,avx2"; "generic" stands for no feature
+ * ("none" is nothing to PHP's INI parser). It holds for the process, as
+ * hone_cpu_limit() does, hence PHP_INI_SYSTEM.
+ */
+static void
+limit_cpu(const char *list)
+{
+	static const char separators[] = ", \t";
+	uint64_t allowed = 0;
+
+	if (list == NULL || list[0] == '\0')
+		return;
+	for (const char *name = list + strspn(list, separators);
+		*name != '\0';) {
+		size_t len = strcspn(name, separators);
+		uint64_t feature = feature_named(name, len);
+		if (feature == 0 &&
+			!(len == 7 && memcmp(name, "generic", 7) == 0))
+			zend_error(E_WARNING,
+				"hone.cpu_limit: libhone knows no CPU feature "
+				"\"%.*s\"",
+				(int)len, name);
+		allowed |= feature;
+		name += len;
+		name += strspn(name, separators);
+	}
+	hone_cpu_limit(allowed);
+}
+
+PHP_FUNCTION(Hone_buffer_is_zero)
+{
+	zend_string *data;
+
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+	Z_PARAM_STR(data)
+	ZEND_PARSE_PARAMETERS_END();
+	RETURN_BOOL(hone_buffer_is_zero(ZSTR_VAL(data), ZSTR_LEN(data)));
+}
+
+static void
+add_features(zval *list)
+{
+	uint64_t features = hone_cpu_features();
+
+	array_init(list);
+	for (unsigned bit = 0; bit < 64; bit++) {
+		uint64_t feature = UINT64_C(1) << bit;
+		const char *name = hone_cpu_feature_name(feature);
+		if ((features & feature) != 0 && name != NULL)
+			add_next_index_string(list, name);
+	}
+}
+
+PHP_FUNCTION(Hone_cpu)
+{
+	zval features, sizes, variants;
+	const char *part;
+
+	ZEND_PARSE_PARAMETERS_NONE();
+	add_features(&features);
+	array_init(&sizes);
+	for (unsigned level = 1; level <= 3; level++)
+		add_index_long(
+			&sizes, level, (zend_long)hone_cpu_cache_size(level));
+	array_init(&variants);
+	for (size_t i = 0; (part = hone_cpu_part(i)) != NULL; i++)
+		add_assoc_string(&variants, part, hone_cpu_variant(part));
+
+	array_init(return_value);
+	add_assoc_zval(return_value, "features", &features);
+	add_assoc_zval(return_value, "cache_bytes", &sizes);
+	add_assoc_zval(return_value, "variants", &variants);
+}
+
+PHP_FUNCTION(Hone_version)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	RETURN_STRING(hone_version());
+}
+
+static PHP_GINIT_FUNCTION(hone)
+{
+#if defined(ZTS) && defined(COMPILE_DL_HONE)
+	ZEND_TSRMLS_CACHE_UPDATE();
+#endif
+	memset(hone_globals, 0, sizeof *hone_globals);
+}
+
+static PHP_MINIT_FUNCTION(hone)
+{
+	REGISTER_INI_ENTRIES();
+	limit_cpu(HONE_G(cpu_limit));
+	return SUCCESS;
+}
+
+static PHP_MSHUTDOWN_FUNCTION(hone)
+{
+	UNREGISTER_INI_ENTRIES();
+	return SUCCESS;
+}
+
+static PHP_RINIT_FUNCTION(hone)
+{
+#if defined(ZTS) && defined(COMPILE_DL_HONE)
+	ZEND_TSRMLS_CACHE_UPDATE();
+#endif
+	return SUCCESS;
+}
+
+static PHP_MINFO_FUNCTION(hone)
+{
+	const char *part;
+
+	php_info_print_table_start();
+	php_info_print_table_row(2, "Hone", "enabled");
+	php_info_print_table_row(2, "Version", PHP_HONE_VERSION);
+	php_info_print_table_row(2, "libhone", hone_version());
+	php_info_print_table_row(
+		2, "libhone, headers compiled with", HONE_VERSION_STRING);
+	php_info_print_table_end();
+
+	php_info_print_table_start();
+	php_info_print_table_header(2, "Part of libhone", "CPU variant");
+	for (size_t i = 0; (part = hone_cpu_part(i)) != NULL; i++)
+		php_info_print_table_row(2, part, hone_cpu_variant(part));
+	php_info_print_table_end();
+
+	DISPLAY_INI_ENTRIES();
+}
+
+zend_module_entry hone_module_entry = {
+	STANDARD_MODULE_HEADER,
+	"hone",
+	ext_functions,
+	PHP_MINIT(hone),
+	PHP_MSHUTDOWN(hone),
+	PHP_RINIT(hone),
+	NULL,
+	PHP_MINFO(hone),
+	PHP_HONE_VERSION,
+	PHP_MODULE_GLOBALS(hone),
+	PHP_GINIT(hone),
+	NULL,
+	NULL,
+	STANDARD_MODULE_PROPERTIES_EX,
+};

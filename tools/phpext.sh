@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Build and test the PHP extension with one PHP. dev calls it, and so does a
+# chroot that has another PHP: it needs nothing but sh, make and that PHP.
+#
+# phpext.sh build SOURCE WORK PHP-CONFIG [CONFIGURE-OPTION...]
+#     copy SOURCE to WORK and build WORK/modules/hone.so there
+# phpext.sh test WORK PHP-CONFIG JUNIT [RUN-TESTS-ARGUMENT...]
+#     run .phpt files (WORK/tests unless named) with that module, results in
+#     JUNIT
+set -eu
+
+jobs=$(nproc 2>/dev/null || echo 2)
+
+# sibling PHP-CONFIG NAME: php-config8.2 and phpize give phpize8.2.
+sibling() {
+    case $1 in
+    */*) printf '%s/' "${1%/*}" ;;
+    esac
+    suffix=${1##*/php-config}
+    printf '%s%s' "$2" "${suffix##*php-config}"
+}
+
+build() {
+    source=$1
+    work=$2
+    config=$3
+    shift 3
+    rm -rf "$work"
+    mkdir -p "$work"
+    cp -R "$source/." "$work"
+    cd "$work"
+    "$(sibling "$config" phpize)"
+    ./configure --with-php-config="$config" "$@"
+    make -j "$jobs"
+}
+
+run_tests() {
+    work=$(cd "$1" && pwd)
+    php=$("$2" --php-binary)
+    cgi=$(sibling "$2" php-cgi)
+    junit=$3
+    shift 3
+    [ $# -gt 0 ] || set -- "$work/tests"
+    # Without php.ini: results depend on nothing that was configured here.
+    set -- -n -d extension="$work/modules/hone.so" -q -j"$jobs" \
+        --show-diff --no-color --no-progress "$@"
+    NO_INTERACTION=1 SKIP_ONLINE_TESTS=1 REPORT_EXIT_STATUS=1 \
+        TEST_PHP_EXECUTABLE=$php \
+        TEST_PHP_CGI_EXECUTABLE=$(command -v "$cgi" || :) \
+        TEST_PHP_JUNIT=$junit \
+        "$php" -n "$work/run-tests.php" "$@"
+}
+
+case ${1:-} in
+build)
+    shift
+    build "$@"
+    ;;
+test)
+    shift
+    run_tests "$@"
+    ;;
+*)
+    echo 'phpext.sh: build or test?' >&2
+    exit 2
+    ;;
+esac
