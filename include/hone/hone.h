@@ -7,6 +7,7 @@
  * ====================  =======================================================
  * hone/api.h            version, visibility
  * hone/copy.h           memcpy that knows whether the data should stay in cache
+ * hone/copy_fd.h        from descriptor to descriptor; is a socket's peer there
  * hone/cpu.h            what this CPU can do, and which variant each part chose
  * hone/mempool.h        objects of one size, through caches that steal
  * hone/mempool_check.h  what a pool holds, and what is wrong with it
@@ -20,6 +21,7 @@
  */
 #include <hone/api.h>
 #include <hone/copy.h>
+#include <hone/copy_fd.h>
 #include <hone/cpu.h>
 #include <hone/mempool.h>
 #include <hone/mempool_check.h>

@@ -4,9 +4,9 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/sendfile.h>
-#include <sys/socket.h>
 #include <unistd.h>
 #include "stream/copy_fd.h"
+#include "stream/socket.h"
 
 /*
  * Most bytes of one call. A multiple of every file system's block size, or
@@ -16,8 +16,8 @@
 #define MOST ((uint64_t)1 << 30)
 
 void
-hone_copying_count(struct hone_copying *c, uint64_t moved,
-	enum hone_copy_fd_method method)
+hone_copying_count(
+	struct hone_copying *c, uint64_t moved, enum hone_copy_fd_method method)
 {
 	c->left -= moved;
 	c->result.copied += moved;
@@ -93,15 +93,15 @@ static bool
 is_refusal(int error, enum hone_copy_fd_method method)
 {
 	switch (error) {
-	case EINVAL:	 /* no such operation between these two, or O_APPEND */
-	case EXDEV:	 /* copy_file_range(): two file systems */
-	case ENOSYS:	 /* an old kernel, an emulator */
+	case EINVAL:     /* no such operation between these two, or O_APPEND */
+	case EXDEV:      /* copy_file_range(): two file systems */
+	case ENOSYS:     /* an old kernel, an emulator */
 	case EOPNOTSUPP: /* the file system */
-	case EPERM:	 /* a seccomp filter; old NFS */
-	case EACCES:	 /* a security module */
-	case ETXTBSY:	 /* copy_file_range(): a swap file */
-	case EOVERFLOW:	 /* copy_file_range(): n and the position together */
-	case ENOMEM:	 /* the pipe inside sendfile() */
+	case EPERM:      /* a seccomp filter; old NFS */
+	case EACCES:     /* a security module */
+	case ETXTBSY:    /* copy_file_range(): a swap file */
+	case EOVERFLOW:  /* copy_file_range(): n and the position together */
+	case ENOMEM:     /* the pipe inside sendfile() */
 		return true;
 	case EBADF: /* copy_file_range(): O_APPEND */
 	case EIO:   /* copy_file_range() on CIFS of kernels before 5.3 */
@@ -182,20 +182,6 @@ overlaps(const struct hone_copying *c)
 	return (uint64_t)(from < to ? to - from : from - to) < c->left;
 }
 
-/* 0 if it is not a socket, or one without borders between messages. */
-static int
-check_socket(int fd, const struct stat *status)
-{
-	int type;
-	socklen_t size = sizeof(type);
-
-	if (!S_ISSOCK(status->st_mode))
-		return 0;
-	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0)
-		return -errno;
-	return type == SOCK_STREAM ? 0 : -EPROTOTYPE;
-}
-
 /*
  * splice() of older kernels waits for a pipe even if its descriptor says
  * O_NONBLOCK.
@@ -215,14 +201,15 @@ splice_flags(const struct hone_copying *c)
 static int
 look(struct hone_copying *c)
 {
-	int error;
+	int error = 0;
 
 	if (fstat(c->in, &c->in_status) < 0 ||
 		fstat(c->out, &c->out_status) < 0)
 		return -errno;
-	error = check_socket(c->in, &c->in_status);
-	if (error == 0)
-		error = check_socket(c->out, &c->out_status);
+	if (S_ISSOCK(c->in_status.st_mode))
+		error = hone_socket_check(c->in);
+	if (error == 0 && S_ISSOCK(c->out_status.st_mode))
+		error = hone_socket_check(c->out);
 	if (error == 0 && overlaps(c))
 		error = -EINVAL;
 	if (error == 0 && splice_fits(c))

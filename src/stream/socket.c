@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a socket is, and whether its peer is there. */
+#include <errno.h>
+#include <sys/socket.h>
+#include <hone/copy_fd.h>
+#include "stream/socket.h"
+
+/* SOCK_STREAM and the like, or a negative errno. */
+static int
+type_of(int fd)
+{
+	int type;
+	socklen_t size = sizeof(type);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &size) < 0)
+		return -errno;
+	return type;
+}
+
+int
+hone_socket_check(int fd)
+{
+	int type = type_of(fd);
+
+	if (type < 0)
+		return type;
+	return type == SOCK_STREAM ? 0 : -EPROTOTYPE;
+}
+
+int
+hone_socket_alive(int fd)
+{
+	char byte;
+	ssize_t got;
+	int type;
+
+	do
+		got = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+	while (got < 0 && errno == EINTR);
+	if (got > 0)
+		return 1;
+	if (got < 0)
+		return errno == EAGAIN || errno == EWOULDBLOCK ? 1 : -errno;
+	/* Datagrams may be empty; the end of a connection looks the same. */
+	type = type_of(fd);
+	if (type < 0)
+		return type;
+	return type == SOCK_STREAM || type == SOCK_SEQPACKET ? 0 : 1;
+}
