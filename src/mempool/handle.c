@@ -73,6 +73,21 @@ put_down(struct hone_mempool_handle *h, struct hone_mempool_magazine *m)
 		hone_mempool_push(h, m);
 }
 
+/*
+ * Whether a handle that this thread once had for its own still is: another
+ * thread may have closed it, and someone may have opened it again. Relaxed:
+ * what is asked is only whether this thread wrote it, and has not been told
+ * since that it is closed.
+ */
+static bool
+is_own(struct hone_mempool_cache *cache)
+{
+	struct hone_mempool_handle *h = (struct hone_mempool_handle *)cache;
+
+	return h && atomic_load_explicit(&h->thread, memory_order_relaxed) ==
+			    (uintptr_t)pthread_self();
+}
+
 /* A thread's own handle is forgotten when it closes it by hand. */
 static void
 forget(struct hone_mempool *pool, struct hone_mempool_cache *cache)
@@ -103,6 +118,8 @@ hone_mempool_cache_close(struct hone_mempool_cache *cache)
 	h->view->size = 0;
 	h->loaded = NULL;
 	put_down(h, m);
+	/* Relaxed: see is_own(). */
+	atomic_store_explicit(&h->thread, 0, memory_order_relaxed);
 	h->open = false;
 	(void)pthread_mutex_unlock(&pool->mutex);
 }
@@ -110,7 +127,8 @@ hone_mempool_cache_close(struct hone_mempool_cache *cache)
 static void
 close_at_exit(void *cache)
 {
-	hone_mempool_cache_close(cache);
+	if (is_own(cache))
+		hone_mempool_cache_close(cache);
 }
 
 static bool
@@ -138,7 +156,7 @@ hone_mempool_thread_cache(struct hone_mempool *pool)
 	if (!has_key(pool))
 		return NULL;
 	cache = pthread_getspecific(pool->key);
-	if (cache)
+	if (is_own(cache))
 		return cache;
 	if (hone_mempool_cache_open(pool, &cache))
 		return NULL;
@@ -146,6 +164,9 @@ hone_mempool_thread_cache(struct hone_mempool *pool)
 		hone_mempool_cache_close(cache);
 		return NULL;
 	}
+	/* Relaxed: see is_own(). */
+	atomic_store_explicit(&((struct hone_mempool_handle *)cache)->thread,
+		(uintptr_t)pthread_self(), memory_order_relaxed);
 	return cache;
 }
 
@@ -154,7 +175,7 @@ hone_mempool_close_own(struct hone_mempool *pool)
 {
 	/* Acquire: pairs with the release in has_key(). */
 	if (atomic_load_explicit(&pool->has_key, memory_order_acquire))
-		hone_mempool_cache_close(pthread_getspecific(pool->key));
+		close_at_exit(pthread_getspecific(pool->key));
 }
 
 size_t

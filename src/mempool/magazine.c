@@ -19,6 +19,18 @@ hone_mempool_pour(struct hone_mempool_magazine *a,
 	b->count -= k;
 }
 
+/* Load another one in place of the one that is. */
+static struct hone_mempool_magazine *
+unload(struct hone_mempool_handle *h, struct hone_mempool_magazine *other)
+{
+	struct hone_mempool_magazine *m = h->loaded;
+	size_t len = HONE_DETAIL_LEN(h->view);
+
+	hone_mempool_load(h, other);
+	m->count = len;
+	return m;
+}
+
 struct hone_mempool_magazine *
 hone_mempool_get_magazine(struct hone_mempool_cache *cache)
 {
@@ -26,14 +38,10 @@ hone_mempool_get_magazine(struct hone_mempool_cache *cache)
 	struct hone_mempool_magazine *m = hone_mempool_take_full(h);
 	size_t len = HONE_DETAIL_LEN(h->view);
 
-	if (!m && len > 0) {
-		struct hone_mempool_magazine *empty =
-			hone_mempool_take_empty(h);
-
-		m = h->loaded;
-		hone_mempool_load(h, empty);
-		m->count = len;
-	}
+	if (!m && len > 0)
+		m = unload(h, hone_mempool_take_empty(h));
+	else if (m && m->count < len && len == h->view->size)
+		m = unload(h, m); /* the only full one was loaded */
 	if (!m)
 		hone_mempool_add(&h->failures, 1);
 	else if (h->pool->watched)
@@ -161,6 +169,9 @@ hone_mempool_reserve(struct hone_mempool_cache *cache, size_t n)
 		if (!m || m->count == size) {
 			m = hone_mempool_take_empty(h);
 			m->hidden[0] = (uintptr_t)h->reserve;
+			/* The chain is whole at every moment, should one fork.
+			 */
+			HONE_DETAIL_IN_ORDER();
 			h->reserve = m;
 		}
 		k = size - m->count;

@@ -49,6 +49,9 @@ struct hone_mempool_handle {
 	_Atomic size_t flushes;
 	_Atomic size_t steals;
 	_Atomic size_t failures;
+	/* Whose hone_mempool_thread_cache() it is, by pthread_self(); 0: it is
+	 * none. Relaxed: see is_own() in handle.c. */
+	_Atomic uintptr_t thread;
 	/* Under the pool's mutex. */
 	bool open;
 	struct hone_deque deque[2];
@@ -70,7 +73,6 @@ struct hone_mempool {
 	/* Every call takes the slow path, which checks or tells a tool. */
 	bool watched;
 	bool valgrind;
-	bool constructed;
 	void (*on_fault)(int fault, void *object, void *arg);
 	void *on_fault_arg;
 	char name[32];

@@ -80,6 +80,7 @@ hone_mempool_reset(struct hone_mempool_handle *h, size_t deque_slots)
 	h->open = false;
 	h->view->len = 0;
 	atomic_init(&h->n_reserved, 0);
+	atomic_init(&h->thread, 0);
 }
 
 static void
@@ -104,7 +105,6 @@ set_members(struct hone_mempool *pool, const struct hone_mempool_place *place,
 	pool->on_fault = attr->on_fault;
 	pool->on_fault_arg = attr->on_fault_arg;
 	pool->debug = attr->flags & HONE_MEMPOOL_DEBUG;
-	pool->constructed = attr->constructor != NULL;
 	if (attr->name)
 		strncpy(pool->name, attr->name, sizeof(pool->name) - 1);
 	/* The first one has everything to begin with. */
@@ -139,8 +139,10 @@ hone_mempool_create(
 
 	if (error)
 		return error;
+	/* Most of it is never touched: each handle's deques have room for the
+	 * magazines of all. */
 	pool = mmap(NULL, place.size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (pool == MAP_FAILED)
 		return -ENOMEM;
 	set_members(pool, &place, attr);
