@@ -13,6 +13,7 @@
  * hone/mempool_check.h  what a pool holds, and what is wrong with it
  * hone/read_file.h      a whole file in memory
  * hone/ring.h           bounded ring of pointers between threads
+ * hone/stream.h         buffered reading of descriptors, memory and functions
  * hone/zero.h           is this buffer all zeros, and where is it not
  * ====================  =======================================================
  *
@@ -27,6 +28,7 @@
 #include <hone/mempool_check.h>
 #include <hone/read_file.h>
 #include <hone/ring.h>
+#include <hone/stream.h>
 #include <hone/zero.h>
 
 #endif

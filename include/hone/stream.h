@@ -55,6 +55,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <hone/api.h>
+#include <hone/copy_fd.h>
+#include <hone/read_file.h>
 
 HONE_BEGIN_DECLS
 

@@ -7,6 +7,9 @@
 /* No read asks for more: Linux cuts them off there (MAX_RW_COUNT). */
 #define HONE_STREAM_ASK_MAX ((size_t)0x7ffff000)
 
+/* What is less than minus this is no negative errno: Linux's MAX_ERRNO. */
+#define HONE_STREAM_ERRNO_MAX 4095
+
 /*
  * Where the bytes come from. The functions get the stream, and find what they
  * need in its struct hone_reader; they leave pos and end alone. One row for
@@ -49,11 +52,14 @@ struct hone_reader {
 
 	/* the source is at its end */
 	bool at_end;
-	/* offset is counted from the start of the source, not of the stream */
+	/* has a seek, and it did not say -ESPIPE */
+	bool seekable;
+	/* offset is a position of the source; else what was read since opening
+	 * the stream, so not more than that position */
 	bool known;
 	/* kept for the next call: 0 or a negative errno */
 	int error;
-	/* position of the source, that is, of view.end */
+	/* of view.end */
 	int64_t offset;
 	struct hone_stream_search search;
 
@@ -100,25 +106,40 @@ ptrdiff_t hone_reader_ask(struct hone_reader *r, void *buf, size_t n);
  */
 ptrdiff_t hone_reader_fill(struct hone_reader *r, size_t wanted);
 
-/* Forget what is buffered; the source is at position offset. */
+/* Forget what is buffered, taken bytes as well. */
 void hone_reader_drop(struct hone_reader *r);
 
-/* As the memory of a stream, without one: the rest of hone_stream_open_*(). */
+/* Take what is buffered, n bytes at most, into buf. */
+size_t hone_reader_take(struct hone_reader *r, void *buf, size_t n);
+
+/* What a call returns that got done bytes and then the answer of the source:
+ * an error behind bytes is kept for the next call. */
+int64_t hone_reader_settle(struct hone_reader *r, int64_t done, int64_t answer);
+
+/* Nothing is known of the source's end but of memory's. */
+void hone_reader_forget_end(struct hone_reader *r);
+
+/* A reader with nothing buffered; -EINVAL or -ENOMEM. */
 int hone_reader_create(struct hone_reader **reader,
 	const struct hone_stream_attr *attr, const struct hone_source *source);
 
-/* Of a descriptor: any but a socket (source_fd.c), and a socket: recv first,
- * poll only on -EAGAIN (source_socket.c). */
-extern const struct hone_source hone_source_fd;
+/* source_fd.c: regular files and block devices; pipes and the like, which have
+ * no position; character devices, which may have one. */
+extern const struct hone_source hone_source_file;
 extern const struct hone_source hone_source_pipe;
+extern const struct hone_source hone_source_device;
+/* source_fd.c too, but read by source_socket.c: recv first, and poll only on
+ * -EAGAIN. */
+extern const struct hone_source hone_source_socket;
+ptrdiff_t hone_socket_source_read(struct hone_stream *s, void *buf, size_t n);
 extern const struct hone_source hone_source_memory;
 extern const struct hone_source hone_source_ops;
-ptrdiff_t hone_socket_source_read(struct hone_stream *s, void *buf, size_t n);
 
 /*
- * Wait until the descriptor can be read or has failed, by poll and no longer
- * than to the deadline: 0; -ETIMEDOUT; -EINTR, for which the stream calls the
- * source again; or what else poll says. In source_fd.c, for sockets as well.
+ * Wait until the descriptor can be read or has failed, by one poll and no
+ * longer than to the deadline: 0; -ETIMEDOUT; with HONE_STREAM_NONBLOCK
+ * -EAGAIN without waiting; -EINTR, for which the stream calls the source again;
+ * or what else poll says. In source_fd.c, for sockets as well.
  */
 int hone_stream_wait(const struct hone_stream *s);
 

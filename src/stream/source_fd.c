@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Descriptors as sources, and waiting for them. */
+#include <errno.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "stream/stream.h"
+
+#define NS_PER_S 1000000000
+
+/* The time left to a deadline, 0 if it has passed. */
+static struct timespec
+time_left(int64_t deadline_ns)
+{
+	struct timespec now, left = {0, 0};
+	int64_t now_ns;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	now_ns = (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+	if (deadline_ns > now_ns) {
+		left.tv_sec = (time_t)((deadline_ns - now_ns) / NS_PER_S);
+		left.tv_nsec = (long)((deadline_ns - now_ns) % NS_PER_S);
+	}
+	return left;
+}
+
+int
+hone_stream_wait(const struct hone_stream *s)
+{
+	const struct hone_reader *r = hone_reader(s);
+	bool nonblock = (r->flags & HONE_STREAM_NONBLOCK) != 0;
+	bool for_ever = !nonblock && r->deadline_ns == INT64_MAX;
+	struct pollfd poller = {.fd = r->fd, .events = POLLIN};
+	struct timespec left = {0, 0};
+	int n;
+
+	if (!nonblock && !for_ever)
+		left = time_left(r->deadline_ns);
+	n = ppoll(&poller, 1, for_ever ? NULL : &left, NULL);
+	if (n < 0)
+		return -errno;
+	if (n > 0)
+		return 0;
+	return nonblock ? -EAGAIN : -ETIMEDOUT;
+}
+
+static ptrdiff_t
+read_file(struct hone_stream *s, void *buf, size_t n)
+{
+	ssize_t got = read(hone_reader(s)->fd, buf, n);
+
+	return got < 0 ? -errno : got;
+}
+
+/*
+ * The descriptor itself may wait or not, whatever the stream is to do: so poll
+ * comes first if it must not wait, or not for ever, and else after -EAGAIN.
+ */
+static ptrdiff_t
+read_pipe(struct hone_stream *s, void *buf, size_t n)
+{
+	const struct hone_reader *r = hone_reader(s);
+	bool nonblock = (r->flags & HONE_STREAM_NONBLOCK) != 0;
+	bool poll_first = nonblock || r->deadline_ns != INT64_MAX;
+
+	for (;;) {
+		ptrdiff_t got = poll_first ? hone_stream_wait(s) : 0;
+
+		if (got < 0)
+			return got;
+		got = read_file(s, buf, n);
+		if (got != -EAGAIN || nonblock)
+			return got;
+		poll_first = true;
+	}
+}
+
+static int64_t
+seek_fd(struct hone_stream *s, int64_t offset, int whence)
+{
+	off_t position = lseek(hone_reader(s)->fd, offset, whence);
+
+	return position < 0 ? -errno : position;
+}
+
+static int
+close_fd(struct hone_stream *s)
+{
+	const struct hone_reader *r = hone_reader(s);
+
+	if (!(r->flags & HONE_STREAM_CLOSE_FD) || close(r->fd) == 0)
+		return 0;
+	/* Linux has closed it then: closing again might hit another file. */
+	return errno == EINTR ? 0 : -errno;
+}
+
+const struct hone_source hone_source_file = {read_file, seek_fd, close_fd};
+const struct hone_source hone_source_pipe = {read_pipe, NULL, close_fd};
+const struct hone_source hone_source_device = {read_pipe, seek_fd, close_fd};
+const struct hone_source hone_source_socket = {
+	hone_socket_source_read, NULL, close_fd};
+
+static const struct hone_source *
+source_of(mode_t mode)
+{
+	switch (mode & S_IFMT) {
+	case S_IFREG:
+	case S_IFBLK:
+		return &hone_source_file;
+	case S_IFCHR:
+		return &hone_source_device;
+	case S_IFSOCK:
+		return &hone_source_socket;
+	default: /* FIFOs, and what eventfd() and the like give */
+		return &hone_source_pipe;
+	}
+}
+
+int
+hone_stream_open_fd(struct hone_stream **stream, int fd,
+	const struct hone_stream_attr *attr)
+{
+	struct hone_reader *r;
+	struct stat status;
+	int error;
+
+	if (fstat(fd, &status))
+		return -errno;
+	if (S_ISDIR(status.st_mode))
+		return -EISDIR;
+	error = hone_reader_create(&r, attr, source_of(status.st_mode));
+	if (error)
+		return error;
+	r->fd = fd;
+	if (S_ISREG(status.st_mode))
+		r->file_size = status.st_size;
+	*stream = &r->view;
+	return 0;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Sockets as sources: what is there is taken at once, and only who finds
+ * nothing waits. */
+#include <errno.h>
+#include <sys/socket.h>
+#include "stream/stream.h"
+
+ptrdiff_t
+hone_socket_source_read(struct hone_stream *s, void *buf, size_t n)
+{
+	const struct hone_reader *r = hone_reader(s);
+
+	for (;;) {
+		ssize_t got = recv(r->fd, buf, n, MSG_DONTWAIT);
+		int error;
+
+		if (got >= 0)
+			return got;
+		if (errno != EAGAIN && errno != EWOULDBLOCK)
+			return -errno;
+		if (r->flags & HONE_STREAM_NONBLOCK)
+			return -EAGAIN;
+		error = hone_stream_wait(s);
+		if (error)
+			return error;
+	}
+}
+
+void
+hone_stream_set_deadline(struct hone_stream *stream, int64_t ns)
+{
+	hone_reader(stream)->deadline_ns = ns;
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening and closing streams, whatever their source is. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include "stream/stream.h"
+
+/*
+ * 64 KiB: larger buffers do not read faster, smaller ones do. 16 KiB: from
+ * there on a system call costs less than a copy out of the buffer. Both from
+ * bench/stream_bench, docs/design/stream.md.
+ */
+#define BUFFER_SIZE ((size_t)64 << 10)
+#define BYPASS_SIZE ((size_t)16 << 10)
+
+#define FLAGS                                                                  \
+	((unsigned)(HONE_STREAM_EXACT | HONE_STREAM_CLOSE_FD |                 \
+		    HONE_STREAM_NONBLOCK))
+
+void
+hone_stream_attr_init(struct hone_stream_attr *attr)
+{
+	*attr = (struct hone_stream_attr){
+		.buffer_size = BUFFER_SIZE, .bypass_size = BYPASS_SIZE};
+}
+
+static bool
+is_buffer_size(size_t size)
+{
+	return size >= 1 && size <= HONE_STREAM_BUFFER_MAX;
+}
+
+int
+hone_reader_create(struct hone_reader **reader,
+	const struct hone_stream_attr *attr, const struct hone_source *source)
+{
+	struct hone_stream_attr defaults;
+	struct hone_reader *r;
+
+	hone_stream_attr_init(&defaults);
+	if (!attr)
+		attr = &defaults;
+	if (!is_buffer_size(attr->buffer_size) || (attr->flags & ~FLAGS))
+		return -EINVAL;
+	r = malloc(sizeof(*r));
+	if (!r)
+		return -ENOMEM;
+	*r = (struct hone_reader){.buffer_size = attr->buffer_size,
+		.bypass_size = attr->bypass_size,
+		.flags = attr->flags,
+		.seekable = source->seek != NULL,
+		.source = source,
+		.deadline_ns = INT64_MAX,
+		.fd = -1};
+	/* Somewhere: nothing is read from there, but it is not NULL. */
+	r->view.end = (const unsigned char *)r;
+	hone_reader_drop(r);
+	*reader = r;
+	return 0;
+}
+
+int
+hone_stream_close(struct hone_stream *stream)
+{
+	struct hone_reader *r = hone_reader(stream);
+	int error = 0;
+
+	if (!r)
+		return 0;
+	if (r->source->close)
+		error = r->source->close(stream);
+	free(r->memory);
+	free(r);
+	return error;
+}
+
+int
+hone_stream_set_buffer(
+	struct hone_stream *stream, size_t buffer_size, size_t bypass_size)
+{
+	struct hone_reader *r = hone_reader(stream);
+
+	if (!is_buffer_size(buffer_size))
+		return -EINVAL;
+	r->buffer_size = buffer_size;
+	r->bypass_size = bypass_size;
+	if (r->memory && hone_reader_buffered(r) == 0) {
+		r->view.end = (const unsigned char *)r;
+		hone_reader_drop(r);
+		free(r->memory);
+		r->memory = NULL;
+		r->capacity = 0;
+	}
+	return 0;
+}
+
+bool
+hone_stream_eof(const struct hone_stream *stream)
+{
+	const struct hone_reader *r = hone_reader(stream);
+
+	return r->at_end && hone_reader_buffered(r) == 0;
+}
+
+void
+hone_reader_forget_end(struct hone_reader *r)
+{
+	r->at_end = r->source == &hone_source_memory;
+}
+
+void
+hone_stream_clear_eof(struct hone_stream *stream)
+{
+	hone_reader_forget_end(hone_reader(stream));
+}
