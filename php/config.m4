@@ -37,8 +37,11 @@ if test "$PHP_HONE" != "no"; then
     fi
     dnl The archive's functions are for this module alone.
     HONE_SHARED_LIBADD="$hone_archive -pthread -Wl,--exclude-libs,libhone.a"
-  else
+  elif test "$PHP_HONE" != "yes"; then
+    dnl PHP's macro records where it was found: the loader looks there too.
     PHP_EVAL_LIBLINE($HONE_LIBS, HONE_SHARED_LIBADD)
+  else
+    HONE_SHARED_LIBADD=$HONE_LIBS
   fi
   PHP_SUBST([HONE_SHARED_LIBADD])
 

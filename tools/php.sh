@@ -29,7 +29,12 @@ php_libhone() {
 # With libhone in it: one file that may be loaded from where it is.
 php_build() {
     sh tools/phpext.sh build php "$(php_work)" "$(php_config)" \
-        --with-hone="$root/build/php/libhone" --enable-hone-static "$@"
+        --with-hone="$root/build/php/libhone" --enable-hone-static
+}
+
+php_libhone_and_build() {
+    php_libhone
+    php_build
 }
 
 # php_tests JUNIT ARGUMENT...
@@ -37,7 +42,35 @@ php_tests() {
     sh tools/phpext.sh test "$(php_work)" "$(php_config)" "$@"
 }
 
-# The bars of a test run, and what to write where.
+# opcache's optimizer and JIT may see other calls than the interpreter.
+php_opcache='-d zend_extension=opcache -d opcache.enable_cli=1
+    -d opcache.jit=tracing -d opcache.jit_buffer_size=16M'
+
+# phpt_stage NAME ARGUMENT...: the extension's own tests, results for the tally.
+phpt_stage() {
+    name=$1
+    shift
+    rm -f "$results/$name.xml"
+    stage "$name" php_tests "$results/$name.xml" "$@" "$(php_work)/tests"
+    record pytest "$results/$name.xml"
+}
+
+# test_php STAGED: the stages of ./dev test.
+test_php() {
+    # shellcheck source=tools/php84.sh
+    . tools/php84.sh
+    stage php82-build php_libhone_and_build
+    record none -
+    tap_stage php82-setup sh tests/php/check.sh "$1" build/php/check \
+        "$(php_config)"
+    phpt_stage php82
+    # shellcheck disable=SC2086
+    phpt_stage php82-opcache $php_opcache
+    phpt_stage php82-valgrind -m
+    test_php84
+}
+
+# Counts of the tests, and what to write where.
 php_tell() {
     sed -n 's/^\(Tests \(passed\|failed\|skipped\) *:  *[0-9]*\).*/\1/p' \
         "$log/php-test.log"

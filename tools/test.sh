@@ -7,7 +7,9 @@ staged=$root/build/stage
 
 # Every stage that has to leave results, in order.
 test_stages='gcc O0 asan tsan aarch64 sve128 sve256 sve512 s390x headers
-    consume exports spin docs-build docs model cli cli-asan'
+    consume exports spin php82-build php82-setup php82 php82-opcache
+    php82-valgrind php84-build php84 php84-opcache docs-build docs model cli
+    cli-asan'
 
 # record KIND PATH: what the stage just run leaves for tests/tally.py.
 record() {
@@ -161,6 +163,7 @@ test_all() {
     tap_stage consume sh tests/consume/check.sh "$staged" build/consume
     tap_stage exports sh tests/consume/exports.sh "$staged" tests/exports.txt
     tap_stage spin python3 tests/model/check.py build/spin
+    test_php "$staged"
     HONE=$staged/usr/bin/hone
     HONE_LIB=$(find "$staged" -name 'libhone.so.0' || :)
     LD_LIBRARY_PATH=$(dirname "$HONE_LIB")

@@ -1,0 +1,151 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2317 # functions are called through check()
+# check.sh STAGED WORK PHP-CONFIG: what .phpt files cannot tell of the PHP
+# extension, with libhone as installed below STAGED (prefix /usr). Prints TAP.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+staged=$(cd "$1" && pwd)
+mkdir -p "$2"
+work=$(cd "$2" && pwd)
+config=$3
+rm -rf "${work:?}"/*
+cd "$work"
+
+php=$("$config" --php-binary)
+libdir=$(dirname "$(find "$staged" -name libhone.so)")
+export PKG_CONFIG_SYSROOT_DIR="$staged"
+export PKG_CONFIG_LIBDIR="$libdir/pkgconfig"
+unset CC CFLAGS LD_LIBRARY_PATH
+
+# PHP's generator writes this hash, and skips a stub whose hash is there.
+arginfo_is_of_the_stub() {
+    grep "Stub hash: $(sha1sum <"$top/php/hone.stub.php" | cut -d' ' -f1) " \
+        "$top/php/hone_arginfo.h"
+}
+
+# compiles COMPILER OPTION...: every source without a warning, PHP's own
+# headers taken as the system's. Its macros declare parameters for everyone.
+compiles() {
+    compiler=$1
+    shift
+    includes=$("$config" --includes | sed 's/-I/-isystem /g')
+    for source in "$top"/php/*.c; do
+        # shellcheck disable=SC2046,SC2086
+        "$compiler" -c -o /dev/null -O2 -fPIC -D_GNU_SOURCE \
+            -DCOMPILE_DL_HONE=1 -DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 \
+            -Wall -Wextra -Wstrict-prototypes -Wno-unused-parameter \
+            -Werror "$@" $includes \
+            $(pkg-config --cflags hone) "$source" || return 1
+    done
+}
+
+gcc_without_warnings() {
+    compiles gcc
+}
+
+clang_without_warnings() {
+    compiles clang
+}
+
+# Debian has no PHP with threads to load it into, but its headers know how.
+threads_without_warnings() {
+    compiles gcc -DZTS=1 && compiles clang -DZTS=1
+}
+
+# By the headers alone: the shared library, found by the loader as any other.
+shared_build() {
+    sh "$top/tools/phpext.sh" build "$top/php" shared "$config" &&
+        readelf -d shared/modules/hone.so >shared.dynamic &&
+        grep 'NEEDED.*libhone\.so\.0' shared.dynamic &&
+        ! grep -E 'RPATH|RUNPATH' shared.dynamic &&
+        LD_LIBRARY_PATH=$libdir sh "$top/tools/phpext.sh" test shared \
+            "$config" "$work/shared.xml"
+}
+
+# without_path COMMAND...: as where no variable tells pkg-config anything.
+without_path() {
+    env -u PKG_CONFIG_SYSROOT_DIR -u PKG_CONFIG_LIBDIR "$@"
+}
+
+# As if it had been configured for a prefix of the user's own.
+own_prefix() {
+    cp -a "$staged/usr" own &&
+        sed -i "s|^prefix=.*|prefix=$work/own|" \
+            "own/${libdir#"$staged/usr/"}/pkgconfig/hone.pc"
+}
+
+# The library is found again at run time without a variable.
+own_prefix_build() {
+    own_prefix &&
+        without_path sh "$top/tools/phpext.sh" build "$top/php" own-shared \
+            "$config" --with-hone="$work/own" &&
+        "$php" -n -d extension="$work/own-shared/modules/hone.so" \
+            -r 'echo Hone\version();'
+}
+
+# No other library at run time.
+static_build() {
+    without_path sh "$top/tools/phpext.sh" build "$top/php" static \
+        "$config" --with-hone="$work/own" --enable-hone-static &&
+        readelf -d static/modules/hone.so >static.dynamic &&
+        ! grep 'NEEDED.*libhone' static.dynamic &&
+        sh "$top/tools/phpext.sh" test static "$config" "$work/static.xml"
+}
+
+# Its functions are not for others in the process that load a libhone.
+static_build_keeps_libhone_to_itself() {
+    nm -D --defined-only static/modules/hone.so >symbols &&
+        grep ' get_module$' symbols &&
+        ! grep -E ' hone_(buffer|cpu|version|memcpy)' symbols
+}
+
+make_install() {
+    make -C static install INSTALL_ROOT="$work/root" &&
+        extension=$work/root$("$config" --extension-dir)/hone.so &&
+        "$php" -n -d extension="$extension" \
+            -r 'exit(extension_loaded("hone") ? 0 : 1);'
+}
+
+no_libhone_is_told() {
+    mkdir nothing
+    ! PKG_CONFIG_LIBDIR=$work/nothing sh "$top/tools/phpext.sh" build \
+        "$top/php" without "$config" >without.log 2>&1 &&
+        grep -i 'package.*hone' without.log
+}
+
+wrong_prefix_is_told() {
+    ! sh "$top/tools/phpext.sh" build "$top/php" without "$config" \
+        --with-hone="$work/nothing" >without.log 2>&1 &&
+        grep "hone.pc below $work/nothing" without.log
+}
+
+number=0
+failed=0
+# check WHAT FUNCTION
+check() {
+    number=$((number + 1))
+    if "$2" >"$2.log" 2>&1; then
+        echo "ok $number - $1"
+    else
+        failed=1
+        echo "not ok $number - $1"
+        tail -n 60 "$2.log" | sed 's/^/# /'
+    fi
+}
+
+echo 1..11
+check 'arginfo is made from the stub' arginfo_is_of_the_stub
+check 'gcc has no warning' gcc_without_warnings
+check 'clang has no warning' clang_without_warnings
+check 'neither has one for a PHP with threads' threads_without_warnings
+check 'build with the shared library, no rpath' shared_build
+check "build with the shared library at a prefix of the user's" own_prefix_build
+check 'build with the static library there' static_build
+check 'the static library stays inside' static_build_keeps_libhone_to_itself
+check 'make install, into a folder of its own' make_install
+check 'configure tells that there is no libhone' no_libhone_is_told
+check 'configure tells that there is none at a prefix' wrong_prefix_is_told
+exit "$failed"
