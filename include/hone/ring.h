@@ -160,7 +160,8 @@ HONE_API int hone_ring_enqueue_bulk(
  * :param ring:     the ring.
  * :param elements: n pointers, of which the first ones are added.
  * :param n:        how many at most; with 0, elements may be NULL.
- * :return: how many were added: fewer than n only if that filled the ring.
+ * :return: how many were added: fewer than n only if there was room for no
+ *          more at one instant during the call.
  *
  * Since 0.1.
  */
@@ -202,8 +203,9 @@ HONE_API int hone_ring_dequeue_bulk(
  * :param elements: room for n pointers; set to those taken, oldest first, and
  *                  unspecified behind them.
  * :param n:        how many at most; with 0, elements may be NULL.
- * :return: how many were taken: fewer than n only if no more are there, or
- *          the producer of the next one is still at work.
+ * :return: how many were taken: fewer than n only if at one instant during
+ *          the call there were no more, or the producer of the next one was
+ *          still at work.
  *
  * Since 0.1.
  */

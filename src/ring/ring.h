@@ -15,9 +15,13 @@
  * one step.
  */
 struct hone_ring_slot {
-	uint64_t sequence;
+	/* Aligned, since where 64 bits are aligned to 4 bytes and slots are 12
+	 * bytes long, an atomic access would cross the end of a line. */
+	_Alignas(16) uint64_t sequence;
 	void *element;
 };
+
+_Static_assert(sizeof(struct hone_ring_slot) == 16, "as ring.h says");
 
 static inline struct hone_ring_slot *
 slot_of(struct hone_ring *ring, uint64_t position)
