@@ -8,7 +8,8 @@
  * each object on its way in and out. It finds an object that is put twice,
  * a pointer that is no object, writes beside an object, and writes to one
  * that was put, and tells each to on_fault of the attributes, or calls
- * abort(). If on_fault returns, what is put wrongly is not put, and a damaged
+ * abort(). on_fault runs in the thread that made the call, and must not use
+ * the pool. If it returns, what is put wrongly is not put, and a damaged
  * object goes its way as if it were sound.
  *
  * If the library is built with AddressSanitizer, or if it runs under valgrind
@@ -37,7 +38,8 @@ enum hone_mempool_fault {
 	/** bytes in front of it or behind it were written */
 	HONE_MEMPOOL_FAULT_OVERRUN = 6,
 	/** more magazines are held than hone_mempool_get_magazine() allows;
-	 * of every flavour, and without an object */
+	 * of every flavour, and without an object. If on_fault returns, the
+	 * call goes on looking for one that another thread gives back */
 	HONE_MEMPOOL_FAULT_NO_MAGAZINE = 7
 };
 
