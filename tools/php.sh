@@ -89,9 +89,18 @@ EOF
 }
 
 php_command() {
+    case ${1:-} in
+    '' | --phpt) ;;
+    *) die "php: what is $1? There is --phpt DIRECTORY" ;;
+    esac
     need "$php_packages"
     must php-libhone php_libhone
     must php-build php_build
+    if [ $# -gt 0 ]; then
+        shift
+        [ $# -gt 0 ] || die 'php --phpt: which directory?'
+        exec python3 tools/phpt.py "$(php_work)" "$(php_config)" "$@"
+    fi
     must php-test php_tests "$root/build/php/tests.xml"
     php_tell
 }

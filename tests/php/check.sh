@@ -109,6 +109,30 @@ make_install() {
             -r 'exit(extension_loaded("hone") ? 0 : 1);'
 }
 
+# switched FOLDER STATUS: ./dev php --phpt on a copy, since run-tests.php
+# writes beside what fails.
+switched() {
+    rm -rf "$1"
+    cp -R "$here/$1" "$1"
+    status=0
+    python3 "$top/tools/phpt.py" static "$config" "$1" >"$1.told" ||
+        status=$?
+    cat "$1.told"
+    [ "$status" -eq "$2" ]
+}
+
+planted_difference_is_told() {
+    switched planted 1 &&
+        grep '^differs: .*switch.phpt: passed .* failed' planted.told &&
+        grep '^differs: .*output.phpt: failed .* failed' planted.told &&
+        grep '^unstable.*unstable.phpt' planted.told &&
+        grep '^3 tests, 2 differ$' planted.told
+}
+
+no_difference_is_told() {
+    switched same 0 && grep '^2 tests, 0 differ$' same.told
+}
+
 no_libhone_is_told() {
     mkdir nothing
     ! PKG_CONFIG_LIBDIR=$work/nothing sh "$top/tools/phpext.sh" build \
@@ -136,7 +160,7 @@ check() {
     fi
 }
 
-echo 1..11
+echo 1..13
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'gcc has no warning' gcc_without_warnings
 check 'clang has no warning' clang_without_warnings
@@ -146,6 +170,8 @@ check "build with the shared library at a prefix of the user's" own_prefix_build
 check 'build with the static library there' static_build
 check 'the static library stays inside' static_build_keeps_libhone_to_itself
 check 'make install, into a folder of its own' make_install
+check 'a test that differs by the switch is told' planted_difference_is_told
+check 'one that does not, passed or failed, is not' no_difference_is_told
 check 'configure tells that there is no libhone' no_libhone_is_told
 check 'configure tells that there is none at a prefix' wrong_prefix_is_told
 exit "$failed"
