@@ -121,10 +121,12 @@ HONE_API void hone_stream_attr_init(struct hone_stream_attr *attr);
  *                caller's unless HONE_STREAM_CLOSE_FD is given, and then only
  *                if this call succeeds. Nobody else is to move its position.
  * :param attr:   copied; NULL for the defaults.
- * :return: 0; -EINVAL if an attribute is out of range; -EISDIR; -ENOMEM; or
- *          what fstat says.
+ * :return: 0; -EINVAL if an attribute is out of range; -EISDIR; -EPROTOTYPE
+ *          for a socket that is not of type SOCK_STREAM; -ENOMEM; or what
+ *          fstat says.
  *
- * One system call, fstat. Of a socket, recv is called instead of read.
+ * One system call, fstat, and for a socket getsockopt. Of a socket, recv is
+ * called instead of read.
  * Closing the stream leaves the position of the descriptor where the last read
  * or seek put it, which is behind what the buffer holds. Since 0.1.
  */

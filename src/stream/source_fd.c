@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "stream/socket.h"
 #include "stream/stream.h"
 
 #define NS_PER_S 1000000000
@@ -129,6 +130,10 @@ hone_stream_open_fd(struct hone_stream **stream, int fd,
 		return -errno;
 	if (S_ISDIR(status.st_mode))
 		return -EISDIR;
+	/* An empty message would look like the end. */
+	error = S_ISSOCK(status.st_mode) ? hone_socket_check(fd) : 0;
+	if (error)
+		return error;
 	error = hone_reader_create(&r, attr, source_of(status.st_mode));
 	if (error)
 		return error;
