@@ -138,7 +138,7 @@ attributes_out_of_range_are_refused(void **state)
 	struct hone_mempool *pool = NULL;
 
 	(void)state;
-	for (int i = 0; i < 17; i++) {
+	for (int i = 0; i < 18; i++) {
 		struct hone_mempool_attr attr = attributes(10, 5, 2);
 
 		switch (i) {
@@ -194,6 +194,9 @@ attributes_out_of_range_are_refused(void **state)
 			break;
 		case 16:
 			attr.max_caches = 65536;
+			break;
+		case 17:
+			attr.numa_node = 1024;
 			break;
 		}
 		attr.memory_size = attr.memory ? sizeof(memory) - 8 : 0;
@@ -336,49 +339,6 @@ what_the_constructor_wrote_stays(void **state)
 	destroyed(pool);
 }
 
-static void
-huge_pages_are_used_or_refused_as_said(void **state)
-{
-	struct hone_mempool_attr attr = attributes(1000, 10, 2);
-	struct hone_mempool *pool = NULL;
-	int error;
-
-	(void)state;
-	attr.object_size = 4000;
-	attr.flags = HONE_MEMPOOL_HUGE_ADVISE;
-	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
-	destroyed(pool);
-	pool = NULL;
-	attr.flags = HONE_MEMPOOL_HUGETLB;
-	error = hone_mempool_create(&pool, &attr);
-	if (error == 0)
-		destroyed(pool);
-	else
-		assert_int_equal(error, -ENOMEM);
-	assert_true((pool != NULL) == (error == 0));
-}
-
-static void
-a_numa_node_is_used_or_refused_as_the_kernel_says(void **state)
-{
-	struct hone_mempool_attr attr = attributes(100, 10, 2);
-	struct hone_mempool *pool = NULL;
-	int error;
-
-	(void)state;
-	attr.numa_node = 0;
-	mapped = 0;
-	error = hone_mempool_create(&pool, &attr);
-	if (error == 0)
-		destroyed(pool);
-	else /* not in this kernel, or not allowed in this container */
-		assert_true(error == -ENOSYS || error == -EPERM);
-	assert_int_equal(mapped, 0);
-	attr.numa_node = 1 << 20;
-	assert_int_equal(hone_mempool_create(&pool, &attr), -EINVAL);
-	assert_int_equal(mapped, 0);
-}
-
 int
 main(void)
 {
@@ -389,9 +349,6 @@ main(void)
 		cmocka_unit_test(memory_of_the_caller_is_used_to_the_byte),
 		cmocka_unit_test(objects_lie_an_odd_number_of_lines_apart),
 		cmocka_unit_test(what_the_constructor_wrote_stays),
-		cmocka_unit_test(huge_pages_are_used_or_refused_as_said),
-		cmocka_unit_test(
-			a_numa_node_is_used_or_refused_as_the_kernel_says),
 	};
 
 	return cmocka_run_group_tests_name("mempool-memory", tests, NULL, NULL);

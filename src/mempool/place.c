@@ -10,8 +10,12 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 /* log2 of it where mmap wants it, as MAP_HUGE_2MB of newer headers. */
 #define MAP_HUGE_OF_2MB (21 << 26)
+/* MADV_POPULATE_WRITE of newer headers. */
+#define POPULATE_WRITE 23
 #define MAX_ALIGNMENT ((size_t)1 << 30)
 #define MAX_CACHES 65535
+/* What bind_to() has bits for: no kernel is built for more nodes. */
+#define MAX_NODES 1024
 #define KNOWN_FLAGS                                                            \
 	((unsigned)(HONE_MEMPOOL_HUGETLB | HONE_MEMPOOL_HUGE_ADVISE |          \
 		    HONE_MEMPOOL_NO_COLOUR | HONE_MEMPOOL_DEBUG))
@@ -33,7 +37,8 @@ valid(const struct hone_mempool_attr *attr)
 	       attr->cache_size <= HONE_MEMPOOL_CACHE_MAX &&
 	       attr->max_caches > 0 && attr->max_caches <= MAX_CACHES &&
 	       (attr->flags & ~KNOWN_FLAGS) == 0 && attr->numa_node >= -1 &&
-	       alignment > 0 && alignment <= MAX_ALIGNMENT &&
+	       attr->numa_node < MAX_NODES && alignment > 0 &&
+	       alignment <= MAX_ALIGNMENT &&
 	       (alignment & (alignment - 1)) == 0 &&
 	       (uintptr_t)attr->memory % alignment == 0;
 }
@@ -153,14 +158,27 @@ static int
 bind_to(void *addr, size_t size, int node)
 {
 	enum { BITS = 8 * sizeof(unsigned long) };
-	unsigned long nodes[1024 / BITS] = {0};
+	unsigned long nodes[MAX_NODES / BITS] = {0};
 
-	if (node >= 1024)
-		return -EINVAL;
 	nodes[node / BITS] = 1UL << node % BITS;
 	/* The kernel takes the number of bits to be one more. */
-	if (syscall(SYS_mbind, addr, size, MPOL_BIND, nodes, 1024UL + 1, 0UL))
+	if (syscall(SYS_mbind, addr, size, MPOL_BIND, nodes, MAX_NODES + 1UL,
+		    0UL))
 		return -errno;
+	return 0;
+}
+
+/*
+ * Huge pages are set aside for all nodes together; whether this one has as
+ * many shows when they are touched. Better here, where it is an error, than by
+ * a signal to who uses an object first.
+ */
+static int
+touch_all(void *addr, size_t size)
+{
+	/* EINVAL: a kernel older than 5.14, which leaves us to hope. */
+	if (madvise(addr, size, POPULATE_WRITE) != 0 && errno != EINVAL)
+		return -ENOMEM;
 	return 0;
 }
 
@@ -197,6 +215,8 @@ hone_mempool_map_objects(struct hone_mempool *pool,
 		(void)madvise(map, size, MADV_HUGEPAGE);
 	if (attr->numa_node >= 0)
 		error = bind_to(map, size, attr->numa_node);
+	if (!error && hugetlb && attr->numa_node >= 0)
+		error = touch_all(map, size);
 	if (error) {
 		(void)munmap(map, size);
 		return error;
