@@ -56,13 +56,17 @@ RING_FN(take_n)(RING_TYPE *ring, struct ring_work *work, unsigned n)
 {
 	void *elements[RING_MOST];
 	unsigned done = RING_TAKE(ring, elements, n);
+	/* Of its own: elements that were given to a function out of line may
+	 * be *work, for all that the compiler knows. */
+	uintptr_t sum = 0;
 
 	while (done < n) {
 		ring_wait(work);
 		done += RING_TAKE(ring, elements + done, n - done);
 	}
 	for (unsigned i = 0; i < n; i++)
-		work->sum += (uintptr_t)elements[i];
+		sum += (uintptr_t)elements[i];
+	work->sum += sum;
 }
 
 RING_INLINE void

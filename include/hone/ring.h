@@ -59,8 +59,8 @@ enum hone_ring_flags {
 /**
  * A ring. Its members are private. The slots follow it in memory.
  *
- * What one end writes lies 128 bytes from what the other end writes, since
- * some CPUs fetch cache lines in pairs.
+ * The two ends lie 128 bytes apart, since some CPUs fetch cache lines in pairs.
+ * Several producers also write `filled`, which lies where consumers look.
  */
 struct hone_ring {
 	uint32_t capacity;
@@ -72,7 +72,8 @@ struct hone_ring {
 	char pad_producers[112];
 	uint64_t head;
 	uint64_t tail_seen;
-	char pad_consumers[112];
+	uint64_t filled;
+	char pad_consumers[104];
 };
 
 /**

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The producers' end of a ring. */
-#include <string.h>
 #include "ring/ring.h"
 
 /*
@@ -32,53 +31,57 @@ room_behind(struct hone_ring *ring, uint64_t tail, size_t n)
 	return (int64_t)(ring->capacity - (tail - head));
 }
 
-/* Nobody but one consumer reads these slots, and it only once tail says so. */
+/* n slots in a row, which one consumer only reads, and only once they are
+ * published. */
 static inline void
-copy_in(void **slots, uint64_t tail, void *const *elements, size_t n,
-	uint32_t mask)
+copy_run(void **slots, void *const *elements, size_t n)
 {
-	size_t run = run_of(tail, n, mask);
-
-	memcpy(slots + (tail & mask), elements, run * sizeof(*slots));
-	memcpy(slots, elements + run, (n - run) * sizeof(*slots));
+	if (n >= RING_LONG) {
+		memcpy(slots, elements, n * sizeof(*slots));
+		return;
+	}
+	for (; n >= 4; n -= 4, elements += 4, slots += 4)
+		memcpy(slots, elements, 4 * sizeof(*slots));
+	for (; n > 0; n--)
+		*slots++ = *elements++;
 }
 
-static inline void
-store(void **slot, void *element)
-{
-	/* Relaxed: a consumer that is too late throws away what it read. */
-	__atomic_store_n(slot, element, __ATOMIC_RELAXED);
-}
-
-/* n slots in a row, four a turn: compilers do not unroll atomics. */
+/* The same where one of several consumers may read when it is too late; it
+ * throws away what it read. */
 static inline void
 write_run(void **slots, void *const *elements, size_t n)
 {
-	size_t i = 0;
-
-	for (; i + 4 <= n; i += 4) {
-		store(&slots[i], elements[i]);
-		store(&slots[i + 1], elements[i + 1]);
-		store(&slots[i + 2], elements[i + 2]);
-		store(&slots[i + 3], elements[i + 3]);
+	for (; n >= 4; n -= 4, elements += 4, slots += 4) {
+		store_pair(slots, elements);
+		store_pair(slots + 2, elements + 2);
 	}
-	for (; i < n; i++)
-		store(&slots[i], elements[i]);
+	for (; n > 0; n--) /* relaxed, as above */
+		__atomic_store_n(slots++, *elements++, __ATOMIC_RELAXED);
 }
 
-/* One of several consumers may read them when it is too late. */
 static inline void
-write_in(void **slots, uint64_t tail, void *const *elements, size_t n,
-	uint32_t mask)
+fill_run(void **slots, void *const *elements, size_t n, bool single)
 {
-	size_t run = run_of(tail, n, mask);
+	if (single)
+		copy_run(slots, elements, n);
+	else
+		write_run(slots, elements, n);
+}
 
-	write_run(slots + (tail & mask), elements, run);
-	write_run(slots, elements + run, n - run);
+static inline void
+fill(struct hone_ring *ring, uint64_t tail, void *const *elements, size_t n,
+	bool single)
+{
+	size_t run = run_of(tail, n, ring->mask);
+
+	fill_run(hone_detail_ring_slot(ring, tail), elements, run, single);
+	if (run < n)
+		fill_run(hone_detail_ring_slot(ring, 0), elements + run,
+			n - run, single);
 }
 
 /* Add at least `least` and up to n elements, n at most the capacity. */
-static inline size_t
+__attribute__((always_inline)) static inline size_t
 add_single(
 	struct hone_ring *ring, void *const *elements, size_t n, size_t least)
 {
@@ -90,40 +93,20 @@ add_single(
 		return 0;
 	if (room < (int64_t)n)
 		n = (size_t)room;
-	if (ring->flags & HONE_RING_SINGLE_CONSUMER)
-		copy_in(hone_detail_ring_slot(ring, 0), tail, elements, n,
-			ring->mask);
-	else
-		write_in(hone_detail_ring_slot(ring, 0), tail, elements, n,
-			ring->mask);
+	fill(ring, tail, elements, n, ring->flags & HONE_RING_SINGLE_CONSUMER);
 	/*
-	 * Release: pairs with the acquire of tail in there_from() of take.c:
-	 * whoever sees the new tail sees the slots, and what is behind the
-	 * pointers.
+	 * Release: pairs with the acquire of tail in take.c and in
+	 * hone_ring_dequeue(): whoever sees the new tail sees the slots, and
+	 * what is behind the pointers.
 	 */
 	__atomic_store_n(&ring->tail, tail + n, __ATOMIC_RELEASE);
 	return n;
 }
 
-/* Fill slots that are ours, for the positions from `from` on. */
-static inline void
-publish_run(struct hone_ring_slot *slots, uint64_t from, void *const *elements,
-	size_t n)
-{
-	for (size_t i = 0; i < n; i++) {
-		store(&slots[i].element, elements[i]);
-		/*
-		 * Release: pairs with the acquire of sequence in filled_run()
-		 * of take.c: whoever sees the number sees the element.
-		 */
-		__atomic_store_n(
-			&slots[i].sequence, from + i + 1, __ATOMIC_RELEASE);
-	}
-}
-
 /* The same for one of several producers. */
-static inline size_t
-add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
+__attribute__((always_inline)) static inline size_t
+add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least,
+	bool single)
 {
 	/*
 	 * Acquire: pairs with the release of another producer below, so that
@@ -131,9 +114,7 @@ add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
 	 * show too few.
 	 */
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-	struct hone_ring_slot *slots = slot_of(ring, 0);
-	uint32_t mask = ring->mask;
-	size_t take, run;
+	size_t take;
 
 	do {
 		int64_t room = room_behind(ring, tail, n);
@@ -145,43 +126,64 @@ add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
 		 * Acquire: as for the load above. Release: pairs with it, and
 		 * with the acquire of tail in hone_ring_count(), likewise for
 		 * the sake of head. What lies in the slots is published by
-		 * their sequence numbers.
+		 * filled.
 		 */
 	} while (!__atomic_compare_exchange_n(&ring->tail, &tail, tail + take,
 		false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-	run = run_of(tail, take, mask);
-	publish_run(slots + (tail & mask), tail, elements, run);
-	publish_run(slots, tail + run, elements + run, take - run);
+	fill(ring, tail, elements, take, single);
+	/*
+	 * Acquire: pairs with the release of filled below and in
+	 * hone_ring_follow_marks(), so that ours passes on what lies before.
+	 */
+	if (__atomic_load_n(&ring->filled, __ATOMIC_ACQUIRE) != tail)
+		return hone_ring_publish_late(ring, tail, take);
+	/*
+	 * No exchange: there is no mark at tail, so nobody else moves it.
+	 * Release: pairs with the acquire of filled in take.c:
+	 * whoever sees it sees the slots, and what is behind the pointers.
+	 */
+	__atomic_store_n(&ring->filled, tail + take, __ATOMIC_RELEASE);
 	return take;
 }
 
-static inline bool
-is_single(const struct hone_ring *ring)
+/* Groups, where the compiler need not save registers for memcpy(). */
+static __attribute__((noinline)) size_t
+add_mpmc(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
 {
-	return ring->flags & HONE_RING_SINGLE_PRODUCER;
+	return add_multi(ring, elements, n, least, false);
+}
+
+static size_t
+add_group(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
+{
+	if (ring->flags == HONE_RING_MPMC)
+		return add_mpmc(ring, elements, n, least);
+	if (ring->flags == HONE_RING_SINGLE_CONSUMER)
+		return add_multi(ring, elements, n, least, true);
+	return add_single(ring, elements, n, least);
 }
 
 int
 hone_detail_ring_enqueue(struct hone_ring *ring, void *element)
 {
-	size_t added = is_single(ring) ? add_single(ring, &element, 1, 1)
-				       : add_multi(ring, &element, 1, 1);
+	size_t added;
 
+	if (ring->flags & HONE_RING_SINGLE_PRODUCER)
+		added = add_single(ring, &element, 1, 1);
+	else
+		added = add_multi(ring, &element, 1, 1,
+			ring->flags & HONE_RING_SINGLE_CONSUMER);
 	return added ? 0 : -ENOBUFS;
 }
 
 int
 hone_ring_enqueue_bulk(struct hone_ring *ring, void *const *elements, size_t n)
 {
-	size_t added;
-
 	if (n == 0)
 		return 0;
 	if (n > ring->capacity)
 		return -ENOBUFS;
-	added = is_single(ring) ? add_single(ring, elements, n, n)
-				: add_multi(ring, elements, n, n);
-	return added ? 0 : -ENOBUFS;
+	return add_group(ring, elements, n, n) ? 0 : -ENOBUFS;
 }
 
 size_t
@@ -191,6 +193,5 @@ hone_ring_enqueue_burst(struct hone_ring *ring, void *const *elements, size_t n)
 		n = ring->capacity;
 	if (n == 0)
 		return 0;
-	return is_single(ring) ? add_single(ring, elements, n, 1)
-			       : add_multi(ring, elements, n, 1);
+	return add_group(ring, elements, n, 1);
 }

@@ -34,13 +34,20 @@ slots_for(size_t capacity)
 size_t
 hone_ring_size(size_t capacity, unsigned flags)
 {
-	size_t slot = flags & HONE_RING_SINGLE_PRODUCER
-			      ? sizeof(void *)
-			      : sizeof(struct hone_ring_slot);
-	size_t size;
+	size_t slots, slots_end, marks = 0, size;
 
-	if (!is_valid(capacity, flags) ||
-		__builtin_mul_overflow(slots_for(capacity), slot, &size) ||
+	if (!is_valid(capacity, flags))
+		return 0;
+	slots = slots_for(capacity);
+	slots_end = slots * sizeof(void *);
+	if (!(flags & HONE_RING_SINGLE_PRODUCER)) {
+		slots_end = marks_behind(slots);
+		marks = slots;
+	}
+	/* That slots alone are too many shows as a size that came round. */
+	if (slots_end / sizeof(void *) < slots ||
+		__builtin_mul_overflow(marks, sizeof(uint64_t), &size) ||
+		__builtin_add_overflow(size, slots_end, &size) ||
 		__builtin_add_overflow(size, sizeof(struct hone_ring), &size))
 		return 0;
 	return size;
@@ -57,12 +64,12 @@ hone_ring_init_at(
 	ring->capacity = (uint32_t)capacity;
 	ring->mask = (uint32_t)(slots_for(capacity) - 1);
 	ring->flags = flags;
-	ring->tail = ring->head_seen = from;
+	ring->tail = ring->head_seen = ring->filled = from;
 	ring->head = ring->tail_seen = from;
 	if (flags & HONE_RING_SINGLE_PRODUCER)
 		return 0;
 	for (uint64_t i = 0; i <= ring->mask; i++)
-		slot_of(ring, from + i)->sequence = from + i - ring->mask;
+		ends_of(ring)[i] = from;
 	return 0;
 }
 

@@ -2,32 +2,114 @@
 #ifndef HONE_RING_RING_H
 #define HONE_RING_RING_H
 /*
- * How a ring of several producers tells a filled slot from one that is only
- * taken, and what the files of the ring share.
+ * How several producers publish what they filled, and what the files of the
+ * ring share.
+ *
+ * All slots before `filled` are filled. It moves from position to position in
+ * order, but nobody waits for his turn:
+ *
+ * - A producer who finds filled where his places begin is the next in order.
+ *   Nobody else can move it from there, so he stores where his places end.
+ * - Any other writes that end down, in ends[] at his first place: his mark.
+ *   Whoever finds a mark where filled is, may move filled to that end. All
+ *   that want what is behind filled look for marks, producers and consumers.
+ *
+ * So a preempted producer keeps what lies behind his places from being taken,
+ * but no other producer from going on; and when he is done, one step makes all
+ * of it visible.
+ *
+ * A mark is never cleared. That of position p is greater than p, by no more
+ * than there are slots; what earlier positions left in the same place is at
+ * most p, and what later ones write is greater by more than that.
  */
 #include <stdbool.h>
+#include <string.h>
 #include <hone/ring.h>
 
-/*
- * The slot of position p has been filled once sequence is p + 1. Before, it
- * is what the position one lap earlier left there. Nobody resets it: that the
- * slot may be filled again is told by head alone, which is why a dequeue is
- * one step.
- */
-struct hone_ring_slot {
-	/* Aligned, since where 64 bits are aligned to 4 bytes and slots are 12
-	 * bytes long, an atomic access would cross the end of a line. */
-	_Alignas(16) uint64_t sequence;
-	void *element;
-};
-
-_Static_assert(sizeof(struct hone_ring_slot) == 16, "as ring.h says");
-
-static inline struct hone_ring_slot *
-slot_of(struct hone_ring *ring, uint64_t position)
+/* Where the marks begin behind so many slots: aligned, or an atomic access
+ * might cross the end of a line. Slots are a power of two. */
+static inline size_t
+marks_behind(size_t slots)
 {
-	return (struct hone_ring_slot *)(ring + 1) + (position & ring->mask);
+	size_t bytes = slots * sizeof(void *);
+
+	return bytes < sizeof(uint64_t) ? sizeof(uint64_t) : bytes;
 }
+
+/* The marks: as many as slots, behind them. */
+static inline uint64_t *
+ends_of(struct hone_ring *ring)
+{
+	return (uint64_t *)((char *)(ring + 1) +
+			    marks_behind((size_t)ring->mask + 1));
+}
+
+/* Publish n places from `from` on, which are filled, by a mark. Returns n. */
+size_t hone_ring_publish_late(struct hone_ring *ring, uint64_t from, size_t n);
+
+/*
+ * Move filled by the marks behind it, until it is `to` or more, or there is no
+ * mark. Returns what it is then.
+ */
+uint64_t hone_ring_follow_marks(struct hone_ring *ring, uint64_t to);
+
+/* From how many elements on memcpy() is worth its call: as many as 256 bytes
+ * take, where it won in ./dev bench ring. */
+#define RING_LONG 32
+
+/*
+ * Two slots at a time, where a consumer may read what a producer is writing.
+ * It then throws away what it read, so that may be torn; volatile, so that the
+ * compiler takes nothing for granted. Relaxed atomics would go one by one, and
+ * who then loads 16 bytes of the elements waits for two stores.
+ * ThreadSanitizer has to see atomics.
+ */
+#if defined(__SANITIZE_THREAD__)
+#define RING_PAIRS 0
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+#define RING_PAIRS 0
+#endif
+#endif
+#ifndef RING_PAIRS
+#define RING_PAIRS 1
+#endif
+
+#if RING_PAIRS
+typedef uintptr_t hone_ring_pair __attribute__((
+	vector_size(2 * sizeof(void *)), aligned(sizeof(void *)), may_alias));
+
+static inline void
+load_pair(void **elements, void *const *slots)
+{
+	hone_ring_pair pair = *(const volatile hone_ring_pair *)slots;
+
+	memcpy(elements, &pair, sizeof(pair));
+}
+
+static inline void
+store_pair(void **slots, void *const *elements)
+{
+	hone_ring_pair pair;
+
+	memcpy(&pair, elements, sizeof(pair));
+	*(volatile hone_ring_pair *)slots = pair;
+}
+#else
+static inline void
+load_pair(void **elements, void *const *slots)
+{
+	elements[0] = __atomic_load_n(&slots[0], __ATOMIC_RELAXED);
+	elements[1] = __atomic_load_n(&slots[1], __ATOMIC_RELAXED);
+}
+
+static inline void
+store_pair(void **slots, void *const *elements)
+{
+	__atomic_store_n(&slots[0], elements[0], __ATOMIC_RELAXED);
+	__atomic_store_n(&slots[1], elements[1], __ATOMIC_RELAXED);
+}
+#endif
 
 /* How many of n slots from a position on lie side by side; the rest begins at
  * slot 0. */

@@ -7,7 +7,6 @@
  * the slots meanwhile; if not, what was read is thrown away. So a consumer
  * never owns a slot, and one that is preempted holds nothing.
  */
-#include <string.h>
 #include "ring/ring.h"
 
 /*
@@ -35,12 +34,40 @@ leave(struct hone_ring *ring, uint64_t *head, size_t n, bool single)
 }
 
 /*
- * How many elements there are from head on, for rings with a single producer:
- * at least n if tail_seen shows that, else what the tail itself shows. With a
- * head that is out of date, these are too many, but never too few.
+ * Up to where the slots are filled: at least `to` if they are, else what there
+ * is. `several` says that there may be more than one producer.
+ */
+static inline uint64_t
+until(struct hone_ring *ring, uint64_t to, bool several)
+{
+	uint64_t filled;
+
+	/*
+	 * Acquire: pairs with the release of tail in add_single() of add.c and
+	 * in hone_ring_enqueue(): the slots before it are filled.
+	 */
+	if (!several)
+		return __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	/* Acquire: pairs with the release of filled in add_multi() of add.c
+	 * and in hone_ring_follow_marks(), likewise. */
+	filled = __atomic_load_n(&ring->filled, __ATOMIC_ACQUIRE);
+	/*
+	 * Relaxed: whoever was told of a mark was told of the tail before it.
+	 * So there is none if nobody is at work, and no need to look.
+	 */
+	if ((int64_t)(to - filled) <= 0 ||
+		__atomic_load_n(&ring->tail, __ATOMIC_RELAXED) == filled)
+		return filled;
+	return hone_ring_follow_marks(ring, to);
+}
+
+/*
+ * How many elements there are from head on: at least n if tail_seen shows
+ * that, else what there really is. With a head that is out of date, these are
+ * too many, but never too few.
  */
 static inline int64_t
-there_from(struct hone_ring *ring, uint64_t head, size_t n)
+there_from(struct hone_ring *ring, uint64_t head, size_t n, bool several)
 {
 	/*
 	 * Acquire: pairs with the release below by another consumer, who had
@@ -50,90 +77,39 @@ there_from(struct hone_ring *ring, uint64_t head, size_t n)
 
 	if ((int64_t)(tail - head) >= (int64_t)n)
 		return (int64_t)(tail - head);
-	/*
-	 * Acquire: pairs with the release of tail in add_single() of add.c and
-	 * in hone_ring_enqueue(): the slots before it are filled.
-	 */
-	tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	tail = until(ring, head + n, several);
 	/* Release: pairs with the acquire above. It may go back, if another
-	 * consumer was faster: that costs a look at tail, nothing else. */
+	 * consumer was faster: that costs another look, nothing else. */
 	__atomic_store_n(&ring->tail_seen, tail, __ATOMIC_RELEASE);
 	return (int64_t)(tail - head);
 }
 
-/* The only consumer: nobody writes to these slots before head moves. */
+/* n slots in a row. Nobody writes to them before the only consumer moves
+ * head. */
 static inline void
-copy_out(void **elements, void *const *slots, uint64_t head, size_t n,
-	uint32_t mask)
+copy_run(void **elements, void *const *slots, size_t n)
 {
-	size_t run = run_of(head, n, mask);
-
-	memcpy(elements, slots + (head & mask), run * sizeof(*slots));
-	memcpy(elements + run, slots, (n - run) * sizeof(*slots));
+	if (n >= RING_LONG) {
+		memcpy(elements, slots, n * sizeof(*slots));
+		return;
+	}
+	for (; n >= 4; n -= 4, elements += 4, slots += 4)
+		memcpy(elements, slots, 4 * sizeof(*slots));
+	for (; n > 0; n--)
+		*elements++ = *slots++;
 }
 
-static inline void *
-load(void *const *slot)
-{
-	/* Relaxed: leave() tells whether it was what it should be. */
-	return __atomic_load_n(slot, __ATOMIC_RELAXED);
-}
-
-/* n slots in a row, four a turn: compilers do not unroll atomics. */
+/* The same, by one of several: the producer may write to them, if we are too
+ * late. leave() tells whether it was what it should be. */
 static inline void
 read_run(void **elements, void *const *slots, size_t n)
 {
-	size_t i = 0;
-
-	for (; i + 4 <= n; i += 4) {
-		elements[i] = load(&slots[i]);
-		elements[i + 1] = load(&slots[i + 1]);
-		elements[i + 2] = load(&slots[i + 2]);
-		elements[i + 3] = load(&slots[i + 3]);
+	for (; n >= 4; n -= 4, elements += 4, slots += 4) {
+		load_pair(elements, slots);
+		load_pair(elements + 2, slots + 2);
 	}
-	for (; i < n; i++)
-		elements[i] = load(&slots[i]);
-}
-
-/* One of several: the producer may write to them, if we are too late. */
-static inline void
-read_out(void **elements, void *const *slots, uint64_t head, size_t n,
-	uint32_t mask)
-{
-	size_t run = run_of(head, n, mask);
-
-	read_run(elements, slots + (head & mask), run);
-	read_run(elements + run, slots, n - run);
-}
-
-/*
- * Take at least `least` and up to n elements, n at most the capacity, from a
- * ring with a single producer. Returns how many, or -ENOENT.
- */
-static inline int64_t
-take_published(struct hone_ring *ring, void **elements, size_t n, size_t least,
-	bool single)
-{
-	void **slots = hone_detail_ring_slot(ring, 0);
-	/*
-	 * Acquire: pairs with the release of another consumer in leave(), so
-	 * that tail is not seen older than the head that it left.
-	 */
-	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
-	size_t take;
-
-	do {
-		int64_t there = there_from(ring, head, n);
-
-		if (there < (int64_t)least)
-			return -ENOENT;
-		take = there < (int64_t)n ? (size_t)there : n;
-		if (single)
-			copy_out(elements, slots, head, take, ring->mask);
-		else
-			read_out(elements, slots, head, take, ring->mask);
-	} while (!leave(ring, &head, take, single));
-	return (int64_t)take;
+	for (; n > 0; n--) /* relaxed, as above */
+		*elements++ = __atomic_load_n(slots++, __ATOMIC_RELAXED);
 }
 
 /*
@@ -158,71 +134,106 @@ why_not(const struct hone_ring *ring, uint64_t *head, size_t least)
 	return 0;
 }
 
-/* Read up to n slots in a row, for the positions from `from` on, until one is
- * not filled; returns how many were. */
-static inline size_t
-filled_run(void **elements, const struct hone_ring_slot *slots, uint64_t from,
-	size_t n)
+static inline void
+get_run(void **elements, void *const *slots, size_t n, bool single)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++) {
-		/*
-		 * Acquire: pairs with the release of sequence in publish_run()
-		 * of add.c: the element is there.
-		 */
-		if (__atomic_load_n(&slots[i].sequence, __ATOMIC_ACQUIRE) !=
-			from + i + 1)
-			break;
-		elements[i] = load(&slots[i].element);
-	}
-	return i;
+	if (single)
+		copy_run(elements, slots, n);
+	else
+		read_run(elements, slots, n);
 }
 
-/* The same from a ring with several producers; or -EAGAIN. */
-static inline int64_t
-take_sequenced(struct hone_ring *ring, void **elements, size_t n, size_t least,
+static inline void
+get(struct hone_ring *ring, void **elements, uint64_t head, size_t n,
 	bool single)
 {
-	struct hone_ring_slot *slots = slot_of(ring, 0);
-	uint32_t mask = ring->mask;
-	/* Acquire: as in take_published(), for the tail in why_not(). */
+	size_t run = run_of(head, n, ring->mask);
+
+	get_run(elements, hone_detail_ring_slot(ring, head), run, single);
+	if (run < n)
+		get_run(elements + run, hone_detail_ring_slot(ring, 0), n - run,
+			single);
+}
+
+/*
+ * Take at least `least` and up to n elements, n at most the capacity. Returns
+ * how many, -ENOENT, or -EAGAIN if there may be several producers.
+ */
+static __attribute__((noinline)) int64_t
+take_slow(struct hone_ring *ring, void **elements, size_t n, size_t least)
+{
+	bool single = ring->flags & HONE_RING_SINGLE_CONSUMER;
+	bool several = !(ring->flags & HONE_RING_SINGLE_PRODUCER);
+	/*
+	 * Acquire: pairs with the release of another consumer in leave(), so
+	 * that tail and filled are not seen older than the head that it left.
+	 */
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
 	for (;;) {
-		size_t run = run_of(head, n, mask);
-		size_t take =
-			filled_run(elements, slots + (head & mask), head, run);
+		int64_t there = there_from(ring, head, n, several);
+		size_t most = there < (int64_t)n ? (size_t)there : n;
 
-		if (take == run)
-			take += filled_run(
-				elements + run, slots, head + run, n - run);
-		if (take < least) {
-			int error = why_not(ring, &head, least);
+		if (there >= (int64_t)least) {
+			get(ring, elements, head, most, single);
+			if (leave(ring, &head, most, single))
+				return (int64_t)most;
+		} else {
+			int error =
+				several ? why_not(ring, &head, least) : -ENOENT;
 
 			if (error)
 				return error;
-		} else if (leave(ring, &head, take, single)) {
-			return (int64_t)take;
 		}
 	}
 }
 
-/* As the flags of the ring want it. */
-static inline int64_t
-take(struct hone_ring *ring, void **elements, size_t n, size_t least)
+/* The same; what is usual without a call. */
+static inline __attribute__((always_inline)) int64_t
+take(struct hone_ring *ring, void **elements, size_t n, size_t least,
+	unsigned flags)
 {
-	bool single = ring->flags & HONE_RING_SINGLE_CONSUMER;
+	bool single = flags & HONE_RING_SINGLE_CONSUMER;
+	/* Acquire: as above. */
+	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+	/* Acquire: as in there_from(). */
+	uint64_t tail = __atomic_load_n(&ring->tail_seen, __ATOMIC_ACQUIRE);
 
-	if (ring->flags & HONE_RING_SINGLE_PRODUCER)
-		return take_published(ring, elements, n, least, single);
-	return take_sequenced(ring, elements, n, least, single);
+	if ((int64_t)(tail - head) < (int64_t)n) {
+		/* Acquire: as in until(). */
+		if (flags & HONE_RING_SINGLE_PRODUCER)
+			tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+		else
+			tail = __atomic_load_n(&ring->filled, __ATOMIC_ACQUIRE);
+		__atomic_store_n(&ring->tail_seen, tail, __ATOMIC_RELEASE);
+		if ((int64_t)(tail - head) < (int64_t)n)
+			return take_slow(ring, elements, n, least);
+	}
+	get(ring, elements, head, n, single);
+	if (!leave(ring, &head, n, single))
+		return take_slow(ring, elements, n, least);
+	return (int64_t)n;
+}
+
+/* Groups, where the compiler need not save registers for memcpy(). */
+static __attribute__((noinline)) int64_t
+take_mpmc(struct hone_ring *ring, void **elements, size_t n, size_t least)
+{
+	return take(ring, elements, n, least, HONE_RING_MPMC);
+}
+
+static int64_t
+take_group(struct hone_ring *ring, void **elements, size_t n, size_t least)
+{
+	if (ring->flags == HONE_RING_MPMC)
+		return take_mpmc(ring, elements, n, least);
+	return take(ring, elements, n, least, ring->flags);
 }
 
 int
 hone_detail_ring_dequeue(struct hone_ring *ring, void **element)
 {
-	int64_t taken = take(ring, element, 1, 1);
+	int64_t taken = take(ring, element, 1, 1, ring->flags);
 
 	return taken < 0 ? (int)taken : 0;
 }
@@ -236,7 +247,7 @@ hone_ring_dequeue_bulk(struct hone_ring *ring, void **elements, size_t n)
 		return 0;
 	if (n > ring->capacity)
 		return -ENOENT;
-	taken = take(ring, elements, n, n);
+	taken = take_group(ring, elements, n, n);
 	return taken < 0 ? (int)taken : 0;
 }
 
@@ -249,6 +260,6 @@ hone_ring_dequeue_burst(struct hone_ring *ring, void **elements, size_t n)
 		n = ring->capacity;
 	if (n == 0)
 		return 0;
-	taken = take(ring, elements, n, 1);
+	taken = take_group(ring, elements, n, 1);
 	return taken < 0 ? 0 : (size_t)taken;
 }

@@ -19,7 +19,9 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-g", "-Iinclude", "-Isrc", "-Itests"]
+# What support.c has for other parts' tests is left out, with what that calls.
+FLAGS = ["-std=c11", "-D_GNU_SOURCE", "-g", "-Iinclude", "-Isrc", "-Itests",
+         "-ffunction-sections", "-Wl,--gc-sections"]
 SUPPORT = ["tests/support.c", "tests/fence.c"]
 COMPILERS = {"": ["gcc", "-O2"],
              "tsan": ["clang", "-O1", "-fsanitize=thread"]}

@@ -6,8 +6,9 @@
  * to empty, and position p lies in slot p & mask. 64 bits do not come round in
  * the life of a machine, so a position seen again is the same position.
  *
- * A single producer's slots are bare pointers, published by its tail. Those of
- * several carry a sequence number each: see src/ring/ring.h.
+ * A single producer publishes slots by its tail. Several take places by tail
+ * and publish them by filled, and by marks behind the slots: see
+ * src/ring/ring.h.
  *
  * head_seen and tail_seen are what an end last saw of the other end: as long
  * as that suffices, it leaves the other's cache line where it is.
@@ -56,8 +57,8 @@ hone_ring_enqueue(struct hone_ring *ring, void *element)
 			__ATOMIC_RELAXED);
 		/*
 		 * Release: pairs with the acquire of tail below and in
-		 * there_from() of src/ring/take.c: whoever sees the new tail
-		 * sees the slot, and what the element points to.
+		 * src/ring/take.c: whoever sees the new tail sees the slot, and
+		 * what the element points to.
 		 */
 		__atomic_store_n(&ring->tail, tail + 1, __ATOMIC_RELEASE);
 		return 0;
