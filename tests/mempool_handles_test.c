@@ -152,7 +152,7 @@ a_thread_has_a_handle_in_as_many_pools_as_there_are_keys(void **state)
 static void
 many_handles_may_be_open(void **state)
 {
-	enum { HANDLES = 16384, OPEN = 500 };
+	enum { HANDLES = 65535, OPEN = 500 };
 	struct hone_mempool *pool = pool_of(OPEN, 1, HANDLES);
 	struct hone_mempool_cache *c[OPEN];
 	void *objs[OPEN];
