@@ -15,18 +15,20 @@
  * - hone_stream_read() asks straight for all that is missing, if that is
  *   bypass_size bytes or more, and else for buffer_size bytes, until it has
  *   enough. hone_stream_read_some() does the first of these steps only.
- * - hone_stream_peek() asks for what is missing, 16 MiB at most, and
- *   hone_stream_read_line() for as much again as it has searched in vain, 16
- *   MiB at most; both for buffer_size bytes at least.
+ * - hone_stream_peek() asks for what is missing, and hone_stream_read_line()
+ *   for as much as it has searched in vain, or for what is missing to max + 1
+ *   if that is less; both for 16 MiB at most and buffer_size at least.
  * - After a read that gave 0 there is no other until hone_stream_clear_eof()
  *   or a seek. Of a regular file the same goes for a read that gave less than
  *   it asked for, where the file ended when the stream was opened or behind.
- * - A seek to what is in the buffer makes no call, any other one call of seek.
+ * - A seek by SEEK_SET or SEEK_CUR, if anything is in the buffer, makes the
+ *   position known. To what is in the buffer, taken bytes included, it then
+ *   makes no call. Any other seek is one call, as in exact mode.
  * - hone_stream_skip() takes what is buffered. If buffer_size bytes or more
- *   are missing and the source can seek, it calls seek(0, SEEK_CUR) unless the
- *   position is known, seek(0, SEEK_END), and seek(new position, SEEK_SET);
- *   where the end does not lie ahead, it goes on by reading. Otherwise it asks
- *   for buffer_size bytes until it has enough.
+ *   are missing then and the source can seek, it makes the position known and
+ *   calls seek(0, SEEK_END) and seek(position, SEEK_SET) with where it then is
+ *   to be. If the end did not lie ahead, was not told, or came too early, it
+ *   goes on by reading. It asks for buffer_size bytes until it has enough.
  *
  * In **exact mode** (HONE_STREAM_EXACT) the source sees what it would see from
  * the simplest of buffers: every read asks for buffer_size bytes, whoever
@@ -35,9 +37,10 @@
  * SEEK_CUR) or (offset, SEEK_END), and drops what is buffered; nothing is
  * skipped by seeking.
  *
- * In both, hone_stream_tell() calls seek(0, SEEK_CUR) once if the position is
- * not known yet; no other function calls the source, but hone_stream_close().
- * The position is known after a seek or a tell.
+ * In both, hone_stream_tell() makes the position known: by seek(0, SEEK_CUR),
+ * unless an earlier call has told it. A source that says -ESPIPE to that is
+ * taken for one that cannot seek. No other function calls the source, but
+ * hone_stream_close() its close.
  *
  * An error of the source is told by the call that met it. hone_stream_read()
  * and hone_stream_skip() give what they have instead, if that is anything.
@@ -215,10 +218,9 @@ HONE_API ptrdiff_t hone_stream_read_some(
  *          or a negative errno, -ENOMEM among them, and then data is
  *          unchanged.
  *
- * What is there in spite of an error is told by a peek at 0 bytes. The memory
- * is at most four times as large as what it holds, plus a quarter more than
- * two buffers; it shrinks when the buffer is empty and filled next.
- * Since 0.1.
+ * What is there in spite of an error is told by a peek at 0 bytes. A buffer
+ * that has grown has up to twice the size of what it held then, the next read
+ * included, until hone_stream_set_buffer() finds it empty. Since 0.1.
  */
 HONE_INLINE ptrdiff_t hone_stream_peek(
 	struct hone_stream *stream, const void **data, size_t n);
@@ -252,7 +254,7 @@ HONE_INLINE void hone_stream_take(struct hone_stream *stream, size_t n);
  * hone_stream_peek(). Searched bytes are not searched again when the call is
  * repeated, as after -EAGAIN. Since 0.1.
  */
-HONE_API ptrdiff_t hone_stream_read_line(struct hone_stream *stream,
+HONE_INLINE ptrdiff_t hone_stream_read_line(struct hone_stream *stream,
 	const char **line, int delimiter, size_t max);
 
 /**
@@ -263,7 +265,8 @@ HONE_API ptrdiff_t hone_stream_read_line(struct hone_stream *stream,
  * :return: how many were skipped: n, fewer at the end or where an error
  *          follows; or a negative errno if there was an error first.
  *
- * Where this seeks, the end is where the source said it is. Since 0.1.
+ * Where this seeks, the end is where the source said it is; should it fail to
+ * come back from there, the stream is at the end. Since 0.1.
  */
 HONE_API int64_t hone_stream_skip(struct hone_stream *stream, uint64_t n);
 
@@ -318,7 +321,8 @@ HONE_API bool hone_stream_eof(const struct hone_stream *stream);
 HONE_API void hone_stream_clear_eof(struct hone_stream *stream);
 
 /**
- * Set the sizes of a stream; what is in its buffer stays there.
+ * Set the sizes of a stream. What is in its buffer stays there; memory of an
+ * empty buffer is given back.
  *
  * :param stream:      which.
  * :param buffer_size: as in struct hone_stream_attr; holds for the next read

@@ -18,12 +18,20 @@
  * memory runs ahead of what is really there. */
 #define STEP_MAX ((size_t)16 << 20)
 
+/* Where lines end is noted by address. */
+static void
+forget_lines(struct hone_reader *r)
+{
+	r->view.last_line = r->view.line;
+}
+
 void
 hone_reader_drop(struct hone_reader *r)
 {
 	r->view.pos = r->view.end;
 	r->start = r->view.end;
 	r->search.searched = 0;
+	forget_lines(r);
 }
 
 /* The next answer is known without the source: an error that was kept, or the
@@ -106,6 +114,7 @@ move(struct hone_reader *r, unsigned char *to)
 {
 	size_t n = hone_reader_buffered(r);
 
+	forget_lines(r);
 	memmove(to, r->view.pos, n);
 	r->view.pos = to;
 	r->view.end = to + n;

@@ -54,6 +54,7 @@ hone_reader_create(struct hone_reader **reader,
 		.fd = -1};
 	/* Somewhere: nothing is read from there, but it is not NULL. */
 	r->view.end = (const unsigned char *)r;
+	r->view.line = r->lines;
 	hone_reader_drop(r);
 	*reader = r;
 	return 0;

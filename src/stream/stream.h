@@ -35,6 +35,12 @@ struct hone_stream_search {
 	int delimiter;
 };
 
+/*
+ * How many ends of lines can be noted: what fits a page beside the rest of the
+ * reader, and a block of the search at least (SCAN_BLOCK).
+ */
+#define HONE_STREAM_LINES 128
+
 struct hone_reader {
 	/* first, so that the address is the same */
 	struct hone_stream view;
@@ -62,6 +68,10 @@ struct hone_reader {
 	/* of view.end */
 	int64_t offset;
 	struct hone_stream_search search;
+	/* the last lines were: notes do not pay */
+	bool long_lines;
+	/* the place before the first line, and where each of them ends */
+	const unsigned char *lines[HONE_STREAM_LINES + 1];
 
 	const struct hone_source *source;
 	/* until when to wait for a descriptor: CLOCK_MONOTONIC in nanoseconds;

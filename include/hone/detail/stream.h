@@ -11,6 +11,15 @@ struct hone_stream {
 	const unsigned char *pos;
 	/* behind the last one */
 	const unsigned char *end;
+	/*
+	 * Where lines end, in order: those behind line up to last_line. If pos
+	 * is at *line, the next line ends at line[1]; if it is elsewhere, they
+	 * are of no use.
+	 */
+	const unsigned char *const *line;
+	const unsigned char *const *last_line;
+	/* of these lines */
+	int delimiter;
 };
 
 /* Private: what the inline functions do not do. */
@@ -18,6 +27,8 @@ HONE_API ptrdiff_t hone_detail_stream_read(
 	struct hone_stream *stream, void *buf, size_t n);
 HONE_API ptrdiff_t hone_detail_stream_peek(
 	struct hone_stream *stream, const void **data, size_t n);
+HONE_API ptrdiff_t hone_detail_stream_read_line(struct hone_stream *stream,
+	const char **line, int delimiter, size_t max);
 
 HONE_INLINE ptrdiff_t
 hone_stream_read(struct hone_stream *stream, void *buf, size_t n)
@@ -47,6 +58,27 @@ hone_stream_take(struct hone_stream *stream, size_t n)
 {
 	assert(n <= (size_t)(stream->end - stream->pos));
 	stream->pos += n;
+}
+
+HONE_INLINE ptrdiff_t
+hone_stream_read_line(struct hone_stream *stream, const char **line,
+	int delimiter, size_t max)
+{
+	const unsigned char *pos = stream->pos;
+	const unsigned char *const *next = stream->line;
+	size_t n;
+
+	if (next < stream->last_line && *next == pos &&
+		stream->delimiter == delimiter) {
+		n = (size_t)(next[1] - pos);
+		if (n <= max) {
+			*line = (const char *)pos;
+			stream->line = next + 1;
+			stream->pos = pos + n;
+			return (ptrdiff_t)n;
+		}
+	}
+	return hone_detail_stream_read_line(stream, line, delimiter, max);
 }
 
 HONE_END_DECLS
