@@ -206,6 +206,31 @@ the_calls_are_those_that_are_told(void **state)
 	}
 }
 
+/* Those that share blocks cut between them, so calls have to end there. */
+static void
+large_copies_go_on_at_whole_gigabytes(void **state)
+{
+	static const uint64_t gib = (uint64_t)1 << 30;
+	struct hone_copy_fd_result result;
+	struct source source;
+	struct sink sink;
+
+	(void)state;
+	for (int refused = 0; refused < 2; refused++) {
+		source_open(&source, FROM_DISK, SIZE);
+		sink_open(&sink, TO_DISK);
+		plan = (struct plan){.pretends = true};
+		plan.refused = refused ? BIT(RANGE) : 0;
+		assert_int_equal(copy(&source, &sink, 9 * gib + 5, &result),
+			9 * gib + 5);
+		assert_int_equal(result.copied, 9 * gib + 5);
+		assert_int_equal(plan.count[refused ? SENDFILE : RANGE], 10);
+		assert_int_equal(plan.largest, gib);
+		sink_close(&sink, content, 0);
+		source_close(&source, 0);
+	}
+}
+
 static void
 without_memory_it_takes_more_calls(void **state)
 {
@@ -300,6 +325,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(every_error_at_every_call_is_told_or_overcome),
 		cmocka_unit_test(the_calls_are_those_that_are_told),
+		cmocka_unit_test(large_copies_go_on_at_whole_gigabytes),
 		cmocka_unit_test(without_memory_it_takes_more_calls),
 		cmocka_unit_test(a_write_of_nothing_is_an_error),
 		cmocka_unit_test(what_is_lost_is_counted),

@@ -22,6 +22,10 @@ static struct plan {
 	enum call fails;
 	int fails_at;
 	int error;
+	/* nothing is moved, and all that was asked for is said to be */
+	bool pretends;
+	/* the most that was asked for at once */
+	size_t largest;
 	/* no memory */
 	bool no_malloc;
 	/* what was called how often */
@@ -31,7 +35,8 @@ static struct plan {
 /* Only what this thread calls from within hone_copy_fd() is of interest. */
 static _Thread_local bool armed;
 
-/* 0: go on; 1: return 0; -1: fail, errno is set. */
+/* 0: go on; 1: return what was asked for; 2: return 0; -1: fail, errno is set.
+ */
 static int
 meddle(enum call call, size_t *n)
 {
@@ -45,11 +50,13 @@ meddle(enum call call, size_t *n)
 	if (plan.fails_at && plan.fails == call &&
 		plan.count[call] == plan.fails_at) {
 		errno = plan.error;
-		return plan.error ? -1 : 1;
+		return plan.error ? -1 : 2;
 	}
+	if (n && *n > plan.largest)
+		plan.largest = *n;
 	if (n && plan.cap && *n > plan.cap)
 		*n = plan.cap;
-	return 0;
+	return plan.pretends;
 }
 
 #define STANDS_FOR(type, name, ...)                                            \
@@ -63,8 +70,11 @@ meddle(enum call call, size_t *n)
 	{                                                                      \
 		int verdict = meddle(call, &n);                                \
                                                                                \
-		return verdict ? verdict < 0 ? -1 : 0                          \
-			       : __real_##name arguments;                      \
+		if (verdict)                                                   \
+			return verdict < 0    ? -1                             \
+			       : verdict == 1 ? (ssize_t)n                     \
+					      : 0;                             \
+		return __real_##name arguments;                                \
 	}
 
 STANDS_FOR_MOVING(copy_file_range, RANGE, n, (in, at, out, to, n, flags),
@@ -83,7 +93,7 @@ STANDS_FOR_MOVING(
 	STANDS_FOR(type, name, __VA_ARGS__);                                   \
 	type __wrap_##name(__VA_ARGS__)                                        \
 	{                                                                      \
-		return meddle(call, NULL) ? -1 : __real_##name arguments;      \
+		return meddle(call, NULL) < 0 ? -1 : __real_##name arguments;  \
 	}
 
 STANDS_FOR_OTHER(int, poll, POLL, (fds, n, timeout), struct pollfd *fds,

@@ -8,7 +8,12 @@
 
 /* Bytes that are on the stack: for short copies, and if there is no memory. */
 #define SMALL ((size_t)4096)
-#define LARGE ((size_t)128 << 10)
+/*
+ * Bytes that are read at once otherwise. From a socket into memory, in GB/s:
+ * 64 KiB 2.5, 128 KiB 2.8, 256 KiB 3.3, 1 MiB 3.3; from memory into memory 2.5,
+ * 2.6, 2.6, 2.6 (medians of 15 copies of 64 MiB, 2026-11-21, EPYC Zen 4).
+ */
+#define LARGE ((size_t)256 << 10)
 
 /* Give bytes that were read back to in. Can that be done? */
 static int
@@ -92,9 +97,10 @@ int
 hone_copying_read_write(struct hone_copying *c)
 {
 	char small[SMALL];
-	char *large = c->left > SMALL ? malloc(LARGE) : NULL;
+	size_t size = c->left < LARGE ? (size_t)c->left : LARGE;
+	char *large = size > SMALL ? malloc(size) : NULL;
 	int error = read_and_write(
-		c, large ? large : small, large ? LARGE : sizeof(small));
+		c, large ? large : small, large ? size : sizeof(small));
 
 	free(large);
 	return error;
