@@ -88,19 +88,36 @@ or try it first:
 EOF
 }
 
+# php_real OPTION...: pages of real programs with the extension off and on.
+php_real() {
+    # shellcheck source=tools/php-real.sh
+    . tools/php-real.sh
+    need valgrind strace
+    must php-real-packages real_unpack
+    python3 bench/php_real.py --real "$real" \
+        --module "$(php_work)/modules/hone.so" "$@"
+}
+
 php_command() {
     case ${1:-} in
-    '' | --phpt) ;;
-    *) die "php: what is $1? There is --phpt DIRECTORY" ;;
+    '' | --phpt | --real) ;;
+    *) die "php: what is $1? There are --phpt DIRECTORY and --real" ;;
     esac
+    [ "${1:-}" != --phpt ] || [ $# -gt 1 ] || die 'php --phpt: which directory?'
     need "$php_packages"
     must php-libhone php_libhone
     must php-build php_build
-    if [ $# -gt 0 ]; then
+    case ${1:-} in
+    --phpt)
         shift
-        [ $# -gt 0 ] || die 'php --phpt: which directory?'
         exec python3 tools/phpt.py "$(php_work)" "$(php_config)" "$@"
-    fi
+        ;;
+    --real)
+        shift
+        php_real "$@"
+        return
+        ;;
+    esac
     must php-test php_tests "$root/build/php/tests.xml"
     php_tell
 }
