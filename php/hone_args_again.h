@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_ARGS_AGAIN_H
+#define HONE_ARGS_AGAIN_H
+/*
+ * What is behind the macros of hone_args.h; nothing here is for authors.
+ *
+ * The list of parameters has to be a constant at hone_again, where control
+ * comes from every check, so no variable can collect it on the way. Types can:
+ * each macro of the list is a "for" without braces that declares pointers to
+ * arrays anew, longer by what the macro has to say, and what follows is inside
+ * it. HONE_ARGS_END() is inside all of them and reads the sum by sizeof. The
+ * loops are left by goto: they never turn, and compile to nothing.
+ *
+ *	hone_at		1 + how many parameters there were so far
+ *	hone_low	1 + kinds of parameters 1 to 5, 5 bits each
+ *	hone_high	1 + kinds of parameters 6 to 10
+ *	hone_head	1 + the least number of arguments, and HONE_HEAD_*
+ *	hone_optional	1, or 2 + parameters in front of HONE_ARGS_OPTIONAL
+ *
+ * Two arrays for the kinds since no type may be longer than PTRDIFF_MAX, which
+ * has 31 bits on some machines.
+ */
+
+#define HONE_ARGS_UNUSED __attribute__((unused))
+#ifdef __clang__
+#define HONE_ARGS_SMALL __attribute__((cold, minsize))
+#else
+#define HONE_ARGS_SMALL __attribute__((cold))
+#endif
+
+/* A kind is the IS_* of its type where there is one. 0 is none. */
+#define HONE_KIND_NUMBER 1
+#define HONE_KIND_ZVAL 2
+#define HONE_KIND_BOOL 3
+#define HONE_KIND_CLASS 10
+#define HONE_KIND_NULLABLE 16
+
+/*
+ * In hone_head: the least number of arguments; that any number may follow; that
+ * they may have names. In the constant made of it, how many parameters are
+ * listed comes next, then their kinds from the first on, 5 bits each.
+ */
+#define HONE_HEAD_MIN 15
+#define HONE_HEAD_ANY 16
+#define HONE_HEAD_NAMED 32
+#define HONE_HEAD_LISTED 64
+#define HONE_HEAD_KINDS 1024
+
+#define HONE_SPEC_                                                             \
+	((uint64_t)(sizeof(*hone_head) - 1) |                                  \
+		(uint64_t)HONE_ARGS_I_ * HONE_HEAD_LISTED |                    \
+		(uint64_t)(sizeof(*hone_low) - 1) * HONE_HEAD_KINDS |          \
+		(uint64_t)(sizeof(*hone_high) - 1) * HONE_HEAD_KINDS << 25)
+
+#define HONE_ARGS_I_ (sizeof(*hone_at) - 1)
+#define HONE_ARGS_P_ (hone_args + HONE_ARGS_I_)
+#define HONE_ARGS_TYPE_ Z_TYPE_P(HONE_ARGS_P_)
+#define HONE_ARGS_P_OR_NULL_ (HONE_ARGS_TYPE_ == IS_NULL ? NULL : HONE_ARGS_P_)
+#define HONE_ARGS_OR_NULL_(type)                                               \
+	(HONE_ARGS_TYPE_ == (type) || HONE_ARGS_TYPE_ == IS_NULL)
+#define HONE_ARGS_IS_BOOL_                                                     \
+	(HONE_ARGS_TYPE_ == IS_TRUE || HONE_ARGS_TYPE_ == IS_FALSE)
+#define HONE_ARGS_IS_NUMBER_                                                   \
+	(HONE_ARGS_TYPE_ == IS_LONG || HONE_ARGS_TYPE_ == IS_DOUBLE)
+#define HONE_ARGS_IS_A_(ce)                                                    \
+	(HONE_ARGS_TYPE_ == IS_OBJECT &&                                       \
+		instanceof_function(Z_OBJCE_P(HONE_ARGS_P_), (ce)))
+#define HONE_ARGS_COUNT_OK_                                                    \
+	((hone_max < 0 && hone_min == 0) ||                                    \
+		((int)hone_n >= hone_min &&                                    \
+			(hone_max < 0 || (int)hone_n <= hone_max)))
+
+/*
+ * GCC moves the loading of a value behind the later checks, where it can be
+ * an operand of what uses it, only if it takes these to be 3/4 as likely: with
+ * EXPECTED(), four ints cost 18 instructions and not 17 (./dev bench args).
+ */
+#define HONE_ARGS_LIKELY(good)                                                 \
+	__builtin_expect_with_probability(!!(good), 1, 0.7)
+
+/* Whether this argument was given; known when compiled if it has to be. */
+#define HONE_ARGS_GIVEN_ (sizeof(*hone_optional) == 1 || hone_n > HONE_ARGS_I_)
+
+#define HONE_ARG_(kind, good, take)                                            \
+	if (HONE_ARGS_GIVEN_ && !HONE_ARGS_LIKELY(good))                       \
+		goto hone_again;                                               \
+	else                                                                   \
+		HONE_ARG_TAKE_(kind, take)
+
+/* A class that was missed is told to hone_args_class(). */
+#define HONE_ARG_CLASS_(kind, good, take, ce)                                  \
+	if (HONE_ARGS_GIVEN_ && !HONE_ARGS_LIKELY(good)) {                     \
+		Z_PTR_P(return_value) = (ce);                                  \
+		goto hone_again;                                               \
+	} else                                                                 \
+		HONE_ARG_TAKE_(kind, take)
+
+#define HONE_ARG_TAKE_(kind, take)                                             \
+	if (HONE_ARGS_GIVEN_ && ((void)(take), 0)) {                           \
+	} else                                                                 \
+		for (HONE_ARGS_UNUSED char(                                    \
+			     *hone_low_)[sizeof(*hone_low) +                   \
+					 HONE_KIND_AT_(kind, 0)],              \
+			(*hone_high_)[sizeof(*hone_high) +                     \
+				      HONE_KIND_AT_(kind, 5)],                 \
+			(*hone_at_)[sizeof(*hone_at) + 1];                     \
+			;)                                                     \
+			for (HONE_ARGS_UNUSED char(                            \
+				     *hone_low)[sizeof(*hone_low_)],           \
+				(*hone_high)[sizeof(*hone_high_)],             \
+				(*hone_at)[sizeof(*hone_at_)];                 \
+				;)
+
+/* The kind in its place among five, of which the first is parameter "from". */
+#define HONE_KIND_AT_(kind, from)                                              \
+	((int)HONE_ARGS_I_ >= (from) && (int)HONE_ARGS_I_ < (from) + 5         \
+			? (size_t)(kind) << 5 * ((HONE_ARGS_I_ - (from)) % 5)  \
+			: 0)
+
+#define HONE_ARG_ZVAL_OF_(type, dest)                                          \
+	HONE_ARG_(type, HONE_ARGS_TYPE_ == (type), (dest) = HONE_ARGS_P_)
+#define HONE_ARG_ZVAL_OR_NULL_OF_(type, dest)                                  \
+	HONE_ARG_((type) | HONE_KIND_NULLABLE, HONE_ARGS_OR_NULL_(type),       \
+		(dest) = HONE_ARGS_P_OR_NULL_)
+
+/* As with PHP's macros, nothing is set if an argument before it was not given.
+ */
+#define HONE_ARGS_REST_REACHED_                                                \
+	(sizeof(*hone_optional) == 1 ||                                        \
+		sizeof(*hone_optional) - 2 == HONE_ARGS_I_ ||                  \
+		(int)hone_n >= (int)HONE_ARGS_I_)
+#define HONE_ARG_REST_(flags, good, take)                                      \
+	if (HONE_ARGS_REST_REACHED_ && !HONE_ARGS_LIKELY(good))                \
+		goto hone_again;                                               \
+	else if (HONE_ARGS_REST_REACHED_ && ((void)(take), 0)) {               \
+	} else                                                                 \
+		for (HONE_ARGS_UNUSED char(                                    \
+			     *hone_head_)[sizeof(*hone_head) + (flags)];       \
+			;)                                                     \
+			for (HONE_ARGS_UNUSED char(                            \
+				     *hone_head)[sizeof(*hone_head_)];         \
+				;)
+#define HONE_ARGS_TAKE_REST_(dest, count)                                      \
+	((dest) = hone_n > HONE_ARGS_I_ ? HONE_ARGS_P_ : NULL,                 \
+		(count) = hone_n - HONE_ARGS_I_)
+
+#ifdef __cplusplus
+#define HONE_ARGS_ASSERT_ static_assert
+#else
+#define HONE_ARGS_ASSERT_ _Static_assert
+#endif
+#define HONE_ARGS_CHECK_LIST_()                                                \
+	HONE_ARGS_ASSERT_(hone_min >= 0 && HONE_ARGS_I_ <= 10,                 \
+		"HONE_ARGS: at most 10 parameters");                           \
+	HONE_ARGS_ASSERT_(hone_max == -1 || hone_max == (int)HONE_ARGS_I_,     \
+		"HONE_ARGS: max_args is not how many are listed");             \
+	HONE_ARGS_ASSERT_((hone_max == -1) == (((sizeof(*hone_head) - 1) &     \
+						       HONE_HEAD_ANY) != 0),   \
+		"HONE_ARGS: max_args is -1 if, and only if, the last is "      \
+		"variadic");                                                   \
+	HONE_ARGS_ASSERT_(                                                     \
+		hone_min == (int)(sizeof(*hone_optional) == 1                  \
+					    ? HONE_ARGS_I_                     \
+					    : sizeof(*hone_optional) - 2),     \
+		"HONE_ARGS: HONE_ARGS_OPTIONAL is not behind min_args")
+
+#if defined(HONE_ARGS_SHARED)
+__attribute__((visibility("hidden"))) void ZEND_FASTCALL hone_args_again(
+	zend_execute_data *execute_data, zval *return_value, zif_handler self,
+	uint64_t spec);
+#endif
+#if !defined(HONE_ARGS_SHARED) || defined(HONE_ARGS_DEFINE)
+#include "hone_args_parse.h"
+#endif
+
+#endif
