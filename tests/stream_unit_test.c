@@ -74,7 +74,7 @@ defaults_are_what_the_header_says(void **state)
 	memset(&attr, 0xff, sizeof(attr));
 	hone_stream_attr_init(&attr);
 	assert_int_equal(attr.buffer_size, 65536);
-	assert_int_equal(attr.bypass_size, 16384);
+	assert_int_equal(attr.bypass_size, 32768);
 	assert_int_equal(attr.flags, 0);
 	for (size_t i = 0; i < 4; i++)
 		assert_null(attr.reserved[i]);

@@ -107,7 +107,7 @@ struct hone_stream_attr {
 };
 
 /**
- * Set attributes to: a buffer of 64 KiB, passed by from 16 KiB on, fast mode,
+ * Set attributes to: a buffer of 64 KiB, passed by from 32 KiB on, fast mode,
  * a descriptor that stays open and may be waited for.
  *
  * :param attr: set by this call.

@@ -6,12 +6,12 @@
 #include "stream/stream.h"
 
 /*
- * 64 KiB: larger buffers do not read faster, smaller ones do. 16 KiB: from
- * there on a system call costs less than a copy out of the buffer. Both from
- * bench/stream_bench, docs/design/stream.md.
+ * 64 KiB: smaller buffers are slower, larger ones hardly faster. 32 KiB: from
+ * there on a system call costs less than a copy out of the buffer. Measured in
+ * docs/design/stream.md.
  */
 #define BUFFER_SIZE ((size_t)64 << 10)
-#define BYPASS_SIZE ((size_t)16 << 10)
+#define BYPASS_SIZE ((size_t)32 << 10)
 
 #define FLAGS                                                                  \
 	((unsigned)(HONE_STREAM_EXACT | HONE_STREAM_CLOSE_FD |                 \
