@@ -286,11 +286,37 @@ the_audit_names_what_is_out_doubled_or_foreign(void **state)
 	hone_mempool_audit(pool, &findings, note, &faults);
 	told(&faults, HONE_MEMPOOL_FAULT_OUT, objs[0]);
 	hone_mempool_put(c, objs[0]);
-	if (!ASAN) /* it sees a second put itself, and poisons a stranger */
+	if (!ASAN) /* which ends with a second put, and poisons a stranger */
 		doubled_and_foreign_are_named(pool, c, objs[0]);
 	hone_mempool_cache_close(c);
 	destroyed(pool);
 }
+
+#if ASAN
+static void
+the_sanitizer_sees_a_second_put_of_every_flavour(void **state)
+{
+	struct hone_mempool *pool = pool_of(30, 8, 2);
+	struct hone_mempool_cache *c = opened(pool);
+	void *obj = hone_mempool_get(c);
+	int status;
+	pid_t child;
+
+	(void)state;
+	child = fork();
+	if (child == 0) {
+		hone_mempool_put(c, obj);
+		(void)freopen("/dev/null", "w", stderr);
+		hone_mempool_put(c, obj);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	hone_mempool_put(c, obj);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+#endif
 
 static void
 every_object_is_visited_in_order(void *object, size_t index, void *arg)
@@ -336,6 +362,10 @@ main(void)
 		cmocka_unit_test(without_a_handler_a_fault_aborts),
 		cmocka_unit_test(
 			the_audit_names_what_is_out_doubled_or_foreign),
+#if ASAN
+		cmocka_unit_test(
+			the_sanitizer_sees_a_second_put_of_every_flavour),
+#endif
 		cmocka_unit_test(iteration_visits_every_object),
 	};
 

@@ -14,7 +14,7 @@
  *
  * If the library is built with AddressSanitizer, or if it runs under valgrind
  * and was built where valgrind's headers are, objects in the pool may not be
- * touched, and the tool reports who does.
+ * touched or put again, and the tool reports who does.
  */
 #include <stddef.h>
 #include <stdint.h>
