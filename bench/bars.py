@@ -113,7 +113,8 @@ def mempool(medians):
                       min(times) / row[ours], required)
 
     for case in ("keep512-n32", "keep8192-n8", "keep8192-n32"):
-        for ours in ("hone", "hone-cursor"):
+        for ours in ("hone", "hone-cursor", "hone-short",
+                     "hone-short-cursor"):
             yield from bar(f"1t-{case}", [DPDK], DPDK, 3.0, ours)
     yield from bar("1t-keep512-n1", [DPDK], DPDK, 3.0, "hone-cursor")
     yield from bar("2t-keep8192-n32", [DPDK], DPDK, 4.0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Hone's pool in the loops that its rivals run: plain, and its own two ways. */
+/* Hone's pool in the loops that its rivals run: plain, and its own ways. */
 #include <hone/mempool.h>
 #include "mempool_hone.h"
 
@@ -88,15 +88,20 @@ open_pool(const struct pool_subject *s, const struct pool_shape *shape)
 	struct hone_mempool_attr attr;
 	struct hone_mempool *pool;
 
-	(void)s;
 	hone_mempool_attr_init(&attr);
 	attr.object_size = shape->object_size;
 	attr.capacity = shape->capacity;
 	attr.cache_size = shape->cache_size < HONE_MEMPOOL_CACHE_MAX
 				  ? shape->cache_size
 				  : HONE_MEMPOOL_CACHE_MAX;
-	attr.memory = shape->memory;
-	attr.memory_size = shape->memory_size;
+	if (s->kind) {
+		/* What is given may lie across a multiple of 4 GiB. */
+		attr.flags =
+			HONE_MEMPOOL_SHORT_SLOTS | HONE_MEMPOOL_HUGE_ADVISE;
+	} else {
+		attr.memory = shape->memory;
+		attr.memory_size = shape->memory_size;
+	}
 	return hone_mempool_create(&pool, &attr) == 0 ? pool : NULL;
 }
 
@@ -121,8 +126,22 @@ const struct pool_subject pool_hone[] = {
 	{0},
 };
 
+const struct pool_subject pool_hone_short[] = {
+	{"hone-short", "short", missing, open_pool, enter, plain_cycle,
+		plain_touch, plain_produce, plain_consume, plain_take,
+		plain_give},
+	{0},
+};
+
 const struct pool_subject pool_hone_cursor[] = {
 	{"hone-cursor", NULL, missing, open_pool, enter, cursor_cycle,
+		cursor_touch, cursor_produce, cursor_consume, cursor_take,
+		cursor_give},
+	{0},
+};
+
+const struct pool_subject pool_hone_short_cursor[] = {
+	{"hone-short-cursor", "short", missing, open_pool, enter, cursor_cycle,
 		cursor_touch, cursor_produce, cursor_consume, cursor_take,
 		cursor_give},
 	{0},

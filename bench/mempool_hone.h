@@ -9,6 +9,8 @@ extern "C" {
 #endif
 
 extern const struct pool_subject pool_hone[];
+extern const struct pool_subject pool_hone_short[];
+extern const struct pool_subject pool_hone_short_cursor[];
 extern const struct pool_subject pool_hone_cursor[];
 extern const struct pool_subject pool_hone_magazine[];
 

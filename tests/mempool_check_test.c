@@ -46,7 +46,7 @@ debug_pool(struct faults *faults)
 
 	memset(faults, 0, sizeof(*faults));
 	attr.object_size = SIZE;
-	attr.flags = HONE_MEMPOOL_DEBUG;
+	attr.flags |= HONE_MEMPOOL_DEBUG;
 	attr.on_fault = note;
 	attr.on_fault_arg = faults;
 	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
@@ -237,7 +237,7 @@ without_a_handler_a_fault_aborts(void **state)
 	pid_t child;
 
 	(void)state;
-	attr.flags = HONE_MEMPOOL_DEBUG;
+	attr.flags |= HONE_MEMPOOL_DEBUG;
 	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
 	c = opened(pool);
 	child = fork();
@@ -257,7 +257,7 @@ doubled_and_foreign_are_named(
 {
 	struct hone_mempool_findings findings;
 	struct faults faults = {0};
-	void *stranger = &faults;
+	void *stranger = (char *)object + 1;
 
 	hone_mempool_put(c, object);
 	hone_mempool_audit(pool, &findings, note, &faults);

@@ -144,7 +144,7 @@ the_debug_flavour_sees_a_cursor(void **state)
 	void *objs[30], *told = NULL;
 
 	(void)state;
-	attr.flags = HONE_MEMPOOL_DEBUG;
+	attr.flags |= HONE_MEMPOOL_DEBUG;
 	attr.on_fault = note;
 	attr.on_fault_arg = &told;
 	assert_int_equal(hone_mempool_create(&pool, &attr), 0);

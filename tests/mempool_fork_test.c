@@ -187,7 +187,7 @@ forked(unsigned flags)
 	uint64_t seed = support_seed();
 	void *mine[30];
 
-	attr.flags = flags;
+	attr.flags |= flags;
 	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
 	c = hone_mempool_thread_cache(pool);
 	start(&other, pool);

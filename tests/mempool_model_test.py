@@ -331,7 +331,7 @@ class Pool(PoolAndModel):
     @rule()
     def destroy_while_in_use(self):
         others = [h for h in self.handles if h is not self.own]
-        if others or self.out or self.held():
+        if others or self.out or self.magazines:
             assert lib.destroy(self.pool) == -errno.EBUSY
             self.handles = others  # it closes the thread's own
 
@@ -384,7 +384,7 @@ def test_attributes_out_of_range_are_refused():
     for name, value in (("object_size", 0), ("capacity", 0),
                         ("alignment", 3), ("alignment", 0),
                         ("cache_size", lib.CACHE_MAX + 1), ("max_caches", 0),
-                        ("max_caches", 65536), ("flags", 16),
+                        ("max_caches", 65536), ("flags", 32),
                         ("numa_node", -2), ("object_size", 2 ** 63),
                         ("capacity", 2 ** 63), ("memory", 8)):
         attr, pool = lib.Attr(), VOID(1)

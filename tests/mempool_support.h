@@ -8,6 +8,10 @@
 #include <hone/hone.h>
 #include "support.h"
 
+/*
+ * HONE_POOL_FLAGS, a number, is added to the flags of every pool: the same
+ * tests run with slots of either width.
+ */
 static inline struct hone_mempool_attr
 attributes(size_t capacity, size_t cache_size, unsigned max_caches)
 {
@@ -18,6 +22,8 @@ attributes(size_t capacity, size_t cache_size, unsigned max_caches)
 	attr.capacity = capacity;
 	attr.cache_size = cache_size;
 	attr.max_caches = max_caches;
+	if (getenv("HONE_POOL_FLAGS"))
+		attr.flags = (unsigned)atoi(getenv("HONE_POOL_FLAGS"));
 	return attr;
 }
 

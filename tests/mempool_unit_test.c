@@ -300,6 +300,25 @@ each_handle_may_keep_an_empty_magazine(void **state)
 	destroyed(pool);
 }
 
+static void
+an_empty_magazine_that_is_out_keeps_the_pool(void **state)
+{
+	struct hone_mempool *pool = pool_of(100, 10, 1);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_magazine *m = hone_mempool_get_magazine(c);
+
+	(void)state;
+	hone_mempool_put_bulk(c, m->objects, m->count);
+	m->count = 0;
+	hone_mempool_cache_close(c);
+	assert_int_equal(hone_mempool_available(pool), 100);
+	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
+	c = opened(pool);
+	hone_mempool_put_magazine(c, m);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
 /* Every magazine kept, and its objects put: told rather than waited for. */
 static void
 keeping_too_many_magazines_aborts(void **state)
@@ -340,6 +359,7 @@ main(void)
 		cmocka_unit_test(magazines_change_hands_whole),
 		cmocka_unit_test(magazines_may_come_back_with_any_count),
 		cmocka_unit_test(each_handle_may_keep_an_empty_magazine),
+		cmocka_unit_test(an_empty_magazine_that_is_out_keeps_the_pool),
 		cmocka_unit_test(keeping_too_many_magazines_aborts),
 	};
 

@@ -22,8 +22,7 @@
  * A handle, its cursor and its reserve belong to one thread at a time;
  * functions that take a pool may be called by any thread unless they say
  * otherwise. Pools and handles must not be NULL. hone/mempool_check.h has
- * statistics, audit and the debug flavour's faults. docs/design/mempool.md
- * tells why it is made like this.
+ * statistics, audit and faults; docs/design/mempool.md tells why it is so.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -48,7 +47,11 @@ enum hone_mempool_flag {
 	/** no colouring: objects as close as size and alignment allow */
 	HONE_MEMPOOL_NO_COLOUR = 4,
 	/** check every get and put: see hone/mempool_check.h */
-	HONE_MEMPOOL_DEBUG = 8
+	HONE_MEMPOOL_DEBUG = 8,
+	/** keep 32 bits of each pointer, objects being between two multiples
+	 * of 4 GiB: faster for bursts of 32 and more of thousands in use,
+	 * slower for one; those of one put come back in any order */
+	HONE_MEMPOOL_SHORT_SLOTS = 16
 };
 
 /** What a pool is to be; hone_mempool_attr_init() sets every member. */
@@ -119,9 +122,9 @@ HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
  * :param pool: set to the pool; unchanged on failure.
  * :param attr: copied; what it points to is not, except the name.
  * :return: 0; -EINVAL if an attribute is out of range, memory is misaligned,
- *          or huge pages are asked for in memory of the caller; -ENOBUFS if
- *          memory_size is too small; -ENOMEM; or what mbind says of the NUMA
- *          node.
+ *          short slots do not reach all objects, or huge pages are asked for
+ *          in memory of the caller; -ENOBUFS if memory_size is too small;
+ *          -ENOMEM; or what mbind says of the NUMA node.
  *
  * Since 0.1.
  */
@@ -133,8 +136,8 @@ HONE_API int hone_mempool_create(
  * closed first.
  *
  * :param pool: no other call on it may run or follow.
- * :return: 0; -EBUSY if a handle is open or an object is out, and then the
- *          pool goes on.
+ * :return: 0; -EBUSY if a handle is open, or an object or a magazine is out,
+ *          be it empty; and then the pool goes on.
  *
  * Since 0.1.
  */
@@ -243,9 +246,9 @@ HONE_INLINE void hone_mempool_put_bulk(
  */
 struct hone_mempool_cursor {
 	struct hone_mempool_cache *cache;
-	void **slots;
-	size_t len;
-	size_t size;
+	void *slots, *half_slots;
+	size_t len, size, half_len, half_size;
+	uintptr_t upper;
 };
 
 /**

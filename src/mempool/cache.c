@@ -76,13 +76,13 @@ void
 hone_mempool_load(
 	struct hone_mempool_handle *h, struct hone_mempool_magazine *m)
 {
-	struct hone_mempool_cache *v = h->view;
+	struct hone_detail_mempool_view *v = h->view;
 
 	/* What len counts is the pool's at every moment, should one fork. */
 	HONE_DETAIL_SET_LEN(v, 0);
 	HONE_DETAIL_IN_ORDER();
 	h->loaded = m;
-	v->slots = m->objects;
+	v->slots = hone_mempool_slots(h->pool, m);
 	HONE_DETAIL_IN_ORDER();
 	HONE_DETAIL_SET_LEN(v, m->count);
 }
@@ -129,7 +129,7 @@ flush(struct hone_mempool_handle *h)
 size_t
 hone_mempool_take(struct hone_mempool_handle *h, void **objs, size_t n)
 {
-	struct hone_mempool_cache *v = h->view;
+	struct hone_detail_mempool_view *v = h->view;
 	size_t got = 0;
 
 	for (;;) {
@@ -138,7 +138,7 @@ hone_mempool_take(struct hone_mempool_handle *h, void **objs, size_t n)
 
 		HONE_DETAIL_SET_LEN(v, len - k);
 		HONE_DETAIL_IN_ORDER();
-		hone_copy_pointers(objs + got, v->slots + len - k, k);
+		hone_mempool_read(h->pool, objs + got, v->slots, len - k, k);
 		got += k;
 		if (got == n || !refill(h))
 			return got;
@@ -148,13 +148,13 @@ hone_mempool_take(struct hone_mempool_handle *h, void **objs, size_t n)
 void
 hone_mempool_give(struct hone_mempool_handle *h, void *const *objs, size_t n)
 {
-	struct hone_mempool_cache *v = h->view;
+	struct hone_detail_mempool_view *v = h->view;
 
 	for (;;) {
 		size_t len = HONE_DETAIL_LEN(v);
 		size_t k = n < v->size - len ? n : v->size - len;
 
-		hone_copy_pointers(v->slots + len, objs, k);
+		hone_mempool_write(h->pool, v->slots, len, objs, k);
 		HONE_DETAIL_IN_ORDER();
 		HONE_DETAIL_SET_LEN(v, len + k);
 		objs += k;

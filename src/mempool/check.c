@@ -92,6 +92,25 @@ mark(struct round *r, void *const *objects, size_t n)
 }
 
 static void
+mark_slots(struct round *r, const void *slots, size_t n)
+{
+	void *objects[64];
+
+	for (size_t i = 0; i < n; i += 64) {
+		size_t k = n - i < 64 ? n - i : 64;
+
+		hone_mempool_read(r->pool, objects, slots, i, k);
+		mark(r, objects, k);
+	}
+}
+
+static void
+mark_magazine(struct round *r, struct hone_mempool_magazine *m)
+{
+	mark_slots(r, hone_mempool_slots(r->pool, m), m->count);
+}
+
+static void
 mark_deque(struct round *r, struct hone_deque *d)
 {
 	size_t t = atomic_load_explicit(&d->top, memory_order_acquire);
@@ -101,7 +120,7 @@ mark_deque(struct round *r, struct hone_deque *d)
 		struct hone_mempool_magazine *m = atomic_load_explicit(
 			&d->slots[t & d->mask], memory_order_relaxed);
 
-		mark(r, m->objects, m->count);
+		mark_magazine(r, m);
 	}
 }
 
@@ -119,13 +138,13 @@ hone_mempool_census(struct hone_mempool *pool,
 		struct hone_mempool_handle *h = hone_mempool_handle(pool, i);
 
 		mark_deque(&r, &h->deque[HONE_MEMPOOL_FULL]);
-		mark(&r, h->view->slots, HONE_DETAIL_LEN(h->view));
+		mark_slots(&r, h->view->slots, HONE_DETAIL_LEN(h->view));
 		for (m = h->reserve; m; m = hone_mempool_next(m))
-			mark(&r, m->objects, m->count);
+			mark_magazine(&r, m);
 	}
 	m = atomic_load_explicit(&pool->partial, memory_order_acquire);
 	if (m)
-		mark(&r, m->objects, m->count);
+		mark_magazine(&r, m);
 	audit->out = pool->capacity - audit->in_pool;
 }
 

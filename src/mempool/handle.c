@@ -58,7 +58,7 @@ put_down(struct hone_mempool_handle *h, struct hone_mempool_magazine *m)
 		other = atomic_exchange_explicit(
 			&pool->partial, NULL, memory_order_acquire);
 		if (other) {
-			hone_mempool_pour(m, other, pool->cache_size);
+			hone_mempool_pour(pool, m, other);
 			if (m->count == pool->cache_size) {
 				hone_mempool_push(h, m);
 				m = other;

@@ -7,16 +7,44 @@
 #include "mempool/mempool.h"
 
 void
-hone_mempool_pour(struct hone_mempool_magazine *a,
-	struct hone_mempool_magazine *b, size_t size)
+hone_mempool_pour(const struct hone_mempool *pool,
+	struct hone_mempool_magazine *a, struct hone_mempool_magazine *b)
 {
-	size_t room = size - a->count;
+	size_t slot = pool->short_slots ? sizeof(uint32_t) : sizeof(void *);
+	size_t room = pool->cache_size - a->count;
 	size_t k = b->count < room ? b->count : room;
 
-	memcpy(a->objects + a->count, b->objects + b->count - k,
-		k * sizeof(*a->objects));
+	memcpy((char *)hone_mempool_slots(pool, a) + a->count * slot,
+		(char *)hone_mempool_slots(pool, b) + (b->count - k) * slot,
+		k * slot);
 	a->count += k;
 	b->count -= k;
+}
+
+/*
+ * The user sees pointers, whatever the pool keeps. Short slots lie where these
+ * do, hence by way of a copy.
+ */
+static void
+show(const struct hone_mempool *pool, struct hone_mempool_magazine *m)
+{
+	uint32_t slots[HONE_MEMPOOL_CACHE_MAX];
+
+	if (!pool->short_slots)
+		return;
+	memcpy(slots, hone_mempool_slots(pool, m), m->count * sizeof(*slots));
+	hone_mempool_read(pool, m->objects, slots, 0, m->count);
+}
+
+static void
+hide(const struct hone_mempool *pool, struct hone_mempool_magazine *m)
+{
+	uint32_t slots[HONE_MEMPOOL_CACHE_MAX];
+
+	if (!pool->short_slots)
+		return;
+	hone_mempool_write(pool, slots, 0, m->objects, m->count);
+	memcpy(hone_mempool_slots(pool, m), slots, m->count * sizeof(*slots));
 }
 
 /* Load another one in place of the one that is. */
@@ -42,11 +70,13 @@ hone_mempool_get_magazine(struct hone_mempool_cache *cache)
 		m = unload(h, hone_mempool_take_empty(h));
 	else if (m && m->count < len && len == h->view->size)
 		m = unload(h, m); /* the only full one was loaded */
-	if (!m)
+	if (!m) {
 		hone_mempool_add(&h->failures, 1);
-	else if (h->pool->watched)
-		for (size_t i = 0; i < m->count; i++)
-			hone_mempool_watch_get(h->pool, m->objects[i]);
+		return NULL;
+	}
+	show(h->pool, m);
+	for (size_t i = 0; h->pool->watched && i < m->count; i++)
+		hone_mempool_watch_get(h->pool, m->objects[i]);
 	return m;
 }
 
@@ -77,10 +107,11 @@ hone_mempool_put_magazine(struct hone_mempool_cache *cache,
 						     h->pool->magazine_stride);
 	if (h->pool->watched)
 		watch(h->pool, m);
+	hide(h->pool, m);
 	if (m->count != 0 && m->count != size) {
 		loaded->count = HONE_DETAIL_LEN(h->view);
 		HONE_DETAIL_SET_LEN(h->view, 0);
-		hone_mempool_pour(m, loaded, size);
+		hone_mempool_pour(h->pool, m, loaded);
 		if (m->count == size) {
 			hone_mempool_load(h, loaded);
 		} else {
@@ -98,14 +129,15 @@ reserved(struct hone_mempool_handle *h)
 }
 
 /* Take k objects, at most its count, from the head of the reserve. */
-static void *const *
-behead(struct hone_mempool_handle *h, size_t k)
+static void
+behead(struct hone_mempool_handle *h, void **objs, size_t k)
 {
 	struct hone_mempool_magazine *m = h->reserve;
 
+	hone_mempool_read(
+		h->pool, objs, hone_mempool_slots(h->pool, m), m->count - k, k);
 	m->count -= k;
 	hone_mempool_add(&h->n_reserved, -k);
-	return m->objects + m->count;
 }
 
 /* The head must not be empty: pass it on. */
@@ -129,7 +161,7 @@ hone_mempool_draw(struct hone_mempool_handle *h, void **objs, size_t n)
 		size_t count = h->reserve->count;
 		size_t k = n - got < count ? n - got : count;
 
-		memcpy(objs + got, behead(h, k), k * sizeof(*objs));
+		behead(h, objs + got, k);
 		got += k;
 		trim(h);
 	}
@@ -140,12 +172,15 @@ hone_mempool_draw(struct hone_mempool_handle *h, void **objs, size_t n)
 static void
 lower(struct hone_mempool_handle *h, size_t n)
 {
+	void *objs[HONE_MEMPOOL_CACHE_MAX];
+
 	trim(h);
 	while (reserved(h) > n) {
 		size_t above = reserved(h) - n, count = h->reserve->count;
 		size_t k = above < count ? above : count;
 
-		hone_mempool_give(h, behead(h, k), k);
+		behead(h, objs, k);
+		hone_mempool_give(h, objs, k);
 		trim(h);
 	}
 }
@@ -156,6 +191,21 @@ hone_mempool_dissolve(struct hone_mempool_handle *h)
 	lower(h, 0);
 }
 
+/* Move up to k objects to its head, which has room; tell how many. */
+static size_t
+put_aside(struct hone_mempool_handle *h, size_t k)
+{
+	struct hone_mempool_magazine *m = h->reserve;
+	void *objs[HONE_MEMPOOL_CACHE_MAX];
+	size_t got = hone_mempool_take(h, objs, k);
+
+	hone_mempool_write(
+		h->pool, hone_mempool_slots(h->pool, m), m->count, objs, got);
+	m->count += got;
+	hone_mempool_add(&h->n_reserved, got);
+	return got;
+}
+
 int
 hone_mempool_reserve(struct hone_mempool_cache *cache, size_t n)
 {
@@ -164,7 +214,7 @@ hone_mempool_reserve(struct hone_mempool_cache *cache, size_t n)
 
 	while (reserved(h) < n) {
 		struct hone_mempool_magazine *m = h->reserve;
-		size_t k, got;
+		size_t k;
 
 		if (!m || m->count == size) {
 			m = hone_mempool_take_empty(h);
@@ -177,10 +227,7 @@ hone_mempool_reserve(struct hone_mempool_cache *cache, size_t n)
 		k = size - m->count;
 		if (k > n - reserved(h))
 			k = n - reserved(h);
-		got = hone_mempool_take(h, m->objects + m->count, k);
-		m->count += got;
-		hone_mempool_add(&h->n_reserved, got);
-		if (got < k) {
+		if (put_aside(h, k) < k) {
 			hone_mempool_add(&h->failures, 1);
 			lower(h, before);
 			return -ENOBUFS;

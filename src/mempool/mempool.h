@@ -13,6 +13,7 @@
 #include <hone/mempool.h>
 #include <hone/mempool_check.h>
 #include "mempool/deque.h"
+#include "mempool/slots.h"
 
 /* Where hardware prefetchers stop: threads are kept apart by it. */
 #define HONE_MEMPOOL_PAGE 4096
@@ -29,9 +30,9 @@ struct hone_mempool_handle {
 	/* What callers see; the first member, so that it is this handle. */
 	struct hone_mempool_cache cache;
 	/* In its place where calls are watched: nothing is inline then. */
-	struct hone_mempool_cache watched;
-	/* The one of them that is in use. */
-	struct hone_mempool_cache *view;
+	struct hone_detail_mempool_view watched;
+	/* That, or the one in the cache that is in use. */
+	struct hone_detail_mempool_view *view;
 	/* The magazine that view is about; NULL while closed. */
 	struct hone_mempool_magazine *loaded;
 	struct hone_mempool *pool;
@@ -67,6 +68,9 @@ struct hone_mempool {
 	char *magazines;
 	size_t magazine_stride;
 	size_t n_magazines;
+	/* Slots have 32 bits of a pointer; these are the others. */
+	bool short_slots;
+	uintptr_t upper;
 	char *handles;
 	size_t max_caches;
 	bool debug;
@@ -131,6 +135,42 @@ hone_mempool_object(struct hone_mempool *pool, size_t index)
 	return pool->objects + index * pool->stride;
 }
 
+/*
+ * The slots of a magazine. Short ones fill half of a page: of every other
+ * magazine the second half, or they would meet in half of the cache's sets.
+ */
+static inline void *
+hone_mempool_slots(
+	const struct hone_mempool *pool, struct hone_mempool_magazine *m)
+{
+	if (pool->short_slots && pool->magazine_stride == HONE_MEMPOOL_PAGE &&
+		(uintptr_t)m / HONE_MEMPOOL_PAGE % 2)
+		return (char *)m + HONE_MEMPOOL_PAGE / 2;
+	return m->objects;
+}
+
+/* Copy n objects out of slots, from the one with index at. */
+static inline void
+hone_mempool_read(const struct hone_mempool *pool, void **objs,
+	const void *slots, size_t at, size_t n)
+{
+	if (pool->short_slots)
+		HONE_DETAIL_CHOSEN(hone_detail_mempool_widen)
+	(objs, (const uint32_t *)slots + at, n, pool->upper);
+	else hone_copy_pointers(objs, (void *const *)slots + at, n);
+}
+
+/* And into them. */
+static inline void
+hone_mempool_write(const struct hone_mempool *pool, void *slots, size_t at,
+	void *const *objs, size_t n)
+{
+	if (pool->short_slots)
+		HONE_DETAIL_CHOSEN(hone_detail_mempool_narrow)
+	((uint32_t *)slots + at, objs, n);
+	else hone_copy_pointers((void **)slots + at, objs, n);
+}
+
 /* Its index; capacity if it is no object of the pool. */
 size_t hone_mempool_index(struct hone_mempool *pool, const void *object);
 
@@ -172,8 +212,8 @@ void hone_mempool_push(
  * Move objects from b to a until a is full or b empty; then b is left with
  * what remains.
  */
-void hone_mempool_pour(struct hone_mempool_magazine *a,
-	struct hone_mempool_magazine *b, size_t size);
+void hone_mempool_pour(const struct hone_mempool *pool,
+	struct hone_mempool_magazine *a, struct hone_mempool_magazine *b);
 
 /* magazine.c: take up to n from the reserve, tell how many. */
 size_t hone_mempool_draw(struct hone_mempool_handle *h, void **objs, size_t n);
@@ -213,6 +253,14 @@ int hone_mempool_place(
 int hone_mempool_map_objects(struct hone_mempool *pool,
 	const struct hone_mempool_place *place,
 	const struct hone_mempool_attr *attr);
+
+/* window.c: whether these addresses have the same upper 32 of 64 bits. */
+bool hone_mempool_in_window(uintptr_t first, size_t size);
+/*
+ * As mmap() with these flags. If window is not 0, it begins at a multiple of
+ * unit, a power of two up to 4 GiB, and so many bytes have the same upper bits.
+ */
+void *hone_mempool_map(size_t size, size_t window, size_t unit, int flags);
 
 /* check.c: who is in the pool, by marks; the mutex is held. */
 void hone_mempool_census(struct hone_mempool *pool,

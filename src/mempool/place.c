@@ -18,7 +18,8 @@
 #define MAX_NODES 1024
 #define KNOWN_FLAGS                                                            \
 	((unsigned)(HONE_MEMPOOL_HUGETLB | HONE_MEMPOOL_HUGE_ADVISE |          \
-		    HONE_MEMPOOL_NO_COLOUR | HONE_MEMPOOL_DEBUG))
+		    HONE_MEMPOOL_NO_COLOUR | HONE_MEMPOOL_DEBUG |              \
+		    HONE_MEMPOOL_SHORT_SLOTS))
 
 static bool
 valid(const struct hone_mempool_attr *attr)
@@ -94,6 +95,16 @@ place_objects(
 	       place->objects_size <= SIZE_MAX / 2;
 }
 
+/* Nobody has said yet where memory of the pool's own is to be. */
+static bool
+short_slots_reach(const struct hone_mempool_place *place,
+	const struct hone_mempool_attr *attr)
+{
+	return !(attr->flags & HONE_MEMPOOL_SHORT_SLOTS) ||
+	       hone_mempool_in_window(
+		       (uintptr_t)attr->memory, place->objects_size);
+}
+
 /*
  * As many as could be full, and one partial; for each handle the one loaded,
  * one on its way to or from a deque, the head of its reserve and one that the
@@ -128,7 +139,8 @@ hone_mempool_place(
 	size_t size = HONE_MEMPOOL_PAGE;
 	bool debug = attr->flags & HONE_MEMPOOL_DEBUG;
 
-	if (!valid(attr) || !place_objects(place, attr))
+	if (!valid(attr) || !place_objects(place, attr) ||
+		!short_slots_reach(place, attr))
 		return -EINVAL;
 	place->cache_size = attr->cache_size;
 	if (place->cache_size == 0) {
@@ -190,6 +202,7 @@ hone_mempool_map_objects(struct hone_mempool *pool,
 	bool hugetlb = attr->flags & HONE_MEMPOOL_HUGETLB;
 	bool huge = hugetlb || attr->flags & HONE_MEMPOOL_HUGE_ADVISE;
 	size_t unit = huge ? HUGE_PAGE : HONE_MEMPOOL_PAGE, size, offset;
+	size_t window = 0;
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS, error = 0;
 	char *map;
 
@@ -207,7 +220,9 @@ hone_mempool_map_objects(struct hone_mempool *pool,
 	size = (place->objects_size + unit - 1) / unit * unit;
 	if (!hugetlb || unit > HUGE_PAGE)
 		size += unit;
-	map = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
+	if (attr->flags & HONE_MEMPOOL_SHORT_SLOTS)
+		window = place->objects_size;
+	map = hone_mempool_map(size, window, unit, flags);
 	if (map == MAP_FAILED)
 		return -ENOMEM;
 	offset = -(uintptr_t)map & (unit - 1);

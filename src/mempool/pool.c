@@ -51,9 +51,13 @@ hone_mempool_fill(struct hone_mempool *pool)
 	struct hone_mempool_magazine *m = hone_mempool_magazine(pool, n);
 
 	for (size_t i = 0; i < pool->capacity; i++) {
+		void *object;
+
 		if (!hone_mempool_marked(pool, i))
 			continue;
-		m->objects[m->count++] = hone_mempool_object(pool, i);
+		object = hone_mempool_object(pool, i);
+		hone_mempool_write(pool, hone_mempool_slots(pool, m),
+			m->count++, &object, 1);
 		if (m->count == pool->cache_size) {
 			hone_mempool_push(first, m);
 			m = hone_mempool_magazine(pool, ++n);
@@ -105,6 +109,7 @@ set_members(struct hone_mempool *pool, const struct hone_mempool_place *place,
 	pool->on_fault = attr->on_fault;
 	pool->on_fault_arg = attr->on_fault_arg;
 	pool->debug = attr->flags & HONE_MEMPOOL_DEBUG;
+	pool->short_slots = attr->flags & HONE_MEMPOOL_SHORT_SLOTS;
 	if (attr->name)
 		strncpy(pool->name, attr->name, sizeof(pool->name) - 1);
 	/* The first one has everything to begin with. */
@@ -121,10 +126,13 @@ set_handles(struct hone_mempool *pool, const struct hone_mempool_place *place)
 
 		h->pool = pool;
 		h->number = i;
-		h->view = pool->watched ? &h->watched : &h->cache;
+		h->view = pool->watched       ? &h->watched
+			  : pool->short_slots ? &h->cache.half
+					      : &h->cache.whole;
+		h->cache.upper = pool->upper;
 		h->deque[0].slots = slots + i * 2 * place->deque_slots;
 		/* Where nothing is inline, no objects are copied from here. */
-		h->cache.slots = hone_mempool_magazine(pool, 0)->objects;
+		h->cache.whole.slots = hone_mempool_magazine(pool, 0)->objects;
 		hone_mempool_reset(h, place->deque_slots);
 	}
 }
@@ -160,12 +168,30 @@ hone_mempool_create(
 		for (size_t i = 0; i < pool->capacity; i++)
 			attr->constructor(hone_mempool_object(pool, i), i,
 				attr->constructor_arg);
+	pool->upper = (uintptr_t)pool->objects & ~(uintptr_t)UINT32_MAX;
 	hone_mempool_watch_begin(pool);
 	set_handles(pool, &place);
 	memset(pool->marks, 0xff, pool->capacity / 8 + 1);
 	hone_mempool_fill(pool);
 	*result = pool;
 	return 0;
+}
+
+/* Magazines that are passed on, or could be: all if none is in use. */
+static size_t
+magazines_there(struct hone_mempool *pool)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < pool->max_caches; i++) {
+		struct hone_mempool_handle *h = hone_mempool_handle(pool, i);
+
+		n += hone_deque_count(&h->deque[HONE_MEMPOOL_FULL]) +
+		     hone_deque_count(&h->deque[HONE_MEMPOOL_EMPTY]);
+	}
+	/* Relaxed: no other call runs. */
+	return n + (atomic_load_explicit(
+			    &pool->partial, memory_order_relaxed) != NULL);
 }
 
 static bool
@@ -177,7 +203,8 @@ busy(struct hone_mempool *pool)
 	for (size_t i = 0; i < pool->max_caches; i++)
 		open |= hone_mempool_handle(pool, i)->open;
 	(void)pthread_mutex_unlock(&pool->mutex);
-	return open || hone_mempool_available(pool) != pool->capacity;
+	return open || hone_mempool_available(pool) != pool->capacity ||
+	       magazines_there(pool) != pool->n_magazines;
 }
 
 int
