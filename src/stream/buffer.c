@@ -145,7 +145,9 @@ make_room(struct hone_reader *r, size_t n)
 {
 	size_t buffered = hone_reader_buffered(r), head = headroom(r);
 
-	if (r->memory && buffered > 0 &&
+	if (!r->memory)
+		return grow(r, head + n, head);
+	if (buffered > 0 &&
 		(size_t)(r->memory + r->capacity - r->view.end) >= n)
 		return 0;
 	if (buffered <= head) {
