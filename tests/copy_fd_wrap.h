@@ -15,8 +15,10 @@ enum call { RANGE, SENDFILE, SPLICE, READ, WRITE, POLL, LSEEK, FSTAT, CALLS };
 static struct plan {
 	/* BIT()s of calls that fail with ENOSYS each time */
 	unsigned refused;
-	/* most bytes that one call moves; 0: any */
+	/* most bytes that one call moves, write() two thirds of them; 0: any */
 	size_t cap;
+	/* BIT()s of calls whose first is interrupted */
+	unsigned interrupted;
 	/* the fails_at'th of these calls, counted from 1, fails with error; if
 	 * that is 0, it returns 0 */
 	enum call fails;
@@ -40,11 +42,17 @@ static _Thread_local bool armed;
 static int
 meddle(enum call call, size_t *n)
 {
+	size_t cap;
+
 	if (!armed)
 		return 0;
 	plan.count[call]++;
 	if (plan.refused & BIT(call)) {
 		errno = ENOSYS;
+		return -1;
+	}
+	if ((plan.interrupted & BIT(call)) && plan.count[call] == 1) {
+		errno = EINTR;
 		return -1;
 	}
 	if (plan.fails_at && plan.fails == call &&
@@ -54,8 +62,9 @@ meddle(enum call call, size_t *n)
 	}
 	if (n && *n > plan.largest)
 		plan.largest = *n;
-	if (n && plan.cap && *n > plan.cap)
-		*n = plan.cap;
+	cap = call == WRITE ? plan.cap / 3 * 2 : plan.cap;
+	if (n && cap && *n > cap)
+		*n = cap;
 	return plan.pretends;
 }
 

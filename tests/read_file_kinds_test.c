@@ -296,9 +296,9 @@ a_file_that_grows_is_read_up_to_some_moment(void **state)
 }
 
 #if SIZE_MAX > UINT32_MAX
-#define WINDOW ((size_t)64 << 20)
+#define WINDOW ((size_t)4 << 20)
 
-/* Addresses for size bytes over and over the same 64 MiB of memory. */
+/* Addresses for size bytes over and over the same 4 MiB of memory. */
 static void *
 map_the_same(size_t size, void *arg)
 {

@@ -6,6 +6,7 @@
  * known content, and an allocator that keeps a record.
  */
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,14 +41,14 @@ static inline void *
 record_resize(void *memory, size_t size, void *arg)
 {
 	struct record *record = arg;
-	size_t keep = size < record->asked ? size : record->asked;
+	size_t had = malloc_usable_size(memory);
 	void *moved;
 
 	if (++record->calls == record->fail_at)
 		return NULL;
 	moved = malloc(size);
-	memcpy(moved, memory, keep);
-	memset(memory, 0xa5, record->asked);
+	memcpy(moved, memory, size < had ? size : had);
+	memset(memory, 0xa5, had);
 	free(memory);
 	record->resizes++;
 	record->asked = size;

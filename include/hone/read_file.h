@@ -122,5 +122,97 @@ HONE_API int hone_read_file(struct hone_file_data *out, const char *path,
 HONE_API int hone_read_fd(
 	struct hone_file_data *out, int fd, const struct hone_read_attr *attr);
 
+/** Bits of hone_batch_attr.flags. */
+enum hone_batch_flag {
+	/** do not use io_uring */
+	HONE_BATCH_PLAIN = 1,
+	/** use io_uring however few files there are, or fail */
+	HONE_BATCH_URING = 2
+};
+
+/** Which way the files of a batch were read; those with an error count too. */
+struct hone_batch_used {
+	/** by io_uring */
+	size_t uring;
+	/** by plain system calls */
+	size_t plain;
+};
+
+/** How to read a batch; hone_batch_attr_init() sets every member. */
+struct hone_batch_attr {
+	/** most files that each thread reads at a time by io_uring, 1 to 4096.
+	 * Each takes 16 KiB of memory for the length of the call */
+	unsigned depth;
+	/** threads that read, 1 to 64, the caller's being one of them; the
+	 * others last as long as the call. With more than 1 the allocator is
+	 * called by all of them at once, as malloc() may be, and done() by any
+	 * of them, one at a time */
+	unsigned threads;
+	/** HONE_BATCH_* bits */
+	unsigned flags;
+	/** most bytes of unfinished results: a file above 16 KiB is not read
+	 * on before it fits. One file alone may be larger, and what has no
+	 * size (pipes, /proc) grows beyond it. Finished results do not
+	 * count: they are the caller's */
+	size_t memory;
+	/** set when the call returns; or NULL */
+	struct hone_batch_used *used;
+	/** for later releases; zero */
+	void *reserved[4];
+};
+
+/**
+ * Takes one result of hone_read_files(). Other than 0: stop, and give this
+ * back.
+ *
+ * index: of the path. error: 0 or a negative errno, as hone_read_file() would
+ * have returned. file: what was read; its data belong to this function from
+ * now on, the structure does not. After an error its data are NULL. arg: as
+ * it was given.
+ */
+typedef int (*hone_read_done_fn)(
+	size_t index, int error, struct hone_file_data *file, void *arg);
+
+/**
+ * Set attributes to: one thread, 32 files at a time, 64 MiB of unfinished
+ * results, and io_uring for 128 files or more where the kernel has it.
+ *
+ * :param attr: set by this call.
+ *
+ * Since 0.1.
+ */
+HONE_API void hone_batch_attr_init(struct hone_batch_attr *attr);
+
+/**
+ * Read many files, each as hone_read_file() does.
+ *
+ * :param paths: n paths; the same one may be there twice, and is read twice.
+ * :param n:     how many; 0: nothing happens.
+ * :param attr:  how to read each; NULL: defaults.
+ * :param done:  called once for each path, in any order, by the calling thread
+ *               unless there are to be more.
+ * :param arg:   passed to done.
+ * :param batch: how to read them together; NULL: defaults.
+ * :return: 0; what done() returned to stop; -EINVAL for attributes that do not
+ *          exist or are out of range; with HONE_BATCH_URING what io_uring said
+ *          (-ENOSYS, -EPERM, -ENOMEM), or -EOPNOTSUPP from a library that was
+ *          built without it, and then done() was not called.
+ *
+ * io_uring takes about a tenth of the system calls, and files that are not in
+ * memory are fetched at the same time. It wants Linux 5.19, and that neither
+ * sysctl kernel.io_uring_disabled nor a seccomp filter forbids it. Where it
+ * does not work, or ceases to, the rest is read by plain system calls, with
+ * the same results. A file that one way could not read is tried the other way
+ * before done() is told of the error.
+ *
+ * A file may be open until the call returns, even if done() has had it. After
+ * a stop done() is not called again, what was being read is given back, and
+ * nothing is left running. done() may call any function, this one as well.
+ * Since 0.1.
+ */
+HONE_API int hone_read_files(const char *const *paths, size_t n,
+	const struct hone_read_attr *attr, hone_read_done_fn done, void *arg,
+	const struct hone_batch_attr *batch);
+
 HONE_END_DECLS
 #endif
