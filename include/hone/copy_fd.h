@@ -29,8 +29,8 @@ struct hone_copy_fd_result {
 	/** bytes that out took */
 	uint64_t copied;
 	/** bytes taken from in that out did not take, and that cannot be put
-	 * back: not 0 only after an error of write(), and only if in is no
-	 * regular file and no block device */
+	 * back: not 0 only after write() has failed, and only if in is a pipe,
+	 * a device, a socket, or another file that cannot seek */
 	uint64_t lost;
 	/** HONE_COPY_FD_* bits of those that moved at least one byte */
 	unsigned methods;
@@ -44,15 +44,16 @@ struct hone_copy_fd_result {
  * :param in:     open for reading: a regular file, a pipe, a device, a socket
  *                of type SOCK_STREAM.
  * :param out:    open for writing: any of these; O_APPEND may be set.
- * :param n:      most bytes to copy; UINT64_MAX: to the end, however far; 0
- *                returns 0 and does not look at the descriptors.
+ * :param n:      most bytes to copy; UINT64_MAX: to the end, however far, but
+ *                no more than INT64_MAX; 0 returns 0 and does not look at the
+ *                descriptors.
  * :param result: set by this call whatever it returns; or NULL.
  * :return: bytes copied, fewer than n only if the end of in was met; or a
  *          negative errno, and then result tells how many were copied before.
  *          -EINVAL: in and out are the same file and the n bytes overlap, or
  *          the same pipe; -EPROTOTYPE: a socket that is not of type
  *          SOCK_STREAM; both before anything is copied. Otherwise what the
- *          last call of the kernel said.
+ *          last call of the kernel said, or -EIO if write() took nothing.
  *
  * Both positions move by the number of bytes copied, after an error as well:
  * what out did not take is still to be read from in, unless result.lost says
