@@ -32,6 +32,25 @@ an_error_behind_bytes_comes_next_and_is_not_asked_again(void **state)
 }
 
 static void
+a_seek_forgets_an_error_that_was_kept(void **state)
+{
+	struct hone_stream *s = opened(&seekable, 0);
+
+	(void)state;
+	ANSWERS(20, -EIO);
+	reads(s, 30, 20, "read 64 read 64");
+	assert_int_equal(hone_stream_tell(s), 20);
+	saw("seek 0 CUR");
+	/* to where it is, then elsewhere */
+	seeks(s, 0, SEEK_CUR, 20, "");
+	ANSWERS(20, -EIO);
+	reads(s, 30, 20, "read 64 read 64");
+	seeks(s, 1000, SEEK_SET, 1000, "seek 1000 SET");
+	reads(s, 10, 10, "read 64");
+	closed(s);
+}
+
+static void
 what_passes_is_not_kept(void **state)
 {
 	const long passing[] = {-EAGAIN, -ETIMEDOUT};
@@ -236,6 +255,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			an_error_behind_bytes_comes_next_and_is_not_asked_again),
+		cmocka_unit_test(a_seek_forgets_an_error_that_was_kept),
 		cmocka_unit_test(what_passes_is_not_kept),
 		cmocka_unit_test(
 			an_error_leaves_peeks_and_lines_where_they_were),

@@ -27,6 +27,17 @@ fast_seeks_in_the_buffer_make_no_call(void **state)
 	seeks(s, INT64_MAX, SEEK_CUR, -EOVERFLOW, "");
 	seeks(s, 0, 3, -EINVAL, "");
 	closed(s);
+	/* what was taken is gone when the source is asked for more */
+	s = opened(&seekable, 0);
+	seeks(s, 0, SEEK_SET, 0, "seek 0 SET");
+	reads(s, 30, 30, "read 64");
+	reads(s, 30, 30, "");
+	seeks(s, 0, SEEK_SET, 0, "");
+	seeks(s, 60, SEEK_SET, 60, "");
+	peeks(s, 10, 68, "read 64");
+	seeks(s, 60, SEEK_SET, 60, "");
+	seeks(s, 59, SEEK_SET, 59, "seek 59 SET");
+	closed(s);
 	/* where the position is not known, it is asked for once */
 	s = opened(&seekable, 0);
 	source.position = 1000;

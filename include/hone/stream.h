@@ -22,8 +22,9 @@
  *   or a seek. Of a regular file the same goes for a read that gave less than
  *   it asked for, where the file ended when the stream was opened or behind.
  * - A seek by SEEK_SET or SEEK_CUR, if anything is in the buffer, makes the
- *   position known. To what is in the buffer, taken bytes included, it then
- *   makes no call. Any other seek is one call, as in exact mode.
+ *   position known. To what is in the buffer, or just behind it, it then makes
+ *   no call. Any other seek is one call, as in exact mode. Bytes that were
+ *   taken are in the buffer until the source is asked for more.
  * - hone_stream_skip() takes what is buffered. If buffer_size bytes or more
  *   are missing then and the source can seek, it makes the position known and
  *   calls seek(0, SEEK_END) and seek(position, SEEK_SET) with where it then is

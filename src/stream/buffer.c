@@ -75,6 +75,8 @@ hone_reader_ask(struct hone_reader *r, void *buf, size_t n)
 		n = (size_t)(INT64_MAX - r->offset);
 	if (n == 0)
 		return -EOVERFLOW;
+	/* What was taken does not lie before what comes any more. */
+	r->start = r->view.pos;
 	do
 		got = r->source->read(&r->view, buf, n);
 	while (got == -EINTR);

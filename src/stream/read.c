@@ -8,13 +8,8 @@ read_once(struct hone_reader *r, void *buf, size_t n)
 {
 	ptrdiff_t got;
 
-	if (n >= r->bypass_size && !hone_reader_exact(r)) {
-		got = hone_reader_ask(r, buf, n);
-		/* What was taken does not lie before what comes any more. */
-		if (got > 0)
-			hone_reader_drop(r);
-		return got;
-	}
+	if (n >= r->bypass_size && !hone_reader_exact(r))
+		return hone_reader_ask(r, buf, n);
 	got = hone_reader_fill(r, 0);
 	if (got <= 0)
 		return got;
