@@ -81,7 +81,7 @@ fill(struct hone_ring *ring, uint64_t tail, void *const *elements, size_t n,
 }
 
 /* Add at least `least` and up to n elements, n at most the capacity. */
-__attribute__((always_inline)) static inline size_t
+static inline __attribute__((always_inline)) size_t
 add_single(
 	struct hone_ring *ring, void *const *elements, size_t n, size_t least)
 {
@@ -104,7 +104,7 @@ add_single(
 }
 
 /* The same for one of several producers. */
-__attribute__((always_inline)) static inline size_t
+static inline __attribute__((always_inline)) size_t
 add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least,
 	bool single)
 {
