@@ -23,10 +23,23 @@
  *   BASE(x), ROOM(x): where the messages of location x begin, and how many;
  *   MESSAGES: those of all locations; STORED: how many locations have any;
  *   RELEASED: the messages in front that may be stored as release or seq_cst.
- * Of the locations, only the last may have no messages: nobody reads it, and
- * what a thread has seen of it tells what happened before.
- * A location is stored to by one thread only, or by compare-and-swap only.
+ * Of the locations, only the last ones may have no messages: nobody reads them,
+ * and what a thread has seen of them tells what happened before.
+ * A location is stored to by one thread only, or by compare-and-swap only, or
+ * by a thread that has seen the last message only; for others, the order in
+ * which C has the stores is not that of the model. They are told by
+ *   RACED(x): any thread may read any message of x at any time,
+ * which is more than C allows. NO_SEQ_CST, if defined, leaves out what keeps
+ * that order.
  */
+#ifndef RACED
+#define RACED(x) false
+#endif
+#ifdef NO_SEQ_CST
+#define SEQ_CST_ONLY(body) skip
+#else
+#define SEQ_CST_ONLY(body) body
+#endif
 #define RELAXED 0
 #define ACQUIRE 1
 #define RELEASE 2
@@ -54,8 +67,11 @@ bool gone[THREADS];
 
 /* What an acquire load of a message adds to seen, and to before. */
 byte carries[RELEASED * LOCATIONS];
+#ifndef NO_SEQ_CST
 int carries_before[RELEASED];
+#endif
 
+#ifndef NO_SEQ_CST
 /* Sets of seq_cst stores, each a bit by its message. All there are; then those
  * that come before a seq_cst store, before anything seq_cst that the thread
  * will do, before some seq_cst load of the location so far, and before every
@@ -65,6 +81,7 @@ int store_before[RELEASED];
 int before[THREADS];
 int read_before[LOCATIONS];
 int always_before[LOCATIONS];
+#endif
 
 /* A choice in progress: between which messages, and which. Else 0. */
 int choices;
@@ -110,7 +127,8 @@ inline acquire(thread, m) {
 	if
 	:: m < RELEASED ->
 		FOR(x_, LOCATIONS, SEE(thread, x_, CARRIES(m, x_)));
-		before[thread] = before[thread] | carries_before[m]
+		SEQ_CST_ONLY(before[thread] =
+			before[thread] | carries_before[m])
 	:: else
 	fi
 }
@@ -120,11 +138,11 @@ inline forget(x, i) {
 	value[MESSAGE(x, i)] = 0;
 	if
 	:: MESSAGE(x, i) < RELEASED ->
-		always_before[x] =
-			always_before[x] | store_before[MESSAGE(x, i)];
-		late_ = late_ | BIT(MESSAGE(x, i));
-		store_before[MESSAGE(x, i)] = 0;
-		carries_before[MESSAGE(x, i)] = 0;
+		SEQ_CST_ONLY(always_before[x] =
+				always_before[x] | store_before[MESSAGE(x, i)];
+			late_ = late_ | BIT(MESSAGE(x, i));
+			store_before[MESSAGE(x, i)] = 0;
+			carries_before[MESSAGE(x, i)] = 0);
 		FOR(m_, LOCATIONS, CARRIES(MESSAGE(x, i), m_) = 0)
 	:: else
 	fi
@@ -146,6 +164,7 @@ inline tidy() {
 		    oldest[x_]++
 	    :: else -> break
 	    od);
+#ifndef NO_SEQ_CST
 	if
 	:: late_ ->
 		ordered = ordered & ~late_;
@@ -158,6 +177,7 @@ inline tidy() {
 		    carries_before[m_] = carries_before[m_] & ~late_)
 	:: else
 	fi;
+#endif
 	FOR(m_, RELEASED,
 	    FOR(x_, LOCATIONS,
 		IF(CARRIES(m_, x_) <= oldest[x_], CARRIES(m_, x_) = 0)));
@@ -169,13 +189,13 @@ inline tidy() {
 inline load(thread, x, order, into) {
 	atomic {
 		d_step {
-			old_ = SEEN(thread, x);
+			old_ = (RACED(x) -> 0 : SEEN(thread, x));
 			do
 			:: old_ <= last[x] ->
 				late_ = 0;
-				IF(ORDERED(order),
+				SEQ_CST_ONLY(IF(ORDERED(order),
 				   load_after(thread, x, old_);
-				   late_ = set_ & NEWER(x, old_));
+				   late_ = set_ & NEWER(x, old_)));
 				IF(!late_, choices = choices | BIT(old_));
 				old_++
 			:: else -> break
@@ -196,6 +216,7 @@ inline load(thread, x, order, into) {
 		:: choices & BIT(11) -> choice = 11
 		fi;
 		d_step {
+#ifndef NO_SEQ_CST
 			if
 			:: ORDERED(order) ->
 				load_after(thread, x, choice);
@@ -205,7 +226,8 @@ inline load(thread, x, order, into) {
 				read_before[x] = read_before[x] | set_
 			:: else
 			fi;
-			SEE(thread, x, choice);
+#endif
+			IF(!RACED(x), SEE(thread, x, choice));
 			into = value[MESSAGE(x, choice)];
 			printf("thread %d loads %d, %d: message %d of %d\n",
 			       thread, x, into, choice, last[x]);
@@ -220,6 +242,7 @@ inline load(thread, x, order, into) {
 
 /* A new last message of x. Inside a step; late_ is its set as a store. */
 inline append(thread, x, order, new) {
+#ifndef NO_SEQ_CST
 	late_ = before[thread];
 	if
 	:: ORDERED(order) ->
@@ -227,9 +250,10 @@ inline append(thread, x, order, new) {
 		late_ = set_ | read_before[x]
 	:: else
 	fi;
+#endif
 	last[x]++;
 	assert(last[x] < ROOM(x));
-	SEEN(thread, x) = last[x];
+	IF(!RACED(x), SEEN(thread, x) = last[x]);
 	value[MESSAGE(x, last[x])] = new;
 	printf("thread %d stores %d, %d: message %d\n",
 	       thread, x, value[MESSAGE(x, last[x])], last[x]);
@@ -238,13 +262,15 @@ inline append(thread, x, order, new) {
 	:: RELEASES(order) ->
 		/* Not what comes before the store itself: that would order
 		 * it before what the reader does next. */
-		carries_before[MESSAGE(x, last[x])] =
-			carries_before[MESSAGE(x, last[x])] | before[thread];
+		SEQ_CST_ONLY(carries_before[MESSAGE(x, last[x])] =
+			carries_before[MESSAGE(x, last[x])] | before[thread]);
 		FOR(m_, LOCATIONS,
 		    IF(CARRIES(MESSAGE(x, last[x]), m_) < SEEN(thread, m_),
 		       CARRIES(MESSAGE(x, last[x]), m_) = SEEN(thread, m_)))
 	:: else
-	fi;
+	fi
+#ifndef NO_SEQ_CST
+	;
 	if
 	:: ORDERED(order) ->
 		store_before[MESSAGE(x, last[x])] = late_;
@@ -253,6 +279,7 @@ inline append(thread, x, order, new) {
 				 BIT(MESSAGE(x, last[x]))
 	:: else
 	fi
+#endif
 }
 
 inline store(thread, x, order, new) {
@@ -269,8 +296,8 @@ inline swap(thread, x, order, new) {
 	FOR(x_, LOCATIONS,
 	    CARRIES(MESSAGE(x, last[x] + 1), x_) =
 		CARRIES(MESSAGE(x, last[x]), x_));
-	carries_before[MESSAGE(x, last[x] + 1)] =
-		carries_before[MESSAGE(x, last[x])];
+	SEQ_CST_ONLY(carries_before[MESSAGE(x, last[x] + 1)] =
+		carries_before[MESSAGE(x, last[x])]);
 	append(thread, x, order, new);
 	IF(ACQUIRES(order), acquire(thread, MESSAGE(x, last[x] - 1)))
 }

@@ -9,7 +9,8 @@ source for each test; [[mutant]] names a file, a text that stands in it once,
 what to put in its place, and the tests that must fail then. A test written
 tsan:NAME is built by clang with ThreadSanitizer. First, everything must pass
 as it is. A mutant without tests is one that none of them can catch; `why`
-tells the reason, and it must at least compile.
+tells the reason, and it must at least compile. If a model has the same bug,
+`model` names the case of ../model/check.py that finds it there.
 """
 import shutil
 import subprocess
@@ -78,6 +79,20 @@ def plant(tree, mutant):
     return lambda: path.write_text(before)
 
 
+def judge_by_model(tree, mutant):
+    """The same where no test can: whether the model finds it."""
+    if "model" not in mutant:
+        print(f"known  {mutant['name']}: no test can: {mutant['why']}")
+        return True
+    done = subprocess.run([sys.executable, ROOT / "tests/model/check.py",
+                           tree.directory.parent / "model", mutant["model"]],
+                          stdout=subprocess.PIPE, text=True, check=False)
+    found = done.returncode == 0
+    print(f"{'caught' if found else 'ALIVE '} {mutant['name']}: by the model, "
+          f"{mutant['model']}")
+    return found
+
+
 def judge(tree, mutant):
     """Print one line; False if a test let the mutant live."""
     undo = plant(tree, mutant)
@@ -85,8 +100,7 @@ def judge(tree, mutant):
         if not mutant["tests"]:
             for name in tree.plan["tests"]:
                 tree.build(name)
-            print(f"known  {mutant['name']}: no test can: {mutant['why']}")
-            return True
+            return judge_by_model(tree, mutant)
         alive = [test for test in mutant["tests"]
                  if not tree.fails(test, RUNS)]
     finally:
