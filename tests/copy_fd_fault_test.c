@@ -27,6 +27,9 @@ static const struct way {
 	{FROM_SOCKET, TO_DISK, 0},
 	{FROM_SOCKET, TO_PIPE, 0},
 	{FROM_SOCKET, TO_SOCKET, 0},
+	{FROM_TCP, TO_PIPE, 0},
+	{FROM_DISK, TO_TCP, 0},
+	{FROM_PIPE, TO_TCP, 0},
 };
 #define N_WAYS (sizeof(ways) / sizeof(ways[0]))
 #define SIZE ((size_t)10000)

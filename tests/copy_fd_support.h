@@ -16,7 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include <hone/copy_fd.h>
-#include "support.h"
+#include "socket_support.h"
 
 #define LARGEST ((size_t)300000)
 
@@ -97,6 +97,7 @@ enum source_kind {
 	FROM_PROC,
 	FROM_PIPE,
 	FROM_SOCKET,
+	FROM_TCP,
 	SOURCE_KINDS
 };
 enum sink_kind {
@@ -105,13 +106,14 @@ enum sink_kind {
 	TO_APPENDED,
 	TO_PIPE,
 	TO_SOCKET,
+	TO_TCP,
 	TO_NULL,
 	SINK_KINDS
 };
 static const char *const source_names[] = {
-	"disk", "memory", "proc", "pipe", "socket"};
+	"disk", "memory", "proc", "pipe", "socket", "TCP"};
 static const char *const sink_names[] = {
-	"disk", "memory", "appended", "pipe", "socket", "null"};
+	"disk", "memory", "appended", "pipe", "socket", "TCP", "null"};
 
 struct source {
 	enum source_kind kind;
@@ -167,7 +169,11 @@ source_open(struct source *source, enum source_kind kind, size_t size)
 		break;
 	case FROM_PIPE:
 	case FROM_SOCKET:
-		make_pair(kind == FROM_SOCKET, fds);
+	case FROM_TCP:
+		if (kind == FROM_TCP)
+			connect_sockets(TCP, fds);
+		else
+			make_pair(kind == FROM_SOCKET, fds);
 		source->fd = fds[0];
 		source->feeding_fd = fds[1];
 		assert_int_equal(
@@ -190,7 +196,7 @@ source_close(struct source *source, size_t taken)
 
 	assert_int_equal(n, source->size - taken);
 	assert_memory_equal(rest, source->data + taken, n);
-	if (source->kind == FROM_PIPE || source->kind == FROM_SOCKET)
+	if (source->kind >= FROM_PIPE)
 		assert_int_equal(pthread_join(source->thread, NULL), 0);
 	close(source->fd);
 }
@@ -234,7 +240,11 @@ sink_open(struct sink *sink, enum sink_kind kind)
 		break;
 	case TO_PIPE:
 	case TO_SOCKET:
-		make_pair(kind == TO_SOCKET, fds);
+	case TO_TCP:
+		if (kind == TO_TCP)
+			connect_sockets(TCP, fds);
+		else
+			make_pair(kind == TO_SOCKET, fds);
 		sink->draining_fd = fds[0];
 		sink->fd = fds[1];
 		assert_int_equal(
@@ -271,7 +281,7 @@ check_file(struct sink *sink, const unsigned char *data, size_t size)
 static inline void
 sink_close(struct sink *sink, const unsigned char *data, size_t size)
 {
-	if (sink->kind == TO_PIPE || sink->kind == TO_SOCKET) {
+	if (sink->kind >= TO_PIPE && sink->kind <= TO_TCP) {
 		close(sink->fd);
 		assert_int_equal(pthread_join(sink->thread, NULL), 0);
 		assert_int_equal(sink->size, size);

@@ -231,7 +231,7 @@ descriptors_that_are_not_open_for_it_are_refused(void **state)
 		assert_int_equal(
 			hone_copy_fd(source.fd, null, 1000, &result), -EBADF);
 		assert_int_equal(result.copied, 0);
-		if (from != FROM_SOCKET)
+		if (from < FROM_SOCKET)
 			assert_int_equal(result.lost, 0);
 		source_close(&source, result.lost);
 	}
