@@ -15,6 +15,7 @@
 static inline struct hone_mempool_attr
 attributes(size_t capacity, size_t cache_size, unsigned max_caches)
 {
+	const char *flags = getenv("HONE_POOL_FLAGS");
 	struct hone_mempool_attr attr;
 
 	hone_mempool_attr_init(&attr);
@@ -22,8 +23,8 @@ attributes(size_t capacity, size_t cache_size, unsigned max_caches)
 	attr.capacity = capacity;
 	attr.cache_size = cache_size;
 	attr.max_caches = max_caches;
-	if (getenv("HONE_POOL_FLAGS"))
-		attr.flags = (unsigned)atoi(getenv("HONE_POOL_FLAGS"));
+	if (flags)
+		attr.flags = (unsigned)atoi(flags);
 	return attr;
 }
 
@@ -60,7 +61,7 @@ by_address(const void *a, const void *b)
 static inline void
 all_different(void **objs, size_t n)
 {
-	void **sorted = malloc(n * sizeof(*sorted));
+	void **sorted = malloc((n + 1) * sizeof(*sorted));
 
 	assert_non_null(sorted);
 	memcpy(sorted, objs, n * sizeof(*sorted));
