@@ -37,6 +37,9 @@ fast_seeks_in_the_buffer_make_no_call(void **state)
 	peeks(s, 10, 68, "read 64");
 	seeks(s, 60, SEEK_SET, 60, "");
 	seeks(s, 59, SEEK_SET, 59, "seek 59 SET");
+	reads(s, 10, 10, "read 64");
+	reads(s, 154, 154, "read 100");
+	seeks(s, -1, SEEK_CUR, 222, "seek -1 CUR");
 	closed(s);
 	/* where the position is not known, it is asked for once */
 	s = opened(&seekable, 0);

@@ -261,6 +261,29 @@ lines_and_other_calls_do_not_disturb_each_other(void **state)
 	assert_int_equal(hone_stream_close(s), 0);
 }
 
+static void
+the_next_buffer_has_lines_of_its_own(void **state)
+{
+	char text[512], buf[256];
+	struct block b = {text, sizeof(text), 0, SIZE_MAX};
+	struct hone_stream *s = opened(&b, 256, 0);
+	const char *line;
+
+	(void)state;
+	for (int i = 0; i < 512; i++) {
+		bool ends = i < 256 ? i % 10 == 9 : i % 16 == 15;
+
+		text[i] = ends ? '\n' : 'x';
+	}
+	assert_int_equal(hone_stream_read_line(s, &line, '\n', 99), 10);
+	assert_int_equal(hone_stream_read_line(s, &line, '\n', 99), 10);
+	assert_int_equal(hone_stream_read(s, buf, 236), 236);
+	/* now it stands where a line of the first buffer ended */
+	assert_int_equal(hone_stream_read(s, buf, 20), 20);
+	assert_int_equal(hone_stream_read_line(s, &line, '\n', 99), 12);
+	assert_int_equal(hone_stream_close(s), 0);
+}
+
 /* Every allocation fails once; then the call is repeated and all is there. */
 static void
 without_memory_nothing_is_lost(void **state)
@@ -316,6 +339,7 @@ main(void)
 		cmocka_unit_test(a_line_longer_than_the_buffer_makes_it_grow),
 		cmocka_unit_test(
 			lines_and_other_calls_do_not_disturb_each_other),
+		cmocka_unit_test(the_next_buffer_has_lines_of_its_own),
 		cmocka_unit_test(without_memory_nothing_is_lost),
 	};
 
