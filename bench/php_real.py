@@ -88,15 +88,26 @@ class Cgi:
                 if len(row) >= 5 and row[3].isdigit() and row[-1] != 'total'}
 
 
+def difference(one, other):
+    """The first lines that differ, and that one is longer if none does."""
+    for pair in zip(one.splitlines(), other.splitlines()):
+        if pair[0] != pair[1]:
+            return f'{pair[0]!r}, then {pair[1]!r}'
+    return f'{len(one)} bytes, then {len(other)}'
+
+
 def same_bytes(page, off, on):
     """Whether a page is the same with the extension; Trouble if it is not
     even the same twice without."""
-    first, second, other = (page.masked(cgi.run(FEW)[0])
-                            for cgi in (off, off, on))
+    first, other, last = (page.masked(cgi.run(FEW)[0])
+                          for cgi in (off, on, off))
     if len(first) < page.at_least:
         raise Trouble(f'only {len(first)} bytes: {first[:300]!r}')
-    if first != second:
-        raise Trouble('not the same from one run to the next')
+    if first != last:
+        raise Trouble('not the same from one run without the extension to '
+                      f'the next: {difference(first, last)}')
+    if first != other:
+        print(f'    {difference(first, other)}')
     return first == other
 
 

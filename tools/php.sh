@@ -88,6 +88,22 @@ or try it first:
 EOF
 }
 
+# php/hone_arginfo.h from php/hone.stub.php. PHP's generator would download its
+# parser to a folder beside itself: Debian's takes its place.
+php_arginfo() {
+    generator=build/php/generator
+    rm -rf "$generator"
+    mkdir -p "$generator"
+    cp "$("$(php_config)" --extension-dir)/build/gen_stub.php" "$generator"
+    # shellcheck disable=SC2016 # a line of PHP
+    parser=$(sed -n 's/^ *$version = "\(.*\)";$/\1/p' \
+        "$generator/gen_stub.php")
+    mkdir "$generator/PHP-Parser-$parser"
+    ln -s /usr/share/php "$generator/PHP-Parser-$parser/lib"
+    "$("$(php_config)" --php-binary)" -n -d extension=tokenizer \
+        "$generator/gen_stub.php" -f php/hone.stub.php
+}
+
 # php_real OPTION...: pages of real programs with the extension off and on.
 php_real() {
     # shellcheck source=tools/php-real.sh
@@ -101,7 +117,12 @@ php_real() {
 php_command() {
     case ${1:-} in
     '' | --phpt | --real) ;;
-    *) die "php: what is $1? There are --phpt DIRECTORY and --real" ;;
+    --arginfo)
+        need php8.2-dev php8.2-cli php-parser
+        php_arginfo
+        return
+        ;;
+    *) die "php: what is $1? --phpt DIRECTORY, --real or --arginfo" ;;
     esac
     [ "${1:-}" != --phpt ] || [ $# -gt 1 ] || die 'php --phpt: which directory?'
     need "$php_packages"
