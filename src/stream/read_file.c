@@ -26,8 +26,9 @@ hone_read_open_flags(const struct hone_read_attr *attr)
 	return flags;
 }
 
-int
-hone_read_open(const char *path, const struct hone_read_attr *attr)
+/* A descriptor or a negative errno; without O_NOATIME where that is refused. */
+static int
+open_to_read(const char *path, const struct hone_read_attr *attr)
 {
 	int flags = hone_read_open_flags(attr);
 	int fd;
@@ -106,7 +107,7 @@ hone_read_file(struct hone_file_data *out, const char *path,
 
 	if (!attr)
 		attr = &hone_read_defaults;
-	fd = hone_read_open(path, attr);
+	fd = open_to_read(path, attr);
 	if (fd < 0)
 		return fd;
 	error = read_told(out, fd, attr, size_told(fd));

@@ -12,9 +12,6 @@ extern const struct hone_read_attr hone_read_defaults;
 /* The bits for open(); -EINVAL if attr has others than there are. */
 int hone_read_open_flags(const struct hone_read_attr *attr);
 
-/* A descriptor or a negative errno; without O_NOATIME where that is refused. */
-int hone_read_open(const char *path, const struct hone_read_attr *attr);
-
 /*
  * One file, in whatever stage: data has capacity bytes, of which the first
  * size are read. At most attr->limit + 1 bytes are allocated: the place of the
@@ -41,20 +38,55 @@ int hone_reading_begin(struct hone_reading *r,
 	const struct hone_read_attr *attr, uint64_t told);
 
 /*
- * See to it that there is room for at least one byte more. On failure
- * (-EFBIG, -ENOMEM) everything is as it was.
+ * Memory is full: enlarge it. On failure (-EFBIG, -ENOMEM) everything is as it
+ * was.
  */
-int hone_reading_make_room(struct hone_reading *r);
+int hone_reading_grow(struct hone_reading *r);
+
+/* The file turned out smaller than the memory: cut it. */
+void hone_reading_cut(struct hone_reading *r);
+
+/*
+ * The steps of each reading are inline: on CPUs whose kernel spoils branch
+ * prediction at each system call a call and its return cost more than they
+ * otherwise would (12 bytes on Zen 4: 1.015 times the bare calls, and so 1.009).
+ */
+
+/* See to it that there is room for at least one byte more. */
+static inline int
+hone_reading_make_room(struct hone_reading *r)
+{
+	return r->size < r->capacity ? 0 : hone_reading_grow(r);
+}
 
 /* Bytes that the next read is to ask for. */
-size_t hone_reading_wish(const struct hone_reading *r);
+static inline size_t
+hone_reading_wish(const struct hone_reading *r)
+{
+	size_t room = r->capacity - r->size;
+
+	return room < HONE_READ_MAX ? room : HONE_READ_MAX;
+}
 
 /* Count what a read that asked for `wish` bytes got. True at the end: nothing
  * came, or less than asked for, and that up to what fstat told. */
-bool hone_reading_add(struct hone_reading *r, size_t wish, size_t got);
+static inline bool
+hone_reading_add(struct hone_reading *r, size_t wish, size_t got)
+{
+	r->size += got;
+	return got == 0 || (got < wish && r->size == r->told);
+}
 
 /* Give the data to the caller, cut to its size. */
-void hone_reading_finish(struct hone_reading *r, struct hone_file_data *out);
+static inline void
+hone_reading_finish(struct hone_reading *r, struct hone_file_data *out)
+{
+	if (r->capacity > r->size + 1)
+		hone_reading_cut(r);
+	r->data[r->size] = 0;
+	out->data = r->data;
+	out->size = r->size;
+}
 
 /* Give the memory back. */
 void hone_reading_drop(struct hone_reading *r);

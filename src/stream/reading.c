@@ -100,13 +100,11 @@ hone_reading_begin(struct hone_reading *r, const struct hone_read_attr *attr,
 }
 
 int
-hone_reading_make_room(struct hone_reading *r)
+hone_reading_grow(struct hone_reading *r)
 {
 	size_t limit = most(r->attr), capacity = r->capacity;
 	void *larger;
 
-	if (r->size < r->capacity)
-		return 0;
 	if (r->size > limit)
 		return -EFBIG;
 	/* Doubled, so that however long it gets, each byte moves once or so. */
@@ -123,35 +121,14 @@ hone_reading_make_room(struct hone_reading *r)
 	return 0;
 }
 
-size_t
-hone_reading_wish(const struct hone_reading *r)
-{
-	size_t room = r->capacity - r->size;
-
-	return room < HONE_READ_MAX ? room : HONE_READ_MAX;
-}
-
-bool
-hone_reading_add(struct hone_reading *r, size_t wish, size_t got)
-{
-	r->size += got;
-	return got == 0 || (got < wish && r->size == r->told);
-}
-
 void
-hone_reading_finish(struct hone_reading *r, struct hone_file_data *out)
+hone_reading_cut(struct hone_reading *r)
 {
-	if (r->capacity > r->size + 1) {
-		void *exact =
-			r->attr->resize(r->data, r->size + 1, r->attr->arg);
+	void *exact = r->attr->resize(r->data, r->size + 1, r->attr->arg);
 
-		/* Too much memory, but all of the data: no reason to fail. */
-		if (exact)
-			r->data = exact;
-	}
-	r->data[r->size] = 0;
-	out->data = r->data;
-	out->size = r->size;
+	/* Too much memory, but all of the data: no reason to fail. */
+	if (exact)
+		r->data = exact;
 }
 
 void
