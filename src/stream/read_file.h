@@ -47,9 +47,9 @@ int hone_reading_grow(struct hone_reading *r);
 void hone_reading_cut(struct hone_reading *r);
 
 /*
- * The steps of each reading are inline: on CPUs whose kernel spoils branch
- * prediction at each system call a call and its return cost more than they
- * otherwise would (12 bytes on Zen 4: 1.015 times the bare calls, and so 1.009).
+ * The steps of each reading are inline: where the kernel spoils the prediction
+ * of branches at each system call, calls and returns cost more than they
+ * otherwise do (12 bytes on Zen 4: 1.009 times the bare calls, not 1.015).
  */
 
 /* See to it that there is room for at least one byte more. */
