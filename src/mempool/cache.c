@@ -197,7 +197,12 @@ hone_detail_mempool_get(struct hone_mempool_cache *cache)
 	return get(cache, &obj, 1, true) ? obj : NULL;
 }
 
-int
+/*
+ * Flat, as its twin below: an exchange then takes a few ns less. At keep 512,
+ * n 32, short slots 5190 M pairs a second instead of 4930
+ * (bench/mempool_bench).
+ */
+__attribute__((flatten)) int
 hone_detail_mempool_get_bulk(
 	struct hone_mempool_cache *cache, void **objs, size_t n)
 {
@@ -217,7 +222,7 @@ hone_detail_mempool_put(struct hone_mempool_cache *cache, void *obj)
 	hone_detail_mempool_put_bulk(cache, &obj, 1);
 }
 
-void
+__attribute__((flatten)) void
 hone_detail_mempool_put_bulk(
 	struct hone_mempool_cache *cache, void *const *objs, size_t n)
 {
