@@ -162,8 +162,7 @@ no_read_asks_for_more_than_the_kernel_gives(void **state)
 	(void)state;
 	if (SIZE_MAX > UINT32_MAX) {
 		ANSWERS(-EIO);
-		assert_int_equal(
-			hone_stream_read(s, &byte, (size_t)PTRDIFF_MAX), -EIO);
+		assert_int_equal(hone_stream_read(s, &byte, SIZE_MAX), -EIO);
 		saw("read 2147479552");
 		ANSWERS(-EIO);
 		assert_int_equal(
@@ -201,6 +200,10 @@ a_failed_seek_changes_nothing(void **state)
 		struct hone_stream *s = opened(&seekable, flags);
 
 		reads(s, 10, 10, "read 64");
+		if (flags == 0) { /* it has to know the position */
+			ANSWERS(-EIO);
+			seeks(s, 1, SEEK_SET, -EIO, "seek 0 CUR");
+		}
 		ANSWERS(-EIO);
 		seeks(s, 100, SEEK_END, -EIO, "seek 100 END");
 		assert_int_equal(hone_stream_tell(s), 10);

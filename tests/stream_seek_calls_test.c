@@ -68,6 +68,10 @@ exact_seeks_are_one_call(void **state)
 	seeks(s, 0, SEEK_END, END, "seek 0 END");
 	seeks(s, INT64_MIN, SEEK_CUR, -EINVAL, "");
 	closed(s);
+	s = opened(&seekable, HONE_STREAM_EXACT);
+	reads(s, 10, 10, "read 64");
+	seeks(s, INT64_MIN, SEEK_CUR, -EINVAL, "");
+	closed(s);
 }
 
 static void
@@ -122,6 +126,8 @@ fast_skips_seek(void **state)
 	closed(s);
 	s = opened(&unseekable, 0);
 	skips(s, 100, 100, "read 64 read 64");
+	ANSWERS(-EIO);
+	skips(s, UINT64_MAX, 28, "read 64");
 	closed(s);
 	s = opened(&seekable, HONE_STREAM_EXACT);
 	skips(s, 200, 200, "read 64 read 64 read 64 read 64");

@@ -1,27 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Memory as a source: the caller's memory is the buffer. It is full from the
- * beginning and the end is known, so that nothing is ever asked for or moved.
+ * beginning, the end is known and so is the position, so that nothing is ever
+ * asked for or moved.
  */
-#include <errno.h>
 #include "stream/stream.h"
 
-static ptrdiff_t
-read_memory(struct hone_stream *s, void *buf, size_t n)
-{
-	(void)s, (void)buf, (void)n;
-	return 0;
-}
-
-/* Positions in memory are found in the buffer; there are no others. */
-static int64_t
-seek_memory(struct hone_stream *s, int64_t offset, int whence)
-{
-	(void)s, (void)offset, (void)whence;
-	return -EINVAL;
-}
-
-const struct hone_source hone_source_memory = {read_memory, seek_memory, NULL};
+const struct hone_source hone_source_memory = {NULL, NULL, NULL};
 
 int
 hone_stream_open_memory(struct hone_stream **stream, const void *data,

@@ -21,7 +21,8 @@ struct hone_source {
 	 * negative errno; -EINTR has the stream call again.
 	 */
 	ptrdiff_t (*read)(struct hone_stream *s, void *buf, size_t n);
-	/* The new position or a negative errno; NULL: cannot seek. */
+	/* The new position or a negative errno; NULL: cannot seek. Memory has
+	 * none of these: see source_memory.c. */
 	int64_t (*seek)(struct hone_stream *s, int64_t offset, int whence);
 	/* 0 or a negative errno; NULL: nothing to be done. */
 	int (*close)(struct hone_stream *s);
