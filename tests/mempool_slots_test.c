@@ -4,8 +4,15 @@
 #include <sys/mman.h>
 #include "mempool_support.h"
 
-/* Where mappings begin, if the system likes it; NULL: anywhere. */
+#define OBJECTS 64
+#define PAGE 4096
+
+/*
+ * Where mappings that have room for the objects begin, if the system likes it;
+ * NULL: anywhere. And how often it did.
+ */
 static void *begin_at;
+static int began_there;
 
 #define STANDS_FOR(type, name, ...)                                            \
 	type __real_##name(__VA_ARGS__);                                       \
@@ -17,7 +24,11 @@ STANDS_FOR(void *, mmap64, void *, size_t, int, int, int, off_t);
 void *
 __wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t at)
 {
-	return __real_mmap(addr ? addr : begin_at, size, prot, flags, fd, at);
+	void *there = size >= OBJECTS * PAGE ? begin_at : NULL, *got;
+
+	got = __real_mmap(addr ? addr : there, size, prot, flags, fd, at);
+	began_there += there && got == there;
+	return got;
 }
 
 /* What mmap() is called where off_t has 64 bits by choice. */
@@ -53,41 +64,43 @@ short_slots_reach_all_objects_wherever_they_are(void **state)
 {
 	(void)state;
 	for (size_t before = 0; before <= 70; before++) {
-		struct hone_mempool_attr attr = attributes(64, 8, 2);
+		struct hone_mempool_attr attr = attributes(OBJECTS, 8, 2);
 		struct hone_mempool *pool;
 		struct hone_mempool_cache *c;
-		void *objs[64];
+		void *objs[OBJECTS];
 
-		attr.object_size = attr.alignment = 4096;
+		attr.object_size = attr.alignment = PAGE;
 		attr.flags = HONE_MEMPOOL_SHORT_SLOTS | HONE_MEMPOOL_NO_COLOUR;
-		begin_at = border() - before * 4096;
+		begin_at = border() - before * PAGE;
 		assert_int_equal(hone_mempool_create(&pool, &attr), 0);
 		begin_at = NULL;
 		c = opened(pool);
-		assert_int_equal(hone_mempool_get_bulk(c, objs, 64), 0);
-		all_different(objs, 64);
-		for (size_t i = 0; i < 64; i++)
-			memset(objs[i], (int)i, 4096);
-		hone_mempool_put_bulk(c, objs, 64);
+		assert_int_equal(hone_mempool_get_bulk(c, objs, OBJECTS), 0);
+		all_different(objs, OBJECTS);
+		for (size_t i = 0; i < OBJECTS; i++)
+			memset(objs[i], (int)i, PAGE);
+		hone_mempool_put_bulk(c, objs, OBJECTS);
 		hone_mempool_cache_close(c);
 		destroyed(pool);
 	}
+	assert_true(began_there > OBJECTS);
 }
 
 static void
 short_slots_that_do_not_reach_are_refused(void **state)
 {
-	struct hone_mempool_attr attr = attributes(64, 8, 2);
+	struct hone_mempool_attr attr = attributes(OBJECTS, 8, 2);
 	struct hone_mempool *pool = NULL;
-	char *memory = __real_mmap(border() - 8192, 64 * 4096,
+	char *memory = __real_mmap(border() - 2 * PAGE, OBJECTS * PAGE,
 		PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	(void)state;
-	assert_true(memory != MAP_FAILED && lies_across(memory, 64 * 4096));
-	attr.object_size = attr.alignment = 4096;
+	assert_true(
+		memory != MAP_FAILED && lies_across(memory, OBJECTS * PAGE));
+	attr.object_size = attr.alignment = PAGE;
 	attr.flags = HONE_MEMPOOL_SHORT_SLOTS | HONE_MEMPOOL_NO_COLOUR;
 	attr.memory = memory;
-	attr.memory_size = 64 * 4096;
+	attr.memory_size = OBJECTS * PAGE;
 	assert_int_equal(hone_mempool_memory_size(&attr), 0);
 	assert_int_equal(hone_mempool_create(&pool, &attr), -EINVAL);
 	attr.capacity = 2;
@@ -101,7 +114,7 @@ short_slots_that_do_not_reach_are_refused(void **state)
 	assert_int_equal(hone_mempool_memory_size(&attr), 0);
 	attr.flags = HONE_MEMPOOL_NO_COLOUR;
 	assert_true(hone_mempool_memory_size(&attr) > 0);
-	assert_int_equal(munmap(memory, 64 * 4096), 0);
+	assert_int_equal(munmap(memory, OBJECTS * PAGE), 0);
 }
 
 /* What a user sees are pointers, whatever stands in the slots. */
