@@ -47,4 +47,7 @@ if test "$PHP_HONE" != "no"; then
 
   PHP_NEW_EXTENSION([hone], [hone.c], [$ext_shared],,
     [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1])
+  dnl For authors of other extensions, as ext/hone/hone_args.h.
+  PHP_INSTALL_HEADERS([ext/hone],
+    [hone_args.h hone_args_again.h hone_args_parse.h])
 fi

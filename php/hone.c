@@ -7,6 +7,7 @@
 #include "ext/standard/info.h"
 
 #include "hone_arginfo.h"
+#include "hone_args.h"
 
 ZEND_DECLARE_MODULE_GLOBALS(hone)
 
@@ -69,13 +70,13 @@ limit_cpu(const char *list)
 	hone_cpu_limit(allowed);
 }
 
-PHP_FUNCTION(Hone_buffer_is_zero)
+HONE_FUNCTION(Hone_buffer_is_zero)
 {
 	zend_string *data;
 
-	ZEND_PARSE_PARAMETERS_START(1, 1)
-	Z_PARAM_STR(data)
-	ZEND_PARSE_PARAMETERS_END();
+	HONE_ARGS(1, 1)
+	HONE_ARG_STR(data)
+	HONE_ARGS_END();
 	RETURN_BOOL(hone_buffer_is_zero(ZSTR_VAL(data), ZSTR_LEN(data)));
 }
 
@@ -93,12 +94,13 @@ add_features(zval *list)
 	}
 }
 
-PHP_FUNCTION(Hone_cpu)
+HONE_FUNCTION(Hone_cpu)
 {
 	zval features, sizes, variants;
 	const char *part;
 
-	ZEND_PARSE_PARAMETERS_NONE();
+	HONE_ARGS(0, 0)
+	HONE_ARGS_END();
 	add_features(&features);
 	array_init(&sizes);
 	for (unsigned level = 1; level <= 3; level++)
@@ -114,9 +116,10 @@ PHP_FUNCTION(Hone_cpu)
 	add_assoc_zval(return_value, "variants", &variants);
 }
 
-PHP_FUNCTION(Hone_version)
+HONE_FUNCTION(Hone_version)
 {
-	ZEND_PARSE_PARAMETERS_NONE();
+	HONE_ARGS(0, 0)
+	HONE_ARGS_END();
 	RETURN_STRING(hone_version());
 }
 

@@ -15,7 +15,6 @@ libhone => \d+\.\d+\.\d+
 libhone, headers compiled with => \d+\.\d+\.\d+
 
 Part of libhone => CPU variant
-copy => [a-z0-9]+
-zero => [a-z0-9]+
-[\s\S]*
-hone\.cpu_limit => no value => no value[\s\S]*
+(?:[a-z]+ => [a-z0-9]+
+)*zero => [a-z0-9]+
+[\s\S]*hone\.cpu_limit => no value => no value[\s\S]*

@@ -109,6 +109,16 @@ make_install() {
             -r 'exit(extension_loaded("hone") ? 0 : 1);'
 }
 
+# As another extension includes it: alone, and from where it was installed.
+# PHP's own headers want more of libc than ISO C has.
+args_header_is_installed() {
+    headers=$work/root$("$config" --include-dir)
+    echo '#include "ext/hone/hone_args.h"' >user.c
+    # shellcheck disable=SC2046
+    gcc -std=gnu99 -fsyntax-only -Wall -Wextra -Werror -I"$headers" \
+        $("$config" --includes | sed 's/-I/-isystem /g') user.c
+}
+
 # switched FOLDER STATUS: ./dev php --phpt on a copy, since run-tests.php
 # writes beside what fails.
 switched() {
@@ -160,7 +170,7 @@ check() {
     fi
 }
 
-echo 1..13
+echo 1..14
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'gcc has no warning' gcc_without_warnings
 check 'clang has no warning' clang_without_warnings
@@ -170,6 +180,7 @@ check "build with the shared library at a prefix of the user's" own_prefix_build
 check 'build with the static library there' static_build
 check 'the static library stays inside' static_build_keeps_libhone_to_itself
 check 'make install, into a folder of its own' make_install
+check 'hone_args.h is installed with all it needs' args_header_is_installed
 check 'a test that differs by the switch is told' planted_difference_is_told
 check 'one that does not, passed or failed, is not' no_difference_is_told
 check 'configure tells that there is no libhone' no_libhone_is_told
