@@ -122,7 +122,8 @@ def man_types(item, header):
                 else f"typedef {other.text};")
         parts += ["::", indent(code), markup(other.comment.text)]
         for text, about in other.members:
-            name = re.split(r"[\s*]", text)[-1]
+            pointer = re.search(r"\(\*(\w+)\)", text)  # to a function
+            name = pointer[1] if pointer else re.split(r"[\s*]", text)[-1]
             parts.append(f"``{name}``\n{indent(markup(about))}")
     return "\n\n".join(parts)
 

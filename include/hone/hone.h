@@ -11,7 +11,7 @@
  * hone/cpu.h            what this CPU can do, and which variant each part chose
  * hone/mempool.h        objects of one size, through caches that steal
  * hone/mempool_check.h  what a pool holds, and what is wrong with it
- * hone/read_file.h      a whole file in memory
+ * hone/read_file.h      whole files in memory, one or many at once
  * hone/ring.h           bounded ring of pointers between threads
  * hone/stream.h         buffered reading of descriptors, memory and functions
  * hone/zero.h           is this buffer all zeros, and where is it not

@@ -198,12 +198,13 @@ HONE_API void hone_batch_attr_init(struct hone_batch_attr *attr);
  *          (-ENOSYS, -EPERM, -ENOMEM), or -EOPNOTSUPP from a library that was
  *          built without it, and then done() was not called.
  *
- * io_uring takes about a tenth of the system calls, and files that are not in
- * memory are fetched at the same time. It wants Linux 5.19, and that neither
- * sysctl kernel.io_uring_disabled nor a seccomp filter forbids it. Where it
- * does not work, or ceases to, the rest is read by plain system calls, with
- * the same results. A file that one way could not read is tried the other way
- * before done() is told of the error.
+ * By io_uring, all the files being read take three system calls together if
+ * they are small, not four each, and those that are not in memory are fetched
+ * at the same time. It wants Linux 5.19, and that neither sysctl
+ * kernel.io_uring_disabled nor a seccomp filter forbids it. Where it does not
+ * work, or ceases to, the rest is read by plain calls, with the same results;
+ * so is a file at which io_uring fails, unless that is -ENOENT. Files without
+ * a size may be read by kernel threads: for /proc/thread-self, take plain ones.
  *
  * A file may be open until the call returns, even if done() has had it. After
  * a stop done() is not called again, what was being read is given back, and

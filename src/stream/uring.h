@@ -27,8 +27,8 @@ struct hone_uring_slot {
 	/* r.data is small until the file turns out not to fit in it */
 	struct hone_reading r;
 	unsigned char *small;
-	/* what the read asked for */
-	size_t wish;
+	/* size by its path, of a file that is parked; 0: none */
+	uint64_t hint;
 	/* part of hone_uring.memory */
 	size_t memory;
 };

@@ -46,10 +46,10 @@ ask_read(struct hone_uring *u, struct hone_uring_slot *slot)
 	struct io_uring_sqe *sqe = entry(u);
 
 	slot->stage = HONE_URING_READING;
-	slot->wish = hone_reading_wish(&slot->r);
 	/* -1: from where it stands, so that pipes and files are the same */
 	io_uring_prep_read(sqe, (int)number_of(u, slot),
-		slot->r.data + slot->r.size, (unsigned)slot->wish, (__u64)-1);
+		slot->r.data + slot->r.size,
+		(unsigned)hone_reading_wish(&slot->r), (__u64)-1);
 	io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
 	io_uring_sqe_set_data64(sqe, number_of(u, slot));
 }
@@ -161,15 +161,16 @@ must_wait(const struct hone_uring *u, uint64_t size)
 static bool
 enlarge(struct hone_uring *u, struct hone_uring_slot *slot)
 {
-	uint64_t hint = size_hint(u, slot);
 	struct hone_reading larger;
 	int error;
 
-	if (must_wait(u, hint ? hint : 4 * HONE_URING_SMALL)) {
+	if (slot->stage != HONE_URING_PARKED)
+		slot->hint = size_hint(u, slot);
+	if (must_wait(u, slot->hint ? slot->hint : 4 * HONE_URING_SMALL)) {
 		slot->stage = HONE_URING_PARKED;
 		return false;
 	}
-	error = hone_reading_begin(&larger, u->b->read, hint);
+	error = hone_reading_begin(&larger, u->b->read, slot->hint);
 	if (error) {
 		fail(u, slot, error);
 		return false;
