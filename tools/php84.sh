@@ -45,7 +45,21 @@ trixie_obstacle() {
         echo 'not root, who alone may make and enter a chroot'
     elif ! trixie_complete && ! command -v debootstrap >/dev/null; then
         echo 'debootstrap is not installed'
+    elif ! trixie_complete && [ ! -e /proc/self ]; then
+        echo '/proc is not mounted, without which debootstrap fails'
     fi
+}
+
+# trixie_failed STATUS: why, on the last line.
+trixie_failed() {
+    trixie_unmount
+    if [ "$1" -eq 124 ]; then # timeout's own
+        echo "debootstrap took over $trixie_patience s"
+    else
+        echo "debootstrap failed: $(tail -n 1 \
+            "$trixie/debootstrap/debootstrap.log")"
+    fi
+    return 1
 }
 
 # About 75 s and 700 MB, once; build/sysroot keeps it.
@@ -56,13 +70,10 @@ trixie_make() {
     trixie_unmount
     rm -rf --one-file-system "$trixie"
     mkdir -p "$trixie"
-    trixie_own_mounts timeout "$trixie_patience" debootstrap \
+    # In the foreground, so that an interrupt reaches it.
+    trixie_own_mounts timeout --foreground "$trixie_patience" debootstrap \
         --variant=minbase --include="$trixie_packages" \
-        trixie "$trixie" "$(trixie_mirror)" || {
-        trixie_unmount
-        echo "debootstrap failed, or took over $trixie_patience s"
-        return 1
-    }
+        trixie "$trixie" "$(trixie_mirror)" || trixie_failed "$?"
     rm -rf "$trixie"/var/cache/apt/archives/*.deb "$trixie"/usr/share/doc
     echo "$trixie_packages" >"$trixie/complete"
 }
