@@ -185,7 +185,7 @@ test_all() {
     export HONE_BUILD
     pytest_stage docs docs
     pytest_stage model tests/model_test.py tests/ring_model_test.py \
-        tests/mempool_model_test.py
+        tests/mempool_model_test.py tests/stream_model_test.py
     pytest_stage cli tests/cli
     unset LD_LIBRARY_PATH
     HONE=$root/build/asan/cli/hone
