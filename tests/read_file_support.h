@@ -60,6 +60,7 @@ record_release(void *memory, void *arg)
 {
 	struct record *record = arg;
 
+	assert_non_null(memory);
 	record->live--;
 	free(memory);
 }

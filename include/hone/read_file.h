@@ -143,10 +143,10 @@ struct hone_batch_attr {
 	/** most files that each thread reads at a time by io_uring, 1 to 4096.
 	 * Each takes 16 KiB of memory for the length of the call */
 	unsigned depth;
-	/** threads that read, 1 to 64, the caller's being one of them; the
-	 * others last as long as the call. With more than 1 the allocator is
-	 * called by all of them at once, as malloc() may be, and done() by any
-	 * of them, one at a time */
+	/** threads that read, 1 to 64, one for each 128 files at most, the
+	 * caller's being one of them; the others last as long as the call. With
+	 * more than 1 the allocator is called by all of them at once, as
+	 * malloc() may be, and done() by any of them, one at a time */
 	unsigned threads;
 	/** HONE_BATCH_* bits */
 	unsigned flags;
@@ -174,8 +174,8 @@ typedef int (*hone_read_done_fn)(
 	size_t index, int error, struct hone_file_data *file, void *arg);
 
 /**
- * Set attributes to: one thread, 32 files at a time, 64 MiB of unfinished
- * results, and io_uring for 128 files or more where the kernel has it.
+ * Set attributes to: one thread, 64 files at a time, 64 MiB of unfinished
+ * results, and io_uring for 32 files or more where the kernel has it.
  *
  * :param attr: set by this call.
  *

@@ -6,12 +6,12 @@
 #include <signal.h>
 #include "stream/batch.h"
 
-/* A ring costs what it saves on this many cached files to set it up, and a
- * thread less: docs/design/stream.md. */
-#define URING_MIN 128
-#define THREAD_MIN 64
+/* To set up a ring costs as much as it saves on half as many cached files, and
+ * a thread with its ring as much as on this many. */
+#define URING_MIN 32
+#define THREAD_MIN 128
 #define THREADS_MAX 64
-#define DEPTH 32
+#define DEPTH 64
 #define DEPTH_MAX 4096
 #define MEMORY ((size_t)64 << 20)
 #define KNOWN_FLAGS ((unsigned)(HONE_BATCH_PLAIN | HONE_BATCH_URING))
