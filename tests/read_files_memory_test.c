@@ -63,6 +63,7 @@ unfinished_results_are_bounded(void **state)
 	make_file("xl", 5000000);
 	for (unsigned flags = 0; flags <= 2; flags++) {
 		struct unfinished unfinished = {0, 0};
+		struct hone_batch_used used;
 		struct hone_batch_attr attr;
 		struct hone_read_attr read;
 
@@ -78,10 +79,14 @@ unfinished_results_are_bounded(void **state)
 		hone_batch_attr_init(&attr);
 		attr.flags = flags;
 		attr.memory = 3000000;
+		attr.used = &used;
 		assert_int_equal(hone_read_files(paths, 70, &read, finished,
 					 &unfinished, &attr),
 			0);
 		assert_int_equal(unfinished.now, 0);
+		/* what had to wait was gone on with by the ring */
+		if (flags == HONE_BATCH_URING)
+			assert_int_equal(used.plain, 0);
 		/* the file that is above the bound was alone */
 		assert_int_equal(unfinished.most, 5000001);
 		paths[2] = "m";
