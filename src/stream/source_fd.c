@@ -85,6 +85,22 @@ seek_fd(struct hone_stream *s, int64_t offset, int whence)
 	return position < 0 ? -errno : position;
 }
 
+/*
+ * Some devices, /dev/zero and /dev/urandom among them, say 0 wherever they are
+ * sent and however much was read: they have no position.
+ */
+static int64_t
+seek_device(struct hone_stream *s, int64_t offset, int whence)
+{
+	const struct hone_reader *r = hone_reader(s);
+	int64_t position = seek_fd(s, offset, whence);
+
+	if (offset == 0 && whence == SEEK_CUR && !r->known && position >= 0 &&
+		position < r->offset)
+		return -ESPIPE;
+	return position;
+}
+
 static int
 close_fd(struct hone_stream *s)
 {
@@ -98,7 +114,8 @@ close_fd(struct hone_stream *s)
 
 const struct hone_source hone_source_file = {read_file, seek_fd, close_fd};
 const struct hone_source hone_source_pipe = {read_pipe, NULL, close_fd};
-const struct hone_source hone_source_device = {read_pipe, seek_fd, close_fd};
+const struct hone_source hone_source_device = {
+	read_pipe, seek_device, close_fd};
 const struct hone_source hone_source_socket = {
 	hone_socket_source_read, NULL, close_fd};
 
