@@ -14,23 +14,27 @@
  *		RETURN_LONG(number * 2);
  *	}
  *
- * What a caller in PHP sees is the same: results, errors, warnings,
- * deprecations, backtraces. Only the way there differs. The function checks the
- * types of all arguments and, if they are right, takes them. If one is not, it
- * hands everything to hone_args_again(), which parses as PHP does, puts what it
- * coerced into a second frame, and calls the function again on that frame.
+ * What a caller in PHP sees is the same: results, errors, warnings and
+ * deprecations, in weak and in strict mode. Only the way there differs. The
+ * function checks the types of all arguments and, if they are right, takes
+ * them. If one is not, it hands everything to hone_args_again(), which parses
+ * as PHP does, puts what it converted in the arguments' places, and calls the
+ * function again.
  *
- * So four things are asked of the author:
+ * One difference can be seen: a backtrace of the function while its body runs,
+ * of an exception that the body throws for example, shows int, float and bool
+ * arguments as they were converted, 12 where the caller gave "12". With PHP's
+ * macros that is so of string and int|float only. Errors in the arguments show
+ * them as they were given, except those of HONE_ARG_OBJECT_OF_CLASS() and what
+ * follows it, if something in front of it was converted.
  *
- * - Nothing with an effect may stand before HONE_ARGS(): it would happen twice.
+ * Two things are asked of the author:
+ *
+ * - Nothing with an effect may stand before HONE_ARGS(): it may happen more
+ *   than once.
  * - Between HONE_ARGS() and HONE_ARGS_END() stand only macros of this page, in
- *   the order of the parameters, without semicolons. At most 10 parameters
- *   besides a variadic tail; a wrong count does not compile.
- * - Reach arguments through the macros' variables or through execute_data, and
- *   not through EG(current_execute_data), where they stay as the caller gave
- *   them. (With stock macros that is so in either place.)
- * - In the second frame an argument has one reference more than usual, so code
- *   that changes an array in place if its reference count is 1 copies it there.
+ *   the order of the parameters, without semicolons. There may be 10, a
+ *   variadic tail among them; a wrong count does not compile.
  *
  * Callables, paths, iterables, class names, unions other than int|float, and
  * dereferenced or separated arguments have no macro here. A function that takes
@@ -74,7 +78,8 @@
  * The beginning of the list of parameters.
  *
  * :param min_args: how many of them a caller has to give, 0 to 10.
- * :param max_args: how many there are, 0 to 10; -1 if the last is variadic.
+ * :param max_args: how many there are, 0 to 10; -1 if the last is variadic, and
+ *                  then there are at most 9 in front of it.
  */
 #define HONE_ARGS(min_args, max_args)                                          \
 	{                                                                      \
@@ -83,7 +88,7 @@
 		const uint32_t hone_n = EX_NUM_ARGS();                         \
 		HONE_ARGS_UNUSED zval *const hone_args =                       \
 			ZEND_CALL_ARG(execute_data, 1);                        \
-		HONE_ARGS_UNUSED char(*hone_head)[1 + hone_min];               \
+		HONE_ARGS_UNUSED char(*hone_rest)[1];                          \
 		HONE_ARGS_UNUSED char(*hone_low)[1], (*hone_high)[1];          \
 		HONE_ARGS_UNUSED char(*hone_at)[1], (*hone_optional)[1];       \
 		if (!HONE_ARGS_LIKELY(HONE_ARGS_COUNT_OK_))                    \
@@ -202,12 +207,12 @@
  * parameter, the second gives them as a HashTable *, NULL if there are none.
  */
 #define HONE_ARG_VARIADIC(dest, count)                                         \
-	HONE_ARG_REST_(HONE_HEAD_ANY,                                          \
+	HONE_ARG_REST_(HONE_KIND_REST,                                         \
 		!(ZEND_CALL_INFO(execute_data) &                               \
 			ZEND_CALL_HAS_EXTRA_NAMED_PARAMS),                     \
 		HONE_ARGS_TAKE_REST_(dest, count))
 #define HONE_ARG_VARIADIC_WITH_NAMED(dest, count, named)                         \
-	HONE_ARG_REST_(HONE_HEAD_ANY | HONE_HEAD_NAMED, 1,                       \
+	HONE_ARG_REST_(0, 1,                                                     \
 		(HONE_ARGS_TAKE_REST_(dest, count),                              \
 			(named) =                                                \
 				ZEND_CALL_INFO(execute_data) &                   \

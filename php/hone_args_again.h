@@ -14,7 +14,7 @@
  *	hone_at		1 + how many parameters there were so far
  *	hone_low	1 + kinds of parameters 1 to 5, 5 bits each
  *	hone_high	1 + kinds of parameters 6 to 10
- *	hone_head	1 + the least number of arguments, and HONE_HEAD_*
+ *	hone_rest	1, or 2 behind a variadic tail
  *	hone_optional	1, or 2 + parameters in front of HONE_ARGS_OPTIONAL
  *
  * Two arrays for the kinds since no type may be longer than PTRDIFF_MAX, which
@@ -35,22 +35,24 @@
 #define HONE_KIND_CLASS 10
 #define HONE_KIND_NULLABLE 16
 
+#define HONE_KIND_REST 11
+
 /*
- * In hone_head: the least number of arguments; that any number may follow; that
- * they may have names. In the constant made of it, how many parameters are
- * listed comes next, then their kinds from the first on, 5 bits each.
+ * A list of parameters: the least and the most arguments, 4 bits each, the
+ * latter HONE_ANY if there is no most, then their kinds, 5 bits each.
  */
-#define HONE_HEAD_MIN 15
-#define HONE_HEAD_ANY 16
-#define HONE_HEAD_NAMED 32
-#define HONE_HEAD_LISTED 64
-#define HONE_HEAD_KINDS 1024
+#define HONE_ANY 15
+#define HONE_SPEC_LEAST(spec) (uint32_t)((spec)&15)
+#define HONE_SPEC_MOST(spec)                                                   \
+	((spec) / 16 % 16 == HONE_ANY ? (uint32_t)-1                           \
+				      : (uint32_t)((spec) / 16 % 16))
+#define HONE_SPEC_KINDS(spec) ((spec) >> 8)
 
 #define HONE_SPEC_                                                             \
-	((uint64_t)(sizeof(*hone_head) - 1) |                                  \
-		(uint64_t)HONE_ARGS_I_ * HONE_HEAD_LISTED |                    \
-		(uint64_t)(sizeof(*hone_low) - 1) * HONE_HEAD_KINDS |          \
-		(uint64_t)(sizeof(*hone_high) - 1) * HONE_HEAD_KINDS << 25)
+	((uint64_t)(sizeof(*hone_low) - 1) << 8 |                              \
+		(uint64_t)(sizeof(*hone_high) - 1) << 33 |                     \
+		(unsigned)(hone_max < 0 ? HONE_ANY : hone_max) << 4 |          \
+		(unsigned)hone_min)
 
 #define HONE_ARGS_I_ (sizeof(*hone_at) - 1)
 #define HONE_ARGS_P_ (hone_args + HONE_ARGS_I_)
@@ -87,10 +89,11 @@
 	else                                                                   \
 		HONE_ARG_TAKE_(kind, take)
 
-/* A class that was missed is told to hone_args_class(). */
+/* Which class was missed, and by which argument: hone_args_parse() reads it. */
 #define HONE_ARG_CLASS_(kind, good, take, ce)                                  \
 	if (HONE_ARGS_GIVEN_ && !HONE_ARGS_LIKELY(good)) {                     \
 		Z_PTR_P(return_value) = (ce);                                  \
+		Z_TYPE_INFO_P(return_value) = _IS_ERROR + HONE_ARGS_I_ * 256;  \
 		goto hone_again;                                               \
 	} else                                                                 \
 		HONE_ARG_TAKE_(kind, take)
@@ -113,7 +116,8 @@
 
 /* The kind in its place among five, of which the first is parameter "from". */
 #define HONE_KIND_AT_(kind, from)                                              \
-	((int)HONE_ARGS_I_ >= (from) && (int)HONE_ARGS_I_ < (from) + 5         \
+	((int)HONE_ARGS_I_ >= (from) &&                                        \
+				(int)HONE_ARGS_I_ < (from) + 5 + (from) / 5    \
 			? (size_t)(kind) << 5 * ((HONE_ARGS_I_ - (from)) % 5)  \
 			: 0)
 
@@ -129,16 +133,21 @@
 	(sizeof(*hone_optional) == 1 ||                                        \
 		sizeof(*hone_optional) - 2 == HONE_ARGS_I_ ||                  \
 		(int)hone_n >= (int)HONE_ARGS_I_)
-#define HONE_ARG_REST_(flags, good, take)                                      \
+#define HONE_ARG_REST_(kind, good, take)                                       \
 	if (HONE_ARGS_REST_REACHED_ && !HONE_ARGS_LIKELY(good))                \
 		goto hone_again;                                               \
 	else if (HONE_ARGS_REST_REACHED_ && ((void)(take), 0)) {               \
 	} else                                                                 \
 		for (HONE_ARGS_UNUSED char(                                    \
-			     *hone_head_)[sizeof(*hone_head) + (flags)];       \
+			     *hone_low_)[sizeof(*hone_low) +                   \
+					 HONE_KIND_AT_(kind, 0)],              \
+			(*hone_high_)[sizeof(*hone_high) +                     \
+				      HONE_KIND_AT_(kind, 5)];                 \
 			;)                                                     \
 			for (HONE_ARGS_UNUSED char(                            \
-				     *hone_head)[sizeof(*hone_head_)];         \
+				     *hone_low)[sizeof(*hone_low_)],           \
+				(*hone_high)[sizeof(*hone_high_)],             \
+				(*hone_rest)[2];                               \
 				;)
 #define HONE_ARGS_TAKE_REST_(dest, count)                                      \
 	((dest) = hone_n > HONE_ARGS_I_ ? HONE_ARGS_P_ : NULL,                 \
@@ -150,12 +159,12 @@
 #define HONE_ARGS_ASSERT_ _Static_assert
 #endif
 #define HONE_ARGS_CHECK_LIST_()                                                \
-	HONE_ARGS_ASSERT_(hone_min >= 0 && HONE_ARGS_I_ <= 10,                 \
+	HONE_ARGS_ASSERT_(                                                     \
+		hone_min >= 0 && HONE_ARGS_I_ + (hone_max < 0) <= 10,          \
 		"HONE_ARGS: at most 10 parameters");                           \
 	HONE_ARGS_ASSERT_(hone_max == -1 || hone_max == (int)HONE_ARGS_I_,     \
 		"HONE_ARGS: max_args is not how many are listed");             \
-	HONE_ARGS_ASSERT_((hone_max == -1) == (((sizeof(*hone_head) - 1) &     \
-						       HONE_HEAD_ANY) != 0),   \
+	HONE_ARGS_ASSERT_((hone_max == -1) == (sizeof(*hone_rest) == 2),       \
 		"HONE_ARGS: max_args is -1 if, and only if, the last is "      \
 		"variadic");                                                   \
 	HONE_ARGS_ASSERT_(                                                     \

@@ -20,7 +20,7 @@ $noted = [];
 $on_error = 'note';
 set_error_handler(function (int $level, string $message) use (&$noted, &$on_error): bool {
     $frame = debug_backtrace()[1];
-    $noted[] = "$level $message @" . ($frame['function'] ?? '-') . show($frame['args'] ?? null);
+    $noted[] = "$level $message @" . ($frame['function'] ?? '-') . show_args($frame);
     if ($on_error === 'throw' || ($on_error === 'later' && count($noted) > 1)) {
         throw new ErrorException("handled: $message", $level);
     }
@@ -34,7 +34,7 @@ function trace(Throwable $e): string
         if (str_starts_with($frame['function'], 'make_call')) {
             break;
         }
-        $text .= ' <' . ($frame['class'] ?? '') . $frame['function'] . show($frame['args'] ?? null);
+        $text .= ' <' . ($frame['class'] ?? '') . $frame['function'] . show_args($frame);
     }
     return $text;
 }

@@ -27,7 +27,8 @@ function turns(int $n): string
         try {
             args_throws("$i", $i, $i, $i);
         } catch (Exception $e) {
-            $text .= $e->getMessage() . json_encode($e->getTrace()[0]['args']);
+            // Shown as they were given, or converted: see compare.sh.
+            $text .= $e->getMessage() . count($e->getTrace()[0]['args']);
         }
         try {
             args_int4($i, "$i", "x$i", $i);
