@@ -2,7 +2,7 @@
 /*
  * The module: what PHP calls at its start and end, and the small functions.
  */
-#include "php_hone.h"
+#include "fileread.h"
 #include "php_ini.h"
 #include "ext/standard/info.h"
 
@@ -23,6 +23,11 @@ ZEND_GET_MODULE(hone)
 PHP_INI_BEGIN()
 	STD_PHP_INI_ENTRY("hone.cpu_limit", "", PHP_INI_SYSTEM, OnUpdateString,
 		cpu_limit, zend_hone_globals, hone_globals)
+	STD_PHP_INI_BOOLEAN("hone.file_reads", "1", PHP_INI_ALL, OnUpdateBool,
+		fileread.on, zend_hone_globals, hone_globals)
+	STD_PHP_INI_BOOLEAN("hone.file_reads_huge_pages", "1", PHP_INI_ALL,
+		OnUpdateBool, fileread.huge_pages, zend_hone_globals,
+		hone_globals)
 PHP_INI_END()
 /* clang-format on */
 
@@ -135,11 +140,13 @@ static PHP_MINIT_FUNCTION(hone)
 {
 	REGISTER_INI_ENTRIES();
 	limit_cpu(HONE_G(cpu_limit));
+	hone_fileread_minit(type);
 	return SUCCESS;
 }
 
 static PHP_MSHUTDOWN_FUNCTION(hone)
 {
+	hone_fileread_mshutdown();
 	UNREGISTER_INI_ENTRIES();
 	return SUCCESS;
 }
@@ -149,6 +156,7 @@ static PHP_RINIT_FUNCTION(hone)
 #if defined(ZTS) && defined(COMPILE_DL_HONE)
 	ZEND_TSRMLS_CACHE_UPDATE();
 #endif
+	hone_fileread_rinit();
 	return SUCCESS;
 }
 
@@ -170,6 +178,7 @@ static PHP_MINFO_FUNCTION(hone)
 		php_info_print_table_row(2, part, hone_cpu_variant(part));
 	php_info_print_table_end();
 
+	hone_fileread_minfo();
 	DISPLAY_INI_ENTRIES();
 }
 

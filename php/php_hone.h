@@ -14,6 +14,7 @@
 #endif
 #include "php.h"
 #include <hone/hone.h>
+#include "fileread_state.h"
 
 /* The extension's own; hone_version() tells that of the library. */
 #define PHP_HONE_VERSION "0.1.0"
@@ -26,6 +27,7 @@ extern zend_module_entry hone_module_entry;
 ZEND_BEGIN_MODULE_GLOBALS(hone)
 	/* INI hone.cpu_limit; owned by PHP */
 	char *cpu_limit;
+	struct hone_fileread fileread;
 ZEND_END_MODULE_GLOBALS(hone)
 /* clang-format on */
 
