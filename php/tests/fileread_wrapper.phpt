@@ -77,4 +77,4 @@ second
 second
 first
 bool(false)
-file_get_contents(): open_basedir restriction in effect. Fil
+file_get_contents(/etc/passwd): Failed to open stream: Opera
