@@ -40,7 +40,7 @@
  * dereferenced or separated arguments have no macro here. A function that takes
  * one keeps to PHP's macros; both kinds may stand in one file.
  *
- * GCC 9 or Clang 11 and later, C99 or C++11; PHP 8.1 and later, NTS and ZTS.
+ * GCC 9 or Clang 11 and later, C99 or C++11. Tested with PHP 8.2 and 8.4.
  * Each file that includes this gets a copy of hone_args_again(). An extension
  * of several files defines HONE_ARGS_SHARED before each inclusion, and in one
  * of them HONE_ARGS_DEFINE as well: that one has the copy for all.

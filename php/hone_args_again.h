@@ -174,9 +174,11 @@
 		"HONE_ARGS: HONE_ARGS_OPTIONAL is not behind min_args")
 
 #if defined(HONE_ARGS_SHARED)
+BEGIN_EXTERN_C()
 __attribute__((visibility("hidden"))) void ZEND_FASTCALL hone_args_again(
 	zend_execute_data *execute_data, zval *return_value, zif_handler self,
 	uint64_t spec);
+END_EXTERN_C()
 #endif
 #if !defined(HONE_ARGS_SHARED) || defined(HONE_ARGS_DEFINE)
 #include "hone_args_parse.h"

@@ -67,6 +67,8 @@ test_php() {
     # shellcheck disable=SC2086
     phpt_stage php82-opcache $php_opcache
     phpt_stage php82-valgrind -m
+    stage php82-args php/args/compare.sh build/php/args "$(php_config)"
+    record none -
     test_php84
 }
 
@@ -86,6 +88,22 @@ or try it first:
 
     $php -d $line -r 'print_r(Hone\\cpu());'
 EOF
+}
+
+# bench_args: functions with PHP's macros for their arguments and with
+# hone_args.h: instructions, bytes and stack protectors of five compilers, time
+# of one. What is short of its bar is told by a status of 1.
+bench_args() {
+    need "$php_packages" clang gcc-mingw-w64-x86-64 gcc-12-aarch64-linux-gnu \
+        libc6-dev-arm64-cross python3-unicorn
+    must php-args-build php/args/build.sh build/php/args "$(php_config)"
+    short=0
+    python3 -B php/args/measure.py --work build/php/args/code \
+        --php-config "$(php_config)" || short=1
+    echo
+    python3 -B php/args/timing.py --work build/php/args \
+        --php-config "$(php_config)" || short=1
+    return "$short"
 }
 
 # php/hone_arginfo.h from php/hone.stub.php. PHP's generator would download its

@@ -132,7 +132,7 @@ test_php84() {
     fi
     if [ -n "$obstacle" ]; then
         php84_skip "no chroot with PHP 8.4: $obstacle" php84-build php84 \
-            php84-opcache
+            php84-opcache php84-args
         return
     fi
     stage php84-build php84_build
@@ -142,4 +142,7 @@ test_php84() {
     # shellcheck disable=SC2086
     stage php84-opcache php84_tests opcache.xml $php_opcache work/tests
     record pytest "$trixie/hone/opcache.xml"
+    stage php84-args trixie_run sh /hone/php/args/compare.sh /hone/args \
+        php-config8.4
+    record none -
 }

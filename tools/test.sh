@@ -8,8 +8,8 @@ staged=$root/build/stage
 # Every stage that has to leave results, in order.
 test_stages='gcc O0 asan tsan aarch64 sve128 sve256 sve512 s390x headers
     consume exports spin php82-build php82-setup php82 php82-opcache
-    php82-valgrind php84-build php84 php84-opcache docs-build docs model cli
-    cli-asan'
+    php82-valgrind php82-args php84-build php84 php84-opcache php84-args
+    docs-build docs model cli cli-asan'
 
 # record KIND PATH: what the stage just run leaves for tests/tally.py.
 record() {
@@ -185,7 +185,8 @@ test_all() {
     export HONE_BUILD
     pytest_stage docs docs
     pytest_stage model tests/model_test.py tests/ring_model_test.py \
-        tests/mempool_model_test.py tests/stream_model_test.py
+        tests/mempool_model_test.py tests/stream_model_test.py \
+        tests/stream_strace_test.py
     pytest_stage cli tests/cli
     unset LD_LIBRARY_PATH
     HONE=$root/build/asan/cli/hone

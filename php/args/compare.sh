@@ -76,7 +76,7 @@ plant() {
     fi
     "$here/build.sh" "$folder/planted" "$php_config" hone \
         "$folder/planted-headers"
-    share=0.1
+    share=1
     run "$folder/stock.so" "$folder/stock.out" calls.php >/dev/null
     run "$folder/planted/hone.so" "$folder/planted.out" calls.php >/dev/null
     strip "$folder/stock.out"

@@ -47,7 +47,8 @@ def main():
               f"{'' if holds else 'short'}")
     print("bars: 1.15 where something is coerced, 1.02 (the noise) elsewhere;",
           f"short: {len(short)}")
+    return len(short) > 0
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())
