@@ -25,11 +25,19 @@ serve(INTERNAL_FUNCTION_PARAMETERS, enum hone_fileread_function function,
 	php_handlers[function](INTERNAL_FUNCTION_PARAM_PASSTHRU);
 }
 
-static ZEND_NAMED_FUNCTION(wrapped_file_get_contents)
-{
-	serve(INTERNAL_FUNCTION_PARAM_PASSTHRU, HONE_FILE_GET_CONTENTS,
-		hone_file_get_contents);
-}
+#define WRAPPED(function, name)                                                \
+	static ZEND_NAMED_FUNCTION(wrapped_##name)                             \
+	{                                                                      \
+		serve(INTERNAL_FUNCTION_PARAM_PASSTHRU, function,              \
+			hone_##name);                                          \
+	}
+WRAPPED(HONE_FILE_GET_CONTENTS, file_get_contents)
+WRAPPED(HONE_READFILE, readfile)
+WRAPPED(HONE_FILE, file)
+WRAPPED(HONE_COPY, copy)
+WRAPPED(HONE_FREAD, fread)
+WRAPPED(HONE_STREAM_GET_CONTENTS, stream_get_contents)
+WRAPPED(HONE_FPASSTHRU, fpassthru)
 
 static const struct {
 	const char *name;
@@ -37,6 +45,13 @@ static const struct {
 } wrapped[HONE_FILEREAD_FUNCTIONS] = {
 	[HONE_FILE_GET_CONTENTS] = {"file_get_contents",
 		wrapped_file_get_contents},
+	[HONE_READFILE] = {"readfile", wrapped_readfile},
+	[HONE_FILE] = {"file", wrapped_file},
+	[HONE_COPY] = {"copy", wrapped_copy},
+	[HONE_FREAD] = {"fread", wrapped_fread},
+	[HONE_STREAM_GET_CONTENTS] = {"stream_get_contents",
+		wrapped_stream_get_contents},
+	[HONE_FPASSTHRU] = {"fpassthru", wrapped_fpassthru},
 };
 
 static const char *const reasons[HONE_PASS_REASONS] = {
@@ -46,6 +61,8 @@ static const char *const reasons[HONE_PASS_REASONS] = {
 	[HONE_PASS_BASEDIR] = "open_basedir",
 	[HONE_PASS_WRAPPER] = "another file wrapper",
 	[HONE_PASS_PHAR] = "relative path in a phar",
+	[HONE_PASS_STREAM] = "other than a plain stream",
+	[HONE_PASS_SHORT] = "too little to gain",
 	[HONE_PASS_OPEN] = "could not be opened",
 	[HONE_PASS_KIND] = "empty, or no regular file",
 	[HONE_PASS_CHANGED] = "another size than it told",
@@ -78,6 +95,7 @@ hone_fileread_minit(int type)
 	if (type != MODULE_PERSISTENT)
 		return;
 	hone_fileread_know_wrapper();
+	hone_fileread_know_stream();
 	for (size_t i = 0; i < HONE_FILEREAD_FUNCTIONS; i++) {
 		zend_internal_function *function = find(i);
 

@@ -11,9 +11,19 @@
  * descriptor that is open. docs/design/php-files.md has the argument.
  */
 #include "php_hone.h"
+#include "ext/standard/php_filestat.h"
 
 /* The functions, in the order of phpinfo(). */
-enum hone_fileread_function { HONE_FILE_GET_CONTENTS, HONE_FILEREAD_FUNCTIONS };
+enum hone_fileread_function {
+	HONE_FILE_GET_CONTENTS,
+	HONE_READFILE,
+	HONE_FILE,
+	HONE_COPY,
+	HONE_FREAD,
+	HONE_STREAM_GET_CONTENTS,
+	HONE_FPASSTHRU,
+	HONE_FILEREAD_FUNCTIONS
+};
 
 /* Why a call was passed on. fileread.c has the words. */
 enum hone_fileread_reason {
@@ -23,6 +33,8 @@ enum hone_fileread_reason {
 	HONE_PASS_BASEDIR,
 	HONE_PASS_WRAPPER,
 	HONE_PASS_PHAR,
+	HONE_PASS_STREAM,
+	HONE_PASS_SHORT,
 	HONE_PASS_OPEN,
 	HONE_PASS_KIND,
 	HONE_PASS_CHANGED,
@@ -43,13 +55,70 @@ hone_fileread_pass(enum hone_fileread_reason reason)
 	return false;
 }
 
+/* Linux never reads more at once (MAX_RW_COUNT with pages of 64 KiB). */
+#define HONE_FILEREAD_MAX ((size_t)0x7fff0000)
+
+/* PHP 8.4 forgets what it knows of the last file that was asked about, for
+ * reading changes the time of access. */
+static zend_always_inline void
+hone_fileread_forget_stat(void)
+{
+#if PHP_VERSION_ID >= 80400
+	php_clear_stat_cache(0, NULL, 0);
+#endif
+}
+
 /*
- * fileread_path.c. The wrapped functions: true if the call is done, false if
- * it is for PHP's own handler, and then nothing has happened.
+ * A file of up to that many bytes is read to be put out, a longer one mapped,
+ * as PHP does with both: bench/php_reads.py, readfile.
+ */
+#define HONE_FILEREAD_UNMAPPED ((size_t)8192)
+
+/* True if PHP would take this path to its plain files, and so may we. */
+bool hone_fileread_is_plain(const zend_string *path);
+
+/* The name to open for such a path; NULL if there is none. It is in `expanded`
+ * or in PHP's cache, until that changes. */
+const char *hone_fileread_name(
+	const zend_string *path, char expanded[MAXPATHLEN]);
+
+/*
+ * Stock PHP makes a default context at the first call, and a stream for each
+ * file: all take a number, and scripts see what number a later resource gets.
+ */
+void hone_fileread_take_numbers(zend_long streams, bool context);
+
+/* PHP's own stream over a file that is open, as PHP's opener makes it. */
+php_stream *hone_fileread_stream(
+	int fd, const zend_string *path, const char *mode);
+
+/* Give all to PHP's output, as PHP does; how much it took. */
+size_t hone_fileread_write(const char *data, size_t size);
+
+/* fileread_memory.c: whether PHP might refuse that much memory. */
+bool hone_fileread_memory_is_tight(size_t size);
+
+/*
+ * As zend_string_alloc(len), but huge pages are asked for if `used` bytes from
+ * the front are going to be filled and are worth it; before the head of the
+ * string touches the first of them.
+ */
+zend_string *hone_fileread_allocate(size_t len, size_t used);
+
+/* Remember what PHP has for plain files, and for streams of them. */
+void hone_fileread_know_wrapper(void);
+void hone_fileread_know_stream(void);
+
+/*
+ * The short ways: true if the call is done; false if it is for PHP's own
+ * handler, and then nothing has happened.
  */
 bool hone_file_get_contents(zend_execute_data *execute_data, zval *result);
-
-/* Remember the operations that PHP has for plain files. */
-void hone_fileread_know_wrapper(void);
+bool hone_readfile(zend_execute_data *execute_data, zval *result);
+bool hone_file(zend_execute_data *execute_data, zval *result);
+bool hone_copy(zend_execute_data *execute_data, zval *result);
+bool hone_fread(zend_execute_data *execute_data, zval *result);
+bool hone_stream_get_contents(zend_execute_data *execute_data, zval *result);
+bool hone_fpassthru(zend_execute_data *execute_data, zval *result);
 
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Functions that are given a path: open, fstat, read, close. */
-#include <errno.h>
+/* Functions that read the file of a path: open, fstat, read, close. */
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -11,9 +10,6 @@
 
 /* Up to here a file is read into the stack and its string made after close. */
 #define SMALL ((size_t)4096)
-
-/* Linux never reads more at once (MAX_RW_COUNT with pages of 64 KiB). */
-#define READ_MAX ((size_t)0x7fff0000)
 
 /* php_plain_files_wrapper.wops as it was when the module started; only read
  * from then on. */
@@ -43,9 +39,8 @@ runs_in_phar(void)
 	return strncasecmp(zend_get_executed_filename(), "phar://", 7) == 0;
 }
 
-/* True if PHP would take this path to its plain files, and so may we. */
-static zend_always_inline bool
-is_plain(const zend_string *path)
+bool
+hone_fileread_is_plain(const zend_string *path)
 {
 	if (PG(open_basedir) != NULL && *PG(open_basedir) != '\0')
 		return hone_fileread_pass(HONE_PASS_BASEDIR);
@@ -65,18 +60,14 @@ is_plain(const zend_string *path)
 }
 
 /*
- * Open a file as PHP's stream would, which means: the name that the realpath
- * cache has for the path, even if a symbolic link has been changed since. The
- * cache is asked first with the path as it is, as PHP does, unless the path
- * ends in a way that PHP removes beforehand.
+ * The name that PHP opens for a path: what its realpath cache has, even if a
+ * symbolic link was changed since. The cache is asked first with the path as
+ * it is, as PHP does, unless it ends in a way that PHP removes beforehand.
  */
-static zend_always_inline int
-open_path(const zend_string *path)
+const char *
+hone_fileread_name(const zend_string *path, char expanded[MAXPATHLEN])
 {
-	char expanded[MAXPATHLEN];
-	const char *name = NULL;
 	char last = ZSTR_VAL(path)[ZSTR_LEN(path) - 1];
-	int fd;
 
 	if (HONE_G(fileread).realpath_cache && ZSTR_VAL(path)[0] == '/' &&
 		last != '/' && last != '.') {
@@ -84,72 +75,33 @@ open_path(const zend_string *path)
 			ZSTR_VAL(path), ZSTR_LEN(path), time(NULL));
 
 		if (known != NULL)
-			name = known->realpath;
+			return known->realpath;
 	}
-	if (name == NULL)
-		name = expand_filepath(ZSTR_VAL(path), expanded);
-	fd = name == NULL ? -1 : open(name, O_RDONLY);
+	return expand_filepath(ZSTR_VAL(path), expanded);
+}
+
+static zend_always_inline int
+open_path(const zend_string *path)
+{
+	char expanded[MAXPATHLEN];
+	const char *name = hone_fileread_name(path, expanded);
+	int fd = name == NULL ? -1 : open(name, O_RDONLY);
+
 	if (fd < 0)
 		hone_fileread_pass(HONE_PASS_OPEN);
 	return fd;
 }
 
-/*
- * Stock PHP makes a default context at the first call and a stream at each:
- * both take a number that scripts see in the resources they get later.
- */
-static zend_always_inline void
-take_numbers(void)
+void
+hone_fileread_take_numbers(zend_long streams, bool context)
 {
 	HashTable *list = &EG(regular_list);
 
-	(void)php_stream_context_from_zval(NULL, 0);
-	list->nNextFreeElement =
-		list->nNextFreeElement == 0 ? 2 : list->nNextFreeElement + 1;
-}
-
-/* PHP 8.4 forgets what it knows of the last file that was asked about, for
- * reading changes the time of access. */
-static zend_always_inline void
-forget_stat(void)
-{
-#if PHP_VERSION_ID >= 80400
-	php_clear_stat_cache(0, NULL, 0);
-#endif
-}
-
-/* Memory that PHP may refuse, or grant only after a garbage collection. */
-static bool
-memory_is_tight(size_t size)
-{
-	size_t limit = (size_t)PG(memory_limit);
-
-	/* A string may need a whole new chunk; so may what else is done. */
-	return PG(memory_limit) > 0 &&
-	       zend_memory_usage(true) + size + 2 * ZEND_MM_CHUNK_SIZE > limit;
-}
-
-/*
- * As zend_string_alloc(), but huge pages are asked for before the head of the
- * string touches the first of them.
- */
-static zend_string *
-allocate(size_t len)
-{
-	size_t size = ZEND_MM_ALIGNED_SIZE(_ZSTR_STRUCT_SIZE(len));
-	zend_string *string;
-
-	if (size < ZEND_MM_CHUNK_SIZE || !HONE_G(fileread).huge_pages ||
-		!is_zend_mm())
-		return zend_string_alloc(len, 0);
-	/* PHP maps as much for this alone, at a multiple of 2 MiB. */
-	string = emalloc(size);
-	(void)madvise(string, size, MADV_HUGEPAGE);
-	GC_SET_REFCOUNT(string, 1);
-	GC_TYPE_INFO(string) = GC_STRING;
-	ZSTR_H(string) = 0;
-	ZSTR_LEN(string) = len;
-	return string;
+	if (context)
+		(void)php_stream_context_from_zval(NULL, 0);
+	if (list->nNextFreeElement == 0)
+		list->nNextFreeElement = 1;
+	list->nNextFreeElement += streams;
 }
 
 /* If there is no memory PHP leaves by longjmp: not without the descriptor. */
@@ -160,7 +112,7 @@ allocate_or_close(size_t len, int fd)
 
 	zend_try
 	{
-		string = allocate(len);
+		string = hone_fileread_allocate(len, len);
 	}
 	zend_catch
 	{
@@ -176,7 +128,7 @@ read_large(int fd, size_t size)
 {
 	zend_string *string;
 
-	if (size >= READ_MAX || memory_is_tight(size)) {
+	if (size >= HONE_FILEREAD_MAX || hone_fileread_memory_is_tight(size)) {
 		hone_fileread_pass(HONE_PASS_MEMORY);
 		return NULL;
 	}
@@ -204,7 +156,7 @@ read_whole(int fd)
 	char small[SMALL];
 	struct stat st;
 
-	forget_stat();
+	hone_fileread_forget_stat();
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0) {
 		hone_fileread_pass(HONE_PASS_KIND);
 		return NULL;
@@ -220,11 +172,10 @@ read_whole(int fd)
 	return NULL;
 }
 
-/* PHP's own stream over a file that is open, as its opener makes it. */
-static php_stream *
-stream_of(int fd, const zend_string *path)
+php_stream *
+hone_fileread_stream(int fd, const zend_string *path, const char *mode)
 {
-	php_stream *stream = php_stream_fopen_from_fd(fd, "rb", NULL);
+	php_stream *stream = php_stream_fopen_from_fd(fd, mode, NULL);
 
 	stream->wrapper = &php_plain_files_wrapper;
 	stream->orig_path = estrndup(ZSTR_VAL(path), ZSTR_LEN(path));
@@ -265,19 +216,181 @@ hone_file_get_contents(zend_execute_data *execute_data, zval *result)
 	if (ZEND_NUM_ARGS() == 0 || Z_TYPE_P(arg) != IS_STRING ||
 		(ZEND_NUM_ARGS() > 1 && !rest_is_default(execute_data)))
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
-	if (!is_plain(Z_STR_P(arg)) || (fd = open_path(Z_STR_P(arg))) < 0)
+	if (!hone_fileread_is_plain(Z_STR_P(arg)) ||
+		(fd = open_path(Z_STR_P(arg))) < 0)
 		return false;
 	contents = read_whole(fd);
 	if (contents != NULL) {
-		take_numbers();
-		ZVAL_STR(result, contents);
+		hone_fileread_take_numbers(1, true);
 		HONE_G(fileread).taken[HONE_FILE_GET_CONTENTS]++;
+	} else {
+		hone_fileread_take_numbers(0, true);
+		stream = hone_fileread_stream(fd, Z_STR_P(arg), "rb");
+		php_stream_set_option(stream, PHP_STREAM_OPTION_READ_BUFFER,
+			PHP_STREAM_BUFFER_NONE, NULL);
+		contents = rest_of(stream);
+	}
+	ZVAL_STR(result, contents);
+	return true;
+}
+
+size_t
+hone_fileread_write(const char *data, size_t size)
+{
+	size_t done = 0, n;
+
+	do {
+		n = PHPWRITE(data + done, MIN(size - done, INT_MAX));
+		done += n;
+	} while (n > 0 && done < size);
+	return done;
+}
+
+/* The same from a file that is mapped; output may end the request. */
+static size_t
+write_mapped(char *data, size_t size)
+{
+	volatile size_t done = 0;
+
+	zend_try
+	{
+		done = hone_fileread_write(data, size);
+	}
+	zend_catch
+	{
+		munmap(data, size);
+		zend_bailout();
+	}
+	zend_end_try();
+	munmap(data, size);
+	return done;
+}
+
+/*
+ * True if the file went out, and is closed. PHP maps every file. To read is
+ * quicker up to some pages, which then need not be mapped.
+ */
+static bool
+pass_through(int fd, zval *result)
+{
+	char small[HONE_FILEREAD_UNMAPPED];
+	struct stat st;
+	char *mapped;
+
+	hone_fileread_forget_stat();
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
+		return hone_fileread_pass(HONE_PASS_KIND);
+	if ((uint64_t)st.st_size < sizeof small) {
+		if (read(fd, small, sizeof small) != st.st_size) {
+			lseek(fd, 0, SEEK_SET);
+			return hone_fileread_pass(HONE_PASS_CHANGED);
+		}
+		close(fd);
+		hone_fileread_take_numbers(1, true);
+		ZVAL_LONG(
+			result, hone_fileread_write(small, (size_t)st.st_size));
 		return true;
 	}
-	(void)php_stream_context_from_zval(NULL, 0);
-	stream = stream_of(fd, Z_STR_P(arg));
-	php_stream_set_option(stream, PHP_STREAM_OPTION_READ_BUFFER,
-		PHP_STREAM_BUFFER_NONE, NULL);
-	ZVAL_STR(result, rest_of(stream));
+	mapped = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
+	if (mapped == MAP_FAILED)
+		return hone_fileread_pass(HONE_PASS_KIND);
+	close(fd);
+	hone_fileread_take_numbers(1, true);
+	ZVAL_LONG(result, write_mapped(mapped, (size_t)st.st_size));
+	return true;
+}
+
+bool
+hone_readfile(zend_execute_data *execute_data, zval *result)
+{
+	zval *arg = ZEND_CALL_ARG(execute_data, 1);
+	uint32_t n = ZEND_NUM_ARGS();
+	php_stream *stream;
+	int fd;
+
+	if (n == 0 || n > 3 || Z_TYPE_P(arg) != IS_STRING ||
+		(n > 1 && !rest_is_default(execute_data)))
+		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
+	if (!hone_fileread_is_plain(Z_STR_P(arg)) ||
+		(fd = open_path(Z_STR_P(arg))) < 0)
+		return false;
+	if (pass_through(fd, result)) {
+		HONE_G(fileread).taken[HONE_READFILE]++;
+		return true;
+	}
+	hone_fileread_take_numbers(0, true);
+	stream = hone_fileread_stream(fd, Z_STR_P(arg), "rb");
+	ZVAL_LONG(result, php_stream_passthru(stream));
+	php_stream_close(stream);
+	return true;
+}
+
+/* One line, with its end (keep) or without. */
+static void
+add_line(zval *lines, const char *line, const char *end, zend_long flags)
+{
+	if (flags & PHP_FILE_IGNORE_NEW_LINES) {
+		if (end > line && end[-1] == '\r')
+			end--;
+		if (end == line && (flags & PHP_FILE_SKIP_EMPTY_LINES))
+			return;
+	} else {
+		end++;
+	}
+	add_next_index_stringl(lines, line, (size_t)(end - line));
+}
+
+static void
+split(zval *lines, const zend_string *contents, zend_long flags)
+{
+	const char *line = ZSTR_VAL(contents);
+	const char *end = line + ZSTR_LEN(contents);
+	const char *at;
+
+	while (line < end &&
+		(at = memchr(line, '\n', (size_t)(end - line))) != NULL) {
+		add_line(lines, line, at, flags);
+		line = at + 1;
+	}
+	/* Behind the last end of line PHP takes everything as it is. */
+	if (line < end)
+		add_next_index_stringl(lines, line, (size_t)(end - line));
+}
+
+bool
+hone_file(zend_execute_data *execute_data, zval *result)
+{
+	zval *arg = ZEND_CALL_ARG(execute_data, 1);
+	uint32_t n = ZEND_NUM_ARGS();
+	zend_string *contents;
+	zend_long flags;
+	bool context;
+	int fd;
+
+	if (n == 0 || n > 3 || Z_TYPE_P(arg) != IS_STRING ||
+		(n > 1 && Z_TYPE(arg[1]) != IS_LONG) ||
+		(n > 2 && Z_TYPE(arg[2]) != IS_NULL) ||
+		FG(auto_detect_line_endings))
+		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
+	flags = n > 1 ? Z_LVAL(arg[1]) : 0;
+	if ((flags & ~(PHP_FILE_IGNORE_NEW_LINES | PHP_FILE_SKIP_EMPTY_LINES |
+			     PHP_FILE_NO_DEFAULT_CONTEXT)) != 0)
+		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
+	if (!hone_fileread_is_plain(Z_STR_P(arg)) ||
+		(fd = open_path(Z_STR_P(arg))) < 0)
+		return false;
+	context = (flags & PHP_FILE_NO_DEFAULT_CONTEXT) == 0;
+	contents = read_whole(fd);
+	if (contents != NULL) {
+		hone_fileread_take_numbers(1, context);
+		HONE_G(fileread).taken[HONE_FILE]++;
+	} else {
+		hone_fileread_take_numbers(0, context);
+		contents =
+			rest_of(hone_fileread_stream(fd, Z_STR_P(arg), "rb"));
+	}
+	array_init(result);
+	split(result, contents, flags);
+	zend_string_release(contents);
 	return true;
 }

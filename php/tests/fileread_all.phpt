@@ -1,0 +1,50 @@
+--TEST--
+readfile(), file(), copy(), fread(), stream_get_contents(), fpassthru(): the same with hone.file_reads off and on
+--EXTENSIONS--
+hone
+--FILE--
+<?php
+require __DIR__ . '/differential/calls.inc';
+$folder = __DIR__ . '/fileread_all.tmp';
+make_files($folder);
+$calls = calls($folder);
+$differ = 0;
+foreach ($calls as $i => $call) {
+    ini_set('hone.file_reads', 0);
+    $off = outcome($call, $folder);
+    ini_set('hone.file_reads', 1);
+    $on = outcome($call, $folder);
+    if ($off !== $on && ++$differ < 4) {
+        var_dump($call, $off, $on);
+    }
+}
+$per = array_count_values(array_column($calls, 0));
+ksort($per);
+foreach ($per as $function => $count) {
+    echo $function, ': ', $count >= 60 ? 'at least 60 calls' : "$count calls", "\n";
+}
+echo $differ, " differ\n";
+
+ob_start();
+(new ReflectionExtension('hone'))->info();
+$info = ob_get_clean();
+foreach (array_keys($per) as $function) {
+    if (!preg_match("/^$function => (\\d+)$/m", $info, $count) || $count[1] < 20) {
+        echo "$function: the short way too seldom: ", $count[1] ?? 'none', "\n";
+    }
+}
+?>
+--CLEAN--
+<?php
+require __DIR__ . '/differential/calls.inc';
+remove_files(__DIR__ . '/fileread_all.tmp');
+?>
+--EXPECT--
+copy: at least 60 calls
+file: at least 60 calls
+file_get_contents: at least 60 calls
+fpassthru: at least 60 calls
+fread: at least 60 calls
+readfile: at least 60 calls
+stream_get_contents: at least 60 calls
+0 differ
