@@ -128,7 +128,28 @@ def mempool(medians):
     yield from bar("1t-keep128-n32", STORES, "the fastest stores", 0.8)
 
 
-PARTS = {"zero": zero, "copy": copy, "mempool": mempool}
+def stream(medians):
+    def bar(case, rival, required, ours="hone"):
+        row = medians.get(case, {})
+        for ratio in against(rival, ours)(row):
+            yield Bar(f"{case}: {ours} against {rival}", ratio, required)
+
+    for case in medians:
+        if case.startswith(("read-", "fresh-")):
+            yield from bar(case, "bare", 1 / 1.03)
+    yield from bar("read-12", "php-8.2", 1.7)
+    yield from bar("read-10M", "php-8.2", 2.0)
+    yield from bar("fresh-10M", "php-8.2", 2.0, "hone-huge")
+    yield from bar("fread-700K", "php-8.2", 1.5)
+    yield from bar("fread-700K", "stdio", 1.0)
+    for ours in ("hone-batch", "hone-batch-2t", "uring-ceiling"):
+        yield from bar("files-10000", "bare", 1.5, ours)
+    for case in ("lines-80", "lines-80-16M"):
+        yield from bar(case, "getline", 2.0)
+    yield from bar("socket-8K", "poll-recv", 1.0)
+
+
+PARTS = {"zero": zero, "copy": copy, "mempool": mempool, "stream": stream}
 
 # What a part's table shows instead of nanoseconds: this over them.
 RATES = {"mempool": ("M pairs/s", 1e6), "ring": ("M elements/s", 1e6)}
