@@ -55,7 +55,7 @@ struct hone_read_attr {
 	void *(*allocate)(size_t size, void *arg);
 	/** gives memory of another size with the same content, as realloc()
 	 * does, or NULL and leaves the old as it is; called only if the size
-	 * told by fstat was wrong */
+	 * told by fstat was wrong, or 0 */
 	void *(*resize)(void *memory, size_t size, void *arg);
 	/** takes memory back after an error */
 	void (*release)(void *memory, void *arg);

@@ -41,8 +41,9 @@
  * In both, hone_stream_tell() makes the position known: by seek(0, SEEK_CUR),
  * unless an earlier call has told it. A source that says -ESPIPE to that is
  * taken for one that cannot seek, and so is a character device that says less
- * than was read. No other function calls the source, but hone_stream_close()
- * its close.
+ * than was read. A seek to before the start or above INT64_MAX is refused
+ * without a call by SEEK_SET, and by SEEK_CUR if the position is known. No
+ * other function calls the source, but hone_stream_close() its close.
  *
  * An error of the source is told by the call that met it. hone_stream_read()
  * and hone_stream_skip() give what they have instead, if that is anything.
