@@ -122,7 +122,7 @@ def test_console_examples(name, environment, tmp_path):
 
 
 def test_pages_with_examples_are_found():
-    assert {"start.rst", "man/hone.rst", "man/hone-convert.rst",
+    assert {"start.rst", "programs.rst", "man/hone.rst", "man/hone-convert.rst",
             "man/hone-map.rst"} <= set(PAGES)
 
 
