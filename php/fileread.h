@@ -77,10 +77,23 @@ hone_fileread_forget_stat(void)
 /* True if PHP would take this path to its plain files, and so may we. */
 bool hone_fileread_is_plain(const zend_string *path);
 
-/* The name to open for such a path; NULL if there is none. It is in `expanded`
- * or in PHP's cache, until that changes. */
+/*
+ * The name that PHP opens for such a path: what its realpath cache has, even
+ * if a symbolic link was changed since. It is in `expanded` or in the cache,
+ * until that changes. NULL: there is none, or, if it has to exist already, it
+ * does not seem to.
+ */
 const char *hone_fileread_name(
-	const zend_string *path, char expanded[MAXPATHLEN]);
+	const zend_string *path, char expanded[MAXPATHLEN], bool exists);
+
+/* Open such a path to read; negative if that failed, which is counted. */
+int hone_fileread_open(const zend_string *path);
+
+/*
+ * The whole file, which is closed then; or NULL, which is counted, and then it
+ * stands at its beginning for PHP to read.
+ */
+zend_string *hone_fileread_whole(int fd);
 
 /*
  * Stock PHP makes a default context at the first call, and a stream for each

@@ -30,13 +30,14 @@ static bool
 open_both(const zend_string *from, const zend_string *to, int fds[2])
 {
 	char source[MAXPATHLEN], target[MAXPATHLEN], copied[MAXPATHLEN];
-	const char *from_name = hone_fileread_name(from, source), *to_name;
+	const char *from_name = hone_fileread_name(from, source, true),
+		   *to_name;
 
 	if (from_name == NULL)
 		return hone_fileread_pass(HONE_PASS_OPEN);
 	/* The second look into the cache may remove what the first found. */
 	strlcpy(copied, from_name, sizeof copied);
-	to_name = hone_fileread_name(to, target);
+	to_name = hone_fileread_name(to, target, false);
 	if (to_name == NULL || (fds[0] = open(copied, O_RDONLY)) < 0)
 		return hone_fileread_pass(HONE_PASS_OPEN);
 	fds[1] = open(to_name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
