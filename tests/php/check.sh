@@ -156,6 +156,11 @@ wrong_prefix_is_told() {
         grep "hone.pc below $work/nothing" without.log
 }
 
+# By strace, in a process for each way.
+side_effects_are_the_same() {
+    python3 "$here/side_effects.py" static "$php"
+}
+
 number=0
 failed=0
 # check WHAT FUNCTION
@@ -170,7 +175,7 @@ check() {
     fi
 }
 
-echo 1..14
+echo 1..15
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'gcc has no warning' gcc_without_warnings
 check 'clang has no warning' clang_without_warnings
@@ -183,6 +188,7 @@ check 'make install, into a folder of its own' make_install
 check 'hone_args.h is installed with all it needs' args_header_is_installed
 check 'a test that differs by the switch is told' planted_difference_is_told
 check 'one that does not, passed or failed, is not' no_difference_is_told
+check 'file reads have the same side effects' side_effects_are_the_same
 check 'configure tells that there is no libhone' no_libhone_is_told
 check 'configure tells that there is none at a prefix' wrong_prefix_is_told
 exit "$failed"

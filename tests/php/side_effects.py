@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What PHP's file functions do to the system, with hone.file_reads off and on.
+
+side_effects.py WORK PHP
+
+WORK is where tools/phpext.sh built the extension. strace watches one process
+in each mode make every call of php/tests/differential. Equal have to be, in
+order: each file that was opened, how, and how many bytes were written to it;
+and each call that changes a directory or a file in another way. A descriptor
+that is left open is told. Exits 0 if they are equal.
+"""
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+CHANGES = ('unlink', 'unlinkat', 'rename', 'renameat', 'mkdir', 'rmdir',
+           'symlink', 'symlinkat', 'link', 'chmod', 'fchmod', 'chown',
+           'truncate', 'ftruncate', 'fallocate', 'utimensat', 'flock')
+WATCHED = ('openat', 'open', 'creat', 'close', 'write', 'pwrite64', 'chdir',
+           'copy_file_range', 'sendfile', *CHANGES)
+LINE = re.compile(r'(\w+)\((.*)\) += (-?\d+)')
+# The process's own number, where /proc/self leads.
+SELF = re.compile(r'/proc/\d+/')
+
+
+class Process:
+    """What one process did between its two chdir("/")."""
+
+    def __init__(self):
+        self.events = []
+        self.open = {}
+        self.watching = False
+
+    def line(self, text):
+        match = LINE.match(text)
+        if not match:
+            return
+        call, args, result = match[1], match[2], int(match[3])
+        if call == 'chdir' and args == '"/"':
+            self.watching = not self.watching
+        elif self.watching:
+            self.event(call, args, result)
+
+    def event(self, call, args, result):
+        if call in ('open', 'openat', 'creat'):
+            if result >= 0:
+                self.open[result] = [SELF.sub('/proc/self/', args), 0]
+                self.opened(self.open[result])
+        elif call == 'close':
+            self.open.pop(int(args), None)
+        elif call in CHANGES:
+            self.events.append([f'{call} {args}', result])
+        elif result > 0:
+            at = 2 if call == 'copy_file_range' else 0
+            descriptor = int(args.split(',')[at])
+            if descriptor in self.open:
+                self.open[descriptor][1] += result
+
+    def opened(self, event):
+        """A file that is opened to read twice in a row is told once: copy()
+        does that if its target cannot be opened."""
+        if event[0].endswith(' O_RDONLY') and event in self.events[-1:]:
+            return
+        self.events.append(event)
+
+
+def watch(work, php, on, folder):
+    log = folder / f'strace{on}'
+    command = ['strace', '-o', log, '-s', '4096', '-e',
+               f'trace={",".join(WATCHED)}', php, '-n', '-d',
+               f'extension={work}/modules/hone.so', '-d',
+               f'hone.file_reads={on}', str(HERE / 'side_effects.php'),
+               f'{work}/tests/differential/calls.inc', str(folder / 'files')]
+    told = subprocess.run(command, check=True, text=True,
+                          stdout=subprocess.PIPE).stdout
+    process = Process()
+    with log.open(errors='replace') as lines:
+        for line in lines:
+            process.line(line)
+    calls, taken = (int(word) for word in told.split()[-2:])
+    return process, calls, taken
+
+
+def main():
+    work, php = Path(sys.argv[1]).resolve(), sys.argv[2]
+    with tempfile.TemporaryDirectory() as name:
+        runs = [watch(work, php, on, Path(name)) for on in (0, 1)]
+    (off, calls, never), (on, _, taken) = runs
+    different = [pair for pair in zip(off.events, on.events)
+                 if pair[0] != pair[1]]
+    for before, after in different[:5]:
+        print(f'off: {before}\non:  {after}')
+    left = [event for process, *_ in runs for event in process.open.values()]
+    for event in left:
+        print(f'left open: {event}')
+    print(f'{calls} calls, {taken} of them the short way; '
+          f'{len(off.events)} events off, {len(on.events)} on, '
+          f'{len(different)} different')
+    good = (not different and not left and never == 0 and taken > 500
+            and len(off.events) == len(on.events) > 1000)
+    return 0 if good else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
