@@ -122,6 +122,16 @@ php_arginfo() {
         "$generator/gen_stub.php" -f php/hone.stub.php
 }
 
+# bench_php OPTION...: file functions with the extension and without.
+bench_php() {
+    need "$php_packages" strace
+    must php-libhone php_libhone
+    must php-build php_build
+    mkdir -p build/bench-php
+    python3 bench/php_reads.py --module "$(php_work)/modules/hone.so" \
+        --php "$("$(php_config)" --php-binary)" --work build/bench-php "$@"
+}
+
 # php_real OPTION...: pages of real programs with the extension off and on.
 php_real() {
     # shellcheck source=tools/php-real.sh

@@ -1,0 +1,59 @@
+<?php
+// SPDX-License-Identifier: BSD-3-Clause
+// One PHP that is timed: "CASE TIMES" on a line of standard input, nanoseconds
+// a call on a line of standard output. php_reads.py runs several of these.
+
+$folder = $argv[1];
+$memory = fopen('php://memory', 'w+');
+$large = fopen("$folder/700k", 'r');
+$huge = fopen("$folder/10m", 'r');
+$tiny = fopen("$folder/12", 'r');
+
+/** A loop over one call, compiled as a user's would be. */
+function loop(string $body): Closure
+{
+    return eval('return function (int $times) use ($folder, $memory, $large, $huge, $tiny) {
+        [$f12, $f4k, $f64k, $f700k, $f10m] = ["$folder/12", "$folder/4k", "$folder/64k", "$folder/700k", "$folder/10m"];
+        $lines = "$folder/lines"; $to = "$folder/to"; $missing = "$folder/missing"; $url = "file://$folder/12";
+        $began = hrtime(true);
+        for ($i = 0; $i < $times; $i++) { ' . $body . ' }
+        return (hrtime(true) - $began) / $times;
+    };');
+}
+
+$cases = [
+    'file_get_contents 12' => 'file_get_contents($f12);',
+    'file_get_contents 4k' => 'file_get_contents($f4k);',
+    'file_get_contents 64k' => 'file_get_contents($f64k);',
+    'file_get_contents 700k' => 'file_get_contents($f700k);',
+    'file_get_contents 10m' => 'file_get_contents($f10m);',
+    'fread 20000' => 'rewind($large); fread($large, 20000);',
+    'fread 700k' => 'rewind($large); fread($large, 716800);',
+    'fread 10m' => 'rewind($huge); fread($huge, 10485760);',
+    'stream_get_contents 12' => 'rewind($tiny); stream_get_contents($tiny);',
+    'stream_get_contents 700k' => 'rewind($large); stream_get_contents($large);',
+    'stream_get_contents 10m' => 'rewind($huge); stream_get_contents($huge);',
+    'readfile 12' => 'readfile($f12); ob_clean();',
+    'readfile 4k' => 'readfile($f4k); ob_clean();',
+    'readfile 64k' => 'readfile($f64k); ob_clean();',
+    'readfile 700k' => 'readfile($f700k); ob_clean();',
+    'fpassthru 12' => 'rewind($tiny); fpassthru($tiny); ob_clean();',
+    'fpassthru 700k' => 'rewind($large); fpassthru($large); ob_clean();',
+    'file 12' => 'file($f12);',
+    'file 1000 lines' => 'file($lines);',
+    'copy 12' => 'copy($f12, $to);',
+    'copy 700k' => 'copy($f700k, $to);',
+    'passed on: a short fread' => 'fread($memory, 1);',
+    'passed on: fread of another stream' => 'fread($memory, 20000);',
+    'passed on: a URL' => '@file_get_contents("data:,x");',
+    'passed on: an offset' => 'file_get_contents($f12, false, null, 3);',
+    'passed on: no such file' => '@file_get_contents($missing);',
+];
+
+ob_start();
+$loops = array_map('loop', $cases);
+while (($line = fgets(STDIN)) !== false) {
+    [$name, $times] = explode("\t", trim($line));
+    $took = $loops[$name]((int)$times);
+    fwrite(STDOUT, "$took\n");
+}
