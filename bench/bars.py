@@ -142,7 +142,7 @@ def stream(medians):
     yield from bar("fresh-10M", "php-8.2", 2.0, "hone-huge")
     yield from bar("fread-700K", "php-8.2", 1.5)
     yield from bar("fread-700K", "stdio", 1.0)
-    for ours in ("hone-batch", "hone-batch-2t", "uring-ceiling"):
+    for ours in ("hone-batch", "hone-batch-2t"):
         yield from bar("files-10000", "bare", 1.5, ours)
     for case in ("lines-80", "lines-80-16M"):
         yield from bar(case, "getline", 2.0)
