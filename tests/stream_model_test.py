@@ -34,15 +34,43 @@ PIECES = st.lists(
     st.tuples(st.sampled_from((b"\n", b"a", b"line\n", b"\0", b"\xff",
                                b"some words and no end ", b"b" * 79 + b"\n",
                                b"c" * 1000)),
-              st.sampled_from((1, 1, 2, 5, 60))), max_size=12)
-STEPS = settings(stateful_step_count=30)
+              st.sampled_from((1, 1, 2, 5, 60))), min_size=2, max_size=12)
+STEPS = settings(stateful_step_count=60)
 
 
 def content_of(pieces):
     return b"".join(piece * times for piece, times in pieces)
 
 
-class Files(RuleBasedStateMachine):
+class Mixes(RuleBasedStateMachine):
+    """Calls that come upon each other, which seldom do by chance."""
+
+    @rule(delimiter=DELIMITERS, other=DELIMITERS, most=st.integers(1, 40),
+          n=st.integers(0, 3))
+    def search_again(self, delimiter, other, most, n):
+        """A line that is too long is searched on, or anew."""
+        self.read_lines(delimiter, most, 1)
+        self.read(n)
+        self.read_lines(other, 3 * most, 1)
+        self.read_lines(delimiter, calls.SIZE_MAX, 2)
+
+    @rule(n=COUNTS, then=COUNTS, back=st.integers(1, 60))
+    def go_back(self, n, then, back):
+        """To what may still be in the buffer, or was once."""
+        self.read(n)
+        self.peek_and_take(then, 1)
+        self.seek(-back, os.SEEK_CUR)
+        self.read(back)
+
+    @rule(n=COUNTS, then=COUNTS, back=st.integers(1, 60))
+    def go_back_past_it(self, n, then, back):
+        self.read(n)
+        self.read(then)
+        self.seek(-back, os.SEEK_CUR)
+        self.read(back)
+
+
+class Files(Mixes):
     """One file twice: read by a stream and by stdio."""
 
     @initialize(pieces=PIECES, buffer_size=BUFFERS, bypass_size=BYPASSES,
@@ -147,7 +175,7 @@ class Files(RuleBasedStateMachine):
         self.file.close()
 
 
-class Promise(RuleBasedStateMachine):
+class Promise(Mixes):
     """A stream and the model of it, each over a source that answers alike."""
 
     @initialize(pieces=PIECES, seed=SEEDS, buffer_size=BUFFERS,
