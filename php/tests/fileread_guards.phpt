@@ -6,6 +6,7 @@ posix
 --SKIPIF--
 <?php
 if (!is_dir('/proc/self/fd')) die('skip no /proc/self/fd');
+if (getenv('USE_ZEND_ALLOC') === '0') die('skip without its own allocator PHP has no memory_limit');
 ?>
 --INI--
 memory_limit=32M
