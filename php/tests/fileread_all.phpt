@@ -8,8 +8,13 @@ require __DIR__ . '/differential/calls.inc';
 $folder = __DIR__ . '/fileread_all.tmp';
 make_files($folder);
 $calls = calls($folder);
+// Under valgrind all of them would take minutes.
+$step = getenv('USE_ZEND_ALLOC') === '0' ? 11 : 1;
 $differ = 0;
 foreach ($calls as $i => $call) {
+    if ($i % $step > 0) {
+        continue;
+    }
     ini_set('hone.file_reads', 0);
     $off = outcome($call, $folder);
     ini_set('hone.file_reads', 1);
@@ -29,7 +34,7 @@ ob_start();
 (new ReflectionExtension('hone'))->info();
 $info = ob_get_clean();
 foreach (array_keys($per) as $function) {
-    if (!preg_match("/^$function => (\\d+)$/m", $info, $count) || $count[1] < 20) {
+    if (!preg_match("/^$function => (\\d+)$/m", $info, $count) || $count[1] < 20 / $step) {
         echo "$function: the short way too seldom: ", $count[1] ?? 'none', "\n";
     }
 }
