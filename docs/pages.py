@@ -3,6 +3,8 @@
 and a page of the manual, section 3, for each function."""
 import re
 
+import headers
+
 CALL = re.compile(r"(?<![\w`])(hone_\w+)\(\)")
 CONSTANT = re.compile(r"(?<![\w`/])(HONE_[A-Z0-9_]+\*?)(?![\w`])")
 DIRECTIVES = {"function": "c:function", "struct": "c:struct",
@@ -76,12 +78,12 @@ def api_page(header):
     return "\n".join(parts).rstrip() + "\n"
 
 
-def prototype(item, width=70):
+def prototype(item, width=70, start=""):
     """A declaration, broken at its parameters if it is long."""
-    text = item.text + ";"
+    text = f"{start}{item.text};"
     if len(text) <= width:
         return text
-    begin, arguments = text.split("(", 1)
+    begin, arguments = re.split(r"(?<=[\w)])\(", text, maxsplit=1)
     return begin + "(\n    " + arguments.replace(", ", ",\n    ")
 
 
@@ -95,19 +97,36 @@ def definition(item):
     return "\n".join(lines) + "\n};"
 
 
-def mentioned(item, header):
-    """The constants and types that a function's reader needs at hand."""
+def said(item):
+    """All that is said of an item: its declaration and the comments."""
     comment = item.comment
-    text = " ".join([item.text, comment.text, comment.returns,
-                     *comment.params.values()])
-    for other in header.items:
-        words = [n.split("(")[0] for n in other.names] or [other.name]
+    return " ".join([item.text, comment.text, comment.returns,
+                     *comment.params.values(),
+                     *(part for member in item.members for part in member)])
+
+
+def names(item):
+    """What an item goes by: an enumeration by each of its constants too."""
+    constants = ([text.split(" ")[0] for text, _ in item.members]
+                 if item.kind == "enum" else [])
+    return [n.split("(")[0] for n in item.names] or [item.name, *constants]
+
+
+def mentioned(item, header):
+    """The constants and types that a function's reader needs at hand, and
+    those that these mention in turn."""
+    found, unread = [], [item]
+    while unread:
+        text = said(unread.pop())
         groups = re.findall(r"(\w+_)\*", text)
-        if other.kind != "function" and any(
-                re.search(rf"\b{word}\b", text)
-                or any(word.startswith(group) for group in groups)
-                for word in words):
-            yield other
+        for other in header.items:
+            if other.kind != "function" and other not in found and any(
+                    re.search(rf"\b{word}\b", text)
+                    or any(word.startswith(group) for group in groups)
+                    for word in names(other)):
+                found.append(other)
+                unread.append(other)
+    return [other for other in header.items if other in found]
 
 
 def man_types(item, header):
@@ -119,11 +138,13 @@ def man_types(item, header):
             parts.append(indent(markup(other.comment.text)))
             continue
         code = (definition(other) if other.kind in ("struct", "union", "enum")
-                else f"typedef {other.text};")
+                else prototype(other, start="typedef "))
         parts += ["::", indent(code), markup(other.comment.text)]
         for text, about in other.members:
-            pointer = re.search(r"\(\*(\w+)\)", text)  # to a function
-            name = pointer[1] if pointer else re.split(r"[\s*]", text)[-1]
+            if other.kind == "enum":
+                name = text.split(" ")[0]
+            else:
+                name = headers.argument_name(text)
             parts.append(f"``{name}``\n{indent(markup(about))}")
     return "\n\n".join(parts)
 
@@ -156,11 +177,11 @@ def man_page(item, header):
         f"{heading(title, 2)}\n{text}\n" for title, text in sections if text)
 
 
-def man_overview(headers):
+def man_overview(parsed):
     """The manual page libhone(3): every header and its functions."""
     parts = [":orphan:\n", heading("libhone", 1)]
     parts += [heading("LIBRARY", 2), LIBRARY + "\n", heading("HEADERS", 2)]
-    for header in headers:
+    for header in parsed:
         parts.append(heading(f"<{header.name}>", 3))
         parts.append(markup(header.comment.text) + "\n")
         for item in header.of_kind("function"):

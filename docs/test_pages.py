@@ -69,6 +69,19 @@ def test_manual_page_has_the_prototype_and_each_parameter(built, header):
             assert f"{param} {about[0].split('*')[0]}".strip() in text
 
 
+@pytest.mark.parametrize("name, lines", [
+    # A type that only another type mentions, and a constant with its comment.
+    ("hone_read_files.3", ["struct hone_file_data {", "HONE_BATCH_PLAIN",
+                           "struct hone_file_data *file,"]),
+    ("hone_ring_create.3", ["HONE_RING_SINGLE_CONSUMER"]),
+    ("hone_mempool_create.3", ["HONE_MEMPOOL_HUGETLB = 1,", "reserved"]),
+])
+def test_manual_page_explains_the_types_and_their_constants(built, name,
+                                                            lines):
+    page = [line.strip() for line in shown(built / name)[0].splitlines()]
+    assert [line for line in lines if line not in page] == []
+
+
 @pytest.mark.parametrize("command", build.COMMANDS)
 def test_manual_page_has_the_options_of_the_help(built, command):
     hone = built.parent / "cli" / "hone"

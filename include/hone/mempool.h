@@ -94,8 +94,8 @@ struct hone_mempool_attr {
 };
 
 /**
- * Set attributes to: alignment 64, cache size chosen by the pool, 32 handles,
- * any NUMA node, and everything else zero.
+ * Set attributes to their defaults: alignment 64, cache size chosen by the
+ * pool, 32 handles, any NUMA node, and everything else zero.
  *
  * :param attr: set by this call.
  *
@@ -133,13 +133,14 @@ HONE_API int hone_mempool_create(
 
 /**
  * Destroy a pool. The calling thread's own hone_mempool_thread_cache() is
- * closed first.
+ * closed first, whatever this returns.
  *
  * :param pool: no other call on it may run or follow.
  * :return: 0; -EBUSY if a handle is open, or an object or a magazine is out,
  *          be it empty; and then the pool goes on.
  *
- * Since 0.1.
+ * After -EBUSY the thread has to ask for its handle anew: the pointer that it
+ * has is not to be used any more. Since 0.1.
  */
 HONE_API int hone_mempool_destroy(struct hone_mempool *pool);
 

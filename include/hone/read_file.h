@@ -41,7 +41,10 @@ enum hone_read_flag {
 	HONE_READ_NONBLOCK = 8
 };
 
-/** How to read; hone_read_attr_init() sets every member. */
+/**
+ * How to read; hone_read_attr_init() sets every member. Its allocate(),
+ * resize() and release() must not be NULL.
+ */
 struct hone_read_attr {
 	/** relative paths begin at this directory; AT_FDCWD: at the current
 	 * one */
@@ -75,8 +78,8 @@ struct hone_file_data {
 };
 
 /**
- * Set attributes to: current directory, no flags, no limit, and memory from
- * malloc(), which free() takes back.
+ * Set attributes to their defaults: current directory, no flags, no limit, and
+ * memory from malloc(), which free() takes back.
  *
  * :param attr: set by this call.
  *
@@ -92,7 +95,8 @@ HONE_API void hone_read_attr_init(struct hone_read_attr *attr);
  * :param attr: how; NULL: as hone_read_attr_init() sets it. Not kept.
  * :return: 0; what open() says, such as -ENOENT, -EACCES, -ELOOP or -ENXIO (a
  *          socket); -EISDIR; -EFBIG if there are more bytes than the limit, or
- *          than memory can address; -ENOMEM; or what read() says.
+ *          than memory can address; -ENOMEM; -EINVAL for flags that do not
+ *          exist; or what read() says.
  *
  * A file whose size is known to be above the limit is not read at all. A file
  * that another process writes to is given as it was at some moment or, if the
@@ -174,8 +178,9 @@ typedef int (*hone_read_done_fn)(
 	size_t index, int error, struct hone_file_data *file, void *arg);
 
 /**
- * Set attributes to: one thread, 64 files at a time, 64 MiB of unfinished
- * results, and io_uring for 32 files or more where the kernel has it.
+ * Set attributes to their defaults: one thread, 64 files at a time, 64 MiB of
+ * unfinished results, and io_uring for 32 files or more where the kernel has
+ * it.
  *
  * :param attr: set by this call.
  *

@@ -110,8 +110,8 @@ struct hone_stream_attr {
 };
 
 /**
- * Set attributes to: a buffer of 64 KiB, passed by from 32 KiB on, fast mode,
- * a descriptor that stays open and may be waited for.
+ * Set attributes to their defaults: a buffer of 64 KiB, passed by from 32 KiB
+ * on, fast mode, a descriptor that stays open and may be waited for.
  *
  * :param attr: set by this call.
  *
