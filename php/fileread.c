@@ -63,6 +63,7 @@ static const char *const reasons[HONE_PASS_REASONS] = {
 	[HONE_PASS_PHAR] = "relative path in a phar",
 	[HONE_PASS_STREAM] = "other than a plain stream",
 	[HONE_PASS_SHORT] = "too little to gain",
+	[HONE_PASS_UNKNOWN] = "not in the realpath cache",
 	[HONE_PASS_OPEN] = "could not be opened",
 	[HONE_PASS_KIND] = "empty, or no regular file",
 	[HONE_PASS_CHANGED] = "another size than it told",

@@ -35,6 +35,7 @@ enum hone_fileread_reason {
 	HONE_PASS_PHAR,
 	HONE_PASS_STREAM,
 	HONE_PASS_SHORT,
+	HONE_PASS_UNKNOWN,
 	HONE_PASS_OPEN,
 	HONE_PASS_KIND,
 	HONE_PASS_CHANGED,
@@ -78,16 +79,27 @@ hone_fileread_forget_stat(void)
 bool hone_fileread_is_plain(const zend_string *path);
 
 /*
- * The name that PHP opens for such a path: what its realpath cache has, even
- * if a symbolic link was changed since. It is in `expanded` or in the cache,
- * until that changes. NULL: there is none, or, if it has to exist already, it
- * does not seem to.
+ * The name that PHP opens for such a path, from its realpath cache, even if a
+ * symbolic link was changed since; valid until the cache is used again. NULL:
+ * it is not there, as for a file that is new to this process, or does not
+ * exist.
  */
-const char *hone_fileread_name(
-	const zend_string *path, char expanded[MAXPATHLEN], bool exists);
+const char *hone_fileread_name(const zend_string *path);
 
-/* Open such a path to read; negative if that failed, which is counted. */
+/*
+ * Open such a path to read. HONE_FILEREAD_UNKNOWN if its name is; -1 if that
+ * failed, which is counted.
+ */
+#define HONE_FILEREAD_UNKNOWN (-2)
 int hone_fileread_open(const zend_string *path);
+
+/* What is left in a stream, which is closed, as `function` of PHP reads it. */
+zend_string *hone_fileread_by_php(
+	php_stream *stream, enum hone_fileread_function function);
+
+/* The same; by one read if that can be. */
+zend_string *hone_fileread_rest(
+	php_stream *stream, enum hone_fileread_function function);
 
 /*
  * The whole file, which is closed then; or NULL, which is counted, and then it

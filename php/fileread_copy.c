@@ -27,25 +27,35 @@ may_copy(const zend_string *from, const zend_string *to)
 
 /* Opens both or none. */
 static bool
-open_both(const zend_string *from, const zend_string *to, int fds[2])
+open_both(const char *from, const zend_string *to, int fds[2])
 {
-	char source[MAXPATHLEN], target[MAXPATHLEN], copied[MAXPATHLEN];
-	const char *from_name = hone_fileread_name(from, source, true),
-		   *to_name;
+	char target[MAXPATHLEN];
+	const char *name = hone_fileread_name(to);
 
-	if (from_name == NULL)
+	if (name == NULL)
+		name = expand_filepath(ZSTR_VAL(to), target);
+	if (name == NULL || (fds[0] = open(from, O_RDONLY)) < 0)
 		return hone_fileread_pass(HONE_PASS_OPEN);
-	/* The second look into the cache may remove what the first found. */
-	strlcpy(copied, from_name, sizeof copied);
-	to_name = hone_fileread_name(to, target, false);
-	if (to_name == NULL || (fds[0] = open(copied, O_RDONLY)) < 0)
-		return hone_fileread_pass(HONE_PASS_OPEN);
-	fds[1] = open(to_name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+	fds[1] = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
 	if (fds[1] < 0) {
 		close(fds[0]);
 		return hone_fileread_pass(HONE_PASS_OPEN);
 	}
 	return true;
+}
+
+/* As above. A source that PHP's cache does not know may well not exist. */
+static bool
+open_for_copy(const zend_string *from, const zend_string *to, int fds[2])
+{
+	char copied[MAXPATHLEN];
+	const char *name = hone_fileread_name(from);
+
+	if (name == NULL)
+		return hone_fileread_pass(HONE_PASS_UNKNOWN);
+	/* To ask the cache again may remove what it had. */
+	strlcpy(copied, name, sizeof copied);
+	return may_copy(from, to) && open_both(copied, to, fds);
 }
 
 bool
@@ -63,8 +73,7 @@ hone_copy(zend_execute_data *execute_data, zval *result)
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
 	if (!hone_fileread_is_plain(Z_STR(arg[0])) ||
 		!hone_fileread_is_plain(Z_STR(arg[1])) ||
-		!may_copy(Z_STR(arg[0]), Z_STR(arg[1])) ||
-		!open_both(Z_STR(arg[0]), Z_STR(arg[1]), fds))
+		!open_for_copy(Z_STR(arg[0]), Z_STR(arg[1]), fds))
 		return false;
 	hone_fileread_forget_stat();
 	do

@@ -68,34 +68,29 @@ cached_name(const zend_string *path)
 }
 
 /*
- * The cache is asked first with the path as it is, as PHP does, unless the
+ * The cache is asked with the path as it is, as PHP does first, unless the
  * path ends in a way that PHP removes beforehand.
  */
 const char *
-hone_fileread_name(
-	const zend_string *path, char expanded[MAXPATHLEN], bool exists)
+hone_fileread_name(const zend_string *path)
 {
 	char last = ZSTR_VAL(path)[ZSTR_LEN(path) - 1];
-	const char *name;
 
 	if (!HONE_G(fileread).realpath_cache || ZSTR_VAL(path)[0] != '/' ||
 		last == '/' || last == '.')
-		return expand_filepath(ZSTR_VAL(path), expanded);
-	name = cached_name(path);
-	if (name != NULL)
-		return name;
-	name = expand_filepath(ZSTR_VAL(path), expanded);
-	/* What is there is in the cache now, unless that is full. */
-	return exists && cached_name(path) == NULL ? NULL : name;
+		return NULL;
+	return cached_name(path);
 }
 
 int
 hone_fileread_open(const zend_string *path)
 {
-	char expanded[MAXPATHLEN];
-	const char *name = hone_fileread_name(path, expanded, true);
-	int fd = name == NULL ? -1 : open(name, O_RDONLY);
+	const char *name = hone_fileread_name(path);
+	int fd;
 
+	if (name == NULL)
+		return HONE_FILEREAD_UNKNOWN;
+	fd = open(name, O_RDONLY);
 	if (fd < 0)
 		hone_fileread_pass(HONE_PASS_OPEN);
 	return fd;

@@ -64,9 +64,8 @@ stream_of(const zval *arg)
 }
 
 static zend_always_inline bool
-know(struct plain *plain, const zval *arg)
+know(struct plain *plain, php_stream *stream)
 {
-	php_stream *stream = stream_of(arg);
 	struct stat st;
 	zend_off_t behind;
 
@@ -165,7 +164,7 @@ hone_fread(zend_execute_data *execute_data, zval *result)
 	 * one, and are not worth a look. */
 	if (Z_LVAL(arg[1]) < 2 * CHUNK)
 		return hone_fileread_pass(HONE_PASS_SHORT);
-	if (!know(&plain, arg))
+	if (!know(&plain, stream_of(arg)))
 		return false;
 	straight = whole_chunks(&plain, (size_t)Z_LVAL(arg[1]));
 	if (straight < 2 * plain.stream->chunk_size)
@@ -196,6 +195,29 @@ with_rest(php_stream *stream, zend_string *string, size_t len)
 	return string;
 }
 
+/* Everything up to the end; NULL: there might not be memory for it. */
+static zend_string *
+read_all(const struct plain *plain)
+{
+	size_t size = plain->buffered + plain->behind, len;
+	zend_string *string;
+
+	if (plain->behind >= HONE_FILEREAD_MAX ||
+		hone_fileread_memory_is_tight(size)) {
+		hone_fileread_pass(HONE_PASS_MEMORY);
+		return NULL;
+	}
+	string = hone_fileread_allocate(size, size);
+	/* One more than there is, to the place of the zero byte behind. */
+	len = read_straight(plain, ZSTR_VAL(string), plain->behind + 1);
+	if (len != size)
+		return with_rest(plain->stream, string, len);
+	/* PHP's last read gets nothing, and takes that for the end. */
+	plain->stream->eof = 1;
+	ZSTR_VAL(string)[size] = '\0';
+	return string;
+}
+
 bool
 hone_stream_get_contents(zend_execute_data *execute_data, zval *result)
 {
@@ -203,31 +225,47 @@ hone_stream_get_contents(zend_execute_data *execute_data, zval *result)
 	uint32_t n = ZEND_NUM_ARGS();
 	struct plain plain;
 	zend_string *string;
-	size_t size, len;
 
 	if (n < 1 || n > 3 || Z_TYPE(arg[0]) != IS_RESOURCE ||
 		(n > 1 && Z_TYPE(arg[1]) != IS_NULL) ||
 		(n > 2 && (Z_TYPE(arg[2]) != IS_LONG || Z_LVAL(arg[2]) != -1)))
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
-	if (!know(&plain, arg))
+	if (!know(&plain, stream_of(arg)))
 		return false;
-	size = plain.buffered + plain.behind;
-	if (plain.behind >= HONE_FILEREAD_MAX ||
-		hone_fileread_memory_is_tight(size))
-		return hone_fileread_pass(HONE_PASS_MEMORY);
-	string = hone_fileread_allocate(size, size);
-	/* One more than there is, to the place of the zero byte behind. */
-	len = read_straight(&plain, ZSTR_VAL(string), plain.behind + 1);
-	if (len == size) {
-		/* PHP's last read gets nothing, and takes that for the end. */
-		plain.stream->eof = 1;
-		ZSTR_VAL(string)[size] = '\0';
-	} else {
-		string = with_rest(plain.stream, string, len);
-	}
+	string = read_all(&plain);
+	if (string == NULL)
+		return false;
 	ZVAL_STR(result, string);
 	HONE_G(fileread).taken[HONE_STREAM_GET_CONTENTS]++;
 	return true;
+}
+
+zend_string *
+hone_fileread_by_php(php_stream *stream, enum hone_fileread_function function)
+{
+	zend_string *string;
+
+	if (function == HONE_FILE_GET_CONTENTS)
+		php_stream_set_option(stream, PHP_STREAM_OPTION_READ_BUFFER,
+			PHP_STREAM_BUFFER_NONE, NULL);
+	string = php_stream_copy_to_mem(stream, PHP_STREAM_COPY_ALL, 0);
+	php_stream_close(stream);
+	return string != NULL ? string : ZSTR_EMPTY_ALLOC();
+}
+
+zend_string *
+hone_fileread_rest(php_stream *stream, enum hone_fileread_function function)
+{
+	struct plain plain;
+	zend_string *string = NULL;
+
+	if (know(&plain, stream))
+		string = read_all(&plain);
+	if (string == NULL)
+		return hone_fileread_by_php(stream, function);
+	HONE_G(fileread).taken[function]++;
+	php_stream_close(stream);
+	return string;
 }
 
 /*
@@ -245,7 +283,7 @@ hone_fpassthru(zend_execute_data *execute_data, zval *result)
 
 	if (ZEND_NUM_ARGS() != 1 || Z_TYPE_P(arg) != IS_RESOURCE)
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
-	if (!know(&plain, arg))
+	if (!know(&plain, stream_of(arg)))
 		return false;
 	if (plain.buffered > 0 || plain.behind >= sizeof small ||
 		(size_t)plain.stream->position % (size_t)getpagesize() != 0 ||

@@ -6,14 +6,48 @@
 #include "fileread.h"
 #include "ext/standard/file.h"
 
+/*
+ * PHP opens what its realpath cache does not know, and tells of errors: it
+ * looks at every folder of the path for that, and once is enough. NULL: it has
+ * told.
+ */
 static zend_string *
-rest_of(php_stream *stream)
+opened_by_php(const zend_string *path, bool context,
+	enum hone_fileread_function function)
 {
-	zend_string *string =
-		php_stream_copy_to_mem(stream, PHP_STREAM_COPY_ALL, 0);
+	php_stream *stream =
+		php_stream_open_wrapper_ex(ZSTR_VAL(path), "rb", REPORT_ERRORS,
+			NULL, php_stream_context_from_zval(NULL, !context));
 
-	php_stream_close(stream);
-	return string != NULL ? string : ZSTR_EMPTY_ALLOC();
+	if (stream == NULL) {
+		hone_fileread_pass(HONE_PASS_OPEN);
+		return NULL;
+	}
+	return hone_fileread_rest(stream, function);
+}
+
+/* The contents of a path; NULL: *fd is -1, and the call is for PHP; or it is
+ * not, and the result is false. */
+static zend_string *
+contents_of(const zend_string *path, bool context,
+	enum hone_fileread_function function, int *fd)
+{
+	zend_string *contents;
+
+	*fd = hone_fileread_open(path);
+	if (*fd == HONE_FILEREAD_UNKNOWN)
+		return opened_by_php(path, context, function);
+	if (*fd < 0)
+		return NULL;
+	contents = hone_fileread_whole(*fd);
+	if (contents != NULL) {
+		hone_fileread_take_numbers(1, context);
+		HONE_G(fileread).taken[function]++;
+		return contents;
+	}
+	hone_fileread_take_numbers(0, context);
+	return hone_fileread_by_php(
+		hone_fileread_stream(*fd, path, "rb"), function);
 }
 
 /* The arguments from the second on are absent or say what they say then. */
@@ -34,27 +68,20 @@ hone_file_get_contents(zend_execute_data *execute_data, zval *result)
 {
 	zval *arg = ZEND_CALL_ARG(execute_data, 1);
 	zend_string *contents;
-	php_stream *stream;
 	int fd;
 
 	if (ZEND_NUM_ARGS() == 0 || Z_TYPE_P(arg) != IS_STRING ||
 		(ZEND_NUM_ARGS() > 1 && !rest_is_default(execute_data)))
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
-	if (!hone_fileread_is_plain(Z_STR_P(arg)) ||
-		(fd = hone_fileread_open(Z_STR_P(arg))) < 0)
+	if (!hone_fileread_is_plain(Z_STR_P(arg)))
 		return false;
-	contents = hone_fileread_whole(fd);
-	if (contents != NULL) {
-		hone_fileread_take_numbers(1, true);
-		HONE_G(fileread).taken[HONE_FILE_GET_CONTENTS]++;
-	} else {
-		hone_fileread_take_numbers(0, true);
-		stream = hone_fileread_stream(fd, Z_STR_P(arg), "rb");
-		php_stream_set_option(stream, PHP_STREAM_OPTION_READ_BUFFER,
-			PHP_STREAM_BUFFER_NONE, NULL);
-		contents = rest_of(stream);
-	}
-	ZVAL_STR(result, contents);
+	contents = contents_of(Z_STR_P(arg), true, HONE_FILE_GET_CONTENTS, &fd);
+	if (contents == NULL && fd == -1)
+		return false;
+	if (contents != NULL)
+		ZVAL_STR(result, contents);
+	else
+		ZVAL_FALSE(result);
 	return true;
 }
 
@@ -135,8 +162,12 @@ hone_readfile(zend_execute_data *execute_data, zval *result)
 	if (n == 0 || n > 3 || Z_TYPE_P(arg) != IS_STRING ||
 		(n > 1 && !rest_is_default(execute_data)))
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
-	if (!hone_fileread_is_plain(Z_STR_P(arg)) ||
-		(fd = hone_fileread_open(Z_STR_P(arg))) < 0)
+	if (!hone_fileread_is_plain(Z_STR_P(arg)))
+		return false;
+	fd = hone_fileread_open(Z_STR_P(arg));
+	if (fd == HONE_FILEREAD_UNKNOWN)
+		return hone_fileread_pass(HONE_PASS_UNKNOWN);
+	if (fd < 0)
 		return false;
 	if (pass_through(fd, result)) {
 		HONE_G(fileread).taken[HONE_READFILE]++;
@@ -188,7 +219,6 @@ hone_file(zend_execute_data *execute_data, zval *result)
 	uint32_t n = ZEND_NUM_ARGS();
 	zend_string *contents;
 	zend_long flags;
-	bool context;
 	int fd;
 
 	if (n == 0 || n > 3 || Z_TYPE_P(arg) != IS_STRING ||
@@ -200,18 +230,15 @@ hone_file(zend_execute_data *execute_data, zval *result)
 	if ((flags & ~(PHP_FILE_IGNORE_NEW_LINES | PHP_FILE_SKIP_EMPTY_LINES |
 			     PHP_FILE_NO_DEFAULT_CONTEXT)) != 0)
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
-	if (!hone_fileread_is_plain(Z_STR_P(arg)) ||
-		(fd = hone_fileread_open(Z_STR_P(arg))) < 0)
+	if (!hone_fileread_is_plain(Z_STR_P(arg)))
 		return false;
-	context = (flags & PHP_FILE_NO_DEFAULT_CONTEXT) == 0;
-	contents = hone_fileread_whole(fd);
-	if (contents != NULL) {
-		hone_fileread_take_numbers(1, context);
-		HONE_G(fileread).taken[HONE_FILE]++;
-	} else {
-		hone_fileread_take_numbers(0, context);
-		contents =
-			rest_of(hone_fileread_stream(fd, Z_STR_P(arg), "rb"));
+	contents = contents_of(Z_STR_P(arg),
+		(flags & PHP_FILE_NO_DEFAULT_CONTEXT) == 0, HONE_FILE, &fd);
+	if (contents == NULL && fd == -1)
+		return false;
+	if (contents == NULL) {
+		ZVAL_FALSE(result);
+		return true;
 	}
 	array_init(result);
 	split(result, contents, flags);
