@@ -120,6 +120,9 @@ php_stream *hone_fileread_stream(
 /* Give all to PHP's output, as PHP does; how much it took. */
 size_t hone_fileread_write(const char *data, size_t size);
 
+/* The same from a mapping, which is undone: output may end the request. */
+size_t hone_fileread_write_mapped(char *data, size_t size);
+
 /* fileread_memory.c: whether PHP might refuse that much memory. */
 bool hone_fileread_memory_is_tight(size_t size);
 

@@ -97,9 +97,8 @@ hone_fileread_write(const char *data, size_t size)
 	return done;
 }
 
-/* The same from a file that is mapped; output may end the request. */
-static size_t
-write_mapped(char *data, size_t size)
+size_t
+hone_fileread_write_mapped(char *data, size_t size)
 {
 	volatile size_t done = 0;
 
@@ -147,7 +146,8 @@ pass_through(int fd, zval *result)
 		return hone_fileread_pass(HONE_PASS_KIND);
 	close(fd);
 	hone_fileread_take_numbers(1, true);
-	ZVAL_LONG(result, write_mapped(mapped, (size_t)st.st_size));
+	ZVAL_LONG(
+		result, hone_fileread_write_mapped(mapped, (size_t)st.st_size));
 	return true;
 }
 
