@@ -16,6 +16,7 @@ Exits 1 if a bar is missed.
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -58,9 +59,12 @@ class Program:
         self.process.wait()
 
 
-def make_files(folder):
+def make_files(folder, memory):
     for name, size in SIZES.items():
         (folder / name).write_bytes(os.urandom(size))
+    (folder / 'memory').symlink_to(memory)
+    for name in ('12', '700k'):
+        shutil.copy(folder / name, memory)
     (folder / 'lines').write_text(
         ''.join(f'line {i} of a file of lines\n' for i in range(1000)))
 
@@ -162,9 +166,10 @@ def main():
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     subprocess.run(['gcc', '-O2', '-Wall', '-o', f'{args.work}/bare',
                     HERE / 'bare.c'], check=True)
-    with tempfile.TemporaryDirectory(dir=args.work) as name:
+    with tempfile.TemporaryDirectory(dir=args.work) as name, \
+            tempfile.TemporaryDirectory(dir='/dev/shm') as memory:
         folder = Path(name)
-        make_files(folder)
+        make_files(folder, memory)
         results = measure(args, folder)
         rows = dict(summary(args, folder, results))
     print(f"{'ns a call':36}{'stock':>12}{'hone':>12}{'times':>7}  "

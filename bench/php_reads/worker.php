@@ -12,9 +12,13 @@ $tiny = fopen("$folder/12", 'r');
 /** A loop over one call, compiled as a user's would be. */
 function loop(string $body): Closure
 {
+    global $folder, $memory, $large, $huge, $tiny;
     return eval('return function (int $times) use ($folder, $memory, $large, $huge, $tiny) {
         [$f12, $f4k, $f64k, $f700k, $f10m] = ["$folder/12", "$folder/4k", "$folder/64k", "$folder/700k", "$folder/10m"];
-        $lines = "$folder/lines"; $to = "$folder/to"; $missing = "$folder/missing"; $url = "file://$folder/12";
+        $lines = "$folder/lines";
+        // In memory, where nothing has to be written back to a disk.
+        [$from12, $from700k, $to] = ["$folder/memory/12", "$folder/memory/700k", "$folder/memory/to"];
+        $missing = "$folder/missing";
         $began = hrtime(true);
         for ($i = 0; $i < $times; $i++) { ' . $body . ' }
         return (hrtime(true) - $began) / $times;
@@ -27,6 +31,7 @@ $cases = [
     'file_get_contents 64k' => 'file_get_contents($f64k);',
     'file_get_contents 700k' => 'file_get_contents($f700k);',
     'file_get_contents 10m' => 'file_get_contents($f10m);',
+    'file_get_contents 12, path unknown' => 'clearstatcache(true); file_get_contents($f12);',
     'fread 20000' => 'rewind($large); fread($large, 20000);',
     'fread 700k' => 'rewind($large); fread($large, 716800);',
     'fread 10m' => 'rewind($huge); fread($huge, 10485760);',
@@ -41,12 +46,13 @@ $cases = [
     'fpassthru 700k' => 'rewind($large); fpassthru($large); ob_clean();',
     'file 12' => 'file($f12);',
     'file 1000 lines' => 'file($lines);',
-    'copy 12' => 'copy($f12, $to);',
-    'copy 700k' => 'copy($f700k, $to);',
+    'copy 12' => 'copy($from12, $to);',
+    'copy 700k' => 'copy($from700k, $to);',
     'passed on: a short fread' => 'fread($memory, 1);',
     'passed on: fread of another stream' => 'fread($memory, 20000);',
     'passed on: a URL' => '@file_get_contents("data:,x");',
     'passed on: an offset' => 'file_get_contents($f12, false, null, 3);',
+    'passed on: an empty file' => 'file_get_contents("/dev/null");',
     'passed on: no such file' => '@file_get_contents($missing);',
 ];
 
