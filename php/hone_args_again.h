@@ -106,13 +106,18 @@
 					 HONE_KIND_AT_(kind, 0)],              \
 			(*hone_high_)[sizeof(*hone_high) +                     \
 				      HONE_KIND_AT_(kind, 5)],                 \
-			(*hone_at_)[sizeof(*hone_at) + 1];                     \
+			(*hone_at_)[sizeof(*hone_at) + 1],                     \
+			(*hone_rest_is_last_)[HONE_ARGS_BEFORE_REST_];         \
 			;)                                                     \
 			for (HONE_ARGS_UNUSED char(                            \
 				     *hone_low)[sizeof(*hone_low_)],           \
 				(*hone_high)[sizeof(*hone_high_)],             \
 				(*hone_at)[sizeof(*hone_at_)];                 \
 				;)
+
+/* The length of an array for the compiler to refuse behind a variadic tail,
+ * where a parameter's kind would be added to that of the tail. */
+#define HONE_ARGS_BEFORE_REST_ (sizeof(*hone_rest) == 1 ? 1 : -1)
 
 /* The kind in its place among five, of which the first is parameter "from". */
 #define HONE_KIND_AT_(kind, from)                                              \
@@ -142,7 +147,8 @@
 			     *hone_low_)[sizeof(*hone_low) +                   \
 					 HONE_KIND_AT_(kind, 0)],              \
 			(*hone_high_)[sizeof(*hone_high) +                     \
-				      HONE_KIND_AT_(kind, 5)];                 \
+				      HONE_KIND_AT_(kind, 5)],                 \
+			(*hone_rest_is_last_)[HONE_ARGS_BEFORE_REST_];         \
 			;)                                                     \
 			for (HONE_ARGS_UNUSED char(                            \
 				     *hone_low)[sizeof(*hone_low_)],           \

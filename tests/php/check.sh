@@ -119,6 +119,12 @@ args_header_is_installed() {
         $("$config" --includes | sed 's/-I/-isystem /g') user.c
 }
 
+lists_compile_if_they_agree() {
+    mkdir -p lists &&
+        (cd lists && sh "$here/lists.sh" \
+            "$work/root$("$config" --include-dir)" "$config")
+}
+
 # switched FOLDER STATUS: ./dev php --phpt on a copy, since run-tests.php
 # writes beside what fails.
 switched() {
@@ -175,7 +181,7 @@ check() {
     fi
 }
 
-echo 1..15
+echo 1..16
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'gcc has no warning' gcc_without_warnings
 check 'clang has no warning' clang_without_warnings
@@ -186,6 +192,7 @@ check 'build with the static library there' static_build
 check 'the static library stays inside' static_build_keeps_libhone_to_itself
 check 'make install, into a folder of its own' make_install
 check 'hone_args.h is installed with all it needs' args_header_is_installed
+check 'lists of parameters compile if they agree' lists_compile_if_they_agree
 check 'a test that differs by the switch is told' planted_difference_is_told
 check 'one that does not, passed or failed, is not' no_difference_is_told
 check 'file reads have the same side effects' side_effects_are_the_same

@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# lists.sh INCLUDE-DIRECTORY PHP-CONFIG: lists of parameters that agree with
+# HONE_ARGS() compile, others do not, in C and in C++; and what several files
+# share is there once. The header is the one installed there. Run in a folder
+# for scratch.
+set -eu
+
+headers=$1
+includes=$("$2" --includes | sed 's/-I/-isystem /g')
+failed=0
+
+# source_of MIN-AND-MAX LIST: C that is C++ too.
+source_of() {
+    echo '#include "ext/hone/hone_args.h"'
+    echo 'HONE_FUNCTION(listed)'
+    echo '{'
+    echo 'zend_long a = 0, b = 0;'
+    echo 'zval *rest = NULL;'
+    echo 'uint32_t count = 0;'
+    # One a line, as everywhere: gcc warns of the indentation otherwise.
+    echo "HONE_ARGS($1) $2 HONE_ARGS_END();" | sed 's/ HONE/\nHONE/g'
+    echo 'RETURN_LONG(a + b + count + (rest == NULL));'
+    echo '}'
+}
+
+# compile COMPILER OPTION... FILE
+compile() {
+    # shellcheck disable=SC2086
+    "$@" -c -O2 -fPIC -D_GNU_SOURCE -Wall -Wextra -I"$headers" $includes
+}
+
+# list ok|refused MIN-AND-MAX LIST
+list() {
+    source_of "$2" "$3" >list.c
+    cp list.c list.cc
+    for compiler in 'gcc -std=gnu99' 'clang -std=gnu99' 'g++ -std=gnu++11' \
+        'clang++ -std=gnu++11'; do
+        case $compiler in
+        *++*) file=list.cc ;;
+        *) file=list.c ;;
+        esac
+        got=ok
+        # shellcheck disable=SC2086
+        compile $compiler -Werror -o list.o $file 2>list.told || got=refused
+        if [ "$got" != "$1" ]; then
+            failed=1
+            echo "$compiler: HONE_ARGS($2) $3: $got, should be $1"
+            head -n 5 list.told
+        fi
+    done
+}
+
+list ok '1, 1' 'HONE_ARG_LONG(a)'
+list ok '1, 2' 'HONE_ARG_LONG(a) HONE_ARGS_OPTIONAL HONE_ARG_LONG(b)'
+list ok '1, -1' 'HONE_ARG_LONG(a) HONE_ARG_VARIADIC(rest, count)'
+list ok '0, 0' ''
+list refused '1, 2' 'HONE_ARG_LONG(a)'
+list refused '1, 1' 'HONE_ARG_LONG(a) HONE_ARG_LONG(b)'
+list refused '1, 2' 'HONE_ARG_LONG(a) HONE_ARG_LONG(b)'
+list refused '2, 1' 'HONE_ARG_LONG(a)'
+list refused '1, -1' 'HONE_ARG_LONG(a)'
+list refused '0, 1' 'HONE_ARG_VARIADIC(rest, count)'
+list refused '1, -1' 'HONE_ARG_VARIADIC(rest, count) HONE_ARG_LONG(a)'
+list refused '0, -1' \
+    'HONE_ARG_VARIADIC(rest, count) HONE_ARG_VARIADIC(rest, count)'
+list refused '1, 1' 'HONE_ARG_LONG(a);'
+two='HONE_ARG_LONG(a) HONE_ARG_LONG(b)'
+five="$two $two HONE_ARG_LONG(a)"
+list ok '10, 10' "$five $five"
+list refused '11, 11' "$five $five HONE_ARG_LONG(b)"
+
+# Two files of one extension, of which one has the cold part.
+source_of '1, 1' 'HONE_ARG_LONG(a)' >one.c
+sed 's/listed/listed_too/' one.c >two.c
+for compiler in gcc clang; do
+    compile $compiler -Werror -o one.o -DHONE_ARGS_SHARED one.c
+    compile $compiler -Werror -o two.o -DHONE_ARGS_SHARED -DHONE_ARGS_DEFINE \
+        two.c
+    $compiler -shared -o both.so one.o two.o
+    copies=$(nm both.so | grep -c ' hone_args_again$')
+    seen=$(nm -D --defined-only both.so | grep -c ' hone_args_again$' || :)
+    if [ "$copies" -ne 1 ] || [ "$seen" -ne 0 ]; then
+        failed=1
+        echo "$compiler: $copies copies of the cold part, $seen of them exported"
+    fi
+done
+exit "$failed"
