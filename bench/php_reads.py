@@ -166,7 +166,7 @@ def main():
     os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     subprocess.run(['gcc', '-O2', '-Wall', '-o', f'{args.work}/bare',
                     HERE / 'bare.c'], check=True)
-    with tempfile.TemporaryDirectory(dir=args.work) as name, \
+    with tempfile.TemporaryDirectory(dir=os.path.abspath(args.work)) as name, \
             tempfile.TemporaryDirectory(dir='/dev/shm') as memory:
         folder = Path(name)
         make_files(folder, memory)

@@ -59,12 +59,30 @@ hone_fileread_is_plain(const zend_string *path)
 }
 
 static zend_always_inline const char *
-cached_name(const zend_string *path)
+cached_name(const char *path, size_t len)
 {
-	const realpath_cache_bucket *known = realpath_cache_lookup(
-		ZSTR_VAL(path), ZSTR_LEN(path), time(NULL));
+	const realpath_cache_bucket *known =
+		realpath_cache_lookup(path, len, time(NULL));
 
 	return known != NULL ? known->realpath : NULL;
+}
+
+/* A relative path is known by the current directory before it. */
+static const char *
+cached_relative(const zend_string *path)
+{
+	char whole[MAXPATHLEN];
+	size_t len;
+
+	if (VCWD_GETCWD(whole, sizeof whole) == NULL || whole[0] != '/')
+		return NULL;
+	len = strlen(whole);
+	if (len + 1 + ZSTR_LEN(path) >= MAXPATHLEN - 1)
+		return NULL;
+	if (whole[len - 1] != '/')
+		whole[len++] = '/';
+	memcpy(whole + len, ZSTR_VAL(path), ZSTR_LEN(path) + 1);
+	return cached_name(whole, len + ZSTR_LEN(path));
 }
 
 /*
@@ -76,10 +94,11 @@ hone_fileread_name(const zend_string *path)
 {
 	char last = ZSTR_VAL(path)[ZSTR_LEN(path) - 1];
 
-	if (!HONE_G(fileread).realpath_cache || ZSTR_VAL(path)[0] != '/' ||
-		last == '/' || last == '.')
+	if (!HONE_G(fileread).realpath_cache || last == '/' || last == '.')
 		return NULL;
-	return cached_name(path);
+	if (ZSTR_VAL(path)[0] != '/')
+		return cached_relative(path);
+	return cached_name(ZSTR_VAL(path), ZSTR_LEN(path));
 }
 
 int

@@ -4,6 +4,7 @@
 // a call on a line of standard output. php_reads.py runs several of these.
 
 $folder = $argv[1];
+chdir($folder);
 $memory = fopen('php://memory', 'w+');
 $large = fopen("$folder/700k", 'r');
 $huge = fopen("$folder/10m", 'r');
@@ -32,6 +33,7 @@ $cases = [
     'file_get_contents 700k' => 'file_get_contents($f700k);',
     'file_get_contents 10m' => 'file_get_contents($f10m);',
     'file_get_contents 12, path unknown' => 'clearstatcache(true); file_get_contents($f12);',
+    'file_get_contents 12, relative' => 'file_get_contents("12");',
     'fread 20000' => 'rewind($large); fread($large, 20000);',
     'fread 700k' => 'rewind($large); fread($large, 716800);',
     'fread 10m' => 'rewind($huge); fread($huge, 10485760);',
