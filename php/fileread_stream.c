@@ -243,14 +243,21 @@ hone_stream_get_contents(zend_execute_data *execute_data, zval *result)
 	return true;
 }
 
+/* PHP reads so for this function: errors tell how much was asked for. */
+static void
+choose_buffer(php_stream *stream, enum hone_fileread_function function)
+{
+	if (function == HONE_FILE_GET_CONTENTS)
+		php_stream_set_option(stream, PHP_STREAM_OPTION_READ_BUFFER,
+			PHP_STREAM_BUFFER_NONE, NULL);
+}
+
 zend_string *
 hone_fileread_by_php(php_stream *stream, enum hone_fileread_function function)
 {
 	zend_string *string;
 
-	if (function == HONE_FILE_GET_CONTENTS)
-		php_stream_set_option(stream, PHP_STREAM_OPTION_READ_BUFFER,
-			PHP_STREAM_BUFFER_NONE, NULL);
+	choose_buffer(stream, function);
 	string = php_stream_copy_to_mem(stream, PHP_STREAM_COPY_ALL, 0);
 	php_stream_close(stream);
 	return string != NULL ? string : ZSTR_EMPTY_ALLOC();
@@ -262,8 +269,10 @@ hone_fileread_rest(php_stream *stream, enum hone_fileread_function function)
 	struct plain plain;
 	zend_string *string = NULL;
 
-	if (know(&plain, stream))
+	if (know(&plain, stream)) {
+		choose_buffer(stream, function);
 		string = read_all(&plain);
+	}
 	if (string == NULL)
 		return hone_fileread_by_php(stream, function);
 	HONE_G(fileread).taken[function]++;
@@ -313,8 +322,10 @@ hone_fpassthru(zend_execute_data *execute_data, zval *result)
 		return false;
 	if (!put_out(&plain, result))
 		return hone_fileread_pass(HONE_PASS_SHORT);
-	php_stream_seek(
-		stream, (zend_off_t)(plain.buffered + plain.behind), SEEK_CUR);
+	/* A callback of ob_start() may have closed it. */
+	if (stream_of(arg) == stream)
+		php_stream_seek(stream,
+			(zend_off_t)(plain.buffered + plain.behind), SEEK_CUR);
 	HONE_G(fileread).taken[HONE_FPASSTHRU]++;
 	return true;
 }
