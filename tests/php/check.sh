@@ -26,6 +26,11 @@ arginfo_is_of_the_stub() {
         "$top/php/hone_arginfo.h"
 }
 
+# Whoever copies php/ to build it has these two along.
+license_is_the_same() {
+    cmp "$top/LICENSE" "$top/php/LICENSE" && grep -x hone "$top/php/CREDITS"
+}
+
 # compiles COMPILER OPTION...: every source without a warning, PHP's own
 # headers taken as the system's. Its macros declare parameters for everyone.
 compiles() {
@@ -181,8 +186,9 @@ check() {
     fi
 }
 
-echo 1..16
+echo 1..17
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
+check 'the license is there, and the same' license_is_the_same
 check 'gcc has no warning' gcc_without_warnings
 check 'clang has no warning' clang_without_warnings
 check 'neither has one for a PHP with threads' threads_without_warnings
