@@ -67,7 +67,8 @@ test_php() {
     # shellcheck disable=SC2086
     phpt_stage php82-opcache $php_opcache
     phpt_stage php82-valgrind -m
-    stage php82-args php/args/compare.sh build/php/args "$(php_config)"
+    stage php82-args php/args/compare.sh --plant-one build/php/args \
+        "$(php_config)"
     record none -
     test_php84
 }

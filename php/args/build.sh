@@ -3,35 +3,34 @@
 # Build the module of this folder twice: FOLDER/stock.so has PHP's macros,
 # FOLDER/hone.so has hone_args.h.
 #
-#   build.sh FOLDER [PHP-CONFIG [STYLE [HEADERS]]]
+#   build.sh FOLDER [PHP-CONFIG]
 #
-# STYLE is one of the two; HEADERS a folder with another hone_args.h.
+# The module is configured and built in FOLDER/module, which is left as it was
+# for hone.so.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$1
 php_config=${2:-php-config}
-styles=${3:-stock hone}
-headers=${4:-$here/..}
 # Debian has one for each version.
 version=$("$php_config" --version | cut -d. -f1,2)
 phpize=$(dirname "$(command -v "$php_config")")/phpize
 [ ! -x "$phpize$version" ] || phpize=$phpize$version
 
-for style in $styles; do
-    rm -rf "${folder:?}/$style"
-    mkdir -p "$folder/$style"
-    cp "$here"/*.c "$here"/*.h "$here/config.m4" "$headers"/hone_args*.h \
-        "$folder/$style/"
-    (
-        cd "$folder/$style"
-        "$phpize"
-        ./configure --with-php-config="$php_config" \
-            --with-args-sample="shared,$style"
-        make
-    ) >"$folder/$style.log" 2>&1 || {
-        tail -n 30 "$folder/$style.log" >&2
-        exit 1
-    }
-    cp "$folder/$style/modules/args_sample.so" "$folder/$style.so"
-done
+rm -rf "${folder:?}/module"
+mkdir -p "$folder/module"
+cp "$here"/*.c "$here"/*.h "$here/config.m4" "$here"/../hone_args*.h \
+    "$folder/module/"
+(
+    cd "$folder/module"
+    "$phpize"
+    ./configure --with-php-config="$php_config" --enable-args-sample=shared
+    for style in stock hone; do
+        make clean
+        make -j2 EXTRA_CFLAGS="-DSTYLE='\"style_$style.h\"'"
+        cp modules/args_sample.so "../$style.so"
+    done
+) >"$folder/build.log" 2>&1 || {
+    tail -n 30 "$folder/build.log" >&2
+    exit 1
+}

@@ -1,7 +1,7 @@
 <?php
 // SPDX-License-Identifier: BSD-3-Clause
 // Call the functions of this folder in every way, and print what came of it,
-// one line a call. compare.py runs this once for each build of the module.
+// one line a call. compare.sh runs this once for each build of the module.
 //
 //   php -d extension=MODULE calls.php [SHARE]
 //
