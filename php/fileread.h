@@ -88,10 +88,13 @@ const char *hone_fileread_name(const zend_string *path);
 
 /*
  * Open such a path to read. HONE_FILEREAD_UNKNOWN if its name is; -1 if that
- * failed, which is counted.
+ * failed, which is counted; HONE_FILEREAD_TOLD if a signal came while it
+ * waited, for a FIFO: PHP gives up then, and has been told so. `context`:
+ * whether the call makes the default context.
  */
 #define HONE_FILEREAD_UNKNOWN (-2)
-int hone_fileread_open(const zend_string *path);
+#define HONE_FILEREAD_TOLD (-3)
+int hone_fileread_open(const zend_string *path, bool context);
 
 /* What is left in a stream, which is closed, as `function` of PHP reads it. */
 zend_string *hone_fileread_by_php(

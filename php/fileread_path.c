@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The file of a path: whether it is ours to read, and reading it. */
+#include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -102,7 +103,7 @@ hone_fileread_name(const zend_string *path)
 }
 
 int
-hone_fileread_open(const zend_string *path)
+hone_fileread_open(const zend_string *path, bool context)
 {
 	const char *name = hone_fileread_name(path);
 	int fd;
@@ -110,9 +111,15 @@ hone_fileread_open(const zend_string *path)
 	if (name == NULL)
 		return HONE_FILEREAD_UNKNOWN;
 	fd = open(name, O_RDONLY);
-	if (fd < 0)
-		hone_fileread_pass(HONE_PASS_OPEN);
-	return fd;
+	if (fd >= 0)
+		return fd;
+	hone_fileread_pass(HONE_PASS_OPEN);
+	if (errno != EINTR)
+		return -1;
+	hone_fileread_take_numbers(0, context);
+	php_error_docref1(NULL, ZSTR_VAL(path), E_WARNING,
+		"Failed to open stream: %s", strerror(EINTR));
+	return HONE_FILEREAD_TOLD;
 }
 
 void

@@ -34,7 +34,7 @@ contents_of(const zend_string *path, bool context,
 {
 	zend_string *contents;
 
-	*fd = hone_fileread_open(path);
+	*fd = hone_fileread_open(path, context);
 	if (*fd == HONE_FILEREAD_UNKNOWN)
 		return opened_by_php(path, context, function);
 	if (*fd < 0)
@@ -164,9 +164,13 @@ hone_readfile(zend_execute_data *execute_data, zval *result)
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
 	if (!hone_fileread_is_plain(Z_STR_P(arg)))
 		return false;
-	fd = hone_fileread_open(Z_STR_P(arg));
+	fd = hone_fileread_open(Z_STR_P(arg), true);
 	if (fd == HONE_FILEREAD_UNKNOWN)
 		return hone_fileread_pass(HONE_PASS_UNKNOWN);
+	if (fd == HONE_FILEREAD_TOLD) {
+		ZVAL_FALSE(result);
+		return true;
+	}
 	if (fd < 0)
 		return false;
 	if (pass_through(fd, result)) {

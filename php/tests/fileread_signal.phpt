@@ -1,0 +1,62 @@
+--TEST--
+A signal while a FIFO is opened: given up, as PHP does
+--EXTENSIONS--
+hone
+pcntl
+posix
+--FILE--
+<?php
+// Its handler does not have system calls started again: the last argument.
+pcntl_async_signals(true);
+pcntl_signal(SIGALRM, function () {
+}, false);
+$name = __DIR__ . '/fileread_signal.tmp';
+posix_mkfifo($name, 0600);
+set_error_handler(function ($level, $message) {
+    echo strstr($message, '(', true), strrchr($message, ':'), "\n";
+});
+
+function sleeps($process)
+{
+    return preg_match('/\) S /', file_get_contents("/proc/$process/stat"));
+}
+
+// Its name is looked up: PHP's realpath cache knows it from here on.
+fclose(fopen($name, 'r+'));
+foreach ([0, 1] as $on) {
+    ini_set('hone.file_reads', $on);
+    foreach (['file_get_contents', 'file', 'readfile'] as $function) {
+        if (($helper = pcntl_fork()) === 0) {
+            // The other waits in open() once it has slept for some time.
+            for ($asleep = 0; $asleep < 10; usleep(5000)) {
+                $asleep = sleeps(posix_getppid()) ? $asleep + 1 : 0;
+            }
+            posix_kill(posix_getppid(), SIGALRM);
+            // If it was opened again, nothing but this ends the wait.
+            sleep(2);
+            fwrite(fopen($name, 'w'), "late\n");
+            posix_kill(getmypid(), SIGKILL);
+        }
+        var_dump($function($name));
+        posix_kill($helper, SIGKILL);
+        pcntl_waitpid($helper, $status);
+    }
+}
+?>
+--CLEAN--
+<?php
+@unlink(__DIR__ . '/fileread_signal.tmp');
+?>
+--EXPECT--
+file_get_contents: Interrupted system call
+bool(false)
+file: Interrupted system call
+bool(false)
+readfile: Interrupted system call
+bool(false)
+file_get_contents: Interrupted system call
+bool(false)
+file: Interrupted system call
+bool(false)
+readfile: Interrupted system call
+bool(false)
