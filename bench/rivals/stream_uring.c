@@ -25,8 +25,8 @@ ask_read(struct io_uring *ring, char *buffers, unsigned slot)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
 
-	io_uring_prep_read(
-		sqe, (int)slot, buffers + slot * STRIDE, ROOM, (__u64)-1);
+	io_uring_prep_read(sqe, (int)slot, buffers + (size_t)slot * STRIDE,
+		ROOM, (__u64)-1);
 	io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
 	io_uring_sqe_set_data64(sqe, slot);
 }

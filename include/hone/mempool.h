@@ -132,15 +132,14 @@ HONE_API int hone_mempool_create(
 	struct hone_mempool **pool, const struct hone_mempool_attr *attr);
 
 /**
- * Destroy a pool. The calling thread's own hone_mempool_thread_cache() is
- * closed first, whatever this returns.
+ * Destroy a pool. First, whatever this returns, the calling thread's own
+ * hone_mempool_thread_cache() is closed, and has to be asked for anew.
  *
  * :param pool: no other call on it may run or follow.
  * :return: 0; -EBUSY if a handle is open, or an object or a magazine is out,
  *          be it empty; and then the pool goes on.
  *
- * After -EBUSY the thread has to ask for its handle anew: the pointer that it
- * has is not to be used any more. Since 0.1.
+ * Since 0.1.
  */
 HONE_API int hone_mempool_destroy(struct hone_mempool *pool);
 
