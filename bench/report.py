@@ -175,10 +175,13 @@ def measure(options):
     if unknown:
         sys.exit(f"no part {', '.join(unknown)}; there are: " +
                  ", ".join(programs))
+    parts = {part: run_part(program, part, options)
+             for part, program in programs.items()
+             if part in (options.part or programs)}
+    if not any(parts.values()):
+        sys.exit(f"no case has {options.filter} in its name")
     return {"machine": machine(), "command": " ".join(sys.argv),
-            "parts": {part: run_part(program, part, options)
-                      for part, program in programs.items()
-                      if part in (options.part or programs)}}
+            "parts": parts}
 
 
 def print_report(report):
