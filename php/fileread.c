@@ -3,6 +3,7 @@
  * Handlers of PHP's functions are exchanged for ours and put back; what
  * phpinfo() tells of it.
  */
+#include <dlfcn.h>
 #include "fileread.h"
 #include "ext/standard/info.h"
 
@@ -83,6 +84,31 @@ find(size_t i)
 	return &function->internal_function;
 }
 
+static bool
+same_object(const void *code, const void *other)
+{
+	Dl_info one, two;
+
+	return dladdr(code, &one) != 0 && dladdr(other, &two) != 0 &&
+	       one.dli_fbase == two.dli_fbase;
+}
+
+/*
+ * Whether nobody stands before PHP's own code whom the short way would go
+ * round: an extension that was loaded earlier, and watches or forbids. Phar
+ * stands there in some builds, and what it does is known.
+ */
+static bool
+is_php_or_phar(zif_handler handler)
+{
+	const zend_module_entry *phar =
+		zend_hash_str_find_ptr(&module_registry, "phar", 4);
+
+	return same_object(handler, php_error_docref) ||
+	       (phar != NULL &&
+		       same_object(handler, phar->module_startup_func));
+}
+
 /*
  * Loaded by dl() it does nothing: code compiled by the JIT would still call
  * our handlers when the module is gone at the end of the request.
@@ -100,7 +126,7 @@ hone_fileread_minit(int type)
 	for (size_t i = 0; i < HONE_FILEREAD_FUNCTIONS; i++) {
 		zend_internal_function *function = find(i);
 
-		if (function != NULL) {
+		if (function != NULL && is_php_or_phar(function->handler)) {
 			php_handlers[i] = function->handler;
 			function->handler = wrapped[i].handler;
 		}

@@ -130,6 +130,22 @@ lists_compile_if_they_agree() {
             "$work/root$("$config" --include-dir)" "$config")
 }
 
+# watched EXTENSION...: in that order.
+watched() {
+    "$php" -n -d extension="$1" -d extension="$2" \
+        -r 'echo file_get_contents("/proc/self/exe"), "\n";' >watched.told &&
+        grep -ax refused watched.told
+}
+
+# Whichever was loaded first.
+watcher_is_asked() {
+    # shellcheck disable=SC2046
+    gcc -shared -fPIC -o watcher.so $("$config" --includes) \
+        "$here/watcher.c" &&
+        watched "$work/watcher.so" "$work/static/modules/hone.so" &&
+        watched "$work/static/modules/hone.so" "$work/watcher.so"
+}
+
 # switched FOLDER STATUS: ./dev php --phpt on a copy, since run-tests.php
 # writes beside what fails.
 switched() {
@@ -186,7 +202,7 @@ check() {
     fi
 }
 
-echo 1..17
+echo 1..18
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'the license is there, and the same' license_is_the_same
 check 'gcc has no warning' gcc_without_warnings
@@ -199,6 +215,7 @@ check 'the static library stays inside' static_build_keeps_libhone_to_itself
 check 'make install, into a folder of its own' make_install
 check 'hone_args.h is installed with all it needs' args_header_is_installed
 check 'lists of parameters compile if they agree' lists_compile_if_they_agree
+check 'an extension that wraps a function is asked' watcher_is_asked
 check 'a test that differs by the switch is told' planted_difference_is_told
 check 'one that does not, passed or failed, is not' no_difference_is_told
 check 'file reads have the same side effects' side_effects_are_the_same
