@@ -59,8 +59,9 @@ HONE_ARGS_SMALL static bool
 hone_args_parse(zend_execute_data *execute_data, zval *return_value,
 	uint64_t kinds, uint32_t number, bool converted)
 {
-	for (; kinds != 0; kinds >>= 5, number++) {
-		zval *arg = ZEND_CALL_ARG(execute_data, number);
+	zval *arg = ZEND_CALL_ARG(execute_data, number);
+
+	for (; kinds != 0; kinds >>= 5, number++, arg++) {
 		const unsigned or_null = kinds >> 4 & 1, kind = kinds & 15;
 		const struct hone_args_kind *want = &hone_args_kinds[kind];
 		int error = ZPP_ERROR_WRONG_ARG;
@@ -69,7 +70,7 @@ hone_args_parse(zend_execute_data *execute_data, zval *return_value,
 		char *name = NULL;
 		zend_value value = {0};
 
-		if (kind == HONE_KIND_REST) {
+		if (UNEXPECTED(kind == HONE_KIND_REST)) {
 			if (!(ZEND_CALL_INFO(execute_data) &
 				    ZEND_CALL_HAS_EXTRA_NAMED_PARAMS))
 				break;
