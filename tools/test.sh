@@ -77,8 +77,8 @@ sysroot() {
 cross_build() {
     rm -f "build/$1/meson-logs/"*.json
     sysroot "$2"
-    printf "[constants]\nsysroot = '%s'\n" "$root/build/sysroot/$2" \
-        >"build/sysroot/$2.ini"
+    printf "[constants]\nsysroot = '%s'\nsource = '%s'\n" \
+        "$root/build/sysroot/$2" "$root" >"build/sysroot/$2.ini"
     build "$1" gcc --buildtype=release -Dtests=true -Dtools=false \
         --cross-file "build/sysroot/$2.ini" --cross-file "tests/cross/$1.ini"
 }
