@@ -4,6 +4,12 @@ A signal while a FIFO is opened: given up, as PHP does
 hone
 pcntl
 posix
+--SKIPIF--
+<?php
+if (!is_readable('/proc/self/stat')) {
+    die('skip /proc, which tells who sleeps, is not mounted');
+}
+?>
 --FILE--
 <?php
 // Its handler does not have system calls started again: the last argument.
