@@ -3,8 +3,11 @@
 # The programs that ./dev php --real runs, as Debian ships them. Sourced by
 # dev: root.
 
-# Unpacked below build/ as tools/dpdk.sh does with DPDK: installing them would
-# bring a web server and start a database.
+# shellcheck source=tools/debs.sh
+. tools/debs.sh
+
+# Unpacked below build/: installing them would bring a web server and start a
+# database.
 real=$root/build/sysroot/php-real
 
 # With what they depend on, unless this system has it.
@@ -23,23 +26,7 @@ real_unpack() {
     if [ "$(cat "$real/complete" 2>/dev/null)" = "$real_named" ]; then
         return
     fi
-    rm -rf "$real"
-    mkdir -p "$real/apt/lists/partial" "$real/apt/cache/archives/partial"
-    set -- -q -o Dir::State="$real/apt" \
-        -o Dir::State::status=/var/lib/dpkg/status \
-        -o Dir::Cache="$real/apt/cache" -o Acquire::Languages=none \
-        -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false \
-        -o APT::Sandbox::User=root
-    apt-get "$@" update
-    # shellcheck disable=SC2086
-    lacking=$(apt-get "$@" -s --reinstall --no-install-recommends \
-        install $real_needs | sed -n 's/^Inst \([^ ]*\) .*/\1/p')
-    [ -n "$lacking" ]
-    # shellcheck disable=SC2086
-    (cd "$real/apt" && apt-get "$@" download $lacking $real_alone)
-    for package in "$real"/apt/*.deb; do
-        dpkg-deb -x "$package" "$real"
-    done
-    rm -rf "$real/apt" "$real/usr/share/doc" "$real/usr/share/locale"
+    debs_unpack "$real" "$real_needs" "$real_alone"
+    rm -rf "$real/usr/share/doc" "$real/usr/share/locale"
     echo "$real_named" >"$real/complete"
 }

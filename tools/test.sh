@@ -50,27 +50,16 @@ meson_stage() {
     record meson "build/$1/meson-logs/testlog.json"
 }
 
-# Debian has no cross package of cmocka: unpack that of the other architecture
-# below build/. A package index of its own, so that neither root nor a change
-# of this system's architectures is needed; apt checks the signatures.
+# sysroot ARCHITECTURE: Debian has no cross package of cmocka. That of the other
+# architecture is unpacked below build/, as if nothing of it were installed.
 sysroot() {
     dir=$root/build/sysroot/$1
     [ ! -f "$dir/usr/include/cmocka.h" ] || return 0
-    rm -rf "$dir"
-    mkdir -p "$dir/apt/lists/partial" "$dir/apt/cache/archives/partial"
-    : >"$dir/apt/status"
-    set -- "$1" -q -o APT::Architecture="$1" -o APT::Architectures="$1" \
-        -o Dir::State="$dir/apt" -o Dir::State::status="$dir/apt/status" \
-        -o Dir::Cache="$dir/apt/cache" -o Acquire::Languages=none \
-        -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false \
-        -o APT::Sandbox::User=root
-    shift
-    apt-get "$@" update
-    (cd "$dir/apt" && apt-get "$@" download libcmocka-dev libcmocka0)
-    for package in "$dir"/apt/*.deb; do
-        dpkg-deb -x "$package" "$dir"
-    done
-    rm -rf "$dir/apt"
+    # shellcheck source=tools/debs.sh
+    . tools/debs.sh
+    debs_unpack "$dir" '' 'libcmocka-dev libcmocka0' \
+        -o APT::Architecture="$1" -o APT::Architectures="$1" \
+        -o Dir::State::status=/dev/null
 }
 
 # cross_build NAME DEBIAN-ARCHITECTURE

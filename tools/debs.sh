@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh
+# Debian packages unpacked in a folder, which needs no rights and leaves the
+# system as it is. Sourced by what tools/ has for ./dev.
+
+# debs_unpack FOLDER WHOLE ALONE APT-OPTION...: empty FOLDER and unpack there
+# the packages WHOLE, even if this system has them, with what they depend on
+# and this system has not; and the packages ALONE, by themselves.
+#
+# By an index of our own, which may be newer than the system's, but the
+# system's list of what is installed. apt checks the signatures.
+debs_unpack() {
+    debs=$1
+    whole=$2
+    alone=$3
+    shift 3
+    rm -rf "$debs"
+    mkdir -p "$debs/apt/lists/partial" "$debs/apt/cache/archives/partial"
+    set -- -q -o Dir::State="$debs/apt" \
+        -o Dir::State::status=/var/lib/dpkg/status \
+        -o Dir::Cache="$debs/apt/cache" -o Acquire::Languages=none \
+        -o Acquire::IndexTargets::deb::DEP-11::DefaultEnabled=false \
+        -o APT::Sandbox::User=root "$@"
+    apt-get "$@" update
+    if [ -n "$whole" ]; then
+        # shellcheck disable=SC2086
+        whole=$(apt-get "$@" -s --reinstall --no-install-recommends \
+            install $whole | sed -n 's/^Inst \([^ ]*\) .*/\1/p')
+        [ -n "$whole" ]
+    fi
+    # shellcheck disable=SC2086
+    (cd "$debs/apt" && apt-get "$@" download $whole $alone)
+    for package in "$debs"/apt/*.deb; do
+        dpkg-deb -x "$package" "$debs"
+    done
+    rm -rf "$debs/apt"
+}
