@@ -7,6 +7,8 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
 staged=$(cd "$1" && pwd)
 mkdir -p "$2"
 work=$(cd "$2" && pwd)
@@ -97,20 +99,6 @@ meson_subproject() {
             meson setup meson/build meson --wrap-mode=nodownload &&
         ninja -C meson/build &&
         meson/build/use
-}
-
-number=0
-failed=0
-# check WHAT FUNCTION
-check() {
-    number=$((number + 1))
-    if "$2" >"$2.log" 2>&1; then
-        echo "ok $number - $1"
-    else
-        failed=1
-        echo "not ok $number - $1"
-        sed 's/^/# /' "$2.log"
-    fi
 }
 
 echo 1..9

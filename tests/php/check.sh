@@ -7,6 +7,8 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
+# shellcheck source=tests/tap.sh
+. "$top/tests/tap.sh"
 staged=$(cd "$1" && pwd)
 mkdir -p "$2"
 work=$(cd "$2" && pwd)
@@ -186,20 +188,6 @@ wrong_prefix_is_told() {
 # By strace, in a process for each way.
 side_effects_are_the_same() {
     python3 "$here/side_effects.py" static "$php"
-}
-
-number=0
-failed=0
-# check WHAT FUNCTION
-check() {
-    number=$((number + 1))
-    if "$2" >"$2.log" 2>&1; then
-        echo "ok $number - $1"
-    else
-        failed=1
-        echo "not ok $number - $1"
-        tail -n 60 "$2.log" | sed 's/^/# /'
-    fi
 }
 
 echo 1..18
