@@ -26,9 +26,6 @@ struct Arenas {
 };
 Arenas arenas(size_t bytes);
 
-// Memory of its own, in huge pages where the system gives them.
-unsigned char *map_huge(size_t bytes);
-
 // Calls of which each meets memory that has long left the caches: blocks of
 // one size in an order of their own for either arena, round and round.
 class Walk

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // Memory, subjects and registering for the copy benchmark.
-#include <cstdio>
-#include <cstdlib>
-#include <sys/mman.h>
 #include "copy_bench.h"
 #include "rivals/rivals.h"
 
@@ -110,21 +107,6 @@ make_ceilings()
 }
 
 } // namespace
-
-unsigned char *
-map_huge(size_t bytes)
-{
-	const size_t huge = size_t(2) << 20;
-	void *p = mmap(nullptr, bytes + huge, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-
-	if (p == MAP_FAILED) {
-		std::perror("benchmark arena");
-		std::exit(1);
-	}
-	madvise(p, bytes + huge, MADV_HUGEPAGE);
-	return static_cast<unsigned char *>(p) + -uintptr_t(p) % huge;
-}
 
 Arenas
 arenas(size_t bytes)

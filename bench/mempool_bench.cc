@@ -12,6 +12,7 @@
 #include <benchmark/benchmark.h>
 #include "mempool_bench.h"
 #include "mempool_hone.h"
+#include "support.h"
 #include "workers.h"
 
 namespace
@@ -205,11 +206,8 @@ main(int argc, char **argv)
 	add_each_burst();
 	add_other_ways();
 	add_against_malloc();
-	benchmark::Initialize(&argc, argv);
-	if (benchmark::ReportUnrecognizedArguments(argc, argv))
-		return 2;
-	benchmark::RunSpecifiedBenchmarks();
+	int status = run_benchmarks(argc, argv);
 	std::fflush(nullptr);
 	// The workers are left where they are.
-	_exit(0);
+	_exit(status);
 }

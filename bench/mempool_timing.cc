@@ -2,12 +2,9 @@
 //
 // How one case of one pool is timed.
 #include <algorithm>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <vector>
-#include <sys/mman.h>
 #include <benchmark/benchmark.h>
 #include "mempool_bench.h"
 #include "workers.h"
@@ -42,20 +39,6 @@ objects_of(unsigned worker)
 	return objects[worker];
 }
 
-void *
-map_pages(size_t bytes)
-{
-	void *p = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-
-	if (p == MAP_FAILED) {
-		std::perror("memory of a pool");
-		std::exit(1);
-	}
-	madvise(p, bytes, MADV_HUGEPAGE);
-	return p;
-}
-
 // Opened when it is first asked for; null if this machine cannot.
 Pool *
 pool_of(const pool_subject *subject, size_t object_size)
@@ -75,7 +58,7 @@ pool_of(const pool_subject *subject, size_t object_size)
 		p.shape.memory_size =
 			(size_t(capacity) * (object_size + 256) + (4 << 20)) &
 			~((size_t(2) << 20) - 1);
-		p.shape.memory = map_pages(p.shape.memory_size);
+		p.shape.memory = map_huge(p.shape.memory_size);
 		p.pool = subject->open(subject, &p.shape);
 		found = pools.emplace(key, p).first;
 	}

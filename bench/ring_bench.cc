@@ -230,9 +230,5 @@ main(int argc, char **argv)
 	std::fprintf(stderr, "not run: rte_ring (libdpdk-dev is missing)\n");
 #endif
 	add_all();
-	benchmark::Initialize(&argc, argv);
-	if (benchmark::ReportUnrecognizedArguments(argc, argv))
-		return 2;
-	benchmark::RunSpecifiedBenchmarks();
-	return 0;
+	return run_benchmarks(argc, argv);
 }

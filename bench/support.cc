@@ -7,6 +7,21 @@
 #include "support.h"
 
 unsigned char *
+map_huge(size_t bytes)
+{
+	const size_t huge = size_t(2) << 20;
+	void *p = mmap(nullptr, bytes + huge, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (p == MAP_FAILED) {
+		std::perror("memory for a benchmark");
+		std::exit(1);
+	}
+	madvise(p, bytes + huge, MADV_HUGEPAGE);
+	return static_cast<unsigned char *>(p) + -uintptr_t(p) % huge;
+}
+
+unsigned char *
 arena_zeroed(size_t bytes)
 {
 	static unsigned char *arena;

@@ -51,6 +51,10 @@ class Switches
 	}
 };
 
+// Memory of its own that begins at a huge page, and consists of such where the
+// system gives them.
+unsigned char *map_huge(size_t bytes);
+
 // Page-aligned zeros, touched, so that no page is shared or absent; valid
 // until the next call. One arena serves all benchmarks of a process.
 unsigned char *arena_zeroed(size_t bytes);
