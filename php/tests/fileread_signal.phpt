@@ -33,11 +33,19 @@ foreach ([0, 1] as $on) {
     ini_set('hone.file_reads', $on);
     foreach (['file_get_contents', 'file', 'readfile'] as $function) {
         if (($helper = pcntl_fork()) === 0) {
+            // Without the other it has nothing to wait for.
+            pcntl_signal(SIGALRM, SIG_DFL);
+            pcntl_alarm(50);
             // The other waits in open() once it has slept for some time.
-            for ($asleep = 0; $asleep < 10; usleep(5000)) {
+            for ($asleep = $asked = 0; $asleep < 10 && $asked < 1000; $asked++) {
                 $asleep = sleeps(posix_getppid()) ? $asleep + 1 : 0;
+                usleep(5000);
             }
-            posix_kill(posix_getppid(), SIGALRM);
+            if ($asleep < 10) {
+                echo "after $asked looks it was not asleep\n";
+            } else {
+                posix_kill(posix_getppid(), SIGALRM);
+            }
             // If it was opened again, nothing but this ends the wait.
             sleep(2);
             fwrite(fopen($name, 'w'), "late\n");
