@@ -68,14 +68,9 @@ meddle(enum call call, size_t *n)
 	return plan.pretends;
 }
 
-#define STANDS_FOR(type, name, ...)                                            \
-	type __real_##name(__VA_ARGS__);                                       \
-	type __wrap_##name(__VA_ARGS__)
-
 /* Where off_t has 64 bits by choice, some have another name. */
 #define STANDS_FOR_MOVING(name, call, n, arguments, ...)                       \
-	STANDS_FOR(ssize_t, name, __VA_ARGS__);                                \
-	ssize_t __wrap_##name(__VA_ARGS__)                                     \
+	STANDS_FOR(ssize_t, name, __VA_ARGS__)                                 \
 	{                                                                      \
 		int verdict = meddle(call, &n);                                \
                                                                                \
@@ -99,8 +94,7 @@ STANDS_FOR_MOVING(
 	write, WRITE, n, (fd, buf, n), int fd, const void *buf, size_t n)
 
 #define STANDS_FOR_OTHER(type, name, call, arguments, ...)                     \
-	STANDS_FOR(type, name, __VA_ARGS__);                                   \
-	type __wrap_##name(__VA_ARGS__)                                        \
+	STANDS_FOR(type, name, __VA_ARGS__)                                    \
 	{                                                                      \
 		return meddle(call, NULL) < 0 ? -1 : __real_##name arguments;  \
 	}
@@ -114,10 +108,7 @@ STANDS_FOR_OTHER(
 STANDS_FOR_OTHER(int, fstat, FSTAT, (fd, status), int fd, struct stat *status)
 STANDS_FOR_OTHER(int, fstat64, FSTAT, (fd, status), int fd, struct stat *status)
 
-STANDS_FOR(void *, malloc, size_t);
-
-void *
-__wrap_malloc(size_t n)
+STANDS_FOR(void *, malloc, size_t n)
 {
 	return armed && plan.no_malloc ? NULL : __real_malloc(n);
 }

@@ -6,8 +6,6 @@
  * the public functions under hone_cpu_limit(). STRIDE thins the alignments
  * out where an emulator or a sanitizer runs the test (1: every pair of 64).
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <hone/cpu.h>
 #include "copy/copy.h"
@@ -22,7 +20,7 @@
 #define HUGE_PAGE ((size_t)2 << 20)
 
 static const struct hone_copy_variant *variant;
-static size_t stride = 1;
+static size_t stride;
 static uint64_t seed;
 static struct fence from, to;
 static unsigned char untouched[MARGIN];
@@ -249,15 +247,6 @@ limit(void **state)
 	return 0;
 }
 
-static const struct hone_copy_variant *
-variant_named(const char *name)
-{
-	for (size_t i = 0; i < hone_copy_n_variants; i++)
-		if (strcmp(hone_copy_variants[i].name, name) == 0)
-			return &hone_copy_variants[i];
-	return NULL;
-}
-
 #define TESTS(name, way)                                                       \
 	{name ": every size and pair of alignments is copied",                 \
 		every_size_and_pair_of_alignments_is_copied, limit,            \
@@ -301,16 +290,12 @@ main(int argc, char **argv)
 		TESTS("public STREAM", &public[2]),
 		TESTS("public PROTECT, one fence", &public[3]),
 	};
+	const struct support_choice choice = support_choose(argc, argv,
+		hone_copy_variants, hone_copy_n_variants, sizeof(*variant));
 
-	if (argc < 2 || !(variant = variant_named(argv[1]))) {
-		fprintf(stderr, "usage: copy_test VARIANT [STRIDE]\n");
-		return 2;
-	}
-	if (argc > 2)
-		stride = strtoul(argv[2], NULL, 10);
-	if (!hone_cpu_has(variant->needs))
-		return support_skip_all(
-			variant->name, "this CPU lacks a feature it needs");
+	if (!(variant = choice.variant))
+		return choice.status;
+	stride = choice.stride;
 	table[0].fn = variant->keep;
 	table[1].fn = variant->stream;
 	table[2].fn = variant->protect;

@@ -8,10 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "mempool_support.h"
+#include "mempool_mmap_wrap.h"
 
 #define HUGE_PAGE ((size_t)2 << 20)
 #define SET_ASIDE "/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages"
@@ -23,18 +22,8 @@
 /* What madvise() says to POPULATE_WRITE, if not 0; the linker gives us the
  * library's calls. */
 static int populate_error, populated;
-static size_t mapped;
 
-int __real_madvise(void *, size_t, int);
-int __wrap_madvise(void *, size_t, int);
-void *__real_mmap(void *, size_t, int, int, int, off_t);
-void *__wrap_mmap(void *, size_t, int, int, int, off_t);
-void *__wrap_mmap64(void *, size_t, int, int, int, off_t);
-int __real_munmap(void *, size_t);
-int __wrap_munmap(void *, size_t);
-
-int
-__wrap_madvise(void *addr, size_t size, int advice)
+STANDS_FOR(int, madvise, void *addr, size_t size, int advice)
 {
 	if (advice == POPULATE_WRITE) {
 		populated++;
@@ -43,29 +32,6 @@ __wrap_madvise(void *addr, size_t size, int advice)
 			return -1;
 	}
 	return __real_madvise(addr, size, advice);
-}
-
-void *
-__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t at)
-{
-	void *got = __real_mmap(addr, size, prot, flags, fd, at);
-
-	mapped += got == MAP_FAILED ? 0 : size;
-	return got;
-}
-
-/* What mmap() is called where off_t has 64 bits by choice. */
-void *
-__wrap_mmap64(void *addr, size_t size, int prot, int flags, int fd, off_t at)
-{
-	return __wrap_mmap(addr, size, prot, flags, fd, at);
-}
-
-int
-__wrap_munmap(void *addr, size_t size)
-{
-	mapped -= size;
-	return __real_munmap(addr, size);
 }
 
 static long

@@ -5,15 +5,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include "mempool_support.h"
+#include "mempool_mmap_wrap.h"
 
 /*
  * What may fail: the linker gives these calls of the library to us. Each
  * counts, and the one whose turn it is fails.
  */
 static int calls, fails_at;
-static size_t mapped;
 
 static bool
 fails(void)
@@ -21,64 +19,18 @@ fails(void)
 	return ++calls == fails_at;
 }
 
-#define STANDS_FOR(type, name, ...)                                            \
-	type __real_##name(__VA_ARGS__);                                       \
-	type __wrap_##name(__VA_ARGS__)
-
-STANDS_FOR(void *, mmap, void *, size_t, int, int, int, off_t);
-STANDS_FOR(void *, mmap64, void *, size_t, int, int, int, off_t);
-STANDS_FOR(int, munmap, void *, size_t);
-STANDS_FOR(int, pthread_mutex_init, pthread_mutex_t *,
-	const pthread_mutexattr_t *);
-STANDS_FOR(int, pthread_key_create, pthread_key_t *, void (*)(void *));
-STANDS_FOR(int, pthread_setspecific, pthread_key_t, const void *);
-
-void *
-__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t at)
-{
-	void *got;
-
-	if (fails())
-		return MAP_FAILED;
-	got = __real_mmap(addr, size, prot, flags, fd, at);
-	/* A fixed one takes the place of what is there. */
-	if (got != MAP_FAILED && !(flags & MAP_FIXED))
-		mapped += size;
-	return got;
-}
-
-/* What mmap() is called where off_t has 64 bits by choice. */
-void *
-__wrap_mmap64(void *addr, size_t size, int prot, int flags, int fd, off_t at)
-{
-	return __wrap_mmap(addr, size, prot, flags, fd, at);
-}
-
-int
-__wrap_munmap(void *addr, size_t size)
-{
-	int error = __real_munmap(addr, size);
-
-	assert_int_equal(error, 0);
-	mapped -= size;
-	return error;
-}
-
-int
-__wrap_pthread_mutex_init(
-	pthread_mutex_t *mutex, const pthread_mutexattr_t *attr)
+STANDS_FOR(int, pthread_mutex_init, pthread_mutex_t *mutex,
+	const pthread_mutexattr_t *attr)
 {
 	return fails() ? ENOMEM : __real_pthread_mutex_init(mutex, attr);
 }
 
-int
-__wrap_pthread_key_create(pthread_key_t *key, void (*end)(void *))
+STANDS_FOR(int, pthread_key_create, pthread_key_t *key, void (*end)(void *))
 {
 	return fails() ? EAGAIN : __real_pthread_key_create(key, end);
 }
 
-int
-__wrap_pthread_setspecific(pthread_key_t key, const void *value)
+STANDS_FOR(int, pthread_setspecific, pthread_key_t key, const void *value)
 {
 	return fails() ? ENOMEM : __real_pthread_setspecific(key, value);
 }
@@ -352,5 +304,6 @@ main(void)
 		cmocka_unit_test(what_the_constructor_wrote_stays),
 	};
 
+	mapping_fails = fails;
 	return cmocka_run_group_tests_name("mempool-memory", tests, NULL, NULL);
 }

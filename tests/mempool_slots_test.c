@@ -14,15 +14,8 @@
 static void *begin_at;
 static int began_there;
 
-#define STANDS_FOR(type, name, ...)                                            \
-	type __real_##name(__VA_ARGS__);                                       \
-	type __wrap_##name(__VA_ARGS__)
-
-STANDS_FOR(void *, mmap, void *, size_t, int, int, int, off_t);
-STANDS_FOR(void *, mmap64, void *, size_t, int, int, int, off_t);
-
-void *
-__wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t at)
+STANDS_FOR(void *, mmap, void *addr, size_t size, int prot, int flags, int fd,
+	off_t at)
 {
 	void *there = size >= OBJECTS * PAGE ? begin_at : NULL, *got;
 
@@ -32,8 +25,8 @@ __wrap_mmap(void *addr, size_t size, int prot, int flags, int fd, off_t at)
 }
 
 /* What mmap() is called where off_t has 64 bits by choice. */
-void *
-__wrap_mmap64(void *addr, size_t size, int prot, int flags, int fd, off_t at)
+STANDS_FOR(void *, mmap64, void *addr, size_t size, int prot, int flags, int fd,
+	off_t at)
 {
 	return __wrap_mmap(addr, size, prot, flags, fd, at);
 }

@@ -4,7 +4,6 @@
  * [STRIDE]. STRIDE thins the numbers of objects out (1: all) where an emulator
  * or a sanitizer runs it.
  */
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <hone/cpu.h>
@@ -16,7 +15,7 @@
 #define LINE 64  /* pointers and slots begin at any place in one */
 
 static const struct hone_mempool_variant *variant;
-static size_t stride = 1;
+static size_t stride;
 static struct fence slots_fence, objs_fence;
 
 /* Upper halves, with every bit at its border set and not. */
@@ -140,15 +139,6 @@ a_pool_goes_by_it(void **state)
 	destroyed(pool);
 }
 
-static const struct hone_mempool_variant *
-variant_named(const char *name)
-{
-	for (size_t i = 0; i < hone_mempool_n_variants; i++)
-		if (strcmp(hone_mempool_variants[i].name, name) == 0)
-			return &hone_mempool_variants[i];
-	return NULL;
-}
-
 int
 main(int argc, char **argv)
 {
@@ -161,16 +151,13 @@ main(int argc, char **argv)
 		cmocka_unit_test_setup_teardown(
 			a_pool_goes_by_it, limit, support_lift_limit),
 	};
+	const struct support_choice choice =
+		support_choose(argc, argv, hone_mempool_variants,
+			hone_mempool_n_variants, sizeof(*variant));
 
-	if (argc < 2 || !(variant = variant_named(argv[1]))) {
-		fprintf(stderr, "usage: mempool_test VARIANT [STRIDE]\n");
-		return 2;
-	}
-	if (argc > 2)
-		stride = strtoul(argv[2], NULL, 10);
-	if (!hone_cpu_has(variant->needs))
-		return support_skip_all(
-			variant->name, "this CPU lacks a feature it needs");
+	if (!(variant = choice.variant))
+		return choice.status;
+	stride = choice.stride;
 	fence_create(&slots_fence, MOST * sizeof(uint32_t), 4096);
 	fence_create(&objs_fence, MOST * sizeof(void *), 4096);
 	return cmocka_run_group_tests_name(variant->name, tests, NULL, NULL);

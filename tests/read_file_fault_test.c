@@ -22,17 +22,6 @@ static struct {
 	int calls, opens, stats, reads, closes, seeks;
 } world;
 
-int __real_openat64(int, const char *, int, ...);
-int __real_fstat64(int, struct stat *);
-ssize_t __real_read(int, void *, size_t);
-int __real_close(int);
-off_t __real_lseek64(int, off_t, int);
-int __wrap_openat64(int, const char *, int, ...);
-int __wrap_fstat64(int, struct stat *);
-ssize_t __wrap_read(int, void *, size_t);
-int __wrap_close(int);
-off_t __wrap_lseek64(int, off_t, int);
-
 static bool
 fails(bool can_be_interrupted)
 {
@@ -48,15 +37,13 @@ fails(bool can_be_interrupted)
 	return true;
 }
 
-int
-__wrap_openat64(int dirfd, const char *path, int flags, ...)
+STANDS_FOR(int, openat64, int dirfd, const char *path, int flags, ...)
 {
 	world.opens++;
 	return fails(true) ? -1 : __real_openat64(dirfd, path, flags);
 }
 
-int
-__wrap_fstat64(int fd, struct stat *st)
+STANDS_FOR(int, fstat64, int fd, struct stat *st)
 {
 	int result;
 
@@ -69,8 +56,7 @@ __wrap_fstat64(int fd, struct stat *st)
 	return result;
 }
 
-ssize_t
-__wrap_read(int fd, void *buf, size_t n)
+STANDS_FOR(ssize_t, read, int fd, void *buf, size_t n)
 {
 	world.reads++;
 	if (fails(true))
@@ -89,15 +75,13 @@ __wrap_read(int fd, void *buf, size_t n)
 	return __real_read(fd, buf, n);
 }
 
-int
-__wrap_close(int fd)
+STANDS_FOR(int, close, int fd)
 {
 	world.closes++;
 	return __real_close(fd);
 }
 
-off_t
-__wrap_lseek64(int fd, off_t offset, int whence)
+STANDS_FOR(off_t, lseek64, int fd, off_t offset, int whence)
 {
 	world.seeks++;
 	return fails(false) ? -1 : __real_lseek64(fd, offset, whence);
@@ -369,9 +353,6 @@ sizes_above_4_gib_add_up(void **state)
 	}
 }
 #endif
-
-#define IN_DIRECTORY(test)                                                     \
-	cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
 
 int
 main(void)

@@ -10,10 +10,7 @@
 static int advices;
 static uintptr_t advised, advised_end;
 
-int __wrap_madvise(void *, size_t, int);
-
-int
-__wrap_madvise(void *address, size_t size, int advice)
+STANDS_FOR(int, madvise, void *address, size_t size, int advice)
 {
 	advices++;
 	assert_int_equal(advice, MADV_HUGEPAGE);
@@ -66,9 +63,6 @@ nothing_is_advised_unasked(void **state)
 	assert_int_equal(advices_of(5 * HUGE, 0), 0);
 	assert_int_equal(advices_of(5 * HUGE, HONE_READ_NONBLOCK), 0);
 }
-
-#define IN_DIRECTORY(test)                                                     \
-	cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
 
 int
 main(void)

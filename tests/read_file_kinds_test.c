@@ -352,9 +352,6 @@ a_file_above_4_gib_is_read(void **state)
 }
 #endif
 
-#define IN_DIRECTORY(test)                                                     \
-	cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
-
 int
 main(int argc, char **argv)
 {

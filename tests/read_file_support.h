@@ -128,9 +128,12 @@ open_descriptors(void)
 	return n;
 }
 
+/* A test that runs in an empty directory of its own. */
+#define IN_DIRECTORY(test)                                                     \
+	cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
+
 static char temporary[] = "/tmp/hone-read-XXXXXX";
 
-/* Each test runs in an empty directory. */
 static inline int
 enter_directory(void **state)
 {

@@ -271,9 +271,6 @@ no_descriptor_is_left_open(void **state)
 	assert_int_equal(open_descriptors(), before);
 }
 
-#define IN_DIRECTORY(test)                                                     \
-	cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
-
 int
 main(void)
 {

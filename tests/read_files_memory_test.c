@@ -148,9 +148,6 @@ no_memory_for_one_is_told_of_that_one(void **state)
 	}
 }
 
-#define IN_DIRECTORY(test)                                                     \
-	cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
-
 int
 main(void)
 {

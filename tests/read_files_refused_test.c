@@ -27,16 +27,9 @@ static struct {
 } world;
 
 int io_uring_submit(struct io_uring *);
-int __real_io_uring_submit_and_wait(struct io_uring *, unsigned);
-int __wrap_io_uring_submit_and_wait(struct io_uring *, unsigned);
-void __real_hone_uring_answer(struct hone_uring *, unsigned, int);
-void __wrap_hone_uring_answer(struct hone_uring *, unsigned, int);
-void *__real_calloc(size_t, size_t);
-void *__wrap_calloc(size_t, size_t);
 
 #if defined(HONE_TEST_URING)
-int
-__wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned n)
+STANDS_FOR(int, io_uring_submit_and_wait, struct io_uring *ring, unsigned n)
 {
 	world.calls++;
 	if (world.interrupted && world.calls % 2)
@@ -48,8 +41,8 @@ __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned n)
 	return world.error;
 }
 
-void
-__wrap_hone_uring_answer(struct hone_uring *u, unsigned number, int result)
+STANDS_FOR(void, hone_uring_answer, struct hone_uring *u, unsigned number,
+	int result)
 {
 	if (++world.answers == world.lie_at)
 		result = world.lie;
@@ -57,8 +50,7 @@ __wrap_hone_uring_answer(struct hone_uring *u, unsigned number, int result)
 }
 #endif
 
-void *
-__wrap_calloc(size_t n, size_t size)
+STANDS_FOR(void *, calloc, size_t n, size_t size)
 {
 	if (++world.allocations == world.fail_allocation)
 		return NULL;
@@ -294,9 +286,6 @@ a_library_without_io_uring_says_so(void **state)
 	assert_int_equal(batch.used.plain, PATHS);
 }
 #endif
-
-#define IN_DIRECTORY(test)                                                     \
-	cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
 
 int
 main(void)

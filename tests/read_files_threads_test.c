@@ -6,14 +6,8 @@
 
 static int threads_to_start; /* those after them fail; -1: none does */
 
-int __real_pthread_create(
-	pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-int __wrap_pthread_create(
-	pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
-
 /* The linker puts this in the library's way: see meson.build. */
-int
-__wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
+STANDS_FOR(int, pthread_create, pthread_t *thread, const pthread_attr_t *attr,
 	void *(*start)(void *), void *arg)
 {
 	if (threads_to_start == 0)
@@ -75,27 +69,6 @@ threads_that_do_not_start_are_done_without(void **state)
 	}
 }
 
-static void
-a_stop_stops_all_of_them(void **state)
-{
-	(void)state;
-	threads_to_start = -1;
-	for (unsigned flags = 0; flags <= 1; flags++) {
-		for (size_t after = 1; after <= 41; after += 10) {
-			struct batch batch;
-
-			make_batch(&batch);
-			batch.attr.flags = flags;
-			batch.attr.threads = 4;
-			batch.stop_after = after;
-			batch.stop_value = 5;
-			assert_int_equal(read_all(&batch), 5);
-			assert_int_equal(batch.results, after);
-			again_in_an_empty_directory();
-		}
-	}
-}
-
 /* What an allocator counts that threads may call; 0 when all is back. */
 static int pieces;
 
@@ -115,28 +88,50 @@ counted_release(void *memory, void *arg)
 	free(memory);
 }
 
+/* Four threads read, and the receiver stops them after some results. */
 static void
-what_came_after_the_stop_is_given_back(void **state)
+stop_early(const struct hone_read_attr *read)
 {
-	(void)state;
 	threads_to_start = -1;
 	for (unsigned flags = 0; flags <= 1; flags++) {
 		for (size_t after = 1; after <= 41; after += 10) {
 			struct batch batch;
 
 			make_batch(&batch);
+			batch.read = *read;
 			batch.attr.flags = flags;
 			batch.attr.threads = 4;
-			batch.read.allocate = counted_allocate;
-			batch.read.release = counted_release;
 			batch.stop_after = after;
 			batch.stop_value = 5;
 			pieces = 0;
 			assert_int_equal(read_all(&batch), 5);
+			assert_int_equal(batch.results, after);
 			assert_int_equal(pieces, 0);
 			again_in_an_empty_directory();
 		}
 	}
+}
+
+static void
+a_stop_stops_all_of_them(void **state)
+{
+	struct hone_read_attr read;
+
+	(void)state;
+	hone_read_attr_init(&read);
+	stop_early(&read);
+}
+
+static void
+what_came_after_the_stop_is_given_back(void **state)
+{
+	struct hone_read_attr read;
+
+	(void)state;
+	hone_read_attr_init(&read);
+	read.allocate = counted_allocate;
+	read.release = counted_release;
+	stop_early(&read);
 }
 
 static pthread_t caller;
@@ -182,9 +177,6 @@ signals_are_the_callers(void **state)
 	assert_int_equal(sigismember(&set, SIGUSR1), 0);
 	assert_true(caught > 0);
 }
-
-#define IN_DIRECTORY(test)                                                     \
-	cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
 
 int
 main(void)

@@ -247,9 +247,6 @@ done_may_read_files_itself(void **state)
 	assert_int_equal(results, 3);
 }
 
-#define IN_DIRECTORY(test)                                                     \
-	cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
-
 int
 main(void)
 {

@@ -12,12 +12,8 @@
 
 static int fail_allocation; /* posix_memalign() fails when set */
 
-int __real_posix_memalign(void **, size_t, size_t);
-int __wrap_posix_memalign(void **, size_t, size_t);
-
 /* The linker puts this in the library's way: see meson.build. */
-int
-__wrap_posix_memalign(void **memory, size_t alignment, size_t size)
+STANDS_FOR(int, posix_memalign, void **memory, size_t alignment, size_t size)
 {
 	if (fail_allocation)
 		return ENOMEM;

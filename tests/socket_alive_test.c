@@ -7,15 +7,7 @@
 static bool armed;
 static int calls, interruptions;
 
-ssize_t __real_recv(int fd, void *buf, size_t n, int flags);
-ssize_t __wrap_recv(int fd, void *buf, size_t n, int flags);
-int __real_getsockopt(
-	int fd, int level, int name, void *value, socklen_t *size);
-int __wrap_getsockopt(
-	int fd, int level, int name, void *value, socklen_t *size);
-
-ssize_t
-__wrap_recv(int fd, void *buf, size_t n, int flags)
+STANDS_FOR(ssize_t, recv, int fd, void *buf, size_t n, int flags)
 {
 	calls += armed;
 	if (armed && interruptions > 0) {
@@ -26,8 +18,8 @@ __wrap_recv(int fd, void *buf, size_t n, int flags)
 	return __real_recv(fd, buf, n, flags);
 }
 
-int
-__wrap_getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+STANDS_FOR(int, getsockopt, int fd, int level, int name, void *value,
+	socklen_t *size)
 {
 	calls += armed;
 	return __real_getsockopt(fd, level, name, value, size);

@@ -16,12 +16,6 @@
 #include <hone/stream.h>
 #include "support.h"
 
-/* The head of a function that the linker puts in the place of another. */
-#define STANDS_FOR(type, name, ...)                                            \
-	type __real_##name(__VA_ARGS__);                                       \
-	type __wrap_##name(__VA_ARGS__);                                       \
-	type __wrap_##name(__VA_ARGS__)
-
 static struct {
 	/* whose calls are written down */
 	int fd;

@@ -42,19 +42,7 @@ static struct calls {
 	int64_t asked[STEPS];
 } calls;
 
-#define STANDS_FOR(type, name, ...)                                            \
-	type __real_##name(__VA_ARGS__);                                       \
-	type __wrap_##name(__VA_ARGS__)
-
-STANDS_FOR(ssize_t, recv, int fd, void *buf, size_t n, int flags);
-STANDS_FOR(ssize_t, read, int fd, void *buf, size_t n);
-STANDS_FOR(int, poll, struct pollfd *fds, nfds_t n, int timeout);
-STANDS_FOR(int, ppoll, struct pollfd *fds, nfds_t n,
-	const struct timespec *timeout, const sigset_t *mask);
-STANDS_FOR(int, clock_gettime, clockid_t clock, struct timespec *now);
-
-ssize_t
-__wrap_recv(int fd, void *buf, size_t n, int flags)
+STANDS_FOR(ssize_t, recv, int fd, void *buf, size_t n, int flags)
 {
 	if (!calls.armed)
 		return __real_recv(fd, buf, n, flags);
@@ -70,15 +58,13 @@ __wrap_recv(int fd, void *buf, size_t n, int flags)
 	return __real_recv(fd, buf, n, flags);
 }
 
-ssize_t
-__wrap_read(int fd, void *buf, size_t n)
+STANDS_FOR(ssize_t, read, int fd, void *buf, size_t n)
 {
 	calls.others += calls.armed;
 	return __real_read(fd, buf, n);
 }
 
-int
-__wrap_poll(struct pollfd *fds, nfds_t n, int timeout)
+STANDS_FOR(int, poll, struct pollfd *fds, nfds_t n, int timeout)
 {
 	calls.others += calls.armed;
 	return __real_poll(fds, n, timeout);
@@ -104,9 +90,8 @@ fake_wait(const struct timespec *timeout)
 	return -1;
 }
 
-int
-__wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
-	const sigset_t *mask)
+STANDS_FOR(int, ppoll, struct pollfd *fds, nfds_t n,
+	const struct timespec *timeout, const sigset_t *mask)
 {
 	if (!calls.armed)
 		return __real_ppoll(fds, n, timeout, mask);
@@ -117,8 +102,7 @@ __wrap_ppoll(struct pollfd *fds, nfds_t n, const struct timespec *timeout,
 			  : __real_ppoll(fds, n, timeout, mask);
 }
 
-int
-__wrap_clock_gettime(clockid_t clock, struct timespec *now)
+STANDS_FOR(int, clock_gettime, clockid_t clock, struct timespec *now)
 {
 	if (!calls.armed)
 		return __real_clock_gettime(clock, now);

@@ -7,22 +7,15 @@
 #include <hone/stream.h>
 #include "support.h"
 
-void *__real_malloc(size_t size);
-void *__wrap_malloc(size_t size);
-int __real_posix_memalign(void **memory, size_t alignment, size_t size);
-int __wrap_posix_memalign(void **memory, size_t alignment, size_t size);
-
 /* The fails_at'th allocation of the library or of this file fails; 0: none. */
 static int n_allocations, fails_at;
 
-void *
-__wrap_malloc(size_t size)
+STANDS_FOR(void *, malloc, size_t size)
 {
 	return ++n_allocations == fails_at ? NULL : __real_malloc(size);
 }
 
-int
-__wrap_posix_memalign(void **memory, size_t alignment, size_t size)
+STANDS_FOR(int, posix_memalign, void **memory, size_t alignment, size_t size)
 {
 	if (++n_allocations == fails_at)
 		return ENOMEM;

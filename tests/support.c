@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 #include <hone/cpu.h>
+#include "part.h"
 #include "support.h"
 
 uint64_t
@@ -78,4 +79,32 @@ support_skip_all(const char *what, const char *why)
 	}
 	printf("1..0 # SKIP %s: %s\n", what, why);
 	return 0;
+}
+
+struct support_choice
+support_choose(int argc, char **argv, const void *table, size_t n, size_t bytes)
+{
+	struct support_choice choice = {NULL, 2, 1};
+	const char *entry = table;
+
+	for (; argc > 1 && n > 0; entry += bytes, n--) {
+		struct {
+			const char *name;
+			uint64_t needs;
+		} head;
+
+		memcpy(&head, entry, sizeof(head));
+		if (strcmp(head.name, argv[1]) != 0)
+			continue;
+		if (argc > 2)
+			choice.stride = strtoul(argv[2], NULL, 10);
+		if (hone_cpu_has(head.needs))
+			choice.variant = entry;
+		else
+			choice.status = support_skip_all(
+				head.name, "this CPU lacks a feature it needs");
+		return choice;
+	}
+	fprintf(stderr, "usage: %s VARIANT [STRIDE]\n", argv[0]);
+	return choice;
 }

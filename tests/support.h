@@ -22,6 +22,15 @@ uint64_t support_random(uint64_t *state);
 /* 0 to below - 1. */
 size_t support_below(uint64_t *state, size_t below);
 
+/*
+ * The head of a function that the linker puts in the place of one that the
+ * library calls, --wrap in meson.build; that one is then __real_NAME().
+ */
+#define STANDS_FOR(type, name, ...)                                            \
+	type __real_##name(__VA_ARGS__);                                       \
+	type __wrap_##name(__VA_ARGS__);                                       \
+	type __wrap_##name(__VA_ARGS__)
+
 /* A cmocka teardown: every feature of the CPU may be used again. */
 int support_lift_limit(void **state);
 
@@ -31,5 +40,20 @@ int support_lift_limit(void **state);
  * the exit status.
  */
 int support_skip_all(const char *what, const char *why);
+
+/* What a test of a part's variants was told to do. */
+struct support_choice {
+	const void *variant; /* NULL: exit with this status */
+	int status;
+	size_t stride;
+};
+
+/*
+ * The arguments of such a test: VARIANT [STRIDE]. A table of n entries of so
+ * many bytes, each of which begins with its name and the features it needs. A
+ * variant that this CPU cannot run is skipped.
+ */
+struct support_choice support_choose(
+	int argc, char **argv, const void *table, size_t n, size_t bytes);
 
 #endif

@@ -6,8 +6,6 @@
  * functions under hone_cpu_limit(). STRIDE thins the alignments of the
  * slowest test out (1: all 64) where an emulator or a sanitizer runs it.
  */
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <hone/cpu.h>
 #include "fence.h"
@@ -26,7 +24,7 @@ struct subject {
 };
 
 static const struct hone_zero_variant *variant;
-static size_t stride = 1;
+static size_t stride;
 static uint64_t seed;
 static struct fence fence;
 
@@ -225,15 +223,6 @@ random_contents_give_what_generic_gives(void **state)
 	}
 }
 
-static const struct hone_zero_variant *
-variant_named(const char *name)
-{
-	for (size_t i = 0; i < hone_zero_n_variants; i++)
-		if (strcmp(hone_zero_variants[i].name, name) == 0)
-			return &hone_zero_variants[i];
-	return NULL;
-}
-
 #define BOTH_WAYS(test)                                                        \
 	{#test " (table)", test, by_table, NULL, NULL},                        \
 	{                                                                      \
@@ -252,16 +241,12 @@ main(int argc, char **argv)
 		BOTH_WAYS(large_buffers_are_right_across_page_and_2m_borders),
 		BOTH_WAYS(random_contents_give_what_generic_gives),
 	};
+	const struct support_choice choice = support_choose(argc, argv,
+		hone_zero_variants, hone_zero_n_variants, sizeof(*variant));
 
-	if (argc < 2 || !(variant = variant_named(argv[1]))) {
-		fprintf(stderr, "usage: zero_test VARIANT [STRIDE]\n");
-		return 2;
-	}
-	if (argc > 2)
-		stride = strtoul(argv[2], NULL, 10);
-	if (!hone_cpu_has(variant->needs))
-		return support_skip_all(
-			variant->name, "this CPU lacks a feature it needs");
+	if (!(variant = choice.variant))
+		return choice.status;
+	stride = choice.stride;
 	seed = support_seed();
 	fence_create(&fence, 16384, 4096);
 	return cmocka_run_group_tests_name(variant->name, tests, NULL, NULL);
