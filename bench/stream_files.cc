@@ -15,7 +15,20 @@
 namespace
 {
 
-template <int read(const char *, void **, size_t *)>
+void
+give_to_free(void *data, size_t)
+{
+	std::free(data);
+}
+
+void
+give_to_munmap(void *data, size_t n)
+{
+	munmap(data, n);
+}
+
+template <int read(const char *, void **, size_t *),
+	void give_back(void *, size_t) = give_to_free>
 void
 one_by_one(const Case &, const Input &in, uint64_t turns, Tally *tally)
 {
@@ -27,22 +40,7 @@ one_by_one(const Case &, const Input &in, uint64_t turns, Tally *tally)
 			if (read(path, &data, &n))
 				give_up(path, errno);
 			tally->see(data, n);
-			std::free(data);
-		}
-}
-
-void
-mapped(const Case &, const Input &in, uint64_t turns, Tally *tally)
-{
-	for (; turns > 0; turns--)
-		for (const char *path : in.paths) {
-			void *data;
-			size_t n;
-
-			if (stream_mmap(path, &data, &n))
-				give_up(path, errno);
-			tally->see(data, n);
-			munmap(data, n);
+			give_back(data, n);
 		}
 }
 
@@ -171,7 +169,8 @@ whole_subjects(const Case &c)
 {
 	std::vector<Subject> list = {{"hone", hone_with(0)},
 		{"bare", one_by_one<stream_bare>},
-		{"stdio", one_by_one<stream_stdio>}, {"mmap", mapped}};
+		{"stdio", one_by_one<stream_stdio>},
+		{"mmap", one_by_one<stream_mmap, give_to_munmap>}};
 
 	// Where memory is used again, the others would find huge pages too.
 	if (c.fresh && c.size >= size_t(4) << 20)
