@@ -155,9 +155,10 @@ hone_mempool_read(const struct hone_mempool *pool, void **objs,
 	const void *slots, size_t at, size_t n)
 {
 	if (pool->short_slots)
-		HONE_DETAIL_CHOSEN(hone_detail_mempool_widen)
-	(objs, (const uint32_t *)slots + at, n, pool->upper);
-	else hone_copy_pointers(objs, (void *const *)slots + at, n);
+		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_widen))(
+			objs, (const uint32_t *)slots + at, n, pool->upper);
+	else
+		hone_copy_pointers(objs, (void *const *)slots + at, n);
 }
 
 /* And into them. */
@@ -166,9 +167,10 @@ hone_mempool_write(const struct hone_mempool *pool, void *slots, size_t at,
 	void *const *objs, size_t n)
 {
 	if (pool->short_slots)
-		HONE_DETAIL_CHOSEN(hone_detail_mempool_narrow)
-	((uint32_t *)slots + at, objs, n);
-	else hone_copy_pointers((void **)slots + at, objs, n);
+		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_narrow))(
+			(uint32_t *)slots + at, objs, n);
+	else
+		hone_copy_pointers((void **)slots + at, objs, n);
 }
 
 /* Its index; capacity if it is no object of the pool. */

@@ -87,8 +87,8 @@ hone_detail_mempool_read(
 		for (i = 0; i < n; i++)
 			objs[i] = (void *)(upper | slots[i]);
 	else
-		HONE_DETAIL_CHOSEN(hone_detail_mempool_widen)
-	(objs, slots, n, upper);
+		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_widen))(
+			objs, slots, n, upper);
 }
 
 static inline void
@@ -100,8 +100,8 @@ hone_detail_mempool_write(uint32_t *slots, void *const *objs, size_t n)
 		for (i = 0; i < n; i++)
 			slots[i] = (uint32_t)(uintptr_t)objs[i];
 	else
-		HONE_DETAIL_CHOSEN(hone_detail_mempool_narrow)
-	(slots, objs, n);
+		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_narrow))(
+			slots, objs, n);
 }
 
 HONE_INLINE void *
