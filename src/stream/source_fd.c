@@ -26,6 +26,12 @@ time_left(int64_t deadline_ns)
 	return left;
 }
 
+void
+hone_stream_set_deadline(struct hone_stream *stream, int64_t ns)
+{
+	hone_reader(stream)->deadline_ns = ns;
+}
+
 int
 hone_stream_wait(const struct hone_stream *s)
 {

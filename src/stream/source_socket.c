@@ -25,9 +25,3 @@ hone_socket_source_read(struct hone_stream *s, void *buf, size_t n)
 			return error;
 	}
 }
-
-void
-hone_stream_set_deadline(struct hone_stream *stream, int64_t ns)
-{
-	hone_reader(stream)->deadline_ns = ns;
-}
