@@ -8,7 +8,6 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 #include "mempool/mempool.h"
 
 /*

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opening and closing streams, whatever their source is. */
-#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include "stream/stream.h"
