@@ -2,7 +2,6 @@
 /* Dispatch while other threads change the limit: run under TSan as well. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <hone/hone.h>
 #include "support.h"
 #include "zero/zero.h"

@@ -2,7 +2,6 @@
 /* What the debug flavour and the audit find. */
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>

@@ -76,7 +76,6 @@ a_cursor_never_holds_more_than_the_cache_size(void **state)
 	struct hone_mempool *pool = pool_of(60, 10, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_cursor cursor;
-	struct hone_mempool_stats stats;
 	void *objs[60];
 
 	(void)state;
@@ -87,8 +86,7 @@ a_cursor_never_holds_more_than_the_cache_size(void **state)
 			hone_mempool_cursor_put_bulk(
 				&cursor, objs + i, n < 60 - i ? n : 60 - i);
 			hone_mempool_cursor_end(&cursor);
-			hone_mempool_get_stats(pool, &stats);
-			assert_in_range(stats.loaded, 0, 10);
+			assert_in_range(stats_of(pool).loaded, 0, 10);
 		}
 		audited(pool, 0);
 	}

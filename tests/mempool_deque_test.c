@@ -5,7 +5,6 @@
  * would show is for the model in tests/model.
  */
 #include <pthread.h>
-#include <stdio.h>
 #include "mempool/deque.h"
 #include "support.h"
 

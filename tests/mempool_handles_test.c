@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdlib.h>
 #include "mempool_support.h"
 
 /* As many as there may be; fewer where an emulator, as a rule, has work with
@@ -66,15 +65,6 @@ end(struct other *o)
 	(void)sem_destroy(&o->go_on);
 }
 
-static unsigned
-open_handles(struct hone_mempool *pool)
-{
-	struct hone_mempool_stats stats;
-
-	hone_mempool_get_stats(pool, &stats);
-	return stats.caches;
-}
-
 static void
 a_handle_that_another_closed_is_not_closed_again(void **state)
 {
@@ -87,14 +77,14 @@ a_handle_that_another_closed_is_not_closed_again(void **state)
 	start(&o, pool);
 	hone_mempool_cache_close(o.own);
 	end(&o);
-	assert_int_equal(open_handles(pool), 0);
+	assert_int_equal(stats_of(pool).caches, 0);
 	/* Meanwhile it is open for somebody else. */
 	start(&o, pool);
 	hone_mempool_cache_close(o.own);
 	c = opened(pool);
 	assert_ptr_equal(c, o.own);
 	end(&o);
-	assert_int_equal(open_handles(pool), 1);
+	assert_int_equal(stats_of(pool).caches, 1);
 	hone_mempool_put(c, hone_mempool_get(c));
 	hone_mempool_cache_close(c);
 	/* It is another thread's own. */
@@ -103,7 +93,7 @@ a_handle_that_another_closed_is_not_closed_again(void **state)
 	c = hone_mempool_thread_cache(pool);
 	assert_ptr_equal(c, o.own);
 	end(&o);
-	assert_int_equal(open_handles(pool), 1);
+	assert_int_equal(stats_of(pool).caches, 1);
 	assert_ptr_equal(hone_mempool_thread_cache(pool), c);
 	d = opened(pool);
 	hone_mempool_put(d, hone_mempool_get(c));
@@ -126,7 +116,7 @@ a_thread_whose_handle_was_closed_gets_another(void **state)
 	end(&o);
 	assert_non_null(o.again);
 	assert_ptr_not_equal(o.again, c);
-	assert_int_equal(open_handles(pool), 1);
+	assert_int_equal(stats_of(pool).caches, 1);
 	hone_mempool_cache_close(c);
 	destroyed(pool);
 }
@@ -189,7 +179,7 @@ a_pool_may_be_busy_and_go_on(void **state)
 	assert_non_null(obj);
 	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
 	/* This thread's own handle was closed first, as the header says. */
-	assert_int_equal(open_handles(pool), 0);
+	assert_int_equal(stats_of(pool).caches, 0);
 	c = opened(pool);
 	assert_null(hone_mempool_thread_cache(pool)); /* max_caches are open */
 	hone_mempool_put(c, obj);

@@ -35,15 +35,6 @@ a_reserve_is_there_whatever_others_take(void **state)
 	destroyed(pool);
 }
 
-static size_t
-reserved(struct hone_mempool *pool)
-{
-	struct hone_mempool_stats stats;
-
-	hone_mempool_get_stats(pool, &stats);
-	return stats.reserved;
-}
-
 static void
 a_reserve_is_raised_lowered_and_refused(void **state)
 {
@@ -53,17 +44,17 @@ a_reserve_is_raised_lowered_and_refused(void **state)
 
 	(void)state;
 	assert_int_equal(hone_mempool_reserve(c, 101), -ENOBUFS);
-	assert_int_equal(reserved(pool), 0);
+	assert_int_equal(stats_of(pool).reserved, 0);
 	assert_int_equal(hone_mempool_reserve(c, 25), 0);
-	assert_int_equal(reserved(pool), 25);
+	assert_int_equal(stats_of(pool).reserved, 25);
 	assert_int_equal(hone_mempool_reserve(c, 101), -ENOBUFS);
-	assert_int_equal(reserved(pool), 25);
+	assert_int_equal(stats_of(pool).reserved, 25);
 	assert_int_equal(hone_mempool_reserve(c, 100), 0);
 	assert_int_equal(hone_mempool_reserve(c, 5), 0);
-	assert_int_equal(reserved(pool), 5);
+	assert_int_equal(stats_of(pool).reserved, 5);
 	audited(pool, 0);
 	hone_mempool_cache_close(c);
-	assert_int_equal(reserved(pool), 0);
+	assert_int_equal(stats_of(pool).reserved, 0);
 	assert_int_equal(hone_mempool_get_bulk(other, objs, 100), 0);
 	hone_mempool_put_bulk(other, objs, 100);
 	hone_mempool_cache_close(other);
@@ -83,19 +74,19 @@ what_is_drawn_from_a_reserve_is_not_replaced(void **state)
 	got = hone_mempool_get_burst(b, objs, 100);
 	assert_in_range(got, 77, 87);
 	assert_int_equal(hone_mempool_get_bulk(a, objs + got, 87 - got), 0);
-	assert_int_equal(reserved(pool), 13);
+	assert_int_equal(stats_of(pool).reserved, 13);
 	/* Nothing but the reserve is left. */
 	assert_int_equal(hone_mempool_get_bulk(a, own, 14), -ENOBUFS);
-	assert_int_equal(reserved(pool), 13);
+	assert_int_equal(stats_of(pool).reserved, 13);
 	assert_non_null(own[0] = hone_mempool_get(a));
 	assert_int_equal(hone_mempool_get_bulk(a, own + 1, 11), 0);
-	assert_int_equal(reserved(pool), 1);
+	assert_int_equal(stats_of(pool).reserved, 1);
 	assert_null(hone_mempool_get_magazine(a));
 	assert_int_equal(hone_mempool_get_burst(a, own + 12, 2), 1);
-	assert_int_equal(reserved(pool), 0);
+	assert_int_equal(stats_of(pool).reserved, 0);
 	assert_null(hone_mempool_get(a));
 	hone_mempool_put_bulk(a, own, 13);
-	assert_int_equal(reserved(pool), 0);
+	assert_int_equal(stats_of(pool).reserved, 0);
 	assert_int_equal(hone_mempool_reserve(a, 14), -ENOBUFS);
 	assert_int_equal(hone_mempool_reserve(a, 13), 0);
 	hone_mempool_put_bulk(b, objs, 87);

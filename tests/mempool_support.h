@@ -71,21 +71,29 @@ all_different(void **objs, size_t n)
 	free(sorted);
 }
 
+static inline struct hone_mempool_stats
+stats_of(struct hone_mempool *pool)
+{
+	struct hone_mempool_stats stats;
+
+	hone_mempool_get_stats(pool, &stats);
+	return stats;
+}
+
 /* Every object is where it should be, none twice. */
 static inline void
 audited(struct hone_mempool *pool, size_t out)
 {
+	const size_t left = stats_of(pool).capacity - out;
 	struct hone_mempool_findings audit;
-	struct hone_mempool_stats stats;
 
 	hone_mempool_audit(pool, &audit, NULL, NULL);
-	hone_mempool_get_stats(pool, &stats);
 	assert_int_equal(audit.out, out);
-	assert_int_equal(audit.in_pool, stats.capacity - out);
+	assert_int_equal(audit.in_pool, left);
 	assert_int_equal(audit.doubled, 0);
 	assert_int_equal(audit.foreign, 0);
 	assert_int_equal(audit.damaged, 0);
-	assert_int_equal(hone_mempool_available(pool), stats.capacity - out);
+	assert_int_equal(hone_mempool_available(pool), left);
 }
 
 static inline void

@@ -52,12 +52,6 @@ struct thread {
 	uint64_t seed;
 };
 
-#define EXPECT(cond, run)                                                      \
-	do {                                                                   \
-		if (!(cond) && atomic_fetch_add(&(run)->errors, 1) < 5)        \
-			printf("# not so: %s\n", #cond);                       \
-	} while (0)
-
 static void
 mine(struct thread *t, void **objs, size_t n)
 {
@@ -351,9 +345,8 @@ count_all_the_time(void *arg)
 	struct thread *t = arg;
 
 	while (!atomic_load_explicit(&t->run->stop, memory_order_relaxed)) {
-		struct hone_mempool_stats stats;
+		struct hone_mempool_stats stats = stats_of(t->run->pool);
 
-		hone_mempool_get_stats(t->run->pool, &stats);
 		EXPECT(stats.caches <= THREADS, t->run);
 		EXPECT(stats.loaded <= THREADS * stats.cache_size, t->run);
 		sched_yield();

@@ -44,15 +44,6 @@ one_by_one_every_object_comes_once(void **state)
 	}
 }
 
-static size_t
-loaded(struct hone_mempool *pool)
-{
-	struct hone_mempool_stats stats;
-
-	hone_mempool_get_stats(pool, &stats);
-	return stats.loaded;
-}
-
 static void
 a_cache_never_holds_more_than_its_size(void **state)
 {
@@ -66,17 +57,17 @@ a_cache_never_holds_more_than_its_size(void **state)
 		assert_int_equal(hone_mempool_get_bulk(c, objs, 60), 0);
 		for (size_t i = 0; i + n <= 30; i += n) {
 			hone_mempool_put_bulk(c, objs + i, n);
-			assert_in_range(loaded(pool), 0, 10);
+			assert_in_range(stats_of(pool).loaded, 0, 10);
 		}
 		for (size_t i = 30 / n * n; i < 45; i++) {
 			hone_mempool_put(c, objs[i]);
-			assert_in_range(loaded(pool), 0, 10);
+			assert_in_range(stats_of(pool).loaded, 0, 10);
 		}
 		for (size_t i = 45; i < 60; i++) {
 			hone_mempool_cursor_begin(&cursor, c);
 			hone_mempool_cursor_put(&cursor, objs[i]);
 			hone_mempool_cursor_end(&cursor);
-			assert_in_range(loaded(pool), 0, 10);
+			assert_in_range(stats_of(pool).loaded, 0, 10);
 		}
 		audited(pool, 0);
 	}
@@ -134,7 +125,6 @@ nobody_else_loses_more_than_the_cache_size(void **state)
 {
 	struct hone_mempool *pool = pool_of(1000, 50, 4);
 	struct hone_mempool_cache *c[4];
-	struct hone_mempool_stats stats;
 	void *objs[1000];
 
 	(void)state;
@@ -146,8 +136,7 @@ nobody_else_loses_more_than_the_cache_size(void **state)
 		for (int i = 1; i < 4; i++)
 			hone_mempool_put_bulk(
 				c[i], objs + 333 * (i - 1), 333 + (i == 3));
-		hone_mempool_get_stats(pool, &stats);
-		assert_in_range(stats.loaded, 3, 150);
+		assert_in_range(stats_of(pool).loaded, 3, 150);
 		assert_int_equal(hone_mempool_get_bulk(c[0], objs, 850), 0);
 		audited(pool, 850);
 		hone_mempool_put_bulk(c[0], objs, 850);

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What valgrind sees of the objects of a pool; it runs this. */
-#include <stdio.h>
 #include <string.h>
 #include "mempool_support.h"
 

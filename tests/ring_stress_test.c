@@ -9,7 +9,6 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include <hone/ring.h>
 #include "support.h"
 
@@ -43,12 +42,6 @@ struct thread {
 	struct run *run;
 	unsigned number;
 };
-
-#define EXPECT(cond, run)                                                      \
-	do {                                                                   \
-		if (!(cond) && atomic_fetch_add(&(run)->errors, 1) < 5)        \
-			printf("# not so: %s\n", #cond);                       \
-	} while (0)
 
 /* How many the way of this turn asks for. */
 static size_t

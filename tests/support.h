@@ -31,6 +31,16 @@ size_t support_below(uint64_t *state, size_t below);
 	type __wrap_##name(__VA_ARGS__);                                       \
 	type __wrap_##name(__VA_ARGS__)
 
+/*
+ * An assertion for threads, of which cmocka knows nothing: counted in the
+ * member "errors" of *run, an _Atomic unsigned; the first ones are printed.
+ */
+#define EXPECT(cond, run)                                                      \
+	do {                                                                   \
+		if (!(cond) && atomic_fetch_add(&(run)->errors, 1) < 5)        \
+			printf("# not so: %s\n", #cond);                       \
+	} while (0)
+
 /* A cmocka teardown: every feature of the CPU may be used again. */
 int support_lift_limit(void **state);
 
