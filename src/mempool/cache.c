@@ -50,7 +50,7 @@ hone_mempool_take_full(struct hone_mempool_handle *h)
 		m = steal(h, HONE_MEMPOOL_FULL);
 	/* Relaxed: looked at first, since an exchange takes the line away. */
 	if (!m && atomic_load_explicit(&h->pool->partial, memory_order_relaxed))
-		/* Acquire: pairs with the release in put_down(). */
+		/* Acquire: pairs with the release in handle.c. */
 		m = atomic_exchange_explicit(
 			&h->pool->partial, NULL, memory_order_acquire);
 	return m;

@@ -42,7 +42,7 @@ after_marks(struct hone_ring *ring, uint64_t position, uint64_t to)
 uint64_t
 hone_ring_follow_marks(struct hone_ring *ring, uint64_t to)
 {
-	/* Acquire: pairs with the release below, and in publish() of add.c. */
+	/* Acquire: pairs with the release below and in add_multi() of add.c. */
 	uint64_t filled = __atomic_load_n(&ring->filled, __ATOMIC_ACQUIRE);
 
 	for (;;) {
