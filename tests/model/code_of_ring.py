@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Whether the ring's code is still what its model was made from."""
-import hashlib
 import re
 from pathlib import Path
 
+from modelled import compare_orders, compare_shape, functions
 from ring_cases import INLINE, MULTI, SHAPE, rows
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,15 +17,8 @@ NOT_MODELLED = ["copy_run", "write_run", "read_run", "fill_run", "fill",
                 "get_run", "get", "is_valid", "slots_for", "hone_ring_size",
                 "hone_ring_init", "hone_ring_create", "hone_ring_destroy",
                 "hone_ring_free_count", "hone_ring_capacity", *UNSHARED]
+HEAD = r"(\w+)"
 LOCATIONS = r"ring->(tail|head|filled|head_seen|tail_seen)\b"
-
-
-def functions(path):
-    """{name: body} of a file, without comments and white space."""
-    code = re.sub(r"/\*.*?\*/", "", (ROOT / path).read_text(encoding="utf-8"),
-                  flags=re.S)
-    return {name: re.sub(r"\s+", "", body) for name, body in re.findall(
-        r"^(\w+)\(([^;{]*\{.*?)^\}", code, re.M | re.S)}
 
 
 def arguments(text):
@@ -71,25 +64,15 @@ def accesses(name, body):
 
 def orders(_directory):
     got = [access for path in FILES
-           for name, body in functions(path).items() if name not in UNSHARED
+           for name, body in functions(ROOT / path, HEAD).items() if name not in UNSHARED
            for access in accesses(name, body)]
     want = [tuple(each for each in row[:5] if each != "-")
             for row in rows(MULTI) + rows(INLINE)]
-    if got == want:
-        return None, f"{len(got)} accesses"
-    lines = [f"src/ring has {' '.join(each)}" for each in got
-             if each not in want]
-    lines += [f"the model has {' '.join(each)}" for each in want
-              if each not in got]
-    return "\n".join(lines or ["they stand in another succession"]), ""
+    return compare_orders("src/ring", got, want)
 
 
 def shape(_directory):
     text = "".join(path + name + body for path in FILES
-                   for name, body in functions(path).items()
+                   for name, body in functions(ROOT / path, HEAD).items()
                    if name not in NOT_MODELLED)
-    got = hashlib.sha256(text.encode()).hexdigest()[:16]
-    if got == SHAPE:
-        return None, ""
-    return (f"src/ring has changed: see that ring.pml does the same, then "
-            f"write SHAPE = \"{got}\" into ring_cases.py"), ""
+    return compare_shape("src/ring", text, SHAPE, "ring.pml", "ring_cases.py")
