@@ -7,8 +7,8 @@
  * A copy that stores normally leaves its destination in cache, which is right
  * when it is read soon. A copy that streams writes past the cache: faster for
  * large blocks and kind to what is resident, but the first read of the
- * destination then goes to memory. docs/design/copy.md has the measurements
- * that say where the line runs.
+ * destination then goes to memory. docs/design/copy.md of the sources has the
+ * measurements that say where the line runs.
  *
  * Every function here takes any size and alignment. Source and destination
  * must not overlap; debug builds of the library assert that, but for sizes

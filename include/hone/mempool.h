@@ -21,8 +21,8 @@
  *
  * A handle, its cursor and its reserve belong to one thread at a time;
  * functions that take a pool may be called by any thread unless they say
- * otherwise. Pools and handles must not be NULL. hone/mempool_check.h has
- * statistics, audit and faults; docs/design/mempool.md tells why it is so.
+ * otherwise. Pools and handles must not be NULL. Statistics, audit and faults:
+ * hone/mempool_check.h; the reasons: docs/design/mempool.md of the sources.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -56,38 +56,38 @@ enum hone_mempool_flag {
 
 /** What a pool is to be; hone_mempool_attr_init() sets every member. */
 struct hone_mempool_attr {
-	/** bytes of an object, at least 1 */
+	/** bytes of an object, at least 1. No default: has to be set */
 	size_t object_size;
-	/** of each object: a power of two; 64 keeps threads on lines apart */
+	/** of each object, a power of two. Default: 64, no line is shared */
 	size_t alignment;
-	/** how many objects, at least 1 */
+	/** how many objects, at least 1. No default: has to be set */
 	size_t capacity;
 	/** objects that a handle may keep to itself, 1 to
-	 * HONE_MEMPOOL_CACHE_MAX; 0: as many as are fast, but so that
+	 * HONE_MEMPOOL_CACHE_MAX. Default: 0, as many as are fast, but so that
 	 * max_caches handles together keep half of the capacity at most */
 	size_t cache_size;
-	/** handles that may be open at a time, 1 to 65535 */
+	/** handles that may be open at a time, 1 to 65535. Default: 32 */
 	unsigned max_caches;
-	/** HONE_MEMPOOL_* bits */
+	/** HONE_MEMPOOL_* bits. Default: none */
 	unsigned flags;
-	/** NUMA node of the objects; -1: wherever they are first touched */
+	/** NUMA node of the objects. Default: -1, where first touched */
 	int numa_node;
-	/** memory for the objects, which remains the caller's; NULL: the pool
-	 * gets its own, which is zero */
+	/** memory for the objects, which remains the caller's. Default: NULL,
+	 * the pool gets its own, which is zero */
 	void *memory;
 	/** bytes of it: see hone_mempool_memory_size() */
 	size_t memory_size;
-	/** called once for each object by hone_mempool_create(), or NULL; the
-	 * pool never changes an object's content */
+	/** called once for each object by hone_mempool_create(); the pool never
+	 * changes an object's content. Default: NULL, nothing is called */
 	void (*constructor)(void *object, size_t index, void *arg);
 	/** passed to the constructor */
 	void *constructor_arg;
 	/** called for a broken rule (enum hone_mempool_fault) with the object
-	 * at fault, or NULL; without it abort() is */
+	 * at fault. Default: NULL, abort() is called without a word */
 	void (*on_fault)(int fault, void *object, void *arg);
 	/** passed to on_fault */
 	void *on_fault_arg;
-	/** shown by debuggers; cut to 31 bytes; or NULL */
+	/** shown by debuggers; cut to 31 bytes. Default: NULL, none */
 	const char *name;
 	/** for later releases; zero */
 	void *reserved[4];

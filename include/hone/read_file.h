@@ -17,7 +17,7 @@
  * Any thread may call any of these functions; none keeps a state. They return
  * 0 or a negative errno, do not touch what they were to fill when they fail,
  * and then have given all memory back. An interrupted system call is made
- * again. docs/design/stream.md has the measurements.
+ * again. docs/design/stream.md of the sources has the measurements.
  */
 #include <stddef.h>
 #include <hone/api.h>
@@ -46,15 +46,16 @@ enum hone_read_flag {
  * resize() and release() must not be NULL.
  */
 struct hone_read_attr {
-	/** relative paths begin at this directory; AT_FDCWD: at the current
-	 * one */
+	/** relative paths begin at this directory. Default: AT_FDCWD, at the
+	 * current one */
 	int dirfd;
-	/** HONE_READ_* bits */
+	/** HONE_READ_* bits. Default: none */
 	unsigned flags;
-	/** most bytes that the file may have */
+	/** most bytes that the file may have. Default: SIZE_MAX, any */
 	size_t limit;
 	/** gives memory; size is at least 1, and counts the zero byte behind
-	 * the data. NULL: there is none */
+	 * the data. NULL: there is none. Default: malloc(), and realloc() and
+	 * free() for the two that follow */
 	void *(*allocate)(size_t size, void *arg);
 	/** gives memory of another size with the same content, as realloc()
 	 * does, or NULL and leaves the old as it is; called only if the size
@@ -145,21 +146,23 @@ struct hone_batch_used {
 /** How to read a batch; hone_batch_attr_init() sets every member. */
 struct hone_batch_attr {
 	/** most files that each thread reads at a time by io_uring, 1 to 4096.
-	 * Each takes 16 KiB of memory for the length of the call */
+	 * Each takes 16 KiB of memory for the length of the call. Default: 64
+	 */
 	unsigned depth;
 	/** threads that read, 1 to 64, one for each 128 files at most, the
 	 * caller's being one of them; the others last as long as the call. With
 	 * more than 1 the allocator is called by all of them at once, as
-	 * malloc() may be, and done() by any of them, one at a time */
+	 * malloc() may be, and done() by any of them, one at a time. Default:
+	 * 1 */
 	unsigned threads;
-	/** HONE_BATCH_* bits */
+	/** HONE_BATCH_* bits. Default: none, io_uring for 32 files or more */
 	unsigned flags;
 	/** most bytes of unfinished results: a file above 16 KiB is not read
 	 * on before it fits. One file alone may be larger, and what has no
 	 * size (pipes, /proc) grows beyond it. Finished results do not
-	 * count: they are the caller's */
+	 * count: they are the caller's. Default: 64 MiB */
 	size_t memory;
-	/** set when the call returns; or NULL */
+	/** set when the call returns. Default: NULL, not told */
 	struct hone_batch_used *used;
 	/** for later releases; zero */
 	void *reserved[4];

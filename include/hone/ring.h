@@ -56,13 +56,13 @@ enum hone_ring_flags {
 /** What the memory given to hone_ring_init() must be aligned to, in bytes. */
 #define HONE_RING_ALIGN 64
 
-/**
- * A ring. Its members are private. The slots follow it in memory.
- *
- * The two ends lie 128 bytes apart, since some CPUs fetch cache lines in pairs.
- * Several producers also write `filled`, which lies where consumers look.
- */
+/** A ring. Its members are private. The slots follow it in memory. */
 struct hone_ring {
+	/*
+	 * The two ends lie 128 bytes apart, since some CPUs fetch cache lines
+	 * in pairs. Several producers also write filled, which lies where
+	 * consumers look.
+	 */
 	uint32_t capacity;
 	uint32_t mask;
 	uint32_t flags;

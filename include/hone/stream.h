@@ -54,7 +54,7 @@
  * is neither a size nor -1 to -4095, is taken to have said -EIO.
  *
  * A stream belongs to one thread at a time. Streams must not be NULL.
- * docs/design/stream.md tells why it is made like this.
+ * docs/design/stream.md of the sources tells why it is made like this.
  */
 #include <assert.h>
 #include <stdbool.h>
@@ -87,7 +87,8 @@ struct hone_stream_ops {
 
 /** Bits of hone_stream_attr.flags. */
 enum hone_stream_flag {
-	/** exact mode: see above */
+	/** exact mode: the source sees what it would see from the simplest of
+	 * buffers */
 	HONE_STREAM_EXACT = 1,
 	/** hone_stream_close() closes the descriptor */
 	HONE_STREAM_CLOSE_FD = 2,
@@ -98,12 +99,13 @@ enum hone_stream_flag {
 
 /** What a stream is to be; hone_stream_attr_init() sets every member. */
 struct hone_stream_attr {
-	/** bytes, 1 to HONE_STREAM_BUFFER_MAX; allocated when first needed */
+	/** bytes, 1 to HONE_STREAM_BUFFER_MAX; allocated when first needed.
+	 * Default: 64 KiB */
 	size_t buffer_size;
 	/** a read that misses this many bytes or more goes past the buffer;
-	 * SIZE_MAX: none does; 0: each does */
+	 * SIZE_MAX: none does; 0: each does. Default: 32 KiB */
 	size_t bypass_size;
-	/** HONE_STREAM_* bits */
+	/** HONE_STREAM_* bits. Default: none */
 	unsigned flags;
 	/** for later releases; zero */
 	void *reserved[4];

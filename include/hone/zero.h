@@ -10,7 +10,7 @@
  *
  * The idea of sampling a few places inline before the vector loop is that of
  * QEMU's buffer_is_zero (util/bufferiszero.c, 2024); the algorithm is told in
- * docs/design/zero.md.
+ * docs/design/zero.md of the sources.
  */
 #include <stdbool.h>
 #include <stddef.h>
