@@ -31,7 +31,14 @@ ROOT_PAGES = ("CONTRIBUTING.md", "SECURITY.md", "NEWS.md")
 def man_names(parsed):
     """File names of all manual pages."""
     return (["hone.1"] + [f"hone-{c}.1" for c in COMMANDS] + ["libhone.3"]
-            + [f"{f.name}.3" for h in parsed for f in h.of_kind("function")])
+            + [f"{name}.3" for h in with_functions(parsed) for name in (
+                pages.man_name(h), *pages.man_aliases(h),
+                *(f.name for f in h.of_kind("function")))])
+
+
+def with_functions(parsed):
+    """The headers that have a manual page: the map of all is libhone(3)."""
+    return [header for header in parsed if header.of_kind("function")]
 
 
 def inputs():
@@ -93,18 +100,32 @@ def write_options(hone, tree):
 def write_headers(parsed, tree):
     """The pages made from headers. Returns the rows of man_pages."""
     (tree / "man3").mkdir()
-    (tree / "man3" / "libhone.rst").write_text(pages.man_overview(parsed))
-    rows = [("man3/libhone", "libhone", "hot paths, one header a part", "",
-             3)]
+    rows = []
+
+    def add(name, about, text):
+        (tree / "man3" / f"{name}.rst").write_text(text)
+        rows.append((f"man3/{name}", name, about, "", 3))
+
+    add("libhone", "hot paths, one header a part", pages.man_overview(
+        parsed, with_functions(parsed)))
     for header in parsed:
-        stem = header.name.split("/")[-1][:-len(".h")]
-        (tree / "api" / f"{stem}.rst").write_text(pages.api_page(header))
+        (tree / "api" / f"{header.stem}.rst").write_text(
+            pages.api_page(header))
+    for header in with_functions(parsed):
+        add(pages.man_name(header), header.comment.summary,
+            pages.man_header(header))
         for item in header.of_kind("function"):
-            page = tree / "man3" / f"{item.name}.rst"
-            page.write_text(pages.man_page(item, header))
-            rows.append((f"man3/{item.name}", item.name,
-                         item.comment.summary, "", 3))
+            add(item.name, item.comment.summary,
+                pages.man_page(item, header))
     return rows
+
+
+def write_aliases(parsed, out):
+    """The manual pages that are another page: a type is found by its name."""
+    for header in with_functions(parsed):
+        for name in pages.man_aliases(header):
+            (out / f"{name}.3").write_text(
+                f".so man3/{pages.man_name(header)}.3\n")
 
 
 def build(options, parsed):
@@ -125,6 +146,7 @@ def build(options, parsed):
         options.out.mkdir(parents=True, exist_ok=True)
         for page in target.rglob("*.[13]"):
             shutil.copy(page, options.out)
+        write_aliases(parsed, options.out)
     elif run.returncode == 0:
         shutil.rmtree(options.out, ignore_errors=True)
         shutil.copytree(target, options.out)

@@ -47,7 +47,7 @@ class Comment:
         """The first clause, as a man page's NAME wants it."""
         clause = re.split(r"[.:;?](?:\s|$)", self.before, maxsplit=1)[0]
         clause = " ".join(clause.split())
-        if clause[:2].isupper():  # CPU, NUL and the like
+        if re.match("[A-Z]{2}", clause):  # CPU, NUL and the like
             return clause
         return clause[:1].lower() + clause[1:]
 
@@ -70,6 +70,11 @@ class Header:
     name: str
     comment: Comment
     items: list
+
+    @property
+    def stem(self):
+        """ring, of hone/ring.h."""
+        return self.name.split("/")[-1][:-len(".h")]
 
     def of_kind(self, *kinds):
         """The items of these kinds, in order."""

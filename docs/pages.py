@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Write reStructuredText from headers: a page of the site for each header,
-and a page of the manual, section 3, for each function."""
+and a page of the manual, section 3, for each header and each function."""
 import re
 
 import headers
 
 CALL = re.compile(r"(?<![\w`])(hone_\w+)\(\)")
 CONSTANT = re.compile(r"(?<![\w`/])(HONE_[A-Z0-9_]+\*?)(?![\w`])")
+DESIGN = re.compile(r"\bdocs(/design/\w+)\.md")
 DIRECTIVES = {"function": "c:function", "struct": "c:struct",
               "union": "c:union", "enum": "c:enum", "type": "c:type",
               "macro": "c:macro"}
@@ -25,13 +26,14 @@ def indent(text, by="   "):
 
 
 def markup(text):
-    """Text of a comment with its functions linked and its constants set as
-    code. Tables and literal blocks stay as they are."""
+    """Text of a comment with its functions and design pages linked and its
+    constants set as code. Tables and literal blocks stay as they are."""
     paragraphs = []
     for paragraph in text.split("\n\n"):
         if not paragraph.startswith(("=", "+", " ")):
             paragraph = CALL.sub(r":c:func:`\1`", paragraph)
             paragraph = CONSTANT.sub(r"``\1``", paragraph)
+            paragraph = DESIGN.sub(r":doc:`\g<0> <\1>`", paragraph)
         paragraphs.append(paragraph)
     return "\n\n".join(paragraphs)
 
@@ -129,10 +131,10 @@ def mentioned(item, header):
     return [other for other in header.items if other in found]
 
 
-def man_types(item, header):
-    """A section on the constants and types that a function mentions."""
+def man_types(items):
+    """A section on constants and types."""
     parts = []
-    for other in mentioned(item, header):
+    for other in items:
         if other.kind == "macro":
             parts.append(", ".join(f"``{name}``" for name in other.names))
             parts.append(indent(markup(other.comment.text)))
@@ -160,33 +162,76 @@ def man_page(item, header):
     code = f"#include <{header.name}>\n\n{prototype(item)}"
     rows = [f"*{name}*\n{indent(markup(comment.params[name]))}"
             for name in item.params]
-    others = [(f.name, 3) for f in header.of_kind("function")
-              if f.name != item.name]
-    sections = [
+    others = [(name, 3) for name in [
+        man_name(header), *(f.name for f in header.of_kind("function"))]
+        if name != item.name]
+    return man_sections(item.name, [
         ("LIBRARY", LIBRARY),
         ("SYNOPSIS", "::\n\n" + indent(code)),
         ("DESCRIPTION", markup(comment.text)),
         ("PARAMETERS", "\n\n".join(rows)),
         ("RETURN VALUE", markup(comment.returns)),
-        ("TYPES AND CONSTANTS", man_types(item, header)),
+        ("TYPES AND CONSTANTS", man_types(mentioned(item, header))),
         ("NOTES", f"What holds for all of ``<{header.name}>``:\n\n"
          + markup(header.comment.text)),
         ("SEE ALSO", see_also(others + [("libhone", 3)])),
-    ]
-    return ":orphan:\n\n" + heading(item.name, 1) + "\n" + "\n".join(
-        f"{heading(title, 2)}\n{text}\n" for title, text in sections if text)
+    ])
 
 
-def man_overview(parsed):
-    """The manual page libhone(3): every header and its functions."""
+def man_name(header):
+    """What the manual page of a header is called: hone_ring, but not as one of
+    its functions."""
+    name = "hone_" + header.stem
+    return (name + ".h" if name in [f.name for f in header.of_kind("function")]
+            else name)
+
+
+def man_aliases(header):
+    """The types that are described by a header's page of another name."""
+    return [item.name
+            for item in header.of_kind("struct", "union", "enum", "type")
+            if item.name != man_name(header)]
+
+
+def man_header(header):
+    """The manual page of one header."""
+    functions = header.of_kind("function")
+    code = "\n".join([f"#include <{header.name}>\n",
+                      *(prototype(item) for item in functions)])
+    return man_sections(man_name(header), [
+        ("LIBRARY", LIBRARY),
+        ("SYNOPSIS", "::\n\n" + indent(code)),
+        ("DESCRIPTION", markup(header.comment.text)),
+        ("FUNCTIONS", function_list(header)),
+        ("TYPES AND CONSTANTS", man_types(
+            [item for item in header.items if item.kind != "function"])),
+        ("SEE ALSO", see_also([("libhone", 3)])),
+    ])
+
+
+def man_sections(title, sections):
+    """A manual page of those sections that have a text."""
+    return ":orphan:\n\n" + heading(title, 1) + "\n" + "\n".join(
+        f"{heading(name, 2)}\n{text}\n" for name, text in sections if text)
+
+
+def function_list(header):
+    """The functions of a header, each with what it does."""
+    return "\n".join(
+        f"**{item.name}**\\ (3)\n{indent(item.comment.summary)}\n"
+        for item in header.of_kind("function"))
+
+
+def man_overview(parsed, with_pages):
+    """The manual page libhone(3): every header and its functions, and the
+    headers that have a page of their own."""
     parts = [":orphan:\n", heading("libhone", 1)]
     parts += [heading("LIBRARY", 2), LIBRARY + "\n", heading("HEADERS", 2)]
     for header in parsed:
         parts.append(heading(f"<{header.name}>", 3))
         parts.append(markup(header.comment.text) + "\n")
-        for item in header.of_kind("function"):
-            parts.append(f"**{item.name}**\\ (3)\n"
-                         f"{indent(item.comment.summary)}\n")
+        parts.append(function_list(header))
     parts.append(heading("SEE ALSO", 2))
-    parts.append(see_also([("hone", 1)]) + "\n")
+    parts.append(see_also([(man_name(header), 3) for header in with_pages]
+                          + [("hone", 1)]) + "\n")
     return "\n".join(parts)

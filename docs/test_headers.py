@@ -187,6 +187,30 @@ def test_man_page_shows_the_types_and_constants_it_mentions():
     assert "   struct hone_pair {\n       int a;\n   };" in man
 
 
+def test_the_page_of_a_header():
+    header = parse("/** Bits. */\n#define HONE_A_ONE 1\n"
+                   "/** A pair. */\nstruct hone_pair { int a; };\n"
+                   "/** A whole. */\nvoid hone_find(void);\n"
+                   "/** SET it: docs/design/set.md. */\n"
+                   "void hone_set(void);\n")
+    man = pages.man_header(header)
+    assert "   void hone_find(void);\n   void hone_set(void);" in man
+    assert "**hone_find**\\ (3)\n   a whole\n" in man
+    assert "**hone_set**\\ (3)\n   SET it\n" in man
+    assert "``HONE_A_ONE``" in man and "   struct hone_pair {" in man
+    assert pages.man_name(header) == "hone_x"
+    assert pages.man_aliases(header) == ["hone_pair"]
+    function = pages.man_page(header.of_kind("function")[1], header)
+    assert ":doc:`docs/design/set.md </design/set>`" in function
+    assert "**hone_x**\\ (3), **hone_find**\\ (3)" in function
+
+
+def test_a_header_and_its_function_have_two_pages():
+    header = parse("/** F. */\nvoid hone_x(void);\n"
+                   "/** A pair. */\nstruct hone_pair { int a; };\n")
+    assert pages.man_name(header) == "hone_x.h"
+
+
 def test_a_long_prototype_is_broken():
     item = only("/** F.\n * :param aaaaaaaaaaaaaaaaaaaa: a.\n"
                 " * :param bbbbbbbbbbbbbbbbbbbbbb: b. */\nvoid hone_f(struct "

@@ -13,6 +13,7 @@ import pytest
 
 import build
 import headers
+import pages
 
 DOCS = pathlib.Path(__file__).resolve().parent
 ROOT = DOCS.parent
@@ -43,7 +44,19 @@ def shown(page):
     return done.stdout, done.stderr
 
 
-@pytest.mark.parametrize("name", build.man_names(PARSED))
+ALIASES = {f"{name}.3": header for header in PARSED
+           if header.of_kind("function") for name in pages.man_aliases(header)}
+
+
+@pytest.mark.parametrize("name", ALIASES)
+def test_a_type_leads_to_the_page_of_its_header(built, name):
+    target = f"{pages.man_name(ALIASES[name])}.3"
+    assert (built / name).read_text() == f".so man3/{target}\n"
+    assert f" {name[:-2]}" in shown(built / target)[0]
+
+
+@pytest.mark.parametrize(
+    "name", [n for n in build.man_names(PARSED) if n not in ALIASES])
 def test_manual_page_is_well_formed(built, name):
     text, complaints = shown(built / name)
     assert complaints == ""
@@ -74,6 +87,11 @@ def test_manual_page_has_the_prototype_and_each_parameter(built, header):
     ("hone_read_files.3", ["struct hone_file_data {", "HONE_BATCH_PLAIN",
                            "struct hone_file_data *file,"]),
     ("hone_ring_create.3", ["HONE_RING_SINGLE_CONSUMER"]),
+    # A header's page has all of them, and all prototypes.
+    ("hone_stream.3", ["#include <hone/stream.h>", "HONE_STREAM_BUFFER_MAX",
+                       "struct hone_stream_attr {", "HONE_STREAM_EXACT",
+                       "int hone_stream_close(struct hone_stream *stream);",
+                       "hone_stream_close(3)"]),
     ("hone_mempool_create.3", ["HONE_MEMPOOL_HUGETLB = 1,", "reserved"]),
 ])
 def test_manual_page_explains_the_types_and_their_constants(built, name,
