@@ -4,7 +4,8 @@
 # chroot that has another PHP: it needs nothing but sh, make and that PHP.
 #
 # phpext.sh build SOURCE WORK PHP-CONFIG [CONFIGURE-OPTION...]
-#     copy SOURCE to WORK and build WORK/modules/hone.so there
+#     copy SOURCE to WORK and build WORK/modules/hone.so there; the one of an
+#     earlier build stays until then, for whoever has it in php.ini
 # phpext.sh test WORK PHP-CONFIG JUNIT [RUN-TESTS-ARGUMENT...]
 #     run .phpt files (WORK/tests unless named) with that module, results in
 #     JUNIT
@@ -26,13 +27,16 @@ build() {
     work=$2
     config=$3
     shift 3
-    rm -rf "$work"
     mkdir -p "$work"
+    find "$work" -mindepth 1 -maxdepth 1 ! -name modules -exec rm -rf {} +
     cp -R "$source/." "$work"
     cd "$work"
     "$(sibling "$config" phpize)"
     ./configure --with-php-config="$config" "$@"
-    make -j "$jobs"
+    make -j "$jobs" hone.la
+    # By rename, not as "make" would: processes have the old one mapped.
+    cp .libs/hone.so modules/hone.so.new
+    mv modules/hone.so.new modules/hone.so
 }
 
 run_tests() {

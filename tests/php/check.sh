@@ -185,12 +185,20 @@ wrong_prefix_is_told() {
         grep "hone.pc below $work/nothing" without.log
 }
 
+# It may be in somebody's php.ini.
+failed_build_leaves_the_module() {
+    ! sh "$top/tools/phpext.sh" build "$top/php" static "$config" \
+        --with-hone="$work/nothing" &&
+        "$php" -n -d extension="$work/static/modules/hone.so" \
+            -r 'echo Hone\version();'
+}
+
 # By strace, in a process for each way.
 side_effects_are_the_same() {
     python3 "$here/side_effects.py" static "$php"
 }
 
-echo 1..18
+echo 1..19
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'the license is there, and the same' license_is_the_same
 check 'gcc has no warning' gcc_without_warnings
@@ -209,4 +217,5 @@ check 'one that does not, passed or failed, is not' no_difference_is_told
 check 'file reads have the same side effects' side_effects_are_the_same
 check 'configure tells that there is no libhone' no_libhone_is_told
 check 'configure tells that there is none at a prefix' wrong_prefix_is_told
+check 'a failed build leaves the module' failed_build_leaves_the_module
 exit "$failed"
