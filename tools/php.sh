@@ -73,22 +73,36 @@ test_php() {
     test_php84
 }
 
-# Counts of the tests, and what to write where.
+# Counts of the tests, and what to type next.
 php_tell() {
     sed -n 's/^\(Tests \(passed\|failed\|skipped\) *:  *[0-9]*\).*/\1/p' \
         "$log/php-test.log"
     php=$("$(php_config)" --php-binary)
-    line=extension=$(php_work)/modules/hone.so
+    version=$("$(php_config)" --version | cut -d. -f1,2)
+    module=$(php_work)/modules/hone.so
     cat <<EOF
 
-To use it, add this line to php.ini ("php --ini" tells where that is):
+To try it:
 
-    $line
+    $php -d extension=$module -r 'print_r(Hone\\cpu());'
 
-or try it first:
+To keep it, as root:
 
-    $php -d $line -r 'print_r(Hone\\cpu());'
+    install -m 644 $module $("$(php_config)" --extension-dir)
 EOF
+    if [ -d "/etc/php/$version/mods-available" ]; then
+        cat <<EOF
+    echo extension=hone >/etc/php/$version/mods-available/hone.ini
+    phpenmod -v $version hone
+    systemctl restart php$version-fpm    # or apache2: what runs your PHP
+EOF
+    else
+        cat <<EOF
+
+with extension=hone in the php.ini that is read ("php --ini" names that of the
+command line, phpinfo() that of a site), and a restart of what runs PHP.
+EOF
+    fi
 }
 
 # bench_args: functions with PHP's macros for their arguments and with
