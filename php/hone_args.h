@@ -110,13 +110,12 @@
 
 /** float; an int is converted to one, as everywhere in PHP. */
 #define HONE_ARG_DOUBLE(dest)                                                  \
-	HONE_ARG_(IS_DOUBLE, HONE_ARGS_TYPE_ == IS_DOUBLE,                     \
-		(dest) = Z_DVAL_P(HONE_ARGS_P_))
+	HONE_ARG_(IS_DOUBLE, HONE_ARGS_IS_DOUBLE_, (dest) = HONE_ARGS_DOUBLE_)
 #define HONE_ARG_DOUBLE_OR_NULL(dest, is_null)                                 \
 	HONE_ARG_(IS_DOUBLE | HONE_KIND_NULLABLE,                              \
-		HONE_ARGS_OR_NULL_(IS_DOUBLE),                                 \
+		HONE_ARGS_IS_DOUBLE_ || HONE_ARGS_TYPE_ == IS_NULL,            \
 		((is_null) = HONE_ARGS_TYPE_ == IS_NULL,                       \
-			(dest) = (is_null) ? 0.0 : Z_DVAL_P(HONE_ARGS_P_)))
+			(dest) = (is_null) ? 0.0 : HONE_ARGS_DOUBLE_))
 
 /** bool. */
 #define HONE_ARG_BOOL(dest)                                                    \
@@ -182,11 +181,12 @@
  */
 #define HONE_ARG_OBJECT_OF_CLASS(dest, ce)                                     \
 	HONE_ARG_CLASS_(HONE_KIND_CLASS, HONE_ARGS_IS_A_(ce),                  \
-		(dest) = HONE_ARGS_P_, ce)
+		(dest) = HONE_ARGS_P_, ce, zend_wrong_parameter_class_error)
 #define HONE_ARG_OBJECT_OF_CLASS_OR_NULL(dest, ce)                             \
 	HONE_ARG_CLASS_(HONE_KIND_CLASS | HONE_KIND_NULLABLE,                  \
 		HONE_ARGS_IS_A_(ce) || HONE_ARGS_TYPE_ == IS_NULL,             \
-		(dest) = HONE_ARGS_P_OR_NULL_, ce)
+		(dest) = HONE_ARGS_P_OR_NULL_, ce,                             \
+		zend_wrong_parameter_class_or_null_error)
 
 /** resource, as a zval *; NULL for null. */
 #define HONE_ARG_RESOURCE(dest) HONE_ARG_ZVAL_OF_(IS_RESOURCE, dest)

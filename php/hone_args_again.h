@@ -28,30 +28,33 @@
 #define HONE_ARGS_SMALL __attribute__((cold))
 #endif
 
-/* A kind is the IS_* of its type where there is one. 0 is none. */
-#define HONE_KIND_NUMBER 1
-#define HONE_KIND_ZVAL 2
+/*
+ * A kind is the IS_* of its type where there is one. The tail of a list without
+ * names is a kind of its own; behind all is HONE_KIND_END.
+ */
+#define HONE_KIND_END 0
+#define HONE_KIND_REST 1
+#define HONE_KIND_NUMBER 2
 #define HONE_KIND_BOOL 3
 #define HONE_KIND_CLASS 10
+#define HONE_KIND_ZVAL 11
 #define HONE_KIND_NULLABLE 16
 
-#define HONE_KIND_REST 11
-
 /*
- * A list of parameters: the least and the most arguments, 4 bits each, the
- * latter HONE_ANY if there is no most, then their kinds, 5 bits each.
+ * A list of parameters: the least number of arguments and how many more there
+ * may be, 4 bits each, the latter HONE_ANY if there is no limit; then their
+ * kinds, 5 bits each.
  */
 #define HONE_ANY 15
 #define HONE_SPEC_LEAST(spec) (uint32_t)((spec)&15)
-#define HONE_SPEC_MOST(spec)                                                   \
-	((spec) / 16 % 16 == HONE_ANY ? (uint32_t)-1                           \
-				      : (uint32_t)((spec) / 16 % 16))
+#define HONE_SPEC_MORE(spec) (uint32_t)((spec) / 16 % 16)
 #define HONE_SPEC_KINDS(spec) ((spec) >> 8)
 
 #define HONE_SPEC_                                                             \
 	((uint64_t)(sizeof(*hone_low) - 1) << 8 |                              \
 		(uint64_t)(sizeof(*hone_high) - 1) << 33 |                     \
-		(unsigned)(hone_max < 0 ? HONE_ANY : hone_max) << 4 |          \
+		(unsigned)(hone_max < 0 ? HONE_ANY : hone_max - hone_min)      \
+			<< 4 |                                                 \
 		(unsigned)hone_min)
 
 #define HONE_ARGS_I_ (sizeof(*hone_at) - 1)
@@ -64,6 +67,14 @@
 	(HONE_ARGS_TYPE_ == IS_TRUE || HONE_ARGS_TYPE_ == IS_FALSE)
 #define HONE_ARGS_IS_NUMBER_                                                   \
 	(HONE_ARGS_TYPE_ == IS_LONG || HONE_ARGS_TYPE_ == IS_DOUBLE)
+/* PHP takes an int for a float in strict mode too. */
+#define HONE_ARGS_IS_DOUBLE_                                                   \
+	(HONE_ARGS_LIKELY(HONE_ARGS_TYPE_ == IS_DOUBLE) ||                     \
+		HONE_ARGS_TYPE_ == IS_LONG)
+#define HONE_ARGS_DOUBLE_                                                      \
+	(EXPECTED(HONE_ARGS_TYPE_ == IS_DOUBLE)                                \
+			? Z_DVAL_P(HONE_ARGS_P_)                               \
+			: (double)Z_LVAL_P(HONE_ARGS_P_))
 #define HONE_ARGS_IS_A_(ce)                                                    \
 	(HONE_ARGS_TYPE_ == IS_OBJECT &&                                       \
 		instanceof_function(Z_OBJCE_P(HONE_ARGS_P_), (ce)))
@@ -89,12 +100,11 @@
 	else                                                                   \
 		HONE_ARG_TAKE_(kind, take)
 
-/* Which class was missed, and by which argument: hone_args_parse() reads it. */
-#define HONE_ARG_CLASS_(kind, good, take, ce)                                  \
+/* Those in front of it have been right, so this is the error to tell. */
+#define HONE_ARG_CLASS_(kind, good, take, ce, tell)                            \
 	if (HONE_ARGS_GIVEN_ && !HONE_ARGS_LIKELY(good)) {                     \
-		Z_PTR_P(return_value) = (ce);                                  \
-		Z_TYPE_INFO_P(return_value) = _IS_ERROR + HONE_ARGS_I_ * 256;  \
-		goto hone_again;                                               \
+		tell(HONE_ARGS_I_ + 1, ZSTR_VAL((ce)->name), HONE_ARGS_P_);    \
+		return;                                                        \
 	} else                                                                 \
 		HONE_ARG_TAKE_(kind, take)
 

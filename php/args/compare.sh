@@ -16,7 +16,7 @@ set -eu
 
 planted=0
 case ${1:-} in
---planted) planted=9 ;;
+--planted) planted=12 ;;
 --plant-one) planted=1 ;;
 esac
 [ "$planted" -eq 0 ] || shift
@@ -124,21 +124,27 @@ else
 fi
 
 plant 'values are put in place before all is parsed' hone_args_parse.h \
-    's/if (kinds >> 5 != 0 \&\&/if (number > 99 \&\&/'
+    's/if (kinds >> 5 != 0) {/if (number > 99) {/'
 plant 'what was converted is not freed' hone_args_parse.h \
     's/if (Z_REFCOUNTED_P(arg))/if (number > 99)/'
 plant 'an error asks for the wrong type' hone_args_parse.h \
-    's/want->expected + or_null/want->expected + !or_null/'
+    's/want->expected, arg/(want->expected ^ 1), arg/'
 plant 'names are allowed behind a variadic tail' hone_args_parse.h \
-    's/zend_unexpected_extra_named_error();/break;/'
+    's/zend_unexpected_extra_named_error();/;/'
 plant 'the class is not waited for' hone_args_parse.h \
-    's/if (converted)/if (converted \&\& number > 99)/'
+    '/case HONE_KIND_CLASS:/,/continue;/s/return;/continue;/'
 plant 'the class is taken for granted' hone_args_again.h \
     's/instanceof_function(Z_OBJCE_P(HONE_ARGS_P_), (ce))/(ce) != NULL/'
 plant 'the wrong parameter is named' hone_args_parse.h \
-    's/zend_wrong_parameter_error(error, number,/zend_wrong_parameter_error(error, 1,/'
+    's/zend_wrong_parameter_type_error(number,/zend_wrong_parameter_type_error(1,/'
 plant 'one argument too many is let through' hone_args_parse.h \
-    's/n > most)/n > most + 1)/'
+    's/n - least > more/n - least > more + 1/'
 plant 'true is taken for false' hone_args.h \
     's/(dest) = HONE_ARGS_TYPE_ == IS_TRUE)/(dest) = HONE_ARGS_TYPE_ != IS_TRUE)/'
+plant 'values are put in place though a later one failed' hone_args_parse.h \
+    's/if (EG(exception))/if (number > 99)/'
+plant 'the wrong parameter is not of the class' hone_args_again.h \
+    's/tell(HONE_ARGS_I_ + 1/tell(HONE_ARGS_I_ + 2/'
+plant 'an int is a wrong float' hone_args_again.h \
+    's/(double)Z_LVAL_P/(double)-Z_LVAL_P/'
 exit "$failed"
