@@ -4,9 +4,10 @@
 
 tally.py STAGES NAME...
 
-STAGES has one line a stage: its name, exit status, kind of results and where
-they are, split by tabs. Kinds: meson (testlog.json), pytest (JUnit XML), tap,
-none (the status is the result). Every NAME must be among them.
+STAGES has one line a stage, in any order: its name, exit status, kind of
+results and where they are, split by tabs. Kinds: meson (testlog.json), pytest
+(JUnit XML), tap, none (the status is the result). Every NAME must be among
+them.
 
 Prints each failure and each skip with its reason, and last, alone on a line,
 "N passed, N failed, N skipped". Exits 1 on any failure, on a stage that is
@@ -68,7 +69,8 @@ def tap_results(text):
         results.append((FAIL, 'plan', 'no plan: it ended early'))
     elif planned != len(results):
         results.append((FAIL, 'plan',
-                        f'{planned} tests planned, {len(results)} reported'))
+                        f'{planned} tests planned, {len(results)} reported, '
+                        f'the last: {results[-1][1] if results else "none"}'))
     return results
 
 
@@ -150,11 +152,13 @@ def stage_results(status, kind, path):
 def main():
     stages, expected = Path(sys.argv[1]), sys.argv[2:]
     rows = [line.split('\t') for line in stages.read_text().splitlines()]
+    ran = [row[0] for row in rows]
+    # They ended in any order: told in that of the names.
+    rows.sort(key=lambda row: (expected + ran).index(row[0]))
     found = []
     for name, status, kind, path in rows:
         for result in stage_results(int(status), kind, Path(path)):
             found.append((name, *result))
-    ran = [row[0] for row in rows]
     for name in expected:
         if name not in ran:
             found.append((name, FAIL, '', 'this stage was not run'))

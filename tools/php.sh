@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh disable=SC2154 # what dev sets
-# ./dev php, and what its tests build. Sourced by dev: root, log, stage, build.
+# ./dev php, and what its tests build. Sourced by dev: root, log, stage, build;
+# its tests have more from tools/test.sh.
 
 php_packages="$build_packages make php8.2-dev php8.2-cli php8.2-cgi"
 
@@ -51,26 +52,23 @@ phpt_stage() {
     name=$1
     shift
     rm -f "$results/$name.xml"
-    stage "$name" php_tests "$results/$name.xml" "$@" "$(php_work)/tests"
+    bounded "$name" php_tests "$results/$name.xml" "$@" "$(php_work)/tests"
     record pytest "$results/$name.xml"
 }
 
-# test_php STAGED: the stages of ./dev test.
-test_php() {
-    # shellcheck source=tools/php84.sh
-    . tools/php84.sh
-    stage php82-build php_libhone_and_build
+# The stages of ./dev test.
+test_php82() {
+    bounded php82-build php_libhone_and_build
     record none -
-    tap_stage php82-setup sh tests/php/check.sh "$1" build/php/check \
+    tap_stage php82-setup sh tests/php/check.sh "$staged" build/php/check \
         "$(php_config)"
     phpt_stage php82
     # shellcheck disable=SC2086
     phpt_stage php82-opcache $php_opcache
     phpt_stage php82-valgrind -m
-    stage php82-args php/args/compare.sh --plant-one build/php/args \
+    bounded php82-args php/args/compare.sh --plant-one build/php/args \
         "$(php_config)"
     record none -
-    test_php84
 }
 
 # Counts of the tests, and what to type next.

@@ -6,7 +6,8 @@
 trixie=$root/build/sysroot/trixie
 trixie_packages=php8.4-dev,php8.4-cli,php8.4-cgi,make,gcc,libc6-dev,meson,\
 ninja-build,pkgconf
-# Longer than the slowest download that is worth waiting for in a test run.
+# Longer than the slowest download that is worth waiting for in a test run, and
+# less than $stage_limit: to give up is to skip, and no failure.
 trixie_patience=600
 
 # In a mount namespace of its own where that is allowed: whatever is mounted
@@ -87,7 +88,8 @@ trixie_run() {
             mount -t proc proc "$0/proc" || :
         fi
         exec chroot "$0" /usr/bin/env -i HOME=/root LC_ALL=C.UTF-8 \
-            PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' "$trixie" "$@"
+            HONE_JOBS="${HONE_JOBS:-}" PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+            "$@"' "$trixie" "$@"
 }
 
 # The sources as they are now, libhone built and installed, the extension
@@ -126,7 +128,7 @@ php84_skip() {
 test_php84() {
     obstacle=$(trixie_obstacle)
     if [ -z "$obstacle" ]; then
-        stage php84-chroot trixie_make
+        bounded php84-chroot trixie_make
         [ "$stage_status" -eq 0 ] || obstacle=$(tail -n 1 \
             "$log/php84-chroot.log")
     fi
@@ -135,14 +137,14 @@ test_php84() {
             php84-opcache php84-args
         return
     fi
-    stage php84-build php84_build
+    bounded php84-build php84_build
     record none -
-    stage php84 php84_tests tests.xml
+    bounded php84 php84_tests tests.xml
     record pytest "$trixie/hone/tests.xml"
     # shellcheck disable=SC2086
-    stage php84-opcache php84_tests opcache.xml $php_opcache work/tests
+    bounded php84-opcache php84_tests opcache.xml $php_opcache work/tests
     record pytest "$trixie/hone/opcache.xml"
-    stage php84-args trixie_run sh /hone/php/args/compare.sh /hone/args \
+    bounded php84-args trixie_run sh /hone/php/args/compare.sh /hone/args \
         php-config8.4
     record none -
 }

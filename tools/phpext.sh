@@ -11,7 +11,7 @@
 #     JUNIT
 set -eu
 
-jobs=$(nproc 2>/dev/null || echo 2)
+jobs=${HONE_JOBS:-$(nproc 2>/dev/null || echo 2)}
 
 # sibling PHP-CONFIG NAME: php-config8.2 and phpize give phpize8.2.
 sibling() {
@@ -39,6 +39,17 @@ build() {
     mv modules/hone.so.new modules/hone.so
 }
 
+# Ended from outside, as by a limit of time: which tests were under way. Of those
+# run-tests.php has written the script, and no output yet.
+tell_unended() {
+    for script in "$work"/tests/*.php; do
+        if [ -f "$script" ] && [ ! -f "${script%.php}.out" ]; then
+            echo "did not end: ${script}t"
+        fi
+    done
+    exit 1
+}
+
 run_tests() {
     work=$(cd "$1" && pwd)
     php=$("$2" --php-binary)
@@ -50,6 +61,7 @@ run_tests() {
     "$php" -n -d extension="$work/modules/hone.so" -r '
         exit(extension_loaded("hone") ? 0 : 1);'
     [ $# -gt 0 ] || set -- "$work/tests"
+    trap tell_unended TERM
     # Without php.ini: results depend on nothing that was configured here.
     set -- -n -d extension="$work/modules/hone.so" -q -j"$jobs" \
         --show-diff --no-color --no-progress "$@"
