@@ -55,11 +55,14 @@ foreach (CASES as $name => $call) {
         \$object = new ArrayObject();
         \$derived = new Derived();
         \$text = new Text();
+        memory_get_peak_usage(); // where count.py cuts
         \$begin = hrtime(true);
         for (\$i = 0; \$i < \$turns; \$i++) {
             $call;
         }
-        return (hrtime(true) - \$begin) / \$turns;
+        \$time = hrtime(true) - \$begin;
+        memory_get_peak_usage();
+        return \$time / \$turns;
     };");
     $loop(1000);
     printf("%s\t%.3f\n", $name, min($loop($turns), $loop($turns), $loop($turns)));
