@@ -24,6 +24,8 @@ serve(INTERNAL_FUNCTION_PARAMETERS, enum hone_fileread_function function,
 	else if (way(execute_data, return_value))
 		return;
 	php_handlers[function](INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	if (function == HONE_COPY)
+		hone_copy_passed(execute_data, return_value);
 }
 
 #define WRAPPED(function, name)                                                \
@@ -66,7 +68,7 @@ static const char *const reasons[HONE_PASS_REASONS] = {
 	[HONE_PASS_SHORT] = "too little to gain",
 	[HONE_PASS_UNKNOWN] = "not in the realpath cache",
 	[HONE_PASS_OPEN] = "could not be opened",
-	[HONE_PASS_KIND] = "empty, or no regular file",
+	[HONE_PASS_KIND] = "no regular file",
 	[HONE_PASS_CHANGED] = "another size than it told",
 	[HONE_PASS_MEMORY] = "near memory_limit",
 };

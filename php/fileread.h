@@ -75,26 +75,39 @@ hone_fileread_forget_stat(void)
  */
 #define HONE_FILEREAD_UNMAPPED ((size_t)8192)
 
+/* What PHP reads at once, unless a script or an extension sets another size. */
+#define HONE_FILEREAD_CHUNK ((size_t)8192)
+
+/* What was read from the front of a file that goes on in PHP's hands. */
+struct hone_fileread_head {
+	size_t len;
+	char bytes[HONE_FILEREAD_CHUNK];
+};
+
 /* True if PHP would take this path to its plain files, and so may we. */
 bool hone_fileread_is_plain(const zend_string *path);
 
 /*
- * The name that PHP opens for such a path, from its realpath cache, even if a
- * symbolic link was changed since; valid until the cache is used again. NULL:
- * it is not there, as for a file that is new to this process, or does not
- * exist.
+ * fileread_known.c: what PHP's realpath cache knows of such a path; valid until
+ * the cache is used again. `realpath` is the name that PHP opens, even if a
+ * symbolic link was changed since. NULL: it is not there, as for a file that is
+ * new to this process, or does not exist; or it was not asked, for PHP failed
+ * to open the path the last time.
  */
-const char *hone_fileread_name(const zend_string *path);
+const realpath_cache_bucket *hone_fileread_known(zend_string *path);
+
+/* To be told when PHP opened such a path, or failed to. */
+void hone_fileread_opened(zend_string *path, bool opened);
 
 /*
  * Open such a path to read. HONE_FILEREAD_UNKNOWN if its name is; -1 if that
- * failed, which is counted; HONE_FILEREAD_TOLD if a signal came while it
- * waited, for a FIFO: PHP gives up then, and has been told so. `context`:
- * whether the call makes the default context.
+ * failed, or it is a directory, which is counted; HONE_FILEREAD_TOLD if a
+ * signal came while it waited, for a FIFO: PHP gives up then, and has been told
+ * so. `context`: whether the call makes the default context.
  */
 #define HONE_FILEREAD_UNKNOWN (-2)
 #define HONE_FILEREAD_TOLD (-3)
-int hone_fileread_open(const zend_string *path, bool context);
+int hone_fileread_open(zend_string *path, bool context);
 
 /* What is left in a stream, which is closed, as `function` of PHP reads it. */
 zend_string *hone_fileread_by_php(
@@ -106,9 +119,9 @@ zend_string *hone_fileread_rest(
 
 /*
  * The whole file, which is closed then; or NULL, which is counted, and then it
- * stands at its beginning for PHP to read.
+ * stands for PHP behind what is in `head`, where that is not nothing.
  */
-zend_string *hone_fileread_whole(int fd);
+zend_string *hone_fileread_whole(int fd, struct hone_fileread_head *head);
 
 /*
  * Stock PHP makes a default context at the first call, and a stream for each
@@ -116,9 +129,18 @@ zend_string *hone_fileread_whole(int fd);
  */
 void hone_fileread_take_numbers(zend_long streams, bool context);
 
-/* PHP's own stream over a file that is open, as PHP's opener makes it. */
-php_stream *hone_fileread_stream(
-	int fd, const zend_string *path, const char *mode);
+/*
+ * PHP's own stream over a file that is open, as PHP's opener makes it, and as
+ * if `head`, which may be NULL, were still to be read.
+ */
+php_stream *hone_fileread_stream(int fd, const zend_string *path,
+	const char *mode, const struct hone_fileread_head *head);
+
+/*
+ * Put into a stream's buffer, which is empty, what was read from its file, for
+ * PHP to take from there: HONE_FILEREAD_CHUNK bytes at most.
+ */
+void hone_fileread_give_back(php_stream *stream, const char *bytes, size_t len);
 
 /* Give all to PHP's output, as PHP does; how much it took. */
 size_t hone_fileread_write(const char *data, size_t size);
@@ -151,5 +173,8 @@ bool hone_copy(zend_execute_data *execute_data, zval *result);
 bool hone_fread(zend_execute_data *execute_data, zval *result);
 bool hone_stream_get_contents(zend_execute_data *execute_data, zval *result);
 bool hone_fpassthru(zend_execute_data *execute_data, zval *result);
+
+/* What PHP's own copy() did in the end. */
+void hone_copy_passed(zend_execute_data *execute_data, const zval *result);
 
 #endif

@@ -14,8 +14,7 @@ may_copy(const zend_string *from, const zend_string *to)
 {
 	zend_stat_t source, target;
 
-	if (VCWD_STAT(ZSTR_VAL(from), &source) != 0 ||
-		!S_ISREG(source.st_mode) || source.st_size <= 0)
+	if (VCWD_STAT(ZSTR_VAL(from), &source) != 0 || !S_ISREG(source.st_mode))
 		return hone_fileread_pass(HONE_PASS_KIND);
 	if (VCWD_STAT(ZSTR_VAL(to), &target) != 0)
 		return true;
@@ -27,13 +26,14 @@ may_copy(const zend_string *from, const zend_string *to)
 
 /* Opens both or none. */
 static bool
-open_both(const char *from, const zend_string *to, int fds[2])
+open_both(const char *from, zend_string *to, int fds[2])
 {
 	char target[MAXPATHLEN];
-	const char *name = hone_fileread_name(to);
+	const realpath_cache_bucket *known = hone_fileread_known(to);
+	const char *name = known != NULL
+				   ? known->realpath
+				   : expand_filepath(ZSTR_VAL(to), target);
 
-	if (name == NULL)
-		name = expand_filepath(ZSTR_VAL(to), target);
 	if (name == NULL || (fds[0] = open(from, O_RDONLY)) < 0)
 		return hone_fileread_pass(HONE_PASS_OPEN);
 	fds[1] = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0666);
@@ -46,16 +46,27 @@ open_both(const char *from, const zend_string *to, int fds[2])
 
 /* As above. A source that PHP's cache does not know may well not exist. */
 static bool
-open_for_copy(const zend_string *from, const zend_string *to, int fds[2])
+open_for_copy(zend_string *from, zend_string *to, int fds[2])
 {
 	char copied[MAXPATHLEN];
-	const char *name = hone_fileread_name(from);
+	const realpath_cache_bucket *known = hone_fileread_known(from);
 
-	if (name == NULL)
+	if (known == NULL)
 		return hone_fileread_pass(HONE_PASS_UNKNOWN);
+	if (known->is_dir)
+		return hone_fileread_pass(HONE_PASS_KIND);
 	/* To ask the cache again may remove what it had. */
-	strlcpy(copied, name, sizeof copied);
+	strlcpy(copied, known->realpath, sizeof copied);
 	return may_copy(from, to) && open_both(copied, to, fds);
+}
+
+void
+hone_copy_passed(zend_execute_data *execute_data, const zval *result)
+{
+	zval *arg = ZEND_CALL_ARG(execute_data, 1);
+
+	if (ZEND_NUM_ARGS() > 0 && Z_TYPE_P(arg) == IS_STRING)
+		hone_fileread_opened(Z_STR_P(arg), Z_TYPE_P(result) == IS_TRUE);
 }
 
 bool
@@ -91,8 +102,8 @@ hone_copy(zend_execute_data *execute_data, zval *result)
 	/* From where the two are now, PHP knows other ways, and its errors. */
 	hone_fileread_pass(HONE_PASS_KIND);
 	hone_fileread_take_numbers(0, true);
-	from = hone_fileread_stream(fds[0], Z_STR(arg[0]), "rb");
-	to = hone_fileread_stream(fds[1], Z_STR(arg[1]), "wb");
+	from = hone_fileread_stream(fds[0], Z_STR(arg[0]), "rb", NULL);
+	to = hone_fileread_stream(fds[1], Z_STR(arg[1]), "wb", NULL);
 	ZVAL_BOOL(result, php_stream_copy_to_stream_ex(from, to,
 				  PHP_STREAM_COPY_ALL, NULL) == SUCCESS);
 	php_stream_close(from);

@@ -10,6 +10,7 @@
 
 /* Up to here a file is read into the stack and its string made after close. */
 #define SMALL ((size_t)4096)
+_Static_assert(SMALL <= HONE_FILEREAD_CHUNK, "the stack has no room for it");
 
 /* php_plain_files_wrapper.wops as it was when the module started; only read
  * from then on. */
@@ -59,58 +60,19 @@ hone_fileread_is_plain(const zend_string *path)
 	return true;
 }
 
-static zend_always_inline const char *
-cached_name(const char *path, size_t len)
-{
-	const realpath_cache_bucket *known =
-		realpath_cache_lookup(path, len, time(NULL));
-
-	return known != NULL ? known->realpath : NULL;
-}
-
-/* A relative path is known by the current directory before it. */
-static const char *
-cached_relative(const zend_string *path)
-{
-	char whole[MAXPATHLEN];
-	size_t len;
-
-	if (VCWD_GETCWD(whole, sizeof whole) == NULL || whole[0] != '/')
-		return NULL;
-	len = strlen(whole);
-	if (len + 1 + ZSTR_LEN(path) >= MAXPATHLEN - 1)
-		return NULL;
-	if (whole[len - 1] != '/')
-		whole[len++] = '/';
-	memcpy(whole + len, ZSTR_VAL(path), ZSTR_LEN(path) + 1);
-	return cached_name(whole, len + ZSTR_LEN(path));
-}
-
-/*
- * The cache is asked with the path as it is, as PHP does first, unless the
- * path ends in a way that PHP removes beforehand.
- */
-const char *
-hone_fileread_name(const zend_string *path)
-{
-	char last = ZSTR_VAL(path)[ZSTR_LEN(path) - 1];
-
-	if (!HONE_G(fileread).realpath_cache || last == '/' || last == '.')
-		return NULL;
-	if (ZSTR_VAL(path)[0] != '/')
-		return cached_relative(path);
-	return cached_name(ZSTR_VAL(path), ZSTR_LEN(path));
-}
-
 int
-hone_fileread_open(const zend_string *path, bool context)
+hone_fileread_open(zend_string *path, bool context)
 {
-	const char *name = hone_fileread_name(path);
+	const realpath_cache_bucket *known = hone_fileread_known(path);
 	int fd;
 
-	if (name == NULL)
+	if (known == NULL)
 		return HONE_FILEREAD_UNKNOWN;
-	fd = open(name, O_RDONLY);
+	if (known->is_dir) {
+		hone_fileread_pass(HONE_PASS_KIND);
+		return -1;
+	}
+	fd = open(known->realpath, O_RDONLY);
 	if (fd >= 0)
 		return fd;
 	hone_fileread_pass(HONE_PASS_OPEN);
@@ -153,10 +115,20 @@ allocate_or_close(size_t len, int fd)
 	return string;
 }
 
+/* Another size than it told: PHP reads on behind what came. */
 static zend_string *
-read_large(int fd, size_t size)
+changed(struct hone_fileread_head *head, ssize_t got)
+{
+	head->len = got > 0 ? (size_t)got : 0;
+	hone_fileread_pass(HONE_PASS_CHANGED);
+	return NULL;
+}
+
+static zend_string *
+read_large(int fd, size_t size, struct hone_fileread_head *head)
 {
 	zend_string *string;
+	ssize_t got;
 
 	if (size >= HONE_FILEREAD_MAX || hone_fileread_memory_is_tight(size)) {
 		hone_fileread_pass(HONE_PASS_MEMORY);
@@ -165,45 +137,91 @@ read_large(int fd, size_t size)
 	string = allocate_or_close(size, fd);
 	/* One more than there is, to the place of the zero byte behind: that
 	 * exactly the size comes back proves the end. */
-	if (read(fd, ZSTR_VAL(string), size + 1) == (ssize_t)size) {
+	got = read(fd, ZSTR_VAL(string), size + 1);
+	if (got == (ssize_t)size) {
 		close(fd);
 		ZSTR_VAL(string)[size] = '\0';
 		return string;
 	}
+	if (got > (ssize_t)HONE_FILEREAD_CHUNK) {
+		lseek(fd, 0, SEEK_SET);
+		got = 0;
+	} else if (got > 0) {
+		memcpy(head->bytes, ZSTR_VAL(string), (size_t)got);
+	}
 	zend_string_efree(string);
-	lseek(fd, 0, SEEK_SET);
-	hone_fileread_pass(HONE_PASS_CHANGED);
-	return NULL;
+	return changed(head, got);
+}
+
+/*
+ * An empty file is one whose size is 0 and that has nothing to read. Of others
+ * that say 0 (/proc, one that grows) the first bytes are in `head` then, as
+ * many as PHP asks for first.
+ */
+static zend_string *
+read_empty(int fd, struct hone_fileread_head *head)
+{
+	ssize_t got = read(fd, head->bytes, HONE_FILEREAD_CHUNK);
+
+	if (got == 0) {
+		close(fd);
+		return ZSTR_EMPTY_ALLOC();
+	}
+	return changed(head, got);
 }
 
 zend_string *
-hone_fileread_whole(int fd)
+hone_fileread_whole(int fd, struct hone_fileread_head *head)
 {
-	char small[SMALL];
 	struct stat st;
+	ssize_t got;
 
+	head->len = 0;
 	hone_fileread_forget_stat();
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0) {
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0) {
 		hone_fileread_pass(HONE_PASS_KIND);
 		return NULL;
 	}
+	if (st.st_size == 0)
+		return read_empty(fd, head);
 	if ((uint64_t)st.st_size >= SMALL)
-		return read_large(fd, (size_t)st.st_size);
-	if (read(fd, small, SMALL) == st.st_size) {
-		close(fd);
-		return zend_string_init(small, (size_t)st.st_size, 0);
+		return read_large(fd, (size_t)st.st_size, head);
+	got = read(fd, head->bytes, SMALL);
+	if (got != st.st_size)
+		return changed(head, got);
+	close(fd);
+	return zend_string_init(head->bytes, (size_t)got, 0);
+}
+
+void
+hone_fileread_give_back(php_stream *stream, const char *bytes, size_t len)
+{
+	if (stream->readbuf == NULL) {
+		stream->readbuflen =
+			MAX(stream->chunk_size, HONE_FILEREAD_CHUNK);
+		stream->readbuf =
+			pemalloc(stream->readbuflen, stream->is_persistent);
 	}
-	lseek(fd, 0, SEEK_SET);
-	hone_fileread_pass(HONE_PASS_CHANGED);
-	return NULL;
+	ZEND_ASSERT(stream->readpos == stream->writepos &&
+		    len <= stream->readbuflen);
+	memcpy(stream->readbuf, bytes, len);
+	stream->readpos = 0;
+	stream->writepos = (zend_off_t)len;
 }
 
 php_stream *
-hone_fileread_stream(int fd, const zend_string *path, const char *mode)
+hone_fileread_stream(int fd, const zend_string *path, const char *mode,
+	const struct hone_fileread_head *head)
 {
 	php_stream *stream = php_stream_fopen_from_fd(fd, mode, NULL);
 
 	stream->wrapper = &php_plain_files_wrapper;
 	stream->orig_path = estrndup(ZSTR_VAL(path), ZSTR_LEN(path));
+	if (head != NULL && head->len > 0) {
+		hone_fileread_give_back(stream, head->bytes, head->len);
+		/* PHP asked the file where it stands. */
+		if (stream->position > 0)
+			stream->position -= (zend_off_t)head->len;
+	}
 	return stream;
 }

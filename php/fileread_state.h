@@ -8,6 +8,19 @@
 /* More than there are functions or reasons; fileread.c checks. */
 #define HONE_FILEREAD_COUNTS 16
 
+/* Paths that are remembered; a power of two. bench/php_reads.py, 12 literal. */
+#define HONE_FILEREAD_PATHS 256
+
+/* What is remembered of a path by the hash of its string: fileread_known.c. */
+struct hone_fileread_path {
+	/* of the hash, what its place does not tell */
+	uint32_t tag;
+	/* where PHP's realpath cache had it */
+	uint16_t chain;
+	/* PHP could not open it the last time, and may try again at once */
+	bool failed;
+};
+
 struct hone_fileread {
 	/* INI hone.file_reads */
 	bool on;
@@ -21,6 +34,7 @@ struct hone_fileread {
 	 * for each reason, since the process or thread began */
 	uint64_t taken[HONE_FILEREAD_COUNTS];
 	uint64_t passed[HONE_FILEREAD_COUNTS];
+	struct hone_fileread_path paths[HONE_FILEREAD_PATHS];
 };
 
 #endif

@@ -6,112 +6,15 @@
  * what they would have been.
  */
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
-#include "fileread.h"
-#include "ext/standard/file.h"
-
-/* What PHP reads at once, unless a script sets another size. */
-#define CHUNK 8192
+#include "fileread_plain.h"
 
 /* Two save a read and cost an fstat: bench/php_reads.py, fread 20000. */
 #define LEAST_CHUNKS 4
 
-/* php_stream_stdio_ops.read as it was when the module started; only read from
- * then on. */
-static ssize_t (*php_plain_read)(php_stream *, char *, size_t);
-
-void
-hone_fileread_know_stream(void)
-{
-	php_plain_read = php_stream_stdio_ops.read;
-}
-
-/* A file that is open, and how much of it can be read without PHP. */
-struct plain {
-	php_stream *stream;
-	int fd;
-	/* in the stream's buffer, to be taken first */
-	size_t buffered;
-	/* in the file, behind what is in the buffer */
-	size_t behind;
-};
-
-/* PHP's own plain file, read by nothing but PHP's own buffer. */
-static zend_always_inline bool
-is_plain_stream(const php_stream *stream)
-{
-	return stream->ops == &php_stream_stdio_ops &&
-	       stream->ops->read == php_plain_read &&
-	       stream->wrapper == &php_plain_files_wrapper &&
-	       stream->readfilters.head == NULL && stream->ctx == NULL &&
-	       stream->stdiocast == NULL &&
-	       (stream->flags &
-		       (PHP_STREAM_FLAG_NO_BUFFER | PHP_STREAM_FLAG_NO_SEEK |
-			       PHP_STREAM_FLAG_IS_DIR)) == 0 &&
-	       /* Any other length of the buffer, and PHP's reads are not of
-		* one chunk each. */
-	       stream->chunk_size > 1 &&
-	       (stream->readbuf == NULL ||
-		       stream->readbuflen == stream->chunk_size);
-}
-
-static zend_always_inline php_stream *
-stream_of(const zval *arg)
-{
-	const zend_resource *resource = Z_RES_P(arg);
-
-	if (resource->type != php_file_le_stream() &&
-		resource->type != php_file_le_pstream())
-		return NULL;
-	return resource->ptr;
-}
-
-static zend_always_inline bool
-know(struct plain *plain, php_stream *stream)
-{
-	struct stat st;
-	zend_off_t behind;
-
-	if (stream == NULL || !is_plain_stream(stream))
-		return hone_fileread_pass(HONE_PASS_STREAM);
-	plain->stream = stream;
-	plain->buffered = (size_t)(stream->writepos - stream->readpos);
-	if (stream->ops->cast(stream, PHP_STREAM_AS_FD, (void **)&plain->fd) !=
-			SUCCESS ||
-		fstat(plain->fd, &st) < 0 || !S_ISREG(st.st_mode))
-		return hone_fileread_pass(HONE_PASS_KIND);
-	behind = st.st_size - stream->position - (zend_off_t)plain->buffered;
-	if (stream->position < 0 || behind <= 0)
-		return hone_fileread_pass(HONE_PASS_SHORT);
-	plain->behind = (size_t)behind;
-	return true;
-}
-
-/*
- * What is in the stream's buffer, and then n bytes from the file itself. How
- * many came; fewer if the file changes, and then PHP's next read will see
- * what PHP would have seen.
- */
-static size_t
-read_straight(const struct plain *plain, char *to, size_t n)
-{
-	php_stream *stream = plain->stream;
-	ssize_t got;
-
-	if (plain->buffered > 0)
-		php_stream_read(stream, to, plain->buffered);
-	got = read(plain->fd, to + plain->buffered, n);
-	hone_fileread_forget_stat();
-	if (got < 0)
-		return plain->buffered;
-	stream->position += got;
-	return plain->buffered + (size_t)got;
-}
-
 /* Bytes in whole chunks, of those that are wanted from the file itself. */
 static size_t
-whole_chunks(const struct plain *plain, size_t wanted)
+whole_chunks(const struct hone_fileread_plain *plain, size_t wanted)
 {
 	size_t n = wanted > plain->buffered ? wanted - plain->buffered : 0;
 
@@ -133,15 +36,44 @@ cut(zend_string *string, size_t len)
 	return len < asked / 2 ? zend_string_truncate(string, len, 0) : string;
 }
 
-/* Up to `wanted` bytes as fread() gives them; NULL: the read failed. */
+/*
+ * What is left, for an fread() that wants more than that, in `to`. True if it
+ * ended there, as PHP sees when its last read gets nothing.
+ */
+static bool
+read_to_end(const struct hone_fileread_plain *plain, char *to, size_t *len)
+{
+	if (plain->behind == 0) {
+		*len = hone_fileread_straight(plain, to, 0);
+		return hone_fileread_at_end(plain);
+	}
+	*len = hone_fileread_straight(plain, to, plain->behind + 1);
+	if (*len != plain->buffered + plain->behind)
+		return false;
+	plain->stream->eof = 1;
+	return true;
+}
+
+/*
+ * Up to `wanted` bytes as fread() gives them, `straight` of them in whole
+ * chunks; 0: there are fewer. NULL: the read failed.
+ */
 static zend_string *
-read_some(const struct plain *plain, size_t wanted, size_t straight)
+read_some(
+	const struct hone_fileread_plain *plain, size_t wanted, size_t straight)
 {
 	/* PHP's own allocation of the same size, with PHP's own error. */
-	zend_string *string = hone_fileread_allocate(wanted, straight);
-	size_t len = read_straight(plain, ZSTR_VAL(string), straight);
+	zend_string *string = hone_fileread_allocate(
+		wanted, straight > 0 ? straight : plain->behind);
 	ssize_t more;
+	size_t len;
 
+	if (straight == 0) {
+		if (read_to_end(plain, ZSTR_VAL(string), &len))
+			return cut(string, len);
+	} else {
+		len = hone_fileread_straight(plain, ZSTR_VAL(string), straight);
+	}
 	if (len == wanted)
 		return cut(string, len);
 	more = php_stream_read(
@@ -157,22 +89,27 @@ bool
 hone_fread(zend_execute_data *execute_data, zval *result)
 {
 	zval *arg = ZEND_CALL_ARG(execute_data, 1);
-	struct plain plain;
+	struct hone_fileread_plain plain;
 	zend_string *string;
-	size_t straight;
+	size_t wanted, straight;
 
 	if (ZEND_NUM_ARGS() != 2 || Z_TYPE(arg[0]) != IS_RESOURCE ||
 		Z_TYPE(arg[1]) != IS_LONG)
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
 	/* Most calls are for one chunk, and not worth a look. */
-	if (Z_LVAL(arg[1]) < LEAST_CHUNKS * CHUNK)
+	if (Z_LVAL(arg[1]) < LEAST_CHUNKS * (zend_long)HONE_FILEREAD_CHUNK)
 		return hone_fileread_pass(HONE_PASS_SHORT);
-	if (!know(&plain, stream_of(arg)))
+	if (!hone_fileread_know(&plain, hone_fileread_stream_of(arg)))
 		return false;
-	straight = whole_chunks(&plain, (size_t)Z_LVAL(arg[1]));
-	if (straight < LEAST_CHUNKS * plain.stream->chunk_size)
+	wanted = (size_t)Z_LVAL(arg[1]);
+	if (plain.behind < HONE_FILEREAD_MAX &&
+		wanted > plain.buffered + plain.behind)
+		straight = 0;
+	else
+		straight = whole_chunks(&plain, wanted);
+	if (straight > 0 && straight < LEAST_CHUNKS * plain.stream->chunk_size)
 		return hone_fileread_pass(HONE_PASS_SHORT);
-	string = read_some(&plain, (size_t)Z_LVAL(arg[1]), straight);
+	string = read_some(&plain, wanted, straight);
 	if (string != NULL)
 		ZVAL_STR(result, string);
 	else
@@ -198,13 +135,31 @@ with_rest(php_stream *stream, zend_string *string, size_t len)
 	return string;
 }
 
+/* The same from a file that told nothing more than is in the buffer. */
+static zend_string *
+read_buffered(const struct hone_fileread_plain *plain)
+{
+	zend_string *string = plain->buffered > 0
+				      ? zend_string_alloc(plain->buffered, 0)
+				      : ZSTR_EMPTY_ALLOC();
+
+	hone_fileread_straight(plain, ZSTR_VAL(string), 0);
+	if (!hone_fileread_at_end(plain))
+		return with_rest(plain->stream, string, plain->buffered);
+	if (plain->buffered > 0)
+		ZSTR_VAL(string)[plain->buffered] = '\0';
+	return string;
+}
+
 /* Everything up to the end; NULL: there might not be memory for it. */
 static zend_string *
-read_all(const struct plain *plain)
+read_all(const struct hone_fileread_plain *plain)
 {
 	size_t size = plain->buffered + plain->behind, len;
 	zend_string *string;
 
+	if (plain->behind == 0)
+		return read_buffered(plain);
 	if (plain->behind >= HONE_FILEREAD_MAX ||
 		hone_fileread_memory_is_tight(size)) {
 		hone_fileread_pass(HONE_PASS_MEMORY);
@@ -212,7 +167,8 @@ read_all(const struct plain *plain)
 	}
 	string = hone_fileread_allocate(size, size);
 	/* One more than there is, to the place of the zero byte behind. */
-	len = read_straight(plain, ZSTR_VAL(string), plain->behind + 1);
+	len = hone_fileread_straight(
+		plain, ZSTR_VAL(string), plain->behind + 1);
 	if (len != size)
 		return with_rest(plain->stream, string, len);
 	/* PHP's last read gets nothing, and takes that for the end. */
@@ -226,14 +182,14 @@ hone_stream_get_contents(zend_execute_data *execute_data, zval *result)
 {
 	zval *arg = ZEND_CALL_ARG(execute_data, 1);
 	uint32_t n = ZEND_NUM_ARGS();
-	struct plain plain;
+	struct hone_fileread_plain plain;
 	zend_string *string;
 
 	if (n < 1 || n > 3 || Z_TYPE(arg[0]) != IS_RESOURCE ||
 		(n > 1 && Z_TYPE(arg[1]) != IS_NULL) ||
 		(n > 2 && (Z_TYPE(arg[2]) != IS_LONG || Z_LVAL(arg[2]) != -1)))
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
-	if (!know(&plain, stream_of(arg)))
+	if (!hone_fileread_know(&plain, hone_fileread_stream_of(arg)))
 		return false;
 	string = read_all(&plain);
 	if (string == NULL)
@@ -266,10 +222,10 @@ hone_fileread_by_php(php_stream *stream, enum hone_fileread_function function)
 zend_string *
 hone_fileread_rest(php_stream *stream, enum hone_fileread_function function)
 {
-	struct plain plain;
+	struct hone_fileread_plain plain;
 	zend_string *string = NULL;
 
-	if (know(&plain, stream)) {
+	if (hone_fileread_know(&plain, stream)) {
 		choose_buffer(stream, function);
 		string = read_all(&plain);
 	}
@@ -282,13 +238,20 @@ hone_fileread_rest(php_stream *stream, enum hone_fileread_function function)
 
 /* What fpassthru() puts out, read or mapped; false if neither can be. */
 static bool
-put_out(const struct plain *plain, zval *result)
+put_out(const struct hone_fileread_plain *plain, zval *result)
 {
 	char small[HONE_FILEREAD_UNMAPPED];
 	size_t size = plain->buffered + plain->behind;
 	zend_off_t position = plain->stream->position;
 	char *mapped;
 
+	/* PHP's loop, which begins with that question. */
+	if (size == 0) {
+		ZVAL_LONG(result, 0);
+		return plain->stream->eof || hone_fileread_at_end(plain);
+	}
+	if (plain->past)
+		return false;
 	if (size < sizeof small) {
 		if (pread(plain->fd, small, size, position) != (ssize_t)size)
 			return false;
@@ -310,20 +273,22 @@ bool
 hone_fpassthru(zend_execute_data *execute_data, zval *result)
 {
 	zval *arg = ZEND_CALL_ARG(execute_data, 1);
-	struct plain plain;
+	struct hone_fileread_plain plain;
 	php_stream *stream;
 
 	if (ZEND_NUM_ARGS() != 1 || Z_TYPE_P(arg) != IS_RESOURCE)
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
-	stream = stream_of(arg);
+	stream = hone_fileread_stream_of(arg);
 	if (stream != NULL && stream->position % getpagesize() != 0)
 		return hone_fileread_pass(HONE_PASS_SHORT);
-	if (!know(&plain, stream))
+	if (!hone_fileread_know(&plain, stream))
 		return false;
 	if (!put_out(&plain, result))
 		return hone_fileread_pass(HONE_PASS_SHORT);
-	/* A callback of ob_start() may have closed it. */
-	if (stream_of(arg) == stream)
+	/* A callback of ob_start() may have closed it; and to seek at the end
+	 * would make PHP forget that it is there. */
+	if (plain.buffered + plain.behind > 0 &&
+		hone_fileread_stream_of(arg) == stream)
 		php_stream_seek(stream,
 			(zend_off_t)(plain.buffered + plain.behind), SEEK_CUR);
 	HONE_G(fileread).taken[HONE_FPASSTHRU]++;

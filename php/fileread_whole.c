@@ -11,13 +11,22 @@
  * looks at every folder of the path for that, and once is enough. NULL: it has
  * told.
  */
-static zend_string *
-opened_by_php(const zend_string *path, bool context,
-	enum hone_fileread_function function)
+static php_stream *
+opened_by_php(zend_string *path, bool context)
 {
 	php_stream *stream =
 		php_stream_open_wrapper_ex(ZSTR_VAL(path), "rb", REPORT_ERRORS,
 			NULL, php_stream_context_from_zval(NULL, !context));
+
+	hone_fileread_opened(path, stream != NULL);
+	return stream;
+}
+
+static zend_string *
+contents_by_php(
+	zend_string *path, bool context, enum hone_fileread_function function)
+{
+	php_stream *stream = opened_by_php(path, context);
 
 	if (stream == NULL) {
 		hone_fileread_pass(HONE_PASS_OPEN);
@@ -29,17 +38,18 @@ opened_by_php(const zend_string *path, bool context,
 /* The contents of a path; NULL: *fd is -1, and the call is for PHP; or it is
  * not, and the result is false. */
 static zend_string *
-contents_of(const zend_string *path, bool context,
+contents_of(zend_string *path, bool context,
 	enum hone_fileread_function function, int *fd)
 {
+	struct hone_fileread_head head;
 	zend_string *contents;
 
 	*fd = hone_fileread_open(path, context);
 	if (*fd == HONE_FILEREAD_UNKNOWN)
-		return opened_by_php(path, context, function);
+		return contents_by_php(path, context, function);
 	if (*fd < 0)
 		return NULL;
-	contents = hone_fileread_whole(*fd);
+	contents = hone_fileread_whole(*fd, &head);
 	if (contents != NULL) {
 		hone_fileread_take_numbers(1, context);
 		HONE_G(fileread).taken[function]++;
@@ -47,7 +57,7 @@ contents_of(const zend_string *path, bool context,
 	}
 	hone_fileread_take_numbers(0, context);
 	return hone_fileread_by_php(
-		hone_fileread_stream(*fd, path, "rb"), function);
+		hone_fileread_stream(*fd, path, "rb", &head), function);
 }
 
 /* The arguments from the second on are absent or say what they say then. */
@@ -116,29 +126,43 @@ hone_fileread_write_mapped(char *data, size_t size)
 	return done;
 }
 
+/* A file that says it has less than a chunk is read, by one read that asks for
+ * a chunk; true if it had what it said. Else what came is in `head`. */
+static bool
+read_small(int fd, size_t size, struct hone_fileread_head *head)
+{
+	ssize_t got = read(fd, head->bytes, HONE_FILEREAD_CHUNK);
+
+	if (got == (ssize_t)size) {
+		close(fd);
+		return true;
+	}
+	head->len = got > 0 ? (size_t)got : 0;
+	return hone_fileread_pass(HONE_PASS_CHANGED);
+}
+
 /*
  * True if the file went out, and is closed. PHP maps every file. To read is
  * quicker up to some pages, which then need not be mapped.
  */
 static bool
-pass_through(int fd, zval *result)
+pass_through(int fd, zval *result, struct hone_fileread_head *head)
 {
-	char small[HONE_FILEREAD_UNMAPPED];
 	struct stat st;
 	char *mapped;
 
+	head->len = 0;
 	hone_fileread_forget_stat();
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size <= 0)
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0)
 		return hone_fileread_pass(HONE_PASS_KIND);
-	if ((uint64_t)st.st_size < sizeof small) {
-		if (read(fd, small, sizeof small) != st.st_size) {
-			lseek(fd, 0, SEEK_SET);
-			return hone_fileread_pass(HONE_PASS_CHANGED);
-		}
-		close(fd);
+	if ((uint64_t)st.st_size < HONE_FILEREAD_UNMAPPED) {
+		size_t size = (size_t)st.st_size;
+
+		if (!read_small(fd, size, head))
+			return false;
 		hone_fileread_take_numbers(1, true);
-		ZVAL_LONG(
-			result, hone_fileread_write(small, (size_t)st.st_size));
+		ZVAL_LONG(result,
+			size > 0 ? hone_fileread_write(head->bytes, size) : 0);
 		return true;
 	}
 	mapped = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
@@ -151,12 +175,37 @@ pass_through(int fd, zval *result)
 	return true;
 }
 
+/* All of a stream, as PHP does it; NULL: PHP has told why. */
+static void
+pass_stream(php_stream *stream, zval *result)
+{
+	if (stream == NULL) {
+		ZVAL_FALSE(result);
+		return;
+	}
+	ZVAL_LONG(result, php_stream_passthru(stream));
+	php_stream_close(stream);
+}
+
+/* Closes it. */
+static void
+put_out_file(int fd, const zend_string *path, zval *result)
+{
+	struct hone_fileread_head head;
+
+	if (pass_through(fd, result, &head)) {
+		HONE_G(fileread).taken[HONE_READFILE]++;
+		return;
+	}
+	hone_fileread_take_numbers(0, true);
+	pass_stream(hone_fileread_stream(fd, path, "rb", &head), result);
+}
+
 bool
 hone_readfile(zend_execute_data *execute_data, zval *result)
 {
 	zval *arg = ZEND_CALL_ARG(execute_data, 1);
 	uint32_t n = ZEND_NUM_ARGS();
-	php_stream *stream;
 	int fd;
 
 	if (n == 0 || n > 3 || Z_TYPE_P(arg) != IS_STRING ||
@@ -165,22 +214,16 @@ hone_readfile(zend_execute_data *execute_data, zval *result)
 	if (!hone_fileread_is_plain(Z_STR_P(arg)))
 		return false;
 	fd = hone_fileread_open(Z_STR_P(arg), true);
-	if (fd == HONE_FILEREAD_UNKNOWN)
-		return hone_fileread_pass(HONE_PASS_UNKNOWN);
-	if (fd == HONE_FILEREAD_TOLD) {
+	if (fd == HONE_FILEREAD_UNKNOWN) {
+		hone_fileread_pass(HONE_PASS_UNKNOWN);
+		pass_stream(opened_by_php(Z_STR_P(arg), true), result);
+	} else if (fd == HONE_FILEREAD_TOLD) {
 		ZVAL_FALSE(result);
-		return true;
-	}
-	if (fd < 0)
+	} else if (fd < 0) {
 		return false;
-	if (pass_through(fd, result)) {
-		HONE_G(fileread).taken[HONE_READFILE]++;
-		return true;
+	} else {
+		put_out_file(fd, Z_STR_P(arg), result);
 	}
-	hone_fileread_take_numbers(0, true);
-	stream = hone_fileread_stream(fd, Z_STR_P(arg), "rb");
-	ZVAL_LONG(result, php_stream_passthru(stream));
-	php_stream_close(stream);
 	return true;
 }
 

@@ -1,0 +1,104 @@
+--TEST--
+Paths that fail, come, go and become something else: the same with hone.file_reads off and on
+--EXTENSIONS--
+hone
+--FILE--
+<?php
+require __DIR__ . '/differential/calls.inc';
+
+// Changes that PHP does not see, as another process makes them.
+function sh($command)
+{
+    exec("$command 2>&1", $told, $status);
+    if ($status !== 0) {
+        echo implode("\n", $told), "\n";
+    }
+}
+
+// Every way to read a path, twice: what was seen the first time is known then.
+function read($step, $path, &$seen)
+{
+    foreach ([1, 2] as $time) {
+        foreach (['file_get_contents', 'readfile', 'file', 'copy'] as $function) {
+            // A string of its own, with no hash yet; relative; through a link.
+            foreach ([implode('/', explode('/', $path)), basename($path), '../' . basename(getcwd()) . '/' . basename($path)] as $i => $name) {
+                $args = $function === 'copy' ? [$name, getcwd() . '/target'] : [$name];
+                $seen["$step $time $function $i"] = outcome([$function, null, 0, $args], getcwd());
+            }
+        }
+    }
+    // As a literal the path has its hash from the start.
+    $seen["$step literal"] = eval('return [@file_get_contents(' . var_export($path, true) . '), @filesize(' . var_export($path, true) . ')];');
+}
+
+$steps = [
+    'never there' => [fn() => 0],
+    'written by PHP' => [fn() => file_put_contents('x', "one\n")],
+    'removed by another' => [fn() => sh('rm x')],
+    'back again' => [fn() => sh('echo two >x')],
+    'removed by PHP' => [fn() => unlink('x')],
+    'written by another' => [fn() => sh('echo three >x')],
+    'a link' => [fn() => sh('mv x a; echo four >b; ln -s a x')],
+    'a link elsewhere' => [fn() => sh('ln -sf b x')],
+    'a link to nowhere' => [fn() => sh('ln -sf nowhere x')],
+    'a link that PHP has not resolved' => [fn() => [clearstatcache(true), sh('ln -sf b x')]],
+    'a link to a folder' => [fn() => [clearstatcache(true), sh('mkdir d; ln -sfn d x')]],
+    'a folder' => [fn() => [clearstatcache(true), sh('rm x; mkdir x')]],
+    'a file in its place' => [fn() => sh('rmdir x; echo five >x')],
+    'a file that PHP has resolved' => [fn() => clearstatcache(true)],
+    'a folder in its place' => [fn() => sh('rm x; mkdir x')],
+    'an empty file' => [fn() => [clearstatcache(true), sh('rmdir x; : >x')]],
+    'no more empty' => [fn() => sh('echo six >x')],
+    'a long file' => [fn() => sh('head -c 100000 /dev/zero >x')],
+    'empty again' => [fn() => sh(': >x')],
+    'a FIFO' => [fn() => sh('rm x; mkfifo x; (printf "%100s" y >x; sleep 0.1) >/dev/null 2>&1 &'), 'once'],
+    'a device' => [fn() => sh('rm x; ln -s /dev/null x')],
+    'a device that PHP has resolved' => [fn() => clearstatcache(true)],
+    'told to be empty' => [fn() => [sh('ln -sf /proc/self/limits x'), clearstatcache(true)]],
+    'told to be empty, of more than a chunk' => [fn() => [sh('ln -sf /proc/crypto x'), clearstatcache(true)]],
+    'told to be of a page' => [fn() => [sh('ln -sf /sys/kernel/mm/transparent_hugepage/enabled x'), clearstatcache(true)]],
+];
+foreach ([0, 1] as $on) {
+    ini_set('hone.file_reads', $on);
+    $folder = __DIR__ . "/fileread_paths.tmp.$on";
+    @mkdir($folder);
+    chdir($folder);
+    $all[$on] = [];
+    foreach ($steps as $step => $what) {
+        $what[0]();
+        if (isset($what[1])) {
+            $all[$on][$step] = outcome(['file_get_contents', null, 0, ["$folder/x"]], $folder);
+        } else {
+            read($step, "$folder/x", $all[$on]);
+        }
+    }
+    // The same relative name in two folders, of which one lacks it.
+    mkdir('left');
+    mkdir('right');
+    file_put_contents('right/y', 'right');
+    for ($i = 0; $i < 4; $i++) {
+        foreach (['left', 'right'] as $side) {
+            chdir("$folder/$side");
+            $all[$on]["$side $i"] = outcome(['file_get_contents', null, 0, ['y']], $folder);
+        }
+    }
+    $all[$on] = json_decode(str_replace("fileread_paths.tmp.$on", 'fileread_paths.tmp', json_encode($all[$on], JSON_UNESCAPED_SLASHES)), true);
+}
+$differ = 0;
+foreach ($all[0] as $step => $off) {
+    if ($off !== $all[1][$step] && ++$differ < 6) {
+        var_dump($step, $off, $all[1][$step]);
+    }
+}
+var_dump(count($all[0]) > 300, $differ);
+?>
+--CLEAN--
+<?php
+require __DIR__ . '/differential/calls.inc';
+foreach ([0, 1] as $on) {
+    remove_files(__DIR__ . "/fileread_paths.tmp.$on");
+}
+?>
+--EXPECT--
+bool(true)
+int(0)
