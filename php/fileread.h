@@ -99,6 +99,11 @@ const realpath_cache_bucket *hone_fileread_known(zend_string *path);
 /* To be told when PHP opened such a path, or failed to. */
 void hone_fileread_opened(zend_string *path, bool opened);
 
+/* Whether such a path was a regular file of less than a chunk the last time;
+ * and to be told. */
+bool hone_fileread_was_small(zend_string *path);
+void hone_fileread_is_small(zend_string *path, bool small);
+
 /*
  * Open such a path to read. HONE_FILEREAD_UNKNOWN if its name is; -1 if that
  * failed, or it is a directory, which is counted; HONE_FILEREAD_TOLD if a
@@ -118,10 +123,11 @@ zend_string *hone_fileread_rest(
 	php_stream *stream, enum hone_fileread_function function);
 
 /*
- * The whole file, which is closed then; or NULL, which is counted, and then it
+ * The whole file of a path, which is closed then; or NULL, which is counted, and then it
  * stands for PHP behind what is in `head`, where that is not nothing.
  */
-zend_string *hone_fileread_whole(int fd, struct hone_fileread_head *head);
+zend_string *hone_fileread_whole(
+	int fd, zend_string *path, struct hone_fileread_head *head);
 
 /*
  * Stock PHP makes a default context at the first call, and a stream for each

@@ -53,6 +53,8 @@ find(struct hone_fileread_path *place, uint32_t tag, const char *whole,
 	}
 	known = realpath_cache_lookup(whole, len, now);
 	if (known != NULL) {
+		if (place->tag != tag)
+			place->small = false;
 		place->tag = tag;
 		place->failed = false;
 		place->chain =
@@ -110,7 +112,27 @@ hone_fileread_opened(zend_string *path, bool opened)
 	if (!opened) {
 		place->tag = tag;
 		place->failed = true;
+		place->small = false;
 	} else if (place->tag == tag) {
 		place->failed = false;
 	}
+}
+
+bool
+hone_fileread_was_small(zend_string *path)
+{
+	uint32_t tag;
+	const struct hone_fileread_path *place = place_of(path, &tag);
+
+	return place->small && place->tag == tag;
+}
+
+void
+hone_fileread_is_small(zend_string *path, bool small)
+{
+	uint32_t tag;
+	struct hone_fileread_path *place = place_of(path, &tag);
+
+	if (place->tag == tag)
+		place->small = small;
 }

@@ -8,10 +8,6 @@
 #include "ext/standard/file.h"
 #include "ext/standard/php_filestat.h"
 
-/* Up to here a file is read into the stack and its string made after close. */
-#define SMALL ((size_t)4096)
-_Static_assert(SMALL <= HONE_FILEREAD_CHUNK, "the stack has no room for it");
-
 /* php_plain_files_wrapper.wops as it was when the module started; only read
  * from then on. */
 static const php_stream_wrapper_ops *php_plain_ops;
@@ -170,27 +166,67 @@ read_empty(int fd, struct hone_fileread_head *head)
 	return changed(head, got);
 }
 
+/* A file that says it is regular and what size it has. */
+static zend_string *
+read_sized(
+	int fd, zend_string *path, size_t size, struct hone_fileread_head *head)
+{
+	ssize_t got;
+
+	if (size == 0)
+		return read_empty(fd, head);
+	if (size >= HONE_FILEREAD_CHUNK)
+		return read_large(fd, size, head);
+	got = read(fd, head->bytes, HONE_FILEREAD_CHUNK);
+	if (got != (ssize_t)size)
+		return changed(head, got);
+	close(fd);
+	hone_fileread_is_small(path, true);
+	return zend_string_init(head->bytes, size, 0);
+}
+
+/*
+ * A second read that gets nothing says as much as fstat(), and costs less:
+ * bench/php_reads.py, file_get_contents 12. PHP reads so too, and once more at
+ * the end, which makes a difference to a terminal: hence only what was a
+ * regular file the last time.
+ */
+static zend_string *
+read_small(int fd, zend_string *path, struct hone_fileread_head *head)
+{
+	ssize_t got = read(fd, head->bytes, HONE_FILEREAD_CHUNK), more;
+
+	if (got == 0) {
+		close(fd);
+		return ZSTR_EMPTY_ALLOC();
+	}
+	if (got > 0 && got < (ssize_t)HONE_FILEREAD_CHUNK) {
+		more = read(fd, head->bytes + got,
+			HONE_FILEREAD_CHUNK - (size_t)got);
+		if (more == 0) {
+			close(fd);
+			return zend_string_init(head->bytes, (size_t)got, 0);
+		}
+		if (more > 0)
+			got += more;
+	}
+	hone_fileread_is_small(path, false);
+	return changed(head, got);
+}
+
 zend_string *
-hone_fileread_whole(int fd, struct hone_fileread_head *head)
+hone_fileread_whole(int fd, zend_string *path, struct hone_fileread_head *head)
 {
 	struct stat st;
-	ssize_t got;
 
 	head->len = 0;
 	hone_fileread_forget_stat();
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0) {
-		hone_fileread_pass(HONE_PASS_KIND);
-		return NULL;
-	}
-	if (st.st_size == 0)
-		return read_empty(fd, head);
-	if ((uint64_t)st.st_size >= SMALL)
-		return read_large(fd, (size_t)st.st_size, head);
-	got = read(fd, head->bytes, SMALL);
-	if (got != st.st_size)
-		return changed(head, got);
-	close(fd);
-	return zend_string_init(head->bytes, (size_t)got, 0);
+	if (hone_fileread_was_small(path))
+		return read_small(fd, path, head);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= 0)
+		return read_sized(fd, path, (size_t)st.st_size, head);
+	hone_fileread_pass(HONE_PASS_KIND);
+	return NULL;
 }
 
 void

@@ -19,6 +19,8 @@ struct hone_fileread_path {
 	uint16_t chain;
 	/* PHP could not open it the last time, and may try again at once */
 	bool failed;
+	/* it was a regular file of less than a chunk the last time */
+	bool small;
 };
 
 struct hone_fileread {

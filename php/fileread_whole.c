@@ -49,7 +49,7 @@ contents_of(zend_string *path, bool context,
 		return contents_by_php(path, context, function);
 	if (*fd < 0)
 		return NULL;
-	contents = hone_fileread_whole(*fd, &head);
+	contents = hone_fileread_whole(*fd, path, &head);
 	if (contents != NULL) {
 		hone_fileread_take_numbers(1, context);
 		HONE_G(fileread).taken[function]++;
@@ -129,7 +129,7 @@ hone_fileread_write_mapped(char *data, size_t size)
 /* A file that says it has less than a chunk is read, by one read that asks for
  * a chunk; true if it had what it said. Else what came is in `head`. */
 static bool
-read_small(int fd, size_t size, struct hone_fileread_head *head)
+read_short(int fd, size_t size, struct hone_fileread_head *head)
 {
 	ssize_t got = read(fd, head->bytes, HONE_FILEREAD_CHUNK);
 
@@ -158,7 +158,7 @@ pass_through(int fd, zval *result, struct hone_fileread_head *head)
 	if ((uint64_t)st.st_size < HONE_FILEREAD_UNMAPPED) {
 		size_t size = (size_t)st.st_size;
 
-		if (!read_small(fd, size, head))
+		if (!read_short(fd, size, head))
 			return false;
 		hone_fileread_take_numbers(1, true);
 		ZVAL_LONG(result,

@@ -8,12 +8,14 @@ WORK is where tools/phpext.sh built the extension. strace watches one process
 in each mode make every call of php/tests/differential. Equal have to be, in
 order: each file that was opened, how, and how many bytes were written to it;
 and each call that changes a directory or a file in another way. A descriptor
-that is left open is told. Exits 0 if they are equal.
+that is left open is told. Then a file is appended to while it is read. Exits 0
+if they are equal, and nothing was lost.
 """
 import re
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -85,10 +87,48 @@ def watch(work, php, on, folder):
     return process, calls, taken
 
 
+def read_while_it_grows(work, php, folder, call, delay):
+    """What came of a file that grows `delay` seconds after the call began. Each
+    read of it takes 0.2 s before anything happens; 0.1 is then before the first
+    and 0.3 before the second."""
+    name = folder / 'grows'
+    name.write_bytes(b'before ')
+    code = (f'chdir("{folder}"); $n = "{name}"; {call}; {call}; '
+            f'echo "\\ngo\\n"; {call};')
+    with subprocess.Popen(
+            ['strace', '-o', folder / 'log', '-P', name, '-e', 'trace=read',
+             '-e', 'inject=read:delay_enter=200000', php, '-n', '-d',
+             f'extension={work}/modules/hone.so', '-r', code],
+            stdout=subprocess.PIPE) as process:
+        while process.stdout.readline() != b'go\n':
+            pass
+        time.sleep(delay)
+        with name.open('ab') as file:
+            file.write(b'after' * 3000)
+        return process.stdout.read()
+
+
+def growing(work, php, folder):
+    """What was lost by whom, or who was never caught reading."""
+    before, after = b'before ', b'before ' + b'after' * 3000
+    for call, delays in (('echo file_get_contents($n)', (0.1, 0.3)),
+                         ('echo implode(file($n))', (0.1, 0.3)),
+                         ('readfile($n)', (0.1,))):
+        for delay in delays:
+            # A busy machine may be too early or too late.
+            for _ in range(5):
+                got = read_while_it_grows(work, php, folder, call, delay)
+                if got != before:
+                    break
+            if got != after:
+                yield f'{call}, {delay} s: {len(got)} bytes, {got[:20]}'
+
+
 def main():
     work, php = Path(sys.argv[1]).resolve(), sys.argv[2]
     with tempfile.TemporaryDirectory() as name:
         runs = [watch(work, php, on, Path(name)) for on in (0, 1)]
+        lost = list(growing(work, php, Path(name)))
     (off, calls, never), (on, _, taken) = runs
     different = [pair for pair in zip(off.events, on.events)
                  if pair[0] != pair[1]]
@@ -97,11 +137,13 @@ def main():
     left = [event for process, *_ in runs for event in process.open.values()]
     for event in left:
         print(f'left open: {event}')
+    for text in lost:
+        print(f'while it grows: {text}')
     print(f'{calls} calls, {taken} of them the short way; '
           f'{len(off.events)} events off, {len(on.events)} on, '
           f'{len(different)} different')
-    good = (not different and not left and never == 0 and taken > 500
-            and len(off.events) == len(on.events) > 1000)
+    good = (not different and not left and not lost and never == 0
+            and taken > 500 and len(off.events) == len(on.events) > 1000)
     return 0 if good else 1
 
 
