@@ -26,7 +26,8 @@ from pathlib import Path
 import report
 
 HERE = Path(__file__).resolve().parent / 'php_reads'
-SIZES = {'12': 12, '4k': 4096, '64k': 65536, '700k': 716800, '10m': 10485760}
+SIZES = {'empty': 0, '12': 12, '4k': 4096, '8191': 8191, '8192': 8192,
+         '8193': 8193, '64k': 65536, '700k': 716800, '10m': 10485760}
 SLICE = 4e6  # nanoseconds of one program's turn
 STOCK, HONE, BARE = 'stock', 'hone', 'bare C'
 FIRST = 'file_get_contents 12'
@@ -35,6 +36,8 @@ FIRST = 'file_get_contents 12'
 FASTER = {FIRST: 1.7, 'fread 700k': 1.5, 'stream_get_contents 700k': 1.5,
           'file_get_contents 10m': 2, 'fread 10m': 2,
           'stream_get_contents 10m': 2}
+# It is opened before it is known for one, and that is told.
+DEVICE = 'device, opened for PHP'
 # "Never slower" within what two runs of the same program differ here.
 NOISE = 1.03
 
@@ -63,8 +66,13 @@ def make_files(folder, memory):
     for name, size in SIZES.items():
         (folder / name).write_bytes(os.urandom(size))
     (folder / 'memory').symlink_to(memory)
-    for name in ('12', '700k'):
+    for name in ('12', '4k', '700k', 'empty'):
         shutil.copy(folder / name, memory)
+    (folder / 'directory').mkdir()
+    long = folder / ('long-' + 'x' * 195)
+    long.mkdir()
+    shutil.copy(folder / '12', long)
+    (folder / 'line').write_text('line of a file of one\n')
     (folder / 'lines').write_text(
         ''.join(f'line {i} of a file of lines\n' for i in range(1000)))
 
@@ -148,6 +156,8 @@ def bars(rows):
     yield f"{FIRST}: {first['of bare C']:.3f} of bare C, at most 1.06", \
         first['of bare C'] <= 1.06
     for case, row in rows.items():
+        if case == DEVICE:
+            continue
         if case.startswith('passed on'):
             yield f"{case}: {row['more']:.0f} ns more, at most 60", \
                 row['more'] <= 60
@@ -172,10 +182,10 @@ def main():
         make_files(folder, memory)
         results = measure(args, folder)
         rows = dict(summary(args, folder, results))
-    print(f"{'ns a call':36}{'stock':>12}{'hone':>12}{'times':>7}  "
+    print(f"{'ns a call':46}{'stock':>12}{'hone':>12}{'times':>7}  "
           'system calls')
     for case, row in rows.items():
-        print(f"{case:36}{row[STOCK]:12.0f}{row[HONE]:12.0f}"
+        print(f"{case:46}{row[STOCK]:12.0f}{row[HONE]:12.0f}"
               f"{row['ratio']:7.2f}  {row['calls'][0]:g} {row['calls'][1]:g}")
     verdicts = list(bars(rows))
     print("\nOur own bars (docs/design/php-files.md); MISSED: short of one on "

@@ -94,15 +94,14 @@ bool hone_fileread_is_plain(const zend_string *path);
  * new to this process, or does not exist; or it was not asked, for PHP failed
  * to open the path the last time.
  */
-const realpath_cache_bucket *hone_fileread_known(zend_string *path);
+const realpath_cache_bucket *hone_fileread_known(const zend_string *path);
 
 /* To be told when PHP opened such a path, or failed to. */
-void hone_fileread_opened(zend_string *path, bool opened);
+void hone_fileread_opened(const zend_string *path, bool opened);
 
-/* Whether such a path was a regular file of less than a chunk the last time;
- * and to be told. */
-bool hone_fileread_was_small(zend_string *path);
-void hone_fileread_is_small(zend_string *path, bool small);
+/* Whether the path that hone_fileread_known() found last was a regular file of
+ * less than a chunk the time before; to be changed. */
+bool *hone_fileread_was_small(void);
 
 /*
  * Open such a path to read. HONE_FILEREAD_UNKNOWN if its name is; -1 if that
@@ -112,7 +111,7 @@ void hone_fileread_is_small(zend_string *path, bool small);
  */
 #define HONE_FILEREAD_UNKNOWN (-2)
 #define HONE_FILEREAD_TOLD (-3)
-int hone_fileread_open(zend_string *path, bool context);
+int hone_fileread_open(const zend_string *path, bool context);
 
 /* What is left in a stream, which is closed, as `function` of PHP reads it. */
 zend_string *hone_fileread_by_php(
@@ -123,11 +122,10 @@ zend_string *hone_fileread_rest(
 	php_stream *stream, enum hone_fileread_function function);
 
 /*
- * The whole file of a path, which is closed then; or NULL, which is counted, and then it
+ * The whole file that was opened last, which is closed then; or NULL, which is counted, and then it
  * stands for PHP behind what is in `head`, where that is not nothing.
  */
-zend_string *hone_fileread_whole(
-	int fd, zend_string *path, struct hone_fileread_head *head);
+zend_string *hone_fileread_whole(int fd, struct hone_fileread_head *head);
 
 /*
  * Stock PHP makes a default context at the first call, and a stream for each

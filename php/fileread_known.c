@@ -2,21 +2,49 @@
 /*
  * What PHP's realpath cache knows of a path, without its hash of every byte.
  *
- * A table remembers in which chain of the cache a path was found last, by the
- * hash of the string, which strings carry along. The path is then looked for
- * in that chain: what is found is compared in full, so that a wrong chain can
- * only mean that nothing is found, and then the cache itself is asked.
+ * A table remembers in which chain of the cache a path was found last, by a
+ * hash of its own. The path is then looked for in that chain: what is found is
+ * compared in full, so that a wrong chain can only mean that nothing is found,
+ * and then the cache itself is asked.
  */
 #include "fileread.h"
 
-/* The place of a string's hash, and the part of it that tells whose it is. */
-static zend_always_inline struct hone_fileread_path *
-place_of(zend_string *path, uint32_t *tag)
+/*
+ * Every byte counts, 16 in each turn. A string can carry a hash of PHP's, but
+ * one that was just put together has none, and to make that takes longer than
+ * this: bench/php_reads.py, no such file, path of 200 bytes.
+ */
+static zend_always_inline uint64_t
+hash_of(const zend_string *path)
 {
-	zend_ulong hash = zend_string_hash_val(path);
+	/* Odd, with bits all over: of the golden ratio, and of its square. */
+	const uint64_t one = UINT64_C(0x9e3779b97f4a7c15);
+	const uint64_t two = UINT64_C(0x61c8864680b583eb);
+	const char *end = ZSTR_VAL(path) + ZSTR_LEN(path), *at = ZSTR_VAL(path);
+	uint64_t word[2] = {0, 0}, a = ZSTR_LEN(path), b = 0;
 
-	*tag = (uint32_t)(hash / HONE_FILEREAD_PATHS);
-	return &HONE_G(fileread).paths[hash % HONE_FILEREAD_PATHS];
+	for (; end - at > 16; at += 16) {
+		memcpy(word, at, 16);
+		a = (a ^ word[0]) * one;
+		b = (b ^ word[1]) * two;
+	}
+	if (ZSTR_LEN(path) >= 16)
+		memcpy(word, end - 16, 16);
+	else
+		memcpy(word, at, ZSTR_LEN(path));
+	a = (a ^ word[0]) * one;
+	b = (b ^ word[1]) * two;
+	return (a ^ b >> 32) * one;
+}
+
+/* The place of a path's hash, and the part of it that tells whose it is. */
+static zend_always_inline struct hone_fileread_path *
+place_of(const zend_string *path, uint32_t *tag)
+{
+	uint64_t hash = hash_of(path);
+
+	*tag = (uint32_t)(hash >> 32);
+	return &HONE_G(fileread).paths[hash >> 24 & (HONE_FILEREAD_PATHS - 1)];
 }
 
 /*
@@ -87,7 +115,7 @@ find_relative(
  * path ends in a way that PHP removes beforehand.
  */
 const realpath_cache_bucket *
-hone_fileread_known(zend_string *path)
+hone_fileread_known(const zend_string *path)
 {
 	char last = ZSTR_VAL(path)[ZSTR_LEN(path) - 1];
 	struct hone_fileread_path *place;
@@ -96,6 +124,7 @@ hone_fileread_known(zend_string *path)
 	if (!HONE_G(fileread).realpath_cache || last == '/' || last == '.')
 		return NULL;
 	place = place_of(path, &tag);
+	HONE_G(fileread).last = place;
 	if (place->failed && place->tag == tag)
 		return NULL;
 	if (ZSTR_VAL(path)[0] != '/')
@@ -104,7 +133,7 @@ hone_fileread_known(zend_string *path)
 }
 
 void
-hone_fileread_opened(zend_string *path, bool opened)
+hone_fileread_opened(const zend_string *path, bool opened)
 {
 	uint32_t tag;
 	struct hone_fileread_path *place = place_of(path, &tag);
@@ -118,21 +147,8 @@ hone_fileread_opened(zend_string *path, bool opened)
 	}
 }
 
-bool
-hone_fileread_was_small(zend_string *path)
+bool *
+hone_fileread_was_small(void)
 {
-	uint32_t tag;
-	const struct hone_fileread_path *place = place_of(path, &tag);
-
-	return place->small && place->tag == tag;
-}
-
-void
-hone_fileread_is_small(zend_string *path, bool small)
-{
-	uint32_t tag;
-	struct hone_fileread_path *place = place_of(path, &tag);
-
-	if (place->tag == tag)
-		place->small = small;
+	return &HONE_G(fileread).last->small;
 }

@@ -57,7 +57,7 @@ hone_fileread_is_plain(const zend_string *path)
 }
 
 int
-hone_fileread_open(zend_string *path, bool context)
+hone_fileread_open(const zend_string *path, bool context)
 {
 	const realpath_cache_bucket *known = hone_fileread_known(path);
 	int fd;
@@ -168,8 +168,7 @@ read_empty(int fd, struct hone_fileread_head *head)
 
 /* A file that says it is regular and what size it has. */
 static zend_string *
-read_sized(
-	int fd, zend_string *path, size_t size, struct hone_fileread_head *head)
+read_sized(int fd, size_t size, struct hone_fileread_head *head)
 {
 	ssize_t got;
 
@@ -181,7 +180,7 @@ read_sized(
 	if (got != (ssize_t)size)
 		return changed(head, got);
 	close(fd);
-	hone_fileread_is_small(path, true);
+	*hone_fileread_was_small() = true;
 	return zend_string_init(head->bytes, size, 0);
 }
 
@@ -192,7 +191,7 @@ read_sized(
  * regular file the last time.
  */
 static zend_string *
-read_small(int fd, zend_string *path, struct hone_fileread_head *head)
+read_small(int fd, struct hone_fileread_head *head)
 {
 	ssize_t got = read(fd, head->bytes, HONE_FILEREAD_CHUNK), more;
 
@@ -210,21 +209,21 @@ read_small(int fd, zend_string *path, struct hone_fileread_head *head)
 		if (more > 0)
 			got += more;
 	}
-	hone_fileread_is_small(path, false);
+	*hone_fileread_was_small() = false;
 	return changed(head, got);
 }
 
 zend_string *
-hone_fileread_whole(int fd, zend_string *path, struct hone_fileread_head *head)
+hone_fileread_whole(int fd, struct hone_fileread_head *head)
 {
 	struct stat st;
 
 	head->len = 0;
 	hone_fileread_forget_stat();
-	if (hone_fileread_was_small(path))
-		return read_small(fd, path, head);
+	if (*hone_fileread_was_small())
+		return read_small(fd, head);
 	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= 0)
-		return read_sized(fd, path, (size_t)st.st_size, head);
+		return read_sized(fd, (size_t)st.st_size, head);
 	hone_fileread_pass(HONE_PASS_KIND);
 	return NULL;
 }

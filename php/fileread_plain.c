@@ -15,9 +15,8 @@ hone_fileread_know_stream(void)
 	php_plain_read = php_stream_stdio_ops.read;
 }
 
-/* PHP's own plain file, read by nothing but PHP's own buffer. */
-static zend_always_inline bool
-is_plain_stream(const php_stream *stream)
+bool
+hone_fileread_is_plain_stream(const php_stream *stream)
 {
 	return stream->ops == &php_stream_stdio_ops &&
 	       stream->ops->read == php_plain_read &&
@@ -51,7 +50,7 @@ hone_fileread_know(struct hone_fileread_plain *plain, php_stream *stream)
 	struct stat st;
 	zend_off_t behind;
 
-	if (stream == NULL || !is_plain_stream(stream))
+	if (stream == NULL || !hone_fileread_is_plain_stream(stream))
 		return hone_fileread_pass(HONE_PASS_STREAM);
 	plain->stream = stream;
 	plain->buffered = (size_t)(stream->writepos - stream->readpos);

@@ -21,9 +21,12 @@ struct hone_fileread_plain {
 /* The stream of an argument that is a resource; NULL: it is none. */
 php_stream *hone_fileread_stream_of(const zval *arg);
 
+/* True if it is PHP's own plain file, read by nothing but PHP's own buffer. */
+bool hone_fileread_is_plain_stream(const php_stream *stream);
+
 /*
- * Fill in what is known of a stream; false, which is counted, if it is not
- * PHP's own plain file, read by nothing but PHP's own buffer.
+ * Fill in what is known of a stream; false, which is counted, if it is
+ * none of those.
  */
 bool hone_fileread_know(struct hone_fileread_plain *plain, php_stream *stream);
 

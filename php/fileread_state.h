@@ -8,10 +8,10 @@
 /* More than there are functions or reasons; fileread.c checks. */
 #define HONE_FILEREAD_COUNTS 16
 
-/* Paths that are remembered; a power of two. bench/php_reads.py, 12 literal. */
+/* Paths that are remembered; a power of two. */
 #define HONE_FILEREAD_PATHS 256
 
-/* What is remembered of a path by the hash of its string: fileread_known.c. */
+/* What is remembered of a path by its hash: fileread_known.c. */
 struct hone_fileread_path {
 	/* of the hash, what its place does not tell */
 	uint32_t tag;
@@ -37,6 +37,8 @@ struct hone_fileread {
 	uint64_t taken[HONE_FILEREAD_COUNTS];
 	uint64_t passed[HONE_FILEREAD_COUNTS];
 	struct hone_fileread_path paths[HONE_FILEREAD_PATHS];
+	/* the one of the path that was asked for last */
+	struct hone_fileread_path *last;
 };
 
 #endif

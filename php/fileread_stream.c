@@ -85,11 +85,28 @@ read_some(
 	return cut(string, len + (more > 0 ? (size_t)more : 0));
 }
 
+/*
+ * PHP's own first read, of a chunk to its buffer: at the end of a file, and
+ * where there is less than a chunk, that is half of what PHP does, and fstat()
+ * would only cost. True if there may be more than a chunk.
+ */
+static bool
+first_chunk(php_stream *stream, zval *result)
+{
+	if (php_stream_fill_read_buffer(stream, stream->chunk_size) != SUCCESS)
+		ZVAL_FALSE(result);
+	else if (stream->writepos == stream->readpos)
+		ZVAL_EMPTY_STRING(result);
+	return stream->writepos - stream->readpos >=
+	       (zend_off_t)stream->chunk_size;
+}
+
 bool
 hone_fread(zend_execute_data *execute_data, zval *result)
 {
 	zval *arg = ZEND_CALL_ARG(execute_data, 1);
 	struct hone_fileread_plain plain;
+	php_stream *stream;
 	zend_string *string;
 	size_t wanted, straight;
 
@@ -99,9 +116,17 @@ hone_fread(zend_execute_data *execute_data, zval *result)
 	/* Most calls are for one chunk, and not worth a look. */
 	if (Z_LVAL(arg[1]) < LEAST_CHUNKS * (zend_long)HONE_FILEREAD_CHUNK)
 		return hone_fileread_pass(HONE_PASS_SHORT);
-	if (!hone_fileread_know(&plain, hone_fileread_stream_of(arg)))
-		return false;
 	wanted = (size_t)Z_LVAL(arg[1]);
+	stream = hone_fileread_stream_of(arg);
+	/* Huge pages are asked for before anything is read. */
+	if (stream != NULL && hone_fileread_is_plain_stream(stream) &&
+		stream->writepos == stream->readpos &&
+		wanted < ZEND_MM_CHUNK_SIZE && !first_chunk(stream, result)) {
+		hone_fileread_pass(HONE_PASS_SHORT);
+		return stream->writepos == stream->readpos;
+	}
+	if (!hone_fileread_know(&plain, stream))
+		return false;
 	if (plain.behind < HONE_FILEREAD_MAX &&
 		wanted > plain.buffered + plain.behind)
 		straight = 0;

@@ -49,7 +49,7 @@ contents_of(zend_string *path, bool context,
 		return contents_by_php(path, context, function);
 	if (*fd < 0)
 		return NULL;
-	contents = hone_fileread_whole(*fd, path, &head);
+	contents = hone_fileread_whole(*fd, &head);
 	if (contents != NULL) {
 		hone_fileread_take_numbers(1, context);
 		HONE_G(fileread).taken[function]++;
