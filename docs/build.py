@@ -44,7 +44,7 @@ def with_functions(parsed):
 def inputs():
     """Every file from which the pages are made, but for the headers."""
     found = [p for p in DOCS.rglob("*") if p.is_file()
-             and p.suffix in (".rst", ".md", ".py", ".c")]
+             and p.suffix in (".rst", ".md", ".py", ".c", ".css")]
     return sorted(found) + [DOCS.parent / name for name in ROOT_PAGES]
 
 

@@ -35,9 +35,11 @@ html_theme = "alabaster"
 html_theme_options = {
     "description": f"libhone and the hone command, {release}",
     "fixed_sidebar": True,
-    "page_width": "60em",
+    "page_width": "70em",
+    "body_max_width": "none",
 }
 html_sidebars = {"**": ["about.html", "navigation.html", "searchbox.html"]}
+html_static_path = ["_static"]
 html_copy_source = False
 html_show_sphinx = False
 
