@@ -1,4 +1,7 @@
 dnl SPDX-License-Identifier: BSD-3-Clause
+dnl The oldest libhone that has what is called here.
+m4_define([hone_least], [0.1.0])
+
 PHP_ARG_WITH([hone],
   [for libhone],
   [AS_HELP_STRING([[--with-hone[=DIR]]],
@@ -22,11 +25,26 @@ if test "$PHP_HONE" != "no"; then
       fi
     done
     if test "$hone_found" != "yes"; then
-      AC_MSG_ERROR([no lib*/pkgconfig/hone.pc below $PHP_HONE])
+      AC_MSG_ERROR([--with-hone: no lib*/pkgconfig/hone.pc below $PHP_HONE: DIR is the prefix that libhone was installed with])
     fi
     export PKG_CONFIG_PATH
   fi
-  PKG_CHECK_MODULES([HONE], [hone >= 0.1.0])
+  PKG_PROG_PKG_CONFIG
+  if test -z "$PKG_CONFIG"; then
+    AC_MSG_ERROR([pkg-config, which finds libhone, is not there: install the package pkgconf or pkg-config])
+  fi
+  PKG_CHECK_MODULES([HONE], [hone >= hone_least], [], [
+    hone_other=`$PKG_CONFIG --modversion hone 2>/dev/null`
+    if test -n "$hone_other"; then
+      AC_MSG_ERROR([libhone is $hone_other here, and this needs hone_least or newer])
+    fi
+    AC_MSG_ERROR([
+  There is no libhone hone_least or newer. It comes in the same source tree as
+  this extension; in its top folder, where meson.build is:
+    meson setup build && meson install -C build
+  If its prefix is none of those where pkg-config looks, name it:
+    ./configure --with-hone=DIR
+  pkg-config says: $HONE_PKG_ERRORS])])
   PHP_EVAL_INCLINE($HONE_CFLAGS)
 
   if test "$PHP_HONE_STATIC" = "yes"; then

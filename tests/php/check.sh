@@ -148,6 +148,28 @@ watcher_is_asked() {
         watched "$work/static/modules/hone.so" "$work/watcher.so"
 }
 
+open_basedir_ends_the_cache() {
+    python3 "$here/basedir.py" static/modules/hone.so \
+        "$(echo "$php" | sed 's|/php\([^/]*\)$|/php-cgi\1|')"
+}
+
+# PIE goes by composer.json: what it says of ./configure has to be so.
+composer_tells_what_configure_takes() {
+    python3 - "$top/php/composer.json" >composer.options <<'END'
+import json, sys
+package = json.load(open(sys.argv[1]))
+assert package['type'] == 'php-ext', package['type']
+assert package['license'] == 'BSD-3-Clause', package['license']
+assert package['php-ext']['extension-name'] == 'hone', package['php-ext']
+for option in package['php-ext']['configure-options']:
+    print('--' + option['name'] + '[=DIR]' * option['needs-value'])
+END
+    (cd static && ./configure --help) >configure.help &&
+        sed -n 's/^ *\(--[a-z-]*hone[^ ]*\).*/\1/p' configure.help |
+        sort >configure.options &&
+        sort composer.options | diff - configure.options
+}
+
 # switched FOLDER STATUS: ./dev php --phpt on a copy, since run-tests.php
 # writes beside what fails.
 switched() {
@@ -176,7 +198,26 @@ no_libhone_is_told() {
     mkdir nothing
     ! PKG_CONFIG_LIBDIR=$work/nothing sh "$top/tools/phpext.sh" build \
         "$top/php" without "$config" >without.log 2>&1 &&
-        grep -i 'package.*hone' without.log
+        grep 'no libhone 0.* or newer' without.log &&
+        grep -e '--with-hone=DIR' without.log &&
+        grep -i 'package.*hone.*not found' without.log
+}
+
+old_libhone_is_told() {
+    mkdir old &&
+        printf 'Name: hone\nDescription: old\nVersion: 0.0.9\n' \
+            >old/hone.pc &&
+        ! PKG_CONFIG_LIBDIR=$work/old sh "$top/tools/phpext.sh" build \
+            "$top/php" without "$config" >without.log 2>&1 &&
+        grep 'libhone is 0.0.9 here, and this needs 0' without.log
+}
+
+no_pkg_config_is_told() {
+    # What configure looks for and does not find.
+    ! ac_cv_path_PKG_CONFIG='' ac_cv_path_ac_pt_PKG_CONFIG='' \
+        sh "$top/tools/phpext.sh" build "$top/php" without "$config" \
+        >without.log 2>&1 &&
+        grep 'pkg-config, which finds libhone, is not there' without.log
 }
 
 wrong_prefix_is_told() {
@@ -198,7 +239,7 @@ side_effects_are_the_same() {
     python3 "$here/side_effects.py" static "$php"
 }
 
-echo 1..19
+echo 1..23
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'the license is there, and the same' license_is_the_same
 check 'gcc has no warning' gcc_without_warnings
@@ -212,10 +253,15 @@ check 'make install, into a folder of its own' make_install
 check 'hone_args.h is installed with all it needs' args_header_is_installed
 check 'lists of parameters compile if they agree' lists_compile_if_they_agree
 check 'an extension that wraps a function is asked' watcher_is_asked
+check 'open_basedir ends the realpath cache' open_basedir_ends_the_cache
+check 'composer.json has the options of configure' \
+    composer_tells_what_configure_takes
 check 'a test that differs by the switch is told' planted_difference_is_told
 check 'one that does not, passed or failed, is not' no_difference_is_told
 check 'file reads have the same side effects' side_effects_are_the_same
 check 'configure tells that there is no libhone' no_libhone_is_told
+check 'configure tells that libhone is too old' old_libhone_is_told
+check 'configure tells that there is no pkg-config' no_pkg_config_is_told
 check 'configure tells that there is none at a prefix' wrong_prefix_is_told
 check 'a failed build leaves the module' failed_build_leaves_the_module
 exit "$failed"

@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""One request with open_basedir, and PHP's realpath cache is off for good.
+
+basedir.py MODULE PHP-CGI
+
+php-cgi answers three requests over FastCGI in one process: a script reads a
+file by a symbolic link; a script of another folder, for which open_basedir is
+set in php.ini, does nothing, or is left out; then the first again, after the
+link was changed. PHP goes by its cache the last time if it still has one. Exits
+0 if it reads the same with hone.file_reads off and on, and the request in
+between makes the difference.
+"""
+import os
+import socket
+import struct
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+BEGIN, END, PARAMS, STDIN, STDOUT = 1, 3, 4, 5, 6
+SCRIPT = '<?php echo file_get_contents(__DIR__ . "/link");'
+
+
+def record(kind, content=b''):
+    return struct.pack('>BBHHBx', 1, kind, 1, len(content), 0) + content
+
+
+def pair(name, value):
+    name, value = name.encode(), value.encode()
+    return struct.pack('>BI', len(name), len(value) | 1 << 31) + name + value
+
+
+def request(address, script):
+    """The body of what the script answers."""
+    params = b''.join(pair(name, str(value)) for name, value in {
+        'SCRIPT_FILENAME': script, 'REQUEST_METHOD': 'GET',
+        'REDIRECT_STATUS': 200, 'GATEWAY_INTERFACE': 'CGI/1.1'}.items())
+    told = b''
+    with socket.socket(socket.AF_UNIX) as to:
+        to.connect(str(address))
+        # Role 1 answers; and no flag: the connection ends with the request.
+        to.sendall(record(BEGIN, struct.pack('>HB5x', 1, 0)) +
+                   record(PARAMS, params) + record(PARAMS) + record(STDIN))
+        answer = to.makefile('rb')
+        while True:
+            _, kind, _, length, padding = struct.unpack(
+                '>BBHHBx', answer.read(8))
+            content = answer.read(length)
+            answer.read(padding)
+            if kind == STDOUT:
+                told += content
+            elif kind == END:
+                return told.partition(b'\r\n\r\n')[2].decode()
+
+
+def answers(module, cgi, folder, on, between):
+    free, closed = folder / 'free', folder / 'closed'
+    link = free / 'link'
+    for each in (free, closed):
+        each.mkdir(parents=True)
+        (each / 'script.php').write_text(SCRIPT if each == free else '')
+    for name in ('one', 'two'):
+        (free / name).write_text(name)
+    link.symlink_to('one')
+    (folder / 'php.ini').write_text(
+        f'extension={module}\nhone.file_reads={on}\n'
+        f'[PATH={closed}]\nopen_basedir={closed}\n')
+    address = folder / 'socket'
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(address))
+        listening.listen()
+        # What it listens on is its standard input.
+        php = subprocess.Popen(
+            [cgi, '-c', folder / 'php.ini'], stdin=listening,
+            env={**os.environ, 'PHP_INI_SCAN_DIR': '',
+                 'PHP_FCGI_CHILDREN': '0'})
+    try:
+        told = [request(address, free / 'script.php')]
+        if between:
+            told.append(request(address, closed / 'script.php'))
+        link.unlink()
+        link.symlink_to('two')
+        told.append(request(address, free / 'script.php'))
+    finally:
+        php.kill()
+        php.wait()
+    return told
+
+
+def main():
+    module, cgi = Path(sys.argv[1]).resolve(), sys.argv[2]
+    good = True
+    with tempfile.TemporaryDirectory() as name:
+        for between, expected in ((False, ['one', 'one']),
+                                  (True, ['one', '', 'two'])):
+            for on in (0, 1):
+                told = answers(module, cgi, Path(name) / f'{between}{on}', on,
+                               between)
+                if told != expected:
+                    print(f'hone.file_reads={on}: read {told}, '
+                          f'not {expected}')
+                    good = False
+    return 0 if good else 1
+
+
+if __name__ == '__main__':
+    sys.exit(main())
