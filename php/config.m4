@@ -64,7 +64,7 @@ if test "$PHP_HONE" != "no"; then
   PHP_SUBST([HONE_SHARED_LIBADD])
 
   PHP_NEW_EXTENSION([hone], m4_normalize([hone.c fileread.c fileread_copy.c fileread_known.c
-    fileread_memory.c fileread_path.c fileread_plain.c fileread_stream.c fileread_whole.c]), [$ext_shared],,
+    fileread_memory.c fileread_others.c fileread_path.c fileread_plain.c fileread_stream.c fileread_whole.c]), [$ext_shared],,
     [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1])
   dnl For authors of other extensions, as ext/hone/hone_args.h.
   PHP_INSTALL_HEADERS([ext/hone],

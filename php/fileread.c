@@ -3,15 +3,14 @@
  * Handlers of PHP's functions are exchanged for ours and put back; what
  * phpinfo() tells of it.
  */
-#include <dlfcn.h>
-#include "fileread.h"
+#include "fileread_others.h"
 #include "ext/standard/info.h"
 
 typedef bool (*short_way)(zend_execute_data *execute_data, zval *result);
 
 /*
  * PHP's handlers, found when the module starts, before there is a second
- * thread, and only read from then on.
+ * thread, and only read from then on; NULL: the function was left alone.
  */
 static zif_handler php_handlers[HONE_FILEREAD_FUNCTIONS];
 
@@ -70,6 +69,8 @@ static const char *const reasons[HONE_PASS_REASONS] = {
 	[HONE_PASS_OPEN] = "could not be opened",
 	[HONE_PASS_KIND] = "no regular file",
 	[HONE_PASS_CHANGED] = "another size than it told",
+	[HONE_PASS_LARGE] = "too large for one read",
+	[HONE_PASS_COPY] = "not copied at once",
 	[HONE_PASS_MEMORY] = "near memory_limit",
 };
 
@@ -86,31 +87,6 @@ find(size_t i)
 	return &function->internal_function;
 }
 
-static bool
-same_object(const void *code, const void *other)
-{
-	Dl_info one, two;
-
-	return dladdr(code, &one) != 0 && dladdr(other, &two) != 0 &&
-	       one.dli_fbase == two.dli_fbase;
-}
-
-/*
- * Whether nobody stands before PHP's own code whom the short way would go
- * round: an extension that was loaded earlier, and watches or forbids. Phar
- * stands there in some builds, and what it does is known.
- */
-static bool
-is_php_or_phar(zif_handler handler)
-{
-	const zend_module_entry *phar =
-		zend_hash_str_find_ptr(&module_registry, "phar", 4);
-
-	return same_object(handler, php_error_docref) ||
-	       (phar != NULL &&
-		       same_object(handler, phar->module_startup_func));
-}
-
 /*
  * Loaded by dl() it does nothing: code compiled by the JIT would still call
  * our handlers when the module is gone at the end of the request.
@@ -118,20 +94,24 @@ is_php_or_phar(zif_handler handler)
 void
 hone_fileread_minit(int type)
 {
+	bool files_are_php;
+
 	_Static_assert(HONE_FILEREAD_FUNCTIONS <= HONE_FILEREAD_COUNTS &&
 			       HONE_PASS_REASONS <= HONE_FILEREAD_COUNTS,
 		"there are more counts than HONE_FILEREAD_COUNTS");
-	if (type != MODULE_PERSISTENT)
+	HONE_G(fileread).by_dl = type != MODULE_PERSISTENT;
+	if (HONE_G(fileread).by_dl)
 		return;
-	hone_fileread_know_wrapper();
-	hone_fileread_know_stream();
+	files_are_php = hone_fileread_know_files();
 	for (size_t i = 0; i < HONE_FILEREAD_FUNCTIONS; i++) {
 		zend_internal_function *function = find(i);
 
-		if (function != NULL && is_php_or_phar(function->handler)) {
-			php_handlers[i] = function->handler;
-			function->handler = wrapped[i].handler;
-		}
+		if (function == NULL || !files_are_php ||
+			!hone_fileread_is_php(
+				wrapped[i].name, function->handler))
+			continue;
+		php_handlers[i] = function->handler;
+		function->handler = wrapped[i].handler;
 	}
 }
 
@@ -144,6 +124,7 @@ hone_fileread_mshutdown(void)
 		/* Whoever wrapped ours has put it back by now, or never. */
 		if (function != NULL && function->handler == wrapped[i].handler)
 			function->handler = php_handlers[i];
+		php_handlers[i] = NULL;
 	}
 }
 
@@ -161,6 +142,23 @@ hone_fileread_rinit(void)
 					  INI_INT("realpath_cache_size") != 0;
 }
 
+/* Calls that took the short way; or why none can. */
+static void
+tell_of(size_t i)
+{
+	char count[32];
+	const char *told = count;
+
+	snprintf(count, sizeof count, "%" PRIu64, HONE_G(fileread).taken[i]);
+	if (HONE_G(fileread).by_dl)
+		told = "left alone: loaded by dl()";
+	else if (find(i) == NULL)
+		told = "left alone: disabled";
+	else if (php_handlers[i] == NULL)
+		told = "left alone: another extension's";
+	php_info_print_table_row(2, wrapped[i].name, told);
+}
+
 void
 hone_fileread_minfo(void)
 {
@@ -168,11 +166,8 @@ hone_fileread_minfo(void)
 
 	php_info_print_table_start();
 	php_info_print_table_header(2, "File reads, the short way", "Calls");
-	for (size_t i = 0; i < HONE_FILEREAD_FUNCTIONS; i++) {
-		snprintf(count, sizeof count, "%" PRIu64,
-			HONE_G(fileread).taken[i]);
-		php_info_print_table_row(2, wrapped[i].name, count);
-	}
+	for (size_t i = 0; i < HONE_FILEREAD_FUNCTIONS; i++)
+		tell_of(i);
 	php_info_print_table_end();
 
 	php_info_print_table_start();

@@ -39,6 +39,8 @@ enum hone_fileread_reason {
 	HONE_PASS_OPEN,
 	HONE_PASS_KIND,
 	HONE_PASS_CHANGED,
+	HONE_PASS_LARGE,
+	HONE_PASS_COPY,
 	HONE_PASS_MEMORY,
 	HONE_PASS_REASONS
 };
@@ -161,10 +163,6 @@ bool hone_fileread_memory_is_tight(size_t size);
  * string touches the first of them.
  */
 zend_string *hone_fileread_allocate(size_t len, size_t used);
-
-/* Remember what PHP has for plain files, and for streams of them. */
-void hone_fileread_know_wrapper(void);
-void hone_fileread_know_stream(void);
 
 /*
  * The short ways: true if the call is done; false if it is for PHP's own

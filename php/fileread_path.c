@@ -4,25 +4,15 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "fileread.h"
+#include "fileread_others.h"
 #include "ext/standard/file.h"
 #include "ext/standard/php_filestat.h"
-
-/* php_plain_files_wrapper.wops as it was when the module started; only read
- * from then on. */
-static const php_stream_wrapper_ops *php_plain_ops;
-
-void
-hone_fileread_know_wrapper(void)
-{
-	php_plain_ops = php_plain_files_wrapper.wops;
-}
 
 /* A script may register its own "file", another extension replace PHP's. */
 static zend_always_inline bool
 wrapper_is_php(void)
 {
-	if (UNEXPECTED(php_plain_files_wrapper.wops != php_plain_ops))
+	if (UNEXPECTED(!hone_fileread_same_files()))
 		return false;
 	return EXPECTED(FG(stream_wrappers) == NULL) ||
 	       zend_hash_str_find_ptr(FG(stream_wrappers), "file", 4) ==
@@ -127,7 +117,9 @@ read_large(int fd, size_t size, struct hone_fileread_head *head)
 	ssize_t got;
 
 	if (size >= HONE_FILEREAD_MAX || hone_fileread_memory_is_tight(size)) {
-		hone_fileread_pass(HONE_PASS_MEMORY);
+		hone_fileread_pass(size >= HONE_FILEREAD_MAX
+					   ? HONE_PASS_LARGE
+					   : HONE_PASS_MEMORY);
 		return NULL;
 	}
 	string = allocate_or_close(size, fd);

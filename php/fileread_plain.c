@@ -2,24 +2,15 @@
 /* Whether a stream is one of PHP's plain files, and reading it. */
 #include <sys/stat.h>
 #include <unistd.h>
+#include "fileread_others.h"
 #include "fileread_plain.h"
 #include "ext/standard/file.h"
-
-/* php_stream_stdio_ops.read as it was when the module started; only read from
- * then on. */
-static ssize_t (*php_plain_read)(php_stream *, char *, size_t);
-
-void
-hone_fileread_know_stream(void)
-{
-	php_plain_read = php_stream_stdio_ops.read;
-}
 
 bool
 hone_fileread_is_plain_stream(const php_stream *stream)
 {
 	return stream->ops == &php_stream_stdio_ops &&
-	       stream->ops->read == php_plain_read &&
+	       hone_fileread_same_streams() &&
 	       stream->wrapper == &php_plain_files_wrapper &&
 	       stream->readfilters.head == NULL && stream->ctx == NULL &&
 	       stream->stdiocast == NULL &&

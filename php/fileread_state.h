@@ -28,6 +28,8 @@ struct hone_fileread {
 	bool on;
 	/* INI hone.file_reads_huge_pages */
 	bool huge_pages;
+	/* loaded by dl(): no function is wrapped */
+	bool by_dl;
 	/* PHP looks paths up in its realpath cache, in this request */
 	bool realpath_cache;
 	/* it never will again */

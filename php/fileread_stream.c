@@ -135,10 +135,12 @@ hone_fread(zend_execute_data *execute_data, zval *result)
 	if (straight > 0 && straight < LEAST_CHUNKS * plain.stream->chunk_size)
 		return hone_fileread_pass(HONE_PASS_SHORT);
 	string = read_some(&plain, wanted, straight);
-	if (string != NULL)
-		ZVAL_STR(result, string);
-	else
+	if (string == NULL) {
 		ZVAL_FALSE(result);
+		hone_fileread_pass(HONE_PASS_CHANGED);
+		return true;
+	}
+	ZVAL_STR(result, string);
 	HONE_G(fileread).taken[HONE_FREAD]++;
 	return true;
 }
@@ -187,7 +189,9 @@ read_all(const struct hone_fileread_plain *plain)
 		return read_buffered(plain);
 	if (plain->behind >= HONE_FILEREAD_MAX ||
 		hone_fileread_memory_is_tight(size)) {
-		hone_fileread_pass(HONE_PASS_MEMORY);
+		hone_fileread_pass(plain->behind >= HONE_FILEREAD_MAX
+					   ? HONE_PASS_LARGE
+					   : HONE_PASS_MEMORY);
 		return NULL;
 	}
 	string = hone_fileread_allocate(size, size);

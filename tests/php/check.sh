@@ -132,25 +132,31 @@ lists_compile_if_they_agree() {
             "$work/root$("$config" --include-dir)" "$config")
 }
 
-# watched EXTENSION...: in that order.
-watched() {
-    "$php" -n -d extension="$1" -d extension="$2" \
-        -r 'echo file_get_contents("/proc/self/exe"), "\n";' >watched.told &&
-        grep -ax refused watched.told
+# in_folder NAME COMMAND...: in an empty folder of that name.
+in_folder() {
+    mkdir "$1" && (cd "$1" && shift && "$@")
 }
 
-# Whichever was loaded first.
 watcher_is_asked() {
-    # shellcheck disable=SC2046
-    gcc -shared -fPIC -o watcher.so $("$config" --includes) \
-        "$here/watcher.c" &&
-        watched "$work/watcher.so" "$work/static/modules/hone.so" &&
-        watched "$work/static/modules/hone.so" "$work/watcher.so"
+    in_folder watched sh "$here/watched.sh" "$work/static/modules/hone.so" \
+        "$php" "$config"
 }
 
 open_basedir_ends_the_cache() {
     python3 "$here/basedir.py" static/modules/hone.so \
         "$(echo "$php" | sed 's|/php\([^/]*\)$|/php-cgi\1|')"
+}
+
+# Code that the JIT compiled could outlive it: no function is wrapped.
+# shellcheck disable=SC2016 # PHP's variables
+dl_leaves_all_alone() {
+    "$php" -n -d extension_dir="$work/static/modules" -r '
+        dl("hone.so");
+        file_get_contents($argv[0], false, null, 1);
+        fread(fopen("/proc/self/exe", "r"), 100000);
+        (new ReflectionExtension("hone"))->info();' >dl.told &&
+        [ "$(grep -c 'left alone: loaded by dl()$' dl.told)" -eq 7 ] &&
+        ! grep '=> [1-9][0-9]*$' dl.told
 }
 
 # PIE goes by composer.json: what it says of ./configure has to be so.
@@ -239,7 +245,7 @@ side_effects_are_the_same() {
     python3 "$here/side_effects.py" static "$php"
 }
 
-echo 1..23
+echo 1..24
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'the license is there, and the same' license_is_the_same
 check 'gcc has no warning' gcc_without_warnings
@@ -252,8 +258,9 @@ check 'the static library stays inside' static_build_keeps_libhone_to_itself
 check 'make install, into a folder of its own' make_install
 check 'hone_args.h is installed with all it needs' args_header_is_installed
 check 'lists of parameters compile if they agree' lists_compile_if_they_agree
-check 'an extension that wraps a function is asked' watcher_is_asked
+check 'an extension that watches is asked' watcher_is_asked
 check 'open_basedir ends the realpath cache' open_basedir_ends_the_cache
+check 'loaded by dl() it leaves all alone' dl_leaves_all_alone
 check 'composer.json has the options of configure' \
     composer_tells_what_configure_takes
 check 'a test that differs by the switch is told' planted_difference_is_told

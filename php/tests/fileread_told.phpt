@@ -1,0 +1,78 @@
+--TEST--
+hone.file_reads: which calls take the short way and which are passed on
+--EXTENSIONS--
+hone
+--INI--
+hone.file_reads=1
+disable_functions=fpassthru
+--FILE--
+<?php
+function counts()
+{
+    ob_start();
+    (new ReflectionExtension('hone'))->info();
+    preg_match_all('/^([a-z_ ]+) => (\d+)$/m', strstr(ob_get_clean(), 'the short way'), $rows);
+    return array_combine($rows[1], $rows[2]);
+}
+
+// What the counts are higher by after a call.
+function rise($call)
+{
+    $before = counts();
+    $call();
+    foreach (counts() as $what => $count) {
+        if ($count !== $before[$what]) {
+            $rise[$what] = $count - $before[$what];
+        }
+    }
+    return $rise ?? [];
+}
+
+function tell($what, $call)
+{
+    echo $what, ': ', json_encode(rise($call)), "\n";
+}
+
+$name = __DIR__ . '/fileread_told.tmp';
+file_put_contents($name, str_repeat('x', 100000));
+$opened = fopen($name, 'r');
+tell('fread', fn () => fread($opened, 100000));
+// A stream that has a context of its own.
+$opened = fopen($name, 'r');
+stream_context_set_option($opened, 'file', 'any', 1);
+tell('fread with a context', fn () => fread($opened, 100000));
+rewind($opened);
+tell('stream_get_contents with a context', fn () => stream_get_contents($opened));
+
+// In the root folder the cache knows a name with one slash before it.
+chdir('/');
+$relative = substr($name, 1);
+realpath($relative);
+tell('copy from /', fn () => copy($relative, "$relative.2"));
+realpath($relative);
+ob_start();
+$rise = rise(fn () => readfile($relative));
+ob_end_clean();
+echo 'readfile from /: ', json_encode($rise), "\n";
+
+ob_start();
+(new ReflectionExtension('hone'))->info();
+preg_match('/^fpassthru => .*/m', ob_get_clean(), $row);
+echo $row[0], "\n";
+tell('no regular file', fn () => copy('/dev/null', "$name.2"));
+tell('no file', fn () => @file_get_contents('/nonexistent'));
+?>
+--CLEAN--
+<?php
+@unlink(__DIR__ . '/fileread_told.tmp');
+@unlink(__DIR__ . '/fileread_told.tmp.2');
+?>
+--EXPECT--
+fread: {"fread":1}
+fread with a context: {"other than a plain stream":1}
+stream_get_contents with a context: {"other than a plain stream":1}
+copy from /: {"copy":1}
+readfile from /: {"readfile":1}
+fpassthru => left alone: disabled
+no regular file: {"not in the realpath cache":1}
+no file: {"could not be opened":1}
