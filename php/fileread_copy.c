@@ -69,14 +69,53 @@ hone_copy_passed(zend_execute_data *execute_data, const zval *result)
 		hone_fileread_opened(Z_STR_P(arg), Z_TYPE_P(result) == IS_TRUE);
 }
 
+/*
+ * True if all of it was copied, by one call as PHP makes it. Nothing behind
+ * proves the end. Else *some tells whether there is something in the target.
+ */
+static bool
+copy_at_once(const int fds[2], bool *some)
+{
+	ssize_t copied =
+		copy_file_range(fds[0], NULL, fds[1], NULL, SSIZE_MAX, 0);
+	char behind;
+
+	*some = copied > 0;
+	return copied == 0 ||
+	       (copied > 0 && pread(fds[0], &behind, 1, copied) == 0);
+}
+
+/*
+ * Goes on from where the two are, and closes them. After the first call PHP
+ * does not make a second one, but reads and writes, and tells what then fails,
+ * such as a disk that is full; what is opened to append is never copied by that
+ * call, and this stream writes at the end of its file anyway.
+ */
+static bool
+copy_by_php(const zval *arg, const int fds[2], bool some)
+{
+	php_stream *from =
+		hone_fileread_stream(fds[0], Z_STR(arg[0]), "rb", NULL);
+	php_stream *to =
+		hone_fileread_stream(fds[1], Z_STR(arg[1]), "wb", NULL);
+	bool done;
+
+	if (some)
+		to->mode[0] = 'a';
+	done = php_stream_copy_to_stream_ex(
+		       from, to, PHP_STREAM_COPY_ALL, NULL) == SUCCESS;
+	php_stream_close(from);
+	php_stream_close(to);
+	return done;
+}
+
 bool
 hone_copy(zend_execute_data *execute_data, zval *result)
 {
 	zval *arg = ZEND_CALL_ARG(execute_data, 1);
 	uint32_t n = ZEND_NUM_ARGS();
-	php_stream *from, *to;
-	ssize_t copied;
 	int fds[2];
+	bool some;
 
 	if (n < 2 || n > 3 || Z_TYPE(arg[0]) != IS_STRING ||
 		Z_TYPE(arg[1]) != IS_STRING ||
@@ -87,11 +126,7 @@ hone_copy(zend_execute_data *execute_data, zval *result)
 		!open_for_copy(Z_STR(arg[0]), Z_STR(arg[1]), fds))
 		return false;
 	hone_fileread_forget_stat();
-	do
-		copied = copy_file_range(
-			fds[0], NULL, fds[1], NULL, SSIZE_MAX, 0);
-	while (copied > 0);
-	if (copied == 0) {
+	if (copy_at_once(fds, &some)) {
 		close(fds[0]);
 		close(fds[1]);
 		hone_fileread_take_numbers(2, true);
@@ -99,14 +134,8 @@ hone_copy(zend_execute_data *execute_data, zval *result)
 		HONE_G(fileread).taken[HONE_COPY]++;
 		return true;
 	}
-	/* From where the two are now, PHP knows other ways, and its errors. */
-	hone_fileread_pass(HONE_PASS_KIND);
+	hone_fileread_pass(HONE_PASS_COPY);
 	hone_fileread_take_numbers(0, true);
-	from = hone_fileread_stream(fds[0], Z_STR(arg[0]), "rb", NULL);
-	to = hone_fileread_stream(fds[1], Z_STR(arg[1]), "wb", NULL);
-	ZVAL_BOOL(result, php_stream_copy_to_stream_ex(from, to,
-				  PHP_STREAM_COPY_ALL, NULL) == SUCCESS);
-	php_stream_close(from);
-	php_stream_close(to);
+	ZVAL_BOOL(result, copy_by_php(arg, fds, some));
 	return true;
 }

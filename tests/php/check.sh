@@ -142,6 +142,12 @@ watcher_is_asked() {
         "$php" "$config"
 }
 
+# copies_are_the_same faults|full
+copies_are_the_same() {
+    in_folder "copies-$1" sh "$here/copies.sh" "$1" \
+        "$work/static/modules/hone.so" "$php"
+}
+
 open_basedir_ends_the_cache() {
     python3 "$here/basedir.py" static/modules/hone.so \
         "$(echo "$php" | sed 's|/php\([^/]*\)$|/php-cgi\1|')"
@@ -245,7 +251,7 @@ side_effects_are_the_same() {
     python3 "$here/side_effects.py" static "$php"
 }
 
-echo 1..24
+echo 1..26
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'the license is there, and the same' license_is_the_same
 check 'gcc has no warning' gcc_without_warnings
@@ -259,6 +265,16 @@ check 'make install, into a folder of its own' make_install
 check 'hone_args.h is installed with all it needs' args_header_is_installed
 check 'lists of parameters compile if they agree' lists_compile_if_they_agree
 check 'an extension that watches is asked' watcher_is_asked
+check 'copies that the system does in part are the same' \
+    copies_are_the_same faults
+# shellcheck disable=SC2016 # expanded by the inner shell
+if unshare -m sh -c 'mount -t tmpfs none "$0"' "$work" 2>/dev/null; then
+    check 'copies to a disk that fills up are the same' \
+        copies_are_the_same full
+else
+    number=$((number + 1))
+    echo "ok $number - copies to a disk that fills up # SKIP root alone mounts one"
+fi
 check 'open_basedir ends the realpath cache' open_basedir_ends_the_cache
 check 'loaded by dl() it leaves all alone' dl_leaves_all_alone
 check 'composer.json has the options of configure' \
