@@ -102,73 +102,82 @@
 /** int. The forms with _OR_NULL take null too, and set is_null and a zero. */
 #define HONE_ARG_LONG(dest)                                                    \
 	HONE_ARG_(IS_LONG, HONE_ARGS_TYPE_ == IS_LONG,                         \
-		(dest) = Z_LVAL_P(HONE_ARGS_P_))
+		HONE_ARGS_SET_(zend_long, dest, Z_LVAL_P(HONE_ARGS_P_)))
 #define HONE_ARG_LONG_OR_NULL(dest, is_null)                                   \
 	HONE_ARG_(IS_LONG | HONE_KIND_NULLABLE, HONE_ARGS_OR_NULL_(IS_LONG),   \
-		((is_null) = HONE_ARGS_TYPE_ == IS_NULL,                       \
-			(dest) = (is_null) ? 0 : Z_LVAL_P(HONE_ARGS_P_)))
+		(HONE_ARGS_SET_(bool, is_null, HONE_ARGS_TYPE_ == IS_NULL),    \
+			HONE_ARGS_SET_(zend_long, dest,                        \
+				(is_null) ? 0 : Z_LVAL_P(HONE_ARGS_P_))))
 
 /** float; an int is converted to one, as everywhere in PHP. */
 #define HONE_ARG_DOUBLE(dest)                                                  \
-	HONE_ARG_(IS_DOUBLE, HONE_ARGS_IS_DOUBLE_, (dest) = HONE_ARGS_DOUBLE_)
+	HONE_ARG_(IS_DOUBLE, HONE_ARGS_IS_DOUBLE_,                             \
+		HONE_ARGS_SET_(double, dest, HONE_ARGS_DOUBLE_))
 #define HONE_ARG_DOUBLE_OR_NULL(dest, is_null)                                 \
 	HONE_ARG_(IS_DOUBLE | HONE_KIND_NULLABLE,                              \
 		HONE_ARGS_IS_DOUBLE_ || HONE_ARGS_TYPE_ == IS_NULL,            \
-		((is_null) = HONE_ARGS_TYPE_ == IS_NULL,                       \
-			(dest) = (is_null) ? 0.0 : HONE_ARGS_DOUBLE_))
+		(HONE_ARGS_SET_(bool, is_null, HONE_ARGS_TYPE_ == IS_NULL),    \
+			HONE_ARGS_SET_(double, dest,                           \
+				(is_null) ? 0.0 : HONE_ARGS_DOUBLE_)))
 
 /** bool. */
 #define HONE_ARG_BOOL(dest)                                                    \
 	HONE_ARG_(HONE_KIND_BOOL, HONE_ARGS_IS_BOOL_,                          \
-		(dest) = HONE_ARGS_TYPE_ == IS_TRUE)
+		HONE_ARGS_SET_(bool, dest, HONE_ARGS_TYPE_ == IS_TRUE))
 #define HONE_ARG_BOOL_OR_NULL(dest, is_null)                                   \
 	HONE_ARG_(HONE_KIND_BOOL | HONE_KIND_NULLABLE,                         \
 		HONE_ARGS_IS_BOOL_ || HONE_ARGS_TYPE_ == IS_NULL,              \
-		((is_null) = HONE_ARGS_TYPE_ == IS_NULL,                       \
-			(dest) = HONE_ARGS_TYPE_ == IS_TRUE))
+		(HONE_ARGS_SET_(bool, is_null, HONE_ARGS_TYPE_ == IS_NULL),    \
+			HONE_ARGS_SET_(                                        \
+				bool, dest, HONE_ARGS_TYPE_ == IS_TRUE)))
 
 /** string, as a zend_string *; NULL for null. It belongs to the caller. */
 #define HONE_ARG_STR(dest)                                                     \
 	HONE_ARG_(IS_STRING, HONE_ARGS_TYPE_ == IS_STRING,                     \
-		(dest) = Z_STR_P(HONE_ARGS_P_))
+		HONE_ARGS_SET_(zend_string, dest, Z_STR_P(HONE_ARGS_P_)))
 #define HONE_ARG_STR_OR_NULL(dest)                                             \
 	HONE_ARG_(IS_STRING | HONE_KIND_NULLABLE,                              \
 		HONE_ARGS_OR_NULL_(IS_STRING),                                 \
-		(dest) = HONE_ARGS_TYPE_ == IS_NULL ? NULL                     \
-						    : Z_STR_P(HONE_ARGS_P_))
+		HONE_ARGS_SET_(zend_string, dest,                              \
+			HONE_ARGS_TYPE_ == IS_NULL ? NULL                      \
+						   : Z_STR_P(HONE_ARGS_P_)))
 
 /** string, as its first byte and its length. */
 #define HONE_ARG_STRING(dest, len)                                             \
 	HONE_ARG_(IS_STRING, HONE_ARGS_TYPE_ == IS_STRING,                     \
-		((dest) = Z_STRVAL_P(HONE_ARGS_P_),                            \
-			(len) = Z_STRLEN_P(HONE_ARGS_P_)))
+		(HONE_ARGS_SET_(char, dest, Z_STRVAL_P(HONE_ARGS_P_)),         \
+			HONE_ARGS_SET_(                                        \
+				size_t, len, Z_STRLEN_P(HONE_ARGS_P_))))
 #define HONE_ARG_STRING_OR_NULL(dest, len)                                     \
 	HONE_ARG_(IS_STRING | HONE_KIND_NULLABLE,                              \
 		HONE_ARGS_OR_NULL_(IS_STRING),                                 \
-		HONE_ARGS_TYPE_ == IS_NULL                                     \
-			? ((dest) = NULL, (len) = 0)                           \
-			: ((dest) = Z_STRVAL_P(HONE_ARGS_P_),                  \
-				  (len) = Z_STRLEN_P(HONE_ARGS_P_)))
+		(HONE_ARGS_WANTS_(char, dest), HONE_ARGS_WANTS_(size_t, len),  \
+			HONE_ARGS_TYPE_ == IS_NULL                             \
+				? ((dest) = NULL, (len) = 0)                   \
+				: ((dest) = Z_STRVAL_P(HONE_ARGS_P_),          \
+					  (len) = Z_STRLEN_P(HONE_ARGS_P_))))
 
 /** array, as a zval *, or as a HashTable *; NULL for null. */
 #define HONE_ARG_ARRAY(dest) HONE_ARG_ZVAL_OF_(IS_ARRAY, dest)
 #define HONE_ARG_ARRAY_OR_NULL(dest) HONE_ARG_ZVAL_OR_NULL_OF_(IS_ARRAY, dest)
 #define HONE_ARG_ARRAY_HT(dest)                                                \
 	HONE_ARG_(IS_ARRAY, HONE_ARGS_TYPE_ == IS_ARRAY,                       \
-		(dest) = Z_ARRVAL_P(HONE_ARGS_P_))
+		HONE_ARGS_SET_(HashTable, dest, Z_ARRVAL_P(HONE_ARGS_P_)))
 #define HONE_ARG_ARRAY_HT_OR_NULL(dest)                                        \
 	HONE_ARG_(IS_ARRAY | HONE_KIND_NULLABLE, HONE_ARGS_OR_NULL_(IS_ARRAY), \
-		(dest) = HONE_ARGS_TYPE_ == IS_NULL                            \
-				 ? NULL                                        \
-				 : Z_ARRVAL_P(HONE_ARGS_P_))
+		HONE_ARGS_SET_(HashTable, dest,                                \
+			HONE_ARGS_TYPE_ == IS_NULL                             \
+				? NULL                                         \
+				: Z_ARRVAL_P(HONE_ARGS_P_)))
 
 /** int|float, as a zval * that is one of these; NULL for null. */
 #define HONE_ARG_NUMBER(dest)                                                  \
-	HONE_ARG_(HONE_KIND_NUMBER, HONE_ARGS_IS_NUMBER_, (dest) = HONE_ARGS_P_)
+	HONE_ARG_(HONE_KIND_NUMBER, HONE_ARGS_IS_NUMBER_,                      \
+		HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_))
 #define HONE_ARG_NUMBER_OR_NULL(dest)                                          \
 	HONE_ARG_(HONE_KIND_NUMBER | HONE_KIND_NULLABLE,                       \
 		HONE_ARGS_IS_NUMBER_ || HONE_ARGS_TYPE_ == IS_NULL,            \
-		(dest) = HONE_ARGS_P_OR_NULL_)
+		HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_OR_NULL_))
 
 /** object of any class, as a zval *; NULL for null. */
 #define HONE_ARG_OBJECT(dest) HONE_ARG_ZVAL_OF_(IS_OBJECT, dest)
@@ -181,11 +190,12 @@
  */
 #define HONE_ARG_OBJECT_OF_CLASS(dest, ce)                                     \
 	HONE_ARG_CLASS_(HONE_KIND_CLASS, HONE_ARGS_IS_A_(ce),                  \
-		(dest) = HONE_ARGS_P_, ce, zend_wrong_parameter_class_error)
+		HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_), ce,                  \
+		zend_wrong_parameter_class_error)
 #define HONE_ARG_OBJECT_OF_CLASS_OR_NULL(dest, ce)                             \
 	HONE_ARG_CLASS_(HONE_KIND_CLASS | HONE_KIND_NULLABLE,                  \
 		HONE_ARGS_IS_A_(ce) || HONE_ARGS_TYPE_ == IS_NULL,             \
-		(dest) = HONE_ARGS_P_OR_NULL_, ce,                             \
+		HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_OR_NULL_), ce,          \
 		zend_wrong_parameter_class_or_null_error)
 
 /** resource, as a zval *; NULL for null. */
@@ -197,9 +207,11 @@
  * Anything, as a zval *; also what is passed by reference, as the reference.
  * The form with _OR_NULL sets NULL for null.
  */
-#define HONE_ARG_ZVAL(dest) HONE_ARG_(HONE_KIND_ZVAL, 1, (dest) = HONE_ARGS_P_)
+#define HONE_ARG_ZVAL(dest)                                                    \
+	HONE_ARG_(HONE_KIND_ZVAL, 1, HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_))
 #define HONE_ARG_ZVAL_OR_NULL(dest)                                            \
-	HONE_ARG_(HONE_KIND_ZVAL, 1, (dest) = HONE_ARGS_P_OR_NULL_)
+	HONE_ARG_(HONE_KIND_ZVAL, 1,                                           \
+		HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_OR_NULL_))
 
 /**
  * All that is left, as an array of zvals, which may be none; the last in the

@@ -84,6 +84,29 @@
 			(hone_max < 0 || (int)hone_n <= hone_max)))
 
 /*
+ * A variable of another type than PHP's macros want is told by the compiler as
+ * with these, by the type of a pointer to it. There are no such functions: they
+ * stand below sizeof alone, and nothing is left of them. Not by the address of
+ * the variable: that would cost it its register where nothing is optimized.
+ */
+BEGIN_EXTERN_C()
+char hone_args_wants_zend_long(zend_long *);
+char hone_args_wants_double(double *);
+char hone_args_wants_bool(bool *);
+char hone_args_wants_zend_string(zend_string **);
+char hone_args_wants_char(char **);
+char hone_args_wants_size_t(size_t *);
+char hone_args_wants_zval(zval **);
+char hone_args_wants_HashTable(HashTable **);
+END_EXTERN_C()
+#define HONE_ARGS_CHECK_(wants, dest) (void)sizeof(wants((__typeof__(dest) *)0))
+/* Pasted here and not further on, where bool is a macro's _Bool. */
+#define HONE_ARGS_WANTS_(type, dest)                                           \
+	HONE_ARGS_CHECK_(hone_args_wants_##type, dest)
+#define HONE_ARGS_SET_(type, dest, value)                                      \
+	(HONE_ARGS_CHECK_(hone_args_wants_##type, dest), (dest) = (value))
+
+/*
  * GCC moves the loading of a value behind the later checks, where it can be
  * an operand of what uses it, only if it takes these to be 3/4 as likely: with
  * EXPECTED(), four ints cost 18 instructions and not 17 (./dev bench args).
@@ -137,10 +160,11 @@
 			: 0)
 
 #define HONE_ARG_ZVAL_OF_(type, dest)                                          \
-	HONE_ARG_(type, HONE_ARGS_TYPE_ == (type), (dest) = HONE_ARGS_P_)
+	HONE_ARG_(type, HONE_ARGS_TYPE_ == (type),                             \
+		HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_))
 #define HONE_ARG_ZVAL_OR_NULL_OF_(type, dest)                                  \
 	HONE_ARG_((type) | HONE_KIND_NULLABLE, HONE_ARGS_OR_NULL_(type),       \
-		(dest) = HONE_ARGS_P_OR_NULL_)
+		HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_OR_NULL_))
 
 /* As with PHP's macros, nothing is set if an argument before it was not given.
  */

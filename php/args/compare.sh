@@ -140,7 +140,7 @@ plant 'the wrong parameter is named' hone_args_parse.h \
 plant 'one argument too many is let through' hone_args_parse.h \
     's/n - least > more/n - least > more + 1/'
 plant 'true is taken for false' hone_args.h \
-    's/(dest) = HONE_ARGS_TYPE_ == IS_TRUE)/(dest) = HONE_ARGS_TYPE_ != IS_TRUE)/'
+    's/SET_(bool, dest, HONE_ARGS_TYPE_ == IS_TRUE)/SET_(bool, dest, HONE_ARGS_TYPE_ != IS_TRUE)/'
 plant 'values are put in place though a later one failed' hone_args_parse.h \
     's/if (EG(exception))/if (number > 99)/'
 plant 'the wrong parameter is not of the class' hone_args_again.h \
