@@ -83,17 +83,20 @@
  */
 #define HONE_ARGS(min_args, max_args)                                          \
 	{                                                                      \
-		__label__ hone_again, hone_taken;                              \
-		enum { hone_min = (min_args), hone_max = (max_args) };         \
-		const uint32_t hone_n = EX_NUM_ARGS();                         \
-		HONE_ARGS_UNUSED zval *const hone_args =                       \
-			ZEND_CALL_ARG(execute_data, 1);                        \
-		HONE_ARGS_UNUSED char(*hone_rest)[1];                          \
-		HONE_ARGS_UNUSED char(*hone_low)[1], (*hone_high)[1];          \
-		HONE_ARGS_UNUSED char(*hone_at)[1], (*hone_optional)[1];       \
-		if (!HONE_ARGS_LIKELY(HONE_ARGS_COUNT_OK_))                    \
-			goto hone_again;                                       \
-		else
+		HONE_ARGS_QUIET_                                               \
+		{                                                              \
+			__label__ hone_again, hone_taken;                      \
+			enum { hone_min = (min_args), hone_max = (max_args) }; \
+			const uint32_t hone_n = EX_NUM_ARGS();                 \
+			HONE_ARGS_UNUSED zval *const hone_args =               \
+				ZEND_CALL_ARG(execute_data, 1);                \
+			HONE_ARGS_UNUSED char(*hone_rest)[1];                  \
+			HONE_ARGS_UNUSED char(*hone_low)[1], (*hone_high)[1];  \
+			HONE_ARGS_UNUSED char(*hone_at)[1],                    \
+				(*hone_optional)[1];                           \
+			if (!HONE_ARGS_LIKELY(HONE_ARGS_COUNT_OK_))            \
+				goto hone_again;                               \
+			else
 
 /** What follows may be left out by a caller; give its variables a value. */
 #define HONE_ARGS_OPTIONAL                                                     \
@@ -243,6 +246,8 @@
 		return;                                                        \
 	}                                                                      \
 	hone_taken:;                                                           \
+	}                                                                      \
+	HONE_ARGS_LOUD_                                                        \
 	}
 
 #endif

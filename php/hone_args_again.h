@@ -29,6 +29,16 @@
 #endif
 
 /*
+ * A list shadows its own variables, and has labels of its own, which ISO C has
+ * not. Nobody who compiles with -Wshadow or -Wpedantic is told.
+ */
+#define HONE_ARGS_QUIET_                                                       \
+	_Pragma("GCC diagnostic push")                                         \
+		_Pragma("GCC diagnostic ignored \"-Wshadow\"")                 \
+			_Pragma("GCC diagnostic ignored \"-Wpedantic\"")
+#define HONE_ARGS_LOUD_ _Pragma("GCC diagnostic pop")
+
+/*
  * A kind is the IS_* of its type where there is one. The tail of a list without
  * names is a kind of its own; behind all is HONE_KIND_END.
  */
@@ -191,7 +201,7 @@ END_EXTERN_C()
 				;)
 #define HONE_ARGS_TAKE_REST_(dest, count)                                      \
 	((dest) = hone_n > HONE_ARGS_I_ ? HONE_ARGS_P_ : NULL,                 \
-		(count) = hone_n - HONE_ARGS_I_)
+		(count) = hone_n - (uint32_t)HONE_ARGS_I_)
 
 #ifdef __cplusplus
 #define HONE_ARGS_ASSERT_ static_assert
