@@ -56,6 +56,9 @@
  *
  * :param name: as in PHP_FUNCTION() and PHP_METHOD().
  *
+ * "static" may stand in front of it. A declaration without a body is one of
+ * PHP_FUNCTION() or PHP_METHOD().
+ *
  * The body is compiled into the handler that PHP calls: there is no second
  * function. HONE_HANDLER() is for a handler that is called otherwise; it takes
  * a name for the body as well.
@@ -65,14 +68,15 @@
 	HONE_HANDLER(                                                          \
 		hone_body_##class_name##_##name, ZEND_MN(class_name##_##name))
 #define HONE_HANDLER(body, handler)                                            \
-	static zend_always_inline void body(                                   \
-		INTERNAL_FUNCTION_PARAMETERS, const zif_handler hone_self);    \
+	void ZEND_FASTCALL handler(INTERNAL_FUNCTION_PARAMETERS);              \
+	static zend_always_inline void body(INTERNAL_FUNCTION_PARAMETERS,      \
+		const zif_handler HONE_FUNCTION_is_missing);                   \
 	void ZEND_FASTCALL handler(INTERNAL_FUNCTION_PARAMETERS)               \
 	{                                                                      \
 		body(INTERNAL_FUNCTION_PARAM_PASSTHRU, handler);               \
 	}                                                                      \
 	static zend_always_inline void body(INTERNAL_FUNCTION_PARAMETERS,      \
-		HONE_ARGS_UNUSED const zif_handler hone_self)
+		HONE_ARGS_UNUSED const zif_handler HONE_FUNCTION_is_missing)
 
 /**
  * The beginning of the list of parameters.
@@ -85,7 +89,7 @@
 	{                                                                      \
 		HONE_ARGS_QUIET_                                               \
 		{                                                              \
-			__label__ hone_again, hone_taken;                      \
+			__label__ HONE_ARGS_END_is_missing, hone_taken;        \
 			enum { hone_min = (min_args), hone_max = (max_args) }; \
 			const uint32_t hone_n = EX_NUM_ARGS();                 \
 			HONE_ARGS_UNUSED zval *const hone_args =               \
@@ -95,7 +99,7 @@
 			HONE_ARGS_UNUSED char(*hone_at)[1],                    \
 				(*hone_optional)[1];                           \
 			if (!HONE_ARGS_LIKELY(HONE_ARGS_COUNT_OK_))            \
-				goto hone_again;                               \
+				goto HONE_ARGS_END_is_missing;                 \
 			else
 
 /** What follows may be left out by a caller; give its variables a value. */
@@ -240,9 +244,9 @@
 	{                                                                      \
 		HONE_ARGS_CHECK_LIST_();                                       \
 		goto hone_taken;                                               \
-	hone_again:                                                            \
-		hone_args_again(                                               \
-			execute_data, return_value, hone_self, HONE_SPEC_);    \
+	HONE_ARGS_END_is_missing:                                              \
+		hone_args_again(execute_data, return_value,                    \
+			HONE_FUNCTION_is_missing, HONE_SPEC_);                 \
 		return;                                                        \
 	}                                                                      \
 	hone_taken:;                                                           \

@@ -4,7 +4,7 @@
 /*
  * What is behind the macros of hone_args.h; nothing here is for authors.
  *
- * The list of parameters has to be a constant at hone_again, where control
+ * The list of parameters has to be a constant in HONE_ARGS_END(), where control
  * comes from every check, so no variable can collect it on the way. Types can:
  * each macro of the list is a "for" without braces that declares pointers to
  * arrays anew, longer by what the macro has to say, and what follows is inside
@@ -129,7 +129,7 @@ END_EXTERN_C()
 
 #define HONE_ARG_(kind, good, take)                                            \
 	if (HONE_ARGS_GIVEN_ && !HONE_ARGS_LIKELY(good))                       \
-		goto hone_again;                                               \
+		goto HONE_ARGS_END_is_missing;                                 \
 	else                                                                   \
 		HONE_ARG_TAKE_(kind, take)
 
@@ -150,7 +150,8 @@ END_EXTERN_C()
 			(*hone_high_)[sizeof(*hone_high) +                     \
 				      HONE_KIND_AT_(kind, 5)],                 \
 			(*hone_at_)[sizeof(*hone_at) + 1],                     \
-			(*hone_rest_is_last_)[HONE_ARGS_BEFORE_REST_];         \
+			(*HONE_ARG_VARIADIC_is_not_last)                       \
+				[HONE_ARGS_BEFORE_REST_];                      \
 			;)                                                     \
 			for (HONE_ARGS_UNUSED char(                            \
 				     *hone_low)[sizeof(*hone_low_)],           \
@@ -184,7 +185,7 @@ END_EXTERN_C()
 		(int)hone_n >= (int)HONE_ARGS_I_)
 #define HONE_ARG_REST_(kind, good, take)                                       \
 	if (HONE_ARGS_REST_REACHED_ && !HONE_ARGS_LIKELY(good))                \
-		goto hone_again;                                               \
+		goto HONE_ARGS_END_is_missing;                                 \
 	else if (HONE_ARGS_REST_REACHED_ && ((void)(take), 0)) {               \
 	} else                                                                 \
 		for (HONE_ARGS_UNUSED char(                                    \
@@ -192,7 +193,8 @@ END_EXTERN_C()
 					 HONE_KIND_AT_(kind, 0)],              \
 			(*hone_high_)[sizeof(*hone_high) +                     \
 				      HONE_KIND_AT_(kind, 5)],                 \
-			(*hone_rest_is_last_)[HONE_ARGS_BEFORE_REST_];         \
+			(*HONE_ARG_VARIADIC_is_not_last)                       \
+				[HONE_ARGS_BEFORE_REST_];                      \
 			;)                                                     \
 			for (HONE_ARGS_UNUSED char(                            \
 				     *hone_low)[sizeof(*hone_low_)],           \
