@@ -211,8 +211,8 @@ END_EXTERN_C()
 #define HONE_ARGS_ASSERT_ _Static_assert
 #endif
 #define HONE_ARGS_CHECK_LIST_()                                                \
-	HONE_ARGS_ASSERT_(                                                     \
-		hone_min >= 0 && HONE_ARGS_I_ + (hone_max < 0) <= 10,          \
+	HONE_ARGS_ASSERT_(hone_min >= 0 && hone_min <= 10 &&                   \
+				  HONE_ARGS_I_ + (hone_max < 0) <= 10,         \
 		"HONE_ARGS: at most 10 parameters");                           \
 	HONE_ARGS_ASSERT_(hone_max == -1 || hone_max == (int)HONE_ARGS_I_,     \
 		"HONE_ARGS: max_args is not how many are listed");             \
@@ -222,7 +222,9 @@ END_EXTERN_C()
 	HONE_ARGS_ASSERT_(                                                     \
 		hone_min == (int)(sizeof(*hone_optional) == 1                  \
 					    ? HONE_ARGS_I_                     \
-					    : sizeof(*hone_optional) - 2),     \
+					    : sizeof(*hone_optional) - 2) ||   \
+			(hone_max < 0 && sizeof(*hone_optional) == 1 &&        \
+				hone_min > (int)HONE_ARGS_I_),                 \
 		"HONE_ARGS: HONE_ARGS_OPTIONAL is not behind min_args")
 
 #if defined(HONE_ARGS_SHARED)

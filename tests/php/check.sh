@@ -126,9 +126,12 @@ args_header_is_installed() {
         $("$config" --includes | sed 's/-I/-isystem /g') user.c
 }
 
-lists_compile_if_they_agree() {
-    mkdir -p lists &&
-        (cd lists && sh "$here/lists.sh" \
+# with_args_header SCRIPT ARGUMENT...: by the compilers alone.
+with_args_header() {
+    script=$1
+    shift
+    mkdir -p "$script" &&
+        (cd "$script" && sh "$here/$script" "$@" \
             "$work/root$("$config" --include-dir)" "$config")
 }
 
@@ -251,7 +254,7 @@ side_effects_are_the_same() {
     python3 "$here/side_effects.py" static "$php"
 }
 
-echo 1..26
+echo 1..28
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'the license is there, and the same' license_is_the_same
 check 'gcc has no warning' gcc_without_warnings
@@ -263,7 +266,10 @@ check 'build with the static library there' static_build
 check 'the static library stays inside' static_build_keeps_libhone_to_itself
 check 'make install, into a folder of its own' make_install
 check 'hone_args.h is installed with all it needs' args_header_is_installed
-check 'lists of parameters compile if they agree' lists_compile_if_they_agree
+check 'lists of parameters compile if they agree' with_args_header lists.sh
+check 'a variable of the wrong type is told' with_args_header variables.sh
+check 'the sed of php-args.md moves functions over' \
+    with_args_header moved.sh "$top/docs/php-args.md"
 check 'an extension that watches is asked' watcher_is_asked
 check 'copies that the system does in part are the same' \
     copies_are_the_same faults

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # lists.sh INCLUDE-DIRECTORY PHP-CONFIG: lists of parameters that agree with
-# HONE_ARGS() compile, others do not, in C and in C++; and what several files
-# share is there once. The header is the one installed there. Run in a folder
-# for scratch.
+# HONE_ARGS() compile without a warning, others do not, and what is missing around
+# a list is told, in C and in C++; and what several files share is there once.
+# The header is the one installed there. Run in a folder for scratch.
 set -eu
 
 headers=$1
@@ -27,39 +27,60 @@ source_of() {
 # compile COMPILER OPTION... FILE
 compile() {
     # shellcheck disable=SC2086
-    "$@" -c -O2 -fPIC -D_GNU_SOURCE -Wall -Wextra -I"$headers" $includes
+    "$@" -c -O2 -fPIC -D_GNU_SOURCE -Wall -Wextra -Wpedantic -Wshadow \
+        -I"$headers" $includes
+}
+
+# each_compiler FILE.c: what to call it with, and the source for its language.
+each_compiler() {
+    cp "$1" "$1c"
+    printf '%s\n' "gcc -std=gnu99 $1" "clang -std=gnu99 $1" \
+        "g++ -std=gnu++11 $1c" "clang++ -std=gnu++11 $1c"
 }
 
 # list ok|refused MIN-AND-MAX LIST
 list() {
     source_of "$2" "$3" >list.c
-    cp list.c list.cc
-    for compiler in 'gcc -std=gnu99' 'clang -std=gnu99' 'g++ -std=gnu++11' \
-        'clang++ -std=gnu++11'; do
-        case $compiler in
-        *++*) file=list.cc ;;
-        *) file=list.c ;;
-        esac
+    each_compiler list.c >compilers
+    while read -r compiler; do
         got=ok
         # shellcheck disable=SC2086
-        compile $compiler -Werror -o list.o $file 2>list.told || got=refused
+        compile $compiler -Werror -o list.o 2>told || got=refused
         if [ "$got" != "$1" ]; then
             failed=1
             echo "$compiler: HONE_ARGS($2) $3: $got, should be $1"
-            head -n 5 list.told
+            head -n 5 told
         fi
-    done
+    done <compilers
+}
+
+# told WORD: what is on standard input does not compile, and an error has WORD.
+told() {
+    cat >told.c
+    each_compiler told.c >compilers
+    while read -r compiler; do
+        # shellcheck disable=SC2086
+        if compile $compiler -o list.o 2>told ||
+            ! grep "error:.*$1" told >/dev/null; then
+            failed=1
+            echo "$compiler: not told: $1"
+            head -n 5 told
+        fi
+    done <compilers
 }
 
 list ok '1, 1' 'HONE_ARG_LONG(a)'
 list ok '1, 2' 'HONE_ARG_LONG(a) HONE_ARGS_OPTIONAL HONE_ARG_LONG(b)'
 list ok '1, -1' 'HONE_ARG_LONG(a) HONE_ARG_VARIADIC(rest, count)'
+list ok '2, -1' 'HONE_ARG_LONG(a) HONE_ARG_VARIADIC(rest, count)'
 list ok '0, 0' ''
 list refused '1, 2' 'HONE_ARG_LONG(a)'
 list refused '1, 1' 'HONE_ARG_LONG(a) HONE_ARG_LONG(b)'
 list refused '1, 2' 'HONE_ARG_LONG(a) HONE_ARG_LONG(b)'
 list refused '2, 1' 'HONE_ARG_LONG(a)'
 list refused '1, -1' 'HONE_ARG_LONG(a)'
+list refused '0, -1' 'HONE_ARG_LONG(a) HONE_ARG_VARIADIC(rest, count)'
+list refused '11, -1' 'HONE_ARG_LONG(a) HONE_ARG_VARIADIC(rest, count)'
 list refused '0, 1' 'HONE_ARG_VARIADIC(rest, count)'
 list refused '1, -1' 'HONE_ARG_VARIADIC(rest, count) HONE_ARG_LONG(a)'
 list refused '0, -1' \
@@ -69,6 +90,36 @@ two='HONE_ARG_LONG(a) HONE_ARG_LONG(b)'
 five="$two $two HONE_ARG_LONG(a)"
 list ok '10, 10' "$five $five"
 list refused '11, 11' "$five $five HONE_ARG_LONG(b)"
+
+# What is missing has its name in the error.
+source_of '1, 1' 'HONE_ARG_LONG(a)' | sed 's/HONE_FUNCTION/PHP_FUNCTION/' |
+    told HONE_FUNCTION_is_missing
+source_of '1, 1' 'HONE_ARG_LONG(a)' | grep -v HONE_ARGS_END |
+    told HONE_ARGS_END_is_missing
+source_of '1, -1' 'HONE_ARG_VARIADIC(rest, count) HONE_ARG_LONG(a)' |
+    told HONE_ARG_VARIADIC_is_not_last
+source_of '1, 2' 'HONE_ARG_LONG(a)' | told 'max_args is not how many are listed'
+
+# "static" in front of it, and a declaration as PHP_FUNCTION() in front of that.
+{
+    source_of '1, 1' 'HONE_ARG_LONG(a)' |
+        sed 's/^HONE_FUNCTION/static PHP_FUNCTION(listed);\nstatic &/'
+    # One list for each number of arguments, without braces.
+    source_of '1, 1' 'HONE_ARG_LONG(a)' | sed '1d
+        s/listed/listed_too/
+        s/^HONE_ARGS(/if (ZEND_NUM_ARGS() == 1)\n&/
+        s/^HONE_ARGS_END();/HONE_ARGS_END()\nelse\nHONE_ARGS(0, 0)\n&/'
+    echo 'zend_function_entry table[] = {ZEND_FE(listed, NULL) ZEND_FE_END};'
+} >list.c
+each_compiler list.c >compilers
+while read -r compiler; do
+    # shellcheck disable=SC2086
+    if ! compile $compiler -Werror -o list.o 2>told; then
+        failed=1
+        echo "$compiler: a static function, or two lists:"
+        head -n 5 told
+    fi
+done <compilers
 
 # Two files of one extension, of which one has the cold part.
 source_of '1, 1' 'HONE_ARG_LONG(a)' >one.c
