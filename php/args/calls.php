@@ -13,6 +13,7 @@ ini_set('zend.exception_ignore_args', '0');
 ini_set('zend.exception_string_param_max_len', '40');
 mt_srand(20250426);
 require __DIR__ . '/values.php';
+args_watch();
 
 // What the user's error handler does: note, throw, throw at the second, or let
 // PHP go on as if there were none.
@@ -89,11 +90,12 @@ function one(string $how, string $name, array $args, bool $strict, string $handl
     $count = count($args);
     $given = fresh($args);
     $text = outcome(make_call($how, $name, $how === 'spread' || $how === 'array' ? 0 : $count, $strict), $given);
+    $left = args_left();
     $calls++;
     // The arguments as they are afterwards: a call by value leaves them alone.
     echo "$calls $how ", $strict ? 'strict' : 'weak', " $handler $name(",
         implode(', ', array_map(fn ($k, $v) => is_int($k) ? $v : "$k: $v", array_keys($args), $args)),
-        ") $text; noted: ", implode(' | ', $noted), '; after: ', show($given), '; gone: ',
+        ") $text; left: $left; noted: ", implode(' | ', $noted), '; after: ', show($given), '; gone: ',
         implode(' ', $alive), "\n";
 }
 

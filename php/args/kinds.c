@@ -30,6 +30,16 @@ add_str(zval *list, zend_string *string)
 		add_next_index_str(list, zend_string_copy(string));
 }
 
+/* Also whether it was set to NULL, and the count as it is then. */
+static void
+add_rest(zval *list, zval *rest, uint32_t count)
+{
+	add_next_index_bool(list, rest == NULL);
+	add_next_index_long(list, count);
+	for (uint32_t i = 0; rest != NULL && i < count; i++)
+		add_zval(list, rest + i);
+}
+
 F_FUNCTION(args_scalars)
 {
 	zend_long a;
@@ -235,9 +245,7 @@ F_FUNCTION(args_rest)
 	array_init(return_value);
 	add_next_index_long(return_value, a);
 	add_next_index_long(return_value, b);
-	add_next_index_long(return_value, count);
-	for (uint32_t i = 0; rest != NULL && i < count; i++)
-		add_zval(return_value, rest + i);
+	add_rest(return_value, rest, count);
 }
 
 F_FUNCTION(args_rest_named)
@@ -254,8 +262,7 @@ F_FUNCTION(args_rest_named)
 	F_END();
 	array_init(return_value);
 	add_str(return_value, a);
-	for (uint32_t i = 0; i < count; i++)
-		add_zval(return_value, rest + i);
+	add_rest(return_value, rest, count);
 	if (named != NULL) {
 		ZVAL_ARR(&copy, zend_array_dup(named));
 		add_next_index_zval(return_value, &copy);
@@ -271,8 +278,40 @@ F_FUNCTION(args_rest_alone)
 	F_VARIADIC(rest, count)
 	F_END();
 	array_init(return_value);
-	for (uint32_t i = 0; i < count; i++)
-		add_zval(return_value, rest + i);
+	add_rest(return_value, rest, count);
+}
+
+/* Nothing optional stands in front of the rest, so it is always set. */
+F_FUNCTION(args_rest_optional)
+{
+	zend_long a;
+	zval *rest = return_value;
+	uint32_t count = 99;
+
+	F_ARGS(1, -1)
+	F_LONG(a)
+	F_OPTIONAL
+	F_VARIADIC(rest, count)
+	F_END();
+	array_init(return_value);
+	add_next_index_long(return_value, a);
+	add_rest(return_value, rest, count);
+}
+
+/* As max(): some of the rest have to be given. */
+F_FUNCTION(args_rest_least)
+{
+	zend_string *a;
+	zval *rest;
+	uint32_t count;
+
+	F_ARGS(3, -1)
+	F_STR(a)
+	F_VARIADIC(rest, count)
+	F_END();
+	array_init(return_value);
+	add_str(return_value, a);
+	add_rest(return_value, rest, count);
 }
 
 F_FUNCTION(args_ten)

@@ -12,6 +12,8 @@ ZEND_FUNCTION(args_reference_scalar);
 ZEND_FUNCTION(args_rest);
 ZEND_FUNCTION(args_rest_named);
 ZEND_FUNCTION(args_rest_alone);
+ZEND_FUNCTION(args_rest_optional);
+ZEND_FUNCTION(args_rest_least);
 ZEND_FUNCTION(args_ten);
 ZEND_FUNCTION(args_throws);
 ZEND_FUNCTION(args_warns);

@@ -76,6 +76,11 @@ RETURNS(rest_named, 1, IS_ARRAY)
 	P(a, IS_STRING, 0) ZEND_ARG_VARIADIC_TYPE_INFO(0, rest, IS_MIXED, 0) END
 RETURNS(rest_alone, 0, IS_ARRAY)
 	ZEND_ARG_VARIADIC_TYPE_INFO(0, rest, IS_MIXED, 0) END
+RETURNS(rest_optional, 1, IS_ARRAY)
+	P(a, IS_LONG, 0) ZEND_ARG_VARIADIC_TYPE_INFO(0, rest, IS_MIXED, 0) END
+RETURNS(rest_least, 3, IS_ARRAY)
+	P(a, IS_STRING, 0) P(b, IS_MIXED, 0) P(c, IS_MIXED, 0)
+	ZEND_ARG_VARIADIC_TYPE_INFO(0, rest, IS_MIXED, 0) END
 RETURNS(ten, 10, IS_ARRAY)
 	P(a, IS_LONG, 0) P(b, IS_LONG, 0) P(c, IS_LONG, 0) P(d, IS_LONG, 0)
 	P(e, IS_LONG, 0) P(f, IS_LONG, 0) P(g, IS_LONG, 0) P(h, IS_LONG, 0)
@@ -91,6 +96,11 @@ RETURNS(changes, 3, IS_MIXED)
 	P(a, IS_MIXED, 0) P(b, IS_ARRAY, 0) P(c, IS_LONG, 0) END
 RETURNS(method, 1, IS_ARRAY) P(a, IS_LONG, 0) P_DEFAULT(b, IS_STRING, 1, "null") END
 RETURNS(still, 1, IS_ARRAY) P(a, _IS_BOOL, 0) END
+RETURNS(watch, 0, IS_VOID) END
+RETURNS(left, 0, IS_LONG) END
+
+static ZEND_FUNCTION(args_watch);
+static ZEND_FUNCTION(args_left);
 
 #define ROW(name) ZEND_FE(args_##name, info_##name)
 static const zend_function_entry functions[] = {
@@ -99,7 +109,8 @@ static const zend_function_entry functions[] = {
 	ROW(scalars) ROW(nullables) ROW(optional) ROW(arrays) ROW(objects)
 	ROW(class_between) ROW(others) ROW(reference) ROW(reference_scalar)
 	ROW(rest) ROW(rest_named) ROW(rest_alone) ROW(ten) ROW(throws)
-	ROW(warns) ROW(calls) ROW(changes)
+	ROW(warns) ROW(calls) ROW(changes) ROW(rest_optional) ROW(rest_least)
+	ROW(watch) ROW(left)
 	ZEND_FE_END
 };
 static const zend_function_entry methods[] = {
@@ -109,12 +120,62 @@ static const zend_function_entry methods[] = {
 };
 /* clang-format on */
 
+static zend_class_entry *class_entry;
+
+/* The flags and the type of what was returned; -1 if nothing was called. */
+static zend_long left = -1;
+
+/*
+ * Called in place of the functions. PHP does not look at what is in the place
+ * of the return value when a function throws, so a bug there would be unseen.
+ */
+static void ZEND_FASTCALL
+watch(INTERNAL_FUNCTION_PARAMETERS)
+{
+	const zend_function *called = EX(func);
+	const zend_function_entry *entry =
+		called->common.scope ? methods : functions;
+
+	while (strcmp(entry->fname, ZSTR_VAL(called->common.function_name)))
+		entry++;
+	entry->handler(INTERNAL_FUNCTION_PARAM_PASSTHRU);
+	left = Z_TYPE_INFO_P(return_value);
+}
+
+static void
+watch_all(HashTable *table, const zend_function_entry *entry)
+{
+	for (; entry->fname != NULL; entry++) {
+		zend_internal_function *function = zend_hash_str_find_ptr(
+			table, entry->fname, strlen(entry->fname));
+
+		if (entry->handler != zif_args_watch &&
+			entry->handler != zif_args_left)
+			function->handler = watch;
+	}
+}
+
+/* From here on, args_left() tells; not where calls are timed. */
+static ZEND_FUNCTION(args_watch)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	watch_all(CG(function_table), functions);
+	watch_all(&class_entry->function_table, methods);
+}
+
+static ZEND_FUNCTION(args_left)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	RETVAL_LONG(left);
+	left = -1;
+}
+
 static PHP_MINIT_FUNCTION(args_sample)
 {
 	zend_class_entry ce;
 
 	INIT_CLASS_ENTRY(ce, "ArgsSample", methods);
-	zend_register_internal_class(&ce);
+	class_entry = zend_register_internal_class(&ce);
 	return SUCCESS;
 }
 

@@ -187,6 +187,8 @@ const FUNCTIONS = [
     'args_warns' => [2, ['int', 'fraction'], ['a', 'b'], []],
     'args_calls' => [2, ['closure', 'word', 'int', 'int'], ['callback', 'a', 'b', 'more'], []],
     'args_changes' => [3, ['int', 'array', 'int'], ['a', 'b', 'c'], []],
+    'args_rest_optional' => [1, ['int', 'word'], ['a'], []],
+    'args_rest_least' => [3, ['word', 'int', 'word', 'array'], ['a', 'b', 'c'], []],
     'ArgsSample->method' => [1, ['int', 'word'], ['a', 'b'], []],
     'ArgsSample::still' => [1, ['true'], ['a'], []],
 ];
