@@ -34,7 +34,9 @@
  *   than once.
  * - Between HONE_ARGS() and HONE_ARGS_END() stand only macros of this page, in
  *   the order of the parameters, without semicolons. There may be 10, a
- *   variadic tail among them; a wrong count does not compile.
+ *   variadic tail among them; a wrong count does not compile. Variables have
+ *   the types that PHP's macros want; another one does not compile in C++, and
+ *   has a warning in C.
  *
  * Callables, paths, iterables, class names, unions other than int|float, and
  * dereferenced or separated arguments have no macro here. A function that takes
@@ -56,8 +58,8 @@
  *
  * :param name: as in PHP_FUNCTION() and PHP_METHOD().
  *
- * "static" may stand in front of it. A declaration without a body is one of
- * PHP_FUNCTION() or PHP_METHOD().
+ * "static" may stand in front of it. A declaration without a body stays
+ * PHP_FUNCTION(name); or PHP_METHOD(class_name, name);.
  *
  * The body is compiled into the handler that PHP calls: there is no second
  * function. HONE_HANDLER() is for a handler that is called otherwise; it takes
@@ -81,7 +83,8 @@
 /**
  * The beginning of the list of parameters.
  *
- * :param min_args: how many of them a caller has to give, 0 to 10.
+ * :param min_args: how many of them a caller has to give, 0 to 10; some of a
+ *                  variadic tail too, if nothing is optional.
  * :param max_args: how many there are, 0 to 10; -1 if the last is variadic, and
  *                  then there are at most 9 in front of it.
  */
@@ -102,7 +105,10 @@
 				goto HONE_ARGS_END_is_missing;                 \
 			else
 
-/** What follows may be left out by a caller; give its variables a value. */
+/**
+ * What follows may be left out by a caller; give its variables a value, those
+ * of a variadic tail too.
+ */
 #define HONE_ARGS_OPTIONAL                                                     \
 	for (HONE_ARGS_UNUSED char(*hone_optional)[2 + HONE_ARGS_I_];;)
 

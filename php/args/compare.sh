@@ -10,16 +10,17 @@
 # already. How many calls had that is told.
 #
 # Builds in FOLDER, prints the number of calls compared, and exits 1 if anything
-# differs. --planted then plants bugs in a copy of the header, one at a time, and
-# exits 1 if one of them makes no difference; --plant-one plants only one.
+# differs, or if docs/design/args.md has another number. --planted then plants
+# bugs in a copy of the header, one at a time, and exits 1 if one of them makes no
+# difference; --plant-one plants only one.
 set -eu
 
 planted=0
 case ${1:-} in
---planted) planted=12 ;;
+--planted) planted=all ;;
 --plant-one) planted=1 ;;
 esac
-[ "$planted" -eq 0 ] || shift
+[ "$planted" = 0 ] || shift
 
 here=$(cd "$(dirname "$0")" && pwd)
 mkdir -p "$1"
@@ -44,6 +45,22 @@ strip() {
     sed -i 's/`[^~]*~//g' "$1"
 }
 
+# differ SHOWN: how many lines are not the same, behind some of them.
+differ() {
+    "$php" -n "$here/differ.php" "$1" "$folder/stock.out" "$folder/hone.out"
+}
+
+# told COUNT: whether the documentation has the number, as 12,345.
+told() {
+    number=$(echo "$1" | sed -E ':next
+        s/([0-9])([0-9]{3})($|,)/\1,\2\3/
+        t next')
+    if [ -e "$document" ] && ! grep -qF "$number" "$document"; then
+        echo "$document does not tell of $number calls"
+        failed=1
+    fi
+}
+
 # compare SCRIPT OPTION...
 compare() {
     count=$(run "$folder/stock.so" "$folder/stock.out" "$@")
@@ -54,25 +71,25 @@ compare() {
         exit 1
         ;;
     esac
-    known=$(diff -a "$folder/stock.out" "$folder/hone.out" | grep -ac '^>' ||
-        true)
+    known=$(differ 0)
     strip "$folder/stock.out"
     strip "$folder/hone.out"
     if [ "$count" = "$again" ] && cmp -s "$folder/stock.out" "$folder/hone.out"
     then
         echo "PHP $version, $*: $count calls, no difference" \
             "but $known frames of running functions"
+        told "$count"
     else
         echo "PHP $version, $*: $count and $again calls, these differ:"
-        diff -a "$folder/stock.out" "$folder/hone.out" | head -n 10
+        differ 5
         failed=1
     fi
 }
 
 # plant WHAT FILE SED-SCRIPT
 plant() {
-    [ "$planted" -gt 0 ] || return 0
-    planted=$((planted - 1))
+    [ "$planted" != 0 ] || return 0
+    [ "$planted" = all ] || planted=$((planted - 1))
     for header in "$here"/../hone_args*.h; do
         cp "$header" "$folder/module/"
     done
@@ -94,7 +111,6 @@ plant() {
     run "$folder/module/modules/args_sample.so" "$folder/planted.out" \
         calls.php >/dev/null
     strip "$folder/planted.out"
-    # diff takes minutes where most lines differ.
     if difference=$(cmp "$folder/expected.out" "$folder/planted.out" 2>&1); then
         echo "planted: $1: nothing differs"
         failed=1
@@ -104,6 +120,7 @@ plant() {
 }
 
 share=1
+document=$(dirname "$(dirname "$here")")/docs/design/args.md
 version=$("$php" -n -r 'echo PHP_VERSION, PHP_ZTS ? " ZTS" : " NTS";')
 "$here/build.sh" "$folder" "$php_config"
 compare calls.php
@@ -147,4 +164,11 @@ plant 'the wrong parameter is not of the class' hone_args_again.h \
     's/tell(HONE_ARGS_I_ + 1/tell(HONE_ARGS_I_ + 2/'
 plant 'an int is a wrong float' hone_args_again.h \
     's/(double)Z_LVAL_P/(double)-Z_LVAL_P/'
+plant 'an empty tail is not told by NULL' hone_args_again.h \
+    's/hone_n > HONE_ARGS_I_ ? HONE_ARGS_P_ : NULL/HONE_ARGS_P_/'
+plant 'an empty tail behind HONE_ARGS_OPTIONAL is not set' hone_args_again.h \
+    's/sizeof(\*hone_optional) - 2 == HONE_ARGS_I_ ||/0 ||/
+    s/(int)hone_n >= (int)HONE_ARGS_I_)/(int)hone_n > (int)HONE_ARGS_I_)/'
+plant 'the return value is left marked by an error' hone_args_again.h \
+    's/tell(HONE_ARGS_I_ + 1/Z_TYPE_INFO_P(return_value) = _IS_ERROR; &/'
 exit "$failed"
