@@ -124,8 +124,9 @@ zend_string *hone_fileread_rest(
 	php_stream *stream, enum hone_fileread_function function);
 
 /*
- * The whole file that was opened last, which is closed then; or NULL, which is counted, and then it
- * stands for PHP behind what is in `head`, where that is not nothing.
+ * The whole file that was opened last, which is closed then; or NULL, which is
+ * counted, and then it stands for PHP behind what is in `head`, where that is
+ * not nothing.
  */
 zend_string *hone_fileread_whole(int fd, struct hone_fileread_head *head);
 

@@ -116,7 +116,7 @@ def growing(work, php, folder):
                          ('readfile($n)', (0.1,))):
         for delay in delays:
             # A busy machine may be too early or too late.
-            for _ in range(5):
+            for _ in range(20):
                 got = read_while_it_grows(work, php, folder, call, delay)
                 if got != before:
                     break
