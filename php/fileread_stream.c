@@ -109,6 +109,7 @@ hone_fread(zend_execute_data *execute_data, zval *result)
 	php_stream *stream;
 	zend_string *string;
 	size_t wanted, straight;
+	bool to_end;
 
 	if (ZEND_NUM_ARGS() != 2 || Z_TYPE(arg[0]) != IS_RESOURCE ||
 		Z_TYPE(arg[1]) != IS_LONG)
@@ -127,12 +128,10 @@ hone_fread(zend_execute_data *execute_data, zval *result)
 	}
 	if (!hone_fileread_know(&plain, stream))
 		return false;
-	if (plain.behind < HONE_FILEREAD_MAX &&
-		wanted > plain.buffered + plain.behind)
-		straight = 0;
-	else
-		straight = whole_chunks(&plain, wanted);
-	if (straight > 0 && straight < LEAST_CHUNKS * plain.stream->chunk_size)
+	to_end = plain.behind < HONE_FILEREAD_MAX &&
+		 wanted > plain.buffered + plain.behind;
+	straight = to_end ? 0 : whole_chunks(&plain, wanted);
+	if (!to_end && straight < LEAST_CHUNKS * plain.stream->chunk_size)
 		return hone_fileread_pass(HONE_PASS_SHORT);
 	string = read_some(&plain, wanted, straight);
 	if (string == NULL) {
