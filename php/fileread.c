@@ -65,6 +65,7 @@ static const char *const reasons[HONE_PASS_REASONS] = {
 	[HONE_PASS_PHAR] = "relative path in a phar",
 	[HONE_PASS_STREAM] = "other than a plain stream",
 	[HONE_PASS_SHORT] = "too little to gain",
+	[HONE_PASS_OUTPUT] = "output of long files, or to callbacks",
 	[HONE_PASS_UNKNOWN] = "not in the realpath cache",
 	[HONE_PASS_OPEN] = "could not be opened",
 	[HONE_PASS_KIND] = "no regular file",
@@ -138,6 +139,7 @@ hone_fileread_rinit(void)
 {
 	if (PG(open_basedir) != NULL && *PG(open_basedir) != '\0')
 		HONE_G(fileread).no_realpath_cache = true;
+	HONE_G(fileread).device = 0;
 	HONE_G(fileread).realpath_cache = !HONE_G(fileread).no_realpath_cache &&
 					  INI_INT("realpath_cache_size") != 0;
 }

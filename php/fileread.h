@@ -35,6 +35,7 @@ enum hone_fileread_reason {
 	HONE_PASS_PHAR,
 	HONE_PASS_STREAM,
 	HONE_PASS_SHORT,
+	HONE_PASS_OUTPUT,
 	HONE_PASS_UNKNOWN,
 	HONE_PASS_OPEN,
 	HONE_PASS_KIND,
@@ -76,6 +77,10 @@ hone_fileread_forget_stat(void)
  * as PHP does with both: bench/php_reads.py, readfile.
  */
 #define HONE_FILEREAD_UNMAPPED ((size_t)8192)
+
+/* The longest file that every PHP maps and puts out as one piece: from 8.2.36
+ * and 8.4.24 on at the latest longer ones go out as they are read. */
+#define HONE_FILEREAD_ONE_PIECE ((uint64_t)4 << 20)
 
 /* What PHP reads at once, unless a script or an extension sets another size. */
 #define HONE_FILEREAD_CHUNK ((size_t)8192)
@@ -119,16 +124,19 @@ int hone_fileread_open(const zend_string *path, bool context);
 zend_string *hone_fileread_by_php(
 	php_stream *stream, enum hone_fileread_function function);
 
-/* The same; by one read if that can be. */
+/* The same; by one read if that can be. NULL: there might be too little memory,
+ * which is counted, and nothing was read. */
 zend_string *hone_fileread_rest(
 	php_stream *stream, enum hone_fileread_function function);
 
 /*
  * The whole file that was opened last, which is closed then; or NULL, which is
- * counted, and then it stands for PHP behind what is in `head`, where that is
- * not nothing.
+ * counted. Then *fd is -1, and the call is PHP's from its beginning, for there
+ * might be too little memory; or it stands for PHP behind what is in `head`,
+ * where that is not nothing.
  */
-zend_string *hone_fileread_whole(int fd, struct hone_fileread_head *head);
+zend_string *hone_fileread_whole(int *fd, enum hone_fileread_function function,
+	struct hone_fileread_head *head);
 
 /*
  * Stock PHP makes a default context at the first call, and a stream for each
@@ -152,16 +160,35 @@ void hone_fileread_give_back(php_stream *stream, const char *bytes, size_t len);
 /* Give all to PHP's output, as PHP does; how much it took. */
 size_t hone_fileread_write(const char *data, size_t size);
 
-/* The same from a mapping, which is undone: output may end the request. */
-size_t hone_fileread_write_mapped(char *data, size_t size);
+/*
+ * fileread_memory.c: whether PHP has the memory that a function needs for that
+ * much of a file, so that it neither refuses it nor collects garbage before it
+ * grants it. False, which is counted: the call is PHP's, before anything has
+ * happened.
+ */
+bool hone_fileread_fits(enum hone_fileread_function function, size_t size);
 
-/* fileread_memory.c: whether PHP might refuse that much memory. */
-bool hone_fileread_memory_is_tight(size_t size);
+/*
+ * Debian's PHP 8.2.36 gives NULL if asked so, and remembers the error, which
+ * ends the request when the function has returned. What is asked for in any
+ * other way is granted up to twice the limit, and beyond it the process is
+ * killed. Other PHPs leave by longjmp.
+ */
+#ifdef ZEND_HAS_OOM
+#define HONE_FILEREAD_EMALLOC(size) femalloc(size, true)
+#define HONE_FILEREAD_REALLOC(string, len)                                     \
+	zend_string_frealloc(string, len, false, true)
+#define HONE_FILEREAD_HAS_OOM() ZEND_HAS_OOM()
+#else
+#define HONE_FILEREAD_EMALLOC(size) emalloc(size)
+#define HONE_FILEREAD_REALLOC(string, len) zend_string_realloc(string, len, 0)
+#define HONE_FILEREAD_HAS_OOM() false
+#endif
 
 /*
  * As zend_string_alloc(len), but huge pages are asked for if `used` bytes from
  * the front are going to be filled and are worth it; before the head of the
- * string touches the first of them.
+ * string touches the first of them. NULL: as above.
  */
 zend_string *hone_fileread_allocate(size_t len, size_t used);
 

@@ -1,16 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Strings to read into. */
+/* Whether there is memory, and strings to read into. */
 #include <sys/mman.h>
 #include "fileread.h"
 
-/* Memory that PHP may refuse, or grant only after a garbage collection. */
+/*
+ * What file() needs for each byte at the most: for a line of one byte the
+ * smallest string, 32 bytes, and two places of 16 in the array, which has half
+ * as many more while it grows. The rest is for what PHP rounds up.
+ */
+#define FILE_TIMES 96
+
 bool
-hone_fileread_memory_is_tight(size_t size)
+hone_fileread_fits(enum hone_fileread_function function, size_t size)
 {
 	/* A string may need a whole new chunk; so may what else is done. */
-	return PG(memory_limit) > 0 &&
-	       zend_memory_usage(true) + size + 2 * ZEND_MM_CHUNK_SIZE >
-		       (size_t)PG(memory_limit);
+	size_t used = zend_memory_usage(true) + 2 * ZEND_MM_CHUNK_SIZE;
+	size_t limit = (size_t)PG(memory_limit);
+
+	if (size >= HONE_FILEREAD_MAX)
+		return hone_fileread_pass(HONE_PASS_LARGE);
+	if (PG(memory_limit) <= 0)
+		return true;
+	if (function == HONE_FILE)
+		size *= FILE_TIMES;
+	if (used > limit || size > limit - used)
+		return hone_fileread_pass(HONE_PASS_MEMORY);
+	return true;
 }
 
 zend_string *
@@ -19,12 +34,13 @@ hone_fileread_allocate(size_t len, size_t used)
 	size_t size = ZEND_MM_ALIGNED_SIZE(_ZSTR_STRUCT_SIZE(len));
 	zend_string *string;
 
-	if (used < ZEND_MM_CHUNK_SIZE || !HONE_G(fileread).huge_pages ||
-		!is_zend_mm())
-		return zend_string_alloc(len, 0);
+	string = HONE_FILEREAD_EMALLOC(size);
+	if (string == NULL)
+		return NULL;
 	/* PHP maps as much for this alone, at a multiple of 2 MiB. */
-	string = emalloc(size);
-	(void)madvise(string, _ZSTR_STRUCT_SIZE(used), MADV_HUGEPAGE);
+	if (used >= ZEND_MM_CHUNK_SIZE && HONE_G(fileread).huge_pages &&
+		is_zend_mm())
+		(void)madvise(string, _ZSTR_STRUCT_SIZE(used), MADV_HUGEPAGE);
 	GC_SET_REFCOUNT(string, 1);
 	GC_TYPE_INFO(string) = GC_STRING;
 	ZSTR_H(string) = 0;

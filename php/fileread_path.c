@@ -36,6 +36,8 @@ hone_fileread_is_plain(const zend_string *path)
 	if (ZSTR_LEN(path) == 0 || ZSTR_LEN(path) >= MAXPATHLEN - 1 ||
 		memchr(ZSTR_VAL(path), '\0', ZSTR_LEN(path)) != NULL)
 		return hone_fileread_pass(HONE_PASS_PATH);
+	if (!hone_fileread_fits(HONE_FILE_GET_CONTENTS, 0))
+		return false;
 	if (ZSTR_VAL(path)[0] != '/') {
 		/* A scheme ends with one. */
 		if (memchr(ZSTR_VAL(path), ':', ZSTR_LEN(path)) != NULL)
@@ -82,7 +84,8 @@ hone_fileread_take_numbers(zend_long streams, bool context)
 	list->nNextFreeElement += streams;
 }
 
-/* If there is no memory PHP leaves by longjmp: not without the descriptor. */
+/* If there is no memory, PHP does not leave without closing it. NULL: nor does
+ * it leave at once. */
 static zend_string *
 allocate_or_close(size_t len, int fd)
 {
@@ -98,6 +101,8 @@ allocate_or_close(size_t len, int fd)
 		zend_bailout();
 	}
 	zend_end_try();
+	if (string == NULL)
+		close(fd);
 	return string;
 }
 
@@ -116,13 +121,9 @@ read_large(int fd, size_t size, struct hone_fileread_head *head)
 	zend_string *string;
 	ssize_t got;
 
-	if (size >= HONE_FILEREAD_MAX || hone_fileread_memory_is_tight(size)) {
-		hone_fileread_pass(size >= HONE_FILEREAD_MAX
-					   ? HONE_PASS_LARGE
-					   : HONE_PASS_MEMORY);
-		return NULL;
-	}
 	string = allocate_or_close(size, fd);
+	if (string == NULL)
+		return ZSTR_EMPTY_ALLOC();
 	/* One more than there is, to the place of the zero byte behind: that
 	 * exactly the size comes back proves the end. */
 	got = read(fd, ZSTR_VAL(string), size + 1);
@@ -206,17 +207,23 @@ read_small(int fd, struct hone_fileread_head *head)
 }
 
 zend_string *
-hone_fileread_whole(int fd, struct hone_fileread_head *head)
+hone_fileread_whole(int *fd, enum hone_fileread_function function,
+	struct hone_fileread_head *head)
 {
 	struct stat st;
 
 	head->len = 0;
 	hone_fileread_forget_stat();
 	if (*hone_fileread_was_small())
-		return read_small(fd, head);
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_size >= 0)
-		return read_sized(fd, (size_t)st.st_size, head);
-	hone_fileread_pass(HONE_PASS_KIND);
+		return read_small(*fd, head);
+	if (fstat(*fd, &st) < 0 || !S_ISREG(st.st_mode) || st.st_size < 0) {
+		hone_fileread_pass(HONE_PASS_KIND);
+		return NULL;
+	}
+	if (hone_fileread_fits(function, (size_t)st.st_size))
+		return read_sized(*fd, (size_t)st.st_size, head);
+	close(*fd);
+	*fd = -1;
 	return NULL;
 }
 

@@ -55,6 +55,7 @@ hone_fileread_know(struct hone_fileread_plain *plain, php_stream *stream)
 		return hone_fileread_pass(HONE_PASS_SHORT);
 	plain->behind = behind > 0 ? (size_t)behind : 0;
 	plain->past = behind < 0;
+	plain->device = st.st_dev;
 	return true;
 }
 

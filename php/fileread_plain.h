@@ -9,6 +9,8 @@
 struct hone_fileread_plain {
 	php_stream *stream;
 	int fd;
+	/* where it is */
+	dev_t device;
 	/* in the stream's buffer, to be taken first */
 	size_t buffered;
 	/* in the file, behind what is in the buffer, as the file tells */

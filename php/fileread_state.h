@@ -34,6 +34,8 @@ struct hone_fileread {
 	bool realpath_cache;
 	/* it never will again */
 	bool no_realpath_cache;
+	/* one whose files can be mapped; 0: none is known in this request */
+	uint64_t device;
 	/* calls of each function that took the short way, and that PHP served
 	 * for each reason, since the process or thread began */
 	uint64_t taken[HONE_FILEREAD_COUNTS];

@@ -5,7 +5,8 @@
  * wanted, and PHP reads the rest: position, buffer and end of file are then
  * what they would have been.
  */
-#include <sys/mman.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 #include "fileread_plain.h"
 
@@ -20,8 +21,6 @@ whole_chunks(const struct hone_fileread_plain *plain, size_t wanted)
 
 	if (n > plain->behind)
 		n = plain->behind;
-	if (n > HONE_FILEREAD_MAX)
-		n = HONE_FILEREAD_MAX;
 	return n - n % plain->stream->chunk_size;
 }
 
@@ -56,18 +55,20 @@ read_to_end(const struct hone_fileread_plain *plain, char *to, size_t *len)
 
 /*
  * Up to `wanted` bytes as fread() gives them, `straight` of them in whole
- * chunks; 0: there are fewer. NULL: the read failed.
+ * chunks; 0: there are fewer. NULL: the read failed, or there is no memory,
+ * before anything was read.
  */
 static zend_string *
 read_some(
 	const struct hone_fileread_plain *plain, size_t wanted, size_t straight)
 {
-	/* PHP's own allocation of the same size, with PHP's own error. */
 	zend_string *string = hone_fileread_allocate(
 		wanted, straight > 0 ? straight : plain->behind);
 	ssize_t more;
 	size_t len;
 
+	if (string == NULL)
+		return NULL;
 	if (straight == 0) {
 		if (read_to_end(plain, ZSTR_VAL(string), &len))
 			return cut(string, len);
@@ -119,6 +120,10 @@ hone_fread(zend_execute_data *execute_data, zval *result)
 		return hone_fileread_pass(HONE_PASS_SHORT);
 	wanted = (size_t)Z_LVAL(arg[1]);
 	stream = hone_fileread_stream_of(arg);
+	/* PHP's buffer has the length of a chunk. */
+	if (stream != NULL &&
+		!hone_fileread_fits(HONE_FREAD, wanted + stream->chunk_size))
+		return false;
 	/* Huge pages are asked for before anything is read. */
 	if (stream != NULL && hone_fileread_is_plain_stream(stream) &&
 		stream->writepos == stream->readpos &&
@@ -128,8 +133,7 @@ hone_fread(zend_execute_data *execute_data, zval *result)
 	}
 	if (!hone_fileread_know(&plain, stream))
 		return false;
-	to_end = plain.behind < HONE_FILEREAD_MAX &&
-		 wanted > plain.buffered + plain.behind;
+	to_end = wanted > plain.buffered + plain.behind;
 	straight = to_end ? 0 : whole_chunks(&plain, wanted);
 	if (!to_end && straight < LEAST_CHUNKS * plain.stream->chunk_size)
 		return hone_fileread_pass(HONE_PASS_SHORT);
@@ -151,11 +155,15 @@ with_rest(php_stream *stream, zend_string *string, size_t len)
 	zend_string *rest =
 		php_stream_copy_to_mem(stream, PHP_STREAM_COPY_ALL, 0);
 	size_t more = rest != NULL ? ZSTR_LEN(rest) : 0;
+	zend_string *whole;
 
-	string = zend_string_realloc(string, len + more, 0);
-	if (more > 0)
-		memcpy(ZSTR_VAL(string) + len, ZSTR_VAL(rest), more);
-	ZSTR_VAL(string)[len + more] = '\0';
+	whole = HONE_FILEREAD_REALLOC(string, len + more);
+	if (whole != NULL) {
+		string = whole;
+		memcpy(ZSTR_VAL(string) + len, more > 0 ? ZSTR_VAL(rest) : "",
+			more);
+		ZSTR_VAL(string)[len + more] = '\0';
+	}
 	if (rest != NULL)
 		zend_string_release(rest);
 	return string;
@@ -179,21 +187,20 @@ read_buffered(const struct hone_fileread_plain *plain)
 
 /* Everything up to the end; NULL: there might not be memory for it. */
 static zend_string *
-read_all(const struct hone_fileread_plain *plain)
+read_all(const struct hone_fileread_plain *plain,
+	enum hone_fileread_function function)
 {
 	size_t size = plain->buffered + plain->behind, len;
 	zend_string *string;
 
+	/* PHP's buffer has the length of a chunk. */
+	if (!hone_fileread_fits(function, size + plain->stream->chunk_size))
+		return NULL;
 	if (plain->behind == 0)
 		return read_buffered(plain);
-	if (plain->behind >= HONE_FILEREAD_MAX ||
-		hone_fileread_memory_is_tight(size)) {
-		hone_fileread_pass(plain->behind >= HONE_FILEREAD_MAX
-					   ? HONE_PASS_LARGE
-					   : HONE_PASS_MEMORY);
-		return NULL;
-	}
 	string = hone_fileread_allocate(size, size);
+	if (string == NULL)
+		return ZSTR_EMPTY_ALLOC();
 	/* One more than there is, to the place of the zero byte behind. */
 	len = hone_fileread_straight(
 		plain, ZSTR_VAL(string), plain->behind + 1);
@@ -219,7 +226,7 @@ hone_stream_get_contents(zend_execute_data *execute_data, zval *result)
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
 	if (!hone_fileread_know(&plain, hone_fileread_stream_of(arg)))
 		return false;
-	string = read_all(&plain);
+	string = read_all(&plain, HONE_STREAM_GET_CONTENTS);
 	if (string == NULL)
 		return false;
 	ZVAL_STR(result, string);
@@ -251,51 +258,73 @@ zend_string *
 hone_fileread_rest(php_stream *stream, enum hone_fileread_function function)
 {
 	struct hone_fileread_plain plain;
-	zend_string *string = NULL;
+	zend_string *string;
 
-	if (hone_fileread_know(&plain, stream)) {
-		choose_buffer(stream, function);
-		string = read_all(&plain);
-	}
-	if (string == NULL)
+	if (!hone_fileread_know(&plain, stream))
 		return hone_fileread_by_php(stream, function);
-	HONE_G(fileread).taken[function]++;
-	php_stream_close(stream);
+	choose_buffer(stream, function);
+	string = read_all(&plain, function);
+	if (string != NULL) {
+		HONE_G(fileread).taken[function]++;
+		php_stream_close(stream);
+	}
 	return string;
 }
 
-/* What fpassthru() puts out, read or mapped; false if neither can be. */
+/*
+ * True on filesystems on which every regular file can be mapped. Of others PHP
+ * reads those that cannot, and sees their end: of the kernel's own, and some of
+ * FUSE. Devices get their number again, but hardly within a request.
+ */
+static bool
+can_be_mapped(const struct hone_fileread_plain *plain)
+{
+	struct statfs st;
+
+	if (HONE_G(fileread).device == plain->device && plain->device != 0)
+		return true;
+	if (fstatfs(plain->fd, &st) < 0)
+		return false;
+	switch (st.f_type) {
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+	case OVERLAYFS_SUPER_MAGIC:
+	case NFS_SUPER_MAGIC:
+		HONE_G(fileread).device = plain->device;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* One piece of output, if PHP would have mapped as much. */
 static bool
 put_out(const struct hone_fileread_plain *plain, zval *result)
 {
 	char small[HONE_FILEREAD_UNMAPPED];
 	size_t size = plain->buffered + plain->behind;
 	zend_off_t position = plain->stream->position;
-	char *mapped;
 
 	/* PHP's loop, which begins with that question. */
 	if (size == 0) {
 		ZVAL_LONG(result, 0);
 		return plain->stream->eof || hone_fileread_at_end(plain);
 	}
-	if (plain->past)
+	if (plain->past || size >= sizeof small ||
+		(uint64_t)position + size > HONE_FILEREAD_ONE_PIECE ||
+		!can_be_mapped(plain) ||
+		pread(plain->fd, small, size, position) != (ssize_t)size)
 		return false;
-	if (size < sizeof small) {
-		if (pread(plain->fd, small, size, position) != (ssize_t)size)
-			return false;
-		ZVAL_LONG(result, hone_fileread_write(small, size));
-		return true;
-	}
-	mapped = mmap(NULL, size, PROT_READ, MAP_SHARED, plain->fd, position);
-	if (mapped == MAP_FAILED)
-		return false;
-	ZVAL_LONG(result, hone_fileread_write_mapped(mapped, size));
+	ZVAL_LONG(result, hone_fileread_write(small, size));
 	return true;
 }
 
 /*
  * PHP maps the rest of a file if it begins at a page, and moves the stream
- * behind it afterwards. So does this, but for what is small.
+ * behind it afterwards. What is small is read here instead.
  */
 bool
 hone_fpassthru(zend_execute_data *execute_data, zval *result)
@@ -307,6 +336,9 @@ hone_fpassthru(zend_execute_data *execute_data, zval *result)
 	if (ZEND_NUM_ARGS() != 1 || Z_TYPE_P(arg) != IS_RESOURCE)
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
 	stream = hone_fileread_stream_of(arg);
+	/* A filter of what is written keeps PHP from mapping, too. */
+	if (stream != NULL && php_stream_is_filtered(stream))
+		return hone_fileread_pass(HONE_PASS_STREAM);
 	if (stream != NULL && stream->position % getpagesize() != 0)
 		return hone_fileread_pass(HONE_PASS_SHORT);
 	if (!hone_fileread_know(&plain, stream))

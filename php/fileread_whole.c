@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "fileread.h"
+#include "SAPI.h"
 #include "ext/standard/file.h"
 
 /*
@@ -22,17 +23,36 @@ opened_by_php(zend_string *path, bool context)
 	return stream;
 }
 
+/* As if it had not been opened: PHP will do that again. */
+static void
+close_unseen(php_stream *stream)
+{
+	zend_ulong number = (zend_ulong)stream->res->handle;
+	HashTable *list = &EG(regular_list);
+
+	php_stream_close(stream);
+	if (list->nNextFreeElement == (zend_long)number + 1)
+		list->nNextFreeElement--;
+}
+
+/* As below. */
 static zend_string *
-contents_by_php(
-	zend_string *path, bool context, enum hone_fileread_function function)
+contents_by_php(zend_string *path, bool context,
+	enum hone_fileread_function function, int *fd)
 {
 	php_stream *stream = opened_by_php(path, context);
+	zend_string *contents;
 
 	if (stream == NULL) {
 		hone_fileread_pass(HONE_PASS_OPEN);
 		return NULL;
 	}
-	return hone_fileread_rest(stream, function);
+	contents = hone_fileread_rest(stream, function);
+	if (contents == NULL) {
+		close_unseen(stream);
+		*fd = -1;
+	}
+	return contents;
 }
 
 /* The contents of a path; NULL: *fd is -1, and the call is for PHP; or it is
@@ -46,15 +66,17 @@ contents_of(zend_string *path, bool context,
 
 	*fd = hone_fileread_open(path, context);
 	if (*fd == HONE_FILEREAD_UNKNOWN)
-		return contents_by_php(path, context, function);
+		return contents_by_php(path, context, function, fd);
 	if (*fd < 0)
 		return NULL;
-	contents = hone_fileread_whole(*fd, &head);
+	contents = hone_fileread_whole(fd, function, &head);
 	if (contents != NULL) {
 		hone_fileread_take_numbers(1, context);
 		HONE_G(fileread).taken[function]++;
 		return contents;
 	}
+	if (*fd < 0)
+		return NULL;
 	hone_fileread_take_numbers(0, context);
 	return hone_fileread_by_php(
 		hone_fileread_stream(*fd, path, "rb", &head), function);
@@ -101,14 +123,15 @@ hone_fileread_write(const char *data, size_t size)
 	size_t done = 0, n;
 
 	do {
-		n = PHPWRITE(data + done, MIN(size - done, INT_MAX));
+		n = PHPWRITE(data + done, size - done);
 		done += n;
 	} while (n > 0 && done < size);
 	return done;
 }
 
-size_t
-hone_fileread_write_mapped(char *data, size_t size)
+/* The same from a mapping, which is undone: output may end the request. */
+static size_t
+write_mapped(char *data, size_t size)
 {
 	volatile size_t done = 0;
 
@@ -142,8 +165,8 @@ read_short(int fd, size_t size, struct hone_fileread_head *head)
 }
 
 /*
- * True if the file went out, and is closed. PHP maps every file. To read is
- * quicker up to some pages, which then need not be mapped.
+ * True if the file went out, and is closed. PHP maps what it puts out as one
+ * piece. To read is quicker up to some pages, which then need not be mapped.
  */
 static bool
 pass_through(int fd, zval *result, struct hone_fileread_head *head)
@@ -165,14 +188,31 @@ pass_through(int fd, zval *result, struct hone_fileread_head *head)
 			size > 0 ? hone_fileread_write(head->bytes, size) : 0);
 		return true;
 	}
+	if ((uint64_t)st.st_size > HONE_FILEREAD_ONE_PIECE)
+		return hone_fileread_pass(HONE_PASS_OUTPUT);
 	mapped = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_SHARED, fd, 0);
 	if (mapped == MAP_FAILED)
 		return hone_fileread_pass(HONE_PASS_KIND);
 	close(fd);
 	hone_fileread_take_numbers(1, true);
-	ZVAL_LONG(
-		result, hone_fileread_write_mapped(mapped, (size_t)st.st_size));
+	ZVAL_LONG(result, write_mapped(mapped, (size_t)st.st_size));
 	return true;
+}
+
+/*
+ * Whether a script looks on while there is output, and could see that the file
+ * is closed already: callbacks of ob_start(), and of header_register_callback()
+ * before the first output.
+ */
+static bool
+script_looks_on(void)
+{
+	php_output_handler **handlers = zend_stack_base(&OG(handlers));
+
+	for (int i = 0; i < zend_stack_count(&OG(handlers)); i++)
+		if (handlers[i]->flags & PHP_OUTPUT_HANDLER_USER)
+			return true;
+	return Z_TYPE(SG(callback_func)) != IS_UNDEF && !SG(headers_sent);
 }
 
 /* All of a stream, as PHP does it; NULL: PHP has told why. */
@@ -211,6 +251,8 @@ hone_readfile(zend_execute_data *execute_data, zval *result)
 	if (n == 0 || n > 3 || Z_TYPE_P(arg) != IS_STRING ||
 		(n > 1 && !rest_is_default(execute_data)))
 		return hone_fileread_pass(HONE_PASS_ARGUMENTS);
+	if (script_looks_on())
+		return hone_fileread_pass(HONE_PASS_OUTPUT);
 	if (!hone_fileread_is_plain(Z_STR_P(arg)))
 		return false;
 	fd = hone_fileread_open(Z_STR_P(arg), true);
@@ -249,13 +291,14 @@ split(zval *lines, const zend_string *contents, zend_long flags)
 	const char *end = line + ZSTR_LEN(contents);
 	const char *at;
 
-	while (line < end &&
+	/* Where PHP does not leave at once, the rest would be for nothing. */
+	while (line < end && !HONE_FILEREAD_HAS_OOM() &&
 		(at = memchr(line, '\n', (size_t)(end - line))) != NULL) {
 		add_line(lines, line, at, flags);
 		line = at + 1;
 	}
 	/* Behind the last end of line PHP takes everything as it is. */
-	if (line < end)
+	if (line < end && !HONE_FILEREAD_HAS_OOM())
 		add_next_index_stringl(lines, line, (size_t)(end - line));
 }
 

@@ -1,0 +1,103 @@
+--TEST--
+hone.file_reads: more than there is memory for ends as in PHP, with nothing read and nothing left open
+--EXTENSIONS--
+hone
+--SKIPIF--
+<?php
+if (!is_dir('/proc/self/fd')) die('skip no /proc/self/fd');
+if (getenv('USE_ZEND_ALLOC') === '0') die('skip without its own allocator PHP has no memory_limit');
+?>
+--FILE--
+<?php
+$name = __DIR__ . '/fileread_memory.tmp';
+$limit = 16 << 20;
+
+// What a child tells, on both outputs, and its status. Its limit is what it
+// has already and $more.
+function told($on, $code, $more)
+{
+    global $name;
+    $code = 'register_shutdown_function(function () {
+        global $f;
+        echo "\n", implode(" ", [count(scandir("/proc/self/fd")), $f ? ftell($f) : "-", $f ? (int)feof($f) : "-"]), "\n";
+    });
+    $p = $argv[1];
+    realpath($p);
+    ini_set("memory_limit", ' . ($more > 0 ? "memory_get_usage(true) + $more" : $GLOBALS['limit']) . ");
+    $code
+    unset(\$r);
+    echo strlen(file_get_contents(\$p, false, null, 0, 100));";
+    exec(getenv('TEST_PHP_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS') . " -d memory_limit=-1 -d display_errors=1 -d hone.file_reads=$on -r " .
+        escapeshellarg($code) . ' ' . escapeshellarg($name) . ' 2>&1', $output, $status);
+    return implode("\n", $output) . "\n$status";
+}
+
+function compare($code, $more = 0)
+{
+    $told = [told(0, $code, $more), told(1, $code, $more)];
+    if ($told[0] !== $told[1]) {
+        echo "$code ($more)\noff: $told[0]\non:  $told[1]\n";
+    }
+    return preg_match('/^Fatal error: Allowed memory size of \d+ bytes exhausted.*\d+ [-\d]+ [-\d]\n255$/sm', $told[1]);
+}
+
+$reads = [
+    '$r = file_get_contents($p);',
+    '$r = file($p);',
+    '$f = fopen($p, "r"); $r = stream_get_contents($f);',
+    '$f = fopen($p, "r"); fgets($f, 100); $r = stream_get_contents($f);',
+    'ob_start(); $r = readfile($p); ob_clean();',
+    '$f = fopen($p, "r"); ob_start(); $r = fpassthru($f); ob_clean();',
+    '$r = copy($p, "$p.copy");',
+];
+$ended = [];
+foreach ([1.5, 2.5] as $times) {
+    file_put_contents($name, '');
+    $file = fopen($name, 'r+');
+    ftruncate($file, (int)($times * $limit));
+    fclose($file);
+    foreach ($reads as $i => $code) {
+        $ended[$i] = ($ended[$i] ?? '') . compare($code);
+    }
+}
+echo implode(' ', $ended), "\n";
+
+// What is asked for, not what there is.
+file_put_contents($name, str_repeat('x', 100000));
+$ended = '';
+foreach ([1.5, 2.5, 1 << 30] as $times) {
+    $ended .= compare('$f = fopen($p, "r"); $r = fread($f, ' . (int)($times * $limit) . ');');
+    $ended .= compare('$f = fopen($p, "r"); fgets($f, 100); stream_set_chunk_size($f, ' . min((1 << 31) - 1, (int)($times * $limit)) . '); $r = fread($f, 50000);');
+}
+echo $ended, "\n";
+
+// The lines of a file need many times as much.
+foreach (["\n", "k\n"] as $line) {
+    $ended = '';
+    foreach ([0.3, 0.9] as $times) {
+        file_put_contents($name, str_repeat($line, (int)($times * $limit / strlen($line))));
+        $ended .= compare('$r = file($p);') . compare('$r = file($p, FILE_IGNORE_NEW_LINES);');
+    }
+    echo $ended, "\n";
+}
+
+// Just enough for what is in the file, but PHP asks for more; and a little more.
+file_put_contents($name, str_repeat('x', 3000000));
+$ended = '';
+foreach ([3006464, 5200000] as $more) {
+    $ended .= compare('$r = file_get_contents($p);', $more) . compare('$f = fopen($p, "r"); $r = stream_get_contents($f);', $more) .
+        compare('$f = fopen($p, "r"); $r = fread($f, 3000000);', $more);
+}
+echo strlen($ended) === 6 ? "compared\n" : $ended;
+?>
+--CLEAN--
+<?php
+@unlink(__DIR__ . '/fileread_memory.tmp');
+@unlink(__DIR__ . '/fileread_memory.tmp.copy');
+?>
+--EXPECT--
+11 11 11 11 11 11 00
+111111
+1111
+1111
+compared

@@ -1,0 +1,43 @@
+--TEST--
+readfile(): output that ends the request leaves no mapping and no descriptor
+--EXTENSIONS--
+hone
+--SKIPIF--
+<?php
+if (!getenv('TEST_PHP_CGI_EXECUTABLE')) die('skip no php-cgi, which ends with its reader');
+if (!is_readable('/proc/self/maps')) die('skip no /proc/self/maps');
+?>
+--FILE--
+<?php
+$name = __DIR__ . '/fileread_output_ended.tmp';
+file_put_contents("$name.php", '<?php
+register_shutdown_function(function () {
+    global $p;
+    $maps = substr_count(file_get_contents("/proc/self/maps"), $p);
+    $open = count(array_filter(glob("/proc/self/fd/*"), fn($fd) => @readlink($fd) === $p));
+    file_put_contents("$p.told", connection_status() . " $maps $open\n");
+});
+$p = __DIR__ . "/fileread_output_ended.tmp";
+realpath($p);
+file_get_contents($p, false, null, 0, 1);
+readfile($p);
+file_put_contents("$p.told", "went on\n");
+');
+file_put_contents($name, str_repeat('x', 3 << 20));
+$command = getenv('TEST_PHP_CGI_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS') . ' -d hone.file_reads=1 ' . escapeshellarg("$name.php");
+// Else it would take the environment of this test for that of its request.
+$process = proc_open($command, [['file', '/dev/null', 'r'], ['pipe', 'w']], $pipes, null, ['LC_ALL' => 'C']);
+fread($pipes[1], 10);
+fclose($pipes[1]);
+proc_close($process);
+// Aborted; no mapping; not open.
+echo file_get_contents("$name.told");
+?>
+--CLEAN--
+<?php
+foreach (['', '.php', '.told'] as $end) {
+    @unlink(__DIR__ . "/fileread_output_ended.tmp$end");
+}
+?>
+--EXPECT--
+1 0 0
