@@ -34,6 +34,11 @@ foreach ($per as $function => $count) {
     echo $function, ': ', $count >= 60 ? 'at least 60 calls' : "$count calls", "\n";
 }
 echo $differ, " differ\n";
+foreach (SIZES as $size) {
+    if (filesize("$folder/$size") !== $size) {
+        echo "$size was written to\n";
+    }
+}
 
 ob_start();
 (new ReflectionExtension('hone'))->info();
