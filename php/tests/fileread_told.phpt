@@ -61,6 +61,15 @@ preg_match('/^fpassthru => .*/m', ob_get_clean(), $row);
 echo $row[0], "\n";
 tell('no regular file', fn () => copy('/dev/null', "$name.2"));
 tell('no file', fn () => @file_get_contents('/nonexistent'));
+
+// 3 GiB, of which none is read: memory_limit ends a child of ours before.
+$file = fopen("$name.2", 'w');
+ftruncate($file, 3 << 30);
+fclose($file);
+echo preg_match('/^too large for one read => 1$/m', shell_exec('env -u USE_ZEND_ALLOC ' . getenv('TEST_PHP_EXECUTABLE') . ' ' .
+    getenv('TEST_PHP_EXTRA_ARGS') . ' -d memory_limit=32M -r ' . escapeshellarg(
+        "register_shutdown_function(fn () => (new ReflectionExtension('hone'))->info()); realpath('$name.2'); file_get_contents('$name.2');")
+    . ' 2>&1')), "\n";
 ?>
 --CLEAN--
 <?php
@@ -76,3 +85,4 @@ readfile from /: {"readfile":1}
 fpassthru => left alone: disabled
 no regular file: {"not in the realpath cache":1}
 no file: {"could not be opened":1}
+1
