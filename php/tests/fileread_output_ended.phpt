@@ -25,8 +25,9 @@ file_put_contents("$p.told", "went on\n");
 ');
 file_put_contents($name, str_repeat('x', 3 << 20));
 $command = getenv('TEST_PHP_CGI_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS') . ' -d hone.file_reads=1 ' . escapeshellarg("$name.php");
-// Else it would take the environment of this test for that of its request.
-$process = proc_open($command, [['file', '/dev/null', 'r'], ['pipe', 'w']], $pipes, null, ['LC_ALL' => 'C']);
+// Else it would take the environment of this test for that of its request; but
+// the loader of shared libraries may need to be told where libhone is.
+$process = proc_open($command, [['file', '/dev/null', 'r'], ['pipe', 'w']], $pipes, null, array_filter(['LC_ALL' => 'C', 'LD_LIBRARY_PATH' => getenv('LD_LIBRARY_PATH')]));
 fread($pipes[1], 10);
 fclose($pipes[1]);
 proc_close($process);

@@ -50,7 +50,7 @@ limited() {
 
 # taken NAME LEAST MOST: how many copies have taken the short way.
 taken() {
-    n=$(tail -n 1 "$1.taken.1")
+    n=$(tail -n 1 "$1.taken.1" | grep -x '[0-9]*' || echo 0)
     if ! { [ "$n" -ge "$2" ] && [ "$n" -le "$3" ]; }; then
         echo "$1: $n copies the short way, $2 to $3 were to be"
         failed=1
