@@ -87,12 +87,12 @@ def watch(work, php, on, folder):
     return process, calls, taken
 
 
-def read_while_it_grows(work, php, folder, call, delay):
+def read_while_it_grows(work, php, folder, before, call, delay):
     """What came of a file that grows `delay` seconds after the call began. Each
     read of it takes 0.2 s before anything happens; 0.1 is then before the first
     and 0.3 before the second."""
     name = folder / 'grows'
-    name.write_bytes(b'before ')
+    name.write_bytes(before)
     code = (f'chdir("{folder}"); $n = "{name}"; {call}; {call}; '
             f'echo "\\ngo\\n"; {call};')
     with subprocess.Popen(
@@ -110,17 +110,22 @@ def read_while_it_grows(work, php, folder, call, delay):
 
 def growing(work, php, folder):
     """What was lost by whom, or who was never caught reading."""
-    before, after = b'before ', b'before ' + b'after' * 3000
-    for call, delays in (('echo file_get_contents($n)', (0.1, 0.3)),
-                         ('echo implode(file($n))', (0.1, 0.3)),
-                         ('readfile($n)', (0.1,))):
+    short, long = b'before ', b'before ' * 3000
+    for before, call, delays in (
+            (short, 'echo file_get_contents($n)', (0.1, 0.3)),
+            (short, 'echo implode(file($n))', (0.1, 0.3)),
+            (short, 'readfile($n)', (0.1,)),
+            (long, 'echo file_get_contents($n)', (0.1,)),
+            (long, 'echo stream_get_contents(fopen($n, "r"))', (0.1,)),
+            (long, 'echo fread(fopen($n, "r"), 100000)', (0.3,))):
         for delay in delays:
             # A busy machine may be too early or too late.
             for _ in range(20):
-                got = read_while_it_grows(work, php, folder, call, delay)
+                got = read_while_it_grows(
+                    work, php, folder, before, call, delay)
                 if got != before:
                     break
-            if got != after:
+            if got != before + b'after' * 3000:
                 yield f'{call}, {delay} s: {len(got)} bytes, {got[:20]}'
 
 
