@@ -5,6 +5,7 @@ hone
 --INI--
 hone.file_reads=1
 memory_limit=-1
+pcre.jit=0
 --FILE--
 <?php
 $name = __DIR__ . '/fileread_counts.tmp';

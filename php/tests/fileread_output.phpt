@@ -2,6 +2,8 @@
 readfile(), fpassthru(): output in PHP's pieces, and the end of file where PHP sees it
 --EXTENSIONS--
 hone
+--INI--
+pcre.jit=0
 --FILE--
 <?php
 $name = __DIR__ . '/fileread_output.tmp';
