@@ -10,8 +10,8 @@
  * PHP's operations, found when the module starts, before there is a second
  * thread, and only read from then on: what they are is true of the process.
  */
-static php_stream_wrapper_ops php_wrapper_ops;
-static php_stream_ops php_stream_stdio;
+const php_stream_wrapper_ops *hone_fileread_wrapper_ops;
+php_stream_ops hone_fileread_stream_ops;
 
 /* Whether two addresses are of the same program or shared library. */
 static bool
@@ -44,25 +44,11 @@ hone_fileread_know_files(void)
 	const php_stream_wrapper_ops *wrapper_ops =
 		php_plain_files_wrapper.wops;
 
-	php_wrapper_ops = *wrapper_ops;
-	php_stream_stdio = php_stream_stdio_ops;
-	return are_in_php(wrapper_ops, sizeof *wrapper_ops) &&
+	hone_fileread_wrapper_ops = wrapper_ops;
+	hone_fileread_stream_ops = php_stream_stdio_ops;
+	return same_object(wrapper_ops, php_error_docref) &&
+	       are_in_php(wrapper_ops, sizeof *wrapper_ops) &&
 	       are_in_php(&php_stream_stdio_ops, sizeof php_stream_stdio_ops);
-}
-
-bool
-hone_fileread_same_streams(void)
-{
-	return memcmp(&php_stream_stdio_ops, &php_stream_stdio,
-		       sizeof php_stream_stdio) == 0;
-}
-
-bool
-hone_fileread_same_files(void)
-{
-	return memcmp(php_plain_files_wrapper.wops, &php_wrapper_ops,
-		       sizeof php_wrapper_ops) == 0 &&
-	       hone_fileread_same_streams();
 }
 
 static const zend_module_entry *
