@@ -44,11 +44,15 @@ function compare($tell, $function, $open, $name)
     }
 }
 
+$few = getenv('USE_ZEND_ALLOC') === '0'; // valgrind is slow
 $page = 8192; // or a part of one
 $most = 4 << 20;
 foreach ([[0, [0, 1, 12, 8191, 8192, 8193, 100000, $most, $most + 1, $most + $page]], [$page, [$page, $page + 12, 100000, $most + 1, $most + $page]],
     [$most, [$most + 12, $most + $page]], [$most - $page, [$most - 1, $most, $most + 1]]] as [$position, $sizes]) {
     foreach ($sizes as $size) {
+        if ($size > 100000 && $few) {
+            continue;
+        }
         file_put_contents($name, str_repeat("some text\n", intdiv($size, 10) + 1));
         ftruncate($file = fopen($name, 'r+'), $size);
         fclose($file);
@@ -103,11 +107,11 @@ foreach ([0, 12, 8191, 8192, 100000, $most, $most + 1] as $size) {
 ob_start();
 (new ReflectionExtension('hone'))->info();
 preg_match_all('/^(readfile|fpassthru) => (\d+)$/m', ob_get_clean(), $counts);
-echo implode(' ', $counts[2]), "\n";
+var_dump($counts[2] === ($few ? ['6', '15'] : ['6', '17']));
 ?>
 --CLEAN--
 <?php
 @unlink(__DIR__ . '/fileread_output.tmp');
 ?>
 --EXPECT--
-6 17
+bool(true)
