@@ -7,10 +7,18 @@
 #define DEFAULT_BLOCK 4096
 #define MIN_BLOCK 512
 #define MAX_BLOCK ((uint64_t)2 << 20)
+/* One chunk of clusters of 2 MiB, compressed, with its lists. */
+#define MIN_MEMORY ((uint64_t)8 << 20)
+
+static const char *
+command_name(const struct cli *cli)
+{
+	return cli_commands[cli->command].name;
+}
 
 int
 cli_format(const struct cli *cli, enum option_id id,
-	const struct image_ops **format)
+	const struct image_format **format)
 {
 	const char *name = cli->option[id];
 
@@ -21,23 +29,23 @@ cli_format(const struct cli *cli, enum option_id id,
 	if (*format)
 		return 0;
 	char list[CLI_FORMATS];
-	return cli_usage(cli_commands[cli->command].name,
-		"'%s' is no format; known are %s", name,
+	return cli_usage(command_name(cli),
+		"'%s' is not a format; the formats are %s", name,
 		cli_list_formats(list, "", false));
 }
 
 const char *
 cli_list_formats(char *list, const char *before, bool written)
 {
-	const struct image_ops *format;
+	const struct image_format *format;
 	size_t used = 0;
 
 	list[0] = '\0';
 	for (size_t i = 0; (format = image_format(i)); i++) {
-		if (written && !format->write)
+		if (written && !image_format_writable(format))
 			continue;
 		int n = snprintf(list + used, CLI_FORMATS - used, "%s%s%s",
-			used ? ", " : "", before, format->name);
+			used ? ", " : "", before, image_format_name(format));
 		used += (size_t)n;
 		assert(used < CLI_FORMATS);
 	}
@@ -48,34 +56,93 @@ static int
 parse_block(const struct cli *cli, struct image_run *run)
 {
 	const char *text = cli->option[OPTION_BLOCK];
-	const char *command = cli_commands[cli->command].name;
 	uint64_t block = DEFAULT_BLOCK;
 
 	if (text && !cli_parse_size(text, &block))
-		return cli_usage(command, "-S: '%s' is no size", text);
+		return cli_usage(command_name(cli),
+			"-S: '%s' is not a valid size", text);
 	if (block == 0)
-		return cli_usage(command,
+		return cli_usage(command_name(cli),
 			"-S 0: zero detection cannot be turned off; "
 			"-S takes 512 to 2M");
 	if (block < MIN_BLOCK || block > MAX_BLOCK || (block & (block - 1)))
-		return cli_usage(command,
+		return cli_usage(command_name(cli),
 			"-S: '%s' is not a power of two from 512 to 2M", text);
 	run->block = (size_t)block;
+	return 0;
+}
+
+static int
+parse_threads(const struct cli *cli, struct image_run *run)
+{
+	const char *text = cli->option[OPTION_THREADS];
+	int threads = 0;
+
+	if (text && (!cli_parse_int(text, &threads) || threads < 1 ||
+			    threads > IMAGE_MAX_THREADS))
+		return cli_usage(command_name(cli),
+			"--threads: '%s' is not a number from 1 to %d", text,
+			IMAGE_MAX_THREADS);
+	run->threads = (unsigned)threads;
+	return 0;
+}
+
+static int
+parse_memory(const struct cli *cli, struct image_run *run)
+{
+	const char *text = cli->option[OPTION_MEMORY];
+	uint64_t memory = 0;
+
+	if (!text)
+		return 0;
+	if (!cli_parse_size(text, &memory) || memory > SIZE_MAX)
+		return cli_usage(command_name(cli),
+			"--memory: '%s' is not a valid size", text);
+	if (memory < MIN_MEMORY)
+		return cli_usage(command_name(cli),
+			"--memory: '%s' is less than 8M", text);
+	run->memory = (size_t)memory;
+	return 0;
+}
+
+static int
+parse_rate(const struct cli *cli, struct image_run *run)
+{
+	const char *text = cli->option[OPTION_RATE];
+
+	if (text && (!cli_parse_size(text, &run->rate) || run->rate == 0))
+		return cli_usage(command_name(cli),
+			"--rate-limit: '%s' is not a valid number of bytes a "
+			"second",
+			text);
 	return 0;
 }
 
 int
 cli_run(const struct cli *cli, struct image_run *run)
 {
-	const char *method = cli->option[OPTION_METHOD];
+	*run = (struct image_run){0};
+	int rc = parse_block(cli, run);
+	if (rc == 0)
+		rc = parse_threads(cli, run);
+	if (rc == 0)
+		rc = parse_memory(cli, run);
+	return rc ? rc : parse_rate(cli, run);
+}
 
-	*run = (struct image_run){.method = IMAGE_AUTO};
-	if (method && strcmp(method, "map") == 0)
-		run->method = IMAGE_MAP;
-	else if (method && strcmp(method, "read") == 0)
-		run->method = IMAGE_READ;
-	else if (method && strcmp(method, "auto") != 0)
-		return cli_usage(cli_commands[cli->command].name,
-			"--method: '%s' is not auto, map or read", method);
-	return parse_block(cli, run);
+void
+cli_open(const struct cli *cli, struct image_open *how)
+{
+	*how = (struct image_open){
+		.allow_backing = cli->option[OPTION_ALLOW_BACKING],
+		.allow_data_file = cli->option[OPTION_ALLOW_DATA_FILE],
+		.snapshot = cli->option[OPTION_SNAPSHOT],
+		.force_share = cli->option[OPTION_FORCE_SHARE],
+	};
+}
+
+int
+cli_image_fail(const char *name, const struct image_error *err)
+{
+	return cli_fail(err->file[0] ? err->file : name, "%s", err->text);
 }

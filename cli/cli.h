@@ -5,11 +5,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <sys/stat.h>
 #include "image.h"
 
-/* Exit statuses; EXIT_SUCCESS is 0. */
+/* Exit statuses; EXIT_SUCCESS is 0. For compare, 1 means that images differ and
+ * 2 that they cannot be compared. */
 #define CLI_FAILED 1
 #define CLI_USAGE 2
+/* Returned within compare.c alone. */
+#define CLI_DIFFERS 3
 
 enum command_id {
 #define HONE_COMMAND(name, ...) COMMAND_##name,
@@ -71,12 +75,25 @@ struct option_row {
 #undef HONE_COMMAND
 #undef HONE_OPTION
 
+/* What users of qemu-img may type, and what to type here. */
+struct hint_row {
+	unsigned commands;
+	const char *word;
+	const char *hint;
+};
+
 extern const struct command_row cli_commands[COMMAND_COUNT];
 extern const struct option_row cli_options[OPTION_COUNT];
 
 /* parse.c: take what belongs to `where` (IN_GLOBAL or one command's bit). */
 int cli_parse(struct cli *cli, unsigned where, int argc, char **argv);
 const struct command_row *cli_command(const char *name, size_t length);
+
+/* refuse.c: what is wrong with a word of the command line; CLI_USAGE. */
+int cli_refuse_command(const char *name);
+/* A letter, or a word that begins with two dashes and may hold a value. */
+int cli_refuse_letter(unsigned where, const char *command, int letter);
+int cli_refuse_word(unsigned where, const char *command, const char *word);
 
 /* help.c */
 void cli_help(void);
@@ -91,6 +108,10 @@ __attribute__((format(printf, 2, 3))) int cli_usage(
 	const char *command, const char *format, ...);
 /* Write out stdout; CLI_FAILED if it cannot all be written. */
 int cli_flush_stdout(void);
+/* False if a part of stdout could not be written: for those who write much. */
+bool cli_stdout_is_good(void);
+/* In a sentence about the second image, make "-f raw" the "-F raw" it takes. */
+void cli_name_second_format(char *text);
 
 /* text.c */
 /*
@@ -98,14 +119,18 @@ int cli_flush_stdout(void);
  * no overlong form, no surrogate, nothing above U+10FFFF.
  */
 size_t cli_utf8_length(const unsigned char *s);
+/* The code point of that sequence. */
+uint32_t cli_utf8_decode(const unsigned char *s, size_t length);
+/* True if a terminal would obey the character instead of showing it. */
+bool cli_is_control(uint32_t code);
 /*
- * A name for a terminal: control characters, and bytes that are no UTF-8, as
- * \xNN; a backslash as two.
+ * A name for a terminal: the bytes of control characters, and bytes that are
+ * not UTF-8, as \xNN; a backslash as two.
  */
 void cli_print_name(FILE *to, const char *name);
 
 /* sizes.c */
-/* "64k", "1G", "512"; returns false for anything else and on overflow. */
+/* "64k", "1G", "2MiB", "512"; returns false if it is not a size below 2^64. */
 bool cli_parse_size(const char *text, uint64_t *size);
 /* Decimal digits alone, 0 to INT_MAX. */
 bool cli_parse_int(const char *text, int *number);
@@ -115,11 +140,47 @@ const char *cli_size_text(char *buf, uint64_t size);
 
 /* arguments.c: values of options; 0 or CLI_USAGE after the message. */
 int cli_format(const struct cli *cli, enum option_id id,
-	const struct image_ops **format);
+	const struct image_format **format);
 int cli_run(const struct cli *cli, struct image_run *run);
+/* How to open a source: everything but its format. */
+void cli_open(const struct cli *cli, struct image_open *how);
+/* The message for err, about its file or, if it names none, about name. */
+int cli_image_fail(const char *name, const struct image_error *err);
 /* Names of the formats, of those that can be written: "-O qcow2, -O raw". */
 #define CLI_FORMATS 128
 const char *cli_list_formats(char *list, const char *before, bool written);
+
+/*
+ * suggest.c: begin with a mistaken word, offer all known ones; the text is
+ * "; did you mean BEFOREword?", or empty if none is near. buf is returned.
+ */
+struct suggestion {
+	const char *word;
+	const char *best;
+	unsigned distance;
+	unsigned limit;
+};
+#define CLI_SUGGESTION 64
+void suggest_begin(struct suggestion *suggestion, const char *word);
+void suggest_offer(struct suggestion *suggestion, const char *known);
+const char *suggest_text(
+	const struct suggestion *suggestion, const char *before, char *buf);
+
+/* choices.c: the keys that -o takes. */
+/* Whether -o help is among the values of -o. */
+bool cli_choices_help(const struct cli *cli);
+/* List the options of the format of -O or of DST's name, or of all. */
+int cli_print_choices(const struct cli *cli);
+/* Set *out to the option key of the format; 0, or CLI_USAGE after the message
+ * if it has none. */
+int cli_find_choice(const struct image_format *format, const char *key,
+	const struct image_option **out);
+
+/* cpu.c: the line of the range of rep movsb, as the traits are. */
+void cpu_print_rep_movsb(void);
+
+/* calibrate.c: measure, and print what was measured; the exit status. */
+int calibrate_run(bool as_json);
 
 /* json.c: an object or array written as it goes. */
 struct json {
@@ -145,6 +206,8 @@ struct progress {
 	int shown;
 	uint64_t total;
 	uint64_t next_ns;
+	/* characters of the bar that are on the screen */
+	int drawn;
 };
 int progress_begin(
 	struct progress *progress, const struct cli *cli, bool may_draw);
@@ -154,22 +217,60 @@ void progress_clear(struct progress *progress);
 /* The last value, once all is done and said. */
 void progress_succeed(struct progress *progress);
 
-/* output.c: a file that appears under its name only when complete. */
-struct output {
-	int fd;
-	int directory;
-	char *path;
-	char *temporary;
-	bool replace;
-	char text[256];
-};
 /*
- * Make the temporary file beside name, which must not be the file open as
- * source_fd. Both return 0, or -1 with a sentence in output->text and
- * nothing left to abandon.
+ * signals.c: what is cleared away when a signal ends the process. Catch those
+ * that would; a second call does no harm.
+ */
+void signals_catch(void);
+/* Remove a file of that directory, or none: name NULL. */
+void signals_remove(int directory, const char *name);
+/* Blank that many characters of a progress bar on stderr; 0: there is none. */
+void signals_bar(int width);
+
+/* output/: a file that appears under its name only when it is complete. */
+struct output_how {
+	/* replace what has the name */
+	bool force;
+	/* at least so many bytes will be allocated; 0 if that is not known */
+	uint64_t needed;
+	/* true if fd, which may be open with O_PATH alone, is on the source */
+	bool (*is_source)(const void *source, int fd);
+	const void *source;
+};
+
+struct output {
+	/* the new file, open for reading and writing */
+	int fd;
+	/* after output_commit() */
+	struct image_usage usage;
+	/* why a call failed */
+	char text[256];
+
+	/* The rest is for output/ alone. */
+	struct output_how how;
+	/* where it goes: a directory with a trailing slash, a name in it */
+	char *folder;
+	char *name;
+	int directory;
+	bool may_sync;
+	/* the file that is replaced; fd -1 if there is none */
+	struct old {
+		int fd;
+		/* not open with O_PATH alone */
+		bool readable;
+		struct stat st;
+	} old;
+	/* in the directory; the new file has it if named is set */
+	char *temporary;
+	bool named;
+};
+
+/*
+ * Make the new file. output_begin() and output_commit() return 0, or -1 with a
+ * sentence in output->text and nothing left to abandon.
  */
 int output_begin(
-	struct output *output, const char *name, int source_fd, bool force);
+	struct output *output, const char *name, const struct output_how *how);
 /* The descriptor must have been synced. */
 int output_commit(struct output *output);
 void output_abandon(struct output *output);

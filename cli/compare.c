@@ -5,8 +5,8 @@
 /* What is compared, and how. */
 struct pair {
 	const struct cli *cli;
-	struct image *a;
-	struct image *b;
+	struct image_source *a;
+	struct image_source *b;
 	struct image_run run;
 	struct progress progress;
 	struct image_compared compared;
@@ -25,8 +25,8 @@ print_json(const struct pair *pair)
 	json_string(&json, "b", pair->cli->operands[1]);
 	json_bool(&json, "equal", pair->equal);
 	json_bool(&json, "same_size", pair->compared.same_size);
-	json_number(&json, "a_size", pair->a->size);
-	json_number(&json, "b_size", pair->b->size);
+	json_number(&json, "a_size", image_source_size(pair->a));
+	json_number(&json, "b_size", image_source_size(pair->b));
 	if (!pair->compared.equal)
 		json_number(&json, "first_difference",
 			pair->compared.first_difference);
@@ -45,11 +45,11 @@ print_text(const struct pair *pair)
 			pair->compared.first_difference);
 	else if (!pair->equal)
 		printf(" differ in size: %" PRIu64 " and %" PRIu64 " bytes\n",
-			pair->a->size, pair->b->size);
+			image_source_size(pair->a), image_source_size(pair->b));
 	else if (!pair->compared.same_size)
 		printf(" are equal; sizes are %" PRIu64 " and %" PRIu64
 		       " bytes, the rest of the longer is zero\n",
-			pair->a->size, pair->b->size);
+			image_source_size(pair->a), image_source_size(pair->b));
 	else
 		printf(" are equal\n");
 }
@@ -58,17 +58,17 @@ static int
 compare(struct pair *pair)
 {
 	const struct cli *cli = pair->cli;
-	struct image_error err = {0};
+	struct image_error err;
 	bool strict = cli->option[OPTION_STRICT];
 
-	pair->progress.total =
-		pair->a->size > pair->b->size ? pair->a->size : pair->b->size;
+	uint64_t size_a = image_source_size(pair->a);
+	uint64_t size_b = image_source_size(pair->b);
+	pair->progress.total = size_a > size_b ? size_a : size_b;
 	int rc = image_compare(
 		pair->a, pair->b, &pair->run, &pair->compared, &err);
 	progress_clear(&pair->progress);
 	if (rc < 0)
-		return cli_fail(
-			cli->operands[err.image == pair->b], "%s", err.text);
+		return cli_image_fail(NULL, &err);
 
 	pair->equal =
 		pair->compared.equal && (pair->compared.same_size || !strict);
@@ -78,30 +78,38 @@ compare(struct pair *pair)
 		print_text(pair);
 	rc = cli_flush_stdout();
 	if (rc == 0 && !pair->equal)
-		rc = CLI_FAILED;
+		rc = CLI_DIFFERS;
 	if (rc == 0)
 		progress_succeed(&pair->progress);
 	return rc;
 }
 
 static int
-open_side(const struct cli *cli, int which, const struct image_ops *format,
-	struct image **img)
+open_side(const struct cli *cli, int which, const struct image_format *format,
+	struct image_source **source)
 {
-	struct image_error err = {0};
+	struct image_error err;
+	struct image_open how;
 	const char *name = cli->operands[which];
 
-	if (image_open(name, format, img, &err) < 0 ||
-		image_readable(*img, &err) < 0)
-		return cli_fail(name, "%s", err.text);
+	cli_open(cli, &how);
+	how.format = format;
+	/* --snapshot is about A */
+	if (which == 1)
+		how.snapshot = NULL;
+	if (image_open(name, &how, source, &err) < 0) {
+		if (which == 1)
+			cli_name_second_format(err.text);
+		return cli_image_fail(name, &err);
+	}
 	return 0;
 }
 
-int
-compare_run(const struct cli *cli)
+static int
+compare_images(const struct cli *cli)
 {
 	struct pair pair = {.cli = cli};
-	const struct image_ops *format_a, *format_b;
+	const struct image_format *format_a, *format_b;
 	bool may_draw = !cli->option[OPTION_QUIET] && !cli->option[OPTION_JSON];
 
 	int rc = cli_format(cli, OPTION_FORMAT, &format_a);
@@ -124,4 +132,15 @@ compare_run(const struct cli *cli)
 	image_close(pair.a);
 	image_close(pair.b);
 	return rc;
+}
+
+/* As of cmp(1), the exit status tells a difference from a failure. */
+int
+compare_run(const struct cli *cli)
+{
+	int rc = compare_images(cli);
+
+	if (rc == CLI_FAILED)
+		return CLI_USAGE;
+	return rc == CLI_DIFFERS ? 1 : rc;
 }

@@ -9,7 +9,7 @@ print_json(uint64_t features)
 {
 	static const char *const levels[] = {"l1", "l2", "l3"};
 	struct json json;
-	const char *part;
+	const char *part, *name;
 
 	json_begin(&json, stdout, '{');
 	json_string(&json, "command", "cpu");
@@ -24,12 +24,65 @@ print_json(uint64_t features)
 	for (unsigned i = 0; i < CACHE_LEVELS; i++)
 		json_number(&json, levels[i], hone_cpu_cache_size(i + 1));
 	json_end(&json, '}');
+	json_open(&json, "traits", '{');
+	for (unsigned i = 0; (name = hone_cpu_trait_name(i)); i++)
+		json_number(&json, name, hone_cpu_trait(i));
+	json_end(&json, '}');
 	json_open(&json, "variants", '{');
 	for (size_t i = 0; (part = hone_cpu_part(i)); i++)
 		json_string(&json, part, hone_cpu_variant(part));
 	json_end(&json, '}');
 	json_end(&json, '}');
 	putchar('\n');
+}
+
+static void
+print_width(const char *label, unsigned trait)
+{
+	size_t bytes = hone_cpu_trait(trait);
+
+	if (bytes > 0)
+		printf("%-10s %zu B a cycle\n", label, bytes);
+	else
+		printf("%-10s unknown\n", label);
+}
+
+void
+cpu_print_rep_movsb(void)
+{
+	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
+	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
+	char text[CLI_SIZE_TEXT];
+
+	printf("rep movsb  ");
+	if (max < min || max == 0) {
+		printf("never\n");
+		return;
+	}
+	printf("from %s", cli_size_text(text, min));
+	if (max < SIZE_MAX)
+		printf(" to %s", cli_size_text(text, max));
+	putchar('\n');
+}
+
+static void
+print_traits(void)
+{
+	static const unsigned bits[] = {HONE_CPU_TRAIT_ERMS,
+		HONE_CPU_TRAIT_FSRM, HONE_CPU_TRAIT_FZRM, HONE_CPU_TRAIT_FSRS};
+	bool none = true;
+
+	print_width("loads", HONE_CPU_TRAIT_LOAD_BYTES);
+	print_width("stores", HONE_CPU_TRAIT_STORE_BYTES);
+	cpu_print_rep_movsb();
+	printf("%-10s", "fast rep");
+	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
+		if (hone_cpu_trait(bits[i]) == 0)
+			continue;
+		printf(" %s", hone_cpu_trait_name(bits[i]));
+		none = false;
+	}
+	printf("%s\n", none ? " none" : "");
 }
 
 static void
@@ -48,6 +101,7 @@ print_text(uint64_t features)
 		printf("cache L%u   %s\n", level,
 			size ? cli_size_text(text, size) : "unknown");
 	}
+	print_traits();
 	for (size_t i = 0; (part = hone_cpu_part(i)); i++)
 		printf("%-10s %s\n", part, hone_cpu_variant(part));
 }
@@ -55,6 +109,8 @@ print_text(uint64_t features)
 int
 cpu_run(const struct cli *cli)
 {
+	if (cli->option[OPTION_CALIBRATE])
+		return calibrate_run(cli->option[OPTION_JSON] != NULL);
 	if (cli->option[OPTION_JSON])
 		print_json(hone_cpu_features());
 	else

@@ -55,6 +55,29 @@ print_options(unsigned where)
 	}
 }
 
+static const struct {
+	unsigned commands;
+	const char *what;
+	const char *line;
+} examples[] = {
+#define HONE_COMMAND(...)
+#define HONE_OPTION(...)
+#define HONE_EXAMPLE(commands, what, line) {commands, what, line},
+#include "options.def"
+#undef HONE_COMMAND
+#undef HONE_OPTION
+};
+
+static void
+print_examples(unsigned where)
+{
+	printf("\nExamples:\n");
+	for (size_t i = 0; i < sizeof(examples) / sizeof(examples[0]); i++)
+		if (examples[i].commands & where)
+			printf("  %s:\n    %s\n", examples[i].what,
+				examples[i].line);
+}
+
 void
 cli_help(void)
 {
@@ -66,10 +89,13 @@ cli_help(void)
 			cli_commands[i].summary);
 	printf("\nOptions:\n");
 	print_options(IN_GLOBAL);
-	printf("\nSizes are bytes, or end in k, M, G or T (powers of 1024).\n"
-	       "Exit status: 0 done, 1 failed or found a difference, "
-	       "2 usage.\n"
+	printf("\nSizes are bytes, or end in k, M, G or T, as 64k and 64KiB: "
+	       "powers of 1024.\n"
+	       "Exit status: 0 done, 1 failed, 2 usage. "
+	       "Of compare: 1 differs, 2 failed;\n"
+	       "of check: 1 not safe, 2 not checked.\n"
 	       "'hone COMMAND --help' explains a command.\n");
+	print_examples(IN_GLOBAL);
 }
 
 void
@@ -82,6 +108,7 @@ cli_command_help(enum command_id id)
 	print_wrapped(row->details, 0, 0);
 	printf("\nOptions:\n");
 	print_options(1u << id);
+	print_examples(1u << id);
 }
 
 static void
@@ -171,7 +198,7 @@ help_run(const struct cli *cli)
 		const char *name = cli->operands[0];
 		row = cli_command(name, strlen(name));
 		if (!row)
-			return cli_usage(NULL, "'%s' is no command", name);
+			return cli_refuse_command(name);
 	}
 	if (shell)
 		print_completion();

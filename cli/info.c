@@ -1,82 +1,193 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
+#include <string.h>
+#include <time.h>
 #include "cli.h"
 
 struct facts {
 	const char *name;
-	struct image *img;
+	struct image_source *source;
 	struct image_usage usage;
-	struct image_field fields[IMAGE_MAX_FIELDS];
-	size_t n_fields;
 };
+
+struct listing {
+	struct json json;
+	/* lists that enclose the field */
+	int depth;
+};
+
+static void
+json_field(void *opaque, const struct image_field *field)
+{
+	struct listing *listing = opaque;
+	struct json *json = &listing->json;
+
+	switch (field->type) {
+	case IMAGE_FIELD_NUMBER:
+		json_number(json, field->name, field->number);
+		break;
+	case IMAGE_FIELD_TEXT:
+		json_string(json, field->name, field->text);
+		break;
+	case IMAGE_FIELD_FLAG:
+		json_bool(json, field->name, field->number);
+		break;
+	case IMAGE_FIELD_LIST:
+		json_open(json, field->name, '[');
+		break;
+	case IMAGE_FIELD_ITEM:
+		json_open(json, NULL, '{');
+		break;
+	case IMAGE_FIELD_END:
+		/* an item ends, or the list around it */
+		json_end(json, listing->depth % 2 ? ']' : '}');
+		break;
+	}
+	if (field->type == IMAGE_FIELD_LIST || field->type == IMAGE_FIELD_ITEM)
+		listing->depth++;
+	else if (field->type == IMAGE_FIELD_END)
+		listing->depth--;
+}
 
 static void
 print_json(const struct facts *facts)
 {
-	struct json json;
+	struct listing listing = {0};
+	struct json *json = &listing.json;
 
-	json_begin(&json, stdout, '{');
-	json_string(&json, "command", "info");
-	json_string(&json, "file", facts->name);
-	json_string(&json, "format", facts->img->ops->name);
-	json_number(&json, "virtual_size", facts->img->size);
-	json_number(&json, "file_size", facts->usage.file_size);
-	json_number(&json, "disk_usage", facts->usage.disk_usage);
-	for (size_t i = 0; i < facts->n_fields; i++)
-		json_number(
-			&json, facts->fields[i].name, facts->fields[i].value);
-	json_end(&json, '}');
+	json_begin(json, stdout, '{');
+	json_string(json, "command", "info");
+	json_string(json, "file", facts->name);
+	json_string(json, "format",
+		image_format_name(image_source_format(facts->source)));
+	json_number(json, "virtual_size", image_source_size(facts->source));
+	json_number(json, "file_size", facts->usage.file_size);
+	json_number(json, "disk_usage", facts->usage.disk_usage);
+	image_info(facts->source, json_field, &listing);
+	json_end(json, '}');
 	putchar('\n');
 }
 
 static void
-print_size(const char *label, uint64_t size)
+put_size(uint64_t size)
 {
 	char text[CLI_SIZE_TEXT];
 
-	printf("%-14s %s", label, cli_size_text(text, size));
+	fputs(cli_size_text(text, size), stdout);
 	if (size >= 1024)
 		printf(" (%" PRIu64 " bytes)", size);
 	putchar('\n');
 }
 
 static void
+print_size(const char *label, uint64_t size)
+{
+	printf("%-18s ", label);
+	put_size(size);
+}
+
+static void
+put_date(uint64_t seconds)
+{
+	time_t time = (time_t)seconds;
+	struct tm tm;
+	char text[32];
+
+	if (gmtime_r(&time, &tm) &&
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm))
+		puts(text);
+	else
+		printf("%" PRIu64 "\n", seconds);
+}
+
+static void
+put_number(const struct image_field *field)
+{
+	/* Numbers have names; the analyzer does not know it. */
+	const char *name = field->name ? field->name : "";
+	size_t length = strlen(name);
+
+	putchar(' ');
+	if (strcmp(name, "date") == 0)
+		put_date(field->number);
+	else if (length > 5 && strcmp(name + length - 5, "_size") == 0)
+		put_size(field->number);
+	else
+		printf("%" PRIu64 "\n", field->number);
+}
+
+static void
+text_field(void *opaque, const struct image_field *field)
+{
+	int *depth = opaque;
+	int indent = *depth * 2;
+
+	if (field->name) {
+		int n = printf("%*s%s:", indent, "", field->name);
+		if (field->type != IMAGE_FIELD_LIST)
+			printf("%*s", n < 18 ? 18 - n : 0, "");
+	}
+	switch (field->type) {
+	case IMAGE_FIELD_NUMBER:
+		put_number(field);
+		break;
+	case IMAGE_FIELD_TEXT:
+		putchar(' ');
+		cli_print_name(stdout, field->text);
+		putchar('\n');
+		break;
+	case IMAGE_FIELD_FLAG:
+		printf(" %s\n", field->number ? "yes" : "no");
+		break;
+	case IMAGE_FIELD_LIST:
+		putchar('\n');
+		++*depth;
+		break;
+	case IMAGE_FIELD_ITEM:
+		printf("%*s-\n", indent, "");
+		++*depth;
+		break;
+	case IMAGE_FIELD_END:
+		--*depth;
+		break;
+	}
+}
+
+static void
 print_text(const struct facts *facts)
 {
-	printf("%-14s ", "file:");
+	int depth = 0;
+
+	printf("%-18s ", "file:");
 	cli_print_name(stdout, facts->name);
-	printf("\n%-14s %s\n", "format:", facts->img->ops->name);
-	print_size("virtual size:", facts->img->size);
+	printf("\n%-18s %s\n", "format:",
+		image_format_name(image_source_format(facts->source)));
+	print_size("virtual size:", image_source_size(facts->source));
 	print_size("file size:", facts->usage.file_size);
 	print_size("disk usage:", facts->usage.disk_usage);
-	for (size_t i = 0; i < facts->n_fields; i++) {
-		int n = printf("%s:", facts->fields[i].name);
-		printf("%*s %" PRIu64 "\n", 14 - n, "", facts->fields[i].value);
-	}
+	image_info(facts->source, text_field, &depth);
 }
 
 int
 info_run(const struct cli *cli)
 {
 	struct facts facts = {.name = cli->operands[0]};
-	const struct image_ops *format;
-	struct image_error err = {0};
+	struct image_open how;
+	struct image_error err;
 
-	int rc = cli_format(cli, OPTION_FORMAT, &format);
+	cli_open(cli, &how);
+	how.inspect = true;
+	int rc = cli_format(cli, OPTION_FORMAT, &how.format);
 	if (rc != 0)
 		return rc;
-	if (image_open(facts.name, format, &facts.img, &err) < 0)
-		return cli_fail(facts.name, "%s", err.text);
-	if (image_usage(facts.img, &facts.usage, &err) < 0) {
-		image_close(facts.img);
-		return cli_fail(facts.name, "%s", err.text);
-	}
-	if (facts.img->ops->info)
-		facts.n_fields = facts.img->ops->info(facts.img, facts.fields);
-	if (cli->option[OPTION_JSON])
+	if (image_open(facts.name, &how, &facts.source, &err) < 0)
+		return cli_image_fail(facts.name, &err);
+	if (image_source_usage(facts.source, &facts.usage, &err) < 0)
+		rc = cli_image_fail(facts.name, &err);
+	else if (cli->option[OPTION_JSON])
 		print_json(&facts);
 	else
 		print_text(&facts);
-	image_close(facts.img);
-	return cli_flush_stdout();
+	image_close(facts.source);
+	return rc ? rc : cli_flush_stdout();
 }

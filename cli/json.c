@@ -21,7 +21,22 @@ json_end(struct json *json, char bracket)
 	json->comma = true;
 }
 
-/* A byte that belongs to no UTF-8 sequence becomes U+FFFD. */
+/* Above U+FFFF two surrogates: RFC 8259, section 7. */
+static void
+put_escaped(FILE *to, uint32_t code)
+{
+	if (code > 0xffff) {
+		code -= 0x10000;
+		fprintf(to, "\\u%04" PRIx32, 0xd800 + (code >> 10));
+		code = 0xdc00 + (code & 0x3ff);
+	}
+	fprintf(to, "\\u%04" PRIx32, code);
+}
+
+/*
+ * Control characters are escaped, since JSON reaches terminals too. A byte that
+ * belongs to no UTF-8 sequence becomes U+FFFD.
+ */
 static void
 put_string(FILE *to, const char *value)
 {
@@ -35,8 +50,8 @@ put_string(FILE *to, const char *value)
 			length = 1;
 		} else if (*s == '"' || *s == '\\') {
 			fprintf(to, "\\%c", *s);
-		} else if (*s < 0x20 || *s == 0x7f) {
-			fprintf(to, "\\u%04x", *s);
+		} else if (cli_is_control(cli_utf8_decode(s, length))) {
+			put_escaped(to, cli_utf8_decode(s, length));
 		} else {
 			fwrite(s, 1, length, to);
 		}

@@ -8,19 +8,6 @@
 #include <hone/hone.h>
 #include "cli.h"
 
-/* Value of one feature name; 0 if there is none of that name. */
-static uint64_t
-feature_bit(const char *name, size_t length)
-{
-	for (unsigned i = 0; i < 64; i++) {
-		const char *known = hone_cpu_feature_name(UINT64_C(1) << i);
-		if (known && strlen(known) == length &&
-			memcmp(known, name, length) == 0)
-			return UINT64_C(1) << i;
-	}
-	return 0;
-}
-
 static int
 limit_cpu(const char *list)
 {
@@ -32,10 +19,10 @@ limit_cpu(const char *list)
 		list = "";
 	while (*list) {
 		size_t length = strcspn(list, ",");
-		uint64_t bit = feature_bit(list, length);
+		uint64_t bit = hone_cpu_feature_by_name(list, length);
 		if (!bit)
 			return cli_usage(NULL,
-				"--cpu-limit: '%.*s' is no CPU feature",
+				"--cpu-limit: '%.*s' is not a CPU feature",
 				(int)length, list);
 		allowed |= bit;
 		list += length + (list[length] == ',');
@@ -73,6 +60,8 @@ run_parsed(const struct cli *cli)
 		cli_command_help(cli->command);
 		return cli_flush_stdout();
 	}
+	if (cli_choices_help(cli))
+		return cli_print_choices(cli);
 	bool too_few =
 		cli->n_operands < row->operands && cli->command != COMMAND_help;
 	if (too_few || cli->n_operands > row->operands)
@@ -88,7 +77,7 @@ run_command(int argc, char **argv)
 	const struct command_row *row = cli_command(argv[0], strlen(argv[0]));
 
 	if (!row)
-		return cli_usage(NULL, "'%s' is no command", argv[0]);
+		return cli_refuse_command(argv[0]);
 	cli.command = (enum command_id)(row - cli_commands);
 	int rc = cli_parse(&cli, 1u << cli.command, argc, argv);
 	if (rc == 0)

@@ -28,14 +28,23 @@ report(void *opaque, const struct image_extent *extent)
 	if (!listing->as_json) {
 		printf("%18" PRIu64 " %18" PRIu64 "  %s\n", extent->offset,
 			extent->length, kinds[extent->kind]);
-		return 0;
+		return !cli_stdout_is_good();
 	}
 	json_open(json, NULL, '{');
 	json_number(json, "offset", extent->offset);
 	json_number(json, "length", extent->length);
 	json_string(json, "kind", kinds[extent->kind]);
+	if (extent->compressed)
+		json_bool(json, "compressed", true);
+	if (extent->zero_cluster)
+		json_bool(json, "zero_cluster", true);
+	if (extent->depth)
+		json_number(json, "depth", extent->depth);
+	if (extent->host != IMAGE_NO_HOST)
+		json_number(json, "host_offset", extent->host);
 	json_end(json, '}');
-	return 0;
+	/* Not 0 ends the listing; cli_flush_stdout() then has the message. */
+	return !cli_stdout_is_good();
 }
 
 static void
@@ -53,22 +62,23 @@ print_total(const struct listing *listing, uint64_t size)
 }
 
 static int
-list(const struct cli *cli, struct image *img, const struct image_run *run)
+list(const struct cli *cli, struct image_source *img,
+	const struct image_run *run)
 {
 	struct listing listing = {.as_json = cli->option[OPTION_JSON]};
-	struct image_error err = {0};
+	struct image_error err;
 
 	if (listing.as_json)
 		json_begin(&listing.json, stdout, '[');
 	else
 		printf("%18s %18s  %s\n", "offset", "length", "kind");
-	if (image_map(img, run, report, &listing, &err) < 0)
-		return cli_fail(cli->operands[0], "%s", err.text);
+	if (image_map(img, run, true, report, &listing, &err) < 0)
+		return cli_image_fail(cli->operands[0], &err);
 	if (listing.as_json) {
 		json_end(&listing.json, ']');
 		putchar('\n');
 	} else {
-		print_total(&listing, img->size);
+		print_total(&listing, image_source_size(img));
 	}
 	return cli_flush_stdout();
 }
@@ -76,21 +86,20 @@ list(const struct cli *cli, struct image *img, const struct image_run *run)
 int
 map_run(const struct cli *cli)
 {
-	const struct image_ops *format;
+	struct image_open how;
 	struct image_run run;
-	struct image_error err = {0};
-	struct image *img;
+	struct image_error err;
+	struct image_source *img;
 
-	int rc = cli_format(cli, OPTION_FORMAT, &format);
+	cli_open(cli, &how);
+	int rc = cli_format(cli, OPTION_FORMAT, &how.format);
 	if (rc == 0)
 		rc = cli_run(cli, &run);
 	if (rc != 0)
 		return rc;
-	if (image_open(cli->operands[0], format, &img, &err) < 0 ||
-		image_readable(img, &err) < 0)
-		rc = cli_fail(cli->operands[0], "%s", err.text);
-	else
-		rc = list(cli, img, &run);
+	if (image_open(cli->operands[0], &how, &img, &err) < 0)
+		return cli_image_fail(cli->operands[0], &err);
+	rc = list(cli, img, &run);
 	image_close(img);
 	return rc;
 }

@@ -43,11 +43,32 @@ cli_usage(const char *command, const char *format, ...)
 	return CLI_USAGE;
 }
 
+/* Why stdout could not be written, as errno was when that was first seen. */
+static int stdout_code;
+
+bool
+cli_stdout_is_good(void)
+{
+	if (!ferror(stdout))
+		return true;
+	if (stdout_code == 0)
+		stdout_code = errno;
+	return false;
+}
+
 int
 cli_flush_stdout(void)
 {
-	if (fflush(stdout) == 0 && !ferror(stdout))
+	if (fflush(stdout) == 0 && cli_stdout_is_good())
 		return 0;
-	return cli_fail(
-		"standard output", "cannot be written: %s", strerror(errno));
+	return cli_fail("standard output", "cannot be written: %s",
+		strerror(stdout_code ? stdout_code : errno));
+}
+
+void
+cli_name_second_format(char *text)
+{
+	char *option = strstr(text, "-f raw");
+	if (option)
+		option[1] = 'F';
 }

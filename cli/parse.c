@@ -88,12 +88,11 @@ refuse(int value, unsigned where, const char *command, const char *argument)
 	if (value == ':')
 		return cli_usage(command, "'%s' needs a value", argument);
 	if (optopt == 0)
-		return cli_usage(
-			command, "'%s' is no option or ambiguous", argument);
+		return cli_refuse_word(where, command, argument);
 	if (optopt >= NO_LETTER)
 		return cli_usage(command, "'--%s' takes no value",
 			cli_options[option_by_value(optopt, where)].name);
-	return cli_usage(command, "'-%c' is no option", optopt);
+	return cli_refuse_letter(where, command, optopt);
 }
 
 /* -o A -o B means -o A,B. */

@@ -4,11 +4,15 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 #include "cli.h"
 
 #define BAR_WIDTH 40
+#define LINE_SIZE (BAR_WIDTH + 16)
+/* Of a terminal that does not tell its own. */
+#define DEFAULT_WIDTH 79
 #define REDRAW_NS UINT64_C(100000000)
 
 static uint64_t
@@ -27,11 +31,14 @@ progress_begin(struct progress *progress, const struct cli *cli, bool may_draw)
 
 	*progress = (struct progress){.fd = -1, .shown = -1};
 	progress->bar = may_draw && isatty(STDERR_FILENO);
+	/* To clear the bar. */
+	if (progress->bar)
+		signals_catch();
 	if (!text)
 		return 0;
 	if (!cli_parse_int(text, &fd))
 		return cli_usage(cli_commands[cli->command].name,
-			"--progress-fd: '%s' is no descriptor", text);
+			"--progress-fd: '%s' is not a file descriptor", text);
 	int flags = fcntl(fd, F_GETFL);
 	if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY)
 		return cli_usage(cli_commands[cli->command].name,
@@ -63,20 +70,58 @@ write_line(struct progress *progress, int percent)
 	}
 }
 
+/*
+ * Characters that fit on a line of the terminal, each time anew: the window may
+ * have another size by now. In the last column some terminals wrap already.
+ */
+static int
+line_width(void)
+{
+	struct winsize size;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
+		return DEFAULT_WIDTH;
+	return size.ws_col - 1;
+}
+
+/* "[====    ]  50 %", or without the bar, or nothing, as it fits. */
+static int
+format_bar(char *line, int room, int percent)
+{
+	char bar[BAR_WIDTH + 1];
+	int width = room - (int)strlen("[] 100 %");
+
+	if (width > BAR_WIDTH)
+		width = BAR_WIDTH;
+	if (width <= 0)
+		return room < (int)strlen("100 %")
+			       ? 0
+			       : snprintf(line, LINE_SIZE, "%3d %%", percent);
+	int filled = percent * width / 100;
+	memset(bar, '=', (size_t)filled);
+	memset(bar + filled, ' ', (size_t)(width - filled));
+	bar[width] = '\0';
+	return snprintf(line, LINE_SIZE, "[%s] %3d %%", bar, percent);
+}
+
 static void
 draw(struct progress *progress, int percent)
 {
-	char bar[BAR_WIDTH + 1];
+	char line[LINE_SIZE] = "";
 	uint64_t now = now_ns();
 
 	if (now < progress->next_ns)
 		return;
 	progress->next_ns = now + REDRAW_NS;
-	int filled = percent * BAR_WIDTH / 100;
-	memset(bar, '=', (size_t)filled);
-	memset(bar + filled, ' ', (size_t)(BAR_WIDTH - filled));
-	bar[BAR_WIDTH] = '\0';
-	fprintf(stderr, "\r[%s] %3d %%", bar, percent);
+	int room = line_width();
+	int length = format_bar(line, room, percent);
+	/* Over what is left of a longer bar, drawn in a wider window. */
+	if (progress->drawn > room)
+		progress->drawn = room;
+	if (progress->drawn < length)
+		progress->drawn = length;
+	signals_bar(progress->drawn);
+	fprintf(stderr, "\r%-*s", progress->drawn, line);
 	fflush(stderr);
 	progress->shown = percent;
 }
@@ -110,8 +155,15 @@ progress_update(void *opaque, uint64_t done)
 void
 progress_clear(struct progress *progress)
 {
-	if (progress->bar && progress->shown >= 0)
-		fprintf(stderr, "\r%*s\r", BAR_WIDTH + 8, "");
+	int width = line_width();
+
+	if (progress->drawn == 0)
+		return;
+	if (progress->drawn < width)
+		width = progress->drawn;
+	fprintf(stderr, "\r%*s\r", width, "");
+	progress->drawn = 0;
+	signals_bar(0);
 }
 
 void

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <inttypes.h>
 #include <limits.h>
+#include <string.h>
+#include <strings.h>
 #include "cli.h"
 
+/*
+ * The exponent of "k", "KiB" and the like; 0 for none, -1 if it is not a unit.
+ * "kB" is refused: to some it means 1000.
+ */
 static int
-unit_shift(char unit)
+unit_shift(const char *unit)
 {
-	switch (unit) {
-	case 'k':
-	case 'K':
-		return 10;
-	case 'M':
-		return 20;
-	case 'G':
-		return 30;
-	case 'T':
-		return 40;
-	default:
+	static const char units[] = "kmgtpe";
+
+	if (!*unit)
+		return 0;
+	const char *found = strchr(units, *unit | 0x20);
+	if (!found || (unit[1] && strcasecmp(unit + 1, "ib") != 0))
 		return -1;
-	}
+	return 10 * (int)(found - units + 1);
 }
 
 /* Decimal digits; returns where they end, NULL if there are none or many. */
@@ -57,13 +58,10 @@ cli_parse_size(const char *text, uint64_t *size)
 
 	if (!c)
 		return false;
-	if (*c) {
-		int shift = unit_shift(*c);
-		if (shift < 0 || c[1] ||
-			__builtin_mul_overflow(
-				value, UINT64_C(1) << shift, &value))
-			return false;
-	}
+	int shift = unit_shift(c);
+	if (shift < 0 ||
+		__builtin_mul_overflow(value, UINT64_C(1) << shift, &value))
+		return false;
 	*size = value;
 	return true;
 }

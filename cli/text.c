@@ -32,11 +32,38 @@ cli_utf8_length(const unsigned char *s)
 	return 0;
 }
 
-/* U+0080 to U+009F, some of which terminals obey as they do ESC. */
-static bool
-is_c1_control(const unsigned char *s)
+uint32_t
+cli_utf8_decode(const unsigned char *s, size_t length)
 {
-	return s[0] == 0xc2 && s[1] < 0xa0;
+	/* The first byte without the bits that tell the length. */
+	uint32_t code = length > 1 ? s[0] & (0x7fu >> length) : s[0];
+
+	for (size_t i = 1; i < length; i++)
+		code = code << 6 | (s[i] & 0x3f);
+	return code;
+}
+
+bool
+cli_is_control(uint32_t code)
+{
+	/*
+	 * Controls, among them those of C1 that terminals obey as they do ESC;
+	 * line separators; and of the format characters (Unicode's Cf) those
+	 * that show nothing themselves: they reorder, join or hide what stands
+	 * around them.
+	 */
+	static const struct {
+		uint32_t first, last;
+	} controls[] = {{0x00, 0x1f}, {0x7f, 0x9f}, {0xad, 0xad},
+		{0x61c, 0x61c}, {0x180e, 0x180e}, {0x200b, 0x200f},
+		{0x2028, 0x202e}, {0x2060, 0x206f}, {0xfeff, 0xfeff},
+		{0xfff9, 0xfffb}, {0x13430, 0x1343f}, {0x1bca0, 0x1bca3},
+		{0x1d173, 0x1d17a}, {0xe0000, 0xe007f}};
+
+	for (size_t i = 0; i < sizeof(controls) / sizeof(controls[0]); i++)
+		if (code >= controls[i].first && code <= controls[i].last)
+			return true;
+	return false;
 }
 
 void
@@ -47,7 +74,7 @@ cli_print_name(FILE *to, const char *name)
 	while (*s) {
 		size_t length = cli_utf8_length(s);
 		bool plain =
-			length && *s >= 0x20 && *s != 0x7f && !is_c1_control(s);
+			length && !cli_is_control(cli_utf8_decode(s, length));
 		if (length == 0)
 			length = 1;
 		if (*s == '\\')

@@ -13,7 +13,9 @@ prints them. Then runs Sphinx, for which every warning is an error.
 """
 import argparse
 import json
+import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -22,10 +24,13 @@ sys.dont_write_bytecode = True
 
 import headers  # noqa: E402
 import pages  # noqa: E402
+import theme  # noqa: E402
 
 DOCS = pathlib.Path(__file__).resolve().parent
-COMMANDS = ("convert", "map", "info", "compare", "cpu")
+COMMANDS = ("convert", "map", "info", "compare", "check", "cpu")
 ROOT_PAGES = ("CONTRIBUTING.md", "SECURITY.md", "NEWS.md")
+# A link, but not an image, whose words may stand on two lines.
+LINK = re.compile(r"(?<!!)\[([^][]+)\]\(([^)\s]+)\)")
 
 
 def man_names(parsed):
@@ -42,32 +47,55 @@ def with_functions(parsed):
 
 
 def inputs():
-    """Every file from which the pages are made, but for the headers."""
+    """Every file from which the pages are made, except the headers."""
     found = [p for p in DOCS.rglob("*") if p.is_file()
-             and p.suffix in (".rst", ".md", ".py", ".c", ".css")]
+             and p.suffix in (".rst", ".md", ".py", ".c", ".css", ".svg")]
     return sorted(found) + [DOCS.parent / name for name in ROOT_PAGES]
 
 
 def run_hone(hone, *arguments):
-    """What the command prints."""
+    """The output of the command."""
     return subprocess.run([hone, *arguments], stdout=subprocess.PIPE,
                           check=True, text=True).stdout
 
 
+def on_the_site(text, folder, source):
+    """Markdown of a page in this folder of the repository, with the links as
+    the site needs them. The site lacks the sources: their paths are shown."""
+    def link(match):
+        words, target = match.groups()
+        if target.startswith("#") or re.match(r"[a-z]+:", target):
+            return match[0]
+        path, _, anchor = target.partition("#")
+        path = os.path.relpath(folder / path, source)
+        if not path.startswith("docs/") and path not in ROOT_PAGES:
+            plain = words.replace("`", "").replace("\n", " ")
+            return f"`{path}`" if path.endswith(plain) else (
+                f"{words} `{path}`")
+        place = folder if folder != source else source / "docs"
+        page = os.path.relpath(
+            source / "docs" / path.replace("docs/", "", 1), place)
+        return f"[{words}]({page}{'#' if anchor else ''}{anchor})"
+
+    return LINK.sub(link, text)
+
+
 def copy_pages(source, tree):
-    """The pages that people wrote."""
+    """The handwritten pages. Some lie outside of docs/ in the repository."""
     shutil.copytree(DOCS, tree, ignore=shutil.ignore_patterns(
         "*.py", "meson.build", "__pycache__", "_build"))
     shutil.copy(DOCS / "conf.py", tree)
     for name in ROOT_PAGES:
-        # These lie one folder higher in the repository.
-        text = (source / name).read_text(encoding="utf-8")
-        (tree / name).write_text(text.replace("](docs/", "]("),
-                                 encoding="utf-8")
+        shutil.copy(source / name, tree)
+    for page in tree.rglob("*.md"):
+        folder = source if page.name in ROOT_PAGES else (
+            source / "docs" / page.parent.relative_to(tree))
+        text = page.read_text(encoding="utf-8")
+        page.write_text(on_the_site(text, folder, source), encoding="utf-8")
 
 
 def summaries(hone):
-    """Command -> what it does, from the list in `hone help`."""
+    """Command -> its description in the list of `hone help`."""
     found = {}
     for line in run_hone(hone, "help").splitlines():
         words = line.split(None, 1)
@@ -77,7 +105,7 @@ def summaries(hone):
 
 
 def write_options(hone, tree):
-    """The part of each command's page that its rows in options.def tell.
+    """The part of each command's page that is made from options.def.
     Returns the rows of man_pages."""
     made = tree / "generated"
     made.mkdir()
@@ -121,7 +149,7 @@ def write_headers(parsed, tree):
 
 
 def write_aliases(parsed, out):
-    """The manual pages that are another page: a type is found by its name."""
+    """Manual pages that refer to another page: types, by their names."""
     for header in with_functions(parsed):
         for name in pages.man_aliases(header):
             (out / f"{name}.3").write_text(
@@ -148,6 +176,7 @@ def build(options, parsed):
             shutil.copy(page, options.out)
         write_aliases(parsed, options.out)
     elif run.returncode == 0:
+        theme.mend(target / "_static")
         shutil.rmtree(options.out, ignore_errors=True)
         shutil.copytree(target, options.out)
     return run.returncode

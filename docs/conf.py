@@ -10,7 +10,7 @@ project = "Hone"
 copyright = "the Hone authors"
 version = release = made["version"]
 language = "en"
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx_copybutton"]
 myst_heading_anchors = 3
 exclude_patterns = ["generated"]
 # Function pages are for man alone: the site has them by header.
@@ -23,22 +23,18 @@ highlight_language = "none"
 nitpicky = True
 nitpick_ignore_regex = [
     (r"c:.*", r"(?!(?i:hone_)).*"),
-    # Design pages link to sources, which are not part of the site; a test
-    # sees to it that these exist.
-    (r"myst", r"\.\./.*"),
 ]
 # "--force" shall stay what it is.
 smartquotes = False
 suppress_warnings = ["myst.header"]
 
-html_theme = "alabaster"
-html_theme_options = {
-    "description": f"libhone and the hone command, {release}",
-    "fixed_sidebar": True,
-    "page_width": "70em",
-    "body_max_width": "none",
-}
-html_sidebars = {"**": ["about.html", "navigation.html", "searchbox.html"]}
+html_theme = "furo"
+html_title = f"Hone {release}"
+html_theme_options = {"top_of_page_button": None}
+html_css_files = ["hone.css"]
+pygments_dark_style = "github-dark"
+# A click copies the commands, neither their prompts nor what they print.
+copybutton_prompt_text = "$ "
 html_static_path = ["_static"]
 html_copy_source = False
 html_show_sphinx = False

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Read the public headers: what they declare, and the comments upon it.
+"""Read the public headers: their declarations and the comments on these.
 
-A comment that begins with two stars describes what is declared after it: a
+A comment that begins with two stars describes the next declaration: a
 function, a struct or enum, a typedef, or a #define and those on the lines
 right below it. The first one of a file describes the file. In it, `:param
 NAME:` and `:return:` are fields, and everything else is reStructuredText.
 
-Whatever a reader would miss is a HeaderError: a function without a comment, a
-parameter without a field, a field without a parameter, a comment that
-describes nothing.
+A HeaderError reports a gap: a function without a comment, a parameter without
+a field, a field without a parameter, a comment that describes nothing.
 """
 import dataclasses
 import re
@@ -26,16 +25,16 @@ NAME = re.compile(r"(\w+)\s*(?:\[[^]]*\])*$")
 
 
 class HeaderError(Exception):
-    """What is wrong, as FILE:LINE: SENTENCE."""
+    """A fault, as FILE:LINE: SENTENCE."""
 
 
 @dataclasses.dataclass
 class Comment:
-    """One comment, its stars taken away."""
+    """One comment, without its stars."""
     before: str = ""  # text above the fields
     after: str = ""  # text below them
     params: dict = dataclasses.field(default_factory=dict)
-    returns: str = ""
+    returns: str = ""  # one outcome a line
 
     @property
     def text(self):
@@ -66,7 +65,7 @@ class Item:
 
 @dataclasses.dataclass
 class Header:
-    """A header by its name as #include wants it."""
+    """A header, with its name as in #include."""
     name: str
     comment: Comment
     items: list
@@ -125,7 +124,9 @@ def add_to_field(comment, field, text):
         known = comment.params.get(field, "")
         comment.params[field] = f"{known} {text}".strip()
     else:
-        comment.returns = f"{comment.returns} {text}".strip()
+        # A line that ends with a semicolon ends an outcome.
+        gap = "\n" if comment.returns.endswith(";") else " "
+        comment.returns = f"{comment.returns}{gap}{text}".strip()
 
 
 def split_arguments(text):
@@ -151,12 +152,12 @@ class Parser:
 
     def __init__(self, name, text):
         self.name = name
-        # Plain comments are the author's; keep the lines countable.
+        # Remove plain comments, but keep their line ends for line numbers.
         self.text = re.sub(r"/\*(?!\*).*?\*/",
                            lambda m: "\n" * m[0].count("\n"), text,
                            flags=re.DOTALL)
         self.at = 0
-        self.pending = None  # (line, Comment) that awaits its declaration
+        self.pending = None  # (line, Comment) before its declaration
         self.header = Header(name, None, [])
         self.macro_end = -1  # where the last #define of a group ended
 

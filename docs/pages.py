@@ -7,7 +7,8 @@ import headers
 
 CALL = re.compile(r"(?<![\w`])(hone_\w+)\(\)")
 CONSTANT = re.compile(r"(?<![\w`/])(HONE_[A-Z0-9_]+\*?)(?![\w`])")
-DESIGN = re.compile(r"\bdocs(/design/\w+)\.md")
+ERROR = re.compile(r"(?<![\w`-])(-E[A-Z0-9]{2,})\b(?!`)")
+DESIGN = re.compile(r"\bdocs(/design/[\w-]+)\.md\s+of\s+the\s+sources\b")
 DIRECTIVES = {"function": "c:function", "struct": "c:struct",
               "union": "c:union", "enum": "c:enum", "type": "c:type",
               "macro": "c:macro"}
@@ -25,17 +26,30 @@ def indent(text, by="   "):
     return "\n".join(by + line if line else "" for line in text.splitlines())
 
 
+def design_link(match):
+    """A link to a page that the manual names by its path."""
+    begins = re.search(r"(^|\.\s+|\n\n)$", match.string[:match.start()])
+    article = "The" if begins else "the"
+    return f"{article} :doc:`design page <{match[1]}>`"
+
+
 def markup(text):
-    """Text of a comment with its functions and design pages linked and its
-    constants set as code. Tables and literal blocks stay as they are."""
+    """Text of a comment with its functions linked, its constants and errors
+    set as code. Tables and literal blocks stay as they are."""
     paragraphs = []
     for paragraph in text.split("\n\n"):
         if not paragraph.startswith(("=", "+", " ")):
             paragraph = CALL.sub(r":c:func:`\1`", paragraph)
             paragraph = CONSTANT.sub(r"``\1``", paragraph)
-            paragraph = DESIGN.sub(r":doc:`\g<0> <\1>`", paragraph)
+            paragraph = ERROR.sub(r"``\1``", paragraph)
         paragraphs.append(paragraph)
     return "\n\n".join(paragraphs)
+
+
+def outcomes(text):
+    """What a function returns: a list, if there are several outcomes."""
+    lines = [line.removesuffix(";") for line in markup(text).splitlines()]
+    return "\n".join(f"- {line}" for line in lines) if lines[1:] else lines[0]
 
 
 def fields(item):
@@ -43,7 +57,9 @@ def fields(item):
     rows = [f":param {name}: {markup(item.comment.params[name])}"
             for name in item.params]
     if item.comment.returns:
-        rows.append(f":return: {markup(item.comment.returns)}")
+        text = outcomes(item.comment.returns)
+        rows.append(f":return:\n{indent(text)}" if "\n" in text
+                    else f":return: {text}")
     return "\n".join(rows)
 
 
@@ -77,7 +93,7 @@ def api_page(header):
         if items:
             parts.append(heading(title, 2))
             parts += [api_item(item) for item in items]
-    return "\n".join(parts).rstrip() + "\n"
+    return DESIGN.sub(design_link, "\n".join(parts).rstrip()) + "\n"
 
 
 def prototype(item, width=70, start=""):
@@ -90,7 +106,7 @@ def prototype(item, width=70, start=""):
 
 
 def definition(item):
-    """What is public of a struct or enum, as C."""
+    """The public part of a struct or enum, as C."""
     lines = [f"{item.text} {{"]
     for text, _ in item.members:
         lines.append(f"    {text}{',' if item.kind == 'enum' else ';'}")
@@ -100,7 +116,7 @@ def definition(item):
 
 
 def said(item):
-    """All that is said of an item: its declaration and the comments."""
+    """The whole text of an item: its declaration and the comments."""
     comment = item.comment
     return " ".join([item.text, comment.text, comment.returns,
                      *comment.params.values(),
@@ -108,15 +124,15 @@ def said(item):
 
 
 def names(item):
-    """What an item goes by: an enumeration by each of its constants too."""
+    """The names of an item; for an enumeration also those of its constants."""
     constants = ([text.split(" ")[0] for text, _ in item.members]
                  if item.kind == "enum" else [])
     return [n.split("(")[0] for n in item.names] or [item.name, *constants]
 
 
 def mentioned(item, header):
-    """The constants and types that a function's reader needs at hand, and
-    those that these mention in turn."""
+    """The constants and types that the text of a function mentions, and those
+    that these mention in turn."""
     found, unread = [], [item]
     while unread:
         text = said(unread.pop())
@@ -170,7 +186,7 @@ def man_page(item, header):
         ("SYNOPSIS", "::\n\n" + indent(code)),
         ("DESCRIPTION", markup(comment.text)),
         ("PARAMETERS", "\n\n".join(rows)),
-        ("RETURN VALUE", markup(comment.returns)),
+        ("RETURN VALUE", comment.returns and outcomes(comment.returns)),
         ("TYPES AND CONSTANTS", man_types(mentioned(item, header))),
         ("NOTES", f"What holds for all of ``<{header.name}>``:\n\n"
          + markup(header.comment.text)),
@@ -179,8 +195,8 @@ def man_page(item, header):
 
 
 def man_name(header):
-    """What the manual page of a header is called: hone_ring, but not as one of
-    its functions."""
+    """The name of a header's manual page: hone_ring, or hone_read_file.h if a
+    function has the name hone_read_file."""
     name = "hone_" + header.stem
     return (name + ".h" if name in [f.name for f in header.of_kind("function")]
             else name)
@@ -210,13 +226,13 @@ def man_header(header):
 
 
 def man_sections(title, sections):
-    """A manual page of those sections that have a text."""
+    """A manual page of the sections that have a text."""
     return ":orphan:\n\n" + heading(title, 1) + "\n" + "\n".join(
         f"{heading(name, 2)}\n{text}\n" for name, text in sections if text)
 
 
 def function_list(header):
-    """The functions of a header, each with what it does."""
+    """The functions of a header, each with its summary."""
     return "\n".join(
         f"**{item.name}**\\ (3)\n{indent(item.comment.summary)}\n"
         for item in header.of_kind("function"))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The examples of the documentation work and print what they say.
+"""The examples of the documentation work and print what the pages show.
 
 Every `console` block of a page is run, in order, in one folder that has
-disk.img and docs/examples/*.c. A line that begins with "$ " is a command, what
-follows is its output, in which "..." stands for anything. A command that fails
-fails the test.
+disk.img and docs/examples/*.c. A line that begins with "$ " is a command. The
+lines after it are its output, in which "..." matches anything. A command that
+fails fails the test.
 
 The command and the library are those installed below a prefix: that of HONE,
 the path of an installed command, or else what `meson install` puts in a
@@ -38,7 +38,7 @@ def blocks(text):
 
 
 def steps(block):
-    """The commands of a block with the output that each shall have."""
+    """The commands of a block, each with its expected output."""
     found = []
     for line in block.splitlines():
         if line.startswith("$ "):
@@ -49,7 +49,7 @@ def steps(block):
 
 
 def matches(expected, actual):
-    """Is this output the expected one, where "..." stands for anything?"""
+    """True if this is the expected output, where "..." matches anything."""
     pattern = ".*".join(map(re.escape, expected.rstrip().split("...")))
     return re.fullmatch(pattern, actual.rstrip(), re.DOTALL) is not None
 
@@ -78,16 +78,17 @@ def prefix(tmp_path_factory):
     if not os.environ.get("HONE_BUILD"):
         pytest.skip("neither HONE nor HONE_BUILD is set")
     stage = tmp_path_factory.mktemp("stage")
-    subprocess.run(["meson", "install", "--no-rebuild", "--quiet", "-C",
-                    os.environ["HONE_BUILD"], "--destdir", stage],
-                   check=True)
+    # `meson test` builds what these tags install, and nothing else.
+    subprocess.run(["meson", "install", "--no-rebuild", "--quiet", "--tags",
+                    "devel,runtime", "-C", os.environ["HONE_BUILD"],
+                    "--destdir", stage], check=True)
     (hone,) = stage.rglob("bin/hone")
     return stage, hone.parents[1]
 
 
 @pytest.fixture(scope="session")
 def environment(prefix):
-    """The environment of someone who has Hone installed."""
+    """The environment of a user who has Hone installed."""
     stage, place = prefix
     (pc,) = place.rglob("pkgconfig/hone.pc")
     return {**os.environ, "LC_ALL": "C.UTF-8",
@@ -119,6 +120,13 @@ def test_console_examples(name, environment, tmp_path):
                     f"{where}\nprinted:\n{done.stdout}not:\n{expected}")
     finally:
         shutil.rmtree(tmp_path)
+
+
+def test_readme_shows_readme_c():
+    text = (DOCS.parent / "README.md").read_text("utf-8")
+    shown = re.search(r"^```c\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    example = (DOCS / "examples" / "readme.c").read_text("utf-8")
+    assert shown[1] == example.partition("\n")[2]
 
 
 def test_pages_with_examples_are_found():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""headers.py reads what a header says, and refuses what says too little."""
+"""headers.py reads the comments of a header, and refuses incomplete ones."""
 import pathlib
 
 import pytest
@@ -51,6 +51,28 @@ def test_a_function_with_everything():
     assert item.comment.returns == "its place."
     assert item.comment.text == "Find a thing. Slowly.\n\nSince 0.1."
     assert item.comment.summary == "find a thing"
+
+
+OPEN = """
+/**
+ * Open a thing.
+ *
+ * :return: 0 on success;
+ *          -EINVAL if it is no thing, or
+ *          none of ours;
+ *          -ENOMEM.
+ */
+HONE_API int hone_open(void);
+"""
+
+
+def test_a_semicolon_ends_an_outcome():
+    item = only(OPEN)
+    assert item.comment.returns == (
+        "0 on success;\n-EINVAL if it is no thing, or none of ours;\n-ENOMEM.")
+    assert pages.fields(item) == (
+        ":return:\n   - 0 on success\n"
+        "   - ``-EINVAL`` if it is no thing, or none of ours\n   - ``-ENOMEM``.")
 
 
 @pytest.mark.parametrize("summary, expected", [
@@ -191,7 +213,7 @@ def test_the_page_of_a_header():
     header = parse("/** Bits. */\n#define HONE_A_ONE 1\n"
                    "/** A pair. */\nstruct hone_pair { int a; };\n"
                    "/** A whole. */\nvoid hone_find(void);\n"
-                   "/** SET it: docs/design/set.md. */\n"
+                   "/** SET it: docs/design/set.md of the\n * sources. */\n"
                    "void hone_set(void);\n")
     man = pages.man_header(header)
     assert "   void hone_find(void);\n   void hone_set(void);" in man
@@ -201,7 +223,9 @@ def test_the_page_of_a_header():
     assert pages.man_name(header) == "hone_x"
     assert pages.man_aliases(header) == ["hone_pair"]
     function = pages.man_page(header.of_kind("function")[1], header)
-    assert ":doc:`docs/design/set.md </design/set>`" in function
+    assert "SET it: docs/design/set.md of the\nsources." in function
+    assert ("SET it: the :doc:`design page </design/set>`."
+            in pages.api_page(header))
     assert "**hone_x**\\ (3), **hone_find**\\ (3)" in function
 
 
@@ -224,7 +248,7 @@ def test_every_public_header_is_read():
     names = [f.name for path in sorted(folder.glob("*.h"))
              for f in headers.parse_header(path).of_kind("function")]
     exported = (folder.parent.parent / "tests" / "exports.txt").read_text()
-    public = [w for line in exported.splitlines()
+    public = [w.split("@")[0] for line in exported.splitlines()
               for w in line.split() if w.startswith("hone_")
               and not w.startswith("hone_detail_")]
     assert public and sorted(names) == sorted(public)

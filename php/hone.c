@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The module: what PHP calls at its start and end, and the small functions.
- */
-#include "fileread.h"
+/* The module: what PHP calls at its start and end, and the small functions. */
+#include "fileread/fileread.h"
+/* The copy of hone_args_again() that all files share. */
+#define HONE_ARGS_DEFINE
+#include "cache/cache.h"
 #include "php_ini.h"
 #include "ext/standard/info.h"
 
+#include "zend_interfaces.h"
+
 #include "hone_arginfo.h"
-#include "hone_args.h"
 
 ZEND_DECLARE_MODULE_GLOBALS(hone)
 
@@ -18,7 +20,7 @@ ZEND_TSRMLS_CACHE_DEFINE()
 ZEND_GET_MODULE(hone)
 #endif
 
-/* PHP's table macros end without a semicolon. */
+/* The macros of PHP for tables end without a semicolon. */
 /* clang-format off */
 PHP_INI_BEGIN()
 	STD_PHP_INI_ENTRY("hone.cpu_limit", "", PHP_INI_SYSTEM, OnUpdateString,
@@ -31,24 +33,10 @@ PHP_INI_BEGIN()
 PHP_INI_END()
 /* clang-format on */
 
-/* The feature of that name; 0 if there is none. */
-static uint64_t
-feature_named(const char *name, size_t len)
-{
-	for (unsigned bit = 0; bit < 64; bit++) {
-		uint64_t feature = UINT64_C(1) << bit;
-		const char *known = hone_cpu_feature_name(feature);
-		if (known != NULL && strlen(known) == len &&
-			memcmp(known, name, len) == 0)
-			return feature;
-	}
-	return 0;
-}
-
 /*
  * hone.cpu_limit is a list such as "sse2,avx2"; "generic" stands for no feature
- * ("none" is nothing to PHP's INI parser). It holds for the process, as
- * hone_cpu_limit() does, hence PHP_INI_SYSTEM.
+ * (PHP's INI parser makes an empty string of "none"). The limit holds for the
+ * process, as hone_cpu_limit() does, hence PHP_INI_SYSTEM.
  */
 static void
 limit_cpu(const char *list)
@@ -61,12 +49,12 @@ limit_cpu(const char *list)
 	for (const char *name = list + strspn(list, separators);
 		*name != '\0';) {
 		size_t len = strcspn(name, separators);
-		uint64_t feature = feature_named(name, len);
+		uint64_t feature = hone_cpu_feature_by_name(name, len);
 		if (feature == 0 &&
 			!(len == 7 && memcmp(name, "generic", 7) == 0))
 			zend_error(E_WARNING,
-				"hone.cpu_limit: libhone knows no CPU feature "
-				"\"%.*s\"",
+				"hone.cpu_limit: \"%.*s\" is not a CPU feature "
+				"of libhone; it is left out",
 				(int)len, name);
 		allowed |= feature;
 		name += len;
@@ -136,17 +124,25 @@ static PHP_GINIT_FUNCTION(hone)
 	memset(hone_globals, 0, sizeof *hone_globals);
 }
 
+static PHP_GSHUTDOWN_FUNCTION(hone)
+{
+	php_hone_cache_gshutdown(&hone_globals->cache);
+}
+
 static PHP_MINIT_FUNCTION(hone)
 {
 	REGISTER_INI_ENTRIES();
 	limit_cpu(HONE_G(cpu_limit));
-	hone_fileread_minit(type);
+	php_hone_fileread_minit(type);
+	php_hone_cache_minit(type, module_number, register_class_Hone_Cache(),
+		register_class_Hone_CacheEntries(zend_ce_iterator));
 	return SUCCESS;
 }
 
 static PHP_MSHUTDOWN_FUNCTION(hone)
 {
-	hone_fileread_mshutdown();
+	php_hone_cache_mshutdown();
+	php_hone_fileread_mshutdown();
 	UNREGISTER_INI_ENTRIES();
 	return SUCCESS;
 }
@@ -156,7 +152,14 @@ static PHP_RINIT_FUNCTION(hone)
 #if defined(ZTS) && defined(COMPILE_DL_HONE)
 	ZEND_TSRMLS_CACHE_UPDATE();
 #endif
-	hone_fileread_rinit();
+	php_hone_fileread_rinit();
+	php_hone_cache_rinit();
+	return SUCCESS;
+}
+
+static ZEND_MODULE_POST_ZEND_DEACTIVATE_D(hone)
+{
+	php_hone_cache_post_deactivate();
 	return SUCCESS;
 }
 
@@ -178,7 +181,8 @@ static PHP_MINFO_FUNCTION(hone)
 		php_info_print_table_row(2, part, hone_cpu_variant(part));
 	php_info_print_table_end();
 
-	hone_fileread_minfo();
+	php_hone_fileread_minfo();
+	php_hone_cache_minfo();
 	DISPLAY_INI_ENTRIES();
 }
 
@@ -194,7 +198,7 @@ zend_module_entry hone_module_entry = {
 	PHP_HONE_VERSION,
 	PHP_MODULE_GLOBALS(hone),
 	PHP_GINIT(hone),
-	NULL,
-	NULL,
+	PHP_GSHUTDOWN(hone),
+	ZEND_MODULE_POST_ZEND_DEACTIVATE_N(hone),
 	STANDARD_MODULE_PROPERTIES_EX,
 };

@@ -2,9 +2,10 @@
 
 /** SPDX-License-Identifier: BSD-3-Clause
  *
- * What PHP sees of the extension; hone_arginfo.h is made from it.
+ * The functions of the extension in PHP; hone_arginfo.h is made from this file.
  *
  * @generate-function-entries
+ * @generate-class-entries
  */
 
 namespace Hone;
@@ -13,11 +14,129 @@ namespace Hone;
 function buffer_is_zero(string $data): bool {}
 
 /**
- * What libhone knows of this CPU, and the variant that each part uses.
+ * CPU features that libhone uses, cache sizes, and the variant of each part.
  *
  * @return array{features: list<string>, cache_bytes: array<int, int>, variants: array<string, string>}
  */
 function cpu(): array {}
 
-/** Version of libhone, such as "0.1.0"; phpversion('hone') is the extension's. */
+/** Version of libhone, such as "0.1.0". phpversion('hone') is that of the extension. */
 function version(): string {}
+
+/** Values that all processes of a server share. */
+final class Cache
+{
+    private function __construct() {}
+
+    /** Whether this process has a cache. */
+    public static function enabled(): bool {}
+
+    /**
+     * The value of a key, else the default.
+     *
+     * @param bool $found
+     */
+    public static function fetch(string $key, mixed $default = null, &$found = null): mixed {}
+
+    /** The values of those keys that exist, by key. */
+    public static function fetch_multi(array $keys): array {}
+
+    /** One element of an array: $path is a key of it, or a list of keys, one for each level. */
+    public static function fetch_field(string $key, array|string|int $path, mixed $default = null): mixed {}
+
+    /** @param string[] $tags */
+    public static function store(string $key, mixed $value, int $ttl = 0, array $tags = []): bool {}
+
+    /**
+     * Stores each value under its key.
+     *
+     * @param string[] $tags
+     * @return bool true if every value was stored
+     */
+    public static function store_multi(array $values, int $ttl = 0, array $tags = []): bool {}
+
+    /**
+     * Stores only if the key does not exist.
+     *
+     * @param string[] $tags
+     */
+    public static function add(string $key, mixed $value, int $ttl = 0, array $tags = []): bool {}
+
+    /**
+     * Stores only if the key exists.
+     *
+     * @param string[] $tags
+     */
+    public static function replace(string $key, mixed $value, int $ttl = 0, array $tags = []): bool {}
+
+    /** @return bool false if the key did not exist */
+    public static function delete(string $key): bool {}
+
+    /** @return int how many of the keys existed */
+    public static function delete_multi(array $keys): int {}
+
+    /** @return int how many keys were deleted */
+    public static function delete_prefix(string $prefix): int {}
+
+    /** Every value that was stored with this tag is gone. */
+    public static function invalidate_tag(string $tag): bool {}
+
+    public static function exists(string $key): bool {}
+
+    /** Adds to an int; a key that does not exist begins as 0. */
+    public static function inc(string $key, int $step = 1, int $ttl = 0): int|false {}
+
+    public static function dec(string $key, int $step = 1, int $ttl = 0): int|false {}
+
+    /** Replaces an int if it is the old one. */
+    public static function cas(string $key, int $old, int $new): bool {}
+
+    /**
+     * The value of a key; if it does not exist, one process computes and stores it.
+     *
+     * @param int $grace seconds after the end of the value in which others still get it while one process computes
+     * @param float $wait seconds that others wait at most, before they compute it, too
+     * @param string[] $tags
+     */
+    public static function remember(string $key, int $ttl, callable $compute, int $grace = 0, float $wait = 5.0, array $tags = []): mixed {}
+
+    /** Deletes everything. */
+    public static function clear(): bool {}
+
+    /** Writes the cache to a file, for load(); the path of hone.cache_snapshot if it is null. */
+    public static function save(?string $path = null): bool {}
+
+    /**
+     * Stores what save() has written, except keys that exist.
+     *
+     * @return int how many values were stored
+     */
+    public static function load(string $path): int {}
+
+    /** The keys that begin with a prefix, each with what is known about its value. */
+    public static function entries(string $prefix = ""): CacheEntries {}
+
+    public static function info(): array {}
+
+    /** A character for each part of the memory: "0" free, "1" values, "2" deleted and perhaps in use, "3" the store's own. */
+    public static function memory_map(int $parts = 1024): string {}
+
+    /** Figures as Prometheus reads them. */
+    public static function metrics(): string {}
+}
+
+/** @not-serializable */
+final class CacheEntries implements \Iterator
+{
+    private function __construct() {}
+
+    public function current(): mixed {}
+
+    public function key(): mixed {}
+
+    public function next(): void {}
+
+    public function rewind(): void {}
+
+    public function valid(): bool {}
+}

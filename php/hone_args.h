@@ -14,56 +14,58 @@
  *		RETURN_LONG(number * 2);
  *	}
  *
- * What a caller in PHP sees is the same: results, errors, warnings and
- * deprecations, in weak and in strict mode. Only the way there differs. The
- * function checks the types of all arguments and, if they are right, takes
- * them. If one is not, it hands everything to hone_args_again(), which parses
- * as PHP does, puts what it converted in the arguments' places, and calls the
- * function again.
+ * A caller in PHP gets the same results, errors, warnings and deprecations, in
+ * weak and in strict mode. The function checks the types of all arguments. If
+ * all are right, the function takes them. If not, it calls hone_args_again(),
+ * which parses as PHP does, replaces the arguments that it converted, and calls
+ * the function again.
  *
- * One difference can be seen: a backtrace of the function while its body runs,
- * of an exception that the body throws for example, shows int, float and bool
- * arguments as they were converted, 12 where the caller gave "12". With PHP's
- * macros that is so of string and int|float only. Errors in the arguments show
- * them as they were given, except those of HONE_ARG_OBJECT_OF_CLASS() and what
- * follows it, if something in front of it was converted.
+ * There is one visible difference. A backtrace of the function while its body
+ * runs, such as that of an exception from the body, shows int, float and bool
+ * arguments as they were converted: 12 if the caller passed "12". With PHP's
+ * macros, only string and int|float arguments appear converted. Errors in the
+ * arguments show the arguments as they were passed. The exception is an error
+ * of HONE_ARG_OBJECT_OF_CLASS() or of a later argument, if an earlier argument
+ * was converted.
  *
- * Two things are asked of the author:
+ * Two rules for the author:
  *
- * - Nothing with an effect may stand before HONE_ARGS(): it may happen more
- *   than once.
- * - Between HONE_ARGS() and HONE_ARGS_END() stand only macros of this page, in
- *   the order of the parameters, without semicolons. There may be 10, a
- *   variadic tail among them; a wrong count does not compile. Variables have
- *   the types that PHP's macros want; another one does not compile in C++, and
- *   has a warning in C.
+ * - A statement before HONE_ARGS() may run more than once: it must have no
+ *   effect.
+ * - Between HONE_ARGS() and HONE_ARGS_END() there are only macros of this page,
+ *   in the order of the parameters, without semicolons: 10 at most, with a
+ *   variadic tail. A wrong count does not compile. Variables have the types of
+ *   PHP's macros; another type does not compile in C++, and is a warning in C.
  *
- * Callables, paths, iterables, class names, unions other than int|float, and
- * dereferenced or separated arguments have no macro here. A function that takes
- * one keeps to PHP's macros; both kinds may stand in one file.
+ * There is no macro for callables, paths, iterables, class names, unions other
+ * than int|float, and dereferenced or separated arguments. The compiler then
+ * reports that there_is_no_HONE_ARG_FUNC, or another name. Such a function uses
+ * PHP's macros; one file may have both kinds of functions.
  *
- * GCC 9 or Clang 11 and later, C99 or C++11. Tested with PHP 8.2 and 8.4.
- * Each file that includes this gets a copy of hone_args_again(). An extension
- * of several files defines HONE_ARGS_SHARED before each inclusion, and in one
- * of them HONE_ARGS_DEFINE as well: that one has the copy for all.
+ * GCC 9 or Clang 11 and later, C99 or C++11. Tested with PHP 8.2, 8.4, 8.5
+ * and 8.6.0 RC3.
+ * Each file that includes this header gets a copy of hone_args_again(). An
+ * extension of several files may share one copy: it defines HONE_ARGS_SHARED
+ * before each #include, and HONE_ARGS_DEFINE too in the file with the copy.
  *
  * Since 0.1.
  */
 #include <stdint.h>
 #include <php.h>
 #include "hone_args_again.h"
+#include "hone_args_absent.h"
 
 /**
- * The beginning of a function, or of a method, in which HONE_ARGS() may stand.
+ * The beginning of a function or method with HONE_ARGS().
  *
  * :param name: as in PHP_FUNCTION() and PHP_METHOD().
  *
- * "static" may stand in front of it. A declaration without a body stays
+ * "static" may precede the macro. A declaration without a body remains
  * PHP_FUNCTION(name); or PHP_METHOD(class_name, name);.
  *
  * The body is compiled into the handler that PHP calls: there is no second
- * function. HONE_HANDLER() is for a handler that is called otherwise; it takes
- * a name for the body as well.
+ * function. HONE_HANDLER() is for a handler with another name; it takes a name
+ * for the body, too.
  */
 #define HONE_FUNCTION(name) HONE_HANDLER(hone_body_##name, ZEND_FN(name))
 #define HONE_METHOD(class_name, name)                                          \
@@ -83,10 +85,11 @@
 /**
  * The beginning of the list of parameters.
  *
- * :param min_args: how many of them a caller has to give, 0 to 10; some of a
- *                  variadic tail too, if nothing is optional.
- * :param max_args: how many there are, 0 to 10; -1 if the last is variadic, and
- *                  then there are at most 9 in front of it.
+ * :param min_args: the number of arguments that a caller must pass, 0 to 10;
+ *                  it may count arguments of a variadic tail if no parameter is
+ *                  optional.
+ * :param max_args: the number of parameters, 0 to 10; -1 if the last one is
+ *                  variadic, with at most 9 before it.
  */
 #define HONE_ARGS(min_args, max_args)                                          \
 	{                                                                      \
@@ -106,13 +109,14 @@
 			else
 
 /**
- * What follows may be left out by a caller; give its variables a value, those
- * of a variadic tail too.
+ * A caller may omit the parameters that follow. Their variables need an initial
+ * value, also those of a variadic tail.
  */
 #define HONE_ARGS_OPTIONAL                                                     \
 	for (HONE_ARGS_UNUSED char(*hone_optional)[2 + HONE_ARGS_I_];;)
 
-/** int. The forms with _OR_NULL take null too, and set is_null and a zero. */
+/** int. The form with _OR_NULL accepts null, too, and sets is_null and a zero.
+ */
 #define HONE_ARG_LONG(dest)                                                    \
 	HONE_ARG_(IS_LONG, HONE_ARGS_TYPE_ == IS_LONG,                         \
 		HONE_ARGS_SET_(zend_long, dest, Z_LVAL_P(HONE_ARGS_P_)))
@@ -122,7 +126,7 @@
 			HONE_ARGS_SET_(zend_long, dest,                        \
 				(is_null) ? 0 : Z_LVAL_P(HONE_ARGS_P_))))
 
-/** float; an int is converted to one, as everywhere in PHP. */
+/** float. An int is converted, as everywhere in PHP. */
 #define HONE_ARG_DOUBLE(dest)                                                  \
 	HONE_ARG_(IS_DOUBLE, HONE_ARGS_IS_DOUBLE_,                             \
 		HONE_ARGS_SET_(double, dest, HONE_ARGS_DOUBLE_))
@@ -144,7 +148,7 @@
 			HONE_ARGS_SET_(                                        \
 				bool, dest, HONE_ARGS_TYPE_ == IS_TRUE)))
 
-/** string, as a zend_string *; NULL for null. It belongs to the caller. */
+/** string, as a zend_string *; NULL for null. The caller owns the string. */
 #define HONE_ARG_STR(dest)                                                     \
 	HONE_ARG_(IS_STRING, HONE_ARGS_TYPE_ == IS_STRING,                     \
 		HONE_ARGS_SET_(zend_string, dest, Z_STR_P(HONE_ARGS_P_)))
@@ -155,7 +159,7 @@
 			HONE_ARGS_TYPE_ == IS_NULL ? NULL                      \
 						   : Z_STR_P(HONE_ARGS_P_)))
 
-/** string, as its first byte and its length. */
+/** string, as a pointer to its first byte and its length. */
 #define HONE_ARG_STRING(dest, len)                                             \
 	HONE_ARG_(IS_STRING, HONE_ARGS_TYPE_ == IS_STRING,                     \
 		(HONE_ARGS_SET_(char, dest, Z_STRVAL_P(HONE_ARGS_P_)),         \
@@ -183,7 +187,7 @@
 				? NULL                                         \
 				: Z_ARRVAL_P(HONE_ARGS_P_)))
 
-/** int|float, as a zval * that is one of these; NULL for null. */
+/** int|float, as a zval * of one of these types; NULL for null. */
 #define HONE_ARG_NUMBER(dest)                                                  \
 	HONE_ARG_(HONE_KIND_NUMBER, HONE_ARGS_IS_NUMBER_,                      \
 		HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_))
@@ -197,9 +201,9 @@
 #define HONE_ARG_OBJECT_OR_NULL(dest) HONE_ARG_ZVAL_OR_NULL_OF_(IS_OBJECT, dest)
 
 /**
- * object of a class or of one that extends or implements it, as a zval *.
+ * object of a class, or of one that extends or implements it, as a zval *.
  *
- * :param ce: a zend_class_entry *, without side effect: it is named twice.
+ * :param ce: a zend_class_entry *, without side effect: it is evaluated twice.
  */
 #define HONE_ARG_OBJECT_OF_CLASS(dest, ce)                                     \
 	HONE_ARG_CLASS_(HONE_KIND_CLASS, HONE_ARGS_IS_A_(ce),                  \
@@ -217,8 +221,8 @@
 	HONE_ARG_ZVAL_OR_NULL_OF_(IS_RESOURCE, dest)
 
 /**
- * Anything, as a zval *; also what is passed by reference, as the reference.
- * The form with _OR_NULL sets NULL for null.
+ * Any argument, as a zval *. An argument by reference is the reference. The
+ * form with _OR_NULL sets NULL for null.
  */
 #define HONE_ARG_ZVAL(dest)                                                    \
 	HONE_ARG_(HONE_KIND_ZVAL, 1, HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_))
@@ -227,9 +231,10 @@
 		HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_OR_NULL_))
 
 /**
- * All that is left, as an array of zvals, which may be none; the last in the
- * list, with max_args -1. The first form refuses names that belong to no
- * parameter, the second gives them as a HashTable *, NULL if there are none.
+ * All further arguments, as an array of zvals, which may be empty. This is the
+ * last macro of a list with max_args -1. The first form rejects named arguments
+ * without a parameter; the second form sets a HashTable * of them, NULL if
+ * there are none.
  */
 #define HONE_ARG_VARIADIC(dest, count)                                         \
 	HONE_ARG_REST_(HONE_KIND_REST,                                         \
@@ -245,7 +250,7 @@
 					? execute_data->extra_named_params       \
 					: NULL))
 
-/** The end of the list; returns from the function if arguments are wrong. */
+/** The end of the list. Returns from the function if arguments are wrong. */
 #define HONE_ARGS_END()                                                        \
 	{                                                                      \
 		HONE_ARGS_CHECK_LIST_();                                       \

@@ -2,23 +2,25 @@
 #ifndef HONE_ARGS_AGAIN_H
 #define HONE_ARGS_AGAIN_H
 /*
- * What is behind the macros of hone_args.h; nothing here is for authors.
+ * The implementation of hone_args.h. Nothing here is for authors.
  *
- * The list of parameters has to be a constant in HONE_ARGS_END(), where control
- * comes from every check, so no variable can collect it on the way. Types can:
- * each macro of the list is a "for" without braces that declares pointers to
- * arrays anew, longer by what the macro has to say, and what follows is inside
- * it. HONE_ARGS_END() is inside all of them and reads the sum by sizeof. The
- * loops are left by goto: they never turn, and compile to nothing.
+ * HONE_ARGS_END() needs the list of parameters as a constant. Every check jumps
+ * to HONE_ARGS_END(), so a variable that collects the list would have as many
+ * values as there are checks. Types collect the list instead. Each macro of the
+ * list is a "for" without braces. It declares the pointers to arrays below once
+ * more, with longer arrays, and the rest of the list is inside its loop.
+ * HONE_ARGS_END() is inside all loops, and reads the lengths by sizeof. A goto
+ * leaves the loops: they never repeat, and compile to nothing.
  *
- *	hone_at		1 + how many parameters there were so far
+ *	hone_at		1 + the number of parameters so far
  *	hone_low	1 + kinds of parameters 1 to 5, 5 bits each
  *	hone_high	1 + kinds of parameters 6 to 10
- *	hone_rest	1, or 2 behind a variadic tail
- *	hone_optional	1, or 2 + parameters in front of HONE_ARGS_OPTIONAL
+ *	hone_rest	1, or 2 after a variadic tail
+ *	hone_optional	1, or 2 + the number of parameters before
+ *			HONE_ARGS_OPTIONAL
  *
- * Two arrays for the kinds since no type may be longer than PTRDIFF_MAX, which
- * has 31 bits on some machines.
+ * The kinds need two arrays: no type may be longer than PTRDIFF_MAX, which has
+ * 31 bits on some machines.
  */
 
 #define HONE_ARGS_UNUSED __attribute__((unused))
@@ -29,8 +31,8 @@
 #endif
 
 /*
- * A list shadows its own variables, and has labels of its own, which ISO C has
- * not. Nobody who compiles with -Wshadow or -Wpedantic is told.
+ * A list shadows its own variables, and declares local labels, which ISO C does
+ * not have. These pragmas suppress the warnings of -Wshadow and -Wpedantic.
  */
 #define HONE_ARGS_QUIET_                                                       \
 	_Pragma("GCC diagnostic push")                                         \
@@ -39,8 +41,9 @@
 #define HONE_ARGS_LOUD_ _Pragma("GCC diagnostic pop")
 
 /*
- * A kind is the IS_* of its type where there is one. The tail of a list without
- * names is a kind of its own; behind all is HONE_KIND_END.
+ * The kind of a parameter is the IS_* of its type, if there is one. A variadic
+ * tail that rejects named arguments has a kind of its own. HONE_KIND_END ends a
+ * list.
  */
 #define HONE_KIND_END 0
 #define HONE_KIND_REST 1
@@ -51,9 +54,9 @@
 #define HONE_KIND_NULLABLE 16
 
 /*
- * A list of parameters: the least number of arguments and how many more there
- * may be, 4 bits each, the latter HONE_ANY if there is no limit; then their
- * kinds, 5 bits each.
+ * A list of parameters in 64 bits: the least number of arguments, 4 bits; the
+ * number of further arguments, 4 bits, HONE_ANY without a limit; and the kinds,
+ * 5 bits each.
  */
 #define HONE_ANY 15
 #define HONE_SPEC_LEAST(spec) (uint32_t)((spec)&15)
@@ -77,7 +80,7 @@
 	(HONE_ARGS_TYPE_ == IS_TRUE || HONE_ARGS_TYPE_ == IS_FALSE)
 #define HONE_ARGS_IS_NUMBER_                                                   \
 	(HONE_ARGS_TYPE_ == IS_LONG || HONE_ARGS_TYPE_ == IS_DOUBLE)
-/* PHP takes an int for a float in strict mode too. */
+/* PHP accepts an int for a float in strict mode, too. */
 #define HONE_ARGS_IS_DOUBLE_                                                   \
 	(HONE_ARGS_LIKELY(HONE_ARGS_TYPE_ == IS_DOUBLE) ||                     \
 		HONE_ARGS_TYPE_ == IS_LONG)
@@ -94,10 +97,11 @@
 			(hone_max < 0 || (int)hone_n <= hone_max)))
 
 /*
- * A variable of another type than PHP's macros want is told by the compiler as
- * with these, by the type of a pointer to it. There are no such functions: they
- * stand below sizeof alone, and nothing is left of them. Not by the address of
- * the variable: that would cost it its register where nothing is optimized.
+ * The compiler reports a variable of another type than PHP's macros take: a
+ * pointer to the type does not fit the parameter below. The functions do not
+ * exist: their calls are operands of sizeof, and are never made. The address of
+ * the variable would work as well, but would keep it out of a register if the
+ * compiler does not optimize.
  */
 BEGIN_EXTERN_C()
 char hone_args_wants_zend_long(zend_long *);
@@ -110,21 +114,22 @@ char hone_args_wants_zval(zval **);
 char hone_args_wants_HashTable(HashTable **);
 END_EXTERN_C()
 #define HONE_ARGS_CHECK_(wants, dest) (void)sizeof(wants((__typeof__(dest) *)0))
-/* Pasted here and not further on, where bool is a macro's _Bool. */
+/* Pasted here: in the next macro, bool could already be expanded to _Bool. */
 #define HONE_ARGS_WANTS_(type, dest)                                           \
 	HONE_ARGS_CHECK_(hone_args_wants_##type, dest)
 #define HONE_ARGS_SET_(type, dest, value)                                      \
 	(HONE_ARGS_CHECK_(hone_args_wants_##type, dest), (dest) = (value))
 
 /*
- * GCC moves the loading of a value behind the later checks, where it can be
- * an operand of what uses it, only if it takes these to be 3/4 as likely: with
- * EXPECTED(), four ints cost 18 instructions and not 17 (./dev bench args).
+ * GCC moves the load of a value past the later checks, where the load becomes
+ * an operand, only if it assumes the code after them to be at most 3/4 as
+ * likely. With EXPECTED(), four ints take 18 instructions, not 17 (./dev bench
+ * args).
  */
 #define HONE_ARGS_LIKELY(good)                                                 \
 	__builtin_expect_with_probability(!!(good), 1, 0.7)
 
-/* Whether this argument was given; known when compiled if it has to be. */
+/* Whether this argument was passed; a constant if it is not optional. */
 #define HONE_ARGS_GIVEN_ (sizeof(*hone_optional) == 1 || hone_n > HONE_ARGS_I_)
 
 #define HONE_ARG_(kind, good, take)                                            \
@@ -133,10 +138,10 @@ END_EXTERN_C()
 	else                                                                   \
 		HONE_ARG_TAKE_(kind, take)
 
-/* Those in front of it have been right, so this is the error to tell. */
-#define HONE_ARG_CLASS_(kind, good, take, ce, tell)                            \
+/* The earlier arguments are right, so this is the error to report. */
+#define HONE_ARG_CLASS_(kind, good, take, ce, fail)                            \
 	if (HONE_ARGS_GIVEN_ && !HONE_ARGS_LIKELY(good)) {                     \
-		tell(HONE_ARGS_I_ + 1, ZSTR_VAL((ce)->name), HONE_ARGS_P_);    \
+		fail(HONE_ARGS_I_ + 1, ZSTR_VAL((ce)->name), HONE_ARGS_P_);    \
 		return;                                                        \
 	} else                                                                 \
 		HONE_ARG_TAKE_(kind, take)
@@ -159,11 +164,11 @@ END_EXTERN_C()
 				(*hone_at)[sizeof(*hone_at_)];                 \
 				;)
 
-/* The length of an array for the compiler to refuse behind a variadic tail,
- * where a parameter's kind would be added to that of the tail. */
+/* The length of an array, which is invalid after a variadic tail: the kind of a
+ * parameter there would be added to that of the tail. */
 #define HONE_ARGS_BEFORE_REST_ (sizeof(*hone_rest) == 1 ? 1 : -1)
 
-/* The kind in its place among five, of which the first is parameter "from". */
+/* The kind in its place among five, of which parameter "from" is the first. */
 #define HONE_KIND_AT_(kind, from)                                              \
 	((int)HONE_ARGS_I_ >= (from) &&                                        \
 				(int)HONE_ARGS_I_ < (from) + 5 + (from) / 5    \
@@ -177,7 +182,7 @@ END_EXTERN_C()
 	HONE_ARG_((type) | HONE_KIND_NULLABLE, HONE_ARGS_OR_NULL_(type),       \
 		HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_OR_NULL_))
 
-/* As with PHP's macros, nothing is set if an argument before it was not given.
+/* As with PHP's macros, nothing is set if an earlier argument was not passed.
  */
 #define HONE_ARGS_REST_REACHED_                                                \
 	(sizeof(*hone_optional) == 1 ||                                        \
@@ -215,7 +220,7 @@ END_EXTERN_C()
 				  HONE_ARGS_I_ + (hone_max < 0) <= 10,         \
 		"HONE_ARGS: at most 10 parameters");                           \
 	HONE_ARGS_ASSERT_(hone_max == -1 || hone_max == (int)HONE_ARGS_I_,     \
-		"HONE_ARGS: max_args is not how many are listed");             \
+		"HONE_ARGS: max_args is not the number of parameters");        \
 	HONE_ARGS_ASSERT_((hone_max == -1) == (sizeof(*hone_rest) == 2),       \
 		"HONE_ARGS: max_args is -1 if, and only if, the last is "      \
 		"variadic");                                                   \
@@ -225,7 +230,7 @@ END_EXTERN_C()
 					    : sizeof(*hone_optional) - 2) ||   \
 			(hone_max < 0 && sizeof(*hone_optional) == 1 &&        \
 				hone_min > (int)HONE_ARGS_I_),                 \
-		"HONE_ARGS: HONE_ARGS_OPTIONAL is not behind min_args")
+		"HONE_ARGS: HONE_ARGS_OPTIONAL is not after min_args")
 
 #if defined(HONE_ARGS_SHARED)
 BEGIN_EXTERN_C()

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hone_args_again(): a call whose arguments are not of the right types as they
- * stand. Written to be small: it is shared, but has to be paid for. No local
- * variable has its address taken, so that it needs no stack protector either.
+ * hone_args_again(): a call with arguments that are not of the right types. The
+ * code is written to be small, as each extension has a copy. It takes the
+ * address of no local variable, so that it needs no stack protector.
  */
 
 /*
- * By kind: the types that need no conversion, and what PHP's errors ask for,
- * where the form with _OR_NULL is the next.
+ * By kind: the types that need no conversion, and the type that PHP's errors
+ * name. For the form with _OR_NULL it is the next one.
  */
 /* clang-format off */
 #define HONE_KINDS_(or_null)                                                   \
@@ -26,7 +26,7 @@
 		Z_EXPECTED_RESOURCE + or_null},                                \
 	{or_null << IS_NULL, 0}, /* HONE_KIND_CLASS */                         \
 	{0xffff, 0}, /* HONE_KIND_ZVAL */                                      \
-	{0, 0}, {0, 0}, {0, 0}, {0, 0} /* there are none */
+	{0, 0}, {0, 0}, {0, 0}, {0, 0} /* not used */
 /* clang-format on */
 static const struct hone_args_kind {
 	uint16_t types;
@@ -34,24 +34,62 @@ static const struct hone_args_kind {
 } hone_args_kinds[] = {HONE_KINDS_(0), HONE_KINDS_(1)};
 
 /*
- * Parse the arguments of execute_data from left to right, as PHP does, and call
- * self if they are right then. PHP has been told what is wrong if not. In the
- * lowest byte of "rest" is how many of them are parsed already, above it are
- * the kinds of those that are not.
- *
- * Strings and int|float PHP puts in the argument's place itself, at once; then
- * self may look again. All else is put there only when all that follows is
- * right as well, since errors show the arguments. Until then a value waits in
- * the frame of a call of this function, which calls itself without a self for
- * what follows. PHP's parsers write to the place of the return value: it is
- * nobody's before self returns.
- *
- * What class an object has to be of, only self can tell, and says so when it
- * misses one. If it came past that argument, the object is right. If it did
- * not, since something in front was wrong, what is behind has to wait until it
- * did.
+ * PHP's parsers, which write to the place of the value. Since PHP 8.6, three of
+ * them return the value, or NULL, NAN or a status if it is wrong.
  */
-HONE_ARGS_SMALL static void
+#if PHP_VERSION_ID >= 80600
+static zend_always_inline bool
+hone_args_str(zval *arg, zend_value *result, uint32_t number)
+{
+	result->str = zend_parse_arg_str_slow(arg, number);
+	return result->str != NULL;
+}
+
+static zend_always_inline bool
+hone_args_bool(zval *arg, zend_value *result, uint32_t number)
+{
+	const zpp_parse_bool_status status =
+		zend_parse_arg_bool_slow(arg, number);
+	*(bool *)result = status == ZPP_PARSE_BOOL_STATUS_TRUE;
+	return status != ZPP_PARSE_BOOL_STATUS_ERROR;
+}
+
+static zend_always_inline bool
+hone_args_double(zval *arg, zend_value *result, uint32_t number)
+{
+	result->dval = zend_parse_arg_double_slow(arg, number);
+	return !zend_isnan(result->dval);
+}
+#else
+#define hone_args_str(arg, result, number)                                     \
+	zend_parse_arg_str_slow(arg, &(result)->str, number)
+#define hone_args_bool(arg, result, number)                                    \
+	zend_parse_arg_bool_slow(arg, (bool *)(result), number)
+#define hone_args_double(arg, result, number)                                  \
+	zend_parse_arg_double_slow(arg, &(result)->dval, number)
+#endif
+
+/*
+ * Parses the arguments of execute_data from left to right, as PHP does. If all
+ * are right, it calls self; if not, the error has been reported to PHP, and it
+ * returns false. EG(exception) is not the answer: PHP 8.5 accepts a NAN as a
+ * bool even if the handler of the warning throws. The lowest byte of "rest" is
+ * the number of arguments that are parsed already; the kinds of the others
+ * follow.
+ *
+ * PHP's parsers replace an argument of type string or int|float at once; then
+ * self checks its arguments again. Any other value replaces its argument only
+ * when all later arguments are right as well, because errors show the
+ * arguments. Until then the value is in the frame of a call of this function,
+ * which calls itself without self for the later arguments. PHP's parsers write
+ * to the place of the return value, which is free until self returns.
+ *
+ * Only self has the class of an object, and self reports a wrong class. If self
+ * came past that argument, the class is right. If not, because an earlier
+ * argument was wrong, the later arguments have to wait until self has checked
+ * the class.
+ */
+HONE_ARGS_SMALL static bool
 hone_args_parse(zend_execute_data *execute_data, zval *return_value,
 	zif_handler self, uint64_t rest)
 {
@@ -76,13 +114,12 @@ hone_args_parse(zend_execute_data *execute_data, zval *return_value,
 			goto parsed;
 		case HONE_KIND_CLASS:
 			if (self == NULL)
-				return;
+				return true;
 			continue;
 		case HONE_KIND_NUMBER:
 		case IS_STRING:
 			good = type == IS_STRING
-				       ? zend_parse_arg_str_slow(
-						 arg, &result->str, number)
+				       ? hone_args_str(arg, result, number)
 				       : zend_parse_arg_number_slow(
 						 arg, &result->zv, number);
 			if (!good)
@@ -91,32 +128,28 @@ hone_args_parse(zend_execute_data *execute_data, zval *return_value,
 				continue;
 			goto ready;
 		case HONE_KIND_BOOL:
-			good = zend_parse_arg_bool_slow(
-				arg, (bool *)result, number);
+			good = hone_args_bool(arg, result, number);
 			break;
 		case IS_LONG:
 			good = zend_parse_arg_long_slow(
 				arg, &result->lval, number);
 			break;
 		case IS_DOUBLE:
-			good = zend_parse_arg_double_slow(
-				arg, &result->dval, number);
+			good = hone_args_double(arg, result, number);
 			break;
 		}
 		if (!good) {
 			zend_wrong_parameter_type_error(number,
 				(zend_expected_type)want->expected, arg);
-			return;
+			return false;
 		}
 		value = *result;
 		if (type == HONE_KIND_BOOL)
 			type = IS_FALSE + *truth;
-		if (kinds >> 5 != 0) {
-			hone_args_parse(execute_data, return_value, NULL,
-				kinds / 32 * 256 + number);
-			if (EG(exception))
-				return;
-		}
+		if (kinds >> 5 != 0 &&
+			!hone_args_parse(execute_data, return_value, NULL,
+				kinds / 32 * 256 + number))
+			return false;
 		if (Z_REFCOUNTED_P(arg))
 			zval_ptr_dtor(arg);
 		arg->value = value;
@@ -128,14 +161,15 @@ parsed:
 		(ZEND_CALL_INFO(execute_data) &
 			ZEND_CALL_HAS_EXTRA_NAMED_PARAMS)) {
 		zend_unexpected_extra_named_error();
-		return;
+		return false;
 	}
 ready:
 	if (self != NULL)
 		self(execute_data, return_value);
+	return true;
 }
 
-/* Parse all arguments and, if they are right then, call the function again. */
+/* Parses all arguments. If they are right, calls the function again. */
 #if !defined(HONE_ARGS_SHARED)
 static HONE_ARGS_UNUSED
 #endif

@@ -4,30 +4,52 @@
 /*
  * What the files of the extension share.
  *
- * A part of it that needs more than functions (its own state, INI rows, a
- * section of phpinfo()) brings, each as one line: its struct in the globals
- * below, its rows in the table of hone.c, and calls named for the part from
- * hone.c's MINIT, RINIT, RSHUTDOWN, MSHUTDOWN and MINFO.
+ * A part of the extension has a folder. If it needs state, INI rows or a
+ * section of phpinfo(), it adds one line for each: its struct to the globals
+ * below, its rows to the table in hone.c or to one of its own, and calls of
+ * php_hone_PART_minit(), _rinit(), _mshutdown() and _minfo() to hone.c.
+ *
+ * Names that several files share begin with php_hone or PHP_HONE, unlike those
+ * of libhone.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
 #endif
 #include "php.h"
 #include <hone/hone.h>
-#include "fileread_state.h"
+#include "fileread/state.h"
+#include "cache/state.h"
 
-/* The extension's own; hone_version() tells that of the library. */
+/* The version of the extension; hone_version() is that of the library. */
 #define PHP_HONE_VERSION "0.1.0"
 
 extern zend_module_entry hone_module_entry;
 #define phpext_hone_ptr &hone_module_entry
 
-/* State of one thread; no part keeps any elsewhere. */
+/*
+ * Debian's PHP 8.2.36 grants memory beyond memory_limit up to twice the limit,
+ * and beyond that the process is killed. An allocation that may fail returns
+ * NULL instead; the error is recorded, and ends the request when the function
+ * has returned. Other PHPs leave by longjmp() when memory runs out.
+ */
+#ifdef ZEND_HAS_OOM
+#define PHP_HONE_EMALLOC(size) femalloc(size, true)
+#define PHP_HONE_REALLOC(string, len)                                          \
+	zend_string_frealloc(string, len, false, true)
+#define PHP_HONE_HAS_OOM() ZEND_HAS_OOM()
+#else
+#define PHP_HONE_EMALLOC(size) emalloc(size)
+#define PHP_HONE_REALLOC(string, len) zend_string_realloc(string, len, 0)
+#define PHP_HONE_HAS_OOM() false
+#endif
+
+/* The state of one thread; no part has any elsewhere. */
 /* clang-format off */
 ZEND_BEGIN_MODULE_GLOBALS(hone)
 	/* INI hone.cpu_limit; owned by PHP */
 	char *cpu_limit;
-	struct hone_fileread fileread;
+	struct php_hone_fileread fileread;
+	struct php_hone_cache cache;
 ZEND_END_MODULE_GLOBALS(hone)
 /* clang-format on */
 

@@ -2,24 +2,49 @@
 #ifndef HONE_PART_H
 #define HONE_PART_H
 /*
- * What src/cpu.c knows of a part, and what a part's variants.def needs.
+ * What the parts with CPU variants share: the rows of variants.def, and the
+ * selection of the variant that the next calls use.
  */
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-/* A part NAME defines one of these as hone_part_NAME. */
+/* A row of variants.def. First member of each part's struct of a variant. */
+struct hone_variant {
+	const char *name;
+	uint64_t needs; /* HONE_CPU_* */
+};
+
+/* A part NAME with a row in parts.def defines this as hone_part_NAME. */
 struct hone_part {
 	const char *name;
-	/* Name of the variant that the next call will use. */
-	const char *(*variant)(void);
-	/* Choose again at the next call: hone_cpu_limit() has changed. */
-	void (*reset)(void);
+	/* Table of the variants of this CPU family, in variants.def's order. */
+	const void *variants;
+	size_t n_variants;
+	size_t variant_size; /* bytes of one entry */
+	/*
+	 * Stores the function pointers of a variant, so that the next calls use
+	 * it. NULL: stores pointers to functions that choose a variant first.
+	 * All stores are sequentially consistent.
+	 */
+	void (*install)(const struct hone_variant *variant);
 };
+
+#define HONE_PART(name) extern const struct hone_part hone_part_##name;
+#include "parts.def"
+#undef HONE_PART
+
+/* Returns the last variant of the table whose features may be used now. */
+const struct hone_variant *hone_part_best(const struct hone_part *part);
+
+/* Installs that variant and returns it. */
+const struct hone_variant *hone_part_choose(const struct hone_part *part);
 
 /*
  * A row of variants.def is HONE_VARIANT(name, family, features). Expand it
  * through HONE_IF_FAMILY(family, tokens): the tokens remain only on CPUs of
  * that family. Little-endian aarch64 only: the kernels number bytes that way.
+ * Meson defines HONE_FAMILY_RISCV64 if the compiler can build RVV.
  */
 #define HONE_IF_FAMILY(family, ...) HONE_IF_##family(__VA_ARGS__)
 #define HONE_IF_any(...) __VA_ARGS__
@@ -33,8 +58,29 @@ struct hone_part {
 #else
 #define HONE_IF_aarch64(...)
 #endif
+#if defined(HONE_FAMILY_RISCV64)
+#define HONE_IF_riscv64(...) __VA_ARGS__
+#else
+#define HONE_IF_riscv64(...)
+#endif
 
-/* True if every feature in needs may be used now. */
+/* Returns true if every feature in needs may be used now. */
 bool hone_cpu_has(uint64_t needs);
+
+/*
+ * Sets name to that of the CPU for which a measurement holds, such as
+ * "AuthenticAMD-25-17" (vendor, family and model) or "aarch64": letters,
+ * digits, underscores and hyphens. name has HONE_CPU_NAME_SIZE bytes.
+ */
+#define HONE_CPU_NAME_SIZE 32
+void hone_cpu_name(char *name);
+
+/*
+ * The traits, for code that has no time for hone_cpu_trait(): value + 1, at
+ * most SIZE_MAX; 0 until the first call of hone_cpu_trait(). Loads are relaxed:
+ * all values give the same result. Not _Atomic, since C++ benchmarks include
+ * this file.
+ */
+extern size_t hone_cpu_trait_values[];
 
 #endif

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What every Python test shares: one seed, printed and taken back."""
+"""Shared by all Python tests: one seed, printed and accepted in HONE_SEED."""
 import os
 import random
 import sys
@@ -27,5 +27,5 @@ def pytest_configure(config):
 
 
 def pytest_terminal_summary(terminalreporter):
-    """Say which seed repeats this run."""
+    """Print the seed that repeats this run."""
     terminalreporter.write_line(f"HONE_SEED={SEED}")

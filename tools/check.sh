@@ -10,7 +10,7 @@ sources() {
     done | sort
 }
 
-# What PHP's generator wrote is not ours to format.
+# Files of PHP's generator keep its format.
 c_sources() {
     sources '*.c' '*.h' '*.cc' | grep -v '_arginfo\.h$'
 }
@@ -27,19 +27,30 @@ shells() {
     done
 }
 
-# The rules that no tool knows: licence line, length of files, line ends.
+# Rules that no other tool checks: licence line, length of files, line ends.
 rules() {
     sources '*' | python3 tools/rules.py
 }
 
-# Python that does not compile is found here rather than at its first use.
+# The names in the documentation exist. A test first shows that the check works.
+names() {
+    python3 -B tools/names_test.py
+    python3 -B tools/names.py
+}
+
+# docs/benchmarks.md, its chart and README's table are those of bench/results.
+figures() {
+    python3 -B bench/support/publish.py --check
+}
+
+# Find Python that does not compile here, not at its first use.
 python_compiles() {
     sources '*.py' | PYTHONPYCACHEPREFIX=build/pycache xargs \
         python3 -m py_compile
 }
 
-# Every source that this machine compiles, by the compiler's own options; one
-# file at a time, since several at once upset the check of va_list in clang 14.
+# Every source that this machine compiles, with the compiler's own options. One
+# file at a time: the check of va_list in clang 14 fails with several.
 tidy() {
     python3 -c '
 import json, os
@@ -63,7 +74,7 @@ warnings() {
         -Dtests=true -Dbenchmarks=true --prefix=/usr
 }
 
-# Without assertions other variables go unused.
+# Without assertions, other variables are unused.
 release_warnings() {
     build check-release gcc --buildtype=release -Dwerror=true -Dtests=true \
         --prefix=/usr
@@ -81,6 +92,10 @@ check_all() {
     check_stage format format
     check_stage shellcheck shells
     check_stage rules rules
+    check_stage names names
+    check_stage mutants python3 tests/support/mutants.py --check
+    check_stage coverage-list python3 -B tools/coverage_test.py
+    check_stage figures figures
     check_stage python python_compiles
     check_stage warnings-gcc warnings gcc
     check_stage warnings-clang warnings clang
@@ -91,5 +106,5 @@ check_all() {
         say "check: failed:$check_failed"
         return 1
     fi
-    say 'check: all well'
+    say 'check: passed'
 }

@@ -6,20 +6,20 @@
 # shellcheck source=tools/debs.sh
 . tools/debs.sh
 
-# Unpacked below build/: installing them would bring a web server and start a
-# database.
+# The packages are unpacked below build/. To install them would install a web
+# server and start a database.
 real=$root/build/sysroot/php-real
 
-# With what they depend on, unless this system has it.
+# With the dependencies that this system lacks.
 real_needs='mariadb-server-core mariadb-client-core php8.2-gd php8.2-intl
     php8.2-mbstring php8.2-mysql php8.2-sqlite3 php8.2-xml
     php-symfony-framework-bundle php-symfony-twig-bundle php-symfony-yaml'
 
-# By themselves: these depend on a web server that does not take part.
+# Without dependencies: these need a web server, which is not used.
 real_alone='wordpress wordpress-theme-twentytwentythree mediawiki
     mediawiki-classes'
 
-# Unpacked even if this system has them: they are looked for below $real.
+# Unpacked even if this system has them: they are searched below $real.
 real_named="$real_needs $real_alone"
 
 real_unpack() {

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh disable=SC2154 # what dev sets
-# ./dev php, and what its tests build. Sourced by dev: root, log, stage, build;
-# its tests have more from tools/test.sh.
+# ./dev php, and the stages of ./dev test for PHP 8.2. Sourced by dev, which sets
+# root, log, stage, build; the stages need tools/test.sh, too.
 
 php_packages="$build_packages make php8.2-dev php8.2-cli php8.2-cgi"
 
-# Debian's PHP, or whatever PHP a system without Debian's names has.
+# Debian's PHP; on another system, the PHP in the search path.
 php_config() {
     if command -v php-config8.2 >/dev/null; then
         echo php-config8.2
@@ -20,14 +20,14 @@ php_work() {
         "$("$(php_config)" --version | cut -d. -f1,2)"
 }
 
-# The library as a user would install it, with a prefix below build/.
+# The library as a user installs it, with a prefix below build/.
 php_libhone() {
     build php-libhone gcc --buildtype=release -Dtools=false \
         --prefix="$root/build/php/libhone" -Dlibdir=lib
     meson install -C build/php-libhone --no-rebuild
 }
 
-# With libhone in it: one file that may be loaded from where it is.
+# With libhone inside: one file that PHP can load from any folder.
 php_build() {
     sh tools/phpext.sh build php "$(php_work)" "$(php_config)" \
         --with-hone="$root/build/php/libhone" --enable-hone-static
@@ -47,7 +47,8 @@ php_tests() {
 php_opcache='-d zend_extension=opcache -d opcache.enable_cli=1
     -d opcache.jit=tracing -d opcache.jit_buffer_size=16M'
 
-# phpt_stage NAME ARGUMENT...: the extension's own tests, results for the tally.
+# phpt_stage NAME ARGUMENT...: the tests of the extension; the tally has the
+# results.
 phpt_stage() {
     name=$1
     shift
@@ -60,19 +61,61 @@ phpt_stage() {
 test_php82() {
     bounded php82-build php_libhone_and_build
     record none -
-    tap_stage php82-setup sh tests/php/check.sh "$staged" build/php/check \
-        "$(php_config)"
     phpt_stage php82
+    [ -n "$all" ] || return 0
     # shellcheck disable=SC2086
     phpt_stage php82-opcache $php_opcache
     phpt_stage php82-valgrind -m
-    bounded php82-args php/args/compare.sh --plant-one build/php/args \
+    tap_stage php82-cache php_cache_check
+    pytest_stage php82-server php_with_server tests/php/server
+}
+
+# php_with_server COMMAND...: with servers, Redis, Symfony and a browser.
+php_with_server() {
+    # shellcheck source=tools/php-server.sh
+    . tools/php-server.sh
+    server_unpack
+    HONE_SERVER=$server
+    HONE_MODULE=$(php_work)/modules/hone.so
+    export HONE_SERVER HONE_MODULE
+    "$@"
+}
+
+# Unpacked: APCu would otherwise be loaded by every PHP of this system.
+php_cache_packages='php8.2-apcu php8.2-igbinary'
+
+php_cache_check() {
+    # shellcheck source=tools/debs.sh
+    . tools/debs.sh
+    unpacked=$root/build/sysroot/php-apcu
+    if [ "$(cat "$unpacked/complete" 2>/dev/null)" != \
+        "$php_cache_packages" ]; then
+        debs_unpack "$unpacked" '' "$php_cache_packages" \
+            >"$log/php-apcu.log" 2>&1
+        echo "$php_cache_packages" >"$unpacked/complete"
+    fi
+    sh tests/php/cache.sh "$unpacked" build/php/cache-check \
+        "$("$(php_config)" --php-binary)" "$(php_work)/modules/hone.so"
+}
+
+test_php82_setup() {
+    tap_stage php82-setup sh tests/php/check.sh "$staged" build/php/check \
+        "$(php_config)"
+}
+
+test_php82_values() {
+    tap_stage php82-values sh tests/cache/image/check.sh "$staged" \
+        build/php/values "$(php_config)"
+}
+
+test_php82_args() {
+    bounded php82-args bench/args/compare.sh --plant-one build/php/args \
         "$(php_config)"
     record none -
 }
 
-# Counts of the tests, and what to type next.
-php_tell() {
+# Counts of the tests, and the commands to type next.
+php_next_steps() {
     sed -n 's/^\(Tests \(passed\|failed\|skipped\) *:  *[0-9]*\).*/\1/p' \
         "$log/php-test.log"
     php=$("$(php_config)" --php-binary)
@@ -92,35 +135,35 @@ EOF
         cat <<EOF
     echo extension=hone >/etc/php/$version/mods-available/hone.ini
     phpenmod -v $version hone
-    systemctl restart php$version-fpm    # or apache2: what runs your PHP
+    systemctl restart php$version-fpm    # or apache2, which runs your PHP
 EOF
     else
         cat <<EOF
 
-with extension=hone in the php.ini that is read ("php --ini" names that of the
-command line, phpinfo() that of a site), and a restart of what runs PHP.
+Then add extension=hone to php.ini ("php --ini" names the php.ini of the command
+line, phpinfo() that of a site), and restart the server that runs PHP.
 EOF
     fi
 }
 
 # bench_args: functions with PHP's macros for their arguments and with
 # hone_args.h: instructions, bytes and stack protectors of five compilers, time
-# of one. What is short of its bar is told by a status of 1.
+# of one. The status is 1 if a target is missed.
 bench_args() {
     need "$php_packages" clang gcc-mingw-w64-x86-64 gcc-12-aarch64-linux-gnu \
         libc6-dev-arm64-cross python3-unicorn
-    must php-args-build php/args/build.sh build/php/args "$(php_config)"
+    must php-args-build bench/args/build.sh build/php/args "$(php_config)"
     short=0
-    python3 -B php/args/measure.py --work build/php/args/code \
+    python3 -B bench/args/measure.py --work build/php/args/code \
         --php-config "$(php_config)" || short=1
     echo
-    python3 -B php/args/timing.py --work build/php/args \
+    python3 -B bench/args/timing.py --work build/php/args \
         --php-config "$(php_config)" || short=1
     return "$short"
 }
 
-# php/hone_arginfo.h from php/hone.stub.php. PHP's generator would download its
-# parser to a folder beside itself: Debian's takes its place.
+# Makes the files *_arginfo.h from the stubs. PHP's generator would download
+# its parser to a folder beside itself: Debian's parser takes that place.
 php_arginfo() {
     generator=build/php/generator
     rm -rf "$generator"
@@ -133,15 +176,17 @@ php_arginfo() {
     ln -s /usr/share/php "$generator/PHP-Parser-$parser/lib"
     "$("$(php_config)" --php-binary)" -n -d extension=tokenizer \
         "$generator/gen_stub.php" -f php/hone.stub.php
+    "$("$(php_config)" --php-binary)" -n -d extension=tokenizer \
+        "$generator/gen_stub.php" -f php/cache/apcu/apcu.stub.php
 }
 
-# bench_php OPTION...: file functions with the extension and without.
+# bench_php OPTION...: PHP's file functions without and with the extension.
 bench_php() {
     need "$php_packages" strace
     must php-libhone php_libhone
     must php-build php_build
     mkdir -p build/bench-php
-    python3 bench/php_reads.py --module "$(php_work)/modules/hone.so" \
+    python3 bench/php/reads.py --module "$(php_work)/modules/hone.so" \
         --php "$("$(php_config)" --php-binary)" --work build/bench-php "$@"
 }
 
@@ -151,7 +196,7 @@ php_real() {
     . tools/php-real.sh
     need valgrind strace
     must php-real-packages real_unpack
-    python3 bench/php_real.py --real "$real" \
+    python3 bench/php/real.py --real "$real" \
         --module "$(php_work)/modules/hone.so" "$@"
 }
 
@@ -163,16 +208,18 @@ php_command() {
         php_arginfo
         return
         ;;
-    *) die "php: what is $1? --phpt DIRECTORY, --real or --arginfo" ;;
+    *) die "php: '$1' is not an option: use --phpt DIRECTORY, --real or --arginfo" ;;
     esac
-    [ "${1:-}" != --phpt ] || [ $# -gt 1 ] || die 'php --phpt: which directory?'
+    [ "${1:-}" != --phpt ] || [ $# -gt 1 ] || die 'php --phpt: a directory is missing'
+    [ "${1:-}" != --phpt ] || [ -e "$2" ] || die "php --phpt: '$2' does not exist"
     need "$php_packages"
     must php-libhone php_libhone
     must php-build php_build
     case ${1:-} in
     --phpt)
         shift
-        exec python3 tools/phpt.py "$(php_work)" "$(php_config)" "$@"
+        python3 tools/phpt.py "$(php_work)" "$(php_config)" "$@"
+        return
         ;;
     --real)
         shift
@@ -181,5 +228,5 @@ php_command() {
         ;;
     esac
     must php-test php_tests "$root/build/php/tests.xml"
-    php_tell
+    php_next_steps
 }

@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# Build and test the PHP extension with one PHP. dev calls it, and so does a
-# chroot that has another PHP: it needs nothing but sh, make and that PHP.
+# Build and test the PHP extension with one PHP. dev calls this script, also in a
+# chroot with another PHP: it needs only sh, make and that PHP.
 #
 # phpext.sh build SOURCE WORK PHP-CONFIG [CONFIGURE-OPTION...]
-#     copy SOURCE to WORK and build WORK/modules/hone.so there; the one of an
-#     earlier build stays until then, for whoever has it in php.ini
+#     copy SOURCE to WORK and build WORK/modules/hone.so there; a php.ini may
+#     name that of an earlier build, which stays until the new one is complete
 # phpext.sh test WORK PHP-CONFIG JUNIT [RUN-TESTS-ARGUMENT...]
 #     run .phpt files (WORK/tests unless named) with that module, results in
 #     JUNIT
@@ -34,14 +34,14 @@ build() {
     "$(sibling "$config" phpize)"
     ./configure --with-php-config="$config" "$@"
     make -j "$jobs" hone.la
-    # By rename, not as "make" would: processes have the old one mapped.
+    # By rename, unlike "make": processes have the old file mapped.
     cp .libs/hone.so modules/hone.so.new
     mv modules/hone.so.new modules/hone.so
 }
 
-# Ended from outside, as by a limit of time: which tests were under way. Of those
-# run-tests.php has written the script, and no output yet.
-tell_unended() {
+# After a signal, as from a limit of time: prints the tests that were running.
+# run-tests.php has written their scripts, and no output yet.
+list_running() {
     for script in "$work"/tests/*.php; do
         if [ -f "$script" ] && [ ! -f "${script%.php}.out" ]; then
             echo "did not end: ${script}t"
@@ -57,15 +57,15 @@ run_tests() {
     junit=$3
     shift 3
     rm -f "$junit"
-    # Without it every test would be skipped, and none fail.
+    # Without the module every test would be skipped, and none would fail.
     "$php" -n -d extension="$work/modules/hone.so" -r '
         exit(extension_loaded("hone") ? 0 : 1);'
     [ $# -gt 0 ] || set -- "$work/tests"
-    trap tell_unended TERM
-    # Without php.ini: results depend on nothing that was configured here.
+    trap list_running TERM
+    # Without php.ini: the results do not depend on the configuration here.
     set -- -n -d extension="$work/modules/hone.so" -q -j"$jobs" \
         --show-diff --no-color --no-progress "$@"
-    # For -m: what a test starts by env is not PHP.
+    # For -m: a test starts programs other than PHP by env.
     VALGRIND_OPTS='--trace-children-skip=*/env' \
     NO_INTERACTION=1 SKIP_ONLINE_TESTS=1 REPORT_EXIT_STATUS=1 \
         TEST_PHP_EXECUTABLE=$php \
@@ -84,7 +84,7 @@ test)
     run_tests "$@"
     ;;
 *)
-    echo 'phpext.sh: build or test?' >&2
+    echo 'phpext.sh: the first argument must be build or test' >&2
     exit 2
     ;;
 esac

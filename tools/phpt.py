@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Run .phpt files with the extension's file reads off and on, and tell what
+"""Run .phpt files with the extension's file reads off and on, and report what
 differs.
 
 phpt.py WORK PHP-CONFIG PATH...
 
-WORK is where tools/phpext.sh built the extension; each PATH is a .phpt file or
-a folder of them. run-tests.php works beside them, as it does for PHP's own
-developers, and leaves the output of a failing test there.
+WORK is the folder where tools/phpext.sh built the extension. Each PATH is a .phpt
+file or a folder of them. run-tests.php leaves the output of a failing test beside
+the test, as for PHP's own developers.
 
-Compared is how each test ends, and what a test that fails in both runs prints.
-Whatever differs is run once more both ways: a test whose two runs with file
-reads off differ among themselves is called unstable and not counted.
+The result of each test is compared; if it fails in both runs, so is its output.
+A test that differs runs once more in both ways. If its two runs with file reads
+off differ from each other, the test is called unstable, and is not counted.
 
-Exits 0 if nothing differs, 1 if something does, 2 if no test was run.
+Exits 0 if nothing differs, 1 if something differs, 2 if no test was run.
 """
 import argparse
 import subprocess
@@ -30,9 +30,9 @@ WORDS = {'failure': 'failed', 'error': 'broke', 'skipped': 'skipped',
 
 
 def outcome(case):
-    """(word, text) of one testcase of run-tests.php's JUnit file. What a test
-    that was not run has to say may come from another one that asked before it
-    whether to skip."""
+    """(word, text) of one testcase of run-tests.php's JUnit file. The text of a
+    test that was not run is left out: it may be the text of another test with the
+    same condition for a skip."""
     for child in case:
         if child.tag in WORDS:
             word = WORDS[child.tag]
@@ -53,12 +53,12 @@ def run(args, on, paths):
         if not junit.exists():
             sys.stderr.write(done.stdout)
             sys.exit(2)
-        # A test's name is its path and, in brackets, its title.
+        # The name of a testcase is its path and, in brackets, its title.
         return {case.get('name').split(' (')[0]: outcome(case)
                 for case in ElementTree.parse(junit).iter('testcase')}
 
 
-def told(results):
+def summary(results):
     counts = Counter(word for word, _ in results.values())
     return ', '.join(f'{counts[word]} {word}' for word in
                      ('passed', *sorted(set(counts) - {'passed'})))
@@ -72,9 +72,9 @@ def show(name, off, on):
 
 
 def compare(args):
-    """How many tests there are, and how many differ."""
+    """The number of tests, and the number of those that differ."""
     off, on = (run(args, value, args.paths) for value in (0, 1))
-    print(f'{SWITCH}=0: {told(off)}\n{SWITCH}=1: {told(on)}')
+    print(f'{SWITCH}=0: {summary(off)}\n{SWITCH}=1: {summary(on)}')
     nothing = ('not run', '')
     suspects = sorted(name for name in {**off, **on}
                       if off.get(name) != on.get(name))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Check what no formatter knows, for each path on standard input: one SPDX
+"""Check what no formatter checks, for each path on standard input: one SPDX
 line near the top of a source, fewer than 400 lines, clean line ends."""
 
 import sys

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""The work of ./dev run: make a disk image of this machine's own files,
-convert it with hone and, where it is installed, with qemu-img, and tell how
-both fared.
+"""The work of ./dev run: make a disk image of this machine's own files, and do
+with it what a user does: to raw, to qcow2, to compressed qcow2, and back, each
+beside qemu-img where that is installed; then check and compare the results.
 
-The two take turns (A B A B), after a round that is not counted, with the
-source in the page cache and each output flushed to the disk; figures are
-medians. MB/s is the virtual size by the time; saved is against what the source
-occupies on the disk.
+The two take turns (A B A B), with the source in the page cache and each output
+flushed to the disk; figures are medians. MB/s is the virtual size by the time;
+saved is against what the source occupies on the disk.
 """
 import argparse
 import json
@@ -21,12 +20,11 @@ import time
 from pathlib import Path
 
 MIB = 1 << 20
-DISK = 1024 * MIB
-FILES = 560 * MIB  # of the machine's own, at most
-ZEROS = 192 * MIB  # written as data: what a guest leaves that wiped files
+DISK = 512 * MIB
+FILES = 280 * MIB  # of the machine's own, at most
+ZEROS = 96 * MIB  # written as data: what a guest leaves that wiped files
 ROUNDS = 3
-MORE_ROUNDS = 7  # while the time below lasts
-SECONDS = 20
+SECONDS = 40  # no turn begins later, but each job has had one
 # Flushed at the end, as hone does; several requests at once, out of order.
 QEMU_FLAGS = ['-t', 'writeback', '-W', '-m', '16']
 
@@ -107,63 +105,81 @@ def usage(path):
 
 
 class Job:
-    """One piece of work by one tool: run often, told by its median."""
+    """One piece of work by one tool: run often, reported by its median."""
 
     def __init__(self, what, tool, command, output=None, good=(0,)):
         self.what, self.tool, self.command = what, tool, command
         self.output, self.good, self.times, self.cpu = output, good, [], []
         self.stdout, self.status = '', 0
 
-    def turn(self, counts):
+    def turn(self):
         if self.output:
             self.output.unlink(missing_ok=True)
         seconds, cpu, self.stdout, self.status = run(*self.command,
                                                      good=self.good)
-        if counts:
-            self.times.append(seconds)
-            self.cpu.append(cpu)
+        self.times.append(seconds)
+        self.cpu.append(cpu)
 
     def median(self):
         return statistics.median(self.times)
 
 
+ZSTD = ['-o', 'compression_type=zstd']
+# What is done; the options of hone; those of qemu-img; source and output.
+STEPS = [
+    ('to raw', ['-O', 'raw'], [*QEMU_FLAGS, '-f', 'raw', '-O', 'raw'],
+     'disk.img', 'raw'),
+    ('to qcow2', ['-O', 'qcow2'], [*QEMU_FLAGS, '-f', 'raw', '-O', 'qcow2'],
+     'disk.img', 'qcow2'),
+    ('to zlib', ['-c', '-O', 'qcow2'],
+     ['-c', '-m', '16', '-f', 'raw', '-O', 'qcow2'], 'disk.img', 'zlib'),
+    ('to zstd', ['-c', *ZSTD, '-O', 'qcow2'],
+     ['-c', '-m', '16', *ZSTD, '-f', 'raw', '-O', 'qcow2'], 'disk.img', 'zstd'),
+    ('zlib to raw', ['-O', 'raw'], [*QEMU_FLAGS, '-f', 'qcow2', '-O', 'raw'],
+     'hone.zlib', 'back'),
+]
+
+
 def jobs(hone, qemu, directory):
     """Every job, those of the two tools side by side."""
-    source = directory / 'disk.img'
     made = []
-    for form in ('raw', 'qcow2'):
+    for what, mine, theirs, source, form in STEPS:
         output = directory / f'hone.{form}'
-        made.append(Job(f'to {form}', 'hone', [
-            hone, 'convert', '--json', '-O', form, source, output], output))
+        made.append(Job(what, 'hone', [
+            hone, 'convert', '--json', *mine, directory / source, output],
+            output))
         if qemu:
             output = directory / f'qemu.{form}'
-            made.append(Job(f'to {form}', 'qemu-img', [
-                qemu, 'convert', *QEMU_FLAGS, '-f', 'raw', '-O', form,
-                source, output], output))
-    copy = directory / 'hone.raw'
-    made.append(Job('compare', 'hone', [
-        hone, 'compare', '-q', source, copy], good=(0, 1)))
+            made.append(Job(what, 'qemu-img', [
+                qemu, 'convert', *theirs, directory / source, output], output))
+    pair = [directory / 'disk.img', directory / 'hone.raw']
+    made.append(Job('compare', 'hone', [hone, 'compare', '-q', *pair],
+                    good=(0, 1)))
     if qemu:
         made.append(Job('compare', 'qemu-img', [
-            qemu, 'compare', '-q', '-f', 'raw', '-F', 'raw', source, copy],
+            qemu, 'compare', '-q', '-f', 'raw', '-F', 'raw', *pair],
             good=(0, 1)))
     return made
 
 
 def measure(work):
+    """All turns of a job and its rival before the next: what one job leaves
+    is the source of another."""
     began = time.monotonic()
-    for turn in range(1 + MORE_ROUNDS):
-        if turn > ROUNDS and time.monotonic() - began > SECONDS:
-            break
-        for job in work:
-            job.turn(counts=turn > 0)
+    for what in dict.fromkeys(job.what for job in work):
+        pair = [job for job in work if job.what == what]
+        for turn in range(ROUNDS):
+            if turn and time.monotonic() - began > SECONDS:
+                break
+            for job in pair:
+                job.turn()
 
 
 def show_table(work, source):
     occupied = usage(source)
-    print(f'\n{"":10}{"":10}{"seconds":>9}{"MB/s":>9}{"CPU s":>8}'
+    print(f'\n{"":13}{"":10}{"seconds":>9}{"MB/s":>9}{"CPU s":>8}'
           f'{"on disk":>12}{"saved":>8}{"speed":>8}')
-    print(f'{"source":46}{occupied / MIB:8.0f} MiB')
+    print(f'{"source":49}{occupied / MIB:8.0f} MiB')
     rival = {job.what: job.median() for job in work if job.tool != 'hone'}
     for job in work:
         seconds = job.median()
@@ -174,11 +190,11 @@ def show_table(work, source):
         if job.tool == 'hone' and job.what in rival:
             speed = f'{rival[job.what] / seconds:.2f} x'
         title = job.what if job.tool == 'hone' else ''
-        print(f'{title:10}{job.tool:10}{seconds:9.2f}'
+        print(f'{title:13}{job.tool:10}{seconds:9.2f}'
               f'{DISK / seconds / 1e6:9.0f}{statistics.median(job.cpu):8.2f}'
               f'{size:>12}{saved:>8}{speed:>8}'.rstrip())
-    print(f'medians of {len(work[0].times)} turns, taken by turns; source '
-          'cached, output on the disk')
+    print(f'medians of up to {ROUNDS} turns, taken by turns; source cached, '
+          'output on the disk')
     if rival:
         print(f'qemu-img: convert {" ".join(QEMU_FLAGS)}; speed: its time by '
               'that of hone')
@@ -187,23 +203,23 @@ def show_table(work, source):
 def checks(hone, qemu, directory):
     """(what, good) of all that proves the outputs right."""
     source = directory / 'disk.img'
-    raw, qcow2 = directory / 'hone.raw', directory / 'hone.qcow2'
 
     def holds(*command):
         return run(*command, good=range(256))[3] == 0
 
-    yield 'hone compare: raw equals its source', holds(
-        hone, 'compare', '-q', source, raw)
-    if qemu:
-        yield 'qemu-img compare: raw equals its source', holds(
-            qemu, 'compare', '-q', '-f', 'raw', '-F', 'raw', source, raw)
-        yield 'qemu-img compare: qcow2 equals its source', holds(
-            qemu, 'compare', '-q', '-f', 'raw', '-F', 'qcow2', source, qcow2)
-        yield 'qemu-img check: qcow2 is consistent', holds(
-            qemu, 'check', '-q', '-f', 'qcow2', qcow2)
-    else:
+    for form in ('raw', 'qcow2', 'zlib', 'zstd', 'back'):
+        yield f'hone compare: {form} equals the source', holds(
+            hone, 'compare', '-q', source, directory / f'hone.{form}')
+    if not qemu:
         print('qemu-img is not installed: nothing to compare with, and the '
-              'qcow2 unchecked')
+              'qcow2 images are not checked by a second reader')
+        return
+    for form in ('qcow2', 'zlib', 'zstd'):
+        image = directory / f'hone.{form}'
+        yield f'qemu-img compare: {form} equals the source', holds(
+            qemu, 'compare', '-q', '-f', 'raw', '-F', 'qcow2', source, image)
+        yield f'qemu-img check: {form} is consistent', holds(
+            qemu, 'check', '-q', '-f', 'qcow2', image)
 
 
 def show_disk(hone, files, zeros, work):

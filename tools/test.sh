@@ -2,26 +2,51 @@
 # shellcheck shell=sh disable=SC2154 # what dev sets
 # The stages of ./dev test. Sourced by dev: root, jobs, log, stage, build.
 
+# shellcheck source=tools/php-chroot.sh
+. tools/php-chroot.sh
+# shellcheck source=tools/php-zts.sh
+. tools/php-zts.sh
+# shellcheck source=tools/cross.sh
+. tools/cross.sh
+
 results=$root/build/results
 staged=$root/build/stage
 # What is under way: a process number for each stage.
 running=$root/build/running
-# Seconds that a stage may take: several times what the longest one takes.
-stage_limit=900
+# Seconds that a stage may take: several times what the longest one takes. A
+# machine that is busy with other work needs more.
+stage_limit=${HONE_STAGE_LIMIT:-1800}
 
-# Every stage that has to leave results, in order.
-test_stages='gcc O0 asan tsan aarch64 sve128 sve256 sve512 s390x headers
-    consume exports spin php82-build php82-setup php82 php82-opcache
-    php82-valgrind php82-args php84-build php84 php84-opcache php84-args
-    docs-build docs model cli cli-asan'
+# The stages that must leave results, in the order of the tally.
+test_stages='gcc O0 asan tsan aarch64 sve128 headers consume exports
+    model-code php82-build php82 docs-build docs model cli image'
+all_stages='spin spin-large bench sve256 sve512 s390x riscv64 rv64 rvv128
+    rvv256 mutants php82-setup
+    php82-opcache php82-valgrind php82-cache php82-server php82-args
+    php82-values php84-build php84 php84-opcache php84-args php85-build
+    php85 php85-opcache php85-args php86-build php86 php86-opcache php86-args
+    php83-build php83 php-zts-build php-zts php-zts-threads cli-asan'
 
-# Independent of each other once there is test_gcc; what takes longest first.
-test_groups='test_php82 test_asan test_php84 test_aarch64 test_cli test_O0
-    test_s390x test_tsan test_model test_spin test_consumers test_docs'
+# Groups of stages. All need test_gcc first, and none needs another; the longest
+# begin first.
+test_groups='test_image test_asan test_model test_aarch64 test_cli test_O0
+    test_php82 test_tsan test_docs test_consumers'
+all_groups='test_spin test_php_chroots test_php_zts test_php82_setup
+    test_mutants test_s390x test_riscv64 test_bench test_php82_args
+    test_php82_values'
 
-# bounded NAME COMMAND...: a stage with a limit of time, in a process group that
-# ends with all that it started, at its limit or when the test is interrupted.
-# COMMAND is called in a new shell, and has of this one's variables the exported.
+# What ./dev test prints about the stages of --all.
+left_out='PHP 8.3, 8.4, 8.5, 8.6, and with threads; PHP with opcache, with valgrind,
+with servers, Redis and a browser, the setup of the extension,
+the parsing of arguments; SVE of 256 and 512 bits, threads on aarch64; s390x;
+riscv64; benchmarks; the command with sanitizers; the models; mutants'
+# Mutants that --all takes at random.
+sampled=12
+
+# bounded NAME COMMAND...: a stage with a limit of time. It runs in a process
+# group of its own: at the limit, or if the test is interrupted, the whole group
+# ends.
+# COMMAND runs in a new shell, which gets the exported variables only.
 bounded() {
     stage "$1" bound "$@"
     rm -f "$running/$1.pid"
@@ -35,7 +60,7 @@ bound() {
         timeout --kill-after=10 "$stage_limit" ./dev test --within "$@" 9>&-
 }
 
-# record KIND PATH: what the stage just run leaves for tests/tally.py.
+# record KIND PATH: what the stage just run leaves for tests/support/tally.py.
 record() {
     printf '%s\t%s\t%s\t%s\n' "$stage_name" "$stage_status" "$1" "$2" \
         >>"$results/stages"
@@ -73,69 +98,8 @@ meson_stage() {
     record meson "build/$1/meson-logs/testlog.json"
 }
 
-# sysroot ARCHITECTURE: Debian has no cross package of cmocka. That of the other
-# architecture is unpacked below build/, as if nothing of it were installed.
-sysroot() {
-    dir=$root/build/sysroot/$1
-    [ ! -f "$dir/usr/include/cmocka.h" ] || return 0
-    # shellcheck source=tools/debs.sh
-    . tools/debs.sh
-    debs_unpack "$dir" '' 'libcmocka-dev libcmocka0' \
-        -o APT::Architecture="$1" -o APT::Architectures="$1" \
-        -o Dir::State::status=/dev/null
-}
-
-# cross_build NAME DEBIAN-ARCHITECTURE
-cross_build() {
-    rm -f "build/$1/meson-logs/"*.json
-    sysroot "$2"
-    printf "[constants]\nsysroot = '%s'\nsource = '%s'\n" \
-        "$root/build/sysroot/$2" "$root" >"build/sysroot/$2.ini"
-    build "$1" gcc --buildtype=release -Dtests=true -Dtools=false \
-        --cross-file "build/sysroot/$2.ini" --cross-file "tests/cross/$1.ini"
-}
-
-# cross_tests NAME LOG QEMU-CPU FEATURES-THAT-MUST-RUN OPTION...
-cross_tests() {
-    build_dir=$1
-    log_base=$2
-    QEMU_CPU=$3
-    HONE_MUST_RUN=$4
-    export QEMU_CPU HONE_MUST_RUN
-    shift 4
-    meson_tests "$build_dir" "$log_base" --no-rebuild --timeout-multiplier 4 "$@"
-}
-
-test_aarch64() {
-    bounded aarch64 cross_build aarch64 arm64
-    record none -
-    for bits in 128 256 512; do
-        # One length only, so that it is the one that the code gets. With the
-        # others, only tests of what has vectors.
-        cpu=max
-        suite=
-        [ "$bits" -eq 128 ] || suite='--suite variants'
-        for each in 128 256 512; do
-            [ "$each" -gt "$bits" ] || cpu=$cpu,sve$each=on
-        done
-        # shellcheck disable=SC2086
-        bounded "sve$bits" cross_tests aarch64 "sve$bits" "$cpu" neon,sve $suite
-        record meson "build/aarch64/meson-logs/sve$bits.json"
-    done
-}
-
-cross_build_and_test() {
-    cross_build s390x s390x
-    cross_tests s390x testlog max ''
-}
-
-test_s390x() {
-    bounded s390x cross_build_and_test
-    record meson build/s390x/meson-logs/testlog.json
-}
-
-# What a distribution would ship, below build/stage: consumers and the tests
-# of the command see only this.
+# What a distribution would ship, below build/stage. Consumers and the tests of
+# the command use nothing else.
 stage_install() {
     rm -rf "$staged"
     # Rebuilds what is not up to date, so that nothing stale is installed.
@@ -148,15 +112,15 @@ tap_stage() {
     record tap "$log/$stage_name.log"
 }
 
-# pytest_stage NAME WITH FILE...: WITH calls pytest. A test that does not end is
-# the last name in the log.
+# pytest_stage NAME WITH FILE...: WITH calls pytest. If a test does not end, its
+# name is the last one in the log.
 pytest_stage() {
     name=$1
     with=$2
     shift 2
     rm -f "$results/$name.xml"
-    bounded "$name" "$with" python3 -m pytest -v --basetemp="build/pytest-$name" \
-        --junitxml="$results/$name.xml" "$@"
+    bounded "$name" "$with" python3 -m pytest -v -p no:cacheprovider \
+        --basetemp="build/pytest-$name" --junitxml="$results/$name.xml" "$@"
     record pytest "$results/$name.xml"
     rm -rf "build/pytest-$name"
 }
@@ -164,9 +128,22 @@ pytest_stage() {
 test_gcc() {
     # Where Debian's packages put it: without dpkg-dev, Meson says lib64.
     meson_stage gcc gcc --buildtype=release --prefix=/usr \
-        -Dlibdir="lib/$(gcc -print-multiarch)" -Dbenchmarks=true
+        -Dlibdir="lib/$(gcc -print-multiarch)"
     bounded install stage_install
     record none -
+}
+
+# Each benchmark for one turn, with the checks of its answers.
+benches() {
+    rm -f build/bench-test/meson-logs/testlog*
+    configure bench-test gcc --buildtype=release -Dbenchmarks=true \
+        -Dtools=false
+    meson_tests bench-test testlog --suite bench
+}
+
+test_bench() {
+    bounded bench benches
+    record meson build/bench-test/meson-logs/testlog.json
 }
 
 test_O0() {
@@ -176,10 +153,10 @@ test_O0() {
 test_asan() {
     meson_stage asan clang --buildtype=debug -Doptimization=1 \
         -Db_sanitize=address,undefined -Db_lundef=false
-    pytest_stage cli-asan with_asan tests/cli
+    [ -z "$all" ] || pytest_stage cli-asan with_asan tests/cli tests/image
 }
 
-# Nothing is compiled but what the threads use.
+# Meson compiles only the tests with threads.
 threads_with_tsan() {
     rm -f build/tsan/meson-logs/testlog*
     configure tsan clang --buildtype=debug -Doptimization=1 -Dtests=true \
@@ -195,16 +172,27 @@ test_tsan() {
 test_consumers() {
     tap_stage headers sh tests/headers/check.sh "$staged/usr/include"
     tap_stage consume sh tests/consume/check.sh "$staged" build/consume
+    tap_stage model-code python3 tests/support/model/check.py build/spin code
     tap_stage exports sh tests/consume/exports.sh "$staged" tests/exports.txt
 }
 
 test_spin() {
-    tap_stage spin python3 tests/model/check.py build/spin
+    tap_stage spin python3 tests/support/model/check.py build/spin
+    tap_stage spin-large python3 tests/support/model/check.py \
+        build/spin-large large
+}
+
+test_mutants() {
+    seed=${HONE_SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
+    tap_stage mutants python3 tests/support/mutants.py --sample "$sampled" \
+        --seed "$seed"
+    say "mutants                $sampled at random, HONE_SEED=$seed"
 }
 
 with_asan() {
     HONE=$root/build/asan/cli/hone
-    export HONE
+    SINK_PLAY=$root/build/asan/tests/image/sink_play
+    export HONE SINK_PLAY
     "$@"
 }
 
@@ -213,7 +201,8 @@ with_installed() {
     HONE_LIB=$(find "$staged" -name 'libhone.so.0' || :)
     LD_LIBRARY_PATH=$(dirname "$HONE_LIB")
     HONE_BUILD=$root/build/docs
-    export HONE HONE_LIB LD_LIBRARY_PATH HONE_BUILD
+    SINK_PLAY=$root/build/gcc/tests/image/sink_play
+    export HONE HONE_LIB LD_LIBRARY_PATH HONE_BUILD SINK_PLAY
     "$@"
 }
 
@@ -224,17 +213,20 @@ test_docs() {
 }
 
 test_model() {
-    pytest_stage model with_installed tests/model_test.py \
-        tests/ring_model_test.py tests/mempool_model_test.py \
-        tests/stream_model_test.py tests/stream_strace_test.py
+    pytest_stage model with_installed tests/zero tests/ring \
+        tests/mempool tests/stream
 }
 
 test_cli() {
     pytest_stage cli with_installed tests/cli
 }
 
-# side_by_side WORKERS GROUP...: as many at a time are under way, with a share
-# of the CPUs each, so that what one leaves idle another one uses.
+test_image() {
+    pytest_stage image with_installed tests/image
+}
+
+# side_by_side WORKERS GROUP...: run the groups, WORKERS at a time. Each worker
+# gets its share of the CPUs; while one waits, another uses its CPU.
 side_by_side() {
     count=$1
     shift
@@ -255,7 +247,7 @@ side_by_side() {
     workers=
 }
 
-# work GROUP...: every one that no other worker has begun.
+# work GROUP...: run each group that no other worker has begun.
 work() {
     for each; do
         if mkdir "$running/$each" 2>/dev/null; then
@@ -264,7 +256,7 @@ work() {
     done
 }
 
-# First those that would begin another stage, then the stages.
+# Ends the workers first, so that no further stage begins, then the stages.
 interrupted() {
     trap - INT TERM HUP
     # shellcheck disable=SC2086
@@ -279,26 +271,53 @@ interrupted() {
     die 'interrupted'
 }
 
-test_all() {
-    # Held by this shell and its workers: one that was killed with no chance to
-    # end what it began still has it.
+# Whether the tests left the tree as it was.
+tree_unchanged() {
+    if [ -z "$tree_known" ]; then
+        echo '1..0 # SKIP git cannot read this tree'
+        return
+    fi
+    echo 1..1
+    if changes=$(tree_changes); then
+        echo 'ok 1 - nothing changed outside build/'
+    else
+        echo 'not ok 1 - nothing changed outside build/'
+        printf '%s\n' "$changes" | sed 's/^/# /'
+        return 1
+    fi
+}
+
+# test_everything [--all]
+test_everything() {
+    all=${1:-}
+    # Some tests take longer then.
+    [ -z "$all" ] || export HONE_TEST_ALL=1
+    # This shell and its workers hold the lock: if one is killed and its stage
+    # goes on, the lock stays.
     mkdir -p build
     exec 9>build/test.lock
-    flock --nonblock 9 || die 'another ./dev test is under way here'
+    flock --nonblock 9 || die 'another ./dev test runs in this tree'
     rm -rf "$results" "$running"
     mkdir -p "$results" "$running"
     HONE_MUST_RUN=$(must_run)
-    HYPOTHESIS_STORAGE_DIRECTORY=$root/build/hypothesis
-    PYTHONDONTWRITEBYTECODE=1
-    export HONE_MUST_RUN HYPOTHESIS_STORAGE_DIRECTORY PYTHONDONTWRITEBYTECODE
+    export HONE_MUST_RUN
     all_began=$(date +%s)
     trap interrupted INT TERM HUP
+    if [ -n "$all" ]; then
+        test_groups="$all_groups $test_groups"
+        test_stages="$test_stages $all_stages"
+    fi
 
     side_by_side 1 test_gcc
     # shellcheck disable=SC2086
     side_by_side 2 $test_groups
+    stage tree tree_unchanged
+    record tap "$log/tree.log"
+    tree_known= # reported
 
     say "all stages             $(($(date +%s) - all_began)) s"
     # shellcheck disable=SC2086
-    python3 tests/tally.py "$results/stages" $test_stages
+    [ -n "$all" ] || say 'left out, see ./dev test --all:' $left_out
+    # shellcheck disable=SC2086
+    python3 tests/support/tally.py "$results/stages" $test_stages tree
 }

@@ -19,14 +19,14 @@ done(size_t index, int error, struct hone_file_data *file, void *arg)
 		fprintf(stderr, "%s: %s\n", count->paths[index],
 			strerror(-error));
 		count->failed++;
-		return 0; /* go on with the others */
+		return 0; /* continue with the other files */
 	}
 	const char *at = file->data, *end = at + file->size;
 	while ((at = memchr(at, '\n', (size_t)(end - at)))) {
 		count->lines++;
 		at++;
 	}
-	free(file->data); /* it came from malloc(): no other was asked for */
+	free(file->data); /* from malloc(): no other allocator was set */
 	return 0;
 }
 

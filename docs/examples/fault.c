@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <hone/mempool.h>
 
-/* Tell which rule was broken with which object, and stop for a debugger. */
+/* Print the broken rule and the object, and stop for a debugger. */
 static void
 report(int fault, void *object, void *name)
 {

@@ -26,10 +26,10 @@ produce(void *unused)
 
 	(void)unused;
 	if (!cache)
-		abort(); /* max_caches handles are open already */
+		abort(); /* max_caches caches are open already */
 	for (unsigned i = 0; i < PACKETS; i++) {
 		while (!(packet = hone_mempool_get(cache)))
-			sched_yield(); /* all of them are on their way */
+			sched_yield(); /* all packets are in use */
 		packet->number = i;
 		while (hone_ring_enqueue(ring, packet) < 0)
 			sched_yield(); /* the ring is full */
@@ -37,7 +37,7 @@ produce(void *unused)
 	return NULL;
 }
 
-/* Take packets as they come, and give them back to the pool. */
+/* Take packets from the ring, and return them to the pool. */
 static unsigned
 consume(struct hone_mempool_cache *cache)
 {
@@ -68,7 +68,7 @@ main(void)
 	hone_mempool_attr_init(&attr);
 	attr.object_size = sizeof(struct packet);
 	attr.capacity = 1024;
-	attr.max_caches = 2; /* one handle for each thread */
+	attr.max_caches = 2; /* one cache for each thread */
 	if (hone_mempool_create(&pool, &attr) < 0 ||
 		hone_ring_create(&ring, 256, HONE_RING_SPSC) < 0 ||
 		!(cache = hone_mempool_thread_cache(pool)) ||
@@ -78,6 +78,6 @@ main(void)
 	pthread_join(producer, NULL);
 	printf("%u of %u packets in order\n", in_order, PACKETS);
 	hone_ring_destroy(ring);
-	/* -EBUSY if a packet was not given back */
+	/* -EBUSY if a packet was not returned */
 	return hone_mempool_destroy(pool) < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

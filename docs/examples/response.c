@@ -8,7 +8,7 @@
 #include <hone/copy_fd.h>
 #include <hone/stream.h>
 
-/* Half a second from now, as hone_stream_set_deadline() wants it. */
+/* Half a second from now, in the unit of hone_stream_set_deadline(). */
 static int64_t
 deadline(void)
 {
@@ -31,7 +31,7 @@ skip_header(struct hone_stream *stream)
 	return n < 0 ? (int)n : -ENODATA;
 }
 
-/* Copy the body: what the stream has, then the rest past it. */
+/* Copy the body: first the buffered bytes, then the rest. */
 static int64_t
 copy_body(struct hone_stream *stream, int from, int to)
 {

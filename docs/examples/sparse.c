@@ -7,13 +7,13 @@
 
 #define BLOCK 4096
 
-/* Write a block, or leave a hole where it is all zeros. */
+/* Write a block; leave a hole if it is zero. */
 static int
-put_block(int fd, const void *block, size_t len, off_t at)
+put_block(int fd, const void *p, size_t n, off_t at)
 {
-	if (hone_buffer_is_zero(block, len))
+	if (hone_buffer_is_zero(p, n))
 		return 0;
-	return pwrite(fd, block, len, at) == (ssize_t)len ? 0 : -1;
+	return pwrite(fd, p, n, at) == (ssize_t)n ? 0 : -1;
 }
 /* the rest of the program */
 

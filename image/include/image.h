@@ -2,27 +2,32 @@
 #ifndef HONE_IMAGE_H
 #define HONE_IMAGE_H
 /*
- * Disk images: open, walk, copy, compare.
+ * Disk images: open, copy, compare, map, describe.
  *
- * The one header of image/ that others may include. Nothing here prints or
- * exits. What can fail returns a negative errno and leaves one sentence in a
- * struct image_error.
+ * This is the one header of image/ that others may include. Nothing here
+ * prints or exits. A call that can fail returns a negative errno and leaves one
+ * sentence in a struct image_error.
  *
- * A format is one file that defines `const struct image_ops image_NAME_ops`
- * and one row in formats.def.
+ * A source is an image opened for reading. A sink is a new image that is being
+ * written. Both are made of a format (image/format/) on a store of bytes
+ * (image/store/). What visits a whole image does so through the pipeline
+ * (image/pipeline/).
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-struct image;
+struct image_source;
+struct image_sink;
 
-/* Why a call failed. Set it to {0} before the first call. */
+#define IMAGE_NAME_MAX 1024
+
+/* Why a call failed. */
 struct image_error {
-	/* the image it is about; NULL if none was open yet */
-	const struct image *image;
+	/* the file, as the user or the image named it; "" if it is not known */
+	char file[IMAGE_NAME_MAX];
 	/* one sentence with field and value, without the file's name */
-	char text[256];
+	char text[512];
 };
 
 enum image_kind {
@@ -34,191 +39,307 @@ enum image_kind {
 	IMAGE_HOLE
 };
 
+/* image_extent.host if the bytes of an extent lie nowhere in the file */
+#define IMAGE_NO_HOST UINT64_MAX
+
 struct image_extent {
 	uint64_t offset;
 	uint64_t length;
 	enum image_kind kind;
+	/* the bytes are stored compressed; host is where they begin */
+	bool compressed;
+	/* for IMAGE_HOLE: the format stores "reads as zeros" for it */
+	bool zero_cluster;
+	/* 0: in the image itself; n: in the nth file of its backing chain */
+	unsigned depth;
+	/* offset in the file that has the bytes, or IMAGE_NO_HOST */
+	uint64_t host;
 };
 
-/* A view of a part of an image, as map() gives it. */
-struct image_window {
-	const unsigned char *bytes;
-	/* for unmap() alone */
-	void *base;
-	size_t length;
+/* The kind of value that an option of a format takes. */
+enum image_option_type {
+	/* bytes: "64k" */
+	IMAGE_OPTION_SIZE,
+	/* a decimal number */
+	IMAGE_OPTION_NUMBER,
+	/* on or off */
+	IMAGE_OPTION_FLAG,
+	/* one of the words in image_option.words; its index is the value */
+	IMAGE_OPTION_WORD
 };
 
-/* What a new image shall be. Set it to {0}, then size, then the options. */
+/* One option of a new image, named as qemu-img create -o names it. */
+struct image_option {
+	const char *name;
+	enum image_option_type type;
+	/* space separated; NULL unless type is IMAGE_OPTION_WORD */
+	const char *words;
+	/* one line for the user */
+	const char *help;
+};
+
+enum image_codec_id { IMAGE_CODEC_ZLIB, IMAGE_CODEC_ZSTD };
+
+/* What a new image is to be; image_create_init() sets the defaults. */
 struct image_create {
 	/* bytes of the virtual disk, 0 to INT64_MAX */
 	uint64_t size;
-	/* bytes, 0 for the format's default; only for formats with clusters */
+	/* bytes; 0: the format's default */
 	uint64_t cluster_size;
+	/* qcow2: 2 (compat=0.10) or 3 (compat=1.1) */
+	unsigned version;
+	/* qcow2: width of a reference count, 1 to 64 bits, a power of two */
+	unsigned refcount_bits;
+	bool extended_l2;
+	/* preallocation=metadata: every cluster has its place in the file */
+	bool preallocate;
+	/* compress clusters with codec */
+	bool compress;
+	enum image_codec_id codec;
+	/* of the codec; 0: its default */
+	int level;
+	/* zlib: distances of at most 4 KiB, as QEMU itself writes */
+	bool small_window;
+	/* zlib: ISA-L where that is faster; the bytes may then differ from CPU
+	 * to CPU */
+	bool fast;
 };
 
-/* One line of what a format knows about its file. */
-struct image_field {
-	const char *name;
-	uint64_t value;
-};
+void image_create_init(struct image_create *create);
 
-#define IMAGE_MAX_FIELDS 8
+/* A format, as the user sees it. */
+struct image_format;
+const char *image_format_name(const struct image_format *format);
+bool image_format_readable(const struct image_format *format);
+bool image_format_writable(const struct image_format *format);
+bool image_format_compresses(const struct image_format *format);
+/* The options of a new image of that format; ends with a NULL name. */
+const struct image_option *image_format_options(
+	const struct image_format *format);
+/*
+ * Set the option in create to value: a number, 0 or 1, or the index of a word.
+ * Returns -EINVAL with a sentence if the value is not allowed.
+ */
+int image_format_set(const struct image_format *format,
+	struct image_create *create, const struct image_option *option,
+	uint64_t value, struct image_error *err);
+
+/* Formats in the order of formats.def; NULL past the last one. */
+const struct image_format *image_format(size_t index);
+/* The format of that name, or NULL. */
+const struct image_format *image_format_by_name(const char *name);
+/*
+ * The format that the name of a new file selects: raw if its ending names none.
+ * Returns NULL for the ending of a format that cannot be written here.
+ */
+const struct image_format *image_format_by_suffix(const char *path);
+
+/* How an image is opened. Set it to {0}, then what is wanted. */
+struct image_open {
+	/* NULL: go by the first bytes and the name */
+	const struct image_format *format;
+	/* NULL: refuse an image that has a backing file. Else backing files
+	 * are opened if they are regular files below this directory */
+	const char *allow_backing;
+	/* the same for an external data file */
+	const char *allow_data_file;
+	/* ID or name of an internal snapshot; NULL: the active state */
+	const char *snapshot;
+	/* for info: open what cannot be read too, such as an
+	 * encrypted image, and files whose backing is not allowed */
+	bool inspect;
+	/* neither lock the files against writers as QEMU does, nor look at
+	 * locks: what is read may then be inconsistent */
+	bool force_share;
+	/* read past the page cache (O_DIRECT) where the file system can */
+	bool direct;
+	/* remove what was read from the page cache */
+	bool drop_cache;
+};
 
 /*
- * What a format can do. Every format has name and suffixes, and open, be it
- * only to be recognised.
+ * Open an image to read it. Regular files and block devices only.
  *
- * A source has extents, read and recheck; image_readable() looks at read. It
- * may have map with unmap, and prefetch. A destination has create, write,
- * write_zeroes and flush; it may have option and finish. Other members that
- * are not needed are NULL too.
+ * With how->format NULL, a file that begins like a format of foreign.def, or
+ * that begins like none but is named like one, is refused, never taken as raw.
  *
- * extents, read, map, unmap and prefetch may be called by several threads at
- * once. create, write, write_zeroes, finish and flush belong to one thread.
- * Offsets and lengths lie inside the image: the engine asserts it.
+ * On success *out is closed by image_close(); on failure *out is NULL.
  */
-struct image_ops {
-	/* lower case; what -f, -O and the output call it */
+int image_open(const char *path, const struct image_open *how,
+	struct image_source **out, struct image_error *err);
+/* The same for fd, a regular file that stays the caller's; name is for
+ * sentences. */
+int image_open_fd(int fd, const char *name, const struct image_open *how,
+	struct image_source **out, struct image_error *err);
+/* NULL is fine. */
+void image_close(struct image_source *source);
+
+const struct image_format *image_source_format(
+	const struct image_source *source);
+/* Bytes of the virtual disk. */
+uint64_t image_source_size(const struct image_source *source);
+/* True if fd is open on the same file as the source, or one of its chain. */
+bool image_source_uses(const struct image_source *source, int fd);
+
+/* One field of the description of an image by its format. */
+enum image_field_type {
+	IMAGE_FIELD_NUMBER,
+	IMAGE_FIELD_TEXT,
+	IMAGE_FIELD_FLAG,
+	/* a list begins; items follow, each between ITEM and END; then END */
+	IMAGE_FIELD_LIST,
+	IMAGE_FIELD_ITEM,
+	IMAGE_FIELD_END
+};
+struct image_field {
+	enum image_field_type type;
+	/* lower case with underscores; NULL for ITEM and END */
 	const char *name;
+	uint64_t number;
+	/* as the image has it: may hold any byte but NUL */
+	const char *text;
+};
+/* Call report for each field in turn; the field lives until it returns. */
+void image_info(const struct image_source *source,
+	void (*report)(void *opaque, const struct image_field *field),
+	void *opaque);
 
-	/* file name endings, space separated: ".qcow2 .qcow" */
-	const char *suffixes;
+/* The sizes of a file in the file system. */
+struct image_usage {
+	/* length as ls shows it; that of the device for a block device */
+	uint64_t file_size;
+	/* bytes that its blocks take */
+	uint64_t disk_usage;
+};
+int image_usage(int fd, struct image_usage *usage, struct image_error *err);
+/* Of the image's own file. */
+int image_source_usage(const struct image_source *source,
+	struct image_usage *usage, struct image_error *err);
 
-	/*
-	 * Tell whether a file that begins with these bytes is in this format.
-	 * NULL for raw, which is what remains. Reads nothing else.
-	 */
-	bool (*probe)(const unsigned char *head, size_t length);
+/*
+ * Lock a file that is about to be replaced, until fd is closed. fd is open for
+ * reading.
+ *
+ * Returns 0 if no other process has it locked as QEMU locks images, or its file
+ * system has no locks.
+ * Returns -EBUSY, or another negative errno, with one sentence in text.
+ */
+int image_lock_exclusive(int fd, char *text, size_t size);
 
-	/*
-	 * Check the headers of img->fd and set img->size. Everything read from
-	 * the file is checked here, once; later calls trust the state.
-	 */
-	int (*open)(struct image *img, struct image_error *err);
-
-	/*
-	 * Set one option of struct image_create, or refuse it. NULL if the
-	 * format has none.
-	 */
-	int (*option)(struct image_create *create, const char *key,
-		uint64_t value, struct image_error *err);
-
-	/*
-	 * Begin a new image in img->fd, an empty file open for reading and
-	 * writing. Sets img->size, which may be rounded up, and img->unit. What
-	 * is never written reads as zeros.
-	 */
-	int (*create)(struct image *img, const struct image_create *create,
-		struct image_error *err);
-
-	/*
-	 * Describe the image at offset: *extent begins there and is as long as
-	 * one question to the system tells, at least 1 byte. The kind is
-	 * IMAGE_DATA or IMAGE_HOLE.
-	 */
-	int (*extents)(struct image *img, uint64_t offset,
-		struct image_extent *extent, struct image_error *err);
-
-	/* Read exactly length bytes, or fail. */
-	int (*read)(struct image *img, uint64_t offset, void *buf,
-		size_t length, struct image_error *err);
-
-	/*
-	 * Show length bytes without copying them. May refuse for any reason:
-	 * the caller then reads. Touching the bytes raises SIGBUS if the file
-	 * was truncated or its disk fails, so that is done under
-	 * image_guard_call() alone. The window lives until unmap().
-	 */
-	int (*map)(struct image *img, uint64_t offset, size_t length,
-		struct image_window *window);
-	void (*unmap)(struct image *img, struct image_window *window);
-
-	/* A hint: this range is read soon. */
-	void (*prefetch)(struct image *img, uint64_t offset, size_t length);
-
-	/*
-	 * Write length bytes. Offsets ascend from call to call. The bytes may
-	 * be a window: -EFAULT means that they could not be touched, and the
-	 * same call may then be made again with a copy.
-	 */
-	int (*write)(struct image *img, uint64_t offset, const void *buf,
-		size_t length, struct image_error *err);
-
-	/* The same for zeros: takes no space in the file where that can be. */
-	int (*write_zeroes)(struct image *img, uint64_t offset, uint64_t length,
-		struct image_error *err);
-
-	/*
-	 * Write the metadata; the image is complete, though not yet durable.
-	 * NULL if nothing is left to be done.
-	 */
-	int (*finish)(struct image *img, struct image_error *err);
-
-	/* Make durable everything written. */
-	int (*flush)(struct image *img, struct image_error *err);
-
-	/*
-	 * Fail if the image is not as open() saw it: another length, or, for a
-	 * file, another time of modification. What writes through a mapping
-	 * changed may go unnoticed, and so may writes to a block device.
-	 */
-	int (*recheck)(struct image *img, struct image_error *err);
-
-	/* Fill in at most IMAGE_MAX_FIELDS fields; returns how many. */
-	size_t (*info)(struct image *img, struct image_field *fields);
-
-	/*
-	 * Free img->state, which may be NULL. Never writes: a failed copy is
-	 * closed too.
-	 */
-	void (*close)(struct image *img);
+/* How a new image is written. */
+struct image_write {
+	/* write past the page cache (O_DIRECT) where the file system can */
+	bool direct;
+	/* remove what was written from the page cache as it reaches the disk */
+	bool drop_cache;
 };
 
-/* An open image. Only formats write to it. */
-struct image {
-	const struct image_ops *ops;
-	/* bytes of the virtual disk */
-	uint64_t size;
-	/*
-	 * bytes that a format allocates at once, a power of two; 0 if it does
-	 * not matter
-	 */
-	uint64_t unit;
-	int fd;
-	bool owns_fd;
-	/* bytes written, and where the first, since writeback last began */
-	uint64_t unsent;
-	uint64_t unsent_from;
-	/* the format's own */
-	void *state;
-};
+/*
+ * Begin a new image in fd: an empty regular file, open for reading and
+ * writing, which stays the caller's. name is for sentences.
+ */
+int image_create(int fd, const char *name, const struct image_format *format,
+	const struct image_create *create, const struct image_write *how,
+	struct image_sink **out, struct image_error *err);
+/* Bytes of the virtual disk; may be rounded up from image_create.size. */
+uint64_t image_sink_size(const struct image_sink *sink);
+/* Write the metadata, the header last. */
+int image_finish(struct image_sink *sink, struct image_error *err);
+/* Make durable everything that was written. */
+int image_flush(struct image_sink *sink, struct image_error *err);
+/* Free it; writes nothing. NULL is fine. */
+void image_sink_close(struct image_sink *sink);
 
-/* How a source is read. */
-enum image_method {
-	/* the faster one, which is IMAGE_READ: docs/design/convert.md */
-	IMAGE_AUTO,
-	/* through mapped windows; reads where that is refused */
-	IMAGE_MAP,
-	/* into one reused buffer that stays in the CPU's caches */
-	IMAGE_READ
-};
+#define IMAGE_MAX_THREADS 64
 
-/* How a walk over one or two images is to be done. */
+/* How a whole image is visited. */
 struct image_run {
-	/* bytes, a power of two: zero runs are made of such aligned blocks */
+	/* bytes, a power of two from 512 to 2 MiB: aligned blocks of this size
+	 * are looked at for zeros */
 	size_t block;
-	enum image_method method;
-	/* called often, with the offset reached; may be NULL */
+	/* 1 to IMAGE_MAX_THREADS; 0: one for each CPU */
+	unsigned threads;
+	/* most bytes of buffers; 0: 64 MiB. At least one chunk is taken */
+	size_t memory;
+	/* most bytes a second that are read; 0: no limit */
+	uint64_t rate;
+	/* copy: share blocks with the source where the file system can */
+	bool reflink;
+	/* called often, by one thread at a time, with the offset before which
+	 * the whole image was visited; may be NULL */
 	void (*progress)(void *opaque, uint64_t done);
 	void *opaque;
 };
 
-/* Bytes of each kind that a copy met; the sum is the source's size. */
+/* What a copy met; data + zero + hole is the size of the source. */
 struct image_copied {
 	uint64_t data;
 	uint64_t zero;
 	uint64_t hole;
+	/* bytes of guest data that were stored compressed, and what they take
+	 */
+	uint64_t compressed_from;
+	uint64_t compressed_to;
+	/* bytes shared with the source by reflink */
+	uint64_t shared;
+	/* threads that worked */
+	unsigned threads;
 };
+
+/*
+ * Copy source into sink, which was just created and is at least as long. Does
+ * not finish the sink. Returns -EIO if the source was seen to change.
+ */
+int image_copy(struct image_source *source, struct image_sink *sink,
+	const struct image_run *run, struct image_copied *copied,
+	struct image_error *err);
+
+/*
+ * Report all extents in order, neighbours that are alike merged; they cover
+ * the image. report() returns 0 to go on; anything else is returned. Set scan
+ * to look for zeros in data; without it nothing but metadata is read.
+ */
+int image_map(struct image_source *source, const struct image_run *run,
+	bool scan,
+	int (*report)(void *opaque, const struct image_extent *extent),
+	void *opaque, struct image_error *err);
+
+/* One test of image_check(). */
+struct image_finding {
+	/* lower case with underscores; the names of OpenStack's format
+	 * inspector where that has the test */
+	const char *name;
+	/* 0: the test passed */
+	uint64_t faults;
+	/* what was found: of the first fault, if there are several */
+	char text[512];
+};
+
+struct image_checked {
+	/* every test passed */
+	bool safe;
+	/* NULL if it is not known */
+	const struct image_format *format;
+	/* clusters that the reference counts take from the file, and that are
+	 * not used so often; harmless */
+	uint64_t leaked_clusters;
+	uint64_t leaked_bytes;
+};
+
+/*
+ * Judge whether an image is what it seems and may be used: reads the metadata
+ * alone, opens no other file, and repairs nothing. report is called for each
+ * test. Tests that an earlier failure makes pointless are left out. Of how,
+ * format and force_share count.
+ *
+ * Returns 0 if checked says what was found.
+ * Returns a negative errno if the image could not be checked.
+ *
+ * Time grows with the bytes that the file has on disk. Takes at most 512 MiB.
+ */
+int image_check(const char *path, const struct image_open *how,
+	void (*report)(void *opaque, const struct image_finding *finding),
+	void *opaque, struct image_checked *checked, struct image_error *err);
 
 /* Outcome of a comparison. */
 struct image_compared {
@@ -228,85 +349,12 @@ struct image_compared {
 	uint64_t first_difference;
 };
 
-/* What the file system says of an image's file. */
-struct image_usage {
-	/* length as ls shows it; that of the device for a block device */
-	uint64_t file_size;
-	/* bytes that its blocks take */
-	uint64_t disk_usage;
-};
-
-/*
- * Formats known, in the order of formats.def.
- * Returns NULL past the last one.
- */
-const struct image_ops *image_format(size_t index);
-
-/* The format of that name, or NULL. */
-const struct image_ops *image_format_by_name(const char *name);
-
-/*
- * The format that a new file's name asks for: raw if its ending says nothing.
- * Returns NULL for the ending of a format that cannot be written here.
- */
-const struct image_ops *image_format_by_suffix(const char *path);
-
-/*
- * Open an image to read it.
- *
- * format: NULL to tell from the first bytes and the name. A file that is, or
- * by its name should be, in another format is then refused, since its bytes
- * taken as raw are hardly what the user means.
- *
- * Regular files and block devices only. On success *out is closed by
- * image_close(); on failure it is NULL.
- */
-int image_open(const char *path, const struct image_ops *format,
-	struct image **out, struct image_error *err);
-
-/*
- * Fail if the image's format is one that can only be recognised here, so that
- * image_copy(), image_map() and image_compare() would refuse it.
- */
-int image_readable(struct image *img, struct image_error *err);
-
-/*
- * Begin a new image in fd: an empty regular file, open for reading and
- * writing, that stays the caller's and is not closed.
- */
-int image_create(int fd, const struct image_ops *format,
-	const struct image_create *create, struct image **out,
-	struct image_error *err);
-
-/* Close and free; NULL is fine. */
-void image_close(struct image *img);
-
-int image_finish(struct image *img, struct image_error *err);
-int image_flush(struct image *img, struct image_error *err);
-int image_usage(
-	struct image *img, struct image_usage *usage, struct image_error *err);
-
-/*
- * Copy src into dst, an image just created that is at least as long.
- * Does not finish dst. Fails if src was seen to change meanwhile.
- */
-int image_copy(struct image *src, struct image *dst,
-	const struct image_run *run, struct image_copied *copied,
-	struct image_error *err);
-
-/*
- * Report all extents in order, each of another kind than the one before; they
- * cover the image. report() returns 0 to go on; anything else is returned.
- */
-int image_map(struct image *img, const struct image_run *run,
-	int (*report)(void *opaque, const struct image_extent *extent),
-	void *opaque, struct image_error *err);
-
 /*
  * Find the first byte in which two images differ. The shorter one is taken
  * to go on with zeros.
  */
-int image_compare(struct image *a, struct image *b, const struct image_run *run,
-	struct image_compared *compared, struct image_error *err);
+int image_compare(struct image_source *a, struct image_source *b,
+	const struct image_run *run, struct image_compared *compared,
+	struct image_error *err);
 
 #endif

@@ -2,16 +2,45 @@
 #ifndef HONE_API_H
 #define HONE_API_H
 /**
- * What every other header of libhone needs: version, visibility, linkage.
+ * Version, visibility and linkage, for every other header of libhone, and what
+ * all functions have in common.
+ *
+ * **A function of the caller returns to the library**, unless its comment says
+ * that it may leave. A function leaves by a C++ exception, by longjmp(), by
+ * pthread_exit(), or if its thread is cancelled in it. If it leaves where it
+ * must not, the pool, stream or batch of the call must not be used any more,
+ * and what the call holds is lost.
+ *
+ * **Cancellation.** A call that uses a descriptor is a cancellation point where
+ * its system calls are. With the GNU C library, a cancelled call closes and
+ * frees what it holds. A stream can then be used as after an error. No other
+ * call is a cancellation point.
+ *
+ * **Members named reserved** let a later release add members. The functions
+ * named ..._attr_init() set them to zero, and every function that takes the
+ * struct returns -EINVAL if one of them is not zero. In a struct that the
+ * library sets, they are zero. So use named initializers or ..._attr_init().
+ *
+ * **Signals.** A signal handler must call no function that changes a pool,
+ * cache, ring or stream which the interrupted thread may be using.
  */
 
-/** Version of the headers; hone_version() tells that of the library. */
+/** Version of the headers; hone_version() returns the library's version. */
 #define HONE_VERSION_MAJOR 0
 #define HONE_VERSION_MINOR 1
 #define HONE_VERSION_PATCH 0
 #define HONE_VERSION_STRING "0.1.0"
 
-#ifdef __cplusplus
+/* Bodies in the headers are C, with casts of C. */
+#if defined(__cplusplus) && defined(__GNUC__)
+#define HONE_BEGIN_DECLS                                                       \
+	_Pragma("GCC diagnostic push") _Pragma(                                \
+		"GCC diagnostic ignored \"-Wold-style-cast\"") extern "C"      \
+	{
+#define HONE_END_DECLS                                                         \
+	}                                                                      \
+	_Pragma("GCC diagnostic pop")
+#elif defined(__cplusplus)
 #define HONE_BEGIN_DECLS extern "C" {
 #define HONE_END_DECLS }
 #else
@@ -19,7 +48,14 @@
 #define HONE_END_DECLS
 #endif
 
-/** Marks what the shared library exports. */
+/* For members that are accessed atomically: i386 aligns 8 bytes to 4. */
+#if defined(__GNUC__)
+#define HONE_DETAIL_ALIGNED_8 __attribute__((aligned(8)))
+#else
+#define HONE_DETAIL_ALIGNED_8
+#endif
+
+/** Marks an exported function of the shared library. */
 #if defined(__GNUC__)
 #define HONE_API __attribute__((visibility("default")))
 #else
@@ -27,10 +63,10 @@
 #endif
 
 /**
- * Marks a short body that is compiled into its caller.
+ * Marks a function with a short body that is compiled into its caller.
  *
- * The library also exports one copy of each under the same name, for
- * languages that have no C compiler at hand (src/inlines.c).
+ * The library also exports one copy of each such function under the same name,
+ * for languages without a C compiler (src/inlines.c).
  */
 #ifdef HONE_EMIT_INLINES
 #define HONE_INLINE HONE_API

@@ -2,19 +2,19 @@
 #ifndef HONE_COPY_H
 #define HONE_COPY_H
 /**
- * memcpy that knows whether the data should stay in cache.
+ * Copies that leave the data in the CPU cache, or store past it.
  *
- * A copy that stores normally leaves its destination in cache, which is right
- * when it is read soon. A copy that streams writes past the cache: faster for
- * large blocks and kind to what is resident, but the first read of the
- * destination then goes to memory. docs/design/copy.md of the sources has the
- * measurements that say where the line runs.
+ * A copy with normal stores leaves its destination in the CPU cache. This is
+ * best if the destination is read soon. A streamed copy stores past the cache
+ * by non-temporal stores. This is faster for large blocks and does not displace
+ * other data, but the first read of the destination goes to memory.
+ * docs/design/copy.md of the sources has measurements of both.
  *
- * Every function here takes any size and alignment. Source and destination
- * must not overlap; debug builds of the library assert that, but for sizes
- * that were constants of the caller's own. Any thread may call any of them;
- * what is written is the caller's to protect. With n 0 the pointers may be
- * NULL.
+ * These functions accept any size and alignment. Source and destination must
+ * not overlap; debug builds of the library assert this, except for constant
+ * sizes that the caller's compiler expands. Any thread may call them; the
+ * caller protects the destination against other threads. With n 0 the pointers
+ * may be NULL.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -22,18 +22,19 @@
 
 HONE_BEGIN_DECLS
 
-/** What becomes of the caches. The values are flags of hone_memcpy(). */
+/** The use of the CPU cache; values for hone_memcpy(). */
 enum hone_copy_policy {
 	/** KEEP below hone_copy_threshold(), STREAM from there on */
 	HONE_COPY_AUTO = 0,
-	/** store: the destination is about to be used and stays in cache */
+	/** normal stores: the destination stays in the cache, for use soon */
 	HONE_COPY_KEEP = 1,
-	/** write past the cache, but store less than 4 KiB, where that loses */
+	/** non-temporal stores past the cache; normal stores below 4 KiB, where
+	 * streaming is slower */
 	HONE_COPY_STREAM = 2,
-	/** as STREAM, and leave as little of the source in cache as the CPU can
-	 */
+	/** as STREAM, and keep the source out of the cache as far as the CPU
+	 * can */
 	HONE_COPY_STREAM_PROTECT = 3,
-	/** may be added: leave out the fence; end with hone_copy_fence() */
+	/** added to a policy: no fence; call hone_copy_fence() at the end */
 	HONE_COPY_NO_FENCE = 0x100
 };
 
@@ -46,17 +47,18 @@ enum hone_copy_policy {
  * :param policy: one of enum hone_copy_policy, with or without
  *                HONE_COPY_NO_FENCE.
  *
- * This thread itself always reads what it wrote. For others a release store
- * by this thread publishes the copy, as it does any store; after a call with
- * HONE_COPY_NO_FENCE only if hone_copy_fence() comes between. What is streamed
- * may be seen before what this thread stored earlier, though: where that
- * matters, as to the writer of a sequence lock, call hone_copy_fence() before
- * the copy too, beside the fence that is due there anyway. Since 0.1.
+ * This thread always reads what it wrote. A release store by this thread
+ * publishes the copy to other threads, as it publishes any store. After a call
+ * with HONE_COPY_NO_FENCE, hone_copy_fence() must come before the release
+ * store. Other threads may see streamed bytes before earlier stores of this
+ * thread. If this matters, as for the writer of a sequence lock, call
+ * hone_copy_fence() before the copy too, in addition to the usual fence. Since
+ * 0.1.
  */
 HONE_INLINE void hone_memcpy(void *dst, const void *src, size_t n, int policy);
 
 /**
- * Clear bytes.
+ * Set bytes to zero.
  *
  * :param dst:    the first byte to clear.
  * :param n:      bytes, 0 to SIZE_MAX / 2.
@@ -67,20 +69,19 @@ HONE_INLINE void hone_memcpy(void *dst, const void *src, size_t n, int policy);
 HONE_API void hone_memset_zero(void *dst, size_t n, int policy);
 
 /**
- * End a batch of calls that were made with HONE_COPY_NO_FENCE: from here on
- * what they wrote is ordered as any store is, so that a release store by this
- * thread publishes it.
+ * End a batch of calls with HONE_COPY_NO_FENCE. From then on a release store by
+ * this thread publishes what they wrote, as it publishes any store.
  *
- * It also keeps what is streamed later behind what was stored before. It
- * replaces no other fence: where no variant streams out of order it holds the
- * compiler alone. Since 0.1.
+ * The fence also orders earlier stores before later streamed bytes. It does not
+ * replace any other fence: on a CPU without out-of-order streaming it only
+ * orders the compiler. Since 0.1.
  */
 HONE_API void hone_copy_fence(void);
 
 /**
- * Size from which HONE_COPY_AUTO streams.
+ * Get the size from which HONE_COPY_AUTO streams.
  *
- * :return: bytes. Until it is set: twice the level 2 cache, at least 16 MiB.
+ * :return: bytes. Default: twice the level 2 cache, at least 16 MiB.
  *
  * Since 0.1.
  */
@@ -89,19 +90,18 @@ HONE_API size_t hone_copy_threshold(void);
 /**
  * Set the size from which HONE_COPY_AUTO streams, for the whole process.
  *
- * :param bytes: 0 goes back to the default; SIZE_MAX never streams. Less than
- *               4 KiB is stored whatever this says.
+ * :param bytes: the size. 0: the default; SIZE_MAX: never stream. Copies below
+ *               4 KiB are never streamed.
  *
- * Calls running in other threads finish by the old one. Since 0.1.
+ * Calls that are running in other threads finish with the old size. Since 0.1.
  */
 HONE_API void hone_copy_set_threshold(size_t bytes);
 
-/** What hone_copy_calibrate() measured; times are medians in nanoseconds. */
+/** Measurements of hone_copy_calibrate(); times are medians in nanoseconds. */
 struct hone_copy_calibration {
-	/** bytes: the size from which streaming won, SIZE_MAX if it never did
-	 */
+	/** bytes: the size from which streaming was faster; SIZE_MAX: none */
 	size_t threshold;
-	/** sizes that were tried */
+	/** number of sizes that were measured */
 	size_t n_sizes;
 	/** bytes of each */
 	size_t size[16];
@@ -109,43 +109,119 @@ struct hone_copy_calibration {
 	double keep_ns[16];
 	/** copy with STREAM, then read the destination once */
 	double stream_ns[16];
+	/** bytes: the smallest and the largest copy with HONE_COPY_KEEP that is
+	 * made by rep movsb from now on, as the traits of hone/cpu.h; none is
+	 * if the largest is 0 or below the smallest */
+	size_t rep_movsb_min, rep_movsb_max;
+	/** number of sizes of hot copies that were measured; 0: the library has
+	 * no rep movsb here, and the traits are unchanged */
+	size_t n_hot;
+	/** bytes of each */
+	size_t hot_size[16];
+	/** hot copy with KEEP by the library's loop */
+	double loop_ns[16];
+	/** hot copy with KEEP by rep movsb */
+	double rep_movsb_ns[16];
+	/** in how many of 9 comparisons rep movsb took over 5 % less time */
+	unsigned n_clear[16];
+	/** for later releases; set to zero */
+	size_t reserved[4];
 };
 
 /**
- * Measure from which size on streaming wins on this machine, when the
- * destination is read once right after the copy, and set the threshold to it.
+ * Measure what is faster on this machine, and choose it: the sizes that
+ * HONE_COPY_KEEP copies by rep movsb, and the size from which HONE_COPY_AUTO
+ * streams.
  *
- * :param result: set to what was measured; NULL if nobody asks.
- * :return: 0, or -ENOMEM, which leaves the threshold and result as they were.
+ * :param result: set to the measurements; or NULL.
+ * :return: 0 on success;
+ *          -ENOMEM if there is no memory; threshold, traits and result are
+ *          unchanged.
  *
- * Takes well under a second and 128 MiB of memory while it runs; caches larger
- * than half of that are not emptied between two copies. Call it where the
- * machine is as it will be, and in one thread at a time: other load shifts the
- * line, and the last to end sets the threshold. Since 0.1.
+ * Hot copies of 4 KiB to 16 MiB decide about rep movsb. Its range is two or
+ * more adjacent sizes at each of which it takes over 5 % less time than the
+ * library's loop, by the medians and in at least 7 of 9 comparisons. Of several
+ * such ranges, the one with the largest sum of savings is chosen. The range is
+ * stored in the traits HONE_CPU_TRAIT_REP_MOVSB_MIN and
+ * HONE_CPU_TRAIT_REP_MOVSB_MAX. It is not measured on a CPU whose trait ERMS is
+ * 0, under a limit without any variant but "generic", on CPUs other than
+ * x86-64, and in a build with MemorySanitizer. Copies of 64 KiB to 32 MiB in
+ * memory that is in no CPU cache, each followed by one reading of the
+ * destination, decide about the threshold.
+ *
+ * Takes well under a second, and 128 MiB of memory during the call. CPU caches
+ * above half of that are not emptied between two copies. Call it under the load
+ * that the machine will have, since other load changes the result. Other
+ * threads may copy meanwhile: their kept copies follow what is being measured,
+ * and are right either way. A child that another thread forks meanwhile keeps
+ * the traits of that moment. Call it in one thread at a time, since the last
+ * call to end sets the threshold and the traits. hone_copy_save() saves both
+ * for the next start. Since 0.1.
  */
 HONE_API int hone_copy_calibrate(struct hone_copy_calibration *result);
 
+/** Bytes of memory that are enough for every line of hone_copy_save(). */
+#define HONE_COPY_SAVED_SIZE 256
+
 /**
- * Copy whole 64-byte blocks between aligned addresses, kept in cache.
+ * Write what this process has chosen as one line of text, so that a program
+ * measures once and applies the line at each start: the threshold of
+ * HONE_COPY_AUTO, and the range of rep movsb. The line names the CPU.
+ *
+ * :param text: set to the line, a line feed and a zero byte.
+ * :param size: bytes of memory at text.
+ * :return: bytes of the line with its line feed, without the zero byte;
+ *          -ENOBUFS if size is too small; text is unchanged.
+ *
+ * Any thread may call it. The values are read one after the other: if another
+ * thread sets them meanwhile, the line may mix old values with new ones. The
+ * line does not say what hone_cpu_limit() allowed when it was measured. Without
+ * the trait ERMS the line has no range. Since 0.1.
+ */
+HONE_API int hone_copy_save(char *text, size_t size);
+
+/**
+ * Choose what a line of hone_copy_save() says: set the threshold of
+ * HONE_COPY_AUTO, and the traits HONE_CPU_TRAIT_REP_MOVSB_MIN and
+ * HONE_CPU_TRAIT_REP_MOVSB_MAX.
+ *
+ * :param text:   the line, from any source; may be NULL if length is 0. No zero
+ *                byte has to follow it, and its line feed may be missing.
+ * :param length: bytes of text.
+ * :return: 0 on success;
+ *          -EINVAL if text is anything but one line of this release's format;
+ *          -ENODEV if the line is of another CPU: of another vendor, family or
+ *          model on x86-64, elsewhere of another architecture;
+ *          -ENODEV if the line has a range of rep movsb, and the trait ERMS of
+ *          this CPU is 0.
+ *
+ * After an error nothing is changed. Any thread may call it. Calls that are
+ * running in other threads finish with the old values, with the new ones, or
+ * with some of both, and copy correctly with any. Since 0.1.
+ */
+HONE_API int hone_copy_apply(const char *text, size_t length);
+
+/**
+ * Copy whole 64-byte blocks between aligned addresses, with HONE_COPY_KEEP.
  *
  * :param dst:    aligned to 64 bytes.
  * :param src:    aligned to 64 bytes.
- * :param blocks: how many blocks of 64 bytes, 0 to SIZE_MAX / 128.
+ * :param blocks: number of blocks of 64 bytes, 0 to SIZE_MAX / 128.
  *
- * For tables that are made of cache lines, such as scripts in shared memory.
- * Otherwise as hone_memcpy() with HONE_COPY_KEEP. Since 0.1.
+ * For tables that consist of cache lines, such as scripts in shared memory.
+ * Otherwise as hone_memcpy(). Since 0.1.
  */
 HONE_INLINE void hone_copy_blocks(void *dst, const void *src, size_t blocks);
 
 /**
- * Copy an array of pointers.
+ * Copy an array of pointers, with HONE_COPY_KEEP.
  *
- * :param dst: aligned as a pointer is.
- * :param src: aligned as a pointer is.
- * :param n:   how many pointers, SIZE_MAX / 2 bytes of them at most.
+ * :param dst: aligned as a pointer.
+ * :param src: aligned as a pointer.
+ * :param n:   number of pointers, at most SIZE_MAX / 2 bytes of them.
  *
- * For the short groups that pools and rings move. Otherwise as hone_memcpy()
- * with HONE_COPY_KEEP. Since 0.1.
+ * For the short groups that pools and rings move. Otherwise as hone_memcpy().
+ * Since 0.1.
  */
 HONE_INLINE void hone_copy_pointers(void **dst, void *const *src, size_t n);
 

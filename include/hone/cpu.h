@@ -2,9 +2,10 @@
 #ifndef HONE_CPU_H
 #define HONE_CPU_H
 /**
- * What this CPU can do, and which variant each part of libhone chose.
+ * Features and traits of this CPU, and the variant that each part of libhone
+ * uses.
  *
- * Every function here may be called by any thread at any time.
+ * Any thread may call any of these functions at any time.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -13,9 +14,9 @@
 HONE_BEGIN_DECLS
 
 /**
- * CPU features, one bit each. A bit is set only where the operating system
- * saves the registers that the feature needs. A bit keeps its meaning for
- * the life of the SONAME.
+ * CPU features, one bit each. A bit is set only if the operating system saves
+ * the registers that the feature needs. A bit keeps its meaning as long as the
+ * SONAME stays the same.
  */
 #define HONE_CPU_SSE2 (UINT64_C(1) << 0)
 #define HONE_CPU_AVX2 (UINT64_C(1) << 1)
@@ -24,71 +25,154 @@ HONE_BEGIN_DECLS
 #define HONE_CPU_AVX512BW (UINT64_C(1) << 4)
 #define HONE_CPU_NEON (UINT64_C(1) << 16)
 #define HONE_CPU_SVE (UINT64_C(1) << 17)
-/** For hone_cpu_limit(): allow whatever the CPU has. */
+#define HONE_CPU_RVV (UINT64_C(1) << 32)
+/** For hone_cpu_limit(): allow all features of the CPU. */
 #define HONE_CPU_ALL UINT64_MAX
 
 /**
- * Features of this CPU that libhone may use now.
+ * Get the features of this CPU that libhone may use now.
  *
- * :return: HONE_CPU_* bits: what was detected, less what hone_cpu_limit()
- *          took away. 0 on a CPU that libhone knows nothing about.
+ * :return: HONE_CPU_* bits: the detected features that hone_cpu_limit() allows;
+ *          0 on an unknown CPU.
  *
  * Since 0.1.
  */
 HONE_API uint64_t hone_cpu_features(void);
 
 /**
- * Allow only some features, so that every variant of the installed binary
- * can be run, tested and timed on one machine.
+ * Allow only some features, so that every variant of the installed binary can
+ * run, be tested and be timed on one machine.
  *
- * :param allowed: HONE_CPU_* bits; HONE_CPU_ALL lifts the limit again. Bits
- *                 that the CPU lacks are ignored: a limit never adds.
+ * :param allowed: HONE_CPU_* bits; HONE_CPU_ALL removes the limit. Bits that
+ *                 the CPU lacks have no effect: a limit never adds features.
  *
- * Holds for the whole process from the next call of each function on. Calls
- * already running in other threads finish with the variant they have. While
- * another thread is choosing a variant, in its first call of a part, any call
- * of that part may still use the one chosen before. Every variant gives the
- * same answers. Since 0.1.
+ * Applies to the whole process, from the next call of each function on. Calls
+ * that are running in other threads finish with their variant. While another
+ * thread selects a variant, in its first call of a part, any call of that part
+ * may still use the previous variant. All variants return the same results.
+ * Since 0.1.
  */
 HONE_API void hone_cpu_limit(uint64_t allowed);
 
 /**
- * Name of one feature.
+ * Get the name of a feature.
  *
  * :param feature: exactly one HONE_CPU_* bit.
- * :return: a lower-case name such as "avx512bw"; NULL for an unknown bit, for
- *          none and for several.
+ * :return: a lower-case name such as "avx512bw";
+ *          NULL for an unknown bit, for no bit and for several bits.
  *
  * The string is constant and never freed. Since 0.1.
  */
 HONE_API const char *hone_cpu_feature_name(uint64_t feature);
 
 /**
- * Size of a data or unified cache that serves the first CPU.
+ * Get the feature of a name, for lists of features that a user writes.
+ *
+ * :param name:   as hone_cpu_feature_name() returns it, in lower case; may be
+ *                NULL if length is 0. No zero byte has to follow it.
+ * :param length: bytes of the name.
+ * :return: the HONE_CPU_* bit, also of a feature that this CPU lacks;
+ *          0 if no feature has this name.
+ *
+ * Since 0.1.
+ */
+HONE_API uint64_t hone_cpu_feature_by_name(const char *name, size_t length);
+
+/**
+ * Get the size of a data or unified CPU cache of the first CPU.
  *
  * :param level: 1, 2 or 3.
- * :return: bytes; 0 where the level is absent or unknown.
+ * :return: bytes;
+ *          0 if the level does not exist or is unknown.
  *
- * Taken from CPUID on x86-64 and from Linux's sysfs elsewhere, once. Inside a
- * virtual machine it is what the host chose to show. Since 0.1.
+ * The first call gets the size from CPUID on x86-64, elsewhere from Linux's
+ * sysfs. In a virtual machine the host decides what these report. Since 0.1.
  */
 HONE_API size_t hone_cpu_cache_size(unsigned level);
 
 /**
- * Name of a part of the library that has CPU variants.
+ * Traits of the CPU, for hone_cpu_trait(). A feature decides which code may
+ * run; a trait decides which code is faster. docs/design/cpu.md of the sources
+ * explains each. A number keeps its meaning as long as the SONAME stays the
+ * same.
+ */
+enum hone_cpu_traits {
+	/** bytes that a core loads from its L1 cache in a cycle, by the widest
+	 * loads; 0: unknown */
+	HONE_CPU_TRAIT_LOAD_BYTES = 0,
+	/** bytes that a core stores to its L1 cache in a cycle, by the widest
+	 * stores; 0: unknown */
+	HONE_CPU_TRAIT_STORE_BYTES = 1,
+	/** bytes: the smallest copy with HONE_COPY_KEEP that is made by
+	 * rep movsb. Copies of a few vectors never are. */
+	HONE_CPU_TRAIT_REP_MOVSB_MIN = 2,
+	/** bytes: the largest such copy; 0: no copy is; SIZE_MAX: no limit.
+	 * hone_copy_calibrate() measures both */
+	HONE_CPU_TRAIT_REP_MOVSB_MAX = 3,
+	/** 1: long rep movsb and rep stosb are fast (ERMS) */
+	HONE_CPU_TRAIT_ERMS = 4,
+	/** 1: short rep movsb is fast (FSRM) */
+	HONE_CPU_TRAIT_FSRM = 5,
+	/** 1: rep movsb of zero bytes is fast (FZRM) */
+	HONE_CPU_TRAIT_FZRM = 6,
+	/** 1: short rep stosb is fast (FSRS) */
+	HONE_CPU_TRAIT_FSRS = 7
+};
+
+/**
+ * Get the value of a trait.
+ *
+ * :param trait: one of enum hone_cpu_traits.
+ * :return: the value for this CPU, or the one that hone_cpu_set_trait() set;
+ *          0 if the trait is unknown;
+ *          0 if this CPU is unknown and CPUID has no bit for the trait.
+ *
+ * hone_cpu_limit() does not change traits. Since 0.1.
+ */
+HONE_API size_t hone_cpu_trait(unsigned trait);
+
+/**
+ * Set the value of a trait, so that the choices of every CPU can be tested and
+ * timed on one machine.
+ *
+ * :param trait: one of enum hone_cpu_traits; another number has no effect.
+ * :param value: any value.
+ *
+ * Applies to the whole process, from the next call of each function on. Calls
+ * that are running in other threads finish with either value. All values give
+ * the same results. To undo a call, set the value that hone_cpu_trait()
+ * returned before it. Since 0.1.
+ */
+HONE_API void hone_cpu_set_trait(unsigned trait, size_t value);
+
+/**
+ * Get the name of a trait.
+ *
+ * :param trait: 0, 1, 2 and so on.
+ * :return: a name such as "load_bytes";
+ *          NULL if trait is too large.
+ *
+ * The string is constant and never freed. Since 0.1.
+ */
+HONE_API const char *hone_cpu_trait_name(unsigned trait);
+
+/**
+ * Get the name of a part of the library that has CPU variants.
  *
  * :param index: 0, 1, 2 and so on.
- * :return: a name such as "zero"; NULL past the last one.
+ * :return: a name such as "zero";
+ *          NULL if index is too large.
  *
  * Since 0.1.
  */
 HONE_API const char *hone_cpu_part(size_t index);
 
 /**
- * Name of the variant that a part uses at present.
+ * Get the name of the variant that a part uses now.
  *
- * :param part: a name that hone_cpu_part() returned.
- * :return: a name such as "avx512"; NULL for an unknown part.
+ * :param part: a name from hone_cpu_part().
+ * :return: a name such as "avx512";
+ *          NULL for an unknown part.
  *
  * The string is constant and never freed. Since 0.1.
  */

@@ -2,22 +2,22 @@
 #ifndef HONE_HONE_H
 #define HONE_HONE_H
 /**
- * Map of libhone: every part, one header each.
+ * Overview of libhone: all headers.
  *
- * ====================  =======================================================
+ * ====================  ======================================================
  * hone/api.h            version, visibility
- * hone/copy.h           memcpy that knows whether the data should stay in cache
- * hone/copy_fd.h        from descriptor to descriptor; is a socket's peer there
- * hone/cpu.h            what this CPU can do, and which variant each part chose
- * hone/mempool.h        objects of one size, through caches that steal
- * hone/mempool_check.h  what a pool holds, and what is wrong with it
+ * hone/copy.h           memcpy into the CPU cache, or past it
+ * hone/copy_fd.h        copies between descriptors; test of a socket's peer
+ * hone/cpu.h            features of this CPU, and the variant of each part
+ * hone/mempool.h        pools of objects of one size, one cache for each thread
+ * hone/mempool_check.h  statistics and audit of a pool
  * hone/read_file.h      whole files in memory, one or many at once
- * hone/ring.h           bounded ring of pointers between threads
+ * hone/ring.h           bounded FIFO ring of pointers between threads
  * hone/stream.h         buffered reading of descriptors, memory and functions
- * hone/zero.h           is this buffer all zeros, and where is it not
- * ====================  =======================================================
+ * hone/zero.h           zero detection: is a buffer zero, and where is it not
+ * ====================  ======================================================
  *
- * No part keeps state that a caller has to set up, reads the environment,
+ * No part has state that a caller must set up. No part reads the environment,
  * prints, or calls exit.
  */
 #include <hone/api.h>

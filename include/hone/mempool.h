@@ -2,27 +2,26 @@
 #ifndef HONE_MEMPOOL_H
 #define HONE_MEMPOOL_H
 /**
- * A fixed number of objects of one size, taken and given back by many threads.
+ * A pool with a fixed number of objects of one size, shared by many threads.
  *
- * A thread works through a cache handle of its own. The handle has one loaded
- * magazine, an array of pointers to objects; getting and putting move them
- * there and are inline. When it runs empty or full, whole magazines change
- * hands by one word: through two deques of the handle, from which handles
- * that have none steal. So no lock is taken, and a thread that is preempted
- * holds up nobody. Objects come back in LIFO order, the warmest first.
+ * Each thread works through its own cache. A cache has one loaded magazine: an
+ * array of pointers to objects. Get and put move pointers from and to this
+ * array, inline. When the array is empty or full, the cache exchanges the whole
+ * magazine, as one word, through its two deques; a cache whose deque is empty
+ * steals from those of other caches. So no lock is taken, and a preempted
+ * thread delays no other. Objects come back in LIFO order, the warmest first.
  *
- * What a handle has loaded, at most the cache size of the pool, is all that
- * other handles cannot get. A get of n objects by a caller that nobody
- * disturbs therefore succeeds whenever the pool has n, plus the cache size for
- * each other open handle. For one thread that only gets and another that only
- * puts, any capacity above the cache size times the other handles will do.
- * While others are in the middle of a call, a get may find less than that;
- * a later one finds what they put down.
+ * The loaded objects of a cache, at most the cache size of the pool, are all
+ * that other caches cannot get. Without concurrent calls, a get of n objects
+ * therefore succeeds if the pool has n objects plus the cache size for each
+ * other open cache. If one thread only gets and another only puts, any capacity
+ * above the cache size times the number of other caches is enough. During calls
+ * of other threads a get may find fewer objects; a later get finds the others.
  *
- * A handle, its cursor and its reserve belong to one thread at a time;
- * functions that take a pool may be called by any thread unless they say
- * otherwise. Pools and handles must not be NULL. Statistics, audit and faults:
- * hone/mempool_check.h; the reasons: docs/design/mempool.md of the sources.
+ * A cache, its cursor and its reserve belong to one thread at a time. Functions
+ * that take a pool may be called by any thread unless their comment says
+ * otherwise. Pools and caches must not be NULL. hone/mempool_check.h has
+ * statistics and audit; docs/design/mempool.md of the sources has the reasons.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -32,62 +31,62 @@ HONE_BEGIN_DECLS
 
 /** A pool of objects; only its address is public. */
 struct hone_mempool;
-/** A thread's handle of a pool; only its address is public. */
+/** A thread's cache of a pool; only its address is public. */
 struct hone_mempool_cache;
 
-/** Most objects that a magazine, and so the cache of a handle, can hold. */
+/** Most objects that a magazine can hold, and so the largest cache size. */
 #define HONE_MEMPOOL_CACHE_MAX 504
 
 /** Bits of hone_mempool_attr.flags. */
 enum hone_mempool_flag {
-	/** objects in huge pages that were set aside by the administrator */
+	/** place objects in huge pages that the administrator set aside */
 	HONE_MEMPOOL_HUGETLB = 1,
-	/** ask for transparent huge pages; having none is no error */
+	/** request transparent huge pages; a lack of them is no error */
 	HONE_MEMPOOL_HUGE_ADVISE = 2,
 	/** no colouring: objects as close as size and alignment allow */
 	HONE_MEMPOOL_NO_COLOUR = 4,
-	/** check every get and put: see hone/mempool_check.h */
+	/** check each get and put: see hone/mempool_check.h */
 	HONE_MEMPOOL_DEBUG = 8,
-	/** keep 32 bits of each pointer, objects being between two multiples
-	 * of 4 GiB: faster for bursts of 32 and more of thousands in use,
-	 * slower for one; those of one put come back in any order */
+	/** short slots: keep 32 bits of each pointer, all objects between two
+	 * multiples of 4 GiB. Faster for bursts of 32 and more of thousands in
+	 * use, slower for one; objects of one put come back in any order */
 	HONE_MEMPOOL_SHORT_SLOTS = 16
 };
 
-/** What a pool is to be; hone_mempool_attr_init() sets every member. */
+/** Attributes of a pool; hone_mempool_attr_init() sets every member. */
 struct hone_mempool_attr {
-	/** bytes of an object, at least 1. No default: has to be set */
+	/** bytes of an object, at least 1. No default: must be set */
 	size_t object_size;
-	/** of each object, a power of two. Default: 64, no line is shared */
+	/** a power of two up to 2^30. Default: 64, no shared lines */
 	size_t alignment;
-	/** how many objects, at least 1. No default: has to be set */
+	/** number of objects, at least 1. No default: must be set */
 	size_t capacity;
-	/** objects that a handle may keep to itself, 1 to
-	 * HONE_MEMPOOL_CACHE_MAX. Default: 0, as many as are fast, but so that
-	 * max_caches handles together keep half of the capacity at most */
+	/** objects that a cache may keep to itself, 1 to
+	 * HONE_MEMPOOL_CACHE_MAX. Default: 0, the largest fast size with which
+	 * max_caches caches together keep at most half of the capacity */
 	size_t cache_size;
-	/** handles that may be open at a time, 1 to 65535. Default: 32 */
+	/** caches that may be open at the same time, 1 to 65535. Default: 32 */
 	unsigned max_caches;
 	/** HONE_MEMPOOL_* bits. Default: none */
 	unsigned flags;
-	/** NUMA node of the objects. Default: -1, where first touched */
+	/** NUMA node of the objects. Default: -1, by first touch */
 	int numa_node;
-	/** memory for the objects, which remains the caller's. Default: NULL,
-	 * the pool gets its own, which is zero */
+	/** memory for the objects; the caller remains its owner. Default: NULL,
+	 * the pool allocates memory, which is zero */
 	void *memory;
-	/** bytes of it: see hone_mempool_memory_size() */
+	/** bytes of memory: see hone_mempool_memory_size() */
 	size_t memory_size;
-	/** called once for each object by hone_mempool_create(); the pool never
-	 * changes an object's content. Default: NULL, nothing is called */
+	/** hone_mempool_create() calls this once for each object; the pool
+	 * never changes the content of an object. Default: NULL, no call */
 	void (*constructor)(void *object, size_t index, void *arg);
 	/** passed to the constructor */
 	void *constructor_arg;
-	/** called for a broken rule (enum hone_mempool_fault) with the object
-	 * at fault. Default: NULL, abort() is called without a word */
+	/** called with an enum hone_mempool_fault and the object when a caller
+	 * breaks a rule. Default: NULL, abort() without a message */
 	void (*on_fault)(int fault, void *object, void *arg);
 	/** passed to on_fault */
 	void *on_fault_arg;
-	/** shown by debuggers; cut to 31 bytes. Default: NULL, none */
+	/** for debuggers; cut to 31 bytes. Default: NULL, none */
 	const char *name;
 	/** for later releases; zero */
 	void *reserved[4];
@@ -95,36 +94,37 @@ struct hone_mempool_attr {
 
 /**
  * Set attributes to their defaults: alignment 64, cache size chosen by the
- * pool, 32 handles, any NUMA node, and everything else zero.
+ * pool, 32 caches, any NUMA node, and every other member zero.
  *
  * :param attr: set by this call.
  *
- * The caller then sets object_size and capacity at least. Since 0.1.
+ * The caller then sets at least object_size and capacity. Since 0.1.
  */
 HONE_API void hone_mempool_attr_init(struct hone_mempool_attr *attr);
 
 /**
- * Tell how much memory the objects of a pool need.
+ * Compute how much memory the objects of a pool need.
  *
  * :param attr: as for hone_mempool_create().
- * :return: bytes; 0 if hone_mempool_create() would say -EINVAL.
+ * :return: bytes; 0 if hone_mempool_create() would return -EINVAL.
  *
- * Memory given by the caller must be aligned as the objects are, and to 64
- * bytes. Bookkeeping is not part of it: the pool allocates that itself, about
- * 4 KiB for each cache_size objects and 24 KiB for each handle.
- * Since 0.1.
+ * Memory of the caller must be aligned as the objects, and to at least 64
+ * bytes. The result excludes bookkeeping, which the pool allocates itself:
+ * about 4 KiB for each cache_size objects and 24 KiB for each cache. Since 0.1.
  */
 HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
 
 /**
- * Create a pool with all its objects in it.
+ * Create a pool that holds all its objects.
  *
  * :param pool: set to the pool; unchanged on failure.
- * :param attr: copied; what it points to is not, except the name.
- * :return: 0; -EINVAL if an attribute is out of range, memory is misaligned,
- *          short slots do not reach all objects, or huge pages are asked for
- *          in memory of the caller; -ENOBUFS if memory_size is too small;
- *          -ENOMEM; or what mbind says of the NUMA node.
+ * :param attr: copied; of what it points to, only the name is copied.
+ * :return: 0;
+ *          -EINVAL if an attribute is out of range, memory is misaligned, short
+ *          slots cannot reach all objects, or huge pages are requested in
+ *          memory of the caller;
+ *          -ENOBUFS if memory_size is too small;
+ *          -ENOMEM, or the error of mbind for the NUMA node.
  *
  * Since 0.1.
  */
@@ -132,95 +132,97 @@ HONE_API int hone_mempool_create(
 	struct hone_mempool **pool, const struct hone_mempool_attr *attr);
 
 /**
- * Destroy a pool. First, whatever this returns, the calling thread's own
- * hone_mempool_thread_cache() is closed, and has to be asked for anew.
+ * Destroy a pool. The call also closes the calling thread's own cache, even if
+ * it returns -EBUSY; hone_mempool_thread_cache() opens that cache again.
  *
- * :param pool: no other call on it may run or follow.
- * :return: 0; -EBUSY if a handle is open, or an object or a magazine is out,
- *          be it empty; and then the pool goes on.
+ * :param pool: no other call on this pool may run or follow.
+ * :return: 0 on success;
+ *          -EBUSY if a cache is open, or if an object or a magazine, even an
+ *          empty one, is out. The pool remains usable.
  *
  * Since 0.1.
  */
 HONE_API int hone_mempool_destroy(struct hone_mempool *pool);
 
 /**
- * Open a cache handle.
+ * Open a cache.
  *
- * :param pool:  where from.
- * :param cache: set to the handle, which the pool owns; unchanged on failure.
- * :return: 0; -EAGAIN if max_caches handles are open.
+ * :param pool:  the pool of the objects.
+ * :param cache: set to the cache, which the pool owns; unchanged on failure.
+ * :return: 0; -EAGAIN if max_caches caches are open.
  *
- * Takes a mutex, as closing does. Since 0.1.
+ * Takes a mutex, as hone_mempool_cache_close() does. Since 0.1.
  */
 HONE_API int hone_mempool_cache_open(
 	struct hone_mempool *pool, struct hone_mempool_cache **cache);
 
 /**
- * Close a cache handle; what it holds goes back to the pool, and others can
- * get it.
+ * Close a cache. Its objects go back to the pool, for every other cache.
  *
- * :param cache: not to be used any more; without a cursor. NULL: nothing.
+ * :param cache: without a cursor; invalid after this call. NULL: no effect.
  *
- * Any thread may call it while the owner does not use the handle. Since 0.1.
+ * Any thread may call it while the owner does not use the cache. Since 0.1.
  */
 HONE_API void hone_mempool_cache_close(struct hone_mempool_cache *cache);
 
 /**
- * The calling thread's own handle, opened by its first call and closed when
- * the thread ends.
+ * Get the cache of the calling thread. The first call of a thread opens the
+ * cache, the end of the thread closes it.
  *
- * :param pool: where from.
- * :return: the handle; NULL if max_caches handles are open or the process has
- *          no thread-specific key left.
+ * :param pool: the pool of the objects.
+ * :return: the cache;
+ *          NULL if max_caches caches are open or no pthread key is left.
  *
- * Costs a look-up: keep the pointer over a loop. Since 0.1.
+ * Each call costs a look-up: keep the pointer during a loop. Code of the
+ * library closes the cache, so the shared library stays in memory after
+ * dlclose(). Link a plugin that contains the static library with -z nodelete.
+ * Since 0.1.
  */
 HONE_API struct hone_mempool_cache *hone_mempool_thread_cache(
 	struct hone_mempool *pool);
 
 /**
- * Take one object.
+ * Get one object.
  *
  * :param cache: of this thread.
- * :return: the object that was put last, its content as it was then; NULL if
- *          there is none.
+ * :return: the object that was put last, with the content it had then;
+ *          NULL if there is none.
  *
  * Since 0.1.
  */
 HONE_INLINE void *hone_mempool_get(struct hone_mempool_cache *cache);
 
 /**
- * Give one object back, through any handle of its pool.
+ * Put one object back, through any cache of its pool.
  *
  * :param cache: of this thread.
- * :param obj:   was taken from the pool of the cache and not given back since;
- *               the debug flavour checks that, the others do not.
+ * :param obj:   an object from the pool of the cache that was not put since.
+ *               Only a pool with HONE_MEMPOOL_DEBUG checks this.
  *
  * Cannot fail: a pool has room for all its objects. Since 0.1.
  */
 HONE_INLINE void hone_mempool_put(struct hone_mempool_cache *cache, void *obj);
 
 /**
- * Take n objects or none.
+ * Get n objects or none.
  *
  * :param cache: of this thread.
- * :param objs:  set to the n objects; overwritten with anything on failure.
- * :param n:     any number, also more than the cache size; 0 takes none.
- * :return: 0; -ENOBUFS if there are not that many.
+ * :param objs:  set to the n objects; on failure the content is unspecified.
+ * :param n:     any number, also above the cache size; 0 gets none.
+ * :return: 0; -ENOBUFS if there are fewer than n objects.
  *
- * Short code if n is constant; fast if objs is aligned to 64 bytes.
- * Since 0.1.
+ * Short code if n is constant; fast if objs is aligned to 64 bytes. Since 0.1.
  */
 HONE_INLINE int hone_mempool_get_bulk(
 	struct hone_mempool_cache *cache, void **objs, size_t n);
 
 /**
- * Take up to n objects: as many as there are.
+ * Get up to n objects: as many as there are.
  *
  * :param cache: of this thread.
- * :param objs:  set to what was taken.
- * :param n:     any number, also more than the cache size.
- * :return: how many were taken, 0 to n.
+ * :param objs:  set to the objects.
+ * :param n:     any number, also above the cache size.
+ * :return: the number of objects, 0 to n.
  *
  * Since 0.1.
  */
@@ -228,11 +230,11 @@ HONE_INLINE size_t hone_mempool_get_burst(
 	struct hone_mempool_cache *cache, void **objs, size_t n);
 
 /**
- * Give n objects back.
+ * Put n objects back.
  *
  * :param cache: of this thread.
  * :param objs:  each as for hone_mempool_put().
- * :param n:     any number, also more than the cache size; 0 gives none.
+ * :param n:     any number, also above the cache size; 0 puts none.
  *
  * Cannot fail. Since 0.1.
  */
@@ -240,14 +242,13 @@ HONE_INLINE void hone_mempool_put_bulk(
 	struct hone_mempool_cache *cache, void *const *objs, size_t n);
 
 /**
- * The hot state of a handle, for a loop of gets and puts. As a local variable
- * whose address goes nowhere else it lives in registers. Its members are
- * private.
+ * The hot state of a cache, for a loop of gets and puts; its members are
+ * private. A local variable whose address goes nowhere else stays in registers.
  */
 struct hone_mempool_cursor {
 	struct hone_mempool_cache *cache;
-	void *slots, *half_slots;
-	size_t len, size, half_len, half_size;
+	void *slots, *short_slots;
+	size_t len, size, short_len, short_size;
 	uintptr_t upper;
 };
 
@@ -255,7 +256,7 @@ struct hone_mempool_cursor {
  * Begin to work through a cursor.
  *
  * :param cursor: set by this call.
- * :param cache:  of this thread; not to be used otherwise until
+ * :param cache:  of this thread; used only through the cursor until
  *                hone_mempool_cursor_end().
  *
  * Since 0.1.
@@ -264,7 +265,7 @@ HONE_INLINE void hone_mempool_cursor_begin(
 	struct hone_mempool_cursor *cursor, struct hone_mempool_cache *cache);
 
 /**
- * Take one object, as hone_mempool_get() does.
+ * Get one object, as hone_mempool_get() does.
  *
  * :param cursor: between begin and end.
  * :return: the object; NULL if there is none.
@@ -274,7 +275,7 @@ HONE_INLINE void hone_mempool_cursor_begin(
 HONE_INLINE void *hone_mempool_cursor_get(struct hone_mempool_cursor *cursor);
 
 /**
- * Give one object back, as hone_mempool_put() does.
+ * Put one object back, as hone_mempool_put() does.
  *
  * :param cursor: between begin and end.
  * :param obj:    as for hone_mempool_put().
@@ -285,12 +286,12 @@ HONE_INLINE void hone_mempool_cursor_put(
 	struct hone_mempool_cursor *cursor, void *obj);
 
 /**
- * Take n objects or none, as hone_mempool_get_bulk() does.
+ * Get n objects or none, as hone_mempool_get_bulk() does.
  *
  * :param cursor: between begin and end.
- * :param objs:   set to the n objects; overwritten with anything on failure.
- * :param n:      any number, also more than the cache size; 0 takes none.
- * :return: 0; -ENOBUFS if there are not that many.
+ * :param objs:   set to the n objects; on failure the content is unspecified.
+ * :param n:      any number, also above the cache size; 0 gets none.
+ * :return: 0; -ENOBUFS if there are fewer than n objects.
  *
  * Since 0.1.
  */
@@ -298,11 +299,11 @@ HONE_INLINE int hone_mempool_cursor_get_bulk(
 	struct hone_mempool_cursor *cursor, void **objs, size_t n);
 
 /**
- * Give n objects back, as hone_mempool_put_bulk() does.
+ * Put n objects back, as hone_mempool_put_bulk() does.
  *
  * :param cursor: between begin and end.
  * :param objs:   each as for hone_mempool_put().
- * :param n:      any number, also more than the cache size; 0 gives none.
+ * :param n:      any number, also above the cache size; 0 puts none.
  *
  * Cannot fail. Since 0.1.
  */
@@ -310,86 +311,85 @@ HONE_INLINE void hone_mempool_cursor_put_bulk(
 	struct hone_mempool_cursor *cursor, void *const *objs, size_t n);
 
 /**
- * End the work through a cursor; its handle may be used again.
+ * End the work through a cursor. The cache may be used directly again.
  *
- * :param cursor: not to be used any more.
+ * :param cursor: invalid after this call.
  *
  * Since 0.1.
  */
 HONE_INLINE void hone_mempool_cursor_end(struct hone_mempool_cursor *cursor);
 
-/** A group of objects, changing hands by its address. */
+/** A group of objects that changes its owner by its address. */
 struct hone_mempool_magazine {
-	/** how many objects it has, 0 to the cache size of the pool */
+	/** number of objects, 0 to the cache size of the pool */
 	size_t count;
-	/** the pool's own */
+	/** private to the pool */
 	uintptr_t hidden[64 / sizeof(size_t) - 1];
-	/** the objects: the first count, then anything. Only as many as the
-	 * cache size are there to be written to */
+	/** the first count are valid; the first cache size may be written */
 	void *objects[HONE_MEMPOOL_CACHE_MAX];
 };
 
 /**
- * Take a magazine with the objects in it; no pointer is copied.
+ * Get a magazine with its objects, without copying a pointer.
  *
  * :param cache: of this thread.
- * :return: a magazine with at least one object, a full one if there is any;
- *          NULL if there is no object. The caller owns it and its objects,
- *          may take objects out and put others of the pool in, set count, pass
- *          it to another thread, and gives it back by
- *          hone_mempool_put_magazine(), be it empty.
+ * :return: a magazine with at least one object, a full one if there is one;
+ *          NULL if there is no object.
  *
- * Any number of magazines may be out that came full and whose objects are all
- * out still; of others one for each open handle, or puts may find no magazine
- * and fault. Since 0.1.
+ * The caller owns the magazine and its objects: the caller may take objects
+ * out, put others of the pool in, set count, and pass the magazine to another
+ * thread. hone_mempool_put_magazine() gives the magazine back, even empty.
+ *
+ * Any number of magazines may be out that were full when the caller got them
+ * and whose objects are all still out. Of other magazines, one for each open
+ * cache may be out: with more, a put may find no magazine and fault. Since 0.1.
  */
 HONE_API struct hone_mempool_magazine *hone_mempool_get_magazine(
 	struct hone_mempool_cache *cache);
 
 /**
- * Give a magazine back, with the objects in it.
+ * Put a magazine back, with its objects.
  *
- * :param cache:    of this thread; of the magazine's pool.
- * :param magazine: from hone_mempool_get_magazine() through any handle; not to
- *                  be used any more.
+ * :param cache:    of this thread; of the pool of the magazine.
+ * :param magazine: from hone_mempool_get_magazine() through any cache; invalid
+ *                  after this call.
  *
- * A full one and an empty one are passed on as they are; the objects of
- * another are copied together with those of the cache. Since 0.1.
+ * A full or an empty magazine is passed on without a copy. The pointers of any
+ * other magazine are copied together with those of the cache. Since 0.1.
  */
 HONE_API void hone_mempool_put_magazine(struct hone_mempool_cache *cache,
 	struct hone_mempool_magazine *magazine);
 
 /**
- * Set objects aside for a handle, so that its next gets cannot fail.
+ * Reserve objects for a cache, so that its next gets cannot fail.
  *
  * :param cache: of this thread.
- * :param n:     how many there shall be in reserve: those that are there
- *               already count, and those above n go back to the pool.
- * :return: 0; -ENOBUFS if there are not that many, and then the reserve is as
- *          it was.
+ * :param n:     size of the reserve. Objects already in reserve count; those
+ *               above n go back to the pool.
+ * :return: 0 on success;
+ *          -ENOBUFS if there are too few objects; the reserve is unchanged.
  *
- * Whatever others do, n objects can be taken through this handle, in any
- * sequence of gets; those beyond what the pool has then come out of the
- * reserve and are not replaced: call again to fill it up. The reserve is apart
- * from the cache size; nobody else can get it. Closing the handle gives it
- * back. hone_mempool_get_magazine() does not draw on it. Since 0.1.
+ * Whatever other threads do, n objects can be got through this cache, in any
+ * sequence of gets. Objects that the pool lacks then come from the reserve and
+ * are not replaced: call this function again to fill the reserve. The reserve
+ * does not count for the cache size; no other cache can get it. Closing the
+ * cache gives it back. hone_mempool_get_magazine() does not use it. Since 0.1.
  */
 HONE_API int hone_mempool_reserve(struct hone_mempool_cache *cache, size_t n);
 
 /**
  * Make a pool usable in the child after fork().
  *
- * :param pool: of which the child has a copy; called before anything else is
- *              done with it there, by the one thread that the child has.
- * :return: how many objects are out: those that the parent's threads held when
- *          it forked. The child may put those that it knows.
+ * :param pool: the child's copy of a pool. The only thread of the child calls
+ *              this function before any other on the pool.
+ * :return: the number of objects that are out: those that the threads of the
+ *          parent held at the fork. The child may put those that it has.
  *
- * Every handle is closed, those of the calling thread as well, and their
- * objects are back in the pool. Other threads may have been in the middle of
- * a call; what they moved is either in the pool or out, never twice in it.
- * What a cursor moved since it began is not known here: end it before fork().
- * Memory of the caller that parent and child share can be used by one of them
- * only. Since 0.1.
+ * Every cache is closed, those of the calling thread too, and their objects are
+ * back in the pool. If another thread was in the middle of a call, the objects
+ * of that call are either in the pool or out, never twice in it. What moved
+ * through a cursor since it began is unknown here: end cursors before fork().
+ * Only one of parent and child can use shared memory of the caller. Since 0.1.
  */
 HONE_API size_t hone_mempool_after_fork(struct hone_mempool *pool);
 

@@ -2,19 +2,21 @@
 #ifndef HONE_MEMPOOL_CHECK_H
 #define HONE_MEMPOOL_CHECK_H
 /**
- * Look into a pool: how many objects it has, where they are, what is wrong.
+ * Inspect a pool: its counters, its objects, and faults of its users.
  *
- * The debug flavour of a pool, HONE_MEMPOOL_DEBUG in its attributes, checks
- * each object on its way in and out. It finds an object that is put twice,
- * a pointer that is no object, writes beside an object, and writes to one
- * that was put, and tells each to on_fault of the attributes, or calls
- * abort(). on_fault runs in the thread that made the call, and must not use
- * the pool. If it returns, what is put wrongly is not put, and a damaged
- * object goes its way as if it were sound.
+ * A pool with HONE_MEMPOOL_DEBUG checks each object at get and put. It finds an
+ * object that is put twice, a pointer that is not an object of the pool, a
+ * write before or after an object, and a write to an object after it was put.
+ * For each fault the pool calls on_fault of its attributes, or abort() if
+ * on_fault is NULL. on_fault runs in the thread that made the call, and must
+ * not use the pool. If on_fault returns, an object that must not be put is not
+ * put, and a damaged object is handled as if it were intact.
  *
- * If the library is built with AddressSanitizer, or if it runs under valgrind
- * and was built where valgrind's headers are, objects in the pool may not be
- * touched or put again, and the tool reports who does.
+ * If the library was built with AddressSanitizer, the tool reports each access
+ * to an object that is in the pool, and each second put of an object. The
+ * stride is then a multiple of 8, the unit of AddressSanitizer's state.
+ * Valgrind reports the same, if the library was built where valgrind's headers
+ * are installed.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -25,21 +27,22 @@ HONE_BEGIN_DECLS
 
 /** What can be wrong with an object. */
 enum hone_mempool_fault {
-	/** it is not in the pool: in use, or lost; from the audit only */
+	/** the object is not in the pool: in use, or lost; audit only */
 	HONE_MEMPOOL_FAULT_OUT = 1,
-	/** it is in the pool twice; from the audit only */
+	/** the object is in the pool twice; audit only */
 	HONE_MEMPOOL_FAULT_DOUBLED = 2,
-	/** it is no object of this pool */
+	/** the pointer is not an object of this pool */
 	HONE_MEMPOOL_FAULT_FOREIGN = 3,
-	/** it was put though it is in the pool */
+	/** the object was put while it was in the pool */
 	HONE_MEMPOOL_FAULT_DOUBLE_PUT = 4,
-	/** it was written to after it was put */
+	/** the object was written to after it was put */
 	HONE_MEMPOOL_FAULT_WRITE_AFTER_PUT = 5,
-	/** bytes in front of it or behind it were written */
+	/** bytes before or after the object were written to */
 	HONE_MEMPOOL_FAULT_OVERRUN = 6,
-	/** more magazines are held than hone_mempool_get_magazine() allows;
-	 * of every flavour, and without an object. If on_fault returns, the
-	 * call goes on looking for one that another thread gives back */
+	/** more magazines are out than hone_mempool_get_magazine() allows.
+	 * Found in every pool; the object is NULL. If on_fault returns, the
+	 * call continues to look for a magazine that another thread puts back
+	 */
 	HONE_MEMPOOL_FAULT_NO_MAGAZINE = 7
 };
 
@@ -47,47 +50,51 @@ enum hone_mempool_fault {
  * Count the objects that are not out.
  *
  * :param pool: may be in use.
- * :return: objects in the pool, in caches and in reserves together; while
- *          others use the pool, what it was about.
+ * :return: the number of objects in the pool, in caches and in reserves
+ *          together; approximate while other threads use the pool.
  *
- * A cursor counts by what its handle held when it began. Since 0.1.
+ * Objects that moved through a cursor since it began are counted as before.
+ * Since 0.1.
  */
 HONE_API size_t hone_mempool_available(struct hone_mempool *pool);
 
-/** What hone_mempool_get_stats() tells. */
+/** State of a pool, from hone_mempool_get_stats(). */
 struct hone_mempool_stats {
-	/** objects in all */
+	/** number of all objects */
 	size_t capacity;
-	/** objects that a handle may keep to itself */
+	/** objects that a cache may keep to itself */
 	size_t cache_size;
 	/** bytes from one object to the next */
 	size_t stride;
-	/** objects that any handle can get */
+	/** objects that any cache can get */
 	size_t shared;
-	/** objects loaded in handles: only these can get them */
+	/** objects loaded in caches: only their own cache can get them */
 	size_t loaded;
 	/** objects in reserves */
 	size_t reserved;
-	/** handles that are open */
+	/** caches that are open */
 	unsigned caches;
-	/** handles that may be open */
+	/** caches that may be open */
 	unsigned max_caches;
 	/** magazines loaded because the one before was empty */
 	size_t refills;
 	/** magazines passed on because they were full */
 	size_t flushes;
-	/** magazines that a handle had to steal from another */
+	/** magazines that a cache stole from another */
 	size_t steals;
-	/** gets that found fewer objects than they asked for */
+	/** gets that found fewer objects than requested */
 	size_t failures;
+	/** for later releases; set to zero */
+	size_t later[4];
 };
 
 /**
- * Tell the state of a pool.
+ * Get the state of a pool.
  *
- * :param pool:  may be in use; then the numbers need not fit each other.
- * :param stats: set by this call. The last four count from the start, over
- *               handles that were closed too, and wrap.
+ * :param pool:  may be in use; then the numbers need not be consistent.
+ * :param stats: set by this call. The members from refills to failures count
+ *               from the creation of the pool, closed caches included. They
+ *               wrap.
  *
  * Since 0.1.
  */
@@ -95,12 +102,12 @@ HONE_API void hone_mempool_get_stats(
 	struct hone_mempool *pool, struct hone_mempool_stats *stats);
 
 /**
- * Call a function for every object, be it in the pool or out.
+ * Call a function for every object, in the pool or out.
  *
  * :param pool: may be in use.
  * :param fn:   called with the object, its index from 0 in the order of the
- *              addresses, and arg. What it may do with the content depends on
- *              whose the object is just then.
+ *              addresses, and arg. The owner of the object at that moment
+ *              decides what fn may do with the content. May leave in any way.
  * :param arg:  passed to fn.
  *
  * Since 0.1.
@@ -108,32 +115,35 @@ HONE_API void hone_mempool_get_stats(
 HONE_API void hone_mempool_iterate(struct hone_mempool *pool,
 	void (*fn)(void *object, size_t index, void *arg), void *arg);
 
-/** What hone_mempool_audit() found, in objects. */
+/** Numbers of objects that hone_mempool_audit() found. */
 struct hone_mempool_findings {
 	/** in the pool, in caches and in reserves */
 	size_t in_pool;
-	/** not there: in use, or lost; with in_pool the capacity */
+	/** the others: in use, or lost; out + in_pool = capacity */
 	size_t out;
-	/** in the pool once more than once */
+	/** found in the pool again, each repetition counted */
 	size_t doubled;
-	/** pointers in the pool that are no objects of it */
+	/** pointers in the pool that are not objects of the pool */
 	size_t foreign;
-	/** debug flavour: in the pool, and it or bytes beside it written to */
+	/** with HONE_MEMPOOL_DEBUG: in the pool, and they or bytes beside them
+	 * were written to */
 	size_t damaged;
+	/** for later releases; set to zero */
+	size_t reserved[3];
 };
 
 /**
- * Look for lost, doubled and foreign objects.
+ * Find lost, doubled and foreign objects.
  *
- * :param pool:  nobody may use it meanwhile; handles may be open, but without
- *               a cursor.
+ * :param pool:  not in use during the call; caches may be open, but without a
+ *               cursor.
  * :param findings: set to the counts.
- * :param fn:    called for each object that is not simply in the pool, with
- *               one of enum hone_mempool_fault; it must not use the pool. NULL:
- *               counts only.
+ * :param fn:    called for each object that is not simply in the pool, with an
+ *               enum hone_mempool_fault; must not use the pool. NULL: counts
+ *               only.
  * :param arg:   passed to fn.
  *
- * Where every object should be back, those that are out are lost.
+ * If all users have put their objects back, the objects that are out are lost.
  * Since 0.1.
  */
 HONE_API void hone_mempool_audit(struct hone_mempool *pool,

@@ -2,34 +2,36 @@
 #ifndef HONE_RING_H
 #define HONE_RING_H
 /**
- * Bounded ring of pointers between threads: first in, first out.
+ * Bounded FIFO ring of pointers between threads, without locks.
  *
- * A ring holds exactly the number of elements it was made for, any number
- * from 1 to 2^31. An element is any pointer, NULL too; the ring never looks
- * behind it. What a thread wrote before it enqueued a pointer is seen by the
- * thread that dequeues it. Elements enqueued by one thread are dequeued in
- * that order, and those of one call lie side by side.
+ * The capacity of a ring is any number from 1 to 2^31, and exact. An element is
+ * any pointer, NULL included; the ring never dereferences it. The thread that
+ * dequeues a pointer sees everything that the other thread wrote before it
+ * enqueued the pointer. Elements enqueued by one thread are dequeued in the
+ * same order, and elements of one call are adjacent.
  *
- * **No call waits.** There is no lock, and no loop that another thread has to
- * end: a turn is only repeated because another call succeeded meanwhile.
+ * **No call waits.** There is no lock, and no loop that waits for another
+ * thread: a loop repeats only if another call succeeded meanwhile.
  *
- * **Full and empty are facts.** -ENOBUFS and -ENOENT tell what was so at one
- * instant during the call, whatever the other threads do and wherever they
- * were preempted. An enqueue under way counts from the moment it has its
- * places, so a thread that alone is inside a call gets the answer that it
- * would get from a plain list.
+ * **Full and empty are exact.** -ENOBUFS and -ENOENT were true at one instant
+ * during the call, whatever other threads do and wherever they are preempted.
+ * An enqueue in progress counts from the moment at which it has its places. So
+ * if only one thread is inside a call, it gets the same result as from a plain
+ * list.
  *
- * **A preempted consumer delays nobody.** A dequeue takes effect in one step.
+ * **A preempted consumer delays no other thread.** A dequeue takes effect in
+ * one step.
  *
- * **A preempted producer** delays nobody either if it is the only one
- * (HONE_RING_SINGLE_PRODUCER). One of several can be preempted, or killed,
- * between taking its places and filling them. Other producers go on while
- * there is room; a consumer gets what lies before those places, and then
- * -EAGAIN until the producer goes on. This is never told as -ENOENT.
+ * **A preempted producer** delays no other thread if it is the only producer
+ * (HONE_RING_SINGLE_PRODUCER). One of several producers can be preempted, or
+ * killed, after it has taken its places and before it has filled them. Then
+ * other producers continue while there is room. Consumers get the elements
+ * before those places, and then -EAGAIN, never -ENOENT, until the producer
+ * continues. If it was killed, hone_ring_recover() publishes its places.
  *
- * A ring has no pointers inside: placed with hone_ring_init() in memory that
- * processes share, it serves all of them at whatever address each has it. The
- * elements must then mean something to all of them: offsets, say.
+ * A ring contains no pointers to itself. With hone_ring_init() in memory that
+ * processes share, all of them can use it, each at its own address. The
+ * elements must then be meaningful in every process: offsets, for example.
  */
 #include <errno.h>
 #include <stddef.h>
@@ -38,11 +40,11 @@
 
 HONE_BEGIN_DECLS
 
-/** Who uses a ring. Fewer promises to keep make it faster. */
+/** The users of a ring. A ring for fewer users is faster. */
 enum hone_ring_flags {
 	/** any number of threads at both ends */
 	HONE_RING_MPMC = 0,
-	/** one thread at a time enqueues; elements take 8 bytes, not 16 */
+	/** one thread at a time enqueues; an element takes 8 bytes, not 16 */
 	HONE_RING_SINGLE_PRODUCER = 1,
 	/** one thread at a time dequeues */
 	HONE_RING_SINGLE_CONSUMER = 2,
@@ -53,37 +55,39 @@ enum hone_ring_flags {
 /** The largest capacity: 2^31 elements. */
 #define HONE_RING_CAPACITY_MAX UINT32_C(0x80000000)
 
-/** What the memory given to hone_ring_init() must be aligned to, in bytes. */
+/** Alignment of the memory for hone_ring_init(), in bytes. */
 #define HONE_RING_ALIGN 64
 
 /** A ring. Its members are private. The slots follow it in memory. */
 struct hone_ring {
 	/*
-	 * The two ends lie 128 bytes apart, since some CPUs fetch cache lines
-	 * in pairs. Several producers also write filled, which lies where
-	 * consumers look.
+	 * The two ends are 128 bytes apart, because some CPUs fetch cache lines
+	 * in pairs. Several producers also write filled, which is on the line
+	 * of the consumers.
 	 */
 	uint32_t capacity;
 	uint32_t mask;
 	uint32_t flags;
 	char pad_constants[116];
-	uint64_t tail;
-	uint64_t head_seen;
+	uint64_t tail HONE_DETAIL_ALIGNED_8;
+	uint64_t head_seen HONE_DETAIL_ALIGNED_8;
 	char pad_producers[112];
-	uint64_t head;
-	uint64_t tail_seen;
-	uint64_t filled;
+	uint64_t head HONE_DETAIL_ALIGNED_8;
+	uint64_t tail_seen HONE_DETAIL_ALIGNED_8;
+	uint64_t filled HONE_DETAIL_ALIGNED_8;
 	char pad_consumers[104];
 };
 
 /**
- * Make a ring.
+ * Create a ring.
  *
  * :param ring:     set to the new ring, which hone_ring_destroy() frees;
- *                  left alone on error.
+ *                  unchanged on error.
  * :param capacity: elements, 1 to HONE_RING_CAPACITY_MAX.
  * :param flags:    of enum hone_ring_flags.
- * :return: 0; -EINVAL if capacity or flags are none of these; -ENOMEM.
+ * :return: 0 on success;
+ *          -EINVAL if capacity or flags are invalid;
+ *          -ENOMEM if there is no memory.
  *
  * Since 0.1.
  */
@@ -91,64 +95,66 @@ HONE_API int hone_ring_create(
 	struct hone_ring **ring, size_t capacity, unsigned flags);
 
 /**
- * Free a ring made by hone_ring_create().
+ * Free a ring of hone_ring_create().
  *
- * :param ring: in use by nobody any more; may hold elements, which are the
- *              caller's; NULL does nothing.
+ * :param ring: not in use; may contain elements, which the caller owns. NULL:
+ *              no effect.
  *
  * Since 0.1.
  */
 HONE_API void hone_ring_destroy(struct hone_ring *ring);
 
 /**
- * Memory that hone_ring_init() needs.
+ * Compute the memory that hone_ring_init() needs.
  *
  * :param capacity: elements, 1 to HONE_RING_CAPACITY_MAX.
  * :param flags:    of enum hone_ring_flags.
- * :return: bytes; 0 if capacity or flags are none of these, or if the size
- *          does not fit size_t.
+ * :return: bytes;
+ *          0 if capacity or flags are invalid, or if the size does not fit in
+ *          size_t.
  *
- * Slots are rounded up to a power of two, so the memory may be twice what the
- * elements need; the capacity is not rounded. Since 0.1.
+ * The number of slots is the capacity rounded up to a power of two, so the
+ * memory may be twice what the elements need. The capacity is not rounded.
+ * Since 0.1.
  */
 HONE_API size_t hone_ring_size(size_t capacity, unsigned flags);
 
 /**
- * Make a ring in memory of the caller.
+ * Create a ring in memory of the caller.
  *
- * :param ring:     hone_ring_size() bytes, aligned to HONE_RING_ALIGN. They
- *                  stay the caller's; nothing is to be undone before they
- *                  are freed.
+ * :param ring:     hone_ring_size() bytes, aligned to HONE_RING_ALIGN. The
+ *                  caller owns them and may free them without another call.
  * :param capacity: elements, 1 to HONE_RING_CAPACITY_MAX.
  * :param flags:    of enum hone_ring_flags.
- * :return: 0, or -EINVAL if capacity or flags are none of these, which leaves
- *          the memory alone.
+ * :return: 0 on success;
+ *          -EINVAL if capacity or flags are invalid; the memory is unchanged.
  *
- * The caller sees to it that other threads and processes use the ring only
- * afterwards. Since 0.1.
+ * The caller ensures that other threads and processes use the ring only after
+ * this call. Since 0.1.
  */
 HONE_API int hone_ring_init(
 	struct hone_ring *ring, size_t capacity, unsigned flags);
 
 /**
- * Add one element.
+ * Enqueue one element.
  *
  * :param ring:    the ring.
  * :param element: any pointer.
- * :return: 0, or -ENOBUFS if the ring is full, which leaves it as it was.
+ * :return: 0 on success;
+ *          -ENOBUFS if the ring is full; the ring is unchanged.
  *
  * Since 0.1.
  */
 HONE_INLINE int hone_ring_enqueue(struct hone_ring *ring, void *element);
 
 /**
- * Add all of several elements, or none.
+ * Enqueue n elements or none.
  *
  * :param ring:     the ring.
  * :param elements: n pointers.
- * :param n:        how many; with 0, elements may be NULL.
- * :return: 0, or -ENOBUFS if there is not room for all, which leaves the ring
- *          as it was.
+ * :param n:        number of elements; with 0, elements may be NULL.
+ * :return: 0 on success;
+ *          -ENOBUFS if there is no room for all; the ring is unchanged.
  *
  * Since 0.1.
  */
@@ -156,13 +162,13 @@ HONE_API int hone_ring_enqueue_bulk(
 	struct hone_ring *ring, void *const *elements, size_t n);
 
 /**
- * Add as many elements as there is room for.
+ * Enqueue as many of n elements as there is room for.
  *
  * :param ring:     the ring.
- * :param elements: n pointers, of which the first ones are added.
- * :param n:        how many at most; with 0, elements may be NULL.
- * :return: how many were added: fewer than n only if there was room for no
- *          more at one instant during the call.
+ * :param elements: n pointers; the first ones are enqueued.
+ * :param n:        most elements; with 0, elements may be NULL.
+ * :return: the number of elements enqueued: fewer than n only if there was no
+ *          more room at one instant during the call.
  *
  * Since 0.1.
  */
@@ -170,27 +176,29 @@ HONE_API size_t hone_ring_enqueue_burst(
 	struct hone_ring *ring, void *const *elements, size_t n);
 
 /**
- * Take the oldest element.
+ * Dequeue the oldest element.
  *
  * :param ring:    the ring.
- * :param element: set to it; unspecified on error.
- * :return: 0; -ENOENT if the ring is empty; -EAGAIN if it is not, but the
- *          producer of the oldest element is still at work (never with
- *          HONE_RING_SINGLE_PRODUCER).
+ * :param element: set to the element; unspecified on error.
+ * :return: 0 on success;
+ *          -ENOENT if the ring is empty;
+ *          -EAGAIN if the oldest element is not yet filled by its producer
+ *          (never with HONE_RING_SINGLE_PRODUCER).
  *
  * Since 0.1.
  */
 HONE_INLINE int hone_ring_dequeue(struct hone_ring *ring, void **element);
 
 /**
- * Take the n oldest elements, or none.
+ * Dequeue the n oldest elements or none.
  *
  * :param ring:     the ring.
  * :param elements: set to n pointers, oldest first; unspecified on error.
- * :param n:        how many; with 0, elements may be NULL.
- * :return: 0; -ENOENT if there are fewer than n; -EAGAIN if there are enough,
- *          but the producer of one of them is still at work (never with
- *          HONE_RING_SINGLE_PRODUCER).
+ * :param n:        number of elements; with 0, elements may be NULL.
+ * :return: 0 on success;
+ *          -ENOENT if there are fewer than n;
+ *          -EAGAIN if there are n, but one of them is not yet filled by its
+ *          producer (never with HONE_RING_SINGLE_PRODUCER).
  *
  * Since 0.1.
  */
@@ -198,15 +206,15 @@ HONE_API int hone_ring_dequeue_bulk(
 	struct hone_ring *ring, void **elements, size_t n);
 
 /**
- * Take as many of the oldest elements as there are.
+ * Dequeue as many of the oldest elements as there are, at most n.
  *
  * :param ring:     the ring.
- * :param elements: room for n pointers; set to those taken, oldest first, and
- *                  unspecified behind them.
- * :param n:        how many at most; with 0, elements may be NULL.
- * :return: how many were taken: fewer than n only if at one instant during
- *          the call there were no more, or the producer of the next one was
- *          still at work.
+ * :param elements: room for n pointers; set to the elements, oldest first; the
+ *                  rest is unspecified.
+ * :param n:        most elements; with 0, elements may be NULL.
+ * :return: the number of elements dequeued: fewer than n only if at one instant
+ *          during the call there were no more, or the next one was not yet
+ *          filled by its producer.
  *
  * Since 0.1.
  */
@@ -214,17 +222,36 @@ HONE_API size_t hone_ring_dequeue_burst(
 	struct hone_ring *ring, void **elements, size_t n);
 
 /**
- * Count the elements, those whose producer is still at work among them.
+ * Publish the places of producers that were killed inside a call.
+ *
+ * :param ring:       the ring. No other call on it may run in any process, and
+ *                    no thread may be inside a call, preempted or stopped: stop
+ *                    all users or wait for their end, as waitpid() does.
+ * :param substitute: the element that consumers get for each of these places.
+ *                    The elements of the killed calls are lost, even if they
+ *                    were complete.
+ * :return: the number of substitutes, 0 to the capacity; 0 with
+ *          HONE_RING_SINGLE_PRODUCER, where a killed producer leaves nothing.
+ *
+ * All published elements stay, in their order. A killed consumer leaves nothing
+ * to recover; the elements of its last call may be lost with it. While other
+ * threads use the ring, recovery is impossible: a place does not show whether
+ * its producer was killed or is preempted. Since 0.1.
+ */
+HONE_API size_t hone_ring_recover(struct hone_ring *ring, void *substitute);
+
+/**
+ * Count the elements, including those that a producer has not yet filled.
  *
  * :param ring: the ring.
- * :return: 0 to the capacity; right at one instant during the call.
+ * :return: 0 to the capacity; exact at one instant during the call.
  *
  * Any thread may call it, whatever the flags. Since 0.1.
  */
 HONE_API size_t hone_ring_count(const struct hone_ring *ring);
 
 /**
- * Count the elements that there is still room for.
+ * Count the elements for which there is room.
  *
  * :param ring: the ring.
  * :return: the capacity less hone_ring_count().
@@ -234,10 +261,10 @@ HONE_API size_t hone_ring_count(const struct hone_ring *ring);
 HONE_API size_t hone_ring_free_count(const struct hone_ring *ring);
 
 /**
- * Tell how many elements a ring can hold.
+ * Get the capacity of a ring.
  *
  * :param ring: the ring.
- * :return: the capacity that it was made with.
+ * :return: the capacity with which the ring was created.
  *
  * Since 0.1.
  */

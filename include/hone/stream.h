@@ -2,64 +2,71 @@
 #ifndef HONE_STREAM_H
 #define HONE_STREAM_H
 /**
- * Buffered reading, with as few system calls and copies as there can be.
+ * Buffered reading with few system calls and few copies.
  *
  * A stream reads from a source: a descriptor, a block of memory, or functions
- * of the caller's own. What its buffer holds can be looked at and taken where
- * it lies; a large read goes past the buffer to the caller.
+ * of the caller. The caller can look at the bytes in the buffer and take them
+ * without a copy. A large read bypasses the buffer and goes straight to the
+ * caller.
  *
- * Which calls the source sees is a promise. Every read of it is made because
- * bytes are wanted that are not in the buffer, asks for 0x7ffff000 bytes at
- * most, and is made again at once after -EINTR. In **fast mode**:
+ * The sequence of calls that a source sees is part of the interface. A stream
+ * reads its source only if the caller needs bytes that are not in the buffer.
+ * Each read requests at most 0x7ffff000 bytes. After -EINTR the stream repeats
+ * the read immediately. In **fast mode**:
  *
- * - hone_stream_read() asks straight for all that is missing, if that is
- *   bypass_size bytes or more, and else for buffer_size bytes, until it has
- *   enough. hone_stream_read_some() does the first of these steps only.
- * - hone_stream_peek() asks for what is missing, and hone_stream_read_line()
- *   for as much as it has searched in vain, or for what is missing to max + 1
- *   if that is less; both for 16 MiB at most and buffer_size at least.
- * - After a read that gave 0 there is no other until hone_stream_clear_eof()
- *   or a seek. Of a regular file the same goes for a read that gave less than
- *   it asked for, where the file ended when the stream was opened or behind.
- * - A seek by SEEK_SET or SEEK_CUR, if anything is in the buffer, makes the
- *   position known. To what is in the buffer, or just behind it, it then makes
- *   no call. Any other seek is one call, as in exact mode. Bytes that were
- *   taken are in the buffer until the source is asked for more.
- * - hone_stream_skip() takes what is buffered. If buffer_size bytes or more
- *   are missing then and the source can seek, it makes the position known and
- *   calls seek(0, SEEK_END) and seek(position, SEEK_SET) with where it then is
- *   to be. If the end did not lie ahead, was not told, or came too early, it
- *   goes on by reading. It asks for buffer_size bytes until it has enough.
+ * - hone_stream_read() requests all missing bytes, past the buffer, if
+ *   bypass_size bytes or more are missing. Otherwise it requests buffer_size
+ *   bytes. It repeats this until it has enough. hone_stream_read_some() makes
+ *   only the first of these reads.
+ * - hone_stream_peek() requests the missing bytes. hone_stream_read_line()
+ *   requests as many bytes as it has searched without finding the delimiter, or
+ *   those missing to max + 1 if that is less. Both request at most 16 MiB and
+ *   at least buffer_size bytes.
+ * - After a read that returned 0 there is no further read until
+ *   hone_stream_clear_eof() or a seek. The same applies to a regular file after
+ *   a read that returned less than requested, if the read reached the size that
+ *   the file had when the stream was opened.
+ * - A seek by SEEK_SET or SEEK_CUR finds out the position first if the buffer
+ *   contains anything. If the target lies in the buffer or at its end, the seek
+ *   then makes no call. Any other seek is one call, as in exact mode. Bytes
+ *   that were taken remain in the buffer until the next read of the source.
+ * - hone_stream_skip() takes what is in the buffer. If buffer_size bytes or
+ *   more are then missing and the source can seek, it finds out the position,
+ *   calls seek(0, SEEK_END), and then seek(target, SEEK_SET). If the end is not
+ *   ahead, is unknown, or comes too early, it continues with reads of
+ *   buffer_size bytes until it has enough.
  *
- * In **exact mode** (HONE_STREAM_EXACT) the source sees what it would see from
- * the simplest of buffers: every read asks for buffer_size bytes, whoever
- * wants how many; the end is asked for again by each call that comes to it;
- * every seek is one call, (offset, SEEK_SET), (offset less what is buffered,
- * SEEK_CUR) or (offset, SEEK_END), and drops what is buffered; nothing is
- * skipped by seeking.
+ * In **exact mode** (HONE_STREAM_EXACT) the source sees the calls of the
+ * simplest possible buffer. Every read requests buffer_size bytes. Each call
+ * that reaches the end reads again. Every seek is one call, (offset, SEEK_SET),
+ * (offset less the buffered bytes, SEEK_CUR) or (offset, SEEK_END), and drops
+ * the buffer. A skip never seeks.
  *
- * In both, hone_stream_tell() makes the position known: by seek(0, SEEK_CUR),
- * unless an earlier call has told it. A source that says -ESPIPE to that is
- * taken for one that cannot seek, and so is a character device that says less
- * than was read. A seek to before the start or above INT64_MAX is refused
- * without a call by SEEK_SET, and by SEEK_CUR if the position is known. No
- * other function calls the source, but hone_stream_close() its close.
+ * In both modes, hone_stream_tell() finds out the position: by seek(0,
+ * SEEK_CUR), unless an earlier call did. If the source returns -ESPIPE, the
+ * stream assumes that the source cannot seek; likewise for a character device
+ * that returns a position below the number of bytes read. A seek to a position
+ * below 0 or above INT64_MAX fails without a call if it is by SEEK_SET, or by
+ * SEEK_CUR with a known position. Except for the close by hone_stream_close(),
+ * no other function calls the source.
  *
- * An error of the source is told by the call that met it. hone_stream_read()
- * and hone_stream_skip() give what they have instead, if that is anything.
- * Then the next call that wants more than the buffer has tells the error and
- * the source is not asked; only -EAGAIN and -ETIMEDOUT are not kept. After an
- * error the stream goes on where it was: no byte is lost, the next call asks
- * the source again. A source that returns more than it was asked for, or what
- * is neither a size nor -1 to -4095, is taken to have said -EIO.
+ * The call that meets an error of the source returns the error. But if
+ * hone_stream_read() or hone_stream_skip() have bytes already, they return
+ * these; the next call that needs more bytes than the buffer has then returns
+ * the error, without a call of the source. Only -EAGAIN and -ETIMEDOUT are not
+ * kept. After an error the stream continues where it was: no byte is lost, and
+ * the next call reads the source again. If a source returns more bytes than
+ * requested, or a value that is neither a size nor -1 to -4095, the stream
+ * treats this as -EIO.
  *
  * A stream belongs to one thread at a time. Streams must not be NULL.
- * docs/design/stream.md of the sources tells why it is made like this.
+ * docs/design/stream.md of the sources has the reasons for this design.
  */
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <hone/api.h>
 #include <hone/copy_fd.h>
 #include <hone/read_file.h>
@@ -72,38 +79,44 @@ struct hone_stream;
 /** Largest buffer_size of a stream: 1 GiB. */
 #define HONE_STREAM_BUFFER_MAX 0x40000000
 
-/** A source of the caller's own. The functions must not use the stream. */
+/** A source of the caller. Its functions must not use the stream. */
 struct hone_stream_ops {
-	/** up to n bytes into buf: returns how many, 1 to n; 0 at the end; or a
-	 * negative errno. n is 1 to 0x7ffff000 */
+	/** reads up to n bytes into buf, n being 1 to 0x7ffff000: returns the
+	 * number of bytes, 1 to n; 0 at the end; or a negative errno. May leave
+	 * in any way: what the call has taken before is lost, no other byte */
 	ptrdiff_t (*read)(void *source, void *buf, size_t n);
-	/** as lseek() does: returns the new position or a negative errno. NULL:
-	 * the source cannot seek */
+	/** as lseek(): returns the new position or a negative errno. NULL: the
+	 * source cannot seek */
 	int64_t (*seek)(void *source, int64_t offset, int whence);
-	/** called once by hone_stream_close(): returns 0 or a negative errno.
-	 * NULL: nothing to be done */
+	/** called once, by hone_stream_close(): returns 0 or a negative errno.
+	 * NULL: no call */
 	int (*close)(void *source);
+	/** for later releases; NULL */
+	void *reserved[4];
 };
 
 /** Bits of hone_stream_attr.flags. */
 enum hone_stream_flag {
-	/** exact mode: the source sees what it would see from the simplest of
-	 * buffers */
+	/** exact mode: the source sees the calls of the simplest possible
+	 * buffer */
 	HONE_STREAM_EXACT = 1,
 	/** hone_stream_close() closes the descriptor */
 	HONE_STREAM_CLOSE_FD = 2,
-	/** never wait for the descriptor: -EAGAIN if there is nothing; regular
-	 * files, and sources of the caller's own, read as ever */
-	HONE_STREAM_NONBLOCK = 4
+	/** never wait for the descriptor: -EAGAIN if nothing is there. No
+	 * effect on regular files and on sources of the caller */
+	HONE_STREAM_NONBLOCK = 4,
+	/** hone_stream_read_line() leaves a last line without a delimiter in
+	 * the buffer and returns 0: for files that grow */
+	HONE_STREAM_WHOLE_LINES = 8
 };
 
-/** What a stream is to be; hone_stream_attr_init() sets every member. */
+/** Attributes of a stream; hone_stream_attr_init() sets every member. */
 struct hone_stream_attr {
-	/** bytes, 1 to HONE_STREAM_BUFFER_MAX; allocated when first needed.
+	/** bytes, 1 to HONE_STREAM_BUFFER_MAX; allocated at the first use.
 	 * Default: 64 KiB */
 	size_t buffer_size;
-	/** a read that misses this many bytes or more goes past the buffer;
-	 * SIZE_MAX: none does; 0: each does. Default: 32 KiB */
+	/** a read that misses this many bytes or more bypasses the buffer;
+	 * SIZE_MAX: no read does; 0: every read does. Default: 32 KiB */
 	size_t bypass_size;
 	/** HONE_STREAM_* bits. Default: none */
 	unsigned flags;
@@ -112,8 +125,8 @@ struct hone_stream_attr {
 };
 
 /**
- * Set attributes to their defaults: a buffer of 64 KiB, passed by from 32 KiB
- * on, fast mode, a descriptor that stays open and may be waited for.
+ * Set attributes to their defaults: a buffer of 64 KiB, bypassed from 32 KiB
+ * on, fast mode, a descriptor that stays open and that calls may wait for.
  *
  * :param attr: set by this call.
  *
@@ -122,33 +135,42 @@ struct hone_stream_attr {
 HONE_API void hone_stream_attr_init(struct hone_stream_attr *attr);
 
 /**
- * Open a stream that reads a descriptor from its present position on.
+ * Open a stream that reads a descriptor from its current position on.
  *
  * :param stream: set to the stream; unchanged on failure.
- * :param fd:     open for reading, a directory excepted. It remains the
- *                caller's unless HONE_STREAM_CLOSE_FD is given, and then only
- *                if this call succeeds. Nobody else is to move its position.
- * :param attr:   copied; NULL for the defaults.
- * :return: 0; -EINVAL if an attribute is out of range; -EISDIR; -EPROTOTYPE
- *          for a socket that is not of type SOCK_STREAM; -ENOMEM; or what
- *          fstat says.
+ * :param fd:     open for reading; no directory. The caller remains its owner,
+ *                unless this call succeeds with HONE_STREAM_CLOSE_FD. Nobody
+ *                else may move its position.
+ * :param attr:   copied; NULL: defaults.
+ * :return: 0 on success;
+ *          -EINVAL if an attribute is out of range;
+ *          -EISDIR if fd is a directory;
+ *          -EPROTOTYPE if fd is a socket of another type than SOCK_STREAM;
+ *          -ENOMEM if there is no memory;
+ *          the error of fstat if it fails.
  *
- * One system call, fstat, and for a socket getsockopt. Of a socket, recv is
- * called instead of read.
- * Closing the stream leaves the position of the descriptor where the last read
- * or seek put it, which is behind what the buffer holds. Since 0.1.
+ * Makes one system call, fstat, and for a socket also getsockopt. A stream
+ * reads a socket by recv, any other descriptor by read. The attributes decide
+ * whether a call waits, not O_NONBLOCK: that flag of the descriptor is shared
+ * with other processes. So by default a call waits by poll even if O_NONBLOCK
+ * is set, unlike hone_read_fd() and hone_copy_fd(). hone_stream_close() leaves
+ * the position of the descriptor where the last read or seek of the stream put
+ * it: after the bytes in the buffer. Since 0.1.
  */
 HONE_API int hone_stream_open_fd(struct hone_stream **stream, int fd,
 	const struct hone_stream_attr *attr);
 
 /**
- * Open a stream that reads memory; peeks and lines point into it.
+ * Open a stream that reads memory. Peeks and lines point into this memory.
  *
  * :param stream: set to the stream; unchanged on failure.
- * :param data:   not copied; has to stay as it is until the stream is closed.
+ * :param data:   not copied; must stay unchanged until the stream is closed.
  * :param size:   bytes, 0 to PTRDIFF_MAX; with 0 data may be NULL.
- * :param attr:   NULL for the defaults; checked, and without effect.
- * :return: 0; -EINVAL if an attribute is out of range; -ENOMEM.
+ * :param attr:   checked; only HONE_STREAM_WHOLE_LINES has an effect; NULL:
+ *                defaults.
+ * :return: 0 on success;
+ *          -EINVAL if an attribute is out of range;
+ *          -ENOMEM if there is no memory.
  *
  * Since 0.1.
  */
@@ -156,15 +178,17 @@ HONE_API int hone_stream_open_memory(struct hone_stream **stream,
 	const void *data, size_t size, const struct hone_stream_attr *attr);
 
 /**
- * Open a stream that reads a source of the caller's own.
+ * Open a stream that reads a source of the caller.
  *
  * :param stream: set to the stream; unchanged on failure.
- * :param ops:    copied; read must not be NULL.
- * :param source: passed to each of them; used until the stream is closed.
- * :param attr:   copied; NULL for the defaults.
- * :return: 0; -EINVAL if an attribute is out of range; -ENOMEM.
+ * :param ops:    copied; read must not be NULL, reserved must be.
+ * :param source: passed to each function of ops until the stream is closed.
+ * :param attr:   copied; NULL: defaults.
+ * :return: 0 on success;
+ *          -EINVAL if an attribute is out of range, or a reserved member set;
+ *          -ENOMEM if there is no memory.
  *
- * Calls none of the ops. Since 0.1.
+ * Calls no function of ops. Since 0.1.
  */
 HONE_API int hone_stream_open_ops(struct hone_stream **stream,
 	const struct hone_stream_ops *ops, void *source,
@@ -173,9 +197,9 @@ HONE_API int hone_stream_open_ops(struct hone_stream **stream,
 /**
  * Close a stream and free it.
  *
- * :param stream: not to be used any more, whatever this returns. NULL:
- *                nothing.
- * :return: 0; or what closing the descriptor or the source said.
+ * :param stream: invalid after this call, whatever it returns. NULL: no effect.
+ * :return: 0 on success;
+ *          the error of closing the descriptor or the source.
  *
  * Since 0.1.
  */
@@ -184,11 +208,13 @@ HONE_API int hone_stream_close(struct hone_stream *stream);
 /**
  * Read n bytes, or all up to the end.
  *
- * :param stream: where from.
- * :param buf:    set to what was read.
+ * :param stream: the stream.
+ * :param buf:    set to the bytes.
  * :param n:      bytes, 0 to PTRDIFF_MAX; with 0 buf may be NULL.
- * :return: how many were read: n, fewer at the end or where an error follows,
- *          0 at the end; or a negative errno if there was an error first.
+ * :return: n if all bytes were read;
+ *          fewer if the end or an error follows them;
+ *          0 at the end;
+ *          a negative errno if an error comes before the first byte.
  *
  * Inline if the buffer has n bytes. Since 0.1.
  */
@@ -196,14 +222,15 @@ HONE_INLINE ptrdiff_t hone_stream_read(
 	struct hone_stream *stream, void *buf, size_t n);
 
 /**
- * Read what is there: what the buffer holds, and if it holds nothing, what one
- * read of the source gives.
+ * Read what is available: from the buffer; if the buffer is empty, what one
+ * read of the source returns.
  *
- * :param stream: where from.
- * :param buf:    set to what was read.
- * :param n:      bytes at most, 0 to PTRDIFF_MAX; with 0 buf may be NULL.
- * :return: how many were read, 1 to n; 0 at the end or if n is 0; or a
- *          negative errno.
+ * :param stream: the stream.
+ * :param buf:    set to the bytes.
+ * :param n:      most bytes to read, 0 to PTRDIFF_MAX; with 0 buf may be NULL.
+ * :return: the number of bytes read, 1 to n;
+ *          0 at the end, or if n is 0;
+ *          a negative errno on error.
  *
  * Since 0.1.
  */
@@ -213,127 +240,137 @@ HONE_API ptrdiff_t hone_stream_read_some(
 /**
  * Look at the next bytes without taking them.
  *
- * :param stream: where from.
- * :param data:   set to the first byte; valid until the next call on this
- *                stream other than hone_stream_take(), hone_stream_tell(),
- *                hone_stream_eof() and a peek at no more than was told.
- * :param n:      bytes wanted; the buffer grows if it has to. 0: only what the
- *                buffer holds, the source is not asked.
- * :return: how many bytes there are at data: n or more, fewer only at the end;
- *          or a negative errno, -ENOMEM among them, and then data is
- *          unchanged.
+ * :param stream: the stream.
+ * :param data:   set to the first byte; unchanged on error. Valid until the
+ *                next call on this stream, except hone_stream_take(),
+ *                hone_stream_tell(), hone_stream_eof(), and a peek at no more
+ *                bytes than this one returned.
+ * :param n:      bytes wanted; the buffer grows as needed. 0: what the buffer
+ *                has, without reading the source.
+ * :return: the number of bytes at data: n or more, fewer only at the end;
+ *          a negative errno on error, -ENOMEM included.
  *
- * What is there in spite of an error is told by a peek at 0 bytes. A buffer
- * that has grown has up to twice the size of what it held then, the next read
- * included, until hone_stream_set_buffer() finds it empty. Since 0.1.
+ * After an error, a peek at 0 bytes returns the bytes in the buffer. A buffer
+ * that has grown has up to twice the size of its content at that time, the next
+ * read included, until hone_stream_set_buffer() finds it empty. Since 0.1.
  */
 HONE_INLINE ptrdiff_t hone_stream_peek(
 	struct hone_stream *stream, const void **data, size_t n);
 
 /**
- * Take bytes that were looked at.
+ * Take bytes from the buffer.
  *
- * :param stream: where from.
- * :param n:      bytes, 0 to as many as the last peek told.
+ * :param stream: the stream.
+ * :param n:      bytes, 0 to the number that the last peek returned.
  *
  * Since 0.1.
  */
 HONE_INLINE void hone_stream_take(struct hone_stream *stream, size_t n);
 
 /**
- * Take a line: all up to a delimiter, this included, or up to the end.
+ * Take a line: all bytes up to and including a delimiter, or up to the end.
  *
- * :param stream:    where from.
- * :param line:      set to its first byte, which is not followed by a zero;
- *                   valid until the next call on this stream other than
+ * :param stream:    the stream.
+ * :param line:      set to the first byte; no zero byte follows the line. Valid
+ *                   until the next call on this stream, except
  *                   hone_stream_tell() and hone_stream_eof().
  * :param delimiter: a byte, 0 to 255.
  * :param max:       longest line that is taken, in bytes, at least 1. SIZE_MAX:
- *                   any.
- * :return: bytes of the line, its delimiter included, which only the last one
- *          may lack; 0 at the end; -EMSGSIZE if the line is longer than max;
- *          or another negative errno, -ENOMEM among them.
+ *                   no limit.
+ * :return: bytes of the line with its delimiter, which only the last line may
+ *          lack;
+ *          0 at the end; with HONE_STREAM_WHOLE_LINES also if no delimiter is
+ *          left: hone_stream_clear_eof(), and a later call continues;
+ *          -EMSGSIZE if the line is longer than max;
+ *          another negative errno on error, -ENOMEM included.
  *
- * After an error, -EMSGSIZE too, nothing is taken: the bytes can be peeked at,
- * read and skipped. The buffer grows with the line, as it does for
- * hone_stream_peek(). Searched bytes are not searched again when the call is
- * repeated, as after -EAGAIN. Since 0.1.
+ * After an error, also -EMSGSIZE, nothing is taken: the bytes can be peeked at,
+ * read and skipped. The buffer grows with the line, as for hone_stream_peek().
+ * If the call is repeated, as after -EAGAIN, it does not search the same bytes
+ * again. Since 0.1.
  */
 HONE_INLINE ptrdiff_t hone_stream_read_line(struct hone_stream *stream,
 	const char **line, int delimiter, size_t max);
 
 /**
- * Take bytes unseen.
+ * Take bytes without looking at them.
  *
- * :param stream: where from.
- * :param n:      bytes; no more than INT64_MAX are skipped.
- * :return: how many were skipped: n, fewer at the end or where an error
- *          follows; or a negative errno if there was an error first.
+ * :param stream: the stream.
+ * :param n:      bytes; at most INT64_MAX are skipped.
+ * :return: n if all bytes were skipped;
+ *          fewer if the end or an error follows them;
+ *          a negative errno if an error comes before the first byte.
  *
- * Where this seeks, the end is where the source said it is; should it fail to
- * come back from there, the stream is at the end. Since 0.1.
+ * If the call seeks, the end is where the source reports it. If the source then
+ * fails to seek back from there, the stream is at the end. Since 0.1.
  */
 HONE_API int64_t hone_stream_skip(struct hone_stream *stream, uint64_t n);
 
 /**
  * Go to another position.
  *
- * :param stream: where.
+ * :param stream: the stream.
  * :param offset: bytes.
- * :param whence: SEEK_SET, SEEK_CUR (from what is taken, not from what the
- *                source gave) or SEEK_END.
- * :return: the new position; -ESPIPE if the source cannot seek; -EINVAL for a
- *          position before the start and for another whence; -EOVERFLOW for
- *          one above INT64_MAX; or what the source said.
+ * :param whence: SEEK_SET, SEEK_CUR (from the next byte to be taken, not from
+ *                the position of the source) or SEEK_END.
+ * :return: the new position, 0 to INT64_MAX, where every read returns
+ *          -EOVERFLOW;
+ *          -ESPIPE if the source cannot seek;
+ *          -EINVAL if the position is below 0, or for another whence;
+ *          -EOVERFLOW if the position is above INT64_MAX;
+ *          the error of the source if it fails.
  *
- * On failure the position stays as it was. Otherwise the end that was met and
- * an error that was kept are forgotten. A file can be sought behind its end;
- * memory cannot: -EINVAL. Since 0.1.
+ * On failure the position is unchanged. On success the stream forgets an end
+ * that it met and an error that it kept. A seek beyond the end of a file
+ * succeeds; beyond the end of memory it returns -EINVAL. Since 0.1.
  */
 HONE_API int64_t hone_stream_seek(
 	struct hone_stream *stream, int64_t offset, int whence);
 
 /**
- * Tell the position of the next byte.
+ * Get the position of the next byte.
  *
- * :param stream: which.
- * :return: the position; if the source cannot seek, how many bytes were taken
- *          since the stream was opened; or a negative errno.
+ * :param stream: the stream.
+ * :return: the position; if the source cannot seek, the number of bytes taken
+ *          since the stream was opened;
+ *          a negative errno on error.
  *
  * Since 0.1.
  */
 HONE_API int64_t hone_stream_tell(struct hone_stream *stream);
 
 /**
- * Is it known that there is no more to be read?
+ * Test whether the stream is known to be at the end.
  *
- * :param stream: which.
- * :return: true if all was taken and the source is known to have no more.
+ * :param stream: the stream.
+ * :return: true if all bytes were taken and the source is known to have no
+ *          more;
+ *          false otherwise: the next read may still return 0.
  *
- * Makes no call of the source: false may be followed by a read that gives 0.
- * Since 0.1.
+ * Does not call the source. Since 0.1.
  */
 HONE_API bool hone_stream_eof(const struct hone_stream *stream);
 
 /**
- * Forget that the source was at its end, so that the next call that wants more
- * asks it again: for a file that grows.
+ * Forget that the source was at its end, for a file that grows. The next call
+ * that needs more bytes reads the source again.
  *
- * :param stream: which; memory stays at its end.
+ * :param stream: the stream; memory stays at its end.
  *
  * Since 0.1.
  */
 HONE_API void hone_stream_clear_eof(struct hone_stream *stream);
 
 /**
- * Set the sizes of a stream. What is in its buffer stays there; memory of an
- * empty buffer is given back.
+ * Set the sizes of a stream. Bytes in the buffer stay there; the memory of an
+ * empty buffer is freed.
  *
- * :param stream:      which.
- * :param buffer_size: as in struct hone_stream_attr; holds for the next read
- *                     of the source and those after it.
+ * :param stream:      the stream.
+ * :param buffer_size: as in struct hone_stream_attr; applies from the next read
+ *                     of the source on.
  * :param bypass_size: as in struct hone_stream_attr.
- * :return: 0; -EINVAL if buffer_size is out of range, and then nothing is set.
+ * :return: 0 on success;
+ *          -EINVAL if buffer_size is out of range; neither size is changed.
  *
  * Since 0.1.
  */
@@ -343,14 +380,14 @@ HONE_API int hone_stream_set_buffer(
 /**
  * Set the time until which calls may wait for a descriptor.
  *
- * :param stream: which; regular files, memory and sources of the caller's own
- *                never heed it.
- * :param ns:     nanoseconds of CLOCK_MONOTONIC, not from now but absolute;
- *                INT64_MAX: for ever, as it is at first.
+ * :param stream: the stream. No effect on regular files, memory and sources of
+ *                the caller.
+ * :param ns:     absolute time in nanoseconds of CLOCK_MONOTONIC; INT64_MAX,
+ *                the initial value: no limit.
  *
- * What is there is still read after that time; a call that would have to wait
- * returns -ETIMEDOUT (hone_stream_read() and hone_stream_skip() give what they
- * have first). Since 0.1.
+ * Bytes that are there are read even after that time. A call that would have to
+ * wait returns -ETIMEDOUT; hone_stream_read() and hone_stream_skip() first
+ * return the bytes they have. Since 0.1.
  */
 HONE_API void hone_stream_set_deadline(struct hone_stream *stream, int64_t ns);
 

@@ -1,5 +1,5 @@
 --TEST--
-Hone\buffer_is_zero(): true for zeros and for nothing, false for one byte
+Hone\buffer_is_zero(): true for zeros and for an empty string, false for one other byte
 --EXTENSIONS--
 hone
 --FILE--

@@ -1,5 +1,5 @@
 --TEST--
-Hone\buffer_is_zero(): strict_types takes nothing but a string
+Hone\buffer_is_zero(): with strict_types, only a string is accepted
 --EXTENSIONS--
 hone
 --FILE--

@@ -1,5 +1,5 @@
 --TEST--
-Hone\buffer_is_zero(): arguments are taken as any function of PHP takes a string
+Hone\buffer_is_zero(): arguments are converted as in any function of PHP that takes a string
 --EXTENSIONS--
 hone
 --FILE--

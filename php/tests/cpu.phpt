@@ -25,7 +25,7 @@ foreach (['copy', 'zero'] as $part) {
     echo $part, ': ', strlen($cpu['variants'][$part]) > 0 ? 'a name' : 'none', "\n";
 }
 
-// Nothing of it is shared with the next caller.
+// The next caller gets an array of its own.
 $cpu['features'][] = 'changed';
 var_dump(in_array('changed', Hone\cpu()['features'], true));
 try {

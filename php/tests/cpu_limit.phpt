@@ -10,7 +10,7 @@ $cpu = Hone\cpu();
 var_dump($cpu['features'], $cpu['variants']['zero'], $cpu['variants']['copy']);
 var_dump(Hone\buffer_is_zero(str_repeat("\0", 1000)));
 var_dump(Hone\buffer_is_zero(str_repeat("\0", 1000) . 'x'));
-// It holds for the process, so no script may change it.
+// The limit holds for the process, so no script may change it.
 var_dump(ini_set('hone.cpu_limit', ''));
 ?>
 --EXPECT--

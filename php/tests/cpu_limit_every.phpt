@@ -1,11 +1,11 @@
 --TEST--
-hone.cpu_limit: whatever is left, the answers are the same
+hone.cpu_limit: the answers are the same with each set of features
 --EXTENSIONS--
 hone
 --SKIPIF--
 <?php
 if (!function_exists('exec')) die('skip no exec() to start PHP once more');
-if (Hone\cpu()['features'] === []) die('skip libhone knows no feature of this CPU');
+if (Hone\cpu()['features'] === []) die('skip libhone uses no feature of this CPU');
 ?>
 --FILE--
 <?php

@@ -1,5 +1,5 @@
 --TEST--
-hone.cpu_limit: a name that is no feature is told at startup
+hone.cpu_limit: PHP warns at its start of a name that is not a feature
 --EXTENSIONS--
 hone
 --INI--
@@ -9,8 +9,8 @@ hone.cpu_limit=mmx,generic,sse2x
 var_dump(Hone\cpu()['features']);
 ?>
 --EXPECT--
-Warning: hone.cpu_limit: libhone knows no CPU feature "mmx" in Unknown on line 0
+Warning: hone.cpu_limit: "mmx" is not a CPU feature of libhone; it is left out in Unknown on line 0
 
-Warning: hone.cpu_limit: libhone knows no CPU feature "sse2x" in Unknown on line 0
+Warning: hone.cpu_limit: "sse2x" is not a CPU feature of libhone; it is left out in Unknown on line 0
 array(0) {
 }

@@ -1,12 +1,12 @@
 --TEST--
-fpassthru(): output may close the stream
+fpassthru(): a callback of the output may close the stream
 --EXTENSIONS--
 hone
 --INI--
 hone.file_reads=1
 --FILE--
 <?php
-// PHP itself uses the closed stream, and crashes.
+// Without the extension PHP uses the closed stream, and crashes.
 $name = __DIR__ . '/fileread_closed.tmp';
 foreach ([5, 5000] as $size) {
     file_put_contents($name, str_repeat('x', $size));

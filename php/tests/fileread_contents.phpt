@@ -57,7 +57,7 @@ foreach ($calls as $args) {
 }
 var_dump(count($calls) > 100, $differ);
 
-// A stream's number is taken in both ways.
+// Either way takes the number of a stream.
 ini_set('hone.file_reads', 0);
 $a = (int)fopen($file, 'r');
 file_get_contents($file);
@@ -67,7 +67,7 @@ file_get_contents($file);
 $c = (int)fopen($file, 'r');
 var_dump($b - $a === $c - $b);
 
-// The string is the caller's own.
+// The string belongs to the caller.
 $one = file_get_contents($file);
 $two = file_get_contents($file);
 $one[0] = 'X';

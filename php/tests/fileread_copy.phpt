@@ -1,5 +1,5 @@
 --TEST--
-copy(): modes, what has no room, and from one filesystem to another: the same with hone.file_reads off and on
+copy(): modes, files without room, and copies between filesystems: the same with hone.file_reads off and on
 --EXTENSIONS--
 hone
 --SKIPIF--
@@ -37,17 +37,17 @@ foreach ([0, 1] as $on) {
         realpath($other);
         echo $other, ' ', json_encode(copy($other, "$name.there")), ' ', md5_file("$name.there"), "\n";
     }
-    // There is room for a part. The signal that tells so would end PHP.
+    // There is room for a part. Without the trap, the signal would end PHP.
     echo shell_exec("trap '' XFSZ; ulimit -f 1000; exec " . getenv('TEST_PHP_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS') .
         " -d hone.file_reads=$on -d html_errors=0 -r " .
         escapeshellarg("realpath('$name'); var_dump(copy('$name', '$name.there')); var_dump(filesize('$name.there'));") . ' 2>&1');
     unlink("$name.there");
-    $told[] = ob_get_clean();
+    $output[] = ob_get_clean();
 }
-var_dump($told[0] === $told[1], $told[0] === $told[1] ?: $told);
-echo strstr($told[1], "\n/", true), "\n";
-// As many bytes as ulimit allows are there, and PHP tells of the rest.
-var_dump(preg_match('/Write of \d+ bytes failed with errno=27/', $told[1]), str_contains($told[1], 'int(512000)'));
+var_dump($output[0] === $output[1], $output[0] === $output[1] ?: $output);
+echo strstr($output[1], "\n/", true), "\n";
+// The target has as many bytes as ulimit allows; PHP before 8.6 reports the rest.
+var_dump(preg_match('/Write of \d+ bytes failed with errno=27/', $output[1]) === (int) (PHP_VERSION_ID < 80600), str_contains($output[1], 'int(512000)'));
 var_dump(count(scandir('/proc/self/fd')) === $descriptors);
 ?>
 --CLEAN--
@@ -63,6 +63,6 @@ bool(true)
 100644 100604
 100600 100604
 100000 100604
-int(1)
+bool(true)
 bool(true)
 bool(true)

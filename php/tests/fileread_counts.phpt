@@ -1,5 +1,5 @@
 --TEST--
-fread(): the short way from four chunks on, and up to the end of the file
+fread(): the fast path from four chunks on, and up to the end of the file
 --EXTENSIONS--
 hone
 --INI--
@@ -19,7 +19,7 @@ function counts()
     return $counts[1];
 }
 
-// What is in the buffer before, how much is asked for, the length of a chunk.
+// Bytes that are read before, bytes that are requested, the length of a chunk.
 foreach ([[0, 32767, 8192], [0, 32768, 8192], [0, 40960, 8192], [10, 32768, 8192], [10, 40959, 8192], [10, 40961, 8192], [0, 99999, 8192], [0, 200000, 8192],
     [0, 40000, 10000], [0, 50000, 10000], [0, 39999, 10000], [0, 50000, 60000], [0, 99999, 200000], [0, 200000, 200000], [0, 1 << 31, 8192]] as [$before, $n, $chunk]) {
     $stream = fopen($name, 'r');

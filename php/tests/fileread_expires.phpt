@@ -1,5 +1,5 @@
 --TEST--
-hone.file_reads: what PHP's realpath cache knew too long ago is not believed
+hone.file_reads: an entry of PHP's realpath cache that is too old is not used
 --EXTENSIONS--
 hone
 --INI--

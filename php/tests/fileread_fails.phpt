@@ -1,10 +1,11 @@
 --TEST--
-A regular file that cannot be read: PHP's own notices
+A regular file that cannot be read: the notices of PHP
 --EXTENSIONS--
 hone
 --SKIPIF--
 <?php
-// It has a size of 4096 and fails with EINVAL while the loopback has no speed.
+// The file has a size of 4096, and read() fails with EINVAL: the loopback device
+// has no speed.
 $h = @fopen('/sys/class/net/lo/speed', 'r') ?: die('skip no /sys/class/net/lo/speed');
 if (@fread($h, 1) !== false) die('skip /sys/class/net/lo/speed can be read');
 ?>
@@ -26,10 +27,10 @@ foreach ([true, false] as $forget) {
                 'copy' => $function($name, __DIR__ . '/fileread_fails.tmp'),
                 default => $function($name),
             });
-            $said[$on] = ob_get_clean();
+            $output[$on] = ob_get_clean();
         }
-        if ($said[0] !== $said[1]) {
-            echo "$function, off:\n$said[0]on:\n$said[1]";
+        if ($output[0] !== $output[1]) {
+            echo "$function, off:\n$output[0]on:\n$output[1]";
         }
     }
 }

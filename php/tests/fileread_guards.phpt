@@ -1,12 +1,12 @@
 --TEST--
-hone.file_reads: memory_limit, FIFOs, output that is watched, a file that changes, and no descriptor is left
+hone.file_reads: memory_limit, FIFOs, output to callbacks, files that change, and no descriptor is left
 --EXTENSIONS--
 hone
 posix
 --SKIPIF--
 <?php
 if (!is_dir('/proc/self/fd')) die('skip no /proc/self/fd');
-if (getenv('USE_ZEND_ALLOC') === '0') die('skip without its own allocator PHP has no memory_limit');
+if (getenv('USE_ZEND_ALLOC') === '0') die('skip PHP has no memory_limit without its own allocator');
 ?>
 --INI--
 memory_limit=32M
@@ -15,7 +15,7 @@ memory_limit=32M
 $name = __DIR__ . '/fileread_guards.tmp';
 $descriptors = count(scandir('/proc/self/fd'));
 
-// A FIFO is opened once, and what is in it is read once.
+// A FIFO is opened once, and its bytes are read once.
 posix_mkfifo("$name.fifo", 0600);
 foreach ([0, 1] as $on) {
     ini_set('hone.file_reads', $on);
@@ -24,20 +24,20 @@ foreach ([0, 1] as $on) {
     var_dump(pclose($writer));
 }
 
-// More than there is memory for: PHP's own error, which ends a child.
+// More than there is memory for: PHP's own error, which ends the child.
 $file = fopen($name, 'w');
 ftruncate($file, 40 << 20);
 fclose($file);
 foreach (['file_get_contents($argv[1])', 'file($argv[1])', 'stream_get_contents(fopen($argv[1], "r"))', 'fread(fopen($argv[1], "r"), 40 << 20)'] as $call) {
-    $told = [];
+    $output = [];
     foreach ([0, 1] as $on) {
-        $told[] = shell_exec(getenv('TEST_PHP_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS') .
+        $output[] = shell_exec(getenv('TEST_PHP_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS') .
             " -d memory_limit=32M -d hone.file_reads=$on -r " . escapeshellarg("$call;") . ' ' . escapeshellarg($name) . ' 2>&1');
     }
-    var_dump($told[0] === $told[1] && str_contains($told[1], 'Allowed memory size of 33554432 bytes exhausted'));
+    var_dump($output[0] === $output[1] && str_contains($output[1], 'Allowed memory size of 33554432 bytes exhausted'));
 }
 
-// What is put out goes to whoever watches, in as many pieces.
+// A callback gets the output, in as many pieces.
 file_put_contents($name, str_repeat('line', 5000));
 foreach ([0, 1] as $on) {
     ini_set('hone.file_reads', $on);

@@ -1,5 +1,5 @@
 --TEST--
-file(): auto_detect_line_endings is PHP's
+file(): auto_detect_line_endings falls back to PHP
 --EXTENSIONS--
 hone
 --FILE--

@@ -1,20 +1,19 @@
 --TEST--
-hone.file_reads: more than there is memory for ends as in PHP, with nothing read and nothing left open
+hone.file_reads: a file that exceeds memory_limit ends as in PHP, with nothing read and nothing left open
 --EXTENSIONS--
 hone
 --SKIPIF--
 <?php
 if (!is_dir('/proc/self/fd')) die('skip no /proc/self/fd');
-if (getenv('USE_ZEND_ALLOC') === '0') die('skip without its own allocator PHP has no memory_limit');
+if (getenv('USE_ZEND_ALLOC') === '0') die('skip PHP has no memory_limit without its own allocator');
 ?>
 --FILE--
 <?php
 $name = __DIR__ . '/fileread_memory.tmp';
 $limit = 16 << 20;
 
-// What a child tells, on both outputs, and its status. Its limit is what it
-// has already and $more.
-function told($on, $code, $more)
+// Both outputs of a child and its status. Its limit is its memory and $more.
+function child($on, $code, $more)
 {
     global $name;
     $code = 'register_shutdown_function(function () {
@@ -28,17 +27,17 @@ function told($on, $code, $more)
     unset(\$r);
     echo strlen(file_get_contents(\$p, false, null, 0, 100));";
     exec(getenv('TEST_PHP_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS') . " -d memory_limit=-1 -d display_errors=1 -d hone.file_reads=$on -r " .
-        escapeshellarg($code) . ' ' . escapeshellarg($name) . ' 2>&1', $output, $status);
-    return implode("\n", $output) . "\n$status";
+        escapeshellarg($code) . ' ' . escapeshellarg($name) . ' 2>&1', $lines, $status);
+    return implode("\n", $lines) . "\n$status";
 }
 
 function compare($code, $more = 0)
 {
-    $told = [told(0, $code, $more), told(1, $code, $more)];
-    if ($told[0] !== $told[1]) {
-        echo "$code ($more)\noff: $told[0]\non:  $told[1]\n";
+    $output = [child(0, $code, $more), child(1, $code, $more)];
+    if ($output[0] !== $output[1]) {
+        echo "$code ($more)\noff: $output[0]\non:  $output[1]\n";
     }
-    return preg_match('/^Fatal error: Allowed memory size of \d+ bytes exhausted.*\d+ [-\d]+ [-\d]\n255$/sm', $told[1]);
+    return preg_match('/^Fatal error: Allowed memory size of \d+ bytes exhausted.*\d+ [-\d]+ [-\d]\n255$/sm', $output[1]);
 }
 
 $reads = [
@@ -62,7 +61,7 @@ foreach ([1.5, 2.5] as $times) {
 }
 echo implode(' ', $ended), "\n";
 
-// What is asked for, not what there is.
+// The requested length decides, not the size of the file.
 file_put_contents($name, str_repeat('x', 100000));
 $ended = '';
 foreach ([1.5, 2.5, 1 << 30] as $times) {
@@ -81,7 +80,7 @@ foreach (["\n", "k\n"] as $line) {
     echo $ended, "\n";
 }
 
-// Just enough for what is in the file, but PHP asks for more; and a little more.
+// Just enough for the file, while PHP requests more; and a little more.
 file_put_contents($name, str_repeat('x', 3000000));
 $ended = '';
 foreach ([3006464, 5200000] as $more) {

@@ -1,5 +1,5 @@
 --TEST--
-hone.file_reads: memory of strings: huge pages if wished, none left behind
+hone.file_reads: memory of strings: huge pages if they are on, and no leak
 --EXTENSIONS--
 hone
 --INI--
@@ -10,14 +10,14 @@ hone.file_reads=1
 if (!is_readable('/proc/self/smaps')) die('skip no /proc/self/smaps');
 if (!is_dir('/sys/kernel/mm/transparent_hugepage')) die('skip the kernel has no transparent huge pages');
 if (getenv('USE_ZEND_ALLOC') === '0') die('skip another allocator');
-if (getenv('USE_ZEND_ALLOC_HUGE_PAGES')) die('skip PHP itself asks for huge pages');
+if (getenv('USE_ZEND_ALLOC_HUGE_PAGES')) die('skip PHP itself requests huge pages');
 ?>
 --FILE--
 <?php
 $name = __DIR__ . '/fileread_memory_kept.tmp';
 file_put_contents($name, str_repeat('x', 10 << 20));
 
-// Mappings for which huge pages were asked.
+// Mappings for which huge pages were requested.
 function advised()
 {
     return preg_match_all('/^VmFlags:.* hg\b/m', file_get_contents('/proc/self/smaps', false, null, 0, 10 << 20));
@@ -34,7 +34,7 @@ foreach (['0', '1'] as $on) {
     echo "\n";
 }
 
-// Such a string is like any other: the garbage collector has no part in it.
+// Such a string is like any other: the garbage collector ignores it.
 gc_collect_cycles();
 $roots = gc_status()['roots'];
 $string = file_get_contents($name);
@@ -43,7 +43,7 @@ unset($other);
 var_dump(gc_status()['roots'] - $roots);
 unset($string);
 
-// A file that does not tell its size, half of it read.
+// A file of size 0 that has bytes, of which some are read first.
 $used = [];
 for ($i = 0; $i < 4; $i++) {
     $stream = fopen('/proc/self/smaps', 'r');

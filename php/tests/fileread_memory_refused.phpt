@@ -27,16 +27,16 @@ foreach (['file_get_contents($p)', 'file($p)', 'stream_get_contents($f = fopen($
         echo "no error";';
         $lines = [];
         exec("(ulimit -v 800000; exec $php -d hone.file_reads=$on -r " . escapeshellarg($code) . ' ' . escapeshellarg($name) . ') 2>&1', $lines, $status);
-        // How much was asked for is a little more in PHP, which leaves the
-        // file of a path open until the request ends.
+        // PHP requests a little more, and leaves the file of a path open until
+        // the request ends.
         $open = preg_grep('/^open [1-9]/', $lines);
         if ($on && $open && !str_contains($call, 'fopen')) {
             echo "$call: ", implode($open), "\n";
         }
-        $told[$on] = preg_replace(['/\(tried to allocate \d+/', '/^open \d/m'], ['(tried to allocate N', ''], implode("\n", $lines)) . "\n$status\n";
+        $output[$on] = preg_replace(['/\(tried to allocate \d+/', '/^open \d/m'], ['(tried to allocate N', ''], implode("\n", $lines)) . "\n$status\n";
     }
-    echo $told[0] === $told[1] ? "the same\n" : "$call\noff:$told[0]on:$told[1]";
-    echo str_contains($told[1], 'Out of memory') ? '' : $told[1];
+    echo $output[0] === $output[1] ? "the same\n" : "$call\noff:$output[0]on:$output[1]";
+    echo str_contains($output[1], 'Out of memory') ? '' : $output[1];
 }
 ?>
 --CLEAN--

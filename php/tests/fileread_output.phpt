@@ -16,7 +16,7 @@ function outcome($function, $stream, $name)
     ob_start(function ($data) use (&$pieces, $text, $name) {
         $pieces[] = strlen($data);
         hash_update($text, $data);
-        // What a script could see from here.
+        // What a script could see from a callback.
         $pieces[] = count(get_resources('stream'));
         $pieces[] = count(array_filter(glob('/proc/self/fd/*'), fn($fd) => @readlink($fd) === $name));
         return '';
@@ -30,7 +30,7 @@ function outcome($function, $stream, $name)
     return $seen;
 }
 
-function compare($tell, $function, $open, $name)
+function compare($what, $function, $open, $name)
 {
     $seen = [];
     foreach ([0, 1] as $on) {
@@ -40,7 +40,7 @@ function compare($tell, $function, $open, $name)
         $stream && fclose($stream);
     }
     if ($seen[0] !== $seen[1]) {
-        echo "$tell, $function:\n", json_encode($seen[0]), "\n", json_encode($seen[1]), "\n";
+        echo "$what, $function:\n", json_encode($seen[0]), "\n", json_encode($seen[1]), "\n";
     }
 }
 
@@ -75,7 +75,7 @@ foreach ([[0, [0, 1, 12, 8191, 8192, 8193, 100000, $most, $most + 1, $most + $pa
     }
 }
 
-// Files that tell their size and cannot be mapped.
+// Files that have a size and cannot be mapped.
 foreach (['/sys/kernel/notes', '/sys/kernel/uevent_seqnum', '/proc/self/limits'] as $odd) {
     if (is_readable($odd)) {
         compare($odd, 'readfile', null, $odd);
@@ -83,7 +83,7 @@ foreach (['/sys/kernel/notes', '/sys/kernel/uevent_seqnum', '/proc/self/limits']
     }
 }
 
-// Without anyone who looks on: what went out, in the order of the output.
+// Without a callback: the output, in order.
 foreach ([0, 12, 8191, 8192, 100000, $most, $most + 1] as $size) {
     file_put_contents($name, str_repeat('x', $size));
     foreach ([0, 1] as $on) {
@@ -103,7 +103,7 @@ foreach ([0, 12, 8191, 8192, 100000, $most, $most + 1] as $size) {
     }
 }
 
-// All of it through the short way where that is what PHP would have done.
+// All of it on the fast path, if PHP would have mapped it.
 ob_start();
 (new ReflectionExtension('hone'))->info();
 preg_match_all('/^(readfile|fpassthru) => (\d+)$/m', ob_get_clean(), $counts);

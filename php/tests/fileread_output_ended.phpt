@@ -4,7 +4,7 @@ readfile(): output that ends the request leaves no mapping and no descriptor
 hone
 --SKIPIF--
 <?php
-if (!getenv('TEST_PHP_CGI_EXECUTABLE')) die('skip no php-cgi, which ends with its reader');
+if (!getenv('TEST_PHP_CGI_EXECUTABLE')) die('skip no php-cgi, whose output can be closed');
 if (!is_readable('/proc/self/maps')) die('skip no /proc/self/maps');
 ?>
 --FILE--
@@ -15,28 +15,28 @@ register_shutdown_function(function () {
     global $p;
     $maps = substr_count(file_get_contents("/proc/self/maps"), $p);
     $open = count(array_filter(glob("/proc/self/fd/*"), fn($fd) => @readlink($fd) === $p));
-    file_put_contents("$p.told", connection_status() . " $maps $open\n");
+    file_put_contents("$p.result", connection_status() . " $maps $open\n");
 });
 $p = __DIR__ . "/fileread_output_ended.tmp";
 realpath($p);
 file_get_contents($p, false, null, 0, 1);
 readfile($p);
-file_put_contents("$p.told", "went on\n");
+file_put_contents("$p.result", "not ended\n");
 ');
 file_put_contents($name, str_repeat('x', 3 << 20));
 $command = getenv('TEST_PHP_CGI_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS') . ' -d hone.file_reads=1 ' . escapeshellarg("$name.php");
-// Else it would take the environment of this test for that of its request; but
-// the loader of shared libraries may need to be told where libhone is.
+// An environment of its own: php-cgi would take that of this test for its
+// request. The loader may need LD_LIBRARY_PATH to find libhone.
 $process = proc_open($command, [['file', '/dev/null', 'r'], ['pipe', 'w']], $pipes, null, array_filter(['LC_ALL' => 'C', 'LD_LIBRARY_PATH' => getenv('LD_LIBRARY_PATH')]));
 fread($pipes[1], 10);
 fclose($pipes[1]);
 proc_close($process);
 // Aborted; no mapping; not open.
-echo file_get_contents("$name.told");
+echo file_get_contents("$name.result");
 ?>
 --CLEAN--
 <?php
-foreach (['', '.php', '.told'] as $end) {
+foreach (['', '.php', '.result'] as $end) {
     @unlink(__DIR__ . "/fileread_output_ended.tmp$end");
 }
 ?>

@@ -1,34 +1,34 @@
 --TEST--
-Paths that fail, come, go and become something else: the same with hone.file_reads off and on
+Paths that fail, appear, disappear and change their kind: the same with hone.file_reads off and on
 --EXTENSIONS--
 hone
 --FILE--
 <?php
 require __DIR__ . '/differential/calls.inc';
 
-// Changes that PHP does not see, as another process makes them. The stage with
-// valgrind lets what env starts run without it.
+// Changes by another process, which PHP does not see. Under valgrind, programs
+// that env starts run without it.
 function sh($command)
 {
-    $process = proc_open(['env', 'sh', '-c', $command], [], $pipes);
+    $process = proc_open(['env', 'sh', '-c', $command], [], $pipes, getcwd());
     if (proc_close($process) !== 0) {
         echo "$command: failed\n";
     }
 }
 
-// Every way to read a path, twice: what was seen the first time is known then.
+// Every way to read a path, twice: the second time the path is known.
 function read($step, $path, &$seen)
 {
     foreach ([1, 2] as $time) {
         foreach (['file_get_contents', 'readfile', 'file', 'copy'] as $function) {
-            // A string of its own, with no hash yet; relative; through a link.
+            // A new string without a hash; a relative path; one through a folder.
             foreach ([implode('/', explode('/', $path)), basename($path), '../' . basename(getcwd()) . '/' . basename($path)] as $i => $name) {
                 $args = $function === 'copy' ? [$name, getcwd() . '/target'] : [$name];
                 $seen["$step $time $function $i"] = outcome([$function, null, 0, $args], getcwd());
             }
         }
     }
-    // As a literal the path has its hash from the start.
+    // A literal has its hash from the start.
     $seen["$step literal"] = eval('return [@file_get_contents(' . var_export($path, true) . '), @filesize(' . var_export($path, true) . ')];');
 }
 
@@ -57,9 +57,9 @@ $steps = [
     'small again' => [fn() => sh('echo eight >x')],
     'a device' => [fn() => sh('rm x; ln -s /dev/null x')],
     'a device that PHP has resolved' => [fn() => clearstatcache(true)],
-    'told to be empty' => [fn() => [sh('ln -sf /proc/self/limits x'), clearstatcache(true)]],
-    'told to be empty, of more than a chunk' => [fn() => [sh('ln -sf /proc/crypto x'), clearstatcache(true)]],
-    'told to be of a page' => [fn() => [sh('ln -sf /sys/kernel/mm/transparent_hugepage/enabled x'), clearstatcache(true)]],
+    'of size 0' => [fn() => [sh('ln -sf /proc/self/limits x'), clearstatcache(true)]],
+    'of size 0 with more than a chunk' => [fn() => [sh('ln -sf /proc/crypto x'), clearstatcache(true)]],
+    'of the size of a page' => [fn() => [sh('ln -sf /sys/kernel/mm/transparent_hugepage/enabled x'), clearstatcache(true)]],
 ];
 foreach ([0, 1] as $on) {
     ini_set('hone.file_reads', $on);
@@ -75,7 +75,7 @@ foreach ([0, 1] as $on) {
             read($step, "$folder/x", $all[$on]);
         }
     }
-    // As many paths as lie side by side in PHP's cache and in our table.
+    // So many paths share chains of PHP's cache and places of our table.
     $end = getenv('USE_ZEND_ALLOC') === '0' ? 1050 : 2500; // valgrind is slow
     foreach ([0, 1, 2] as $time) {
         for ($i = 1000; $i < $end; $i++) {
@@ -83,7 +83,7 @@ foreach ([0, 1] as $on) {
             $all[$on]["number $time"][] = (int)file_get_contents("$folder/n$i") - $i;
         }
     }
-    // The same relative name in two folders, of which one lacks it.
+    // The same relative name in two folders; one folder does not have it.
     mkdir('left');
     mkdir('right');
     file_put_contents('right/y', 'right');

@@ -1,5 +1,5 @@
 --TEST--
-hone.file_reads: Phar::interceptFileFuncs() still answers for relative paths in an archive
+hone.file_reads: Phar::interceptFileFuncs() still serves relative paths in an archive
 --EXTENSIONS--
 hone
 phar

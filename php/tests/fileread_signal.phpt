@@ -1,5 +1,5 @@
 --TEST--
-A signal while a FIFO is opened: given up, as PHP does
+A signal ends the opening of a FIFO, as in PHP
 --EXTENSIONS--
 hone
 pcntl
@@ -7,12 +7,12 @@ posix
 --SKIPIF--
 <?php
 if (!is_readable('/proc/self/stat')) {
-    die('skip /proc, which tells who sleeps, is not mounted');
+    die('skip /proc is not mounted, and has the state of a process');
 }
 ?>
 --FILE--
 <?php
-// Its handler does not have system calls started again: the last argument.
+// The last argument: system calls are not restarted after this handler.
 pcntl_async_signals(true);
 pcntl_signal(SIGALRM, function () {
 }, false);
@@ -27,26 +27,26 @@ function sleeps($process)
     return preg_match('/\) S /', file_get_contents("/proc/$process/stat"));
 }
 
-// Its name is looked up: PHP's realpath cache knows it from here on.
+// PHP's realpath cache has the name from here on.
 fclose(fopen($name, 'r+'));
 foreach ([0, 1] as $on) {
     ini_set('hone.file_reads', $on);
     foreach (['file_get_contents', 'file', 'readfile'] as $function) {
         if (($helper = pcntl_fork()) === 0) {
-            // Without the other it has nothing to wait for.
+            // If the parent is gone, there is nothing to wait for.
             pcntl_signal(SIGALRM, SIG_DFL);
             pcntl_alarm(50);
-            // The other waits in open() once it has slept for some time.
+            // If the parent has slept for some time, it waits in open().
             for ($asleep = $asked = 0; $asleep < 10 && $asked < 1000; $asked++) {
                 $asleep = sleeps(posix_getppid()) ? $asleep + 1 : 0;
                 usleep(5000);
             }
             if ($asleep < 10) {
-                echo "after $asked looks it was not asleep\n";
+                echo "not asleep after $asked looks\n";
             } else {
                 posix_kill(posix_getppid(), SIGALRM);
             }
-            // If it was opened again, nothing but this ends the wait.
+            // If the parent opened the FIFO again, only this ends its wait.
             sleep(2);
             fwrite(fopen($name, 'w'), "late\n");
             posix_kill(getmypid(), SIGKILL);

@@ -1,12 +1,12 @@
 --TEST--
-Hone\version() tells the library's version, phpversion() the extension's
+Hone\version() returns the version of the library, phpversion() that of the extension
 --EXTENSIONS--
 hone
 --FILE--
 <?php
 var_dump(preg_match('/^\d+\.\d+\.\d+$/', Hone\version()));
 var_dump(phpversion('hone'));
-// A library older than what configure asked for is not found.
+// configure refuses an older library.
 var_dump(version_compare(Hone\version(), phpversion('hone'), '>='));
 try {
     Hone\version('x');

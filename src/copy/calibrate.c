@@ -1,25 +1,53 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From which size on does streaming win? Measured, since it depends on the
- * caches, the memory and the neighbours: for each size both policies copy,
- * in turns, from and to memory that has left the caches, and the destination
- * is read once.
+ * Measures what depends on the CPU caches, the memory and the load.
+ *
+ * First the sizes at which rep movsb makes a kept copy faster than the loop, by
+ * hot copies: with cold ones, the memory takes most of the time. Then the size
+ * from which streaming is faster, by copies from and to memory that is in no
+ * CPU cache, whose destination is read once. The kept ones of these copies are
+ * made as all later ones will be.
+ *
+ * The two sides of a comparison alternate. The times of one size are far apart,
+ * since all other sizes are between them. So what disturbs the machine for some
+ * milliseconds changes few of them, and the median is another one.
  */
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
+#include <hone/cpu.h>
 #include <hone/zero.h>
 #include "copy.h"
 
 #define ARENA ((size_t)64 << 20)
 #define SMALLEST ((size_t)64 << 10)
 #define LARGEST ((size_t)32 << 20)
-#define TURNS 5 /* odd: the median is one of them */
+/* Odd: the median is one of them. Cold copies take most of the time. */
+#define TURNS 5
+#define HOT_TURNS 9
+#define MAX_SIZES 16 /* as in struct hone_copy_calibration */
+
+#define HOT_SMALLEST ((size_t)4 << 10)
+#define HOT_LARGEST ((size_t)16 << 20)
+/* Bytes that are copied between two looks at the clock: the looks take less
+ * than 1 % of the time. */
+#define HOT_BATCH ((size_t)1 << 20)
+/* From source to destination of a hot copy. No load has the same low twelve
+ * address bits as a store shortly before it, as in bench/copy. */
+#define HOT_APART 2112
+/*
+ * Noise alone must not make a range. The medians are not enough: with other
+ * load on a Zen 4, they gave 43 of 60 calibrations a range. With the number of
+ * comparisons, 4 of the same 60 had one.
+ */
+#define CLEARLY_FASTER 0.95 /* most of the loop's time for rep movsb */
+#define LEAST_CLEAR 7       /* of HOT_TURNS comparisons */
+#define LEAST_SIZES 2       /* in a row */
 
 struct arena {
 	unsigned char *from, *to;
-	size_t at; /* where the next copy lies: round and round */
+	size_t at; /* offset of the next copy; wraps at the end */
 };
 
 static double
@@ -29,6 +57,143 @@ now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &t);
 	return (double)t.tv_sec * 1e9 + (double)t.tv_nsec;
+}
+
+static double
+median(double *times, int n)
+{
+	for (int i = 1; i < n; i++) {
+		double t = times[i];
+		int j = i;
+
+		for (; j > 0 && times[j - 1] > t; j--)
+			times[j] = times[j - 1];
+		times[j] = t;
+	}
+	return times[n / 2];
+}
+
+/* The generic variant, which needs no feature, never uses rep movsb. */
+static bool
+has_rep_movsb(void)
+{
+#ifdef HONE_COPY_REP_MOVSB
+	return hone_cpu_trait(HONE_CPU_TRAIT_ERMS) > 0 &&
+	       hone_part_best(&hone_part_copy)->needs != 0;
+#else
+	return false;
+#endif
+}
+
+static void
+set_range(size_t min, size_t max)
+{
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, min);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
+}
+
+/*
+ * At the end of the arena: its beginning must not be in a CPU cache when
+ * measure() begins.
+ */
+static void
+copy_hot(const struct arena *arena, size_t n, size_t copies)
+{
+	unsigned char *to = arena->to + ARENA - n;
+	const unsigned char *from = arena->from + ARENA - n - HOT_APART;
+
+	for (size_t i = 0; i < copies; i++)
+		hone_memcpy(to, from, n, HONE_COPY_KEEP);
+}
+
+/* One of several copies, in nanoseconds. */
+static double
+time_hot(const struct arena *arena, size_t n)
+{
+	size_t copies = n < HOT_BATCH ? HOT_BATCH / n : 1;
+	double start = now_ns();
+
+	copy_hot(arena, n, copies);
+	return (now_ns() - start) / (double)copies;
+}
+
+static bool
+is_clear(double loop_ns, double rep_movsb_ns)
+{
+	return rep_movsb_ns < loop_ns * CLEARLY_FASTER;
+}
+
+static void
+measure_hot(const struct arena *arena, struct hone_copy_calibration *result)
+{
+	double loop[MAX_SIZES][HOT_TURNS], rep_movsb[MAX_SIZES][HOT_TURNS];
+
+	for (size_t n = HOT_SMALLEST; n <= HOT_LARGEST; n *= 2)
+		result->hot_size[result->n_hot++] = n;
+	for (int turn = 0; turn < HOT_TURNS; turn++) {
+		for (size_t i = 0; i < result->n_hot; i++) {
+			size_t n = result->hot_size[i];
+
+			set_range(0, 0);
+			copy_hot(arena, n, 1); /* into the CPU caches */
+			if (turn % 2 == 0)
+				loop[i][turn] = time_hot(arena, n);
+			set_range(0, SIZE_MAX);
+			rep_movsb[i][turn] = time_hot(arena, n);
+			set_range(0, 0);
+			if (turn % 2 != 0)
+				loop[i][turn] = time_hot(arena, n);
+			result->n_clear[i] +=
+				is_clear(loop[i][turn], rep_movsb[i][turn]);
+		}
+	}
+	for (size_t i = 0; i < result->n_hot; i++) {
+		result->loop_ns[i] = median(loop[i], HOT_TURNS);
+		result->rep_movsb_ns[i] = median(rep_movsb[i], HOT_TURNS);
+	}
+}
+
+/* The share of the loop's time that rep movsb saves; 0 if it is not clear. */
+static double
+saving(const struct hone_copy_calibration *c, size_t i)
+{
+	if (!is_clear(c->loop_ns[i], c->rep_movsb_ns[i]) ||
+		c->n_clear[i] < LEAST_CLEAR)
+		return 0;
+	return 1 - c->rep_movsb_ns[i] / c->loop_ns[i];
+}
+
+void
+hone_copy_find_range(struct hone_copy_calibration *c)
+{
+	double most = 0;
+	size_t first, end;
+
+	c->rep_movsb_min = c->rep_movsb_max = 0;
+	for (first = 0; first < c->n_hot; first = end + 1) {
+		double sum = 0;
+
+		for (end = first; end < c->n_hot && saving(c, end) > 0; end++)
+			sum += saving(c, end);
+		if (end - first < LEAST_SIZES || sum <= most)
+			continue;
+		most = sum;
+		c->rep_movsb_min = c->hot_size[first];
+		c->rep_movsb_max = c->hot_size[end - 1];
+	}
+}
+
+static void
+choose_range(const struct arena *arena, struct hone_copy_calibration *result)
+{
+	if (has_rep_movsb()) {
+		measure_hot(arena, result);
+		hone_copy_find_range(result);
+		set_range(result->rep_movsb_min, result->rep_movsb_max);
+		return;
+	}
+	result->rep_movsb_min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
+	result->rep_movsb_max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
 }
 
 /* One copy and one reading, in nanoseconds. */
@@ -41,7 +206,8 @@ copy_and_read(struct arena *arena, size_t n, int policy)
 		arena->at = 0;
 	start = now_ns();
 	hone_memcpy(arena->to + arena->at, arena->from + arena->at, n, policy);
-	/* All zeros, so that all of it is read; volatile, so that it is. */
+	/* Reads everything, since all bytes are zero. volatile: or the compiler
+	 * would remove the call. */
 	volatile size_t seen = hone_find_nonzero(arena->to + arena->at, n);
 
 	(void)seen;
@@ -49,39 +215,29 @@ copy_and_read(struct arena *arena, size_t n, int policy)
 	return now_ns() - start;
 }
 
-static double
-median(double *times)
-{
-	for (int i = 1; i < TURNS; i++) {
-		double t = times[i];
-		int j = i;
-
-		for (; j > 0 && times[j - 1] > t; j--)
-			times[j] = times[j - 1];
-		times[j] = t;
-	}
-	return times[TURNS / 2];
-}
-
 static void
 measure(struct arena *arena, struct hone_copy_calibration *result)
 {
-	for (size_t n = SMALLEST; n <= LARGEST; n *= 2) {
-		double keep[TURNS], stream[TURNS];
-		size_t i = result->n_sizes++;
+	double keep[MAX_SIZES][TURNS], stream[MAX_SIZES][TURNS];
 
-		for (int turn = 0; turn < TURNS; turn++) {
-			keep[turn] = copy_and_read(arena, n, HONE_COPY_KEEP);
-			stream[turn] =
+	for (size_t n = SMALLEST; n <= LARGEST; n *= 2)
+		result->size[result->n_sizes++] = n;
+	for (int turn = 0; turn < TURNS; turn++) {
+		for (size_t i = 0; i < result->n_sizes; i++) {
+			size_t n = result->size[i];
+
+			keep[i][turn] = copy_and_read(arena, n, HONE_COPY_KEEP);
+			stream[i][turn] =
 				copy_and_read(arena, n, HONE_COPY_STREAM);
 		}
-		result->size[i] = n;
-		result->keep_ns[i] = median(keep);
-		result->stream_ns[i] = median(stream);
+	}
+	for (size_t i = 0; i < result->n_sizes; i++) {
+		result->keep_ns[i] = median(keep[i], TURNS);
+		result->stream_ns[i] = median(stream[i], TURNS);
 	}
 }
 
-/* The smallest size from which on streaming won every time. */
+/* The smallest size from which on streaming was faster at every size. */
 static size_t
 find_threshold(const struct hone_copy_calibration *result)
 {
@@ -100,21 +256,22 @@ hone_copy_calibrate(struct hone_copy_calibration *result)
 {
 	struct hone_copy_calibration own;
 	struct arena arena = {0};
-	void *map = mmap(NULL, 2 * ARENA, PROT_READ | PROT_WRITE,
+	void *memory = mmap(NULL, 2 * ARENA, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	if (map == MAP_FAILED)
+	if (memory == MAP_FAILED)
 		return -ENOMEM;
-	madvise(map, 2 * ARENA, MADV_HUGEPAGE);
-	/* Written, so that no page of it is the one shared page of zeros. */
-	memset(map, 0, 2 * ARENA);
-	arena.from = map;
+	madvise(memory, 2 * ARENA, MADV_HUGEPAGE);
+	/* Written, so that no page is the shared zero page. */
+	memset(memory, 0, 2 * ARENA);
+	arena.from = memory;
 	arena.to = arena.from + ARENA;
 	if (!result)
 		result = &own;
 	memset(result, 0, sizeof(*result));
+	choose_range(&arena, result);
 	measure(&arena, result);
-	munmap(map, 2 * ARENA);
+	munmap(memory, 2 * ARENA);
 	result->threshold = find_threshold(result);
 	hone_copy_set_threshold(result->threshold);
 	return 0;

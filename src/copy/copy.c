@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The public functions: what each policy means, and dispatch to a variant.
+ * The public functions: the policies, and dispatch to a variant.
  */
 #include <assert.h>
 #include <stdatomic.h>
@@ -10,7 +10,7 @@
 const struct hone_copy_variant hone_copy_variants[] = {
 #define HONE_VARIANT(name, family, features)                                   \
 	HONE_IF_FAMILY(family,                                                 \
-		{#name, features, hone_copy_keep_##name,                       \
+		{{#name, features}, hone_copy_keep_##name,                     \
 			hone_copy_stream_##name, hone_copy_protect_##name,     \
 			hone_copy_clear_##name, hone_copy_clear_stream_##name, \
 			hone_copy_fence_##name}, )
@@ -18,13 +18,15 @@ const struct hone_copy_variant hone_copy_variants[] = {
 #undef HONE_VARIANT
 };
 
-const size_t hone_copy_n_variants =
-	sizeof(hone_copy_variants) / sizeof(hone_copy_variants[0]);
+#define N_VARIANTS (sizeof(hone_copy_variants) / sizeof(hone_copy_variants[0]))
+
+const size_t hone_copy_n_variants = N_VARIANTS;
 
 /*
- * Who reads the destination from end to end would do with less, but who hops
- * about in it pays three times as much for a streamed 4 MiB on Zen 4, a quarter
- * more for 8 MiB, and no more from 16 MiB on: docs/design/copy.md.
+ * A sequential reader of the destination would permit a smaller threshold. But
+ * a reader with random accesses takes three times as long after a streamed copy
+ * of 4 MiB on Zen 4, a quarter longer for 8 MiB, and no longer from 16 MiB on:
+ * docs/design/copy.md.
  */
 #define LEAST_THRESHOLD ((size_t)16 << 20)
 
@@ -32,26 +34,21 @@ const size_t hone_copy_n_variants =
 #define POLICY(flags) ((flags)&0xff)
 
 /*
- * Relaxed on the hot path: any variant gives the same result. NULL until a
- * choice was made.
+ * NULL until a variant is chosen. Relaxed on the hot path: all variants give
+ * the same result.
  */
 static const struct hone_copy_variant *_Atomic chosen;
 
-/* 0: the default. Relaxed: it stands alone. */
+/* 0: the default. Relaxed: no other data depend on it. */
 static _Atomic size_t threshold;
 
-static const struct hone_copy_variant *
-best(void)
-{
-	const struct hone_copy_variant *v =
-		&hone_copy_variants[hone_copy_n_variants - 1];
+static hone_copy_fn choose_keep;
 
-	while (!hone_cpu_has(v->needs)) /* the first row needs nothing */
-		v--;
-	return v;
-}
+/* Read by inline code of C99 and C++ callers, hence no _Atomic. */
+void (*hone_detail_copy_keep)(
+	void *dst, const void *src, size_t n) = choose_keep;
 
-/* Where the inline copy jumps: a debug build of the library looks first. */
+/* Target of the inline copy; a debug build of the library checks first. */
 #ifdef NDEBUG
 #define KEEP_ENTRY(v) ((v)->keep)
 #else
@@ -68,24 +65,33 @@ apart(const void *a, const void *b, size_t n)
 static void
 checked_keep(void *dst, const void *src, size_t n)
 {
+	const struct hone_copy_variant *best =
+		(const void *)hone_part_best(&hone_part_copy);
+
 	assert(apart(dst, src, n));
-	best()->keep(dst, src, n);
+	best->keep(dst, src, n);
 }
 #endif
 
-/* Sequentially consistent against reset(): as choose() in zero/zero.c. */
+static void
+install(const struct hone_variant *variant)
+{
+	const struct hone_copy_variant *v = (const void *)variant;
+
+	atomic_store(&chosen, v);
+	__atomic_store_n(&hone_detail_copy_keep,
+		v ? KEEP_ENTRY(v) : choose_keep, __ATOMIC_SEQ_CST);
+}
+
+const struct hone_part hone_part_copy = {"copy", hone_copy_variants, N_VARIANTS,
+	sizeof(hone_copy_variants[0]), install};
+
 static const struct hone_copy_variant *
 choose(void)
 {
-	const struct hone_copy_variant *v;
-
-	do {
-		v = best();
-		atomic_store(&chosen, v);
-		__atomic_store_n(&hone_detail_copy_keep, KEEP_ENTRY(v),
-			__ATOMIC_SEQ_CST);
-	} while (v != best());
-	return v;
+	/* The first call finds all traits; variants read them from then on. */
+	hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
+	return (const void *)hone_part_choose(&hone_part_copy);
 }
 
 static void
@@ -93,10 +99,6 @@ choose_keep(void *dst, const void *src, size_t n)
 {
 	KEEP_ENTRY(choose())(dst, src, n);
 }
-
-/* Read by inline code of C99 and C++ callers, hence no _Atomic. */
-void (*hone_detail_copy_keep)(
-	void *dst, const void *src, size_t n) = choose_keep;
 
 static inline const struct hone_copy_variant *
 variant(void)
@@ -106,21 +108,6 @@ variant(void)
 
 	return __builtin_expect(v != NULL, 1) ? v : choose();
 }
-
-static const char *
-variant_name(void)
-{
-	return best()->name;
-}
-
-static void
-reset(void)
-{
-	atomic_store(&chosen, NULL);
-	__atomic_store_n(&hone_detail_copy_keep, choose_keep, __ATOMIC_SEQ_CST);
-}
-
-const struct hone_part hone_part_copy = {"copy", variant_name, reset};
 
 size_t
 hone_copy_threshold(void)
@@ -143,15 +130,16 @@ void
 hone_copy_fence(void)
 {
 	/*
-	 * Not the chosen variant's: the batch may have begun under another
-	 * limit. One family fences alike, and needs no feature for it.
+	 * Not the fence of the chosen variant: the batch may have begun under
+	 * another limit. All variants of a family have the same fence, which
+	 * needs no feature.
 	 */
 	hone_copy_variants[hone_copy_n_variants - 1].fence();
 }
 
-/* AUTO made up its mind, and what is too small to stream is kept. */
+/* Replaces AUTO, and STREAM for sizes that are too small to stream. */
 static int
-settle(size_t n, int policy)
+effective_policy(size_t n, int policy)
 {
 	if (n < HONE_COPY_STREAM_MIN)
 		return HONE_COPY_KEEP;
@@ -165,7 +153,7 @@ static void
 copy_long(const struct hone_copy_variant *v, void *dst, const void *src,
 	size_t n, int flags)
 {
-	switch (settle(n, POLICY(flags))) {
+	switch (effective_policy(n, POLICY(flags))) {
 	case HONE_COPY_STREAM:
 		v->stream(dst, src, n);
 		break;
@@ -196,7 +184,7 @@ hone_memset_zero(void *dst, size_t n, int policy)
 	const struct hone_copy_variant *v = variant();
 
 	assert(POLICY(policy) <= HONE_COPY_STREAM_PROTECT);
-	if (settle(n, POLICY(policy)) == HONE_COPY_KEEP) {
+	if (effective_policy(n, POLICY(policy)) == HONE_COPY_KEEP) {
 		v->clear(dst, n);
 		return;
 	}

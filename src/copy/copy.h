@@ -2,10 +2,10 @@
 #ifndef HONE_SRC_COPY_H
 #define HONE_SRC_COPY_H
 /*
- * The table of variants. Each row of variants.def is one entry, and each
- * file NAME.c defines the functions of its row. All take every size and
- * alignment, read and write no byte outside the two buffers, and leave the
- * fence to the caller.
+ * The table of variants. Each row of variants.def is one entry. The file NAME.c
+ * defines the functions of the row NAME. They accept every size and alignment,
+ * read and write no byte outside the two buffers, and leave the fence to the
+ * caller.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,14 +17,13 @@ typedef void hone_copy_fn(void *dst, const void *src, size_t n);
 typedef void hone_clear_fn(void *dst, size_t n);
 
 struct hone_copy_variant {
-	const char *name;
-	uint64_t needs; /* HONE_CPU_* */
+	struct hone_variant row;
 	hone_copy_fn *keep;
 	hone_copy_fn *stream;
 	hone_copy_fn *protect;
 	hone_clear_fn *clear;
 	hone_clear_fn *clear_stream;
-	/* Order non-temporal stores before those that follow. */
+	/* Orders non-temporal stores before later stores. */
 	void (*fence)(void);
 };
 
@@ -41,13 +40,33 @@ struct hone_copy_variant {
 #include "variants.def"
 #undef HONE_VARIANT
 
-/* In the order of variants.def, those of this CPU family only. */
+/* In the order of variants.def, only those of this CPU family. */
 extern const struct hone_copy_variant hone_copy_variants[];
 extern const size_t hone_copy_n_variants;
 
 /*
- * Bytes below which STREAM stores instead: the fence alone costs more than
- * streaming gains (bench/copy_bench, cold).
+ * Defined if the variants above the generic one copy by rep movsb where the
+ * traits choose it. MemorySanitizer does not see what assembly writes: it would
+ * report each read of the copy.
+ */
+#if defined(__x86_64__)
+#define HONE_COPY_REP_MOVSB
+#endif
+#if defined(__has_feature)
+#if __has_feature(memory_sanitizer)
+#undef HONE_COPY_REP_MOVSB
+#endif
+#endif
+
+/*
+ * Sets the range of rep movsb from the times of hot copies. A test passes times
+ * that no CPU has.
+ */
+void hone_copy_find_range(struct hone_copy_calibration *result);
+
+/*
+ * Below this size STREAM uses normal stores: the fence alone costs more than
+ * streaming saves (bench/copy, cold).
  */
 #define HONE_COPY_STREAM_MIN 4096
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reference, and what a CPU without a variant of its own uses: the C
- * library knows that CPU better than we do. It cannot stream.
+ * The reference, and the variant of CPUs without another one: the C library is
+ * optimised for these CPUs. This variant cannot stream.
  */
 #include <stdatomic.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 #include "copy.h"
 #include "short.h"
 
-/* Non-temporal pairs have no intrinsics. */
+/* There are no intrinsics for non-temporal pairs. */
 static inline void
 stream_line(unsigned char *d, const unsigned char *s)
 {
@@ -39,9 +39,9 @@ zero_line(unsigned char *d)
 #define PREFETCH(p, protect)                                                   \
 	((protect) ? __builtin_prefetch(p, 0, 0) : __builtin_prefetch(p, 0, 2))
 /*
- * STNP is ordered like any store but for loads that depend on its address
- * (Arm ARM, B2.3): a release store publishes it, so the compiler alone must
- * be held.
+ * STNP is ordered like any store, except for loads that depend on its address
+ * (Arm ARM, B2.3). A release store publishes it, so only the compiler must be
+ * ordered.
  */
 #define FENCE() __asm__ volatile("" : : : "memory")
 #define SHORT copy_upto16

@@ -2,9 +2,9 @@
 #ifndef HONE_COPY_SHORT_H
 #define HONE_COPY_SHORT_H
 /*
- * Copies shorter than a vector, in two or three moves that overlap. All
- * loads come before the stores, though the buffers do not overlap, so that
- * no load waits for a store.
+ * Copies shorter than a vector, in two or three overlapping moves. All loads
+ * come before the stores, so that no load waits for a store; the buffers
+ * themselves do not overlap.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Scalable vectors: a predicate cuts the last move to the buffer, so one loop
- * serves every size.
+ * Scalable vectors: a predicate limits the last move to the buffer, so one loop
+ * works for every size.
  */
 #include <arm_sve.h>
 #include "copy.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Template of the fixed-width vector variants. The file that includes it
- * first defines:
+ * Template of the fixed-width vector variants. The file that includes it first
+ * defines:
  *
  *   NAME                  the variant's name, as in variants.def
  *   TARGET                attribute for every function, or nothing
@@ -12,16 +12,19 @@
  *   ZERO_LINE(d)          clear 64 bytes with non-temporal stores; d is aligned
  *   PREFETCH(p, protect)  for a streamed copy; protect is a constant
  *   FENCE()               order the non-temporal stores
- *   SHORT_MAX             optional: the longest that SHORT takes, VEC_BYTES if
- *                         it is not defined; GROUP at most
- *   SHORT(d, s, n)        copy 0 to SHORT_MAX bytes
+ *   SHORT_MAX             optional: longest copy of SHORT, at most GROUP; if
+ * not defined, VEC_BYTES SHORT(d, s, n)        copy 0 to SHORT_MAX bytes
  *   SHORT_CLEAR(d, n)     clear 0 to SHORT_MAX bytes
+ *   COPY_STRING(d, s, n)  optional: copies n bytes and returns true if one
+ *                         instruction of the CPU is faster than the loop
  *
  * Kept copies by size: SHORT; two, four or eight vectors, half of them from the
- * start and half up to the end; then four vectors a turn, aligned to lines of
- * the destination since a store that crosses a line costs more than a load that
- * does, and four that end with the copy: up to three stores too many, but no
- * loop over what is left, which mispredicts.
+ * start and half up to the end; then a loop of four vectors, and four that end
+ * with the copy. The loop is aligned to cache lines of the destination, because
+ * a store that crosses a line costs more than a load that does. The last four
+ * make up to three unneeded stores, but avoid a loop over the rest, which would
+ * be mispredicted. COPY_STRING comes before the loop, where shorter copies do
+ * not pay for the choice.
  */
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
@@ -32,14 +35,14 @@
 #endif
 #define GROUP (4 * VEC_BYTES)
 #define LINE ((size_t)64)
-/* The shorter, the fewer jumps: one taken costs a tenth of a short copy. */
+/* Fewer taken jumps for shorter copies: one costs a tenth of a short copy. */
 #define LIKELY(x) __builtin_expect(x, 1)
-/* Lines that one turn of the streaming loop copies: see STREAM_AHEAD. */
+/* Bytes of one iteration of the streaming loop: see STREAM_AHEAD. */
 #define STREAM_TURN (4 * LINE)
 /*
- * How far ahead of the loads the source is prefetched: one page. On Zen 4 from
- * 1 KiB to there it makes no difference, and nearer or farther gains less; on
- * Sapphire Rapids a page was best (bench/copy_bench, prefetch-1M).
+ * Distance of the prefetch from the loads: one page. On Zen 4, 1 KiB to one
+ * page make no difference, and other distances gain less. On Sapphire Rapids
+ * one page was best (bench/copy, prefetch-1M).
  */
 #define STREAM_AHEAD ((size_t)4096)
 
@@ -102,8 +105,9 @@ copy_line(unsigned char *d, const unsigned char *s)
 }
 
 /*
- * Whether n bytes lie in one page: a store that crosses two made a copy of
- * 4 KiB take 45 ns instead of 36 on Zen 4. No page is smaller than 4 KiB.
+ * Returns true if n bytes lie in one page. With a store that crosses pages, a
+ * copy of 4 KiB took 45 ns instead of 36 on Zen 4. No page is smaller than 4
+ * KiB.
  */
 static inline bool
 within_page(const unsigned char *p, size_t n)
@@ -112,9 +116,9 @@ within_page(const unsigned char *p, size_t n)
 }
 
 /*
- * n is more than GROUP. The end is loaded first: were it loaded after the loop,
- * it would wait for the loop's stores to it wherever source and destination
- * lie at the same offset in a page (448 bytes on Zen 4: 8.3 ns; so 4.6).
+ * n is more than GROUP. The end is loaded before the loop. After the loop, the
+ * load would wait for the stores of the loop if source and destination have the
+ * same offset in a page (448 bytes on Zen 4: 4.6 ns instead of 8.3 ns).
  */
 TARGET static inline void
 copy_long(unsigned char *d, const unsigned char *s, size_t n)
@@ -160,6 +164,10 @@ FN(hone_copy_keep_)(void *dst, const void *src, size_t n)
 		copy_two_groups(d, s, n);
 		return;
 	}
+#endif
+#ifdef COPY_STRING
+	if (COPY_STRING(d, s, n))
+		return;
 #endif
 	copy_long(d, s, n);
 }
@@ -267,3 +275,4 @@ FN(hone_copy_fence_)(void)
 #undef SHORT
 #undef SHORT_MAX
 #undef SHORT_CLEAR
+#undef COPY_STRING

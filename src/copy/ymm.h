@@ -2,13 +2,14 @@
 #ifndef HONE_COPY_YMM_H
 #define HONE_COPY_YMM_H
 /*
- * What avx2 and avx512 share: 32-byte vectors. The includer defines TARGET.
+ * Shared by avx2 and avx512: 32-byte vectors. The including file defines
+ * TARGET.
  *
- * AVX-512 has no use for its wider ones here: no CPU stores more than 64 bytes
- * a cycle, Zen 4 only 32, and a store that crosses a line costs the wider one
- * more. On Zen 4 100 misaligned bytes took 3.0 ns with them, with these 2.5;
- * 4 KiB from a misaligned source 38.2 and 35.5; a streamed cold 512 KiB 27 us
- * and 25 (bench/copy_bench).
+ * avx512 does not use 64-byte vectors for copies: no CPU stores more than 64
+ * bytes a cycle, Zen 4 only 32, and a store that crosses a cache line costs
+ * more with a wider vector. On Zen 4, with 64-byte and 32-byte vectors: 100
+ * misaligned bytes 3.0 and 2.5 ns; 4 KiB from a misaligned source 38.2 and 35.5
+ * ns; a streamed cold 512 KiB 27 and 25 us (bench/copy).
  */
 #include "x86.h"
 

@@ -12,3 +12,9 @@ hone_cpu_detect_cache(unsigned level)
 {
 	return hone_cpu_sysfs_cache(level);
 }
+
+void
+hone_cpu_detect_traits(size_t *values)
+{
+	(void)values;
+}

@@ -2,8 +2,8 @@
 #ifndef HONE_CPU_DETECT_H
 #define HONE_CPU_DETECT_H
 /*
- * What src/cpu.c asks of a CPU family. Each family is one file that defines
- * both functions: x86_64.c, aarch64.c, and any.c for all others.
+ * Functions of each CPU family. One file for each family defines all three:
+ * x86_64.c, aarch64.c, riscv64.c, and any.c for all other families.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +16,11 @@ uint64_t hone_cpu_detect(void);
 /* Bytes of the data or unified cache of a level, 1 to HONE_CACHE_LEVELS. */
 size_t hone_cpu_detect_cache(unsigned level);
 
-/* The same by Linux's sysfs, for the families without an instruction. */
+/* Sets the traits that it knows. The values of all others are 0 before. */
+void hone_cpu_detect_traits(size_t *values);
+
+/* The same as hone_cpu_detect_cache() from Linux's sysfs, for families
+ * without an instruction for it. */
 size_t hone_cpu_sysfs_cache(unsigned level);
 
 #endif

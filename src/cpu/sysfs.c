@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "detect.h"
 
-/* The highest indexN directory any Linux machine is known to have is 4. */
+/* No known Linux machine has an indexN directory above index4. */
 #define MAX_INDEX 8
 
 static ssize_t

@@ -2,6 +2,7 @@
 #include <cpuid.h>
 #include <stdbool.h>
 #include <hone/cpu.h>
+#include "cpuid.h"
 #include "detect.h"
 
 /*
@@ -53,8 +54,8 @@ hone_cpu_detect(void)
 }
 
 /*
- * Deterministic cache parameters: leaf 4 on Intel, 0x8000001d with the same
- * layout on AMD (Intel's leaf 4 reads as no cache there).
+ * Deterministic cache parameters: leaf 4 on Intel; on AMD leaf 0x8000001d with
+ * the same layout, and no cache in leaf 4.
  */
 static size_t
 cache_by_leaf(unsigned leaf, unsigned level)
@@ -89,4 +90,37 @@ hone_cpu_detect_cache(unsigned level)
 	if (size == 0)
 		size = hone_cpu_sysfs_cache(level);
 	return size;
+}
+
+void
+hone_cpu_read_cpuid(struct hone_cpuid *id)
+{
+	unsigned a, b, c, d;
+
+	*id = (struct hone_cpuid){0};
+	if (__get_cpuid(0, &a, &b, &c, &d)) {
+		id->vendor[0] = b;
+		id->vendor[1] = d;
+		id->vendor[2] = c;
+	}
+	if (__get_cpuid(1, &a, &b, &c, &d))
+		id->leaf1_eax = a;
+	if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
+		id->leaf7_ebx = b;
+		id->leaf7_edx = d;
+		/* EAX of leaf 7 is its last subleaf. */
+		if (a >= 1) {
+			__cpuid_count(7, 1, a, b, c, d);
+			id->leaf7_1_eax = a;
+		}
+	}
+}
+
+void
+hone_cpu_detect_traits(size_t *values)
+{
+	struct hone_cpuid id;
+
+	hone_cpu_read_cpuid(&id);
+	hone_cpu_parse_traits(&id, values);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Eight at a time, and no move between the halves of a vector, which takes
- * another instruction: the eight come in another order. What narrow() wrote
- * widen() puts back in order, if it takes the same eight.
+ * Eight slots at a time. The order of the eight changes, since a move between
+ * the lanes of a vector would take another instruction. from_short() restores
+ * the order that to_short() changed, if it reads the same eight slots.
  */
 #include <immintrin.h>
 #include "mempool/slots.h"
@@ -16,7 +16,7 @@ load(const void *p)
 }
 
 TARGET static inline void
-widen8(void **objs, __m256i slots, __m256i upper)
+from_8_short(void **objs, __m256i slots, __m256i upper)
 {
 	_mm256_storeu_si256((void *)objs, _mm256_unpacklo_epi32(slots, upper));
 	_mm256_storeu_si256(
@@ -24,34 +24,34 @@ widen8(void **objs, __m256i slots, __m256i upper)
 }
 
 TARGET static inline void
-widen32(void **objs, const uint32_t *slots, __m256i u)
+from_32_short(void **objs, const uint32_t *slots, __m256i u)
 {
 	__m256i a = load(slots), b = load(slots + 8);
 	__m256i c = load(slots + 16), d = load(slots + 24);
 
-	widen8(objs, a, u);
-	widen8(objs + 8, b, u);
-	widen8(objs + 16, c, u);
-	widen8(objs + 24, d, u);
+	from_8_short(objs, a, u);
+	from_8_short(objs + 8, b, u);
+	from_8_short(objs + 16, c, u);
+	from_8_short(objs + 24, d, u);
 }
 
 TARGET static __attribute__((noinline)) void
-widen_any(void **objs, const uint32_t *slots, size_t n, uintptr_t upper)
+from_short_any(void **objs, const uint32_t *slots, size_t n, uintptr_t upper)
 {
 	__m256i u = _mm256_set1_epi32((int)(upper >> 32));
 
 	for (; n >= 32; n -= 32, objs += 32, slots += 32)
-		widen32(objs, slots, u);
+		from_32_short(objs, slots, u);
 	if (n & 16) {
 		__m256i a = load(slots), b = load(slots + 8);
 
-		widen8(objs, a, u);
-		widen8(objs + 8, b, u);
+		from_8_short(objs, a, u);
+		from_8_short(objs + 8, b, u);
 		objs += 16;
 		slots += 16;
 	}
 	if (n & 8) {
-		widen8(objs, load(slots), u);
+		from_8_short(objs, load(slots), u);
 		objs += 8;
 		slots += 8;
 	}
@@ -60,22 +60,22 @@ widen_any(void **objs, const uint32_t *slots, size_t n, uintptr_t upper)
 }
 
 TARGET __attribute__((aligned(64))) void
-hone_mempool_widen_avx2(
+hone_mempool_from_short_avx2(
 	void **objs, const uint32_t *slots, size_t n, uintptr_t upper)
 {
 	if (__builtin_expect(n % 32 != 0 || n == 0, 0)) {
-		widen_any(objs, slots, n, upper);
+		from_short_any(objs, slots, n, upper);
 		return;
 	}
 	__m256i u = _mm256_set1_epi32((int)(upper >> 32));
 	do {
-		widen32(objs, slots, u);
+		from_32_short(objs, slots, u);
 		objs += 32;
 		slots += 32;
 	} while (n -= 32);
 }
 
-/* The lower halves of eight pointers. */
+/* The lower 32 bits of eight pointers. */
 TARGET static inline __m256
 lower8(void *const *objs)
 {
@@ -91,7 +91,7 @@ store(uint32_t *slots, __m256 v)
 }
 
 TARGET static inline void
-narrow32(uint32_t *slots, void *const *objs)
+to_32_short(uint32_t *slots, void *const *objs)
 {
 	__m256 a = lower8(objs), b = lower8(objs + 8);
 	__m256 c = lower8(objs + 16), d = lower8(objs + 24);
@@ -103,10 +103,10 @@ narrow32(uint32_t *slots, void *const *objs)
 }
 
 TARGET static __attribute__((noinline)) void
-narrow_any(uint32_t *slots, void *const *objs, size_t n)
+to_short_any(uint32_t *slots, void *const *objs, size_t n)
 {
 	for (; n >= 32; n -= 32, objs += 32, slots += 32)
-		narrow32(slots, objs);
+		to_32_short(slots, objs);
 	if (n & 16) {
 		__m256 a = lower8(objs), b = lower8(objs + 8);
 
@@ -125,14 +125,14 @@ narrow_any(uint32_t *slots, void *const *objs, size_t n)
 }
 
 TARGET __attribute__((aligned(64))) void
-hone_mempool_narrow_avx2(uint32_t *slots, void *const *objs, size_t n)
+hone_mempool_to_short_avx2(uint32_t *slots, void *const *objs, size_t n)
 {
 	if (__builtin_expect(n % 32 != 0 || n == 0, 0)) {
-		narrow_any(slots, objs, n);
+		to_short_any(slots, objs, n);
 		return;
 	}
 	do {
-		narrow32(slots, objs);
+		to_32_short(slots, objs);
 		objs += 32;
 		slots += 32;
 	} while (n -= 32);

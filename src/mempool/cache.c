@@ -1,237 +1,202 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Getting and putting, where the loaded magazine is not enough.
- *
- * In each step the thread holds at most one magazine beside the loaded one,
- * its reserve's head and one of the user's; that is how many there are of them
- * (place.c), so that an empty one can always be found.
- */
+/* Opening and closing caches: by the user, with a thread, and after a fork. */
 #include <assert.h>
 #include <errno.h>
 #include "mempool/mempool.h"
 
+int
+hone_mempool_cache_open(
+	struct hone_mempool *pool, struct hone_mempool_cache **cache)
+{
+	struct hone_cache *c = NULL;
+	size_t i = 0;
+
+	(void)pthread_mutex_lock(&pool->mutex);
+	while (i < pool->max_caches && hone_mempool_cache_at(pool, i)->open)
+		i++;
+	if (i < pool->max_caches) {
+		c = hone_mempool_cache_at(pool, i);
+		c->open = true;
+		c->view->size = pool->cache_size;
+		hone_mempool_load(c, hone_mempool_take_empty(c));
+		/* Relaxed: written under the mutex only. */
+		if (atomic_load_explicit(&pool->n_used, memory_order_relaxed) <=
+			i)
+			/* Release: pairs with the acquire in steal(). */
+			atomic_store_explicit(
+				&pool->n_used, i + 1, memory_order_release);
+	}
+	(void)pthread_mutex_unlock(&pool->mutex);
+	if (!c)
+		return -EAGAIN;
+	*cache = &c->visible;
+	return 0;
+}
+
+void
+hone_mempool_set_partial(
+	struct hone_mempool *pool, struct hone_mempool_magazine *m)
+{
+	/* Relaxed: only for statistics, which must not read *m. */
+	atomic_store_explicit(&pool->n_partial, m->count, memory_order_relaxed);
+	/* Release: pairs with the acquire in hone_mempool_take_full(). */
+	atomic_store_explicit(&pool->partial, m, memory_order_release);
+}
+
 /*
- * Turns through all handles after which it is certain that magazines were kept
- * against the rules: every turn in vain means that others found some.
+ * Passes on a magazine with any number of objects. The mutex is held, so no
+ * other thread stores a partial magazine between the exchange and the store.
  */
-#define VAIN_TURNS ((size_t)1 << 20)
-
-static struct hone_mempool_magazine *
-steal(struct hone_mempool_handle *h, enum hone_mempool_side side)
-{
-	struct hone_mempool *pool = h->pool;
-	/* Acquire: pairs with the release in hone_mempool_cache_open(). */
-	size_t n = atomic_load_explicit(&pool->n_used, memory_order_acquire);
-	size_t victim = h->victim[side];
-
-	for (size_t i = 0; i < n; i++) {
-		struct hone_mempool_magazine *m = NULL;
-
-		if (victim != h->number)
-			m = hone_deque_steal(&hone_mempool_handle(pool, victim)
-						      ->deque[side]);
-		if (m) {
-			h->victim[side] = victim;
-			hone_mempool_add(&h->steals, 1);
-			return m;
-		}
-		victim = victim + 1 < n ? victim + 1 : 0;
-	}
-	return NULL;
-}
-
-struct hone_mempool_magazine *
-hone_mempool_take_full(struct hone_mempool_handle *h)
-{
-	struct hone_mempool_magazine *m =
-		hone_deque_pop(&h->deque[HONE_MEMPOOL_FULL]);
-
-	if (!m)
-		m = steal(h, HONE_MEMPOOL_FULL);
-	/* Relaxed: looked at first, since an exchange takes the line away. */
-	if (!m && atomic_load_explicit(&h->pool->partial, memory_order_relaxed))
-		/* Acquire: pairs with the release in handle.c. */
-		m = atomic_exchange_explicit(
-			&h->pool->partial, NULL, memory_order_acquire);
-	return m;
-}
-
-struct hone_mempool_magazine *
-hone_mempool_take_empty(struct hone_mempool_handle *h)
-{
-	struct hone_mempool_magazine *m =
-		hone_deque_pop(&h->deque[HONE_MEMPOOL_EMPTY]);
-
-	for (size_t turn = 0; !m; turn++) {
-		m = steal(h, HONE_MEMPOOL_EMPTY);
-		if (!m && turn > 0 && turn % VAIN_TURNS == 0)
-			hone_mempool_fault(
-				h->pool, HONE_MEMPOOL_FAULT_NO_MAGAZINE, NULL);
-	}
-	return m;
-}
-
-void
-hone_mempool_load(
-	struct hone_mempool_handle *h, struct hone_mempool_magazine *m)
-{
-	struct hone_detail_mempool_view *v = h->view;
-
-	/* What len counts is the pool's at every moment, should one fork. */
-	HONE_DETAIL_SET_LEN(v, 0);
-	HONE_DETAIL_IN_ORDER();
-	h->loaded = m;
-	v->slots = hone_mempool_slots(h->pool, m);
-	HONE_DETAIL_IN_ORDER();
-	HONE_DETAIL_SET_LEN(v, m->count);
-}
-
-void
-hone_mempool_push(
-	struct hone_mempool_handle *h, struct hone_mempool_magazine *m)
-{
-	assert(m->count == 0 || m->count == h->pool->cache_size);
-	hone_deque_push(
-		&h->deque[m->count ? HONE_MEMPOOL_FULL : HONE_MEMPOOL_EMPTY],
-		m);
-}
-
-/* The loaded magazine is empty: load one with objects, or tell that none is. */
-static bool
-refill(struct hone_mempool_handle *h)
-{
-	struct hone_mempool_magazine *m = hone_mempool_take_full(h);
-	struct hone_mempool_magazine *old = h->loaded;
-
-	if (!m)
-		return false;
-	hone_mempool_load(h, m);
-	old->count = 0;
-	hone_mempool_push(h, old);
-	hone_mempool_add(&h->refills, 1);
-	return true;
-}
-
-/* The loaded magazine is full: load an empty one. */
 static void
-flush(struct hone_mempool_handle *h)
+put_down(struct hone_cache *c, struct hone_mempool_magazine *m)
 {
-	struct hone_mempool_magazine *m = hone_mempool_take_empty(h);
-	struct hone_mempool_magazine *old = h->loaded;
+	struct hone_mempool *pool = c->pool;
+	struct hone_mempool_magazine *other;
 
-	hone_mempool_load(h, m);
-	old->count = h->view->size;
-	hone_mempool_push(h, old);
-	hone_mempool_add(&h->flushes, 1);
-}
-
-size_t
-hone_mempool_take(struct hone_mempool_handle *h, void **objs, size_t n)
-{
-	struct hone_detail_mempool_view *v = h->view;
-	size_t got = 0;
-
-	for (;;) {
-		size_t len = HONE_DETAIL_LEN(v);
-		size_t k = n - got < len ? n - got : len;
-
-		HONE_DETAIL_SET_LEN(v, len - k);
-		HONE_DETAIL_IN_ORDER();
-		hone_mempool_read(h->pool, objs + got, v->slots, len - k, k);
-		got += k;
-		if (got == n || !refill(h))
-			return got;
-	}
-}
-
-void
-hone_mempool_give(struct hone_mempool_handle *h, void *const *objs, size_t n)
-{
-	struct hone_detail_mempool_view *v = h->view;
-
-	for (;;) {
-		size_t len = HONE_DETAIL_LEN(v);
-		size_t k = n < v->size - len ? n : v->size - len;
-
-		hone_mempool_write(h->pool, v->slots, len, objs, k);
-		HONE_DETAIL_IN_ORDER();
-		HONE_DETAIL_SET_LEN(v, len + k);
-		objs += k;
-		n -= k;
-		if (n == 0)
-			return;
-		flush(h);
-	}
-}
-
-/* Up to n objects; with all, n or none. */
-static size_t
-get(struct hone_mempool_cache *cache, void **objs, size_t n, bool all)
-{
-	struct hone_mempool_handle *h = (struct hone_mempool_handle *)cache;
-	size_t got = hone_mempool_take(h, objs, n);
-	size_t reserved =
-		atomic_load_explicit(&h->n_reserved, memory_order_relaxed);
-
-	if (got < n && (!all || reserved >= n - got))
-		got += hone_mempool_draw(h, objs + got, n - got);
-	if (got < n) {
-		hone_mempool_add(&h->failures, 1);
-		if (all) {
-			hone_mempool_give(h, objs, got);
-			return 0;
+	if (m->count > 0 && m->count < pool->cache_size) {
+		/* Acquire: pairs with the release above. */
+		other = atomic_exchange_explicit(
+			&pool->partial, NULL, memory_order_acquire);
+		if (other) {
+			hone_mempool_pour(pool, m, other);
+			if (m->count == pool->cache_size) {
+				hone_mempool_push(c, m);
+				m = other;
+			} else {
+				hone_mempool_push(c, other);
+			}
 		}
 	}
-	if (h->pool->watched)
-		for (size_t i = 0; i < got; i++)
-			hone_mempool_watch_get(h->pool, objs[i]);
-	return got;
-}
-
-void *
-hone_detail_mempool_get(struct hone_mempool_cache *cache)
-{
-	void *obj;
-
-	return get(cache, &obj, 1, true) ? obj : NULL;
+	if (m->count > 0 && m->count < pool->cache_size)
+		hone_mempool_set_partial(pool, m);
+	else
+		hone_mempool_push(c, m);
 }
 
 /*
- * Flat, as its twin below: an exchange then takes a few ns less. At keep 512,
- * n 32, short slots 5190 M pairs a second instead of 4930
- * (bench/mempool_bench).
+ * Returns true if a cache that was this thread's own cache still is. Another
+ * thread may have closed the cache, and a third may have opened it again.
+ * Relaxed: the value equals pthread_self() only if this thread stored it and no
+ * later store, from a close, is visible to this thread.
  */
-__attribute__((flatten)) int
-hone_detail_mempool_get_bulk(
-	struct hone_mempool_cache *cache, void **objs, size_t n)
+static bool
+is_own(struct hone_mempool_cache *cache)
 {
-	return get(cache, objs, n, true) == n ? 0 : -ENOBUFS;
+	struct hone_cache *c = (struct hone_cache *)cache;
+
+	return c && atomic_load_explicit(&c->thread, memory_order_relaxed) ==
+			    (uintptr_t)pthread_self();
 }
 
-size_t
-hone_detail_mempool_get_burst(
-	struct hone_mempool_cache *cache, void **objs, size_t n)
+/* Clears the thread's own cache if the thread closes it by a call. */
+static void
+forget(struct hone_mempool *pool, struct hone_mempool_cache *cache)
 {
-	return get(cache, objs, n, false);
+	/* Acquire: pairs with the release in has_key(). */
+	if (atomic_load_explicit(&pool->has_key, memory_order_acquire) &&
+		pthread_getspecific(pool->key) == cache)
+		(void)pthread_setspecific(pool->key, NULL);
 }
 
 void
-hone_detail_mempool_put(struct hone_mempool_cache *cache, void *obj)
+hone_mempool_cache_close(struct hone_mempool_cache *cache)
 {
-	hone_detail_mempool_put_bulk(cache, &obj, 1);
+	struct hone_cache *c = (struct hone_cache *)cache;
+	struct hone_mempool_magazine *m;
+	struct hone_mempool *pool;
+
+	if (!c)
+		return;
+	pool = c->pool;
+	forget(pool, cache);
+	(void)pthread_mutex_lock(&pool->mutex);
+	assert(c->open);
+	hone_mempool_dissolve(c);
+	m = c->loaded;
+	m->count = HONE_DETAIL_LEN(c->view);
+	HONE_DETAIL_SET_LEN(c->view, 0);
+	c->view->size = 0;
+	c->loaded = NULL;
+	put_down(c, m);
+	/* Relaxed: see is_own(). */
+	atomic_store_explicit(&c->thread, 0, memory_order_relaxed);
+	c->open = false;
+	(void)pthread_mutex_unlock(&pool->mutex);
 }
 
-__attribute__((flatten)) void
-hone_detail_mempool_put_bulk(
-	struct hone_mempool_cache *cache, void *const *objs, size_t n)
+static void
+close_at_exit(void *cache)
 {
-	struct hone_mempool_handle *h = (struct hone_mempool_handle *)cache;
+	if (is_own(cache))
+		hone_mempool_cache_close(cache);
+}
 
-	if (!h->pool->watched) {
-		hone_mempool_give(h, objs, n);
-		return;
+static bool
+has_key(struct hone_mempool *pool)
+{
+	/* Acquire: pairs with the release below. */
+	if (atomic_load_explicit(&pool->has_key, memory_order_acquire))
+		return true;
+	(void)pthread_mutex_lock(&pool->mutex);
+	/* Relaxed: written under the mutex only. */
+	if (!atomic_load_explicit(&pool->has_key, memory_order_relaxed) &&
+		pthread_key_create(&pool->key, close_at_exit) == 0)
+		/* Release: pairs with the acquires: key is written before. */
+		atomic_store_explicit(
+			&pool->has_key, true, memory_order_release);
+	(void)pthread_mutex_unlock(&pool->mutex);
+	return atomic_load_explicit(&pool->has_key, memory_order_acquire);
+}
+
+struct hone_mempool_cache *
+hone_mempool_thread_cache(struct hone_mempool *pool)
+{
+	struct hone_mempool_cache *cache;
+
+	if (!has_key(pool))
+		return NULL;
+	cache = pthread_getspecific(pool->key);
+	if (is_own(cache))
+		return cache;
+	if (hone_mempool_cache_open(pool, &cache))
+		return NULL;
+	if (pthread_setspecific(pool->key, cache)) {
+		hone_mempool_cache_close(cache);
+		return NULL;
 	}
-	for (size_t i = 0; i < n; i++)
-		if (hone_mempool_watch_put(h->pool, objs[i]))
-			hone_mempool_give(h, objs + i, 1);
+	/* Relaxed: see is_own(). */
+	atomic_store_explicit(&((struct hone_cache *)cache)->thread,
+		(uintptr_t)pthread_self(), memory_order_relaxed);
+	return cache;
+}
+
+void
+hone_mempool_close_own(struct hone_mempool *pool)
+{
+	/* Acquire: pairs with the release in has_key(). */
+	if (atomic_load_explicit(&pool->has_key, memory_order_acquire))
+		close_at_exit(pthread_getspecific(pool->key));
+}
+
+size_t
+hone_mempool_after_fork(struct hone_mempool *pool)
+{
+	struct hone_mempool_findings findings;
+
+	/* A thread that does not exist in the child may have held the mutex. */
+	(void)pthread_mutex_init(&pool->mutex, NULL);
+	if (atomic_load_explicit(&pool->has_key, memory_order_relaxed))
+		(void)pthread_setspecific(pool->key, NULL);
+	hone_mempool_mark_objects(pool, &findings, NULL, NULL);
+	atomic_store_explicit(&pool->partial, NULL, memory_order_relaxed);
+	for (size_t i = 0; i < pool->n_magazines; i++)
+		hone_mempool_magazine(pool, i)->count = 0;
+	for (size_t i = 0; i < pool->max_caches; i++) {
+		struct hone_cache *c = hone_mempool_cache_at(pool, i);
+
+		hone_mempool_reset(c, c->deque[0].mask + 1);
+	}
+	hone_mempool_watch_fork(pool);
+	hone_mempool_fill(pool);
+	return findings.out;
 }

@@ -2,28 +2,30 @@
 #ifndef HONE_MEMPOOL_DEQUE_H
 #define HONE_MEMPOOL_DEQUE_H
 /*
- * A deque of pointers after Chase and Lev (2005): its owner pushes and pops at
- * the bottom, any thread steals at the top. Its capacity never changes: it has
- * room for everything that could ever be pushed, so a push cannot fail and
- * need not look at top.
+ * A deque of pointers after Chase and Lev (2005). Its owner pushes and pops at
+ * the bottom, any thread steals at the top. The capacity is fixed and large
+ * enough for every item that could ever be pushed. So a push cannot fail and
+ * need not read top.
  *
- * Indices only grow; index i lives in slot i & mask. What is in the deque are
- * the indices from top to bottom - 1. Each is handed out once:
+ * Indices only grow; index i lies in slot i & mask. The deque contains the
+ * indices from top to bottom - 1. Each index is taken once:
  *
- * - Thieves agree among themselves by the compare-and-swap of top.
+ * - Between thieves, the compare-and-swap of top decides.
  * - An owner that pops index b, and finds top < b after it stored bottom = b,
- *   takes b without a compare-and-swap. A thief would have to read top == b and
- *   then bottom > b. All four accesses are seq_cst, so they have one order. In
- *   it the thief's load of bottom comes before the owner's store of bottom
- *   (else it reads b), and its load of top before that. But then top was b
- *   before the owner's load of top, which hence cannot have found top < b.
- * - For the last one, index b == top, owner and thieves meet at top.
+ *   takes b without a compare-and-swap. A thief that takes b must read top == b
+ *   and then bottom > b. All four accesses are seq_cst, so they have one total
+ *   order. In this order the thief's load of bottom comes before the owner's
+ *   store of bottom (else the thief reads b), and the thief's load of top comes
+ *   before its load of bottom. But then top was b before the owner's load of
+ *   top, and the owner cannot have found top < b.
+ * - For the last item, index b == top, the owner uses the compare-and-swap too.
  *
- * An acquire load of top in steal is too weak: it is outside that one order,
- * so a thief may see another thief's new top which the owner does not see yet,
- * and still the old bottom; then owner and thief both take index b.
+ * An acquire load of top in hone_deque_steal() is too weak: such a load has no
+ * place in the total order. A thief could then read another thief's new top,
+ * which the owner does not see yet, and still the old bottom; owner and thief
+ * would both take index b.
  *
- * There are no fences, which ThreadSanitizer does not understand.
+ * There are no fences, because ThreadSanitizer does not support them.
  */
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -33,16 +35,16 @@
 #define HONE_DEQUE_APART 128
 
 struct hone_deque {
-	/* Index behind the newest. Written by the owner only. */
+	/* Index after the newest item. Only the owner writes it. */
 	_Alignas(HONE_DEQUE_APART) _Atomic size_t bottom;
-	/* A power of two of them, mask + 1; set once. */
+	/* mask + 1 slots, a power of two; neither changes. */
 	void *_Atomic *slots;
 	size_t mask;
-	/* Index of the oldest. Grows by compare-and-swap only. */
+	/* Index of the oldest item. Changes only by compare-and-swap. */
 	_Alignas(HONE_DEQUE_APART) _Atomic size_t top;
 };
 
-/* slots: mask + 1 of them, more than will ever be in the deque at a time. */
+/* slots: mask + 1 of them, more than the deque can ever contain. */
 static inline void
 hone_deque_init(struct hone_deque *d, void *_Atomic *slots, size_t mask)
 {
@@ -52,14 +54,14 @@ hone_deque_init(struct hone_deque *d, void *_Atomic *slots, size_t mask)
 	atomic_init(&d->top, 0);
 }
 
-/* How many there are from top to bottom; the difference of two that wrap. */
+/* Number of items from top to bottom; both indices may wrap. */
 static inline ptrdiff_t
 hone_deque_span(size_t top, size_t bottom)
 {
 	return (ptrdiff_t)(bottom - top);
 }
 
-/* Owner: add one. */
+/* Owner: adds an item. */
 static inline void
 hone_deque_push(struct hone_deque *d, void *item)
 {
@@ -67,26 +69,26 @@ hone_deque_push(struct hone_deque *d, void *item)
 	size_t b = atomic_load_explicit(&d->bottom, memory_order_relaxed);
 
 	/*
-	 * Relaxed: a thief that reads this slot for the index before, which
-	 * lies mask + 1 lower, loses at its compare-and-swap.
+	 * Relaxed: a thief may read this slot for an index that is mask + 1
+	 * lower, but its compare-and-swap then fails.
 	 */
 	atomic_store_explicit(
 		&d->slots[b & d->mask], item, memory_order_relaxed);
 	/*
-	 * Release: pairs with the load of bottom in hone_deque_steal(), so that
-	 * the slot, and what the item points to, is written before it is seen.
+	 * Release: pairs with the load of bottom in hone_deque_steal(). A thief
+	 * that sees the new bottom sees the slot and what the item points to.
 	 */
 	atomic_store_explicit(&d->bottom, b + 1, memory_order_release);
 }
 
-/* Owner: take the newest; NULL if there is none. */
+/* Owner: takes the newest item; returns NULL if there is none. */
 static inline void *
 hone_deque_pop(struct hone_deque *d)
 {
 	/* Relaxed: only this thread writes bottom. */
 	size_t b = atomic_load_explicit(&d->bottom, memory_order_relaxed);
-	/* Relaxed: top only grows, so an old value cannot hide an empty deque.
-	 */
+	/* Relaxed: top only grows. If an old value shows an empty deque, the
+	 * deque is empty. */
 	size_t t = atomic_load_explicit(&d->top, memory_order_relaxed);
 	void *item;
 
@@ -94,9 +96,9 @@ hone_deque_pop(struct hone_deque *d)
 		return NULL;
 	b--;
 	/*
-	 * seq_cst, store before load: with the two loads in
-	 * hone_deque_steal(), either the thief sees bottom == b or this thread
-	 * sees what top was for the thief.
+	 * seq_cst, store before load: together with the two loads in
+	 * hone_deque_steal(), either the thief sees bottom == b, or this thread
+	 * sees the top that the thief saw.
 	 */
 	atomic_store_explicit(&d->bottom, b, memory_order_seq_cst);
 	t = atomic_load_explicit(&d->top, memory_order_seq_cst);
@@ -106,33 +108,33 @@ hone_deque_pop(struct hone_deque *d)
 	if (hone_deque_span(t, b) > 0)
 		return item;
 	/*
-	 * The last one, or it is gone already. seq_cst: pairs with the same in
-	 * hone_deque_steal(); one of the two moves top.
+	 * This was the last item, or a thief took it. seq_cst: pairs with the
+	 * compare-and-swap in hone_deque_steal(); one of the two succeeds.
 	 */
 	if (t != b ||
 		!atomic_compare_exchange_strong_explicit(&d->top, &t, b + 1,
 			memory_order_seq_cst, memory_order_relaxed))
 		item = NULL;
 	/*
-	 * Empty now: bottom == top. Release: pairs with the load of bottom in
-	 * hone_deque_steal(), as every store of bottom does.
+	 * The deque is empty: bottom == top. Release: pairs with the load of
+	 * bottom in hone_deque_steal(), as every store of bottom does.
 	 */
 	atomic_store_explicit(&d->bottom, b + 1, memory_order_release);
 	return item;
 }
 
 /*
- * Anyone: take the oldest; NULL if there is none. When the compare-and-swap is
- * lost, another thread has taken one: somebody always gets on.
+ * Any thread: takes the oldest item; returns NULL if there is none. Lock-free:
+ * if the compare-and-swap fails, another thread has taken an item.
  */
 static inline void *
 hone_deque_steal(struct hone_deque *d)
 {
 	for (;;) {
 		/*
-		 * Both seq_cst, top before bottom: pairs with the store of
+		 * Both seq_cst, top before bottom: they pair with the store of
 		 * bottom and the load of top in hone_deque_pop(). The load of
-		 * bottom also acquires what hone_deque_push() released.
+		 * bottom also pairs with the release in hone_deque_push().
 		 */
 		size_t t = atomic_load_explicit(&d->top, memory_order_seq_cst);
 		size_t b =
@@ -141,12 +143,13 @@ hone_deque_steal(struct hone_deque *d)
 
 		if (hone_deque_span(t, b) <= 0)
 			return NULL;
-		/* Relaxed: worth something only if top is still t below. */
+		/* Relaxed: used only if top is still t at the swap below. */
 		item = atomic_load_explicit(
 			&d->slots[t & d->mask], memory_order_relaxed);
 		/*
-		 * seq_cst: pairs with the same here and in hone_deque_pop().
-		 * As a release it keeps the load of the slot in front of it.
+		 * seq_cst: pairs with the compare-and-swaps here and in
+		 * hone_deque_pop(). As a release, it keeps the load of the slot
+		 * before it.
 		 */
 		if (atomic_compare_exchange_strong_explicit(&d->top, &t, t + 1,
 			    memory_order_seq_cst, memory_order_relaxed))
@@ -155,13 +158,13 @@ hone_deque_steal(struct hone_deque *d)
 }
 
 /*
- * Anyone: how many are in it. Exact while nobody changes the deque; the last
- * one is not counted while its owner is about to take it.
+ * Any thread: the number of items. Exact while no thread changes the deque. The
+ * last item is not counted while the owner is taking it.
  */
 static inline size_t
 hone_deque_count(struct hone_deque *d)
 {
-	/* Relaxed: orders nothing, the number is old when it is read. */
+	/* Relaxed: orders nothing; the result is outdated anyway. */
 	size_t t = atomic_load_explicit(&d->top, memory_order_relaxed);
 	size_t b = atomic_load_explicit(&d->bottom, memory_order_relaxed);
 	ptrdiff_t n = hone_deque_span(t, b);

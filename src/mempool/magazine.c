@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whole magazines in the user's hands, and the reserve, which is made of some.
+/* Whole magazines for the user, and the reserve, which is a list of magazines.
  */
 #include <assert.h>
 #include <errno.h>
@@ -22,8 +22,8 @@ hone_mempool_pour(const struct hone_mempool *pool,
 }
 
 /*
- * The user sees pointers, whatever the pool keeps. Short slots lie where these
- * do, hence by way of a copy.
+ * The user's magazine has pointers even if the pool has short slots. Both lie
+ * in the same memory, so the conversion uses a copy.
  */
 static void
 show(const struct hone_mempool *pool, struct hone_mempool_magazine *m)
@@ -47,14 +47,14 @@ hide(const struct hone_mempool *pool, struct hone_mempool_magazine *m)
 	memcpy(hone_mempool_slots(pool, m), slots, m->count * sizeof(*slots));
 }
 
-/* Load another one in place of the one that is. */
+/* Loads another magazine and returns the one that was loaded. */
 static struct hone_mempool_magazine *
-unload(struct hone_mempool_handle *h, struct hone_mempool_magazine *other)
+unload(struct hone_cache *c, struct hone_mempool_magazine *other)
 {
-	struct hone_mempool_magazine *m = h->loaded;
-	size_t len = HONE_DETAIL_LEN(h->view);
+	struct hone_mempool_magazine *m = c->loaded;
+	size_t len = HONE_DETAIL_LEN(c->view);
 
-	hone_mempool_load(h, other);
+	hone_mempool_load(c, other);
 	m->count = len;
 	return m;
 }
@@ -62,25 +62,25 @@ unload(struct hone_mempool_handle *h, struct hone_mempool_magazine *other)
 struct hone_mempool_magazine *
 hone_mempool_get_magazine(struct hone_mempool_cache *cache)
 {
-	struct hone_mempool_handle *h = (struct hone_mempool_handle *)cache;
-	struct hone_mempool_magazine *m = hone_mempool_take_full(h);
-	size_t len = HONE_DETAIL_LEN(h->view);
+	struct hone_cache *c = (struct hone_cache *)cache;
+	struct hone_mempool_magazine *m = hone_mempool_take_full(c);
+	size_t len = HONE_DETAIL_LEN(c->view);
 
 	if (!m && len > 0)
-		m = unload(h, hone_mempool_take_empty(h));
-	else if (m && m->count < len && len == h->view->size)
-		m = unload(h, m); /* the only full one was loaded */
+		m = unload(c, hone_mempool_take_empty(c));
+	else if (m && m->count < len && len == c->view->size)
+		m = unload(c, m); /* the only full magazine was loaded */
 	if (!m) {
-		hone_mempool_add(&h->failures, 1);
+		hone_mempool_add(&c->failures, 1);
 		return NULL;
 	}
-	show(h->pool, m);
-	for (size_t i = 0; h->pool->watched && i < m->count; i++)
-		hone_mempool_watch_get(h->pool, m->objects[i]);
+	show(c->pool, m);
+	for (size_t i = 0; c->pool->watched && i < m->count; i++)
+		hone_mempool_watch_get(c->pool, m->objects[i]);
 	return m;
 }
 
-/* Objects that must not go in are left out. */
+/* Checks the objects of a magazine and removes those that must not be put. */
 static void
 watch(struct hone_mempool *pool, struct hone_mempool_magazine *m)
 {
@@ -96,143 +96,143 @@ void
 hone_mempool_put_magazine(struct hone_mempool_cache *cache,
 	struct hone_mempool_magazine *magazine)
 {
-	struct hone_mempool_handle *h = (struct hone_mempool_handle *)cache;
-	struct hone_mempool_magazine *m = magazine, *loaded = h->loaded;
-	size_t size = h->view->size;
+	struct hone_cache *c = (struct hone_cache *)cache;
+	struct hone_mempool_magazine *m = magazine, *loaded = c->loaded;
+	size_t size = c->view->size;
 
 	assert(m->count <= size);
-	assert((char *)m >= h->pool->magazines &&
+	assert((char *)m >= c->pool->magazines &&
 		(char *)m <
-			h->pool->magazines + h->pool->n_magazines *
-						     h->pool->magazine_stride);
-	if (h->pool->watched)
-		watch(h->pool, m);
-	hide(h->pool, m);
+			c->pool->magazines + c->pool->n_magazines *
+						     c->pool->magazine_stride);
+	if (c->pool->watched)
+		watch(c->pool, m);
+	hide(c->pool, m);
 	if (m->count != 0 && m->count != size) {
-		loaded->count = HONE_DETAIL_LEN(h->view);
-		HONE_DETAIL_SET_LEN(h->view, 0);
-		hone_mempool_pour(h->pool, m, loaded);
+		loaded->count = HONE_DETAIL_LEN(c->view);
+		HONE_DETAIL_SET_LEN(c->view, 0);
+		hone_mempool_pour(c->pool, m, loaded);
 		if (m->count == size) {
-			hone_mempool_load(h, loaded);
+			hone_mempool_load(c, loaded);
 		} else {
-			hone_mempool_load(h, m);
+			hone_mempool_load(c, m);
 			m = loaded;
 		}
 	}
-	hone_mempool_push(h, m);
+	hone_mempool_push(c, m);
 }
 
 static size_t
-reserved(struct hone_mempool_handle *h)
+reserved(struct hone_cache *c)
 {
-	return atomic_load_explicit(&h->n_reserved, memory_order_relaxed);
+	return atomic_load_explicit(&c->n_reserved, memory_order_relaxed);
 }
 
-/* Take k objects, at most its count, from the head of the reserve. */
+/* Takes k objects from the head of the reserve, at most its count. */
 static void
-behead(struct hone_mempool_handle *h, void **objs, size_t k)
+take_from_head(struct hone_cache *c, void **objs, size_t k)
 {
-	struct hone_mempool_magazine *m = h->reserve;
+	struct hone_mempool_magazine *m = c->reserve;
 
 	hone_mempool_read(
-		h->pool, objs, hone_mempool_slots(h->pool, m), m->count - k, k);
+		c->pool, objs, hone_mempool_slots(c->pool, m), m->count - k, k);
 	m->count -= k;
-	hone_mempool_add(&h->n_reserved, -k);
+	hone_mempool_add(&c->n_reserved, -k);
 }
 
-/* The head must not be empty: pass it on. */
+/* Passes the head of the reserve on if it is empty. */
 static void
-trim(struct hone_mempool_handle *h)
+trim(struct hone_cache *c)
 {
-	struct hone_mempool_magazine *m = h->reserve;
+	struct hone_mempool_magazine *m = c->reserve;
 
 	if (m && m->count == 0) {
-		h->reserve = hone_mempool_next(m);
-		hone_mempool_push(h, m);
+		c->reserve = hone_mempool_next(m);
+		hone_mempool_push(c, m);
 	}
 }
 
 size_t
-hone_mempool_draw(struct hone_mempool_handle *h, void **objs, size_t n)
+hone_mempool_draw(struct hone_cache *c, void **objs, size_t n)
 {
 	size_t got = 0;
 
-	while (got < n && h->reserve) {
-		size_t count = h->reserve->count;
+	while (got < n && c->reserve) {
+		size_t count = c->reserve->count;
 		size_t k = n - got < count ? n - got : count;
 
-		behead(h, objs + got, k);
+		take_from_head(c, objs + got, k);
 		got += k;
-		trim(h);
+		trim(c);
 	}
 	return got;
 }
 
-/* Give back what is above n. */
+/* Gives the objects above n back to the pool. */
 static void
-lower(struct hone_mempool_handle *h, size_t n)
+lower(struct hone_cache *c, size_t n)
 {
 	void *objs[HONE_MEMPOOL_CACHE_MAX];
 
-	trim(h);
-	while (reserved(h) > n) {
-		size_t above = reserved(h) - n, count = h->reserve->count;
+	trim(c);
+	while (reserved(c) > n) {
+		size_t above = reserved(c) - n, count = c->reserve->count;
 		size_t k = above < count ? above : count;
 
-		behead(h, objs, k);
-		hone_mempool_give(h, objs, k);
-		trim(h);
+		take_from_head(c, objs, k);
+		hone_mempool_give(c, objs, k);
+		trim(c);
 	}
 }
 
 void
-hone_mempool_dissolve(struct hone_mempool_handle *h)
+hone_mempool_dissolve(struct hone_cache *c)
 {
-	lower(h, 0);
+	lower(c, 0);
 }
 
-/* Move up to k objects to its head, which has room; tell how many. */
+/* Moves up to k objects to the head of the reserve; returns how many. */
 static size_t
-put_aside(struct hone_mempool_handle *h, size_t k)
+put_aside(struct hone_cache *c, size_t k)
 {
-	struct hone_mempool_magazine *m = h->reserve;
+	struct hone_mempool_magazine *m = c->reserve;
 	void *objs[HONE_MEMPOOL_CACHE_MAX];
-	size_t got = hone_mempool_take(h, objs, k);
+	size_t got = hone_mempool_take(c, objs, k);
 
 	hone_mempool_write(
-		h->pool, hone_mempool_slots(h->pool, m), m->count, objs, got);
+		c->pool, hone_mempool_slots(c->pool, m), m->count, objs, got);
 	m->count += got;
-	hone_mempool_add(&h->n_reserved, got);
+	hone_mempool_add(&c->n_reserved, got);
 	return got;
 }
 
 int
 hone_mempool_reserve(struct hone_mempool_cache *cache, size_t n)
 {
-	struct hone_mempool_handle *h = (struct hone_mempool_handle *)cache;
-	size_t size = h->view->size, before = reserved(h);
+	struct hone_cache *c = (struct hone_cache *)cache;
+	size_t size = c->view->size, before = reserved(c);
 
-	while (reserved(h) < n) {
-		struct hone_mempool_magazine *m = h->reserve;
+	while (reserved(c) < n) {
+		struct hone_mempool_magazine *m = c->reserve;
 		size_t k;
 
 		if (!m || m->count == size) {
-			m = hone_mempool_take_empty(h);
-			m->hidden[0] = (uintptr_t)h->reserve;
-			/* The chain is whole at every moment, should one fork.
-			 */
+			m = hone_mempool_take_empty(c);
+			m->hidden[0] = (uintptr_t)c->reserve;
+			/* The list must be valid at every moment, since
+			 * another thread may fork. */
 			HONE_DETAIL_IN_ORDER();
-			h->reserve = m;
+			c->reserve = m;
 		}
 		k = size - m->count;
-		if (k > n - reserved(h))
-			k = n - reserved(h);
-		if (put_aside(h, k) < k) {
-			hone_mempool_add(&h->failures, 1);
-			lower(h, before);
+		if (k > n - reserved(c))
+			k = n - reserved(c);
+		if (put_aside(c, k) < k) {
+			hone_mempool_add(&c->failures, 1);
+			lower(c, before);
 			return -ENOBUFS;
 		}
 	}
-	lower(h, n);
+	lower(c, n);
 	return 0;
 }

@@ -2,8 +2,8 @@
 #ifndef HONE_SRC_MEMPOOL_H
 #define HONE_SRC_MEMPOOL_H
 /*
- * What a pool is made of. docs/design/mempool-order.md tells who writes what,
- * and why it is enough.
+ * The data of a pool. docs/design/mempool-order.md says which thread writes
+ * which member, and why the memory orders are sufficient.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,51 +15,64 @@
 #include "mempool/deque.h"
 #include "mempool/slots.h"
 
-/* Where hardware prefetchers stop: threads are kept apart by it. */
+/* Hardware prefetchers stop at a page: data of two threads share none. */
 #define HONE_MEMPOOL_PAGE 4096
 #define HONE_MEMPOOL_LINE 64
 
-/* The two deques of a handle. */
+/* Whether the library is built with AddressSanitizer. */
+#if defined(__SANITIZE_ADDRESS__)
+#define HONE_MEMPOOL_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define HONE_MEMPOOL_ASAN 1
+#endif
+#endif
+#ifndef HONE_MEMPOOL_ASAN
+#define HONE_MEMPOOL_ASAN 0
+#endif
+
+/* The two deques of a cache. */
 enum hone_mempool_side { HONE_MEMPOOL_FULL, HONE_MEMPOOL_EMPTY };
 
 /*
- * A cache handle. Its deques live on while it is closed: what is in them can
- * be stolen, and the next owner goes on with them.
+ * A cache. Its deques remain in use while the cache is closed: other caches
+ * steal from them, and the next owner continues with them.
  */
-struct hone_mempool_handle {
-	/* What callers see; the first member, so that it is this handle. */
-	struct hone_mempool_cache cache;
-	/* In its place where calls are watched: nothing is inline then. */
+struct hone_cache {
+	/* The part for inline functions. First member: the same address. */
+	struct hone_mempool_cache visible;
+	/* Replaces both views of `visible` if calls are watched: then no call
+	 * completes inline. */
 	struct hone_detail_mempool_view watched;
-	/* That, or the one in the cache that is in use. */
+	/* The view in use: &watched, or a view of `visible`. */
 	struct hone_detail_mempool_view *view;
-	/* The magazine that view is about; NULL while closed. */
+	/* The magazine that the view describes; NULL while closed. */
 	struct hone_mempool_magazine *loaded;
 	struct hone_mempool *pool;
 	size_t number;
-	/* Where the last steal of each side was lucky. */
+	/* The cache from which the last steal of each side succeeded. */
 	size_t victim[2];
-	/* A chain: its head has at least one object, the others are full. */
+	/* A list: its head has at least one object, the others are full. */
 	struct hone_mempool_magazine *reserve;
 	/*
-	 * Written by the owner, relaxed, and read by who asks for statistics:
-	 * nothing is ordered by them.
+	 * Relaxed: the owner writes these counters, any thread reads them for
+	 * statistics, and they order nothing.
 	 */
 	_Atomic size_t n_reserved;
 	_Atomic size_t refills;
 	_Atomic size_t flushes;
 	_Atomic size_t steals;
 	_Atomic size_t failures;
-	/* Whose hone_mempool_thread_cache() it is, by pthread_self(); 0: it is
-	 * none. Relaxed: see is_own() in handle.c. */
+	/* pthread_self() of the thread whose hone_mempool_thread_cache() this
+	 * is; 0 if it is nobody's. Relaxed: see is_own() in cache.c. */
 	_Atomic uintptr_t thread;
-	/* Under the pool's mutex. */
+	/* Protected by the mutex of the pool. */
 	bool open;
 	struct hone_deque deque[2];
 };
 
 struct hone_mempool {
-	/* What is set once. */
+	/* These members do not change after hone_mempool_create(). */
 	char *objects;
 	size_t capacity;
 	size_t object_size;
@@ -68,58 +81,60 @@ struct hone_mempool {
 	char *magazines;
 	size_t magazine_stride;
 	size_t n_magazines;
-	/* Slots have 32 bits of a pointer; these are the others. */
 	bool short_slots;
+	/* The bits of every pointer that short slots leave out. */
 	uintptr_t upper;
-	char *handles;
+	char *caches;
 	size_t max_caches;
 	bool debug;
-	/* Every call takes the slow path, which checks or tells a tool. */
+	/* Every call takes the slow path, which checks or informs a tool. */
 	bool watched;
 	bool valgrind;
 	void (*on_fault)(int fault, void *object, void *arg);
 	void *on_fault_arg;
 	char name[32];
-	/* A bit an object, for the audit and after a fork. */
+	/* One bit for each object, for the audit and after a fork. */
 	unsigned char *marks;
-	/* Debug: whether it is out, and its checksum while it is not. */
+	/* With HONE_MEMPOOL_DEBUG: whether each object is in the pool or out,
+	 * and the checksum of each object in the pool. */
 	_Atomic unsigned char *states;
 	uint64_t *sums;
-	/* What is to be unmapped: this page on, and objects if not external. */
+	/* For munmap(): bytes from this struct on, and the objects unless they
+	 * are in memory of the caller. */
 	size_t size;
-	void *object_map;
-	size_t object_map_size;
+	void *mapping;
+	size_t mapping_size;
 
-	/* Opening, closing, the audit: never getting and putting. */
+	/* Taken to open, to close and for the audit; never for get and put. */
 	pthread_mutex_t mutex;
 	pthread_key_t key;
-	/* Release when key was made, under the mutex; acquire before its use.
-	 */
+	/* Release after key was created, under the mutex; acquire before key
+	 * is used. */
 	atomic_bool has_key;
 	/*
-	 * Handles from here on were never open and have nothing to steal.
-	 * Release under the mutex; acquire in steal().
+	 * Caches with this number and above were never open: they have nothing
+	 * to steal. Release under the mutex; acquire in steal().
 	 */
 	_Atomic size_t n_used;
 	/*
-	 * The one magazine that is neither full nor empty nor a handle's, or
-	 * NULL. Stored under the mutex, release; taken by exchange, acquire.
+	 * The only magazine that is neither full nor empty and belongs to no
+	 * cache; NULL if there is none. Stored with release under the mutex;
+	 * taken by an exchange with acquire.
 	 */
 	_Alignas(HONE_DEQUE_APART) _Atomic(struct hone_mempool_magazine *)
 		partial;
-	/* How many objects it has; relaxed, for statistics. */
+	/* Number of objects in it. Relaxed: for statistics. */
 	_Atomic size_t n_partial;
 };
 
-_Static_assert(sizeof(struct hone_mempool_handle) <= HONE_MEMPOOL_PAGE &&
+_Static_assert(sizeof(struct hone_cache) <= HONE_MEMPOOL_PAGE &&
 		       sizeof(struct hone_mempool) <= HONE_MEMPOOL_PAGE,
 	"each has a page of its own");
 
-static inline struct hone_mempool_handle *
-hone_mempool_handle(struct hone_mempool *pool, size_t number)
+static inline struct hone_cache *
+hone_mempool_cache_at(struct hone_mempool *pool, size_t number)
 {
-	return (struct hone_mempool_handle *)(pool->handles +
-					      number * HONE_MEMPOOL_PAGE);
+	return (struct hone_cache *)(pool->caches + number * HONE_MEMPOOL_PAGE);
 }
 
 static inline struct hone_mempool_magazine *
@@ -136,8 +151,9 @@ hone_mempool_object(struct hone_mempool *pool, size_t index)
 }
 
 /*
- * The slots of a magazine. Short ones fill half of a page: of every other
- * magazine the second half, or they would meet in half of the cache's sets.
+ * The slots of a magazine. Short slots fill half of a page. Every other
+ * magazine uses the second half of its page: with the first half alone, the
+ * slots of all magazines would compete for half of the sets of the CPU cache.
  */
 static inline void *
 hone_mempool_slots(
@@ -149,44 +165,44 @@ hone_mempool_slots(
 	return m->objects;
 }
 
-/* Copy n objects out of slots, from the one with index at. */
+/* Copies n objects out of slots, from slots[at] on. */
 static inline void
 hone_mempool_read(const struct hone_mempool *pool, void **objs,
 	const void *slots, size_t at, size_t n)
 {
 	if (pool->short_slots)
-		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_widen))(
+		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_from_short))(
 			objs, (const uint32_t *)slots + at, n, pool->upper);
 	else
 		hone_copy_pointers(objs, (void *const *)slots + at, n);
 }
 
-/* And into them. */
+/* Copies n objects into slots, from slots[at] on. */
 static inline void
 hone_mempool_write(const struct hone_mempool *pool, void *slots, size_t at,
 	void *const *objs, size_t n)
 {
 	if (pool->short_slots)
-		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_narrow))(
+		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_to_short))(
 			(uint32_t *)slots + at, objs, n);
 	else
 		hone_copy_pointers((void **)slots + at, objs, n);
 }
 
-/* Its index; capacity if it is no object of the pool. */
+/* Returns the index of an object; capacity if it is no object of the pool. */
 size_t hone_mempool_index(struct hone_mempool *pool, const void *object);
 
-/* Tell on_fault, or abort. */
+/* Calls on_fault, or abort() if it is NULL. */
 void hone_mempool_fault(struct hone_mempool *pool, int fault, void *object);
 
-/* The next magazine of the chain that a reserve is. */
+/* The next magazine in the list of a reserve. */
 static inline struct hone_mempool_magazine *
 hone_mempool_next(struct hone_mempool_magazine *m)
 {
 	return (struct hone_mempool_magazine *)m->hidden[0];
 }
 
-/* Add to a counter of the calling thread's handle. */
+/* Adds to a counter of a cache of the calling thread. */
 static inline void
 hone_mempool_add(_Atomic size_t *counter, size_t n)
 {
@@ -195,78 +211,77 @@ hone_mempool_add(_Atomic size_t *counter, size_t n)
 		memory_order_relaxed);
 }
 
-/* cache.c: unwatched, and without the reserve. */
-size_t hone_mempool_take(struct hone_mempool_handle *h, void **objs, size_t n);
-void hone_mempool_give(
-	struct hone_mempool_handle *h, void *const *objs, size_t n);
-/* A magazine with objects; NULL if there is none outside of handles. */
-struct hone_mempool_magazine *hone_mempool_take_full(
-	struct hone_mempool_handle *h);
-/* An empty one; there always is one. */
-struct hone_mempool_magazine *hone_mempool_take_empty(
-	struct hone_mempool_handle *h);
-void hone_mempool_load(
-	struct hone_mempool_handle *h, struct hone_mempool_magazine *m);
-/* Pass on a magazine that is neither loaded nor chained: full or empty. */
-void hone_mempool_push(
-	struct hone_mempool_handle *h, struct hone_mempool_magazine *m);
 /*
- * Move objects from b to a until a is full or b empty; then b is left with
- * what remains.
+ * get_put.c: get up to n objects; returns how many. Put n objects. Both leave
+ * out the checks of a watched pool and the reserve.
  */
+size_t hone_mempool_take(struct hone_cache *c, void **objs, size_t n);
+void hone_mempool_give(struct hone_cache *c, void *const *objs, size_t n);
+/* Returns a magazine with objects; NULL if there is none that caches share. */
+struct hone_mempool_magazine *hone_mempool_take_full(struct hone_cache *c);
+/* Returns an empty magazine; there is always one. */
+struct hone_mempool_magazine *hone_mempool_take_empty(struct hone_cache *c);
+/* Makes m the loaded magazine of a cache. */
+void hone_mempool_load(struct hone_cache *c, struct hone_mempool_magazine *m);
+/*
+ * Passes on a magazine, full or empty, that is neither loaded nor in a reserve.
+ */
+void hone_mempool_push(struct hone_cache *c, struct hone_mempool_magazine *m);
+/* Moves objects from b to a until a is full or b is empty. */
 void hone_mempool_pour(const struct hone_mempool *pool,
 	struct hone_mempool_magazine *a, struct hone_mempool_magazine *b);
 
-/* magazine.c: take up to n from the reserve, tell how many. */
-size_t hone_mempool_draw(struct hone_mempool_handle *h, void **objs, size_t n);
-/* Give all of it back. */
-void hone_mempool_dissolve(struct hone_mempool_handle *h);
+/* magazine.c: get up to n objects from the reserve; returns how many. */
+size_t hone_mempool_draw(struct hone_cache *c, void **objs, size_t n);
+/* Gives the whole reserve back to the pool. */
+void hone_mempool_dissolve(struct hone_cache *c);
 
-/* pool.c: put every object that is marked into an empty pool. */
+/* pool.c: puts every object that is marked into an empty pool. */
 void hone_mempool_fill(struct hone_mempool *pool);
-/* A handle that is closed and has nothing. */
-void hone_mempool_reset(struct hone_mempool_handle *h, size_t deque_slots);
+/* Makes a cache closed and empty. */
+void hone_mempool_reset(struct hone_cache *c, size_t deque_slots);
 
-/* handle.c: put down a magazine that others may take; the mutex is held. */
+/* cache.c: sets the partial magazine of the pool; the mutex is held. */
 void hone_mempool_set_partial(
 	struct hone_mempool *pool, struct hone_mempool_magazine *m);
-/* Close the calling thread's own handle, if it has one. */
+/* Closes the calling thread's own cache, if there is one. */
 void hone_mempool_close_own(struct hone_mempool *pool);
 
-/* place.c: bytes, and where everything lies. */
-struct hone_mempool_place {
+/* layout.c: sizes and offsets, in bytes. */
+struct hone_mempool_layout {
 	size_t alignment;
 	size_t stride;
-	/* in front of the first object */
+	/* before the first object */
 	size_t front;
 	size_t objects_size;
 	size_t cache_size;
 	size_t magazine_stride;
 	size_t n_magazines;
-	/* slots of one deque, a power of two */
+	/* number of slots of one deque, a power of two */
 	size_t deque_slots;
-	/* offsets from the pool's own page, and bytes in all */
+	/* offsets from struct hone_mempool, and the size of everything */
 	size_t slots, marks, states, sums, magazines, size;
 };
-/* 0 or -EINVAL. */
-int hone_mempool_place(
-	struct hone_mempool_place *place, const struct hone_mempool_attr *attr);
-/* Set objects, object_map and object_map_size; 0 or a negative errno. */
-int hone_mempool_map_objects(struct hone_mempool *pool,
-	const struct hone_mempool_place *place,
+/* Returns 0 or -EINVAL. */
+int hone_mempool_layout(struct hone_mempool_layout *layout,
+	const struct hone_mempool_attr *attr);
+/* Sets objects, mapping and mapping_size; returns 0 or a negative errno. */
+int hone_mempool_allocate(struct hone_mempool *pool,
+	const struct hone_mempool_layout *layout,
 	const struct hone_mempool_attr *attr);
 
-/* window.c: whether these addresses have the same upper 32 of 64 bits. */
+/* window.c: returns true if the addresses have the same upper 32 of 64 bits. */
 bool hone_mempool_in_window(uintptr_t first, size_t size);
 /*
- * As mmap() with these flags. If window is not 0, it begins at a multiple of
- * unit, a power of two up to 4 GiB, and so many bytes have the same upper bits.
+ * As mmap() with these flags. If window is not 0, the mapping begins at a
+ * multiple of unit, a power of two up to 4 GiB, and its first `window` bytes
+ * have the same upper 32 bits of the address.
  */
-void *hone_mempool_map(size_t size, size_t window, size_t unit, int flags);
+void *hone_mempool_mmap(size_t size, size_t window, size_t unit, int flags);
 
-/* check.c: who is in the pool, by marks; the mutex is held. */
-void hone_mempool_census(struct hone_mempool *pool,
-	struct hone_mempool_findings *audit,
+/* check.c: marks the objects in the pool; the mutex is held. */
+void hone_mempool_mark_objects(struct hone_mempool *pool,
+	struct hone_mempool_findings *findings,
 	void (*fn)(int fault, void *object, void *arg), void *arg);
 static inline bool
 hone_mempool_marked(const struct hone_mempool *pool, size_t index)
@@ -274,16 +289,16 @@ hone_mempool_marked(const struct hone_mempool *pool, size_t index)
 	return pool->marks[index / 8] >> index % 8 & 1;
 }
 
-/* watch.c */
+/* watch.c: the checks of a watched pool. */
 #define HONE_MEMPOOL_GAP 16 /* least bytes between objects of a debug pool */
 void hone_mempool_watch_begin(struct hone_mempool *pool);
 void hone_mempool_watch_end(struct hone_mempool *pool);
 void hone_mempool_watch_get(struct hone_mempool *pool, void *object);
-/* False: it must not go into the pool. */
+/* Returns false if the object must not go into the pool. */
 bool hone_mempool_watch_put(struct hone_mempool *pool, void *object);
-/* A HONE_MEMPOOL_FAULT_* of an object that is in a debug pool; 0 if sound. */
+/* Returns the HONE_MEMPOOL_FAULT_* of an object in a debug pool; 0 if none. */
 int hone_mempool_watch_check(struct hone_mempool *pool, size_t index);
-/* After a fork: the objects that are marked are in the pool, others out. */
+/* After a fork: marked objects are in the pool, the others are out. */
 void hone_mempool_watch_fork(struct hone_mempool *pool);
 
 #endif

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Every object looked at on its way out and in: by the debug flavour's own
- * checks, AddressSanitizer or valgrind. An object's content stays as it was
- * put, so a checksum stands for it rather than a pattern in its place.
+ * Checks of each object at get and put: by HONE_MEMPOOL_DEBUG, AddressSanitizer
+ * or valgrind. The content of an object must stay as it was put. Therefore a
+ * checksum finds writes, and not a pattern that overwrites the object.
  */
 #include <string.h>
 #include "mempool/mempool.h"
 
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define WITH_ASAN 1
-#endif
-#endif
-#if defined(__SANITIZE_ADDRESS__)
-#define WITH_ASAN 1
-#endif
-
-#ifdef WITH_ASAN
+#if HONE_MEMPOOL_ASAN
 #include <sanitizer/asan_interface.h>
 #else
-#define WITH_ASAN 0
 #define ASAN_POISON_MEMORY_REGION(addr, size) ((void)(addr), (void)(size))
 #define ASAN_UNPOISON_MEMORY_REGION(addr, size) ((void)(addr), (void)(size))
 #endif
@@ -39,12 +29,12 @@
 #define VALGRIND_MAKE_MEM_DEFINED(addr, size) ((void)(addr))
 #endif
 
-/* What stands between the objects of a debug pool. */
+/* Fills the gaps between the objects of a debug pool. */
 #define COOKIE 0xc5
 
 enum state { IN, OUT };
 
-/* Any change of a byte changes it: each step is a bijection of the sum. */
+/* Each step is a bijection of the sum, so a changed byte changes the sum. */
 static uint64_t
 checksum(const unsigned char *p, size_t n)
 {
@@ -61,14 +51,15 @@ checksum(const unsigned char *p, size_t n)
 	return sum;
 }
 
-/* The tools see each write themselves, and forbid to read what is put. */
+/* The tools see each write themselves, and forbid reads of objects in the pool.
+ */
 static bool
 own_checks(const struct hone_mempool *pool)
 {
-	return pool->debug && !WITH_ASAN && !pool->valgrind;
+	return pool->debug && !HONE_MEMPOOL_ASAN && !pool->valgrind;
 }
 
-/* The bytes in front of an object, or with capacity those behind the last. */
+/* The bytes before an object; with index == capacity, those after the last. */
 static unsigned char *
 gap(struct hone_mempool *pool, size_t index, size_t *size)
 {
@@ -91,7 +82,7 @@ gap_is_whole(struct hone_mempool *pool, size_t index)
 	return n == 0;
 }
 
-/* What a tool makes of an object that is put; and of one that is taken. */
+/* Informs the tools of an object that is put. */
 static void
 forbid(struct hone_mempool *pool, void *object)
 {
@@ -100,13 +91,14 @@ forbid(struct hone_mempool *pool, void *object)
 		VALGRIND_MEMPOOL_FREE(pool, object);
 }
 
+/* Informs the tools of an object that leaves the pool. */
 static void
 allow(struct hone_mempool *pool, void *object)
 {
 	ASAN_UNPOISON_MEMORY_REGION(object, pool->object_size);
 	if (pool->valgrind) {
 		VALGRIND_MEMPOOL_ALLOC(pool, object, pool->object_size);
-		/* Its content is what it was. */
+		/* The content of the object is unchanged. */
 		VALGRIND_MAKE_MEM_DEFINED(object, pool->object_size);
 	}
 }
@@ -137,13 +129,13 @@ void
 hone_mempool_watch_begin(struct hone_mempool *pool)
 {
 	pool->valgrind = RUNNING_ON_VALGRIND != 0;
-	pool->watched = pool->debug || WITH_ASAN || pool->valgrind;
+	pool->watched = pool->debug || HONE_MEMPOOL_ASAN || pool->valgrind;
 	if (!pool->watched)
 		return;
 	seal_gaps(pool);
 	for (size_t i = 0; i < pool->capacity; i++)
 		sum_up(pool, i);
-	/* The padding with them: it is nobody's. */
+	/* Includes the padding, which nobody may access. */
 	ASAN_POISON_MEMORY_REGION(pool->objects, pool->stride * pool->capacity);
 	if (pool->valgrind) {
 		VALGRIND_CREATE_MEMPOOL(pool, 0, 0);
@@ -164,7 +156,7 @@ hone_mempool_watch_end(struct hone_mempool *pool)
 	}
 	if (!pool->watched)
 		return;
-	/* Whoever has this memory next may use it. */
+	/* The next owner of this memory may use it. */
 	ASAN_UNPOISON_MEMORY_REGION(first, size);
 	if (pool->valgrind) {
 		VALGRIND_DESTROY_MEMPOOL(pool);
@@ -173,9 +165,9 @@ hone_mempool_watch_end(struct hone_mempool *pool)
 }
 
 /*
- * Relaxed, as every access to a state: what orders the two threads that an
- * object passes between is the pool itself, and a put too many is one in any
- * order.
+ * Sets the state of an object; returns false if it had this state. Relaxed, as
+ * every access to a state: the pool itself orders two threads that pass an
+ * object, and a double put is found in any order.
  */
 static bool
 change(struct hone_mempool *pool, size_t index, enum state to)
@@ -184,7 +176,7 @@ change(struct hone_mempool *pool, size_t index, enum state to)
 		       memory_order_relaxed) != to;
 }
 
-/* A gap that was written to is told once, then sealed anew. */
+/* Reports a gap that was written to, once: then fills it again. */
 static void
 check_gaps(struct hone_mempool *pool, size_t index)
 {
@@ -232,9 +224,9 @@ hone_mempool_watch_put(struct hone_mempool *pool, void *object)
 	if (own_checks(pool))
 		check_gaps(pool, index);
 	sum_up(pool, index);
-	/* AddressSanitizer does not tell what is poisoned twice, but who looks
-	 * at what is: valgrind tells either. */
-	if (WITH_ASAN)
+	/* AddressSanitizer reports a read of a poisoned object, but not a
+	 * second poisoning; valgrind reports both. */
+	if (HONE_MEMPOOL_ASAN)
 		(void)*(volatile const char *)object;
 	forbid(pool, object);
 	return true;

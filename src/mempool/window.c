@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Memory for objects whose addresses differ in their lower 32 bits only. */
+/* Memory in which all addresses have the same upper 32 bits. */
 #include <sys/mman.h>
 #include "mempool/mempool.h"
 
@@ -11,7 +11,7 @@ hone_mempool_in_window(uintptr_t first, size_t size)
 	return first >> 16 >> 16 == last >> 32;
 }
 
-/* It is in it wherever it begins. */
+/* Every address is in a window if there is no window or pointers are short. */
 static bool
 any_place_will_do(size_t window)
 {
@@ -19,14 +19,14 @@ any_place_will_do(size_t window)
 }
 
 void *
-hone_mempool_map(size_t size, size_t window, size_t unit, int flags)
+hone_mempool_mmap(size_t size, size_t window, size_t unit, int flags)
 {
 	size_t space = size + window + unit, head;
 	char *base;
 
 	if (any_place_will_do(window))
 		return mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
-	/* Addresses, not memory: enough wherever they begin. */
+	/* Reserves addresses, not memory: enough for any start address. */
 	base = mmap(NULL, space, PROT_NONE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (base == MAP_FAILED)
@@ -41,7 +41,7 @@ hone_mempool_map(size_t size, size_t window, size_t unit, int flags)
 	}
 	if (head > 0)
 		(void)munmap(base, head);
-	if (space > head + size)
-		(void)munmap(base + head + size, space - head - size);
+	/* Never empty: head is less than window + unit. */
+	(void)munmap(base + head + size, space - head - size);
 	return base + head;
 }

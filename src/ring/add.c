@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The producers' end of a ring. */
+#include "ring/few.h"
 #include "ring/ring.h"
 
 /*
- * How many elements fit behind tail: at least n if head_seen shows that, else
- * what the head itself shows. One of several producers may come with a tail
- * that is out of date: then this is too many, even more than the capacity, and
- * the exchange of tail fails; too few it never is.
+ * Returns how many elements fit after tail: at least n if head_seen shows that,
+ * otherwise the exact number by head. If one of several producers has an
+ * outdated tail, the result is too large, even above the capacity, and the
+ * exchange of tail fails. The result is never too small.
  */
 static inline int64_t
-room_behind(struct hone_ring *ring, uint64_t tail, size_t n)
+room_after(struct hone_ring *ring, uint64_t tail, size_t n)
 {
 	/*
-	 * Acquire: pairs with the release below by another producer, who had
-	 * seen that the consumers were done with the slots up to there.
+	 * Acquire: pairs with the release below by another producer, which saw
+	 * that consumers had read the slots up to there.
 	 */
 	uint64_t head = __atomic_load_n(&ring->head_seen, __ATOMIC_ACQUIRE);
 	int64_t room = (int64_t)(ring->capacity - (tail - head));
@@ -25,31 +26,16 @@ room_behind(struct hone_ring *ring, uint64_t tail, size_t n)
 	 * hone_ring_dequeue(): slots are filled only after they were read.
 	 */
 	head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
-	/* Release: pairs with the acquire above. It may go back, if another
-	 * producer was faster: that costs a look at head, nothing else. */
+	/* Release: pairs with the acquire above. The store may set head_seen
+	 * back, if another producer was faster: this costs one load of head. */
 	__atomic_store_n(&ring->head_seen, head, __ATOMIC_RELEASE);
 	return (int64_t)(ring->capacity - (tail - head));
 }
 
-/* n slots in a row, which one consumer only reads, and only once they are
- * published. */
+/* Fills n contiguous slots for several consumers: a late consumer may read the
+ * slots during the call, and discards the values. */
 static inline void
-copy_run(void **slots, void *const *elements, size_t n)
-{
-	if (n >= RING_LONG) {
-		memcpy(slots, elements, n * sizeof(*slots));
-		return;
-	}
-	for (; n >= 4; n -= 4, elements += 4, slots += 4)
-		memcpy(slots, elements, 4 * sizeof(*slots));
-	for (; n > 0; n--)
-		*slots++ = *elements++;
-}
-
-/* The same where one of several consumers may read when it is too late; it
- * throws away what it read. */
-static inline void
-write_run(void **slots, void *const *elements, size_t n)
+write_slots(void **slots, void *const *elements, size_t n)
 {
 	for (; n >= 4; n -= 4, elements += 4, slots += 4) {
 		store_pair(slots, elements);
@@ -60,34 +46,34 @@ write_run(void **slots, void *const *elements, size_t n)
 }
 
 static inline void
-fill_run(void **slots, void *const *elements, size_t n, bool single)
+fill_slots(void **slots, void *const *elements, size_t n, bool single)
 {
 	if (single)
-		copy_run(slots, elements, n);
+		copy_slots(slots, elements, n);
 	else
-		write_run(slots, elements, n);
+		write_slots(slots, elements, n);
 }
 
 static inline void
 fill(struct hone_ring *ring, uint64_t tail, void *const *elements, size_t n,
 	bool single)
 {
-	size_t run = run_of(tail, n, ring->mask);
+	size_t first = contiguous(tail, n, ring->mask);
 
-	fill_run(hone_detail_ring_slot(ring, tail), elements, run, single);
-	if (run < n)
-		fill_run(hone_detail_ring_slot(ring, 0), elements + run,
-			n - run, single);
+	fill_slots(hone_detail_ring_slot(ring, tail), elements, first, single);
+	if (first < n)
+		fill_slots(hone_detail_ring_slot(ring, 0), elements + first,
+			n - first, single);
 }
 
-/* Add at least `least` and up to n elements, n at most the capacity. */
+/* Adds at least `least` and at most n elements; n is at most the capacity. */
 static inline __attribute__((always_inline)) size_t
 add_single(
 	struct hone_ring *ring, void *const *elements, size_t n, size_t least)
 {
-	/* Relaxed: nobody else writes it. */
+	/* Relaxed: only this thread writes tail. */
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
-	int64_t room = room_behind(ring, tail, n);
+	int64_t room = room_after(ring, tail, n);
 
 	if (room < (int64_t)least)
 		return 0;
@@ -96,8 +82,8 @@ add_single(
 	fill(ring, tail, elements, n, ring->flags & HONE_RING_SINGLE_CONSUMER);
 	/*
 	 * Release: pairs with the acquire of tail in take.c and in
-	 * hone_ring_dequeue(): whoever sees the new tail sees the slots, and
-	 * what is behind the pointers.
+	 * hone_ring_dequeue(): a thread that sees the new tail sees the slots,
+	 * and what the elements point to.
 	 */
 	__atomic_store_n(&ring->tail, tail + n, __ATOMIC_RELEASE);
 	return n;
@@ -109,44 +95,47 @@ add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least,
 	bool single)
 {
 	/*
-	 * Acquire: pairs with the release of another producer below, so that
-	 * head is not seen older than that one saw it: room_behind() would
-	 * show too few.
+	 * Acquire: pairs with the release of another producer below. This
+	 * thread then sees no older head than that producer saw; with an older
+	 * head, room_after() would return too few.
 	 */
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 	size_t take;
 
 	do {
-		int64_t room = room_behind(ring, tail, n);
+		int64_t room = room_after(ring, tail, n);
 
 		if (room < (int64_t)least)
 			return 0;
 		take = room < (int64_t)n ? (size_t)room : n;
 		/*
-		 * Acquire: as for the load above. Release: pairs with it, and
-		 * with the acquire of tail in hone_ring_count(), likewise for
-		 * the sake of head. What lies in the slots is published by
-		 * filled.
+		 * Acquire: as for the load above. Release: pairs with that load
+		 * and with the acquire of tail in hone_ring_count(), also
+		 * because of head. filled, not tail, publishes the content of
+		 * the slots.
 		 */
 	} while (!__atomic_compare_exchange_n(&ring->tail, &tail, tail + take,
 		false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
 	fill(ring, tail, elements, take, single);
 	/*
 	 * Acquire: pairs with the release of filled below and in
-	 * hone_ring_follow_marks(), so that ours passes on what lies before.
+	 * hone_ring_follow_marks(), so that our release also publishes the
+	 * earlier slots.
 	 */
 	if (__atomic_load_n(&ring->filled, __ATOMIC_ACQUIRE) != tail)
 		return hone_ring_publish_late(ring, tail, take);
 	/*
-	 * No exchange: there is no mark at tail, so nobody else moves it.
-	 * Release: pairs with the acquire of filled in take.c:
-	 * whoever sees it sees the slots, and what is behind the pointers.
+	 * No exchange: there is no mark at tail, so no other thread moves
+	 * filled. Release: pairs with the acquire of filled in take.c: a thread
+	 * that sees the new filled sees the slots, and what the elements point
+	 * to.
 	 */
 	__atomic_store_n(&ring->filled, tail + take, __ATOMIC_RELEASE);
 	return take;
 }
 
-/* Groups, where the compiler need not save registers for memcpy(). */
+/* For several elements. A function of its own, which saves no registers for
+ * memcpy(). */
 static __attribute__((noinline)) size_t
 add_mpmc(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
 {
@@ -179,6 +168,8 @@ hone_detail_ring_enqueue(struct hone_ring *ring, void *element)
 int
 hone_ring_enqueue_bulk(struct hone_ring *ring, void *const *elements, size_t n)
 {
+	if (is_few(ring, n) && add_few(ring, elements, n))
+		return 0;
 	if (n == 0)
 		return 0;
 	if (n > ring->capacity)
@@ -189,6 +180,8 @@ hone_ring_enqueue_bulk(struct hone_ring *ring, void *const *elements, size_t n)
 size_t
 hone_ring_enqueue_burst(struct hone_ring *ring, void *const *elements, size_t n)
 {
+	if (is_few(ring, n) && add_few(ring, elements, n))
+		return n;
 	if (n > ring->capacity)
 		n = ring->capacity;
 	if (n == 0)

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What several producers have filled, when it was not in order. */
+/* Publishing by several producers that finish out of order. */
 #include "ring/ring.h"
 
 size_t
 hone_ring_publish_late(struct hone_ring *ring, uint64_t from, size_t n)
 {
 	/*
-	 * Release: pairs with the acquire in after_marks(): whoever sees the
-	 * mark sees the slots, and what is behind the pointers.
+	 * Release: pairs with the acquire in after_marks(): a thread that sees
+	 * the mark sees the slots, and what the elements point to.
 	 */
 	__atomic_store_n(
 		&ends_of(ring)[from & ring->mask], from + n, __ATOMIC_RELEASE);
 	/*
-	 * The one before may be done by now, without having seen the mark, and
-	 * nobody else might ever come. If it is missed here too, consumers find
-	 * it; but then the next producer is late as well.
+	 * The previous producer may have finished without seeing the mark, and
+	 * no other thread may ever come. If this thread misses that too,
+	 * consumers find the mark; but then the next producer is late as well.
 	 */
 	hone_ring_follow_marks(ring, from + n);
 	return n;
 }
 
-/* Where the marks from a position on lead to, up to about `to`. */
+/* Follows the marks from a position to about `to`; returns the last position.
+ */
 static inline uint64_t
 after_marks(struct hone_ring *ring, uint64_t position, uint64_t to)
 {
@@ -30,8 +31,8 @@ after_marks(struct hone_ring *ring, uint64_t position, uint64_t to)
 			__atomic_load_n(&ends_of(ring)[position & ring->mask],
 				__ATOMIC_ACQUIRE);
 
-		/* Left by an earlier position, or by a later one: then filled
-		 * has moved on. */
+		/* An earlier position left this mark, or a later one wrote it:
+		 * then filled has moved. */
 		if (end - position - 1 > ring->mask)
 			break;
 		position = end;
@@ -51,9 +52,9 @@ hone_ring_follow_marks(struct hone_ring *ring, uint64_t to)
 		if (end == filled)
 			return filled;
 		/*
-		 * Release: passes on what the marks and filled have shown.
-		 * Acquire: as for the load above. It fails if somebody else
-		 * has moved filled, which is worth another look.
+		 * Release: publishes what the marks and filled have shown.
+		 * Acquire: as for the load above. The exchange fails if another
+		 * thread has moved filled: then there may be more marks.
 		 */
 		if (__atomic_compare_exchange_n(&ring->filled, &filled, end,
 			    false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Rings are made, freed and counted here. */
+/* Creating, freeing and counting. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "ring/ring.h"
 
-/* Aligned as the distance between the ends, so that no pair of lines is
- * shared with what else is on the heap. */
+/* The distance between the ends, so that a ring shares no pair of cache lines
+ * with other memory on the heap. */
 #define CREATE_ALIGN 128
 
 _Static_assert(sizeof(struct hone_ring) % CREATE_ALIGN == 0,
@@ -41,10 +41,10 @@ hone_ring_size(size_t capacity, unsigned flags)
 	slots = slots_for(capacity);
 	slots_end = slots * sizeof(void *);
 	if (!(flags & HONE_RING_SINGLE_PRODUCER)) {
-		slots_end = marks_behind(slots);
+		slots_end = marks_offset(slots);
 		marks = slots;
 	}
-	/* That slots alone are too many shows as a size that came round. */
+	/* If the slots alone are too many, slots_end has wrapped. */
 	if (slots_end / sizeof(void *) < slots ||
 		__builtin_mul_overflow(marks, sizeof(uint64_t), &size) ||
 		__builtin_add_overflow(size, slots_end, &size) ||
@@ -103,18 +103,18 @@ size_t
 hone_ring_count(const struct hone_ring *ring)
 {
 	/*
-	 * Acquire: pairs with the release of head by consumers, so that tail
-	 * is not seen older than head, which never passes it.
+	 * Acquire: pairs with the release of head by consumers, so that this
+	 * thread sees no tail older than head. head never passes tail.
 	 */
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
 	for (;;) {
 		/* Acquire: the load of head below comes after this one. */
 		uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-		/* Acquire: as for the first, if there is another turn. */
+		/* Acquire: as for the first load, for the next iteration. */
 		uint64_t again = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
-		/* Head only goes up: it was this when tail was read. */
+		/* head only grows: it had this value when tail was read. */
 		if (again == head)
 			return (size_t)(tail - head);
 		head = again;

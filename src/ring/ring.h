@@ -2,67 +2,65 @@
 #ifndef HONE_RING_RING_H
 #define HONE_RING_RING_H
 /*
- * How several producers publish what they filled, and what the files of the
- * ring share.
+ * How several producers publish filled slots, and what the files of the ring
+ * share.
  *
- * All slots before `filled` are filled. It moves from position to position in
- * order, but nobody waits for his turn:
+ * All slots before `filled` are filled. `filled` moves from position to
+ * position in order, but no producer waits for another:
  *
- * - A producer who finds filled where his places begin is the next in order.
- *   Nobody else can move it from there, so he stores where his places end.
- * - Any other writes that end down, in ends[] at his first place: his mark.
- *   Whoever finds a mark where filled is, may move filled to that end. All
- *   that want what is behind filled look for marks, producers and consumers.
+ * - If a producer finds `filled` at its first place, it is the next in order.
+ *   No other thread can move `filled` from there, so the producer stores the
+ *   end of its places into `filled`.
+ * - Any other producer writes a mark: the end of its places, into ends[] at its
+ *   first place. A thread that finds a mark at the position `filled` may move
+ *   `filled` to the end in the mark. Producers look for marks after they wrote
+ *   one, consumers if they need slots after `filled`.
  *
- * So a preempted producer keeps what lies behind his places from being taken,
- * but no other producer from going on; and when he is done, one step makes all
- * of it visible.
+ * So a preempted producer keeps the slots after its places from being taken,
+ * but does not delay other producers. When it continues, one step publishes all
+ * these slots.
  *
- * A mark is never cleared. That of position p is greater than p, by no more
- * than there are slots; what earlier positions left in the same place is at
- * most p, and what later ones write is greater by more than that.
+ * A mark is never cleared. A valid mark of position p is greater than p by at
+ * most the number of slots. A mark that an earlier position left in the same
+ * place is at most p; a mark of a later position is greater by more than that.
  */
 #include <stdbool.h>
 #include <string.h>
 #include <hone/ring.h>
 
-/* Where the marks begin behind so many slots: aligned, or an atomic access
- * might cross the end of a line. Slots are a power of two. */
+/* Offset of the marks after the slots, whose number is a power of two. Aligned,
+ * because an atomic access must not cross the end of a cache line. */
 static inline size_t
-marks_behind(size_t slots)
+marks_offset(size_t slots)
 {
 	size_t bytes = slots * sizeof(void *);
 
 	return bytes < sizeof(uint64_t) ? sizeof(uint64_t) : bytes;
 }
 
-/* The marks: as many as slots, behind them. */
+/* The marks: as many as slots, after the slots. */
 static inline uint64_t *
 ends_of(struct hone_ring *ring)
 {
 	return (uint64_t *)((char *)(ring + 1) +
-			    marks_behind((size_t)ring->mask + 1));
+			    marks_offset((size_t)ring->mask + 1));
 }
 
-/* Publish n places from `from` on, which are filled, by a mark. Returns n. */
+/* Publishes n filled places from `from` on by a mark. Returns n. */
 size_t hone_ring_publish_late(struct hone_ring *ring, uint64_t from, size_t n);
 
 /*
- * Move filled by the marks behind it, until it is `to` or more, or there is no
- * mark. Returns what it is then.
+ * Moves filled along the marks, until it is at least `to` or there is no mark.
+ * Returns the new filled.
  */
 uint64_t hone_ring_follow_marks(struct hone_ring *ring, uint64_t to);
 
-/* From how many elements on memcpy() is worth its call: as many as 256 bytes
- * take, where it won in ./dev bench ring. */
-#define RING_LONG 32
-
 /*
- * Two slots at a time, where a consumer may read what a producer is writing.
- * It then throws away what it read, so that may be torn; volatile, so that the
- * compiler takes nothing for granted. Relaxed atomics would go one by one, and
- * who then loads 16 bytes of the elements waits for two stores.
- * ThreadSanitizer has to see atomics.
+ * Copies of two slots at a time, if a consumer may read slots that a producer
+ * is writing. The consumer then discards the values, so they may be torn.
+ * volatile keeps the compiler from assuming anything about them. Relaxed
+ * atomics would copy one slot at a time, and a later load of 16 bytes of the
+ * elements would wait for two stores. ThreadSanitizer requires atomics.
  */
 #if defined(__SANITIZE_THREAD__)
 #define RING_PAIRS 0
@@ -111,19 +109,19 @@ store_pair(void **slots, void *const *elements)
 }
 #endif
 
-/* How many of n slots from a position on lie side by side; the rest begins at
- * slot 0. */
+/* Number of contiguous slots, of n slots from a position on; the other slots
+ * begin at slot 0. */
 static inline size_t
-run_of(uint64_t position, size_t n, uint32_t mask)
+contiguous(uint64_t position, size_t n, uint32_t mask)
 {
-	size_t run = (size_t)mask + 1 - (size_t)(position & mask);
+	size_t first = (size_t)mask + 1 - (size_t)(position & mask);
 
 	if (__builtin_constant_p(n) && n == 1) /* so that there is no loop */
 		return 1;
-	return run < n ? run : n;
+	return first < n ? first : n;
 }
 
-/* hone_ring_init() with another first position than 0, for the tests. */
+/* hone_ring_init() with a first position other than 0, for the tests. */
 int hone_ring_init_at(
 	struct hone_ring *ring, size_t capacity, unsigned flags, uint64_t from);
 

@@ -2,43 +2,45 @@
 /*
  * The consumers' end of a ring.
  *
- * One of several consumers first reads the elements and then exchanges head.
- * If that succeeds, head had not moved since, so no producer may have touched
- * the slots meanwhile; if not, what was read is thrown away. So a consumer
- * never owns a slot, and one that is preempted holds nothing.
+ * One of several consumers first reads the elements and then exchanges head. If
+ * the exchange succeeds, head had not moved since, and so no producer could
+ * write the slots meanwhile. If the exchange fails, the consumer discards the
+ * elements. So a consumer never owns a slot, and a preempted consumer holds
+ * nothing.
  */
+#include "ring/few.h"
 #include "ring/ring.h"
 
 /*
- * Move head from what it was, over n slots that were read. False, and *head
- * brought up to date, if another consumer was faster.
+ * Moves head from *head over n slots that were read. If another consumer was
+ * faster, updates *head and returns false.
  */
 static inline bool
 leave(struct hone_ring *ring, uint64_t *head, size_t n, bool single)
 {
 	/*
-	 * Release, both times: pairs with the acquire of head in room_behind()
-	 * of add.c: the slots were read before a producer fills them again.
+	 * Release, both times: pairs with the acquire of head in room_after()
+	 * of add.c: the slots are read before a producer fills them again.
 	 */
 	if (single) {
 		__atomic_store_n(&ring->head, *head + n, __ATOMIC_RELEASE);
 		return true;
 	}
 	/*
-	 * Acquire: pairs with the release of the faster consumer, so that tail
-	 * is not seen older than the head that it left. Of use on failure
-	 * only, but C11 wants no less for success.
+	 * Acquire: pairs with the release of the faster consumer, so that this
+	 * thread sees no tail older than that consumer's head. Needed only on
+	 * failure, but C11 requires the success order to be at least as strong.
 	 */
 	return __atomic_compare_exchange_n(&ring->head, head, *head + n, false,
 		__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
 /*
- * Up to where the slots are filled: at least `to` if they are, else what there
- * is. `several` says that there may be more than one producer.
+ * Returns the end of the filled slots: at least `to` if the slots up to there
+ * are filled. `several`: there may be more than one producer.
  */
 static inline uint64_t
-until(struct hone_ring *ring, uint64_t to, bool several)
+filled_until(struct hone_ring *ring, uint64_t to, bool several)
 {
 	uint64_t filled;
 
@@ -49,11 +51,12 @@ until(struct hone_ring *ring, uint64_t to, bool several)
 	if (!several)
 		return __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 	/* Acquire: pairs with the release of filled in add_multi() of add.c
-	 * and in hone_ring_follow_marks(), likewise. */
+	 * and in hone_ring_follow_marks(), for the same reason. */
 	filled = __atomic_load_n(&ring->filled, __ATOMIC_ACQUIRE);
 	/*
-	 * Relaxed: whoever was told of a mark was told of the tail before it.
-	 * So there is none if nobody is at work, and no need to look.
+	 * Relaxed: a thread that can see a mark sees the tail that was stored
+	 * before it. If tail equals filled, no producer is at work, and there
+	 * is no mark to look for.
 	 */
 	if ((int64_t)(to - filled) <= 0 ||
 		__atomic_load_n(&ring->tail, __ATOMIC_RELAXED) == filled)
@@ -62,47 +65,33 @@ until(struct hone_ring *ring, uint64_t to, bool several)
 }
 
 /*
- * How many elements there are from head on: at least n if tail_seen shows
- * that, else what there really is. With a head that is out of date, these are
- * too many, but never too few.
+ * Returns the number of elements from head on: at least n if tail_seen shows
+ * that, otherwise the exact number. With an outdated head the result is too
+ * large, but never too small.
  */
 static inline int64_t
-there_from(struct hone_ring *ring, uint64_t head, size_t n, bool several)
+available_from(struct hone_ring *ring, uint64_t head, size_t n, bool several)
 {
 	/*
-	 * Acquire: pairs with the release below by another consumer, who had
-	 * seen the slots up to there filled.
+	 * Acquire: pairs with the release below by another consumer, which saw
+	 * the slots up to there filled.
 	 */
 	uint64_t tail = __atomic_load_n(&ring->tail_seen, __ATOMIC_ACQUIRE);
 
 	if ((int64_t)(tail - head) >= (int64_t)n)
 		return (int64_t)(tail - head);
-	tail = until(ring, head + n, several);
-	/* Release: pairs with the acquire above. It may go back, if another
-	 * consumer was faster: that costs another look, nothing else. */
+	tail = filled_until(ring, head + n, several);
+	/* Release: pairs with the acquire above. The store may set tail_seen
+	 * back, if another consumer was faster: this costs one more load. */
 	__atomic_store_n(&ring->tail_seen, tail, __ATOMIC_RELEASE);
 	return (int64_t)(tail - head);
 }
 
-/* n slots in a row. Nobody writes to them before the only consumer moves
- * head. */
+/* Reads n contiguous slots for one of several consumers. If this consumer is
+ * late, a producer may write the slots during the call; leave() then returns
+ * false. */
 static inline void
-copy_run(void **elements, void *const *slots, size_t n)
-{
-	if (n >= RING_LONG) {
-		memcpy(elements, slots, n * sizeof(*slots));
-		return;
-	}
-	for (; n >= 4; n -= 4, elements += 4, slots += 4)
-		memcpy(elements, slots, 4 * sizeof(*slots));
-	for (; n > 0; n--)
-		*elements++ = *slots++;
-}
-
-/* The same, by one of several: the producer may write to them, if we are too
- * late. leave() tells whether it was what it should be. */
-static inline void
-read_run(void **elements, void *const *slots, size_t n)
+read_slots(void **elements, void *const *slots, size_t n)
 {
 	for (; n >= 4; n -= 4, elements += 4, slots += 4) {
 		load_pair(elements, slots);
@@ -113,8 +102,10 @@ read_run(void **elements, void *const *slots, size_t n)
 }
 
 /*
- * Why fewer than `least` slots from *head on were filled: -ENOENT, -EAGAIN,
- * or 0 if *head was out of date; it has been brought up to date.
+ * Why fewer than `least` slots from *head on are filled. Returns
+ * - -ENOENT if there are fewer elements;
+ * - -EAGAIN if a producer has not yet filled one of them;
+ * - 0 if *head was outdated; *head is updated.
  */
 static int
 why_not(const struct hone_ring *ring, uint64_t *head, size_t least)
@@ -122,8 +113,7 @@ why_not(const struct hone_ring *ring, uint64_t *head, size_t least)
 	/* Acquire: the load of head below comes after this one. */
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 	/* Acquire: pairs with the release of another consumer in leave(), so
-	 * that tail is not seen older than this head, if there is a next turn.
-	 */
+	 * that a next iteration sees no tail older than this head. */
 	uint64_t now = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
 	if (tail - *head < least) /* and even fewer if head has moved */
@@ -135,29 +125,29 @@ why_not(const struct hone_ring *ring, uint64_t *head, size_t least)
 }
 
 static inline void
-get_run(void **elements, void *const *slots, size_t n, bool single)
+get_slots(void **elements, void *const *slots, size_t n, bool single)
 {
 	if (single)
-		copy_run(elements, slots, n);
+		copy_slots(elements, slots, n);
 	else
-		read_run(elements, slots, n);
+		read_slots(elements, slots, n);
 }
 
 static inline void
 get(struct hone_ring *ring, void **elements, uint64_t head, size_t n,
 	bool single)
 {
-	size_t run = run_of(head, n, ring->mask);
+	size_t first = contiguous(head, n, ring->mask);
 
-	get_run(elements, hone_detail_ring_slot(ring, head), run, single);
-	if (run < n)
-		get_run(elements + run, hone_detail_ring_slot(ring, 0), n - run,
-			single);
+	get_slots(elements, hone_detail_ring_slot(ring, head), first, single);
+	if (first < n)
+		get_slots(elements + first, hone_detail_ring_slot(ring, 0),
+			n - first, single);
 }
 
 /*
- * Take at least `least` and up to n elements, n at most the capacity. Returns
- * how many, -ENOENT, or -EAGAIN if there may be several producers.
+ * Takes at least `least` and at most n elements; n is at most the capacity.
+ * Returns how many; -ENOENT; or -EAGAIN if there may be several producers.
  */
 static __attribute__((noinline)) int64_t
 take_slow(struct hone_ring *ring, void **elements, size_t n, size_t least)
@@ -166,12 +156,12 @@ take_slow(struct hone_ring *ring, void **elements, size_t n, size_t least)
 	bool several = !(ring->flags & HONE_RING_SINGLE_PRODUCER);
 	/*
 	 * Acquire: pairs with the release of another consumer in leave(), so
-	 * that tail and filled are not seen older than the head that it left.
+	 * that this thread sees no tail and no filled older than that head.
 	 */
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
 	for (;;) {
-		int64_t there = there_from(ring, head, n, several);
+		int64_t there = available_from(ring, head, n, several);
 		size_t most = there < (int64_t)n ? (size_t)there : n;
 
 		if (there >= (int64_t)least) {
@@ -188,7 +178,7 @@ take_slow(struct hone_ring *ring, void **elements, size_t n, size_t least)
 	}
 }
 
-/* The same; what is usual without a call. */
+/* The same, with the usual case inline. */
 static inline __attribute__((always_inline)) int64_t
 take(struct hone_ring *ring, void **elements, size_t n, size_t least,
 	unsigned flags)
@@ -196,11 +186,11 @@ take(struct hone_ring *ring, void **elements, size_t n, size_t least,
 	bool single = flags & HONE_RING_SINGLE_CONSUMER;
 	/* Acquire: as above. */
 	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
-	/* Acquire: as in there_from(). */
+	/* Acquire: as in available_from(). */
 	uint64_t tail = __atomic_load_n(&ring->tail_seen, __ATOMIC_ACQUIRE);
 
 	if ((int64_t)(tail - head) < (int64_t)n) {
-		/* Acquire: as in until(). */
+		/* Acquire: as in filled_until(). */
 		if (flags & HONE_RING_SINGLE_PRODUCER)
 			tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
 		else
@@ -215,7 +205,8 @@ take(struct hone_ring *ring, void **elements, size_t n, size_t least,
 	return (int64_t)n;
 }
 
-/* Groups, where the compiler need not save registers for memcpy(). */
+/* For several elements. A function of its own, which saves no registers for
+ * memcpy(). */
 static __attribute__((noinline)) int64_t
 take_mpmc(struct hone_ring *ring, void **elements, size_t n, size_t least)
 {
@@ -243,6 +234,8 @@ hone_ring_dequeue_bulk(struct hone_ring *ring, void **elements, size_t n)
 {
 	int64_t taken;
 
+	if (is_few(ring, n) && take_few(ring, elements, n))
+		return 0;
 	if (n == 0)
 		return 0;
 	if (n > ring->capacity)
@@ -256,6 +249,8 @@ hone_ring_dequeue_burst(struct hone_ring *ring, void **elements, size_t n)
 {
 	int64_t taken;
 
+	if (is_few(ring, n) && take_few(ring, elements, n))
+		return n;
 	if (n > ring->capacity)
 		n = ring->capacity;
 	if (n == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_SRC_BATCH_H
 #define HONE_SRC_BATCH_H
-/* What the threads and the two ways to read a batch share. */
+/* A batch: shared by its threads, and by io_uring and plain calls. */
 #include <pthread.h>
 #include "stream/read_file.h"
 
@@ -14,45 +14,71 @@ struct hone_batch {
 	/* for each thread */
 	unsigned depth;
 	size_t memory;
-	/* whether others than the caller's thread work */
+	/* threads other than the caller's read too */
 	bool shared;
-	/* with a ring; without one otherwise */
-	bool with_uring;
-	/* The first path that nobody has begun with. Relaxed wherever it is
-	 * used: that each gets another number is all that matters. */
+	/* HONE_BATCH_* bits */
+	unsigned flags;
+	/* The first path that no thread has begun. All accesses are relaxed:
+	 * it only matters that each thread gets another number. */
 	size_t next;
-	/* What done() returned; other than 0: it is not called again. Written
-	 * with the lock held; relaxed where it is read without, since being
-	 * late then costs one file and no more. */
+	/* The last result of done(); if it is not 0, done() is not called
+	 * again. Written under the lock. Relaxed if it is read without the
+	 * lock: an old value costs one unneeded file. */
 	int stop;
-	/* one call of done() at a time; for used and stop as well */
+	/* for done(), used and stop: one call of done() at a time */
 	pthread_mutex_t lock;
 	struct hone_batch_used used;
 };
 
-/* Take the next path; false: there is none, or done() said to stop. */
+/*
+ * done() and the allocator may leave by an exception, and a thread may be
+ * cancelled. A cleanup of a local variable then gives back what a function
+ * holds: the library is compiled with -fexceptions. Other threads and rings get
+ * to know by hone_batch_abandon().
+ */
+#define HONE_CLEANUP(fn) __attribute__((cleanup(fn)))
+
+/* Stops the batch, as done() does. */
+void hone_batch_abandon(struct hone_batch *b);
+
+/* Takes the next path; returns false if there is none or done() stopped. */
 bool hone_batch_next(struct hone_batch *b, size_t *index);
 
 bool hone_batch_stopped(const struct hone_batch *b);
 
-/* Give a result to the caller, and count it in `way`. file: NULL with an
- * error. */
+/* Passes a result to done() and counts it in *way, which is a member of used.
+ * file: NULL with an error. */
 void hone_batch_deliver(struct hone_batch *b, size_t *way, size_t index,
 	int error, struct hone_file_data *file);
 
-/* Read one file by plain calls, and give it to the caller. */
+/* Reads one file by plain calls and passes it to done(). */
 void hone_batch_read_plain(struct hone_batch *b, size_t index);
 
-/* One thread's ring. */
+/* Reads the next n files by plain calls. Returns false if no path is left or
+ * done() stopped. */
+bool hone_batch_read_some(struct hone_batch *b, size_t n);
+
+/* The io_uring of one thread. */
 struct hone_uring;
 
-/* 0, or a negative errno. */
+/* Returns 0 or a negative errno. */
 int hone_uring_open(struct hone_uring **ring, struct hone_batch *b);
 
 /*
- * Read until no path is left, done() has stopped it or the kernel will not go
- * on; what was begun is finished. Closes the ring.
+ * Begins up to n files, and finishes all of them. Returns how many: fewer than
+ * n if no path is left or done() stopped, 0 if the kernel refuses to continue.
  */
-void hone_uring_run(struct hone_uring *ring);
+size_t hone_uring_read(struct hone_uring *ring, size_t n);
+
+/* Finishes by plain calls what the kernel refused, and closes the ring. */
+void hone_uring_close(struct hone_uring **ring);
+
+/* For HONE_CLEANUP: a ring that was not closed, because done() or the allocator
+ * has thrown an exception or the thread is cancelled. Stops the batch. */
+void hone_uring_drop(struct hone_uring **ring);
+
+/* Reads all paths that are left, by plain calls or io_uring, whichever is
+ * faster: choose.c. */
+void hone_batch_read_faster(struct hone_batch *b);
 
 #endif

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The buffer: asking the source, and where what it gives is put.
+ * The buffer: reads of the source, and the place of the bytes in memory.
  *
- * In front of the place where the source's bytes are put there is a headroom.
- * What is left of the last buffer, the beginning of a line mostly, is moved
- * there. So it joins what comes, and every read has room for a whole buffer.
- * Only what is longer than the headroom makes the memory grow.
+ * The source's bytes are stored after a headroom. The rest of the last buffer,
+ * usually the beginning of a line, is moved into the headroom, directly before
+ * the new bytes. So each read has room for buffer_size bytes, and the memory
+ * grows only if the rest is longer than the headroom.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,11 +14,11 @@
 
 #define PAGE 4096
 
-/* Largest read that is made to satisfy one peek or line: bounds how far the
- * memory runs ahead of what is really there. */
+/* Largest read for a peek or a line. It limits the memory that is allocated
+ * before the source has delivered bytes for it. */
 #define STEP_MAX ((size_t)16 << 20)
 
-/* Where lines end is noted by address. */
+/* The stored line ends are addresses: a move of the bytes invalidates them. */
 static void
 forget_lines(struct hone_reader *r)
 {
@@ -34,16 +34,15 @@ hone_reader_drop(struct hone_reader *r)
 	forget_lines(r);
 }
 
-/* The next answer is known without the source: an error that was kept, or the
- * end. */
+/* The next result is known without a read: a kept error, or the end. */
 static bool
-is_settled(const struct hone_reader *r)
+has_kept_answer(const struct hone_reader *r)
 {
 	return r->error || (r->at_end && !hone_reader_exact(r));
 }
 
 static ptrdiff_t
-settled(struct hone_reader *r)
+take_kept_answer(struct hone_reader *r)
 {
 	int error = r->error;
 
@@ -51,9 +50,8 @@ settled(struct hone_reader *r)
 	return error;
 }
 
-/* Of a regular file, a short read is the end; but only behind where fstat saw
- * it: files in /proc have no size there, and some of FUSE's give what they
- * have. */
+/* A short read of a regular file shows the end only at or after the size from
+ * fstat: files in /proc have size 0, and some FUSE files return short reads. */
 static bool
 proves_end(const struct hone_reader *r, size_t got, size_t n)
 {
@@ -62,20 +60,21 @@ proves_end(const struct hone_reader *r, size_t got, size_t n)
 }
 
 ptrdiff_t
-hone_reader_ask(struct hone_reader *r, void *buf, size_t n)
+hone_reader_read_source(struct hone_reader *r, void *buf, size_t n)
 {
 	ptrdiff_t got;
 
-	if (is_settled(r))
-		return settled(r);
-	if (n > HONE_STREAM_ASK_MAX)
-		n = HONE_STREAM_ASK_MAX;
-	/* No file is that long, but a seek may have said so. */
+	if (has_kept_answer(r))
+		return take_kept_answer(r);
+	if (n > HONE_STREAM_READ_MAX)
+		n = HONE_STREAM_READ_MAX;
+	/* No file is that long, but a seek may have returned such a position.
+	 */
 	if (n > (uint64_t)(INT64_MAX - r->offset))
 		n = (size_t)(INT64_MAX - r->offset);
 	if (n == 0)
 		return -EOVERFLOW;
-	/* What was taken does not lie before what comes any more. */
+	/* The new bytes do not follow the taken bytes in memory. */
 	r->start = r->view.pos;
 	do
 		got = r->source->read(&r->view, buf, n);
@@ -90,27 +89,27 @@ hone_reader_ask(struct hone_reader *r, void *buf, size_t n)
 }
 
 int64_t
-hone_reader_settle(struct hone_reader *r, int64_t done, int64_t answer)
+hone_reader_result(struct hone_reader *r, int64_t done, int64_t answer)
 {
 	if (answer >= 0)
 		return done + answer;
 	if (done == 0)
 		return answer;
-	/* These pass; who waits for more must not be told of them later. */
+	/* These are temporary: a later call must not return them. */
 	if (answer != -EAGAIN && answer != -ETIMEDOUT)
 		r->error = (int)answer;
 	return done;
 }
 
-/* What lies in front of the buffer, for the start of a line: enough for most,
- * and whole pages, so that the source's bytes come to a page's beginning. */
+/* Bytes before the source's bytes, for the start of a line: enough for most
+ * lines, and whole pages, so that the source's bytes start at a page. */
 static size_t
 headroom(const struct hone_reader *r)
 {
 	return (r->buffer_size / 8 / PAGE + 1) * PAGE;
 }
 
-/* Put what is buffered at a place in memory. */
+/* Moves the buffered bytes to another place in memory. */
 static void
 move(struct hone_reader *r, unsigned char *to)
 {
@@ -138,9 +137,10 @@ grow(struct hone_reader *r, size_t capacity, size_t at)
 }
 
 /*
- * Room for n bytes behind what is buffered. What is moved to the front of
- * memory is at most half of it, so that at least as much is read before it has
- * to be moved again: each byte is moved once on average, however long a line.
+ * Makes room for n bytes after the buffered bytes. A move to the front of
+ * memory moves at most half of the capacity. So at least as many bytes are read
+ * before the next move: each byte is moved once on average, however long a line
+ * is.
  */
 static int
 make_room(struct hone_reader *r, size_t n)
@@ -186,11 +186,11 @@ hone_reader_fill(struct hone_reader *r, size_t wanted)
 	size_t n = how_much(r, wanted);
 	ptrdiff_t got;
 
-	if (is_settled(r))
-		return settled(r);
+	if (has_kept_answer(r))
+		return take_kept_answer(r);
 	if (make_room(r, n))
 		return -ENOMEM;
-	got = hone_reader_ask(r, (void *)(uintptr_t)r->view.end, n);
+	got = hone_reader_read_source(r, (void *)(uintptr_t)r->view.end, n);
 	if (got > 0)
 		r->view.end += got;
 	return got;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From descriptor to descriptor: which method, and when it gives way. */
+/* Copies between descriptors: the choice of the method, and the fallback. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -9,9 +9,10 @@
 #include "stream/socket.h"
 
 /*
- * Most bytes of one call. A multiple of every file system's block size, or
- * those that share blocks would have to copy from the second call on; the
- * kernel itself cuts at 2 GiB less a page, which is none.
+ * Most bytes of one call: a multiple of every file system's block size. With
+ * another number, a file system that shares blocks would have to copy from the
+ * second call on. The kernel cuts at 2 GiB less a page, which is no such
+ * multiple.
  */
 #define MOST ((uint64_t)1 << 30)
 
@@ -24,7 +25,7 @@ hone_copying_count(
 	c->result.methods |= method;
 }
 
-/* Can it be mapped, so that sendfile() takes it? */
+/* sendfile() requires a file that can be mapped. */
 static bool
 has_pages(const struct stat *status)
 {
@@ -71,7 +72,7 @@ splice_call(const struct hone_copying *c, size_t n)
 /* A method of the kernel. */
 struct method {
 	enum hone_copy_fd_method bit;
-	/* may it work for what these descriptors are? */
+	/* returns true if the method may work for these file types */
 	bool (*fits)(const struct hone_copying *c);
 	ssize_t (*call)(const struct hone_copying *c, size_t n);
 };
@@ -84,10 +85,10 @@ static const struct method methods[] = {
 #define N_METHODS (sizeof(methods) / sizeof(methods[0]))
 
 /*
- * May an error mean the method and not the data? Then the next is asked, and
- * the last one tells what is wrong, if it is the data after all: no error gets
- * lost. Those that are left out would only come twice, or would have read()
- * take bytes that nobody can put back.
+ * Returns true if the error may concern the method and not the data. Then the
+ * next method is tried. If the data are the cause, the last method returns the
+ * error, so no error is lost. With any other error the next method would fail
+ * in the same way, or read() would take bytes that cannot be put back.
  */
 static bool
 is_refusal(int error, enum hone_copy_fd_method method)
@@ -115,15 +116,15 @@ static int
 copy_by(struct hone_copying *c, const struct method *method)
 {
 	while (c->left > 0) {
-		size_t wish = (size_t)(c->left < MOST ? c->left : MOST);
-		ssize_t moved = method->call(c, wish);
+		size_t most = (size_t)(c->left < MOST ? c->left : MOST);
+		ssize_t moved = method->call(c, most);
 
 		if (moved > 0)
 			hone_copying_count(c, (uint64_t)moved, method->bit);
 		else if (moved == 0)
 			/*
-			 * copy_file_range() goes by the size that the file
-			 * system tells: 0 in /proc. The others read.
+			 * copy_file_range() uses the size from the file system,
+			 * which is 0 in /proc. The other methods read.
 			 */
 			return method->bit == HONE_COPY_FD_RANGE
 				       ? HONE_COPYING_NEXT
@@ -160,7 +161,7 @@ is_same(const struct stat *a, const struct stat *b)
 	       a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Would the copy read what it has written? */
+/* Returns true if the copy would read what it has written. */
 static bool
 overlaps(const struct hone_copying *c)
 {
@@ -173,8 +174,8 @@ overlaps(const struct hone_copying *c)
 	from = lseek(c->in, 0, SEEK_CUR);
 	to = lseek(c->out, 0, SEEK_CUR);
 	if (fcntl(c->out, F_GETFL) & O_APPEND) {
-		/* One position for both would jump to the end at each write;
-		 * and whether it is one cannot be seen. */
+		/* If both descriptors share one position, each write moves it
+		 * to the end. Whether they share it cannot be found out. */
 		if (fcntl(c->in, F_GETFL) & O_APPEND)
 			return true;
 		to = c->out_status.st_size;
@@ -183,7 +184,7 @@ overlaps(const struct hone_copying *c)
 }
 
 /*
- * splice() of older kernels waits for a pipe even if its descriptor says
+ * splice() of older kernels waits for a pipe even if its descriptor has
  * O_NONBLOCK.
  */
 static unsigned
@@ -217,19 +218,53 @@ look(struct hone_copying *c)
 	return error;
 }
 
+/* The result of the whole call. */
+static int64_t
+report(const struct hone_copying *c, int error,
+	struct hone_copy_fd_result *result)
+{
+	if (result)
+		*result = c->result;
+	return error < 0 ? error : (int64_t)c->result.copied;
+}
+
+/* The largest value of the result; no file is longer. */
+static uint64_t
+at_most(uint64_t n)
+{
+	return n < INT64_MAX ? n : INT64_MAX;
+}
+
 int64_t
 hone_copy_fd(int in, int out, uint64_t n, struct hone_copy_fd_result *result)
 {
-	struct hone_copying c = {.in = in, .out = out};
-	int error = 0;
+	struct hone_copying c = {.in = in,
+		.out = out,
+		.left = at_most(n),
+		.deadline_ns = INT64_MAX};
+	int error = n > 0 ? look(&c) : 0;
 
-	/* What the answer can tell; no file is longer. */
-	c.left = n < INT64_MAX ? n : INT64_MAX;
-	if (n > 0)
-		error = look(&c);
 	if (n > 0 && error == 0)
 		error = copy(&c);
-	if (result)
-		*result = c.result;
-	return error < 0 ? error : (int64_t)c.result.copied;
+	return report(&c, error, result);
+}
+
+int64_t
+hone_copy_fd_until(int in, int out, uint64_t n, int64_t deadline_ns,
+	struct hone_copy_fd_result *result)
+{
+	struct hone_copying c = {.in = in,
+		.out = out,
+		.left = at_most(n),
+		.deadline_ns = deadline_ns,
+		.copied_before = UINT64_MAX};
+	int error = n > 0 ? look(&c) : 0;
+
+	while (n > 0 && error == 0) {
+		error = copy(&c);
+		if (error != -EAGAIN)
+			break;
+		error = hone_copying_wait_for_both(&c);
+	}
+	return report(&c, error, result);
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Lines, given where they lie in the buffer.
+ * Lines, returned where they lie in the buffer.
  *
- * The ends of several lines are looked for at once and noted; the inline path
- * takes one note after the other. One at a time, the search for a line could
- * not begin before the last one was found: 5 ns for 80 bytes, whatever the
+ * One search finds the ends of several lines and stores them; the inline path
+ * takes one stored end after the other. With one search for each line, a search
+ * could not begin before the last one had ended: 5 ns for 80 bytes, with any
  * instructions (docs/design/stream.md).
  */
 #include <errno.h>
@@ -13,15 +13,16 @@
 #include "stream/stream.h"
 
 /*
- * How far ahead: lines of 80 bytes gain nothing from more, and one that is
- * followed by something else, as headers are by a body, wastes 20 ns.
+ * Bytes that one search covers. For lines of 80 bytes a longer search is not
+ * faster. If something other than lines follows, as a body follows headers, the
+ * search wastes 20 ns.
  */
-#define WINDOW 1024
+#define LOOK_AHEAD 1024
 
-/* Where lines are longer than this on average, memchr() finds one sooner. */
+/* If lines are longer than this on average, memchr() is faster. */
 #define LONG 256
 
-/* Note the ends that a block has, the first n bytes of it left out. */
+/* Stores the line ends in a block, without those in its first n bytes. */
 static const unsigned char **
 note_block(const unsigned char **note, const unsigned char *block,
 	unsigned char delimiter, size_t n)
@@ -34,8 +35,8 @@ note_block(const unsigned char **note, const unsigned char *block,
 }
 
 /*
- * Note lines from pos on, of n bytes, at least SCAN_BLOCK. A block more than
- * fits in is never begun.
+ * Stores the line ends in n bytes from pos on; n is at least SCAN_BLOCK. Stops
+ * before a block whose line ends may not fit.
  */
 static void
 note_lines(struct hone_reader *r, int delimiter, size_t n)
@@ -58,9 +59,9 @@ note_lines(struct hone_reader *r, int delimiter, size_t n)
 	r->long_lines = (size_t)(note - 1 - r->lines) < n / LONG;
 }
 
-/* Take n bytes as a line. */
+/* Takes n bytes as a line. */
 static ptrdiff_t
-give(struct hone_reader *r, const char **line, size_t n)
+take_line(struct hone_reader *r, const char **line, size_t n)
 {
 	*line = (const char *)r->view.pos;
 	r->view.pos += n;
@@ -68,7 +69,7 @@ give(struct hone_reader *r, const char **line, size_t n)
 	return (ptrdiff_t)n;
 }
 
-/* How much of what is buffered an earlier call has searched. */
+/* Number of buffered bytes that an earlier call has searched. */
 static size_t
 searched_before(const struct hone_reader *r, int delimiter)
 {
@@ -81,7 +82,7 @@ searched_before(const struct hone_reader *r, int delimiter)
 	return search->searched;
 }
 
-/* What a call returns that did not come to the end of its line. */
+/* Stores the state of an unfinished search; returns why. */
 static ptrdiff_t
 not_found(struct hone_reader *r, int delimiter, size_t searched, ptrdiff_t why)
 {
@@ -92,15 +93,17 @@ not_found(struct hone_reader *r, int delimiter, size_t searched, ptrdiff_t why)
 	return why;
 }
 
-/* How many bytes to have in the buffer next: twice as many, so that a long
- * line takes few reads, but no more than tell that it is too long. */
+/* Number of bytes to have in the buffer next: twice as many, so that a long
+ * line takes few reads, but no more than are needed to see that it is too long.
+ */
 static size_t
 wanted(size_t buffered, size_t max)
 {
-	return buffered > max / 2 && max < SIZE_MAX ? max + 1 : 2 * buffered;
+	/* max + 1 cannot wrap: no buffer has more than SIZE_MAX / 2 bytes. */
+	return buffered > max / 2 ? max + 1 : 2 * buffered;
 }
 
-/* One line, of whose bytes the first few have been searched. */
+/* Takes one line; its first `from` bytes have been searched. */
 static ptrdiff_t
 long_line(struct hone_reader *r, const char **line, int delimiter, size_t max,
 	size_t from)
@@ -117,7 +120,7 @@ long_line(struct hone_reader *r, const char **line, int delimiter, size_t max,
 			if (found) {
 				to = (size_t)(found - r->view.pos) + 1;
 				r->long_lines = to > LONG;
-				return give(r, line, to);
+				return take_line(r, line, to);
 			}
 			from = to;
 		}
@@ -126,8 +129,10 @@ long_line(struct hone_reader *r, const char **line, int delimiter, size_t max,
 		got = hone_reader_fill(r, wanted(buffered, max));
 		if (got < 0)
 			return not_found(r, delimiter, from, got);
+		if (got == 0 && (r->flags & HONE_STREAM_WHOLE_LINES))
+			return not_found(r, delimiter, from, 0);
 		if (got == 0)
-			return give(r, line, buffered);
+			return take_line(r, line, buffered);
 		buffered = hone_reader_buffered(r);
 	}
 }
@@ -144,15 +149,15 @@ hone_detail_stream_read_line(struct hone_stream *stream, const char **line,
 	if (r->search.searched > 0)
 		from = searched_before(r, delimiter);
 	if (from == 0 && n >= SCAN_BLOCK && !r->long_lines) {
-		if (n > WINDOW)
-			n = WINDOW;
+		if (n > LOOK_AHEAD)
+			n = LOOK_AHEAD;
 		note_lines(r, delimiter, n);
 		if (stream->line < stream->last_line) {
 			size_t length = (size_t)(stream->line[1] - stream->pos);
 
 			if (length <= max) {
 				stream->line++;
-				return give(r, line, length);
+				return take_line(r, line, length);
 			}
 		} else {
 			from = n < max ? n : max;

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading and peeking, where the buffer does not have it. */
+/* Read and peek, if the buffer has too few bytes. */
 #include "stream/stream.h"
 
-/* Read once, with an empty buffer: past it, or through it. */
+/* Reads the source once, with an empty buffer: past the buffer or through it.
+ */
 static ptrdiff_t
 read_once(struct hone_reader *r, void *buf, size_t n)
 {
 	ptrdiff_t got;
 
 	if (n >= r->bypass_size && !hone_reader_exact(r))
-		return hone_reader_ask(r, buf, n);
+		return hone_reader_read_source(r, buf, n);
 	got = hone_reader_fill(r, 0);
 	if (got <= 0)
 		return got;
@@ -28,7 +29,7 @@ hone_detail_stream_read(struct hone_stream *stream, void *buf, size_t n)
 	while ((size_t)done < n) {
 		got = read_once(r, (char *)buf + done, n - (size_t)done);
 		if (got <= 0)
-			return (ptrdiff_t)hone_reader_settle(r, done, got);
+			return (ptrdiff_t)hone_reader_result(r, done, got);
 		done += got;
 	}
 	return done;

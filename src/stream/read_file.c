@@ -15,7 +15,8 @@ hone_read_open_flags(const struct hone_read_attr *attr)
 {
 	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY;
 
-	if (attr->flags & ~KNOWN_FLAGS)
+	if ((attr->flags & ~KNOWN_FLAGS) ||
+		!hone_reserved_are_zero(attr->reserved))
 		return -EINVAL;
 	if (attr->flags & HONE_READ_NOFOLLOW)
 		flags |= O_NOFOLLOW;
@@ -26,7 +27,8 @@ hone_read_open_flags(const struct hone_read_attr *attr)
 	return flags;
 }
 
-/* A descriptor or a negative errno; without O_NOATIME where that is refused. */
+/* Returns a descriptor or a negative errno. If the kernel refuses O_NOATIME,
+ * opens without it. */
 static int
 open_to_read(const char *path, const struct hone_read_attr *attr)
 {
@@ -37,99 +39,118 @@ open_to_read(const char *path, const struct hone_read_attr *attr)
 		return flags;
 	while ((fd = openat(attr->dirfd, path, flags)) < 0) {
 		if (errno == EPERM && (flags & O_NOATIME))
-			flags &= ~O_NOATIME; /* somebody else's file */
+			flags &= ~O_NOATIME; /* the file of another user */
 		else if (errno != EINTR)
 			return -errno;
 	}
 	return fd;
 }
 
-/* What fstat tells of a regular file; 0 of what has no size; -errno. */
+/* The size of a regular file from fstat; 0 for other files, and if the size may
+ * be wrong; or -errno. */
 static int64_t
-size_told(int fd)
+expected_size(int fd, const struct hone_read_attr *attr)
 {
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (S_ISREG(st.st_mode))
-		return st.st_size > 0 ? st.st_size : 0;
+		return hone_read_size(&st, attr->limit);
 	return S_ISDIR(st.st_mode) ? -EISDIR : 0;
 }
 
-/* Returns 0 or a negative errno, at which there is something to drop. */
+/* Returns 0 or a negative errno; after an error the caller drops the buffer. */
 static int
-read_to_end(struct hone_reading *r, int fd)
+read_to_end(struct hone_file_buffer *f, int fd)
 {
 	for (;;) {
-		size_t wish;
+		size_t requested;
 		ssize_t got;
-		int error = hone_reading_make_room(r);
+		int error = hone_file_buffer_make_room(f);
 
 		if (error)
 			return error;
-		wish = hone_reading_wish(r);
-		got = read(fd, r->data + r->size, wish);
+		requested = hone_file_buffer_request(f);
+		got = read(fd, f->data + f->size, requested);
 		if (got < 0) {
 			if (errno != EINTR)
 				return -errno;
-		} else if (hone_reading_add(r, wish, (size_t)got)) {
+		} else if (hone_file_buffer_add(f, requested, (size_t)got)) {
 			return 0;
 		}
 	}
 }
 
-static int
-read_told(struct hone_file_data *out, int fd, const struct hone_read_attr *attr,
-	int64_t told)
+/* Also if the allocator has thrown an exception, or the thread is cancelled. */
+static inline void
+drop_unless_finished(struct hone_file_buffer *f)
 {
-	struct hone_reading r;
+	if (f->data)
+		hone_file_buffer_drop(f);
+}
+
+static int
+read_expected(struct hone_file_data *out, int fd,
+	const struct hone_read_attr *attr, int64_t expected)
+{
+	struct hone_file_buffer f
+		__attribute__((cleanup(drop_unless_finished)));
 	int error;
 
-	if (told < 0)
-		return (int)told;
-	error = hone_reading_begin(&r, attr, (uint64_t)told);
+	f.data = NULL;
+	if (expected < 0)
+		return (int)expected;
+	error = hone_file_buffer_begin(&f, attr, (uint64_t)expected);
 	if (error)
 		return error;
-	error = read_to_end(&r, fd);
+	error = read_to_end(&f, fd);
 	if (error)
-		hone_reading_drop(&r);
-	else
-		hone_reading_finish(&r, out);
-	return error;
+		return error;
+	hone_file_buffer_finish(&f, out);
+	f.data = NULL;
+	return 0;
+}
+
+static inline void
+close_file(const int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
 }
 
 int
 hone_read_file(struct hone_file_data *out, const char *path,
 	const struct hone_read_attr *attr)
 {
-	int fd, error;
+	int fd __attribute__((cleanup(close_file))) = -1;
 
 	if (!attr)
 		attr = &hone_read_defaults;
 	fd = open_to_read(path, attr);
 	if (fd < 0)
 		return fd;
-	error = read_told(out, fd, attr, size_told(fd));
-	close(fd);
-	return error;
+	return read_expected(out, fd, attr, expected_size(fd, attr));
 }
 
 int
 hone_read_fd(
 	struct hone_file_data *out, int fd, const struct hone_read_attr *attr)
 {
-	int64_t told = size_told(fd);
+	int64_t expected;
 
 	if (!attr)
 		attr = &hone_read_defaults;
-	if (told > 0) {
+	if (hone_read_open_flags(attr) < 0)
+		return -EINVAL;
+	expected = expected_size(fd, attr);
+	if (expected > 0) {
 		off_t position = lseek(fd, 0, SEEK_CUR);
 
-		if (position < 0 || position > told)
-			told = 0;
+		if (position < 0 || position > expected)
+			expected = 0;
 		else
-			told -= position;
+			expected -= position;
 	}
-	return read_told(out, fd, attr, told);
+	return read_expected(out, fd, attr, expected);
 }

@@ -1,94 +1,118 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_SRC_READ_FILE_H
 #define HONE_SRC_READ_FILE_H
-/* What reading one file and reading many share. */
+/* Reading one file: shared with reading many files. */
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <hone/read_file.h>
 
-/* What malloc() gives and free() takes; hone_read_attr_init() copies it. */
+/* Defaults, with malloc() and free(); hone_read_attr_init() copies them. */
 extern const struct hone_read_attr hone_read_defaults;
 
-/* The bits for open(); -EINVAL if attr has others than there are. */
+/* Returns true if no member is used that a later release may define. */
+static inline bool
+hone_reserved_are_zero(void *const reserved[4])
+{
+	return !reserved[0] && !reserved[1] && !reserved[2] && !reserved[3];
+}
+
+/* Returns the flags for open(); -EINVAL if attr has unknown flags or reserved
+ * members. */
 int hone_read_open_flags(const struct hone_read_attr *attr);
 
 /*
- * One file, in whatever stage: data has capacity bytes, of which the first
- * size are read. At most attr->limit + 1 bytes are allocated: the place of the
- * zero byte holds the byte that proves that there are too many.
+ * The memory of a file that is being read. data has capacity bytes, and the
+ * first size of them are read. At most attr->limit + 1 bytes are allocated: a
+ * byte in the place of the zero byte shows that the file is too long.
  */
-struct hone_reading {
+struct hone_file_buffer {
 	const struct hone_read_attr *attr;
 	unsigned char *data;
 	size_t capacity;
 	size_t size;
-	/* what fstat told; 0: it does not know */
-	size_t told;
+	/* the size from fstat; 0: unknown */
+	size_t expected;
 };
 
-/* Most bytes asked for at once: Linux's MAX_RW_COUNT with pages of 64 KiB, so
- * that no kernel cuts a read short that is not at the end. */
+/* Most bytes of one read: Linux's MAX_RW_COUNT with pages of 64 KiB, so that no
+ * kernel cuts a read short before the end of the file. */
 #define HONE_READ_MAX ((size_t)0x7fff0000)
 
 /*
- * Begin: allocate for what fstat told (0: for what has no size). Returns 0 or
- * a negative errno, and then nothing is allocated.
+ * Allocates memory for the expected size (0: unknown). Returns 0 or a negative
+ * errno; after an error nothing is allocated.
  */
-int hone_reading_begin(struct hone_reading *r,
-	const struct hone_read_attr *attr, uint64_t told);
+int hone_file_buffer_begin(struct hone_file_buffer *f,
+	const struct hone_read_attr *attr, uint64_t expected);
 
 /*
- * Memory is full: enlarge it. On failure (-EFBIG, -ENOMEM) everything is as it
- * was.
+ * Enlarges the memory, which is full. Returns 0, -EFBIG or -ENOMEM; after an
+ * error everything is unchanged.
  */
-int hone_reading_grow(struct hone_reading *r);
+int hone_file_buffer_grow(struct hone_file_buffer *f);
 
-/* The file turned out smaller than the memory: cut it. */
-void hone_reading_cut(struct hone_reading *r);
+/* Cuts the memory to the size of the file and its zero byte. */
+void hone_file_buffer_cut(struct hone_file_buffer *f);
 
 /*
- * The steps of each reading are inline: where the kernel spoils the prediction
- * of branches at each system call, calls and returns cost more than they
- * otherwise do (12 bytes on Zen 4: 1.009 times the bare calls, not 1.015).
+ * The steps of a read are inline: if the kernel invalidates the branch
+ * predictors at each system call, calls and returns cost more (12 bytes on Zen
+ * 4: 1.009 times the bare system calls, not 1.015).
  */
 
-/* See to it that there is room for at least one byte more. */
-static inline int
-hone_reading_make_room(struct hone_reading *r)
+/*
+ * Returns the size of a regular file, or 0 if the size is above the limit and
+ * may be wrong: a file in /sys claims a page, of 64 KiB at most, and has no
+ * blocks. Reading then shows whether the file has more bytes than the limit.
+ */
+static inline int64_t
+hone_read_size(const struct stat *st, size_t limit)
 {
-	return r->size < r->capacity ? 0 : hone_reading_grow(r);
+	if (st->st_size <= 0 ||
+		((uint64_t)st->st_size > limit && st->st_blocks == 0 &&
+			st->st_size <= 65536))
+		return 0;
+	return st->st_size;
 }
 
-/* Bytes that the next read is to ask for. */
-static inline size_t
-hone_reading_wish(const struct hone_reading *r)
+/* Makes room for at least one more byte. Returns 0 or a negative errno. */
+static inline int
+hone_file_buffer_make_room(struct hone_file_buffer *f)
 {
-	size_t room = r->capacity - r->size;
+	return f->size < f->capacity ? 0 : hone_file_buffer_grow(f);
+}
+
+/* Number of bytes that the next read requests. */
+static inline size_t
+hone_file_buffer_request(const struct hone_file_buffer *f)
+{
+	size_t room = f->capacity - f->size;
 
 	return room < HONE_READ_MAX ? room : HONE_READ_MAX;
 }
 
-/* Count what a read that asked for `wish` bytes got. True at the end: nothing
- * came, or less than asked for, and that up to what fstat told. */
+/* Counts the bytes of a read. Returns true at the end: the read returned
+ * nothing, or less than requested and exactly up to the expected size. */
 static inline bool
-hone_reading_add(struct hone_reading *r, size_t wish, size_t got)
+hone_file_buffer_add(struct hone_file_buffer *f, size_t requested, size_t got)
 {
-	r->size += got;
-	return got == 0 || (got < wish && r->size == r->told);
+	f->size += got;
+	return got == 0 || (got < requested && f->size == f->expected);
 }
 
-/* Give the data to the caller, cut to its size. */
+/* Passes the data to the caller, cut to its size. */
 static inline void
-hone_reading_finish(struct hone_reading *r, struct hone_file_data *out)
+hone_file_buffer_finish(struct hone_file_buffer *f, struct hone_file_data *out)
 {
-	if (r->capacity > r->size + 1)
-		hone_reading_cut(r);
-	r->data[r->size] = 0;
-	out->data = r->data;
-	out->size = r->size;
+	if (f->capacity > f->size + 1)
+		hone_file_buffer_cut(f);
+	f->data[f->size] = 0;
+	out->data = f->data;
+	out->size = f->size;
 }
 
-/* Give the memory back. */
-void hone_reading_drop(struct hone_reading *r);
+/* Frees the memory. */
+void hone_file_buffer_drop(struct hone_file_buffer *f);
 
 #endif

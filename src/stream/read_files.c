@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Many files: threads, the choice between io_uring and plain calls, and the
- * latter. */
+/* Many files: threads, and the choice between io_uring and plain calls. */
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
 #include "stream/batch.h"
 
-/* To set up a ring costs as much as it saves on half as many cached files, and
- * a thread with its ring as much as on this many. */
-#define URING_MIN 32
+/* A thread costs as much as it saves for 128 cached files. */
 #define THREAD_MIN 128
 #define THREADS_MAX 64
 #define DEPTH 64
@@ -37,7 +34,7 @@ hone_batch_stopped(const struct hone_batch *b)
 bool
 hone_batch_next(struct hone_batch *b, size_t *index)
 {
-	/* Looked at first, so that it does not count up for ever. */
+	/* The load keeps next from growing without limit. */
 	if (hone_batch_stopped(b) ||
 		__atomic_load_n(&b->next, __ATOMIC_RELAXED) >= b->n)
 		return false;
@@ -46,23 +43,42 @@ hone_batch_next(struct hone_batch *b, size_t *index)
 }
 
 void
+hone_batch_abandon(struct hone_batch *b)
+{
+	__atomic_store_n(&b->stop, 1, __ATOMIC_RELAXED);
+}
+
+static void
+unlock(struct hone_batch **b)
+{
+	if ((*b)->shared)
+		pthread_mutex_unlock(&(*b)->lock);
+}
+
+/* Returns false if a done() of another thread has stopped the batch. */
+static bool
+call_done(struct hone_batch *b, size_t *way, size_t index, int error,
+	struct hone_file_data *file)
+{
+	struct hone_batch *locked HONE_CLEANUP(unlock) = b;
+
+	if (b->shared)
+		pthread_mutex_lock(&b->lock);
+	if (hone_batch_stopped(locked))
+		return false;
+	++*way;
+	__atomic_store_n(&b->stop, b->done(index, error, file, b->arg),
+		__ATOMIC_RELAXED);
+	return true;
+}
+
+void
 hone_batch_deliver(struct hone_batch *b, size_t *way, size_t index, int error,
 	struct hone_file_data *file)
 {
 	struct hone_file_data nothing = {NULL, 0};
 
-	if (b->shared)
-		pthread_mutex_lock(&b->lock);
-	if (!hone_batch_stopped(b)) {
-		++*way;
-		__atomic_store_n(&b->stop,
-			b->done(index, error, file ? file : &nothing, b->arg),
-			__ATOMIC_RELAXED);
-		file = NULL;
-	}
-	if (b->shared)
-		pthread_mutex_unlock(&b->lock);
-	if (file) /* another thread's result stopped it meanwhile */
+	if (!call_done(b, way, index, error, file ? file : &nothing) && file)
 		b->read->release(file->data, b->read->arg);
 }
 
@@ -76,15 +92,39 @@ hone_batch_read_plain(struct hone_batch *b, size_t index)
 		b, &b->used.plain, index, error, error ? NULL : &file);
 }
 
-static void
-work(struct hone_batch *b, struct hone_uring *ring)
+bool
+hone_batch_read_some(struct hone_batch *b, size_t n)
 {
 	size_t index;
 
-	if (ring)
-		hone_uring_run(ring);
-	while (hone_batch_next(b, &index))
+	for (; n > 0; n--) {
+		if (!hone_batch_next(b, &index))
+			return false;
 		hone_batch_read_plain(b, index);
+	}
+	return true;
+}
+
+static void
+read_by_uring(struct hone_batch *b, struct hone_uring *opened)
+{
+	struct hone_uring *ring HONE_CLEANUP(hone_uring_drop) = opened;
+
+	(void)hone_uring_read(ring, SIZE_MAX);
+	hone_uring_close(&ring);
+	(void)hone_batch_read_some(b, SIZE_MAX);
+}
+
+/* ring: of this thread, with HONE_BATCH_URING. */
+static void
+work(struct hone_batch *b, struct hone_uring *ring)
+{
+	if (ring)
+		read_by_uring(b, ring);
+	else if (b->flags & HONE_BATCH_PLAIN)
+		(void)hone_batch_read_some(b, SIZE_MAX);
+	else
+		hone_batch_read_faster(b);
 }
 
 static void *
@@ -93,52 +133,68 @@ help(void *batch)
 	struct hone_batch *b = batch;
 	struct hone_uring *ring = NULL;
 
-	/* Without a ring where the first has one: better leave it to that. */
-	if (!b->with_uring || hone_uring_open(&ring, b) == 0)
+	/* If only this thread has no io_uring, the others read faster. */
+	if (!(b->flags & HONE_BATCH_URING) || hone_uring_open(&ring, b) == 0)
 		work(b, ring);
 	return NULL;
 }
 
-/* Start up to `wish` threads; returns how many there are. The caller's signals
- * are none of theirs. */
-static unsigned
-start_helpers(struct hone_batch *b, pthread_t *helpers, unsigned wish)
+/* The threads that help the caller's. */
+struct helpers {
+	struct hone_batch *b;
+	pthread_t ids[THREADS_MAX];
+	unsigned n;
+	bool finished;
+};
+
+/* Starts up to n threads with all signals blocked. */
+static void
+start_helpers(struct helpers *helpers, unsigned n)
 {
 	sigset_t all, before;
-	unsigned n = 0;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	while (n < wish && pthread_create(&helpers[n], NULL, help, b) == 0)
-		n++;
+	while (helpers->n < n && pthread_create(&helpers->ids[helpers->n], NULL,
+					 help, helpers->b) == 0)
+		helpers->n++;
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	return n;
+}
+
+/* Waits for the helpers, which use the caller's stack. */
+static void
+join_helpers(struct helpers *helpers)
+{
+	if (!helpers->finished)
+		hone_batch_abandon(helpers->b);
+	while (helpers->n > 0) {
+		pthread_join(helpers->ids[helpers->n - 1], NULL);
+		helpers->n--; /* after a join that was not cancelled */
+	}
 }
 
 static int
 read_batch(struct hone_batch *b, const struct hone_batch_attr *attr)
 {
-	pthread_t helpers[THREADS_MAX];
+	struct helpers helpers HONE_CLEANUP(join_helpers) = {.b = b};
 	struct hone_uring *ring = NULL;
-	unsigned wish = attr->threads - 1, n = 0;
+	unsigned n_helpers = attr->threads - 1;
 
-	if (wish > b->n / THREAD_MIN)
-		wish = (unsigned)(b->n / THREAD_MIN);
-	b->memory = attr->memory / (wish + 1);
-	b->shared = wish > 0;
-	if (attr->flags & HONE_BATCH_URING ||
-		(b->n >= URING_MIN && !(attr->flags & HONE_BATCH_PLAIN))) {
+	if (n_helpers > b->n / THREAD_MIN)
+		n_helpers = (unsigned)(b->n / THREAD_MIN);
+	b->memory = attr->memory / (n_helpers + 1);
+	b->shared = n_helpers > 0;
+	if (attr->flags & HONE_BATCH_URING) {
 		int error = hone_uring_open(&ring, b);
 
-		if (error && (attr->flags & HONE_BATCH_URING))
+		if (error)
 			return error;
 	}
-	b->with_uring = ring != NULL;
-	if (wish > 0)
-		n = start_helpers(b, helpers, wish);
+	if (n_helpers > 0)
+		start_helpers(&helpers, n_helpers);
 	work(b, ring);
-	while (n > 0)
-		pthread_join(helpers[--n], NULL);
+	helpers.finished = true;
+	join_helpers(&helpers);
 	return b->stop;
 }
 
@@ -147,7 +203,8 @@ is_valid(const struct hone_batch_attr *attr)
 {
 	return attr->depth >= 1 && attr->depth <= DEPTH_MAX &&
 	       attr->threads >= 1 && attr->threads <= THREADS_MAX &&
-	       !(attr->flags & ~KNOWN_FLAGS) && attr->flags != KNOWN_FLAGS;
+	       !(attr->flags & ~KNOWN_FLAGS) && attr->flags != KNOWN_FLAGS &&
+	       hone_reserved_are_zero(attr->reserved);
 }
 
 int
@@ -171,6 +228,7 @@ hone_read_files(const char *const *paths, size_t n,
 	if (hone_read_open_flags(b.read) < 0 || !is_valid(batch))
 		return -EINVAL;
 	b.depth = batch->depth;
+	b.flags = batch->flags;
 	result = n > 0 ? read_batch(&b, batch) : 0;
 	pthread_mutex_destroy(&b.lock);
 	if (batch->used)

@@ -2,9 +2,9 @@
 #ifndef HONE_STREAM_SCAN_H
 #define HONE_STREAM_SCAN_H
 /*
- * Where a byte occurs among 64, as a bit for each. By what every CPU of the
- * family has: with AVX2 and AVX-512 a line of 80 bytes is found no sooner
- * (docs/design/stream.md), so there are no variants to choose from.
+ * Finds a byte in a block of 64 bytes, one bit for each byte. The code uses
+ * what every CPU of the family has and has no variants: AVX2 and AVX-512 do not
+ * find a line of 80 bytes faster (docs/design/stream.md).
  */
 #include <stdint.h>
 #include <string.h>
@@ -50,8 +50,8 @@ scan_block(const unsigned char *p, unsigned char byte)
 static inline uint64_t
 scan_block(const unsigned char *p, unsigned char byte)
 {
-	/* In each half, the bit of its byte's number; sums of neighbours then
-	 * gather eight of them in one byte. */
+	/* Bit i % 8 for byte i; sums of neighbours then collect eight bits in
+	 * one byte. */
 	const uint8x16_t bit =
 		vreinterpretq_u8_u64(vdupq_n_u64(UINT64_C(0x8040201008040201)));
 	uint8x16_t bytes = vdupq_n_u8(byte);

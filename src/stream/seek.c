@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include "stream/stream.h"
 
-/* Seek the source; what is neither a position nor an errno is -EIO. */
+/* Seeks the source. Returns -EIO for a result that is no position and no errno.
+ */
 static int64_t
 seek_source(struct hone_reader *r, int64_t offset, int whence)
 {
@@ -13,9 +14,9 @@ seek_source(struct hone_reader *r, int64_t offset, int whence)
 	return position < -HONE_STREAM_ERRNO_MAX ? -EIO : position;
 }
 
-/* Ask the source for its position, once. 0 or a negative errno. */
+/* Gets the position from the source, once. Returns 0 or a negative errno. */
 static int
-learn(struct hone_reader *r)
+find_position(struct hone_reader *r)
 {
 	int64_t position;
 
@@ -29,14 +30,14 @@ learn(struct hone_reader *r)
 	if (position < 0)
 		return (int)position;
 	if (position < r->view.end - r->start)
-		return -EIO; /* so much was read to get there, it said */
+		return -EIO; /* less than the bytes that were read */
 	r->search.searched = 0;
 	r->offset = position;
 	r->known = true;
 	return 0;
 }
 
-/* Of the next byte. */
+/* Position of the next byte. */
 static int64_t
 position_of(const struct hone_reader *r)
 {
@@ -47,14 +48,14 @@ int64_t
 hone_stream_tell(struct hone_stream *stream)
 {
 	struct hone_reader *r = hone_reader(stream);
-	int error = learn(r);
+	int error = find_position(r);
 
 	return error ? error : position_of(r);
 }
 
-/* The source is somewhere else now. */
+/* Sets the state after a seek of the source. */
 static int64_t
-arrive(struct hone_reader *r, int64_t position)
+arrive_at(struct hone_reader *r, int64_t position)
 {
 	hone_reader_drop(r);
 	hone_reader_forget_end(r);
@@ -64,7 +65,8 @@ arrive(struct hone_reader *r, int64_t position)
 	return position;
 }
 
-/* To a position in what the buffer holds, taken bytes included: no call. */
+/* Seeks without a call if the buffer, taken bytes included, has the position.
+ */
 static bool
 seek_in_buffer(struct hone_reader *r, int64_t position)
 {
@@ -77,9 +79,9 @@ seek_in_buffer(struct hone_reader *r, int64_t position)
 	return true;
 }
 
-/* A position reckoned from another, or a negative errno. */
+/* Returns base + offset, or a negative errno. */
 static int64_t
-reckon(int64_t base, int64_t offset)
+add_offset(int64_t base, int64_t offset)
 {
 	int64_t position;
 
@@ -94,14 +96,14 @@ seek_memory(struct hone_reader *r, int64_t offset, int whence)
 	int64_t base = whence == SEEK_END   ? r->offset
 		       : whence == SEEK_CUR ? position_of(r)
 					    : 0;
-	int64_t position = reckon(base, offset);
+	int64_t position = add_offset(base, offset);
 
 	if (position >= 0 && !seek_in_buffer(r, position))
 		return -EINVAL;
 	return position;
 }
 
-/* From here: past what is buffered, since the source is ahead by that. */
+/* Seeks by SEEK_CUR: the source is ahead by the buffered bytes. */
 static int64_t
 seek_relative(struct hone_reader *r, int64_t offset)
 {
@@ -123,7 +125,7 @@ hone_stream_seek(struct hone_stream *stream, int64_t offset, int whence)
 		return seek_memory(r, offset, whence);
 	if (whence != SEEK_END && !hone_reader_exact(r) &&
 		r->start < r->view.end) {
-		int error = learn(r);
+		int error = find_position(r);
 
 		if (error)
 			return error;
@@ -131,38 +133,38 @@ hone_stream_seek(struct hone_stream *stream, int64_t offset, int whence)
 	if (!r->seekable)
 		return -ESPIPE;
 	if (whence == SEEK_SET || (whence == SEEK_CUR && r->known)) {
-		position =
-			reckon(whence == SEEK_CUR ? position_of(r) : 0, offset);
+		position = add_offset(
+			whence == SEEK_CUR ? position_of(r) : 0, offset);
 		if (position < 0 || (r->known && seek_in_buffer(r, position)))
 			return position;
 	}
 	position = whence == SEEK_CUR ? seek_relative(r, offset)
 				      : seek_source(r, offset, whence);
-	return position < 0 ? position : arrive(r, position);
+	return position < 0 ? position : arrive_at(r, position);
 }
 
 /*
- * Skip by seeking, with an empty buffer. The end may lie before what was asked
- * for: then the rest is tried by reading, which proves it. How many bytes; 0 if
- * no end lies ahead, as in files that have no size; or a negative errno.
+ * Skips by seeking, with an empty buffer. If the end comes before n bytes, the
+ * caller reads on, which proves the end. Returns the number of bytes; 0 if the
+ * end is not ahead, as for files without a size; or a negative errno.
  */
 static int64_t
 skip_by_seek(struct hone_reader *r, int64_t n)
 {
 	int64_t from, end, to;
-	int error = learn(r);
+	int error = find_position(r);
 
 	if (error || !r->seekable)
 		return error;
 	from = r->offset;
 	end = seek_source(r, 0, SEEK_END);
 	if (end < 0)
-		return 0; /* what is wrong is seen by who reads on */
+		return 0; /* the caller reads, which shows the error */
 	to = from;
 	if (end > from)
 		to = n < end - from ? from + n : end;
 	to = seek_source(r, to, SEEK_SET);
-	(void)arrive(r, to < 0 ? end : to);
+	(void)arrive_at(r, to < 0 ? end : to);
 	return to < 0 ? to : to - from;
 }
 
@@ -201,7 +203,7 @@ hone_stream_skip(struct hone_stream *stream, uint64_t n)
 	while (done < (int64_t)n) {
 		got = skip_once(r, (int64_t)n - done, &may_seek);
 		if (got <= 0)
-			return hone_reader_settle(r, done, got);
+			return hone_reader_result(r, done, got);
 		done += got;
 	}
 	return done;

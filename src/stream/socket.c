@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a socket is, and whether its peer is there. */
+/* The type of a socket, and whether its peer is connected. */
 #include <errno.h>
 #include <sys/socket.h>
 #include <hone/copy_fd.h>
 #include "stream/socket.h"
 
-/* SOCK_STREAM and the like, or a negative errno. */
+/* Returns SOCK_STREAM or another type, or a negative errno. */
 static int
 type_of(int fd)
 {
@@ -41,7 +41,8 @@ hone_socket_alive(int fd)
 		return 1;
 	if (got < 0)
 		return errno == EAGAIN || errno == EWOULDBLOCK ? 1 : -errno;
-	/* Datagrams may be empty; the end of a connection looks the same. */
+	/* recv() returns 0 for an empty datagram and for a closed connection.
+	 */
 	type = type_of(fd);
 	if (type < 0)
 		return type;

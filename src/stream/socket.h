@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_SRC_SOCKET_H
 #define HONE_SRC_SOCKET_H
-/* What the parts that read sockets share. */
+/* For all code that reads sockets. */
 
 /*
- * 0 if a socket carries bytes without borders between them, so that a read of
- * nothing is the end; -EPROTOTYPE if it carries messages; or a negative errno.
+ * Returns 0 if the socket is a byte stream, so that a read of 0 bytes is the
+ * end; -EPROTOTYPE if it carries messages; or another negative errno.
  */
 int hone_socket_check(int fd);
 

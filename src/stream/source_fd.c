@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Descriptors as sources, and waiting for them. */
+/* Descriptors as sources, and the wait for them. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/stat.h>
@@ -10,7 +10,7 @@
 
 #define NS_PER_S 1000000000
 
-/* The time left to a deadline, 0 if it has passed. */
+/* The time to a deadline, 0 if it has passed. */
 static struct timespec
 time_left(int64_t deadline_ns)
 {
@@ -53,7 +53,7 @@ hone_stream_wait(const struct hone_stream *s)
 }
 
 static ptrdiff_t
-read_file(struct hone_stream *s, void *buf, size_t n)
+read_fd(struct hone_stream *s, void *buf, size_t n)
 {
 	ssize_t got = read(hone_reader(s)->fd, buf, n);
 
@@ -61,11 +61,12 @@ read_file(struct hone_stream *s, void *buf, size_t n)
 }
 
 /*
- * The descriptor itself may wait or not, whatever the stream is to do: so poll
- * comes first if it must not wait, or not for ever, and else after -EAGAIN.
+ * The descriptor may be blocking or not, independent of the stream's settings.
+ * If the stream must not wait, or not forever, poll comes before the read;
+ * otherwise only after -EAGAIN.
  */
 static ptrdiff_t
-read_pipe(struct hone_stream *s, void *buf, size_t n)
+read_waiting(struct hone_stream *s, void *buf, size_t n)
 {
 	const struct hone_reader *r = hone_reader(s);
 	bool nonblock = (r->flags & HONE_STREAM_NONBLOCK) != 0;
@@ -76,7 +77,7 @@ read_pipe(struct hone_stream *s, void *buf, size_t n)
 
 		if (got < 0)
 			return got;
-		got = read_file(s, buf, n);
+		got = read_fd(s, buf, n);
 		if (got != -EAGAIN || nonblock)
 			return got;
 		poll_first = true;
@@ -92,8 +93,8 @@ seek_fd(struct hone_stream *s, int64_t offset, int whence)
 }
 
 /*
- * Some devices, /dev/zero and /dev/urandom among them, say 0 wherever they are
- * sent and however much was read: they have no position.
+ * Some devices, such as /dev/zero and /dev/urandom, return position 0 after any
+ * seek and any read: they have no position.
  */
 static int64_t
 seek_device(struct hone_stream *s, int64_t offset, int whence)
@@ -114,14 +115,14 @@ close_fd(struct hone_stream *s)
 
 	if (!(r->flags & HONE_STREAM_CLOSE_FD) || close(r->fd) == 0)
 		return 0;
-	/* Linux has closed it then: closing again might hit another file. */
+	/* Linux has closed it: a second close might close another file. */
 	return errno == EINTR ? 0 : -errno;
 }
 
-const struct hone_source hone_source_file = {read_file, seek_fd, close_fd};
-const struct hone_source hone_source_pipe = {read_pipe, NULL, close_fd};
+const struct hone_source hone_source_file = {read_fd, seek_fd, close_fd};
+const struct hone_source hone_source_pipe = {read_waiting, NULL, close_fd};
 const struct hone_source hone_source_device = {
-	read_pipe, seek_device, close_fd};
+	read_waiting, seek_device, close_fd};
 const struct hone_source hone_source_socket = {
 	hone_socket_source_read, NULL, close_fd};
 
@@ -136,7 +137,7 @@ source_of(mode_t mode)
 		return &hone_source_device;
 	case S_IFSOCK:
 		return &hone_source_socket;
-	default: /* FIFOs, and what eventfd() and the like give */
+	default: /* FIFOs, and descriptors from eventfd() and others */
 		return &hone_source_pipe;
 	}
 }
@@ -153,7 +154,8 @@ hone_stream_open_fd(struct hone_stream **stream, int fd,
 		return -errno;
 	if (S_ISDIR(status.st_mode))
 		return -EISDIR;
-	/* An empty message would look like the end. */
+	/* Of a socket with messages, an empty message would look like the end.
+	 */
 	error = S_ISSOCK(status.st_mode) ? hone_socket_check(fd) : 0;
 	if (error)
 		return error;

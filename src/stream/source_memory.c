@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Memory as a source: the caller's memory is the buffer. It is full from the
- * beginning, the end is known and so is the position, so that nothing is ever
- * asked for or moved.
+ * Memory as a source: the caller's memory is the buffer. The buffer is full
+ * from the start, and the end and the position are known, so nothing is ever
+ * read or moved.
  */
 #include "stream/stream.h"
 
@@ -18,7 +18,7 @@ hone_stream_open_memory(struct hone_stream **stream, const void *data,
 	assert(size <= PTRDIFF_MAX);
 	if (error)
 		return error;
-	r->flags = 0;
+	r->flags &= HONE_STREAM_WHOLE_LINES;
 	if (size > 0) {
 		r->start = data;
 		r->view.pos = r->start;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A source of the caller's own. What it returns is checked where all sources
- * are asked; here only what close says. */
+/* A source of the caller. buffer.c and seek.c check the results of every
+ * source; only the result of close is checked here. */
 #include <errno.h>
+#include "stream/read_file.h"
 #include "stream/stream.h"
 
 static ptrdiff_t
@@ -37,9 +38,12 @@ hone_stream_open_ops(struct hone_stream **stream,
 	const struct hone_stream_attr *attr)
 {
 	struct hone_reader *r;
-	int error = hone_reader_create(&r, attr, &hone_source_ops);
+	int error;
 
 	assert(ops->read);
+	if (!hone_reserved_are_zero(ops->reserved))
+		return -EINVAL;
+	error = hone_reader_create(&r, attr, &hone_source_ops);
 	if (error)
 		return error;
 	r->ops = *ops;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Sockets as sources: what is there is taken at once, and only who finds
- * nothing waits. */
+/* Sockets as sources: recv first, and a wait only if there is nothing. */
 #include <errno.h>
 #include <sys/socket.h>
 #include "stream/stream.h"

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening and closing streams, whatever their source is. */
+/* Creating, closing and configuring streams of every source. */
 #include <errno.h>
 #include <stdlib.h>
+#include "stream/read_file.h"
 #include "stream/stream.h"
 
 /*
- * 64 KiB: smaller buffers are slower, larger ones hardly faster. 32 KiB: from
- * there on a system call costs less than a copy out of the buffer. Measured in
- * docs/design/stream.md.
+ * 64 KiB: smaller buffers are slower, larger buffers hardly faster. 32 KiB:
+ * from this size on a system call costs less than a copy out of the buffer. The
+ * measurements are in docs/design/stream.md.
  */
 #define BUFFER_SIZE ((size_t)64 << 10)
 #define BYPASS_SIZE ((size_t)32 << 10)
 
 #define FLAGS                                                                  \
 	((unsigned)(HONE_STREAM_EXACT | HONE_STREAM_CLOSE_FD |                 \
-		    HONE_STREAM_NONBLOCK))
+		    HONE_STREAM_NONBLOCK | HONE_STREAM_WHOLE_LINES))
 
 void
 hone_stream_attr_init(struct hone_stream_attr *attr)
@@ -39,7 +40,8 @@ hone_reader_create(struct hone_reader **reader,
 	hone_stream_attr_init(&defaults);
 	if (!attr)
 		attr = &defaults;
-	if (!is_buffer_size(attr->buffer_size) || (attr->flags & ~FLAGS))
+	if (!is_buffer_size(attr->buffer_size) || (attr->flags & ~FLAGS) ||
+		!hone_reserved_are_zero(attr->reserved))
 		return -EINVAL;
 	r = malloc(sizeof(*r));
 	if (!r)
@@ -51,7 +53,7 @@ hone_reader_create(struct hone_reader **reader,
 		.source = source,
 		.deadline_ns = INT64_MAX,
 		.fd = -1};
-	/* Somewhere: nothing is read from there, but it is not NULL. */
+	/* Any valid pointer: nothing is read from it, but it is not NULL. */
 	r->view.end = (const unsigned char *)r;
 	r->view.line = r->lines;
 	hone_reader_drop(r);

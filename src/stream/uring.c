@@ -1,40 +1,56 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A batch in io_uring. Every slot has a file and at most one request; what
- * all slots ask for goes to the kernel in one system call, which for files in
- * memory comes back with all the answers. Links between requests would save
- * two calls for each round of slots and lost by as much as they cost: the
- * bench case and what else was tried are in docs/design/stream.md.
+ * A batch in io_uring. Each slot has a file and at most one request. One system
+ * call submits the requests of all slots; for files in memory it returns with
+ * all completions. Links between requests would save two calls for each round
+ * of slots, but cost as much as they saved: docs/design/stream.md has the
+ * benchmark and the other attempts.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include "stream/uring.h"
 
-/* user_data of the request that calls all others off; no slot has it. */
+/* user_data of the request that cancels all others; no slot has this number. */
 #define CANCEL ((uint64_t)-1)
+
+/*
+ * A seccomp filter may allow the calls that set up a ring and refuse the one
+ * that submits. A submission of nothing shows this before any file is begun.
+ */
+static int
+try_submit(const struct hone_uring *u)
+{
+	if (syscall(SYS_io_uring_enter, u->ring.ring_fd, 0, 0, 0, NULL, 0) < 0)
+		return -errno;
+	return 0;
+}
 
 static int
 make_ring(struct hone_uring *u, unsigned depth)
 {
-	/* one for each slot, one to cancel */
+	/* one entry for each slot, one to cancel */
 	int error = io_uring_queue_init(depth + 1, &u->ring, 0);
 
 	if (error)
 		return error;
-	error = io_uring_register_files_sparse(&u->ring, depth);
+	error = try_submit(u);
+	if (!error)
+		error = io_uring_register_files_sparse(&u->ring, depth);
 	if (error) {
 		io_uring_queue_exit(&u->ring);
 		return error;
 	}
-	/* Saves a look-up in each call; having it or not, all works. */
+	/* Optional: saves a look-up in each call. */
 	(void)io_uring_register_ring_fd(&u->ring);
 	return 0;
 }
 
 /*
- * Small buffers lie an odd number of cache lines apart, so that the beginnings
- * of all do not compete for the same few lines of a cache.
+ * The stride of small buffers is an odd number of cache lines. With an even
+ * number their beginnings would compete for a few sets of the CPU cache.
  */
 #define SMALL_STRIDE (HONE_URING_SMALL + 64)
 
@@ -62,26 +78,28 @@ free_all(struct hone_uring *u)
 	free(u);
 }
 
-/* Take out what answers there are; no system call. */
+/* Processes the completions in the ring, without a system call. */
 static void
 take_answers(struct hone_uring *u)
 {
 	struct io_uring_cqe *cqe;
-	unsigned head, n = 0;
+	unsigned head;
 
 	io_uring_for_each_cqe(&u->ring, head, cqe)
 	{
 		uint64_t number = io_uring_cqe_get_data64(cqe);
 
-		n++;
+		u->begun++;
 		u->in_flight--;
 		if (number != CANCEL)
 			hone_uring_answer(u, (unsigned)number, cqe->res);
 	}
-	io_uring_cq_advance(&u->ring, n);
+	io_uring_cq_advance(&u->ring, u->begun);
+	u->begun = 0;
 }
 
-/* Something may wait for long, such as a FIFO for its writer. */
+/* Cancels all requests: some may wait for long, such as a FIFO for its writer.
+ */
 static void
 cancel_all(struct hone_uring *u)
 {
@@ -93,18 +111,25 @@ cancel_all(struct hone_uring *u)
 	u->in_flight++;
 }
 
-/* Returns 0 when nothing is in flight, or why the kernel does not go on. */
+/*
+ * Begins up to n files. Returns 0 when no request is in flight, or the error of
+ * the kernel. *begun: the files that were begun.
+ */
 static int
-turn_round(struct hone_uring *u)
+turn_round(struct hone_uring *u, size_t n, size_t *begun)
 {
 	bool cancelled = false;
 
+	*begun = 0;
 	for (;;) {
 		size_t index;
 		int result;
 
-		while (u->n_idle > 0 && hone_batch_next(u->b, &index))
+		while (*begun < n && u->n_idle > 0 &&
+			hone_batch_next(u->b, &index)) {
 			hone_uring_begin(u, index);
+			++*begun;
+		}
 		if (u->in_flight == 0)
 			return 0;
 		if (hone_batch_stopped(u->b) && !cancelled) {
@@ -118,7 +143,7 @@ turn_round(struct hone_uring *u)
 	}
 }
 
-/* Requests in the ring that the kernel has not taken, and now never will. */
+/* Number of requests in the ring that the kernel has not taken. */
 static unsigned
 untaken(struct hone_uring *u)
 {
@@ -129,9 +154,9 @@ untaken(struct hone_uring *u)
 }
 
 /*
- * The kernel refuses to go on, by a seccomp filter that came later or for want
- * of memory. What it has taken it finishes all the same, and writes to our
- * memory: wait until it has, without a call that it would refuse too.
+ * The kernel refuses further calls, because of a new seccomp filter or a lack
+ * of memory. But it still finishes the requests that it has taken, and writes
+ * to our memory. Waits until it has, without a call that it would refuse.
  */
 static void
 wait_for_rest(struct hone_uring *u)
@@ -150,7 +175,7 @@ wait_for_rest(struct hone_uring *u)
 	}
 }
 
-/* What the ring did not finish: nothing after a stop, else by plain calls. */
+/* Reads the unfinished files by plain calls; drops them after a stop. */
 static void
 finish_plain(struct hone_uring *u)
 {
@@ -159,7 +184,7 @@ finish_plain(struct hone_uring *u)
 
 		if (slot->stage == HONE_URING_IDLE)
 			continue;
-		hone_uring_drop(u, slot);
+		hone_uring_drop_file(u, slot);
 		if (!hone_batch_stopped(u->b))
 			hone_batch_read_plain(u->b, slot->index);
 	}
@@ -185,14 +210,49 @@ hone_uring_open(struct hone_uring **ring, struct hone_batch *b)
 	return 0;
 }
 
-void
-hone_uring_run(struct hone_uring *u)
+size_t
+hone_uring_read(struct hone_uring *u, size_t n)
 {
-	if (turn_round(u) < 0)
+	size_t begun;
+
+	return turn_round(u, n, &begun) < 0 ? 0 : begun;
+}
+
+/* Waits for the requests in the ring and closes it. */
+static void
+close_ring(struct hone_uring *u)
+{
+	size_t begun;
+
+	if (turn_round(u, 0, &begun) < 0)
 		wait_for_rest(u);
-	/* Closes the files now; the end of the ring does so some time. */
+	/* Closes the files now; the end of the ring would close them later. */
 	(void)io_uring_unregister_files(&u->ring);
 	io_uring_queue_exit(&u->ring);
+	u->closed = true;
+}
+
+void
+hone_uring_close(struct hone_uring **ring)
+{
+	close_ring(*ring);
+	finish_plain(*ring);
+	free_all(*ring);
+	*ring = NULL;
+}
+
+void
+hone_uring_drop(struct hone_uring **ring)
+{
+	struct hone_uring *u = *ring;
+
+	if (!u)
+		return;
+	hone_batch_abandon(u->b);
+	io_uring_cq_advance(&u->ring, u->begun);
+	u->begun = 0;
+	if (!u->closed)
+		close_ring(u);
 	finish_plain(u);
 	free_all(u);
 }

@@ -1,35 +1,35 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_SRC_URING_H
 #define HONE_SRC_URING_H
-/* A batch in io_uring: what its loop (uring.c) and a slot's file
- * (uring_slot.c) share. */
+/* A batch in io_uring: shared by its loop (uring.c) and by the file of a slot
+ * (uring_slot.c). */
 #include <liburing.h>
 #include "stream/batch.h"
 
-/* Where a file is read first: most end in it, and then the result is allocated
- * with its exact size. */
+/* Bytes of the buffer that a file is read into first. Most files fit, and then
+ * the result is allocated with its exact size. */
 #define HONE_URING_SMALL ((size_t)16 << 10)
 
 enum hone_uring_stage {
 	HONE_URING_IDLE,
 	HONE_URING_OPENING,
 	HONE_URING_READING,
-	/* read as far as it is small; the rest waits for memory */
+	/* the small buffer is full; the rest waits for memory */
 	HONE_URING_PARKED
 };
 
-/* One of `depth` places; its number is also that of its direct descriptor and
- * the user_data of its requests, of which there is at most one at a time. */
+/* One of `depth` slots. Its number is also its direct descriptor and the
+ * user_data of its requests. It has at most one request at a time. */
 struct hone_uring_slot {
 	enum hone_uring_stage stage;
 	int open_flags;
 	size_t index;
-	/* r.data is small until the file turns out not to fit in it */
-	struct hone_reading r;
+	/* buffer.data == small as long as the file fits in it */
+	struct hone_file_buffer buffer;
 	unsigned char *small;
-	/* size by its path, of a file that is parked; 0: none */
+	/* of a parked file: its size by the path; 0: unknown */
 	uint64_t hint;
-	/* part of hone_uring.memory */
+	/* its share of hone_uring.memory */
 	size_t memory;
 };
 
@@ -41,19 +41,23 @@ struct hone_uring {
 	/* numbers of the slots that are idle, as a stack */
 	unsigned *idle;
 	unsigned n_idle;
-	/* requests put into the ring, answers not yet taken out */
+	/* requests in the ring whose completion was not processed */
 	unsigned in_flight;
-	/* bytes of results that do not fit in a slot */
+	/* completions of this turn whose processing has begun */
+	unsigned begun;
+	/* the kernel has the ring no more */
+	bool closed;
+	/* bytes of results that do not fit in a small buffer */
 	size_t memory;
 };
 
-/* Begin with a file in an idle slot. */
+/* Begins a file in an idle slot. */
 void hone_uring_begin(struct hone_uring *u, size_t index);
 
-/* Go on with a slot's file after an answer. */
+/* Continues the file of a slot after a completion. */
 void hone_uring_answer(struct hone_uring *u, unsigned number, int result);
 
-/* Forget a slot's file: give back its memory; the slot is idle. */
-void hone_uring_drop(struct hone_uring *u, struct hone_uring_slot *slot);
+/* Drops the file of a slot: frees its memory and makes the slot idle. */
+void hone_uring_drop_file(struct hone_uring *u, struct hone_uring_slot *slot);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In place of uring.c where there is no liburing. */
+/* Replaces uring.c if there is no liburing. */
 #include <errno.h>
 #include <stdlib.h>
 #include "stream/batch.h"
@@ -12,9 +12,23 @@ hone_uring_open(struct hone_uring **ring, struct hone_batch *b)
 	return -EOPNOTSUPP;
 }
 
-void
-hone_uring_run(struct hone_uring *ring)
+size_t
+hone_uring_read(struct hone_uring *ring, size_t n)
 {
 	(void)ring;
-	abort(); /* there is none to be run */
+	(void)n;
+	abort(); /* hone_uring_open() never succeeds */
+}
+
+void
+hone_uring_close(struct hone_uring **ring)
+{
+	(void)ring;
+	abort();
+}
+
+void
+hone_uring_drop(struct hone_uring **ring)
+{
+	(void)ring;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One file in io_uring: opened as a direct descriptor, read until a read says
- * that this is the end. A short read proves nothing here: there is no fstat to
- * tell that the file is a regular one. (One by io_uring always goes through a
- * kernel thread and takes longer than all the rest.) The descriptor is closed
- * when the slot's next file takes its place.
+ * One file in io_uring: opened as a direct descriptor, read until a read
+ * returns
+ * 0. A short read does not prove the end: without fstat the file may not be a
+ * regular one. (An fstat by io_uring always goes through a kernel thread and
+ * takes longer than all other requests.) The next file of the slot replaces the
+ * descriptor, which closes it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@ number_of(const struct hone_uring *u, const struct hone_uring_slot *slot)
 	return (unsigned)(slot - u->slots);
 }
 
-/* There is one: the ring has as many entries as there are slots. */
+/* Never NULL: the ring has as many entries as there are slots. */
 static struct io_uring_sqe *
 entry(struct hone_uring *u)
 {
@@ -27,13 +28,13 @@ entry(struct hone_uring *u)
 }
 
 static void
-ask_open(struct hone_uring *u, struct hone_uring_slot *slot)
+queue_open(struct hone_uring *u, struct hone_uring_slot *slot)
 {
 	struct io_uring_sqe *sqe = entry(u);
 
 	slot->stage = HONE_URING_OPENING;
-	/* A direct descriptor is in no table that a child could inherit: the
-	 * kernel refuses O_CLOEXEC for it. */
+	/* The kernel refuses O_CLOEXEC for a direct descriptor, which no child
+	 * inherits. */
 	io_uring_prep_openat_direct(sqe, u->b->read->dirfd,
 		u->b->paths[slot->index], slot->open_flags & ~O_CLOEXEC, 0,
 		number_of(u, slot));
@@ -41,15 +42,15 @@ ask_open(struct hone_uring *u, struct hone_uring_slot *slot)
 }
 
 static void
-ask_read(struct hone_uring *u, struct hone_uring_slot *slot)
+queue_read(struct hone_uring *u, struct hone_uring_slot *slot)
 {
 	struct io_uring_sqe *sqe = entry(u);
 
 	slot->stage = HONE_URING_READING;
-	/* -1: from where it stands, so that pipes and files are the same */
+	/* -1: from the current position, for pipes and files alike */
 	io_uring_prep_read(sqe, (int)number_of(u, slot),
-		slot->r.data + slot->r.size,
-		(unsigned)hone_reading_wish(&slot->r), (__u64)-1);
+		slot->buffer.data + slot->buffer.size,
+		(unsigned)hone_file_buffer_request(&slot->buffer), (__u64)-1);
 	io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
 	io_uring_sqe_set_data64(sqe, number_of(u, slot));
 }
@@ -62,18 +63,18 @@ hone_uring_begin(struct hone_uring *u, size_t index)
 	slot->index = index;
 	slot->open_flags = hone_read_open_flags(u->b->read);
 	slot->memory = 0;
-	slot->r.attr = u->b->read;
-	slot->r.data = slot->small;
-	slot->r.size = 0;
-	slot->r.told = 0;
-	slot->r.capacity = HONE_URING_SMALL;
-	ask_open(u, slot);
+	slot->buffer.attr = u->b->read;
+	slot->buffer.data = slot->small;
+	slot->buffer.size = 0;
+	slot->buffer.expected = 0;
+	slot->buffer.capacity = HONE_URING_SMALL;
+	queue_open(u, slot);
 }
 
 static bool
 is_small(const struct hone_uring_slot *slot)
 {
-	return slot->r.data == slot->small;
+	return slot->buffer.data == slot->small;
 }
 
 static void
@@ -86,28 +87,28 @@ leave(struct hone_uring *u, struct hone_uring_slot *slot)
 }
 
 void
-hone_uring_drop(struct hone_uring *u, struct hone_uring_slot *slot)
+hone_uring_drop_file(struct hone_uring *u, struct hone_uring_slot *slot)
 {
 	if (!is_small(slot))
-		hone_reading_drop(&slot->r);
+		hone_file_buffer_drop(&slot->buffer);
 	leave(u, slot);
 }
 
 static void
 fail(struct hone_uring *u, struct hone_uring_slot *slot, int error)
 {
-	hone_uring_drop(u, slot);
+	hone_uring_drop_file(u, slot);
 	hone_batch_deliver(u->b, &u->b->used.uring, slot->index, error, NULL);
 }
 
 /*
- * io_uring can say more than open() and read() do: that it has no memory for
- * requests, that it was told not to open files. Plain calls tell which.
+ * io_uring has more errors than open() and read(): no memory for requests, or a
+ * restriction on opening files. Plain calls show which error it is.
  */
 static void
 read_again_plain(struct hone_uring *u, struct hone_uring_slot *slot)
 {
-	hone_uring_drop(u, slot);
+	hone_uring_drop_file(u, slot);
 	hone_batch_read_plain(u->b, slot->index);
 }
 
@@ -117,25 +118,25 @@ finish(struct hone_uring *u, struct hone_uring_slot *slot)
 	struct hone_file_data file;
 
 	if (is_small(slot)) {
-		const struct hone_read_attr *attr = slot->r.attr;
+		const struct hone_read_attr *attr = slot->buffer.attr;
 		unsigned char *exact =
-			attr->allocate(slot->r.size + 1, attr->arg);
+			attr->allocate(slot->buffer.size + 1, attr->arg);
 
 		if (!exact) {
 			fail(u, slot, -ENOMEM);
 			return;
 		}
-		memcpy(exact, slot->small, slot->r.size);
-		slot->r.data = exact;
-		slot->r.capacity = slot->r.size + 1;
+		memcpy(exact, slot->small, slot->buffer.size);
+		slot->buffer.data = exact;
+		slot->buffer.capacity = slot->buffer.size + 1;
 	}
-	hone_reading_finish(&slot->r, &file);
+	hone_file_buffer_finish(&slot->buffer, &file);
 	leave(u, slot);
 	hone_batch_deliver(u->b, &u->b->used.uring, slot->index, 0, &file);
 }
 
-/* The size by its path: good enough for the first allocation, and not trusted
- * for the end, since another file may have the path by now. */
+/* The size by the path: good enough for the first allocation, but no proof of
+ * the end, since another file may have the path now. */
 static uint64_t
 size_hint(const struct hone_uring *u, const struct hone_uring_slot *slot)
 {
@@ -143,12 +144,13 @@ size_hint(const struct hone_uring *u, const struct hone_uring_slot *slot)
 	int follow = slot->open_flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0;
 
 	if (fstatat(u->b->read->dirfd, u->b->paths[slot->index], &st, follow) ||
-		!S_ISREG(st.st_mode) || st.st_size <= (off_t)slot->r.size)
+		!S_ISREG(st.st_mode) || st.st_size <= (off_t)slot->buffer.size)
 		return 0;
-	return (uint64_t)st.st_size;
+	return (uint64_t)hone_read_size(&st, u->b->read->limit);
 }
 
-/* Would a result of that many bytes be too much beside the others? */
+/* Returns true if a result of that many bytes does not fit beside the others.
+ */
 static bool
 must_wait(const struct hone_uring *u, uint64_t size)
 {
@@ -157,11 +159,12 @@ must_wait(const struct hone_uring *u, uint64_t size)
 	return u->memory > 0 && (u->memory > most || size >= most - u->memory);
 }
 
-/* Memory for more than is small. False: the slot is parked or has failed. */
+/* Allocates memory for a file that is not small. Returns false if the slot is
+ * parked or has failed. */
 static bool
 enlarge(struct hone_uring *u, struct hone_uring_slot *slot)
 {
-	struct hone_reading larger;
+	struct hone_file_buffer larger;
 	int error;
 
 	if (slot->stage != HONE_URING_PARKED)
@@ -170,14 +173,14 @@ enlarge(struct hone_uring *u, struct hone_uring_slot *slot)
 		slot->stage = HONE_URING_PARKED;
 		return false;
 	}
-	error = hone_reading_begin(&larger, u->b->read, slot->hint);
+	error = hone_file_buffer_begin(&larger, u->b->read, slot->hint);
 	if (error) {
 		fail(u, slot, error);
 		return false;
 	}
-	memcpy(larger.data, slot->small, slot->r.size);
-	larger.size = slot->r.size;
-	slot->r = larger;
+	memcpy(larger.data, slot->small, slot->buffer.size);
+	larger.size = slot->buffer.size;
+	slot->buffer = larger;
 	slot->memory = larger.capacity;
 	u->memory += slot->memory;
 	return true;
@@ -186,24 +189,24 @@ enlarge(struct hone_uring *u, struct hone_uring_slot *slot)
 static bool
 make_room(struct hone_uring *u, struct hone_uring_slot *slot)
 {
-	size_t before = slot->r.capacity;
+	size_t before = slot->buffer.capacity;
 	int error;
 
-	if (slot->r.size > u->b->read->limit) {
+	if (slot->buffer.size > u->b->read->limit) {
 		fail(u, slot, -EFBIG);
 		return false;
 	}
-	if (slot->r.size < before)
+	if (slot->buffer.size < before)
 		return true;
 	if (is_small(slot))
 		return enlarge(u, slot);
-	error = hone_reading_make_room(&slot->r);
+	error = hone_file_buffer_make_room(&slot->buffer);
 	if (error) {
 		fail(u, slot, error);
 		return false;
 	}
-	slot->memory += slot->r.capacity - before;
-	u->memory += slot->r.capacity - before;
+	slot->memory += slot->buffer.capacity - before;
+	u->memory += slot->buffer.capacity - before;
 	return true;
 }
 
@@ -211,12 +214,12 @@ static void
 opened(struct hone_uring *u, struct hone_uring_slot *slot, int result)
 {
 	if (result >= 0) {
-		ask_read(u, slot);
+		queue_read(u, slot);
 	} else if (result == -EPERM && (slot->open_flags & O_NOATIME)) {
-		slot->open_flags &= ~O_NOATIME; /* somebody else's file */
-		ask_open(u, slot);
+		slot->open_flags &= ~O_NOATIME; /* the file of another user */
+		queue_open(u, slot);
 	} else if (result == -ENOENT) {
-		fail(u, slot, result); /* so common that it is believed */
+		fail(u, slot, result); /* common; no second attempt */
 	} else {
 		read_again_plain(u, slot);
 	}
@@ -228,19 +231,19 @@ got(struct hone_uring *u, struct hone_uring_slot *slot, int result)
 	if (result == 0) {
 		finish(u, slot);
 	} else if (result > 0) {
-		slot->r.size += (size_t)result;
+		slot->buffer.size += (size_t)result;
 		if (make_room(u, slot))
-			ask_read(u, slot);
+			queue_read(u, slot);
 	} else if (result == -EINTR) {
-		ask_read(u, slot);
-	} else if (slot->r.size == 0) {
+		queue_read(u, slot);
+	} else if (slot->buffer.size == 0) {
 		read_again_plain(u, slot);
 	} else {
-		fail(u, slot, result); /* what a pipe gave is gone */
+		fail(u, slot, result); /* a pipe's bytes cannot be read again */
 	}
 }
 
-/* Go on with files that waited for memory, if there is some now. */
+/* Continues files that waited for memory, if it suffices now. */
 static void
 unpark(struct hone_uring *u)
 {
@@ -249,7 +252,7 @@ unpark(struct hone_uring *u)
 
 		if (slot->stage == HONE_URING_PARKED &&
 			!hone_batch_stopped(u->b) && enlarge(u, slot))
-			ask_read(u, slot);
+			queue_read(u, slot);
 	}
 }
 
@@ -260,7 +263,7 @@ hone_uring_answer(struct hone_uring *u, unsigned number, int result)
 	size_t before = u->memory;
 
 	if (hone_batch_stopped(u->b))
-		hone_uring_drop(u, slot);
+		hone_uring_drop_file(u, slot);
 	else if (slot->stage == HONE_URING_OPENING)
 		opened(u, slot, result);
 	else

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <immintrin.h>
+#include "masked.h"
 #include "short.h"
 #include "zero.h"
 
 #define TARGET __attribute__((target("avx2")))
+
+#define OR(a, b) _mm256_or_si256(a, b)
+#define OR3(a, b, c) OR(OR(a, b), c)
 
 TARGET static inline unsigned
 nonzero_bytes(__m256i v)
@@ -19,7 +23,7 @@ is_zero(__m256i v)
 	return _mm256_testz_si256(v, v);
 }
 
-/* The 17 to 32 bytes that two 16-byte loads cover, as one vector. */
+/* 17 to 32 bytes in two 16-byte loads, as one vector. */
 TARGET static inline __m256i
 load_halves(const unsigned char *p, size_t len)
 {
@@ -33,8 +37,35 @@ upto32_is(const unsigned char *p, size_t len)
 	return len <= 16 ? upto16_is(p, len) : is_zero(load_halves(p, len));
 }
 
+/*
+ * Tests up to 64 bytes without a branch on the length from 4 on. Up to 31 bytes
+ * both loads read the same: all whole words of 4 bytes. The last 4 bytes are
+ * read apart, since some of them may not fill such a word. From 32 bytes on the
+ * second load ends with the buffer. (docs/design/zero.md, unpredictable
+ * lengths)
+ */
+TARGET static inline bool
+short_is(const unsigned char *p, size_t len)
+{
+	const __m256i number = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+	const unsigned char *last = p + larger(len, 32) - 32;
+	__m256i in = _mm256_set1_epi32((int)(smaller(len, 32) / 4));
+	__m256i a, b;
+	int end;
+
+	if (len < 4)
+		return upto3_is(p, len);
+	if (__builtin_expect(reaches_next_page(p, 32) & (len < 32), 0))
+		return upto32_is(p, len);
+	in = _mm256_cmpgt_epi32(in, number);
+	a = _mm256_maskload_epi32((const void *)p, in);
+	b = _mm256_maskload_epi32((const void *)last, in);
+	memcpy(&end, p + len - sizeof(end), sizeof(end));
+	return is_zero(OR3(a, b, _mm256_set1_epi32(end)));
+}
+
 TARGET static inline size_t
-upto32_find(const unsigned char *p, size_t len)
+short_find(const unsigned char *p, size_t len)
 {
 	unsigned bits;
 	size_t at;
@@ -49,7 +80,7 @@ upto32_find(const unsigned char *p, size_t len)
 }
 
 TARGET static inline size_t
-upto32_rfind(const unsigned char *p, size_t len)
+short_rfind(const unsigned char *p, size_t len)
 {
 	unsigned bits;
 	size_t at;
@@ -67,12 +98,10 @@ upto32_rfind(const unsigned char *p, size_t len)
 #define VEC __m256i
 #define VEC_BYTES 32
 #define LOAD(p) _mm256_loadu_si256((const void *)(p))
-#define OR(a, b) _mm256_or_si256(a, b)
-#define OR3(a, b, c) OR(OR(a, b), c)
 #define IS_ZERO(v) is_zero(v)
 #define FIRST(v) (size_t) __builtin_ctz(nonzero_bytes(v))
 #define LAST(v) (31 - (size_t)__builtin_clz(nonzero_bytes(v)))
-#define SHORT upto32_
-#define SHORT_MAX VEC_BYTES
+#define SHORT short_
+#define SHORT_MAX 64
 #define ENDS_MAX TURN
 #include "vector.h"

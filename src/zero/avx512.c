@@ -1,34 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <immintrin.h>
+#include "masked.h"
 #include "zero.h"
 
 #define TARGET __attribute__((target("avx512f,avx512bw,bmi2")))
-#define PAGE 4096u
 
 #define OR(a, b) _mm512_or_si512(a, b)
 #define OR3_TABLE 0xfe /* vpternlog truth table of a | b | c */
 #define OR3(a, b, c) _mm512_ternarylogic_epi64(a, b, c, OR3_TABLE)
 
-/* 64 bytes from p on reach into the next page. */
-static inline bool
-near_page_end(const unsigned char *p)
-{
-	return ((uintptr_t)p & (PAGE - 1)) > PAGE - 64;
-}
-
 /*
- * Up to 64 bytes in one masked load, byte i in bit i of the result.
- *
- * A masked load never faults on a byte that is masked away, but where such a
- * byte lies in an absent page it costs a microcode assist (125 ns on Sapphire
- * Rapids). So where 64 bytes from p would reach into the next page, the load
- * ends with the buffer instead of starting with it; its first bytes are then
- * in the page of p, which is there.
+ * Tests up to 64 bytes in one masked load: bit i of the result for byte i. If
+ * 64 bytes from p would reach into the next page, the load ends with the buffer
+ * instead of starting with it. Its first bytes are then in the page of p, which
+ * is present.
  */
 TARGET static inline uint64_t
 nonzero_upto64(const unsigned char *p, size_t len)
 {
-	unsigned back = near_page_end(p) ? (64 - (unsigned)len) % 64 : 0;
+	unsigned back =
+		reaches_next_page(p, 64) ? (64 - (unsigned)len) % 64 : 0;
 	__mmask64 in = _bzhi_u64(~0ull, (unsigned)len) << back;
 	const void *at = (const void *)((uintptr_t)p - back);
 	__m512i v = _mm512_maskz_loadu_epi8(in, at);
@@ -52,21 +43,6 @@ short_rfind(const unsigned char *p, size_t len)
 	return bits == 0 ? len : 63 - (size_t)__builtin_clzll(bits);
 }
 
-/* Of two numbers without a branch: GCC 12 makes one of '?:' here. */
-static inline size_t
-smaller(size_t a, size_t b)
-{
-	__asm__("cmp %1, %0\n\tcmova %1, %0" : "+r"(a) : "r"(b) : "cc");
-	return a;
-}
-
-static inline size_t
-larger(size_t a, size_t b)
-{
-	__asm__("cmp %1, %0\n\tcmovb %1, %0" : "+r"(a) : "r"(b) : "cc");
-	return a;
-}
-
 TARGET static inline bool
 is_zero(__m512i v)
 {
@@ -76,10 +52,10 @@ is_zero(__m512i v)
 }
 
 /*
- * Up to 256 bytes in four masked loads, whatever the length: below 64 bytes
- * all four read the same, above they lie 64 bytes apart but for the last,
- * which ends with the buffer. Four loads where one would do are cheaper than
- * a mispredicted branch (docs/design/zero.md, unpredictable lengths).
+ * Tests up to 256 bytes in four masked loads for every length. Below 64 bytes
+ * all four read the same bytes. Above, they are 64 bytes apart, except for the
+ * last, which ends with the buffer. Four loads where one would suffice cost
+ * less than a mispredicted branch (docs/design/zero.md, unpredictable lengths).
  */
 TARGET static inline bool
 short_is(const unsigned char *p, size_t len)
@@ -88,7 +64,9 @@ short_is(const unsigned char *p, size_t len)
 	__mmask64 in = _bzhi_u64(~0ull, (unsigned)smaller(len, 64));
 	__m512i a, b, c, d;
 
-	if (__builtin_expect(near_page_end(p) & (len < 64), 0))
+	if (__builtin_expect(len == 0, 0)) /* p may lie in an absent page */
+		return true;
+	if (__builtin_expect(reaches_next_page(p, 64) & (len < 64), 0))
 		return nonzero_upto64(p, len) == 0;
 	a = _mm512_maskz_loadu_epi8(in, p);
 	b = _mm512_maskz_loadu_epi8(in, p + smaller(64, last));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The reference: any CPU, any byte order, and what the tests compare every
- * other variant with. Kept obvious; never tuned.
+ * The reference, for any CPU and any byte order. The tests compare every other
+ * variant with it. Kept obvious; never tuned.
  */
 #include <string.h>
 #include "zero.h"

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Many blocks at once: the bitmap, and the walk that turns it into extents.
+ * Many blocks at once: the bitmap, and the walk that converts it to extents.
  */
 #include <assert.h>
 #include "zero.h"
 
-/* Blocks that a walk maps ahead: the bits of one word. */
+/* Number of blocks that a walk maps ahead: the bits of one word. */
 #define WALK_BLOCKS 64
 
 size_t
@@ -42,7 +42,7 @@ hone_zero_walk_init(
 	*walk = (struct hone_zero_walk){.buf = buf, .len = len, .block = block};
 }
 
-/* Map the next blocks into walk->map, bit 0 first. */
+/* Maps the next blocks into walk->map, bit 0 first. */
 static void
 map_ahead(struct hone_zero_walk *walk)
 {

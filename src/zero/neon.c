@@ -3,7 +3,7 @@
 #include "short.h"
 #include "zero.h"
 
-/* Four bits for each byte: all set where it is not zero. */
+/* Four bits for each byte: all set if the byte is not zero. */
 static inline uint64_t
 nonzero_nibbles(uint8x16_t v)
 {

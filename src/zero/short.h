@@ -2,9 +2,9 @@
 #ifndef HONE_ZERO_SHORT_H
 #define HONE_ZERO_SHORT_H
 /*
- * Buffers shorter than a vector, in two or three overlapping loads that are
- * put together as one little-endian number: byte i of the buffer is bits
- * 8 * i and up. Little-endian only.
+ * Buffers shorter than a vector: two or three overlapping loads, combined to
+ * one little-endian number. Byte i of the buffer is in bits 8 * i and up. For
+ * little-endian CPUs only.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -20,14 +20,12 @@ word_at(const unsigned char *p)
 	return word;
 }
 
-/* len is 0 to 8. Bytes that are read twice land on the same bits. */
+/* len is 0 to 7. Bytes that are read twice go to the same bits. */
 static inline uint64_t
-word_upto8(const unsigned char *p, size_t len)
+word_upto7(const unsigned char *p, size_t len)
 {
 	uint32_t low, high;
 
-	if (len == 8)
-		return word_at(p);
 	if (len >= 4) {
 		memcpy(&low, p, sizeof(low));
 		memcpy(&high, p + len - 4, sizeof(high));
@@ -39,19 +37,44 @@ word_upto8(const unsigned char *p, size_t len)
 	       (uint64_t)p[len - 1] << 8 * (len - 1);
 }
 
-/* len is 0 to 16. */
+static inline uint32_t
+half_at(const unsigned char *p)
+{
+	uint32_t half;
+
+	memcpy(&half, p, sizeof(half));
+	return half;
+}
+
+/* len is 0 to 3. */
+static inline bool
+upto3_is(const unsigned char *p, size_t len)
+{
+	return len == 0 || (p[0] | p[len / 2] | p[len - 1]) == 0;
+}
+
+/*
+ * len is 0 to 16. From 4 bytes on, four loads without a branch on the length:
+ * up to 7 bytes, each end is read twice.
+ */
 static inline bool
 upto16_is(const unsigned char *p, size_t len)
 {
-	if (len >= 8)
-		return (word_at(p) | word_at(p + len - 8)) == 0;
-	return word_upto8(p, len) == 0;
+	const unsigned char *last = p + len - 4;
+	size_t next = (len & 8) / 2;
+
+	if (len >= 4 && len < 16)
+		return (half_at(p) | half_at(p + next) | half_at(last - next) |
+			       half_at(last)) == 0;
+	if (len == 16)
+		return (word_at(p) | word_at(p + 8)) == 0;
+	return upto3_is(p, len);
 }
 
 static inline size_t
 upto16_find(const unsigned char *p, size_t len)
 {
-	uint64_t word = len >= 8 ? word_at(p) : word_upto8(p, len);
+	uint64_t word = len >= 8 ? word_at(p) : word_upto7(p, len);
 	size_t at = 0;
 
 	if (word == 0 && len > 8) {
@@ -65,7 +88,7 @@ static inline size_t
 upto16_rfind(const unsigned char *p, size_t len)
 {
 	size_t at = len > 8 ? len - 8 : 0;
-	uint64_t word = len >= 8 ? word_at(p + at) : word_upto8(p, len);
+	uint64_t word = len >= 8 ? word_at(p + at) : word_upto7(p, len);
 
 	if (word == 0 && at > 0) {
 		at = 0;

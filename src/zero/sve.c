@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Scalable vectors: a predicate cuts the last load to the buffer, so one loop
- * serves every length and every vector size from 128 to 2048 bits.
+ * Scalable vectors: a predicate limits the last load to the buffer, so one loop
+ * works for every length and every vector size from 128 to 2048 bits.
  */
 #include <arm_sve.h>
 #include "zero.h"
@@ -9,8 +9,8 @@
 #define TARGET __attribute__((target("+sve")))
 
 /*
- * First offset of a group of four vectors that is not all zero; at most the
- * last group before less than four vectors remain.
+ * Returns the offset of the first group of four vectors that is not all zero;
+ * if there is none, the offset at which less than four vectors remain.
  */
 TARGET static inline size_t
 skip_zero_groups(const uint8_t *p, size_t len)

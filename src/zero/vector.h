@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Template of the fixed-width vector variants. The file that includes it
- * first defines:
+ * Template of the fixed-width vector variants. The file that includes it first
+ * defines:
  *
  *   NAME         the variant's name, as in variants.def
  *   TARGET       attribute for every function, or nothing
@@ -22,10 +22,10 @@
  *   up to CLAMP_MAX  eight loads, each offset clamped to the last place where
  *                    a whole vector fits
  *   up to ENDS_MAX   nine loads from either end
- *   longer           an unaligned head, an aligned loop, and where bytes are
- *                    left over a tail that ends with the buffer
+ *   longer           an unaligned head, an aligned loop, and, if bytes remain,
+ *                    a tail that ends with the buffer
  *
- * Numbers bytes from the least significant end: little-endian only.
+ * Numbers bytes from the least significant end: for little-endian CPUs only.
  */
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
@@ -55,8 +55,8 @@ or_group(const unsigned char *p)
 }
 
 /*
- * Keeps compilers from moving loads past it. In any order but that of their
- * addresses, Zen 4 takes up to 2.7 times as long from memory.
+ * Keeps the compiler from moving loads across it. If loads are not in the order
+ * of their addresses, Zen 4 takes up to 2.7 times as long from memory.
  */
 #define IN_ORDER() __asm__ volatile("" : : : "memory")
 
@@ -90,8 +90,8 @@ or_clamped(const unsigned char *p, size_t len)
 }
 
 /*
- * len is from CLAMP_MAX to TURN: seven aligned vectors from either end, one
- * unaligned at each end itself, and two in the middle for what is left.
+ * len is from CLAMP_MAX to TURN: one unaligned vector at each end, seven
+ * aligned vectors after or before it, and two in the middle for the rest.
  */
 TARGET static inline VEC
 or_ends(const unsigned char *p, size_t len)
@@ -116,7 +116,7 @@ or_upto_ends_max(const unsigned char *p, size_t len)
 	return len <= CLAMP_MAX ? or_clamped(p, len) : or_ends(p, len);
 }
 
-/* p + at if a whole vector is there before rest, else the one before p. */
+/* p + at if a whole vector fits there, otherwise the vector before p. */
 static inline const unsigned char *
 inside(const unsigned char *p, size_t at, size_t rest)
 {
@@ -124,11 +124,12 @@ inside(const unsigned char *p, size_t at, size_t rest)
 }
 
 /*
- * An offset at most TURN bytes before the first byte that is not zero, with
- * nothing but zeros before it; len if all are zero. len is over CLAMP_MAX.
+ * Returns an offset at most TURN bytes before the first byte that is not zero,
+ * with only zeros before the offset; len if all bytes are zero. len is above
+ * CLAMP_MAX.
  *
- * One unaligned load at each end and aligned ones between: a vector that
- * crosses a cache line costs two loads, so more of them would show.
+ * One unaligned load at each end, and aligned loads between them: a load that
+ * crosses a cache line costs as much as two.
  */
 TARGET static inline size_t
 scan(const unsigned char *p, size_t len)
@@ -166,8 +167,8 @@ scan(const unsigned char *p, size_t len)
 }
 
 /*
- * The same from the end: an offset from which on all bytes are zero, at most
- * TURN after the last one that is not; 0 if all are zero.
+ * The same from the end: returns an offset from which on all bytes are zero, at
+ * most TURN bytes after the last one that is not zero; 0 if all bytes are zero.
  */
 TARGET static inline size_t
 rscan(const unsigned char *p, size_t len)

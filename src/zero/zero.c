@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The public functions: dispatch to a variant, and what is built upon it.
+ * The public functions: dispatch to a variant.
  */
 #include <hone/cpu.h>
 #include "zero.h"
@@ -8,62 +8,51 @@
 const struct hone_zero_variant hone_zero_variants[] = {
 #define HONE_VARIANT(name, family, features)                                   \
 	HONE_IF_FAMILY(family,                                                 \
-		{#name, features, hone_zero_is_##name, hone_zero_find_##name,  \
-			hone_zero_rfind_##name}, )
+		{{#name, features}, hone_zero_is_##name,                       \
+			hone_zero_find_##name, hone_zero_rfind_##name}, )
 #include "variants.def"
 #undef HONE_VARIANT
 };
 
-const size_t hone_zero_n_variants =
-	sizeof(hone_zero_variants) / sizeof(hone_zero_variants[0]);
+#define N_VARIANTS (sizeof(hone_zero_variants) / sizeof(hone_zero_variants[0]))
+
+const size_t hone_zero_n_variants = N_VARIANTS;
 
 static hone_zero_is_fn choose_is_zero;
 static hone_zero_find_fn choose_find;
 static hone_zero_find_fn choose_rfind;
 
 /*
- * Relaxed loads on the hot path: every variant gives the same answer, so it
- * does not matter which one a racing thread still sees. The first is read by
- * inline code in C99 and C++ callers, hence no _Atomic.
+ * Relaxed loads on the hot path: all variants give the same result, so a racing
+ * thread may see an older one. Inline code of C99 and C++ callers reads the
+ * first pointer, hence no _Atomic.
  */
 bool (*hone_detail_is_zero)(const void *buf, size_t len) = choose_is_zero;
 static hone_zero_find_fn *find_fn = choose_find;
 static hone_zero_find_fn *rfind_fn = choose_rfind;
 
-static const struct hone_zero_variant *
-best(void)
-{
-	const struct hone_zero_variant *v =
-		&hone_zero_variants[hone_zero_n_variants - 1];
-
-	while (!hone_cpu_has(v->needs)) /* the first row needs nothing */
-		v--;
-	return v;
-}
+/* What is installed until a variant is chosen. */
+static const struct hone_zero_variant chooser = {
+	{"choose", 0}, choose_is_zero, choose_find, choose_rfind};
 
 static void
-set(hone_zero_is_fn *is_zero, hone_zero_find_fn *find, hone_zero_find_fn *rfind)
+install(const struct hone_variant *variant)
 {
-	__atomic_store_n(&hone_detail_is_zero, is_zero, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&find_fn, find, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&rfind_fn, rfind, __ATOMIC_SEQ_CST);
+	const struct hone_zero_variant *v =
+		variant ? (const void *)variant : &chooser;
+
+	__atomic_store_n(&hone_detail_is_zero, v->is_zero, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&find_fn, v->find, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&rfind_fn, v->rfind, __ATOMIC_SEQ_CST);
 }
 
-/*
- * Sequentially consistent, together with the store of the limit and reset():
- * if best() still sees the old limit after our stores, the reset that follows
- * the new one comes after them and wins.
- */
+const struct hone_part hone_part_zero = {"zero", hone_zero_variants, N_VARIANTS,
+	sizeof(hone_zero_variants[0]), install};
+
 static const struct hone_zero_variant *
 choose(void)
 {
-	const struct hone_zero_variant *v;
-
-	do {
-		v = best();
-		set(v->is_zero, v->find, v->rfind);
-	} while (v != best());
-	return v;
+	return (const void *)hone_part_choose(&hone_part_zero);
 }
 
 static bool
@@ -83,20 +72,6 @@ choose_rfind(const void *buf, size_t len)
 {
 	return choose()->rfind(buf, len);
 }
-
-static const char *
-variant_name(void)
-{
-	return best()->name;
-}
-
-static void
-reset(void)
-{
-	set(choose_is_zero, choose_find, choose_rfind);
-}
-
-const struct hone_part hone_part_zero = {"zero", variant_name, reset};
 
 bool
 hone_buffer_is_zero_long(const void *buf, size_t len)

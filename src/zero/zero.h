@@ -2,9 +2,9 @@
 #ifndef HONE_SRC_ZERO_H
 #define HONE_SRC_ZERO_H
 /*
- * The table of variants. Each row of variants.def is one entry, and each
- * file NAME.c defines the three functions of its row. All take every length
- * and alignment and touch no byte outside the buffer.
+ * The table of variants. Each row of variants.def is one entry. The file NAME.c
+ * defines the three functions of the row NAME. They accept every length and
+ * alignment and read no byte outside the buffer.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,8 +16,7 @@ typedef bool hone_zero_is_fn(const void *buf, size_t len);
 typedef size_t hone_zero_find_fn(const void *buf, size_t len);
 
 struct hone_zero_variant {
-	const char *name;
-	uint64_t needs; /* HONE_CPU_* */
+	struct hone_variant row;
 	hone_zero_is_fn *is_zero;
 	hone_zero_find_fn *find;
 	hone_zero_find_fn *rfind;
@@ -30,7 +29,7 @@ struct hone_zero_variant {
 #include "variants.def"
 #undef HONE_VARIANT
 
-/* In the order of variants.def, those of this CPU family only. */
+/* In the order of variants.def, only those of this CPU family. */
 extern const struct hone_zero_variant hone_zero_variants[];
 extern const size_t hone_zero_n_variants;
 

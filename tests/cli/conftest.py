@@ -91,9 +91,9 @@ def out(work):
     return path
 
 
-@pytest.fixture(params=["map", "read"])
-def method(request):
-    """Both ways to take bytes from a source; the default is one of them."""
+@pytest.fixture(params=["1", "3"])
+def threads(request):
+    """One thread, and more than this machine may have CPUs."""
     return request.param
 
 

@@ -88,6 +88,56 @@ def filled_ext4(path):
 
 
 @maker
+def filled_xfs(path):
+    """An XFS file system with some of the machine's files."""
+    files = path.with_name(path.name + ".files")
+    proto = path.with_name(path.name + ".proto")
+    real_files(files, 6 * MI)
+    # One directory for all files, and names that mkfs.xfs can parse.
+    lines = ["/", "0 0", "d--755 0 0"]
+    for number, (here, name, _) in enumerate(readable_files(files)):
+        lines.append(f"file{number} ---644 0 0 {os.path.join(here, name)}")
+    proto.write_text("\n".join([*lines, "$", ""]))
+    # The smallest size that every version makes.
+    pieces(path, 300 * MI)
+    try:
+        tool("mkfs.xfs", "-q", "-f", "-p", str(proto), str(path))
+    finally:
+        shutil.rmtree(files)
+        proto.unlink()
+
+
+@maker
+def filled_ntfs(path):
+    """An NTFS file system with some of the machine's files."""
+    files = path.with_name(path.name + ".files")
+    real_files(files, 6 * MI)
+    pieces(path, 32 * MI)
+    try:
+        tool("mkntfs", "-q", "-F", "-s", "512", "-p", "0", "-H", "0", "-S",
+             "0", str(path))
+        largest = sorted(readable_files(files), key=lambda file: -file[2])
+        for number, (here, name, _) in enumerate(largest[:20]):
+            tool("ntfscp", "-q", "-f", str(path), os.path.join(here, name),
+                 f"file{number}")
+    finally:
+        shutil.rmtree(files)
+
+
+@maker
+def fragmented(path):
+    """Runs of 1 to 16 blocks of data, each followed by as long a hole."""
+    rng = random.Random(5)
+    with open(path, "wb") as file:
+        at = 0
+        while at < 24 * MI:
+            length = 4096 * rng.randint(1, 16)
+            os.pwrite(file.fileno(), noise(length, at), at)
+            at += length + 4096 * rng.randint(1, 16)
+        os.truncate(file.fileno(), at)
+
+
+@maker
 def partitioned(path):
     """A partition table with two file systems behind it."""
     pieces(path, 40 * MI + 512)

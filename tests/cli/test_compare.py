@@ -152,6 +152,31 @@ def test_compare_reads_raw_only_when_told_for_a_qcow2_magic(hone, pair):
     hone.ok("compare", "-f", "raw", "-F", "raw", *pair)
 
 
+def test_a_hint_names_the_format_option_of_the_image_it_is_about(hone, pair):
+    """-f is for A, -F for B."""
+    pair[0].write_bytes(bytes(4096))
+    pair[1].write_bytes(b"KDMV" + bytes(4092))
+    said = hone.fails("compare", *pair)
+    assert str(pair[1]) in said and "-F raw takes its bytes" in said
+    said = hone.fails("compare", *pair[::-1])
+    assert str(pair[1]) in said and "-f raw takes its bytes" in said
+    hone.run("compare", "-F", "raw", *pair)
+
+
+def test_a_failure_has_another_exit_status_than_a_difference(hone, pair):
+    pair[0].write_bytes(bytes(4096))
+    pair[1].write_bytes(b"x" * 4096)
+    assert hone.run("compare", *pair).returncode == 1
+    assert hone.run("compare", "-q", *pair).returncode == 1
+    for words in ([pair[0], f"{pair[1]}.none"], [f"{pair[0]}.none", pair[1]],
+                  [pair[0].parent, pair[1]]):
+        assert hone.run("compare", *words).returncode == 2
+    with open("/dev/full", "wb") as full:
+        for words in (pair, [pair[0], pair[0]]):
+            done = hone.run("compare", *words, stdout=full)
+            assert done.returncode == 2 and done.stderr
+
+
 def test_a_missing_image_is_an_error_and_not_a_difference(hone, pair, small):
     said = hone.fails("compare", small, pair[0])
     assert str(pair[0]) in said

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`hone info` and `hone cpu`."""
 import os
+import re
+import shutil
+import subprocess
+import time
 
 import pytest
 
@@ -54,13 +58,96 @@ def test_cpu_names_a_variant_for_each_part(hone):
         assert feature in said
 
 
+def test_cpu_shows_the_traits(hone):
+    traits = hone.json("cpu", "--json")["traits"]
+    assert list(traits) == ["load_bytes", "store_bytes", "rep_movsb_min",
+                            "rep_movsb_max", "erms", "fsrm", "fzrm", "fsrs"]
+    shown = dict(line.split(maxsplit=1) for line in
+                 hone.ok("cpu").stdout.decode().splitlines())
+    for label, trait in (("loads", "load_bytes"), ("stores", "store_bytes")):
+        assert shown[label] == (f"{traits[trait]} B a cycle" if traits[trait]
+                                else "unknown")
+    assert shown["rep"].startswith(
+        "movsb  from" if traits["rep_movsb_max"] else "movsb  never")
+    fast = [bit for bit in ("erms", "fsrm", "fzrm", "fsrs") if traits[bit]]
+    assert shown["fast"] == f"rep   {' '.join(fast) or 'none'}"
+
+
+NUMBER = r"(\d+|max)"
+LINE = re.compile(rf"hone-copy 1 cpu=([A-Za-z0-9_-]+) threshold={NUMBER} "
+                  rf"rep_movsb_min={NUMBER} rep_movsb_max={NUMBER}")
+MAX = 2 ** 64 - 1
+
+
+def as_number(text):
+    """A number of a saved line."""
+    return MAX if text == "max" else int(text)
+
+
+def test_calibration_prints_what_it_measured_and_the_line(hone):
+    found = hone.json("cpu", "--calibrate", "--json")
+    assert list(found) == ["command", "version", "hot", "cold",
+                           "rep_movsb_min", "rep_movsb_max", "threshold",
+                           "line"]
+    traits = hone.json("cpu", "--json")["traits"]
+    sizes = [4096 << i for i in range(13)] if traits["erms"] else []
+    assert [row["size"] for row in found["hot"]] == sizes
+    assert [row["size"] for row in found["cold"]] == [
+        65536 << i for i in range(10)]
+    for row in found["hot"]:
+        assert list(row) == ["size", "loop_ns", "rep_movsb_ns", "clear"]
+        assert 0 <= row.pop("clear") <= 9
+    for row in found["cold"]:
+        assert list(row) == ["size", "keep_ns", "stream_ns"]
+    for row in found["hot"] + found["cold"]:
+        assert min(row.values()) > 0
+    line = LINE.fullmatch(found["line"])
+    assert [as_number(line[i]) for i in (2, 3, 4)] == [
+        found[key] for key in ("threshold", "rep_movsb_min", "rep_movsb_max")]
+
+
+def test_calibration_prints_a_table_and_the_line_last(hone):
+    erms = hone.json("cpu", "--json")["traits"]["erms"]
+    lines = hone.ok("cpu", "--calibrate").stdout.decode().splitlines()
+    heads = [line.split("  ")[0] for line in lines]
+    sizes = ["4.0 KiB", "16.0 MiB"] if erms else []
+    for each in [*sizes, "64.0 KiB", "32.0 MiB", "rep movsb", "cold, then read"]:
+        assert each in heads
+    assert ("hot copy" in heads) == bool(erms)
+    rows = [line for line in lines
+            if re.fullmatch(r"[\d.]+ [KM]iB +[\d.]+ us +[\d.]+ us"
+                            r"(   \d of 9)?", line)]
+    assert len(rows) == (23 if erms else 10)
+    line = LINE.fullmatch(lines[-1])
+    assert lines[-2].startswith(
+        "streams    never" if line[2] == "max" else "streams    from ")
+    assert lines[-3].startswith("rep movsb  " + (
+        "never" if line[4] == "0" else "from "))
+
+
+def test_calibration_under_a_limit_measures_no_rep_movsb(hone):
+    found = hone.json("--cpu-limit", "none", "cpu", "--calibrate", "--json")
+    traits = hone.json("cpu", "--json")["traits"]
+    assert found["hot"] == [] and len(found["cold"]) == 10
+    for key in ("rep_movsb_min", "rep_movsb_max"):
+        assert found[key] == traits[key]
+
+
+def test_calibration_without_memory_is_a_failure(hone):
+    with open(hone.path, "rb") as file:
+        if b"__asan_init" in file.read():
+            pytest.skip("the sanitizer needs more memory")
+    before = ["sh", "-c", 'ulimit -v 100000; exec "$@"', "sh"]
+    assert "memory" in hone.fails("cpu", "--calibrate", before=before)
+
+
 def test_cpu_limit_takes_features_away_and_never_adds_any(hone):
     plain = hone.json("cpu", "--json")
     assert hone.json("--cpu-limit", "all", "cpu", "--json") == plain
     none = hone.json("--cpu-limit", "none", "cpu", "--json")
     assert none["features"] == []
     assert none["variants"]["zero"] == "generic"
-    for feature in ("sse2", "neon", "sve", "avx512bw"):
+    for feature in ("sse2", "neon", "sve", "rvv", "avx512bw"):
         found = hone.json("--cpu-limit", feature, "cpu", "--json")
         assert set(found["features"]) == {feature} & set(plain["features"])
 
@@ -74,3 +161,21 @@ def test_a_conversion_reports_the_variant_it_was_limited_to(
                        out / "d")
     assert result["zero_variant"] == variant
     assert_same(small, out / "d", "raw")
+
+
+def test_sizes_and_dates_of_an_image_are_for_people(hone, work):
+    """JSON has the numbers."""
+    image = work / "disk.qcow2"
+    if not shutil.which("qemu-img"):
+        pytest.skip("qemu-img is not installed")
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", image, "1G"],
+                   check=True)
+    subprocess.run(["qemu-img", "snapshot", "-c", "s", image], check=True)
+    found = hone.json("info", "--json", image)
+    date = time.gmtime(found["snapshots"][0]["date"])
+    text = hone.ok("info", image).stdout.decode()
+    assert "cluster_size:      64.0 KiB (65536 bytes)\n" in text
+    assert "\nsnapshots:\n" in text
+    assert f"date:          {time.strftime('%Y-%m-%d %H:%M:%S UTC', date)}\n" \
+        in text
+    assert "vm_state_size: 0 bytes\n" in text

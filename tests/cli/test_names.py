@@ -6,7 +6,7 @@ import re
 import pytest
 
 import images
-from harness import assert_same, error_line
+from harness import assert_same, error_line, failure
 
 NAMES = {
     "quote": b'a"b.img', "backslash": b"a\\b.img", "newline": b"a\nb.img",
@@ -16,6 +16,12 @@ NAMES = {
     "latin1": b"caf\xe9.img", "cut": b"a\xe2\x82.img",
     "surrogate": b"\xed\xa0\x80.img", "overlong": b"\xc0\xaf.img",
     "euro": "€ ∞.img".encode(), "emoji": "\U0001f4be.img".encode(),
+    "bidi": "a\u202egmi.\u2066b\u2069\u200f\u061c.img".encode(),
+    "separators": "a\u2028b\u2029.img".encode(),
+    "hidden": "a\u200b\u200d\u00ad\ufeff\u2060b.img".encode(),
+    "tags": "a\U000e0061\U000e007f.img".encode(),
+    "shorthand": "a\U0001bca0\U0001d173\U00013430.img".encode(),
+    "edges": "\u00ac\u00ae\u200a\u2010\u2027\u202f\u205f\u2070".encode(),
     "space": b" a b .img", "percent": b"%s%n.img", "long": b"n" * 240,
 }
 
@@ -29,6 +35,13 @@ def odd(request, work):
     except OSError as error:
         pytest.skip(f"no such name on this file system: {error}")
     return path
+
+
+# What a terminal obeys, or what changes how its neighbours look.
+CONTROLS = re.compile(
+    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u206f\ufeff\U0001bca0\U0001d173\U00013430"
+    "\U000e0000-\U000e007f]")
 
 
 def text(name):
@@ -57,9 +70,9 @@ def test_errors_stay_one_printable_line(hone, odd):
                   ["convert", odd + b".none", odd + b".raw"],
                   ["map", odd + b".none"], ["compare", odd, odd + b".none"]):
         done = hone.run(*words)
-        assert (done.returncode, done.stdout) == (1, b""), done
+        assert (done.returncode, done.stdout) == (failure(words[0]), b"")
         line = error_line(done.stderr)
-        assert not re.search(r"[\x00-\x1f\x7f-\x9f]", line)
+        assert not CONTROLS.search(line)
         assert not re.search(r"[\ud800-\udfff]", line), "no UTF-8"
 
 
@@ -67,8 +80,19 @@ def test_reports_for_people_carry_no_control_characters(hone, odd):
     for words in (["convert", odd, odd + b".raw"], ["info", odd],
                   ["compare", odd, odd + b".raw"]):
         said = hone.ok(*words).stdout
-        assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]",
-                             said.decode("utf-8"))
+        assert not CONTROLS.search(said.decode("utf-8").replace("\n", ""))
+
+
+def test_json_carries_no_control_characters_either(hone, odd):
+    said = hone.ok("info", "--json", odd).stdout.decode("utf-8")
+    assert not CONTROLS.search(said[:-1])
+
+
+def test_characters_that_show_stay_as_they_are(hone, work):
+    path = work / "é€\u00a0\u202f\U0001f4be\u0600\u06dd.img"
+    images.small(path)
+    assert str(path) in hone.ok("info", path).stdout.decode()
+    assert str(path) in hone.ok("info", "--json", path).stdout.decode()
 
 
 def test_a_name_printed_gives_the_file_back(hone, odd):

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Words on the command line: what is wrong exits 2, what asks for help 0."""
 import os
+import subprocess
 
 import pytest
 
 import images
-from harness import assert_same
+from harness import ENV, assert_same, failure
 
 COMMANDS = ("convert", "map", "info", "compare", "cpu")
 HUGE = str(1 << 64)
@@ -55,8 +56,10 @@ MISUSES = {
     "map with an unknown option": ["map", "-q", "SRC"],
 }
 for size in ("0", "511", "513", "1", "3k", "4M", "2097153", "-4096", "+4096",
-             "4kk", "4kB", "k", "", " 4k", "4 k", "0x1000", "1e3", "4.0k",
-             HUGE, HUGE + "T", "16777216T", "99999999999999999999"):
+             "4kk", "4kB", "4Ki", "4iB", "4KiBi", "4B", "4@", "4z", "k", "",
+             "KiB", " 4k", "4 k", "4 KiB", "0x1000", "1e3", "4.0k", HUGE,
+             HUGE + "T", "16777216T", "16E", "16384PiB",
+             "99999999999999999999"):
     MISUSES[f"cluster size '{size}'"] = [
         "convert", "-O", "qcow2", "-o", f"cluster_size={size}", "SRC", "DST"]
     MISUSES[f"scan block '{size}'"] = ["convert", "-S", size, "SRC", "DST"]
@@ -71,12 +74,30 @@ def test_a_misuse_exits_2_with_one_line_and_makes_nothing(
     assert not os.listdir(out)
 
 
-@pytest.mark.parametrize("size", ["4096", "4k", "4K"])
+@pytest.mark.parametrize("size", ["4096", "4k", "4K", "4KiB", "4kib", "4KIB"])
 def test_sizes_have_binary_suffixes_in_both_cases(hone, small, out, size):
     hone.ok("convert", "-q", "-S", size, "-o", f"cluster_size={size}",
             small, out / "disk.qcow2")
     assert_same(small, out / "disk.qcow2", "qcow2")
     assert b"\0\0\0\x0c" == (out / "disk.qcow2").read_bytes()[20:24]
+
+
+@pytest.mark.parametrize("size", ["2m", "2M", "2MiB", "2048k", "2097152"])
+def test_a_size_may_be_given_in_any_unit(hone, small, out, size):
+    hone.ok("convert", "-q", "-S", size, "-o", f"cluster_size={size}", small,
+            out / "disk.qcow2")
+    assert b"\0\0\0\x15" == (out / "disk.qcow2").read_bytes()[20:24]
+
+
+@pytest.mark.parametrize("unit, bits", [
+    ("g", 30), ("G", 30), ("GiB", 30), ("t", 40), ("T", 40), ("TiB", 40),
+    ("P", 50), ("pib", 50), ("E", 60), ("EiB", 60)])
+def test_large_units_are_powers_of_1024(hone, small, unit, bits):
+    """They are sizes, and too large for what takes one."""
+    said = hone.misused("map", "-S", f"15{unit}", small)
+    assert "is not a power of two from 512 to 2M" in said
+    said = hone.misused("map", "-S", f"{1 << (64 - bits)}{unit}", small)
+    assert "is not a valid size" in said
 
 
 def cluster_bits(hone, small, output, *options):
@@ -101,12 +122,12 @@ def test_a_descriptor_is_a_plain_number(hone, small, out):
     for word in ("1k", "0k", "+1", " 1", "1 ", "0x1", "4294967297"):
         said = hone.misused("convert", "--progress-fd", word, small,
                             out / "d")
-        assert f"'{word}' is no descriptor" in said
+        assert f"'{word}' is not a file descriptor" in said
 
 
 def test_an_unknown_format_is_answered_with_the_known_ones(hone, small):
     said = hone.misused("info", "-f", "floppy", small)
-    assert "'floppy' is no format; known are qcow2, raw" in said
+    assert "'floppy' is not a format; the formats are qcow2, raw" in said
 
 
 @pytest.mark.parametrize("size, shown", [
@@ -135,6 +156,122 @@ def test_the_mistaken_word_is_named(hone, small, out):
         assert word in hone.misused(*words)
 
 
+HABITS = {
+    "convert": {"-p": "--progress-fd", "-W": "order of writes",
+                "-n": "--force", "-t": "--direct", "-T": "--direct",
+                "-m": "--threads", "-r": "--rate-limit", "-l": "--snapshot",
+                "-C": "by itself", "-B": "--allow-backing",
+                "--salvage": "ends the copy", "--bitmaps": "not copied",
+                "--target-is-zero": "new file", "--image-opts": "its path"},
+    "compare": {"-p": "--progress-fd", "--output=json": "--json",
+                "-s": "--strict"},
+    "info": {"--output=json": "--json", "--backing-chain": "backing file"},
+    "map": {"--output=json": "--json"},
+}
+
+
+@pytest.mark.parametrize("command", HABITS)
+def test_who_comes_from_qemu_img_is_told_what_to_type(hone, small, command):
+    for word, told in HABITS[command].items():
+        said = hone.misused(command, word, small, small)
+        assert f"'{word.split('=')[0]}' is not an option: " in said
+        assert told in said
+
+
+def test_hints_are_not_only_for_options_of_commands(hone):
+    assert hone.misused("-V") == (
+        "hone: '-V' is not an option: --version prints the version")
+    for word in ("measure", "create", "resize", "rebase", "commit", "amend",
+                 "bitmap", "dd"):
+        said = hone.misused(word, "x")
+        assert f"'{word}' is not a command: " in said and "qemu-img" in said
+    assert "hone info lists snapshots" in hone.misused("snapshot", "-l", "x")
+
+
+MEANT = {
+    "konvert": "convert", "covnert": "convert", "mpa": "map", "inf": "info",
+    "comapre": "compare", "cpus": "cpu",
+}
+
+
+@pytest.mark.parametrize("word", MEANT)
+def test_a_mistyped_command_is_answered_with_the_one_meant(hone, word):
+    for words in ([word], ["help", word]):
+        assert hone.misused(*words) == (
+            f"hone: '{word}' is not a command; did you mean {MEANT[word]}?")
+
+
+@pytest.mark.parametrize("word", ["x", "", "frobnicate", "c" * 40,
+                                  "convertconvert"])
+def test_a_word_like_no_other_gets_no_suggestion(hone, word):
+    assert hone.misused(word) == f"hone: '{word}' is not a command"
+
+
+@pytest.mark.parametrize("word, meant", [
+    ("--forse", "--force"), ("--quite", "--quiet"),
+    ("--spares-size=4k", "--sparse-size"), ("--jsno", "--json"),
+    ("--progress_fd", "--progress-fd")])
+def test_a_mistyped_option_is_answered_with_the_one_meant(
+        hone, small, word, meant):
+    said = hone.misused("convert", word, small, "d")
+    assert said == (f"hone: '{word.split('=')[0]}' is not an option; "
+                    f"did you mean {meant}?")
+
+
+def test_a_hidden_option_is_not_suggested(hone, small):
+    assert "mean" not in hone.misused("convert", "--methode", small, "d")
+
+
+def test_an_abbreviation_of_several_options_is_answered_with_them(
+        hone, small):
+    assert hone.misused("convert", "--for=x", small, "d") == (
+        "hone: '--for' may mean --format, --force, --force-share")
+
+
+def test_an_option_of_the_format_is_known_before_its_value_is_read(
+        hone, small, out):
+    for word, said in (
+            ("colour=red", "'colour' is not an option of qcow2; -o help lists"
+             " its options"),
+            ("clustersize=4k", "'clustersize' is not an option of qcow2; did "
+             "you mean cluster_size?"),
+            ("cluster_size=x", "-o cluster_size: 'x' is not a valid size")):
+        assert said in hone.misused("convert", "-O", "qcow2", "-o", word,
+                                    small, out / "d")
+    assert "'compat' is not an option of raw" in hone.misused(
+        "convert", "-O", "raw", "-o", "compat=1.1", small, out / "d")
+
+
+def test_o_help_lists_the_options_of_a_format(hone, small, out):
+    qcow2 = b"Options of qcow2"
+    for words in (["-O", "qcow2"], ["SRC", out / "d.qcow2"], []):
+        words = [small if word == "SRC" else word for word in words]
+        for text in ("help", "?", "cluster_size=4k,help"):
+            said = hone.ok("convert", "-o", text, *words).stdout
+            assert said.startswith(qcow2) and b"cluster_size=SIZE" in said
+            assert max(len(line) for line in said.split(b"\n")) <= 80
+    assert hone.ok("convert", "-o", "help", "-O", "raw").stdout == (
+        b"raw has no options.\n")
+    hone.misused("convert", "-o", "help", "-O", "qcow3")
+    assert not os.listdir(out)
+
+
+@pytest.mark.parametrize("command", [None, *COMMANDS, "help"])
+def test_the_examples_in_the_help_work(hone, image, out, command):
+    said = hone.ok(*[command] if command else [], "--help").stdout.decode()
+    examples = said.partition("\nExamples:\n")[2].splitlines()
+    lines = [line[4:] for line in examples if line.startswith("    ")]
+    assert 2 <= len(lines) <= 3 and len(examples) == 2 * len(lines)
+    for name in ("disk.img", "copy.img"):
+        (out / name).write_bytes(image("mixed").read_bytes())
+    path = f"{os.path.dirname(hone.path)}:{os.environ['PATH']}"
+    for line in lines:
+        done = subprocess.run(["bash", "-ec", line], cwd=out, check=False,
+                              env=dict(ENV, PATH=path),
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert (done.returncode, done.stderr) == (0, b""), line
+
+
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_explains_itself(hone, command):
     said = hone.ok(command, "--help").stdout
@@ -146,6 +283,7 @@ def test_every_command_explains_itself(hone, command):
 def test_help_names_every_command_and_every_option(hone):
     said = hone.ok("--help").stdout.decode()
     assert said == hone.ok("help").stdout.decode()
+    assert max(map(len, said.splitlines())) <= 80
     assert all(command in said for command in COMMANDS)
     said = hone.ok("convert", "--help").stdout.decode()
     for option in ("-f", "-O", "-o", "-S", "--force", "--progress-fd",
@@ -162,14 +300,15 @@ def test_version_is_that_of_the_library(hone):
 
 @pytest.mark.parametrize("words", [
     ["--help"], ["--version"], ["help", "convert"], ["cpu"],
-    ["cpu", "--json"], ["map", "SRC"], ["map", "--json", "SRC"],
-    ["info", "SRC"], ["info", "--json", "SRC"], ["compare", "SRC", "SRC"],
-    ["compare", "--json", "SRC", "SRC"]], ids=" ".join)
+    ["cpu", "--json"], ["cpu", "--calibrate"], ["map", "SRC"],
+    ["map", "--json", "SRC"], ["info", "SRC"], ["info", "--json", "SRC"],
+    ["compare", "SRC", "SRC"], ["compare", "--json", "SRC", "SRC"]],
+    ids=" ".join)
 def test_a_report_that_cannot_be_written_is_a_failure(hone, small, words):
     words = [str(small) if word == "SRC" else word for word in words]
     with open("/dev/full", "wb") as full:
         done = hone.run(*words, stdout=full)
-    assert done.returncode == 1
+    assert done.returncode == failure(words[0])
     assert done.stderr.startswith(b"hone: ")
     assert done.stderr.count(b"\n") == 1
 
@@ -188,7 +327,7 @@ def test_a_lost_report_of_a_conversion_is_no_success(
 
 def test_an_unknown_suffix_is_an_error_that_names_the_formats(
         hone, small, out):
-    for suffix in ("vmdk", "vhdx", "vdi", "vhd", "qed"):
+    for suffix in ("vmdk", "vhdx", "vdi", "vhd", "qed", "qcow", "QCOW"):
         done = hone.run("convert", small, out / f"disk.{suffix}")
         assert done.returncode in (1, 2) and not done.stdout
         assert b"raw" in done.stderr and b"qcow2" in done.stderr

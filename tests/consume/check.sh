@@ -7,8 +7,8 @@ set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-# shellcheck source=tests/tap.sh
-. "$top/tests/tap.sh"
+# shellcheck source=tests/support/tap.sh
+. "$top/tests/support/tap.sh"
 staged=$(cd "$1" && pwd)
 mkdir -p "$2"
 work=$(cd "$2" && pwd)
@@ -20,7 +20,7 @@ export PKG_CONFIG_SYSROOT_DIR="$staged"
 export PKG_CONFIG_LIBDIR="$libdir/pkgconfig"
 unset CC CXX
 
-# run PROGRAM: with the installed library, which no system path names.
+# run PROGRAM: with the installed library, which is in no system path.
 run() {
     LD_LIBRARY_PATH=$libdir "$@"
 }
@@ -53,6 +53,23 @@ pkg_config_static() {
     gcc -static -o static "$here/use.c" \
         $(pkg-config --static --cflags --libs hone) &&
         ./static
+}
+
+# Sizes and offsets that programs are compiled with. For 64 bits.
+layout_is_frozen() {
+    if [ "$(getconf LONG_BIT)" -ne 64 ]; then
+        echo 'this machine has not 64 bits' && return
+    fi
+    # shellcheck disable=SC2046
+    gcc -std=c11 -fsyntax-only "$here/layout.c" $(pkg-config --cflags hone)
+}
+
+# shellcheck disable=SC2046
+exceptions_pass() {
+    g++ -std=c++11 -Wall -Wextra -Werror -o throw "$here/throw.cc" \
+        $(pkg-config --cflags --libs hone) && run ./throw &&
+        g++ -std=c++11 -static -o throw-static "$here/throw.cc" \
+            $(pkg-config --static --cflags --libs hone) && ./throw-static
 }
 
 pkg_config_version() {
@@ -91,8 +108,7 @@ meson_subproject() {
     mkdir -p meson/subprojects/hone &&
         cp "$here/meson/meson.build" "$here/use.c" meson/ &&
         cp "$top/packaging/hone.wrap" meson/subprojects/ &&
-        for each in include src image cli packaging meson.build \
-            meson_options.txt; do
+        for each in include src packaging meson.build meson_options.txt; do
             cp -R "$top/$each" meson/subprojects/hone/ || return 1
         done &&
         env -u PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR=/nonexistent \
@@ -101,10 +117,12 @@ meson_subproject() {
         meson/build/use
 }
 
-echo 1..9
+echo 1..11
 check 'pkg-config, C99' pkg_config_c
 check 'pkg-config, C++11' pkg_config_cxx
 check 'pkg-config, wholly static program' pkg_config_static
+check 'structs have the layout of docs/abi.md' layout_is_frozen
+check 'exceptions pass through the library' exceptions_pass
 check 'pkg-config tells the version of the library' pkg_config_version
 check 'CMake, hone::hone' cmake_shared
 check 'CMake, hone::static' cmake_static

@@ -1,13 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# one_cpu.sh COMMAND...: run it, all its threads on one CPU, which no other
-# command run so in this folder has if there are enough.
+# one_cpu.sh COMMAND...: run COMMAND with all its threads on one CPU. While there
+# are free CPUs, no other command of this tree that runs this way shares it.
 #
-# For qemu-user, which translates stlr and the ldar behind it to a store and a
-# load that x86 may swap. Arm does not: sequentially consistent atomics of two
-# threads on two CPUs then show what no Arm CPU would. On one CPU they take
-# turns, and a turn orders everything.
+# For qemu-user, which translates stlr and the ldar after it to a store and a
+# load. x86 may swap the two, Arm does not: on two CPUs, sequentially consistent
+# atomics of two threads can show what no Arm CPU shows. On one CPU the threads
+# take turns, and each switch orders all accesses.
 set -eu
+
+locks=$(dirname "$0")/../../build/one_cpu
+mkdir -p "$locks"
 
 # Such as "0-3,8".
 allowed=$(taskset -cp $$ | sed 's/.*: //')
@@ -23,8 +26,8 @@ cpus=$(awk -v allowed="$allowed" -v pid=$$ 'BEGIN {
         print cpu[(pid + i) % n]
 }')
 for cpu in $cpus; do
-    # The command has it too, and so the lock until it ends.
-    exec 9>"one_cpu.$cpu"
+    # The command inherits the descriptor, and with it the lock until it ends.
+    exec 9>"$locks/$cpu"
     if flock --nonblock 9; then
         exec taskset -c "$cpu" "$@"
     fi

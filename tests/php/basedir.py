@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""One request with open_basedir, and PHP's realpath cache is off for good.
+"""After one request with open_basedir, PHP's realpath cache is off for good.
 
 basedir.py MODULE PHP-CGI
 
-php-cgi answers three requests over FastCGI in one process: a script reads a
-file by a symbolic link; a script of another folder, for which open_basedir is
-set in php.ini, does nothing, or is left out; then the first again, after the
-link was changed. PHP goes by its cache the last time if it still has one. Exits
-0 if it reads the same with hone.file_reads off and on, and the request in
-between makes the difference.
+php-cgi serves requests over FastCGI in one process. The first script reads a
+file through a symbolic link. The second one does nothing; it is in a folder for
+which php.ini sets open_basedir, and one of two runs leaves it out. Then the link
+is changed, and the first script runs again: PHP reads what its cache has, if the
+cache is still on. Exits 0 if each run reads the same with hone.file_reads off
+and on, and the second script makes the difference.
 """
 import os
 import socket
@@ -33,14 +33,14 @@ def pair(name, value):
 
 
 def request(address, script):
-    """The body of what the script answers."""
+    """The body of the response of a script."""
     params = b''.join(pair(name, str(value)) for name, value in {
         'SCRIPT_FILENAME': script, 'REQUEST_METHOD': 'GET',
         'REDIRECT_STATUS': 200, 'GATEWAY_INTERFACE': 'CGI/1.1'}.items())
-    told = b''
+    body = b''
     with socket.socket(socket.AF_UNIX) as to:
         to.connect(str(address))
-        # Role 1 answers; and no flag: the connection ends with the request.
+        # Role 1, a responder; no flag: the connection ends with the request.
         to.sendall(record(BEGIN, struct.pack('>HB5x', 1, 0)) +
                    record(PARAMS, params) + record(PARAMS) + record(STDIN))
         answer = to.makefile('rb')
@@ -50,9 +50,9 @@ def request(address, script):
             content = answer.read(length)
             answer.read(padding)
             if kind == STDOUT:
-                told += content
+                body += content
             elif kind == END:
-                return told.partition(b'\r\n\r\n')[2].decode()
+                return body.partition(b'\r\n\r\n')[2].decode()
 
 
 def answers(module, cgi, folder, on, between):
@@ -71,22 +71,22 @@ def answers(module, cgi, folder, on, between):
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(address))
         listening.listen()
-        # What it listens on is its standard input.
+        # php-cgi listens on its standard input.
         php = subprocess.Popen(
             [cgi, '-c', folder / 'php.ini'], stdin=listening,
             env={**os.environ, 'PHP_INI_SCAN_DIR': '',
                  'PHP_FCGI_CHILDREN': '0'})
     try:
-        told = [request(address, free / 'script.php')]
+        bodies = [request(address, free / 'script.php')]
         if between:
-            told.append(request(address, closed / 'script.php'))
+            bodies.append(request(address, closed / 'script.php'))
         link.unlink()
         link.symlink_to('two')
-        told.append(request(address, free / 'script.php'))
+        bodies.append(request(address, free / 'script.php'))
     finally:
         php.kill()
         php.wait()
-    return told
+    return bodies
 
 
 def main():
@@ -96,10 +96,10 @@ def main():
         for between, expected in ((False, ['one', 'one']),
                                   (True, ['one', '', 'two'])):
             for on in (0, 1):
-                told = answers(module, cgi, Path(name) / f'{between}{on}', on,
+                bodies = answers(module, cgi, Path(name) / f'{between}{on}', on,
                                between)
-                if told != expected:
-                    print(f'hone.file_reads={on}: read {told}, '
+                if bodies != expected:
+                    print(f'hone.file_reads={on}: read {bodies}, '
                           f'not {expected}')
                     good = False
     return 0 if good else 1

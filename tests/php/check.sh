@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2317 # functions are called through check()
-# check.sh STAGED WORK PHP-CONFIG: what .phpt files cannot tell of the PHP
-# extension, with libhone as installed below STAGED (prefix /usr). Prints TAP.
+# check.sh STAGED WORK PHP-CONFIG: what .phpt files cannot test of the PHP
+# extension, with the libhone that is installed below STAGED (prefix /usr).
+# Prints TAP.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
-# shellcheck source=tests/tap.sh
-. "$top/tests/tap.sh"
+# shellcheck source=tests/support/tap.sh
+. "$top/tests/support/tap.sh"
 staged=$(cd "$1" && pwd)
 mkdir -p "$2"
 work=$(cd "$2" && pwd)
@@ -22,24 +23,26 @@ export PKG_CONFIG_SYSROOT_DIR="$staged"
 export PKG_CONFIG_LIBDIR="$libdir/pkgconfig"
 unset CC CFLAGS LD_LIBRARY_PATH
 
-# PHP's generator writes this hash, and skips a stub whose hash is there.
+# PHP's generator writes this hash, and skips a stub whose hash has not changed.
 arginfo_is_of_the_stub() {
-    grep "Stub hash: $(sha1sum <"$top/php/hone.stub.php" | cut -d' ' -f1) " \
-        "$top/php/hone_arginfo.h"
+    for stub in hone cache/apcu/apcu; do
+        hash=$(sha1sum <"$top/php/$stub.stub.php" | cut -d' ' -f1)
+        grep "Stub hash: $hash " "$top/php/${stub}_arginfo.h" || return 1
+    done
 }
 
-# Whoever copies php/ to build it has these two along.
+# A copy of php/ has these two files.
 license_is_the_same() {
     cmp "$top/LICENSE" "$top/php/LICENSE" && grep -x hone "$top/php/CREDITS"
 }
 
-# compiles COMPILER OPTION...: every source without a warning, PHP's own
-# headers taken as the system's. Its macros declare parameters for everyone.
+# compiles COMPILER OPTION...: every source without a warning. PHP's headers count
+# as system headers. PHP's macros declare parameters that are not used.
 compiles() {
     compiler=$1
     shift
     includes=$("$config" --includes | sed 's/-I/-isystem /g')
-    for source in "$top"/php/*.c; do
+    for source in "$top"/php/*.c "$top"/php/*/*.c "$top"/php/*/*/*.c; do
         # shellcheck disable=SC2046,SC2086
         "$compiler" -c -o /dev/null -O2 -fPIC -D_GNU_SOURCE \
             -DCOMPILE_DL_HONE=1 -DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 \
@@ -57,12 +60,12 @@ clang_without_warnings() {
     compiles clang
 }
 
-# Debian has no PHP with threads to load it into, but its headers know how.
+# Debian has no PHP with threads to run this, but its headers compile for one.
 threads_without_warnings() {
     compiles gcc -DZTS=1 && compiles clang -DZTS=1
 }
 
-# By the headers alone: the shared library, found by the loader as any other.
+# The shared library, which the loader finds like any other.
 shared_build() {
     sh "$top/tools/phpext.sh" build "$top/php" shared "$config" &&
         readelf -d shared/modules/hone.so >shared.dynamic &&
@@ -72,19 +75,19 @@ shared_build() {
             "$config" "$work/shared.xml"
 }
 
-# without_path COMMAND...: as where no variable tells pkg-config anything.
+# without_path COMMAND...: without the variables for pkg-config.
 without_path() {
     env -u PKG_CONFIG_SYSROOT_DIR -u PKG_CONFIG_LIBDIR "$@"
 }
 
-# As if it had been configured for a prefix of the user's own.
+# As if libhone had been configured for a prefix of the user.
 own_prefix() {
     cp -a "$staged/usr" own &&
         sed -i "s|^prefix=.*|prefix=$work/own|" \
             "own/${libdir#"$staged/usr/"}/pkgconfig/hone.pc"
 }
 
-# The library is found again at run time without a variable.
+# The loader finds the library without a variable.
 own_prefix_build() {
     own_prefix &&
         without_path sh "$top/tools/phpext.sh" build "$top/php" own-shared \
@@ -102,11 +105,55 @@ static_build() {
         sh "$top/tools/phpext.sh" test static "$config" "$work/static.xml"
 }
 
-# Its functions are not for others in the process that load a libhone.
+# takes_the_archive ARCHIVE COMMAND...: that of libhone.a, by its path.
+takes_the_archive() {
+    archive=$1
+    shift
+    (cd sysroot && "$@" ./configure --with-php-config="$config" \
+        --enable-hone-static) >sysroot.log 2>&1 &&
+        grep "^HONE_SHARED_LIBADD = $archive " sysroot/Makefile
+}
+
+# Below a sysroot, as for another machine. pkgconf puts the sysroot before the
+# folder, and the old pkg-config does not.
+static_below_a_sysroot() {
+    cp -R "$top/php" sysroot &&
+        (cd sysroot && "$(echo "$config" |
+            sed 's/php-config\([^/]*\)$/phpize\1/')") || return 1
+    cat >old-pkg-config <<'END'
+#!/bin/sh
+case $* in
+*--variable=libdir*) env -u PKG_CONFIG_SYSROOT_DIR pkg-config "$@" ;;
+*) exec pkg-config "$@" ;;
+esac
+END
+    chmod +x old-pkg-config
+    takes_the_archive "$libdir/libhone.a" env &&
+        takes_the_archive "$libdir/libhone.a" \
+            env PKG_CONFIG="$work/old-pkg-config" &&
+        takes_the_archive "$work/own/${libdir#"$staged/usr/"}/libhone.a" \
+            env -u PKG_CONFIG_SYSROOT_DIR \
+            PKG_CONFIG_LIBDIR="$work/own/${libdir#"$staged/usr/"}/pkgconfig"
+}
+
+# configure runs in another folder, and all objects go there.
+elsewhere_build() {
+    cp -R "$top/php" elsewhere-source && mkdir elsewhere &&
+        (cd elsewhere-source && "$(echo "$config" |
+            sed 's/php-config\([^/]*\)$/phpize\1/')") &&
+        find elsewhere-source -type f | sort >elsewhere.before &&
+        (cd elsewhere && without_path ../elsewhere-source/configure \
+            --with-php-config="$config" --with-hone="$work/own" && make) &&
+        find elsewhere-source -type f | sort >elsewhere.after &&
+        cmp elsewhere.before elsewhere.after &&
+        "$php" -n -d extension="$work/elsewhere/modules/hone.so" \
+            -r 'echo Hone\version();'
+}
+
+# Its functions are hidden from other libraries that load a libhone.
 static_build_keeps_libhone_to_itself() {
     nm -D --defined-only static/modules/hone.so >symbols &&
-        grep ' get_module$' symbols &&
-        ! grep -E ' hone_(buffer|cpu|version|memcpy)' symbols
+        [ "$(cut -d' ' -f3 symbols)" = get_module ]
 }
 
 make_install() {
@@ -116,8 +163,8 @@ make_install() {
             -r 'exit(extension_loaded("hone") ? 0 : 1);'
 }
 
-# As another extension includes it: alone, and from where it was installed.
-# PHP's own headers want more of libc than ISO C has.
+# As another extension includes it: alone, and from the folder of its install.
+# PHP's headers need more of libc than ISO C has.
 args_header_is_installed() {
     headers=$work/root$("$config" --include-dir)
     echo '#include "ext/hone/hone_args.h"' >user.c
@@ -126,7 +173,7 @@ args_header_is_installed() {
         $("$config" --includes | sed 's/-I/-isystem /g') user.c
 }
 
-# with_args_header SCRIPT ARGUMENT...: by the compilers alone.
+# with_args_header SCRIPT ARGUMENT...: tests that need only the compilers.
 with_args_header() {
     script=$1
     shift
@@ -140,7 +187,7 @@ in_folder() {
     mkdir "$1" && (cd "$1" && shift && "$@")
 }
 
-watcher_is_asked() {
+watcher_sees_all() {
     in_folder watched sh "$here/watched.sh" "$work/static/modules/hone.so" \
         "$php" "$config"
 }
@@ -156,20 +203,22 @@ open_basedir_ends_the_cache() {
         "$(echo "$php" | sed 's|/php\([^/]*\)$|/php-cgi\1|')"
 }
 
-# Code that the JIT compiled could outlive it: no function is wrapped.
+# Code that the JIT compiled could outlive the module: no function is wrapped.
 # shellcheck disable=SC2016 # PHP's variables
-dl_leaves_all_alone() {
+dl_wraps_nothing() {
     "$php" -n -d extension_dir="$work/static/modules" -r '
         dl("hone.so");
         file_get_contents($argv[0], false, null, 1);
         fread(fopen("/proc/self/exe", "r"), 100000);
-        (new ReflectionExtension("hone"))->info();' >dl.told &&
-        [ "$(grep -c 'left alone: loaded by dl()$' dl.told)" -eq 7 ] &&
-        ! grep '=> [1-9][0-9]*$' dl.told
+        (new ReflectionExtension("hone"))->info();' >dl.info &&
+        [ "$(grep -c 'not wrapped: loaded by dl()$' dl.info)" -eq \
+            "$(grep -c '^PHP_HONE_FUNCTION(' \
+                "$top/php/fileread/functions.def")" ] &&
+        ! grep '^[^>]*=> [1-9][0-9]*$' dl.info
 }
 
-# PIE goes by composer.json: what it says of ./configure has to be so.
-composer_tells_what_configure_takes() {
+# PIE reads the options of ./configure from composer.json.
+composer_has_the_options_of_configure() {
     python3 - "$top/php/composer.json" >composer.options <<'END'
 import json, sys
 package = json.load(open(sys.argv[1]))
@@ -191,57 +240,57 @@ switched() {
     rm -rf "$1"
     cp -R "$here/$1" "$1"
     status=0
-    python3 "$top/tools/phpt.py" static "$config" "$1" >"$1.told" ||
+    python3 "$top/tools/phpt.py" static "$config" "$1" >"$1.log" ||
         status=$?
-    cat "$1.told"
+    cat "$1.log"
     [ "$status" -eq "$2" ]
 }
 
-planted_difference_is_told() {
+planted_difference_is_reported() {
     switched planted 1 &&
-        grep '^differs: .*switch.phpt: passed .* failed' planted.told &&
-        grep '^differs: .*output.phpt: failed .* failed' planted.told &&
-        grep '^unstable.*unstable.phpt' planted.told &&
-        grep '^3 tests, 2 differ$' planted.told
+        grep '^differs: .*switch.phpt: passed .* failed' planted.log &&
+        grep '^differs: .*output.phpt: failed .* failed' planted.log &&
+        grep '^unstable.*unstable.phpt' planted.log &&
+        grep '^3 tests, 2 differ$' planted.log
 }
 
-no_difference_is_told() {
-    switched same 0 && grep '^2 tests, 0 differ$' same.told
+no_difference_is_reported() {
+    switched same 0 && grep '^2 tests, 0 differ$' same.log
 }
 
-no_libhone_is_told() {
+no_libhone_is_reported() {
     mkdir nothing
     ! PKG_CONFIG_LIBDIR=$work/nothing sh "$top/tools/phpext.sh" build \
         "$top/php" without "$config" >without.log 2>&1 &&
-        grep 'no libhone 0.* or newer' without.log &&
+        grep 'libhone 0.* or newer was not found' without.log &&
         grep -e '--with-hone=DIR' without.log &&
         grep -i 'package.*hone.*not found' without.log
 }
 
-old_libhone_is_told() {
+old_libhone_is_reported() {
     mkdir old &&
         printf 'Name: hone\nDescription: old\nVersion: 0.0.9\n' \
             >old/hone.pc &&
         ! PKG_CONFIG_LIBDIR=$work/old sh "$top/tools/phpext.sh" build \
             "$top/php" without "$config" >without.log 2>&1 &&
-        grep 'libhone is 0.0.9 here, and this needs 0' without.log
+        grep 'found libhone 0.0.9, but 0.* or newer is needed' without.log
 }
 
-no_pkg_config_is_told() {
-    # What configure looks for and does not find.
+no_pkg_config_is_reported() {
+    # configure searches for it in these variables first.
     ! ac_cv_path_PKG_CONFIG='' ac_cv_path_ac_pt_PKG_CONFIG='' \
         sh "$top/tools/phpext.sh" build "$top/php" without "$config" \
         >without.log 2>&1 &&
-        grep 'pkg-config, which finds libhone, is not there' without.log
+        grep 'pkg-config was not found' without.log
 }
 
-wrong_prefix_is_told() {
+wrong_prefix_is_reported() {
     ! sh "$top/tools/phpext.sh" build "$top/php" without "$config" \
         --with-hone="$work/nothing" >without.log 2>&1 &&
         grep "hone.pc below $work/nothing" without.log
 }
 
-# It may be in somebody's php.ini.
+# A php.ini may name the module.
 failed_build_leaves_the_module() {
     ! sh "$top/tools/phpext.sh" build "$top/php" static "$config" \
         --with-hone="$work/nothing" &&
@@ -249,29 +298,42 @@ failed_build_leaves_the_module() {
             -r 'echo Hone\version();'
 }
 
-# By strace, in a process for each way.
+# fread() of 12 chunks: PHP reads the first one, and one read takes the rest.
+fread_takes_the_rest_in_one_read() {
+    head -c 98304 /dev/zero >chunks
+    strace -o chunks.log -P "$work/chunks" -e trace=read "$php" -n \
+        -d extension="$work/static/modules/hone.so" -r '
+        exit((int)(strlen(fread(fopen("chunks", "r"), 98304)) !== 98304));' &&
+        [ "$(grep -c '^read(' chunks.log)" -eq 2 ] &&
+        grep ', 90112) = 90112$' chunks.log
+}
+
+# By strace, with a process for each mode.
 side_effects_are_the_same() {
     python3 "$here/side_effects.py" static "$php"
 }
 
-echo 1..28
+echo 1..31
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'the license is there, and the same' license_is_the_same
 check 'gcc has no warning' gcc_without_warnings
 check 'clang has no warning' clang_without_warnings
 check 'neither has one for a PHP with threads' threads_without_warnings
 check 'build with the shared library, no rpath' shared_build
-check "build with the shared library at a prefix of the user's" own_prefix_build
-check 'build with the static library there' static_build
+check 'build with the shared library at a prefix of the user' own_prefix_build
+check 'build with the static library at that prefix' static_build
+check 'configure finds the static library below a sysroot' \
+    static_below_a_sysroot
+check 'build in another folder than that of the sources' elsewhere_build
 check 'the static library stays inside' static_build_keeps_libhone_to_itself
 check 'make install, into a folder of its own' make_install
-check 'hone_args.h is installed with all it needs' args_header_is_installed
+check 'hone_args.h is installed with all that it needs' args_header_is_installed
 check 'lists of parameters compile if they agree' with_args_header lists.sh
-check 'a variable of the wrong type is told' with_args_header variables.sh
-check 'the sed of php-args.md moves functions over' \
+check 'a variable of the wrong type is reported' with_args_header variables.sh
+check 'the sed command of php-args.md converts functions' \
     with_args_header moved.sh "$top/docs/php-args.md"
-check 'an extension that watches is asked' watcher_is_asked
-check 'copies that the system does in part are the same' \
+check 'an extension that watches sees every call' watcher_sees_all
+check 'copies of which the system does a part are the same' \
     copies_are_the_same faults
 # shellcheck disable=SC2016 # expanded by the inner shell
 if unshare -m sh -c 'mount -t tmpfs none "$0"' "$work" 2>/dev/null; then
@@ -282,15 +344,17 @@ else
     echo "ok $number - copies to a disk that fills up # SKIP root alone mounts one"
 fi
 check 'open_basedir ends the realpath cache' open_basedir_ends_the_cache
-check 'loaded by dl() it leaves all alone' dl_leaves_all_alone
+check 'loaded by dl() it wraps nothing' dl_wraps_nothing
 check 'composer.json has the options of configure' \
-    composer_tells_what_configure_takes
-check 'a test that differs by the switch is told' planted_difference_is_told
-check 'one that does not, passed or failed, is not' no_difference_is_told
+    composer_has_the_options_of_configure
+check 'a test that differs by the switch is reported' planted_difference_is_reported
+check 'a test that does not differ is not reported' no_difference_is_reported
+check 'fread takes the rest of a file in one read' \
+    fread_takes_the_rest_in_one_read
 check 'file reads have the same side effects' side_effects_are_the_same
-check 'configure tells that there is no libhone' no_libhone_is_told
-check 'configure tells that libhone is too old' old_libhone_is_told
-check 'configure tells that there is no pkg-config' no_pkg_config_is_told
-check 'configure tells that there is none at a prefix' wrong_prefix_is_told
+check 'configure reports that there is no libhone' no_libhone_is_reported
+check 'configure reports that libhone is too old' old_libhone_is_reported
+check 'configure reports that there is no pkg-config' no_pkg_config_is_reported
+check 'configure reports that a prefix has no libhone' wrong_prefix_is_reported
 check 'a failed build leaves the module' failed_build_leaves_the_module
 exit "$failed"

@@ -1,8 +1,8 @@
 <?php
 // SPDX-License-Identifier: BSD-3-Clause
-// What copy() says and does with files of several sizes, for copies.sh to
-// compare. Arguments: the folder of the files, which are made if they are not
-// there, and that of the targets.
+// Results and messages of copy() with files of several sizes, for copies.sh to
+// compare. Arguments: the folder of the files, which are made if they are
+// missing; the folder of the targets.
 [, $folder, $targets] = $argv;
 set_error_handler(function ($level, $message) {
     echo "  $level $message\n";
@@ -16,7 +16,7 @@ foreach ([0, 1, 999, 1000, 1001, 8192, 100000, 700000, 2000000, 5000000] as $siz
     }
     foreach (['new', 'there'] as $name) {
         $target = "$targets/$name";
-        // What PHP's realpath cache knows, unlink() has made it forget.
+        // unlink() empties PHP's realpath cache.
         realpath($source);
         if ($name === 'there') {
             file_put_contents($target, 'more than nothing');

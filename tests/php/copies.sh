@@ -1,11 +1,11 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck disable=SC2317 # functions are called through compare()
-# copies.sh faults|full MODULE PHP: copy() with hone.file_reads off and on, where
-# the system does not copy a file at once: in parts, not at all, beyond the size
-# that a file may have; or, for which it has to mount one, to a disk that fills
-# up. Equal have to be what is told, what is in the target, its mode, resource
-# numbers and descriptors. Run in a folder for scratch.
+# copies.sh faults|full MODULE PHP: copy() with hone.file_reads off and on, if the
+# system does not copy a file by one call. faults: it copies a part, nothing, or
+# up to the greatest size of a file; full: the disk of the target fills up, for
+# which this mounts one. Messages, contents and mode of the target, resource
+# numbers and descriptors must be the same. Runs in a scratch folder.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -14,7 +14,7 @@ module=$2
 php=$3
 failed=0
 
-# compare NAME COMMAND...: `$on` is the switch there.
+# compare NAME COMMAND...: COMMAND finds hone.file_reads in $on.
 compare() {
     name=$1
     shift
@@ -23,7 +23,7 @@ compare() {
         "$@" >"$name.$on" 2>"$name.taken.$on" || :
     done
     if ! cmp "$name.0" "$name.1" || [ "$(grep -c . "$name.1")" -lt 40 ]; then
-        echo "copies differ, or there are too few: $name"
+        echo "copies differ, or are too few: $name"
         diff "$name.0" "$name.1" | head -n 10 || :
         failed=1
     fi
@@ -39,7 +39,7 @@ faulty() {
     COPY_FAULT=$1 LD_PRELOAD=$PWD/fault.so copies
 }
 
-# The signal that comes with it would end PHP; it is told as an error then.
+# Without the trap the signal would end PHP; with it, write() fails.
 limited() {
     (
         trap '' XFSZ
@@ -48,19 +48,19 @@ limited() {
     )
 }
 
-# taken NAME LEAST MOST: how many copies have taken the short way.
+# taken NAME LEAST MOST: so many copies took the fast path.
 taken() {
     n=$(tail -n 1 "$1.taken.1" | grep -x '[0-9]*' || echo 0)
     if ! { [ "$n" -ge "$2" ] && [ "$n" -le "$3" ]; }; then
-        echo "$1: $n copies the short way, $2 to $3 were to be"
+        echo "$1: $n copies on the fast path, not $2 to $3"
         failed=1
     fi
 }
 
-# told NAME TEXT: so that the fault was there.
-told() {
+# has NAME TEXT: the fault took place.
+has() {
     grep -q "$2" "$1.1" || {
-        echo "$1: nothing tells of $2"
+        echo "$1: no $2 in the output"
         failed=1
     }
 }
@@ -80,14 +80,14 @@ faults() {
         compare "errno-$errno" faulty "-$errno"
         taken "errno-$errno" 0 0
     done
-    told errno-38 true
-    told errno-28 false
+    has errno-38 true
+    has errno-28 false
     compare limited limited
-    told limited 'errno=27'
+    has limited 'errno=27'
 }
 
-# A new disk each time, with all files on it: from one to another the system
-# copies nothing.
+# A new disk each time, with all files on it: the system copies nothing between
+# two disks.
 # shellcheck disable=SC2016 # expanded by the inner shell
 filled() {
     unshare -m sh -euc '
@@ -100,7 +100,7 @@ filled() {
 full() {
     compare full filled
     taken full 10 18
-    told full 'errno=28'
+    has full 'errno=28'
 }
 
 rm -rf from to

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Preloaded: copy_file_range() as on systems where it does not do all of it.
- * COPY_FAULT is how many bytes it copies at most in a call; below zero, the
- * negative errno with which it fails.
+ * Preloaded: a copy_file_range() that does not copy everything, as on some
+ * systems. COPY_FAULT is the most that one call copies; if it is negative, the
+ * negative errno of the call.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,8 +27,8 @@ copy_file_range(int from, off64_t *from_at, int to, off64_t *to_at, size_t len,
 		SYS_copy_file_range, from, from_at, to, to_at, len, flags);
 }
 
-/* PHP has its modules look into their own libraries first: they would never
- * find what is above. */
+/* PHP loads its modules so that they search their own libraries first: without
+ * this they would not find the function above. */
 void *
 dlopen(const char *name, int flags)
 {

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# lists.sh INCLUDE-DIRECTORY PHP-CONFIG: lists of parameters that agree with
-# HONE_ARGS() compile without a warning, others do not, and what is missing around
-# a list is told, in C and in C++; and what several files share is there once.
-# The header is the one installed there. Run in a folder for scratch.
+# lists.sh INCLUDE-DIRECTORY PHP-CONFIG: in C and in C++, lists of parameters that
+# agree with HONE_ARGS() compile without a warning, and others do not; the error
+# names what is missing around a list; and several files share one copy of the
+# cold part. The header is the one in INCLUDE-DIRECTORY. Runs in a scratch folder.
 set -eu
 
 headers=$1
@@ -18,7 +18,7 @@ source_of() {
     echo 'zend_long a = 0, b = 0;'
     echo 'zval *rest = NULL;'
     echo 'uint32_t count = 0;'
-    # One a line, as everywhere: gcc warns of the indentation otherwise.
+    # One macro a line: otherwise gcc warns of the indentation.
     echo "HONE_ARGS($1) $2 HONE_ARGS_END();" | sed 's/ HONE/\nHONE/g'
     echo 'RETURN_LONG(a + b + count + (rest == NULL));'
     echo '}'
@@ -31,7 +31,8 @@ compile() {
         -I"$headers" $includes
 }
 
-# each_compiler FILE.c: what to call it with, and the source for its language.
+# each_compiler FILE.c: the command of each compiler, with a source in its
+# language.
 each_compiler() {
     cp "$1" "$1c"
     printf '%s\n' "gcc -std=gnu99 $1" "clang -std=gnu99 $1" \
@@ -45,26 +46,26 @@ list() {
     while read -r compiler; do
         got=ok
         # shellcheck disable=SC2086
-        compile $compiler -Werror -o list.o 2>told || got=refused
+        compile $compiler -Werror -o list.o 2>errors || got=refused
         if [ "$got" != "$1" ]; then
             failed=1
             echo "$compiler: HONE_ARGS($2) $3: $got, should be $1"
-            head -n 5 told
+            head -n 5 errors
         fi
     done <compilers
 }
 
-# told WORD: what is on standard input does not compile, and an error has WORD.
-told() {
-    cat >told.c
-    each_compiler told.c >compilers
+# refused WORD: standard input does not compile, and an error has WORD.
+refused() {
+    cat >refused.c
+    each_compiler refused.c >compilers
     while read -r compiler; do
         # shellcheck disable=SC2086
-        if compile $compiler -o list.o 2>told ||
-            ! grep "error:.*$1" told >/dev/null; then
+        if compile $compiler -o list.o 2>errors ||
+            ! grep "error:.*$1" errors >/dev/null; then
             failed=1
-            echo "$compiler: not told: $1"
-            head -n 5 told
+            echo "$compiler: no error has $1"
+            head -n 5 errors
         fi
     done <compilers
 }
@@ -91,16 +92,45 @@ five="$two $two HONE_ARG_LONG(a)"
 list ok '10, 10' "$five $five"
 list refused '11, 11' "$five $five HONE_ARG_LONG(b)"
 
-# What is missing has its name in the error.
+# The error names what is missing.
 source_of '1, 1' 'HONE_ARG_LONG(a)' | sed 's/HONE_FUNCTION/PHP_FUNCTION/' |
-    told HONE_FUNCTION_is_missing
+    refused HONE_FUNCTION_is_missing
 source_of '1, 1' 'HONE_ARG_LONG(a)' | grep -v HONE_ARGS_END |
-    told HONE_ARGS_END_is_missing
+    refused HONE_ARGS_END_is_missing
 source_of '1, -1' 'HONE_ARG_VARIADIC(rest, count) HONE_ARG_LONG(a)' |
-    told HONE_ARG_VARIADIC_is_not_last
-source_of '1, 2' 'HONE_ARG_LONG(a)' | told 'max_args is not how many are listed'
+    refused HONE_ARG_VARIADIC_is_not_last
+source_of '1, 2' 'HONE_ARG_LONG(a)' | refused 'max_args is not the number of parameters'
 
-# "static" in front of it, and a declaration as PHP_FUNCTION() in front of that.
+# A parameter that has no macro is one error, wherever it is in the list.
+for list in 'HONE_ARG_FUNC(fci, fcc) HONE_ARG_LONG(a)' \
+    'HONE_ARG_LONG(a) HONE_ARG_FUNC(fci, fcc)'; do
+    source_of '2, 2' "$list" >absent.c
+    refused there_is_no_HONE_ARG_FUNC <absent.c
+    each_compiler absent.c >compilers
+    while read -r compiler; do
+        # shellcheck disable=SC2086
+        compile $compiler -o list.o 2>errors || :
+        if [ "$(grep -c 'error:' errors)" -ne 1 ]; then
+            failed=1
+            echo "$compiler: $list: more than one error"
+            head -n 20 errors
+        fi
+    done <compilers
+done
+# Every parameter of this PHP has a macro, if only such a one.
+api=$("$2" --include-dir)/Zend/zend_API.h
+sed -n 's/^#define Z_PARAM_\([A-Z0-9_]*\)(.*/\1/p' "$api" >names
+while read -r name; do
+    case $name in
+    PROLOGUE | GET_PREV_ZVAL) continue ;;
+    esac
+    if ! grep -q "^#define HONE_ARG_$name(" "$headers"/ext/hone/hone_args*.h; then
+        failed=1
+        echo "HONE_ARG_$name: neither a macro nor an error"
+    fi
+done <names
+
+# A static function after its declaration by PHP_FUNCTION().
 {
     source_of '1, 1' 'HONE_ARG_LONG(a)' |
         sed 's/^HONE_FUNCTION/static PHP_FUNCTION(listed);\nstatic &/'
@@ -114,14 +144,14 @@ source_of '1, 2' 'HONE_ARG_LONG(a)' | told 'max_args is not how many are listed'
 each_compiler list.c >compilers
 while read -r compiler; do
     # shellcheck disable=SC2086
-    if ! compile $compiler -Werror -o list.o 2>told; then
+    if ! compile $compiler -Werror -o list.o 2>errors; then
         failed=1
         echo "$compiler: a static function, or two lists:"
-        head -n 5 told
+        head -n 5 errors
     fi
 done <compilers
 
-# Two files of one extension, of which one has the cold part.
+# Two files of one extension; one of them has the cold part.
 source_of '1, 1' 'HONE_ARG_LONG(a)' >one.c
 sed 's/listed/listed_too/' one.c >two.c
 for compiler in gcc clang; do

@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# moved.sh DOCUMENT INCLUDE-DIRECTORY PHP-CONFIG: the sed of DOCUMENT moves each
-# shape of a function with PHP's macros over to hone_args.h, as installed in
-# INCLUDE-DIRECTORY, and leaves declarations alone. Run in a folder for scratch.
+# moved.sh DOCUMENT INCLUDE-DIRECTORY PHP-CONFIG: the sed command of DOCUMENT
+# converts each shape of a function with PHP's macros to hone_args.h, and leaves
+# declarations as they are. The header is the one in INCLUDE-DIRECTORY. Runs in a
+# scratch folder.
 set -eu
 
 document=$1
@@ -89,12 +90,12 @@ PHP_MINIT_FUNCTION(cut)
 }
 EOF
 
-# The command as it stands there, up to the name of the file.
+# The command of DOCUMENT, up to the name of the file.
 sed -n "/^sed -i/,/file\.c\$/p" "$document" >move.sh
 cp body.c file.c
 sh -eu move.sh
 
-# Compiles FILE INCLUDE: its functions.
+# functions FILE INCLUDE: compiles FILE, and lists its functions.
 functions() {
     # shellcheck disable=SC2086
     { echo "#include <$2>" && cat "$1"; } | gcc -x c -std=gnu99 -c -o moved.o \
@@ -106,15 +107,15 @@ functions() {
 functions body.c php.h >before
 functions file.c ext/hone/hone_args.h >after
 test -s before
-# At -O0 the bodies are functions of their own, but have other names.
+# At -O0 the bodies are separate functions with other names.
 cmp before after
 
-# Nothing of PHP's is left, and nothing else was touched.
+# No macro of PHP is left, and nothing else has changed.
 moved=$(grep -c '\bHONE_\(FUNCTION\|METHOD\)(' file.c)
 left=$(sed 's/^#.*//' file.c |
     grep -c '\(PHP\|ZEND\)_\(FUNCTION\|METHOD\)(.*);\( /.*\)*$' || :)
 if [ "$moved" -ne 8 ] || [ "$left" -ne 3 ] ||
     grep 'Z_PARAM\|ZEND_PARSE' file.c; then
-    echo "$moved functions moved, $left declarations left"
+    echo "$moved functions converted, $left declarations left"
     exit 1
 fi

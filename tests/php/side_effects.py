@@ -4,12 +4,12 @@
 
 side_effects.py WORK PHP
 
-WORK is where tools/phpext.sh built the extension. strace watches one process
-in each mode make every call of php/tests/differential. Equal have to be, in
-order: each file that was opened, how, and how many bytes were written to it;
-and each call that changes a directory or a file in another way. A descriptor
-that is left open is told. Then a file is appended to while it is read. Exits 0
-if they are equal, and nothing was lost.
+WORK is where tools/phpext.sh built the extension. One process for each mode
+makes every call of php/tests/differential under strace. Both must have the same
+events in the same order: each file that was opened, how, and how many bytes were
+written to it; and each call that changes a directory or a file in another way.
+No descriptor may stay open. Then bytes are appended to a file while it is read.
+Exits 0 if the events are equal and no byte was lost.
 """
 import re
 import subprocess
@@ -25,12 +25,12 @@ CHANGES = ('unlink', 'unlinkat', 'rename', 'renameat', 'mkdir', 'rmdir',
 WATCHED = ('openat', 'open', 'creat', 'close', 'write', 'pwrite64', 'chdir',
            'copy_file_range', 'sendfile', *CHANGES)
 LINE = re.compile(r'(\w+)\((.*)\) += (-?\d+)')
-# The process's own number, where /proc/self leads.
+# The process number, to which /proc/self leads.
 SELF = re.compile(r'/proc/\d+/')
 
 
 class Process:
-    """What one process did between its two chdir("/")."""
+    """The events of one process between its two chdir("/")."""
 
     def __init__(self):
         self.events = []
@@ -63,8 +63,8 @@ class Process:
                 self.open[descriptor][1] += result
 
     def opened(self, event):
-        """A file that is opened to read twice in a row is told once: copy()
-        does that if its target cannot be opened."""
+        """A file that is opened for reading twice in a row counts once: copy()
+        does so if its target cannot be opened."""
         if event[0].endswith(' O_RDONLY') and event in self.events[-1:]:
             return
         self.events.append(event)
@@ -77,20 +77,20 @@ def watch(work, php, on, folder):
                f'extension={work}/modules/hone.so', '-d',
                f'hone.file_reads={on}', str(HERE / 'side_effects.php'),
                f'{work}/tests/differential/calls.inc', str(folder / 'files')]
-    told = subprocess.run(command, check=True, text=True,
+    output = subprocess.run(command, check=True, text=True,
                           stdout=subprocess.PIPE).stdout
     process = Process()
     with log.open(errors='replace') as lines:
         for line in lines:
             process.line(line)
-    calls, taken = (int(word) for word in told.split()[-2:])
+    calls, taken = (int(word) for word in output.split()[-2:])
     return process, calls, taken
 
 
 def read_while_it_grows(work, php, folder, before, call, delay):
-    """What came of a file that grows `delay` seconds after the call began. Each
-    read of it takes 0.2 s before anything happens; 0.1 is then before the first
-    and 0.3 before the second."""
+    """The bytes of a file that grows `delay` seconds after the call began. Each
+    read() waits 0.2 s at its start: 0.1 is then before the first read() and 0.3
+    before the second."""
     name = folder / 'grows'
     name.write_bytes(before)
     code = (f'chdir("{folder}"); $n = "{name}"; {call}; {call}; '
@@ -109,7 +109,7 @@ def read_while_it_grows(work, php, folder, before, call, delay):
 
 
 def growing(work, php, folder):
-    """What was lost by whom, or who was never caught reading."""
+    """Calls that lost bytes, or never met the file while it grew."""
     short, long = b'before ', b'before ' * 3000
     for before, call, delays in (
             (short, 'echo file_get_contents($n)', (0.1, 0.3)),
@@ -119,7 +119,7 @@ def growing(work, php, folder):
             (long, 'echo stream_get_contents(fopen($n, "r"))', (0.1,)),
             (long, 'echo fread(fopen($n, "r"), 100000)', (0.3,))):
         for delay in delays:
-            # A busy machine may be too early or too late.
+            # On a busy machine the bytes may come too early or too late.
             for _ in range(20):
                 got = read_while_it_grows(
                     work, php, folder, before, call, delay)
@@ -144,7 +144,7 @@ def main():
         print(f'left open: {event}')
     for text in lost:
         print(f'while it grows: {text}')
-    print(f'{calls} calls, {taken} of them the short way; '
+    print(f'{calls} calls, {taken} of them on the fast path; '
           f'{len(off.events)} events off, {len(on.events)} on, '
           f'{len(different)} different')
     good = (not different and not left and not lost and never == 0

@@ -1,16 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# variables.sh INCLUDE-DIRECTORY PHP-CONFIG: a variable of the wrong type is
-# told by the compiler, by each macro of hone_args.h for what it stores, where
-# it is with PHP's macro of that name; one of the right type is not. The header
-# is the one installed in INCLUDE-DIRECTORY. Run in a folder for scratch.
+# variables.sh INCLUDE-DIRECTORY PHP-CONFIG: for each macro of hone_args.h that
+# stores a value, the compiler reports a variable of the wrong type as it does for
+# PHP's macro of that name, and does not report one of the right type. The header
+# is the one in INCLUDE-DIRECTORY. Runs in a scratch folder.
 set -eu
 
 headers=$1
 includes=$("$2" --includes)
 failed=0
 
-# ok|refused, the type of the variable v, and how it is used
+# ok|refused, the type of the variable v, and its use
 cat >rows <<'EOF'
 ok zend_long LONG(v)
 refused int LONG(v)
@@ -58,8 +58,8 @@ ok int VARIADIC(rest, v)
 refused HashTable* VARIADIC(v, count)
 EOF
 
-# functions BEGIN START PREFIX END: C that is C++ too, a function for each row.
-# Its macro stands on the line of the row.
+# functions BEGIN START PREFIX END: C that is C++ too, a function for each row,
+# with its macro on the line number of the row.
 functions() {
     line=0
     while read -r _ type use; do
@@ -112,13 +112,13 @@ for style in stock hone; do
         esac
         # shellcheck disable=SC2086
         LC_ALL=C $compiler -fsyntax-only -D_GNU_SOURCE -Wall \
-            -I"$headers" $includes "$file" >told 2>&1 || :
-        sed -n 's/^ *rows:\([0-9]*\):.*/\1/p' told | sort -nu >got
+            -I"$headers" $includes "$file" >errors 2>&1 || :
+        sed -n 's/^ *rows:\([0-9]*\):.*/\1/p' errors | sort -nu >got
         if ! cmp -s got expected; then
             failed=1
             echo "$compiler, $style: not as expected:"
             sort got expected | uniq -u | sort -n | while read -r line; do
-                sed -n "${line}p" rows | grep . || grep -m 5 "rows:$line" told
+                sed -n "${line}p" rows | grep . || grep -m 5 "rows:$line" errors
             done
         fi
     done

@@ -1,8 +1,8 @@
 <?php
 // SPDX-License-Identifier: BSD-3-Clause
-// A call of each function that reads files, each in the way that would be the
-// short one, and of some for streams that are a FILE too; then what phpinfo()
-// tells of them. In a folder for scratch.
+// Calls each function that reads files as the fast path would serve it, and some
+// with streams that are a FILE too; then prints the rows of phpinfo(). Runs in a
+// scratch folder.
 file_put_contents('watched', str_repeat("0123456789 watched\n", 6000));
 file_put_contents('watched.short', "0123456789 watched\n");
 $name = getcwd() . '/watched';
@@ -27,6 +27,6 @@ if (function_exists('watcher_read_as_file')) {
 }
 ob_start();
 (new ReflectionExtension('hone'))->info();
-$info = strstr(ob_get_clean(), 'the short way');
+$info = strstr(ob_get_clean(), 'on the fast path');
 echo preg_replace('/ => [1-9]\d*$/m', ' => some', strstr($info, "\n\n", true)), "\n";
 echo implode(preg_grep('/plain stream/', explode("\n", $info))), "\n";

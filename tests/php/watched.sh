@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # watched.sh MODULE PHP PHP-CONFIG: an extension that watches PHP's file
-# functions sees and changes as much with hone.file_reads on as off, wherever it
-# stands and in whatever order they were loaded, and phpinfo() tells what was
-# left alone for it. Run in a folder for scratch.
+# functions sees the same calls with hone.file_reads on and off, whatever it
+# replaces, and in whatever order the extensions were loaded; and phpinfo() shows
+# the functions that are not wrapped. Runs in a scratch folder.
 set -eu
 
 here=$(cd "$(dirname "$0")" && pwd)
@@ -13,11 +13,12 @@ config=$3
 watcher=$PWD/watcher.so
 failed=0
 
-# Some PHPs have it inside; then it comes first whatever is said.
+# Some PHPs have phar inside, and then it is always first.
 phar=
 "$php" -n -m | grep -qx Phar || phar=phar
 
-# watched WHERE LEAST EXTENSION...: told `LEAST` times or more, by stderr.
+# watched WHERE LEAST EXTENSION...: at least LEAST lines come from the watcher, by
+# stderr.
 watched() {
     where=$1
     least=$2
@@ -30,30 +31,31 @@ watched() {
     for on in 0 1; do
         # shellcheck disable=SC2086
         WATCH=$where "$php" -n $load -d hone.file_reads="$on" \
-            "$here/watched.php" >"answers.$on" 2>"told.$on"
-        sed '/the short way/,$d' "answers.$on" >"same.$on"
+            "$here/watched.php" >"answers.$on" 2>"seen.$on"
+        sed '/on the fast path/,$d' "answers.$on" >"same.$on"
     done
-    if ! cmp told.0 told.1 || ! cmp same.0 same.1 ||
-        [ "$(wc -l <told.1)" -lt "$least" ]; then
-        echo "not the same, or too little: $names"
-        diff told.0 told.1 | head -n 5
+    if ! cmp seen.0 seen.1 || ! cmp same.0 same.1 ||
+        [ "$(wc -l <seen.1)" -lt "$least" ]; then
+        echo "not the same, or too few lines: $names"
+        diff seen.0 seen.1 | head -n 5
         diff same.0 same.1 | head -n 5
         failed=1
     fi
 }
 
-# info FUNCTION WHAT: what phpinfo() said of the last.
+# info FUNCTION WHAT: the row of phpinfo() in the last run.
 info() {
     grep -qx "$1 => $2" answers.1 || {
-        echo "$names: phpinfo() does not say $1: $2"
+        echo "$names: phpinfo() does not show $1 => $2"
         failed=1
     }
 }
 
 # shellcheck disable=SC2046
 gcc -shared -fPIC -Wall -Wextra -Wno-unused-parameter -Werror -o "$watcher" \
+    -I"$here/../../php/fileread" \
     $("$config" --includes | sed 's/-I/-isystem /g') "$here/watcher.c"
-others="left alone: another extension's"
+others="not wrapped: another extension was first"
 for where in functions opener reads closes; do
     watched "$where" 14 "$watcher" "$module"
     info file_get_contents "$others"
@@ -61,7 +63,7 @@ for where in functions opener reads closes; do
     watched "$where" 14 "$module" "$watcher"
 done
 if [ -n "$phar" ]; then
-    # Phar wraps two of them, and passes on to what it found.
+    # Phar wraps two functions, and calls the handlers that it found.
     watched functions 14 "$watcher" phar "$module"
     info file_get_contents "$others"
     info readfile "$others"
@@ -71,8 +73,8 @@ if [ -n "$phar" ]; then
     watched functions 14 "$module" phar "$watcher"
     watched functions 14 "$module" "$watcher" phar
 fi
-# Every handler that it found has to be back at the end, and phar is no one to
-# be left alone for.
+# The watcher finds its handlers restored at the end. Phar alone does not keep a
+# function from being wrapped.
 for order in "$watcher $module" "$watcher ${phar} $module" \
     "${phar} $watcher $module" "$module $watcher"; do
     # shellcheck disable=SC2086
@@ -80,9 +82,9 @@ for order in "$watcher $module" "$watcher ${phar} $module" \
     info file_get_contents some
     info readfile some
     info fpassthru some
-    # Those that are a FILE too.
-    info 'other than a plain stream' 3
-    if grep . told.0 told.1; then
+    # The streams that are a FILE too.
+    info 'not a plain stream' 3
+    if grep . seen.0 seen.1; then
         echo "$names"
         failed=1
     fi

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * An extension that stands before PHP's file functions, and tells on stderr
- * what it is asked. WATCH says where: "functions" exchanges their handlers,
- * "opener" what opens plain files, "reads" and "closes" an operation of their
- * streams, and "nothing" only looks whether the handlers that it found are back
- * at the end.
+ * An extension that watches PHP's file functions, and prints each call to
+ * stderr. WATCH is what it replaces: "functions" their handlers, "opener" the
+ * function that opens plain files, "reads" and "closes" an operation of their
+ * streams. With "nothing" it only checks that the handlers that it found are
+ * restored at the end.
  */
 #include <php.h>
 
-#define FUNCTIONS 7
+static const char *const names[] = {
+#define PHP_HONE_FUNCTION(constant, name, after_php) #name,
+#include "functions.def"
+#undef PHP_HONE_FUNCTION
+};
+#define FUNCTIONS ((int)(sizeof names / sizeof names[0]))
 
-static const char *const names[FUNCTIONS] = {"file_get_contents", "readfile",
-	"file", "copy", "fread", "stream_get_contents", "fpassthru"};
-static zif_handler found[FUNCTIONS];
+static zif_handler found[sizeof names / sizeof names[0]];
 static const php_stream_wrapper_ops *found_wrapper;
 static php_stream_wrapper_ops wrapper;
 static php_stream_ops found_stream;
@@ -26,11 +29,11 @@ function_named(const char *name)
 	return &function->internal_function;
 }
 
-static ZEND_NAMED_FUNCTION(asked)
+static ZEND_NAMED_FUNCTION(called)
 {
 	const char *name = ZSTR_VAL(EX(func)->common.function_name);
 
-	fprintf(stderr, "asked: %s\n", name);
+	fprintf(stderr, "called: %s\n", name);
 	for (int i = 0; i < FUNCTIONS; i++)
 		if (strcmp(name, names[i]) == 0)
 			found[i](INTERNAL_FUNCTION_PARAM_PASSTHRU);
@@ -72,7 +75,7 @@ static PHP_MINIT_FUNCTION(watcher)
 	for (int i = 0; i < FUNCTIONS; i++) {
 		found[i] = function_named(names[i])->handler;
 		if (watches("functions"))
-			function_named(names[i])->handler = asked;
+			function_named(names[i])->handler = called;
 	}
 	found_wrapper = php_plain_files_wrapper.wops;
 	found_stream = php_stream_stdio_ops;
@@ -96,7 +99,7 @@ static PHP_MSHUTDOWN_FUNCTION(watcher)
 		if (watches("functions"))
 			function->handler = found[i];
 		else if (function->handler != found[i])
-			fprintf(stderr, "not put back: %s\n", names[i]);
+			fprintf(stderr, "not restored: %s\n", names[i]);
 	}
 	return SUCCESS;
 }
@@ -107,7 +110,7 @@ ZEND_BEGIN_ARG_INFO_EX(one_stream, 0, 0, 1)
 ZEND_END_ARG_INFO()
 /* clang-format on */
 
-/* Makes a FILE of a stream, as curl does, and reads a byte by it. */
+/* Makes a FILE of a stream, as curl does, and reads a byte from the FILE. */
 static PHP_FUNCTION(watcher_read_as_file)
 {
 	zval *arg;

@@ -6,15 +6,16 @@
 HONE_BEGIN_DECLS
 
 /*
- * Constant sizes up to this are left to the compiler: it expands them. They
- * are too short to be streamed, so the policy does not matter.
+ * The compiler expands copies of constant sizes up to this one. They are too
+ * short to be streamed, so the policy does not matter.
  */
 #define HONE_COPY_INLINE_MAX 128
 
 /*
- * Where the chosen variant's kept copy is, and everything else; private. Data,
- * not a function, so that there is one jump to the variant (bench/copy_bench,
- * lengths-1..64, on Zen 4: 4.8 -> 3.6 ns). Only the library writes it.
+ * Private: pointer to the chosen variant's copy for KEEP, and the function for
+ * all other copies. The pointer is data, not a function, so that a caller makes
+ * one jump to the variant (bench/copy, lengths-1..64, on Zen 4: 4.8 -> 3.6 ns).
+ * Only the library writes it.
  */
 HONE_API extern void (*hone_detail_copy_keep)(
 	void *dst, const void *src, size_t n);
@@ -26,7 +27,7 @@ hone_memcpy(void *dst, const void *src, size_t n, int policy)
 {
 #if defined(__GNUC__)
 	if (__builtin_constant_p(n) && n <= HONE_COPY_INLINE_MAX) {
-		if (n > 0) /* with 0 they may be NULL, for memcpy() not */
+		if (n > 0) /* with 0, memcpy() does not allow NULL */
 			memcpy(dst, src, n);
 		return;
 	}
@@ -43,7 +44,8 @@ HONE_INLINE void
 hone_copy_blocks(void *dst, const void *src, size_t blocks)
 {
 #if defined(__GNUC__)
-	/* A line is shorter than its call: 1.2 ns, not 2.4. Two are not. */
+	/* The copy of one line is faster than a call: 1.2 ns, not 2.4. The copy
+	 * of two lines is not. */
 	if (blocks == 1) {
 		memcpy(__builtin_assume_aligned(dst, 64),
 			__builtin_assume_aligned(src, 64), 64);
@@ -53,9 +55,65 @@ hone_copy_blocks(void *dst, const void *src, size_t blocks)
 	hone_memcpy(dst, src, blocks * 64, HONE_COPY_KEEP);
 }
 
+#if defined(__GNUC__)
+/*
+ * The compiler of the caller chooses the instructions for it: two moves of 16
+ * bytes; or one of 32 bytes, if -march allows AVX. GCC 12 would move a type of
+ * 64 bytes by 16 bytes with AVX2.
+ */
+typedef unsigned char hone_detail_half_line __attribute__((vector_size(32)));
+
+/*
+ * Constant sizes up to this one are copied inline: 0 if the largest vector of
+ * the compiler has 16 bytes, as Clang says whatever -march is. Then a call is
+ * faster from HONE_COPY_INLINE_MAX on. (docs/design/mempool.md, constant
+ * bursts)
+ */
+#define HONE_DETAIL_COPY_VECTORS_MAX                                           \
+	((size_t)(__BIGGEST_ALIGNMENT__ >= 32 ? 2048 : 0))
+
+/* 128 bytes. All loads come first: a load after a store waits for it if the
+ * lower 12 bits of the addresses are equal. */
+static inline void
+hone_detail_copy_two_lines(char *dst, const char *src)
+{
+	hone_detail_half_line a, b, c, d;
+
+	memcpy(&a, src, 32);
+	memcpy(&b, src + 32, 32);
+	memcpy(&c, src + 64, 32);
+	memcpy(&d, src + 96, 32);
+	memcpy(dst, &a, 32);
+	memcpy(dst + 32, &b, 32);
+	memcpy(dst + 64, &c, 32);
+	memcpy(dst + 96, &d, 32);
+}
+
+/* A copy of a constant size, from HONE_COPY_INLINE_MAX on. */
+static inline void
+hone_detail_copy_vectors(void *dst, const void *src, size_t size)
+{
+	char *to = (char *)dst;
+	const char *from = (const char *)src;
+
+	for (; size >= 128; size -= 128, to += 128, from += 128)
+		hone_detail_copy_two_lines(to, from);
+	if (size > 0)
+		memcpy(to, from, size);
+}
+#endif
+
 HONE_INLINE void
 hone_copy_pointers(void **dst, void *const *src, size_t n)
 {
+#if defined(__GNUC__)
+	if (__builtin_constant_p(n) &&
+		n > HONE_COPY_INLINE_MAX / sizeof(*dst) &&
+		n <= HONE_DETAIL_COPY_VECTORS_MAX / sizeof(*dst)) {
+		hone_detail_copy_vectors(dst, src, n * sizeof(*dst));
+		return;
+	}
+#endif
 	hone_memcpy(dst, src, n * sizeof(*dst), HONE_COPY_KEEP);
 }
 

@@ -5,32 +5,34 @@
 
 HONE_BEGIN_DECLS
 
-/* A loaded magazine. */
+/* The loaded magazine, as the inline functions see it. */
 struct hone_detail_mempool_view {
-	/* objects in it */
+	/* number of objects in it */
 	size_t len;
-	/* how many fit in */
+	/* number of objects that fit in it */
 	size_t size;
-	/* its slots; the objects are the first len */
+	/* its slots; the first len have an object */
 	void *slots;
 };
 
 /*
- * What the inline functions see of a handle. Of the two one is in use, and the
- * len and size of the other stay 0: so the one with pointers, looked at first,
- * loses nothing to the other. Where every call is to be watched (debug flavour,
- * sanitizer, valgrind) that is so of both, and each call takes the slow path.
+ * The part of a cache that the inline functions see. One of the two views is in
+ * use; len and size of the other are always 0. The inline functions test the
+ * view of pointers first, so pools without short slots do not pay for the other
+ * view. If every call must be checked (HONE_MEMPOOL_DEBUG, a sanitizer,
+ * valgrind), len and size of both views are 0, and each call takes the slow
+ * path.
  */
 struct hone_mempool_cache {
 	/* slots of void * */
-	struct hone_detail_mempool_view whole;
-	/* slots of uint32_t: the lower bits of the pointers */
-	struct hone_detail_mempool_view half;
-	/* the other bits, which all have in common */
+	struct hone_detail_mempool_view view;
+	/* short slots, of uint32_t: the lower bits of the pointers */
+	struct hone_detail_mempool_view short_view;
+	/* the upper bits, which are the same for all pointers of the pool */
 	uintptr_t upper;
 };
 
-/* Private: what the inline functions do not do. */
+/* Private: the slow paths of the inline functions. */
 HONE_API void *hone_detail_mempool_get(struct hone_mempool_cache *cache);
 HONE_API void hone_detail_mempool_put(
 	struct hone_mempool_cache *cache, void *obj);
@@ -42,29 +44,31 @@ HONE_API void hone_detail_mempool_put_bulk(
 	struct hone_mempool_cache *cache, void *const *objs, size_t n);
 
 /*
- * Where the chosen variant's copies between pointers and short slots are, as
- * hone_detail_copy_keep is. They may change the order of the objects.
+ * Private: the chosen variant's copies between pointers and short slots. They
+ * are pointers for the same reason as hone_detail_copy_keep. A copy may change
+ * the order of the objects.
  */
-HONE_API extern void (*hone_detail_mempool_widen)(
+HONE_API extern void (*hone_detail_mempool_from_short)(
 	void **objs, const uint32_t *slots, size_t n, uintptr_t upper);
-HONE_API extern void (*hone_detail_mempool_narrow)(
+HONE_API extern void (*hone_detail_mempool_to_short)(
 	uint32_t *slots, void *const *objs, size_t n);
 
 /*
- * Relaxed: only the handle's thread writes len; another may read it to count
- * the objects of the pool, which orders nothing.
+ * Relaxed: only the thread of the cache writes len. Another thread may read len
+ * to count the objects of the pool; the count orders nothing.
  */
 #if defined(__GNUC__)
 #define HONE_DETAIL_LEN(view) __atomic_load_n(&(view)->len, __ATOMIC_RELAXED)
 #define HONE_DETAIL_SET_LEN(view, n)                                           \
 	__atomic_store_n(&(view)->len, n, __ATOMIC_RELAXED)
-/* Relaxed: any variant does the same. */
+/* Relaxed: all variants do the same. */
 #define HONE_DETAIL_CHOSEN(fn) __atomic_load_n(&(fn), __ATOMIC_RELAXED)
 #define HONE_DETAIL_FEW(n) (__builtin_constant_p(n) && (n) <= 16)
 #define HONE_DETAIL_RARE(x) __builtin_expect(!!(x), 0)
 /*
- * For the compiler only: the first len slots hold objects of the pool at every
- * moment, in case another thread forks just then (hone_mempool_after_fork()).
+ * Orders the compiler only. The first len slots must hold objects of the pool
+ * at every moment, because another thread may fork at any moment
+ * (hone_mempool_after_fork()).
  */
 #define HONE_DETAIL_IN_ORDER() __atomic_signal_fence(__ATOMIC_ACQ_REL)
 #else
@@ -76,9 +80,9 @@ HONE_API extern void (*hone_detail_mempool_narrow)(
 #define HONE_DETAIL_IN_ORDER() ((void)0)
 #endif
 
-/* Few are left to the compiler: it expands them in less than a call takes. */
+/* The compiler expands a few copies into code that is faster than a call. */
 static inline void
-hone_detail_mempool_read(
+hone_detail_mempool_read_short(
 	void **objs, const uint32_t *slots, size_t n, uintptr_t upper)
 {
 	size_t i;
@@ -87,12 +91,12 @@ hone_detail_mempool_read(
 		for (i = 0; i < n; i++)
 			objs[i] = (void *)(upper | slots[i]);
 	else
-		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_widen))(
+		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_from_short))(
 			objs, slots, n, upper);
 }
 
 static inline void
-hone_detail_mempool_write(uint32_t *slots, void *const *objs, size_t n)
+hone_detail_mempool_write_short(uint32_t *slots, void *const *objs, size_t n)
 {
 	size_t i;
 
@@ -100,76 +104,77 @@ hone_detail_mempool_write(uint32_t *slots, void *const *objs, size_t n)
 		for (i = 0; i < n; i++)
 			slots[i] = (uint32_t)(uintptr_t)objs[i];
 	else
-		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_narrow))(
+		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_to_short))(
 			slots, objs, n);
 }
 
 HONE_INLINE void *
 hone_mempool_get(struct hone_mempool_cache *cache)
 {
-	size_t len = HONE_DETAIL_LEN(&cache->whole);
+	size_t len = HONE_DETAIL_LEN(&cache->view);
 
 	if (HONE_DETAIL_RARE(len == 0)) {
-		len = HONE_DETAIL_LEN(&cache->half);
+		len = HONE_DETAIL_LEN(&cache->short_view);
 		if (len == 0)
 			return hone_detail_mempool_get(cache);
-		HONE_DETAIL_SET_LEN(&cache->half, len - 1);
+		HONE_DETAIL_SET_LEN(&cache->short_view, len - 1);
 		return (void *)(cache->upper |
-				((uint32_t *)cache->half.slots)[len - 1]);
+				((uint32_t *)cache->short_view.slots)[len - 1]);
 	}
-	HONE_DETAIL_SET_LEN(&cache->whole, len - 1);
-	return ((void **)cache->whole.slots)[len - 1];
+	HONE_DETAIL_SET_LEN(&cache->view, len - 1);
+	return ((void **)cache->view.slots)[len - 1];
 }
 
 HONE_INLINE void
 hone_mempool_put(struct hone_mempool_cache *cache, void *obj)
 {
-	size_t len = HONE_DETAIL_LEN(&cache->whole);
+	size_t len = HONE_DETAIL_LEN(&cache->view);
 
-	if (HONE_DETAIL_RARE(len == cache->whole.size)) {
-		len = HONE_DETAIL_LEN(&cache->half);
-		if (len == cache->half.size) {
+	if (HONE_DETAIL_RARE(len == cache->view.size)) {
+		len = HONE_DETAIL_LEN(&cache->short_view);
+		if (len == cache->short_view.size) {
 			hone_detail_mempool_put(cache, obj);
 			return;
 		}
-		((uint32_t *)cache->half.slots)[len] = (uint32_t)(uintptr_t)obj;
+		((uint32_t *)cache->short_view.slots)[len] =
+			(uint32_t)(uintptr_t)obj;
 		HONE_DETAIL_IN_ORDER();
-		HONE_DETAIL_SET_LEN(&cache->half, len + 1);
+		HONE_DETAIL_SET_LEN(&cache->short_view, len + 1);
 		return;
 	}
-	((void **)cache->whole.slots)[len] = obj;
+	((void **)cache->view.slots)[len] = obj;
 	HONE_DETAIL_IN_ORDER();
-	HONE_DETAIL_SET_LEN(&cache->whole, len + 1);
+	HONE_DETAIL_SET_LEN(&cache->view, len + 1);
 }
 
-/* Whether n objects could be had without the slow path. */
+/* Gets n objects from the loaded magazine; returns 0 if it has fewer. */
 static inline int
-hone_detail_mempool_take(
+hone_detail_mempool_get_loaded(
 	struct hone_mempool_cache *cache, void **objs, size_t n)
 {
-	size_t len = HONE_DETAIL_LEN(&cache->whole);
+	size_t len = HONE_DETAIL_LEN(&cache->view);
 
 	if (HONE_DETAIL_RARE(len < n)) {
-		len = HONE_DETAIL_LEN(&cache->half);
+		len = HONE_DETAIL_LEN(&cache->short_view);
 		if (len < n)
 			return 0;
-		HONE_DETAIL_SET_LEN(&cache->half, len - n);
+		HONE_DETAIL_SET_LEN(&cache->short_view, len - n);
 		HONE_DETAIL_IN_ORDER();
-		hone_detail_mempool_read(objs,
-			(uint32_t *)cache->half.slots + len - n, n,
+		hone_detail_mempool_read_short(objs,
+			(uint32_t *)cache->short_view.slots + len - n, n,
 			cache->upper);
 		return 1;
 	}
-	HONE_DETAIL_SET_LEN(&cache->whole, len - n);
+	HONE_DETAIL_SET_LEN(&cache->view, len - n);
 	HONE_DETAIL_IN_ORDER();
-	hone_copy_pointers(objs, (void **)cache->whole.slots + len - n, n);
+	hone_copy_pointers(objs, (void **)cache->view.slots + len - n, n);
 	return 1;
 }
 
 HONE_INLINE int
 hone_mempool_get_bulk(struct hone_mempool_cache *cache, void **objs, size_t n)
 {
-	if (!hone_detail_mempool_take(cache, objs, n))
+	if (!hone_detail_mempool_get_loaded(cache, objs, n))
 		return hone_detail_mempool_get_bulk(cache, objs, n);
 	return 0;
 }
@@ -177,7 +182,7 @@ hone_mempool_get_bulk(struct hone_mempool_cache *cache, void **objs, size_t n)
 HONE_INLINE size_t
 hone_mempool_get_burst(struct hone_mempool_cache *cache, void **objs, size_t n)
 {
-	if (!hone_detail_mempool_take(cache, objs, n))
+	if (!hone_detail_mempool_get_loaded(cache, objs, n))
 		return hone_detail_mempool_get_burst(cache, objs, n);
 	return n;
 }
@@ -186,43 +191,44 @@ HONE_INLINE void
 hone_mempool_put_bulk(
 	struct hone_mempool_cache *cache, void *const *objs, size_t n)
 {
-	size_t len = HONE_DETAIL_LEN(&cache->whole);
+	size_t len = HONE_DETAIL_LEN(&cache->view);
 
-	if (HONE_DETAIL_RARE(cache->whole.size - len < n)) {
-		len = HONE_DETAIL_LEN(&cache->half);
-		if (cache->half.size - len < n) {
+	if (HONE_DETAIL_RARE(cache->view.size - len < n)) {
+		len = HONE_DETAIL_LEN(&cache->short_view);
+		if (cache->short_view.size - len < n) {
 			hone_detail_mempool_put_bulk(cache, objs, n);
 			return;
 		}
-		hone_detail_mempool_write(
-			(uint32_t *)cache->half.slots + len, objs, n);
+		hone_detail_mempool_write_short(
+			(uint32_t *)cache->short_view.slots + len, objs, n);
 		HONE_DETAIL_IN_ORDER();
-		HONE_DETAIL_SET_LEN(&cache->half, len + n);
+		HONE_DETAIL_SET_LEN(&cache->short_view, len + n);
 		return;
 	}
-	hone_copy_pointers((void **)cache->whole.slots + len, objs, n);
+	hone_copy_pointers((void **)cache->view.slots + len, objs, n);
 	HONE_DETAIL_IN_ORDER();
-	HONE_DETAIL_SET_LEN(&cache->whole, len + n);
+	HONE_DETAIL_SET_LEN(&cache->view, len + n);
 }
 
 /*
- * Around each slow path. That gets the handle, so that the cursor itself has no
- * address taken.
+ * Save and load surround each slow path. The slow path takes the cache, not the
+ * cursor: if the address of the cursor escaped, the cursor would not stay in
+ * registers.
  */
 static inline void
 hone_detail_cursor_save(const struct hone_mempool_cursor *cursor)
 {
-	HONE_DETAIL_SET_LEN(&cursor->cache->whole, cursor->len);
-	HONE_DETAIL_SET_LEN(&cursor->cache->half, cursor->half_len);
+	HONE_DETAIL_SET_LEN(&cursor->cache->view, cursor->len);
+	HONE_DETAIL_SET_LEN(&cursor->cache->short_view, cursor->short_len);
 }
 
 static inline void
 hone_detail_cursor_load(struct hone_mempool_cursor *cursor)
 {
-	cursor->slots = cursor->cache->whole.slots;
-	cursor->len = HONE_DETAIL_LEN(&cursor->cache->whole);
-	cursor->half_slots = cursor->cache->half.slots;
-	cursor->half_len = HONE_DETAIL_LEN(&cursor->cache->half);
+	cursor->slots = cursor->cache->view.slots;
+	cursor->len = HONE_DETAIL_LEN(&cursor->cache->view);
+	cursor->short_slots = cursor->cache->short_view.slots;
+	cursor->short_len = HONE_DETAIL_LEN(&cursor->cache->short_view);
 }
 
 HONE_INLINE void
@@ -230,8 +236,8 @@ hone_mempool_cursor_begin(
 	struct hone_mempool_cursor *cursor, struct hone_mempool_cache *cache)
 {
 	cursor->cache = cache;
-	cursor->size = cache->whole.size;
-	cursor->half_size = cache->half.size;
+	cursor->size = cache->view.size;
+	cursor->short_size = cache->short_view.size;
 	cursor->upper = cache->upper;
 	hone_detail_cursor_load(cursor);
 }
@@ -248,10 +254,10 @@ hone_mempool_cursor_get(struct hone_mempool_cursor *cursor)
 	void *obj;
 
 	if (HONE_DETAIL_RARE(cursor->len == 0)) {
-		if (cursor->half_len > 0)
+		if (cursor->short_len > 0)
 			return (void *)(cursor->upper |
-					((uint32_t *)cursor->half_slots)
-						[--cursor->half_len]);
+					((uint32_t *)cursor->short_slots)
+						[--cursor->short_len]);
 		hone_detail_cursor_save(cursor);
 		obj = hone_detail_mempool_get(cursor->cache);
 		hone_detail_cursor_load(cursor);
@@ -264,8 +270,8 @@ HONE_INLINE void
 hone_mempool_cursor_put(struct hone_mempool_cursor *cursor, void *obj)
 {
 	if (HONE_DETAIL_RARE(cursor->len == cursor->size)) {
-		if (cursor->half_len < cursor->half_size) {
-			((uint32_t *)cursor->half_slots)[cursor->half_len++] =
+		if (cursor->short_len < cursor->short_size) {
+			((uint32_t *)cursor->short_slots)[cursor->short_len++] =
 				(uint32_t)(uintptr_t)obj;
 			return;
 		}
@@ -284,11 +290,11 @@ hone_mempool_cursor_get_bulk(
 	int error;
 
 	if (HONE_DETAIL_RARE(cursor->len < n)) {
-		if (cursor->half_len >= n) {
-			cursor->half_len -= n;
-			hone_detail_mempool_read(objs,
-				(uint32_t *)cursor->half_slots +
-					cursor->half_len,
+		if (cursor->short_len >= n) {
+			cursor->short_len -= n;
+			hone_detail_mempool_read_short(objs,
+				(uint32_t *)cursor->short_slots +
+					cursor->short_len,
 				n, cursor->upper);
 			return 0;
 		}
@@ -307,12 +313,12 @@ hone_mempool_cursor_put_bulk(
 	struct hone_mempool_cursor *cursor, void *const *objs, size_t n)
 {
 	if (HONE_DETAIL_RARE(cursor->size - cursor->len < n)) {
-		if (cursor->half_size - cursor->half_len >= n) {
-			hone_detail_mempool_write(
-				(uint32_t *)cursor->half_slots +
-					cursor->half_len,
+		if (cursor->short_size - cursor->short_len >= n) {
+			hone_detail_mempool_write_short(
+				(uint32_t *)cursor->short_slots +
+					cursor->short_len,
 				objs, n);
-			cursor->half_len += n;
+			cursor->short_len += n;
 			return;
 		}
 		hone_detail_cursor_save(cursor);

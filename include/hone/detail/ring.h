@@ -2,20 +2,21 @@
 #ifndef HONE_DETAIL_RING_H
 #define HONE_DETAIL_RING_H
 /*
- * Positions count up for ever: tail is the next one to fill, head the next one
- * to empty, and position p lies in slot p & mask. 64 bits do not come round in
- * the life of a machine, so a position seen again is the same position.
+ * Positions only grow: tail is the next position to fill, head the next to
+ * empty, and position p lies in slot p & mask. 64 bits do not wrap in the life
+ * of a machine, so equal values are the same position.
  *
- * A single producer publishes slots by its tail. Several take places by tail
- * and publish them by filled, and by marks behind the slots: see
+ * A single producer publishes slots by tail. Several producers take places by
+ * tail and publish them by filled and by marks after the slots: see
  * src/ring/ring.h.
  *
- * head_seen and tail_seen are what an end last saw of the other end: as long
- * as that suffices, it leaves the other's cache line where it is.
+ * head_seen and tail_seen are the last values that one end saw of the other
+ * end. As long as they suffice, the end does not access the cache line of the
+ * other end.
  */
 HONE_BEGIN_DECLS
 
-/* Everything that is not inline; private. */
+/* Private: the slow paths of the inline functions. */
 HONE_API int hone_detail_ring_enqueue(struct hone_ring *ring, void *element);
 HONE_API int hone_detail_ring_dequeue(struct hone_ring *ring, void **element);
 
@@ -24,7 +25,9 @@ HONE_API int hone_detail_ring_dequeue(struct hone_ring *ring, void **element);
 static inline void **
 hone_detail_ring_slot(struct hone_ring *ring, uint64_t position)
 {
-	return (void **)(ring + 1) + (position & ring->mask);
+	void *slots = ring + 1;
+
+	return (void **)slots + (position & ring->mask);
 }
 #endif
 
@@ -41,7 +44,7 @@ hone_ring_enqueue(struct hone_ring *ring, void *element)
 		if (tail - head >= ring->capacity) {
 			/*
 			 * Acquire: pairs with the release of head below and in
-			 * leave() of src/ring/take.c: the slot has been read.
+			 * leave() of src/ring/take.c: the slot was read.
 			 */
 			head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 			__atomic_store_n(
@@ -50,15 +53,15 @@ hone_ring_enqueue(struct hone_ring *ring, void *element)
 				return -ENOBUFS;
 		}
 		/*
-		 * Relaxed: a consumer that is too late may read this slot; it
-		 * throws away what it read.
+		 * Relaxed: a late consumer may read this slot; it discards the
+		 * value.
 		 */
 		__atomic_store_n(hone_detail_ring_slot(ring, tail), element,
 			__ATOMIC_RELAXED);
 		/*
 		 * Release: pairs with the acquire of tail below and in
-		 * src/ring/take.c: whoever sees the new tail sees the slot, and
-		 * what the element points to.
+		 * src/ring/take.c: a thread that sees the new tail sees the
+		 * slot, and what the element points to.
 		 */
 		__atomic_store_n(&ring->tail, tail + 1, __ATOMIC_RELEASE);
 		return 0;
@@ -70,6 +73,9 @@ hone_ring_enqueue(struct hone_ring *ring, void *element)
 HONE_INLINE int
 hone_ring_dequeue(struct hone_ring *ring, void **element)
 {
+	void *taken = NULL;
+	int error;
+
 #if defined(__GNUC__)
 	if (ring->flags == HONE_RING_SPSC) {
 		/* Only this thread writes head and tail_seen in this mode. */
@@ -86,19 +92,23 @@ hone_ring_dequeue(struct hone_ring *ring, void **element)
 			if (head == tail)
 				return -ENOENT;
 		}
-		/* Not atomic: nobody writes to it before head moves, and a
-		 * sanitizer sees if that were not so. */
+		/* Not atomic: no thread writes the slot before head moves. A
+		 * sanitizer would report a violation. */
 		*element = *hone_detail_ring_slot(ring, head);
 		/*
 		 * Release: pairs with the acquire of head above and in
-		 * room_behind() of src/ring/add.c: the slot was read before
-		 * the producer may fill it again.
+		 * room_after() of src/ring/add.c: the slot is read before the
+		 * producer may fill it again.
 		 */
 		__atomic_store_n(&ring->head, head + 1, __ATOMIC_RELEASE);
 		return 0;
 	}
 #endif
-	return hone_detail_ring_dequeue(ring, element);
+	/* Not element: a variable of the caller that went to a function out of
+	 * line would not stay in a register. */
+	error = hone_detail_ring_dequeue(ring, &taken);
+	*element = taken;
+	return error;
 }
 
 HONE_INLINE size_t

@@ -5,24 +5,24 @@
 
 HONE_BEGIN_DECLS
 
-/* What the inline functions see of a stream: what is buffered. */
+/* The part of a stream that the inline functions see: the buffered bytes. */
 struct hone_stream {
 	/* the next byte; never NULL */
 	const unsigned char *pos;
-	/* behind the last one */
+	/* the end of the buffered bytes */
 	const unsigned char *end;
 	/*
-	 * Where lines end, in order: those behind line up to last_line. If pos
-	 * is at *line, the next line ends at line[1]; if it is elsewhere, they
-	 * are of no use.
+	 * The ends of the next lines, in order: line[1] up to *last_line. If
+	 * pos == *line, the next line ends at line[1]; otherwise the ends are
+	 * not used.
 	 */
 	const unsigned char *const *line;
 	const unsigned char *const *last_line;
-	/* of these lines */
+	/* the delimiter of these lines */
 	int delimiter;
 };
 
-/* Private: what the inline functions do not do. */
+/* Private: the slow paths of the inline functions. */
 HONE_API ptrdiff_t hone_detail_stream_read(
 	struct hone_stream *stream, void *buf, size_t n);
 HONE_API ptrdiff_t hone_detail_stream_peek(

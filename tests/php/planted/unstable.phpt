@@ -1,5 +1,5 @@
 --TEST--
-Fails with another output each time, whatever the switch
+Fails with other output each time, with hone.file_reads off and on
 --FILE--
 <?php
 echo hrtime(true);

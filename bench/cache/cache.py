@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Time the extension's cache beside APCu, yac, opcache, memcached and Redis.
+
+Calls of one process (calls.py), readers and a writer (crowd.py), hit rates
+(hits.py), and pages of real programs (pages.py). What is not there is skipped
+and named. memcached and Redis listen on sockets in a temporary folder alone,
+and end with the benchmark.
+
+Exits 1 if a target is missed, or if the extension's cache has no figure in a
+case or gives a wrong value.
+"""
+import argparse
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(HERE))
+import calls  # noqa: E402
+import count  # noqa: E402
+import crowd  # noqa: E402
+import hits  # noqa: E402
+import pages  # noqa: E402
+import programs  # noqa: E402
+
+sys.path.append(str(HERE.parent / 'support'))
+import report  # noqa: E402 (from bench/support)
+
+PARTS = ('calls', 'crowd', 'hits', 'pages')
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument('--php-cgi', default='php-cgi8.2')
+    parser.add_argument('--php', default='php8.2')
+    parser.add_argument('--module', type=Path, required=True, help='hone.so')
+    parser.add_argument('--unpacked', type=Path, required=True,
+                        help="Debian's packages of the rivals, unpacked")
+    parser.add_argument('--real', type=Path,
+                        help="Debian's packages of the pages, unpacked")
+    parser.add_argument('--parts', default=','.join(PARTS),
+                        help=f'some of {",".join(PARTS)} (all)')
+    parser.add_argument('--opcache', default='on,off',
+                        help='calls: on, off or both (on,off)')
+    parser.add_argument('--only', default='',
+                        help='cases whose name has this')
+    parser.add_argument('--rounds', type=int, default=15,
+                        help='samples of each kind (15)')
+    parser.add_argument('--json', type=Path, help='write the results there')
+    parser.add_argument('--noisy', action='store_true',
+                        help='other programs run here: take the least of all\n'
+                        'samples in place of the median')
+    parser.add_argument('--count', metavar='SUBJECTS',
+                        help='time nothing; count instructions of these\n'
+                        'subjects: hone,apcu-igbinary')
+    parser.add_argument('--profile', type=Path, metavar='FILE',
+                        help="time nothing; write callgrind's FILE of the\n"
+                        'first case of --only')
+    return parser.parse_args()
+
+
+def measure(args, kit):
+    """The report."""
+    parts = args.parts.split(',')
+    results, rates, troubles = {}, {}, []
+    with programs.Servers(kit) as servers:
+        skipped = dict(servers.skipped)
+        if 'calls' in parts:
+            found, trouble = calls.measure(
+                kit, skipped, args.opcache.split(','), args.rounds, args.only,
+                args.noisy)
+            results.update(found)
+            troubles += trouble
+    if 'crowd' in parts:
+        found, trouble = crowd.measure(kit, skipped, args.rounds, args.only,
+                                       args.noisy)
+        results.update(found)
+        troubles += trouble
+    if 'hits' in parts:
+        rates, trouble = hits.measure(kit, skipped, args.only)
+        troubles += trouble
+    if 'pages' in parts and args.real:
+        found, trouble = pages.measure(
+            kit, args.real.resolve(), args.php, max(3, args.rounds // 2), 20,
+            args.only)
+        results.update(found)
+        troubles += trouble
+    return {'machine': report.machine(),
+            'command': './dev bench cache', 'rounds': args.rounds,
+            'noisy': args.noisy,
+            'parts': {'cache': results}, 'hits': rates, 'skipped': skipped,
+            'troubles': [{'case': case, 'subject': subject, 'reason': reason}
+                         for case, subject, reason in troubles]}
+
+
+def failed(made):
+    """Is a target missed, or the extension's cache without a figure?"""
+    return (any(t['verdict'] != 'ok' for t in made['targets']['cache']) or
+            any(t['subject'].startswith('hone') for t in made['troubles']) or
+            any(s.startswith('hone') for s in made['skipped']))
+
+
+def one_case(args, kit):
+    """--count and --profile."""
+    if args.count:
+        count.table(kit, args.only, args.count.split(','))
+        return 0
+    case = calls.cases(['off'], args.only)[0]
+    print(f'{case.name}: {args.profile}')
+    count.profile(kit, case, 'hone', args.profile.resolve())
+    subprocess.run(['callgrind_annotate', args.profile], check=False)
+    return 0
+
+
+def main():
+    args = arguments()
+    # The servers end too: "with" and "finally" are left in order.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    with tempfile.TemporaryDirectory(prefix='hone-cache-') as work:
+        kit = programs.Kit(args.php_cgi, args.module.resolve(),
+                           args.unpacked.resolve(), Path(work))
+        try:
+            if args.count or args.profile:
+                return one_case(args, kit)
+            made = measure(args, kit)
+        except programs.Trouble as trouble:
+            sys.exit(f'cache.py: {trouble}')
+    report.print_report(made)
+    if args.json:
+        args.json.write_text(json.dumps(made, indent=1) + '\n')
+    return 1 if failed(made) else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The cases: what each tool has to do, and what hone has to reach."""
+import os
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+QEMU = ('qemu-img', 'convert')
+# Out of order and 16 requests at once; flushed at the end, as hone does.
+BUFFERED = ('-t', 'writeback', '-W', '-m', '16')
+DIRECT = ('-t', 'none', '-T', 'none', '-W', '-m', '16')
+
+
+@dataclass
+class Tool:
+    """One way to do it."""
+    name: str
+    command: list
+    outputs: list = field(default_factory=list)
+    good: tuple = (0,)
+    turns: list = field(default_factory=list)
+    size: int = 0
+    cached: int = 0
+    calls: int = None
+
+    def sources(self):
+        """The files that it reads."""
+        return [word for word in self.command
+                if isinstance(word, Path) and word.is_file()
+                and word not in self.outputs and not os.access(word, os.X_OK)]
+
+
+def by_name(rows, name):
+    return next(row for row in rows if row['tool'] == name)
+
+
+@dataclass
+class Faster:
+    """hone's way `name` is so many times as fast as the best of the others."""
+    name: str
+    ratio: float
+
+    @property
+    def text(self):
+        return f'{self.name} at least {self.ratio} x the best rival'
+
+    def judge(self, rows):
+        mine = by_name(rows, self.name)['wall']
+        best = min((row for row in rows
+                    if not row['tool'].startswith('hone')),
+                   key=lambda row: row['wall'])
+        ratio = best['wall'] / mine
+        return f'{ratio:.2f} x of {best["tool"]}', ratio >= self.ratio
+
+
+@dataclass
+class Part:
+    """A figure of hone's is at most `part` of that of another tool."""
+    what: str
+    name: str
+    other: str
+    part: float
+
+    @property
+    def text(self):
+        return f'{self.what} of {self.name} at most {self.part} of {self.other}'
+
+    def judge(self, rows):
+        mine, other = (by_name(rows, n)[self.what]
+                       for n in (self.name, self.other))
+        if mine is None or other is None:
+            return 'not measured: strace is not installed', True
+        return f'{mine / other:.4f}', mine <= self.part * other
+
+
+@dataclass
+class Most:
+    """A figure of hone's is at most that many bytes."""
+    what: str
+    name: str
+    most: int
+
+    @property
+    def text(self):
+        return f'{self.what} of {self.name} at most {self.most / 1e6:.0f} MB'
+
+    def judge(self, rows):
+        value = by_name(rows, self.name)[self.what]
+        return f'{value / 1e6:.0f} MB', value <= self.most
+
+
+@dataclass
+class Case:
+    """A piece of work, the tools that do it, and the targets."""
+    name: str
+    make: object  # called before the case: (tools, targets)
+    need: tuple = ('qemu-img',)
+    count_calls: bool = False
+    after: object = None  # called when the case is over
+    tools: list = field(default_factory=list)
+    targets: list = field(default_factory=list)
+
+    def prepare(self):
+        """Returns why the case is skipped, or None."""
+        for program in self.need:
+            if not shutil.which(program):
+                return f'{program} is not installed'
+        made = self.make()
+        if isinstance(made, str):
+            return made
+        self.tools, self.targets = made
+        return None
+
+    def clean(self):
+        for tool in self.tools:
+            for path in tool.outputs:
+                path.unlink(missing_ok=True)
+        if self.after:
+            self.after()
+
+
+def all_cases(hone, made, folder):
+    """Every case; images are made when a case is prepared."""
+    out = {name: folder / f'out.{name}' for name in 'abcdefgh'}
+
+    def ours(name, slot, source, *options):
+        return Tool(f'hone{name}', [hone, 'convert', '-q', *options, source,
+                                    out[slot]], [out[slot]])
+
+    def qemu(name, slot, source, *options):
+        return Tool(f'qemu-img{name}', [*QEMU, *options, source, out[slot]],
+                    [out[slot]])
+
+    def to_zlib():
+        source = made.get('large.img')
+        return [
+            ours('', 'a', source, '-c', '-O', 'qcow2'),
+            ours(' --level 2', 'c', source, '-c', '--level', '2', '-O',
+                 'qcow2'),
+            ours(' --fast', 'd', source, '-c', '--fast', '-O', 'qcow2'),
+            qemu('', 'b', source, '-c', '-f', 'raw', '-O', 'qcow2', '-m', '16'),
+        ], [Faster('hone', 8), Part('disk_usage', 'hone', 'qemu-img', 1.02),
+            Faster('hone --level 2', 5),
+            Part('disk_usage', 'hone --level 2', 'qemu-img', 1.00),
+            Part('system_calls', 'hone', 'qemu-img', 0.01),
+            Most('peak_memory', 'hone', 200_000_000)]
+
+    def to_zstd():
+        source = made.get('large.img')
+        zstd = ('-o', 'compression_type=zstd', '-O', 'qcow2')
+        return [
+            ours('', 'a', source, '-c', *zstd),
+            qemu('', 'b', source, '-c', '-f', 'raw', *zstd, '-m', '16'),
+        ], [Faster('hone', 1.6),
+            Part('disk_usage', 'hone', 'qemu-img', 1.001)]
+
+    def from_qcow2(name, ratio):
+        def make():
+            source = made.get(name)
+            return [ours('', 'a', source, '-O', 'raw'),
+                    qemu('', 'b', source, '-f', 'qcow2', '-O', 'raw',
+                         *BUFFERED)], [Faster('hone', ratio)]
+        return make
+
+    def recompress():
+        source = made.get('zlib.qcow2')
+        zstd = ('-c', '-o', 'compression_type=zstd', '-O', 'qcow2')
+        return [ours('', 'a', source, *zstd),
+                qemu('', 'b', source, '-f', 'qcow2', *zstd, '-m', '16'),
+                ], [Faster('hone', 3)]
+
+    def to_plain(image, form):
+        def make():
+            source = made.get(image)
+            tools = [ours('', 'a', source, '-O', form),
+                     ours(' --cache drop', 'd', source, '--cache', 'drop',
+                          '-O', form),
+                     qemu('', 'b', source, '-f', 'raw', '-O', form,
+                          *BUFFERED)]
+            if form == 'raw':
+                tools.append(Tool('cp --sparse', [
+                    'sh', '-c', 'cp --sparse=always "$0" "$1" && sync "$1"',
+                    source, out['c']], [out['c']]))
+                if shutil.which('nbdcopy'):
+                    tools.append(Tool('nbdcopy', [
+                        'nbdcopy', '--flush', source, out['e']], [out['e']]))
+            return tools, [Faster('hone', 1.2),
+                           Most('page_cache_left', 'hone --cache drop',
+                                64 << 20),
+                           Most('peak_memory', 'hone', 200_000_000)]
+        return make
+
+    def durable():
+        source = made.get('middle.img')
+        return [ours(' --direct', 'a', source, '--direct', '-O', 'qcow2'),
+                qemu(' -t none', 'b', source, '-f', 'raw', '-O', 'qcow2',
+                     *DIRECT)], [
+            Faster('hone --direct', 1.3),
+            Part('cpu', 'hone --direct', 'qemu-img -t none', 1 / 3)]
+
+    def compare(name, form):
+        def make():
+            raw, other = made.get('middle.img'), made.get(name)
+            return [Tool('hone', [hone, 'compare', '-q', raw, other]),
+                    Tool('qemu-img', ['qemu-img', 'compare', '-q', '-f', 'raw',
+                                      '-F', form, raw, other])], [
+                Faster('hone', 3)]
+        return make
+
+    def threads():
+        source = made.get('middle.img')
+        halves = split(source, folder)
+        both = ('"$0" convert -q -c --threads 1 -O qcow2 "$1" "$3" & '
+                '"$0" convert -q -c --threads 1 -O qcow2 "$2" "$4" & wait')
+        return [ours('', 'a', source, '-c', '-O', 'qcow2'),
+                Tool('two processes', ['sh', '-c', both, hone, *halves,
+                                       out['b'], out['c']],
+                     [out['b'], out['c']])], [Faster('hone', 0.9)]
+
+    def reflink():
+        xfs = xfs_folder(folder)
+        if isinstance(xfs, str):
+            return xfs
+        source = xfs / 'middle.img'
+        shutil.copyfile(made.get('middle.img'), source)
+        a, b = xfs / 'out.a', xfs / 'out.b'
+        return [Tool('hone', [hone, 'convert', '-q', '-O', 'raw', source, a],
+                     [a]),
+                Tool('qemu-img', [*QEMU, '-f', 'raw', '-O', 'raw', *BUFFERED,
+                                  source, b], [b])], [Faster('hone', 15)]
+
+    return [
+        Case('raw to qcow2, zlib', to_zlib, count_calls=True),
+        Case('raw to qcow2, zstd', to_zstd),
+        Case('qcow2 zlib to raw', from_qcow2('zlib.qcow2', 3.5)),
+        Case('qcow2 zstd to raw', from_qcow2('zstd.qcow2', 2)),
+        Case('qcow2 zlib to qcow2 zstd', recompress),
+        Case('raw to qcow2', to_plain('middle.img', 'qcow2')),
+        Case('raw to raw', to_plain('middle.img', 'raw')),
+        Case('zeros to raw', to_plain('zeros.img', 'raw')),
+        Case('fragmented to qcow2', to_plain('fragmented.img', 'qcow2')),
+        Case('durable raw to qcow2', durable),
+        Case('compare raw with raw', compare('middle.img', 'raw')),
+        Case('compare raw with qcow2', compare('plain.qcow2', 'qcow2')),
+        Case('threads', threads, need=()),
+        Case('XFS reflink', reflink, need=('qemu-img', 'mkfs.xfs'),
+             after=lambda: unmount(folder / 'xfs')),
+    ]
+
+
+def split(source, folder):
+    """Two sparse images with half of the data of the source each."""
+    halves = [folder / 'half.1', folder / 'half.2']
+    size = source.stat().st_size
+    data, offset = [], 0
+    with open(source, 'rb') as image:
+        while offset < size:
+            try:
+                offset = os.lseek(image.fileno(), offset, os.SEEK_DATA)
+            except OSError:
+                break
+            end = os.lseek(image.fileno(), offset, os.SEEK_HOLE)
+            data.append((offset, end))
+            offset = end
+        half = sum(end - start for start, end in data) // 2
+        files = [open(path, 'wb') for path in halves]
+        for file in files:
+            file.truncate(size)
+        done = 0
+        for start, end in data:
+            for at in range(start, end, 1 << 20):
+                chunk = os.pread(image.fileno(), min(1 << 20, end - at), at)
+                os.pwrite(files[done >= half].fileno(), chunk, at)
+                done += len(chunk)
+        for file in files:
+            file.close()
+    return halves
+
+
+def unmount(mount):
+    subprocess.run(['umount', str(mount)], capture_output=True, check=False)
+
+
+def xfs_folder(folder):
+    """A mounted XFS below the folder, or the reason why there is none."""
+    image, mount = folder / 'xfs.img', folder / 'xfs'
+    if os.geteuid() != 0:
+        return 'only root mounts an XFS'
+    mount.mkdir(exist_ok=True)
+    with open(image, 'wb') as file:
+        file.truncate(64 << 30)
+    for command in (['mkfs.xfs', '-q', '-f', '-m', 'reflink=1', image],
+                    ['mount', '-o', 'loop', image, mount]):
+        done = subprocess.run(list(map(str, command)), capture_output=True,
+                              text=True, check=False)
+        if done.returncode:
+            return f'{command[0]} failed: {done.stderr.strip()}'
+    return Path(mount)

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Conversions of disk images by hone and by its rivals, in one run.
+
+convert.py --hone PROGRAM --dir DIRECTORY [--json FILE] [--rounds N]
+           [--scale X] [--only REGEX]
+
+The tools take turns (A B A B) after one turn that is not counted; printed are
+medians. Sources are in the page cache; every output is on the disk when its
+turn ends. Memory is touched and freed before the first turn, since a virtual
+machine may have to get it back from its host. Exits 1 if a target is missed.
+"""
+import argparse
+import json
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import cases  # noqa: E402
+import images  # noqa: E402
+import process  # noqa: E402
+
+sys.path.insert(0, str(HERE.parent / 'support'))
+import report  # noqa: E402 (from bench/support)
+
+
+TOUCH = """
+import mmap, sys
+area = mmap.mmap(-1, int(sys.argv[1]))
+for at in range(0, len(area), 4096):
+    area[at] = 1
+"""
+
+
+def touch_memory(size):
+    """Have the host give this machine its memory before anything is timed.
+
+    By another process: Linux counts what this one had at its most for every
+    process that it starts.
+    """
+    subprocess.run([sys.executable, '-c', TOUCH, str(size)], check=True)
+
+
+def measure(case, rounds):
+    """Run every tool of a case in turns; fills in tool.turns."""
+    for turn in range(rounds + 1):
+        order = case.tools if turn % 2 else case.tools[::-1]
+        for tool in order:
+            for source in tool.sources():
+                process.warm(source)
+            outcome = process.run(tool.command, tool.outputs)
+            if outcome.status not in tool.good:
+                sys.exit(f'convert.py: {case.name}: {tool.name}: exit status '
+                         f'{outcome.status}: {outcome.stderr.strip()}')
+            if turn:
+                tool.turns.append(outcome)
+            tool.size = sum(process.disk_usage(p) for p in tool.outputs)
+            tool.cached = sum(map(process.page_cache, tool.outputs))
+    for tool in case.tools:
+        if case.count_calls:
+            tool.calls = process.system_calls(tool.command, tool.outputs)
+
+
+def median(tool, what):
+    return statistics.median(getattr(turn, what) for turn in tool.turns)
+
+
+def shown(command):
+    """The command without the folder in which this machine has the sources."""
+    return ' '.join(map(str, command)).replace(f'{Path.cwd()}/', '')
+
+
+def rows_of(case):
+    for tool in case.tools:
+        yield {
+            'case': case.name, 'tool': tool.name,
+            'command': shown(tool.command),
+            'seconds': [turn.seconds for turn in tool.turns],
+            'wall': median(tool, 'seconds'), 'cpu': median(tool, 'cpu'),
+            'peak_memory': max(turn.memory for turn in tool.turns),
+            'disk_usage': tool.size, 'page_cache_left': tool.cached,
+            'system_calls': tool.calls,
+        }
+
+
+def show(case, rows):
+    print(f'\n{case.name}')
+    print(f'  {"":24}{"seconds":>9}{"CPU s":>8}{"peak MB":>9}'
+          f'{"on disk MiB":>13}{"cached MiB":>12}{"calls":>9}')
+    for row in rows:
+        calls = '' if row['system_calls'] is None else row['system_calls']
+        print(f'  {row["tool"]:24}{row["wall"]:9.2f}{row["cpu"]:8.2f}'
+              f'{row["peak_memory"] / 1e6:9.0f}'
+              f'{row["disk_usage"] / images.MIB:13.0f}'
+              f'{row["page_cache_left"] / images.MIB:12.0f}{calls:>9}')
+
+
+def judge(case, rows):
+    """(text, met) for each target of a case."""
+    for target in case.targets:
+        value, met = target.judge(rows)
+        yield f'{case.name}: {target.text}: {value}', met
+
+
+def others(old, args):
+    """The cases of an earlier run that this one does not make again."""
+    if old['scale'] != args.scale:
+        sys.exit(f'convert.py: {args.json}: scale {old["scale"]} is not '
+                 f'{args.scale}')
+    for what, key in ('rows', 'case'), ('targets', 'text'):
+        old[what] = [entry for entry in old[what] if not
+                     re.search(args.only, entry[key].split(': ')[0])]
+    return old
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument('--hone', required=True, type=Path)
+    parser.add_argument('--dir', required=True, type=Path)
+    parser.add_argument('--json', type=Path)
+    parser.add_argument('--rounds', type=int, default=3)
+    parser.add_argument('--scale', type=float, default=1,
+                        help='part of the sizes that the targets are for')
+    parser.add_argument('--only', default='',
+                        help='cases whose name matches this regular '
+                        'expression; a file of --json keeps its other cases')
+    args = parser.parse_args()
+    shutil.rmtree(args.dir, ignore_errors=True)
+    args.dir.mkdir(parents=True)
+    made = images.Images(args.dir, args.scale)
+    result = {'machine': report.machine(), 'scale': args.scale, 'rows': [],
+              'targets': []}
+    if args.only and args.json and args.json.exists():
+        result = others(json.loads(args.json.read_text()), args)
+    failed = False
+    try:
+        touch_memory(int(10 * images.GIB * min(1, args.scale)))
+        for case in cases.all_cases(args.hone, made, args.dir):
+            if not re.search(args.only, case.name):
+                continue
+            reason = case.prepare()
+            if reason:
+                print(f'\n{case.name}\n  skipped: {reason}')
+                continue
+            try:
+                measure(case, args.rounds)
+            finally:
+                case.clean()
+            rows = list(rows_of(case))
+            show(case, rows)
+            for text, met in judge(case, rows):
+                print(f'  {"ok   " if met else "SHORT"} {text}')
+                failed |= not met
+                result['targets'].append({'text': text, 'met': met})
+            result['rows'] += rows
+    finally:
+        shutil.rmtree(args.dir, ignore_errors=True)
+    if args.json:
+        args.json.write_text(json.dumps(result, indent=1))
+    return int(failed)
+
+
+if __name__ == '__main__':
+    sys.exit(main())

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The images that the benchmark of conversions reads, made on this machine."""
+import os
+import random
+import shutil
+import subprocess
+from pathlib import Path
+
+MIB = 1 << 20
+GIB = 1 << 30
+BLOCK = 4096
+
+
+def run(*command):
+    """Run a command that must succeed, without its output."""
+    subprocess.run([str(word) for word in command], check=True,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def gather(tree, wanted, roots=('/usr', '/var/lib', '/opt')):
+    """Copy regular files of this machine below tree until `wanted` bytes."""
+    total = copies = 0
+    while total < wanted:
+        before = total
+        for root in roots:
+            for folder, folders, names in os.walk(root):
+                folders.sort()
+                target = tree / f'{copies}' / folder.lstrip('/')
+                target.mkdir(parents=True, exist_ok=True)
+                for name in sorted(names):
+                    path = Path(folder, name)
+                    try:
+                        if path.is_symlink() or not path.is_file():
+                            continue
+                        size = path.stat().st_size
+                        if total + size > wanted:
+                            continue
+                        shutil.copyfile(path, target / name)
+                    except OSError:
+                        continue  # not ours to read: there are others
+                    total += size
+        copies += 1
+        if total - before < MIB:
+            break
+    return total
+
+
+def ext4(path, virtual, files):
+    """An ext4 image of that virtual size with that many bytes of files."""
+    tree = path.with_suffix('.tree')
+    gather(tree, files)
+    with open(path, 'wb') as empty:
+        empty.truncate(virtual)
+    run('mke2fs', '-q', '-F', '-t', 'ext4', '-d', tree, path)
+    shutil.rmtree(tree)
+    return path
+
+
+def zeros(path, size):
+    """An image whose zeros are written, not left out."""
+    with open(path, 'wb') as image:
+        for _ in range(size // MIB):
+            image.write(bytes(MIB))
+    return path
+
+
+def fragmented(path, size, seed=1):
+    """Runs of 1 to 16 blocks of data, then of 1 to 16 blocks of nothing."""
+    rng = random.Random(seed)
+    with open(path, 'wb') as image:
+        image.truncate(size)
+        offset = 0
+        while offset < size:
+            length = min(BLOCK * rng.randint(1, 16), size - offset)
+            os.pwrite(image.fileno(), rng.randbytes(length), offset)
+            offset += length + BLOCK * rng.randint(1, 16)
+    return path
+
+
+def compressed(path, source, codec):
+    """A qcow2 image compressed by qemu-img."""
+    run('qemu-img', 'convert', '-c', '-f', 'raw', '-O', 'qcow2', '-o',
+        f'compression_type={codec}', source, path)
+    return path
+
+
+class Images:
+    """Makes each image once; a scale of 1 is what the targets are for."""
+
+    def __init__(self, folder, scale):
+        self.folder, self.scale, self.made = folder, scale, {}
+
+    def bytes(self, size):
+        return max(64 * MIB, int(size * self.scale) // MIB * MIB)
+
+    def get(self, name):
+        if name not in self.made:
+            path = self.folder / name
+            print(f'  making {name}', flush=True)
+            getattr(self, 'make_' + name.split('.')[0])(path)
+            self.made[name] = path
+        return self.made[name]
+
+    def make_large(self, path):
+        """40 GiB with 4 GiB of files."""
+        ext4(path, self.bytes(40 * GIB), self.bytes(4 * GIB))
+
+    def make_middle(self, path):
+        """12 GiB with 0.9 GiB of files."""
+        ext4(path, self.bytes(12 * GIB), self.bytes(int(0.9 * GIB)))
+
+    def make_zeros(self, path):
+        zeros(path, self.bytes(6 * GIB))
+
+    def make_fragmented(self, path):
+        fragmented(path, self.bytes(2 * GIB))
+
+    def make_zlib(self, path):
+        compressed(path, self.get('middle.img'), 'zlib')
+
+    def make_zstd(self, path):
+        compressed(path, self.get('middle.img'), 'zstd')
+
+    def make_plain(self, path):
+        run('qemu-img', 'convert', '-f', 'raw', '-O', 'qcow2',
+            self.get('middle.img'), path)

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The part of docs/benchmarks.md about `hone convert`, and its table in
+README.md, from what `./dev bench convert --json` wrote:
+bench/results/convert-MACHINE-DATE.json."""
+import json
+import re
+
+import kept
+
+MIB = 1 << 20
+# What has to be known of a run: bench/results/README.md.
+NOTES = {"convert-zen3-2026-11-22.json":
+         "The rows raw to qcow2, raw to raw, zeros to raw and durable raw to "
+         "qcow2 are of a\nbenchmark that did not keep the source in the page "
+         "cache for every tool. They\nunderstate hone.\n"}
+# What README.md has: a case, and what to call it there.
+README = [("raw to qcow2, zlib", "raw to zlib qcow2"),
+          ("raw to qcow2, zstd", "raw to zstd qcow2"),
+          ("qcow2 zlib to raw", "zlib qcow2 to raw"),
+          ("raw to qcow2", "raw to plain qcow2"),
+          ("compare raw with raw", "compare two images")]
+
+
+def load():
+    """Machine -> (path, report), in the order of the machines."""
+    found = {}
+    for path in sorted(kept.RESULTS.glob("convert-*.json")):
+        match = re.fullmatch(r"convert-(.+)-\d{4}-\d\d-\d\d\.json", path.name)
+        if match and match[1] in kept.MACHINES:
+            found[match[1]] = path, json.loads(path.read_text())
+    return {name: found[name] for name in kept.MACHINES if name in found}
+
+
+def cases(report):
+    """Case -> its rows."""
+    found = {}
+    for row in report["rows"]:
+        found.setdefault(row["case"], []).append(row)
+    return found
+
+
+def is_ours(row):
+    return row["tool"].startswith("hone")
+
+
+def best_rival(rows):
+    return min((row for row in rows if not is_ours(row)),
+               key=lambda row: row["wall"])
+
+
+def table(markdown, rows):
+    """One case: its tools, the fastest rival's time as the measure."""
+    best = best_rival(rows)
+    body = []
+    for row in rows:
+        # A tool that reads only writes nothing.
+        written = (f"{row['disk_usage'] / MIB:,.0f}" if row["disk_usage"]
+                   else "–")
+        left = (f"{row['page_cache_left'] / MIB:,.0f}"
+                if row["disk_usage"] else "–")
+        calls = row["system_calls"]
+        body.append([
+            f"`{row['tool']}`", f"{row['wall']:.2f}", f"{row['cpu']:.2f}",
+            f"{row['peak_memory'] / 1e6:.0f}", written, left,
+            f"{calls:,}" if calls else "–",
+            kept.times(best["wall"] / row["wall"]) if is_ours(row) else ""])
+    return markdown(["tool", "seconds", "CPU s", "peak MB", "on disk MiB",
+                     "page cache left MiB", "system calls", "ratio"], body)
+
+
+def section(markdown):
+    """The section; markdown(header, rows) makes a table. Empty without a
+    run."""
+    parts = []
+    for machine, (path, report) in load().items():
+        about = report["machine"]
+        parts.append(
+            f"## `hone convert` on {kept.MACHINES[machine].name}\n\n"
+            f"- `./dev bench convert`, {about['date']}, commit "
+            f"{about['commit']} ([run](../bench/results/{path.name}))\n"
+            "- Why it is so: [reasons and limits](design/image.md)\n\n"
+            "Sources are in the page cache, and every output is on the disk "
+            "when its time ends.\nThe ratio is the time of the fastest other "
+            "tool over that of hone.\n")
+        if path.name in NOTES:
+            parts.append(NOTES[path.name])
+        short = [t["text"] for t in report["targets"] if not t["met"]]
+        if short:
+            parts.append("Targets that were missed:\n\n" +
+                         "\n".join(f"- {text}" for text in short) + "\n")
+        for case, rows in cases(report).items():
+            parts.append(f"### {case}\n\n{table(markdown, rows)}\n")
+    return parts
+
+
+def readme(markdown):
+    """README.md's table of conversions, of the first machine."""
+    for machine, (_, report) in load().items():
+        found, body = cases(report), []
+        for case, label in README:
+            if case not in found:
+                continue
+            ours = next(row for row in found[case] if row["tool"] == "hone")
+            best = best_rival(found[case])
+            body.append([label, f"{ours['wall']:.2f} s",
+                         f"{best['tool']} {best['wall']:.2f} s",
+                         kept.times(best["wall"] / ours["wall"])])
+        return (markdown(["conversion", "hone", "best rival", "ratio"], body,
+                         False) +
+                f"\n\n`./dev bench convert`, {kept.MACHINES[machine].cpu}, "
+                f"VM with 2 vCPUs, {report['machine']['date']}.")
+    return ""

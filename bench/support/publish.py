@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Make docs/benchmarks.md, docs/benchmarks.svg and the table of README.md from
+the runs that bench/results keeps.
+
+The same runs give the same bytes. With --check nothing is written, and the
+exit status is 1 if a file is not up to date.
+"""
+import argparse
+import pathlib
+import re
+import sys
+
+sys.dont_write_bytecode = True
+
+import chart  # noqa: E402 (after the line above)
+import kept  # noqa: E402
+import pages  # noqa: E402
+import pages_convert  # noqa: E402
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+END = "<!-- end -->\n"
+
+
+def replace(text, begin, made):
+    """The text with what stands between begin and END made again."""
+    pattern = re.escape(begin) + ".*?" + re.escape(END)
+    text, found = re.subn(pattern, lambda _: f"{begin}{made}\n{END}", text,
+                          flags=re.DOTALL)
+    if found != 1:
+        sys.exit(f"README.md: {found} places between {begin.strip()} and "
+                 f"{END.strip()}; one is needed")
+    return text
+
+
+def readme(runs):
+    """README.md with its tables made again."""
+    text = (ROOT / "README.md").read_text()
+    text = replace(text, "<!-- made by ./dev plot -->\n", pages.readme(runs))
+    return replace(text, "<!-- made by ./dev plot: conversions -->\n",
+                   pages_convert.readme(pages.markdown))
+
+
+def files():
+    """Path -> what it has to hold."""
+    runs = kept.load()
+    return {"docs/benchmarks.md": pages.benchmarks(runs),
+            "docs/benchmarks.svg": chart.draw(runs),
+            "README.md": readme(runs)}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true",
+                        help="write nothing; exit 1 if a file is not up to "
+                        "date")
+    options = parser.parse_args()
+    stale = 0
+    for name, content in files().items():
+        path = ROOT / name
+        if path.exists() and path.read_text() == content:
+            continue
+        stale += 1
+        if options.check:
+            print(f"{name} is not what ./dev plot makes of bench/results")
+        else:
+            path.write_text(content)
+            print(name)
+    return 1 if options.check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

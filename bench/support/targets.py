@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The targets: what each part must reach beside its rivals.
+
+A function of PARTS takes medians[case][subject] in nanoseconds and yields
+targets. The value of a target is a ratio of speeds. A function yields no target
+for a case or a subject that was not run.
+"""
+import collections
+
+import targets_cache
+
+Target = collections.namedtuple("Target", "name value required")
+
+ZERO_RIVALS = ("naive", "memcmp", "qemu-algorithm", "isa-l")
+
+
+def zero(medians):
+    def target(case, rival, required, ours="hone", name=None):
+        row = medians.get(case, {})
+        if ours in row and rival in row:
+            yield Target(name or f"{case}: {ours} against {rival}",
+                         row[rival] / row[ours], required)
+
+    for size in ("4K", "8K", "16K", "32K"):
+        yield from target(f"hot-{size}", "load-512", 0.90)
+        yield from target(f"hot-{size}", "qemu-algorithm", 1.6)
+    for size in ("4K", "16K", "32K"):
+        yield from target(f"misaligned-{size}", "hone-aligned", 0.95)
+    for size in ("1M", "512M"):
+        yield from target(f"hot-{size}", "load-512", 0.95)
+        yield from target(f"hot-{size}", "qemu-algorithm", 1.0)
+    yield from target("lengths-1..256", "qemu-algorithm", 4.0)
+    yield from target("lengths-1..256", "isa-l", 3.0)
+    for case in ("hot-16", "hot-100", "hot-512"):
+        for rival in ZERO_RIVALS:
+            yield from target(case, rival, 1.01)
+    for case in medians:
+        yield from target(case, "qemu-algorithm", 1.0, ours="hone-avx2")
+    yield from target("hot-4K", "hone", 0.87, ours="find_nonzero")
+
+
+def worst(medians, what, required, ratio, cases):
+    """One target for many cases: the smallest ratio, named for its case."""
+    found = [(r, case) for case in cases for r in ratio(medians[case])]
+    if found:
+        value, case = min(found)
+        yield Target(f"{what}: worst of {len(found)} cases, {case}", value,
+                     required)
+
+
+def against(rival, ours):
+    def ratio(row):
+        if ours in row and rival in row:
+            yield row[rival] / row[ours]
+    return ratio
+
+
+def auto_against_better(row):
+    if {"auto", "keep", "stream"} <= set(row):
+        yield min(row["keep"], row["stream"]) / row["auto"]
+
+
+def starting(medians, *stems):
+    """The cases STEM-SIZE, without the likes of STEM-SIZE-after-GAP."""
+    return [case for case in medians
+            if case.rpartition("-")[0] in stems]
+
+
+def copy(medians):
+    def target(case, rival, required, ours):
+        row = medians.get(case, {})
+        for ratio in against(rival, ours)(row):
+            yield Target(f"{case}: {ours} against {rival}", ratio, required)
+
+    hot = starting(medians, "hot", "dst17", "src17", "both17", "dst1-src18",
+                   "alike", "lengths")
+    yield from worst(medians, "keep against glibc", 0.97,
+                     against("glibc", "keep"), hot)
+    for size in ("4K", "8K", "16K"):
+        for stem in ("dst17", "src17", "both17"):
+            yield from target(f"{stem}-{size}", "glibc", 1.2, "keep")
+    yield from target("lengths-1..64", "glibc", 2.0, "keep")
+    yield from target("first-word-8..64", "glibc", 0.97, "keep")
+    yield from worst(medians, "first word after keep", 0.97,
+                     against("glibc", "keep"),
+                     starting(medians, "first-word"))
+    for size in ("64K", "128K", "256K", "512K", "1M", "2M", "4M"):
+        row = medians.get(f"cold-{size}", {})
+        loads = [ns for s, ns in row.items() if s.startswith("load-")]
+        yield from target(f"cold-{size}", "glibc", 1.5, "stream")
+        if loads and "stream" in row:
+            yield Target(f"cold-{size}: stream against the fastest load",
+                         min(loads) / row["stream"], 0.75)
+    for case in ("resident-1M", "resident-half-L2"):
+        yield from target(case, "undisturbed", 1 / 1.2, "protect")
+    for stem in ("read", "chase"):
+        yield from worst(medians, f"{stem}: auto against the better", 1 / 1.05,
+                         auto_against_better, starting(medians, stem))
+    yield from worst(medians, "blocks: hone against glibc", 1.0,
+                     against("glibc", "hone"), starting(medians, "blocks"))
+
+
+DPDK = "dpdk-ring"  # the default of DPDK
+DPDK_OTHERS = ("dpdk-rts", "dpdk-hts", "dpdk-stack", "dpdk-lf-stack")
+MALLOCS = ("glibc", "jemalloc", "mimalloc", "tcmalloc")
+STORES = ("store-64", "store-128", "store-256", "store-512")
+
+
+def mempool(medians):
+    def target(case, rivals, what, required, ours="hone"):
+        row = medians.get(case, {})
+        times = [row[r] for r in rivals if r in row]
+        if ours in row and times:
+            yield Target(f"{case}: {ours} against {what}",
+                         min(times) / row[ours], required)
+
+    for case in ("keep512-n32", "keep8192-n8", "keep8192-n32"):
+        for ours in ("hone", "hone-cursor", "hone-short",
+                     "hone-short-cursor"):
+            yield from target(f"1t-{case}", [DPDK], DPDK, 3.0, ours)
+    yield from target("1t-keep512-n1", [DPDK], DPDK, 3.0, "hone-cursor")
+    yield from target("2t-keep8192-n32", [DPDK], DPDK, 4.0)
+    for threads, required in ((1, 15.0), (2, 25.0)):
+        yield from target(f"{threads}t-keep8192-n256", [DPDK], DPDK, required,
+                          "hone-magazine")
+    yield from target("one-cpu-keep8192-n32", [DPDK], DPDK, 100.0)
+    yield from target("one-cpu-keep8192-n32", DPDK_OTHERS, "the best other",
+                      3.0)
+    yield from target("64B-1t-keep8192-n32", MALLOCS, "the best malloc", 18.0)
+    yield from target("64B-cross-n32", MALLOCS, "the best malloc", 4.0)
+    yield from target("1t-keep128-n32", STORES, "the fastest stores", 0.8)
+
+
+def stream(medians):
+    def target(case, rival, required, ours="hone"):
+        row = medians.get(case, {})
+        for ratio in against(rival, ours)(row):
+            yield Target(f"{case}: {ours} against {rival}", ratio, required)
+
+    for case in medians:
+        if case.startswith(("read-", "fresh-")):
+            yield from target(case, "bare", 1 / 1.03)
+    yield from target("read-12", "php-8.2", 1.7)
+    yield from target("read-10M", "php-8.2", 2.0)
+    yield from target("fresh-10M", "php-8.2", 2.0, "hone-huge")
+    yield from target("fread-700K", "php-8.2", 1.5)
+    yield from target("fread-700K", "stdio", 1.0)
+    yield from target("files-10000", "bare", 1.0, "hone-batch")
+    yield from target("files-10000", "bare", 1.5, "hone-batch-2t")
+    for case in ("lines-80", "lines-80-16M"):
+        yield from target(case, "getline", 2.0)
+    yield from target("socket-8K", "poll-recv", 1.0)
+
+
+PARTS = {"zero": zero, "copy": copy, "mempool": mempool, "stream": stream,
+         "cache": targets_cache.speeds}
+
+# Some tables show a rate in place of nanoseconds: the number over them.
+RATES = {"mempool": ("M pairs/s", 1e6), "ring": ("M elements/s", 1e6)}

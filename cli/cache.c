@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* --cache and --direct: what a conversion leaves in the page cache. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "convert.h"
+
+/* Less data is written so soon that the page cache is the better place. */
+#define DIRECT_LEAST ((off_t)64 << 20)
+
+/* Places of a source at which the page cache is looked at. */
+#define SAMPLES 16
+
+/* The number after `key` in a file of lines, 0 if there is none. */
+static uint64_t
+read_number(const char *path, const char *key)
+{
+	char line[256];
+	uint64_t value = 0;
+	FILE *file = fopen(path, "re");
+
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		size_t n = strlen(key);
+		if (strncmp(line, key, n) == 0 &&
+			sscanf(line + n, " %" SCNu64, &value) == 1)
+			break;
+	}
+	fclose(file);
+	return value;
+}
+
+/* Bytes that the page cache can take: of the machine, or of the container. */
+static uint64_t
+available_memory(void)
+{
+	uint64_t free = read_number("/proc/meminfo", "MemAvailable:") * 1024;
+	/* "max", which is no number, means no limit */
+	uint64_t most = read_number("/sys/fs/cgroup/memory.max", "");
+	if (!most)
+		most = read_number(
+			"/sys/fs/cgroup/memory/memory.limit_in_bytes", "");
+	return most && (!free || most < free) ? most : free;
+}
+
+/* What source and destination would leave in the page cache, at most. */
+static uint64_t
+cached_bytes(const struct job *job)
+{
+	struct stat st;
+
+	if (stat(job->source, &st) < 0)
+		return 0;
+	if (S_ISBLK(st.st_mode))
+		return UINT64_MAX;
+	return 2 * (uint64_t)st.st_blocks * 512;
+}
+
+/*
+ * Whether none of some places of the file is in the page cache. One byte is
+ * read at each, unless the disk would have to be waited for.
+ */
+static bool
+is_cold(int fd, off_t size)
+{
+	int absent = 0;
+
+	for (int i = 0; i < SAMPLES; i++) {
+		char byte;
+		struct iovec iov = {&byte, 1};
+		/* not the first bytes: whoever looks at a header reads those */
+		off_t place = size / SAMPLES * i + size / SAMPLES / 2;
+		off_t data = lseek(fd, place, SEEK_DATA);
+		if (data < 0)
+			continue; /* a hole up to the end */
+		if (preadv2(fd, &iov, 1, data, RWF_NOWAIT) >= 0 ||
+			errno != EAGAIN)
+			return false;
+		absent++;
+	}
+	return absent > 0;
+}
+
+/*
+ * A cold source that is only copied takes a fifth of the CPU and less time past
+ * the page cache (docs/design/image.md). A codec keeps the CPUs busy, so that
+ * readahead is worth more there.
+ */
+static bool
+direct_is_better(const struct job *job)
+{
+	struct stat st;
+
+	if (job->create.compress || stat(job->source, &st) < 0 ||
+		!S_ISREG(st.st_mode) ||
+		(off_t)st.st_blocks * 512 < DIRECT_LEAST)
+		return false;
+	int fd = open(job->source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0)
+		return false;
+	bool cold = is_cold(fd, st.st_size);
+	close(fd);
+	return cold;
+}
+
+int
+cache_parse(struct job *job)
+{
+	bool direct = job->cli->option[OPTION_DIRECT];
+	const char *text = job->cli->option[OPTION_CACHE];
+	bool drop;
+
+	if (!text || strcmp(text, "auto") == 0) {
+		uint64_t memory = available_memory();
+		drop = memory && cached_bytes(job) > memory / 2;
+		direct = direct || direct_is_better(job);
+	} else if (strcmp(text, "drop") == 0) {
+		drop = true;
+	} else if (strcmp(text, "keep") == 0) {
+		drop = false;
+	} else {
+		return cli_usage("convert",
+			"--cache: '%s' is not keep, drop or auto", text);
+	}
+	job->open.direct = job->write.direct = direct;
+	job->open.drop_cache = job->write.drop_cache = drop;
+	return 0;
+}

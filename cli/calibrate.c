@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* hone cpu --calibrate: what hone_copy_calibrate() measured and chose. */
+#include <string.h>
+#include <hone/hone.h>
+#include "cli.h"
+
+static void
+print_json(const struct hone_copy_calibration *c, const char *line)
+{
+	struct json json;
+
+	json_begin(&json, stdout, '{');
+	json_string(&json, "command", "cpu");
+	json_string(&json, "version", hone_version());
+	json_open(&json, "hot", '[');
+	for (size_t i = 0; i < c->n_hot; i++) {
+		json_open(&json, NULL, '{');
+		json_number(&json, "size", c->hot_size[i]);
+		json_number(&json, "loop_ns", (uint64_t)c->loop_ns[i]);
+		json_number(
+			&json, "rep_movsb_ns", (uint64_t)c->rep_movsb_ns[i]);
+		json_number(&json, "clear", c->n_clear[i]);
+		json_end(&json, '}');
+	}
+	json_end(&json, ']');
+	json_open(&json, "cold", '[');
+	for (size_t i = 0; i < c->n_sizes; i++) {
+		json_open(&json, NULL, '{');
+		json_number(&json, "size", c->size[i]);
+		json_number(&json, "keep_ns", (uint64_t)c->keep_ns[i]);
+		json_number(&json, "stream_ns", (uint64_t)c->stream_ns[i]);
+		json_end(&json, '}');
+	}
+	json_end(&json, ']');
+	json_number(&json, "rep_movsb_min", c->rep_movsb_min);
+	json_number(&json, "rep_movsb_max", c->rep_movsb_max);
+	json_number(&json, "threshold", c->threshold);
+	json_string(&json, "line", line);
+	json_end(&json, '}');
+	putchar('\n');
+}
+
+static void
+print_hot(const struct hone_copy_calibration *c)
+{
+	char text[CLI_SIZE_TEXT];
+
+	printf("%-15s %13s %13s   %s\n", "hot copy", "loop", "rep movsb",
+		"clearly faster");
+	for (size_t i = 0; i < c->n_hot; i++)
+		printf("%-15s %10.3f us %10.3f us   %u of 9\n",
+			cli_size_text(text, c->hot_size[i]),
+			c->loop_ns[i] / 1e3, c->rep_movsb_ns[i] / 1e3,
+			c->n_clear[i]);
+}
+
+static void
+print_cold(const struct hone_copy_calibration *c)
+{
+	char text[CLI_SIZE_TEXT];
+
+	printf("%-15s %13s %13s\n", "cold, then read", "KEEP", "STREAM");
+	for (size_t i = 0; i < c->n_sizes; i++)
+		printf("%-15s %10.3f us %10.3f us\n",
+			cli_size_text(text, c->size[i]), c->keep_ns[i] / 1e3,
+			c->stream_ns[i] / 1e3);
+}
+
+static void
+print_text(const struct hone_copy_calibration *c, const char *line)
+{
+	char text[CLI_SIZE_TEXT];
+
+	if (c->n_hot > 0)
+		print_hot(c);
+	print_cold(c);
+	cpu_print_rep_movsb();
+	if (c->threshold < SIZE_MAX)
+		printf("%-10s from %s\n", "streams",
+			cli_size_text(text, c->threshold));
+	else
+		printf("%-10s never\n", "streams");
+	puts(line);
+}
+
+int
+calibrate_run(bool as_json)
+{
+	struct hone_copy_calibration c;
+	char line[HONE_COPY_SAVED_SIZE];
+
+	if (hone_copy_calibrate(&c) != 0)
+		return cli_fail(NULL, "no memory for --calibrate");
+	hone_copy_save(line, sizeof(line));
+	line[strcspn(line, "\n")] = '\0';
+	if (as_json)
+		print_json(&c, line);
+	else
+		print_text(&c, line);
+	return cli_flush_stdout();
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the new image of a conversion is to be: -O, -o, -c and their kin. */
+#include <stdlib.h>
+#include <string.h>
+#include "convert.h"
+
+/* The index of text in a space separated list. */
+static bool
+parse_word(const char *words, const char *text, uint64_t *value)
+{
+	size_t length = strlen(text);
+
+	for (*value = 0; *words; ++*value) {
+		size_t n = strcspn(words, " ");
+		if (n == length && strncmp(words, text, n) == 0)
+			return true;
+		words += n + (words[n] == ' ');
+	}
+	return false;
+}
+
+static int
+parse_value(
+	const struct image_option *option, const char *text, uint64_t *value)
+{
+	int number;
+	bool valid = false;
+
+	switch (option->type) {
+	case IMAGE_OPTION_SIZE:
+		if (!cli_parse_size(text, value))
+			return cli_usage("convert",
+				"-o %s: '%s' is not a valid size", option->name,
+				text);
+		return 0;
+	case IMAGE_OPTION_NUMBER:
+		valid = cli_parse_int(text, &number);
+		*value = valid ? (uint64_t)number : 0;
+		if (!valid)
+			return cli_usage("convert",
+				"-o %s: '%s' is not a valid number",
+				option->name, text);
+		return 0;
+	case IMAGE_OPTION_FLAG:
+		valid = parse_word("off on", text, value);
+		if (!valid)
+			return cli_usage("convert",
+				"-o %s: '%s' is neither on nor off",
+				option->name, text);
+		return 0;
+	case IMAGE_OPTION_WORD:
+		break;
+	}
+	if (!parse_word(option->words, text, value))
+		return cli_usage("convert", "-o %s: '%s' is not one of: %s",
+			option->name, text, option->words);
+	return 0;
+}
+
+static int
+parse_pair(struct job *job, char *pair)
+{
+	struct image_error err;
+	uint64_t value;
+	char *equals = strchr(pair, '=');
+
+	if (equals)
+		*equals = '\0';
+	const struct image_option *option;
+	int rc = cli_find_choice(job->format, pair, &option);
+	if (rc != 0)
+		return rc;
+	if (!equals)
+		return cli_usage("convert", "-o: '%s' is not KEY=VALUE", pair);
+	rc = parse_value(option, equals + 1, &value);
+	if (rc == 0 && image_format_set(job->format, &job->create, option,
+			       value, &err) < 0)
+		rc = cli_usage(
+			"convert", "-o %s=%s: %s", pair, equals + 1, err.text);
+	return rc;
+}
+
+/* The values of -o, KEY=VALUE separated by commas. */
+static int
+parse_pairs(struct job *job)
+{
+	const char *text = job->cli->option[OPTION_CREATE];
+	if (!text)
+		return 0;
+	char *copy = strdup(text);
+	if (!copy)
+		return cli_fail(NULL, "out of memory");
+
+	int rc = 0;
+	char *rest = copy;
+	while (rc == 0 && rest) {
+		char *pair = strsep(&rest, ",");
+		rc = parse_pair(job, pair);
+	}
+	free(copy);
+	return rc;
+}
+
+static int
+parse_compression(struct job *job)
+{
+	const struct cli *cli = job->cli;
+	struct image_create *create = &job->create;
+	const char *level = cli->option[OPTION_LEVEL];
+	const char *window = cli->option[OPTION_WINDOW];
+
+	create->compress = cli->option[OPTION_COMPRESS];
+	create->fast = cli->option[OPTION_FAST];
+	if (create->compress && !image_format_compresses(job->format))
+		return cli_usage("convert", "-c: %s cannot be compressed",
+			image_format_name(job->format));
+	if ((level || window || create->fast) && !create->compress)
+		return cli_usage("convert", "--%s has no effect without -c",
+			level    ? "level"
+			: window ? "window"
+				 : "fast");
+	if (level &&
+		(!cli_parse_int(level, &create->level) || create->level < 1))
+		return cli_usage(
+			"convert", "--level: '%s' is not a valid level", level);
+	if ((window || create->fast) && create->codec != IMAGE_CODEC_ZLIB)
+		return cli_usage("convert", "--%s is for zlib only",
+			window ? "window" : "fast");
+	create->small_window = window && strcmp(window, "12") == 0;
+	if (window && !create->small_window && strcmp(window, "15") != 0)
+		return cli_usage("convert",
+			"--window: '%s' is neither 12 nor 15", window);
+	return 0;
+}
+
+static int
+parse_format(struct job *job)
+{
+	int rc = cli_format(job->cli, OPTION_OUTPUT_FORMAT, &job->format);
+	if (rc != 0 || job->format)
+		return rc;
+	job->format = image_format_by_suffix(job->name);
+	if (job->format)
+		return 0;
+	char list[CLI_FORMATS];
+	return cli_fail(job->name,
+		"its ending names a format that cannot be written; choose "
+		"another: %s",
+		cli_list_formats(list, "-O ", true));
+}
+
+int
+create_parse(struct job *job)
+{
+	image_create_init(&job->create);
+	int rc = parse_format(job);
+	if (rc == 0)
+		rc = parse_pairs(job);
+	return rc ? rc : parse_compression(job);
+}

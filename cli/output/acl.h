@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_CLI_OUTPUT_ACL_H
+#define HONE_CLI_OUTPUT_ACL_H
+/*
+ * Permissions of a file whose copy may get another owner or group. The bits
+ * that meant the old group must not be given to the new one; and whoever the
+ * old owner's or group's bits kept out must not get in as somebody else, where
+ * these bits no longer apply.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+/* acl: the value of the attribute system.posix_acl_access, changed in place. */
+void acl_restrict(
+	unsigned char *acl, size_t size, bool keeps_owner, bool keeps_group);
+
+/* The nine permission bits of a file without an ACL. */
+mode_t mode_restrict(mode_t mode, bool keeps_owner, bool keeps_group);
+
+#endif

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include "output/output.h"
+
+uint64_t
+output_attributes(int fd)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH, 0, &st) < 0)
+		return 0;
+	return st.stx_attributes & st.stx_attributes_mask;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What stands under the name already: may it be replaced? */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "output/output.h"
+
+static int
+refuse_kind(struct output *output, mode_t mode)
+{
+	const char *kind = "is not a regular file";
+
+	if (S_ISDIR(mode))
+		kind = "is a directory";
+	if (S_ISLNK(mode))
+		kind = "has become a symbolic link";
+	return output_refuse(
+		output, "%s; only a regular file is replaced", kind);
+}
+
+/* Without O_NONBLOCK, a lease of another process would be waited for. */
+static int
+open_old(struct output *output)
+{
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	struct old *old = &output->old;
+
+	do
+		old->fd = openat(output->directory, output->name, flags);
+	while (old->fd < 0 && errno == EINTR);
+	old->readable = old->fd >= 0;
+	if (old->fd < 0 && errno == EACCES)
+		old->fd = openat(output->directory, output->name,
+			O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (old->fd < 0 && errno == EWOULDBLOCK)
+		return output_refuse(output, "is in use by another process");
+	if (old->fd < 0 || fstat(old->fd, &old->st) < 0)
+		return output_refuse(
+			output, "cannot be opened: %s", strerror(errno));
+	if (!S_ISREG(old->st.st_mode))
+		return refuse_kind(output, old->st.st_mode);
+	return 0;
+}
+
+/*
+ * In a sticky directory such as /tmp, the kernel lets only the owner of a file
+ * or of the directory replace the file. Root may, and would give the output to
+ * whoever put a file there: as fs.protected_regular does, refuse.
+ */
+static int
+check_sticky(struct output *output)
+{
+	struct stat directory;
+	uid_t me = geteuid(), owner = output->old.st.st_uid;
+
+	if (fstat(output->directory, &directory) < 0)
+		return output_refuse(output,
+			"its directory cannot be examined: %s",
+			strerror(errno));
+	if (!(directory.st_mode & S_ISVTX) || owner == me)
+		return 0;
+	bool may = me == 0 || me == directory.st_uid;
+	bool open_to_others = directory.st_mode & (S_IWGRP | S_IWOTH);
+	if (may && (!open_to_others || owner == directory.st_uid))
+		return 0;
+	return output_refuse(output,
+		"belongs to another user (%u) in a sticky directory; "
+		"only a file of your own is replaced there",
+		(unsigned)owner);
+}
+
+static int
+check_attributes(struct output *output)
+{
+	uint64_t file = output_attributes(output->old.fd);
+
+	if (file & STATX_ATTR_IMMUTABLE)
+		return output_refuse(
+			output, "is immutable and cannot be replaced");
+	if (file & STATX_ATTR_APPEND)
+		return output_refuse(
+			output, "is append-only and cannot be replaced");
+	if (output_attributes(output->directory) & STATX_ATTR_APPEND)
+		return output_refuse(output,
+			"its directory is append-only: nothing in it can be "
+			"replaced");
+	return 0;
+}
+
+int
+output_judge(struct output *output)
+{
+	struct stat st;
+
+	if (output->old.fd >= 0)
+		close(output->old.fd);
+	output->old.fd = -1;
+	if (fstatat(output->directory, output->name, &st, AT_SYMLINK_NOFOLLOW) <
+		0)
+		return errno == ENOENT
+			       ? 0
+			       : output_refuse(output, "cannot be created: %s",
+					 strerror(errno));
+	/* Before open(), which some devices notice. */
+	if (!S_ISREG(st.st_mode))
+		return refuse_kind(output, st.st_mode);
+	if (open_old(output) < 0)
+		return -1;
+	if (output->how.is_source(output->how.source, output->old.fd))
+		return output_refuse(output, "is the source itself");
+	if (!output->how.force)
+		return output_refuse(
+			output, "already exists; --force replaces it");
+	if (check_sticky(output) < 0 || check_attributes(output) < 0)
+		return -1;
+	/* A file that may not be read cannot be locked for reading. */
+	if (!output->old.readable)
+		return 0;
+	return image_lock_exclusive(
+		       output->old.fd, output->text, sizeof(output->text)) < 0
+		       ? -1
+		       : 0;
+}
+
+bool
+output_judged(const struct output *output)
+{
+	const struct stat *old = &output->old.st;
+	struct stat now;
+
+	if (fstatat(output->directory, output->name, &now,
+		    AT_SYMLINK_NOFOLLOW) < 0)
+		return output->old.fd < 0 && errno == ENOENT;
+	return output->old.fd >= 0 && now.st_dev == old->st_dev &&
+	       now.st_ino == old->st_ino &&
+	       now.st_ctim.tv_sec == old->st_ctim.tv_sec &&
+	       now.st_ctim.tv_nsec == old->st_ctim.tv_nsec;
+}

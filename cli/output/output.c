@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A file that appears under its name only when it is complete. Whatever happens
+ * before, an error or a signal, leaves nothing of it. What can be known to fail
+ * at the end fails at the beginning.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "output/output.h"
+
+int
+output_refuse(struct output *output, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(output->text, sizeof(output->text), format, args);
+	va_end(args);
+	return -1;
+}
+
+int
+output_begin(
+	struct output *output, const char *name, const struct output_how *how)
+{
+	*output = (struct output){
+		.fd = -1, .directory = -1, .old.fd = -1, .how = *how};
+
+	signals_catch();
+	/* Past the limit on file size, write() shall say EFBIG. */
+	signal(SIGXFSZ, SIG_IGN);
+
+	int rc = output_find_place(output, name);
+	if (rc == 0)
+		rc = output_judge(output);
+	if (rc == 0)
+		rc = output_check_room(output->directory, how->needed,
+			output->text, sizeof(output->text));
+	if (rc == 0)
+		rc = output_make(output);
+	if (rc == 0)
+		rc = output_inherit(output);
+	if (rc < 0)
+		output_abandon(output);
+	return rc;
+}
+
+static void
+close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+void
+output_abandon(struct output *output)
+{
+	if (output->named)
+		unlinkat(output->directory, output->temporary, 0);
+	signals_remove(-1, NULL);
+	output->named = false;
+	close_fd(&output->fd);
+	close_fd(&output->old.fd);
+	close_fd(&output->directory);
+	free(output->temporary);
+	free(output->folder);
+	free(output->name);
+	output->temporary = output->folder = output->name = NULL;
+}
+
+static int
+sync_fd(int fd)
+{
+	int rc;
+
+	do
+		rc = fsync(fd);
+	while (rc < 0 && errno == EINTR);
+	return rc;
+}
+
+/* What has the name may be another file than at the beginning. */
+static int
+judge_again(struct output *output)
+{
+	if (!output->how.force || output_judged(output))
+		return 0;
+	if (output_judge(output) < 0 || output_inherit(output) < 0)
+		return -1;
+	if (sync_fd(output->fd) < 0)
+		return output_refuse(output, "cannot be synced to disk: %s",
+			strerror(errno));
+	return 0;
+}
+
+static int
+sync_directory(struct output *output)
+{
+	/* Some file systems have no such thing. */
+	if (!output->may_sync || sync_fd(output->directory) == 0 ||
+		errno == EINVAL || errno == EROFS)
+		return 0;
+	int code = errno;
+	/* What was replaced is gone; a new file need not stay. */
+	if (!output->how.force)
+		unlinkat(output->directory, output->name, 0);
+	return output_refuse(
+		output, "its directory cannot be synced: %s", strerror(code));
+}
+
+/*
+ * After the last close(): XFS then gives back the blocks that it had allocated
+ * beyond the end.
+ */
+static void
+measure(struct output *output)
+{
+	struct stat st;
+
+	if (fstatat(output->directory, output->name, &st, AT_SYMLINK_NOFOLLOW) <
+		0)
+		return;
+	output->usage.file_size = (uint64_t)st.st_size;
+	output->usage.disk_usage = (uint64_t)st.st_blocks * 512;
+}
+
+int
+output_commit(struct output *output)
+{
+	int rc = output_check_place(output);
+
+	if (rc == 0)
+		rc = judge_again(output);
+	if (rc == 0)
+		rc = output_publish(output);
+	if (rc == 0)
+		rc = sync_directory(output);
+	if (rc == 0)
+		measure(output);
+	output_abandon(output);
+	return rc;
+}

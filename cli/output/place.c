@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Where the output goes: a directory, opened once, and a name in it. Later
+ * calls go by the descriptor, so that a directory which is renamed meanwhile
+ * keeps no temporary file.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "output/output.h"
+
+static int
+open_directory(struct output *output)
+{
+	output->directory =
+		open(output->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	output->may_sync = output->directory >= 0;
+	/* It may allow that files are made, but not that it is read. */
+	if (output->directory < 0 && errno == EACCES)
+		output->directory =
+			open(output->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (output->directory < 0)
+		return output_refuse(output,
+			"its directory cannot be opened: %s", strerror(errno));
+	return 0;
+}
+
+/* Split a path; path itself may not be used after a second call. */
+static int
+set_place(struct output *output, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+
+	free(output->folder);
+	free(output->name);
+	output->folder =
+		slash ? strndup(path, (size_t)(name - path)) : strdup(".");
+	output->name = strdup(name);
+	if (!output->folder || !output->name)
+		return output_refuse(output, "out of memory");
+	if (output->directory >= 0)
+		close(output->directory);
+	return open_directory(output);
+}
+
+/*
+ * Who follows a link that another user put into /tmp replaces a file of that
+ * user's choice. The kernel's fs.protected_symlinks refuses the same, but need
+ * not be set.
+ */
+static bool
+planted(const struct output *output, const struct stat *link)
+{
+	struct stat st;
+
+	return fstat(output->directory, &st) < 0 ||
+	       ((st.st_mode & S_ISVTX) && (st.st_mode & S_IWOTH) &&
+		       link->st_uid != geteuid() && link->st_uid != st.st_uid);
+}
+
+/* errno tells why a link could not be followed. */
+static int
+refuse_link(struct output *output)
+{
+	if (errno == ENOENT || errno == ELOOP)
+		return output_refuse(
+			output, "is a symbolic link that leads nowhere");
+	return output_refuse(output, "cannot be resolved: %s", strerror(errno));
+}
+
+int
+output_find_place(struct output *output, const char *name)
+{
+	struct stat st;
+
+	int rc = set_place(output, name);
+	if (rc < 0)
+		return rc;
+	if (fstatat(output->directory, output->name, &st, AT_SYMLINK_NOFOLLOW) <
+			0 ||
+		!S_ISLNK(st.st_mode)) {
+		if (!*output->name)
+			return output_refuse(
+				output, "is not the name of a file");
+		return 0;
+	}
+	if (planted(output, &st))
+		return output_refuse(output,
+			"is a symbolic link of another user in a sticky "
+			"directory");
+	char *resolved = realpath(name, NULL);
+	if (!resolved)
+		return refuse_link(output);
+	rc = set_place(output, resolved);
+	free(resolved);
+	return rc;
+}
+
+int
+output_check_place(struct output *output)
+{
+	struct stat named, opened;
+
+	if (stat(output->folder, &named) < 0 ||
+		fstat(output->directory, &opened) < 0)
+		return output_refuse(output,
+			"its directory cannot be found again: %s",
+			strerror(errno));
+	if (named.st_dev == opened.st_dev && named.st_ino == opened.st_ino)
+		return 0;
+	return output_refuse(output, "its directory was moved meanwhile");
+}

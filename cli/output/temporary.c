@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The new file has no name until it is complete (O_TMPFILE), so that nothing is
+ * left of it whatever ends the process. Where the file system cannot do that,
+ * it has a temporary name, which errors and signals remove.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include "output/output.h"
+
+#define ENDING ".hone-"
+#define RANDOM 6
+/* As mkostemp(3): more than enough for names that are drawn. */
+#define ATTEMPTS 100
+
+#define OWN_FD "/proc/self/fd/%d"
+
+static uint64_t
+random_bits(void)
+{
+	struct timespec t;
+	uint64_t bits;
+
+	if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) ==
+		(ssize_t)sizeof(bits))
+		return bits;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return ((uint64_t)t.tv_nsec << 20) ^ (uint64_t)getpid();
+}
+
+/* ".NAME.hone-XXXXXX", NAME cut to what fits; freed by output_abandon(). */
+static int
+draw_name(struct output *output)
+{
+	static const char digits[32] = "abcdefghijklmnopqrstuvwxyz234567";
+	long limit = fpathconf(output->directory, _PC_NAME_MAX);
+	size_t room = (size_t)(limit > 0 ? limit : NAME_MAX) - 1 -
+		      strlen(ENDING) - RANDOM;
+	size_t length = strlen(output->name);
+	char random[RANDOM + 1] = "";
+	uint64_t bits = random_bits();
+
+	if (length > room)
+		length = room;
+	/* Some file systems take no half of a UTF-8 sequence. */
+	while (length && (output->name[length] & 0xc0) == 0x80)
+		length--;
+	for (int i = 0; i < RANDOM; i++)
+		random[i] = digits[bits >> (5 * i) & 31];
+	free(output->temporary);
+	if (asprintf(&output->temporary, ".%.*s" ENDING "%s", (int)length,
+		    output->name, random) < 0) {
+		output->temporary = NULL;
+		errno = ENOMEM;
+		return -1;
+	}
+	return 0;
+}
+
+/* Make the file under a name: an empty one if fd is -1, else the one in fd. */
+static int
+make_name(struct output *output, int fd, mode_t mode)
+{
+	const int flags = O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+	char path[32];
+
+	if (fd < 0)
+		return openat(
+			output->directory, output->temporary, flags, mode);
+	snprintf(path, sizeof(path), OWN_FD, fd);
+	return linkat(AT_FDCWD, path, output->directory, output->temporary,
+		AT_SYMLINK_FOLLOW);
+}
+
+/* Returns what make_name() does, or -1 with errno. */
+static int
+take_name(struct output *output, int fd, mode_t mode)
+{
+	sigset_t all, old;
+	int code = EEXIST, rc = -1;
+
+	sigfillset(&all);
+	for (int i = 0; i < ATTEMPTS && rc < 0 && code == EEXIST; i++) {
+		if (draw_name(output) < 0)
+			return -1;
+		/* None may come between the making and the noting. */
+		sigprocmask(SIG_BLOCK, &all, &old);
+		rc = make_name(output, fd, mode);
+		code = errno;
+		output->named = rc >= 0;
+		if (rc >= 0)
+			signals_remove(output->directory, output->temporary);
+		sigprocmask(SIG_SETMASK, &old, NULL);
+	}
+	errno = code;
+	return rc;
+}
+
+/* linkat() finds the nameless file by way of /proc. */
+static bool
+can_be_linked(int fd)
+{
+	struct stat named, opened;
+	char path[32];
+
+	snprintf(path, sizeof(path), OWN_FD, fd);
+	return stat(path, &named) == 0 && fstat(fd, &opened) == 0 &&
+	       named.st_dev == opened.st_dev && named.st_ino == opened.st_ino;
+}
+
+/*
+ * The kernel lets only its owner link a file (fs.protected_hardlinks), and the
+ * new one may be given to the owner of the old.
+ */
+static bool
+will_stay_mine(const struct output *output)
+{
+	return geteuid() == 0 || output->old.fd < 0 ||
+	       output->old.st.st_uid == geteuid();
+}
+
+static int
+make_nameless(const struct output *output, mode_t mode)
+{
+	const int flags = O_TMPFILE | O_RDWR | O_CLOEXEC;
+
+	if (!will_stay_mine(output))
+		return -1;
+	int fd = openat(output->directory, ".", flags, mode);
+	if (fd >= 0 && !can_be_linked(fd)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+/*
+ * A new file gets the permissions that the kernel makes of 0666, by the umask
+ * or by the default ACL of the directory. One that replaces another is closed
+ * to others until output_inherit().
+ */
+int
+output_make(struct output *output)
+{
+	mode_t mode = output->old.fd >= 0 ? 0600 : 0666;
+	uint64_t directory = output_attributes(output->directory);
+
+	if (directory & STATX_ATTR_IMMUTABLE)
+		return output_refuse(output, "its directory is immutable");
+	output->fd = make_nameless(output, mode);
+	if (output->fd >= 0)
+		return 0;
+	if (directory & STATX_ATTR_APPEND)
+		return output_refuse(output,
+			"its directory is append-only, and its file system "
+			"needs a temporary name");
+	output->fd = take_name(output, -1, mode);
+	if (output->fd < 0)
+		return output_refuse(
+			output, "cannot be created: %s", strerror(errno));
+	return 0;
+}
+
+/* Replace what has the name, or fail with EEXIST. */
+static int
+rename_over(const struct output *output)
+{
+	int at = output->directory;
+	struct stat st;
+
+	if (output->how.force)
+		return renameat(at, output->temporary, at, output->name);
+	if (renameat2(at, output->temporary, at, output->name,
+		    RENAME_NOREPLACE) == 0)
+		return 0;
+	if (errno != EINVAL && errno != ENOSYS && errno != EPERM)
+		return -1;
+	/* Older NFS and others lack it; a second name cannot replace either. */
+	if (linkat(at, output->temporary, at, output->name, 0) == 0) {
+		unlinkat(at, output->temporary, 0);
+		return 0;
+	}
+	if (errno != EPERM && errno != EOPNOTSUPP && errno != ENOSYS &&
+		errno != EMLINK)
+		return -1;
+	/*
+	 * FAT and many FUSE file systems have neither. What appears under the
+	 * name between these two calls is replaced: nothing here can tell.
+	 */
+	if (fstatat(at, output->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
+		errno = EEXIST;
+		return -1;
+	}
+	if (errno != ENOENT)
+		return -1;
+	return renameat(at, output->temporary, at, output->name);
+}
+
+/* linkat() never replaces: that takes a temporary name after all. */
+static int
+link_over(struct output *output, int fd)
+{
+	char path[32];
+
+	snprintf(path, sizeof(path), OWN_FD, fd);
+	if (linkat(AT_FDCWD, path, output->directory, output->name,
+		    AT_SYMLINK_FOLLOW) == 0)
+		return 0;
+	if (errno != EEXIST || !output->how.force)
+		return -1;
+	return take_name(output, fd, 0) < 0 ? -1 : rename_over(output);
+}
+
+/*
+ * A file that is linked by its descriptor must still be open then: a second
+ * descriptor is, while close() of the first reports what it has to report.
+ */
+int
+output_publish(struct output *output)
+{
+	int again = -1;
+
+	if (!output->named) {
+		again = fcntl(output->fd, F_DUPFD_CLOEXEC, 0);
+		if (again < 0)
+			return output_refuse(output, "cannot be kept open: %s",
+				strerror(errno));
+	}
+	/* Linux closes the descriptor even if it says EINTR. */
+	int rc = close(output->fd);
+	output->fd = -1;
+	if (rc < 0 && errno != EINTR) {
+		output_refuse(output, "cannot be closed: %s", strerror(errno));
+		if (again >= 0)
+			close(again);
+		return -1;
+	}
+	rc = output->named ? rename_over(output) : link_over(output, again);
+	int code = errno;
+	if (again >= 0)
+		close(again);
+	if (rc == 0) {
+		/* A signal before this line finds no such file to remove. */
+		signals_remove(-1, NULL);
+		output->named = false;
+		return 0;
+	}
+	if (code == EEXIST)
+		return output_refuse(
+			output, "already exists; --force replaces it");
+	return output_refuse(
+		output, "cannot be given its name: %s", strerror(code));
+}

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a conversion did, as text and as JSON. */
+#include <hone/cpu.h>
+#include "convert.h"
+
+static void
+print_json(const struct job *job)
+{
+	struct json json;
+
+	json_begin(&json, stdout, '{');
+	json_string(&json, "command", "convert");
+	json_string(&json, "source", job->source);
+	json_string(&json, "destination", job->name);
+	json_string(&json, "source_format",
+		image_format_name(image_source_format(job->src)));
+	json_string(&json, "format", image_format_name(job->format));
+	json_number(&json, "virtual_size", job->size);
+	json_number(&json, "data_bytes", job->copied.data);
+	json_number(&json, "zero_bytes", job->copied.zero);
+	json_number(&json, "hole_bytes", job->copied.hole);
+	if (job->create.compress) {
+		json_string(&json, "compression_type",
+			job->create.codec == IMAGE_CODEC_ZSTD ? "zstd"
+							      : "zlib");
+		json_number(
+			&json, "compressed_from", job->copied.compressed_from);
+		json_number(&json, "compressed_to", job->copied.compressed_to);
+	}
+	json_number(&json, "shared_bytes", job->copied.shared);
+	json_number(&json, "file_size", job->output.usage.file_size);
+	json_number(&json, "disk_usage", job->output.usage.disk_usage);
+	json_seconds(&json, "seconds", job->seconds);
+	json_number(&json, "threads", job->copied.threads);
+	json_bool(&json, "verified", job->cli->option[OPTION_VERIFY]);
+	json_string(&json, "zero_variant", hone_cpu_variant("zero"));
+	json_end(&json, '}');
+	putchar('\n');
+}
+
+static void
+print_text(const struct job *job)
+{
+	const struct image_copied *c = &job->copied;
+	char size[CLI_SIZE_TEXT], data[CLI_SIZE_TEXT], out[CLI_SIZE_TEXT];
+	char disk[CLI_SIZE_TEXT];
+	double read = (double)(c->data + c->zero);
+
+	cli_print_name(stdout, job->name);
+	printf(": %s, %s", image_format_name(job->format),
+		cli_size_text(size, job->size));
+	if (job->create.compress)
+		printf(" compressed with %s",
+			job->create.codec == IMAGE_CODEC_ZSTD ? "zstd"
+							      : "zlib");
+	printf("; %s of data, %s of zeros left out; %s on disk",
+		cli_size_text(data, c->data),
+		cli_size_text(out, c->zero + c->hole),
+		cli_size_text(disk, job->output.usage.disk_usage));
+	if (c->shared)
+		printf(", shared with the source");
+	printf("; %.2f s", job->seconds);
+	if (job->seconds > 0 && !c->shared)
+		printf(", %.0f MB/s", read / job->seconds / 1e6);
+	if (job->cli->option[OPTION_VERIFY])
+		printf("; verified");
+	putchar('\n');
+}
+
+void
+report_print(const struct job *job)
+{
+	if (job->cli->option[OPTION_JSON])
+		print_json(job);
+	else if (!job->cli->option[OPTION_QUIET])
+		print_text(job);
+}

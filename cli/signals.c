@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a signal that ends the process clears away first. */
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+#include "cli.h"
+
+/* Those that end a process by default, crashes left out. */
+static const int deadly[] = {
+	SIGINT,
+	SIGTERM,
+	SIGHUP,
+	SIGPIPE,
+	SIGQUIT,
+	SIGALRM,
+	SIGUSR1,
+	SIGUSR2,
+	SIGXCPU,
+	SIGVTALRM,
+	SIGPROF,
+#ifdef SIGPOLL
+	SIGPOLL,
+#endif
+#ifdef SIGPWR
+	SIGPWR,
+#endif
+#ifdef SIGSTKFLT
+	SIGSTKFLT,
+#endif
+};
+#define N_DEADLY (sizeof(deadly) / sizeof(deadly[0]))
+
+/* A file to remove: valid while its name is not NULL. */
+static atomic_int doomed_directory;
+static _Atomic(const char *) doomed_name;
+
+/* Characters of a progress bar on the line of the cursor. */
+static atomic_int bar_width;
+
+static void
+clear_bar(void)
+{
+	static const char blanks[] = "                                        "
+				     "                                        ";
+	int width = bar_width;
+
+	if (width <= 0)
+		return;
+	if (width > (int)sizeof(blanks) - 1)
+		width = (int)sizeof(blanks) - 1;
+	if (write(STDERR_FILENO, "\r", 1) < 0 ||
+		write(STDERR_FILENO, blanks, (size_t)width) < 0 ||
+		write(STDERR_FILENO, "\r", 1) < 0)
+		return;
+}
+
+static void
+on_deadly_signal(int signal_number)
+{
+	const char *name = doomed_name;
+
+	if (name)
+		unlinkat(doomed_directory, name, 0);
+	clear_bar();
+	/* SA_RESETHAND: the second time it kills, with the right status. */
+	raise(signal_number);
+}
+
+static void catch (int number)
+{
+	struct sigaction action = {.sa_handler = on_deadly_signal};
+	struct sigaction old;
+
+	action.sa_flags = (int)SA_RESETHAND;
+	sigfillset(&action.sa_mask);
+	/* nohup and the like mean that it is to be ignored */
+	if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+		sigaction(number, &action, NULL);
+}
+
+void
+signals_catch(void)
+{
+	for (size_t i = 0; i < N_DEADLY; i++)
+		catch (deadly[i]);
+	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
+		catch (number);
+}
+
+void
+signals_remove(int directory, const char *name)
+{
+	doomed_name = NULL;
+	doomed_directory = directory;
+	doomed_name = name;
+}
+
+void
+signals_bar(int width)
+{
+	bar_width = width;
+}

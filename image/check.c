@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether an image is safe to use: what is the same for every format. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include "format/formats.h"
+#include "format/verdict.h"
+
+void
+image_verdict_add(struct image_verdict *verdict, const char *name,
+	uint64_t faults, const char *format, ...)
+{
+	struct image_finding finding = {.name = name, .faults = faults};
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(finding.text, sizeof(finding.text), format, args);
+	va_end(args);
+	if (faults)
+		verdict->checked->safe = false;
+	verdict->report(verdict->opaque, &finding);
+}
+
+/* Set *format; NULL if the file's name and its first bytes disagree. */
+static int
+find_format(struct image_store *store, const struct image_open *how,
+	struct image_verdict *verdict, const struct image_format **format,
+	struct image_error *err)
+{
+	*format = how->format;
+	if (*format)
+		return 0;
+	int rc = image_probe(store, format, err);
+	if (rc != -EINVAL)
+		return rc;
+	image_verdict_add(verdict, "format", 1, "%s", err->text);
+	return 0;
+}
+
+int
+image_check_store(struct image_store *store, const struct image_open *how,
+	struct image_verdict *verdict, struct image_error *err)
+{
+	const struct image_format *format;
+
+	*verdict->checked = (struct image_checked){.safe = true};
+	int rc = find_format(store, how, verdict, &format, err);
+	if (rc < 0 || !format)
+		return rc;
+	verdict->checked->format = format;
+	rc = image_check_signatures(store, format, verdict, err);
+	if (rc == 0 && format->check)
+		rc = format->check(store, verdict, err);
+	if (rc == 0)
+		rc = store->ops->unchanged(store, err);
+	return rc;
+}
+
+int
+image_check(const char *path, const struct image_open *how,
+	void (*report)(void *opaque, const struct image_finding *finding),
+	void *opaque, struct image_checked *checked, struct image_error *err)
+{
+	struct image_store_how store_how = {
+		how->force_share, how->direct, how->drop_cache};
+	struct image_verdict verdict = {report, opaque, checked};
+	struct image_store *store;
+
+	int rc = image_store_open(path, NULL, &store_how, &store, err);
+	if (rc < 0)
+		return rc;
+	rc = image_check_store(store, how, &verdict, err);
+	image_store_close(store);
+	return rc;
+}

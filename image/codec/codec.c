@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Which library does what, and what a thread keeps of it. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include "codec/encoder.h"
+#include "store/store.h"
+
+static const struct image_encoder *
+encoder_of(const struct image_codec *codec)
+{
+	if (codec->id == IMAGE_CODEC_ZSTD)
+		return &image_encoder_zstd;
+	if (codec->fast && image_encoder_igzip)
+		return image_encoder_igzip;
+	return codec->small_window ? &image_encoder_zlib
+				   : &image_encoder_libdeflate;
+}
+
+/* Without ISA-L, its levels stand for the same ones of the other libraries. */
+#define FAST_LEVELS 3
+
+int
+image_codec_init(struct image_codec *codec, struct image_error *err)
+{
+	const struct image_encoder *encoder = encoder_of(codec);
+	int most = codec->fast ? FAST_LEVELS : encoder->most;
+
+	if (codec->id != IMAGE_CODEC_ZLIB && codec->small_window)
+		return image_fail(err, NULL, -EINVAL,
+			"only zlib can keep to a window of 4 KiB");
+	if (codec->id != IMAGE_CODEC_ZLIB && codec->fast)
+		return image_fail(
+			err, NULL, -EINVAL, "only zlib has a fast variant");
+	if (codec->level < 0 || codec->level > most)
+		return image_fail(err, NULL, -EINVAL,
+			"level %d of %s%s is not from 1 to %d", codec->level,
+			encoder->name, codec->fast ? " with fast" : "", most);
+	if (codec->level == 0)
+		codec->level = encoder->standard;
+	return 0;
+}
+
+static bool
+same_codec(const struct image_codec *a, const struct image_codec *b)
+{
+	return a->id == b->id && a->level == b->level &&
+	       a->small_window == b->small_window && a->fast == b->fast;
+}
+
+static void
+drop_encoder(struct image_scratch *scratch)
+{
+	if (scratch->encoder)
+		encoder_of(&scratch->codec)->destroy(scratch->encoder);
+	scratch->encoder = NULL;
+}
+
+int64_t
+image_compress(const struct image_codec *codec, struct image_scratch *scratch,
+	const void *from, size_t length, void *to, size_t room)
+{
+	const struct image_encoder *encoder = encoder_of(codec);
+
+	assert(codec->level > 0 && length > 0);
+	if (!scratch->encoder || !same_codec(&scratch->codec, codec)) {
+		drop_encoder(scratch);
+		scratch->codec = *codec;
+		scratch->encoder = encoder->create(codec);
+		if (!scratch->encoder)
+			return -ENOMEM;
+	}
+	return encoder->compress(scratch->encoder, from, length, to, room);
+}
+
+int
+image_decompress(enum image_codec_id id, struct image_scratch *scratch,
+	const void *from, size_t stored, void *to, size_t length)
+{
+	if (id == IMAGE_CODEC_ZSTD)
+		return image_unzstd(&scratch->zstd, from, stored, to, length);
+	return image_inflate(&scratch->inflate, from, stored, to, length);
+}
+
+void *
+image_scratch_buffer(struct image_scratch *scratch, size_t size)
+{
+	if (size <= scratch->size)
+		return scratch->buffer;
+	free(scratch->buffer);
+	scratch->size = 0;
+	/* aligned_alloc() wants a multiple; no cluster is near SIZE_MAX */
+	size = (size + IMAGE_ALIGN - 1) / IMAGE_ALIGN * IMAGE_ALIGN;
+	scratch->buffer = aligned_alloc(IMAGE_ALIGN, size);
+	if (scratch->buffer)
+		scratch->size = size;
+	return scratch->buffer;
+}
+
+void
+image_scratch_destroy(struct image_scratch *scratch)
+{
+	drop_encoder(scratch);
+	image_inflate_destroy(scratch->inflate);
+	image_unzstd_destroy(scratch->zstd);
+	free(scratch->buffer);
+	*scratch = (struct image_scratch){0};
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_CODEC_ENCODER_H
+#define HONE_IMAGE_CODEC_ENCODER_H
+/* The libraries that compress and decompress; private to codec/. */
+#include "codec/codec.h"
+
+/* One library that compresses. */
+struct image_encoder {
+	/* for sentences: "zlib" */
+	const char *name;
+	/* levels go from 1 to this */
+	int most;
+	/* taken for level 0 */
+	int standard;
+	/* A context for the codec. NULL if there is not enough memory. */
+	void *(*create)(const struct image_codec *codec);
+	/* As image_compress(). The context can be used again in every case. */
+	int64_t (*compress)(void *context, const void *from, size_t length,
+		void *to, size_t room);
+	void (*destroy)(void *context);
+};
+
+/* Raw deflate, distances up to 32 KiB. */
+extern const struct image_encoder image_encoder_libdeflate;
+/* Raw deflate, distances up to 4 KiB. */
+extern const struct image_encoder image_encoder_zlib;
+/* Raw deflate with either window; NULL if ISA-L was not there to build with. */
+extern const struct image_encoder *const image_encoder_igzip;
+/* One zstd frame that has its content size. */
+extern const struct image_encoder image_encoder_zstd;
+
+/*
+ * As image_decompress(). *context is NULL or what such a call left there.
+ */
+int image_inflate(void **context, const void *from, size_t stored, void *to,
+	size_t length);
+void image_inflate_destroy(void *context);
+int image_unzstd(void **context, const void *from, size_t stored, void *to,
+	size_t length);
+void image_unzstd_destroy(void *context);
+
+#endif

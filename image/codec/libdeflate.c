@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Raw deflate by libdeflate, which is fast where whole buffers are at hand. */
+#include <errno.h>
+#include <libdeflate.h>
+#include "codec/encoder.h"
+
+static void *
+create(const struct image_codec *codec)
+{
+	return libdeflate_alloc_compressor(codec->level);
+}
+
+static int64_t
+compress(void *context, const void *from, size_t length, void *to, size_t room)
+{
+	return (int64_t)libdeflate_deflate_compress(
+		context, from, length, to, room);
+}
+
+static void
+destroy(void *context)
+{
+	libdeflate_free_compressor(context);
+}
+
+const struct image_encoder image_encoder_libdeflate = {
+	.name = "zlib",
+	.most = 12,
+	.standard = 1,
+	.create = create,
+	.compress = compress,
+	.destroy = destroy,
+};
+
+int
+image_inflate(void **context, const void *from, size_t stored, void *to,
+	size_t length)
+{
+	size_t used, made;
+
+	if (!*context)
+		*context = libdeflate_alloc_decompressor();
+	if (!*context)
+		return -ENOMEM;
+	/* the variant that accepts bytes after the stream */
+	enum libdeflate_result result = libdeflate_deflate_decompress_ex(
+		*context, from, stored, to, length, &used, &made);
+	return result == LIBDEFLATE_SUCCESS && made == length ? 0 : -EINVAL;
+}
+
+void
+image_inflate_destroy(void *context)
+{
+	libdeflate_free_decompressor(context);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Raw deflate with distances of at most 4 KiB. libdeflate has no option for the
+ * window; zlib has one, and QEMU uses it, so that at level 6 the bytes are
+ * those of QEMU.
+ */
+#include <stdlib.h>
+#include <zlib.h>
+#include "codec/encoder.h"
+
+/* What QEMU passes to deflateInit2(). */
+#define WINDOW_BITS 12
+#define MEMORY_LEVEL 9
+
+static void *
+create(const struct image_codec *codec)
+{
+	z_stream *stream = calloc(1, sizeof(*stream));
+	if (stream &&
+		deflateInit2(stream, codec->level, Z_DEFLATED, -WINDOW_BITS,
+			MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) {
+		free(stream);
+		stream = NULL;
+	}
+	return stream;
+}
+
+static int64_t
+compress_all(
+	void *context, const void *from, size_t length, void *to, size_t room)
+{
+	z_stream *stream = context;
+
+	deflateReset(stream);
+	stream->next_in = (z_const Bytef *)from;
+	stream->avail_in = (uInt)length;
+	stream->next_out = to;
+	stream->avail_out = (uInt)room;
+	return deflate(stream, Z_FINISH) == Z_STREAM_END
+		       ? room - stream->avail_out
+		       : 0;
+}
+
+static void
+destroy(void *context)
+{
+	deflateEnd(context);
+	free(context);
+}
+
+const struct image_encoder image_encoder_zlib = {
+	.name = "zlib with a window of 4 KiB",
+	.most = 9,
+	.standard = 6,
+	.create = create,
+	.compress = compress_all,
+	.destroy = destroy,
+};

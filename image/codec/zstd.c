@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One zstd frame a cluster, as QEMU writes it. */
+#include <endian.h>
+#include <errno.h>
+#include <string.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+#include "codec/encoder.h"
+
+static void *
+create(const struct image_codec *codec)
+{
+	ZSTD_CCtx *context = ZSTD_createCCtx();
+	if (context && ZSTD_isError(ZSTD_CCtx_setParameter(context,
+			       ZSTD_c_compressionLevel, codec->level))) {
+		ZSTD_freeCCtx(context);
+		context = NULL;
+	}
+	return context;
+}
+
+static int64_t
+compress(void *context, const void *from, size_t length, void *to, size_t room)
+{
+	size_t made = ZSTD_compress2(context, to, room, from, length);
+	if (!ZSTD_isError(made))
+		return (int64_t)made;
+	/* its buffers are made by the first use, and grow with the input */
+	return ZSTD_getErrorCode(made) == ZSTD_error_dstSize_tooSmall ? 0
+								      : -ENOMEM;
+}
+
+static void
+destroy(void *context)
+{
+	ZSTD_freeCCtx(context);
+}
+
+const struct image_encoder image_encoder_zstd = {
+	.name = "zstd",
+	/* Higher ones are for windows larger than any cluster. */
+	.most = 19,
+	/* ZSTD_CLEVEL_DEFAULT, which is what QEMU gets */
+	.standard = 3,
+	.create = create,
+	.compress = compress,
+	.destroy = destroy,
+};
+
+/* A library may still read the formats from before zstd 0.8; qcow2 has none. */
+static bool
+is_zstd(const void *from, size_t stored)
+{
+	uint32_t magic;
+
+	if (stored < sizeof(magic))
+		return false;
+	memcpy(&magic, from, sizeof(magic));
+	return le32toh(magic) == ZSTD_MAGICNUMBER;
+}
+
+int
+image_unzstd(void **context, const void *from, size_t stored, void *to,
+	size_t length)
+{
+	if (!is_zstd(from, stored))
+		return -EINVAL;
+	/* The end of the frame: the library takes no bytes after it. */
+	size_t frame = ZSTD_findFrameCompressedSize(from, stored);
+	if (ZSTD_isError(frame))
+		return -EINVAL;
+	if (!*context)
+		*context = ZSTD_createDCtx();
+	if (!*context)
+		return -ENOMEM;
+	/* In one go: no window is allocated, whatever the frame asks for. */
+	size_t made = ZSTD_decompressDCtx(*context, to, length, from, frame);
+	return ZSTD_isError(made) || made != length ? -EINVAL : 0;
+}
+
+void
+image_unzstd_destroy(void *context)
+{
+	ZSTD_freeDCtx(context);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_ERROR_H
+#define HONE_IMAGE_ERROR_H
+#include "image.h"
+
+/*
+ * Set the sentence about the file of that name ("" or NULL if none) and return
+ * code, a negative errno.
+ */
+__attribute__((format(printf, 4, 5))) int image_fail(struct image_error *err,
+	const char *file, int code, const char *format, ...);
+
+/* The sentence for -ENOMEM. */
+int image_no_memory(struct image_error *err);
+
+#endif

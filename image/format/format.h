@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_FORMAT_H
+#define HONE_IMAGE_FORMAT_H
+/*
+ * The middle seam: a format on a store, as a source that is read or as a sink
+ * that is written. A format defines one struct image_format and has one row in
+ * formats.def.
+ */
+#include "codec/codec.h"
+#include "error.h"
+#include "store/store.h"
+
+struct image_verdict;
+
+struct image_source_ops {
+	/*
+	 * Describe the image from offset to offset + length, which lies in it:
+	 * *extent begins at offset and is as long as one look at the metadata
+	 * shows, at least 1 byte, at most length. The kind is IMAGE_DATA or
+	 * IMAGE_HOLE. The time may grow with length. Any thread.
+	 */
+	int (*extent)(struct image_source *source, uint64_t offset,
+		uint64_t length, struct image_extent *extent,
+		struct image_error *err);
+
+	/*
+	 * Read exactly length bytes, or fail. The range may cross extents of
+	 * any kind. `scratch` belongs to the calling thread. Any thread.
+	 */
+	int (*read)(struct image_source *source, struct image_scratch *scratch,
+		uint64_t offset, void *buf, size_t length,
+		struct image_error *err);
+
+	/* Fail with -EIO if a file of the image was seen to change. */
+	int (*unchanged)(struct image_source *source, struct image_error *err);
+
+	/* As image_info(); NULL if there is nothing to report. */
+	void (*info)(const struct image_source *source,
+		void (*report)(void *opaque, const struct image_field *field),
+		void *opaque);
+
+	/* True if fd is open on a file of the image: its own, its data file's,
+	 * or one of its backing chain. */
+	bool (*uses)(const struct image_source *source, int fd);
+
+	/* Free everything, the store included. */
+	void (*close)(struct image_source *source);
+};
+
+/* Embedded as first member by each format; constant once it is open. */
+struct image_source {
+	const struct image_source_ops *ops;
+	const struct image_format *format;
+	struct image_store *store;
+	/* where uncompressed bytes of the image itself lie, at the offsets that
+	 * image_extent.host names: store, or an external data file, which
+	 * belongs to the source */
+	struct image_store *data;
+	/* bytes of the virtual disk */
+	uint64_t size;
+	/* bytes that the format allocates at once, a power of two; 0 if that
+	 * does not matter. Reading whole units is what is fast. */
+	uint64_t unit;
+};
+
+/* A range of the guest's disk that gets, or got, its place in the file. */
+struct image_place {
+	/* bytes of the guest's disk */
+	uint64_t guest;
+	uint64_t length;
+	/* bytes that are stored: length, or less for one compressed unit */
+	uint64_t stored;
+	bool compressed;
+	/* set by reserve */
+	uint64_t host;
+};
+
+struct image_sink_ops {
+	/*
+	 * Give a range its place in the file. Called in ascending order of
+	 * guest offsets, by one thread at a time. A compressed place is exactly
+	 * one unit (the last one of the disk may be shorter). Another place
+	 * may be any range: the unit that it begins in may have a place
+	 * already from the call before. place->length may be reduced: the
+	 * caller then reserves what is left in another call.
+	 *
+	 * The caller writes the bytes to place->host by image_store_write() of
+	 * sink->store, in any order, from any thread, before finish.
+	 */
+	int (*reserve)(struct image_sink *sink, struct image_place *place,
+		struct image_error *err);
+
+	/*
+	 * A range of the guest's disk has no data. Called between the calls of
+	 * reserve, in the same order. NULL if nothing has to be done: what is
+	 * never reserved reads as zeros.
+	 */
+	int (*zero)(struct image_sink *sink, uint64_t guest, uint64_t length,
+		struct image_error *err);
+
+	/* Write the metadata that is left, the header last. NULL if there is
+	 * none. */
+	int (*finish)(struct image_sink *sink, struct image_error *err);
+
+	/* Free everything, the store included; writes nothing. */
+	void (*close)(struct image_sink *sink);
+};
+
+/* Embedded as first member by each format. */
+struct image_sink {
+	const struct image_sink_ops *ops;
+	const struct image_format *format;
+	struct image_store *store;
+	uint64_t size;
+	/* zeros shorter than this, a power of two, save nothing; 0: no matter.
+	 * If compress is set: what is compressed at once */
+	uint64_t unit;
+	/* units are to be compressed */
+	bool compress;
+	struct image_codec codec;
+};
+
+struct image_format {
+	/* lower case; what -f, -O and the output call it */
+	const char *name;
+
+	/* file name endings, space separated: ".qcow2" */
+	const char *suffixes;
+
+	/*
+	 * Returns whether a file that begins with these bytes is in this
+	 * format. NULL for raw, which is what remains. Reads nothing else.
+	 */
+	bool (*probe)(const unsigned char *head, size_t length);
+
+	/*
+	 * Open a source on the store. Everything read from the store is
+	 * checked in a parse_*() function, once. The store belongs to the
+	 * source on success, and stays the caller's on failure.
+	 */
+	int (*open)(struct image_store *store, const struct image_open *how,
+		struct image_source **out, struct image_error *err);
+
+	/*
+	 * Report the tests of image_check() that the format has. Returns a
+	 * negative errno if the image cannot be checked; what is wrong with it
+	 * is reported instead. The store stays the caller's. NULL: no tests.
+	 */
+	int (*check)(struct image_store *store, struct image_verdict *verdict,
+		struct image_error *err);
+
+	/* Ends with a NULL name; NULL if there are no options. */
+	const struct image_option *options;
+	/* As image_format_set(). NULL if there are no options. */
+	int (*set)(struct image_create *create,
+		const struct image_option *option, uint64_t value,
+		struct image_error *err);
+
+	/* -c is possible */
+	bool compresses;
+
+	/* Begin a sink on an empty store; ownership as for open. NULL if the
+	 * format cannot be written. */
+	int (*create)(struct image_store *store,
+		const struct image_create *create, struct image_sink **out,
+		struct image_error *err);
+};
+
+#define IMAGE_FORMAT(name) extern const struct image_format image_format_##name;
+#include "format/formats.def"
+#undef IMAGE_FORMAT
+
+/*
+ * Open the source on a store whose format is known or probed; what
+ * image_open() does after it has a store. Backing files are opened with it.
+ * depth counts the files of a chain. The store is consumed in every case.
+ */
+int image_open_store(struct image_store *store, const struct image_open *how,
+	struct image_source **out, struct image_error *err);
+
+#endif

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The formats, and what a file's name and first bytes claim. */
+#include <errno.h>
+#include <string.h>
+#include <strings.h>
+#include "format/formats.h"
+
+static const struct image_format *const formats[] = {
+#define IMAGE_FORMAT(name) &image_format_##name,
+#include "format/formats.def"
+#undef IMAGE_FORMAT
+};
+
+static const struct foreign {
+	const char *name;
+	size_t offset;
+	const char *magic;
+	size_t length;
+	const char *suffixes;
+} foreign[] = {
+#define IMAGE_FOREIGN(name, offset, magic, suffixes)                           \
+	{name, offset, magic, sizeof(magic) - 1, suffixes},
+#include "format/foreign.def"
+#undef IMAGE_FOREIGN
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+const struct image_format *
+image_format(size_t index)
+{
+	return index < COUNT(formats) ? formats[index] : NULL;
+}
+
+const struct image_format *
+image_format_by_name(const char *name)
+{
+	for (size_t i = 0; i < COUNT(formats); i++)
+		if (strcmp(formats[i]->name, name) == 0)
+			return formats[i];
+	return NULL;
+}
+
+const char *
+image_format_name(const struct image_format *format)
+{
+	return format->name;
+}
+
+bool
+image_format_readable(const struct image_format *format)
+{
+	return format->open;
+}
+
+bool
+image_format_writable(const struct image_format *format)
+{
+	return format->create;
+}
+
+bool
+image_format_compresses(const struct image_format *format)
+{
+	return format->compresses;
+}
+
+const struct image_option *
+image_format_options(const struct image_format *format)
+{
+	static const struct image_option none;
+	return format->options ? format->options : &none;
+}
+
+int
+image_format_set(const struct image_format *format, struct image_create *create,
+	const struct image_option *option, uint64_t value,
+	struct image_error *err)
+{
+	return format->set(create, option, value, err);
+}
+
+void
+image_create_init(struct image_create *create)
+{
+	*create = (struct image_create){.version = 3, .refcount_bits = 16};
+}
+
+/* The ending with its dot; "" if there is none. */
+static const char *
+suffix_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+	const char *name = slash ? slash + 1 : path;
+	const char *dot = strrchr(name, '.');
+	return dot && dot != name ? dot : "";
+}
+
+/* Returns whether a space separated list holds a word, in any case. */
+static bool
+listed(const char *list, const char *word)
+{
+	size_t length = strlen(word);
+	while (length && *list) {
+		size_t n = strcspn(list, " ");
+		if (n == length && strncasecmp(list, word, n) == 0)
+			return true;
+		list += n + (list[n] == ' ');
+	}
+	return false;
+}
+
+/* The format of foreign.def that a file's ending claims, or NULL. */
+static const char *
+foreign_by_suffix(const char *path)
+{
+	for (size_t i = 0; i < COUNT(foreign); i++)
+		if (listed(foreign[i].suffixes, suffix_of(path)))
+			return foreign[i].name;
+	return NULL;
+}
+
+const char *
+image_foreign_by_magic(const unsigned char *head, size_t length)
+{
+	for (size_t i = 0; i < COUNT(foreign); i++) {
+		const struct foreign *f = &foreign[i];
+		if (f->length && f->offset + f->length <= length &&
+			memcmp(head + f->offset, f->magic, f->length) == 0)
+			return f->name;
+	}
+	return NULL;
+}
+
+const struct image_format *
+image_format_by_suffix(const char *path)
+{
+	for (size_t i = 0; i < COUNT(formats); i++)
+		if (listed(formats[i]->suffixes, suffix_of(path)))
+			return formats[i];
+	/* "debian-12.5" and "disk.old" name no format: they are raw. */
+	return foreign_by_suffix(path) ? NULL : &image_format_raw;
+}
+
+const struct image_format *
+image_format_by_magic(const unsigned char *head, size_t length)
+{
+	for (size_t i = 0; i < COUNT(formats); i++)
+		if (formats[i]->probe && formats[i]->probe(head, length))
+			return formats[i];
+	return NULL;
+}
+
+const char *
+image_claimed_by_suffix(const char *path)
+{
+	const char *name = foreign_by_suffix(path);
+	if (name)
+		return name;
+	const struct image_format *format = image_format_by_suffix(path);
+	return format->probe ? format->name : NULL;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening a source, creating a sink: which format is on which store. */
+#include <assert.h>
+#include <errno.h>
+#include "format/formats.h"
+
+#define RAW_HINT "-f raw takes its bytes as they are"
+
+int
+image_probe(struct image_store *store, const struct image_format **format,
+	struct image_error *err)
+{
+	unsigned char head[IMAGE_HEAD_SIZE];
+	size_t length =
+		store->size < sizeof(head) ? (size_t)store->size : sizeof(head);
+	*format = NULL;
+	int rc = image_store_read(store, 0, head, length, err);
+	if (rc < 0)
+		return rc;
+	/* Before the formats: versions that are not read share their magic. */
+	const char *foreign = image_foreign_by_magic(head, length);
+	if (foreign)
+		return image_fail(err, store->name, -ENOTSUP,
+			"begins like a %s image, which this release cannot "
+			"read; " RAW_HINT,
+			foreign);
+	*format = image_format_by_magic(head, length);
+	if (*format)
+		return 0;
+	const char *claimed = image_claimed_by_suffix(store->name);
+	if (claimed)
+		return image_fail(err, store->name, -EINVAL,
+			"is named like a %s image but does not begin like "
+			"one; " RAW_HINT,
+			claimed);
+	*format = &image_format_raw;
+	return 0;
+}
+
+int
+image_open_store(struct image_store *store, const struct image_open *how,
+	struct image_source **out, struct image_error *err)
+{
+	const struct image_format *format = how->format;
+	int rc = 0;
+
+	*out = NULL;
+	if (!format)
+		rc = image_probe(store, &format, err);
+	assert(rc < 0 || format);
+	if (rc == 0)
+		rc = format->open(store, how, out, err);
+	if (rc < 0) {
+		image_store_close(store);
+		*out = NULL;
+	}
+	return rc;
+}
+
+int
+image_open(const char *path, const struct image_open *how,
+	struct image_source **out, struct image_error *err)
+{
+	struct image_store_how store_how = {
+		how->force_share, how->direct, how->drop_cache};
+	struct image_store *store;
+
+	*out = NULL;
+	int rc = image_store_open(path, NULL, &store_how, &store, err);
+	return rc < 0 ? rc : image_open_store(store, how, out, err);
+}
+
+int
+image_open_fd(int fd, const char *name, const struct image_open *how,
+	struct image_source **out, struct image_error *err)
+{
+	struct image_store_how store_how = {
+		how->force_share, how->direct, how->drop_cache};
+	struct image_store *store;
+
+	*out = NULL;
+	int rc = image_store_use(fd, name, &store_how, &store, err);
+	return rc < 0 ? rc : image_open_store(store, how, out, err);
+}
+
+void
+image_close(struct image_source *source)
+{
+	if (source)
+		source->ops->close(source);
+}
+
+const struct image_format *
+image_source_format(const struct image_source *source)
+{
+	return source->format;
+}
+
+uint64_t
+image_source_size(const struct image_source *source)
+{
+	return source->size;
+}
+
+int
+image_source_usage(const struct image_source *source, struct image_usage *usage,
+	struct image_error *err)
+{
+	return source->store->ops->usage(source->store, usage, err);
+}
+
+bool
+image_source_uses(const struct image_source *source, int fd)
+{
+	return source->ops->uses(source, fd);
+}
+
+void
+image_info(const struct image_source *source,
+	void (*report)(void *opaque, const struct image_field *field),
+	void *opaque)
+{
+	if (source->ops->info)
+		source->ops->info(source, report, opaque);
+}
+
+int
+image_create(int fd, const char *name, const struct image_format *format,
+	const struct image_create *create, const struct image_write *how,
+	struct image_sink **out, struct image_error *err)
+{
+	struct image_store_how store_how = {
+		.direct = how->direct, .drop_cache = how->drop_cache};
+	struct image_store *store;
+
+	*out = NULL;
+	int rc = image_store_use(fd, name, &store_how, &store, err);
+	if (rc < 0)
+		return rc;
+	rc = format->create(store, create, out, err);
+	if (rc < 0) {
+		image_store_close(store);
+		*out = NULL;
+	}
+	return rc;
+}
+
+uint64_t
+image_sink_size(const struct image_sink *sink)
+{
+	return sink->size;
+}
+
+int
+image_finish(struct image_sink *sink, struct image_error *err)
+{
+	return sink->ops->finish ? sink->ops->finish(sink, err) : 0;
+}
+
+int
+image_flush(struct image_sink *sink, struct image_error *err)
+{
+	return sink->store->ops->flush(sink->store, err);
+}
+
+void
+image_sink_close(struct image_sink *sink)
+{
+	if (sink)
+		sink->ops->close(sink);
+}

@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The other files that an image names: its backing file and its external data
+ * file. They are opened only where the user allowed it, since the name may come
+ * from an attacker.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "format/qcow2/source.h"
+
+/* Files of a chain; each costs a descriptor and an L1 table. */
+#define MAX_DEPTH 64
+
+/* Bytes of the L1 tables of a chain. */
+#define MAX_CHAIN_L1 ((uint64_t)96 << 20)
+
+/* As much of a name from the image as fits into a sentence. */
+#define NAME "%.200s"
+
+/*
+ * Fail if the name is not that of a file: "json:{...}", or a protocol's name
+ * and a colon before any slash, which is how QEMU tells them.
+ */
+static int
+parse_path(const struct qcow2_source *q, const char *field, const char *name,
+	struct image_error *err)
+{
+	size_t n = strcspn(name, ":/");
+
+	if (name[n] != ':')
+		return 0;
+	return image_fail(err, q->base.store->name, -EPERM,
+		"its %s '" NAME "' begins with a protocol; only the name of a "
+		"file is allowed",
+		field, name);
+}
+
+/* Names are relative to the directory of the image that has them. */
+static char *
+resolve(const struct qcow2_source *q, const char *name)
+{
+	const char *image = q->base.store->name;
+	const char *slash = strrchr(image, '/');
+	char *path;
+
+	if (name[0] == '/' || !slash)
+		return strdup(name);
+	if (asprintf(&path, "%.*s%s", (int)(slash - image + 1), image, name) <
+		0)
+		return NULL;
+	return path;
+}
+
+/* The hint that the format might be raw is not about this file. */
+static int
+not_this_file(int rc)
+{
+	return rc == -EINVAL ? -ENOTSUP : rc;
+}
+
+/* Fail if a file above in the chain is the one of the store. */
+static int
+check_loop(const struct qcow2_source *q, const struct image_store *store,
+	const struct qcow2_chain *chain, struct image_error *err)
+{
+	for (; chain; chain = chain->above)
+		if (image_store_same(chain->source->base.store, store))
+			return image_fail(err, q->base.store->name, -EPERM,
+				"its backing_file '" NAME "' is an image that "
+				"it backs: the chain is a loop",
+				q->header.backing_file);
+	return 0;
+}
+
+/* Open what an image names below the directory that the user allowed. */
+static int
+open_store(const char *path, const char *below, const struct image_open *how,
+	struct image_store **out, struct image_error *err)
+{
+	struct image_store_how store_how = {
+		.force_share = how->force_share,
+		.direct = how->direct,
+		.drop_cache = how->drop_cache,
+	};
+	return image_store_open(path, below, &store_how, out, err);
+}
+
+int
+qcow2_open_data_file(struct qcow2_source *q, const struct image_open *how,
+	struct image_error *err)
+{
+	const char *name = q->header.data_file;
+
+	if (!name)
+		return image_fail(err, q->base.store->name, -ENOTSUP,
+			"has an external data file, but does not name it");
+	if (!how->allow_data_file)
+		return image_fail(err, q->base.store->name, -EPERM,
+			"its data_file '" NAME "' is not opened without "
+			"--allow-data-file DIR",
+			name);
+	int rc = parse_path(q, "data_file", name, err);
+	if (rc < 0)
+		return rc;
+	char *path = resolve(q, name);
+	if (!path)
+		return image_no_memory(err);
+	struct image_store *store;
+	rc = open_store(path, how->allow_data_file, how, &store, err);
+	free(path);
+	if (rc == 0)
+		q->base.data = store;
+	return not_this_file(rc);
+}
+
+/* What backing_format says; QEMU does not guess it either. */
+static int
+parse_format(const struct qcow2_source *q, struct image_store *store,
+	const struct image_format **out, struct image_error *err)
+{
+	const char *format = q->header.backing_format;
+	unsigned char head[4];
+
+	if (!format) {
+		int rc = 0;
+		if (store->size >= sizeof(head))
+			rc = image_store_read(
+				store, 0, head, sizeof(head), err);
+		if (rc < 0)
+			return rc;
+		*out = &image_format_qcow2;
+		if (store->size >= sizeof(head) &&
+			qcow2_get32(head) == QCOW2_MAGIC)
+			return 0;
+		return image_fail(err, q->base.store->name, -EPERM,
+			"its backing_file '" NAME "' is not qcow2, and no "
+			"backing_format says that it is raw",
+			q->header.backing_file);
+	}
+	if (strcmp(format, "qcow2") == 0)
+		*out = &image_format_qcow2;
+	else if (strcmp(format, "raw") == 0)
+		*out = &image_format_raw;
+	else
+		return image_fail(err, q->base.store->name, -ENOTSUP,
+			"its backing_format '%s' is neither raw nor qcow2",
+			format);
+	return 0;
+}
+
+static int
+open_backing(struct qcow2_source *q, const struct image_open *how,
+	const struct qcow2_chain *chain, struct image_store *store,
+	struct image_error *err)
+{
+	const struct image_format *format = &image_format_raw;
+	/* The snapshot, and what may be unreadable, are those of the first. */
+	struct image_open below = *how;
+	below.snapshot = NULL;
+	below.inspect = false;
+
+	int rc = parse_format(q, store, &format, err);
+	if (rc < 0)
+		return rc;
+	if (format == &image_format_qcow2)
+		return qcow2_open_source(
+			store, &below, chain, &q->backing, err);
+	return format->open(store, &below, &q->backing, err);
+}
+
+int
+qcow2_open_backing(struct qcow2_source *q, const struct image_open *how,
+	const struct qcow2_chain *chain, struct image_error *err)
+{
+	const char *name = q->header.backing_file;
+
+	if (!how->allow_backing)
+		return image_fail(err, q->base.store->name, -EPERM,
+			"its backing_file '" NAME "' is not opened without "
+			"--allow-backing DIR",
+			name);
+	if (chain->depth == MAX_DEPTH - 1)
+		return image_fail(err, q->base.store->name, -EPERM,
+			"its backing_file '" NAME "' is file %d of the chain; "
+			"64 are allowed",
+			name, MAX_DEPTH + 1);
+	if (chain->l1_bytes > MAX_CHAIN_L1)
+		return image_fail(err, q->base.store->name, -ENOTSUP,
+			"the L1 tables of its chain have %" PRIu64 " bytes, "
+			"which is more than 96 MiB",
+			chain->l1_bytes);
+	int rc = parse_path(q, "backing_file", name, err);
+	if (rc < 0)
+		return rc;
+	char *path = resolve(q, name);
+	if (!path)
+		return image_no_memory(err);
+	struct image_store *store;
+	rc = open_store(path, how->allow_backing, how, &store, err);
+	free(path);
+	if (rc < 0)
+		return not_this_file(rc);
+	rc = check_loop(q, store, chain, err);
+	if (rc == 0)
+		rc = open_backing(q, how, chain, store, err);
+	if (rc < 0)
+		image_store_close(store);
+	return not_this_file(rc);
+}

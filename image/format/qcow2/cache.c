@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A hash table of slices, and a list of them in the order of their use. */
+#include <assert.h>
+#include <endian.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <hone/zero.h>
+#include "format/qcow2/cache.h"
+
+/* Chains of 8 slices where each slice has the least length, 512 bytes. */
+#define BUCKET_BITS 12
+
+struct qcow2_cache {
+	pthread_mutex_t mutex;
+	/* bytes of all slices, and how many are kept */
+	size_t bytes;
+	size_t limit;
+	struct qcow2_slice *newest;
+	struct qcow2_slice *oldest;
+	struct qcow2_slice *buckets[1 << BUCKET_BITS];
+};
+
+struct qcow2_cache *
+qcow2_cache_create(size_t bytes)
+{
+	struct qcow2_cache *cache = calloc(1, sizeof(*cache));
+	if (cache) {
+		pthread_mutex_init(&cache->mutex, NULL);
+		cache->limit = bytes;
+	}
+	return cache;
+}
+
+void
+qcow2_cache_destroy(struct qcow2_cache *cache)
+{
+	if (!cache)
+		return;
+	while (cache->newest) {
+		struct qcow2_slice *slice = cache->newest;
+		cache->newest = slice->older;
+		free(slice);
+	}
+	pthread_mutex_destroy(&cache->mutex);
+	free(cache);
+}
+
+/* Offsets are multiples of 512: Fibonacci hashing spreads them. */
+static struct qcow2_slice **
+bucket_of(struct qcow2_cache *cache, const struct image_store *store,
+	uint64_t offset)
+{
+	uint64_t key = offset / 512 + (uintptr_t)store;
+	return &cache->buckets[key * UINT64_C(0x9e3779b97f4a7c15) >>
+			       (64 - BUCKET_BITS)];
+}
+
+static void
+list_remove(struct qcow2_cache *cache, struct qcow2_slice *slice)
+{
+	*(slice->newer ? &slice->newer->older : &cache->newest) = slice->older;
+	*(slice->older ? &slice->older->newer : &cache->oldest) = slice->newer;
+}
+
+static void
+list_add(struct qcow2_cache *cache, struct qcow2_slice *slice)
+{
+	slice->newer = NULL;
+	slice->older = cache->newest;
+	*(slice->older ? &slice->older->newer : &cache->oldest) = slice;
+	cache->newest = slice;
+}
+
+/* Take the slice into use if it is cached. */
+static struct qcow2_slice *
+find(struct qcow2_cache *cache, struct image_store *store, uint64_t offset)
+{
+	struct qcow2_slice *slice = *bucket_of(cache, store, offset);
+
+	while (slice && (slice->store != store || slice->offset != offset))
+		slice = slice->next_in_bucket;
+	if (slice) {
+		slice->users++;
+		list_remove(cache, slice);
+		list_add(cache, slice);
+	}
+	return slice;
+}
+
+static void
+evict(struct qcow2_cache *cache, struct qcow2_slice *slice)
+{
+	struct qcow2_slice **at = bucket_of(cache, slice->store, slice->offset);
+
+	while (*at != slice)
+		at = &(*at)->next_in_bucket;
+	*at = slice->next_in_bucket;
+	list_remove(cache, slice);
+	cache->bytes -= slice->length;
+	free(slice);
+}
+
+static void
+insert(struct qcow2_cache *cache, struct qcow2_slice *slice)
+{
+	struct qcow2_slice **bucket =
+		bucket_of(cache, slice->store, slice->offset);
+
+	slice->next_in_bucket = *bucket;
+	*bucket = slice;
+	list_add(cache, slice);
+	cache->bytes += slice->length;
+	/* Those in use are few, since a thread uses one at a time. */
+	struct qcow2_slice *old = cache->oldest;
+	while (old && cache->bytes > cache->limit) {
+		struct qcow2_slice *newer = old->newer;
+		if (old->users == 0)
+			evict(cache, old);
+		old = newer;
+	}
+}
+
+static int
+load(struct image_store *store, uint64_t offset, size_t length,
+	struct qcow2_slice **out, struct image_error *err)
+{
+	struct qcow2_slice *slice = malloc(sizeof(*slice) + length);
+	if (!slice)
+		return image_no_memory(err);
+	int rc = image_store_read(store, offset, slice->words, length, err);
+	if (rc < 0) {
+		free(slice);
+		return rc;
+	}
+	/* L2 tables may lie in holes of the file, more than a person can wait
+	 * for if each entry is looked at. */
+	slice->zero = hone_buffer_is_zero(slice->words, length);
+	for (size_t i = 0; !slice->zero && i < length / 8; i++)
+		slice->words[i] = be64toh(slice->words[i]);
+	slice->store = store;
+	slice->offset = offset;
+	slice->length = length;
+	slice->users = 1;
+	*out = slice;
+	return 0;
+}
+
+int
+qcow2_cache_get(struct qcow2_cache *cache, struct image_store *store,
+	uint64_t offset, size_t length, struct qcow2_slice **out,
+	struct image_error *err)
+{
+	struct qcow2_slice *loaded = NULL;
+
+	pthread_mutex_lock(&cache->mutex);
+	*out = find(cache, store, offset);
+	pthread_mutex_unlock(&cache->mutex);
+	if (*out)
+		return 0;
+	/* Without the mutex: the other threads need not wait for the disk. */
+	int rc = load(store, offset, length, &loaded, err);
+	if (rc < 0)
+		return rc;
+	assert(loaded);
+	pthread_mutex_lock(&cache->mutex);
+	/* Another thread may have loaded the same slice meanwhile. */
+	*out = find(cache, store, offset);
+	if (!*out) {
+		insert(cache, loaded);
+		*out = loaded;
+		loaded = NULL;
+	}
+	pthread_mutex_unlock(&cache->mutex);
+	free(loaded);
+	return 0;
+}
+
+void
+qcow2_cache_put(struct qcow2_cache *cache, struct qcow2_slice *slice)
+{
+	pthread_mutex_lock(&cache->mutex);
+	slice->users--;
+	pthread_mutex_unlock(&cache->mutex);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The extents of the disk, for who visits all of it. */
+#include "format/qcow2/source.h"
+
+/*
+ * Compressed clusters follow each other in a file with no more than the rest of
+ * a sector between them.
+ */
+static bool
+follows(const struct qcow2_place *last, const struct qcow2_place *next)
+{
+	return next->layer == last->layer && !next->other &&
+	       next->run.kind == QCOW2_COMPRESSED &&
+	       next->run.host > last->run.host &&
+	       next->run.host <= last->run.host + last->run.stored;
+}
+
+/* Lengthen an extent of one compressed cluster by those that follow it. */
+static int
+join_compressed(struct qcow2_source *q, const struct qcow2_place *first,
+	uint64_t limit, struct image_extent *extent, struct image_error *err)
+{
+	struct qcow2_place last = *first;
+	uint64_t offset = extent->offset;
+	/* as far as the L2 table of the cluster describes */
+	unsigned bits =
+		first->layer->header.cluster_bits + first->layer->l2_bits;
+	uint64_t table_end = ((offset >> bits) + 1) << bits;
+	uint64_t end = limit < table_end ? limit : table_end;
+
+	while (offset + extent->length < end) {
+		struct qcow2_place next;
+		uint64_t at = offset + extent->length;
+		int rc = qcow2_find(q, at, end - at, &next, err);
+		if (rc < 0)
+			return rc;
+		if (!follows(&last, &next))
+			break;
+		extent->length += next.run.length;
+		last = next;
+	}
+	return 0;
+}
+
+static int
+extent_of_other(const struct qcow2_place *place, uint64_t offset,
+	struct image_extent *extent, struct image_error *err)
+{
+	struct image_source *other = place->other;
+	int rc = other->ops->extent(
+		other, offset, place->run.length, extent, err);
+
+	if (rc == 0)
+		extent->depth = place->depth;
+	return rc;
+}
+
+/*
+ * Shorten an extent of standard clusters to what is alike in the file, whose
+ * own holes need not be read: preallocated clusters, and those that were
+ * discarded. The last range of data is remembered, so that a file without holes
+ * is looked at once.
+ */
+static int
+look_for_holes(struct qcow2_source *layer, struct image_extent *extent,
+	struct image_error *err)
+{
+	struct image_store *store = layer->base.data;
+	uint64_t length = 0;
+	bool hole = false;
+
+	pthread_mutex_lock(&layer->mutex);
+	if (extent->host >= layer->data_from && extent->host < layer->data_to)
+		length = layer->data_to - extent->host;
+	pthread_mutex_unlock(&layer->mutex);
+	if (length == 0) {
+		int rc = store->ops->extent(store, extent->host,
+			store->size - extent->host, &length, &hole, err);
+		if (rc < 0)
+			return rc;
+	}
+	if (!hole) {
+		pthread_mutex_lock(&layer->mutex);
+		layer->data_from = extent->host;
+		layer->data_to = extent->host + length;
+		pthread_mutex_unlock(&layer->mutex);
+	}
+	if (extent->length > length)
+		extent->length = length;
+	if (hole) {
+		extent->kind = IMAGE_HOLE;
+		extent->host = IMAGE_NO_HOST;
+	}
+	return 0;
+}
+
+int
+qcow2_extent(struct image_source *source, uint64_t offset, uint64_t length,
+	struct image_extent *extent, struct image_error *err)
+{
+	struct qcow2_source *q = qcow2_source(source);
+	struct qcow2_place place;
+
+	if (q->refused) {
+		*err = q->refusal;
+		return q->refused;
+	}
+	int rc = qcow2_find(q, offset, length, &place, err);
+	if (rc < 0)
+		return rc;
+	if (place.other)
+		return extent_of_other(&place, offset, extent, err);
+	*extent = (struct image_extent){
+		.offset = offset,
+		.length = place.run.length,
+		.kind = IMAGE_HOLE,
+		.zero_cluster = place.run.kind == QCOW2_ZERO,
+		.depth = place.depth,
+		.host = IMAGE_NO_HOST,
+	};
+	if (place.run.kind != QCOW2_STANDARD &&
+		place.run.kind != QCOW2_COMPRESSED)
+		return 0;
+	extent->kind = IMAGE_DATA;
+	extent->host = place.run.host;
+	extent->compressed = place.run.kind == QCOW2_COMPRESSED;
+	return extent->compressed ? join_compressed(q, &place, offset + length,
+					    extent, err)
+				  : look_for_holes(place.layer, extent, err);
+}

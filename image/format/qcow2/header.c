@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The header of a qcow2 image: every field is checked here, once. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "format/qcow2/header.h"
+
+/* Bytes of the header of version 2, and the least of version 3. */
+#define LENGTH_2 72
+#define LENGTH_3 104
+
+static int
+parse_cluster_bits(const unsigned char *raw, const char *name,
+	struct qcow2_header *h, struct image_error *err)
+{
+	if (qcow2_get32(raw) != QCOW2_MAGIC)
+		return image_fail(err, name, -EINVAL,
+			"magic 0x%08" PRIx32 " is not that of qcow2",
+			qcow2_get32(raw));
+	h->version = qcow2_get32(raw + 4);
+	if (h->version != 2 && h->version != 3)
+		return image_fail(err, name, -EINVAL,
+			"version %" PRIu32 " of qcow2 is neither 2 nor 3",
+			h->version);
+	h->cluster_bits = qcow2_get32(raw + 20);
+	if (h->cluster_bits < QCOW2_MIN_CLUSTER_BITS ||
+		h->cluster_bits > QCOW2_MAX_CLUSTER_BITS)
+		return image_fail(err, name, -EINVAL,
+			"cluster_bits %u is not from 9 to 21", h->cluster_bits);
+	return 0;
+}
+
+/* The fields that version 3 added. Length: bytes at raw. */
+static int
+parse_version_3(const unsigned char *raw, size_t length, const char *name,
+	struct qcow2_header *h, struct image_error *err)
+{
+	if (length < LENGTH_3)
+		return image_fail(err, name, -EINVAL,
+			"its %zu bytes end inside the qcow2 header", length);
+	h->incompatible = qcow2_get64(raw + 72);
+	h->compatible = qcow2_get64(raw + 80);
+	h->autoclear = qcow2_get64(raw + 88);
+	h->refcount_order = qcow2_get32(raw + 96);
+	h->length = qcow2_get32(raw + 100);
+	if (h->length < LENGTH_3 || h->length % 8 != 0 || h->length > length)
+		return image_fail(err, name, -EINVAL,
+			"header_length %" PRIu32 " is not a multiple of 8 from "
+			"104 to %zu",
+			h->length, length);
+	if (h->refcount_order > 6)
+		return image_fail(err, name, -EINVAL,
+			"refcount_order %u is not from 0 to 6",
+			h->refcount_order);
+	return 0;
+}
+
+/* Fields whose meaning depends on bits of the incompatible features. */
+static int
+parse_features(const unsigned char *raw, const char *name,
+	struct qcow2_header *h, struct image_error *err)
+{
+	unsigned type = h->length > LENGTH_3 ? raw[LENGTH_3] : 0;
+	bool flagged = h->incompatible & QCOW2_COMPRESSION_TYPE;
+
+	if (flagged != (type != 0))
+		return image_fail(err, name, -EINVAL,
+			"compression_type %u contradicts bit 3 of "
+			"incompatible_features, which is %d",
+			type, flagged);
+	if (type > 1)
+		return image_fail(err, name, -EINVAL,
+			"compression_type %u is neither 0 (zlib) nor 1 (zstd)",
+			type);
+	h->codec = type ? IMAGE_CODEC_ZSTD : IMAGE_CODEC_ZLIB;
+	if ((h->autoclear & QCOW2_DATA_FILE_RAW) &&
+		!(h->incompatible & QCOW2_DATA_FILE))
+		return image_fail(err, name, -EINVAL,
+			"bit 1 of autoclear_features is set (raw external data "
+			"file), but the image has no external data file");
+	if ((h->incompatible & QCOW2_EXTENDED_L2) && h->cluster_bits < 14)
+		return image_fail(err, name, -EINVAL,
+			"cluster_bits %u is less than 14, which extended L2 "
+			"entries need",
+			h->cluster_bits);
+	return 0;
+}
+
+static int
+parse_encryption(const unsigned char *raw, const char *name,
+	struct qcow2_header *h, struct image_error *err)
+{
+	h->crypt_method = qcow2_get32(raw + 32);
+	if (h->crypt_method > 2)
+		return image_fail(err, name, -EINVAL,
+			"crypt_method %" PRIu32 " is not from 0 to 2",
+			h->crypt_method);
+	if (h->encryption_header != (h->crypt_method == 2))
+		return image_fail(err, name, -EINVAL,
+			"crypt_method %" PRIu32 " contradicts the encryption "
+			"header, which is %s",
+			h->crypt_method,
+			h->encryption_header ? "present" : "absent");
+	return 0;
+}
+
+int
+qcow2_check_table(const struct image_store *store, const struct qcow2_header *h,
+	const char *what, uint64_t offset, uint64_t bytes,
+	struct image_error *err)
+{
+	uint64_t cluster_size = UINT64_C(1) << h->cluster_bits;
+	uint64_t end;
+
+	if (offset % cluster_size != 0)
+		return image_fail(err, store->name, -EINVAL,
+			"%s offset 0x%" PRIx64 " is not a multiple of the "
+			"cluster size %" PRIu64,
+			what, offset, cluster_size);
+	if (bytes == 0 && offset <= INT64_MAX)
+		return 0;
+	if (offset == 0)
+		return image_fail(err, store->name, -EINVAL,
+			"%s offset is 0, where the header lies", what);
+	if (__builtin_add_overflow(offset, bytes, &end) || end > store->size)
+		return image_fail(err, store->name, -EINVAL,
+			"%s at 0x%" PRIx64 " with %" PRIu64 " bytes lies past "
+			"the end of the file (%" PRIu64 " bytes)",
+			what, offset, bytes, store->size);
+	return 0;
+}
+
+uint64_t
+qcow2_l1_entries(const struct qcow2_header *h, uint64_t size)
+{
+	/* an L2 table is one cluster of entries of 8 or 16 bytes */
+	unsigned l2_bits =
+		h->cluster_bits - (h->incompatible & QCOW2_EXTENDED_L2 ? 4 : 3);
+	unsigned bits = h->cluster_bits + l2_bits;
+	return (size >> bits) + ((size & ((UINT64_C(1) << bits) - 1)) != 0);
+}
+
+static int
+parse_l1(const unsigned char *raw, const struct image_store *store,
+	struct qcow2_header *h, struct image_error *err)
+{
+	h->l1_entries = qcow2_get32(raw + 36);
+	h->l1_offset = qcow2_get64(raw + 40);
+	if (h->l1_entries > QCOW2_MAX_L1_BYTES / 8)
+		return image_fail(err, store->name, -EINVAL,
+			"l1_size %" PRIu32 " entries are more than 32 MiB",
+			h->l1_entries);
+	if (h->l1_entries < qcow2_l1_entries(h, h->size))
+		return image_fail(err, store->name, -EINVAL,
+			"l1_size %" PRIu32 " entries are less than the "
+			"%" PRIu64 " that a disk of %" PRIu64 " bytes needs",
+			h->l1_entries, qcow2_l1_entries(h, h->size), h->size);
+	return qcow2_check_table(store, h, "L1 table", h->l1_offset,
+		(uint64_t)h->l1_entries * 8, err);
+}
+
+static int
+parse_refcount_table(const unsigned char *raw, const struct image_store *store,
+	struct qcow2_header *h, struct image_error *err)
+{
+	uint32_t clusters = qcow2_get32(raw + 56);
+
+	h->refcount_table_offset = qcow2_get64(raw + 48);
+	h->refcount_table_bytes = (uint64_t)clusters << h->cluster_bits;
+	if (clusters == 0)
+		return image_fail(err, store->name, -EINVAL,
+			"refcount_table_clusters is 0");
+	if (h->refcount_table_bytes > QCOW2_MAX_REFCOUNT_TABLE_BYTES)
+		return image_fail(err, store->name, -EINVAL,
+			"refcount_table_clusters %" PRIu32 " are more than "
+			"8 MiB",
+			clusters);
+	return qcow2_check_table(store, h, "refcount table",
+		h->refcount_table_offset, h->refcount_table_bytes, err);
+}
+
+/* Entries of the table have no fixed length: snapshot.c checks its end. */
+static int
+parse_snapshot_table(const unsigned char *raw, const struct image_store *store,
+	struct qcow2_header *h, struct image_error *err)
+{
+	h->n_snapshots = qcow2_get32(raw + 60);
+	h->snapshots_offset = qcow2_get64(raw + 64);
+	if (h->n_snapshots > QCOW2_MAX_SNAPSHOTS)
+		return image_fail(err, store->name, -EINVAL,
+			"nb_snapshots %" PRIu32 " is more than 65536",
+			h->n_snapshots);
+	return qcow2_check_table(store, h, "snapshot table",
+		h->snapshots_offset,
+		(uint64_t)h->n_snapshots * QCOW2_SNAPSHOT_BYTES, err);
+}
+
+static int
+parse_header(const unsigned char *raw, size_t length,
+	const struct image_store *store, struct qcow2_header *h,
+	struct image_error *err)
+{
+	h->length = LENGTH_2;
+	h->refcount_order = 4;
+	int rc = 0;
+	if (h->version == 3)
+		rc = parse_version_3(raw, length, store->name, h, err);
+	if (rc == 0)
+		rc = qcow2_parse_extensions(raw, length, store->name, h, err);
+	if (rc < 0)
+		return rc;
+	h->size = qcow2_get64(raw + 24);
+	if (h->size > INT64_MAX)
+		return image_fail(err, store->name, -EINVAL,
+			"size %" PRIu64 " is larger than any file", h->size);
+	/* The fields below may mean something else to unknown features. */
+	if (h->incompatible & ~QCOW2_KNOWN_INCOMPATIBLE)
+		return 0;
+	rc = parse_features(raw, store->name, h, err);
+	if (rc == 0)
+		rc = parse_encryption(raw, store->name, h, err);
+	if (rc == 0)
+		rc = parse_l1(raw, store, h, err);
+	if (rc == 0)
+		rc = parse_refcount_table(raw, store, h, err);
+	if (rc == 0)
+		rc = parse_snapshot_table(raw, store, h, err);
+	return rc;
+}
+
+int
+qcow2_header_read(struct image_store *store, struct qcow2_header *h,
+	struct image_error *err)
+{
+	unsigned char first[LENGTH_2];
+
+	*h = (struct qcow2_header){0};
+	if (store->size < sizeof(first))
+		return image_fail(err, store->name, -EINVAL,
+			"its %" PRIu64 " bytes end inside the qcow2 header",
+			store->size);
+	int rc = image_store_read(store, 0, first, sizeof(first), err);
+	if (rc == 0)
+		rc = parse_cluster_bits(first, store->name, h, err);
+	if (rc < 0)
+		return rc;
+
+	size_t length = (size_t)1 << h->cluster_bits;
+	if (length > store->size)
+		length = (size_t)store->size;
+	unsigned char *raw = malloc(length);
+	if (!raw)
+		return image_no_memory(err);
+	rc = image_store_read(store, 0, raw, length, err);
+	if (rc == 0)
+		rc = parse_header(raw, length, store, h, err);
+	free(raw);
+	return rc;
+}
+
+void
+qcow2_header_destroy(struct qcow2_header *h)
+{
+	free(h->backing_file);
+	free(h->backing_format);
+	free(h->data_file);
+	free(h->features);
+}
+
+void
+qcow2_feature_name(
+	const struct qcow2_header *h, unsigned bit, char *text, size_t size)
+{
+	if (h->features && h->features[bit][0])
+		snprintf(text, size, "'%s' (bit %u)", h->features[bit], bit);
+	else
+		snprintf(text, size, "bit %u", bit);
+}
+
+/* The sentence names the command that serves the image decrypted. */
+static int
+refuse_encrypted(
+	const struct qcow2_header *h, const char *name, struct image_error *err)
+{
+	const char *method = h->crypt_method == 1 ? "aes" : "luks";
+
+	return image_fail(err, name, -ENOTSUP,
+		"is encrypted (%s); \"qemu-nbd --read-only -c /dev/nbd0 "
+		"--object secret,id=key,file=PASSPHRASE --image-opts "
+		"driver=qcow2,encrypt.format=%s,encrypt.key-secret=key,"
+		"file.filename=IMAGE\" serves it decrypted as /dev/nbd0",
+		method, method);
+}
+
+int
+qcow2_header_supported(
+	const struct qcow2_header *h, const char *name, struct image_error *err)
+{
+	uint64_t unknown = h->incompatible & ~QCOW2_KNOWN_INCOMPATIBLE;
+	char feature[QCOW2_FEATURE_NAME + 32];
+
+	if (unknown) {
+		qcow2_feature_name(h, (unsigned)__builtin_ctzll(unknown),
+			feature, sizeof(feature));
+		return image_fail(err, name, -ENOTSUP,
+			"uses the incompatible feature %s, which this release "
+			"does not know",
+			feature);
+	}
+	if (h->incompatible & QCOW2_CORRUPT)
+		return image_fail(err, name, -ENOTSUP,
+			"is marked corrupt (bit 1 of incompatible_features); "
+			"\"qemu-img check -r all\" repairs what it can");
+	if (h->crypt_method)
+		return refuse_encrypted(h, name, err);
+	return 0;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include "format/qcow2/layout.h"
+
+/* Entries of the largest refcount table that QEMU opens, as a power of two. */
+#define MAX_REFCOUNT_TABLE_ENTRIES_BITS 20
+_Static_assert(UINT64_C(8) << MAX_REFCOUNT_TABLE_ENTRIES_BITS ==
+		       QCOW2_MAX_REFCOUNT_TABLE_BYTES,
+	"entries have 8 bytes");
+
+static uint64_t
+l1_entries(uint64_t size, unsigned cluster_bits, unsigned l2_bits)
+{
+	uint64_t entries =
+		qcow2_divide_up(size, UINT64_C(1) << (cluster_bits + l2_bits));
+	/* An empty disk has a table too, so that its offset means something. */
+	return entries ? entries : 1;
+}
+
+/* Entries have 8 bytes, or 16 with extended_l2. */
+static unsigned
+l2_bits(unsigned cluster_bits, bool extended_l2)
+{
+	return cluster_bits - (extended_l2 ? 4 : 3);
+}
+
+static bool
+l1_fits(uint64_t size, unsigned cluster_bits, bool extended_l2)
+{
+	unsigned bits = l2_bits(cluster_bits, extended_l2);
+	return l1_entries(size, cluster_bits, bits) <= QCOW2_MAX_L1_BYTES / 8;
+}
+
+static int
+l1_too_large(const struct qcow2_geometry *g, const char *name,
+	struct image_error *err)
+{
+	unsigned bits = g->cluster_bits;
+
+	while (bits <= QCOW2_MAX_CLUSTER_BITS &&
+		!l1_fits(g->size, bits, g->extended_l2))
+		bits++;
+	if (bits > QCOW2_MAX_CLUSTER_BITS)
+		return image_fail(err, name, -EFBIG,
+			"size %" PRIu64
+			" needs an L1 table of more than 32 MiB",
+			g->size);
+	return image_fail(err, name, -EFBIG,
+		"size %" PRIu64 " needs an L1 table of more than 32 MiB with "
+		"cluster_size=%u; cluster_size=%u would do",
+		g->size, 1u << g->cluster_bits, 1u << bits);
+}
+
+int
+qcow2_geometry(struct qcow2_geometry *g, const struct image_create *create,
+	const char *name, struct image_error *err)
+{
+	uint64_t rounded;
+	unsigned bits = create->cluster_size ? (unsigned)__builtin_ctzll(
+						       create->cluster_size)
+					     : QCOW2_DEFAULT_CLUSTER_BITS;
+
+	assert(bits >= QCOW2_MIN_CLUSTER_BITS &&
+		bits <= QCOW2_MAX_CLUSTER_BITS);
+	if (__builtin_add_overflow(create->size, QCOW2_SECTOR - 1, &rounded) ||
+		rounded > INT64_MAX)
+		return image_fail(err, name, -EFBIG,
+			"size %" PRIu64 " is more than qcow2 can hold",
+			create->size);
+	*g = (struct qcow2_geometry){
+		.cluster_bits = bits,
+		.refcount_order =
+			(unsigned)__builtin_ctz(create->refcount_bits),
+		.extended_l2 = create->extended_l2,
+		.size = rounded - rounded % QCOW2_SECTOR,
+		.l2_bits = l2_bits(bits, create->extended_l2),
+	};
+	if (!l1_fits(g->size, bits, g->extended_l2))
+		return l1_too_large(g, name, err);
+	g->l1_entries = l1_entries(g->size, bits, g->l2_bits);
+	return 0;
+}
+
+bool
+qcow2_refcount_table_fits(uint64_t entries)
+{
+	return entries <= UINT64_C(1) << MAX_REFCOUNT_TABLE_ENTRIES_BITS;
+}
+
+/* Bytes of the file that the largest refcount table counts, as a power of two:
+ * entries of the table, entries of a block, bytes of a cluster. */
+static unsigned
+countable_bits(unsigned cluster_bits, unsigned refcount_order)
+{
+	return MAX_REFCOUNT_TABLE_ENTRIES_BITS + cluster_bits + 3 -
+	       refcount_order + cluster_bits;
+}
+
+static bool
+whole_disk_fits(const struct qcow2_geometry *g, unsigned cluster_bits)
+{
+	unsigned bits = countable_bits(cluster_bits, g->refcount_order);
+	/* At most an entry of 8 bytes and a count of 8 bytes for each 512
+	 * bytes of data, and the two tables. */
+	uint64_t metadata = g->size / 16 + ((uint64_t)64 << 20);
+
+	if (bits > QCOW2_OFFSET_BITS)
+		bits = QCOW2_OFFSET_BITS;
+	return g->size <= UINT64_C(1) << bits &&
+	       metadata <= (UINT64_C(1) << bits) - g->size;
+}
+
+bool
+qcow2_whole_disk_fits(const struct qcow2_geometry *g)
+{
+	return whole_disk_fits(g, g->cluster_bits);
+}
+
+int
+qcow2_refcount_table_too_large(const struct qcow2_geometry *g, const char *name,
+	struct image_error *err)
+{
+	unsigned bits = g->cluster_bits + 1;
+	char hint[64] = "";
+
+	while (bits <= QCOW2_MAX_CLUSTER_BITS && !whole_disk_fits(g, bits))
+		bits++;
+	if (bits <= QCOW2_MAX_CLUSTER_BITS)
+		snprintf(hint, sizeof(hint), "; cluster_size=%u would do",
+			1u << bits);
+	return image_fail(err, name, -EFBIG,
+		"its data needs a refcount table of more than 8 MiB with "
+		"cluster_size=%u and refcount_bits=%u%s",
+		1u << g->cluster_bits, 1u << g->refcount_order, hint);
+}

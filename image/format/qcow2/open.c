@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening a qcow2 image, and its members as a source. */
+#include <errno.h>
+#include <stdlib.h>
+#include "format/qcow2/source.h"
+
+static int
+qcow2_unchanged(struct image_source *source, struct image_error *err)
+{
+	struct qcow2_source *q = qcow2_source(source);
+	struct image_store *store = source->store;
+
+	int rc = store->ops->unchanged(store, err);
+	if (rc == 0 && q->base.data != store)
+		rc = q->base.data->ops->unchanged(q->base.data, err);
+	if (rc == 0 && q->backing)
+		rc = q->backing->ops->unchanged(q->backing, err);
+	return rc;
+}
+
+static bool
+qcow2_uses(const struct image_source *source, int fd)
+{
+	const struct qcow2_source *q = (const struct qcow2_source *)source;
+
+	return source->store->ops->same(source->store, fd) ||
+	       (q->base.data != source->store &&
+		       q->base.data->ops->same(q->base.data, fd)) ||
+	       (q->backing && q->backing->ops->uses(q->backing, fd));
+}
+
+/* Free everything but the image's own store. */
+static void
+destroy(struct qcow2_source *q)
+{
+	if (q->backing)
+		image_close(q->backing);
+	if (q->base.data != q->base.store)
+		image_store_close(q->base.data);
+	qcow2_free_snapshots(q);
+	qcow2_header_destroy(&q->header);
+	if (q->owns_cache)
+		qcow2_cache_destroy(q->cache);
+	pthread_mutex_destroy(&q->mutex);
+	free(q->l1);
+	free(q);
+}
+
+static void
+qcow2_close(struct image_source *source)
+{
+	struct image_store *store = source->store;
+
+	destroy(qcow2_source(source));
+	image_store_close(store);
+}
+
+static const struct image_source_ops source_ops = {
+	.extent = qcow2_extent,
+	.read = qcow2_read,
+	.unchanged = qcow2_unchanged,
+	.info = qcow2_info,
+	.uses = qcow2_uses,
+	.close = qcow2_close,
+};
+
+/*
+ * Turn a failure into a refusal to read, if the caller only inspects. Returns
+ * what is left of it.
+ */
+static int
+inspected(struct qcow2_source *q, const struct image_open *how, int rc,
+	struct image_error *err)
+{
+	if (rc == 0 || rc == -ENOMEM || !how->inspect)
+		return rc;
+	if (!q->refused) {
+		q->refused = rc;
+		q->refusal = *err;
+	}
+	return 0;
+}
+
+void
+qcow2_set_geometry(struct qcow2_source *q)
+{
+	const struct qcow2_header *h = &q->header;
+
+	q->extended = h->incompatible & QCOW2_EXTENDED_L2;
+	q->l2_bits = h->cluster_bits - (q->extended ? 4 : 3);
+	/* 32 subclusters */
+	q->subcluster_bits = h->cluster_bits - (q->extended ? 5 : 0);
+	q->base.size = h->size;
+	q->base.unit = UINT64_C(1) << h->cluster_bits;
+}
+
+/* The L1 table that is to be read: the active one, or that of a snapshot. */
+static int
+load_state(struct qcow2_source *q, const char *wanted, struct image_error *err)
+{
+	const struct qcow2_header *h = &q->header;
+	const struct qcow2_snapshot *s;
+
+	if (!wanted)
+		return qcow2_load_l1(
+			q, "L1 table", h->l1_offset, h->l1_entries, err);
+	int rc = qcow2_find_snapshot(q, wanted, &s, err);
+	if (rc < 0)
+		return rc;
+	q->base.size = s->disk_size;
+	return qcow2_load_l1(q, "L1 table of the snapshot", s->l1_offset,
+		s->l1_entries, err);
+}
+
+static int
+load_others(struct qcow2_source *q, const struct image_open *how,
+	const struct qcow2_chain *above, struct image_error *err)
+{
+	struct qcow2_chain chain = {.source = q,
+		.above = above,
+		.depth = above ? above->depth + 1 : 0,
+		.l1_bytes = q->l1_entries * 8 + (above ? above->l1_bytes : 0)};
+	int rc = 0;
+
+	if (q->header.incompatible & QCOW2_DATA_FILE)
+		rc = inspected(q, how, qcow2_open_data_file(q, how, err), err);
+	if (rc == 0 && q->header.backing_file)
+		rc = inspected(
+			q, how, qcow2_open_backing(q, how, &chain, err), err);
+	return rc;
+}
+
+static int
+load(struct qcow2_source *q, const struct image_open *how,
+	const struct qcow2_chain *above, struct image_error *err)
+{
+	struct image_store *store = q->base.store;
+
+	q->cache = above ? above->source->cache
+			 : qcow2_cache_create(QCOW2_CACHE_BYTES);
+	q->owns_cache = !above;
+	if (!q->cache)
+		return image_no_memory(err);
+	int rc = qcow2_header_read(store, &q->header, err);
+	if (rc < 0)
+		return rc;
+	qcow2_set_geometry(q);
+	rc = inspected(q, how,
+		qcow2_header_supported(&q->header, store->name, err), err);
+	/* Unknown features may have put other tables there. */
+	if (rc < 0 || (q->header.incompatible & ~QCOW2_KNOWN_INCOMPATIBLE))
+		return rc;
+	rc = qcow2_load_snapshots(q, err);
+	if (rc == 0)
+		rc = load_state(q, how->snapshot, err);
+	if (rc == 0)
+		rc = load_others(q, how, above, err);
+	return rc;
+}
+
+int
+qcow2_open_source(struct image_store *store, const struct image_open *how,
+	const struct qcow2_chain *above, struct image_source **out,
+	struct image_error *err)
+{
+	struct qcow2_source *q = calloc(1, sizeof(*q));
+	if (!q)
+		return image_no_memory(err);
+	pthread_mutex_init(&q->mutex, NULL);
+	q->base.ops = &source_ops;
+	q->base.format = &image_format_qcow2;
+	q->base.store = store;
+	q->base.data = store;
+	int rc = load(q, how, above, err);
+	if (rc < 0) {
+		destroy(q);
+		return rc;
+	}
+	*out = &q->base;
+	return 0;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* qcow2, the format's row. */
+#include "format/qcow2/check.h"
+#include "format/qcow2/sink.h"
+#include "format/qcow2/source.h"
+
+static bool
+qcow2_probe(const unsigned char *head, size_t length)
+{
+	return length >= 4 && qcow2_get32(head) == QCOW2_MAGIC;
+}
+
+static int
+qcow2_open(struct image_store *store, const struct image_open *how,
+	struct image_source **out, struct image_error *err)
+{
+	return qcow2_open_source(store, how, NULL, out, err);
+}
+
+const struct image_format image_format_qcow2 = {
+	.name = "qcow2",
+	.suffixes = ".qcow2",
+	.probe = qcow2_probe,
+	.open = qcow2_open,
+	.check = qcow2_check,
+	.options = qcow2_options,
+	.set = qcow2_set,
+	.compresses = true,
+	.create = qcow2_create,
+};

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Data is appended from cluster 1 on in the order of the guest's disk, so that
+ * neighbours there are neighbours in the file. Tables are put between the data
+ * as they become complete. The order of the calls alone decides where
+ * everything lies, never the time at which data is written.
+ */
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include "format/qcow2/header_out.h"
+#include "format/qcow2/sink.h"
+#include "format/qcow2/tables.h"
+
+/* last_guest before the first cluster */
+#define NONE UINT64_MAX
+
+struct sink {
+	struct image_sink base;
+	struct qcow2_geometry geometry;
+	struct qcow2_space space;
+	struct qcow2_tables tables;
+	unsigned version;
+	bool zstd;
+	bool preallocate;
+	/* the standard guest cluster that got its place last, and that place */
+	uint64_t last_guest;
+	uint64_t last_host;
+	/* the first guest cluster that has not been passed */
+	uint64_t next_guest;
+	/* where the next compressed cluster begins, and bytes from there to
+	 * the end of that host cluster; 0 if it needs a new one */
+	uint64_t packed;
+	uint64_t packed_room;
+};
+
+static uint64_t
+cluster_size(const struct sink *s)
+{
+	return UINT64_C(1) << s->geometry.cluster_bits;
+}
+
+/* Give clusters up to `end` their places, of which no byte is written. */
+static int
+preallocate(struct sink *s, uint64_t end, struct image_error *err)
+{
+	unsigned bits = s->geometry.cluster_bits;
+
+	while (s->next_guest < end) {
+		uint64_t table = s->next_guest >> s->geometry.l2_bits;
+		uint64_t stop = (table + 1) << s->geometry.l2_bits;
+		uint64_t cluster = 0;
+
+		if (stop > end)
+			stop = end;
+		int rc = qcow2_tables_open(&s->tables, s->next_guest, err);
+		if (rc == 0)
+			rc = qcow2_space_take(
+				&s->space, stop - s->next_guest, &cluster, err);
+		if (rc < 0)
+			return rc;
+		for (; s->next_guest < stop; s->next_guest++, cluster++)
+			*qcow2_tables_entry(&s->tables, s->next_guest) =
+				htobe64(cluster << bits | QCOW2_ENTRY_COPIED);
+	}
+	return 0;
+}
+
+/* Get ready to place a guest cluster, the next one that has data. */
+static int
+pass_to(struct sink *s, uint64_t guest, struct image_error *err)
+{
+	int rc = 0;
+
+	assert(guest >= s->next_guest);
+	if (s->preallocate)
+		rc = preallocate(s, guest, err);
+	if (rc == 0)
+		rc = qcow2_tables_open(&s->tables, guest, err);
+	return rc;
+}
+
+/* The next host cluster for a guest cluster. */
+static int
+place_cluster(struct sink *s, uint64_t guest, struct image_error *err)
+{
+	unsigned bits = s->geometry.cluster_bits;
+	uint64_t cluster;
+
+	int rc = qcow2_space_take(&s->space, 1, &cluster, err);
+	if (rc < 0)
+		return rc;
+	s->next_guest = guest + 1;
+	s->last_guest = guest;
+	s->last_host = cluster << bits;
+	*qcow2_tables_entry(&s->tables, guest) =
+		htobe64(s->last_host | QCOW2_ENTRY_COPIED);
+	return 0;
+}
+
+/* Subclusters of the cluster placed last that have data in [from, to). */
+static void
+mark_subclusters(struct sink *s, uint64_t from, uint64_t to)
+{
+	unsigned bits = s->geometry.cluster_bits - QCOW2_SUBCLUSTER_BITS;
+	uint64_t *entry = qcow2_tables_entry(&s->tables, s->last_guest);
+	uint64_t mask = cluster_size(s) - 1;
+	unsigned first = (unsigned)((from & mask) >> bits);
+	unsigned last = (unsigned)(((to - 1) & mask) >> bits);
+	uint64_t marks =
+		((UINT64_C(2) << last) - 1) & ~((UINT64_C(1) << first) - 1);
+
+	entry[1] |= htobe64(marks);
+}
+
+/* Returns false if tables were put behind the cluster placed last. */
+static bool
+goes_on(const struct sink *s)
+{
+	return s->space.next << s->geometry.cluster_bits ==
+	       s->last_host + cluster_size(s);
+}
+
+static int
+reserve_plain(
+	struct sink *s, struct image_place *place, struct image_error *err)
+{
+	unsigned bits = s->geometry.cluster_bits;
+	uint64_t end = place->guest + place->length;
+	uint64_t at = place->guest;
+
+	while (at < end) {
+		uint64_t guest = at >> bits;
+		uint64_t stop = (guest + 1) << bits;
+		int rc = 0;
+
+		if (guest != s->last_guest) {
+			rc = pass_to(s, guest, err);
+			if (rc == 0 && at > place->guest && !goes_on(s))
+				break;
+			if (rc == 0)
+				rc = place_cluster(s, guest, err);
+		}
+		if (rc < 0)
+			return rc;
+		if (at == place->guest)
+			place->host =
+				s->last_host + (at & (cluster_size(s) - 1));
+		if (stop > end)
+			stop = end;
+		if (s->geometry.extended_l2)
+			mark_subclusters(s, at, stop);
+		at = stop;
+	}
+	place->length = at - place->guest;
+	place->stored = place->length;
+	return 0;
+}
+
+/* Where the next `stored` bytes go that are packed. */
+static int
+pack(struct sink *s, uint64_t stored, uint64_t *host, struct image_error *err)
+{
+	unsigned bits = s->geometry.cluster_bits;
+	uint64_t cluster = s->packed >> bits;
+	bool fits = stored <= s->packed_room;
+	bool adjacent = cluster + 1 == s->space.next;
+
+	if (s->packed_room > 0 && (fits || adjacent) &&
+		qcow2_space_share(&s->space, cluster)) {
+		*host = s->packed;
+		s->packed += stored;
+		if (fits) {
+			s->packed_room -= stored;
+			return 0;
+		}
+		s->packed_room += cluster_size(s) - stored;
+		return qcow2_space_take(&s->space, 1, &cluster, err);
+	}
+	int rc = qcow2_space_take(&s->space, 1, &cluster, err);
+	if (rc < 0)
+		return rc;
+	*host = cluster << bits;
+	s->packed = *host + stored;
+	s->packed_room = cluster_size(s) - stored;
+	return 0;
+}
+
+static int
+reserve_compressed(
+	struct sink *s, struct image_place *place, struct image_error *err)
+{
+	unsigned bits = s->geometry.cluster_bits;
+	uint64_t guest = place->guest >> bits;
+	/* The larger a cluster, the fewer bits are left for its offset. */
+	unsigned offset_bits = 62 - (bits - 8);
+
+	assert(place->stored > 0 && place->stored < cluster_size(s));
+	assert(place->guest == guest << bits && !s->preallocate);
+	int rc = pass_to(s, guest, err);
+	if (rc == 0)
+		rc = pack(s, place->stored, &place->host, err);
+	if (rc < 0)
+		return rc;
+	s->next_guest = guest + 1;
+	uint64_t last = place->host + place->stored - 1;
+	if (last >> offset_bits)
+		return image_fail(err, s->base.store->name, -EFBIG,
+			"its compressed clusters would lie where qcow2 has no "
+			"offset for them");
+	uint64_t sectors = (last >> QCOW2_SECTOR_BITS) -
+			   (place->host >> QCOW2_SECTOR_BITS);
+	*qcow2_tables_entry(&s->tables, guest) = htobe64(
+		QCOW2_ENTRY_COMPRESSED | sectors << offset_bits | place->host);
+	return 0;
+}
+
+static int
+sink_reserve(struct image_sink *base, struct image_place *place,
+	struct image_error *err)
+{
+	struct sink *s = (struct sink *)base;
+
+	assert(place->length > 0);
+	assert(place->guest + place->length <= base->size);
+	if (place->compressed)
+		return reserve_compressed(s, place, err);
+	return reserve_plain(s, place, err);
+}
+
+static int
+sink_finish(struct image_sink *base, struct image_error *err)
+{
+	struct sink *s = (struct sink *)base;
+	unsigned bits = s->geometry.cluster_bits;
+	uint64_t clusters = qcow2_divide_up(base->size, cluster_size(s));
+	struct qcow2_header_out header = {.geometry = &s->geometry,
+		.version = s->version,
+		.zstd = s->zstd};
+	int rc = 0;
+
+	if (s->preallocate)
+		rc = preallocate(s, clusters, err);
+	if (rc == 0)
+		rc = qcow2_tables_finish(&s->tables, &header.l1_cluster, err);
+	if (rc == 0)
+		rc = qcow2_space_finish(&s->space, &header.refcount_cluster,
+			&header.refcount_clusters, err);
+	if (rc == 0)
+		/* the last cluster may end with a hole */
+		rc = base->store->ops->resize(
+			base->store, s->space.next << bits, err);
+	return rc < 0 ? rc : qcow2_header_write(base->store, &header, err);
+}
+
+static void
+destroy(struct sink *s)
+{
+	qcow2_tables_destroy(&s->tables);
+	qcow2_space_destroy(&s->space);
+	free(s);
+}
+
+static void
+sink_close(struct image_sink *base)
+{
+	struct image_store *store = base->store;
+
+	destroy((struct sink *)base);
+	image_store_close(store);
+}
+
+static const struct image_sink_ops sink_ops = {
+	.reserve = sink_reserve,
+	/* What is never reserved reads as zeros; preallocate() gives it a place
+	 * when the next one is reserved. */
+	.zero = NULL,
+	.finish = sink_finish,
+	.close = sink_close,
+};
+
+/* What a sink looks like to its user. */
+static int
+describe(struct sink *s, struct image_store *store,
+	const struct image_create *create, struct image_error *err)
+{
+	s->base = (struct image_sink){
+		.ops = &sink_ops,
+		.store = store,
+		.size = s->geometry.size,
+		.unit = cluster_size(s),
+		.compress = create->compress,
+		.codec = {create->codec, create->level, create->small_window,
+			create->fast},
+	};
+	/* What is compressed is always a whole cluster. */
+	if (s->geometry.extended_l2 && !create->compress)
+		s->base.unit >>= QCOW2_SUBCLUSTER_BITS;
+	s->version = create->version;
+	s->zstd = create->codec == IMAGE_CODEC_ZSTD;
+	s->preallocate = create->preallocate;
+	s->last_guest = NONE;
+	return create->compress ? image_codec_init(&s->base.codec, err) : 0;
+}
+
+int
+qcow2_create(struct image_store *store, const struct image_create *create,
+	struct image_sink **out, struct image_error *err)
+{
+	*out = NULL;
+	int rc = qcow2_check_create(create, store->name, err);
+	if (rc < 0)
+		return rc;
+	struct sink *s = calloc(1, sizeof(*s));
+	if (!s)
+		return image_no_memory(err);
+	rc = qcow2_geometry(&s->geometry, create, store->name, err);
+	if (rc == 0 && create->preallocate &&
+		!qcow2_whole_disk_fits(&s->geometry))
+		rc = qcow2_refcount_table_too_large(
+			&s->geometry, store->name, err);
+	if (rc == 0)
+		rc = describe(s, store, create, err);
+	if (rc == 0)
+		rc = qcow2_space_init(&s->space, store, &s->geometry, err);
+	if (rc == 0)
+		rc = qcow2_tables_init(&s->tables, &s->space, err);
+	if (rc < 0) {
+		destroy(s);
+		return rc;
+	}
+	*out = &s->base;
+	return 0;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <hone/zero.h>
+#include "format/formats.h"
+#include "format/qcow2/space.h"
+
+/* Bytes of refcount blocks that are written together: system calls are few,
+ * and memory is small. A multiple of every cluster size but the largest. */
+#define COLLECTED ((size_t)1 << 20)
+
+/* A block of most file systems. */
+#define HOLE_BYTES 4096
+
+static size_t
+cluster_size(const struct qcow2_space *s)
+{
+	return (size_t)1 << s->geometry->cluster_bits;
+}
+
+/* Reference counts in a block, as a power of two. */
+static unsigned
+per_block_bits(const struct qcow2_space *s)
+{
+	return s->geometry->cluster_bits + 3 - s->geometry->refcount_order;
+}
+
+static uint64_t
+first_in_memory(const struct qcow2_space *s)
+{
+	return s->first << per_block_bits(s);
+}
+
+/* The first cluster past those that the blocks in memory can count. */
+static uint64_t
+end_in_memory(const struct qcow2_space *s)
+{
+	return (s->first + s->room) << per_block_bits(s);
+}
+
+static uint64_t
+get_count(const struct qcow2_space *s, uint64_t cluster)
+{
+	uint64_t index = cluster - first_in_memory(s);
+	unsigned order = s->geometry->refcount_order;
+	const unsigned char *at = s->blocks + (index << order >> 3);
+	uint64_t count = 0;
+
+	if (order < 3) {
+		unsigned shift = (unsigned)(index << order & 7);
+		return *at >> shift & ((1u << (1u << order)) - 1);
+	}
+	for (unsigned i = 0; i < 1u << (order - 3); i++)
+		count = count << 8 | at[i];
+	return count;
+}
+
+/* Narrow counts begin at the least significant bit of a byte, wide ones are
+ * big-endian. */
+static void
+set_count(struct qcow2_space *s, uint64_t cluster, uint64_t count)
+{
+	uint64_t index = cluster - first_in_memory(s);
+	unsigned order = s->geometry->refcount_order;
+	unsigned char *at = s->blocks + (index << order >> 3);
+
+	if (order < 3) {
+		unsigned shift = (unsigned)(index << order & 7);
+		unsigned mask = (1u << (1u << order)) - 1;
+		*at = (unsigned char)((*at & ~(mask << shift)) |
+				      (unsigned)count << shift);
+		return;
+	}
+	for (unsigned i = 1u << (order - 3); i-- > 0; count >>= 8)
+		at[i] = (unsigned char)count;
+}
+
+void
+qcow2_space_destroy(struct qcow2_space *s)
+{
+	free(s->blocks);
+	free(s->table);
+}
+
+static int
+grow_table(struct qcow2_space *s, uint64_t entries, struct image_error *err)
+{
+	uint64_t room = s->table_room ? s->table_room : 512;
+
+	if (!qcow2_refcount_table_fits(entries))
+		return qcow2_refcount_table_too_large(
+			s->geometry, s->store->name, err);
+	if (entries <= s->table_room)
+		return 0;
+	while (room < entries)
+		room *= 2;
+	uint64_t *table = realloc(s->table, (size_t)room * sizeof(*table));
+	if (!table)
+		return image_no_memory(err);
+	memset(table + s->table_room, 0,
+		(size_t)(room - s->table_room) * sizeof(*table));
+	s->table = table;
+	s->table_room = room;
+	return 0;
+}
+
+static int
+allocate(struct qcow2_space *s, uint64_t count, uint64_t *cluster,
+	struct image_error *err)
+{
+	uint64_t limit = UINT64_C(1)
+			 << (QCOW2_OFFSET_BITS - s->geometry->cluster_bits);
+
+	if (count > limit - s->next)
+		return image_fail(err, s->store->name, -EFBIG,
+			"its file would be larger than qcow2 allows");
+	*cluster = s->next;
+	s->next += count;
+	return 0;
+}
+
+/* Count the clusters before `next`, as far as the blocks in memory go. */
+static void
+count_in_memory(struct qcow2_space *s)
+{
+	unsigned order = s->geometry->refcount_order;
+	uint64_t first = first_in_memory(s);
+	uint64_t end = end_in_memory(s);
+
+	if (end > s->next)
+		end = s->next;
+	/* The counts are 0 before, and a 1 is one bit. */
+	for (; s->counted < end; s->counted++) {
+		uint64_t index = s->counted - first;
+		if (order < 3)
+			s->blocks[index << order >> 3] |=
+				(unsigned char)(1u << (index << order & 7));
+		else
+			s->blocks[((index + 1) << (order - 3)) - 1] = 1;
+	}
+}
+
+int
+qcow2_space_init(struct qcow2_space *s, struct image_store *store,
+	const struct qcow2_geometry *geometry, struct image_error *err)
+{
+	*s = (struct qcow2_space){.store = store, .geometry = geometry};
+	s->room = cluster_size(s) < COLLECTED ? COLLECTED / cluster_size(s) : 1;
+	s->blocks = calloc((size_t)s->room, cluster_size(s));
+	if (!s->blocks)
+		return image_no_memory(err);
+	s->next = 1;
+	count_in_memory(s);
+	/* A disk may have the signature of another format anywhere, and the
+	 * file would be taken for that format if a cluster of the disk were
+	 * here. What is skipped is a hole. */
+	uint64_t begin = IMAGE_SIGNATURES_END >> geometry->cluster_bits;
+	if (s->next < begin)
+		s->counted = s->next = begin;
+	return 0;
+}
+
+/*
+ * Write the first n blocks of those in memory, which are all that are in use.
+ * They take clusters of the file themselves. Those among them that the blocks
+ * in memory count are counted before they are written.
+ */
+static int
+write_blocks(struct qcow2_space *s, uint64_t n, struct image_error *err)
+{
+	uint64_t cluster = 0;
+
+	int rc = grow_table(s, s->first + n, err);
+	if (rc == 0)
+		rc = allocate(s, n, &cluster, err);
+	if (rc < 0)
+		return rc;
+	count_in_memory(s);
+	/* Beyond the n blocks, counting begins again in the next ones. */
+	uint64_t end = (s->first + n) << per_block_bits(s);
+	if (s->counted > end)
+		s->counted = end;
+	for (uint64_t i = 0; i < n; i++)
+		s->table[s->first + i] =
+			htobe64((cluster + i) << s->geometry->cluster_bits);
+	size_t bytes = (size_t)n << s->geometry->cluster_bits;
+	rc = qcow2_write_sparse(s->store, cluster << s->geometry->cluster_bits,
+		s->blocks, bytes, err);
+	memset(s->blocks, 0, (size_t)s->room << s->geometry->cluster_bits);
+	s->first += n;
+	return rc;
+}
+
+static int
+count_all(struct qcow2_space *s, struct image_error *err)
+{
+	for (;;) {
+		count_in_memory(s);
+		if (s->counted == s->next)
+			return 0;
+		int rc = write_blocks(s, s->room, err);
+		if (rc < 0)
+			return rc;
+	}
+}
+
+int
+qcow2_space_take(struct qcow2_space *s, uint64_t count, uint64_t *cluster,
+	struct image_error *err)
+{
+	int rc = allocate(s, count, cluster, err);
+	return rc < 0 ? rc : count_all(s, err);
+}
+
+bool
+qcow2_space_share(struct qcow2_space *s, uint64_t cluster)
+{
+	unsigned bits = 1u << s->geometry->refcount_order;
+	uint64_t most = UINT64_MAX >> (64 - bits);
+
+	assert(cluster < s->counted);
+	if (cluster < first_in_memory(s))
+		return false;
+	uint64_t count = get_count(s, cluster);
+	if (count == most)
+		return false;
+	set_count(s, cluster, count + 1);
+	return true;
+}
+
+/* Blocks that will be there in the end if clusters up to `used` are in use and
+ * no more are taken but for blocks. */
+static uint64_t
+final_blocks(const struct qcow2_space *s, uint64_t used)
+{
+	uint64_t per_block = UINT64_C(1) << per_block_bits(s);
+	uint64_t blocks = s->first;
+
+	for (;;) {
+		uint64_t need = qcow2_divide_up(used, per_block);
+		if (need <= blocks)
+			return blocks;
+		used += need - blocks;
+		blocks = need;
+	}
+}
+
+/* The table counts among the clusters that it needs entries for. */
+static uint64_t
+table_clusters_needed(const struct qcow2_space *s)
+{
+	uint64_t clusters = 1;
+
+	for (;;) {
+		uint64_t blocks = final_blocks(s, s->next + clusters);
+		uint64_t need = qcow2_divide_up(blocks, cluster_size(s) / 8);
+		if (need <= clusters)
+			return clusters;
+		clusters = need;
+	}
+}
+
+int
+qcow2_space_finish(struct qcow2_space *s, uint64_t *table_cluster,
+	uint64_t *table_clusters, struct image_error *err)
+{
+	unsigned bits = s->geometry->cluster_bits;
+
+	*table_clusters = table_clusters_needed(s);
+	uint64_t entries = *table_clusters << (bits - 3);
+	int rc = qcow2_space_take(s, *table_clusters, table_cluster, err);
+	/* Each turn leaves a 64th of the blocks, or fewer: those that count
+	 * the blocks of the turn before. */
+	while (rc == 0) {
+		uint64_t end = qcow2_divide_up(
+			s->next, UINT64_C(1) << per_block_bits(s));
+		if (end <= s->first)
+			break;
+		rc = write_blocks(s, end - s->first, err);
+		if (rc == 0)
+			rc = count_all(s, err);
+	}
+	if (rc == 0)
+		rc = grow_table(s, entries, err);
+	if (rc < 0)
+		return rc;
+	assert(s->first <= entries);
+	return qcow2_write_sparse(s->store, *table_cluster << bits, s->table,
+		(size_t)entries * sizeof(*s->table), err);
+}
+
+int
+qcow2_write_sparse(struct image_store *store, uint64_t offset,
+	const void *bytes, size_t length, struct image_error *err)
+{
+	const unsigned char *at = bytes;
+	size_t from = 0;
+	int rc = 0;
+
+	/* Blocks are those of the file; the ends may be parts of blocks. */
+	for (size_t done = 0; done < length;) {
+		size_t n = HOLE_BYTES - (size_t)((offset + done) % HOLE_BYTES);
+		if (n > length - done)
+			n = length - done;
+		if (n == HOLE_BYTES && hone_buffer_is_zero(at + done, n)) {
+			rc = image_store_write(store, offset + from, at + from,
+				done - from, err);
+			if (rc < 0)
+				return rc;
+			from = done + n;
+		}
+		done += n;
+	}
+	return image_store_write(
+		store, offset + from, at + from, length - from, err);
+}

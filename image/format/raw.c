@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Raw: the file is the disk. */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include "format/format.h"
+
+static int
+raw_extent(struct image_source *source, uint64_t offset, uint64_t length,
+	struct image_extent *extent, struct image_error *err)
+{
+	struct image_store *store = source->store;
+	bool hole;
+
+	int rc = store->ops->extent(store, offset, length, &length, &hole, err);
+	if (rc == 0)
+		*extent = (struct image_extent){
+			.offset = offset,
+			.length = length,
+			.kind = hole ? IMAGE_HOLE : IMAGE_DATA,
+			.host = hole ? IMAGE_NO_HOST : offset,
+		};
+	return rc;
+}
+
+static int
+raw_read(struct image_source *source, struct image_scratch *scratch,
+	uint64_t offset, void *buf, size_t length, struct image_error *err)
+{
+	(void)scratch;
+	return image_store_read(source->store, offset, buf, length, err);
+}
+
+static int
+raw_unchanged(struct image_source *source, struct image_error *err)
+{
+	return source->store->ops->unchanged(source->store, err);
+}
+
+static bool
+raw_uses(const struct image_source *source, int fd)
+{
+	return source->store->ops->same(source->store, fd);
+}
+
+static void
+raw_close(struct image_source *source)
+{
+	image_store_close(source->store);
+	free(source);
+}
+
+static const struct image_source_ops source_ops = {
+	.extent = raw_extent,
+	.read = raw_read,
+	.unchanged = raw_unchanged,
+	.uses = raw_uses,
+	.close = raw_close,
+};
+
+static int
+raw_open(struct image_store *store, const struct image_open *how,
+	struct image_source **out, struct image_error *err)
+{
+	struct image_source *source;
+
+	if (how->snapshot)
+		return image_fail(err, store->name, -ENOENT,
+			"is a raw image, which has no snapshot '%s'",
+			how->snapshot);
+	source = calloc(1, sizeof(*source));
+	if (!source)
+		return image_no_memory(err);
+	source->ops = &source_ops;
+	source->format = &image_format_raw;
+	source->store = source->data = store;
+	source->size = store->size;
+	*out = source;
+	return 0;
+}
+
+static int
+raw_reserve(struct image_sink *sink, struct image_place *place,
+	struct image_error *err)
+{
+	(void)sink;
+	(void)err;
+	assert(!place->compressed);
+	place->host = place->guest;
+	return 0;
+}
+
+static void
+raw_sink_close(struct image_sink *sink)
+{
+	image_store_close(sink->store);
+	free(sink);
+}
+
+static const struct image_sink_ops sink_ops = {
+	.reserve = raw_reserve,
+	.close = raw_sink_close,
+};
+
+static int
+raw_create(struct image_store *store, const struct image_create *create,
+	struct image_sink **out, struct image_error *err)
+{
+	struct image_sink *sink = calloc(1, sizeof(*sink));
+	if (!sink)
+		return image_no_memory(err);
+	/* At once: a file that may not be so long fails before the copy. */
+	int rc = store->ops->resize(store, create->size, err);
+	if (rc < 0) {
+		free(sink);
+		return rc;
+	}
+	sink->ops = &sink_ops;
+	sink->format = &image_format_raw;
+	sink->store = store;
+	sink->size = create->size;
+	*out = sink;
+	return 0;
+}
+
+const struct image_format image_format_raw = {
+	.name = "raw",
+	.suffixes = ".raw .img .bin",
+	.open = raw_open,
+	.create = raw_create,
+};

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Signatures of other formats in the file of an image. A file that is two
+ * formats at once is read by one program as what another one did not judge.
+ */
+#include <inttypes.h>
+#include <string.h>
+#include "format/formats.h"
+#include "format/verdict.h"
+
+static const struct signature {
+	const char *name;
+	bool from_end;
+	uint64_t offset;
+	const char *magic;
+	size_t length;
+	bool in_raw;
+} signatures[] = {
+#define IMAGE_SIGNATURE(name, from_end, offset, magic, in_raw)                 \
+	{name, from_end, offset, magic, sizeof(magic) - 1, in_raw},
+#include "format/signatures.def"
+#undef IMAGE_SIGNATURE
+};
+
+#define IMAGE_SIGNATURE(name, from_end, offset, magic, in_raw)                 \
+	_Static_assert((from_end) || (offset) + sizeof(magic) - 1 <=           \
+					     IMAGE_SIGNATURES_END,             \
+		"a disk's data may stand where " name " has its signature");
+#include "format/signatures.def"
+#undef IMAGE_SIGNATURE
+
+#define COUNT (sizeof(signatures) / sizeof(signatures[0]))
+#define MAX_MAGIC 16
+
+struct search {
+	struct image_store *store;
+	const struct image_format *format;
+	uint64_t faults;
+	/* the first one found */
+	const char *name;
+	uint64_t offset;
+};
+
+static void
+found(struct search *search, const char *name, uint64_t offset)
+{
+	if (search->faults++ == 0) {
+		search->name = name;
+		search->offset = offset;
+	}
+}
+
+static int
+look_for(struct search *search, const struct signature *s,
+	struct image_error *err)
+{
+	uint64_t size = search->store->size;
+	unsigned char bytes[MAX_MAGIC];
+
+	/* by subtraction: nothing overflows */
+	if (size < s->offset || (!s->from_end && size - s->offset < s->length))
+		return 0;
+	uint64_t offset = s->from_end ? size - s->offset : s->offset;
+	int rc = image_store_read(search->store, offset, bytes, s->length, err);
+	if (rc == 0 && memcmp(bytes, s->magic, s->length) == 0)
+		found(search, s->name, offset);
+	return rc;
+}
+
+static int
+look(struct search *search, const unsigned char *head, size_t length,
+	struct image_error *err)
+{
+	bool raw = !search->format->probe;
+	const struct image_format *other = image_format_by_magic(head, length);
+	const char *foreign = image_foreign_by_magic(head, length);
+
+	/* Before the formats: versions that are not read share their magic. */
+	if (foreign)
+		found(search, foreign, 0);
+	else if (other && other != search->format)
+		found(search, other->name, 0);
+	for (size_t i = 0; i < COUNT; i++) {
+		if (raw && !signatures[i].in_raw)
+			continue;
+		int rc = look_for(search, &signatures[i], err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+#define MBR_SIZE 512
+#define MBR_ENTRIES 446
+#define MBR_ENTRY_SIZE 16
+#define MBR_PROTECTIVE 0xee
+
+/*
+ * A GPT is protected by an MBR with one partition, from sector 1 on. Other
+ * partitions beside it make two tables of one disk, of which each program
+ * chooses one.
+ */
+static void
+check_mbr(const unsigned char *head, struct image_verdict *verdict)
+{
+	unsigned protective = 0, others = 0;
+	uint32_t first = 1;
+
+	for (size_t i = 0; i < 4; i++) {
+		const unsigned char *entry =
+			head + MBR_ENTRIES + i * MBR_ENTRY_SIZE;
+		if (entry[4] == MBR_PROTECTIVE) {
+			protective++;
+			first = (uint32_t)entry[8] | (uint32_t)entry[9] << 8 |
+				(uint32_t)entry[10] << 16 |
+				(uint32_t)entry[11] << 24;
+		} else if (entry[4]) {
+			others++;
+		}
+	}
+	if (!protective)
+		return;
+	if (protective > 1 || others)
+		image_verdict_add(verdict, "mbr", 1,
+			"protective MBR of a GPT has %u partitions besides "
+			"the one that stands for the GPT",
+			protective - 1 + others);
+	else if (first != 1)
+		image_verdict_add(verdict, "mbr", 1,
+			"protective MBR of a GPT begins at sector %" PRIu32
+			", not 1",
+			first);
+	else
+		image_verdict_add(
+			verdict, "mbr", 0, "%s", "the MBR only protects a GPT");
+}
+
+int
+image_check_signatures(struct image_store *store,
+	const struct image_format *format, struct image_verdict *verdict,
+	struct image_error *err)
+{
+	struct search search = {.store = store, .format = format};
+	unsigned char head[IMAGE_HEAD_SIZE];
+	size_t length =
+		store->size < sizeof(head) ? (size_t)store->size : sizeof(head);
+
+	int rc = image_store_read(store, 0, head, length, err);
+	if (rc == 0)
+		rc = look(&search, head, length, err);
+	if (rc < 0)
+		return rc;
+	if (search.faults)
+		image_verdict_add(verdict, "polyglot", search.faults,
+			"has the signature of %s at offset %" PRIu64
+			", besides being %s",
+			search.name, search.offset, format->name);
+	else
+		image_verdict_add(verdict, "polyglot", 0, "%s",
+			"no signature of another format");
+	if (!format->probe && length == MBR_SIZE && head[510] == 0x55 &&
+		head[511] == 0xaa)
+		check_mbr(head, verdict);
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_VERDICT_H
+#define HONE_IMAGE_VERDICT_H
+/* Where the tests of image_check() are reported. */
+#include "format/format.h"
+
+struct image_verdict {
+	void (*report)(void *opaque, const struct image_finding *finding);
+	void *opaque;
+	struct image_checked *checked;
+};
+
+/* Report a test. faults: how many were found, of which the sentence is about
+ * the first; 0: it passed. */
+__attribute__((format(printf, 4, 5))) void image_verdict_add(
+	struct image_verdict *verdict, const char *name, uint64_t faults,
+	const char *format, ...);
+
+/*
+ * signatures.c: report "polyglot", the test for signatures of other formats in
+ * the same file, and for raw images "mbr".
+ */
+int image_check_signatures(struct image_store *store,
+	const struct image_format *format, struct image_verdict *verdict,
+	struct image_error *err);
+
+/* As image_check(), on a store that stays the caller's. */
+int image_check_store(struct image_store *store, const struct image_open *how,
+	struct image_verdict *verdict, struct image_error *err);
+
+#endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Find the first byte in which two images differ. */
+#include <string.h>
+#include <hone/zero.h>
+#include "pipeline/pieces.h"
+
+/* Narrows a difference down before single bytes are looked at. */
+#define STEP 4096
+
+struct compare {
+	struct image_source *side[2];
+	/* of the larger side */
+	uint64_t size;
+	size_t chunk;
+	/* the extents that were cut last */
+	struct image_extent cut[2];
+	struct image_compared *compared;
+};
+
+struct own {
+	bool differs;
+	uint64_t first_difference;
+};
+
+static uint64_t
+extent_end(const struct image_extent *extent)
+{
+	return extent->offset + extent->length;
+}
+
+/* Describe a side from offset to end; past the end of the image is a hole. */
+static int
+describe(struct image_source *side, uint64_t offset, uint64_t end,
+	struct image_extent *extent, struct image_error *err)
+{
+	if (offset < side->size)
+		return side->ops->extent(side, offset,
+			(end < side->size ? end : side->size) - offset, extent,
+			err);
+	*extent = (struct image_extent){.offset = offset,
+		.length = end - offset,
+		.kind = IMAGE_HOLE,
+		.host = IMAGE_NO_HOST};
+	return 0;
+}
+
+/* Have both sides described at offset; what is known already is kept. */
+static int
+describe_both(struct compare *compare, uint64_t offset, uint64_t end,
+	struct image_extent sides[2], struct image_error *err)
+{
+	for (int i = 0; i < 2; i++) {
+		if (sides[i].length > 0 && offset < extent_end(&sides[i]))
+			continue;
+		int rc =
+			describe(compare->side[i], offset, end, &sides[i], err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}
+
+/* Where the nearer of two extents ends. */
+static uint64_t
+nearer_end(const struct image_extent sides[2])
+{
+	uint64_t end[2] = {extent_end(&sides[0]), extent_end(&sides[1])};
+	return end[0] < end[1] ? end[0] : end[1];
+}
+
+/* A hole where both are holes, else data, as far as neither changes. */
+static int
+cut(void *opaque, uint64_t offset, struct image_extent *extent,
+	struct image_error *err)
+{
+	struct compare *compare = opaque;
+	const struct image_extent *sides = compare->cut;
+
+	int rc = describe_both(
+		compare, offset, compare->size, compare->cut, err);
+	if (rc < 0)
+		return rc;
+	*extent = (struct image_extent){.offset = offset,
+		.length = nearer_end(sides) - offset,
+		.host = IMAGE_NO_HOST,
+		.kind = sides[0].kind == IMAGE_HOLE &&
+					sides[1].kind == IMAGE_HOLE
+				? IMAGE_HOLE
+				: IMAGE_DATA};
+	return 0;
+}
+
+/* The first difference, or length. A side that is NULL is zero. */
+static size_t
+find_difference(const unsigned char *a, const unsigned char *b, size_t length)
+{
+	size_t at = 0;
+
+	if (!a || !b)
+		return hone_find_nonzero(a ? a : b, length);
+	if (memcmp(a, b, length) == 0)
+		return length;
+	while (length - at > STEP && !memcmp(a + at, b + at, STEP))
+		at += STEP;
+	while (at < length && a[at] == b[at])
+		at++;
+	return at;
+}
+
+static int
+compare_range(struct compare *compare, struct image_scratch *scratch,
+	struct image_chunk *chunk, const enum image_kind kind[2],
+	uint64_t offset, size_t length, struct image_error *err)
+{
+	struct own *own = chunk->own;
+	unsigned char *bytes[2] = {NULL, NULL};
+
+	if (kind[0] == IMAGE_HOLE && kind[1] == IMAGE_HOLE)
+		return 0;
+
+	for (int i = 0; i < 2; i++) {
+		struct image_source *side = compare->side[i];
+		if (kind[i] == IMAGE_HOLE)
+			continue;
+		bytes[i] = chunk->data + (i ? compare->chunk : 0);
+		int rc = side->ops->read(
+			side, scratch, offset, bytes[i], length, err);
+		if (rc < 0)
+			return rc;
+	}
+	size_t found = find_difference(bytes[0], bytes[1], length);
+	if (found < length) {
+		own->differs = true;
+		own->first_difference = offset + found;
+	}
+	return 0;
+}
+
+static int
+work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
+	struct image_error *err)
+{
+	struct compare *compare = opaque;
+	struct own *own = chunk->own;
+	uint64_t offset = chunk->offset;
+	uint64_t end = chunk->offset + chunk->length;
+
+	struct image_extent sides[2] = {{0}, {0}};
+
+	own->differs = false;
+	while (offset < end && !own->differs) {
+		int rc = describe_both(compare, offset, end, sides, err);
+		if (rc < 0)
+			return rc;
+		/* What is read in one call: as far as neither side changes
+		 * from data to hole or back. */
+		enum image_kind kind[2] = {sides[0].kind, sides[1].kind};
+		uint64_t at = nearer_end(sides);
+		while (at < end) {
+			rc = describe_both(compare, at, end, sides, err);
+			if (rc < 0)
+				return rc;
+			if (sides[0].kind != kind[0] ||
+				sides[1].kind != kind[1])
+				break;
+			at = nearer_end(sides);
+		}
+		rc = compare_range(compare, scratch, chunk, kind, offset,
+			(size_t)(at - offset), err);
+		if (rc < 0)
+			return rc;
+		offset = at;
+	}
+	return 0;
+}
+
+static int
+order(void *opaque, struct image_chunk *chunk, struct image_error *err)
+{
+	struct compare *compare = opaque;
+	const struct own *own = chunk->own;
+
+	(void)err;
+	if (chunk->hole || !own->differs)
+		return 0;
+	compare->compared->equal = false;
+	compare->compared->first_difference = own->first_difference;
+	return 1;
+}
+
+int
+image_compare(struct image_source *a, struct image_source *b,
+	const struct image_run *run, struct image_compared *compared,
+	struct image_error *err)
+{
+	struct compare compare = {
+		.side = {a, b},
+		.size = a->size > b->size ? a->size : b->size,
+		.chunk = image_chunk_size(a),
+		.compared = compared,
+	};
+
+	if (compare.chunk < image_chunk_size(b))
+		compare.chunk = image_chunk_size(b);
+	struct image_plan plan = {
+		.size = compare.size,
+		.chunk = compare.chunk,
+		.buffer = 2 * compare.chunk,
+		.own = sizeof(struct own),
+		.cut = cut,
+		.work = work,
+		.order = order,
+		.opaque = &compare,
+	};
+	unsigned threads;
+
+	*compared = (struct image_compared){
+		.equal = true, .same_size = a->size == b->size};
+	int rc = image_pipeline_run(&plan, run, &threads, err);
+	if (rc >= 0)
+		rc = a->ops->unchanged(a, err);
+	return rc < 0 ? rc : b->ops->unchanged(b, err);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copy a source into a sink. */
+#include <assert.h>
+#include <errno.h>
+#include "pipeline/copy.h"
+
+/* Blocks of every file system that shares them are at most as large. */
+#define SHARE_ALIGN 4096
+
+static int
+cut(void *opaque, uint64_t offset, struct image_extent *extent,
+	struct image_error *err)
+{
+	struct image_copy *copy = opaque;
+	return copy->source->ops->extent(
+		copy->source, offset, copy->source->size - offset, extent, err);
+}
+
+static void
+place_lists(const struct image_copy *copy, struct image_copy_own *own)
+{
+	own->listed.list = (struct image_extent *)(own + 1);
+	own->listed.room = copy->room;
+	own->found.list = own->listed.list + copy->room;
+	own->found.room = copy->room;
+	own->puts = (struct image_put *)(own->found.list + copy->room);
+	own->max_puts = 2 * copy->room;
+	own->n_puts = 0;
+	own->copied = (struct image_copied){0};
+}
+
+static size_t
+own_size(const struct image_copy *copy)
+{
+	return sizeof(struct image_copy_own) +
+	       2 * copy->room *
+		       (sizeof(struct image_extent) + sizeof(struct image_put));
+}
+
+static void
+count(struct image_copied *copied, const struct image_extent *piece)
+{
+	if (piece->kind == IMAGE_DATA)
+		copied->data += piece->length;
+	else if (piece->kind == IMAGE_ZERO)
+		copied->zero += piece->length;
+	else
+		copied->hole += piece->length;
+}
+
+static bool
+shareable(const struct image_extent *e)
+{
+	return e->kind == IMAGE_DATA && !e->compressed && e->depth == 0 &&
+	       e->host % SHARE_ALIGN == 0 && e->offset % SHARE_ALIGN == 0 &&
+	       e->length % SHARE_ALIGN == 0;
+}
+
+/* Returns true if every extent of data listed is shared and none is read. */
+static bool
+share_pieces(struct image_copy_own *own)
+{
+	for (size_t i = 0; i < own->listed.count; i++)
+		if (own->listed.list[i].kind == IMAGE_DATA &&
+			!shareable(&own->listed.list[i]))
+			return false;
+	for (size_t i = 0; i < own->listed.count; i++) {
+		const struct image_extent *e = &own->listed.list[i];
+		count(&own->copied, e);
+		if (e->kind != IMAGE_DATA)
+			continue;
+		own->puts[own->n_puts++] =
+			(struct image_put){.place = {.guest = e->offset,
+						   .length = e->length,
+						   .stored = e->length},
+				.from = e->host};
+	}
+	return true;
+}
+
+static int
+work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
+	struct image_error *err)
+{
+	struct image_copy *copy = opaque;
+	struct image_copy_own *own = chunk->own;
+	bool share = __atomic_load_n(&copy->share, __ATOMIC_RELAXED);
+
+	place_lists(copy, own);
+	if (copy->sink->compress)
+		return image_copy_encode(copy, scratch, chunk, err);
+	int rc = image_pieces_list(
+		&own->listed, copy->source, chunk, !share, err);
+	if (rc < 0 || (share && share_pieces(own)))
+		return rc;
+	for (size_t i = 0; i < own->listed.count; i++)
+		image_extent_plain(&own->listed.list[i]);
+	rc = image_pieces_read(&own->listed, copy->source, scratch, chunk, err);
+	if (rc < 0)
+		return rc;
+	image_pieces_scan(&own->found, &own->listed, chunk, copy->block);
+	for (size_t i = 0; i < own->found.count; i++) {
+		const struct image_extent *e = &own->found.list[i];
+		count(&own->copied, e);
+		if (e->kind != IMAGE_DATA)
+			continue;
+		own->puts[own->n_puts++] = (struct image_put){
+			.place = {.guest = e->offset,
+				.length = e->length,
+				.stored = e->length},
+			.bytes = chunk->data + (e->offset - chunk->offset)};
+	}
+	return 0;
+}
+
+/* Tell a sink that wants to know where the disk has no data. */
+static int
+reserve_zero(struct image_copy *copy, uint64_t from, uint64_t to,
+	struct image_error *err)
+{
+	const struct image_sink_ops *ops = copy->sink->ops;
+	if (from == to || !ops->zero)
+		return 0;
+	return ops->zero(copy->sink, from, to - from, err);
+}
+
+/* Cut what the place does not hold off, as a put that follows. */
+static void
+split(struct image_copy_own *own, size_t at, const struct image_place *place)
+{
+	struct image_put *put = &own->puts[at];
+	struct image_put rest = *put;
+
+	assert(own->n_puts < own->max_puts && !place->compressed);
+	rest.place.guest += place->length;
+	rest.place.length -= place->length;
+	rest.place.stored = rest.place.length;
+	if (rest.bytes)
+		rest.bytes += place->length;
+	rest.from += place->length;
+	for (size_t i = own->n_puts; i > at + 1; i--)
+		own->puts[i] = own->puts[i - 1];
+	own->puts[at + 1] = rest;
+	own->n_puts++;
+	put->place = *place;
+	put->place.stored = place->length;
+}
+
+static void
+add_up(struct image_copied *to, const struct image_copied *from)
+{
+	to->data += from->data;
+	to->zero += from->zero;
+	to->hole += from->hole;
+	to->compressed_from += from->compressed_from;
+	to->compressed_to += from->compressed_to;
+}
+
+static int
+order(void *opaque, struct image_chunk *chunk, struct image_error *err)
+{
+	struct image_copy *copy = opaque;
+	struct image_copy_own *own = chunk->own;
+	uint64_t end = chunk->offset + chunk->length;
+	uint64_t at = chunk->offset;
+
+	if (chunk->hole) {
+		copy->copied->hole += chunk->length;
+		return reserve_zero(copy, at, end, err);
+	}
+	add_up(copy->copied, &own->copied);
+	for (size_t i = 0; i < own->n_puts; i++) {
+		struct image_place place = own->puts[i].place;
+		int rc = reserve_zero(copy, at, place.guest, err);
+		if (rc == 0)
+			rc = copy->sink->ops->reserve(copy->sink, &place, err);
+		if (rc < 0)
+			return rc;
+		if (place.length < own->puts[i].place.length)
+			split(own, i, &place);
+		else
+			own->puts[i].place = place;
+		at = place.guest + place.length;
+	}
+	return reserve_zero(copy, at, end, err);
+}
+
+/* Share the put's bytes, or read and write them if that is refused. */
+static int
+put_shared(struct image_copy *copy, struct image_scratch *scratch,
+	const struct image_chunk *chunk, const struct image_put *put,
+	struct image_error *err)
+{
+	struct image_store *store = copy->sink->store;
+	const struct image_place *place = &put->place;
+	int rc = -EOPNOTSUPP;
+
+	if (__atomic_load_n(&copy->share, __ATOMIC_RELAXED))
+		rc = store->ops->share(store, place->host, copy->source->data,
+			put->from, place->length, err);
+	if (rc == 0)
+		__atomic_fetch_add(
+			&copy->copied->shared, place->length, __ATOMIC_RELAXED);
+	if (rc != -EOPNOTSUPP)
+		return rc;
+	__atomic_store_n(&copy->share, 0, __ATOMIC_RELAXED);
+	unsigned char *bytes = chunk->data + (place->guest - chunk->offset);
+	rc = copy->source->ops->read(copy->source, scratch, place->guest, bytes,
+		(size_t)place->length, err);
+	if (rc == 0)
+		rc = image_store_write(
+			store, place->host, bytes, (size_t)place->length, err);
+	return rc;
+}
+
+static int
+write_puts(void *opaque, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err)
+{
+	struct image_copy *copy = opaque;
+	struct image_copy_own *own = chunk->own;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < own->n_puts; i++) {
+		const struct image_put *put = &own->puts[i];
+		uint64_t length = put->place.stored;
+		if (!put->bytes) {
+			rc = put_shared(copy, scratch, chunk, put, err);
+			continue;
+		}
+		/* Neighbours both here and in the file go out together. */
+		while (i + 1 < own->n_puts &&
+			own->puts[i + 1].bytes == put->bytes + length &&
+			own->puts[i + 1].place.host == put->place.host + length)
+			length += own->puts[++i].place.stored;
+		rc = image_store_write(copy->sink->store, put->place.host,
+			put->bytes, (size_t)length, err);
+	}
+	return rc;
+}
+
+int
+image_copy(struct image_source *source, struct image_sink *sink,
+	const struct image_run *run, struct image_copied *copied,
+	struct image_error *err)
+{
+	struct image_copy copy = {.source = source,
+		.sink = sink,
+		.copied = copied,
+		/* Zeros shorter than what the sink allocates save nothing. */
+		.block = run->block > sink->unit ? run->block
+						 : (size_t)sink->unit,
+		.chunk = image_chunk_size(source)};
+
+	assert(sink->size >= source->size);
+	*copied = (struct image_copied){0};
+	if (copy.chunk < sink->unit)
+		copy.chunk = (size_t)sink->unit;
+	if (copy.chunk < copy.block)
+		copy.chunk = copy.block;
+	copy.room = image_pieces_room(copy.chunk);
+	if (run->reflink) {
+		int rc = image_copy_share_all(&copy, err);
+		if (rc != 0)
+			return rc < 0 ? rc
+				      : source->ops->unchanged(source, err);
+		rc = image_copy_try_share(&copy, err);
+		if (rc < 0)
+			return rc;
+	}
+	struct image_plan plan = {
+		.size = source->size,
+		.chunk = copy.chunk,
+		.buffer = (sink->compress ? 2 : 1) * copy.chunk,
+		.own = own_size(&copy),
+		.writers = sink->store->parallel_writes ? 0 : 1,
+		.cut = cut,
+		.work = work,
+		.order = order,
+		.write = write_puts,
+		.opaque = &copy,
+	};
+	int rc = image_pipeline_run(&plan, run, &copied->threads, err);
+	return rc < 0 ? rc : source->ops->unchanged(source, err);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The work stage of a copy that compresses: whole units of the sink. */
+#include <errno.h>
+#include <string.h>
+#include <hone/zero.h>
+#include "pipeline/copy.h"
+
+/* The second half of the buffer takes what is compressed, without gaps. */
+struct encoder {
+	struct image_copy *copy;
+	struct image_scratch *scratch;
+	struct image_copy_own *own;
+	unsigned char *out;
+	size_t used;
+};
+
+/*
+ * Store a unit compressed, or as it is if that is no longer. The last unit of
+ * the disk is compressed with zeros behind its end: readers expect a whole one.
+ */
+static int
+encode_unit(struct encoder *e, uint64_t guest, unsigned char *bytes,
+	size_t length, struct image_error *err)
+{
+	const struct image_codec *codec = &e->copy->sink->codec;
+	size_t unit = (size_t)e->copy->sink->unit;
+	struct image_put put = {
+		.place = {.guest = guest, .length = length, .stored = length},
+		.bytes = bytes};
+
+	memset(bytes + length, 0, unit - length);
+	int64_t n = image_compress(
+		codec, e->scratch, bytes, unit, e->out + e->used, unit - 1);
+	if (n < 0)
+		return image_no_memory(err);
+	if (n > 0) {
+		put.place.compressed = true;
+		put.place.stored = (uint64_t)n;
+		put.bytes = e->out + e->used;
+		e->used += (size_t)n;
+		e->own->copied.compressed_from += length;
+		e->own->copied.compressed_to += (uint64_t)n;
+	}
+	e->own->puts[e->own->n_puts++] = put;
+	return 0;
+}
+
+/* Bytes of holes listed in [from, to); *at is the first piece to look at. */
+static uint64_t
+holes_between(const struct image_pieces *listed, size_t *at, uint64_t from,
+	uint64_t to)
+{
+	uint64_t bytes = 0;
+
+	for (size_t i = *at; i < listed->count; i++) {
+		const struct image_extent *e = &listed->list[i];
+		uint64_t end = e->offset + e->length;
+		uint64_t begin = e->offset > from ? e->offset : from;
+		if (e->offset >= to)
+			break;
+		if (e->kind == IMAGE_HOLE && end > begin)
+			bytes += (end < to ? end : to) - begin;
+		if (end <= to)
+			*at = i + 1;
+	}
+	return bytes;
+}
+
+static void
+clear_holes(const struct image_pieces *listed, const struct image_chunk *chunk)
+{
+	for (size_t i = 0; i < listed->count; i++) {
+		const struct image_extent *e = &listed->list[i];
+		if (e->kind == IMAGE_HOLE)
+			memset(chunk->data + (e->offset - chunk->offset), 0,
+				(size_t)e->length);
+	}
+}
+
+int
+image_copy_encode(struct image_copy *copy, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err)
+{
+	struct image_copy_own *own = chunk->own;
+	struct encoder e = {copy, scratch, own, chunk->data + copy->chunk, 0};
+	/* A compressed unit is exactly one of the sink's. */
+	size_t unit = (size_t)copy->sink->unit;
+	size_t piece = 0;
+
+	int rc =
+		image_pieces_list(&own->listed, copy->source, chunk, true, err);
+	if (rc == 0)
+		rc = image_pieces_read(
+			&own->listed, copy->source, scratch, chunk, err);
+	if (rc < 0)
+		return rc;
+	clear_holes(&own->listed, chunk);
+	for (size_t at = 0; at < chunk->length; at += unit) {
+		uint64_t left = chunk->length - at;
+		size_t length = left < unit ? (size_t)left : unit;
+		uint64_t guest = chunk->offset + at;
+		uint64_t holes = holes_between(
+			&own->listed, &piece, guest, guest + length);
+		bool zero = holes == length ||
+			    hone_buffer_is_zero(chunk->data + at, length);
+		own->copied.hole += holes;
+		if (zero)
+			own->copied.zero += length - holes;
+		else
+			own->copied.data += length - holes;
+		if (!zero)
+			rc = encode_unit(
+				&e, guest, chunk->data + at, length, err);
+		if (rc < 0)
+			return rc;
+	}
+	return 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* List the extents of an image. */
+#include "pipeline/pieces.h"
+
+struct map {
+	struct image_source *source;
+	size_t chunk;
+	const struct image_run *run;
+	bool scan;
+	int (*report)(void *opaque, const struct image_extent *extent);
+	void *opaque;
+	/* not reported yet: the next one may continue it */
+	struct image_extent merged;
+};
+
+struct own {
+	struct image_pieces found;
+	struct image_pieces listed;
+};
+
+static int
+cut(void *opaque, uint64_t offset, struct image_extent *extent,
+	struct image_error *err)
+{
+	struct map *map = opaque;
+	return map->source->ops->extent(
+		map->source, offset, map->source->size - offset, extent, err);
+}
+
+static void
+place_lists(struct own *own, size_t room)
+{
+	own->found.list = (struct image_extent *)(own + 1);
+	own->found.room = room;
+	own->found.count = 0;
+	own->listed.list = own->found.list + room;
+	own->listed.room = room;
+}
+
+static int
+work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
+	struct image_error *err)
+{
+	struct map *map = opaque;
+	struct own *own = chunk->own;
+
+	place_lists(own, image_pieces_room(map->chunk));
+	int rc = image_pieces_list(map->scan ? &own->listed : &own->found,
+		map->source, chunk, false, err);
+	if (rc == 0 && map->scan)
+		rc = image_pieces_read(
+			&own->listed, map->source, scratch, chunk, err);
+	if (rc == 0 && map->scan)
+		image_pieces_scan(
+			&own->found, &own->listed, chunk, map->run->block);
+	return rc;
+}
+
+static int
+pass(struct map *map, const struct image_extent *extent)
+{
+	int rc = 0;
+
+	if (map->merged.length &&
+		image_extent_continues(&map->merged, extent)) {
+		map->merged.length += extent->length;
+		return 0;
+	}
+	if (map->merged.length)
+		rc = map->report(map->opaque, &map->merged);
+	map->merged = *extent;
+	return rc;
+}
+
+static int
+order(void *opaque, struct image_chunk *chunk, struct image_error *err)
+{
+	struct map *map = opaque;
+	struct own *own = chunk->own;
+	int rc = 0;
+
+	(void)err;
+	if (chunk->hole) {
+		struct image_extent hole = image_extent_part(&chunk->first,
+			chunk->offset, chunk->offset + chunk->length);
+		return pass(map, &hole);
+	}
+	for (size_t i = 0; rc == 0 && i < own->found.count; i++)
+		rc = pass(map, &own->found.list[i]);
+	return rc;
+}
+
+int
+image_map(struct image_source *source, const struct image_run *run, bool scan,
+	int (*report)(void *opaque, const struct image_extent *extent),
+	void *opaque, struct image_error *err)
+{
+	struct map map = {.source = source,
+		.chunk = image_chunk_size(source),
+		.run = run,
+		.scan = scan,
+		.report = report,
+		.opaque = opaque};
+	size_t room = image_pieces_room(map.chunk);
+	struct image_plan plan = {
+		.size = source->size,
+		.chunk = map.chunk,
+		.buffer = scan ? map.chunk : 0,
+		.own = sizeof(struct own) +
+		       2 * room * sizeof(struct image_extent),
+		.cut = cut,
+		.work = work,
+		.order = order,
+		.opaque = &map,
+	};
+	unsigned threads;
+
+	int rc = image_pipeline_run(&plan, run, &threads, err);
+	if (rc == 0)
+		rc = source->ops->unchanged(source, err);
+	if (rc == 0 && map.merged.length)
+		rc = report(opaque, &map.merged);
+	return rc;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * One mutex guards everything but the stages' own work: a chunk is a megabyte,
+ * so the mutex is taken some thousand times a second.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include "pipeline/state.h"
+
+/* Chunks of a disk under way, for each thread: one that is worked on, and one
+ * that waits for its turn. One thread alone needs no second. */
+static size_t
+wanted_chunks(unsigned threads)
+{
+	return threads == 1 ? 1 : 2 * (size_t)threads;
+}
+
+static uint64_t
+extent_end(const struct image_extent *extent)
+{
+	return extent->offset + extent->length;
+}
+
+/* The known extent from offset on. */
+static struct image_extent
+rest_of(const struct image_extent *extent, uint64_t offset)
+{
+	struct image_extent rest = *extent;
+	uint64_t gone = offset - extent->offset;
+
+	rest.offset = offset;
+	rest.length -= gone;
+	if (rest.host != IMAGE_NO_HOST && !rest.compressed)
+		rest.host += gone;
+	return rest;
+}
+
+/* Cut the next chunk off. Holes of whole chunks become one, however long. */
+static void
+cut(struct pipeline *p, struct task *task)
+{
+	const struct image_plan *plan = p->plan;
+	struct image_chunk *chunk = &task->chunk;
+	uint64_t offset = p->offset;
+	uint64_t boundary = (offset | (plan->chunk - 1)) + 1;
+
+	chunk->ticket = p->next_ticket++;
+	chunk->offset = offset;
+	chunk->hole = false;
+	if (!p->extent.length || offset >= extent_end(&p->extent))
+		task->rc =
+			plan->cut(plan->opaque, offset, &p->extent, &task->err);
+	if (task->rc < 0) {
+		chunk->length = 0;
+		/* Nothing follows a failure. */
+		p->offset = plan->size;
+		return;
+	}
+	assert(offset >= p->extent.offset && offset < extent_end(&p->extent));
+	chunk->first = rest_of(&p->extent, offset);
+
+	uint64_t end = boundary < plan->size ? boundary : plan->size;
+	if (chunk->first.kind == IMAGE_HOLE && extent_end(&p->extent) >= end) {
+		uint64_t hole = extent_end(&p->extent);
+		chunk->hole = true;
+		end = hole >= plan->size ? plan->size
+					 : hole & ~((uint64_t)plan->chunk - 1);
+	}
+	chunk->length = end - offset;
+	p->offset = end;
+}
+
+static void
+retire(struct pipeline *p, struct task *task)
+{
+	hone_mempool_put(p->cache, task);
+	p->under_way--;
+}
+
+static void
+stop(struct pipeline *p, int rc, const struct image_error *err)
+{
+	if (p->rc == 0) {
+		p->rc = rc;
+		if (rc < 0)
+			*p->err = *err;
+	}
+}
+
+/* The order stage for one chunk whose turn has come. */
+static void
+pass_order(struct pipeline *p, struct task *task)
+{
+	const struct image_plan *plan = p->plan;
+	int rc = task->rc;
+
+	if (rc == 0 && plan->order)
+		rc = plan->order(plan->opaque, &task->chunk, &task->err);
+	if (rc != 0) {
+		stop(p, rc, &task->err);
+		retire(p, task);
+		return;
+	}
+	if (p->run->progress)
+		p->run->progress(p->run->opaque,
+			task->chunk.offset + task->chunk.length);
+	if (task->chunk.hole || !plan->write) {
+		retire(p, task);
+		return;
+	}
+	rc = hone_ring_enqueue(p->ready, task);
+	/* It has room for every chunk. */
+	assert(rc == 0);
+	(void)rc;
+}
+
+/* A chunk has been worked on: pass on those whose turn has come. */
+static void
+submit(struct pipeline *p, struct task *task)
+{
+	p->worked[task->chunk.ticket % p->n_chunks] = task;
+	for (;;) {
+		struct task **slot = &p->worked[p->next_order % p->n_chunks];
+		if (!*slot || p->rc != 0)
+			break;
+		task = *slot;
+		*slot = NULL;
+		p->next_order++;
+		pass_order(p, task);
+	}
+	pthread_cond_broadcast(&p->changed);
+}
+
+/* Returns true if a chunk was written. */
+static bool
+do_write(struct pipeline *p, struct image_scratch *scratch)
+{
+	const struct image_plan *plan = p->plan;
+	void *element;
+
+	if ((plan->writers && p->writing == plan->writers) ||
+		hone_ring_dequeue(p->ready, &element) < 0)
+		return false;
+	struct task *task = element;
+	p->writing++;
+	pthread_mutex_unlock(&p->lock);
+	int rc = plan->write(plan->opaque, scratch, &task->chunk, &task->err);
+	pthread_mutex_lock(&p->lock);
+	p->writing--;
+	if (rc != 0)
+		stop(p, rc, &task->err);
+	retire(p, task);
+	pthread_cond_broadcast(&p->changed);
+	return true;
+}
+
+/* Returns true if a chunk was cut and worked on. */
+static bool
+do_work(struct pipeline *p, struct image_scratch *scratch)
+{
+	const struct image_plan *plan = p->plan;
+
+	if (p->offset == plan->size || pipeline_must_wait(p))
+		return false;
+	struct task *task = hone_mempool_get(p->cache);
+	if (!task)
+		return false;
+	task->rc = 0;
+	p->under_way++;
+	cut(p, task);
+	if (task->rc == 0 && !task->chunk.hole) {
+		p->read += task->chunk.length;
+		pthread_mutex_unlock(&p->lock);
+		task->rc = plan->work(
+			plan->opaque, scratch, &task->chunk, &task->err);
+		pthread_mutex_lock(&p->lock);
+	}
+	submit(p, task);
+	return true;
+}
+
+void
+pipeline_loop(struct pipeline *p)
+{
+	struct image_scratch scratch = {0};
+
+	pthread_mutex_lock(&p->lock);
+	/* Writing first: it frees chunks, and the bytes are still in cache. */
+	while (p->rc == 0) {
+		if (do_write(p, &scratch) || do_work(p, &scratch))
+			continue;
+		if (p->offset == p->plan->size && p->under_way == 0)
+			break;
+		pipeline_wait(p);
+	}
+	pthread_cond_broadcast(&p->changed);
+	pthread_mutex_unlock(&p->lock);
+	image_scratch_destroy(&scratch);
+}
+
+int
+image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
+	unsigned *threads, struct image_error *err)
+{
+	struct pipeline p = {.plan = plan, .run = run, .err = err};
+	unsigned wanted = run->threads ? run->threads : pipeline_cpus();
+
+	assert((plan->chunk & (plan->chunk - 1)) == 0);
+	*threads = 0;
+	if (plan->size == 0)
+		return 0;
+	/* No more threads than there are chunks of the disk. */
+	uint64_t most = (plan->size - 1) / plan->chunk + 1;
+	if (wanted > IMAGE_MAX_THREADS)
+		wanted = IMAGE_MAX_THREADS;
+	if (wanted > most)
+		wanted = (unsigned)most;
+	p.n_chunks = wanted_chunks(wanted);
+	int rc = pipeline_create(&p);
+	if (rc < 0)
+		return image_no_memory(err);
+	if (wanted > p.n_chunks)
+		wanted = (unsigned)p.n_chunks;
+	*threads = pipeline_threads(&p, wanted);
+	pipeline_destroy(&p);
+	return p.rc;
+}

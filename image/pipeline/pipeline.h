@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_PIPELINE_H
+#define HONE_IMAGE_PIPELINE_H
+/*
+ * The upper seam: visit a whole disk in chunks, by several threads.
+ *
+ * The disk is cut into chunks in ascending order; each gets a ticket. A chunk
+ * passes three stages: work (read, scan, encode), order (in the order of
+ * tickets: give places, report), write. Every thread does whatever stage has a
+ * chunk waiting, so that one thread does what several do, in the same code.
+ *
+ * Chunks come from one hone_mempool, which bounds the memory. A thread takes a
+ * chunk before it takes a ticket, so the oldest ticket can always go on. Chunks
+ * that have their places wait for a writer in a hone_ring.
+ *
+ * An error of cut or work takes effect in the order of tickets, so that it does
+ * not depend on the number of threads; one of write at once. Then no more
+ * chunks are cut, those under way are dropped, and image_pipeline_run() returns
+ * the error when every thread has stopped.
+ */
+#include "codec/codec.h"
+#include "error.h"
+
+/* Members are set by the pipeline and constant for the stages. */
+struct image_chunk {
+	uint64_t ticket;
+	uint64_t offset;
+	/* at most image_plan.chunk, unless hole */
+	uint64_t length;
+	/* reads as zeros throughout: passes the order stage alone */
+	bool hole;
+	/* what cut() said of the chunk's beginning */
+	struct image_extent first;
+	/* image_plan.buffer bytes aligned to IMAGE_ALIGN */
+	unsigned char *data;
+	/* image_plan.own bytes aligned to 64 for the stages' own use */
+	void *own;
+};
+
+struct image_plan {
+	/* bytes to visit */
+	uint64_t size;
+	/* chunks end at multiples of this, a power of two */
+	size_t chunk;
+	size_t buffer;
+	size_t own;
+	/* most threads in the write stage at a time; 0: any number */
+	unsigned writers;
+
+	/*
+	 * Describe the disk at offset as image_source_ops.extent does. Called
+	 * in ascending order by one thread at a time.
+	 */
+	int (*cut)(void *opaque, uint64_t offset, struct image_extent *extent,
+		struct image_error *err);
+	/* Any thread; not called for a hole. */
+	int (*work)(void *opaque, struct image_scratch *scratch,
+		struct image_chunk *chunk, struct image_error *err);
+	/*
+	 * In the order of tickets, one thread at a time; chunks without holes
+	 * between them cover the disk. Returns 1 to end the run early without
+	 * an error. NULL: nothing to do.
+	 */
+	int (*order)(void *opaque, struct image_chunk *chunk,
+		struct image_error *err);
+	/* Any thread; not called for a hole. NULL: nothing to do. */
+	int (*write)(void *opaque, struct image_scratch *scratch,
+		struct image_chunk *chunk, struct image_error *err);
+	void *opaque;
+};
+
+/*
+ * Visit the disk as run says. *threads is set to how many worked.
+ * Returns 0, 1 if order() ended the run, or the first error.
+ */
+int image_pipeline_run(const struct image_plan *plan,
+	const struct image_run *run, unsigned *threads,
+	struct image_error *err);
+
+#endif

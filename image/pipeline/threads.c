@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The threads of a pipeline, and how they wait. */
+#include <sched.h>
+#include <signal.h>
+#include <time.h>
+#include "pipeline/state.h"
+
+unsigned
+pipeline_cpus(void)
+{
+	cpu_set_t set;
+	int n = 1;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		n = CPU_COUNT(&set);
+	return n < 1 ? 1 : (unsigned)n;
+}
+
+static uint64_t
+now_ns(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* When the bytes read so far are used up at the rate allowed. */
+static uint64_t
+due_ns(const struct pipeline *p)
+{
+	double seconds = (double)p->read / (double)p->run->rate;
+	return p->began_ns + (uint64_t)(seconds * 1e9);
+}
+
+bool
+pipeline_must_wait(struct pipeline *p)
+{
+	return p->run->rate && now_ns() < due_ns(p);
+}
+
+void
+pipeline_wait(struct pipeline *p)
+{
+	bool limited = p->run->rate && p->offset < p->plan->size;
+
+	if (limited && pipeline_must_wait(p)) {
+		uint64_t due = due_ns(p);
+		struct timespec until = {
+			(time_t)(due / 1000000000), (long)(due % 1000000000)};
+		pthread_cond_timedwait(&p->changed, &p->lock, &until);
+	} else if (!limited || p->under_way) {
+		pthread_cond_wait(&p->changed, &p->lock);
+	}
+	/* Else the time came just now: the caller tries again. */
+}
+
+static void *
+thread_main(void *arg)
+{
+	pipeline_loop(arg);
+	return NULL;
+}
+
+unsigned
+pipeline_threads(struct pipeline *p, unsigned wanted)
+{
+	pthread_t threads[IMAGE_MAX_THREADS];
+	unsigned more = 0;
+	sigset_t all, old;
+
+	p->began_ns = now_ns();
+	/* Signals are for the thread that the program knows of. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	while (more + 1 < wanted &&
+		pthread_create(&threads[more], NULL, thread_main, p) == 0)
+		more++;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	pipeline_loop(p);
+	for (unsigned i = 0; i < more; i++)
+		pthread_join(threads[i], NULL);
+	return more + 1;
+}

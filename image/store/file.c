@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading and writing a regular file or a block device. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/fs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "store/file.h"
+
+/* Linux 6.14; older headers lack it. */
+#ifndef RWF_DONTCACHE
+#define RWF_DONTCACHE 0x00000080
+#endif
+
+/* The part of a request that O_DIRECT can take; 0 if none. */
+static size_t
+direct_length(const struct image_file *file, uint64_t offset, const void *buf,
+	size_t length)
+{
+	if (file->direct_fd < 0 || offset % IMAGE_ALIGN != 0 ||
+		(uintptr_t)buf % IMAGE_ALIGN != 0)
+		return 0;
+	return length - length % IMAGE_ALIGN;
+}
+
+/* The kernel or the file system does not know RWF_DONTCACHE. */
+static bool
+refused(int code)
+{
+	return code == EOPNOTSUPP || code == EINVAL || code == ENOSYS;
+}
+
+static bool
+may_dontcache(struct image_file *file)
+{
+	return file->drop_cache &&
+	       !__atomic_load_n(&file->no_dontcache, __ATOMIC_RELAXED);
+}
+
+static ssize_t
+read_some(struct image_file *file, uint64_t offset, void *buf, size_t length)
+{
+	size_t direct = direct_length(file, offset, buf, length);
+	ssize_t n;
+
+	if (direct) {
+		n = pread(file->direct_fd, buf, direct, (off_t)offset);
+		/* Some file systems take O_DIRECT at open and refuse it here;
+		 * the end of a file may be unaligned. */
+		if (n > 0 || (n < 0 && errno != EINVAL))
+			return n;
+	}
+	if (may_dontcache(file)) {
+		struct iovec iov = {buf, length};
+		n = preadv2(file->fd, &iov, 1, (off_t)offset, RWF_DONTCACHE);
+		if (n >= 0 || !refused(errno))
+			return n;
+		__atomic_store_n(&file->no_dontcache, 1, __ATOMIC_RELAXED);
+	}
+	bool drop = file->drop_cache && !image_file_was_cached(file, offset);
+	if (file->drop_cache && length > image_file_window_end(offset) - offset)
+		length = (size_t)(image_file_window_end(offset) - offset);
+	n = pread(file->fd, buf, length, (off_t)offset);
+	if (n > 0 && drop)
+		image_file_drop_read(file, offset, (uint64_t)n);
+	return n;
+}
+
+static int
+file_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
+	struct image_error *err)
+{
+	struct image_file *file = image_file(store);
+	size_t done = 0;
+
+	while (done < length) {
+		ssize_t n = read_some(
+			file, offset + done, (char *)buf + done, length - done);
+		if (n > 0) {
+			done += (size_t)n;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return image_fail(err, store->name, -errno,
+				"cannot be read at offset %" PRIu64 ": %s",
+				offset + done, strerror(errno));
+		return image_fail(err, store->name, -EIO,
+			"has no data at offset %" PRIu64
+			": it was truncated while it was read",
+			offset + done);
+	}
+	return 0;
+}
+
+static ssize_t
+write_some(struct image_file *file, uint64_t offset, const void *buf,
+	size_t length)
+{
+	size_t direct = direct_length(file, offset, buf, length);
+	ssize_t n;
+
+	if (direct) {
+		n = pwrite(file->direct_fd, buf, direct, (off_t)offset);
+		if (n > 0 || (n < 0 && errno != EINVAL))
+			return n;
+	}
+	if (may_dontcache(file)) {
+		struct iovec iov = {(void *)(uintptr_t)buf, length};
+		n = pwritev2(file->fd, &iov, 1, (off_t)offset, RWF_DONTCACHE);
+		if (n >= 0 || !refused(errno))
+			return n;
+		__atomic_store_n(&file->no_dontcache, 1, __ATOMIC_RELAXED);
+	}
+	return pwrite(file->fd, buf, length, (off_t)offset);
+}
+
+static int
+file_write(struct image_store *store, uint64_t offset, const void *buf,
+	size_t length, struct image_error *err)
+{
+	struct image_file *file = image_file(store);
+	size_t done = 0;
+
+	while (done < length) {
+		ssize_t n = write_some(file, offset + done,
+			(const char *)buf + done, length - done);
+		if (n > 0) {
+			done += (size_t)n;
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		/* POSIX allows 0 only for length 0: never spin on it. */
+		int code = n < 0 ? errno : ENOSPC;
+		return image_fail(err, store->name, -code,
+			"cannot be written at offset %" PRIu64 ": %s",
+			offset + done, strerror(code));
+	}
+	image_file_wrote(file, offset, length);
+	return 0;
+}
+
+/* The store is a new file: what is never written is a hole. */
+static int
+file_zero(struct image_store *store, uint64_t offset, uint64_t length,
+	struct image_error *err)
+{
+	struct image_file *file = image_file(store);
+	int rc;
+
+	do
+		rc = fallocate(file->fd,
+			FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(off_t)offset, (off_t)length);
+	while (rc < 0 && errno == EINTR);
+	if (rc < 0)
+		return image_fail(err, store->name, -errno,
+			"cannot be made zero at offset %" PRIu64 ": %s", offset,
+			strerror(errno));
+	return 0;
+}
+
+static int
+file_resize(struct image_store *store, uint64_t size, struct image_error *err)
+{
+	int rc;
+
+	do
+		rc = ftruncate(image_file(store)->fd, (off_t)size);
+	while (rc < 0 && errno == EINTR);
+	if (rc < 0)
+		return image_fail(err, store->name, -errno,
+			"cannot be made %" PRIu64 " bytes long: %s", size,
+			strerror(errno));
+	return 0;
+}
+
+static off_t
+seek(struct image_file *file, uint64_t offset, int whence)
+{
+	off_t found;
+	do
+		found = lseek(file->fd, (off_t)offset, whence);
+	while (found == -1 && errno == EINTR);
+	if (found == -1)
+		return -errno;
+	/* The hole after the last block of 8 EiB begins at 2^63. */
+	return found < 0 ? INT64_MAX : found;
+}
+
+/* File systems and devices that know no holes return one of these. */
+static bool
+unsupported(off_t rc)
+{
+	return rc == -EINVAL || rc == -EOPNOTSUPP || rc == -ENOSYS;
+}
+
+static int
+seek_failed(struct image_store *store, const char *what, uint64_t offset,
+	off_t rc, struct image_error *err)
+{
+	return image_fail(err, store->name, (int)rc,
+		"cannot seek %s at offset %" PRIu64 ": %s", what, offset,
+		strerror((int)-rc));
+}
+
+/*
+ * Answers are compared with the size at open: the file may have become
+ * shorter or longer since, which unchanged() reports in the end.
+ */
+static int
+file_extent(struct image_store *store, uint64_t offset, uint64_t limit,
+	uint64_t *length, bool *hole, struct image_error *err)
+{
+	struct image_file *file = image_file(store);
+
+	*length = limit;
+	*hole = false;
+	off_t data = seek(file, offset, SEEK_DATA);
+	if (data == -ENXIO) {
+		*hole = true;
+		return 0;
+	}
+	if (unsupported(data))
+		return 0;
+	if (data < 0)
+		return seek_failed(store, "data", offset, data, err);
+	if ((uint64_t)data > offset) {
+		*hole = true;
+		if ((uint64_t)data - offset < limit)
+			*length = (uint64_t)data - offset;
+		return 0;
+	}
+	off_t end = seek(file, offset, SEEK_HOLE);
+	if (unsupported(end) || end == -ENXIO)
+		return 0;
+	if (end < 0)
+		return seek_failed(store, "a hole", offset, end, err);
+	/* end == offset: punched since the first call; read it as data */
+	if ((uint64_t)end > offset && (uint64_t)end - offset < limit)
+		*length = (uint64_t)end - offset;
+	return 0;
+}
+
+static int
+file_share(struct image_store *store, uint64_t offset, struct image_store *from,
+	uint64_t from_offset, uint64_t length, struct image_error *err)
+{
+	struct file_clone_range range = {
+		.src_offset = from_offset,
+		.src_length = length,
+		.dest_offset = offset,
+	};
+	int rc;
+
+	if (from->ops != &image_file_ops || !image_file(from)->regular)
+		return -EOPNOTSUPP;
+	range.src_fd = image_file(from)->fd;
+	do
+		rc = ioctl(image_file(store)->fd, FICLONERANGE, &range);
+	while (rc < 0 && errno == EINTR);
+	if (rc == 0)
+		return 0;
+	if (errno != EDQUOT && errno != ENOSPC && errno != EIO)
+		return -EOPNOTSUPP;
+	return image_fail(err, store->name, -errno,
+		"cannot share blocks at offset %" PRIu64 ": %s", offset,
+		strerror(errno));
+}
+
+static int
+file_flush(struct image_store *store, struct image_error *err)
+{
+	struct image_file *file = image_file(store);
+	int rc;
+
+	do
+		rc = fsync(file->fd);
+	while (rc < 0 && errno == EINTR);
+	if (rc < 0)
+		return image_fail(err, store->name, -errno,
+			"cannot be synced to disk: %s", strerror(errno));
+	if (file->drop_cache)
+		image_file_drop(file, 0, 0);
+	return 0;
+}
+
+/*
+ * A file that was cut and is as long as before again was read as zeros in
+ * between: only its time shows that. The time of a block device is that of its
+ * name, which writes do not change.
+ */
+static int
+file_unchanged(struct image_store *store, struct image_error *err)
+{
+	struct image_file *file = image_file(store);
+	struct stat st;
+	uint64_t size;
+
+	int rc = image_file_size(file->fd, store->name, &st, &size, err);
+	if (rc < 0)
+		return rc;
+	image_file_drop_windows(file);
+	if (size != store->size)
+		return image_fail(err, store->name, -EIO,
+			"changed while it was read, from %" PRIu64
+			" to %" PRIu64 " bytes",
+			store->size, size);
+	if (file->regular &&
+		(st.st_mtim.tv_sec != file->st.st_mtim.tv_sec ||
+			st.st_mtim.tv_nsec != file->st.st_mtim.tv_nsec))
+		return image_fail(
+			err, store->name, -EIO, "changed while it was read");
+	return 0;
+}
+
+static int
+file_usage(const struct image_store *store, struct image_usage *usage,
+	struct image_error *err)
+{
+	return image_usage(((const struct image_file *)store)->fd, usage, err);
+}
+
+static bool
+same(const struct stat *a, const struct stat *b)
+{
+	if (S_ISBLK(a->st_mode) && S_ISBLK(b->st_mode))
+		return a->st_rdev == b->st_rdev;
+	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool
+file_same(const struct image_store *store, int fd)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 &&
+	       same(&st, &((const struct image_file *)store)->st);
+}
+
+static void
+file_close(struct image_store *store)
+{
+	struct image_file *file = image_file(store);
+
+	if (file->direct_fd >= 0)
+		close(file->direct_fd);
+	if (file->owns_fd && file->fd >= 0)
+		close(file->fd);
+	pthread_mutex_destroy(&file->lock);
+	free(file->windows);
+	free(store->name);
+	free(file);
+}
+
+bool
+image_store_same(const struct image_store *a, const struct image_store *b)
+{
+	if (a->ops != &image_file_ops || b->ops != &image_file_ops)
+		return a == b;
+	return same(&((const struct image_file *)a)->st,
+		&((const struct image_file *)b)->st);
+}
+
+const struct image_store_ops image_file_ops = {
+	.read = file_read,
+	.write = file_write,
+	.zero = file_zero,
+	.resize = file_resize,
+	.extent = file_extent,
+	.share = file_share,
+	.flush = file_flush,
+	.unchanged = file_unchanged,
+	.usage = file_usage,
+	.same = file_same,
+	.close = file_close,
+};

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The bytes are those of QEMU's block/file-posix.c, from 2.10 on. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include "image.h"
+#include "store/holder.h"
+#include "store/lock.h"
+
+/* A byte is locked from here on for each thing that the process does, ... */
+#define DOES 100
+/* ... and from here on for each thing that others must not do. */
+#define FORBIDS 200
+
+/* The offsets from both: QEMU's BLK_PERM_*. 2 and 4 are not used here. */
+#define READ_CONSISTENT 0
+#define WRITE 1
+#define RESIZE 3
+#define N_THINGS 5
+
+static struct flock
+range(int first, int length)
+{
+	return (struct flock){.l_whence = SEEK_SET,
+		.l_start = (off_t)first,
+		.l_len = (off_t)length};
+}
+
+/* Kernels and file systems that have no such locks return one of these. */
+static bool
+unsupported(int code)
+{
+	return code == EINVAL || code == ENOLCK || code == ENOSYS ||
+	       code == EOPNOTSUPP;
+}
+
+static int
+call(int fd, int command, struct flock *lock)
+{
+	int rc;
+
+	do
+		rc = fcntl(fd, command, lock);
+	while (rc < 0 && errno == EINTR);
+	return rc < 0 ? errno : 0;
+}
+
+static int
+fail(int code, char *text, size_t size)
+{
+	snprintf(text, size, "cannot be locked: %s", strerror(code));
+	return -code;
+}
+
+/* What another process has locked. */
+static int
+refuse(int fd, const struct flock *held, const char *what, char *text,
+	size_t size)
+{
+	char holder[IMAGE_HOLDER];
+
+	image_holder(fd, held, holder);
+	snprintf(text, size, "%s %s", what, holder);
+	return -EBUSY;
+}
+
+/*
+ * Lock bytes. Returns 0 if they are locked, -EOPNOTSUPP if there are no locks.
+ * QEMU's locks are all shared: a conflict is with another program's.
+ */
+static int
+take(int fd, int first, int length, char *text, size_t size)
+{
+	struct flock lock = range(first, length);
+
+	lock.l_type = F_RDLCK;
+	int code = call(fd, F_OFD_SETLK, &lock);
+	if (code == 0)
+		return 0;
+	if (unsupported(code))
+		return -EOPNOTSUPP;
+	if (code != EAGAIN && code != EACCES)
+		return fail(code, text, size);
+	lock.l_type = F_RDLCK;
+	lock.l_pid = 0;
+	if (call(fd, F_OFD_GETLK, &lock) != 0)
+		lock = range(first, length);
+	return refuse(fd, &lock, "is locked by", text, size);
+}
+
+/* Refuse the file if another process has one of these bytes locked. */
+static int
+test(int fd, int first, int length, const char *what, char *text, size_t size)
+{
+	struct flock lock = range(first, length);
+
+	lock.l_type = F_WRLCK;
+	int code = call(fd, F_OFD_GETLK, &lock);
+	if (unsupported(code))
+		return -EOPNOTSUPP;
+	if (code != 0)
+		return fail(code, text, size);
+	if (lock.l_type == F_UNLCK)
+		return 0;
+	return refuse(fd, &lock, what, text, size);
+}
+
+/* The option is that of every command which reads an image. */
+static void
+add_hint(char *text, size_t size)
+{
+	size_t length = strlen(text);
+	snprintf(text + length, size - length,
+		"; --force-share reads it all the same");
+}
+
+/* A file without locks is as good as one that nobody has locked. */
+static int
+conclude(int rc)
+{
+	return rc == -EOPNOTSUPP ? 0 : rc;
+}
+
+int
+image_lock_shared(int fd, char *text, size_t size)
+{
+	static const char writes[] = "is open for writing in";
+	int rc = take(fd, DOES + READ_CONSISTENT, 1, text, size);
+
+	if (rc == 0)
+		rc = take(fd, FORBIDS + WRITE, 1, text, size);
+	if (rc == 0)
+		rc = take(fd, FORBIDS + RESIZE, 1, text, size);
+	if (rc == 0)
+		rc = test(fd, DOES + WRITE, 1, writes, text, size);
+	if (rc == 0)
+		rc = test(fd, DOES + RESIZE, 1, writes, text, size);
+	if (rc == 0)
+		rc = test(fd, FORBIDS + READ_CONSISTENT, 1,
+			"may be inconsistent: it is open in", text, size);
+	if (rc == -EBUSY)
+		add_hint(text, size);
+	return conclude(rc);
+}
+
+int
+image_lock_exclusive(int fd, char *text, size_t size)
+{
+	static const char used[] = "is in use by";
+	int rc = take(fd, DOES + WRITE, 1, text, size);
+
+	if (rc == 0)
+		rc = take(fd, FORBIDS, N_THINGS, text, size);
+	if (rc == 0)
+		rc = test(fd, DOES, N_THINGS, used, text, size);
+	if (rc == 0)
+		rc = test(fd, FORBIDS, N_THINGS, used, text, size);
+	return conclude(rc);
+}

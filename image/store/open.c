@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opening a regular file or a block device, and nothing else. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "store/file.h"
+#include "store/lock.h"
+
+static const char *
+kind_of_file(mode_t mode)
+{
+	if (S_ISDIR(mode))
+		return "a directory";
+	if (S_ISFIFO(mode))
+		return "a FIFO";
+	if (S_ISSOCK(mode))
+		return "a socket";
+	return "a character device";
+}
+
+int
+image_file_check_kind(
+	const char *name, const struct stat *st, struct image_error *err)
+{
+	if (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode))
+		return 0;
+	return image_fail(err, name, -EINVAL,
+		"is %s; an image is a regular file or a block device",
+		kind_of_file(st->st_mode));
+}
+
+int
+image_file_size(int fd, const char *name, struct stat *st, uint64_t *size,
+	struct image_error *err)
+{
+	if (fstat(fd, st) < 0)
+		return image_fail(err, name, -errno, "its size is unknown: %s",
+			strerror(errno));
+	if (S_ISREG(st->st_mode)) {
+		*size = (uint64_t)st->st_size;
+		return 0;
+	}
+	off_t end = lseek(fd, 0, SEEK_END);
+	if (end < 0)
+		return image_fail(err, name, -errno, "its size is unknown: %s",
+			strerror(errno));
+	*size = (uint64_t)end;
+	return 0;
+}
+
+/* Files that the kernel makes up as they are read, as in /proc, have size 0. */
+static int
+check_empty(int fd, const char *name, struct image_error *err)
+{
+	char byte;
+	ssize_t n;
+
+	do
+		n = pread(fd, &byte, 1, 0);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return image_fail(err, name, -errno,
+			"cannot be read at offset 0: %s", strerror(errno));
+	if (n > 0)
+		return image_fail(err, name, -EINVAL,
+			"has bytes but no size; a copy of it can be read");
+	return 0;
+}
+
+static int
+open_path(const char *path, struct image_error *err)
+{
+	struct stat st;
+	/* It may be a FIFO without a writer by the time it is opened. */
+	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
+	int fd;
+
+	/* Before open(), which a socket refuses and a tape would notice. */
+	if (stat(path, &st) == 0) {
+		int rc = image_file_check_kind(path, &st, err);
+		if (rc < 0)
+			return rc;
+		/* To a device it may mean: open without a medium. */
+		if (S_ISBLK(st.st_mode))
+			flags &= ~O_NONBLOCK;
+	}
+	do
+		fd = open(path, flags);
+	while (fd < 0 && errno == EINTR);
+	if (fd < 0)
+		return image_fail(err, path, -errno, "cannot be opened: %s",
+			strerror(errno));
+	return fd;
+}
+
+/* Open name, which has no symbolic links in it, below a directory. */
+static int
+open_beneath(int directory, const char *name)
+{
+	struct open_how how = {
+		.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS,
+	};
+	long fd;
+
+	do
+		fd = syscall(SYS_openat2, directory, name, &how, sizeof(how));
+	while (fd < 0 && (errno == EINTR || errno == EAGAIN));
+	/* Linux before 5.6, and sandboxes that know no such call. */
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+		fd = openat(directory, name, (int)how.flags);
+	return (int)fd;
+}
+
+/* The part of path below the directory, or NULL. Both are canonical. */
+static const char *
+part_below(const char *path, const char *directory)
+{
+	size_t length = strlen(directory);
+
+	/* "/" ends with the slash that separates */
+	if (length == 1)
+		return path + 1;
+	if (strncmp(path, directory, length) != 0 || path[length] != '/')
+		return NULL;
+	return path + length + 1;
+}
+
+static int
+open_resolved(const char *path, const char *resolved, const char *below,
+	const char *directory, struct image_error *err)
+{
+	const char *part = part_below(resolved, directory);
+	struct stat st;
+
+	if (!part)
+		return image_fail(err, path, -EPERM,
+			"does not lie below the directory %s, which was "
+			"allowed",
+			below);
+	int at = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (at < 0)
+		return image_fail(err, below, -errno, "cannot be opened: %s",
+			strerror(errno));
+	int rc;
+	if (fstatat(at, part, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+		!S_ISREG(st.st_mode)) {
+		rc = image_fail(err, path, -EPERM,
+			"is not a regular file; an image may refer to nothing "
+			"else");
+	} else {
+		rc = open_beneath(at, part);
+		if (rc < 0)
+			rc = image_fail(err, path, -errno,
+				"cannot be opened: %s", strerror(errno));
+	}
+	close(at);
+	return rc;
+}
+
+static int
+open_below(const char *path, const char *below, struct image_error *err)
+{
+	char *directory = realpath(below, NULL);
+	if (!directory)
+		return image_fail(err, below, -errno, "cannot be resolved: %s",
+			strerror(errno));
+	char *resolved = realpath(path, NULL);
+	int rc;
+	if (!resolved)
+		rc = image_fail(err, path, -errno, "cannot be opened: %s",
+			strerror(errno));
+	else
+		rc = open_resolved(path, resolved, below, directory, err);
+	free(resolved);
+	free(directory);
+	return rc;
+}
+
+/* A second descriptor, since O_DIRECT applies to every read of one. */
+static int
+open_direct(int fd, int access)
+{
+	char path[40];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return open(path, access | O_DIRECT | O_CLOEXEC);
+}
+
+/* Takes fd, also on failure, if owns_fd. */
+static int
+make_store(int fd, bool owns_fd, const char *name, int access,
+	const struct image_store_how *how, struct image_store **out,
+	struct image_error *err)
+{
+	struct image_file *file = calloc(1, sizeof(*file));
+
+	*out = NULL;
+	if (file)
+		file->store.name = strdup(name);
+	if (!file || !file->store.name) {
+		free(file);
+		if (owns_fd)
+			close(fd);
+		return image_no_memory(err);
+	}
+	file->store.ops = &image_file_ops;
+	file->fd = fd;
+	file->owns_fd = owns_fd;
+	file->drop_cache = how->drop_cache;
+	pthread_mutex_init(&file->lock, NULL);
+	file->direct_fd = how->direct ? open_direct(fd, access) : -1;
+	file->store.parallel_writes = file->direct_fd >= 0;
+
+	int rc = image_file_size(fd, name, &file->st, &file->store.size, err);
+	if (rc == 0)
+		rc = image_file_check_kind(name, &file->st, err);
+	file->regular = rc == 0 && S_ISREG(file->st.st_mode);
+	if (rc == 0 && access == O_RDONLY && file->store.size == 0 &&
+		file->regular)
+		rc = check_empty(fd, name, err);
+	if (rc < 0) {
+		image_store_close(&file->store);
+		return rc;
+	}
+	*out = &file->store;
+	return 0;
+}
+
+/* Lock the store against writers; closes it on failure. */
+static int
+lock(struct image_store **store, struct image_error *err)
+{
+	char text[sizeof(err->text)];
+	int rc = image_lock_shared(image_file(*store)->fd, text, sizeof(text));
+
+	if (rc < 0) {
+		image_fail(err, (*store)->name, rc, "%s", text);
+		image_store_close(*store);
+		*store = NULL;
+	}
+	return rc;
+}
+
+int
+image_store_open(const char *path, const char *below,
+	const struct image_store_how *how, struct image_store **out,
+	struct image_error *err)
+{
+	*out = NULL;
+	int fd = below ? open_below(path, below, err) : open_path(path, err);
+	if (fd < 0)
+		return fd;
+	int rc = make_store(fd, true, path, O_RDONLY, how, out, err);
+	return rc < 0 || how->force_share ? rc : lock(out, err);
+}
+
+int
+image_store_use(int fd, const char *name, const struct image_store_how *how,
+	struct image_store **out, struct image_error *err)
+{
+	return make_store(fd, false, name, O_RDWR, how, out, err);
+}
+
+int
+image_usage(int fd, struct image_usage *usage, struct image_error *err)
+{
+	struct stat st;
+	int rc = image_file_size(fd, NULL, &st, &usage->file_size, err);
+	if (rc < 0)
+		return rc;
+	usage->disk_usage = S_ISREG(st.st_mode) ? (uint64_t)st.st_blocks * 512
+						: usage->file_size;
+	return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PHP_HONE_APCU_H
+#define PHP_HONE_APCU_H
+/*
+ * The functions of APCu on the shared cache, for programs that are written for
+ * APCu. They exist if APCu is not loaded. Results, warnings and errors are
+ *those of APCu 5.1.22, except where docs/php-cache.md has a difference.
+ *
+ *	apcu.c      registers functions, class, constants; settings.c INI apc.*
+ *	store.c, fetch.c, figures.c  the functions
+ *	iterator.c  APCUIterator
+ */
+#include "../cache.h"
+
+#define PHP_HONE_ITER_TYPE (1 << 0)
+#define PHP_HONE_ITER_KEY (1 << 1)
+#define PHP_HONE_ITER_VALUE (1 << 2)
+#define PHP_HONE_ITER_NUM_HITS (1 << 3)
+#define PHP_HONE_ITER_MTIME (1 << 4)
+#define PHP_HONE_ITER_CTIME (1 << 5)
+#define PHP_HONE_ITER_DTIME (1 << 6)
+#define PHP_HONE_ITER_ATIME (1 << 7)
+#define PHP_HONE_ITER_REFCOUNT (1 << 8)
+#define PHP_HONE_ITER_MEM_SIZE (1 << 9)
+#define PHP_HONE_ITER_TTL (1 << 10)
+#define PHP_HONE_ITER_ALL Z_L(0xffffffff)
+
+#define PHP_HONE_LIST_ACTIVE 1
+#define PHP_HONE_LIST_DELETED 2
+
+/*
+ * Whether a function does anything. Without a cache, those of cache.h return
+ * false.
+ */
+static zend_always_inline bool
+php_hone_apcu_on(void)
+{
+	return EXPECTED(HONE_G(cache).apc.enabled);
+}
+
+/* apcu.c */
+void php_hone_apcu_offer(int type);
+
+/* iterator.c */
+void php_hone_apcu_iterator_minit(zend_class_entry *class);
+/* Deletes all keys of an APCUIterator; false if the object is not one, or has
+ * not been constructed. */
+bool php_hone_apcu_iterator_delete(zval *object);
+
+#endif

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* apcu_fetch(), apcu_exists() and apcu_delete(). */
+#include "apcu.h"
+
+static bool
+fetch_one(zend_string *key, zval *value)
+{
+	return php_hone_apcu_on() && php_hone_cache_fetch(key, value);
+}
+
+static void
+fetch_each(zval *result, HashTable *keys)
+{
+	zend_string *name;
+	zval *key, value;
+
+	array_init(result);
+	ZEND_HASH_FOREACH_VAL(keys, key)
+	{
+		ZVAL_DEREF(key);
+		if (Z_TYPE_P(key) != IS_STRING) {
+			php_error_docref(NULL, E_WARNING,
+				"apc_fetch() expects a string or array of "
+				"strings.");
+			continue;
+		}
+		/* __wakeup() may assign to a reference that has the key. */
+		name = zend_string_copy(Z_STR_P(key));
+		if (fetch_one(name, &value))
+			zend_hash_update(Z_ARRVAL_P(result), name, &value);
+		zend_string_release(name);
+	}
+	ZEND_HASH_FOREACH_END();
+}
+
+HONE_FUNCTION(apcu_fetch)
+{
+	zval *key, *success = NULL;
+	bool found = true;
+
+	HONE_ARGS(1, 2)
+	HONE_ARG_ZVAL(key)
+	HONE_ARGS_OPTIONAL
+	HONE_ARG_ZVAL(success)
+	HONE_ARGS_END();
+	if (UNEXPECTED(Z_TYPE_P(key) == IS_ARRAY)) {
+		fetch_each(return_value, Z_ARRVAL_P(key));
+	} else {
+		if (UNEXPECTED(Z_TYPE_P(key) != IS_STRING))
+			convert_to_string(key);
+		if (EG(exception))
+			return;
+		found = fetch_one(Z_STR_P(key), return_value);
+		if (!found)
+			ZVAL_FALSE(return_value);
+		/* As in APCu: it was found, and its __wakeup() throws. */
+		found = found || EG(exception) != NULL;
+	}
+	if (success != NULL)
+		ZEND_TRY_ASSIGN_REF_BOOL(success, found);
+}
+
+static bool
+exists_one(zend_string *key)
+{
+	return php_hone_apcu_on() && php_hone_cache_exists(key);
+}
+
+static void
+exists_each(zval *result, HashTable *keys)
+{
+	zval *key, yes;
+
+	array_init(result);
+	ZVAL_TRUE(&yes);
+	ZEND_HASH_FOREACH_VAL(keys, key)
+	{
+		ZVAL_DEREF(key);
+		if (Z_TYPE_P(key) != IS_STRING)
+			php_error_docref(NULL, E_WARNING,
+				"apc_exists() expects a string or array of "
+				"strings.");
+		else if (exists_one(Z_STR_P(key)))
+			zend_hash_update(
+				Z_ARRVAL_P(result), Z_STR_P(key), &yes);
+	}
+	ZEND_HASH_FOREACH_END();
+}
+
+HONE_FUNCTION(apcu_exists)
+{
+	zval *key;
+
+	HONE_ARGS(1, 1)
+	HONE_ARG_ZVAL(key)
+	HONE_ARGS_END();
+	if (Z_TYPE_P(key) == IS_ARRAY) {
+		exists_each(return_value, Z_ARRVAL_P(key));
+		return;
+	}
+	if (Z_TYPE_P(key) != IS_STRING)
+		convert_to_string(key);
+	if (EG(exception))
+		return;
+	RETURN_BOOL(exists_one(Z_STR_P(key)));
+}
+
+static bool
+delete_one(zend_string *key)
+{
+	return php_hone_apcu_on() && php_hone_cache_delete(key);
+}
+
+static void
+warn_of_delete(void)
+{
+	php_error_docref(NULL, E_WARNING,
+		"apc_delete() expects a string, array of strings, or "
+		"APCIterator instance");
+}
+
+/* The result has the keys that were not deleted. */
+static void
+delete_each(zval *result, HashTable *keys)
+{
+	zval *key;
+
+	array_init(result);
+	ZEND_HASH_FOREACH_VAL(keys, key)
+	{
+		ZVAL_DEREF(key);
+		if (Z_TYPE_P(key) != IS_STRING)
+			warn_of_delete();
+		else if (delete_one(Z_STR_P(key)))
+			continue;
+		Z_TRY_ADDREF_P(key);
+		add_next_index_zval(result, key);
+	}
+	ZEND_HASH_FOREACH_END();
+}
+
+HONE_FUNCTION(apcu_delete)
+{
+	zval *key;
+
+	HONE_ARGS(1, 1)
+	HONE_ARG_ZVAL(key)
+	HONE_ARGS_END();
+	switch (Z_TYPE_P(key)) {
+	case IS_STRING:
+		RETURN_BOOL(delete_one(Z_STR_P(key)));
+	case IS_ARRAY:
+		delete_each(return_value, Z_ARRVAL_P(key));
+		return;
+	case IS_OBJECT:
+		RETURN_BOOL(php_hone_apcu_iterator_delete(key));
+	default:
+		warn_of_delete();
+		RETURN_FALSE;
+	}
+}

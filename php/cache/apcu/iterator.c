@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The class APCUIterator. */
+#include "apcu.h"
+#include "ext/pcre/php_pcre.h"
+#include "zend_interfaces.h"
+
+struct iterator {
+	struct php_hone_walk walk;
+	zend_long format;
+	bool constructed;
+	bool deleted; /* APC_LIST_DELETED: nothing is listed */
+	bool totalled;
+	zend_long hits, size, count;
+	/* Not the compiled one: pcre frees that before PHP frees the objects
+	 * of static properties. */
+	zend_string *regex;
+	HashTable *search; /* keys; NULL: no list was given */
+	zend_object std;
+};
+
+static zend_class_entry *iterator_class;
+static zend_object_handlers iterator_handlers;
+
+static struct iterator *
+iterator_of(zend_object *object)
+{
+	return (struct iterator *)((char *)object -
+				   offsetof(struct iterator, std));
+}
+
+static zend_object *
+create(zend_class_entry *class)
+{
+	struct iterator *iterator = zend_object_alloc(sizeof *iterator, class);
+
+	memset(iterator, 0, offsetof(struct iterator, std));
+	zend_object_std_init(&iterator->std, class);
+	object_properties_init(&iterator->std, class);
+	iterator->std.handlers = &iterator_handlers;
+	return &iterator->std;
+}
+
+static void
+reset(struct iterator *iterator)
+{
+	php_hone_walk_reset(&iterator->walk);
+}
+
+static void
+destroy(zend_object *object)
+{
+	struct iterator *iterator = iterator_of(object);
+
+	reset(iterator);
+	if (iterator->regex != NULL)
+		zend_string_release(iterator->regex);
+	if (iterator->search != NULL)
+		zend_array_release(iterator->search);
+	zend_object_std_dtor(object);
+}
+
+void
+php_hone_apcu_iterator_minit(zend_class_entry *class)
+{
+	iterator_class = class;
+	class->create_object = create;
+	memcpy(&iterator_handlers, &std_object_handlers,
+		sizeof iterator_handlers);
+	iterator_handlers.offset = offsetof(struct iterator, std);
+	iterator_handlers.free_obj = destroy;
+	iterator_handlers.clone_obj = NULL;
+}
+
+static bool
+matches(struct iterator *iterator, zend_string *key)
+{
+	pcre_cache_entry *regex;
+	zval result;
+
+	if (iterator->search != NULL)
+		return zend_hash_exists(iterator->search, key);
+	if (iterator->regex == NULL)
+		return true;
+	regex = pcre_get_compiled_regex_cache(iterator->regex);
+	if (regex == NULL)
+		return false;
+#if PHP_VERSION_ID >= 80400
+	php_pcre_match_impl(regex, key, &result, NULL, false, 0, 0);
+#else
+	php_pcre_match_impl(regex, key, &result, NULL, 0, 0, 0, 0);
+#endif
+	return Z_TYPE(result) == IS_LONG && Z_LVAL(result) > 0;
+}
+
+static void
+describe(zval *element, const struct php_hone_item *item, zend_long format,
+	zval *value)
+{
+	array_init(element);
+	if (format & PHP_HONE_ITER_TYPE)
+		add_assoc_string(element, "type", "user");
+	if (format & PHP_HONE_ITER_KEY)
+		add_assoc_str(element, "key", zend_string_copy(item->key));
+	if (format & PHP_HONE_ITER_VALUE)
+		add_assoc_zval(element, "value", value);
+	if (format & PHP_HONE_ITER_NUM_HITS)
+		add_assoc_long(element, "num_hits", item->hits);
+	if (format & PHP_HONE_ITER_MTIME)
+		add_assoc_long(element, "mtime", item->created);
+	if (format & PHP_HONE_ITER_CTIME)
+		add_assoc_long(element, "creation_time", item->created);
+	if (format & PHP_HONE_ITER_DTIME)
+		add_assoc_long(element, "deletion_time", 0);
+	if (format & PHP_HONE_ITER_ATIME)
+		add_assoc_long(element, "access_time", item->created);
+	if (format & PHP_HONE_ITER_REFCOUNT)
+		add_assoc_long(element, "ref_count", 0);
+	if (format & PHP_HONE_ITER_MEM_SIZE)
+		add_assoc_long(element, "mem_size", (zend_long)item->size);
+	if (format & PHP_HONE_ITER_TTL)
+		add_assoc_long(element, "ttl", item->ttl);
+}
+
+/* Keeps the items of the batch that match. */
+static void
+filter(struct iterator *iterator)
+{
+	struct php_hone_walk *walk = &iterator->walk;
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0; i < walk->n; i++) {
+		if (matches(iterator, walk->items[i].key))
+			walk->items[kept++] = walk->items[i];
+		else
+			zend_string_release(walk->items[i].key);
+	}
+	walk->n = kept;
+}
+
+/* The next batch that has an item. Returns false at the end. */
+static bool
+more(struct iterator *iterator)
+{
+	if (iterator->deleted)
+		return false;
+	while (php_hone_walk_batch(&iterator->walk, NULL)) {
+		filter(iterator);
+		if (iterator->walk.n > 0)
+			return true;
+	}
+	return false;
+}
+
+/* NULL at the end. */
+static const struct php_hone_item *
+present(struct iterator *iterator)
+{
+	struct php_hone_walk *walk = &iterator->walk;
+
+	if (walk->at >= walk->n && !more(iterator))
+		return NULL;
+	return &walk->items[walk->at];
+}
+
+/* The list as the keys of a table. Only strings can be keys of the cache. */
+static HashTable *
+flip(HashTable *list)
+{
+	HashTable *table = zend_new_array(zend_hash_num_elements(list));
+	zval *key, null;
+
+	ZVAL_NULL(&null);
+	ZEND_HASH_FOREACH_VAL(list, key)
+	{
+		ZVAL_DEREF(key);
+		if (Z_TYPE_P(key) == IS_STRING)
+			zend_hash_update(table, Z_STR_P(key), &null);
+		else
+			zend_hash_index_update(
+				table, (zend_ulong)zval_get_long(key), &null);
+	}
+	ZEND_HASH_FOREACH_END();
+	return table;
+}
+
+static bool
+set_search(struct iterator *iterator, zval *search)
+{
+	if (search == NULL)
+		return true;
+	if (Z_TYPE_P(search) == IS_ARRAY) {
+		iterator->search = flip(Z_ARRVAL_P(search));
+	} else if (Z_TYPE_P(search) == IS_STRING && Z_STRLEN_P(search) > 0) {
+		if (pcre_get_compiled_regex_cache(Z_STR_P(search)) == NULL) {
+			php_error_docref(NULL, E_ERROR,
+				"Could not compile regular expression: %s",
+				Z_STRVAL_P(search));
+			return false;
+		}
+		iterator->regex = zend_string_copy(Z_STR_P(search));
+	}
+	return true;
+}
+
+ZEND_METHOD(APCUIterator, __construct)
+{
+	struct iterator *iterator = iterator_of(Z_OBJ_P(ZEND_THIS));
+	zend_long format = PHP_HONE_ITER_ALL, chunk_size = 0,
+		  list = PHP_HONE_LIST_ACTIVE;
+	zval *search = NULL;
+
+	ZEND_PARSE_PARAMETERS_START(0, 4)
+	Z_PARAM_OPTIONAL
+	Z_PARAM_ZVAL(search)
+	Z_PARAM_LONG(format)
+	Z_PARAM_LONG(chunk_size)
+	Z_PARAM_LONG(list)
+	ZEND_PARSE_PARAMETERS_END();
+	if (!php_hone_apcu_enabled()) {
+		zend_throw_error(
+			NULL, "APC must be enabled to use APCUIterator");
+		return;
+	}
+	if (chunk_size < 0) {
+		php_error_docref(NULL, E_ERROR,
+			"APCUIterator chunk size must be 0 or greater");
+		return;
+	}
+	if (format > PHP_HONE_ITER_ALL) {
+		php_error_docref(
+			NULL, E_ERROR, "APCUIterator format is invalid");
+		return;
+	}
+	if (list != PHP_HONE_LIST_ACTIVE && list != PHP_HONE_LIST_DELETED) {
+		php_error_docref(
+			NULL, E_WARNING, "APCUIterator invalid list type");
+		return;
+	}
+	if (iterator->constructed)
+		return;
+	iterator->format = format;
+	iterator->deleted = list == PHP_HONE_LIST_DELETED;
+	iterator->constructed = set_search(iterator, search);
+}
+
+static struct iterator *
+constructed(zval *object)
+{
+	struct iterator *iterator = iterator_of(Z_OBJ_P(object));
+
+	if (iterator->constructed)
+		return iterator;
+	zend_throw_error(NULL, "Trying to use uninitialized APCUIterator");
+	return NULL;
+}
+
+#define METHOD(name)                                                           \
+	ZEND_METHOD(APCUIterator, name)                                        \
+	{                                                                      \
+		struct iterator *iterator = constructed(ZEND_THIS);            \
+                                                                               \
+		ZEND_PARSE_PARAMETERS_NONE();                                  \
+		if (iterator != NULL)                                          \
+			name##_of(iterator, return_value);                     \
+	}
+
+static void
+rewind_of(struct iterator *iterator, zval *result)
+{
+	(void)result;
+	reset(iterator);
+	present(iterator);
+}
+
+static void
+valid_of(struct iterator *iterator, zval *result)
+{
+	ZVAL_BOOL(result, present(iterator) != NULL);
+}
+
+static void
+key_of(struct iterator *iterator, zval *result)
+{
+	const struct php_hone_item *item = present(iterator);
+
+	if (item != NULL)
+		ZVAL_STR_COPY(result, item->key);
+	else
+		zend_throw_error(NULL, "Cannot call key() on invalid iterator");
+}
+
+/* The value may have code of the user, which may move the iterator. */
+static void
+current_of(struct iterator *iterator, zval *result)
+{
+	const struct php_hone_item *found = present(iterator);
+	struct php_hone_item item;
+	zval value;
+
+	if (found == NULL) {
+		zend_throw_error(
+			NULL, "Cannot call current() on invalid iterator");
+		return;
+	}
+	item = *found;
+	zend_string_addref(item.key);
+	if (!(iterator->format & PHP_HONE_ITER_VALUE) ||
+		!php_hone_cache_peek(item.key, 0, &value))
+		ZVAL_NULL(&value);
+	describe(result, &item, iterator->format, &value);
+	zend_string_release(item.key);
+}
+
+static void
+next_of(struct iterator *iterator, zval *result)
+{
+	(void)result;
+	if (present(iterator) != NULL)
+		iterator->walk.at++;
+}
+
+/* A walk of its own, so that the place of this one stays. */
+static void
+total(struct iterator *iterator)
+{
+	struct php_hone_walk *walk;
+
+	if (iterator->totalled)
+		return;
+	iterator->totalled = true;
+	walk = ecalloc(1, sizeof *walk);
+	while (php_hone_walk_batch(walk, NULL)) {
+		for (uint32_t i = 0; i < walk->n; i++) {
+			if (!matches(iterator, walk->items[i].key))
+				continue;
+			iterator->size += (zend_long)walk->items[i].size;
+			iterator->hits += walk->items[i].hits;
+			iterator->count++;
+		}
+	}
+	php_hone_walk_reset(walk);
+	efree(walk);
+}
+
+static void
+getTotalHits_of(struct iterator *iterator, zval *result)
+{
+	total(iterator);
+	ZVAL_LONG(result, iterator->hits);
+}
+
+static void
+getTotalSize_of(struct iterator *iterator, zval *result)
+{
+	total(iterator);
+	ZVAL_LONG(result, iterator->size);
+}
+
+static void
+getTotalCount_of(struct iterator *iterator, zval *result)
+{
+	total(iterator);
+	ZVAL_LONG(result, iterator->count);
+}
+
+METHOD(rewind)
+METHOD(valid)
+METHOD(key)
+METHOD(current)
+METHOD(next)
+METHOD(getTotalHits)
+METHOD(getTotalSize)
+METHOD(getTotalCount)
+
+bool
+php_hone_apcu_iterator_delete(zval *object)
+{
+	struct iterator *iterator;
+	const struct php_hone_item *item;
+
+	if (!instanceof_function(Z_OBJCE_P(object), iterator_class)) {
+		php_error_docref(NULL, E_ERROR,
+			"apc_delete object argument must be instance of "
+			"APCUIterator.");
+		return false;
+	}
+	iterator = iterator_of(Z_OBJ_P(object));
+	if (!iterator->constructed)
+		return false;
+	while ((item = present(iterator)) != NULL) {
+		php_hone_cache_delete(item->key);
+		iterator->walk.at++;
+	}
+	return true;
+}

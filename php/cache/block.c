@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Block copies: one for each image and request. They are freed when the last
+ * value of the request is dead, since any value may have pointers into one.
+ */
+#include "cache.h"
+
+/*
+ * A place of the table of copies: open addressing, found by the entry's
+ * address. An entry at the same address with another birth is another entry.
+ * The table is kept from request to request: a place belongs to the request
+ * whose number root.u2.extra has, and is free for the others.
+ */
+struct php_hone_block {
+	const struct php_hone_entry *entry;
+	uint64_t birth;
+	zval root;
+};
+
+/* Places, powers of two. */
+#define TABLE_LEAST 64
+#define TABLE_KEPT 4096
+
+/*
+ * The memory of blocks, kept from request to request: fresh memory costs a page
+ * fault for each 4 KiB, which is more than the copy.
+ */
+struct php_hone_chunk {
+	struct php_hone_chunk *next;
+	size_t size, used; /* bytes behind the header */
+};
+
+#define CHUNK_HEAD PHP_HONE_IMAGE_ALIGN
+#define CHUNK_LEAST ((size_t)256 << 10)
+
+_Static_assert(
+	sizeof(struct php_hone_chunk) <= CHUNK_HEAD, "blocks are aligned");
+
+static size_t
+round_up(size_t size)
+{
+	return (size + PHP_HONE_IMAGE_ALIGN - 1) &
+	       ~(size_t)(PHP_HONE_IMAGE_ALIGN - 1);
+}
+
+/* A chunk with that many bytes left, first in the list. */
+static struct php_hone_chunk *
+chunk_for(struct php_hone_cache *cache, size_t size)
+{
+	struct php_hone_chunk **link = &cache->chunks;
+	struct php_hone_chunk *chunk;
+
+	while (*link != NULL && (*link)->size - (*link)->used < size)
+		link = &(*link)->next;
+	chunk = *link;
+	if (chunk != NULL) {
+		*link = chunk->next;
+	} else {
+		size_t wanted = size < CHUNK_LEAST ? CHUNK_LEAST : size;
+		chunk = aligned_alloc(
+			PHP_HONE_IMAGE_ALIGN, CHUNK_HEAD + round_up(wanted));
+		if (chunk == NULL)
+			return NULL;
+		chunk->size = round_up(wanted);
+		chunk->used = 0;
+	}
+	chunk->next = cache->chunks;
+	cache->chunks = chunk;
+	return chunk;
+}
+
+static void *
+take_memory(struct php_hone_cache *cache, size_t size)
+{
+	struct php_hone_chunk *chunk = cache->chunks;
+	char *at;
+
+	if (chunk == NULL || chunk->size - chunk->used < size)
+		chunk = chunk_for(cache, size);
+	if (chunk == NULL)
+		return NULL;
+	at = (char *)chunk + CHUNK_HEAD + chunk->used;
+	chunk->used += size;
+	return at;
+}
+
+static zend_always_inline bool
+is_used(const struct php_hone_cache *cache, const struct php_hone_block *block)
+{
+	return block->root.u2.extra == cache->block_request;
+}
+
+/* The place of the entry's copy, or the free one where it belongs. At least
+ * half of the places are free. */
+static zend_always_inline struct php_hone_block *
+find(const struct php_hone_cache *cache, const struct php_hone_entry *entry,
+	uint64_t birth)
+{
+	/* 2^64 divided by the golden ratio spreads neighbours. */
+	uint64_t hash =
+		(uint64_t)(uintptr_t)entry * UINT64_C(0x9e3779b97f4a7c15);
+	uint32_t mask = cache->block_room - 1;
+	uint32_t i = (uint32_t)(hash >> 32) & mask;
+
+	for (;; i = (i + 1) & mask) {
+		struct php_hone_block *block = &cache->blocks[i];
+		if (!is_used(cache, block) ||
+			(block->entry == entry && block->birth == birth))
+			return block;
+	}
+}
+
+/* Make room for one more copy; false if there is no memory. */
+static bool
+grow(struct php_hone_cache *cache)
+{
+	struct php_hone_block *old = cache->blocks;
+	uint32_t old_room = cache->block_room;
+	uint32_t room = old_room ? old_room * 2 : TABLE_LEAST;
+	struct php_hone_block *blocks = calloc(room, sizeof(*blocks));
+
+	if (blocks == NULL)
+		return false;
+	/* The number 0 is no request's: the places are free. */
+	if (cache->block_request == 0)
+		cache->block_request = 1;
+	cache->blocks = blocks;
+	cache->block_room = room;
+	for (uint32_t i = 0; i < old_room; i++)
+		if (is_used(cache, &old[i]))
+			*find(cache, old[i].entry, old[i].birth) = old[i];
+	free(old);
+	return true;
+}
+
+bool
+php_hone_block_fetch(const struct php_hone_entry *entry,
+	const struct php_hone_image *image, zval *value)
+{
+	struct php_hone_cache *cache = &HONE_G(cache);
+	/* The table has two to four places for each copy. */
+	size_t used = round_up(image->size) + 4 * sizeof(struct php_hone_block);
+	struct php_hone_block *block = NULL;
+	void *at;
+
+	if (cache->block_room != 0) {
+		block = find(cache, entry, entry->birth);
+		if (is_used(cache, block)) {
+			ZVAL_COPY_VALUE(value, &block->root);
+			return true;
+		}
+	}
+	if (used > (size_t)cache->block_bytes ||
+		cache->block_bytes_used > (size_t)cache->block_bytes - used)
+		return false;
+	if (cache->n_blocks >= cache->block_room / 2) {
+		if (!grow(cache))
+			return false;
+		block = find(cache, entry, entry->birth);
+	}
+	at = take_memory(cache, round_up(image->size));
+	if (at == NULL)
+		return false;
+	php_hone_image_copy(image, at, at, &block->root);
+	block->entry = entry;
+	block->birth = entry->birth;
+	block->root.u2.extra = cache->block_request;
+	cache->n_blocks++;
+	cache->block_bytes_used += used;
+	ZVAL_COPY_VALUE(value, &block->root);
+	return true;
+}
+
+static void
+free_table(struct php_hone_cache *cache)
+{
+	free(cache->blocks);
+	cache->blocks = NULL;
+	cache->block_room = 0;
+}
+
+void
+php_hone_block_free_all(void)
+{
+	struct php_hone_cache *cache = &HONE_G(cache);
+	size_t kept;
+
+	cache->n_blocks = 0;
+	/* All places become free. After 2^32 requests they must be cleared. */
+	if (++cache->block_request == 0 || cache->block_room > TABLE_KEPT)
+		free_table(cache);
+	kept = cache->block_room * sizeof(*cache->blocks);
+	cache->block_bytes_used = 0;
+	for (struct php_hone_chunk *at = cache->chunks; at != NULL;
+		at = at->next) {
+		at->used = 0;
+		kept += at->size;
+	}
+	/* Requests that copied values of other sizes left more. */
+	if (kept > (size_t)cache->block_bytes)
+		php_hone_block_free_memory(cache);
+}
+
+void
+php_hone_block_free_memory(struct php_hone_cache *cache)
+{
+	free_table(cache);
+	for (struct php_hone_chunk *at = cache->chunks, *next; at != NULL;
+		at = next) {
+		next = at->next;
+		free(at);
+	}
+	cache->chunks = NULL;
+}

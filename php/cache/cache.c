@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The life of the cache in processes, requests and children. */
+#include "cache.h"
+
+/* Memory that a builder keeps from request to request. */
+#define BUILDER_KEEP ((size_t)1 << 20)
+
+void
+php_hone_cache_minit(int type, int module_number, zend_class_entry *class,
+	zend_class_entry *entries)
+{
+	/* Only static methods: an object of it would be good for nothing. */
+	(void)class;
+	php_hone_cache_settings(type, module_number);
+	php_hone_pools_make(type);
+	php_hone_snapshot_begin();
+	php_hone_entries_minit(entries);
+	php_hone_apcu_minit(type, module_number);
+	if (php_hone_pools_store() != NULL)
+		php_hone_fork_minit();
+}
+
+static void
+leave(struct php_hone_cache *cache)
+{
+	if (cache->member.slot != NULL)
+		php_hone_member_leave(&cache->member);
+	php_hone_builder_free(&cache->builder);
+	php_hone_block_free_memory(cache);
+}
+
+void
+php_hone_cache_mshutdown(void)
+{
+	leave(&HONE_G(cache));
+	php_hone_snapshot_end();
+	php_hone_protect_end();
+	php_hone_pools_unmap();
+}
+
+/* Of a thread that ends before the module does. */
+void
+php_hone_cache_gshutdown(struct php_hone_cache *cache)
+{
+	if (php_hone_pools_store() != NULL)
+		leave(cache);
+}
+
+void
+php_hone_cache_rinit(void)
+{
+	php_hone_pools_choose();
+}
+
+/* The first use of the cache in a request. */
+ZEND_COLD struct php_hone_member *
+php_hone_cache_open_first(void)
+{
+	struct php_hone_cache *cache = &HONE_G(cache);
+	struct php_hone_store *store = php_hone_pools_store();
+	int error;
+
+	if (store == NULL || cache->refused)
+		return NULL;
+	if (cache->member.slot == NULL) {
+		error = php_hone_member_join(&cache->member, store);
+		if (error < 0) {
+			/* Before the warning, whose handler may come here. */
+			cache->refused = true;
+			php_error_docref(NULL, E_WARNING,
+				"The shared cache is off in this request: "
+				"more processes than hone.cache_slots use it");
+			return NULL;
+		}
+	}
+	php_hone_member_pin(&cache->member);
+	if (cache->read == PHP_HONE_READ_BLOCK ||
+		cache->read == PHP_HONE_READ_COPY)
+		php_hone_member_close(&cache->member);
+	cache->builder.image_at = php_hone_image_at;
+	cache->open = true;
+	cache->opened = php_hone_store_now(store);
+	cache->fetches = 0;
+	return &cache->member;
+}
+
+/*
+ * PHP calls this after the last value of the request has died: after the symbol
+ * tables, static variables and constants of RSHUTDOWN and zend_deactivate().
+ */
+void
+php_hone_cache_post_deactivate(void)
+{
+	struct php_hone_cache *cache = &HONE_G(cache);
+
+	cache->refused = false;
+	if (cache->open) {
+		/* A fatal error, such as that of memory_limit. */
+		while (cache->fetching && cache->member.fetches > 0)
+			php_hone_fetch_end(&cache->member);
+		php_hone_claims_end();
+		php_hone_member_unpin(&cache->member);
+	}
+	php_hone_block_free_all();
+	memset(cache->recent, 0, sizeof cache->recent);
+	cache->open = false;
+	cache->fetching = false;
+	cache->claims = NULL;
+	php_hone_builder_trim(&cache->builder, BUILDER_KEEP);
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The class Hone\CacheEntries: keys, and what is known about their values. */
+#include "cache.h"
+#include "zend_interfaces.h"
+
+struct entries {
+	struct php_hone_walk walk;
+	zend_string *prefix;
+	bool started;
+	zend_object std;
+};
+
+static zend_class_entry *entries_class;
+static zend_object_handlers entries_handlers;
+
+static struct entries *
+entries_of(zend_object *object)
+{
+	return (struct entries *)((char *)object -
+				  offsetof(struct entries, std));
+}
+
+static zend_object *
+create(zend_class_entry *class)
+{
+	struct entries *entries = zend_object_alloc(sizeof *entries, class);
+
+	memset(entries, 0, offsetof(struct entries, std));
+	zend_object_std_init(&entries->std, class);
+	object_properties_init(&entries->std, class);
+	entries->std.handlers = &entries_handlers;
+	return &entries->std;
+}
+
+static void
+destroy(zend_object *object)
+{
+	struct entries *entries = entries_of(object);
+
+	php_hone_walk_reset(&entries->walk);
+	if (entries->prefix != NULL)
+		zend_string_release(entries->prefix);
+	zend_object_std_dtor(object);
+}
+
+void
+php_hone_entries_minit(zend_class_entry *class)
+{
+	entries_class = class;
+	class->create_object = create;
+	memcpy(&entries_handlers, &std_object_handlers,
+		sizeof entries_handlers);
+	entries_handlers.offset = offsetof(struct entries, std);
+	entries_handlers.free_obj = destroy;
+	entries_handlers.clone_obj = NULL;
+}
+
+void
+php_hone_entries_new(zval *object, zend_string *prefix)
+{
+	object_init_ex(object, entries_class);
+	entries_of(Z_OBJ_P(object))->prefix = zend_string_copy(prefix);
+}
+
+static void
+rewind_entries(struct entries *entries)
+{
+	php_hone_walk_reset(&entries->walk);
+	entries->started = true;
+	php_hone_walk_batch(&entries->walk, entries->prefix);
+}
+
+static const struct php_hone_item *
+present(zval *object)
+{
+	struct entries *entries = entries_of(Z_OBJ_P(object));
+
+	if (!entries->started)
+		rewind_entries(entries);
+	return entries->walk.at < entries->walk.n
+		       ? &entries->walk.items[entries->walk.at]
+		       : NULL;
+}
+
+ZEND_METHOD(Hone_CacheEntries, __construct)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+}
+
+ZEND_METHOD(Hone_CacheEntries, rewind)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	rewind_entries(entries_of(Z_OBJ_P(ZEND_THIS)));
+}
+
+ZEND_METHOD(Hone_CacheEntries, valid)
+{
+	ZEND_PARSE_PARAMETERS_NONE();
+	RETURN_BOOL(present(ZEND_THIS) != NULL);
+}
+
+ZEND_METHOD(Hone_CacheEntries, key)
+{
+	const struct php_hone_item *item;
+
+	ZEND_PARSE_PARAMETERS_NONE();
+	item = present(ZEND_THIS);
+	if (item != NULL)
+		RETURN_STR_COPY(item->key);
+}
+
+ZEND_METHOD(Hone_CacheEntries, current)
+{
+	const struct php_hone_item *item;
+
+	ZEND_PARSE_PARAMETERS_NONE();
+	item = present(ZEND_THIS);
+	if (item == NULL)
+		return;
+	array_init(return_value);
+	add_assoc_string(return_value, "type",
+		item->flags != 0 ? "serialized"
+				 : zend_get_type_by_const(item->type));
+	add_assoc_long(return_value, "size", (zend_long)item->size);
+	add_assoc_long(return_value, "hits", item->hits);
+	add_assoc_long(return_value, "created", item->created);
+	add_assoc_long(return_value, "expires", item->expires);
+	add_assoc_long(return_value, "tags", item->n_tags);
+}
+
+ZEND_METHOD(Hone_CacheEntries, next)
+{
+	struct entries *entries = entries_of(Z_OBJ_P(ZEND_THIS));
+
+	ZEND_PARSE_PARAMETERS_NONE();
+	if (present(ZEND_THIS) != NULL && ++entries->walk.at == entries->walk.n)
+		php_hone_walk_batch(&entries->walk, entries->prefix);
+}

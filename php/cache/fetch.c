@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reading: pointers into the shared memory, a block copy, or a copy. */
+#include "cache.h"
+
+/* A request checks its age at every 16th fetch: reading the clock costs as much
+ * as a quarter of a fetch. */
+#define FETCHES_PER_CHECK 16
+
+/*
+ * A request that is older than hone.cache_shared_seconds closes its slot, so
+ * that what it has read holds back no more memory than the cache had at that
+ * time.
+ */
+static void
+check_age(struct php_hone_cache *cache)
+{
+	uint32_t age = php_hone_store_now(cache->member.store) - cache->opened;
+
+	if (cache->read == PHP_HONE_READ_AUTO &&
+		(zend_long)age > cache->shared_seconds)
+		php_hone_member_close(&cache->member);
+}
+
+/* Returns whether pointers may stay after the fetch. */
+static zend_always_inline bool
+begin(struct php_hone_member *member)
+{
+	struct php_hone_cache *cache = &HONE_G(cache);
+
+	if (UNEXPECTED(cache->fetches++ % FETCHES_PER_CHECK == 0))
+		check_age(cache);
+	return php_hone_fetch_begin(member) &&
+	       cache->read <= PHP_HONE_READ_SHARED;
+}
+
+/* Code of the user runs only after the end of the fetch. */
+static bool
+take_serialized(struct php_hone_member *member,
+	const struct php_hone_entry *entry, bool keep, zval *value)
+{
+	zend_string *bytes = Z_STR_P(value);
+	uint8_t flags = entry->flags;
+	bool good;
+
+	if (keep) {
+		php_hone_fetch_end(member);
+		return php_hone_value_unserialize(value, bytes, flags);
+	}
+	HONE_G(cache).fetching = true;
+	bytes = zend_string_init(ZSTR_VAL(bytes), ZSTR_LEN(bytes), 0);
+	HONE_G(cache).fetching = false;
+	php_hone_fetch_end(member);
+	good = php_hone_value_unserialize(value, bytes, flags);
+	zend_string_release_ex(bytes, 0);
+	return good;
+}
+
+/*
+ * Whether memory_limit allows a copy. An array is copied by many allocations,
+ * which take more than its image: in a PHP that records the error of the first
+ * one and goes on, ask for all at once if it may not fit.
+ */
+static bool
+has_room(const zval *value, size_t size)
+{
+#ifdef ZEND_HAS_OOM
+	size_t needed = Z_TYPE_P(value) == IS_ARRAY ? size * 2 : size;
+	size_t used = zend_memory_usage(true);
+	void *probe;
+
+	if (PG(memory_limit) <= 0 ||
+		used + needed + needed < (size_t)PG(memory_limit))
+		return true;
+	probe = PHP_HONE_EMALLOC(needed);
+	if (probe == NULL)
+		return false;
+	efree(probe);
+#else
+	(void)value;
+	(void)size;
+#endif
+	return true;
+}
+
+/* Returns false if there is no memory: PHP has an error then. */
+static bool
+take_copy(struct php_hone_member *member, const struct php_hone_entry *entry,
+	zval *value)
+{
+	struct php_hone_image image = {
+		.bytes = (const char *)entry + entry->image_at,
+		.size = entry->image_size,
+	};
+	bool good;
+
+	ZVAL_COPY_VALUE(&image.root, value);
+	HONE_G(cache).fetching = true;
+	/* PHP frees a string of its own sooner than the request ends. */
+	good = Z_TYPE_P(value) == IS_ARRAY &&
+	       HONE_G(cache).read != PHP_HONE_READ_COPY &&
+	       php_hone_block_fetch(entry, &image, value);
+	if (!good && has_room(value, image.size)) {
+		php_hone_image_unpack(&image, value);
+		good = true;
+	}
+	HONE_G(cache).fetching = false;
+	php_hone_fetch_end(member);
+	if (!good)
+		ZVAL_NULL(value);
+	return good;
+}
+
+static zend_always_inline const struct php_hone_entry **
+recent_of(const void *address)
+{
+	return &HONE_G(cache).recent[(uintptr_t)address / PHP_HONE_IMAGE_ALIGN %
+				     PHP_HONE_RECENT];
+}
+
+/*
+ * The size of the image that begins at an address, if the value was fetched in
+ * this request lately, else 0.
+ */
+size_t
+php_hone_image_at(const void *address, void *opaque)
+{
+	const struct php_hone_entry *entry = *recent_of(address);
+
+	(void)opaque;
+	if (entry == NULL ||
+		(const char *)entry + entry->image_at != (const char *)address)
+		return 0;
+	return entry->image_size;
+}
+
+/* Takes the value of an entry, if there is one, and ends the fetch. */
+static zend_always_inline bool
+take(struct php_hone_member *member, const struct php_hone_entry *entry,
+	bool keep, zval *value)
+{
+	if (entry == NULL) {
+		php_hone_fetch_end(member);
+		return false;
+	}
+	php_hone_root_of(entry, value);
+	if (UNEXPECTED(entry->flags != 0))
+		return take_serialized(member, entry, keep, value);
+	if (!keep && entry->image_size != 0)
+		return take_copy(member, entry, value);
+	if (Z_TYPE_P(value) == IS_ARRAY)
+		*recent_of(Z_ARRVAL_P(value)) = entry;
+	php_hone_fetch_end(member);
+	return true;
+}
+
+bool
+php_hone_cache_fetch(zend_string *key, zval *value)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	struct php_hone_key of;
+	bool keep;
+
+	if (UNEXPECTED(member == NULL))
+		return false;
+	php_hone_key_of(&of, key);
+	keep = begin(member);
+	return take(member, php_hone_store_find(member, &of), keep, value);
+}
+
+bool
+php_hone_cache_peek(zend_string *key, uint32_t grace, zval *value)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	const struct php_hone_entry *entry;
+	struct php_hone_key of;
+	bool keep;
+
+	if (member == NULL)
+		return false;
+	php_hone_key_of(&of, key);
+	keep = begin(member);
+	entry = php_hone_store_peek(member, &of);
+	if (entry != NULL && entry->expires != 0 &&
+		(uint64_t)entry->expires + grace <=
+			php_hone_store_now(member->store))
+		entry = NULL;
+	return take(member, entry, keep, value);
+}
+
+bool
+php_hone_cache_exists(zend_string *key)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	const struct php_hone_entry *entry;
+	struct php_hone_key of;
+	bool found;
+
+	if (member == NULL)
+		return false;
+	php_hone_key_of(&of, key);
+	begin(member);
+	entry = php_hone_store_peek(member, &of);
+	found = entry != NULL &&
+		(entry->expires == 0 ||
+			entry->expires > php_hone_store_now(member->store));
+	php_hone_fetch_end(member);
+	return found;
+}
+
+/* The value at a path of an ordinary value, without code of the user. */
+static zval *
+field_of(zval *value, const zval *path, uint32_t n_path)
+{
+	for (uint32_t i = 0; i < n_path && value != NULL; i++) {
+		ZVAL_DEREF(value);
+		if (Z_TYPE_P(value) != IS_ARRAY)
+			return NULL;
+		value = Z_TYPE(path[i]) == IS_LONG
+				? zend_hash_index_find(Z_ARRVAL_P(value),
+					  (zend_ulong)Z_LVAL(path[i]))
+				: zend_symtable_find(
+					  Z_ARRVAL_P(value), Z_STR(path[i]));
+	}
+	return value;
+}
+
+static bool
+field_of_serialized(struct php_hone_member *member,
+	const struct php_hone_entry *entry, bool keep, zval *whole,
+	const zval *path, uint32_t n_path, zval *value)
+{
+	zval *field;
+
+	if (!take_serialized(member, entry, keep, whole))
+		return false;
+	field = field_of(whole, path, n_path);
+	if (field != NULL)
+		ZVAL_COPY_DEREF(value, field);
+	zval_ptr_dtor(whole);
+	return field != NULL;
+}
+
+bool
+php_hone_cache_field(
+	zend_string *key, const zval *path, uint32_t n_path, zval *value)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	const struct php_hone_entry *entry;
+	struct php_hone_image image = {0};
+	struct php_hone_key of;
+	const zval *field;
+	zval root;
+	bool keep;
+
+	if (member == NULL)
+		return false;
+	php_hone_key_of(&of, key);
+	keep = begin(member);
+	entry = php_hone_store_find(member, &of);
+	if (entry == NULL) {
+		php_hone_fetch_end(member);
+		return false;
+	}
+	php_hone_root_of(entry, &root);
+	if (entry->flags != 0)
+		return field_of_serialized(
+			member, entry, keep, &root, path, n_path, value);
+	field = n_path == 0 ? &root : php_hone_image_field(&root, path, n_path);
+	if (field != NULL) {
+		ZVAL_COPY_VALUE(value, field);
+		if (!keep && Z_TYPE_P(value) >= IS_STRING &&
+			entry->image_size != 0) {
+			ZVAL_COPY_VALUE(&image.root, field);
+			HONE_G(cache).fetching = true;
+			php_hone_image_unpack(&image, value);
+			HONE_G(cache).fetching = false;
+		}
+	}
+	php_hone_fetch_end(member);
+	return field != NULL;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the cache has and did: Hone\Cache::info(), the map, and phpinfo(). */
+#include "cache.h"
+#include "ext/standard/info.h"
+
+#define MAP_PARTS_MAX (1 << 20)
+
+static const char *
+mode_name(void)
+{
+	switch (HONE_G(cache).read) {
+	case PHP_HONE_READ_SHARED:
+		return "shared";
+	case PHP_HONE_READ_BLOCK:
+		return "block";
+	case PHP_HONE_READ_COPY:
+		return "copy";
+	default:
+		return "auto";
+	}
+}
+
+static void
+add_pool(const char *name, size_t size, void *opaque)
+{
+	add_assoc_long((zval *)opaque, name, (zend_long)size);
+}
+
+#define FIGURES(X)                                                             \
+	X(size)                                                                \
+	X(used)                                                                \
+	X(retired)                                                             \
+	X(free)                                                                \
+	X(largest_free)                                                        \
+	X(largest_value)                                                       \
+	X(entries)                                                             \
+	X(hits)                                                                \
+	X(misses)                                                              \
+	X(stores)                                                              \
+	X(evictions)                                                           \
+	X(expirations)                                                         \
+	X(recoveries)                                                          \
+	X(closed_slots)                                                        \
+	X(shards)                                                              \
+	X(slots)                                                               \
+	X(slots_used)                                                          \
+	X(epoch)                                                               \
+	X(start)
+
+ZEND_METHOD(Hone_Cache, info)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	struct php_hone_store_info info;
+	const char *off = php_hone_pools_off();
+	zval pools;
+
+	ZEND_PARSE_PARAMETERS_NONE();
+	array_init(return_value);
+	add_assoc_bool(return_value, "enabled", member != NULL);
+	if (off != NULL)
+		add_assoc_string(return_value, "reason", off);
+	else if (member == NULL)
+		add_assoc_string(
+			return_value, "reason", "hone.cache_slots are used up");
+	array_init(&pools);
+	php_hone_pools_each(add_pool, &pools);
+	add_assoc_zval(return_value, "pools", &pools);
+	if (member == NULL)
+		return;
+	memset(&info, 0, sizeof info);
+	php_hone_store_info(member, &info);
+	add_assoc_string(return_value, "pool", info.name);
+	add_assoc_string(return_value, "read", mode_name());
+	add_assoc_bool(return_value, "apcu", php_hone_apcu_enabled());
+#define ADD(name) add_assoc_long(return_value, #name, (zend_long)info.name);
+	FIGURES(ADD)
+#undef ADD
+	/* Of the free memory, what is not in the largest free block of its
+	 * shard. */
+	add_assoc_double(return_value, "fragmentation",
+		info.free > 0 ? 1.0 - (double)info.whole / (double)info.free
+			      : 0.0);
+	add_assoc_long(return_value, "block_bytes_used",
+		(zend_long)HONE_G(cache).block_bytes_used);
+}
+
+ZEND_METHOD(Hone_Cache, memory_map)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	zend_long parts = 1024;
+	zend_string *map;
+
+	ZEND_PARSE_PARAMETERS_START(0, 1)
+	Z_PARAM_OPTIONAL
+	Z_PARAM_LONG(parts)
+	ZEND_PARSE_PARAMETERS_END();
+	if (parts < 1 || parts > MAP_PARTS_MAX) {
+		zend_argument_value_error(
+			1, "must be between 1 and %d", MAP_PARTS_MAX);
+		return;
+	}
+	if (member == NULL)
+		RETURN_EMPTY_STRING();
+	map = zend_string_alloc((size_t)parts, 0);
+	php_hone_store_map(
+		member, (unsigned char *)ZSTR_VAL(map), (size_t)parts);
+	for (zend_long i = 0; i < parts; i++)
+		ZSTR_VAL(map)[i] = (char)('0' + ZSTR_VAL(map)[i]);
+	ZSTR_VAL(map)[parts] = '\0';
+	RETURN_NEW_STR(map);
+}
+
+static void
+number_row(const char *name, uint64_t number)
+{
+	char text[24];
+
+	snprintf(text, sizeof text, "%llu", (unsigned long long)number);
+	php_info_print_table_row(2, name, text);
+}
+
+void
+php_hone_cache_minfo(void)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	struct php_hone_store_info info;
+	const char *off = php_hone_pools_off();
+
+	php_info_print_table_start();
+	php_info_print_table_header(2, "Shared cache", "Value");
+	if (member == NULL) {
+		php_info_print_table_row(2, "Shared cache, state",
+			off != NULL ? off : "hone.cache_slots are used up");
+		php_info_print_table_end();
+		return;
+	}
+	memset(&info, 0, sizeof info);
+	php_hone_store_info(member, &info);
+	php_info_print_table_row(2, "Shared cache, state", "on");
+	php_info_print_table_row(2, "Pool", info.name);
+	php_info_print_table_row(2, "Functions of APCu",
+		php_hone_apcu_enabled() ? "offered" : "not offered");
+	number_row("Bytes", info.size);
+	number_row("Bytes used", info.used);
+	number_row("Bytes free", info.free);
+	number_row("Largest free block", info.largest_free);
+	number_row("Keys", info.entries);
+	number_row("Hits", info.hits);
+	number_row("Misses", info.misses);
+	number_row("Stores", info.stores);
+	number_row("Evictions", info.evictions);
+	number_row("Expirations", info.expirations);
+	number_row("Recoveries after a killed process", info.recoveries);
+	number_row("Processes", info.slots_used);
+	number_row("Requests switched to block copies for memory",
+		info.closed_slots);
+	php_info_print_table_end();
+}

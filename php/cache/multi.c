@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The class Hone\Cache: several keys, or a part of a value. */
+#include "cache.h"
+
+#define PATH_ON_STACK 8
+
+/* A key of an array as PHP has it: "12" is 12. The caller releases it. */
+static bool
+take_key(zval *to, zval *from)
+{
+	zend_ulong number;
+
+	ZVAL_DEREF(from);
+	if (Z_TYPE_P(from) == IS_LONG) {
+		ZVAL_LONG(to, Z_LVAL_P(from));
+		return true;
+	}
+	if (Z_TYPE_P(from) != IS_STRING)
+		return false;
+	if (ZEND_HANDLE_NUMERIC_STR(Z_STRVAL_P(from), Z_STRLEN_P(from), number))
+		ZVAL_LONG(to, (zend_long)number);
+	else
+		ZVAL_STR_COPY(to, Z_STR_P(from));
+	return true;
+}
+
+static void
+fetch_field(zend_string *key, HashTable *list, zval *single, zval *otherwise,
+	zval *result)
+{
+	uint32_t n = list != NULL ? zend_hash_num_elements(list) : 1, i = 0;
+	zval few[PATH_ON_STACK], *path = few, *element;
+	bool good = true, found = false;
+
+	if (n > PATH_ON_STACK)
+		path = safe_emalloc(n, sizeof *path, 0);
+	if (list == NULL) {
+		good = take_key(&path[i++], single);
+	} else {
+		ZEND_HASH_FOREACH_VAL(list, element)
+		{
+			good = take_key(&path[i], element);
+			if (!good)
+				break;
+			i++;
+		}
+		ZEND_HASH_FOREACH_END();
+	}
+	if (good)
+		found = php_hone_cache_field(key, path, n, result);
+	else
+		zend_argument_type_error(2, "must have only strings and ints");
+	while (i > 0)
+		zval_ptr_dtor_nogc(&path[--i]);
+	if (path != few)
+		efree(path);
+	if (found || EG(exception))
+		return;
+	if (otherwise != NULL)
+		ZVAL_COPY_DEREF(result, otherwise);
+	else
+		ZVAL_NULL(result);
+}
+
+ZEND_METHOD(Hone_Cache, fetch_field)
+{
+	zval *path, *otherwise = NULL;
+	zend_string *key;
+	zval single;
+
+	ZEND_PARSE_PARAMETERS_START(2, 3)
+	Z_PARAM_STR(key)
+	Z_PARAM_ZVAL(path)
+	Z_PARAM_OPTIONAL
+	Z_PARAM_ZVAL(otherwise)
+	ZEND_PARSE_PARAMETERS_END();
+	if (Z_TYPE_P(path) == IS_ARRAY) {
+		fetch_field(
+			key, Z_ARRVAL_P(path), NULL, otherwise, return_value);
+		return;
+	}
+	if (Z_TYPE_P(path) != IS_STRING && Z_TYPE_P(path) != IS_LONG) {
+		zend_argument_type_error(2,
+			"must be of type array|string|int, %s given",
+			zend_zval_type_name(path));
+		return;
+	}
+	ZVAL_COPY_VALUE(&single, path);
+	fetch_field(key, NULL, &single, otherwise, return_value);
+}
+
+/* The keys of fetch_multi() may be ints: those of arrays that look like one. */
+static zend_string *
+key_of(zval *element)
+{
+	ZVAL_DEREF(element);
+	if (Z_TYPE_P(element) == IS_STRING)
+		return zend_string_copy(Z_STR_P(element));
+	if (Z_TYPE_P(element) == IS_LONG)
+		return zend_long_to_str(Z_LVAL_P(element));
+	zend_argument_type_error(1, "must have only strings and ints, %s given",
+		zend_zval_type_name(element));
+	return NULL;
+}
+
+ZEND_METHOD(Hone_Cache, fetch_multi)
+{
+	zend_string *key;
+	HashTable *keys;
+	zval *element;
+	zval value;
+
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+	Z_PARAM_ARRAY_HT(keys)
+	ZEND_PARSE_PARAMETERS_END();
+	array_init_size(return_value, zend_hash_num_elements(keys));
+	ZEND_HASH_FOREACH_VAL(keys, element)
+	{
+		key = key_of(element);
+		if (key == NULL)
+			return;
+		if (php_hone_cache_fetch(key, &value))
+			zend_symtable_update(
+				Z_ARRVAL_P(return_value), key, &value);
+		zend_string_release(key);
+		if (EG(exception))
+			return;
+	}
+	ZEND_HASH_FOREACH_END();
+}
+
+ZEND_METHOD(Hone_Cache, store_multi)
+{
+	struct php_hone_write how = {.how = PHP_HONE_STORE};
+	zend_string *key;
+	HashTable *values;
+	zend_ulong number;
+	bool all = true;
+	zval *value;
+
+	ZEND_PARSE_PARAMETERS_START(1, 3)
+	Z_PARAM_ARRAY_HT(values)
+	Z_PARAM_OPTIONAL
+	Z_PARAM_LONG(how.ttl)
+	Z_PARAM_ARRAY_HT(how.tags)
+	ZEND_PARSE_PARAMETERS_END();
+	if (!php_hone_cache_check(how.ttl, 2, how.tags, 3))
+		return;
+	ZEND_HASH_FOREACH_KEY_VAL(values, number, key, value)
+	{
+		key = key != NULL ? zend_string_copy(key)
+				  : zend_long_to_str((zend_long)number);
+		all = php_hone_cache_store(key, value, &how) && all;
+		zend_string_release(key);
+		if (EG(exception))
+			return;
+	}
+	ZEND_HASH_FOREACH_END();
+	RETURN_BOOL(all);
+}
+
+ZEND_METHOD(Hone_Cache, delete_multi)
+{
+	zend_long deleted = 0;
+	zend_string *key;
+	HashTable *keys;
+	zval *element;
+
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+	Z_PARAM_ARRAY_HT(keys)
+	ZEND_PARSE_PARAMETERS_END();
+	ZEND_HASH_FOREACH_VAL(keys, element)
+	{
+		key = key_of(element);
+		if (key == NULL)
+			return;
+		deleted += php_hone_cache_delete(key);
+		zend_string_release(key);
+	}
+	ZEND_HASH_FOREACH_END();
+	RETURN_LONG(deleted);
+}
+
+ZEND_METHOD(Hone_Cache, delete_prefix)
+{
+	zend_string *prefix;
+
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+	Z_PARAM_STR(prefix)
+	ZEND_PARSE_PARAMETERS_END();
+	RETURN_LONG(php_hone_cache_delete_prefix(prefix));
+}
+
+ZEND_METHOD(Hone_Cache, invalidate_tag)
+{
+	zend_string *tag;
+
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+	Z_PARAM_STR(tag)
+	ZEND_PARSE_PARAMETERS_END();
+	RETURN_BOOL(php_hone_cache_invalidate(tag));
+}
+
+ZEND_METHOD(Hone_Cache, entries)
+{
+	zend_string *prefix = ZSTR_EMPTY_ALLOC();
+
+	ZEND_PARSE_PARAMETERS_START(0, 1)
+	Z_PARAM_OPTIONAL
+	Z_PARAM_STR(prefix)
+	ZEND_PARSE_PARAMETERS_END();
+	php_hone_entries_new(return_value, prefix);
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The stores: made when PHP starts, before it forks; a process uses one. */
+#include "cache.h"
+#include "SAPI.h"
+#include "php_syslog.h"
+#include <pthread.h>
+#include <unistd.h>
+
+/* A store keeps 31 bytes of a name. */
+#define NAME_ROOM 32
+#define POOLS_MAX 32
+_Static_assert(POOLS_MAX == 32 && NAME_ROOM == 32, "as warnings have it");
+#define NOT_A_SIZE "the size is not one such as 64M or 1G"
+
+/* The pool of a process without hone.cache_pool; its size is hone.cache_size.
+ */
+static const char default_name[] = PHP_HONE_DEFAULT_POOL;
+
+struct pool {
+	char name[NAME_ROOM];
+	size_t size;
+	struct php_hone_store *store;
+};
+
+/* Of the process; written before there is a second thread. */
+static struct pool pools[POOLS_MAX];
+static unsigned n_pools;
+static struct php_hone_store *chosen;
+static const char *off = "the module has not started";
+static pid_t maker;
+static pthread_once_t choose_once;
+
+/* What a setting has for one pool. */
+struct wanted {
+	const char *setting, *text;
+	size_t text_len;
+	const char *name;
+	size_t name_len;
+	zend_long size;
+};
+
+/*
+ * A name is part of the file of a snapshot, of the page of the dashboard, and
+ * of a label of Prometheus, which is UTF-8.
+ */
+static bool
+is_printable(char c)
+{
+	return c > ' ' && c <= '~';
+}
+
+static bool
+is_name(const char *name, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!is_printable(name[i]) || name[i] == '/')
+			return false;
+	return true;
+}
+
+static void
+refuse(const struct wanted *wanted, const char *why)
+{
+	char text[128];
+	size_t len = wanted->text_len;
+
+	if (len >= sizeof text)
+		len = sizeof text - 1;
+	for (size_t i = 0; i < len; i++)
+		text[i] = is_printable(wanted->text[i]) ? wanted->text[i] : '?';
+	text[len] = '\0';
+	zend_error(E_WARNING, "%s: \"%s\": %s; this pool is off",
+		wanted->setting, text, why);
+}
+
+static bool
+exists(const char *name, size_t len)
+{
+	for (unsigned i = 0; i < n_pools; i++)
+		if (strlen(pools[i].name) == len &&
+			memcmp(pools[i].name, name, len) == 0)
+			return true;
+	return false;
+}
+
+static int
+create(struct pool *pool, size_t size)
+{
+	struct php_hone_store_attr attr = {
+		.size = size,
+		.slots = (unsigned)HONE_G(cache).slots,
+		.protect = HONE_G(cache).protect,
+		.huge_pages = HONE_G(cache).huge_pages,
+		.populate = HONE_G(cache).populate,
+		.name = pool->name,
+	};
+	int error = php_hone_store_create(&pool->store, &attr);
+
+	if (error < 0 && attr.huge_pages) {
+		zend_error(E_WARNING,
+			"hone.cache_huge_pages: not enough huge pages for the "
+			"pool \"%s\" (%s); it gets ordinary ones",
+			pool->name, strerror(-error));
+		attr.huge_pages = false;
+		error = php_hone_store_create(&pool->store, &attr);
+	}
+	pool->size = size;
+	return error;
+}
+
+static void
+make(const struct wanted *wanted)
+{
+	struct pool *pool = &pools[n_pools];
+	char why[80];
+	int error;
+
+	if (wanted->size < (zend_long)PHP_HONE_STORE_LEAST ||
+		wanted->size > (zend_long)PHP_HONE_STORE_MOST) {
+		refuse(wanted, "a pool has 1M to 128G");
+		return;
+	}
+	if (n_pools == POOLS_MAX) {
+		refuse(wanted, "there may be 32 pools");
+		return;
+	}
+	if (wanted->name_len == 0 || wanted->name_len >= NAME_ROOM) {
+		refuse(wanted, "a name has 1 to 31 bytes");
+		return;
+	}
+	if (!is_name(wanted->name, wanted->name_len)) {
+		refuse(wanted,
+			"a name has only printable characters of ASCII, and no "
+			"\"/\"");
+		return;
+	}
+	if (exists(wanted->name, wanted->name_len)) {
+		refuse(wanted, "there is a pool of that name");
+		return;
+	}
+	memcpy(pool->name, wanted->name, wanted->name_len);
+	pool->name[wanted->name_len] = '\0';
+	error = create(pool, (size_t)wanted->size);
+	if (error < 0) {
+		snprintf(why, sizeof why, "no memory for it: %s",
+			strerror(-error));
+		refuse(wanted, why);
+		return;
+	}
+	n_pools++;
+}
+
+/* NAME=SIZE */
+static void
+make_one(struct wanted *wanted)
+{
+	const char *equals = memchr(wanted->text, '=', wanted->text_len);
+	zend_string *text, *problem = NULL;
+
+	if (equals == NULL) {
+		refuse(wanted, "it is not NAME=SIZE");
+		return;
+	}
+	wanted->name = wanted->text;
+	wanted->name_len = (size_t)(equals - wanted->text);
+	text = zend_string_init(
+		equals + 1, wanted->text_len - wanted->name_len - 1, 1);
+	wanted->size = zend_ini_parse_quantity(text, &problem);
+	zend_string_release_ex(text, 1);
+	if (problem == NULL) {
+		make(wanted);
+	} else {
+		zend_string_release(problem);
+		refuse(wanted, NOT_A_SIZE);
+	}
+}
+
+/* hone.cache_pools: "name=64M,other=256M". */
+static void
+make_list(const char *list)
+{
+	static const char separators[] = ", \t";
+
+	for (list += strspn(list, separators); *list != '\0';
+		list += strspn(list, separators)) {
+		struct wanted wanted = {
+			.setting = "hone.cache_pools",
+			.text = list,
+			.text_len = strcspn(list, separators),
+		};
+		make_one(&wanted);
+		list += wanted.text_len;
+	}
+}
+
+bool
+php_hone_pools_command_line(void)
+{
+	return strcmp(sapi_module.name, "cli") == 0 ||
+	       strcmp(sapi_module.name, "phpdbg") == 0;
+}
+
+/* apc.shm_size is for those who come from APCu, and change no setting. */
+static struct wanted
+default_pool(void)
+{
+	struct wanted wanted = {
+		.setting = "hone.cache_size",
+		.name = default_name,
+		.name_len = sizeof default_name - 1,
+		.size = HONE_G(cache).size,
+	};
+
+	if (php_hone_apcu_offered() && HONE_G(cache).apc.shm_size > 0 &&
+		php_hone_cache_is_set("apc.shm_size") &&
+		!php_hone_cache_is_set("hone.cache_size")) {
+		wanted.setting = "apc.shm_size";
+		wanted.size = HONE_G(cache).apc.shm_size;
+	}
+	wanted.text =
+		zend_ini_string(wanted.setting, strlen(wanted.setting), 0);
+	wanted.text_len = strlen(wanted.text);
+	return wanted;
+}
+
+void
+php_hone_pools_make(int type)
+{
+	const pthread_once_t once = PTHREAD_ONCE_INIT;
+	const char *list = HONE_G(cache).pools;
+	struct wanted standard = default_pool();
+
+	choose_once = once;
+	n_pools = 0;
+	chosen = NULL;
+	maker = getpid();
+	off = NULL;
+	if (type == MODULE_TEMPORARY)
+		off = "loaded by dl()";
+	else if (php_hone_pools_command_line() && !HONE_G(cache).cli &&
+		 !(php_hone_apcu_offered() && HONE_G(cache).apc.enable_cli))
+		off = "hone.cache_cli is off";
+	else if (standard.size == 0 && (list == NULL || *list == '\0'))
+		off = "hone.cache_size is 0";
+	if (off != NULL)
+		return;
+	if (standard.size != 0)
+		make(&standard);
+	if (list != NULL)
+		make_list(list);
+	if (n_pools == 0) {
+		off = "no store could be made";
+		return;
+	}
+	/* Only to be not NULL: php_hone_pools_choose() has the right one. */
+	chosen = pools[0].store;
+	if (HONE_G(cache).protect)
+		php_hone_protect_begin();
+}
+
+static void
+choose(void)
+{
+	const char *name = HONE_G(cache).pool;
+	struct php_hone_store *mine = NULL;
+	char text[256];
+
+	if (name == NULL || *name == '\0')
+		name = default_name;
+	for (unsigned i = 0; i < n_pools; i++) {
+		if (strcmp(pools[i].name, name) == 0 && mine == NULL) {
+			mine = pools[i].store;
+		} else {
+			php_hone_store_unmap(pools[i].store);
+			pools[i].store = NULL;
+		}
+	}
+	chosen = mine;
+	if (mine != NULL)
+		return;
+	off = "there is no such pool";
+	/* Without a pool of its own, a process of a server with pools has no
+	 * cache; only a wrong name is an error. */
+	if (strcmp(name, default_name) == 0)
+		return;
+	/* To the log, not to the page of this request. */
+	snprintf(text, sizeof text,
+		"PHP Warning:  hone.cache_pool: \"%.100s\" is not in "
+		"hone.cache_pools; the cache is off in this process",
+		name);
+	php_log_err_with_severity(text, LOG_WARNING);
+}
+
+/*
+ * FPM sets hone.cache_pool in a worker after the fork. The process that forks
+ * the workers may run a request of its own, for opcache.preload: it chooses
+ * nothing.
+ */
+void
+php_hone_pools_choose(void)
+{
+	if (n_pools == 0)
+		return;
+	if (strcmp(sapi_module.name, "fpm-fcgi") == 0 && getpid() == maker)
+		return;
+	pthread_once(&choose_once, choose);
+}
+
+void
+php_hone_pools_unmap(void)
+{
+	for (unsigned i = 0; i < n_pools; i++)
+		if (pools[i].store != NULL)
+			php_hone_store_unmap(pools[i].store);
+	n_pools = 0;
+	chosen = NULL;
+	off = "the module has ended";
+}
+
+struct php_hone_store *
+php_hone_pools_store(void)
+{
+	return chosen;
+}
+
+const char *
+php_hone_pools_off(void)
+{
+	return chosen != NULL ? NULL : off;
+}
+
+void
+php_hone_pools_each(void (*visit)(const char *name, size_t size, void *opaque),
+	void *opaque)
+{
+	for (unsigned i = 0; i < n_pools; i++)
+		visit(pools[i].name, pools[i].size, opaque);
+}
+
+void
+php_hone_pools_each_made(void (*visit)(const char *name,
+				 struct php_hone_store *store, void *opaque),
+	void *opaque)
+{
+	for (unsigned i = 0; i < n_pools && getpid() == maker; i++)
+		if (pools[i].store != NULL)
+			visit(pools[i].name, pools[i].store, opaque);
+}

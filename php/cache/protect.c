@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hone.cache_protect: readers see the memory without the right to write. This
+ * handler names the function of PHP that wrote to a value of the cache, and the
+ * process then ends as it would without the handler.
+ */
+#include "cache.h"
+#include <signal.h>
+#include <unistd.h>
+
+static struct sigaction before;
+static bool installed;
+
+static void
+put(const char *text)
+{
+	ssize_t done = write(STDERR_FILENO, text, strlen(text));
+
+	(void)done;
+}
+
+static void
+put_number(uint32_t number)
+{
+	char text[11], *at = text + sizeof text;
+
+	*--at = '\0';
+	do {
+		*--at = (char)('0' + number % 10);
+		number /= 10;
+	} while (number != 0);
+	put(at);
+}
+
+/* Where PHP is. Only reads: the process may be in any state. */
+static void
+put_place(const zend_execute_data *at)
+{
+	const zend_function *function = at != NULL ? at->func : NULL;
+
+	if (function == NULL || function->common.function_name == NULL) {
+		put("the main script");
+	} else {
+		if (function->common.scope != NULL) {
+			put(ZSTR_VAL(function->common.scope->name));
+			put("::");
+		}
+		put(ZSTR_VAL(function->common.function_name));
+		put("()");
+	}
+	while (at != NULL &&
+		(at->func == NULL || !ZEND_USER_CODE(at->func->type)))
+		at = at->prev_execute_data;
+	if (at != NULL && at->opline != NULL) {
+		put(" in ");
+		put(ZSTR_VAL(at->func->op_array.filename));
+		put(":");
+		put_number(at->opline->lineno);
+	}
+}
+
+static void
+on_fault(int signal, siginfo_t *info, void *context)
+{
+	struct php_hone_store *store = php_hone_pools_store();
+
+	(void)signal, (void)context;
+	/* First, so that a fault below ends the process. */
+	sigaction(SIGSEGV, &before, NULL);
+	if (store == NULL || !php_hone_store_contains(store, info->si_addr))
+		return;
+	put("hone: ");
+	put_place(EG(current_execute_data));
+	put(" wrote to a value of the shared cache (hone.cache_protect)\n");
+	/* The instruction is run again, and faults again. */
+}
+
+void
+php_hone_protect_begin(void)
+{
+	struct sigaction action = {.sa_flags = SA_SIGINFO | SA_ONSTACK};
+
+	action.sa_sigaction = on_fault;
+	sigemptyset(&action.sa_mask);
+	installed = sigaction(SIGSEGV, &action, &before) == 0;
+}
+
+void
+php_hone_protect_end(void)
+{
+	if (installed)
+		sigaction(SIGSEGV, &before, NULL);
+	installed = false;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A value that is computed if it is missing: by one process, while the others
+ * get the old value or wait. The callback runs without a mutex, and may use the
+ * cache, also for the same key.
+ */
+#include "cache.h"
+#include <time.h>
+
+/* Others compute the value, too, if it takes longer than this. */
+#define CLAIM_SECONDS 60
+
+static uint64_t
+milliseconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+static void
+unclaim(zend_string *key)
+{
+	struct php_hone_key of;
+
+	php_hone_key_of(&of, key);
+	php_hone_store_unclaim(&HONE_G(cache).member, &of);
+}
+
+/* After a fatal error, PHP's memory is still there, but nothing else is. */
+void
+php_hone_claims_end(void)
+{
+	for (struct php_hone_claim *claim = HONE_G(cache).claims; claim != NULL;
+		claim = claim->next)
+		unclaim(claim->key);
+	HONE_G(cache).claims = NULL;
+}
+
+/* Fibers may end in another order than they began. */
+static void
+forget_claim(const struct php_hone_claim *claim)
+{
+	struct php_hone_claim **at = &HONE_G(cache).claims;
+
+	while (*at != NULL && *at != claim)
+		at = &(*at)->next;
+	if (*at != NULL)
+		*at = claim->next;
+}
+
+static bool
+call(const struct php_hone_remember *how, zend_string *key, zval *value)
+{
+	zval argument;
+
+	ZVAL_STR_COPY(&argument, key);
+	how->fci->retval = value;
+	how->fci->param_count = 1;
+	how->fci->params = &argument;
+	ZVAL_UNDEF(value);
+	zend_call_function(how->fci, how->fcc);
+	zval_ptr_dtor(&argument);
+	if (EG(exception) || Z_ISUNDEF_P(value)) {
+		zval_ptr_dtor(value);
+		ZVAL_UNDEF(value);
+		return false;
+	}
+	if (Z_ISREF_P(value))
+		zend_unwrap_reference(value);
+	return true;
+}
+
+static void
+compute(const struct php_hone_remember *how, zend_string *key, bool claimed,
+	zval *value)
+{
+	struct php_hone_claim *claim = NULL;
+	bool done = false;
+
+	if (claimed) {
+		claim = emalloc(sizeof *claim);
+		claim->key = zend_string_copy(key);
+		claim->next = HONE_G(cache).claims;
+		HONE_G(cache).claims = claim;
+	}
+	if (call(how, key, value)) {
+		done = php_hone_cache_store(key, value, &how->write);
+		/* __serialize() may throw. */
+		if (EG(exception)) {
+			zval_ptr_dtor(value);
+			ZVAL_UNDEF(value);
+		}
+	}
+	if (claimed) {
+		forget_claim(claim);
+		if (!done)
+			unclaim(key);
+		zend_string_release(claim->key);
+		efree(claim);
+	}
+}
+
+void
+php_hone_cache_remember(
+	zend_string *key, const struct php_hone_remember *how, zval *value)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	uint64_t now, until = 0;
+	struct php_hone_key of;
+	int error;
+
+	if (member == NULL) {
+		call(how, key, value);
+		return;
+	}
+	if (php_hone_cache_fetch(key, value) || EG(exception))
+		return;
+	php_hone_key_of(&of, key);
+	for (;;) {
+		error = php_hone_store_claim(member, &of, CLAIM_SECONDS);
+		if (error != -EBUSY)
+			break;
+		if (how->grace > 0 &&
+			php_hone_cache_peek(key, how->grace, value))
+			return;
+		now = milliseconds();
+		if (until == 0)
+			until = now + how->wait_ms;
+		if (EG(exception) || now >= until)
+			break;
+		php_hone_store_wait(member, &of, (unsigned)(until - now));
+		if (php_hone_cache_peek(key, 0, value) || EG(exception))
+			return;
+	}
+	/* The one that had the claim may have stored the value just before. */
+	if (error == 0 && (php_hone_cache_peek(key, 0, value) || EG(exception)))
+		unclaim(key);
+	else if (!EG(exception))
+		compute(how, key, error == 0, value);
+}

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The settings: docs/php-cache.md. Those of APCu are in apcu/settings.c. */
+#include "cache.h"
+
+static const char *const read_names[] = {
+	[PHP_HONE_READ_AUTO] = "auto",
+	[PHP_HONE_READ_SHARED] = "shared",
+	[PHP_HONE_READ_BLOCK] = "block",
+	[PHP_HONE_READ_COPY] = "copy",
+};
+
+/* PHP takes the default if a handler fails at the start. */
+static int
+refuse(const zend_ini_entry *entry, const zend_string *value, const char *what,
+	const char *otherwise, int stage)
+{
+	bool starts = stage == ZEND_INI_STAGE_STARTUP;
+
+	if (!starts && entry->value != NULL)
+		otherwise = ZSTR_VAL(entry->value);
+	zend_error(E_WARNING,
+		starts ? "%s: \"%s\" is not %s; the default %s is used"
+		       : "%s: \"%s\" is not %s; it stays %s",
+		ZSTR_VAL(entry->name), ZSTR_VAL(value), what, otherwise);
+	return FAILURE;
+}
+
+PHP_INI_MH(php_hone_cache_on_number)
+{
+	const struct php_hone_number *number = mh_arg2;
+	zend_string *problem = NULL;
+	zend_long value = zend_ini_parse_quantity(new_value, &problem);
+
+	(void)mh_arg3;
+	if (problem != NULL)
+		zend_string_release(problem);
+	if (problem != NULL || value < number->least || value > number->most)
+		return refuse(entry, new_value, number->what, number->otherwise,
+			stage);
+	*(zend_long *)((char *)&HONE_G(cache) + (size_t)mh_arg1) = value;
+	return SUCCESS;
+}
+
+static PHP_INI_MH(on_read)
+{
+	(void)mh_arg1, (void)mh_arg2, (void)mh_arg3;
+	for (unsigned i = 0; i < sizeof read_names / sizeof *read_names; i++) {
+		if (zend_string_equals_cstr(
+			    new_value, read_names[i], strlen(read_names[i]))) {
+			HONE_G(cache).read = (enum php_hone_read)i;
+			return SUCCESS;
+		}
+	}
+	return refuse(entry, new_value, "auto, shared, block or copy",
+		read_names[PHP_HONE_READ_AUTO], stage);
+}
+
+static PHP_INI_MH(on_serializer)
+{
+	if (!zend_string_equals_literal(new_value, "php") &&
+		!zend_string_equals_literal(new_value, "igbinary"))
+		return refuse(
+			entry, new_value, "php or igbinary", "php", stage);
+	return OnUpdateString(
+		entry, new_value, mh_arg1, mh_arg2, mh_arg3, stage);
+}
+
+#define ENTRY(name, value, when, handler, member)                              \
+	STD_PHP_INI_ENTRY("hone.cache_" name, value, when, handler,            \
+		cache.member, zend_hone_globals, hone_globals)
+#define NUMBER(name, value, when, member, what)                                \
+	PHP_HONE_NUMBER("hone.cache_" name, value, when,                       \
+		php_hone_cache_on_number, member, 0, ZEND_LONG_MAX, what)
+#define BOOLEAN(name, value, member)                                           \
+	STD_PHP_INI_BOOLEAN("hone." name, value, PHP_INI_SYSTEM, OnUpdateBool, \
+		cache.member, zend_hone_globals, hone_globals)
+
+/* The macros of PHP for tables end without a semicolon. */
+/* clang-format off */
+PHP_INI_BEGIN()
+	NUMBER("size", "32M", PHP_INI_SYSTEM, size, PHP_HONE_A_SIZE)
+	ENTRY("pools", "", PHP_INI_SYSTEM, OnUpdateString, pools)
+	ENTRY("pool", "", PHP_INI_SYSTEM, OnUpdateString, pool)
+	ENTRY("snapshot", "", PHP_INI_SYSTEM, OnUpdateString, snapshot)
+	BOOLEAN("cache_cli", "0", cli)
+	BOOLEAN("apcu_compat", "1", apcu_compat)
+	BOOLEAN("cache_protect", "0", protect)
+	BOOLEAN("cache_huge_pages", "0", huge_pages)
+	BOOLEAN("cache_populate", "0", populate)
+	PHP_HONE_NUMBER("hone.cache_slots", "1024", PHP_INI_SYSTEM,
+		php_hone_cache_on_number, slots, 1, INT32_MAX,
+		"a number from 1 to 2147483647")
+	ENTRY("serializer", "php", PHP_INI_SYSTEM, on_serializer, serializer)
+	PHP_INI_ENTRY("hone.cache_read", "auto", PHP_INI_ALL, on_read)
+	NUMBER("shared_seconds", "60", PHP_INI_ALL, shared_seconds,
+		PHP_HONE_A_TIME)
+	NUMBER("block_bytes", "16M", PHP_INI_ALL, block_bytes,
+		PHP_HONE_A_SIZE)
+PHP_INI_END()
+/* clang-format on */
+
+bool
+php_hone_cache_is_set(const char *name)
+{
+	return cfg_get_entry(name, strlen(name)) != NULL;
+}
+
+void
+php_hone_cache_settings(int type, int module_number)
+{
+	REGISTER_INI_ENTRIES();
+	php_hone_apcu_settings(type, module_number);
+}

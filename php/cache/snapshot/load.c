@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * From a file to a store. All of the file is checked before the first value is
+ * stored.
+ */
+#include "snapshot.h"
+#include <errno.h>
+#include <time.h>
+
+/* A file may have so many times the bytes of the cache: it is read whole. */
+#define LIMIT 4
+
+#define FLAGS (PHP_HONE_SERIALIZED | PHP_HONE_IGBINARY)
+
+/* An entry, to be sorted. */
+struct place {
+	size_t at;
+	uint32_t hits;
+	uint8_t used;
+};
+
+static void
+root_of(const struct php_hone_snapshot_record *record, zval *root)
+{
+	memset(root, 0, sizeof *root);
+	memcpy(&root->value, &record->value, sizeof record->value);
+	Z_TYPE_INFO_P(root) = record->type;
+}
+
+static bool
+check(const struct php_hone_snapshot_entry *entry, const char **phrase)
+{
+	const struct php_hone_snapshot_record *record = &entry->record;
+	zval root;
+
+	*phrase = "flags are unknown";
+	if (record->flags == FLAGS || (record->flags & ~FLAGS) != 0)
+		return false;
+	if (record->flags != 0 && record->type != IS_STRING)
+		return false;
+	root_of(record, &root);
+	return php_hone_image_check(entry->image, record->image_size,
+		PHP_HONE_SNAPSHOT_BASE, &root, phrase);
+}
+
+/* Most used first; of the same use, in the order of the file. */
+static int
+by_use(const void *a, const void *b)
+{
+	const struct place *x = a, *y = b;
+
+	if (x->hits != y->hits)
+		return x->hits > y->hits ? -1 : 1;
+	if (x->used != y->used)
+		return x->used > y->used ? -1 : 1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static struct place *
+sort(const struct php_hone_snapshot *snapshot)
+{
+	struct php_hone_snapshot_entry entry;
+	struct place *places;
+	size_t at = snapshot->first;
+	/* Checked: each has more bytes in the file than here. */
+	size_t n = (size_t)snapshot->head.entries;
+
+	places = calloc(n + 1, sizeof *places);
+	for (size_t i = 0; places != NULL && i < n; i++) {
+		places[i].at = at;
+		php_hone_snapshot_entry_at(snapshot, &at, &entry);
+		places[i].hits = entry.record.hits;
+		places[i].used = entry.record.used;
+	}
+	if (places != NULL)
+		qsort(places, n, sizeof *places, by_use);
+	return places;
+}
+
+static void
+tags_of(const struct php_hone_snapshot_entry *entry, struct php_hone_key *tags)
+{
+	const char *name = entry->tag_names;
+	uint16_t length;
+
+	for (unsigned i = 0; i < entry->record.n_tags; i++) {
+		memcpy(&length, entry->tag_lengths + i * sizeof length,
+			sizeof length);
+		tags[i].bytes = name;
+		tags[i].len = length;
+		tags[i].hash = php_hone_image_hash(name, length);
+		name += length;
+	}
+}
+
+static void
+fill(struct php_hone_member *member, const struct php_hone_snapshot_entry *from,
+	struct php_hone_entry *entry)
+{
+	struct php_hone_image image = {.size = from->record.image_size};
+	char *to = (char *)entry + entry->image_at;
+	zval root;
+
+	root_of(&from->record, &root);
+	if (image.size != 0) {
+		ZVAL_COPY_VALUE(&image.root, &root);
+		image.bytes = from->image;
+		php_hone_image_copy(&image, to,
+			php_hone_store_view(member->store, to), &root);
+	}
+	memcpy(&entry->value[0], &root.value, sizeof entry->value[0]);
+	entry->value[1] = Z_TYPE_INFO(root);
+	entry->flags = from->record.flags;
+	entry->hits = from->record.hits;
+	entry->used = from->record.used;
+	php_hone_write_head(entry, entry->hash, from->record.key_len);
+}
+
+static bool
+store(struct php_hone_member *member,
+	const struct php_hone_snapshot_entry *from, uint64_t elapsed)
+{
+	struct php_hone_key tags[UINT8_MAX],
+		key = {
+			.bytes = from->key,
+			.len = from->record.key_len,
+			.hash = php_hone_image_hash(
+				from->key, from->record.key_len),
+		};
+	struct php_hone_room room = {
+		.image = from->record.image_size,
+		.key = &key,
+		.tags = tags,
+		.n_tags = from->record.n_tags,
+		.spare = true,
+	};
+	struct php_hone_entry *entry;
+
+	if (from->record.left != 0) {
+		if (from->record.left <= elapsed)
+			return false;
+		room.ttl = from->record.left - (uint32_t)elapsed;
+	}
+	tags_of(from, tags);
+	if (php_hone_store_reserve(member, &room, &entry) < 0)
+		return false;
+	fill(member, from, entry);
+	return php_hone_store_publish(member, entry, PHP_HONE_ADD) == 0;
+}
+
+static zend_long
+store_all(struct php_hone_member *member,
+	const struct php_hone_snapshot *snapshot, const struct place *places)
+{
+	struct php_hone_snapshot_entry entry;
+	int64_t now = time(NULL);
+	/* A clock that was set back makes no value live longer. */
+	uint64_t elapsed =
+		now > snapshot->head.saved
+			? (uint64_t)now - (uint64_t)snapshot->head.saved
+			: 0;
+	zend_long stored = 0;
+
+	for (uint64_t i = 0; i < snapshot->head.entries; i++) {
+		size_t at = places[i].at;
+		php_hone_snapshot_entry_at(snapshot, &at, &entry);
+		stored += store(member, &entry, elapsed);
+	}
+	return stored;
+}
+
+static zend_long
+load(struct php_hone_member *member, struct php_hone_snapshot *snapshot,
+	char *problem)
+{
+	struct place *places;
+	zend_long stored;
+
+	if (!php_hone_snapshot_parse(snapshot)) {
+		snprintf(problem, PHP_HONE_PROBLEM, "%s", snapshot->problem);
+		return -1;
+	}
+	places = sort(snapshot);
+	if (places == NULL) {
+		snprintf(problem, PHP_HONE_PROBLEM, "%s", strerror(ENOMEM));
+		return -1;
+	}
+	stored = store_all(member, snapshot, places);
+	free(places);
+	return stored;
+}
+
+zend_long
+php_hone_snapshot_load(struct php_hone_store *store, const char *path,
+	bool *missing, char *problem)
+{
+	struct php_hone_snapshot snapshot = {
+		.layout = php_hone_layout,
+		.n_layout = php_hone_n_layout,
+		.sum = php_hone_sum_of,
+		.check = check,
+	};
+	struct php_hone_member member = {0};
+	struct php_hone_store_info info;
+	zend_long stored;
+	void *bytes;
+	int error;
+
+	*missing = false;
+	if (!php_hone_sum_ready()) {
+		snprintf(problem, PHP_HONE_PROBLEM, "PHP has no hash xxh64");
+		return -1;
+	}
+	if (php_hone_member_join(&member, store) < 0) {
+		snprintf(problem, PHP_HONE_PROBLEM,
+			"more processes than hone.cache_slots use the cache");
+		return -1;
+	}
+	php_hone_store_info(&member, &info);
+	if (php_hone_snapshot_read(path, info.size * LIMIT, &bytes,
+		    &snapshot.size, &error, problem, PHP_HONE_PROBLEM)) {
+		snapshot.bytes = bytes;
+		stored = load(&member, &snapshot, problem);
+		free(bytes);
+	} else {
+		*missing = error == -ENOENT;
+		stored = -1;
+	}
+	php_hone_member_leave(&member);
+	return stored;
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hone.cache_snapshot, read at the begin of the server and written at its end,
+ * and Hone\Cache::save() and load().
+ */
+#include "snapshot.h"
+#include "main/fopen_wrappers.h"
+
+/* "default" has the path of the setting, others add their name, in which
+ * pools.c allows no slash. */
+static bool
+path_of(const char *pool, char *path, const char **problem)
+{
+	const char *setting = HONE_G(cache).snapshot;
+	bool suffix = strcmp(pool, PHP_HONE_DEFAULT_POOL) != 0;
+	int n;
+
+	if (setting[0] != '/') {
+		*problem = "it is not an absolute path";
+		return false;
+	}
+	n = snprintf(path, MAXPATHLEN, "%s%s%s", setting, suffix ? "." : "",
+		suffix ? pool : "");
+	*problem = "the path is too long";
+	return n > 0 && n < MAXPATHLEN;
+}
+
+static bool
+is_set(void)
+{
+	return HONE_G(cache).snapshot != NULL &&
+	       HONE_G(cache).snapshot[0] != '\0';
+}
+
+static void
+load_pool(const char *pool, struct php_hone_store *store, void *opaque)
+{
+	char path[MAXPATHLEN], problem[PHP_HONE_PROBLEM];
+	const char *phrase;
+	bool missing;
+
+	(void)opaque;
+	if (!path_of(pool, path, &phrase))
+		zend_error(E_WARNING,
+			"hone.cache_snapshot: \"%s\", pool "
+			"\"%s\": %s; there is no snapshot",
+			HONE_G(cache).snapshot, pool, phrase);
+	else if (php_hone_snapshot_load(store, path, &missing, problem) < 0 &&
+		 !missing)
+		zend_error(E_WARNING,
+			"hone.cache_snapshot: %s: %s; the cache is empty", path,
+			problem);
+}
+
+void
+php_hone_snapshot_begin(void)
+{
+	if (is_set() && !php_hone_pools_command_line())
+		php_hone_pools_each_made(load_pool, NULL);
+}
+
+static void
+save_pool(const char *pool, struct php_hone_store *store, void *opaque)
+{
+	char path[MAXPATHLEN], problem[PHP_HONE_PROBLEM];
+	char line[MAXPATHLEN + PHP_HONE_PROBLEM + 64];
+	const char *phrase;
+
+	(void)opaque;
+	if (!path_of(pool, path, &phrase) ||
+		php_hone_snapshot_save(store, path, problem))
+		return;
+	snprintf(line, sizeof line, "hone.cache_snapshot: %s: %s", path,
+		problem);
+	/* PHP's output has ended; the log has not. */
+	php_log_err(line);
+}
+
+void
+php_hone_snapshot_end(void)
+{
+	if (is_set() && !php_hone_pools_command_line())
+		php_hone_pools_each_made(save_pool, NULL);
+}
+
+/* An absolute path that open_basedir allows, to be freed by efree(). */
+static char *
+resolve(const char *path)
+{
+	char *absolute;
+
+	if (*path == '\0') {
+		zend_argument_value_error(1, "cannot be empty");
+		return NULL;
+	}
+	if (php_check_open_basedir(path))
+		return NULL;
+	/* Not CWD_FILEPATH, which follows the last link. */
+	absolute = expand_filepath_with_mode(path, NULL, NULL, 0, CWD_EXPAND);
+	if (absolute != NULL && php_check_open_basedir(absolute)) {
+		efree(absolute);
+		return NULL;
+	}
+	return absolute;
+}
+
+/* The path of the setting for the pool of this process. */
+static char *
+own_path(struct php_hone_member *member)
+{
+	struct php_hone_store_info info;
+	const char *phrase = "it is not set";
+	char path[MAXPATHLEN];
+
+	php_hone_store_info(member, &info);
+	if (is_set() && path_of(info.name, path, &phrase))
+		return estrdup(path);
+	php_error_docref(NULL, E_WARNING, "hone.cache_snapshot: %s", phrase);
+	return NULL;
+}
+
+ZEND_METHOD(Hone_Cache, save)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	char problem[PHP_HONE_PROBLEM], *path;
+	zend_string *given = NULL;
+	bool saved;
+
+	ZEND_PARSE_PARAMETERS_START(0, 1)
+	Z_PARAM_OPTIONAL
+	Z_PARAM_PATH_STR_OR_NULL(given)
+	ZEND_PARSE_PARAMETERS_END();
+	if (member == NULL)
+		RETURN_FALSE;
+	path = given != NULL ? resolve(ZSTR_VAL(given)) : own_path(member);
+	if (path == NULL)
+		RETURN_FALSE;
+	saved = php_hone_snapshot_save(member->store, path, problem);
+	if (!saved)
+		php_error_docref(NULL, E_WARNING, "%s: %s", path, problem);
+	efree(path);
+	RETURN_BOOL(saved);
+}
+
+ZEND_METHOD(Hone_Cache, load)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	char problem[PHP_HONE_PROBLEM], *path;
+	zend_string *given;
+	zend_long stored;
+	bool missing;
+
+	ZEND_PARSE_PARAMETERS_START(1, 1)
+	Z_PARAM_PATH_STR(given)
+	ZEND_PARSE_PARAMETERS_END();
+	if (member == NULL)
+		RETURN_LONG(0);
+	path = resolve(ZSTR_VAL(given));
+	if (path == NULL)
+		RETURN_LONG(0);
+	stored = php_hone_snapshot_load(member->store, path, &missing, problem);
+	if (stored < 0)
+		php_error_docref(NULL, E_WARNING, "%s: %s", path, problem);
+	efree(path);
+	RETURN_LONG(stored < 0 ? 0 : stored);
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* From a store to a file, entry by entry while others use the store. */
+#include "snapshot.h"
+#include <errno.h>
+#include <time.h>
+
+struct save {
+	struct php_hone_member member;
+	struct php_hone_output output;
+	struct php_hone_sum sum;
+	uint32_t now;
+	uint64_t entries;
+	int error;
+	/* an image on its way to other pointers */
+	void *scratch;
+	size_t room;
+};
+
+static void
+add_to_sum(void *opaque, const void *bytes, size_t size)
+{
+	php_hone_sum_add(opaque, bytes, size);
+}
+
+static void
+put(struct save *save, const void *bytes, size_t size)
+{
+	if (save->error == 0)
+		save->error = php_hone_output_write(&save->output, bytes, size);
+}
+
+static void
+put_padding(struct save *save)
+{
+	static const unsigned char zeros[8];
+
+	put(save, zeros,
+		php_hone_snapshot_round(save->output.size) - save->output.size);
+}
+
+static void
+put_layout(struct save *save)
+{
+	for (uint32_t i = 0; i < php_hone_n_layout; i++)
+		put(save, &php_hone_layout[i].value, sizeof(uint32_t));
+	put_padding(save);
+}
+
+static bool
+make_scratch(struct save *save, size_t size)
+{
+	if (size <= save->room)
+		return true;
+	free(save->scratch);
+	save->room = 0;
+	if (posix_memalign(&save->scratch, PHP_HONE_IMAGE_ALIGN, size) != 0) {
+		save->scratch = NULL;
+		save->error = -ENOMEM;
+		return false;
+	}
+	save->room = size;
+	return true;
+}
+
+/* The root, as it is in the file; the image is in the scratch. */
+static bool
+move(struct save *save, const struct php_hone_entry *entry, zval *root)
+{
+	struct php_hone_image image = {.size = entry->image_size};
+
+	php_hone_root_of(entry, root);
+	if (image.size == 0)
+		return true;
+	if (!make_scratch(save, image.size))
+		return false;
+	ZVAL_COPY_VALUE(&image.root, root);
+	image.bytes = (const char *)entry + entry->image_at;
+	php_hone_image_copy(&image, save->scratch,
+		(const void *)PHP_HONE_SNAPSHOT_BASE, root);
+	return true;
+}
+
+/* False: a tag was invalidated at this moment, and the entry with it. */
+static bool
+find_tags(struct save *save, const struct php_hone_entry *entry,
+	struct php_hone_key *tags)
+{
+	for (unsigned i = 0; i < entry->n_tags; i++) {
+		if (!php_hone_store_tag(&save->member, entry, i, &tags[i]))
+			return false;
+	}
+	return true;
+}
+
+static void
+put_entry(struct save *save, const struct php_hone_snapshot_record *record,
+	const struct php_hone_entry *entry, const struct php_hone_key *tags)
+{
+	put(save, record, sizeof *record);
+	put(save, entry->bytes + PHP_HONE_KEY_HEAD, entry->key_len);
+	for (unsigned i = 0; i < entry->n_tags; i++) {
+		uint16_t length = (uint16_t)tags[i].len;
+		put(save, &length, sizeof length);
+	}
+	for (unsigned i = 0; i < entry->n_tags; i++)
+		put(save, tags[i].bytes, tags[i].len);
+	put_padding(save);
+	if (entry->image_size != 0)
+		put(save, save->scratch, entry->image_size);
+	save->entries++;
+}
+
+/* No mutex is held while this writes, and the entry stays until it returns. */
+static bool
+visit(const struct php_hone_entry *entry, void *opaque)
+{
+	struct php_hone_snapshot_record record = {0};
+	struct php_hone_key tags[UINT8_MAX];
+	struct save *save = opaque;
+	zval root;
+
+	/* The last second of a value is not worth a record. */
+	if (save->error != 0 ||
+		(entry->expires != 0 && entry->expires <= save->now + 1))
+		return save->error == 0;
+	if (!find_tags(save, entry, tags) || !move(save, entry, &root))
+		return save->error == 0;
+	memcpy(&record.value, &root.value, sizeof record.value);
+	record.type = Z_TYPE_INFO(root);
+	record.key_len = entry->key_len;
+	record.image_size = entry->image_size;
+	if (entry->expires != 0)
+		record.left = entry->expires - save->now - 1;
+	record.hits = __atomic_load_n(&entry->hits, __ATOMIC_RELAXED);
+	record.flags = entry->flags;
+	record.used = __atomic_load_n(&entry->used, __ATOMIC_RELAXED);
+	record.n_tags = entry->n_tags;
+	put_entry(save, &record, entry, tags);
+	return save->error == 0;
+}
+
+static void
+fill_head(struct save *save, struct php_hone_snapshot_head *head, time_t saved)
+{
+	memset(head, 0, sizeof *head);
+	memcpy(head->magic, PHP_HONE_SNAPSHOT_MAGIC, sizeof head->magic);
+	head->format = PHP_HONE_SNAPSHOT_FORMAT;
+	head->order = PHP_HONE_SNAPSHOT_ORDER;
+	head->size = save->output.size;
+	head->entries = save->entries;
+	head->saved = saved;
+	head->n_layout = php_hone_n_layout;
+	head->body_sum = php_hone_sum_end(&save->sum);
+	head->head_sum = php_hone_sum_of(
+		head, offsetof(struct php_hone_snapshot_head, head_sum));
+}
+
+static int
+save_all(struct save *save, const char *path)
+{
+	struct php_hone_snapshot_head head;
+	uint64_t cursor = 0;
+	time_t saved;
+	int error;
+
+	php_hone_sum_begin(&save->sum);
+	save->output.add = add_to_sum;
+	save->output.opaque = &save->sum;
+	error = php_hone_output_open(&save->output, path, sizeof head);
+	if (error < 0)
+		return error;
+	saved = time(NULL);
+	save->now = php_hone_store_now(save->member.store);
+	put_layout(save);
+	php_hone_store_walk(&save->member, &cursor, visit, save);
+	if (save->error < 0) {
+		php_hone_output_discard(&save->output);
+		return save->error;
+	}
+	fill_head(save, &head, saved);
+	return php_hone_output_finish(&save->output, &head, sizeof head);
+}
+
+bool
+php_hone_snapshot_save(
+	struct php_hone_store *store, const char *path, char *problem)
+{
+	struct save save = {0};
+	int error;
+
+	if (!php_hone_sum_ready()) {
+		snprintf(problem, PHP_HONE_PROBLEM, "PHP has no hash xxh64");
+		return false;
+	}
+	/* Not pinned: a save holds back one entry at a time. */
+	error = php_hone_member_join(&save.member, store);
+	if (error == 0) {
+		error = save_all(&save, path);
+		php_hone_member_leave(&save.member);
+	}
+	free(save.scratch);
+	if (error == 0)
+		return true;
+	if (error == -EAGAIN)
+		snprintf(problem, PHP_HONE_PROBLEM,
+			"more processes than hone.cache_slots use the cache");
+	else if (error == -EEXIST)
+		snprintf(problem, PHP_HONE_PROBLEM,
+			"there is something that is not a regular file");
+	else
+		snprintf(problem, PHP_HONE_PROBLEM, "%s", strerror(-error));
+	return false;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PHP_HONE_CACHE_STATE_H
+#define PHP_HONE_CACHE_STATE_H
+/* The cache's part of the module's globals. */
+#include "store/store.h"
+#include "image/image.h"
+
+enum php_hone_read {
+	PHP_HONE_READ_AUTO,
+	PHP_HONE_READ_SHARED,
+	PHP_HONE_READ_BLOCK,
+	PHP_HONE_READ_COPY,
+};
+
+/* INI apc.*, which exist only if the functions of APCu do. */
+struct php_hone_apc {
+	bool enabled;
+	bool enable_cli;
+	bool use_request_time;
+	zend_long shm_size;
+	zend_long ttl;
+	char *serializer;
+	/* accepted, without effect */
+	char *unused;
+};
+
+/* A claim of remember() in progress: remember.c. */
+struct php_hone_claim {
+	struct php_hone_claim *next;
+	zend_string *key;
+};
+
+/* A power of two. */
+#define PHP_HONE_RECENT 32
+
+struct php_hone_cache {
+	/* INI; strings are owned by PHP */
+	zend_long size;
+	char *pools;
+	char *pool;
+	char *snapshot;
+	bool cli;
+	bool apcu_compat;
+	bool protect;
+	bool huge_pages;
+	bool populate;
+	zend_long slots;
+	zend_long shared_seconds;
+	zend_long block_bytes;
+	char *serializer;
+	enum php_hone_read read;
+	struct php_hone_apc apc;
+
+	/* of the thread, from request to request */
+	struct php_hone_member member;
+	struct php_hone_builder builder;
+	/* block.c: memory of block copies, and the table of them */
+	struct php_hone_chunk *chunks;
+	struct php_hone_block *blocks;
+	uint32_t block_room;
+	uint32_t block_request; /* the number of the request, 0 before any */
+
+	/* of the request */
+	bool open;       /* the member is pinned */
+	bool refused;    /* every slot was taken */
+	bool fetching;   /* between fetch_begin and _end, with allocations */
+	uint32_t opened; /* php_hone_store_now() of the pin */
+	uint32_t fetches;
+	uint32_t n_blocks;
+	size_t block_bytes_used;
+	struct php_hone_claim *claims;
+	/* arrays that were fetched, by address: php_hone_image_at() */
+	const struct php_hone_entry *recent[PHP_HONE_RECENT];
+};
+
+#endif

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PHP_HONE_STORE_ARENA_H
+#define PHP_HONE_STORE_ARENA_H
+/*
+ * The blocks of a shard, for the owner of its mutex.
+ *
+ * An arena is a sequence of blocks without gaps. The first word of a block has
+ * its size in units and its state. Each step that changes the sequence is one
+ * store of such a word: a walk by the sizes is correct after a kill at any
+ * instruction. All else, lists, flags and sums, can be derived from the words:
+ * php_hone_arena_rebuild().
+ */
+#include "inner.h"
+
+/* PHP_HONE_STATES is their number. */
+enum php_hone_state {
+	PHP_HONE_FREE,
+	PHP_HONE_RESERVED,
+	PHP_HONE_LIVE,
+	PHP_HONE_RETIRED,
+	/* Free, in a list of its size alone, and not merged: quick.c. */
+	PHP_HONE_QUICK,
+};
+
+/* The block before this one is free, and its size is in its last 4 bytes. */
+#define PHP_HONE_PREV_FREE ((uint64_t)1 << 40)
+
+static inline uint32_t
+php_hone_word_units(uint64_t word)
+{
+	return (uint32_t)word;
+}
+
+static inline enum php_hone_state
+php_hone_word_state(uint64_t word)
+{
+	return (enum php_hone_state)(word >> 32 & 0xff);
+}
+
+static inline uint64_t
+php_hone_word(uint32_t units, enum php_hone_state state, uint64_t flags)
+{
+	return units | (uint64_t)state << 32 | flags;
+}
+
+static inline uint64_t
+php_hone_block(const struct php_hone_store *store, uint32_t offset)
+{
+	return php_hone_get64(php_hone_at(store, offset));
+}
+
+/* Release, so that the compiler keeps the order of the steps. */
+static inline void
+php_hone_set_block(
+	const struct php_hone_store *store, uint32_t offset, uint64_t word)
+{
+	__atomic_store_n(
+		(uint64_t *)php_hone_at(store, offset), word, __ATOMIC_RELEASE);
+}
+
+/* Give a block that is not free another state; the sums follow. */
+static inline void
+php_hone_block_become(struct php_hone_store *store,
+	struct php_hone_shard *shard, uint32_t offset,
+	enum php_hone_state state)
+{
+	uint64_t word = php_hone_block(store, offset);
+	uint32_t units = php_hone_word_units(word);
+	shard->sums[php_hone_word_state(word)] -= units;
+	shard->sums[state] += units;
+	php_hone_set_block(store, offset,
+		php_hone_word(units, state, word & PHP_HONE_PREV_FREE));
+}
+
+/* Retired entries that wait before a look at the slots pays, and their units:
+ * memory that is used again soon is in the processor's cache. */
+#define PHP_HONE_RECLAIM_AT 32
+#define PHP_HONE_RECLAIM_UNITS 256
+
+static inline bool
+php_hone_reclaim_pays(const struct php_hone_shard *shard)
+{
+	return shard->n_retired - shard->n_held >= PHP_HONE_RECLAIM_AT ||
+	       shard->sums[PHP_HONE_RETIRED] >
+		       (uint64_t)shard->held_back + PHP_HONE_RECLAIM_UNITS;
+}
+
+/* Whether readers hold back so much that a writer closes its own slot, and old
+ * ones. */
+static inline bool
+php_hone_much_is_held(const struct php_hone_shard *shard)
+{
+	return shard->held_back > (shard->end - shard->first) / 8;
+}
+
+/* A block of which no list is quick to reach. */
+uint32_t php_hone_arena_alloc_long(struct php_hone_store *store,
+	struct php_hone_shard *shard, uint32_t units);
+
+/* A reserved block, or 0. */
+static inline uint32_t
+php_hone_arena_alloc(struct php_hone_store *store, struct php_hone_shard *shard,
+	uint32_t units)
+{
+	if (units >= PHP_HONE_QUICK_SIZES || shard->quick[units] == 0)
+		return php_hone_arena_alloc_long(store, shard, units);
+	uint32_t offset = shard->quick[units];
+	shard->quick[units] = php_hone_entry_at(store, offset)->link;
+	php_hone_block_become(store, shard, offset, PHP_HONE_RESERVED);
+	return offset;
+}
+void php_hone_arena_free(struct php_hone_store *store,
+	struct php_hone_shard *shard, uint32_t offset);
+/*
+ * The same for a block that is likely to be wanted again: if it is small, it is
+ * not merged with its neighbours until php_hone_arena_drain().
+ */
+void php_hone_arena_free_quick(struct php_hone_store *store,
+	struct php_hone_shard *shard, uint32_t offset);
+/* Merge what was not merged. */
+void php_hone_arena_drain(
+	struct php_hone_store *store, struct php_hone_shard *shard);
+/* Units of the largest free block. */
+uint32_t php_hone_arena_largest(
+	const struct php_hone_store *store, const struct php_hone_shard *shard);
+/* Make an arena of one free block. */
+void php_hone_arena_init(
+	struct php_hone_store *store, struct php_hone_shard *shard);
+/* Derive lists, flags and sums from the words, and merge free neighbours. */
+void php_hone_arena_rebuild(
+	struct php_hone_store *store, struct php_hone_shard *shard);
+/* ---- for arena.c, quick.c and audit.c ---- */
+
+/* Sizes with a class each; then, classes for each power of two. */
+#define PHP_HONE_LINEAR 32
+#define PHP_HONE_LINEAR_BITS 5
+
+struct php_hone_free_block {
+	uint64_t word;
+	uint32_t next, prev;
+};
+
+static inline struct php_hone_free_block *
+php_hone_free_at(const struct php_hone_store *store, uint32_t offset)
+{
+	return php_hone_at(store, offset);
+}
+
+/* The size of a free block, in its last 4 bytes. */
+static inline uint32_t *
+php_hone_footer(const struct php_hone_store *store, uint32_t end)
+{
+	return (uint32_t *)php_hone_at(store, end) - 1;
+}
+
+/* The class of a block of that size. */
+static inline unsigned
+php_hone_class_of(uint32_t units)
+{
+	if (units < PHP_HONE_LINEAR)
+		return units;
+	unsigned log = 31 - (unsigned)__builtin_clz(units);
+	unsigned shift = log - PHP_HONE_LINEAR_BITS;
+	return PHP_HONE_LINEAR + shift * PHP_HONE_LINEAR +
+	       (units >> shift & (PHP_HONE_LINEAR - 1));
+}
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Claims: an entry beside that of the key says which process computes its
+ * value. value[0] is the number of that process's slot, value[1] the word
+ * `owner` of it.
+ */
+#include <limits.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#include "epoch.h"
+#include "index.h"
+
+/* Nobody wakes those who wait for a process that dies. */
+#define LOOK_EVERY_MS 50
+
+void
+php_hone_claims_wake(struct php_hone_shard *shard)
+{
+	__atomic_fetch_add(&shard->wakes, 1, __ATOMIC_RELEASE);
+	syscall(SYS_futex, &shard->wakes, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
+static bool
+is_mine(const struct php_hone_member *member,
+	const struct php_hone_entry *entry)
+{
+	return entry->value[0] ==
+		       (uint64_t)(member->slot - member->store->slots) &&
+	       entry->value[1] == php_hone_get64(&member->slot->owner);
+}
+
+/* Whether a claim stands: its time has not passed, and its process lives. */
+static bool
+stands(const struct php_hone_member *member, const struct php_hone_entry *entry)
+{
+	const struct php_hone_store *store = member->store;
+	uint64_t slot = php_hone_get64(&entry->value[0]);
+	return !php_hone_expired(entry, php_hone_store_now(store)) &&
+	       php_hone_get64(&store->slots[slot].owner) == entry->value[1] &&
+	       php_hone_owner_lives(entry->value[1]);
+}
+
+int
+php_hone_store_claim(struct php_hone_member *member,
+	const struct php_hone_key *key, uint32_t seconds)
+{
+	struct php_hone_store *store = member->store;
+	php_hone_settle(member);
+	if (key->len > PHP_HONE_KEY_MOST)
+		return -EINVAL;
+	struct php_hone_place place = php_hone_place(store, key->hash);
+	struct php_hone_room room = {.key = key, .ttl = seconds};
+	int result = -EBUSY;
+	php_hone_lock(member, place.shard);
+	uint32_t *link =
+		php_hone_link_of_key(store, place, key, PHP_HONE_CLAIM);
+	const struct php_hone_entry *old =
+		link == NULL ? NULL
+			     : php_hone_entry_at(store, php_hone_follow(link));
+	if (old == NULL || is_mine(member, old) || !stands(member, old)) {
+		struct php_hone_entry *entry = php_hone_reserve_locked(
+			member, place.shard, &room, PHP_HONE_CLAIM);
+		result = -ENOMEM;
+		if (entry != NULL) {
+			entry->value[0] =
+				(uint64_t)(member->slot - store->slots);
+			entry->value[1] = php_hone_get64(&member->slot->owner);
+			/* Eviction may have taken the old one meanwhile. */
+			link = php_hone_link_of_key(
+				store, place, key, PHP_HONE_CLAIM);
+			php_hone_publish_locked(
+				member, place.shard, entry, link);
+			result = 0;
+		}
+	}
+	php_hone_unlock(member, place.shard);
+	return result;
+}
+
+void
+php_hone_store_unclaim(
+	struct php_hone_member *member, const struct php_hone_key *key)
+{
+	struct php_hone_store *store = member->store;
+	php_hone_settle(member);
+	struct php_hone_place place = php_hone_place(store, key->hash);
+	php_hone_lock(member, place.shard);
+	uint32_t *link =
+		php_hone_link_of_key(store, place, key, PHP_HONE_CLAIM);
+	if (link != NULL && is_mine(member, php_hone_entry_at(store,
+						    php_hone_follow(link)))) {
+		php_hone_remove_locked(member, place.shard, link);
+		php_hone_claims_wake(php_hone_shard_at(store, place.shard));
+	}
+	php_hone_unlock(member, place.shard);
+}
+
+static bool
+is_claimed(struct php_hone_member *member, const struct php_hone_key *key)
+{
+	uint32_t offset = 0;
+	php_hone_fetch_begin(member);
+	const struct php_hone_entry *entry =
+		php_hone_look_up(member, key, PHP_HONE_CLAIM, &offset);
+	bool claimed = entry != NULL && stands(member, entry);
+	php_hone_fetch_end(member);
+	return claimed;
+}
+
+static int64_t
+milliseconds(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+int
+php_hone_store_wait(struct php_hone_member *member,
+	const struct php_hone_key *key, unsigned timeout)
+{
+	struct php_hone_store *store = member->store;
+	php_hone_settle(member);
+	struct php_hone_shard *shard = php_hone_shard_at(
+		store, php_hone_place(store, key->hash).shard);
+	int64_t end = milliseconds() + timeout;
+	for (;;) {
+		/* Before the look: a claim that ends after it has woken us. */
+		uint32_t wakes =
+			__atomic_load_n(&shard->wakes, __ATOMIC_ACQUIRE);
+		if (!is_claimed(member, key))
+			return 0;
+		int64_t left = end - milliseconds();
+		if (left <= 0)
+			return -ETIMEDOUT;
+		if (left > LOOK_EVERY_MS)
+			left = LOOK_EVERY_MS;
+		struct timespec t = {0, left * 1000000};
+		syscall(SYS_futex, &shard->wakes, FUTEX_WAIT, wakes, &t, NULL,
+			0);
+	}
+}

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The protocol between readers and those who free: nothing is freed that a
+ * reader may have. All atomic operations of the protocol are here.
+ *
+ * A reader's words, and who relies on what:
+ *
+ *   pin     Written when a request begins. An entry that retired before that
+ *           epoch was unlinked before the request read anything.
+ *   busy    Not 0 from the begin of a fetch to its end. While it is not 0, the
+ *           reader may have any entry of the chain that it names.
+ *   held    At the end of a fetch, a bit is set for what it found. The bits are
+ *           cleared after the request.
+ *   close   A writer forbids the reader to keep more. Once the reader was seen
+ *           idle, it has nothing that was born after that epoch.
+ *
+ * A writer first unlinks, then reads `busy` and then `held` of each slot; a
+ * reader first writes `busy`, then reads links. Either the writer sees `busy`,
+ * or the reader sees that the entry is gone (Dekker). Both sides have a full
+ * barrier in between: the exchange of the reader, the fence of the writer.
+ */
+#include "epoch.h"
+#include "index.h"
+
+#define GENERATION_SHIFT 48
+#define END_MASK (((uint64_t)1 << GENERATION_SHIFT) - 1)
+#define END_OPEN ((uint64_t)0)
+#define END_CLOSING END_MASK
+
+/*
+ * Store, and let no later load pass it. On x86 an exchange is a full barrier.
+ * Elsewhere C's sequentially consistent exchange orders only accesses that are
+ * sequentially consistent too: AArch64 may run later loads before its store.
+ */
+static inline void
+announce(uint64_t *word, uint64_t to)
+{
+	(void)__atomic_exchange_n(word, to, __ATOMIC_SEQ_CST);
+#if !defined(__x86_64__)
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/* The same barrier, of a writer: its unlinks come before its look at slots. */
+static inline void
+barrier(struct php_hone_store *store)
+{
+#if defined(__SANITIZE_THREAD__)
+	/* The sanitizer does not know fences. An addition of 0 is as good on
+	 * x86. */
+	(void)__atomic_fetch_add(&store->region->epoch, 0, __ATOMIC_SEQ_CST);
+#else
+	(void)store;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+uint64_t
+php_hone_epoch_now(const struct php_hone_store *store)
+{
+	/* Acquire: pairs with the release in php_hone_epoch_retire(). Who reads
+	 * an epoch also sees the unlinks of all earlier ones. */
+	return __atomic_load_n(&store->region->epoch, __ATOMIC_ACQUIRE);
+}
+
+uint64_t
+php_hone_epoch_retire(struct php_hone_store *store)
+{
+	/* Release: the unlink comes first, for php_hone_epoch_now(). */
+	return __atomic_fetch_add(&store->region->epoch, 1, __ATOMIC_SEQ_CST);
+}
+
+/* ---- the reader ---- */
+
+void
+php_hone_member_pin(struct php_hone_member *member)
+{
+	struct php_hone_slot *slot = member->slot;
+	if (member->pins++ != 0)
+		return;
+	/* Release, of this and of the bits: what the last request read comes
+	 * before. A writer that reads the words of two requests takes less to
+	 * be free than is: it reads bits first, and then `close`. */
+	for (unsigned i = 0; i < PHP_HONE_HELD_WORDS; i++) {
+		if (php_hone_get64(&slot->held[i]) != 0)
+			__atomic_store_n(&slot->held[i], 0, __ATOMIC_RELEASE);
+	}
+	uint64_t close = php_hone_get64(&slot->close) >> GENERATION_SHIFT;
+	__atomic_store_n(&slot->close, (close + 1) << GENERATION_SHIFT,
+		__ATOMIC_RELEASE);
+	php_hone_set32(&slot->since, php_hone_store_now(member->store));
+	/* An epoch that is old by the time it is announced is a smaller one:
+	 * writers take it for an older request. */
+	announce(&slot->pin, php_hone_epoch_now(member->store));
+}
+
+void
+php_hone_member_unpin(struct php_hone_member *member)
+{
+	if (--member->pins != 0)
+		return;
+	if (member->reserved != NULL)
+		php_hone_settle(member);
+	/* Release: all reads of the request come before. */
+	__atomic_store_n(&member->slot->pin, 0, __ATOMIC_RELEASE);
+}
+
+/* A writer wants the slot closed, or has closed it. */
+static __attribute__((noinline, cold)) bool
+begin_closed(struct php_hone_member *member, uint64_t close)
+{
+	/* What was found before this fetch was linked at an epoch that is not
+	 * later than the present one. */
+	if ((close & END_MASK) == END_CLOSING)
+		(void)__atomic_compare_exchange_n(&member->slot->close, &close,
+			(close & ~END_MASK) | php_hone_epoch_now(member->store),
+			false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+	return false;
+}
+
+bool
+php_hone_fetch_begin(struct php_hone_member *member)
+{
+	struct php_hone_slot *slot = member->slot;
+	if (member->fetches++ != 0) {
+		php_hone_fetch_widen(member);
+		return member->open;
+	}
+	member->looked = false;
+	announce(&slot->busy, PHP_HONE_ANYWHERE);
+	/* After the exchange: if a writer saw the slot idle after it had set
+	 * "closing", this load sees "closing". */
+	uint64_t close = __atomic_load_n(&slot->close, __ATOMIC_SEQ_CST);
+	if (__builtin_expect((close & END_MASK) == END_OPEN, 1))
+		member->open = member->pins != 0;
+	else
+		member->open = begin_closed(member, close);
+	return member->open;
+}
+
+void
+php_hone_fetch_end(struct php_hone_member *member)
+{
+	/* Release: the reads of the fetch and its bits come before. */
+	if (--member->fetches == 0)
+		__atomic_store_n(
+			&member->slot->busy, PHP_HONE_IDLE, __ATOMIC_RELEASE);
+}
+
+void
+php_hone_fetch_narrow(struct php_hone_member *member, uint64_t bucket)
+{
+	struct php_hone_slot *slot = member->slot;
+	/* From anywhere to one bucket: no barrier, since a writer that still
+	 * sees "anywhere" frees less. Only the first look of a fetch. */
+	if (!member->looked) {
+		member->looked = true;
+		__atomic_store_n(&slot->busy, bucket, __ATOMIC_RELEASE);
+		return;
+	}
+	php_hone_fetch_widen(member);
+}
+
+uint64_t
+php_hone_fetch_widen(struct php_hone_member *member)
+{
+	uint64_t was = php_hone_get64(&member->slot->busy);
+	member->looked = true;
+	if (was != PHP_HONE_ANYWHERE)
+		announce(&member->slot->busy, PHP_HONE_ANYWHERE);
+	return was;
+}
+
+void
+php_hone_fetch_back(struct php_hone_member *member, uint64_t was)
+{
+	/* Release: the reads of other chains come before. No barrier, since a
+	 * writer that still sees "anywhere" frees less. */
+	if (was != PHP_HONE_ANYWHERE)
+		__atomic_store_n(&member->slot->busy, was, __ATOMIC_RELEASE);
+}
+
+void
+php_hone_fetch_keep(struct php_hone_member *member, uint32_t offset)
+{
+	if (!member->open)
+		return;
+	unsigned region = php_hone_region_of(member->store, offset);
+	uint64_t *word = &member->slot->held[region / 64];
+	uint64_t bit = (uint64_t)1 << region % 64;
+	uint64_t held = php_hone_get64(word);
+	/* Release: a writer that sees the bit also sees the `close` of this
+	 * request. */
+	if ((held & bit) == 0)
+		__atomic_store_n(word, held | bit, __ATOMIC_RELEASE);
+}
+
+void
+php_hone_member_close(struct php_hone_member *member)
+{
+	uint64_t *word = &member->slot->close;
+	uint64_t close = __atomic_load_n(word, __ATOMIC_RELAXED);
+	/* What the fetch in progress still finds may be kept: the next one
+	 * takes the epoch. */
+	uint64_t end = member->fetches != 0 ? END_CLOSING
+					    : php_hone_epoch_now(member->store);
+	/* A writer may do the same at this time: then its epoch stands. */
+	while ((close & END_MASK) == END_OPEN ||
+		(close & END_MASK) == END_CLOSING) {
+		if (__atomic_compare_exchange_n(word, &close,
+			    (close & ~END_MASK) | end, false, __ATOMIC_SEQ_CST,
+			    __ATOMIC_RELAXED) ||
+			end == END_CLOSING)
+			break;
+	}
+}
+
+int
+php_hone_member_inherit(struct php_hone_member *member)
+{
+	const struct php_hone_slot *parent = member->slot;
+	int error = php_hone_member_join(member, member->store);
+	if (error < 0)
+		return error;
+	struct php_hone_slot *slot = member->slot;
+	for (unsigned i = 0; i < PHP_HONE_HELD_WORDS; i++)
+		__atomic_store_n(&slot->held[i],
+			php_hone_get64(&parent->held[i]), __ATOMIC_RELEASE);
+	/* The parent's end, under the next generation of this slot. */
+	uint64_t close = php_hone_get64(&slot->close) >> GENERATION_SHIFT;
+	uint64_t end = php_hone_get64(&parent->close) & END_MASK;
+	__atomic_store_n(&slot->close, (close + 1) << GENERATION_SHIFT | end,
+		__ATOMIC_RELEASE);
+	php_hone_set32(&slot->since, php_hone_get32(&parent->since));
+	member->pins = 1;
+	/* Last: a writer looks at the rest only if there is a pin. Until then
+	 * the parent's slot has all of this. */
+	announce(&slot->pin, php_hone_get64(&parent->pin));
+	return 0;
+}
+
+/* ---- the writer ---- */
+
+static void
+look_at(const struct php_hone_slot *slot, struct php_hone_readers *readers)
+{
+	/* Before the bits: a fetch that ended before this load has set its
+	 * bits, and one that begins after it does not find what was unlinked.
+	 */
+	uint64_t busy = __atomic_load_n(&slot->busy, __ATOMIC_ACQUIRE);
+	uint64_t pin = __atomic_load_n(&slot->pin, __ATOMIC_ACQUIRE);
+	if (busy != PHP_HONE_IDLE) {
+		if (busy == PHP_HONE_ANYWHERE ||
+			readers->n_busy == PHP_HONE_BUSY_MOST)
+			readers->anywhere = true;
+		else
+			readers->busy[readers->n_busy++] = busy;
+		/* Without a pin it may have found anything. */
+		if (pin < readers->min_pin)
+			readers->min_pin = pin;
+	}
+	if (pin == 0)
+		return;
+	if (pin < readers->min_pin)
+		readers->min_pin = pin;
+	uint64_t held[PHP_HONE_HELD_WORDS];
+	for (unsigned i = 0; i < PHP_HONE_HELD_WORDS; i++)
+		held[i] = __atomic_load_n(&slot->held[i], __ATOMIC_ACQUIRE);
+	/* After the bits: those of a new request are never taken for those of
+	 * an old one that is closed. */
+	uint64_t end =
+		__atomic_load_n(&slot->close, __ATOMIC_ACQUIRE) & END_MASK;
+	bool closed = end != END_OPEN && end != END_CLOSING;
+	uint64_t *into = closed ? readers->closed_held : readers->held;
+	for (unsigned i = 0; i < PHP_HONE_HELD_WORDS; i++)
+		into[i] |= held[i];
+	if (closed && end > readers->closed_end)
+		readers->closed_end = end;
+}
+
+void
+php_hone_readers_look(
+	const struct php_hone_store *store, struct php_hone_readers *readers)
+{
+	memset(readers, 0, sizeof *readers);
+	readers->min_pin = UINT64_MAX;
+	barrier((struct php_hone_store *)store);
+	uint32_t n =
+		__atomic_load_n(&store->region->slots_high, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < n; i++)
+		look_at(&store->slots[i], readers);
+}
+
+_Static_assert(
+	sizeof(struct php_hone_readers) % 8 == 0, "the sum reads all of it");
+
+uint64_t
+php_hone_readers_sum(const struct php_hone_store *store, uint64_t with)
+{
+	struct php_hone_readers readers;
+	php_hone_readers_look(store, &readers);
+	const unsigned char *bytes = (const unsigned char *)&readers;
+	for (size_t i = 0; i < sizeof readers; i += 8) {
+		uint64_t word;
+		memcpy(&word, bytes + i, 8);
+		with = (with ^ word) * 0x9e3779b97f4a7c15;
+		with ^= with >> 32;
+	}
+	return with;
+}
+
+bool
+php_hone_readers_have(const struct php_hone_store *store,
+	const struct php_hone_readers *readers,
+	const struct php_hone_entry *entry, uint64_t retired)
+{
+	if (retired < readers->min_pin)
+		return false;
+	if (readers->anywhere)
+		return true;
+	if (readers->n_busy != 0) {
+		struct php_hone_place place =
+			php_hone_place(store, entry->hash);
+		uint64_t bucket =
+			php_hone_busy_bucket(place.shard, place.bucket);
+		for (unsigned i = 0; i < readers->n_busy; i++) {
+			if (readers->busy[i] == bucket)
+				return true;
+		}
+	}
+	unsigned region =
+		php_hone_region_of(store, php_hone_offset(store, entry));
+	uint64_t bit = (uint64_t)1 << region % 64;
+	return (readers->held[region / 64] & bit) != 0 ||
+	       ((readers->closed_held[region / 64] & bit) != 0 &&
+		       entry->birth <= readers->closed_end);
+}
+
+static void
+close_slot(struct php_hone_store *store, struct php_hone_slot *slot)
+{
+	uint64_t close = __atomic_load_n(&slot->close, __ATOMIC_ACQUIRE);
+	if ((close & END_MASK) == END_OPEN) {
+		/* The generation in the word makes a request that begins now
+		 * fail this. */
+		if (!__atomic_compare_exchange_n(&slot->close, &close,
+			    close | END_CLOSING, false, __ATOMIC_SEQ_CST,
+			    __ATOMIC_RELAXED))
+			return;
+		close |= END_CLOSING;
+		__atomic_fetch_add(
+			&store->region->closed_slots, 1, __ATOMIC_RELAXED);
+	}
+	if ((close & END_MASK) != END_CLOSING)
+		return;
+	/* "Closing" comes before this load of busy, as a fetch has it the other
+	 * way round. */
+	barrier(store);
+	if (__atomic_load_n(&slot->busy, __ATOMIC_SEQ_CST) != PHP_HONE_IDLE)
+		return;
+	uint64_t end = php_hone_epoch_now(store);
+	(void)__atomic_compare_exchange_n(&slot->close, &close,
+		(close & ~END_MASK) | end, false, __ATOMIC_SEQ_CST,
+		__ATOMIC_RELAXED);
+}
+
+void
+php_hone_readers_close(struct php_hone_store *store, uint32_t seconds)
+{
+	uint32_t now = php_hone_store_now(store);
+	uint32_t n =
+		__atomic_load_n(&store->region->slots_high, __ATOMIC_ACQUIRE);
+	for (uint32_t i = 0; i < n; i++) {
+		struct php_hone_slot *slot = &store->slots[i];
+		if (__atomic_load_n(&slot->pin, __ATOMIC_ACQUIRE) != 0 &&
+			now - php_hone_get32(&slot->since) + 1 > seconds)
+			close_slot(store, slot);
+	}
+}

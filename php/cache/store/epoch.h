@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PHP_HONE_STORE_EPOCH_H
+#define PHP_HONE_STORE_EPOCH_H
+/*
+ * Which retired entries a reader may have: docs/design/cache.md, "Epochs".
+ */
+#include "inner.h"
+
+/* Values of php_hone_slot.busy; others are php_hone_busy_bucket(). */
+#define PHP_HONE_IDLE 0
+#define PHP_HONE_ANYWHERE 1
+
+/* The fetch in progress looks at one chain. */
+static inline uint64_t
+php_hone_busy_bucket(unsigned shard, uint32_t bucket)
+{
+	return ((uint64_t)shard << 32 | bucket) + 2;
+}
+
+/* The bit of an entry in php_hone_slot.held. */
+static inline unsigned
+php_hone_region_of(const struct php_hone_store *store, uint32_t offset)
+{
+	return (unsigned)(offset * store->recip >> 32);
+}
+
+/* What the slots announce, in one look. */
+#define PHP_HONE_BUSY_MOST 16
+struct php_hone_readers {
+	/* An entry that retired before is free of readers. */
+	uint64_t min_pin;
+	/* Fetches in progress. */
+	uint64_t busy[PHP_HONE_BUSY_MOST];
+	unsigned n_busy;
+	bool anywhere;
+	/* Regions in which pinned slots found entries; of slots that are
+	 * closed, entries that were born by closed_end. */
+	uint64_t held[PHP_HONE_HELD_WORDS];
+	uint64_t closed_held[PHP_HONE_HELD_WORDS];
+	uint64_t closed_end;
+};
+
+/* Count a removal: returns the epoch of the retirement. The entry is unlinked.
+ */
+uint64_t php_hone_epoch_retire(struct php_hone_store *store);
+uint64_t php_hone_epoch_now(const struct php_hone_store *store);
+
+/* Look at the slots; what is asked about was unlinked, or is asked about as if
+ * it were. */
+void php_hone_readers_look(
+	const struct php_hone_store *store, struct php_hone_readers *readers);
+/* A hash of what the slots announce and of `with`. */
+uint64_t php_hone_readers_sum(
+	const struct php_hone_store *store, uint64_t with);
+/* Whether a reader may have that entry, retired at that epoch. */
+bool php_hone_readers_have(const struct php_hone_store *store,
+	const struct php_hone_readers *readers,
+	const struct php_hone_entry *entry, uint64_t retired);
+
+/* Seconds after which a pin is closed if memory is short. */
+#define PHP_HONE_CLOSE_AFTER 1
+/* Close the slots that were pinned for that many seconds or more. */
+void php_hone_readers_close(struct php_hone_store *store, uint32_t seconds);
+
+/* What the fetch in progress looks at: one bucket, and more from then on. */
+void php_hone_fetch_narrow(struct php_hone_member *member, uint64_t bucket);
+/* Returns what it looked at before, for php_hone_fetch_back(): then the fetch
+ * uses nothing more of what it has found meanwhile. */
+uint64_t php_hone_fetch_widen(struct php_hone_member *member);
+void php_hone_fetch_back(struct php_hone_member *member, uint64_t was);
+/* Keep an entry that was found until the last unpin, if the slot is open. */
+void php_hone_fetch_keep(struct php_hone_member *member, uint32_t offset);
+
+#endif

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Making room: docs/design/cache.md, "Eviction".
+ */
+#include "arena.h"
+#include "epoch.h"
+#include "index.h"
+
+/* Entries that are unlinked before one epoch is counted for all. */
+#define BATCH 32
+/* Blocks that one call looks at on behalf of later ones. */
+#define PACE 256
+/* Stores without such a look after one in vain. */
+#define PAUSE 256
+/* Blocks that expiry looks at, each time that memory is short. */
+#define SWEEP 64
+/* Rounds of the hand, and blocks in each, before a window is chosen. */
+#define ROUNDS 4
+#define ROUND 512
+/* Units up to which the hand alone makes room in most cases. */
+#define SMALL 64
+/* Retired entries from which the hand passes over what readers have. */
+#define HELD_BACK 32
+
+struct pass {
+	struct php_hone_store *store;
+	struct php_hone_shard *shard;
+	uint32_t now;
+	unsigned n;
+	uint32_t units; /* of victims */
+	uint32_t victims[BATCH];
+	bool look; /* readers is valid */
+	struct php_hone_readers readers;
+};
+
+static void
+begin(struct pass *pass, struct php_hone_store *store,
+	struct php_hone_shard *shard)
+{
+	pass->store = store;
+	pass->shard = shard;
+	pass->now = php_hone_store_now(store);
+	pass->n = 0;
+	pass->units = 0;
+	pass->look = shard->n_retired > HELD_BACK;
+	if (pass->look)
+		php_hone_readers_look(store, &pass->readers);
+}
+
+static bool
+had(const struct pass *pass, const struct php_hone_entry *entry)
+{
+	return pass->look && php_hone_readers_have(pass->store, &pass->readers,
+				     entry, UINT64_MAX - 1);
+}
+
+static void
+flush(struct pass *pass)
+{
+	php_hone_retire(pass->store, pass->shard, pass->victims, pass->n);
+	pass->n = 0;
+}
+
+static void
+evict(struct pass *pass, uint32_t offset)
+{
+	uint32_t *link = php_hone_link_of(pass->store, offset);
+	if (link == NULL)
+		return;
+	struct php_hone_entry *entry = php_hone_entry_at(pass->store, offset);
+	if (php_hone_expired(entry, pass->now))
+		pass->shard->expirations++;
+	else
+		pass->shard->evictions++;
+	php_hone_link(link, entry->next);
+	pass->units += php_hone_word_units(php_hone_get64(&entry->block));
+	pass->victims[pass->n++] = offset;
+	if (pass->n == BATCH)
+		flush(pass);
+}
+
+static uint32_t
+after(const struct php_hone_shard *shard, uint32_t offset, uint64_t word)
+{
+	uint32_t next = offset + php_hone_word_units(word);
+	return next == shard->end ? shard->first : next;
+}
+
+static uint8_t
+used(const struct php_hone_entry *entry)
+{
+	return __atomic_load_n(&entry->used, __ATOMIC_RELAXED);
+}
+
+static void
+lower(struct php_hone_entry *entry)
+{
+	uint8_t was = used(entry);
+	if (was != 0)
+		__atomic_store_n(
+			&entry->used, (uint8_t)(was - 1), __ATOMIC_RELAXED);
+}
+
+/* The hand looks at one block. */
+static void
+step(struct pass *pass)
+{
+	struct php_hone_shard *shard = pass->shard;
+	uint32_t at = shard->hand;
+	uint64_t word = php_hone_block(pass->store, at);
+	shard->hand = after(shard, at, word);
+	if (php_hone_word_state(word) != PHP_HONE_LIVE)
+		return;
+	struct php_hone_entry *entry = php_hone_entry_at(pass->store, at);
+	bool expired = php_hone_expired(entry, pass->now);
+	if (!expired && had(pass, entry))
+		return;
+	/* A claim ends by time; without it, all would compute the value. */
+	if (!expired && used(entry) != 0)
+		lower(entry);
+	else if (expired || entry->kind != PHP_HONE_CLAIM)
+		evict(pass, at);
+}
+
+/*
+ * Expired entries go before any others: when the first of them is due and
+ * memory is short, a second hand goes through the arena once.
+ */
+static void
+sweep(struct pass *pass)
+{
+	struct php_hone_shard *shard = pass->shard;
+	if (shard->sweep == 0) {
+		if (shard->min_expires > pass->now)
+			return;
+		shard->sweep = shard->first;
+		shard->min_expires = shard->sweep_min = UINT32_MAX;
+	}
+	for (unsigned i = 0; i < SWEEP; i++) {
+		uint32_t at = shard->sweep;
+		uint64_t word = php_hone_block(pass->store, at);
+		shard->sweep = after(shard, at, word);
+		if (php_hone_word_state(word) == PHP_HONE_LIVE) {
+			struct php_hone_entry *entry =
+				php_hone_entry_at(pass->store, at);
+			if (php_hone_expired(entry, pass->now))
+				evict(pass, at);
+			else if (entry->expires != 0 &&
+				 entry->expires < shard->sweep_min)
+				shard->sweep_min = entry->expires;
+		}
+		if (shard->sweep != shard->first)
+			continue;
+		/* What was published meanwhile is in min_expires. */
+		shard->sweep = 0;
+		if (shard->sweep_min < shard->min_expires)
+			shard->min_expires = shard->sweep_min;
+		return;
+	}
+}
+
+/*
+ * What readers hold back does not count: otherwise each store would look
+ * through it in vain.
+ */
+static bool
+short_of(const struct php_hone_shard *shard)
+{
+	return shard->sums[PHP_HONE_FREE] + shard->sums[PHP_HONE_QUICK] +
+		       shard->sums[PHP_HONE_RETIRED] - shard->held_back <
+	       shard->reserve;
+}
+
+/* Evict ahead of need, so that what readers still have is free in time. */
+static void
+pace(struct php_hone_store *store, struct php_hone_shard *shard)
+{
+	struct pass pass;
+	begin(&pass, store, shard);
+	sweep(&pass);
+	/* If readers have much of it, what can be evicted is far apart: one
+	 * turn at most, for as much as hundreds of stores need. */
+	uint64_t most = pass.look ? shard->entries : PACE;
+	for (uint64_t i = 0; i < most && pass.units < shard->reserve / 2; i++)
+		step(&pass);
+	flush(&pass);
+	php_hone_reclaim(store, shard);
+	if (!pass.look)
+		return;
+	php_hone_readers_close(store, PHP_HONE_CLOSE_AFTER);
+	/* A turn that found little is not repeated at once. */
+	shard->pause = pass.units < shard->reserve / 4 ? PAUSE : 0;
+}
+
+/* ---- a window: neighbours that are evicted together ---- */
+
+struct window {
+	uint32_t begin, units; /* units of whole blocks */
+	int64_t cost;
+};
+
+/* What it costs to evict a block; negative: it cannot be freed now. */
+static int64_t
+cost_of(const struct pass *pass, uint32_t at, uint64_t word)
+{
+	const struct php_hone_entry *entry = php_hone_entry_at(pass->store, at);
+	switch (php_hone_word_state(word)) {
+	case PHP_HONE_FREE:
+	case PHP_HONE_QUICK:
+		return 0;
+	case PHP_HONE_RESERVED:
+		return -1;
+	case PHP_HONE_RETIRED:
+		return php_hone_readers_have(pass->store, &pass->readers, entry,
+			       entry->retired)
+			       ? -1
+			       : 0;
+	case PHP_HONE_LIVE:
+		break;
+	}
+	if (had(pass, entry))
+		return -1;
+	if (php_hone_expired(entry, pass->now))
+		return 0;
+	/* A lost claim or tag costs more than its bytes. */
+	int64_t weight = entry->kind == PHP_HONE_VALUE ? 1 : 64;
+	return weight * php_hone_word_units(word) * (1 + 4 * used(entry));
+}
+
+/*
+ * The cheapest run of blocks of that many units from the hand on, within
+ * `reach` units, or else the first one beyond it.
+ */
+static bool
+choose(const struct pass *pass, uint32_t units, uint64_t reach,
+	struct window *best)
+{
+	const struct php_hone_shard *shard = pass->shard;
+	struct window w = {shard->hand, 0, 0};
+	uint64_t seen = 0;
+	uint64_t all = shard->end - shard->first;
+	*best = (struct window){0, 0, INT64_MAX};
+	/* A window does not go over the end: one turn and a window more. */
+	for (uint32_t at = shard->hand; seen < all + units;) {
+		uint64_t word = php_hone_block(pass->store, at);
+		uint32_t next = after(shard, at, word);
+		int64_t cost = cost_of(pass, at, word);
+		seen += php_hone_word_units(word);
+		if (cost < 0) {
+			w = (struct window){next, 0, 0};
+		} else {
+			w.units += php_hone_word_units(word);
+			w.cost += cost;
+		}
+		while (w.units >= units) {
+			if (w.cost < best->cost)
+				*best = w;
+			uint64_t first = php_hone_block(pass->store, w.begin);
+			w.cost -= cost_of(pass, w.begin, first);
+			w.units -= php_hone_word_units(first);
+			w.begin += php_hone_word_units(first);
+		}
+		if (best->units != 0 && seen >= reach)
+			break;
+		if (next == shard->first)
+			w = (struct window){next, 0, 0};
+		at = next;
+	}
+	return best->units != 0;
+}
+
+/* Evict the cheapest window; the hand goes there, and what it passes ages. */
+static bool
+evict_window(struct php_hone_store *store, struct php_hone_shard *shard,
+	uint32_t units)
+{
+	struct pass pass;
+	begin(&pass, store, shard);
+	if (!pass.look) {
+		pass.look = true;
+		php_hone_readers_look(store, &pass.readers);
+	}
+	uint64_t reach = (shard->end - shard->first) / 16;
+	if (reach < (uint64_t)units * 8)
+		reach = (uint64_t)units * 8;
+	struct window w = {0, 0, 0};
+	if (!choose(&pass, units, reach, &w))
+		return false;
+
+	while (shard->hand != w.begin) {
+		uint32_t at = shard->hand;
+		uint64_t word = php_hone_block(store, at);
+		shard->hand = after(shard, at, word);
+		if (php_hone_word_state(word) == PHP_HONE_LIVE)
+			lower(php_hone_entry_at(store, at));
+	}
+	for (uint32_t at = w.begin; at < w.begin + w.units;) {
+		uint64_t word = php_hone_block(store, at);
+		if (php_hone_word_state(word) == PHP_HONE_LIVE)
+			evict(&pass, at);
+		at += php_hone_word_units(word);
+	}
+	flush(&pass);
+	php_hone_reclaim_all(store, shard);
+	return true;
+}
+
+static uint32_t
+by_windows(struct php_hone_store *store, struct php_hone_shard *shard,
+	uint32_t units)
+{
+	/* A reader may fetch from the window while it is evicted. */
+	for (unsigned i = 0; i < 3; i++) {
+		if (!evict_window(store, shard, units))
+			return 0;
+		uint32_t offset = php_hone_arena_alloc(store, shard, units);
+		if (offset != 0)
+			return offset;
+	}
+	return 0;
+}
+
+static uint32_t
+by_hand(struct php_hone_store *store, struct php_hone_shard *shard,
+	uint32_t units)
+{
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		struct pass pass;
+		begin(&pass, store, shard);
+		for (unsigned i = 0; i < ROUND && pass.units < 2 * units; i++)
+			step(&pass);
+		flush(&pass);
+		php_hone_reclaim(store, shard);
+		uint32_t offset = php_hone_arena_alloc(store, shard, units);
+		if (offset != 0)
+			return offset;
+	}
+	return 0;
+}
+
+static uint32_t
+by_eviction(struct php_hone_store *store, struct php_hone_shard *shard,
+	uint32_t units)
+{
+	php_hone_reclaim(store, shard);
+	php_hone_arena_drain(store, shard);
+	uint32_t offset = php_hone_arena_alloc(store, shard, units);
+	if (offset == 0 && units <= SMALL)
+		offset = by_hand(store, shard, units);
+	if (offset == 0)
+		offset = by_windows(store, shard, units);
+	return offset;
+}
+
+/* What readers announce, and what waits for them, in one number. */
+static uint64_t
+sum_up(const struct php_hone_store *store, const struct php_hone_shard *shard)
+{
+	return php_hone_readers_sum(
+		store, shard->n_retired + shard->sums[PHP_HONE_LIVE]);
+}
+
+uint32_t
+php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
+	uint32_t units)
+{
+	struct php_hone_store *store = member->store;
+	if (php_hone_reclaim_pays(shard))
+		php_hone_reclaim_some(store, shard);
+	if (php_hone_much_is_held(shard))
+		php_hone_member_close(member);
+	if (shard->pause != 0)
+		shard->pause--;
+	else if (short_of(shard))
+		pace(store, shard);
+	uint32_t offset = php_hone_arena_alloc(store, shard, units);
+	if (offset != 0)
+		return offset;
+	/* The same that failed a moment ago fails without the work. */
+	if (units >= shard->failed_units &&
+		shard->failed_at == php_hone_store_tick() &&
+		shard->failed_sum == sum_up(store, shard))
+		return 0;
+	offset = by_eviction(store, shard, units);
+	if (offset != 0)
+		return offset;
+	/* Readers have too much, or processes that died seem to. */
+	php_hone_slots_reap(member, shard);
+	php_hone_readers_close(store, PHP_HONE_CLOSE_AFTER);
+	offset = by_eviction(store, shard, units);
+	if (offset == 0 && php_hone_reclaim_patiently(store, shard))
+		offset = by_eviction(store, shard, units);
+	if (offset == 0) {
+		shard->failed_units = units;
+		shard->failed_at = php_hone_store_tick();
+		shard->failed_sum = sum_up(store, shard);
+	}
+	return offset;
+}

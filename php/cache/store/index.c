@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Finding entries: docs/design/cache.md, "The index".
+ */
+#include "epoch.h"
+#include "index.h"
+
+/*
+ * One fetch of 16 is counted in its entry, as 16; of an entry with many hits,
+ * one of 256. Each count takes the entry's line from the other CPUs.
+ */
+#define SAMPLE 16
+#define SAMPLE_HOT 256
+#define HOT 4096
+
+uint32_t *
+php_hone_link_of_key(struct php_hone_store *store, struct php_hone_place place,
+	const struct php_hone_key *key, enum php_hone_kind kind)
+{
+	uint32_t *link = php_hone_bucket(store, place);
+	for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
+		struct php_hone_entry *entry = php_hone_entry_at(store, at);
+		if (php_hone_entry_is(entry, key, kind))
+			return link;
+		link = &entry->next;
+	}
+	return NULL;
+}
+
+uint32_t *
+php_hone_link_of(struct php_hone_store *store, uint32_t offset)
+{
+	uint64_t hash = php_hone_entry_at(store, offset)->hash;
+	uint32_t *link = php_hone_bucket(store, php_hone_place(store, hash));
+	for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
+		if (at == offset)
+			return link;
+		link = &php_hone_entry_at(store, at)->next;
+	}
+	return NULL;
+}
+
+const struct php_hone_entry *
+php_hone_look_up(struct php_hone_member *member, const struct php_hone_key *key,
+	enum php_hone_kind kind, uint32_t *offset)
+{
+	const struct php_hone_store *store = member->store;
+	struct php_hone_place place = php_hone_place(store, key->hash);
+	php_hone_fetch_narrow(
+		member, php_hone_busy_bucket(place.shard, place.bucket));
+	const uint32_t *link = php_hone_bucket(store, place);
+	for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
+		const struct php_hone_entry *entry =
+			php_hone_seen_at(store, at);
+		if (php_hone_entry_is(entry, key, kind)) {
+			*offset = at;
+			return entry;
+		}
+		link = &entry->next;
+	}
+	return NULL;
+}
+
+static void
+count(uint64_t *counter)
+{
+	/* Its owner alone writes it. */
+	php_hone_set64(counter, php_hone_get64(counter) + 1);
+}
+
+/* What eviction goes by; a lost update does no harm. */
+static void
+touch(struct php_hone_member *member, uint32_t offset)
+{
+	struct php_hone_entry *entry = php_hone_entry_at(member->store, offset);
+	uint8_t used = __atomic_load_n(&entry->used, __ATOMIC_RELAXED);
+	if (used < 3)
+		__atomic_store_n(
+			&entry->used, (uint8_t)(used + 1), __ATOMIC_RELAXED);
+	uint32_t hits = php_hone_get32(&entry->hits);
+	uint32_t step = hits < HOT ? SAMPLE : SAMPLE_HOT;
+	if ((++member->lookups & (step - 1)) == 0)
+		php_hone_set32(&entry->hits, hits + step);
+}
+
+const struct php_hone_entry *
+php_hone_store_find(
+	struct php_hone_member *member, const struct php_hone_key *key)
+{
+	uint32_t offset = 0;
+	const struct php_hone_entry *entry =
+		php_hone_look_up(member, key, PHP_HONE_VALUE, &offset);
+	if (entry == NULL ||
+		(entry->expires != 0 &&
+			php_hone_expired(
+				entry, php_hone_store_now(member->store))) ||
+		(entry->n_tags != 0 && !php_hone_tags_valid(member, entry))) {
+		count(&member->slot->misses);
+		return NULL;
+	}
+	php_hone_fetch_keep(member, offset);
+	touch(member, offset);
+	count(&member->slot->hits);
+	return entry;
+}
+
+const struct php_hone_entry *
+php_hone_store_peek(
+	struct php_hone_member *member, const struct php_hone_key *key)
+{
+	uint32_t offset = 0;
+	const struct php_hone_entry *entry =
+		php_hone_look_up(member, key, PHP_HONE_VALUE, &offset);
+	if (entry == NULL ||
+		(entry->n_tags != 0 && !php_hone_tags_valid(member, entry)))
+		return NULL;
+	php_hone_fetch_keep(member, offset);
+	return entry;
+}

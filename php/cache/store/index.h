@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PHP_HONE_STORE_INDEX_H
+#define PHP_HONE_STORE_INDEX_H
+/*
+ * The index of a shard: an array of chains. A link, in the array or in an
+ * entry, is the 4-byte offset of the next entry. An entry is inserted, replaced
+ * and removed by one store of one link, so that readers need no mutex and a
+ * chain no repair. A removed entry keeps its own link: a reader that stands on
+ * it goes on.
+ */
+#include "inner.h"
+
+/*
+ * Entries of one chain. PHP's hash has no secret, so whoever chooses keys can
+ * choose them for one chain; chance makes none of half that length.
+ */
+#define PHP_HONE_CHAIN_MOST 64
+
+/* Where the entries of a key are: kinds share it. */
+struct php_hone_place {
+	unsigned shard;
+	uint32_t bucket;
+};
+
+static inline struct php_hone_place
+php_hone_place(const struct php_hone_store *store, uint64_t hash)
+{
+	/* Fibonacci hashing: the low bits of PHP's hash vary most, and the high
+	 * bits of the product depend on all of them. */
+	uint64_t mixed = hash * 0x9e3779b97f4a7c15;
+	unsigned shard = (unsigned)((mixed >> 32) * store->n_shards >> 32);
+	return (struct php_hone_place){
+		shard, (uint32_t)(mixed >> 24) & store->bucket_mask};
+}
+
+static inline uint32_t *
+php_hone_bucket(const struct php_hone_store *store, struct php_hone_place place)
+{
+	return (uint32_t *)php_hone_at(store, store->buckets[place.shard]) +
+	       place.bucket;
+}
+
+/* Acquire: pairs with php_hone_link(); the entry is complete. */
+static inline uint32_t
+php_hone_follow(const uint32_t *link)
+{
+	return __atomic_load_n(link, __ATOMIC_ACQUIRE);
+}
+
+static inline void
+php_hone_link(uint32_t *link, uint32_t to)
+{
+	__atomic_store_n(link, to, __ATOMIC_RELEASE);
+}
+
+static inline bool
+php_hone_entry_is(const struct php_hone_entry *entry,
+	const struct php_hone_key *key, enum php_hone_kind kind)
+{
+	return entry->hash == key->hash && entry->kind == kind &&
+	       entry->key_len == key->len &&
+	       memcmp(php_hone_entry_key(entry), key->bytes, key->len) == 0;
+}
+
+/* For the owner of the mutex: the link to the entry of a key, or NULL. */
+uint32_t *php_hone_link_of_key(struct php_hone_store *store,
+	struct php_hone_place place, const struct php_hone_key *key,
+	enum php_hone_kind kind);
+/* The link to this entry, or NULL if it was removed. */
+uint32_t *php_hone_link_of(struct php_hone_store *store, uint32_t offset);
+
+/* For readers, in a fetch: the entry as they see it, and its offset, or NULL.
+ */
+const struct php_hone_entry *php_hone_look_up(struct php_hone_member *member,
+	const struct php_hone_key *key, enum php_hone_kind kind,
+	uint32_t *offset);
+
+/* The begin of readers' chains: the view without the right to write. */
+static inline const struct php_hone_entry *
+php_hone_seen_at(const struct php_hone_store *store, uint32_t offset)
+{
+	return (const void *)(store->ro + offset * PHP_HONE_UNIT);
+}
+
+#endif

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Figures, and the map of the memory.
+ */
+#include "arena.h"
+#include "epoch.h"
+
+static void
+add_shard(const struct php_hone_store *store,
+	const struct php_hone_shard *shard, struct php_hone_store_info *info)
+{
+	info->used +=
+		(shard->sums[PHP_HONE_LIVE] + shard->sums[PHP_HONE_RESERVED]) *
+		PHP_HONE_UNIT;
+	info->retired += shard->sums[PHP_HONE_RETIRED] * PHP_HONE_UNIT;
+	info->free +=
+		(shard->sums[PHP_HONE_FREE] + shard->sums[PHP_HONE_QUICK]) *
+		PHP_HONE_UNIT;
+	size_t largest = php_hone_arena_largest(store, shard) * PHP_HONE_UNIT;
+	info->whole += largest;
+	if (largest > info->largest_free)
+		info->largest_free = largest;
+	info->entries += shard->entries;
+	info->stores += shard->stores;
+	info->evictions += shard->evictions;
+	info->expirations += shard->expirations;
+	info->recoveries += shard->recoveries;
+}
+
+void
+php_hone_store_info(
+	struct php_hone_member *member, struct php_hone_store_info *info)
+{
+	struct php_hone_store *store = member->store;
+	const struct php_hone_region *region = store->region;
+	php_hone_settle(member);
+	const struct php_hone_shard *first = php_hone_shard_at(store, 0);
+	*info = (struct php_hone_store_info){.name = region->name,
+		.size = store->size,
+		/* The head, and a key of about 60 bytes. */
+		.largest_value =
+			(first->end - first->first - 3) * PHP_HONE_UNIT,
+		.closed_slots = php_hone_get64(&region->closed_slots),
+		.shards = store->n_shards,
+		.slots = store->n_slots,
+		.epoch = php_hone_epoch_now(store),
+		.start = __atomic_load_n(&region->start, __ATOMIC_RELAXED)};
+	for (unsigned i = 0; i < store->n_shards; i++) {
+		php_hone_lock(member, i);
+		add_shard(store, php_hone_shard_at(store, i), info);
+		php_hone_unlock(member, i);
+	}
+	for (uint32_t i = 0; i < store->n_slots; i++) {
+		const struct php_hone_slot *slot = &store->slots[i];
+		info->hits += php_hone_get64(&slot->hits);
+		info->misses += php_hone_get64(&slot->misses);
+		info->slots_used += php_hone_get64(&slot->owner) != 0;
+	}
+	info->hits -= php_hone_get64(&region->hits_before);
+	info->misses -= php_hone_get64(&region->misses_before);
+}
+
+/* ---- the map ---- */
+
+/* What each kind has of the part that is being filled. */
+struct part {
+	unsigned char *map;
+	size_t parts, i;
+	uint64_t each; /* units of a part, times 2^20 */
+	uint64_t of[4];
+	uint64_t begin, end; /* units, times 2^20 */
+};
+
+static void
+end_part(struct part *p)
+{
+	unsigned most = 0;
+	for (unsigned kind = 1; kind < 4; kind++) {
+		if (p->of[kind] > p->of[most])
+			most = kind;
+	}
+	memset(p->of, 0, sizeof p->of);
+	if (p->i < p->parts)
+		p->map[p->i++] = (unsigned char)most;
+	p->begin = p->end;
+	p->end += p->each;
+}
+
+static void
+add_range(struct part *p, uint64_t from, uint64_t to, unsigned kind)
+{
+	from <<= 20;
+	to <<= 20;
+	while (to > p->end && p->i < p->parts) {
+		if (p->end > from) {
+			p->of[kind] += p->end - from;
+			from = p->end;
+		}
+		end_part(p);
+	}
+	p->of[kind] += to - from;
+}
+
+void
+php_hone_store_map(
+	struct php_hone_member *member, unsigned char *map, size_t parts)
+{
+	static const unsigned char kinds[] = {[PHP_HONE_FREE] = 0,
+		[PHP_HONE_RESERVED] = 1,
+		[PHP_HONE_LIVE] = 1,
+		[PHP_HONE_RETIRED] = 2,
+		[PHP_HONE_QUICK] = 0};
+	struct php_hone_store *store = member->store;
+	php_hone_settle(member);
+	if (parts == 0)
+		return;
+	memset(map, 3, parts);
+	uint64_t units = store->size / PHP_HONE_UNIT;
+	struct part p = {.map = map, .parts = parts};
+	p.each = (units << 20) / parts;
+	p.end = p.each;
+	uint64_t done = 0;
+	for (unsigned i = 0; i < store->n_shards; i++) {
+		const struct php_hone_shard *shard =
+			php_hone_shard_at(store, i);
+		php_hone_lock(member, i);
+		add_range(&p, done, shard->first, 3);
+		for (uint32_t at = shard->first; at < shard->end;) {
+			uint64_t word = php_hone_block(store, at);
+			uint32_t next = at + php_hone_word_units(word);
+			add_range(
+				&p, at, next, kinds[php_hone_word_state(word)]);
+			at = next;
+		}
+		done = shard->end;
+		php_hone_unlock(member, i);
+	}
+	add_range(&p, done, units, 3);
+	end_part(&p);
+}

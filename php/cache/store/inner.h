@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PHP_HONE_STORE_INNER_H
+#define PHP_HONE_STORE_INNER_H
+/*
+ * The structures that the files of the store share.
+ *
+ * The mapping is counted in units of 64 bytes; an offset is a number of units
+ * from its begin, and 0 is none: the header is there. Shared words are plain
+ * integers that only the functions below and __atomic builtins access, so that
+ * store.h needs no _Atomic.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include "store.h"
+
+#define PHP_HONE_UNIT ((size_t)64)
+#define PHP_HONE_MAX_SHARDS 16
+#define PHP_HONE_HELD_WORDS 7
+#define PHP_HONE_REGIONS (PHP_HONE_HELD_WORDS * 64)
+
+/* Size classes of free blocks: arena.c. */
+#define PHP_HONE_CLASSES 832
+#define PHP_HONE_CLASS_WORDS (PHP_HONE_CLASSES / 64)
+#define PHP_HONE_QUICK_SIZES 33
+#define PHP_HONE_STATES 5 /* enum php_hone_state in arena.h */
+/* Units of the largest arena: the classes end there. */
+#define PHP_HONE_ARENA_MOST ((uint32_t)1 << 29)
+
+/*
+ * What a process announces to writers: epoch.c has the protocol. The owner
+ * writes all of it but `close`, and but a dead owner's.
+ */
+struct php_hone_slot {
+	uint64_t pin;  /* the epoch at which the request began; 0: none */
+	uint64_t busy; /* 0, or what the fetch in progress may look at */
+	uint64_t hits;
+	uint64_t misses;
+	uint64_t owner;    /* pid and start time: slot.c; 0: free */
+	uint32_t reserved; /* a block that it fills without the mutex */
+	uint32_t since;    /* seconds; when it was pinned */
+	uint64_t spare[2];
+	uint64_t close; /* generation of the pin, and the epoch of its end */
+	/* A bit for each region of the mapping in which it found an entry. */
+	uint64_t held[PHP_HONE_HELD_WORDS];
+};
+
+_Static_assert(sizeof(struct php_hone_slot) == 128, "two lines each");
+
+/* The owner of the mutex reads and writes all of it, nobody else but `wakes`.
+ */
+struct php_hone_shard {
+	pthread_mutex_t mutex __attribute__((aligned(64)));
+	uint32_t first, end; /* the arena */
+	uint32_t reserve;    /* units that eviction keeps free */
+	uint32_t hand;       /* the block that eviction looks at next */
+	uint32_t sweep;      /* the block that expiry looks at next; 0: none */
+	uint32_t min_expires, sweep_min;
+	uint32_t retired_list;      /* since the last look at the slots */
+	uint32_t held_list;         /* what readers had then */
+	uint32_t n_retired, n_held; /* in both lists; in the second one */
+	uint32_t reclaim_at;        /* n_retired at which reclaiming is tried */
+	uint32_t pause;             /* stores before pacing is tried again */
+	uint32_t held_back; /* units that the last reclaim had to leave */
+	uint32_t n_claims;
+	/* The last request for room that failed. */
+	uint32_t failed_units, failed_at; /* php_hone_store_tick() */
+	uint64_t failed_sum;
+	uint32_t wakes; /* a futex; atomic; counts claims that ended */
+	uint64_t sums[PHP_HONE_STATES]; /* units in each state */
+	uint64_t entries, stores, evictions, expirations, recoveries;
+	uint64_t class_summary;
+	uint64_t class_bits[PHP_HONE_CLASS_WORDS];
+	/* Small blocks, by their units. */
+	uint32_t quick[PHP_HONE_QUICK_SIZES];
+	uint32_t heads[PHP_HONE_CLASSES];
+};
+
+/* The begin of the mapping. */
+struct php_hone_region {
+	char name[32];
+	int64_t start;
+	uint64_t hits_before, misses_before; /* at the last clear */
+	uint64_t closed_slots;
+	uint64_t generation; /* of tags; each value is used once */
+	uint32_t slots_high; /* slots beyond were never taken */
+	uint32_t reaped;     /* seconds; the last look for dead owners */
+	/* Written at each removal. */
+	uint64_t epoch __attribute__((aligned(64)));
+} __attribute__((aligned(64)));
+
+/*
+ * This process's handle; constant after php_hone_store_create(). What readers
+ * need of a shard is here, since writers write the lines of a shard.
+ */
+struct php_hone_store {
+	unsigned char *rw; /* where writers write */
+	const unsigned char
+		*ro; /* where readers look; the same if unprotected */
+	struct php_hone_region *region;
+	struct php_hone_slot *slots;
+	struct php_hone_shard *shards;
+	size_t size;
+	uint32_t n_shards, n_slots;
+	uint32_t bucket_mask;
+	uint32_t buckets[PHP_HONE_MAX_SHARDS]; /* offsets of arrays of links */
+	uint64_t recip; /* regions << 32 / units: php_hone_region_of() */
+	int64_t made;   /* CLOCK_MONOTONIC, seconds */
+};
+
+static inline uint64_t
+php_hone_get64(const uint64_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static inline void
+php_hone_set64(uint64_t *word, uint64_t to)
+{
+	__atomic_store_n(word, to, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t
+php_hone_get32(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static inline void
+php_hone_set32(uint32_t *word, uint32_t to)
+{
+	__atomic_store_n(word, to, __ATOMIC_RELAXED);
+}
+
+static inline void *
+php_hone_at(const struct php_hone_store *store, uint32_t offset)
+{
+	return store->rw + offset * PHP_HONE_UNIT;
+}
+
+static inline struct php_hone_entry *
+php_hone_entry_at(const struct php_hone_store *store, uint32_t offset)
+{
+	return php_hone_at(store, offset);
+}
+
+static inline uint32_t
+php_hone_offset(const struct php_hone_store *store, const void *writable)
+{
+	return (uint32_t)((size_t)((const unsigned char *)writable -
+				   store->rw) /
+			  PHP_HONE_UNIT);
+}
+
+static inline struct php_hone_shard *
+php_hone_shard_at(const struct php_hone_store *store, unsigned i)
+{
+	return &store->shards[i];
+}
+
+static inline const unsigned char *
+php_hone_entry_key(const struct php_hone_entry *entry)
+{
+	return entry->bytes + PHP_HONE_KEY_HEAD;
+}
+
+/* What an entry remembers of a tag: tags.c. */
+struct php_hone_tag {
+	uint64_t hash, generation;
+};
+
+static inline size_t
+php_hone_tags_at(size_t key_len)
+{
+	size_t end = offsetof(struct php_hone_entry, bytes) +
+		     PHP_HONE_KEY_HEAD + key_len + 1;
+	return (end + 7) & ~(size_t)7;
+}
+
+static inline struct php_hone_tag *
+php_hone_entry_tags(const struct php_hone_entry *entry)
+{
+	return (struct php_hone_tag *)((unsigned char *)entry +
+				       php_hone_tags_at(entry->key_len));
+}
+
+/* ---- slot.c ---- */
+
+/* Whether the process that took a slot still runs. */
+bool php_hone_owner_lives(uint64_t owner);
+/*
+ * Free the slots of processes that died, and the blocks that they filled. The
+ * caller may have the mutex of `shard`, or has none if it is NULL.
+ */
+void php_hone_slots_reap(
+	struct php_hone_member *member, struct php_hone_shard *shard);
+
+/* ---- lock.c ---- */
+
+void php_hone_lock(struct php_hone_member *member, unsigned shard);
+/* False if another has it. */
+bool php_hone_trylock(struct php_hone_member *member, unsigned shard);
+void php_hone_unlock(struct php_hone_member *member, unsigned shard);
+/* The rule for reservations that were not finished: store.h. */
+void php_hone_settle(struct php_hone_member *member);
+
+/* ---- recover.c ---- */
+
+void php_hone_recover(struct php_hone_store *store, struct php_hone_shard *s);
+
+/* A clock of 1/16 second. */
+uint32_t php_hone_store_tick(void);
+
+/* ---- evict.c ---- */
+
+/* A block of that many units, reserved; 0 if no room can be had. */
+uint32_t php_hone_make_room(struct php_hone_member *member,
+	struct php_hone_shard *shard, uint32_t units);
+
+/* ---- retire.c ---- */
+
+/* Take entries that were unlinked out of use. */
+void php_hone_retire(struct php_hone_store *store, struct php_hone_shard *shard,
+	const uint32_t *offsets, unsigned n);
+/*
+ * Free the entries that retired since the last call, and that no reader can
+ * have. The others are held back; php_hone_reclaim_all() looks at these as
+ * well.
+ */
+void php_hone_reclaim(
+	struct php_hone_store *store, struct php_hone_shard *shard);
+void php_hone_reclaim_all(
+	struct php_hone_store *store, struct php_hone_shard *shard);
+/* The same, if enough of them wait that the look at the slots pays. Small ones
+ * then wait for the next entry of their size. */
+void php_hone_reclaim_some(
+	struct php_hone_store *store, struct php_hone_shard *shard);
+/*
+ * A fetch that looks at more than one chain holds back all that was retired. It
+ * ends within microseconds, unless its process has lost the CPU. Waits for such
+ * fetches, a millisecond at most, and reclaims; false if there was none.
+ */
+bool php_hone_reclaim_patiently(
+	struct php_hone_store *store, struct php_hone_shard *shard);
+
+/* ---- tags.c ---- */
+
+/* Whether each tag of an entry still has the generation it was stored with.
+ * Between php_hone_fetch_begin() and _end(). */
+bool php_hone_tags_valid(
+	struct php_hone_member *member, const struct php_hone_entry *entry);
+/* The generation of a tag, which is made if there is none: 0 or -ENOMEM. */
+int php_hone_tag_generation(struct php_hone_member *member,
+	const struct php_hone_key *tag, uint64_t *generation);
+
+/* ---- claim.c ---- */
+
+void php_hone_claims_wake(struct php_hone_shard *shard);
+
+/* ---- reserve.c, change.c: for the owner of the mutex ---- */
+
+/* A reserved entry whose head and key are filled in, or NULL. */
+struct php_hone_entry *php_hone_reserve_locked(struct php_hone_member *member,
+	unsigned shard, const struct php_hone_room *room,
+	enum php_hone_kind kind);
+/* Link an entry at `link`, or before the whole chain if it is NULL; the entry
+ * that was there is retired. */
+void php_hone_publish_locked(struct php_hone_member *member, unsigned shard,
+	struct php_hone_entry *entry, uint32_t *link);
+/* Unlink and retire the entry to which a link leads. */
+void php_hone_remove_locked(
+	struct php_hone_member *member, unsigned shard, uint32_t *link);
+
+/* Whether an entry counts: not expired, and its tags are valid. */
+bool php_hone_entry_valid(
+	struct php_hone_member *member, const struct php_hone_entry *entry);
+
+/* The second at which what lives for so many seconds has expired. */
+uint32_t php_hone_expiry(const struct php_hone_store *store, uint32_t seconds);
+
+static inline bool
+php_hone_expired(const struct php_hone_entry *entry, uint32_t now)
+{
+	return entry->expires != 0 && entry->expires <= now;
+}
+
+/* The shard in whose arena an offset lies. */
+unsigned php_hone_shard_of(const struct php_hone_store *store, uint32_t offset);
+
+#endif

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PHP_HONE_STORE_H
+#define PHP_HONE_STORE_H
+/*
+ * Bytes under a key in memory that several processes share.
+ *
+ * Nothing here knows PHP. docs/design/cache.md has the structures and the
+ * protocol. Functions return 0 or a negative errno unless their comment has
+ * something else.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct php_hone_store;
+
+/* Offsets have 32 bits, and sums of two must not overflow: 128 GiB. */
+#define PHP_HONE_STORE_LEAST ((size_t)1 << 20)
+#define PHP_HONE_STORE_MOST ((size_t)1 << 37)
+
+struct php_hone_store_attr {
+	/* bytes of the mapping, PHP_HONE_STORE_LEAST to _MOST; rounded up to
+	 * a huge page */
+	size_t size;
+	/* 0: one for each 16 MiB, at most 16 */
+	unsigned shards;
+	/* processes and threads that may read at one time; 0: 1024; fewer if
+	 * they would take more than an eighth of the mapping */
+	unsigned slots;
+	/* two views: readers have one without the right to write */
+	bool protect;
+	/* explicit huge pages; -ENOMEM if the system has none free */
+	bool huge_pages;
+	/* the pages are touched at once: a store then costs no page fault */
+	bool populate;
+	/* at most 31 bytes, copied */
+	const char *name;
+};
+
+/* Make a store; before the processes that share it are forked. */
+int php_hone_store_create(
+	struct php_hone_store **store, const struct php_hone_store_attr *attr);
+/* Unmap it in this process. Other processes keep theirs. */
+void php_hone_store_unmap(struct php_hone_store *store);
+/* Whether an address is in it, in either view. Safe in a signal handler. */
+bool php_hone_store_contains(
+	const struct php_hone_store *store, const void *address);
+
+/*
+ * One process, or one thread of a ZTS server, as it uses a store. Calls with
+ * one member come from one thread at a time. After fork() the child's copy is
+ * that of the parent: the child calls php_hone_member_forget(), then joins
+ * anew.
+ */
+struct php_hone_member {
+	struct php_hone_store *store;
+	struct php_hone_slot *slot; /* NULL: not joined */
+	/* the rest belongs to the store; all zero at first */
+	struct php_hone_entry *reserved; /* neither published nor cancelled */
+	unsigned locked;        /* shards whose mutex it has; a bit each */
+	unsigned pins, fetches; /* depth of nesting */
+	bool open;              /* what php_hone_fetch_begin() returned */
+	bool looked;            /* in the fetch in progress */
+	uint64_t lookups;       /* for sampled counts */
+};
+
+/* -EAGAIN if every slot is taken by a process that lives. */
+int php_hone_member_join(
+	struct php_hone_member *member, struct php_hone_store *store);
+void php_hone_member_leave(struct php_hone_member *member);
+void php_hone_member_forget(struct php_hone_member *member);
+/*
+ * Instead of forgetting, if the parent was pinned and had no fetch in progress:
+ * join, pinned once, so that what the parent had found stays valid here, too.
+ * The parent must stay pinned until this returns. -EAGAIN as above; then the
+ * member is as after forgetting.
+ */
+int php_hone_member_inherit(struct php_hone_member *member);
+
+/* ---- reading ---- */
+
+enum php_hone_kind {
+	PHP_HONE_VALUE, /* an ordinary key */
+	PHP_HONE_TAG,   /* a tag: its generation */
+	PHP_HONE_CLAIM, /* a process computes the value of this key */
+};
+
+/*
+ * An entry. Readers find it without a mutex; what has no "atomic" does not
+ * change while a reader can have it. An entry begins on a line of 64 bytes, and
+ * so does the value's image, which follows the key and the tags.
+ */
+struct php_hone_entry {
+	uint64_t block;    /* arena.h: size and state; atomic */
+	uint64_t hash;     /* of the key, as the caller computes it */
+	uint32_t next;     /* index.h: the next entry of the chain; atomic */
+	uint32_t link;     /* the next retired entry; for the mutex's owner */
+	uint64_t birth;    /* epoch of publication */
+	uint64_t retired;  /* epoch of removal; atomic */
+	uint64_t value[2]; /* the caller's; [0] may be changed by the owner of
+			      the shard's mutex, atomic */
+	uint32_t created;  /* seconds since the store was made */
+	uint32_t expires;  /* the same clock; 0: never */
+	uint32_t key_len;
+	uint32_t image_at; /* bytes from the entry to the image */
+	uint32_t image_size;
+	uint32_t image_extra; /* bytes after the image that belong to it */
+	uint8_t kind;
+	uint8_t flags; /* the caller's */
+	uint8_t used;  /* 0 to 3, for eviction; atomic, may be lost */
+	uint8_t n_tags;
+	uint32_t hits; /* sampled; atomic, may be lost */
+	/* The caller's head of the key, then the key and a NUL, then the tags:
+	 * image.h makes a zend_string of head and key. */
+	unsigned char bytes[];
+};
+
+/* Bytes between the struct and the key: the head of a zend_string. */
+#define PHP_HONE_KEY_HEAD 24
+/* Bytes of the longest key, and of the longest tag. */
+#define PHP_HONE_KEY_MOST 65535
+
+struct php_hone_key {
+	const char *bytes;
+	size_t len;
+	uint64_t hash;
+};
+
+/*
+ * Between pin and unpin, an entry that php_hone_store_find() returned while
+ * php_hone_fetch_begin() was true stays valid. A pin may be nested; the first
+ * and the last count. The last unpin cancels a reservation that was not
+ * published.
+ */
+void php_hone_member_pin(struct php_hone_member *member);
+void php_hone_member_unpin(struct php_hone_member *member);
+
+/*
+ * Begin a fetch. Returns true if the pin still allows pointers to stay after
+ * php_hone_fetch_end(), false if the slot was closed or is not pinned: copy
+ * what is found before php_hone_fetch_end(). Until then, all that is found is
+ * valid in either case. Fetches may be nested; the outermost counts.
+ */
+bool php_hone_fetch_begin(struct php_hone_member *member);
+void php_hone_fetch_end(struct php_hone_member *member);
+/* From now on php_hone_fetch_begin() returns false, until the next pin. */
+void php_hone_member_close(struct php_hone_member *member);
+
+/* Seconds since the store was made, from a coarse clock. */
+uint32_t php_hone_store_now(const struct php_hone_store *store);
+
+/*
+ * The live entry of a key that has not expired, or NULL. Only between
+ * php_hone_fetch_begin() and _end(). Counts a hit or a miss in the slot.
+ */
+const struct php_hone_entry *php_hone_store_find(
+	struct php_hone_member *member, const struct php_hone_key *key);
+/* The same, without counting, and also if it has expired. */
+const struct php_hone_entry *php_hone_store_peek(
+	struct php_hone_member *member, const struct php_hone_key *key);
+
+/* ---- writing ---- */
+
+struct php_hone_room {
+	size_t image; /* bytes of the image; 0: the value has none */
+	size_t extra; /* bytes behind it */
+	const struct php_hone_key *key;
+	const struct php_hone_key *tags;
+	unsigned n_tags;
+	uint32_t ttl; /* seconds; 0: no expiry */
+	bool spare;   /* only of memory that is free: nothing is evicted */
+};
+
+/*
+ * Take a block for an entry; it is not visible to others yet. The entry's head
+ * and key are filled in; the caller fills value, flags, the head of the key,
+ * and the image. Evicts if needed. -ENOMEM if no room can be had, -EFBIG if it
+ * is larger than a shard can ever hold, -EINVAL if the key or a tag is longer
+ * than PHP_HONE_KEY_MOST or there are more than 255 tags.
+ *
+ * A member has one reservation at a time. For a small block, the shard's mutex
+ * is kept until the entry is published: nothing that may leave by longjmp(),
+ * call PHP code or sleep comes between the two. If it happens nevertheless, the
+ * next call that writes, waits or reads figures, the last unpin, or leaving
+ * cancels the reservation; until then other writers of the shard wait.
+ *
+ * *entry is the address to write to; with attr.protect it differs from the one
+ * that readers see by php_hone_store_view().
+ */
+int php_hone_store_reserve(struct php_hone_member *member,
+	const struct php_hone_room *room, struct php_hone_entry **entry);
+/* The address under which readers see what a writer has at `writable`. */
+void *php_hone_store_view(const struct php_hone_store *store, void *writable);
+/* The reverse, for the owner of a shard's mutex. */
+void *php_hone_store_writable(
+	const struct php_hone_store *store, const void *view);
+
+enum php_hone_publish {
+	PHP_HONE_STORE,   /* whether or not the key exists */
+	PHP_HONE_ADD,     /* -EEXIST if it exists */
+	PHP_HONE_REPLACE, /* -ENOENT if it does not exist */
+};
+
+/* Make the entry visible, and retire the one it replaces. On an error, the
+ * block is freed. */
+int php_hone_store_publish(struct php_hone_member *member,
+	struct php_hone_entry *entry, enum php_hone_publish how);
+void php_hone_store_cancel(
+	struct php_hone_member *member, struct php_hone_entry *entry);
+
+/* -ENOENT if there is none (or it has expired). */
+int php_hone_store_delete(
+	struct php_hone_member *member, const struct php_hone_key *key);
+/* Delete this entry if it is still the one of its key; else -ENOENT. */
+int php_hone_store_delete_entry(
+	struct php_hone_member *member, const struct php_hone_entry *entry);
+
+/*
+ * Change value[0] of a key's entry in place: `change` returns true and sets
+ * *to, which has the present value, if it is to be changed. Called with the
+ * mutex; it must return. -ENOENT; -ECANCELED if `change` returns false.
+ */
+int php_hone_store_change(struct php_hone_member *member,
+	const struct php_hone_key *key,
+	bool (*change)(
+		const struct php_hone_entry *entry, uint64_t *to, void *opaque),
+	void *opaque);
+
+/* Remove every entry. */
+void php_hone_store_clear(struct php_hone_member *member);
+
+/*
+ * Call `visit` with every live value, each once; entries that are added or
+ * removed meanwhile may be missed. No mutex is held; `visit` may call any
+ * function of the store. The entry is valid until `visit` returns; if the
+ * caller is within a fetch, until that fetch ends. Such a fetch lets writers
+ * free nothing, so it should be short.
+ *
+ * When `visit` returns false, the walk ends after the entries of its bucket,
+ * which are few. *cursor is 0 at first, and says where a later call continues;
+ * it becomes UINT64_MAX after the last entry.
+ */
+void php_hone_store_walk(struct php_hone_member *member, uint64_t *cursor,
+	bool (*visit)(const struct php_hone_entry *entry, void *opaque),
+	void *opaque);
+
+/* ---- tags ---- */
+
+/*
+ * Every entry that has this tag is invalid from now on. 0 also if there is
+ * none; -EINVAL if the tag is longer than PHP_HONE_KEY_MOST. A tag that was
+ * evicted makes its entries invalid.
+ */
+int php_hone_store_invalidate_tag(
+	struct php_hone_member *member, const struct php_hone_key *tag);
+/*
+ * The name of a tag of an entry, 0 to n_tags - 1, which is valid until the end
+ * of the fetch. Returns false if the tag was invalidated or evicted.
+ */
+bool php_hone_store_tag(struct php_hone_member *member,
+	const struct php_hone_entry *entry, unsigned i,
+	struct php_hone_key *name);
+
+/* ---- claims: one process computes a value ---- */
+
+/*
+ * Claim a key for `seconds`. -EBUSY if another living process has claimed it
+ * and its time has not passed. A claim ends by php_hone_store_unclaim(), by
+ * publishing the key, by time, or by the end of the process.
+ */
+int php_hone_store_claim(struct php_hone_member *member,
+	const struct php_hone_key *key, uint32_t seconds);
+void php_hone_store_unclaim(
+	struct php_hone_member *member, const struct php_hone_key *key);
+/*
+ * Wait until a claim of the key has ended, or for that many milliseconds: 0 or
+ * -ETIMEDOUT.
+ */
+int php_hone_store_wait(struct php_hone_member *member,
+	const struct php_hone_key *key, unsigned milliseconds);
+
+/* ---- figures ---- */
+
+struct php_hone_store_info {
+	const char *name;
+	size_t size, used, retired, free, largest_free, largest_value;
+	size_t whole; /* the largest free block of each shard, together */
+	uint64_t entries, hits, misses, stores, evictions, expirations,
+		recoveries, closed_slots;
+	unsigned shards, slots_used, slots;
+	uint64_t epoch;
+	int64_t start; /* seconds since 1970 when it was made or cleared */
+};
+
+void php_hone_store_info(
+	struct php_hone_member *member, struct php_hone_store_info *info);
+
+/*
+ * What each part of the memory holds, for a map: `parts` bytes of one of 0
+ * free, 1 live, 2 retired, 3 the store's own, by what has most of each part.
+ */
+void php_hone_store_map(
+	struct php_hone_member *member, unsigned char *map, size_t parts);
+
+/*
+ * NULL if all that the store keeps agrees: blocks, free lists, index, sums; or
+ * the first thing that does not. For tests: it has each mutex for long.
+ */
+const char *php_hone_store_audit(struct php_hone_member *member);
+
+#endif

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Values with objects: strings by PHP's serialize(), or by igbinary. */
+#include "cache.h"
+#include "ext/standard/basic_functions.h"
+#include "ext/standard/php_var.h"
+#include "zend_smart_str.h"
+#include <dlfcn.h>
+
+typedef int (*igbinary_serialize_fn)(uint8_t **bytes, size_t *len, zval *value);
+typedef int (*igbinary_unserialize_fn)(
+	const uint8_t *bytes, size_t len, zval *value);
+
+/*
+ * A function of the module igbinary, whose header PHP does not install with the
+ * module. Looked up at each use: a value with objects costs far more.
+ */
+static void *
+igbinary(const char *function)
+{
+	const zend_module_entry *module = zend_hash_str_find_ptr(
+		&module_registry, "igbinary", sizeof "igbinary" - 1);
+	void *handle = module != NULL && module->handle != NULL ? module->handle
+								: RTLD_DEFAULT;
+
+	return module != NULL ? dlsym(handle, function) : NULL;
+}
+
+static bool
+wants_igbinary(void)
+{
+	const char *name = HONE_G(cache).serializer;
+
+	if (php_hone_apcu_offered() && HONE_G(cache).apc.serializer != NULL &&
+		php_hone_cache_is_set("apc.serializer") &&
+		!php_hone_cache_is_set("hone.cache_serializer"))
+		name = HONE_G(cache).apc.serializer;
+	return name != NULL && strcmp(name, "igbinary") == 0;
+}
+
+static zend_string *
+by_igbinary(zval *value, igbinary_serialize_fn serialize)
+{
+	uint8_t *bytes = NULL;
+	zend_string *result = NULL;
+	size_t len = 0;
+
+	if (serialize(&bytes, &len, value) == 0 && !EG(exception))
+		result = zend_string_init((char *)bytes, len, 0);
+	if (bytes != NULL)
+		efree(bytes);
+	return result;
+}
+
+static zend_string *
+by_php(zval *value)
+{
+	php_serialize_data_t data;
+	smart_str text = {0};
+
+	/* As APCu: serialize() in the user's code does not share its table of
+	 * values with this one. */
+	BG(serialize_lock)++;
+	PHP_VAR_SERIALIZE_INIT(data);
+	php_var_serialize(&text, value, &data);
+	PHP_VAR_SERIALIZE_DESTROY(data);
+	BG(serialize_lock)--;
+	if (EG(exception)) {
+		smart_str_free(&text);
+		return NULL;
+	}
+	smart_str_0(&text);
+	return text.s;
+}
+
+zend_string *
+php_hone_value_serialize(zval *value, uint8_t *flags)
+{
+	if (wants_igbinary()) {
+		igbinary_serialize_fn serialize =
+			(igbinary_serialize_fn)igbinary("igbinary_serialize");
+		if (serialize != NULL) {
+			*flags = PHP_HONE_IGBINARY;
+			return by_igbinary(value, serialize);
+		}
+	}
+	*flags = PHP_HONE_SERIALIZED;
+	return by_php(value);
+}
+
+static bool
+from_igbinary(zval *value, const zend_string *bytes)
+{
+	igbinary_unserialize_fn unserialize =
+		(igbinary_unserialize_fn)igbinary("igbinary_unserialize");
+
+	return unserialize != NULL &&
+	       unserialize((const uint8_t *)ZSTR_VAL(bytes), ZSTR_LEN(bytes),
+		       value) == 0;
+}
+
+static bool
+from_php(zval *value, const zend_string *bytes)
+{
+	const unsigned char *begin = (const unsigned char *)ZSTR_VAL(bytes);
+	const unsigned char *at = begin;
+	php_unserialize_data_t data;
+	int good;
+
+	BG(serialize_lock)++;
+	PHP_VAR_UNSERIALIZE_INIT(data);
+	good = php_var_unserialize(value, &at, begin + ZSTR_LEN(bytes), &data);
+	/* This may call __wakeup() and __unserialize(). */
+	PHP_VAR_UNSERIALIZE_DESTROY(data);
+	BG(serialize_lock)--;
+	if (!good && !EG(exception))
+		php_error_docref(NULL, E_NOTICE,
+			"Error at offset " ZEND_LONG_FMT " of %zu bytes",
+			(zend_long)(at - begin), ZSTR_LEN(bytes));
+	return good;
+}
+
+bool
+php_hone_value_unserialize(zval *value, const zend_string *bytes, uint8_t flags)
+{
+	bool good;
+
+	ZVAL_NULL(value);
+	good = flags & PHP_HONE_IGBINARY ? from_igbinary(value, bytes)
+					 : from_php(value, bytes);
+	if (!good || EG(exception)) {
+		zval_ptr_dtor(value);
+		ZVAL_NULL(value);
+		return false;
+	}
+	if (Z_ISREF_P(value))
+		zend_unwrap_reference(value);
+	return true;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* All keys, a batch at a time, so that the memory for them is bounded. */
+#include "cache.h"
+#include <time.h>
+
+/* Memory of malloc(): nothing here may leave by longjmp(). */
+struct gather {
+	zend_string *prefix; /* NULL: every key */
+	uint32_t now;
+	uint32_t n, room;
+	const struct php_hone_entry **found;
+	const struct php_hone_entry *first[PHP_HONE_WALK_BATCH + 16];
+};
+
+static const char *
+key_of_entry(const struct php_hone_entry *entry)
+{
+	return (const char *)entry->bytes + PHP_HONE_KEY_HEAD;
+}
+
+static bool
+lives(const struct php_hone_entry *entry, uint32_t now)
+{
+	return entry->kind == PHP_HONE_VALUE &&
+	       (entry->expires == 0 || entry->expires > now);
+}
+
+static bool
+begins_with(const struct php_hone_entry *entry, const zend_string *prefix)
+{
+	return entry->key_len >= ZSTR_LEN(prefix) &&
+	       memcmp(key_of_entry(entry), ZSTR_VAL(prefix),
+		       ZSTR_LEN(prefix)) == 0;
+}
+
+static bool
+make_room(struct gather *into)
+{
+	const struct php_hone_entry **more;
+	bool on_stack = into->found == into->first;
+
+	if (into->n < into->room)
+		return true;
+	more = realloc(
+		on_stack ? NULL : into->found, into->room * 2 * sizeof *more);
+	if (more == NULL)
+		return false;
+	if (on_stack)
+		memcpy(more, into->first, sizeof into->first);
+	into->found = more;
+	into->room *= 2;
+	return true;
+}
+
+/* Called for each entry, without a mutex; also after it returned false, for the
+ * rest of the bucket. */
+static bool
+gather(const struct php_hone_entry *entry, void *opaque)
+{
+	struct gather *into = opaque;
+
+	if (lives(entry, into->now) &&
+		(into->prefix == NULL || begins_with(entry, into->prefix)) &&
+		make_room(into))
+		into->found[into->n++] = entry;
+	return into->n < PHP_HONE_WALK_BATCH;
+}
+
+static void
+gather_begin(struct gather *into, struct php_hone_member *member,
+	zend_string *prefix)
+{
+	into->prefix = prefix;
+	into->now = php_hone_store_now(member->store);
+	into->n = 0;
+	into->room = sizeof into->first / sizeof *into->first;
+	into->found = into->first;
+}
+
+static void
+gather_end(struct gather *into)
+{
+	if (into->found != into->first)
+		free(into->found);
+}
+
+static void
+describe(const struct php_hone_entry *entry, uint32_t now, time_t unix_now,
+	struct php_hone_item *item)
+{
+	size_t size = (size_t)entry->image_at + entry->image_size +
+		      entry->image_extra;
+
+	item->size = (size + PHP_HONE_IMAGE_ALIGN - 1) &
+		     ~(size_t)(PHP_HONE_IMAGE_ALIGN - 1);
+	item->hits = __atomic_load_n(&entry->hits, __ATOMIC_RELAXED);
+	item->created = (zend_long)unix_now - (zend_long)(now - entry->created);
+	/* The store rounds up: a value lives at least as long as it was told.
+	 */
+	item->ttl =
+		entry->expires != 0 ? entry->expires - entry->created - 1 : 0;
+	item->expires = item->ttl != 0 ? item->created + item->ttl : 0;
+	item->type = (uint8_t)entry->value[1];
+	item->flags = entry->flags;
+	item->n_tags = entry->n_tags;
+}
+
+static void
+free_items(struct php_hone_walk *walk)
+{
+	for (uint32_t i = 0; i < walk->n; i++)
+		zend_string_release(walk->items[i].key);
+	if (walk->items != NULL)
+		efree(walk->items);
+	walk->items = NULL;
+	walk->n = 0;
+	walk->at = 0;
+}
+
+void
+php_hone_walk_reset(struct php_hone_walk *walk)
+{
+	free_items(walk);
+	walk->cursor = 0;
+}
+
+static void
+copy_items(struct php_hone_walk *walk, const struct gather *from)
+{
+	time_t unix_now = time(NULL);
+
+	walk->items = safe_emalloc(from->n, sizeof *walk->items, 0);
+	for (uint32_t i = 0; i < from->n; i++) {
+		struct php_hone_item *item = &walk->items[i];
+		item->key = zend_string_init(key_of_entry(from->found[i]),
+			from->found[i]->key_len, 0);
+		describe(from->found[i], from->now, unix_now, item);
+		walk->n = i + 1;
+	}
+}
+
+bool
+php_hone_walk_batch(struct php_hone_walk *walk, zend_string *prefix)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	struct gather into;
+
+	free_items(walk);
+	if (member == NULL || walk->cursor == UINT64_MAX)
+		return false;
+	gather_begin(&into, member, prefix);
+	HONE_G(cache).fetching = true;
+	php_hone_fetch_begin(member);
+	php_hone_store_walk(member, &walk->cursor, gather, &into);
+	copy_items(walk, &into);
+	HONE_G(cache).fetching = false;
+	php_hone_fetch_end(member);
+	gather_end(&into);
+	return walk->n > 0;
+}
+
+bool
+php_hone_walk_one(zend_string *key, struct php_hone_item *item)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	const struct php_hone_entry *entry;
+	struct php_hone_key of;
+	uint32_t now;
+	bool found;
+
+	if (member == NULL)
+		return false;
+	now = php_hone_store_now(member->store);
+	php_hone_key_of(&of, key);
+	php_hone_fetch_begin(member);
+	entry = php_hone_store_peek(member, &of);
+	found = entry != NULL && lives(entry, now);
+	if (found)
+		describe(entry, now, time(NULL), item);
+	php_hone_fetch_end(member);
+	return found;
+}
+
+struct deletion {
+	struct php_hone_member *member;
+	const zend_string *prefix;
+	zend_long deleted;
+};
+
+static bool
+delete_if_match(const struct php_hone_entry *entry, void *opaque)
+{
+	struct deletion *deletion = opaque;
+
+	if (begins_with(entry, deletion->prefix) &&
+		php_hone_store_delete_entry(deletion->member, entry) == 0)
+		deletion->deleted++;
+	return true;
+}
+
+/* Each entry is deleted while the walk looks at it: a fetch of many entries
+ * would meanwhile keep writers from freeing anything. */
+zend_long
+php_hone_cache_delete_prefix(zend_string *prefix)
+{
+	struct deletion deletion = {php_hone_cache_open(), prefix, 0};
+	uint64_t cursor = 0;
+
+	if (deletion.member != NULL)
+		php_hone_store_walk(
+			deletion.member, &cursor, delete_if_match, &deletion);
+	return deletion.deleted;
+}

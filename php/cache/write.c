@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writing: build the image, reserve a block, place the image, publish. */
+#include "cache.h"
+#include "zend_exceptions.h"
+
+/* More seconds than this are no expiry: 68 years. */
+#define TTL_MAX 0x7fffffff
+
+#define TAGS_ON_STACK 16
+
+void
+php_hone_write_head(struct php_hone_entry *entry, zend_ulong hash, size_t len)
+{
+	zend_string *head = (zend_string *)entry->bytes;
+
+	GC_SET_REFCOUNT(head, 2);
+	GC_TYPE_INFO(head) = GC_STRING | (IS_STR_INTERNED << GC_FLAGS_SHIFT);
+	ZSTR_H(head) = hash;
+	ZSTR_LEN(head) = len;
+}
+
+/* Between the reservation and the end nothing of PHP is called. */
+static int
+place(struct php_hone_member *member, const struct php_hone_room *room,
+	const zend_string *key, uint8_t flags, enum php_hone_publish how)
+{
+	const struct php_hone_builder *builder = &HONE_G(cache).builder;
+	struct php_hone_entry *entry;
+	zval root;
+	int error = php_hone_store_reserve(member, room, &entry);
+
+	if (error < 0)
+		return error;
+	ZVAL_COPY_VALUE(&root, &builder->root);
+	if (room->image != 0) {
+		char *to = (char *)entry + entry->image_at;
+		php_hone_image_place(builder, to,
+			php_hone_store_view(member->store, to), &root);
+	}
+	memcpy(&entry->value[0], &root.value, sizeof entry->value[0]);
+	entry->value[1] = Z_TYPE_INFO(root);
+	entry->flags = flags;
+	php_hone_write_head(entry, ZSTR_H(key), ZSTR_LEN(key));
+	return php_hone_store_publish(member, entry, how);
+}
+
+static void
+too_long(const char *what)
+{
+	php_error_docref(NULL, E_WARNING,
+		"A %s of the shared cache has at most %d bytes", what,
+		PHP_HONE_KEY_MOST);
+}
+
+bool
+php_hone_cache_invalidate(zend_string *tag)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	struct php_hone_key of;
+
+	if (member == NULL)
+		return false;
+	php_hone_key_of(&of, tag);
+	if (php_hone_store_invalidate_tag(member, &of) == 0)
+		return true;
+	too_long("tag");
+	return false;
+}
+
+static void
+complain(int error, const zend_string *key, struct php_hone_member *member)
+{
+	struct php_hone_store_info info;
+
+	switch (error) {
+	case -EEXIST:
+	case -ENOENT:
+		return;
+	case -EFBIG:
+		php_hone_store_info(member, &info);
+		php_error_docref(NULL, E_WARNING,
+			"The value of \"%s\" has more than the %zu bytes that "
+			"a value of this cache may have",
+			ZSTR_VAL(key), info.largest_value);
+		return;
+	case -ENOMEM:
+		php_error_docref(NULL, E_WARNING,
+			"No memory in the shared cache for \"%s\"",
+			ZSTR_VAL(key));
+		return;
+	case -EINVAL:
+		too_long(ZSTR_LEN(key) > PHP_HONE_KEY_MOST ? "key" : "tag");
+		return;
+	case -EBADMSG:
+		php_error_docref(NULL, E_WARNING,
+			"The value of \"%s\" cannot be stored: a tag is not a "
+			"string any more",
+			ZSTR_VAL(key));
+		return;
+	default:
+		php_error_docref(NULL, E_WARNING,
+			"The shared cache could not store \"%s\": %s",
+			ZSTR_VAL(key), strerror(-error));
+	}
+}
+
+/*
+ * The keys of the tags, which were strings when the arguments were checked.
+ * Code of the user that ran since then may have changed those that are
+ * references.
+ */
+static bool
+take_tags(struct php_hone_key *to, HashTable *tags)
+{
+	zval *tag;
+
+	ZEND_HASH_FOREACH_VAL(tags, tag)
+	{
+		ZVAL_DEREF(tag);
+		if (UNEXPECTED(Z_TYPE_P(tag) != IS_STRING))
+			return false;
+		php_hone_key_of(to++, Z_STR_P(tag));
+	}
+	ZEND_HASH_FOREACH_END();
+	return true;
+}
+
+static bool
+store_built(struct php_hone_member *member, zend_string *key, uint8_t flags,
+	bool has_image, const struct php_hone_write *how)
+{
+	const struct php_hone_builder *builder = &HONE_G(cache).builder;
+	uint32_t n_tags =
+		how->tags != NULL ? zend_hash_num_elements(how->tags) : 0;
+	struct php_hone_key of, few[TAGS_ON_STACK], *tags = few;
+	struct php_hone_room room = {
+		.image = has_image ? builder->size : 0,
+		.key = &of,
+		.ttl = how->ttl > TTL_MAX ? 0 : (uint32_t)how->ttl,
+		.n_tags = n_tags,
+	};
+	int error = -EBADMSG;
+
+	php_hone_key_of(&of, key);
+	if (n_tags > TAGS_ON_STACK)
+		tags = safe_emalloc(n_tags, sizeof *tags, 0);
+	room.tags = tags;
+	if (n_tags == 0 || take_tags(tags, how->tags))
+		error = place(member, &room, key, flags, how->how);
+	if (tags != few)
+		efree(tags);
+	if (UNEXPECTED(error < 0)) {
+		complain(error, key, member);
+		return false;
+	}
+	return true;
+}
+
+/* A value that has ended already: what add() and replace() would return. */
+static bool
+store_nothing(zend_string *key, enum php_hone_publish how)
+{
+	if (how == PHP_HONE_ADD)
+		return !php_hone_cache_exists(key);
+	return php_hone_cache_delete(key) || how == PHP_HONE_STORE;
+}
+
+static bool
+store_object(struct php_hone_member *member, zend_string *key, zval *value,
+	const struct php_hone_write *how)
+{
+	struct php_hone_builder *builder = &HONE_G(cache).builder;
+	zend_string *bytes;
+	uint8_t flags = 0;
+	bool stored = false;
+	zval string, held;
+
+	/* __serialize() may assign to a reference that has the value. */
+	ZVAL_COPY(&held, value);
+	bytes = php_hone_value_serialize(&held, &flags);
+	zval_ptr_dtor(&held);
+	if (bytes == NULL)
+		return false;
+	ZVAL_STR(&string, bytes);
+	if (php_hone_image_build(builder, &string) == PHP_HONE_BUILT_IMAGE)
+		stored = store_built(member, key, flags, true, how);
+	else
+		complain(-ENOMEM, key, member);
+	zend_string_release_ex(bytes, 0);
+	return stored;
+}
+
+static bool
+refuse(const zend_string *key, const char *what, bool throws)
+{
+	if (throws && strcmp(what, "a closure") == 0)
+		zend_throw_exception(
+			NULL, "Serialization of 'Closure' is not allowed", 0);
+	else
+		php_error_docref(NULL, E_WARNING,
+			"The value of \"%s\" cannot be stored: it is or has %s",
+			ZSTR_VAL(key), what);
+	return false;
+}
+
+/* PHP would initialize it, which may read a whole database. */
+static bool
+is_lazy(const zval *value)
+{
+#ifdef IS_OBJ_LAZY_UNINITIALIZED
+	return Z_TYPE_P(value) == IS_OBJECT &&
+	       (OBJ_EXTRA_FLAGS(Z_OBJ_P(value)) & IS_OBJ_LAZY_UNINITIALIZED);
+#else
+	(void)value;
+	return false;
+#endif
+}
+
+bool
+php_hone_cache_store(
+	zend_string *key, zval *value, const struct php_hone_write *how)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	struct php_hone_builder *builder = &HONE_G(cache).builder;
+
+	if (UNEXPECTED(member == NULL))
+		return false;
+	ZVAL_DEREF(value);
+	if (UNEXPECTED(how->ttl < 0))
+		return store_nothing(key, how->how);
+	switch (php_hone_image_build(builder, value)) {
+	case PHP_HONE_BUILT_SCALAR:
+		return store_built(member, key, 0, false, how);
+	case PHP_HONE_BUILT_IMAGE:
+		return store_built(member, key, 0, true, how);
+	case PHP_HONE_BUILT_OBJECT:
+		/* APCu initializes it. */
+		if (!how->throws && is_lazy(value))
+			return refuse(key, "a lazy object", false);
+		return store_object(member, key, value, how);
+	default:
+		return refuse(key, builder->refused, how->throws);
+	}
+}
+
+bool
+php_hone_cache_delete(zend_string *key)
+{
+	struct php_hone_member *member = php_hone_cache_open();
+	struct php_hone_key of;
+
+	if (member == NULL)
+		return false;
+	php_hone_key_of(&of, key);
+	return php_hone_store_delete(member, &of) == 0;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Step 2 of a call with a path: its entry in PHP's realpath cache, without
+ * PHP's hash, which takes the path byte by byte.
+ *
+ * A table records for a path the chain of the cache that had it last. The table
+ * has a hash of its own. The path is searched in that chain and compared in
+ * full, so a wrong chain cannot give a wrong entry: the search finds nothing,
+ * and the cache is searched as PHP does it.
+ */
+#include "fileread.h"
+
+/*
+ * Every byte enters the hash, 16 in each turn. A string can carry PHP's hash,
+ * but a string that was just put together has none, and PHP's hash takes longer
+ * than this one: bench/php/reads.py, no such file, path of 200 bytes.
+ */
+static zend_always_inline uint64_t
+hash_of(const zend_string *path)
+{
+	/* Odd, with bits all over: of the golden ratio, and of its square. */
+	const uint64_t one = UINT64_C(0x9e3779b97f4a7c15);
+	const uint64_t two = UINT64_C(0x61c8864680b583eb);
+	const char *end = ZSTR_VAL(path) + ZSTR_LEN(path), *at = ZSTR_VAL(path);
+	uint64_t word[2] = {0, 0}, a = ZSTR_LEN(path), b = 0;
+
+	for (; end - at > 16; at += 16) {
+		memcpy(word, at, 16);
+		a = (a ^ word[0]) * one;
+		b = (b ^ word[1]) * two;
+	}
+	if (ZSTR_LEN(path) >= 16)
+		memcpy(word, end - 16, 16);
+	else
+		memcpy(word, at, ZSTR_LEN(path));
+	a = (a ^ word[0]) * one;
+	b = (b ^ word[1]) * two;
+	return (a ^ b >> 32) * one;
+}
+
+/* A path's entry in the table, and the tag that proves whose it is. */
+static zend_always_inline struct php_hone_path *
+place_of(const zend_string *path, uint32_t *tag)
+{
+	uint64_t hash = hash_of(path);
+
+	*tag = (uint32_t)(hash >> 32);
+	return &HONE_G(fileread).paths[hash >> 24 & (PHP_HONE_PATHS - 1)];
+}
+
+/*
+ * PHP's own search removes entries that are too old on its way. Here such an
+ * entry ends the search, and PHP's own follows.
+ */
+static const realpath_cache_bucket *
+find_in_chain(uint16_t chain, const char *path, size_t len, time_t now)
+{
+	const realpath_cache_bucket *known =
+		realpath_cache_get_buckets()[chain];
+
+	while (known != NULL && known->expires >= now) {
+		if (known->path_len == len &&
+			memcmp(known->path, path, len) == 0)
+			return known;
+		known = known->next;
+	}
+	return NULL;
+}
+
+/* `key` is the path as the cache has it. */
+static const realpath_cache_bucket *
+find(struct php_hone_path *place, uint32_t tag, const char *key, size_t len)
+{
+	const realpath_cache_bucket *known;
+	time_t now = time(NULL);
+
+	if (place->tag == tag) {
+		known = find_in_chain(place->chain, key, len, now);
+		if (known != NULL)
+			return known;
+	}
+	known = realpath_cache_lookup(key, len, now);
+	if (known != NULL) {
+		if (place->tag != tag)
+			place->small = false;
+		place->tag = tag;
+		place->failed = false;
+		place->chain =
+			(uint16_t)(known->key % realpath_cache_max_buckets());
+	}
+	return known;
+}
+
+/* The cache has a relative path with the current directory in front. */
+static const realpath_cache_bucket *
+find_relative(
+	struct php_hone_path *place, uint32_t tag, const zend_string *path)
+{
+	char key[MAXPATHLEN];
+	size_t len;
+
+	if (VCWD_GETCWD(key, sizeof key) == NULL || key[0] != '/')
+		return NULL;
+	len = strlen(key);
+	if (len + 1 + ZSTR_LEN(path) >= MAXPATHLEN - 1)
+		return NULL;
+	if (key[len - 1] != '/')
+		key[len++] = '/';
+	memcpy(key + len, ZSTR_VAL(path), ZSTR_LEN(path) + 1);
+	return find(place, tag, key, len + ZSTR_LEN(path));
+}
+
+/*
+ * PHP searches its cache for the path as it is, unless the path ends with '/'
+ * or '.', which PHP may remove first.
+ */
+const realpath_cache_bucket *
+php_hone_known(const zend_string *path, struct php_hone_path **place)
+{
+	char last = ZSTR_VAL(path)[ZSTR_LEN(path) - 1];
+	uint32_t tag;
+
+	if (!HONE_G(fileread).realpath_cache || last == '/' || last == '.')
+		return NULL;
+	*place = place_of(path, &tag);
+	if ((*place)->failed && (*place)->tag == tag)
+		return NULL;
+	if (ZSTR_VAL(path)[0] != '/')
+		return find_relative(*place, tag, path);
+	return find(*place, tag, ZSTR_VAL(path), ZSTR_LEN(path));
+}
+
+void
+php_hone_note_opened(const zend_string *path, bool opened)
+{
+	uint32_t tag;
+	struct php_hone_path *place = place_of(path, &tag);
+
+	if (!opened) {
+		place->tag = tag;
+		place->failed = true;
+		place->small = false;
+	} else if (place->tag == tag) {
+		place->failed = false;
+	}
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PHP_HONE_FILEREAD_OTHERS_H
+#define PHP_HONE_FILEREAD_OTHERS_H
+/* What other extensions may have put in the place of PHP's own code, or in
+ * front of it: others.c. */
+#include "fileread.h"
+
+/*
+ * Records PHP's operations of plain files when the module starts. Returns false
+ * if they are not PHP's any more: another extension was loaded earlier.
+ */
+bool php_hone_note_files(void);
+
+/* The operations as they were then; only read afterwards. */
+extern const php_stream_wrapper_ops *php_hone_wrapper_ops;
+extern php_stream_ops php_hone_stream_ops;
+
+/*
+ * Whether the operations that a read may call are still the same. One by one
+ * and inline: memcmp() costs 10 ns more (bench/php/reads.py, fread 12 of 64k
+ * wanted). phpdbg replaces write, for the output of the script, and no read
+ * calls it.
+ */
+static zend_always_inline bool
+php_hone_same_streams(void)
+{
+	const php_stream_ops *now = &php_stream_stdio_ops;
+	const php_stream_ops *was = &php_hone_stream_ops;
+
+	return now->read == was->read && now->close == was->close &&
+	       now->stat == was->stat && now->seek == was->seek &&
+	       now->cast == was->cast && now->set_option == was->set_option &&
+	       now->flush == was->flush;
+}
+
+/* The same for what copy() calls to write the target. */
+static zend_always_inline bool
+php_hone_same_writes(void)
+{
+	return php_stream_stdio_ops.write == php_hone_stream_ops.write;
+}
+
+/* Whether all are still the same. Those of PHP's wrapper are constant, so the
+ * pointer to them is enough. */
+static zend_always_inline bool
+php_hone_same_files(void)
+{
+	return php_plain_files_wrapper.wops == php_hone_wrapper_ops &&
+	       php_hone_same_streams();
+}
+
+/* Whether a handler leads to PHP's own code and no other. */
+bool php_hone_is_php(const char *name, zif_handler handler);
+
+#endif

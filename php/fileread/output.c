@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* readfile() and fpassthru(): files that go to PHP's output. */
+#include <linux/magic.h>
+#include <sys/mman.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include "plain.h"
+#include "SAPI.h"
+
+/* Writes all to PHP's output, as PHP does. Returns how much PHP took. */
+static size_t
+write_all(const char *data, size_t size)
+{
+	size_t done = 0, n;
+
+	do {
+		n = PHPWRITE(data + done, size - done);
+		done += n;
+	} while (n > 0 && done < size);
+	return done;
+}
+
+/* The same from a mapping, and unmaps it: output may end the request. */
+static size_t
+write_mapped(char *data, size_t size)
+{
+	volatile size_t done = 0;
+
+	zend_try
+	{
+		done = write_all(data, size);
+	}
+	zend_catch
+	{
+		munmap(data, size);
+		zend_bailout();
+	}
+	zend_end_try();
+	munmap(data, size);
+	return done;
+}
+
+/* PHP maps a file and puts it out as one piece. Returns true if this did so,
+ * and closed the file. */
+static bool
+put_out_mapped(int fd, size_t size, zval *result)
+{
+	char *mapped;
+
+	if ((uint64_t)size > PHP_HONE_ONE_PIECE)
+		return php_hone_fall_back(PHP_HONE_REASON_OUTPUT);
+	mapped = mmap(NULL, size, PROT_READ, MAP_SHARED, fd, 0);
+	if (mapped == MAP_FAILED)
+		return php_hone_fall_back(PHP_HONE_REASON_KIND);
+	close(fd);
+	php_hone_take_numbers(1, true);
+	ZVAL_LONG(result, write_mapped(mapped, size));
+	return true;
+}
+
+/*
+ * Returns true if the file went out, and is closed. Up to some pages, read() is
+ * faster than a mapping. Like PHP's first read, it requests a chunk.
+ */
+static bool
+put_out_whole(struct php_hone_file *file, zval *result)
+{
+	struct hone_read_result read;
+
+	file->head_len = 0;
+	php_hone_forget_stat();
+	read = hone_read_into(file->fd, file->head, PHP_HONE_UNMAPPED);
+	switch (read.found) {
+	case HONE_READ_WHOLE:
+		close(file->fd);
+		php_hone_take_numbers(1, true);
+		ZVAL_LONG(result,
+			read.size > 0 ? write_all(file->head, read.size) : 0);
+		return true;
+	case HONE_READ_LARGER:
+		return put_out_mapped(file->fd, read.size, result);
+	case HONE_READ_NOT_REGULAR:
+		return php_hone_fall_back(PHP_HONE_REASON_KIND);
+	default: /* HONE_READ_PART or an error, which PHP meets again */
+		file->head_len = read.size;
+		return php_hone_fall_back(PHP_HONE_REASON_CHANGED);
+	}
+}
+
+#if PHP_VERSION_ID >= 80600
+#define HEADER_CALLBACK_IS_SET() ZEND_FCC_INITIALIZED(SG(send_header_fcc))
+#else
+#define HEADER_CALLBACK_IS_SET() (Z_TYPE(SG(callback_func)) != IS_UNDEF)
+#endif
+
+/*
+ * Whether a script watches the output, and could see that the file is closed
+ * already: by callbacks of ob_start(), or of header_register_callback() before
+ * the first output.
+ */
+static bool
+script_watches(void)
+{
+	php_output_handler **handlers = zend_stack_base(&OG(handlers));
+
+	for (int i = 0; i < zend_stack_count(&OG(handlers)); i++)
+		if (handlers[i]->flags & PHP_OUTPUT_HANDLER_USER)
+			return true;
+	return HEADER_CALLBACK_IS_SET() && !SG(headers_sent);
+}
+
+/* PHP puts out a stream. NULL: PHP has reported why there is none. */
+static void
+put_out_by_php(php_stream *stream, zval *result)
+{
+	if (stream == NULL) {
+		ZVAL_FALSE(result);
+		return;
+	}
+	ZVAL_LONG(result, php_stream_passthru(stream));
+	php_stream_close(stream);
+}
+
+/* The file is closed at the end. */
+static void
+put_out_file(struct php_hone_file *file, const zend_string *path, zval *result)
+{
+	if (put_out_whole(file, result)) {
+		HONE_G(fileread).taken[PHP_HONE_READFILE]++;
+		return;
+	}
+	php_hone_take_numbers(0, true);
+	put_out_by_php(php_hone_resume(file->fd, path, "rb", file->head,
+			       file->head_len),
+		result);
+}
+
+bool
+php_hone_readfile(zend_execute_data *execute_data, zval *result)
+{
+	zval *arg = ZEND_CALL_ARG(execute_data, 1);
+	uint32_t n = ZEND_NUM_ARGS();
+	struct php_hone_file file;
+
+	if (n == 0 || n > 3 || Z_TYPE_P(arg) != IS_STRING ||
+		(n > 1 && !php_hone_rest_is_default(execute_data)))
+		return php_hone_fall_back(PHP_HONE_REASON_ARGUMENTS);
+	if (script_watches())
+		return php_hone_fall_back(PHP_HONE_REASON_OUTPUT);
+	if (!php_hone_accepts(Z_STR_P(arg)))
+		return false;
+	switch (php_hone_open(&file, Z_STR_P(arg), true)) {
+	case PHP_HONE_OPENED:
+		put_out_file(&file, Z_STR_P(arg), result);
+		return true;
+	case PHP_HONE_OPEN_UNKNOWN:
+		php_hone_fall_back(PHP_HONE_REASON_UNKNOWN);
+		put_out_by_php(
+			php_hone_open_by_php(Z_STR_P(arg), true), result);
+		return true;
+	case PHP_HONE_OPEN_REPORTED:
+		ZVAL_FALSE(result);
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Whether every regular file can be mapped on the filesystem of the stream. On
+ * others (the kernel's own, some of FUSE) PHP reads what cannot be mapped, and
+ * sees the end. A device number is given again, but hardly within a request.
+ */
+static bool
+can_be_mapped(const struct php_hone_plain *plain)
+{
+	struct statfs st;
+
+	if (HONE_G(fileread).device == plain->device && plain->device != 0)
+		return true;
+	if (fstatfs(plain->fd, &st) < 0)
+		return false;
+	switch (st.f_type) {
+	case EXT4_SUPER_MAGIC:
+	case XFS_SUPER_MAGIC:
+	case BTRFS_SUPER_MAGIC:
+	case F2FS_SUPER_MAGIC:
+	case TMPFS_MAGIC:
+	case OVERLAYFS_SUPER_MAGIC:
+	case NFS_SUPER_MAGIC:
+		HONE_G(fileread).device = plain->device;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Puts out the rest of a stream as one piece, if PHP would have mapped as much.
+ */
+static bool
+put_out_rest(const struct php_hone_plain *plain, zval *result)
+{
+	char small[PHP_HONE_UNMAPPED];
+	size_t size = plain->buffered + plain->left;
+	zend_off_t position = plain->stream->position;
+
+	/* As the loop of PHP begins. */
+	if (size == 0) {
+		ZVAL_LONG(result, 0);
+		return plain->stream->eof || php_hone_is_at_end(plain);
+	}
+	if (plain->past || size >= sizeof small ||
+		(uint64_t)position + size > PHP_HONE_ONE_PIECE ||
+		!can_be_mapped(plain) ||
+		pread(plain->fd, small, size, position) != (ssize_t)size)
+		return false;
+	ZVAL_LONG(result, write_all(small, size));
+	return true;
+}
+
+/*
+ * PHP maps the rest of a file if it begins at a page, and moves the stream to
+ * the end afterwards. A small rest is read here instead.
+ */
+bool
+php_hone_fpassthru(zend_execute_data *execute_data, zval *result)
+{
+	zval *arg = ZEND_CALL_ARG(execute_data, 1);
+	struct php_hone_plain plain;
+	php_stream *stream;
+
+	if (ZEND_NUM_ARGS() != 1 || Z_TYPE_P(arg) != IS_RESOURCE)
+		return php_hone_fall_back(PHP_HONE_REASON_ARGUMENTS);
+	stream = php_hone_stream_of(arg);
+	/* A filter of written data keeps PHP from mapping, too. */
+	if (stream != NULL && php_stream_is_filtered(stream))
+		return php_hone_fall_back(PHP_HONE_REASON_STREAM);
+	if (stream != NULL && stream->position % getpagesize() != 0)
+		return php_hone_fall_back(PHP_HONE_REASON_SHORT);
+	if (!php_hone_plain_of(&plain, stream))
+		return false;
+	if (!put_out_rest(&plain, result))
+		return php_hone_fall_back(PHP_HONE_REASON_SHORT);
+	/* A callback of ob_start() may have closed the stream. A seek at the
+	 * end would make PHP forget that the end was met. */
+	if (plain.buffered + plain.left > 0 &&
+		php_hone_stream_of(arg) == stream)
+		php_stream_seek(stream,
+			(zend_off_t)(plain.buffered + plain.left), SEEK_CUR);
+	HONE_G(fileread).taken[PHP_HONE_FPASSTHRU]++;
+	return true;
+}

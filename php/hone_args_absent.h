@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The parameters of PHP 8.2 to 8.6 that have no macro in hone_args.h. A list
+ * with one of them gets one error, which names it. Without these macros, the
+ * compiler would take the name for a function without a semicolon, and the rest
+ * of the list for errors of its own.
+ */
+#define HONE_ARG_ABSENT_(name) HONE_ARG_(HONE_KIND_ZVAL, 1, (void)name)
+#define HONE_ARG_VARIADIC_EX(...)                                              \
+	HONE_ARG_REST_(0, 1, (void)there_is_no_HONE_ARG_VARIADIC_EX)
+
+/* clang-format off */
+#define HONE_ARG_ARRAY_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_EX)
+#define HONE_ARG_ARRAY_EX2(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_EX2)
+#define HONE_ARG_ARRAY_HT_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_HT_EX)
+#define HONE_ARG_ARRAY_HT_EX2(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_HT_EX2)
+#define HONE_ARG_ARRAY_HT_OR_LONG(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_HT_OR_LONG)
+#define HONE_ARG_ARRAY_HT_OR_LONG_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_HT_OR_LONG_EX)
+#define HONE_ARG_ARRAY_HT_OR_LONG_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_HT_OR_LONG_OR_NULL)
+#define HONE_ARG_ARRAY_HT_OR_STR(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_HT_OR_STR)
+#define HONE_ARG_ARRAY_HT_OR_STR_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_HT_OR_STR_EX)
+#define HONE_ARG_ARRAY_HT_OR_STR_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_HT_OR_STR_OR_NULL)
+#define HONE_ARG_ARRAY_OR_OBJECT(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_OR_OBJECT)
+#define HONE_ARG_ARRAY_OR_OBJECT_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_OR_OBJECT_EX)
+#define HONE_ARG_ARRAY_OR_OBJECT_EX2(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_OR_OBJECT_EX2)
+#define HONE_ARG_ARRAY_OR_OBJECT_HT(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_OR_OBJECT_HT)
+#define HONE_ARG_ARRAY_OR_OBJECT_HT_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_OR_OBJECT_HT_EX)
+#define HONE_ARG_ARRAY_OR_OBJECT_HT_EX2(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ARRAY_OR_OBJECT_HT_EX2)
+#define HONE_ARG_BOOL_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_BOOL_EX)
+#define HONE_ARG_CLASS(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_CLASS)
+#define HONE_ARG_CLASS_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_CLASS_EX)
+#define HONE_ARG_CLASS_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_CLASS_OR_NULL)
+#define HONE_ARG_DOUBLE_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_DOUBLE_EX)
+#define HONE_ARG_ENUM(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ENUM)
+#define HONE_ARG_FUNC(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_FUNC)
+#define HONE_ARG_FUNC_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_FUNC_EX)
+#define HONE_ARG_FUNC_EX2(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_FUNC_EX2)
+#define HONE_ARG_FUNC_NO_TRAMPOLINE_FREE(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_FUNC_NO_TRAMPOLINE_FREE)
+#define HONE_ARG_FUNC_NO_TRAMPOLINE_FREE_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_FUNC_NO_TRAMPOLINE_FREE_OR_NULL)
+#define HONE_ARG_FUNC_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_FUNC_OR_NULL)
+#define HONE_ARG_FUNC_OR_NULL_WITH_ZVAL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_FUNC_OR_NULL_WITH_ZVAL)
+#define HONE_ARG_ITERABLE(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ITERABLE)
+#define HONE_ARG_ITERABLE_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ITERABLE_EX)
+#define HONE_ARG_ITERABLE_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ITERABLE_OR_NULL)
+#define HONE_ARG_LONG_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_LONG_EX)
+#define HONE_ARG_NUMBER_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_NUMBER_EX)
+#define HONE_ARG_NUMBER_OR_STR(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_NUMBER_OR_STR)
+#define HONE_ARG_NUMBER_OR_STR_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_NUMBER_OR_STR_EX)
+#define HONE_ARG_NUMBER_OR_STR_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_NUMBER_OR_STR_OR_NULL)
+#define HONE_ARG_OBJ(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ)
+#define HONE_ARG_OBJECT_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJECT_EX)
+#define HONE_ARG_OBJECT_OF_CLASS_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJECT_OF_CLASS_EX)
+#define HONE_ARG_OBJ_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_EX)
+#define HONE_ARG_OBJ_OF_CLASS(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OF_CLASS)
+#define HONE_ARG_OBJ_OF_CLASS_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OF_CLASS_EX)
+#define HONE_ARG_OBJ_OF_CLASS_OR_LONG(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OF_CLASS_OR_LONG)
+#define HONE_ARG_OBJ_OF_CLASS_OR_LONG_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OF_CLASS_OR_LONG_EX)
+#define HONE_ARG_OBJ_OF_CLASS_OR_LONG_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OF_CLASS_OR_LONG_OR_NULL)
+#define HONE_ARG_OBJ_OF_CLASS_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OF_CLASS_OR_NULL)
+#define HONE_ARG_OBJ_OF_CLASS_OR_STR(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OF_CLASS_OR_STR)
+#define HONE_ARG_OBJ_OF_CLASS_OR_STR_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OF_CLASS_OR_STR_EX)
+#define HONE_ARG_OBJ_OF_CLASS_OR_STR_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OF_CLASS_OR_STR_OR_NULL)
+#define HONE_ARG_OBJ_OR_CLASS_NAME(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OR_CLASS_NAME)
+#define HONE_ARG_OBJ_OR_CLASS_NAME_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OR_CLASS_NAME_EX)
+#define HONE_ARG_OBJ_OR_CLASS_NAME_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OR_CLASS_NAME_OR_NULL)
+#define HONE_ARG_OBJ_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OR_NULL)
+#define HONE_ARG_OBJ_OR_STR(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OR_STR)
+#define HONE_ARG_OBJ_OR_STR_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OR_STR_EX)
+#define HONE_ARG_OBJ_OR_STR_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_OBJ_OR_STR_OR_NULL)
+#define HONE_ARG_PATH(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_PATH)
+#define HONE_ARG_PATH_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_PATH_EX)
+#define HONE_ARG_PATH_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_PATH_OR_NULL)
+#define HONE_ARG_PATH_STR(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_PATH_STR)
+#define HONE_ARG_PATH_STR_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_PATH_STR_EX)
+#define HONE_ARG_PATH_STR_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_PATH_STR_OR_NULL)
+#define HONE_ARG_RESOURCE_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_RESOURCE_EX)
+#define HONE_ARG_STRING_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_STRING_EX)
+#define HONE_ARG_STR_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_STR_EX)
+#define HONE_ARG_STR_OR_LONG(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_STR_OR_LONG)
+#define HONE_ARG_STR_OR_LONG_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_STR_OR_LONG_EX)
+#define HONE_ARG_STR_OR_LONG_OR_NULL(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_STR_OR_LONG_OR_NULL)
+#define HONE_ARG_ZVAL_EX(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ZVAL_EX)
+#define HONE_ARG_ZVAL_EX2(...) \
+	HONE_ARG_ABSENT_(there_is_no_HONE_ARG_ZVAL_EX2)
+/* clang-format on */

@@ -1,0 +1,26 @@
+--TEST--
+APCUIterator: one with a regular expression ends after pcre (an error of memory, which valgrind reports)
+--EXTENSIONS--
+hone
+--SKIPIF--
+<?php
+if (extension_loaded('apcu')) die('skip APCu is loaded');
+?>
+--INI--
+hone.cache_cli=1
+--FILE--
+<?php
+class Holder
+{
+    public static $iterator;
+}
+
+apcu_store(['a' => 1, 'ab' => 2, 'b' => 3]);
+Holder::$iterator = new APCUIterator('/^a/');
+foreach (Holder::$iterator as $key => $element)
+    $keys[] = $key;
+sort($keys);
+echo implode(' ', $keys), ' ', Holder::$iterator->getTotalCount(), "\n";
+?>
+--EXPECT--
+a ab 2

@@ -1,0 +1,51 @@
+--TEST--
+hone.cache_read=block: one copy for each value and request
+--EXTENSIONS--
+hone
+--INI--
+hone.cache_cli=1
+hone.cache_read=block
+hone.cache_block_bytes=8M
+--FILE--
+<?php
+use Hone\Cache;
+
+$used = fn() => Cache::info()['block_bytes_used'];
+
+// Many copies, each read again.
+for ($i = 0; $i < 1000; $i++) {
+    Cache::store("many$i", ['i' => $i, 'list' => [$i, 'text', 2.5, null, [$i]]]);
+}
+$all = fn() => array_map(fn($i) => Cache::fetch("many$i"), range(0, 999));
+$many = $all();
+$once = $used();
+$again = $all();
+var_dump($once >= 1000 * 256, $used() === $once, $many === $again,
+    array_column($many, 'i') === range(0, 999), $many[999]['list'] === [999, 'text', 2.5, null, [999]]);
+
+// A value that replaces another one may have its place in the cache.
+$values = [];
+for ($i = 0; $i < 2000; $i++) {
+    Cache::store('key', [$i]);
+    $values[] = Cache::fetch('key');
+}
+var_dump(array_column($values, 0) === range(0, 1999));
+
+// Past the budget, a copy is one of PHP's own values.
+ini_set('hone.cache_block_bytes', $used() + 100);
+$before = $used();
+var_dump(Cache::fetch('many7') === $many[7], $used() === $before);
+Cache::store('new', $many[8]);
+var_dump(Cache::fetch('new') === $many[8], $used() === $before);
+?>
+--EXPECT--
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(true)

@@ -1,0 +1,126 @@
+--TEST--
+Hone\Cache: fetch_field reads one element of a value
+--EXTENSIONS--
+hone
+--INI--
+hone.cache_cli=1
+--FILE--
+<?php
+use Hone\Cache;
+
+$value = ['a' => ['b' => ['c' => 'deep', 'n' => null]], 'a.b' => 'dotted', 12 => 'number', '' => 'empty', 'list' => [10, 20, 30]];
+$object = $value + ['object' => new ArrayObject([1])];
+foreach (['auto', 'block', 'copy'] as $mode) {
+    ini_set('hone.cache_read', $mode);
+    foreach (['plain' => $value, 'serialized' => $object] as $key => $stored) {
+        Cache::store($key, $stored);
+        echo "$mode $key\n";
+        foreach (['a.b', 12, '12', '', 'list', ['a', 'b', 'c'], ['a', 'b', 'n'], ['list', 1], ['list', '1'], ['list', 3],
+            ['a', 'b', 'c', 'd'], ['absent', 'b'], [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]] as $path) {
+            echo json_encode($path), ' ', json_encode(Cache::fetch_field($key, $path, 'default')), "\n";
+        }
+        var_dump(Cache::fetch_field($key, []) == $stored);
+    }
+}
+var_dump(Cache::fetch_field('absent', 'a'));
+Cache::store('string', 'text');
+var_dump(Cache::fetch_field('string', 0, 'default'));
+$list = Cache::fetch_field('plain', 'list');
+$list[] = 40;
+var_dump(count($list), count(Cache::fetch_field('plain', 'list')));
+?>
+--EXPECT--
+auto plain
+"a.b" "dotted"
+12 "number"
+"12" "number"
+"" "empty"
+"list" [10,20,30]
+["a","b","c"] "deep"
+["a","b","n"] null
+["list",1] 20
+["list","1"] 20
+["list",3] "default"
+["a","b","c","d"] "default"
+["absent","b"] "default"
+[1,2,3,4,5,6,7,8,9,10] "default"
+bool(true)
+auto serialized
+"a.b" "dotted"
+12 "number"
+"12" "number"
+"" "empty"
+"list" [10,20,30]
+["a","b","c"] "deep"
+["a","b","n"] null
+["list",1] 20
+["list","1"] 20
+["list",3] "default"
+["a","b","c","d"] "default"
+["absent","b"] "default"
+[1,2,3,4,5,6,7,8,9,10] "default"
+bool(true)
+block plain
+"a.b" "dotted"
+12 "number"
+"12" "number"
+"" "empty"
+"list" [10,20,30]
+["a","b","c"] "deep"
+["a","b","n"] null
+["list",1] 20
+["list","1"] 20
+["list",3] "default"
+["a","b","c","d"] "default"
+["absent","b"] "default"
+[1,2,3,4,5,6,7,8,9,10] "default"
+bool(true)
+block serialized
+"a.b" "dotted"
+12 "number"
+"12" "number"
+"" "empty"
+"list" [10,20,30]
+["a","b","c"] "deep"
+["a","b","n"] null
+["list",1] 20
+["list","1"] 20
+["list",3] "default"
+["a","b","c","d"] "default"
+["absent","b"] "default"
+[1,2,3,4,5,6,7,8,9,10] "default"
+bool(true)
+copy plain
+"a.b" "dotted"
+12 "number"
+"12" "number"
+"" "empty"
+"list" [10,20,30]
+["a","b","c"] "deep"
+["a","b","n"] null
+["list",1] 20
+["list","1"] 20
+["list",3] "default"
+["a","b","c","d"] "default"
+["absent","b"] "default"
+[1,2,3,4,5,6,7,8,9,10] "default"
+bool(true)
+copy serialized
+"a.b" "dotted"
+12 "number"
+"12" "number"
+"" "empty"
+"list" [10,20,30]
+["a","b","c"] "deep"
+["a","b","n"] null
+["list",1] 20
+["list","1"] 20
+["list",3] "default"
+["a","b","c","d"] "default"
+["absent","b"] "default"
+[1,2,3,4,5,6,7,8,9,10] "default"
+bool(true)
+NULL
+string(7) "default"
+int(4)
+int(3)

@@ -1,0 +1,60 @@
+--TEST--
+Hone\Cache: processes that were forked share one cache
+--EXTENSIONS--
+hone
+pcntl
+--INI--
+hone.cache_cli=1
+--FILE--
+<?php
+use Hone\Cache;
+
+Cache::store('before', ['of' => 'parent']);
+$fetched = Cache::fetch('before');
+$pids = [];
+for ($i = 0; $i < 4; $i++) {
+    $pid = pcntl_fork();
+    if ($pid === 0) {
+        for ($j = 0; $j < 2000; $j++) {
+            Cache::inc('total');
+            Cache::store("child$i", ['i' => $i, 'j' => $j, 'text' => str_repeat("$i.$j", 20)]);
+            $other = Cache::fetch('child' . ($i + 1) % 4);
+            if (is_array($other) && $other['text'] !== str_repeat("{$other['i']}.{$other['j']}", 20)) {
+                Cache::inc('wrong');
+            }
+        }
+        Cache::store("result$i", $fetched === ['of' => 'parent'] && Cache::fetch('before') === $fetched);
+        exit(0);
+    }
+    $pids[] = $pid;
+}
+foreach ($pids as $pid) {
+    pcntl_waitpid($pid, $status);
+    var_dump(pcntl_wexitstatus($status));
+}
+var_dump(Cache::fetch('total'), Cache::fetch('wrong'), Cache::fetch_multi(['result0', 'result1', 'result2', 'result3']), Cache::fetch('child3')['j']);
+var_dump(Cache::info()['slots_used'], $fetched);
+?>
+--EXPECT--
+int(0)
+int(0)
+int(0)
+int(0)
+int(8000)
+NULL
+array(4) {
+  ["result0"]=>
+  bool(true)
+  ["result1"]=>
+  bool(true)
+  ["result2"]=>
+  bool(true)
+  ["result3"]=>
+  bool(true)
+}
+int(1999)
+int(1)
+array(1) {
+  ["of"]=>
+  string(6) "parent"
+}

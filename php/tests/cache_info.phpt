@@ -1,0 +1,94 @@
+--TEST--
+Hone\Cache: info, metrics, memory_map, phpinfo()
+--EXTENSIONS--
+hone
+--INI--
+hone.cache_cli=1
+hone.cache_size=8M
+--FILE--
+<?php
+use Hone\Cache;
+
+$empty = Cache::info();
+for ($i = 0; $i < 100; $i++) {
+    Cache::store("k$i", str_repeat('x', 10000));
+    Cache::fetch("k$i");
+    Cache::fetch("absent$i");
+}
+$info = Cache::info();
+echo implode(' ', array_keys($info)), "\n";
+var_dump($info['enabled'], $info['pool'], $info['pools'], $info['size'], $info['read'], $info['apcu'], $info['entries'],
+    $info['hits'] - $empty['hits'], $info['misses'] - $empty['misses'], $info['stores'] - $empty['stores']);
+var_dump($info['used'] - $empty['used'] >= 1000000, $info['used'] - $empty['used'] < 1100000, $info['free'] + $info['used'] <= $info['size'],
+    $info['largest_free'] <= $info['free'], $info['slots_used'], $info['slots'], abs($info['start'] - time()) < 5);
+$map = Cache::memory_map(64);
+var_dump(strlen($map), trim($map, '0123'), str_contains($map, '1'), str_contains($map, '0'), strlen(Cache::memory_map()));
+$metrics = Cache::metrics();
+foreach (explode("\n", trim($metrics)) as $line) {
+    if (!preg_match('/^(# HELP hone_cache_\w+ .+|# TYPE hone_cache_\w+ (gauge|counter)|hone_cache_\w+\{pool="default"\} \d+)$/', $line)) {
+        echo "wrong: $line\n";
+    }
+}
+var_dump(str_contains($metrics, "\nhone_cache_size_bytes{pool=\"default\"} 8388608\n"), str_contains($metrics, "\nhone_cache_entries{pool=\"default\"} 100\n"));
+ob_start();
+phpinfo(INFO_MODULES);
+$page = ob_get_clean();
+foreach (['Shared cache, state => on', 'Pool => default', 'Functions of APCu => offered', 'Keys => 100', 'hone.cache_size => 8M => 8M'] as $row) {
+    if (!str_contains($page, "\n$row\n")) {
+        echo "not in phpinfo(): $row\n";
+    }
+}
+
+// Values that do not fit remove others, and the figures agree.
+for ($i = 0; $i < 3000; $i++) {
+    Cache::store("more$i", str_repeat('y', 10000));
+}
+$info = Cache::info();
+var_dump($info['evictions'] > 2000, $info['entries'] > 300, $info['entries'] === iterator_count(Cache::entries()));
+var_dump(@Cache::store('too large', str_repeat('z', 9 << 20)), error_get_last()['message'], Cache::exists('more2999'));
+$before = $info;
+Cache::clear();
+$info = Cache::info();
+var_dump($info['entries'], $info['used'] <= $empty['used'] + 65536, $info['hits'], $info['misses'], $info['stores'] >= $before['stores'], $info['evictions'] >= $before['evictions']);
+?>
+--EXPECTF--
+enabled pools pool read apcu size used retired free largest_free largest_value entries hits misses stores evictions expirations recoveries closed_slots shards slots slots_used epoch start fragmentation block_bytes_used
+bool(true)
+string(7) "default"
+array(1) {
+  ["default"]=>
+  int(8388608)
+}
+int(8388608)
+string(4) "auto"
+bool(true)
+int(100)
+int(100)
+int(100)
+int(100)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+int(1)
+int(1024)
+bool(true)
+int(64)
+string(0) ""
+bool(true)
+bool(true)
+int(1024)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(false)
+string(%d) "Hone\Cache::store(): The value of "too large" has more than the %d bytes that a value of this cache may have"
+bool(true)
+int(0)
+bool(true)
+int(0)
+int(0)
+bool(true)
+bool(true)

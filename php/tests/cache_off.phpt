@@ -1,0 +1,110 @@
+--TEST--
+Hone\Cache: without a cache, every method gives the answer of an empty one
+--EXTENSIONS--
+hone
+--FILE--
+<?php
+use Hone\Cache;
+
+var_dump(Cache::enabled(), Cache::info()['reason']);
+var_dump(Cache::store('k', 1), Cache::add('k', 1), Cache::replace('k', 1), Cache::store_multi(['k' => 1]));
+var_dump(Cache::fetch('k', 'default'), Cache::fetch_multi(['k']), Cache::fetch_field('k', 'f', 'default'), Cache::exists('k'));
+var_dump(Cache::delete('k'), Cache::delete_multi(['k']), Cache::delete_prefix(''), Cache::invalidate_tag('t'), Cache::clear());
+var_dump(Cache::inc('k'), Cache::dec('k'), Cache::cas('k', 1, 2), Cache::remember('k', 1, fn() => 'computed'));
+var_dump(iterator_to_array(Cache::entries()), Cache::metrics(), Cache::memory_map());
+var_dump(apcu_enabled(), apcu_store('k', 1), apcu_store(['k' => 1]), apcu_fetch('k'), apcu_fetch(['k'], $success), $success,
+    apcu_exists('k'), apcu_delete('k'), apcu_inc('k', 1, $success), $success, apcu_clear_cache(), apcu_key_info('k'), apcu_entry('k', fn() => 1));
+var_dump(@apcu_cache_info(), @apcu_sma_info());
+try {
+    new APCUIterator();
+} catch (Error $error) {
+    echo $error->getMessage(), "\n";
+}
+$php = getenv('TEST_PHP_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS');
+foreach (['-d hone.cache_cli=1 -d hone.cache_size=0', '-d hone.cache_cli=1 -d hone.cache_size=1k', '-d hone.cache_cli=1 -d hone.cache_pool=other',
+    '-d hone.cache_cli=1 -d hone.cache_size=0 -d "hone.cache_pools=\\"a=2M,b=4M\\""', '-d hone.cache_cli=1 -d "hone.cache_pools=\\"a=2M,b=4M\\"" -d hone.cache_pool=b',
+    '-d hone.cache_cli=1 -d "hone.cache_pools=\\"a,b=many,=2M,c=2M\\"" -d hone.cache_pool=c', '-d hone.apcu_compat=0', '-d apc.enable_cli=1', '-d apc.enable_cli=1 -d apc.enabled=0',
+    '-d apc.enable_cli=1 -d apc.shm_size=8M', '-d apc.enable_cli=1 -d apc.shm_size=8', '-d apc.enable_cli=1 -d apc.shm_size=8M -d hone.cache_size=4M'] as $options) {
+    echo "$options\n", shell_exec(str_replace("'", '', "$php $options") . ' -d html_errors=0 -d display_startup_errors=1 -r ' . escapeshellarg('
+        $i = Hone\Cache::info();
+        echo json_encode([$i["enabled"], $i["reason"] ?? $i["pool"], $i["size"] ?? 0, $i["pools"], function_exists("apcu_fetch") ? apcu_enabled() : null, ini_get("apc.enable_cli")]), "\n";') . ' 2>&1');
+}
+?>
+--EXPECTF--
+bool(false)
+string(21) "hone.cache_cli is off"
+bool(false)
+bool(false)
+bool(false)
+bool(false)
+string(7) "default"
+array(0) {
+}
+string(7) "default"
+bool(false)
+bool(false)
+int(0)
+int(0)
+bool(false)
+bool(false)
+bool(false)
+bool(false)
+bool(false)
+string(8) "computed"
+array(0) {
+}
+string(0) ""
+string(0) ""
+bool(false)
+bool(false)
+array(1) {
+  ["k"]=>
+  int(-1)
+}
+bool(false)
+array(0) {
+}
+bool(true)
+bool(false)
+bool(false)
+bool(false)
+bool(false)
+bool(true)
+NULL
+NULL
+bool(false)
+bool(false)
+APC must be enabled to use APCUIterator
+-d hone.cache_cli=1 -d hone.cache_size=0
+[false,"hone.cache_size is 0",0,[],null,false]
+-d hone.cache_cli=1 -d hone.cache_size=1k
+
+Warning: hone.cache_size: "1k": a pool has 1M to 128G; this pool is off in %s on line %d
+[false,"no store could be made",0,[],false,"1"]
+-d hone.cache_cli=1 -d hone.cache_pool=other
+PHP Warning:  hone.cache_pool: "other" is not in hone.cache_pools; the cache is off in this process
+[false,"there is no such pool",0,{"default":33554432},false,"1"]
+-d hone.cache_cli=1 -d hone.cache_size=0 -d "hone.cache_pools=\"a=2M,b=4M\""
+[false,"there is no such pool",0,{"a":2097152,"b":4194304},false,"1"]
+-d hone.cache_cli=1 -d "hone.cache_pools=\"a=2M,b=4M\"" -d hone.cache_pool=b
+[true,"b",4194304,{"default":33554432,"a":2097152,"b":4194304},true,"1"]
+-d hone.cache_cli=1 -d "hone.cache_pools=\"a,b=many,=2M,c=2M\"" -d hone.cache_pool=c
+
+Warning: hone.cache_pools: "a": it is not NAME=SIZE; this pool is off in %s on line %d
+
+Warning: hone.cache_pools: "b=many": the size is not one such as 64M or 1G; this pool is off in %s on line %d
+
+Warning: hone.cache_pools: "=2M": a name has 1 to 31 bytes; this pool is off in %s on line %d
+[true,"c",2097152,{"default":33554432,"c":2097152},true,"1"]
+-d hone.apcu_compat=0
+[false,"hone.cache_cli is off",0,[],null,false]
+-d apc.enable_cli=1
+[true,"default",33554432,{"default":33554432},true,"1"]
+-d apc.enable_cli=1 -d apc.enabled=0
+[true,"default",33554432,{"default":33554432},false,"1"]
+-d apc.enable_cli=1 -d apc.shm_size=8M
+[true,"default",8388608,{"default":8388608},true,"1"]
+-d apc.enable_cli=1 -d apc.shm_size=8
+[true,"default",8388608,{"default":8388608},true,"1"]
+-d apc.enable_cli=1 -d apc.shm_size=8M -d hone.cache_size=4M
+[true,"default",4194304,{"default":4194304},true,"1"]

@@ -1,0 +1,91 @@
+--TEST--
+hone.cache_read: every mode gives the same values, and block copies have a budget
+--EXTENSIONS--
+hone
+--INI--
+hone.cache_cli=1
+hone.cache_shared_seconds=1
+hone.cache_block_bytes=1M
+--FILE--
+<?php
+use Hone\Cache;
+
+$value = ['list' => range(1, 1000), 'text' => str_repeat('x', 1000)];
+Cache::store('array', $value);
+Cache::store('string', 'text');
+Cache::store('int', 7);
+Cache::store('object', new ArrayObject([1, 2]));
+$fetch = function () use ($value) {
+    $object = Cache::fetch('object');
+    return Cache::fetch('array') === $value && Cache::fetch('string') === 'text' &&
+        Cache::fetch('int') === 7 && $object[1] === 2;
+};
+$grown = function (callable $call) { $before = memory_get_usage(); $keep = $call(); return memory_get_usage() - $before; };
+
+// Shared: no memory of the process. A block: one for all. A copy: each time.
+var_dump($fetch(), $grown(fn() => Cache::fetch('array')) < 500, Cache::info()['block_bytes_used']);
+ini_set('hone.cache_read', 'block');
+var_dump($fetch(), $grown(fn() => Cache::fetch('array')) < 500, Cache::info()['block_bytes_used'] > 17000);
+ini_set('hone.cache_read', 'copy');
+var_dump($fetch(), $grown(fn() => Cache::fetch('array')) > 16000 || getenv('USE_ZEND_ALLOC') === '0');
+
+// An overwritten key is another block; the old values stay.
+ini_set('hone.cache_read', 'block');
+$old = Cache::fetch('array');
+for ($i = 0; $i < 5; $i++) {
+    Cache::store('array', ['i' => $i]);
+    $values[] = Cache::fetch('array');
+}
+var_dump($old === $value, array_column($values, 'i') === range(0, 4));
+
+// Past the budget, a block is a copy.
+Cache::store('large', range(1, 100000));
+$large = Cache::fetch('large');
+var_dump(count($large), Cache::info()['block_bytes_used'] < 1 << 20);
+$large[] = 1;
+var_dump(count(Cache::fetch('large')));
+
+// auto: an old request reads block copies, and keeps what it has.
+ini_set('hone.cache_read', 'auto');
+Cache::store('array', $value);
+$shared = Cache::fetch('array');
+$used = Cache::info()['block_bytes_used'];
+usleep(3_100_000);
+for ($i = 0; $i < 20; $i++) {
+    $block = Cache::fetch('array');
+}
+var_dump(Cache::info()['block_bytes_used'] > $used, $block === $value, $shared === $value, $fetch());
+Cache::clear();
+for ($i = 0; $i < 200; $i++) {
+    Cache::store("fill$i", str_repeat(chr($i % 26 + 65), 500000));
+}
+var_dump($shared === $value, $block === $value);
+var_dump(@ini_set('hone.cache_read', 'none'), error_get_last()['message'], ini_get('hone.cache_read'));
+
+// Requests that change by themselves do not count.
+var_dump(Cache::info()['closed_slots']);
+?>
+--EXPECT--
+bool(true)
+bool(true)
+int(0)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+int(100000)
+bool(true)
+int(100000)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(true)
+bool(false)
+string(73) "hone.cache_read: "none" is not auto, shared, block or copy; it stays auto"
+string(4) "auto"
+int(0)

@@ -1,0 +1,109 @@
+--TEST--
+Hone\Cache: remember computes a value once, also if processes ask for it at one time
+--EXTENSIONS--
+hone
+pcntl
+posix
+--INI--
+hone.cache_cli=1
+--FILE--
+<?php
+use Hone\Cache;
+
+$calls = 0;
+$compute = function (string $key) use (&$calls) { return [$key, ++$calls]; };
+var_dump(Cache::remember('k', 100, $compute), Cache::remember('k', 100, $compute), Cache::fetch('k')[1]);
+try {
+    Cache::remember('throws', 100, fn() => throw new Exception('no value'));
+} catch (Exception $error) {
+    echo $error->getMessage(), "\n";
+}
+var_dump(Cache::exists('throws'), Cache::remember('throws', 100, fn() => 'now'));
+var_dump(Cache::remember('null', 100, fn() => null), Cache::exists('null'));
+// The callback uses the cache, also this key.
+var_dump(Cache::remember('outer', 100, fn() => Cache::remember('inner', 100, fn() => 'inner') . Cache::remember('outer', 100, fn() => ' twice')));
+var_dump(Cache::fetch('outer'));
+var_dump(Cache::remember('tagged', 100, fn() => 1, tags: ['tag']), Cache::invalidate_tag('tag'), Cache::exists('tagged'));
+// What cannot be stored is returned nevertheless.
+var_dump(is_resource(@Cache::remember('resource', 1, fn() => fopen('php://memory', 'r'))), Cache::exists('resource'));
+
+function together(int $n, callable $body): array {
+    $pids = [];
+    for ($i = 0; $i < $n; $i++) {
+        $pid = pcntl_fork();
+        if ($pid === 0) {
+            exit($body($i));
+        }
+        $pids[] = $pid;
+    }
+    return array_map(function ($pid) { pcntl_waitpid($pid, $status); return pcntl_wexitstatus($status); }, $pids);
+}
+
+// Eight processes, one computes; the others wait.
+$slow = function () { usleep(300_000); return Cache::inc('computed'); };
+echo implode(' ', together(8, fn() => Cache::remember('slow', 100, $slow))), "\n";
+var_dump(Cache::fetch('computed'));
+
+// In the time of grace the others get the old value at once.
+Cache::remember('old', 1, fn() => 100, 60);
+usleep(2_100_000);
+var_dump(Cache::fetch('old'));
+$results = together(4, function () {
+    $begin = microtime(true);
+    $value = Cache::remember('old', 100, function () { usleep(500_000); return 200; }, 60);
+    return $value === 200 || microtime(true) - $begin < 0.4 ? $value : 0;
+});
+sort($results);
+echo implode(' ', $results), "\n";
+
+// A wait has an end.
+echo implode(' ', array_unique(together(3, fn() => Cache::remember('wait', 100, function () { usleep(600_000); Cache::inc('waited'); return 1; }, 0, 0.1)))), "\n";
+var_dump(Cache::fetch('waited') > 1);
+
+// One that is killed blocks nobody.
+$begin = microtime(true);
+together(1, function () { Cache::remember('killed', 100, function () { posix_kill(getmypid(), SIGKILL); }); return 0; });
+var_dump(Cache::remember('killed', 100, fn() => 'alive'), microtime(true) - $begin < 2);
+// Nor one with a fatal error.
+together(1, function () {
+    ini_set('display_errors', '0');
+    Cache::remember('fatal', 100, function () { ini_set('memory_limit', '8M'); return str_repeat('x', 1 << 30); });
+    return 0;
+});
+var_dump(Cache::remember('fatal', 100, fn() => 'alive'));
+?>
+--EXPECT--
+array(2) {
+  [0]=>
+  string(1) "k"
+  [1]=>
+  int(1)
+}
+array(2) {
+  [0]=>
+  string(1) "k"
+  [1]=>
+  int(1)
+}
+int(1)
+no value
+bool(false)
+string(3) "now"
+NULL
+bool(true)
+string(11) "inner twice"
+string(11) "inner twice"
+int(1)
+bool(true)
+bool(false)
+bool(true)
+bool(false)
+1 1 1 1 1 1 1 1
+int(1)
+NULL
+100 100 100 200
+1
+bool(true)
+string(5) "alive"
+bool(true)
+string(5) "alive"

@@ -1,0 +1,210 @@
+--TEST--
+Hone\Cache::save() and load(): values, lifetimes, tags, and files that are refused
+--EXTENSIONS--
+hone
+--INI--
+hone.cache_cli=1
+--FILE--
+<?php
+use Hone\Cache;
+require __DIR__ . '/cache_snapshot.inc';
+
+$values = ['null' => null, 'bool' => true, 'int' => -5, 'float' => 2.5, 'string' => 'text', 'empty' => [], 'list' => range(1, 5000),
+    'nested' => ['a' => ['b' => [1, 2, ['c' => 'd']], 'e' => 'f'], 7 => [], 'g' => null], 'object' => new ArrayObject([1, 2]),
+    'long' => str_repeat('x', 300000), '' => 'empty key', "a\0b" => 'zero'];
+foreach ($values as $key => $value) {
+    Cache::store($key, $value, 100, ['all', "tag of $key"]);
+}
+Cache::store('always', 1);
+for ($i = 0; $i < 64; $i++) {
+    Cache::fetch('always');
+}
+$hits = iterator_to_array(Cache::entries('always'))['always']['hits'];
+var_dump(Cache::save($file), $hits > 0, decoct(fileperms($file)));
+
+echo "-- all of it returns\n";
+Cache::clear();
+var_dump(Cache::load($file));
+foreach ($values as $key => $value) {
+    if (serialize(Cache::fetch($key)) !== serialize($value)) {
+        echo "another value: ", var_export($key), "\n";
+    }
+}
+var_dump(iterator_to_array(Cache::entries('always'))['always']['hits'] >= $hits, Cache::inc('always'));
+$entry = iterator_to_array(Cache::entries('int'))['int'];
+var_dump($entry['tags'], $entry['expires'] - time() > 95, $entry['expires'] - time() <= 100);
+Cache::invalidate_tag('tag of int');
+var_dump(Cache::exists('int'), Cache::exists('float'));
+Cache::invalidate_tag('all');
+var_dump(Cache::exists('float'), Cache::fetch('always'));
+
+echo "-- what exists stays\n";
+Cache::clear();
+Cache::store('int', 'newer');
+var_dump(Cache::load($file), Cache::fetch('int'), Cache::fetch('float'));
+
+echo "-- time passes, and clocks are set back\n";
+$bytes = file_get_contents($file);
+foreach ([50, 90, 101, -1000] as $seconds) {
+    Cache::clear();
+    write(substr_replace($bytes, pack('q', time() - $seconds), 32, 8));
+    $n = Cache::load($file);
+    $left = $n > 1 ? iterator_to_array(Cache::entries('int'))['int']['expires'] - time() : 0;
+    echo "$seconds: $n, ", $left <= max(0, 100 - max(0, $seconds)) ? 'good' : "too long: $left", "\n";
+}
+
+echo "-- refused\n";
+function refused(string $path): void
+{
+    global $file;
+    Cache::clear();
+    $error = null;
+    set_error_handler(function (int $type, string $text) use (&$error) { $error = $text; });
+    $n = Cache::load($path);
+    restore_error_handler();
+    echo $n, ' ', Cache::info()['entries'], ' ', str_replace(dirname($file), 'DIR', $error ?? 'no error'), "\n";
+}
+file_put_contents($file, $bytes);
+refused("$file.missing");
+refused(dirname($file));
+symlink($file, "$file.link");
+refused("$file.link");
+foreach ([0620, 0602, 0666] as $mode) {
+    chmod($file, $mode);
+    refused($file);
+}
+chmod($file, 0600);
+refused('/dev/zero');
+shell_exec('mkfifo -m 600 ' . escapeshellarg("$file.fifo"));
+refused("$file.fifo");
+write('', false);
+refused($file);
+write('Hello', false);
+refused($file);
+write(str_repeat('Hello', 100), false);
+refused($file);
+write(substr($bytes, 0, 1000), false);
+refused($file);
+foreach ([8 => 'format', 12 => 'order', 24 => 'entries', 40 => 'layout', 44 => 'zero', 48 => 'sum', 64 => 'version', 68 => 'api', 212 => 'first entry'] as $at => $what) {
+    write(substr_replace($bytes, pack('V', 9), $at, 4), !in_array($at, [48]));
+    refused($file);
+}
+$fp = fopen($file, 'w');
+ftruncate($fp, 129 << 20);
+refused($file);
+
+echo "-- written beside and renamed\n";
+symlink('/nonexistent/planted', "$file.planted");
+foreach (["$file.planted", "$file.fifo", '/dev/null', dirname($file), dirname($file) . '/', '/nonexistent/x', '/proc/self/x', dirname($file) . '/' . str_repeat('n', 250)] as $path) {
+    $error = null;
+    set_error_handler(function (int $type, string $text) use (&$error) { $error = $text; });
+    var_dump(Cache::save($path));
+    restore_error_handler();
+    echo str_replace([dirname($file), str_repeat('n', 250)], ['DIR', 'n...'], $error ?? 'no error'), "\n";
+}
+var_dump(is_link("$file.planted"), file_exists('/nonexistent'));
+@Cache::save();
+echo error_get_last()['message'], "\n";
+chdir(dirname($file));
+var_dump(Cache::store('k', 1), Cache::save('relative'), Cache::clear(), Cache::load('./relative'));
+ini_set('open_basedir', dirname($file));
+var_dump(@Cache::save('/tmp/hone-outside'), @Cache::load('/dev/zero'), Cache::save($file), Cache::load($file));
+foreach (["a\0b", ''] as $path) {
+    try {
+        Cache::load($path);
+    } catch (ValueError $e) {
+        echo $e->getMessage(), "\n";
+    }
+}
+print_r(array_values(array_diff(scandir(dirname($file)), ['.', '..'])));
+?>
+--CLEAN--
+<?php
+require __DIR__ . '/cache_snapshot.inc';
+clean();
+?>
+--EXPECTF--
+bool(true)
+bool(true)
+string(6) "100600"
+-- all of it returns
+int(13)
+bool(true)
+int(2)
+int(2)
+bool(true)
+bool(true)
+bool(false)
+bool(true)
+bool(false)
+int(2)
+-- what exists stays
+int(12)
+string(5) "newer"
+float(2.5)
+-- time passes, and clocks are set back
+50: 13, good
+90: 13, good
+101: 1, good
+-1000: 13, good
+-- refused
+0 0 Hone\Cache::load(): DIR/snapshot.missing: No such file or directory
+0 0 Hone\Cache::load(): DIR: it is not a regular file
+0 0 Hone\Cache::load(): DIR/snapshot.link: it is a symbolic link
+0 0 Hone\Cache::load(): DIR/snapshot: its mode is 620: others may write it
+0 0 Hone\Cache::load(): DIR/snapshot: its mode is 602: others may write it
+0 0 Hone\Cache::load(): DIR/snapshot: its mode is 666: others may write it
+0 0 Hone\Cache::load(): /dev/zero: it is not a regular file
+0 0 Hone\Cache::load(): DIR/snapshot.fifo: it is not a regular file
+0 0 Hone\Cache::load(): DIR/snapshot: size is 0 bytes, less than a head
+0 0 Hone\Cache::load(): DIR/snapshot: size is 5 bytes, less than a head
+0 0 Hone\Cache::load(): DIR/snapshot: magic is 48656c6c..., this is not a snapshot
+0 0 Hone\Cache::load(): DIR/snapshot: size is 1000, not 382248
+0 0 Hone\Cache::load(): DIR/snapshot: format is 9, not 1
+0 0 Hone\Cache::load(): DIR/snapshot: byte order is 9, not 16909060
+0 0 Hone\Cache::load(): DIR/snapshot: count of entries is 9, not 13
+0 0 Hone\Cache::load(): DIR/snapshot: count of layout numbers is 9, not 34
+0 0 Hone\Cache::load(): DIR/snapshot: zero is 9, not 0
+0 0 Hone\Cache::load(): DIR/snapshot: checksum of the head is %d, not %d
+0 0 Hone\Cache::load(): DIR/snapshot: PHP version (major * 100 + minor) is 9, not %d
+0 0 Hone\Cache::load(): DIR/snapshot: ZEND_MODULE_API_NO is 9, not %d
+0 0 Hone\Cache::load(): DIR/snapshot: entry 0: padding is not 0
+0 0 Hone\Cache::load(): DIR/snapshot: size is 135266304 bytes, more than four times the cache
+-- written beside and renamed
+bool(false)
+Hone\Cache::save(): DIR/snapshot.planted: there is something that is not a regular file
+bool(false)
+Hone\Cache::save(): DIR/snapshot.fifo: there is something that is not a regular file
+bool(false)
+Hone\Cache::save(): /dev/null: there is something that is not a regular file
+bool(false)
+Hone\Cache::save(): DIR: there is something that is not a regular file
+bool(false)
+Hone\Cache::save(): DIR/: Invalid argument
+bool(false)
+Hone\Cache::save(): /nonexistent/x: No such file or directory
+bool(false)
+Hone\Cache::save(): /proc/self/x: No such file or directory
+bool(false)
+Hone\Cache::save(): DIR/n...: File name too long
+bool(true)
+bool(false)
+Hone\Cache::save(): hone.cache_snapshot: it is not set
+bool(true)
+bool(true)
+bool(true)
+int(1)
+bool(false)
+int(0)
+bool(true)
+int(0)
+Hone\Cache::load(): Argument #1 ($path) must not contain any null bytes
+Hone\Cache::load(): Argument #1 ($path) cannot be empty
+Array
+(
+    [0] => relative
+    [1] => snapshot
+    [2] => snapshot.fifo
+    [3] => snapshot.link
+    [4] => snapshot.planted
+)

@@ -1,0 +1,111 @@
+--TEST--
+hone.cache_snapshot: a server writes the cache at its end, and reads it at its begin
+--EXTENSIONS--
+hone
+--SKIPIF--
+<?php
+if (!getenv('TEST_PHP_CGI_EXECUTABLE')) die('skip php-cgi is not installed');
+?>
+--FILE--
+<?php
+require __DIR__ . '/cache_snapshot.inc';
+file_put_contents("$file.php", '<?php
+    if (isset($_SERVER["HONE_TEST_CHILD"]) && pcntl_fork() === 0) { Hone\Cache::store("child", 1); exit; }
+    echo json_encode([Hone\Cache::info()["pool"] ?? null, Hone\Cache::info()["entries"] ?? null, Hone\Cache::inc("n"), Hone\Cache::store("a", [1, ["x" => "y"]])]), "\n";');
+
+/** One server that serves one request. */
+function serve(string $options, string $program = 'TEST_PHP_CGI_EXECUTABLE'): void
+{
+    global $file;
+    $extra = str_replace("'", '', getenv('TEST_PHP_EXTRA_ARGS'));
+    // An empty environment: from that of run-tests.php, php-cgi would take the
+    // name of this script, and run it again.
+    echo str_replace(dirname($file), 'DIR', $options), "\n", str_replace(dirname($file), 'DIR', shell_exec('env -i LD_LIBRARY_PATH=' . escapeshellarg((string) getenv('LD_LIBRARY_PATH')) . ' timeout 20 ' . getenv($program) . " $extra -d html_errors=0 -d display_startup_errors=1 $options $file.php 2>&1"));
+}
+function files(): void
+{
+    global $file;
+    echo implode(' ', array_diff(scandir(dirname($file)), ['.', '..', 'snapshot.php'])), "\n";
+}
+
+$cgi = "-q -d hone.cache_snapshot=$file";
+serve($cgi);
+serve($cgi);
+files();
+
+echo "-- a damaged file, and the next one is good\n";
+$bytes = file_get_contents($file);
+// The last one: the checksum of the head may have that byte, too.
+file_put_contents($file, substr_replace($bytes, 'z', strrpos($bytes, 'y'), 1));
+serve($cgi);
+serve($cgi);
+chmod($file, 0666);
+serve($cgi);
+serve($cgi);
+
+echo "-- pools\n";
+$pools = '-d "hone.cache_pools=\\"shop=2M,blog=4M\\""';
+foreach (['shop', 'blog', 'shop'] as $pool) {
+    serve("$cgi $pools -d hone.cache_pool=$pool");
+}
+files();
+
+echo "-- no place\n";
+serve('-q -d hone.cache_snapshot=relative');
+serve('-q -d hone.cache_snapshot=/nonexistent/x');
+serve("-q -d hone.cache_snapshot=$file.php/x");
+
+echo "-- a command is not a server\n";
+serve("-d hone.cache_cli=1 -d hone.cache_snapshot=$file", 'TEST_PHP_EXECUTABLE');
+serve($cgi);
+?>
+--CLEAN--
+<?php
+require __DIR__ . '/cache_snapshot.inc';
+clean();
+?>
+--EXPECTF--
+-q -d hone.cache_snapshot=DIR/snapshot
+["default",0,1,true]
+-q -d hone.cache_snapshot=DIR/snapshot
+["default",2,2,true]
+snapshot
+-- a damaged file, and the next one is good
+-q -d hone.cache_snapshot=DIR/snapshot
+["default",0,1,true]
+
+Warning: hone.cache_snapshot: DIR/snapshot: checksum is %d, not %d; the cache is empty in Unknown on line 0
+-q -d hone.cache_snapshot=DIR/snapshot
+["default",2,2,true]
+-q -d hone.cache_snapshot=DIR/snapshot
+["default",0,1,true]
+
+Warning: hone.cache_snapshot: DIR/snapshot: its mode is 666: others may write it; the cache is empty in Unknown on line 0
+-q -d hone.cache_snapshot=DIR/snapshot
+["default",2,2,true]
+-- pools
+-q -d hone.cache_snapshot=DIR/snapshot -d "hone.cache_pools=\"shop=2M,blog=4M\"" -d hone.cache_pool=shop
+["shop",0,1,true]
+-q -d hone.cache_snapshot=DIR/snapshot -d "hone.cache_pools=\"shop=2M,blog=4M\"" -d hone.cache_pool=blog
+["blog",0,1,true]
+-q -d hone.cache_snapshot=DIR/snapshot -d "hone.cache_pools=\"shop=2M,blog=4M\"" -d hone.cache_pool=shop
+["shop",2,2,true]
+snapshot snapshot.blog snapshot.shop
+-- no place
+-q -d hone.cache_snapshot=relative
+["default",0,1,true]
+
+Warning: hone.cache_snapshot: "relative", pool "default": it is not an absolute path; there is no snapshot in Unknown on line 0
+-q -d hone.cache_snapshot=/nonexistent/x
+["default",0,1,true]
+hone.cache_snapshot: /nonexistent/x: No such file or directory
+-q -d hone.cache_snapshot=DIR/snapshot.php/x
+["default",0,1,true]
+
+Warning: hone.cache_snapshot: DIR/snapshot.php/x: Not a directory; the cache is empty in Unknown on line 0
+hone.cache_snapshot: DIR/snapshot.php/x: Not a directory
+-- a command is not a server
+-d hone.cache_cli=1 -d hone.cache_snapshot=DIR/snapshot
+["default",0,1,true]
+-q -d hone.cache_snapshot=DIR/snapshot
+["default",2,3,true]

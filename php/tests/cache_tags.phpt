@@ -1,0 +1,98 @@
+--TEST--
+Hone\Cache: values with a tag end when the tag is invalidated
+--EXTENSIONS--
+hone
+--INI--
+hone.cache_cli=1
+--FILE--
+<?php
+use Hone\Cache;
+
+Cache::store('a', 1, 0, ['red', 'round']);
+Cache::store('b', [2], 0, ['red']);
+Cache::store('c', 'three', 100, ['round']);
+Cache::store('d', 4);
+Cache::store_multi(['e' => 5, 'f' => 6], 0, ['red']);
+Cache::add('g', 7, 0, array_map(strval(...), range(1, 255)));
+var_dump(array_keys(Cache::fetch_multi(['a', 'b', 'c', 'd', 'e', 'f', 'g'])));
+$kept = Cache::fetch('b');
+var_dump(Cache::invalidate_tag('red'), array_keys(Cache::fetch_multi(['a', 'b', 'c', 'd', 'e', 'f', 'g'])), $kept);
+var_dump(Cache::exists('a'), Cache::add('a', 'new', 0, ['red']), Cache::fetch('a'));
+var_dump(Cache::invalidate_tag('round'), Cache::fetch('a'), Cache::fetch('c'));
+var_dump(Cache::invalidate_tag('255'), Cache::exists('g'), Cache::invalidate_tag('never used'), Cache::fetch('d'));
+
+// The longest tag, and one that is longer by a byte.
+$tag = str_repeat('t', 65535);
+var_dump(Cache::store('h', 8, 0, [$tag]), Cache::fetch('h'), Cache::invalidate_tag($tag), Cache::fetch('h'));
+$wrong = function (bool $result) {
+    var_dump($result, error_get_last()['message'] ?? null);
+    error_clear_last();
+};
+$wrong(@Cache::store('h', 9, 0, ['red', "{$tag}t"]));
+$wrong(@Cache::store_multi(['h' => 9], 0, ["{$tag}t"]));
+$wrong(@Cache::store("{$tag}t", 9, 0, ["{$tag}t"]));
+$wrong(@Cache::invalidate_tag("{$tag}t"));
+var_dump(Cache::exists('h'), Cache::fetch('a'));
+
+// A value that is too large makes no tags.
+$before = Cache::info()['entries'];
+$wrong(@Cache::store('large', str_repeat('x', 40 << 20), 0, ['huge', 'larger']));
+var_dump(Cache::info()['entries'] - $before);
+?>
+--EXPECTF--
+array(7) {
+  [0]=>
+  string(1) "a"
+  [1]=>
+  string(1) "b"
+  [2]=>
+  string(1) "c"
+  [3]=>
+  string(1) "d"
+  [4]=>
+  string(1) "e"
+  [5]=>
+  string(1) "f"
+  [6]=>
+  string(1) "g"
+}
+bool(true)
+array(3) {
+  [0]=>
+  string(1) "c"
+  [1]=>
+  string(1) "d"
+  [2]=>
+  string(1) "g"
+}
+array(1) {
+  [0]=>
+  int(2)
+}
+bool(false)
+bool(true)
+string(3) "new"
+bool(true)
+string(3) "new"
+NULL
+bool(true)
+bool(false)
+bool(true)
+int(4)
+bool(true)
+int(8)
+bool(true)
+NULL
+bool(false)
+string(70) "Hone\Cache::store(): A tag of the shared cache has at most 65535 bytes"
+bool(false)
+string(76) "Hone\Cache::store_multi(): A tag of the shared cache has at most 65535 bytes"
+bool(false)
+string(70) "Hone\Cache::store(): A key of the shared cache has at most 65535 bytes"
+bool(false)
+string(79) "Hone\Cache::invalidate_tag(): A tag of the shared cache has at most 65535 bytes"
+bool(false)
+string(3) "new"
+bool(false)
+string(%d) "Hone\Cache::store(): The value of "large" has more than the %d bytes that a value of this cache may have"
+int(0)

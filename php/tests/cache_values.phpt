@@ -1,0 +1,129 @@
+--TEST--
+Hone\Cache: what can be stored, and what is refused
+--EXTENSIONS--
+hone
+--INI--
+hone.cache_cli=1
+--FILE--
+<?php
+use Hone\Cache;
+
+enum Suit: string { case Hearts = 'H'; case Spades = 'S'; }
+class Point {
+    public $x = 1; protected $y = 2; private $z = 3;
+    public ?Point $next = null;
+    function __construct(public readonly array $list = []) {}
+}
+class Sleeper {
+    public $a = 1, $b = 2;
+    function __sleep() { echo "sleep\n"; return ['a']; }
+    function __wakeup() { echo "wakeup\n"; }
+}
+class Reenters {
+    function __serialize(): array { Cache::store('inner', [1, [2]]); return ['x' => Cache::fetch('inner')]; }
+    function __unserialize(array $data): void { Cache::store('inner2', $data); var_dump(Cache::fetch('inner2') === $data); }
+}
+class Throws {
+    function __serialize(): array { throw new Exception('from __serialize'); }
+}
+class ThrowsLater {
+    function __serialize(): array { return []; }
+    function __unserialize(array $data): void { throw new Exception('from __unserialize'); }
+}
+
+$same = new Point;
+$point = new Point(['a' => 1]);
+$point->next = $same;
+foreach ([null, true, false, 0, PHP_INT_MIN, 0.5, -0.0, INF, '', 'x', str_repeat('long', 5000), [], [[]], [1, 2, 3],
+    ['a' => ['b' => ['c' => []]]], [5 => 'sparse', -3 => 'negative', '01' => 'string'], range(1, 5000),
+    array_fill_keys(range('a', 'z'), range(0, 9)), Suit::Hearts, [Suit::Spades, ['s' => Suit::Hearts]], $point, [$same, [$same]]] as $i => $value) {
+    foreach (['auto', 'block', 'copy'] as $mode) {
+        ini_set('hone.cache_read', $mode);
+        if (!Cache::store('k', $value) || serialize(Cache::fetch('k')) !== serialize($value)) {
+            echo "$mode: value $i differs\n";
+        }
+    }
+}
+ini_set('hone.cache_read', 'auto');
+Cache::store('k', Suit::Hearts);
+var_dump(Cache::fetch('k') === Suit::Hearts);
+Cache::store('k', [$same, [$same]]);
+$fetched = Cache::fetch('k');
+var_dump($fetched[0] === $fetched[1][0], $fetched[0] === $same);
+
+// References become what they refer to.
+$shared = 'value';
+$references = ['a' => &$shared, 'b' => &$shared, 'c' => [&$shared]];
+Cache::store('k', $references);
+$fetched = Cache::fetch('k');
+$fetched['a'] = 'other';
+var_dump($fetched['b'], $fetched['c'][0]);
+
+// An array that was fetched is stored again.
+Cache::store('again', Cache::fetch('k'));
+Cache::delete('k');
+var_dump(Cache::fetch('again') === ['a' => 'value', 'b' => 'value', 'c' => ['value']]);
+Cache::store('part', Cache::fetch('again')['c']);
+var_dump(Cache::fetch('part'));
+
+Cache::store('k', new Sleeper);
+var_dump(Cache::fetch('k')->a);
+var_dump(Cache::store('k', new Reenters), Cache::fetch('k') instanceof Reenters);
+
+$loop = ['x' => 1];
+$loop['self'] = &$loop;
+foreach (['resource' => fopen('php://memory', 'r'), 'in an array' => [1, [STDIN]], 'closure' => fn() => 1, 'loop' => $loop] as $name => $value) {
+    echo "$name: ";
+    var_dump(@Cache::store('refused', $value), error_get_last()['message'] ?? null);
+    error_clear_last();
+}
+foreach ([[fn() => 1], new Throws, [1, new Throws], (function () { yield 1; })()] as $value) {
+    try {
+        var_dump(Cache::store('refused', $value));
+    } catch (Exception $error) {
+        echo $error->getMessage(), "\n";
+    }
+}
+var_dump(Cache::exists('refused'));
+Cache::store('k', new ThrowsLater);
+try {
+    var_dump(Cache::fetch('k'));
+} catch (Exception $error) {
+    echo $error->getMessage(), "\n";
+}
+var_dump(Cache::fetch('again')['a']);
+?>
+--EXPECTF--
+bool(true)
+bool(true)
+bool(false)
+string(5) "value"
+string(5) "value"
+bool(true)
+array(1) {
+  [0]=>
+  string(5) "value"
+}
+sleep
+wakeup
+int(1)
+bool(true)
+bool(true)
+bool(true)
+resource: bool(false)
+string(85) "Hone\Cache::store(): The value of "refused" cannot be stored: it is or has a resource"
+in an array: bool(false)
+string(85) "Hone\Cache::store(): The value of "refused" cannot be stored: it is or has a resource"
+closure: bool(false)
+string(84) "Hone\Cache::store(): The value of "refused" cannot be stored: it is or has a closure"
+loop: bool(false)
+string(104) "Hone\Cache::store(): The value of "refused" cannot be stored: it is or has an array that contains itself"
+
+Warning: Hone\Cache::store(): The value of "refused" cannot be stored: it is or has a closure in %s on line %d
+bool(false)
+from __serialize
+from __serialize
+Serialization of 'Generator' is not allowed
+bool(false)
+from __unserialize
+string(5) "value"

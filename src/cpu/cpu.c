@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdatomic.h>
+#include <string.h>
+#include <hone/cpu.h>
+#include "../part.h"
+#include "detect.h"
+
+static const struct hone_part *const parts[] = {
+#define HONE_PART(name) &hone_part_##name,
+#include "../parts.def"
+#undef HONE_PART
+};
+
+static const struct {
+	uint64_t bit;
+	const char *name;
+} features[] = {
+#define HONE_FEATURE(id, name) {HONE_CPU_##id, name},
+#include "features.def"
+#undef HONE_FEATURE
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* Bit of `detected` that is set after the detection. Never a feature. */
+#define DETECTED (UINT64_C(1) << 63)
+
+/* Relaxed: no other data depend on it, and every thread stores the same value.
+ */
+static _Atomic uint64_t detected;
+/* Sequentially consistent: pairs with hone_part_choose(), see there. */
+static _Atomic uint64_t allowed = HONE_CPU_ALL;
+
+uint64_t
+hone_cpu_features(void)
+{
+	uint64_t bits = atomic_load_explicit(&detected, memory_order_relaxed);
+
+	if (bits == 0) {
+		bits = hone_cpu_detect() | DETECTED;
+		atomic_store_explicit(&detected, bits, memory_order_relaxed);
+	}
+	return bits & ~DETECTED & atomic_load(&allowed);
+}
+
+bool
+hone_cpu_has(uint64_t needs)
+{
+	return (hone_cpu_features() & needs) == needs;
+}
+
+void
+hone_cpu_limit(uint64_t bits)
+{
+	atomic_store(&allowed, bits);
+	for (size_t i = 0; i < COUNT(parts); i++)
+		parts[i]->install(NULL);
+}
+
+const char *
+hone_cpu_feature_name(uint64_t feature)
+{
+	for (size_t i = 0; i < COUNT(features); i++)
+		if (features[i].bit == feature)
+			return features[i].name;
+	return NULL;
+}
+
+uint64_t
+hone_cpu_feature_by_name(const char *name, size_t length)
+{
+	for (size_t i = 0; i < COUNT(features); i++)
+		if (strlen(features[i].name) == length &&
+			memcmp(features[i].name, name, length) == 0)
+			return features[i].bit;
+	return 0;
+}
+
+size_t
+hone_cpu_cache_size(unsigned level)
+{
+	/* Size + 1; 0 means not yet known. Relaxed: as for `detected`. */
+	static _Atomic size_t known[HONE_CACHE_LEVELS];
+	size_t size;
+
+	if (level < 1 || level > HONE_CACHE_LEVELS)
+		return 0;
+	size = atomic_load_explicit(&known[level - 1], memory_order_relaxed);
+	if (size == 0) {
+		size = hone_cpu_detect_cache(level) + 1;
+		atomic_store_explicit(
+			&known[level - 1], size, memory_order_relaxed);
+	}
+	return size - 1;
+}
+
+const char *
+hone_cpu_part(size_t index)
+{
+	return index < COUNT(parts) ? parts[index]->name : NULL;
+}
+
+const char *
+hone_cpu_variant(const char *part)
+{
+	for (size_t i = 0; i < COUNT(parts); i++)
+		if (strcmp(parts[i]->name, part) == 0)
+			return hone_part_best(parts[i])->name;
+	return NULL;
+}

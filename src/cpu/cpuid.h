@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_CPU_CPUID_H
+#define HONE_CPU_CPUID_H
+/* What CPUID says about the traits of an x86 CPU. */
+#include <stddef.h>
+#include <stdint.h>
+
+/* Registers of CPUID; 0 for leaves that the CPU lacks. */
+struct hone_cpuid {
+	uint32_t vendor[3]; /* leaf 0: EBX, EDX, ECX */
+	uint32_t leaf1_eax;
+	uint32_t leaf7_ebx;
+	uint32_t leaf7_edx;
+	uint32_t leaf7_1_eax; /* subleaf 1 */
+};
+
+/* Asks this CPU. Only in x86_64.c. */
+void hone_cpu_read_cpuid(struct hone_cpuid *id);
+
+/* As hone_cpu_name(). Tests pass the words of other CPUs. */
+void hone_cpu_format_name(const struct hone_cpuid *id, char *name);
+
+/* As hone_cpu_detect_traits(). Tests pass the words of other CPUs. */
+void hone_cpu_parse_traits(const struct hone_cpuid *id, size_t *values);
+
+#endif

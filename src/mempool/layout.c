@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The layout of a pool in memory, and the memory of the objects. */
+#include <errno.h>
+#include <linux/mempolicy.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "mempool/mempool.h"
+
+#define HUGE_PAGE ((size_t)2 << 20)
+/* log2 of HUGE_PAGE for the flags of mmap: MAP_HUGE_2MB of newer headers. */
+#define MAP_HUGE_OF_2MB (21 << 26)
+/* MADV_POPULATE_WRITE of newer headers. */
+#define POPULATE_WRITE 23
+#define MAX_ALIGNMENT ((size_t)1 << 30)
+#define MAX_CACHES 65535
+/* Bits of the mask in bind_to(): no kernel is built for more nodes. */
+#define MAX_NODES 1024
+/*
+ * AddressSanitizer keeps the state of 8 bytes in one byte, without atomics. If
+ * two objects shared the 8 bytes, threads that put one and get the other would
+ * destroy each other's state, and correct programs would be reported.
+ */
+#define ASAN_GRANULE ((size_t)8)
+#define KNOWN_FLAGS                                                            \
+	((unsigned)(HONE_MEMPOOL_HUGETLB | HONE_MEMPOOL_HUGE_ADVISE |          \
+		    HONE_MEMPOOL_NO_COLOUR | HONE_MEMPOOL_DEBUG |              \
+		    HONE_MEMPOOL_SHORT_SLOTS))
+
+static bool
+valid(const struct hone_mempool_attr *attr)
+{
+	unsigned huge = HONE_MEMPOOL_HUGETLB | HONE_MEMPOOL_HUGE_ADVISE;
+	size_t alignment = attr->alignment;
+
+	for (size_t i = 0; i < sizeof(attr->reserved) / sizeof(void *); i++)
+		if (attr->reserved[i])
+			return false;
+	if (attr->memory &&
+		((attr->flags & huge) || attr->numa_node != -1 ||
+			(uintptr_t)attr->memory % HONE_MEMPOOL_LINE != 0))
+		return false;
+	return attr->object_size > 0 && attr->capacity > 0 &&
+	       attr->cache_size <= HONE_MEMPOOL_CACHE_MAX &&
+	       attr->max_caches > 0 && attr->max_caches <= MAX_CACHES &&
+	       (attr->flags & ~KNOWN_FLAGS) == 0 && attr->numa_node >= -1 &&
+	       attr->numa_node < MAX_NODES && alignment > 0 &&
+	       alignment <= MAX_ALIGNMENT &&
+	       (alignment & (alignment - 1)) == 0 &&
+	       (uintptr_t)attr->memory % alignment == 0;
+}
+
+/* Rounds n up to a multiple of a power of two; returns false on overflow. */
+static bool
+round_up(size_t n, size_t to, size_t *result)
+{
+	bool over = __builtin_add_overflow(n, to - 1, result);
+
+	*result &= ~(to - 1);
+	return !over;
+}
+
+/* Adds an area of n times each bytes and sets *at to its offset. */
+static bool
+area(size_t *size, size_t *at, size_t n, size_t each)
+{
+	size_t bytes;
+
+	*at = *size;
+	return !__builtin_mul_overflow(n, each, &bytes) &&
+	       !__builtin_add_overflow(*size, bytes, size) &&
+	       round_up(*size, HONE_MEMPOOL_PAGE, size);
+}
+
+/*
+ * Objects whose stride is a multiple of a large power of two compete for a few
+ * sets of the CPU cache. An odd number of lines spreads them over all sets.
+ */
+static bool
+lay_out_objects(struct hone_mempool_layout *layout,
+	const struct hone_mempool_attr *attr)
+{
+	size_t unit = attr->alignment > HONE_MEMPOOL_LINE ? attr->alignment
+							  : HONE_MEMPOOL_LINE;
+	size_t gap = attr->flags & HONE_MEMPOOL_DEBUG ? HONE_MEMPOOL_GAP : 0;
+	size_t step = attr->alignment, size;
+
+	if (HONE_MEMPOOL_ASAN && step < ASAN_GRANULE)
+		step = ASAN_GRANULE;
+	layout->alignment = unit;
+	layout->front = gap ? unit : 0;
+	if (__builtin_add_overflow(attr->object_size, gap, &size) ||
+		!round_up(size, step, &layout->stride))
+		return false;
+	/* No overflow: SIZE_MAX + 1 is a multiple of 2 * unit, too. */
+	if (!(attr->flags & HONE_MEMPOOL_NO_COLOUR) &&
+		layout->stride % (2 * unit) == 0)
+		layout->stride += unit;
+	return !__builtin_mul_overflow(
+		       layout->stride, attr->capacity, &layout->objects_size) &&
+	       !__builtin_add_overflow(layout->objects_size, layout->front,
+		       &layout->objects_size) &&
+	       layout->objects_size <= SIZE_MAX / 2;
+}
+
+/* Without memory of the caller the address is 0: only the size is checked. */
+static bool
+short_slots_reach(const struct hone_mempool_layout *layout,
+	const struct hone_mempool_attr *attr)
+{
+	return !(attr->flags & HONE_MEMPOOL_SHORT_SLOTS) ||
+	       hone_mempool_in_window(
+		       (uintptr_t)attr->memory, layout->objects_size);
+}
+
+/*
+ * Magazines that may exist at the same time: those that can be full, and one
+ * partial; for each cache the loaded one, one on its way to or from a deque,
+ * the head of the reserve, and one that the user has and that is not full. One
+ * more, so that a thread that needs an empty magazine finds one.
+ */
+static bool
+count_magazines(
+	struct hone_mempool_layout *layout, size_t capacity, size_t caches)
+{
+	size_t cache_size = layout->cache_size;
+
+	layout->magazine_stride = HONE_MEMPOOL_PAGE;
+	/* Small magazines share a page: 4 KiB for a few pointers is too much.
+	 */
+	for (size_t stride = 512; stride >= 128; stride /= 2)
+		if (HONE_MEMPOOL_LINE + cache_size * sizeof(void *) <= stride)
+			layout->magazine_stride = stride;
+	/* No overflow: the objects have at most SIZE_MAX / 2 bytes. */
+	layout->n_magazines = capacity / cache_size + caches * 4 + 2;
+	if (layout->n_magazines > SIZE_MAX / HONE_MEMPOOL_PAGE / 4)
+		return false;
+	layout->deque_slots = HONE_MEMPOOL_LINE / sizeof(void *);
+	while (layout->deque_slots <= layout->n_magazines)
+		layout->deque_slots *= 2;
+	return true;
+}
+
+int
+hone_mempool_layout(struct hone_mempool_layout *layout,
+	const struct hone_mempool_attr *attr)
+{
+	size_t n = attr->capacity, caches = attr->max_caches, none, slots;
+	size_t size = HONE_MEMPOOL_PAGE;
+	bool debug = attr->flags & HONE_MEMPOOL_DEBUG;
+
+	if (!valid(attr) || !lay_out_objects(layout, attr) ||
+		!short_slots_reach(layout, attr))
+		return -EINVAL;
+	layout->cache_size = attr->cache_size;
+	if (layout->cache_size == 0) {
+		layout->cache_size = n / 2 / caches;
+		if (layout->cache_size > HONE_MEMPOOL_CACHE_MAX)
+			layout->cache_size = HONE_MEMPOOL_CACHE_MAX;
+		if (layout->cache_size == 0)
+			layout->cache_size = 1;
+	}
+	if (!count_magazines(layout, n, caches))
+		return -EINVAL;
+	slots = layout->deque_slots * 2 * sizeof(void *);
+	if (!area(&size, &none, caches, HONE_MEMPOOL_PAGE) ||
+		!area(&size, &layout->slots, caches, slots) ||
+		!area(&size, &layout->marks, n / 8 + 1, 1) ||
+		!area(&size, &layout->states, debug ? n : 0, 1) ||
+		!area(&size, &layout->sums, debug ? n : 0, sizeof(uint64_t)) ||
+		!area(&size, &layout->magazines, layout->n_magazines,
+			layout->magazine_stride) ||
+		size > SIZE_MAX / 2)
+		return -EINVAL;
+	layout->size = size;
+	return 0;
+}
+
+static int
+bind_to(void *addr, size_t size, int node)
+{
+	enum { BITS = 8 * sizeof(unsigned long) };
+	unsigned long nodes[MAX_NODES / BITS] = {0};
+
+	nodes[node / BITS] = 1UL << node % BITS;
+	/* The kernel subtracts 1 from the number of bits. */
+	if (syscall(SYS_mbind, addr, size, MPOL_BIND, nodes, MAX_NODES + 1UL,
+		    0UL))
+		return -errno;
+	return 0;
+}
+
+/*
+ * The administrator sets huge pages aside for all nodes together. Whether this
+ * node has enough shows at the first access. An access here returns an error;
+ * later, the first user of an object would get a signal.
+ */
+static int
+touch_all(void *addr, size_t size)
+{
+	/* EINVAL: a kernel before 5.14, which cannot do this. */
+	if (madvise(addr, size, POPULATE_WRITE) != 0 && errno != EINVAL)
+		return -ENOMEM;
+	return 0;
+}
+
+int
+hone_mempool_allocate(struct hone_mempool *pool,
+	const struct hone_mempool_layout *layout,
+	const struct hone_mempool_attr *attr)
+{
+	bool hugetlb = attr->flags & HONE_MEMPOOL_HUGETLB;
+	bool huge = hugetlb || attr->flags & HONE_MEMPOOL_HUGE_ADVISE;
+	size_t unit = huge ? HUGE_PAGE : HONE_MEMPOOL_PAGE, size, offset;
+	size_t window = 0;
+	int flags = MAP_PRIVATE | MAP_ANONYMOUS, error = 0;
+	char *mapping;
+
+	if (attr->memory) {
+		if (attr->memory_size < layout->objects_size)
+			return -ENOBUFS;
+		pool->objects = (char *)attr->memory + layout->front;
+		return 0;
+	}
+	if (hugetlb)
+		flags |= MAP_HUGETLB | MAP_HUGE_OF_2MB;
+	if (unit < layout->alignment)
+		unit = layout->alignment;
+	/* Room for the alignment; huge pages of hugetlbfs are aligned. */
+	size = (layout->objects_size + unit - 1) / unit * unit;
+	if (!hugetlb || unit > HUGE_PAGE)
+		size += unit;
+	if (attr->flags & HONE_MEMPOOL_SHORT_SLOTS)
+		window = layout->objects_size;
+	mapping = hone_mempool_mmap(size, window, unit, flags);
+	if (mapping == MAP_FAILED)
+		return -ENOMEM;
+	offset = -(uintptr_t)mapping & (unit - 1);
+	if (attr->flags & HONE_MEMPOOL_HUGE_ADVISE)
+		(void)madvise(mapping, size, MADV_HUGEPAGE);
+	if (attr->numa_node >= 0)
+		error = bind_to(mapping, size, attr->numa_node);
+	if (!error && hugetlb && attr->numa_node >= 0)
+		error = touch_all(mapping, size);
+	if (error) {
+		(void)munmap(mapping, size);
+		return error;
+	}
+	pool->objects = mapping + offset + layout->front;
+	pool->mapping = mapping;
+	pool->mapping_size = size;
+	return 0;
+}

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Keys that share a chain of the index: each is found by itself, and if they
+ * were chosen for one chain, its length has a bound.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "store_support.h"
+#include "index.h"
+
+static int
+setup(void **state)
+{
+	struct php_hone_member *m = calloc(1, sizeof *m);
+	assert_non_null(m);
+	struct php_hone_store *store = make_store((size_t)8 << 20, 2);
+	assert_int_equal(php_hone_member_join(m, store), 0);
+	php_hone_member_pin(m);
+	*state = m;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct php_hone_member *m = *state;
+	struct php_hone_store *store = m->store;
+	const char *problem = php_hone_store_audit(m);
+	if (problem != NULL)
+		printf("# audit: %s\n", problem);
+	php_hone_member_unpin(m);
+	php_hone_member_leave(m);
+	php_hone_store_unmap(store);
+	free(m);
+	return problem != NULL;
+}
+
+static bool
+has(struct php_hone_member *m, const char *name, uint64_t number)
+{
+	uint64_t is = 0;
+	return get(m, name, &is) == 0 && is == number;
+}
+
+/* Each bit of the number chooses one of two pairs of letters of one hash. */
+static void
+name_of_one_hash(char *name, unsigned number)
+{
+	for (unsigned i = 0; i < 12; i++)
+		memcpy(name + 2 * i, number >> i & 1 ? "Ez" : "FY", 2);
+	name[24] = '\0';
+}
+
+/* Each entry of a chain in turn is replaced, or deleted. */
+static void
+a_change_leaves_the_rest_of_the_chain(void **state)
+{
+	struct php_hone_member *m = *state;
+	char name[32];
+	for (unsigned i = 0; i < 5; i++) {
+		name_of_one_hash(name, i);
+		assert_int_equal(put(m, name, i, 10), 0);
+	}
+	for (unsigned change = 0; change < 10; change++) {
+		name_of_one_hash(name, change % 5);
+		struct php_hone_key key = key_of(name);
+		if (change < 5)
+			assert_int_equal(put(m, name, 5 + change, 10), 0);
+		else
+			assert_int_equal(php_hone_store_delete(m, &key), 0);
+		for (unsigned i = 0; i < 5; i++) {
+			name_of_one_hash(name, i);
+			bool there = change < 5 || i > change - 5;
+			bool newer = change >= 5 || i <= change;
+			assert_int_equal(
+				has(m, name, newer ? 5 + i : i), there);
+		}
+	}
+}
+
+static void
+a_key_is_not_the_begin_of_another_one(void **state)
+{
+	struct php_hone_member *m = *state;
+	struct php_hone_key keys[] = {
+		{"begin and end", 13, 77}, {"begin", 5, 77}, {"bEgin", 5, 77}};
+	struct php_hone_room room = {.key = &keys[0], .image = 10};
+	struct php_hone_entry *entry;
+	assert_int_equal(reserve(m, &room, 1, &entry), 0);
+	assert_int_equal(php_hone_store_publish(m, entry, PHP_HONE_STORE), 0);
+	php_hone_fetch_begin(m);
+	assert_non_null(php_hone_store_find(m, &keys[0]));
+	assert_null(php_hone_store_find(m, &keys[1]));
+	php_hone_fetch_end(m);
+	room.key = &keys[1];
+	assert_int_equal(reserve(m, &room, 2, &entry), 0);
+	assert_int_equal(php_hone_store_publish(m, entry, PHP_HONE_STORE), 0);
+	php_hone_fetch_begin(m);
+	assert_int_equal(php_hone_store_find(m, &keys[0])->value[1], 1);
+	assert_int_equal(php_hone_store_find(m, &keys[1])->value[1], 2);
+	assert_null(php_hone_store_find(m, &keys[2]));
+	php_hone_fetch_end(m);
+}
+
+static void
+keys_of_one_hash_fill_one_chain_alone(void **state)
+{
+	struct php_hone_member *m = *state;
+	struct php_hone_store_info info;
+	char name[32];
+	uint64_t is = 0;
+	assert_int_equal(put(m, "other", 7, 10), 0);
+	for (unsigned i = 0; i < 4096; i++) {
+		name_of_one_hash(name, i);
+		assert_int_equal(put(m, name, i, 10), 0);
+		/* Used: it stays, however many come after it. */
+		name_of_one_hash(name, 0);
+		assert_true(has(m, name, 0));
+	}
+	php_hone_store_info(m, &info);
+	assert_int_equal(info.entries, PHP_HONE_CHAIN_MOST + 1);
+	assert_int_equal(info.evictions, 4096 - PHP_HONE_CHAIN_MOST);
+	assert_true(has(m, "other", 7));
+	for (unsigned i = 1; i < 4096; i++) {
+		name_of_one_hash(name, i);
+		assert_int_equal(get(m, name, &is),
+			i > 4096 - PHP_HONE_CHAIN_MOST ? 0 : -ENOENT);
+	}
+}
+
+static void
+a_full_chain_keeps_its_claims(void **state)
+{
+	struct php_hone_member *m = *state;
+	struct php_hone_member other;
+	char name[32];
+	name_of_one_hash(name, 4095);
+	struct php_hone_key key = key_of(name);
+	assert_int_equal(php_hone_member_join(&other, m->store), 0);
+	assert_int_equal(php_hone_store_claim(&other, &key, 100), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		char each[32];
+		name_of_one_hash(each, i);
+		assert_int_equal(put(m, each, i, 10), 0);
+	}
+	assert_int_equal(php_hone_store_claim(m, &key, 100), -EBUSY);
+	php_hone_member_leave(&other);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_change_leaves_the_rest_of_the_chain),
+		TEST(a_key_is_not_the_begin_of_another_one),
+		TEST(keys_of_one_hash_fill_one_chain_alone),
+		TEST(a_full_chain_keeps_its_claims),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

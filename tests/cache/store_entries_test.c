@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Entries that expire, tags, claims, and the walk over all entries.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "store_support.h"
+
+static struct php_hone_store *store;
+static struct php_hone_member m;
+
+static int
+setup(void **state)
+{
+	(void)state;
+	store = make_store((size_t)4 << 20, 2);
+	assert_int_equal(php_hone_member_join(&m, store), 0);
+	php_hone_member_pin(&m);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	(void)state;
+	const char *problem = php_hone_store_audit(&m);
+	if (problem != NULL)
+		printf("# audit: %s\n", problem);
+	php_hone_member_unpin(&m);
+	php_hone_member_leave(&m);
+	php_hone_store_unmap(store);
+	return problem != NULL;
+}
+
+static int
+put_with(const char *name, uint32_t ttl, const char *tag0, const char *tag1)
+{
+	struct php_hone_key key = key_of(name);
+	struct php_hone_key tags[2] = {key_of(tag0), key_of(tag1)};
+	struct php_hone_room room = {.key = &key,
+		.image = 100,
+		.tags = tags,
+		.n_tags = (*tag0 != '\0') + (*tag1 != '\0'),
+		.ttl = ttl};
+	struct php_hone_entry *entry;
+	int error = reserve(&m, &room, 1, &entry);
+	return error != 0 ? error
+			  : php_hone_store_publish(&m, entry, PHP_HONE_STORE);
+}
+
+static bool
+has(const char *name)
+{
+	uint64_t number = 0;
+	return get(&m, name, &number) == 0;
+}
+
+static void
+sleep_ms(long ms)
+{
+	struct timespec t = {ms / 1000, ms % 1000 * 1000000};
+	nanosleep(&t, NULL);
+}
+
+static void
+entries_live_for_their_time(void **state)
+{
+	(void)state;
+	struct php_hone_key key = key_of("short");
+	assert_int_equal(put_with("short", 1, "", ""), 0);
+	assert_int_equal(put_with("long", 100, "", ""), 0);
+	assert_int_equal(put_with("most", UINT32_MAX, "", ""), 0);
+	sleep_ms(900);
+	assert_true(has("short"));
+	sleep_ms(1200);
+	assert_false(has("short"));
+	assert_true(has("long"));
+	assert_true(has("most"));
+	php_hone_fetch_begin(&m);
+	assert_non_null(php_hone_store_peek(&m, &key));
+	php_hone_fetch_end(&m);
+	assert_int_equal(php_hone_store_delete(&m, &key), -ENOENT);
+}
+
+static void
+expired_entries_count_as_absent(void **state)
+{
+	(void)state;
+	struct php_hone_key key = key_of("k");
+	struct php_hone_room room = {.key = &key, .image = 10};
+	struct php_hone_entry *entry;
+	assert_int_equal(put_with("k", 1, "", ""), 0);
+	sleep_ms(2100);
+	assert_int_equal(reserve(&m, &room, 2, &entry), 0);
+	assert_int_equal(
+		php_hone_store_publish(&m, entry, PHP_HONE_REPLACE), -ENOENT);
+	assert_int_equal(reserve(&m, &room, 2, &entry), 0);
+	assert_int_equal(php_hone_store_publish(&m, entry, PHP_HONE_ADD), 0);
+	uint64_t number = 0;
+	assert_int_equal(get(&m, "k", &number), 0);
+	assert_int_equal(number, 2);
+}
+
+static int
+invalidate(const char *tag)
+{
+	struct php_hone_key key = key_of(tag);
+	return php_hone_store_invalidate_tag(&m, &key);
+}
+
+static void
+a_tag_invalidates_its_entries_alone(void **state)
+{
+	(void)state;
+	assert_int_equal(invalidate("t"), 0);
+	assert_int_equal(put_with("a", 0, "t", ""), 0);
+	assert_int_equal(put_with("b", 0, "u", ""), 0);
+	assert_int_equal(put_with("c", 0, "t", "u"), 0);
+	assert_int_equal(put_with("d", 0, "", ""), 0);
+	assert_int_equal(put_with("e", 0, "u", "t"), 0);
+	assert_true(has("a") && has("b") && has("c") && has("d") && has("e"));
+	assert_int_equal(invalidate("t"), 0);
+	assert_true(!has("a") && has("b") && !has("c") && has("d"));
+	assert_false(has("e"));
+	struct php_hone_key key = key_of("a");
+	assert_int_equal(php_hone_store_delete(&m, &key), -ENOENT);
+	assert_int_equal(put_with("a", 0, "t", ""), 0);
+	assert_true(has("a"));
+	assert_int_equal(invalidate("u"), 0);
+	assert_true(has("a") && !has("b") && !has("c") && has("d"));
+}
+
+static void
+tags_of_one_hash_and_a_key_of_that_name(void **state)
+{
+	(void)state;
+	assert_int_equal(put_with("a", 0, "Ez", ""), 0);
+	assert_int_equal(put_with("b", 0, "FY", ""), 0);
+	assert_int_equal(put_with("Ez", 0, "", ""), 0);
+	assert_int_equal(invalidate("Ez"), 0);
+	assert_true(!has("a") && has("b") && has("Ez"));
+}
+
+static void
+a_cleared_tag_stays_invalid(void **state)
+{
+	(void)state;
+	assert_int_equal(put_with("a", 0, "t", ""), 0);
+	php_hone_fetch_begin(&m);
+	struct php_hone_key key = key_of("a");
+	const struct php_hone_entry *entry = php_hone_store_find(&m, &key);
+	php_hone_fetch_end(&m);
+	assert_non_null(entry);
+	php_hone_store_clear(&m);
+	assert_int_equal(put_with("b", 0, "t", ""), 0);
+	assert_true(!has("a") && has("b"));
+}
+
+/* ---- claims ---- */
+
+static void
+one_member_claims_a_key(void **state)
+{
+	(void)state;
+	struct php_hone_key key = key_of("k");
+	struct php_hone_member other;
+	assert_int_equal(php_hone_member_join(&other, store), 0);
+	assert_int_equal(php_hone_store_wait(&other, &key, 0), 0);
+	assert_int_equal(php_hone_store_claim(&m, &key, 10), 0);
+	assert_int_equal(php_hone_store_claim(&m, &key, 10), 0);
+	assert_int_equal(php_hone_store_claim(&other, &key, 10), -EBUSY);
+	php_hone_store_unclaim(&other, &key);
+	assert_int_equal(php_hone_store_wait(&other, &key, 20), -ETIMEDOUT);
+	assert_false(has("k"));
+	php_hone_store_unclaim(&m, &key);
+	assert_int_equal(php_hone_store_wait(&other, &key, 0), 0);
+	/* To publish ends a claim. */
+	assert_int_equal(php_hone_store_claim(&other, &key, 10), 0);
+	assert_int_equal(php_hone_store_claim(&m, &key, 10), -EBUSY);
+	assert_int_equal(put(&m, "k", 1, 10), 0);
+	assert_int_equal(php_hone_store_claim(&m, &key, 10), 0);
+	/* To leave, too. */
+	php_hone_store_unclaim(&m, &key);
+	assert_int_equal(php_hone_store_claim(&other, &key, 10), 0);
+	php_hone_member_leave(&other);
+	assert_int_equal(php_hone_store_claim(&m, &key, 10), 0);
+}
+
+static void
+a_claim_ends_by_time(void **state)
+{
+	(void)state;
+	struct php_hone_key key = key_of("k");
+	struct php_hone_member other;
+	assert_int_equal(php_hone_member_join(&other, store), 0);
+	assert_int_equal(php_hone_store_claim(&m, &key, 1), 0);
+	assert_int_equal(php_hone_store_claim(&other, &key, 1), -EBUSY);
+	assert_int_equal(php_hone_store_wait(&other, &key, 5000), 0);
+	assert_int_equal(php_hone_store_claim(&other, &key, 1), 0);
+	php_hone_member_leave(&other);
+}
+
+/* A process that claims "k", and then ends as `how` says. */
+static pid_t
+claimer(void (*how)(void))
+{
+	int ready[2];
+	char byte = 0;
+	assert_int_equal(pipe(ready), 0);
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct php_hone_key key = key_of("k");
+		struct php_hone_member child;
+		bool ok = php_hone_member_join(&child, store) == 0 &&
+			  php_hone_store_claim(&child, &key, 100) == 0;
+		if (!ok || write(ready[1], "x", 1) != 1)
+			_exit(1);
+		sleep_ms(200);
+		if (how == NULL)
+			(void)put(&child, "k", 77, 10);
+		else
+			how();
+		_exit(0);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void
+be_killed(void)
+{
+	raise(SIGKILL);
+}
+
+static void
+who_waits_is_woken(void **state)
+{
+	(void)state;
+	skip_if_emulated();
+	struct php_hone_key key = key_of("k");
+	pid_t pid = claimer(NULL);
+	assert_int_equal(php_hone_store_claim(&m, &key, 1), -EBUSY);
+	assert_int_equal(php_hone_store_wait(&m, &key, 10000), 0);
+	assert_true(has("k"));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+static void
+a_claim_ends_with_its_process(void **state)
+{
+	(void)state;
+	struct php_hone_key key = key_of("k");
+	pid_t pid = claimer(be_killed);
+	/* It is a zombie then: nobody waits for it. */
+	assert_int_equal(php_hone_store_wait(&m, &key, 10000), 0);
+	assert_int_equal(php_hone_store_claim(&m, &key, 1), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+/* ---- the walk ---- */
+
+#define ENTRIES 3000
+
+struct seen {
+	unsigned n, stop_at;
+	unsigned char times[ENTRIES];
+	bool delete;
+	bool nested;
+};
+
+static bool
+visit(const struct php_hone_entry *entry, void *opaque)
+{
+	struct seen *seen = opaque;
+	uint64_t number = 0;
+	assert_true(is_whole(entry, &number));
+	seen->times[number]++;
+	seen->n++;
+	if (seen->delete &&number % 2 == 0)
+		assert_int_equal(php_hone_store_delete_entry(&m, entry), 0);
+	if (seen->nested) {
+		char name[16];
+		uint64_t other = 0;
+		snprintf(name, sizeof name, "%u",
+			(unsigned)(number + 1) % ENTRIES);
+		assert_int_equal(get(&m, name, &other), 0);
+	}
+	return seen->n < seen->stop_at;
+}
+
+static void
+fill(void)
+{
+	char name[16];
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		snprintf(name, sizeof name, "%u", i);
+		assert_int_equal(put(&m, name, i, i % 200), 0);
+	}
+}
+
+static void
+a_walk_visits_each_entry_once(void **state)
+{
+	(void)state;
+	fill();
+	assert_int_equal(put_with("tagged", 0, "t", ""), 0);
+	assert_int_equal(invalidate("t"), 0);
+	struct php_hone_key key = key_of("claimed");
+	assert_int_equal(php_hone_store_claim(&m, &key, 10), 0);
+	struct seen seen = {.stop_at = 100, .nested = true};
+	uint64_t cursor = 0;
+	unsigned parts = 0;
+	for (; cursor != UINT64_MAX; parts++) {
+		unsigned before = seen.n;
+		php_hone_store_walk(&m, &cursor, visit, &seen);
+		seen.stop_at = seen.n + 100;
+		assert_true(cursor == UINT64_MAX || seen.n >= before + 100);
+	}
+	assert_in_range(parts, 20, 31);
+	assert_int_equal(seen.n, ENTRIES);
+	for (unsigned i = 0; i < ENTRIES; i++)
+		assert_int_equal(seen.times[i], 1);
+}
+
+static void
+a_visitor_may_delete(void **state)
+{
+	(void)state;
+	fill();
+	struct seen seen = {.stop_at = UINT_MAX, .delete = true};
+	uint64_t cursor = 0;
+	php_hone_store_walk(&m, &cursor, visit, &seen);
+	assert_int_equal(seen.n, ENTRIES);
+	struct seen again = {.stop_at = UINT_MAX};
+	cursor = 0;
+	php_hone_store_walk(&m, &cursor, visit, &again);
+	assert_int_equal(again.n, ENTRIES / 2);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(entries_live_for_their_time),
+		TEST(expired_entries_count_as_absent),
+		TEST(a_tag_invalidates_its_entries_alone),
+		TEST(tags_of_one_hash_and_a_key_of_that_name),
+		TEST(a_cleared_tag_stays_invalid),
+		TEST(one_member_claims_a_key),
+		TEST(a_claim_ends_by_time),
+		TEST(who_waits_is_woken),
+		TEST(a_claim_ends_with_its_process),
+		TEST(a_walk_visits_each_entry_once),
+		TEST(a_visitor_may_delete),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a reader does not hold back: walks, tags, fetches that end soon. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include "store_pair.h"
+
+/* The fetch of the reader ends while a store waits for the n-th time. */
+static unsigned waits, end_at;
+
+STANDS_FOR(int, nanosleep, const struct timespec *time, struct timespec *left)
+{
+	if (++waits == end_at)
+		php_hone_fetch_end(&reader);
+	return __real_nanosleep(time, left);
+}
+
+static int
+setup(void **state)
+{
+	waits = end_at = 0;
+	pair_setup(state);
+	php_hone_member_pin(&reader);
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	php_hone_member_unpin(&reader);
+	return pair_teardown(state);
+}
+
+static void
+fill(void)
+{
+	char name[24];
+	for (unsigned i = 0; i < 4000; i++) {
+		snprintf(name, sizeof name, "k%u", i);
+		assert_int_equal(put(&writer, name, i, 1000), 0);
+	}
+}
+
+/* A value for which most others have to go. */
+static int
+put_largest(void)
+{
+	struct php_hone_store_info info;
+	php_hone_store_info(&writer, &info);
+	return put(&writer, "large", 1, info.largest_value);
+}
+
+static bool
+count(const struct php_hone_entry *entry, void *opaque)
+{
+	uint64_t number = 0;
+	*(unsigned *)opaque += is_whole(entry, &number);
+	return true;
+}
+
+static void
+a_walk_holds_nothing_back(void **state)
+{
+	(void)state;
+	uint64_t cursor = 0;
+	unsigned n = 0;
+	fill();
+	php_hone_store_walk(&reader, &cursor, count, &n);
+	assert_true(n > 1000);
+	assert_int_equal(put_largest(), 0);
+}
+
+static bool
+delete_it(const struct php_hone_entry *entry, void *opaque)
+{
+	*(unsigned *)opaque += php_hone_store_delete_entry(&reader, entry) == 0;
+	return true;
+}
+
+static void
+a_visit_may_delete_the_entry(void **state)
+{
+	(void)state;
+	uint64_t cursor = 0;
+	unsigned deleted = 0, left = 0;
+	struct php_hone_store_info info;
+	fill();
+	php_hone_store_info(&writer, &info);
+	php_hone_store_walk(&reader, &cursor, delete_it, &deleted);
+	assert_int_equal(deleted, info.entries);
+	cursor = 0;
+	php_hone_store_walk(&reader, &cursor, count, &left);
+	assert_int_equal(left, 0);
+}
+
+static void
+a_fetch_of_a_tagged_entry_holds_its_chain_alone(void **state)
+{
+	(void)state;
+	struct php_hone_key key = key_of("tagged"), tag = key_of("tag");
+	struct php_hone_room room = {
+		.key = &key, .image = 100, .tags = &tag, .n_tags = 1};
+	struct php_hone_entry *entry;
+	uint64_t number = 0;
+	assert_int_equal(reserve(&writer, &room, 7, &entry), 0);
+	assert_int_equal(
+		php_hone_store_publish(&writer, entry, PHP_HONE_STORE), 0);
+	php_hone_fetch_begin(&reader);
+	const struct php_hone_entry *found = php_hone_store_find(&reader, &key);
+	assert_non_null(found);
+	fill();
+	/* A value as large as can be would need the entry's place. */
+	assert_int_equal(put(&writer, "large", 1, 1000000), 0);
+	assert_int_equal(waits, 0);
+	assert_true(is_whole(found, &number) && number == 7);
+	php_hone_fetch_end(&reader);
+}
+
+static void
+a_store_waits_for_a_fetch_that_may_have_anything(void **state)
+{
+	(void)state;
+	fill();
+	php_hone_fetch_begin(&reader);
+	end_at = 3;
+	assert_int_equal(put_largest(), 0);
+	assert_int_equal(waits, 3);
+}
+
+static void
+a_store_does_not_wait_for_long(void **state)
+{
+	(void)state;
+	fill();
+	php_hone_fetch_begin(&reader);
+	assert_int_equal(put_largest(), -ENOMEM);
+	assert_in_range(waits, 1, 20);
+	php_hone_fetch_end(&reader);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_walk_holds_nothing_back),
+		TEST(a_visit_may_delete_the_entry),
+		TEST(a_fetch_of_a_tagged_entry_holds_its_chain_alone),
+		TEST(a_store_waits_for_a_fetch_that_may_have_anything),
+		TEST(a_store_does_not_wait_for_long),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

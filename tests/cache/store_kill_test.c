@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Processes that are killed at random while they read and write: all values
+ * that others find are whole, and nobody blocks.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "store_support.h"
+
+static struct php_hone_store *store;
+static struct php_hone_member m;
+
+#define WORKERS 4
+#define KEYS 400
+#define MILLISECONDS 4000
+
+static void
+work(unsigned number, uint64_t random)
+{
+	struct php_hone_member w;
+	php_hone_member_forget(&m);
+	if (php_hone_member_join(&w, store) != 0)
+		_exit(2);
+	for (uint64_t i = 1;; i++) {
+		char name[24];
+		uint64_t is = 0;
+		if (i % 32 == 1)
+			php_hone_member_pin(&w);
+		snprintf(
+			name, sizeof name, "%zu", support_below(&random, KEYS));
+		size_t kind = support_below(&random, 100);
+		struct php_hone_key key = key_of(name);
+		if (kind < 50) {
+			if (get(&w, name, &is) == -EILSEQ)
+				_exit(3);
+		} else if (kind < 90) {
+			size_t bytes = support_below(&random, 6000);
+			if (kind == 89)
+				bytes *= 20;
+			int error = put(&w, name, i * 8 + number, bytes);
+			if (error != 0 && error != -ENOMEM)
+				_exit(4);
+		} else if (kind < 98) {
+			(void)php_hone_store_delete(&w, &key);
+		} else if (kind < 99) {
+			(void)php_hone_store_claim(&w, &key, 1);
+		} else if (support_below(&random, 50) == 0) {
+			php_hone_store_clear(&w);
+		}
+		if (i % 32 == 0)
+			php_hone_member_unpin(&w);
+	}
+}
+
+static pid_t
+start_worker(unsigned number, uint64_t random)
+{
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		/* It does not outlive a test that fails. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		work(number, random);
+	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+static void
+killed_at_random(void **state)
+{
+	(void)state;
+	skip_if_nobody_can_be_killed();
+	uint64_t random = support_seed();
+	pid_t pids[WORKERS];
+	store = make_store((size_t)2 << 20, 2);
+	assert_int_equal(php_hone_member_join(&m, store), 0);
+	for (unsigned i = 0; i < WORKERS; i++)
+		pids[i] = start_worker(i, support_random(&random));
+	unsigned kills = 0;
+	time_t end =
+		time(NULL) +
+		(getenv("HONE_TEST_ALL") != NULL ? 30 : MILLISECONDS / 1000);
+	while (time(NULL) < end) {
+		struct timespec t = {0, (long)support_below(&random, 3000000)};
+		nanosleep(&t, NULL);
+		unsigned i = (unsigned)support_below(&random, WORKERS);
+		int status = 0;
+		kill(pids[i], SIGKILL);
+		assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+		/* Not ended by itself, which would be a value that is not
+		 * whole. */
+		assert_true(WIFSIGNALED(status));
+		assert_int_equal(WTERMSIG(status), SIGKILL);
+		kills++;
+		pids[i] = start_worker(i, support_random(&random));
+		if (kills % 16 == 0) {
+			const char *problem = php_hone_store_audit(&m);
+			if (problem != NULL)
+				printf("# %s\n", problem);
+			assert_null(problem);
+		}
+	}
+	for (unsigned i = 0; i < WORKERS; i++) {
+		kill(pids[i], SIGKILL);
+		assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
+	}
+	assert_null(php_hone_store_audit(&m));
+	struct php_hone_store_info info;
+	php_hone_store_info(&m, &info);
+	printf("# %u killed, %llu times with a mutex; %llu stores\n", kills,
+		(unsigned long long)info.recoveries,
+		(unsigned long long)info.stores);
+	assert_true(info.recoveries > 0);
+	/* Each takes a whole shard, and so what dead workers held back there:
+	 * a store looks for dead workers when it finds no room. */
+	for (unsigned i = 0; i < 16; i++) {
+		char name[16];
+		snprintf(name, sizeof name, "large %u", i);
+		assert_int_equal(put(&m, name, 1, info.largest_value), 0);
+	}
+	php_hone_store_clear(&m);
+	php_hone_store_info(&m, &info);
+	assert_int_equal(info.retired + info.used, 0);
+	php_hone_member_leave(&m);
+	php_hone_store_unmap(store);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(killed_at_random),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,367 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Readers: nothing that one of them has is freed, and none of them, be it dead,
+ * asleep or stopped, holds back more than what it found.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include "store_pair.h"
+
+static const struct php_hone_entry *
+find(struct php_hone_member *m, const char *name)
+{
+	struct php_hone_key key = key_of(name);
+	php_hone_fetch_begin(m);
+	const struct php_hone_entry *entry = php_hone_store_find(m, &key);
+	php_hone_fetch_end(m);
+	return entry;
+}
+
+/* More than fits, twice; returns how many stores failed. */
+static unsigned
+churn(struct php_hone_member *m, size_t bytes)
+{
+	static uint64_t number = 1000;
+	struct php_hone_store_info info;
+	unsigned failed = 0;
+	char name[24];
+	php_hone_store_info(m, &info);
+	for (size_t done = 0; done < 2 * info.size; done += bytes + 128) {
+		snprintf(name, sizeof name, "churn%llu",
+			(unsigned long long)number);
+		failed += put(m, name, number++, bytes) != 0;
+	}
+	return failed;
+}
+
+static bool
+whole(const struct php_hone_entry *entry, uint64_t number)
+{
+	uint64_t is = 0;
+	return is_whole(entry, &is) && is == number;
+}
+
+static void
+what_a_pin_has_stays_through_all(void **state)
+{
+	(void)state;
+	const struct php_hone_entry *old[3];
+	assert_int_equal(put(&writer, "replaced", 1, 5000), 0);
+	assert_int_equal(put(&writer, "deleted", 2, 5000), 0);
+	assert_int_equal(put(&writer, "evicted", 3, 5000), 0);
+	php_hone_member_pin(&reader);
+	old[0] = find(&reader, "replaced");
+	old[1] = find(&reader, "deleted");
+	old[2] = find(&reader, "evicted");
+	assert_int_equal(put(&writer, "replaced", 9, 6000), 0);
+	struct php_hone_key key = key_of("deleted");
+	assert_int_equal(php_hone_store_delete(&writer, &key), 0);
+	assert_int_equal(churn(&writer, 300), 0);
+	assert_int_equal(churn(&writer, 100000), 0);
+	php_hone_store_clear(&writer);
+	assert_int_equal(churn(&writer, 300), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_true(whole(old[i], i + 1));
+	php_hone_member_unpin(&reader);
+	/* Now all of it can be had. */
+	struct php_hone_store_info info;
+	php_hone_store_info(&writer, &info);
+	assert_int_equal(put(&writer, "large", 4, info.largest_value), 0);
+}
+
+static void
+a_pin_nests(void **state)
+{
+	(void)state;
+	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	php_hone_member_pin(&reader);
+	php_hone_member_pin(&reader);
+	const struct php_hone_entry *entry = find(&reader, "k");
+	php_hone_member_unpin(&reader);
+	php_hone_store_clear(&writer);
+	assert_int_equal(churn(&writer, 300), 0);
+	assert_true(whole(entry, 1));
+	php_hone_member_unpin(&reader);
+}
+
+static void
+a_sleeper_is_closed_and_keeps_what_it_has(void **state)
+{
+	(void)state;
+	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	php_hone_member_pin(&reader);
+	const struct php_hone_entry *entry = find(&reader, "k");
+	struct timespec t = {1, 200000000};
+	nanosleep(&t, NULL);
+	/* The largest value asks for all memory: it cannot be had. */
+	struct php_hone_store_info info;
+	php_hone_store_info(&writer, &info);
+	assert_int_equal(put(&writer, "large", 2, info.largest_value), -ENOMEM);
+	assert_false(php_hone_fetch_begin(&reader));
+	php_hone_fetch_end(&reader);
+	php_hone_store_info(&writer, &info);
+	assert_int_equal(info.closed_slots, 1);
+	assert_int_equal(churn(&writer, 1000), 0);
+	assert_true(whole(entry, 1));
+	/* The next request is not closed. */
+	php_hone_member_unpin(&reader);
+	php_hone_member_pin(&reader);
+	assert_true(php_hone_fetch_begin(&reader));
+	php_hone_fetch_end(&reader);
+	php_hone_member_unpin(&reader);
+}
+
+static void
+a_closed_reader_has_an_entry_until_the_fetch_ends(void **state)
+{
+	(void)state;
+	php_hone_member_pin(&reader);
+	php_hone_member_close(&reader);
+	for (uint64_t i = 0; i < 5; i++) {
+		assert_int_equal(put(&writer, "k", i, 50000), 0);
+		assert_int_equal(put(&writer, "l", i, 50000), 0);
+		struct php_hone_key k = key_of("k");
+		struct php_hone_key l = key_of("l");
+		assert_false(php_hone_fetch_begin(&reader));
+		const struct php_hone_entry *entry[2] = {
+			php_hone_store_find(&reader, &k),
+			php_hone_store_find(&reader, &l)};
+		assert_int_equal(put(&writer, "k", 8, 50000), 0);
+		php_hone_store_clear(&writer);
+		(void)churn(&writer, 300);
+		assert_true(whole(entry[0], i) && whole(entry[1], i));
+		php_hone_fetch_end(&reader);
+	}
+	/* It holds nothing back. */
+	struct php_hone_store_info info;
+	php_hone_store_info(&writer, &info);
+	assert_int_equal(put(&writer, "large", 4, info.largest_value), 0);
+	php_hone_member_unpin(&reader);
+}
+
+static void
+a_reader_without_a_pin_has_an_entry_until_the_fetch_ends(void **state)
+{
+	(void)state;
+	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	assert_false(php_hone_fetch_begin(&reader));
+	struct php_hone_key key = key_of("k");
+	const struct php_hone_entry *entry = php_hone_store_find(&reader, &key);
+	php_hone_store_clear(&writer);
+	assert_int_equal(churn(&writer, 300), 0);
+	assert_true(whole(entry, 1));
+	php_hone_fetch_end(&reader);
+}
+
+static void
+a_fetch_inside_a_fetch_ends_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	assert_false(php_hone_fetch_begin(&reader));
+	struct php_hone_key key = key_of("k");
+	const struct php_hone_entry *entry = php_hone_store_find(&reader, &key);
+	assert_false(php_hone_fetch_begin(&reader));
+	php_hone_fetch_end(&reader);
+	php_hone_store_clear(&writer);
+	/* It may have anything now, so that nothing is freed. */
+	(void)churn(&writer, 300);
+	assert_true(whole(entry, 1));
+	php_hone_fetch_end(&reader);
+}
+
+static void
+a_reader_stopped_in_a_fetch_holds_one_chain(void **state)
+{
+	(void)state;
+	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	php_hone_member_pin(&reader);
+	php_hone_fetch_begin(&reader);
+	struct php_hone_key key = key_of("k");
+	const struct php_hone_entry *entry = php_hone_store_find(&reader, &key);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(churn(&writer, 500), 0);
+	assert_true(whole(entry, 1));
+	php_hone_fetch_end(&reader);
+	php_hone_member_unpin(&reader);
+}
+
+static bool
+visit(const struct php_hone_entry *entry, void *opaque)
+{
+	uint64_t number = 0;
+	*(unsigned *)opaque += is_whole(entry, &number);
+	return true;
+}
+
+/* The reader fetches the value, too. */
+static bool
+visit_and_find(const struct php_hone_entry *entry, void *opaque)
+{
+	struct php_hone_key key = {
+		.bytes = (const char *)entry->bytes + PHP_HONE_KEY_HEAD,
+		.len = entry->key_len,
+		.hash = entry->hash};
+	return php_hone_store_find(&reader, &key) == entry &&
+	       visit(entry, opaque);
+}
+
+static void
+out_of_memory_is_an_error_and_passes(void **state)
+{
+	(void)state;
+	assert_int_equal(churn(&writer, 3000), 0);
+	php_hone_member_pin(&reader);
+	uint64_t cursor = 0;
+	unsigned n = 0;
+	php_hone_store_walk(&reader, &cursor, visit_and_find, &n);
+	assert_true(n > 1000);
+	/* Nearly all regions have entries that the reader has. */
+	struct timespec begin;
+	struct timespec end;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	unsigned failed = 0;
+	for (unsigned i = 0; i < 200; i++)
+		failed += put(&writer, "k", i, 500000) == -ENOMEM;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	assert_int_equal(failed, 200);
+	/* Bounded work: the whole test takes milliseconds, not minutes. */
+	assert_true(end.tv_sec - begin.tv_sec < 20);
+	cursor = 0;
+	unsigned left = 0;
+	php_hone_store_walk(&writer, &cursor, visit, &left);
+	/* That was no wipe. */
+	assert_true(left > n / 2);
+	php_hone_member_unpin(&reader);
+	assert_int_equal(put(&writer, "k", 1, 500000), 0);
+	assert_int_equal(churn(&writer, 3000), 0);
+}
+
+/* The old values of a loop do not fill the memory. */
+static void
+who_replaces_what_it_found_has_memory(void **state)
+{
+	(void)state;
+	struct php_hone_store_info info;
+	php_hone_member_pin(&writer);
+	php_hone_store_info(&writer, &info);
+	assert_int_equal(put(&writer, "first", 7, 5000), 0);
+	const struct php_hone_entry *first = find(&writer, "first");
+	assert_int_equal(put(&writer, "k", 0, 5000), 0);
+	for (unsigned i = 1; i < 4 * info.size / 5000; i++) {
+		uint64_t number = 0;
+		assert_int_equal(get(&writer, "k", &number), 0);
+		assert_int_equal(number, i - 1);
+		assert_int_equal(put(&writer, "k", i, 5000), 0);
+	}
+	/* What it found while its slot was open is as it was. */
+	assert_true(whole(first, 7));
+	php_hone_member_unpin(&writer);
+}
+
+static void
+slots_are_limited_and_come_back(void **state)
+{
+	(void)state;
+	struct php_hone_store *few = NULL;
+	struct php_hone_store_attr attr = {.size = (size_t)2 << 20, .slots = 3};
+	struct php_hone_member m[4];
+	assert_int_equal(php_hone_store_create(&few, &attr), 0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(php_hone_member_join(&m[i], few), 0);
+	assert_int_equal(php_hone_member_join(&m[3], few), -EAGAIN);
+	php_hone_member_leave(&m[1]);
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		php_hone_member_forget(&m[0]);
+		if (php_hone_member_join(&m[3], few) != 0)
+			_exit(1);
+		php_hone_member_pin(&m[3]);
+		raise(SIGKILL);
+	}
+	int status = 0;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	/* The slot of a process that was killed. */
+	assert_int_equal(php_hone_member_join(&m[3], few), 0);
+	php_hone_store_unmap(few);
+}
+
+/* A process that pins and finds "k"; when it returns, it has. */
+static pid_t
+reading_process(void)
+{
+	int ready[2];
+	char byte = 0;
+	assert_int_equal(pipe(ready), 0);
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct php_hone_member child;
+		/* It does not outlive a test that fails. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (php_hone_member_join(&child, reader.store) != 0)
+			_exit(1);
+		php_hone_member_pin(&child);
+		php_hone_fetch_begin(&child);
+		struct php_hone_key key = key_of("k");
+		if (php_hone_store_find(&child, &key) == NULL ||
+			write(ready[1], "x", 1) != 1)
+			_exit(1);
+		for (;;)
+			pause();
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	close(ready[1]);
+	return pid;
+}
+
+static void
+a_killed_reader_holds_nothing(void **state)
+{
+	(void)state;
+	skip_if_emulated();
+	struct php_hone_store_info info;
+	php_hone_store_info(&writer, &info);
+	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	pid_t pid = reading_process();
+	assert_int_equal(put(&writer, "large", 2, info.largest_value), -ENOMEM);
+	kill(pid, SIGKILL);
+	siginfo_t dead;
+	/* It stays a zombie. */
+	assert_int_equal(waitid(P_PID, (id_t)pid, &dead, WEXITED | WNOWAIT), 0);
+	/* What failed is not tried again at once. */
+	struct timespec t = {1, 100000000};
+	nanosleep(&t, NULL);
+	assert_int_equal(put(&writer, "large", 2, info.largest_value), 0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PAIR_TEST(what_a_pin_has_stays_through_all),
+		PAIR_TEST(a_pin_nests),
+		PAIR_TEST(a_sleeper_is_closed_and_keeps_what_it_has),
+		PAIR_TEST(a_closed_reader_has_an_entry_until_the_fetch_ends),
+		PAIR_TEST(
+			a_reader_without_a_pin_has_an_entry_until_the_fetch_ends),
+		PAIR_TEST(a_fetch_inside_a_fetch_ends_nothing),
+		PAIR_TEST(a_reader_stopped_in_a_fetch_holds_one_chain),
+		PAIR_TEST(out_of_memory_is_an_error_and_passes),
+		PAIR_TEST(who_replaces_what_it_found_has_memory),
+		PAIR_TEST(slots_are_limited_and_come_back),
+		PAIR_TEST(a_killed_reader_holds_nothing),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdio.h>
+#include "store_pair.h"
+
+struct php_hone_member reader, writer;
+
+int
+pair_setup(void **state)
+{
+	(void)state;
+	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
+	assert_int_equal(php_hone_member_join(&reader, store), 0);
+	assert_int_equal(php_hone_member_join(&writer, store), 0);
+	return 0;
+}
+
+int
+pair_teardown(void **state)
+{
+	(void)state;
+	struct php_hone_store *store = writer.store;
+	const char *problem = php_hone_store_audit(&writer);
+	if (problem != NULL)
+		printf("# audit: %s\n", problem);
+	php_hone_member_leave(&reader);
+	php_hone_member_leave(&writer);
+	php_hone_store_unmap(store);
+	return problem != NULL;
+}

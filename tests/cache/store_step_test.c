@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A process that is killed at each instruction of each call that writes.
+ * Whoever comes after finds all values, blocks nowhere, and no memory is lost.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "store_support.h"
+#include "inner.h"
+
+static struct php_hone_store *store;
+static struct php_hone_member m;
+
+#define FIXED 24
+
+struct step_case {
+	const char *name;
+	void (*run)(struct php_hone_member *child);
+	/* fill the store before, so that it has to evict */
+	bool full;
+};
+
+static void
+run_new(struct php_hone_member *child)
+{
+	(void)put(child, "op", 2, 200);
+}
+
+static void
+run_replace(struct php_hone_member *child)
+{
+	(void)put(child, "fixed3", 3, 500);
+}
+
+static void
+run_large(struct php_hone_member *child)
+{
+	/* Large by what is not filled in: that would be most instructions. */
+	struct php_hone_key key = key_of("op");
+	struct php_hone_room room = {.key = &key, .image = 100, .extra = 40000};
+	struct php_hone_entry *entry;
+	if (reserve(child, &room, 2, &entry) == 0)
+		(void)php_hone_store_publish(child, entry, PHP_HONE_STORE);
+}
+
+static void
+run_delete(struct php_hone_member *child)
+{
+	struct php_hone_key key = key_of("fixed5");
+	(void)php_hone_store_delete(child, &key);
+}
+
+static void
+run_cancel(struct php_hone_member *child)
+{
+	struct php_hone_key key = key_of("op");
+	struct php_hone_room room = {.key = &key, .image = 100};
+	struct php_hone_entry *entry;
+	if (php_hone_store_reserve(child, &room, &entry) == 0)
+		php_hone_store_cancel(child, entry);
+}
+
+static void
+run_add_existing(struct php_hone_member *child)
+{
+	struct php_hone_key key = key_of("fixed7");
+	struct php_hone_room room = {.key = &key, .image = 40};
+	struct php_hone_entry *entry;
+	if (reserve(child, &room, 9, &entry) == 0)
+		(void)php_hone_store_publish(child, entry, PHP_HONE_ADD);
+}
+
+static void
+run_tagged(struct php_hone_member *child)
+{
+	struct php_hone_key key = key_of("op");
+	struct php_hone_key tag = key_of("tag");
+	struct php_hone_room room = {
+		.key = &key, .image = 40, .tags = &tag, .n_tags = 1};
+	struct php_hone_entry *entry;
+	if (reserve(child, &room, 2, &entry) == 0)
+		(void)php_hone_store_publish(child, entry, PHP_HONE_STORE);
+	(void)php_hone_store_invalidate_tag(child, &tag);
+}
+
+static void
+run_fetch(struct php_hone_member *child)
+{
+	uint64_t number = 0;
+	php_hone_member_pin(child);
+	(void)get(child, "fixed2", &number);
+	php_hone_member_unpin(child);
+}
+
+static void
+run_leave(struct php_hone_member *child)
+{
+	php_hone_member_leave(child);
+}
+
+static const struct step_case cases[] = {
+	{"new", run_new, false},
+	{"new, evicting", run_new, true},
+	{"large", run_large, false},
+	{"large, evicting", run_large, true},
+	{"replace", run_replace, false},
+	{"delete", run_delete, false},
+	{"cancel", run_cancel, false},
+	{"add", run_add_existing, false},
+	{"tagged", run_tagged, false},
+	{"fetch", run_fetch, false},
+	{"leave", run_leave, false},
+};
+
+static void
+name_fixed(char *name, unsigned i)
+{
+	snprintf(name, 24, "fixed%u", i);
+}
+
+static void
+open_store(bool full)
+{
+	char name[24];
+	store = make_store((size_t)1 << 20, 1);
+	assert_int_equal(php_hone_member_join(&m, store), 0);
+	for (unsigned i = 0; i < FIXED; i++) {
+		name_fixed(name, i);
+		assert_int_equal(put(&m, name, i, 100 + i * 40), 0);
+	}
+	for (unsigned i = 0; full && i < 60; i++) {
+		snprintf(name, sizeof name, "filler%u", i);
+		assert_int_equal(put(&m, name, i, 35000), 0);
+	}
+	/* Blocks of some sizes between live ones. */
+	for (unsigned i = 9; i < FIXED; i += 4) {
+		struct php_hone_key key;
+		name_fixed(name, i);
+		key = key_of(name);
+		(void)php_hone_store_delete(&m, &key);
+	}
+}
+
+/* The state after a kill: nothing is broken, blocked, or lost. */
+static bool
+is_sound(const struct step_case *c, unsigned step)
+{
+	const char *problem = php_hone_store_audit(&m);
+	if (problem != NULL) {
+		printf("# %s, killed at step %u: %s\n", c->name, step, problem);
+		return false;
+	}
+	char name[24];
+	for (unsigned i = 0; i < FIXED; i++) {
+		uint64_t number = 0;
+		name_fixed(name, i);
+		int error = get(&m, name, &number);
+		bool may_lack = c->full || i == 5 || (i >= 9 && i % 4 == 1);
+		if (error == -EILSEQ || (error == -ENOENT && !may_lack) ||
+			(error == 0 && number != i)) {
+			printf("# %s, killed at step %u: value %u is lost\n",
+				c->name, step, i);
+			return false;
+		}
+	}
+	uint64_t number = 0;
+	if (get(&m, "op", &number) == -EILSEQ)
+		return false;
+	/* Not a block leaks: the largest value finds room. */
+	struct php_hone_store_info info;
+	php_hone_store_info(&m, &info);
+	if (put(&m, "op", 1, info.largest_value) != 0) {
+		printf("# %s, killed at step %u: a block is lost\n", c->name,
+			step);
+		return false;
+	}
+	return php_hone_store_audit(&m) == NULL;
+}
+
+/* The child stops before the call and after it. */
+static pid_t
+start(const struct step_case *c)
+{
+	int status = 0;
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct php_hone_member child;
+		/* It does not outlive a test that fails. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (php_hone_member_join(&child, store) != 0 ||
+			ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+			_exit(1);
+		raise(SIGSTOP);
+		c->run(&child);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	return pid;
+}
+
+/* False at the end of the call. */
+static bool
+step(pid_t pid)
+{
+	int status = 0;
+	assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
+}
+
+/*
+ * A copy of the memory in which the child is dead: what the kernel does to its
+ * mutex is done here, and the child's slot belongs to a process that has
+ * another start time than the one of that number.
+ */
+static void
+copy_as_if_killed(struct php_hone_store *copy, pid_t pid)
+{
+	memcpy(copy->rw, store->rw, store->size);
+	for (unsigned i = 0; i < copy->n_shards; i++) {
+		/* glibc: the first word is the futex. */
+		unsigned *word = (unsigned *)&copy->shards[i].mutex;
+		if (*word != 0)
+			*word = FUTEX_OWNER_DIED;
+	}
+	for (unsigned i = 0; i < copy->n_slots; i++) {
+		if (copy->slots[i].owner >> 32 == (uint64_t)pid)
+			copy->slots[i].owner ^= 1;
+	}
+}
+
+static unsigned
+check_each_step(const struct step_case *c, unsigned stride, unsigned first,
+	unsigned *failed)
+{
+	open_store(c->full);
+	struct php_hone_store *original = store;
+	struct php_hone_member joined = m;
+	struct php_hone_store *copy = make_store((size_t)1 << 20, 1);
+	pid_t pid = start(c);
+	unsigned steps = 0;
+	for (bool more = true; more; steps++) {
+		more = step(pid);
+		if (more && steps % stride != first % stride)
+			continue;
+		copy_as_if_killed(copy, pid);
+		store = copy;
+		m.store = copy;
+		m.slot = copy->slots + (joined.slot - original->slots);
+		*failed += !is_sound(c, steps);
+		store = original;
+		m = joined;
+	}
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	php_hone_store_unmap(copy);
+	php_hone_member_leave(&m);
+	php_hone_store_unmap(store);
+	return steps;
+}
+
+/* The kernel itself marks the mutex. */
+static bool
+kill_at(const struct step_case *c, size_t steps)
+{
+	open_store(c->full);
+	pid_t pid = start(c);
+	for (size_t i = 0; i < steps; i++)
+		(void)step(pid);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	bool sound = is_sound(c, (unsigned)steps);
+	php_hone_member_leave(&m);
+	php_hone_store_unmap(store);
+	return sound;
+}
+
+static void
+killed_at_many_instructions(void **state)
+{
+	(void)state;
+	skip_if_nobody_can_be_killed();
+	bool all = getenv("HONE_TEST_ALL") != NULL && SLOW == 1;
+	uint64_t random = support_seed();
+	unsigned failed = 0;
+	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
+		/* From a place drawn at random, so that many runs meet all
+		 * instructions: one run would take minutes. */
+		unsigned steps = check_each_step(&cases[i], all ? 5 : 11 * SLOW,
+			(unsigned)support_below(&random, 5), &failed);
+		printf("# %s: %u instructions\n", cases[i].name, steps);
+		assert_true(steps > 50);
+		for (unsigned k = 0; k < 2; k++) {
+			failed += !kill_at(
+				&cases[i], support_below(&random, steps));
+		}
+	}
+	assert_int_equal(failed, 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(killed_at_many_instructions),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "store_support.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* NULL, or why processes cannot be killed here. */
+#if defined(EMULATED)
+static const char *const cannot = "an emulator has no robust mutexes";
+#elif defined(__SANITIZE_THREAD__)
+static const char *const cannot = "TSan does not follow killed processes";
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+static const char *const cannot = "TSan does not follow killed processes";
+#else
+static const char *const cannot = NULL;
+#endif
+#else
+static const char *const cannot = NULL;
+#endif
+
+void
+skip_if_nobody_can_be_killed(void)
+{
+	if (cannot == NULL)
+		return;
+	printf("# skipped: %s\n", cannot);
+	skip();
+}
+
+void
+skip_if_emulated(void)
+{
+#if defined(EMULATED)
+	printf("# skipped: an emulator makes up the start time of its own "
+	       "process, so that others take it for dead\n");
+	skip();
+#endif
+}
+
+uint64_t
+hash_of(const char *bytes, size_t len)
+{
+	uint64_t hash = 5381;
+	for (size_t i = 0; i < len; i++)
+		hash = hash * 33 + (unsigned char)bytes[i];
+	return hash | (uint64_t)1 << 63;
+}
+
+struct php_hone_key
+key_of(const char *name)
+{
+	size_t len = strlen(name);
+	return (struct php_hone_key){name, len, hash_of(name, len)};
+}
+
+struct php_hone_store *
+make_store(size_t size, unsigned shards)
+{
+	struct php_hone_store *store = NULL;
+	struct php_hone_store_attr attr = {
+		.size = size, .shards = shards, .name = "test"};
+	assert_int_equal(php_hone_store_create(&store, &attr), 0);
+	return store;
+}
+
+/* The words of an image follow each other by xorshift. */
+static uint64_t
+next_word(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+static uint64_t
+state_of(uint64_t number)
+{
+	return number * 2 + 1;
+}
+
+int
+reserve(struct php_hone_member *member, const struct php_hone_room *room,
+	uint64_t number, struct php_hone_entry **entry)
+{
+	int error = php_hone_store_reserve(member, room, entry);
+	if (error != 0)
+		return error;
+	struct php_hone_entry *e = *entry;
+	uint64_t state = state_of(number);
+	unsigned char *image = (unsigned char *)e + e->image_at;
+	for (size_t at = 0; at < room->image; at += 8) {
+		uint64_t word = next_word(&state);
+		size_t n = room->image - at < 8 ? room->image - at : 8;
+		memcpy(image + at, &word, n);
+	}
+	e->value[0] = e->value[1] = number;
+	return 0;
+}
+
+int
+put(struct php_hone_member *member, const char *name, uint64_t number,
+	size_t bytes)
+{
+	struct php_hone_key key = key_of(name);
+	struct php_hone_room room = {.key = &key, .image = bytes};
+	struct php_hone_entry *entry;
+	int error = reserve(member, &room, number, &entry);
+	return error != 0
+		       ? error
+		       : php_hone_store_publish(member, entry, PHP_HONE_STORE);
+}
+
+bool
+is_whole(const struct php_hone_entry *entry, uint64_t *number)
+{
+	*number = entry->value[1];
+	uint64_t state = state_of(*number);
+	const unsigned char *image =
+		(const unsigned char *)entry + entry->image_at;
+	for (size_t at = 0; at < entry->image_size; at += 8) {
+		uint64_t word = next_word(&state);
+		size_t n = entry->image_size - at;
+		if (memcmp(image + at, &word, n < 8 ? n : 8) != 0)
+			return false;
+	}
+	return true;
+}
+
+int
+get(struct php_hone_member *member, const char *name, uint64_t *number)
+{
+	struct php_hone_key key = key_of(name);
+	php_hone_fetch_begin(member);
+	const struct php_hone_entry *entry = php_hone_store_find(member, &key);
+	int result = -ENOENT;
+	if (entry != NULL)
+		result = is_whole(entry, number) ? 0 : -EILSEQ;
+	php_hone_fetch_end(member);
+	return result;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef STORE_SUPPORT_H
+#define STORE_SUPPORT_H
+/*
+ * What the tests of the store share. A value is an image whose bytes follow
+ * from a number, so that whoever fetches it can tell whether all of it is as
+ * stored.
+ */
+#include "support.h"
+#include "store.h"
+
+/* A sanitizer or an emulator is slow: such runs take a fraction of the turns.
+ */
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#define SLOW 10
+#elif !defined(__OPTIMIZE__) || !defined(__x86_64__)
+#define SLOW 5
+#else
+#define SLOW 1
+#endif
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#undef SLOW
+#define SLOW 10
+#endif
+#endif
+
+/* Skip the test, with the reason, where processes cannot be killed. */
+void skip_if_emulated(void);
+void skip_if_nobody_can_be_killed(void);
+
+/* PHP's hash of a string. */
+uint64_t hash_of(const char *bytes, size_t len);
+struct php_hone_key key_of(const char *name);
+
+struct php_hone_store *make_store(size_t size, unsigned shards);
+
+/* Reserve and fill, but do not publish. */
+int reserve(struct php_hone_member *member, const struct php_hone_room *room,
+	uint64_t number, struct php_hone_entry **entry);
+/* Store an image of that many bytes. */
+int put(struct php_hone_member *member, const char *name, uint64_t number,
+	size_t bytes);
+/* Whether an entry is as put() stored it; *number is its number. */
+bool is_whole(const struct php_hone_entry *entry, uint64_t *number);
+/* 0 and the number of a value; -ENOENT; -EILSEQ if it is not whole. */
+int get(struct php_hone_member *member, const char *name, uint64_t *number);
+
+#endif

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What is stored under a key is found, until it is replaced, deleted or
+ * expires; and each function returns the errors that store.h lists.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "store_support.h"
+
+struct test {
+	struct php_hone_store *store;
+	struct php_hone_member member;
+};
+
+static int
+setup(void **state)
+{
+	struct test *t = calloc(1, sizeof *t);
+	assert_non_null(t);
+	t->store = make_store((size_t)8 << 20, 2);
+	assert_int_equal(php_hone_member_join(&t->member, t->store), 0);
+	php_hone_member_pin(&t->member);
+	*state = t;
+	return 0;
+}
+
+static int
+teardown(void **state)
+{
+	struct test *t = *state;
+	const char *problem = php_hone_store_audit(&t->member);
+	if (problem != NULL)
+		printf("# audit: %s\n", problem);
+	php_hone_member_unpin(&t->member);
+	php_hone_member_leave(&t->member);
+	php_hone_store_unmap(t->store);
+	free(t);
+	return problem != NULL;
+}
+
+static void
+expect(struct php_hone_member *m, const char *name, uint64_t number)
+{
+	uint64_t is = 0;
+	assert_int_equal(get(m, name, &is), 0);
+	assert_int_equal(is, number);
+}
+
+static void
+expect_none(struct php_hone_member *m, const char *name)
+{
+	uint64_t is = 0;
+	assert_int_equal(get(m, name, &is), -ENOENT);
+}
+
+static void
+what_is_stored_is_found(void **state)
+{
+	struct php_hone_member *m = &((struct test *)*state)->member;
+	expect_none(m, "a");
+	assert_int_equal(put(m, "a", 1, 100), 0);
+	assert_int_equal(put(m, "b", 2, 0), 0);
+	assert_int_equal(put(m, "", 3, 1000), 0);
+	assert_int_equal(put(m, "large", 4, 1000000), 0);
+	expect(m, "a", 1);
+	expect(m, "b", 2);
+	expect(m, "", 3);
+	expect(m, "large", 4);
+	assert_int_equal(put(m, "a", 5, 70000), 0);
+	expect(m, "a", 5);
+}
+
+static void
+keys_of_one_hash_are_told_apart(void **state)
+{
+	struct php_hone_member *m = &((struct test *)*state)->member;
+	/* "Ez" and "FY" have one hash: 33 * ('F' - 'E') == 'z' - 'Y'. */
+	assert_int_equal(key_of("Ez").hash, key_of("FY").hash);
+	assert_int_equal(put(m, "Ez", 1, 10), 0);
+	expect_none(m, "FY");
+	assert_int_equal(put(m, "FY", 2, 10), 0);
+	assert_int_equal(put(m, "EzEz", 3, 10), 0);
+	assert_int_equal(put(m, "FYEz", 4, 10), 0);
+	expect(m, "Ez", 1);
+	expect(m, "FY", 2);
+	struct php_hone_key key = key_of("EzEz");
+	assert_int_equal(php_hone_store_delete(m, &key), 0);
+	expect(m, "FYEz", 4);
+	expect_none(m, "EzEz");
+}
+
+static int
+publish(struct php_hone_member *m, const char *name, uint64_t number,
+	enum php_hone_publish how)
+{
+	struct php_hone_key key = key_of(name);
+	struct php_hone_room room = {.key = &key, .image = 50};
+	struct php_hone_entry *entry;
+	assert_int_equal(reserve(m, &room, number, &entry), 0);
+	return php_hone_store_publish(m, entry, how);
+}
+
+static void
+add_and_replace_go_by_what_exists(void **state)
+{
+	struct php_hone_member *m = &((struct test *)*state)->member;
+	assert_int_equal(publish(m, "k", 1, PHP_HONE_REPLACE), -ENOENT);
+	expect_none(m, "k");
+	assert_int_equal(publish(m, "k", 2, PHP_HONE_ADD), 0);
+	assert_int_equal(publish(m, "k", 3, PHP_HONE_ADD), -EEXIST);
+	expect(m, "k", 2);
+	assert_int_equal(publish(m, "k", 4, PHP_HONE_REPLACE), 0);
+	expect(m, "k", 4);
+}
+
+static void
+delete_removes_one_key(void **state)
+{
+	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_key key = key_of("k");
+	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
+	assert_int_equal(put(m, "k", 1, 64), 0);
+	assert_int_equal(put(m, "l", 2, 64), 0);
+	assert_int_equal(php_hone_store_delete(m, &key), 0);
+	expect_none(m, "k");
+	expect(m, "l", 2);
+	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
+}
+
+static void
+delete_entry_spares_a_newer_one(void **state)
+{
+	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_key key = key_of("k");
+	assert_int_equal(put(m, "k", 1, 64), 0);
+	assert_true(php_hone_fetch_begin(m));
+	const struct php_hone_entry *old = php_hone_store_find(m, &key);
+	php_hone_fetch_end(m);
+	assert_int_equal(put(m, "k", 2, 64), 0);
+	assert_int_equal(php_hone_store_delete_entry(m, old), -ENOENT);
+	expect(m, "k", 2);
+	php_hone_fetch_begin(m);
+	const struct php_hone_entry *new = php_hone_store_find(m, &key);
+	php_hone_fetch_end(m);
+	assert_int_equal(php_hone_store_delete_entry(m, new), 0);
+	expect_none(m, "k");
+	/* Both are as they were: the pin keeps them. */
+	uint64_t number = 0;
+	assert_true(is_whole(old, &number) && number == 1);
+	assert_true(is_whole(new, &number) && number == 2);
+}
+
+static bool
+add_one(const struct php_hone_entry *entry, uint64_t *to, void *opaque)
+{
+	(void)opaque;
+	*to = entry->value[0] + 1;
+	return true;
+}
+
+static bool
+refuse(const struct php_hone_entry *entry, uint64_t *to, void *opaque)
+{
+	(void)entry;
+	(void)to;
+	*(unsigned *)opaque += 1;
+	return false;
+}
+
+static void
+change_is_in_place(void **state)
+{
+	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_key key = key_of("n");
+	unsigned refused = 0;
+	assert_int_equal(
+		php_hone_store_change(m, &key, add_one, NULL), -ENOENT);
+	assert_int_equal(put(m, "n", 7, 0), 0);
+	assert_int_equal(php_hone_store_change(m, &key, add_one, NULL), 0);
+	assert_int_equal(
+		php_hone_store_change(m, &key, refuse, &refused), -ECANCELED);
+	assert_int_equal(refused, 1);
+	php_hone_fetch_begin(m);
+	const struct php_hone_entry *entry = php_hone_store_find(m, &key);
+	php_hone_fetch_end(m);
+	assert_int_equal(entry->value[0], 8);
+	assert_int_equal(entry->value[1], 7);
+}
+
+static void
+clear_removes_all(void **state)
+{
+	struct php_hone_member *m = &((struct test *)*state)->member;
+	char name[16];
+	for (unsigned i = 0; i < 1000; i++) {
+		snprintf(name, sizeof name, "%u", i);
+		assert_int_equal(put(m, name, i, i), 0);
+	}
+	struct php_hone_store_info info;
+	php_hone_store_info(m, &info);
+	assert_int_equal(info.entries, 1000);
+	expect(m, "5", 5);
+	php_hone_store_clear(m);
+	php_hone_store_info(m, &info);
+	assert_int_equal(info.entries, 0);
+	assert_int_equal(info.hits, 0);
+	expect_none(m, "5");
+	assert_int_equal(put(m, "5", 6, 7), 0);
+	expect(m, "5", 6);
+}
+
+/* Each count takes the entry's line from the other CPUs. */
+static void
+hits_are_counted_rarely_and_rightly(void **state)
+{
+	struct php_hone_member *m = &((struct test *)*state)->member;
+	assert_int_equal(put(m, "k", 1, 1), 0);
+	struct php_hone_key key = key_of("k");
+	uint32_t counts = 0, before = 0;
+	for (unsigned i = 0; i < 100000; i++) {
+		php_hone_fetch_begin(m);
+		uint32_t hits = php_hone_store_find(m, &key)->hits;
+		php_hone_fetch_end(m);
+		counts += hits != before;
+		before = hits;
+	}
+	assert_in_range(before, 100000 - 256, 100000 + 256);
+	assert_in_range(counts, 500, 700);
+}
+
+static void
+sizes_and_keys_have_limits(void **state)
+{
+	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_store_info info;
+	php_hone_store_info(m, &info);
+	assert_int_equal(put(m, "k", 1, info.largest_value + 256), -EFBIG);
+	assert_int_equal(put(m, "k", 1, SIZE_MAX), -EFBIG);
+	assert_int_equal(put(m, "k", 1, SIZE_MAX / 2), -EFBIG);
+	char *name = malloc(PHP_HONE_KEY_MOST + 2);
+	assert_non_null(name);
+	memset(name, 'x', PHP_HONE_KEY_MOST + 1);
+	name[PHP_HONE_KEY_MOST + 1] = '\0';
+	assert_int_equal(put(m, name, 1, 1), -EINVAL);
+	name[PHP_HONE_KEY_MOST] = '\0';
+	assert_int_equal(put(m, name, 2, 100), 0);
+	expect(m, name, 2);
+	free(name);
+	/* All else goes for the largest one. */
+	php_hone_member_unpin(m);
+	assert_int_equal(put(m, "k", 3, info.largest_value), 0);
+	php_hone_member_pin(m);
+	expect(m, "k", 3);
+}
+
+static void
+small_stores_take_large_values(void **state)
+{
+	(void)state;
+	struct php_hone_store *store = make_store((size_t)32 << 20, 0);
+	struct php_hone_member m;
+	assert_int_equal(php_hone_member_join(&m, store), 0);
+	assert_int_equal(put(&m, "large", 1, (size_t)14 << 20), 0);
+	expect(&m, "large", 1);
+	php_hone_member_leave(&m);
+	php_hone_store_unmap(store);
+}
+
+static void
+wrong_attributes_are_refused(void **state)
+{
+	(void)state;
+	struct php_hone_store *store = NULL;
+	struct php_hone_store_attr attr = {.size = 1000};
+	assert_int_equal(php_hone_store_create(&store, &attr), -EINVAL);
+	assert_null(store);
+	attr.size = SIZE_MAX;
+	assert_int_equal(php_hone_store_create(&store, &attr), -EINVAL);
+}
+
+static void
+cancelled_blocks_are_free_again(void **state)
+{
+	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_store_info before;
+	struct php_hone_store_info info;
+	php_hone_store_info(m, &before);
+	struct php_hone_key key = key_of("k");
+	struct php_hone_entry *entry;
+	for (size_t bytes = 10; bytes < 1000000; bytes *= 100) {
+		struct php_hone_room room = {.key = &key, .image = bytes};
+		assert_int_equal(reserve(m, &room, 1, &entry), 0);
+		php_hone_store_cancel(m, entry);
+		/* Left as by longjmp(): the next call cancels it. */
+		assert_int_equal(reserve(m, &room, 1, &entry), 0);
+		expect_none(m, "k");
+		php_hone_store_info(m, &info);
+		assert_int_equal(info.free, before.free);
+		/* So does the last unpin. */
+		assert_int_equal(reserve(m, &room, 1, &entry), 0);
+		php_hone_member_unpin(m);
+		assert_null(m->reserved);
+		assert_int_equal(m->locked, 0);
+		php_hone_member_pin(m);
+	}
+	php_hone_store_info(m, &info);
+	assert_int_equal(info.free, before.free);
+	assert_int_equal(info.entries, 0);
+}
+
+static void
+the_map_shows_what_is_where(void **state)
+{
+	struct php_hone_member *m = &((struct test *)*state)->member;
+	unsigned char map[64];
+	unsigned n[4] = {0};
+	assert_int_equal(put(m, "k", 1, 2000000), 0);
+	assert_int_equal(put(m, "k", 2, 1000000), 0);
+	php_hone_store_map(m, map, sizeof map);
+	for (unsigned i = 0; i < sizeof map; i++) {
+		assert_in_range(map[i], 0, 3);
+		n[map[i]]++;
+	}
+	assert_in_range(n[1], 6, 9);
+	assert_in_range(n[2], 13, 17);
+	assert_int_equal(map[0], 3);
+	assert_int_equal(map[63], 0);
+}
+
+static void
+readers_of_a_protected_store_cannot_write(void **state)
+{
+	(void)state;
+	struct php_hone_store *store = NULL;
+	struct php_hone_store_attr attr = {
+		.size = (size_t)2 << 20, .protect = true};
+	struct php_hone_member m;
+	assert_int_equal(php_hone_store_create(&store, &attr), 0);
+	assert_int_equal(php_hone_member_join(&m, store), 0);
+	assert_int_equal(put(&m, "k", 1, 100), 0);
+	php_hone_member_pin(&m);
+	struct php_hone_key key = key_of("k");
+	php_hone_fetch_begin(&m);
+	const struct php_hone_entry *entry = php_hone_store_find(&m, &key);
+	php_hone_fetch_end(&m);
+	uint64_t number = 0;
+	assert_true(is_whole(entry, &number));
+	struct php_hone_entry *writable = php_hone_store_writable(store, entry);
+	assert_ptr_not_equal(writable, entry);
+	assert_ptr_equal(php_hone_store_view(store, writable), entry);
+
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		signal(SIGSEGV, SIG_DFL);
+		*(volatile unsigned char *)((unsigned char *)(uintptr_t)entry +
+					    entry->image_at) = 1;
+		_exit(0);
+	}
+	int status = 0;
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	/* A sanitizer turns the signal into an exit status. */
+	assert_true(WIFSIGNALED(status) || WEXITSTATUS(status) != 0);
+	assert_true(is_whole(entry, &number) && number == 1);
+	php_hone_member_unpin(&m);
+	assert_null(php_hone_store_audit(&m));
+	php_hone_member_leave(&m);
+	php_hone_store_unmap(store);
+}
+
+int
+main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_stored_is_found),
+		TEST(keys_of_one_hash_are_told_apart),
+		TEST(add_and_replace_go_by_what_exists),
+		TEST(delete_removes_one_key),
+		TEST(delete_entry_spares_a_newer_one),
+		TEST(change_is_in_place),
+		TEST(clear_removes_all),
+		TEST(hits_are_counted_rarely_and_rightly),
+		TEST(sizes_and_keys_have_limits),
+		cmocka_unit_test(small_stores_take_large_values),
+		cmocka_unit_test(wrong_attributes_are_refused),
+		TEST(cancelled_blocks_are_free_again),
+		TEST(the_map_shows_what_is_where),
+		cmocka_unit_test(readers_of_a_protected_store_cannot_write),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Threads that each have a slot, as those of a ZTS server: whatever one finds
+ * is whole, and stays so until its pin ends. A sanitizer sees memory that is
+ * used again too early.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "store_support.h"
+
+#define THREADS 4
+#define KEYS 2000
+#define REQUESTS (4000 / SLOW)
+#define KEPT 8
+
+struct run {
+	struct php_hone_store *store;
+	uint64_t seed;
+	_Atomic unsigned errors;
+	_Atomic uint64_t found, stored, full;
+};
+
+struct thread {
+	pthread_t id;
+	struct run *run;
+	uint64_t random;
+	struct php_hone_member m;
+};
+
+static void
+name_of(char *name, size_t number)
+{
+	snprintf(name, 16, "key%zu", number);
+}
+
+/* What a request found and still has. */
+struct kept {
+	const struct php_hone_entry *entry[KEPT];
+	uint64_t number[KEPT];
+	unsigned n;
+};
+
+static void
+read_one(struct thread *t, struct kept *kept)
+{
+	char name[16];
+	name_of(name, support_below(&t->random, KEYS));
+	struct php_hone_key key = key_of(name);
+	bool open = php_hone_fetch_begin(&t->m);
+	const struct php_hone_entry *entry = php_hone_store_find(&t->m, &key);
+	uint64_t number = 0;
+	if (entry != NULL) {
+		EXPECT(is_whole(entry, &number), t->run);
+		t->run->found++;
+	}
+	php_hone_fetch_end(&t->m);
+	if (entry != NULL && open && kept->n < KEPT) {
+		kept->entry[kept->n] = entry;
+		kept->number[kept->n++] = number;
+	}
+}
+
+static void
+write_one(struct thread *t)
+{
+	char name[16];
+	name_of(name, support_below(&t->random, KEYS));
+	uint64_t number = support_random(&t->random) >> 8;
+	size_t bytes = support_below(&t->random, 4096);
+	size_t kind = support_below(&t->random, 100);
+	if (kind == 0)
+		bytes *= 50;
+	struct php_hone_key key = key_of(name);
+	if (kind < 90) {
+		int error = put(&t->m, name, number, bytes);
+		EXPECT(error == 0 || error == -ENOMEM, t->run);
+		if (error == 0)
+			t->run->stored++;
+		else
+			t->run->full++;
+	} else if (kind < 99) {
+		(void)php_hone_store_delete(&t->m, &key);
+	} else if (support_below(&t->random, 20) == 0) {
+		php_hone_store_clear(&t->m);
+	} else {
+		struct php_hone_store_info info;
+		php_hone_store_info(&t->m, &info);
+	}
+}
+
+static void
+request(struct thread *t)
+{
+	struct kept kept = {.n = 0};
+	size_t turns = support_below(&t->random, 30);
+	php_hone_member_pin(&t->m);
+	for (size_t i = 0; i < turns; i++) {
+		if (support_below(&t->random, 3) == 0)
+			write_one(t);
+		else
+			read_one(t, &kept);
+		if (support_below(&t->random, 50) == 0)
+			php_hone_member_close(&t->m);
+	}
+	for (unsigned i = 0; i < kept.n; i++) {
+		uint64_t number = 0;
+		EXPECT(is_whole(kept.entry[i], &number) &&
+				number == kept.number[i],
+			t->run);
+	}
+	php_hone_member_unpin(&t->m);
+}
+
+static void *
+work(void *opaque)
+{
+	struct thread *t = opaque;
+	EXPECT(php_hone_member_join(&t->m, t->run->store) == 0, t->run);
+	for (unsigned i = 0; i < REQUESTS; i++)
+		request(t);
+	php_hone_member_leave(&t->m);
+	return NULL;
+}
+
+static void
+threads_find_what_is_whole(void **state)
+{
+	(void)state;
+	struct run run = {.seed = support_seed()};
+	/* A third of what the keys need. */
+	struct php_hone_store_attr attr = {
+		.size = (size_t)2 << 20, .shards = 2, .protect = true};
+	assert_int_equal(php_hone_store_create(&run.store, &attr), 0);
+	struct thread threads[THREADS];
+	for (unsigned i = 0; i < THREADS; i++) {
+		threads[i].run = &run;
+		threads[i].random = run.seed + i * 0x9e3779b97f4a7c15 + 1;
+		assert_int_equal(
+			pthread_create(&threads[i].id, NULL, work, &threads[i]),
+			0);
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i].id, NULL);
+	struct php_hone_member m;
+	assert_int_equal(php_hone_member_join(&m, run.store), 0);
+	struct php_hone_store_info info;
+	php_hone_store_info(&m, &info);
+	printf("# found %llu, stored %llu, no room %llu, evicted %llu\n",
+		(unsigned long long)run.found, (unsigned long long)run.stored,
+		(unsigned long long)run.full,
+		(unsigned long long)info.evictions);
+	assert_null(php_hone_store_audit(&m));
+	assert_int_equal(run.errors, 0);
+	assert_true(run.found > REQUESTS && run.stored > REQUESTS);
+	assert_true(run.full < run.stored / 20);
+	assert_true(info.evictions > REQUESTS / 4);
+	php_hone_member_leave(&m);
+	php_hone_store_unmap(run.store);
+}
+
+/* ---- counters that threads change in place ---- */
+
+#define ADDS (20000 / SLOW)
+
+static bool
+add_one(const struct php_hone_entry *entry, uint64_t *to, void *opaque)
+{
+	(void)entry;
+	(void)opaque;
+	*to += 1;
+	return true;
+}
+
+static void *
+add(void *opaque)
+{
+	struct thread *t = opaque;
+	struct php_hone_key key = key_of("counter");
+	EXPECT(php_hone_member_join(&t->m, t->run->store) == 0, t->run);
+	for (unsigned i = 0; i < ADDS; i++)
+		EXPECT(php_hone_store_change(&t->m, &key, add_one, NULL) == 0,
+			t->run);
+	php_hone_member_leave(&t->m);
+	return NULL;
+}
+
+static void
+no_change_is_lost(void **state)
+{
+	(void)state;
+	struct run run = {.store = make_store((size_t)2 << 20, 1)};
+	struct thread threads[THREADS];
+	struct php_hone_member m;
+	assert_int_equal(php_hone_member_join(&m, run.store), 0);
+	assert_int_equal(put(&m, "counter", 0, 0), 0);
+	for (unsigned i = 0; i < THREADS; i++) {
+		threads[i].run = &run;
+		assert_int_equal(
+			pthread_create(&threads[i].id, NULL, add, &threads[i]),
+			0);
+	}
+	for (unsigned i = 0; i < THREADS; i++)
+		pthread_join(threads[i].id, NULL);
+	struct php_hone_key key = key_of("counter");
+	php_hone_member_pin(&m);
+	php_hone_fetch_begin(&m);
+	assert_int_equal(
+		php_hone_store_find(&m, &key)->value[0], THREADS * ADDS);
+	php_hone_fetch_end(&m);
+	php_hone_member_unpin(&m);
+	assert_int_equal(run.errors, 0);
+	php_hone_member_leave(&m);
+	php_hone_store_unmap(run.store);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(threads_find_what_is_whole),
+		cmocka_unit_test(no_change_is_lost),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The calls by which files are opened, made and named, one at a time."""
+import fcntl
+import os
+import re
+import socket
+import stat
+import struct
+import subprocess
+import sys
+
+import pytest
+
+from harness import Stalled, assert_same
+from test_locks import WRITER, locked, me
+from test_output import refused_at_once
+from without import NO_TMPFILE, Without, rule
+
+HOLD = f"""
+import os, sys
+sys.path.insert(0, {os.path.dirname(__file__)!r})
+from test_locks import locked, WRITER
+with locked(sys.argv[1], WRITER):
+    print("locked", flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture(params=["nameless", "named"])
+def either(request, hone):
+    """The command on file systems with and without O_TMPFILE."""
+    return hone if request.param == "nameless" else Without(hone, NO_TMPFILE)
+
+
+@pytest.fixture
+def opened(strace, work):
+    """Call it with a command and words: its calls of openat()."""
+    def run(hone, *words, check=True):
+        log = work / "trace"
+        done = hone.run(*words, before=[*strace, "-o", str(log), "-e",
+                                        "trace=openat"])
+        assert not check or done.returncode == 0, done
+        return log.read_text().splitlines()
+    return run
+
+
+def calls_of(lines, name):
+    """The calls whose path ends with that name."""
+    return [line for line in lines if re.search(f'["/]{name}"', line)]
+
+
+def test_what_is_no_image_is_not_even_opened(hone, opened, out):
+    """A tape would notice, and a socket has nothing to open."""
+    os.mkfifo(out / "fifo")
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(out / "socket"))
+    for name, kind in ("fifo", "a FIFO"), ("socket", "a socket"):
+        assert f"is {kind};" in hone.fails("map", out / name)
+        assert not calls_of(opened(hone, "map", out / name, check=False),
+                            name)
+    assert "is a character device;" in hone.fails("map", "/dev/null")
+
+
+def test_what_is_no_file_is_not_opened_to_be_replaced(
+        hone, opened, small, out):
+    os.mkfifo(out / "fifo")
+    lines = opened(hone, "convert", "--force", small, out / "fifo",
+                   check=False)
+    assert not calls_of(lines, "fifo")
+
+
+def test_direct_opens_source_and_output_so(hone, opened, small, out):
+    lines = opened(hone, "convert", "-q", "--direct", small, out / "d")
+    direct = [line for line in lines if "O_DIRECT|" in line]
+    assert len(direct) == 2
+    assert "O_RDONLY" in direct[0] and "O_RDWR" in direct[1]
+
+
+def test_a_temporary_file_is_new(hone, opened, small, out):
+    """Whatever another program has put under a name that was drawn."""
+    lines = opened(Without(hone, NO_TMPFILE), "convert", "-q", small,
+                   out / "d")
+    made = calls_of(lines, r"\.d\.hone-\w{6}")
+    assert len(made) == 1 and "O_EXCL|O_NOFOLLOW" in made[0], made
+
+
+def test_what_replaces_a_file_is_made_closed_to_others(
+        hone, opened, small, out):
+    """Until it has the permissions of the file."""
+    (out / "d").write_bytes(b"old")
+    for tool, text in ((hone, "O_TMPFILE"),
+                       (Without(hone, NO_TMPFILE), "O_CREAT")):
+        lines = opened(tool, "convert", "-q", "--force", small, out / "d")
+        made = [line for line in lines if text in line]
+        assert made and all(", 0600)" in line for line in made), lines
+
+
+def test_what_exists_is_refused_before_the_copy(either, image, out):
+    (out / "d").write_bytes(b"precious")
+    refused_at_once(either, image, out, "already exists; --force replaces")
+
+
+def test_an_empty_name_is_refused_before_the_copy(either, image, out):
+    said = either.fails("convert", image("filled_ext4"), f"{out}/")
+    assert "is not the name of a file" in said
+
+
+def test_a_name_that_is_taken_is_drawn_again(hone, strace, small, out):
+    """The one that is there stays."""
+    done = hone.run("convert", "-q", small, out / "d", before=[
+        *strace, "-o", "/dev/null", "-P", out, "-e",
+        "inject=openat:error=EEXIST:when=1..4"])
+    assert done.returncode == 0, done
+    assert os.listdir(out) == ["d"]
+
+
+def test_a_link_stands_in_for_a_rename(hone, small, out):
+    """Older NFS lacks RENAME_NOREPLACE."""
+    Without(hone, NO_TMPFILE, rule("renameat2", "EINVAL")).ok(
+        "convert", "-q", small, out / "d")
+    assert os.listdir(out) == ["d"]
+    assert_same(small, out / "d", "raw")
+
+
+@pytest.mark.parametrize("rename", [[], [rule("renameat2", "EINVAL")]],
+                         ids=["rename", "link"])
+@pytest.mark.parametrize("rules", [[], [NO_TMPFILE]],
+                         ids=["nameless", "named"])
+def test_what_appears_meanwhile_is_not_replaced_without_force(
+        hone, image, out, rules, rename):
+    with Stalled(Without(hone, *rules, *rename), "convert",
+                 image("filled_ext4"), out / "d") as held:
+        (out / "d").write_bytes(b"precious")
+        status, _, error = held.go_on()
+    assert status == 1
+    assert b"already exists" in error
+    assert os.listdir(out) == ["d"]
+    assert (out / "d").read_bytes() == b"precious"
+
+
+def test_what_changes_its_mode_meanwhile_keeps_the_new_one(
+        either, image, out):
+    (out / "d").write_bytes(b"old")
+    os.chmod(out / "d", 0o644)
+    with Stalled(either, "convert", "-q", "--force", image("filled_ext4"),
+                 out / "d") as held:
+        os.chmod(out / "d", 0o600)
+        assert held.go_on()[0] == 0
+    assert stat.S_IMODE(os.stat(out / "d").st_mode) == 0o600
+
+
+def test_a_directory_that_cannot_be_synced_loses_the_new_file(
+        hone, strace, small, out):
+    """A file that was replaced is gone: its successor stays."""
+    before = [*strace, "-o", "/dev/null", "-P", str(out), "-e",
+              "inject=fsync:error=EIO"]
+    done = hone.run("convert", small, out / "d", before=before)
+    assert done.returncode == 1
+    assert b"its directory cannot be synced" in done.stderr
+    assert not os.listdir(out)
+    (out / "d").write_bytes(b"old")
+    done = hone.run("convert", "--force", small, out / "d", before=before)
+    assert done.returncode == 1
+    assert_same(small, out / "d", "raw")
+
+
+def test_the_holder_is_who_holds_this_file(hone, small, out):
+    """Another process has a lock of another file, and a lower number."""
+    other = out / "other"
+    other.write_bytes(b"other")
+    with locked(other, WRITER), subprocess.Popen(
+            [sys.executable, "-B", "-c", HOLD, str(small)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"locked\n"
+        said = hone.fails("info", small)
+        holder.stdin.close()
+    assert f"(pid {holder.pid})" in said
+
+
+def test_a_lock_up_to_the_end_of_the_file_has_a_holder(hone, small):
+    with open(small, "r+b") as file:
+        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack(
+            "hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 150, 0, 0))
+        assert me() in hone.fails("info", small)

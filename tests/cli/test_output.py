@@ -1,0 +1,331 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The new file: it leaves nothing, and is refused before the copy begins."""
+import contextlib
+import ctypes
+import fcntl
+import os
+import signal
+import subprocess
+
+import pytest
+
+from harness import Stalled, assert_same, error_line, snapshot
+from test_locks import READ, locked, lock, me, qemu_nbd
+from without import NO_TMPFILE, Without
+
+SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGIO, signal.SIGPWR,
+           signal.SIGSTKFLT, signal.SIGRTMIN, signal.SIGRTMIN + 1,
+           signal.SIGRTMAX]
+
+
+@pytest.fixture(params=["nameless", "named"])
+def either(request, hone):
+    """The command on file systems with and without O_TMPFILE."""
+    return hone if request.param == "nameless" else Without(hone, NO_TMPFILE)
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=str)
+def test_a_signal_leaves_no_temporary_file(either, image, out, number):
+    with Stalled(either, "convert", image("filled_ext4"), out / "d") as held:
+        held.process.send_signal(number)
+        assert held.process.wait(timeout=60) == -number
+    assert not os.listdir(out)
+
+
+def test_a_kill_leaves_nothing_where_a_file_needs_no_name(hone, image, out):
+    with Stalled(hone, "convert", image("filled_ext4"), out / "d") as held:
+        assert not os.listdir(out)
+        held.process.kill()
+    assert not os.listdir(out)
+
+
+def test_a_temporary_file_has_a_name_that_tells_whose_it_is(
+        hone, image, out):
+    with Stalled(Without(hone, NO_TMPFILE), "convert", image("filled_ext4"),
+                 out / "d") as held:
+        names = os.listdir(out)
+        held.process.kill()
+    assert len(names) == 1 and names[0].startswith(".d.hone-")
+
+
+def test_a_name_cut_for_a_temporary_file_is_not_cut_within_a_character(
+        hone, image, out):
+    name = "a" + "€" * 84
+    with Stalled(Without(hone, NO_TMPFILE), "convert", image("filled_ext4"),
+                 out / name) as held:
+        found = os.listdir(os.fsencode(out))
+        held.process.kill()
+    assert found[0].decode("utf-8").startswith(".a€€")
+
+
+def test_without_proc_a_file_has_a_temporary_name(hone, small, out):
+    """linkat() finds a file that has none by way of /proc."""
+    with open(hone.path, "rb") as file:
+        if b"__asan_init" in file.read():
+            pytest.skip("the sanitizer needs /proc")
+    before = ["unshare", "-m", "sh", "-c",
+              'mount -t tmpfs none /proc && exec "$@"', "sh"]
+    if hone.run("--version", before=before).returncode:
+        pytest.skip("may not mount, or the library is found by $ORIGIN")
+    hone.ok("convert", "-q", small, out / "d", before=before)
+    hone.ok("convert", "-q", "--force", small, out / "d", before=before)
+    assert os.listdir(out) == ["d"]
+    assert_same(small, out / "d", "raw")
+
+
+@pytest.mark.parametrize("how", ["moved", "replaced"])
+def test_a_directory_moved_meanwhile_is_an_error_that_leaves_nothing(
+        either, image, work, out, how):
+    with Stalled(either, "convert", image("filled_ext4"), out / "d") as held:
+        os.rename(out, work / "moved")
+        if how == "replaced":
+            out.mkdir()
+        status, _, error = held.go_on()
+    assert status == 1
+    assert "its directory" in error_line(error)
+    assert not os.listdir(work / "moved")
+    assert how == "moved" or not os.listdir(out)
+
+
+def test_a_signal_after_its_directory_was_moved_leaves_nothing(
+        either, image, work, out):
+    with Stalled(either, "convert", image("filled_ext4"), out / "d") as held:
+        os.rename(out, work / "moved")
+        held.process.terminate()
+        assert held.process.wait(timeout=60) == -signal.SIGTERM
+    assert not os.listdir(work / "moved")
+
+
+@contextlib.contextmanager
+def appears(hone, source, target, *options):
+    """A forced conversion; what appears meanwhile; its status and error."""
+    result = {}
+    with Stalled(hone, "convert", "--force", *options, source,
+                 target) as held:
+        yield result
+        result["status"], _, result["error"] = held.go_on()
+
+
+def test_what_appears_meanwhile_is_replaced_by_force_as_if_it_had_been_there(
+        either, image, out):
+    source = image("filled_ext4")
+    with appears(either, source, out / "d") as result:
+        (out / "d").write_bytes(b"new")
+        os.chmod(out / "d", 0o640)
+    assert result == {"status": 0, "error": b""}
+    assert os.listdir(out) == ["d"]
+    assert os.stat(out / "d").st_mode & 0o777 == 0o640
+    assert_same(source, out / "d", "raw")
+
+
+def test_what_takes_the_place_meanwhile_hands_on_its_own_mode(
+        either, image, out):
+    source = image("filled_ext4")
+    (out / "d").write_bytes(b"old")
+    os.chmod(out / "d", 0o666)
+    with appears(either, source, out / "d") as result:
+        (out / "e").write_bytes(b"new")
+        os.chmod(out / "e", 0o600)
+        os.rename(out / "e", out / "d")
+    assert result == {"status": 0, "error": b""}
+    assert os.stat(out / "d").st_mode & 0o777 == 0o600
+    assert_same(source, out / "d", "raw")
+
+
+def test_what_disappears_meanwhile_is_no_obstacle(either, image, out):
+    source = image("filled_ext4")
+    (out / "d").write_bytes(b"old")
+    os.chmod(out / "d", 0o640)
+    with appears(either, source, out / "d") as result:
+        os.unlink(out / "d")
+    assert result == {"status": 0, "error": b""}
+    assert os.stat(out / "d").st_mode & 0o777 == 0o640
+    assert_same(source, out / "d", "raw")
+
+
+APPEARANCES = {
+    "the source": (lambda source, path: os.link(source, path),
+                   "is the source itself"),
+    "a directory": (lambda source, path: os.mkdir(path), "is a directory"),
+    "a fifo": (lambda source, path: os.mkfifo(path),
+               "is not a regular file"),
+    "a link": (lambda source, path: os.symlink(source, path),
+               "symbolic link"),
+}
+
+
+@pytest.mark.parametrize("make, said", APPEARANCES.values(), ids=APPEARANCES)
+def test_what_appears_meanwhile_is_judged_before_force_replaces_it(
+        either, image, work, out, make, said):
+    source = work / "source.img"
+    source.write_bytes(image("filled_ext4").read_bytes())
+    with appears(either, source, out / "d") as result:
+        make(source, out / "d")
+        before = snapshot(out)["d"]
+    assert result["status"] == 1
+    assert said in error_line(result["error"])
+    assert snapshot(out) == {"d": before}
+
+
+def test_an_image_opened_meanwhile_is_not_replaced(either, image, out):
+    with appears(either, image("filled_ext4"), out / "d") as result:
+        (out / "d").write_bytes(b"precious")
+        fd = os.open(out / "d", os.O_RDWR)
+        lock(fd, READ)
+    os.close(fd)
+    assert result["status"] == 1
+    assert f"is in use by {me()}" in error_line(result["error"])
+    assert (out / "d").read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize("byte", [100, 101, 103, 200, 201, 203])
+def test_an_image_that_another_process_uses_is_not_replaced(
+        hone, small, out, byte):
+    (out / "d").write_bytes(b"precious")
+    with locked(out / "d", (byte,)):
+        said = hone.fails("convert", "--force", small, out / "d")
+        assert f"is in use by {me()}" in said
+    assert (out / "d").read_bytes() == b"precious"
+    assert os.listdir(out) == ["d"]
+    hone.ok("convert", "-q", "--force", small, out / "d")
+
+
+@pytest.mark.parametrize("options", [[], ["-r"]], ids=str)
+def test_an_image_that_qemu_nbd_serves_is_not_replaced(
+        hone, small, work, options):
+    folder = work / "vm"
+    folder.mkdir()
+    path = folder / "disk.img"
+    path.write_bytes(small.read_bytes())
+    with qemu_nbd(path, "-f", "raw", *options) as pid:
+        said = hone.fails("convert", "--force", small, path)
+        assert f"is in use by qemu-nbd (pid {pid})" in said
+
+
+def test_what_is_being_replaced_cannot_be_opened_by_qemu(
+        hone, qemu_img, image, out):
+    (out / "d").write_bytes(bytes(1 << 20))
+    with Stalled(hone, "convert", "-q", "--force", image("filled_ext4"),
+                 out / "d") as held:
+        for words in (["resize", "-f", "raw", str(out / "d"), "+1M"],
+                      ["convert", "-f", "raw", str(out / "d"),
+                       str(out / "e")]):
+            status, said = qemu_img(*words)
+            assert status != 0 and "lock" in said, said
+        assert held.go_on()[0] == 0
+    assert qemu_img("resize", "-f", "raw", str(out / "d"), "+1M")[0] == 0
+
+
+def test_a_path_as_long_as_the_kernel_takes_is_fine(either, small, work):
+    here = os.open(work, os.O_RDONLY)
+    path, limit = str(work), os.pathconf(work, "PC_PATH_MAX")
+    while len(path) < limit - 250:
+        os.mkdir("x" * 200, dir_fd=here)
+        deeper = os.open("x" * 200, os.O_RDONLY, dir_fd=here)
+        os.close(here)
+        here = deeper
+        path += "/" + "x" * 200
+    path += "/" + "d" * (limit - 2 - len(path))
+    assert len(path) == limit - 1
+    either.ok("convert", "-q", small, path)
+    either.ok("convert", "-q", "--force", small, path)
+    assert_same(small, path, "raw")
+    os.close(here)
+
+
+IOC_GETFLAGS, IOC_SETFLAGS = 0x80086601, 0x40086602
+FLAGS = {"immutable": 0x10, "append-only": 0x20}
+
+
+def change_flags(path, flag, on):
+    """What chattr does; a test that cannot is skipped."""
+    fd = os.open(path, os.O_RDONLY)
+    value = ctypes.c_long(0)
+    try:
+        fcntl.ioctl(fd, IOC_GETFLAGS, value)
+        value.value = value.value | flag if on else value.value & ~flag
+        fcntl.ioctl(fd, IOC_SETFLAGS, value)
+    except OSError as error:
+        pytest.skip(f"no file attributes here: {error}")
+    finally:
+        os.close(fd)
+
+
+@contextlib.contextmanager
+def flagged(path, name):
+    """A file or directory with an attribute of chattr."""
+    change_flags(path, FLAGS[name], True)
+    try:
+        yield
+    finally:
+        change_flags(path, FLAGS[name], False)
+
+
+def refused_at_once(hone, image, out, said, *options):
+    """The source is longer than what the pipe of Stalled would let pass."""
+    before = snapshot(out)
+    reader, writer = os.pipe()
+    error = hone.fails("convert", *options, image("filled_ext4"), out / "d",
+                       "--progress-fd", str(writer), pass_fds=[writer])
+    os.close(writer)
+    with open(reader, "rb") as pipe:
+        assert not pipe.read(), "the copy began"
+    assert said in error, error
+    assert snapshot(out) == before
+
+
+@pytest.mark.parametrize("name", FLAGS)
+def test_a_file_that_cannot_be_replaced_is_refused_before_the_copy(
+        either, image, out, name):
+    (out / "d").write_bytes(b"precious")
+    with flagged(out / "d", name):
+        refused_at_once(either, image, out, name, "--force")
+
+
+@pytest.mark.parametrize("options", [[], ["--force"]], ids=str)
+def test_an_immutable_directory_is_refused_before_the_copy(
+        either, image, out, options):
+    with flagged(out, "immutable"):
+        refused_at_once(either, image, out, "its directory is immutable",
+                        *options)
+
+
+def test_an_append_only_directory_takes_new_files_alone(
+        hone, image, small, out):
+    (out / "d").write_bytes(b"precious")
+    with flagged(out, "append-only"):
+        refused_at_once(hone, image, out, "append-only", "--force")
+        refused_at_once(Without(hone, NO_TMPFILE), image, out, "append-only",
+                        "--force")
+        hone.ok("convert", "-q", small, out / "e")
+        hone.ok("convert", "-q", "--force", small, out / "f")
+        Without(hone, NO_TMPFILE).fails("convert", small, out / "g")
+        names = sorted(os.listdir(out))
+    assert names == ["d", "e", "f"]
+
+
+def test_the_space_on_disk_is_told_as_it_is_in_the_end(hone, work):
+    """XFS allocates beyond the end of a file until it is closed."""
+    disk, place = work / "xfs", work / "place"
+    place.mkdir()
+    with open(disk, "wb") as file:
+        file.truncate(400 << 20)
+    for words in (["mkfs.xfs", "-q", str(disk)],
+                  ["mount", "-o", "loop", str(disk), str(place)]):
+        try:
+            done = subprocess.run(words, stderr=subprocess.PIPE, check=False)
+        except FileNotFoundError as error:
+            pytest.skip(str(error))
+        if done.returncode:
+            pytest.skip(done.stderr.decode())
+    try:
+        source = place / "source"
+        source.write_bytes(os.urandom(1 << 20) * 5)
+        for fmt in ("raw", "qcow2"):
+            told = hone.json("convert", "--json", "-O", fmt, source,
+                             place / fmt)
+            found = os.stat(place / fmt)
+            assert told["disk_usage"] == found.st_blocks * 512
+            assert told["file_size"] == found.st_size
+    finally:
+        subprocess.run(["umount", str(place)], check=True)

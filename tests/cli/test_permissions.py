@@ -1,0 +1,319 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who may do what with the output: umask, ACLs, owners, /tmp."""
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import tempfile
+
+import pytest
+
+import images
+from harness import Stalled, assert_same
+from without import NO_TMPFILE, Without, rule
+
+OTHER = 12345
+GROUP = 54321
+
+
+@pytest.fixture(params=["nameless", "named"])
+def either(request, hone):
+    """The command on file systems with and without O_TMPFILE."""
+    return hone if request.param == "nameless" else Without(hone, NO_TMPFILE)
+
+
+@pytest.fixture
+def root():
+    """Only root can make the files of others."""
+    if os.geteuid():
+        pytest.skip("only root can make the file of another")
+
+
+def mode(path):
+    """Permission bits and the others below them."""
+    return stat.S_IMODE(os.stat(path).st_mode)
+
+
+def setfacl(*words):
+    """Set an ACL, or skip."""
+    if not shutil.which("setfacl"):
+        pytest.skip("setfacl is not installed")
+    done = subprocess.run(["setfacl", *map(str, words)], check=False,
+                          stderr=subprocess.PIPE)
+    if done.returncode:
+        pytest.skip(done.stderr.decode())
+
+
+def acl(path):
+    """The entries of a file's ACL, with numbers for names."""
+    said = subprocess.run(["getfacl", "-cnpE", str(path)], check=True,
+                          stdout=subprocess.PIPE).stdout.decode()
+    return said.split()
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o027, 0o077], ids=oct)
+def test_a_new_file_gets_what_the_umask_leaves(either, small, out, umask):
+    before = os.umask(umask)
+    try:
+        either.ok("convert", "-q", small, out / "d")
+    finally:
+        os.umask(before)
+    assert mode(out / "d") == 0o666 & ~umask
+
+
+def test_a_new_file_gets_the_default_acl_of_its_directory(
+        either, small, out):
+    setfacl("-d", "-m", f"u:{OTHER}:rw,g::r,o::-", out)
+    either.ok("convert", "-q", small, out / "d")
+    (out / "touched").touch()
+    assert acl(out / "d") == acl(out / "touched")
+    assert acl(out / "d") == [
+        "user::rw-", f"user:{OTHER}:rw-", "group::r--", "mask::rw-",
+        "other::---"]
+
+
+def test_force_keeps_an_acl_as_it_is(either, small, out):
+    (out / "d").write_bytes(b"old")
+    setfacl("-m", f"u:{OTHER}:rw,g:{GROUP}:-,g::-,m::rw,o::r", out / "d")
+    before = acl(out / "d")
+    either.ok("convert", "-q", "--force", small, out / "d")
+    assert acl(out / "d") == before
+    assert_same(small, out / "d", "raw")
+
+
+def test_force_gives_no_acl_to_a_file_that_had_none(either, small, out):
+    (out / "d").write_bytes(b"old")
+    os.chmod(out / "d", 0o604)
+    setfacl("-d", "-m", f"u:{OTHER}:rw,g::rw,o::rw", out)
+    either.ok("convert", "-q", "--force", small, out / "d")
+    assert acl(out / "d") == ["user::rw-", "group::---", "other::r--"]
+
+
+@pytest.mark.parametrize("bits", [0o600, 0o640, 0o604, 0o466, 0o066, 0])
+def test_force_keeps_every_permission_bit(either, small, out, bits):
+    (out / "d").write_bytes(b"old")
+    os.chmod(out / "d", bits)
+    either.ok("convert", "-q", "--force", small, out / "d")
+    assert mode(out / "d") == bits
+
+
+def test_what_replaces_a_file_is_closed_to_others_meanwhile(
+        hone, image, out):
+    (out / "d").write_bytes(b"old")
+    os.chmod(out / "d", 0o600)
+    with Stalled(Without(hone, NO_TMPFILE), "convert", "-q", "--force",
+                 image("filled_ext4"), out / "d") as held:
+        assert [mode(out / name) for name in os.listdir(out)] == [0o600] * 2
+        assert held.go_on()[0] == 0
+
+
+NO_CHOWN = rule("fchown", "EPERM")
+
+
+@pytest.mark.parametrize("old, new", [
+    (0o664, 0o604), (0o604, 0o600), (0o644, 0o604), (0o466, 0o404),
+    (0o266, 0o202), (0o600, 0o600)], ids=oct)
+def test_who_was_kept_out_stays_out_when_the_owner_cannot_be_kept(
+        hone, root, small, out, old, new):
+    """As for somebody who is not root.
+
+    The old owner and the old group then have the permissions of all others.
+    """
+    (out / "d").write_bytes(b"old")
+    os.chown(out / "d", OTHER, GROUP)
+    os.chmod(out / "d", old)
+    Without(hone, NO_CHOWN).ok("convert", "-q", "--force", small, out / "d")
+    assert os.stat(out / "d").st_uid == 0
+    assert mode(out / "d") == new
+
+
+def test_an_acl_whose_group_cannot_be_kept_gives_the_new_group_nothing(
+        hone, root, small, out):
+    (out / "d").write_bytes(b"old")
+    os.chown(out / "d", 0, GROUP)
+    setfacl("-m", f"u:{OTHER}:rw,g::r,m::rw,o::rw", out / "d")
+    Without(hone, NO_CHOWN).ok("convert", "-q", "--force", small, out / "d")
+    assert acl(out / "d") == [
+        "user::rw-", f"user:{OTHER}:rw-", "group::---", "mask::rw-",
+        "other::r--"]
+
+
+def test_an_acl_whose_owner_cannot_be_kept_gives_nobody_more(
+        hone, root, small, out):
+    (out / "d").write_bytes(b"old")
+    os.chown(out / "d", OTHER, 0)
+    setfacl("-m", f"u::r,g:{GROUP}:rw,g::rw,m::rw,o::rw", out / "d")
+    Without(hone, NO_CHOWN).ok("convert", "-q", "--force", small, out / "d")
+    assert acl(out / "d") == [
+        "user::r--", "group::r--", f"group:{GROUP}:r--", "mask::rw-",
+        "other::r--"]
+
+
+def test_force_keeps_the_attributes_of_the_user(either, small, out):
+    (out / "d").write_bytes(b"old")
+    try:
+        os.setxattr(out / "d", "user.origin", b"a\0b")
+        os.setxattr(out / "d", "user.empty", b"")
+    except OSError as error:
+        pytest.skip(f"no attributes here: {error}")
+    either.ok("convert", "-q", "--force", small, out / "d")
+    assert os.getxattr(out / "d", "user.origin") == b"a\0b"
+    assert os.getxattr(out / "d", "user.empty") == b""
+
+
+@pytest.fixture
+def tmp(out):
+    """A directory like /tmp."""
+    os.chmod(out, 0o1777)
+    return out
+
+
+@pytest.mark.parametrize("bits", [0o1777, 0o1770], ids=oct)
+def test_what_another_user_put_into_a_sticky_directory_is_not_replaced(
+        hone, root, small, tmp, bits):
+    (tmp / "d").write_bytes(b"planted")
+    os.chown(tmp / "d", OTHER, OTHER)
+    os.chmod(tmp, bits)
+    said = hone.fails("convert", "--force", small, tmp / "d")
+    assert "belongs to another user (12345) in a sticky directory" in said
+    assert (tmp / "d").read_bytes() == b"planted"
+
+
+@pytest.mark.parametrize("bits, owner, folder", [
+    (0o1777, 0, 0), (0o1777, OTHER, OTHER), (0o1755, OTHER, 0),
+    (0o777, OTHER, 0)], ids=str)
+def test_root_replaces_what_nobody_else_can_have_planted(
+        hone, root, small, tmp, bits, owner, folder):
+    (tmp / "d").write_bytes(b"old")
+    os.chown(tmp / "d", owner, owner)
+    os.chown(tmp, folder, folder)
+    os.chmod(tmp, bits)
+    hone.ok("convert", "-q", "--force", small, tmp / "d")
+    assert os.stat(tmp / "d").st_uid == owner
+    assert_same(small, tmp / "d", "raw")
+
+
+def test_a_link_that_another_user_put_into_a_sticky_directory_is_refused(
+        hone, root, small, tmp, work):
+    (work / "precious").write_bytes(b"precious")
+    os.symlink(work / "precious", tmp / "d")
+    os.lchown(tmp / "d", OTHER, OTHER)
+    said = hone.fails("convert", "--force", small, tmp / "d")
+    assert "is a symbolic link of another user" in said
+    assert (work / "precious").read_bytes() == b"precious"
+    os.lchown(tmp / "d", 0, 0)
+    hone.ok("convert", "-q", "--force", small, tmp / "d")
+    assert_same(small, work / "precious", "raw")
+
+
+@pytest.fixture
+def somebody(hone, root):
+    """A user, with a directory that everybody may write to."""
+    who = {"user": OTHER, "group": OTHER, "extra_groups": []}
+    try:
+        hone.ok("--version", **who)
+    except (OSError, AssertionError):
+        pytest.skip("another user cannot reach the command")
+    with tempfile.TemporaryDirectory() as name:
+        place = pathlib.Path(name)
+        images.small(place / "s")
+        os.chmod(place / "s", 0o644)
+        os.chmod(place, 0o777)
+        yield who, place
+        os.chmod(place, 0o700)
+
+
+def test_the_file_of_another_in_a_sticky_directory_is_refused_at_once(
+        hone, somebody):
+    who, place = somebody
+    os.chmod(place, 0o1777)
+    (place / "d").write_bytes(b"old")
+    said = hone.fails("convert", "--force", place / "s", place / "d", **who)
+    assert "belongs to another user (0) in a sticky directory" in said
+
+
+@pytest.mark.parametrize("owner, bits", [(OTHER, 0), (OTHER, 0o200),
+                                         (0, 0o600)], ids=str)
+def test_a_file_that_may_not_be_read_can_be_replaced(
+        either, somebody, owner, bits):
+    who, place = somebody
+    (place / "d").write_bytes(b"old")
+    os.chown(place / "d", owner, owner)
+    os.chmod(place / "d", bits)
+    either.ok("convert", "-q", "--force", place / "s", place / "d", **who)
+    assert os.stat(place / "d").st_uid == OTHER
+    assert mode(place / "d") == bits
+    assert_same(place / "s", place / "d", "raw")
+
+
+def test_the_acl_of_a_file_that_may_not_be_read_is_kept(either, somebody):
+    who, place = somebody
+    (place / "d").write_bytes(b"old")
+    os.chown(place / "d", 0, OTHER)
+    setfacl("-m", f"u::rw,u:{OTHER}:-,u:{GROUP}:rw,g::-,m::rw,o::-",
+            place / "d")
+    either.ok("convert", "-q", "--force", place / "s", place / "d", **who)
+    assert acl(place / "d") == [
+        "user::rw-", f"user:{OTHER}:---", f"user:{GROUP}:rw-", "group::---",
+        "mask::rw-", "other::---"]
+
+
+def test_a_directory_that_may_not_be_listed_takes_a_file(either, somebody):
+    who, place = somebody
+    os.chmod(place, 0o733)
+    either.ok("convert", "-q", place / "s", place / "d", **who)
+    assert_same(place / "s", place / "d", "raw")
+
+
+def test_who_may_not_write_the_directory_learns_it_before_the_copy(
+        either, somebody):
+    who, place = somebody
+    os.chmod(place, 0o755)
+    (place / "d").write_bytes(b"old")
+    os.chmod(place / "d", 0o666)
+    for words in (["e"], ["--force", "e"], ["--force", "d"]):
+        said = either.fails("convert", *words[:-1], place / "s",
+                            place / words[-1], **who)
+        assert "cannot be created: Permission denied" in said
+
+
+def test_what_runs_as_its_owner_does_so_no_more(either, small, out):
+    (out / "d").write_bytes(b"old")
+    os.chmod(out / "d", 0o6755)
+    either.ok("convert", "-q", "--force", small, out / "d")
+    assert mode(out / "d") == 0o755
+
+
+def test_the_group_is_kept_where_the_owner_cannot_be(either, somebody):
+    who, place = somebody
+    (place / "d").write_bytes(b"old")
+    os.chown(place / "d", 0, GROUP)
+    os.chmod(place / "d", 0o464)
+    either.ok("convert", "-q", "--force", place / "s", place / "d",
+              **dict(who, extra_groups=[GROUP]))
+    got = os.stat(place / "d")
+    assert (got.st_uid, got.st_gid) == (OTHER, GROUP)
+    assert mode(place / "d") == 0o444
+
+
+def test_the_mask_of_an_acl_limits_the_group_that_cannot_be_kept(
+        hone, root, small, out):
+    """The old group then has the permissions of all others."""
+    (out / "d").write_bytes(b"old")
+    os.chown(out / "d", 0, GROUP)
+    setfacl("-m", f"u:{OTHER}:rw,g::rw,m::r,o::rw", out / "d")
+    Without(hone, NO_CHOWN).ok("convert", "-q", "--force", small, out / "d")
+    assert acl(out / "d") == [
+        "user::rw-", f"user:{OTHER}:rw-", "group::---", "mask::r--",
+        "other::r--"]
+
+
+def test_a_link_of_the_owner_of_a_sticky_directory_is_followed(
+        hone, root, small, tmp, work):
+    os.chown(tmp, OTHER, OTHER)
+    os.symlink(work / "d", tmp / "d")
+    os.lchown(tmp / "d", OTHER, OTHER)
+    (work / "d").write_bytes(b"old")
+    hone.ok("convert", "-q", "--force", small, tmp / "d")
+    assert_same(small, work / "d", "raw")

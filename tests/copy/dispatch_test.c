@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Copies while other threads change the limit, the threshold and the traits,
+ * calibrate, and save and apply choices. ThreadSanitizer runs it too.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <hone/hone.h>
+#include "copy.h"
+#include "support.h"
+
+#define CALLERS 3
+#define LIMITS 2000
+#define LONGEST ((size_t)9000)
+
+static atomic_bool done;
+static atomic_int wrong;
+static unsigned char source[LONGEST];
+
+/* Every policy, at sizes that are kept and at sizes that are streamed. */
+static void *
+copy_until_done(void *state)
+{
+	static const int policies[] = {HONE_COPY_AUTO, HONE_COPY_KEEP,
+		HONE_COPY_STREAM,
+		HONE_COPY_STREAM_PROTECT | HONE_COPY_NO_FENCE};
+	unsigned char target[LONGEST];
+	uint64_t random = *(uint64_t *)state;
+
+	for (size_t i = 0; !atomic_load(&done); i++) {
+		size_t n = 1 + support_below(&random, LONGEST);
+		int policy = policies[i % 4];
+
+		memset(target, 0xa5, n);
+		hone_memcpy(target, source, n, policy);
+		hone_copy_fence();
+		if (memcmp(target, source, n) != 0)
+			atomic_fetch_add(&wrong, 1);
+		hone_memset_zero(target, n, policy);
+		if (!hone_buffer_is_zero(target, n))
+			atomic_fetch_add(&wrong, 1);
+	}
+	return NULL;
+}
+
+static void
+run_beside_copies(void (*disturb)(void))
+{
+	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
+	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
+	pthread_t threads[CALLERS];
+	uint64_t seeds[CALLERS], random = support_seed();
+
+	atomic_store(&done, false);
+	for (int i = 0; i < CALLERS; i++) {
+		seeds[i] = support_random(&random);
+		assert_int_equal(pthread_create(&threads[i], NULL,
+					 copy_until_done, &seeds[i]),
+			0);
+	}
+	disturb();
+	atomic_store(&done, true);
+	for (int i = 0; i < CALLERS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(wrong, 0);
+	hone_copy_set_threshold(0);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, min);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
+}
+
+static void
+change_limits(void)
+{
+	for (size_t i = 0; i < LIMITS; i++) {
+		hone_cpu_limit(
+			hone_copy_variants[i % hone_copy_n_variants].row.needs);
+		hone_copy_set_threshold(i % 3 * 4096);
+		hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, i % 5 * 1000);
+		hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, i % 7 * 1500);
+	}
+	hone_cpu_limit(HONE_CPU_ALL);
+}
+
+static void
+calibrate(void)
+{
+	struct hone_copy_calibration c;
+
+	assert_int_equal(hone_copy_calibrate(&c), 0);
+	assert_int_equal(hone_copy_threshold(), c.threshold);
+	assert_int_equal(
+		hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN), c.rep_movsb_min);
+	assert_int_equal(
+		hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX), c.rep_movsb_max);
+}
+
+/* Lines with and without a range, one after the other. */
+static void
+save_and_apply(void)
+{
+	char lines[2][HONE_COPY_SAVED_SIZE];
+	int length[2];
+
+	for (size_t i = 0; i < 2; i++) {
+		hone_copy_set_threshold(i > 0 ? 5000 : SIZE_MAX);
+		hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX,
+			i > 0 && hone_cpu_trait(HONE_CPU_TRAIT_ERMS) > 0
+				? SIZE_MAX
+				: 0);
+		length[i] = hone_copy_save(lines[i], sizeof(lines[i]));
+		assert_true(length[i] > 0);
+	}
+	for (size_t i = 0; i < LIMITS; i++)
+		assert_int_equal(
+			hone_copy_apply(lines[i % 2], (size_t)length[i % 2]),
+			0);
+}
+
+static void
+copies_stay_right_while_limit_threshold_and_traits_change(void **state)
+{
+	(void)state;
+	run_beside_copies(change_limits);
+}
+
+static void
+copies_stay_right_while_somebody_calibrates(void **state)
+{
+	(void)state;
+	run_beside_copies(calibrate);
+}
+
+static void
+copies_stay_right_while_somebody_applies_lines(void **state)
+{
+	(void)state;
+	run_beside_copies(save_and_apply);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			copies_stay_right_while_limit_threshold_and_traits_change),
+		cmocka_unit_test(copies_stay_right_while_somebody_calibrates),
+		cmocka_unit_test(
+			copies_stay_right_while_somebody_applies_lines),
+	};
+
+	for (size_t i = 0; i < LONGEST; i++)
+		source[i] = (unsigned char)(i * 7 % 251 + 1);
+	return cmocka_run_group_tests_name("copy-dispatch", tests, NULL, NULL);
+}

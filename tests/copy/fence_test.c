@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A streamed copy must end with a fence, a kept copy must not pay for one. A
+ * run of two threads does not reliably show a missing fence. So this test
+ * single-steps a child and looks at the instructions that the child executes:
+ * which of them are non-temporal stores, and whether a fence follows the last
+ * one. The same way it sees which copies are made by rep movsb.
+ *
+ * x86-64 only: on other CPUs non-temporal stores need no fence.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <hone/hone.h>
+#include "copy.h"
+#include "support.h"
+
+/* Longer than the page that the source is prefetched ahead. */
+#define SIZE ((size_t)HONE_COPY_STREAM_MIN + 512)
+#define MAX_STEPS 2000000
+
+struct traced {
+	size_t n;
+	int policy;
+	bool clear;
+	bool batch; /* end with hone_copy_fence() */
+};
+
+struct seen {
+	int fences;
+	size_t streamed; /* bytes, by non-temporal stores */
+	bool open;       /* one of them comes after the last fence */
+	bool rep_movsb;
+};
+
+static unsigned char source[SIZE] __attribute__((aligned(64)));
+static unsigned char target[SIZE] __attribute__((aligned(64)));
+
+static void
+child(const struct traced *t)
+{
+	ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+	raise(SIGSTOP);
+	if (t->clear)
+		hone_memset_zero(target, t->n, t->policy);
+	else
+		hone_memcpy(target, source, t->n, t->policy);
+	if (t->batch)
+		hone_copy_fence();
+	raise(SIGSTOP);
+	_exit(0);
+}
+
+/* SFENCE is 0f ae f8: Intel SDM volume 2B. */
+static bool
+is_fence(const unsigned char *code)
+{
+	return code[0] == 0x0f && code[1] == 0xae && code[2] == 0xf8;
+}
+
+/* REP MOVSB is f3 a4: Intel SDM volume 2B. */
+static bool
+is_rep_movsb(const unsigned char *code)
+{
+	return code[0] == 0xf3 && code[1] == 0xa4;
+}
+
+/*
+ * How many bytes MOVNTDQ or MOVNTPS stores, in legacy, VEX and EVEX encoding; 0
+ * for any other instruction: Intel SDM volume 2A, 2.3 and 2.7.
+ */
+static size_t
+streamed_by(const unsigned char *code)
+{
+	const unsigned char *opcode = code;
+	size_t width = 16;
+
+	if (code[0] == 0xc5) { /* VEX of two bytes */
+		opcode += 2;
+		width <<= code[1] >> 2 & 1;
+	} else if (code[0] == 0xc4 && code[1] % 32 == 1) { /* of three, 0f */
+		opcode += 3;
+		width <<= code[2] >> 2 & 1;
+	} else if (code[0] == 0x62 && code[1] % 8 == 1) { /* EVEX, 0f */
+		opcode += 4;
+		width <<= code[3] >> 5 & 3;
+	} else {
+		opcode += code[0] == 0x66;   /* operand size */
+		opcode += *opcode / 16 == 4; /* REX */
+		if (*opcode++ != 0x0f)
+			return 0;
+	}
+	return *opcode == 0xe7 || *opcode == 0x2b ? width : 0;
+}
+
+static void
+look(pid_t pid, struct seen *seen)
+{
+	unsigned char code[sizeof(long)];
+	long at, word;
+
+	errno = 0;
+	at = ptrace(PTRACE_PEEKUSER, pid,
+		(void *)offsetof(struct user_regs_struct, rip), NULL);
+	word = ptrace(PTRACE_PEEKTEXT, pid, (void *)at, NULL);
+	if (errno != 0)
+		fail_msg("PTRACE_PEEK: %s", strerror(errno));
+	memcpy(code, &word, sizeof(code));
+	seen->rep_movsb = seen->rep_movsb || is_rep_movsb(code);
+	if (is_fence(code)) {
+		seen->fences++;
+		seen->open = false;
+	} else if (streamed_by(code) > 0) {
+		seen->streamed += streamed_by(code);
+		seen->open = true;
+	}
+}
+
+/* What the child executes between its two stops. */
+static struct seen
+trace(const struct traced *t)
+{
+	struct seen seen = {0};
+	int status;
+	pid_t pid;
+
+	fflush(NULL);
+	pid = fork();
+	if (pid == 0)
+		child(t);
+	assert_true(pid > 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	for (int step = 0;; step++) {
+		assert_true(step < MAX_STEPS);
+		if (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) != 0)
+			fail_msg("PTRACE_SINGLESTEP: %s", strerror(errno));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		if (!WIFSTOPPED(status) || WSTOPSIG(status) != SIGTRAP)
+			break;
+		look(pid, &seen);
+	}
+	assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	if (ptrace(PTRACE_DETACH, pid, NULL, NULL) != 0)
+		fail_msg("PTRACE_DETACH: %s", strerror(errno));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return seen;
+}
+
+/* For each variant: whether it streams all lines, and how many fences it
+ * has. */
+static void
+expect(const struct traced *t, bool streams, int fences)
+{
+	for (size_t i = 0; i < hone_copy_n_variants; i++) {
+		const struct hone_copy_variant *v = &hone_copy_variants[i];
+		bool stores = v->row.needs == 0; /* generic */
+		size_t bytes = streams && !stores ? t->n : 0;
+		/* the end of a batch fences whatever the batch contains */
+		int wanted = stores && !t->batch ? 0 : fences;
+		struct seen seen;
+
+		if (!hone_cpu_has(v->row.needs))
+			continue;
+		/* a choice that the limit must undo */
+		hone_memcpy(target, source, 1, HONE_COPY_STREAM);
+		hone_cpu_limit(v->row.needs);
+		seen = trace(t);
+		hone_cpu_limit(HONE_CPU_ALL);
+		if (seen.fences != wanted || seen.streamed != bytes ||
+			seen.open != (bytes > 0 && fences == 0))
+			fail_msg("%s: policy %#x: %d fences, not %d; %zu "
+				 "bytes streamed, %s",
+				v->row.name, (unsigned)t->policy, seen.fences,
+				wanted, seen.streamed,
+				seen.open ? "then no fence" : "fenced");
+	}
+}
+
+static void
+a_streamed_copy_ends_with_one_fence(void **state)
+{
+	struct traced t = {.n = SIZE, .policy = HONE_COPY_STREAM};
+
+	(void)state;
+	expect(&t, true, 1);
+	t.clear = true;
+	expect(&t, true, 1);
+	t.policy = HONE_COPY_STREAM_PROTECT;
+	expect(&t, true, 1);
+	t.clear = false;
+	expect(&t, true, 1);
+}
+
+static void
+a_kept_copy_has_no_fence(void **state)
+{
+	struct traced t = {.n = SIZE, .policy = HONE_COPY_KEEP};
+
+	(void)state;
+	expect(&t, false, 0);
+	t.clear = true;
+	expect(&t, false, 0);
+	t.policy = HONE_COPY_AUTO; /* the default threshold is larger */
+	expect(&t, false, 0);
+}
+
+static void
+what_is_too_small_to_stream_is_kept(void **state)
+{
+	struct traced t = {
+		.n = HONE_COPY_STREAM_MIN - 1, .policy = HONE_COPY_STREAM};
+
+	(void)state;
+	expect(&t, false, 0);
+	t.n++;
+	expect(&t, true, 1);
+	t.policy = HONE_COPY_AUTO;
+	hone_copy_set_threshold(1);
+	expect(&t, true, 1);
+	t.n--;
+	expect(&t, false, 0);
+	hone_copy_set_threshold(0);
+}
+
+static void
+auto_streams_from_the_threshold_on(void **state)
+{
+	struct traced t = {.n = SIZE, .policy = HONE_COPY_AUTO};
+
+	(void)state;
+	hone_copy_set_threshold(SIZE);
+	expect(&t, true, 1);
+	t.clear = true;
+	expect(&t, true, 1);
+	t.n--;
+	expect(&t, false, 0);
+	hone_copy_set_threshold(0);
+}
+
+static void
+a_batch_is_fenced_by_its_end_alone(void **state)
+{
+	struct traced t = {
+		.n = SIZE, .policy = HONE_COPY_STREAM | HONE_COPY_NO_FENCE};
+
+	(void)state;
+	expect(&t, true, 0);
+	t.batch = true;
+	expect(&t, true, 1);
+	t.clear = true;
+	expect(&t, true, 1);
+	t.batch = false;
+	expect(&t, true, 0);
+}
+
+/* generic is left out: it calls the memcpy() of libc. */
+static void
+expect_rep_movsb(size_t n, bool wanted)
+{
+	struct traced t = {.n = n, .policy = HONE_COPY_KEEP};
+
+	for (size_t i = 0; i < hone_copy_n_variants; i++) {
+		const struct hone_variant *row = &hone_copy_variants[i].row;
+		struct seen seen;
+
+		if (row->needs == 0 || !hone_cpu_has(row->needs))
+			continue;
+		hone_cpu_limit(row->needs);
+		seen = trace(&t);
+		hone_cpu_limit(HONE_CPU_ALL);
+		if (seen.rep_movsb != wanted)
+			fail_msg("%s: %zu bytes: %srep movsb", row->name, n,
+				seen.rep_movsb ? "" : "no ");
+	}
+}
+
+static void
+a_kept_copy_is_made_by_rep_movsb_where_the_traits_say_so(void **state)
+{
+	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
+	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
+
+	(void)state;
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, 1000);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 2000);
+	expect_rep_movsb(999, false);
+	expect_rep_movsb(1000, true);
+	expect_rep_movsb(2000, true);
+	expect_rep_movsb(2001, false);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 0);
+	expect_rep_movsb(1000, false);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, 0);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, SIZE_MAX);
+	expect_rep_movsb(SIZE, true);
+	expect_rep_movsb(64, false); /* shorter than the choice */
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, min);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_streamed_copy_ends_with_one_fence),
+		cmocka_unit_test(a_kept_copy_has_no_fence),
+		cmocka_unit_test(what_is_too_small_to_stream_is_kept),
+		cmocka_unit_test(auto_streams_from_the_threshold_on),
+		cmocka_unit_test(a_batch_is_fenced_by_its_end_alone),
+		cmocka_unit_test(
+			a_kept_copy_is_made_by_rep_movsb_where_the_traits_say_so),
+	};
+
+	return cmocka_run_group_tests_name("copy-fence", tests, NULL, NULL);
+}

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The policies besides the bytes: threshold, calibration, order. */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <hone/hone.h>
+#include "copy.h"
+#include "support.h"
+
+#define BLOCK ((size_t)16384)
+#define ROUNDS 3000
+
+static void
+default_threshold_comes_from_the_caches(void **state)
+{
+	size_t l2 = hone_cpu_cache_size(2), least = (size_t)16 << 20;
+
+	(void)state;
+	hone_copy_set_threshold(0);
+	assert_int_equal(
+		hone_copy_threshold(), 2 * l2 > least ? 2 * l2 : least);
+}
+
+static void
+threshold_can_be_set_and_given_back(void **state)
+{
+	size_t before = hone_copy_threshold();
+
+	(void)state;
+	hone_copy_set_threshold(12345);
+	assert_int_equal(hone_copy_threshold(), 12345);
+	hone_copy_set_threshold(SIZE_MAX);
+	assert_int_equal(hone_copy_threshold(), SIZE_MAX);
+	hone_copy_set_threshold(0);
+	assert_int_equal(hone_copy_threshold(), before);
+}
+
+/* Of the real times; simulated ones: calibrate_test.c and range_test.c. */
+static void
+range_must_be_of_clear_savings(const struct hone_copy_calibration *c)
+{
+	bool measured = false;
+
+#ifdef HONE_COPY_REP_MOVSB
+	measured = hone_cpu_trait(HONE_CPU_TRAIT_ERMS) > 0;
+#endif
+	assert_int_equal(c->n_hot, measured ? 13 : 0);
+	assert_int_equal(
+		hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN), c->rep_movsb_min);
+	assert_int_equal(
+		hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX), c->rep_movsb_max);
+	for (size_t i = 0; i < c->n_hot; i++) {
+		assert_true(c->loop_ns[i] > 0 && c->rep_movsb_ns[i] > 0);
+		assert_int_equal(c->hot_size[i], (size_t)4096 << i);
+		if (c->hot_size[i] >= c->rep_movsb_min &&
+			c->hot_size[i] <= c->rep_movsb_max)
+			assert_true(c->rep_movsb_ns[i] < c->loop_ns[i] * 0.95);
+	}
+}
+
+static void
+calibration_sets_what_it_reports(void **state)
+{
+	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
+	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
+	struct hone_copy_calibration c;
+
+	(void)state;
+	assert_int_equal(hone_copy_calibrate(&c), 0);
+	assert_int_equal(hone_copy_threshold(), c.threshold);
+	range_must_be_of_clear_savings(&c);
+	assert_in_range(c.n_sizes, 2, 16);
+	for (size_t i = 0; i < c.n_sizes; i++) {
+		assert_true(c.keep_ns[i] > 0 && c.stream_ns[i] > 0);
+		if (i > 0)
+			assert_int_equal(c.size[i], 2 * c.size[i - 1]);
+		/* from the threshold on, streaming is faster at every size */
+		if (c.size[i] >= c.threshold)
+			assert_true(c.stream_ns[i] <= c.keep_ns[i]);
+		/* one size below the threshold it is not */
+		else if (i + 1 == c.n_sizes || c.size[i + 1] == c.threshold)
+			assert_true(c.stream_ns[i] > c.keep_ns[i]);
+	}
+	hone_copy_set_threshold(0);
+	assert_int_equal(hone_copy_calibrate(NULL), 0);
+	hone_copy_set_threshold(0);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, min);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
+}
+
+static void
+inline_copies_move_just_what_they_say(void **state)
+{
+	static unsigned char a[64 * 9] __attribute__((aligned(64)));
+	static unsigned char b[64 * 10] __attribute__((aligned(64)));
+	void *from[70], *to[71];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(a); i++)
+		a[i] = (unsigned char)(i * 7 + 1);
+	for (size_t n = 0; n <= 9; n++) {
+		memset(b, 0xa5, sizeof(b));
+		hone_copy_blocks(b, a, n);
+		assert_memory_equal(b, a, n * 64);
+		assert_int_equal(b[n * 64], 0xa5);
+	}
+	for (size_t i = 0; i < 70; i++)
+		from[i] = &a[i];
+	for (size_t n = 0; n <= 70; n++) {
+		memset(to, 0, sizeof(to));
+		hone_copy_pointers(to, from, n);
+		for (size_t i = 0; i < 71; i++)
+			assert_ptr_equal(to[i], i < n ? from[i] : NULL);
+	}
+}
+
+static void
+a_limit_holds_after_functions_were_used(void **state)
+{
+	unsigned char a[3] = {1, 2, 3}, b[3];
+
+	(void)state;
+	for (size_t i = 0; i < hone_copy_n_variants; i++) {
+		const struct hone_copy_variant *v = &hone_copy_variants[i];
+		size_t n = 3; /* compilers replace constant copies */
+
+		if (!hone_cpu_has(v->row.needs))
+			continue;
+		hone_cpu_limit(v->row.needs);
+		__asm__("" : "+r"(n));
+		hone_memcpy(b, a, n, HONE_COPY_KEEP);
+		assert_memory_equal(a, b, 3);
+#ifdef NDEBUG /* a debug build checks for overlap here */
+		assert_ptr_equal(hone_detail_copy_keep, v->keep);
+#endif
+		assert_string_equal(hone_cpu_variant("copy"), v->row.name);
+		hone_cpu_limit(HONE_CPU_ALL);
+	}
+}
+
+/* A block that one thread fills by streaming and another reads. */
+struct exchange {
+	unsigned char *block;
+	int policy;
+	_Atomic unsigned published, seen;
+	unsigned torn;
+};
+
+static void *
+publish(void *arg)
+{
+	struct exchange *x = arg;
+	unsigned char source[BLOCK];
+
+	for (unsigned round = 1; round <= ROUNDS; round++) {
+		memset(source, (int)(round % 251), sizeof(source));
+		hone_memcpy(x->block, source, sizeof(source), x->policy);
+		if (x->policy & HONE_COPY_NO_FENCE)
+			hone_copy_fence();
+		/* Release: pairs with the acquire in the reader. */
+		atomic_store_explicit(
+			&x->published, round, memory_order_release);
+		while (atomic_load_explicit(&x->seen, memory_order_acquire) !=
+			round)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void
+exchange_blocks(int policy)
+{
+	static unsigned char block[BLOCK] __attribute__((aligned(64)));
+	struct exchange x = {.block = block, .policy = policy};
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, publish, &x), 0);
+	for (unsigned round = 1; round <= ROUNDS; round++) {
+		/* Acquire: pairs with the release in publish(). */
+		while (atomic_load_explicit(
+			       &x.published, memory_order_acquire) != round)
+			sched_yield();
+		for (size_t i = BLOCK; i-- > 0;)
+			x.torn += block[i] != round % 251;
+		/* Release: the writer may overwrite what was read. */
+		atomic_store_explicit(&x.seen, round, memory_order_release);
+	}
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(x.torn, 0);
+}
+
+static void
+a_streamed_copy_is_seen_whole_once_published(void **state)
+{
+	(void)state;
+	exchange_blocks(HONE_COPY_STREAM);
+	exchange_blocks(HONE_COPY_STREAM_PROTECT);
+}
+
+static void
+a_batch_is_seen_whole_after_its_fence(void **state)
+{
+	(void)state;
+	exchange_blocks(HONE_COPY_STREAM | HONE_COPY_NO_FENCE);
+}
+
+#ifndef NDEBUG /* a release build of the library asserts nothing */
+/* Whether a copy between these ends the process by an assertion. */
+static bool
+is_refused(unsigned char *dst, const unsigned char *src, size_t n, int policy)
+{
+	int status;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (child == 0) {
+		fclose(stderr); /* the text of the assertion */
+		hone_memcpy(dst, src, n, policy);
+		_exit(0);
+	}
+	assert_true(child > 0);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
+}
+
+static void
+an_overlap_is_caught_in_debug_builds(void **state)
+{
+	static const int policies[] = {HONE_COPY_AUTO, HONE_COPY_KEEP,
+		HONE_COPY_STREAM, HONE_COPY_STREAM_PROTECT};
+	static unsigned char block[3 * BLOCK];
+
+	(void)state;
+	for (size_t i = 0; i < 4; i++) {
+		int policy = policies[i];
+
+		assert_true(is_refused(block, block + 1, BLOCK, policy));
+		assert_true(
+			is_refused(block + BLOCK - 1, block, BLOCK, policy));
+		assert_false(is_refused(block, block + BLOCK, BLOCK, policy));
+		assert_false(is_refused(block + BLOCK, block, BLOCK, policy));
+	}
+}
+
+#endif
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(default_threshold_comes_from_the_caches),
+		cmocka_unit_test(threshold_can_be_set_and_given_back),
+		cmocka_unit_test(calibration_sets_what_it_reports),
+		cmocka_unit_test(inline_copies_move_just_what_they_say),
+		cmocka_unit_test(a_limit_holds_after_functions_were_used),
+		cmocka_unit_test(a_streamed_copy_is_seen_whole_once_published),
+		cmocka_unit_test(a_batch_is_seen_whole_after_its_fence),
+#ifndef NDEBUG
+		cmocka_unit_test(an_overlap_is_caught_in_debug_builds),
+#endif
+	};
+
+	return cmocka_run_group_tests_name("copy-policy", tests, NULL, NULL);
+}

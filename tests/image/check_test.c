@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* image_check() of a small qcow2 image, sound and damaged in one place. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "format/verdict.h"
+#include "small_image.h"
+#include "support.h"
+
+/* A change to the image, and what is found then. */
+struct damage {
+	size_t at;
+	size_t bytes;
+	uint64_t value;
+	/* tests that fail, in the order of their report; "": none */
+	const char *failed;
+	/* part of the text of the first of them, or of "leaks" */
+	const char *text;
+};
+
+struct found {
+	char failed[256];
+	char text[512];
+	char leaks[512];
+};
+
+static void
+note(void *opaque, const struct image_finding *finding)
+{
+	struct found *found = opaque;
+
+	if (strcmp(finding->name, "leaks") == 0)
+		memcpy(found->leaks, finding->text, sizeof(found->leaks));
+	if (finding->faults == 0)
+		return;
+	size_t used = strlen(found->failed);
+	if (used == 0)
+		memcpy(found->text, finding->text, sizeof(found->text));
+	snprintf(found->failed + used, sizeof(found->failed) - used, "%s%s",
+		used ? " " : "", finding->name);
+}
+
+static int
+check(const void *bytes, size_t length, struct found *found,
+	struct image_checked *checked, struct image_error *err)
+{
+	struct image_open how = {.format = &image_format_qcow2};
+	struct image_verdict verdict = {note, found, checked};
+	struct image_store *store;
+
+	*found = (struct found){{0}, {0}, {0}};
+	assert_int_equal(
+		image_store_memory(bytes, length, "bytes", &store, err), 0);
+	int rc = image_check_store(store, &how, &verdict, err);
+	image_store_close(store);
+	return rc;
+}
+
+static void
+judge(const unsigned char *image, const struct damage *damage)
+{
+	struct image_checked checked;
+	struct image_error err;
+	struct found found;
+
+	int rc = check(image, SMALL_BYTES, &found, &checked, &err);
+	if (rc < 0)
+		fail_msg("0x%zx: %s", damage->at, err.text);
+	const char *text = damage->failed[0] ? found.text : found.leaks;
+	if (strcmp(found.failed, damage->failed) != 0 ||
+		!strstr(text, damage->text))
+		fail_msg("0x%zx: not \"%s\", \"%s\" but \"%s\", \"%s\"",
+			damage->at, damage->failed, damage->text, found.failed,
+			text);
+	assert_int_equal(checked.safe, damage->failed[0] == 0);
+	assert_int_equal(
+		checked.leaked_bytes, checked.leaked_clusters * SMALL_CLUSTER);
+}
+
+static void
+judge_each(const struct damage *damage, size_t n)
+{
+	unsigned char image[SMALL_BYTES];
+
+	for (size_t i = 0; i < n; i++) {
+		small_image(image);
+		small_put(
+			image, damage[i].at, damage[i].bytes, damage[i].value);
+		judge(image, &damage[i]);
+	}
+}
+
+#define JUDGE(table) judge_each(table, sizeof(table) / sizeof((table)[0]))
+
+static void
+marks_of_the_header_are_found(void **state)
+{
+	static const struct damage damage[] = {
+		{96, 4, 7, "well_formed", "refcount_order 7"},
+		{72, 8, 2, "corrupt", "marked corrupt"},
+		{72, 8, 32, "unknown_features", "bit 5"},
+		{32, 4, 1, "encryption", "is encrypted (aes)"},
+	};
+	(void)state;
+	JUDGE(damage);
+}
+
+static void
+entries_are_judged_as_by_the_reader(void **state)
+{
+	static const struct damage damage[] = {
+		{SMALL_ENTRY(0), 8, SMALL_AT(SMALL_DATA) | 2, "well_formed",
+			"of guest offset 0x0 has reserved bits set"},
+		{SMALL_ENTRY(63), 8, SMALL_AT(64), "well_formed",
+			"data cluster of guest offset 0x7e00 at 0x8000"},
+		{SMALL_ENTRY(65), 8, SMALL_AT(64), "well_formed",
+			"data cluster of guest offset 0x8200 at 0x8000"},
+		{SMALL_AT(SMALL_SNAPSHOT_L1), 8, 2, "well_formed",
+			"L1 table of snapshot 0 entry 0"},
+		{SMALL_AT(SMALL_L1), 8, 0x40000, "well_formed",
+			"L2 table at 0x40000 of L1 table entry 0"},
+		/* a zero cluster with a place past the end of the file: the
+		 * first one there is what QEMU may leave */
+		{SMALL_ENTRY(63), 8, SMALL_AT(SMALL_CLUSTERS) | 1, "", "none"},
+		{SMALL_ENTRY(63), 8, SMALL_AT(SMALL_CLUSTERS + 1) | 1,
+			"well_formed", "at 0x2a00 lies past the end"},
+	};
+	(void)state;
+	JUDGE(damage);
+}
+
+static void
+counts_are_compared(void **state)
+{
+	static const struct damage damage[] = {
+		{SMALL_COUNT(SMALL_DATA), 2, 0, "refcounts copied",
+			"reference count 0 of the cluster at 0x1000 is less "
+			"than its references (1)"},
+		{SMALL_COUNT(SMALL_DATA + 4), 2, 1, "refcounts copied",
+			"reference count 1 of the cluster at 0x1800 is less "
+			"than its references (2)"},
+		{SMALL_COUNT(SMALL_PACKED), 2, 1, "refcounts",
+			"references (2)"},
+		{SMALL_COUNT(SMALL_L2 + 1), 2, 1, "refcounts copied",
+			"the cluster at 0xa00"},
+		{SMALL_COUNT(SMALL_HEADER), 2, 0, "refcounts",
+			"the cluster at 0x0 "},
+		{SMALL_COUNT(SMALL_REFCOUNT_TABLE), 2, 0, "refcounts",
+			"the cluster at 0x200 "},
+		{SMALL_COUNT(SMALL_REFCOUNT_BLOCK), 2, 0, "refcounts",
+			"the cluster at 0x400 "},
+		{SMALL_COUNT(SMALL_L1), 2, 0, "refcounts",
+			"the cluster at 0x600 "},
+		{SMALL_COUNT(SMALL_SNAPSHOTS), 2, 0, "refcounts",
+			"the cluster at 0xc00 "},
+		{SMALL_COUNT(SMALL_SNAPSHOT_L1), 2, 0, "refcounts",
+			"the cluster at 0xe00 "},
+		{SMALL_COUNT(SMALL_BITMAPS), 2, 0, "refcounts",
+			"the cluster at 0x2200 "},
+		{SMALL_COUNT(SMALL_BITMAP_TABLE), 2, 0, "refcounts",
+			"the cluster at 0x2400 "},
+		{SMALL_COUNT(SMALL_BITMAP), 2, 0, "refcounts",
+			"the cluster at 0x2600 "},
+		{SMALL_AT(SMALL_REFCOUNT_TABLE), 8, 0, "refcounts copied",
+			"reference count 0 of the cluster at 0x0 is less than "
+			"its references (1)"},
+		{SMALL_AT(SMALL_REFCOUNT_TABLE) + 8, 8, 0x100000, "well_formed",
+			"refcount block at 0x100000 of refcount table entry 1"},
+		{SMALL_AT(SMALL_REFCOUNT_TABLE) + 8, 8, 0x401, "well_formed",
+			"refcount table entry 1, 0x0000000000000401"},
+	};
+	(void)state;
+	JUDGE(damage);
+}
+
+static void
+sound_images_and_leaks_are_safe(void **state)
+{
+	static const struct damage damage[] = {
+		{0, 0, 0, "", "none"},
+		{SMALL_COUNT(SMALL_HEADER), 2, 2, "", "leaked clusters: 1"},
+		{SMALL_COUNT(SMALL_DATA), 2, 2, "copied", "is not 1"},
+		{SMALL_COUNT(SMALL_DATA + 4), 2, 3, "",
+			"leaked clusters: 1 (512 bytes)"},
+		{SMALL_ENTRY(0), 8, 0, "", "leaked clusters: 1 (512 bytes)"},
+		{SMALL_ENTRY(4), 8, 0, "", "leaked clusters: 1 (512 bytes)"},
+		/* the L2 table and what it alone refers to */
+		{SMALL_AT(SMALL_L1), 8, 0, "", "leaked clusters: 6"},
+		{SMALL_AT(SMALL_BITMAP_TABLE), 8, 0, "", "leaked clusters: 1"},
+		/* without the bit, bitmaps count for nothing */
+		{88, 8, 0, "", "leaked clusters: 3"},
+		/* counts past the end of the file */
+		{SMALL_COUNT(SMALL_CLUSTERS), 2, 1, "", "none"},
+	};
+	(void)state;
+	JUDGE(damage);
+}
+
+static void
+bit_63_is_compared(void **state)
+{
+	static const struct damage damage[] = {
+		{SMALL_ENTRY(0), 8, SMALL_AT(SMALL_DATA), "copied",
+			"data cluster at 0x1000 is 0, but its reference count "
+			"is 1"},
+		{SMALL_ENTRY(64), 8, SMALL_AT(SMALL_DATA + 4) | SMALL_COPIED,
+			"copied",
+			"data cluster at 0x1800 is 1, but its reference count "
+			"is not 1"},
+		{SMALL_AT(SMALL_L1), 8, SMALL_AT(SMALL_L2), "copied",
+			"L2 table at 0x800 is 0"},
+		{SMALL_AT(SMALL_L1) + 8, 8,
+			SMALL_AT(SMALL_L2 + 1) | SMALL_COPIED, "copied",
+			"L2 table at 0xa00 is 1"},
+		/* in snapshots it may be anything */
+		{SMALL_AT(SMALL_SNAPSHOT_L1) + 8, 8,
+			SMALL_AT(SMALL_L2 + 1) | SMALL_COPIED, "", "none"},
+	};
+	(void)state;
+	JUDGE(damage);
+}
+
+static void
+nothing_lies_on_anything_else(void **state)
+{
+	static const struct damage damage[] = {
+		{SMALL_ENTRY(20), 8, SMALL_AT(SMALL_L1) | SMALL_COPIED,
+			"overlaps refcounts",
+			"data cluster at 0x600 lies on a L1 table"},
+		{SMALL_ENTRY(20), 8, SMALL_AT(SMALL_SNAPSHOTS) | SMALL_COPIED,
+			"overlaps refcounts", "lies on a snapshot table"},
+		{SMALL_ENTRY(20), 8, SMALL_AT(SMALL_BITMAP) | SMALL_COPIED,
+			"overlaps refcounts", "lies on a cluster of a bitmap"},
+		{SMALL_ENTRY(20), 8, SMALL_AT(SMALL_PACKED),
+			"overlaps refcounts", "lies on a compressed cluster"},
+		{SMALL_ENTRY(20), 8, SMALL_COMPRESSED | 1, "overlaps refcounts",
+			"compressed cluster at 0x0 lies on a header"},
+		{SMALL_ENTRY(1), 8, SMALL_AT(SMALL_DATA) | SMALL_COPIED,
+			"overlaps refcounts",
+			"data cluster at 0x1000 is used twice by the disk"},
+		{SMALL_AT(SMALL_L1) + 8, 8, SMALL_AT(SMALL_L2) | SMALL_COPIED,
+			"overlaps refcounts",
+			"L2 table at 0x800 is used twice by the disk"},
+		{SMALL_AT(SMALL_L1) + 8, 8,
+			SMALL_AT(SMALL_BITMAPS) | SMALL_COPIED,
+			"overlaps refcounts",
+			"L2 table at 0x2200 lies on a bitmap directory"},
+		{SMALL_AT(SMALL_REFCOUNT_TABLE) + 8, 8,
+			SMALL_AT(SMALL_REFCOUNT_BLOCK), "overlaps refcounts",
+			"refcount block at 0x400 lies on a refcount block"},
+		{SMALL_AT(SMALL_REFCOUNT_TABLE), 8, SMALL_AT(SMALL_SNAPSHOTS),
+			"overlaps refcounts copied",
+			"refcount block at 0xc00 lies on a snapshot table"},
+		{48, 8, SMALL_AT(SMALL_L1), "well_formed overlaps refcounts",
+			"refcount block at 0x8000000000000800"},
+		{SMALL_AT(SMALL_SNAPSHOTS), 8, SMALL_AT(SMALL_L1),
+			"overlaps refcounts", "lies on a L1 table"},
+		{SMALL_AT(SMALL_BITMAPS), 8, SMALL_AT(SMALL_SNAPSHOTS),
+			"overlaps refcounts",
+			"bitmap table at 0xc00 lies on a snapshot table"},
+	};
+	(void)state;
+	JUDGE(damage);
+}
+
+/* In a table of two states, a cluster that three entries have. */
+static void
+more_references_than_states(void **state)
+{
+	static const struct damage expected = {
+		SMALL_ENTRY(70), 0, 0, "overlaps", "is used twice by the disk"};
+	unsigned char image[SMALL_BYTES];
+
+	(void)state;
+	small_image(image);
+	small_put(image, SMALL_ENTRY(70), 8, SMALL_AT(SMALL_DATA + 4));
+	small_put(image, SMALL_COUNT(SMALL_DATA + 4), 2, 4);
+	judge(image, &expected);
+
+	/* of the snapshot alone */
+	static const struct damage alone = {SMALL_AT(SMALL_L1) + 8, 0, 0,
+		"overlaps",
+		"cluster at 0x1800 has 3 references, but the image has only 2 "
+		"states"};
+	small_put(image, SMALL_AT(SMALL_L1) + 8, 8, 0);
+	small_put(image, SMALL_COUNT(SMALL_L2 + 1), 2, 1);
+	small_put(image, SMALL_COUNT(SMALL_DATA + 4), 2, 3);
+	small_put(image, SMALL_ENTRY(71), 8, SMALL_AT(SMALL_DATA + 4));
+	judge(image, &alone);
+}
+
+static void
+snapshots_and_bitmaps_are_judged(void **state)
+{
+	size_t snapshot = SMALL_AT(SMALL_SNAPSHOTS);
+	size_t bitmap = SMALL_AT(SMALL_BITMAPS);
+	const struct damage damage[] = {
+		{snapshot + 8, 4, 1, "snapshots",
+			"L1 table of snapshot 0 has 1 entries"},
+		{snapshot + 36, 4, 1025, "snapshots", "1025 bytes of extra"},
+		{120, 4, 0, "bitmaps refcounts", "nb_bitmaps 0"},
+		{120, 4, 2, "bitmaps", "entry 1 passes the end"},
+		{116, 4, 32, "bitmaps", "has not 24 bytes"},
+		{128, 8, 40, "bitmaps", "has 40 bytes, but its 1 entries"},
+		{bitmap + 8, 4, 100000, "bitmaps", "bitmap table at 0x2400"},
+		{bitmap + 12, 4, 8, "bitmaps", "flags 8"},
+		{bitmap + 16, 1, 0, "bitmaps", "type 0"},
+		{bitmap + 17, 1, 8, "bitmaps", "granularity_bits 8"},
+		{bitmap + 17, 1, 32, "bitmaps", "granularity_bits 32"},
+		{bitmap + 18, 2, 0, "bitmaps", "name_size 0"},
+		{SMALL_AT(SMALL_BITMAP_TABLE), 8, 3, "bitmaps",
+			"bitmap table entry 0, 0x0000000000000003"},
+		{SMALL_AT(SMALL_BITMAP_TABLE) + 8, 8,
+			SMALL_AT(SMALL_BITMAP) | 1, "bitmaps",
+			"bitmap table entry 1"},
+		{SMALL_AT(SMALL_BITMAP_TABLE), 8, SMALL_AT(SMALL_CLUSTERS),
+			"bitmaps", "bitmap table entry 0"},
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof(damage) / sizeof(damage[0]); i++) {
+		unsigned char image[SMALL_BYTES];
+		struct image_checked checked;
+		struct image_error err;
+		struct found found;
+		small_image(image);
+		small_put(
+			image, damage[i].at, damage[i].bytes, damage[i].value);
+		assert_int_equal(
+			check(image, SMALL_BYTES, &found, &checked, &err), 0);
+		/* what else fails follows from it, and is reported later */
+		size_t n = strcspn(damage[i].failed, " ");
+		if (strncmp(found.failed, damage[i].failed, n) != 0 ||
+			!strstr(found.text, damage[i].text))
+			fail_msg("%zu: \"%s\", \"%s\"", i, found.failed,
+				found.text);
+		assert_false(checked.safe);
+	}
+}
+
+/* A signature in any place where a program looks for it. */
+static void
+signatures_of_other_formats_are_found(void **state)
+{
+	static const struct damage damage[] = {
+		{510, 2, 0x55aa, "polyglot", "MBR at offset 510"},
+	};
+	static const struct damage vhd = {SMALL_BYTES - 512, 0, 0, "polyglot",
+		"has the signature of VHD at offset 9728, besides being qcow2"};
+	unsigned char image[SMALL_BYTES];
+
+	(void)state;
+	JUDGE(damage);
+	small_image(image);
+	small_put(image, SMALL_BYTES - 512, 8, UINT64_C(0x636f6e6563746978));
+	small_put(image, SMALL_BYTES - 504, 8, UINT64_C(0x0000000200010000));
+	judge(image, &vhd);
+}
+
+/* The file ends anywhere: never a failure to check, never a bad read. */
+static void
+any_length_can_be_checked(void **state)
+{
+	unsigned char image[SMALL_BYTES];
+
+	(void)state;
+	small_image(image);
+	for (size_t length = 0; length <= SMALL_BYTES; length += 61) {
+		unsigned char *bytes = malloc(length + 1);
+		struct image_checked checked;
+		struct image_error err;
+		struct found found;
+		assert_non_null(bytes);
+		memcpy(bytes, image, length);
+		assert_int_equal(
+			check(bytes, length, &found, &checked, &err), 0);
+		/* the last clusters are those of the bitmap */
+		if (length <= SMALL_AT(SMALL_PACKED))
+			assert_false(checked.safe);
+		free(bytes);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(marks_of_the_header_are_found),
+		cmocka_unit_test(entries_are_judged_as_by_the_reader),
+		cmocka_unit_test(counts_are_compared),
+		cmocka_unit_test(sound_images_and_leaks_are_safe),
+		cmocka_unit_test(bit_63_is_compared),
+		cmocka_unit_test(nothing_lies_on_anything_else),
+		cmocka_unit_test(more_references_than_states),
+		cmocka_unit_test(snapshots_and_bitmaps_are_judged),
+		cmocka_unit_test(signatures_of_other_formats_are_found),
+		cmocka_unit_test(any_length_can_be_checked),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include "codec_support.h"
+
+uint64_t codec_seed;
+unsigned char *from, *packed, *to;
+
+int
+codec_begin(void **state)
+{
+	(void)state;
+	codec_seed = support_seed();
+	from = malloc(LARGEST + 1);
+	packed = malloc(LARGEST + 65536);
+	to = malloc(LARGEST + 1);
+	return !from || !packed || !to;
+}
+
+int
+codec_end(void **state)
+{
+	(void)state;
+	free(from);
+	free(packed);
+	free(to);
+	return 0;
+}
+
+void
+codec_fill(unsigned char *buf, size_t length, enum content content)
+{
+	size_t at = 0;
+
+	if (content == ZEROS) {
+		memset(buf, 0, length);
+	} else if (content == NOISE) {
+		for (; at < length; at++)
+			buf[at] =
+				(unsigned char)support_below(&codec_seed, 256);
+	} else if (content == WORDS) {
+		static const char words[] = "cluster extent store sink place ";
+		for (; at < length; at++)
+			buf[at] = (unsigned char)
+				words[(at / 7 * 13 +
+					      support_below(&codec_seed, 6)) %
+					(sizeof(words) - 1)];
+	} else {
+		for (; at < length; at++)
+			buf[at] = at < FAR_DISTANCE
+					  ? (unsigned char)support_below(
+						    &codec_seed, 256)
+					  : buf[at - FAR_DISTANCE];
+	}
+}
+
+const struct image_codec *
+codec_all(void)
+{
+	static struct image_codec all[64];
+	size_t n = 0;
+
+	for (int level = 1; level <= 12; level++)
+		all[n++] = ZLIB(level, false, false);
+	for (int level = 1; level <= 9; level++)
+		all[n++] = ZLIB(level, true, false);
+	for (int level = 1; level <= 3; level++) {
+		all[n++] = ZLIB(level, false, true);
+		all[n++] = ZLIB(level, true, true);
+	}
+	for (int level = 1; level <= 19; level++)
+		all[n++] = ZSTD(level);
+	all[n++] = ZLIB(-1, false, false);
+	assert_true(n <= COUNT(all));
+	return all;
+}
+
+size_t
+codec_pack(const struct image_codec *codec, struct image_scratch *scratch,
+	size_t length)
+{
+	int64_t rc = image_compress(
+		codec, scratch, from, length, packed, LARGEST + 65536);
+	MUST(rc > 0, codec);
+	return (size_t)rc;
+}

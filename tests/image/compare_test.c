@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* image_compare() of disks that are made up. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include "fake.h"
+#include "support.h"
+
+#define CHUNK ((uint64_t)1 << 20)
+
+/* Two disks, and what comparing them returned. */
+struct pair {
+	struct fake a;
+	struct fake b;
+	struct image_compared compared;
+	struct image_error err;
+	uint64_t progress;
+};
+
+static void
+begin(struct pair *pair, const char *a, const char *b, uint64_t grain)
+{
+	fake_init(&pair->a, a, grain, strlen(a) * grain);
+	fake_init(&pair->b, b, grain, strlen(b) * grain);
+	pair->progress = 0;
+}
+
+static void
+end(struct pair *pair)
+{
+	fake_destroy(&pair->a);
+	fake_destroy(&pair->b);
+}
+
+static void
+note(void *opaque, uint64_t done)
+{
+	((struct pair *)opaque)->progress = done;
+}
+
+static int
+compare(struct pair *pair, unsigned threads)
+{
+	struct image_run run = {.block = 4096,
+		.threads = threads,
+		.progress = note,
+		.opaque = pair};
+
+	return image_compare(&pair->a.source, &pair->b.source, &run,
+		&pair->compared, &pair->err);
+}
+
+/* Both disks read as zeros past their ends. */
+static void
+check_against_bytes(struct pair *pair)
+{
+	uint64_t size = pair->a.source.size;
+	uint64_t at = 0;
+
+	if (size < pair->b.source.size)
+		size = pair->b.source.size;
+	while (at < size && fake_byte(&pair->a, at) == fake_byte(&pair->b, at))
+		/* a block, or up to the end of either disk */
+		for (at++; at < size && at % 512 != 0 &&
+			   at != pair->a.source.size &&
+			   at != pair->b.source.size;)
+			at++;
+	if (pair->compared.equal != (at == size) ||
+		(at < size && pair->compared.first_difference != at))
+		fail_msg("%s %" PRIu64 " and %s %" PRIu64 ": %" PRIu64
+			 ", not %" PRIu64,
+			pair->a.map, pair->a.source.size, pair->b.map,
+			pair->b.source.size, pair->compared.first_difference,
+			at);
+	assert_int_equal(pair->compared.same_size,
+		pair->a.source.size == pair->b.source.size);
+}
+
+static void
+random_map(char *map, size_t length, uint64_t *random, const char *letters)
+{
+	for (size_t i = 0; i < length; i++)
+		map[i] = letters[support_below(random, strlen(letters))];
+	map[length] = '\0';
+}
+
+static void
+random_disks_are_compared_as_their_bytes(void **state)
+{
+	static const uint64_t looks[] = {0, 512, 70000, 1 << 20, 3 << 20};
+	uint64_t random = support_seed();
+	char a[41], b[41];
+
+	(void)state;
+	for (int i = 0; i < 200; i++) {
+		struct pair pair;
+		random_map(a, 40, &random, i % 2 ? "-z0-" : "-zxx");
+		memcpy(b, a, sizeof(b));
+		/* holes and zeros in place of each other, then a difference */
+		for (int k = 0; k < 40; k++)
+			if (strchr("-0z", b[k]))
+				b[k] = "-0z"[support_below(&random, 3)];
+		if (i % 3)
+			b[support_below(&random, 40)] = 'y';
+		begin(&pair, a, b, 65536);
+		pair.a.look = looks[support_below(&random, 5)];
+		pair.b.look = looks[support_below(&random, 5)];
+		pair.a.source.size -= support_below(&random, 5) * 32767;
+		pair.b.source.size -= support_below(&random, 5) * 32769;
+		assert_int_equal(compare(&pair, 1 + (unsigned)i % 3), 0);
+		check_against_bytes(&pair);
+		end(&pair);
+	}
+}
+
+/* The byte before a border, and the one after it, of chunks and of steps. */
+static void
+a_difference_of_one_byte_is_found_anywhere(void **state)
+{
+	static const uint64_t places[] = {0, 1, 4095, 4096, 4097, 8191, 8192,
+		CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK - 1};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		struct pair pair;
+		begin(&pair, "xx", "xx", CHUNK);
+		pair.a.flip = places[i];
+		assert_int_equal(compare(&pair, 2), 0);
+		assert_false(pair.compared.equal);
+		assert_int_equal(pair.compared.first_difference, places[i]);
+		/* of a zero and of the end of a disk */
+		pair.a.map = "zz";
+		pair.b.map = "--";
+		assert_int_equal(compare(&pair, 2), 0);
+		assert_int_equal(pair.compared.first_difference, places[i]);
+		pair.b.source.size = places[i];
+		assert_int_equal(compare(&pair, 2), 0);
+		assert_false(pair.compared.equal || pair.compared.same_size);
+		assert_int_equal(pair.compared.first_difference, places[i]);
+		end(&pair);
+	}
+}
+
+static void
+holes_of_both_are_not_read(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	begin(&pair, "-0--", "--0-", UINT64_C(1) << 40);
+	assert_int_equal(compare(&pair, 2), 0);
+	assert_true(pair.compared.equal);
+	assert_int_equal(pair.a.n_reads + pair.b.n_reads, 0);
+	assert_int_equal(pair.progress, UINT64_C(4) << 40);
+	end(&pair);
+
+	/* within a chunk as well */
+	begin(&pair, "-x-x", "zx-x", CHUNK / 4);
+	assert_int_equal(compare(&pair, 1), 0);
+	assert_true(pair.compared.equal);
+	assert_int_equal(pair.a.n_reads, 2);
+	assert_int_equal(pair.b.n_reads, 3);
+	assert_int_equal(pair.b.reads[0].length, CHUNK / 4);
+	assert_int_equal(pair.b.reads[1].offset, CHUNK / 4);
+	end(&pair);
+}
+
+/* However many extents a side has: the reads are large. */
+static void
+neighbours_are_read_in_one_call(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	begin(&pair, "xxx", "xxx", CHUNK);
+	pair.a.look = 4096;
+	pair.b.look = 12288;
+	assert_int_equal(compare(&pair, 1), 0);
+	assert_true(pair.compared.equal);
+	assert_int_equal(pair.a.n_reads, 3);
+	assert_int_equal(pair.b.n_reads, 3);
+	assert_int_equal(pair.a.reads[2].offset, 2 * CHUNK);
+	assert_int_equal(pair.a.reads[2].length, CHUNK);
+	end(&pair);
+}
+
+/* The tables of the side with long extents are not walked for each extent of
+ * the other. */
+static void
+a_known_extent_is_not_described_again(void **state)
+{
+	char map[257];
+	struct pair pair;
+
+	(void)state;
+	for (size_t i = 0; i < 256; i++)
+		map[i] = i % 2 ? '-' : 'z';
+	map[256] = '\0';
+	begin(&pair, map, "-", 8192);
+	pair.b.grain = pair.b.source.size = pair.a.source.size;
+	assert_int_equal(compare(&pair, 1), 0);
+	assert_true(pair.compared.equal);
+	/* one for the whole disk, one for each of two chunks */
+	assert_int_equal(pair.b.extents, 3);
+	/* the work stage, and the beginning of each chunk */
+	assert_true(pair.a.extents <= 256 + 4);
+	end(&pair);
+}
+
+/* The hole of a began before that of b did. */
+static void
+a_hole_that_is_known_ends_where_it_ends(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	begin(&pair, "---xx-", "zz----", CHUNK);
+	assert_int_equal(compare(&pair, 1), 0);
+	assert_false(pair.compared.equal);
+	assert_int_equal(pair.compared.first_difference, 3 * CHUNK);
+	end(&pair);
+}
+
+static struct fake_gate later_was_read = FAKE_GATE;
+static bool later_was_first;
+
+static void
+hold_the_first_chunk(void *opaque, uint64_t offset, size_t length)
+{
+	(void)opaque;
+	(void)length;
+	if (offset >= CHUNK) {
+		fake_open(&later_was_read);
+	} else {
+		later_was_first = fake_wait(&later_was_read);
+		fake_pause();
+	}
+}
+
+static void
+a_later_difference_that_is_found_first_is_not_reported(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	begin(&pair, "xaxa", "xyxz", CHUNK / 2);
+	pair.a.on_read = hold_the_first_chunk;
+	assert_int_equal(compare(&pair, 2), 0);
+	assert_true(later_was_first);
+	assert_false(pair.compared.equal);
+	assert_int_equal(pair.compared.first_difference, CHUNK / 2);
+	/* not even the chunk with the difference counts as visited */
+	assert_int_equal(pair.progress, 0);
+	end(&pair);
+}
+
+/* A difference before the failure is the answer. */
+static void
+a_failure_is_reported_unless_a_difference_comes_first(void **state)
+{
+	(void)state;
+	for (unsigned threads = 1; threads <= 3; threads++) {
+		for (int side = 0; side < 2; side++) {
+			struct pair pair;
+			begin(&pair, "xxxx", "xxxx", CHUNK);
+			struct fake *fake = side ? &pair.b : &pair.a;
+			fake->fail_read = 2 * CHUNK;
+			assert_int_equal(compare(&pair, threads), -EIO);
+			assert_string_equal(pair.err.text, "read failed");
+			fake->look = 4096;
+			fake->fail_read = 0;
+			fake->fail_extent = 3 * CHUNK - 4096;
+			assert_int_equal(compare(&pair, threads), -EINVAL);
+			fake->fail_extent = 0;
+			fake->changed = true;
+			assert_int_equal(compare(&pair, threads), -EIO);
+			assert_string_equal(pair.err.text, "changed");
+			fake->changed = false;
+			fake->fail_read = 2 * CHUNK;
+			pair.b.map = "xyxx";
+			assert_int_equal(compare(&pair, threads), 0);
+			assert_int_equal(pair.compared.first_difference, CHUNK);
+			fake->changed = true;
+			assert_int_equal(compare(&pair, threads), -EIO);
+			end(&pair);
+		}
+	}
+}
+
+/* A compressed cluster of 2 MiB would else be decompressed for each half. */
+static void
+a_unit_of_either_side_is_read_in_one_call(void **state)
+{
+	struct pair pair;
+
+	(void)state;
+	for (int side = 0; side < 2; side++) {
+		begin(&pair, "xx", "xx", 2 * CHUNK);
+		(side ? &pair.b : &pair.a)->source.unit = 2 * CHUNK;
+		assert_int_equal(compare(&pair, 1), 0);
+		assert_int_equal(pair.a.n_reads, 2);
+		assert_int_equal(pair.a.reads[0].length, 2 * CHUNK);
+		assert_int_equal(pair.b.reads[1].offset, 2 * CHUNK);
+		assert_int_equal(pair.b.reads[1].length, 2 * CHUNK);
+		end(&pair);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_disks_are_compared_as_their_bytes),
+		cmocka_unit_test(a_difference_of_one_byte_is_found_anywhere),
+		cmocka_unit_test(holes_of_both_are_not_read),
+		cmocka_unit_test(neighbours_are_read_in_one_call),
+		cmocka_unit_test(a_known_extent_is_not_described_again),
+		cmocka_unit_test(a_hole_that_is_known_ends_where_it_ends),
+		cmocka_unit_test(
+			a_later_difference_that_is_found_first_is_not_reported),
+		cmocka_unit_test(a_unit_of_either_side_is_read_in_one_call),
+		cmocka_unit_test(
+			a_failure_is_reported_unless_a_difference_comes_first),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

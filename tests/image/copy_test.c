@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* image_copy() of disks that are made up, into a sink that records its calls.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "fake_sink.h"
+#include "support.h"
+
+#define CHUNK ((uint64_t)1 << 20)
+
+static struct fake_sink sink;
+static struct fake fake;
+
+/* A disk of `grain` bytes for each letter, but for `cut` bytes. */
+static void
+begin(const char *map, uint64_t grain, uint64_t cut)
+{
+	fake_init(&fake, map, grain, strlen(map) * grain - cut);
+	fake_sink_init(&sink, &fake);
+}
+
+static int
+copy(size_t block, unsigned threads)
+{
+	struct image_run run = {
+		.block = block, .threads = threads, .reflink = sink.may_share};
+
+	return image_copy(
+		&fake.source, &sink.sink, &run, &sink.copied, &sink.err);
+}
+
+/* Compare a place of the file, or what was never reserved, with the disk. */
+static void
+check_range(const unsigned char *bytes, uint64_t from, uint64_t to)
+{
+	for (uint64_t at = from; at < to; at++)
+		if (fake_byte(&fake, at) != (bytes ? bytes[at - from] : 0))
+			fail_msg("%s differs at %u", fake.map, (unsigned)at);
+}
+
+static void
+check_disk(void)
+{
+	static unsigned char unit[2 << 20];
+	struct image_scratch scratch = {0};
+	uint64_t at = 0;
+
+	for (size_t i = 0; i < sink.n_places; i++) {
+		const struct image_place *place = &sink.places[i];
+		const unsigned char *bytes = sink.file + place->host;
+		check_range(NULL, at, place->guest);
+		if (place->compressed) {
+			/* Readers expect a whole unit. */
+			assert_int_equal(image_decompress(IMAGE_CODEC_ZLIB,
+						 &scratch, bytes, place->stored,
+						 unit, (size_t)sink.sink.unit),
+				0);
+			for (uint64_t k = place->length; k < sink.sink.unit;)
+				assert_int_equal(unit[k++], 0);
+			bytes = unit;
+		}
+		at = place->guest + place->length;
+		check_range(bytes, place->guest, at);
+	}
+	check_range(NULL, at, fake.source.size);
+	assert_int_equal(sink.at, fake.source.size);
+	assert_int_equal(sink.copied.data + sink.copied.zero + sink.copied.hole,
+		fake.source.size);
+	image_scratch_destroy(&scratch);
+}
+
+/* Bytes of the disk that these letters describe. */
+static uint64_t
+bytes_of(const char *letters)
+{
+	uint64_t bytes = 0;
+
+	for (uint64_t at = 0; at < fake.source.size; at += 512) {
+		uint64_t left = fake.source.size - at;
+		if (strchr(letters, fake.map[at / fake.grain]))
+			bytes += left < 512 ? left : 512;
+	}
+	return bytes;
+}
+
+static void
+compress(uint64_t unit)
+{
+	sink.sink.compress = true;
+	sink.sink.unit = unit;
+	sink.sink.codec.id = IMAGE_CODEC_ZLIB;
+	assert_int_equal(image_codec_init(&sink.sink.codec, &sink.err), 0);
+}
+
+/* The chunks of the pipeline are shorter else. */
+static void
+a_unit_may_be_longer_than_a_chunk(void **state)
+{
+	(void)state;
+	for (unsigned threads = 1; threads <= 2; threads++) {
+		begin("rrx-x", CHUNK, 512);
+		compress(2 * CHUNK);
+		assert_int_equal(copy(4096, threads), 0);
+		check_disk();
+		assert_int_equal(sink.n_places, 3);
+		assert_int_equal(sink.places[0].length, 2 * CHUNK);
+		assert_false(sink.places[0].compressed);
+		fake_destroy(&fake);
+	}
+}
+
+/* Zeros are found in blocks of 4 KiB or, when compressed, in units. */
+static void
+random_disks_are_copied_whole(void **state)
+{
+	static const size_t cuts[] = {0, 1, 511, 512, 4095};
+	uint64_t random = support_seed();
+	char map[601];
+
+	(void)state;
+	for (unsigned i = 0; i < 60; i++) {
+		/* some disks have holes of whole chunks */
+		uint64_t grain = i % 6 ? 4096 : CHUNK / 2;
+		size_t n = 1 + support_below(&random, i % 6 ? 600 : 12);
+		/* with runs of one letter, so that whole units are alike */
+		for (size_t k = 0; k < n; k++)
+			map[k] = k && support_below(&random, 8)
+					 ? map[k - 1]
+					 : "-0zxycr"[support_below(&random, 7)];
+		map[n] = '\0';
+		begin(map, grain, cuts[support_below(&random, 5)]);
+		sink.most = i % 3 ? 0 : 12288;
+		sink.gap = i % 2 ? 512 : 0;
+		fake.look = i % 4 ? 0 : 20480;
+		if (i % 5 >= 3)
+			compress(1 << 16);
+		assert_int_equal(copy(4096, 1 + i % 3), 0);
+		check_disk();
+		assert_int_equal(sink.copied.hole, bytes_of("-0"));
+		if (!sink.sink.compress)
+			assert_int_equal(sink.copied.zero, bytes_of("z"));
+		fake_destroy(&fake);
+	}
+}
+
+static void
+a_compressed_unit_is_counted(void **state)
+{
+	(void)state;
+	/* 16 grains are a unit; the last one has three */
+	begin("xxxxzzzzzzzzzzz-"
+	      "zzzzzzzzzzzzzzz-"
+	      "----------------"
+	      "xxx",
+		4096, 0);
+	compress(1 << 16);
+	assert_int_equal(copy(4096, 1), 0);
+	check_disk();
+	assert_int_equal(sink.n_places, 2);
+	assert_true(sink.places[0].compressed && sink.places[1].compressed);
+	assert_int_equal(sink.places[1].length, 3 * 4096);
+	/* A unit that is zero but for a hole has no place. */
+	assert_int_equal(sink.copied.data, (15 + 3) * 4096);
+	assert_int_equal(sink.copied.zero, 15 * 4096);
+	assert_int_equal(sink.copied.hole, 18 * 4096);
+	assert_int_equal(sink.copied.compressed_from, 65536 + 3 * 4096);
+	assert_int_equal(sink.copied.compressed_to,
+		sink.places[0].stored + sink.places[1].stored);
+	/* what follows the places of the sink is written with them */
+	assert_int_equal(sink.n_writes, 1);
+	fake_destroy(&fake);
+}
+
+static void
+neighbours_are_written_in_one_call(void **state)
+{
+	(void)state;
+	begin("xxyxzx-x", 4096, 0);
+	assert_int_equal(copy(4096, 1), 0);
+	assert_int_equal(sink.n_places, 3);
+	assert_int_equal(sink.n_writes, 3);
+	assert_int_equal(sink.zeros, 2 * 4096);
+	check_disk();
+	fake_destroy(&fake);
+	/* what the sink splits goes out together if it lies together */
+	begin("xxyxzx-x", 4096, 0);
+	sink.most = 4096;
+	assert_int_equal(copy(4096, 1), 0);
+	assert_int_equal(sink.n_places, 6);
+	assert_int_equal(sink.n_writes, 3);
+	check_disk();
+	fake_destroy(&fake);
+	begin("xxyxzx-x", 4096, 0);
+	sink.most = 4096;
+	sink.gap = 4096;
+	assert_int_equal(copy(4096, 1), 0);
+	assert_int_equal(sink.n_writes, 6);
+	check_disk();
+	fake_destroy(&fake);
+}
+
+static void
+failures_of_a_copy_are_reported(void **state)
+{
+	(void)state;
+	for (unsigned threads = 1; threads <= 3; threads++) {
+		for (int packed = 0; packed < 2; packed++) {
+			begin("xx-xx", CHUNK, 0);
+			if (packed)
+				compress(1 << 16);
+			fake.fail_read = 3 * CHUNK + 1;
+			assert_int_equal(copy(4096, threads), -EIO);
+			assert_string_equal(sink.err.text, "read failed");
+			begin("xx-xx", CHUNK, 0);
+			if (packed)
+				compress(1 << 16);
+			sink.fail_reserve = 4 * CHUNK;
+			assert_int_equal(copy(4096, threads), -EFBIG);
+			begin("xx-xx", CHUNK, 0);
+			if (packed)
+				compress(1 << 16);
+			sink.fail_zero = 2 * CHUNK;
+			assert_int_equal(copy(4096, threads), -ENOSPC);
+			assert_string_equal(sink.err.text, "zero failed");
+			begin("xx-xx", CHUNK, 0);
+			if (packed)
+				compress(1 << 16);
+			sink.gap = 512;
+			sink.fail_write = 4;
+			assert_int_equal(copy(4096, threads), -ENOSPC);
+			assert_string_equal(sink.err.text, "write failed");
+			begin("xx-xx", CHUNK, 0);
+			fake.changed = true;
+			assert_int_equal(copy(4096, threads), -EIO);
+			assert_string_equal(sink.err.text, "changed");
+		}
+	}
+}
+
+/* Chunk by chunk: all that lies right is shared, or nothing is. */
+static void
+what_lies_right_is_shared(void **state)
+{
+	static const char *const never[] = {"xxcx", "bx-x", "xb"};
+
+	(void)state;
+	begin("xx-zy0", CHUNK / 4, 0);
+	sink.may_share = true;
+	assert_int_equal(copy(4096, 1), 0);
+	check_disk();
+	assert_int_equal(sink.copied.shared, CHUNK);
+	assert_int_equal(sink.shared, CHUNK);
+	/* zeros in the source are shared, not looked for */
+	assert_int_equal(sink.copied.data, CHUNK);
+	assert_int_equal(sink.copied.hole, CHUNK / 2);
+	assert_int_equal(sink.n_writes + fake.n_reads, 0);
+	fake_destroy(&fake);
+	for (size_t i = 0; i < 3; i++) {
+		begin(never[i], CHUNK / 4, 0);
+		sink.may_share = true;
+		assert_int_equal(copy(4096, 1), 0);
+		check_disk();
+		assert_int_equal(sink.copied.shared, 0);
+		fake_destroy(&fake);
+	}
+	/* a length, and a beginning, that no file system shares */
+	begin("xx", CHUNK / 4, 512);
+	sink.may_share = true;
+	assert_int_equal(copy(4096, 1), 0);
+	check_disk();
+	assert_int_equal(sink.n_shares, 0);
+	fake_destroy(&fake);
+	begin("-xx", 2048, 0);
+	sink.may_share = true;
+	assert_int_equal(copy(4096, 1), 0);
+	assert_int_equal(sink.n_shares, 0);
+	fake_destroy(&fake);
+	/* the sink splits it */
+	begin("xxxx", 8192, 0);
+	sink.may_share = true;
+	sink.most = 8192;
+	sink.gap = 4096;
+	assert_int_equal(copy(4096, 1), 0);
+	check_disk();
+	assert_int_equal(sink.n_shares, 4);
+	fake_destroy(&fake);
+}
+
+static int
+make_file(void **state)
+{
+	(void)state;
+	sink.file = malloc(FAKE_FILE_BYTES);
+	return sink.file ? 0 : -1;
+}
+
+static int
+free_file(void **state)
+{
+	(void)state;
+	free(sink.file);
+	return 0;
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(random_disks_are_copied_whole),
+		cmocka_unit_test(a_compressed_unit_is_counted),
+		cmocka_unit_test(a_unit_may_be_longer_than_a_chunk),
+		cmocka_unit_test(neighbours_are_written_in_one_call),
+		cmocka_unit_test(failures_of_a_copy_are_reported),
+		cmocka_unit_test(what_lies_right_is_shared),
+	};
+	return cmocka_run_group_tests(tests, make_file, free_file);
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "fake.h"
+
+static char
+letter(const struct fake *fake, uint64_t offset)
+{
+	return fake->map[offset / fake->grain];
+}
+
+static bool
+is_hole(char kind)
+{
+	return kind == '-' || kind == '0';
+}
+
+unsigned char
+fake_byte(const struct fake *fake, uint64_t offset)
+{
+	if (offset >= fake->source.size)
+		return 0;
+	char kind = letter(fake, offset);
+	if (is_hole(kind) || kind == 'z')
+		return 0;
+	if (kind == 'r') {
+		uint64_t mixed = offset * UINT64_C(0x9e3779b97f4a7c15);
+		mixed = (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+		return (unsigned char)(mixed >> 37);
+	}
+	return (unsigned char)((kind * 5 + (offset >> 9) * 37) | 1);
+}
+
+static void
+check_range(const struct fake *fake, uint64_t offset, uint64_t length)
+{
+	if (length == 0 || offset >= fake->source.size ||
+		length > fake->source.size - offset)
+		abort();
+}
+
+static int
+extent(struct image_source *source, uint64_t offset, uint64_t length,
+	struct image_extent *extent, struct image_error *err)
+{
+	struct fake *fake = (struct fake *)source;
+	char kind = letter(fake, offset);
+	uint64_t to = offset;
+
+	check_range(fake, offset, length);
+	pthread_mutex_lock(&fake->lock);
+	fake->extents++;
+	pthread_mutex_unlock(&fake->lock);
+	if (fake->fail_extent && offset >= fake->fail_extent)
+		return image_fail(err, "fake", -EINVAL, "extent failed");
+	while (to < offset + length && letter(fake, to) == kind)
+		to = (to / fake->grain + 1) * fake->grain;
+	if (fake->look && to > (offset / fake->look + 1) * fake->look)
+		to = (offset / fake->look + 1) * fake->look;
+	if (to > offset + length)
+		to = offset + length;
+	*extent = (struct image_extent){.offset = offset,
+		.length = to - offset,
+		.kind = is_hole(kind) ? IMAGE_HOLE : IMAGE_DATA,
+		.compressed = kind == 'c',
+		.zero_cluster = kind == '0',
+		.depth = kind == 'b',
+		.host = is_hole(kind) ? IMAGE_NO_HOST : FAKE_HOST + offset};
+	if (kind == 'c')
+		extent->host = FAKE_HOST;
+	return 0;
+}
+
+static int
+read_bytes(struct image_source *source, struct image_scratch *scratch,
+	uint64_t offset, void *buf, size_t length, struct image_error *err)
+{
+	struct fake *fake = (struct fake *)source;
+	unsigned char *bytes = buf;
+
+	(void)scratch;
+	check_range(fake, offset, length);
+	if (fake->on_read)
+		fake->on_read(fake->opaque, offset, length);
+	pthread_mutex_lock(&fake->lock);
+	if (fake->n_reads < FAKE_CALLS)
+		fake->reads[fake->n_reads] = (struct fake_call){offset, length};
+	fake->n_reads++;
+	pthread_mutex_unlock(&fake->lock);
+	if (fake->fail_read && offset + length > fake->fail_read)
+		return image_fail(err, "fake", -EIO, "read failed");
+	for (size_t at = 0, n; at < length; at += n) {
+		n = 512 - (offset + at) % 512;
+		if (letter(fake, offset + at) == 'r')
+			n = 1;
+		if (n > length - at)
+			n = length - at;
+		memset(bytes + at, fake_byte(fake, offset + at), n);
+	}
+	if (fake->flip >= offset && fake->flip - offset < length)
+		bytes[fake->flip - offset] ^= 0xff;
+	return 0;
+}
+
+static int
+unchanged(struct image_source *source, struct image_error *err)
+{
+	return ((struct fake *)source)->changed
+		       ? image_fail(err, "fake", -EIO, "changed")
+		       : 0;
+}
+
+static const struct image_source_ops ops = {
+	.extent = extent,
+	.read = read_bytes,
+	.unchanged = unchanged,
+};
+
+void
+fake_init(struct fake *fake, const char *map, uint64_t grain, uint64_t size)
+{
+	*fake = (struct fake){.source = {.ops = &ops,
+				      .format = &image_format_qcow2,
+				      .size = size},
+		.map = map,
+		.grain = grain,
+		.flip = UINT64_MAX};
+	pthread_mutex_init(&fake->lock, NULL);
+}
+
+void
+fake_destroy(struct fake *fake)
+{
+	pthread_mutex_destroy(&fake->lock);
+}
+
+void
+fake_open(struct fake_gate *gate)
+{
+	pthread_mutex_lock(&gate->lock);
+	gate->open = true;
+	pthread_cond_broadcast(&gate->changed);
+	pthread_mutex_unlock(&gate->lock);
+}
+
+bool
+fake_wait(struct fake_gate *gate)
+{
+	struct timespec until;
+	int rc = 0;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += 5;
+	pthread_mutex_lock(&gate->lock);
+	while (!gate->open && rc == 0)
+		rc = pthread_cond_timedwait(
+			&gate->changed, &gate->lock, &until);
+	pthread_mutex_unlock(&gate->lock);
+	return rc == 0;
+}
+
+void
+fake_pause(void)
+{
+	nanosleep(&(struct timespec){0, 30000000}, NULL);
+}

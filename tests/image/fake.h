@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_TESTS_IMAGE_FAKE_H
+#define HONE_TESTS_IMAGE_FAKE_H
+/*
+ * A source without a file, whose disk is described by a string. It records its
+ * calls and can fail. It aborts if a call breaks the contract of format.h.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include "format/format.h"
+
+#define FAKE_CALLS 64
+
+struct fake_call {
+	uint64_t offset;
+	uint64_t length;
+};
+
+struct fake {
+	struct image_source source;
+	/*
+	 * One letter for each `grain` bytes of the disk: - a hole; 0 a zero
+	 * cluster; z data, all zero; c compressed data; b data of the backing
+	 * file; r data that no codec shortens; any other letter: data that
+	 * differs from that of other letters
+	 */
+	const char *map;
+	uint64_t grain;
+	/* extents end at multiples of this too; 0: only where letters change */
+	uint64_t look;
+	/* the bits of this byte of the data are inverted; UINT64_MAX: none */
+	uint64_t flip;
+	/* what is read or described from these offsets on fails; 0: nothing */
+	uint64_t fail_read;
+	uint64_t fail_extent;
+	/* unchanged() fails */
+	bool changed;
+	/* called before each read, if not NULL */
+	void (*on_read)(void *opaque, uint64_t offset, size_t length);
+	void *opaque;
+
+	pthread_mutex_t lock;
+	/* under the lock: calls, the first of which are listed */
+	unsigned extents;
+	unsigned n_reads;
+	struct fake_call reads[FAKE_CALLS];
+};
+
+/* The host offset of byte 0 of every fake disk. */
+#define FAKE_HOST ((uint64_t)1 << 30)
+
+/* A disk of these bytes, at most strlen(map) * grain. */
+void fake_init(
+	struct fake *fake, const char *map, uint64_t grain, uint64_t size);
+void fake_destroy(struct fake *fake);
+
+/* The byte of the disk; alike in aligned blocks of 512, but for r. */
+unsigned char fake_byte(const struct fake *fake, uint64_t offset);
+
+/*
+ * A gate between threads: fake_wait() returns true once fake_open() was called,
+ * and false if that takes 5 seconds.
+ */
+struct fake_gate {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	bool open;
+};
+
+#define FAKE_GATE                                                              \
+	{                                                                      \
+		PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false     \
+	}
+
+void fake_open(struct fake_gate *gate);
+bool fake_wait(struct fake_gate *gate);
+/* Give the other threads the time to find nothing to do, and to sleep. */
+void fake_pause(void);
+
+static inline void
+fake_raise(atomic_uint *most, unsigned value)
+{
+	unsigned seen = atomic_load(most);
+	while (seen < value &&
+		!atomic_compare_exchange_weak(most, &seen, value))
+		;
+}
+
+#endif

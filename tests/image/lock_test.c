@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Which bytes of an image are locked, and whose locks are respected. Locks of
+ * two open file descriptions conflict within a process too.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "image.h"
+#include "store/holder.h"
+#include "store/lock.h"
+#include "support.h"
+
+/* QEMU's: block/file-posix.c, raw_apply_lock_bytes(). */
+#define DOES 100
+#define FORBIDS 200
+#define READ_CONSISTENT 0
+#define WRITE 1
+#define RESIZE 3
+
+static int ours = -1;
+static int peer = -1;
+
+/* Looking through all of /proc takes long where there are many processes. */
+STANDS_FOR(void, image_holder, int fd, const struct flock *held,
+	char text[IMAGE_HOLDER])
+{
+	(void)fd;
+	(void)held;
+	snprintf(text, IMAGE_HOLDER, "another process");
+}
+
+static int
+begin(void **state)
+{
+	char path[40];
+
+	(void)state;
+	ours = memfd_create("lock", MFD_CLOEXEC);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", ours);
+	peer = open(path, O_RDWR | O_CLOEXEC);
+	return ours < 0 || peer < 0;
+}
+
+static int
+end(void **state)
+{
+	(void)state;
+	close(ours);
+	close(peer);
+	return 0;
+}
+
+static void
+lock_as_peer(short type, off_t first, off_t length)
+{
+	struct flock lock = {.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = first,
+		.l_len = length};
+
+	assert_int_equal(fcntl(peer, F_OFD_SETLK, &lock), 0);
+}
+
+/* The bytes from 90 to 220 that we have locked, which the peer finds. */
+static void
+check_locked(const char *expected)
+{
+	char found[256] = "";
+
+	for (off_t at = 90; at < 220; at++) {
+		struct flock lock = {.l_type = F_WRLCK,
+			.l_whence = SEEK_SET,
+			.l_start = at,
+			.l_len = 1};
+		assert_int_equal(fcntl(peer, F_OFD_GETLK, &lock), 0);
+		if (lock.l_type == F_UNLCK)
+			continue;
+		/* QEMU's are all shared. */
+		assert_int_equal(lock.l_type, F_RDLCK);
+		size_t used = strlen(found);
+		snprintf(found + used, sizeof(found) - used, "%d ", (int)at);
+	}
+	assert_string_equal(found, expected);
+}
+
+static void
+a_reader_locks_what_qemu_locks(void **state)
+{
+	char text[256];
+
+	(void)state;
+	assert_int_equal(image_lock_shared(ours, text, sizeof(text)), 0);
+	check_locked("100 201 203 ");
+}
+
+static void
+a_writer_locks_what_qemu_locks(void **state)
+{
+	char text[256];
+
+	(void)state;
+	assert_int_equal(image_lock_exclusive(ours, text, sizeof(text)), 0);
+	check_locked("101 200 201 202 203 204 ");
+}
+
+/* Each byte alone, locked by another program. */
+static void
+check_each(int (*lock)(int fd, char *text, size_t size), const int *refused,
+	const char *hint)
+{
+	for (int at = 90; at < 220; at++) {
+		char text[256] = "";
+		bool wrong = false;
+		for (const int *i = refused; *i; i++)
+			wrong = wrong || *i == at;
+		lock_as_peer(F_RDLCK, at, 1);
+		if (lock(ours, text, sizeof(text)) != (wrong ? -EBUSY : 0))
+			fail_msg("byte %d: %s", at, text);
+		if (wrong && (!strstr(text, hint) ||
+				     !strstr(text, "another process")))
+			fail_msg("byte %d: %s", at, text);
+		lock_as_peer(F_UNLCK, 0, 0);
+		/* without what we took */
+		end(NULL);
+		assert_int_equal(begin(NULL), 0);
+	}
+}
+
+static void
+a_reader_is_kept_out_by_writers(void **state)
+{
+	static const int refused[] = {
+		DOES + WRITE, DOES + RESIZE, FORBIDS + READ_CONSISTENT, 0};
+
+	(void)state;
+	check_each(image_lock_shared, refused, "--force-share");
+}
+
+static void
+a_writer_is_kept_out_by_everyone(void **state)
+{
+	static const int refused[] = {
+		100, 101, 102, 103, 104, 200, 201, 202, 203, 204, 0};
+
+	(void)state;
+	check_each(image_lock_exclusive, refused, "is in use by");
+}
+
+/* Not QEMU's: nothing there can be locked beside it. */
+static void
+an_exclusive_lock_of_the_file_is_respected(void **state)
+{
+	char text[256];
+
+	(void)state;
+	lock_as_peer(F_WRLCK, 0, 0);
+	assert_int_equal(image_lock_shared(ours, text, sizeof(text)), -EBUSY);
+	assert_non_null(strstr(text, "is locked by"));
+	assert_int_equal(
+		image_lock_exclusive(ours, text, sizeof(text)), -EBUSY);
+	/* bytes that QEMU does not use */
+	lock_as_peer(F_UNLCK, 0, 0);
+	lock_as_peer(F_WRLCK, 0, 100);
+	lock_as_peer(F_WRLCK, 205, 0);
+	assert_int_equal(image_lock_shared(ours, text, sizeof(text)), 0);
+}
+
+static void
+readers_share_and_writers_do_not(void **state)
+{
+	char text[256];
+
+	(void)state;
+	assert_int_equal(image_lock_shared(ours, text, sizeof(text)), 0);
+	assert_int_equal(image_lock_shared(peer, text, sizeof(text)), 0);
+	assert_int_equal(
+		image_lock_exclusive(peer, text, sizeof(text)), -EBUSY);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(
+			a_reader_locks_what_qemu_locks, begin, end),
+		cmocka_unit_test_setup_teardown(
+			a_writer_locks_what_qemu_locks, begin, end),
+		cmocka_unit_test_setup_teardown(
+			a_reader_is_kept_out_by_writers, begin, end),
+		cmocka_unit_test_setup_teardown(
+			a_writer_is_kept_out_by_everyone, begin, end),
+		cmocka_unit_test_setup_teardown(
+			an_exclusive_lock_of_the_file_is_respected, begin, end),
+		cmocka_unit_test_setup_teardown(
+			readers_share_and_writers_do_not, begin, end),
+	};
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
+
+	begin(NULL);
+	int rc = fcntl(ours, F_OFD_SETLK, &lock);
+	end(NULL);
+	if (rc < 0)
+		return support_skip_all("locks", "no locks of descriptions");
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

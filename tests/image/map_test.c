@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* image_map() of disks that are made up. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "fake.h"
+#include "pipeline/pieces.h"
+#include "support.h"
+
+#define CHUNK ((uint64_t)1 << 20)
+#define GRAIN ((uint64_t)4096)
+
+/* A map as text: kind, offset, length in grains; host, depth where known. */
+struct listing {
+	char text[4096];
+	size_t used;
+	/* report() returns rc at the nth call */
+	unsigned calls;
+	unsigned stop_at;
+	int rc;
+	uint64_t at;
+};
+
+static int
+report(void *opaque, const struct image_extent *e)
+{
+	struct listing *to = opaque;
+	char host[32] = "";
+
+	/* They cover the disk. */
+	assert_int_equal(e->offset, to->at);
+	assert_true(e->length > 0);
+	to->at = e->offset + e->length;
+	if (e->host != IMAGE_NO_HOST)
+		snprintf(host, sizeof(host), "@%u",
+			(unsigned)((e->host - FAKE_HOST) / GRAIN));
+	to->used += (size_t)snprintf(to->text + to->used,
+		sizeof(to->text) - to->used, "%s%c%u%s%s%s",
+		to->used ? " " : "", "dzh"[e->kind],
+		(unsigned)(e->length / GRAIN), e -> compressed ? "c" : "",
+		e->zero_cluster ? "0" : "", host);
+	if (e->depth)
+		to->used += (size_t)snprintf(to->text + to->used,
+			sizeof(to->text) - to->used, "/%u", e->depth);
+	return ++to->calls == to->stop_at ? to->rc : 0;
+}
+
+static int
+map(struct fake *fake, struct listing *to, unsigned threads, bool scan,
+	struct image_error *err)
+{
+	struct image_run run = {.block = GRAIN, .threads = threads};
+
+	*to = (struct listing){
+		.stop_at = to->stop_at, .rc = to->rc, .text = ""};
+	return image_map(&fake->source, &run, scan, report, to, err);
+}
+
+static void
+check_map(const char *letters, bool scan, const char *expected)
+{
+	static const uint64_t looks[] = {0, 512, 8192, 3 * 4096};
+
+	for (size_t i = 0; i < 4; i++) {
+		for (unsigned threads = 1; threads <= 3; threads += 2) {
+			struct listing listing = {.used = 0};
+			struct image_error err;
+			struct fake fake;
+			fake_init(
+				&fake, letters, GRAIN, strlen(letters) * GRAIN);
+			fake.look = looks[i];
+			assert_int_equal(
+				map(&fake, &listing, threads, scan, &err), 0);
+			assert_string_equal(listing.text, expected);
+			assert_int_equal(listing.at, fake.source.size);
+			if (!scan)
+				assert_int_equal(fake.n_reads, 0);
+			fake_destroy(&fake);
+		}
+	}
+}
+
+static void
+neighbours_that_are_alike_are_one(void **state)
+{
+	(void)state;
+	check_map("xxyy--00zz", false, "d4@0 h2 h20 d2@8");
+	check_map("xxyy--00zz", true, "d4@0 h2 h20 z2@8");
+	check_map("ccxcbb-b", false, "d2c@0 d1@2 d1c@0 d2@4/1 h1 d1@7/1");
+	/* what lies apart in the file is read all the same */
+	check_map("ccxcbb-b", true, "d2c@0 d1@2 d1c@0 d2@4/1 h1 d1@7/1");
+	check_map("xzxzz-z", true, "d1@0 z1@1 d1@2 z2@3 h1 z1@6");
+}
+
+/* Extents that pass the ends of chunks, and what begins or ends there. */
+static void
+extents_pass_the_ends_of_chunks(void **state)
+{
+	char letters[1025];
+
+	(void)state;
+	/* 256 grains are a chunk */
+	memset(letters, 'x', 1024);
+	letters[1024] = '\0';
+	check_map(letters, false, "d1024@0");
+	memset(letters, 'c', 1024);
+	check_map(letters, false, "d1024c@0");
+	memset(letters, 'x', 1024);
+	memset(letters + 255, '-', 2);
+	check_map(letters, false, "d255@0 h2 d767@257");
+	memset(letters + 512, '-', 256);
+	check_map(letters, true, "d255@0 h2 d255@257 h256 d256@768");
+	memset(letters + 700, 'c', 100);
+	check_map(letters, false, "d255@0 h2 d255@257 h188 d100c@0 d224@800");
+	memset(letters + 512, '-', 512);
+	check_map(letters, true, "d255@0 h2 d255@257 h512");
+	memset(letters, '-', 255);
+	check_map(letters, true, "h257 d255@257 h512");
+}
+
+/* A compressed cluster of 2 MiB would else be decompressed for each half. */
+static void
+a_unit_is_read_in_one_call(void **state)
+{
+	struct listing listing = {.used = 0};
+	struct image_error err;
+	char letters[1025] = "";
+	struct fake fake;
+
+	(void)state;
+	memset(letters, 'x', 1024);
+	fake_init(&fake, letters, GRAIN, 1024 * GRAIN);
+	fake.source.unit = 512 * GRAIN;
+	assert_int_equal(map(&fake, &listing, 1, true, &err), 0);
+	assert_string_equal(listing.text, "d1024@0");
+	assert_int_equal(fake.n_reads, 2);
+	assert_int_equal(fake.reads[1].offset, 512 * GRAIN);
+	assert_int_equal(fake.reads[1].length, 512 * GRAIN);
+	fake_destroy(&fake);
+}
+
+static void
+the_last_piece_may_be_short(void **state)
+{
+	struct listing listing = {.used = 0};
+	struct image_error err;
+	struct fake fake;
+
+	(void)state;
+	fake_init(&fake, "xz-", GRAIN, 2 * GRAIN + 1);
+	assert_int_equal(map(&fake, &listing, 2, true, &err), 0);
+	assert_string_equal(listing.text, "d1@0 z1@1 h0");
+	assert_int_equal(listing.at, 2 * GRAIN + 1);
+	fake.source.size = GRAIN + 513;
+	assert_int_equal(map(&fake, &listing, 2, true, &err), 0);
+	assert_string_equal(listing.text, "d1@0 z0@1");
+	assert_int_equal(listing.at, GRAIN + 513);
+	fake_destroy(&fake);
+	/* the metadata of a long extent is looked at once */
+	fake_init(&fake, "xxxx", CHUNK, 4 * CHUNK);
+	assert_int_equal(map(&fake, &listing, 2, false, &err), 0);
+	assert_int_equal(fake.extents, 1);
+	fake_destroy(&fake);
+}
+
+static void
+failures_of_a_map_are_reported(void **state)
+{
+	struct listing listing = {.used = 0};
+	struct image_error err;
+	struct fake fake;
+
+	(void)state;
+	for (unsigned threads = 1; threads <= 3; threads++) {
+		fake_init(&fake, "x-xx", CHUNK, 4 * CHUNK);
+		fake.look = GRAIN;
+		fake.fail_extent = 3 * CHUNK + 4096;
+		assert_int_equal(
+			map(&fake, &listing, threads, false, &err), -EINVAL);
+		fake.fail_extent = 0;
+		fake.fail_read = 2 * CHUNK + 4096;
+		assert_int_equal(
+			map(&fake, &listing, threads, true, &err), -EIO);
+		assert_string_equal(err.text, "read failed");
+		fake.fail_read = 0;
+		fake.changed = true;
+		assert_int_equal(
+			map(&fake, &listing, threads, true, &err), -EIO);
+		assert_string_equal(err.text, "changed");
+		fake.changed = false;
+		/* three extents: the last one is reported at the end */
+		for (unsigned at = 1; at <= 3; at++) {
+			listing.stop_at = at;
+			listing.rc = at == 2 ? -EPIPE : 1;
+			assert_int_equal(
+				map(&fake, &listing, threads, false, &err),
+				listing.rc);
+			assert_int_equal(listing.calls, at);
+		}
+		listing.stop_at = 0;
+		fake_destroy(&fake);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(neighbours_that_are_alike_are_one),
+		cmocka_unit_test(extents_pass_the_ends_of_chunks),
+		cmocka_unit_test(a_unit_is_read_in_one_call),
+		cmocka_unit_test(the_last_piece_may_be_short),
+		cmocka_unit_test(failures_of_a_map_are_reported),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The pieces of a chunk. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "fake.h"
+#include "pipeline/pieces.h"
+#include "support.h"
+
+#define CHUNK ((uint64_t)1 << 20)
+#define ROOM 300
+
+static struct image_extent
+data(uint64_t offset, uint64_t length, uint64_t host)
+{
+	return (struct image_extent){.offset = offset,
+		.length = length,
+		.kind = IMAGE_DATA,
+		.host = host};
+}
+
+static void
+only_what_is_alike_continues(void **state)
+{
+	struct image_extent a = data(4096, 4096, 65536);
+	struct image_extent b = data(8192, 512, 69632);
+
+	(void)state;
+	assert_true(image_extent_continues(&a, &b));
+	assert_false(image_extent_continues(&b, &a));
+	b.host++;
+	assert_false(image_extent_continues(&a, &b));
+	b.host = IMAGE_NO_HOST;
+	assert_false(image_extent_continues(&a, &b));
+	a.host = IMAGE_NO_HOST;
+	assert_true(image_extent_continues(&a, &b));
+	b.depth = 1;
+	assert_false(image_extent_continues(&a, &b));
+	a.depth = 1;
+	b.zero_cluster = true;
+	assert_false(image_extent_continues(&a, &b));
+	b.zero_cluster = false;
+	b.kind = IMAGE_ZERO;
+	assert_false(image_extent_continues(&a, &b));
+	b.kind = IMAGE_DATA;
+	b.offset++;
+	assert_false(image_extent_continues(&a, &b));
+	b.offset--;
+	a.compressed = true;
+	assert_false(image_extent_continues(&a, &b));
+	/* both name the beginning */
+	a.host = b.host = 65536;
+	b.compressed = true;
+	assert_true(image_extent_continues(&a, &b));
+	b.host += 4096;
+	assert_false(image_extent_continues(&a, &b));
+}
+
+static void
+a_part_has_its_own_place(void **state)
+{
+	struct image_extent all = data(4096, 8192, 65536);
+
+	(void)state;
+	struct image_extent part = image_extent_part(&all, 5000, 6000);
+	assert_int_equal(part.offset, 5000);
+	assert_int_equal(part.length, 1000);
+	assert_int_equal(part.host, 65536 + 904);
+	part = image_extent_part(&all, 0, 12288);
+	assert_int_equal(part.offset, 4096);
+	assert_int_equal(part.length, 8192);
+	all.compressed = true;
+	part = image_extent_part(&all, 5000, 20000);
+	assert_int_equal(part.length, 7288);
+	assert_int_equal(part.host, 65536);
+	all.compressed = false;
+	all.host = IMAGE_NO_HOST;
+	part = image_extent_part(&all, 5000, 20000);
+	assert_true(part.host == IMAGE_NO_HOST);
+}
+
+/* The pieces of a chunk of a fake disk, and its bytes. */
+struct taken {
+	struct fake fake;
+	struct image_extent lists[2][ROOM];
+	struct image_pieces listed;
+	struct image_pieces found;
+	unsigned char bytes[CHUNK];
+	struct image_chunk chunk;
+};
+
+static void
+take(struct taken *t, const char *letters, uint64_t grain, uint64_t offset)
+{
+	struct image_error err;
+
+	fake_init(&t->fake, letters, grain, strlen(letters) * grain);
+	t->listed = (struct image_pieces){0, ROOM, t->lists[0]};
+	t->found = (struct image_pieces){0, ROOM, t->lists[1]};
+	t->chunk = (struct image_chunk){.offset = offset,
+		.length = t->fake.source.size - offset,
+		.data = t->bytes};
+	memset(t->bytes, 'H', sizeof(t->bytes));
+	assert_int_equal(t->fake.source.ops->extent(&t->fake.source, offset,
+				 t->chunk.length, &t->chunk.first, &err),
+		0);
+	assert_int_equal(image_pieces_list(&t->listed, &t->fake.source,
+				 &t->chunk, true, &err),
+		0);
+	assert_int_equal(image_pieces_read(&t->listed, &t->fake.source, NULL,
+				 &t->chunk, &err),
+		0);
+	for (uint64_t i = 0; i < t->chunk.length; i++) {
+		char kind = letters[(offset + i) / grain];
+		/* What is a hole is left as it is. */
+		assert_int_equal(
+			t->bytes[i], kind == '-' || kind == '0'
+					     ? 'H'
+					     : fake_byte(&t->fake, offset + i));
+	}
+}
+
+static struct taken taken;
+
+static void
+plain_neighbours_are_read_in_one_call(void **state)
+{
+	(void)state;
+	take(&taken, "yyxcbz-0xx-x", 4096, 8192);
+	assert_int_equal(taken.listed.count, 5);
+	assert_int_equal(taken.fake.n_reads, 3);
+	assert_int_equal(taken.fake.reads[0].offset, 8192);
+	assert_int_equal(taken.fake.reads[0].length, 16384);
+	assert_int_equal(taken.fake.reads[1].offset, 32768);
+	assert_int_equal(taken.fake.reads[1].length, 8192);
+	assert_int_equal(taken.fake.reads[2].length, 4096);
+	fake_destroy(&taken.fake);
+}
+
+/* Pieces of 512 bytes, and zeros looked for in blocks of 4096. */
+static void
+zeros_are_found_in_blocks_of_the_disk(void **state)
+{
+	static const struct {
+		uint64_t offset;
+		uint64_t length;
+		enum image_kind kind;
+	} expected[] = {
+		/* what is left of the block before is one of its own */
+		{512, 3584, IMAGE_ZERO},
+		{4096, 4096, IMAGE_DATA},
+		{8192, 4096, IMAGE_ZERO},
+		{12288, 512, IMAGE_DATA},
+		{12800, 512, IMAGE_HOLE},
+		{13312, 3072, IMAGE_ZERO},
+		{16384, 512, IMAGE_DATA},
+	};
+
+	(void)state;
+	take(&taken,
+		"xzzzzzzz"
+		"zzzzzxzz"
+		"zzzzzzzz"
+		"x-zzzzzz"
+		"x",
+		512, 512);
+	image_pieces_scan(&taken.found, &taken.listed, &taken.chunk, 4096);
+	assert_int_equal(taken.found.count, 7);
+	for (size_t i = 0; i < 7; i++) {
+		assert_int_equal(taken.lists[1][i].offset, expected[i].offset);
+		assert_int_equal(taken.lists[1][i].length, expected[i].length);
+		assert_int_equal(taken.lists[1][i].kind, expected[i].kind);
+	}
+	fake_destroy(&taken.fake);
+}
+
+/* More pieces than there is room for are data, which is always true. */
+static void
+pieces_without_room_are_data(void **state)
+{
+	struct image_error err;
+
+	(void)state;
+	take(&taken, "x-x-x-", 4096, 0);
+	taken.listed.room = 2;
+	taken.fake.n_reads = 0;
+	assert_int_equal(image_pieces_list(&taken.listed, &taken.fake.source,
+				 &taken.chunk, false, &err),
+		0);
+	assert_int_equal(taken.listed.count, 2);
+	assert_int_equal(taken.lists[0][1].kind, IMAGE_DATA);
+	assert_int_equal(taken.lists[0][1].length, 5 * 4096);
+	/* Holes among them are read, as zeros. */
+	assert_int_equal(image_pieces_read(&taken.listed, &taken.fake.source,
+				 NULL, &taken.chunk, &err),
+		0);
+	assert_int_equal(taken.fake.n_reads, 1);
+	assert_int_equal(taken.bytes[4096], 0);
+	assert_int_equal(taken.bytes[6 * 4096 - 1], 0);
+	fake_destroy(&taken.fake);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(only_what_is_alike_continues),
+		cmocka_unit_test(a_part_has_its_own_place),
+		cmocka_unit_test(plain_neighbours_are_read_in_one_call),
+		cmocka_unit_test(zeros_are_found_in_blocks_of_the_disk),
+		cmocka_unit_test(pieces_without_room_are_data),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The promises of image/pipeline/pipeline.h that depend on which thread is
+ * first: gates hold a stage back until another one has been reached.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+#include "staged.h"
+#include "support.h"
+
+static int
+run(struct staged *play)
+{
+	int rc = image_pipeline_run(
+		&play->plan, &play->how, &play->threads, &play->err);
+
+	assert_int_equal(atomic_load(&play->overwritten), 0);
+	for (size_t i = 0; i < CHUNKS; i++)
+		if (play->work[i].late || play->write[i].late)
+			fail_msg("chunk %zu waited in vain", i);
+	return rc;
+}
+
+/* A thread that found nothing to do writes what another one has put in order.
+ */
+static void
+a_chunk_in_order_wakes_a_writer(void **state)
+{
+	struct staged play;
+
+	(void)state;
+	staged_init(&play, 2, 2);
+	play.work[0].until = &play.work[1].ended;
+	/* Each is written while the other one is. */
+	play.write[0].until = &play.write[1].begun;
+	play.write[1].until = &play.write[0].begun;
+	assert_int_equal(run(&play), 0);
+	assert_int_equal(play.threads, 2);
+	assert_int_equal(play.next, play.plan.size);
+	assert_int_equal(play.progress, play.plan.size);
+}
+
+/* With as many chunks as threads: who finds none waits for one. */
+static void
+a_chunk_that_was_written_wakes_a_reader(void **state)
+{
+	struct staged play;
+
+	(void)state;
+	staged_init(&play, 4, 2);
+	play.plan.writers = 1;
+	/* each has a page for itself, and one of data */
+	play.how.memory = 2 * 2 * CHUNK;
+	play.work[0].until = &play.work[1].begun;
+	play.write[0].until = &play.work[1].ended;
+	play.write[1].until = &play.work[2].begun;
+	assert_int_equal(run(&play), 0);
+	assert_int_equal(play.threads, 2);
+	assert_int_equal(atomic_load(&play.most_writing), 1);
+	assert_int_equal(atomic_load(&play.most_held), 2);
+}
+
+/* Each thread has two chunks. While one is written, the others go round. */
+static void
+a_chunk_that_is_written_is_not_used_again(void **state)
+{
+	struct staged play;
+
+	(void)state;
+	staged_init(&play, 8, 2);
+	play.work[0].until = &play.work[3].ended;
+	play.write[0].until = &play.write[5].ended;
+	assert_int_equal(run(&play), 0);
+	assert_int_equal(play.next, play.plan.size);
+}
+
+static void
+writers_are_as_many_as_allowed(void **state)
+{
+	struct staged play;
+
+	(void)state;
+	staged_init(&play, 4, 4);
+	play.plan.writers = 1;
+	play.work[0].until = &play.work[3].ended;
+	play.work[1].until = &play.work[3].ended;
+	assert_int_equal(run(&play), 0);
+	assert_int_equal(play.threads, 4);
+	assert_int_equal(atomic_load(&play.most_writing), 1);
+	staged_init(&play, 4, 4);
+	play.plan.writers = 2;
+	play.work[0].until = &play.work[3].ended;
+	play.write[0].until = &play.write[1].begun;
+	play.write[1].until = &play.write[0].begun;
+	assert_int_equal(run(&play), 0);
+	assert_int_equal(atomic_load(&play.most_writing), 2);
+}
+
+static void
+a_later_failure_of_work_that_comes_first_is_not_reported(void **state)
+{
+	struct staged play;
+
+	(void)state;
+	staged_init(&play, 4, 2);
+	play.work[0].until = &play.work[1].ended;
+	play.work[0].rc = -EIO;
+	play.work[1].rc = -EINVAL;
+	assert_int_equal(run(&play), -EIO);
+	assert_string_equal(play.err.text, "work 0 failed");
+	assert_int_equal(play.progress, 0);
+	/* it is not even reached */
+	staged_init(&play, 4, 2);
+	play.work[0].until = &play.work[1].ended;
+	play.work[1].rc = -EINVAL;
+	play.order_rc = 1;
+	assert_int_equal(run(&play), 1);
+	/* nor is a chunk that waits for its turn */
+	staged_init(&play, 4, 2);
+	play.work[0].until = &play.work[1].ended;
+	play.order_rc = 1;
+	assert_int_equal(run(&play), 1);
+	assert_int_equal(play.ordered, 1);
+}
+
+static void
+the_first_failure_of_several_writes_is_kept(void **state)
+{
+	struct staged play;
+
+	(void)state;
+	staged_init(&play, 8, 2);
+	play.work[0].until = &play.work[1].ended;
+	play.write[0].until = &play.write[1].ended;
+	play.write[1].until = &play.write[0].begun;
+	play.write[0].rc = -EIO;
+	play.write[1].rc = -ENOSPC;
+	assert_int_equal(run(&play), -ENOSPC);
+	assert_string_equal(play.err.text, "write 1 failed");
+	/* nothing is begun after a failure */
+	assert_true(atomic_load(&play.worked) <= 4);
+}
+
+static void
+a_failure_of_order_is_reported(void **state)
+{
+	struct staged play;
+
+	(void)state;
+	for (unsigned threads = 1; threads <= 3; threads++) {
+		staged_init(&play, 6, threads);
+		play.order_at = 3;
+		play.order_rc = -EFBIG;
+		assert_int_equal(run(&play), -EFBIG);
+		assert_string_equal(play.err.text, "order");
+		assert_int_equal(play.progress, 3 * CHUNK);
+		assert_false(play.write[3].ended.open);
+	}
+}
+
+/* At a byte a second, a second byte would take until the alarm. */
+static void
+holes_pass_at_any_rate(void **state)
+{
+	struct staged play;
+
+	(void)state;
+	staged_init(&play, 8, 2);
+	play.hole = 8;
+	play.how.rate = 1;
+	assert_int_equal(run(&play), 0);
+	assert_int_equal(atomic_load(&play.worked), 0);
+	staged_init(&play, 8, 2);
+	play.hole = 7;
+	play.how.rate = 1;
+	assert_int_equal(run(&play), 0);
+	assert_int_equal(play.progress, 8 * CHUNK);
+}
+
+/* Twice 0.2 seconds, of which none is spent looking at the clock. */
+static void
+a_rate_is_waited_for_without_cpu(void **state)
+{
+	struct timespec from, to;
+	struct staged play;
+
+	(void)state;
+	staged_init(&play, 3, 2);
+	play.how.rate = 5 * CHUNK;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	assert_int_equal(run(&play), 0);
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+	assert_true((double)(to.tv_sec - from.tv_sec) +
+			    (double)(to.tv_nsec - from.tv_nsec) * 1e-9 <
+		    0.1);
+}
+
+/* The program's own handlers expect the thread that it knows. */
+static void
+signals_go_to_the_caller_alone(void **state)
+{
+	struct staged play;
+	sigset_t blocked;
+
+	(void)state;
+	staged_init(&play, 2, 2);
+	play.work[0].until = &play.work[1].begun;
+	assert_int_equal(run(&play), 0);
+	assert_int_equal(atomic_load(&play.signals), 0);
+	pthread_sigmask(SIG_SETMASK, NULL, &blocked);
+	assert_int_equal(sigismember(&blocked, SIGTERM), 0);
+}
+
+static void
+no_more_threads_than_chunks(void **state)
+{
+	struct staged play;
+
+	(void)state;
+	staged_init(&play, 3, 16);
+	assert_int_equal(run(&play), 0);
+	assert_true(play.threads <= 3);
+	/* one byte more is a chunk more */
+	staged_init(&play, 1, 16);
+	play.plan.size++;
+	play.work[0].until = &play.work[1].begun;
+	assert_int_equal(run(&play), 0);
+	assert_int_equal(play.threads, 2);
+	assert_int_equal(play.progress, CHUNK + 1);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_chunk_in_order_wakes_a_writer),
+		cmocka_unit_test(a_chunk_that_was_written_wakes_a_reader),
+		cmocka_unit_test(a_chunk_that_is_written_is_not_used_again),
+		cmocka_unit_test(writers_are_as_many_as_allowed),
+		cmocka_unit_test(
+			a_later_failure_of_work_that_comes_first_is_not_reported),
+		cmocka_unit_test(the_first_failure_of_several_writes_is_kept),
+		cmocka_unit_test(a_failure_of_order_is_reported),
+		cmocka_unit_test(holes_pass_at_any_rate),
+		cmocka_unit_test(a_rate_is_waited_for_without_cpu),
+		cmocka_unit_test(signals_go_to_the_caller_alone),
+		cmocka_unit_test(no_more_threads_than_chunks),
+	};
+
+	/* A wakeup that is lost would hang. */
+	alarm(60);
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The promises of image/pipeline/pipeline.h, with disks that are made up. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <cmocka.h>
+#include "pipeline/pipeline.h"
+#include "store/store.h"
+
+#define CHUNK 4096
+
+/* A disk in which every extent of `step` bytes is data or a hole in turn. */
+struct disk {
+	uint64_t size;
+	uint64_t step;
+	/* what happened; the order stage is serial, the others count */
+	uint64_t next;
+	uint64_t next_ticket;
+	uint64_t data;
+	uint64_t holes;
+	unsigned hole_chunks;
+	unsigned in_write;
+	unsigned most_in_write;
+	unsigned in_flight;
+	unsigned most_in_flight;
+	unsigned writes;
+	uint64_t fail_cut;
+	uint64_t fail_work;
+	uint64_t fail_write;
+	uint64_t end_at;
+};
+
+static int
+cut(void *opaque, uint64_t offset, struct image_extent *extent,
+	struct image_error *err)
+{
+	struct disk *disk = opaque;
+	uint64_t step = disk->step;
+	uint64_t left = disk->size - offset;
+
+	if (disk->fail_cut && offset >= disk->fail_cut)
+		return image_fail(err, "disk", -EIO, "cut failed");
+	*extent = (struct image_extent){.offset = offset,
+		.length = step - offset % step,
+		.kind = offset / step % 2 ? IMAGE_HOLE : IMAGE_DATA,
+		.host = IMAGE_NO_HOST};
+	if (extent->length > left)
+		extent->length = left;
+	return 0;
+}
+
+static void
+raise_to(unsigned *most, unsigned value)
+{
+	unsigned seen = __atomic_load_n(most, __ATOMIC_RELAXED);
+	while (seen < value &&
+		!__atomic_compare_exchange_n(most, &seen, value, false,
+			__ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
+static int
+work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
+	struct image_error *err)
+{
+	struct disk *disk = opaque;
+	uint64_t *own = chunk->own;
+
+	(void)scratch;
+	raise_to(&disk->most_in_flight,
+		__atomic_add_fetch(&disk->in_flight, 1, __ATOMIC_RELAXED));
+	assert_false(chunk->hole);
+	assert_true(chunk->length <= CHUNK);
+	assert_int_equal((uintptr_t)chunk->data % IMAGE_ALIGN, 0);
+	assert_int_equal(chunk->offset / CHUNK,
+		(chunk->offset + chunk->length - 1) / CHUNK);
+	/* Later tickets are often done first. */
+	if (chunk->ticket % 3 == 0)
+		nanosleep(&(struct timespec){0, 50000}, NULL);
+	memset(chunk->data, (int)chunk->ticket, CHUNK);
+	own[0] = chunk->ticket;
+	if (disk->fail_work && chunk->offset >= disk->fail_work)
+		return image_fail(err, "disk", -EINVAL, "work failed at %u",
+			(unsigned)(chunk->offset / CHUNK));
+	return 0;
+}
+
+static int
+order(void *opaque, struct image_chunk *chunk, struct image_error *err)
+{
+	struct disk *disk = opaque;
+
+	(void)err;
+	assert_int_equal(chunk->ticket, disk->next_ticket);
+	assert_int_equal(chunk->offset, disk->next);
+	assert_true(chunk->length > 0 && chunk->offset % CHUNK == 0);
+	if (disk->end_at && chunk->offset >= disk->end_at)
+		return 1;
+	disk->next_ticket++;
+	disk->next += chunk->length;
+	if (chunk->hole) {
+		disk->holes += chunk->length;
+		disk->hole_chunks++;
+	} else {
+		disk->data += chunk->length;
+	}
+	return 0;
+}
+
+static int
+write_chunk(void *opaque, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err)
+{
+	struct disk *disk = opaque;
+	const uint64_t *own = chunk->own;
+
+	(void)scratch;
+	raise_to(&disk->most_in_write,
+		__atomic_add_fetch(&disk->in_write, 1, __ATOMIC_RELAXED));
+	/* The chunk still has what work() put there. */
+	assert_int_equal(own[0], chunk->ticket);
+	assert_int_equal(chunk->data[CHUNK - 1], chunk->ticket & 0xff);
+	nanosleep(&(struct timespec){0, 20000}, NULL);
+	__atomic_sub_fetch(&disk->in_write, 1, __ATOMIC_RELAXED);
+	__atomic_sub_fetch(&disk->in_flight, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&disk->writes, 1, __ATOMIC_RELAXED);
+	if (disk->fail_write && chunk->offset >= disk->fail_write)
+		return image_fail(err, "disk", -ENOSPC, "write failed");
+	return 0;
+}
+
+static int
+run(struct disk *disk, const struct image_run *how, unsigned writers,
+	unsigned *threads, struct image_error *err)
+{
+	struct image_plan plan = {.size = disk->size,
+		.chunk = CHUNK,
+		.buffer = CHUNK,
+		.own = sizeof(uint64_t),
+		.writers = writers,
+		.cut = cut,
+		.work = work,
+		.order = order,
+		.write = write_chunk,
+		.opaque = disk};
+	return image_pipeline_run(&plan, how, threads, err);
+}
+
+static uint64_t
+holes(const struct disk *disk)
+{
+	uint64_t rest = disk->size % (2 * disk->step);
+	return disk->size / (2 * disk->step) * disk->step +
+	       (rest > disk->step ? rest - disk->step : 0);
+}
+
+static void
+chunks_cover_the_disk_in_order(void **state)
+{
+	static const uint64_t sizes[] = {1, 511, 4096, 4097, 1 << 20, 999999};
+	static const uint64_t steps[] = {512, 4096, 5000, 64 << 10, 1 << 21};
+
+	(void)state;
+	for (unsigned threads = 1; threads <= 5; threads += 2) {
+		for (size_t i = 0; i < 6; i++) {
+			for (size_t k = 0; k < 5; k++) {
+				struct image_run how = {.threads = threads};
+				struct disk disk = {
+					.size = sizes[i], .step = steps[k]};
+				struct image_error err;
+				unsigned used;
+				assert_int_equal(
+					run(&disk, &how, 0, &used, &err), 0);
+				assert_int_equal(disk.next, disk.size);
+				assert_int_equal(
+					disk.data + disk.holes, disk.size);
+				/* Whole chunks that are holes are not read. */
+				if (steps[k] % CHUNK == 0)
+					assert_int_equal(
+						disk.holes, holes(&disk));
+				assert_true(used >= 1 && used <= threads);
+				assert_int_equal(disk.in_flight, 0);
+			}
+		}
+	}
+}
+
+/* Data in the first chunk, and a hole of 8 TiB. */
+static int
+cut_sparse(void *opaque, uint64_t offset, struct image_extent *extent,
+	struct image_error *err)
+{
+	struct disk *disk = opaque;
+
+	(void)err;
+	*extent = (struct image_extent){.offset = offset,
+		.length = offset < CHUNK ? CHUNK - offset : disk->size - offset,
+		.kind = offset < CHUNK ? IMAGE_DATA : IMAGE_HOLE,
+		.host = IMAGE_NO_HOST};
+	return 0;
+}
+
+static void
+a_long_hole_is_one_chunk(void **state)
+{
+	struct image_run how = {.threads = 2};
+	struct disk disk = {.size = UINT64_C(8) << 40};
+	struct image_plan plan = {.size = disk.size,
+		.chunk = CHUNK,
+		.buffer = CHUNK,
+		.own = sizeof(uint64_t),
+		.cut = cut_sparse,
+		.work = work,
+		.order = order,
+		.write = write_chunk,
+		.opaque = &disk};
+	struct image_error err;
+	unsigned used;
+
+	(void)state;
+	assert_int_equal(image_pipeline_run(&plan, &how, &used, &err), 0);
+	assert_int_equal(disk.next_ticket, 2);
+	assert_int_equal(disk.hole_chunks, 1);
+	assert_int_equal(disk.data, CHUNK);
+}
+
+static void
+an_empty_disk_has_no_chunk(void **state)
+{
+	struct image_run how = {.threads = 4};
+	struct disk disk = {.step = 1};
+	struct image_error err;
+	unsigned used;
+
+	(void)state;
+	assert_int_equal(run(&disk, &how, 0, &used, &err), 0);
+	assert_int_equal(disk.next_ticket, 0);
+}
+
+static void
+writers_are_limited(void **state)
+{
+	struct image_run how = {.threads = 4};
+	struct disk disk = {.size = 200 * CHUNK, .step = 200 * CHUNK};
+	struct image_error err;
+	unsigned used;
+
+	(void)state;
+	assert_int_equal(run(&disk, &how, 1, &used, &err), 0);
+	assert_int_equal(disk.most_in_write, 1);
+	assert_int_equal(disk.writes, 200);
+}
+
+static void
+memory_limits_chunks_and_threads(void **state)
+{
+	struct image_run how = {.threads = 8, .memory = 4 * 3 * CHUNK};
+	struct disk disk = {.size = 100 * CHUNK, .step = 100 * CHUNK};
+	struct image_error err;
+	unsigned used;
+
+	(void)state;
+	assert_int_equal(run(&disk, &how, 0, &used, &err), 0);
+	/* a chunk and its head are two pages or three */
+	assert_true(disk.most_in_flight <= 6);
+	assert_true(used <= 6);
+	how.memory = 1;
+	disk = (struct disk){.size = 100 * CHUNK, .step = 100 * CHUNK};
+	assert_int_equal(run(&disk, &how, 0, &used, &err), 0);
+	assert_int_equal(used, 1);
+	assert_int_equal(disk.most_in_flight, 1);
+	assert_int_equal(disk.next, disk.size);
+}
+
+static void
+the_error_does_not_depend_on_threads(void **state)
+{
+	(void)state;
+	for (unsigned threads = 1; threads <= 8; threads++) {
+		struct image_run how = {.threads = threads};
+		struct disk disk = {.size = 100 * CHUNK,
+			.step = 100 * CHUNK,
+			.fail_work = 37 * CHUNK};
+		struct image_error err;
+		unsigned used;
+		assert_int_equal(run(&disk, &how, 0, &used, &err), -EINVAL);
+		assert_string_equal(err.text, "work failed at 37");
+		assert_int_equal(disk.next, 37 * CHUNK);
+
+		disk = (struct disk){.size = 100 * CHUNK,
+			.step = CHUNK,
+			.fail_cut = 50 * CHUNK};
+		assert_int_equal(run(&disk, &how, 0, &used, &err), -EIO);
+		assert_string_equal(err.text, "cut failed");
+		assert_int_equal(disk.next, 50 * CHUNK);
+	}
+}
+
+static void
+a_write_that_fails_stops_the_run(void **state)
+{
+	(void)state;
+	for (unsigned threads = 1; threads <= 4; threads++) {
+		struct image_run how = {.threads = threads};
+		struct disk disk = {.size = 1000 * CHUNK,
+			.step = 1000 * CHUNK,
+			.fail_write = 10 * CHUNK};
+		struct image_error err;
+		unsigned used;
+		assert_int_equal(run(&disk, &how, 0, &used, &err), -ENOSPC);
+		assert_string_equal(err.text, "write failed");
+		assert_true(disk.next < 100 * CHUNK);
+	}
+}
+
+static void
+order_may_end_the_run(void **state)
+{
+	(void)state;
+	for (unsigned threads = 1; threads <= 4; threads++) {
+		struct image_run how = {.threads = threads};
+		struct disk disk = {.size = 1000 * CHUNK,
+			.step = 1000 * CHUNK,
+			.end_at = 20 * CHUNK};
+		struct image_error err;
+		unsigned used;
+		assert_int_equal(run(&disk, &how, 0, &used, &err), 1);
+		assert_int_equal(disk.next, 20 * CHUNK);
+	}
+}
+
+static void
+a_rate_is_kept(void **state)
+{
+	/* 40 chunks at 1 MiB a second take 0.15 s at least */
+	struct image_run how = {.threads = 2, .rate = 1 << 20};
+	struct disk disk = {.size = 40 * CHUNK, .step = 40 * CHUNK};
+	struct image_error err;
+	struct timespec from, to;
+	unsigned used;
+
+	(void)state;
+	clock_gettime(CLOCK_MONOTONIC, &from);
+	assert_int_equal(run(&disk, &how, 0, &used, &err), 0);
+	clock_gettime(CLOCK_MONOTONIC, &to);
+	double took = (double)(to.tv_sec - from.tv_sec) +
+		      (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
+	assert_true(took > 0.14);
+}
+
+struct seen {
+	uint64_t last;
+	unsigned calls;
+};
+
+static void
+note(void *opaque, uint64_t done)
+{
+	struct seen *seen = opaque;
+	assert_true(done > seen->last);
+	seen->last = done;
+	seen->calls++;
+}
+
+static void
+progress_ascends_to_the_size(void **state)
+{
+	struct seen seen = {0};
+	struct image_run how = {
+		.threads = 3, .progress = note, .opaque = &seen};
+	struct disk disk = {.size = 77 * CHUNK + 5, .step = 5000};
+	struct image_error err;
+	unsigned used;
+
+	(void)state;
+	assert_int_equal(run(&disk, &how, 0, &used, &err), 0);
+	assert_int_equal(seen.last, disk.size);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(chunks_cover_the_disk_in_order),
+		cmocka_unit_test(a_long_hole_is_one_chunk),
+		cmocka_unit_test(an_empty_disk_has_no_chunk),
+		cmocka_unit_test(writers_are_limited),
+		cmocka_unit_test(memory_limits_chunks_and_threads),
+		cmocka_unit_test(the_error_does_not_depend_on_threads),
+		cmocka_unit_test(a_write_that_fails_stops_the_run),
+		cmocka_unit_test(order_may_end_the_run),
+		cmocka_unit_test(a_rate_is_kept),
+		cmocka_unit_test(progress_ascends_to_the_size),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Write small images to a directory, for a fuzzer to begin with; or, after
+--streams, compressed clusters as compressed_fuzz.c takes them."""
+import pathlib
+import sys
+import zlib
+
+import qemu
+from qemu import KI
+
+# A compressed frame of 512 bytes "A", by the zstd command.
+ZSTD = bytes.fromhex("28b52ffd6000014d00001041410100fb2ac002")
+
+
+def write_streams(directory):
+    """One cluster of each codec and of two sizes."""
+    for number, length in enumerate([512, 4096]):
+        data = bytes(range(256)) * (length // 256)
+        packer = zlib.compressobj(6, zlib.DEFLATED, -12)
+        stream = packer.compress(data) + packer.flush()
+        first = bytes([(length // 512).bit_length() - 1 << 1])
+        (directory / f"deflate-{number}").write_bytes(first + stream)
+    (directory / "zstd").write_bytes(b"\1" + ZSTD)
+
+
+def write_images(directory):
+    """One image of each kind."""
+    for number, options in enumerate([
+            {"cluster_size": 512}, {"cluster_size": 512, "compat": "0.10"},
+            {"cluster_size": 512, "compression_type": "zstd"},
+            {"cluster_size": 512, "refcount_bits": 1,
+             "lazy_refcounts": "on"},
+            {"cluster_size": 16 * KI, "extended_l2": "on"}]):
+        image = directory / f"seed-{number}"
+        cluster = options["cluster_size"]
+        qemu.create(image, 20 * cluster, **options)
+        qemu.io(image, f"write -P 5 {cluster} {2 * cluster}",
+                f"write -c -P 6 {4 * cluster} {cluster}",
+                f"write -c -P 7 {5 * cluster} {cluster}",
+                f"discard {2 * cluster} {cluster}")
+        if options.get("compat") != "0.10":
+            qemu.io(image, f"write -z {7 * cluster} {cluster}")
+        if options.get("refcount_bits") != 1:
+            qemu.img("snapshot", "-c", "s", image)
+    qemu.create(directory / "seed-backed", 4096, "-u", "-b", "base", "-F",
+                "raw", cluster_size=512)
+    qemu.create(directory / "seed-data", 4096, cluster_size=512,
+                data_file=directory / "data")
+    (directory / "data").unlink()
+
+
+def main():
+    """As the arguments say."""
+    if sys.argv[1] == "--streams":
+        write_streams(pathlib.Path(sys.argv[2]))
+    else:
+        write_images(pathlib.Path(sys.argv[1]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the qcow2 sink promises that its files do not show: see test_sink.py. */
+#include <stdlib.h>
+#include <unistd.h>
+#include "format/qcow2/sink.h"
+#include "support.h"
+#include "test_store.h"
+
+#define KIB UINT64_C(1024)
+#define MIB (KIB * KIB)
+
+static const struct image_create defaults = {.version = 3, .refcount_bits = 16};
+
+/* A file that is gone when it is closed. */
+static int
+scratch_file(void)
+{
+	char path[] = "sink_test.XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	unlink(path);
+	return fd;
+}
+
+/* fd -1: what is written is dropped. */
+static struct image_sink *
+create_sink(struct test_store *store, int fd, const struct image_create *create)
+{
+	struct image_error err = {0};
+	struct image_sink *sink;
+
+	test_store_init(store, fd);
+	if (qcow2_create(&store->store, create, &sink, &err) != 0)
+		fail_msg("%s", err.text);
+	return sink;
+}
+
+/* Reserve the range; what was reserved of it is returned in place. */
+static struct image_place
+reserve(struct image_sink *sink, uint64_t guest, uint64_t length)
+{
+	struct image_error err = {0};
+	struct image_place place = {
+		.guest = guest, .length = length, .stored = length};
+
+	if (sink->ops->reserve(sink, &place, &err) != 0)
+		fail_msg("%s", err.text);
+	assert_true(place.length > 0 && place.length <= length);
+	assert_int_equal(place.stored, place.length);
+	return place;
+}
+
+static struct image_place
+reserve_packed(struct image_sink *sink, uint64_t guest, uint64_t stored)
+{
+	struct image_error err = {0};
+	struct image_place place = {.guest = guest,
+		.length = sink->unit,
+		.stored = stored,
+		.compressed = true};
+
+	if (sink->ops->reserve(sink, &place, &err) != 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(place.stored, stored);
+	return place;
+}
+
+static void
+the_header_is_written_last_and_by_itself(void **state)
+{
+	struct image_create create = defaults;
+	struct image_error err;
+	struct test_store store;
+	int fd = scratch_file();
+	(void)state;
+
+	create.size = 10 * MIB;
+	struct image_sink *sink = create_sink(&store, fd, &create);
+	reserve(sink, 0, MIB);
+	assert_int_equal(sink->ops->finish(sink, &err), 0);
+	assert_true(store.last_was_write);
+	assert_int_equal(store.last_offset, 0);
+	assert_int_equal(store.last_length, 512);
+	sink->ops->close(sink);
+	assert_true(store.closed);
+	close(fd);
+}
+
+static void
+a_cluster_that_is_partly_a_hole_has_one_place(void **state)
+{
+	struct image_create create = defaults;
+	struct test_store store;
+	(void)state;
+
+	create.size = 10 * MIB;
+	for (int extended = 0; extended < 2; extended++) {
+		create.extended_l2 = extended;
+		struct image_sink *sink = create_sink(&store, -1, &create);
+		assert_int_equal(sink->unit, extended ? 2048 : 65536);
+		struct image_place a = reserve(sink, 0, 512);
+		struct image_place b = reserve(sink, 8192, 512);
+		/* from inside this cluster to inside the next but one */
+		struct image_place c = reserve(sink, 65024, 66560);
+		struct image_place d = reserve(sink, 131584, 512);
+		assert_int_equal(b.host, a.host + 8192);
+		assert_int_equal(c.host, a.host + 65024);
+		assert_int_equal(c.length, 66560);
+		assert_int_equal(d.host, a.host + 131584);
+		sink->ops->close(sink);
+	}
+}
+
+static void
+a_place_ends_where_tables_come_between(void **state)
+{
+	struct image_create create = defaults;
+	struct test_store store;
+	uint64_t at = 0, before = 0;
+	unsigned parts = 0;
+	(void)state;
+
+	/* 1 MiB of L2 tables is for 64 MiB of data */
+	create.cluster_size = 512;
+	create.size = 200 * MIB;
+	struct image_sink *sink = create_sink(&store, -1, &create);
+	for (; at < create.size; parts++) {
+		struct image_place place = reserve(sink, at, create.size - at);
+		assert_true(place.host > before);
+		before = place.host + place.length - 1;
+		at += place.length;
+	}
+	assert_true(parts > 3 && parts < 20);
+	sink->ops->close(sink);
+}
+
+static void
+compressed_clusters_are_packed_without_gaps(void **state)
+{
+	struct image_create create = defaults;
+	struct test_store store;
+	(void)state;
+
+	create.size = 10 * MIB;
+	create.compress = true;
+	struct image_sink *sink = create_sink(&store, -1, &create);
+	assert_int_equal(sink->codec.level, 1);
+	struct image_place a = reserve_packed(sink, 0, 40000);
+	struct image_place b = reserve_packed(sink, 65536, 40000);
+	struct image_place c = reserve_packed(sink, 131072, 100);
+	assert_int_equal(a.host, 65536);
+	assert_int_equal(b.host, a.host + 40000);
+	assert_int_equal(c.host, b.host + 40000);
+	/* one that cannot be compressed is aligned, and what is left of the
+	 * cluster before it takes what fits */
+	struct image_place d = reserve(sink, 196608, 65536);
+	assert_int_equal(d.host, 3 * 65536);
+	struct image_place e = reserve_packed(sink, 262144, 100);
+	assert_int_equal(e.host, c.host + 100);
+	/* the next cluster is not adjacent */
+	struct image_place f = reserve_packed(sink, 327680, 60000);
+	assert_int_equal(f.host, 4 * 65536);
+	sink->ops->close(sink);
+}
+
+static void
+packing_begins_a_cluster_if_the_count_of_the_last_one_is_written(void **state)
+{
+	struct image_create create = defaults;
+	struct test_store store;
+	uint64_t at = 512;
+	(void)state;
+
+	/* 1 MiB of refcount blocks counts 64 MiB */
+	create.cluster_size = 512;
+	create.refcount_bits = 64;
+	create.size = 100 * MIB;
+	create.compress = true;
+	struct image_sink *sink = create_sink(&store, -1, &create);
+	struct image_place a = reserve_packed(sink, 0, 100);
+	while (at < 80 * MIB)
+		at += reserve(sink, at, 80 * MIB - at).length;
+	struct image_place b = reserve_packed(sink, at, 100);
+	assert_int_equal(a.host, 65536);
+	assert_true(b.host > 80 * MIB && b.host % 512 == 0);
+	sink->ops->close(sink);
+}
+
+static void
+zeros_in_tables_are_not_written(void **state)
+{
+	struct image_create create = defaults;
+	struct image_error err;
+	struct test_store store;
+	(void)state;
+
+	create.size = UINT64_C(8) << 40;
+	struct image_sink *sink = create_sink(&store, -1, &create);
+	assert_int_equal(sink->ops->finish(sink, &err), 0);
+	/* a block each of the refcount table and of the counts; the header */
+	assert_int_equal(store.bytes, 4096 + 4096 + 512);
+	sink->ops->close(sink);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_header_is_written_last_and_by_itself),
+		cmocka_unit_test(a_cluster_that_is_partly_a_hole_has_one_place),
+		cmocka_unit_test(a_place_ends_where_tables_come_between),
+		cmocka_unit_test(compressed_clusters_are_packed_without_gaps),
+		cmocka_unit_test(
+			packing_begins_a_cluster_if_the_count_of_the_last_one_is_written),
+		cmocka_unit_test(zeros_in_tables_are_not_written),
+	};
+
+	return cmocka_run_group_tests_name("sink", tests, NULL, NULL);
+}

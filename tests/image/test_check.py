@@ -1,0 +1,302 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""hone check beside qemu-img check: sound images, leaks, damage."""
+import json
+import random
+
+import pytest
+
+import qemu
+from checks import assert_sound, assert_unsafe, qemu_check, verdict
+from damage import COPIED, Image, make
+from qemu import KI, MI
+
+@pytest.mark.parametrize("options", [
+    {}, {"compat": "0.10"}, {"cluster_size": 512}, {"cluster_size": 4 * KI},
+    {"cluster_size": 2 * MI}, {"extended_l2": "on"},
+    {"extended_l2": "on", "cluster_size": 16 * KI},
+    {"compression_type": "zstd"}, {"lazy_refcounts": "on"},
+    {"preallocation": "metadata"}, {"preallocation": "falloc"},
+    {"refcount_bits": 64, "cluster_size": 512},
+    {"refcount_bits": 8, "cluster_size": 1 * KI},
+], ids=str)
+def test_images_of_every_kind_are_sound(work, hone, options):
+    """After writes, discards, zeros, snapshots and bitmaps."""
+    rng = random.Random(str(options))
+    image = work / "a.qcow2"
+    cluster = options.get("cluster_size", 64 * KI)
+    size = min(64 * cluster * 9, 48 * MI) + 512
+    version = 2 if options.get("compat") == "0.10" else 3
+    qemu.create(image, size, **options)
+    assert_sound(hone, image)
+    for turn in range(2):
+        qemu.io_some(image, qemu.random_commands(rng, size, cluster, 40,
+                                                 version))
+        assert_sound(hone, image)
+        qemu.img("snapshot", "-c", f"s{turn}", image)
+        assert_sound(hone, image)
+        if version == 3:
+            qemu.img("bitmap", "--add", "-g", "64k", image, f"b{turn}")
+            assert_sound(hone, image)
+    qemu.io_some(image, qemu.random_commands(rng, size, cluster, 40, version))
+    assert_sound(hone, image)
+    qemu.img("snapshot", "-d", "s0", image)
+    if version == 3:
+        qemu.img("resize", "-q", image, size + 7 * cluster)
+        assert_sound(hone, image)
+        qemu.img("bitmap", "--remove", image, "b0")
+        qemu.img("bitmap", "--remove", image, "b1")
+    qemu.img("snapshot", "-a", "s1", image)
+    assert_sound(hone, image)
+
+
+@pytest.mark.parametrize("bits", [1, 2, 4, 8, 16, 32, 64])
+def test_reference_counts_of_every_width(work, hone, bits):
+    """Each cluster's count, from what the tables say: leak and use it."""
+    image = make(work, cluster_size=512, size=200 * KI, refcount_bits=bits)
+    assert_sound(hone, image.path)
+    table = image.get("Q", 48)
+    block = image.get("Q", table)
+    counts = image.data[block:block + 512]
+    rng = random.Random(bits)
+    for _ in range(60):
+        at = rng.randrange(min(512, len(image.data) // 512 * bits // 8))
+        image.data[block + at] = counts[at] ^ (1 << rng.randrange(8))
+        image.write()
+        corruptions, leaks = qemu_check(image.path)
+        _, failed, found = verdict(hone, image.path)
+        assert found["leaked_clusters"] == leaks
+        assert found["leaked_bytes"] == leaks * 512
+        assert bool(corruptions) == bool({"refcounts", "copied"} & set(failed))
+        assert set(failed) <= {"refcounts", "copied"}
+        image.data[block + at] = counts[at]
+
+
+def test_leaks_are_told_and_harmless(work, hone):
+    """A cluster that is counted and not used."""
+    image = make(work)
+    image.put("Q", image.l2(2), 0)
+    image.write()
+    safe, _, found = verdict(hone, image.path)
+    assert safe
+    assert qemu_check(image.path) == (0, 1)
+    assert (found["leaked_clusters"], found["leaked_bytes"]) == (1, 64 * KI)
+    text = hone.ok("check", image.path).stdout.decode()
+    assert "leaked clusters: 1 (65536 bytes)" in text
+    assert text.endswith(" is safe\n")
+
+
+def test_a_count_that_is_too_low(work, hone):
+    """Writing to the image would then destroy data."""
+    image = make(work)
+    block = image.get("Q", image.get("Q", 48))
+    where = image.get("Q", image.l2(1)) & 0xfffffffffe00
+    image.put("H", block + 2 * (where // (64 * KI)), 0)
+    image.write()
+    assert qemu_check(image.path)[0] > 0
+    assert_unsafe(
+        hone, image.path,
+        ("refcounts", f"reference count 0 of the cluster at 0x{where:x} "
+         "is less than its references (1)"),
+        ("copied", f"data cluster at 0x{where:x} is 1, but its reference "
+         "count is not 1"))
+
+
+def test_no_reference_counts_at_all(work, hone):
+    """The refcount table is empty."""
+    image = make(work)
+    image.put("Q", image.get("Q", 48), 0)
+    image.write()
+    safe, failed, _ = verdict(hone, image.path)
+    assert not safe
+    assert "reference count 0 of the cluster at 0x0" in failed["refcounts"]
+
+
+def test_bit_63_of_shared_and_of_single_clusters(work, hone):
+    """It says that a write may happen in place."""
+    image = make(work)
+    entry = image.get("Q", image.l2(0))
+    image.put("Q", image.l2(0), entry & ~COPIED)
+    image.write()
+    assert qemu_check(image.path)[0] == 1
+    assert_unsafe(hone, image.path, ("copied", "is 0, but its reference "
+                                     "count is 1"))
+    image.put("Q", image.l2(0), entry)
+    image.put("Q", image.l1(), image.get("Q", image.l1()) & ~COPIED)
+    image.write()
+    assert qemu_check(image.path)[0] == 1
+    assert_unsafe(hone, image.path, ("copied", "the L2 table at"))
+
+
+def test_a_dirty_image_with_wrong_counts_says_why(work, hone):
+    """Lazy reference counts after a crash."""
+    image = make(work, lazy_refcounts="on")
+    block = image.get("Q", image.get("Q", 48))
+    where = image.get("Q", image.l2(1)) & 0xfffffffffe00
+    image.put("H", block + 2 * (where // (64 * KI)), 0)
+    image.put("Q", 72, 1)
+    image.write()
+    _, failed, _ = verdict(hone, image.path)
+    assert "marked dirty" in failed["refcounts"]
+
+
+OVERLAPS = [
+    # what an entry of the L2 table is changed to point at
+    (lambda i: i.get("Q", 40), "lies on a L1 table"),
+    (lambda i: i.get("Q", 48), "lies on a refcount table"),
+    (lambda i: i.get("Q", i.get("Q", 48)), "lies on a refcount block"),
+    (lambda i: i.get("Q", i.l1()) & ~COPIED, "lies on a L2 table"),
+    (lambda i: i.get("Q", i.l2(1)) & ~COPIED, "is used twice by the disk"),
+]
+
+
+@pytest.mark.parametrize("target,text", OVERLAPS)
+def test_a_cluster_that_lies_on_another(work, hone, target, text):
+    """With counts that agree, qemu-img check calls the image sound."""
+    image = make(work)
+    where = target(image)
+    old = image.get("Q", image.l2(0)) & ~COPIED
+    image.put("Q", image.l2(0), where)
+    block = image.get("Q", image.get("Q", 48))
+    image.put("H", block + 2 * (old // (64 * KI)), 0)
+    at = block + 2 * (where // (64 * KI))
+    image.put("H", at, image.get("H", at) + 1)
+    image.write()
+    _, failed, _ = verdict(hone, image.path)
+    assert text in failed["overlaps"], failed
+    assert "refcounts" not in failed
+
+
+def test_two_tables_in_one_place(work, hone):
+    """Of the header, of the L1 table, and of two states."""
+    image = make(work, size=2 * 512 * MI)
+    image.put("Q", image.l1(1), image.get("Q", image.l1()))
+    image.write()
+    _, failed, _ = verdict(hone, image.path)
+    assert "L2 table" in failed["overlaps"]
+    image = make(work, name="b.qcow2")
+    image.put("Q", 48, image.get("Q", 40))
+    image.write()
+    _, failed, _ = verdict(hone, image.path)
+    assert "L1 table" in failed["overlaps"]
+    image = make(work, name="c.qcow2")
+    qemu.img("snapshot", "-c", "s", image.path)
+    image = Image(image.path)
+    image.put("Q", image.get("Q", 64), image.get("Q", 40))
+    image.write()
+    _, failed, _ = verdict(hone, image.path)
+    assert "L1 table at" in failed["overlaps"]
+
+
+def test_more_references_than_states(work, hone):
+    """A small file that describes a large disk full of data."""
+    image = make(work)
+    qemu.img("snapshot", "-c", "s", image.path)
+    qemu.io(image.path, "write -P 9 0 64k")
+    image = Image(image.path)
+    # the snapshot's L2 table: the one that the active state does not have
+    active = image.get("Q", image.l1()) & ~COPIED
+    table = image.get("Q", image.get("Q", image.get("Q", 64))) & ~COPIED
+    assert table != active
+    entry = image.get("Q", table + 8) & ~COPIED
+    for index in range(20, 30):
+        image.put("Q", table + 8 * index, entry)
+    image.write()
+    _, failed, _ = verdict(hone, image.path)
+    assert "has 12 references, but the image has only 2 states" in (
+        failed["overlaps"])
+
+
+def test_names_of_other_files(work, hone):
+    """Named and not opened."""
+    qemu.create(work / "base.qcow2", MI)
+    image = work / "a.qcow2"
+    qemu.create(image, None, "-b", work / "base.qcow2", "-F", "qcow2")
+    (work / "base.qcow2").unlink()
+    assert_unsafe(hone, image, ("backing_file", f"{work}/base.qcow2"))
+    image = work / "b.qcow2"
+    qemu.create(image, MI, data_file=work / "data")
+    qemu.io(image, "write -P 1 0 300k")
+    (work / "data").unlink()
+    assert_unsafe(hone, image, ("data_file", f"{work}/data"))
+
+
+def test_marks_of_the_header(work, hone):
+    """Unknown features end the check: other tables may have moved."""
+    image = make(work)
+    image.put("Q", 72, 2)
+    image.write()
+    assert_unsafe(hone, image.path, ("corrupt", "bit 1"))
+    image.put("Q", 72, 1 << 40)
+    image.write()
+    assert_unsafe(hone, image.path, ("unknown_features", "bit 40"))
+    image.put("Q", 72, 0)
+    image.put("I", 96, 9)
+    image.write()
+    assert_unsafe(hone, image.path, ("well_formed", "refcount_order 9"))
+
+
+def test_damaged_snapshots(work, hone):
+    """Their table, and an L1 table that is too short for its disk."""
+    image = make(work, size=1024 * MI)
+    qemu.img("snapshot", "-c", "s", image.path)
+    image = Image(image.path)
+    table = image.get("Q", 64)
+    image.put("I", table + 8, 1)
+    image.write()
+    _, failed, _ = verdict(hone, image.path)
+    assert "has 1 entries, which are too few" in failed["snapshots"]
+    image.put("I", table + 36, 2000)
+    image.write()
+    _, failed, found = verdict(hone, image.path)
+    assert "2000 bytes of extra data" in failed["snapshots"]
+    assert found["checks"][-1]["name"] == "snapshots"
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_random_damage_of_tables(work, hone, seed):
+    """What qemu-img calls corrupt is never called safe. If both read the
+    counts, they agree on them."""
+    rng = random.Random(seed)
+    image = make(work, size=rng.choice([4 * MI, 700 * MI]),
+                 cluster_size=rng.choice([4 * KI, 64 * KI]),
+                 refcount_bits=rng.choice([8, 16, 64]))
+    if rng.randrange(2):
+        qemu.img("snapshot", "-c", "s", image.path)
+        qemu.io(image.path, "write -P 3 0 1M")
+    good = bytes(Image(image.path).data)
+    for _ in range(20):
+        image.data = bytearray(good)
+        start = rng.choice([image.get("Q", 40), image.get("Q", 48),
+                            image.get("Q", image.get("Q", 48)), image.l2(0),
+                            0, image.get("Q", 64)])
+        for _ in range(rng.choice([1, 1, 3])):
+            at = start + int(rng.expovariate(1 / 40))
+            if at < len(image.data):
+                image.data[at] ^= 1 << rng.randrange(8)
+        image.write()
+        theirs = qemu_check(image.path)
+        done = hone.run("check", "--json", image.path)
+        if theirs is None:
+            assert done.returncode in (1, 2), done
+        elif theirs[0]:
+            assert done.returncode == 1, (theirs, done)
+        elif done.returncode == 0:
+            assert json.loads(done.stdout)["leaked_clusters"] == theirs[1]
+
+
+def test_statuses_of_the_command(work, hone):
+    """0 safe, 1 not safe, 2 not checked: nothing on stdout then."""
+    image = make(work)
+    assert hone.ok("check", "-q", image.path).stdout == b""
+    image.put("Q", 72, 2)
+    image.write()
+    done = hone.run("check", "-q", image.path)
+    assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")
+    done = hone.run("check", image.path)
+    assert done.returncode == 1 and b"corrupt            FAILED" in done.stdout
+    assert done.stdout.endswith(b" is not safe\n")
+    for name in ("none", "."):
+        done = hone.run("check", work / name)
+        assert (done.returncode, done.stdout) == (2, b"")
+        assert done.stderr.startswith(b"hone: ") and done.stderr.count(
+            b"\n") == 1

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""hone check: files that are two formats at once, and partition tables."""
+import os
+import struct
+
+import pytest
+
+import qemu
+from checks import assert_unsafe, verdict
+from damage import make
+from qemu import KI, MI
+
+VHD_FOOTER = b"conectix" + struct.pack(">II", 2, 0x10000)
+DMG_TRAILER = b"koly" + struct.pack(">II", 4, 512)
+
+SIGNATURES = [
+    # offset (negative: from the end), bytes, name, whether a raw disk may
+    # not have it either
+    (510, b"\x55\xaa", "MBR", False),
+    (512, b"EFI PART", "GPT", False),
+    (4096, b"EFI PART", "GPT", False),
+    (257, b"ustar\0", "tar", False),
+    (32768, b"\1CD001\1", "ISO 9660", False),
+    (32768, b"\0BEA01\1", "UDF", False),
+    (32768, b"\0NSR02\1", "UDF", False),
+    (32768, b"\0NSR03\1", "UDF", False),
+    (-512, VHD_FOOTER, "VHD", True),
+    (-512, DMG_TRAILER, "DMG", True),
+]
+
+
+def put(path, at, data):
+    """Write bytes into a file; a negative offset counts from its end."""
+    with open(path, "r+b") as file:
+        if at < 0:
+            at += os.stat(path).st_size
+        os.pwrite(file.fileno(), data, at)
+    return at
+
+
+@pytest.mark.parametrize("at,data,name,in_raw", SIGNATURES)
+def test_another_format_in_the_same_file(work, hone, at, data, name, in_raw):
+    """Beside qcow2, and beside raw where a disk does not have it."""
+    image = make(work, size=8 * MI).path
+    os.truncate(image, 4 * MI)
+    safe, failed, _ = verdict(hone, image)
+    assert safe, failed
+    where = put(image, at, data)
+    if data[1:].startswith((b"CD", b"BEA", b"NSR")):
+        where += 1
+    assert_unsafe(hone, image, (
+        "polyglot",
+        f"has the signature of {name} at offset {where}, besides being "
+        "qcow2"))
+    raw = work / "disk.img"
+    raw.write_bytes(bytes(64 * KI))
+    put(raw, at, data)
+    safe, failed, found = verdict(hone, raw)
+    assert safe != in_raw
+    assert found["format"] == "raw"
+    assert set(failed) == ({"polyglot"} if in_raw else set())
+
+
+@pytest.mark.parametrize("head,name", [
+    (b"QFI\xfb\0\0\0\3", "qcow2"), (b"QFI\xfb\0\0\0\1", "QCOW version 1"),
+    (b"KDMV", "VMDK"), (b"COWD", "VMDK"), (b"# Disk DescriptorFile", "VMDK"),
+    (b"vhdxfile", "VHDX"), (b"conectix", "VHD"),
+    (bytes(64) + b"\x7f\x10\xda\xbe", "VDI"), (b"LUKS\xba\xbe", "LUKS"),
+    (b"QED\0", "QED"), (b"WithoutFreeSpace", "Parallels")])
+def test_a_raw_disk_that_begins_like_an_image(work, hone, head, name):
+    """Whoever opens it without a format would get another disk: a guest can
+    write these bytes."""
+    raw = work / "disk.img"
+    raw.write_bytes(head.ljust(64 * KI, b"\0"))
+    assert_unsafe_raw(hone, raw, name)
+    done = hone.run("check", raw)
+    if name == "qcow2":
+        assert done.returncode == 1
+    else:
+        assert done.returncode == 2 and not done.stdout
+        assert f"begins like a {name} image" in done.stderr.decode()
+
+
+def assert_unsafe_raw(hone, raw, name):
+    """With -f raw, the signature at the beginning is told."""
+    safe, failed, _ = verdict(hone, raw, "-f", "raw")
+    assert not safe and set(failed) == {"polyglot"}
+    assert f"has the signature of {name} at offset 0" in failed["polyglot"]
+
+
+def test_a_vdi_signature_in_a_qcow2_header(work, hone):
+    """The field is the offset of the snapshot table."""
+    image = make(work).path
+    put(image, 64, b"\x7f\x10\xda\xbe")
+    assert hone.run("check", image).returncode == 2
+    _, failed, _ = verdict(hone, image, "-f", "qcow2")
+    assert "signature of VDI" in failed["polyglot"]
+
+
+def test_a_name_that_the_bytes_contradict(work, hone):
+    """A broken magic is not raw."""
+    raw = work / "disk.qcow2"
+    raw.write_bytes(bytes(64 * KI))
+    safe, failed, found = verdict(hone, raw)
+    assert not safe and set(failed) == {"format"}
+    assert "format" not in found
+    assert "named like a qcow2 image" in failed["format"]
+    safe, failed, _ = verdict(hone, raw, "-f", "raw")
+    assert safe, failed
+    safe, failed, _ = verdict(hone, raw, "-f", "qcow2")
+    assert "magic 0x00000000" in failed["well_formed"]
+
+
+def mbr(*entries):
+    """A sector with partitions: (type, first sector, sectors)."""
+    table = b"".join(struct.pack("<4xB3xII", *each) for each in entries)
+    return bytes(446) + table.ljust(64, b"\0") + b"\x55\xaa"
+
+
+@pytest.mark.parametrize("sector,expected", [
+    (mbr((0xee, 1, 100)), "only protects"),
+    (mbr((0x83, 2048, 100), (0x82, 4096, 100)), None),
+    (mbr(), None),
+    (mbr((0xee, 1, 100), (0x83, 2048, 50)), "has 1 partitions besides"),
+    (mbr((0x83, 2048, 50), (0xee, 1, 100)), "has 1 partitions besides"),
+    (mbr((0xee, 1, 100), (0xee, 1, 100)), "has 1 partitions besides"),
+    (mbr((0xee, 2, 100)), "begins at sector 2, not 1"),
+    (mbr((0xee, 0x1000001, 100)), "begins at sector 16777217"),
+], ids=["protective", "plain", "empty", "hybrid", "hybrid2", "twice", "late",
+        "later"])
+def test_the_mbr_of_a_raw_disk(work, hone, sector, expected):
+    """The test of OpenStack's inspector for GPT, named as there."""
+    raw = work / "disk.img"
+    raw.write_bytes(sector.ljust(64 * KI, b"\0"))
+    safe, failed, found = verdict(hone, raw)
+    text = [each["text"] for each in found["checks"] if each["name"] == "mbr"]
+    assert bool(text) == bool(expected)
+    assert not expected or expected in text[0]
+    assert safe == (expected is None or "only" in expected)
+    assert set(failed) <= {"mbr"}
+
+
+def test_real_partition_tables(work, hone):
+    """As sfdisk makes them."""
+    for label in "gpt", "dos":
+        raw = work / f"{label}.img"
+        raw.write_bytes(bytes(4 * MI))
+        qemu.run("sh", "-c", f"echo size=1M | /sbin/sfdisk -q --no-reread "
+                 f"--no-tell-kernel -X {label} {raw}")
+        safe, failed, _ = verdict(hone, raw)
+        assert safe, failed
+
+
+@pytest.mark.parametrize("size", [0, 1, 3, 511, 513, 4097, 32770])
+def test_files_that_end_early(work, hone, size):
+    """Signatures lie past their end."""
+    raw = work / "disk.img"
+    raw.write_bytes(bytes(size))
+    safe, failed, _ = verdict(hone, raw)
+    assert safe, failed
+    raw.write_bytes(b"QFI\xfb".ljust(size, b"\0")[:size])
+    safe, failed, _ = verdict(hone, raw)
+    assert safe == (size < 4)
+    assert set(failed) <= {"well_formed"}
+
+
+@pytest.mark.parametrize("cluster", [512, 4096, 32768, 65536])
+@pytest.mark.parametrize("block", [b"EFI PART", b"\1CD001\1"])
+def test_data_of_a_disk_is_no_signature_of_the_image(work, hone, block,
+                                                     cluster):
+    """Found by the fuzz target of convert: a disk whose first sector is zero
+    had its GPT where that of the file would be."""
+    raw, image = work / "disk.img", work / "disk.qcow2"
+    raw.write_bytes(bytes(cluster) + block.ljust(512, b"\0") * 512)
+    done = hone.run("convert", "-q", "-o", f"cluster_size={cluster}", str(raw),
+                    str(image))
+    assert done.returncode == 0, done
+    safe, failed, _ = verdict(hone, image)
+    assert safe, failed
+    qemu.img("compare", "-f", "raw", "-F", "qcow2", raw, image)

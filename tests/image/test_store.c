@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <unistd.h>
+#include "test_store.h"
+
+static struct test_store *
+of(struct image_store *store)
+{
+	return (struct test_store *)store;
+}
+
+static int
+store_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
+	struct image_error *err)
+{
+	if (pread(of(store)->fd, buf, length, (off_t)offset) == (ssize_t)length)
+		return 0;
+	return image_fail(err, store->name, -EIO, "cannot be read");
+}
+
+/* Returns whether the call that begins here is the one that fails. */
+static bool
+fails(struct test_store *t)
+{
+	return ++t->calls == t->fail_at;
+}
+
+static int
+store_write(struct image_store *store, uint64_t offset, const void *buf,
+	size_t length, struct image_error *err)
+{
+	struct test_store *t = of(store);
+
+	t->last_offset = offset;
+	t->last_length = length;
+	t->last_was_write = true;
+	t->bytes += length;
+	if (!fails(t) &&
+		(t->fd < 0 || pwrite(t->fd, buf, length, (off_t)offset) ==
+				      (ssize_t)length))
+		return 0;
+	return image_fail(err, store->name, -ENOSPC, "cannot be written");
+}
+
+static int
+store_resize(struct image_store *store, uint64_t size, struct image_error *err)
+{
+	struct test_store *t = of(store);
+
+	t->last_was_write = false;
+	if (!fails(t) && (t->fd < 0 || ftruncate(t->fd, (off_t)size) == 0))
+		return 0;
+	return image_fail(err, store->name, -EFBIG, "cannot be so long");
+}
+
+static void
+store_close(struct image_store *store)
+{
+	of(store)->closed = true;
+}
+
+static char name[] = "file";
+
+static const struct image_store_ops ops = {
+	.read = store_read,
+	.write = store_write,
+	.resize = store_resize,
+	.close = store_close,
+};
+
+void
+test_store_init(struct test_store *store, int fd)
+{
+	*store = (struct test_store){
+		.store = {.ops = &ops, .name = name}, .fd = fd};
+}

@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What the debug flavour and the audit find. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "mempool_support.h"
+
+/* With AddressSanitizer, the sanitizer detects the write first and aborts. */
+#if defined(__SANITIZE_ADDRESS__)
+#define ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASAN 1
+#endif
+#endif
+#ifndef ASAN
+#define ASAN 0
+#endif
+
+#if ASAN
+/* The children abort by design: names in their reports would cost a minute. */
+const char *__asan_default_options(void);
+
+const char *
+__asan_default_options(void)
+{
+	return "symbolize=0";
+}
+#endif
+
+#define SIZE 43
+
+struct faults {
+	int n;
+	int last;
+	void *object;
+};
+
+static void
+note(int fault, void *object, void *arg)
+{
+	struct faults *faults = arg;
+
+	faults->n++;
+	faults->last = fault;
+	faults->object = object;
+}
+
+static struct hone_mempool *
+debug_pool(struct faults *faults)
+{
+	struct hone_mempool_attr attr = attributes(20, 5, 2);
+	struct hone_mempool *pool;
+
+	memset(faults, 0, sizeof(*faults));
+	attr.object_size = SIZE;
+	attr.flags |= HONE_MEMPOOL_DEBUG;
+	attr.on_fault = note;
+	attr.on_fault_arg = faults;
+	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	return pool;
+}
+
+static void
+told(struct faults *faults, int fault, void *object)
+{
+	assert_int_equal(faults->n, fault != 0);
+	if (fault) {
+		assert_int_equal(faults->last, fault);
+		assert_ptr_equal(faults->object, object);
+	}
+	memset(faults, 0, sizeof(*faults));
+}
+
+static void
+sound_use_is_no_fault(void **state)
+{
+	struct faults faults;
+	struct hone_mempool *pool = debug_pool(&faults);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_cursor cursor;
+	struct hone_mempool_magazine *m;
+	void *objs[20];
+
+	(void)state;
+	for (int round = 0; round < 3; round++) {
+		assert_int_equal(hone_mempool_get_bulk(c, objs, 20), 0);
+		assert_null(hone_mempool_get(c));
+		for (int i = 0; i < 20; i++)
+			memset(objs[i], i + round, SIZE);
+		hone_mempool_put_bulk(c, objs, 20);
+		hone_mempool_cursor_begin(&cursor, c);
+		for (int i = 0; i < 7; i++)
+			objs[i] = hone_mempool_cursor_get(&cursor);
+		hone_mempool_cursor_put(&cursor, objs[6]);
+		hone_mempool_cursor_end(&cursor);
+		m = hone_mempool_get_magazine(c);
+		memset(m->objects[0], 1, SIZE);
+		audited(pool, 6 + m->count);
+		hone_mempool_put_magazine(c, m);
+		hone_mempool_put_bulk(c, objs, 6);
+		audited(pool, 0);
+	}
+	told(&faults, 0, NULL);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+static void
+a_second_put_is_told_and_left_out(void **state)
+{
+	struct faults faults;
+	struct hone_mempool *pool = debug_pool(&faults);
+	struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
+	void *objs[3];
+
+	(void)state;
+	objs[0] = hone_mempool_get(a);
+	hone_mempool_put(a, objs[0]);
+	hone_mempool_put(b, objs[0]);
+	told(&faults, HONE_MEMPOOL_FAULT_DOUBLE_PUT, objs[0]);
+	audited(pool, 0);
+	assert_int_equal(hone_mempool_get_bulk(a, objs, 2), 0);
+	objs[2] = objs[0];
+	hone_mempool_put_bulk(b, objs, 3);
+	told(&faults, HONE_MEMPOOL_FAULT_DOUBLE_PUT, objs[0]);
+	audited(pool, 0);
+	hone_mempool_cache_close(a);
+	hone_mempool_cache_close(b);
+	destroyed(pool);
+}
+
+static void
+a_foreign_pointer_is_told_and_left_out(void **state)
+{
+	struct faults faults;
+	struct hone_mempool *pool = debug_pool(&faults);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_magazine *m;
+	char *obj = hone_mempool_get(c), other[SIZE];
+
+	(void)state;
+	hone_mempool_put(c, other);
+	told(&faults, HONE_MEMPOOL_FAULT_FOREIGN, other);
+	hone_mempool_put(c, obj + 1);
+	told(&faults, HONE_MEMPOOL_FAULT_FOREIGN, obj + 1);
+	hone_mempool_put(c, NULL);
+	told(&faults, HONE_MEMPOOL_FAULT_FOREIGN, NULL);
+	hone_mempool_put(c, obj);
+	m = hone_mempool_get_magazine(c);
+	obj = m->objects[1];
+	m->objects[1] = other;
+	hone_mempool_put_magazine(c, m);
+	told(&faults, HONE_MEMPOOL_FAULT_FOREIGN, other);
+	audited(pool, 1);
+	hone_mempool_put(c, obj);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+/* Whether the sanitizer stops a child that writes there. */
+static void
+sanitized(volatile char *byte)
+{
+	int status;
+	pid_t child = fork();
+
+	if (child == 0) {
+		(void)freopen("/dev/null", "w", stderr);
+		*byte = 0;
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void
+writes_after_put_are_told(void **state)
+{
+	struct faults faults;
+	struct hone_mempool *pool = debug_pool(&faults);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_findings findings;
+
+	(void)state;
+	for (size_t at = 0; at < SIZE; at++) {
+		char *obj = hone_mempool_get(c);
+
+		hone_mempool_put(c, obj);
+		if (ASAN) {
+			sanitized(obj + at);
+			continue;
+		}
+		obj[at] ^= 0x40;
+		hone_mempool_audit(pool, &findings, note, &faults);
+		assert_int_equal(findings.damaged, 1);
+		told(&faults, HONE_MEMPOOL_FAULT_WRITE_AFTER_PUT, obj);
+		assert_ptr_equal(hone_mempool_get(c), obj);
+		told(&faults, HONE_MEMPOOL_FAULT_WRITE_AFTER_PUT, obj);
+		hone_mempool_put(c, obj);
+		told(&faults, 0, NULL);
+	}
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+/* obj is out; byte is in the gap at one of its ends. */
+static void
+written_beside(struct hone_mempool *pool, struct hone_mempool_cache *c,
+	struct faults *faults, char *obj, char *byte)
+{
+	struct hone_mempool_findings findings;
+
+	if (ASAN) {
+		sanitized(byte);
+		return;
+	}
+	*byte = 0;
+	hone_mempool_put(c, obj);
+	told(faults, HONE_MEMPOOL_FAULT_OVERRUN, obj);
+	*byte = 0;
+	hone_mempool_audit(pool, &findings, NULL, NULL);
+	assert_int_equal(findings.damaged, 1);
+	assert_ptr_equal(hone_mempool_get(c), obj);
+	told(faults, HONE_MEMPOOL_FAULT_OVERRUN, obj);
+}
+
+static void
+writes_beside_an_object_are_told(void **state)
+{
+	struct faults faults;
+	struct hone_mempool *pool = debug_pool(&faults);
+	struct hone_mempool_cache *c = opened(pool);
+	void *objs[20];
+
+	(void)state;
+	assert_int_equal(hone_mempool_get_bulk(c, objs, 20), 0);
+	for (int i = 0; i < 20; i++) {
+		char *obj = objs[i];
+
+		written_beside(pool, c, &faults, obj, obj + SIZE);
+		written_beside(pool, c, &faults, obj, obj - 1);
+	}
+	hone_mempool_put_bulk(c, objs, 20);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+static void
+without_a_handler_a_fault_aborts(void **state)
+{
+	struct hone_mempool_attr attr = attributes(4, 2, 1);
+	struct hone_mempool *pool;
+	struct hone_mempool_cache *c;
+	int status;
+	pid_t child;
+
+	(void)state;
+	attr.flags |= HONE_MEMPOOL_DEBUG;
+	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	c = opened(pool);
+	child = fork();
+	if (child == 0) {
+		hone_mempool_put(c, &attr);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+static void
+doubled_and_foreign_are_named(
+	struct hone_mempool *pool, struct hone_mempool_cache *c, void *object)
+{
+	struct hone_mempool_findings findings;
+	struct faults faults = {0};
+	void *stranger = (char *)object + 1;
+
+	hone_mempool_put(c, object);
+	hone_mempool_audit(pool, &findings, note, &faults);
+	assert_int_equal(findings.doubled, 1);
+	assert_int_equal(findings.in_pool, 30);
+	told(&faults, HONE_MEMPOOL_FAULT_DOUBLED, object);
+	assert_ptr_equal(hone_mempool_get(c), object);
+	hone_mempool_put(c, stranger);
+	hone_mempool_audit(pool, &findings, note, &faults);
+	assert_int_equal(findings.foreign, 1);
+	told(&faults, HONE_MEMPOOL_FAULT_FOREIGN, stranger);
+	assert_ptr_equal(hone_mempool_get(c), stranger);
+}
+
+static void
+the_audit_names_what_is_out_doubled_or_foreign(void **state)
+{
+	struct hone_mempool *pool = pool_of(30, 8, 2);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_findings findings;
+	struct faults faults = {0};
+	void *objs[3];
+
+	(void)state;
+	assert_int_equal(hone_mempool_get_bulk(c, objs, 1), 0);
+	hone_mempool_audit(pool, &findings, note, &faults);
+	told(&faults, HONE_MEMPOOL_FAULT_OUT, objs[0]);
+	hone_mempool_put(c, objs[0]);
+	if (!ASAN) /* ends with a second put, and poisons a foreign object */
+		doubled_and_foreign_are_named(pool, c, objs[0]);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+#if ASAN
+static void
+the_sanitizer_sees_a_second_put_of_every_flavour(void **state)
+{
+	struct hone_mempool *pool = pool_of(30, 8, 2);
+	struct hone_mempool_cache *c = opened(pool);
+	void *obj = hone_mempool_get(c);
+	int status;
+	pid_t child;
+
+	(void)state;
+	child = fork();
+	if (child == 0) {
+		hone_mempool_put(c, obj);
+		(void)freopen("/dev/null", "w", stderr);
+		hone_mempool_put(c, obj);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	hone_mempool_put(c, obj);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+#endif
+
+static void
+every_object_is_visited_in_order(void *object, size_t index, void *arg)
+{
+	char **last = arg;
+
+	assert_true(*last == NULL || (char *)object > *last);
+	assert_int_equal((uintptr_t)object % 64, 0);
+	(void)index;
+	*last = object;
+}
+
+static void
+count_visits(void *object, size_t index, void *arg)
+{
+	(void)object;
+	assert_int_equal(index, (*(size_t *)arg)++);
+}
+
+static void
+iteration_visits_every_object(void **state)
+{
+	struct hone_mempool *pool = pool_of(37, 8, 2);
+	char *last = NULL;
+	size_t n = 0;
+
+	(void)state;
+	hone_mempool_iterate(pool, every_object_is_visited_in_order, &last);
+	hone_mempool_iterate(pool, count_visits, &n);
+	assert_int_equal(n, 37);
+	destroyed(pool);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(sound_use_is_no_fault),
+		cmocka_unit_test(a_second_put_is_told_and_left_out),
+		cmocka_unit_test(a_foreign_pointer_is_told_and_left_out),
+		cmocka_unit_test(writes_after_put_are_told),
+		cmocka_unit_test(writes_beside_an_object_are_told),
+		cmocka_unit_test(without_a_handler_a_fault_aborts),
+		cmocka_unit_test(
+			the_audit_names_what_is_out_doubled_or_foreign),
+#if ASAN
+		cmocka_unit_test(
+			the_sanitizer_sees_a_second_put_of_every_flavour),
+#endif
+		cmocka_unit_test(iteration_visits_every_object),
+	};
+
+	return cmocka_run_group_tests_name("mempool-check", tests, NULL, NULL);
+}

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Where objects lie, who owns the memory, and what happens without memory. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "mmap_wrap.h"
+
+/*
+ * Calls that may fail: the linker redirects these calls of the library to this
+ * file. Each call counts, and the one with the chosen number fails.
+ */
+static int calls, fails_at;
+
+static bool
+fails(void)
+{
+	return ++calls == fails_at;
+}
+
+STANDS_FOR(int, pthread_mutex_init, pthread_mutex_t *mutex,
+	const pthread_mutexattr_t *attr)
+{
+	return fails() ? ENOMEM : __real_pthread_mutex_init(mutex, attr);
+}
+
+STANDS_FOR(int, pthread_key_create, pthread_key_t *key, void (*end)(void *))
+{
+	return fails() ? EAGAIN : __real_pthread_key_create(key, end);
+}
+
+STANDS_FOR(int, pthread_setspecific, pthread_key_t key, const void *value)
+{
+	return fails() ? ENOMEM : __real_pthread_setspecific(key, value);
+}
+
+static void
+may_fail_once(struct hone_mempool_attr attr, int least_calls)
+{
+	struct hone_mempool *const unset = (struct hone_mempool *)&attr;
+
+	mapped = 0;
+	for (int turn = 1;; turn++) {
+		struct hone_mempool *pool = unset;
+		int error;
+
+		calls = 0;
+		fails_at = turn;
+		error = hone_mempool_create(&pool, &attr);
+		if (calls < turn) {
+			assert_int_equal(error, 0);
+			assert_true(turn > least_calls);
+			assert_int_equal(hone_mempool_destroy(pool), 0);
+			assert_int_equal(mapped, 0);
+			break;
+		}
+		assert_int_equal(error, -ENOMEM);
+		assert_ptr_equal(pool, unset);
+		assert_int_equal(mapped, 0);
+	}
+	fails_at = 0;
+}
+
+static void
+every_allocation_may_fail_once(void **state)
+{
+	static char memory[8192] __attribute__((aligned(64)));
+	struct hone_mempool_attr attr = attributes(100, 10, 2);
+
+	(void)state;
+	may_fail_once(attr, 3);
+	attr.flags = 0; /* short slots may not reach this memory */
+	attr.memory = memory;
+	attr.memory_size = sizeof(memory);
+	may_fail_once(attr, 2);
+}
+
+static void
+a_thread_cache_may_fail_and_come_later(void **state)
+{
+	(void)state;
+	for (int turn = 1; turn <= 2; turn++) {
+		struct hone_mempool *pool = pool_of(100, 10, 1);
+		struct hone_mempool_cache *c;
+
+		calls = 0;
+		fails_at = turn;
+		assert_null(hone_mempool_thread_cache(pool));
+		fails_at = 0;
+		/* the failure did not lose the only cache */
+		c = hone_mempool_thread_cache(pool);
+		assert_non_null(c);
+		assert_ptr_equal(hone_mempool_thread_cache(pool), c);
+		destroyed(pool);
+	}
+}
+
+static void
+not_created(const struct hone_mempool_attr *attr)
+{
+	struct hone_mempool *pool = NULL;
+
+	assert_int_equal(hone_mempool_create(&pool, attr), -EINVAL);
+	assert_null(pool);
+}
+
+#define REFUSED(change)                                                        \
+	do {                                                                   \
+		struct hone_mempool_attr attr = attributes(10, 5, 2);          \
+                                                                               \
+		attr.change;                                                   \
+		not_created(&attr);                                            \
+		assert_int_equal(hone_mempool_memory_size(&attr), 0);          \
+	} while (0)
+
+static void
+attributes_out_of_range_are_refused(void **state)
+{
+	static char memory[8192] __attribute__((aligned(128)));
+
+	(void)state;
+	REFUSED(object_size = 0);
+	REFUSED(object_size = SIZE_MAX);
+	REFUSED(object_size = SIZE_MAX / 16);
+	REFUSED(capacity = 0);
+	REFUSED(capacity = SIZE_MAX);
+	REFUSED(capacity = SIZE_MAX / 64);
+	REFUSED(max_caches = 0);
+	REFUSED(max_caches = 65536);
+	REFUSED(cache_size = HONE_MEMPOOL_CACHE_MAX + 1);
+	REFUSED(alignment = 0);
+	REFUSED(alignment = 48);
+	REFUSED(alignment = (size_t)1 << 31);
+	REFUSED(flags = 1u << 31);
+	REFUSED(numa_node = -2);
+	REFUSED(numa_node = 1024);
+	REFUSED(reserved[2] = memory);
+	/* size alone does not distinguish this -EINVAL */
+	for (int i = 0; i < 4; i++) {
+		struct hone_mempool_attr attr = attributes(10, 5, 2);
+
+		attr.memory = memory + (i == 0 ? 8 : i == 1 ? 64 : 0);
+		attr.memory_size = sizeof(memory) - 64;
+		attr.alignment = i == 0 ? 8 : i == 1 ? 128 : attr.alignment;
+		attr.numa_node = i == 2 ? 0 : attr.numa_node;
+		attr.flags |= i == 3 ? HONE_MEMPOOL_HUGE_ADVISE : 0u;
+		not_created(&attr);
+	}
+}
+
+/* On machines with shorter pointers these are 0, which is refused, too. */
+#define BIT(n) ((size_t)(UINT64_C(1) << (n)))
+
+/* Each sum wraps in turn: see the areas in src/mempool/layout.c. */
+static void
+sizes_beyond_the_address_space_are_refused(void **state)
+{
+	static const struct {
+		size_t capacity, cache_size;
+		unsigned max_caches, flags;
+	} attrs[] = {
+		/* more magazines than pages */
+		{BIT(62), 1, 1, 0},
+		/* the slots of the deques: by their product */
+		{BIT(52), 4, 65535, 0},
+		/* the marks */
+		{BIT(53), 504, 65535, 0},
+		/* the marks, rounded up to a page */
+		{BIT(51) - BIT(31) - 16, 200, 65535, 0},
+		/* the states of debugging */
+		{BIT(50), 100, 65535, HONE_MEMPOOL_DEBUG},
+		/* its sums */
+		{BIT(47), 12, 65535, HONE_MEMPOOL_DEBUG},
+		/* the magazines */
+		{BIT(47), 12, 65535, 0},
+		/* more than half of all addresses */
+		{BIT(47), 12, 32768, 0},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(attrs) / sizeof(attrs[0]); i++) {
+		struct hone_mempool_attr attr = attributes(attrs[i].capacity,
+			attrs[i].cache_size, attrs[i].max_caches);
+
+		attr.object_size = attr.alignment = 1;
+		attr.flags = attrs[i].flags;
+		not_created(&attr);
+	}
+	/* the gap of an object, and the gap before the first one */
+	REFUSED(flags = HONE_MEMPOOL_DEBUG; attr.object_size = SIZE_MAX);
+	REFUSED(flags = HONE_MEMPOOL_DEBUG | HONE_MEMPOOL_NO_COLOUR;
+		attr.capacity = 1; attr.object_size = SIZE_MAX - 127);
+}
+
+static void
+a_pool_of_one_object_has_caches_of_one(void **state)
+{
+	struct hone_mempool *pool = pool_of(1, 0, 2);
+	struct hone_mempool_cache *c = opened(pool);
+	void *obj = hone_mempool_get(c);
+
+	(void)state;
+	assert_int_equal(stats_of(pool).cache_size, 1);
+	assert_non_null(obj);
+	assert_null(hone_mempool_get(c));
+	hone_mempool_put(c, obj);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+static void
+memory_of_the_caller_is_used_to_the_byte(void **state)
+{
+	static const unsigned flags[] = {
+		0, HONE_MEMPOOL_NO_COLOUR, HONE_MEMPOOL_DEBUG};
+
+	(void)state;
+	for (int i = 0; i < 3; i++) {
+		struct hone_mempool_attr attr = attributes(33, 8, 2);
+		struct hone_mempool *pool = NULL;
+		struct hone_mempool_cache *c;
+		void *objs[33];
+		size_t size;
+		char *memory;
+
+		attr.object_size = 128;
+		attr.flags |= flags[i];
+		size = hone_mempool_memory_size(&attr);
+		memory = aligned_alloc(64, size + 64);
+		assert_non_null(memory);
+		memset(memory + size, 0x77, 64);
+		attr.memory = memory;
+		attr.memory_size = size - 1;
+		assert_int_equal(hone_mempool_create(&pool, &attr), -ENOBUFS);
+		assert_null(pool);
+		attr.memory_size = size;
+		assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+		c = opened(pool);
+		assert_int_equal(hone_mempool_get_bulk(c, objs, 33), 0);
+		for (int k = 0; k < 33; k++) {
+			assert_in_range(
+				(char *)objs[k] - memory, 0, size - 128);
+			memset(objs[k], k, 128);
+		}
+		hone_mempool_put_bulk(c, objs, 33);
+		hone_mempool_cache_close(c);
+		destroyed(pool);
+		for (int k = 0; k < 64; k++)
+			assert_int_equal(memory[size + (size_t)k], 0x77);
+		/* all of it belongs to the caller again */
+		memset(memory, 0, size);
+		free(memory);
+	}
+}
+
+static size_t
+stride_of(size_t size, size_t alignment, unsigned flags)
+{
+	struct hone_mempool_attr attr = attributes(10, 5, 1);
+	struct hone_mempool *pool;
+	struct hone_mempool_stats stats;
+	struct hone_mempool_cache *c;
+	void *obj;
+
+	attr.object_size = size;
+	attr.alignment = alignment;
+	attr.flags |= flags;
+	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	hone_mempool_get_stats(pool, &stats);
+	c = opened(pool);
+	obj = hone_mempool_get(c);
+	assert_int_equal((uintptr_t)obj % alignment, 0);
+	memset(obj, 1, size);
+	hone_mempool_put(c, obj);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+	return stats.stride;
+}
+
+static void
+objects_lie_an_odd_number_of_lines_apart(void **state)
+{
+	(void)state;
+	assert_int_equal(stride_of(1, 64, 0), 64);
+	assert_int_equal(stride_of(100, 64, 0), 192);
+	assert_int_equal(stride_of(2048, 64, 0), 2112);
+	assert_int_equal(stride_of(2048, 8, 0), 2112);
+	assert_int_equal(stride_of(2112, 64, 0), 2112);
+	assert_int_equal(stride_of(4096, 4096, 0), 4096);
+	assert_int_equal(stride_of(8192, 4096, 0), 12288);
+	/* packed objects need not begin a line */
+	assert_int_equal(stride_of(24, 8, 0), 24);
+	assert_int_equal(stride_of(3, 1, 0), GRANULE > 3 ? GRANULE : 3);
+	assert_int_equal(stride_of(2048, 64, HONE_MEMPOOL_NO_COLOUR), 2048);
+	assert_int_equal(
+		stride_of(100, 1 << 20, HONE_MEMPOOL_NO_COLOUR), 1 << 20);
+	/* room for the bytes between objects */
+	assert_int_equal(stride_of(64, 64, HONE_MEMPOOL_DEBUG), 192);
+	assert_int_equal(
+		stride_of(48, 64, HONE_MEMPOOL_DEBUG | HONE_MEMPOOL_NO_COLOUR),
+		64);
+}
+
+static void
+construct(void *object, size_t index, void *arg)
+{
+	size_t *calls_of = arg;
+
+	assert_int_equal(index, (*calls_of)++);
+	memcpy(object, &index, sizeof(index));
+}
+
+static void
+what_the_constructor_wrote_stays(void **state)
+{
+	struct hone_mempool_attr attr = attributes(100, 10, 2);
+	struct hone_mempool *pool;
+	struct hone_mempool_cache *c;
+	size_t called = 0, sum = 0;
+	void *objs[100];
+
+	(void)state;
+	attr.constructor = construct;
+	attr.constructor_arg = &called;
+	attr.name = "a name that is longer than thirty-one bytes";
+	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	assert_int_equal(called, 100);
+	c = opened(pool);
+	assert_int_equal(hone_mempool_get_bulk(c, objs, 100), 0);
+	for (int i = 0; i < 100; i++) {
+		size_t index;
+
+		memcpy(&index, objs[i], sizeof(index));
+		sum += index;
+	}
+	assert_int_equal(sum, 99 * 100 / 2);
+	hone_mempool_put_bulk(c, objs, 100);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_allocation_may_fail_once),
+		cmocka_unit_test(a_thread_cache_may_fail_and_come_later),
+		cmocka_unit_test(attributes_out_of_range_are_refused),
+		cmocka_unit_test(sizes_beyond_the_address_space_are_refused),
+		cmocka_unit_test(a_pool_of_one_object_has_caches_of_one),
+		cmocka_unit_test(memory_of_the_caller_is_used_to_the_byte),
+		cmocka_unit_test(objects_lie_an_odd_number_of_lines_apart),
+		cmocka_unit_test(what_the_constructor_wrote_stays),
+	};
+
+	mapping_fails = fails;
+	return cmocka_run_group_tests_name("mempool-memory", tests, NULL, NULL);
+}

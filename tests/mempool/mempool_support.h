@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_TESTS_MEMPOOL_SUPPORT_H
+#define HONE_TESTS_MEMPOOL_SUPPORT_H
+/* What the tests of pools share. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <hone/hone.h>
+#include "support.h"
+
+/* The stride of objects is a multiple of this: AddressSanitizer keeps the state
+ * of 8 bytes together. */
+#if defined(__SANITIZE_ADDRESS__)
+#define GRANULE 8
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define GRANULE 8
+#endif
+#endif
+#ifndef GRANULE
+#define GRANULE 1
+#endif
+
+/*
+ * HONE_POOL_FLAGS, a number, is added to the flags of every pool: the same
+ * tests run with slots of either width.
+ */
+static inline struct hone_mempool_attr
+attributes(size_t capacity, size_t cache_size, unsigned max_caches)
+{
+	const char *flags = getenv("HONE_POOL_FLAGS");
+	struct hone_mempool_attr attr;
+
+	hone_mempool_attr_init(&attr);
+	attr.object_size = 24;
+	attr.capacity = capacity;
+	attr.cache_size = cache_size;
+	attr.max_caches = max_caches;
+	if (flags)
+		attr.flags = (unsigned)atoi(flags);
+	return attr;
+}
+
+static inline struct hone_mempool *
+pool_of(size_t capacity, size_t cache_size, unsigned max_caches)
+{
+	struct hone_mempool_attr attr =
+		attributes(capacity, cache_size, max_caches);
+	struct hone_mempool *pool;
+
+	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	return pool;
+}
+
+static inline struct hone_mempool_cache *
+opened(struct hone_mempool *pool)
+{
+	struct hone_mempool_cache *cache = NULL;
+
+	assert_int_equal(hone_mempool_cache_open(pool, &cache), 0);
+	assert_non_null(cache);
+	return cache;
+}
+
+static inline int
+by_address(const void *a, const void *b)
+{
+	uintptr_t x = *(const uintptr_t *)a, y = *(const uintptr_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* n different objects. */
+static inline void
+all_different(void **objs, size_t n)
+{
+	void **sorted = malloc((n + 1) * sizeof(*sorted));
+
+	assert_non_null(sorted);
+	memcpy(sorted, objs, n * sizeof(*sorted));
+	qsort(sorted, n, sizeof(*sorted), by_address);
+	for (size_t i = 1; i < n; i++)
+		assert_ptr_not_equal(sorted[i - 1], sorted[i]);
+	free(sorted);
+}
+
+static inline struct hone_mempool_stats
+stats_of(struct hone_mempool *pool)
+{
+	struct hone_mempool_stats stats;
+
+	hone_mempool_get_stats(pool, &stats);
+	return stats;
+}
+
+/* Every object is in its place, none twice. */
+static inline void
+audited(struct hone_mempool *pool, size_t out)
+{
+	const size_t left = stats_of(pool).capacity - out;
+	struct hone_mempool_findings audit;
+
+	hone_mempool_audit(pool, &audit, NULL, NULL);
+	assert_int_equal(audit.out, out);
+	assert_int_equal(audit.in_pool, left);
+	assert_int_equal(audit.doubled, 0);
+	assert_int_equal(audit.foreign, 0);
+	assert_int_equal(audit.damaged, 0);
+	assert_int_equal(hone_mempool_available(pool), left);
+}
+
+static inline void
+destroyed(struct hone_mempool *pool)
+{
+	audited(pool, 0);
+	assert_int_equal(hone_mempool_destroy(pool), 0);
+}
+
+#endif

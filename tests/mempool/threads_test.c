@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a pool promises to threads: each object belongs to one thread at a time,
+ * with the data that its last owner wrote; no object gets lost when caches are
+ * opened and closed; and a thread that only gets receives what a thread that
+ * only puts has put.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <hone/ring.h>
+#include "mempool_support.h"
+
+#define THREADS 4
+#define MOST 600 /* objects that a thread holds */
+
+/* Turns of a thread; fewer where a turn takes far longer. */
+#define TURNS 200000
+#define FEW_TURNS 20000
+#if defined(__has_feature)
+#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
+#undef TURNS
+#define TURNS FEW_TURNS
+#endif
+#endif
+#if !defined(__x86_64__)
+#undef TURNS
+#define TURNS FEW_TURNS /* emulated, in most cases */
+#endif
+
+struct object {
+	_Atomic unsigned owner;
+	/* Not atomic: a sanitizer sees an object that comes too early. */
+	unsigned turns;
+};
+
+struct run {
+	struct hone_mempool *pool;
+	struct hone_ring *ring;
+	size_t n;
+	bool same_cpu;
+	_Atomic unsigned errors;
+	_Atomic size_t passed;
+	_Atomic bool stop;
+};
+
+struct thread {
+	pthread_t id;
+	struct run *run;
+	unsigned number;
+	uint64_t seed;
+};
+
+static void
+mine(struct thread *t, void **objs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct object *o = objs[i];
+		unsigned before = atomic_exchange_explicit(
+			&o->owner, t->number, memory_order_relaxed);
+
+		EXPECT(before == 0, t->run);
+		o->turns++;
+	}
+}
+
+static void
+nobodys(struct thread *t, void **objs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		struct object *o = objs[i];
+		unsigned before = atomic_exchange_explicit(
+			&o->owner, 0, memory_order_relaxed);
+
+		EXPECT(before == t->number, t->run);
+		o->turns++;
+	}
+}
+
+/* Take up to n objects in one of several ways. */
+static size_t
+take(struct thread *t, struct hone_mempool_cache *c, void **objs, size_t n)
+{
+	struct hone_mempool_magazine *m;
+	size_t got = 0;
+
+	switch (support_below(&t->seed, 4)) {
+	case 0:
+		objs[0] = hone_mempool_get(c);
+		got = objs[0] != NULL;
+		break;
+	case 1:
+		got = hone_mempool_get_bulk(c, objs, n) == 0 ? n : 0;
+		break;
+	case 2:
+		got = hone_mempool_get_burst(c, objs, n);
+		break;
+	default:
+		m = hone_mempool_get_magazine(c);
+		while (m && m->count > 0 && got < n)
+			objs[got++] = m->objects[--m->count];
+		if (m)
+			hone_mempool_put_magazine(c, m);
+	}
+	mine(t, objs, got);
+	return got;
+}
+
+static void
+give(struct thread *t, struct hone_mempool_cache *c, void **objs, size_t n)
+{
+	nobodys(t, objs, n);
+	if (n == 1)
+		hone_mempool_put(c, objs[0]);
+	else
+		hone_mempool_put_bulk(c, objs, n);
+}
+
+static void
+pin(struct thread *t)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	if (t->run->same_cpu)
+		(void)sched_setaffinity(0, sizeof(set), &set);
+}
+
+/* Take, keep, return objects, and open and close caches, at random. */
+static void *
+churn(void *arg)
+{
+	struct thread *t = arg;
+	struct run *run = t->run;
+	struct hone_mempool_cache *c = NULL;
+	void *objs[MOST];
+	size_t have = 0;
+
+	pin(t);
+	for (unsigned turn = 0; turn < TURNS; turn++) {
+		size_t k;
+
+		if (!c && hone_mempool_cache_open(run->pool, &c) != 0) {
+			sched_yield(); /* fewer caches than threads */
+			continue;
+		}
+		k = 1 + support_below(&t->seed, run->n);
+		if (k <= MOST - have && support_below(&t->seed, 2)) {
+			have += take(t, c, objs + have, k);
+		} else {
+			k = k < have ? k : have;
+			have -= k;
+			give(t, c, objs + have, k);
+		}
+		if (support_below(&t->seed, 64) == 0) {
+			hone_mempool_cache_close(c);
+			c = NULL;
+		}
+	}
+	while (!c && hone_mempool_cache_open(run->pool, &c) != 0)
+		sched_yield();
+	give(t, c, objs, have);
+	hone_mempool_cache_close(c);
+	return NULL;
+}
+
+static void
+start(struct thread *t, struct run *run, void *(*fn)(void *), unsigned n)
+{
+	static uint64_t seed;
+
+	if (seed == 0)
+		seed = support_seed();
+	for (unsigned i = 0; i < n; i++) {
+		t[i].run = run;
+		t[i].number = i + 1;
+		t[i].seed = support_random(&seed);
+		assert_int_equal(pthread_create(&t[i].id, NULL, fn, &t[i]), 0);
+	}
+}
+
+static void
+join(struct thread *t, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		assert_int_equal(pthread_join(t[i].id, NULL), 0);
+}
+
+static void
+churned(size_t capacity, size_t cache_size, unsigned caches, size_t n, bool pin)
+{
+	struct run run = {.n = n, .same_cpu = pin};
+	struct thread threads[THREADS];
+
+	run.pool = pool_of(capacity, cache_size, caches);
+	start(threads, &run, churn, THREADS);
+	join(threads, THREADS);
+	assert_int_equal(run.errors, 0);
+	destroyed(run.pool);
+}
+
+static void
+each_object_is_one_threads_at_a_time(void **state)
+{
+	(void)state;
+	churned(10000, 504, 8, 300, false);
+	churned(10000, 32, 4, 64, false);
+}
+
+static void
+small_magazines_are_stolen_all_the_time(void **state)
+{
+	(void)state;
+	churned(40, 1, 4, 8, false);
+	churned(7, 1, 5, 3, false);
+	churned(64, 2, 4, 12, false);
+	churned(300, 7, 6, 40, false);
+}
+
+static void
+exhaustion_is_survived(void **state)
+{
+	(void)state;
+	churned(5, 1, 4, 4, false);
+	churned(300, 504, 4, 200, false);
+	churned(500, 20, 4, 300, false);
+}
+
+static void
+fewer_caches_than_threads_are_shared(void **state)
+{
+	(void)state;
+	churned(1000, 30, 2, 60, false);
+	churned(100, 3, 1, 20, false);
+}
+
+static void
+threads_on_one_cpu_get_on(void **state)
+{
+	(void)state;
+	churned(1000, 10, 4, 60, true);
+	churned(10, 1, 4, 4, true);
+}
+
+/* The first of two threads only gets, the second only puts. */
+static void *
+one_way(void *arg)
+{
+	struct thread *t = arg;
+	struct run *run = t->run;
+	struct hone_mempool_cache *c = NULL;
+
+	pin(t);
+	EXPECT(hone_mempool_cache_open(run->pool, &c) == 0, run);
+	for (size_t i = 0; c && i < FEW_TURNS;) {
+		void *obj = NULL;
+
+		if (t->number == 1)
+			obj = hone_mempool_get(c);
+		else
+			(void)hone_ring_dequeue(run->ring, &obj);
+		if (!obj) {
+			sched_yield();
+			continue;
+		}
+		mine(t, &obj, 1);
+		nobodys(t, &obj, 1);
+		if (t->number == 2)
+			hone_mempool_put(c, obj);
+		else
+			while (hone_ring_enqueue(run->ring, obj) != 0)
+				sched_yield();
+		i++;
+	}
+	hone_mempool_cache_close(c);
+	return NULL;
+}
+
+/* The smallest capacities that are enough by the header. */
+static void
+who_only_gets_is_fed_by_who_only_puts(void **state)
+{
+	static const size_t sizes[] = {1, 2, 8, 100, 504};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct run run = {.same_cpu = i % 2};
+		struct thread threads[2];
+
+		run.pool = pool_of(sizes[i] + 1, sizes[i], 2);
+		assert_int_equal(hone_ring_create(&run.ring, 64, 0), 0);
+		start(threads, &run, one_way, 2);
+		join(threads, 2);
+		assert_int_equal(run.errors, 0);
+		hone_ring_destroy(run.ring);
+		destroyed(run.pool);
+	}
+}
+
+static void *
+leave_with_objects_loaded(void *arg)
+{
+	struct thread *t = arg;
+	struct hone_mempool_cache *c = hone_mempool_thread_cache(t->run->pool);
+	void *objs[50];
+	size_t n;
+
+	EXPECT(c != NULL, t->run);
+	EXPECT(c == hone_mempool_thread_cache(t->run->pool), t->run);
+	n = hone_mempool_get_burst(c, objs, 1 + support_below(&t->seed, 50));
+	mine(t, objs, n);
+	nobodys(t, objs, n);
+	hone_mempool_put_bulk(c, objs, n);
+	return NULL;
+}
+
+static void
+a_thread_that_ends_strands_nothing(void **state)
+{
+	struct run run = {.pool = pool_of(777, 100, THREADS + 1)};
+	struct thread threads[THREADS];
+	struct hone_mempool_cache *c = hone_mempool_thread_cache(run.pool);
+	void *objs[777];
+
+	(void)state;
+	assert_non_null(c);
+	for (int round = 0; round < 50; round++) {
+		start(threads, &run, leave_with_objects_loaded, THREADS);
+		join(threads, THREADS);
+		assert_int_equal(run.errors, 0);
+		assert_int_equal(hone_mempool_get_bulk(c, objs, 777), 0);
+		hone_mempool_put_bulk(c, objs, 777);
+	}
+	/* closed by hand, it is not closed again, and opens again */
+	hone_mempool_cache_close(c);
+	assert_non_null(hone_mempool_thread_cache(run.pool));
+	assert_int_equal(hone_mempool_destroy(run.pool), 0);
+}
+
+static void *
+count_all_the_time(void *arg)
+{
+	struct thread *t = arg;
+
+	while (!atomic_load_explicit(&t->run->stop, memory_order_relaxed)) {
+		struct hone_mempool_stats stats = stats_of(t->run->pool);
+
+		EXPECT(stats.caches <= THREADS, t->run);
+		EXPECT(stats.loaded <= THREADS * stats.cache_size, t->run);
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void
+statistics_may_be_asked_for_at_any_time(void **state)
+{
+	struct run run = {.n = 40};
+	struct thread threads[THREADS], counter;
+
+	(void)state;
+	run.pool = pool_of(500, 20, THREADS);
+	start(&counter, &run, count_all_the_time, 1);
+	start(threads, &run, churn, THREADS);
+	join(threads, THREADS);
+	atomic_store_explicit(&run.stop, true, memory_order_relaxed);
+	join(&counter, 1);
+	assert_int_equal(run.errors, 0);
+	destroyed(run.pool);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(each_object_is_one_threads_at_a_time),
+		cmocka_unit_test(small_magazines_are_stolen_all_the_time),
+		cmocka_unit_test(exhaustion_is_survived),
+		cmocka_unit_test(fewer_caches_than_threads_are_shared),
+		cmocka_unit_test(threads_on_one_cpu_get_on),
+		cmocka_unit_test(who_only_gets_is_fed_by_who_only_puts),
+		cmocka_unit_test(a_thread_that_ends_strands_nothing),
+		cmocka_unit_test(statistics_may_be_asked_for_at_any_time),
+	};
+
+	return cmocka_run_group_tests_name(
+		"mempool-threads", tests, NULL, NULL);
+}

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a pool promises to one thread. */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "mempool_support.h"
+
+/* Sizes around each edge of a magazine, and capacities that are not
+ * multiples. */
+static const size_t shapes[][2] = {{1, 1}, {1, 504}, {7, 1}, {8, 8}, {9, 8},
+	{10, 3}, {100, 56}, {503, 504}, {504, 504}, {505, 504}, {1511, 504},
+	{2000, 57}, {4096, 0}};
+#define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
+
+static void
+one_by_one_every_object_comes_once(void **state)
+{
+	(void)state;
+	for (size_t s = 0; s < N_SHAPES; s++) {
+		size_t n = shapes[s][0];
+		struct hone_mempool *pool = pool_of(n, shapes[s][1], 2);
+		struct hone_mempool_cache *c = opened(pool);
+		void **objs = calloc(n, sizeof(*objs));
+
+		assert_non_null(objs);
+		for (size_t i = 0; i < n; i++) {
+			objs[i] = hone_mempool_get(c);
+			assert_non_null(objs[i]);
+			memset(objs[i], (int)i, 24);
+		}
+		assert_null(hone_mempool_get(c));
+		all_different(objs, n);
+		audited(pool, n);
+		for (size_t i = 0; i < n; i++)
+			hone_mempool_put(c, objs[i]);
+		for (size_t i = n; i-- > 0;)
+			assert_ptr_equal(hone_mempool_get(c), objs[i]);
+		hone_mempool_put_bulk(c, objs, n);
+		hone_mempool_cache_close(c);
+		destroyed(pool);
+		free(objs);
+	}
+}
+
+static void
+a_cache_never_holds_more_than_its_size(void **state)
+{
+	struct hone_mempool *pool = pool_of(60, 10, 2);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_cursor cursor;
+	void *objs[60];
+
+	(void)state;
+	for (size_t n = 1; n <= 30; n++) {
+		assert_int_equal(hone_mempool_get_bulk(c, objs, 60), 0);
+		for (size_t i = 0; i + n <= 30; i += n) {
+			hone_mempool_put_bulk(c, objs + i, n);
+			assert_in_range(stats_of(pool).loaded, 0, 10);
+		}
+		for (size_t i = 30 / n * n; i < 45; i++) {
+			hone_mempool_put(c, objs[i]);
+			assert_in_range(stats_of(pool).loaded, 0, 10);
+		}
+		for (size_t i = 45; i < 60; i++) {
+			hone_mempool_cursor_begin(&cursor, c);
+			hone_mempool_cursor_put(&cursor, objs[i]);
+			hone_mempool_cursor_end(&cursor);
+			assert_in_range(stats_of(pool).loaded, 0, 10);
+		}
+		audited(pool, 0);
+	}
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+static void
+bulk_is_all_or_nothing(void **state)
+{
+	void *objs[4097];
+
+	(void)state;
+	for (size_t s = 0; s < N_SHAPES; s++) {
+		size_t n = shapes[s][0];
+		struct hone_mempool *pool = pool_of(n, shapes[s][1], 2);
+		struct hone_mempool_cache *c = opened(pool);
+
+		for (size_t k = 0; k <= n && k <= 2048; k += 1 + k / 3) {
+			assert_int_equal(hone_mempool_get_bulk(c, objs, k), 0);
+			all_different(objs, k);
+			audited(pool, k);
+			assert_int_equal(
+				hone_mempool_get_bulk(c, objs + k, n - k + 1),
+				-ENOBUFS);
+			audited(pool, k);
+			hone_mempool_put_bulk(c, objs, k);
+			audited(pool, 0);
+		}
+		hone_mempool_cache_close(c);
+		destroyed(pool);
+	}
+}
+
+static void
+burst_takes_what_there_is(void **state)
+{
+	struct hone_mempool *pool = pool_of(1000, 64, 2);
+	struct hone_mempool_cache *c = opened(pool);
+	void *objs[1001];
+
+	(void)state;
+	assert_int_equal(hone_mempool_get_burst(c, objs, 0), 0);
+	assert_int_equal(hone_mempool_get_burst(c, objs, 10), 10);
+	assert_int_equal(hone_mempool_get_burst(c, objs + 10, 991), 990);
+	assert_int_equal(hone_mempool_get_burst(c, objs, 5), 0);
+	all_different(objs, 1000);
+	hone_mempool_put_bulk(c, objs, 1000);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+static void
+nobody_else_loses_more_than_the_cache_size(void **state)
+{
+	struct hone_mempool *pool = pool_of(1000, 50, 4);
+	struct hone_mempool_cache *c[4];
+	void *objs[1000];
+
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		c[i] = opened(pool);
+	/* Each of the other caches puts as much as it can hold. */
+	for (int round = 0; round < 3; round++) {
+		assert_int_equal(hone_mempool_get_bulk(c[0], objs, 1000), 0);
+		for (int i = 1; i < 4; i++)
+			hone_mempool_put_bulk(
+				c[i], objs + 333 * (i - 1), 333 + (i == 3));
+		assert_in_range(stats_of(pool).loaded, 3, 150);
+		assert_int_equal(hone_mempool_get_bulk(c[0], objs, 850), 0);
+		audited(pool, 850);
+		hone_mempool_put_bulk(c[0], objs, 850);
+		/* and the loaded objects of each cache are available to
+		 * itself */
+		for (int i = 1; i < 4; i++) {
+			assert_int_equal(
+				hone_mempool_get_bulk(c[i], objs, 850), 0);
+			hone_mempool_put_bulk(c[0], objs, 850);
+		}
+		for (int i = 1; i < 4; i++) {
+			hone_mempool_cache_close(c[i]);
+			c[i] = opened(pool);
+		}
+	}
+	for (int i = 0; i < 4; i++)
+		hone_mempool_cache_close(c[i]);
+	destroyed(pool);
+}
+
+static void
+closing_a_cache_strands_nothing(void **state)
+{
+	struct hone_mempool *pool = pool_of(1003, 100, 3);
+	void *objs[1003];
+
+	(void)state;
+	/* Leave every number of objects behind, in changing other caches. */
+	for (size_t k = 0; k <= 210; k++) {
+		struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
+
+		assert_int_equal(hone_mempool_get_bulk(a, objs, k), 0);
+		hone_mempool_put_bulk(b, objs, k);
+		hone_mempool_cache_close(k % 2 ? a : b);
+		hone_mempool_cache_close(k % 2 ? b : a);
+		a = opened(pool);
+		assert_int_equal(hone_mempool_get_bulk(a, objs, 1003), 0);
+		all_different(objs, 1003);
+		hone_mempool_put_bulk(a, objs, 1003);
+		hone_mempool_cache_close(a);
+		audited(pool, 0);
+	}
+	destroyed(pool);
+}
+
+static void
+caches_are_counted(void **state)
+{
+	struct hone_mempool *pool = pool_of(10, 2, 2);
+	struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
+	struct hone_mempool_cache *c = NULL;
+	void *obj;
+
+	(void)state;
+	assert_int_equal(hone_mempool_cache_open(pool, &c), -EAGAIN);
+	assert_null(c);
+	hone_mempool_cache_close(NULL);
+	hone_mempool_cache_close(a);
+	assert_int_equal(hone_mempool_cache_open(pool, &c), 0);
+	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
+	hone_mempool_cache_close(b);
+	obj = hone_mempool_get(c);
+	hone_mempool_cache_close(c);
+	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
+	c = opened(pool);
+	hone_mempool_put(c, obj);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+static void
+magazines_change_hands_whole(void **state)
+{
+	struct hone_mempool *pool = pool_of(1003, 100, 2);
+	struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
+	struct hone_mempool_magazine *m[12];
+	size_t n = 0, sum = 0;
+
+	(void)state;
+	while (n < 12 && (m[n] = hone_mempool_get_magazine(n % 2 ? a : b)))
+		sum += m[n++]->count;
+	assert_int_equal(n, 11);
+	assert_int_equal(sum, 1003);
+	audited(pool, 1003);
+	assert_null(hone_mempool_get(a));
+	for (size_t i = 0; i < n; i++)
+		hone_mempool_put_magazine(i % 2 ? b : a, m[i]);
+	audited(pool, 0);
+	/* The loaded magazine is used too, if there is no other. */
+	hone_mempool_cache_close(b);
+	assert_non_null(m[0] = hone_mempool_get_magazine(a));
+	hone_mempool_put_magazine(a, m[0]);
+	hone_mempool_cache_close(a);
+	destroyed(pool);
+}
+
+static void
+magazines_may_come_back_with_any_count(void **state)
+{
+	struct hone_mempool *pool = pool_of(1003, 100, 2);
+	struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
+	void *objs[300];
+
+	(void)state;
+	for (size_t k = 0; k <= 100; k++) {
+		struct hone_mempool_magazine *m = hone_mempool_get_magazine(a);
+		size_t taken = m->count < k ? m->count : k;
+
+		m->count -= taken;
+		memcpy(objs, m->objects + m->count, taken * sizeof(*objs));
+		hone_mempool_put_magazine(k % 3 ? a : b, m);
+		audited(pool, taken);
+		hone_mempool_put_bulk(b, objs, taken);
+		audited(pool, 0);
+	}
+	hone_mempool_cache_close(a);
+	hone_mempool_cache_close(b);
+	destroyed(pool);
+}
+
+static void
+each_cache_may_keep_an_empty_magazine(void **state)
+{
+	struct hone_mempool *pool = pool_of(1000, 100, 2);
+	struct hone_mempool_cache *c[2] = {opened(pool), opened(pool)};
+	struct hone_mempool_magazine *m[2], *full[10];
+	void *objs[1000];
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		m[i] = hone_mempool_get_magazine(c[i]);
+		hone_mempool_put_bulk(c[i], m[i]->objects, m[i]->count);
+		m[i]->count = 0;
+		assert_int_equal(hone_mempool_reserve(c[i], 101), 0);
+	}
+	for (int round = 0; round < 4; round++) {
+		struct hone_mempool_cache *a = c[round % 2], *b = c[round / 2];
+
+		assert_int_equal(hone_mempool_get_bulk(a, objs, 699), 0);
+		hone_mempool_put_bulk(b, objs, 699);
+		for (int i = 0; i < 6; i++)
+			full[i] = hone_mempool_get_magazine(a);
+		for (int i = 0; i < 6; i++)
+			hone_mempool_put_magazine(b, full[i]);
+		audited(pool, 0);
+	}
+	for (int i = 0; i < 2; i++) {
+		hone_mempool_put_magazine(c[i], m[i]);
+		hone_mempool_cache_close(c[i]);
+	}
+	destroyed(pool);
+}
+
+static void
+an_empty_magazine_that_is_out_keeps_the_pool(void **state)
+{
+	struct hone_mempool *pool = pool_of(100, 10, 1);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_magazine *m = hone_mempool_get_magazine(c);
+
+	(void)state;
+	hone_mempool_put_bulk(c, m->objects, m->count);
+	m->count = 0;
+	hone_mempool_cache_close(c);
+	assert_int_equal(hone_mempool_available(pool), 100);
+	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
+	c = opened(pool);
+	hone_mempool_put_magazine(c, m);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+/* Every magazine is kept, and its objects are put: this aborts instead of
+ * waiting. */
+static void
+keeping_too_many_magazines_aborts(void **state)
+{
+	struct hone_mempool *pool = pool_of(100, 10, 1);
+	struct hone_mempool_cache *c = opened(pool);
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	if (child == 0) {
+		for (int i = 0; i < 1000; i++) {
+			struct hone_mempool_magazine *m =
+				hone_mempool_get_magazine(c);
+
+			hone_mempool_put_bulk(c, m->objects, m->count);
+			m->count = 0;
+		}
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_by_one_every_object_comes_once),
+		cmocka_unit_test(a_cache_never_holds_more_than_its_size),
+		cmocka_unit_test(bulk_is_all_or_nothing),
+		cmocka_unit_test(burst_takes_what_there_is),
+		cmocka_unit_test(nobody_else_loses_more_than_the_cache_size),
+		cmocka_unit_test(closing_a_cache_strands_nothing),
+		cmocka_unit_test(caches_are_counted),
+		cmocka_unit_test(magazines_change_hands_whole),
+		cmocka_unit_test(magazines_may_come_back_with_any_count),
+		cmocka_unit_test(each_cache_may_keep_an_empty_magazine),
+		cmocka_unit_test(an_empty_magazine_that_is_out_keeps_the_pool),
+		cmocka_unit_test(keeping_too_many_magazines_aborts),
+	};
+
+	return cmocka_run_group_tests_name("mempool", tests, NULL, NULL);
+}

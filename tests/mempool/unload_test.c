@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A program that closes the shared library while a thread has a cache of its
+ * own: the thread closes the cache at its exit, by code of the library. The
+ * argument is the path of the library.
+ */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "mempool_support.h"
+
+static const char *path;
+
+/* What the test calls, in the library that was opened. */
+static struct {
+	void (*init)(struct hone_mempool_attr *attr);
+	int (*create)(struct hone_mempool **pool,
+		const struct hone_mempool_attr *attr);
+	struct hone_mempool_cache *(*thread_cache)(struct hone_mempool *pool);
+} lib;
+
+static pthread_barrier_t barrier;
+
+static void *
+hold_a_cache(void *pool)
+{
+	bool found = lib.thread_cache(pool) != NULL;
+
+	(void)pthread_barrier_wait(&barrier); /* opened */
+	(void)pthread_barrier_wait(&barrier); /* closed */
+	return found ? pool : NULL;
+}
+
+static void
+find(void *library, const char *name, void *function)
+{
+	void *symbol = dlsym(library, name);
+
+	if (!symbol)
+		_exit(2);
+	memcpy(function, &symbol, sizeof(symbol));
+}
+
+/* Returns an exit status. */
+static int
+close_before_the_thread_ends(void)
+{
+	void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL), *end;
+	struct hone_mempool_attr attr;
+	struct hone_mempool *pool;
+	pthread_t thread;
+
+	if (!library)
+		return 1;
+	find(library, "hone_mempool_attr_init", &lib.init);
+	find(library, "hone_mempool_create", &lib.create);
+	find(library, "hone_mempool_thread_cache", &lib.thread_cache);
+	lib.init(&attr);
+	attr.object_size = attr.capacity = 64;
+	if (lib.create(&pool, &attr) != 0 ||
+		pthread_barrier_init(&barrier, NULL, 2) != 0 ||
+		pthread_create(&thread, NULL, hold_a_cache, pool) != 0)
+		return 3;
+	(void)pthread_barrier_wait(&barrier);
+	if (dlclose(library) != 0)
+		return 4;
+	(void)pthread_barrier_wait(&barrier);
+	return pthread_join(thread, &end) == 0 && end == pool ? 0 : 5;
+}
+
+static void
+a_thread_may_end_after_the_library_was_closed(void **state)
+{
+	int status;
+	pid_t child = fork();
+
+	(void)state;
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(close_before_the_thread_ends());
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_thread_may_end_after_the_library_was_closed),
+	};
+
+	assert_int_equal(argc, 2);
+	path = argv[1];
+	return cmocka_run_group_tests_name("mempool-unload", tests, NULL, NULL);
+}

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What valgrind sees of the objects of a pool; valgrind runs this program. */
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "mempool_support.h"
+
+#if defined(__has_include)
+#if __has_include(<valgrind/memcheck.h>)
+#include <valgrind/memcheck.h>
+#endif
+#endif
+
+#ifdef RUNNING_ON_VALGRIND
+
+#define SIZE 24 /* of the objects of pool_of() */
+
+static bool
+seen(volatile unsigned char *byte)
+{
+	unsigned before = VALGRIND_COUNT_ERRORS;
+
+	*byte = 1;
+	return VALGRIND_COUNT_ERRORS == before + 1;
+}
+
+static void
+objects_in_the_pool_are_not_to_be_touched(void **state)
+{
+	struct hone_mempool *pool = pool_of(20, 5, 2);
+	struct hone_mempool_cache *c = opened(pool);
+	unsigned before = VALGRIND_COUNT_ERRORS;
+	unsigned char *objs[20];
+
+	(void)state;
+	assert_int_equal(hone_mempool_get_bulk(c, (void **)objs, 20), 0);
+	for (int i = 0; i < 20; i++)
+		memset(objs[i], i, SIZE);
+	assert_int_equal(VALGRIND_COUNT_ERRORS, before);
+	assert_true(seen(objs[7] + SIZE));
+	hone_mempool_put_bulk(c, (void **)objs, 20);
+	assert_true(seen(objs[3]));
+	assert_true(seen(objs[3] + SIZE - 1));
+	before = VALGRIND_COUNT_ERRORS;
+	assert_ptr_equal(hone_mempool_get(c), objs[19]);
+	/* and the data is still there, and defined */
+	for (int i = 0; i < SIZE; i++)
+		assert_int_equal(objs[19][i], 19);
+	hone_mempool_put(c, objs[19]);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+	assert_int_equal(VALGRIND_COUNT_ERRORS, before);
+}
+
+static void
+an_object_that_is_put_twice_is_seen(void **state)
+{
+	struct hone_mempool *pool = pool_of(20, 5, 2);
+	struct hone_mempool_cache *c = opened(pool);
+	unsigned before = VALGRIND_COUNT_ERRORS;
+	void *obj = hone_mempool_get(c);
+
+	(void)state;
+	hone_mempool_put(c, obj);
+	assert_int_equal(VALGRIND_COUNT_ERRORS, before);
+	hone_mempool_put(c, obj);
+	assert_int_equal(VALGRIND_COUNT_ERRORS, before + 1);
+	assert_ptr_equal(hone_mempool_get(c), obj);
+	hone_mempool_cache_close(c);
+	assert_int_equal(hone_mempool_destroy(pool), 0);
+}
+
+/* The pool itself would report each write, too. */
+static void
+in_the_debug_flavour_valgrind_alone_reports_writes(void **state)
+{
+	struct hone_mempool_attr attr = attributes(20, 5, 2);
+	struct hone_mempool_findings findings;
+	struct hone_mempool *pool;
+	struct hone_mempool_cache *c;
+	unsigned char *obj;
+
+	(void)state;
+	attr.flags |= HONE_MEMPOOL_DEBUG;
+	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	c = opened(pool);
+	obj = hone_mempool_get(c);
+	assert_true(seen(obj + SIZE));
+	assert_true(seen(obj - 1));
+	hone_mempool_put(c, obj);
+	assert_true(seen(obj));
+	hone_mempool_audit(pool, &findings, NULL, NULL);
+	assert_int_equal(findings.damaged, 0);
+	/* without a handler of faults, a report of the pool would abort */
+	assert_ptr_equal(hone_mempool_get(c), obj);
+	hone_mempool_put(c, obj);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+/* Returns an exit status: assertions of cmocka would not end the test. */
+static int
+child(struct hone_mempool *pool, unsigned char *out, unsigned char *in)
+{
+	struct hone_mempool_cache *c;
+	unsigned char *obj;
+	unsigned before;
+
+	if (hone_mempool_after_fork(pool) != 1 || !seen(in) ||
+		hone_mempool_cache_open(pool, &c) != 0)
+		return 1;
+	before = VALGRIND_COUNT_ERRORS;
+	obj = hone_mempool_get(c);
+	*out = *obj = 1;
+	if (VALGRIND_COUNT_ERRORS != before)
+		return 2;
+	hone_mempool_put(c, out);
+	hone_mempool_put(c, obj);
+	return seen(out) && seen(obj) ? 0 : 3;
+}
+
+static void
+in_a_child_objects_are_watched_as_before(void **state)
+{
+	struct hone_mempool *pool = pool_of(20, 5, 2);
+	struct hone_mempool_cache *c = opened(pool);
+	unsigned char *out = hone_mempool_get(c), *in = hone_mempool_get(c);
+	int status;
+	pid_t pid;
+
+	(void)state;
+	hone_mempool_put(c, in);
+	pid = fork();
+	if (pid == 0)
+		_exit(child(pool, out, in));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	hone_mempool_put(c, out);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(objects_in_the_pool_are_not_to_be_touched),
+		cmocka_unit_test(an_object_that_is_put_twice_is_seen),
+		cmocka_unit_test(
+			in_the_debug_flavour_valgrind_alone_reports_writes),
+		cmocka_unit_test(in_a_child_objects_are_watched_as_before),
+	};
+
+	if (!RUNNING_ON_VALGRIND)
+		return support_skip_all("valgrind", "it is not installed");
+	return cmocka_run_group_tests_name(
+		"mempool-valgrind", tests, NULL, NULL);
+}
+
+#else
+
+int
+main(void)
+{
+	return support_skip_all("valgrind", "its headers are not installed");
+}
+
+#endif

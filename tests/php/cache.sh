@@ -1,0 +1,115 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2016,SC2317 # PHP code; functions called through check()
+# cache.sh UNPACKED WORK PHP MODULE: the shared cache beside APCu, and settings
+# that .phpt files cannot test. UNPACKED has the packages of APCu and igbinary of
+# this PHP. Prints TAP.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+# shellcheck source=tests/support/tap.sh
+. "$top/tests/support/tap.sh"
+unpacked=$(cd "$1" && pwd)
+mkdir -p "$2"
+work=$(cd "$2" && pwd)
+php=$3
+module=$4
+rm -rf "${work:?}"/*
+# Workers of another user read the module.
+cp "$module" "$work/hone.so"
+
+shared_object() {
+    find "$unpacked/usr/lib/php" -name "$1"
+}
+
+calls() {
+    output=$1
+    extension=$2
+    shift 2
+    "$php" -n -d extension="$extension" -d apc.enable_cli=1 \
+        -d apc.shm_size=32M "$@" "$top/php/tests/differential/apcu.inc" \
+        >"$work/$output" 2>&1
+}
+
+# same_as_apcu OPTION...: for hone only.
+same_as_apcu() {
+    calls apcu.out "$(shared_object apcu.so)" &&
+        calls hone.out "$work/hone.so" "$@" &&
+        diff "$work/apcu.out" "$work/hone.out"
+}
+
+# In either order, the functions are those of APCu.
+apcu_has_priority() {
+    apcu=$(shared_object apcu.so)
+    for order in "$work/hone.so $apcu" "$apcu $work/hone.so"; do
+        "$php" -n -d extension="${order% *}" -d extension="${order#* }" \
+            -d apc.enable_cli=1 -d hone.cache_cli=1 -r '
+            $f = new ReflectionFunction("apcu_store");
+            apcu_store("k", 1);
+            exit($f->getExtensionName() === "apcu" && apcu_fetch("k") === 1 &&
+                Hone\Cache::store("k", 2) && apcu_fetch("k") === 1 &&
+                Hone\Cache::fetch("k") === 2 &&
+                !Hone\Cache::info()["apcu"] ? 0 : 1);' || return 1
+    done
+}
+
+# An object stored by igbinary is shorter; the extensions load in any order.
+igbinary_is_used() {
+    igbinary=$(shared_object igbinary.so)
+    for order in "$work/hone.so $igbinary" "$igbinary $work/hone.so"; do
+        "$php" -n -d extension="${order% *}" -d extension="${order#* }" \
+            -d apc.enable_cli=1 -d "$1=igbinary" -r '
+            $o = new ArrayObject(array_fill(0, 100, "text"));
+            Hone\Cache::store("k", $o);
+            $size = [...Hone\Cache::entries()]["k"]["size"];
+            exit(Hone\Cache::fetch("k") == $o &&
+                $size < strlen(serialize($o)) / 2 ? 0 : 1);' || return 1
+    done
+}
+
+# hone was loaded by dl(): there is no cache, and no function of APCu.
+dl_gives_no_cache() {
+    "$php" -n -d extension_dir="$work" -d hone.cache_cli=1 -r '
+        dl("hone.so");
+        exit(Hone\Cache::info()["reason"] === "loaded by dl()" &&
+            Hone\Cache::store("k", 1) === false &&
+            !function_exists("apcu_fetch") ? 0 : 1);'
+}
+
+# A page of memory is there before its first use, if asked for.
+memory_is_populated() {
+    for populate in 0 1; do
+        "$php" -n -d extension="$work/hone.so" -d hone.cache_cli=1 \
+            -d hone.cache_size=64M -d hone.cache_populate="$populate" -r '
+            preg_match("/^RssShmem:\s+(\d+) kB/m",
+                file_get_contents("/proc/self/status"), $m);
+            echo $m[1] > 60000 ? "all\n" : ($m[1] < 5000 ? "few\n" : $m[1]);'
+    done >populated
+    [ "$(cat populated)" = 'few
+all' ]
+}
+
+# Without huge pages, the cache has ordinary ones, and says so.
+huge_pages_are_optional() {
+    "$php" -n -d extension="$work/hone.so" -d hone.cache_cli=1 \
+        -d hone.cache_size=64G -d hone.cache_huge_pages=1 \
+        -d display_startup_errors=1 -r 'var_dump(Hone\Cache::enabled());' \
+        >huge 2>&1
+    grep 'it gets ordinary ones' huge && grep -x 'bool(true)' huge
+}
+
+cd "$work"
+echo 1..10
+check 'the functions of APCu do what APCu does' same_as_apcu
+check 'also with block copies' same_as_apcu -d hone.cache_read=block
+check 'also with copies' same_as_apcu -d hone.cache_read=copy
+check 'also with a protected cache' same_as_apcu -d hone.cache_protect=1
+check 'APCu has priority, in either order' apcu_has_priority
+check 'igbinary serializes by hone.cache_serializer' \
+    igbinary_is_used hone.cache_serializer
+check 'igbinary serializes by apc.serializer' igbinary_is_used apc.serializer
+check 'loaded by dl() it has no cache' dl_gives_no_cache
+check 'hone.cache_populate takes the memory at the start' memory_is_populated
+check 'hone.cache_huge_pages is not needed' huge_pages_are_optional
+exit "$failed"

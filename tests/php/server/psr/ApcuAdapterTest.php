@@ -1,0 +1,13 @@
+<?php
+/* SPDX-License-Identifier: BSD-3-Clause */
+use Symfony\Component\Cache\Adapter\ApcuAdapter;
+
+class ApcuAdapterTest extends Cache\IntegrationTests\CachePoolTest
+{
+    public function createCachePool()
+    {
+        $this->assertTrue(ApcuAdapter::isSupported());
+        $this->assertFalse(extension_loaded('apcu'));
+        return new ApcuAdapter('tests');
+    }
+}

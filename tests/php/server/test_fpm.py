@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The shared cache below php-fpm: pools, reloads, recycled and killed workers."""
+import os
+import random
+import signal
+import threading
+import time
+
+import fpm
+import pytest
+
+SHOP, BLOG = 24 << 20, 40 << 20
+SETTINGS = {'hone.cache_size': 0, 'hone.cache_pools': '"shop=24M,blog=40M"'}
+STATIC = {'pm': 'static', 'pm.max_children': 3}
+
+
+def pool(name, **directives):
+    return {**STATIC, 'php_admin_value[hone.cache_pool]': name, **directives}
+
+
+def two_pools(start_fpm, **settings):
+    return start_fpm({**SETTINGS, **settings},
+                     {'shop': pool('shop'), 'blog': pool('blog')})
+
+
+def shared_mappings(pid):
+    """{(first, end)} of the shared anonymous mappings of a process."""
+    found = set()
+    with open(f'/proc/{pid}/maps', encoding='utf-8') as file:
+        for line in file:
+            place, rights, *_ = line.split(None, 5)
+            first, end = (int(text, 16) for text in place.split('-'))
+            if rights[3] == 's':
+                found.add((first, end))
+    return found
+
+
+def covered(mappings, size):
+    """Neighbours may be parts of one region: whether size bytes in a row are
+    mapped."""
+    reach, begun = None, None
+    for first, end in sorted(mappings):
+        if reach != first:
+            begun = first
+        reach = end
+        if reach - begun >= size:
+            return True
+    return False
+
+
+def workers_of(master, name):
+    """The workers of a pool: each has answered a request."""
+    pids = set()
+    for _ in range(400):
+        pids.add(master.call(name, do='pid')['pid'])
+        if len(pids) == STATIC['pm.max_children']:
+            return pids
+    raise AssertionError(f'only {pids} answer')
+
+
+def test_all_workers_of_a_pool_have_a_value(start_fpm):
+    master = two_pools(start_fpm)
+    assert master.call('shop', do='store', key='k', value='mine')['result']
+    seen = set()
+    for _ in range(400):
+        answer = master.call('shop', do='fetch', key='k')
+        assert answer['result'] == 'mine'
+        seen.add(answer['pid'])
+        if len(seen) == 3:
+            break
+    assert len(seen) == 3
+    assert master.call('shop', do='apcu', key='k')['result'] == 'mine'
+
+
+def test_another_pool_has_neither_the_value_nor_the_memory(start_fpm):
+    master = two_pools(start_fpm)
+    master.call('shop', do='store', key='k', value='mine')
+    assert master.call('blog', do='fetch', key='k')['result'] is None
+    assert master.call('blog', do='info')['result']['pool'] == 'blog'
+    shop, blog = workers_of(master, 'shop'), workers_of(master, 'blog')
+    assert not shop & blog
+    whole = shared_mappings(master.process.pid)
+    assert covered(whole, SHOP) and covered(whole, BLOG)
+    own = {name: set.intersection(*map(shared_mappings, pids)) & whole
+           for name, pids in (('shop', shop), ('blog', blog))}
+    assert covered(own['shop'], SHOP) and not covered(own['shop'], BLOG)
+    assert covered(own['blog'], BLOG)
+    caches = {name: {place for place in own[name]
+                     if place[1] - place[0] > 1 << 20} for name in own}
+    assert not caches['shop'] & caches['blog']
+
+
+def test_a_pool_that_does_not_exist_is_off_with_a_warning(start_fpm):
+    master = start_fpm({**SETTINGS, 'log_errors': 1, 'html_errors': 0},
+                       {'shop': pool('nobody'), 'none': STATIC})
+    answer = master.page('shop', do='fetch', key='k')
+    assert b'"nobody" is not in hone.cache_pools' in (
+        answer.body + answer.errors.encode() +
+        master.log.read_bytes()), (answer.body, answer.errors)
+    assert not master.call('none', do='info')['result']['enabled']
+    for worker in workers_of(master, 'none'):
+        assert not covered(shared_mappings(worker), SHOP)
+
+
+def test_a_reload_begins_with_an_empty_cache_and_loses_no_request(start_fpm):
+    master = two_pools(start_fpm)
+    master.call('shop', do='store', key='k', value='old')
+    before = len(shared_mappings(master.process.pid))
+    done, failed, stop = [0], [], threading.Event()
+
+    def load():
+        while not stop.is_set():
+            try:
+                answer = master.call('shop', do='work', seed=done[0], keys=20,
+                                     turns=50)
+                assert not answer['result']['wrong'], answer
+                done[0] += 1
+            except Exception as error:  # pylint: disable=broad-except
+                failed.append(repr(error))
+
+    threads = [threading.Thread(target=load) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for turn in range(3):
+        time.sleep(0.3)
+        master.process.send_signal(signal.SIGUSR2)
+        master.wait_for('ready to handle connections', turn + 2)
+    reached = done[0]
+    time.sleep(0.3)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert not failed
+    assert done[0] > reached > 0
+    assert master.call('shop', do='fetch', key='k')['result'] is None
+    assert master.call('shop', do='info')['result']['enabled']
+    assert len(shared_mappings(master.process.pid)) == before
+
+
+def test_recycled_workers_leave_their_slots(start_fpm):
+    master = start_fpm(
+        {'hone.cache_size': '16M', 'hone.cache_slots': 8},
+        {'www': {**STATIC, 'pm.max_requests': 3}})
+    master.call('www', do='store', key='k', value='kept')
+    pids = set()
+    for _ in range(150):
+        answer = master.call('www', do='fetch', key='k')
+        assert answer['result'] == 'kept'
+        pids.add(answer['pid'])
+    assert len(pids) > 30
+    info = master.call('www', do='info')['result']
+    assert info['enabled'] and info['slots_used'] <= 4, info
+
+
+def test_block_copies_end_with_their_request(start_fpm):
+    """A worker uses their memory again; each value has its own checksum. The
+    table of a request with many copies is not kept."""
+    master = start_fpm(
+        {'hone.cache_size': '128M', 'hone.cache_read': 'block',
+         'hone.cache_block_bytes': '256M'},
+        {'www': {**STATIC, 'pm.max_children': 1}})
+    sizes = [(400, 300)] * 30 + [(5000, 60000), (5000, 300)] * 2
+    found = []
+    for seed, (keys, turns) in enumerate(sizes):
+        result = master.call('www', do='work', keys=keys, turns=turns,
+                             seed=seed)['result']
+        assert not result['wrong'], result
+        found.append(result['found'])
+        info = master.call('www', do='info')['result']
+        assert info['block_bytes_used'] == 0
+    assert sum(found[:30]) > 500 and found[30] > 4096, found
+
+
+def kill_at_random(master, seconds, rand):
+    """SIGKILL to one worker after the other."""
+    end = time.monotonic() + seconds
+    killed = 0
+    while time.monotonic() < end:
+        time.sleep(rand.uniform(0.005, 0.04))
+        workers = master.workers()
+        if workers:
+            try:
+                os.kill(rand.choice(workers), signal.SIGKILL)
+                killed += 1
+            except ProcessLookupError:
+                pass
+    return killed
+
+
+@pytest.mark.parametrize('size, keys', [('16M', 3000), ('64M', 300)])
+def test_killed_workers_leave_a_consistent_cache(start_fpm, size, keys):
+    """Few megabytes and many keys: with evictions. Large: several shards."""
+    seed = int(os.environ.get('HONE_SEED') or random.randrange(1 << 30))
+    print(f'HONE_SEED={seed}')
+    master = start_fpm({'hone.cache_size': size, 'hone.cache_slots': 16,
+                        'log_errors': 1},
+                       {'www': {**STATIC, 'pm.max_children': 4}})
+    master.call('www', do='info')
+    wrong, slow, stop = [], [], threading.Event()
+    answers, lost, stored, refused = ([0] * 6 for _ in range(4))
+
+    def load(number):
+        rand = random.Random(seed + number)
+        while not stop.is_set():
+            began = time.monotonic()
+            try:
+                answer = master.page('www', do='work', keys=keys, turns=100,
+                                     seed=rand.randrange(1 << 30))
+                result = answer.json()['result']
+                if result['wrong']:
+                    wrong.append(result)
+                answers[number] += 1
+                stored[number] += result['stored']
+                refused[number] += result['refused']
+            except fpm.Lost:
+                lost[number] += 1
+            except Exception as error:  # pylint: disable=broad-except
+                wrong.append(repr(error))
+            if time.monotonic() - began > 10:
+                slow.append(time.monotonic() - began)
+
+    threads = [threading.Thread(target=load, args=(n,)) for n in range(6)]
+    for thread in threads:
+        thread.start()
+    killed = kill_at_random(master, 8, random.Random(seed))
+    time.sleep(0.5)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    print(f'{killed} killed, {sum(lost)} requests lost, {sum(answers)} '
+          f'answered; {sum(stored)} stored, {sum(refused)} refused')
+    assert not wrong and not slow, (wrong[:5], slow)
+    assert killed > 50 and sum(lost) > 10 and sum(answers) > 20
+    # A process that is stopped in a fetch may cost a store.
+    assert sum(refused) <= sum(stored) // 200
+    # Not one of a signal that nobody sent.
+    assert 'SIGSEGV' not in master.log.read_text()
+    assert 'SIGBUS' not in master.log.read_text()
+    assert 'SIGABRT' not in master.log.read_text()
+
+    info = master.call('www', do='info')['result']
+    assert info['enabled'] and info['slots_used'] <= 16, info
+    assert info['used'] + info['free'] <= info['size']
+    assert master.call('www', do='check')['result'] == []
+    # What one worker stores, the others have.
+    master.call('www', do='store', key='after', value='all')
+    for _ in range(20):
+        assert master.call('www', do='fetch', key='after')['result'] == 'all'
+    master.call('www', do='clear')
+    info = master.call('www', do='info')['result']
+    assert info['entries'] == 0
+    assert master.call('www', do='count')['result'] == 0
+    # What the dead have read is freed when the memory is needed.
+    for number in range(8):
+        assert master.call('www', do='large', key=f'large{number}',
+                           size=info['size'] // 24)['result'], number

@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""hone.cache_snapshot below php-fpm: written by the master at its end and at a
+reload, read at its begin, and refused in one line if it is damaged."""
+import os
+import signal
+
+import pytest
+
+
+def settings(path, **more):
+    # What a start writes to the log is one line: no colours, no page.
+    return {'hone.cache_size': '16M', 'hone.cache_snapshot': path,
+            'log_errors': 1, 'html_errors': 0, 'display_startup_errors': 0,
+            **more}
+
+
+WWW = {'www': {'pm': 'static', 'pm.max_children': 2}}
+
+
+def end(master, number):
+    master.process.send_signal(number)
+    assert master.process.wait(30) == 0
+
+
+def fetch(master, key, pool='www'):
+    return master.call(pool, do='fetch', key=key)['result']
+
+
+def store(master, key, value, pool='www', **more):
+    assert master.call(pool, do='store', key=key, value=value, **more)['result']
+
+
+def complaints(master):
+    written = master.early.read_text() + master.log.read_text()
+    return [line for line in written.splitlines()
+            if 'hone.cache_snapshot' in line]
+
+
+@pytest.mark.parametrize('number', [signal.SIGQUIT, signal.SIGTERM])
+def test_what_a_server_had_at_its_end_the_next_one_has(start_fpm, tmp_path,
+                                                       number):
+    path = tmp_path / 'snapshot'
+    master = start_fpm(settings(path), WWW)
+    assert not complaints(master)  # a file that is missing is none
+    store(master, 'k', 'kept')
+    store(master, 'long', 'kept too', ttl=1000)
+    store(master, 'short', 'gone', ttl=1)
+    assert not path.exists()
+    end(master, number)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert [each.name for each in tmp_path.glob('*snapshot*')] == ['snapshot']
+
+    master = start_fpm(settings(path), WWW)
+    assert fetch(master, 'k') == 'kept'
+    assert fetch(master, 'long') == 'kept too'
+    info = master.call('www', do='info')['result']
+    assert info['entries'] <= 3
+    # What it has then is in the next file.
+    store(master, 'k', 'newer')
+    end(master, number)
+    master = start_fpm(settings(path), WWW)
+    assert fetch(master, 'k') == 'newer'
+    assert not complaints(master)
+
+
+def test_a_reload_keeps_the_cache(start_fpm, tmp_path):
+    master = start_fpm(settings(tmp_path / 'snapshot'), WWW)
+    for turn in range(3):
+        store(master, f'k{turn}', f'v{turn}')
+        master.process.send_signal(signal.SIGUSR2)
+        master.wait_for('ready to handle connections', turn + 2)
+        for key in range(turn + 1):
+            assert fetch(master, f'k{key}') == f'v{key}'
+    assert not complaints(master)
+
+
+def test_each_pool_has_its_file(start_fpm, tmp_path):
+    path = tmp_path / 'snapshot'
+    pools = {name: {**WWW['www'], 'php_admin_value[hone.cache_pool]': name}
+             for name in ('shop', 'blog')}
+    more = {'hone.cache_size': 0, 'hone.cache_pools': '"shop=8M,blog=8M"'}
+    master = start_fpm(settings(path, **more), pools)
+    store(master, 'k', 'of the shop', pool='shop')
+    store(master, 'k', 'of the blog', pool='blog')
+    end(master, signal.SIGQUIT)
+    assert sorted(each.name for each in tmp_path.glob('snapshot*')) == [
+        'snapshot.blog', 'snapshot.shop']
+    (tmp_path / 'snapshot.blog').unlink()
+    master = start_fpm(settings(path, **more), pools)
+    assert fetch(master, 'k', pool='shop') == 'of the shop'
+    assert fetch(master, 'k', pool='blog') is None
+
+
+DAMAGE = {
+    'a bit': (lambda old: old[:200] + bytes([old[200] ^ 1]) + old[201:],
+              'checksum is'),
+    'cut': (lambda old: old[:-8], 'size is'),
+    'empty': (lambda old: b'', 'size is 0 bytes, less than a head'),
+    'another file': (lambda old: b'<?php' + old, 'this is not a snapshot'),
+}
+
+
+@pytest.mark.parametrize('damage', DAMAGE)
+def test_a_damaged_file_is_refused_in_one_line(start_fpm, tmp_path, damage):
+    path = tmp_path / 'snapshot'
+    master = start_fpm(settings(path), WWW)
+    store(master, 'k', 'lost')
+    end(master, signal.SIGQUIT)
+    change, reason = DAMAGE[damage]
+    path.write_bytes(change(path.read_bytes()))
+
+    master = start_fpm(settings(path), WWW)
+    lines = complaints(master)
+    assert len(lines) == 1, lines
+    assert f'hone.cache_snapshot: {path}: ' in lines[0], lines
+    assert reason in lines[0] and 'the cache is empty' in lines[0], lines
+    assert fetch(master, 'k') is None
+    assert master.call('www', do='info')['result']['entries'] == 0
+    # It serves, and the next file is good.
+    store(master, 'k', 'new')
+    end(master, signal.SIGQUIT)
+    master = start_fpm(settings(path), WWW)
+    assert fetch(master, 'k') == 'new' and not complaints(master)
+
+
+def test_a_killed_master_leaves_the_older_file(start_fpm, tmp_path):
+    path = tmp_path / 'snapshot'
+    master = start_fpm(settings(path), WWW)
+    store(master, 'k', 'older')
+    end(master, signal.SIGQUIT)
+    master = start_fpm(settings(path), WWW)
+    store(master, 'k', 'newer')
+    workers = master.workers()
+    master.process.kill()
+    master.process.wait()
+    for worker in workers:
+        os.kill(worker, signal.SIGKILL)
+    master = start_fpm(settings(path), WWW)
+    assert fetch(master, 'k') == 'older'

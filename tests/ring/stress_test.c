@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the ring promises to threads: every element arrives once, in the order
+ * of its producer, with the data that it points to. Full and empty are reported
+ * only if they are true, wherever a thread was preempted.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <hone/ring.h>
+#include "support.h"
+
+#define MAX_THREADS 4
+#define ELEMENTS ((size_t)24000) /* of one run, from all producers */
+#define FEW ((size_t)4000)       /* if each turn costs a switch of threads */
+#define MAX_GROUP 7
+
+enum way { SINGLE, BULK, BURST, MIXED, WAYS };
+
+/* What the pointers point to; not atomic, so that a sanitizer sees a pointer
+ * that arrives before its data. */
+struct payload {
+	unsigned producer, serial;
+};
+
+struct run {
+	struct hone_ring *ring;
+	enum way way;
+	bool single_producer;
+	unsigned producers, consumers;
+	unsigned each; /* elements from each producer */
+	struct payload *payloads;
+	_Atomic unsigned char *arrived;
+	_Atomic size_t left; /* to arrive */
+	_Atomic unsigned errors;
+};
+
+struct thread {
+	pthread_t id;
+	struct run *run;
+	unsigned number;
+};
+
+/* How many elements this turn uses. */
+static size_t
+group_of(enum way way, uint64_t *random)
+{
+	return way == SINGLE ? 1 : 1 + support_below(random, MAX_GROUP);
+}
+
+static size_t
+add_some(struct run *run, enum way way, void **some, size_t n)
+{
+	int error;
+
+	if (way == BURST)
+		return hone_ring_enqueue_burst(run->ring, some, n);
+	error = way == SINGLE ? hone_ring_enqueue(run->ring, some[0])
+			      : hone_ring_enqueue_bulk(run->ring, some, n);
+	EXPECT(error == 0 || error == -ENOBUFS, run);
+	return error ? 0 : n;
+}
+
+static size_t
+take_some(struct run *run, enum way way, void **some, size_t n)
+{
+	int error;
+
+	if (way == BURST)
+		return hone_ring_dequeue_burst(run->ring, some, n);
+	error = way == SINGLE ? hone_ring_dequeue(run->ring, some)
+			      : hone_ring_dequeue_bulk(run->ring, some, n);
+	EXPECT(error == 0 || error == -ENOENT || error == -EAGAIN, run);
+	EXPECT(error != -EAGAIN || !run->single_producer, run);
+	return error ? 0 : n;
+}
+
+static void *
+produce(void *arg)
+{
+	struct thread *self = arg;
+	struct run *run = self->run;
+	uint64_t random = self->number + 1;
+	struct payload *own = run->payloads + (size_t)self->number * run->each;
+	unsigned sent = 0;
+
+	while (sent < run->each) {
+		enum way way = run->way == MIXED ? support_below(&random, MIXED)
+						 : run->way;
+		size_t n = group_of(way, &random);
+		void *some[MAX_GROUP] = {NULL};
+
+		if (n > hone_ring_capacity(run->ring))
+			n = hone_ring_capacity(run->ring);
+		if (n > run->each - sent)
+			n = run->each - sent;
+		for (unsigned i = 0; i < n; i++) {
+			own[sent + i].producer = self->number;
+			own[sent + i].serial = sent + i;
+			some[i] = &own[sent + i];
+		}
+		n = add_some(run, way, some, n);
+		sent += (unsigned)n;
+		if (n == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void *
+consume(void *arg)
+{
+	struct thread *self = arg;
+	struct run *run = self->run;
+	uint64_t random = self->number + 100;
+	unsigned next[MAX_THREADS] = {0};
+	size_t left;
+
+	while ((left = atomic_load(&run->left)) > 0) {
+		enum way way = run->way == MIXED ? support_below(&random, MIXED)
+						 : run->way;
+		size_t n = group_of(way, &random);
+		void *some[MAX_GROUP];
+
+		if (n > left)
+			n = left; /* otherwise the last bulk would never be
+				   * complete */
+		n = take_some(run, way, some, n);
+		for (size_t i = 0; i < n; i++) {
+			struct payload *p = some[i];
+			size_t index = (size_t)(p - run->payloads);
+
+			EXPECT(p->producer < run->producers, run);
+			EXPECT(p->serial >= next[p->producer], run);
+			EXPECT(run->consumers > 1 ||
+					p->serial == next[p->producer],
+				run);
+			next[p->producer] = p->serial + 1;
+			EXPECT(atomic_fetch_add(&run->arrived[index], 1) == 0,
+				run);
+		}
+		atomic_fetch_sub(&run->left, n);
+		if (n == 0)
+			sched_yield();
+	}
+	return NULL;
+}
+
+static void
+transfer(unsigned flags, enum way way, size_t capacity, unsigned producers,
+	unsigned consumers)
+{
+	struct run run = {.way = way,
+		.single_producer = flags & HONE_RING_SINGLE_PRODUCER,
+		.producers = producers,
+		.consumers = consumers,
+		.each = (unsigned)((capacity < 64 ? FEW : ELEMENTS) /
+				   producers)};
+	struct thread threads[2 * MAX_THREADS];
+	size_t total = (size_t)run.each * producers;
+
+	assert_int_equal(hone_ring_create(&run.ring, capacity, flags), 0);
+	run.payloads = calloc(total, sizeof(*run.payloads));
+	run.arrived = calloc(total, sizeof(*run.arrived));
+	assert_true(run.payloads && run.arrived);
+	atomic_store(&run.left, total);
+	for (unsigned i = 0; i < producers + consumers; i++) {
+		bool adds = i < producers;
+
+		threads[i] = (struct thread){
+			.run = &run, .number = adds ? i : i - producers};
+		assert_int_equal(pthread_create(&threads[i].id, NULL,
+					 adds ? produce : consume, &threads[i]),
+			0);
+	}
+	for (unsigned i = 0; i < producers + consumers; i++)
+		assert_int_equal(pthread_join(threads[i].id, NULL), 0);
+	if (atomic_load(&run.errors))
+		fail_msg("%u errors: flags %u, way %d, capacity %zu, %u to %u",
+			atomic_load(&run.errors), flags, way, capacity,
+			producers, consumers);
+	assert_int_equal(hone_ring_count(run.ring), 0);
+	hone_ring_destroy(run.ring);
+	free(run.payloads);
+	free((void *)run.arrived);
+}
+
+/* Every mode, with as many threads as the mode allows, up to four. */
+static void
+transfer_in_every_mode(enum way way)
+{
+	static const size_t capacities[] = {1, 3, 64, 1000};
+
+	for (size_t i = 0; i < 4; i++) {
+		size_t n = capacities[i];
+
+		transfer(HONE_RING_MPMC, way, n, 2, 2);
+		transfer(HONE_RING_SINGLE_PRODUCER, way, n, 1, 3);
+		transfer(HONE_RING_SINGLE_CONSUMER, way, n, 3, 1);
+		transfer(HONE_RING_SPSC, way, n, 1, 1);
+		transfer(HONE_RING_MPMC, way, n, 1, 1);
+	}
+}
+
+static void
+every_element_arrives_once_and_in_order(void **state)
+{
+	(void)state;
+	for (int way = 0; way < WAYS; way++)
+		transfer_in_every_mode((enum way)way);
+}
+
+/* Restrict this thread, and the threads it will create, to one CPU; or undo
+ * that. */
+static bool
+share_one_cpu(bool share)
+{
+	static cpu_set_t all;
+	cpu_set_t one;
+
+	if (!share)
+		return sched_setaffinity(0, sizeof(all), &all) == 0;
+	if (sched_getaffinity(0, sizeof(all), &all) != 0)
+		return false;
+	CPU_ZERO(&one);
+	for (int cpu = 0; cpu < CPU_SETSIZE && CPU_COUNT(&one) == 0; cpu++)
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, &one);
+	return sched_setaffinity(0, sizeof(one), &one) == 0;
+}
+
+static void
+the_same_on_one_cpu(void **state)
+{
+	(void)state;
+	if (!share_one_cpu(true)) {
+		printf("# this system does not let threads be pinned\n");
+		skip();
+	}
+	for (int way = 0; way < WAYS; way++)
+		transfer_in_every_mode((enum way)way);
+	assert_true(share_one_cpu(false));
+}
+
+/*
+ * The ring has as many tokens as all threads need at once, and room for exactly
+ * these. A thread that takes tokens holds none, so the ring has enough of them,
+ * and it has room for those that a thread returns. So "empty" and "full" would
+ * both be wrong, whichever thread is preempted.
+ */
+struct tokens {
+	struct hone_ring *ring;
+	size_t group; /* tokens that a thread takes */
+	unsigned turns;
+	bool bulk;
+	_Atomic unsigned errors;
+};
+
+static void *
+borrow(void *arg)
+{
+	struct tokens *t = arg;
+
+	for (unsigned i = 0; i < t->turns; i++) {
+		void *held[MAX_GROUP] = {NULL};
+		int error;
+
+		while ((error = t->bulk ? hone_ring_dequeue_bulk(
+						  t->ring, held, t->group)
+					: hone_ring_dequeue(t->ring, held)) ==
+			-EAGAIN)
+			sched_yield();
+		EXPECT(error == 0, t);
+		if (error)
+			return NULL;
+		for (size_t k = 0; k < t->group; k++) {
+			unsigned *token = held[k];
+
+			EXPECT(token != NULL, t);
+			if (!token)
+				return NULL;
+			++*token;
+		}
+		error = t->bulk ? hone_ring_enqueue_bulk(
+					  t->ring, held, t->group)
+				: hone_ring_enqueue(t->ring, held[0]);
+		EXPECT(error == 0, t);
+		EXPECT(hone_ring_count(t->ring) <= hone_ring_capacity(t->ring),
+			t);
+		if (error)
+			return NULL;
+	}
+	return NULL;
+}
+
+static void
+borrow_tokens(unsigned threads, size_t group)
+{
+	static unsigned uses[MAX_THREADS * MAX_GROUP];
+	struct tokens t = {
+		.group = group, .turns = ELEMENTS / threads, .bulk = group > 1};
+	pthread_t ids[MAX_THREADS];
+	unsigned sum = 0;
+
+	assert_int_equal(
+		hone_ring_create(&t.ring, threads * group, HONE_RING_MPMC), 0);
+	for (size_t i = 0; i < threads * group; i++) {
+		uses[i] = 0;
+		assert_int_equal(hone_ring_enqueue(t.ring, &uses[i]), 0);
+	}
+	for (unsigned i = 0; i < threads; i++)
+		assert_int_equal(pthread_create(&ids[i], NULL, borrow, &t), 0);
+	for (unsigned i = 0; i < threads; i++)
+		assert_int_equal(pthread_join(ids[i], NULL), 0);
+	assert_int_equal(atomic_load(&t.errors), 0);
+	for (size_t i = 0; i < threads * group; i++)
+		sum += uses[i];
+	assert_int_equal(sum, threads * t.turns * group);
+	hone_ring_destroy(t.ring);
+}
+
+static void
+full_and_empty_are_facts(void **state)
+{
+	(void)state;
+	for (unsigned threads = 2; threads <= MAX_THREADS; threads++) {
+		borrow_tokens(threads, 1);
+		borrow_tokens(threads, 2);
+		borrow_tokens(threads, MAX_GROUP);
+	}
+}
+
+static void
+full_and_empty_are_facts_on_one_cpu(void **state)
+{
+	if (!share_one_cpu(true)) {
+		printf("# this system does not let threads be pinned\n");
+		skip();
+	}
+	full_and_empty_are_facts(state);
+	assert_true(share_one_cpu(false));
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_element_arrives_once_and_in_order),
+		cmocka_unit_test(the_same_on_one_cpu),
+		cmocka_unit_test(full_and_empty_are_facts),
+		cmocka_unit_test(full_and_empty_are_facts_on_one_cpu),
+	};
+
+	return cmocka_run_group_tests_name("ring-stress", tests, NULL, NULL);
+}

@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What the ring promises to a single thread: in every mode, at every small
+ * capacity, and with positions that wrap around at 2^32 and 2^64.
+ */
+#include <hone/ring.h>
+#include "ring.h"
+#include "support.h"
+
+#define MAX_CAPACITY 70
+#define MODES 4 /* every value of enum hone_ring_flags */
+
+static uint64_t seed;
+/* Elements are numbers here: the ring does not dereference them. */
+static void *
+element(size_t number)
+{
+	return (void *)(uintptr_t)number;
+}
+
+/* A ring, and where its positions begin. */
+struct made {
+	struct hone_ring *ring;
+	size_t capacity;
+	unsigned flags;
+	uint64_t from;
+};
+
+#define MUST(cond, made)                                                       \
+	do {                                                                   \
+		if (!(cond))                                                   \
+			fail_msg("%s: capacity %zu, flags %u, from %#llx",     \
+				#cond, (made)->capacity, (made)->flags,        \
+				(unsigned long long)(made)->from);             \
+	} while (0)
+
+/* Call fn for every mode, capacity and first position. */
+static void
+for_each_ring(void (*fn)(const struct made *), size_t max_capacity)
+{
+	static const uint64_t firsts[] = {
+		0, UINT32_MAX - 40, UINT64_MAX - 90, UINT64_MAX};
+
+	for (unsigned flags = 0; flags < MODES; flags++) {
+		for (size_t n = 1; n <= max_capacity; n++) {
+			for (size_t i = 0; i < 4; i++) {
+				struct made made = {NULL, n, flags, firsts[i]};
+
+				assert_int_equal(
+					hone_ring_create(&made.ring, n, flags),
+					0);
+				hone_ring_init_at(
+					made.ring, n, flags, made.from);
+				fn(&made);
+				hone_ring_destroy(made.ring);
+			}
+		}
+	}
+}
+
+static void
+fill_and_empty(const struct made *made)
+{
+	struct hone_ring *ring = made->ring;
+	void *got = NULL;
+
+	MUST(hone_ring_capacity(ring) == made->capacity, made);
+	for (size_t lap = 0; lap < 3; lap++) {
+		size_t base = lap * 1000;
+
+		for (size_t i = 0; i < made->capacity; i++) {
+			MUST(hone_ring_count(ring) == i, made);
+			MUST(hone_ring_free_count(ring) == made->capacity - i,
+				made);
+			MUST(hone_ring_enqueue(ring, element(base + i)) == 0,
+				made);
+		}
+		MUST(hone_ring_enqueue(ring, NULL) == -ENOBUFS, made);
+		MUST(hone_ring_free_count(ring) == 0, made);
+		for (size_t i = 0; i < made->capacity; i++) {
+			MUST(hone_ring_dequeue(ring, &got) == 0, made);
+			MUST(got == element(base + i), made);
+		}
+		MUST(hone_ring_dequeue(ring, &got) == -ENOENT, made);
+		MUST(hone_ring_count(ring) == 0, made);
+		/* so that laps begin at different slots */
+		MUST(hone_ring_enqueue(ring, NULL) == 0, made);
+		MUST(hone_ring_dequeue(ring, &got) == 0 && !got, made);
+	}
+}
+
+static void
+a_ring_holds_exactly_its_capacity(void **state)
+{
+	(void)state;
+	for_each_ring(fill_and_empty, MAX_CAPACITY);
+}
+
+/* Put `held` elements into the ring, numbered from 1, at another slot each
+ * time. */
+static void
+prepare(const struct made *made, size_t held)
+{
+	void *got = NULL;
+
+	while (hone_ring_dequeue(made->ring, &got) == 0)
+		continue;
+	for (size_t i = 0; i < held; i++)
+		MUST(hone_ring_enqueue(made->ring, element(1 + i)) == 0, made);
+}
+
+/* The ring holds the elements 1 to n and no more. */
+static void
+must_hold(const struct made *made, size_t n)
+{
+	void *got = NULL;
+
+	MUST(hone_ring_count(made->ring) == n, made);
+	for (size_t i = 0; i < n; i++) {
+		MUST(hone_ring_dequeue(made->ring, &got) == 0, made);
+		MUST(got == element(1 + i), made);
+	}
+	MUST(hone_ring_dequeue(made->ring, &got) == -ENOENT, made);
+}
+
+static void
+add_every_number(const struct made *made)
+{
+	size_t capacity = made->capacity;
+
+	for (size_t held = 0; held <= capacity; held++) {
+		void *more[MAX_CAPACITY];
+
+		for (size_t i = 0; i < MAX_CAPACITY; i++)
+			more[i] = element(held + 1 + i);
+		for (size_t n = 0; n <= capacity + 2; n++) {
+			bool fits = held + n <= capacity;
+
+			prepare(made, held);
+			MUST(hone_ring_enqueue_bulk(made->ring, more, n) ==
+					(fits ? 0 : -ENOBUFS),
+				made);
+			must_hold(made, fits ? held + n : held);
+			prepare(made, held);
+			MUST(hone_ring_enqueue_burst(made->ring, more, n) ==
+					(fits ? n : capacity - held),
+				made);
+			must_hold(made, fits ? held + n : capacity);
+		}
+	}
+}
+
+static void
+bulk_adds_all_or_nothing_and_burst_what_fits(void **state)
+{
+	(void)state;
+	for_each_ring(add_every_number, 11);
+}
+
+static void
+take_every_number(const struct made *made)
+{
+	size_t capacity = made->capacity;
+
+	for (size_t held = 0; held <= capacity; held++) {
+		for (size_t n = 0; n <= capacity + 2; n++) {
+			void *got[MAX_CAPACITY];
+			size_t there = n < held ? n : held;
+
+			prepare(made, held);
+			MUST(hone_ring_dequeue_burst(made->ring, got, n) ==
+					there,
+				made);
+			for (size_t i = 0; i < there; i++)
+				MUST(got[i] == element(1 + i), made);
+			MUST(hone_ring_count(made->ring) == held - there, made);
+			prepare(made, held);
+			if (n > held) {
+				MUST(hone_ring_dequeue_bulk(
+					     made->ring, got, n) == -ENOENT,
+					made);
+				must_hold(made, held);
+				continue;
+			}
+			MUST(hone_ring_dequeue_bulk(made->ring, got, n) == 0,
+				made);
+			for (size_t i = 0; i < n; i++)
+				MUST(got[i] == element(1 + i), made);
+			MUST(hone_ring_count(made->ring) == held - n, made);
+		}
+	}
+}
+
+static void
+bulk_takes_all_or_nothing_and_burst_what_is_there(void **state)
+{
+	(void)state;
+	for_each_ring(take_every_number, 11);
+}
+
+/* Both numbers count up: the ring holds the elements `out` to `in` - 1. */
+static void
+walk_at_random(const struct made *made)
+{
+	size_t in = 0, out = 0, capacity = made->capacity;
+	uint64_t random = seed + capacity * MODES + made->flags;
+
+	for (int turn = 0; turn < 300; turn++) {
+		void *some[MAX_CAPACITY + 3];
+		size_t n = support_below(&random, capacity + 3), done;
+		bool add = support_below(&random, 2);
+
+		for (size_t i = 0; add && i < n; i++)
+			some[i] = element(in + i);
+		if (support_below(&random, 2)) {
+			done = add ? hone_ring_enqueue_burst(
+					     made->ring, some, n)
+				   : hone_ring_dequeue_burst(
+					     made->ring, some, n);
+		} else {
+			int error = add ? hone_ring_enqueue_bulk(
+						  made->ring, some, n)
+					: hone_ring_dequeue_bulk(
+						  made->ring, some, n);
+			size_t possible =
+				add ? capacity - (in - out) : in - out;
+
+			MUST((error == 0) == (n <= possible), made);
+			done = error ? 0 : n;
+		}
+		for (size_t i = 0; !add && i < done; i++)
+			MUST(some[i] == element(out + i), made);
+		*(add ? &in : &out) += done;
+		MUST(hone_ring_count(made->ring) == in - out, made);
+	}
+}
+
+static void
+any_order_of_calls_gives_what_a_list_gives(void **state)
+{
+	(void)state;
+	for_each_ring(walk_at_random, MAX_CAPACITY);
+}
+
+/*
+ * A producer that is preempted after it took its places and before it fills
+ * them. The test moves tail by hand; fill_places() continues.
+ */
+static uint64_t
+take_places(struct hone_ring *ring, size_t n)
+{
+	return __atomic_fetch_add(&ring->tail, n, __ATOMIC_RELAXED);
+}
+
+static void
+fill_places(struct hone_ring *ring, uint64_t from, size_t n)
+{
+	for (uint64_t p = from; p != from + n; p++)
+		*hone_detail_ring_slot(ring, p) = element(100 + p - from);
+	assert_int_equal(ring->filled, from);
+	ring->filled = from + n;
+}
+
+static void
+meet_a_preempted_producer(const struct made *made)
+{
+	struct hone_ring *ring = made->ring;
+	void *got[5];
+	uint64_t places;
+
+	if (made->capacity < 5 || made->flags & HONE_RING_SINGLE_PRODUCER)
+		return;
+	MUST(hone_ring_enqueue(ring, element(1)) == 0, made);
+	places = take_places(ring, 2);
+	MUST(hone_ring_enqueue(ring, element(2)) == 0, made);
+	MUST(hone_ring_count(ring) == 4, made);
+	MUST(hone_ring_enqueue_burst(ring, got, made->capacity) ==
+			made->capacity - 4,
+		made);
+	MUST(hone_ring_enqueue(ring, NULL) == -ENOBUFS, made);
+	MUST(hone_ring_dequeue_bulk(ring, got, 2) == -EAGAIN, made);
+	/* elements before the places are available */
+	MUST(hone_ring_dequeue_burst(ring, got, 5) == 1, made);
+	MUST(got[0] == element(1), made);
+	MUST(hone_ring_dequeue(ring, got) == -EAGAIN, made);
+	MUST(hone_ring_dequeue_bulk(ring, got, 3) == -EAGAIN, made);
+	MUST(hone_ring_dequeue_burst(ring, got, 5) == 0, made);
+	MUST(hone_ring_dequeue_bulk(ring, got, made->capacity) == -ENOENT,
+		made);
+	fill_places(ring, places, 2);
+	MUST(hone_ring_dequeue_bulk(ring, got, 3) == 0, made);
+	MUST(got[0] == element(100) && got[1] == element(101), made);
+	MUST(got[2] == element(2), made);
+	/* marks that were left are harmless when their places are used again */
+	prepare(made, 0);
+	fill_and_empty(made);
+}
+
+static void
+elements_behind_a_preempted_producer_are_late_not_absent(void **state)
+{
+	(void)state;
+	for_each_ring(meet_a_preempted_producer, 9);
+}
+
+/* For compilers without the inline body, and other languages. */
+static void
+the_exported_body_of_enqueue_does_the_same(void **state)
+{
+	(void)state;
+	for (unsigned flags = 0; flags <= HONE_RING_SPSC; flags++) {
+		struct hone_ring *ring;
+		void *got = NULL;
+
+		assert_int_equal(hone_ring_create(&ring, 3, flags), 0);
+		for (uintptr_t i = 0; i < 20; i++) {
+			while (hone_ring_count(ring) < 3)
+				assert_int_equal(
+					hone_detail_ring_enqueue(ring,
+						(void *)(i + hone_ring_count(
+								     ring))),
+					0);
+			assert_int_equal(
+				hone_detail_ring_enqueue(ring, NULL), -ENOBUFS);
+			assert_int_equal(hone_ring_dequeue(ring, &got), 0);
+			assert_int_equal((uintptr_t)got, i);
+		}
+		hone_ring_destroy(ring);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_ring_holds_exactly_its_capacity),
+		cmocka_unit_test(bulk_adds_all_or_nothing_and_burst_what_fits),
+		cmocka_unit_test(
+			bulk_takes_all_or_nothing_and_burst_what_is_there),
+		cmocka_unit_test(any_order_of_calls_gives_what_a_list_gives),
+		cmocka_unit_test(
+			elements_behind_a_preempted_producer_are_late_not_absent),
+		cmocka_unit_test(the_exported_body_of_enqueue_does_the_same),
+	};
+
+	seed = support_seed();
+	return cmocka_run_group_tests_name("ring", tests, NULL, NULL);
+}

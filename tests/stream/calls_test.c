@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The promise of hone/stream.h about reads: which calls a source of the caller
+ * sees, in which order, with which sizes. */
+#include "recorder.h"
+
+static void
+fast_reads_fill_the_buffer_or_pass_it_by(void **state)
+{
+	struct hone_stream *s = opened(&unseekable, 0);
+
+	(void)state;
+	reads(s, 0, 0, "");
+	reads(s, 1, 1, "read 64");
+	reads(s, 63, 63, "");
+	reads(s, BYPASS - 1, 31, "read 64");
+	/* 33 are buffered, 31 missing: less than BYPASS */
+	reads(s, 64, 64, "read 64");
+	/* 33 are buffered, 32 missing */
+	reads(s, 65, 65, "read 32");
+	reads(s, BYPASS, BYPASS, "read 32");
+	reads(s, 1000, 1000, "read 1000");
+	ANSWERS(100, 869, 1);
+	/* a short read: the rest is requested by the same rule */
+	reads(s, 1000, 1000, "read 1000 read 900 read 64 read 64");
+	closed(s);
+}
+
+static void
+exact_reads_have_the_size_of_the_buffer(void **state)
+{
+	struct hone_stream *s = opened(&unseekable, HONE_STREAM_EXACT);
+
+	(void)state;
+	reads(s, 0, 0, "");
+	reads(s, 1, 1, "read 64");
+	reads(s, 63, 63, "");
+	reads(s, 128, 128, "read 64 read 64");
+	reads(s, 65, 65, "read 64 read 64");
+	ANSWERS(3, 60);
+	reads(s, 63 + 63, 63 + 63, "read 64 read 64");
+	closed(s);
+}
+
+static void
+read_some_reads_once_at_most(void **state)
+{
+	struct hone_stream *s = opened(&unseekable, 0);
+	char buf[200];
+
+	(void)state;
+	ANSWERS(10);
+	assert_int_equal(hone_stream_read_some(s, buf, 5), 5);
+	saw("read 64");
+	assert_int_equal(hone_stream_read_some(s, buf, 200), 5);
+	saw("");
+	ANSWERS(7);
+	assert_int_equal(hone_stream_read_some(s, buf, 200), 7);
+	saw("read 200");
+	assert_int_equal(hone_stream_read_some(s, buf, 0), 0);
+	saw("");
+	closed(s);
+	s = opened(&unseekable, HONE_STREAM_EXACT);
+	assert_int_equal(hone_stream_read_some(s, buf, 200), 64);
+	saw("read 64");
+	closed(s);
+}
+
+static void
+fast_peeks_ask_for_what_is_missing(void **state)
+{
+	struct hone_stream *s = opened(&unseekable, 0);
+
+	(void)state;
+	peeks(s, 0, 0, "");
+	peeks(s, 1, 64, "read 64");
+	peeks(s, 0, 64, "");
+	peeks(s, 65, 128, "read 64");
+	peeks(s, 500, 500, "read 372");
+	hone_stream_take(s, 490);
+	peeks(s, 70, 74, "read 64");
+	ANSWERS(20, 0);
+	peeks(s, 174, 174, "read 100 read 80");
+	peeks(s, SIZE_MAX, END - 490, "read 16777216 read 16777216");
+	peeks(s, SIZE_MAX, END - 490, "");
+	closed(s);
+}
+
+static void
+exact_peeks_ask_for_a_buffer(void **state)
+{
+	struct hone_stream *s = opened(&unseekable, HONE_STREAM_EXACT);
+
+	(void)state;
+	peeks(s, 1, 64, "read 64");
+	hone_stream_take(s, 60);
+	peeks(s, 5, 68, "read 64");
+	peeks(s, 200, 260, "read 64 read 64 read 64");
+	closed(s);
+}
+
+static void
+lines_ask_for_as_much_as_they_searched(void **state)
+{
+	struct hone_stream *s = opened(&unseekable, 0);
+
+	(void)state;
+	lines(s, 'c', SIZE_MAX, 3, "read 64");
+	lines(s, 'c', SIZE_MAX, 23, "");
+	lines(s, 'c', SIZE_MAX, 23, "");
+	/* 15 are left */
+	lines(s, 'c', SIZE_MAX, 23, "read 64");
+	lines(s, '#', 10, -EMSGSIZE, "");
+	/* 56 are left: 101 bytes show that the line is longer than 100 */
+	lines(s, '#', 100, -EMSGSIZE, "read 64");
+	lines(s, '#', 300, -EMSGSIZE, "read 120 read 64");
+	lines(s, '#', SIZE_MAX, END - 72,
+		"read 304 read 608 read 1216 read 2432 read 4864 read 4928");
+	lines(s, '#', SIZE_MAX, 0, "");
+	closed(s);
+	s = opened(&unseekable, HONE_STREAM_EXACT);
+	lines(s, '#', 200, -EMSGSIZE, "read 64 read 64 read 64 read 64");
+	lines(s, 'c', SIZE_MAX, 3, "");
+	closed(s);
+}
+
+static void
+the_end_is_remembered_in_fast_mode(void **state)
+{
+	struct hone_stream *s = opened(&seekable, 0);
+
+	(void)state;
+	reads(s, END + 1, END, "read 5001 read 64");
+	assert_true(hone_stream_eof(s));
+	reads(s, 100, 0, "");
+	reads(s, 1, 0, "");
+	peeks(s, 1, 0, "");
+	lines(s, 'c', 5, 0, "");
+	skips(s, 1000, 0, "");
+	hone_stream_clear_eof(s);
+	assert_false(hone_stream_eof(s));
+	reads(s, 100, 0, "read 100");
+	seeks(s, -2, SEEK_END, END - 2, "seek -2 END");
+	assert_false(hone_stream_eof(s));
+	reads(s, 5, 2, "read 64 read 64");
+	seeks(s, 0, SEEK_CUR, END, "");
+	reads(s, 5, 0, "read 64");
+	closed(s);
+}
+
+static void
+the_end_is_asked_again_in_exact_mode(void **state)
+{
+	struct hone_stream *s = opened(&unseekable, HONE_STREAM_EXACT);
+
+	(void)state;
+	source.position = END - 10;
+	reads(s, 20, 10, "read 64 read 64");
+	assert_true(hone_stream_eof(s));
+	reads(s, 20, 0, "read 64");
+	peeks(s, 1, 0, "read 64");
+	lines(s, 'c', 5, 0, "read 64");
+	skips(s, 1, 0, "read 64");
+	source.position = END - 10;
+	reads(s, 1, 1, "read 64");
+	assert_false(hone_stream_eof(s));
+	closed(s);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fast_reads_fill_the_buffer_or_pass_it_by),
+		cmocka_unit_test(exact_reads_have_the_size_of_the_buffer),
+		cmocka_unit_test(read_some_reads_once_at_most),
+		cmocka_unit_test(fast_peeks_ask_for_what_is_missing),
+		cmocka_unit_test(exact_peeks_ask_for_a_buffer),
+		cmocka_unit_test(lines_ask_for_as_much_as_they_searched),
+		cmocka_unit_test(the_end_is_remembered_in_fast_mode),
+		cmocka_unit_test(the_end_is_asked_again_in_exact_mode),
+	};
+
+	return cmocka_run_group_tests_name("stream calls", tests, NULL, NULL);
+}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Copying while system calls fail, are cut short or are missing. */
+#include "copy_fd_wrap.h"
+
+/* Pairs of descriptors, and the system calls for them, some of which a kernel
+ * may lack. */
+static const struct way {
+	enum source_kind from;
+	enum sink_kind to;
+	unsigned refused;
+} ways[] = {
+	{FROM_DISK, TO_DISK, 0},
+	{FROM_DISK, TO_DISK, BIT(RANGE)},
+	{FROM_DISK, TO_DISK, BIT(RANGE) | BIT(SENDFILE)},
+	{FROM_DISK, TO_APPENDED, 0},
+	{FROM_DISK, TO_PIPE, 0},
+	{FROM_DISK, TO_PIPE, BIT(SENDFILE)},
+	{FROM_DISK, TO_PIPE, BIT(SENDFILE) | BIT(SPLICE)},
+	{FROM_DISK, TO_SOCKET, 0},
+	{FROM_MEMORY, TO_DISK, 0},
+	{FROM_MEMORY, TO_SOCKET, BIT(SENDFILE)},
+	{FROM_PROC, TO_DISK, 0},
+	{FROM_PIPE, TO_DISK, 0},
+	{FROM_PIPE, TO_DISK, BIT(SPLICE)},
+	{FROM_PIPE, TO_APPENDED, 0},
+	{FROM_PIPE, TO_PIPE, 0},
+	{FROM_PIPE, TO_SOCKET, BIT(SPLICE)},
+	{FROM_SOCKET, TO_DISK, 0},
+	{FROM_SOCKET, TO_PIPE, 0},
+	{FROM_SOCKET, TO_SOCKET, 0},
+	{FROM_TCP, TO_PIPE, 0},
+	{FROM_DISK, TO_TCP, 0},
+	{FROM_PIPE, TO_TCP, 0},
+};
+#define N_WAYS (sizeof(ways) / sizeof(ways[0]))
+#define SIZE ((size_t)10000)
+#define CAP ((size_t)3000)
+#define WRITE_CAP ((size_t)2000)
+
+static const int errors[] = {EINTR, EIO, EAGAIN, ENOSPC, EPIPE, EINVAL, EXDEV,
+	ENOSYS, EOPNOTSUPP, EPERM, EACCES, EBADF, ETXTBSY, EOVERFLOW, ENOMEM,
+	EFBIG, EDQUOT, ECONNRESET};
+#define N_ERRORS (sizeof(errors) / sizeof(errors[0]))
+
+static bool
+is_among(int error, const int *list)
+{
+	while (*list && *list != error)
+		list++;
+	return *list != 0;
+}
+
+/* Returns whether a copy continues, by any method, after this call failed with
+ * this error. */
+static bool
+goes_on(const struct way *way, enum call call, int error)
+{
+	static const int all[] = {EINTR, EINVAL, EXDEV, ENOSYS, EOPNOTSUPP,
+		EPERM, EACCES, ETXTBSY, EOVERFLOW, ENOMEM, 0};
+	static const int range[] = {EBADF, EIO, 0};
+
+	switch (call) {
+	case RANGE:
+		return is_among(error, all) || is_among(error, range);
+	case SENDFILE:
+	case SPLICE:
+		return is_among(error, all);
+	case WRITE: /* it waits if it cannot put the bytes back */
+		return error == EINTR ||
+		       (error == EAGAIN && way->from > FROM_PROC);
+	default:
+		return error == EINTR;
+	}
+}
+
+/* One copy with one fault. Returns whether the fault happened. */
+static bool
+one_fault(const struct way *way, enum call call, int error, int at, uint64_t n)
+{
+	struct hone_copy_fd_result result, rest = {0};
+	struct source source;
+	struct sink sink;
+	int64_t answer;
+	bool happened;
+
+	source_open(&source, way->from, SIZE);
+	sink_open(&sink, way->to);
+	plan = (struct plan){.refused = way->refused, .cap = CAP};
+	plan.fails = call;
+	plan.fails_at = at;
+	plan.error = error;
+	answer = copy(&source, &sink, n, &result);
+	happened = plan.count[call] >= at && !(way->refused & BIT(call));
+	if (!happened || goes_on(way, call, error)) {
+		assert_int_equal(answer, source.size);
+		assert_int_equal(result.copied, source.size);
+		assert_int_equal(result.lost, 0);
+	} else {
+		assert_int_equal(answer, -error);
+		if (call != WRITE || way->from <= FROM_PROC)
+			assert_int_equal(result.lost, 0);
+		else
+			assert_in_range(result.lost, 1, CAP);
+	}
+	if (result.lost == 0) {
+		/* another call copies the rest */
+		plan.fails_at = 0;
+		assert_int_equal(copy(&source, &sink, n, &rest),
+			source.size - result.copied);
+		assert_int_equal(rest.lost, 0);
+	}
+	sink_close(&sink, source.data, result.copied + rest.copied);
+	source_close(&source, result.copied + result.lost + rest.copied);
+	return happened;
+}
+
+static void
+every_error_at_every_call_is_told_or_overcome(void **state)
+{
+	int faults = 0;
+
+	(void)state;
+	for (size_t w = 0; w < N_WAYS; w++)
+		for (int call = RANGE; call <= WRITE; call++)
+			for (size_t e = 0; e < N_ERRORS; e++) {
+				int at = 1;
+
+				while (one_fault(&ways[w], call, errors[e], at,
+					UINT64_MAX))
+					at++;
+				faults += at - 1;
+			}
+	print_message("# %d faults\n", faults);
+	assert_true(faults > 1000);
+}
+
+/* Without a fault; returns the methods that moved bytes. plan.count has the
+ * calls. */
+static unsigned
+without_fault(enum source_kind from, enum sink_kind to, uint64_t n)
+{
+	struct hone_copy_fd_result result;
+	struct source source;
+	struct sink sink;
+
+	source_open(&source, from, SIZE);
+	sink_open(&sink, to);
+	if (n > source.size && n != UINT64_MAX)
+		n = source.size;
+	copy(&source, &sink, n, &result);
+	assert_int_equal(result.copied, n < source.size ? n : source.size);
+	assert_int_equal(result.lost, 0);
+	sink_close(&sink, source.data, result.copied);
+	source_close(&source, result.copied);
+	return result.methods;
+}
+
+static void
+assert_calls(const int *expected)
+{
+	for (int call = 0; call < CALLS; call++)
+		if (plan.count[call] != expected[call])
+			fail_msg("call %d: %d times, not %d", call,
+				plan.count[call], expected[call]);
+}
+
+static void
+the_calls_are_those_that_are_told(void **state)
+{
+	static const struct {
+		enum source_kind from;
+		enum sink_kind to;
+		unsigned refused;
+		size_t cap;
+		uint64_t n;
+		unsigned methods;
+		/* RANGE, SENDFILE, SPLICE, READ, WRITE, POLL, LSEEK, FSTAT */
+		int calls[CALLS];
+	} rows[] = {
+		{0, 0, 0, 0, SIZE, 1, {1, 0, 0, 0, 0, 0, 0, 2}},
+		{0, 0, 0, 0, UINT64_MAX, 1, {2, 1, 0, 0, 0, 0, 0, 2}},
+		{0, 0, 0, CAP, SIZE, 1, {4, 0, 0, 0, 0, 0, 0, 2}},
+		/* a method that was refused once is not tried again */
+		{0, 0, BIT(RANGE), CAP, SIZE, 2, {1, 4, 0, 0, 0, 0, 0, 2}},
+		{0, 0, BIT(RANGE) | BIT(SENDFILE), CAP, SIZE, 8,
+			{1, 1, 0, 4, 7, 0, 0, 2}},
+		/* but the next copy tries it again */
+		{0, 0, 0, CAP, SIZE, 1, {4, 0, 0, 0, 0, 0, 0, 2}},
+		{0, TO_SOCKET, 0, 0, SIZE, 2, {0, 1, 0, 0, 0, 0, 0, 2}},
+		{0, TO_SOCKET, 0, CAP, UINT64_MAX, 2, {0, 5, 0, 0, 0, 0, 0, 2}},
+		{0, TO_PIPE, BIT(SENDFILE), CAP, SIZE, 4,
+			{0, 1, 4, 0, 0, 0, 0, 2}},
+		{0, TO_PIPE, BIT(SENDFILE) | BIT(SPLICE), CAP, SIZE, 8,
+			{0, 1, 1, 4, 7, 0, 0, 2}},
+		{FROM_PIPE, TO_SOCKET, BIT(SPLICE), CAP, SIZE, 8,
+			{0, 0, 1, 4, 7, 0, 0, 2}},
+		{FROM_PIPE, TO_DISK, BIT(SPLICE), 0, 100, 8,
+			{0, 0, 1, 1, 1, 0, 0, 2}},
+		{FROM_SOCKET, TO_SOCKET, 0, 0, 100, 8,
+			{0, 0, 0, 1, 1, 0, 0, 2}},
+		{FROM_PROC, TO_NULL, BIT(SENDFILE), 0, 10, 8,
+			{0, 1, 0, 1, 1, 0, 0, 2}},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		plan = (struct plan){
+			.refused = rows[i].refused, .cap = rows[i].cap};
+		assert_int_equal(
+			without_fault(rows[i].from, rows[i].to, rows[i].n),
+			rows[i].methods);
+		assert_calls(rows[i].calls);
+	}
+}
+
+/* Methods that share blocks cut between blocks, so calls have to end there. */
+static void
+large_copies_go_on_at_whole_gigabytes(void **state)
+{
+	static const uint64_t gib = (uint64_t)1 << 30;
+	struct hone_copy_fd_result result;
+	struct source source;
+	struct sink sink;
+
+	(void)state;
+	for (int refused = 0; refused < 2; refused++) {
+		source_open(&source, FROM_DISK, SIZE);
+		sink_open(&sink, TO_DISK);
+		plan = (struct plan){.pretends = true};
+		plan.refused = refused ? BIT(RANGE) : 0;
+		assert_int_equal(copy(&source, &sink, 9 * gib + 5, &result),
+			9 * gib + 5);
+		assert_int_equal(result.copied, 9 * gib + 5);
+		assert_int_equal(plan.count[refused ? SENDFILE : RANGE], 10);
+		assert_int_equal(plan.largest, gib);
+		sink_close(&sink, content, 0);
+		source_close(&source, 0);
+	}
+}
+
+static void
+without_memory_it_takes_more_calls(void **state)
+{
+	static const int calls[CALLS] = {0, 0, 0, 3, 3, 0, 0, 2};
+
+	(void)state;
+	plan = (struct plan){.no_malloc = true};
+	/* the file is written by one call, so that each read is full */
+	assert_int_equal(without_fault(FROM_DISK, TO_APPENDED, SIZE), 8);
+	assert_int_equal(plan.count[RANGE] + plan.count[SENDFILE], 2);
+	plan.count[RANGE] = plan.count[SENDFILE] = 0;
+	assert_calls(calls);
+}
+
+/* Neither a failure nor progress: the copy must not go on for ever. */
+static void
+a_write_of_nothing_is_an_error(void **state)
+{
+	struct way way = {FROM_DISK, TO_DISK, BIT(RANGE) | BIT(SENDFILE)};
+	struct hone_copy_fd_result result;
+	struct source source;
+	struct sink sink;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		way.from = i ? FROM_SOCKET : FROM_DISK;
+		source_open(&source, way.from, SIZE);
+		sink_open(&sink, way.to);
+		plan = (struct plan){.refused = way.refused,
+			.cap = CAP,
+			.fails = WRITE,
+			.fails_at = 2};
+		assert_int_equal(copy(&source, &sink, SIZE, &result), -EIO);
+		assert_int_equal(result.copied, WRITE_CAP);
+		assert_int_equal(result.lost, i ? CAP - WRITE_CAP : 0);
+		sink_close(&sink, content, WRITE_CAP);
+		source_close(&source, WRITE_CAP + result.lost);
+	}
+}
+
+/* Also if the wait for the write fails, not the write, or if the bytes cannot
+ * be put back although in looks as if they could. */
+static void
+what_is_lost_is_counted(void **state)
+{
+	struct hone_copy_fd_result result;
+	struct source source;
+	struct sink sink;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		source_open(&source, i ? FROM_SOCKET : FROM_DISK, SIZE);
+		sink_open(&sink, TO_DISK);
+		plan = (struct plan){.cap = CAP, .fails = WRITE, .fails_at = 2};
+		plan.error = i ? EAGAIN : ENOSPC;
+		plan.refused =
+			BIT(RANGE) | BIT(SENDFILE) | BIT(POLL) | BIT(LSEEK);
+		assert_int_equal(copy(&source, &sink, SIZE, &result),
+			i ? -ENOSYS : -ENOSPC);
+		assert_int_equal(plan.count[i ? POLL : LSEEK], 1);
+		assert_int_equal(result.copied, WRITE_CAP);
+		assert_int_equal(result.lost, CAP - WRITE_CAP);
+		sink_close(&sink, content, WRITE_CAP);
+		source_close(&source, CAP);
+	}
+}
+
+static void
+a_wait_that_is_interrupted_goes_on(void **state)
+{
+	struct hone_copy_fd_result result;
+	struct source source;
+	struct sink sink;
+
+	(void)state;
+	source_open(&source, FROM_SOCKET, SIZE);
+	sink_open(&sink, TO_SOCKET);
+	plan = (struct plan){.cap = CAP, .fails = WRITE, .fails_at = 2};
+	plan.error = EAGAIN;
+	plan.interrupted = BIT(POLL);
+	assert_int_equal(copy(&source, &sink, SIZE, &result), SIZE);
+	assert_int_equal(plan.count[POLL], 1);
+	assert_int_equal(result.lost, 0);
+	sink_close(&sink, content, SIZE);
+	source_close(&source, SIZE);
+}
+
+static void
+a_descriptor_that_cannot_be_looked_at_is_an_error(void **state)
+{
+	struct hone_copy_fd_result result;
+	struct source source;
+	struct sink sink;
+
+	(void)state;
+	for (int at = 1; at <= 2; at++) {
+		source_open(&source, FROM_DISK, SIZE);
+		sink_open(&sink, TO_DISK);
+		plan = (struct plan){.fails = FSTAT, .fails_at = at};
+		plan.error = EOVERFLOW;
+		assert_int_equal(
+			copy(&source, &sink, SIZE, &result), -EOVERFLOW);
+		assert_int_equal(result.copied, 0);
+		sink_close(&sink, content, 0);
+		source_close(&source, 0);
+	}
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_error_at_every_call_is_told_or_overcome),
+		cmocka_unit_test(the_calls_are_those_that_are_told),
+		cmocka_unit_test(large_copies_go_on_at_whole_gigabytes),
+		cmocka_unit_test(without_memory_it_takes_more_calls),
+		cmocka_unit_test(a_write_of_nothing_is_an_error),
+		cmocka_unit_test(what_is_lost_is_counted),
+		cmocka_unit_test(a_wait_that_is_interrupted_goes_on),
+		cmocka_unit_test(
+			a_descriptor_that_cannot_be_looked_at_is_an_error),
+	};
+	return cmocka_run_group_tests(tests, fill_content, NULL);
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Files that are not plain regular files: /proc and /sys, pipes, FIFOs,
+ * devices, sockets, unreadable files; and one above 4 GiB. meson.build passes
+ * "1" where large files can be read at full speed.
+ */
+#include <errno.h>
+#include <grp.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include "read_file_support.h"
+
+static bool thorough;
+
+/* The content by plain reads of 1000 bytes, for comparison. */
+static size_t
+read_slowly(const char *path, char *to, size_t most)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t size = 0;
+	ssize_t n;
+
+	assert_true(fd >= 0);
+	while ((n = read(fd, to + size,
+			most - size < 1000 ? most - size : 1000)) > 0)
+		size += (size_t)n;
+	assert_int_equal(n, 0);
+	close(fd);
+	return size;
+}
+
+static void
+files_of_proc_and_sys_are_read_whole(void **state)
+{
+	static const char *const paths[] = {"/proc/version", "/proc/self/maps",
+		"/proc/self/cmdline", "/proc/filesystems", "/proc/kallsyms",
+		"/sys/devices/system/cpu/online",
+		"/proc/sys/kernel/random/boot_id",
+		"/sys/kernel/mm/transparent_hugepage/enabled"};
+	static char expected[32 << 20];
+	int tried = 0;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		struct record record;
+		struct hone_read_attr attr = recorded(&record);
+		struct hone_file_data file;
+		size_t size;
+
+		if (access(paths[i], R_OK) != 0) {
+			print_message("# no %s here\n", paths[i]);
+			continue;
+		}
+		tried++;
+		assert_int_equal(hone_read_file(&file, paths[i], &attr), 0);
+		assert_true(file.size > 0);
+		assert_int_equal(record.asked, file.size + 1);
+		assert_int_equal(((char *)file.data)[file.size], 0);
+		/* the memory map changes with each allocation */
+		if (strcmp(paths[i], "/proc/self/maps") != 0) {
+			size = read_slowly(
+				paths[i], expected, sizeof(expected));
+			assert_int_equal(file.size, size);
+			assert_memory_equal(file.data, expected, size);
+		}
+		free(file.data);
+	}
+	assert_true(tried > 0);
+}
+
+static void
+write_slowly(int fd, size_t size)
+{
+	for (size_t i = 0; i < size;) {
+		unsigned char some[1000];
+		size_t n = size - i < 1000 ? size - i : 1000;
+
+		for (size_t j = 0; j < n; j++)
+			some[j] = content(i + j);
+		if (write(fd, some, n) != (ssize_t)n)
+			_exit(1);
+		i += n;
+	}
+}
+
+static void
+assert_child_is_well(pid_t child)
+{
+	int status;
+
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void
+pipes_are_read_until_they_end(void **state)
+{
+	static const size_t sizes[] = {0, 1, 65535, 65536, 65537, 300000};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct record record;
+		struct hone_read_attr attr = recorded(&record);
+		struct hone_file_data file;
+		int ends[2];
+		pid_t child;
+
+		assert_int_equal(pipe(ends), 0);
+		child = fork();
+		assert_true(child >= 0);
+		if (child == 0) {
+			close(ends[0]);
+			write_slowly(ends[1], sizes[i]);
+			_exit(0);
+		}
+		close(ends[1]);
+		assert_int_equal(hone_read_fd(&file, ends[0], &attr), 0);
+		assert_content(&file, sizes[i]);
+		assert_int_equal(record.asked, sizes[i] + 1);
+		free(file.data);
+		close(ends[0]);
+		assert_child_is_well(child);
+	}
+}
+
+static void
+a_fifo_is_waited_for(void **state)
+{
+	struct hone_file_data file;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		write_slowly(open("fifo", O_WRONLY | O_CLOEXEC), 100000);
+		_exit(0);
+	}
+	assert_int_equal(hone_read_file(&file, "fifo", NULL), 0);
+	assert_content(&file, 100000);
+	free(file.data);
+	assert_child_is_well(child);
+}
+
+static void
+a_fifo_is_not_waited_for_if_told_so(void **state)
+{
+	struct hone_file_data file;
+	struct hone_read_attr attr;
+	int writer;
+
+	(void)state;
+	hone_read_attr_init(&attr);
+	attr.flags = HONE_READ_NONBLOCK;
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	assert_int_equal(hone_read_file(&file, "fifo", &attr), 0);
+	assert_int_equal(file.size, 0);
+	free(file.data);
+	writer = open("fifo", O_RDWR | O_CLOEXEC);
+	assert_true(writer >= 0);
+	assert_int_equal(hone_read_file(&file, "fifo", &attr), -EAGAIN);
+	close(writer);
+}
+
+static void
+devices_are_read_to_their_end_or_the_limit(void **state)
+{
+	static const size_t limits[] = {0, 1, 65535, 65536, 1000000};
+	struct hone_file_data file;
+
+	(void)state;
+	assert_int_equal(hone_read_file(&file, "/dev/null", NULL), 0);
+	assert_int_equal(file.size, 0);
+	assert_int_equal(((char *)file.data)[0], 0);
+	free(file.data);
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
+		struct record record;
+		struct hone_read_attr attr = recorded(&record);
+
+		attr.limit = limits[i];
+		assert_int_equal(
+			hone_read_file(&file, "/dev/zero", &attr), -EFBIG);
+		assert_int_equal(record.live, 0);
+		assert_true(record.asked <= limits[i] + 1);
+	}
+}
+
+static void
+sockets_and_directories_are_refused(void **state)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int directory = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct hone_file_data file;
+	int pair[2];
+
+	(void)state;
+	assert_true(listener >= 0 && directory >= 0);
+	memcpy(address.sun_path, "socket", 7);
+	assert_int_equal(bind(listener, (const struct sockaddr *)&address,
+				 sizeof(address)),
+		0);
+	assert_int_equal(hone_read_file(&file, "socket", NULL), -ENXIO);
+	assert_int_equal(hone_read_file(&file, "/", NULL), -EISDIR);
+	assert_int_equal(hone_read_fd(&file, directory, NULL), -EISDIR);
+	close(directory);
+	close(listener);
+	/* An open one is like a pipe. */
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	write_slowly(pair[0], 5000);
+	close(pair[0]);
+	assert_int_equal(hone_read_fd(&file, pair[1], NULL), 0);
+	assert_content(&file, 5000);
+	free(file.data);
+	close(pair[1]);
+}
+
+static void
+what_is_not_open_for_reading_says_so(void **state)
+{
+	struct hone_file_data file;
+	int fd = open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	(void)state;
+	assert_int_equal(hone_read_fd(&file, fd, NULL), -EBADF);
+	close(fd);
+}
+
+/* In a child without privileges: returns 0 if all is as expected. */
+static int
+as_nobody(const char *path)
+{
+	struct hone_read_attr attr;
+	struct hone_file_data file;
+
+	if (geteuid() == 0 &&
+		(setgroups(0, NULL) || setgid(65534) || setuid(65534)))
+		return 2;
+	if (hone_read_file(&file, "secret", NULL) != -EACCES)
+		return 3;
+	/* O_NOATIME is for the owner only; the file must still be read. */
+	hone_read_attr_init(&attr);
+	attr.flags = HONE_READ_NOATIME;
+	if (hone_read_file(&file, path, &attr) != 0)
+		return 4;
+	return file.size > 0 ? 0 : 5;
+}
+
+static void
+permissions_are_kept_to(void **state)
+{
+	bool root = geteuid() == 0;
+	pid_t child;
+
+	(void)state;
+	make_file("file", 12);
+	make_file("secret", 12);
+	assert_int_equal(chmod("secret", 0), 0);
+	assert_int_equal(chmod(".", 0755), 0);
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) /* root: its own file; other users: root's */
+		_exit(as_nobody(root ? "file" : "/etc/passwd"));
+	assert_child_is_well(child);
+}
+
+/* A file that another process appends to all the time. */
+static void
+a_file_that_grows_is_read_up_to_some_moment(void **state)
+{
+	pid_t child;
+	int fd = open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	(void)state;
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0) {
+		write_slowly(fd, (size_t)2 << 20);
+		_exit(0);
+	}
+	close(fd);
+	for (size_t last = 0; last < (size_t)2 << 20;) {
+		struct hone_file_data file;
+
+		assert_int_equal(hone_read_file(&file, "file", NULL), 0);
+		assert_true(file.size >= last);
+		assert_content(&file, file.size);
+		last = file.size;
+		free(file.data);
+	}
+	assert_child_is_well(child);
+}
+
+#if SIZE_MAX > UINT32_MAX
+#define WINDOW ((size_t)4 << 20)
+
+/* Addresses for size bytes that repeat the same 4 MiB of memory. */
+static void *
+map_the_same(size_t size, void *arg)
+{
+	int memory = memfd_create("window", MFD_CLOEXEC);
+	char *base = mmap(NULL, size + WINDOW, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	*(size_t *)arg = size + WINDOW;
+	if (base == MAP_FAILED || memory < 0 ||
+		ftruncate(memory, (off_t)WINDOW) != 0)
+		return NULL;
+	for (size_t at = 0; at < size; at += WINDOW)
+		if (mmap(base + at, WINDOW, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_FIXED, memory, 0) == MAP_FAILED)
+			return NULL;
+	close(memory);
+	return base;
+}
+
+/* Holes that are read into the same memory again and again; the bytes that are
+ * compared lie after what 32 bits can count. */
+static void
+a_file_above_4_gib_is_read(void **state)
+{
+	off_t size = ((off_t)4 << 30) + 100001;
+	struct hone_file_data file;
+	struct hone_read_attr attr;
+	size_t mapped = 0;
+	int fd;
+
+	(void)state;
+	if (!thorough) {
+		print_message("# 4 GiB take too long in this build\n");
+		skip();
+	}
+	/* The holes of tmpfs take no memory; those of other file systems do. */
+	fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+	if (fd < 0 || ftruncate(fd, size) != 0) {
+		print_message("# no file of 4 GiB in /dev/shm\n");
+		skip();
+	}
+	assert_int_equal(pwrite(fd, "end", 3, size - 3), 3);
+	hone_read_attr_init(&attr);
+	attr.allocate = map_the_same;
+	attr.arg = &mapped;
+	assert_int_equal(hone_read_fd(&file, fd, &attr), 0);
+	assert_int_equal(file.size, size);
+	assert_memory_equal((char *)file.data + size - 4, "\0end", 5);
+	assert_int_equal(munmap(file.data, mapped), 0);
+	close(fd);
+}
+#endif
+
+int
+main(int argc, char **argv)
+{
+	const struct CMUnitTest tests[] = {
+		IN_DIRECTORY(files_of_proc_and_sys_are_read_whole),
+		IN_DIRECTORY(pipes_are_read_until_they_end),
+		IN_DIRECTORY(a_fifo_is_waited_for),
+		IN_DIRECTORY(a_fifo_is_not_waited_for_if_told_so),
+		IN_DIRECTORY(devices_are_read_to_their_end_or_the_limit),
+		IN_DIRECTORY(sockets_and_directories_are_refused),
+		IN_DIRECTORY(what_is_not_open_for_reading_says_so),
+		IN_DIRECTORY(permissions_are_kept_to),
+		IN_DIRECTORY(a_file_that_grows_is_read_up_to_some_moment),
+#if SIZE_MAX > UINT32_MAX
+		IN_DIRECTORY(a_file_above_4_gib_is_read),
+#endif
+	};
+
+	thorough = argc > 1 && strcmp(argv[1], "1") == 0;
+	return cmocka_run_group_tests_name(
+		"read-file-kinds", tests, NULL, NULL);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_TESTS_READ_FILE_SUPPORT_H
+#define HONE_TESTS_READ_FILE_SUPPORT_H
+/*
+ * What the tests of whole files share: a directory of their own, files with
+ * known content, and an allocator that records its calls.
+ */
+#include <fcntl.h>
+#include <malloc.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <hone/read_file.h>
+#include "support.h"
+
+/* The calls of the allocator. */
+struct record {
+	int fail_at; /* the call that fails, counted from 1; 0: none */
+	int calls;
+	int resizes;
+	int live;     /* allocations that are not yet freed */
+	size_t asked; /* of the last call that succeeded */
+};
+
+static inline void *
+record_allocate(size_t size, void *arg)
+{
+	struct record *record = arg;
+
+	if (++record->calls == record->fail_at)
+		return NULL;
+	record->live++;
+	record->asked = size;
+	return malloc(size);
+}
+
+/* Always moves, and overwrites the old memory. */
+static inline void *
+record_resize(void *memory, size_t size, void *arg)
+{
+	struct record *record = arg;
+	size_t had = malloc_usable_size(memory);
+	void *moved;
+
+	if (++record->calls == record->fail_at)
+		return NULL;
+	moved = malloc(size);
+	memcpy(moved, memory, size < had ? size : had);
+	memset(memory, 0xa5, had);
+	free(memory);
+	record->resizes++;
+	record->asked = size;
+	return moved;
+}
+
+static inline void
+record_release(void *memory, void *arg)
+{
+	struct record *record = arg;
+
+	assert_non_null(memory);
+	record->live--;
+	free(memory);
+}
+
+static inline struct hone_read_attr
+recorded(struct record *record)
+{
+	struct hone_read_attr attr;
+
+	memset(record, 0, sizeof(*record));
+	hone_read_attr_init(&attr);
+	attr.allocate = record_allocate;
+	attr.resize = record_resize;
+	attr.release = record_release;
+	attr.arg = record;
+	return attr;
+}
+
+/* Byte i of every file that these tests make. */
+static inline unsigned char
+content(size_t i)
+{
+	return (unsigned char)((i * 2654435761u) >> 13);
+}
+
+static inline void
+make_file(const char *path, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+	unsigned char *bytes = malloc(size + 1);
+
+	assert_true(fd >= 0 && bytes);
+	for (size_t i = 0; i < size; i++)
+		bytes[i] = content(i);
+	for (size_t done = 0; done < size;) {
+		ssize_t n = write(fd, bytes + done, size - done);
+
+		assert_true(n > 0);
+		done += (size_t)n;
+	}
+	free(bytes);
+	assert_int_equal(close(fd), 0);
+}
+
+static inline void
+assert_content(const struct hone_file_data *file, size_t size)
+{
+	const unsigned char *bytes = file->data;
+
+	assert_int_equal(file->size, size);
+	for (size_t i = 0; i < size; i++)
+		if (bytes[i] != content(i))
+			fail_msg("byte %zu of %zu", i, size);
+	assert_int_equal(bytes[size], 0);
+}
+
+/* How many descriptors this process has open. */
+static inline int
+open_descriptors(void)
+{
+	int n = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		n += fcntl(fd, F_GETFD) >= 0;
+	return n;
+}
+
+/* A test that runs in an empty directory of its own. */
+#define IN_DIRECTORY(test)                                                     \
+	cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
+
+static char temporary[] = "/tmp/hone-read-XXXXXX";
+
+static inline int
+enter_directory(void **state)
+{
+	(void)state;
+	memcpy(temporary + sizeof(temporary) - 7, "XXXXXX", 6);
+	return mkdtemp(temporary) && chdir(temporary) == 0 ? 0 : -1;
+}
+
+static inline int
+leave_directory(void **state)
+{
+	char command[64];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", temporary);
+	return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
+}
+
+#endif

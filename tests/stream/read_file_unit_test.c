@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Regular files as they are: contents, memory, limits, flags, errors. */
+#include <errno.h>
+#include "read_file_support.h"
+
+static const size_t sizes[] = {0, 1, 12, 4095, 4096, 4097, 65534, 65535, 65536,
+	65537, 700000, (size_t)10 << 20};
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+static void
+every_size_is_read_whole(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SIZES; i++) {
+		struct hone_file_data file;
+
+		make_file("file", sizes[i]);
+		assert_int_equal(hone_read_file(&file, "file", NULL), 0);
+		assert_content(&file, sizes[i]);
+		free(file.data);
+	}
+}
+
+static void
+memory_is_asked_for_once_and_has_the_size(void **state)
+{
+	(void)state;
+	for (size_t i = 1; i < SIZES; i++) {
+		struct record record;
+		struct hone_read_attr attr = recorded(&record);
+		struct hone_file_data file;
+
+		make_file("file", sizes[i]);
+		assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+		assert_content(&file, sizes[i]);
+		assert_int_equal(record.calls, 1);
+		assert_int_equal(record.asked, sizes[i] + 1);
+		free(file.data);
+	}
+}
+
+/* An empty file looks like one of /proc, so its memory is cut to size. */
+static void
+an_empty_file_has_one_byte(void **state)
+{
+	struct record record;
+	struct hone_read_attr attr = recorded(&record);
+	struct hone_file_data file;
+
+	(void)state;
+	make_file("file", 0);
+	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_content(&file, 0);
+	assert_int_equal(record.asked, 1);
+	free(file.data);
+}
+
+static void
+the_limit_is_the_most_that_is_given(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < SIZES; i++) {
+		struct record record;
+		struct hone_read_attr attr = recorded(&record);
+		struct hone_file_data file, before;
+
+		make_file("file", sizes[i]);
+		attr.limit = sizes[i];
+		assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+		assert_content(&file, sizes[i]);
+		free(file.data);
+		if (sizes[i] == 0)
+			continue;
+		record.calls = record.live = 0;
+		attr.limit--;
+		memset(&file, 0x5a, sizeof(file));
+		before = file;
+		assert_int_equal(hone_read_file(&file, "file", &attr), -EFBIG);
+		assert_memory_equal(&file, &before, sizeof(file));
+		assert_int_equal(record.calls, 0);
+	}
+}
+
+/* More than 4 GiB in size: nothing of it is allocated or read. */
+static void
+a_huge_file_is_refused_by_its_size(void **state)
+{
+	struct record record;
+	struct hone_read_attr attr = recorded(&record);
+	struct hone_file_data file;
+	int fd = open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+
+	(void)state;
+	assert_true(fd >= 0);
+	assert_int_equal(ftruncate(fd, (off_t)5 << 30), 0);
+	close(fd);
+	attr.limit = UINT32_MAX;
+	assert_int_equal(hone_read_file(&file, "file", &attr), -EFBIG);
+	assert_int_equal(record.calls, 0);
+	/* 5 GiB must not be mistaken for 1 GiB either. */
+	attr.limit = (size_t)2 << 30;
+	assert_int_equal(hone_read_file(&file, "file", &attr), -EFBIG);
+	assert_int_equal(record.calls, 0);
+}
+
+static void
+what_cannot_be_opened_says_why(void **state)
+{
+	struct hone_file_data file, before;
+	struct hone_read_attr attr;
+	char long_path[5000];
+
+	(void)state;
+	memset(&file, 0x5a, sizeof(file));
+	before = file;
+	hone_read_attr_init(&attr);
+	memset(long_path, 'x', sizeof(long_path));
+	long_path[sizeof(long_path) - 1] = 0;
+	make_file("file", 1);
+	assert_int_equal(hone_read_file(&file, "missing", NULL), -ENOENT);
+	assert_int_equal(hone_read_file(&file, "", NULL), -ENOENT);
+	assert_int_equal(hone_read_file(&file, "file/x", NULL), -ENOTDIR);
+	assert_int_equal(hone_read_file(&file, long_path, NULL), -ENAMETOOLONG);
+	assert_int_equal(hone_read_file(&file, ".", NULL), -EISDIR);
+	assert_int_equal(hone_read_fd(&file, -1, NULL), -EBADF);
+	attr.dirfd = 1000000;
+	assert_int_equal(hone_read_file(&file, "file", &attr), -EBADF);
+	attr.dirfd = AT_FDCWD;
+	attr.flags = 1u << 31;
+	assert_int_equal(hone_read_file(&file, "file", &attr), -EINVAL);
+	assert_memory_equal(&file, &before, sizeof(file));
+}
+
+static void
+paths_begin_at_the_directory(void **state)
+{
+	struct hone_file_data file;
+	struct hone_read_attr attr;
+
+	(void)state;
+	hone_read_attr_init(&attr);
+	assert_int_equal(mkdir("below", 0700), 0);
+	make_file("below/file", 12);
+	attr.dirfd = open("below", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	assert_true(attr.dirfd >= 0);
+	assert_int_equal(hone_read_file(&file, "below/file", &attr), -ENOENT);
+	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_content(&file, 12);
+	free(file.data);
+	close(attr.dirfd);
+}
+
+static void
+a_link_is_followed_unless_told_not_to(void **state)
+{
+	struct hone_file_data file;
+	struct hone_read_attr attr;
+
+	(void)state;
+	hone_read_attr_init(&attr);
+	make_file("file", 12);
+	assert_int_equal(symlink("file", "link"), 0);
+	assert_int_equal(hone_read_file(&file, "link", &attr), 0);
+	assert_content(&file, 12);
+	free(file.data);
+	attr.flags = HONE_READ_NOFOLLOW;
+	assert_int_equal(hone_read_file(&file, "link", &attr), -ELOOP);
+	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	free(file.data);
+}
+
+/* Set the time of access to long ago. */
+static void
+access_long_ago(const char *path)
+{
+	const struct timespec times[2] = {
+		{.tv_sec = 1}, {.tv_nsec = UTIME_NOW}};
+
+	assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static bool
+access_is_long_ago(const char *path)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	return st.st_atim.tv_sec == 1;
+}
+
+static void
+the_time_of_access_can_be_left_alone(void **state)
+{
+	struct hone_file_data file;
+	struct hone_read_attr attr;
+
+	(void)state;
+	hone_read_attr_init(&attr);
+	make_file("file", 12);
+	access_long_ago("file");
+	attr.flags = HONE_READ_NOATIME;
+	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+	assert_content(&file, 12);
+	free(file.data);
+	assert_true(access_is_long_ago("file"));
+	assert_int_equal(hone_read_file(&file, "file", NULL), 0);
+	free(file.data);
+	if (access_is_long_ago("file"))
+		print_message("# this file system keeps no time of access\n");
+}
+
+static void
+huge_pages_do_not_change_the_answer(void **state)
+{
+	struct hone_read_attr attr;
+
+	(void)state;
+	hone_read_attr_init(&attr);
+	attr.flags = HONE_READ_HUGE_ADVISE;
+	for (size_t i = 0; i < SIZES; i++) {
+		struct hone_file_data file;
+
+		make_file("file", sizes[i]);
+		assert_int_equal(hone_read_file(&file, "file", &attr), 0);
+		assert_content(&file, sizes[i]);
+		free(file.data);
+	}
+}
+
+static void
+a_descriptor_is_read_from_where_it_stands(void **state)
+{
+	static const size_t at[] = {0, 1, 4096, 9999, 10000, 10001, 1000000};
+
+	(void)state;
+	make_file("file", 10000);
+	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
+		struct record record;
+		struct hone_read_attr attr = recorded(&record);
+		size_t left = at[i] < 10000 ? 10000 - at[i] : 0;
+		struct hone_file_data file;
+		int fd = open("file", O_RDONLY | O_CLOEXEC);
+
+		assert_true(fd >= 0);
+		assert_int_equal(lseek(fd, (off_t)at[i], SEEK_SET), at[i]);
+		assert_int_equal(hone_read_fd(&file, fd, &attr), 0);
+		assert_int_equal(file.size, left);
+		for (size_t j = 0; j < left; j++)
+			assert_int_equal(((unsigned char *)file.data)[j],
+				content(at[i] + j));
+		assert_int_equal(((char *)file.data)[left], 0);
+		assert_int_equal(record.asked, left + 1);
+		assert_int_equal(record.resizes, left == 0);
+		free(file.data);
+		/* at its end, and still open */
+		assert_int_equal(hone_read_fd(&file, fd, NULL), 0);
+		assert_int_equal(file.size, 0);
+		free(file.data);
+		assert_int_equal(close(fd), 0);
+	}
+}
+
+static void
+no_descriptor_is_left_open(void **state)
+{
+	int before = open_descriptors();
+
+	every_size_is_read_whole(state);
+	what_cannot_be_opened_says_why(state);
+	the_limit_is_the_most_that_is_given(state);
+	assert_int_equal(open_descriptors(), before);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_DIRECTORY(every_size_is_read_whole),
+		IN_DIRECTORY(memory_is_asked_for_once_and_has_the_size),
+		IN_DIRECTORY(an_empty_file_has_one_byte),
+		IN_DIRECTORY(the_limit_is_the_most_that_is_given),
+		IN_DIRECTORY(a_huge_file_is_refused_by_its_size),
+		IN_DIRECTORY(what_cannot_be_opened_says_why),
+		IN_DIRECTORY(paths_begin_at_the_directory),
+		IN_DIRECTORY(a_link_is_followed_unless_told_not_to),
+		IN_DIRECTORY(the_time_of_access_can_be_left_alone),
+		IN_DIRECTORY(huge_pages_do_not_change_the_answer),
+		IN_DIRECTORY(a_descriptor_is_read_from_where_it_stands),
+		IN_DIRECTORY(no_descriptor_is_left_open),
+	};
+
+	return cmocka_run_group_tests_name("read-file-unit", tests, NULL, NULL);
+}

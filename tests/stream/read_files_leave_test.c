@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Functions of the caller that do not return, and threads that are cancelled:
+ * nothing stays open. pthread_exit() unwinds the stack as an exception of C++
+ * does; tests/consume throws one.
+ */
+#include <dirent.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include "read_files_support.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ASAN 1
+#endif
+#endif
+#ifndef ASAN
+#define ASAN 0
+#endif
+
+static struct batch batch;
+static struct record record;
+
+static int
+threads_of_this_process(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	int n = 0;
+
+	assert_non_null(tasks);
+	while (readdir(tasks))
+		n++;
+	closedir(tasks);
+	return n - 2;
+}
+
+/* A thread that was joined may be listed for a moment. */
+static void
+threads_become(int n)
+{
+	struct timespec ms = {0, 1000000};
+
+	for (int tries = 0; tries < 10000 && threads_of_this_process() > n;
+		tries++)
+		nanosleep(&ms, NULL);
+	assert_int_equal(threads_of_this_process(), n);
+}
+
+/* Leaves at result stop_after, in the thread that called. */
+static int
+leave_or_free(size_t index, int error, struct hone_file_data *file, void *arg)
+{
+	(void)index;
+	(void)error;
+	if (file->data) /* this function owns it, however it ends */
+		batch.read.release(file->data, batch.read.arg);
+	if (++batch.results >= batch.stop_after &&
+		pthread_equal(pthread_self(), *(pthread_t *)arg))
+		pthread_exit(&batch);
+	return 0;
+}
+
+static void *
+read_batch_until_done_leaves(void *arg)
+{
+	pthread_t self = pthread_self();
+
+	(void)arg;
+	(void)hone_read_files(batch.paths, PATHS, &batch.read, leave_or_free,
+		&self, &batch.attr);
+	return NULL;
+}
+
+/* In a thread; returns true if it left. */
+static bool
+leaves(void *(*run)(void *))
+{
+	void *end;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, run, NULL), 0);
+	assert_int_equal(pthread_join(thread, &end), 0);
+	return end != NULL;
+}
+
+static void
+a_batch_that_done_leaves_holds_nothing(void **state)
+{
+	int before;
+
+	(void)state;
+	make_batch(&batch);
+	batch.attr.used = NULL;
+	before = open_descriptors();
+	for (unsigned flags = 0; flags <= HONE_BATCH_PLAIN; flags++)
+		for (size_t at = 1; at <= PATHS; at += 13) {
+			batch.read = recorded(&record);
+			batch.attr.flags = flags;
+			batch.results = 0;
+			batch.stop_after = at;
+			assert_true(leaves(read_batch_until_done_leaves));
+			assert_int_equal(batch.results, at);
+			assert_int_equal(record.live, 0);
+			assert_int_equal(open_descriptors(), before);
+		}
+}
+
+/* The threads of the library read files to the end. */
+static void
+helpers_end_before_the_stack_is_gone(void **state)
+{
+	int before = threads_of_this_process(), descriptors;
+
+	(void)state;
+	make_batch(&batch);
+	batch.attr.used = NULL;
+	batch.attr.threads = 2;
+	descriptors = open_descriptors();
+	for (size_t at = 1; at <= PATHS; at += 29) {
+		batch.results = 0;
+		batch.stop_after = at;
+		(void)leaves(read_batch_until_done_leaves);
+		threads_become(before);
+		assert_int_equal(open_descriptors(), descriptors);
+	}
+}
+
+static int left_at;
+
+static void *
+allocate_or_leave(size_t size, void *arg)
+{
+	if (++record.calls == left_at)
+		pthread_exit(&batch);
+	record.live++;
+	(void)arg;
+	return malloc(size);
+}
+
+static void *
+resize_or_leave(void *memory, size_t size, void *arg)
+{
+	if (++record.calls == left_at)
+		pthread_exit(&batch);
+	(void)arg;
+	return realloc(memory, size);
+}
+
+static void *
+read_one_file(void *arg)
+{
+	struct hone_file_data file;
+
+	(void)arg;
+	if (hone_read_file(&file, "/proc/self/maps", &batch.read) == 0)
+		batch.read.release(file.data, batch.read.arg);
+	return NULL;
+}
+
+/* Every call of the allocator leaves once, in turn. */
+static void
+an_allocator_that_leaves_leaves_nothing_open(void **state)
+{
+	void *(*const runs[])(void *) = {
+		read_one_file, read_batch_until_done_leaves};
+	int before;
+
+	(void)state;
+	make_batch(&batch);
+	batch.attr.used = NULL;
+	before = open_descriptors();
+	for (int r = 0; r < 2; r++)
+		for (left_at = 1;; left_at += 1 + r * 10) {
+			bool left;
+
+			batch.read = recorded(&record);
+			batch.read.allocate = allocate_or_leave;
+			batch.read.resize = resize_or_leave;
+			batch.results = 0;
+			batch.stop_after = SIZE_MAX;
+			left = leaves(runs[r]);
+			assert_int_equal(record.live, 0);
+			assert_int_equal(open_descriptors(), before);
+			if (!left)
+				break;
+		}
+	assert_true(left_at > 100);
+}
+
+static void *
+read_the_fifo(void *arg)
+{
+	struct hone_file_data file;
+
+	(void)arg;
+	(void)hone_read_file(&file, "fifo", &batch.read);
+	return NULL;
+}
+
+/* Until the reader has taken all bytes of a FIFO. */
+static void
+await_empty(int writer)
+{
+	int left;
+
+	do
+		assert_int_equal(ioctl(writer, FIONREAD, &left), 0);
+	while (left > 0 && sched_yield() == 0);
+}
+
+static void
+a_cancelled_read_leaves_nothing_open(void **state)
+{
+	int before, writer;
+	pthread_t thread;
+	void *end;
+
+	(void)state;
+	if (ASAN) {
+		print_message("# AddressSanitizer does not expect that a "
+			      "cancelled thread leaves its stack\n");
+		skip();
+	}
+	batch.read = recorded(&record);
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	before = open_descriptors();
+	assert_int_equal(pthread_create(&thread, NULL, read_the_fifo, NULL), 0);
+	writer = open("fifo", O_WRONLY | O_CLOEXEC);
+	assert_true(writer >= 0);
+	/* A cancelled open() may lose its descriptor in the C library. The
+	 * reader has opened the FIFO once it has read from it. */
+	assert_int_equal(write(writer, "x", 1), 1);
+	await_empty(writer);
+	assert_int_equal(pthread_cancel(thread), 0);
+	assert_int_equal(pthread_join(thread, &end), 0);
+	assert_ptr_equal(end, PTHREAD_CANCELED);
+	close(writer);
+	assert_int_equal(record.live, 0);
+	assert_int_equal(open_descriptors(), before);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_DIRECTORY(a_batch_that_done_leaves_holds_nothing),
+		IN_DIRECTORY(helpers_end_before_the_stack_is_gone),
+		IN_DIRECTORY(an_allocator_that_leaves_leaves_nothing_open),
+		IN_DIRECTORY(a_cancelled_read_leaves_nothing_open),
+	};
+
+	return cmocka_run_group_tests_name(
+		"read-files-leave", tests, NULL, NULL);
+}

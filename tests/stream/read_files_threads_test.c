@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Batches that several threads read. */
+#include <pthread.h>
+#include <signal.h>
+#include "read_files_support.h"
+
+static int threads_to_start; /* those after them fail; -1: none does */
+
+/* The linker puts this in place of the library's calls: see meson.build. */
+STANDS_FOR(int, pthread_create, pthread_t *thread, const pthread_attr_t *attr,
+	void *(*start)(void *), void *arg)
+{
+	if (threads_to_start == 0)
+		return EAGAIN;
+	if (threads_to_start > 0)
+		threads_to_start--;
+	return __real_pthread_create(thread, attr, start, arg);
+}
+
+static void
+again_in_an_empty_directory(void)
+{
+	assert_int_equal(leave_directory(NULL), 0);
+	assert_int_equal(enter_directory(NULL), 0);
+}
+
+static void
+any_number_of_threads_gives_the_same(void **state)
+{
+	static const unsigned threads[] = {1, 2, 3, 5, 64};
+
+	(void)state;
+	for (unsigned flags = 0; flags <= 2; flags++) {
+		if (flags == HONE_BATCH_URING && try_uring() != 0) {
+			print_message("# no io_uring here\n");
+			continue;
+		}
+		for (size_t i = 0; i < 5; i++) {
+			struct batch batch;
+			int before;
+
+			threads_to_start = -1;
+			make_batch(&batch);
+			batch.attr.flags = flags;
+			batch.attr.threads = threads[i];
+			batch.attr.depth = 8;
+			before = open_descriptors();
+			assert_int_equal(read_all(&batch), 0);
+			assert_all_seen_once(&batch);
+			assert_int_equal(open_descriptors(), before);
+			again_in_an_empty_directory();
+		}
+	}
+}
+
+static void
+threads_that_do_not_start_are_done_without(void **state)
+{
+	(void)state;
+	for (int n = 0; n < 3; n++) {
+		struct batch batch;
+
+		threads_to_start = n;
+		make_batch(&batch);
+		batch.attr.threads = 5;
+		assert_int_equal(read_all(&batch), 0);
+		assert_all_seen_once(&batch);
+		again_in_an_empty_directory();
+	}
+}
+
+/* The counts of an allocator that threads may call; 0 when all is freed. */
+static int pieces;
+
+static void *
+counted_allocate(size_t size, void *arg)
+{
+	(void)arg;
+	__atomic_fetch_add(&pieces, 1, __ATOMIC_RELAXED);
+	return malloc(size);
+}
+
+static void
+counted_release(void *memory, void *arg)
+{
+	(void)arg;
+	__atomic_fetch_sub(&pieces, 1, __ATOMIC_RELAXED);
+	free(memory);
+}
+
+/* Four threads read, and the receiver stops them after some results. */
+static void
+stop_early(const struct hone_read_attr *read)
+{
+	threads_to_start = -1;
+	for (unsigned flags = 0; flags <= 1; flags++) {
+		for (size_t after = 1; after <= 41; after += 10) {
+			struct batch batch;
+
+			make_batch(&batch);
+			batch.read = *read;
+			batch.attr.flags = flags;
+			batch.attr.threads = 4;
+			batch.stop_after = after;
+			batch.stop_value = 5;
+			pieces = 0;
+			assert_int_equal(read_all(&batch), 5);
+			assert_int_equal(batch.results, after);
+			assert_int_equal(pieces, 0);
+			again_in_an_empty_directory();
+		}
+	}
+}
+
+static void
+a_stop_stops_all_of_them(void **state)
+{
+	struct hone_read_attr read;
+
+	(void)state;
+	hone_read_attr_init(&read);
+	stop_early(&read);
+}
+
+static void
+what_came_after_the_stop_is_given_back(void **state)
+{
+	struct hone_read_attr read;
+
+	(void)state;
+	hone_read_attr_init(&read);
+	read.allocate = counted_allocate;
+	read.release = counted_release;
+	stop_early(&read);
+}
+
+static pthread_t caller;
+static int caught;
+
+static void catch (int number)
+{
+	(void)number;
+	if (pthread_equal(pthread_self(), caller))
+		caught++;
+	else
+		abort();
+}
+
+static int
+raise_one(size_t index, int error, struct hone_file_data *file, void *arg)
+{
+	(void)index;
+	(void)error;
+	(void)arg;
+	free(file->data);
+	return kill(getpid(), SIGUSR1);
+}
+
+/* The handler aborts in any thread but this one. */
+static void
+signals_are_the_callers(void **state)
+{
+	struct sigaction action = {.sa_handler = catch};
+	struct batch batch;
+	sigset_t set;
+
+	(void)state;
+	threads_to_start = -1;
+	caller = pthread_self();
+	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
+	make_batch(&batch);
+	batch.attr.threads = 3;
+	assert_int_equal(hone_read_files(batch.paths, PATHS, NULL, raise_one,
+				 NULL, &batch.attr),
+		0);
+	assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &set), 0);
+	assert_int_equal(sigismember(&set, SIGUSR1), 0);
+	assert_true(caught > 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_DIRECTORY(any_number_of_threads_gives_the_same),
+		IN_DIRECTORY(threads_that_do_not_start_are_done_without),
+		IN_DIRECTORY(a_stop_stops_all_of_them),
+		IN_DIRECTORY(what_came_after_the_stop_is_given_back),
+		IN_DIRECTORY(signals_are_the_callers),
+	};
+
+	return cmocka_run_group_tests_name(
+		"read-files-threads", tests, NULL, NULL);
+}

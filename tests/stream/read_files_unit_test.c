@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Batches by either method: results, stopping, and what is refused. */
+#include <sys/wait.h>
+#include "read_files_support.h"
+
+static void
+everything_is_as_one_by_one(unsigned flags)
+{
+	static const unsigned depths[] = {1, 2, 7, 32, 1000};
+
+	for (size_t i = 0; i < sizeof(depths) / sizeof(depths[0]); i++) {
+		struct batch batch;
+		int before;
+
+		make_batch(&batch);
+		batch.attr.flags = flags;
+		batch.attr.depth = depths[i];
+		before = open_descriptors();
+		assert_int_equal(read_all(&batch), 0);
+		assert_all_seen_once(&batch);
+		assert_int_equal(open_descriptors(), before);
+		assert_int_equal(leave_directory(NULL), 0);
+		assert_int_equal(enter_directory(NULL), 0);
+		if (flags & HONE_BATCH_URING)
+			assert_true(batch.used.uring >= PATHS / 2);
+		else if (flags & HONE_BATCH_PLAIN)
+			assert_int_equal(batch.used.plain, PATHS);
+	}
+}
+
+static void
+plain_calls_give_what_single_calls_do(void **state)
+{
+	(void)state;
+	everything_is_as_one_by_one(HONE_BATCH_PLAIN);
+}
+
+static void
+io_uring_gives_what_single_calls_do(void **state)
+{
+	(void)state;
+	skip_without_uring();
+	everything_is_as_one_by_one(HONE_BATCH_URING);
+}
+
+static void
+the_default_gives_what_single_calls_do(void **state)
+{
+	(void)state;
+	everything_is_as_one_by_one(0);
+}
+
+static void
+limits_and_flags_hold_for_each(void **state)
+{
+	static const size_t limits[] = {0, 11, 16383, 16384, 65535, 70000};
+
+	(void)state;
+	for (unsigned flags = 0; flags <= 2; flags++) {
+		if (flags == HONE_BATCH_URING && try_uring() != 0)
+			continue; /* another test reports this */
+		for (size_t i = 0; i < 6; i++) {
+			struct batch batch;
+
+			make_batch(&batch);
+			batch.attr.flags = flags;
+			batch.read.limit = limits[i];
+			batch.read.flags =
+				HONE_READ_NOFOLLOW | HONE_READ_NOATIME;
+			assert_int_equal(read_all(&batch), 0);
+			assert_all_seen_once(&batch);
+			assert_int_equal(leave_directory(NULL), 0);
+			assert_int_equal(enter_directory(NULL), 0);
+		}
+	}
+}
+
+static void
+nothing_to_read_calls_nobody(void **state)
+{
+	struct hone_batch_used used = {.uring = 5, .plain = 5};
+	struct hone_batch_attr attr;
+
+	(void)state;
+	hone_batch_attr_init(&attr);
+	attr.used = &used;
+	assert_int_equal(hone_read_files(NULL, 0, NULL, NULL, NULL, &attr), 0);
+	assert_int_equal(used.uring + used.plain, 0);
+	assert_int_equal(hone_read_files(NULL, 0, NULL, NULL, NULL, NULL), 0);
+}
+
+static void
+attributes_out_of_range_are_refused(void **state)
+{
+	struct batch batch;
+
+	(void)state;
+	make_batch(&batch);
+	batch.attr.depth = 0;
+	assert_int_equal(read_all(&batch), -EINVAL);
+	batch.attr.depth = 4097;
+	assert_int_equal(read_all(&batch), -EINVAL);
+	batch.attr.depth = 1;
+	batch.attr.threads = 0;
+	assert_int_equal(read_all(&batch), -EINVAL);
+	batch.attr.threads = 65;
+	assert_int_equal(read_all(&batch), -EINVAL);
+	batch.attr.threads = 1;
+	batch.attr.flags = 4;
+	assert_int_equal(read_all(&batch), -EINVAL);
+	batch.attr.flags = HONE_BATCH_PLAIN | HONE_BATCH_URING;
+	assert_int_equal(read_all(&batch), -EINVAL);
+	batch.attr.flags = 0;
+	batch.read.flags = 16;
+	assert_int_equal(read_all(&batch), -EINVAL);
+	assert_int_equal(batch.results, 0);
+}
+
+static void
+a_stop_is_the_last_call(void **state)
+{
+	(void)state;
+	for (unsigned flags = 0; flags <= 2; flags++) {
+		if (flags == HONE_BATCH_URING && try_uring() != 0)
+			continue; /* another test reports this */
+		for (size_t after = 1; after <= 61; after += 20) {
+			struct record record;
+			struct batch batch;
+			int before;
+
+			make_batch(&batch);
+			batch.read = recorded(&record);
+			batch.attr.flags = flags;
+			batch.stop_after = after;
+			batch.stop_value = -77;
+			before = open_descriptors();
+			assert_int_equal(read_all(&batch), -77);
+			assert_int_equal(batch.results, after);
+			assert_int_equal(
+				batch.used.uring + batch.used.plain, after);
+			assert_int_equal(record.live, 0);
+			assert_int_equal(open_descriptors(), before);
+			assert_int_equal(leave_directory(NULL), 0);
+			assert_int_equal(enter_directory(NULL), 0);
+		}
+	}
+}
+
+/* The first result stops the batch. */
+static int
+stop_at_once(size_t index, int error, struct hone_file_data *file, void *arg)
+{
+	free(file->data);
+	*(size_t *)arg = index;
+	return error ? error : 9;
+}
+
+/* Reads of a FIFO without a writer are cancelled. */
+static void
+a_stop_does_not_wait_for_a_fifo(void **state)
+{
+	static const char *const paths[] = {"fifo", "file", "fifo"};
+	struct hone_batch_attr attr;
+	size_t index = 0;
+
+	(void)state;
+	skip_without_uring();
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	make_file("file", 12);
+	hone_batch_attr_init(&attr);
+	attr.flags = HONE_BATCH_URING;
+	assert_int_equal(
+		hone_read_files(paths, 3, NULL, stop_at_once, &index, &attr),
+		9);
+	assert_int_equal(index, 1);
+}
+
+static int
+check_content(size_t index, int error, struct hone_file_data *file, void *arg)
+{
+	size_t *sizes = arg;
+
+	assert_int_equal(error, 0);
+	assert_content(file, file->size);
+	sizes[index] = file->size;
+	free(file->data);
+	return 0;
+}
+
+static void
+a_fifo_is_read_to_its_end(void **state)
+{
+	static const char *const paths[] = {"file", "fifo", "file"};
+	size_t sizes[3] = {0, 0, 0};
+	struct hone_batch_attr attr;
+	int status;
+	pid_t child;
+
+	(void)state;
+	assert_int_equal(mkfifo("fifo", 0600), 0);
+	make_file("file", 100000);
+	hone_batch_attr_init(&attr);
+	attr.flags = try_uring() == 0 ? HONE_BATCH_URING : 0;
+	child = fork();
+	assert_true(child >= 0);
+	if (child == 0)
+		_exit(system("cat file file >/dev/null; cat file >fifo"));
+	assert_int_equal(
+		hone_read_files(paths, 3, NULL, check_content, sizes, &attr),
+		0);
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(sizes[i], 100000);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static int
+read_within(size_t index, int error, struct hone_file_data *file, void *arg)
+{
+	struct batch inner;
+
+	(void)index;
+	assert_int_equal(error, 0);
+	free(file->data);
+	if (++*(int *)arg == 2) {
+		make_batch(&inner);
+		assert_int_equal(read_all(&inner), 0);
+		assert_all_seen_once(&inner);
+	}
+	return 0;
+}
+
+static void
+done_may_read_files_itself(void **state)
+{
+	static const char *const paths[] = {
+		"/proc/version", "/dev/null", "/proc/filesystems"};
+	struct hone_batch_attr attr;
+	int results = 0;
+
+	(void)state;
+	hone_batch_attr_init(&attr);
+	attr.flags = try_uring() == 0 ? HONE_BATCH_URING : 0;
+	assert_int_equal(
+		hone_read_files(paths, 3, NULL, read_within, &results, &attr),
+		0);
+	assert_int_equal(results, 3);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		IN_DIRECTORY(plain_calls_give_what_single_calls_do),
+		IN_DIRECTORY(io_uring_gives_what_single_calls_do),
+		IN_DIRECTORY(the_default_gives_what_single_calls_do),
+		IN_DIRECTORY(limits_and_flags_hold_for_each),
+		IN_DIRECTORY(nothing_to_read_calls_nobody),
+		IN_DIRECTORY(attributes_out_of_range_are_refused),
+		IN_DIRECTORY(a_stop_is_the_last_call),
+		IN_DIRECTORY(a_stop_does_not_wait_for_a_fifo),
+		IN_DIRECTORY(a_fifo_is_read_to_its_end),
+		IN_DIRECTORY(done_may_read_files_itself),
+	};
+
+	return cmocka_run_group_tests_name(
+		"read-files-unit", tests, NULL, NULL);
+}

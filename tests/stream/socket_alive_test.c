@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Whether the peer is there, in each state that a socket can be in. */
+#include <hone/copy_fd.h>
+#include "socket_support.h"
+
+/* Calls of the library, which the linker redirects to this file. */
+static bool armed;
+static int calls, interruptions, getsockopt_error;
+
+STANDS_FOR(ssize_t, recv, int fd, void *buf, size_t n, int flags)
+{
+	calls += armed;
+	if (armed && interruptions > 0) {
+		interruptions--;
+		errno = EINTR;
+		return -1;
+	}
+	return __real_recv(fd, buf, n, flags);
+}
+
+STANDS_FOR(int, getsockopt, int fd, int level, int name, void *value,
+	socklen_t *size)
+{
+	calls += armed;
+	if (armed && getsockopt_error) {
+		errno = getsockopt_error;
+		return -1;
+	}
+	return __real_getsockopt(fd, level, name, value, size);
+}
+
+/* The result, and the number of calls. */
+static int
+alive(int fd, int expected_calls)
+{
+	int answer;
+
+	calls = 0;
+	armed = true;
+	answer = hone_socket_alive(fd);
+	armed = false;
+	assert_int_equal(calls, expected_calls);
+	return answer;
+}
+
+static void
+an_open_one_is_alive_and_is_not_waited_for(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
+		int fds[2];
+
+		connect_sockets(kind, fds);
+		assert_int_equal(alive(fds[0], 1), 1);
+		assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
+		assert_int_equal(alive(fds[0], 1), 1);
+		interruptions = 2;
+		assert_int_equal(alive(fds[0], 3), 1);
+		close_sockets(fds);
+	}
+}
+
+static void
+nothing_is_taken(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
+		char text[8];
+		int fds[2];
+
+		connect_sockets(kind, fds);
+		send_exactly(fds[1], "hello", 5);
+		await_bytes(fds[0], 5);
+		assert_int_equal(alive(fds[0], 1), 1);
+		assert_int_equal(alive(fds[0], 1), 1);
+		assert_int_equal(recv(fds[0], text, sizeof(text), 0), 5);
+		assert_memory_equal(text, "hello", 5);
+		close_sockets(fds);
+	}
+}
+
+static void
+a_closed_one_is_dead_once_all_is_read(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < SOCKET_KINDS; kind++)
+		for (int half = 0; half < 2; half++) {
+			char text[8];
+			int fds[2];
+
+			connect_sockets(kind, fds);
+			send_exactly(fds[1], "bye", 3);
+			if (half)
+				shutdown(fds[1], SHUT_WR);
+			else
+				close(fds[1]);
+			await_event(fds[0], POLLRDHUP);
+			await_bytes(fds[0], 3);
+			assert_int_equal(alive(fds[0], 1), 1);
+			assert_int_equal(
+				recv(fds[0], text, sizeof(text), 0), 3);
+			assert_int_equal(alive(fds[0], 2), 0);
+			assert_int_equal(alive(fds[0], 2), 0);
+			if (half)
+				close(fds[1]);
+			close(fds[0]);
+		}
+}
+
+/* It may still send something. */
+static void
+one_that_we_shut_down_for_sending_is_alive(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
+		int fds[2];
+
+		connect_sockets(kind, fds);
+		assert_int_equal(shutdown(fds[0], SHUT_WR), 0);
+		await_event(fds[1], POLLRDHUP);
+		assert_int_equal(alive(fds[0], 1), 1);
+		assert_int_equal(shutdown(fds[0], SHUT_RD), 0);
+		assert_int_equal(alive(fds[0], 2), 0);
+		close_sockets(fds);
+	}
+}
+
+static void
+a_reset_is_told_once(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
+		int fds[2];
+
+		connect_sockets(kind, fds);
+		reset(kind, fds);
+		assert_int_equal(alive(fds[0], 1), -ECONNRESET);
+		assert_int_equal(alive(fds[0], 2), 0);
+		close(fds[0]);
+	}
+}
+
+static void
+bytes_before_a_reset_come_first(void **state)
+{
+	(void)state;
+	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
+		char text[8];
+		int fds[2];
+
+		connect_sockets(kind, fds);
+		send_exactly(fds[1], "last", 4);
+		await_bytes(fds[0], 4);
+		reset(kind, fds);
+		assert_int_equal(alive(fds[0], 1), 1);
+		assert_int_equal(recv(fds[0], text, sizeof(text), 0), 4);
+		assert_int_equal(alive(fds[0], 1), -ECONNRESET);
+		close(fds[0]);
+	}
+}
+
+static void
+what_was_never_connected_says_so(void **state)
+{
+	struct sockaddr_in address;
+	int fd = bound_socket(SOCK_STREAM, &address);
+
+	(void)state;
+	assert_int_equal(alive(fd, 1), -ENOTCONN);
+	assert_int_equal(listen(fd, 1), 0);
+	assert_int_equal(alive(fd, 1), -ENOTCONN);
+	close(fd);
+}
+
+/* The port was ours and is closed: nobody listens. */
+static void
+a_refused_connection_is_an_error(void **state)
+{
+	struct sockaddr_in address;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+	(void)state;
+	close(bound_socket(SOCK_STREAM, &address));
+	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 &&
+		errno == EINPROGRESS) {
+		await_event(fd, POLLERR);
+		assert_int_equal(alive(fd, 1), -ECONNREFUSED);
+	}
+	close(fd);
+}
+
+static void
+an_empty_datagram_closes_nothing(void **state)
+{
+	struct sockaddr_in address;
+	int fds[2];
+
+	(void)state;
+	fds[0] = bound_socket(SOCK_DGRAM, &address);
+	fds[1] = socket(AF_INET, SOCK_DGRAM, 0);
+	assert_int_equal(alive(fds[0], 1), 1);
+	assert_int_equal(sendto(fds[1], "", 0, 0, (struct sockaddr *)&address,
+				 sizeof(address)),
+		0);
+	await_event(fds[0], POLLIN);
+	assert_int_equal(alive(fds[0], 2), 1);
+	close_sockets(fds);
+	/* ordered messages end as bytes do */
+	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, fds), 0);
+	assert_int_equal(alive(fds[0], 1), 1);
+	close(fds[1]);
+	assert_int_equal(alive(fds[0], 2), 0);
+	close(fds[0]);
+}
+
+/* Nobody listens: the second call reports it. */
+static void
+an_error_of_a_datagram_is_told(void **state)
+{
+	struct sockaddr_in address;
+	int fd = socket(AF_INET, SOCK_DGRAM, 0);
+
+	(void)state;
+	close(bound_socket(SOCK_DGRAM, &address));
+	assert_int_equal(
+		connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+	assert_int_equal(alive(fd, 1), 1);
+	send_exactly(fd, "x", 1);
+	await_event(fd, POLLERR);
+	assert_int_equal(alive(fd, 1), -ECONNREFUSED);
+	assert_int_equal(alive(fd, 1), 1);
+	close(fd);
+}
+
+static void
+what_is_no_socket_is_an_error(void **state)
+{
+	int fds[2];
+
+	(void)state;
+	assert_int_equal(pipe(fds), 0);
+	assert_int_equal(alive(fds[0], 1), -ENOTSOCK);
+	close_sockets(fds);
+	assert_int_equal(alive(fds[0], 1), -EBADF);
+	assert_int_equal(alive(-1, 1), -EBADF);
+}
+
+/* As if another thread had closed it between the two calls. */
+static void
+one_whose_type_is_not_told_is_an_error(void **state)
+{
+	int fds[2];
+
+	(void)state;
+	connect_sockets(0, fds);
+	close(fds[1]);
+	await_event(fds[0], POLLRDHUP);
+	getsockopt_error = EBADF;
+	assert_int_equal(alive(fds[0], 2), -EBADF);
+	armed = true;
+	assert_int_equal(hone_copy_fd(fds[0], fds[0], 1, NULL), -EBADF);
+	armed = false;
+	getsockopt_error = 0;
+	close(fds[0]);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_open_one_is_alive_and_is_not_waited_for),
+		cmocka_unit_test(nothing_is_taken),
+		cmocka_unit_test(a_closed_one_is_dead_once_all_is_read),
+		cmocka_unit_test(one_that_we_shut_down_for_sending_is_alive),
+		cmocka_unit_test(a_reset_is_told_once),
+		cmocka_unit_test(bytes_before_a_reset_come_first),
+		cmocka_unit_test(what_was_never_connected_says_so),
+		cmocka_unit_test(a_refused_connection_is_an_error),
+		cmocka_unit_test(an_empty_datagram_closes_nothing),
+		cmocka_unit_test(an_error_of_a_datagram_is_told),
+		cmocka_unit_test(what_is_no_socket_is_an_error),
+		cmocka_unit_test(one_whose_type_is_not_told_is_an_error),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

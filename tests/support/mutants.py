@@ -1,0 +1,344 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Plant bugs in a copy of the sources, one at a time, and run the tests that
+have to catch them. Prints TAP.
+
+tests/PART/mutants*.toml list the bugs. Each [[mutant]] names a file, a text
+that the file has once, the text that replaces it, and the tests that must fail
+then: `unit` is the Meson test PART_unit, `tsan:unit` the same built by clang
+with ThreadSanitizer, `asan:unit` with AddressSanitizer, and `php:NAME` is
+php/tests/NAME.phpt with the extension of the copy. `command:test_map.py` is
+pytest of tests/PART/test_map.py with the command of the gcc build, and
+`command:test_map.py random or total` only of its tests with such names. A
+mutant without tests is one that no test can catch; `why` states the reason, and
+the mutant must compile. `model` names the case of model/check.py that finds the
+same bug.
+
+A mutant is caught if each of its tests fails. A mutant that is missed and has
+no `why` is a failure. Before the first mutant, every test must pass. A mutant
+is skipped if this machine cannot run one of its tests of the command.
+"""
+import argparse
+import json
+import os
+import queue
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+COPIED = ["include", "src", "image", "cli", "php", "tests", "packaging",
+          "tools", "meson.build", "meson_options.txt"]
+SANITIZED = ["-Doptimization=1", "-Db_lundef=false"]
+KINDS = {"": ("gcc", ["--buildtype=debugoptimized"]),
+         "asan": ("gcc", [*SANITIZED, "-Db_sanitize=address"]),
+         "tsan": ("clang", [*SANITIZED, "-Db_sanitize=thread"])}
+SECONDS = 60  # a test that takes longer has failed
+# The harness of tests/cli ends a command that hangs after 100 seconds.
+COMMAND_SECONDS = 300
+# A bug that depends on the timing of threads may hide in one run; tests of the
+# command are of no such bugs.
+RUNS = 5
+PHP_CONFIG = shutil.which("php-config8.2") or shutil.which("php-config")
+
+
+def is_command(test):
+    """Whether pytest runs the command."""
+    return test.startswith("command:")
+
+
+def why_skipped(said):
+    """The reason if pytest ran no test, or None."""
+    if re.search(r"\d+ passed", said):
+        return None
+    return next((line for line in said.splitlines()
+                 if line.startswith("SKIPPED")), "no test was run")
+
+
+class Tree:
+    """A copy of the sources, with one build for each kind of test."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        shutil.rmtree(directory, ignore_errors=True)
+        directory.mkdir(parents=True)
+        for name in COPIED:
+            copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
+            copy(ROOT / name, directory / name)
+        self.tests = {}
+
+    def find(self, test):
+        """(build, target, command, environment) of PART_NAME, KIND:PART_NAME,
+        php:NAME (without build and target) or command:PART/FILE.py NAMES."""
+        kind, _, name = test.rpartition(":")
+        if kind == "command":
+            build, *_ = self.configure("")
+            file, _, names = name.partition(" ")
+            return build, "cli/hone", [
+                sys.executable, "-B", "-m", "pytest", "-q", "-x",
+                f"--basetemp={self.directory}/pytest",
+                self.directory / "tests" / file,
+                *(["-k", names] if names else [])], {
+                    "HONE": str(build / "cli/hone")}
+        if kind == "php":
+            if kind not in self.tests:
+                self.tests[kind] = self.set_up_php()
+            return None, None, [*self.tests[kind], f"php/tests/{name}.phpt"], {
+                "HONE_JOBS": "1"}
+        build, tests = self.configure(kind)
+        # If Valgrind or an emulator runs the program, Meson names the program
+        # by its path in the build.
+        command = [str(build / word) if word.startswith("tests/") else word
+                   for word in tests[name]["cmd"]]
+        program = next(Path(word) for word in command
+                       if Path(word).is_relative_to(build))
+        return build, program.relative_to(build), command, tests[name]["env"]
+
+    def configure(self, kind):
+        """(build, its tests) of a kind."""
+        build = self.directory / f"build-{kind or 'gcc'}"
+        if kind not in self.tests:
+            compiler, options = KINDS[kind]
+            self.run(["meson", "setup", build, "-Dtests=true", *options],
+                     {"CC": compiler})
+            known = json.loads(
+                (build / "meson-info/intro-tests.json").read_text())
+            for each in known:
+                if "hone:variants" in each["suite"]:  # PART-NAME
+                    each["name"] = each["name"].replace("-", "_", 1)
+            self.tests[kind] = {each["name"]: each for each in known}
+        return build, self.tests[kind]
+
+    def run(self, command, env=None):
+        done = subprocess.run(command, cwd=self.directory, check=False,
+                              env={**os.environ, **(env or {})}, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if done.returncode:
+            raise RuntimeError(f"{command[0]} failed:\n{done.stdout[-2000:]}")
+
+    def set_up_php(self):
+        """Configure the extension where the copy has its sources, so that make
+        finds a mutant. Returns the command that runs tests."""
+        build = self.directory / "build-php"
+        prefix = build / "installed"
+        self.run(["meson", "setup", build, "--buildtype=release",
+                  "-Dtools=false", f"--prefix={prefix}", "-Dlibdir=lib"])
+        self.run(["meson", "install", "-C", build])
+        self.run(["sh", "tools/phpext.sh", "build", ROOT / "php",
+                  self.directory / "php", PHP_CONFIG,
+                  f"--with-hone={prefix}", "--enable-hone-static"])
+        return ["sh", "tools/phpext.sh", "test", "php", PHP_CONFIG,
+                str(build / "junit.xml")]
+
+    def build(self, tests):
+        for test in tests:
+            build, target, *_ = self.find(test)
+            if test.startswith("php:"):
+                self.run(["make", "-s", "-C", self.directory / "php",
+                          "hone.la"])
+                shutil.copy2(self.directory / "php/.libs/hone.so",
+                             self.directory / "php/modules/hone.so")
+                continue
+            self.run(["ninja", "-C", build, target])
+
+    def fails(self, test, runs):
+        """Whether one of these runs of a test fails."""
+        return any(self.run_once(test) is None for _ in range(runs))
+
+    def run_once(self, test):
+        """What a test of the command prints, "" of others; None if it
+        fails."""
+        *_, command, env = self.find(test)
+        slow = is_command(test)
+        try:
+            done = subprocess.run(command, cwd=self.directory,
+                                  env={**os.environ, **env}, text=True,
+                                  stdin=subprocess.DEVNULL, check=False,
+                                  stdout=subprocess.PIPE if slow
+                                  else subprocess.DEVNULL,
+                                  stderr=subprocess.DEVNULL, errors="replace",
+                                  timeout=COMMAND_SECONDS if slow else SECONDS)
+        except subprocess.TimeoutExpired:
+            return None
+        return None if done.returncode else done.stdout or ""
+
+    def judge(self, mutant):
+        """(whether all is well, one line that says why)."""
+        if PHP_CONFIG is None and any(test.startswith("php:")
+                                      for test in mutant["tests"]):
+            return True, "missed: php-config is not installed"
+        for test in mutant["tests"]:
+            self.find(test)
+        path = self.directory / mutant["file"]
+        before = path.read_text()
+        count = before.count(mutant["old"])
+        if count != 1:
+            return False, f"its text is {count} times in {mutant['file']}"
+        path.write_text(before.replace(mutant["old"], mutant["new"]))
+        try:
+            if not mutant["tests"]:
+                self.build(mutant["compiles"])
+                return self.judge_untested(mutant)
+            self.build(mutant["tests"])
+            passed = [test for test in mutant["tests"] if not self.fails(
+                test, 1 if is_command(test) else RUNS)]
+        finally:
+            path.write_text(before)
+        if passed:
+            return False, f"missed: {', '.join(passed)} passed"
+        return True, f"caught by {', '.join(mutant['tests'])}"
+
+    def judge_untested(self, mutant):
+        """The same for a bug that no test can catch."""
+        if "model" not in mutant:
+            reason = " ".join(mutant.get("why", "").split())
+            return bool(reason), f"missed: {reason}"
+        done = subprocess.run(
+            [sys.executable, ROOT / "tests/support/model/check.py",
+             self.directory / "model", mutant["model"]],
+            stdout=subprocess.DEVNULL, check=False)
+        if done.returncode:
+            return False, f"missed: by the model too, {mutant['model']}"
+        return True, "caught by the model"
+
+
+def mutants(part):
+    """All mutants of a part, or of all parts, with full names of tests."""
+    found = []
+    for path in sorted(ROOT.glob(f"tests/{part or '*'}/mutants*.toml")):
+        listed = tomllib.loads(path.read_text())["mutant"]
+        prefix = path.parent.name + "_"
+        for mutant in listed:
+            mutant["name"] = f"{path.parent.name}: {mutant['name']}"
+            mutant["tests"] = [
+                f"{kind}:{path.parent.name}/{name}" if kind == "command"
+                else f"{kind}{colon}{'' if kind == 'php' else prefix}{name}"
+                for kind, colon, name in
+                (test.rpartition(":") for test in mutant["tests"])]
+        used = {test for mutant in listed for test in mutant["tests"]}
+        for mutant in listed:
+            mutant["compiles"] = sorted(
+                test for test in used if ":" not in test)
+        found += listed
+    return found
+
+
+def options():
+    parser = argparse.ArgumentParser(
+        prog="./dev mutants", description="Plant each bug of tests/PART/"
+        "mutants*.toml in a copy, and run the tests that have to catch it.")
+    parser.add_argument("part", nargs="?", help="of one part only")
+    parser.add_argument("--sample", type=int, metavar="N",
+                        help="only N mutants, chosen at random")
+    parser.add_argument("--seed", type=lambda text: int(text, 0), metavar="S",
+                        help="of the sample (default: HONE_SEED, or random)")
+    parser.add_argument("--check", action="store_true",
+                        help="build nothing: only check that the files have "
+                        "the texts that the mutants replace")
+    parser.add_argument("--name", action="append", metavar="TEXT",
+                        help="only mutants that have TEXT in their name")
+    given = parser.parse_args()
+    if given.seed is None:
+        seed = os.environ.get("HONE_SEED")
+        given.seed = int(seed, 0) if seed else random.SystemRandom().randrange(
+            1 << 32)
+    return given
+
+
+def check(chosen):
+    """Print the mutants that cannot be planted; returns how many."""
+    failures = 0
+    for mutant in chosen:
+        path = ROOT / mutant["file"]
+        count = path.read_text().count(mutant["old"]) if path.exists() else 0
+        if count != 1:
+            print(f"{mutant['name']}: its text is {count} times in "
+                  f"{mutant['file']}")
+            failures += 1
+    print(f"{len(chosen)} mutants, {failures} cannot be planted")
+    return failures
+
+
+def judge_all(chosen, jobs):
+    """Print a line for each mutant; returns how many are failures."""
+    work = ROOT / "build/mutants"
+    trees = [Tree(work / str(number)) for number in range(jobs)]
+    used = sorted({test for mutant in chosen for test in mutant["tests"]
+                   if PHP_CONFIG or not test.startswith("php:")})
+    trees[0].build(used)
+    skipped = {}
+    for test in used:
+        said = trees[0].run_once(test)
+        if said is None:
+            sys.exit(f"mutants: {test} fails without any mutant")
+        if is_command(test) and why_skipped(said):
+            skipped[test] = f"skipped: {test}: {why_skipped(said)}"
+    idle = queue.SimpleQueue()
+    for tree in trees:
+        idle.put(tree)
+
+    def judge(mutant):
+        reasons = [skipped[test] for test in mutant["tests"]
+                   if test in skipped]
+        if reasons:
+            return True, reasons[0]
+        tree = idle.get()
+        try:
+            return tree.judge(mutant)
+        except RuntimeError as error:
+            return False, f"does not compile: {error}"
+        finally:
+            idle.put(tree)
+
+    failures = 0
+    with ThreadPoolExecutor(jobs) as pool:
+        results = pool.map(judge, chosen)
+        for number, (mutant, (good, reason)) in enumerate(
+                zip(chosen, results), 1):
+            first, *rest = reason.splitlines()
+            skip = "# SKIP " if good and first.startswith(
+                ("missed", "skipped")) else ""
+            print(f"{'ok' if good else 'not ok'} {number} - {mutant['name']}"
+                  f"{' ' if skip else ': '}{skip}{first}")
+            for line in rest:
+                print(f"# {line}")
+            failures += not good
+    shutil.rmtree(work)
+    return failures
+
+
+def main():
+    given = options()
+    sys.stdout.reconfigure(line_buffering=True)
+    chosen = mutants(given.part)
+    if not chosen:
+        have = sorted({path.parent.name for path in
+                       ROOT.glob("tests/*/mutants*.toml")})
+        sys.exit(f"mutants: no part '{given.part}' with mutants; there are: "
+                 f"{', '.join(have)}")
+    chosen = [mutant for mutant in chosen if not given.name
+              or any(text in mutant["name"] for text in given.name)]
+    if given.check:
+        return 1 if check(chosen) else 0
+    if given.sample is not None:
+        print(f"# HONE_SEED={given.seed}: "
+              f"{given.sample} of {len(chosen)} mutants")
+        order = random.Random(given.seed)
+        chosen = order.sample(chosen, min(given.sample, len(chosen)))
+    if not chosen:
+        sys.exit("mutants: none has such a name")
+    print(f"1..{len(chosen)}")
+    # A second tree costs a build of its own.
+    jobs = int(os.environ.get("HONE_JOBS") or len(os.sched_getaffinity(0)))
+    failures = judge_all(chosen, min(jobs, 1 + len(chosen) // 8))
+    print(f"# {len(chosen)} mutants, {failures} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

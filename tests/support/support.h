@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_TESTS_SUPPORT_H
+#define HONE_TESTS_SUPPORT_H
+/*
+ * What the tests share: cmocka with the headers that it needs before it, seeded
+ * random numbers, and skips with reasons.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+/* From HONE_SEED if set, else from the clock; printed as a TAP comment. */
+uint64_t support_seed(void);
+
+/* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift
+ * generators, scrambled", 2016. state is never 0. */
+uint64_t support_random(uint64_t *state);
+
+/* 0 to below - 1. */
+size_t support_below(uint64_t *state, size_t below);
+
+/*
+ * The head of a function that the linker puts in place of one that the library
+ * calls (--wrap in meson.build). __real_NAME() is the original.
+ */
+#define STANDS_FOR(type, name, ...)                                            \
+	type __real_##name(__VA_ARGS__);                                       \
+	type __wrap_##name(__VA_ARGS__);                                       \
+	type __wrap_##name(__VA_ARGS__)
+
+/*
+ * An assertion for threads, which cmocka does not support. Failures are counted
+ * in the member "errors" of *run, an _Atomic unsigned; the first ones are
+ * printed.
+ */
+#define EXPECT(cond, run)                                                      \
+	do {                                                                   \
+		if (!(cond) && atomic_fetch_add(&(run)->errors, 1) < 5)        \
+			printf("# not so: %s\n", #cond);                       \
+	} while (0)
+
+/* A cmocka teardown: allows every feature of the CPU again. */
+int support_lift_limit(void **state);
+
+/*
+ * Reports that the whole program is skipped, and why. If HONE_MUST_RUN (words
+ * split by commas) contains what, the skip is a failure. Returns the exit
+ * status.
+ */
+int support_skip_all(const char *what, const char *why);
+
+/* The arguments of a test of a part's variants. */
+struct support_choice {
+	const void *variant; /* NULL: exit with this status */
+	int status;
+	size_t stride;
+};
+
+/*
+ * Parses these arguments: VARIANT [STRIDE]. The table has n entries of that
+ * many bytes, each of which begins with its struct hone_variant. A variant that
+ * this CPU cannot run is skipped.
+ */
+struct support_choice support_choose(
+	int argc, char **argv, const void *table, size_t n, size_t bytes);
+
+#endif

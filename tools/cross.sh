@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh disable=SC2154 # what dev and tools/test.sh set
+# The stages of other CPU families: built by a cross compiler, run by qemu-user.
+# Sourced by tools/test.sh.
+
+# sysroot ARCHITECTURE: Debian has no cross package of cmocka. The package of the
+# other architecture is unpacked below build/, not installed. Debian 12 has no
+# riscv64; the package of Debian 13 needs no newer libc than 2.27.
+sysroot() {
+    dir=$root/build/sysroot/$1
+    [ ! -f "$dir/usr/include/cmocka.h" ] || return 0
+    # shellcheck source=tools/debs.sh
+    . tools/debs.sh
+    set -- "$1" -o APT::Architecture="$1" -o APT::Architectures="$1" \
+        -o Dir::State::status=/dev/null
+    if [ "$1" = riscv64 ]; then
+        mkdir -p build/sysroot
+        key=/usr/share/keyrings/debian-archive-keyring.gpg
+        echo "deb [signed-by=$key] http://deb.debian.org/debian trixie main" \
+            >build/sysroot/trixie.list
+        set -- "$@" -o Dir::Etc::SourceList="$root/build/sysroot/trixie.list" \
+            -o Dir::Etc::SourceParts=-
+    fi
+    shift
+    debs_unpack "$dir" '' 'libcmocka-dev libcmocka0' "$@"
+}
+
+# cross_build NAME DEBIAN-ARCHITECTURE
+cross_build() {
+    rm -f "build/$1/meson-logs/"*.json
+    sysroot "$2"
+    printf "[constants]\nsysroot = '%s'\nsource = '%s'\n" \
+        "$root/build/sysroot/$2" "$root" >"build/sysroot/$2.ini"
+    build "$1" gcc --buildtype=release -Dtests=true -Dtools=false \
+        --cross-file "build/sysroot/$2.ini" --cross-file "tests/cross/$1.ini"
+}
+
+# cross_tests NAME LOG QEMU-CPU FEATURES-THAT-MUST-RUN OPTION...
+cross_tests() {
+    build_dir=$1
+    log_base=$2
+    QEMU_CPU=$3
+    HONE_MUST_RUN=$4
+    export QEMU_CPU HONE_MUST_RUN
+    shift 4
+    meson_tests "$build_dir" "$log_base" --no-rebuild --timeout-multiplier 4 "$@"
+}
+
+test_aarch64() {
+    bounded aarch64 cross_build aarch64 arm64
+    record none -
+    # On the one CPU that one_cpu.sh gives them, threads show little.
+    lengths=128
+    some='--no-suite threads'
+    [ -z "$all" ] || lengths='128 256 512' some=
+    for bits in $lengths; do
+        # QEMU runs the code with the longest length that is on. For lengths
+        # over 128, only the tests of the variants depend on it.
+        cpu=max
+        suite=$some
+        [ "$bits" -eq 128 ] || suite='--suite variants'
+        for each in 128 256 512; do
+            [ "$each" -gt "$bits" ] || cpu=$cpu,sve$each=on
+        done
+        # shellcheck disable=SC2086
+        bounded "sve$bits" cross_tests aarch64 "sve$bits" "$cpu" neon,sve $suite
+        record meson "build/aarch64/meson-logs/sve$bits.json"
+    done
+}
+
+cross_build_and_test() {
+    cross_build s390x s390x
+    cross_tests s390x testlog max ''
+}
+
+test_s390x() {
+    bounded s390x cross_build_and_test
+    record meson build/s390x/meson-logs/testlog.json
+}
+
+# All unit tests on a CPU without vectors. QEMU emulates vectors byte by byte:
+# with them run only the tests that depend on them. No tests of the cache: its
+# mutexes are robust, and glibc makes none on riscv64 without set_robust_list(),
+# which QEMU does not have.
+test_riscv64() {
+    bounded riscv64 cross_build riscv64 riscv64
+    record none -
+    bounded rv64 cross_tests riscv64 rv64 rv64 rvv --suite unit \
+        --no-suite cache
+    record meson build/riscv64/meson-logs/rv64.json
+    which='--suite variants'
+    for bits in 128 256; do
+        # shellcheck disable=SC2086
+        bounded "rvv$bits" cross_tests riscv64 "rvv$bits" \
+            "rv64,v=true,vext_spec=v1.0,vlen=$bits" rvv $which
+        record meson "build/riscv64/meson-logs/rvv$bits.json"
+        which='zero-rvv copy-rvv'
+    done
+}

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh disable=SC2154 # dev sets the variables
+# ./dev fuzz. Sourced by dev: stage, must, need, build.
+
+# fuzz_target FILE: build and run tests/PART/NAME_fuzz.c.
+fuzz_target() {
+    part=$(basename "$(dirname "$1")")
+    name=$(basename "$1" _fuzz.c)
+    corpus=build/fuzz/corpus/$name
+    mkdir -p "$corpus"
+    with=build/fuzz/src/libhone.a
+    longest=8192
+    # For a target whose branches libFuzzer does not see.
+    keep=
+    source=$1
+    includes=
+    case $part/$name in
+    cli/size) with=cli/sizes.c ;;
+    cache/snapshot) with=php/cache/snapshot/parse.c ;;
+    cache/value)
+        source="$source tests/cache/image_value.c"
+        for each in array build check check_record deep element hash place \
+            shared string; do
+            source="$source php/cache/image/$each.c"
+        done
+        includes="-Iphp/cache/image
+            $("$(php_config)" --includes | sed 's/-I/-isystem /g')"
+        ;;
+    image/*)
+        with="build/fuzz/image/libimage.a $with
+            $(pkg-config --libs libdeflate libzstd zlib)
+            $(pkg-config --silence-errors --libs libisal)"
+        ;;
+    esac
+    case $name in
+    qcow2 | check | convert)
+        # Extended L2 entries need clusters of 16 KiB.
+        longest=131072
+        python3 -B tests/image/seeds.py "$corpus"
+        ;;
+    compressed)
+        python3 -B tests/image/seeds.py --streams "$corpus"
+        keep=-keep_seed=1
+        ;;
+    esac
+    # shellcheck disable=SC2086
+    clang -std=c11 -D_GNU_SOURCE -g -O1 -Iinclude "-Isrc/$part" -Icli \
+        -Iimage -Iimage/include -Iphp/cache/snapshot $includes \
+        -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+        -o "build/fuzz/$name" $source $with
+    "build/fuzz/$name" -max_total_time="$seconds" -timeout=10 \
+        -max_len="$longest" ${keep:+"$keep"} \
+        -artifact_prefix="build/fuzz/$name-" "$corpus"
+}
+
+# fuzz_all SECONDS: every target.
+fuzz_all() {
+    seconds=$1
+    case $seconds in
+    '' | *[!0-9]*) die "fuzz: '$seconds' is not a number of seconds" ;;
+    esac
+    need "$build_packages" clang libclang-rt-14-dev qemu-utils php8.2-dev
+    must fuzz-build build fuzz clang --buildtype=debug \
+        -Doptimization=1 -Db_lundef=false \
+        -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link \
+        -Dc_link_args=-fsanitize=fuzzer-no-link
+    failed=0
+    for target in tests/*/*_fuzz.c; do
+        stage "fuzz-$(basename "$target" _fuzz.c)" fuzz_target "$target"
+        [ "$stage_status" -eq 0 ] || failed=1
+    done
+    return "$failed"
+}

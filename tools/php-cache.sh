@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh disable=SC2154 # what dev sets
+# ./dev bench cache. Sourced by dev and tools/php.sh: root, must, need,
+# php_libhone, php_build, php_work, php_config.
+
+# shellcheck source=tools/debs.sh
+. tools/debs.sh
+# shellcheck source=tools/php-real.sh
+. tools/php-real.sh
+
+# The rivals, unpacked below build/: to install yac would remove APCu, and to
+# install the servers would start them.
+cache_rivals=$root/build/sysroot/php-cache
+
+# With the libraries that this system lacks.
+cache_needs='redis-server memcached php8.2-memcached php8.2-redis
+    php8.2-igbinary php8.2-msgpack php8.2-apcu'
+# By itself: it conflicts with php8.2-apcu.
+cache_alone='php8.2-yac'
+
+cache_unpack() {
+    if [ "$(cat "$cache_rivals/complete" 2>/dev/null)" = \
+        "$cache_needs $cache_alone" ]; then
+        return
+    fi
+    debs_unpack "$cache_rivals" "$cache_needs" "$cache_alone"
+    rm -rf "${cache_rivals:?}/usr/share"
+    echo "$cache_needs $cache_alone" >"$cache_rivals/complete"
+}
+
+# bench_cache OPTION...: the status is 1 if a target is missed.
+bench_cache() {
+    need "$php_packages" valgrind
+    must php-libhone php_libhone
+    must php-build php_build
+    must php-cache-packages cache_unpack
+    must php-real-packages real_unpack
+    python3 bench/cache/cache.py --module "$(php_work)/modules/hone.so" \
+        --unpacked "$cache_rivals" --real "$real" "$@"
+}

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=sh disable=SC2154 # what dev sets
+# What the tests below tests/php/server run: PHP's servers, Redis, Symfony, a
+# browser. Sourced by tools/php.sh: root.
+
+# shellcheck source=tools/debs.sh
+. tools/debs.sh
+
+# Unpacked below build/: to install them would start a server of PHP and one of
+# Redis, and would change what PHP loads.
+server=$root/build/sysroot/php-server
+
+# With the libraries that this system lacks.
+server_needs='php8.2-fpm php8.2-cgi php8.2-phpdbg php8.2-redis php8.2-igbinary
+    php8.2-xml php8.2-mbstring redis-server chromium fonts-dejavu-core phpunit
+    php-symfony-cache php-psr-cache php-psr-simple-cache'
+# By itself: it needs nothing but a test framework.
+server_alone='php-cache-integration-tests'
+
+server_unpack() {
+    if [ "$(cat "$server/complete" 2>/dev/null)" = \
+        "$server_needs $server_alone" ]; then
+        return
+    fi
+    debs_unpack "$server" "$server_needs" "$server_alone"
+    rm -rf "$server/usr/share/doc" "$server/usr/share/locale"
+    echo "$server_needs $server_alone" >"$server/complete"
+}
