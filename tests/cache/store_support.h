@@ -26,8 +26,8 @@
 #endif
 
 /* Skip the test, with the reason, where processes cannot be killed. */
-void skip_if_emulated(void);
 void skip_if_nobody_can_be_killed(void);
+void skip_if_zombies_count_as_alive(void);
 
 /* PHP's hash of a string. */
 uint64_t hash_of(const char *bytes, size_t len);
