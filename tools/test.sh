@@ -146,8 +146,20 @@ test_bench() {
     record meson build/bench-test/meson-logs/testlog.json
 }
 
+unoptimized() {
+    rm -f build/O0/meson-logs/testlog*
+    build O0 gcc --buildtype=debug -Dtests=true
+    meson_tests O0 testlog --no-rebuild "$@"
+}
+
+# What callers inline is other code here. Of images and of the cache they inline
+# nothing.
 test_O0() {
-    meson_stage O0 gcc --buildtype=debug
+    some='--no-suite image --no-suite cache'
+    [ -z "$all" ] || some=
+    # shellcheck disable=SC2086
+    bounded O0 unoptimized $some
+    record meson build/O0/meson-logs/testlog.json
 }
 
 test_asan() {

@@ -30,6 +30,15 @@ MUST_FAIL = {"write", "pwrite64", "pwritev", "pwritev2", "writev", "fsync",
 REMOVING = {"unlink", "unlinkat"}
 RENAMING = {"rename", "renameat", "renameat2", "link", "linkat"}
 ERRORS = ("ENOSPC", "EIO", "EINTR")
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+# In each turn, neighbouring calls get different ones. After as many turns as
+# there are errors, each call has had each of them. The quick test takes one.
+ALL = "HONE_TEST_ALL" in os.environ
+ERROR_TURNS = range(len(ERRORS) if ALL else 1)
+SIGNAL_TURNS = range(len(SIGNALS) if ALL else 1)
+# strace and the command take turns. On two CPUs of a virtual machine that takes
+# twice as long.
+ONE_CPU = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
 
 # When mmap fails, the sanitizer's allocator ends the process with a report;
 # llvm-symbolizer, started under strace with the fault, takes seconds for it.
@@ -78,7 +87,8 @@ class Sweep:
     def __init__(self, hone, strace, source, out, kind):
         made_by, self.fmt, options = DIRECTIONS[kind]
         self.hone = Without(hone, NO_TMPFILE) if kind == "named" else hone
-        self.strace, self.small, self.out = strace, source, out
+        self.strace = [*ONE_CPU, *strace]
+        self.small, self.out = source, out
         self.output = out / f"d.{self.fmt}"
         # A file that has no name leaves nothing, whatever ends the process.
         self.nameless = kind not in ("named", "forced")
@@ -90,7 +100,7 @@ class Sweep:
         # The reader of the tests knows no compression and no rounded sizes.
         self.plain = made_by is None and "-c" not in options
         self.put_old()
-        self.calls = traced(self.hone, strace, source.parent, self.words)
+        self.calls = traced(self.hone, self.strace, source.parent, self.words)
         self.assert_equal()
         self.reference = self.output.read_bytes()
         self.source = stamp(source)
@@ -242,11 +252,12 @@ def test_a_plain_rename_replaces_nothing_that_appeared_meanwhile(
     assert os.listdir(out) == ["d"] and os.path.islink(out / "d")
 
 
-@pytest.mark.parametrize("error", ERRORS)
+@pytest.mark.parametrize("turn", ERROR_TURNS)
 def test_a_call_that_fails_never_leaves_a_bad_or_unfinished_output(
-        sweep, out, error, record_property):
+        sweep, out, turn, record_property):
     tried = 0
-    for call in sweep.calls:
+    for i, call in enumerate(sweep.calls, turn):
+        error = ERRORS[i % len(ERRORS)]
         done, finished, strays, where = sweep.run(call, f"error={error}")
         if sanitizer_fell(done):
             continue
@@ -287,12 +298,12 @@ def test_a_close_that_fails_is_an_error(sweep, out):
     assert b"cannot be closed: Input/output error" in done.stderr, where
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM],
-                         ids=lambda number: number.name)
+@pytest.mark.parametrize("turn", SIGNAL_TURNS)
 def test_a_signal_at_any_call_leaves_nothing_unfinished(
-        sweep, number, record_property):
+        sweep, turn, record_property):
     died = 0
-    for call in sweep.calls:
+    for i, call in enumerate(sweep.calls, turn):
+        number = SIGNALS[i % len(SIGNALS)]
         done, finished, strays, where = sweep.run(
             call, f"signal={number.name}")
         assert not strays, where

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calibration on a simulated clock, with simulated kept copies. The linker
- * redirects the library's calls to this file.
+ * Calibration on a simulated clock, with simulated copies. The linker redirects
+ * the library's calls to this file.
  */
 #include <errno.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <hone/cpu.h>
+#include <hone/zero.h>
 #include "copy.h"
 #include "support.h"
 
@@ -32,7 +33,9 @@ static struct {
 	struct timespec now;
 	bool no_memory;
 	size_t min, max; /* the range while the cold copies run */
-	unsigned char *memory;
+	unsigned char *memory, *copied; /* the last cold copy */
+	size_t n_copied;
+	int n_read;
 } world;
 
 static bool
@@ -64,13 +67,11 @@ STANDS_FOR(int, clock_gettime, clockid_t clock, struct timespec *now)
 {
 	int time = world.calls / 2;
 	bool hot = is_hot(time);
-
 	assert_int_equal(clock, CLOCK_MONOTONIC);
 	if (world.calls++ % 2) {
 		int sizes = hot ? HOT_SIZES : SIZES, size, side = side_of(time);
 
-		if (world.hot && !hot)
-			time -= HOT_TIMES;
+		time -= world.hot && !hot ? HOT_TIMES : 0;
 		size = time / 2 % sizes;
 		assert_in_range(
 			time / 2 / sizes, 0, (hot ? HOT_TURNS : TURNS) - 1);
@@ -137,6 +138,32 @@ keep(void *dst, const void *src, size_t n)
 	assert_int_equal(world.copies, 1);
 	if (n <= 1 << 20)
 		assert_true(to + n <= 3 * HOT_AREA);
+	world.copied = dst;
+	world.n_copied = n;
+}
+
+/* The library's own calls: only cold copies are streamed. */
+STANDS_FOR(void, hone_detail_memcpy, void *dst, const void *src, size_t n,
+	int policy)
+{
+	(void)src;
+	assert_int_equal(policy, HONE_COPY_STREAM);
+	assert_false(is_hot(world.calls / 2));
+	assert_int_equal(side_of(world.calls / 2), 1);
+	world.copies++;
+	world.copied = dst;
+	world.n_copied = n;
+}
+
+/* Who copied reads all of the copy, before the clock is read again. */
+STANDS_FOR(size_t, hone_find_nonzero, const void *memory, size_t n)
+{
+	assert_int_equal(world.calls % 2, 1);
+	assert_int_equal(world.copies, 1);
+	assert_ptr_equal(memory, world.copied);
+	assert_int_equal(n, world.n_copied);
+	world.n_read++;
+	return n;
 }
 
 /* The first copy that is not inline installs a variant. */
@@ -146,7 +173,7 @@ replace_kept_copies(void)
 	static unsigned char from[HONE_COPY_STREAM_MIN];
 	static unsigned char to[HONE_COPY_STREAM_MIN];
 
-	hone_memcpy(to, from, sizeof(to), HONE_COPY_STREAM);
+	__real_hone_detail_memcpy(to, from, sizeof(to), HONE_COPY_STREAM);
 	hone_detail_copy_keep = keep;
 }
 
@@ -167,8 +194,9 @@ clear_comparisons(size_t i)
 static void
 calibrate(struct hone_copy_calibration *c)
 {
-	world.calls = 0;
+	world.calls = world.n_read = 0;
 	assert_int_equal(hone_copy_calibrate(c), 0);
+	assert_int_equal(world.n_read, 2 * TURNS * SIZES);
 	assert_int_equal(c->n_sizes, SIZES);
 	assert_int_equal(c->n_hot, world.hot ? HOT_SIZES : 0);
 	assert_int_equal(world.calls,
@@ -200,7 +228,6 @@ static size_t
 threshold_for(const bool faster[SIZES])
 {
 	struct hone_copy_calibration c;
-
 	for (int i = 0; i < SIZES; i++) {
 		world.keep[i] = 1000 * (i + 1);
 		world.stream[i] = world.keep[i] + (faster[i] ? -1 : 1);
