@@ -39,7 +39,8 @@ all_groups='test_spin test_php_chroots test_php_zts test_php82_setup
 left_out='PHP 8.3, 8.4, 8.5, 8.6, and with threads; PHP with opcache, with valgrind,
 with servers, Redis and a browser, the setup of the extension,
 the parsing of arguments; SVE of 256 and 512 bits, threads on aarch64; s390x;
-riscv64; benchmarks; the command with sanitizers; the models; mutants'
+riscv64; benchmarks; the command with sanitizers; the models; mutants;
+images and the cache at -O0, two of three errors of each disturbed call'
 # Mutants that --all takes at random.
 sampled=12
 
