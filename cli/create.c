@@ -101,6 +101,19 @@ parse_pairs(struct job *job)
 	return rc;
 }
 
+/* Which levels there are depends on the codec and its window. */
+static int
+parse_level(struct image_create *create, const char *level)
+{
+	int most = image_create_levels(create);
+
+	if (cli_parse_int(level, &create->level) && create->level >= 1 &&
+		create->level <= most)
+		return 0;
+	return cli_usage("convert", "--level: '%s' is not from 1 to %d", level,
+		most);
+}
+
 static int
 parse_compression(struct job *job)
 {
@@ -119,10 +132,6 @@ parse_compression(struct job *job)
 			level    ? "level"
 			: window ? "window"
 				 : "fast");
-	if (level &&
-		(!cli_parse_int(level, &create->level) || create->level < 1))
-		return cli_usage(
-			"convert", "--level: '%s' is not a valid level", level);
 	if ((window || create->fast) && create->codec != IMAGE_CODEC_ZLIB)
 		return cli_usage("convert", "--%s is for zlib only",
 			window ? "window" : "fast");
@@ -130,7 +139,7 @@ parse_compression(struct job *job)
 	if (window && !create->small_window && strcmp(window, "15") != 0)
 		return cli_usage("convert",
 			"--window: '%s' is neither 12 nor 15", window);
-	return 0;
+	return level ? parse_level(create, level) : 0;
 }
 
 static int

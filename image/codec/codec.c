@@ -20,11 +20,24 @@ encoder_of(const struct image_codec *codec)
 /* Without ISA-L, its levels stand for the same ones of the other libraries. */
 #define FAST_LEVELS 3
 
+static int
+levels_of(const struct image_codec *codec)
+{
+	return codec->fast ? FAST_LEVELS : encoder_of(codec)->most;
+}
+
+int
+image_create_levels(const struct image_create *create)
+{
+	return levels_of(&(struct image_codec){create->codec, create->level,
+		create->small_window, create->fast});
+}
+
 int
 image_codec_init(struct image_codec *codec, struct image_error *err)
 {
 	const struct image_encoder *encoder = encoder_of(codec);
-	int most = codec->fast ? FAST_LEVELS : encoder->most;
+	int most = levels_of(codec);
 
 	if (codec->id != IMAGE_CODEC_ZLIB && codec->small_window)
 		return image_fail(err, NULL, -EINVAL,

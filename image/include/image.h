@@ -106,6 +106,8 @@ struct image_create {
 };
 
 void image_create_init(struct image_create *create);
+/* The highest level of the codec that create chooses. */
+int image_create_levels(const struct image_create *create);
 
 /* A format, as the user sees it. */
 struct image_format;

@@ -54,6 +54,9 @@ MISUSES = {
     "unknown compare format": ["compare", "-F", "floppy", "SRC", "SRC"],
     "cpu with a word": ["cpu", "SRC"],
     "map with an unknown option": ["map", "-q", "SRC"],
+    "- as a source": ["convert", "-", "DST"],
+    "- as a destination": ["convert", "SRC", "-"],
+    "info of -": ["info", "-"],
 }
 for size in ("0", "511", "513", "1", "3k", "4M", "2097153", "-4096", "+4096",
              "4kk", "4kB", "4Ki", "4iB", "4KiBi", "4B", "4@", "4z", "k", "",
@@ -72,6 +75,18 @@ def test_a_misuse_exits_2_with_one_line_and_makes_nothing(
     names = {"SRC": str(small), "DST": str(out / "disk")}
     hone.misused(*[names.get(word, word) for word in words], cwd=out)
     assert not os.listdir(out)
+
+
+@pytest.mark.parametrize("most, options", [
+    (12, []), (9, ["--window", "12"]), (3, ["--fast"]),
+    (19, ["-o", "compression_type=zstd"])], ids=str)
+def test_a_level_that_the_codec_does_not_have(hone, small, out, most, options):
+    disk = out / "disk.qcow2"
+    for level in "0", "-1", "x", str(most + 1):
+        said = hone.misused("convert", "-c", *options, "--level", level, small,
+                            disk)
+        assert f"--level: '{level}' is not from 1 to {most}" in said
+    hone.ok("convert", "-q", "-c", *options, "--level", str(most), small, disk)
 
 
 @pytest.mark.parametrize("size", ["4096", "4k", "4K", "4KiB", "4kib", "4KIB"])
