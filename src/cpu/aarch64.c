@@ -26,15 +26,3 @@ hone_cpu_detect(void)
 #endif
 	return bits;
 }
-
-size_t
-hone_cpu_detect_cache(unsigned level)
-{
-	return hone_cpu_sysfs_cache(level);
-}
-
-void
-hone_cpu_detect_traits(size_t *values)
-{
-	(void)values;
-}

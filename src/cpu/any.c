@@ -6,15 +6,3 @@ hone_cpu_detect(void)
 {
 	return 0;
 }
-
-size_t
-hone_cpu_detect_cache(unsigned level)
-{
-	return hone_cpu_sysfs_cache(level);
-}
-
-void
-hone_cpu_detect_traits(size_t *values)
-{
-	(void)values;
-}

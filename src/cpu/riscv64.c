@@ -49,15 +49,3 @@ hone_cpu_detect(void)
 		cpu.vtype = read_vtype();
 	return hone_cpu_parse_rvv(&cpu);
 }
-
-size_t
-hone_cpu_detect_cache(unsigned level)
-{
-	return hone_cpu_sysfs_cache(level);
-}
-
-void
-hone_cpu_detect_traits(size_t *values)
-{
-	(void)values;
-}

@@ -2,6 +2,7 @@
 #include <cpuid.h>
 #include <stdbool.h>
 #include <hone/cpu.h>
+#include "../part.h"
 #include "cpuid.h"
 #include "detect.h"
 
@@ -123,4 +124,13 @@ hone_cpu_detect_traits(size_t *values)
 
 	hone_cpu_read_cpuid(&id);
 	hone_cpu_parse_traits(&id, values);
+}
+
+void
+hone_cpu_name(char *name)
+{
+	struct hone_cpuid id;
+
+	hone_cpu_read_cpuid(&id);
+	hone_cpu_format_name(&id, name);
 }

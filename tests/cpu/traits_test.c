@@ -173,6 +173,8 @@ this_cpu_has_one_name(void **state)
 	assert_string_equal(name, "aarch64");
 #elif defined(__s390x__)
 	assert_string_equal(name, "s390x");
+#elif defined(__riscv) && __riscv_xlen == 64
+	assert_string_equal(name, "riscv64");
 #endif
 }
 
