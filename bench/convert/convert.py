@@ -107,11 +107,24 @@ def judge(case, rows):
         yield f'{case.name}: {target.text}: {value}', met
 
 
+def seconds_before(old):
+    """Case -> tool -> seconds, of an earlier run."""
+    found = {}
+    for row in old['rows']:
+        found.setdefault(row['case'], {})[row['tool']] = row['wall']
+    return found
+
+
 def others(old, args):
     """The cases of an earlier run that this one does not make again."""
     if old['scale'] != args.scale:
         sys.exit(f'convert.py: {args.json}: scale {old["scale"]} is not '
                  f'{args.scale}')
+    for what in 'cpu', 'family', 'model', 'cpus':
+        here = report.machine()[what]
+        if old['machine'][what] != here:
+            sys.exit(f'convert.py: {args.json}: {what} '
+                     f'{old["machine"][what]} is not {here}')
     for what, key in ('rows', 'case'), ('targets', 'text'):
         old[what] = [entry for entry in old[what] if not
                      re.search(args.only, entry[key].split(': ')[0])]
@@ -128,19 +141,25 @@ def main():
                         help='part of the sizes that the targets are for')
     parser.add_argument('--only', default='',
                         help='cases whose name matches this regular '
-                        'expression; a file of --json keeps its other cases')
+                        'expression; a file of --json keeps its other cases, '
+                        'and names the commit and date of these')
     args = parser.parse_args()
     shutil.rmtree(args.dir, ignore_errors=True)
     args.dir.mkdir(parents=True)
     made = images.Images(args.dir, args.scale)
     result = {'machine': report.machine(), 'scale': args.scale, 'rows': [],
               'targets': []}
+    again = None
     if args.only and args.json and args.json.exists():
-        result = others(json.loads(args.json.read_text()), args)
+        again = {what: result['machine'][what] for what in ('commit', 'date')}
+        result = json.loads(args.json.read_text())
+        before = seconds_before(result)
+        result = others(result, args)
     failed = False
+    planned = cases.all_cases(args.hone, made, args.dir)
     try:
         touch_memory(int(10 * images.GIB * min(1, args.scale)))
-        for case in cases.all_cases(args.hone, made, args.dir):
+        for case in planned:
             if not re.search(args.only, case.name):
                 continue
             reason = case.prepare()
@@ -152,6 +171,10 @@ def main():
             finally:
                 case.clean()
             rows = list(rows_of(case))
+            if again:
+                for row in rows:
+                    row['again'] = again
+                    row['before'] = before.get(case.name, {}).get(row['tool'])
             show(case, rows)
             for text, met in judge(case, rows):
                 print(f'  {"ok   " if met else "SHORT"} {text}')
@@ -160,6 +183,9 @@ def main():
             result['rows'] += rows
     finally:
         shutil.rmtree(args.dir, ignore_errors=True)
+    place = {case.name: i for i, case in enumerate(planned)}
+    result['rows'].sort(key=lambda row: place[row['case']])
+    result['targets'].sort(key=lambda t: place[t['text'].split(': ')[0]])
     if args.json:
         args.json.write_text(json.dumps(result, indent=1))
     return int(failed)

@@ -68,6 +68,21 @@ def table(markdown, rows):
                      "page cache left MiB", "system calls", "ratio"], body)
 
 
+def measured_again(rows):
+    """Where a case is not of the run that the section names: what that run
+    had."""
+    again = rows[0].get("again")
+    if not again:
+        return ""
+    before = [row["before"] / ours["before"]
+              for ours in rows if ours["tool"] == "hone"
+              for row in rows if not is_ours(row) and row["before"]]
+    if not before:
+        return ""
+    return (f"Measured again: {again['date']}, commit {again['commit']}. "
+            f"Before, the ratio was {kept.times(min(before))}.\n\n")
+
+
 def section(markdown):
     """The section; markdown(header, rows) makes a table. Empty without a
     run."""
@@ -89,7 +104,8 @@ def section(markdown):
             parts.append("Targets that were missed:\n\n" +
                          "\n".join(f"- {text}" for text in short) + "\n")
         for case, rows in cases(report).items():
-            parts.append(f"### {case}\n\n{table(markdown, rows)}\n")
+            parts.append(f"### {case}\n\n{measured_again(rows)}"
+                         f"{table(markdown, rows)}\n")
     return parts
 
 
@@ -97,6 +113,8 @@ def readme(markdown):
     """README.md's table of conversions, of the first machine."""
     for machine, (_, report) in load().items():
         found, body = cases(report), []
+        dates = {row["again"]["date"] for row in report["rows"]
+                 if "again" in row} | {report["machine"]["date"]}
         for case, label in README:
             if case not in found:
                 continue
@@ -108,5 +126,5 @@ def readme(markdown):
         return (markdown(["conversion", "hone", "best rival", "ratio"], body,
                          False) +
                 f"\n\n`./dev bench convert`, {kept.MACHINES[machine].cpu}, "
-                f"VM with 2 vCPUs, {report['machine']['date']}.")
+                f"VM with 2 vCPUs, {' and '.join(sorted(dates))}.")
     return ""
