@@ -10,7 +10,7 @@
 #include <rte_eal.h>
 #include <rte_lcore.h>
 #include <rte_mempool.h>
-#include "pools.h"
+#include "native.h"
 
 #define POOL dpdk
 #define POOL_BEGIN(t) struct rte_mempool *pool = (t)
@@ -20,8 +20,8 @@
 #include "loop.h"
 
 /* Without huge pages, devices and files, DPDK needs no privileges. */
-static const char *
-missing(const struct pool_subject *s)
+const char *
+pool_dpdk_missing(const struct pool_subject *s)
 {
 	static int started;
 	char lcores[16];
@@ -41,8 +41,8 @@ missing(const struct pool_subject *s)
 	return started > 0 ? NULL : "rte_eal_init() failed";
 }
 
-static void *
-open_pool(const struct pool_subject *s, const struct pool_shape *shape)
+void *
+pool_dpdk_open(const struct pool_subject *s, const struct pool_shape *shape)
 {
 	struct rte_mempool *pool;
 	static int pools;
@@ -60,8 +60,8 @@ open_pool(const struct pool_subject *s, const struct pool_shape *shape)
 	return pool;
 }
 
-static void *
-enter(void *pool)
+void *
+pool_dpdk_enter(void *pool)
 {
 	/* A thread without a number of DPDK's has no cache. */
 	if (rte_lcore_id() == LCORE_ID_ANY && rte_thread_register() != 0)
@@ -71,7 +71,7 @@ enter(void *pool)
 
 #define ROW(name, ops)                                                         \
 	{                                                                      \
-		name, ops, missing, open_pool, enter, dpdk_cycle, dpdk_touch,  \
+		name, ops, pool_dpdk_missing, pool_dpdk_open, pool_dpdk_enter, dpdk_cycle, dpdk_touch,  \
 			dpdk_produce, dpdk_consume, dpdk_take, dpdk_give       \
 	}
 

@@ -2,6 +2,7 @@
 /* Hone's pool: cache, cursor and magazines, in the loops of the rivals. */
 #include <hone/mempool.h>
 #include "hone.h"
+#include "native.h"
 
 #define POOL plain
 #define POOL_BEGIN(t) struct hone_mempool_cache *cache = (t)
@@ -75,15 +76,15 @@ magazine_touch(void *thread, const struct pool_work *w)
 	magazine_turns(thread, w, true);
 }
 
-static const char *
-missing(const struct pool_subject *s)
+const char *
+pool_hone_missing(const struct pool_subject *s)
 {
 	(void)s;
 	return NULL;
 }
 
-static void *
-open_pool(const struct pool_subject *s, const struct pool_shape *shape)
+void *
+pool_hone_open(const struct pool_subject *s, const struct pool_shape *shape)
 {
 	struct hone_mempool_attr attr;
 	struct hone_mempool *pool;
@@ -105,8 +106,8 @@ open_pool(const struct pool_subject *s, const struct pool_shape *shape)
 	return hone_mempool_create(&pool, &attr) == 0 ? pool : NULL;
 }
 
-static void *
-enter(void *pool)
+void *
+pool_hone_enter(void *pool)
 {
 	struct hone_mempool_cache *cache;
 
@@ -121,34 +122,34 @@ static pool_loop *const magazine_cycles[POOL_SIZES] = EACH(magazine_cycle);
 static pool_loop *const magazine_touches[POOL_SIZES] = EACH(magazine_touch);
 
 const struct pool_subject pool_hone[] = {
-	{"hone", NULL, missing, open_pool, enter, plain_cycle, plain_touch,
+	{"hone", NULL, pool_hone_missing, pool_hone_open, pool_hone_enter, plain_cycle, plain_touch,
 		plain_produce, plain_consume, plain_take, plain_give},
 	{0},
 };
 
 const struct pool_subject pool_hone_short[] = {
-	{"hone-short", "short", missing, open_pool, enter, plain_cycle,
+	{"hone-short", "short", pool_hone_missing, pool_hone_open, pool_hone_enter, plain_cycle,
 		plain_touch, plain_produce, plain_consume, plain_take,
 		plain_give},
 	{0},
 };
 
 const struct pool_subject pool_hone_cursor[] = {
-	{"hone-cursor", NULL, missing, open_pool, enter, cursor_cycle,
+	{"hone-cursor", NULL, pool_hone_missing, pool_hone_open, pool_hone_enter, cursor_cycle,
 		cursor_touch, cursor_produce, cursor_consume, cursor_take,
 		cursor_give},
 	{0},
 };
 
 const struct pool_subject pool_hone_short_cursor[] = {
-	{"hone-short-cursor", "short", missing, open_pool, enter, cursor_cycle,
+	{"hone-short-cursor", "short", pool_hone_missing, pool_hone_open, pool_hone_enter, cursor_cycle,
 		cursor_touch, cursor_produce, cursor_consume, cursor_take,
 		cursor_give},
 	{0},
 };
 
 const struct pool_subject pool_hone_magazine[] = {
-	{"hone-magazine", NULL, missing, open_pool, enter, magazine_cycles,
+	{"hone-magazine", NULL, pool_hone_missing, pool_hone_open, pool_hone_enter, magazine_cycles,
 		magazine_touches, NULL, NULL, plain_take, plain_give},
 	{0},
 };

@@ -12,6 +12,7 @@
 #include <benchmark/benchmark.h>
 #include "mempool_bench.h"
 #include "hone.h"
+#include "native.h"
 #include "support.h"
 #include "workers.h"
 
@@ -169,6 +170,26 @@ add_against_malloc()
 	}
 }
 
+// n is constant, and both sides are compiled for this machine: all of a get and
+// a put may be vectors in the caller.
+void
+add_native()
+{
+#ifdef HAVE_NATIVE
+	for (unsigned keep : {32, 128, 256, 512}) {
+		Case c{"native-1t-" + sizes(keep, 32), one, keep, 32,
+			loop_of(32), false, big};
+		add(c, pool_hone_native);
+#ifdef HAVE_DPDK_MEMPOOL
+		static const auto dpdk = present(pool_dpdk_native);
+		add(c, dpdk.data());
+#endif
+	}
+#else
+	std::fprintf(stderr, "not run: native (no -march=native)\n");
+#endif
+}
+
 // jemalloc needs more static thread storage than glibc reserves for a library
 // that dlopen() loads. GLIBC_TUNABLES reserves more at the start.
 void
@@ -206,6 +227,7 @@ main(int argc, char **argv)
 	add_each_burst();
 	add_other_ways();
 	add_against_malloc();
+	add_native();
 	int status = run_benchmarks(argc, argv);
 	std::fflush(nullptr);
 	// The workers still run.

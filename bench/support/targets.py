@@ -129,6 +129,10 @@ def mempool(medians):
     yield from target("64B-1t-keep8192-n32", MALLOCS, "the best malloc", 18.0)
     yield from target("64B-cross-n32", MALLOCS, "the best malloc", 4.0)
     yield from target("1t-keep128-n32", STORES, "the fastest stores", 0.8)
+    for keep in (32, 128, 256, 512):
+        yield from target(f"native-1t-keep{keep}-n32",
+                          [DPDK, "dpdk-later-get"], "the better of DPDK's",
+                          1.1)
 
 
 def stream(medians):
