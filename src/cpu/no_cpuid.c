@@ -22,6 +22,6 @@ hone_cpu_name(char *name)
 {
 	struct utsname system;
 
-	snprintf(name, HONE_CPU_NAME_SIZE, "%s",
+	snprintf(name, HONE_CPU_NAME_SIZE, "%.*s", HONE_CPU_NAME_SIZE - 1,
 		uname(&system) == 0 ? system.machine : "unknown");
 }
