@@ -110,8 +110,8 @@ parse_level(struct image_create *create, const char *level)
 	if (cli_parse_int(level, &create->level) && create->level >= 1 &&
 		create->level <= most)
 		return 0;
-	return cli_usage("convert", "--level: '%s' is not from 1 to %d", level,
-		most);
+	return cli_usage(
+		"convert", "--level: '%s' is not from 1 to %d", level, most);
 }
 
 static int

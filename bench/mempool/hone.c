@@ -122,34 +122,36 @@ static pool_loop *const magazine_cycles[POOL_SIZES] = EACH(magazine_cycle);
 static pool_loop *const magazine_touches[POOL_SIZES] = EACH(magazine_touch);
 
 const struct pool_subject pool_hone[] = {
-	{"hone", NULL, pool_hone_missing, pool_hone_open, pool_hone_enter, plain_cycle, plain_touch,
-		plain_produce, plain_consume, plain_take, plain_give},
+	{"hone", NULL, pool_hone_missing, pool_hone_open, pool_hone_enter,
+		plain_cycle, plain_touch, plain_produce, plain_consume,
+		plain_take, plain_give},
 	{0},
 };
 
 const struct pool_subject pool_hone_short[] = {
-	{"hone-short", "short", pool_hone_missing, pool_hone_open, pool_hone_enter, plain_cycle,
-		plain_touch, plain_produce, plain_consume, plain_take,
-		plain_give},
+	{"hone-short", "short", pool_hone_missing, pool_hone_open,
+		pool_hone_enter, plain_cycle, plain_touch, plain_produce,
+		plain_consume, plain_take, plain_give},
 	{0},
 };
 
 const struct pool_subject pool_hone_cursor[] = {
-	{"hone-cursor", NULL, pool_hone_missing, pool_hone_open, pool_hone_enter, cursor_cycle,
-		cursor_touch, cursor_produce, cursor_consume, cursor_take,
-		cursor_give},
+	{"hone-cursor", NULL, pool_hone_missing, pool_hone_open,
+		pool_hone_enter, cursor_cycle, cursor_touch, cursor_produce,
+		cursor_consume, cursor_take, cursor_give},
 	{0},
 };
 
 const struct pool_subject pool_hone_short_cursor[] = {
-	{"hone-short-cursor", "short", pool_hone_missing, pool_hone_open, pool_hone_enter, cursor_cycle,
-		cursor_touch, cursor_produce, cursor_consume, cursor_take,
-		cursor_give},
+	{"hone-short-cursor", "short", pool_hone_missing, pool_hone_open,
+		pool_hone_enter, cursor_cycle, cursor_touch, cursor_produce,
+		cursor_consume, cursor_take, cursor_give},
 	{0},
 };
 
 const struct pool_subject pool_hone_magazine[] = {
-	{"hone-magazine", NULL, pool_hone_missing, pool_hone_open, pool_hone_enter, magazine_cycles,
-		magazine_touches, NULL, NULL, plain_take, plain_give},
+	{"hone-magazine", NULL, pool_hone_missing, pool_hone_open,
+		pool_hone_enter, magazine_cycles, magazine_touches, NULL, NULL,
+		plain_take, plain_give},
 	{0},
 };
