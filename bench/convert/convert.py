@@ -120,11 +120,11 @@ def others(old, args):
     if old['scale'] != args.scale:
         sys.exit(f'convert.py: {args.json}: scale {old["scale"]} is not '
                  f'{args.scale}')
+    here = report.machine()
     for what in 'cpu', 'family', 'model', 'cpus':
-        here = report.machine()[what]
-        if old['machine'][what] != here:
+        if old['machine'][what] != here[what]:
             sys.exit(f'convert.py: {args.json}: {what} '
-                     f'{old["machine"][what]} is not {here}')
+                     f'{old["machine"][what]} is not {here[what]}')
     for what, key in ('rows', 'case'), ('targets', 'text'):
         old[what] = [entry for entry in old[what] if not
                      re.search(args.only, entry[key].split(': ')[0])]

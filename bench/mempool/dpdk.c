@@ -71,8 +71,9 @@ pool_dpdk_enter(void *pool)
 
 #define ROW(name, ops)                                                         \
 	{                                                                      \
-		name, ops, pool_dpdk_missing, pool_dpdk_open, pool_dpdk_enter, dpdk_cycle, dpdk_touch,  \
-			dpdk_produce, dpdk_consume, dpdk_take, dpdk_give       \
+		name, ops, pool_dpdk_missing, pool_dpdk_open, pool_dpdk_enter, \
+			dpdk_cycle, dpdk_touch, dpdk_produce, dpdk_consume,    \
+			dpdk_take, dpdk_give                                   \
 	}
 
 const struct pool_subject pool_dpdk[] = {

@@ -75,12 +75,12 @@ def measured_again(rows):
     if not again:
         return ""
     before = [row["before"] / ours["before"]
-              for ours in rows if ours["tool"] == "hone"
+              for ours in rows if ours["tool"] == "hone" and ours["before"]
               for row in rows if not is_ours(row) and row["before"]]
-    if not before:
-        return ""
-    return (f"Measured again: {again['date']}, commit {again['commit']}. "
-            f"Before, the ratio was {kept.times(min(before))}.\n\n")
+    text = f"Measured again: {again['date']}, commit {again['commit']}."
+    if before:
+        text += f" Before, the ratio was {kept.times(min(before))}."
+    return text + "\n\n"
 
 
 def section(markdown):
