@@ -68,8 +68,9 @@ run_parsed(const struct cli *cli)
 		return cli_usage(row->name, "%s: too %s operands", row->name,
 			too_few ? "few" : "many");
 	for (int i = 0; i < cli->n_operands; i++) {
-		/* Elsewhere it names a stream, and images are files. */
-		if (strcmp(cli->operands[i], "-") == 0)
+		/* Many tools take '-' for a stream; images are files. */
+		if (cli->command != COMMAND_help &&
+			strcmp(cli->operands[i], "-") == 0)
 			return cli_usage(row->name,
 				"'-' is not an image: hone reads and writes "
 				"files; './-' is a file of that name");

@@ -68,9 +68,10 @@ const struct hone_variant *hone_part_choose(const struct hone_part *part);
 bool hone_cpu_has(uint64_t needs);
 
 /*
- * Sets name to that of the CPU for which a measurement holds, such as
- * "AuthenticAMD-25-17" (vendor, family and model) or "aarch64": letters,
- * digits, underscores and hyphens. name has HONE_CPU_NAME_SIZE bytes.
+ * Sets name to that of the CPU for which a measurement holds: on x86-64 its
+ * vendor, family and model, such as "AuthenticAMD-25-17"; elsewhere the machine
+ * as uname() has it, such as "aarch64". It has letters, digits, underscores and
+ * hyphens. name has HONE_CPU_NAME_SIZE bytes.
  */
 #define HONE_CPU_NAME_SIZE 32
 void hone_cpu_name(char *name);

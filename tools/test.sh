@@ -153,8 +153,8 @@ unoptimized() {
     meson_tests O0 testlog --no-rebuild "$@"
 }
 
-# What callers inline is other code here. Of images and of the cache they inline
-# nothing.
+# Without optimization, the functions that callers inline are other code. The
+# images and the cache have no such functions, so only --all tests them here.
 test_O0() {
     some='--no-suite image --no-suite cache'
     [ -z "$all" ] || some=

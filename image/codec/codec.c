@@ -29,8 +29,9 @@ levels_of(const struct image_codec *codec)
 int
 image_create_levels(const struct image_create *create)
 {
-	return levels_of(&(struct image_codec){create->codec, create->level,
-		create->small_window, create->fast});
+	return levels_of(&(struct image_codec){.id = create->codec,
+		.small_window = create->small_window,
+		.fast = create->fast});
 }
 
 int

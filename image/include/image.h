@@ -106,7 +106,8 @@ struct image_create {
 };
 
 void image_create_init(struct image_create *create);
-/* The highest level of the codec that create chooses. */
+/* The highest level that create->codec has with create->small_window and
+ * create->fast; the lowest is 1. */
 int image_create_levels(const struct image_create *create);
 
 /* A format, as the user sees it. */

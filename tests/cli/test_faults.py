@@ -31,13 +31,14 @@ REMOVING = {"unlink", "unlinkat"}
 RENAMING = {"rename", "renameat", "renameat2", "link", "linkat"}
 ERRORS = ("ENOSPC", "EIO", "EINTR")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# In each turn, neighbouring calls get different ones. After as many turns as
-# there are errors, each call has had each of them. The quick test takes one.
+# In a turn, each call gets one error or signal, and the next call gets the next
+# one. After all turns, each call has had all of them. The quick test has only
+# the first turn.
 ALL = "HONE_TEST_ALL" in os.environ
 ERROR_TURNS = range(len(ERRORS) if ALL else 1)
 SIGNAL_TURNS = range(len(SIGNALS) if ALL else 1)
-# strace and the command take turns. On two CPUs of a virtual machine that takes
-# twice as long.
+# strace and the command run alternately. In a virtual machine, a run on two CPUs
+# takes twice as long as on one.
 ONE_CPU = ["taskset", "-c", str(min(os.sched_getaffinity(0)))]
 
 # When mmap fails, the sanitizer's allocator ends the process with a report;

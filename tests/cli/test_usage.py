@@ -57,6 +57,7 @@ MISUSES = {
     "- as a source": ["convert", "-", "DST"],
     "- as a destination": ["convert", "SRC", "-"],
     "info of -": ["info", "-"],
+    "help of -": ["help", "-"],
 }
 for size in ("0", "511", "513", "1", "3k", "4M", "2097153", "-4096", "+4096",
              "4kk", "4kB", "4Ki", "4iB", "4KiBi", "4B", "4@", "4z", "k", "",

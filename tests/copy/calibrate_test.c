@@ -155,7 +155,7 @@ STANDS_FOR(void, hone_detail_memcpy, void *dst, const void *src, size_t n,
 	world.n_copied = n;
 }
 
-/* Who copied reads all of the copy, before the clock is read again. */
+/* All of a cold copy is read before the next look at the clock. */
 STANDS_FOR(size_t, hone_find_nonzero, const void *memory, size_t n)
 {
 	assert_int_equal(world.calls % 2, 1);
