@@ -235,9 +235,7 @@ svg{display:block;width:100%}.m0{fill:var(--free)}.m1{fill:var(--used)}.m2{fill:
 #chart{height:9rem}#chart .axis{stroke:var(--line);vector-effect:non-scaling-stroke}#chart path{fill:none;stroke:var(--good);stroke-width:2;vector-effect:non-scaling-stroke}#chart .evicted{stroke:var(--bad);stroke-width:1.5}.wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}
 th{text-align:left;color:var(--quiet);font-weight:normal}th,td{padding:.3rem .5rem .3rem 0;border-bottom:1px solid var(--line);vertical-align:top}.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 .key{font-family:ui-monospace,"DejaVu Sans Mono",monospace;overflow-wrap:anywhere;min-width:10rem}.bar{height:2px;margin-top:3px}.bar rect{fill:var(--used)}.meter{height:.6rem;margin:.2rem 0 .8rem}.meter .back{fill:var(--free)}.meter .front{fill:var(--used)}a{color:var(--used)}
-button,input{font:inherit;color:inherit;background:var(--back);border:1px solid var(--line);border-radius:5px;padding:.25rem .6rem;max-width:100%}td button{padding:0 .5rem;font-size:.85rem}button:hover{border-color:var(--bad);color:var(--bad)}form{margin:0}
-pre{overflow:auto;max-height:30rem;background:var(--back);padding:.8rem;border-radius:5px}.hidden{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}.note{grid-column:1/-1;margin:0;padding:.6rem 1rem;border:1px solid var(--line);border-left:4px solid var(--good);background:var(--card);border-radius:5px}
-@media(max-width:52rem){section{grid-column:1/-1}.figures{grid-template-columns:repeat(2,minmax(0,1fr));gap:.6rem}dd{font-size:1.05rem}section{padding:.8rem}}
+button,input{font:inherit;color:inherit;background:var(--back);border:1px solid var(--line);border-radius:5px;padding:.25rem .6rem;max-width:100%}td button{padding:0 .5rem;font-size:.85rem}button:hover{border-color:var(--bad);color:var(--bad)}form{margin:0}pre{overflow:auto;max-height:30rem;background:var(--back);padding:.8rem;border-radius:5px}.hidden{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}.note{grid-column:1/-1;margin:0;padding:.6rem 1rem;border:1px solid var(--line);border-left:4px solid var(--good);background:var(--card);border-radius:5px}@media(max-width:52rem){section{grid-column:1/-1}.figures{grid-template-columns:repeat(2,minmax(0,1fr));gap:.6rem}dd{font-size:1.05rem}section{padding:.8rem}}
 CSS;
 
 const SCRIPT = <<<'JS'
@@ -248,8 +246,7 @@ const number = n => Math.round(n).toLocaleString("en-US");
 const bytes = n => { for (const unit of ["B", "KiB", "MiB", "GiB"]) { if (n < 1024 || unit === "GiB") return (unit === "B" || n >= 100 ? number(n) : n.toFixed(1)) + " " + unit; n /= 1024; } };
 const set = (name, text) => { const to = document.getElementById("f-" + name); if (to) to.textContent = text; };
 function map(parts) {
-    const svg = document.getElementById("map");
-    const rects = [];
+    const svg = document.getElementById("map"), rects = [];
     for (let y = 0; y * columns < parts.length; y++) {
         const row = parts.slice(y * columns, (y + 1) * columns);
         for (let x = 0; x < row.length;) {
@@ -304,6 +301,9 @@ header('Cache-Control: no-store');
 header('X-Content-Type-Options: nosniff');
 header('Referrer-Policy: no-referrer');
 
+if (!class_exists(Cache::class, false)) {
+    refuse(503, 'The extension hone is not loaded in this PHP.');
+}
 $posted = ($_SERVER['REQUEST_METHOD'] ?? '') === 'POST';
 $has_token = strlen(token()) >= TOKEN_LEAST;
 if (token() !== '' && !$has_token) {

@@ -45,11 +45,29 @@ place(struct php_hone_member *member, const struct php_hone_room *room,
 }
 
 static void
-too_long(const char *what)
+too_long(const char *what, const zend_string *string)
 {
 	php_error_docref(NULL, E_WARNING,
-		"A %s of the shared cache has at most %d bytes", what,
-		PHP_HONE_KEY_MOST);
+		"A %s of the shared cache has at most %d bytes: \"%.40s...\" "
+		"has %zu",
+		what, PHP_HONE_KEY_MOST, ZSTR_VAL(string), ZSTR_LEN(string));
+}
+
+static void
+too_long_tag(HashTable *tags)
+{
+	zval *tag;
+
+	ZEND_HASH_FOREACH_VAL(tags, tag)
+	{
+		ZVAL_DEREF(tag);
+		if (Z_TYPE_P(tag) == IS_STRING &&
+			Z_STRLEN_P(tag) > PHP_HONE_KEY_MOST) {
+			too_long("tag", Z_STR_P(tag));
+			return;
+		}
+	}
+	ZEND_HASH_FOREACH_END();
 }
 
 bool
@@ -63,12 +81,13 @@ php_hone_cache_invalidate(zend_string *tag)
 	php_hone_key_of(&of, tag);
 	if (php_hone_store_invalidate_tag(member, &of) == 0)
 		return true;
-	too_long("tag");
+	too_long("tag", tag);
 	return false;
 }
 
 static void
-complain(int error, const zend_string *key, struct php_hone_member *member)
+complain(int error, const zend_string *key, HashTable *tags,
+	struct php_hone_member *member)
 {
 	struct php_hone_store_info info;
 
@@ -89,7 +108,10 @@ complain(int error, const zend_string *key, struct php_hone_member *member)
 			ZSTR_VAL(key));
 		return;
 	case -EINVAL:
-		too_long(ZSTR_LEN(key) > PHP_HONE_KEY_MOST ? "key" : "tag");
+		if (ZSTR_LEN(key) > PHP_HONE_KEY_MOST)
+			too_long("key", key);
+		else
+			too_long_tag(tags);
 		return;
 	case -EBADMSG:
 		php_error_docref(NULL, E_WARNING,
@@ -150,7 +172,7 @@ store_built(struct php_hone_member *member, zend_string *key, uint8_t flags,
 	if (tags != few)
 		efree(tags);
 	if (UNEXPECTED(error < 0)) {
-		complain(error, key, member);
+		complain(error, key, how->tags, member);
 		return false;
 	}
 	return true;
@@ -185,7 +207,7 @@ store_object(struct php_hone_member *member, zend_string *key, zval *value,
 	if (php_hone_image_build(builder, &string) == PHP_HONE_BUILT_IMAGE)
 		stored = store_built(member, key, flags, true, how);
 	else
-		complain(-ENOMEM, key, member);
+		complain(-ENOMEM, key, NULL, member);
 	zend_string_release_ex(bytes, 0);
 	return stored;
 }

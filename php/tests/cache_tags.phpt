@@ -84,13 +84,13 @@ int(8)
 bool(true)
 NULL
 bool(false)
-string(70) "Hone\Cache::store(): A tag of the shared cache has at most 65535 bytes"
+string(127) "Hone\Cache::store(): A tag of the shared cache has at most 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
 bool(false)
-string(76) "Hone\Cache::store_multi(): A tag of the shared cache has at most 65535 bytes"
+string(133) "Hone\Cache::store_multi(): A tag of the shared cache has at most 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
 bool(false)
-string(70) "Hone\Cache::store(): A key of the shared cache has at most 65535 bytes"
+string(127) "Hone\Cache::store(): A key of the shared cache has at most 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
 bool(false)
-string(79) "Hone\Cache::invalidate_tag(): A tag of the shared cache has at most 65535 bytes"
+string(136) "Hone\Cache::invalidate_tag(): A tag of the shared cache has at most 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
 bool(false)
 string(3) "new"
 bool(false)

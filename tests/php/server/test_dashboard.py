@@ -284,6 +284,7 @@ def test_a_process_without_a_cache(start_fpm):
     master = start_fpm({'hone.cache_size': 0}, {'www': {
         'pm': 'static', 'pm.max_children': 1}})
     assert b'hone.cache_size is 0' in page(master).body
+    assert master.page('www', METRICS).status == 503
 
 
 def test_metrics_are_in_the_format_of_prometheus(start_fpm):
