@@ -24,7 +24,7 @@ SHAPES = {'s20': '20 B', 's1k': '1 KB', 'ints': '64 integers',
 ARRAYS = ('ints', 'keys', 'options', 'rows', 'nested')
 # Keys of a request that fetches each once: up to 10 MB of values, which are then
 # in no cache of the processor that is private to a core.
-ONCE = {'ints': 1000, 'keys': 500, 'options': 100, 'rows': 10, 'nested': 4}
+ONCE = {'s20': 1000, 's1k': 1000, 'ints': 1000, 'keys': 500, 'options': 100, 'rows': 10, 'nested': 4}
 # The same of values that the request before has left there, where they fit.
 AGAIN = {'ints': 200, 'keys': 25, 'options': 4, 'rows': 1, 'nested': 1}
 BLOCKS = ('hone-block', 'hone-copy', 'hone', *APCU_SUBJECTS, 'yac')
@@ -34,6 +34,8 @@ ALL = ('hone', 'hone-apcu', *RIVALS, 'include', 'array')
 # Title of the work: kind, shapes, subjects, keys.
 WORKS = {
     'fetch': ('fetch', SHAPES, ALL, lambda shape: 1),
+    'one fetch': ('once', ('s20', 's1k'), ('hone', *APCU_SUBJECTS, 'yac', 'array'),
+                  ONCE.get),
     'fetch and read': ('read', SHAPES, ALL, lambda shape: 1),
     'store': ('store', SHAPES, ('hone', 'hone-apcu', *RIVALS), lambda shape: 1),
     '99 fetches, 1 store': ('mix', ('s20', 's1k', 'keys', 'options'),

@@ -137,8 +137,10 @@ TABLES = {
                   "passed on: no such file"))],
     "cache": [
         Table("Fetch", "PHP 8.2 with opcache. The time of a call from PHP, "
-              "with what frees the value before it.",
-              rows(*(f"fetch {value}" for value in VALUES))),
+              "with what frees the value before it. `fetch`: one key again "
+              "and again. `one fetch`: 1,000 keys, each of them once.",
+              rows(*(f"fetch {value}" for value in VALUES),
+                   *(f"one fetch {value}" for value in VALUES[:2]))),
         Table("Fetch, and read all of the value", "",
               rows(*(f"fetch and read {value}" for value in VALUES))),
         Table("Block copy: the first fetch of a key in a request",

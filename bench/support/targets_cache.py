@@ -30,7 +30,8 @@ def calls(medians, end):
         yield Target(f"{case}: hone against hone's 20 B",
                      small["hone"] / medians[case]["hone"], 1 / 1.3)
     for shape in SHAPES[:2]:
-        yield from ratio(medians, f"fetch {shape}{end}", APCU, 3, **best)
+        for work in ("fetch", "one fetch"):
+            yield from ratio(medians, f"{work} {shape}{end}", APCU, 3, **best)
     for shape in ARRAYS:
         for work in ("block copy", "first fetch"):
             yield from ratio(medians, f"{work} {shape}{end}", APCU, 7,
