@@ -133,6 +133,19 @@ php_hone_image_at(const void *address, void *opaque)
 	return entry->image_size;
 }
 
+/* Takes the value of an entry that this request keeps. */
+static zend_always_inline bool
+take_known(const struct php_hone_entry *entry, zval *value)
+{
+	php_hone_root_of(entry, value);
+	if (UNEXPECTED(entry->flags != 0))
+		return php_hone_value_unserialize(
+			value, Z_STR_P(value), entry->flags);
+	if (Z_TYPE_P(value) == IS_ARRAY)
+		*recent_of(Z_ARRVAL_P(value)) = entry;
+	return true;
+}
+
 /* Takes the value of an entry, if there is one, and ends the fetch. */
 static zend_always_inline bool
 take(struct php_hone_member *member, const struct php_hone_entry *entry,
@@ -157,12 +170,18 @@ bool
 php_hone_cache_fetch(zend_string *key, zval *value)
 {
 	struct php_hone_member *member = php_hone_cache_open();
+	const struct php_hone_entry *entry;
 	struct php_hone_key of;
 	bool keep;
 
 	if (UNEXPECTED(member == NULL))
 		return false;
 	php_hone_key_of(&of, key);
+	if (EXPECTED(HONE_G(cache).read <= PHP_HONE_READ_SHARED)) {
+		entry = php_hone_store_known(member, &of);
+		if (entry != NULL)
+			return take_known(entry, value);
+	}
 	keep = begin(member);
 	return take(member, php_hone_store_find(member, &of), keep, value);
 }

@@ -45,13 +45,14 @@ var_dump(count($large), Cache::info()['block_bytes_used'] < 1 << 20);
 $large[] = 1;
 var_dump(count(Cache::fetch('large')));
 
-// auto: an old request reads block copies, and keeps what it has.
+// auto: an old request reads block copies of what is new to it, and keeps what it has.
 ini_set('hone.cache_read', 'auto');
 Cache::store('array', $value);
 $shared = Cache::fetch('array');
 $used = Cache::info()['block_bytes_used'];
 usleep(3_100_000);
 for ($i = 0; $i < 20; $i++) {
+    Cache::store('array', $value);
     $block = Cache::fetch('array');
 }
 var_dump(Cache::info()['block_bytes_used'] > $used, $block === $value, $shared === $value, $fetch());

@@ -9,8 +9,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/ptrace.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "store_support.h"
@@ -185,40 +183,6 @@ is_sound(const struct step_case *c, unsigned step)
 	return php_hone_store_audit(&m) == NULL;
 }
 
-/* The child stops before the call and after it. */
-static pid_t
-start(const struct step_case *c)
-{
-	int status = 0;
-	fflush(NULL);
-	pid_t pid = fork();
-	if (pid == 0) {
-		struct php_hone_member child;
-		/* It does not outlive a test that fails. */
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (php_hone_member_join(&child, store) != 0 ||
-			ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
-			_exit(1);
-		raise(SIGSTOP);
-		c->run(&child);
-		raise(SIGSTOP);
-		_exit(0);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
-	return pid;
-}
-
-/* False at the end of the call. */
-static bool
-step(pid_t pid)
-{
-	int status = 0;
-	assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
-}
-
 /*
  * A copy of the memory in which the child is dead: what the kernel does to its
  * mutex is done here, and the child's slot belongs to a process that has
@@ -248,10 +212,10 @@ check_each_step(const struct step_case *c, unsigned stride, unsigned first,
 	struct php_hone_store *original = store;
 	struct php_hone_member joined = m;
 	struct php_hone_store *copy = make_store((size_t)1 << 20, 1);
-	pid_t pid = start(c);
+	pid_t pid = start_stopped(store, c->run);
 	unsigned steps = 0;
 	for (bool more = true; more; steps++) {
-		more = step(pid);
+		more = single_step(pid);
 		if (more && steps % stride != first % stride)
 			continue;
 		copy_as_if_killed(copy, pid);
@@ -275,9 +239,9 @@ static bool
 kill_at(const struct step_case *c, size_t steps)
 {
 	open_store(c->full);
-	pid_t pid = start(c);
+	pid_t pid = start_stopped(store, c->run);
 	for (size_t i = 0; i < steps; i++)
-		(void)step(pid);
+		(void)single_step(pid);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 	bool sound = is_sound(c, (unsigned)steps);

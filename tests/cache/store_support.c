@@ -2,8 +2,13 @@
 #include "store_support.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 /* NULL, or why processes cannot be killed here. */
 #if defined(EMULATED)
@@ -156,4 +161,36 @@ get(struct php_hone_member *member, const char *name, uint64_t *number)
 		result = is_whole(entry, number) ? 0 : -EILSEQ;
 	php_hone_fetch_end(member);
 	return result;
+}
+
+pid_t
+start_stopped(struct php_hone_store *store,
+	void (*run)(struct php_hone_member *child))
+{
+	int status = 0;
+	fflush(NULL);
+	pid_t pid = fork();
+	if (pid == 0) {
+		struct php_hone_member child;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (php_hone_member_join(&child, store) != 0 ||
+			ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+			_exit(1);
+		raise(SIGSTOP);
+		run(&child);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
+	return pid;
+}
+
+bool
+single_step(pid_t pid)
+{
+	int status = 0;
+	assert_int_equal(ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL), 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP;
 }

@@ -6,6 +6,7 @@
  * from a number, so that whoever fetches it can tell whether all of it is as
  * stored.
  */
+#include <sys/types.h>
 #include "support.h"
 #include "store.h"
 
@@ -17,11 +18,29 @@
 #define SLOW 5
 #else
 #define SLOW 1
+/*
+ * A child that has joined the store and stops before `run` and after it. It
+ * does not outlive a test that fails.
+ */
+pid_t start_stopped(struct php_hone_store *store,
+	void (*run)(struct php_hone_member *child));
+/* One instruction of such a child. False after `run`. */
+bool single_step(pid_t pid);
+
 #endif
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #undef SLOW
 #define SLOW 10
+/*
+ * A child that has joined the store and stops before `run` and after it. It
+ * does not outlive a test that fails.
+ */
+pid_t start_stopped(struct php_hone_store *store,
+	void (*run)(struct php_hone_member *child));
+/* One instruction of such a child. False after `run`. */
+bool single_step(pid_t pid);
+
 #endif
 #endif
 
@@ -45,5 +64,14 @@ int put(struct php_hone_member *member, const char *name, uint64_t number,
 bool is_whole(const struct php_hone_entry *entry, uint64_t *number);
 /* 0 and the number of a value; -ENOENT; -EILSEQ if it is not whole. */
 int get(struct php_hone_member *member, const char *name, uint64_t *number);
+
+/*
+ * A child that has joined the store and stops before `run` and after it. It
+ * does not outlive a test that fails.
+ */
+pid_t start_stopped(struct php_hone_store *store,
+	void (*run)(struct php_hone_member *child));
+/* One instruction of such a child. False after `run`. */
+bool single_step(pid_t pid);
 
 #endif

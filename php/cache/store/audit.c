@@ -103,6 +103,8 @@ audit_chain(const struct php_hone_store *store,
 		struct php_hone_place is = php_hone_place(store, entry->hash);
 		if (php_hone_word_state(word) != PHP_HONE_LIVE)
 			return "a link to what is not live";
+		if (php_hone_get64(&entry->retired) != 0)
+			return "a live entry with the mark of a removal";
 		if (is.shard != place.shard || is.bucket != place.bucket)
 			return "an entry in another bucket's chain";
 		if (++*n > shard->entries)

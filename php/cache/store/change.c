@@ -56,8 +56,13 @@ php_hone_publish_locked(struct php_hone_member *member, unsigned i,
 	 * reader finds it. */
 	entry->birth = php_hone_epoch_now(store);
 	if (link != NULL) {
-		old = php_hone_follow(link);
-		entry->next = php_hone_entry_at(store, old)->next;
+		struct php_hone_entry *before =
+			php_hone_entry_at(store, php_hone_follow(link));
+		old = php_hone_offset(store, before);
+		entry->next = before->next;
+		/* Its readers go on to write no counter of the new one. */
+		entry->used = __atomic_load_n(&before->used, __ATOMIC_RELAXED);
+		php_hone_will_retire(before);
 	} else {
 		link = php_hone_bucket(
 			store, php_hone_place(store, entry->hash));
@@ -81,7 +86,9 @@ php_hone_remove_locked(
 {
 	struct php_hone_store *store = member->store;
 	uint32_t offset = php_hone_follow(link);
-	php_hone_link(link, php_hone_entry_at(store, offset)->next);
+	struct php_hone_entry *entry = php_hone_entry_at(store, offset);
+	php_hone_will_retire(entry);
+	php_hone_link(link, entry->next);
 	php_hone_retire(store, php_hone_shard_at(store, i), &offset, 1);
 }
 
@@ -186,7 +193,14 @@ clear_shard(struct php_hone_store *store, unsigned i)
 	for (uint32_t b = 0; b <= store->bucket_mask; b++) {
 		uint32_t *link =
 			php_hone_bucket(store, (struct php_hone_place){i, b});
-		if (php_hone_follow(link) != 0)
+		uint32_t first = php_hone_follow(link);
+		for (uint32_t at = first; at != 0;) {
+			struct php_hone_entry *entry =
+				php_hone_entry_at(store, at);
+			php_hone_will_retire(entry);
+			at = php_hone_follow(&entry->next);
+		}
+		if (first != 0)
 			php_hone_link(link, 0);
 	}
 	uint32_t offsets[256];

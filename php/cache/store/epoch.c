@@ -85,6 +85,7 @@ php_hone_member_pin(struct php_hone_member *member)
 		if (php_hone_get64(&slot->held[i]) != 0)
 			__atomic_store_n(&slot->held[i], 0, __ATOMIC_RELEASE);
 	}
+	memset(member->known, 0, sizeof member->known);
 	uint64_t close = php_hone_get64(&slot->close) >> GENERATION_SHIFT;
 	__atomic_store_n(&slot->close, (close + 1) << GENERATION_SHIFT,
 		__ATOMIC_RELEASE);

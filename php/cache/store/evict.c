@@ -72,6 +72,7 @@ evict(struct pass *pass, uint32_t offset)
 		pass->shard->expirations++;
 	else
 		pass->shard->evictions++;
+	php_hone_will_retire(entry);
 	php_hone_link(link, entry->next);
 	pass->units += php_hone_word_units(php_hone_get64(&entry->block));
 	pass->victims[pass->n++] = offset;
@@ -95,10 +96,9 @@ used(const struct php_hone_entry *entry)
 static void
 lower(struct php_hone_entry *entry)
 {
-	uint8_t was = used(entry);
-	if (was != 0)
-		__atomic_store_n(
-			&entry->used, (uint8_t)(was - 1), __ATOMIC_RELAXED);
+	if (used(entry) != 0)
+		__atomic_store_n(&entry->used, (uint8_t)(used(entry) - 1),
+			__ATOMIC_RELAXED);
 }
 
 /* The hand looks at one block. */
@@ -386,7 +386,7 @@ php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
 		return offset;
 	/* Readers have too much, or processes that died seem to. */
 	php_hone_slots_reap(member, shard);
-	php_hone_readers_close(store, PHP_HONE_CLOSE_AFTER);
+	php_hone_readers_close(store, php_hone_close_after(shard));
 	offset = by_eviction(store, shard, units);
 	if (offset == 0 && php_hone_reclaim_patiently(store, shard))
 		offset = by_eviction(store, shard, units);

@@ -70,9 +70,12 @@ count(uint64_t *counter)
 
 /* What eviction goes by; a lost update does no harm. */
 static void
-touch(struct php_hone_member *member, uint32_t offset)
+touch(struct php_hone_member *member, const struct php_hone_entry *seen)
 {
-	struct php_hone_entry *entry = php_hone_entry_at(member->store, offset);
+	const struct php_hone_store *store = member->store;
+	struct php_hone_entry *entry = php_hone_entry_at(store,
+		(uint32_t)((size_t)((const unsigned char *)seen - store->ro) /
+			   PHP_HONE_UNIT));
 	uint8_t used = __atomic_load_n(&entry->used, __ATOMIC_RELAXED);
 	if (used < 3)
 		__atomic_store_n(
@@ -81,6 +84,31 @@ touch(struct php_hone_member *member, uint32_t offset)
 	uint32_t step = hits < HOT ? SAMPLE : SAMPLE_HOT;
 	if ((++member->lookups & (step - 1)) == 0)
 		php_hone_set32(&entry->hits, hits + step);
+}
+
+static const struct php_hone_entry **
+known_of(struct php_hone_member *member, uint64_t hash)
+{
+	return &member->known[(hash * 0x9e3779b97f4a7c15 >> 32) %
+			      PHP_HONE_KNOWN];
+}
+
+/*
+ * The entry's bit is set since it was found, so that nobody frees it. What is
+ * left to ask is whether it is still the entry of its key.
+ */
+const struct php_hone_entry *
+php_hone_store_known(
+	struct php_hone_member *member, const struct php_hone_key *key)
+{
+	const struct php_hone_entry *entry = *known_of(member, key->hash);
+	/* Acquire: pairs with the link that follows php_hone_will_retire(). */
+	if (entry == NULL || !php_hone_entry_is(entry, key, PHP_HONE_VALUE) ||
+		__atomic_load_n(&entry->retired, __ATOMIC_ACQUIRE) != 0)
+		return NULL;
+	touch(member, entry);
+	count(&member->slot->hits);
+	return entry;
 }
 
 const struct php_hone_entry *
@@ -99,7 +127,10 @@ php_hone_store_find(
 		return NULL;
 	}
 	php_hone_fetch_keep(member, offset);
-	touch(member, offset);
+	/* Tags and time end an entry without a mark. */
+	if (member->open && entry->expires == 0 && entry->n_tags == 0)
+		*known_of(member, key->hash) = entry;
+	touch(member, entry);
 	count(&member->slot->hits);
 	return entry;
 }

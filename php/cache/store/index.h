@@ -53,6 +53,16 @@ php_hone_link(uint32_t *link, uint32_t to)
 	__atomic_store_n(link, to, __ATOMIC_RELEASE);
 }
 
+/*
+ * Before an entry is unlinked: who sees that it is gone, or sees its successor,
+ * also sees this. php_hone_store_known() relies on it.
+ */
+static inline void
+php_hone_will_retire(struct php_hone_entry *entry)
+{
+	php_hone_set64(&entry->retired, UINT64_MAX);
+}
+
 static inline bool
 php_hone_entry_is(const struct php_hone_entry *entry,
 	const struct php_hone_key *key, enum php_hone_kind kind)

@@ -85,6 +85,8 @@ decide(struct php_hone_store *store, uint32_t at, uint64_t word)
 	if (state == PHP_HONE_FREE)
 		return;
 	if (entry->link == REACHED) {
+		/* Its removal was begun, or nothing. */
+		php_hone_set64(&entry->retired, 0);
 		to = PHP_HONE_LIVE;
 	} else if (state == PHP_HONE_LIVE) {
 		/* Readers may have it: it was published once. */

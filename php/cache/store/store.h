@@ -46,6 +46,9 @@ void php_hone_store_unmap(struct php_hone_store *store);
 bool php_hone_store_contains(
 	const struct php_hone_store *store, const void *address);
 
+/* Entries of php_hone_member.known; a power of two. */
+#define PHP_HONE_KNOWN 64
+
 /*
  * One process, or one thread of a ZTS server, as it uses a store. Calls with
  * one member come from one thread at a time. After fork() the child's copy is
@@ -62,6 +65,8 @@ struct php_hone_member {
 	bool open;              /* what php_hone_fetch_begin() returned */
 	bool looked;            /* in the fetch in progress */
 	uint64_t lookups;       /* for sampled counts */
+	/* found since the pin, by their hash: php_hone_store_known() */
+	const struct php_hone_entry *known[PHP_HONE_KNOWN];
 };
 
 /* -EAGAIN if every slot is taken by a process that lives. */
@@ -96,7 +101,8 @@ struct php_hone_entry {
 	uint32_t next;     /* index.h: the next entry of the chain; atomic */
 	uint32_t link;     /* the next retired entry; for the mutex's owner */
 	uint64_t birth;    /* epoch of publication */
-	uint64_t retired;  /* epoch of removal; atomic */
+	uint64_t retired;  /* 0; from before its removal on not 0, then the
+			      epoch of the removal; atomic */
 	uint64_t value[2]; /* the caller's; [0] may be changed by the owner of
 			      the shard's mutex, atomic */
 	uint32_t created;  /* seconds since the store was made */
@@ -155,7 +161,14 @@ uint32_t php_hone_store_now(const struct php_hone_store *store);
  */
 const struct php_hone_entry *php_hone_store_find(
 	struct php_hone_member *member, const struct php_hone_key *key);
-/* The same, without counting, and also if it has expired. */
+/*
+ * What php_hone_store_find() would return, if it has returned that entry since
+ * the pin; or NULL, also if it would find one. Only while pinned; needs no
+ * fetch, and the entry stays valid until the last unpin. Counts a hit.
+ */
+const struct php_hone_entry *php_hone_store_known(
+	struct php_hone_member *member, const struct php_hone_key *key);
+/* As php_hone_store_find(), without counting, and also if it has expired. */
 const struct php_hone_entry *php_hone_store_peek(
 	struct php_hone_member *member, const struct php_hone_key *key);
 

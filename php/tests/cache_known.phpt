@@ -1,0 +1,86 @@
+--TEST--
+Hone\Cache: a key that the request has fetched before
+--EXTENSIONS--
+hone
+--INI--
+hone.cache_cli=1
+hone.cache_size=4M
+--FILE--
+<?php
+use Hone\Cache;
+
+class Box
+{
+    public int $number = 1;
+}
+
+Cache::store('key', ['a' => 1]);
+var_dump(Cache::fetch('key') === Cache::fetch('key'));
+Cache::store('key', ['a' => 2]);
+echo json_encode([Cache::fetch('key'), Cache::fetch('key')]), "\n";
+Cache::delete('key');
+var_dump(Cache::fetch('key'), Cache::fetch('key'));
+
+// An object is a new one each time.
+Cache::store('box', new Box());
+$one = Cache::fetch('box');
+$one->number = 2;
+$two = Cache::fetch('box');
+var_dump($one === $two, $two->number);
+
+// A counter changes in its place.
+Cache::store('count', 5);
+for ($i = 0; $i < 3; $i++) {
+    Cache::inc('count');
+    echo Cache::fetch('count'), "\n";
+}
+
+// What was fetched stays as it was.
+Cache::store('text', 'old text');
+$old = Cache::fetch('text');
+$old = Cache::fetch('text');
+for ($i = 0; $i < 1000; $i++) {
+    Cache::store('text', str_repeat("new $i", 10));
+    Cache::fetch('text');
+}
+echo $old, "\n";
+Cache::clear();
+var_dump(Cache::fetch('text'), Cache::fetch('count'));
+
+// Each fetch counts.
+Cache::store('hit', 1);
+$before = Cache::info();
+for ($i = 0; $i < 10; $i++) {
+    Cache::fetch('hit');
+}
+Cache::fetch('miss');
+$after = Cache::info();
+echo $after['hits'] - $before['hits'], ' hits, ',
+    $after['misses'] - $before['misses'], " miss\n";
+
+// The mode of reading may change.
+$array = Cache::fetch('list');
+Cache::store('list', [1, [2, 3]]);
+foreach (['auto', 'copy', 'block', 'shared'] as $mode) {
+    ini_set('hone.cache_read', $mode);
+    echo json_encode([Cache::fetch('list'), Cache::fetch('list')]), "\n";
+}
+?>
+--EXPECT--
+bool(true)
+[{"a":2},{"a":2}]
+NULL
+NULL
+bool(false)
+int(1)
+6
+7
+8
+old text
+NULL
+NULL
+10 hits, 1 miss
+[[1,[2,3]],[1,[2,3]]]
+[[1,[2,3]],[1,[2,3]]]
+[[1,[2,3]],[1,[2,3]]]
+[[1,[2,3]],[1,[2,3]]]

@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Entries that a request has found before: each way in which an entry ends, and
+ * threads, none of which goes back to an older value.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include "store_pair.h"
+
+/* The number of the value that is known, or 0. */
+static uint64_t
+known(struct php_hone_member *member, const char *name)
+{
+	struct php_hone_key key = key_of(name);
+	const struct php_hone_entry *entry = php_hone_store_known(member, &key);
+	uint64_t number = 0;
+	if (entry != NULL)
+		assert_true(is_whole(entry, &number));
+	return number;
+}
+
+static uint64_t
+found(struct php_hone_member *member, const char *name)
+{
+	uint64_t number = 0;
+	assert_int_equal(get(member, name, &number), 0);
+	return number;
+}
+
+static void
+what_was_found_is_known(void **state)
+{
+	(void)state;
+	assert_int_equal(put(&writer, "k", 1, 100), 0);
+	php_hone_member_pin(&reader);
+	assert_int_equal(known(&reader, "k"), 0);
+	assert_int_equal(found(&reader, "k"), 1);
+	assert_int_equal(known(&reader, "k"), 1);
+	/* Some of these have the same place in the table. */
+	for (unsigned i = 0; i < 10 * PHP_HONE_KNOWN; i++) {
+		char other[16];
+		snprintf(other, sizeof other, "other%u", i);
+		assert_int_equal(known(&reader, other), 0);
+	}
+	struct php_hone_store_info info;
+	php_hone_store_info(&writer, &info);
+	assert_int_equal(info.hits, 2);
+	assert_int_equal(info.misses, 0);
+	php_hone_member_unpin(&reader);
+	php_hone_member_pin(&reader);
+	assert_int_equal(known(&reader, "k"), 0);
+	php_hone_member_unpin(&reader);
+}
+
+static void
+what_ended_is_not_known(void **state)
+{
+	(void)state;
+	struct php_hone_key key = key_of("k");
+	assert_int_equal(put(&writer, "k", 1, 100), 0);
+	php_hone_member_pin(&reader);
+	assert_int_equal(found(&reader, "k"), 1);
+	assert_int_equal(put(&writer, "k", 2, 100), 0);
+	assert_int_equal(known(&reader, "k"), 0);
+	assert_int_equal(found(&reader, "k"), 2);
+	assert_int_equal(known(&reader, "k"), 2);
+	assert_int_equal(php_hone_store_delete(&writer, &key), 0);
+	assert_int_equal(known(&reader, "k"), 0);
+	assert_int_equal(put(&writer, "k", 3, 100), 0);
+	assert_int_equal(found(&reader, "k"), 3);
+	php_hone_store_clear(&writer);
+	assert_int_equal(known(&reader, "k"), 0);
+	php_hone_member_unpin(&reader);
+}
+
+/* Two keys of one chain: to clear it ends the second one, too. */
+static void
+a_cleared_chain_is_not_known(void **state)
+{
+	(void)state;
+	char name[16];
+	php_hone_member_pin(&reader);
+	for (unsigned i = 0; i < 5000; i++) {
+		snprintf(name, sizeof name, "key%u", i);
+		assert_int_equal(put(&writer, name, i + 1, 10), 0);
+	}
+	for (unsigned i = 4990; i < 5000; i++) {
+		snprintf(name, sizeof name, "key%u", i);
+		assert_int_equal(found(&reader, name), i + 1);
+	}
+	php_hone_store_clear(&writer);
+	for (unsigned i = 4990; i < 5000; i++) {
+		snprintf(name, sizeof name, "key%u", i);
+		assert_int_equal(known(&reader, name), 0);
+	}
+	php_hone_member_unpin(&reader);
+}
+
+static bool
+is_there(const char *name)
+{
+	struct php_hone_key key = key_of(name);
+	php_hone_fetch_begin(&writer);
+	bool there = php_hone_store_peek(&writer, &key) != NULL;
+	php_hone_fetch_end(&writer);
+	return there;
+}
+
+static void
+what_was_evicted_is_not_known(void **state)
+{
+	(void)state;
+	char name[16];
+	assert_int_equal(put(&writer, "k", 1, 100), 0);
+	php_hone_member_pin(&reader);
+	assert_int_equal(found(&reader, "k"), 1);
+	for (unsigned i = 0; i < 100000 && is_there("k"); i++) {
+		snprintf(name, sizeof name, "key%u", i);
+		assert_int_equal(put(&writer, name, 2, 1000), 0);
+	}
+	assert_false(is_there("k"));
+	assert_int_equal(known(&reader, "k"), 0);
+	php_hone_member_unpin(&reader);
+}
+
+/* Time and tags end an entry without its mark. */
+static void
+what_ends_by_itself_is_never_known(void **state)
+{
+	(void)state;
+	struct php_hone_key key = key_of("k"), tag = key_of("t");
+	struct php_hone_room room = {.key = &key, .image = 10, .ttl = 100};
+	struct php_hone_entry *entry;
+	assert_int_equal(reserve(&writer, &room, 1, &entry), 0);
+	assert_int_equal(
+		php_hone_store_publish(&writer, entry, PHP_HONE_STORE), 0);
+	php_hone_member_pin(&reader);
+	assert_int_equal(found(&reader, "k"), 1);
+	assert_int_equal(known(&reader, "k"), 0);
+	room = (struct php_hone_room){
+		.key = &key, .image = 10, .tags = &tag, .n_tags = 1};
+	assert_int_equal(reserve(&writer, &room, 2, &entry), 0);
+	assert_int_equal(
+		php_hone_store_publish(&writer, entry, PHP_HONE_STORE), 0);
+	assert_int_equal(found(&reader, "k"), 2);
+	assert_int_equal(known(&reader, "k"), 0);
+	php_hone_member_unpin(&reader);
+}
+
+static void
+a_closed_slot_learns_nothing(void **state)
+{
+	(void)state;
+	assert_int_equal(put(&writer, "old", 1, 100), 0);
+	assert_int_equal(put(&writer, "k", 2, 100), 0);
+	php_hone_member_pin(&reader);
+	assert_int_equal(found(&reader, "old"), 1);
+	php_hone_member_close(&reader);
+	assert_int_equal(found(&reader, "k"), 2);
+	assert_int_equal(known(&reader, "k"), 0);
+	/* What the slot keeps until its end is as good as before. */
+	assert_int_equal(known(&reader, "old"), 1);
+	php_hone_member_unpin(&reader);
+}
+
+/* A request that counts on the mark of an entry: its memory stays. */
+static void
+what_is_known_is_not_freed(void **state)
+{
+	(void)state;
+	struct php_hone_key key = key_of("k");
+	assert_int_equal(put(&writer, "k", 1, 5000), 0);
+	php_hone_member_pin(&reader);
+	assert_int_equal(found(&reader, "k"), 1);
+	const struct php_hone_entry *entry =
+		php_hone_store_known(&reader, &key);
+	assert_non_null(entry);
+	for (unsigned i = 0; i < 2000; i++)
+		assert_int_equal(put(&writer, "k", i + 2, 5000), 0);
+	uint64_t number = 0;
+	assert_true(is_whole(entry, &number));
+	assert_int_equal(number, 1);
+	php_hone_member_unpin(&reader);
+}
+
+/* A key that is used much is so after it was stored again. */
+static void
+a_new_value_is_as_used_as_the_old_one(void **state)
+{
+	(void)state;
+	struct php_hone_key key = key_of("k");
+	assert_int_equal(put(&writer, "k", 1, 100), 0);
+	for (unsigned i = 0; i < 5; i++)
+		assert_int_equal(found(&reader, "k"), 1);
+	assert_int_equal(put(&writer, "k", 2, 100), 0);
+	php_hone_fetch_begin(&reader);
+	assert_int_equal(php_hone_store_peek(&reader, &key)->used, 3);
+	php_hone_fetch_end(&reader);
+}
+
+/* ---- threads ---- */
+
+#define READERS 2
+#define STORES (60000 / SLOW)
+#define TURNS 50
+
+static _Atomic uint64_t newest;
+static _Atomic bool done;
+static _Atomic unsigned errors, known_hits;
+
+static uint64_t
+number_of(struct php_hone_member *m)
+{
+	struct php_hone_key key = key_of("k");
+	uint64_t number = 0;
+	const struct php_hone_entry *entry = php_hone_store_known(m, &key);
+	if (entry != NULL) {
+		known_hits++;
+		return is_whole(entry, &number) ? number : 0;
+	}
+	return get(m, "k", &number) == 0 ? number : 0;
+}
+
+static void *
+read_forward(void *opaque)
+{
+	struct php_hone_member m;
+	if (php_hone_member_join(&m, opaque) != 0) {
+		errors++;
+		return NULL;
+	}
+	while (!done) {
+		php_hone_member_pin(&m);
+		for (unsigned i = 0; i < TURNS; i++) {
+			uint64_t seen = newest;
+			uint64_t number = number_of(&m);
+			errors += number < seen;
+			while (seen < number && !atomic_compare_exchange_weak(
+							&newest, &seen, number))
+				;
+		}
+		php_hone_member_unpin(&m);
+	}
+	php_hone_member_leave(&m);
+	return NULL;
+}
+
+static void
+nobody_goes_back(void **state)
+{
+	(void)state;
+	pthread_t threads[READERS];
+	assert_int_equal(put(&writer, "k", 1, 8), 0);
+	for (unsigned i = 0; i < READERS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, read_forward,
+					 writer.store),
+			0);
+	for (unsigned i = 0; i < STORES; i++)
+		assert_int_equal(put(&writer, "k", i + 2, 8), 0);
+	done = true;
+	for (unsigned i = 0; i < READERS; i++)
+		pthread_join(threads[i], NULL);
+	printf("# %u times known\n", known_hits);
+	assert_int_equal(errors, 0);
+	assert_true(known_hits > 0);
+}
+
+int
+main(void)
+{
+	const struct CMUnitTest tests[] = {
+		PAIR_TEST(what_was_found_is_known),
+		PAIR_TEST(what_ended_is_not_known),
+		PAIR_TEST(a_cleared_chain_is_not_known),
+		PAIR_TEST(what_was_evicted_is_not_known),
+		PAIR_TEST(what_ends_by_itself_is_never_known),
+		PAIR_TEST(a_closed_slot_learns_nothing),
+		PAIR_TEST(what_is_known_is_not_freed),
+		PAIR_TEST(a_new_value_is_as_used_as_the_old_one),
+		PAIR_TEST(nobody_goes_back),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
