@@ -69,17 +69,11 @@ print_cold(const struct hone_copy_calibration *c)
 static void
 print_text(const struct hone_copy_calibration *c, const char *line)
 {
-	char text[CLI_SIZE_TEXT];
-
 	if (c->n_hot > 0)
 		print_hot(c);
 	print_cold(c);
 	cpu_print_rep_movsb();
-	if (c->threshold < SIZE_MAX)
-		printf("%-10s from %s\n", "streams",
-			cli_size_text(text, c->threshold));
-	else
-		printf("%-10s never\n", "streams");
+	cpu_print_streams();
 	puts(line);
 }
 

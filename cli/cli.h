@@ -176,8 +176,9 @@ int cli_print_choices(const struct cli *cli);
 int cli_find_choice(const struct image_format *format, const char *key,
 	const struct image_option **out);
 
-/* cpu.c: the line of the range of rep movsb, as the traits are. */
+/* cpu.c: one line each: the range of rep movsb, and what AUTO streams. */
 void cpu_print_rep_movsb(void);
+void cpu_print_streams(void);
 
 /* calibrate.c: measure, and print what was measured; the exit status. */
 int calibrate_run(bool as_json);

@@ -65,6 +65,19 @@ cpu_print_rep_movsb(void)
 	putchar('\n');
 }
 
+void
+cpu_print_streams(void)
+{
+	size_t threshold = hone_copy_threshold();
+	char text[CLI_SIZE_TEXT];
+
+	if (threshold < SIZE_MAX)
+		printf("%-10s from %s\n", "streams",
+			cli_size_text(text, threshold));
+	else
+		printf("%-10s never\n", "streams");
+}
+
 static void
 print_traits(void)
 {
@@ -75,6 +88,7 @@ print_traits(void)
 	print_width("loads", HONE_CPU_TRAIT_LOAD_BYTES);
 	print_width("stores", HONE_CPU_TRAIT_STORE_BYTES);
 	cpu_print_rep_movsb();
+	cpu_print_streams();
 	printf("%-10s", "fast rep");
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
 		if (hone_cpu_trait(bits[i]) == 0)

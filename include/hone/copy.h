@@ -81,7 +81,8 @@ HONE_API void hone_copy_fence(void);
 /**
  * Get the size from which HONE_COPY_AUTO streams.
  *
- * :return: bytes. Default: twice the level 2 cache, at least 16 MiB.
+ * :return: bytes. Default: the trait HONE_CPU_TRAIT_STREAM_MIN; if it is
+ *          unknown, twice the level 2 cache, at least 16 MiB.
  *
  * Since 0.1.
  */

@@ -116,7 +116,10 @@ enum hone_cpu_traits {
 	/** 1: rep movsb of zero bytes is fast (FZRM) */
 	HONE_CPU_TRAIT_FZRM = 6,
 	/** 1: short rep stosb is fast (FSRS) */
-	HONE_CPU_TRAIT_FSRS = 7
+	HONE_CPU_TRAIT_FSRS = 7,
+	/** bytes: the size from which HONE_COPY_AUTO streams by default;
+	 * 0: unknown; SIZE_MAX: never */
+	HONE_CPU_TRAIT_STREAM_MIN = 8
 };
 
 /**

@@ -38,7 +38,27 @@ clear_upto64(unsigned char *d, size_t n)
 	_mm512_mask_storeu_epi8(d, in, _mm512_setzero_si512());
 }
 
+#include "wide.h"
+
+/* More than 256 bytes. */
+TARGET static inline bool
+copy_wide(unsigned char *d, const unsigned char *s, size_t n)
+{
+	if (!stores_64_bytes())
+		return false;
+	if (n <= 8 * WIDE)
+		wide_ends(d, s, n);
+#ifdef COPY_STRING
+	else if (COPY_STRING(d, s, n))
+		return true;
+#endif
+	else
+		wide_loop(d, s, n);
+	return true;
+}
+
 #define NAME avx512
+#define COPY_WIDE(d, s, n) copy_wide(d, s, n)
 #define SHORT copy_upto64
 #define SHORT_MAX 64
 #define SHORT_CLEAR clear_upto64

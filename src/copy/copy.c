@@ -116,6 +116,9 @@ hone_copy_threshold(void)
 
 	if (bytes > 0)
 		return bytes;
+	bytes = hone_cpu_trait(HONE_CPU_TRAIT_STREAM_MIN);
+	if (bytes > 0)
+		return bytes;
 	bytes = 2 * hone_cpu_cache_size(2);
 	return bytes > LEAST_THRESHOLD ? bytes : LEAST_THRESHOLD;
 }

@@ -12,11 +12,11 @@
  *   ZERO_LINE(d)          clear 64 bytes with non-temporal stores; d is aligned
  *   PREFETCH(p, protect)  for a streamed copy; protect is a constant
  *   FENCE()               order the non-temporal stores
- *   SHORT_MAX             optional: longest copy of SHORT, at most GROUP; if
- * not defined, VEC_BYTES SHORT(d, s, n)        copy 0 to SHORT_MAX bytes
+ *   SHORT_MAX             optional: longest copy of SHORT, else VEC_BYTES
+ *   SHORT(d, s, n)        copy 0 to SHORT_MAX bytes
  *   SHORT_CLEAR(d, n)     clear 0 to SHORT_MAX bytes
- *   COPY_STRING(d, s, n)  optional: copies n bytes and returns true if one
- *                         instruction of the CPU is faster than the loop
+ *   COPY_WIDE(d, s, n)    optional: true if it copied, by wider vectors
+ *   COPY_STRING(d, s, n)  optional: true if it copied, by one instruction
  *
  * Kept copies by size: SHORT; two, four or eight vectors, half of them from the
  * start and half up to the end; then a loop of four vectors, and four that end
@@ -105,17 +105,6 @@ copy_line(unsigned char *d, const unsigned char *s)
 }
 
 /*
- * Returns true if n bytes lie in one page. With a store that crosses pages, a
- * copy of 4 KiB took 45 ns instead of 36 on Zen 4. No page is smaller than 4
- * KiB.
- */
-static inline bool
-within_page(const unsigned char *p, size_t n)
-{
-	return (uintptr_t)p % 4096 <= 4096 - n;
-}
-
-/*
  * n is more than GROUP. The end is loaded before the loop. After the loop, the
  * load would wait for the stores of the loop if source and destination have the
  * same offset in a page (448 bytes on Zen 4: 4.6 ns instead of 8.3 ns).
@@ -164,6 +153,10 @@ FN(hone_copy_keep_)(void *dst, const void *src, size_t n)
 		copy_two_groups(d, s, n);
 		return;
 	}
+#endif
+#ifdef COPY_WIDE
+	if (COPY_WIDE(d, s, n))
+		return;
 #endif
 #ifdef COPY_STRING
 	if (COPY_STRING(d, s, n))
@@ -276,3 +269,4 @@ FN(hone_copy_fence_)(void)
 #undef SHORT_MAX
 #undef SHORT_CLEAR
 #undef COPY_STRING
+#undef COPY_WIDE

@@ -61,7 +61,8 @@ def test_cpu_names_a_variant_for_each_part(hone):
 def test_cpu_shows_the_traits(hone):
     traits = hone.json("cpu", "--json")["traits"]
     assert list(traits) == ["load_bytes", "store_bytes", "rep_movsb_min",
-                            "rep_movsb_max", "erms", "fsrm", "fzrm", "fsrs"]
+                            "rep_movsb_max", "erms", "fsrm", "fzrm", "fsrs",
+                            "stream_min"]
     shown = dict(line.split(maxsplit=1) for line in
                  hone.ok("cpu").stdout.decode().splitlines())
     for label, trait in (("loads", "load_bytes"), ("stores", "store_bytes")):
@@ -69,6 +70,7 @@ def test_cpu_shows_the_traits(hone):
                                 else "unknown")
     assert shown["rep"].startswith(
         "movsb  from" if traits["rep_movsb_max"] else "movsb  never")
+    assert re.fullmatch("from [0-9.]+ [KMGT]iB|never", shown["streams"])
     fast = [bit for bit in ("erms", "fsrm", "fzrm", "fsrs") if traits[bit]]
     assert shown["fast"] == f"rep   {' '.join(fast) or 'none'}"
 

@@ -15,14 +15,22 @@
 #define ROUNDS 3000
 
 static void
-default_threshold_comes_from_the_caches(void **state)
+default_threshold_comes_from_the_trait_or_the_caches(void **state)
 {
 	size_t l2 = hone_cpu_cache_size(2), least = (size_t)16 << 20;
+	size_t own = hone_cpu_trait(HONE_CPU_TRAIT_STREAM_MIN);
 
 	(void)state;
 	hone_copy_set_threshold(0);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_MIN, 0);
 	assert_int_equal(
 		hone_copy_threshold(), 2 * l2 > least ? 2 * l2 : least);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_MIN, 54321);
+	assert_int_equal(hone_copy_threshold(), 54321);
+	hone_copy_set_threshold(12345);
+	assert_int_equal(hone_copy_threshold(), 12345);
+	hone_copy_set_threshold(0);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_MIN, own);
 }
 
 static void
@@ -253,7 +261,8 @@ int
 main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(default_threshold_comes_from_the_caches),
+		cmocka_unit_test(
+			default_threshold_comes_from_the_trait_or_the_caches),
 		cmocka_unit_test(threshold_can_be_set_and_given_back),
 		cmocka_unit_test(calibration_sets_what_it_reports),
 		cmocka_unit_test(inline_copies_move_just_what_they_say),

@@ -3,10 +3,10 @@
  * Every variant of the copy part, one a run: copy_variants_test NAME [STRIDE].
  *
  * Each way of copying and clearing is a row, called through the table and
- * through the public functions under hone_cpu_limit(). Two of the ways force
- * the traits that choose rep movsb, to always and to never. STRIDE reduces the
- * alignments where an emulator or a sanitizer runs the test (1: every pair of
- * 64).
+ * through the public functions under hone_cpu_limit(). Some of the ways force
+ * the traits that choose rep movsb and 64-byte vectors, to always and to never.
+ * STRIDE reduces the alignments where an emulator or a sanitizer runs the test
+ * (1: every pair of 64).
  */
 #include <string.h>
 #include <hone/cpu.h>
@@ -27,13 +27,13 @@ static uint64_t seed;
 static struct fence from, to;
 static unsigned char untouched[MARGIN];
 
-enum rep_movsb { AS_THIS_CPU, ALWAYS, NEVER };
+enum choice { AS_THIS_CPU, ALWAYS, NEVER };
 
 /* A way to copy: through the table if fn is set, otherwise by that policy. */
 struct way {
 	hone_copy_fn *fn;
 	int policy;
-	enum rep_movsb rep_movsb;
+	enum choice rep_movsb, wide;
 };
 
 static void
@@ -246,22 +246,18 @@ nothing_is_copied_from_null(void **state)
 }
 
 static void
-choose_rep_movsb(enum rep_movsb choice)
+choose(unsigned trait, enum choice choice, size_t always, size_t never)
 {
-	static size_t own[2]; /* of this CPU */
-	static bool known;
+	static size_t own[HONE_CPU_TRAIT_STREAM_MIN + 1];
+	static bool known[HONE_CPU_TRAIT_STREAM_MIN + 1];
 
-	if (!known) {
-		own[0] = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
-		own[1] = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
-		known = true;
-	}
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN,
-		choice == AS_THIS_CPU ? own[0] : 0);
-	hone_cpu_set_trait(
-		HONE_CPU_TRAIT_REP_MOVSB_MAX, choice == AS_THIS_CPU ? own[1]
-					      : choice == ALWAYS    ? SIZE_MAX
-								    : 0);
+	if (!known[trait])
+		own[trait] = hone_cpu_trait(trait);
+	known[trait] = true;
+	if (choice == AS_THIS_CPU)
+		hone_cpu_set_trait(trait, own[trait]);
+	else
+		hone_cpu_set_trait(trait, choice == ALWAYS ? always : never);
 }
 
 static int
@@ -269,7 +265,9 @@ limit(void **state)
 {
 	const struct way *way = *state;
 
-	choose_rep_movsb(way->rep_movsb);
+	choose(HONE_CPU_TRAIT_REP_MOVSB_MIN, way->rep_movsb, 0, 0);
+	choose(HONE_CPU_TRAIT_REP_MOVSB_MAX, way->rep_movsb, SIZE_MAX, 0);
+	choose(HONE_CPU_TRAIT_STORE_BYTES, way->wide, 64, 32);
 	hone_cpu_limit(variant->row.needs);
 	assert_string_equal(hone_cpu_variant("copy"), variant->row.name);
 	return 0;
@@ -314,7 +312,8 @@ main(int argc, char **argv)
 #ifdef __x86_64__
 	static struct way forced[] = {
 		{.policy = HONE_COPY_KEEP, .rep_movsb = ALWAYS},
-		{.policy = HONE_COPY_KEEP, .rep_movsb = NEVER}};
+		{.policy = HONE_COPY_KEEP, .rep_movsb = NEVER, .wide = NEVER},
+		{.policy = HONE_COPY_KEEP, .rep_movsb = NEVER, .wide = ALWAYS}};
 #endif
 	const struct CMUnitTest tests[] = {
 		TESTS("keep", &table[0]),
@@ -326,7 +325,8 @@ main(int argc, char **argv)
 		TESTS("public PROTECT, one fence", &public[3]),
 #ifdef __x86_64__
 		TESTS("public KEEP, always rep movsb", &forced[0]),
-		TESTS("public KEEP, never rep movsb", &forced[1]),
+		TESTS("public KEEP, loop, 32 bytes", &forced[1]),
+		TESTS("public KEEP, loop, 64 bytes", &forced[2]),
 #endif
 	};
 	const struct support_choice choice = support_choose(argc, argv,

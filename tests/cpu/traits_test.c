@@ -13,7 +13,7 @@
 #define FSRM (1u << 4)
 #define FZRM (1u << 10)
 #define FSRS (1u << 11)
-#define N_TRAITS ((size_t)HONE_CPU_TRAIT_FSRS + 1)
+#define N_TRAITS ((size_t)HONE_CPU_TRAIT_STREAM_MIN + 1)
 
 /* EAX of leaf 1 of one stepping of each. */
 #define ZEN3 0x00a00f11           /* EPYC 7003: family 25, model 1 */
@@ -63,12 +63,13 @@ bits_must_be(size_t erms, size_t fsrm, size_t fzrm, size_t fsrs)
 }
 
 static void
-zen5_copies_by_rep_movsb_from_32k_on(void **state)
+zen5_copies_by_rep_movsb_from_27k_on(void **state)
 {
 	(void)state;
 	parse("AuthenticAMD", ZEN5, ERMS, FSRM, 0);
 	widths_must_be(128, 64);
-	rep_movsb_must_be(32768, SIZE_MAX);
+	rep_movsb_must_be(27648, SIZE_MAX);
+	assert_int_equal(values[HONE_CPU_TRAIT_STREAM_MIN], 64 << 20);
 	bits_must_be(1, 1, 0, 0);
 }
 
@@ -79,6 +80,7 @@ zen4_never_copies_by_rep_movsb(void **state)
 	parse("AuthenticAMD", ZEN4, ERMS, FSRM, 0);
 	widths_must_be(64, 32);
 	rep_movsb_must_be(0, 0);
+	assert_int_equal(values[HONE_CPU_TRAIT_STREAM_MIN], 0);
 	bits_must_be(1, 1, 0, 0);
 }
 
@@ -256,7 +258,7 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			a_trait_that_is_set_first_does_not_hide_the_others),
-		cmocka_unit_test(zen5_copies_by_rep_movsb_from_32k_on),
+		cmocka_unit_test(zen5_copies_by_rep_movsb_from_27k_on),
 		cmocka_unit_test(zen4_never_copies_by_rep_movsb),
 		cmocka_unit_test(emerald_rapids_has_measured_loads_only),
 		cmocka_unit_test(cpus_that_were_not_measured_have_bits_only),
