@@ -138,7 +138,8 @@ TABLES = {
     "cache": [
         Table("Fetch", "PHP 8.2 with opcache. The time of a call from PHP, "
               "with what frees the value before it. `fetch`: one key again "
-              "and again. `one fetch`: 1,000 keys, each of them once.",
+              "and again. `one fetch`: 1,000 keys, each of them once, in "
+              "another order than they were stored.",
               rows(*(f"fetch {value}" for value in VALUES),
                    *(f"one fetch {value}" for value in VALUES[:2]))),
         Table("Fetch, and read all of the value", "",

@@ -76,7 +76,8 @@ touch(struct php_hone_member *member, const struct php_hone_entry *seen)
 	struct php_hone_entry *entry = php_hone_entry_at(store,
 		(uint32_t)((size_t)((const unsigned char *)seen - store->ro) /
 			   PHP_HONE_UNIT));
-	uint8_t used = __atomic_load_n(&entry->used, __ATOMIC_RELAXED);
+	/* By the mapping that found it: another one is another page. */
+	uint8_t used = __atomic_load_n(&seen->used, __ATOMIC_RELAXED);
 	if (used < 3)
 		__atomic_store_n(
 			&entry->used, (uint8_t)(used + 1), __ATOMIC_RELAXED);
