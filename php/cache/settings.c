@@ -41,6 +41,26 @@ PHP_INI_MH(php_hone_cache_on_number)
 	return SUCCESS;
 }
 
+/* PHP itself takes any other word for "off". mh_arg1 is the place of a bool in
+ * struct php_hone_cache, mh_arg3 the default's word. */
+static PHP_INI_MH(on_switch)
+{
+	static const char *const words[] = {
+		"1", "on", "yes", "true", "", "0", "off", "no", "false"};
+
+	(void)mh_arg2;
+	for (unsigned i = 0; i < sizeof words / sizeof *words; i++) {
+		if (zend_binary_strcasecmp(ZSTR_VAL(new_value),
+			    ZSTR_LEN(new_value), words[i],
+			    strlen(words[i])) == 0) {
+			*(bool *)((char *)&HONE_G(cache) + (size_t)mh_arg1) =
+				zend_ini_parse_bool(new_value);
+			return SUCCESS;
+		}
+	}
+	return refuse(entry, new_value, "on or off", mh_arg3, stage);
+}
+
 static PHP_INI_MH(on_read)
 {
 	(void)mh_arg1, (void)mh_arg2, (void)mh_arg3;
@@ -71,9 +91,15 @@ static PHP_INI_MH(on_serializer)
 #define NUMBER(name, value, when, member, what)                                \
 	PHP_HONE_NUMBER("hone.cache_" name, value, when,                       \
 		php_hone_cache_on_number, member, 0, ZEND_LONG_MAX, what)
-#define BOOLEAN(name, value, member)                                           \
-	STD_PHP_INI_BOOLEAN("hone." name, value, PHP_INI_SYSTEM, OnUpdateBool, \
-		cache.member, zend_hone_globals, hone_globals)
+/* What ini_get() returns, and the word of a warning. */
+#define ON "1", "on"
+#define OFF "0", "off"
+#define SWITCH(name, value_and_word, member)                                   \
+	SWITCH_EX("hone." name, value_and_word, member)
+#define SWITCH_EX(name, value, word, member)                                   \
+	PHP_INI_ENTRY3_EX(name, value, PHP_INI_SYSTEM, on_switch,              \
+		(void *)offsetof(struct php_hone_cache, member), NULL,         \
+		(void *)(word), zend_ini_boolean_displayer_cb)
 
 /* The macros of PHP for tables end without a semicolon. */
 /* clang-format off */
@@ -82,11 +108,11 @@ PHP_INI_BEGIN()
 	ENTRY("pools", "", PHP_INI_SYSTEM, OnUpdateString, pools)
 	ENTRY("pool", "", PHP_INI_SYSTEM, OnUpdateString, pool)
 	ENTRY("snapshot", "", PHP_INI_SYSTEM, OnUpdateString, snapshot)
-	BOOLEAN("cache_cli", "0", cli)
-	BOOLEAN("apcu_compat", "1", apcu_compat)
-	BOOLEAN("cache_protect", "0", protect)
-	BOOLEAN("cache_huge_pages", "0", huge_pages)
-	BOOLEAN("cache_populate", "0", populate)
+	SWITCH("cache_cli", OFF, cli)
+	SWITCH("apcu_compat", ON, apcu_compat)
+	SWITCH("cache_protect", OFF, protect)
+	SWITCH("cache_huge_pages", OFF, huge_pages)
+	SWITCH("cache_populate", OFF, populate)
 	PHP_HONE_NUMBER("hone.cache_slots", "1024", PHP_INI_SYSTEM,
 		php_hone_cache_on_number, slots, 1, INT32_MAX,
 		"a number from 1 to 2147483647")

@@ -98,6 +98,8 @@ snapshot snapshot.blog snapshot.shop
 Warning: hone.cache_snapshot: "relative", pool "default": it is not an absolute path; there is no snapshot in Unknown on line 0
 -q -d hone.cache_snapshot=/nonexistent/x
 ["default",0,1,true]
+
+Warning: hone.cache_snapshot: /nonexistent/x: the folder cannot be written: No such file or directory; the cache will not be kept in Unknown on line 0
 hone.cache_snapshot: /nonexistent/x: No such file or directory
 -q -d hone.cache_snapshot=DIR/snapshot.php/x
 ["default",0,1,true]

@@ -3,6 +3,10 @@
  * hone.cache_snapshot, read at the begin of the server and written at its end,
  * and Hone\Cache::save() and load().
  */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
 #include "snapshot.h"
 #include "main/fopen_wrappers.h"
 
@@ -32,6 +36,21 @@ is_set(void)
 	       HONE_G(cache).snapshot[0] != '\0';
 }
 
+/* Sets *problem if no file can be written beside the path. */
+static bool
+can_be_written(const char *path, const char **problem)
+{
+	char folder[MAXPATHLEN];
+	size_t length = (size_t)(strrchr(path, '/') - path);
+
+	memcpy(folder, path, length);
+	memcpy(folder + length, "/", sizeof "/");
+	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0)
+		return true;
+	*problem = strerror(errno);
+	return false;
+}
+
 static void
 load_pool(const char *pool, struct php_hone_store *store, void *opaque)
 {
@@ -50,6 +69,11 @@ load_pool(const char *pool, struct php_hone_store *store, void *opaque)
 		zend_error(E_WARNING,
 			"hone.cache_snapshot: %s: %s; the cache is empty", path,
 			problem);
+	else if (!can_be_written(path, &phrase))
+		zend_error(E_WARNING,
+			"hone.cache_snapshot: %s: the folder cannot be "
+			"written: %s; the cache will not be kept",
+			path, phrase);
 }
 
 void
