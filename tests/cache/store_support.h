@@ -18,29 +18,11 @@
 #define SLOW 5
 #else
 #define SLOW 1
-/*
- * A child that has joined the store and stops before `run` and after it. It
- * does not outlive a test that fails.
- */
-pid_t start_stopped(struct php_hone_store *store,
-	void (*run)(struct php_hone_member *child));
-/* One instruction of such a child. False after `run`. */
-bool single_step(pid_t pid);
-
 #endif
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #undef SLOW
 #define SLOW 10
-/*
- * A child that has joined the store and stops before `run` and after it. It
- * does not outlive a test that fails.
- */
-pid_t start_stopped(struct php_hone_store *store,
-	void (*run)(struct php_hone_member *child));
-/* One instruction of such a child. False after `run`. */
-bool single_step(pid_t pid);
-
 #endif
 #endif
 
