@@ -140,8 +140,10 @@ php_hone_key_of(struct php_hone_key *key, zend_string *string)
 static zend_always_inline void
 php_hone_root_of(const struct php_hone_entry *entry, zval *root)
 {
-	/* The counters change this word: php_hone_store_change(). */
-	uint64_t bits = __atomic_load_n(&entry->value[0], __ATOMIC_RELAXED);
+	/* Acquire: pairs with the counters' store in php_hone_store_change().
+	 * Who sees a new number sees what was replaced before, also among
+	 * entries that php_hone_store_known() returns. */
+	uint64_t bits = __atomic_load_n(&entry->value[0], __ATOMIC_ACQUIRE);
 
 	memcpy(&root->value, &bits, sizeof bits);
 	Z_TYPE_INFO_P(root) = (uint32_t)entry->value[1];

@@ -21,16 +21,22 @@ check_age(struct php_hone_cache *cache)
 		php_hone_member_close(&cache->member);
 }
 
-/* Returns whether pointers may stay after the fetch. */
-static zend_always_inline bool
-begin(struct php_hone_member *member)
+static zend_always_inline void
+count_fetch(void)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
 
 	if (UNEXPECTED(cache->fetches++ % FETCHES_PER_CHECK == 0))
 		check_age(cache);
+}
+
+/* Returns whether pointers may stay after the fetch. */
+static zend_always_inline bool
+begin(struct php_hone_member *member)
+{
+	count_fetch();
 	return php_hone_fetch_begin(member) &&
-	       cache->read <= PHP_HONE_READ_SHARED;
+	       HONE_G(cache).read <= PHP_HONE_READ_SHARED;
 }
 
 /* Code of the user runs only after the end of the fetch. */
@@ -179,8 +185,10 @@ php_hone_cache_fetch(zend_string *key, zval *value)
 	php_hone_key_of(&of, key);
 	if (EXPECTED(HONE_G(cache).read <= PHP_HONE_READ_SHARED)) {
 		entry = php_hone_store_known(member, &of);
-		if (entry != NULL)
+		if (entry != NULL) {
+			count_fetch();
 			return take_known(entry, value);
+		}
 	}
 	keep = begin(member);
 	return take(member, php_hone_store_find(member, &of), keep, value);

@@ -41,8 +41,9 @@ PHP_INI_MH(php_hone_cache_on_number)
 	return SUCCESS;
 }
 
-/* PHP itself takes any other word for "off". mh_arg1 is the place of a bool in
- * struct php_hone_cache, mh_arg3 the default's word. */
+/* PHP itself takes other words for "off", and other numbers for "on". mh_arg1
+ * is the place of a bool in struct php_hone_cache, mh_arg3 the default's word.
+ */
 static PHP_INI_MH(on_switch)
 {
 	static const char *const words[] = {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a reader does not hold back: walks, tags, fetches that end soon. */
+/* What a reader does not hold back: walks, tags, fetches that end soon; and
+ * what is done before it holds back too much. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -139,6 +140,45 @@ a_store_does_not_wait_for_long(void **state)
 	php_hone_fetch_end(&reader);
 }
 
+/* A young request that has all values, and then all new ones, and so on. */
+static void
+replace_what_a_young_request_has(unsigned keys, size_t bytes)
+{
+	char name[16];
+	uint64_t number = 0;
+	for (unsigned i = 0; i < keys; i++) {
+		snprintf(name, sizeof name, "key%u", i);
+		assert_int_equal(put(&writer, name, 0, bytes), 0);
+	}
+	for (unsigned i = 0; i < 10 * keys; i++) {
+		snprintf(name, sizeof name, "key%u", i % keys);
+		assert_int_equal(put(&writer, name, i, bytes), 0);
+		assert_int_equal(get(&reader, name, &number), 0);
+	}
+	assert_false(php_hone_fetch_begin(&reader));
+	php_hone_fetch_end(&reader);
+}
+
+static void
+a_store_closes_slots_before_it_fails(void **state)
+{
+	(void)state;
+	struct php_hone_store_info info;
+	php_hone_store_info(&writer, &info);
+	replace_what_a_young_request_has(
+		(unsigned)(info.size / 5 / 20000), 20000);
+}
+
+static void
+a_store_into_a_full_cache_closes_slots_before_it_fails(void **state)
+{
+	(void)state;
+	struct php_hone_store_info info;
+	php_hone_store_info(&writer, &info);
+	replace_what_a_young_request_has(
+		(unsigned)(info.size / 10 * 9 / 2176), 2000);
+}
+
 int
 main(void)
 {
@@ -149,6 +189,8 @@ main(void)
 		TEST(a_fetch_of_a_tagged_entry_holds_its_chain_alone),
 		TEST(a_store_waits_for_a_fetch_that_may_have_anything),
 		TEST(a_store_does_not_wait_for_long),
+		TEST(a_store_closes_slots_before_it_fails),
+		TEST(a_store_into_a_full_cache_closes_slots_before_it_fails),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

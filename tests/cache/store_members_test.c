@@ -244,28 +244,6 @@ out_of_memory_is_an_error_and_passes(void **state)
 	assert_int_equal(churn(&writer, 3000), 0);
 }
 
-/* A young request that has all values, and then all new ones, and so on. */
-static void
-a_store_closes_slots_before_it_fails(void **state)
-{
-	(void)state;
-	struct php_hone_store_info info;
-	char name[16];
-	uint64_t number = 0;
-	php_hone_store_info(&writer, &info);
-	php_hone_member_pin(&reader);
-	for (unsigned round = 0; round < 10; round++) {
-		for (unsigned i = 0; i < info.size / 5 / 20000; i++) {
-			snprintf(name, sizeof name, "key%u", i);
-			assert_int_equal(put(&writer, name, round, 20000), 0);
-			assert_int_equal(get(&reader, name, &number), 0);
-		}
-	}
-	assert_false(php_hone_fetch_begin(&reader));
-	php_hone_fetch_end(&reader);
-	php_hone_member_unpin(&reader);
-}
-
 /* The old values of a loop do not fill the memory. */
 static void
 who_replaces_what_it_found_has_memory(void **state)
@@ -381,7 +359,6 @@ main(void)
 		PAIR_TEST(a_fetch_inside_a_fetch_ends_nothing),
 		PAIR_TEST(a_reader_stopped_in_a_fetch_holds_one_chain),
 		PAIR_TEST(out_of_memory_is_an_error_and_passes),
-		PAIR_TEST(a_store_closes_slots_before_it_fails),
 		PAIR_TEST(who_replaces_what_it_found_has_memory),
 		PAIR_TEST(slots_are_limited_and_come_back),
 		PAIR_TEST(a_killed_reader_holds_nothing),

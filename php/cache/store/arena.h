@@ -10,7 +10,6 @@
  * instruction. All else, lists, flags and sums, can be derived from the words:
  * php_hone_arena_rebuild().
  */
-#include "epoch.h"
 #include "inner.h"
 
 /* PHP_HONE_STATES is their number. */
@@ -92,25 +91,6 @@ static inline bool
 php_hone_much_is_held(const struct php_hone_shard *shard)
 {
 	return shard->held_back > (shard->end - shard->first) / 8;
-}
-
-/* Units from which on all slots are closed: most of what is not live, so that
- * stores would fail soon. */
-static inline uint32_t
-php_hone_most_to_hold(const struct php_hone_shard *shard)
-{
-	uint32_t all = shard->end - shard->first;
-	uint32_t most = (all - (uint32_t)shard->sums[PHP_HONE_LIVE]) / 16 * 15;
-	return most > all / 8 ? most : all / 8;
-}
-
-/* The age of a pin, in seconds, from which on its slot is closed. */
-static inline uint32_t
-php_hone_close_after(const struct php_hone_shard *shard)
-{
-	return shard->held_back < php_hone_most_to_hold(shard)
-		       ? PHP_HONE_CLOSE_AFTER
-		       : 0;
 }
 
 /* A block of which no list is quick to reach. */

@@ -176,7 +176,8 @@ php_hone_store_change(struct php_hone_member *member,
 			result = -ENOENT;
 		} else if (change(php_hone_seen_at(store, offset), &to,
 				   opaque)) {
-			php_hone_set64(&entry->value[0], to);
+			__atomic_store_n(
+				&entry->value[0], to, __ATOMIC_RELEASE);
 			result = 0;
 		} else {
 			result = -ECANCELED;

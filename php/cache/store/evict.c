@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Making room: docs/design/cache.md, "Eviction".
- */
+/* Making room: docs/design/cache.md, "Eviction". */
 #include "arena.h"
 #include "epoch.h"
 #include "index.h"
@@ -178,8 +176,7 @@ pace(struct php_hone_store *store, struct php_hone_shard *shard)
 	struct pass pass;
 	begin(&pass, store, shard);
 	sweep(&pass);
-	/* If readers have much of it, what can be evicted is far apart: one
-	 * turn at most, for as much as hundreds of stores need. */
+	/* What can be evicted may be far apart: one turn at most. */
 	uint64_t most = pass.look ? shard->entries : PACE;
 	for (uint64_t i = 0; i < most && pass.units < shard->reserve / 2; i++)
 		step(&pass);
@@ -187,9 +184,11 @@ pace(struct php_hone_store *store, struct php_hone_shard *shard)
 	php_hone_reclaim(store, shard);
 	if (!pass.look)
 		return;
-	php_hone_readers_close(store, PHP_HONE_CLOSE_AFTER);
-	/* A turn that found little is not repeated at once. */
-	shard->pause = pass.units < shard->reserve / 4 ? PAUSE : 0;
+	/* After little, stores fail soon; such a turn is not repeated at once.
+	 */
+	bool little = pass.units < shard->reserve / 4;
+	php_hone_readers_close(store, little ? 0 : PHP_HONE_CLOSE_AFTER);
+	shard->pause = little ? PAUSE : 0;
 }
 
 /* ---- a window: neighbours that are evicted together ---- */
@@ -386,7 +385,7 @@ php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
 		return offset;
 	/* Readers have too much, or processes that died seem to. */
 	php_hone_slots_reap(member, shard);
-	php_hone_readers_close(store, php_hone_close_after(shard));
+	php_hone_readers_close(store, PHP_HONE_CLOSE_AFTER);
 	offset = by_eviction(store, shard, units);
 	if (offset == 0 && php_hone_reclaim_patiently(store, shard))
 		offset = by_eviction(store, shard, units);

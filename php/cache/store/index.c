@@ -81,7 +81,7 @@ touch(struct php_hone_member *member, const struct php_hone_entry *seen)
 	if (used < 3)
 		__atomic_store_n(
 			&entry->used, (uint8_t)(used + 1), __ATOMIC_RELAXED);
-	uint32_t hits = php_hone_get32(&entry->hits);
+	uint32_t hits = php_hone_get32(&seen->hits);
 	uint32_t step = hits < HOT ? SAMPLE : SAMPLE_HOT;
 	if ((++member->lookups & (step - 1)) == 0)
 		php_hone_set32(&entry->hits, hits + step);

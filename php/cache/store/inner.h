@@ -59,7 +59,7 @@ struct php_hone_shard {
 	uint32_t retired_list;      /* since the last look at the slots */
 	uint32_t held_list;         /* what readers had then */
 	uint32_t n_retired, n_held; /* in both lists; in the second one */
-	uint32_t reclaim_at;        /* held_back at which all is looked at */
+	uint32_t reclaim_at;        /* n_retired at which reclaiming is tried */
 	uint32_t pause;             /* stores before pacing is tried again */
 	uint32_t held_back; /* units that the last reclaim had to leave */
 	uint32_t n_claims;

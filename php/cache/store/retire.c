@@ -6,8 +6,8 @@
 #include "arena.h"
 #include "epoch.h"
 
-/* The part of an arena that is held back before another look pays. */
-#define HELD_PART 64
+/* Entries that are held back before another look at them pays. */
+#define HELD_AT 256
 /* How often, and for how long at least, a store waits for fetches. */
 #define PATIENCE 8
 #define PATIENCE_NS 20000
@@ -83,23 +83,6 @@ php_hone_reclaim(struct php_hone_store *store, struct php_hone_shard *shard)
 	reclaim_fresh(store, shard, php_hone_arena_free);
 }
 
-/*
- * Units at which what is held back is looked at again: when there is twice as
- * much, or so much that all slots have to be closed.
- */
-static uint32_t
-next_look(const struct php_hone_shard *shard)
-{
-	uint32_t held = shard->held_back;
-	uint32_t most = php_hone_most_to_hold(shard);
-	uint32_t step = (shard->end - shard->first) / HELD_PART;
-	if (held > most)
-		return held + step;
-	if (held < step)
-		held = step;
-	return 2 * held < most ? 2 * held : most;
-}
-
 void
 php_hone_reclaim_all(struct php_hone_store *store, struct php_hone_shard *shard)
 {
@@ -113,9 +96,9 @@ php_hone_reclaim_all(struct php_hone_store *store, struct php_hone_shard *shard)
 	shard->n_held = 0;
 	reclaim(store, shard, &readers, list, php_hone_arena_free);
 	shard->held_back = (uint32_t)shard->sums[PHP_HONE_RETIRED];
-	shard->reclaim_at = next_look(shard);
+	shard->reclaim_at = 2 * shard->n_held + HELD_AT;
 	if (php_hone_much_is_held(shard))
-		php_hone_readers_close(store, php_hone_close_after(shard));
+		php_hone_readers_close(store, PHP_HONE_CLOSE_AFTER);
 }
 
 bool
@@ -141,6 +124,7 @@ php_hone_reclaim_some(
 	struct php_hone_store *store, struct php_hone_shard *shard)
 {
 	reclaim_fresh(store, shard, php_hone_arena_free_quick);
-	if (shard->held_back > shard->reclaim_at)
+	/* What is held back is looked at again when there is twice as much. */
+	if (shard->n_retired >= shard->reclaim_at)
 		php_hone_reclaim_all(store, shard);
 }
