@@ -14,7 +14,7 @@ import re
 ZERO = ("naive", "memcmp", "qemu-algorithm", "isa-l")
 COPY = ("glibc", "rep-movsb", "dpdk-sse", "dpdk-avx2", "dpdk-avx512")
 POOL = ("dpdk-ring", "dpdk-rts", "dpdk-hts", "dpdk-stack", "dpdk-lf-stack",
-        "ck-ring")
+        "dpdk-later-get", "ck-ring")
 MALLOC = ("glibc", "jemalloc", "mimalloc", "tcmalloc")
 MPMC = ("mutex", "ck-mpmc", "dpdk-mpmc", "dpdk-rts", "dpdk-hts")
 SPSC = MPMC + ("ck-spsc", "dpdk-spsc")
@@ -56,7 +56,7 @@ NAMES = {
     "dpdk-avx2": "DPDK, AVX2", "dpdk-avx512": "DPDK, AVX-512",
     "nt-loop": "non-temporal loop", "store-loop": "store loop",
     "dpdk-ring": "DPDK ring", "dpdk-rts": "DPDK RTS", "dpdk-hts": "DPDK HTS",
-    "dpdk-stack": "DPDK stack", "dpdk-lf-stack": "DPDK lock-free stack",
+    "dpdk-later-get": "DPDK, later get", "dpdk-stack": "DPDK stack", "dpdk-lf-stack": "DPDK lock-free stack",
     "dpdk-mpmc": "DPDK", "dpdk-spsc": "DPDK SPSC", "ck-ring": "CK",
     "ck-mpmc": "CK", "ck-spsc": "CK SPSC", "mutex": "mutex",
     "bare": "system calls", "stdio": "stdio",
@@ -126,6 +126,8 @@ COUNTED = [
      "{}, {} kept, {} a call, not constant"),
     ("mempool", r"(1t|2t)-touched-keep(\d+)-n(\d+)",
      "{}, {} kept, {} a call, and written"),
+    ("mempool", r"native-(1t)-keep(\d+)-n(\d+)",
+     "{}, {} kept, {} a call, `-march=native`"),
     ("mempool", r"cross-n(\d+)", "producer, consumer, {} a call"),
     ("mempool", r"(\d+)B-(1t|2t)-keep(\d+)-n(\d+)",
      "malloc of {} B, {}, {} kept, {} a call"),

@@ -81,7 +81,8 @@ TABLES = {
                Row("2t-keep8192-n256", "2 threads, 8192 kept, whole "
                    "magazines", "hone-magazine", cases.POOL),
                Row("one-cpu-keep8192-n32", "2 threads, 1 CPU, 8192 kept, "
-                   "beside DPDK's default", "hone", ("dpdk-ring",))]),
+                   "beside DPDK's default", "hone", ("dpdk-ring",))] +
+              rows("native-1t-keep32-n32", "native-1t-keep512-n32")),
         Table("Beside malloc", "", rows(
             "64B-1t-keep512-n32", "64B-2t-keep8192-n32", "64B-cross-n32",
             "2048B-2t-keep512-n32", "2048B-cross-n32")),

@@ -2,9 +2,12 @@
 /* Reading: pointers into the shared memory, a block copy, or a copy. */
 #include "cache.h"
 
-/* A request checks its age at every 16th fetch: reading the clock costs as much
- * as a quarter of a fetch. */
-#define FETCHES_PER_CHECK 16
+/* A request checks its age at every 16th fetch, and at every 256th of a value
+ * that it knows: to read the clock takes as long as a quarter of a fetch, or as
+ * several of these. */
+#define CHECK 256
+#define FETCH 16
+#define KNOWN_FETCH 1
 
 /*
  * A request that is older than hone.cache_shared_seconds closes its slot, so
@@ -22,19 +25,20 @@ check_age(struct php_hone_cache *cache)
 }
 
 static zend_always_inline void
-count_fetch(void)
+count_fetch(uint32_t weight)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
 
-	if (UNEXPECTED(cache->fetches++ % FETCHES_PER_CHECK == 0))
+	if (UNEXPECTED(cache->fetches % CHECK < weight))
 		check_age(cache);
+	cache->fetches += weight;
 }
 
 /* Returns whether pointers may stay after the fetch. */
 static zend_always_inline bool
 begin(struct php_hone_member *member)
 {
-	count_fetch();
+	count_fetch(FETCH);
 	return php_hone_fetch_begin(member) &&
 	       HONE_G(cache).read <= PHP_HONE_READ_SHARED;
 }
@@ -186,7 +190,7 @@ php_hone_cache_fetch(zend_string *key, zval *value)
 	if (EXPECTED(HONE_G(cache).read <= PHP_HONE_READ_SHARED)) {
 		entry = php_hone_store_known(member, &of);
 		if (entry != NULL) {
-			count_fetch();
+			count_fetch(KNOWN_FETCH);
 			return take_known(entry, value);
 		}
 	}

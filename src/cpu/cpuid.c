@@ -26,7 +26,7 @@ static const struct row {
 	 * 16, 32 and 64 bytes take the same time, at two a cycle 3.3 GHz.
 	 * hot-4K of copy-zen5-2026-11-22.json: stores of 64 bytes (dpdk-avx512)
 	 * move 200 bytes a ns, 61 a cycle. docs/design/copy.md: rep movsb has
-	 * 0.6 to 0.8 times the speed of the loop up to 26 KiB, and 1.2 times
+	 * 0.6 to 0.8 times the speed of the loop up to 24 KiB, and 1.2 times
 	 * and more from 28 KiB on. Kept copies are as fast for both kinds of
 	 * readers as streamed ones up to 64 MiB.
 	 */
@@ -119,9 +119,11 @@ hone_cpu_parse_traits(const struct hone_cpuid *id, size_t *values)
 		return;
 	values[HONE_CPU_TRAIT_LOAD_BYTES] = row->load_bytes;
 	values[HONE_CPU_TRAIT_STORE_BYTES] = row->store_bytes;
-	values[HONE_CPU_TRAIT_STREAM_MIN] = row->stream_min;
-	/* The firmware can turn fast strings off, which clears ERMS. */
+	/* The firmware can turn fast strings off, which clears ERMS. Kept
+	 * copies that are not made by rep movsb would be slower than streamed
+	 * ones. */
 	if (erms) {
+		values[HONE_CPU_TRAIT_STREAM_MIN] = row->stream_min;
 		values[HONE_CPU_TRAIT_REP_MOVSB_MIN] = row->movsb_min;
 		values[HONE_CPU_TRAIT_REP_MOVSB_MAX] = row->movsb_max;
 	}

@@ -36,6 +36,7 @@ struct seen {
 	size_t streamed; /* bytes, by non-temporal stores */
 	bool open;       /* one of them comes after the last fence */
 	bool rep_movsb;
+	bool wide; /* stores of whole vectors of 64 bytes */
 };
 
 static unsigned char source[SIZE] __attribute__((aligned(64)));
@@ -68,6 +69,17 @@ static bool
 is_rep_movsb(const unsigned char *code)
 {
 	return code[0] == 0xf3 && code[1] == 0xa4;
+}
+
+/*
+ * A store by VMOVDQU8 to 64, VMOVDQA or VMOVUPS of 64 bytes without a mask, in
+ * EVEX encoding: Intel SDM volume 2A, 2.7.
+ */
+static bool
+is_wide_store(const unsigned char *code)
+{
+	return code[0] == 0x62 && code[1] % 8 == 1 && (code[3] >> 5 & 3) == 2 &&
+	       code[3] % 8 == 0 && (code[4] == 0x7f || code[4] == 0x11);
 }
 
 /*
@@ -112,6 +124,7 @@ look(pid_t pid, struct seen *seen)
 		fail_msg("PTRACE_PEEK: %s", strerror(errno));
 	memcpy(code, &word, sizeof(code));
 	seen->rep_movsb = seen->rep_movsb || is_rep_movsb(code);
+	seen->wide = seen->wide || is_wide_store(code);
 	if (is_fence(code)) {
 		seen->fences++;
 		seen->open = false;
@@ -303,6 +316,40 @@ a_kept_copy_is_made_by_rep_movsb_where_the_traits_say_so(void **state)
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
 }
 
+static void
+expect_wide(size_t n, size_t store_bytes, bool wanted)
+{
+	struct traced t = {.n = n, .policy = HONE_COPY_KEEP};
+	struct seen seen;
+
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, store_bytes);
+	seen = trace(&t);
+	if (seen.wide != wanted)
+		fail_msg("%zu bytes, %zu stored a cycle: %s64-byte vectors", n,
+			store_bytes, seen.wide ? "" : "no ");
+}
+
+static void
+vectors_have_64_bytes_where_a_core_stores_as_many(void **state)
+{
+	size_t bytes = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
+	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
+
+	(void)state;
+	if (strcmp(hone_cpu_variant("copy"), "avx512") != 0) {
+		printf("# skipped: this CPU has no AVX-512\n");
+		skip();
+	}
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 0);
+	expect_wide(256, 64, false);
+	expect_wide(257, 64, true);
+	expect_wide(700, 64, true);
+	expect_wide(700, 63, false);
+	expect_wide(700, 0, false);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, bytes);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
+}
+
 int
 main(void)
 {
@@ -314,6 +361,8 @@ main(void)
 		cmocka_unit_test(a_batch_is_fenced_by_its_end_alone),
 		cmocka_unit_test(
 			a_kept_copy_is_made_by_rep_movsb_where_the_traits_say_so),
+		cmocka_unit_test(
+			vectors_have_64_bytes_where_a_core_stores_as_many),
 	};
 
 	return cmocka_run_group_tests_name("copy-fence", tests, NULL, NULL);

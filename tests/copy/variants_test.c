@@ -8,6 +8,7 @@
  * STRIDE reduces the alignments where an emulator or a sanitizer runs the test
  * (1: every pair of 64).
  */
+#include <stdlib.h>
 #include <string.h>
 #include <hone/cpu.h>
 #include "copy.h"
@@ -161,7 +162,7 @@ every_size_touches_both_fences_and_no_more(void **state)
 	drop_buffers();
 }
 
-/* Kept copies have another end there: within_page() in vector.h. */
+/* Kept copies have another end there: within_page() in short.h. */
 static void
 every_size_may_end_past_a_page_border(void **state)
 {
@@ -311,9 +312,14 @@ main(int argc, char **argv)
 				   HONE_COPY_NO_FENCE}};
 #ifdef __x86_64__
 	static struct way forced[] = {
-		{.policy = HONE_COPY_KEEP, .rep_movsb = ALWAYS},
+		{.policy = HONE_COPY_KEEP, .rep_movsb = ALWAYS, .wide = NEVER},
 		{.policy = HONE_COPY_KEEP, .rep_movsb = NEVER, .wide = NEVER},
+		{.policy = HONE_COPY_KEEP, .rep_movsb = ALWAYS, .wide = ALWAYS},
 		{.policy = HONE_COPY_KEEP, .rep_movsb = NEVER, .wide = ALWAYS}};
+	/* Vectors of 64 bytes. */
+	const struct CMUnitTest avx512[] = {
+		TESTS("public KEEP, always rep movsb, 64 bytes", &forced[2]),
+		TESTS("public KEEP, loop, 64 bytes", &forced[3])};
 #endif
 	const struct CMUnitTest tests[] = {
 		TESTS("keep", &table[0]),
@@ -325,8 +331,7 @@ main(int argc, char **argv)
 		TESTS("public PROTECT, one fence", &public[3]),
 #ifdef __x86_64__
 		TESTS("public KEEP, always rep movsb", &forced[0]),
-		TESTS("public KEEP, loop, 32 bytes", &forced[1]),
-		TESTS("public KEEP, loop, 64 bytes", &forced[2]),
+		TESTS("public KEEP, loop", &forced[1]),
 #endif
 	};
 	const struct support_choice choice = support_choose(argc, argv,
@@ -340,6 +345,12 @@ main(int argc, char **argv)
 	table[2].fn = variant->protect;
 	memset(untouched, UNTOUCHED, sizeof(untouched));
 	seed = support_seed();
+#ifdef __x86_64__
+	if (strcmp(variant->row.name, "avx512") == 0 &&
+		cmocka_run_group_tests_name(
+			"avx512, forced", avx512, NULL, NULL) != 0)
+		return EXIT_FAILURE;
+#endif
 	return cmocka_run_group_tests_name(
 		variant->row.name, tests, NULL, NULL);
 }

@@ -111,6 +111,7 @@ cpus_that_were_not_measured_have_bits_only(void **state)
 		parse(others[i].vendor, others[i].leaf1_eax, ERMS, 0, FSRS);
 		widths_must_be(0, 0);
 		rep_movsb_must_be(0, 0);
+		assert_int_equal(values[HONE_CPU_TRAIT_STREAM_MIN], 0);
 		bits_must_be(1, 0, 0, 1);
 	}
 }
@@ -122,6 +123,7 @@ without_erms_rep_movsb_is_never_chosen(void **state)
 	parse("AuthenticAMD", ZEN5, ~ERMS, FSRM, 0);
 	widths_must_be(128, 64);
 	rep_movsb_must_be(0, 0);
+	assert_int_equal(values[HONE_CPU_TRAIT_STREAM_MIN], 0);
 	bits_must_be(0, 1, 0, 0);
 }
 

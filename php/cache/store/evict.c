@@ -8,17 +8,14 @@
 #define BATCH 32
 /* Blocks that one call looks at on behalf of later ones. */
 #define PACE 256
-/* Stores without such a look after one in vain. */
-#define PAUSE 256
+#define PAUSE 256 /* stores without such a look after one in vain */
 /* Blocks that expiry looks at, each time that memory is short. */
 #define SWEEP 64
 /* Rounds of the hand, and blocks in each, before a window is chosen. */
 #define ROUNDS 4
 #define ROUND 512
-/* Units up to which the hand alone makes room in most cases. */
-#define SMALL 64
-/* Retired entries from which the hand passes over what readers have. */
-#define HELD_BACK 32
+#define SMALL 64 /* units up to which the hand alone makes room mostly */
+#define HELD_BACK 32 /* retired entries from which readers are looked at */
 
 struct pass {
 	struct php_hone_store *store;
@@ -184,11 +181,15 @@ pace(struct php_hone_store *store, struct php_hone_shard *shard)
 	php_hone_reclaim(store, shard);
 	if (!pass.look)
 		return;
-	/* After little, stores fail soon; such a turn is not repeated at once.
+	bool in_vain = pass.units < shard->reserve / 4;
+	if (in_vain) {
+		php_hone_reclaim_all(store, shard);
+		in_vain = short_of(shard);
+	}
+	/* In vain: stores fail soon; and such a turn is not repeated at once.
 	 */
-	bool little = pass.units < shard->reserve / 4;
-	php_hone_readers_close(store, little ? 0 : PHP_HONE_CLOSE_AFTER);
-	shard->pause = little ? PAUSE : 0;
+	php_hone_readers_close(store, in_vain ? 0 : PHP_HONE_CLOSE_AFTER);
+	shard->pause = in_vain ? PAUSE : 0;
 }
 
 /* ---- a window: neighbours that are evicted together ---- */
