@@ -1,0 +1,30 @@
+--TEST--
+hone.cache_read=auto: a request that fetches only keys that it knows grows old, too
+--EXTENSIONS--
+hone
+--INI--
+hone.cache_cli=1
+hone.cache_size=4M
+hone.cache_shared_seconds=1
+--FILE--
+<?php
+use Hone\Cache;
+
+Cache::store('key', [1]);
+Cache::store('array', ['a' => 2]);
+Cache::fetch('key');
+usleep(3_100_000);
+for ($i = 0; $i < 300; $i++) {
+    $value = Cache::fetch('key');
+}
+var_dump($value === [1], Cache::info()['block_bytes_used']);
+var_dump(Cache::fetch('array'), Cache::info()['block_bytes_used'] > 0);
+?>
+--EXPECT--
+bool(true)
+int(0)
+array(1) {
+  ["a"]=>
+  int(2)
+}
+bool(true)
