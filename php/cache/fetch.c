@@ -2,12 +2,12 @@
 /* Reading: pointers into the shared memory, a block copy, or a copy. */
 #include "cache.h"
 
-/* A request checks its age at every 16th fetch, and at every 256th of a value
- * that it knows: to read the clock takes as long as a quarter of a fetch, or as
- * several of these. */
-#define CHECK 256
-#define FETCH 16
-#define KNOWN_FETCH 1
+/* A request checks its age at every 16th fetch, and at every 256th one of a key
+ * that it knows. To read the clock takes a quarter of the time of a fetch, and
+ * longer than a fetch of such a key. */
+#define CHECK_EVERY 256
+#define WEIGHT 16
+#define WEIGHT_KNOWN 1
 
 /*
  * A request that is older than hone.cache_shared_seconds closes its slot, so
@@ -29,7 +29,7 @@ count_fetch(uint32_t weight)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
 
-	if (UNEXPECTED(cache->fetches % CHECK < weight))
+	if (UNEXPECTED(cache->fetches % CHECK_EVERY < weight))
 		check_age(cache);
 	cache->fetches += weight;
 }
@@ -38,7 +38,7 @@ count_fetch(uint32_t weight)
 static zend_always_inline bool
 begin(struct php_hone_member *member)
 {
-	count_fetch(FETCH);
+	count_fetch(WEIGHT);
 	return php_hone_fetch_begin(member) &&
 	       HONE_G(cache).read <= PHP_HONE_READ_SHARED;
 }
@@ -190,7 +190,7 @@ php_hone_cache_fetch(zend_string *key, zval *value)
 	if (EXPECTED(HONE_G(cache).read <= PHP_HONE_READ_SHARED)) {
 		entry = php_hone_store_known(member, &of);
 		if (entry != NULL) {
-			count_fetch(KNOWN_FETCH);
+			count_fetch(WEIGHT_KNOWN);
 			return take_known(entry, value);
 		}
 	}

@@ -92,13 +92,9 @@ static PHP_INI_MH(on_serializer)
 #define NUMBER(name, value, when, member, what)                                \
 	PHP_HONE_NUMBER("hone.cache_" name, value, when,                       \
 		php_hone_cache_on_number, member, 0, ZEND_LONG_MAX, what)
-/* What ini_get() returns, and the word of a warning. */
-#define ON "1", "on"
-#define OFF "0", "off"
-#define SWITCH(name, value_and_word, member)                                   \
-	SWITCH_EX("hone." name, value_and_word, member)
-#define SWITCH_EX(name, value, word, member)                                   \
-	PHP_INI_ENTRY3_EX(name, value, PHP_INI_SYSTEM, on_switch,              \
+/* value: what ini_get() returns; word: the same in a warning. */
+#define SWITCH(name, value, word, member)                                      \
+	PHP_INI_ENTRY3_EX("hone." name, value, PHP_INI_SYSTEM, on_switch,      \
 		(void *)offsetof(struct php_hone_cache, member), NULL,         \
 		(void *)(word), zend_ini_boolean_displayer_cb)
 
@@ -109,11 +105,11 @@ PHP_INI_BEGIN()
 	ENTRY("pools", "", PHP_INI_SYSTEM, OnUpdateString, pools)
 	ENTRY("pool", "", PHP_INI_SYSTEM, OnUpdateString, pool)
 	ENTRY("snapshot", "", PHP_INI_SYSTEM, OnUpdateString, snapshot)
-	SWITCH("cache_cli", OFF, cli)
-	SWITCH("apcu_compat", ON, apcu_compat)
-	SWITCH("cache_protect", OFF, protect)
-	SWITCH("cache_huge_pages", OFF, huge_pages)
-	SWITCH("cache_populate", OFF, populate)
+	SWITCH("cache_cli", "0", "off", cli)
+	SWITCH("apcu_compat", "1", "on", apcu_compat)
+	SWITCH("cache_protect", "0", "off", protect)
+	SWITCH("cache_huge_pages", "0", "off", huge_pages)
+	SWITCH("cache_populate", "0", "off", populate)
 	PHP_HONE_NUMBER("hone.cache_slots", "1024", PHP_INI_SYSTEM,
 		php_hone_cache_on_number, slots, 1, INT32_MAX,
 		"a number from 1 to 2147483647")

@@ -3,8 +3,8 @@
 #define HONE_COPY_WIDE_H
 /*
  * Kept copies of more than 256 bytes by 64-byte vectors, for CPUs that store 64
- * bytes a cycle. The including file defines TARGET, copy_upto64() and, in
- * short.h, within_page(). As in vector.h: eight vectors, half of them from the
+ * bytes a cycle. The including file includes short.h, and defines TARGET and
+ * copy_upto64(). As in vector.h: eight vectors, half of them from the
  * start and half up to the end; or a loop, aligned to the destination, and
  * vectors that end with the copy.
  *

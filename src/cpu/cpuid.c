@@ -19,7 +19,7 @@ static const struct row {
 	unsigned family, first_model, last_model;
 	size_t load_bytes, store_bytes; /* 0: not measured */
 	size_t movsb_min, movsb_max;    /* max 0: never */
-	size_t stream_min;
+	size_t stream_min;              /* 0: not measured */
 } rows[] = {
 	/*
 	 * AMD EPYC 9005 (Zen 5). hot-4K of zero-zen5-2026-11-22.json: loads of

@@ -41,10 +41,10 @@ static bool
 can_be_written(const char *path, const char **problem)
 {
 	char folder[MAXPATHLEN];
-	size_t length = (size_t)(strrchr(path, '/') - path);
+	size_t length = (size_t)(strrchr(path, '/') + 1 - path);
 
 	memcpy(folder, path, length);
-	memcpy(folder + length, "/", sizeof "/");
+	folder[length] = '\0';
 	if (faccessat(AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) == 0)
 		return true;
 	*problem = strerror(errno);

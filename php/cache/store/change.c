@@ -138,9 +138,7 @@ php_hone_store_delete_entry(
 	struct php_hone_store *store = member->store;
 	php_hone_settle(member);
 	struct php_hone_place place = php_hone_place(store, entry->hash);
-	uint32_t offset =
-		(uint32_t)((size_t)((const unsigned char *)entry - store->ro) /
-			   PHP_HONE_UNIT);
+	uint32_t offset = php_hone_seen_offset(store, entry);
 	php_hone_lock(member, place.shard);
 	uint32_t *link = php_hone_link_of(store, offset);
 	if (link != NULL) {

@@ -14,7 +14,7 @@
 /* Rounds of the hand, and blocks in each, before a window is chosen. */
 #define ROUNDS 4
 #define ROUND 512
-#define SMALL 64 /* units up to which the hand alone makes room mostly */
+#define SMALL 64     /* units up to which the hand alone makes room mostly */
 #define HELD_BACK 32 /* retired entries from which readers are looked at */
 
 struct pass {
@@ -186,8 +186,7 @@ pace(struct php_hone_store *store, struct php_hone_shard *shard)
 		php_hone_reclaim_all(store, shard);
 		in_vain = short_of(shard);
 	}
-	/* In vain: stores fail soon; and such a turn is not repeated at once.
-	 */
+	/* In vain: stores fail soon, and another turn finds as little. */
 	php_hone_readers_close(store, in_vain ? 0 : PHP_HONE_CLOSE_AFTER);
 	shard->pause = in_vain ? PAUSE : 0;
 }

@@ -73,9 +73,8 @@ static void
 touch(struct php_hone_member *member, const struct php_hone_entry *seen)
 {
 	const struct php_hone_store *store = member->store;
-	struct php_hone_entry *entry = php_hone_entry_at(store,
-		(uint32_t)((size_t)((const unsigned char *)seen - store->ro) /
-			   PHP_HONE_UNIT));
+	struct php_hone_entry *entry =
+		php_hone_entry_at(store, php_hone_seen_offset(store, seen));
 	/* By the mapping that found it: another one is another page. */
 	uint8_t used = __atomic_load_n(&seen->used, __ATOMIC_RELAXED);
 	if (used < 3)

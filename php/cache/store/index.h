@@ -55,7 +55,8 @@ php_hone_link(uint32_t *link, uint32_t to)
 
 /*
  * Before an entry is unlinked: who sees that it is gone, or sees its successor,
- * also sees this. php_hone_store_known() relies on it.
+ * also sees this. php_hone_store_known() relies on it. Recovery, which may cut
+ * a damaged chain, retires what it cut before anybody can store.
  */
 static inline void
 php_hone_will_retire(struct php_hone_entry *entry)

@@ -152,6 +152,14 @@ php_hone_offset(const struct php_hone_store *store, const void *writable)
 			  PHP_HONE_UNIT);
 }
 
+/* The same of an address by which readers see it. */
+static inline uint32_t
+php_hone_seen_offset(const struct php_hone_store *store, const void *seen)
+{
+	return (uint32_t)((size_t)((const unsigned char *)seen - store->ro) /
+			  PHP_HONE_UNIT);
+}
+
 static inline struct php_hone_shard *
 php_hone_shard_at(const struct php_hone_store *store, unsigned i)
 {
