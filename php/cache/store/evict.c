@@ -15,7 +15,8 @@
 #define ROUNDS 4
 #define ROUND 512
 #define SMALL 64     /* units up to which the hand alone makes room mostly */
-#define HELD_BACK 32 /* retired entries from which readers are looked at */
+/* Retired entries from which the hand passes over what readers have. */
+#define HELD_BACK 32
 
 struct pass {
 	struct php_hone_store *store;
