@@ -4,25 +4,41 @@
 # Sourced by tools/test.sh.
 
 # sysroot ARCHITECTURE: Debian has no cross package of cmocka. The package of the
-# other architecture is unpacked below build/, not installed. Debian 12 has no
-# riscv64; the package of Debian 13 needs no newer libc than 2.27.
+# other architecture is unpacked below build/, not installed.
 sysroot() {
     dir=$root/build/sysroot/$1
     [ ! -f "$dir/usr/include/cmocka.h" ] || return 0
     # shellcheck source=tools/debs.sh
     . tools/debs.sh
-    set -- "$1" -o APT::Architecture="$1" -o APT::Architectures="$1" \
-        -o Dir::State::status=/dev/null
     if [ "$1" = riscv64 ]; then
-        mkdir -p build/sysroot
-        key=/usr/share/keyrings/debian-archive-keyring.gpg
-        echo "deb [signed-by=$key] http://deb.debian.org/debian trixie main" \
-            >build/sysroot/trixie.list
-        set -- "$@" -o Dir::Etc::SourceList="$root/build/sysroot/trixie.list" \
-            -o Dir::Etc::SourceParts=-
+        cmocka_of_source "$dir"
+    else
+        debs_unpack "$dir" '' 'libcmocka-dev libcmocka0' \
+            -o APT::Architecture="$1" -o APT::Architectures="$1" \
+            -o Dir::State::status=/dev/null
     fi
-    shift
-    debs_unpack "$dir" '' 'libcmocka-dev libcmocka0' "$@"
+}
+
+# cmocka_of_source FOLDER: Debian 12 has no packages for riscv64, only compilers.
+# The library is one file; the names say what glibc has. It is shared, so that
+# no --wrap of a test's link reaches into it.
+cmocka_of_source() {
+    debs_source "$1/source" cmocka
+    tar -xf "$1"/source/cmocka_*.orig.tar.xz -C "$1/source" --strip-components=1
+    lib=usr/lib/riscv64-linux-gnu
+    mkdir -p "$1/$lib/pkgconfig"
+    clang-19 --target=riscv64-linux-gnu -O2 -fPIC -shared \
+        -o "$1/$lib/libcmocka.so" \
+        -DHAVE_MALLOC_H -DHAVE_INTTYPES_H -DHAVE_SIGNAL_H -DHAVE_STRINGS_H \
+        -DHAVE_GCC_THREAD_LOCAL_STORAGE -DHAVE_CLOCK_REALTIME \
+        -DHAVE_STRUCT_TIMESPEC -DHAVE_SIGLONGJMP -DHAVE_STRSIGNAL \
+        -I"$1/source/include" "$1/source/src/cmocka.c"
+    printf '%s\n' 'Name: cmocka' 'Description: tests' 'Version: 1.1.5' \
+        "Libs: -L/$lib -lcmocka" 'Cflags: -I/usr/include' \
+        >"$1/$lib/pkgconfig/cmocka.pc"
+    # The header is last: with it, the folder is whole.
+    mkdir -p "$1/usr/include"
+    cp "$1"/source/include/cmocka*.h "$1/usr/include"
 }
 
 # cross_build NAME DEBIAN-ARCHITECTURE

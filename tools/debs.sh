@@ -35,3 +35,23 @@ debs_unpack() {
     done
     rm -rf "$debs/apt"
 }
+
+# debs_source FOLDER PACKAGE: Debian 12's source package in an empty FOLDER, not
+# unpacked. By an index of our own, as above.
+debs_source() {
+    debs=$1
+    rm -rf "$debs"
+    mkdir -p "$debs/apt/lists/partial" "$debs/apt/cache/archives/partial"
+    key=/usr/share/keyrings/debian-archive-keyring.gpg
+    echo "deb-src [signed-by=$key] http://deb.debian.org/debian bookworm main" \
+        >"$debs/apt/source.list"
+    set -- "$2" -q -o Dir::State="$debs/apt" -o Dir::Cache="$debs/apt/cache" \
+        -o Dir::Etc::SourceList="$debs/apt/source.list" \
+        -o Dir::Etc::SourceParts=- -o Acquire::Languages=none \
+        -o APT::Sandbox::User=root
+    package=$1
+    shift
+    apt-get "$@" update
+    (cd "$debs" && apt-get "$@" source --download-only "$package")
+    rm -rf "$debs/apt"
+}

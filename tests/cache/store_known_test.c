@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -209,7 +210,7 @@ a_new_value_is_as_used_as_the_old_one(void **state)
 
 static _Atomic uint64_t newest;
 static _Atomic bool done;
-static _Atomic unsigned errors, known_hits;
+static _Atomic unsigned errors, known_hits, ready;
 
 static uint64_t
 number_of(struct php_hone_member *m)
@@ -232,6 +233,7 @@ read_forward(void *opaque)
 		errors++;
 		return NULL;
 	}
+	bool is_ready = false;
 	while (!done) {
 		php_hone_member_pin(&m);
 		for (unsigned i = 0; i < TURNS; i++) {
@@ -243,6 +245,8 @@ read_forward(void *opaque)
 				;
 		}
 		php_hone_member_unpin(&m);
+		ready += !is_ready;
+		is_ready = true;
 	}
 	php_hone_member_leave(&m);
 	return NULL;
@@ -258,6 +262,9 @@ nobody_goes_back(void **state)
 		assert_int_equal(pthread_create(&threads[i], NULL, read_forward,
 					 writer.store),
 			0);
+	/* Else a busy machine may do all stores before the first fetch. */
+	while (ready < READERS && errors == 0)
+		sched_yield();
 	for (unsigned i = 0; i < STORES; i++)
 		assert_int_equal(put(&writer, "k", i + 2, 8), 0);
 	done = true;
