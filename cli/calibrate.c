@@ -12,6 +12,19 @@ print_json(const struct hone_copy_calibration *c, const char *line)
 	json_begin(&json, stdout, '{');
 	json_string(&json, "command", "cpu");
 	json_string(&json, "version", hone_version());
+	json_open(&json, "vectors", '[');
+	for (size_t i = 0; i < c->n_vector; i++) {
+		json_open(&json, NULL, '{');
+		json_number(&json, "size", c->vector_size[i]);
+		json_number(
+			&json, "by_32_ps", (uint64_t)(c->vector32_ns[i] * 1e3));
+		json_number(
+			&json, "by_64_ps", (uint64_t)(c->vector64_ns[i] * 1e3));
+		json_number(&json, "clear_32", c->n_clear32[i]);
+		json_number(&json, "clear_64", c->n_clear64[i]);
+		json_end(&json, '}');
+	}
+	json_end(&json, ']');
 	json_open(&json, "hot", '[');
 	for (size_t i = 0; i < c->n_hot; i++) {
 		json_open(&json, NULL, '{');
@@ -32,12 +45,27 @@ print_json(const struct hone_copy_calibration *c, const char *line)
 		json_end(&json, '}');
 	}
 	json_end(&json, ']');
+	json_number(&json, "store_bytes", c->store_bytes);
 	json_number(&json, "rep_movsb_min", c->rep_movsb_min);
 	json_number(&json, "rep_movsb_max", c->rep_movsb_max);
 	json_number(&json, "threshold", c->threshold);
 	json_string(&json, "line", line);
 	json_end(&json, '}');
 	putchar('\n');
+}
+
+static void
+print_vectors(const struct hone_copy_calibration *c)
+{
+	char text[CLI_SIZE_TEXT];
+
+	printf("%-15s %13s %13s   %s\n", "by vectors", "of 32 bytes",
+		"of 64 bytes", "clearly faster");
+	for (size_t i = 0; i < c->n_vector; i++)
+		printf("%-15s %10.1f ns %10.1f ns   %u and %u of 9\n",
+			cli_size_text(text, c->vector_size[i]),
+			c->vector32_ns[i], c->vector64_ns[i], c->n_clear32[i],
+			c->n_clear64[i]);
 }
 
 static void
@@ -69,9 +97,14 @@ print_cold(const struct hone_copy_calibration *c)
 static void
 print_text(const struct hone_copy_calibration *c, const char *line)
 {
+	if (c->n_vector > 0)
+		print_vectors(c);
 	if (c->n_hot > 0)
 		print_hot(c);
 	print_cold(c);
+	if (c->n_vector > 0)
+		printf("vectors    of %d bytes\n",
+			c->store_bytes >= 64 ? 64 : 32);
 	cpu_print_rep_movsb();
 	cpu_print_streams();
 	puts(line);

@@ -125,19 +125,37 @@ struct hone_copy_calibration {
 	double rep_movsb_ns[16];
 	/** in how many of 9 comparisons rep movsb took over 5 % less time */
 	unsigned n_clear[16];
+	/** the trait HONE_CPU_TRAIT_STORE_BYTES from now on. 64: kept copies of
+	 * over 256 bytes are made by vectors of 64 bytes, not of 32 */
+	size_t store_bytes;
+	/** number of sizes at which both vectors were measured; 0: there is no
+	 * choice here, and the trait is unchanged */
+	size_t n_vector;
+	/** bytes of each */
+	size_t vector_size[8];
+	/** hot copy with KEEP by vectors of 32 bytes, and by those of 64 */
+	double vector32_ns[8], vector64_ns[8];
+	/** in how many of 9 comparisons each took over 5 % less time */
+	unsigned n_clear32[8], n_clear64[8];
 	/** for later releases; set to zero */
 	size_t reserved[4];
 };
 
 /**
- * Measure what is faster on this machine, and choose it: the sizes that
- * HONE_COPY_KEEP copies by rep movsb, and the size from which HONE_COPY_AUTO
- * streams.
+ * Measure what is faster on this machine, and choose it: the vectors of
+ * HONE_COPY_KEEP, the sizes that it copies by rep movsb, and the size from
+ * which HONE_COPY_AUTO streams.
  *
  * :param result: set to the measurements; or NULL.
  * :return: 0 on success;
  *          -ENOMEM if there is no memory; threshold, traits and result are
  *          unchanged.
+ *
+ * Hot copies of 512 bytes to 16 KiB with four alignments decide about the
+ * vectors. Where over 5 % less time in at least 7 of 9 comparisons is clear,
+ * those are chosen that are clearly faster at more sizes, and none if both are
+ * at as many. The choice is stored in the trait HONE_CPU_TRAIT_STORE_BYTES, as
+ * 32 or 64. It is measured where the variant of hone/copy.h is "avx512".
  *
  * Hot copies of 4 KiB to 16 MiB decide about rep movsb. Its range is two or
  * more adjacent sizes at each of which it takes over 5 % less time than the
@@ -167,7 +185,8 @@ HONE_API int hone_copy_calibrate(struct hone_copy_calibration *result);
 /**
  * Write what this process has chosen as one line of text, so that a program
  * measures once and applies the line at each start: the threshold of
- * HONE_COPY_AUTO, and the range of rep movsb. The line names the CPU.
+ * HONE_COPY_AUTO, the range of rep movsb, and the trait that chooses the
+ * vectors. The line names the CPU.
  *
  * :param text: set to the line, a line feed and a zero byte.
  * :param size: bytes of memory at text.
@@ -183,8 +202,8 @@ HONE_API int hone_copy_save(char *text, size_t size);
 
 /**
  * Choose what a line of hone_copy_save() says: set the threshold of
- * HONE_COPY_AUTO, and the traits HONE_CPU_TRAIT_REP_MOVSB_MIN and
- * HONE_CPU_TRAIT_REP_MOVSB_MAX.
+ * HONE_COPY_AUTO, and the traits HONE_CPU_TRAIT_REP_MOVSB_MIN,
+ * HONE_CPU_TRAIT_REP_MOVSB_MAX and HONE_CPU_TRAIT_STORE_BYTES.
  *
  * :param text:   the line, from any source; may be NULL if length is 0. No zero
  *                byte has to follow it, and its line feed may be missing.

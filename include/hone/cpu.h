@@ -101,7 +101,8 @@ enum hone_cpu_traits {
 	 * loads; 0: unknown */
 	HONE_CPU_TRAIT_LOAD_BYTES = 0,
 	/** bytes that a core stores to its L1 cache in a cycle, by the widest
-	 * stores; 0: unknown */
+	 * stores; 0: unknown. From 64 on, HONE_COPY_KEEP uses vectors of 64
+	 * bytes. hone_copy_calibrate() measures this choice */
 	HONE_CPU_TRAIT_STORE_BYTES = 1,
 	/** bytes: the smallest copy with HONE_COPY_KEEP that is made by
 	 * rep movsb. Copies of a few vectors never are. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Measures what depends on the CPU caches, the memory and the load.
+ * Measures what depends on the CPU, its caches, the memory and the load.
  *
- * First the sizes at which rep movsb makes a kept copy faster than the loop, by
- * hot copies: with cold ones, the memory takes most of the time. Then the size
+ * First what makes kept copies, by hot ones: with cold ones, the memory takes
+ * most of the time. The vectors of the loop come before the sizes at which
+ * rep movsb is faster than this loop. Then the size
  * from which streaming is faster, by copies from and to memory that is in no
  * CPU cache, whose destination is read once. The kept ones of these copies are
  * made as all later ones will be.
@@ -30,6 +31,13 @@
 
 #define HOT_SMALLEST ((size_t)4 << 10)
 #define HOT_LARGEST ((size_t)16 << 20)
+/* From above the 256 bytes that always have vectors of 32 bytes, to what an L1
+ * holds twice. */
+#define VECTOR_SMALLEST ((size_t)512)
+#define VECTOR_LARGEST ((size_t)16 << 10)
+/* Between the destinations of one copy and the next, for vectors, whose speed
+ * depends on the alignment. Four of them are as far as they go. */
+#define VECTOR_STEP 17
 /* Bytes that are copied between two looks at the clock: the looks take less
  * than 1 % of the time. */
 #define HOT_BATCH ((size_t)1 << 20)
@@ -92,65 +100,133 @@ set_range(size_t min, size_t max)
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
 }
 
+/* Two ways to make hot copies, beside one another. */
+struct race {
+	void (*choose)(int way);  /* 0 or 1 */
+	size_t smallest, largest; /* bytes of a copy; doubled in between */
+	size_t step;
+	size_t *n_sizes, *size;
+	double *ns[2];
+	unsigned *n_clear[2]; /* comparisons in which the way was faster */
+};
+
 /*
  * At the end of the arena: its beginning must not be in a CPU cache when
  * measure() begins.
  */
 static void
-copy_hot(const struct arena *arena, size_t n, size_t copies)
+copy_hot(const struct arena *arena, size_t n, size_t copies, size_t step)
 {
 	unsigned char *to = arena->to + ARENA - n;
 	const unsigned char *from = arena->from + ARENA - n - HOT_APART;
 
 	for (size_t i = 0; i < copies; i++)
-		hone_memcpy(to, from, n, HONE_COPY_KEEP);
+		hone_memcpy(to - i % 4 * step, from, n, HONE_COPY_KEEP);
 }
 
 /* One of several copies, in nanoseconds. */
 static double
-time_hot(const struct arena *arena, size_t n)
+time_hot(const struct arena *arena, const struct race *race, size_t n, int way)
 {
 	size_t copies = n < HOT_BATCH ? HOT_BATCH / n : 1;
-	double start = now_ns();
+	double start;
 
-	copy_hot(arena, n, copies);
+	race->choose(way);
+	start = now_ns();
+	copy_hot(arena, n, copies, race->step);
 	return (now_ns() - start) / (double)copies;
 }
 
 static bool
-is_clear(double loop_ns, double rep_movsb_ns)
+is_clear(double other_ns, double ns)
 {
-	return rep_movsb_ns < loop_ns * CLEARLY_FASTER;
+	return ns < other_ns * CLEARLY_FASTER;
 }
 
 static void
-measure_hot(const struct arena *arena, struct hone_copy_calibration *result)
+run(const struct arena *arena, const struct race *race)
 {
-	double loop[MAX_SIZES][HOT_TURNS], rep_movsb[MAX_SIZES][HOT_TURNS];
+	double ns[2][MAX_SIZES][HOT_TURNS];
+	size_t n_sizes = 0;
 
-	for (size_t n = HOT_SMALLEST; n <= HOT_LARGEST; n *= 2)
-		result->hot_size[result->n_hot++] = n;
+	for (size_t n = race->smallest; n <= race->largest; n *= 2)
+		race->size[n_sizes++] = n;
+	*race->n_sizes = n_sizes;
 	for (int turn = 0; turn < HOT_TURNS; turn++) {
-		for (size_t i = 0; i < result->n_hot; i++) {
-			size_t n = result->hot_size[i];
+		for (size_t i = 0; i < n_sizes; i++) {
+			size_t n = race->size[i];
+			int first = turn % 2;
+			double *a = &ns[first][i][turn];
+			double *b = &ns[!first][i][turn];
 
-			set_range(0, 0);
-			copy_hot(arena, n, 1); /* into the CPU caches */
-			if (turn % 2 == 0)
-				loop[i][turn] = time_hot(arena, n);
-			set_range(0, SIZE_MAX);
-			rep_movsb[i][turn] = time_hot(arena, n);
-			set_range(0, 0);
-			if (turn % 2 != 0)
-				loop[i][turn] = time_hot(arena, n);
-			result->n_clear[i] +=
-				is_clear(loop[i][turn], rep_movsb[i][turn]);
+			race->choose(0);
+			/* into the CPU caches */
+			copy_hot(arena, n, 1, 0);
+			*a = time_hot(arena, race, n, first);
+			*b = time_hot(arena, race, n, !first);
+			race->n_clear[first][i] += is_clear(*b, *a);
+			race->n_clear[!first][i] += is_clear(*a, *b);
 		}
 	}
-	for (size_t i = 0; i < result->n_hot; i++) {
-		result->loop_ns[i] = median(loop[i], HOT_TURNS);
-		result->rep_movsb_ns[i] = median(rep_movsb[i], HOT_TURNS);
+	for (int way = 0; way < 2; way++)
+		for (size_t i = 0; i < n_sizes; i++)
+			race->ns[way][i] = median(ns[way][i], HOT_TURNS);
+}
+
+static void
+choose_vector(int way)
+{
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, way ? 64 : 32);
+}
+
+static void
+choose_rep_movsb(int way)
+{
+	set_range(0, way ? SIZE_MAX : 0);
+}
+
+/* Only the AVX-512 variant has vectors of 64 bytes beside those of 32. */
+static bool
+has_two_vectors(void)
+{
+	return hone_part_best(&hone_part_copy)->needs & HONE_CPU_AVX512F;
+}
+
+/*
+ * The trait changes only if one width is clearly faster at more sizes than the
+ * other. Without rep movsb, whose range is chosen next.
+ */
+static void
+choose_vectors(const struct arena *arena, struct hone_copy_calibration *c)
+{
+	size_t before = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
+	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
+	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
+	struct race race = {choose_vector, VECTOR_SMALLEST, VECTOR_LARGEST,
+		VECTOR_STEP, &c->n_vector, c->vector_size,
+		{c->vector32_ns, c->vector64_ns}, {c->n_clear32, c->n_clear64}};
+
+	c->store_bytes = before;
+	if (!has_two_vectors())
+		return;
+	set_range(0, 0);
+	run(arena, &race);
+	set_range(min, max);
+	hone_copy_find_vector(c);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, c->store_bytes);
+}
+
+void
+hone_copy_find_vector(struct hone_copy_calibration *c)
+{
+	int wide = 0;
+
+	for (size_t i = 0; i < c->n_vector; i++) {
+		wide += c->n_clear64[i] >= LEAST_CLEAR;
+		wide -= c->n_clear32[i] >= LEAST_CLEAR;
 	}
+	if (wide != 0)
+		c->store_bytes = wide > 0 ? 64 : 32;
 }
 
 /* The share of the loop's time that rep movsb saves; 0 if it is not clear. */
@@ -184,16 +260,21 @@ hone_copy_find_range(struct hone_copy_calibration *c)
 }
 
 static void
-choose_range(const struct arena *arena, struct hone_copy_calibration *result)
+choose_range(const struct arena *arena, struct hone_copy_calibration *c)
 {
+	unsigned slower[MAX_SIZES] = {0};
+	struct race race = {choose_rep_movsb, HOT_SMALLEST, HOT_LARGEST, 0,
+		&c->n_hot, c->hot_size, {c->loop_ns, c->rep_movsb_ns},
+		{slower, c->n_clear}};
+
 	if (has_rep_movsb()) {
-		measure_hot(arena, result);
-		hone_copy_find_range(result);
-		set_range(result->rep_movsb_min, result->rep_movsb_max);
+		run(arena, &race);
+		hone_copy_find_range(c);
+		set_range(c->rep_movsb_min, c->rep_movsb_max);
 		return;
 	}
-	result->rep_movsb_min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
-	result->rep_movsb_max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
+	c->rep_movsb_min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
+	c->rep_movsb_max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
 }
 
 /* One copy and one reading, in nanoseconds. */
@@ -269,6 +350,7 @@ hone_copy_calibrate(struct hone_copy_calibration *result)
 	if (!result)
 		result = &own;
 	memset(result, 0, sizeof(*result));
+	choose_vectors(&arena, result);
 	choose_range(&arena, result);
 	measure(&arena, result);
 	munmap(memory, 2 * ARENA);

@@ -16,6 +16,7 @@
 #define THRESHOLD " threshold="
 #define MIN " rep_movsb_min="
 #define MAX " rep_movsb_max="
+#define STORE " store_bytes="
 #define UNLIMITED "max"
 
 #define LETTERS                                                                \
@@ -25,7 +26,7 @@
 
 struct choices {
 	char cpu[HONE_CPU_NAME_SIZE];
-	size_t threshold, min, max;
+	size_t threshold, min, max, store;
 };
 
 /* What is left of a text. */
@@ -48,20 +49,22 @@ hone_copy_save(char *text, size_t size)
 {
 	char line[HONE_COPY_SAVED_SIZE], cpu[HONE_CPU_NAME_SIZE];
 	char threshold[NUMBER_SIZE], min[NUMBER_SIZE], max[NUMBER_SIZE];
+	char store[NUMBER_SIZE];
 	/* hone_copy_apply() refuses a range on a CPU without ERMS. */
 	bool erms = hone_cpu_trait(HONE_CPU_TRAIT_ERMS) > 0;
 	int length;
 
 	hone_cpu_name(cpu);
 	length = snprintf(line, sizeof(line),
-		HEAD "%s" THRESHOLD "%s" MIN "%s" MAX "%s\n", cpu,
+		HEAD "%s" THRESHOLD "%s" MIN "%s" MAX "%s" STORE "%s\n", cpu,
 		number_text(threshold, hone_copy_threshold()),
 		number_text(
 			min, erms ? hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN)
 				  : 0),
 		number_text(
 			max, erms ? hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX)
-				  : 0));
+				  : 0),
+		number_text(store, hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES)));
 	assert(length > 0 && (size_t)length < sizeof(line));
 	if ((size_t)length >= size)
 		return -ENOBUFS;
@@ -135,7 +138,9 @@ parse_line(const char *text, size_t length, struct choices *choices)
 		!take_word(&rest, THRESHOLD) ||
 		!take_number(&rest, &choices->threshold) ||
 		!take_word(&rest, MIN) || !take_number(&rest, &choices->min) ||
-		!take_word(&rest, MAX) || !take_number(&rest, &choices->max))
+		!take_word(&rest, MAX) || !take_number(&rest, &choices->max) ||
+		!take_word(&rest, STORE) ||
+		!take_number(&rest, &choices->store))
 		return false;
 	take_word(&rest, "\n");
 	/* 0 would mean the default, which a line states in bytes. */
@@ -160,5 +165,6 @@ hone_copy_apply(const char *text, size_t length)
 	hone_copy_set_threshold(choices.threshold);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, choices.min);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, choices.max);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, choices.store);
 	return 0;
 }

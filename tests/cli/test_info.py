@@ -77,7 +77,8 @@ def test_cpu_shows_the_traits(hone):
 
 NUMBER = r"(\d+|max)"
 LINE = re.compile(rf"hone-copy 1 cpu=([A-Za-z0-9_-]+) threshold={NUMBER} "
-                  rf"rep_movsb_min={NUMBER} rep_movsb_max={NUMBER}")
+                  rf"rep_movsb_min={NUMBER} rep_movsb_max={NUMBER} "
+                  rf"store_bytes={NUMBER}")
 MAX = 2 ** 64 - 1
 
 
@@ -88,10 +89,18 @@ def as_number(text):
 
 def test_calibration_prints_what_it_measured_and_the_line(hone):
     found = hone.json("cpu", "--calibrate", "--json")
-    assert list(found) == ["command", "version", "hot", "cold",
-                           "rep_movsb_min", "rep_movsb_max", "threshold",
-                           "line"]
-    traits = hone.json("cpu", "--json")["traits"]
+    assert list(found) == ["command", "version", "vectors", "hot", "cold",
+                           "store_bytes", "rep_movsb_min", "rep_movsb_max",
+                           "threshold", "line"]
+    cpu = hone.json("cpu", "--json")
+    traits = cpu["traits"]
+    vectors = [512 << i for i in range(6)]
+    assert [row["size"] for row in found["vectors"]] == (
+        vectors if cpu["variants"]["copy"] == "avx512" else [])
+    for row in found["vectors"]:
+        assert list(row) == ["size", "by_32_ps", "by_64_ps", "clear_32",
+                             "clear_64"]
+        assert row.pop("clear_32") + row.pop("clear_64") <= 9
     sizes = [4096 << i for i in range(13)] if traits["erms"] else []
     assert [row["size"] for row in found["hot"]] == sizes
     assert [row["size"] for row in found["cold"]] == [
@@ -101,25 +110,29 @@ def test_calibration_prints_what_it_measured_and_the_line(hone):
         assert 0 <= row.pop("clear") <= 9
     for row in found["cold"]:
         assert list(row) == ["size", "keep_ns", "stream_ns"]
-    for row in found["hot"] + found["cold"]:
+    for row in found["vectors"] + found["hot"] + found["cold"]:
         assert min(row.values()) > 0
     line = LINE.fullmatch(found["line"])
-    assert [as_number(line[i]) for i in (2, 3, 4)] == [
-        found[key] for key in ("threshold", "rep_movsb_min", "rep_movsb_max")]
+    assert [as_number(line[i]) for i in (2, 3, 4, 5)] == [
+        found[key] for key in ("threshold", "rep_movsb_min", "rep_movsb_max",
+                               "store_bytes")]
 
 
 def test_calibration_prints_a_table_and_the_line_last(hone):
-    erms = hone.json("cpu", "--json")["traits"]["erms"]
+    cpu = hone.json("cpu", "--json")
+    erms = cpu["traits"]["erms"]
+    wide = cpu["variants"]["copy"] == "avx512"
     lines = hone.ok("cpu", "--calibrate").stdout.decode().splitlines()
     heads = [line.split("  ")[0] for line in lines]
     sizes = ["4.0 KiB", "16.0 MiB"] if erms else []
     for each in [*sizes, "64.0 KiB", "32.0 MiB", "rep movsb", "cold, then read"]:
         assert each in heads
     assert ("hot copy" in heads) == bool(erms)
+    assert ("by vectors" in heads) == ("vectors" in heads) == wide
     rows = [line for line in lines
-            if re.fullmatch(r"[\d.]+ [KM]iB +[\d.]+ us +[\d.]+ us"
-                            r"(   \d of 9)?", line)]
-    assert len(rows) == (23 if erms else 10)
+            if re.fullmatch(r"[\d.]+ (bytes|[KM]iB) +[\d.]+ [nu]s +[\d.]+ [nu]s"
+                            r"(   (\d and )?\d of 9)?", line)]
+    assert len(rows) == 10 + 13 * bool(erms) + 6 * wide
     line = LINE.fullmatch(lines[-1])
     assert lines[-2].startswith(
         "streams    never" if line[2] == "max" else "streams    from ")
@@ -127,11 +140,12 @@ def test_calibration_prints_a_table_and_the_line_last(hone):
         "never" if line[4] == "0" else "from "))
 
 
-def test_calibration_under_a_limit_measures_no_rep_movsb(hone):
+def test_calibration_under_a_limit_measures_no_hot_copies(hone):
     found = hone.json("--cpu-limit", "none", "cpu", "--calibrate", "--json")
     traits = hone.json("cpu", "--json")["traits"]
-    assert found["hot"] == [] and len(found["cold"]) == 10
-    for key in ("rep_movsb_min", "rep_movsb_max"):
+    assert found["vectors"] == found["hot"] == []
+    assert len(found["cold"]) == 10
+    for key in ("rep_movsb_min", "rep_movsb_max", "store_bytes"):
         assert found[key] == traits[key]
 
 

@@ -78,6 +78,7 @@ change_limits(void)
 		hone_copy_set_threshold(i % 3 * 4096);
 		hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, i % 5 * 1000);
 		hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, i % 7 * 1500);
+		hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, i % 3 * 32);
 	}
 	hone_cpu_limit(HONE_CPU_ALL);
 }
@@ -93,6 +94,8 @@ calibrate(void)
 		hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN), c.rep_movsb_min);
 	assert_int_equal(
 		hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX), c.rep_movsb_max);
+	assert_int_equal(
+		hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES), c.store_bytes);
 }
 
 /* Lines with and without a range, one after the other. */

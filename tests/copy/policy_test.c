@@ -71,8 +71,28 @@ range_must_be_of_clear_savings(const struct hone_copy_calibration *c)
 }
 
 static void
+vectors_must_be_clearly_faster(
+	const struct hone_copy_calibration *c, size_t before)
+{
+	int wide = 0;
+
+	assert_int_equal(
+		hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES), c->store_bytes);
+	assert_int_equal(
+		c->n_vector, hone_cpu_features() & HONE_CPU_AVX512BW ? 6 : 0);
+	for (size_t i = 0; i < c->n_vector; i++) {
+		assert_true(c->vector32_ns[i] > 0 && c->vector64_ns[i] > 0);
+		assert_int_equal(c->vector_size[i], (size_t)512 << i);
+		wide += c->n_clear64[i] >= 7;
+		wide -= c->n_clear32[i] >= 7;
+	}
+	assert_int_equal(c->store_bytes, wide > 0 ? 64 : wide ? 32 : before);
+}
+
+static void
 calibration_sets_what_it_reports(void **state)
 {
+	size_t store = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
 	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
 	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
 	struct hone_copy_calibration c;
@@ -81,6 +101,7 @@ calibration_sets_what_it_reports(void **state)
 	assert_int_equal(hone_copy_calibrate(&c), 0);
 	assert_int_equal(hone_copy_threshold(), c.threshold);
 	range_must_be_of_clear_savings(&c);
+	vectors_must_be_clearly_faster(&c, store);
 	assert_in_range(c.n_sizes, 2, 16);
 	for (size_t i = 0; i < c.n_sizes; i++) {
 		assert_true(c.keep_ns[i] > 0 && c.stream_ns[i] > 0);
@@ -98,6 +119,7 @@ calibration_sets_what_it_reports(void **state)
 	hone_copy_set_threshold(0);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, min);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, store);
 }
 
 static void

@@ -33,6 +33,7 @@ good_line(char *line)
 	hone_copy_set_threshold(12345);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, 67890);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, SIZE_MAX);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, 64);
 	n = hone_copy_save(line, HONE_COPY_SAVED_SIZE);
 	check(n > 0 && n < HONE_COPY_SAVED_SIZE);
 	return (size_t)n;

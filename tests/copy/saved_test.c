@@ -12,7 +12,7 @@
 #define ROUNDS 20000
 
 struct choices {
-	size_t threshold, min, max;
+	size_t threshold, min, max, store;
 };
 
 static char cpu[HONE_CPU_NAME_SIZE];
@@ -25,6 +25,7 @@ choose(const struct choices *c)
 	hone_copy_set_threshold(c->threshold);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, c->min);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, c->max);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, c->store);
 }
 
 static void
@@ -33,6 +34,7 @@ must_be_chosen(const struct choices *c)
 	assert_int_equal(hone_copy_threshold(), c->threshold);
 	assert_int_equal(hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN), c->min);
 	assert_int_equal(hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX), c->max);
+	assert_int_equal(hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES), c->store);
 }
 
 static int
@@ -44,7 +46,7 @@ apply(const char *text, size_t length)
 	return hone_copy_apply(at, length);
 }
 
-static const struct choices others = {11111, 22222, 33333};
+static const struct choices others = {11111, 22222, 33333, 44};
 
 /* After a refusal everything is as it was. */
 static void
@@ -68,9 +70,11 @@ rest_must_be_refused(const char *rest)
 static void
 a_line_brings_every_choice_back(void **state)
 {
-	static const struct choices all[] = {{1, 0, 0}, {SIZE_MAX, 0, SIZE_MAX},
-		{16 << 20, 32768, SIZE_MAX}, {4096, SIZE_MAX, 0},
-		{SIZE_MAX - 1, SIZE_MAX - 2, SIZE_MAX - 2}, {90, 10, 100}};
+	static const struct choices all[] = {{1, 0, 0, 0},
+		{SIZE_MAX, 0, SIZE_MAX, 64}, {16 << 20, 32768, SIZE_MAX, 32},
+		{4096, SIZE_MAX, 0, SIZE_MAX},
+		{SIZE_MAX - 1, SIZE_MAX - 2, SIZE_MAX - 2, SIZE_MAX - 2},
+		{90, 10, 100, 1}};
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
@@ -94,7 +98,7 @@ a_line_brings_every_choice_back(void **state)
 static void
 the_line_is_what_the_manual_shows(void **state)
 {
-	const struct choices c = {16 << 20, 32768, SIZE_MAX};
+	const struct choices c = {16 << 20, 32768, SIZE_MAX, 64};
 	char line[HONE_COPY_SAVED_SIZE], want[HONE_COPY_SAVED_SIZE];
 
 	(void)state;
@@ -102,7 +106,7 @@ the_line_is_what_the_manual_shows(void **state)
 	assert_true(hone_copy_save(line, sizeof(line)) > 0);
 	snprintf(want, sizeof(want),
 		"hone-copy 1 cpu=%s threshold=16777216 rep_movsb_min=32768 "
-		"rep_movsb_max=max\n",
+		"rep_movsb_max=max store_bytes=64\n",
 		cpu);
 	assert_string_equal(line, want);
 }
@@ -122,7 +126,8 @@ the_default_is_saved_in_bytes(void **state)
 static void
 too_little_memory_is_not_written_to(void **state)
 {
-	const struct choices c = {SIZE_MAX - 1, SIZE_MAX - 1, SIZE_MAX - 1};
+	const struct choices c = {
+		SIZE_MAX - 1, SIZE_MAX - 1, SIZE_MAX - 1, SIZE_MAX - 1};
 	char line[HONE_COPY_SAVED_SIZE];
 	int length;
 
@@ -147,14 +152,14 @@ too_little_memory_is_not_written_to(void **state)
 static void
 every_beginning_of_a_line_is_refused(void **state)
 {
-	const struct choices c = {16 << 20, 32768, 65536};
+	const struct choices c = {16 << 20, 32768, 65536, 64};
 	char line[HONE_COPY_SAVED_SIZE];
 	int length;
 
 	(void)state;
 	choose(&c);
 	length = hone_copy_save(line, sizeof(line));
-	for (size_t n = 0; n + sizeof("65536\n") <= (size_t)length; n++)
+	for (size_t n = 0; n + sizeof("64\n") <= (size_t)length; n++)
 		must_be_refused(line, n, -EINVAL);
 	assert_int_equal(hone_copy_apply(NULL, 0), -EINVAL);
 }
@@ -171,44 +176,40 @@ a_number_has_one_form(void **state)
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		char rest[HONE_COPY_SAVED_SIZE];
 
-		for (int field = 0; field < 3; field++) {
+		for (int field = 0; field < 4; field++) {
 			snprintf(rest, sizeof(rest),
 				" threshold=%s rep_movsb_min=%s "
-				"rep_movsb_max=%s",
+				"rep_movsb_max=%s store_bytes=%s",
 				field == 0 ? numbers[i] : "2",
 				field == 1 ? numbers[i] : "3",
-				field == 2 ? numbers[i] : "4");
+				field == 2 ? numbers[i] : "4",
+				field == 3 ? numbers[i] : "5");
 			rest_must_be_refused(rest);
 		}
 	}
 }
+
+#define MIN " rep_movsb_min=2"
+#define MAX " rep_movsb_max=3"
+#define STORE " store_bytes=4"
 
 static void
 fields_have_one_order_and_nothing_follows_them(void **state)
 {
 	(void)state;
 	rest_must_be_refused("");
-	rest_must_be_refused(" threshold=1");
-	rest_must_be_refused(" threshold=1 rep_movsb_min=2");
-	rest_must_be_refused(" rep_movsb_min=2 rep_movsb_max=3");
-	rest_must_be_refused(" rep_movsb_min=2 rep_movsb_max=3 threshold=1");
-	rest_must_be_refused(
-		" threshold=1 threshold=1 rep_movsb_min=2 rep_movsb_max=3");
-	rest_must_be_refused("  threshold=1 rep_movsb_min=2 rep_movsb_max=3");
-	rest_must_be_refused(" threshold=1 rep_movsb_min=2 rep_movsb_max=3 ");
-	rest_must_be_refused(
-		" threshold=1 rep_movsb_min=2 rep_movsb_max=3\r\n");
-	rest_must_be_refused(
-		" threshold=1 rep_movsb_min=2 rep_movsb_max=3\n\n");
-	rest_must_be_refused(
-		" threshold=1 rep_movsb_min=2 rep_movsb_max=3 more=4\n");
-	rest_must_be_refused(
-		" threshold=1 rep_movsb_min=2 rep_movsb_max=3\nhone-copy 1");
+	rest_must_be_refused(MIN MAX STORE);
+	rest_must_be_refused(" threshold=1" STORE MIN MAX);
+	rest_must_be_refused(" threshold=1 threshold=1" MIN MAX STORE);
+	rest_must_be_refused(" threshold=1" MIN MAX STORE " ");
+	rest_must_be_refused(" threshold=1" MIN MAX STORE "\r\n");
+	rest_must_be_refused(" threshold=1" MIN MAX STORE " more=4\n");
+	rest_must_be_refused(" threshold=1" MIN MAX STORE "\n\n");
 	/* 0 is the default, whose bytes a line has. */
-	rest_must_be_refused(" threshold=0 rep_movsb_min=2 rep_movsb_max=3");
+	rest_must_be_refused(" threshold=0" MIN MAX STORE);
 }
 
-#define NUMBERS " threshold=1 rep_movsb_min=2 rep_movsb_max=3\n"
+#define NUMBERS " threshold=1" MIN MAX STORE "\n"
 #define REFUSED(line, error) must_be_refused(line, sizeof(line) - 1, error)
 
 static void
@@ -301,7 +302,7 @@ a_range_needs_erms(void **state)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		char line[HONE_COPY_SAVED_SIZE];
 		int n = snprintf(line, sizeof(line),
-			"hone-copy 1 cpu=%s threshold=7 %s", cpu,
+			"hone-copy 1 cpu=%s threshold=7 %s" STORE, cpu,
 			rows[i].range);
 
 		if (rows[i].error) {
@@ -329,6 +330,7 @@ a_damaged_line_is_refused_or_means_what_it_says(void **state)
 	(void)state;
 	for (int round = 0; round < ROUNDS; round++) {
 		struct choices c = {1 + support_below(&random, 1 << 20),
+			support_below(&random, 1 << 20),
 			support_below(&random, 1 << 20),
 			support_below(&random, 1 << 20)};
 		size_t length, at;
