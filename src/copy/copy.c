@@ -11,8 +11,9 @@ const struct hone_copy_variant hone_copy_variants[] = {
 #define HONE_VARIANT(name, family, features)                                   \
 	HONE_IF_FAMILY(family,                                                 \
 		{{#name, features}, hone_copy_keep_##name,                     \
-			hone_copy_stream_##name, hone_copy_protect_##name,     \
-			hone_copy_clear_##name, hone_copy_clear_stream_##name, \
+			hone_copy_blocks_##name, hone_copy_stream_##name,      \
+			hone_copy_protect_##name, hone_copy_clear_##name,      \
+			hone_copy_clear_stream_##name,                         \
 			hone_copy_fence_##name}, )
 #include "variants.def"
 #undef HONE_VARIANT
@@ -42,17 +43,21 @@ static const struct hone_copy_variant *_Atomic chosen;
 /* 0: the default. Relaxed: no other data depend on it. */
 static _Atomic size_t threshold;
 
-static hone_copy_fn choose_keep;
+static hone_copy_fn choose_keep, choose_blocks;
 
 /* Read by inline code of C99 and C++ callers, hence no _Atomic. */
 void (*hone_detail_copy_keep)(
 	void *dst, const void *src, size_t n) = choose_keep;
+void (*hone_detail_copy_blocks)(
+	void *dst, const void *src, size_t n) = choose_blocks;
 
-/* Target of the inline copy; a debug build of the library checks first. */
+/* Targets of the inline copies; a debug build of the library checks first. */
 #ifdef NDEBUG
 #define KEEP_ENTRY(v) ((v)->keep)
+#define BLOCKS_ENTRY(v) ((v)->blocks)
 #else
 #define KEEP_ENTRY(v) ((void)(v), checked_keep)
+#define BLOCKS_ENTRY(v) ((void)(v), checked_blocks)
 
 static bool
 apart(const void *a, const void *b, size_t n)
@@ -71,6 +76,17 @@ checked_keep(void *dst, const void *src, size_t n)
 	assert(apart(dst, src, n));
 	best->keep(dst, src, n);
 }
+
+static void
+checked_blocks(void *dst, const void *src, size_t n)
+{
+	const struct hone_copy_variant *best =
+		(const void *)hone_part_best(&hone_part_copy);
+
+	assert(apart(dst, src, n));
+	assert(((uintptr_t)dst | (uintptr_t)src | n) % 64 == 0);
+	best->blocks(dst, src, n);
+}
 #endif
 
 static void
@@ -81,6 +97,8 @@ install(const struct hone_variant *variant)
 	atomic_store(&chosen, v);
 	__atomic_store_n(&hone_detail_copy_keep,
 		v ? KEEP_ENTRY(v) : choose_keep, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&hone_detail_copy_blocks,
+		v ? BLOCKS_ENTRY(v) : choose_blocks, __ATOMIC_SEQ_CST);
 }
 
 const struct hone_part hone_part_copy = {"copy", hone_copy_variants, N_VARIANTS,
@@ -98,6 +116,12 @@ static void
 choose_keep(void *dst, const void *src, size_t n)
 {
 	KEEP_ENTRY(choose())(dst, src, n);
+}
+
+static void
+choose_blocks(void *dst, const void *src, size_t n)
+{
+	BLOCKS_ENTRY(choose())(dst, src, n);
 }
 
 static inline const struct hone_copy_variant *

@@ -16,6 +16,7 @@
  *   SHORT(d, s, n)        copy 0 to SHORT_MAX bytes
  *   SHORT_CLEAR(d, n)     clear 0 to SHORT_MAX bytes
  *   COPY_WIDE(d, s, n)    optional: true if it copied, by wider vectors
+ *   COPY_WIDE_BLOCKS      optional: the same for whole lines, at least five
  *   COPY_STRING(d, s, n)  optional: true if it copied, by one instruction
  *
  * Kept copies by size: SHORT; two, four or eight vectors, half of them from the
@@ -165,6 +166,27 @@ FN(hone_copy_keep_)(void *dst, const void *src, size_t n)
 	copy_long(d, s, n);
 }
 
+/* A line is loaded and stored whole: no address is misaligned. */
+TARGET __attribute__((aligned(64))) void
+FN(hone_copy_blocks_)(void *dst, const void *src, size_t n)
+{
+	unsigned char *d = dst;
+	const unsigned char *s = src;
+
+#ifdef COPY_WIDE_BLOCKS
+	if (n > 2 * GROUP && COPY_WIDE_BLOCKS(d, s, n))
+		return;
+#endif
+#ifdef COPY_STRING
+	if (n > 4 * GROUP && COPY_STRING(d, s, n))
+		return;
+#endif
+	for (; n >= GROUP; n -= GROUP, d += GROUP, s += GROUP)
+		copy_group(d, s);
+	if (n > 0)
+		copy_line(d, s);
+}
+
 /* protect is a constant. */
 TARGET static inline __attribute__((always_inline)) void
 stream(unsigned char *d, const unsigned char *s, size_t n, bool protect)
@@ -268,5 +290,6 @@ FN(hone_copy_fence_)(void)
 #undef SHORT
 #undef SHORT_MAX
 #undef SHORT_CLEAR
+#undef COPY_WIDE_BLOCKS
 #undef COPY_STRING
 #undef COPY_WIDE

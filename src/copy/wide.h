@@ -89,4 +89,30 @@ wide_loop(unsigned char *d, const unsigned char *s, size_t n)
 	copy_upto64(d + at, s + at, n - at);
 }
 
+/* Lines between aligned addresses: n is a multiple of 64, more than 256. */
+TARGET static inline void
+wide_lines(unsigned char *d, const unsigned char *s, size_t n)
+{
+	for (; n >= 4 * WIDE; n -= 4 * WIDE, d += 4 * WIDE, s += 4 * WIDE) {
+		__m512i a = wide_load(s), b = wide_load(s + WIDE);
+		__m512i c = wide_load(s + 2 * WIDE),
+			e = wide_load(s + 3 * WIDE);
+
+		wide_store(d, a);
+		wide_store(d + WIDE, b);
+		wide_store(d + 2 * WIDE, c);
+		wide_store(d + 3 * WIDE, e);
+	}
+	if (n & 2 * WIDE) {
+		__m512i a = wide_load(s), b = wide_load(s + WIDE);
+
+		wide_store(d, a);
+		wide_store(d + WIDE, b);
+		d += 2 * WIDE;
+		s += 2 * WIDE;
+	}
+	if (n & WIDE)
+		wide_store(d, wide_load(s));
+}
+
 #endif
