@@ -105,7 +105,7 @@ enum hone_cpu_traits {
 	 * bytes. hone_copy_calibrate() measures this choice */
 	HONE_CPU_TRAIT_STORE_BYTES = 1,
 	/** bytes: the smallest copy with HONE_COPY_KEEP that is made by
-	 * rep movsb. Copies of a few vectors never are. */
+	 * rep movsb. Copies below 4 KiB never are. */
 	HONE_CPU_TRAIT_REP_MOVSB_MIN = 2,
 	/** bytes: the largest such copy; 0: no copy is; SIZE_MAX: no limit.
 	 * hone_copy_calibrate() measures both */

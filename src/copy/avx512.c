@@ -44,16 +44,17 @@ clear_upto64(unsigned char *d, size_t n)
 TARGET static inline bool
 copy_wide(unsigned char *d, const unsigned char *s, size_t n)
 {
-	if (!stores_64_bytes())
+	if (__builtin_expect(!stores_64_bytes(), 0))
 		return false;
-	if (n <= 8 * WIDE)
+	if (__builtin_expect(n <= 8 * WIDE, 0)) {
 		wide_ends(d, s, n);
+		return true;
+	}
 #ifdef COPY_STRING
-	else if (COPY_STRING(d, s, n))
+	if (COPY_STRING(d, s, n))
 		return true;
 #endif
-	else
-		wide_loop(d, s, n);
+	wide_loop(d, s, n);
 	return true;
 }
 
@@ -63,7 +64,7 @@ copy_wide_blocks(unsigned char *d, const unsigned char *s, size_t n)
 	if (!stores_64_bytes())
 		return false;
 #ifdef COPY_STRING
-	if (n > 8 * WIDE && COPY_STRING(d, s, n))
+	if (COPY_STRING(d, s, n))
 		return true;
 #endif
 	wide_lines(d, s, n);

@@ -49,44 +49,48 @@ wide_ends(unsigned char *d, const unsigned char *s, size_t n)
 	wide_store(y + 3 * WIDE, i);
 }
 
+/* n is up to 128. Rare: out of the way of what is not. */
+TARGET static __attribute__((noinline)) void
+wide_rest(unsigned char *d, const unsigned char *s, size_t n)
+{
+	if (n > WIDE) {
+		wide_store(d, wide_load(s));
+		d += WIDE;
+		s += WIDE;
+		n -= WIDE;
+	}
+	copy_upto64(d, s, n);
+}
+
 /*
  * n is more than 512. The end is loaded before the loop: vector.h. Turns of two
  * vectors, since those at the end are as many, and write up to that much twice.
- * A turn loads before the turn before it stores: a load waits for a store
- * before it if the lower 12 bits of the addresses overlap (4 KiB to an address
- * + 17: 27 and not 31 ns on Zen 5).
  */
 TARGET static inline void
 wide_loop(unsigned char *d, const unsigned char *s, size_t n)
 {
 	__m512i first = wide_load(s);
 	__m512i a = wide_load(s + n - 2 * WIDE), b = wide_load(s + n - WIDE);
-	size_t at = WIDE - (uintptr_t)d % WIDE;
-	__m512i c = wide_load(s + at), e = wide_load(s + at + WIDE);
+	unsigned char *end = d + n, *last = end - 2 * WIDE;
+	size_t to_line = WIDE - (uintptr_t)d % WIDE;
 
 	wide_store(d, first);
-	for (; n - at > 4 * WIDE; at += 2 * WIDE) {
-		__m512i f = wide_load(s + at + 2 * WIDE);
-		__m512i g = wide_load(s + at + 3 * WIDE);
+	d += to_line;
+	s += to_line;
+	do {
+		__m512i c = wide_load(s), e = wide_load(s + WIDE);
 
-		wide_store(d + at, c);
-		wide_store(d + at + WIDE, e);
-		c = f;
-		e = g;
-	}
-	wide_store(d + at, c);
-	wide_store(d + at + WIDE, e);
-	at += 2 * WIDE;
-	if (within_page(d + n - 2 * WIDE, 2 * WIDE)) {
-		wide_store(d + n - 2 * WIDE, a);
-		wide_store(d + n - WIDE, b);
+		wide_store(d, c);
+		wide_store(d + WIDE, e);
+		d += 2 * WIDE;
+		s += 2 * WIDE;
+	} while (d < last);
+	if (__builtin_expect(within_page(last, 2 * WIDE), 1)) {
+		wide_store(last, a);
+		wide_store(last + WIDE, b);
 		return;
 	}
-	if (n - at > WIDE) {
-		wide_store(d + at, wide_load(s + at));
-		at += WIDE;
-	}
-	copy_upto64(d + at, s + at, n - at);
+	wide_rest(d, s, (size_t)(end - d));
 }
 
 /* Lines between aligned addresses: n is a multiple of 64, more than 256. */

@@ -306,25 +306,27 @@ a_kept_copy_is_made_by_rep_movsb_where_the_traits_say_so(void **state)
 	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
 
 	(void)state;
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, 1000);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 2000);
-	expect_rep_movsb(BYTES(999), false);
-	expect_rep_movsb(BYTES(1000), true);
-	expect_rep_movsb(BYTES(2000), true);
-	expect_rep_movsb(BYTES(2001), false);
-	expect_rep_movsb(BLOCKS(960), false);
-	expect_rep_movsb(BLOCKS(1024), true);
-	expect_rep_movsb(BLOCKS(1984), true);
-	expect_rep_movsb(BLOCKS(2048), false);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, 4200);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 4400);
+	expect_rep_movsb(BYTES(4199), false);
+	expect_rep_movsb(BYTES(4200), true);
+	expect_rep_movsb(BYTES(4400), true);
+	expect_rep_movsb(BYTES(4401), false);
+	expect_rep_movsb(BLOCKS(4160), false);
+	expect_rep_movsb(BLOCKS(4224), true);
+	expect_rep_movsb(BLOCKS(4352), true);
+	expect_rep_movsb(BLOCKS(4416), false);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 0);
-	expect_rep_movsb(BYTES(1000), false);
-	expect_rep_movsb(BLOCKS(1024), false);
+	expect_rep_movsb(BYTES(4200), false);
+	expect_rep_movsb(BLOCKS(4224), false);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, 0);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, SIZE_MAX);
-	expect_rep_movsb(BYTES(SIZE), true);
+	expect_rep_movsb(BYTES(4096), true);
+	expect_rep_movsb(BLOCKS(4096), true);
 	/* shorter than the choice */
+	expect_rep_movsb(BYTES(4095), false);
+	expect_rep_movsb(BLOCKS(4032), false);
 	expect_rep_movsb(BYTES(64), false);
-	expect_rep_movsb(BLOCKS(256), false);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, min);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
 }
