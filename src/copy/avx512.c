@@ -63,6 +63,10 @@ copy_wide_blocks(unsigned char *d, const unsigned char *s, size_t n)
 {
 	if (!stores_64_bytes())
 		return false;
+	if (n <= 8 * WIDE) {
+		wide_ends(d, s, n);
+		return true;
+	}
 #ifdef COPY_STRING
 	if (COPY_STRING(d, s, n))
 		return true;

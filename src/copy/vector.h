@@ -16,7 +16,7 @@
  *   SHORT(d, s, n)        copy 0 to SHORT_MAX bytes
  *   SHORT_CLEAR(d, n)     clear 0 to SHORT_MAX bytes
  *   COPY_WIDE(d, s, n)    optional: true if it copied, by wider vectors
- *   COPY_WIDE_BLOCKS      optional: the same for whole lines, at least five
+ *   COPY_WIDE_BLOCKS      optional: the same for whole lines, five or more
  *   COPY_STRING(d, s, n)  optional: true if it copied, by one instruction
  *
  * Kept copies by size: SHORT; two, four or eight vectors, half of them from the
@@ -24,8 +24,8 @@
  * with the copy. The loop is aligned to cache lines of the destination, because
  * a store that crosses a line costs more than a load that does. The last four
  * make up to three unneeded stores, but avoid a loop over the rest, which would
- * be mispredicted. COPY_STRING comes before the loop, where shorter copies do
- * not pay for the choice.
+ * be mispredicted. COPY_WIDE and COPY_STRING come before the loop, where
+ * shorter copies do not pay for the choice.
  */
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
@@ -135,7 +135,10 @@ copy_long(unsigned char *d, const unsigned char *s, size_t n)
 	SHORT(d + at, s + at, n - at);
 }
 
-/* A function of its own, so that its jumps are those of long copies. */
+/*
+ * Not inline: in the caller, the compiler puts each step of a long copy behind
+ * a taken jump. On Zen 5 513 bytes then take 4.0 ns and not 3.5.
+ */
 TARGET static __attribute__((noinline, aligned(64))) void
 keep_long(unsigned char *d, const unsigned char *s, size_t n)
 {
@@ -173,25 +176,41 @@ FN(hone_copy_keep_)(void *dst, const void *src, size_t n)
 	keep_long(d, s, n);
 }
 
-/* A line is loaded and stored whole: no address is misaligned. */
+/*
+ * No address is misaligned. What is left at the end is copied with lines before
+ * it that are copied already: a test for each of the last lines would be
+ * mispredicted.
+ */
 TARGET __attribute__((aligned(64))) void
 FN(hone_copy_blocks_)(void *dst, const void *src, size_t n)
 {
 	unsigned char *d = dst;
 	const unsigned char *s = src;
 
+	if (n <= GROUP) {
+		if (n > LINE)
+			copy_group(d, s);
+		else if (n > 0)
+			copy_line(d, s);
+		return;
+	}
+#if VEC_BYTES == 32
+	if (n <= 2 * GROUP) {
+		copy_two_groups(d, s, n);
+		return;
+	}
+#endif
 #ifdef COPY_WIDE_BLOCKS
-	if (n > 2 * GROUP && COPY_WIDE_BLOCKS(d, s, n))
+	if (COPY_WIDE_BLOCKS(d, s, n))
 		return;
 #endif
 #ifdef COPY_STRING
 	if (COPY_STRING(d, s, n))
 		return;
 #endif
-	for (; n >= GROUP; n -= GROUP, d += GROUP, s += GROUP)
+	for (; n > GROUP; n -= GROUP, d += GROUP, s += GROUP)
 		copy_group(d, s);
-	if (n > 0)
-		copy_line(d, s);
+	copy_group(d + n - GROUP, s + n - GROUP);
 }
 
 /* protect is a constant. */

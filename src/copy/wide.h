@@ -97,26 +97,19 @@ wide_loop(unsigned char *d, const unsigned char *s, size_t n)
 TARGET static inline void
 wide_lines(unsigned char *d, const unsigned char *s, size_t n)
 {
-	for (; n >= 4 * WIDE; n -= 4 * WIDE, d += 4 * WIDE, s += 4 * WIDE) {
-		__m512i a = wide_load(s), b = wide_load(s + WIDE);
-		__m512i c = wide_load(s + 2 * WIDE),
-			e = wide_load(s + 3 * WIDE);
+	unsigned char *last = d + n - 2 * WIDE;
+	__m512i a = wide_load(s + n - 2 * WIDE), b = wide_load(s + n - WIDE);
 
-		wide_store(d, a);
-		wide_store(d + WIDE, b);
-		wide_store(d + 2 * WIDE, c);
-		wide_store(d + 3 * WIDE, e);
-	}
-	if (n & 2 * WIDE) {
-		__m512i a = wide_load(s), b = wide_load(s + WIDE);
+	do {
+		__m512i c = wide_load(s), e = wide_load(s + WIDE);
 
-		wide_store(d, a);
-		wide_store(d + WIDE, b);
+		wide_store(d, c);
+		wide_store(d + WIDE, e);
 		d += 2 * WIDE;
 		s += 2 * WIDE;
-	}
-	if (n & WIDE)
-		wide_store(d, wide_load(s));
+	} while (d < last);
+	wide_store(last, a);
+	wide_store(last + WIDE, b);
 }
 
 #endif
