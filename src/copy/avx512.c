@@ -58,25 +58,7 @@ copy_wide(unsigned char *d, const unsigned char *s, size_t n)
 	return true;
 }
 
-TARGET static inline bool
-copy_wide_blocks(unsigned char *d, const unsigned char *s, size_t n)
-{
-	if (!stores_64_bytes())
-		return false;
-	if (n <= 8 * WIDE) {
-		wide_ends(d, s, n);
-		return true;
-	}
-#ifdef COPY_STRING
-	if (COPY_STRING(d, s, n))
-		return true;
-#endif
-	wide_lines(d, s, n);
-	return true;
-}
-
 #define NAME avx512
-#define COPY_WIDE_BLOCKS(d, s, n) copy_wide_blocks(d, s, n)
 #define COPY_WIDE(d, s, n) copy_wide(d, s, n)
 #define SHORT copy_upto64
 #define SHORT_MAX 64

@@ -11,9 +11,8 @@ const struct hone_copy_variant hone_copy_variants[] = {
 #define HONE_VARIANT(name, family, features)                                   \
 	HONE_IF_FAMILY(family,                                                 \
 		{{#name, features}, hone_copy_keep_##name,                     \
-			hone_copy_blocks_##name, hone_copy_stream_##name,      \
-			hone_copy_protect_##name, hone_copy_clear_##name,      \
-			hone_copy_clear_stream_##name,                         \
+			hone_copy_stream_##name, hone_copy_protect_##name,     \
+			hone_copy_clear_##name, hone_copy_clear_stream_##name, \
 			hone_copy_fence_##name}, )
 #include "variants.def"
 #undef HONE_VARIANT
@@ -43,21 +42,17 @@ static const struct hone_copy_variant *_Atomic chosen;
 /* 0: the default. Relaxed: no other data depend on it. */
 static _Atomic size_t threshold;
 
-static hone_copy_fn choose_keep, choose_blocks;
+static hone_copy_fn choose_keep;
 
 /* Read by inline code of C99 and C++ callers, hence no _Atomic. */
 void (*hone_detail_copy_keep)(
 	void *dst, const void *src, size_t n) = choose_keep;
-void (*hone_detail_copy_blocks)(
-	void *dst, const void *src, size_t n) = choose_blocks;
 
-/* Targets of the inline copies; a debug build of the library checks first. */
+/* Target of the inline copy; a debug build of the library checks first. */
 #ifdef NDEBUG
 #define KEEP_ENTRY(v) ((v)->keep)
-#define BLOCKS_ENTRY(v) ((v)->blocks)
 #else
 #define KEEP_ENTRY(v) ((void)(v), checked_keep)
-#define BLOCKS_ENTRY(v) ((void)(v), checked_blocks)
 
 static bool
 apart(const void *a, const void *b, size_t n)
@@ -76,17 +71,6 @@ checked_keep(void *dst, const void *src, size_t n)
 	assert(apart(dst, src, n));
 	best->keep(dst, src, n);
 }
-
-static void
-checked_blocks(void *dst, const void *src, size_t n)
-{
-	const struct hone_copy_variant *best =
-		(const void *)hone_part_best(&hone_part_copy);
-
-	assert(apart(dst, src, n));
-	assert(((uintptr_t)dst | (uintptr_t)src | n) % 64 == 0);
-	best->blocks(dst, src, n);
-}
 #endif
 
 static void
@@ -97,8 +81,6 @@ install(const struct hone_variant *variant)
 	atomic_store(&chosen, v);
 	__atomic_store_n(&hone_detail_copy_keep,
 		v ? KEEP_ENTRY(v) : choose_keep, __ATOMIC_SEQ_CST);
-	__atomic_store_n(&hone_detail_copy_blocks,
-		v ? BLOCKS_ENTRY(v) : choose_blocks, __ATOMIC_SEQ_CST);
 }
 
 const struct hone_part hone_part_copy = {"copy", hone_copy_variants, N_VARIANTS,
@@ -116,12 +98,6 @@ static void
 choose_keep(void *dst, const void *src, size_t n)
 {
 	KEEP_ENTRY(choose())(dst, src, n);
-}
-
-static void
-choose_blocks(void *dst, const void *src, size_t n)
-{
-	BLOCKS_ENTRY(choose())(dst, src, n);
 }
 
 static inline const struct hone_copy_variant *

@@ -19,8 +19,6 @@ typedef void hone_clear_fn(void *dst, size_t n);
 struct hone_copy_variant {
 	struct hone_variant row;
 	hone_copy_fn *keep;
-	/* As keep, but n is a multiple of 64, and both addresses are. */
-	hone_copy_fn *blocks;
 	hone_copy_fn *stream;
 	hone_copy_fn *protect;
 	hone_clear_fn *clear;
@@ -31,7 +29,6 @@ struct hone_copy_variant {
 
 #define HONE_COPY_DECLARE(name)                                                \
 	hone_copy_fn hone_copy_keep_##name;                                    \
-	hone_copy_fn hone_copy_blocks_##name;                                  \
 	hone_copy_fn hone_copy_stream_##name;                                  \
 	hone_copy_fn hone_copy_protect_##name;                                 \
 	hone_clear_fn hone_copy_clear_##name;                                  \

@@ -15,12 +15,6 @@ hone_copy_keep_generic(void *dst, const void *src, size_t n)
 }
 
 void
-hone_copy_blocks_generic(void *dst, const void *src, size_t n)
-{
-	hone_copy_keep_generic(dst, src, n);
-}
-
-void
 hone_copy_stream_generic(void *dst, const void *src, size_t n)
 {
 	hone_copy_keep_generic(dst, src, n);

@@ -24,12 +24,6 @@ hone_copy_keep_rvv(void *dst, const void *src, size_t n)
 }
 
 void
-hone_copy_blocks_rvv(void *dst, const void *src, size_t n)
-{
-	hone_copy_keep_rvv(dst, src, n);
-}
-
-void
 hone_copy_stream_rvv(void *dst, const void *src, size_t n)
 {
 	hone_copy_keep_rvv(dst, src, n);

@@ -35,12 +35,6 @@ hone_copy_keep_sve(void *dst, const void *src, size_t n)
 	}
 }
 
-void
-hone_copy_blocks_sve(void *dst, const void *src, size_t n)
-{
-	hone_copy_keep_sve(dst, src, n);
-}
-
 TARGET void
 hone_copy_stream_sve(void *dst, const void *src, size_t n)
 {

@@ -16,7 +16,6 @@
  *   SHORT(d, s, n)        copy 0 to SHORT_MAX bytes
  *   SHORT_CLEAR(d, n)     clear 0 to SHORT_MAX bytes
  *   COPY_WIDE(d, s, n)    optional: true if it copied, by wider vectors
- *   COPY_WIDE_BLOCKS      optional: the same for whole lines, five or more
  *   COPY_STRING(d, s, n)  optional: true if it copied, by one instruction
  *
  * Kept copies by size: SHORT; two, four or eight vectors, half of them from the
@@ -176,43 +175,6 @@ FN(hone_copy_keep_)(void *dst, const void *src, size_t n)
 	keep_long(d, s, n);
 }
 
-/*
- * No address is misaligned. What is left at the end is copied with lines before
- * it that are copied already: a test for each of the last lines would be
- * mispredicted.
- */
-TARGET __attribute__((aligned(64))) void
-FN(hone_copy_blocks_)(void *dst, const void *src, size_t n)
-{
-	unsigned char *d = dst;
-	const unsigned char *s = src;
-
-	if (n <= GROUP) {
-		if (n > LINE)
-			copy_group(d, s);
-		else if (n > 0)
-			copy_line(d, s);
-		return;
-	}
-#if VEC_BYTES == 32
-	if (n <= 2 * GROUP) {
-		copy_two_groups(d, s, n);
-		return;
-	}
-#endif
-#ifdef COPY_WIDE_BLOCKS
-	if (COPY_WIDE_BLOCKS(d, s, n))
-		return;
-#endif
-#ifdef COPY_STRING
-	if (COPY_STRING(d, s, n))
-		return;
-#endif
-	for (; n > GROUP; n -= GROUP, d += GROUP, s += GROUP)
-		copy_group(d, s);
-	copy_group(d + n - GROUP, s + n - GROUP);
-}
-
 /* protect is a constant. */
 TARGET static inline __attribute__((always_inline)) void
 stream(unsigned char *d, const unsigned char *s, size_t n, bool protect)
@@ -316,6 +278,5 @@ FN(hone_copy_fence_)(void)
 #undef SHORT
 #undef SHORT_MAX
 #undef SHORT_CLEAR
-#undef COPY_WIDE_BLOCKS
 #undef COPY_STRING
 #undef COPY_WIDE

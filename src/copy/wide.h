@@ -93,23 +93,4 @@ wide_loop(unsigned char *d, const unsigned char *s, size_t n)
 	wide_rest(d, s, (size_t)(end - d));
 }
 
-/* Lines between aligned addresses: n is a multiple of 64, more than 256. */
-TARGET static inline void
-wide_lines(unsigned char *d, const unsigned char *s, size_t n)
-{
-	unsigned char *last = d + n - 2 * WIDE;
-	__m512i a = wide_load(s + n - 2 * WIDE), b = wide_load(s + n - WIDE);
-
-	do {
-		__m512i c = wide_load(s), e = wide_load(s + WIDE);
-
-		wide_store(d, c);
-		wide_store(d + WIDE, e);
-		d += 2 * WIDE;
-		s += 2 * WIDE;
-	} while (d < last);
-	wide_store(last, a);
-	wide_store(last + WIDE, b);
-}
-
 #endif

@@ -29,7 +29,6 @@ struct traced {
 	int policy;
 	bool clear;
 	bool batch; /* end with hone_copy_fence() */
-	bool blocks;
 };
 
 struct seen {
@@ -50,8 +49,6 @@ child(const struct traced *t)
 	raise(SIGSTOP);
 	if (t->clear)
 		hone_memset_zero(target, t->n, t->policy);
-	else if (t->blocks)
-		hone_copy_blocks(target, source, t->n / 64);
 	else
 		hone_memcpy(target, source, t->n, t->policy);
 	if (t->batch)
@@ -277,9 +274,10 @@ a_batch_is_fenced_by_its_end_alone(void **state)
 
 /* generic is left out: it calls the memcpy() of libc. */
 static void
-expect_rep_movsb(struct traced t, bool wanted)
+expect_rep_movsb(size_t n, bool wanted)
 {
-	t.policy = HONE_COPY_KEEP;
+	struct traced t = {.n = n, .policy = HONE_COPY_KEEP};
+
 	for (size_t i = 0; i < hone_copy_n_variants; i++) {
 		const struct hone_variant *row = &hone_copy_variants[i].row;
 		struct seen seen;
@@ -290,14 +288,10 @@ expect_rep_movsb(struct traced t, bool wanted)
 		seen = trace(&t);
 		hone_cpu_limit(HONE_CPU_ALL);
 		if (seen.rep_movsb != wanted)
-			fail_msg("%s: %zu bytes%s: %srep movsb", row->name, t.n,
-				t.blocks ? " of blocks" : "",
+			fail_msg("%s: %zu bytes: %srep movsb", row->name, n,
 				seen.rep_movsb ? "" : "no ");
 	}
 }
-
-#define BYTES(bytes) ((struct traced){.n = (bytes)})
-#define BLOCKS(bytes) ((struct traced){.n = (bytes), .blocks = true})
 
 static void
 a_kept_copy_is_made_by_rep_movsb_where_the_traits_say_so(void **state)
@@ -308,41 +302,33 @@ a_kept_copy_is_made_by_rep_movsb_where_the_traits_say_so(void **state)
 	(void)state;
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, 4200);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 4400);
-	expect_rep_movsb(BYTES(4199), false);
-	expect_rep_movsb(BYTES(4200), true);
-	expect_rep_movsb(BYTES(4400), true);
-	expect_rep_movsb(BYTES(4401), false);
-	expect_rep_movsb(BLOCKS(4160), false);
-	expect_rep_movsb(BLOCKS(4224), true);
-	expect_rep_movsb(BLOCKS(4352), true);
-	expect_rep_movsb(BLOCKS(4416), false);
+	expect_rep_movsb(4199, false);
+	expect_rep_movsb(4200, true);
+	expect_rep_movsb(4400, true);
+	expect_rep_movsb(4401, false);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 0);
-	expect_rep_movsb(BYTES(4200), false);
-	expect_rep_movsb(BLOCKS(4224), false);
+	expect_rep_movsb(4200, false);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, 0);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, SIZE_MAX);
-	expect_rep_movsb(BYTES(4096), true);
-	expect_rep_movsb(BLOCKS(4096), true);
+	expect_rep_movsb(4096, true);
 	/* shorter than the choice */
-	expect_rep_movsb(BYTES(4095), false);
-	expect_rep_movsb(BLOCKS(4032), false);
-	expect_rep_movsb(BYTES(64), false);
+	expect_rep_movsb(4095, false);
+	expect_rep_movsb(64, false);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, min);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
 }
 
 static void
-expect_wide(struct traced t, size_t store_bytes, bool wanted)
+expect_wide(size_t n, size_t store_bytes, bool wanted)
 {
+	struct traced t = {.n = n, .policy = HONE_COPY_KEEP};
 	struct seen seen;
 
-	t.policy = HONE_COPY_KEEP;
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, store_bytes);
 	seen = trace(&t);
 	if (seen.wide != wanted)
-		fail_msg("%zu bytes%s, %zu stored a cycle: %s64-byte vectors",
-			t.n, t.blocks ? " of blocks" : "", store_bytes,
-			seen.wide ? "" : "no ");
+		fail_msg("%zu bytes, %zu stored a cycle: %s64-byte vectors", n,
+			store_bytes, seen.wide ? "" : "no ");
 }
 
 static void
@@ -357,14 +343,11 @@ vectors_have_64_bytes_where_a_core_stores_as_many(void **state)
 		skip();
 	}
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 0);
-	expect_wide(BYTES(256), 64, false);
-	expect_wide(BYTES(257), 64, true);
-	expect_wide(BYTES(700), 64, true);
-	expect_wide(BYTES(700), 63, false);
-	expect_wide(BYTES(700), 0, false);
-	expect_wide(BLOCKS(256), 64, false);
-	expect_wide(BLOCKS(320), 64, true);
-	expect_wide(BLOCKS(320), 63, false);
+	expect_wide(256, 64, false);
+	expect_wide(257, 64, true);
+	expect_wide(700, 64, true);
+	expect_wide(700, 63, false);
+	expect_wide(700, 0, false);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, bytes);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
 }

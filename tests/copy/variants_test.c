@@ -235,35 +235,6 @@ large_blocks_are_cleared(void **state)
 }
 
 static void
-must_copy_blocks(unsigned char *d, const unsigned char *s, size_t n)
-{
-	variant->blocks(d, s, n);
-	MUST(memcmp(d, s, n) == 0, d, s, n);
-	margins_must_stand(d, s, n);
-	memset(d, UNTOUCHED, n);
-	hone_copy_blocks(d, s, n / 64);
-	MUST(memcmp(d, s, n) == 0, d, s, n);
-	margins_must_stand(d, s, n);
-	memset(d, UNTOUCHED, n);
-}
-
-/* Both addresses are those of cache lines. */
-static void
-every_number_of_blocks_is_copied(void **state)
-{
-	(void)state;
-	fresh_buffers(16 * PAGE);
-	variant->blocks(NULL, NULL, 0);
-	for (size_t n = 0; n <= 16 * PAGE; n += n < 2 * PAGE ? 64 : 1984) {
-		must_copy_blocks(to.start, from.start, n);
-		must_copy_blocks(to.start, from.end - n, n);
-		must_copy_blocks(to.end - n, from.start, n);
-		must_copy_blocks(to.end - n, from.end - n, n);
-	}
-	drop_buffers();
-}
-
-static void
 nothing_is_copied_from_null(void **state)
 {
 	copy_by(*state, NULL, NULL, 0);
@@ -324,9 +295,6 @@ limit(void **state)
 			support_lift_limit, way},                              \
 		{name ": large blocks are cleared", large_blocks_are_cleared,  \
 			limit, support_lift_limit, way},                       \
-		{name ": every number of blocks is copied",                    \
-			every_number_of_blocks_is_copied, limit,               \
-			support_lift_limit, way},                              \
 	{                                                                      \
 		name ": nothing is copied from NULL",                          \
 			nothing_is_copied_from_null, limit,                    \

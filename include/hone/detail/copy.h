@@ -12,15 +12,12 @@ HONE_BEGIN_DECLS
 #define HONE_COPY_INLINE_MAX 128
 
 /*
- * Private: pointers to the chosen variant's copies for KEEP, of any bytes and
- * of aligned blocks, and the function for all other copies. The pointers are
- * data, not functions, so that a caller makes one jump to the variant
- * (bench/copy, lengths-1..64, on Zen 4: 4.8 -> 3.6 ns). Only the library writes
- * them.
+ * Private: pointer to the chosen variant's copy for KEEP, and the function for
+ * all other copies. The pointer is data, not a function, so that a caller makes
+ * one jump to the variant (bench/copy, lengths-1..64, on Zen 4: 4.8 -> 3.6 ns).
+ * Only the library writes it.
  */
 HONE_API extern void (*hone_detail_copy_keep)(
-	void *dst, const void *src, size_t n);
-HONE_API extern void (*hone_detail_copy_blocks)(
 	void *dst, const void *src, size_t n);
 HONE_API void hone_detail_memcpy(
 	void *dst, const void *src, size_t n, int policy);
@@ -52,12 +49,6 @@ hone_copy_blocks(void *dst, const void *src, size_t blocks)
 	if (blocks == 1) {
 		memcpy(__builtin_assume_aligned(dst, 64),
 			__builtin_assume_aligned(src, 64), 64);
-		return;
-	}
-	if (!__builtin_constant_p(blocks) ||
-		blocks > HONE_COPY_INLINE_MAX / 64) {
-		__atomic_load_n(&hone_detail_copy_blocks, __ATOMIC_RELAXED)(
-			dst, src, blocks * 64);
 		return;
 	}
 #endif
