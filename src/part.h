@@ -40,6 +40,9 @@ const struct hone_variant *hone_part_best(const struct hone_part *part);
 /* Installs that variant and returns it. */
 const struct hone_variant *hone_part_choose(const struct hone_part *part);
 
+/* Has every part choose again, since a limit or a trait has changed. */
+void hone_part_reset(void);
+
 /*
  * A row of variants.def is HONE_VARIANT(name, family, features). Expand it
  * through HONE_IF_FAMILY(family, tokens): the tokens remain only on CPUs of

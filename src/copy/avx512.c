@@ -41,21 +41,18 @@ clear_upto64(unsigned char *d, size_t n)
 #include "wide.h"
 
 /* More than 256 bytes. */
-TARGET static inline bool
+TARGET static inline void
 copy_wide(unsigned char *d, const unsigned char *s, size_t n)
 {
-	if (__builtin_expect(!stores_64_bytes(), 0))
-		return false;
 	if (__builtin_expect(n <= 8 * WIDE, 0)) {
 		wide_ends(d, s, n);
-		return true;
+		return;
 	}
 #ifdef COPY_STRING
 	if (COPY_STRING(d, s, n))
-		return true;
+		return;
 #endif
 	wide_loop(d, s, n);
-	return true;
 }
 
 #define NAME avx512

@@ -48,9 +48,24 @@ static hone_copy_fn choose_keep;
 void (*hone_detail_copy_keep)(
 	void *dst, const void *src, size_t n) = choose_keep;
 
+/* Sequentially consistent, as hone_cpu_set_trait(): see install(). */
+static hone_copy_fn *
+keep_of(const struct hone_copy_variant *v)
+{
+#ifdef __x86_64__
+	size_t stored = __atomic_load_n(
+		&hone_cpu_trait_values[HONE_CPU_TRAIT_STORE_BYTES],
+		__ATOMIC_SEQ_CST);
+
+	if (v->keep == hone_copy_keep_avx512 && stored > 64)
+		return hone_copy_wide_avx512;
+#endif
+	return v->keep;
+}
+
 /* Target of the inline copy; a debug build of the library checks first. */
 #ifdef NDEBUG
-#define KEEP_ENTRY(v) ((v)->keep)
+#define KEEP_ENTRY(v) keep_of(v)
 #else
 #define KEEP_ENTRY(v) ((void)(v), checked_keep)
 
@@ -69,18 +84,27 @@ checked_keep(void *dst, const void *src, size_t n)
 		(const void *)hone_part_best(&hone_part_copy);
 
 	assert(apart(dst, src, n));
-	best->keep(dst, src, n);
+	keep_of(best)(dst, src, n);
 }
 #endif
 
+/*
+ * A trait may be set meanwhile. If keep_of() still sees the old value after the
+ * store, hone_cpu_set_trait() resets the pointer after that: as the limit in
+ * hone_part_choose().
+ */
 static void
 install(const struct hone_variant *variant)
 {
 	const struct hone_copy_variant *v = (const void *)variant;
+	hone_copy_fn *entry;
 
 	atomic_store(&chosen, v);
-	__atomic_store_n(&hone_detail_copy_keep,
-		v ? KEEP_ENTRY(v) : choose_keep, __ATOMIC_SEQ_CST);
+	do {
+		entry = v ? KEEP_ENTRY(v) : choose_keep;
+		__atomic_store_n(
+			&hone_detail_copy_keep, entry, __ATOMIC_SEQ_CST);
+	} while (v && entry != KEEP_ENTRY(v));
 }
 
 const struct hone_part hone_part_copy = {"copy", hone_copy_variants, N_VARIANTS,
@@ -164,7 +188,7 @@ copy_long(const struct hone_copy_variant *v, void *dst, const void *src,
 		v->protect(dst, src, n);
 		break;
 	default:
-		v->keep(dst, src, n);
+		keep_of(v)(dst, src, n);
 		return;
 	}
 	if (!(flags & HONE_COPY_NO_FENCE))

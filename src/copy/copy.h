@@ -40,6 +40,9 @@ struct hone_copy_variant {
 #include "variants.def"
 #undef HONE_VARIANT
 
+/* As hone_copy_keep_avx512, with vectors of 64 bytes from 257 bytes on. */
+hone_copy_fn hone_copy_wide_avx512;
+
 /* In the order of variants.def, only those of this CPU family. */
 extern const struct hone_copy_variant hone_copy_variants[];
 extern const size_t hone_copy_n_variants;

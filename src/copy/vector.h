@@ -15,7 +15,8 @@
  *   SHORT_MAX             optional: longest copy of SHORT, else VEC_BYTES
  *   SHORT(d, s, n)        copy 0 to SHORT_MAX bytes
  *   SHORT_CLEAR(d, n)     clear 0 to SHORT_MAX bytes
- *   COPY_WIDE(d, s, n)    optional: true if it copied, by wider vectors
+ *   COPY_WIDE(d, s, n)    optional: copy 257 bytes and more by wider vectors,
+ *                         for a second function, hone_copy_wide_NAME()
  *   COPY_STRING(d, s, n)  optional: true if it copied, by one instruction
  *
  * Kept copies by size: SHORT; two, four or eight vectors, half of them from the
@@ -23,8 +24,8 @@
  * with the copy. The loop is aligned to cache lines of the destination, because
  * a store that crosses a line costs more than a load that does. The last four
  * make up to three unneeded stores, but avoid a loop over the rest, which would
- * be mispredicted. COPY_WIDE and COPY_STRING come before the loop, where
- * shorter copies do not pay for the choice.
+ * be mispredicted. COPY_STRING comes before the loop, where shorter copies do
+ * not pay for the choice.
  */
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
@@ -141,10 +142,6 @@ copy_long(unsigned char *d, const unsigned char *s, size_t n)
 TARGET static __attribute__((noinline, aligned(64))) void
 keep_long(unsigned char *d, const unsigned char *s, size_t n)
 {
-#ifdef COPY_WIDE
-	if (COPY_WIDE(d, s, n))
-		return;
-#endif
 #ifdef COPY_STRING
 	if (COPY_STRING(d, s, n))
 		return;
@@ -152,12 +149,11 @@ keep_long(unsigned char *d, const unsigned char *s, size_t n)
 	copy_long(d, s, n);
 }
 
-TARGET __attribute__((aligned(64))) void
-FN(hone_copy_keep_)(void *dst, const void *src, size_t n)
+/* rest copies what has more vectors than four, or eight of 32 bytes. */
+TARGET static inline __attribute__((always_inline)) void
+keep(unsigned char *d, const unsigned char *s, size_t n,
+	void (*rest)(unsigned char *d, const unsigned char *s, size_t n))
 {
-	unsigned char *d = dst;
-	const unsigned char *s = src;
-
 	if (LIKELY(n <= SHORT_MAX)) {
 		SHORT(d, s, n);
 		return;
@@ -172,8 +168,28 @@ FN(hone_copy_keep_)(void *dst, const void *src, size_t n)
 		return;
 	}
 #endif
-	keep_long(d, s, n);
+	rest(d, s, n);
 }
+
+TARGET __attribute__((aligned(64))) void
+FN(hone_copy_keep_)(void *dst, const void *src, size_t n)
+{
+	keep(dst, src, n, keep_long);
+}
+
+#ifdef COPY_WIDE
+TARGET static __attribute__((noinline, aligned(64))) void
+keep_wide(unsigned char *d, const unsigned char *s, size_t n)
+{
+	COPY_WIDE(d, s, n);
+}
+
+TARGET __attribute__((aligned(64))) void
+FN(hone_copy_wide_)(void *dst, const void *src, size_t n)
+{
+	keep(dst, src, n, keep_wide);
+}
+#endif
 
 /* protect is a constant. */
 TARGET static inline __attribute__((always_inline)) void

@@ -37,15 +37,6 @@ copy_by_rep_movsb(void *d, const void *s, size_t n)
 	return true;
 }
 
-/* Whether a core stores 64 bytes a cycle; false if the traits are unknown. */
-static inline bool
-stores_64_bytes(void)
-{
-	return __atomic_load_n(
-		       &hone_cpu_trait_values[HONE_CPU_TRAIT_STORE_BYTES],
-		       __ATOMIC_RELAXED) > 64;
-}
-
 #ifdef HONE_COPY_REP_MOVSB
 #define COPY_STRING(d, s, n) copy_by_rep_movsb(d, s, n)
 #endif

@@ -50,11 +50,17 @@ hone_cpu_has(uint64_t needs)
 }
 
 void
+hone_part_reset(void)
+{
+	for (size_t i = 0; i < COUNT(parts); i++)
+		parts[i]->install(NULL);
+}
+
+void
 hone_cpu_limit(uint64_t bits)
 {
 	atomic_store(&allowed, bits);
-	for (size_t i = 0; i < COUNT(parts); i++)
-		parts[i]->install(NULL);
+	hone_part_reset();
 }
 
 const char *

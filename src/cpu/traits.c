@@ -62,8 +62,10 @@ hone_cpu_set_trait(unsigned trait, size_t value)
 		return;
 	/* All traits are known before one is set. */
 	hone_cpu_trait(trait);
+	/* Pairs with install() of src/copy/copy.c. */
 	__atomic_store_n(
-		&hone_cpu_trait_values[trait], stored(value), __ATOMIC_RELAXED);
+		&hone_cpu_trait_values[trait], stored(value), __ATOMIC_SEQ_CST);
+	hone_part_reset();
 }
 
 const char *

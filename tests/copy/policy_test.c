@@ -148,29 +148,62 @@ inline_copies_move_just_what_they_say(void **state)
 	}
 }
 
+/* By the pointer of the inline function. */
+static void
+copy_3_bytes(void)
+{
+	unsigned char a[3] = {1, 2, 3}, b[3];
+	size_t n = 3; /* compilers replace constant copies */
+
+	__asm__("" : "+r"(n));
+	hone_memcpy(b, a, n, HONE_COPY_KEEP);
+	assert_memory_equal(a, b, 3);
+}
+
 static void
 a_limit_holds_after_functions_were_used(void **state)
 {
-	unsigned char a[3] = {1, 2, 3}, b[3];
+	size_t store = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
 
 	(void)state;
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, 32);
 	for (size_t i = 0; i < hone_copy_n_variants; i++) {
 		const struct hone_copy_variant *v = &hone_copy_variants[i];
-		size_t n = 3; /* compilers replace constant copies */
 
 		if (!hone_cpu_has(v->row.needs))
 			continue;
 		hone_cpu_limit(v->row.needs);
-		__asm__("" : "+r"(n));
-		hone_memcpy(b, a, n, HONE_COPY_KEEP);
-		assert_memory_equal(a, b, 3);
+		copy_3_bytes();
 #ifdef NDEBUG /* a debug build checks for overlap here */
 		assert_ptr_equal(hone_detail_copy_keep, v->keep);
 #endif
 		assert_string_equal(hone_cpu_variant("copy"), v->row.name);
 		hone_cpu_limit(HONE_CPU_ALL);
 	}
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, store);
 }
+
+#if defined(NDEBUG) && defined(__x86_64__)
+static void
+the_vectors_follow_the_trait_at_once(void **state)
+{
+	size_t store = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
+
+	(void)state;
+	if (strcmp(hone_cpu_variant("copy"), "avx512") != 0) {
+		printf("# skipped: this CPU has no AVX-512\n");
+		skip();
+	}
+	for (size_t bytes = 62; bytes <= 66; bytes++) {
+		hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, bytes);
+		copy_3_bytes();
+		assert_ptr_equal(hone_detail_copy_keep,
+			bytes < 64 ? hone_copy_keep_avx512
+				   : hone_copy_wide_avx512);
+	}
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, store);
+}
+#endif
 
 /* A block that one thread fills by streaming and another reads. */
 struct exchange {
@@ -289,6 +322,9 @@ main(void)
 		cmocka_unit_test(calibration_sets_what_it_reports),
 		cmocka_unit_test(inline_copies_move_just_what_they_say),
 		cmocka_unit_test(a_limit_holds_after_functions_were_used),
+#if defined(NDEBUG) && defined(__x86_64__)
+		cmocka_unit_test(the_vectors_follow_the_trait_at_once),
+#endif
 		cmocka_unit_test(a_streamed_copy_is_seen_whole_once_published),
 		cmocka_unit_test(a_batch_is_seen_whole_after_its_fence),
 #ifndef NDEBUG

@@ -200,6 +200,13 @@ keep(void *dst, const void *src, size_t n)
 	world.n_copied = n;
 }
 
+/* A trait that is set has the library choose again. */
+STANDS_FOR(void, hone_cpu_set_trait, unsigned trait, size_t value)
+{
+	__real_hone_cpu_set_trait(trait, value);
+	hone_detail_copy_keep = keep;
+}
+
 /* The library's own calls: only cold copies are streamed. */
 STANDS_FOR(void, hone_detail_memcpy, void *dst, const void *src, size_t n,
 	int policy)
