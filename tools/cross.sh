@@ -20,8 +20,8 @@ sysroot() {
 }
 
 # cmocka_of_source FOLDER: Debian 12 has no packages for riscv64, only compilers.
-# The library is one file; the names say what glibc has. It is shared, so that
-# no --wrap of a test's link reaches into it.
+# The library is one file. The HAVE_ names are what its configuration would find.
+# A shared library, so that no --wrap of a test's link reaches into it.
 cmocka_of_source() {
     debs_source "$1/source" cmocka
     tar -xf "$1"/source/cmocka_*.orig.tar.xz -C "$1/source" --strip-components=1

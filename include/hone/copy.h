@@ -125,8 +125,9 @@ struct hone_copy_calibration {
 	double rep_movsb_ns[16];
 	/** in how many of 9 comparisons rep movsb took over 5 % less time */
 	unsigned n_clear[16];
-	/** the trait HONE_CPU_TRAIT_STORE_BYTES from now on. 64: kept copies of
-	 * over 256 bytes are made by vectors of 64 bytes, not of 32 */
+	/** the trait HONE_CPU_TRAIT_STORE_BYTES from now on. 64: the variant
+	 * "avx512" makes kept copies of over 256 bytes by vectors of 64 bytes,
+	 * not of 32 */
 	size_t store_bytes;
 	/** number of sizes at which both vectors were measured; 0: there is no
 	 * choice here, and the trait is unchanged */
@@ -152,10 +153,11 @@ struct hone_copy_calibration {
  *          unchanged.
  *
  * Hot copies of 512 bytes to 16 KiB with four alignments decide about the
- * vectors. Where over 5 % less time in at least 7 of 9 comparisons is clear,
- * those are chosen that are clearly faster at more sizes, and none if both are
- * at as many. The choice is stored in the trait HONE_CPU_TRAIT_STORE_BYTES, as
- * 32 or 64. It is measured where the variant of hone/copy.h is "avx512".
+ * vectors. At a size, vectors of one width are clearly faster if they take over
+ * 5 % less time in at least 7 of 9 comparisons. The width that is clearly
+ * faster at more sizes is stored in the trait HONE_CPU_TRAIT_STORE_BYTES, as 32
+ * or 64. If both are at as many, the trait is unchanged. The vectors are
+ * measured where the variant of hone/copy.h is "avx512".
  *
  * Hot copies of 4 KiB to 16 MiB decide about rep movsb. Its range is two or
  * more adjacent sizes at each of which it takes over 5 % less time than the

@@ -101,8 +101,9 @@ enum hone_cpu_traits {
 	 * loads; 0: unknown */
 	HONE_CPU_TRAIT_LOAD_BYTES = 0,
 	/** bytes that a core stores to its L1 cache in a cycle, by the widest
-	 * stores; 0: unknown. From 64 on, HONE_COPY_KEEP uses vectors of 64
-	 * bytes. hone_copy_calibrate() measures this choice */
+	 * stores; 0: unknown. From 64 on, the variant "avx512" makes copies of
+	 * over 256 bytes with HONE_COPY_KEEP by vectors of 64 bytes.
+	 * hone_copy_calibrate() measures this choice */
 	HONE_CPU_TRAIT_STORE_BYTES = 1,
 	/** bytes: the smallest copy with HONE_COPY_KEEP that is made by
 	 * rep movsb. Copies below 4 KiB never are. */
@@ -143,9 +144,11 @@ HONE_API size_t hone_cpu_trait(unsigned trait);
  * :param value: any value.
  *
  * Applies to the whole process, from the next call of each function on. Calls
- * that are running in other threads finish with either value. All values give
- * the same results. To undo a call, set the value that hone_cpu_trait()
- * returned before it. Since 0.1.
+ * that are running in other threads finish with either value. While another
+ * thread makes its first call of a part, or its first one after this function
+ * or hone_cpu_limit(), the old value may be in use for a moment longer. All
+ * values give the same results. To undo a call, set the value that
+ * hone_cpu_trait() returned before it. Since 0.1.
  */
 HONE_API void hone_cpu_set_trait(unsigned trait, size_t value);
 

@@ -2,9 +2,9 @@
 /*
  * Measures what depends on the CPU, its caches, the memory and the load.
  *
- * First what makes kept copies, by hot ones: with cold ones, the memory takes
- * most of the time. The vectors of the loop come before the sizes at which
- * rep movsb is faster than this loop. Then the size
+ * First the choices of kept copies, by copies of data in the CPU caches: with
+ * other data, the memory takes most of the time. The vectors of the loop come
+ * before the sizes at which rep movsb is faster than this loop. Then the size
  * from which streaming is faster, by copies from and to memory that is in no
  * CPU cache, whose destination is read once. The kept ones of these copies are
  * made as all later ones will be.
@@ -35,8 +35,8 @@
  * holds twice. */
 #define VECTOR_SMALLEST ((size_t)512)
 #define VECTOR_LARGEST ((size_t)16 << 10)
-/* Between the destinations of one copy and the next, for vectors, whose speed
- * depends on the alignment. Four of them are as far as they go. */
+/* Bytes from one destination to the next: the speed of vectors depends on the
+ * alignment. Four destinations take turns. */
 #define VECTOR_STEP 17
 /* Bytes that are copied between two looks at the clock: the looks take less
  * than 1 % of the time. */
@@ -45,11 +45,11 @@
  * address bits as a store shortly before it, as in bench/copy. */
 #define HOT_APART 2112
 /*
- * Noise alone must not make a range. The medians are not enough: with other
+ * Noise alone must not choose. The medians are not enough: with other
  * load on a Zen 4, they gave 43 of 60 calibrations a range. With the number of
  * comparisons, 4 of the same 60 had one.
  */
-#define CLEARLY_FASTER 0.95 /* most of the loop's time for rep movsb */
+#define CLEARLY_FASTER 0.95 /* most of the other way's time */
 #define LEAST_CLEAR 7       /* of HOT_TURNS comparisons */
 #define LEAST_SIZES 2       /* in a row */
 

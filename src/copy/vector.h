@@ -149,7 +149,8 @@ keep_long(unsigned char *d, const unsigned char *s, size_t n)
 	copy_long(d, s, n);
 }
 
-/* rest copies what has more vectors than four, or eight of 32 bytes. */
+/* rest makes the copies of more than GROUP bytes, or of more than 2 * GROUP
+ * with vectors of 32 bytes. */
 TARGET static inline __attribute__((always_inline)) void
 keep(unsigned char *d, const unsigned char *s, size_t n,
 	void (*rest)(unsigned char *d, const unsigned char *s, size_t n))

@@ -49,7 +49,7 @@ wide_ends(unsigned char *d, const unsigned char *s, size_t n)
 	wide_store(y + 3 * WIDE, i);
 }
 
-/* n is up to 128. Rare: out of the way of what is not. */
+/* n is up to 128. Not inline, since it is rare. */
 TARGET static __attribute__((noinline)) void
 wide_rest(unsigned char *d, const unsigned char *s, size_t n)
 {

@@ -12,10 +12,11 @@
 
 /*
  * Copies by rep movsb and returns true, if the traits choose it for n bytes.
- * The smallest size comes first: one load is enough for most copies. Each such
- * load costs a copy from a misaligned source 0.3 ns at 513 bytes and 2 ns at 4
- * KiB on Zen 5 (docs/design/copy.md). No value is stored before the first call
- * of a public function. Until then the largest size is as good as 0.
+ * The smallest size comes first: where there is a range, one load is enough
+ * for a copy below it. Each such load costs a copy from a misaligned source 0.3
+ * ns at 513 bytes and 2 ns at 4 KiB on Zen 5 (docs/design/copy.md). No value is
+ * stored before the first call of a public function. Until then the largest
+ * size is as good as 0.
  *
  * Always inline: GCC 12 makes it a call, for which the caller needs a stack
  * frame and saves its registers. That took 1 to 2 ns of every copy of more than

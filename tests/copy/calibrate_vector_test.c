@@ -46,8 +46,12 @@ the_vectors_that_are_faster_at_more_sizes_are_chosen(void **state)
 	/* two comparisons that differ are noise, three are not */
 	world.slow = 1 << 13 | 1 << 15;
 	vectors_must_be(64, VECTOR_SIZES, 0);
+	world.slow = 1 << 12 | 1 << 14;
+	vectors_must_be(32, 0, VECTOR_SIZES);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, 0);
-	world.slow |= 1 << 17;
+	world.slow |= 1 << 16;
+	vectors_must_be(0, 0, VECTOR_SIZES);
+	world.slow = 1 << 13 | 1 << 15 | 1 << 17;
 	world.min = world.max = 0;
 	vectors_must_be(0, VECTOR_SIZES, 0);
 	world.slow = 0;

@@ -321,14 +321,18 @@ a_kept_copy_is_made_by_rep_movsb_where_the_traits_say_so(void **state)
 static void
 expect_wide(size_t n, size_t store_bytes, bool wanted)
 {
-	struct traced t = {.n = n, .policy = HONE_COPY_KEEP};
-	struct seen seen;
+	static const int policies[] = {HONE_COPY_KEEP, HONE_COPY_AUTO};
 
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, store_bytes);
-	seen = trace(&t);
-	if (seen.wide != wanted)
-		fail_msg("%zu bytes, %zu stored a cycle: %s64-byte vectors", n,
-			store_bytes, seen.wide ? "" : "no ");
+	for (size_t i = 0; i < 2; i++) {
+		struct traced t = {.n = n, .policy = policies[i]};
+		struct seen seen = trace(&t);
+
+		if (seen.wide != wanted)
+			fail_msg("%zu bytes, %zu stored a cycle: %s64-byte "
+				 "vectors",
+				n, store_bytes, seen.wide ? "" : "no ");
+	}
 }
 
 static void

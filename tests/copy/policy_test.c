@@ -183,6 +183,21 @@ a_limit_holds_after_functions_were_used(void **state)
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, store);
 }
 
+static void
+a_trait_that_is_set_has_the_library_choose_again(void **state)
+{
+	void (*installed)(void *, const void *, size_t);
+
+	(void)state;
+	copy_3_bytes();
+	installed = hone_detail_copy_keep;
+	hone_cpu_set_trait(
+		HONE_CPU_TRAIT_FSRM, hone_cpu_trait(HONE_CPU_TRAIT_FSRM));
+	assert_ptr_not_equal(hone_detail_copy_keep, installed);
+	copy_3_bytes();
+	assert_ptr_equal(hone_detail_copy_keep, installed);
+}
+
 #if defined(NDEBUG) && defined(__x86_64__)
 static void
 the_vectors_follow_the_trait_at_once(void **state)
@@ -322,6 +337,8 @@ main(void)
 		cmocka_unit_test(calibration_sets_what_it_reports),
 		cmocka_unit_test(inline_copies_move_just_what_they_say),
 		cmocka_unit_test(a_limit_holds_after_functions_were_used),
+		cmocka_unit_test(
+			a_trait_that_is_set_has_the_library_choose_again),
 #if defined(NDEBUG) && defined(__x86_64__)
 		cmocka_unit_test(the_vectors_follow_the_trait_at_once),
 #endif
