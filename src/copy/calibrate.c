@@ -192,6 +192,19 @@ has_two_vectors(void)
 	return hone_part_best(&hone_part_copy)->needs & HONE_CPU_AVX512F;
 }
 
+static void
+find_vector(struct hone_copy_calibration *c)
+{
+	int wide = 0;
+
+	for (size_t i = 0; i < c->n_vector; i++) {
+		wide += c->n_clear64[i] >= LEAST_CLEAR;
+		wide -= c->n_clear32[i] >= LEAST_CLEAR;
+	}
+	if (wide != 0)
+		c->store_bytes = wide > 0 ? 64 : 32;
+}
+
 /*
  * The trait changes only if one width is clearly faster at more sizes than the
  * other. Without rep movsb, whose range is chosen next.
@@ -212,21 +225,8 @@ choose_vectors(const struct arena *arena, struct hone_copy_calibration *c)
 	set_range(0, 0);
 	run(arena, &race);
 	set_range(min, max);
-	hone_copy_find_vector(c);
+	find_vector(c);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, c->store_bytes);
-}
-
-void
-hone_copy_find_vector(struct hone_copy_calibration *c)
-{
-	int wide = 0;
-
-	for (size_t i = 0; i < c->n_vector; i++) {
-		wide += c->n_clear64[i] >= LEAST_CLEAR;
-		wide -= c->n_clear32[i] >= LEAST_CLEAR;
-	}
-	if (wide != 0)
-		c->store_bytes = wide > 0 ? 64 : 32;
 }
 
 /* The share of the loop's time that rep movsb saves; 0 if it is not clear. */
@@ -262,10 +262,10 @@ hone_copy_find_range(struct hone_copy_calibration *c)
 static void
 choose_range(const struct arena *arena, struct hone_copy_calibration *c)
 {
-	unsigned slower[MAX_SIZES] = {0};
+	unsigned loop_clear[MAX_SIZES] = {0}; /* not reported */
 	struct race race = {choose_rep_movsb, HOT_SMALLEST, HOT_LARGEST, 0,
 		&c->n_hot, c->hot_size, {c->loop_ns, c->rep_movsb_ns},
-		{slower, c->n_clear}};
+		{loop_clear, c->n_clear}};
 
 	if (has_rep_movsb()) {
 		run(arena, &race);

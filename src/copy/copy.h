@@ -62,11 +62,10 @@ extern const size_t hone_copy_n_variants;
 #endif
 
 /*
- * Set the range of rep movsb, or the trait of the vectors, from the times of
- * hot copies. A test passes times that no CPU has.
+ * Sets the range of rep movsb from the times of hot copies. A test passes times
+ * that no CPU has.
  */
 void hone_copy_find_range(struct hone_copy_calibration *result);
-void hone_copy_find_vector(struct hone_copy_calibration *result);
 
 /*
  * Below this size STREAM uses normal stores: the fence alone costs more than

@@ -259,28 +259,40 @@ clear_comparisons(const long ns[2], int side)
 	return n;
 }
 
+/* Of copies with n sizes from `smallest` on, by two ways. */
+static void
+must_be_reported(size_t n, size_t smallest, const size_t *size,
+	const long *const world_ns[2], const double *const ns[2],
+	const unsigned *const n_clear[2])
+{
+	for (size_t i = 0; i < n; i++) {
+		const long want[] = {world_ns[0][i], world_ns[1][i]};
+
+		assert_int_equal(size[i], smallest << i);
+		for (int side = 0; side < 2; side++) {
+			assert_int_equal((long)ns[side][i], want[side]);
+			if (n_clear[side])
+				assert_int_equal(n_clear[side][i],
+					clear_comparisons(want, side));
+		}
+	}
+}
+
 static void
 hot_copies_must_be_reported(const struct hone_copy_calibration *c)
 {
+	const long *hot[] = {world.loop, world.rep_movsb};
+	const double *hot_ns[] = {c->loop_ns, c->rep_movsb_ns};
+	const unsigned *hot_clear[] = {NULL, c->n_clear};
+	const long *vector[] = {world.vector32, world.vector64};
+	const double *vector_ns[] = {c->vector32_ns, c->vector64_ns};
+	const unsigned *vector_clear[] = {c->n_clear32, c->n_clear64};
+
 	assert_int_equal(c->n_hot, world.hot ? HOT_SIZES : 0);
-	for (size_t i = 0; i < c->n_hot; i++) {
-		const long ns[] = {world.loop[i], world.rep_movsb[i]};
-
-		assert_int_equal(c->hot_size[i], (size_t)4096 << i);
-		assert_int_equal((long)c->loop_ns[i], ns[0]);
-		assert_int_equal((long)c->rep_movsb_ns[i], ns[1]);
-		assert_int_equal(c->n_clear[i], clear_comparisons(ns, 1));
-	}
+	must_be_reported(c->n_hot, 4096, c->hot_size, hot, hot_ns, hot_clear);
 	assert_int_equal(c->n_vector, world.wide ? VECTOR_SIZES : 0);
-	for (size_t i = 0; i < c->n_vector; i++) {
-		const long ns[] = {world.vector32[i], world.vector64[i]};
-
-		assert_int_equal(c->vector_size[i], (size_t)512 << i);
-		assert_int_equal((long)c->vector32_ns[i], ns[0]);
-		assert_int_equal((long)c->vector64_ns[i], ns[1]);
-		assert_int_equal(c->n_clear32[i], clear_comparisons(ns, 0));
-		assert_int_equal(c->n_clear64[i], clear_comparisons(ns, 1));
-	}
+	must_be_reported(c->n_vector, 512, c->vector_size, vector, vector_ns,
+		vector_clear);
 }
 
 static void
