@@ -14,7 +14,7 @@
 /* Rounds of the hand, and blocks in each, before a window is chosen. */
 #define ROUNDS 4
 #define ROUND 512
-#define SMALL 64     /* units up to which the hand alone makes room mostly */
+#define SMALL 64 /* units up to which the hand alone makes room mostly */
 /* Retired entries from which the hand passes over what readers have. */
 #define HELD_BACK 32
 
