@@ -10,7 +10,7 @@ static void build_record(struct php_hone_builder *builder,
 
 /* What is at `to` in builder->arrays contains `next`; returns where `to` is
  * after that array's record was built. */
-static zend_never_inline void *
+static zend_always_inline void *
 build_next(struct php_hone_builder *builder, const zend_array *next,
 	unsigned depth, void *to)
 {

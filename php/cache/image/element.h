@@ -76,7 +76,9 @@ php_hone_begin_record(struct php_hone_builder *builder, const zend_array *array,
 	GC_TYPE_INFO(record) = PHP_HONE_ARRAY_INFO;
 	HT_FLAGS(record) = flags;
 	record->nTableMask = mask;
-	record->arData = NULL;
+	record->arData = (Bucket *)(builder->arrays_at +
+				    (uintptr_t)(builder->arrays.used - size) +
+				    sizeof(*record) + HT_HASH_SIZE(mask));
 	record->nNumUsed = used;
 	record->nNumOfElements = elements;
 	record->nTableSize = table;
@@ -109,7 +111,7 @@ php_hone_set_type(zval *to, uint32_t type, uint32_t next)
 #endif
 }
 
-/* php_hone_put() of anything but a number or a string. */
+/* php_hone_put() of what is rarer. */
 const zend_array *php_hone_put_other(struct php_hone_builder *builder,
 	const zval *element, zval *to, uint32_t next);
 
@@ -136,6 +138,14 @@ php_hone_put(struct php_hone_builder *builder, const zval *element, zval *to,
 		to->value.str = php_hone_put_string(builder, Z_STR_P(element));
 		php_hone_set_type(to, IS_STRING, next);
 		return NULL;
+	}
+	/* Nothing else can lead to an array with one reference. */
+	if (EXPECTED(type == IS_ARRAY) && GC_REFCOUNT(Z_ARR_P(element)) == 1 &&
+		Z_ARR_P(element)->nNumOfElements != 0) {
+		to->value.arr = (zend_array *)(builder->arrays_at +
+					       builder->arrays.used);
+		php_hone_set_type(to, IS_ARRAY, next);
+		return Z_ARR_P(element);
 	}
 	return php_hone_put_other(builder, element, to, next);
 }

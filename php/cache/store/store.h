@@ -208,6 +208,14 @@ void *php_hone_store_view(const struct php_hone_store *store, void *writable);
 void *php_hone_store_writable(
 	const struct php_hone_store *store, const void *view);
 
+/*
+ * Give back what the reserved block has for more than `image` bytes of image,
+ * at most entry->image_size, which becomes `image`. Takes the shard's mutex;
+ * php_hone_store_publish() or _cancel() comes next and releases it.
+ */
+void php_hone_store_shrink(struct php_hone_member *member,
+	struct php_hone_entry *entry, size_t image);
+
 enum php_hone_publish {
 	PHP_HONE_STORE,   /* whether or not the key exists */
 	PHP_HONE_ADD,     /* -EEXIST if it exists */

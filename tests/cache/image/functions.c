@@ -33,6 +33,27 @@ PHP_FUNCTION(image_store)
 	}
 }
 
+/* image_store_at(array $value, int $arrays = 0, int $strings = 0): int|false:
+ * as image_store(), built at its place, where the parts have so many bytes more
+ * than they need */
+PHP_FUNCTION(image_store_at)
+{
+	zend_long arrays = 0, strings = 0;
+	struct region *region;
+	zval *value;
+
+	ZEND_PARSE_PARAMETERS_START(1, 3)
+	Z_PARAM_ARRAY(value)
+	Z_PARAM_OPTIONAL
+	Z_PARAM_LONG(arrays)
+	Z_PARAM_LONG(strings)
+	ZEND_PARSE_PARAMETERS_END();
+	region = region_built_at(&builder, value, arrays, strings);
+	if (region == NULL)
+		RETURN_FALSE;
+	RETURN_LONG(region_add(region));
+}
+
 static struct region *
 only_number(INTERNAL_FUNCTION_PARAMETERS)
 {
@@ -252,6 +273,7 @@ ZEND_END_ARG_INFO()
 /* clang-format off */
 static const zend_function_entry functions[] = {
 	PHP_FE(image_store, any)
+	PHP_FE(image_store_at, any)
 	PHP_FE(image_fetch, any)
 	PHP_FE(image_unpack, any)
 	PHP_FE(image_move, any)

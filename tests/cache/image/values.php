@@ -58,7 +58,10 @@ for ($i = 0; $i < $n; $i++) {
     expect(same(image_fetch($image), $flat), 'after a change');
     $again = store($fetched);
     expect(same(image_fetch($again), $flat), 'stored again');
-    expect(image_size($again) <= image_size($image) * 1.5 + 500, 'its size');
+    // Strings that are in a value many times may be in the image many times.
+    $apart = store(unserialize(serialize($flat)));
+    expect(image_size($again) <= image_size($apart) * 3 + 500, 'its size');
+    image_free($apart);
     $block = store($fetched, true);
     expect(same(image_fetch($block), $flat), 'stored again as a block');
     $moved = image_move($image);
