@@ -142,7 +142,7 @@ a_store_does_not_wait_for_long(void **state)
 
 /* A young request that has all values, and then all new ones, and so on. */
 static void
-replace_what_a_young_request_has(unsigned keys, size_t bytes)
+replace_what_a_young_request_has(unsigned keys, size_t bytes, unsigned turns)
 {
 	char name[16];
 	uint64_t number = 0;
@@ -150,7 +150,7 @@ replace_what_a_young_request_has(unsigned keys, size_t bytes)
 		snprintf(name, sizeof name, "key%u", i);
 		assert_int_equal(put(&writer, name, 0, bytes), 0);
 	}
-	for (unsigned i = 0; i < 10 * keys; i++) {
+	for (unsigned i = 0; i < turns * keys; i++) {
 		snprintf(name, sizeof name, "key%u", i % keys);
 		assert_int_equal(put(&writer, name, i, bytes), 0);
 		assert_int_equal(get(&reader, name, &number), 0);
@@ -166,7 +166,7 @@ a_store_closes_slots_before_it_fails(void **state)
 	struct php_hone_store_info info;
 	php_hone_store_info(&writer, &info);
 	replace_what_a_young_request_has(
-		(unsigned)(info.size / 5 / 20000), 20000);
+		(unsigned)(info.size / 5 / 20000), 20000, 10);
 }
 
 static void
@@ -176,7 +176,21 @@ a_store_into_a_full_cache_closes_slots_before_it_fails(void **state)
 	struct php_hone_store_info info;
 	php_hone_store_info(&writer, &info);
 	replace_what_a_young_request_has(
-		(unsigned)(info.size / 10 * 9 / 2176), 2000);
+		(unsigned)(info.size / 10 * 9 / 2176), 2000, 10);
+}
+
+/* What waits for the reader is many times what is live, and evicting would free
+ * little. */
+static void
+little_that_is_live_is_not_evicted_for_what_is_held_back(void **state)
+{
+	(void)state;
+	struct php_hone_store_info info;
+	php_hone_store_info(&writer, &info);
+	replace_what_a_young_request_has(
+		(unsigned)(info.size / 16 / 7000), 7000, 100);
+	php_hone_store_info(&writer, &info);
+	assert_int_equal(info.evictions, 0);
 }
 
 int
@@ -191,6 +205,7 @@ main(void)
 		TEST(a_store_does_not_wait_for_long),
 		TEST(a_store_closes_slots_before_it_fails),
 		TEST(a_store_into_a_full_cache_closes_slots_before_it_fails),
+		TEST(little_that_is_live_is_not_evicted_for_what_is_held_back),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

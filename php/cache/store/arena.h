@@ -93,6 +93,24 @@ php_hone_much_is_held(const struct php_hone_shard *shard)
 	return shard->held_back > (shard->end - shard->first) / 8;
 }
 
+/*
+ * Whether readers hold back more than lives, and free memory lasts only for the
+ * replacement of what lives, of which they may have all: a quarter more, since
+ * it is in pieces. To evict would free less than is held back.
+ */
+static inline bool
+php_hone_held_must_end(const struct php_hone_shard *shard)
+{
+	uint64_t live = shard->sums[PHP_HONE_LIVE];
+	return shard->held_back > live &&
+	       shard->sums[PHP_HONE_FREE] + shard->sums[PHP_HONE_QUICK] <
+		       live + live / 4 + shard->reserve;
+}
+
+/* Stores without another look at what to evict or to close, after one in vain.
+ */
+#define PHP_HONE_PAUSE 256
+
 /* A block of which no list is quick to reach. */
 uint32_t php_hone_arena_alloc_long(struct php_hone_store *store,
 	struct php_hone_shard *shard, uint32_t units);

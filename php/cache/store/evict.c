@@ -8,7 +8,6 @@
 #define BATCH 32
 /* Blocks that one call looks at on behalf of later ones. */
 #define PACE 256
-#define PAUSE 256 /* stores without such a look after one in vain */
 /* Blocks that expiry looks at, each time that memory is short. */
 #define SWEEP 64
 /* Rounds of the hand, and blocks in each, before a window is chosen. */
@@ -189,7 +188,7 @@ pace(struct php_hone_store *store, struct php_hone_shard *shard)
 	}
 	/* In vain: stores fail soon, and another turn finds as little. */
 	php_hone_readers_close(store, in_vain ? 0 : PHP_HONE_CLOSE_AFTER);
-	shard->pause = in_vain ? PAUSE : 0;
+	shard->pause = in_vain ? PHP_HONE_PAUSE : 0;
 }
 
 /* ---- a window: neighbours that are evicted together ---- */
@@ -368,7 +367,7 @@ php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
 	if (php_hone_reclaim_pays(shard))
 		php_hone_reclaim_some(store, shard);
 	if (php_hone_much_is_held(shard))
-		php_hone_member_close(member);
+		php_hone_hold_back_less(member, shard);
 	if (shard->pause != 0)
 		shard->pause--;
 	else if (short_of(shard))

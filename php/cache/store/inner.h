@@ -250,6 +250,12 @@ void php_hone_reclaim_some(
  */
 bool php_hone_reclaim_patiently(
 	struct php_hone_store *store, struct php_hone_shard *shard);
+/*
+ * When readers hold back much: close the member's own slot; and all others, if
+ * free memory would not last otherwise.
+ */
+void php_hone_hold_back_less(
+	struct php_hone_member *member, struct php_hone_shard *shard);
 
 /* ---- tags.c ---- */
 

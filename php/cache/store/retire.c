@@ -128,3 +128,17 @@ php_hone_reclaim_some(
 	if (shard->n_retired >= shard->reclaim_at)
 		php_hone_reclaim_all(store, shard);
 }
+
+void
+php_hone_hold_back_less(
+	struct php_hone_member *member, struct php_hone_shard *shard)
+{
+	php_hone_member_close(member);
+	if (shard->pause != 0 || !php_hone_held_must_end(shard))
+		return;
+	/* What requests had that have ended since then. */
+	php_hone_reclaim_all(member->store, shard);
+	if (php_hone_held_must_end(shard))
+		php_hone_readers_close(member->store, 0);
+	shard->pause = PHP_HONE_PAUSE;
+}
