@@ -9,7 +9,8 @@
  *	fork.c      children of a request
  *	pools.c     which stores there are, and which one this process uses
  *	fetch.c     the three ways to read; block.c has the copies of a request
- *	write.c     store, add, replace, delete; value.c serializes objects
+ *	write.c     store, add, replace, delete; value.c serializes objects;
+ *	            guess.c looks at what a large array replaces
  *	methods.c, multi.c, counters.c, remember.c  the class Hone\Cache
  *	walk.c      all keys, in batches; entries.c is their class
  *	info.c, metrics.c  figures

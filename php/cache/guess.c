@@ -7,11 +7,14 @@
 #include "cache.h"
 #include "image/inside.h"
 
-/* Bytes of the records from which an array is large. */
-#define LEAST 16384
-/* What is added to the size of the records, and to that of the strings. */
-#define MORE_RECORDS 64
-#define MORE_STRINGS 16
+/* Bytes of the records from which an array is large: others wait for the mutex
+ * while a smaller one is built. */
+#define LEAST 32768
+/* One part of the records, and of the strings, is added to each. */
+#define MORE_RECORDS 256
+#define MORE_STRINGS 64
+/* The number of elements may differ by one part of it. */
+#define DIFFERENCE 128
 
 /* Arrays in one another of which the first ones are looked at. */
 #define LEVELS 3
@@ -59,8 +62,8 @@ look(const struct php_hone_entry *entry, uint64_t *to, void *opaque)
 	/* An array of another size is likely not to fit: it would be built
 	 * twice. */
 	had = root->nNumOfElements;
-	if (guess->elements > had + had / 128 ||
-		guess->elements < had - had / 128)
+	if (guess->elements > had + had / DIFFERENCE ||
+		guess->elements < had - had / DIFFERENCE)
 		return false;
 	guess->parts->arrays = with_more(records, MORE_RECORDS);
 	guess->parts->strings =

@@ -193,6 +193,8 @@ try_to_store(struct php_hone_member *member, zend_string *key, size_t image,
 		.key = &of,
 		.ttl = how->ttl > TTL_MAX ? 0 : (uint32_t)how->ttl,
 		.n_tags = n_tags,
+		/* Nothing is evicted for what the guess has too much. */
+		.spare = large != NULL,
 	};
 	int error = -EBADMSG;
 

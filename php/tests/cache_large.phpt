@@ -55,7 +55,7 @@ show('the same', rows(2000, 'another'));
 show('longer strings', rows(2000, 'another one'));
 show('much longer strings', rows(2000, str_repeat('long', 20)));
 show('shorter strings', rows(2000, 'x'));
-show('a few rows more', rows(2010, 'x'));
+show('a few rows more', rows(2004, 'x'));
 show('a few rows less', rows(2001, 'x'));
 show('many more', rows(3000, 'x'));
 show('many less', rows(1500, 'x'));
@@ -124,7 +124,7 @@ var_dump(Cache::fetch('k') === $value);
 the first: true, as usual
 one of its kind: true, in place
 the same: true, in place
-longer strings: true, in place
+longer strings: true, as usual
 much longer strings: true, as usual
 shorter strings: true, in place
 a few rows more: true, in place

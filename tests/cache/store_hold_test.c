@@ -193,6 +193,36 @@ little_that_is_live_is_not_evicted_for_what_is_held_back(void **state)
 	assert_int_equal(info.evictions, 0);
 }
 
+/* One request that is closed holds much back, and others come and go. */
+static void
+requests_are_not_closed_again_for_what_is_held_already(void **state)
+{
+	(void)state;
+	struct php_hone_store_info info;
+	struct php_hone_member young = {0};
+	php_hone_store_info(&writer, &info);
+	unsigned keys = (unsigned)(info.size / 16 / 7000), open = 0;
+	replace_what_a_young_request_has(keys, 7000, 100);
+	assert_int_equal(php_hone_member_join(&young, writer.store), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		char name[16];
+		uint64_t number = 0;
+		php_hone_member_pin(&young);
+		for (unsigned k = 0; k < 3; k++) {
+			snprintf(name, sizeof name, "key%u", (i + k) % keys);
+			assert_int_equal(get(&young, name, &number), 0);
+			assert_int_equal(put(&writer, name, i, 7000), 0);
+		}
+		open += php_hone_fetch_begin(&young);
+		php_hone_fetch_end(&young);
+		php_hone_member_unpin(&young);
+	}
+	assert_in_range(open, 990, 1000);
+	php_hone_store_info(&writer, &info);
+	assert_int_equal(info.evictions, 0);
+	php_hone_member_leave(&young);
+}
+
 int
 main(void)
 {
@@ -206,6 +236,7 @@ main(void)
 		TEST(a_store_closes_slots_before_it_fails),
 		TEST(a_store_into_a_full_cache_closes_slots_before_it_fails),
 		TEST(little_that_is_live_is_not_evicted_for_what_is_held_back),
+		TEST(requests_are_not_closed_again_for_what_is_held_already),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

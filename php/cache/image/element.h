@@ -111,7 +111,7 @@ php_hone_set_type(zval *to, uint32_t type, uint32_t next)
 #endif
 }
 
-/* php_hone_put() of what is rarer. */
+/* Puts what php_hone_put() does not put itself. */
 const zend_array *php_hone_put_other(struct php_hone_builder *builder,
 	const zval *element, zval *to, uint32_t next);
 

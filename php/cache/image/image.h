@@ -27,11 +27,11 @@ enum php_hone_built {
 	PHP_HONE_BUILT_REFUSED,
 };
 
-/* Memory from malloc() that grows; or some that belongs to others. */
+/* The builder owns `bytes`, from malloc(), unless the buffer is fixed. */
 struct php_hone_buffer {
 	unsigned char *bytes;
 	size_t used, room;
-	bool fixed; /* does not grow */
+	bool fixed; /* it does not grow, and others own its bytes */
 };
 
 /* Entries of the table of repeated strings; a power of two. */

@@ -12,8 +12,8 @@
  *and a walk over the arrays needs no pointer and no relocation bits.
  *
  * In a builder's own buffers, the pointer to an array is its offset there, and
- *that to a string is its offset plus 1, so that a key at offset 0 is not NULL.
- *In an image that is built at its place, pointers are right at once.
+ * that to a string is its offset plus 1, so that a key at offset 0 is not NULL.
+ * An image that is built at its place has its final pointers.
  */
 #include "image.h"
 

@@ -94,9 +94,10 @@ php_hone_much_is_held(const struct php_hone_shard *shard)
 }
 
 /*
- * Whether readers hold back more than lives, and free memory lasts only for the
- * replacement of what lives, of which they may have all: a quarter more, since
- * it is in pieces. To evict would free less than is held back.
+ * Whether all slots are to be closed: readers hold back more than what is live,
+ * so that eviction frees less. They may have all that is live, too: its
+ * replacement needs as much again, and a quarter more, as free memory is in
+ * pieces.
  */
 static inline bool
 php_hone_held_must_end(const struct php_hone_shard *shard)
@@ -106,10 +107,6 @@ php_hone_held_must_end(const struct php_hone_shard *shard)
 	       shard->sums[PHP_HONE_FREE] + shard->sums[PHP_HONE_QUICK] <
 		       live + live / 4 + shard->reserve;
 }
-
-/* Stores without another look at what to evict or to close, after one in vain.
- */
-#define PHP_HONE_PAUSE 256
 
 /* A block of which no list is quick to reach. */
 uint32_t php_hone_arena_alloc_long(struct php_hone_store *store,

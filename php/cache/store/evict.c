@@ -8,6 +8,7 @@
 #define BATCH 32
 /* Blocks that one call looks at on behalf of later ones. */
 #define PACE 256
+#define PAUSE 256 /* stores without such a look after one in vain */
 /* Blocks that expiry looks at, each time that memory is short. */
 #define SWEEP 64
 /* Rounds of the hand, and blocks in each, before a window is chosen. */
@@ -188,7 +189,7 @@ pace(struct php_hone_store *store, struct php_hone_shard *shard)
 	}
 	/* In vain: stores fail soon, and another turn finds as little. */
 	php_hone_readers_close(store, in_vain ? 0 : PHP_HONE_CLOSE_AFTER);
-	shard->pause = in_vain ? PHP_HONE_PAUSE : 0;
+	shard->pause = in_vain ? PAUSE : 0;
 }
 
 /* ---- a window: neighbours that are evicted together ---- */

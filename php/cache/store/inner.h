@@ -61,7 +61,9 @@ struct php_hone_shard {
 	uint32_t n_retired, n_held; /* in both lists; in the second one */
 	uint32_t reclaim_at;        /* n_retired at which reclaiming is tried */
 	uint32_t pause;             /* stores before pacing is tried again */
-	uint32_t held_back; /* units that the last reclaim had to leave */
+	uint32_t held_back;   /* units that the last reclaim had to leave */
+	uint32_t close_pause; /* stores before closing is tried again */
+	uint32_t closed_at;   /* held_back when all slots were closed */
 	uint32_t n_claims;
 	/* The last request for room that failed. */
 	uint32_t failed_units, failed_at; /* php_hone_store_tick() */

@@ -108,6 +108,8 @@ count(struct php_hone_store *store, struct php_hone_shard *shard)
 	shard->n_retired = shard->n_held = 0;
 	shard->reclaim_at = 0;
 	shard->held_back = 0;
+	shard->close_pause = 0;
+	shard->closed_at = 0;
 	shard->entries = 0;
 	shard->n_claims = 0;
 	shard->min_expires = 0;

@@ -96,10 +96,15 @@ php_hone_reserve_locked(struct php_hone_member *member, unsigned i,
 		return NULL;
 	struct php_hone_shard *shard = php_hone_shard_at(store, i);
 	uint32_t offset = 0;
-	if (!room->spare)
+	if (!room->spare) {
 		offset = php_hone_make_room(member, shard, units);
-	else if (shard->sums[PHP_HONE_FREE] >= (uint64_t)units + shard->reserve)
-		offset = php_hone_arena_alloc(store, shard, units);
+	} else {
+		if (php_hone_reclaim_pays(shard))
+			php_hone_reclaim_some(store, shard);
+		if (shard->sums[PHP_HONE_FREE] >=
+			(uint64_t)units + shard->reserve)
+			offset = php_hone_arena_alloc(store, shard, units);
+	}
 	if (offset == 0)
 		return NULL;
 	struct php_hone_entry *entry = php_hone_entry_at(store, offset);

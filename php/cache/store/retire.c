@@ -11,6 +11,8 @@
 /* How often, and for how long at least, a store waits for fetches. */
 #define PATIENCE 8
 #define PATIENCE_NS 20000
+/* Stores between two looks at whether all slots are to be closed. */
+#define CLOSE_PAUSE 32
 
 void
 php_hone_retire(struct php_hone_store *store, struct php_hone_shard *shard,
@@ -129,16 +131,38 @@ php_hone_reclaim_some(
 		php_hone_reclaim_all(store, shard);
 }
 
+/* Whether readers hold back more than when all slots were closed. Requests that
+ * were closed then hold back what they had. */
+static bool
+more_is_held(const struct php_hone_shard *shard)
+{
+	return shard->held_back >
+	       shard->closed_at + (shard->end - shard->first) / 16;
+}
+
+static void
+close_in_time(struct php_hone_store *store, struct php_hone_shard *shard)
+{
+	/* First, what requests had that have ended since the last look. */
+	if (php_hone_held_must_end(shard) && more_is_held(shard))
+		php_hone_reclaim_all(store, shard);
+	if (!php_hone_held_must_end(shard)) {
+		shard->closed_at = 0;
+	} else if (more_is_held(shard)) {
+		php_hone_readers_close(store, 0);
+		shard->closed_at = shard->held_back;
+	}
+}
+
 void
 php_hone_hold_back_less(
 	struct php_hone_member *member, struct php_hone_shard *shard)
 {
 	php_hone_member_close(member);
-	if (shard->pause != 0 || !php_hone_held_must_end(shard))
-		return;
-	/* What requests had that have ended since then. */
-	php_hone_reclaim_all(member->store, shard);
-	if (php_hone_held_must_end(shard))
-		php_hone_readers_close(member->store, 0);
-	shard->pause = PHP_HONE_PAUSE;
+	if (shard->close_pause != 0) {
+		shard->close_pause--;
+	} else if (php_hone_held_must_end(shard) || shard->closed_at != 0) {
+		close_in_time(member->store, shard);
+		shard->close_pause = CLOSE_PAUSE;
+	}
 }

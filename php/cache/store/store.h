@@ -237,9 +237,10 @@ int php_hone_store_delete_entry(
 	struct php_hone_member *member, const struct php_hone_entry *entry);
 
 /*
- * Change value[0] of a key's entry in place: `change` returns true and sets
- * *to, which has the present value, if it is to be changed. Called with the
- * mutex; it must return. -ENOENT; -ECANCELED if `change` returns false.
+ * Look at a key's entry, or change its value[0] in place: `change` returns true
+ * and sets *to, which has the present value, if it is to be changed. Called
+ * with the mutex; it must return. -ENOENT; -ECANCELED if `change` returns
+ * false.
  */
 int php_hone_store_change(struct php_hone_member *member,
 	const struct php_hone_key *key,

@@ -94,12 +94,17 @@ $value = array_fill(0, 50, $shared) + ['x' => [[], [[]]]];
 good_at($value, image_store_at($value));
 good_at($value, image_store_at($value, 256));
 
-// What has no image, and what has one in another way.
+// What has no image, in parts that a value of the same shape would fill.
 $recursive = [1];
 $recursive['self'] = &$recursive;
-foreach ([[new ArrayObject()], [fopen('php://memory', 'r')], [fn() => 1],
-    $recursive] as $value) {
-    expect(image_store_at($value) === false, 'no image');
+foreach ([
+    [[new ArrayObject()], [null]],
+    [[fopen('php://memory', 'r')], [null]],
+    [['a' => fn() => 1], ['a' => null]],
+    [$recursive, [1, 'self' => [1, 'self' => null]]],
+] as [$value, $like]) {
+    expect(is_int(image_store_at($like)), 'an image', $like);
+    expect(image_store_at($value, 0, 0, $like) === false, 'no image');
 }
 good_at([], image_store_at([]));
 // The builder is as before.

@@ -46,18 +46,17 @@ region_of_built(const struct php_hone_builder *builder)
 
 struct region *
 region_built_at(struct php_hone_builder *builder, const zval *array,
-	zend_long arrays, zend_long strings)
+	const zval *like, zend_long arrays, zend_long strings)
 {
-	struct php_hone_parts parts = {65536, 65536};
+	struct php_hone_parts parts;
 	struct region *region;
 	unsigned char *end;
 
 	builder->image_at = NULL;
-	/* What has no image has parts that are large enough for any. */
-	if (php_hone_image_build(builder, array) == PHP_HONE_BUILT_IMAGE) {
-		parts.arrays = (size_t)builder->records * 8;
-		parts.strings = builder->size - parts.arrays;
-	}
+	if (php_hone_image_build(builder, like) != PHP_HONE_BUILT_IMAGE)
+		zend_error_noreturn(E_ERROR, "a value without an image");
+	parts.arrays = (size_t)builder->records * 8;
+	parts.strings = builder->size - parts.arrays;
 	parts.arrays += arrays;
 	parts.strings += strings;
 	region = region_map(parts.arrays + parts.strings);
