@@ -368,7 +368,7 @@ php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
 	if (php_hone_reclaim_pays(shard))
 		php_hone_reclaim_some(store, shard);
 	if (php_hone_much_is_held(shard))
-		php_hone_hold_back_less(member, shard);
+		php_hone_hold_back_less(member, shard, units);
 	if (shard->pause != 0)
 		shard->pause--;
 	else if (short_of(shard))

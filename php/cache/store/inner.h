@@ -62,7 +62,7 @@ struct php_hone_shard {
 	uint32_t reclaim_at;        /* n_retired at which reclaiming is tried */
 	uint32_t pause;             /* stores before pacing is tried again */
 	uint32_t held_back;   /* units that the last reclaim had to leave */
-	uint32_t close_pause; /* stores before closing is tried again */
+	uint32_t close_pause; /* units until closing is tried again */
 	uint32_t closed_at;   /* held_back when all slots were closed */
 	uint32_t n_claims;
 	/* The last request for room that failed. */
@@ -253,11 +253,11 @@ void php_hone_reclaim_some(
 bool php_hone_reclaim_patiently(
 	struct php_hone_store *store, struct php_hone_shard *shard);
 /*
- * When readers hold back much: close the member's own slot; and all others, if
- * free memory would not last otherwise.
+ * When readers hold back much, and so many units are stored: close the member's
+ * own slot. Close all others, too, if free memory would not last otherwise.
  */
-void php_hone_hold_back_less(
-	struct php_hone_member *member, struct php_hone_shard *shard);
+void php_hone_hold_back_less(struct php_hone_member *member,
+	struct php_hone_shard *shard, uint32_t units);
 
 /* ---- tags.c ---- */
 

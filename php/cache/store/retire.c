@@ -11,8 +11,9 @@
 /* How often, and for how long at least, a store waits for fetches. */
 #define PATIENCE 8
 #define PATIENCE_NS 20000
-/* Stores between two looks at whether all slots are to be closed. */
-#define CLOSE_PAUSE 32
+/* The part of a shard that is stored between two looks at whether all slots are
+ * to be closed. */
+#define CLOSE_PAUSE 128
 
 void
 php_hone_retire(struct php_hone_store *store, struct php_hone_shard *shard,
@@ -144,7 +145,7 @@ static void
 close_in_time(struct php_hone_store *store, struct php_hone_shard *shard)
 {
 	/* First, what requests had that have ended since the last look. */
-	if (php_hone_held_must_end(shard) && more_is_held(shard))
+	if (php_hone_held_must_end(shard))
 		php_hone_reclaim_all(store, shard);
 	if (!php_hone_held_must_end(shard)) {
 		shard->closed_at = 0;
@@ -155,14 +156,14 @@ close_in_time(struct php_hone_store *store, struct php_hone_shard *shard)
 }
 
 void
-php_hone_hold_back_less(
-	struct php_hone_member *member, struct php_hone_shard *shard)
+php_hone_hold_back_less(struct php_hone_member *member,
+	struct php_hone_shard *shard, uint32_t units)
 {
 	php_hone_member_close(member);
-	if (shard->close_pause != 0) {
-		shard->close_pause--;
+	if (shard->close_pause > units) {
+		shard->close_pause -= units;
 	} else if (php_hone_held_must_end(shard) || shard->closed_at != 0) {
 		close_in_time(member->store, shard);
-		shard->close_pause = CLOSE_PAUSE;
+		shard->close_pause = (shard->end - shard->first) / CLOSE_PAUSE;
 	}
 }
