@@ -39,20 +39,12 @@ what_is_built_is_good(void **state)
 	}
 }
 
-/* An array of 24 lists, of which each has the same two strings. */
-static const char *
-many_lists(void)
-{
-	static char text[4096] = "[";
-
-	if (text[1] == '\0') {
-		for (unsigned i = 0; i < 24; i++)
-			strcat(text, i == 0 ? "[1 'a' 'of 12 bytes ']"
-					    : " [1 'a' 'of 12 bytes ']");
-		strcat(text, "]");
-	}
-	return text;
-}
+#define ITEM "[1 'a' 'of 12 bytes '] "
+#define FOUR_ITEMS ITEM ITEM ITEM ITEM
+/* 24 lists, of which each has the same two strings. */
+static const char many_lists[] =
+	"[" FOUR_ITEMS FOUR_ITEMS FOUR_ITEMS FOUR_ITEMS FOUR_ITEMS FOUR_ITEMS
+	"]";
 
 static void
 what_is_built_at_its_place_is_good(void **state)
@@ -79,9 +71,9 @@ static void
 what_its_arrays_do_not_need_is_a_string(void **state)
 {
 	(void)state;
-	struct image_made placed = image_of(many_lists());
+	struct image_made placed = image_of(many_lists);
 	for (ptrdiff_t more = 8; more < 2048; more += 8) {
-		struct image_made made = image_at_place(many_lists(), more, 0);
+		struct image_made made = image_at_place(many_lists, more, 0);
 		size_t arrays = 24 * (56 + 8 + 3 * 16) + 56 + 8 + 24 * 16;
 		assert_int_equal(made.refused,
 			more < 32 || (size_t)more * 8 > arrays + (size_t)more);
@@ -98,10 +90,10 @@ static void
 strings_that_do_not_fit_are_refused(void **state)
 {
 	(void)state;
-	struct image_made made = image_at_place(many_lists(), 0, -8);
+	struct image_made made = image_at_place(many_lists, 0, -8);
 	assert_true(made.refused);
 	free(made.bytes);
-	made = image_at_place(many_lists(), 0, 800);
+	made = image_at_place(many_lists, 0, 800);
 	assert_string_equal(judge(&made), "good");
 	free(made.bytes);
 }
