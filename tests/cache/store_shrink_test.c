@@ -109,12 +109,7 @@ the_rest_is_merged_with_what_is_free_behind_it(void **state)
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	assert_int_equal(put(m, "a", 1, 50000), 0);
 	size_t free = whole(m);
-	struct php_hone_key key = key_of("b");
-	struct php_hone_room room = {.key = &key, .image = 200000};
-	struct php_hone_entry *entry;
-	assert_int_equal(reserve(m, &room, 2, &entry), 0);
-	php_hone_store_shrink(m, entry, 40000);
-	assert_int_equal(php_hone_store_publish(m, entry, PHP_HONE_STORE), 0);
+	put_shrunk(m, "b", 2, 200000, 40000);
 	/* One free block: all but what a has, and some units of b. */
 	assert_true(whole(m) >= free - 40000 - 1024);
 	expect_sound(m);

@@ -117,10 +117,10 @@ struct php_hone_parts {
  * multiples of 8. `to`, `view` and *root are as for php_hone_image_place();
  * builder->size and builder->records as after php_hone_image_build().
  *
- * Returns false if a part is too small, if that of the arrays is more than an
- * eighth too large, or if the value has no image: the bytes at `to` are
- * undefined then, and php_hone_image_build() says what the value is. The array
- * must not be an image that the user of the builder recognizes.
+ * Returns false if a part is too small, if the arrays leave 8 to 24 bytes or
+ * more than an eighth of theirs, or if the value has no image: the bytes at
+ * `to` are undefined then, and php_hone_image_build() says what the value is.
+ * The array must not be an image that the user of the builder recognizes.
  */
 bool php_hone_image_build_at(struct php_hone_builder *builder,
 	const zval *array, void *to, const void *view,

@@ -6,7 +6,7 @@
  */
 #include "text.h"
 
-/* The largest part of an image that may be such a string. */
+/* The largest part of the arrays' share that may be such a string. */
 #define UNUSED_MOST 8
 
 static bool
