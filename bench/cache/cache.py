@@ -11,7 +11,6 @@ Exits 1 if a target is missed, or if the extension's cache has no figure in a
 case or gives a wrong value.
 """
 import argparse
-import json
 import signal
 import subprocess
 import sys
@@ -133,7 +132,7 @@ def main():
             sys.exit(f'cache.py: {trouble}')
     report.print_report(made)
     if args.json:
-        args.json.write_text(json.dumps(made, indent=1) + '\n')
+        report.save(args.json, made)
     return 1 if failed(made) else 0
 
 

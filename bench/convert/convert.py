@@ -187,7 +187,7 @@ def main():
     result['rows'].sort(key=lambda row: place[row['case']])
     result['targets'].sort(key=lambda t: place[t['text'].split(': ')[0]])
     if args.json:
-        args.json.write_text(json.dumps(result, indent=1))
+        report.save(args.json, result)
     return int(failed)
 
 

@@ -14,7 +14,6 @@ under strace, one of 10 calls and one of 30.
 Exits 1 if a target is missed.
 """
 import argparse
-import json
 import os
 import shutil
 import statistics
@@ -191,12 +190,12 @@ def main():
     for text, met in verdicts:
         print('met   ' if met else 'MISSED', text)
     if args.json:
-        Path(args.json).write_text(json.dumps({
+        report.save(args.json, {
             'machine': report.machine(), 'command': './dev bench php',
             'rounds': args.rounds, 'ns': rows,
             'targets': [{'target': text, 'met': met}
                         for text, met in verdicts],
-        }, indent=1) + '\n')
+        })
     return 0 if all(met for _, met in verdicts) else 1
 
 

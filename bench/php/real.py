@@ -15,7 +15,6 @@ the start of PHP is not in them. Times are medians of interleaved runs.
 Exits 1 if a page is not the same.
 """
 import argparse
-import json
 import re
 import shutil
 import statistics
@@ -26,6 +25,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / 'real'))
 import sites  # noqa: E402 (beside this file, in real/)
+
+sys.path.append(str(Path(__file__).resolve().parents[1] / 'support'))
+import report  # noqa: E402 (from bench/support)
 
 FEW, MORE = 2, 5
 ELAPSED = re.compile(r'Elapsed time: ([\d.]+) sec')
@@ -191,7 +193,7 @@ def main():
                     failed = True
                 sys.stdout.flush()
     if args.json:
-        args.json.write_text(json.dumps(results, indent=1) + '\n')
+        report.save(args.json, results)
     return 1 if failed or not results else 0
 
 

@@ -8,7 +8,6 @@ too.
 """
 import argparse
 import collections
-import json
 import pathlib
 import shutil
 import subprocess
@@ -74,8 +73,8 @@ def main():
                   ", ".join(f"{name} {n:g}" for name, n in calls.items()),
                   flush=True)
     if options.json:
-        options.json.write_text(json.dumps(
-            {"machine": report.machine(), "calls": table}, indent=1) + "\n")
+        report.save(options.json,
+                    {"machine": report.machine(), "calls": table})
 
 
 if __name__ == "__main__":

@@ -140,6 +140,36 @@ def print_table(title, rows):
             row.get(c, "-").rjust(max(9, len(c) + 2)) for c in columns))
 
 
+def holds_dict(value):
+    """Whether a dict stands anywhere in the members of the value."""
+    members = value.values() if isinstance(value, dict) else value
+    return any(isinstance(member, dict) or
+               isinstance(member, list) and holds_dict(member)
+               for member in members)
+
+
+def encode(value, indent=""):
+    """JSON with a line for each subject, target and row: what holds no
+    further dict stands on one line."""
+    if not isinstance(value, (dict, list)) or not holds_dict(value):
+        return json.dumps(value)
+    inner = indent + " "
+    if isinstance(value, dict):
+        members = [f"{json.dumps(name)}: {encode(member, inner)}"
+                   for name, member in value.items()]
+        begin, end = "{}"
+    else:
+        members = [encode(member, inner) for member in value]
+        begin, end = "[]"
+    body = ",\n".join(inner + member for member in members)
+    return f"{begin}\n{body}\n{indent}{end}"
+
+
+def save(path, value):
+    """Write what --json FILE asks for."""
+    pathlib.Path(path).write_text(encode(value) + "\n")
+
+
 def print_tables(part, results):
     """Print one table for all neighbouring cases with the same subjects. A
     table that is too wide is transposed."""
@@ -277,7 +307,7 @@ def main():
         parser.error("--build or --load is required")
     print_report(report)
     if options.json:
-        options.json.write_text(json.dumps(report, indent=1) + "\n")
+        save(options.json, report)
 
 
 if __name__ == "__main__":
