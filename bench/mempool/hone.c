@@ -60,14 +60,9 @@ pool_hone_open(const struct pool_subject *s, const struct pool_shape *shape)
 	attr.cache_size = shape->cache_size < HONE_MEMPOOL_CACHE_MAX
 				  ? shape->cache_size
 				  : HONE_MEMPOOL_CACHE_MAX;
-	if (s->kind) {
-		/* The shared memory may cross a multiple of 4 GiB. */
-		attr.flags =
-			HONE_MEMPOOL_SHORT_SLOTS | HONE_MEMPOOL_HUGE_ADVISE;
-	} else {
-		attr.memory = shape->memory;
-		attr.memory_size = shape->memory_size;
-	}
+	(void)s;
+	attr.memory = shape->memory;
+	attr.memory_size = shape->memory_size;
 	return hone_mempool_create(&pool, &attr) == 0 ? pool : NULL;
 }
 
@@ -93,22 +88,8 @@ const struct pool_subject pool_hone[] = {
 	{0},
 };
 
-const struct pool_subject pool_hone_short[] = {
-	{"hone-short", "short", pool_hone_missing, pool_hone_open,
-		pool_hone_enter, plain_cycle, plain_touch, plain_produce,
-		plain_consume, plain_take, plain_give},
-	{0},
-};
-
 const struct pool_subject pool_hone_cursor[] = {
 	{"hone-cursor", NULL, pool_hone_missing, pool_hone_open,
-		pool_hone_enter, cursor_cycle, cursor_touch, cursor_produce,
-		cursor_consume, cursor_take, cursor_give},
-	{0},
-};
-
-const struct pool_subject pool_hone_short_cursor[] = {
-	{"hone-short-cursor", "short", pool_hone_missing, pool_hone_open,
 		pool_hone_enter, cursor_cycle, cursor_touch, cursor_produce,
 		cursor_consume, cursor_take, cursor_give},
 	{0},

@@ -9,8 +9,6 @@ extern "C" {
 #endif
 
 extern const struct pool_subject pool_hone[];
-extern const struct pool_subject pool_hone_short[];
-extern const struct pool_subject pool_hone_short_cursor[];
 extern const struct pool_subject pool_hone_cursor[];
 extern const struct pool_subject pool_hone_magazine[];
 

@@ -73,11 +73,8 @@ void
 add_everywhere(const Case &c)
 {
 	add(c, pool_hone);
-	add(c, pool_hone_short);
 	if (c.n == 1 || c.n == 8 || c.n == 32)
 		add(c, pool_hone_cursor);
-	if (c.n == 32)
-		add(c, pool_hone_short_cursor);
 	if (c.n == 256 && c.threads != producer_and_consumer)
 		add(c, pool_hone_magazine);
 #ifdef HAVE_DPDK_MEMPOOL

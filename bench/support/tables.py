@@ -76,8 +76,6 @@ TABLES = {
                    "cross-n32", "cross-n256") +
               [Row("1t-keep512-n1", "1 thread, 512 kept, 1 a call, cursor",
                    "hone-cursor", cases.POOL),
-               Row("2t-keep8192-n32", "2 threads, 8192 kept, 32 a call, "
-                   "32-bit slots", "hone-short", cases.POOL),
                Row("2t-keep8192-n256", "2 threads, 8192 kept, whole "
                    "magazines", "hone-magazine", cases.POOL),
                Row("one-cpu-keep8192-n32", "2 threads, 1 CPU, 8192 kept, "

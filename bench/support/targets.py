@@ -115,8 +115,7 @@ def mempool(medians):
                          min(times) / row[ours], required)
 
     for case in ("keep512-n32", "keep8192-n8", "keep8192-n32"):
-        for ours in ("hone", "hone-cursor", "hone-short",
-                     "hone-short-cursor"):
+        for ours in ("hone", "hone-cursor"):
             yield from target(f"1t-{case}", [DPDK], DPDK, 3.0, ours)
     yield from target("1t-keep512-n1", [DPDK], DPDK, 3.0, "hone-cursor")
     yield from target("2t-keep8192-n32", [DPDK], DPDK, 4.0)

@@ -46,11 +46,7 @@ enum hone_mempool_flag {
 	/** no colouring: objects as close as size and alignment allow */
 	HONE_MEMPOOL_NO_COLOUR = 4,
 	/** check each get and put: see hone/mempool_check.h */
-	HONE_MEMPOOL_DEBUG = 8,
-	/** short slots: keep 32 bits of each pointer, all objects between two
-	 * multiples of 4 GiB. Faster for bursts of 32 and more of thousands in
-	 * use, slower for one; objects of one put come back in any order */
-	HONE_MEMPOOL_SHORT_SLOTS = 16
+	HONE_MEMPOOL_DEBUG = 8
 };
 
 /** Attributes of a pool; hone_mempool_attr_init() sets every member. */
@@ -120,9 +116,8 @@ HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
  * :param pool: set to the pool; unchanged on failure.
  * :param attr: copied; of what it points to, only the name is copied.
  * :return: 0;
- *          -EINVAL if an attribute is out of range, memory is misaligned, short
- *          slots cannot reach all objects, or huge pages are requested in
- *          memory of the caller;
+ *          -EINVAL if an attribute is out of range, memory is misaligned, or
+ *          huge pages are requested in memory of the caller;
  *          -ENOBUFS if memory_size is too small;
  *          -ENOMEM, or the error of mbind for the NUMA node.
  *
@@ -244,12 +239,13 @@ HONE_INLINE void hone_mempool_put_bulk(
 /**
  * The hot state of a cache, for a loop of gets and puts; its members are
  * private. A local variable whose address goes nowhere else stays in registers.
+ *
+ * Experimental: 0.1 does not promise cursors.
  */
 struct hone_mempool_cursor {
 	struct hone_mempool_cache *cache;
-	void *slots, *short_slots;
-	size_t len, size, short_len, short_size;
-	uintptr_t upper;
+	void **slots;
+	size_t len, size;
 };
 
 /**
@@ -319,7 +315,11 @@ HONE_INLINE void hone_mempool_cursor_put_bulk(
  */
 HONE_INLINE void hone_mempool_cursor_end(struct hone_mempool_cursor *cursor);
 
-/** A group of objects that changes its owner by its address. */
+/**
+ * A group of objects that changes its owner by its address.
+ *
+ * Experimental: 0.1 does not promise magazines of the user.
+ */
 struct hone_mempool_magazine {
 	/** number of objects, 0 to the cache size of the pool */
 	size_t count;

@@ -92,22 +92,9 @@ mark(struct audit *a, void *const *objects, size_t n)
 }
 
 static void
-mark_slots(struct audit *a, const void *slots, size_t n)
-{
-	void *objects[64];
-
-	for (size_t i = 0; i < n; i += 64) {
-		size_t k = n - i < 64 ? n - i : 64;
-
-		hone_mempool_read(a->pool, objects, slots, i, k);
-		mark(a, objects, k);
-	}
-}
-
-static void
 mark_magazine(struct audit *a, struct hone_mempool_magazine *m)
 {
-	mark_slots(a, hone_mempool_slots(a->pool, m), m->count);
+	mark(a, m->objects, m->count);
 }
 
 static void
@@ -138,7 +125,7 @@ hone_mempool_mark_objects(struct hone_mempool *pool,
 		struct hone_cache *c = hone_mempool_cache_at(pool, i);
 
 		mark_deque(&a, &c->deque[HONE_MEMPOOL_FULL]);
-		mark_slots(&a, c->view->slots, HONE_DETAIL_LEN(c->view));
+		mark(&a, c->view->slots, HONE_DETAIL_LEN(c->view));
 		for (m = c->reserve; m; m = hone_mempool_next(m))
 			mark_magazine(&a, m);
 	}

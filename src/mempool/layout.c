@@ -24,8 +24,7 @@
 #define ASAN_GRANULE ((size_t)8)
 #define KNOWN_FLAGS                                                            \
 	((unsigned)(HONE_MEMPOOL_HUGETLB | HONE_MEMPOOL_HUGE_ADVISE |          \
-		    HONE_MEMPOOL_NO_COLOUR | HONE_MEMPOOL_DEBUG |              \
-		    HONE_MEMPOOL_SHORT_SLOTS))
+		    HONE_MEMPOOL_NO_COLOUR | HONE_MEMPOOL_DEBUG))
 
 static bool
 valid(const struct hone_mempool_attr *attr)
@@ -103,16 +102,6 @@ lay_out_objects(struct hone_mempool_layout *layout,
 	       layout->objects_size <= SIZE_MAX / 2;
 }
 
-/* Without memory of the caller the address is 0: only the size is checked. */
-static bool
-short_slots_reach(const struct hone_mempool_layout *layout,
-	const struct hone_mempool_attr *attr)
-{
-	return !(attr->flags & HONE_MEMPOOL_SHORT_SLOTS) ||
-	       hone_mempool_in_window(
-		       (uintptr_t)attr->memory, layout->objects_size);
-}
-
 /*
  * Magazines that may exist at the same time: those that can be full, and one
  * partial; for each cache the loaded one, one on its way to or from a deque,
@@ -149,8 +138,7 @@ hone_mempool_layout(struct hone_mempool_layout *layout,
 	size_t size = HONE_MEMPOOL_PAGE;
 	bool debug = attr->flags & HONE_MEMPOOL_DEBUG;
 
-	if (!valid(attr) || !lay_out_objects(layout, attr) ||
-		!short_slots_reach(layout, attr))
+	if (!valid(attr) || !lay_out_objects(layout, attr))
 		return -EINVAL;
 	layout->cache_size = attr->cache_size;
 	if (layout->cache_size == 0) {
@@ -212,7 +200,6 @@ hone_mempool_allocate(struct hone_mempool *pool,
 	bool hugetlb = attr->flags & HONE_MEMPOOL_HUGETLB;
 	bool huge = hugetlb || attr->flags & HONE_MEMPOOL_HUGE_ADVISE;
 	size_t unit = huge ? HUGE_PAGE : HONE_MEMPOOL_PAGE, size, offset;
-	size_t window = 0;
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS, error = 0;
 	char *mapping;
 
@@ -230,9 +217,7 @@ hone_mempool_allocate(struct hone_mempool *pool,
 	size = (layout->objects_size + unit - 1) / unit * unit;
 	if (!hugetlb || unit > HUGE_PAGE)
 		size += unit;
-	if (attr->flags & HONE_MEMPOOL_SHORT_SLOTS)
-		window = layout->objects_size;
-	mapping = hone_mempool_mmap(size, window, unit, flags);
+	mapping = mmap(NULL, size, PROT_READ | PROT_WRITE, flags, -1, 0);
 	if (mapping == MAP_FAILED)
 		return -ENOMEM;
 	offset = -(uintptr_t)mapping & (unit - 1);

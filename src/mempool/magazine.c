@@ -3,48 +3,19 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include <string.h>
 #include "mempool/mempool.h"
 
 void
 hone_mempool_pour(const struct hone_mempool *pool,
 	struct hone_mempool_magazine *a, struct hone_mempool_magazine *b)
 {
-	size_t slot = pool->short_slots ? sizeof(uint32_t) : sizeof(void *);
 	size_t room = pool->cache_size - a->count;
 	size_t k = b->count < room ? b->count : room;
 
-	memcpy((char *)hone_mempool_slots(pool, a) + a->count * slot,
-		(char *)hone_mempool_slots(pool, b) + (b->count - k) * slot,
-		k * slot);
+	hone_copy_pointers(
+		a->objects + a->count, b->objects + (b->count - k), k);
 	a->count += k;
 	b->count -= k;
-}
-
-/*
- * The user's magazine has pointers even if the pool has short slots. Both lie
- * in the same memory, so the conversion uses a copy.
- */
-static void
-show(const struct hone_mempool *pool, struct hone_mempool_magazine *m)
-{
-	uint32_t slots[HONE_MEMPOOL_CACHE_MAX];
-
-	if (!pool->short_slots)
-		return;
-	memcpy(slots, hone_mempool_slots(pool, m), m->count * sizeof(*slots));
-	hone_mempool_read(pool, m->objects, slots, 0, m->count);
-}
-
-static void
-hide(const struct hone_mempool *pool, struct hone_mempool_magazine *m)
-{
-	uint32_t slots[HONE_MEMPOOL_CACHE_MAX];
-
-	if (!pool->short_slots)
-		return;
-	hone_mempool_write(pool, slots, 0, m->objects, m->count);
-	memcpy(hone_mempool_slots(pool, m), slots, m->count * sizeof(*slots));
 }
 
 /* Loads another magazine and returns the one that was loaded. */
@@ -74,7 +45,6 @@ hone_mempool_get_magazine(struct hone_mempool_cache *cache)
 		hone_mempool_add(&c->failures, 1);
 		return NULL;
 	}
-	show(c->pool, m);
 	for (size_t i = 0; c->pool->watched && i < m->count; i++)
 		hone_mempool_watch_get(c->pool, m->objects[i]);
 	return m;
@@ -107,7 +77,6 @@ hone_mempool_put_magazine(struct hone_mempool_cache *cache,
 						     c->pool->magazine_stride);
 	if (c->pool->watched)
 		watch(c->pool, m);
-	hide(c->pool, m);
 	if (m->count != 0 && m->count != size) {
 		loaded->count = HONE_DETAIL_LEN(c->view);
 		HONE_DETAIL_SET_LEN(c->view, 0);
@@ -134,8 +103,7 @@ take_from_head(struct hone_cache *c, void **objs, size_t k)
 {
 	struct hone_mempool_magazine *m = c->reserve;
 
-	hone_mempool_read(
-		c->pool, objs, hone_mempool_slots(c->pool, m), m->count - k, k);
+	hone_copy_pointers(objs, m->objects + m->count - k, k);
 	m->count -= k;
 	hone_mempool_add(&c->n_reserved, -k);
 }
@@ -199,8 +167,7 @@ put_aside(struct hone_cache *c, size_t k)
 	void *objs[HONE_MEMPOOL_CACHE_MAX];
 	size_t got = hone_mempool_take(c, objs, k);
 
-	hone_mempool_write(
-		c->pool, hone_mempool_slots(c->pool, m), m->count, objs, got);
+	hone_copy_pointers(m->objects + m->count, objs, got);
 	m->count += got;
 	hone_mempool_add(&c->n_reserved, got);
 	return got;

@@ -13,7 +13,6 @@
 #include <hone/mempool.h>
 #include <hone/mempool_check.h>
 #include "mempool/deque.h"
-#include "mempool/slots.h"
 
 /* Hardware prefetchers stop at a page: data of two threads share none. */
 #define HONE_MEMPOOL_PAGE 4096
@@ -41,10 +40,10 @@ enum hone_mempool_side { HONE_MEMPOOL_FULL, HONE_MEMPOOL_EMPTY };
 struct hone_cache {
 	/* The part for inline functions. First member: the same address. */
 	struct hone_mempool_cache visible;
-	/* Replaces both views of `visible` if calls are watched: then no call
+	/* Replaces the view of `visible` if calls are watched: then no call
 	 * completes inline. */
 	struct hone_detail_mempool_view watched;
-	/* The view in use: &watched, or a view of `visible`. */
+	/* The view in use: &watched or &visible.view. */
 	struct hone_detail_mempool_view *view;
 	/* The magazine that the view describes; NULL while closed. */
 	struct hone_mempool_magazine *loaded;
@@ -81,9 +80,6 @@ struct hone_mempool {
 	char *magazines;
 	size_t magazine_stride;
 	size_t n_magazines;
-	bool short_slots;
-	/* The bits of every pointer that short slots leave out. */
-	uintptr_t upper;
 	char *caches;
 	size_t max_caches;
 	bool debug;
@@ -148,45 +144,6 @@ static inline void *
 hone_mempool_object(struct hone_mempool *pool, size_t index)
 {
 	return pool->objects + index * pool->stride;
-}
-
-/*
- * The slots of a magazine. Short slots fill half of a page. Every other
- * magazine uses the second half of its page: with the first half alone, the
- * slots of all magazines would compete for half of the sets of the CPU cache.
- */
-static inline void *
-hone_mempool_slots(
-	const struct hone_mempool *pool, struct hone_mempool_magazine *m)
-{
-	if (pool->short_slots && pool->magazine_stride == HONE_MEMPOOL_PAGE &&
-		(uintptr_t)m / HONE_MEMPOOL_PAGE % 2)
-		return (char *)m + HONE_MEMPOOL_PAGE / 2;
-	return m->objects;
-}
-
-/* Copies n objects out of slots, from slots[at] on. */
-static inline void
-hone_mempool_read(const struct hone_mempool *pool, void **objs,
-	const void *slots, size_t at, size_t n)
-{
-	if (pool->short_slots)
-		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_from_short))(
-			objs, (const uint32_t *)slots + at, n, pool->upper);
-	else
-		hone_copy_pointers(objs, (void *const *)slots + at, n);
-}
-
-/* Copies n objects into slots, from slots[at] on. */
-static inline void
-hone_mempool_write(const struct hone_mempool *pool, void *slots, size_t at,
-	void *const *objs, size_t n)
-{
-	if (pool->short_slots)
-		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_to_short))(
-			(uint32_t *)slots + at, objs, n);
-	else
-		hone_copy_pointers((void **)slots + at, objs, n);
 }
 
 /* Returns the index of an object; capacity if it is no object of the pool. */
@@ -269,15 +226,6 @@ int hone_mempool_layout(struct hone_mempool_layout *layout,
 int hone_mempool_allocate(struct hone_mempool *pool,
 	const struct hone_mempool_layout *layout,
 	const struct hone_mempool_attr *attr);
-
-/* window.c: returns true if the addresses have the same upper 32 of 64 bits. */
-bool hone_mempool_in_window(uintptr_t first, size_t size);
-/*
- * As mmap() with these flags. If window is not 0, the mapping begins at a
- * multiple of unit, a power of two up to 4 GiB, and its first `window` bytes
- * have the same upper 32 bits of the address.
- */
-void *hone_mempool_mmap(size_t size, size_t window, size_t unit, int flags);
 
 /* check.c: marks the objects in the pool; the mutex is held. */
 void hone_mempool_mark_objects(struct hone_mempool *pool,

@@ -57,8 +57,7 @@ hone_mempool_fill(struct hone_mempool *pool)
 		if (!hone_mempool_marked(pool, i))
 			continue;
 		object = hone_mempool_object(pool, i);
-		hone_mempool_write(pool, hone_mempool_slots(pool, m),
-			m->count++, &object, 1);
+		m->objects[m->count++] = object;
 		if (m->count == pool->cache_size) {
 			hone_mempool_push(first, m);
 			m = hone_mempool_magazine(pool, ++n);
@@ -110,7 +109,6 @@ set_members(struct hone_mempool *pool, const struct hone_mempool_layout *layout,
 	pool->on_fault = attr->on_fault;
 	pool->on_fault_arg = attr->on_fault_arg;
 	pool->debug = attr->flags & HONE_MEMPOOL_DEBUG;
-	pool->short_slots = attr->flags & HONE_MEMPOOL_SHORT_SLOTS;
 	if (attr->name)
 		strncpy(pool->name, attr->name, sizeof(pool->name) - 1);
 	/* The deques of the first cache hold everything at the start. */
@@ -127,10 +125,7 @@ set_caches(struct hone_mempool *pool, const struct hone_mempool_layout *layout)
 
 		c->pool = pool;
 		c->number = i;
-		c->view = pool->watched       ? &c->watched
-			  : pool->short_slots ? &c->visible.short_view
-					      : &c->visible.view;
-		c->visible.upper = pool->upper;
+		c->view = pool->watched ? &c->watched : &c->visible.view;
 		c->deque[0].slots = slots + i * 2 * layout->deque_slots;
 		/* Valid for a copy of 0 objects, if the view is not in use. */
 		c->visible.view.slots = hone_mempool_magazine(pool, 0)->objects;
@@ -169,7 +164,6 @@ hone_mempool_create(
 		for (size_t i = 0; i < pool->capacity; i++)
 			attr->constructor(hone_mempool_object(pool, i), i,
 				attr->constructor_arg);
-	pool->upper = (uintptr_t)pool->objects & ~(uintptr_t)UINT32_MAX;
 	hone_mempool_watch_begin(pool);
 	set_caches(pool, &layout);
 	memset(pool->marks, 0xff, pool->capacity / 8 + 1);

@@ -16,7 +16,7 @@
 SIZE(mempool_attr, 136);
 SIZE(mempool_stats, 120);
 SIZE(mempool_findings, 64);
-SIZE(mempool_cursor, 64);
+SIZE(mempool_cursor, 32);
 SIZE(mempool_magazine, 4096);
 SIZE(read_attr, 80);
 SIZE(file_data, 16);
@@ -44,8 +44,6 @@ AT(mempool_cache, view, 0);
 AT(mempool_cache, view.len, 0);
 AT(mempool_cache, view.size, 8);
 AT(mempool_cache, view.slots, 16);
-AT(mempool_cache, short_view, 24);
-AT(mempool_cache, upper, 48);
 AT(stream, pos, 0);
 AT(stream, end, 8);
 AT(stream, line, 16);

@@ -9,7 +9,7 @@ POINTERS = ctypes.POINTER(VOID)
 CONSTRUCTOR = ctypes.CFUNCTYPE(None, VOID, SIZE, VOID)
 ON_FAULT = ctypes.CFUNCTYPE(None, INT, VOID, VOID)
 CACHE_MAX = 504
-NO_COLOUR, DEBUG, SHORT_SLOTS = 4, 8, 16
+NO_COLOUR, DEBUG = 4, 8
 (OUT, DOUBLED, FOREIGN, DOUBLE_PUT, WRITE_AFTER_PUT, OVERRUN,
  NO_MAGAZINE) = range(1, 8)
 
@@ -27,7 +27,7 @@ class Attr(ctypes.Structure):
 
 class Cursor(ctypes.Structure):
     """struct hone_mempool_cursor"""
-    _fields_ = [("cache", VOID), ("private", SIZE * 7)]
+    _fields_ = [("cache", VOID), ("private", SIZE * 3)]
 
 
 class Magazine(ctypes.Structure):

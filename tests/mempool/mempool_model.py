@@ -17,8 +17,7 @@ SHAPES = st.fixed_dictionaries({
     "capacity": st.one_of(st.integers(1, 12), st.integers(1, 200)),
     "cache_size": st.one_of(st.integers(1, 6), st.integers(0, 40)),
     "max_caches": st.integers(1, 4),
-    "flags": st.sampled_from([0, lib.NO_COLOUR, lib.DEBUG, lib.SHORT_SLOTS,
-                              lib.SHORT_SLOTS + lib.DEBUG]),
+    "flags": st.sampled_from([0, lib.NO_COLOUR, lib.DEBUG]),
 })
 ALIGN = 256  # the largest of them
 

@@ -21,14 +21,9 @@
 #define GRANULE 1
 #endif
 
-/*
- * HONE_POOL_FLAGS, a number, is added to the flags of every pool: the same
- * tests run with slots of either width.
- */
 static inline struct hone_mempool_attr
 attributes(size_t capacity, size_t cache_size, unsigned max_caches)
 {
-	const char *flags = getenv("HONE_POOL_FLAGS");
 	struct hone_mempool_attr attr;
 
 	hone_mempool_attr_init(&attr);
@@ -36,8 +31,6 @@ attributes(size_t capacity, size_t cache_size, unsigned max_caches)
 	attr.capacity = capacity;
 	attr.cache_size = cache_size;
 	attr.max_caches = max_caches;
-	if (flags)
-		attr.flags = (unsigned)atoi(flags);
 	return attr;
 }
 

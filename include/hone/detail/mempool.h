@@ -12,24 +12,16 @@ struct hone_detail_mempool_view {
 	/* number of objects that fit in it */
 	size_t size;
 	/* its slots; the first len have an object */
-	void *slots;
+	void **slots;
 };
 
 /*
- * The part of a cache that the inline functions see. One of the two views is in
- * use; len and size of the other are always 0. The inline functions test the
- * view of pointers first, so pools without short slots do not pay for the other
- * view. If every call must be checked (HONE_MEMPOOL_DEBUG, a sanitizer,
- * valgrind), len and size of both views are 0, and each call takes the slow
- * path.
+ * The part of a cache that the inline functions see. If every call must be
+ * checked (HONE_MEMPOOL_DEBUG, a sanitizer, valgrind), len and size are 0, and
+ * each call takes the slow path.
  */
 struct hone_mempool_cache {
-	/* slots of void * */
 	struct hone_detail_mempool_view view;
-	/* short slots, of uint32_t: the lower bits of the pointers */
-	struct hone_detail_mempool_view short_view;
-	/* the upper bits, which are the same for all pointers of the pool */
-	uintptr_t upper;
 };
 
 /* Private: the slow paths of the inline functions. */
@@ -44,16 +36,6 @@ HONE_API void hone_detail_mempool_put_bulk(
 	struct hone_mempool_cache *cache, void *const *objs, size_t n);
 
 /*
- * Private: the chosen variant's copies between pointers and short slots. They
- * are pointers for the same reason as hone_detail_copy_keep. A copy may change
- * the order of the objects.
- */
-HONE_API extern void (*hone_detail_mempool_from_short)(
-	void **objs, const uint32_t *slots, size_t n, uintptr_t upper);
-HONE_API extern void (*hone_detail_mempool_to_short)(
-	uint32_t *slots, void *const *objs, size_t n);
-
-/*
  * Relaxed: only the thread of the cache writes len. Another thread may read len
  * to count the objects of the pool; the count orders nothing.
  */
@@ -61,9 +43,6 @@ HONE_API extern void (*hone_detail_mempool_to_short)(
 #define HONE_DETAIL_LEN(view) __atomic_load_n(&(view)->len, __ATOMIC_RELAXED)
 #define HONE_DETAIL_SET_LEN(view, n)                                           \
 	__atomic_store_n(&(view)->len, n, __ATOMIC_RELAXED)
-/* Relaxed: all variants do the same. */
-#define HONE_DETAIL_CHOSEN(fn) __atomic_load_n(&(fn), __ATOMIC_RELAXED)
-#define HONE_DETAIL_FEW(n) (__builtin_constant_p(n) && (n) <= 16)
 #define HONE_DETAIL_RARE(x) __builtin_expect(!!(x), 0)
 /*
  * Orders the compiler only. The first len slots must hold objects of the pool
@@ -74,55 +53,19 @@ HONE_API extern void (*hone_detail_mempool_to_short)(
 #else
 #define HONE_DETAIL_LEN(view) ((view)->len)
 #define HONE_DETAIL_SET_LEN(view, n) ((view)->len = (n))
-#define HONE_DETAIL_CHOSEN(fn) (fn)
-#define HONE_DETAIL_FEW(n) ((n) <= 16)
 #define HONE_DETAIL_RARE(x) (x)
 #define HONE_DETAIL_IN_ORDER() ((void)0)
 #endif
-
-/* The compiler expands a few copies into code that is faster than a call. */
-static inline void
-hone_detail_mempool_read_short(
-	void **objs, const uint32_t *slots, size_t n, uintptr_t upper)
-{
-	size_t i;
-
-	if (HONE_DETAIL_FEW(n))
-		for (i = 0; i < n; i++)
-			objs[i] = (void *)(upper | slots[i]);
-	else
-		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_from_short))(
-			objs, slots, n, upper);
-}
-
-static inline void
-hone_detail_mempool_write_short(uint32_t *slots, void *const *objs, size_t n)
-{
-	size_t i;
-
-	if (HONE_DETAIL_FEW(n))
-		for (i = 0; i < n; i++)
-			slots[i] = (uint32_t)(uintptr_t)objs[i];
-	else
-		(*HONE_DETAIL_CHOSEN(hone_detail_mempool_to_short))(
-			slots, objs, n);
-}
 
 HONE_INLINE void *
 hone_mempool_get(struct hone_mempool_cache *cache)
 {
 	size_t len = HONE_DETAIL_LEN(&cache->view);
 
-	if (HONE_DETAIL_RARE(len == 0)) {
-		len = HONE_DETAIL_LEN(&cache->short_view);
-		if (len == 0)
-			return hone_detail_mempool_get(cache);
-		HONE_DETAIL_SET_LEN(&cache->short_view, len - 1);
-		return (void *)(cache->upper |
-				((uint32_t *)cache->short_view.slots)[len - 1]);
-	}
+	if (HONE_DETAIL_RARE(len == 0))
+		return hone_detail_mempool_get(cache);
 	HONE_DETAIL_SET_LEN(&cache->view, len - 1);
-	return ((void **)cache->view.slots)[len - 1];
+	return cache->view.slots[len - 1];
 }
 
 HONE_INLINE void
@@ -131,18 +74,10 @@ hone_mempool_put(struct hone_mempool_cache *cache, void *obj)
 	size_t len = HONE_DETAIL_LEN(&cache->view);
 
 	if (HONE_DETAIL_RARE(len == cache->view.size)) {
-		len = HONE_DETAIL_LEN(&cache->short_view);
-		if (len == cache->short_view.size) {
-			hone_detail_mempool_put(cache, obj);
-			return;
-		}
-		((uint32_t *)cache->short_view.slots)[len] =
-			(uint32_t)(uintptr_t)obj;
-		HONE_DETAIL_IN_ORDER();
-		HONE_DETAIL_SET_LEN(&cache->short_view, len + 1);
+		hone_detail_mempool_put(cache, obj);
 		return;
 	}
-	((void **)cache->view.slots)[len] = obj;
+	cache->view.slots[len] = obj;
 	HONE_DETAIL_IN_ORDER();
 	HONE_DETAIL_SET_LEN(&cache->view, len + 1);
 }
@@ -154,20 +89,11 @@ hone_detail_mempool_get_loaded(
 {
 	size_t len = HONE_DETAIL_LEN(&cache->view);
 
-	if (HONE_DETAIL_RARE(len < n)) {
-		len = HONE_DETAIL_LEN(&cache->short_view);
-		if (len < n)
-			return 0;
-		HONE_DETAIL_SET_LEN(&cache->short_view, len - n);
-		HONE_DETAIL_IN_ORDER();
-		hone_detail_mempool_read_short(objs,
-			(uint32_t *)cache->short_view.slots + len - n, n,
-			cache->upper);
-		return 1;
-	}
+	if (HONE_DETAIL_RARE(len < n))
+		return 0;
 	HONE_DETAIL_SET_LEN(&cache->view, len - n);
 	HONE_DETAIL_IN_ORDER();
-	hone_copy_pointers(objs, (void **)cache->view.slots + len - n, n);
+	hone_copy_pointers(objs, cache->view.slots + len - n, n);
 	return 1;
 }
 
@@ -194,18 +120,10 @@ hone_mempool_put_bulk(
 	size_t len = HONE_DETAIL_LEN(&cache->view);
 
 	if (HONE_DETAIL_RARE(cache->view.size - len < n)) {
-		len = HONE_DETAIL_LEN(&cache->short_view);
-		if (cache->short_view.size - len < n) {
-			hone_detail_mempool_put_bulk(cache, objs, n);
-			return;
-		}
-		hone_detail_mempool_write_short(
-			(uint32_t *)cache->short_view.slots + len, objs, n);
-		HONE_DETAIL_IN_ORDER();
-		HONE_DETAIL_SET_LEN(&cache->short_view, len + n);
+		hone_detail_mempool_put_bulk(cache, objs, n);
 		return;
 	}
-	hone_copy_pointers((void **)cache->view.slots + len, objs, n);
+	hone_copy_pointers(cache->view.slots + len, objs, n);
 	HONE_DETAIL_IN_ORDER();
 	HONE_DETAIL_SET_LEN(&cache->view, len + n);
 }
@@ -219,7 +137,6 @@ static inline void
 hone_detail_cursor_save(const struct hone_mempool_cursor *cursor)
 {
 	HONE_DETAIL_SET_LEN(&cursor->cache->view, cursor->len);
-	HONE_DETAIL_SET_LEN(&cursor->cache->short_view, cursor->short_len);
 }
 
 static inline void
@@ -227,8 +144,6 @@ hone_detail_cursor_load(struct hone_mempool_cursor *cursor)
 {
 	cursor->slots = cursor->cache->view.slots;
 	cursor->len = HONE_DETAIL_LEN(&cursor->cache->view);
-	cursor->short_slots = cursor->cache->short_view.slots;
-	cursor->short_len = HONE_DETAIL_LEN(&cursor->cache->short_view);
 }
 
 HONE_INLINE void
@@ -237,8 +152,6 @@ hone_mempool_cursor_begin(
 {
 	cursor->cache = cache;
 	cursor->size = cache->view.size;
-	cursor->short_size = cache->short_view.size;
-	cursor->upper = cache->upper;
 	hone_detail_cursor_load(cursor);
 }
 
@@ -254,33 +167,24 @@ hone_mempool_cursor_get(struct hone_mempool_cursor *cursor)
 	void *obj;
 
 	if (HONE_DETAIL_RARE(cursor->len == 0)) {
-		if (cursor->short_len > 0)
-			return (void *)(cursor->upper |
-					((uint32_t *)cursor->short_slots)
-						[--cursor->short_len]);
 		hone_detail_cursor_save(cursor);
 		obj = hone_detail_mempool_get(cursor->cache);
 		hone_detail_cursor_load(cursor);
 		return obj;
 	}
-	return ((void **)cursor->slots)[--cursor->len];
+	return cursor->slots[--cursor->len];
 }
 
 HONE_INLINE void
 hone_mempool_cursor_put(struct hone_mempool_cursor *cursor, void *obj)
 {
 	if (HONE_DETAIL_RARE(cursor->len == cursor->size)) {
-		if (cursor->short_len < cursor->short_size) {
-			((uint32_t *)cursor->short_slots)[cursor->short_len++] =
-				(uint32_t)(uintptr_t)obj;
-			return;
-		}
 		hone_detail_cursor_save(cursor);
 		hone_detail_mempool_put(cursor->cache, obj);
 		hone_detail_cursor_load(cursor);
 		return;
 	}
-	((void **)cursor->slots)[cursor->len++] = obj;
+	cursor->slots[cursor->len++] = obj;
 }
 
 HONE_INLINE int
@@ -290,21 +194,13 @@ hone_mempool_cursor_get_bulk(
 	int error;
 
 	if (HONE_DETAIL_RARE(cursor->len < n)) {
-		if (cursor->short_len >= n) {
-			cursor->short_len -= n;
-			hone_detail_mempool_read_short(objs,
-				(uint32_t *)cursor->short_slots +
-					cursor->short_len,
-				n, cursor->upper);
-			return 0;
-		}
 		hone_detail_cursor_save(cursor);
 		error = hone_detail_mempool_get_bulk(cursor->cache, objs, n);
 		hone_detail_cursor_load(cursor);
 		return error;
 	}
 	cursor->len -= n;
-	hone_copy_pointers(objs, (void **)cursor->slots + cursor->len, n);
+	hone_copy_pointers(objs, cursor->slots + cursor->len, n);
 	return 0;
 }
 
@@ -313,20 +209,12 @@ hone_mempool_cursor_put_bulk(
 	struct hone_mempool_cursor *cursor, void *const *objs, size_t n)
 {
 	if (HONE_DETAIL_RARE(cursor->size - cursor->len < n)) {
-		if (cursor->short_size - cursor->short_len >= n) {
-			hone_detail_mempool_write_short(
-				(uint32_t *)cursor->short_slots +
-					cursor->short_len,
-				objs, n);
-			cursor->short_len += n;
-			return;
-		}
 		hone_detail_cursor_save(cursor);
 		hone_detail_mempool_put_bulk(cursor->cache, objs, n);
 		hone_detail_cursor_load(cursor);
 		return;
 	}
-	hone_copy_pointers((void **)cursor->slots + cursor->len, objs, n);
+	hone_copy_pointers(cursor->slots + cursor->len, objs, n);
 	cursor->len += n;
 }
 
