@@ -130,9 +130,13 @@ php_hone_cache_remember(
 			until = now + how->wait_ms;
 		if (EG(exception) || now >= until)
 			break;
-		php_hone_store_wait(member, &of, (unsigned)(until - now));
+		error = php_hone_store_wait(
+			member, &of, (unsigned)(until - now));
 		if (php_hone_cache_peek(key, 0, value) || EG(exception))
 			return;
+		/* The one that computes it waits for this thread. */
+		if (error == -EDEADLK)
+			break;
 	}
 	/* The one that had the claim may have stored the value just before. */
 	if (error == 0 && (php_hone_cache_peek(key, 0, value) || EG(exception)))

@@ -3,6 +3,13 @@
  * Claims: an entry beside that of the key says which process computes its
  * value. value[0] is the number of that process's slot, value[1] the word
  * `owner` of it.
+ *
+ * Who waits has the hash of the key in its slot, so that the owner of a claim
+ * and the owner for whose claim that one waits can be followed. A member claims
+ * before it waits, and all begin to wait under one mutex, that of shard 0: the
+ * last one of a circle sees all of it, and does not wait. Nobody else has to
+ * look again. Keys of one hash count as one key: then a value is computed once
+ * more, or the wait ends by its time.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -97,6 +104,55 @@ php_hone_store_unclaim(
 	php_hone_unlock(member, place.shard);
 }
 
+/* The slot whose owner has claimed a key of that hash, or NULL. */
+static const struct php_hone_slot *
+claimer(struct php_hone_member *member, uint64_t hash)
+{
+	const struct php_hone_store *store = member->store;
+	struct php_hone_place place = php_hone_place(store, hash);
+	const struct php_hone_slot *slot = NULL;
+	php_hone_fetch_begin(member);
+	php_hone_fetch_narrow(
+		member, php_hone_busy_bucket(place.shard, place.bucket));
+	const uint32_t *link = php_hone_bucket(store, place);
+	for (uint32_t at; slot == NULL && (at = php_hone_follow(link)) != 0;) {
+		const struct php_hone_entry *entry =
+			php_hone_seen_at(store, at);
+		if (entry->hash == hash && entry->kind == PHP_HONE_CLAIM &&
+			stands(member, entry))
+			slot = &store->slots[php_hone_get64(&entry->value[0])];
+		link = &entry->next;
+	}
+	php_hone_fetch_end(member);
+	return slot;
+}
+
+/* Whether the claims and their owners lead to the member itself. */
+static bool
+leads_back(struct php_hone_member *member, uint64_t hash)
+{
+	/* A bound, since claims begin and end meanwhile. */
+	for (uint32_t i = 0; i < member->store->n_slots && hash != 0; i++) {
+		const struct php_hone_slot *slot = claimer(member, hash);
+		if (slot == member->slot)
+			return true;
+		hash = slot == NULL ? 0 : php_hone_get64(&slot->waits);
+	}
+	return false;
+}
+
+/* Returns false if that would close a circle of those who wait. */
+static bool
+begin_to_wait(struct php_hone_member *member, uint64_t hash)
+{
+	php_hone_lock(member, 0);
+	bool may = !leads_back(member, hash);
+	if (may)
+		php_hone_set64(&member->slot->waits, hash);
+	php_hone_unlock(member, 0);
+	return may;
+}
+
 static bool
 is_claimed(struct php_hone_member *member, const struct php_hone_key *key)
 {
@@ -117,12 +173,11 @@ milliseconds(void)
 	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
 }
 
-int
-php_hone_store_wait(struct php_hone_member *member,
-	const struct php_hone_key *key, unsigned timeout)
+static int
+wait_for(struct php_hone_member *member, const struct php_hone_key *key,
+	unsigned timeout)
 {
 	struct php_hone_store *store = member->store;
-	php_hone_settle(member);
 	struct php_hone_shard *shard = php_hone_shard_at(
 		store, php_hone_place(store, key->hash).shard);
 	int64_t end = milliseconds() + timeout;
@@ -141,4 +196,16 @@ php_hone_store_wait(struct php_hone_member *member,
 		syscall(SYS_futex, &shard->wakes, FUTEX_WAIT, wakes, &t, NULL,
 			0);
 	}
+}
+
+int
+php_hone_store_wait(struct php_hone_member *member,
+	const struct php_hone_key *key, unsigned timeout)
+{
+	php_hone_settle(member);
+	if (!begin_to_wait(member, key->hash))
+		return -EDEADLK;
+	int result = wait_for(member, key, timeout);
+	php_hone_set64(&member->slot->waits, 0);
+	return result;
 }

@@ -140,6 +140,7 @@ php_hone_member_join(
 		return -EAGAIN;
 	}
 	clean(slot);
+	php_hone_set64(&slot->waits, 0);
 	member->slot = slot;
 	return 0;
 }

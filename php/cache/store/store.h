@@ -296,7 +296,9 @@ void php_hone_store_unclaim(
 	struct php_hone_member *member, const struct php_hone_key *key);
 /*
  * Wait until a claim of the key has ended, or for that many milliseconds: 0 or
- * -ETIMEDOUT.
+ * -ETIMEDOUT. -EDEADLK at once if the owner of the claim waits for a claim of
+ * this member, also through other owners: one of such a circle gets -EDEADLK,
+ * the one that came last.
  */
 int php_hone_store_wait(struct php_hone_member *member,
 	const struct php_hone_key *key, unsigned milliseconds);
