@@ -531,6 +531,15 @@ Exception: serialize
 Exception: Serialization of 'Generator' is not allowed
 > apcu_exists("refused")
 bool(true)
+> apcu_store(["first" => 1, "throws" => new Thrower(false), "next" => new Sleeper])
+Exception: serialize
+> apcu_add(["throws" => new Thrower(false), "next" => new Sleeper])
+Exception: serialize
+> apcu_exists(["first", "throws", "next"])
+array(1) {
+  ["first"]=>
+  bool(true)
+}
 > apcu_store("late", new Thrower(true))
 bool(true)
 > apcu_fetch("late", $success)
@@ -955,6 +964,20 @@ Error: Cannot call current() on invalid iterator
 Error: Trying to clone an uncloneable object of class APCUIterator
 > (new ReflectionClass("APCUIterator"))->newInstanceWithoutConstructor()->valid()
 Error: Trying to use uninitialized APCUIterator
+> (new Unfinished)->valid()
+Error: Trying to use uninitialized APCUIterator
+> (new Unfinished)->valid(1)
+ArgumentCountError: APCUIterator::valid() expects exactly 0 arguments, 1 given
+> (new Unfinished)->rewind()
+Error: Trying to use uninitialized APCUIterator
+> (new Unfinished)->getTotalCount()
+Error: Trying to use uninitialized APCUIterator
+> keys(new Unfinished)
+Error: Trying to use uninitialized APCUIterator
+> apcu_delete(new Unfinished)
+Error: Trying to use uninitialized APCUIterator
+> apcu_exists("key1")
+bool(true)
 > (new ReflectionClass("APCUIterator"))->isFinal()
 bool(false)
 > new APCUIterator instanceof Iterator

@@ -43,8 +43,8 @@ void php_hone_apcu_offer(int type);
 
 /* iterator.c */
 void php_hone_apcu_iterator_minit(zend_class_entry *class);
-/* Deletes all keys of an APCUIterator; false if the object is not one, or has
- * not been constructed. */
+/* Deletes all keys of an APCUIterator; false if the object is not one. Throws
+ * if it has not been constructed. */
 bool php_hone_apcu_iterator_delete(zval *object);
 
 #endif

@@ -257,9 +257,10 @@ constructed(zval *object)
 #define METHOD(name)                                                           \
 	ZEND_METHOD(APCUIterator, name)                                        \
 	{                                                                      \
-		struct iterator *iterator = constructed(ZEND_THIS);            \
+		struct iterator *iterator;                                     \
                                                                                \
 		ZEND_PARSE_PARAMETERS_NONE();                                  \
+		iterator = constructed(ZEND_THIS);                             \
 		if (iterator != NULL)                                          \
 			name##_of(iterator, return_value);                     \
 	}
@@ -384,8 +385,8 @@ php_hone_apcu_iterator_delete(zval *object)
 			"APCUIterator.");
 		return false;
 	}
-	iterator = iterator_of(Z_OBJ_P(object));
-	if (!iterator->constructed)
+	iterator = constructed(object);
+	if (iterator == NULL)
 		return false;
 	while ((item = present(iterator)) != NULL) {
 		php_hone_cache_delete(item->key);

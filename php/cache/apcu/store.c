@@ -19,7 +19,10 @@ store_one(
 	return php_hone_cache_store(key, value, &write);
 }
 
-/* The result has the keys that were not stored. */
+/*
+ * The result has the keys that were not stored. Nothing is stored after a value
+ * that throws: the caller has no result then, and would not know of it.
+ */
 static void
 store_each(zval *result, HashTable *values, zend_long ttl,
 	enum php_hone_publish how)
@@ -37,6 +40,8 @@ store_each(zval *result, HashTable *values, zend_long ttl,
 		if (!store_one(key, value, ttl, how))
 			zend_symtable_update(Z_ARRVAL_P(result), key, &failed);
 		zend_string_release(key);
+		if (EG(exception))
+			break;
 	}
 	ZEND_HASH_FOREACH_END();
 }

@@ -1,0 +1,51 @@
+--TEST--
+apcu_store() and apcu_add() of an array store nothing after an element that throws
+--EXTENSIONS--
+hone
+--SKIPIF--
+<?php
+if (extension_loaded('apcu')) die('skip APCu is loaded');
+?>
+--INI--
+apc.enable_cli=1
+--FILE--
+<?php
+class Thrower
+{
+    function __serialize(): array { throw new Exception('serialize'); }
+}
+
+foreach (['apcu_store', 'apcu_add'] as $function) {
+    foreach ([1, 'text', [1, 2], new ArrayObject, fn() => 1, fopen('php://memory', 'r')] as $next) {
+        apcu_clear_cache();
+        try {
+            $function(['before' => 1, 'throws' => [new Thrower], 'next' => $next, 'last' => 1]);
+        } catch (Exception $error) {
+            echo $error->getMessage(), ', before it: ', var_export($error->getPrevious(), true), ', stored: ', implode(' ', array_keys(apcu_exists(['before', 'throws', 'next', 'last']))), "\n";
+        }
+    }
+}
+// Also if it is the handler of a warning that throws.
+set_error_handler(fn($number, $message) => throw new Exception($message));
+try {
+    apcu_store(['resource' => fopen('php://memory', 'r'), 'next' => 2]);
+} catch (Exception $error) {
+    echo $error->getMessage(), "\n";
+}
+var_dump(apcu_exists('next'));
+?>
+--EXPECT--
+serialize, before it: NULL, stored: before
+serialize, before it: NULL, stored: before
+serialize, before it: NULL, stored: before
+serialize, before it: NULL, stored: before
+serialize, before it: NULL, stored: before
+serialize, before it: NULL, stored: before
+serialize, before it: NULL, stored: before
+serialize, before it: NULL, stored: before
+serialize, before it: NULL, stored: before
+serialize, before it: NULL, stored: before
+serialize, before it: NULL, stored: before
+serialize, before it: NULL, stored: before
+apcu_store(): Cannot store resources in apcu cache
+bool(false)
