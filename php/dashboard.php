@@ -22,7 +22,7 @@ const MAP_COLUMNS = 64, MAP_ROWS = 12;
 const ROWS = 12;
 /** Seconds in which the page looks at keys: with millions of keys, at some. */
 const SCAN_SECONDS = 1.0;
-const VALUE_BYTES = 4096;
+const VALUE_BYTES = 4096, VALUE_LEVELS = 32;
 /** Of a longer key, links and forms have the beginning and a hash: a server accepts 8 KiB of a link. */
 const KEY_BYTES = 256;
 
@@ -112,9 +112,7 @@ function share(int|float $part, int|float $whole): string
 /** The figures that the script of the page asks for. */
 function figures(): array
 {
-    $info = Cache::info();
-    unset($info['pools']);
-    return $info + ['map' => Cache::memory_map(MAP_COLUMNS * MAP_ROWS), 'time' => microtime(true)];
+    return array_diff_key(Cache::info(), ['pools' => 0]) + ['map' => Cache::memory_map(MAP_COLUMNS * MAP_ROWS), 'time' => microtime(true)];
 }
 
 /** @return array{largest: array, hottest: array, found: array, seen: int, all: bool} */
@@ -187,29 +185,44 @@ function delete_button(string $key): string
         . h(name_of($key)) . '"><button aria-label="Delete ' . h(visible($key)) . '">Delete</button></form>';
 }
 
+/** Appends a value until the text is too long; print_r() needs memory for all of it. Returns whether all of it is there. */
+function append(string &$text, mixed $value, int $level = 0): bool
+{
+    if (!is_array($value) && (!is_object($value) || $value instanceof \UnitEnum)) {
+        $text .= is_string($value) ? substr($value, 0, VALUE_BYTES + 1) : var_export($value, true);
+        return strlen($text) <= VALUE_BYTES;
+    }
+    $all = true;
+    $text .= is_object($value) ? $value::class . ' (' : 'array (';
+    foreach ((array)$value as $name => $element) {
+        if ($level === VALUE_LEVELS || strlen($text) > VALUE_BYTES) {
+            $text .= '…)';
+            return false;
+        }
+        $name = is_object($value) ? substr(strrchr("\0$name", "\0"), 1) : (string)$name;
+        $text .= "\n" . str_repeat('    ', $level + 1) . '[' . visible($name) . '] => ';
+        $all = append($text, $element, $level + 1) && $all;
+    }
+    $text .= ')';
+    return $all;
+}
+
 function value(?string $key): string
 {
-    $value = $key === null ? null : Cache::fetch($key, null, $found);
+    [$text, $value] = ['', $key === null ? null : Cache::fetch($key, null, $found)];
     if (!($found ?? false)) {
         return '<p class="quiet">There is no such key.</p>';
     }
-    $text = print_r($value, true);
-    $shown = substr($text, 0, VALUE_BYTES);
-    return '<p class="quiet">' . h(get_debug_type($value)) . '</p><pre>'
-        . h(preg_match('//u', $shown) === 1 ? $shown : visible($shown, VALUE_BYTES))
-        . (strlen($text) > VALUE_BYTES ? "\n… " . number_format(strlen($text) - VALUE_BYTES) . ' bytes more' : '') . '</pre>' . delete_button($key);
+    $all = append($text, $value) && strlen($text) <= VALUE_BYTES;
+    $text = substr($text, 0, VALUE_BYTES);
+    return '<p class="quiet">' . h(get_debug_type($value)) . ($all ? '' : sprintf(': the page shows at most %s bytes and %d levels', number_format(VALUE_BYTES), VALUE_LEVELS))
+        . '</p><pre>' . h(preg_match('//u', $text) === 1 ? $text : visible($text, VALUE_BYTES)) . '</pre>' . delete_button($key);
 }
 
-function refuse(int $status, string $message): never
+function refuse(int $status, string $message, string $form = ''): never
 {
     http_response_code($status);
-    page('<main class="login"><h1>Hone</h1><p>' . h($message) . '</p></main>');
-}
-
-function login(string $message): never
-{
-    http_response_code(403);
-    page('<main class="login"><h1>Hone</h1><p>' . h($message) . '</p><form method="post"><label>Token <input type="password" name="token" autocomplete="current-password" autofocus></label> <button>Sign in</button></form></main>');
+    page('<main class="login"><h1>Hone</h1><p>' . h($message) . "</p>$form</main>");
 }
 
 function page(string $body, string $script = ''): never
@@ -224,6 +237,7 @@ function page(string $body, string $script = ''): never
     exit;
 }
 
+const LOGIN = '<form method="post"><label>Token <input type="password" name="token" autocomplete="current-password" autofocus></label> <button>Sign in</button></form>';
 const STYLE = <<<'CSS'
 :root{--back:#f6f7f9;--card:#fff;--text:#1b2330;--quiet:#5b6676;--line:#dde2e9;--used:#2f6fde;--retired:#d9822b;--own:#8b95a5;--free:#e3e8ef;--good:#1c8a5a;--bad:#b3261e}
 @media(prefers-color-scheme:dark){:root{--back:#12161c;--card:#1b212a;--text:#e6eaf0;--quiet:#9aa6b6;--line:#2d3642;--used:#5b93f5;--retired:#e39a4a;--own:#76808f;--free:#2a323d;--good:#4cc38a;--bad:#f2867d}}
@@ -246,19 +260,15 @@ const number = n => Math.round(n).toLocaleString("en-US");
 const bytes = n => { for (const unit of ["B", "KiB", "MiB", "GiB"]) { if (n < 1024 || unit === "GiB") return (unit === "B" || n >= 100 ? number(n) : n.toFixed(1)) + " " + unit; n /= 1024; } };
 const set = (name, text) => { const to = document.getElementById("f-" + name); if (to) to.textContent = text; };
 function map(parts) {
-    const svg = document.getElementById("map"), rects = [];
+    const rects = [];
     for (let y = 0; y * columns < parts.length; y++) {
-        const row = parts.slice(y * columns, (y + 1) * columns);
-        for (let x = 0; x < row.length;) {
-            let end = x;
-            while (end < row.length && row[end] === row[x]) end++;
+        for (const run of parts.slice(y * columns, (y + 1) * columns).matchAll(/(.)\1*/g)) {
             const rect = document.createElementNS("http://www.w3.org/2000/svg", "rect");
-            rect.setAttribute("class", "m" + row[x]);
-            for (const [name, value] of Object.entries({ x: x * 10, y: y * 10, width: (end - x) * 10, height: 9 })) rect.setAttribute(name, value);
-            rects.push(rect); x = end;
+            for (const [name, value] of Object.entries({ class: "m" + run[1], x: run.index * 10, y: y * 10, width: run[0].length * 10, height: 9 })) rect.setAttribute(name, value);
+            rects.push(rect);
         }
     }
-    svg.replaceChildren(...rects);
+    document.getElementById("map").replaceChildren(...rects);
 }
 function line(name, values, top) {
     let d = "", pen = false;
@@ -282,15 +292,12 @@ function take(now) {
     for (const name of ["entries", "hits", "misses", "stores", "evictions", "expirations", "slots_used", "closed_slots", "recoveries"]) set(name, number(now[name]));
     for (const name of ["used", "free", "retired", "largest_free", "largest_value"]) set(name, bytes(now[name]));
     set("rate", now.hits + now.misses > 0 ? (100 * now.hits / (now.hits + now.misses)).toFixed(1) + " %" : "–");
-    map(now.map);
-    last = now;
+    map((last = now).map);
 }
 async function poll() {
     try {
-        if (!document.hidden) {
-            const answer = await fetch("?data=1", { credentials: "same-origin" });
-            if (answer.ok) take(await answer.json());
-        }
+        const answer = document.hidden ? null : await fetch("?data=1", { credentials: "same-origin" });
+        if (answer?.ok) take(await answer.json());
     } catch (error) { document.getElementById("now").textContent = "no answer"; }
     setTimeout(poll, seconds * 1000);
 }
@@ -312,14 +319,14 @@ if (token() !== '' && !$has_token) {
 if ($has_token) {
     if ($posted && isset($_POST['token'])) {
         if (!is_equal(token(), $_POST['token'])) {
-            login('This is not the token.');
+            refuse(403, 'This is not the token.', LOGIN);
         }
         setcookie(COOKIE, proof('session'), ['httponly' => true, 'samesite' => 'Strict', 'secure' => !in_array($_SERVER['HTTPS'] ?? 'off', ['', 'off'], true)]);
         header('Location: ?', true, 303);
         exit;
     }
     if (!is_equal(proof('session'), $_COOKIE[COOKIE] ?? '')) {
-        login('Sign in with the token of this dashboard.');
+        refuse(403, 'Sign in with the token of this dashboard.', LOGIN);
     }
 } elseif (!is_local()) {
     refuse(403, 'This page is for requests from this machine. To open it elsewhere, set HONE_DASHBOARD_TOKEN.');
@@ -378,7 +385,8 @@ $body .= '</ul></section><section><h2>Hit rate <span class="quiet" id="now">whil
     . '<ul class="legend"><li>lines at 0, 50 and 100 %<li>red: evictions per second, to scale with their maximum</ul></section>';
 $body .= '<section><h2>Processes and pools</h2><p class="quiet"><span id="f-slots_used">' . number_format($info['slots_used']) . '</span> of ' . number_format($info['slots'])
     . ' process slots are used; <span id="f-closed_slots">' . number_format($info['closed_slots']) . '</span> requests were switched to block copies by a lack of memory; <span id="f-recoveries">'
-    . number_format($info['recoveries']) . '</span> repairs after a killed process</p>' . meter($info['slots_used'], $info['slots'])
+    . number_format($info['recoveries']) . '</span> repairs after a killed process</p>'
+    . sprintf('<svg class="meter" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect class="back" width="100" height="1"/><rect class="front" width="%.2F" height="1"/></svg>', 100 * $info['slots_used'] / max(1, $info['slots']))
     . '<table><thead><tr><th>Pool<th class="n">Size</thead><tbody>';
 foreach ($info['pools'] as $name => $size) {
     $body .= '<tr><td class="key">' . h(visible((string)$name)) . ((string)$name === $info['pool'] ? ' <span class="quiet">(this one)</span>' : '') . '<td class="n">' . bytes($size);
@@ -386,14 +394,6 @@ foreach ($info['pools'] as $name => $size) {
 $body .= '</tbody></table></section><section class="all"><h2>Keys</h2><form method="get"><label>that begin with <input name="prefix" value="' . h($prefix)
     . '"></label> <button>Show</button></form><p class="quiet">' . number_format($keys['seen']) . ' keys' . ($keys['all'] ? '' : ' were looked at; there are more')
     . '. Hits are sampled.</p></section>';
-if ($prefix !== '') {
-    $body .= table('With this prefix', 'found', $keys['found'], $has_token);
-}
-$body .= table('Largest', 'largest', $keys['largest'], $has_token) . table('Hottest', 'hottest', $keys['hottest'], $has_token)
+$body .= ($prefix !== '' ? table('With this prefix', 'found', $keys['found'], $has_token) : '') . table('Largest', 'largest', $keys['largest'], $has_token) . table('Hottest', 'hottest', $keys['hottest'], $has_token)
     . '</main><script type="application/json" id="first">' . json_encode($first, JSON_HEX_TAG | JSON_HEX_AMP | JSON_THROW_ON_ERROR) . '</script>';
 page($body, SCRIPT);
-
-function meter(int $part, int $whole): string
-{
-    return sprintf('<svg class="meter" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect class="back" width="100" height="1"/><rect class="front" width="%.2F" height="1"/></svg>', $whole > 0 ? 100 * $part / $whole : 0);
-}

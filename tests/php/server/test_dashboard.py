@@ -245,6 +245,57 @@ def test_a_key_of_any_length_is_deleted(start_fpm, size):
     assert master.call('www', do='count')['result'] == 0
 
 
+def value_of(answer):
+    """What the page says about a value, and its text."""
+    section = re.search(r'<section class="all" id="value">.*?</section>',
+                        answer.body.decode(), re.S)[0]
+    note, text = re.search(r'<p class="quiet">(.*?)</p><pre>(.*?)</pre>',
+                           section, re.S).groups()
+    return note, html.unescape(text)
+
+
+def test_a_value_of_many_levels_or_bytes_is_shown_in_part(start_fpm):
+    master = start_fpm(
+        {'hone.cache_size': '128M', 'display_errors': 1, 'memory_limit': '8M',
+         'error_reporting': -1, 'html_errors': 0},
+        {'www': {'pm': 'static', 'pm.max_children': 1,
+                 'env[HONE_DASHBOARD_TOKEN]': f'"{TOKEN}"'}})
+    cookie = sign_in(master)
+
+    def shown(**how):
+        assert master.call('www', key='k', **how)['result'] is True
+        answer = page(master, cookie, key=base64.b64encode(b'k').decode())
+        assert answer.status == 200 and b'</html>' in answer.body
+        return value_of(answer)
+
+    # The page has a part of the value, and says so.
+    limits = ': the page shows at most 4,096 bytes and 32 levels'
+    note, text = shown(do='nested', levels=5000)
+    assert note == 'array' + limits
+    assert text.startswith('array (\n    [level] => array (\n        [level]')
+    assert text.count('[level]') == 32 and 'innermost' not in text
+    note, text = shown(do='large', size=3 << 20)
+    assert note == 'string' + limits and text == 'l' * 4096
+    note, text = shown(do='wide', n=100_000)
+    assert note == 'array' + limits
+    assert text.startswith('array (\n    [0] => 0\n    [1] => 1')
+    assert len(text) == 4096
+    # All of it.
+    note, text = shown(do='nested', levels=2)
+    assert note == 'array'
+    assert text == ('array (\n    [level] => array (\n        [level] => the'
+                    ' innermost\n        [beside] => 1)\n    [beside] => 1)')
+    note, text = shown(do='large', size=4096)
+    assert note == 'string' and text == 'l' * 4096
+    # A class that the page does not know, and one of PHP.
+    note, text = shown(do='object')
+    assert note == '__PHP_Incomplete_Class'
+    assert text == ('__PHP_Incomplete_Class (\n'
+                    '    [__PHP_Incomplete_Class_Name] => Thing\n'
+                    '    [hidden] => ArrayObject (\n'
+                    '        [0] => NULL))')
+
+
 def test_the_page_needs_nothing_from_outside(start_fpm):
     text = page(start(start_fpm)).body.decode()
     assert not re.search(r'(src|href)="(?!\?)', text)

@@ -21,6 +21,11 @@ function is_whole(string $key, mixed $value): bool
     return is_array($value) && $value['key'] === $key && $value['sum'] === md5(serialize([$key, $value['rows']]));
 }
 
+class Thing
+{
+    function __construct(private object $hidden) {}
+}
+
 /* A request of some work: stores, fetches and deletes, all checked. */
 function work(int $seed, int $keys, int $turns): array
 {
@@ -69,6 +74,9 @@ $result = match ($_GET['do'] ?? '') {
     // The parameters of FastCGI are at most 64 KiB.
     'long' => array_sum(array_map(fn($i) => (int)Cache::store(str_repeat($key, (int)$_GET['times']) . $i, "value $i"), range(1, (int)$_GET['keys']))),
     'store' => Cache::store($key, $_GET['value'] ?? '', (int)($_GET['ttl'] ?? 0)),
+    'nested' => Cache::store($key, array_reduce(range(1, (int)$_GET['levels']), fn($inner) => ['level' => $inner, 'beside' => 1], 'the innermost')),
+    'object' => Cache::store($key, new Thing(new ArrayObject([null]))),
+    'wide' => Cache::store($key, range(0, (int)$_GET['n'])),
     'large' => Cache::store($key, str_repeat('l', (int)$_GET['size'])),
     'fetch' => Cache::fetch($key),
     'inc' => Cache::inc($key),
