@@ -13,7 +13,7 @@
 
 #define HOUR 3600000
 #define WATCHDOG 200 /* seconds */
-#define ROUNDS (600 / SLOW)
+#define ROUNDS (100 / SLOW)
 #define MOST 5
 
 static struct php_hone_store *store;
