@@ -49,7 +49,8 @@ work(unsigned number, uint64_t random)
 		} else if (kind < 98) {
 			(void)php_hone_store_delete(&w, &key);
 		} else if (kind < 99) {
-			(void)php_hone_store_claim(&w, &key, 1);
+			if (php_hone_store_claim(&w, &key, 1) == -EBUSY)
+				(void)php_hone_store_wait(&w, &key, 0);
 		} else if (support_below(&random, 50) == 0) {
 			php_hone_store_clear(&w);
 		}
