@@ -38,7 +38,7 @@ names() {
     python3 -B tools/names.py
 }
 
-# docs/benchmarks.md, its chart and README's table are those of bench/results.
+# docs/benchmarks.md, its charts and README's figures are those of bench/results.
 figures() {
     python3 -B bench/support/publish.py --check
 }

@@ -1,160 +1,103 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draw the chart of README.md: libhone beside the best rival, in a typical
-case of each part and in its slowest one, on each machine.
+"""What the charts share: colours, text, and a canvas of SVG.
 
-The SVG follows the colour scheme of the reader, and has a background of its
+A chart follows the colour scheme of the reader, and has a background of its
 own: a page in another scheme does not make it unreadable. It is narrow, so
 that its text can be read on a telephone.
 """
 import math
 from xml.sax.saxutils import escape
 
-import cases
-import kept
-import tables
-
-WIDTH = 480
-OCTAVE = 50  # pixels for a factor of two
-LOWEST, HIGHEST = 0.25, 16
-LEFT = 58  # of the axis: names of machines are before it
-LEVEL = LEFT - OCTAVE * math.log2(LOWEST)  # where the ratio is 1
-STEP, BAR = 14, 10
+WIDTH = 440
+MARGIN = 12
 
 STYLE = """
-text{font:12px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;
- fill:#1f2328;stroke:#fff;stroke-width:3px;paint-order:stroke}
+text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;
+ fill:#1f2328}
 .title{font-size:16px;font-weight:600}
-.part{font-size:13px;font-weight:600}
-.about{fill:#59636e}
+.name{font-weight:600}
+.about{fill:#59636e;font-size:12px}
 .right{text-anchor:end}
 .middle{text-anchor:middle}
 .page{fill:#fff;stroke:#d1d9e0}
 .grid{stroke:#e4e8ec}
 .level{stroke:#59636e}
-.faster{fill:#2f81e0}
-.slower{fill:#d4622a}
-.same{fill:#8c959f}
+.track{fill:#d1d9e0}
+.hone{fill:#2f81e0}
+.slow{fill:#fff;stroke:#d4622a;stroke-width:2}
+.c0{stroke:#2f81e0}.c1{stroke:#8250df}.c2{stroke:#bf5f00}.c3{stroke:#1a7f37}
+.t0{fill:#2f81e0}.t1{fill:#8250df}.t2{fill:#bf5f00}.t3{fill:#1a7f37}
+.line{fill:none;stroke-width:2.5}
 @media (prefers-color-scheme:dark){
-text{fill:#e6edf3;stroke:#0d1117}
+text{fill:#e6edf3}
 .about{fill:#9aa4ae}
 .page{fill:#0d1117;stroke:#3d444d}
 .grid{stroke:#262c34}
 .level{stroke:#9aa4ae}
-.faster{fill:#4a94ee}
-.slower{fill:#e07b43}
-.same{fill:#6e7781}
+.track{fill:#3d444d}
+.hone{fill:#4a94ee}
+.slow{fill:#0d1117;stroke:#e07b43}
+.c0{stroke:#4a94ee}.c1{stroke:#b392f0}.c2{stroke:#e69138}.c3{stroke:#56c271}
+.t0{fill:#4a94ee}.t1{fill:#b392f0}.t2{fill:#e69138}.t3{fill:#56c271}
 }
 """
 
 
-def text(x, y, content, style=""):
-    """One line of text; x and y are where its base line begins."""
-    named = f' class="{style}"' if style else ""
-    return f'<text x="{x:.0f}" y="{y:.0f}"{named}>{escape(content)}</text>'
-
-
-def place(ratio):
-    """The x of a ratio."""
-    ratio = min(max(ratio, LOWEST), HIGHEST)
-    return LEVEL + OCTAVE * math.log2(ratio)
-
-
-def plain(name):
-    """A name without Markdown."""
-    return name.replace("`", "")
-
-
 class Canvas:
-    """Lines of SVG, and how far down they reach."""
+    """Elements of SVG, and how far down they reach."""
 
-    def __init__(self):
-        self.lines = []
+    def __init__(self, title):
+        self.elements = []
         self.y = 0
+        self.name = title
+        self.line(title, "title", step=26)
 
-    def bar(self, machine, ratio, note):
-        """One bar from the level, and what it says."""
-        self.y += STEP
-        begin, end = sorted((LEVEL, place(ratio)))
-        style = kept.verdict(ratio)
-        self.lines += [
-            text(LEFT - 4, self.y, kept.MACHINES[machine].short,
-                 "about right"),
-            f'<rect class="{style}" x="{begin:.1f}" '
-            f'y="{self.y - BAR + 1:.0f}" width="{max(end - begin, 1):.1f}" '
-            f'height="{BAR}"/>',
-            text(max(end, LEVEL) + 5, self.y,
-                 kept.plain_times(ratio) + note)]
+    def text(self, x, y, content, style=""):
+        """One line of text; x and y are where its base line begins."""
+        named = f' class="{style}"' if style else ""
+        self.elements.append(f'<text x="{x:.0f}" y="{y:.0f}"{named}>'
+                             f'{escape(content)}</text>')
 
-    def line(self, content, style, x=12, step=STEP):
+    def line(self, content, style="about", step=17):
         """A line of text below what there is."""
         self.y += step
-        self.lines.append(text(x, self.y, content, style))
+        self.text(MARGIN, self.y, content, style)
+
+    def bar(self, style, x, y, width, height):
+        """A filled rectangle."""
+        self.elements.append(f'<rect class="{style}" x="{x:.1f}" y="{y:.1f}" '
+                             f'width="{max(width, 1.5):.1f}" '
+                             f'height="{height}"/>')
+
+    def path(self, style, points):
+        """A line through points."""
+        self.elements.append(f'<path class="{style}" d="M' + "L".join(
+            f"{x:.1f} {y:.1f}" for x, y in points) + '"/>')
+
+    def dot(self, style, x, y):
+        """A filled circle."""
+        self.elements.append(
+            f'<circle class="{style}" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
+
+    def finish(self):
+        """The SVG."""
+        height = self.y + MARGIN + 2
+        body = "\n".join(self.elements)
+        return ('<svg xmlns="http://www.w3.org/2000/svg" '
+                f'width="{WIDTH}" height="{height}" '
+                f'viewBox="0 0 {WIDTH} {height}" role="img">\n'
+                f"<title>{escape(self.name)}</title>\n<style>{STYLE}"
+                '</style>\n<rect class="page" x=".5" y=".5" '
+                f'width="{WIDTH - 1}" height="{height - 1}" rx="6"/>\n'
+                f"{body}\n</svg>\n")
 
 
-def draw_part(canvas, part, case, runs):
-    """The typical case and the slowest of one part."""
-    canvas.line(f"{part}: {cases.describe(part, case)}", "part", step=22)
-    subject, rivals = next(iter(cases.comparisons(part, case)))
-    for machine, run in runs.items():
-        result = run.compare(case, subject, rivals)
-        if result:
-            canvas.bar(machine, result.ratio,
-                       " " + plain(cases.NAMES[result.rival]))
-    canvas.line("slowest case", "about", step=STEP + 2)
-    for machine, run in runs.items():
-        worst = run.results()[0]
-        canvas.bar(machine, worst.ratio,
-                   ": " + cases.describe(part, worst.case))
+class Scale:
+    """A logarithmic axis: low is at begin, high at end."""
 
+    def __init__(self, low, high, begin, end):
+        self.low, self.begin = low, begin
+        self.step = (end - begin) / math.log(high / low)
 
-def grid(top, bottom):
-    """A vertical line for each factor of two, and its name above it."""
-    lines = []
-    ratio = LOWEST
-    while ratio <= HIGHEST:
-        style = "level" if ratio == 1 else "grid"
-        name = f"{ratio:g}x" if ratio >= 1 else f"1/{1 / ratio:g}"
-        lines += [f'<path class="{style}" d="M{place(ratio):.1f} {top + 5}'
-                  f'V{bottom}"/>',
-                  text(place(ratio), top, name, "about middle")]
-        ratio *= 2
-    return lines
-
-
-def dates(runs):
-    """Machine -> when its runs were made."""
-    for key, machine in kept.MACHINES.items():
-        found = sorted({of[key].about["date"] for of in runs.values()
-                        if key in of})
-        if found:
-            yield f"{machine.short}: {machine.cpu}, {', '.join(found)}"
-
-
-def draw(runs):
-    """The SVG."""
-    canvas = Canvas()
-    canvas.line("Speed of libhone over the best rival", "title", step=24)
-    canvas.line("The best rival is the fastest of all in the same case on "
-                "the same machine.", "about", step=17)
-    canvas.line("◀ libhone is slower", "about right", LEVEL - 6, 22)
-    canvas.lines.append(text(LEVEL + 6, canvas.y, "libhone is faster ▶",
-                             "about"))
-    top = canvas.y + 16
-    canvas.y = top
-    for part, case in tables.CHART:
-        draw_part(canvas, part, case, runs[part])
-    bottom = canvas.y + 6
-    canvas.y = bottom
-    canvas.line("./dev bench PART; all cases: docs/benchmarks.md; VMs with 2 "
-                "vCPUs:", "about", step=18)
-    for line in dates(runs):
-        canvas.line(line, "about")
-    height = canvas.y + 12
-    body = "\n".join(grid(top, bottom) + canvas.lines)
-    return (f'<svg xmlns="http://www.w3.org/2000/svg" width="{WIDTH}" '
-            f'height="{height}" viewBox="0 0 {WIDTH} {height}" role="img">\n'
-            "<title>Speed of libhone over the best rival, in a typical and "
-            f"in the slowest case of each part</title>\n<style>{STYLE}"
-            f'</style>\n<rect class="page" x=".5" y=".5" '
-            f'width="{WIDTH - 1}" height="{height - 1}" rx="6"/>\n'
-            f"{body}\n</svg>\n")
+    def __call__(self, value):
+        return self.begin + self.step * math.log(value / self.low)

@@ -104,6 +104,11 @@ def load():
             for part, runs in found.items() if runs}
 
 
+def where(machine):
+    """The CPU, without what stands in brackets."""
+    return MACHINES[machine].cpu.split(" (")[0]
+
+
 def rate(part):
     """What a part's tables show in place of ns, and over which time."""
     return targets.RATES.get(part)
@@ -141,7 +146,7 @@ def plain_times(ratio):
 
 
 def times(ratio):
-    """1.83x, or in bold that it is slower."""
+    """1.83x, or in bold if it is slower: **0.49x**"""
     if verdict(ratio) == "slower":
-        return f"**{ratio:.2f}x slower**"
+        return f"**{ratio:.2f}x**"
     return plain_times(ratio)

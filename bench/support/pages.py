@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Write docs/benchmarks.md and the table of README.md from the kept runs."""
+"""Write docs/benchmarks.md and the figures of README.md from the kept runs."""
 import cases
 import kept
 import pages_args
@@ -15,13 +15,13 @@ Every number on this page comes from a kept run in
 [bench/results](../bench/results). `./dev plot` makes this page and its chart
 from the runs, and `./dev check` fails if the page is not up to date.
 
-![Speed of libhone over the best rival in a typical and in the slowest case of
-each part](benchmarks.svg)
+![Speed of each part over its best rival: the median and the slowest case of each
+machine](chart-parts.svg)
 
 - **Best rival** is the fastest of all rivals in the same case on the same
   machine. The rivals differ from case to case.
 - **The ratio** is the speed of libhone over the speed of the best rival.
-  `2.00x` is twice as fast. **0.80x slower** is 0.80 times its speed.
+  `2.00x` is twice as fast. **0.80x**, in bold, is 0.80 times its speed: slower.
 - A figure is the median of interleaved repetitions. A repetition of a C
   program during which its thread was switched out is thrown away.
 - A difference of 3 % or less counts as none: two runs of one program differ by
@@ -140,26 +140,29 @@ def benchmarks(runs):
 
 
 def readme(runs):
-    """README.md's table, with what it was measured by."""
-    body, dates = [], set()
-    machine = kept.MACHINES[tables.README_MACHINE]
-    for offer in tables.README:
-        run = runs[offer.part][tables.README_MACHINE]
-        dates.add(run.about["date"])
-        result = run.compare(offer.case, *sides(offer.part, tables.Row(
-            offer.case)))
-        found = run.results()
-        slower = sum(kept.verdict(r.ratio) == "slower" for r in found)
-        body.append([
-            f"**{offer.part}**", offer.use,
-            f"{cases.describe(offer.part, offer.case)}: "
-            f"{kept.shown(offer.part, result.ns)}, "
-            f"{cases.NAMES[result.rival]} "
-            f"{kept.shown(offer.part, result.rival_ns)}",
-            kept.times(result.ratio),
-            f"{slower} of {len(found)}, {kept.times(found[0].ratio)}"])
-    header = ["part", "use it to", "one case beside the best rival", "ratio",
-              "slower cases, slowest"]
-    return (f"{markdown(header, body, False)}\n\n`./dev bench PART`, "
-            f"{machine.cpu}, VM with 2 vCPUs, "
-            f"{' to '.join(sorted({min(dates), max(dates)}))}.")
+    """README.md's three products: a command and a figure of each."""
+    run = runs["cache"][tables.README_MACHINE]
+    array = run.cases["fetch 10,000 nested"]
+    pairs = runs["mempool"][tables.README_MACHINE].compare(
+        "2t-keep8192-n32", "hone", cases.POOL)
+    machine, (_, report) = next(iter(pages_convert.load().items()))
+    wall, best = pages_convert.first("raw to qcow2, zlib")
+    rows = [
+        ["product", "try it", "one figure"], ["---"] * 3,
+        ["**hone**, a command that converts, checks and compares disk images "
+         "of virtual machines", "`hone convert -c disk.img disk.qcow2`",
+         f"{wall['wall']:.1f} s; {best['tool']} takes {best['wall']:.1f} s"],
+        ["**the PHP extension**, a shared cache with APCu's functions, and "
+         "faster file functions", "`apcu_fetch('routes')`",
+         f"an array of 10,000 rows in {array['hone']:.0f} ns; APCu takes "
+         f"{array['apcu-igbinary'] / 1e6:.1f} ms"],
+        ["**libhone**, a C library of zero detection, copies, object pools, "
+         "rings and file reading", "`#include <hone/hone.h>`",
+         "pools, two threads: "
+         f"{kept.shown('mempool', pairs.ns)}; {cases.NAMES[pairs.rival]} "
+         f"{kept.shown('mempool', pairs.rival_ns)}"]]
+    table_text = "\n".join("| " + " | ".join(row) + " |" for row in rows)
+    return (f"{table_text}\n\n"
+            f"`./dev bench convert`, {kept.where(machine)}, "
+            f"{report['machine']['date']}; `./dev bench cache` and `mempool`, "
+            f"{kept.where(tables.README_MACHINE)}, {run.about['date']}.")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The part of docs/benchmarks.md about `hone convert`, and its table in
-README.md, from what `./dev bench convert --json` wrote:
+"""The part of docs/benchmarks.md about `hone convert`, and its figures
+elsewhere, from what `./dev bench convert --json` wrote:
 bench/results/convert-MACHINE-DATE.json."""
 import json
 import re
@@ -13,8 +13,8 @@ NOTES = {"convert-zen3-2026-11-22.json":
          "The rows raw to qcow2, raw to raw, zeros to raw and durable raw to "
          "qcow2 are of a\nbenchmark that did not keep the source in the page "
          "cache for every tool. They\nunderstate hone.\n"}
-# What README.md has: a case, and what to call it there.
-README = [("raw to qcow2, zlib", "raw to zlib qcow2"),
+# What the chart has: a case, and what to call it there.
+CHART = [("raw to qcow2, zlib", "raw to zlib qcow2"),
           ("raw to qcow2, zstd", "raw to zstd qcow2"),
           ("qcow2 zlib to raw", "zlib qcow2 to raw"),
           ("raw to qcow2", "raw to plain qcow2"),
@@ -109,22 +109,8 @@ def section(markdown):
     return parts
 
 
-def readme(markdown):
-    """README.md's table of conversions, of the first machine."""
-    for machine, (_, report) in load().items():
-        found, body = cases(report), []
-        dates = {row["again"]["date"] for row in report["rows"]
-                 if "again" in row} | {report["machine"]["date"]}
-        for case, label in README:
-            if case not in found:
-                continue
-            ours = next(row for row in found[case] if row["tool"] == "hone")
-            best = best_rival(found[case])
-            body.append([label, f"{ours['wall']:.2f} s",
-                         f"{best['tool']} {best['wall']:.2f} s",
-                         kept.times(best["wall"] / ours["wall"])])
-        return (markdown(["conversion", "hone", "best rival", "ratio"], body,
-                         False) +
-                f"\n\n`./dev bench convert`, {kept.MACHINES[machine].cpu}, "
-                f"VM with 2 vCPUs, {' and '.join(sorted(dates))}.")
-    return ""
+def first(case):
+    """The rows of hone and of the best rival in the first machine's run."""
+    _, report = next(iter(load().values()))
+    rows = cases(report)[case]
+    return next(row for row in rows if row["tool"] == "hone"), best_rival(rows)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Make docs/benchmarks.md, docs/benchmarks.svg and the table of README.md from
-the runs that bench/results keeps.
+"""Make docs/benchmarks.md, the charts docs/chart-*.svg and the figures of
+README.md from the runs that bench/results keeps.
 
 The same runs give the same bytes. With --check nothing is written, and the
 exit status is 1 if a file is not up to date.
@@ -13,10 +13,9 @@ import sys
 
 sys.dont_write_bytecode = True
 
-import chart  # noqa: E402 (after the line above)
+import charts  # noqa: E402 (after the line above)
 import kept  # noqa: E402
 import pages  # noqa: E402
-import pages_convert  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 END = "<!-- end -->\n"
@@ -34,18 +33,18 @@ def replace(text, begin, made):
 
 
 def readme(runs):
-    """README.md with its tables made again."""
+    """README.md with its figures made again."""
     text = (ROOT / "README.md").read_text()
-    text = replace(text, "<!-- made by ./dev plot -->\n", pages.readme(runs))
-    return replace(text, "<!-- made by ./dev plot: conversions -->\n",
-                   pages_convert.readme(pages.markdown))
+    return replace(text, "<!-- made by ./dev plot -->\n", pages.readme(runs))
 
 
 def files():
     """Path -> what it has to hold."""
     runs = kept.load()
     return {"docs/benchmarks.md": pages.benchmarks(runs),
-            "docs/benchmarks.svg": chart.draw(runs),
+            "docs/chart-convert.svg": charts.convert(),
+            "docs/chart-fetch.svg": charts.fetch(runs),
+            "docs/chart-parts.svg": charts.parts(runs),
             "README.md": readme(runs)}
 
 

@@ -168,26 +168,5 @@ TABLES = {
     ],
 }
 
-# README.md's table: a case of a part on one machine.
+# The machine of the figures in README.md and in the chart of the cache.
 README_MACHINE = "zen4"
-Offer = collections.namedtuple("Offer", "part use case")
-README = [
-    Offer("zero", "Find zero blocks in disk images, memory pages, sparse "
-          "files", "hot-4K"),
-    Offer("copy", "Copy blocks, and choose whether the data stays in cache",
-          "cold-64K"),
-    Offer("mempool", "Reuse objects of one size in any number of threads",
-          "2t-keep8192-n32"),
-    Offer("ring", "Pass pointers between threads without a lock", "both-n32"),
-    Offer("stream", "Read files, lines and messages with few system calls",
-          "lines-80"),
-    Offer("php", "Speed up PHP's file functions, with no change to a program",
-          "file_get_contents 12"),
-    Offer("cache", "Share PHP values of any size between processes",
-          "fetch 10,000 nested"),
-]
-
-# The chart: the cases of README.md's table. Each part's slowest follows. The
-# axis ends far below the ratios of a fetch from the cache.
-CHART = [(offer.part, offer.case) for offer in README
-         if offer.part != "cache"]

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The charts of README.md and of the site: seconds to convert, the time of a
+fetch by the size of the value, and the parts of the library."""
+import statistics
+
+import chart
+import kept
+import pages_convert
+import tables
+
+RIGHT = chart.WIDTH - chart.MARGIN
+
+
+def seconds(value):
+    """12.6 s, 0.36 s"""
+    return f"{value:.1f} s" if value >= 9.95 else f"{value:.2f} s"
+
+
+def convert():
+    """Five bars: the share of qemu-img's time that hone takes."""
+    machine, (_, report) = next(iter(pages_convert.load().items()))
+    canvas = chart.Canvas("Seconds to convert, beside qemu-img")
+    for case, label in pages_convert.CHART:
+        ours, best = pages_convert.first(case)
+        width = RIGHT - chart.MARGIN
+        canvas.line(label, "", step=30)
+        canvas.text(RIGHT, canvas.y, f"hone {seconds(ours['wall'])}, "
+                    f"{best['tool']} {seconds(best['wall'])}", "right")
+        canvas.bar("track", chart.MARGIN, canvas.y + 6, width, 12)
+        canvas.bar("hone", chart.MARGIN, canvas.y + 6,
+                   width * min(ours["wall"] / best["wall"], 1), 12)
+        canvas.y += 12
+    canvas.line("The grey bar is the time of qemu-img with its best settings.",
+                step=28)
+    canvas.line(f"./dev bench convert, {kept.where(machine)}, "
+                f"{report['machine']['date']}")
+    return canvas.finish()
+
+
+# Arrays, and the bytes of serialize() of bench/cache/php/shapes.php.
+FETCHED = (("64 integers", 818), ("100 keys", 3405), ("600 options", 53120),
+           ("2,000 rows", 328329), ("10,000 nested", 676670))
+LINES = (("hone", "Hone"), ("apcu-igbinary", "APCu, igbinary"),
+         ("apcu-php", "APCu, php"), ("include", "include, opcache"))
+
+
+def ticks(canvas, scale, values, vertical, begin, end):
+    """Lines of a grid and their names."""
+    for value, name in values:
+        at = scale(value)
+        if vertical:
+            canvas.path("grid", [(at, begin), (at, end)])
+            canvas.text(at, end + 16, name, "about middle")
+        else:
+            canvas.path("grid", [(begin, at), (end, at)])
+            canvas.text(begin - 6, at + 4, name, "about right")
+
+
+def fetch(runs):
+    """Lines: the time of a fetch over the size of the value."""
+    run = runs["cache"][tables.README_MACHINE]
+    canvas = chart.Canvas("Time to fetch an array from a PHP cache")
+    top, bottom, left, right = canvas.y + 16, canvas.y + 256, 62, RIGHT - 112
+    wide = chart.Scale(500, 1e6, left, right)
+    high = chart.Scale(1e1, 4e6, bottom, top)
+    ticks(canvas, wide, ((1e3, "1 KB"), (1e4, "10 KB"),
+                         (1e5, "100 KB"), (1e6, "1 MB")), True, top, bottom)
+    ticks(canvas, high, ((1e1, "10 ns"), (1e2, "100 ns"), (1e3, "1 us"),
+                         (1e4, "10 us"), (1e5, "100 us"), (1e6, "1 ms")),
+          False, left, right)
+    for number, (subject, name) in enumerate(LINES):
+        points = [(wide(size), high(run.cases[f"fetch {value}"][subject]))
+                  for value, size in FETCHED]
+        canvas.path(f"line c{number}", points)
+        # The two upper lines end close together, as do the two lower ones.
+        apart = {"apcu-php": -5, "apcu-igbinary": 12, "include": -2,
+                 "hone": 8}[subject]
+        canvas.text(right + 6, points[-1][1] + apart, name, f"t{number}")
+    canvas.y = bottom + 18
+    short = {name: run.cases["fetch 1 KB"][name]
+             for name in ("hone", "apcu-php")}
+    canvas.line("Size: that of serialize(). Hone returns a pointer into")
+    canvas.line("shared memory. Values with objects are slower. A string of")
+    canvas.line(f"1 KB: Hone {short['hone']:.0f} ns, APCu "
+                f"{short['apcu-php']:.0f} ns.")
+    canvas.line(f"./dev bench cache, {kept.where(run.machine)}, "
+                f"{run.about['date']}")
+    return canvas.finish()
+
+
+def parts(runs):
+    """A row of dots for each part: the median and the slowest case of each
+    machine."""
+    canvas = chart.Canvas("Speed of each part over its best rival")
+    top = canvas.y + 22
+    scale = chart.Scale(0.25, 8, 84, RIGHT - 10)
+    canvas.text(scale(1) - 8, top - 2, "slower", "about right")
+    canvas.text(scale(1) + 8, top - 2, "faster", "about")
+    bottom = top + 8 + 28 * len(runs)
+    ticks(canvas, scale, ((.25, "0.25x"), (.5, "0.5x"), (1, "1x"), (2, "2x"),
+                          (4, "4x"), (8, "8x")), True, top + 6, bottom)
+    canvas.path("level", [(scale(1), top + 6), (scale(1), bottom)])
+    y = top + 8
+    for part, of in runs.items():
+        y += 28
+        canvas.text(chart.MARGIN, y - 8, part, "name")
+        for run in of.values():
+            found = run.results()
+            median = statistics.median(result.ratio for result in found)
+            canvas.dot("slow", scale(found[0].ratio), y - 12)
+            canvas.dot("hone", scale(median), y - 12)
+    canvas.y = bottom + 20
+    canvas.line("A full dot is the median of all cases on one machine, an "
+                "open dot")
+    canvas.line("the slowest case. A rival is the fastest one of each case.")
+    machines = sorted({key for of in runs.values() for key in of},
+                      key=list(kept.MACHINES).index)
+    canvas.line("./dev bench PART; " + ", ".join(
+        kept.MACHINES[key].name for key in machines))
+    return canvas.finish()
