@@ -112,6 +112,27 @@ write_output(struct job *job)
 	return 0;
 }
 
+/* A guest writes its own first and last bytes: DST must not become another
+ * format by them. */
+static int
+refuse_disguised(struct job *job)
+{
+	struct image_disguise disguise;
+	struct image_error err;
+
+	if (job->cli->option[OPTION_ALLOW_DISGUISED])
+		return 0;
+	if (image_disguise(job->src, job->format, &disguise, &err) < 0)
+		return cli_image_fail(job->source, &err);
+	if (!disguise.name)
+		return 0;
+	return cli_fail(job->name,
+		"would be a raw file that is opened as %s: the disk has its "
+		"signature at offset %" PRIu64 "; write -O qcow2, or add "
+		"--allow-disguised",
+		disguise.name, disguise.offset);
+}
+
 static double
 now(void)
 {
@@ -127,7 +148,10 @@ convert(struct job *job)
 
 	job->create.size = image_source_size(job->src);
 	job->progress.total = job->create.size;
-	int rc = write_output(job);
+	int rc = refuse_disguised(job);
+	if (rc != 0)
+		return rc;
+	rc = write_output(job);
 	job->seconds = now() - start;
 	if (rc != 0)
 		return rc;

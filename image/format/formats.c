@@ -17,9 +17,10 @@ static const struct foreign {
 	const char *magic;
 	size_t length;
 	const char *suffixes;
+	bool in_disk;
 } foreign[] = {
-#define IMAGE_FOREIGN(name, offset, magic, suffixes)                           \
-	{name, offset, magic, sizeof(magic) - 1, suffixes},
+#define IMAGE_FOREIGN(name, offset, magic, suffixes, in_disk)                  \
+	{name, offset, magic, sizeof(magic) - 1, suffixes, in_disk},
 #include "format/foreign.def"
 #undef IMAGE_FOREIGN
 };
@@ -120,16 +121,52 @@ foreign_by_suffix(const char *path)
 	return NULL;
 }
 
-const char *
-image_foreign_by_magic(const unsigned char *head, size_t length)
+/* The first byte behind blanks and line ends. */
+static const char *
+skip_blank_lines(const char *p, const char *end)
 {
+	while (p < end && strchr(" \t\r\n", *p) && *p)
+		p++;
+	return p;
+}
+
+/*
+ * Whether this is a text descriptor of VMDK, which names the files that have
+ * the disk. As vmdk_probe() of QEMU 7.2: comments and blank lines, then a line
+ * version=1, 2 or 3. This also takes a descriptor whose version has no line
+ * end, and blank lines that QEMU refuses.
+ */
+static bool
+is_vmdk_descriptor(const unsigned char *head, size_t length)
+{
+	static const char version[] = "version=";
+	const char *p = (const char *)head, *end = p + length;
+
+	for (p = skip_blank_lines(p, end); p < end && *p == '#';
+		p = skip_blank_lines(p, end)) {
+		p = memchr(p, '\n', (size_t)(end - p));
+		if (!p)
+			return false;
+	}
+	size_t left = (size_t)(end - p);
+	return left > strlen(version) &&
+	       memcmp(p, version, strlen(version)) == 0 &&
+	       p[strlen(version)] >= '1' && p[strlen(version)] <= '3';
+}
+
+const char *
+image_foreign_by_magic(const unsigned char *head, size_t length, bool *in_disk)
+{
+	*in_disk = false;
 	for (size_t i = 0; i < COUNT(foreign); i++) {
 		const struct foreign *f = &foreign[i];
 		if (f->length && f->offset + f->length <= length &&
-			memcmp(head + f->offset, f->magic, f->length) == 0)
+			memcmp(head + f->offset, f->magic, f->length) == 0) {
+			*in_disk = f->in_disk;
 			return f->name;
+		}
 	}
-	return NULL;
+	return is_vmdk_descriptor(head, length) ? "VMDK" : NULL;
 }
 
 const struct image_format *

@@ -14,8 +14,10 @@
 /* The format that recognises the bytes, or NULL. */
 const struct image_format *image_format_by_magic(
 	const unsigned char *head, size_t length);
-/* Name of the format of foreign.def that begins like this, or NULL. */
-const char *image_foreign_by_magic(const unsigned char *head, size_t length);
+/* Name of the format of foreign.def that begins like this, or NULL. *in_disk is
+ * set to true if a disk may begin like this too. */
+const char *image_foreign_by_magic(
+	const unsigned char *head, size_t length, bool *in_disk);
 /* Name of the format that a file's ending claims; NULL for raw or none. */
 const char *image_claimed_by_suffix(const char *path);
 

@@ -18,7 +18,8 @@ image_probe(struct image_store *store, const struct image_format **format,
 	if (rc < 0)
 		return rc;
 	/* Before the formats: versions that are not read share their magic. */
-	const char *foreign = image_foreign_by_magic(head, length);
+	bool in_disk;
+	const char *foreign = image_foreign_by_magic(head, length, &in_disk);
 	if (foreign)
 		return image_fail(err, store->name, -ENOTSUP,
 			"begins like a %s image, which this release cannot "

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signatures of other formats in the file of an image. A file that is two
- * formats at once is read by one program as what another one did not judge.
+ * Signatures of other formats in the file of an image, or in a disk that
+ * becomes a raw file. A file that is two formats at once is read by one program
+ * as what another one did not judge.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -33,8 +34,14 @@ static const struct signature {
 #define MAX_MAGIC 16
 
 struct search {
+	/* what is searched: the disk of the source, or the file of the store */
+	struct image_source *source;
+	struct image_scratch scratch;
 	struct image_store *store;
+	uint64_t size;
 	const struct image_format *format;
+	/* leave out what a disk may begin with */
+	bool leave_disks;
 	uint64_t faults;
 	/* the first one found */
 	const char *name;
@@ -51,17 +58,29 @@ found(struct search *search, const char *name, uint64_t offset)
 }
 
 static int
+read_bytes(struct search *search, uint64_t offset, void *buf, size_t length,
+	struct image_error *err)
+{
+	struct image_source *source = search->source;
+
+	if (source)
+		return source->ops->read(
+			source, &search->scratch, offset, buf, length, err);
+	return image_store_read(search->store, offset, buf, length, err);
+}
+
+static int
 look_for(struct search *search, const struct signature *s,
 	struct image_error *err)
 {
-	uint64_t size = search->store->size;
+	uint64_t size = search->size;
 	unsigned char bytes[MAX_MAGIC];
 
 	/* by subtraction: nothing overflows */
 	if (size < s->offset || (!s->from_end && size - s->offset < s->length))
 		return 0;
 	uint64_t offset = s->from_end ? size - s->offset : s->offset;
-	int rc = image_store_read(search->store, offset, bytes, s->length, err);
+	int rc = read_bytes(search, offset, bytes, s->length, err);
 	if (rc == 0 && memcmp(bytes, s->magic, s->length) == 0)
 		found(search, s->name, offset);
 	return rc;
@@ -73,10 +92,11 @@ look(struct search *search, const unsigned char *head, size_t length,
 {
 	bool raw = !search->format->probe;
 	const struct image_format *other = image_format_by_magic(head, length);
-	const char *foreign = image_foreign_by_magic(head, length);
+	bool in_disk;
+	const char *foreign = image_foreign_by_magic(head, length, &in_disk);
 
 	/* Before the formats: versions that are not read share their magic. */
-	if (foreign)
+	if (foreign && !(in_disk && search->leave_disks))
 		found(search, foreign, 0);
 	else if (other && other != search->format)
 		found(search, other->name, 0);
@@ -140,7 +160,8 @@ image_check_signatures(struct image_store *store,
 	const struct image_format *format, struct image_verdict *verdict,
 	struct image_error *err)
 {
-	struct search search = {.store = store, .format = format};
+	struct search search = {
+		.store = store, .size = store->size, .format = format};
 	unsigned char head[IMAGE_HEAD_SIZE];
 	size_t length =
 		store->size < sizeof(head) ? (size_t)store->size : sizeof(head);
@@ -162,4 +183,30 @@ image_check_signatures(struct image_store *store,
 		head[511] == 0xaa)
 		check_mbr(head, verdict);
 	return 0;
+}
+
+int
+image_disguise(struct image_source *source, const struct image_format *format,
+	struct image_disguise *disguise, struct image_error *err)
+{
+	struct search search = {.source = source,
+		.size = source->size,
+		.format = format,
+		.leave_disks = true};
+	unsigned char head[IMAGE_HEAD_SIZE];
+	size_t length = source->size < sizeof(head) ? (size_t)source->size
+						    : sizeof(head);
+	int rc = 0;
+
+	*disguise = (struct image_disguise){0};
+	if (format->probe)
+		return 0;
+	if (length)
+		rc = read_bytes(&search, 0, head, length, err);
+	if (rc == 0)
+		rc = look(&search, head, length, err);
+	image_scratch_destroy(&search.scratch);
+	if (rc == 0 && search.faults)
+		*disguise = (struct image_disguise){search.name, search.offset};
+	return rc;
 }

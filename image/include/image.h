@@ -274,6 +274,24 @@ struct image_run {
 	void *opaque;
 };
 
+/* The format that programs would take a new raw file for. */
+struct image_disguise {
+	/* NULL: raw */
+	const char *name;
+	/* of the signature */
+	uint64_t offset;
+};
+
+/*
+ * Look whether the disk of source, written in format, would be a file that
+ * image_check() calls another format. A guest chooses the content of its disk.
+ * Only raw files can be disguised. LUKS counts as raw: it names no other file,
+ * and encrypted disks begin with it.
+ */
+int image_disguise(struct image_source *source,
+	const struct image_format *format, struct image_disguise *disguise,
+	struct image_error *err);
+
 /* What a copy met; data + zero + hole is the size of the source. */
 struct image_copied {
 	uint64_t data;

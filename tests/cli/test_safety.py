@@ -2,6 +2,7 @@
 """What `hone convert` refuses, and what it leaves behind: nothing."""
 import os
 import stat
+import subprocess
 import tempfile
 
 import pytest
@@ -14,6 +15,20 @@ MAGICS = {
     "luks": b"LUKS\xba\xbe", "vhd": b"conectix", "qed": b"QED\0",
 }
 VDI = bytes(64) + b"\x7f\x10\xda\xbe"
+DESCRIPTOR = (b"# a comment\nversion=1\nCID=fffffffe\nparentCID=ffffffff\n"
+              b'createType="monolithicFlat"\n'
+              b'RW 8 FLAT "/etc/passwd" 0\n')
+# What a raw file must not be taken for: offset (negative: from the end), bytes.
+DISGUISES = {
+    "qcow2": (0, b"QFI\xfb\0\0\0\3"), "QCOW version 1": (
+        0, b"QFI\xfb\0\0\0\1"), "VMDK": (0, b"KDMV"),
+    "VMDK text": (0, DESCRIPTOR), "VHDX": (0, b"vhdxfile"),
+    "VHD": (0, b"conectix"), "VDI": (0, VDI), "QED": (0, b"QED\0"),
+    "Parallels": (0, b"WithouFreSpacExt"),
+    "Bochs": (0, b"Bochs Virtual HD Image\0"),
+    "VHD footer": (-512, b"conectix" + bytes(3) + b"\2\0\1\0\0"),
+    "DMG footer": (-512, b"koly\0\0\0\4\0\0\2\0"),
+}
 
 
 @pytest.fixture
@@ -201,7 +216,8 @@ def test_an_image_of_another_format_is_not_taken_for_raw(
     assert name in line.lower()
     assert name == "qcow2" or "-f raw" in line
     hone.fails("map", source)
-    hone.ok("convert", "-q", "-f", "raw", source, out / "d")
+    hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", source,
+            out / "d")
     assert_same(source, out / "d", "raw")
 
 
@@ -303,3 +319,57 @@ def test_closed_standard_descriptors_never_spoil_an_output(
     done = hone.run("convert", small, out / "none" / "d", before=[
         "sh", "-c", f'exec "$@" {closed}', "sh"])
     assert done.returncode == 1
+
+
+def disguised(tmp, name):
+    """A raw file with the content, and a qcow2 image of the same disk."""
+    at, content = DISGUISES[name]
+    raw, image = tmp / "guest", tmp / "guest.qcow2"
+    data = bytearray(1 << 20)
+    at %= len(data)
+    data[at:at + len(content)] = content
+    raw.write_bytes(data)
+    subprocess.run(["qemu-img", "convert", "-f", "raw", "-O", "qcow2",
+                    str(raw), str(image)], check=True)
+    return raw, image
+
+
+@pytest.mark.parametrize("name", DISGUISES)
+def test_a_disk_does_not_become_an_image_of_another_format(
+        hone, tmp_path, out, name):
+    """A guest chooses what its disk begins and ends with. 'hone check' of the
+    qcow2 image passes, so the raw file must not be another image."""
+    raw, image = disguised(tmp_path, name)
+    if "footer" not in name:  # qemu-img puts the disk's end at the file's end
+        hone.ok("check", "-q", image)
+    for source in ([image], ["-f", "raw", raw]):
+        line = hone.fails("convert", *source, out / "d.raw")
+        assert name.split(" ")[0] in line and "--allow-disguised" in line
+        assert str(out / "d.raw") in line
+        assert os.listdir(out) == []
+    hone.ok("convert", "-q", image, out / "d.qcow2")
+    hone.ok("convert", "-q", "--allow-disguised", image, out / "d.raw")
+    assert (out / "d.raw").read_bytes() == raw.read_bytes()
+
+
+def test_an_encrypted_disk_is_no_disguise(hone, tmp_path, out):
+    """LUKS names no other file, and many disks begin with it."""
+    raw, image = tmp_path / "guest", tmp_path / "guest.qcow2"
+    raw.write_bytes(b"LUKS\xba\xbe".ljust(1 << 20, b"\0"))
+    hone.ok("convert", "-q", "-f", "raw", raw, out / "copy.raw")
+    hone.ok("convert", "-q", "-f", "raw", raw, image)
+    hone.ok("convert", "-q", image, out / "d.raw")
+    assert (out / "d.raw").read_bytes() == raw.read_bytes()
+
+
+def test_a_text_descriptor_is_refused_by_every_command(hone, tmp_path, out):
+    """QEMU would read the file that it names."""
+    raw = tmp_path / "upload.img"
+    raw.write_bytes(DESCRIPTOR)
+    for words, status in ((["convert", raw, out / "d"], 1), (["map", raw], 1),
+                          (["info", raw], 1), (["compare", raw, raw], 2),
+                          (["check", raw], 2)):
+        done = hone.run(*words)
+        assert done.returncode == status, words
+        assert b"begins like a VMDK image" in done.stderr, words
+    assert os.listdir(out) == []

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """hone check: files that are two formats at once, and partition tables."""
+import itertools
+import json
 import os
 import struct
+import subprocess
 
 import pytest
 
@@ -66,7 +69,13 @@ def test_another_format_in_the_same_file(work, hone, at, data, name, in_raw):
     (b"KDMV", "VMDK"), (b"COWD", "VMDK"), (b"# Disk DescriptorFile", "VMDK"),
     (b"vhdxfile", "VHDX"), (b"conectix", "VHD"),
     (bytes(64) + b"\x7f\x10\xda\xbe", "VDI"), (b"LUKS\xba\xbe", "LUKS"),
-    (b"QED\0", "QED"), (b"WithoutFreeSpace", "Parallels")])
+    (b"QED\0", "QED"), (b"WithoutFreeSpace", "Parallels"),
+    (b"Bochs Virtual HD Image\0", "Bochs"),
+    (b"#!/bin/sh\n#V2.0 Format\n", "cloop"),
+    (b"version=1\n", "VMDK"), (b"version=3\r\n", "VMDK"),
+    (b"#\nversion=2\n", "VMDK"),
+    (b"# a\n#\r\n   \n \r\n# b\nversion=1\n", "VMDK"),
+    (b"\n\t\nversion=1", "VMDK")])
 def test_a_raw_disk_that_begins_like_an_image(work, hone, head, name):
     """Whoever opens it without a format would get another disk: a guest can
     write these bytes."""
@@ -79,6 +88,41 @@ def test_a_raw_disk_that_begins_like_an_image(work, hone, head, name):
     else:
         assert done.returncode == 2 and not done.stdout
         assert f"begins like a {name} image" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("head", [
+    b"# version=1\n", b"#" * 512 + b"\nversion=1\n", b"version=4\n",
+    b"version=", b"x\nversion=1\n", b"version 1\n", b"#\n", b" \n \n"])
+def test_text_that_is_no_descriptor_is_raw(work, hone, head):
+    raw = work / "disk.img"
+    raw.write_bytes(head.ljust(64 * KI, b"\0"))
+    safe, failed, _ = verdict(hone, raw)
+    assert safe, failed
+
+
+def test_every_descriptor_that_qemu_probes_is_refused(work, hone):
+    """QEMU skips comments and lines of blanks. What it does not take for raw,
+    no command of ours may take for raw."""
+    pieces = [b"#", b"# Disk DescriptorFile\n", b"#\r\n", b"  \n", b" \r\n",
+              b"\n", b"version=1\n", b"version=2\r\n", b"version=3\n",
+              b"version=4\n", b"x\n", b"#" * 500 + b"\n"]
+    raw = work / "disk.img"
+    probed = 0
+    for head in (b"".join(each) for n in (1, 2, 3)
+                 for each in itertools.product(pieces, repeat=n)
+                 if n < 3 or b"version" in each[2]):
+        raw.write_bytes(head.ljust(1024, b"\0"))
+        done = subprocess.run(
+            ["qemu-img", "info", "--output=json", str(raw)], check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        if done.returncode == 0 and json.loads(
+                done.stdout)["format"] == "raw":
+            continue
+        probed += 1
+        done = hone.run("check", raw)
+        assert done.returncode == 2, head
+        assert "begins like a VMDK image" in done.stderr.decode(), head
+    assert probed > 50
 
 
 def assert_unsafe_raw(hone, raw, name):
