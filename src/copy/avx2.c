@@ -31,7 +31,12 @@ clear_upto32(unsigned char *d, size_t n)
 	_mm_storeu_si128((void *)(d + n - 16), _mm_setzero_si128());
 }
 
-#define NAME avx2
+#define KEEP_FN hone_copy_keep_avx2
+#define STREAM_FN hone_copy_stream_avx2
+#define PROTECT_FN hone_copy_protect_avx2
+#define CLEAR_FN hone_copy_clear_avx2
+#define CLEAR_STREAM_FN hone_copy_clear_stream_avx2
+#define FENCE_FN hone_copy_fence_avx2
 #define SHORT copy_upto32
 #define SHORT_CLEAR clear_upto32
 #include "vector.h"

@@ -55,7 +55,13 @@ copy_wide(unsigned char *d, const unsigned char *s, size_t n)
 	wide_loop(d, s, n);
 }
 
-#define NAME avx512
+#define KEEP_FN hone_copy_keep_avx512
+#define STREAM_FN hone_copy_stream_avx512
+#define PROTECT_FN hone_copy_protect_avx512
+#define CLEAR_FN hone_copy_clear_avx512
+#define CLEAR_STREAM_FN hone_copy_clear_stream_avx512
+#define FENCE_FN hone_copy_fence_avx512
+#define WIDE_FN hone_copy_wide_avx512
 #define COPY_WIDE(d, s, n) copy_wide(d, s, n)
 #define SHORT copy_upto64
 #define SHORT_MAX 64

@@ -27,7 +27,12 @@ zero_line(unsigned char *d)
 			 : "memory");
 }
 
-#define NAME neon
+#define KEEP_FN hone_copy_keep_neon
+#define STREAM_FN hone_copy_stream_neon
+#define PROTECT_FN hone_copy_protect_neon
+#define CLEAR_FN hone_copy_clear_neon
+#define CLEAR_STREAM_FN hone_copy_clear_stream_neon
+#define FENCE_FN hone_copy_fence_neon
 #define TARGET /* NEON is the baseline of aarch64 */
 #define VEC uint8x16_t
 #define VEC_BYTES 16

@@ -24,7 +24,12 @@ zero_line(unsigned char *d)
 		_mm_stream_si128((__m128i *)(void *)d + i, _mm_setzero_si128());
 }
 
-#define NAME sse2
+#define KEEP_FN hone_copy_keep_sse2
+#define STREAM_FN hone_copy_stream_sse2
+#define PROTECT_FN hone_copy_protect_sse2
+#define CLEAR_FN hone_copy_clear_sse2
+#define CLEAR_STREAM_FN hone_copy_clear_stream_sse2
+#define FENCE_FN hone_copy_fence_sse2
 #define TARGET /* SSE2 is the baseline of x86-64 */
 #define VEC __m128i
 #define VEC_BYTES 16

@@ -3,7 +3,9 @@
  * Template of the fixed-width vector variants. The file that includes it first
  * defines:
  *
- *   NAME                  the variant's name, as in variants.def
+ *   KEEP_FN, STREAM_FN, PROTECT_FN, CLEAR_FN, CLEAR_STREAM_FN, FENCE_FN
+ *                         the names of the functions, in full, so that git grep
+ *                         finds the file that makes them
  *   TARGET                attribute for every function, or nothing
  *   VEC                   vector type of VEC_BYTES bytes (16 or 32)
  *   LOAD(p), STORE(p, v)  at any address
@@ -16,7 +18,7 @@
  *   SHORT(d, s, n)        copy 0 to SHORT_MAX bytes
  *   SHORT_CLEAR(d, n)     clear 0 to SHORT_MAX bytes
  *   COPY_WIDE(d, s, n)    optional: copy 257 bytes and more by wider vectors,
- *                         for a second function, hone_copy_wide_NAME()
+ *                         for a second function, of the name WIDE_FN
  *   COPY_STRING(d, s, n)  optional: true if it copied, by one instruction
  *
  * Kept copies by size: SHORT; two, four or eight vectors, half of them from the
@@ -27,10 +29,6 @@
  * be mispredicted. COPY_STRING comes before the loop, where shorter copies do
  * not pay for the choice.
  */
-#define JOIN2(a, b) a##b
-#define JOIN(a, b) JOIN2(a, b)
-#define FN(stem) JOIN(stem, NAME)
-
 #ifndef SHORT_MAX
 #define SHORT_MAX VEC_BYTES
 #endif
@@ -173,7 +171,7 @@ keep(unsigned char *d, const unsigned char *s, size_t n,
 }
 
 TARGET __attribute__((aligned(64))) void
-FN(hone_copy_keep_)(void *dst, const void *src, size_t n)
+KEEP_FN(void *dst, const void *src, size_t n)
 {
 	keep(dst, src, n, keep_long);
 }
@@ -186,7 +184,7 @@ keep_wide(unsigned char *d, const unsigned char *s, size_t n)
 }
 
 TARGET __attribute__((aligned(64))) void
-FN(hone_copy_wide_)(void *dst, const void *src, size_t n)
+WIDE_FN(void *dst, const void *src, size_t n)
 {
 	keep(dst, src, n, keep_wide);
 }
@@ -200,7 +198,7 @@ stream(unsigned char *d, const unsigned char *s, size_t n, bool protect)
 
 	if (n < 2 * LINE)
 		at = n;
-	FN(hone_copy_keep_)(d, s, at);
+	KEEP_FN(d, s, at);
 	for (; n - at >= STREAM_AHEAD + STREAM_TURN; at += STREAM_TURN) {
 		for (size_t i = at; i < at + STREAM_TURN; i += LINE) {
 			PREFETCH(s + i + STREAM_AHEAD, protect);
@@ -209,17 +207,17 @@ stream(unsigned char *d, const unsigned char *s, size_t n, bool protect)
 	}
 	for (; n - at >= LINE; at += LINE)
 		STREAM_LINE(d + at, s + at);
-	FN(hone_copy_keep_)(d + at, s + at, n - at);
+	KEEP_FN(d + at, s + at, n - at);
 }
 
 TARGET void
-FN(hone_copy_stream_)(void *dst, const void *src, size_t n)
+STREAM_FN(void *dst, const void *src, size_t n)
 {
 	stream(dst, src, n, false);
 }
 
 TARGET void
-FN(hone_copy_protect_)(void *dst, const void *src, size_t n)
+PROTECT_FN(void *dst, const void *src, size_t n)
 {
 	stream(dst, src, n, true);
 }
@@ -234,7 +232,7 @@ clear_group(unsigned char *d)
 }
 
 TARGET void
-FN(hone_copy_clear_)(void *dst, size_t n)
+CLEAR_FN(void *dst, size_t n)
 {
 	unsigned char *d = dst;
 
@@ -259,28 +257,34 @@ FN(hone_copy_clear_)(void *dst, size_t n)
 }
 
 TARGET void
-FN(hone_copy_clear_stream_)(void *dst, size_t n)
+CLEAR_STREAM_FN(void *dst, size_t n)
 {
 	unsigned char *d = dst;
 	size_t at = -(uintptr_t)d % LINE;
 
 	if (n < 2 * LINE) {
-		FN(hone_copy_clear_)(d, n);
+		CLEAR_FN(d, n);
 		return;
 	}
-	FN(hone_copy_clear_)(d, at);
+	CLEAR_FN(d, at);
 	for (; n - at >= LINE; at += LINE)
 		ZERO_LINE(d + at);
-	FN(hone_copy_clear_)(d + at, n - at);
+	CLEAR_FN(d + at, n - at);
 }
 
 void
-FN(hone_copy_fence_)(void)
+FENCE_FN(void)
 {
 	FENCE();
 }
 
-#undef NAME
+#undef KEEP_FN
+#undef STREAM_FN
+#undef PROTECT_FN
+#undef CLEAR_FN
+#undef CLEAR_STREAM_FN
+#undef FENCE_FN
+#undef WIDE_FN
 #undef TARGET
 #undef VEC
 #undef VEC_BYTES

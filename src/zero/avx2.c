@@ -94,7 +94,9 @@ short_rfind(const unsigned char *p, size_t len)
 	return at < 16 ? at : at + len - 32;
 }
 
-#define NAME avx2
+#define IS_FN hone_zero_is_avx2
+#define FIND_FN hone_zero_find_avx2
+#define RFIND_FN hone_zero_rfind_avx2
 #define VEC __m256i
 #define VEC_BYTES 32
 #define LOAD(p) _mm256_loadu_si256((const void *)(p))

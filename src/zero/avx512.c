@@ -75,7 +75,9 @@ short_is(const unsigned char *p, size_t len)
 	return is_zero(OR3(OR(a, b), c, d));
 }
 
-#define NAME avx512
+#define IS_FN hone_zero_is_avx512
+#define FIND_FN hone_zero_find_avx512
+#define RFIND_FN hone_zero_rfind_avx512
 #define VEC __m512i
 #define VEC_BYTES 64
 #define LOAD(p) _mm512_loadu_si512(p)

@@ -12,7 +12,9 @@ nonzero_nibbles(uint8x16_t v)
 	return vget_lane_u64(vreinterpret_u64_u8(vshrn_n_u16(wide, 4)), 0);
 }
 
-#define NAME neon
+#define IS_FN hone_zero_is_neon
+#define FIND_FN hone_zero_find_neon
+#define RFIND_FN hone_zero_rfind_neon
 #define TARGET /* NEON is the baseline of aarch64 */
 #define VEC uint8x16_t
 #define VEC_BYTES 16

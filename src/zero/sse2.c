@@ -11,7 +11,9 @@ nonzero_bytes(__m128i v)
 	return (unsigned)_mm_movemask_epi8(_mm_cmpeq_epi8(v, zero)) ^ 0xffff;
 }
 
-#define NAME sse2
+#define IS_FN hone_zero_is_sse2
+#define FIND_FN hone_zero_find_sse2
+#define RFIND_FN hone_zero_rfind_sse2
 #define TARGET /* SSE2 is the baseline of x86-64 */
 #define VEC __m128i
 #define VEC_BYTES 16

@@ -3,7 +3,9 @@
  * Template of the fixed-width vector variants. The file that includes it first
  * defines:
  *
- *   NAME         the variant's name, as in variants.def
+ *   IS_FN        the names of the functions, in full, so that git grep finds
+ *   FIND_FN      the file that makes them: hone_zero_is_avx2 and so on
+ *   RFIND_FN
  *   TARGET       attribute for every function, or nothing
  *   VEC          vector type of VEC_BYTES bytes (16, 32 or 64)
  *   LOAD(p)      unaligned load from const unsigned char *
@@ -29,7 +31,6 @@
  */
 #define JOIN2(a, b) a##b
 #define JOIN(a, b) JOIN2(a, b)
-#define FN(stem) JOIN(stem, NAME)
 
 #define GROUP (4 * VEC_BYTES) /* bytes tested by one branch near the ends */
 #define CLAMP_MAX (8 * VEC_BYTES)
@@ -196,7 +197,7 @@ rscan(const unsigned char *p, size_t len)
 }
 
 TARGET bool
-FN(hone_zero_is_)(const void *buf, size_t len)
+IS_FN(const void *buf, size_t len)
 {
 	if (len <= SHORT_MAX)
 		return JOIN(SHORT, is)(buf, len);
@@ -206,7 +207,7 @@ FN(hone_zero_is_)(const void *buf, size_t len)
 }
 
 TARGET size_t
-FN(hone_zero_find_)(const void *buf, size_t len)
+FIND_FN(const void *buf, size_t len)
 {
 	const unsigned char *p = buf;
 	size_t last = len - VEC_BYTES, at = 0;
@@ -225,7 +226,7 @@ FN(hone_zero_find_)(const void *buf, size_t len)
 }
 
 TARGET size_t
-FN(hone_zero_rfind_)(const void *buf, size_t len)
+RFIND_FN(const void *buf, size_t len)
 {
 	const unsigned char *p = buf;
 	size_t stop = len;
@@ -244,7 +245,9 @@ FN(hone_zero_rfind_)(const void *buf, size_t len)
 	}
 }
 
-#undef NAME
+#undef IS_FN
+#undef FIND_FN
+#undef RFIND_FN
 #undef TARGET
 #undef VEC
 #undef VEC_BYTES

@@ -8,6 +8,7 @@ set -eu
 
 staged=$1
 list=$2
+sources=$(dirname "$0")/../../src
 library=$(find "$staged" -name libhone.so)
 folder=$(dirname "$library")
 # shellcheck source=tests/support/tap.sh
@@ -63,11 +64,28 @@ static_names_are_hones() {
             END { exit bad || !names }'
 }
 
-echo 1..4
+# A function of a variant stands in the variant's file with its whole name, so
+# that git grep finds the file: hone_zero_is_avx2 in src/zero/avx2.c.
+variants_stand_in_their_files() {
+    sed -n 's/^HONE_VARIANT(\([a-z0-9]*\),.*/\1/p' "$sources"/*/variants.def |
+        sort -u | while read -r variant; do
+        nm -g --defined-only "$folder/libhone.a" 2>/dev/null |
+            sed -n "s/.* T \(hone_[a-z0-9_]*_$variant\)\$/\1/p" |
+            while read -r name; do
+                echo "$name"
+                grep -qw "$name" "$sources"/*/"$variant.c" ||
+                    echo "not in src/*/$variant.c: $name"
+            done
+    done | awk '/^not in/ { print; bad = 1 } { n++ } END { exit bad || n < 9 }'
+}
+
+echo 1..5
 check "exports are those of $list" exports_are_those_of_the_list
 check 'a program requires the version of its symbols' \
     a_program_requires_the_version
 check 'SONAME is libhone.so.0, by which it is found' soname_is_there
 check 'every global name of the static library begins with hone_' \
     static_names_are_hones
+check 'every function of a variant stands in the file of the variant' \
+    variants_stand_in_their_files
 exit "$failed"
