@@ -137,6 +137,10 @@ bool cli_parse_int(const char *text, int *number);
 /* A size to read, "1.5 GiB"; buf is returned. */
 #define CLI_SIZE_TEXT 32
 const char *cli_size_text(char *buf, uint64_t size);
+/* "from 27.0 KiB to 1.0 MiB"; "from 27.0 KiB" if max is SIZE_MAX; "never" if no
+ * size is in the range; in buf if it is long. */
+#define CLI_RANGE_TEXT (2 * CLI_SIZE_TEXT + 16)
+const char *cli_range_text(char *buf, size_t min, size_t max);
 
 /* arguments.c: values of options; 0 or CLI_USAGE after the message. */
 int cli_format(const struct cli *cli, enum option_id id,
@@ -176,11 +180,7 @@ int cli_print_choices(const struct cli *cli);
 int cli_find_choice(const struct image_format *format, const char *key,
 	const struct image_option **out);
 
-/* cpu.c: one line each: the range of rep movsb, and what AUTO streams. */
-void cpu_print_rep_movsb(void);
-void cpu_print_streams(void);
-
-/* calibrate.c: measure, and print what was measured; the exit status. */
+/* calibrate/: measure, and print what was measured; the exit status. */
 int calibrate_run(bool as_json);
 
 /* json.c: an object or array written as it goes. */

@@ -47,48 +47,22 @@ print_width(const char *label, unsigned trait)
 		printf("%-10s unknown\n", label);
 }
 
-void
-cpu_print_rep_movsb(void)
-{
-	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
-	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
-	char text[CLI_SIZE_TEXT];
-
-	printf("rep movsb  ");
-	if (max < min || max == 0) {
-		printf("never\n");
-		return;
-	}
-	printf("from %s", cli_size_text(text, min));
-	if (max < SIZE_MAX)
-		printf(" to %s", cli_size_text(text, max));
-	putchar('\n');
-}
-
-void
-cpu_print_streams(void)
-{
-	size_t threshold = hone_copy_threshold();
-	char text[CLI_SIZE_TEXT];
-
-	if (threshold < SIZE_MAX)
-		printf("%-10s from %s\n", "streams",
-			cli_size_text(text, threshold));
-	else
-		printf("%-10s never\n", "streams");
-}
-
 static void
 print_traits(void)
 {
 	static const unsigned bits[] = {HONE_CPU_TRAIT_ERMS,
 		HONE_CPU_TRAIT_FSRM, HONE_CPU_TRAIT_FZRM, HONE_CPU_TRAIT_FSRS};
+	char text[CLI_RANGE_TEXT];
 	bool none = true;
 
 	print_width("loads", HONE_CPU_TRAIT_LOAD_BYTES);
 	print_width("stores", HONE_CPU_TRAIT_STORE_BYTES);
-	cpu_print_rep_movsb();
-	cpu_print_streams();
+	printf("%-10s %s\n", "rep movsb",
+		cli_range_text(text,
+			hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN),
+			hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX)));
+	printf("%-10s %s\n", "streams",
+		cli_range_text(text, hone_copy_threshold(), SIZE_MAX));
 	printf("%-10s", "fast rep");
 	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
 		if (hone_cpu_trait(bits[i]) == 0)

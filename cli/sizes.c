@@ -83,3 +83,19 @@ cli_size_text(char *buf, uint64_t size)
 		*unit);
 	return buf;
 }
+
+const char *
+cli_range_text(char *buf, size_t min, size_t max)
+{
+	char first[CLI_SIZE_TEXT], last[CLI_SIZE_TEXT];
+
+	if (max < min || max == 0 || min == SIZE_MAX)
+		return "never";
+	cli_size_text(first, min);
+	if (max == SIZE_MAX)
+		snprintf(buf, CLI_RANGE_TEXT, "from %s", first);
+	else
+		snprintf(buf, CLI_RANGE_TEXT, "from %s to %s", first,
+			cli_size_text(last, max));
+	return buf;
+}
