@@ -37,40 +37,21 @@ print_json(uint64_t features)
 }
 
 static void
-print_width(const char *label, unsigned trait)
-{
-	size_t bytes = hone_cpu_trait(trait);
-
-	if (bytes > 0)
-		printf("%-10s %zu B a cycle\n", label, bytes);
-	else
-		printf("%-10s unknown\n", label);
-}
-
-static void
 print_traits(void)
 {
-	static const unsigned bits[] = {HONE_CPU_TRAIT_ERMS,
-		HONE_CPU_TRAIT_FSRM, HONE_CPU_TRAIT_FZRM, HONE_CPU_TRAIT_FSRS};
+	size_t store_bytes = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
 	char text[CLI_RANGE_TEXT];
-	bool none = true;
 
-	print_width("loads", HONE_CPU_TRAIT_LOAD_BYTES);
-	print_width("stores", HONE_CPU_TRAIT_STORE_BYTES);
+	if (store_bytes > 0)
+		printf("%-10s %zu B a cycle\n", "stores", store_bytes);
+	else
+		printf("%-10s unknown\n", "stores");
 	printf("%-10s %s\n", "rep movsb",
 		cli_range_text(text,
 			hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN),
 			hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX)));
 	printf("%-10s %s\n", "streams",
 		cli_range_text(text, hone_copy_threshold(), SIZE_MAX));
-	printf("%-10s", "fast rep");
-	for (size_t i = 0; i < sizeof(bits) / sizeof(bits[0]); i++) {
-		if (hone_cpu_trait(bits[i]) == 0)
-			continue;
-		printf(" %s", hone_cpu_trait_name(bits[i]));
-		none = false;
-	}
-	printf("%s\n", none ? " none" : "");
 }
 
 static void

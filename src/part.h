@@ -71,15 +71,6 @@ void hone_part_reset(void);
 bool hone_cpu_has(uint64_t needs);
 
 /*
- * Sets name to that of the CPU for which a measurement holds: on x86-64 its
- * vendor, family and model, such as "AuthenticAMD-25-17"; elsewhere the machine
- * as uname() has it, such as "aarch64". It has letters, digits, underscores and
- * hyphens. name has HONE_CPU_NAME_SIZE bytes.
- */
-#define HONE_CPU_NAME_SIZE 32
-void hone_cpu_name(char *name);
-
-/*
  * The traits, for code that has no time for hone_cpu_trait(): value + 1, at
  * most SIZE_MAX; 0 until the first call of hone_cpu_trait(). Loads are relaxed:
  * all values give the same result. Not _Atomic, since C++ benchmarks include

@@ -97,31 +97,18 @@ HONE_API size_t hone_cpu_cache_size(unsigned level);
  * same.
  */
 enum hone_cpu_traits {
-	/** bytes that a core loads from its L1 cache in a cycle, by the widest
-	 * loads; 0: unknown */
-	HONE_CPU_TRAIT_LOAD_BYTES = 0,
 	/** bytes that a core stores to its L1 cache in a cycle, by the widest
 	 * stores; 0: unknown. From 64 on, the variant "avx512" makes copies of
-	 * over 256 bytes with HONE_COPY_KEEP by vectors of 64 bytes.
-	 * hone_copy_calibrate() measures this choice */
-	HONE_CPU_TRAIT_STORE_BYTES = 1,
+	 * over 256 bytes with HONE_COPY_KEEP by vectors of 64 bytes */
+	HONE_CPU_TRAIT_STORE_BYTES = 0,
 	/** bytes: the smallest copy with HONE_COPY_KEEP that is made by
 	 * rep movsb. Copies below 4 KiB never are. */
-	HONE_CPU_TRAIT_REP_MOVSB_MIN = 2,
-	/** bytes: the largest such copy; 0: no copy is; SIZE_MAX: no limit.
-	 * hone_copy_calibrate() measures both */
-	HONE_CPU_TRAIT_REP_MOVSB_MAX = 3,
-	/** 1: long rep movsb and rep stosb are fast (ERMS) */
-	HONE_CPU_TRAIT_ERMS = 4,
-	/** 1: short rep movsb is fast (FSRM) */
-	HONE_CPU_TRAIT_FSRM = 5,
-	/** 1: rep movsb of zero bytes is fast (FZRM) */
-	HONE_CPU_TRAIT_FZRM = 6,
-	/** 1: short rep stosb is fast (FSRS) */
-	HONE_CPU_TRAIT_FSRS = 7,
+	HONE_CPU_TRAIT_REP_MOVSB_MIN = 1,
+	/** bytes: the largest such copy; 0: no copy is; SIZE_MAX: no limit */
+	HONE_CPU_TRAIT_REP_MOVSB_MAX = 2,
 	/** bytes: the size from which HONE_COPY_AUTO streams by default;
 	 * 0: unknown; SIZE_MAX: never */
-	HONE_CPU_TRAIT_STREAM_MIN = 8
+	HONE_CPU_TRAIT_STREAM_MIN = 3
 };
 
 /**
@@ -129,8 +116,7 @@ enum hone_cpu_traits {
  *
  * :param trait: one of enum hone_cpu_traits.
  * :return: the value for this CPU, or the one that hone_cpu_set_trait() set;
- *          0 if the trait is unknown;
- *          0 if this CPU is unknown and CPUID has no bit for the trait.
+ *          0 if the trait or this CPU is unknown.
  *
  * hone_cpu_limit() does not change traits. Since 0.1.
  */
@@ -138,7 +124,7 @@ HONE_API size_t hone_cpu_trait(unsigned trait);
 
 /**
  * Set the value of a trait, so that the choices of every CPU can be tested and
- * timed on one machine.
+ * timed on one machine. Experimental: 0.1 does not promise this function.
  *
  * :param trait: one of enum hone_cpu_traits; another number has no effect.
  * :param value: any value.
@@ -148,8 +134,8 @@ HONE_API size_t hone_cpu_trait(unsigned trait);
  * thread makes its first call of a part, or its first one after this function
  * or hone_cpu_limit(), the old value may be in use for a moment longer. All
  * values give the same results. To undo a call, set the value that
- * hone_cpu_trait() returned before it. Experimental: 0.1 does not promise this
- * function. Since 0.1.
+ * hone_cpu_trait() returned before it. `hone cpu --calibrate` prints the calls
+ * that are faster on a machine. Since 0.1.
  */
 HONE_API void hone_cpu_set_trait(unsigned trait, size_t value);
 
@@ -157,7 +143,7 @@ HONE_API void hone_cpu_set_trait(unsigned trait, size_t value);
  * Get the name of a trait.
  *
  * :param trait: 0, 1, 2 and so on.
- * :return: a name such as "load_bytes";
+ * :return: a name such as "store_bytes";
  *          NULL if trait is too large.
  *
  * The string is constant and never freed. Since 0.1.

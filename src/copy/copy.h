@@ -48,26 +48,6 @@ extern const struct hone_copy_variant hone_copy_variants[];
 extern const size_t hone_copy_n_variants;
 
 /*
- * Defined if the variants above the generic one copy by rep movsb where the
- * traits choose it. MemorySanitizer does not see what assembly writes: it would
- * report each read of the copy.
- */
-#if defined(__x86_64__)
-#define HONE_COPY_REP_MOVSB
-#endif
-#if defined(__has_feature)
-#if __has_feature(memory_sanitizer)
-#undef HONE_COPY_REP_MOVSB
-#endif
-#endif
-
-/*
- * Sets the range of rep movsb from the times of hot copies. A test passes times
- * that no CPU has.
- */
-void hone_copy_find_range(struct hone_copy_calibration *result);
-
-/*
  * Below this size STREAM uses normal stores: the fence alone costs more than
  * streaming saves (bench/copy, cold).
  */

@@ -1,52 +1,37 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdbool.h>
-#include <stdio.h>
 #include <string.h>
 #include <hone/cpu.h>
 #include "../part.h"
 #include "cpuid.h"
 
-/* Bit positions: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. */
+/* Bit position: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. */
 #define LEAF7_EBX_ERMS 9
-#define LEAF7_EDX_FSRM 4
-#define LEAF7_1_EAX_FZRM 10
-#define LEAF7_1_EAX_FSRS 11
 
 /* What CPUID has no bits for: one row for each line of CPUs that was measured.
  */
 static const struct row {
 	const char *vendor;
 	unsigned family, first_model, last_model;
-	size_t load_bytes, store_bytes; /* 0: not measured */
-	size_t movsb_min, movsb_max;    /* max 0: never */
-	size_t stream_min;              /* 0: not measured */
+	size_t store_bytes;          /* 0: not measured */
+	size_t movsb_min, movsb_max; /* max 0: never */
+	size_t stream_min;           /* 0: not measured */
 } rows[] = {
 	/*
-	 * AMD EPYC 9005 (Zen 5). hot-4K of zero-zen5-2026-11-22.json: loads of
-	 * 16, 32 and 64 bytes take the same time, at two a cycle 3.3 GHz.
-	 * hot-4K of copy-zen5-2026-11-22.json: stores of 64 bytes (dpdk-avx512)
-	 * move 200 bytes a ns, 61 a cycle. docs/design/copy.md: rep movsb has
-	 * 0.6 to 0.8 times the speed of the loop up to 24 KiB, and 1.2 times
-	 * and more from 28 KiB on. Kept copies are as fast for both kinds of
-	 * readers as streamed ones up to 64 MiB.
+	 * AMD EPYC 9005 (Zen 5). hot-4K of copy-zen5-2026-11-22.json: stores of
+	 * 64 bytes (dpdk-avx512) move 200 bytes a ns, 61 a cycle at 3.3 GHz.
+	 * docs/design/copy.md: rep movsb has 0.6 to 0.8 times the speed of the
+	 * loop up to 24 KiB, and 1.2 times and more from 28 KiB on. Kept copies
+	 * are as fast for both kinds of readers as streamed ones up to 64 MiB.
 	 */
-	{"AuthenticAMD", 0x1a, 0x00, 0x0f, 128, 64, 27 << 10, SIZE_MAX,
-		64 << 20},
+	{"AuthenticAMD", 0x1a, 0x00, 0x0f, 64, 27 << 10, SIZE_MAX, 64 << 20},
 	/*
-	 * AMD EPYC 9004 (Zen 4). zero-zen4-2026-11-21.json, hot-4K: loads of 64
-	 * bytes are as fast as those of 32. docs/design/copy.md: one store of
-	 * 32 bytes a cycle. copy-zen4-2026-11-21.json, hot: rep
-	 * movsb is 0.36 to 0.97 times as fast as the loop up to 32 KiB, and
-	 * 0.95 to 1.01 times up to 4 MiB.
+	 * AMD EPYC 9004 (Zen 4). docs/design/copy.md: one store of 32 bytes a
+	 * cycle. copy-zen4-2026-11-21.json, hot: rep movsb is 0.36 to 0.97
+	 * times as fast as the loop up to 32 KiB, and 0.95 to 1.01 times up to
+	 * 4 MiB.
 	 */
-	{"AuthenticAMD", 0x19, 0x10, 0x1f, 64, 32, 0, 0, 0},
-	/*
-	 * Intel Xeon (Emerald Rapids). zero-emerald-rapids-2026-11-22.json,
-	 * hot-32K: loads of 64 bytes are 2.6 times as fast as those of 16: two
-	 * a cycle where three of the narrow ones are done. Copies were not
-	 * measured.
-	 */
-	{"GenuineIntel", 6, 0xcf, 0xcf, 128, 0, 0, 0, 0},
+	{"AuthenticAMD", 0x19, 0x10, 0x1f, 32, 0, 0, 0},
 };
 
 static unsigned
@@ -84,40 +69,14 @@ row_of(const struct hone_cpuid *id)
 	return NULL;
 }
 
-/* Some vendors have spaces in their names: "  Shanghai  ". */
-static bool
-is_letter_or_digit(char c)
-{
-	return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') ||
-	       (c >= 'a' && c <= 'z');
-}
-
-void
-hone_cpu_format_name(const struct hone_cpuid *id, char *name)
-{
-	char vendor[sizeof(id->vendor) + 1] = "";
-
-	memcpy(vendor, id->vendor, sizeof(id->vendor));
-	for (size_t i = 0; i < sizeof(id->vendor); i++)
-		if (!is_letter_or_digit(vendor[i]))
-			vendor[i] = '_';
-	snprintf(name, HONE_CPU_NAME_SIZE, "%s-%u-%u", vendor,
-		family_of(id->leaf1_eax), model_of(id->leaf1_eax));
-}
-
 void
 hone_cpu_parse_traits(const struct hone_cpuid *id, size_t *values)
 {
 	const struct row *row = row_of(id);
 	bool erms = id->leaf7_ebx >> LEAF7_EBX_ERMS & 1;
 
-	values[HONE_CPU_TRAIT_ERMS] = erms;
-	values[HONE_CPU_TRAIT_FSRM] = id->leaf7_edx >> LEAF7_EDX_FSRM & 1;
-	values[HONE_CPU_TRAIT_FZRM] = id->leaf7_1_eax >> LEAF7_1_EAX_FZRM & 1;
-	values[HONE_CPU_TRAIT_FSRS] = id->leaf7_1_eax >> LEAF7_1_EAX_FSRS & 1;
 	if (!row)
 		return;
-	values[HONE_CPU_TRAIT_LOAD_BYTES] = row->load_bytes;
 	values[HONE_CPU_TRAIT_STORE_BYTES] = row->store_bytes;
 	/* The firmware can turn fast strings off, which clears ERMS. Kept
 	 * copies that are not made by rep movsb would be slower than streamed

@@ -10,15 +10,10 @@ struct hone_cpuid {
 	uint32_t vendor[3]; /* leaf 0: EBX, EDX, ECX */
 	uint32_t leaf1_eax;
 	uint32_t leaf7_ebx;
-	uint32_t leaf7_edx;
-	uint32_t leaf7_1_eax; /* subleaf 1 */
 };
 
 /* Asks this CPU. Only in x86_64.c. */
 void hone_cpu_read_cpuid(struct hone_cpuid *id);
-
-/* As hone_cpu_name(). Tests pass the words of other CPUs. */
-void hone_cpu_format_name(const struct hone_cpuid *id, char *name);
 
 /* As hone_cpu_detect_traits(). Tests pass the words of other CPUs. */
 void hone_cpu_parse_traits(const struct hone_cpuid *id, size_t *values);

@@ -3,8 +3,8 @@
 #define HONE_CPU_DETECT_H
 /*
  * Functions of each CPU family: x86_64.c, aarch64.c, riscv64.c, and any.c for
- * all other families. x86_64.c defines all three, and hone_cpu_name(). The
- * others define the first; the rest is in no_cpuid.c.
+ * all other families. x86_64.c defines all three. The others define the first;
+ * the rest is in no_cpuid.c.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -106,15 +106,8 @@ hone_cpu_read_cpuid(struct hone_cpuid *id)
 	}
 	if (__get_cpuid(1, &a, &b, &c, &d))
 		id->leaf1_eax = a;
-	if (__get_cpuid_count(7, 0, &a, &b, &c, &d)) {
+	if (__get_cpuid_count(7, 0, &a, &b, &c, &d))
 		id->leaf7_ebx = b;
-		id->leaf7_edx = d;
-		/* EAX of leaf 7 is its last subleaf. */
-		if (a >= 1) {
-			__cpuid_count(7, 1, a, b, c, d);
-			id->leaf7_1_eax = a;
-		}
-	}
 }
 
 void
@@ -124,13 +117,4 @@ hone_cpu_detect_traits(size_t *values)
 
 	hone_cpu_read_cpuid(&id);
 	hone_cpu_parse_traits(&id, values);
-}
-
-void
-hone_cpu_name(char *name)
-{
-	struct hone_cpuid id;
-
-	hone_cpu_read_cpuid(&id);
-	hone_cpu_format_name(&id, name);
 }

@@ -26,7 +26,6 @@ SIZE(batch_used, 32);
 SIZE(stream_attr, 56);
 SIZE(stream_ops, 56);
 SIZE(copy_fd_result, 32);
-SIZE(copy_calibration, 1176);
 SIZE(zero_extent, 24);
 SIZE(zero_walk, 64);
 SIZE(ring, 384);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Copies while other threads change the limit, the threshold and the traits,
- * calibrate, and save and apply choices. ThreadSanitizer runs it too.
+ * Copies while another thread changes the limit, the threshold and the traits.
+ * ThreadSanitizer runs it too.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -45,31 +45,6 @@ copy_until_done(void *state)
 }
 
 static void
-run_beside_copies(void (*disturb)(void))
-{
-	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
-	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
-	pthread_t threads[CALLERS];
-	uint64_t seeds[CALLERS], random = support_seed();
-
-	atomic_store(&done, false);
-	for (int i = 0; i < CALLERS; i++) {
-		seeds[i] = support_random(&random);
-		assert_int_equal(pthread_create(&threads[i], NULL,
-					 copy_until_done, &seeds[i]),
-			0);
-	}
-	disturb();
-	atomic_store(&done, true);
-	for (int i = 0; i < CALLERS; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
-	assert_int_equal(wrong, 0);
-	hone_copy_set_threshold(0);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, min);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
-}
-
-static void
 change_limits(void)
 {
 	for (size_t i = 0; i < LIMITS; i++) {
@@ -84,61 +59,29 @@ change_limits(void)
 }
 
 static void
-calibrate(void)
-{
-	struct hone_copy_calibration c;
-
-	assert_int_equal(hone_copy_calibrate(&c), 0);
-	assert_int_equal(hone_copy_threshold(), c.threshold);
-	assert_int_equal(
-		hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN), c.rep_movsb_min);
-	assert_int_equal(
-		hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX), c.rep_movsb_max);
-	assert_int_equal(
-		hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES), c.store_bytes);
-}
-
-/* Lines with and without a range, one after the other. */
-static void
-save_and_apply(void)
-{
-	char lines[2][HONE_COPY_SAVED_SIZE];
-	int length[2];
-
-	for (size_t i = 0; i < 2; i++) {
-		hone_copy_set_threshold(i > 0 ? 5000 : SIZE_MAX);
-		hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX,
-			i > 0 && hone_cpu_trait(HONE_CPU_TRAIT_ERMS) > 0
-				? SIZE_MAX
-				: 0);
-		length[i] = hone_copy_save(lines[i], sizeof(lines[i]));
-		assert_true(length[i] > 0);
-	}
-	for (size_t i = 0; i < LIMITS; i++)
-		assert_int_equal(
-			hone_copy_apply(lines[i % 2], (size_t)length[i % 2]),
-			0);
-}
-
-static void
 copies_stay_right_while_limit_threshold_and_traits_change(void **state)
 {
-	(void)state;
-	run_beside_copies(change_limits);
-}
+	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
+	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
+	pthread_t threads[CALLERS];
+	uint64_t seeds[CALLERS], random = support_seed();
 
-static void
-copies_stay_right_while_somebody_calibrates(void **state)
-{
 	(void)state;
-	run_beside_copies(calibrate);
-}
-
-static void
-copies_stay_right_while_somebody_applies_lines(void **state)
-{
-	(void)state;
-	run_beside_copies(save_and_apply);
+	atomic_store(&done, false);
+	for (int i = 0; i < CALLERS; i++) {
+		seeds[i] = support_random(&random);
+		assert_int_equal(pthread_create(&threads[i], NULL,
+					 copy_until_done, &seeds[i]),
+			0);
+	}
+	change_limits();
+	atomic_store(&done, true);
+	for (int i = 0; i < CALLERS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	assert_int_equal(wrong, 0);
+	hone_copy_set_threshold(0);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, min);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
 }
 
 int
@@ -147,9 +90,6 @@ main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(
 			copies_stay_right_while_limit_threshold_and_traits_change),
-		cmocka_unit_test(copies_stay_right_while_somebody_calibrates),
-		cmocka_unit_test(
-			copies_stay_right_while_somebody_applies_lines),
 	};
 
 	for (size_t i = 0; i < LONGEST; i++)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The policies besides the bytes: threshold, calibration, order. */
+/* The policies besides the bytes: threshold, traits, order. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -45,81 +45,6 @@ threshold_can_be_set_and_given_back(void **state)
 	assert_int_equal(hone_copy_threshold(), SIZE_MAX);
 	hone_copy_set_threshold(0);
 	assert_int_equal(hone_copy_threshold(), before);
-}
-
-/* Of the real times; simulated ones: calibrate_test.c and range_test.c. */
-static void
-range_must_be_of_clear_savings(const struct hone_copy_calibration *c)
-{
-	bool measured = false;
-
-#ifdef HONE_COPY_REP_MOVSB
-	measured = hone_cpu_trait(HONE_CPU_TRAIT_ERMS) > 0;
-#endif
-	assert_int_equal(c->n_hot, measured ? 13 : 0);
-	assert_int_equal(
-		hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN), c->rep_movsb_min);
-	assert_int_equal(
-		hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX), c->rep_movsb_max);
-	for (size_t i = 0; i < c->n_hot; i++) {
-		assert_true(c->loop_ns[i] > 0 && c->rep_movsb_ns[i] > 0);
-		assert_int_equal(c->hot_size[i], (size_t)4096 << i);
-		if (c->hot_size[i] >= c->rep_movsb_min &&
-			c->hot_size[i] <= c->rep_movsb_max)
-			assert_true(c->rep_movsb_ns[i] < c->loop_ns[i] * 0.95);
-	}
-}
-
-static void
-vectors_must_be_clearly_faster(
-	const struct hone_copy_calibration *c, size_t before)
-{
-	int wide = 0;
-
-	assert_int_equal(
-		hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES), c->store_bytes);
-	assert_int_equal(
-		c->n_vector, hone_cpu_features() & HONE_CPU_AVX512BW ? 6 : 0);
-	for (size_t i = 0; i < c->n_vector; i++) {
-		assert_true(c->vector32_ns[i] > 0 && c->vector64_ns[i] > 0);
-		assert_int_equal(c->vector_size[i], (size_t)512 << i);
-		wide += c->n_clear64[i] >= 7;
-		wide -= c->n_clear32[i] >= 7;
-	}
-	assert_int_equal(c->store_bytes, wide > 0 ? 64 : wide ? 32 : before);
-}
-
-static void
-calibration_sets_what_it_reports(void **state)
-{
-	size_t store = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
-	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
-	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
-	struct hone_copy_calibration c;
-
-	(void)state;
-	assert_int_equal(hone_copy_calibrate(&c), 0);
-	assert_int_equal(hone_copy_threshold(), c.threshold);
-	range_must_be_of_clear_savings(&c);
-	vectors_must_be_clearly_faster(&c, store);
-	assert_in_range(c.n_sizes, 2, 16);
-	for (size_t i = 0; i < c.n_sizes; i++) {
-		assert_true(c.keep_ns[i] > 0 && c.stream_ns[i] > 0);
-		if (i > 0)
-			assert_int_equal(c.size[i], 2 * c.size[i - 1]);
-		/* from the threshold on, streaming is faster at every size */
-		if (c.size[i] >= c.threshold)
-			assert_true(c.stream_ns[i] <= c.keep_ns[i]);
-		/* one size below the threshold it is not */
-		else if (i + 1 == c.n_sizes || c.size[i + 1] == c.threshold)
-			assert_true(c.stream_ns[i] > c.keep_ns[i]);
-	}
-	hone_copy_set_threshold(0);
-	assert_int_equal(hone_copy_calibrate(NULL), 0);
-	hone_copy_set_threshold(0);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, min);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, store);
 }
 
 static void
@@ -191,8 +116,8 @@ a_trait_that_is_set_has_the_library_choose_again(void **state)
 	(void)state;
 	copy_3_bytes();
 	installed = hone_detail_copy_keep;
-	hone_cpu_set_trait(
-		HONE_CPU_TRAIT_FSRM, hone_cpu_trait(HONE_CPU_TRAIT_FSRM));
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_MIN,
+		hone_cpu_trait(HONE_CPU_TRAIT_STREAM_MIN));
 	assert_ptr_not_equal(hone_detail_copy_keep, installed);
 	copy_3_bytes();
 	assert_ptr_equal(hone_detail_copy_keep, installed);
@@ -334,7 +259,6 @@ main(void)
 		cmocka_unit_test(
 			default_threshold_comes_from_the_trait_or_the_caches),
 		cmocka_unit_test(threshold_can_be_set_and_given_back),
-		cmocka_unit_test(calibration_sets_what_it_reports),
 		cmocka_unit_test(inline_copies_move_just_what_they_say),
 		cmocka_unit_test(a_limit_holds_after_functions_were_used),
 		cmocka_unit_test(
