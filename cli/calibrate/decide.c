@@ -24,7 +24,7 @@ calibrate_goes_on(int n_rounds, double ns)
 static double
 median(const double *times, int n)
 {
-	double sorted[CALIBRATE_TURNS];
+	double sorted[CALIBRATE_TURNS] = {0}; /* n may be 0 */
 
 	for (int i = 0; i < n; i++) {
 		int j = i;
