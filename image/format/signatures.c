@@ -86,6 +86,62 @@ look_for(struct search *search, const struct signature *s,
 	return rc;
 }
 
+#define ZIP_END "PK\5\6"   /* APPNOTE.TXT 4.3.16: end of central directory */
+#define ZIP_ENTRY "PK\1\2" /* 4.3.12: an entry of the central directory */
+#define ZIP_END_SIZE 22
+#define ZIP_COMMENT_MAX 65535
+
+static uint32_t
+le16(const unsigned char *p)
+{
+	return (uint32_t)p[0] | (uint32_t)p[1] << 8;
+}
+
+/* Whether the record at `end` closes an archive whose directory is before it.
+ */
+static int
+closes_zip(struct search *search, const unsigned char *record, uint64_t end,
+	bool *closes, struct image_error *err)
+{
+	uint64_t directory = le16(record + 12) | le16(record + 14) << 16;
+	unsigned char entry[4];
+
+	*closes = false;
+	if (directory < sizeof(entry) || directory > end)
+		return 0;
+	int rc = read_bytes(search, end - directory, entry, sizeof(entry), err);
+	if (rc == 0)
+		*closes = memcmp(entry, ZIP_ENTRY, sizeof(entry)) == 0;
+	return rc;
+}
+
+/*
+ * A zip is read from the end of the file, whatever is before it. Its comment
+ * must reach the end of the file: else every zip that a guest stored in the
+ * last 64 KiB of an image would be found.
+ */
+static int
+look_for_zip(struct search *search, struct image_error *err)
+{
+	unsigned char tail[ZIP_END_SIZE + ZIP_COMMENT_MAX];
+	size_t length = search->size < sizeof(tail) ? (size_t)search->size
+						    : sizeof(tail);
+	uint64_t begin = search->size - length;
+	bool closes = false;
+
+	int rc = read_bytes(search, begin, tail, length, err);
+	for (size_t i = 0; rc == 0 && !closes && i + ZIP_END_SIZE <= length;
+		i++) {
+		if (memcmp(tail + i, ZIP_END, 4) != 0 ||
+			i + ZIP_END_SIZE + le16(tail + i + 20) != length)
+			continue;
+		rc = closes_zip(search, tail + i, begin + i, &closes, err);
+		if (closes)
+			found(search, "zip", begin + i);
+	}
+	return rc;
+}
+
 static int
 look(struct search *search, const unsigned char *head, size_t length,
 	struct image_error *err)
@@ -107,7 +163,7 @@ look(struct search *search, const unsigned char *head, size_t length,
 		if (rc < 0)
 			return rc;
 	}
-	return 0;
+	return raw ? 0 : look_for_zip(search, err);
 }
 
 #define MBR_SIZE 512

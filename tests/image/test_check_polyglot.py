@@ -5,6 +5,7 @@ import json
 import os
 import struct
 import subprocess
+import zipfile
 
 import pytest
 
@@ -62,6 +63,23 @@ def test_another_format_in_the_same_file(work, hone, at, data, name, in_raw):
     assert safe != in_raw
     assert found["format"] == "raw"
     assert set(failed) == ({"polyglot"} if in_raw else set())
+
+
+@pytest.mark.parametrize("comment,size,safe", [
+    (b"", 0, False), (b"x" * 65535, 0, False), (b"", 1, True)])
+def test_a_zip_at_the_end_of_an_image(work, hone, comment, size, safe):
+    """Whoever unpacks the file gets the files of the zip. A zip that does not
+    end where the file ends may be data of the guest."""
+    image = make(work, size=8 * MI).path
+    with zipfile.ZipFile(image, "a") as archive:
+        archive.writestr("a", "content")
+        archive.comment = comment
+    where = os.stat(image).st_size - 22 - len(comment)
+    with open(image, "ab") as file:
+        file.write(bytes(size))
+    _, failed, _ = verdict(hone, image)
+    assert ("polyglot" not in failed) == safe
+    assert safe or f"of zip at offset {where}" in failed["polyglot"]
 
 
 @pytest.mark.parametrize("head,name", [
