@@ -26,10 +26,8 @@ good_image(const char *text)
 	return made;
 }
 
-static void
-what_is_built_is_good(void **state)
+TEST(what_is_built_is_good)
 {
-	(void)state;
 	for (const char *const *text = image_texts; *text != NULL; text++) {
 		struct image_made made = image_of(*text);
 		if (strcmp(judge(&made), "good") != 0)
@@ -46,10 +44,8 @@ static const char many_lists[] =
 	"[" FOUR_ITEMS FOUR_ITEMS FOUR_ITEMS FOUR_ITEMS FOUR_ITEMS FOUR_ITEMS
 	"]";
 
-static void
-what_is_built_at_its_place_is_good(void **state)
+TEST(what_is_built_at_its_place_is_good)
 {
-	(void)state;
 	for (const char *const *text = image_texts; *text != NULL; text++) {
 		if (**text != '[' && **text != '{')
 			continue;
@@ -67,10 +63,8 @@ what_is_built_at_its_place_is_good(void **state)
 	}
 }
 
-static void
-what_its_arrays_do_not_need_is_a_string(void **state)
+TEST(what_its_arrays_do_not_need_is_a_string)
 {
-	(void)state;
 	struct image_made placed = image_of(many_lists);
 	for (ptrdiff_t more = 8; more < 2048; more += 8) {
 		struct image_made made = image_at_place(many_lists, more, 0);
@@ -86,10 +80,8 @@ what_its_arrays_do_not_need_is_a_string(void **state)
 	free(placed.bytes);
 }
 
-static void
-strings_that_do_not_fit_are_refused(void **state)
+TEST(strings_that_do_not_fit_are_refused)
 {
-	(void)state;
 	struct image_made made = image_at_place(many_lists, 0, -8);
 	assert_true(made.refused);
 	free(made.bytes);
@@ -199,12 +191,10 @@ static const struct wrong fields[] = {
 		"an element is empty"},
 };
 
-static void
-each_field_is_checked(void **state)
+TEST(each_field_is_checked)
 {
 	unsigned failed = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
 		const struct wrong *w = &fields[i];
 		struct image_made made = good_image(w->text);
@@ -220,10 +210,8 @@ each_field_is_checked(void **state)
 	assert_int_equal(failed, 0);
 }
 
-static void
-roots_are_checked(void **state)
+TEST(roots_are_checked)
 {
-	(void)state;
 	struct image_made made = good_image("['x']");
 	struct image_made other = made;
 	Z_TYPE_INFO(other.root) |= 1 << 8;
@@ -251,10 +239,8 @@ roots_are_checked(void **state)
 }
 
 /* Cut at each multiple of 8: the memory ends there. */
-static void
-images_that_are_cut_are_refused(void **state)
+TEST(images_that_are_cut_are_refused)
 {
-	(void)state;
 	for (const char *const *text = image_texts; *text != NULL; text++) {
 		struct image_made made = good_image(*text);
 		for (size_t size = 0; size < made.size; size += 8) {
@@ -269,10 +255,8 @@ images_that_are_cut_are_refused(void **state)
 	}
 }
 
-static void
-bytes_after_an_image_are_refused(void **state)
+TEST(bytes_after_an_image_are_refused)
 {
-	(void)state;
 	for (const char *const *text = image_texts; *text != NULL; text++) {
 		struct image_made made = good_image(*text);
 		struct image_made more = {
@@ -303,10 +287,8 @@ copy_of(const struct image_made *made, uintptr_t base)
 	return copy;
 }
 
-static void
-a_copy_is_good(void **state)
+TEST(a_copy_is_good)
 {
-	(void)state;
 	for (const char *const *text = image_texts; *text != NULL; text++) {
 		const uintptr_t base = 1 << 20;
 		struct image_made made = good_image(*text);
@@ -324,10 +306,8 @@ a_copy_is_good(void **state)
 }
 
 /* An array that appears twice has one record. */
-static void
-what_is_shared_is_there_once(void **state)
+TEST(what_is_shared_is_there_once)
 {
-	(void)state;
 	struct image_made one = good_image("[[1 2 3] 4]");
 	struct image_made two = good_image("[[1 2 3] &]");
 	assert_int_equal(one.size, two.size);
@@ -338,10 +318,8 @@ what_is_shared_is_there_once(void **state)
 }
 
 /* PHP's own definition, for each length and all alignments. */
-static void
-hashes_are_those_of_php(void **state)
+TEST(hashes_are_those_of_php)
 {
-	(void)state;
 	char text[400];
 	for (size_t i = 0; i < sizeof text; i++)
 		text[i] = (char)(i * 37 + 5);
@@ -353,23 +331,4 @@ hashes_are_those_of_php(void **state)
 			hash = hash * 33 + (uint64_t)(int64_t)text[from + len];
 		}
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_built_is_good),
-		cmocka_unit_test(what_is_built_at_its_place_is_good),
-		cmocka_unit_test(what_its_arrays_do_not_need_is_a_string),
-		cmocka_unit_test(strings_that_do_not_fit_are_refused),
-		cmocka_unit_test(each_field_is_checked),
-		cmocka_unit_test(roots_are_checked),
-		cmocka_unit_test(images_that_are_cut_are_refused),
-		cmocka_unit_test(bytes_after_an_image_are_refused),
-		cmocka_unit_test(a_copy_is_good),
-		cmocka_unit_test(what_is_shared_is_there_once),
-		cmocka_unit_test(hashes_are_those_of_php),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,8 +10,7 @@
 #include "store_support.h"
 #include "index.h"
 
-static int
-setup(void **state)
+FIXTURE(setup)
 {
 	struct php_hone_member *m = calloc(1, sizeof *m);
 	assert_non_null(m);
@@ -22,8 +21,7 @@ setup(void **state)
 	return 0;
 }
 
-static int
-teardown(void **state)
+FIXTURE(teardown)
 {
 	struct php_hone_member *m = *state;
 	struct php_hone_store *store = m->store;
@@ -36,6 +34,8 @@ teardown(void **state)
 	free(m);
 	return problem != NULL;
 }
+
+#define STORE_TEST(name) TEST_WITH(name, setup, teardown)
 
 static bool
 has(struct php_hone_member *m, const char *name, uint64_t number)
@@ -54,8 +54,7 @@ name_of_one_hash(char *name, unsigned number)
 }
 
 /* Each entry of a chain in turn is replaced, or deleted. */
-static void
-a_change_leaves_the_rest_of_the_chain(void **state)
+STORE_TEST(a_change_leaves_the_rest_of_the_chain)
 {
 	struct php_hone_member *m = *state;
 	char name[32];
@@ -80,8 +79,7 @@ a_change_leaves_the_rest_of_the_chain(void **state)
 	}
 }
 
-static void
-a_key_is_not_the_begin_of_another_one(void **state)
+STORE_TEST(a_key_is_not_the_begin_of_another_one)
 {
 	struct php_hone_member *m = *state;
 	struct php_hone_key keys[] = {
@@ -104,8 +102,7 @@ a_key_is_not_the_begin_of_another_one(void **state)
 	php_hone_fetch_end(m);
 }
 
-static void
-keys_of_one_hash_fill_one_chain_alone(void **state)
+STORE_TEST(keys_of_one_hash_fill_one_chain_alone)
 {
 	struct php_hone_member *m = *state;
 	struct php_hone_store_info info;
@@ -130,8 +127,7 @@ keys_of_one_hash_fill_one_chain_alone(void **state)
 	}
 }
 
-static void
-a_full_chain_keeps_its_claims(void **state)
+STORE_TEST(a_full_chain_keeps_its_claims)
 {
 	struct php_hone_member *m = *state;
 	struct php_hone_member other;
@@ -147,17 +143,4 @@ a_full_chain_keeps_its_claims(void **state)
 	}
 	assert_int_equal(php_hone_store_claim(m, &key, 100), -EBUSY);
 	php_hone_member_leave(&other);
-}
-
-int
-main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(a_change_leaves_the_rest_of_the_chain),
-		TEST(a_key_is_not_the_begin_of_another_one),
-		TEST(keys_of_one_hash_fill_one_chain_alone),
-		TEST(a_full_chain_keeps_its_claims),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,24 +18,22 @@
 
 static struct php_hone_store *store;
 
-static int
-setup(void **state)
+FIXTURE(setup)
 {
-	(void)state;
 	alarm(WATCHDOG);
 	/* Keys are in several shards. */
 	store = make_store((size_t)4 << 20, 4);
 	return 0;
 }
 
-static int
-teardown(void **state)
+FIXTURE(teardown)
 {
-	(void)state;
 	php_hone_store_unmap(store);
 	alarm(0);
 	return 0;
 }
+
+#define STORE_TEST(name) TEST_WITH(name, setup, teardown)
 
 /* ---- threads, each of which claims a key and waits for another one ---- */
 
@@ -99,10 +97,8 @@ run(unsigned n, unsigned all, unsigned *outside)
 	return refused;
 }
 
-static void
-one_of_a_circle_does_not_wait(void **state)
+STORE_TEST(one_of_a_circle_does_not_wait)
 {
-	(void)state;
 	unsigned outside = 0;
 	for (unsigned n = 2; n <= MOST; n++) {
 		for (unsigned i = 0; i < ROUNDS; i++)
@@ -110,10 +106,8 @@ one_of_a_circle_does_not_wait(void **state)
 	}
 }
 
-static void
-who_waits_for_a_circle_waits(void **state)
+STORE_TEST(who_waits_for_a_circle_waits)
 {
-	(void)state;
 	unsigned outside = 0;
 	for (unsigned i = 0; i < ROUNDS; i++) {
 		assert_int_equal(run(2, 4, &outside), 1);
@@ -160,10 +154,8 @@ seems_to_wait(const struct php_hone_member *member, const char *name)
 	php_hone_set64(&member->slot->waits, key_of(name).hash);
 }
 
-static void
-who_still_seems_to_wait_closes_no_circle(void **state)
+STORE_TEST(who_still_seems_to_wait_closes_no_circle)
 {
-	(void)state;
 	join_both();
 	assert_int_equal(claim(&a, "a"), 0);
 	assert_int_equal(claim(&b, "b"), 0);
@@ -210,10 +202,8 @@ until_a_slot_waits(void)
 	}
 }
 
-static void
-the_dead_close_no_circle(void **state)
+STORE_TEST(the_dead_close_no_circle)
 {
-	(void)state;
 	skip_if_nobody_can_be_killed();
 	join_both();
 	assert_int_equal(claim(&a, "a"), 0);
@@ -231,10 +221,8 @@ the_dead_close_no_circle(void **state)
 	leave_both();
 }
 
-static void
-a_slot_that_is_taken_anew_waits_for_nothing(void **state)
+STORE_TEST(a_slot_that_is_taken_anew_waits_for_nothing)
 {
-	(void)state;
 	join_both();
 	assert_int_equal(claim(&a, "a"), 0);
 	struct php_hone_slot *slot = b.slot;
@@ -245,19 +233,4 @@ a_slot_that_is_taken_anew_waits_for_nothing(void **state)
 	assert_int_equal(claim(&b, "b"), 0);
 	assert_int_equal(wait_for(&a, "b"), -ETIMEDOUT);
 	leave_both();
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		TEST(one_of_a_circle_does_not_wait),
-		TEST(who_waits_for_a_circle_waits),
-		TEST(who_still_seems_to_wait_closes_no_circle),
-		TEST(the_dead_close_no_circle),
-		TEST(a_slot_that_is_taken_anew_waits_for_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,20 +16,16 @@
 static struct php_hone_store *store;
 static struct php_hone_member m;
 
-static int
-setup(void **state)
+FIXTURE(setup)
 {
-	(void)state;
 	store = make_store((size_t)4 << 20, 2);
 	assert_int_equal(php_hone_member_join(&m, store), 0);
 	php_hone_member_pin(&m);
 	return 0;
 }
 
-static int
-teardown(void **state)
+FIXTURE(teardown)
 {
-	(void)state;
 	const char *problem = php_hone_store_audit(&m);
 	if (problem != NULL)
 		printf("# audit: %s\n", problem);
@@ -38,6 +34,8 @@ teardown(void **state)
 	php_hone_store_unmap(store);
 	return problem != NULL;
 }
+
+#define STORE_TEST(name) TEST_WITH(name, setup, teardown)
 
 static int
 put_with(const char *name, uint32_t ttl, const char *tag0, const char *tag1)
@@ -69,10 +67,8 @@ sleep_ms(long ms)
 	nanosleep(&t, NULL);
 }
 
-static void
-entries_live_for_their_time(void **state)
+STORE_TEST(entries_live_for_their_time)
 {
-	(void)state;
 	struct php_hone_key key = key_of("short");
 	assert_int_equal(put_with("short", 1, "", ""), 0);
 	assert_int_equal(put_with("long", 100, "", ""), 0);
@@ -89,10 +85,8 @@ entries_live_for_their_time(void **state)
 	assert_int_equal(php_hone_store_delete(&m, &key), -ENOENT);
 }
 
-static void
-expired_entries_count_as_absent(void **state)
+STORE_TEST(expired_entries_count_as_absent)
 {
-	(void)state;
 	struct php_hone_key key = key_of("k");
 	struct php_hone_room room = {.key = &key, .image = 10};
 	struct php_hone_entry *entry;
@@ -115,10 +109,8 @@ invalidate(const char *tag)
 	return php_hone_store_invalidate_tag(&m, &key);
 }
 
-static void
-a_tag_invalidates_its_entries_alone(void **state)
+STORE_TEST(a_tag_invalidates_its_entries_alone)
 {
-	(void)state;
 	assert_int_equal(invalidate("t"), 0);
 	assert_int_equal(put_with("a", 0, "t", ""), 0);
 	assert_int_equal(put_with("b", 0, "u", ""), 0);
@@ -137,10 +129,8 @@ a_tag_invalidates_its_entries_alone(void **state)
 	assert_true(has("a") && !has("b") && !has("c") && has("d"));
 }
 
-static void
-tags_of_one_hash_and_a_key_of_that_name(void **state)
+STORE_TEST(tags_of_one_hash_and_a_key_of_that_name)
 {
-	(void)state;
 	assert_int_equal(put_with("a", 0, "Ez", ""), 0);
 	assert_int_equal(put_with("b", 0, "FY", ""), 0);
 	assert_int_equal(put_with("Ez", 0, "", ""), 0);
@@ -148,10 +138,8 @@ tags_of_one_hash_and_a_key_of_that_name(void **state)
 	assert_true(!has("a") && has("b") && has("Ez"));
 }
 
-static void
-a_cleared_tag_stays_invalid(void **state)
+STORE_TEST(a_cleared_tag_stays_invalid)
 {
-	(void)state;
 	assert_int_equal(put_with("a", 0, "t", ""), 0);
 	php_hone_fetch_begin(&m);
 	struct php_hone_key key = key_of("a");
@@ -165,10 +153,8 @@ a_cleared_tag_stays_invalid(void **state)
 
 /* ---- claims ---- */
 
-static void
-one_member_claims_a_key(void **state)
+STORE_TEST(one_member_claims_a_key)
 {
-	(void)state;
 	struct php_hone_key key = key_of("k");
 	struct php_hone_member other;
 	assert_int_equal(php_hone_member_join(&other, store), 0);
@@ -193,10 +179,8 @@ one_member_claims_a_key(void **state)
 	assert_int_equal(php_hone_store_claim(&m, &key, 10), 0);
 }
 
-static void
-a_claim_ends_by_time(void **state)
+STORE_TEST(a_claim_ends_by_time)
 {
-	(void)state;
 	struct php_hone_key key = key_of("k");
 	struct php_hone_member other;
 	assert_int_equal(php_hone_member_join(&other, store), 0);
@@ -242,10 +226,8 @@ be_killed(void)
 	raise(SIGKILL);
 }
 
-static void
-who_waits_is_woken(void **state)
+STORE_TEST(who_waits_is_woken)
 {
-	(void)state;
 	struct php_hone_key key = key_of("k");
 	pid_t pid = claimer(NULL);
 	assert_int_equal(php_hone_store_claim(&m, &key, 1), -EBUSY);
@@ -254,10 +236,8 @@ who_waits_is_woken(void **state)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void
-a_claim_ends_with_its_process(void **state)
+STORE_TEST(a_claim_ends_with_its_process)
 {
-	(void)state;
 	skip_if_zombies_count_as_alive();
 	struct php_hone_key key = key_of("k");
 	pid_t pid = claimer(be_killed);
@@ -308,10 +288,8 @@ fill(void)
 	}
 }
 
-static void
-a_walk_visits_each_entry_once(void **state)
+STORE_TEST(a_walk_visits_each_entry_once)
 {
-	(void)state;
 	fill();
 	assert_int_equal(put_with("tagged", 0, "t", ""), 0);
 	assert_int_equal(invalidate("t"), 0);
@@ -332,10 +310,8 @@ a_walk_visits_each_entry_once(void **state)
 		assert_int_equal(seen.times[i], 1);
 }
 
-static void
-a_visitor_may_delete(void **state)
+STORE_TEST(a_visitor_may_delete)
 {
-	(void)state;
 	fill();
 	struct seen seen = {.stop_at = UINT_MAX, .delete = true};
 	uint64_t cursor = 0;
@@ -345,24 +321,4 @@ a_visitor_may_delete(void **state)
 	cursor = 0;
 	php_hone_store_walk(&m, &cursor, visit, &again);
 	assert_int_equal(again.n, ENTRIES / 2);
-}
-
-int
-main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(entries_live_for_their_time),
-		TEST(expired_entries_count_as_absent),
-		TEST(a_tag_invalidates_its_entries_alone),
-		TEST(tags_of_one_hash_and_a_key_of_that_name),
-		TEST(a_cleared_tag_stays_invalid),
-		TEST(one_member_claims_a_key),
-		TEST(a_claim_ends_by_time),
-		TEST(who_waits_is_woken),
-		TEST(a_claim_ends_with_its_process),
-		TEST(a_walk_visits_each_entry_once),
-		TEST(a_visitor_may_delete),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

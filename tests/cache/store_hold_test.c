@@ -17,8 +17,7 @@ STANDS_FOR(int, nanosleep, const struct timespec *time, struct timespec *left)
 	return __real_nanosleep(time, left);
 }
 
-static int
-setup(void **state)
+FIXTURE(setup)
 {
 	waits = end_at = 0;
 	pair_setup(state);
@@ -26,12 +25,13 @@ setup(void **state)
 	return 0;
 }
 
-static int
-teardown(void **state)
+FIXTURE(teardown)
 {
 	php_hone_member_unpin(&reader);
 	return pair_teardown(state);
 }
+
+#define STORE_TEST(name) TEST_WITH(name, setup, teardown)
 
 static void
 fill(void)
@@ -60,10 +60,8 @@ count(const struct php_hone_entry *entry, void *opaque)
 	return true;
 }
 
-static void
-a_walk_holds_nothing_back(void **state)
+STORE_TEST(a_walk_holds_nothing_back)
 {
-	(void)state;
 	uint64_t cursor = 0;
 	unsigned n = 0;
 	fill();
@@ -79,10 +77,8 @@ delete_it(const struct php_hone_entry *entry, void *opaque)
 	return true;
 }
 
-static void
-a_visit_may_delete_the_entry(void **state)
+STORE_TEST(a_visit_may_delete_the_entry)
 {
-	(void)state;
 	uint64_t cursor = 0;
 	unsigned deleted = 0, left = 0;
 	struct php_hone_store_info info;
@@ -95,10 +91,8 @@ a_visit_may_delete_the_entry(void **state)
 	assert_int_equal(left, 0);
 }
 
-static void
-a_fetch_of_a_tagged_entry_holds_its_chain_alone(void **state)
+STORE_TEST(a_fetch_of_a_tagged_entry_holds_its_chain_alone)
 {
-	(void)state;
 	struct php_hone_key key = key_of("tagged"), tag = key_of("tag");
 	struct php_hone_room room = {
 		.key = &key, .image = 100, .tags = &tag, .n_tags = 1};
@@ -118,10 +112,8 @@ a_fetch_of_a_tagged_entry_holds_its_chain_alone(void **state)
 	php_hone_fetch_end(&reader);
 }
 
-static void
-a_store_waits_for_a_fetch_that_may_have_anything(void **state)
+STORE_TEST(a_store_waits_for_a_fetch_that_may_have_anything)
 {
-	(void)state;
 	fill();
 	php_hone_fetch_begin(&reader);
 	end_at = 3;
@@ -129,10 +121,8 @@ a_store_waits_for_a_fetch_that_may_have_anything(void **state)
 	assert_int_equal(waits, 3);
 }
 
-static void
-a_store_does_not_wait_for_long(void **state)
+STORE_TEST(a_store_does_not_wait_for_long)
 {
-	(void)state;
 	fill();
 	php_hone_fetch_begin(&reader);
 	assert_int_equal(put_largest(), -ENOMEM);
@@ -159,20 +149,16 @@ replace_what_a_young_request_has(unsigned keys, size_t bytes, unsigned turns)
 	php_hone_fetch_end(&reader);
 }
 
-static void
-a_store_closes_slots_before_it_fails(void **state)
+STORE_TEST(a_store_closes_slots_before_it_fails)
 {
-	(void)state;
 	struct php_hone_store_info info;
 	php_hone_store_info(&writer, &info);
 	replace_what_a_young_request_has(
 		(unsigned)(info.size / 5 / 20000), 20000, 10);
 }
 
-static void
-a_store_into_a_full_cache_closes_slots_before_it_fails(void **state)
+STORE_TEST(a_store_into_a_full_cache_closes_slots_before_it_fails)
 {
-	(void)state;
 	struct php_hone_store_info info;
 	php_hone_store_info(&writer, &info);
 	replace_what_a_young_request_has(
@@ -181,10 +167,8 @@ a_store_into_a_full_cache_closes_slots_before_it_fails(void **state)
 
 /* What waits for the reader is many times what is live, and evicting would free
  * little. */
-static void
-little_that_is_live_is_not_evicted_for_what_is_held_back(void **state)
+STORE_TEST(little_that_is_live_is_not_evicted_for_what_is_held_back)
 {
-	(void)state;
 	struct php_hone_store_info info;
 	php_hone_store_info(&writer, &info);
 	replace_what_a_young_request_has(
@@ -194,10 +178,8 @@ little_that_is_live_is_not_evicted_for_what_is_held_back(void **state)
 }
 
 /* One request that is closed holds much back, and others come and go. */
-static void
-requests_are_not_closed_again_for_what_is_held_already(void **state)
+STORE_TEST(requests_are_not_closed_again_for_what_is_held_already)
 {
-	(void)state;
 	struct php_hone_store_info info;
 	struct php_hone_member young = {0};
 	php_hone_store_info(&writer, &info);
@@ -221,22 +203,4 @@ requests_are_not_closed_again_for_what_is_held_already(void **state)
 	php_hone_store_info(&writer, &info);
 	assert_int_equal(info.evictions, 0);
 	php_hone_member_leave(&young);
-}
-
-int
-main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(a_walk_holds_nothing_back),
-		TEST(a_visit_may_delete_the_entry),
-		TEST(a_fetch_of_a_tagged_entry_holds_its_chain_alone),
-		TEST(a_store_waits_for_a_fetch_that_may_have_anything),
-		TEST(a_store_does_not_wait_for_long),
-		TEST(a_store_closes_slots_before_it_fails),
-		TEST(a_store_into_a_full_cache_closes_slots_before_it_fails),
-		TEST(little_that_is_live_is_not_evicted_for_what_is_held_back),
-		TEST(requests_are_not_closed_again_for_what_is_held_already),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,10 +73,8 @@ start_worker(unsigned number, uint64_t random)
 	return pid;
 }
 
-static void
-killed_at_random(void **state)
+TEST(killed_at_random)
 {
-	(void)state;
 	skip_if_nobody_can_be_killed();
 	uint64_t random = support_seed();
 	pid_t pids[WORKERS];
@@ -131,13 +129,4 @@ killed_at_random(void **state)
 	assert_int_equal(info.retired + info.used, 0);
 	php_hone_member_leave(&m);
 	php_hone_store_unmap(store);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed_at_random),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,46 +148,26 @@ watch(void (*run)(struct php_hone_member *child), unsigned keys)
 	return failed;
 }
 
-static void
-what_is_replaced_is_not_known(void **state)
+TEST(what_is_replaced_is_not_known)
 {
-	(void)state;
 	skip_if_nobody_can_be_killed();
 	assert_int_equal(watch(run_replace, FEW), 0);
 }
 
-static void
-what_is_deleted_is_not_known(void **state)
+TEST(what_is_deleted_is_not_known)
 {
-	(void)state;
 	skip_if_nobody_can_be_killed();
 	assert_int_equal(watch(run_delete, FEW), 0);
 }
 
-static void
-what_is_cleared_is_not_known(void **state)
+TEST(what_is_cleared_is_not_known)
 {
-	(void)state;
 	skip_if_nobody_can_be_killed();
 	assert_int_equal(watch(run_clear, FEW), 0);
 }
 
-static void
-what_is_evicted_is_not_known(void **state)
+TEST(what_is_evicted_is_not_known)
 {
-	(void)state;
 	skip_if_nobody_can_be_killed();
 	assert_int_equal(watch(run_evict, MANY), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_replaced_is_not_known),
-		cmocka_unit_test(what_is_deleted_is_not_known),
-		cmocka_unit_test(what_is_cleared_is_not_known),
-		cmocka_unit_test(what_is_evicted_is_not_known),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

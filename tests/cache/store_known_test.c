@@ -31,10 +31,8 @@ found(struct php_hone_member *member, const char *name)
 	return number;
 }
 
-static void
-what_was_found_is_known(void **state)
+PAIR_TEST(what_was_found_is_known)
 {
-	(void)state;
 	assert_int_equal(put(&writer, "k", 1, 100), 0);
 	php_hone_member_pin(&reader);
 	assert_int_equal(known(&reader, "k"), 0);
@@ -56,10 +54,8 @@ what_was_found_is_known(void **state)
 	php_hone_member_unpin(&reader);
 }
 
-static void
-what_ended_is_not_known(void **state)
+PAIR_TEST(what_ended_is_not_known)
 {
-	(void)state;
 	struct php_hone_key key = key_of("k");
 	assert_int_equal(put(&writer, "k", 1, 100), 0);
 	php_hone_member_pin(&reader);
@@ -78,10 +74,8 @@ what_ended_is_not_known(void **state)
 }
 
 /* Two keys of one chain: to clear it ends the second one, too. */
-static void
-a_cleared_chain_is_not_known(void **state)
+PAIR_TEST(a_cleared_chain_is_not_known)
 {
-	(void)state;
 	char name[16];
 	php_hone_member_pin(&reader);
 	for (unsigned i = 0; i < 5000; i++) {
@@ -110,10 +104,8 @@ is_there(const char *name)
 	return there;
 }
 
-static void
-what_was_evicted_is_not_known(void **state)
+PAIR_TEST(what_was_evicted_is_not_known)
 {
-	(void)state;
 	char name[16];
 	assert_int_equal(put(&writer, "k", 1, 100), 0);
 	php_hone_member_pin(&reader);
@@ -128,10 +120,8 @@ what_was_evicted_is_not_known(void **state)
 }
 
 /* Time and tags end an entry without its mark. */
-static void
-what_ends_by_itself_is_never_known(void **state)
+PAIR_TEST(what_ends_by_itself_is_never_known)
 {
-	(void)state;
 	struct php_hone_key key = key_of("k"), tag = key_of("t");
 	struct php_hone_room room = {.key = &key, .image = 10, .ttl = 100};
 	struct php_hone_entry *entry;
@@ -151,10 +141,8 @@ what_ends_by_itself_is_never_known(void **state)
 	php_hone_member_unpin(&reader);
 }
 
-static void
-a_closed_slot_learns_nothing(void **state)
+PAIR_TEST(a_closed_slot_learns_nothing)
 {
-	(void)state;
 	assert_int_equal(put(&writer, "old", 1, 100), 0);
 	assert_int_equal(put(&writer, "k", 2, 100), 0);
 	php_hone_member_pin(&reader);
@@ -168,10 +156,8 @@ a_closed_slot_learns_nothing(void **state)
 }
 
 /* A request that counts on the mark of an entry: its memory stays. */
-static void
-what_is_known_is_not_freed(void **state)
+PAIR_TEST(what_is_known_is_not_freed)
 {
-	(void)state;
 	struct php_hone_key key = key_of("k");
 	assert_int_equal(put(&writer, "k", 1, 5000), 0);
 	php_hone_member_pin(&reader);
@@ -188,10 +174,8 @@ what_is_known_is_not_freed(void **state)
 }
 
 /* A key that is used much is so after it was stored again. */
-static void
-a_new_value_is_as_used_as_the_old_one(void **state)
+PAIR_TEST(a_new_value_is_as_used_as_the_old_one)
 {
-	(void)state;
 	struct php_hone_key key = key_of("k");
 	assert_int_equal(put(&writer, "k", 1, 100), 0);
 	for (unsigned i = 0; i < 5; i++)
@@ -252,10 +236,8 @@ read_forward(void *opaque)
 	return NULL;
 }
 
-static void
-nobody_goes_back(void **state)
+PAIR_TEST(nobody_goes_back)
 {
-	(void)state;
 	pthread_t threads[READERS];
 	assert_int_equal(put(&writer, "k", 1, 8), 0);
 	for (unsigned i = 0; i < READERS; i++)
@@ -273,21 +255,4 @@ nobody_goes_back(void **state)
 	printf("# %u times known\n", known_hits);
 	assert_int_equal(errors, 0);
 	assert_true(known_hits > 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PAIR_TEST(what_was_found_is_known),
-		PAIR_TEST(what_ended_is_not_known),
-		PAIR_TEST(a_cleared_chain_is_not_known),
-		PAIR_TEST(what_was_evicted_is_not_known),
-		PAIR_TEST(what_ends_by_itself_is_never_known),
-		PAIR_TEST(a_closed_slot_learns_nothing),
-		PAIR_TEST(what_is_known_is_not_freed),
-		PAIR_TEST(a_new_value_is_as_used_as_the_old_one),
-		PAIR_TEST(nobody_goes_back),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

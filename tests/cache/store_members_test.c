@@ -48,10 +48,8 @@ whole(const struct php_hone_entry *entry, uint64_t number)
 	return is_whole(entry, &is) && is == number;
 }
 
-static void
-what_a_pin_has_stays_through_all(void **state)
+PAIR_TEST(what_a_pin_has_stays_through_all)
 {
-	(void)state;
 	const struct php_hone_entry *old[3];
 	assert_int_equal(put(&writer, "replaced", 1, 5000), 0);
 	assert_int_equal(put(&writer, "deleted", 2, 5000), 0);
@@ -76,10 +74,8 @@ what_a_pin_has_stays_through_all(void **state)
 	assert_int_equal(put(&writer, "large", 4, info.largest_value), 0);
 }
 
-static void
-a_pin_nests(void **state)
+PAIR_TEST(a_pin_nests)
 {
-	(void)state;
 	assert_int_equal(put(&writer, "k", 1, 5000), 0);
 	php_hone_member_pin(&reader);
 	php_hone_member_pin(&reader);
@@ -91,10 +87,8 @@ a_pin_nests(void **state)
 	php_hone_member_unpin(&reader);
 }
 
-static void
-a_sleeper_is_closed_and_keeps_what_it_has(void **state)
+PAIR_TEST(a_sleeper_is_closed_and_keeps_what_it_has)
 {
-	(void)state;
 	assert_int_equal(put(&writer, "k", 1, 5000), 0);
 	php_hone_member_pin(&reader);
 	const struct php_hone_entry *entry = find(&reader, "k");
@@ -118,10 +112,8 @@ a_sleeper_is_closed_and_keeps_what_it_has(void **state)
 	php_hone_member_unpin(&reader);
 }
 
-static void
-a_closed_reader_has_an_entry_until_the_fetch_ends(void **state)
+PAIR_TEST(a_closed_reader_has_an_entry_until_the_fetch_ends)
 {
-	(void)state;
 	php_hone_member_pin(&reader);
 	php_hone_member_close(&reader);
 	for (uint64_t i = 0; i < 5; i++) {
@@ -146,10 +138,8 @@ a_closed_reader_has_an_entry_until_the_fetch_ends(void **state)
 	php_hone_member_unpin(&reader);
 }
 
-static void
-a_reader_without_a_pin_has_an_entry_until_the_fetch_ends(void **state)
+PAIR_TEST(a_reader_without_a_pin_has_an_entry_until_the_fetch_ends)
 {
-	(void)state;
 	assert_int_equal(put(&writer, "k", 1, 5000), 0);
 	assert_false(php_hone_fetch_begin(&reader));
 	struct php_hone_key key = key_of("k");
@@ -160,10 +150,8 @@ a_reader_without_a_pin_has_an_entry_until_the_fetch_ends(void **state)
 	php_hone_fetch_end(&reader);
 }
 
-static void
-a_fetch_inside_a_fetch_ends_nothing(void **state)
+PAIR_TEST(a_fetch_inside_a_fetch_ends_nothing)
 {
-	(void)state;
 	assert_int_equal(put(&writer, "k", 1, 5000), 0);
 	assert_false(php_hone_fetch_begin(&reader));
 	struct php_hone_key key = key_of("k");
@@ -177,10 +165,8 @@ a_fetch_inside_a_fetch_ends_nothing(void **state)
 	php_hone_fetch_end(&reader);
 }
 
-static void
-a_reader_stopped_in_a_fetch_holds_one_chain(void **state)
+PAIR_TEST(a_reader_stopped_in_a_fetch_holds_one_chain)
 {
-	(void)state;
 	assert_int_equal(put(&writer, "k", 1, 5000), 0);
 	php_hone_member_pin(&reader);
 	php_hone_fetch_begin(&reader);
@@ -213,10 +199,8 @@ visit_and_find(const struct php_hone_entry *entry, void *opaque)
 	       visit(entry, opaque);
 }
 
-static void
-out_of_memory_is_an_error_and_passes(void **state)
+PAIR_TEST(out_of_memory_is_an_error_and_passes)
 {
-	(void)state;
 	assert_int_equal(churn(&writer, 3000), 0);
 	php_hone_member_pin(&reader);
 	uint64_t cursor = 0;
@@ -245,10 +229,8 @@ out_of_memory_is_an_error_and_passes(void **state)
 }
 
 /* The old values of a loop do not fill the memory. */
-static void
-who_replaces_what_it_found_has_memory(void **state)
+PAIR_TEST(who_replaces_what_it_found_has_memory)
 {
-	(void)state;
 	struct php_hone_store_info info;
 	php_hone_member_pin(&writer);
 	php_hone_store_info(&writer, &info);
@@ -266,10 +248,8 @@ who_replaces_what_it_found_has_memory(void **state)
 	php_hone_member_unpin(&writer);
 }
 
-static void
-slots_are_limited_and_come_back(void **state)
+PAIR_TEST(slots_are_limited_and_come_back)
 {
-	(void)state;
 	struct php_hone_store *few = NULL;
 	struct php_hone_store_attr attr = {.size = (size_t)2 << 20, .slots = 3};
 	struct php_hone_member m[4];
@@ -325,10 +305,8 @@ reading_process(void)
 	return pid;
 }
 
-static void
-a_killed_reader_holds_nothing(void **state)
+PAIR_TEST(a_killed_reader_holds_nothing)
 {
-	(void)state;
 	skip_if_zombies_count_as_alive();
 	struct php_hone_store_info info;
 	php_hone_store_info(&writer, &info);
@@ -344,24 +322,4 @@ a_killed_reader_holds_nothing(void **state)
 	nanosleep(&t, NULL);
 	assert_int_equal(put(&writer, "large", 2, info.largest_value), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PAIR_TEST(what_a_pin_has_stays_through_all),
-		PAIR_TEST(a_pin_nests),
-		PAIR_TEST(a_sleeper_is_closed_and_keeps_what_it_has),
-		PAIR_TEST(a_closed_reader_has_an_entry_until_the_fetch_ends),
-		PAIR_TEST(
-			a_reader_without_a_pin_has_an_entry_until_the_fetch_ends),
-		PAIR_TEST(a_fetch_inside_a_fetch_ends_nothing),
-		PAIR_TEST(a_reader_stopped_in_a_fetch_holds_one_chain),
-		PAIR_TEST(out_of_memory_is_an_error_and_passes),
-		PAIR_TEST(who_replaces_what_it_found_has_memory),
-		PAIR_TEST(slots_are_limited_and_come_back),
-		PAIR_TEST(a_killed_reader_holds_nothing),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

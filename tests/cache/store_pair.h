@@ -11,7 +11,6 @@ extern struct php_hone_member reader, writer;
 int pair_setup(void **state);
 int pair_teardown(void **state);
 
-#define PAIR_TEST(name)                                                        \
-	cmocka_unit_test_setup_teardown(name, pair_setup, pair_teardown)
+#define PAIR_TEST(name) TEST_WITH(name, pair_setup, pair_teardown)
 
 #endif

@@ -20,10 +20,8 @@ recover(void)
 
 /* A writer that was killed after it unlinked an entry, and before it retired
  * the entry. */
-static void
-what_a_dead_writer_unlinked_stays(void **state)
+PAIR_TEST(what_a_dead_writer_unlinked_stays)
 {
-	(void)state;
 	assert_int_equal(put(&writer, "k", 1, 5000), 0);
 	php_hone_member_pin(&reader);
 	struct php_hone_key key = key_of("k");
@@ -49,10 +47,8 @@ what_a_dead_writer_unlinked_stays(void **state)
 }
 
 /* The slot of a member has a block until its entry is published. */
-static void
-reservations_end_when_they_are_published(void **state)
+PAIR_TEST(reservations_end_when_they_are_published)
 {
-	(void)state;
 	struct php_hone_key key = key_of("large");
 	struct php_hone_room room = {.key = &key, .image = 40000};
 	struct php_hone_entry *entry;
@@ -72,14 +68,4 @@ reservations_end_when_they_are_published(void **state)
 	assert_int_equal(reader.slot->reserved, 0);
 	assert_int_equal(get(&writer, "large", &number), 0);
 	assert_int_equal(number, 5);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		PAIR_TEST(what_a_dead_writer_unlinked_stays),
-		PAIR_TEST(reservations_end_when_they_are_published),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

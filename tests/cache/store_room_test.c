@@ -53,10 +53,8 @@ mixed_size(uint64_t *random)
 	return (size_t)exp2(bits);
 }
 
-static void
-random_traffic_does_not_fragment(void **state)
+TEST(random_traffic_does_not_fragment)
 {
-	(void)state;
 	uint64_t random = support_seed();
 	struct php_hone_store *store = make_store((size_t)64 << 20, 0);
 	struct php_hone_member m;
@@ -96,10 +94,8 @@ random_traffic_does_not_fragment(void **state)
 }
 
 /* Blocks that wait for an entry of their size are merged for a large one. */
-static void
-small_free_blocks_make_room(void **state)
+TEST(small_free_blocks_make_room)
 {
-	(void)state;
 	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
 	struct php_hone_member m;
 	assert_int_equal(php_hone_member_join(&m, store), 0);
@@ -243,20 +239,16 @@ compare(double skew, size_t bytes_least, size_t bytes_more)
 
 /* The target is 0.95. Eviction in the order of addresses, whatever was fetched,
  * has 0.954 to 0.976. */
-static void
-as_many_hits_as_an_ideal_lru(void **state)
+TEST(as_many_hits_as_an_ideal_lru)
 {
-	(void)state;
 	assert_true(compare(0.99, 100, 1000) > 0.99);
 	assert_true(compare(0.7, 100, 1000) > 0.99);
 	assert_true(compare(0.9, 20, 4000) > 0.99);
 }
 
 /* The values that need the room are ten times as large as the memory. */
-static void
-claims_stay_when_memory_is_short(void **state)
+TEST(claims_stay_when_memory_is_short)
 {
-	(void)state;
 	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
 	struct php_hone_member owner, m;
 	char name[24];
@@ -278,10 +270,8 @@ claims_stay_when_memory_is_short(void **state)
 /* ---- expiry ---- */
 
 /* What was free longer is out of the processor's cache. */
-static void
-values_of_one_size_take_turns_in_two_blocks(void **state)
+TEST(values_of_one_size_take_turns_in_two_blocks)
 {
-	(void)state;
 	struct php_hone_store *store = make_store((size_t)8 << 20, 1);
 	struct php_hone_member m;
 	assert_int_equal(php_hone_member_join(&m, store), 0);
@@ -306,10 +296,8 @@ values_of_one_size_take_turns_in_two_blocks(void **state)
 	php_hone_store_unmap(store);
 }
 
-static void
-expired_entries_go_first(void **state)
+TEST(expired_entries_go_first)
 {
-	(void)state;
 	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
 	struct php_hone_member m;
 	assert_int_equal(php_hone_member_join(&m, store), 0);
@@ -339,18 +327,4 @@ expired_entries_go_first(void **state)
 	assert_null(php_hone_store_audit(&m));
 	php_hone_member_leave(&m);
 	php_hone_store_unmap(store);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_traffic_does_not_fragment),
-		cmocka_unit_test(small_free_blocks_make_room),
-		cmocka_unit_test(as_many_hits_as_an_ideal_lru),
-		cmocka_unit_test(claims_stay_when_memory_is_short),
-		cmocka_unit_test(values_of_one_size_take_turns_in_two_blocks),
-		cmocka_unit_test(expired_entries_go_first),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,8 +11,7 @@ struct test {
 	struct php_hone_member member;
 };
 
-static int
-setup(void **state)
+FIXTURE(setup)
 {
 	struct test *t = calloc(1, sizeof *t);
 	assert_non_null(t);
@@ -22,8 +21,7 @@ setup(void **state)
 	return 0;
 }
 
-static int
-teardown(void **state)
+FIXTURE(teardown)
 {
 	struct test *t = *state;
 	php_hone_member_leave(&t->member);
@@ -31,6 +29,8 @@ teardown(void **state)
 	free(t);
 	return 0;
 }
+
+#define STORE_TEST(name) TEST_WITH(name, setup, teardown)
 
 static size_t
 used(struct php_hone_member *m)
@@ -85,8 +85,7 @@ static const size_t sizes[][2] = {{100, 100}, {100, 99}, {1000, 8},
 	{30000, 29000}, {32768, 1}, {100000, 100000}, {100000, 99968},
 	{100000, 99936}, {100000, 40000}, {1000000, 16}};
 
-static void
-what_is_kept_is_found_and_the_rest_is_free(void **state)
+STORE_TEST(what_is_kept_is_found_and_the_rest_is_free)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	size_t empty = used(m);
@@ -103,8 +102,7 @@ what_is_kept_is_found_and_the_rest_is_free(void **state)
 	}
 }
 
-static void
-the_rest_is_merged_with_what_is_free_behind_it(void **state)
+STORE_TEST(the_rest_is_merged_with_what_is_free_behind_it)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	assert_int_equal(put(m, "a", 1, 50000), 0);
@@ -115,8 +113,7 @@ the_rest_is_merged_with_what_is_free_behind_it(void **state)
 	expect_sound(m);
 }
 
-static void
-neighbours_on_both_sides_stay(void **state)
+STORE_TEST(neighbours_on_both_sides_stay)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	struct php_hone_key key = key_of("gap");
@@ -141,8 +138,7 @@ neighbours_on_both_sides_stay(void **state)
 }
 
 /* While a large block is filled, others may free the one before it. */
-static void
-the_block_before_it_may_become_free(void **state)
+STORE_TEST(the_block_before_it_may_become_free)
 {
 	struct test *t = *state;
 	struct php_hone_member *m = &t->member, other = {0};
@@ -162,8 +158,7 @@ the_block_before_it_may_become_free(void **state)
 	php_hone_member_leave(&other);
 }
 
-static void
-what_was_shrunk_can_be_cancelled(void **state)
+STORE_TEST(what_was_shrunk_can_be_cancelled)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	for (size_t had = 1000; had <= 100000; had *= 100) {
@@ -182,8 +177,7 @@ what_was_shrunk_can_be_cancelled(void **state)
 	}
 }
 
-static void
-the_bytes_behind_the_image_are_kept(void **state)
+STORE_TEST(the_bytes_behind_the_image_are_kept)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	struct php_hone_key key = key_of("v");
@@ -198,19 +192,4 @@ the_bytes_behind_the_image_are_kept(void **state)
 	assert_in_range(used(m) - empty, 41000, 41000 + 256);
 	expect(m, "v", 1);
 	expect_sound(m);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-		TEST(what_is_kept_is_found_and_the_rest_is_free),
-		TEST(the_rest_is_merged_with_what_is_free_behind_it),
-		TEST(neighbours_on_both_sides_stay),
-		TEST(the_block_before_it_may_become_free),
-		TEST(what_was_shrunk_can_be_cancelled),
-		TEST(the_bytes_behind_the_image_are_kept),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -265,10 +265,8 @@ kill_at(const struct step_case *c, size_t steps)
 	return sound;
 }
 
-static void
-killed_at_many_instructions(void **state)
+TEST(killed_at_many_instructions)
 {
-	(void)state;
 	skip_if_nobody_can_be_killed();
 	bool all = getenv("HONE_TEST_ALL") != NULL && SLOW == 1;
 	uint64_t random = support_seed();
@@ -286,13 +284,4 @@ killed_at_many_instructions(void **state)
 		}
 	}
 	assert_int_equal(failed, 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(killed_at_many_instructions),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,8 +18,7 @@ struct test {
 	struct php_hone_member member;
 };
 
-static int
-setup(void **state)
+FIXTURE(setup)
 {
 	struct test *t = calloc(1, sizeof *t);
 	assert_non_null(t);
@@ -30,8 +29,7 @@ setup(void **state)
 	return 0;
 }
 
-static int
-teardown(void **state)
+FIXTURE(teardown)
 {
 	struct test *t = *state;
 	const char *problem = php_hone_store_audit(&t->member);
@@ -43,6 +41,8 @@ teardown(void **state)
 	free(t);
 	return problem != NULL;
 }
+
+#define STORE_TEST(name) TEST_WITH(name, setup, teardown)
 
 static void
 expect(struct php_hone_member *m, const char *name, uint64_t number)
@@ -59,8 +59,7 @@ expect_none(struct php_hone_member *m, const char *name)
 	assert_int_equal(get(m, name, &is), -ENOENT);
 }
 
-static void
-what_is_stored_is_found(void **state)
+STORE_TEST(what_is_stored_is_found)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	expect_none(m, "a");
@@ -76,8 +75,7 @@ what_is_stored_is_found(void **state)
 	expect(m, "a", 5);
 }
 
-static void
-keys_of_one_hash_are_told_apart(void **state)
+STORE_TEST(keys_of_one_hash_are_told_apart)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	/* "Ez" and "FY" have one hash: 33 * ('F' - 'E') == 'z' - 'Y'. */
@@ -106,8 +104,7 @@ publish(struct php_hone_member *m, const char *name, uint64_t number,
 	return php_hone_store_publish(m, entry, how);
 }
 
-static void
-add_and_replace_go_by_what_exists(void **state)
+STORE_TEST(add_and_replace_go_by_what_exists)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	assert_int_equal(publish(m, "k", 1, PHP_HONE_REPLACE), -ENOENT);
@@ -119,8 +116,7 @@ add_and_replace_go_by_what_exists(void **state)
 	expect(m, "k", 4);
 }
 
-static void
-delete_removes_one_key(void **state)
+STORE_TEST(delete_removes_one_key)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	struct php_hone_key key = key_of("k");
@@ -133,8 +129,7 @@ delete_removes_one_key(void **state)
 	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
 }
 
-static void
-delete_entry_spares_a_newer_one(void **state)
+STORE_TEST(delete_entry_spares_a_newer_one)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	struct php_hone_key key = key_of("k");
@@ -173,8 +168,7 @@ refuse(const struct php_hone_entry *entry, uint64_t *to, void *opaque)
 	return false;
 }
 
-static void
-change_is_in_place(void **state)
+STORE_TEST(change_is_in_place)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	struct php_hone_key key = key_of("n");
@@ -193,8 +187,7 @@ change_is_in_place(void **state)
 	assert_int_equal(entry->value[1], 7);
 }
 
-static void
-clear_removes_all(void **state)
+STORE_TEST(clear_removes_all)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	char name[16];
@@ -216,8 +209,7 @@ clear_removes_all(void **state)
 }
 
 /* Each count takes the entry's line from the other CPUs. */
-static void
-hits_are_counted_rarely_and_rightly(void **state)
+STORE_TEST(hits_are_counted_rarely_and_rightly)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	assert_int_equal(put(m, "k", 1, 1), 0);
@@ -234,8 +226,7 @@ hits_are_counted_rarely_and_rightly(void **state)
 	assert_in_range(counts, 500, 700);
 }
 
-static void
-sizes_and_keys_have_limits(void **state)
+STORE_TEST(sizes_and_keys_have_limits)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	struct php_hone_store_info info;
@@ -259,10 +250,8 @@ sizes_and_keys_have_limits(void **state)
 	expect(m, "k", 3);
 }
 
-static void
-small_stores_take_large_values(void **state)
+TEST(small_stores_take_large_values)
 {
-	(void)state;
 	struct php_hone_store *store = make_store((size_t)32 << 20, 0);
 	struct php_hone_member m;
 	assert_int_equal(php_hone_member_join(&m, store), 0);
@@ -272,10 +261,8 @@ small_stores_take_large_values(void **state)
 	php_hone_store_unmap(store);
 }
 
-static void
-wrong_attributes_are_refused(void **state)
+TEST(wrong_attributes_are_refused)
 {
-	(void)state;
 	struct php_hone_store *store = NULL;
 	struct php_hone_store_attr attr = {.size = 1000};
 	assert_int_equal(php_hone_store_create(&store, &attr), -EINVAL);
@@ -284,8 +271,7 @@ wrong_attributes_are_refused(void **state)
 	assert_int_equal(php_hone_store_create(&store, &attr), -EINVAL);
 }
 
-static void
-cancelled_blocks_are_free_again(void **state)
+STORE_TEST(cancelled_blocks_are_free_again)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	struct php_hone_store_info before;
@@ -314,8 +300,7 @@ cancelled_blocks_are_free_again(void **state)
 	assert_int_equal(info.entries, 0);
 }
 
-static void
-the_map_shows_what_is_where(void **state)
+STORE_TEST(the_map_shows_what_is_where)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	unsigned char map[64];
@@ -333,10 +318,8 @@ the_map_shows_what_is_where(void **state)
 	assert_int_equal(map[63], 0);
 }
 
-static void
-readers_of_a_protected_store_cannot_write(void **state)
+TEST(readers_of_a_protected_store_cannot_write)
 {
-	(void)state;
 	struct php_hone_store *store = NULL;
 	struct php_hone_store_attr attr = {
 		.size = (size_t)2 << 20, .protect = true};
@@ -372,27 +355,4 @@ readers_of_a_protected_store_cannot_write(void **state)
 	assert_null(php_hone_store_audit(&m));
 	php_hone_member_leave(&m);
 	php_hone_store_unmap(store);
-}
-
-int
-main(void)
-{
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	const struct CMUnitTest tests[] = {
-		TEST(what_is_stored_is_found),
-		TEST(keys_of_one_hash_are_told_apart),
-		TEST(add_and_replace_go_by_what_exists),
-		TEST(delete_removes_one_key),
-		TEST(delete_entry_spares_a_newer_one),
-		TEST(change_is_in_place),
-		TEST(clear_removes_all),
-		TEST(hits_are_counted_rarely_and_rightly),
-		TEST(sizes_and_keys_have_limits),
-		cmocka_unit_test(small_stores_take_large_values),
-		cmocka_unit_test(wrong_attributes_are_refused),
-		TEST(cancelled_blocks_are_free_again),
-		TEST(the_map_shows_what_is_where),
-		cmocka_unit_test(readers_of_a_protected_store_cannot_write),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -131,10 +131,8 @@ work(void *opaque)
 	return NULL;
 }
 
-static void
-threads_find_what_is_whole(void **state)
+TEST(threads_find_what_is_whole)
 {
-	(void)state;
 	struct run run = {.seed = support_seed()};
 	/* A third of what the keys need. */
 	struct php_hone_store_attr attr = {
@@ -193,10 +191,8 @@ add(void *opaque)
 	return NULL;
 }
 
-static void
-no_change_is_lost(void **state)
+TEST(no_change_is_lost)
 {
-	(void)state;
 	struct run run = {.store = make_store((size_t)2 << 20, 1)};
 	struct thread threads[THREADS];
 	struct php_hone_member m;
@@ -220,14 +216,4 @@ no_change_is_lost(void **state)
 	assert_int_equal(run.errors, 0);
 	php_hone_member_leave(&m);
 	php_hone_store_unmap(run.store);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(threads_find_what_is_whole),
-		cmocka_unit_test(no_change_is_lost),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

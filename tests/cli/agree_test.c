@@ -25,12 +25,10 @@ agree(int n, const size_t *min, enum calibrate_kind kind)
 	agree(sizeof((size_t[]){__VA_ARGS__}) / sizeof(size_t),                \
 		(const size_t[]){__VA_ARGS__}, CALIBRATE_STREAMS)
 
-static void
-a_choice_is_sure_if_every_round_makes_it(void **state)
+TEST(a_choice_is_sure_if_every_round_makes_it)
 {
 	struct agreement a = AGREE(8, 8, 8, 8, 8, 8, 8);
 
-	(void)state;
 	assert_true(a.sure);
 	assert_int_equal(a.choice.min, 8);
 	assert_int_equal(a.same, 7);
@@ -45,12 +43,10 @@ a_choice_is_sure_if_every_round_makes_it(void **state)
 	assert_int_equal(a.choice.min, 8);
 }
 
-static void
-the_choice_of_most_rounds_and_the_spread_are_reported(void **state)
+TEST(the_choice_of_most_rounds_and_the_spread_are_reported)
 {
 	struct agreement a = AGREE(4, 8, SIZE_MAX, 8, 2);
 
-	(void)state;
 	assert_int_equal(a.choice.min, 8);
 	assert_int_equal(a.same, 2);
 	assert_int_equal(a.lowest, 2);
@@ -60,24 +56,20 @@ the_choice_of_most_rounds_and_the_spread_are_reported(void **state)
 	assert_int_equal(a.same, 2);
 }
 
-static void
-a_few_rounds_are_never_sure(void **state)
+TEST(a_few_rounds_are_never_sure)
 {
 	struct agreement a = AGREE(8, 8, 8, 8);
 
-	(void)state;
 	assert_int_equal(a.same, 4);
 	assert_false(a.sure);
 	a = AGREE(8, 8, 8, 8, 8);
 	assert_true(a.sure);
 }
 
-static void
-ranges_agree_if_both_ends_do(void **state)
+TEST(ranges_agree_if_both_ends_do)
 {
 	struct calibration c = {.n_rounds = 5};
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		c.round[i].race[CALIBRATE_REP_MOVSB].n_sizes = 1;
 		c.round[i].choice[CALIBRATE_REP_MOVSB] =
@@ -88,24 +80,20 @@ ranges_agree_if_both_ends_do(void **state)
 	assert_true(calibrate_agree(&c, CALIBRATE_REP_MOVSB).sure);
 }
 
-static void
-what_was_not_measured_is_no_choice(void **state)
+TEST(what_was_not_measured_is_no_choice)
 {
 	struct calibration c = {.n_rounds = CALIBRATE_ROUNDS};
 	struct agreement a = calibrate_agree(&c, CALIBRATE_VECTORS);
 
-	(void)state;
 	assert_int_equal(a.n_rounds, 0);
 	assert_false(a.sure);
 }
 
-static void
-the_time_of_a_size_is_the_median_of_the_rounds(void **state)
+TEST(the_time_of_a_size_is_the_median_of_the_rounds)
 {
 	static struct calibration c = {.n_rounds = 5};
 	static const double rounds[] = {50, 10, 30, 90, 20};
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		struct race *r = &c.round[i].race[CALIBRATE_STREAMS];
 
@@ -117,10 +105,8 @@ the_time_of_a_size_is_the_median_of_the_rounds(void **state)
 }
 
 /* Rounds end after 4.5 seconds, or before if the next would end later. */
-static void
-the_time_of_all_rounds_is_bounded(void **state)
+TEST(the_time_of_all_rounds_is_bounded)
 {
-	(void)state;
 	assert_true(calibrate_goes_on(0, 0));
 	assert_true(calibrate_goes_on(0, 1e12));
 	assert_true(calibrate_goes_on(1, 0.2e9));
@@ -146,10 +132,8 @@ calls_must_be(enum calibrate_kind kind, bool sure, struct choice choice,
 		assert_string_equal(calls[i], want[i]);
 }
 
-static void
-a_sure_choice_is_printed_as_calls(void **state)
+TEST(a_sure_choice_is_printed_as_calls)
 {
-	(void)state;
 	calls_must_be(CALIBRATE_STREAMS, true,
 		(struct choice){8388608, SIZE_MAX},
 		"hone_copy_set_threshold(8388608);", NULL);
@@ -168,31 +152,9 @@ a_sure_choice_is_printed_as_calls(void **state)
 		"hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 0);", NULL);
 }
 
-static void
-a_choice_that_is_not_sure_prints_no_call(void **state)
+TEST(a_choice_that_is_not_sure_prints_no_call)
 {
-	(void)state;
 	for (int kind = 0; kind < CALIBRATE_KINDS; kind++)
 		calls_must_be((enum calibrate_kind)kind, false,
 			(struct choice){64, SIZE_MAX}, NULL, NULL);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_choice_is_sure_if_every_round_makes_it),
-		cmocka_unit_test(
-			the_choice_of_most_rounds_and_the_spread_are_reported),
-		cmocka_unit_test(a_few_rounds_are_never_sure),
-		cmocka_unit_test(ranges_agree_if_both_ends_do),
-		cmocka_unit_test(what_was_not_measured_is_no_choice),
-		cmocka_unit_test(
-			the_time_of_a_size_is_the_median_of_the_rounds),
-		cmocka_unit_test(the_time_of_all_rounds_is_bounded),
-		cmocka_unit_test(a_sure_choice_is_printed_as_calls),
-		cmocka_unit_test(a_choice_that_is_not_sure_prints_no_call),
-	};
-
-	return cmocka_run_group_tests_name("cli-agree", tests, NULL, NULL);
 }

@@ -70,10 +70,8 @@ threshold_must_be(size_t bytes)
 	choice_must_be(CALIBRATE_STREAMS, bytes, SIZE_MAX);
 }
 
-static void
-a_size_counts_if_it_saves_more_than_5_per_cent(void **state)
+TEST(a_size_counts_if_it_saves_more_than_5_per_cent)
 {
-	(void)state;
 	MEASURED(1000, 1000, 1000, 1000);
 	range_must_be(-1, -1);
 	MEASURED(1200, 950, 950, 1200);
@@ -84,10 +82,8 @@ a_size_counts_if_it_saves_more_than_5_per_cent(void **state)
 	range_must_be(-1, -1);
 }
 
-static void
-a_size_counts_if_7_of_9_comparisons_are_clear(void **state)
+TEST(a_size_counts_if_7_of_9_comparisons_are_clear)
 {
-	(void)state;
 	MEASURED(900, 900, 900, 900);
 	disturb(1, 1, 2, 960);
 	range_must_be(0, 3);
@@ -98,10 +94,8 @@ a_size_counts_if_7_of_9_comparisons_are_clear(void **state)
 }
 
 /* Seven comparisons with a slow loop, but medians as good as equal. */
-static void
-a_size_does_not_count_if_the_medians_are_not_clear(void **state)
+TEST(a_size_does_not_count_if_the_medians_are_not_clear)
 {
-	(void)state;
 	MEASURED(900, 900);
 	for (int turn = 0; turn < TURNS; turn++) {
 		race.ns[1][0][turn] = turn < 4 ? 700 : turn < 7 ? 970 : 1060;
@@ -112,20 +106,16 @@ a_size_does_not_count_if_the_medians_are_not_clear(void **state)
 	range_must_be(0, 1);
 }
 
-static void
-one_size_alone_is_no_range(void **state)
+TEST(one_size_alone_is_no_range)
 {
-	(void)state;
 	MEASURED(500);
 	range_must_be(-1, -1);
 	MEASURED(500, 1000, 500, 1000, 500);
 	range_must_be(-1, -1);
 }
 
-static void
-a_range_may_reach_either_end(void **state)
+TEST(a_range_may_reach_either_end)
 {
-	(void)state;
 	MEASURED(900, 900, 1000, 1000);
 	range_must_be(0, 1);
 	MEASURED(1000, 1000, 900, 900);
@@ -134,10 +124,8 @@ a_range_may_reach_either_end(void **state)
 	range_must_be(0, 3);
 }
 
-static void
-the_range_that_saves_most_is_chosen(void **state)
+TEST(the_range_that_saves_most_is_chosen)
 {
-	(void)state;
 	MEASURED(900, 900, 900, 1000, 500, 500);
 	range_must_be(4, 5);
 	MEASURED(500, 500, 1000, 900, 900, 900);
@@ -148,12 +136,10 @@ the_range_that_saves_most_is_chosen(void **state)
 	range_must_be(0, 1);
 }
 
-static void
-a_clock_that_stands_still_chooses_nothing(void **state)
+TEST(a_clock_that_stands_still_chooses_nothing)
 {
 	static const int zeros[MOST];
 
-	(void)state;
 	measured(MOST, zeros);
 	for (size_t i = 0; i < MOST; i++)
 		disturb(0, i, TURNS, 0);
@@ -182,12 +168,10 @@ model(size_t n, const int *rep_movsb, int *first, int *last)
 	}
 }
 
-static void
-random_times_give_the_range_of_the_model(void **state)
+TEST(random_times_give_the_range_of_the_model)
 {
 	uint64_t random = support_seed();
 
-	(void)state;
 	for (int i = 0; i < RANDOM_RACES; i++) {
 		size_t n = 1 + support_below(&random, MOST);
 		int times[MOST], first, last;
@@ -201,10 +185,8 @@ random_times_give_the_range_of_the_model(void **state)
 	}
 }
 
-static void
-the_threshold_is_where_streaming_becomes_faster_for_good(void **state)
+TEST(the_threshold_is_where_streaming_becomes_faster_for_good)
 {
-	(void)state;
 	MEASURED(1001, 1001, 1001, 1001);
 	threshold_must_be(SIZE_MAX);
 	MEASURED(1001, 999, 1001, 1001); /* not for good */
@@ -217,10 +199,8 @@ the_threshold_is_where_streaming_becomes_faster_for_good(void **state)
 	threshold_must_be(4096);
 }
 
-static void
-four_slow_copies_of_nine_do_not_move_the_threshold(void **state)
+TEST(four_slow_copies_of_nine_do_not_move_the_threshold)
 {
-	(void)state;
 	MEASURED(1001, 999, 999);
 	disturb(1, 1, 4, 50000);
 	disturb(0, 0, 4, 50000);
@@ -229,10 +209,8 @@ four_slow_copies_of_nine_do_not_move_the_threshold(void **state)
 	threshold_must_be(4096 << 2);
 }
 
-static void
-the_vectors_that_are_faster_at_more_sizes_are_chosen(void **state)
+TEST(the_vectors_that_are_faster_at_more_sizes_are_chosen)
 {
-	(void)state;
 	MEASURED(940, 940, 940);
 	vectors_must_be(64);
 	MEASURED(1070, 1070, 1070);
@@ -249,10 +227,8 @@ the_vectors_that_are_faster_at_more_sizes_are_chosen(void **state)
 	vectors_must_be(0);
 }
 
-static void
-two_comparisons_that_differ_do_not_change_the_vectors(void **state)
+TEST(two_comparisons_that_differ_do_not_change_the_vectors)
 {
-	(void)state;
 	MEASURED(940);
 	disturb(1, 0, 2, 5000);
 	vectors_must_be(64);
@@ -263,31 +239,4 @@ two_comparisons_that_differ_do_not_change_the_vectors(void **state)
 	vectors_must_be(32);
 	disturb(1, 0, 3, 960);
 	vectors_must_be(0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_size_counts_if_it_saves_more_than_5_per_cent),
-		cmocka_unit_test(a_size_counts_if_7_of_9_comparisons_are_clear),
-		cmocka_unit_test(
-			a_size_does_not_count_if_the_medians_are_not_clear),
-		cmocka_unit_test(one_size_alone_is_no_range),
-		cmocka_unit_test(a_range_may_reach_either_end),
-		cmocka_unit_test(the_range_that_saves_most_is_chosen),
-		cmocka_unit_test(a_clock_that_stands_still_chooses_nothing),
-		cmocka_unit_test(random_times_give_the_range_of_the_model),
-		cmocka_unit_test(
-			the_threshold_is_where_streaming_becomes_faster_for_good),
-		cmocka_unit_test(
-			four_slow_copies_of_nine_do_not_move_the_threshold),
-		cmocka_unit_test(
-			the_vectors_that_are_faster_at_more_sizes_are_chosen),
-		cmocka_unit_test(
-			two_comparisons_that_differ_do_not_change_the_vectors),
-	};
-
-	return cmocka_run_group_tests_name("cli-decide", tests, NULL, NULL);
 }

@@ -57,12 +57,10 @@ check(uint64_t needed, char text[256])
 	return output_check_room(-1, needed, text, 256);
 }
 
-static void
-what_fits_passes_and_one_byte_more_is_refused_with_both_sizes(void **state)
+TEST(what_fits_passes_and_one_byte_more_is_refused_with_both_sizes)
 {
 	char text[256] = "";
 
-	(void)state;
 	disk = (struct disk){0, 1000, EXT4, 20, 10};
 	assert_int_equal(check(40960, text), 0);
 	assert_string_equal(text, "");
@@ -72,63 +70,40 @@ what_fits_passes_and_one_byte_more_is_refused_with_both_sizes(void **state)
 		"left");
 }
 
-static void
-root_may_use_the_reserve(void **state)
+TEST(root_may_use_the_reserve)
 {
 	char text[256] = "";
 
-	(void)state;
 	disk = (struct disk){0, 0, EXT4, 20, 10};
 	assert_int_equal(check(81920, text), 0);
 	assert_int_equal(check(81921, text), -1);
 }
 
-static void
-an_unknown_need_fits_everywhere(void **state)
+TEST(an_unknown_need_fits_everywhere)
 {
 	char text[256] = "";
 
-	(void)state;
 	disk = (struct disk){0, 1000, EXT4, 0, 0};
 	assert_int_equal(check(0, text), 0);
 	assert_int_equal(check(1, text), -1);
 }
 
-static void
-a_file_system_that_may_compress_is_not_judged(void **state)
+TEST(a_file_system_that_may_compress_is_not_judged)
 {
 	char text[256] = "";
 
-	(void)state;
 	disk = (struct disk){0, 1000, BTRFS, 0, 0};
 	assert_int_equal(check(1, text), 0);
 	disk = (struct disk){EIO, 1000, EXT4, 0, 0};
 	assert_int_equal(check(1, text), 0);
 }
 
-static void
-no_size_overflows(void **state)
+TEST(no_size_overflows)
 {
 	char text[256] = "";
 
-	(void)state;
 	disk = (struct disk){0, 1000, EXT4, 10, 10};
 	assert_int_equal(check(UINT64_MAX, text), -1);
 	disk = (struct disk){0, 1000, EXT4, UINT64_MAX, UINT64_MAX};
 	assert_int_equal(check(UINT64_MAX, text), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			what_fits_passes_and_one_byte_more_is_refused_with_both_sizes),
-		cmocka_unit_test(root_may_use_the_reserve),
-		cmocka_unit_test(an_unknown_need_fits_everywhere),
-		cmocka_unit_test(a_file_system_that_may_compress_is_not_judged),
-		cmocka_unit_test(no_size_overflows),
-	};
-
-	return cmocka_run_group_tests_name("room", tests, NULL, NULL);
 }

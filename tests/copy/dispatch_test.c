@@ -58,15 +58,13 @@ change_limits(void)
 	hone_cpu_limit(HONE_CPU_ALL);
 }
 
-static void
-copies_stay_right_while_limit_threshold_and_traits_change(void **state)
+TEST(copies_stay_right_while_limit_threshold_and_traits_change)
 {
 	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
 	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
 	pthread_t threads[CALLERS];
 	uint64_t seeds[CALLERS], random = support_seed();
 
-	(void)state;
 	atomic_store(&done, false);
 	for (int i = 0; i < CALLERS; i++) {
 		seeds[i] = support_random(&random);
@@ -87,12 +85,7 @@ copies_stay_right_while_limit_threshold_and_traits_change(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			copies_stay_right_while_limit_threshold_and_traits_change),
-	};
-
 	for (size_t i = 0; i < LONGEST; i++)
 		source[i] = (unsigned char)(i * 7 % 251 + 1);
-	return cmocka_run_group_tests_name("copy-dispatch", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

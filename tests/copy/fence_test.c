@@ -195,12 +195,10 @@ expect(const struct traced *t, bool streams, int fences)
 	}
 }
 
-static void
-a_streamed_copy_ends_with_one_fence(void **state)
+TEST(a_streamed_copy_ends_with_one_fence)
 {
 	struct traced t = {.n = SIZE, .policy = HONE_COPY_STREAM};
 
-	(void)state;
 	expect(&t, true, 1);
 	t.clear = true;
 	expect(&t, true, 1);
@@ -210,12 +208,10 @@ a_streamed_copy_ends_with_one_fence(void **state)
 	expect(&t, true, 1);
 }
 
-static void
-a_kept_copy_has_no_fence(void **state)
+TEST(a_kept_copy_has_no_fence)
 {
 	struct traced t = {.n = SIZE, .policy = HONE_COPY_KEEP};
 
-	(void)state;
 	expect(&t, false, 0);
 	t.clear = true;
 	expect(&t, false, 0);
@@ -223,13 +219,11 @@ a_kept_copy_has_no_fence(void **state)
 	expect(&t, false, 0);
 }
 
-static void
-what_is_too_small_to_stream_is_kept(void **state)
+TEST(what_is_too_small_to_stream_is_kept)
 {
 	struct traced t = {
 		.n = HONE_COPY_STREAM_MIN - 1, .policy = HONE_COPY_STREAM};
 
-	(void)state;
 	expect(&t, false, 0);
 	t.n++;
 	expect(&t, true, 1);
@@ -241,12 +235,10 @@ what_is_too_small_to_stream_is_kept(void **state)
 	hone_copy_set_threshold(0);
 }
 
-static void
-auto_streams_from_the_threshold_on(void **state)
+TEST(auto_streams_from_the_threshold_on)
 {
 	struct traced t = {.n = SIZE, .policy = HONE_COPY_AUTO};
 
-	(void)state;
 	hone_copy_set_threshold(SIZE);
 	expect(&t, true, 1);
 	t.clear = true;
@@ -256,13 +248,11 @@ auto_streams_from_the_threshold_on(void **state)
 	hone_copy_set_threshold(0);
 }
 
-static void
-a_batch_is_fenced_by_its_end_alone(void **state)
+TEST(a_batch_is_fenced_by_its_end_alone)
 {
 	struct traced t = {
 		.n = SIZE, .policy = HONE_COPY_STREAM | HONE_COPY_NO_FENCE};
 
-	(void)state;
 	expect(&t, true, 0);
 	t.batch = true;
 	expect(&t, true, 1);
@@ -293,13 +283,11 @@ expect_rep_movsb(size_t n, bool wanted)
 	}
 }
 
-static void
-a_kept_copy_is_made_by_rep_movsb_where_the_traits_say_so(void **state)
+TEST(a_kept_copy_is_made_by_rep_movsb_where_the_traits_say_so)
 {
 	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
 	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
 
-	(void)state;
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, 4200);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 4400);
 	expect_rep_movsb(4199, false);
@@ -335,13 +323,11 @@ expect_wide(size_t n, size_t store_bytes, bool wanted)
 	}
 }
 
-static void
-vectors_have_64_bytes_where_a_core_stores_as_many(void **state)
+TEST(vectors_have_64_bytes_where_a_core_stores_as_many)
 {
 	size_t bytes = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
 	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
 
-	(void)state;
 	if (strcmp(hone_cpu_variant("copy"), "avx512") != 0) {
 		printf("# skipped: this CPU has no AVX-512\n");
 		skip();
@@ -354,22 +340,4 @@ vectors_have_64_bytes_where_a_core_stores_as_many(void **state)
 	expect_wide(700, 0, false);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, bytes);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_streamed_copy_ends_with_one_fence),
-		cmocka_unit_test(a_kept_copy_has_no_fence),
-		cmocka_unit_test(what_is_too_small_to_stream_is_kept),
-		cmocka_unit_test(auto_streams_from_the_threshold_on),
-		cmocka_unit_test(a_batch_is_fenced_by_its_end_alone),
-		cmocka_unit_test(
-			a_kept_copy_is_made_by_rep_movsb_where_the_traits_say_so),
-		cmocka_unit_test(
-			vectors_have_64_bytes_where_a_core_stores_as_many),
-	};
-
-	return cmocka_run_group_tests_name("copy-fence", tests, NULL, NULL);
 }

@@ -26,10 +26,8 @@ check(size_t n)
 	assert_int_equal(to[n + 1], UINTPTR_MAX);
 }
 
-static void
-constant_numbers_are_copied_and_nothing_beside_them(void **state)
+TEST(constant_numbers_are_copied_and_nothing_beside_them)
 {
-	(void)state;
 	for (size_t i = 0; i < MOST + 2; i++)
 		from[i] = i + 1;
 	check(1);
@@ -57,12 +55,10 @@ never_called(void *dst, const void *src, size_t n)
 	fail_msg("a call for %zu bytes", n);
 }
 
-static void
-constant_numbers_up_to_256_need_no_call(void **state)
+TEST(constant_numbers_up_to_256_need_no_call)
 {
 	void (*chosen)(void *, const void *, size_t) = hone_detail_copy_keep;
 
-	(void)state;
 	hone_detail_copy_keep = never_called;
 	check(32);
 	check(256);
@@ -73,17 +69,9 @@ constant_numbers_up_to_256_need_no_call(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			constant_numbers_are_copied_and_nothing_beside_them),
-#if defined(IS_INLINE)
-		cmocka_unit_test(constant_numbers_up_to_256_need_no_call),
-#endif
-	};
-
 #if defined(__AVX__)
 	if (!(hone_cpu_features() & HONE_CPU_AVX2))
 		return support_skip_all("avx2", "this CPU lacks it");
 #endif
-	return cmocka_run_group_tests_name("copy pointers", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

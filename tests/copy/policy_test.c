@@ -14,13 +14,11 @@
 #define BLOCK ((size_t)16384)
 #define ROUNDS 3000
 
-static void
-default_threshold_comes_from_the_trait_or_the_caches(void **state)
+TEST(default_threshold_comes_from_the_trait_or_the_caches)
 {
 	size_t l2 = hone_cpu_cache_size(2), least = (size_t)16 << 20;
 	size_t own = hone_cpu_trait(HONE_CPU_TRAIT_STREAM_MIN);
 
-	(void)state;
 	hone_copy_set_threshold(0);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_MIN, 0);
 	assert_int_equal(
@@ -33,12 +31,10 @@ default_threshold_comes_from_the_trait_or_the_caches(void **state)
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_MIN, own);
 }
 
-static void
-threshold_can_be_set_and_given_back(void **state)
+TEST(threshold_can_be_set_and_given_back)
 {
 	size_t before = hone_copy_threshold();
 
-	(void)state;
 	hone_copy_set_threshold(12345);
 	assert_int_equal(hone_copy_threshold(), 12345);
 	hone_copy_set_threshold(SIZE_MAX);
@@ -47,14 +43,12 @@ threshold_can_be_set_and_given_back(void **state)
 	assert_int_equal(hone_copy_threshold(), before);
 }
 
-static void
-inline_copies_move_just_what_they_say(void **state)
+TEST(inline_copies_move_just_what_they_say)
 {
 	static unsigned char a[64 * 9] __attribute__((aligned(64)));
 	static unsigned char b[64 * 10] __attribute__((aligned(64)));
 	void *from[70], *to[71];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(a); i++)
 		a[i] = (unsigned char)(i * 7 + 1);
 	for (size_t n = 0; n <= 9; n++) {
@@ -85,12 +79,10 @@ copy_3_bytes(void)
 	assert_memory_equal(a, b, 3);
 }
 
-static void
-a_limit_holds_after_functions_were_used(void **state)
+TEST(a_limit_holds_after_functions_were_used)
 {
 	size_t store = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
 
-	(void)state;
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, 32);
 	for (size_t i = 0; i < hone_copy_n_variants; i++) {
 		const struct hone_copy_variant *v = &hone_copy_variants[i];
@@ -108,12 +100,10 @@ a_limit_holds_after_functions_were_used(void **state)
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, store);
 }
 
-static void
-a_trait_that_is_set_has_the_library_choose_again(void **state)
+TEST(a_trait_that_is_set_has_the_library_choose_again)
 {
 	void (*installed)(void *, const void *, size_t);
 
-	(void)state;
 	copy_3_bytes();
 	installed = hone_detail_copy_keep;
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_MIN,
@@ -124,12 +114,10 @@ a_trait_that_is_set_has_the_library_choose_again(void **state)
 }
 
 #if defined(NDEBUG) && defined(__x86_64__)
-static void
-the_vectors_follow_the_trait_at_once(void **state)
+TEST(the_vectors_follow_the_trait_at_once)
 {
 	size_t store = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
 
-	(void)state;
 	if (strcmp(hone_cpu_variant("copy"), "avx512") != 0) {
 		printf("# skipped: this CPU has no AVX-512\n");
 		skip();
@@ -196,18 +184,14 @@ exchange_blocks(int policy)
 	assert_int_equal(x.torn, 0);
 }
 
-static void
-a_streamed_copy_is_seen_whole_once_published(void **state)
+TEST(a_streamed_copy_is_seen_whole_once_published)
 {
-	(void)state;
 	exchange_blocks(HONE_COPY_STREAM);
 	exchange_blocks(HONE_COPY_STREAM_PROTECT);
 }
 
-static void
-a_batch_is_seen_whole_after_its_fence(void **state)
+TEST(a_batch_is_seen_whole_after_its_fence)
 {
-	(void)state;
 	exchange_blocks(HONE_COPY_STREAM | HONE_COPY_NO_FENCE);
 }
 
@@ -231,14 +215,12 @@ is_refused(unsigned char *dst, const unsigned char *src, size_t n, int policy)
 	return WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
 }
 
-static void
-an_overlap_is_caught_in_debug_builds(void **state)
+TEST(an_overlap_is_caught_in_debug_builds)
 {
 	static const int policies[] = {HONE_COPY_AUTO, HONE_COPY_KEEP,
 		HONE_COPY_STREAM, HONE_COPY_STREAM_PROTECT};
 	static unsigned char block[3 * BLOCK];
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		int policy = policies[i];
 
@@ -251,27 +233,3 @@ an_overlap_is_caught_in_debug_builds(void **state)
 }
 
 #endif
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			default_threshold_comes_from_the_trait_or_the_caches),
-		cmocka_unit_test(threshold_can_be_set_and_given_back),
-		cmocka_unit_test(inline_copies_move_just_what_they_say),
-		cmocka_unit_test(a_limit_holds_after_functions_were_used),
-		cmocka_unit_test(
-			a_trait_that_is_set_has_the_library_choose_again),
-#if defined(NDEBUG) && defined(__x86_64__)
-		cmocka_unit_test(the_vectors_follow_the_trait_at_once),
-#endif
-		cmocka_unit_test(a_streamed_copy_is_seen_whole_once_published),
-		cmocka_unit_test(a_batch_is_seen_whole_after_its_fence),
-#ifndef NDEBUG
-		cmocka_unit_test(an_overlap_is_caught_in_debug_builds),
-#endif
-	};
-
-	return cmocka_run_group_tests_name("copy-policy", tests, NULL, NULL);
-}

@@ -10,42 +10,30 @@
 
 static uint64_t expected;
 
-static void
-the_features_of_the_cpu_are_found(void **state)
+TEST(the_features_of_the_cpu_are_found)
 {
-	(void)state;
 	assert_int_equal(hone_cpu_features(), expected);
 }
 
-static void
-every_part_has_a_variant_that_runs(void **state)
+TEST(every_part_has_a_variant_that_runs)
 {
 	unsigned char from[300] = {[299] = 1}, to[300] = {0};
 
-	(void)state;
 	hone_memcpy(to, from, sizeof(to), HONE_COPY_KEEP);
 	assert_memory_equal(to, from, sizeof(to));
 	assert_int_equal(hone_find_nonzero(to, sizeof(to)), 299);
 }
 
-static void
-cache_sizes_come_from_the_cpu_or_from_sysfs(void **state)
+TEST(cache_sizes_come_from_the_cpu_or_from_sysfs)
 {
 	size_t l1 = hone_cpu_cache_size(1);
 
-	(void)state;
 	assert_true(l1 == 0 || (l1 >= 4096 && l1 <= 1 << 20));
 }
 
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_features_of_the_cpu_are_found),
-		cmocka_unit_test(every_part_has_a_variant_that_runs),
-		cmocka_unit_test(cache_sizes_come_from_the_cpu_or_from_sysfs),
-	};
-
 	if (argc != 2 || strcmp(argv[1], "skip") == 0)
 		return support_skip_all("qemu", "qemu-x86_64 is not installed");
 	for (const char *name = argv[1]; *name;) {
@@ -54,5 +42,5 @@ main(int argc, char **argv)
 		expected |= hone_cpu_feature_by_name(name, n);
 		name += n + (name[n] == ',');
 	}
-	return cmocka_run_group_tests_name("cpu-emulated", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

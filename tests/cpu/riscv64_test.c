@@ -59,19 +59,15 @@ detect(unsigned long caps, int failure, uint64_t ext_0)
 	return hone_cpu_detect();
 }
 
-static void
-hwprobe_decides_where_it_exists(void **state)
+TEST(hwprobe_decides_where_it_exists)
 {
-	(void)state;
 	assert_int_equal(detect(V, 0, IMA_V), HONE_CPU_RVV);
 	assert_int_equal(detect(V, 0, ~IMA_V), 0);
 	assert_int_equal(detect(~V, 0, IMA_V), 0);
 }
 
-static void
-the_cpu_decides_where_hwprobe_does_not_exist(void **state)
+TEST(the_cpu_decides_where_hwprobe_does_not_exist)
 {
-	(void)state;
 	assert_int_equal(detect(V, ENOSYS, 0), HONE_CPU_RVV);
 	assert_int_equal(detect(V, EPERM, 0), HONE_CPU_RVV);
 	assert_int_equal(detect(~V, ENOSYS, 0), 0);
@@ -80,14 +76,9 @@ the_cpu_decides_where_hwprobe_does_not_exist(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(hwprobe_decides_where_it_exists),
-		cmocka_unit_test(the_cpu_decides_where_hwprobe_does_not_exist),
-	};
-
 	hwcap = __real_getauxval(AT_HWCAP);
 	error = ENOSYS;
 	if (hone_cpu_detect() == 0)
 		return support_skip_all("rvv", "this CPU has no RVV 1.0");
-	return cmocka_run_group_tests_name("cpu-riscv64", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

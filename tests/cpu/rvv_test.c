@@ -18,12 +18,10 @@ must_be(uint64_t bits, const struct hone_rvv *cpu)
 	assert_int_equal(hone_cpu_parse_rvv(cpu), bits);
 }
 
-static void
-rvv_needs_v_of_linux_and_of_hwprobe(void **state)
+TEST(rvv_needs_v_of_linux_and_of_hwprobe)
 {
 	struct hone_rvv cpu = {.hwcap = V, .probed = true, .ima_ext_0 = IMA_V};
 
-	(void)state;
 	must_be(HONE_CPU_RVV, &cpu);
 	cpu.ima_ext_0 = ~IMA_V;
 	must_be(0, &cpu);
@@ -34,12 +32,10 @@ rvv_needs_v_of_linux_and_of_hwprobe(void **state)
 	must_be(HONE_CPU_RVV, &cpu);
 }
 
-static void
-without_hwprobe_vtype_tells_1_0_from_0_7(void **state)
+TEST(without_hwprobe_vtype_tells_1_0_from_0_7)
 {
 	struct hone_rvv cpu = {.hwcap = V, .vtype = HONE_RVV_VTYPE};
 
-	(void)state;
 	must_be(HONE_CPU_RVV, &cpu);
 	cpu.vtype = VILL;
 	must_be(0, &cpu);
@@ -52,13 +48,11 @@ without_hwprobe_vtype_tells_1_0_from_0_7(void **state)
 	must_be(0, &cpu);
 }
 
-static void
-what_hwprobe_says_overrules_vtype(void **state)
+TEST(what_hwprobe_says_overrules_vtype)
 {
 	struct hone_rvv cpu = {
 		.hwcap = V, .probed = true, .vtype = HONE_RVV_VTYPE};
 
-	(void)state;
 	must_be(0, &cpu);
 	cpu.ima_ext_0 = IMA_V;
 	cpu.vtype = VILL;
@@ -66,26 +60,11 @@ what_hwprobe_says_overrules_vtype(void **state)
 }
 
 /* The instruction that sets vtype is illegal where Linux does not allow V. */
-static void
-v_is_allowed_by_its_letter_alone(void **state)
+TEST(v_is_allowed_by_its_letter_alone)
 {
 	struct hone_rvv cpu = {.hwcap = V};
 
-	(void)state;
 	assert_true(hone_rvv_allowed(&cpu));
 	cpu = (struct hone_rvv){OTHERS, true, UINT64_MAX, HONE_RVV_VTYPE};
 	assert_false(hone_rvv_allowed(&cpu));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rvv_needs_v_of_linux_and_of_hwprobe),
-		cmocka_unit_test(without_hwprobe_vtype_tells_1_0_from_0_7),
-		cmocka_unit_test(what_hwprobe_says_overrules_vtype),
-		cmocka_unit_test(v_is_allowed_by_its_letter_alone),
-	};
-
-	return cmocka_run_group_tests_name("cpu-rvv", tests, NULL, NULL);
 }

@@ -63,14 +63,12 @@ simulate(const struct cache *all, unsigned n)
 	n_caches = n;
 }
 
-static void
-each_level_has_the_size_of_its_data(void **state)
+TEST(each_level_has_the_size_of_its_data)
 {
 	static const struct cache all[] = {{"Instruction\n", "1\n", "32K\n"},
 		{"Data\n", "1\n", "48K\n"}, {"Unified\n", "2\n", "2048K\n"},
 		{"Unified\n", "3\n", "96M\n"}, {"Unified\n", "4\n", "1000000"}};
 
-	(void)state;
 	simulate(all, 5);
 	assert_int_equal(hone_cpu_sysfs_cache(1), 48 << 10);
 	assert_int_equal(hone_cpu_sysfs_cache(2), 2 << 20);
@@ -79,8 +77,7 @@ each_level_has_the_size_of_its_data(void **state)
 	assert_int_equal(hone_cpu_sysfs_cache(5), 0);
 }
 
-static void
-what_is_missing_or_empty_is_no_size(void **state)
+TEST(what_is_missing_or_empty_is_no_size)
 {
 	static const struct cache all[] = {{"Data\n", NULL, "48K\n"},
 		{"Unified\n", "2\n", NULL}, {"Unified\n", "3\n", ""},
@@ -88,7 +85,6 @@ what_is_missing_or_empty_is_no_size(void **state)
 	static const struct cache instructions[] = {
 		{"Instruction\n", "1\n", "32K\n"}};
 
-	(void)state;
 	for (unsigned n = 0; n <= 4; n++) {
 		simulate(all, n);
 		for (unsigned level = 1; level <= 4; level++)
@@ -99,28 +95,14 @@ what_is_missing_or_empty_is_no_size(void **state)
 }
 
 /* A directory that the code does not expect must not keep it busy. */
-static void
-only_the_first_directories_are_read(void **state)
+TEST(only_the_first_directories_are_read)
 {
 	static struct cache all[100];
 
-	(void)state;
 	for (int i = 0; i < 100; i++)
 		all[i] = (struct cache){"Data\n", "1\n", "32K\n"};
 	simulate(all, 100);
 	open_files = 0;
 	assert_int_equal(hone_cpu_sysfs_cache(2), 0);
 	assert_in_range(open_files, 10, 30);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_level_has_the_size_of_its_data),
-		cmocka_unit_test(what_is_missing_or_empty_is_no_size),
-		cmocka_unit_test(only_the_first_directories_are_read),
-	};
-
-	return cmocka_run_group_tests_name("cpu-sysfs", tests, NULL, NULL);
 }

@@ -41,24 +41,19 @@ traits_must_be(size_t store, size_t min, size_t max, size_t stream_min)
 	assert_int_equal(values[HONE_CPU_TRAIT_STREAM_MIN], stream_min);
 }
 
-static void
-zen5_copies_by_rep_movsb_from_27k_on(void **state)
+TEST(zen5_copies_by_rep_movsb_from_27k_on)
 {
-	(void)state;
 	parse("AuthenticAMD", ZEN5, ERMS);
 	traits_must_be(64, 27648, SIZE_MAX, 64 << 20);
 }
 
-static void
-zen4_never_copies_by_rep_movsb(void **state)
+TEST(zen4_never_copies_by_rep_movsb)
 {
-	(void)state;
 	parse("AuthenticAMD", ZEN4, ERMS);
 	traits_must_be(32, 0, 0, 0);
 }
 
-static void
-cpus_that_were_not_measured_have_no_traits(void **state)
+TEST(cpus_that_were_not_measured_have_no_traits)
 {
 	static const struct {
 		const char *vendor;
@@ -70,25 +65,20 @@ cpus_that_were_not_measured_have_no_traits(void **state)
 		{"AuthenticAMD", 0x00000fcf}, /* family 15, model 12 */
 		{"GenuineIntel", 0xffffffff}};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
 		parse(others[i].vendor, others[i].leaf1_eax, ERMS);
 		traits_must_be(0, 0, 0, 0);
 	}
 }
 
-static void
-without_erms_rep_movsb_is_never_chosen(void **state)
+TEST(without_erms_rep_movsb_is_never_chosen)
 {
-	(void)state;
 	parse("AuthenticAMD", ZEN5, ~ERMS);
 	traits_must_be(64, 0, 0, 0);
 }
 
-static void
-every_trait_has_a_name_and_no_other_number_has(void **state)
+TEST(every_trait_has_a_name_and_no_other_number_has)
 {
-	(void)state;
 	for (unsigned i = 0; i < N_TRAITS; i++) {
 		assert_non_null(hone_cpu_trait_name(i));
 		for (unsigned k = 0; k < i; k++)
@@ -102,12 +92,10 @@ every_trait_has_a_name_and_no_other_number_has(void **state)
 }
 
 /* Runs first: no trait is known before. */
-static void
-a_trait_that_is_set_first_does_not_hide_the_others(void **state)
+TEST(a_trait_that_is_set_first_does_not_hide_the_others)
 {
 	size_t stream;
 
-	(void)state;
 	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 12345);
 	assert_int_equal(hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX), 12345);
 	stream = hone_cpu_trait(HONE_CPU_TRAIT_STREAM_MIN);
@@ -115,12 +103,10 @@ a_trait_that_is_set_first_does_not_hide_the_others(void **state)
 	assert_int_equal(stream, values[HONE_CPU_TRAIT_STREAM_MIN]);
 }
 
-static void
-a_trait_keeps_each_value_that_is_set(void **state)
+TEST(a_trait_keeps_each_value_that_is_set)
 {
 	static const size_t set[] = {0, 1, 32768, SIZE_MAX - 2, SIZE_MAX};
 
-	(void)state;
 	for (unsigned trait = 0; trait < N_TRAITS; trait++) {
 		size_t before = hone_cpu_trait(trait);
 
@@ -133,20 +119,16 @@ a_trait_keeps_each_value_that_is_set(void **state)
 	}
 }
 
-static void
-an_unknown_trait_is_0_and_cannot_be_set(void **state)
+TEST(an_unknown_trait_is_0_and_cannot_be_set)
 {
-	(void)state;
 	hone_cpu_set_trait(N_TRAITS, 1);
 	hone_cpu_set_trait(UINT32_MAX, 1);
 	assert_int_equal(hone_cpu_trait(N_TRAITS), 0);
 	assert_int_equal(hone_cpu_trait(UINT32_MAX), 0);
 }
 
-static void
-a_limit_does_not_change_traits(void **state)
+TEST(a_limit_does_not_change_traits)
 {
-	(void)state;
 	for (unsigned trait = 0; trait < N_TRAITS; trait++) {
 		size_t before = hone_cpu_trait(trait);
 
@@ -154,24 +136,4 @@ a_limit_does_not_change_traits(void **state)
 		assert_int_equal(hone_cpu_trait(trait), before);
 		hone_cpu_limit(HONE_CPU_ALL);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_trait_that_is_set_first_does_not_hide_the_others),
-		cmocka_unit_test(zen5_copies_by_rep_movsb_from_27k_on),
-		cmocka_unit_test(zen4_never_copies_by_rep_movsb),
-		cmocka_unit_test(cpus_that_were_not_measured_have_no_traits),
-		cmocka_unit_test(without_erms_rep_movsb_is_never_chosen),
-		cmocka_unit_test(
-			every_trait_has_a_name_and_no_other_number_has),
-		cmocka_unit_test(a_trait_keeps_each_value_that_is_set),
-		cmocka_unit_test(an_unknown_trait_is_0_and_cannot_be_set),
-		cmocka_unit_test(a_limit_does_not_change_traits),
-	};
-
-	return cmocka_run_group_tests_name("cpu-traits", tests, NULL, NULL);
 }

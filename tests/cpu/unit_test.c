@@ -4,24 +4,20 @@
 #include <hone/hone.h>
 #include "support.h"
 
-static void
-version_is_that_of_the_headers(void **state)
+TEST(version_is_that_of_the_headers)
 {
 	char text[32];
 
-	(void)state;
 	snprintf(text, sizeof(text), "%d.%d.%d", HONE_VERSION_MAJOR,
 		HONE_VERSION_MINOR, HONE_VERSION_PATCH);
 	assert_string_equal(HONE_VERSION_STRING, text);
 	assert_string_equal(hone_version(), text);
 }
 
-static void
-a_limit_takes_away_and_never_adds(void **state)
+TEST(a_limit_takes_away_and_never_adds)
 {
 	uint64_t all = hone_cpu_features();
 
-	(void)state;
 	hone_cpu_limit(0);
 	assert_int_equal(hone_cpu_features(), 0);
 	hone_cpu_limit(HONE_CPU_AVX2);
@@ -30,10 +26,8 @@ a_limit_takes_away_and_never_adds(void **state)
 	assert_int_equal(hone_cpu_features(), all);
 }
 
-static void
-without_features_every_part_uses_generic(void **state)
+TEST(without_features_every_part_uses_generic)
 {
-	(void)state;
 	hone_cpu_limit(0);
 	for (size_t i = 0; hone_cpu_part(i); i++)
 		assert_string_equal(
@@ -41,12 +35,10 @@ without_features_every_part_uses_generic(void **state)
 	hone_cpu_limit(HONE_CPU_ALL);
 }
 
-static void
-every_feature_of_this_cpu_has_a_name(void **state)
+TEST(every_feature_of_this_cpu_has_a_name)
 {
 	uint64_t bits = hone_cpu_features();
 
-	(void)state;
 	for (; bits != 0; bits &= bits - 1)
 		assert_non_null(hone_cpu_feature_name(bits & -bits));
 	assert_null(hone_cpu_feature_name(0));
@@ -54,10 +46,8 @@ every_feature_of_this_cpu_has_a_name(void **state)
 	assert_string_equal(hone_cpu_feature_name(HONE_CPU_AVX2), "avx2");
 }
 
-static void
-every_feature_is_found_by_its_name(void **state)
+TEST(every_feature_is_found_by_its_name)
 {
-	(void)state;
 	for (unsigned bit = 0; bit < 64; bit++) {
 		uint64_t feature = UINT64_C(1) << bit;
 		const char *name = hone_cpu_feature_name(feature);
@@ -69,10 +59,8 @@ every_feature_is_found_by_its_name(void **state)
 	}
 }
 
-static void
-a_feature_name_ends_with_its_length(void **state)
+TEST(a_feature_name_ends_with_its_length)
 {
-	(void)state;
 	assert_int_equal(
 		hone_cpu_feature_by_name("sse2,avx2", 4), HONE_CPU_SSE2);
 	assert_int_equal(hone_cpu_feature_by_name("avx512bw", 7), 0);
@@ -82,32 +70,26 @@ a_feature_name_ends_with_its_length(void **state)
 	assert_int_equal(hone_cpu_feature_by_name("sse2", 5), 0);
 }
 
-static void
-other_names_are_no_feature(void **state)
+TEST(other_names_are_no_feature)
 {
-	(void)state;
 	assert_int_equal(hone_cpu_feature_by_name("", 0), 0);
 	assert_int_equal(hone_cpu_feature_by_name(NULL, 0), 0);
 	assert_int_equal(hone_cpu_feature_by_name("SSE2", 4), 0);
 	assert_int_equal(hone_cpu_feature_by_name("generic", 7), 0);
 }
 
-static void
-unknown_parts_and_levels_are_told(void **state)
+TEST(unknown_parts_and_levels_are_told)
 {
-	(void)state;
 	assert_null(hone_cpu_variant("no such part"));
 	assert_null(hone_cpu_part(SIZE_MAX));
 	assert_int_equal(hone_cpu_cache_size(0), 0);
 	assert_int_equal(hone_cpu_cache_size(4), 0);
 }
 
-static void
-caches_grow_with_their_level(void **state)
+TEST(caches_grow_with_their_level)
 {
 	size_t l1 = hone_cpu_cache_size(1), l2 = hone_cpu_cache_size(2);
 
-	(void)state;
 	assert_int_equal(l1, hone_cpu_cache_size(1));
 	if (l1 == 0) { /* some virtual machines and emulators hide them */
 		print_message("# skipped: the machine tells no cache sizes\n");
@@ -115,22 +97,4 @@ caches_grow_with_their_level(void **state)
 	}
 	assert_in_range(l1, 4096, 1 << 20);
 	assert_true(l2 == 0 || l2 >= l1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(version_is_that_of_the_headers),
-		cmocka_unit_test(a_limit_takes_away_and_never_adds),
-		cmocka_unit_test(without_features_every_part_uses_generic),
-		cmocka_unit_test(every_feature_of_this_cpu_has_a_name),
-		cmocka_unit_test(every_feature_is_found_by_its_name),
-		cmocka_unit_test(a_feature_name_ends_with_its_length),
-		cmocka_unit_test(other_names_are_no_feature),
-		cmocka_unit_test(unknown_parts_and_levels_are_told),
-		cmocka_unit_test(caches_grow_with_their_level),
-	};
-
-	return cmocka_run_group_tests_name("cpu", tests, NULL, NULL);
 }

@@ -16,18 +16,14 @@
 static struct built built;
 
 /* Any image's bytes will do as tables. */
-static int
-begin(void **state)
+FIXTURE(begin)
 {
-	(void)state;
 	build(&built, &(struct shape){16, false, 0, "s", 3, 0}, 1);
 	return 0;
 }
 
-static int
-end(void **state)
+FIXTURE(end)
 {
-	(void)state;
 	unbuild(&built);
 	return 0;
 }
@@ -59,11 +55,9 @@ touch(struct qcow2_cache *cache, size_t index)
 	return loaded;
 }
 
-static void
-the_least_recently_used_slice_goes_first(void **state)
+TEST(the_least_recently_used_slice_goes_first)
 {
 	struct qcow2_cache *cache = qcow2_cache_create(KEPT * SLICE);
-	(void)state;
 
 	for (size_t i = 0; i < KEPT; i++)
 		assert_true(touch(cache, i));
@@ -77,12 +71,10 @@ the_least_recently_used_slice_goes_first(void **state)
 	qcow2_cache_destroy(cache);
 }
 
-static void
-a_slice_in_use_stays(void **state)
+TEST(a_slice_in_use_stays)
 {
 	struct qcow2_cache *cache = qcow2_cache_create(KEPT * SLICE);
 	struct qcow2_slice *held;
-	(void)state;
 
 	assert_true(take(cache, 3, &held));
 	for (size_t i = 10; i < SLICES; i++)
@@ -93,12 +85,10 @@ a_slice_in_use_stays(void **state)
 }
 
 /* A cache too small for one slice still serves those in use. */
-static void
-the_bound_may_be_zero(void **state)
+TEST(the_bound_may_be_zero)
 {
 	struct qcow2_cache *cache = qcow2_cache_create(0);
 	struct qcow2_slice *a, *b;
-	(void)state;
 
 	assert_true(take(cache, 1, &a));
 	assert_true(take(cache, 2, &b));
@@ -139,14 +129,12 @@ take_at_random(void *opaque)
 	return NULL;
 }
 
-static void
-threads_share_a_small_cache(void **state)
+TEST(threads_share_a_small_cache)
 {
 	uint64_t seed = support_seed();
 	struct qcow2_cache *cache = qcow2_cache_create(KEPT * SLICE);
 	struct run runs[THREADS];
 	pthread_t threads[THREADS];
-	(void)state;
 
 	for (unsigned t = 0; t < THREADS; t++) {
 		runs[t] = (struct run){
@@ -165,12 +153,5 @@ threads_share_a_small_cache(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_least_recently_used_slice_goes_first),
-		cmocka_unit_test(a_slice_in_use_stays),
-		cmocka_unit_test(the_bound_may_be_zero),
-		cmocka_unit_test(threads_share_a_small_cache),
-	};
-
-	return cmocka_run_group_tests_name("cache", tests, begin, end);
+	return run_all_tests(begin, end);
 }

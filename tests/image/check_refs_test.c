@@ -27,13 +27,11 @@ get(struct qcow2_refs *refs, uint64_t cluster)
 	return entry;
 }
 
-static void
-every_entry_is_kept(void **state)
+TEST(every_entry_is_kept)
 {
 	struct qcow2_refs refs;
 	struct image_error err;
 
-	(void)state;
 	assert_int_equal(qcow2_refs_init(&refs, UINT64_MAX, &err), 0);
 	for (uint64_t i = 0; i < PAGES; i++)
 		*get(&refs, cluster_of(i)) = (uint32_t)i + 1;
@@ -53,14 +51,12 @@ every_entry_is_kept(void **state)
 	qcow2_refs_destroy(&refs);
 }
 
-static void
-the_map_has_a_bound(void **state)
+TEST(the_map_has_a_bound)
 {
 	struct qcow2_refs refs;
 	struct image_error err;
 	uint32_t *entry;
 
-	(void)state;
 	assert_int_equal(qcow2_refs_init(&refs, UINT64_MAX, &err), 0);
 	*get(&refs, 7) = 1;
 	refs.n_pages = QCOW2_REFS_BYTES / sizeof(struct qcow2_refs_page);
@@ -70,14 +66,4 @@ the_map_has_a_bound(void **state)
 	/* what it has can still be looked up */
 	assert_int_equal(*get(&refs, 7), 1);
 	qcow2_refs_destroy(&refs);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_entry_is_kept),
-		cmocka_unit_test(the_map_has_a_bound),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

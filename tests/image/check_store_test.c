@@ -64,14 +64,12 @@ check(struct image_error *err)
 	return rc;
 }
 
-static void
-every_read_may_fail(void **state)
+TEST(every_read_may_fail)
 {
 	struct image_error err;
 	unsigned reads = 0;
 	int rc;
 
-	(void)state;
 	do {
 		now.good = reads++;
 		rc = check(&err);
@@ -83,12 +81,10 @@ every_read_may_fail(void **state)
 	assert_true(reads > 10);
 }
 
-static void
-a_file_that_changes_is_not_judged(void **state)
+TEST(a_file_that_changes_is_not_judged)
 {
 	struct image_error err;
 
-	(void)state;
 	now.good = UINT32_MAX;
 	now.has_changed = true;
 	assert_int_equal(check(&err), -EIO);
@@ -147,12 +143,10 @@ large_image(void)
 	return image;
 }
 
-static void
-the_last_cluster_may_be_cut(void **state)
+TEST(the_last_cluster_may_be_cut)
 {
 	unsigned char *image = large_image();
 
-	(void)state;
 	assert_int_equal(judge(image, SMALL_BYTES - 100, "", ""), 0);
 	/* it is counted though nothing uses it */
 	small_put(image, SMALL_COUNT(SMALL_CLUSTERS), 2, 1);
@@ -160,12 +154,10 @@ the_last_cluster_may_be_cut(void **state)
 	free(image);
 }
 
-static void
-a_refcount_block_lies_in_the_file(void **state)
+TEST(a_refcount_block_lies_in_the_file)
 {
 	unsigned char *image = large_image();
 
-	(void)state;
 	small_put(image, SMALL_AT(SMALL_REFCOUNT_TABLE) + 8, 8,
 		SMALL_AT(SMALL_CLUSTERS));
 	judge(image, SMALL_BYTES, "well_formed", "past the end of the file");
@@ -174,12 +166,10 @@ a_refcount_block_lies_in_the_file(void **state)
 	free(image);
 }
 
-static void
-a_refcount_block_counts_once(void **state)
+TEST(a_refcount_block_counts_once)
 {
 	unsigned char *image = large_image();
 
-	(void)state;
 	small_put(image, SMALL_AT(SMALL_REFCOUNT_TABLE) + 8, 8,
 		SMALL_AT(SMALL_REFCOUNT_BLOCK));
 	small_put(image, SMALL_COUNT(SMALL_REFCOUNT_BLOCK), 2, 2);
@@ -189,30 +179,14 @@ a_refcount_block_counts_once(void **state)
 	free(image);
 }
 
-static void
-a_signature_may_end_with_the_file(void **state)
+TEST(a_signature_may_end_with_the_file)
 {
 	static const char iso[] = {'C', 'D', '0', '0', '1'};
 	const size_t at = 32769;
 	unsigned char *image = large_image();
 
-	(void)state;
 	memcpy(image + at, iso, sizeof(iso));
 	judge(image, at + 4, "", "");
 	judge(image, at + 5, "polyglot", "ISO 9660 at offset 32769");
 	free(image);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_read_may_fail),
-		cmocka_unit_test(a_file_that_changes_is_not_judged),
-		cmocka_unit_test(the_last_cluster_may_be_cut),
-		cmocka_unit_test(a_refcount_block_lies_in_the_file),
-		cmocka_unit_test(a_refcount_block_counts_once),
-		cmocka_unit_test(a_signature_may_end_with_the_file),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

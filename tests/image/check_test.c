@@ -92,8 +92,7 @@ judge_each(const struct damage *damage, size_t n)
 
 #define JUDGE(table) judge_each(table, sizeof(table) / sizeof((table)[0]))
 
-static void
-marks_of_the_header_are_found(void **state)
+TEST(marks_of_the_header_are_found)
 {
 	static const struct damage damage[] = {
 		{96, 4, 7, "well_formed", "refcount_order 7"},
@@ -101,12 +100,10 @@ marks_of_the_header_are_found(void **state)
 		{72, 8, 32, "unknown_features", "bit 5"},
 		{32, 4, 1, "encryption", "is encrypted (aes)"},
 	};
-	(void)state;
 	JUDGE(damage);
 }
 
-static void
-entries_are_judged_as_by_the_reader(void **state)
+TEST(entries_are_judged_as_by_the_reader)
 {
 	static const struct damage damage[] = {
 		{SMALL_ENTRY(0), 8, SMALL_AT(SMALL_DATA) | 2, "well_formed",
@@ -125,12 +122,10 @@ entries_are_judged_as_by_the_reader(void **state)
 		{SMALL_ENTRY(63), 8, SMALL_AT(SMALL_CLUSTERS + 1) | 1,
 			"well_formed", "at 0x2a00 lies past the end"},
 	};
-	(void)state;
 	JUDGE(damage);
 }
 
-static void
-counts_are_compared(void **state)
+TEST(counts_are_compared)
 {
 	static const struct damage damage[] = {
 		{SMALL_COUNT(SMALL_DATA), 2, 0, "refcounts copied",
@@ -169,12 +164,10 @@ counts_are_compared(void **state)
 		{SMALL_AT(SMALL_REFCOUNT_TABLE) + 8, 8, 0x401, "well_formed",
 			"refcount table entry 1, 0x0000000000000401"},
 	};
-	(void)state;
 	JUDGE(damage);
 }
 
-static void
-sound_images_and_leaks_are_safe(void **state)
+TEST(sound_images_and_leaks_are_safe)
 {
 	static const struct damage damage[] = {
 		{0, 0, 0, "", "none"},
@@ -192,12 +185,10 @@ sound_images_and_leaks_are_safe(void **state)
 		/* counts past the end of the file */
 		{SMALL_COUNT(SMALL_CLUSTERS), 2, 1, "", "none"},
 	};
-	(void)state;
 	JUDGE(damage);
 }
 
-static void
-bit_63_is_compared(void **state)
+TEST(bit_63_is_compared)
 {
 	static const struct damage damage[] = {
 		{SMALL_ENTRY(0), 8, SMALL_AT(SMALL_DATA), "copied",
@@ -216,12 +207,10 @@ bit_63_is_compared(void **state)
 		{SMALL_AT(SMALL_SNAPSHOT_L1) + 8, 8,
 			SMALL_AT(SMALL_L2 + 1) | SMALL_COPIED, "", "none"},
 	};
-	(void)state;
 	JUDGE(damage);
 }
 
-static void
-nothing_lies_on_anything_else(void **state)
+TEST(nothing_lies_on_anything_else)
 {
 	static const struct damage damage[] = {
 		{SMALL_ENTRY(20), 8, SMALL_AT(SMALL_L1) | SMALL_COPIED,
@@ -259,19 +248,16 @@ nothing_lies_on_anything_else(void **state)
 			"overlaps refcounts",
 			"bitmap table at 0xc00 lies on a snapshot table"},
 	};
-	(void)state;
 	JUDGE(damage);
 }
 
 /* In a table of two states, a cluster that three entries have. */
-static void
-more_references_than_states(void **state)
+TEST(more_references_than_states)
 {
 	static const struct damage expected = {
 		SMALL_ENTRY(70), 0, 0, "overlaps", "is used twice by the disk"};
 	unsigned char image[SMALL_BYTES];
 
-	(void)state;
 	small_image(image);
 	small_put(image, SMALL_ENTRY(70), 8, SMALL_AT(SMALL_DATA + 4));
 	small_put(image, SMALL_COUNT(SMALL_DATA + 4), 2, 4);
@@ -289,8 +275,7 @@ more_references_than_states(void **state)
 	judge(image, &alone);
 }
 
-static void
-snapshots_and_bitmaps_are_judged(void **state)
+TEST(snapshots_and_bitmaps_are_judged)
 {
 	size_t snapshot = SMALL_AT(SMALL_SNAPSHOTS);
 	size_t bitmap = SMALL_AT(SMALL_BITMAPS);
@@ -316,7 +301,6 @@ snapshots_and_bitmaps_are_judged(void **state)
 		{SMALL_AT(SMALL_BITMAP_TABLE), 8, SMALL_AT(SMALL_CLUSTERS),
 			"bitmaps", "bitmap table entry 0"},
 	};
-	(void)state;
 	for (size_t i = 0; i < sizeof(damage) / sizeof(damage[0]); i++) {
 		unsigned char image[SMALL_BYTES];
 		struct image_checked checked;
@@ -338,8 +322,7 @@ snapshots_and_bitmaps_are_judged(void **state)
 }
 
 /* A signature in any place where a program looks for it. */
-static void
-signatures_of_other_formats_are_found(void **state)
+TEST(signatures_of_other_formats_are_found)
 {
 	static const struct damage damage[] = {
 		{510, 2, 0x55aa, "polyglot", "MBR at offset 510"},
@@ -348,7 +331,6 @@ signatures_of_other_formats_are_found(void **state)
 		"has the signature of VHD at offset 9728, besides being qcow2"};
 	unsigned char image[SMALL_BYTES];
 
-	(void)state;
 	JUDGE(damage);
 	small_image(image);
 	small_put(image, SMALL_BYTES - 512, 8, UINT64_C(0x636f6e6563746978));
@@ -357,12 +339,10 @@ signatures_of_other_formats_are_found(void **state)
 }
 
 /* The file ends anywhere: never a failure to check, never a bad read. */
-static void
-any_length_can_be_checked(void **state)
+TEST(any_length_can_be_checked)
 {
 	unsigned char image[SMALL_BYTES];
 
-	(void)state;
 	small_image(image);
 	for (size_t length = 0; length <= SMALL_BYTES; length += 61) {
 		unsigned char *bytes = malloc(length + 1);
@@ -378,22 +358,4 @@ any_length_can_be_checked(void **state)
 			assert_false(checked.safe);
 		free(bytes);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(marks_of_the_header_are_found),
-		cmocka_unit_test(entries_are_judged_as_by_the_reader),
-		cmocka_unit_test(counts_are_compared),
-		cmocka_unit_test(sound_images_and_leaks_are_safe),
-		cmocka_unit_test(bit_63_is_compared),
-		cmocka_unit_test(nothing_lies_on_anything_else),
-		cmocka_unit_test(more_references_than_states),
-		cmocka_unit_test(snapshots_and_bitmaps_are_judged),
-		cmocka_unit_test(signatures_of_other_formats_are_found),
-		cmocka_unit_test(any_length_can_be_checked),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

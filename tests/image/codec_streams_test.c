@@ -8,13 +8,11 @@
 #include "codec_support.h"
 
 /* The buffers are as long as they must be: for AddressSanitizer. */
-static void
-a_damaged_stream_stays_inside_its_buffers(void **state)
+TEST(a_damaged_stream_stays_inside_its_buffers)
 {
 	const struct image_codec some[] = {ZLIB(1, false, false), ZSTD(3)};
 	struct image_scratch scratch = {0};
 	unsigned refused = 0;
-	(void)state;
 
 	for (size_t i = 0; i < COUNT(some); i++) {
 		for (unsigned turn = 0; turn < 2000; turn++) {
@@ -58,8 +56,7 @@ foreign_frame(ZSTD_cParameter parameter, int value)
 	return stored;
 }
 
-static void
-frames_of_other_writers_are_read(void **state)
+TEST(frames_of_other_writers_are_read)
 {
 	static const struct {
 		ZSTD_cParameter parameter;
@@ -67,7 +64,6 @@ frames_of_other_writers_are_read(void **state)
 	} frames[] = {{ZSTD_c_contentSizeFlag, 0}, {ZSTD_c_checksumFlag, 1},
 		{ZSTD_c_windowLog, 27}, {ZSTD_c_compressionLevel, -5}};
 	struct image_scratch scratch = {0};
-	(void)state;
 
 	for (size_t i = 0; i < COUNT(frames); i++) {
 		codec_fill(from, 65536, WORDS);
@@ -82,8 +78,7 @@ frames_of_other_writers_are_read(void **state)
 	image_scratch_destroy(&scratch);
 }
 
-static void
-what_is_no_zstd_frame_is_refused(void **state)
+TEST(what_is_no_zstd_frame_is_refused)
 {
 	/* 4 bytes as zstd 0.7 stores them; a skippable frame of 4 bytes */
 	static const unsigned char legacy[] = {0x27, 0xb5, 0x2f, 0xfd, 0x20, 4,
@@ -91,7 +86,6 @@ what_is_no_zstd_frame_is_refused(void **state)
 	static const unsigned char skippable[] = {
 		0x50, 0x2a, 0x4d, 0x18, 4, 0, 0, 0, 1, 2, 3, 4};
 	struct image_scratch scratch = {0};
-	(void)state;
 
 	assert_int_equal(image_decompress(IMAGE_CODEC_ZSTD, &scratch, legacy,
 				 sizeof(legacy), to, 4),
@@ -128,11 +122,9 @@ fits_small_window(const unsigned char *stream, size_t stored, size_t length)
 	return rc == Z_STREAM_END && done == length;
 }
 
-static void
-a_small_window_has_no_distance_of_more_than_4_kib(void **state)
+TEST(a_small_window_has_no_distance_of_more_than_4_kib)
 {
 	struct image_scratch scratch = {0};
-	(void)state;
 
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		if (c->id != IMAGE_CODEC_ZLIB)
@@ -154,14 +146,5 @@ a_small_window_has_no_distance_of_more_than_4_kib(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_damaged_stream_stays_inside_its_buffers),
-		cmocka_unit_test(frames_of_other_writers_are_read),
-		cmocka_unit_test(what_is_no_zstd_frame_is_refused),
-		cmocka_unit_test(
-			a_small_window_has_no_distance_of_more_than_4_kib),
-	};
-
-	return cmocka_run_group_tests_name(
-		"codec streams", tests, codec_begin, codec_end);
+	return run_all_tests(codec_begin, codec_end);
 }

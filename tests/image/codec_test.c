@@ -54,13 +54,11 @@ STANDS_FOR(void *, aligned_alloc, size_t alignment, size_t size)
 	return out_of_memory ? NULL : __real_aligned_alloc(alignment, size);
 }
 
-static void
-what_goes_in_comes_out_at_every_level(void **state)
+TEST(what_goes_in_comes_out_at_every_level)
 {
 	static const size_t lengths[] = {
 		1, 4096, 65536, 511, 512, 16384, LARGEST};
 	struct image_scratch scratch = {0};
-	(void)state;
 
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		/* higher levels take seconds for all of them */
@@ -82,11 +80,9 @@ what_goes_in_comes_out_at_every_level(void **state)
 	image_scratch_destroy(&scratch);
 }
 
-static void
-bytes_after_the_stream_are_ignored(void **state)
+TEST(bytes_after_the_stream_are_ignored)
 {
 	struct image_scratch scratch = {0};
-	(void)state;
 
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		codec_fill(from, 65536, WORDS);
@@ -104,12 +100,10 @@ bytes_after_the_stream_are_ignored(void **state)
 }
 
 /* Another length than that of the content is refused, as is a cut stream. */
-static void
-only_exactly_the_length_is_accepted(void **state)
+TEST(only_exactly_the_length_is_accepted)
 {
 	static const size_t wrong[] = {1, 512, 65535, 65537, 131072};
 	struct image_scratch scratch = {0};
-	(void)state;
 
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		for (int kind = 0; kind < CONTENTS; kind++) {
@@ -130,12 +124,10 @@ only_exactly_the_length_is_accepted(void **state)
 }
 
 /* What a thread did before must not show: any thread may get any cluster. */
-static void
-a_used_context_gives_the_bytes_of_a_fresh_one(void **state)
+TEST(a_used_context_gives_the_bytes_of_a_fresh_one)
 {
 	static unsigned char expected[70000];
 	struct image_scratch used = {0};
-	(void)state;
 
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		if (c->fast)
@@ -162,11 +154,9 @@ a_used_context_gives_the_bytes_of_a_fresh_one(void **state)
 	image_scratch_destroy(&used);
 }
 
-static void
-a_result_longer_than_the_room_is_not_given(void **state)
+TEST(a_result_longer_than_the_room_is_not_given)
 {
 	struct image_scratch scratch = {0};
-	(void)state;
 
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		for (int kind = 0; kind < CONTENTS; kind++) {
@@ -204,10 +194,8 @@ expect_init(struct image_codec codec, int level)
 	}
 }
 
-static void
-levels_have_a_default_and_an_end(void **state)
+TEST(levels_have_a_default_and_an_end)
 {
-	(void)state;
 	expect_init(ZLIB(0, false, false), 1);
 	expect_init(ZLIB(12, false, false), 12);
 	expect_init(ZLIB(13, false, false), -1);
@@ -225,11 +213,9 @@ levels_have_a_default_and_an_end(void **state)
 		((struct image_codec){IMAGE_CODEC_ZSTD, 3, false, true}), -1);
 }
 
-static void
-without_memory_every_call_fails_and_the_next_one_works(void **state)
+TEST(without_memory_every_call_fails_and_the_next_one_works)
 {
 	struct image_scratch scratch = {0};
-	(void)state;
 
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		codec_fill(from, 4096, WORDS);
@@ -257,11 +243,9 @@ without_memory_every_call_fails_and_the_next_one_works(void **state)
 	image_scratch_destroy(&scratch);
 }
 
-static void
-a_scratch_buffer_is_aligned_and_grows(void **state)
+TEST(a_scratch_buffer_is_aligned_and_grows)
 {
 	struct image_scratch scratch = {0};
-	(void)state;
 
 	for (size_t size = 1; size <= 1 << 20; size = size * 3 + 1) {
 		unsigned char *buf = image_scratch_buffer(&scratch, size);
@@ -277,18 +261,5 @@ a_scratch_buffer_is_aligned_and_grows(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_goes_in_comes_out_at_every_level),
-		cmocka_unit_test(bytes_after_the_stream_are_ignored),
-		cmocka_unit_test(only_exactly_the_length_is_accepted),
-		cmocka_unit_test(a_used_context_gives_the_bytes_of_a_fresh_one),
-		cmocka_unit_test(a_result_longer_than_the_room_is_not_given),
-		cmocka_unit_test(levels_have_a_default_and_an_end),
-		cmocka_unit_test(
-			without_memory_every_call_fails_and_the_next_one_works),
-		cmocka_unit_test(a_scratch_buffer_is_aligned_and_grows),
-	};
-
-	return cmocka_run_group_tests_name(
-		"codec", tests, codec_begin, codec_end);
+	return run_all_tests(codec_begin, codec_end);
 }

@@ -84,14 +84,12 @@ random_map(char *map, size_t length, uint64_t *random, const char *letters)
 	map[length] = '\0';
 }
 
-static void
-random_disks_are_compared_as_their_bytes(void **state)
+TEST(random_disks_are_compared_as_their_bytes)
 {
 	static const uint64_t looks[] = {0, 512, 70000, 1 << 20, 3 << 20};
 	uint64_t random = support_seed();
 	char a[41], b[41];
 
-	(void)state;
 	for (int i = 0; i < 200; i++) {
 		struct pair pair;
 		random_map(a, 40, &random, i % 2 ? "-z0-" : "-zxx");
@@ -114,13 +112,11 @@ random_disks_are_compared_as_their_bytes(void **state)
 }
 
 /* The byte before a border, and the one after it, of chunks and of steps. */
-static void
-a_difference_of_one_byte_is_found_anywhere(void **state)
+TEST(a_difference_of_one_byte_is_found_anywhere)
 {
 	static const uint64_t places[] = {0, 1, 4095, 4096, 4097, 8191, 8192,
 		CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK - 1};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		struct pair pair;
 		begin(&pair, "xx", "xx", CHUNK);
@@ -141,12 +137,10 @@ a_difference_of_one_byte_is_found_anywhere(void **state)
 	}
 }
 
-static void
-holes_of_both_are_not_read(void **state)
+TEST(holes_of_both_are_not_read)
 {
 	struct pair pair;
 
-	(void)state;
 	begin(&pair, "-0--", "--0-", UINT64_C(1) << 40);
 	assert_int_equal(compare(&pair, 2), 0);
 	assert_true(pair.compared.equal);
@@ -166,12 +160,10 @@ holes_of_both_are_not_read(void **state)
 }
 
 /* However many extents a side has: the reads are large. */
-static void
-neighbours_are_read_in_one_call(void **state)
+TEST(neighbours_are_read_in_one_call)
 {
 	struct pair pair;
 
-	(void)state;
 	begin(&pair, "xxx", "xxx", CHUNK);
 	pair.a.look = 4096;
 	pair.b.look = 12288;
@@ -186,13 +178,11 @@ neighbours_are_read_in_one_call(void **state)
 
 /* The tables of the side with long extents are not walked for each extent of
  * the other. */
-static void
-a_known_extent_is_not_described_again(void **state)
+TEST(a_known_extent_is_not_described_again)
 {
 	char map[257];
 	struct pair pair;
 
-	(void)state;
 	for (size_t i = 0; i < 256; i++)
 		map[i] = i % 2 ? '-' : 'z';
 	map[256] = '\0';
@@ -208,12 +198,10 @@ a_known_extent_is_not_described_again(void **state)
 }
 
 /* The hole of a began before that of b did. */
-static void
-a_hole_that_is_known_ends_where_it_ends(void **state)
+TEST(a_hole_that_is_known_ends_where_it_ends)
 {
 	struct pair pair;
 
-	(void)state;
 	begin(&pair, "---xx-", "zz----", CHUNK);
 	assert_int_equal(compare(&pair, 1), 0);
 	assert_false(pair.compared.equal);
@@ -237,12 +225,10 @@ hold_the_first_chunk(void *opaque, uint64_t offset, size_t length)
 	}
 }
 
-static void
-a_later_difference_that_is_found_first_is_not_reported(void **state)
+TEST(a_later_difference_that_is_found_first_is_not_reported)
 {
 	struct pair pair;
 
-	(void)state;
 	begin(&pair, "xaxa", "xyxz", CHUNK / 2);
 	pair.a.on_read = hold_the_first_chunk;
 	assert_int_equal(compare(&pair, 2), 0);
@@ -255,10 +241,8 @@ a_later_difference_that_is_found_first_is_not_reported(void **state)
 }
 
 /* A difference before the failure is the answer. */
-static void
-a_failure_is_reported_unless_a_difference_comes_first(void **state)
+TEST(a_failure_is_reported_unless_a_difference_comes_first)
 {
-	(void)state;
 	for (unsigned threads = 1; threads <= 3; threads++) {
 		for (int side = 0; side < 2; side++) {
 			struct pair pair;
@@ -288,12 +272,10 @@ a_failure_is_reported_unless_a_difference_comes_first(void **state)
 }
 
 /* A compressed cluster of 2 MiB would else be decompressed for each half. */
-static void
-a_unit_of_either_side_is_read_in_one_call(void **state)
+TEST(a_unit_of_either_side_is_read_in_one_call)
 {
 	struct pair pair;
 
-	(void)state;
 	for (int side = 0; side < 2; side++) {
 		begin(&pair, "xx", "xx", 2 * CHUNK);
 		(side ? &pair.b : &pair.a)->source.unit = 2 * CHUNK;
@@ -304,23 +286,4 @@ a_unit_of_either_side_is_read_in_one_call(void **state)
 		assert_int_equal(pair.b.reads[1].length, 2 * CHUNK);
 		end(&pair);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_disks_are_compared_as_their_bytes),
-		cmocka_unit_test(a_difference_of_one_byte_is_found_anywhere),
-		cmocka_unit_test(holes_of_both_are_not_read),
-		cmocka_unit_test(neighbours_are_read_in_one_call),
-		cmocka_unit_test(a_known_extent_is_not_described_again),
-		cmocka_unit_test(a_hole_that_is_known_ends_where_it_ends),
-		cmocka_unit_test(
-			a_later_difference_that_is_found_first_is_not_reported),
-		cmocka_unit_test(a_unit_of_either_side_is_read_in_one_call),
-		cmocka_unit_test(
-			a_failure_is_reported_unless_a_difference_comes_first),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

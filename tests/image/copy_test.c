@@ -94,10 +94,8 @@ compress(uint64_t unit)
 }
 
 /* The chunks of the pipeline are shorter else. */
-static void
-a_unit_may_be_longer_than_a_chunk(void **state)
+TEST(a_unit_may_be_longer_than_a_chunk)
 {
-	(void)state;
 	for (unsigned threads = 1; threads <= 2; threads++) {
 		begin("rrx-x", CHUNK, 512);
 		compress(2 * CHUNK);
@@ -111,14 +109,12 @@ a_unit_may_be_longer_than_a_chunk(void **state)
 }
 
 /* Zeros are found in blocks of 4 KiB or, when compressed, in units. */
-static void
-random_disks_are_copied_whole(void **state)
+TEST(random_disks_are_copied_whole)
 {
 	static const size_t cuts[] = {0, 1, 511, 512, 4095};
 	uint64_t random = support_seed();
 	char map[601];
 
-	(void)state;
 	for (unsigned i = 0; i < 60; i++) {
 		/* some disks have holes of whole chunks */
 		uint64_t grain = i % 6 ? 4096 : CHUNK / 2;
@@ -144,10 +140,8 @@ random_disks_are_copied_whole(void **state)
 	}
 }
 
-static void
-a_compressed_unit_is_counted(void **state)
+TEST(a_compressed_unit_is_counted)
 {
-	(void)state;
 	/* 16 grains are a unit; the last one has three */
 	begin("xxxxzzzzzzzzzzz-"
 	      "zzzzzzzzzzzzzzz-"
@@ -172,10 +166,8 @@ a_compressed_unit_is_counted(void **state)
 	fake_destroy(&fake);
 }
 
-static void
-neighbours_are_written_in_one_call(void **state)
+TEST(neighbours_are_written_in_one_call)
 {
-	(void)state;
 	begin("xxyxzx-x", 4096, 0);
 	assert_int_equal(copy(4096, 1), 0);
 	assert_int_equal(sink.n_places, 3);
@@ -200,10 +192,8 @@ neighbours_are_written_in_one_call(void **state)
 	fake_destroy(&fake);
 }
 
-static void
-failures_of_a_copy_are_reported(void **state)
+TEST(failures_of_a_copy_are_reported)
 {
-	(void)state;
 	for (unsigned threads = 1; threads <= 3; threads++) {
 		for (int packed = 0; packed < 2; packed++) {
 			begin("xx-xx", CHUNK, 0);
@@ -239,12 +229,10 @@ failures_of_a_copy_are_reported(void **state)
 }
 
 /* Chunk by chunk: all that lies right is shared, or nothing is. */
-static void
-what_lies_right_is_shared(void **state)
+TEST(what_lies_right_is_shared)
 {
 	static const char *const never[] = {"xxcx", "bx-x", "xb"};
 
-	(void)state;
 	begin("xx-zy0", CHUNK / 4, 0);
 	sink.may_share = true;
 	assert_int_equal(copy(4096, 1), 0);
@@ -287,18 +275,14 @@ what_lies_right_is_shared(void **state)
 	fake_destroy(&fake);
 }
 
-static int
-make_file(void **state)
+FIXTURE(make_file)
 {
-	(void)state;
 	sink.file = malloc(FAKE_FILE_BYTES);
 	return sink.file ? 0 : -1;
 }
 
-static int
-free_file(void **state)
+FIXTURE(free_file)
 {
-	(void)state;
 	free(sink.file);
 	return 0;
 }
@@ -306,13 +290,5 @@ free_file(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_disks_are_copied_whole),
-		cmocka_unit_test(a_compressed_unit_is_counted),
-		cmocka_unit_test(a_unit_may_be_longer_than_a_chunk),
-		cmocka_unit_test(neighbours_are_written_in_one_call),
-		cmocka_unit_test(failures_of_a_copy_are_reported),
-		cmocka_unit_test(what_lies_right_is_shared),
-	};
-	return cmocka_run_group_tests(tests, make_file, free_file);
+	return run_all_tests(make_file, free_file);
 }

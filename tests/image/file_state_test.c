@@ -119,14 +119,12 @@ expect_bytes(struct image_store *store, uint64_t offset, size_t shift,
 	}
 }
 
-static void
-what_is_aligned_is_direct(void **state)
+TEST(what_is_aligned_is_direct)
 {
 	int fd = make_file();
 	struct image_store *store = use(fd);
 	struct image_error err;
 
-	(void)state;
 	now.direct_fd = image_file(store)->direct_fd = dup(fd);
 	expect_bytes(store, PAGE, 0, 2 * PAGE, 2 * PAGE, 0);
 	expect_bytes(store, PAGE, 0, 2 * PAGE + 5, 2 * PAGE, 5);
@@ -147,15 +145,13 @@ what_is_aligned_is_direct(void **state)
 }
 
 /* Counted from the bytes of each call: store_test.c has the rest. */
-static void
-writes_are_sent_to_the_disk(void **state)
+TEST(writes_are_sent_to_the_disk)
 {
 	int fd = make_file();
 	struct image_store *store = use(fd);
 	struct image_file *file = image_file(store);
 	struct image_error err;
 
-	(void)state;
 	file->unsent = ((uint64_t)16 << 20) - 2 * PAGE;
 	file->unsent_from = 2 * PAGE;
 	file->unsent_to = 3 * PAGE;
@@ -186,12 +182,10 @@ change(int fd, int how)
 	assert_int_equal(futimens(fd, times), 0);
 }
 
-static void
-a_change_is_found_by_size_and_by_time(void **state)
+TEST(a_change_is_found_by_size_and_by_time)
 {
 	struct image_error err;
 
-	(void)state;
 	for (int how = 0; how < 4; how++) {
 		int fd = make_file();
 		struct image_store *store = open_again(fd);
@@ -205,15 +199,13 @@ a_change_is_found_by_size_and_by_time(void **state)
 	}
 }
 
-static void
-the_time_of_a_device_tells_nothing(void **state)
+TEST(the_time_of_a_device_tells_nothing)
 {
 	int fd = make_file();
 	struct image_store *store;
 	struct image_usage usage;
 	struct image_error err;
 
-	(void)state;
 	now.device = makedev(7, 1);
 	store = open_again(fd);
 	assert_int_equal(store->size, 4 * PAGE);
@@ -228,15 +220,13 @@ the_time_of_a_device_tells_nothing(void **state)
 	close(fd);
 }
 
-static void
-one_file_is_known_by_any_descriptor(void **state)
+TEST(one_file_is_known_by_any_descriptor)
 {
 	int fd = make_file(), other = make_file();
 	struct image_store *a = open_again(fd), *b = open_again(fd);
 	struct image_store *c = open_again(other), *memory;
 	struct image_error err;
 
-	(void)state;
 	assert_int_equal(
 		image_store_memory(bytes, PAGE, "memory", &memory, &err), 0);
 	assert_true(a->ops->same(a, fd));
@@ -268,13 +258,11 @@ one_file_is_known_by_any_descriptor(void **state)
 	close(fd);
 }
 
-static void
-descriptors_are_closed_by_who_opened_them(void **state)
+TEST(descriptors_are_closed_by_who_opened_them)
 {
 	int fd = make_file();
 	struct image_store *store = use(fd);
 
-	(void)state;
 	image_store_close(store);
 	assert_int_not_equal(fcntl(fd, F_GETFD), -1);
 	store = open_again(fd);
@@ -286,15 +274,13 @@ descriptors_are_closed_by_who_opened_them(void **state)
 	close(fd);
 }
 
-static void
-disk_usage_leaves_holes_out(void **state)
+TEST(disk_usage_leaves_holes_out)
 {
 	int fd = make_file();
 	struct image_store *store = use(fd);
 	struct image_usage usage;
 	struct image_error err;
 
-	(void)state;
 	assert_int_equal(ftruncate(fd, 100 * PAGE + 1), 0);
 	assert_int_equal(store->ops->usage(store, &usage, &err), 0);
 	assert_int_equal(usage.file_size, 100 * PAGE + 1);
@@ -303,15 +289,13 @@ disk_usage_leaves_holes_out(void **state)
 	close(fd);
 }
 
-static void
-no_store_is_used_past_its_end(void **state)
+TEST(no_store_is_used_past_its_end)
 {
 	int fd = make_file();
 	struct image_store *store = use(fd), *memory;
 	unsigned char found[16] = {0};
 	struct image_error err;
 
-	(void)state;
 	assert_int_equal(
 		image_store_write(store, INT64_MAX - 15, bytes, 16, &err),
 		-EFBIG);
@@ -335,18 +319,7 @@ no_store_is_used_past_its_end(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_is_aligned_is_direct),
-		cmocka_unit_test(writes_are_sent_to_the_disk),
-		cmocka_unit_test(a_change_is_found_by_size_and_by_time),
-		cmocka_unit_test(the_time_of_a_device_tells_nothing),
-		cmocka_unit_test(one_file_is_known_by_any_descriptor),
-		cmocka_unit_test(descriptors_are_closed_by_who_opened_them),
-		cmocka_unit_test(disk_usage_leaves_holes_out),
-		cmocka_unit_test(no_store_is_used_past_its_end),
-	};
-
 	if (sysconf(_SC_PAGESIZE) != PAGE)
 		return support_skip_all("pages", "pages are not of 4 KiB");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

@@ -163,10 +163,8 @@ act(struct image_store *store, enum call call, struct image_error *err)
 	}
 }
 
-static void
-interrupted_calls_are_repeated(void **state)
+TEST(interrupted_calls_are_repeated)
 {
-	(void)state;
 	for (enum call call = READ; call <= SYNC; call++) {
 		int fd = make_file();
 		struct image_store *store = use(fd);
@@ -179,15 +177,13 @@ interrupted_calls_are_repeated(void **state)
 	}
 }
 
-static void
-failures_are_returned_with_their_place(void **state)
+TEST(failures_are_returned_with_their_place)
 {
 	static const char *const texts[] = {"read at offset 12288: ",
 		"written at offset 12288: ", "seek data at offset 12288: ",
 		"made zero at offset 12288: ", "made 12288 bytes long: ",
 		"share blocks at offset 12288: ", "synced to disk: "};
 
-	(void)state;
 	for (enum call call = READ; call <= SYNC; call++) {
 		int fd = make_file();
 		struct image_store *store = use(fd);
@@ -202,14 +198,12 @@ failures_are_returned_with_their_place(void **state)
 	}
 }
 
-static void
-a_write_of_nothing_is_a_full_disk(void **state)
+TEST(a_write_of_nothing_is_a_full_disk)
 {
 	int fd = make_file();
 	struct image_store *store = use(fd);
 	struct image_error err;
 
-	(void)state;
 	now.writes_nothing = true;
 	assert_int_equal(act(store, WRITE, &err), -ENOSPC);
 	image_store_close(store);
@@ -231,14 +225,12 @@ expect_extent(struct image_store *store, uint64_t offset, uint64_t limit,
 		fail_msg("%d: %d, %d", (int)offset, (int)length, hole);
 }
 
-static void
-extents_end_where_holes_begin_and_at_the_limit(void **state)
+TEST(extents_end_where_holes_begin_and_at_the_limit)
 {
 	int fd = make_file();
 	struct image_store *store = open_again(fd);
 	struct image_error err;
 
-	(void)state;
 	expect_extent(store, 0, 9 * PAGE, 2 * PAGE, true);
 	expect_extent(store, 100, 9 * PAGE - 100, 2 * PAGE - 100, true);
 	expect_extent(store, 0, 2 * PAGE, 2 * PAGE, true);
@@ -272,8 +264,7 @@ extents_end_where_holes_begin_and_at_the_limit(void **state)
 	close(fd);
 }
 
-static void
-zeros_take_the_place_of_their_range_alone(void **state)
+TEST(zeros_take_the_place_of_their_range_alone)
 {
 	unsigned char found[4 * PAGE];
 	int fd = make_file();
@@ -281,7 +272,6 @@ zeros_take_the_place_of_their_range_alone(void **state)
 	struct image_error err;
 	struct stat st;
 
-	(void)state;
 	assert_int_equal(store->ops->zero(store, 2 * PAGE + 5, 100, &err), 0);
 	memset(bytes + 5, 0, 100);
 	assert_int_equal(
@@ -298,8 +288,7 @@ zeros_take_the_place_of_their_range_alone(void **state)
 	close(fd);
 }
 
-static void
-what_cannot_be_shared_is_no_failure(void **state)
+TEST(what_cannot_be_shared_is_no_failure)
 {
 	static const int refused[] = {EXDEV, EINVAL, EOPNOTSUPP, ETXTBSY};
 	static const int failed[] = {EDQUOT, ENOSPC, EIO};
@@ -307,7 +296,6 @@ what_cannot_be_shared_is_no_failure(void **state)
 	struct image_store *store = use(fd), *from = open_again(other), *memory;
 	struct image_error err;
 
-	(void)state;
 	assert_int_equal(
 		store->ops->share(store, PAGE, from, 2 * PAGE, 3 * PAGE, &err),
 		0);
@@ -346,17 +334,7 @@ what_cannot_be_shared_is_no_failure(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(interrupted_calls_are_repeated),
-		cmocka_unit_test(failures_are_returned_with_their_place),
-		cmocka_unit_test(a_write_of_nothing_is_a_full_disk),
-		cmocka_unit_test(
-			extents_end_where_holes_begin_and_at_the_limit),
-		cmocka_unit_test(zeros_take_the_place_of_their_range_alone),
-		cmocka_unit_test(what_cannot_be_shared_is_no_failure),
-	};
-
 	if (sysconf(_SC_PAGESIZE) != PAGE)
 		return support_skip_all("pages", "pages are not of 4 KiB");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

@@ -34,22 +34,18 @@ STANDS_FOR(void, image_holder, int fd, const struct flock *held,
 	snprintf(text, IMAGE_HOLDER, "another process");
 }
 
-static int
-begin(void **state)
+FIXTURE(begin)
 {
 	char path[40];
 
-	(void)state;
 	ours = memfd_create("lock", MFD_CLOEXEC);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", ours);
 	peer = open(path, O_RDWR | O_CLOEXEC);
 	return ours < 0 || peer < 0;
 }
 
-static int
-end(void **state)
+FIXTURE(end)
 {
-	(void)state;
 	close(ours);
 	close(peer);
 	return 0;
@@ -88,22 +84,18 @@ check_locked(const char *expected)
 	assert_string_equal(found, expected);
 }
 
-static void
-a_reader_locks_what_qemu_locks(void **state)
+TEST_WITH(a_reader_locks_what_qemu_locks, begin, end)
 {
 	char text[256];
 
-	(void)state;
 	assert_int_equal(image_lock_shared(ours, text, sizeof(text)), 0);
 	check_locked("100 201 203 ");
 }
 
-static void
-a_writer_locks_what_qemu_locks(void **state)
+TEST_WITH(a_writer_locks_what_qemu_locks, begin, end)
 {
 	char text[256];
 
-	(void)state;
 	assert_int_equal(image_lock_exclusive(ours, text, sizeof(text)), 0);
 	check_locked("101 200 201 202 203 204 ");
 }
@@ -131,33 +123,27 @@ check_each(int (*lock)(int fd, char *text, size_t size), const int *refused,
 	}
 }
 
-static void
-a_reader_is_kept_out_by_writers(void **state)
+TEST_WITH(a_reader_is_kept_out_by_writers, begin, end)
 {
 	static const int refused[] = {
 		DOES + WRITE, DOES + RESIZE, FORBIDS + READ_CONSISTENT, 0};
 
-	(void)state;
 	check_each(image_lock_shared, refused, "--force-share");
 }
 
-static void
-a_writer_is_kept_out_by_everyone(void **state)
+TEST_WITH(a_writer_is_kept_out_by_everyone, begin, end)
 {
 	static const int refused[] = {
 		100, 101, 102, 103, 104, 200, 201, 202, 203, 204, 0};
 
-	(void)state;
 	check_each(image_lock_exclusive, refused, "is in use by");
 }
 
 /* Not QEMU's: nothing there can be locked beside it. */
-static void
-an_exclusive_lock_of_the_file_is_respected(void **state)
+TEST_WITH(an_exclusive_lock_of_the_file_is_respected, begin, end)
 {
 	char text[256];
 
-	(void)state;
 	lock_as_peer(F_WRLCK, 0, 0);
 	assert_int_equal(image_lock_shared(ours, text, sizeof(text)), -EBUSY);
 	assert_non_null(strstr(text, "is locked by"));
@@ -170,12 +156,10 @@ an_exclusive_lock_of_the_file_is_respected(void **state)
 	assert_int_equal(image_lock_shared(ours, text, sizeof(text)), 0);
 }
 
-static void
-readers_share_and_writers_do_not(void **state)
+TEST_WITH(readers_share_and_writers_do_not, begin, end)
 {
 	char text[256];
 
-	(void)state;
 	assert_int_equal(image_lock_shared(ours, text, sizeof(text)), 0);
 	assert_int_equal(image_lock_shared(peer, text, sizeof(text)), 0);
 	assert_int_equal(
@@ -185,20 +169,6 @@ readers_share_and_writers_do_not(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(
-			a_reader_locks_what_qemu_locks, begin, end),
-		cmocka_unit_test_setup_teardown(
-			a_writer_locks_what_qemu_locks, begin, end),
-		cmocka_unit_test_setup_teardown(
-			a_reader_is_kept_out_by_writers, begin, end),
-		cmocka_unit_test_setup_teardown(
-			a_writer_is_kept_out_by_everyone, begin, end),
-		cmocka_unit_test_setup_teardown(
-			an_exclusive_lock_of_the_file_is_respected, begin, end),
-		cmocka_unit_test_setup_teardown(
-			readers_share_and_writers_do_not, begin, end),
-	};
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET};
 
 	begin(NULL);
@@ -206,5 +176,5 @@ main(void)
 	end(NULL);
 	if (rc < 0)
 		return support_skip_all("locks", "no locks of descriptions");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

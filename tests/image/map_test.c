@@ -80,10 +80,8 @@ check_map(const char *letters, bool scan, const char *expected)
 	}
 }
 
-static void
-neighbours_that_are_alike_are_one(void **state)
+TEST(neighbours_that_are_alike_are_one)
 {
-	(void)state;
 	check_map("xxyy--00zz", false, "d4@0 h2 h20 d2@8");
 	check_map("xxyy--00zz", true, "d4@0 h2 h20 z2@8");
 	check_map("ccxcbb-b", false, "d2c@0 d1@2 d1c@0 d2@4/1 h1 d1@7/1");
@@ -93,12 +91,10 @@ neighbours_that_are_alike_are_one(void **state)
 }
 
 /* Extents that pass the ends of chunks, and what begins or ends there. */
-static void
-extents_pass_the_ends_of_chunks(void **state)
+TEST(extents_pass_the_ends_of_chunks)
 {
 	char letters[1025];
 
-	(void)state;
 	/* 256 grains are a chunk */
 	memset(letters, 'x', 1024);
 	letters[1024] = '\0';
@@ -119,15 +115,13 @@ extents_pass_the_ends_of_chunks(void **state)
 }
 
 /* A compressed cluster of 2 MiB would else be decompressed for each half. */
-static void
-a_unit_is_read_in_one_call(void **state)
+TEST(a_unit_is_read_in_one_call)
 {
 	struct listing listing = {.used = 0};
 	struct image_error err;
 	char letters[1025] = "";
 	struct fake fake;
 
-	(void)state;
 	memset(letters, 'x', 1024);
 	fake_init(&fake, letters, GRAIN, 1024 * GRAIN);
 	fake.source.unit = 512 * GRAIN;
@@ -139,14 +133,12 @@ a_unit_is_read_in_one_call(void **state)
 	fake_destroy(&fake);
 }
 
-static void
-the_last_piece_may_be_short(void **state)
+TEST(the_last_piece_may_be_short)
 {
 	struct listing listing = {.used = 0};
 	struct image_error err;
 	struct fake fake;
 
-	(void)state;
 	fake_init(&fake, "xz-", GRAIN, 2 * GRAIN + 1);
 	assert_int_equal(map(&fake, &listing, 2, true, &err), 0);
 	assert_string_equal(listing.text, "d1@0 z1@1 h0");
@@ -163,14 +155,12 @@ the_last_piece_may_be_short(void **state)
 	fake_destroy(&fake);
 }
 
-static void
-failures_of_a_map_are_reported(void **state)
+TEST(failures_of_a_map_are_reported)
 {
 	struct listing listing = {.used = 0};
 	struct image_error err;
 	struct fake fake;
 
-	(void)state;
 	for (unsigned threads = 1; threads <= 3; threads++) {
 		fake_init(&fake, "x-xx", CHUNK, 4 * CHUNK);
 		fake.look = GRAIN;
@@ -200,17 +190,4 @@ failures_of_a_map_are_reported(void **state)
 		listing.stop_at = 0;
 		fake_destroy(&fake);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(neighbours_that_are_alike_are_one),
-		cmocka_unit_test(extents_pass_the_ends_of_chunks),
-		cmocka_unit_test(a_unit_is_read_in_one_call),
-		cmocka_unit_test(the_last_piece_may_be_short),
-		cmocka_unit_test(failures_of_a_map_are_reported),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

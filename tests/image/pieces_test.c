@@ -19,13 +19,11 @@ data(uint64_t offset, uint64_t length, uint64_t host)
 		.host = host};
 }
 
-static void
-only_what_is_alike_continues(void **state)
+TEST(only_what_is_alike_continues)
 {
 	struct image_extent a = data(4096, 4096, 65536);
 	struct image_extent b = data(8192, 512, 69632);
 
-	(void)state;
 	assert_true(image_extent_continues(&a, &b));
 	assert_false(image_extent_continues(&b, &a));
 	b.host++;
@@ -56,12 +54,10 @@ only_what_is_alike_continues(void **state)
 	assert_false(image_extent_continues(&a, &b));
 }
 
-static void
-a_part_has_its_own_place(void **state)
+TEST(a_part_has_its_own_place)
 {
 	struct image_extent all = data(4096, 8192, 65536);
 
-	(void)state;
 	struct image_extent part = image_extent_part(&all, 5000, 6000);
 	assert_int_equal(part.offset, 5000);
 	assert_int_equal(part.length, 1000);
@@ -122,10 +118,8 @@ take(struct taken *t, const char *letters, uint64_t grain, uint64_t offset)
 
 static struct taken taken;
 
-static void
-plain_neighbours_are_read_in_one_call(void **state)
+TEST(plain_neighbours_are_read_in_one_call)
 {
-	(void)state;
 	take(&taken, "yyxcbz-0xx-x", 4096, 8192);
 	assert_int_equal(taken.listed.count, 5);
 	assert_int_equal(taken.fake.n_reads, 3);
@@ -138,8 +132,7 @@ plain_neighbours_are_read_in_one_call(void **state)
 }
 
 /* Pieces of 512 bytes, and zeros looked for in blocks of 4096. */
-static void
-zeros_are_found_in_blocks_of_the_disk(void **state)
+TEST(zeros_are_found_in_blocks_of_the_disk)
 {
 	static const struct {
 		uint64_t offset;
@@ -156,7 +149,6 @@ zeros_are_found_in_blocks_of_the_disk(void **state)
 		{16384, 512, IMAGE_DATA},
 	};
 
-	(void)state;
 	take(&taken,
 		"xzzzzzzz"
 		"zzzzzxzz"
@@ -175,12 +167,10 @@ zeros_are_found_in_blocks_of_the_disk(void **state)
 }
 
 /* More pieces than there is room for are data, which is always true. */
-static void
-pieces_without_room_are_data(void **state)
+TEST(pieces_without_room_are_data)
 {
 	struct image_error err;
 
-	(void)state;
 	take(&taken, "x-x-x-", 4096, 0);
 	taken.listed.room = 2;
 	taken.fake.n_reads = 0;
@@ -198,17 +188,4 @@ pieces_without_room_are_data(void **state)
 	assert_int_equal(taken.bytes[4096], 0);
 	assert_int_equal(taken.bytes[6 * 4096 - 1], 0);
 	fake_destroy(&taken.fake);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(only_what_is_alike_continues),
-		cmocka_unit_test(a_part_has_its_own_place),
-		cmocka_unit_test(plain_neighbours_are_read_in_one_call),
-		cmocka_unit_test(zeros_are_found_in_blocks_of_the_disk),
-		cmocka_unit_test(pieces_without_room_are_data),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

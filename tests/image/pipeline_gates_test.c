@@ -25,12 +25,10 @@ run(struct staged *play)
 
 /* A thread that found nothing to do writes what another one has put in order.
  */
-static void
-a_chunk_in_order_wakes_a_writer(void **state)
+TEST(a_chunk_in_order_wakes_a_writer)
 {
 	struct staged play;
 
-	(void)state;
 	staged_init(&play, 2, 2);
 	play.work[0].until = &play.work[1].ended;
 	/* Each is written while the other one is. */
@@ -43,12 +41,10 @@ a_chunk_in_order_wakes_a_writer(void **state)
 }
 
 /* With as many chunks as threads: who finds none waits for one. */
-static void
-a_chunk_that_was_written_wakes_a_reader(void **state)
+TEST(a_chunk_that_was_written_wakes_a_reader)
 {
 	struct staged play;
 
-	(void)state;
 	staged_init(&play, 4, 2);
 	play.plan.writers = 1;
 	/* each has a page for itself, and one of data */
@@ -63,12 +59,10 @@ a_chunk_that_was_written_wakes_a_reader(void **state)
 }
 
 /* Each thread has two chunks. While one is written, the others go round. */
-static void
-a_chunk_that_is_written_is_not_used_again(void **state)
+TEST(a_chunk_that_is_written_is_not_used_again)
 {
 	struct staged play;
 
-	(void)state;
 	staged_init(&play, 8, 2);
 	play.work[0].until = &play.work[3].ended;
 	play.write[0].until = &play.write[5].ended;
@@ -76,12 +70,10 @@ a_chunk_that_is_written_is_not_used_again(void **state)
 	assert_int_equal(play.next, play.plan.size);
 }
 
-static void
-writers_are_as_many_as_allowed(void **state)
+TEST(writers_are_as_many_as_allowed)
 {
 	struct staged play;
 
-	(void)state;
 	staged_init(&play, 4, 4);
 	play.plan.writers = 1;
 	play.work[0].until = &play.work[3].ended;
@@ -98,12 +90,10 @@ writers_are_as_many_as_allowed(void **state)
 	assert_int_equal(atomic_load(&play.most_writing), 2);
 }
 
-static void
-a_later_failure_of_work_that_comes_first_is_not_reported(void **state)
+TEST(a_later_failure_of_work_that_comes_first_is_not_reported)
 {
 	struct staged play;
 
-	(void)state;
 	staged_init(&play, 4, 2);
 	play.work[0].until = &play.work[1].ended;
 	play.work[0].rc = -EIO;
@@ -125,12 +115,10 @@ a_later_failure_of_work_that_comes_first_is_not_reported(void **state)
 	assert_int_equal(play.ordered, 1);
 }
 
-static void
-the_first_failure_of_several_writes_is_kept(void **state)
+TEST(the_first_failure_of_several_writes_is_kept)
 {
 	struct staged play;
 
-	(void)state;
 	staged_init(&play, 8, 2);
 	play.work[0].until = &play.work[1].ended;
 	play.write[0].until = &play.write[1].ended;
@@ -143,12 +131,10 @@ the_first_failure_of_several_writes_is_kept(void **state)
 	assert_true(atomic_load(&play.worked) <= 4);
 }
 
-static void
-a_failure_of_order_is_reported(void **state)
+TEST(a_failure_of_order_is_reported)
 {
 	struct staged play;
 
-	(void)state;
 	for (unsigned threads = 1; threads <= 3; threads++) {
 		staged_init(&play, 6, threads);
 		play.order_at = 3;
@@ -161,12 +147,10 @@ a_failure_of_order_is_reported(void **state)
 }
 
 /* At a byte a second, a second byte would take until the alarm. */
-static void
-holes_pass_at_any_rate(void **state)
+TEST(holes_pass_at_any_rate)
 {
 	struct staged play;
 
-	(void)state;
 	staged_init(&play, 8, 2);
 	play.hole = 8;
 	play.how.rate = 1;
@@ -180,13 +164,11 @@ holes_pass_at_any_rate(void **state)
 }
 
 /* Twice 0.2 seconds, of which none is spent looking at the clock. */
-static void
-a_rate_is_waited_for_without_cpu(void **state)
+TEST(a_rate_is_waited_for_without_cpu)
 {
 	struct timespec from, to;
 	struct staged play;
 
-	(void)state;
 	staged_init(&play, 3, 2);
 	play.how.rate = 5 * CHUNK;
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
@@ -198,13 +180,11 @@ a_rate_is_waited_for_without_cpu(void **state)
 }
 
 /* The program's own handlers expect the thread that it knows. */
-static void
-signals_go_to_the_caller_alone(void **state)
+TEST(signals_go_to_the_caller_alone)
 {
 	struct staged play;
 	sigset_t blocked;
 
-	(void)state;
 	staged_init(&play, 2, 2);
 	play.work[0].until = &play.work[1].begun;
 	assert_int_equal(run(&play), 0);
@@ -213,12 +193,10 @@ signals_go_to_the_caller_alone(void **state)
 	assert_int_equal(sigismember(&blocked, SIGTERM), 0);
 }
 
-static void
-no_more_threads_than_chunks(void **state)
+TEST(no_more_threads_than_chunks)
 {
 	struct staged play;
 
-	(void)state;
 	staged_init(&play, 3, 16);
 	assert_int_equal(run(&play), 0);
 	assert_true(play.threads <= 3);
@@ -234,22 +212,7 @@ no_more_threads_than_chunks(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_chunk_in_order_wakes_a_writer),
-		cmocka_unit_test(a_chunk_that_was_written_wakes_a_reader),
-		cmocka_unit_test(a_chunk_that_is_written_is_not_used_again),
-		cmocka_unit_test(writers_are_as_many_as_allowed),
-		cmocka_unit_test(
-			a_later_failure_of_work_that_comes_first_is_not_reported),
-		cmocka_unit_test(the_first_failure_of_several_writes_is_kept),
-		cmocka_unit_test(a_failure_of_order_is_reported),
-		cmocka_unit_test(holes_pass_at_any_rate),
-		cmocka_unit_test(a_rate_is_waited_for_without_cpu),
-		cmocka_unit_test(signals_go_to_the_caller_alone),
-		cmocka_unit_test(no_more_threads_than_chunks),
-	};
-
 	/* A wakeup that is lost would hang. */
 	alarm(60);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The promises of image/pipeline/pipeline.h, with disks that are made up. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
 #include "pipeline/pipeline.h"
 #include "store/store.h"
+#include "test.h"
 
 #define CHUNK 4096
 
@@ -157,13 +155,11 @@ holes(const struct disk *disk)
 	       (rest > disk->step ? rest - disk->step : 0);
 }
 
-static void
-chunks_cover_the_disk_in_order(void **state)
+TEST(chunks_cover_the_disk_in_order)
 {
 	static const uint64_t sizes[] = {1, 511, 4096, 4097, 1 << 20, 999999};
 	static const uint64_t steps[] = {512, 4096, 5000, 64 << 10, 1 << 21};
 
-	(void)state;
 	for (unsigned threads = 1; threads <= 5; threads += 2) {
 		for (size_t i = 0; i < 6; i++) {
 			for (size_t k = 0; k < 5; k++) {
@@ -203,8 +199,7 @@ cut_sparse(void *opaque, uint64_t offset, struct image_extent *extent,
 	return 0;
 }
 
-static void
-a_long_hole_is_one_chunk(void **state)
+TEST(a_long_hole_is_one_chunk)
 {
 	struct image_run how = {.threads = 2};
 	struct disk disk = {.size = UINT64_C(8) << 40};
@@ -220,49 +215,42 @@ a_long_hole_is_one_chunk(void **state)
 	struct image_error err;
 	unsigned used;
 
-	(void)state;
 	assert_int_equal(image_pipeline_run(&plan, &how, &used, &err), 0);
 	assert_int_equal(disk.next_ticket, 2);
 	assert_int_equal(disk.hole_chunks, 1);
 	assert_int_equal(disk.data, CHUNK);
 }
 
-static void
-an_empty_disk_has_no_chunk(void **state)
+TEST(an_empty_disk_has_no_chunk)
 {
 	struct image_run how = {.threads = 4};
 	struct disk disk = {.step = 1};
 	struct image_error err;
 	unsigned used;
 
-	(void)state;
 	assert_int_equal(run(&disk, &how, 0, &used, &err), 0);
 	assert_int_equal(disk.next_ticket, 0);
 }
 
-static void
-writers_are_limited(void **state)
+TEST(writers_are_limited)
 {
 	struct image_run how = {.threads = 4};
 	struct disk disk = {.size = 200 * CHUNK, .step = 200 * CHUNK};
 	struct image_error err;
 	unsigned used;
 
-	(void)state;
 	assert_int_equal(run(&disk, &how, 1, &used, &err), 0);
 	assert_int_equal(disk.most_in_write, 1);
 	assert_int_equal(disk.writes, 200);
 }
 
-static void
-memory_limits_chunks_and_threads(void **state)
+TEST(memory_limits_chunks_and_threads)
 {
 	struct image_run how = {.threads = 8, .memory = 4 * 3 * CHUNK};
 	struct disk disk = {.size = 100 * CHUNK, .step = 100 * CHUNK};
 	struct image_error err;
 	unsigned used;
 
-	(void)state;
 	assert_int_equal(run(&disk, &how, 0, &used, &err), 0);
 	/* a chunk and its head are two pages or three */
 	assert_true(disk.most_in_flight <= 6);
@@ -275,10 +263,8 @@ memory_limits_chunks_and_threads(void **state)
 	assert_int_equal(disk.next, disk.size);
 }
 
-static void
-the_error_does_not_depend_on_threads(void **state)
+TEST(the_error_does_not_depend_on_threads)
 {
-	(void)state;
 	for (unsigned threads = 1; threads <= 8; threads++) {
 		struct image_run how = {.threads = threads};
 		struct disk disk = {.size = 100 * CHUNK,
@@ -299,10 +285,8 @@ the_error_does_not_depend_on_threads(void **state)
 	}
 }
 
-static void
-a_write_that_fails_stops_the_run(void **state)
+TEST(a_write_that_fails_stops_the_run)
 {
-	(void)state;
 	for (unsigned threads = 1; threads <= 4; threads++) {
 		struct image_run how = {.threads = threads};
 		struct disk disk = {.size = 1000 * CHUNK,
@@ -316,10 +300,8 @@ a_write_that_fails_stops_the_run(void **state)
 	}
 }
 
-static void
-order_may_end_the_run(void **state)
+TEST(order_may_end_the_run)
 {
-	(void)state;
 	for (unsigned threads = 1; threads <= 4; threads++) {
 		struct image_run how = {.threads = threads};
 		struct disk disk = {.size = 1000 * CHUNK,
@@ -332,8 +314,7 @@ order_may_end_the_run(void **state)
 	}
 }
 
-static void
-a_rate_is_kept(void **state)
+TEST(a_rate_is_kept)
 {
 	/* 40 chunks at 1 MiB a second take 0.15 s at least */
 	struct image_run how = {.threads = 2, .rate = 1 << 20};
@@ -342,7 +323,6 @@ a_rate_is_kept(void **state)
 	struct timespec from, to;
 	unsigned used;
 
-	(void)state;
 	clock_gettime(CLOCK_MONOTONIC, &from);
 	assert_int_equal(run(&disk, &how, 0, &used, &err), 0);
 	clock_gettime(CLOCK_MONOTONIC, &to);
@@ -365,8 +345,7 @@ note(void *opaque, uint64_t done)
 	seen->calls++;
 }
 
-static void
-progress_ascends_to_the_size(void **state)
+TEST(progress_ascends_to_the_size)
 {
 	struct seen seen = {0};
 	struct image_run how = {
@@ -375,25 +354,6 @@ progress_ascends_to_the_size(void **state)
 	struct image_error err;
 	unsigned used;
 
-	(void)state;
 	assert_int_equal(run(&disk, &how, 0, &used, &err), 0);
 	assert_int_equal(seen.last, disk.size);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(chunks_cover_the_disk_in_order),
-		cmocka_unit_test(a_long_hole_is_one_chunk),
-		cmocka_unit_test(an_empty_disk_has_no_chunk),
-		cmocka_unit_test(writers_are_limited),
-		cmocka_unit_test(memory_limits_chunks_and_threads),
-		cmocka_unit_test(the_error_does_not_depend_on_threads),
-		cmocka_unit_test(a_write_that_fails_stops_the_run),
-		cmocka_unit_test(order_may_end_the_run),
-		cmocka_unit_test(a_rate_is_kept),
-		cmocka_unit_test(progress_ascends_to_the_size),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Sharing of blocks, on stores in memory that share by copying. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
 #include "pipeline/pieces.h"
+#include "test.h"
 
 #define SIZE ((size_t)256 * 1024)
 
@@ -203,12 +201,10 @@ check_bytes(const struct world *world)
 		assert_int_equal(world->file->bytes[i], i < SIZE / 2 ? 0 : 'D');
 }
 
-static void
-shared_blocks_are_those_of_the_data_file(void **state)
+TEST(shared_blocks_are_those_of_the_data_file)
 {
 	struct world world;
 
-	(void)state;
 	begin(&world);
 	assert_int_equal(copy(&world), 0);
 	check_bytes(&world);
@@ -216,12 +212,10 @@ shared_blocks_are_those_of_the_data_file(void **state)
 	end(&world);
 }
 
-static void
-what_the_file_system_refused_does_not_count_as_shared(void **state)
+TEST(what_the_file_system_refused_does_not_count_as_shared)
 {
 	struct world world;
 
-	(void)state;
 	begin(&world);
 	/* the first one is tried before the copy begins */
 	world.file->may_share = 1;
@@ -232,12 +226,10 @@ what_the_file_system_refused_does_not_count_as_shared(void **state)
 	end(&world);
 }
 
-static void
-the_block_that_was_tried_reads_as_zeros(void **state)
+TEST(the_block_that_was_tried_reads_as_zeros)
 {
 	struct world world;
 
-	(void)state;
 	begin(&world);
 	world.file->zero_fails = -EOPNOTSUPP;
 	assert_int_equal(copy(&world), 0);
@@ -245,12 +237,10 @@ the_block_that_was_tried_reads_as_zeros(void **state)
 	end(&world);
 }
 
-static void
-a_raw_file_is_shared_whole(void **state)
+TEST(a_raw_file_is_shared_whole)
 {
 	struct world world;
 
-	(void)state;
 	begin(&world);
 	world.raw = true;
 	/* the holes of a raw file are zeros in it */
@@ -275,8 +265,7 @@ a_raw_file_is_shared_whole(void **state)
 	end(&world);
 }
 
-static void
-pieces_of_several_places_name_none(void **state)
+TEST(pieces_of_several_places_name_none)
 {
 	struct image_extent list[1];
 	struct image_pieces pieces = {.room = 1, .list = list};
@@ -287,24 +276,9 @@ pieces_of_several_places_name_none(void **state)
 		.kind = IMAGE_DATA,
 		.host = 131072};
 
-	(void)state;
 	image_pieces_add(&pieces, &first);
 	image_pieces_add(&pieces, &second);
 	assert_int_equal(pieces.count, 1);
 	assert_int_equal(list[0].length, 8192);
 	assert_true(list[0].host == IMAGE_NO_HOST);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(shared_blocks_are_those_of_the_data_file),
-		cmocka_unit_test(
-			what_the_file_system_refused_does_not_count_as_shared),
-		cmocka_unit_test(the_block_that_was_tried_reads_as_zeros),
-		cmocka_unit_test(a_raw_file_is_shared_whole),
-		cmocka_unit_test(pieces_of_several_places_name_none),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

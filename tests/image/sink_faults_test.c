@@ -120,13 +120,11 @@ shapes(size_t *count)
 	return all;
 }
 
-static void
-every_failing_write_is_reported(void **state)
+TEST(every_failing_write_is_reported)
 {
 	struct test_store store;
 	size_t count;
 	const struct image_create *all = shapes(&count);
-	(void)state;
 
 	for (size_t i = 0; i < count; i++) {
 		unsigned failed = 0;
@@ -145,13 +143,11 @@ every_failing_write_is_reported(void **state)
 	}
 }
 
-static void
-every_failing_allocation_is_reported_and_leaks_nothing(void **state)
+TEST(every_failing_allocation_is_reported_and_leaks_nothing)
 {
 	struct test_store store;
 	size_t count;
 	const struct image_create *all = shapes(&count);
-	(void)state;
 
 	for (size_t i = 0; i < count; i++) {
 		unsigned failed = 0;
@@ -194,26 +190,11 @@ memory_for(uint64_t runs)
 	return most_in_use - before;
 }
 
-static void
-a_million_runs_take_no_more_memory_than_ten(void **state)
+TEST(a_million_runs_take_no_more_memory_than_ten)
 {
-	(void)state;
 	size_t few = memory_for(10);
 	size_t many = memory_for(MIB);
 	assert_true(few < 4 * MIB);
 	/* but for 8 bytes for each block of 32768 reference counts */
 	assert_true(many <= few + 4096);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_failing_write_is_reported),
-		cmocka_unit_test(
-			every_failing_allocation_is_reported_and_leaks_nothing),
-		cmocka_unit_test(a_million_runs_take_no_more_memory_than_ten),
-	};
-
-	return cmocka_run_group_tests_name("sink faults", tests, NULL, NULL);
 }

@@ -301,10 +301,8 @@ random_how(void)
 	return how;
 }
 
-static void
-random_images_are_sound_and_equal(void **state)
+TEST(random_images_are_sound_and_equal)
 {
-	(void)state;
 	for (unsigned i = 0; i < 100; i++) {
 		struct play_how how = random_how();
 		play_and_look(&how);
@@ -316,13 +314,11 @@ random_images_are_sound_and_equal(void **state)
 #define BEFORE_DATA 128
 
 /* With every cluster in use, the refcount blocks just fit or just do not. */
-static void
-counts_are_right_at_the_borders_of_blocks_and_tables(void **state)
+TEST(counts_are_right_at_the_borders_of_blocks_and_tables)
 {
 	struct play_how how = {.create = {.version = 3,
 				       .cluster_size = 512,
 				       .preallocate = true}};
-	(void)state;
 
 	for (unsigned bits = 1; bits <= 64; bits *= 8) {
 		uint64_t border = 4096 / bits;
@@ -345,10 +341,8 @@ counts_are_right_at_the_borders_of_blocks_and_tables(void **state)
 }
 
 /* More than 1 MiB of L2 tables, and of refcount blocks, before the end. */
-static void
-tables_between_the_data_are_right(void **state)
+TEST(tables_between_the_data_are_right)
 {
-	(void)state;
 	for (int compress = 0; compress < 2; compress++) {
 		struct play_how how = {.create = {.version = 3,
 					       .cluster_size = 512,
@@ -362,10 +356,8 @@ tables_between_the_data_are_right(void **state)
 }
 
 /* A table of 16-byte entries for clusters of 16 KiB covers 16 MiB. */
-static void
-several_extended_tables_are_right(void **state)
+TEST(several_extended_tables_are_right)
 {
-	(void)state;
 	for (int compress = 0; compress < 2; compress++) {
 		struct play_how how = {.create = {.version = 3,
 					       .cluster_size = 16384,
@@ -382,14 +374,6 @@ several_extended_tables_are_right(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(random_images_are_sound_and_equal),
-		cmocka_unit_test(
-			counts_are_right_at_the_borders_of_blocks_and_tables),
-		cmocka_unit_test(tables_between_the_data_are_right),
-		cmocka_unit_test(several_extended_tables_are_right),
-	};
-
 	seed = support_seed();
-	return cmocka_run_group_tests_name("sink files", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

@@ -42,11 +42,9 @@ expect_create(struct image_create create, int code, const char *part)
 	expect_text(&err, part);
 }
 
-static void
-a_disk_is_as_long_as_its_l1_table_allows(void **state)
+TEST(a_disk_is_as_long_as_its_l1_table_allows)
 {
 	struct image_create create = defaults;
-	(void)state;
 
 	create.cluster_size = 512;
 	create.size = 128 * GIB;
@@ -64,12 +62,10 @@ a_disk_is_as_long_as_its_l1_table_allows(void **state)
 	expect_create(create, -EFBIG, "more than qcow2 can hold");
 }
 
-static void
-the_size_is_rounded_up_to_a_sector(void **state)
+TEST(the_size_is_rounded_up_to_a_sector)
 {
 	static const uint64_t sizes[][2] = {
 		{0, 0}, {1, 512}, {512, 512}, {513, 1024}, {65535, 65536}};
-	(void)state;
 
 	for (size_t i = 0; i < 5; i++) {
 		struct image_create create = defaults;
@@ -87,8 +83,7 @@ the_size_is_rounded_up_to_a_sector(void **state)
 
 /* 64 GiB of data in clusters of 512 bytes would take a refcount table of
  * 16 MiB with counts of 64 bits. */
-static void
-a_refcount_table_of_more_than_8_mib_is_refused(void **state)
+TEST(a_refcount_table_of_more_than_8_mib_is_refused)
 {
 	struct image_create create = defaults;
 	struct image_error err = {0};
@@ -96,7 +91,6 @@ a_refcount_table_of_more_than_8_mib_is_refused(void **state)
 	struct image_sink *sink;
 	uint64_t at = 0;
 	int rc = 0;
-	(void)state;
 
 	create.size = 64 * GIB;
 	create.cluster_size = 512;
@@ -123,11 +117,9 @@ a_refcount_table_of_more_than_8_mib_is_refused(void **state)
 	sink->ops->close(sink);
 }
 
-static void
-options_that_exclude_each_other_are_refused(void **state)
+TEST(options_that_exclude_each_other_are_refused)
 {
 	struct image_create create = defaults;
-	(void)state;
 
 	create.version = 2;
 	expect_create(create, 0, NULL);
@@ -171,11 +163,9 @@ set(struct image_create *create, const char *name, uint64_t value)
 	return -1;
 }
 
-static void
-every_option_sets_what_it_says(void **state)
+TEST(every_option_sets_what_it_says)
 {
 	struct image_create create = defaults;
-	(void)state;
 
 	for (uint64_t bits = 0; bits < 64; bits++) {
 		uint64_t value = UINT64_C(1) << bits;
@@ -206,19 +196,4 @@ every_option_sets_what_it_says(void **state)
 	assert_true(create.preallocate);
 	assert_int_equal(set(&create, "lazy_refcounts", 0), 0);
 	assert_int_equal(set(&create, "lazy_refcounts", 1), -EINVAL);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_disk_is_as_long_as_its_l1_table_allows),
-		cmocka_unit_test(the_size_is_rounded_up_to_a_sector),
-		cmocka_unit_test(
-			a_refcount_table_of_more_than_8_mib_is_refused),
-		cmocka_unit_test(options_that_exclude_each_other_are_refused),
-		cmocka_unit_test(every_option_sets_what_it_says),
-	};
-
-	return cmocka_run_group_tests_name("sink limits", tests, NULL, NULL);
 }

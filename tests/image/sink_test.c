@@ -66,14 +66,12 @@ reserve_packed(struct image_sink *sink, uint64_t guest, uint64_t stored)
 	return place;
 }
 
-static void
-the_header_is_written_last_and_by_itself(void **state)
+TEST(the_header_is_written_last_and_by_itself)
 {
 	struct image_create create = defaults;
 	struct image_error err;
 	struct test_store store;
 	int fd = scratch_file();
-	(void)state;
 
 	create.size = 10 * MIB;
 	struct image_sink *sink = create_sink(&store, fd, &create);
@@ -87,12 +85,10 @@ the_header_is_written_last_and_by_itself(void **state)
 	close(fd);
 }
 
-static void
-a_cluster_that_is_partly_a_hole_has_one_place(void **state)
+TEST(a_cluster_that_is_partly_a_hole_has_one_place)
 {
 	struct image_create create = defaults;
 	struct test_store store;
-	(void)state;
 
 	create.size = 10 * MIB;
 	for (int extended = 0; extended < 2; extended++) {
@@ -112,14 +108,12 @@ a_cluster_that_is_partly_a_hole_has_one_place(void **state)
 	}
 }
 
-static void
-a_place_ends_where_tables_come_between(void **state)
+TEST(a_place_ends_where_tables_come_between)
 {
 	struct image_create create = defaults;
 	struct test_store store;
 	uint64_t at = 0, before = 0;
 	unsigned parts = 0;
-	(void)state;
 
 	/* 1 MiB of L2 tables is for 64 MiB of data */
 	create.cluster_size = 512;
@@ -135,12 +129,10 @@ a_place_ends_where_tables_come_between(void **state)
 	sink->ops->close(sink);
 }
 
-static void
-compressed_clusters_are_packed_without_gaps(void **state)
+TEST(compressed_clusters_are_packed_without_gaps)
 {
 	struct image_create create = defaults;
 	struct test_store store;
-	(void)state;
 
 	create.size = 10 * MIB;
 	create.compress = true;
@@ -164,13 +156,11 @@ compressed_clusters_are_packed_without_gaps(void **state)
 	sink->ops->close(sink);
 }
 
-static void
-packing_begins_a_cluster_if_the_count_of_the_last_one_is_written(void **state)
+TEST(packing_begins_a_cluster_if_the_count_of_the_last_one_is_written)
 {
 	struct image_create create = defaults;
 	struct test_store store;
 	uint64_t at = 512;
-	(void)state;
 
 	/* 1 MiB of refcount blocks counts 64 MiB */
 	create.cluster_size = 512;
@@ -187,13 +177,11 @@ packing_begins_a_cluster_if_the_count_of_the_last_one_is_written(void **state)
 	sink->ops->close(sink);
 }
 
-static void
-zeros_in_tables_are_not_written(void **state)
+TEST(zeros_in_tables_are_not_written)
 {
 	struct image_create create = defaults;
 	struct image_error err;
 	struct test_store store;
-	(void)state;
 
 	create.size = UINT64_C(8) << 40;
 	struct image_sink *sink = create_sink(&store, -1, &create);
@@ -201,20 +189,4 @@ zeros_in_tables_are_not_written(void **state)
 	/* a block each of the refcount table and of the counts; the header */
 	assert_int_equal(store.bytes, 4096 + 4096 + 512);
 	sink->ops->close(sink);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_header_is_written_last_and_by_itself),
-		cmocka_unit_test(a_cluster_that_is_partly_a_hole_has_one_place),
-		cmocka_unit_test(a_place_ends_where_tables_come_between),
-		cmocka_unit_test(compressed_clusters_are_packed_without_gaps),
-		cmocka_unit_test(
-			packing_begins_a_cluster_if_the_count_of_the_last_one_is_written),
-		cmocka_unit_test(zeros_in_tables_are_not_written),
-	};
-
-	return cmocka_run_group_tests_name("sink", tests, NULL, NULL);
 }

@@ -96,8 +96,7 @@ judge_all(const struct shape *shape, const struct damage *damages, size_t count)
 #define JUDGE_ALL(shape, damages)                                              \
 	judge_all(shape, damages, sizeof(damages) / sizeof((damages)[0]))
 
-static void
-fields_of_the_header_have_ranges(void **state)
+TEST(fields_of_the_header_have_ranges)
 {
 	static const struct damage damages[] = {
 		{0, 4, 0x514649fa, "magic 0x514649fa"},
@@ -150,26 +149,22 @@ fields_of_the_header_have_ranges(void **state)
 		{8, 8, 65537, "backing_file_offset 0x10001"},
 		{8, 8, 65536, "backing file name has 0 bytes"},
 	};
-	(void)state;
 
 	JUDGE_ALL(&plain, damages);
 }
 
-static void
-the_fields_of_version_2_end_sooner(void **state)
+TEST(the_fields_of_version_2_end_sooner)
 {
 	/* what is there is a header extension: its type is 0 */
 	static const struct damage damages[] = {{4, 4, 2, NULL}};
 	static const struct shape v2 = {
 		16, false, IMAGE_CODEC_ZLIB, "ss-c", 1, 512};
-	(void)state;
 
 	JUDGE_ALL(&v2, damages);
 	judge(&plain, &(struct damage){4, 4, 2, "reserved bits"});
 }
 
-static void
-header_extensions_end_in_the_header(void **state)
+TEST(header_extensions_end_in_the_header)
 {
 	static const struct damage damages[] = {
 		{112, 8, 0x1234567800000000 + 65536 - 120, NULL},
@@ -184,13 +179,11 @@ header_extensions_end_in_the_header(void **state)
 		{112, 8, 0x6803f85700000030, NULL},
 		{112, 8, 0x0537be7700000010, "contradicts the encryption"},
 	};
-	(void)state;
 
 	JUDGE_ALL(&plain, damages);
 }
 
-static void
-entries_of_the_l1_table_are_checked(void **state)
+TEST(entries_of_the_l1_table_are_checked)
 {
 	static const struct damage damages[] = {
 		{L1, 8, L2 | COPIED | 1, "reserved bits"},
@@ -202,25 +195,21 @@ entries_of_the_l1_table_are_checked(void **state)
 		{L1, 8, L2, NULL},
 		{L1, 8, 0, NULL},
 	};
-	(void)state;
 
 	JUDGE_ALL(&plain, damages);
 }
 
-static void
-two_entries_have_no_table_in_common(void **state)
+TEST(two_entries_have_no_table_in_common)
 {
 	static const struct shape many = {
 		9, false, IMAGE_CODEC_ZLIB, "s-----------", 32, 0};
-	(void)state;
 
 	/* the second and the fifth, of six tables */
 	judge(&many, &(struct damage){1024 + 8, 8, 1536 + 4 * 512,
 			     "have the same L2 table at 0xe00"});
 }
 
-static void
-entries_of_l2_tables_are_checked(void **state)
+TEST(entries_of_l2_tables_are_checked)
 {
 	static const struct damage damages[] = {
 		{L2, 8, DATA | 2, "reserved bits"},
@@ -241,13 +230,11 @@ entries_of_l2_tables_are_checked(void **state)
 		{L2 + 16, 8, COMPRESSED | DATA, "does not decompress to"},
 		{0x60001, 8, 0, "compressed cluster of guest offset 0x20000"},
 	};
-	(void)state;
 
 	JUDGE_ALL(&plain, damages);
 }
 
-static void
-subclusters_are_checked(void **state)
+TEST(subclusters_are_checked)
 {
 	static const struct damage damages[] = {
 		{L2 + 8, 8, 0x1ffffffff, "both allocated and zero"},
@@ -258,7 +245,6 @@ subclusters_are_checked(void **state)
 		/* the file ends after half a cluster: bit 16 is past it */
 		{L2 + 16, 8, 0xb0000, "lies past the end"},
 	};
-	(void)state;
 
 	JUDGE_ALL(&extended, damages);
 	judge(&(struct shape){13, false, 0, "s", 1, 0},
@@ -266,8 +252,7 @@ subclusters_are_checked(void **state)
 }
 
 /* QEMU leaves the rest of the last sector out, and clusters unfinished. */
-static void
-the_file_may_end_behind_the_last_byte_that_is_used(void **state)
+TEST(the_file_may_end_behind_the_last_byte_that_is_used)
 {
 	static const struct {
 		struct shape shape;
@@ -281,7 +266,6 @@ the_file_may_end_behind_the_last_byte_that_is_used(void **state)
 		{{16, true, IMAGE_CODEC_ZLIB, "h", 1, 0}, 32768},
 	};
 	struct image_error err;
-	(void)state;
 
 	for (size_t i = 0; i < sizeof(images) / sizeof(images[0]); i++) {
 		struct built b;
@@ -296,12 +280,10 @@ the_file_may_end_behind_the_last_byte_that_is_used(void **state)
 }
 
 /* One sector more than there is in the file is not what QEMU leaves. */
-static void
-a_compressed_cluster_may_lack_a_part_of_a_sector(void **state)
+TEST(a_compressed_cluster_may_lack_a_part_of_a_sector)
 {
 	struct image_error err;
 	struct built b;
-	(void)state;
 
 	build(&b, &plain, 1);
 	/* the last one in the file; bits 54 on count its sectors */
@@ -312,14 +294,12 @@ a_compressed_cluster_may_lack_a_part_of_a_sector(void **state)
 	unbuild(&b);
 }
 
-static void
-a_zero_cluster_that_has_a_place_reads_as_zeros(void **state)
+TEST(a_zero_cluster_that_has_a_place_reads_as_zeros)
 {
 	struct image_scratch scratch = {0};
 	struct image_error err;
 	struct built b;
 	unsigned char buf[512];
-	(void)state;
 
 	build(&b, &plain, 1);
 	b.bytes[L2 + 7] |= 1;
@@ -333,12 +313,10 @@ a_zero_cluster_that_has_a_place_reads_as_zeros(void **state)
 	unbuild(&b);
 }
 
-static void
-every_truncation_is_refused(void **state)
+TEST(every_truncation_is_refused)
 {
 	struct image_error err;
 	struct built b;
-	(void)state;
 
 	build(&b, &plain, 1);
 	/* the compressed cluster at the end is what is missed last */
@@ -350,27 +328,4 @@ every_truncation_is_refused(void **state)
 			size -= support_below(&(uint64_t){size}, 509);
 	}
 	unbuild(&b);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fields_of_the_header_have_ranges),
-		cmocka_unit_test(the_fields_of_version_2_end_sooner),
-		cmocka_unit_test(header_extensions_end_in_the_header),
-		cmocka_unit_test(entries_of_the_l1_table_are_checked),
-		cmocka_unit_test(two_entries_have_no_table_in_common),
-		cmocka_unit_test(entries_of_l2_tables_are_checked),
-		cmocka_unit_test(subclusters_are_checked),
-		cmocka_unit_test(
-			the_file_may_end_behind_the_last_byte_that_is_used),
-		cmocka_unit_test(
-			a_compressed_cluster_may_lack_a_part_of_a_sector),
-		cmocka_unit_test(
-			a_zero_cluster_that_has_a_place_reads_as_zeros),
-		cmocka_unit_test(every_truncation_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("source refused", tests, NULL, NULL);
 }

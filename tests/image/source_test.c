@@ -61,10 +61,8 @@ reads_of_all(const struct shape *shape)
 }
 
 /* One of the L2 table besides. */
-static void
-clusters_that_lie_together_are_one_read(void **state)
+TEST(clusters_that_lie_together_are_one_read)
 {
-	(void)state;
 	for (enum image_codec_id id = IMAGE_CODEC_ZLIB; id <= IMAGE_CODEC_ZSTD;
 		id++)
 		assert_int_equal(reads_of_all(&(struct shape){
@@ -81,10 +79,8 @@ clusters_that_lie_together_are_one_read(void **state)
 		reads_of_all(&(struct shape){9, false, 0, "c", 300, 0}), 5 + 3);
 }
 
-static void
-clusters_that_lie_apart_are_read_apart(void **state)
+TEST(clusters_that_lie_apart_are_read_apart)
 {
-	(void)state;
 	assert_int_equal(
 		reads_of_all(&(struct shape){16, false, 0, "g", 4, 0}), 1 + 4);
 	assert_int_equal(
@@ -98,32 +94,26 @@ clusters_that_lie_apart_are_read_apart(void **state)
 	assert_in_range(reads, 4, 8);
 }
 
-static void
-holes_are_not_read(void **state)
+TEST(holes_are_not_read)
 {
-	(void)state;
 	assert_int_equal(
 		reads_of_all(&(struct shape){16, false, 0, "z-", 8, 0}), 1);
 }
 
-static void
-the_last_compressed_cluster_may_pass_the_end_of_the_disk(void **state)
+TEST(the_last_compressed_cluster_may_pass_the_end_of_the_disk)
 {
-	(void)state;
 	reads_of_all(&(struct shape){16, false, 0, "c", 3, 65535});
 	reads_of_all(&(struct shape){16, false, 0, "cs", 3, 512});
 	reads_of_all(&(struct shape){16, true, 0, "cm", 3, 512});
 }
 
-static void
-compressed_clusters_may_lie_in_any_order(void **state)
+TEST(compressed_clusters_may_lie_in_any_order)
 {
 	enum { CLUSTERS = 8, SIZE = 65536, L2 = 0x30000 };
 	struct image_scratch scratch = {0};
 	struct image_error err;
 	struct built b;
 	uint64_t entries[CLUSTERS];
-	(void)state;
 
 	build(&b, &(struct shape){16, false, 0, "c", CLUSTERS, 0}, 1);
 	memcpy(entries, b.bytes + L2, sizeof(entries));
@@ -144,8 +134,7 @@ compressed_clusters_may_lie_in_any_order(void **state)
 }
 
 /* An L2 table of clusters of 128 KiB is two slices. */
-static void
-a_table_of_several_slices_is_read_where_it_is_needed(void **state)
+TEST(a_table_of_several_slices_is_read_where_it_is_needed)
 {
 	enum { ENTRIES = 8192 };
 	char *clusters = malloc(ENTRIES + 2);
@@ -153,7 +142,6 @@ a_table_of_several_slices_is_read_where_it_is_needed(void **state)
 	struct image_scratch scratch = {0};
 	struct image_error err;
 	struct built b;
-	(void)state;
 
 	memset(clusters, '-', ENTRIES);
 	memcpy(clusters + ENTRIES, "s", 2);
@@ -247,11 +235,9 @@ list_extents(void *opaque)
 	return NULL;
 }
 
-static void
-any_range_is_read_by_any_thread(void **state)
+TEST(any_range_is_read_by_any_thread)
 {
 	uint64_t seed = support_seed();
-	(void)state;
 
 	for (size_t i = 0; i < N_SHAPES; i++) {
 		struct built b;
@@ -300,11 +286,9 @@ open_and_read(struct built *b, unsigned char *buf, struct image_error *err)
 	return rc;
 }
 
-static void
-every_read_and_allocation_may_fail(void **state)
+TEST(every_read_and_allocation_may_fail)
 {
 	struct image_error err;
-	(void)state;
 
 	for (size_t i = 0; i < N_SHAPES; i++) {
 		struct built b;
@@ -332,23 +316,4 @@ every_read_and_allocation_may_fail(void **state)
 		free(buf);
 		unbuild(&b);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(clusters_that_lie_together_are_one_read),
-		cmocka_unit_test(clusters_that_lie_apart_are_read_apart),
-		cmocka_unit_test(holes_are_not_read),
-		cmocka_unit_test(
-			the_last_compressed_cluster_may_pass_the_end_of_the_disk),
-		cmocka_unit_test(compressed_clusters_may_lie_in_any_order),
-		cmocka_unit_test(
-			a_table_of_several_slices_is_read_where_it_is_needed),
-		cmocka_unit_test(any_range_is_read_by_any_thread),
-		cmocka_unit_test(every_read_and_allocation_may_fail),
-	};
-
-	return cmocka_run_group_tests_name("source", tests, NULL, NULL);
 }

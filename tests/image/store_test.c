@@ -185,13 +185,11 @@ read_at(struct image_store *store, uint64_t offset, size_t length)
 }
 
 /* Other programs use them. */
-static void
-pages_that_were_there_stay(void **state)
+TEST(pages_that_were_there_stay)
 {
 	struct image_store *store = open_store(true);
 	struct image_error err;
 
-	(void)state;
 	/* all data of the first window, which is most of it a hole */
 	now.present[0] = 16;
 	now.present[1] = 8;
@@ -213,10 +211,8 @@ pages_that_were_there_stay(void **state)
 	image_store_close(store);
 }
 
-static void
-more_than_half_of_the_data_has_to_be_there(void **state)
+TEST(more_than_half_of_the_data_has_to_be_there)
 {
-	(void)state;
 	for (unsigned present = 7; present <= 9; present++) {
 		struct image_store *store = open_store(true);
 		now.present[0] = present;
@@ -227,12 +223,10 @@ more_than_half_of_the_data_has_to_be_there(void **state)
 }
 
 /* A read that passes the end of a window judges both. */
-static void
-each_window_is_judged_on_its_own(void **state)
+TEST(each_window_is_judged_on_its_own)
 {
 	struct image_store *store = open_store(true);
 
-	(void)state;
 	now.present[0] = 16;
 	read_at(store, WINDOW - PAGE, 2 * PAGE);
 	assert_string_equal(
@@ -247,12 +241,10 @@ each_window_is_judged_on_its_own(void **state)
 }
 
 /* Linux says of every page that it is present. */
-static void
-who_may_not_ask_drops_what_it_read(void **state)
+TEST(who_may_not_ask_drops_what_it_read)
 {
 	struct image_store *store = open_store(true);
 
-	(void)state;
 	now.present[0] = 16;
 	now.other_user = true;
 	read_at(store, 0, PAGE);
@@ -260,26 +252,22 @@ who_may_not_ask_drops_what_it_read(void **state)
 	image_store_close(store);
 }
 
-static void
-without_the_option_nothing_is_dropped(void **state)
+TEST(without_the_option_nothing_is_dropped)
 {
 	struct image_store *store = open_store(false);
 	struct image_error err;
 
-	(void)state;
 	read_at(store, 0, PAGE);
 	assert_int_equal(store->ops->unchanged(store, &err), 0);
 	assert_string_equal(now.calls, "read;");
 	image_store_close(store);
 }
 
-static void
-a_kernel_that_drops_needs_no_help(void **state)
+TEST(a_kernel_that_drops_needs_no_help)
 {
 	struct image_store *store = open_store(true);
 	struct image_error err;
 
-	(void)state;
 	now.dontcache = 0;
 	read_at(store, 0, PAGE);
 	assert_int_equal(store->ops->unchanged(store, &err), 0);
@@ -311,10 +299,8 @@ new_store(bool drop)
 	return store;
 }
 
-static void
-writeback_begins_every_16_mib(void **state)
+TEST(writeback_begins_every_16_mib)
 {
-	(void)state;
 	for (int drop = 0; drop < 2; drop++) {
 		struct image_store *store = new_store(drop);
 		struct image_file *file = image_file(store);
@@ -334,13 +320,11 @@ writeback_begins_every_16_mib(void **state)
 	}
 }
 
-static void
-a_flush_drops_what_is_on_disk(void **state)
+TEST(a_flush_drops_what_is_on_disk)
 {
 	struct image_store *store = new_store(true);
 	struct image_error err;
 
-	(void)state;
 	assert_int_equal(store->ops->flush(store, &err), 0);
 	assert_string_equal(now.calls, "sync;drop 0 0;");
 	now.calls[0] = '\0';
@@ -350,14 +334,12 @@ a_flush_drops_what_is_on_disk(void **state)
 	image_store_close(store);
 }
 
-static void
-short_calls_and_interrupts_are_no_failures(void **state)
+TEST(short_calls_and_interrupts_are_no_failures)
 {
 	unsigned char back[3 * 1000 + 7];
 	struct image_store *store = new_store(false);
 	struct image_error err;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(back); i++)
 		bytes[i] = (unsigned char)(i * 7);
 	now.most = 1000;
@@ -378,19 +360,7 @@ short_calls_and_interrupts_are_no_failures(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pages_that_were_there_stay),
-		cmocka_unit_test(more_than_half_of_the_data_has_to_be_there),
-		cmocka_unit_test(each_window_is_judged_on_its_own),
-		cmocka_unit_test(who_may_not_ask_drops_what_it_read),
-		cmocka_unit_test(without_the_option_nothing_is_dropped),
-		cmocka_unit_test(a_kernel_that_drops_needs_no_help),
-		cmocka_unit_test(writeback_begins_every_16_mib),
-		cmocka_unit_test(a_flush_drops_what_is_on_disk),
-		cmocka_unit_test(short_calls_and_interrupts_are_no_failures),
-	};
-
 	if (sysconf(_SC_PAGESIZE) != PAGE)
 		return support_skip_all("pages", "pages are not of 4 KiB");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

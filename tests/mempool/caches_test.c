@@ -65,14 +65,12 @@ end(struct other *o)
 	(void)sem_destroy(&o->go_on);
 }
 
-static void
-a_cache_that_another_closed_is_not_closed_again(void **state)
+TEST(a_cache_that_another_closed_is_not_closed_again)
 {
 	struct hone_mempool *pool = pool_of(100, 10, 3);
 	struct hone_mempool_cache *c, *d;
 	struct other o;
 
-	(void)state;
 	/* It stays closed. */
 	start(&o, pool);
 	hone_mempool_cache_close(o.own);
@@ -101,14 +99,12 @@ a_cache_that_another_closed_is_not_closed_again(void **state)
 	destroyed(pool);
 }
 
-static void
-a_thread_whose_cache_was_closed_gets_another(void **state)
+TEST(a_thread_whose_cache_was_closed_gets_another)
 {
 	struct hone_mempool *pool = pool_of(100, 10, 3);
 	struct hone_mempool_cache *c;
 	struct other o;
 
-	(void)state;
 	start(&o, pool);
 	hone_mempool_cache_close(o.own);
 	c = opened(pool);
@@ -121,14 +117,12 @@ a_thread_whose_cache_was_closed_gets_another(void **state)
 	destroyed(pool);
 }
 
-static void
-a_thread_has_a_cache_in_as_many_pools_as_there_are_keys(void **state)
+TEST(a_thread_has_a_cache_in_as_many_pools_as_there_are_keys)
 {
 	static struct hone_mempool *pools[PTHREAD_KEYS_MAX + 1];
 	struct hone_mempool_cache *c;
 	size_t n = 0;
 
-	(void)state;
 	do {
 		pools[n] = pool_of(4, 2, 1);
 		c = hone_mempool_thread_cache(pools[n]);
@@ -149,14 +143,12 @@ a_thread_has_a_cache_in_as_many_pools_as_there_are_keys(void **state)
 
 /* The largest possible need exceeds the machine's memory; the real need does
  * not. */
-static void
-many_caches_may_be_open(void **state)
+TEST(many_caches_may_be_open)
 {
 	struct hone_mempool *pool = pool_of(OPEN, 1, CACHES);
 	struct hone_mempool_cache *c[OPEN];
 	void *objs[OPEN];
 
-	(void)state;
 	for (int i = 0; i < OPEN; i++) {
 		c[i] = opened(pool);
 		assert_non_null(objs[i] = hone_mempool_get(c[i]));
@@ -169,14 +161,12 @@ many_caches_may_be_open(void **state)
 	destroyed(pool);
 }
 
-static void
-a_pool_may_be_busy_and_go_on(void **state)
+TEST(a_pool_may_be_busy_and_go_on)
 {
 	struct hone_mempool *pool = pool_of(10, 2, 1);
 	struct hone_mempool_cache *c = hone_mempool_thread_cache(pool);
 	void *obj = hone_mempool_get(c);
 
-	(void)state;
 	assert_non_null(obj);
 	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
 	/* The thread's own cache was closed first, as the header documents. */
@@ -188,8 +178,7 @@ a_pool_may_be_busy_and_go_on(void **state)
 	destroyed(pool);
 }
 
-static void
-a_full_magazine_comes_before_one_that_is_not(void **state)
+TEST(a_full_magazine_comes_before_one_that_is_not)
 {
 	/* One full magazine; the other objects fill none and belong to no
 	 * cache. */
@@ -197,7 +186,6 @@ a_full_magazine_comes_before_one_that_is_not(void **state)
 	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_magazine *m, *rest;
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		/* The full one is loaded. */
 		hone_mempool_put(c, hone_mempool_get(c));
@@ -218,21 +206,4 @@ a_full_magazine_comes_before_one_that_is_not(void **state)
 	}
 	hone_mempool_cache_close(c);
 	destroyed(pool);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_cache_that_another_closed_is_not_closed_again),
-		cmocka_unit_test(a_thread_whose_cache_was_closed_gets_another),
-		cmocka_unit_test(
-			a_thread_has_a_cache_in_as_many_pools_as_there_are_keys),
-		cmocka_unit_test(many_caches_may_be_open),
-		cmocka_unit_test(a_pool_may_be_busy_and_go_on),
-		cmocka_unit_test(a_full_magazine_comes_before_one_that_is_not),
-	};
-
-	return cmocka_run_group_tests_name("mempool-caches", tests, NULL, NULL);
 }

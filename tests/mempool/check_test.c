@@ -74,8 +74,7 @@ told(struct faults *faults, int fault, void *object)
 	memset(faults, 0, sizeof(*faults));
 }
 
-static void
-sound_use_is_no_fault(void **state)
+TEST(sound_use_is_no_fault)
 {
 	struct faults faults;
 	struct hone_mempool *pool = debug_pool(&faults);
@@ -84,7 +83,6 @@ sound_use_is_no_fault(void **state)
 	struct hone_mempool_magazine *m;
 	void *objs[20];
 
-	(void)state;
 	for (int round = 0; round < 3; round++) {
 		assert_int_equal(hone_mempool_get_bulk(c, objs, 20), 0);
 		assert_null(hone_mempool_get(c));
@@ -108,15 +106,13 @@ sound_use_is_no_fault(void **state)
 	destroyed(pool);
 }
 
-static void
-a_second_put_is_told_and_left_out(void **state)
+TEST(a_second_put_is_told_and_left_out)
 {
 	struct faults faults;
 	struct hone_mempool *pool = debug_pool(&faults);
 	struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
 	void *objs[3];
 
-	(void)state;
 	objs[0] = hone_mempool_get(a);
 	hone_mempool_put(a, objs[0]);
 	hone_mempool_put(b, objs[0]);
@@ -132,8 +128,7 @@ a_second_put_is_told_and_left_out(void **state)
 	destroyed(pool);
 }
 
-static void
-a_foreign_pointer_is_told_and_left_out(void **state)
+TEST(a_foreign_pointer_is_told_and_left_out)
 {
 	struct faults faults;
 	struct hone_mempool *pool = debug_pool(&faults);
@@ -141,7 +136,6 @@ a_foreign_pointer_is_told_and_left_out(void **state)
 	struct hone_mempool_magazine *m;
 	char *obj = hone_mempool_get(c), other[SIZE];
 
-	(void)state;
 	hone_mempool_put(c, other);
 	told(&faults, HONE_MEMPOOL_FAULT_FOREIGN, other);
 	hone_mempool_put(c, obj + 1);
@@ -176,15 +170,13 @@ sanitized(volatile char *byte)
 	assert_false(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-static void
-writes_after_put_are_told(void **state)
+TEST(writes_after_put_are_told)
 {
 	struct faults faults;
 	struct hone_mempool *pool = debug_pool(&faults);
 	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_findings findings;
 
-	(void)state;
 	for (size_t at = 0; at < SIZE; at++) {
 		char *obj = hone_mempool_get(c);
 
@@ -227,15 +219,13 @@ written_beside(struct hone_mempool *pool, struct hone_mempool_cache *c,
 	told(faults, HONE_MEMPOOL_FAULT_OVERRUN, obj);
 }
 
-static void
-writes_beside_an_object_are_told(void **state)
+TEST(writes_beside_an_object_are_told)
 {
 	struct faults faults;
 	struct hone_mempool *pool = debug_pool(&faults);
 	struct hone_mempool_cache *c = opened(pool);
 	void *objs[20];
 
-	(void)state;
 	assert_int_equal(hone_mempool_get_bulk(c, objs, 20), 0);
 	for (int i = 0; i < 20; i++) {
 		char *obj = objs[i];
@@ -248,8 +238,7 @@ writes_beside_an_object_are_told(void **state)
 	destroyed(pool);
 }
 
-static void
-without_a_handler_a_fault_aborts(void **state)
+TEST(without_a_handler_a_fault_aborts)
 {
 	struct hone_mempool_attr attr = attributes(4, 2, 1);
 	struct hone_mempool *pool;
@@ -257,7 +246,6 @@ without_a_handler_a_fault_aborts(void **state)
 	int status;
 	pid_t child;
 
-	(void)state;
 	attr.flags |= HONE_MEMPOOL_DEBUG;
 	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
 	c = opened(pool);
@@ -293,8 +281,7 @@ doubled_and_foreign_are_named(
 	assert_ptr_equal(hone_mempool_get(c), stranger);
 }
 
-static void
-the_audit_names_what_is_out_doubled_or_foreign(void **state)
+TEST(the_audit_names_what_is_out_doubled_or_foreign)
 {
 	struct hone_mempool *pool = pool_of(30, 8, 2);
 	struct hone_mempool_cache *c = opened(pool);
@@ -302,7 +289,6 @@ the_audit_names_what_is_out_doubled_or_foreign(void **state)
 	struct faults faults = {0};
 	void *objs[3];
 
-	(void)state;
 	assert_int_equal(hone_mempool_get_bulk(c, objs, 1), 0);
 	hone_mempool_audit(pool, &findings, note, &faults);
 	told(&faults, HONE_MEMPOOL_FAULT_OUT, objs[0]);
@@ -314,8 +300,7 @@ the_audit_names_what_is_out_doubled_or_foreign(void **state)
 }
 
 #if ASAN
-static void
-the_sanitizer_sees_a_second_put_of_every_flavour(void **state)
+TEST(the_sanitizer_sees_a_second_put_of_every_flavour)
 {
 	struct hone_mempool *pool = pool_of(30, 8, 2);
 	struct hone_mempool_cache *c = opened(pool);
@@ -323,7 +308,6 @@ the_sanitizer_sees_a_second_put_of_every_flavour(void **state)
 	int status;
 	pid_t child;
 
-	(void)state;
 	child = fork();
 	if (child == 0) {
 		hone_mempool_put(c, obj);
@@ -357,38 +341,14 @@ count_visits(void *object, size_t index, void *arg)
 	assert_int_equal(index, (*(size_t *)arg)++);
 }
 
-static void
-iteration_visits_every_object(void **state)
+TEST(iteration_visits_every_object)
 {
 	struct hone_mempool *pool = pool_of(37, 8, 2);
 	char *last = NULL;
 	size_t n = 0;
 
-	(void)state;
 	hone_mempool_iterate(pool, every_object_is_visited_in_order, &last);
 	hone_mempool_iterate(pool, count_visits, &n);
 	assert_int_equal(n, 37);
 	destroyed(pool);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(sound_use_is_no_fault),
-		cmocka_unit_test(a_second_put_is_told_and_left_out),
-		cmocka_unit_test(a_foreign_pointer_is_told_and_left_out),
-		cmocka_unit_test(writes_after_put_are_told),
-		cmocka_unit_test(writes_beside_an_object_are_told),
-		cmocka_unit_test(without_a_handler_a_fault_aborts),
-		cmocka_unit_test(
-			the_audit_names_what_is_out_doubled_or_foreign),
-#if ASAN
-		cmocka_unit_test(
-			the_sanitizer_sees_a_second_put_of_every_flavour),
-#endif
-		cmocka_unit_test(iteration_visits_every_object),
-	};
-
-	return cmocka_run_group_tests_name("mempool-check", tests, NULL, NULL);
 }

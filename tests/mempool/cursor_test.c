@@ -2,15 +2,13 @@
 /* A cursor gives the same results as its cache. */
 #include "mempool_support.h"
 
-static void
-a_cursor_moves_what_get_and_put_would(void **state)
+TEST(a_cursor_moves_what_get_and_put_would)
 {
 	struct hone_mempool *pool = pool_of(1300, 100, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_cursor cursor;
 	void *objs[1300];
 
-	(void)state;
 	hone_mempool_cursor_begin(&cursor, c);
 	for (size_t i = 0; i < 1300; i++) {
 		objs[i] = hone_mempool_cursor_get(&cursor);
@@ -33,15 +31,13 @@ a_cursor_moves_what_get_and_put_would(void **state)
 
 /* Bursts of every size, across every edge of a magazine, and of more objects
  * than the pool has. */
-static void
-bursts_through_a_cursor_are_all_or_nothing(void **state)
+TEST(bursts_through_a_cursor_are_all_or_nothing)
 {
 	struct hone_mempool *pool = pool_of(1000, 100, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_cursor cursor;
 	void *objs[2001];
 
-	(void)state;
 	for (size_t n = 0; n <= 1000; n += 1 + n / 20) {
 		size_t got = 0, left = 1000 % (n + !n);
 
@@ -71,15 +67,13 @@ bursts_through_a_cursor_are_all_or_nothing(void **state)
 }
 
 /* A cache has at most its cache size loaded, also after bursts. */
-static void
-a_cursor_never_holds_more_than_the_cache_size(void **state)
+TEST(a_cursor_never_holds_more_than_the_cache_size)
 {
 	struct hone_mempool *pool = pool_of(60, 10, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_cursor cursor;
 	void *objs[60];
 
-	(void)state;
 	for (size_t n = 1; n <= 30; n++) {
 		assert_int_equal(hone_mempool_get_bulk(c, objs, 60), 0);
 		for (size_t i = 0; i < 60; i += n) {
@@ -96,15 +90,13 @@ a_cursor_never_holds_more_than_the_cache_size(void **state)
 }
 
 /* Single objects and bursts in turns: last in, first out. */
-static void
-ones_and_bursts_mix(void **state)
+TEST(ones_and_bursts_mix)
 {
 	struct hone_mempool *pool = pool_of(500, 64, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_cursor cursor;
 	void *objs[500];
 
-	(void)state;
 	hone_mempool_cursor_begin(&cursor, c);
 	for (size_t n = 1; n < 200; n++) {
 		void *last;
@@ -133,8 +125,7 @@ note(int fault, void *object, void *arg)
 }
 
 /* The debug flavour has no inline path: it checks each object of a burst. */
-static void
-the_debug_flavour_sees_a_cursor(void **state)
+TEST(the_debug_flavour_sees_a_cursor)
 {
 	struct hone_mempool_attr attr = attributes(100, 10, 2);
 	struct hone_mempool_cursor cursor;
@@ -142,7 +133,6 @@ the_debug_flavour_sees_a_cursor(void **state)
 	struct hone_mempool *pool;
 	void *objs[30], *told = NULL;
 
-	(void)state;
 	attr.flags |= HONE_MEMPOOL_DEBUG;
 	attr.on_fault = note;
 	attr.on_fault_arg = &told;
@@ -162,18 +152,4 @@ the_debug_flavour_sees_a_cursor(void **state)
 	hone_mempool_put_bulk(c, objs, 30);
 	hone_mempool_cache_close(c);
 	destroyed(pool);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_cursor_moves_what_get_and_put_would),
-		cmocka_unit_test(bursts_through_a_cursor_are_all_or_nothing),
-		cmocka_unit_test(a_cursor_never_holds_more_than_the_cache_size),
-		cmocka_unit_test(ones_and_bursts_mix),
-		cmocka_unit_test(the_debug_flavour_sees_a_cursor),
-	};
-
-	return cmocka_run_group_tests_name("mempool_cursor", tests, NULL, NULL);
 }

@@ -33,13 +33,11 @@ item(size_t number)
 	return (void *)(uintptr_t)number;
 }
 
-static void
-owner_and_thief_take_from_their_ends(void **state)
+TEST(owner_and_thief_take_from_their_ends)
 {
 	static struct deque deque;
 	struct hone_deque *d = &deque.d;
 
-	(void)state;
 	/* From before the indices wrap around to after it, and half way. */
 	for (size_t before = 0; before < 3 * SLOTS; before++) {
 		begin(&deque, before % 2 ? SIZE_MAX / 2 + 1 - before
@@ -126,13 +124,11 @@ push_and_pop(struct run *run, uint64_t seed)
 		took(run, got);
 }
 
-static void
-each_item_is_taken_once(void **state)
+TEST(each_item_is_taken_once)
 {
 	static struct run run;
 	pthread_t thieves[THIEVES];
 
-	(void)state;
 	begin(&run.deque, SIZE_MAX - PUSHES / 2);
 	for (int i = 0; i < THIEVES; i++)
 		assert_int_equal(pthread_create(&thieves[i], NULL,
@@ -146,15 +142,4 @@ each_item_is_taken_once(void **state)
 	assert_int_equal(run.errors, 0);
 	for (size_t i = 1; i <= PUSHES; i++)
 		assert_int_equal(run.taken[i], 1);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(owner_and_thief_take_from_their_ends),
-		cmocka_unit_test(each_item_is_taken_once),
-	};
-
-	return cmocka_run_group_tests_name("mempool-deque", tests, NULL, NULL);
 }

@@ -116,8 +116,7 @@ release(struct worker *w, uint64_t *seed)
  */
 #define WITHOUT_ONE (CAPACITY - 40 - 3 * CACHE)
 
-static void
-a_thread_that_is_stopped_holds_up_nobody(void **state)
+TEST(a_thread_that_is_stopped_holds_up_nobody)
 {
 	struct hone_mempool *pool = pool_of(CAPACITY, CACHE, 3);
 	struct hone_mempool_cache *c = opened(pool);
@@ -125,7 +124,6 @@ a_thread_that_is_stopped_holds_up_nobody(void **state)
 	uint64_t seed = support_seed();
 	void *objs[CAPACITY];
 
-	(void)state;
 	start(&other, pool);
 	for (int round = 0; round < ROUNDS; round++) {
 		hold(&other);
@@ -213,22 +211,17 @@ forked(unsigned flags)
 	destroyed(pool); /* and the cache of this thread with it */
 }
 
-static void
-a_child_goes_on_with_what_is_not_out(void **state)
+TEST(a_child_goes_on_with_what_is_not_out)
 {
-	(void)state;
 	forked(0);
 }
 
-static void
-a_child_goes_on_in_the_debug_flavour(void **state)
+TEST(a_child_goes_on_in_the_debug_flavour)
 {
-	(void)state;
 	forked(HONE_MEMPOOL_DEBUG);
 }
 
-static void
-a_child_goes_on_without_caches_of_threads(void **state)
+TEST(a_child_goes_on_without_caches_of_threads)
 {
 	struct hone_mempool *pool = pool_of(CAPACITY, CACHE, 4);
 	struct hone_mempool_cache *c = opened(pool);
@@ -236,7 +229,6 @@ a_child_goes_on_without_caches_of_threads(void **state)
 	int status;
 	pid_t pid = fork();
 
-	(void)state;
 	if (pid == 0)
 		_exit(child(pool, &obj, 1));
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -250,17 +242,11 @@ a_child_goes_on_without_caches_of_threads(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_thread_that_is_stopped_holds_up_nobody),
-		cmocka_unit_test(a_child_goes_on_with_what_is_not_out),
-		cmocka_unit_test(a_child_goes_on_in_the_debug_flavour),
-		cmocka_unit_test(a_child_goes_on_without_caches_of_threads),
-	};
 	struct sigaction action = {.sa_handler = stop_here};
 
 	sigemptyset(&action.sa_mask);
 	if (sem_init(&stopped, 0, 0) || sem_init(&go_on, 0, 0) ||
 		sigaction(SIGUSR1, &action, NULL))
 		return 1;
-	return cmocka_run_group_tests_name("mempool-fork", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

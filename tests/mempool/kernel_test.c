@@ -132,8 +132,7 @@ write_to_all(struct hone_mempool *pool)
 	hone_mempool_cache_close(cache);
 }
 
-static void
-huge_pages_are_asked_for_politely(void **state)
+TEST(huge_pages_are_asked_for_politely)
 {
 	char line[1024];
 	struct hone_mempool *pool, *plain;
@@ -142,7 +141,6 @@ huge_pages_are_asked_for_politely(void **state)
 	bool advised = told_of("/proc/self/smaps", first, "VmFlags:", line);
 	bool marked = advised && strstr(line, " hg");
 
-	(void)state;
 	/* Where a huge page may begin. */
 	assert_int_equal((uintptr_t)first % HUGE_PAGE, 0);
 	if (told_of("/proc/self/smaps", other, "VmFlags:", line))
@@ -156,14 +154,12 @@ huge_pages_are_asked_for_politely(void **state)
 	assert_true(marked);
 }
 
-static void
-huge_pages_that_were_set_aside_are_used(void **state)
+TEST(huge_pages_that_were_set_aside_are_used)
 {
 	struct hone_mempool *pool;
 	char line[1024];
 	void *first;
 
-	(void)state;
 	needs_huge_pages();
 	first = objects_of(&pool, HONE_MEMPOOL_HUGETLB, -1);
 	assert_int_equal((uintptr_t)first % HUGE_PAGE, 0);
@@ -178,15 +174,13 @@ huge_pages_that_were_set_aside_are_used(void **state)
 }
 
 /* Huge pages have the alignment of 2 MiB alone. */
-static void
-objects_in_huge_pages_may_have_a_larger_alignment(void **state)
+TEST(objects_in_huge_pages_may_have_a_larger_alignment)
 {
 	struct hone_mempool_attr attr = attributes(1, 1, 1);
 	struct hone_mempool *pool;
 	struct hone_mempool_cache *c;
 	void *obj;
 
-	(void)state;
 	needs_huge_pages();
 	attr.flags = HONE_MEMPOOL_HUGETLB;
 	attr.object_size = attr.alignment = 2 * HUGE_PAGE;
@@ -203,13 +197,11 @@ objects_in_huge_pages_may_have_a_larger_alignment(void **state)
 	assert_int_equal(mapped, 0);
 }
 
-static void
-without_huge_pages_there_is_no_pool(void **state)
+TEST(without_huge_pages_there_is_no_pool)
 {
 	struct hone_mempool_attr attr = attributes(1, 1, 1);
 	struct hone_mempool *pool = NULL;
 
-	(void)state;
 	attr.flags = HONE_MEMPOOL_HUGETLB;
 	attr.object_size = (size_t)1 << 40; /* more than a machine has */
 	if (sizeof(size_t) < 8 || number_in(FREE) > 1 << 19) {
@@ -242,8 +234,7 @@ needs_nodes(void)
 	skip();
 }
 
-static void
-objects_lie_on_the_node_asked_for(void **state)
+TEST(objects_lie_on_the_node_asked_for)
 {
 	struct hone_mempool *pool;
 	bool bound = false;
@@ -251,7 +242,6 @@ objects_lie_on_the_node_asked_for(void **state)
 	void *first;
 	FILE *file;
 
-	(void)state;
 	needs_nodes();
 	first = objects_of(&pool, 0, 0);
 	write_to_all(pool);
@@ -269,13 +259,11 @@ objects_lie_on_the_node_asked_for(void **state)
 	assert_int_equal(mapped, 0);
 }
 
-static void
-a_node_that_is_not_there_is_refused(void **state)
+TEST(a_node_that_is_not_there_is_refused)
 {
 	struct hone_mempool_attr attr = attributes(100, 10, 2);
 	struct hone_mempool *pool = NULL;
 
-	(void)state;
 	needs_nodes();
 	attr.numa_node = 1023;
 	assert_int_equal(hone_mempool_create(&pool, &attr), -EINVAL);
@@ -284,13 +272,11 @@ a_node_that_is_not_there_is_refused(void **state)
 }
 
 /* Pages were reserved, but not on that node. */
-static void
-a_node_without_huge_pages_is_told_at_once(void **state)
+TEST(a_node_without_huge_pages_is_told_at_once)
 {
 	struct hone_mempool_attr attr = attributes(3000, 10, 2);
 	struct hone_mempool *pool = NULL;
 
-	(void)state;
 	needs_nodes();
 	needs_huge_pages();
 	populated = 0;
@@ -315,18 +301,7 @@ a_node_without_huge_pages_is_told_at_once(void **state)
 static int
 run(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(huge_pages_are_asked_for_politely),
-		cmocka_unit_test(huge_pages_that_were_set_aside_are_used),
-		cmocka_unit_test(
-			objects_in_huge_pages_may_have_a_larger_alignment),
-		cmocka_unit_test(without_huge_pages_there_is_no_pool),
-		cmocka_unit_test(objects_lie_on_the_node_asked_for),
-		cmocka_unit_test(a_node_that_is_not_there_is_refused),
-		cmocka_unit_test(a_node_without_huge_pages_is_told_at_once),
-	};
-
-	return cmocka_run_group_tests_name("mempool-kernel", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }
 
 /* In a child, so that the pages are released even if a test crashes. */

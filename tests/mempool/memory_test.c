@@ -60,23 +60,19 @@ may_fail_once(struct hone_mempool_attr attr, int least_calls)
 	fails_at = 0;
 }
 
-static void
-every_allocation_may_fail_once(void **state)
+TEST(every_allocation_may_fail_once)
 {
 	static char memory[8192] __attribute__((aligned(64)));
 	struct hone_mempool_attr attr = attributes(100, 10, 2);
 
-	(void)state;
 	may_fail_once(attr, 3);
 	attr.memory = memory;
 	attr.memory_size = sizeof(memory);
 	may_fail_once(attr, 2);
 }
 
-static void
-a_thread_cache_may_fail_and_come_later(void **state)
+TEST(a_thread_cache_may_fail_and_come_later)
 {
-	(void)state;
 	for (int turn = 1; turn <= 2; turn++) {
 		struct hone_mempool *pool = pool_of(100, 10, 1);
 		struct hone_mempool_cache *c;
@@ -111,12 +107,10 @@ not_created(const struct hone_mempool_attr *attr)
 		assert_int_equal(hone_mempool_memory_size(&attr), 0);          \
 	} while (0)
 
-static void
-attributes_out_of_range_are_refused(void **state)
+TEST(attributes_out_of_range_are_refused)
 {
 	static char memory[8192] __attribute__((aligned(128)));
 
-	(void)state;
 	REFUSED(object_size = 0);
 	REFUSED(object_size = SIZE_MAX);
 	REFUSED(object_size = SIZE_MAX / 16);
@@ -150,8 +144,7 @@ attributes_out_of_range_are_refused(void **state)
 #define BIT(n) ((size_t)(UINT64_C(1) << (n)))
 
 /* Each sum wraps in turn: see the areas in src/mempool/layout.c. */
-static void
-sizes_beyond_the_address_space_are_refused(void **state)
+TEST(sizes_beyond_the_address_space_are_refused)
 {
 	static const struct {
 		size_t capacity, cache_size;
@@ -175,7 +168,6 @@ sizes_beyond_the_address_space_are_refused(void **state)
 		{BIT(47), 12, 32768, 0},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(attrs) / sizeof(attrs[0]); i++) {
 		struct hone_mempool_attr attr = attributes(attrs[i].capacity,
 			attrs[i].cache_size, attrs[i].max_caches);
@@ -190,14 +182,12 @@ sizes_beyond_the_address_space_are_refused(void **state)
 		attr.capacity = 1; attr.object_size = SIZE_MAX - 127);
 }
 
-static void
-a_pool_of_one_object_has_caches_of_one(void **state)
+TEST(a_pool_of_one_object_has_caches_of_one)
 {
 	struct hone_mempool *pool = pool_of(1, 0, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	void *obj = hone_mempool_get(c);
 
-	(void)state;
 	assert_int_equal(stats_of(pool).cache_size, 1);
 	assert_non_null(obj);
 	assert_null(hone_mempool_get(c));
@@ -206,13 +196,11 @@ a_pool_of_one_object_has_caches_of_one(void **state)
 	destroyed(pool);
 }
 
-static void
-memory_of_the_caller_is_used_to_the_byte(void **state)
+TEST(memory_of_the_caller_is_used_to_the_byte)
 {
 	static const unsigned flags[] = {
 		0, HONE_MEMPOOL_NO_COLOUR, HONE_MEMPOOL_DEBUG};
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		struct hone_mempool_attr attr = attributes(33, 8, 2);
 		struct hone_mempool *pool = NULL;
@@ -275,10 +263,8 @@ stride_of(size_t size, size_t alignment, unsigned flags)
 	return stats.stride;
 }
 
-static void
-objects_lie_an_odd_number_of_lines_apart(void **state)
+TEST(objects_lie_an_odd_number_of_lines_apart)
 {
-	(void)state;
 	assert_int_equal(stride_of(1, 64, 0), 64);
 	assert_int_equal(stride_of(100, 64, 0), 192);
 	assert_int_equal(stride_of(2048, 64, 0), 2112);
@@ -308,8 +294,7 @@ construct(void *object, size_t index, void *arg)
 	memcpy(object, &index, sizeof(index));
 }
 
-static void
-what_the_constructor_wrote_stays(void **state)
+TEST(what_the_constructor_wrote_stays)
 {
 	struct hone_mempool_attr attr = attributes(100, 10, 2);
 	struct hone_mempool *pool;
@@ -317,7 +302,6 @@ what_the_constructor_wrote_stays(void **state)
 	size_t called = 0, sum = 0;
 	void *objs[100];
 
-	(void)state;
 	attr.constructor = construct;
 	attr.constructor_arg = &called;
 	attr.name = "a name that is longer than thirty-one bytes";
@@ -340,17 +324,6 @@ what_the_constructor_wrote_stays(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_allocation_may_fail_once),
-		cmocka_unit_test(a_thread_cache_may_fail_and_come_later),
-		cmocka_unit_test(attributes_out_of_range_are_refused),
-		cmocka_unit_test(sizes_beyond_the_address_space_are_refused),
-		cmocka_unit_test(a_pool_of_one_object_has_caches_of_one),
-		cmocka_unit_test(memory_of_the_caller_is_used_to_the_byte),
-		cmocka_unit_test(objects_lie_an_odd_number_of_lines_apart),
-		cmocka_unit_test(what_the_constructor_wrote_stays),
-	};
-
 	mapping_fails = fails;
-	return cmocka_run_group_tests_name("mempool-memory", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

@@ -24,14 +24,12 @@ packed(size_t size, size_t alignment, unsigned flags)
 	return pool;
 }
 
-static void
-a_sanitizer_has_whole_granules_for_each_object(void **state)
+TEST(a_sanitizer_has_whole_granules_for_each_object)
 {
 	static const unsigned flags[] = {0, HONE_MEMPOOL_NO_COLOUR,
 		HONE_MEMPOOL_DEBUG,
 		HONE_MEMPOOL_DEBUG | HONE_MEMPOOL_NO_COLOUR};
 
-	(void)state;
 	for (size_t f = 0; f < 4; f++)
 		for (size_t alignment = 1; alignment <= 16; alignment *= 2)
 			for (size_t size = 1; size <= 40; size++) {
@@ -74,13 +72,11 @@ use(void *arg)
 	return NULL;
 }
 
-static void
-threads_use_neighbouring_objects(void **state)
+TEST(threads_use_neighbouring_objects)
 {
 	struct hone_mempool *pool = packed(3, 1, HONE_MEMPOOL_NO_COLOUR);
 	struct user users[4];
 
-	(void)state;
 	for (unsigned char i = 0; i < 4; i++) {
 		users[i] = (struct user){.pool = pool, .number = i};
 		assert_int_equal(
@@ -91,17 +87,4 @@ threads_use_neighbouring_objects(void **state)
 		assert_int_equal(users[i].errors, 0);
 	}
 	destroyed(pool);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_sanitizer_has_whole_granules_for_each_object),
-		cmocka_unit_test(threads_use_neighbouring_objects),
-	};
-
-	return cmocka_run_group_tests_name(
-		"mempool-neighbours", tests, NULL, NULL);
 }

@@ -9,13 +9,11 @@ drained(struct hone_mempool_cache *c, void **objs)
 	return hone_mempool_get_burst(c, objs, 1000);
 }
 
-static void
-a_reserve_is_there_whatever_others_take(void **state)
+TEST(a_reserve_is_there_whatever_others_take)
 {
 	struct hone_mempool *pool = pool_of(100, 10, 2);
 	void *objs[1001], *own[100];
 
-	(void)state;
 	for (size_t n = 0; n <= 100; n += 1 + n / 7) {
 		struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
 		size_t others;
@@ -35,14 +33,12 @@ a_reserve_is_there_whatever_others_take(void **state)
 	destroyed(pool);
 }
 
-static void
-a_reserve_is_raised_lowered_and_refused(void **state)
+TEST(a_reserve_is_raised_lowered_and_refused)
 {
 	struct hone_mempool *pool = pool_of(100, 10, 2);
 	struct hone_mempool_cache *c = opened(pool), *other = opened(pool);
 	void *objs[100];
 
-	(void)state;
 	assert_int_equal(hone_mempool_reserve(c, 101), -ENOBUFS);
 	assert_int_equal(stats_of(pool).reserved, 0);
 	assert_int_equal(hone_mempool_reserve(c, 25), 0);
@@ -61,15 +57,13 @@ a_reserve_is_raised_lowered_and_refused(void **state)
 	destroyed(pool);
 }
 
-static void
-what_is_drawn_from_a_reserve_is_not_replaced(void **state)
+TEST(what_is_drawn_from_a_reserve_is_not_replaced)
 {
 	struct hone_mempool *pool = pool_of(100, 10, 2);
 	struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
 	void *objs[100], *own[14];
 	size_t got;
 
-	(void)state;
 	assert_int_equal(hone_mempool_reserve(a, 13), 0);
 	got = hone_mempool_get_burst(b, objs, 100);
 	assert_in_range(got, 77, 87);
@@ -93,17 +87,4 @@ what_is_drawn_from_a_reserve_is_not_replaced(void **state)
 	hone_mempool_cache_close(a);
 	hone_mempool_cache_close(b);
 	destroyed(pool);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_reserve_is_there_whatever_others_take),
-		cmocka_unit_test(a_reserve_is_raised_lowered_and_refused),
-		cmocka_unit_test(what_is_drawn_from_a_reserve_is_not_replaced),
-	};
-
-	return cmocka_run_group_tests_name(
-		"mempool-reserve", tests, NULL, NULL);
 }

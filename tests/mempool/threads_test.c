@@ -202,45 +202,35 @@ churned(size_t capacity, size_t cache_size, unsigned caches, size_t n, bool pin)
 	destroyed(run.pool);
 }
 
-static void
-each_object_is_one_threads_at_a_time(void **state)
+TEST(each_object_is_one_threads_at_a_time)
 {
-	(void)state;
 	churned(10000, 504, 8, 300, false);
 	churned(10000, 32, 4, 64, false);
 }
 
-static void
-small_magazines_are_stolen_all_the_time(void **state)
+TEST(small_magazines_are_stolen_all_the_time)
 {
-	(void)state;
 	churned(40, 1, 4, 8, false);
 	churned(7, 1, 5, 3, false);
 	churned(64, 2, 4, 12, false);
 	churned(300, 7, 6, 40, false);
 }
 
-static void
-exhaustion_is_survived(void **state)
+TEST(exhaustion_is_survived)
 {
-	(void)state;
 	churned(5, 1, 4, 4, false);
 	churned(300, 504, 4, 200, false);
 	churned(500, 20, 4, 300, false);
 }
 
-static void
-fewer_caches_than_threads_are_shared(void **state)
+TEST(fewer_caches_than_threads_are_shared)
 {
-	(void)state;
 	churned(1000, 30, 2, 60, false);
 	churned(100, 3, 1, 20, false);
 }
 
-static void
-threads_on_one_cpu_get_on(void **state)
+TEST(threads_on_one_cpu_get_on)
 {
-	(void)state;
 	churned(1000, 10, 4, 60, true);
 	churned(10, 1, 4, 4, true);
 }
@@ -280,12 +270,10 @@ one_way(void *arg)
 }
 
 /* The smallest capacities that are enough by the header. */
-static void
-who_only_gets_is_fed_by_who_only_puts(void **state)
+TEST(who_only_gets_is_fed_by_who_only_puts)
 {
 	static const size_t sizes[] = {1, 2, 8, 100, 504};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct run run = {.same_cpu = i % 2};
 		struct thread threads[2];
@@ -317,15 +305,13 @@ leave_with_objects_loaded(void *arg)
 	return NULL;
 }
 
-static void
-a_thread_that_ends_strands_nothing(void **state)
+TEST(a_thread_that_ends_strands_nothing)
 {
 	struct run run = {.pool = pool_of(777, 100, THREADS + 1)};
 	struct thread threads[THREADS];
 	struct hone_mempool_cache *c = hone_mempool_thread_cache(run.pool);
 	void *objs[777];
 
-	(void)state;
 	assert_non_null(c);
 	for (int round = 0; round < 50; round++) {
 		start(threads, &run, leave_with_objects_loaded, THREADS);
@@ -355,13 +341,11 @@ count_all_the_time(void *arg)
 	return NULL;
 }
 
-static void
-statistics_may_be_asked_for_at_any_time(void **state)
+TEST(statistics_may_be_asked_for_at_any_time)
 {
 	struct run run = {.n = 40};
 	struct thread threads[THREADS], counter;
 
-	(void)state;
 	run.pool = pool_of(500, 20, THREADS);
 	start(&counter, &run, count_all_the_time, 1);
 	start(threads, &run, churn, THREADS);
@@ -370,22 +354,4 @@ statistics_may_be_asked_for_at_any_time(void **state)
 	join(&counter, 1);
 	assert_int_equal(run.errors, 0);
 	destroyed(run.pool);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(each_object_is_one_threads_at_a_time),
-		cmocka_unit_test(small_magazines_are_stolen_all_the_time),
-		cmocka_unit_test(exhaustion_is_survived),
-		cmocka_unit_test(fewer_caches_than_threads_are_shared),
-		cmocka_unit_test(threads_on_one_cpu_get_on),
-		cmocka_unit_test(who_only_gets_is_fed_by_who_only_puts),
-		cmocka_unit_test(a_thread_that_ends_strands_nothing),
-		cmocka_unit_test(statistics_may_be_asked_for_at_any_time),
-	};
-
-	return cmocka_run_group_tests_name(
-		"mempool-threads", tests, NULL, NULL);
 }

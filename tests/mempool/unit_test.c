@@ -15,10 +15,8 @@ static const size_t shapes[][2] = {{1, 1}, {1, 504}, {7, 1}, {8, 8}, {9, 8},
 	{2000, 57}, {4096, 0}};
 #define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
-static void
-one_by_one_every_object_comes_once(void **state)
+TEST(one_by_one_every_object_comes_once)
 {
-	(void)state;
 	for (size_t s = 0; s < N_SHAPES; s++) {
 		size_t n = shapes[s][0];
 		struct hone_mempool *pool = pool_of(n, shapes[s][1], 2);
@@ -45,15 +43,13 @@ one_by_one_every_object_comes_once(void **state)
 	}
 }
 
-static void
-a_cache_never_holds_more_than_its_size(void **state)
+TEST(a_cache_never_holds_more_than_its_size)
 {
 	struct hone_mempool *pool = pool_of(60, 10, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_cursor cursor;
 	void *objs[60];
 
-	(void)state;
 	for (size_t n = 1; n <= 30; n++) {
 		assert_int_equal(hone_mempool_get_bulk(c, objs, 60), 0);
 		for (size_t i = 0; i + n <= 30; i += n) {
@@ -76,12 +72,10 @@ a_cache_never_holds_more_than_its_size(void **state)
 	destroyed(pool);
 }
 
-static void
-bulk_is_all_or_nothing(void **state)
+TEST(bulk_is_all_or_nothing)
 {
 	void *objs[4097];
 
-	(void)state;
 	for (size_t s = 0; s < N_SHAPES; s++) {
 		size_t n = shapes[s][0];
 		struct hone_mempool *pool = pool_of(n, shapes[s][1], 2);
@@ -103,14 +97,12 @@ bulk_is_all_or_nothing(void **state)
 	}
 }
 
-static void
-burst_takes_what_there_is(void **state)
+TEST(burst_takes_what_there_is)
 {
 	struct hone_mempool *pool = pool_of(1000, 64, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	void *objs[1001];
 
-	(void)state;
 	assert_int_equal(hone_mempool_get_burst(c, objs, 0), 0);
 	assert_int_equal(hone_mempool_get_burst(c, objs, 10), 10);
 	assert_int_equal(hone_mempool_get_burst(c, objs + 10, 991), 990);
@@ -121,14 +113,12 @@ burst_takes_what_there_is(void **state)
 	destroyed(pool);
 }
 
-static void
-nobody_else_loses_more_than_the_cache_size(void **state)
+TEST(nobody_else_loses_more_than_the_cache_size)
 {
 	struct hone_mempool *pool = pool_of(1000, 50, 4);
 	struct hone_mempool_cache *c[4];
 	void *objs[1000];
 
-	(void)state;
 	for (int i = 0; i < 4; i++)
 		c[i] = opened(pool);
 	/* Each of the other caches puts as much as it can hold. */
@@ -158,13 +148,11 @@ nobody_else_loses_more_than_the_cache_size(void **state)
 	destroyed(pool);
 }
 
-static void
-closing_a_cache_strands_nothing(void **state)
+TEST(closing_a_cache_strands_nothing)
 {
 	struct hone_mempool *pool = pool_of(1003, 100, 3);
 	void *objs[1003];
 
-	(void)state;
 	/* Leave every number of objects behind, in changing other caches. */
 	for (size_t k = 0; k <= 210; k++) {
 		struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
@@ -183,15 +171,13 @@ closing_a_cache_strands_nothing(void **state)
 	destroyed(pool);
 }
 
-static void
-caches_are_counted(void **state)
+TEST(caches_are_counted)
 {
 	struct hone_mempool *pool = pool_of(10, 2, 2);
 	struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
 	struct hone_mempool_cache *c = NULL;
 	void *obj;
 
-	(void)state;
 	assert_int_equal(hone_mempool_cache_open(pool, &c), -EAGAIN);
 	assert_null(c);
 	hone_mempool_cache_close(NULL);
@@ -208,15 +194,13 @@ caches_are_counted(void **state)
 	destroyed(pool);
 }
 
-static void
-magazines_change_hands_whole(void **state)
+TEST(magazines_change_hands_whole)
 {
 	struct hone_mempool *pool = pool_of(1003, 100, 2);
 	struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
 	struct hone_mempool_magazine *m[12];
 	size_t n = 0, sum = 0;
 
-	(void)state;
 	while (n < 12 && (m[n] = hone_mempool_get_magazine(n % 2 ? a : b)))
 		sum += m[n++]->count;
 	assert_int_equal(n, 11);
@@ -234,14 +218,12 @@ magazines_change_hands_whole(void **state)
 	destroyed(pool);
 }
 
-static void
-magazines_may_come_back_with_any_count(void **state)
+TEST(magazines_may_come_back_with_any_count)
 {
 	struct hone_mempool *pool = pool_of(1003, 100, 2);
 	struct hone_mempool_cache *a = opened(pool), *b = opened(pool);
 	void *objs[300];
 
-	(void)state;
 	for (size_t k = 0; k <= 100; k++) {
 		struct hone_mempool_magazine *m = hone_mempool_get_magazine(a);
 		size_t taken = m->count < k ? m->count : k;
@@ -258,15 +240,13 @@ magazines_may_come_back_with_any_count(void **state)
 	destroyed(pool);
 }
 
-static void
-each_cache_may_keep_an_empty_magazine(void **state)
+TEST(each_cache_may_keep_an_empty_magazine)
 {
 	struct hone_mempool *pool = pool_of(1000, 100, 2);
 	struct hone_mempool_cache *c[2] = {opened(pool), opened(pool)};
 	struct hone_mempool_magazine *m[2], *full[10];
 	void *objs[1000];
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		m[i] = hone_mempool_get_magazine(c[i]);
 		hone_mempool_put_bulk(c[i], m[i]->objects, m[i]->count);
@@ -291,14 +271,12 @@ each_cache_may_keep_an_empty_magazine(void **state)
 	destroyed(pool);
 }
 
-static void
-an_empty_magazine_that_is_out_keeps_the_pool(void **state)
+TEST(an_empty_magazine_that_is_out_keeps_the_pool)
 {
 	struct hone_mempool *pool = pool_of(100, 10, 1);
 	struct hone_mempool_cache *c = opened(pool);
 	struct hone_mempool_magazine *m = hone_mempool_get_magazine(c);
 
-	(void)state;
 	hone_mempool_put_bulk(c, m->objects, m->count);
 	m->count = 0;
 	hone_mempool_cache_close(c);
@@ -312,15 +290,13 @@ an_empty_magazine_that_is_out_keeps_the_pool(void **state)
 
 /* Every magazine is kept, and its objects are put: this aborts instead of
  * waiting. */
-static void
-keeping_too_many_magazines_aborts(void **state)
+TEST(keeping_too_many_magazines_aborts)
 {
 	struct hone_mempool *pool = pool_of(100, 10, 1);
 	struct hone_mempool_cache *c = opened(pool);
 	int status;
 	pid_t child = fork();
 
-	(void)state;
 	if (child == 0) {
 		for (int i = 0; i < 1000; i++) {
 			struct hone_mempool_magazine *m =
@@ -335,25 +311,4 @@ keeping_too_many_magazines_aborts(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 	hone_mempool_cache_close(c);
 	destroyed(pool);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_by_one_every_object_comes_once),
-		cmocka_unit_test(a_cache_never_holds_more_than_its_size),
-		cmocka_unit_test(bulk_is_all_or_nothing),
-		cmocka_unit_test(burst_takes_what_there_is),
-		cmocka_unit_test(nobody_else_loses_more_than_the_cache_size),
-		cmocka_unit_test(closing_a_cache_strands_nothing),
-		cmocka_unit_test(caches_are_counted),
-		cmocka_unit_test(magazines_change_hands_whole),
-		cmocka_unit_test(magazines_may_come_back_with_any_count),
-		cmocka_unit_test(each_cache_may_keep_an_empty_magazine),
-		cmocka_unit_test(an_empty_magazine_that_is_out_keeps_the_pool),
-		cmocka_unit_test(keeping_too_many_magazines_aborts),
-	};
-
-	return cmocka_run_group_tests_name("mempool", tests, NULL, NULL);
 }

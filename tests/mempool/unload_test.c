@@ -69,13 +69,11 @@ close_before_the_thread_ends(void)
 	return pthread_join(thread, &end) == 0 && end == pool ? 0 : 5;
 }
 
-static void
-a_thread_may_end_after_the_library_was_closed(void **state)
+TEST(a_thread_may_end_after_the_library_was_closed)
 {
 	int status;
 	pid_t child = fork();
 
-	(void)state;
 	assert_true(child >= 0);
 	if (child == 0)
 		_exit(close_before_the_thread_ends());
@@ -87,11 +85,7 @@ a_thread_may_end_after_the_library_was_closed(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_thread_may_end_after_the_library_was_closed),
-	};
-
 	assert_int_equal(argc, 2);
 	path = argv[1];
-	return cmocka_run_group_tests_name("mempool-unload", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

@@ -24,15 +24,13 @@ seen(volatile unsigned char *byte)
 	return VALGRIND_COUNT_ERRORS == before + 1;
 }
 
-static void
-objects_in_the_pool_are_not_to_be_touched(void **state)
+TEST(objects_in_the_pool_are_not_to_be_touched)
 {
 	struct hone_mempool *pool = pool_of(20, 5, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	unsigned before = VALGRIND_COUNT_ERRORS;
 	unsigned char *objs[20];
 
-	(void)state;
 	assert_int_equal(hone_mempool_get_bulk(c, (void **)objs, 20), 0);
 	for (int i = 0; i < 20; i++)
 		memset(objs[i], i, SIZE);
@@ -52,15 +50,13 @@ objects_in_the_pool_are_not_to_be_touched(void **state)
 	assert_int_equal(VALGRIND_COUNT_ERRORS, before);
 }
 
-static void
-an_object_that_is_put_twice_is_seen(void **state)
+TEST(an_object_that_is_put_twice_is_seen)
 {
 	struct hone_mempool *pool = pool_of(20, 5, 2);
 	struct hone_mempool_cache *c = opened(pool);
 	unsigned before = VALGRIND_COUNT_ERRORS;
 	void *obj = hone_mempool_get(c);
 
-	(void)state;
 	hone_mempool_put(c, obj);
 	assert_int_equal(VALGRIND_COUNT_ERRORS, before);
 	hone_mempool_put(c, obj);
@@ -71,8 +67,7 @@ an_object_that_is_put_twice_is_seen(void **state)
 }
 
 /* The pool itself would report each write, too. */
-static void
-in_the_debug_flavour_valgrind_alone_reports_writes(void **state)
+TEST(in_the_debug_flavour_valgrind_alone_reports_writes)
 {
 	struct hone_mempool_attr attr = attributes(20, 5, 2);
 	struct hone_mempool_findings findings;
@@ -80,7 +75,6 @@ in_the_debug_flavour_valgrind_alone_reports_writes(void **state)
 	struct hone_mempool_cache *c;
 	unsigned char *obj;
 
-	(void)state;
 	attr.flags |= HONE_MEMPOOL_DEBUG;
 	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
 	c = opened(pool);
@@ -119,8 +113,7 @@ child(struct hone_mempool *pool, unsigned char *out, unsigned char *in)
 	return seen(out) && seen(obj) ? 0 : 3;
 }
 
-static void
-in_a_child_objects_are_watched_as_before(void **state)
+TEST(in_a_child_objects_are_watched_as_before)
 {
 	struct hone_mempool *pool = pool_of(20, 5, 2);
 	struct hone_mempool_cache *c = opened(pool);
@@ -128,7 +121,6 @@ in_a_child_objects_are_watched_as_before(void **state)
 	int status;
 	pid_t pid;
 
-	(void)state;
 	hone_mempool_put(c, in);
 	pid = fork();
 	if (pid == 0)
@@ -144,18 +136,9 @@ in_a_child_objects_are_watched_as_before(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(objects_in_the_pool_are_not_to_be_touched),
-		cmocka_unit_test(an_object_that_is_put_twice_is_seen),
-		cmocka_unit_test(
-			in_the_debug_flavour_valgrind_alone_reports_writes),
-		cmocka_unit_test(in_a_child_objects_are_watched_as_before),
-	};
-
 	if (!RUNNING_ON_VALGRIND)
 		return support_skip_all("valgrind", "it is not installed");
-	return cmocka_run_group_tests_name(
-		"mempool-valgrind", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }
 
 #else

@@ -34,14 +34,12 @@ produce(void *ring)
 	return NULL;
 }
 
-static void
-groups_of_a_few_arrive_once_and_in_order(void **state)
+TEST(groups_of_a_few_arrive_once_and_in_order)
 {
 	struct hone_ring *ring;
 	pthread_t producer;
 	uintptr_t next = 0;
 
-	(void)state;
 	assert_int_equal(hone_ring_create(&ring, CAPACITY, HONE_RING_SPSC), 0);
 	assert_int_equal(pthread_create(&producer, NULL, produce, ring), 0);
 	for (size_t group = 0; group < GROUPS; group++) {
@@ -57,14 +55,4 @@ groups_of_a_few_arrive_once_and_in_order(void **state)
 	assert_int_equal(pthread_join(producer, NULL), 0);
 	assert_int_equal(hone_ring_count(ring), 0);
 	hone_ring_destroy(ring);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(groups_of_a_few_arrive_once_and_in_order),
-	};
-
-	return cmocka_run_group_tests_name("ring few", tests, NULL, NULL);
 }

@@ -27,15 +27,13 @@ element(size_t number)
 	return (void *)(uintptr_t)number;
 }
 
-static void
-what_cannot_be_made_is_refused(void **state)
+TEST(what_cannot_be_made_is_refused)
 {
 	static const size_t wrong[] = {
 		0, (size_t)HONE_RING_CAPACITY_MAX + 1, SIZE_MAX};
 	struct hone_ring ring, *made = &ring;
 	unsigned char before[sizeof(ring)];
 
-	(void)state;
 	memset(&ring, 0x5a, sizeof(ring));
 	memcpy(before, &ring, sizeof(ring));
 	for (size_t i = 0; i < 3; i++) {
@@ -54,13 +52,11 @@ what_cannot_be_made_is_refused(void **state)
 	hone_ring_destroy(NULL);
 }
 
-static void
-the_largest_ring_has_a_size(void **state)
+TEST(the_largest_ring_has_a_size)
 {
 	size_t most = HONE_RING_CAPACITY_MAX;
 	size_t bare = hone_ring_size(most, HONE_RING_SINGLE_PRODUCER);
 
-	(void)state;
 	if (SIZE_MAX / sizeof(void *) < most) {
 		assert_int_equal(bare, 0);
 		return;
@@ -72,14 +68,12 @@ the_largest_ring_has_a_size(void **state)
 }
 
 /* One ring, mapped twice. */
-static void
-a_ring_works_wherever_it_is_mapped(void **state)
+TEST(a_ring_works_wherever_it_is_mapped)
 {
 	size_t size = hone_ring_size(100, 0);
 	int fd = memfd_create("ring", 0);
 	struct hone_ring *a, *b;
 
-	(void)state;
 	assert_true(fd >= 0 && ftruncate(fd, (off_t)size) == 0);
 	for (unsigned flags = 0; flags < MODES; flags++) {
 		a = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
@@ -116,12 +110,10 @@ fill_and_empty(struct hone_ring *ring, size_t capacity)
 	}
 }
 
-static void
-nothing_is_written_outside_the_size_asked_for(void **state)
+TEST(nothing_is_written_outside_the_size_asked_for)
 {
 	static unsigned char memory[4096] __attribute__((aligned(128)));
 
-	(void)state;
 	for (unsigned flags = 0; flags < MODES; flags++) {
 		for (size_t n = 1; n <= MAX_CAPACITY; n++) {
 			/* aligned to no more than the header promises */
@@ -136,17 +128,4 @@ nothing_is_written_outside_the_size_asked_for(void **state)
 					assert_int_equal(memory[i], 0xa5);
 		}
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_cannot_be_made_is_refused),
-		cmocka_unit_test(the_largest_ring_has_a_size),
-		cmocka_unit_test(a_ring_works_wherever_it_is_mapped),
-		cmocka_unit_test(nothing_is_written_outside_the_size_asked_for),
-	};
-
-	return cmocka_run_group_tests_name("ring-memory", tests, NULL, NULL);
 }

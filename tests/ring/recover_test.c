@@ -34,13 +34,11 @@ dequeues(struct hone_ring *ring, void *expected)
 
 /* Before and after the places of the killed producer, others have enqueued, at
  * each position of several rounds. */
-static void
-the_places_of_the_killed_get_substitutes(void **state)
+TEST(the_places_of_the_killed_get_substitutes)
 {
 	static const unsigned flags[] = {
 		HONE_RING_MPMC, HONE_RING_SINGLE_CONSUMER};
 
-	(void)state;
 	for (size_t f = 0; f < 2; f++)
 		for (uint64_t from = 0; from < 40; from++)
 			for (size_t lost = 1; lost <= 4; lost++) {
@@ -89,10 +87,8 @@ the_places_of_the_killed_get_substitutes(void **state)
 			}
 }
 
-static void
-a_ring_without_a_loss_is_unchanged(void **state)
+TEST(a_ring_without_a_loss_is_unchanged)
 {
-	(void)state;
 	for (unsigned flags = 0; flags <= HONE_RING_SPSC; flags++) {
 		struct hone_ring *ring;
 
@@ -143,8 +139,7 @@ what_is_left_is_in_order(struct hone_ring *ring)
 	}
 }
 
-static void
-killed_processes_leave_a_ring_that_works(void **state)
+TEST(killed_processes_leave_a_ring_that_works)
 {
 	size_t size = hone_ring_size(64, HONE_RING_MPMC);
 	struct hone_ring *ring = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -152,7 +147,6 @@ killed_processes_leave_a_ring_that_works(void **state)
 	uint64_t random = support_seed();
 	void *element;
 
-	(void)state;
 	assert_true(ring != MAP_FAILED);
 	assert_int_equal(hone_ring_init(ring, 64, HONE_RING_MPMC), 0);
 	for (int round = 0; round < ROUNDS; round++) {
@@ -176,16 +170,4 @@ killed_processes_leave_a_ring_that_works(void **state)
 		assert_int_equal(hone_ring_free_count(ring), 64);
 	}
 	assert_int_equal(munmap(ring, size), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_places_of_the_killed_get_substitutes),
-		cmocka_unit_test(a_ring_without_a_loss_is_unchanged),
-		cmocka_unit_test(killed_processes_leave_a_ring_that_works),
-	};
-
-	return cmocka_run_group_tests_name("ring recover", tests, NULL, NULL);
 }

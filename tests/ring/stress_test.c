@@ -204,10 +204,8 @@ transfer_in_every_mode(enum way way)
 	}
 }
 
-static void
-every_element_arrives_once_and_in_order(void **state)
+TEST(every_element_arrives_once_and_in_order)
 {
-	(void)state;
 	for (int way = 0; way < WAYS; way++)
 		transfer_in_every_mode((enum way)way);
 }
@@ -231,10 +229,8 @@ share_one_cpu(bool share)
 	return sched_setaffinity(0, sizeof(one), &one) == 0;
 }
 
-static void
-the_same_on_one_cpu(void **state)
+TEST(the_same_on_one_cpu)
 {
-	(void)state;
 	if (!share_one_cpu(true)) {
 		printf("# this system does not let threads be pinned\n");
 		skip();
@@ -321,10 +317,8 @@ borrow_tokens(unsigned threads, size_t group)
 	hone_ring_destroy(t.ring);
 }
 
-static void
-full_and_empty_are_facts(void **state)
+TEST(full_and_empty_are_facts)
 {
-	(void)state;
 	for (unsigned threads = 2; threads <= MAX_THREADS; threads++) {
 		borrow_tokens(threads, 1);
 		borrow_tokens(threads, 2);
@@ -332,8 +326,7 @@ full_and_empty_are_facts(void **state)
 	}
 }
 
-static void
-full_and_empty_are_facts_on_one_cpu(void **state)
+TEST(full_and_empty_are_facts_on_one_cpu)
 {
 	if (!share_one_cpu(true)) {
 		printf("# this system does not let threads be pinned\n");
@@ -341,17 +334,4 @@ full_and_empty_are_facts_on_one_cpu(void **state)
 	}
 	full_and_empty_are_facts(state);
 	assert_true(share_one_cpu(false));
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_element_arrives_once_and_in_order),
-		cmocka_unit_test(the_same_on_one_cpu),
-		cmocka_unit_test(full_and_empty_are_facts),
-		cmocka_unit_test(full_and_empty_are_facts_on_one_cpu),
-	};
-
-	return cmocka_run_group_tests_name("ring-stress", tests, NULL, NULL);
 }

@@ -89,10 +89,8 @@ fill_and_empty(const struct made *made)
 	}
 }
 
-static void
-a_ring_holds_exactly_its_capacity(void **state)
+TEST(a_ring_holds_exactly_its_capacity)
 {
-	(void)state;
 	for_each_ring(fill_and_empty, MAX_CAPACITY);
 }
 
@@ -150,10 +148,8 @@ add_every_number(const struct made *made)
 	}
 }
 
-static void
-bulk_adds_all_or_nothing_and_burst_what_fits(void **state)
+TEST(bulk_adds_all_or_nothing_and_burst_what_fits)
 {
-	(void)state;
 	for_each_ring(add_every_number, 11);
 }
 
@@ -191,10 +187,8 @@ take_every_number(const struct made *made)
 	}
 }
 
-static void
-bulk_takes_all_or_nothing_and_burst_what_is_there(void **state)
+TEST(bulk_takes_all_or_nothing_and_burst_what_is_there)
 {
-	(void)state;
 	for_each_ring(take_every_number, 11);
 }
 
@@ -235,10 +229,8 @@ walk_at_random(const struct made *made)
 	}
 }
 
-static void
-any_order_of_calls_gives_what_a_list_gives(void **state)
+TEST(any_order_of_calls_gives_what_a_list_gives)
 {
-	(void)state;
 	for_each_ring(walk_at_random, MAX_CAPACITY);
 }
 
@@ -296,18 +288,14 @@ meet_a_preempted_producer(const struct made *made)
 	fill_and_empty(made);
 }
 
-static void
-elements_behind_a_preempted_producer_are_late_not_absent(void **state)
+TEST(elements_behind_a_preempted_producer_are_late_not_absent)
 {
-	(void)state;
 	for_each_ring(meet_a_preempted_producer, 9);
 }
 
 /* For compilers without the inline body, and other languages. */
-static void
-the_exported_body_of_enqueue_does_the_same(void **state)
+TEST(the_exported_body_of_enqueue_does_the_same)
 {
-	(void)state;
 	for (unsigned flags = 0; flags <= HONE_RING_SPSC; flags++) {
 		struct hone_ring *ring;
 		void *got = NULL;
@@ -332,17 +320,6 @@ the_exported_body_of_enqueue_does_the_same(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_ring_holds_exactly_its_capacity),
-		cmocka_unit_test(bulk_adds_all_or_nothing_and_burst_what_fits),
-		cmocka_unit_test(
-			bulk_takes_all_or_nothing_and_burst_what_is_there),
-		cmocka_unit_test(any_order_of_calls_gives_what_a_list_gives),
-		cmocka_unit_test(
-			elements_behind_a_preempted_producer_are_late_not_absent),
-		cmocka_unit_test(the_exported_body_of_enqueue_does_the_same),
-	};
-
 	seed = support_seed();
-	return cmocka_run_group_tests_name("ring", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

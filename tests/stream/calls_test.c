@@ -3,12 +3,10 @@
  * sees, in which order, with which sizes. */
 #include "recorder.h"
 
-static void
-fast_reads_fill_the_buffer_or_pass_it_by(void **state)
+TEST(fast_reads_fill_the_buffer_or_pass_it_by)
 {
 	struct hone_stream *s = opened(&unseekable, 0);
 
-	(void)state;
 	reads(s, 0, 0, "");
 	reads(s, 1, 1, "read 64");
 	reads(s, 63, 63, "");
@@ -25,12 +23,10 @@ fast_reads_fill_the_buffer_or_pass_it_by(void **state)
 	closed(s);
 }
 
-static void
-exact_reads_have_the_size_of_the_buffer(void **state)
+TEST(exact_reads_have_the_size_of_the_buffer)
 {
 	struct hone_stream *s = opened(&unseekable, HONE_STREAM_EXACT);
 
-	(void)state;
 	reads(s, 0, 0, "");
 	reads(s, 1, 1, "read 64");
 	reads(s, 63, 63, "");
@@ -41,13 +37,11 @@ exact_reads_have_the_size_of_the_buffer(void **state)
 	closed(s);
 }
 
-static void
-read_some_reads_once_at_most(void **state)
+TEST(read_some_reads_once_at_most)
 {
 	struct hone_stream *s = opened(&unseekable, 0);
 	char buf[200];
 
-	(void)state;
 	ANSWERS(10);
 	assert_int_equal(hone_stream_read_some(s, buf, 5), 5);
 	saw("read 64");
@@ -65,12 +59,10 @@ read_some_reads_once_at_most(void **state)
 	closed(s);
 }
 
-static void
-fast_peeks_ask_for_what_is_missing(void **state)
+TEST(fast_peeks_ask_for_what_is_missing)
 {
 	struct hone_stream *s = opened(&unseekable, 0);
 
-	(void)state;
 	peeks(s, 0, 0, "");
 	peeks(s, 1, 64, "read 64");
 	peeks(s, 0, 64, "");
@@ -85,12 +77,10 @@ fast_peeks_ask_for_what_is_missing(void **state)
 	closed(s);
 }
 
-static void
-exact_peeks_ask_for_a_buffer(void **state)
+TEST(exact_peeks_ask_for_a_buffer)
 {
 	struct hone_stream *s = opened(&unseekable, HONE_STREAM_EXACT);
 
-	(void)state;
 	peeks(s, 1, 64, "read 64");
 	hone_stream_take(s, 60);
 	peeks(s, 5, 68, "read 64");
@@ -98,12 +88,10 @@ exact_peeks_ask_for_a_buffer(void **state)
 	closed(s);
 }
 
-static void
-lines_ask_for_as_much_as_they_searched(void **state)
+TEST(lines_ask_for_as_much_as_they_searched)
 {
 	struct hone_stream *s = opened(&unseekable, 0);
 
-	(void)state;
 	lines(s, 'c', SIZE_MAX, 3, "read 64");
 	lines(s, 'c', SIZE_MAX, 23, "");
 	lines(s, 'c', SIZE_MAX, 23, "");
@@ -123,12 +111,10 @@ lines_ask_for_as_much_as_they_searched(void **state)
 	closed(s);
 }
 
-static void
-the_end_is_remembered_in_fast_mode(void **state)
+TEST(the_end_is_remembered_in_fast_mode)
 {
 	struct hone_stream *s = opened(&seekable, 0);
 
-	(void)state;
 	reads(s, END + 1, END, "read 5001 read 64");
 	assert_true(hone_stream_eof(s));
 	reads(s, 100, 0, "");
@@ -147,12 +133,10 @@ the_end_is_remembered_in_fast_mode(void **state)
 	closed(s);
 }
 
-static void
-the_end_is_asked_again_in_exact_mode(void **state)
+TEST(the_end_is_asked_again_in_exact_mode)
 {
 	struct hone_stream *s = opened(&unseekable, HONE_STREAM_EXACT);
 
-	(void)state;
 	source.position = END - 10;
 	reads(s, 20, 10, "read 64 read 64");
 	assert_true(hone_stream_eof(s));
@@ -164,21 +148,4 @@ the_end_is_asked_again_in_exact_mode(void **state)
 	reads(s, 1, 1, "read 64");
 	assert_false(hone_stream_eof(s));
 	closed(s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fast_reads_fill_the_buffer_or_pass_it_by),
-		cmocka_unit_test(exact_reads_have_the_size_of_the_buffer),
-		cmocka_unit_test(read_some_reads_once_at_most),
-		cmocka_unit_test(fast_peeks_ask_for_what_is_missing),
-		cmocka_unit_test(exact_peeks_ask_for_a_buffer),
-		cmocka_unit_test(lines_ask_for_as_much_as_they_searched),
-		cmocka_unit_test(the_end_is_remembered_in_fast_mode),
-		cmocka_unit_test(the_end_is_asked_again_in_exact_mode),
-	};
-
-	return cmocka_run_group_tests_name("stream calls", tests, NULL, NULL);
 }

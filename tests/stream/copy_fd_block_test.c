@@ -5,12 +5,10 @@
 
 #define SIZE ((size_t)100000)
 
-static void
-a_block_device_is_copied_without_copy_file_range(void **state)
+TEST(a_block_device_is_copied_without_copy_file_range)
 {
 	static const enum sink_kind to[] = {TO_DISK, TO_PIPE};
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		struct source source;
 		struct sink sink;
@@ -26,14 +24,12 @@ a_block_device_is_copied_without_copy_file_range(void **state)
 	}
 }
 
-static void
-a_block_device_is_not_copied_over_itself(void **state)
+TEST(a_block_device_is_not_copied_over_itself)
 {
 	struct source source;
 	struct sink sink;
 	char path[64];
 
-	(void)state;
 	plan = (struct plan){.blocks = true};
 	source_open(&source, FROM_DISK, SIZE);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", source.fd);
@@ -49,14 +45,12 @@ a_block_device_is_not_copied_over_itself(void **state)
 	source_close(&source, 0);
 }
 
-static void
-what_was_read_from_a_block_device_is_put_back(void **state)
+TEST(what_was_read_from_a_block_device_is_put_back)
 {
 	struct hone_copy_fd_result result;
 	struct source source;
 	struct sink sink;
 
-	(void)state;
 	plan = (struct plan){.blocks = true,
 		.refused = BIT(SENDFILE) | BIT(SPLICE),
 		.fails = WRITE,
@@ -74,13 +68,5 @@ what_was_read_from_a_block_device_is_put_back(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_block_device_is_copied_without_copy_file_range),
-		cmocka_unit_test(a_block_device_is_not_copied_over_itself),
-		cmocka_unit_test(what_was_read_from_a_block_device_is_put_back),
-	};
-
-	return cmocka_run_group_tests_name(
-		"copy-fd-block", tests, fill_content, NULL);
+	return run_all_tests(fill_content, NULL);
 }

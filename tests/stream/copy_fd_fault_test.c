@@ -114,12 +114,10 @@ one_fault(const struct way *way, enum call call, int error, int at, uint64_t n)
 	return happened;
 }
 
-static void
-every_error_at_every_call_is_told_or_overcome(void **state)
+TEST(every_error_at_every_call_is_told_or_overcome)
 {
 	int faults = 0;
 
-	(void)state;
 	for (size_t w = 0; w < N_WAYS; w++)
 		for (int call = RANGE; call <= WRITE; call++)
 			for (size_t e = 0; e < N_ERRORS; e++) {
@@ -164,8 +162,7 @@ assert_calls(const int *expected)
 				plan.count[call], expected[call]);
 }
 
-static void
-the_calls_are_those_that_are_told(void **state)
+TEST(the_calls_are_those_that_are_told)
 {
 	static const struct {
 		enum source_kind from;
@@ -202,7 +199,6 @@ the_calls_are_those_that_are_told(void **state)
 			{0, 1, 0, 1, 1, 0, 0, 2}},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		plan = (struct plan){
 			.refused = rows[i].refused, .cap = rows[i].cap};
@@ -214,15 +210,13 @@ the_calls_are_those_that_are_told(void **state)
 }
 
 /* Methods that share blocks cut between blocks, so calls have to end there. */
-static void
-large_copies_go_on_at_whole_gigabytes(void **state)
+TEST(large_copies_go_on_at_whole_gigabytes)
 {
 	static const uint64_t gib = (uint64_t)1 << 30;
 	struct hone_copy_fd_result result;
 	struct source source;
 	struct sink sink;
 
-	(void)state;
 	for (int refused = 0; refused < 2; refused++) {
 		source_open(&source, FROM_DISK, SIZE);
 		sink_open(&sink, TO_DISK);
@@ -238,12 +232,10 @@ large_copies_go_on_at_whole_gigabytes(void **state)
 	}
 }
 
-static void
-without_memory_it_takes_more_calls(void **state)
+TEST(without_memory_it_takes_more_calls)
 {
 	static const int calls[CALLS] = {0, 0, 0, 3, 3, 0, 0, 2};
 
-	(void)state;
 	plan = (struct plan){.no_malloc = true};
 	/* the file is written by one call, so that each read is full */
 	assert_int_equal(without_fault(FROM_DISK, TO_APPENDED, SIZE), 8);
@@ -253,15 +245,13 @@ without_memory_it_takes_more_calls(void **state)
 }
 
 /* Neither a failure nor progress: the copy must not go on for ever. */
-static void
-a_write_of_nothing_is_an_error(void **state)
+TEST(a_write_of_nothing_is_an_error)
 {
 	struct way way = {FROM_DISK, TO_DISK, BIT(RANGE) | BIT(SENDFILE)};
 	struct hone_copy_fd_result result;
 	struct source source;
 	struct sink sink;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		way.from = i ? FROM_SOCKET : FROM_DISK;
 		source_open(&source, way.from, SIZE);
@@ -280,14 +270,12 @@ a_write_of_nothing_is_an_error(void **state)
 
 /* Also if the wait for the write fails, not the write, or if the bytes cannot
  * be put back although in looks as if they could. */
-static void
-what_is_lost_is_counted(void **state)
+TEST(what_is_lost_is_counted)
 {
 	struct hone_copy_fd_result result;
 	struct source source;
 	struct sink sink;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		source_open(&source, i ? FROM_SOCKET : FROM_DISK, SIZE);
 		sink_open(&sink, TO_DISK);
@@ -305,14 +293,12 @@ what_is_lost_is_counted(void **state)
 	}
 }
 
-static void
-a_wait_that_is_interrupted_goes_on(void **state)
+TEST(a_wait_that_is_interrupted_goes_on)
 {
 	struct hone_copy_fd_result result;
 	struct source source;
 	struct sink sink;
 
-	(void)state;
 	source_open(&source, FROM_SOCKET, SIZE);
 	sink_open(&sink, TO_SOCKET);
 	plan = (struct plan){.cap = CAP, .fails = WRITE, .fails_at = 2};
@@ -325,14 +311,12 @@ a_wait_that_is_interrupted_goes_on(void **state)
 	source_close(&source, SIZE);
 }
 
-static void
-a_descriptor_that_cannot_be_looked_at_is_an_error(void **state)
+TEST(a_descriptor_that_cannot_be_looked_at_is_an_error)
 {
 	struct hone_copy_fd_result result;
 	struct source source;
 	struct sink sink;
 
-	(void)state;
 	for (int at = 1; at <= 2; at++) {
 		source_open(&source, FROM_DISK, SIZE);
 		sink_open(&sink, TO_DISK);
@@ -349,16 +333,5 @@ a_descriptor_that_cannot_be_looked_at_is_an_error(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_error_at_every_call_is_told_or_overcome),
-		cmocka_unit_test(the_calls_are_those_that_are_told),
-		cmocka_unit_test(large_copies_go_on_at_whole_gigabytes),
-		cmocka_unit_test(without_memory_it_takes_more_calls),
-		cmocka_unit_test(a_write_of_nothing_is_an_error),
-		cmocka_unit_test(what_is_lost_is_counted),
-		cmocka_unit_test(a_wait_that_is_interrupted_goes_on),
-		cmocka_unit_test(
-			a_descriptor_that_cannot_be_looked_at_is_an_error),
-	};
-	return cmocka_run_group_tests(tests, fill_content, NULL);
+	return run_all_tests(fill_content, NULL);
 }

@@ -72,22 +72,18 @@ empty_pipe(int fds[2])
 	assert_int_equal(pipe2(fds, O_CLOEXEC | O_NONBLOCK), 0);
 }
 
-static void
-nothing_is_copied_without_a_wait(void **state)
+TEST(nothing_is_copied_without_a_wait)
 {
-	(void)state;
 	memset(&world, 0, sizeof(world));
 	assert_int_equal(copy_from(-1, 0, INT64_MAX), 0);
 	assert_int_equal(world.polls, 0);
 }
 
 /* Some 25 days. */
-static void
-a_deadline_beyond_the_longest_poll_takes_several(void **state)
+TEST(a_deadline_beyond_the_longest_poll_takes_several)
 {
 	int fds[2];
 
-	(void)state;
 	empty_pipe(fds);
 	world.n_answers = 2; /* they end at their timeout */
 	world.closes_at_poll = fds[1];
@@ -98,12 +94,10 @@ a_deadline_beyond_the_longest_poll_takes_several(void **state)
 	close(fds[0]);
 }
 
-static void
-a_poll_that_is_always_ready_does_not_spin(void **state)
+TEST(a_poll_that_is_always_ready_does_not_spin)
 {
 	int fds[2];
 
-	(void)state;
 	empty_pipe(fds);
 	world.n_answers = 4;
 	for (int i = 0; i < 4; i++)
@@ -115,12 +109,10 @@ a_poll_that_is_always_ready_does_not_spin(void **state)
 	close(fds[1]);
 }
 
-static void
-a_poll_that_is_always_ready_still_ends_at_the_deadline(void **state)
+TEST(a_poll_that_is_always_ready_still_ends_at_the_deadline)
 {
 	int fds[2];
 
-	(void)state;
 	empty_pipe(fds);
 	world.n_answers = 4;
 	for (int i = 0; i < 4; i++)
@@ -135,15 +127,5 @@ a_poll_that_is_always_ready_still_ends_at_the_deadline(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_copied_without_a_wait),
-		cmocka_unit_test(
-			a_deadline_beyond_the_longest_poll_takes_several),
-		cmocka_unit_test(a_poll_that_is_always_ready_does_not_spin),
-		cmocka_unit_test(
-			a_poll_that_is_always_ready_still_ends_at_the_deadline),
-	};
-
-	return cmocka_run_group_tests_name(
-		"copy-fd-poll", tests, fill_content, NULL);
+	return run_all_tests(fill_content, NULL);
 }

@@ -23,12 +23,10 @@
 /* Random, so that misplaced bytes show. fill_content() fills it. */
 static unsigned char content[LARGEST];
 
-static inline int
-fill_content(void **state)
+FIXTURE(fill_content)
 {
 	uint64_t random = support_seed();
 
-	(void)state;
 	for (size_t i = 0; i < LARGEST; i++)
 		content[i] = (unsigned char)(support_random(&random) >> 32);
 	return 0;

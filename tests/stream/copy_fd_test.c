@@ -45,22 +45,18 @@ copies(enum source_kind from, enum sink_kind to, size_t size, uint64_t n)
 	source_close(&source, want);
 }
 
-static void
-every_pair_gets_every_byte_in_order(void **state)
+TEST(every_pair_gets_every_byte_in_order)
 {
 	static const size_t sizes[] = {0, 1, 4097, LARGEST};
 
-	(void)state;
 	for (int from = 0; from < SOURCE_KINDS; from++)
 		for (int to = 0; to < SINK_KINDS; to++)
 			for (size_t i = 0; i < 4; i++)
 				copies(from, to, sizes[i], sizes[i]);
 }
 
-static void
-less_leaves_the_rest_and_more_stops_at_the_end(void **state)
+TEST(less_leaves_the_rest_and_more_stops_at_the_end)
 {
-	(void)state;
 	for (int from = 0; from < SOURCE_KINDS; from++)
 		for (int to = 0; to < SINK_KINDS; to++) {
 			copies(from, to, 200000, 0);
@@ -72,15 +68,13 @@ less_leaves_the_rest_and_more_stops_at_the_end(void **state)
 }
 
 /* The kernel reports 4096 bytes for such a file. */
-static void
-a_file_of_sys_has_fewer_bytes_than_it_says(void **state)
+TEST(a_file_of_sys_has_fewer_bytes_than_it_says)
 {
 	int in = open("/sys/devices/system/cpu/possible", O_RDONLY | O_CLOEXEC);
 	char text[4096];
 	struct sink sink;
 	size_t size;
 
-	(void)state;
 	if (in < 0) {
 		print_message("no /sys here\n");
 		skip();
@@ -96,14 +90,12 @@ a_file_of_sys_has_fewer_bytes_than_it_says(void **state)
 	close(in);
 }
 
-static void
-a_device_without_end_gives_n(void **state)
+TEST(a_device_without_end_gives_n)
 {
 	static const unsigned char zeros[LARGEST];
 	int in = open("/dev/zero", O_RDONLY | O_CLOEXEC);
 	struct sink sink;
 
-	(void)state;
 	assert_true(in >= 0);
 	for (int to = 0; to < SINK_KINDS; to++) {
 		sink_open(&sink, to);
@@ -115,13 +107,11 @@ a_device_without_end_gives_n(void **state)
 }
 
 /* Into the middle of a file, from the middle of another. */
-static void
-positions_are_where_they_were_put(void **state)
+TEST(positions_are_where_they_were_put)
 {
 	int in = file_on_disk(), out = file_on_disk();
 	unsigned char got[3000];
 
-	(void)state;
 	write_exactly(in, content, 10000);
 	write_exactly(out, content + 20000, 3000);
 	assert_int_equal(lseek(in, 5000, SEEK_SET), 5000);
@@ -173,10 +163,8 @@ within_one_file(off_t from, off_t to, int out_flags, int in_flags)
 	return answer;
 }
 
-static void
-one_file_may_be_both_unless_the_bytes_overlap(void **state)
+TEST(one_file_may_be_both_unless_the_bytes_overlap)
 {
-	(void)state;
 	assert_int_equal(within_one_file(0, 100, 0, 0), 100);
 	assert_int_equal(within_one_file(0, 1000, 0, 0), 100);
 	assert_int_equal(within_one_file(500, 400, 0, 0), 100);
@@ -190,13 +178,11 @@ one_file_may_be_both_unless_the_bytes_overlap(void **state)
 	assert_int_equal(within_one_file(0, 0, O_APPEND, O_APPEND), -EINVAL);
 }
 
-static void
-a_file_onto_itself_and_a_pipe_into_itself_are_refused(void **state)
+TEST(a_file_onto_itself_and_a_pipe_into_itself_are_refused)
 {
 	int fd = file_on_disk(), fds[2];
 	unsigned char got[1000];
 
-	(void)state;
 	write_exactly(fd, content, 1000);
 	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
 	assert_int_equal(hone_copy_fd(fd, fd, 10, NULL), -EINVAL);
@@ -212,13 +198,11 @@ a_file_onto_itself_and_a_pipe_into_itself_are_refused(void **state)
 }
 
 /* An echo is not a copy of a thing onto itself. */
-static void
-one_socket_may_be_both(void **state)
+TEST(one_socket_may_be_both)
 {
 	unsigned char got[1000];
 	int fds[2];
 
-	(void)state;
 	make_pair(true, fds);
 	write_exactly(fds[1], content, 1000);
 	assert_int_equal(hone_copy_fd(fds[0], fds[0], 1000, NULL), 1000);
@@ -231,15 +215,13 @@ one_socket_may_be_both(void **state)
 #define MIB ((off_t)1 << 20)
 
 /* 1 MiB of data between holes; the test prints what happens to the holes. */
-static void
-holes_are_zeros(void **state)
+TEST(holes_are_zeros)
 {
 	int in = file_on_disk(), out = file_on_disk();
 	unsigned char *a = malloc(4 * MIB), *b = malloc(4 * MIB);
 	struct hone_copy_fd_result result;
 	struct stat from, to;
 
-	(void)state;
 	assert_int_equal(ftruncate(in, 4 * MIB), 0);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(
@@ -259,14 +241,12 @@ holes_are_zeros(void **state)
 	close(out);
 }
 
-static void
-a_full_device_takes_nothing_and_nothing_is_lost_of_a_file(void **state)
+TEST(a_full_device_takes_nothing_and_nothing_is_lost_of_a_file)
 {
 	int full = open("/dev/full", O_WRONLY | O_CLOEXEC);
 	struct hone_copy_fd_result result;
 	struct source source;
 
-	(void)state;
 	assert_true(full >= 0);
 	for (int from = 0; from < SOURCE_KINDS; from++) {
 		source_open(&source, from, 10000);
@@ -281,13 +261,11 @@ a_full_device_takes_nothing_and_nothing_is_lost_of_a_file(void **state)
 	close(full);
 }
 
-static void
-a_limit_on_the_size_of_files_is_met_with_a_count(void **state)
+TEST(a_limit_on_the_size_of_files_is_met_with_a_count)
 {
 	struct rlimit old, limit;
 	struct hone_copy_fd_result result;
 
-	(void)state;
 	signal(SIGXFSZ, SIG_IGN);
 	assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
 	for (int from = 0; from < SOURCE_KINDS; from++)
@@ -316,22 +294,5 @@ a_limit_on_the_size_of_files_is_met_with_a_count(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(every_pair_gets_every_byte_in_order),
-		cmocka_unit_test(
-			less_leaves_the_rest_and_more_stops_at_the_end),
-		cmocka_unit_test(a_file_of_sys_has_fewer_bytes_than_it_says),
-		cmocka_unit_test(a_device_without_end_gives_n),
-		cmocka_unit_test(positions_are_where_they_were_put),
-		cmocka_unit_test(one_file_may_be_both_unless_the_bytes_overlap),
-		cmocka_unit_test(
-			a_file_onto_itself_and_a_pipe_into_itself_are_refused),
-		cmocka_unit_test(one_socket_may_be_both),
-		cmocka_unit_test(holes_are_zeros),
-		cmocka_unit_test(
-			a_full_device_takes_nothing_and_nothing_is_lost_of_a_file),
-		cmocka_unit_test(
-			a_limit_on_the_size_of_files_is_met_with_a_count),
-	};
-	return cmocka_run_group_tests(tests, fill_content, NULL);
+	return run_all_tests(fill_content, NULL);
 }

@@ -35,10 +35,8 @@ quick_pair(int kind, int fds[2])
 	}
 }
 
-static void
-a_source_without_bytes_is_waited_for_until_the_deadline(void **state)
+TEST(a_source_without_bytes_is_waited_for_until_the_deadline)
 {
-	(void)state;
 	for (int from = 0; from < 2; from++)
 		for (int to = 0; to < 2; to++) {
 			struct hone_copy_fd_result result;
@@ -105,10 +103,8 @@ blocking(int fd)
 	assert_int_equal(fcntl(fd, F_SETFL, 0), 0);
 }
 
-static void
-without_a_deadline_all_bytes_arrive(void **state)
+TEST(without_a_deadline_all_bytes_arrive)
 {
-	(void)state;
 	for (int from = 0; from < 2; from++)
 		for (int to = 0; to < 2; to++) {
 			struct hone_copy_fd_result result;
@@ -145,10 +141,8 @@ without_a_deadline_all_bytes_arrive(void **state)
 }
 
 /* What a full peer does not take stays in a file, and is lost from a socket. */
-static void
-a_full_peer_ends_the_copy_at_the_deadline(void **state)
+TEST(a_full_peer_ends_the_copy_at_the_deadline)
 {
-	(void)state;
 	for (int is_file = 0; is_file < 2; is_file++) {
 		static unsigned char got[LARGEST];
 		struct hone_copy_fd_result result;
@@ -192,13 +186,5 @@ a_full_peer_ends_the_copy_at_the_deadline(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			a_source_without_bytes_is_waited_for_until_the_deadline),
-		cmocka_unit_test(without_a_deadline_all_bytes_arrive),
-		cmocka_unit_test(a_full_peer_ends_the_copy_at_the_deadline),
-	};
-
-	return cmocka_run_group_tests_name(
-		"copy-fd-until", tests, fill_content, NULL);
+	return run_all_tests(fill_content, NULL);
 }

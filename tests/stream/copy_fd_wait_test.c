@@ -53,10 +53,8 @@ fills_and_goes_on(int in, bool is_socket)
 	close(fds[1]);
 }
 
-static void
-what_does_not_take_more_says_so(void **state)
+TEST(what_does_not_take_more_says_so)
 {
-	(void)state;
 	for (int from = FROM_DISK; from <= FROM_PIPE; from++)
 		for (int is_socket = 0; is_socket < 2; is_socket++) {
 			struct source source;
@@ -69,10 +67,8 @@ what_does_not_take_more_says_so(void **state)
 		}
 }
 
-static void
-what_has_no_more_yet_says_so(void **state)
+TEST(what_has_no_more_yet_says_so)
 {
-	(void)state;
 	for (int is_socket = 0; is_socket < 2; is_socket++)
 		for (int to = 0; to < SINK_KINDS; to++) {
 			struct hone_copy_fd_result result;
@@ -105,14 +101,12 @@ what_has_no_more_yet_says_so(void **state)
 }
 
 /* Bytes that were read from a socket cannot be put back: the copy waits. */
-static void
-between_sockets_it_waits_for_the_reader(void **state)
+TEST(between_sockets_it_waits_for_the_reader)
 {
 	struct hone_copy_fd_result result;
 	struct source source;
 	struct sink sink;
 
-	(void)state;
 	source_open(&source, FROM_SOCKET, LARGEST);
 	sink_open(&sink, TO_SOCKET);
 	set_nonblocking(sink.fd);
@@ -133,10 +127,8 @@ count_signal(int signal_number)
 	signals++;
 }
 
-static void
-a_reader_that_has_gone_is_told_by_signal_and_error(void **state)
+TEST(a_reader_that_has_gone_is_told_by_signal_and_error)
 {
-	(void)state;
 	signal(SIGPIPE, count_signal);
 	for (int from = 0; from < SOURCE_KINDS; from++)
 		for (int is_socket = 0; is_socket < 2; is_socket++) {
@@ -183,13 +175,11 @@ nag(void *arg)
 	return NULL;
 }
 
-static void
-signals_do_not_end_a_wait(void **state)
+TEST(signals_do_not_end_a_wait)
 {
 	/* no SA_RESTART: each signal makes the call return EINTR */
 	struct sigaction action = {.sa_handler = count_signal}, old;
 
-	(void)state;
 	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
 	signals = 0;
 	for (int is_socket = 0; is_socket < 2; is_socket++) {
@@ -213,15 +203,13 @@ signals_do_not_end_a_wait(void **state)
 	assert_int_equal(sigaction(SIGUSR1, &old, NULL), 0);
 }
 
-static void
-descriptors_that_are_not_open_for_it_are_refused(void **state)
+TEST(descriptors_that_are_not_open_for_it_are_refused)
 {
 	int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	struct hone_copy_fd_result result;
 	struct source source;
 	struct sink sink;
 
-	(void)state;
 	sink_open(&sink, TO_DISK);
 	assert_int_equal(hone_copy_fd(-1, sink.fd, 10, &result), -EBADF);
 	assert_int_equal(hone_copy_fd(sink.fd, -1, 10, &result), -EBADF);
@@ -242,12 +230,10 @@ descriptors_that_are_not_open_for_it_are_refused(void **state)
 	sink_close(&sink, content, 0);
 }
 
-static void
-a_directory_is_no_source(void **state)
+TEST(a_directory_is_no_source)
 {
 	int in = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	(void)state;
 	for (int to = 0; to < SINK_KINDS; to++) {
 		struct sink sink;
 
@@ -258,12 +244,10 @@ a_directory_is_no_source(void **state)
 	close(in);
 }
 
-static void
-sockets_that_carry_messages_are_refused(void **state)
+TEST(sockets_that_carry_messages_are_refused)
 {
 	static const int types[] = {SOCK_DGRAM, SOCK_SEQPACKET};
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		unsigned char byte;
 		struct source source;
@@ -290,14 +274,12 @@ sockets_that_carry_messages_are_refused(void **state)
 }
 
 /* Sealed memory: open for writing, but no write is allowed. */
-static void
-a_sink_that_refuses_all_methods_costs_a_file_nothing(void **state)
+TEST(a_sink_that_refuses_all_methods_costs_a_file_nothing)
 {
 	struct hone_copy_fd_result result;
 	struct source source;
 	struct sink sink;
 
-	(void)state;
 	for (int from = 0; from < SOURCE_KINDS; from++) {
 		source_open(&source, from, 1000);
 		sink_open(&sink, TO_NULL);
@@ -319,19 +301,5 @@ a_sink_that_refuses_all_methods_costs_a_file_nothing(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(what_does_not_take_more_says_so),
-		cmocka_unit_test(what_has_no_more_yet_says_so),
-		cmocka_unit_test(between_sockets_it_waits_for_the_reader),
-		cmocka_unit_test(
-			a_reader_that_has_gone_is_told_by_signal_and_error),
-		cmocka_unit_test(signals_do_not_end_a_wait),
-		cmocka_unit_test(
-			descriptors_that_are_not_open_for_it_are_refused),
-		cmocka_unit_test(a_directory_is_no_source),
-		cmocka_unit_test(sockets_that_carry_messages_are_refused),
-		cmocka_unit_test(
-			a_sink_that_refuses_all_methods_costs_a_file_nothing),
-	};
-	return cmocka_run_group_tests(tests, fill_content, NULL);
+	return run_all_tests(fill_content, NULL);
 }

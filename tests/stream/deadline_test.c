@@ -37,8 +37,7 @@ assert_asked(const int64_t *ns, int n)
 		assert_int_equal(calls.asked[i], ns[i]);
 }
 
-static void
-bytes_that_trickle_do_not_put_the_deadline_off(void **state)
+TEST(bytes_that_trickle_do_not_put_the_deadline_off)
 {
 	static const struct step steps[] = {{30 * MS, 1, 1}, {30 * MS, 2, 1},
 		{30 * MS, 1, 1}, {10 * MS, 0, 0}, {0, 0, 0}, {0, 0, 0}};
@@ -47,7 +46,6 @@ bytes_that_trickle_do_not_put_the_deadline_off(void **state)
 	char buf[100];
 	int fds[2];
 
-	(void)state;
 	s = begin(fds, steps, 6);
 	hone_stream_set_deadline(s, NOW + 100 * MS);
 	assert_int_equal(hone_stream_read(s, buf, sizeof(buf)), 4);
@@ -59,8 +57,7 @@ bytes_that_trickle_do_not_put_the_deadline_off(void **state)
 	end(s, fds);
 }
 
-static void
-signals_do_not_put_the_deadline_off(void **state)
+TEST(signals_do_not_put_the_deadline_off)
 {
 	static const struct step steps[] = {{40 * MS, 0, -EINTR},
 		{40 * MS, 0, -EINTR}, {40 * MS, 0, -EINTR}, {0, 0, 0}};
@@ -69,7 +66,6 @@ signals_do_not_put_the_deadline_off(void **state)
 	char buf[100];
 	int fds[2];
 
-	(void)state;
 	s = begin(fds, steps, 4);
 	hone_stream_set_deadline(s, NOW + 100 * MS);
 	assert_int_equal(
@@ -81,8 +77,7 @@ signals_do_not_put_the_deadline_off(void **state)
 
 /* O_NONBLOCK belongs to all that share the descriptor: the stream's attributes
  * decide. */
-static void
-a_socket_that_does_not_block_is_waited_for(void **state)
+TEST(a_socket_that_does_not_block_is_waited_for)
 {
 	static const struct step steps[] = {{MS, 7, 1}};
 	static const int64_t asked[] = {-1};
@@ -90,7 +85,6 @@ a_socket_that_does_not_block_is_waited_for(void **state)
 	char buf[100];
 	int fds[2];
 
-	(void)state;
 	s = begin(fds, steps, 1);
 	assert_int_equal(fcntl(fds[0], F_SETFL, O_NONBLOCK), 0);
 	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 7);
@@ -100,8 +94,7 @@ a_socket_that_does_not_block_is_waited_for(void **state)
 }
 
 /* Another reader may have taken it. */
-static void
-what_is_gone_when_it_is_read_is_waited_for_again(void **state)
+TEST(what_is_gone_when_it_is_read_is_waited_for_again)
 {
 	static const struct step steps[] = {
 		{1 * MS, 0, 1}, {2 * MS, 0, 1}, {3 * MS, 16, 1}};
@@ -110,7 +103,6 @@ what_is_gone_when_it_is_read_is_waited_for_again(void **state)
 	char buf[100];
 	int fds[2];
 
-	(void)state;
 	s = begin(fds, steps, 3);
 	hone_stream_set_deadline(s, NOW + 50 * MS);
 	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 16);
@@ -119,8 +111,7 @@ what_is_gone_when_it_is_read_is_waited_for_again(void **state)
 	end(s, fds);
 }
 
-static void
-without_a_deadline_it_waits_and_asks_no_clock(void **state)
+TEST(without_a_deadline_it_waits_and_asks_no_clock)
 {
 	static const struct step steps[] = {
 		{MS, 0, -EINTR}, {MS, 0, -EINTR}, {MS, 7, 1}};
@@ -129,7 +120,6 @@ without_a_deadline_it_waits_and_asks_no_clock(void **state)
 	char buf[100];
 	int fds[2];
 
-	(void)state;
 	s = begin(fds, steps, 3);
 	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 7);
 	assert_calls(4, 3);
@@ -138,15 +128,13 @@ without_a_deadline_it_waits_and_asks_no_clock(void **state)
 	end(s, fds);
 }
 
-static void
-a_deadline_may_be_anywhere_in_time(void **state)
+TEST(a_deadline_may_be_anywhere_in_time)
 {
 	static const int64_t deadlines[] = {INT64_MIN, -1, 0, NOW - 1, NOW,
 		NOW + 1, NOW + 1000 * MS, INT64_MAX - 1};
 	static const int64_t asked[] = {
 		0, 0, 0, 0, 0, 1, 1000 * MS, INT64_MAX - 1 - NOW};
 
-	(void)state;
 	for (int i = 0; i < 8; i++) {
 		static const struct step steps[] = {{0, 0, 0}};
 		struct hone_stream *s;
@@ -169,8 +157,7 @@ a_deadline_may_be_anywhere_in_time(void **state)
 	}
 }
 
-static void
-a_line_that_was_late_goes_on_with_the_next_deadline(void **state)
+TEST(a_line_that_was_late_goes_on_with_the_next_deadline)
 {
 	static const struct step steps[] = {{5 * MS, 3, 1}, {5 * MS, 0, 0},
 		{5 * MS, 0, 0}, {5 * MS, 4, 1}, {0, 0, 0}};
@@ -178,7 +165,6 @@ a_line_that_was_late_goes_on_with_the_next_deadline(void **state)
 	const char *line;
 	int fds[2];
 
-	(void)state;
 	s = begin(fds, steps, 5);
 	hone_stream_set_deadline(s, NOW + 10 * MS);
 	assert_int_equal(
@@ -196,15 +182,13 @@ a_line_that_was_late_goes_on_with_the_next_deadline(void **state)
 	end(s, fds);
 }
 
-static void
-what_poll_says_is_told(void **state)
+TEST(what_poll_says_is_told)
 {
 	static const struct step steps[] = {{MS, 0, -ENOMEM}, {MS, 5, 1}};
 	struct hone_stream *s;
 	char buf[100];
 	int fds[2];
 
-	(void)state;
 	s = begin(fds, steps, 2);
 	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), -ENOMEM);
 	assert_int_equal(hone_stream_read_some(s, buf, sizeof(buf)), 5);
@@ -213,14 +197,12 @@ what_poll_says_is_told(void **state)
 }
 
 /* It never waits, so no deadline can pass. */
-static void
-without_waiting_there_is_no_deadline(void **state)
+TEST(without_waiting_there_is_no_deadline)
 {
 	struct hone_stream *s;
 	char buf[100];
 	int fds[2];
 
-	(void)state;
 	connect_sockets(UNIX, fds);
 	s = open_stream(fds[0], HONE_STREAM_NONBLOCK);
 	hone_stream_set_deadline(s, 0);
@@ -258,15 +240,13 @@ nag(void *arg)
 }
 
 /* With the kernel's clock, while signals arrive. */
-static void
-time_passes_before_it_is_late(void **state)
+TEST(time_passes_before_it_is_late)
 {
 	struct sigaction action = {.sa_handler = on_signal}, old;
 	pthread_t self = pthread_self(), thread;
 	int64_t deadline;
 	char buf[100];
 
-	(void)state;
 	assert_int_equal(sigaction(SIGUSR1, &action, &old), 0);
 	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
 		struct hone_stream *s;
@@ -284,25 +264,4 @@ time_passes_before_it_is_late(void **state)
 		end(s, fds);
 	}
 	assert_int_equal(sigaction(SIGUSR1, &old, NULL), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			bytes_that_trickle_do_not_put_the_deadline_off),
-		cmocka_unit_test(signals_do_not_put_the_deadline_off),
-		cmocka_unit_test(
-			what_is_gone_when_it_is_read_is_waited_for_again),
-		cmocka_unit_test(without_a_deadline_it_waits_and_asks_no_clock),
-		cmocka_unit_test(a_socket_that_does_not_block_is_waited_for),
-		cmocka_unit_test(a_deadline_may_be_anywhere_in_time),
-		cmocka_unit_test(
-			a_line_that_was_late_goes_on_with_the_next_deadline),
-		cmocka_unit_test(what_poll_says_is_told),
-		cmocka_unit_test(without_waiting_there_is_no_deadline),
-		cmocka_unit_test(time_passes_before_it_is_late),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -41,36 +41,30 @@ without_a_position_bytes_are_counted(const char *path, unsigned flags)
 	assert_int_equal(hone_stream_close(s), 0);
 }
 
-static void
-a_device_without_a_position_counts(void **state)
+TEST(a_device_without_a_position_counts)
 {
-	(void)state;
 	without_a_position_bytes_are_counted("/dev/zero", 0);
 	without_a_position_bytes_are_counted("/dev/zero", HONE_STREAM_EXACT);
 	without_a_position_bytes_are_counted("/dev/urandom", 0);
 }
 
 /* Past the buffer, so that no byte is in it when the position is requested. */
-static void
-what_went_past_the_buffer_counts(void **state)
+TEST(what_went_past_the_buffer_counts)
 {
 	static char buf[LARGE];
 	struct hone_stream *s = opened("/dev/zero", 0);
 
-	(void)state;
 	assert_int_equal(hone_stream_read(s, buf, LARGE), LARGE);
 	assert_int_equal(hone_stream_tell(s), LARGE);
 	assert_int_equal(hone_stream_close(s), 0);
 }
 
 /* The skip finds out that it cannot seek. */
-static void
-a_device_without_a_position_is_skipped_by_reads(void **state)
+TEST(a_device_without_a_position_is_skipped_by_reads)
 {
 	static char buf[LARGE];
 	struct hone_stream *s = opened("/dev/zero", 0);
 
-	(void)state;
 	assert_int_equal(hone_stream_read(s, buf, LARGE), LARGE);
 	assert_int_equal(hone_stream_skip(s, LARGE), LARGE);
 	assert_int_equal(hone_stream_tell(s), 2 * LARGE);
@@ -78,12 +72,10 @@ a_device_without_a_position_is_skipped_by_reads(void **state)
 }
 
 /* /dev/zero answers each seek with 0. */
-static void
-the_device_decides_where_a_seek_ends(void **state)
+TEST(the_device_decides_where_a_seek_ends)
 {
 	char buf[SMALL];
 
-	(void)state;
 	for (unsigned flags = 0; flags <= HONE_STREAM_EXACT; flags++) {
 		struct hone_stream *s = opened("/dev/zero", flags);
 
@@ -97,12 +89,10 @@ the_device_decides_where_a_seek_ends(void **state)
 	}
 }
 
-static void
-a_terminal_has_no_position(void **state)
+TEST(a_terminal_has_no_position)
 {
 	struct hone_stream *s;
 
-	(void)state;
 	if (access("/dev/ptmx", R_OK) != 0) {
 		print_message("# skipped: no /dev/ptmx here\n");
 		skip();
@@ -113,32 +103,14 @@ a_terminal_has_no_position(void **state)
 	assert_int_equal(hone_stream_close(s), 0);
 }
 
-static void
-an_empty_device_is_at_its_end(void **state)
+TEST(an_empty_device_is_at_its_end)
 {
 	char byte;
 	struct hone_stream *s = opened("/dev/null", 0);
 
-	(void)state;
 	assert_int_equal(hone_stream_skip(s, LARGE), 0);
 	assert_int_equal(hone_stream_read(s, &byte, 1), 0);
 	assert_int_equal(hone_stream_tell(s), 0);
 	assert_true(hone_stream_eof(s));
 	assert_int_equal(hone_stream_close(s), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_device_without_a_position_counts),
-		cmocka_unit_test(what_went_past_the_buffer_counts),
-		cmocka_unit_test(
-			a_device_without_a_position_is_skipped_by_reads),
-		cmocka_unit_test(the_device_decides_where_a_seek_ends),
-		cmocka_unit_test(a_terminal_has_no_position),
-		cmocka_unit_test(an_empty_device_is_at_its_end),
-	};
-
-	return cmocka_run_group_tests_name("stream device", tests, NULL, NULL);
 }

@@ -4,10 +4,8 @@
 #include <limits.h>
 #include "recorder.h"
 
-static void
-an_error_behind_bytes_comes_next_and_is_not_asked_again(void **state)
+TEST(an_error_behind_bytes_comes_next_and_is_not_asked_again)
 {
-	(void)state;
 	for (unsigned flags = 0; flags <= HONE_STREAM_EXACT; flags++) {
 		struct hone_stream *s = opened(&unseekable, flags);
 
@@ -32,12 +30,10 @@ an_error_behind_bytes_comes_next_and_is_not_asked_again(void **state)
 }
 
 /* A seek would forget it. */
-static void
-a_long_skip_reports_an_error_that_was_kept(void **state)
+TEST(a_long_skip_reports_an_error_that_was_kept)
 {
 	struct hone_stream *s = opened(&seekable, 0);
 
-	(void)state;
 	ANSWERS(20, -EIO);
 	reads(s, 30, 20, "read 64 read 64");
 	skips(s, 1000, -EIO, "");
@@ -45,12 +41,10 @@ a_long_skip_reports_an_error_that_was_kept(void **state)
 	closed(s);
 }
 
-static void
-a_seek_forgets_an_error_that_was_kept(void **state)
+TEST(a_seek_forgets_an_error_that_was_kept)
 {
 	struct hone_stream *s = opened(&seekable, 0);
 
-	(void)state;
 	ANSWERS(20, -EIO);
 	reads(s, 30, 20, "read 64 read 64");
 	assert_int_equal(hone_stream_tell(s), 20);
@@ -64,12 +58,10 @@ a_seek_forgets_an_error_that_was_kept(void **state)
 	closed(s);
 }
 
-static void
-what_passes_is_not_kept(void **state)
+TEST(what_passes_is_not_kept)
 {
 	const long passing[] = {-EAGAIN, -ETIMEDOUT};
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		struct hone_stream *s = opened(&unseekable, 0);
 
@@ -84,12 +76,10 @@ what_passes_is_not_kept(void **state)
 	}
 }
 
-static void
-an_error_leaves_peeks_and_lines_where_they_were(void **state)
+TEST(an_error_leaves_peeks_and_lines_where_they_were)
 {
 	struct hone_stream *s = opened(&unseekable, 0);
 
-	(void)state;
 	ANSWERS(10, -EIO);
 	peeks(s, 20, -EIO, "read 64 read 64");
 	peeks(s, 0, 10, "");
@@ -103,10 +93,8 @@ an_error_leaves_peeks_and_lines_where_they_were(void **state)
 	closed(s);
 }
 
-static void
-an_interrupted_call_is_made_again(void **state)
+TEST(an_interrupted_call_is_made_again)
 {
-	(void)state;
 	for (unsigned flags = 0; flags <= HONE_STREAM_EXACT; flags++) {
 		struct hone_stream *s = opened(&unseekable, flags);
 
@@ -116,13 +104,11 @@ an_interrupted_call_is_made_again(void **state)
 	}
 }
 
-static void
-returns_that_are_none_are_errors(void **state)
+TEST(returns_that_are_none_are_errors)
 {
 	const long faulty[] = {65, -4096, LONG_MIN, LONG_MAX};
 	struct hone_stream *idle = opened(&seekable, 0);
 
-	(void)state;
 	ANSWERS(1);
 	assert_int_equal(hone_stream_close(idle), -EIO);
 	for (size_t i = 0; i < sizeof(faulty) / sizeof(faulty[0]); i++) {
@@ -154,12 +140,10 @@ returns_that_are_none_are_errors(void **state)
 }
 
 /* It reports a position before the bytes that were read. */
-static void
-a_position_that_cannot_be_is_an_error(void **state)
+TEST(a_position_that_cannot_be_is_an_error)
 {
 	struct hone_stream *s = opened(&seekable, 0);
 
-	(void)state;
 	reads(s, 10, 10, "read 64");
 	source.position = 63;
 	assert_int_equal(hone_stream_tell(s), -EIO);
@@ -170,13 +154,11 @@ a_position_that_cannot_be_is_an_error(void **state)
 	closed(s);
 }
 
-static void
-no_read_asks_for_more_than_the_kernel_gives(void **state)
+TEST(no_read_asks_for_more_than_the_kernel_gives)
 {
 	struct hone_stream *s = opened(&unseekable, 0);
 	char byte;
 
-	(void)state;
 	if (SIZE_MAX > UINT32_MAX) {
 		ANSWERS(-EIO);
 		assert_int_equal(hone_stream_read(s, &byte, SIZE_MAX), -EIO);
@@ -189,12 +171,10 @@ no_read_asks_for_more_than_the_kernel_gives(void **state)
 	closed(s);
 }
 
-static void
-no_position_is_beyond_the_largest(void **state)
+TEST(no_position_is_beyond_the_largest)
 {
 	struct hone_stream *s = opened(&seekable, 0);
 
-	(void)state;
 	seeks(s, INT64_MAX - 10, SEEK_SET, INT64_MAX - 10,
 		"seek 9223372036854775797 SET");
 	reads(s, 20, 0, "read 10");
@@ -209,10 +189,8 @@ no_position_is_beyond_the_largest(void **state)
 	closed(s);
 }
 
-static void
-a_failed_seek_changes_nothing(void **state)
+TEST(a_failed_seek_changes_nothing)
 {
-	(void)state;
 	for (unsigned flags = 0; flags <= HONE_STREAM_EXACT; flags++) {
 		struct hone_stream *s = opened(&seekable, flags);
 
@@ -232,12 +210,10 @@ a_failed_seek_changes_nothing(void **state)
 	}
 }
 
-static void
-a_skip_that_cannot_come_back_is_at_the_end(void **state)
+TEST(a_skip_that_cannot_come_back_is_at_the_end)
 {
 	struct hone_stream *s = opened(&seekable, 0);
 
-	(void)state;
 	ANSWERS(0, 0, -EIO);
 	skips(s, 100, -EIO, "seek 0 CUR seek 0 END seek 100 SET");
 	assert_int_equal(hone_stream_tell(s), END);
@@ -250,12 +226,10 @@ a_skip_that_cannot_come_back_is_at_the_end(void **state)
 	closed(s);
 }
 
-static void
-set_buffer_holds_from_the_next_read_on(void **state)
+TEST(set_buffer_holds_from_the_next_read_on)
 {
 	struct hone_stream *s = opened(&unseekable, 0);
 
-	(void)state;
 	reads(s, 10, 10, "read 64");
 	assert_int_equal(hone_stream_set_buffer(s, 7, SIZE_MAX), 0);
 	reads(s, 54 + 20, 54 + 20, "read 7 read 7 read 7");
@@ -267,28 +241,4 @@ set_buffer_holds_from_the_next_read_on(void **state)
 		-EINVAL);
 	peeks(s, 1, 1000, "read 1000");
 	closed(s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			an_error_behind_bytes_comes_next_and_is_not_asked_again),
-		cmocka_unit_test(a_seek_forgets_an_error_that_was_kept),
-		cmocka_unit_test(a_long_skip_reports_an_error_that_was_kept),
-		cmocka_unit_test(what_passes_is_not_kept),
-		cmocka_unit_test(
-			an_error_leaves_peeks_and_lines_where_they_were),
-		cmocka_unit_test(an_interrupted_call_is_made_again),
-		cmocka_unit_test(returns_that_are_none_are_errors),
-		cmocka_unit_test(a_position_that_cannot_be_is_an_error),
-		cmocka_unit_test(no_read_asks_for_more_than_the_kernel_gives),
-		cmocka_unit_test(no_position_is_beyond_the_largest),
-		cmocka_unit_test(a_failed_seek_changes_nothing),
-		cmocka_unit_test(a_skip_that_cannot_come_back_is_at_the_end),
-		cmocka_unit_test(set_buffer_holds_from_the_next_read_on),
-	};
-
-	return cmocka_run_group_tests_name("stream errors", tests, NULL, NULL);
 }

@@ -142,14 +142,12 @@ reads(struct hone_stream *s, size_t n, ptrdiff_t got, const char *log)
 	saw(log);
 }
 
-static void
-a_large_file_of_known_size_is_one_read(void **state)
+TEST(a_large_file_of_known_size_is_one_read)
 {
 	int fd = file_of(sizeof(content));
 	struct hone_stream *s = opened(fd, HONE_STREAM_CLOSE_FD);
 	char *buf = malloc(sizeof(content));
 
-	(void)state;
 	assert_int_equal(
 		hone_stream_read(s, buf, sizeof(content)), sizeof(content));
 	assert_memory_equal(buf, content, sizeof(content));
@@ -160,13 +158,11 @@ a_large_file_of_known_size_is_one_read(void **state)
 	saw("close");
 }
 
-static void
-a_short_read_of_a_file_proves_its_end(void **state)
+TEST(a_short_read_of_a_file_proves_its_end)
 {
 	int fd = file_of(12);
 	struct hone_stream *s = opened(fd, 0);
 
-	(void)state;
 	reads(s, 20, 12, "read 65536");
 	assert_true(hone_stream_eof(s));
 	reads(s, 1, 0, "");
@@ -195,13 +191,11 @@ a_short_read_of_a_file_proves_its_end(void **state)
 }
 
 /* As FUSE with direct_io and /proc may do. */
-static void
-a_short_read_before_the_end_proves_nothing(void **state)
+TEST(a_short_read_before_the_end_proves_nothing)
 {
 	int fd = file_of(1000);
 	struct hone_stream *s = opened(fd, HONE_STREAM_CLOSE_FD);
 
-	(void)state;
 	calls.cap = 600;
 	reads(s, 1001, 1000, "read 65536 read 65536");
 	reads(s, 1, 0, "");
@@ -227,12 +221,10 @@ a_short_read_before_the_end_proves_nothing(void **state)
 }
 
 /* Each call fails once, in each way; no byte is lost. */
-static void
-faults_cost_no_byte(void **state)
+TEST(faults_cost_no_byte)
 {
 	const int errors[] = {EINTR, EIO, EAGAIN};
 
-	(void)state;
 	for (int at = 1; at <= 20; at++) {
 		for (int e = 0; e < 3; e++) {
 			int fd = file_of(10000), failed = 0;
@@ -272,13 +264,11 @@ faults_cost_no_byte(void **state)
 	}
 }
 
-static void
-pipes_are_waited_for_only_if_that_must_end(void **state)
+TEST(pipes_are_waited_for_only_if_that_must_end)
 {
 	struct hone_stream *s;
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	s = opened(fds[0], 0);
 	assert_int_equal(write(fds[1], "123456", 6), 6);
@@ -310,14 +300,12 @@ pipes_are_waited_for_only_if_that_must_end(void **state)
 	assert_int_equal(close(fds[0]), 0);
 }
 
-static void
-a_stream_that_never_waits_says_so(void **state)
+TEST(a_stream_that_never_waits_says_so)
 {
 	struct hone_stream *s;
 	const char *line;
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	s = opened(fds[0], HONE_STREAM_NONBLOCK | HONE_STREAM_CLOSE_FD);
 	reads(s, 1, -EAGAIN, "poll");
@@ -340,14 +328,12 @@ a_stream_that_never_waits_says_so(void **state)
 	assert_int_equal(hone_stream_close(s), 0);
 }
 
-static void
-what_is_no_use_is_refused_and_stays_open(void **state)
+TEST(what_is_no_use_is_refused_and_stays_open)
 {
 	struct hone_stream_attr attr;
 	struct hone_stream *s = NULL;
 	int fd = open(".", O_RDONLY | O_CLOEXEC);
 
-	(void)state;
 	hone_stream_attr_init(&attr);
 	attr.flags = HONE_STREAM_CLOSE_FD;
 	assert_int_equal(hone_stream_open_fd(&s, fd, &attr), -EISDIR);
@@ -378,17 +364,7 @@ what_is_no_use_is_refused_and_stays_open(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_large_file_of_known_size_is_one_read),
-		cmocka_unit_test(a_short_read_of_a_file_proves_its_end),
-		cmocka_unit_test(a_short_read_before_the_end_proves_nothing),
-		cmocka_unit_test(faults_cost_no_byte),
-		cmocka_unit_test(pipes_are_waited_for_only_if_that_must_end),
-		cmocka_unit_test(a_stream_that_never_waits_says_so),
-		cmocka_unit_test(what_is_no_use_is_refused_and_stays_open),
-	};
-
 	for (size_t i = 0; i < sizeof(content); i++)
 		content[i] = (char)(i % 251);
-	return cmocka_run_group_tests_name("stream fd", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

@@ -244,10 +244,8 @@ step(void)
 		read_or_skip(1, 0);
 }
 
-static void
-any_mix_of_calls_gives_what_an_array_would(void **state)
+TEST(any_mix_of_calls_gives_what_an_array_would)
 {
-	(void)state;
 	it.random = support_seed();
 	for (int round = 0; round < 400; round++) {
 		begin();
@@ -255,14 +253,4 @@ any_mix_of_calls_gives_what_an_array_would(void **state)
 			step();
 		assert_int_equal(hone_stream_close(it.stream), 0);
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(any_mix_of_calls_gives_what_an_array_would),
-	};
-
-	return cmocka_run_group_tests_name("stream random", tests, NULL, NULL);
 }

@@ -96,13 +96,11 @@ fresh_world(void)
 	world.told = UNTOLD;
 }
 
-static void
-without_the_right_to_o_noatime_it_is_left_out(void **state)
+DIRECTORY_TEST(without_the_right_to_o_noatime_it_is_left_out)
 {
 	struct hone_read_attr attr;
 	struct hone_file_data file;
 
-	(void)state;
 	make_file("file", 12);
 	hone_read_attr_init(&attr);
 	attr.flags = HONE_READ_NOATIME;
@@ -117,12 +115,10 @@ without_the_right_to_o_noatime_it_is_left_out(void **state)
 static const size_t sizes[] = {0, 1, 12, 4096, 65535, 65536, 200000};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-static void
-a_regular_file_takes_four_calls(void **state)
+DIRECTORY_TEST(a_regular_file_takes_four_calls)
 {
 	struct hone_file_data file;
 
-	(void)state;
 	for (size_t i = 0; i < SIZES; i++) {
 		make_file("file", sizes[i]);
 		fresh_world();
@@ -151,10 +147,8 @@ read_and_check(size_t size)
 	free(file.data);
 }
 
-static void
-interrupted_calls_are_made_again(void **state)
+DIRECTORY_TEST(interrupted_calls_are_made_again)
 {
-	(void)state;
 	for (size_t i = 0; i < SIZES; i++) {
 		make_file("file", sizes[i]);
 		fresh_world();
@@ -165,10 +159,8 @@ interrupted_calls_are_made_again(void **state)
 	}
 }
 
-static void
-short_reads_are_gone_on_with(void **state)
+DIRECTORY_TEST(short_reads_are_gone_on_with)
 {
-	(void)state;
 	for (size_t i = 0; i < SIZES; i++) {
 		make_file("file", sizes[i]);
 		for (size_t most = 1; most < 70000; most = most * 7 + 1) {
@@ -183,13 +175,11 @@ short_reads_are_gone_on_with(void **state)
 }
 
 /* A file that grew or shrank after fstat, or one of /proc or /sys. */
-static void
-a_wrong_size_is_found_out(void **state)
+DIRECTORY_TEST(a_wrong_size_is_found_out)
 {
 	static const int64_t told[] = {
 		0, 1, 11, 13, 4095, 4097, 65535, 199999, 200001, 3000000};
 
-	(void)state;
 	for (size_t i = 0; i < SIZES; i++) {
 		make_file("file", sizes[i]);
 		for (size_t j = 0; j < sizeof(told) / sizeof(told[0]); j++) {
@@ -203,14 +193,12 @@ a_wrong_size_is_found_out(void **state)
 	}
 }
 
-static void
-what_grew_above_the_limit_is_refused(void **state)
+DIRECTORY_TEST(what_grew_above_the_limit_is_refused)
 {
 	struct record record;
 	struct hone_read_attr attr = recorded(&record);
 	struct hone_file_data file;
 
-	(void)state;
 	make_file("file", 200000);
 	for (attr.limit = 0; attr.limit < 199999; attr.limit += 19999) {
 		for (int64_t told = 0; told <= (int64_t)attr.limit;
@@ -232,13 +220,11 @@ what_grew_above_the_limit_is_refused(void **state)
 }
 
 /* Every system call fails once, in turn, until the whole run succeeds. */
-static void
-an_error_at_any_call_leaves_nothing(void **state)
+DIRECTORY_TEST(an_error_at_any_call_leaves_nothing)
 {
 	static const int errors[] = {EIO, EPERM, ENOMEM};
 	int before = open_descriptors();
 
-	(void)state;
 	make_file("file", 200000);
 	for (size_t i = 0; i < 3; i++) {
 		int result = -1;
@@ -271,12 +257,10 @@ an_error_at_any_call_leaves_nothing(void **state)
 }
 
 /* Every allocation fails once, in turn. */
-static void
-no_memory_at_any_call_leaves_nothing(void **state)
+DIRECTORY_TEST(no_memory_at_any_call_leaves_nothing)
 {
 	int before = open_descriptors();
 
-	(void)state;
 	make_file("file", 200000);
 	for (int told = 0; told <= 300000; told += 100000) {
 		int at = 1;
@@ -308,13 +292,11 @@ no_memory_at_any_call_leaves_nothing(void **state)
 	}
 }
 
-static void
-a_descriptor_without_position_is_read_all_the_same(void **state)
+DIRECTORY_TEST(a_descriptor_without_position_is_read_all_the_same)
 {
 	struct hone_file_data file;
 	int fd = open("file", O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
-	(void)state;
 	make_file("file", 5000);
 	fresh_world();
 	world.fail_at = 2; /* after fstat */
@@ -344,13 +326,11 @@ map_without_memory(size_t size, void *arg)
 
 /* More bytes than one read returns and than 32 bits count. The reads are
  * simulated, so that no memory is needed. */
-static void
-sizes_above_4_gib_add_up(void **state)
+DIRECTORY_TEST(sizes_above_4_gib_add_up)
 {
 	static const uint64_t above[] = {
 		0x7fff0000, 0x7ffff000, UINT64_C(5) << 30};
 
-	(void)state;
 	make_file("file", 1);
 	for (size_t i = 0; i < 3; i++) {
 		struct hone_file_data file;
@@ -377,23 +357,6 @@ sizes_above_4_gib_add_up(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(a_regular_file_takes_four_calls),
-		IN_DIRECTORY(without_the_right_to_o_noatime_it_is_left_out),
-		IN_DIRECTORY(interrupted_calls_are_made_again),
-		IN_DIRECTORY(short_reads_are_gone_on_with),
-		IN_DIRECTORY(a_wrong_size_is_found_out),
-		IN_DIRECTORY(what_grew_above_the_limit_is_refused),
-		IN_DIRECTORY(an_error_at_any_call_leaves_nothing),
-		IN_DIRECTORY(no_memory_at_any_call_leaves_nothing),
-		IN_DIRECTORY(
-			a_descriptor_without_position_is_read_all_the_same),
-#if SIZE_MAX > UINT32_MAX
-		IN_DIRECTORY(sizes_above_4_gib_add_up),
-#endif
-	};
-
 	fresh_world();
-	return cmocka_run_group_tests_name(
-		"read-file-fault", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

@@ -47,31 +47,16 @@ advices_of(size_t size, unsigned flags)
 	return advices;
 }
 
-static void
-only_large_results_are_advised_of(void **state)
+DIRECTORY_TEST(only_large_results_are_advised_of)
 {
-	(void)state;
 	assert_int_equal(advices_of(4096, HONE_READ_HUGE_ADVISE), 0);
 	assert_int_equal(advices_of(2 * HUGE - 2, HONE_READ_HUGE_ADVISE), 0);
 	assert_int_equal(advices_of(2 * HUGE - 1, HONE_READ_HUGE_ADVISE), 1);
 	assert_int_equal(advices_of(5 * HUGE, HONE_READ_HUGE_ADVISE), 1);
 }
 
-static void
-nothing_is_advised_unasked(void **state)
+DIRECTORY_TEST(nothing_is_advised_unasked)
 {
-	(void)state;
 	assert_int_equal(advices_of(5 * HUGE, 0), 0);
 	assert_int_equal(advices_of(5 * HUGE, HONE_READ_NONBLOCK), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(only_large_results_are_advised_of),
-		IN_DIRECTORY(nothing_is_advised_unasked),
-	};
-
-	return cmocka_run_group_tests_name("read-file-huge", tests, NULL, NULL);
 }

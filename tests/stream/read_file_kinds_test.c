@@ -31,8 +31,7 @@ read_slowly(const char *path, char *to, size_t most)
 	return size;
 }
 
-static void
-files_of_proc_and_sys_are_read_whole(void **state)
+DIRECTORY_TEST(files_of_proc_and_sys_are_read_whole)
 {
 	static const char *const paths[] = {"/proc/version", "/proc/self/maps",
 		"/proc/self/cmdline", "/proc/filesystems", "/proc/kallsyms",
@@ -42,7 +41,6 @@ files_of_proc_and_sys_are_read_whole(void **state)
 	static char expected[32 << 20];
 	int tried = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		struct record record;
 		struct hone_read_attr attr = recorded(&record);
@@ -95,12 +93,10 @@ assert_child_is_well(pid_t child)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-static void
-pipes_are_read_until_they_end(void **state)
+DIRECTORY_TEST(pipes_are_read_until_they_end)
 {
 	static const size_t sizes[] = {0, 1, 65535, 65536, 65537, 300000};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		struct record record;
 		struct hone_read_attr attr = recorded(&record);
@@ -126,13 +122,11 @@ pipes_are_read_until_they_end(void **state)
 	}
 }
 
-static void
-a_fifo_is_waited_for(void **state)
+DIRECTORY_TEST(a_fifo_is_waited_for)
 {
 	struct hone_file_data file;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(mkfifo("fifo", 0600), 0);
 	child = fork();
 	assert_true(child >= 0);
@@ -146,14 +140,12 @@ a_fifo_is_waited_for(void **state)
 	assert_child_is_well(child);
 }
 
-static void
-a_fifo_is_not_waited_for_if_told_so(void **state)
+DIRECTORY_TEST(a_fifo_is_not_waited_for_if_told_so)
 {
 	struct hone_file_data file;
 	struct hone_read_attr attr;
 	int writer;
 
-	(void)state;
 	hone_read_attr_init(&attr);
 	attr.flags = HONE_READ_NONBLOCK;
 	assert_int_equal(mkfifo("fifo", 0600), 0);
@@ -166,13 +158,11 @@ a_fifo_is_not_waited_for_if_told_so(void **state)
 	close(writer);
 }
 
-static void
-devices_are_read_to_their_end_or_the_limit(void **state)
+DIRECTORY_TEST(devices_are_read_to_their_end_or_the_limit)
 {
 	static const size_t limits[] = {0, 1, 65535, 65536, 1000000};
 	struct hone_file_data file;
 
-	(void)state;
 	assert_int_equal(hone_read_file(&file, "/dev/null", NULL), 0);
 	assert_int_equal(file.size, 0);
 	assert_int_equal(((char *)file.data)[0], 0);
@@ -189,8 +179,7 @@ devices_are_read_to_their_end_or_the_limit(void **state)
 	}
 }
 
-static void
-sockets_and_directories_are_refused(void **state)
+DIRECTORY_TEST(sockets_and_directories_are_refused)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -198,7 +187,6 @@ sockets_and_directories_are_refused(void **state)
 	struct hone_file_data file;
 	int pair[2];
 
-	(void)state;
 	assert_true(listener >= 0 && directory >= 0);
 	memcpy(address.sun_path, "socket", 7);
 	assert_int_equal(bind(listener, (const struct sockaddr *)&address,
@@ -219,13 +207,11 @@ sockets_and_directories_are_refused(void **state)
 	close(pair[1]);
 }
 
-static void
-what_is_not_open_for_reading_says_so(void **state)
+DIRECTORY_TEST(what_is_not_open_for_reading_says_so)
 {
 	struct hone_file_data file;
 	int fd = open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
-	(void)state;
 	assert_int_equal(hone_read_fd(&file, fd, NULL), -EBADF);
 	close(fd);
 }
@@ -250,13 +236,11 @@ as_nobody(const char *path)
 	return file.size > 0 ? 0 : 5;
 }
 
-static void
-permissions_are_kept_to(void **state)
+DIRECTORY_TEST(permissions_are_kept_to)
 {
 	bool root = geteuid() == 0;
 	pid_t child;
 
-	(void)state;
 	make_file("file", 12);
 	make_file("secret", 12);
 	assert_int_equal(chmod("secret", 0), 0);
@@ -269,13 +253,11 @@ permissions_are_kept_to(void **state)
 }
 
 /* A file that another process appends to all the time. */
-static void
-a_file_that_grows_is_read_up_to_some_moment(void **state)
+DIRECTORY_TEST(a_file_that_grows_is_read_up_to_some_moment)
 {
 	pid_t child;
 	int fd = open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
-	(void)state;
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
@@ -320,8 +302,7 @@ map_the_same(size_t size, void *arg)
 
 /* Holes that are read into the same memory again and again; the bytes that are
  * compared lie after what 32 bits can count. */
-static void
-a_file_above_4_gib_is_read(void **state)
+DIRECTORY_TEST(a_file_above_4_gib_is_read)
 {
 	off_t size = ((off_t)4 << 30) + 100001;
 	struct hone_file_data file;
@@ -329,7 +310,6 @@ a_file_above_4_gib_is_read(void **state)
 	size_t mapped = 0;
 	int fd;
 
-	(void)state;
 	if (!thorough) {
 		print_message("# 4 GiB take too long in this build\n");
 		skip();
@@ -355,22 +335,6 @@ a_file_above_4_gib_is_read(void **state)
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(files_of_proc_and_sys_are_read_whole),
-		IN_DIRECTORY(pipes_are_read_until_they_end),
-		IN_DIRECTORY(a_fifo_is_waited_for),
-		IN_DIRECTORY(a_fifo_is_not_waited_for_if_told_so),
-		IN_DIRECTORY(devices_are_read_to_their_end_or_the_limit),
-		IN_DIRECTORY(sockets_and_directories_are_refused),
-		IN_DIRECTORY(what_is_not_open_for_reading_says_so),
-		IN_DIRECTORY(permissions_are_kept_to),
-		IN_DIRECTORY(a_file_that_grows_is_read_up_to_some_moment),
-#if SIZE_MAX > UINT32_MAX
-		IN_DIRECTORY(a_file_above_4_gib_is_read),
-#endif
-	};
-
 	thorough = argc > 1 && strcmp(argv[1], "1") == 0;
-	return cmocka_run_group_tests_name(
-		"read-file-kinds", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

@@ -30,14 +30,12 @@ STANDS_FOR(ssize_t, read, int fd, void *buf, size_t n)
 
 #define SYS "/sys/devices/system/cpu/online"
 
-static void
-a_file_of_sys_has_the_bytes_that_it_returns(void **state)
+DIRECTORY_TEST(a_file_of_sys_has_the_bytes_that_it_returns)
 {
 	struct hone_file_data whole, file;
 	struct hone_read_attr attr;
 	int fd;
 
-	(void)state;
 	claimed = 0;
 	if (access(SYS, R_OK) != 0) {
 		print_message("# no " SYS " here\n");
@@ -60,14 +58,12 @@ a_file_of_sys_has_the_bytes_that_it_returns(void **state)
 	close(fd);
 }
 
-static void
-a_page_that_is_claimed_does_not_exceed_the_limit(void **state)
+DIRECTORY_TEST(a_page_that_is_claimed_does_not_exceed_the_limit)
 {
 	static const int64_t pages[] = {4096, 65536};
 	struct hone_read_attr attr;
 	struct hone_file_data file;
 
-	(void)state;
 	make_file("file", 23);
 	hone_read_attr_init(&attr);
 	for (size_t i = 0; i < 2; i++) {
@@ -83,13 +79,11 @@ a_page_that_is_claimed_does_not_exceed_the_limit(void **state)
 }
 
 /* A sparse file of more than a page has the size that it claims. */
-static void
-a_larger_claim_is_refused_without_a_read(void **state)
+DIRECTORY_TEST(a_larger_claim_is_refused_without_a_read)
 {
 	struct hone_read_attr attr;
 	struct hone_file_data file;
 
-	(void)state;
 	make_file("file", 23);
 	hone_read_attr_init(&attr);
 	attr.limit = 23;
@@ -98,17 +92,4 @@ a_larger_claim_is_refused_without_a_read(void **state)
 	assert_int_equal(hone_read_file(&file, "file", &attr), -EFBIG);
 	assert_int_equal(reads, 0);
 	claimed = 0;
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(a_file_of_sys_has_the_bytes_that_it_returns),
-		IN_DIRECTORY(a_page_that_is_claimed_does_not_exceed_the_limit),
-		IN_DIRECTORY(a_larger_claim_is_refused_without_a_read),
-	};
-
-	return cmocka_run_group_tests_name(
-		"read-file-limit", tests, NULL, NULL);
 }

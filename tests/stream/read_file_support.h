@@ -128,28 +128,23 @@ open_descriptors(void)
 	return n;
 }
 
-/* A test that runs in an empty directory of its own. */
-#define IN_DIRECTORY(test)                                                     \
-	cmocka_unit_test_setup_teardown(test, enter_directory, leave_directory)
-
 static char temporary[] = "/tmp/hone-read-XXXXXX";
 
-static inline int
-enter_directory(void **state)
+FIXTURE(enter_directory)
 {
-	(void)state;
 	memcpy(temporary + sizeof(temporary) - 7, "XXXXXX", 6);
 	return mkdtemp(temporary) && chdir(temporary) == 0 ? 0 : -1;
 }
 
-static inline int
-leave_directory(void **state)
+FIXTURE(leave_directory)
 {
 	char command[64];
 
-	(void)state;
 	snprintf(command, sizeof(command), "rm -rf %s", temporary);
 	return chdir("/") == 0 && system(command) == 0 ? 0 : -1;
 }
+
+/* A test that runs in an empty directory of its own. */
+#define DIRECTORY_TEST(name) TEST_WITH(name, enter_directory, leave_directory)
 
 #endif

@@ -7,10 +7,8 @@ static const size_t sizes[] = {0, 1, 12, 4095, 4096, 4097, 65534, 65535, 65536,
 	65537, 700000, (size_t)10 << 20};
 #define SIZES (sizeof(sizes) / sizeof(sizes[0]))
 
-static void
-every_size_is_read_whole(void **state)
+DIRECTORY_TEST(every_size_is_read_whole)
 {
-	(void)state;
 	for (size_t i = 0; i < SIZES; i++) {
 		struct hone_file_data file;
 
@@ -21,10 +19,8 @@ every_size_is_read_whole(void **state)
 	}
 }
 
-static void
-memory_is_asked_for_once_and_has_the_size(void **state)
+DIRECTORY_TEST(memory_is_asked_for_once_and_has_the_size)
 {
-	(void)state;
 	for (size_t i = 1; i < SIZES; i++) {
 		struct record record;
 		struct hone_read_attr attr = recorded(&record);
@@ -40,14 +36,12 @@ memory_is_asked_for_once_and_has_the_size(void **state)
 }
 
 /* An empty file looks like one of /proc, so its memory is cut to size. */
-static void
-an_empty_file_has_one_byte(void **state)
+DIRECTORY_TEST(an_empty_file_has_one_byte)
 {
 	struct record record;
 	struct hone_read_attr attr = recorded(&record);
 	struct hone_file_data file;
 
-	(void)state;
 	make_file("file", 0);
 	assert_int_equal(hone_read_file(&file, "file", &attr), 0);
 	assert_content(&file, 0);
@@ -55,10 +49,8 @@ an_empty_file_has_one_byte(void **state)
 	free(file.data);
 }
 
-static void
-the_limit_is_the_most_that_is_given(void **state)
+DIRECTORY_TEST(the_limit_is_the_most_that_is_given)
 {
-	(void)state;
 	for (size_t i = 0; i < SIZES; i++) {
 		struct record record;
 		struct hone_read_attr attr = recorded(&record);
@@ -82,15 +74,13 @@ the_limit_is_the_most_that_is_given(void **state)
 }
 
 /* More than 4 GiB in size: nothing of it is allocated or read. */
-static void
-a_huge_file_is_refused_by_its_size(void **state)
+DIRECTORY_TEST(a_huge_file_is_refused_by_its_size)
 {
 	struct record record;
 	struct hone_read_attr attr = recorded(&record);
 	struct hone_file_data file;
 	int fd = open("file", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(ftruncate(fd, (off_t)5 << 30), 0);
 	close(fd);
@@ -103,14 +93,12 @@ a_huge_file_is_refused_by_its_size(void **state)
 	assert_int_equal(record.calls, 0);
 }
 
-static void
-what_cannot_be_opened_says_why(void **state)
+DIRECTORY_TEST(what_cannot_be_opened_says_why)
 {
 	struct hone_file_data file, before;
 	struct hone_read_attr attr;
 	char long_path[5000];
 
-	(void)state;
 	memset(&file, 0x5a, sizeof(file));
 	before = file;
 	hone_read_attr_init(&attr);
@@ -131,13 +119,11 @@ what_cannot_be_opened_says_why(void **state)
 	assert_memory_equal(&file, &before, sizeof(file));
 }
 
-static void
-paths_begin_at_the_directory(void **state)
+DIRECTORY_TEST(paths_begin_at_the_directory)
 {
 	struct hone_file_data file;
 	struct hone_read_attr attr;
 
-	(void)state;
 	hone_read_attr_init(&attr);
 	assert_int_equal(mkdir("below", 0700), 0);
 	make_file("below/file", 12);
@@ -150,13 +136,11 @@ paths_begin_at_the_directory(void **state)
 	close(attr.dirfd);
 }
 
-static void
-a_link_is_followed_unless_told_not_to(void **state)
+DIRECTORY_TEST(a_link_is_followed_unless_told_not_to)
 {
 	struct hone_file_data file;
 	struct hone_read_attr attr;
 
-	(void)state;
 	hone_read_attr_init(&attr);
 	make_file("file", 12);
 	assert_int_equal(symlink("file", "link"), 0);
@@ -188,13 +172,11 @@ access_is_long_ago(const char *path)
 	return st.st_atim.tv_sec == 1;
 }
 
-static void
-the_time_of_access_can_be_left_alone(void **state)
+DIRECTORY_TEST(the_time_of_access_can_be_left_alone)
 {
 	struct hone_file_data file;
 	struct hone_read_attr attr;
 
-	(void)state;
 	hone_read_attr_init(&attr);
 	make_file("file", 12);
 	access_long_ago("file");
@@ -209,12 +191,10 @@ the_time_of_access_can_be_left_alone(void **state)
 		print_message("# this file system keeps no time of access\n");
 }
 
-static void
-huge_pages_do_not_change_the_answer(void **state)
+DIRECTORY_TEST(huge_pages_do_not_change_the_answer)
 {
 	struct hone_read_attr attr;
 
-	(void)state;
 	hone_read_attr_init(&attr);
 	attr.flags = HONE_READ_HUGE_ADVISE;
 	for (size_t i = 0; i < SIZES; i++) {
@@ -227,12 +207,10 @@ huge_pages_do_not_change_the_answer(void **state)
 	}
 }
 
-static void
-a_descriptor_is_read_from_where_it_stands(void **state)
+DIRECTORY_TEST(a_descriptor_is_read_from_where_it_stands)
 {
 	static const size_t at[] = {0, 1, 4096, 9999, 10000, 10001, 1000000};
 
-	(void)state;
 	make_file("file", 10000);
 	for (size_t i = 0; i < sizeof(at) / sizeof(at[0]); i++) {
 		struct record record;
@@ -260,8 +238,7 @@ a_descriptor_is_read_from_where_it_stands(void **state)
 	}
 }
 
-static void
-no_descriptor_is_left_open(void **state)
+DIRECTORY_TEST(no_descriptor_is_left_open)
 {
 	int before = open_descriptors();
 
@@ -269,25 +246,4 @@ no_descriptor_is_left_open(void **state)
 	what_cannot_be_opened_says_why(state);
 	the_limit_is_the_most_that_is_given(state);
 	assert_int_equal(open_descriptors(), before);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(every_size_is_read_whole),
-		IN_DIRECTORY(memory_is_asked_for_once_and_has_the_size),
-		IN_DIRECTORY(an_empty_file_has_one_byte),
-		IN_DIRECTORY(the_limit_is_the_most_that_is_given),
-		IN_DIRECTORY(a_huge_file_is_refused_by_its_size),
-		IN_DIRECTORY(what_cannot_be_opened_says_why),
-		IN_DIRECTORY(paths_begin_at_the_directory),
-		IN_DIRECTORY(a_link_is_followed_unless_told_not_to),
-		IN_DIRECTORY(the_time_of_access_can_be_left_alone),
-		IN_DIRECTORY(huge_pages_do_not_change_the_answer),
-		IN_DIRECTORY(a_descriptor_is_read_from_where_it_stands),
-		IN_DIRECTORY(no_descriptor_is_left_open),
-	};
-
-	return cmocka_run_group_tests_name("read-file-unit", tests, NULL, NULL);
 }

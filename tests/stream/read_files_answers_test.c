@@ -81,13 +81,11 @@ read_with(size_t size, int lie_at, int lie, const struct hone_read_attr *attr,
 	return hone_read_files(&path, 1, attr, keep, file, &batch);
 }
 
-static void
-a_refused_o_noatime_is_left_out(void **state)
+DIRECTORY_TEST(a_refused_o_noatime_is_left_out)
 {
 	struct hone_read_attr attr;
 	struct hone_file_data file;
 
-	(void)state;
 	skip_without_uring();
 	hone_read_attr_init(&attr);
 	attr.flags = HONE_READ_NOATIME;
@@ -98,12 +96,10 @@ a_refused_o_noatime_is_left_out(void **state)
 	free(file.data);
 }
 
-static void
-an_interrupted_read_is_made_again(void **state)
+DIRECTORY_TEST(an_interrupted_read_is_made_again)
 {
 	struct hone_file_data file;
 
-	(void)state;
 	skip_without_uring();
 	/* the read at the end, which takes no bytes */
 	assert_int_equal(read_with(12, 3, -EINTR, NULL, &file), 0);
@@ -112,12 +108,10 @@ an_interrupted_read_is_made_again(void **state)
 	free(file.data);
 }
 
-static void
-an_error_after_the_first_bytes_is_the_result(void **state)
+DIRECTORY_TEST(an_error_after_the_first_bytes_is_the_result)
 {
 	struct hone_file_data file;
 
-	(void)state;
 	skip_without_uring();
 	assert_int_equal(read_with(12, 3, -EIO, NULL, &file), -EIO);
 	assert_null(file.data);
@@ -125,24 +119,20 @@ an_error_after_the_first_bytes_is_the_result(void **state)
 }
 
 /* Its size is not known then. */
-static void
-a_file_that_is_removed_is_read_to_its_end(void **state)
+DIRECTORY_TEST(a_file_that_is_removed_is_read_to_its_end)
 {
 	struct hone_file_data file;
 
-	(void)state;
 	skip_without_uring();
 	assert_int_equal(read_with(LARGE, 2, 0, NULL, &file), 0);
 	assert_content(&file, LARGE);
 	free(file.data);
 }
 
-static void
-no_memory_for_the_rest_of_a_file_is_an_error(void **state)
+DIRECTORY_TEST(no_memory_for_the_rest_of_a_file_is_an_error)
 {
 	struct hone_file_data file;
 
-	(void)state;
 	skip_without_uring();
 	for (int at = 1; at <= 3; at++) {
 		struct record record;
@@ -155,12 +145,10 @@ no_memory_for_the_rest_of_a_file_is_an_error(void **state)
 	}
 }
 
-static void
-a_thread_without_a_ring_leaves_the_files_to_the_others(void **state)
+DIRECTORY_TEST(a_thread_without_a_ring_leaves_the_files_to_the_others)
 {
 	static struct batch batch;
 
-	(void)state;
 	skip_without_uring();
 	make_batch(&batch);
 	batch.attr.threads = 2;
@@ -175,12 +163,10 @@ a_thread_without_a_ring_leaves_the_files_to_the_others(void **state)
 	assert_true(batch.used.uring > 0);
 }
 
-static void
-a_batch_without_a_ring_chooses_plain_calls(void **state)
+DIRECTORY_TEST(a_batch_without_a_ring_chooses_plain_calls)
 {
 	static struct batch batch;
 
-	(void)state;
 	skip_without_uring();
 	make_batch(&batch);
 	memset(&world, 0, sizeof(world));
@@ -191,12 +177,10 @@ a_batch_without_a_ring_chooses_plain_calls(void **state)
 	assert_int_equal(batch.used.uring, 0);
 }
 
-static void
-without_memory_for_small_files_there_is_no_ring(void **state)
+DIRECTORY_TEST(without_memory_for_small_files_there_is_no_ring)
 {
 	static struct batch batch;
 
-	(void)state;
 	skip_without_uring();
 	make_batch(&batch);
 	memset(&world, 0, sizeof(world));
@@ -221,15 +205,13 @@ stop(size_t index, int error, struct hone_file_data *file, void *arg)
 	return 7;
 }
 
-static void
-files_that_wait_for_memory_are_dropped_by_a_stop(void **state)
+DIRECTORY_TEST(files_that_wait_for_memory_are_dropped_by_a_stop)
 {
 	static const char *const paths[] = {"file", "file", "file", "file"};
 	struct record record;
 	struct hone_read_attr read = recorded(&record);
 	struct hone_batch_attr batch;
 
-	(void)state;
 	skip_without_uring();
 	make_file("file", LARGE);
 	memset(&world, 0, sizeof(world));
@@ -285,38 +267,12 @@ refuse_and_leave(unsigned flags)
 	assert_int_equal(open_descriptors(), before);
 }
 
-static void
-done_may_leave_after_the_ring_has_gone(void **state)
+DIRECTORY_TEST(done_may_leave_after_the_ring_has_gone)
 {
-	(void)state;
 	refuse_and_leave(HONE_BATCH_URING);
 }
 
-static void
-done_may_leave_a_batch_that_chooses(void **state)
+DIRECTORY_TEST(done_may_leave_a_batch_that_chooses)
 {
-	(void)state;
 	refuse_and_leave(0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(a_refused_o_noatime_is_left_out),
-		IN_DIRECTORY(an_interrupted_read_is_made_again),
-		IN_DIRECTORY(an_error_after_the_first_bytes_is_the_result),
-		IN_DIRECTORY(a_file_that_is_removed_is_read_to_its_end),
-		IN_DIRECTORY(no_memory_for_the_rest_of_a_file_is_an_error),
-		IN_DIRECTORY(
-			a_thread_without_a_ring_leaves_the_files_to_the_others),
-		IN_DIRECTORY(a_batch_without_a_ring_chooses_plain_calls),
-		IN_DIRECTORY(without_memory_for_small_files_there_is_no_ring),
-		IN_DIRECTORY(files_that_wait_for_memory_are_dropped_by_a_stop),
-		IN_DIRECTORY(done_may_leave_after_the_ring_has_gone),
-		IN_DIRECTORY(done_may_leave_a_batch_that_chooses),
-	};
-
-	return cmocka_run_group_tests_name(
-		"read-files-answers", tests, NULL, NULL);
 }

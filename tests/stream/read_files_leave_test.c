@@ -87,12 +87,10 @@ leaves(void *(*run)(void *))
 	return end != NULL;
 }
 
-static void
-a_batch_that_done_leaves_holds_nothing(void **state)
+DIRECTORY_TEST(a_batch_that_done_leaves_holds_nothing)
 {
 	int before;
 
-	(void)state;
 	make_batch(&batch);
 	batch.attr.used = NULL;
 	before = open_descriptors();
@@ -110,12 +108,10 @@ a_batch_that_done_leaves_holds_nothing(void **state)
 }
 
 /* The threads of the library read files to the end. */
-static void
-helpers_end_before_the_stack_is_gone(void **state)
+DIRECTORY_TEST(helpers_end_before_the_stack_is_gone)
 {
 	int before = threads_of_this_process(), descriptors;
 
-	(void)state;
 	make_batch(&batch);
 	batch.attr.used = NULL;
 	batch.attr.threads = 2;
@@ -162,14 +158,12 @@ read_one_file(void *arg)
 }
 
 /* Every call of the allocator leaves once, in turn. */
-static void
-an_allocator_that_leaves_leaves_nothing_open(void **state)
+DIRECTORY_TEST(an_allocator_that_leaves_leaves_nothing_open)
 {
 	void *(*const runs[])(void *) = {
 		read_one_file, read_batch_until_done_leaves};
 	int before;
 
-	(void)state;
 	make_batch(&batch);
 	batch.attr.used = NULL;
 	before = open_descriptors();
@@ -212,14 +206,12 @@ await_empty(int writer)
 	while (left > 0 && sched_yield() == 0);
 }
 
-static void
-a_cancelled_read_leaves_nothing_open(void **state)
+DIRECTORY_TEST(a_cancelled_read_leaves_nothing_open)
 {
 	int before, writer;
 	pthread_t thread;
 	void *end;
 
-	(void)state;
 	if (ASAN) {
 		print_message("# AddressSanitizer does not expect that a "
 			      "cancelled thread leaves its stack\n");
@@ -241,18 +233,4 @@ a_cancelled_read_leaves_nothing_open(void **state)
 	close(writer);
 	assert_int_equal(record.live, 0);
 	assert_int_equal(open_descriptors(), before);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(a_batch_that_done_leaves_holds_nothing),
-		IN_DIRECTORY(helpers_end_before_the_stack_is_gone),
-		IN_DIRECTORY(an_allocator_that_leaves_leaves_nothing_open),
-		IN_DIRECTORY(a_cancelled_read_leaves_nothing_open),
-	};
-
-	return cmocka_run_group_tests_name(
-		"read-files-leave", tests, NULL, NULL);
 }

@@ -51,13 +51,11 @@ finished(size_t index, int error, struct hone_file_data *file, void *arg)
 	return 0;
 }
 
-static void
-unfinished_results_are_bounded(void **state)
+DIRECTORY_TEST(unfinished_results_are_bounded)
 {
 	static const char *const names[] = {"m", "m", "xl", "m", "m", "l", "m"};
 	const char *paths[70];
 
-	(void)state;
 	make_file("m", 1000000);
 	make_file("l", 1400000);
 	make_file("xl", 5000000);
@@ -115,12 +113,10 @@ one_without_memory(
 	return 0;
 }
 
-static void
-no_memory_for_one_is_told_of_that_one(void **state)
+DIRECTORY_TEST(no_memory_for_one_is_told_of_that_one)
 {
 	static const char *const paths[] = {"a", "b", "c", "d", "/dev/zero"};
 
-	(void)state;
 	make_file("a", 12);
 	make_file("b", 20000);
 	make_file("c", 300000);
@@ -146,16 +142,4 @@ no_memory_for_one_is_told_of_that_one(void **state)
 			assert_int_equal(record.live, 4 - failed);
 		}
 	}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(unfinished_results_are_bounded),
-		IN_DIRECTORY(no_memory_for_one_is_told_of_that_one),
-	};
-
-	return cmocka_run_group_tests_name(
-		"read-files-memory", tests, NULL, NULL);
 }

@@ -166,10 +166,8 @@ without(int number, int error)
 	return result ? result : batch.used.plain != PATHS;
 }
 
-static void
-a_refused_ring_is_done_without(void **state)
+DIRECTORY_TEST(a_refused_ring_is_done_without)
 {
-	(void)state;
 	skip_unless_refusable();
 	make_batch(&batch);
 	assert_int_equal(in_child(without, SYS_io_uring_setup, EPERM), 0);
@@ -189,10 +187,8 @@ refused_midway(int after, int flags)
 	return check_all();
 }
 
-static void
-a_ring_refused_midway_is_done_without(void **state)
+DIRECTORY_TEST(a_ring_refused_midway_is_done_without)
 {
-	(void)state;
 	skip_unless_refusable();
 	make_batch(&batch);
 	for (int after = 1; after <= PATHS; after += 23) {
@@ -215,10 +211,8 @@ read_well(void)
 }
 
 #if defined(HONE_TEST_URING)
-static void
-a_ring_that_gives_up_is_done_without(void **state)
+DIRECTORY_TEST(a_ring_that_gives_up_is_done_without)
 {
-	(void)state;
 	skip_without_uring();
 	make_batch(&batch);
 	batch.attr.flags = HONE_BATCH_URING;
@@ -240,13 +234,11 @@ a_ring_that_gives_up_is_done_without(void **state)
 }
 
 /* As a kernel that lacks a feature would answer. */
-static void
-an_answer_that_is_an_error_is_tried_again(void **state)
+DIRECTORY_TEST(an_answer_that_is_an_error_is_tried_again)
 {
 	static const int lies[] = {
 		-EINVAL, -ECANCELED, -ENOMEM, -EAGAIN, -EPERM};
 
-	(void)state;
 	skip_without_uring();
 	make_batch(&batch);
 	batch.attr.flags = HONE_BATCH_URING;
@@ -263,10 +255,8 @@ an_answer_that_is_an_error_is_tried_again(void **state)
 	memset(&world, 0, sizeof(world));
 }
 
-static void
-the_faster_way_is_taken(void **state)
+DIRECTORY_TEST(the_faster_way_is_taken)
 {
-	(void)state;
 	skip_without_uring();
 	make_batch(&batch);
 	memset(&world, 0, sizeof(world));
@@ -283,10 +273,8 @@ the_faster_way_is_taken(void **state)
 	memset(&world, 0, sizeof(world));
 }
 
-static void
-no_memory_for_a_ring_is_done_without(void **state)
+DIRECTORY_TEST(no_memory_for_a_ring_is_done_without)
 {
-	(void)state;
 	skip_without_uring();
 	make_batch(&batch);
 	for (int at = 1; at <= 3; at++) {
@@ -304,10 +292,8 @@ no_memory_for_a_ring_is_done_without(void **state)
 	memset(&world, 0, sizeof(world));
 }
 #else
-static void
-a_library_without_io_uring_says_so(void **state)
+DIRECTORY_TEST(a_library_without_io_uring_says_so)
 {
-	(void)state;
 	make_batch(&batch);
 	batch.attr.flags = HONE_BATCH_URING;
 	assert_int_equal(check_all(), -EOPNOTSUPP);
@@ -317,23 +303,3 @@ a_library_without_io_uring_says_so(void **state)
 	assert_int_equal(batch.used.plain, PATHS);
 }
 #endif
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(a_refused_ring_is_done_without),
-		IN_DIRECTORY(a_ring_refused_midway_is_done_without),
-#if defined(HONE_TEST_URING)
-		IN_DIRECTORY(a_ring_that_gives_up_is_done_without),
-		IN_DIRECTORY(the_faster_way_is_taken),
-		IN_DIRECTORY(an_answer_that_is_an_error_is_tried_again),
-		IN_DIRECTORY(no_memory_for_a_ring_is_done_without),
-#else
-		IN_DIRECTORY(a_library_without_io_uring_says_so),
-#endif
-	};
-
-	return cmocka_run_group_tests_name(
-		"read-files-refused", tests, NULL, NULL);
-}

@@ -24,12 +24,10 @@ again_in_an_empty_directory(void)
 	assert_int_equal(enter_directory(NULL), 0);
 }
 
-static void
-any_number_of_threads_gives_the_same(void **state)
+DIRECTORY_TEST(any_number_of_threads_gives_the_same)
 {
 	static const unsigned threads[] = {1, 2, 3, 5, 64};
 
-	(void)state;
 	for (unsigned flags = 0; flags <= 2; flags++) {
 		if (flags == HONE_BATCH_URING && try_uring() != 0) {
 			print_message("# no io_uring here\n");
@@ -53,10 +51,8 @@ any_number_of_threads_gives_the_same(void **state)
 	}
 }
 
-static void
-threads_that_do_not_start_are_done_without(void **state)
+DIRECTORY_TEST(threads_that_do_not_start_are_done_without)
 {
-	(void)state;
 	for (int n = 0; n < 3; n++) {
 		struct batch batch;
 
@@ -112,22 +108,18 @@ stop_early(const struct hone_read_attr *read)
 	}
 }
 
-static void
-a_stop_stops_all_of_them(void **state)
+DIRECTORY_TEST(a_stop_stops_all_of_them)
 {
 	struct hone_read_attr read;
 
-	(void)state;
 	hone_read_attr_init(&read);
 	stop_early(&read);
 }
 
-static void
-what_came_after_the_stop_is_given_back(void **state)
+DIRECTORY_TEST(what_came_after_the_stop_is_given_back)
 {
 	struct hone_read_attr read;
 
-	(void)state;
 	hone_read_attr_init(&read);
 	read.allocate = counted_allocate;
 	read.release = counted_release;
@@ -157,14 +149,12 @@ raise_one(size_t index, int error, struct hone_file_data *file, void *arg)
 }
 
 /* The handler aborts in any thread but this one. */
-static void
-signals_are_the_callers(void **state)
+DIRECTORY_TEST(signals_are_the_callers)
 {
 	struct sigaction action = {.sa_handler = catch};
 	struct batch batch;
 	sigset_t set;
 
-	(void)state;
 	threads_to_start = -1;
 	caller = pthread_self();
 	assert_int_equal(sigaction(SIGUSR1, &action, NULL), 0);
@@ -176,19 +166,4 @@ signals_are_the_callers(void **state)
 	assert_int_equal(pthread_sigmask(SIG_BLOCK, NULL, &set), 0);
 	assert_int_equal(sigismember(&set, SIGUSR1), 0);
 	assert_true(caught > 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(any_number_of_threads_gives_the_same),
-		IN_DIRECTORY(threads_that_do_not_start_are_done_without),
-		IN_DIRECTORY(a_stop_stops_all_of_them),
-		IN_DIRECTORY(what_came_after_the_stop_is_given_back),
-		IN_DIRECTORY(signals_are_the_callers),
-	};
-
-	return cmocka_run_group_tests_name(
-		"read-files-threads", tests, NULL, NULL);
 }

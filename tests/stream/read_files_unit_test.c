@@ -28,34 +28,26 @@ everything_is_as_one_by_one(unsigned flags)
 	}
 }
 
-static void
-plain_calls_give_what_single_calls_do(void **state)
+DIRECTORY_TEST(plain_calls_give_what_single_calls_do)
 {
-	(void)state;
 	everything_is_as_one_by_one(HONE_BATCH_PLAIN);
 }
 
-static void
-io_uring_gives_what_single_calls_do(void **state)
+DIRECTORY_TEST(io_uring_gives_what_single_calls_do)
 {
-	(void)state;
 	skip_without_uring();
 	everything_is_as_one_by_one(HONE_BATCH_URING);
 }
 
-static void
-the_default_gives_what_single_calls_do(void **state)
+DIRECTORY_TEST(the_default_gives_what_single_calls_do)
 {
-	(void)state;
 	everything_is_as_one_by_one(0);
 }
 
-static void
-limits_and_flags_hold_for_each(void **state)
+DIRECTORY_TEST(limits_and_flags_hold_for_each)
 {
 	static const size_t limits[] = {0, 11, 16383, 16384, 65535, 70000};
 
-	(void)state;
 	for (unsigned flags = 0; flags <= 2; flags++) {
 		if (flags == HONE_BATCH_URING && try_uring() != 0)
 			continue; /* another test reports this */
@@ -75,13 +67,11 @@ limits_and_flags_hold_for_each(void **state)
 	}
 }
 
-static void
-nothing_to_read_calls_nobody(void **state)
+DIRECTORY_TEST(nothing_to_read_calls_nobody)
 {
 	struct hone_batch_used used = {.uring = 5, .plain = 5};
 	struct hone_batch_attr attr;
 
-	(void)state;
 	hone_batch_attr_init(&attr);
 	attr.used = &used;
 	assert_int_equal(hone_read_files(NULL, 0, NULL, NULL, NULL, &attr), 0);
@@ -89,12 +79,10 @@ nothing_to_read_calls_nobody(void **state)
 	assert_int_equal(hone_read_files(NULL, 0, NULL, NULL, NULL, NULL), 0);
 }
 
-static void
-attributes_out_of_range_are_refused(void **state)
+DIRECTORY_TEST(attributes_out_of_range_are_refused)
 {
 	struct batch batch;
 
-	(void)state;
 	make_batch(&batch);
 	batch.attr.depth = 0;
 	assert_int_equal(read_all(&batch), -EINVAL);
@@ -116,10 +104,8 @@ attributes_out_of_range_are_refused(void **state)
 	assert_int_equal(batch.results, 0);
 }
 
-static void
-a_stop_is_the_last_call(void **state)
+DIRECTORY_TEST(a_stop_is_the_last_call)
 {
-	(void)state;
 	for (unsigned flags = 0; flags <= 2; flags++) {
 		if (flags == HONE_BATCH_URING && try_uring() != 0)
 			continue; /* another test reports this */
@@ -156,14 +142,12 @@ stop_at_once(size_t index, int error, struct hone_file_data *file, void *arg)
 }
 
 /* Reads of a FIFO without a writer are cancelled. */
-static void
-a_stop_does_not_wait_for_a_fifo(void **state)
+DIRECTORY_TEST(a_stop_does_not_wait_for_a_fifo)
 {
 	static const char *const paths[] = {"fifo", "file", "fifo"};
 	struct hone_batch_attr attr;
 	size_t index = 0;
 
-	(void)state;
 	skip_without_uring();
 	assert_int_equal(mkfifo("fifo", 0600), 0);
 	make_file("file", 12);
@@ -187,8 +171,7 @@ check_content(size_t index, int error, struct hone_file_data *file, void *arg)
 	return 0;
 }
 
-static void
-a_fifo_is_read_to_its_end(void **state)
+DIRECTORY_TEST(a_fifo_is_read_to_its_end)
 {
 	static const char *const paths[] = {"file", "fifo", "file"};
 	size_t sizes[3] = {0, 0, 0};
@@ -196,7 +179,6 @@ a_fifo_is_read_to_its_end(void **state)
 	int status;
 	pid_t child;
 
-	(void)state;
 	assert_int_equal(mkfifo("fifo", 0600), 0);
 	make_file("file", 100000);
 	hone_batch_attr_init(&attr);
@@ -230,39 +212,17 @@ read_within(size_t index, int error, struct hone_file_data *file, void *arg)
 	return 0;
 }
 
-static void
-done_may_read_files_itself(void **state)
+DIRECTORY_TEST(done_may_read_files_itself)
 {
 	static const char *const paths[] = {
 		"/proc/version", "/dev/null", "/proc/filesystems"};
 	struct hone_batch_attr attr;
 	int results = 0;
 
-	(void)state;
 	hone_batch_attr_init(&attr);
 	attr.flags = try_uring() == 0 ? HONE_BATCH_URING : 0;
 	assert_int_equal(
 		hone_read_files(paths, 3, NULL, read_within, &results, &attr),
 		0);
 	assert_int_equal(results, 3);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(plain_calls_give_what_single_calls_do),
-		IN_DIRECTORY(io_uring_gives_what_single_calls_do),
-		IN_DIRECTORY(the_default_gives_what_single_calls_do),
-		IN_DIRECTORY(limits_and_flags_hold_for_each),
-		IN_DIRECTORY(nothing_to_read_calls_nobody),
-		IN_DIRECTORY(attributes_out_of_range_are_refused),
-		IN_DIRECTORY(a_stop_is_the_last_call),
-		IN_DIRECTORY(a_stop_does_not_wait_for_a_fifo),
-		IN_DIRECTORY(a_fifo_is_read_to_its_end),
-		IN_DIRECTORY(done_may_read_files_itself),
-	};
-
-	return cmocka_run_group_tests_name(
-		"read-files-unit", tests, NULL, NULL);
 }

@@ -5,12 +5,10 @@
 #include "read_into_support.h"
 
 /* The file grew or shrank after fstat(), or is one of /proc or /sys. */
-static void
-a_wrong_size_is_a_part(void **state)
+DIRECTORY_TEST(a_wrong_size_is_a_part)
 {
 	static const int64_t wrong[] = {0, 1, 11, 13, 4000, 4094};
 
-	(void)state;
 	make_file("file", 12);
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		int fd = open_file("file");
@@ -39,13 +37,11 @@ a_wrong_size_is_a_part(void **state)
 	}
 }
 
-static void
-a_read_from_the_middle_is_a_part(void **state)
+DIRECTORY_TEST(a_read_from_the_middle_is_a_part)
 {
 	size_t size;
 	int fd;
 
-	(void)state;
 	make_file("file", 100);
 	fd = open_file("file");
 	assert_int_equal(lseek(fd, 10, SEEK_SET), 10);
@@ -56,13 +52,11 @@ a_read_from_the_middle_is_a_part(void **state)
 }
 
 /* A read() that returns less than there is, as on some network filesystems. */
-static void
-a_short_read_is_a_part(void **state)
+DIRECTORY_TEST(a_short_read_is_a_part)
 {
 	size_t size;
 	int fd;
 
-	(void)state;
 	make_file("file", 100);
 	fd = open_file("file");
 	fresh_world();
@@ -80,13 +74,11 @@ a_short_read_is_a_part(void **state)
 	close(fd);
 }
 
-static void
-an_error_before_the_first_byte_is_returned(void **state)
+DIRECTORY_TEST(an_error_before_the_first_byte_is_returned)
 {
 	static const int errors[] = {EIO, EINTR, EAGAIN};
 	size_t size = 99;
 
-	(void)state;
 	fresh_world();
 	assert_int_equal(read_by(INTO, -1, CAPACITY, &size), -EBADF);
 	assert_int_equal(size, 0);
@@ -110,13 +102,11 @@ an_error_before_the_first_byte_is_returned(void **state)
 	}
 }
 
-static void
-an_error_after_the_first_bytes_is_a_part(void **state)
+DIRECTORY_TEST(an_error_after_the_first_bytes_is_a_part)
 {
 	size_t size;
 	int fd;
 
-	(void)state;
 	make_file("file", 12);
 	fd = open_file("file");
 	fresh_world();
@@ -153,8 +143,7 @@ read_huge(enum way way, uint64_t size, int more, int fail_at)
 }
 
 /* What Linux returns from one read() at most does not prove an end. */
-static void
-two_gib_take_another_read(void **state)
+DIRECTORY_TEST(two_gib_take_another_read)
 {
 	static const struct {
 		uint64_t size;
@@ -162,7 +151,6 @@ two_gib_take_another_read(void **state)
 	} cases[] = {{0x7ffeffff, 1}, {0x7fff0000, 2}, {0x7ffff000, 2},
 		{0x7ffff001, 2}, {UINT64_C(5) << 30, 3}};
 
-	(void)state;
 	make_file("file", 1);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		for (enum way way = INTO; way <= SIZED; way++) {
@@ -189,13 +177,11 @@ two_gib_take_another_read(void **state)
 }
 
 /* Nothing of it is read. */
-static void
-a_huge_file_is_larger_than_the_memory(void **state)
+DIRECTORY_TEST(a_huge_file_is_larger_than_the_memory)
 {
 	size_t size;
 	int fd;
 
-	(void)state;
 	make_file("file", 1);
 	fd = open_file("file");
 	fresh_world();
@@ -212,19 +198,6 @@ a_huge_file_is_larger_than_the_memory(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(a_wrong_size_is_a_part),
-		IN_DIRECTORY(a_read_from_the_middle_is_a_part),
-		IN_DIRECTORY(a_short_read_is_a_part),
-		IN_DIRECTORY(an_error_before_the_first_byte_is_returned),
-		IN_DIRECTORY(an_error_after_the_first_bytes_is_a_part),
-#if SIZE_MAX > UINT32_MAX
-		IN_DIRECTORY(two_gib_take_another_read),
-		IN_DIRECTORY(a_huge_file_is_larger_than_the_memory),
-#endif
-	};
-
 	fresh_world();
-	return cmocka_run_group_tests_name(
-		"read-into-fault", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

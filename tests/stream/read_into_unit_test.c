@@ -36,19 +36,15 @@ a_file_of(size_t file_size, enum way way, size_t capacity,
 	close(fd);
 }
 
-static void
-a_file_that_fits_takes_fstat_and_read(void **state)
+DIRECTORY_TEST(a_file_that_fits_takes_fstat_and_read)
 {
-	(void)state;
 	for (size_t i = 0; i < SIZES && sizes[i] < CAPACITY; i++)
 		a_file_of(sizes[i], INTO, CAPACITY,
 			(struct expected){HONE_READ_WHOLE, sizes[i], 1, 1});
 }
 
-static void
-a_larger_file_is_not_read(void **state)
+DIRECTORY_TEST(a_larger_file_is_not_read)
 {
-	(void)state;
 	for (size_t i = 0; i < SIZES; i++)
 		if (sizes[i] >= CAPACITY)
 			a_file_of(sizes[i], INTO, CAPACITY,
@@ -56,38 +52,30 @@ a_larger_file_is_not_read(void **state)
 					HONE_READ_LARGER, sizes[i], 1, 0});
 }
 
-static void
-a_known_size_takes_one_read(void **state)
+DIRECTORY_TEST(a_known_size_takes_one_read)
 {
-	(void)state;
 	for (size_t i = 0; i < SIZES && sizes[i] < CAPACITY; i++)
 		a_file_of(sizes[i], SIZED, sizes[i] + 1,
 			(struct expected){HONE_READ_WHOLE, sizes[i], 0, 1});
 }
 
-static void
-no_memory_holds_no_file(void **state)
+DIRECTORY_TEST(no_memory_holds_no_file)
 {
-	(void)state;
 	a_file_of(0, INTO, 0, (struct expected){HONE_READ_LARGER, 0, 1, 0});
 	a_file_of(5, INTO, 0, (struct expected){HONE_READ_LARGER, 5, 1, 0});
 }
 
 /* The first read of an empty file returns nothing. */
-static void
-a_small_file_takes_a_second_read_and_no_fstat(void **state)
+DIRECTORY_TEST(a_small_file_takes_a_second_read_and_no_fstat)
 {
-	(void)state;
 	for (size_t i = 0; i < SIZES && sizes[i] < CAPACITY; i++)
 		a_file_of(sizes[i], SMALL, CAPACITY,
 			(struct expected){HONE_READ_WHOLE, sizes[i], 0,
 				sizes[i] == 0 ? 1 : 2});
 }
 
-static void
-a_small_file_that_fills_the_buffer_is_a_part(void **state)
+DIRECTORY_TEST(a_small_file_that_fills_the_buffer_is_a_part)
 {
-	(void)state;
 	for (size_t i = 0; i < SIZES; i++)
 		if (sizes[i] >= CAPACITY)
 			a_file_of(sizes[i], SMALL, CAPACITY,
@@ -95,15 +83,13 @@ a_small_file_that_fills_the_buffer_is_a_part(void **state)
 					HONE_READ_PART, CAPACITY, 0, 1});
 }
 
-static void
-a_file_of_proc_is_a_part_that_can_be_continued(void **state)
+DIRECTORY_TEST(a_file_of_proc_is_a_part_that_can_be_continued)
 {
 	static unsigned char rest[1 << 16], whole[1 << 16];
 	int fd = open_file("/proc/self/status"), again;
 	size_t size;
 	ssize_t more, all;
 
-	(void)state;
 	fresh_world();
 	assert_int_equal(read_by(INTO, fd, 100, &size), HONE_READ_PART);
 	assert_int_equal(size, 100);
@@ -118,12 +104,10 @@ a_file_of_proc_is_a_part_that_can_be_continued(void **state)
 	close(again);
 }
 
-static void
-what_is_not_regular_is_not_read(void **state)
+DIRECTORY_TEST(what_is_not_regular_is_not_read)
 {
 	int fds[4], pair[2], ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "pipe", 4), 4);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
@@ -147,13 +131,11 @@ what_is_not_regular_is_not_read(void **state)
 }
 
 /* Something else took the place of the small file. */
-static void
-a_pipe_is_read_twice_at_most(void **state)
+DIRECTORY_TEST(a_pipe_is_read_twice_at_most)
 {
 	size_t size;
 	int ends[2];
 
-	(void)state;
 	assert_int_equal(pipe(ends), 0);
 	assert_int_equal(write(ends[1], "some", 4), 4);
 	fresh_world();
@@ -170,18 +152,6 @@ a_pipe_is_read_twice_at_most(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		IN_DIRECTORY(a_file_that_fits_takes_fstat_and_read),
-		IN_DIRECTORY(a_larger_file_is_not_read),
-		IN_DIRECTORY(a_known_size_takes_one_read),
-		IN_DIRECTORY(no_memory_holds_no_file),
-		IN_DIRECTORY(a_small_file_takes_a_second_read_and_no_fstat),
-		IN_DIRECTORY(a_small_file_that_fills_the_buffer_is_a_part),
-		IN_DIRECTORY(a_file_of_proc_is_a_part_that_can_be_continued),
-		IN_DIRECTORY(what_is_not_regular_is_not_read),
-		IN_DIRECTORY(a_pipe_is_read_twice_at_most),
-	};
-
 	fresh_world();
-	return cmocka_run_group_tests_name("read-into-unit", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

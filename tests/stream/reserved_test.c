@@ -18,12 +18,10 @@ no_result(size_t index, int error, struct hone_file_data *file, void *arg)
 	return 0;
 }
 
-static void
-attributes_of_a_read_are_checked(void **state)
+TEST(attributes_of_a_read_are_checked)
 {
 	static const char *const paths[] = {"/dev/null"};
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct hone_file_data file;
 		struct hone_read_attr attr;
@@ -39,12 +37,10 @@ attributes_of_a_read_are_checked(void **state)
 	}
 }
 
-static void
-attributes_of_a_batch_are_checked(void **state)
+TEST(attributes_of_a_batch_are_checked)
 {
 	static const char *const paths[] = {"/dev/null"};
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct hone_batch_attr attr;
 
@@ -65,13 +61,11 @@ nothing(void *source, void *buf, size_t n)
 	return 0;
 }
 
-static void
-attributes_of_a_stream_are_checked(void **state)
+TEST(attributes_of_a_stream_are_checked)
 {
 	struct hone_stream_ops ops = {.read = nothing};
 	struct hone_stream *stream;
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		struct hone_stream_attr attr;
 
@@ -103,32 +97,16 @@ drop(size_t index, int error, struct hone_file_data *file, void *arg)
 	return 0;
 }
 
-static void
-results_are_zero_there(void **state)
+TEST(results_are_zero_there)
 {
 	static const char *const paths[] = {"/dev/null"};
 	struct hone_batch_used used;
 	struct hone_batch_attr attr;
 
-	(void)state;
 	memset(&used, 0x5a, sizeof(used));
 	hone_batch_attr_init(&attr);
 	attr.used = &used;
 	assert_int_equal(hone_read_files(paths, 1, NULL, drop, NULL, &attr), 0);
 	for (size_t i = 0; i < sizeof(used.reserved) / sizeof(size_t); i++)
 		assert_int_equal(used.reserved[i], 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(attributes_of_a_read_are_checked),
-		cmocka_unit_test(attributes_of_a_batch_are_checked),
-		cmocka_unit_test(attributes_of_a_stream_are_checked),
-		cmocka_unit_test(results_are_zero_there),
-	};
-
-	return cmocka_run_group_tests_name(
-		"stream reserved", tests, NULL, NULL);
 }

@@ -3,12 +3,10 @@
  * caller sees, in which order, with which sizes. */
 #include "recorder.h"
 
-static void
-fast_seeks_in_the_buffer_make_no_call(void **state)
+TEST(fast_seeks_in_the_buffer_make_no_call)
 {
 	struct hone_stream *s = opened(&seekable, 0);
 
-	(void)state;
 	seeks(s, 100, SEEK_SET, 100, "seek 100 SET");
 	reads(s, 10, 10, "read 64");
 	seeks(s, 100, SEEK_SET, 100, "");
@@ -54,12 +52,10 @@ fast_seeks_in_the_buffer_make_no_call(void **state)
 	closed(s);
 }
 
-static void
-exact_seeks_are_one_call(void **state)
+TEST(exact_seeks_are_one_call)
 {
 	struct hone_stream *s = opened(&seekable, HONE_STREAM_EXACT);
 
-	(void)state;
 	reads(s, 10, 10, "read 64");
 	seeks(s, 10, SEEK_SET, 10, "seek 10 SET");
 	reads(s, 10, 10, "read 64");
@@ -74,12 +70,10 @@ exact_seeks_are_one_call(void **state)
 	closed(s);
 }
 
-static void
-tell_asks_once(void **state)
+TEST(tell_asks_once)
 {
 	struct hone_stream *s = opened(&seekable, 0);
 
-	(void)state;
 	source.position = 1000;
 	reads(s, 10, 10, "read 64");
 	assert_int_equal(hone_stream_tell(s), 1010);
@@ -104,12 +98,10 @@ tell_asks_once(void **state)
 	closed(s);
 }
 
-static void
-fast_skips_seek(void **state)
+TEST(fast_skips_seek)
 {
 	struct hone_stream *s = opened(&seekable, 0);
 
-	(void)state;
 	skips(s, 63, 63, "read 64");
 	skips(s, 64, 64, "read 64");
 	skips(s, 1, 1, "");
@@ -132,18 +124,4 @@ fast_skips_seek(void **state)
 	s = opened(&seekable, HONE_STREAM_EXACT);
 	skips(s, 200, 200, "read 64 read 64 read 64 read 64");
 	closed(s);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fast_seeks_in_the_buffer_make_no_call),
-		cmocka_unit_test(exact_seeks_are_one_call),
-		cmocka_unit_test(tell_asks_once),
-		cmocka_unit_test(fast_skips_seek),
-	};
-
-	return cmocka_run_group_tests_name(
-		"stream seek calls", tests, NULL, NULL);
 }

@@ -43,10 +43,8 @@ alive(int fd, int expected_calls)
 	return answer;
 }
 
-static void
-an_open_one_is_alive_and_is_not_waited_for(void **state)
+TEST(an_open_one_is_alive_and_is_not_waited_for)
 {
-	(void)state;
 	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
 		int fds[2];
 
@@ -60,10 +58,8 @@ an_open_one_is_alive_and_is_not_waited_for(void **state)
 	}
 }
 
-static void
-nothing_is_taken(void **state)
+TEST(nothing_is_taken)
 {
-	(void)state;
 	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
 		char text[8];
 		int fds[2];
@@ -79,10 +75,8 @@ nothing_is_taken(void **state)
 	}
 }
 
-static void
-a_closed_one_is_dead_once_all_is_read(void **state)
+TEST(a_closed_one_is_dead_once_all_is_read)
 {
-	(void)state;
 	for (int kind = 0; kind < SOCKET_KINDS; kind++)
 		for (int half = 0; half < 2; half++) {
 			char text[8];
@@ -108,10 +102,8 @@ a_closed_one_is_dead_once_all_is_read(void **state)
 }
 
 /* It may still send something. */
-static void
-one_that_we_shut_down_for_sending_is_alive(void **state)
+TEST(one_that_we_shut_down_for_sending_is_alive)
 {
-	(void)state;
 	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
 		int fds[2];
 
@@ -125,10 +117,8 @@ one_that_we_shut_down_for_sending_is_alive(void **state)
 	}
 }
 
-static void
-a_reset_is_told_once(void **state)
+TEST(a_reset_is_told_once)
 {
-	(void)state;
 	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
 		int fds[2];
 
@@ -140,10 +130,8 @@ a_reset_is_told_once(void **state)
 	}
 }
 
-static void
-bytes_before_a_reset_come_first(void **state)
+TEST(bytes_before_a_reset_come_first)
 {
-	(void)state;
 	for (int kind = 0; kind < SOCKET_KINDS; kind++) {
 		char text[8];
 		int fds[2];
@@ -159,13 +147,11 @@ bytes_before_a_reset_come_first(void **state)
 	}
 }
 
-static void
-what_was_never_connected_says_so(void **state)
+TEST(what_was_never_connected_says_so)
 {
 	struct sockaddr_in address;
 	int fd = bound_socket(SOCK_STREAM, &address);
 
-	(void)state;
 	assert_int_equal(alive(fd, 1), -ENOTCONN);
 	assert_int_equal(listen(fd, 1), 0);
 	assert_int_equal(alive(fd, 1), -ENOTCONN);
@@ -173,13 +159,11 @@ what_was_never_connected_says_so(void **state)
 }
 
 /* The port was ours and is closed: nobody listens. */
-static void
-a_refused_connection_is_an_error(void **state)
+TEST(a_refused_connection_is_an_error)
 {
 	struct sockaddr_in address;
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 
-	(void)state;
 	close(bound_socket(SOCK_STREAM, &address));
 	if (connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 &&
 		errno == EINPROGRESS) {
@@ -189,13 +173,11 @@ a_refused_connection_is_an_error(void **state)
 	close(fd);
 }
 
-static void
-an_empty_datagram_closes_nothing(void **state)
+TEST(an_empty_datagram_closes_nothing)
 {
 	struct sockaddr_in address;
 	int fds[2];
 
-	(void)state;
 	fds[0] = bound_socket(SOCK_DGRAM, &address);
 	fds[1] = socket(AF_INET, SOCK_DGRAM, 0);
 	assert_int_equal(alive(fds[0], 1), 1);
@@ -214,13 +196,11 @@ an_empty_datagram_closes_nothing(void **state)
 }
 
 /* Nobody listens: the second call reports it. */
-static void
-an_error_of_a_datagram_is_told(void **state)
+TEST(an_error_of_a_datagram_is_told)
 {
 	struct sockaddr_in address;
 	int fd = socket(AF_INET, SOCK_DGRAM, 0);
 
-	(void)state;
 	close(bound_socket(SOCK_DGRAM, &address));
 	assert_int_equal(
 		connect(fd, (struct sockaddr *)&address, sizeof(address)), 0);
@@ -232,12 +212,10 @@ an_error_of_a_datagram_is_told(void **state)
 	close(fd);
 }
 
-static void
-what_is_no_socket_is_an_error(void **state)
+TEST(what_is_no_socket_is_an_error)
 {
 	int fds[2];
 
-	(void)state;
 	assert_int_equal(pipe(fds), 0);
 	assert_int_equal(alive(fds[0], 1), -ENOTSOCK);
 	close_sockets(fds);
@@ -246,12 +224,10 @@ what_is_no_socket_is_an_error(void **state)
 }
 
 /* As if another thread had closed it between the two calls. */
-static void
-one_whose_type_is_not_told_is_an_error(void **state)
+TEST(one_whose_type_is_not_told_is_an_error)
 {
 	int fds[2];
 
-	(void)state;
 	connect_sockets(0, fds);
 	close(fds[1]);
 	await_event(fds[0], POLLRDHUP);
@@ -262,24 +238,4 @@ one_whose_type_is_not_told_is_an_error(void **state)
 	armed = false;
 	getsockopt_error = 0;
 	close(fds[0]);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_open_one_is_alive_and_is_not_waited_for),
-		cmocka_unit_test(nothing_is_taken),
-		cmocka_unit_test(a_closed_one_is_dead_once_all_is_read),
-		cmocka_unit_test(one_that_we_shut_down_for_sending_is_alive),
-		cmocka_unit_test(a_reset_is_told_once),
-		cmocka_unit_test(bytes_before_a_reset_come_first),
-		cmocka_unit_test(what_was_never_connected_says_so),
-		cmocka_unit_test(a_refused_connection_is_an_error),
-		cmocka_unit_test(an_empty_datagram_closes_nothing),
-		cmocka_unit_test(an_error_of_a_datagram_is_told),
-		cmocka_unit_test(what_is_no_socket_is_an_error),
-		cmocka_unit_test(one_whose_type_is_not_told_is_an_error),
-	};
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,12 +7,10 @@
 
 static char sent[REQUEST], got[REQUEST];
 
-static int
-fill(void **state)
+FIXTURE(fill)
 {
 	uint64_t random = support_seed();
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(sent); i++)
 		sent[i] = (char)('a' + support_below(&random, 26));
 	sent[sizeof(sent) - 1] = '\n';
@@ -62,10 +60,8 @@ ask_line(struct hone_stream *s, size_t n)
 static ask_fn *const asks[] = {ask_some, ask_all, ask_peek, ask_line};
 #define N_ASKS (sizeof(asks) / sizeof(asks[0]))
 
-static void
-data_that_is_there_takes_one_call_and_no_poll(void **state)
+TEST(data_that_is_there_takes_one_call_and_no_poll)
 {
-	(void)state;
 	for (int kind = 0; kind < SOCKET_KINDS; kind++)
 		for (unsigned i = 0; i < 2 * 2 * 2 * N_ASKS; i++) {
 			unsigned flags = (i & 1 ? HONE_STREAM_NONBLOCK : 0) |
@@ -95,10 +91,8 @@ data_that_is_there_takes_one_call_and_no_poll(void **state)
 		}
 }
 
-static void
-without_waiting_one_call_says_that_there_is_nothing(void **state)
+TEST(without_waiting_one_call_says_that_there_is_nothing)
 {
-	(void)state;
 	for (int kind = 0; kind < SOCKET_KINDS; kind++)
 		for (size_t i = 0; i < N_ASKS; i++) {
 			struct hone_stream *s;
@@ -147,10 +141,8 @@ trickle(void *arg)
 	return NULL;
 }
 
-static void
-a_slow_peer_is_waited_for(void **state)
+TEST(a_slow_peer_is_waited_for)
 {
-	(void)state;
 	for (int kind = 0; kind < SOCKET_KINDS; kind++)
 		for (size_t i = 0; i < 2 * N_ASKS; i++) {
 			struct hone_stream *s;
@@ -184,10 +176,8 @@ a_slow_peer_is_waited_for(void **state)
 		}
 }
 
-static void
-a_half_closed_one_ends_and_still_sends(void **state)
+TEST(a_half_closed_one_ends_and_still_sends)
 {
-	(void)state;
 	for (int kind = 0; kind < SOCKET_KINDS; kind++)
 		for (int exact = 0; exact < 2; exact++) {
 			struct hone_stream *s;
@@ -212,10 +202,8 @@ a_half_closed_one_ends_and_still_sends(void **state)
 		}
 }
 
-static void
-a_reset_comes_after_the_bytes(void **state)
+TEST(a_reset_comes_after_the_bytes)
 {
-	(void)state;
 	for (int kind = 0; kind < SOCKET_KINDS; kind++)
 		for (int waits = 0; waits < 2; waits++) {
 			struct hone_stream *s;
@@ -242,15 +230,13 @@ a_reset_comes_after_the_bytes(void **state)
 		}
 }
 
-static void
-descriptors_that_are_no_use_say_so(void **state)
+TEST(descriptors_that_are_no_use_say_so)
 {
 	static const int types[] = {SOCK_DGRAM, SOCK_SEQPACKET};
 	struct sockaddr_in address;
 	struct hone_stream *s = NULL;
 	int fds[2], fd;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(socketpair(AF_UNIX, types[i], 0, fds), 0);
 		assert_int_equal(
@@ -274,13 +260,11 @@ descriptors_that_are_no_use_say_so(void **state)
 	assert_int_equal(hone_stream_close(s), 0);
 }
 
-static void
-a_socket_has_no_other_position(void **state)
+TEST(a_socket_has_no_other_position)
 {
 	struct hone_stream *s;
 	int fds[2];
 
-	(void)state;
 	connect_sockets(UNIX, fds);
 	s = open_stream(fds[0], HONE_STREAM_CLOSE_FD);
 	send_exactly(fds[1], sent, sizeof(sent));
@@ -332,12 +316,10 @@ one_error(size_t ask, int at, int error)
 	close_sockets(fds);
 }
 
-static void
-an_error_is_told_and_costs_no_byte(void **state)
+TEST(an_error_is_told_and_costs_no_byte)
 {
 	static const int errors[] = {EINTR, EIO, ENOMEM, ECONNRESET, EAGAIN};
 
-	(void)state;
 	for (size_t e = 0; e < 5; e++)
 		for (size_t i = 0; i < N_ASKS; i++)
 			for (int at = 1; at <= 4; at++)
@@ -347,16 +329,5 @@ an_error_is_told_and_costs_no_byte(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(data_that_is_there_takes_one_call_and_no_poll),
-		cmocka_unit_test(
-			without_waiting_one_call_says_that_there_is_nothing),
-		cmocka_unit_test(a_slow_peer_is_waited_for),
-		cmocka_unit_test(a_half_closed_one_ends_and_still_sends),
-		cmocka_unit_test(a_reset_comes_after_the_bytes),
-		cmocka_unit_test(descriptors_that_are_no_use_say_so),
-		cmocka_unit_test(a_socket_has_no_other_position),
-		cmocka_unit_test(an_error_is_told_and_costs_no_byte),
-	};
-	return cmocka_run_group_tests(tests, fill, NULL);
+	return run_all_tests(fill, NULL);
 }

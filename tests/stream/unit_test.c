@@ -57,13 +57,11 @@ opened(struct block *b, size_t buffer_size, unsigned flags)
 	return s;
 }
 
-static void
-defaults_are_what_the_header_says(void **state)
+TEST(defaults_are_what_the_header_says)
 {
 	struct hone_stream_attr attr;
 	struct hone_stream *s = NULL;
 
-	(void)state;
 	memset(&attr, 0xff, sizeof(attr));
 	hone_stream_attr_init(&attr);
 	assert_int_equal(attr.buffer_size, 65536);
@@ -84,8 +82,7 @@ defaults_are_what_the_header_says(void **state)
 	assert_int_equal(hone_stream_close(s), 0);
 }
 
-static void
-memory_is_looked_at_where_it_lies(void **state)
+TEST(memory_is_looked_at_where_it_lies)
 {
 	static const char text[] = "first\nsecond\nlast";
 	struct hone_stream *s;
@@ -93,7 +90,6 @@ memory_is_looked_at_where_it_lies(void **state)
 	const char *line;
 	char buf[20];
 
-	(void)state;
 	assert_int_equal(hone_stream_open_memory(&s, text, 17, NULL), 0);
 	assert_int_equal(hone_stream_peek(s, &data, 100), 17);
 	assert_ptr_equal(data, text);
@@ -165,14 +161,12 @@ assert_lines(const char *text, size_t size, int end, size_t buffer_size,
 	assert_int_equal(hone_stream_close(s), 0);
 }
 
-static void
-lines_are_found_wherever_they_end(void **state)
+TEST(lines_are_found_wherever_they_end)
 {
 	static const size_t sizes[] = {1, 2, 63, 64, 65, 127, 1000, 65536};
 	static char text[130 * 131];
 	size_t n = 0;
 
-	(void)state;
 	/* of every length, an empty one first, the last one without an end */
 	for (size_t length = 0; length < 130; length++) {
 		memset(text + n, 'a' + (int)(length % 26), length);
@@ -195,8 +189,7 @@ lines_are_found_wherever_they_end(void **state)
 	assert_lines(text, sizeof(text), 0x7f, 500, 300, 0);
 }
 
-static void
-a_line_longer_than_the_buffer_makes_it_grow(void **state)
+TEST(a_line_longer_than_the_buffer_makes_it_grow)
 {
 	const size_t size = 3000000;
 	char *text = malloc(size);
@@ -204,7 +197,6 @@ a_line_longer_than_the_buffer_makes_it_grow(void **state)
 	struct hone_stream *s = opened(&b, 64, 0);
 	const char *line;
 
-	(void)state;
 	assert_non_null(text);
 	memset(text, 'x', size);
 	text[size / 2] = '\n';
@@ -221,8 +213,7 @@ a_line_longer_than_the_buffer_makes_it_grow(void **state)
 	free(text);
 }
 
-static void
-lines_and_other_calls_do_not_disturb_each_other(void **state)
+TEST(lines_and_other_calls_do_not_disturb_each_other)
 {
 	static const char text[] = "a,b;c\nd,e;f\n,g;h,,i\nj;k,l\nm,n;o,p;q\n"
 				   "r;s,t\nu,v;w\nx,y,z;0\n1,2;3\n4;5,6\n";
@@ -231,7 +222,6 @@ lines_and_other_calls_do_not_disturb_each_other(void **state)
 	const void *data;
 	char buf[4];
 
-	(void)state;
 	assert_int_equal(
 		hone_stream_open_memory(&s, text, sizeof(text) - 1, NULL), 0);
 	assert_int_equal(hone_stream_read_line(s, &line, '\n', 99), 6);
@@ -255,15 +245,13 @@ lines_and_other_calls_do_not_disturb_each_other(void **state)
 	assert_int_equal(hone_stream_close(s), 0);
 }
 
-static void
-the_next_buffer_has_lines_of_its_own(void **state)
+TEST(the_next_buffer_has_lines_of_its_own)
 {
 	char text[512], buf[256];
 	struct block b = {text, sizeof(text), 0, SIZE_MAX};
 	struct hone_stream *s = opened(&b, 256, 0);
 	const char *line;
 
-	(void)state;
 	for (int i = 0; i < 512; i++) {
 		bool ends = i < 256 ? i % 10 == 9 : i % 16 == 15;
 
@@ -279,13 +267,11 @@ the_next_buffer_has_lines_of_its_own(void **state)
 }
 
 /* Every allocation fails once; then the call is repeated and all is there. */
-static void
-without_memory_nothing_is_lost(void **state)
+TEST(without_memory_nothing_is_lost)
 {
 	static char text[30000];
 	int at = 0;
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	text[20000] = '\n';
 	do {
@@ -321,21 +307,4 @@ without_memory_nothing_is_lost(void **state)
 	} while (n_allocations >= fails_at);
 	fails_at = 0;
 	assert_true(at > 5);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(defaults_are_what_the_header_says),
-		cmocka_unit_test(memory_is_looked_at_where_it_lies),
-		cmocka_unit_test(lines_are_found_wherever_they_end),
-		cmocka_unit_test(a_line_longer_than_the_buffer_makes_it_grow),
-		cmocka_unit_test(
-			lines_and_other_calls_do_not_disturb_each_other),
-		cmocka_unit_test(the_next_buffer_has_lines_of_its_own),
-		cmocka_unit_test(without_memory_nothing_is_lost),
-	};
-
-	return cmocka_run_group_tests_name("stream", tests, NULL, NULL);
 }

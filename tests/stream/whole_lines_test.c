@@ -46,12 +46,10 @@ follow(int *writer, unsigned flags, size_t buffer_size)
 	return s;
 }
 
-static void
-an_unfinished_line_stays_until_it_is_whole(void **state)
+TEST(an_unfinished_line_stays_until_it_is_whole)
 {
 	static const size_t sizes[] = {1, 2, 5, 64, 65536};
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++)
 		for (unsigned exact = 0; exact < 2; exact++) {
 			int writer;
@@ -79,15 +77,13 @@ an_unfinished_line_stays_until_it_is_whole(void **state)
 		}
 }
 
-static void
-what_is_left_can_be_read(void **state)
+TEST(what_is_left_can_be_read)
 {
 	const char *line;
 	char rest[10];
 	int writer;
 	struct hone_stream *s = follow(&writer, HONE_STREAM_WHOLE_LINES, 4096);
 
-	(void)state;
 	append(writer, "one\ntwo");
 	line_is(s, "one\n");
 	line_is(s, "");
@@ -100,13 +96,11 @@ what_is_left_can_be_read(void **state)
 	close(writer);
 }
 
-static void
-without_the_flag_the_last_line_is_taken(void **state)
+TEST(without_the_flag_the_last_line_is_taken)
 {
 	int writer;
 	struct hone_stream *s = follow(&writer, 0, 4096);
 
-	(void)state;
 	append(writer, "one\ntwo");
 	line_is(s, "one\n");
 	line_is(s, "two");
@@ -115,14 +109,12 @@ without_the_flag_the_last_line_is_taken(void **state)
 }
 
 /* Longer than a block of the search, with many stored line ends. */
-static void
-memory_has_whole_lines_too(void **state)
+TEST(memory_has_whole_lines_too)
 {
 	char text[1000];
 	struct hone_stream_attr attr;
 	struct hone_stream *s;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(text); i++)
 		text[i] = i % 9 == 8 ? '\n' : 'x';
 	hone_stream_attr_init(&attr);
@@ -134,18 +126,4 @@ memory_has_whole_lines_too(void **state)
 	line_is(s, "");
 	assert_int_equal(hone_stream_tell(s), sizeof(text) / 9 * 9);
 	assert_int_equal(hone_stream_close(s), 0);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(an_unfinished_line_stays_until_it_is_whole),
-		cmocka_unit_test(what_is_left_can_be_read),
-		cmocka_unit_test(without_the_flag_the_last_line_is_taken),
-		cmocka_unit_test(memory_has_whole_lines_too),
-	};
-
-	return cmocka_run_group_tests_name(
-		"stream whole lines", tests, NULL, NULL);
 }

@@ -2,15 +2,11 @@
 #ifndef HONE_TESTS_SUPPORT_H
 #define HONE_TESTS_SUPPORT_H
 /*
- * What the tests share: cmocka with the headers that it needs before it, seeded
- * random numbers, and skips with reasons.
+ * What the tests share: TEST() and cmocka, seeded random numbers, and skips
+ * with reasons.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
+#include "test.h"
 
 /* From HONE_SEED if set, else from the clock; printed as a TAP comment. */
 uint64_t support_seed(void);

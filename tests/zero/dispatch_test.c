@@ -24,13 +24,11 @@ call_until_done(void *wrong)
 	return NULL;
 }
 
-static void
-answers_stay_right_while_the_limit_changes(void **state)
+TEST(answers_stay_right_while_the_limit_changes)
 {
 	pthread_t threads[CALLERS];
 	atomic_int wrong = 0;
 
-	(void)state;
 	buffer[500] = 1;
 	for (int i = 0; i < CALLERS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL,
@@ -44,14 +42,4 @@ answers_stay_right_while_the_limit_changes(void **state)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	assert_int_equal(wrong, 0);
 	hone_cpu_limit(HONE_CPU_ALL);
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(answers_stay_right_while_the_limit_changes),
-	};
-
-	return cmocka_run_group_tests_name("dispatch", tests, NULL, NULL);
 }

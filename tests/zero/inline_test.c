@@ -40,10 +40,8 @@ constant_length_is_zero(const unsigned char *p, size_t len)
 	return false;
 }
 
-static void
-constant_lengths_find_each_byte_and_none_beside_the_buffer(void **state)
+TEST(constant_lengths_find_each_byte_and_none_beside_the_buffer)
 {
-	(void)state;
 	memset(fence.start, 0xff, (size_t)(fence.end - fence.start));
 	for (size_t len = 0; len <= MOST; len++) {
 		unsigned char *const places[] = {fence.start, fence.end - len};
@@ -71,8 +69,7 @@ never_called(const void *buf, size_t len)
 	return false;
 }
 
-static void
-lengths_8_and_16_need_no_call_even_if_not_constant(void **state)
+TEST(lengths_8_and_16_need_no_call_even_if_not_constant)
 {
 	/* Longer than needed: the compiler does not know the length, and
 	 * would warn of the samples of a long buffer. */
@@ -80,7 +77,6 @@ lengths_8_and_16_need_no_call_even_if_not_constant(void **state)
 	bool (*chosen)(const void *, size_t) = hone_detail_is_zero;
 	volatile size_t len;
 
-	(void)state;
 	hone_detail_is_zero = never_called;
 	for (len = 8; len <= MOST; len += 8)
 		assert_true(hone_buffer_is_zero(zeros, len));
@@ -90,13 +86,6 @@ lengths_8_and_16_need_no_call_even_if_not_constant(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(
-			constant_lengths_find_each_byte_and_none_beside_the_buffer),
-		cmocka_unit_test(
-			lengths_8_and_16_need_no_call_even_if_not_constant),
-	};
-
 	fence_create(&fence, 4096, 4096);
-	return cmocka_run_group_tests_name("zero inline", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

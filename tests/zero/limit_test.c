@@ -4,24 +4,20 @@
 #include "support.h"
 #include "zero.h"
 
-static void
-the_last_row_that_can_run_is_chosen(void **state)
+TEST(the_last_row_that_can_run_is_chosen)
 {
 	const char *last = NULL;
 
-	(void)state;
 	for (size_t i = 0; i < hone_zero_n_variants; i++)
 		if (hone_cpu_has(hone_zero_variants[i].row.needs))
 			last = hone_zero_variants[i].row.name;
 	assert_string_equal(hone_cpu_variant("zero"), last);
 }
 
-static void
-a_limit_holds_after_functions_were_used(void **state)
+TEST(a_limit_holds_after_functions_were_used)
 {
 	unsigned char byte = 1, zeros[17] = {0};
 
-	(void)state;
 	for (size_t i = 0; i < hone_zero_n_variants; i++) {
 		if (!hone_cpu_has(hone_zero_variants[i].row.needs))
 			continue;
@@ -53,12 +49,10 @@ answers(const unsigned char *buf, size_t n, int function)
 	}
 }
 
-static void
-any_function_may_be_the_first_after_a_limit(void **state)
+TEST(any_function_may_be_the_first_after_a_limit)
 {
 	unsigned char buf[64] = {[20] = 1, [30] = 1};
 
-	(void)state;
 	for (size_t i = 0; i < hone_zero_n_variants; i++)
 		for (int function = 0; function < 3; function++) {
 			const struct hone_zero_variant *v =
@@ -71,16 +65,4 @@ any_function_may_be_the_first_after_a_limit(void **state)
 			assert_ptr_equal(hone_detail_is_zero, v->is_zero);
 			hone_cpu_limit(HONE_CPU_ALL);
 		}
-}
-
-int
-main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_last_row_that_can_run_is_chosen),
-		cmocka_unit_test(a_limit_holds_after_functions_were_used),
-		cmocka_unit_test(any_function_may_be_the_first_after_a_limit),
-	};
-
-	return cmocka_run_group_tests_name("zero limit", tests, NULL, NULL);
 }

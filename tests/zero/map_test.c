@@ -49,14 +49,12 @@ random_block(uint64_t *random)
 					: 1 + support_below(random, 300);
 }
 
-static void
-map_says_of_each_block_whether_it_is_zero(void **state)
+TEST(map_says_of_each_block_whether_it_is_zero)
 {
 	uint64_t random = seed;
 	/* and one byte that must not be touched */
 	unsigned char bitmap[(MAX_BLOCKS + 7) / 8 + 1];
 
-	(void)state;
 	for (int turn = 0; turn < 3000; turn++) {
 		size_t block = random_block(&random);
 		size_t len = fill(&random, block), zeros = 0, blocks;
@@ -82,19 +80,15 @@ map_says_of_each_block_whether_it_is_zero(void **state)
 	}
 }
 
-static void
-map_of_nothing_writes_nothing(void **state)
+TEST(map_of_nothing_writes_nothing)
 {
-	(void)state;
 	assert_int_equal(hone_zero_map(NULL, 0, 4096, NULL), 0);
 }
 
-static void
-walk_covers_the_buffer_with_alternating_extents(void **state)
+TEST(walk_covers_the_buffer_with_alternating_extents)
 {
 	uint64_t random = seed + 1;
 
-	(void)state;
 	for (int turn = 0; turn < 3000; turn++) {
 		size_t block = random_block(&random), at = 0;
 		size_t len = fill(&random, block);
@@ -123,14 +117,12 @@ walk_covers_the_buffer_with_alternating_extents(void **state)
 	}
 }
 
-static void
-walk_with_a_block_beyond_the_buffer_tells_one_extent(void **state)
+TEST(walk_with_a_block_beyond_the_buffer_tells_one_extent)
 {
 	struct hone_zero_walk walk;
 	struct hone_zero_extent e;
 	unsigned char byte = 0;
 
-	(void)state;
 	hone_zero_walk_init(&walk, &byte, 1, SIZE_MAX);
 	assert_true(hone_zero_walk_next(&walk, &e));
 	assert_true(e.zero && e.offset == 0 && e.length == 1);
@@ -142,16 +134,7 @@ walk_with_a_block_beyond_the_buffer_tells_one_extent(void **state)
 int
 main(void)
 {
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(map_says_of_each_block_whether_it_is_zero),
-		cmocka_unit_test(map_of_nothing_writes_nothing),
-		cmocka_unit_test(
-			walk_covers_the_buffer_with_alternating_extents),
-		cmocka_unit_test(
-			walk_with_a_block_beyond_the_buffer_tells_one_extent),
-	};
-
 	seed = support_seed();
 	fence_create(&fence, 65536, 4096);
-	return cmocka_run_group_tests_name("map", tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }

@@ -31,8 +31,7 @@ static size_t stride, max_len;
 static uint64_t seed;
 static struct fence fence;
 
-static int
-by_table(void **state)
+FIXTURE(by_table)
 {
 	static struct subject s;
 
@@ -47,8 +46,7 @@ public_is_zero(const void *buf, size_t len)
 	return hone_buffer_is_zero(buf, len);
 }
 
-static int
-by_public(void **state)
+FIXTURE(by_public)
 {
 	static struct subject s = {
 		public_is_zero, hone_find_nonzero, hone_rfind_nonzero};
@@ -58,6 +56,14 @@ by_public(void **state)
 	*state = &s;
 	return 0;
 }
+
+/* A test of the row of the table, and of the public functions. */
+#define BOTH_WAYS(name)                                                        \
+	static void name(void **state);                                        \
+	TEST_CASE(#name " (table)", name, by_table, NULL, NULL);               \
+	TEST_CASE(#name " (public, limited)", name, by_public,                 \
+		support_lift_limit, NULL);                                     \
+	static void name(void **state)
 
 /* Each assert_* of cmocka is a call; these loops would make 100 million. */
 #define MUST(cond, p, len)                                                     \
@@ -86,16 +92,14 @@ must_find(const struct subject *s, const unsigned char *p, size_t len,
 	MUST(s->rfind(p, len) == last, p, len);
 }
 
-static void
-empty_buffer_is_zero_even_at_null(void **state)
+BOTH_WAYS(empty_buffer_is_zero_even_at_null)
 {
 	must_be_zero(*state, NULL, 0);
 	must_be_zero(*state, fence.end, 0);
 	must_be_zero(*state, fence.start, 0);
 }
 
-static void
-zeros_of_every_length_and_alignment_at_both_fences(void **state)
+BOTH_WAYS(zeros_of_every_length_and_alignment_at_both_fences)
 {
 	memset(fence.start, OTHER, (size_t)(fence.end - fence.start));
 	for (size_t len = 0; len <= max_len; len++) {
@@ -124,8 +128,7 @@ one_byte_at_every_position(
 	}
 }
 
-static void
-every_position_of_a_single_nonzero_byte_is_found(void **state)
+BOTH_WAYS(every_position_of_a_single_nonzero_byte_is_found)
 {
 	memset(fence.start, OTHER, (size_t)(fence.end - fence.start));
 	for (size_t len = 1; len <= max_len; len++) {
@@ -142,8 +145,7 @@ every_position_of_a_single_nonzero_byte_is_found(void **state)
 	}
 }
 
-static void
-first_and_last_of_two_bytes_are_told_apart(void **state)
+BOTH_WAYS(first_and_last_of_two_bytes_are_told_apart)
 {
 	for (size_t len = 2; len <= MAX_LEN; len += 1 + len / 16) {
 		unsigned char *p = fence.end - len;
@@ -161,8 +163,7 @@ first_and_last_of_two_bytes_are_told_apart(void **state)
 
 /* Lengths from around one page to over two huge pages, and every offset of a
  * byte that lies at a border of pages, huge pages or the buffer. */
-static void
-large_buffers_are_right_across_page_and_2m_borders(void **state)
+BOTH_WAYS(large_buffers_are_right_across_page_and_2m_borders)
 {
 	static const size_t lens[] = {2048, 4095, 4096, 4097, 8192 + 63,
 		65536 + 1, HUGE_PAGE - 1, HUGE_PAGE + 4096 + 7,
@@ -202,8 +203,7 @@ large_buffers_are_right_across_page_and_2m_borders(void **state)
 	fence_destroy(&big);
 }
 
-static void
-random_contents_give_what_generic_gives(void **state)
+BOTH_WAYS(random_contents_give_what_generic_gives)
 {
 	const struct subject *s = *state;
 	uint64_t random = seed;
@@ -229,24 +229,9 @@ random_contents_give_what_generic_gives(void **state)
 	}
 }
 
-#define BOTH_WAYS(test)                                                        \
-	{#test " (table)", test, by_table, NULL, NULL},                        \
-	{                                                                      \
-#test " (public, limited)", test, by_public,                   \
-			support_lift_limit, NULL                               \
-	}
-
 int
 main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-		BOTH_WAYS(empty_buffer_is_zero_even_at_null),
-		BOTH_WAYS(zeros_of_every_length_and_alignment_at_both_fences),
-		BOTH_WAYS(every_position_of_a_single_nonzero_byte_is_found),
-		BOTH_WAYS(first_and_last_of_two_bytes_are_told_apart),
-		BOTH_WAYS(large_buffers_are_right_across_page_and_2m_borders),
-		BOTH_WAYS(random_contents_give_what_generic_gives),
-	};
 	const struct support_choice choice = support_choose(argc, argv,
 		hone_zero_variants, hone_zero_n_variants, sizeof(*variant));
 
@@ -256,6 +241,5 @@ main(int argc, char **argv)
 	max_len = stride > 16 ? MAX_LEN_EMULATED : MAX_LEN;
 	seed = support_seed();
 	fence_create(&fence, 16384, 4096);
-	return cmocka_run_group_tests_name(
-		variant->row.name, tests, NULL, NULL);
+	return run_all_tests(NULL, NULL);
 }
