@@ -38,6 +38,13 @@ names() {
     python3 -B tools/names.py
 }
 
+# Each bug of tests/*/mutants*.toml can be planted. A test first shows that the
+# check works.
+mutants() {
+    python3 -B tests/support/planting_test.py
+    python3 -B tests/support/mutants.py --check
+}
+
 # docs/benchmarks.md, its charts and README's figures are those of bench/results.
 figures() {
     python3 -B bench/support/publish.py --check
@@ -93,7 +100,7 @@ check_all() {
     check_stage shellcheck shells
     check_stage rules rules
     check_stage names names
-    check_stage mutants python3 tests/support/mutants.py --check
+    check_stage mutants mutants
     check_stage coverage-list python3 -B tools/coverage_test.py
     check_stage figures figures
     check_stage python python_compiles

@@ -3,16 +3,15 @@
 """Plant bugs in a copy of the sources, one at a time, and run the tests that
 have to catch them. Prints TAP.
 
-tests/PART/mutants*.toml list the bugs. Each [[mutant]] names a file, a text
-that the file has once, the text that replaces it, and the tests that must fail
-then: `unit` is the Meson test PART_unit, `tsan:unit` the same built by clang
-with ThreadSanitizer, `asan:unit` with AddressSanitizer, and `php:NAME` is
-php/tests/NAME.phpt with the extension of the copy. `command:test_map.py` is
-pytest of tests/PART/test_map.py with the command of the gcc build, and
-`command:test_map.py random or total` only of its tests with such names. A
-mutant without tests is one that no test can catch; `why` states the reason, and
-the mutant must compile. `model` names the case of model/check.py that finds the
-same bug.
+tests/PART/mutants*.toml list the bugs, one a line; planting.py describes the
+rows. `tests` of a row must fail: `unit` is the Meson test PART_unit,
+`tsan:unit` the same built by clang with ThreadSanitizer, `asan:unit` with
+AddressSanitizer, and `php:NAME` is php/tests/NAME.phpt with the extension of
+the copy. `command:test_map.py` is pytest of tests/PART/test_map.py with the
+command of the gcc build, and `command:test_map.py random or total` only of its
+tests with such names. A mutant without tests is one that no test can catch;
+`why` states the reason, and the mutant must compile. `model` names the case of
+model/check.py that finds the same bug.
 
 A mutant is caught if each of its tests fails. A mutant that is missed and has
 no `why` is a failure. Before the first mutant, every test must pass. A mutant
@@ -27,9 +26,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+import planting
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ["include", "src", "image", "cli", "php", "tests", "packaging",
@@ -174,12 +174,8 @@ class Tree:
             return True, "missed: php-config is not installed"
         for test in mutant["tests"]:
             self.find(test)
-        path = self.directory / mutant["file"]
-        before = path.read_text()
-        count = before.count(mutant["old"])
-        if count != 1:
-            return False, f"its text is {count} times in {mutant['file']}"
-        path.write_text(before.replace(mutant["old"], mutant["new"]))
+        path, before, after = planting.plant(self.directory, mutant)
+        path.write_text(after)
         try:
             if not mutant["tests"]:
                 self.build(mutant["compiles"])
@@ -211,7 +207,7 @@ def mutants(part):
     """All mutants of a part, or of all parts, with full names of tests."""
     found = []
     for path in sorted(ROOT.glob(f"tests/{part or '*'}/mutants*.toml")):
-        listed = tomllib.loads(path.read_text())["mutant"]
+        listed = planting.read(path, ROOT)
         prefix = path.parent.name + "_"
         for mutant in listed:
             mutant["name"] = f"{path.parent.name}: {mutant['name']}"
@@ -254,11 +250,10 @@ def check(chosen):
     """Print the mutants that cannot be planted; returns how many."""
     failures = 0
     for mutant in chosen:
-        path = ROOT / mutant["file"]
-        count = path.read_text().count(mutant["old"]) if path.exists() else 0
-        if count != 1:
-            print(f"{mutant['name']}: its text is {count} times in "
-                  f"{mutant['file']}")
+        try:
+            planting.plant(ROOT, mutant)
+        except planting.Wrong as error:
+            print(error)
             failures += 1
     print(f"{len(chosen)} mutants, {failures} cannot be planted")
     return failures
@@ -290,6 +285,8 @@ def judge_all(chosen, jobs):
         tree = idle.get()
         try:
             return tree.judge(mutant)
+        except planting.Wrong as error:
+            return False, str(error)
         except RuntimeError as error:
             return False, f"does not compile: {error}"
         finally:
@@ -315,7 +312,10 @@ def judge_all(chosen, jobs):
 def main():
     given = options()
     sys.stdout.reconfigure(line_buffering=True)
-    chosen = mutants(given.part)
+    try:
+        chosen = mutants(given.part)
+    except planting.Wrong as error:
+        sys.exit(str(error))
     if not chosen:
         have = sorted({path.parent.name for path in
                        ROOT.glob("tests/*/mutants*.toml")})
