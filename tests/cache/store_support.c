@@ -44,22 +44,6 @@ skip_if_zombies_count_as_alive(void)
 #endif
 }
 
-#if defined(EMULATED)
-/*
- * No /proc: qemu-user makes up a start time for each thread that reads the file
- * of its own process. Threads that started in different clock ticks would take
- * one another for dead.
- */
-STANDS_FOR(int, open64, const char *path, int flags)
-{
-	if (strncmp(path, "/proc/", 6) == 0) {
-		errno = ENOENT;
-		return -1;
-	}
-	return __real_open64(path, flags);
-}
-#endif
-
 uint64_t
 hash_of(const char *bytes, size_t len)
 {

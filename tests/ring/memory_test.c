@@ -12,7 +12,7 @@
 
 static int fail_allocation; /* posix_memalign() fails when set */
 
-/* The linker puts this in place of the library's calls: see meson.build. */
+/* The linker puts this in place of the calls of the library. */
 STANDS_FOR(int, posix_memalign, void **memory, size_t alignment, size_t size)
 {
 	if (fail_allocation)

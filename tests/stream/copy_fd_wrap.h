@@ -72,7 +72,7 @@ meddle(enum call call, size_t *n)
 }
 
 /* Where off_t has 64 bits by choice, some have another name. */
-#define STANDS_FOR_MOVING(name, call, n, arguments, ...)                       \
+#define STANDS_FOR_MOVING(call, name, n, arguments, ...)                       \
 	STANDS_FOR(ssize_t, name, __VA_ARGS__)                                 \
 	{                                                                      \
 		int verdict = meddle(call, &n);                                \
@@ -84,17 +84,17 @@ meddle(enum call call, size_t *n)
 		return __real_##name arguments;                                \
 	}
 
-STANDS_FOR_MOVING(copy_file_range, RANGE, n, (in, at, out, to, n, flags),
+STANDS_FOR_MOVING(RANGE, copy_file_range, n, (in, at, out, to, n, flags),
 	int in, off_t *at, int out, off_t *to, size_t n, unsigned flags)
-STANDS_FOR_MOVING(sendfile, SENDFILE, n, (out, in, at, n), int out, int in,
+STANDS_FOR_MOVING(SENDFILE, sendfile, n, (out, in, at, n), int out, int in,
 	off_t *at, size_t n)
-STANDS_FOR_MOVING(sendfile64, SENDFILE, n, (out, in, at, n), int out, int in,
+STANDS_FOR_MOVING(SENDFILE, sendfile64, n, (out, in, at, n), int out, int in,
 	off_t *at, size_t n)
-STANDS_FOR_MOVING(splice, SPLICE, n, (in, at, out, to, n, flags), int in,
+STANDS_FOR_MOVING(SPLICE, splice, n, (in, at, out, to, n, flags), int in,
 	off_t *at, int out, off_t *to, size_t n, unsigned flags)
-STANDS_FOR_MOVING(read, READ, n, (fd, buf, n), int fd, void *buf, size_t n)
+STANDS_FOR_MOVING(READ, read, n, (fd, buf, n), int fd, void *buf, size_t n)
 STANDS_FOR_MOVING(
-	write, WRITE, n, (fd, buf, n), int fd, const void *buf, size_t n)
+	WRITE, write, n, (fd, buf, n), int fd, const void *buf, size_t n)
 
 #define STANDS_FOR_OTHER(type, name, call, arguments, ...)                     \
 	STANDS_FOR(type, name, __VA_ARGS__)                                    \
@@ -110,8 +110,10 @@ STANDS_FOR_OTHER(
 	off_t, lseek64, LSEEK, (fd, at, whence), int fd, off_t at, int whence)
 
 static inline int
-told(int error, struct stat *status)
+told(int (*real)(int, struct stat *), int fd, struct stat *status)
 {
+	int error = meddle(FSTAT, NULL) < 0 ? -1 : real(fd, status);
+
 	if (!error && armed && plan.blocks && S_ISREG(status->st_mode)) {
 		status->st_mode = S_IFBLK | 0600;
 		status->st_rdev = status->st_ino;
@@ -119,16 +121,15 @@ told(int error, struct stat *status)
 	return error;
 }
 
-#define STANDS_FOR_FSTAT(name)                                                 \
-	STANDS_FOR(int, name, int fd, struct stat *status)                     \
-	{                                                                      \
-		return meddle(FSTAT, NULL) < 0                                 \
-			       ? -1                                            \
-			       : told(__real_##name(fd, status), status);      \
-	}
+STANDS_FOR(int, fstat, int fd, struct stat *status)
+{
+	return told(__real_fstat, fd, status);
+}
 
-STANDS_FOR_FSTAT(fstat)
-STANDS_FOR_FSTAT(fstat64)
+STANDS_FOR(int, fstat64, int fd, struct stat *status)
+{
+	return told(__real_fstat64, fd, status);
+}
 
 STANDS_FOR(void *, malloc, size_t n)
 {

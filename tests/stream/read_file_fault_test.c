@@ -2,7 +2,7 @@
 /*
  * How hone_read_file() handles system calls that fail, return little, are
  * interrupted or report a wrong size. The linker puts the functions below in
- * place of the library's calls: see meson.build.
+ * place of the library's calls.
  */
 #include <errno.h>
 #include <sys/mman.h>

@@ -2,7 +2,7 @@
 /*
  * The limit counts the bytes of a file, not the size that the file claims: in
  * /sys every file claims a page. The linker puts the function below in place of
- * the library's fstat: see meson.build.
+ * the library's fstat.
  */
 #include <errno.h>
 #include "read_file_support.h"

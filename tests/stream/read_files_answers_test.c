@@ -2,7 +2,7 @@
 /*
  * Answers of io_uring that are rare: the kernel refuses O_NOATIME, a read is
  * interrupted or fails, a file is gone, a thread gets no ring. The linker puts
- * the functions below in place of the library's calls: see meson.build.
+ * the functions below in place of the library's calls.
  */
 #include <pthread.h>
 #include <stdatomic.h>

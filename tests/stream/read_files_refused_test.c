@@ -2,7 +2,7 @@
 /*
  * Batches where io_uring is refused by a seccomp filter, from the beginning or
  * midway, fails, stops or is slow. The linker puts the functions below in place
- * of the library's calls: see meson.build.
+ * of the library's calls.
  */
 #include <linux/filter.h>
 #include <linux/seccomp.h>

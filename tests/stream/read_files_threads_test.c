@@ -6,7 +6,7 @@
 
 static int threads_to_start; /* those after them fail; -1: none does */
 
-/* The linker puts this in place of the library's calls: see meson.build. */
+/* The linker puts this in place of the calls of the library. */
 STANDS_FOR(int, pthread_create, pthread_t *thread, const pthread_attr_t *attr,
 	void *(*start)(void *), void *arg)
 {

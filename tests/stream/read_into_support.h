@@ -4,7 +4,7 @@
 /*
  * The system calls that hone_read_into() and its siblings make, counted and
  * made to fail, and their buffer. The linker puts the functions below in the
- * way of the library: see meson.build.
+ * way of the library.
  */
 #include <errno.h>
 #include "read_file_support.h"

@@ -20,7 +20,8 @@ size_t support_below(uint64_t *state, size_t below);
 
 /*
  * The head of a function that the linker puts in place of one that the library
- * calls (--wrap in meson.build). __real_NAME() is the original.
+ * calls. __real_NAME() is the original. wraps.py finds the names in the
+ * sources.
  */
 #define STANDS_FOR(type, name, ...)                                            \
 	type __real_##name(__VA_ARGS__);                                       \
