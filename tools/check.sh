@@ -27,7 +27,7 @@ shells() {
     done
 }
 
-# Rules that no other tool checks: licence line, length of files, line ends.
+# Rules that no other tool checks: licence line, line ends.
 rules() {
     sources '*' | python3 tools/rules.py
 }

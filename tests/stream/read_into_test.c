@@ -1,0 +1,456 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * hone_read_into() and its siblings: files as they are, what is not a regular
+ * file, wrong sizes, short reads, errors, and more than 2 GiB. The linker puts
+ * the functions below in place of the library's calls.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include "read_file_support.h"
+
+#define TRUTH ((int64_t)-1)
+#define CAPACITY ((size_t)4096)
+
+/* How the next calls behave, and how many there were. */
+static struct {
+	int64_t size;     /* from fstat(); TRUTH: that of the file */
+	int fail_at;      /* the call that fails, counted from 1; 0: none */
+	int error;        /* how it fails */
+	size_t most;      /* bytes from one read(); 0: as many as it can */
+	uint64_t pretend; /* bytes that reads return without touching memory */
+	int calls, stats, reads;
+} world;
+
+static bool
+fails(void)
+{
+	if (++world.calls != world.fail_at)
+		return false;
+	errno = world.error;
+	return true;
+}
+
+STANDS_FOR(int, fstat64, int fd, struct stat *st)
+{
+	int result;
+
+	world.stats++;
+	if (fails())
+		return -1;
+	result = __real_fstat64(fd, st);
+	if (world.size != TRUTH)
+		st->st_size = world.size;
+	return result;
+}
+
+STANDS_FOR(ssize_t, read, int fd, void *buf, size_t n)
+{
+	world.reads++;
+	if (fails())
+		return -1;
+	if (world.most > 0 && n > world.most)
+		n = world.most;
+	if (world.pretend > 0) {
+		/* as Linux: no read returns more than this */
+		if (n > 0x7ffff000)
+			n = 0x7ffff000;
+		if (n > world.pretend - 1)
+			n = (size_t)(world.pretend - 1);
+		world.pretend -= n;
+		return (ssize_t)n;
+	}
+	return __real_read(fd, buf, n);
+}
+
+static void
+fresh_world(void)
+{
+	memset(&world, 0, sizeof(world));
+	world.size = TRUTH;
+}
+
+static int
+open_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static unsigned char buffer[CAPACITY + 64];
+
+enum way { INTO, SIZED, SMALL };
+
+/* Reads into a fresh buffer; bytes after `capacity` of them stay as they are.
+ * With SIZED the capacity is that of a file with one byte less. */
+static int
+read_by(enum way way, int fd, size_t capacity, size_t *size)
+{
+	struct hone_read_result result;
+
+	memset(buffer, 0x5a, sizeof(buffer));
+	if (way == INTO)
+		result = hone_read_into(fd, buffer, capacity);
+	else if (way == SIZED)
+		result = hone_read_sized(fd, buffer, capacity - 1);
+	else
+		result = hone_read_small(fd, buffer, capacity);
+	for (size_t i = capacity; i < sizeof(buffer); i++)
+		assert_int_equal(buffer[i], 0x5a);
+	*size = result.size;
+	return result.found;
+}
+
+static void
+assert_bytes(size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (buffer[i] != content(i))
+			fail_msg("byte %zu of %zu", i, size);
+}
+
+static const size_t sizes[] = {
+	0, 1, 12, 4000, CAPACITY - 1, CAPACITY, CAPACITY + 1, 100000};
+#define SIZES (sizeof(sizes) / sizeof(sizes[0]))
+
+struct expected {
+	int found;
+	size_t size;
+	int stats, reads;
+};
+
+/* What is in the buffer is as much as was read, and the position is after it.
+ */
+static void
+a_file_of(size_t file_size, enum way way, size_t capacity,
+	struct expected expected)
+{
+	bool read = expected.found != HONE_READ_LARGER;
+	size_t size;
+	int fd;
+
+	make_file("file", file_size);
+	fd = open_file("file");
+	fresh_world();
+	assert_int_equal(read_by(way, fd, capacity, &size), expected.found);
+	assert_int_equal(size, expected.size);
+	assert_bytes(read ? size : 0);
+	assert_int_equal(world.stats, expected.stats);
+	assert_int_equal(world.reads, expected.reads);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), read ? size : 0);
+	close(fd);
+}
+
+DIRECTORY_TEST(a_file_that_fits_takes_fstat_and_read)
+{
+	for (size_t i = 0; i < SIZES && sizes[i] < CAPACITY; i++)
+		a_file_of(sizes[i], INTO, CAPACITY,
+			(struct expected){HONE_READ_WHOLE, sizes[i], 1, 1});
+}
+
+DIRECTORY_TEST(a_larger_file_is_not_read)
+{
+	for (size_t i = 0; i < SIZES; i++)
+		if (sizes[i] >= CAPACITY)
+			a_file_of(sizes[i], INTO, CAPACITY,
+				(struct expected){
+					HONE_READ_LARGER, sizes[i], 1, 0});
+}
+
+DIRECTORY_TEST(a_known_size_takes_one_read)
+{
+	for (size_t i = 0; i < SIZES && sizes[i] < CAPACITY; i++)
+		a_file_of(sizes[i], SIZED, sizes[i] + 1,
+			(struct expected){HONE_READ_WHOLE, sizes[i], 0, 1});
+}
+
+DIRECTORY_TEST(no_memory_holds_no_file)
+{
+	a_file_of(0, INTO, 0, (struct expected){HONE_READ_LARGER, 0, 1, 0});
+	a_file_of(5, INTO, 0, (struct expected){HONE_READ_LARGER, 5, 1, 0});
+}
+
+/* The first read of an empty file returns nothing. */
+DIRECTORY_TEST(a_small_file_takes_a_second_read_and_no_fstat)
+{
+	for (size_t i = 0; i < SIZES && sizes[i] < CAPACITY; i++)
+		a_file_of(sizes[i], SMALL, CAPACITY,
+			(struct expected){HONE_READ_WHOLE, sizes[i], 0,
+				sizes[i] == 0 ? 1 : 2});
+}
+
+DIRECTORY_TEST(a_small_file_that_fills_the_buffer_is_a_part)
+{
+	for (size_t i = 0; i < SIZES; i++)
+		if (sizes[i] >= CAPACITY)
+			a_file_of(sizes[i], SMALL, CAPACITY,
+				(struct expected){
+					HONE_READ_PART, CAPACITY, 0, 1});
+}
+
+DIRECTORY_TEST(a_file_of_proc_is_a_part_that_can_be_continued)
+{
+	static unsigned char rest[1 << 16], whole[1 << 16];
+	/* It never changes. */
+	int fd = open_file("/proc/version"), again;
+	size_t size;
+	ssize_t more, all;
+
+	fresh_world();
+	assert_int_equal(read_by(INTO, fd, 20, &size), HONE_READ_PART);
+	assert_int_equal(size, 20);
+	more = read(fd, rest, sizeof(rest));
+	again = open_file("/proc/version");
+	all = read(again, whole, sizeof(whole));
+	assert_true(more > 0 && all > 0);
+	assert_int_equal(20 + more, all);
+	assert_memory_equal(buffer, whole, 20);
+	assert_memory_equal(rest, whole + 20, (size_t)more);
+	close(fd);
+	close(again);
+}
+
+DIRECTORY_TEST(what_is_not_regular_is_not_read)
+{
+	int fds[4], pair[2], ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "pipe", 4), 4);
+	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+	assert_int_equal(write(pair[1], "socket", 6), 6);
+	fds[0] = ends[0];
+	fds[1] = pair[0];
+	fds[2] = open_file("/dev/zero");
+	fds[3] = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	for (int i = 0; i < 4; i++) {
+		size_t size = 99;
+
+		fresh_world();
+		assert_int_equal(read_by(INTO, fds[i], CAPACITY, &size),
+			HONE_READ_NOT_REGULAR);
+		assert_int_equal(size, 0);
+		assert_int_equal(world.reads, 0);
+		close(fds[i]);
+	}
+	close(ends[1]);
+	close(pair[1]);
+}
+
+/* Something else took the place of the small file. */
+DIRECTORY_TEST(a_pipe_is_read_twice_at_most)
+{
+	size_t size;
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	assert_int_equal(write(ends[1], "some", 4), 4);
+	fresh_world();
+	world.most = 1;
+	assert_int_equal(
+		read_by(SMALL, ends[0], CAPACITY, &size), HONE_READ_PART);
+	assert_int_equal(size, 2);
+	assert_memory_equal(buffer, "so", 2);
+	assert_int_equal(world.reads, 2);
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* The file grew or shrank after fstat(), or is one of /proc or /sys. */
+DIRECTORY_TEST(a_wrong_size_is_a_part)
+{
+	static const int64_t wrong[] = {0, 1, 11, 13, 4000, 4094};
+
+	make_file("file", 12);
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+		int fd = open_file("file");
+		size_t size;
+
+		fresh_world();
+		world.size = wrong[i];
+		assert_int_equal(
+			read_by(INTO, fd, CAPACITY, &size), HONE_READ_PART);
+		assert_int_equal(size, 12);
+		assert_bytes(size);
+		/* What was read moves the position. */
+		assert_int_equal(lseek(fd, 0, SEEK_CUR), 12);
+		close(fd);
+	}
+	for (size_t told = 1; told < 12; told++) {
+		int fd = open_file("file");
+		size_t size;
+
+		fresh_world();
+		assert_int_equal(
+			read_by(SIZED, fd, told + 1, &size), HONE_READ_PART);
+		assert_int_equal(size, told + 1);
+		assert_bytes(size);
+		close(fd);
+	}
+}
+
+DIRECTORY_TEST(a_read_from_the_middle_is_a_part)
+{
+	size_t size;
+	int fd;
+
+	make_file("file", 100);
+	fd = open_file("file");
+	assert_int_equal(lseek(fd, 10, SEEK_SET), 10);
+	fresh_world();
+	assert_int_equal(read_by(INTO, fd, CAPACITY, &size), HONE_READ_PART);
+	assert_int_equal(size, 90);
+	close(fd);
+}
+
+/* A read() that returns less than there is, as on some network filesystems. */
+DIRECTORY_TEST(a_short_read_is_a_part)
+{
+	size_t size;
+	int fd;
+
+	make_file("file", 100);
+	fd = open_file("file");
+	fresh_world();
+	world.most = 60;
+	assert_int_equal(read_by(INTO, fd, CAPACITY, &size), HONE_READ_PART);
+	assert_int_equal(size, 60);
+	assert_bytes(size);
+	assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+	fresh_world();
+	world.most = 60;
+	assert_int_equal(read_by(SMALL, fd, CAPACITY, &size), HONE_READ_PART);
+	assert_int_equal(size, 100);
+	assert_bytes(size);
+	assert_int_equal(world.reads, 2);
+	close(fd);
+}
+
+DIRECTORY_TEST(an_error_before_the_first_byte_is_returned)
+{
+	static const int errors[] = {EIO, EINTR, EAGAIN};
+	size_t size = 99;
+
+	fresh_world();
+	assert_int_equal(read_by(INTO, -1, CAPACITY, &size), -EBADF);
+	assert_int_equal(size, 0);
+	make_file("file", 12);
+	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+		int fd = open_file("file");
+
+		for (enum way way = INTO; way <= SMALL; way++) {
+			size = 99;
+			fresh_world();
+			world.error = errors[i];
+			world.fail_at = way == INTO ? 2 : 1;
+			assert_int_equal(
+				read_by(way, fd, CAPACITY, &size), -errors[i]);
+			assert_int_equal(size, 0);
+			/* An interrupted call is not repeated. */
+			assert_int_equal(world.reads, 1);
+			assert_int_equal(lseek(fd, 0, SEEK_CUR), 0);
+		}
+		close(fd);
+	}
+}
+
+DIRECTORY_TEST(an_error_after_the_first_bytes_is_a_part)
+{
+	size_t size;
+	int fd;
+
+	make_file("file", 12);
+	fd = open_file("file");
+	fresh_world();
+	world.fail_at = 2;
+	world.error = EINTR;
+	assert_int_equal(read_by(SMALL, fd, CAPACITY, &size), HONE_READ_PART);
+	assert_int_equal(size, 12);
+	assert_bytes(size);
+	close(fd);
+}
+
+#if SIZE_MAX > UINT32_MAX
+/* Reads a file of `size` bytes that has `more` or fewer. The reads only
+ * pretend, so that no memory is needed. */
+static struct hone_read_result
+read_huge(enum way way, uint64_t size, int more, int fail_at)
+{
+	void *data = mmap(NULL, size + 1, PROT_NONE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	struct hone_read_result result;
+	int fd = open_file("file");
+
+	assert_true(data != MAP_FAILED);
+	fresh_world();
+	world.size = (int64_t)size;
+	world.pretend = size + (uint64_t)more + 1;
+	world.fail_at = fail_at;
+	world.error = EIO;
+	result = way == INTO ? hone_read_into(fd, data, size + 1)
+			     : hone_read_sized(fd, data, size);
+	munmap(data, size + 1);
+	close(fd);
+	return result;
+}
+
+/* What Linux returns from one read() at most does not prove an end. */
+DIRECTORY_TEST(two_gib_take_another_read)
+{
+	static const struct {
+		uint64_t size;
+		int reads;
+	} cases[] = {{0x7ffeffff, 1}, {0x7fff0000, 2}, {0x7ffff000, 2},
+		{0x7ffff001, 2}, {UINT64_C(5) << 30, 3}};
+
+	make_file("file", 1);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		for (enum way way = INTO; way <= SIZED; way++) {
+			uint64_t size = cases[i].size;
+			struct hone_read_result result;
+
+			result = read_huge(way, size, 0, 0);
+			assert_int_equal(result.found, HONE_READ_WHOLE);
+			assert_int_equal(result.size, size);
+			assert_int_equal(world.reads, cases[i].reads);
+			result = read_huge(way, size, 1, 0);
+			assert_int_equal(result.found, HONE_READ_PART);
+			assert_int_equal(result.size, size + 1);
+			result = read_huge(way, size, -1, 0);
+			assert_int_equal(result.found, HONE_READ_PART);
+			assert_int_equal(result.size, size - 1);
+			if (cases[i].reads == 1)
+				continue;
+			result = read_huge(way, size, 0, way == INTO ? 3 : 2);
+			assert_int_equal(result.found, HONE_READ_PART);
+			assert_true(result.size >= 0x7fff0000);
+		}
+	}
+}
+
+/* Nothing of it is read. */
+DIRECTORY_TEST(a_huge_file_is_larger_than_the_memory)
+{
+	size_t size;
+	int fd;
+
+	make_file("file", 1);
+	fd = open_file("file");
+	fresh_world();
+	world.size = INT64_C(5) << 30;
+	assert_int_equal(read_by(INTO, fd, CAPACITY, &size), HONE_READ_LARGER);
+	assert_int_equal(size, UINT64_C(5) << 30);
+	world.size = INT64_MAX;
+	assert_int_equal(read_by(INTO, fd, CAPACITY, &size), -EFBIG);
+	assert_int_equal(world.reads, 0);
+	close(fd);
+}
+#endif
+
+int
+main(void)
+{
+	fresh_world();
+	return run_all_tests(NULL, NULL);
+}
