@@ -76,15 +76,14 @@ if test "$PHP_HONE" != "no"; then
     fileread/others.c fileread/output.c fileread/plain.c
     fileread/resume.c fileread/stream.c fileread/whole.c
     cache/block.c cache/cache.c cache/counters.c cache/entries.c
-    cache/fetch.c cache/fork.c cache/guess.c cache/info.c cache/methods.c cache/metrics.c
+    cache/fetch.c cache/fork.c cache/info.c cache/methods.c cache/metrics.c
     cache/multi.c cache/pools.c cache/protect.c cache/remember.c
     cache/settings.c cache/value.c cache/walk.c cache/write.c
     cache/apcu/apcu.c cache/apcu/fetch.c cache/apcu/figures.c
     cache/apcu/iterator.c cache/apcu/settings.c cache/apcu/store.c
     cache/image/array.c cache/image/build.c cache/image/check.c
     cache/image/check_record.c cache/image/deep.c cache/image/element.c
-    cache/image/field.c cache/image/hash.c cache/image/inplace.c
-    cache/image/place.c cache/image/shared.c cache/image/string.c
+    cache/image/field.c cache/image/hash.c cache/image/place.c cache/image/shared.c cache/image/string.c
     cache/image/unpack.c cache/snapshot/file.c cache/snapshot/layout.c
     cache/snapshot/load.c cache/snapshot/methods.c cache/snapshot/parse.c
     cache/snapshot/save.c cache/snapshot/sum.c cache/store/arena.c

@@ -9,8 +9,7 @@
  *	fork.c      children of a request
  *	pools.c     which stores there are, and which one this process uses
  *	fetch.c     the three ways to read; block.c has the copies of a request
- *	write.c     store, add, replace, delete; value.c serializes objects;
- *	            guess.c looks at what a large array replaces
+ *	write.c     store, add, replace, delete; value.c serializes objects
  *	methods.c, multi.c, counters.c, remember.c  the class Hone\Cache
  *	walk.c      all keys, in batches; entries.c is their class
  *	info.c, metrics.c  figures
@@ -176,37 +175,6 @@ bool php_hone_block_fetch(const struct php_hone_entry *entry,
 /* The copies end; their memory, at most hone.cache_block_bytes, is kept. */
 void php_hone_block_free_all(void);
 void php_hone_block_free_memory(struct php_hone_cache *cache);
-
-/* ---- guess.c ---- */
-
-/* Elements from which an array is likely to be worth a guess. */
-#define PHP_HONE_MANY 1024
-
-static zend_always_inline const zval *
-php_hone_first(const zend_array *array)
-{
-	return HT_IS_PACKED(array) ? array->arPacked : &array->arData->val;
-}
-
-/* The rest of php_hone_is_large(). */
-bool php_hone_has_many(const zend_array *array);
-
-/* Whether an array has many elements, by the first one of each level. */
-static zend_always_inline bool
-php_hone_is_large(const zend_array *array)
-{
-	return UNEXPECTED(array->nNumOfElements >= PHP_HONE_MANY) ||
-	       (array->nNumOfElements != 0 &&
-		       Z_TYPE_P(php_hone_first(array)) == IS_ARRAY &&
-		       php_hone_has_many(array));
-}
-
-/*
- * Guess the parts of an array's image by what the key has. False if it has
- * nothing like the array, or if the array is an image.
- */
-bool php_hone_guess_parts(struct php_hone_member *member, zend_string *key,
-	const zend_array *array, struct php_hone_parts *parts);
 
 /* ---- write.c ---- */
 

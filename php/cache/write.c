@@ -19,36 +19,10 @@ php_hone_write_head(struct php_hone_entry *entry, zend_ulong hash, size_t len)
 	ZSTR_LEN(head) = len;
 }
 
-/* An array that is built at its place, and what its image is likely to need. */
-struct large {
-	const zval *array;
-	struct php_hone_parts parts;
-};
-
-/* Returns false if the array does not fit. */
-static zend_never_inline bool
-build_at(struct php_hone_member *member, struct php_hone_entry *entry,
-	const struct large *large, zval *root)
-{
-	struct php_hone_builder *builder = &HONE_G(cache).builder;
-	char *to = (char *)entry + entry->image_at;
-
-	if (!php_hone_image_build_at(builder, large->array, to,
-		    php_hone_store_view(member->store, to), &large->parts,
-		    root))
-		return false;
-	php_hone_store_shrink(member, entry, builder->size);
-	return true;
-}
-
-/*
- * What the builder has, or `large` if it is not NULL. Between the reservation
- * and the end nothing of PHP is called.
- */
-static zend_always_inline int
+/* Between the reservation and the end nothing of PHP is called. */
+static int
 place(struct php_hone_member *member, const struct php_hone_room *room,
-	const zend_string *key, uint8_t flags, enum php_hone_publish how,
-	const struct large *large)
+	const zend_string *key, uint8_t flags, enum php_hone_publish how)
 {
 	const struct php_hone_builder *builder = &HONE_G(cache).builder;
 	struct php_hone_entry *entry;
@@ -58,19 +32,13 @@ place(struct php_hone_member *member, const struct php_hone_room *room,
 	if (error < 0)
 		return error;
 	ZVAL_COPY_VALUE(&root, &builder->root);
-	if (large != NULL) {
-		if (!build_at(member, entry, large, &root)) {
-			php_hone_store_cancel(member, entry);
-			return -EAGAIN;
-		}
-	} else if (room->image != 0) {
+	if (room->image != 0) {
 		char *to = (char *)entry + entry->image_at;
 		php_hone_image_place(builder, to,
 			php_hone_store_view(member->store, to), &root);
 	}
 	memcpy(&entry->value[0], &root.value, sizeof entry->value[0]);
-	/* php_hone_guess_parts() reads the second half. */
-	entry->value[1] = Z_TYPE_INFO(root) | (uint64_t)builder->records << 32;
+	entry->value[1] = Z_TYPE_INFO(root);
 	entry->flags = flags;
 	php_hone_write_head(entry, ZSTR_H(key), ZSTR_LEN(key));
 	return php_hone_store_publish(member, entry, how);
@@ -179,22 +147,19 @@ take_tags(struct php_hone_key *to, HashTable *tags)
 	return true;
 }
 
-/* Returns an error of the store, which the user is not told yet. */
-static zend_always_inline int
-try_to_store(struct php_hone_member *member, zend_string *key, size_t image,
-	uint8_t flags, const struct php_hone_write *how,
-	const struct large *large)
+static bool
+store_built(struct php_hone_member *member, zend_string *key, uint8_t flags,
+	bool has_image, const struct php_hone_write *how)
 {
+	const struct php_hone_builder *builder = &HONE_G(cache).builder;
 	uint32_t n_tags =
 		how->tags != NULL ? zend_hash_num_elements(how->tags) : 0;
 	struct php_hone_key of, few[TAGS_ON_STACK], *tags = few;
 	struct php_hone_room room = {
-		.image = image,
+		.image = has_image ? builder->size : 0,
 		.key = &of,
 		.ttl = how->ttl > TTL_MAX ? 0 : (uint32_t)how->ttl,
 		.n_tags = n_tags,
-		/* Nothing is evicted for what the guess has too much. */
-		.spare = large != NULL,
 	};
 	int error = -EBADMSG;
 
@@ -203,42 +168,14 @@ try_to_store(struct php_hone_member *member, zend_string *key, size_t image,
 		tags = safe_emalloc(n_tags, sizeof *tags, 0);
 	room.tags = tags;
 	if (n_tags == 0 || take_tags(tags, how->tags))
-		error = place(member, &room, key, flags, how->how, large);
+		error = place(member, &room, key, flags, how->how);
 	if (tags != few)
 		efree(tags);
-	return error;
-}
-
-static bool
-store_built(struct php_hone_member *member, zend_string *key, uint8_t flags,
-	bool has_image, const struct php_hone_write *how)
-{
-	size_t image = has_image ? HONE_G(cache).builder.size : 0;
-	int error = try_to_store(member, key, image, flags, how, NULL);
-
 	if (UNEXPECTED(error < 0)) {
 		complain(error, key, how->tags, member);
 		return false;
 	}
 	return true;
-}
-
-/*
- * Store an array that is built at its place. False if that is not possible: to
- * store it as other values are is right then, and tells why that fails.
- */
-static zend_never_inline bool
-store_large(struct php_hone_member *member, zend_string *key, const zval *array,
-	const struct php_hone_write *how)
-{
-	struct large large = {.array = array};
-
-	if (how->how == PHP_HONE_ADD || !php_hone_guess_parts(member, key,
-						Z_ARR_P(array), &large.parts))
-		return false;
-	return try_to_store(member, key,
-		       large.parts.arrays + large.parts.strings, 0, how,
-		       &large) == 0;
 }
 
 /* A value that has ended already: what add() and replace() would return. */
@@ -313,10 +250,6 @@ php_hone_cache_store(
 	ZVAL_DEREF(value);
 	if (UNEXPECTED(how->ttl < 0))
 		return store_nothing(key, how->how);
-	if (Z_TYPE_P(value) == IS_ARRAY &&
-		UNEXPECTED(php_hone_is_large(Z_ARR_P(value))) &&
-		store_large(member, key, value, how))
-		return true;
 	switch (php_hone_image_build(builder, value)) {
 	case PHP_HONE_BUILT_SCALAR:
 		return store_built(member, key, 0, false, how);

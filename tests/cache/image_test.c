@@ -37,59 +37,6 @@ TEST(what_is_built_is_good)
 	}
 }
 
-#define ITEM "[1 'a' 'of 12 bytes '] "
-#define FOUR_ITEMS ITEM ITEM ITEM ITEM
-/* 24 lists, of which each has the same two strings. */
-static const char many_lists[] =
-	"[" FOUR_ITEMS FOUR_ITEMS FOUR_ITEMS FOUR_ITEMS FOUR_ITEMS FOUR_ITEMS
-	"]";
-
-TEST(what_is_built_at_its_place_is_good)
-{
-	for (const char *const *text = image_texts; *text != NULL; text++) {
-		if (**text != '[' && **text != '{')
-			continue;
-		struct image_made placed = image_of(*text);
-		struct image_made made = image_at_place(*text, 0, 0);
-		assert_false(made.refused);
-		assert_string_equal(judge(&made), "good");
-		assert_int_equal(made.size, placed.size);
-		assert_memory_equal(made.bytes, placed.bytes, made.size);
-		free(made.bytes);
-		free(placed.bytes);
-		made = image_at_place(*text, -8, 0);
-		assert_true(made.refused);
-		free(made.bytes);
-	}
-}
-
-TEST(what_its_arrays_do_not_need_is_a_string)
-{
-	struct image_made placed = image_of(many_lists);
-	for (ptrdiff_t more = 8; more < 2048; more += 8) {
-		struct image_made made = image_at_place(many_lists, more, 0);
-		size_t arrays = 24 * (56 + 8 + 3 * 16) + 56 + 8 + 24 * 16;
-		assert_int_equal(made.refused,
-			more < 32 || (size_t)more * 8 > arrays + (size_t)more);
-		if (!made.refused) {
-			assert_string_equal(judge(&made), "good");
-			assert_int_equal(made.size, placed.size + (size_t)more);
-		}
-		free(made.bytes);
-	}
-	free(placed.bytes);
-}
-
-TEST(strings_that_do_not_fit_are_refused)
-{
-	struct image_made made = image_at_place(many_lists, 0, -8);
-	assert_true(made.refused);
-	free(made.bytes);
-	made = image_at_place(many_lists, 0, 800);
-	assert_string_equal(judge(&made), "good");
-	free(made.bytes);
-}
-
 /* Add to the integer of that size at an offset. */
 static void
 add(unsigned char *at, size_t size, int64_t delta)
@@ -245,7 +192,7 @@ TEST(images_that_are_cut_are_refused)
 		struct image_made made = good_image(*text);
 		for (size_t size = 0; size < made.size; size += 8) {
 			struct image_made cut = {
-				malloc(size + !size), size, made.root, false};
+				malloc(size + !size), size, made.root};
 			assert_non_null(cut.bytes);
 			memcpy(cut.bytes, made.bytes, size);
 			assert_string_not_equal(judge(&cut), "good");
@@ -260,7 +207,7 @@ TEST(bytes_after_an_image_are_refused)
 	for (const char *const *text = image_texts; *text != NULL; text++) {
 		struct image_made made = good_image(*text);
 		struct image_made more = {
-			calloc(1, made.size + 64), made.size, made.root, false};
+			calloc(1, made.size + 64), made.size, made.root};
 		assert_non_null(more.bytes);
 		if (made.size != 0)
 			memcpy(more.bytes, made.bytes, made.size);

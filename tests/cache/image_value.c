@@ -177,34 +177,6 @@ value_of(const char *text)
 }
 
 struct image_made
-image_at_place(const char *text, ptrdiff_t arrays, ptrdiff_t strings)
-{
-	static struct php_hone_builder builder;
-	zval value = value_of(text);
-	struct image_made made = {0};
-
-	php_hone_image_build(&builder, &value);
-	must(builder.records != 0);
-	struct php_hone_parts parts = {
-		(size_t)builder.records * 8 + (size_t)arrays,
-		builder.size - (size_t)builder.records * 8 + (size_t)strings};
-	size_t room = parts.arrays + parts.strings;
-	made.bytes = aligned_alloc(64, (room + 128) / 64 * 64);
-	must(made.bytes != NULL);
-	memset(made.bytes, 0xa5, (room + 128) / 64 * 64);
-	if (php_hone_image_build_at(&builder, &value, made.bytes,
-		    (const void *)IMAGE_BASE, &parts, &made.root)) {
-		made.size = builder.size;
-		must(made.size <= room);
-	} else {
-		made.refused = true;
-	}
-	must(made.bytes[room] == 0xa5);
-	php_hone_builder_free(&builder);
-	return made;
-}
-
-struct image_made
 image_of(const char *text)
 {
 	static struct php_hone_builder builder;

@@ -17,17 +17,9 @@ struct image_made {
 	unsigned char *bytes; /* to be freed */
 	size_t size;
 	zval root;
-	bool refused;
 };
 
 struct image_made image_of(const char *text);
-/*
- * The same, of an array that is built at its place. The parts have so many
- * bytes more than they need. `refused` is set if the array did not fit.
- */
-struct image_made image_at_place(
-	const char *text, ptrdiff_t arrays, ptrdiff_t strings);
-
 /* The value 'x' of each length, tables with a long chain, lists in lists, and
  * others. NULL after the last. */
 extern const char *const image_texts[];

@@ -50,19 +50,6 @@ run_large(struct php_hone_member *child)
 }
 
 static void
-run_shrink(struct php_hone_member *child)
-{
-	struct php_hone_key key = key_of("op");
-	struct php_hone_room room = {
-		.key = &key, .image = 1000, .extra = 40000};
-	struct php_hone_entry *entry;
-	if (reserve(child, &room, 2, &entry) == 0) {
-		php_hone_store_shrink(child, entry, 100);
-		(void)php_hone_store_publish(child, entry, PHP_HONE_STORE);
-	}
-}
-
-static void
 run_delete(struct php_hone_member *child)
 {
 	struct php_hone_key key = key_of("fixed5");
@@ -122,8 +109,6 @@ static const struct step_case cases[] = {
 	{"new, evicting", run_new, true},
 	{"large", run_large, false},
 	{"large, evicting", run_large, true},
-	{"shrink", run_shrink, false},
-	{"shrink, evicting", run_shrink, true},
 	{"replace", run_replace, false},
 	{"delete", run_delete, false},
 	{"cancel", run_cancel, false},

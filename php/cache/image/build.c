@@ -12,7 +12,7 @@ php_hone_buffer_grow(struct php_hone_buffer *buffer, size_t size)
 	size_t room = buffer->room < 4096 ? 4096 : buffer->room;
 	unsigned char *bytes;
 
-	if (buffer->fixed || size > LARGEST - buffer->used)
+	if (size > LARGEST - buffer->used)
 		return false;
 	while (room < buffer->used + size)
 		room *= 2;
@@ -53,9 +53,8 @@ php_hone_builder_free(struct php_hone_builder *builder)
 }
 
 /* Entries of earlier builds become invalid by their number. */
-void
-php_hone_begin_build(struct php_hone_builder *builder, uintptr_t arrays_at,
-	uintptr_t strings_at)
+static void
+begin_build(struct php_hone_builder *builder)
 {
 	builder->build++;
 	if (UNEXPECTED(builder->build == 0)) {
@@ -68,17 +67,14 @@ php_hone_begin_build(struct php_hone_builder *builder, uintptr_t arrays_at,
 	}
 	builder->arrays.used = 0;
 	builder->strings.used = 0;
-	builder->arrays_at = arrays_at;
-	builder->strings_at = strings_at;
 	builder->frames.used = 0;
 	builder->n_shared = 0;
 	builder->empty = UINT32_MAX;
 	builder->object = false;
 }
 
-void
-php_hone_build_root(
-	struct php_hone_builder *builder, const zend_array *root, bool once)
+static void
+build_array(struct php_hone_builder *builder, const zend_array *root, bool once)
 {
 	size_t at;
 
@@ -87,7 +83,6 @@ php_hone_build_root(
 	if (builder->refused == NULL)
 		php_hone_build_arrays(builder, root);
 	builder->size = builder->arrays.used + builder->strings.used;
-	builder->records = (uint32_t)(builder->arrays.used / 8);
 }
 
 /* Whether the array is an image that can be copied as a block. */
@@ -110,8 +105,8 @@ build_root_array(
 		builder->image = array;
 		return PHP_HONE_BUILT_IMAGE;
 	}
-	php_hone_begin_build(builder, 0, 1);
-	php_hone_build_root(builder, array, once);
+	begin_build(builder);
+	build_array(builder, array, once);
 	if (builder->refused != NULL)
 		return PHP_HONE_BUILT_REFUSED;
 	return builder->object ? PHP_HONE_BUILT_OBJECT : PHP_HONE_BUILT_IMAGE;
@@ -141,7 +136,6 @@ php_hone_image_build(struct php_hone_builder *builder, const zval *value)
 		value = Z_REFVAL_P(value);
 	}
 	builder->size = 0;
-	builder->records = 0;
 	builder->refused = NULL;
 	builder->string = NULL;
 	builder->image = NULL;

@@ -29,7 +29,7 @@ put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 			builder->refused = "an array that contains itself";
 		next = NULL;
 	}
-	to->value.counted = (zend_refcounted *)(builder->arrays_at + at);
+	to->value.counted = (zend_refcounted *)(uintptr_t)at;
 	php_hone_set_type(to, IS_ARRAY, chain);
 	return next;
 }

@@ -76,9 +76,7 @@ php_hone_begin_record(struct php_hone_builder *builder, const zend_array *array,
 	GC_TYPE_INFO(record) = PHP_HONE_ARRAY_INFO;
 	HT_FLAGS(record) = flags;
 	record->nTableMask = mask;
-	record->arData = (Bucket *)(builder->arrays_at +
-				    (uintptr_t)(builder->arrays.used - size) +
-				    sizeof(*record) + HT_HASH_SIZE(mask));
+	record->arData = NULL;
 	record->nNumUsed = used;
 	record->nNumOfElements = elements;
 	record->nTableSize = table;
@@ -142,8 +140,7 @@ php_hone_put(struct php_hone_builder *builder, const zval *element, zval *to,
 	/* Nothing else can lead to an array with one reference. */
 	if (EXPECTED(type == IS_ARRAY) && GC_REFCOUNT(Z_ARR_P(element)) == 1 &&
 		Z_ARR_P(element)->nNumOfElements != 0) {
-		to->value.arr = (zend_array *)(builder->arrays_at +
-					       builder->arrays.used);
+		to->value.arr = (zend_array *)(uintptr_t)builder->arrays.used;
 		php_hone_set_type(to, IS_ARRAY, next);
 		return Z_ARR_P(element);
 	}

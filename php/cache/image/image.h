@@ -27,11 +27,10 @@ enum php_hone_built {
 	PHP_HONE_BUILT_REFUSED,
 };
 
-/* The builder owns `bytes`, from malloc(), unless the buffer is fixed. */
+/* Memory from malloc() that grows. */
 struct php_hone_buffer {
 	unsigned char *bytes;
 	size_t used, room;
-	bool fixed; /* it does not grow, and others own its bytes */
 };
 
 /* Entries of the table of repeated strings; a power of two. */
@@ -68,16 +67,12 @@ struct php_hone_builder {
 	/* what the last build made */
 	zval root;           /* a scalar; of others the type */
 	size_t size;         /* bytes of the image, a multiple of 8 */
-	uint32_t records;    /* its arrays, in units of 8 bytes; 0: it has none,
-				or is one that was recognized */
 	const char *refused; /* "a resource", "an array that contains itself" */
 
 	/* the rest is private */
 	const zend_string *string; /* the value, if it is a string */
 	const zend_array *image;   /* the value, if it is an image */
 	struct php_hone_buffer arrays, strings, frames;
-	/* what is added to offsets in the first two */
-	uintptr_t arrays_at, strings_at;
 	uint32_t build;
 	uint32_t empty; /* the offset of an empty array, or UINT32_MAX */
 	bool object;
@@ -105,26 +100,6 @@ void php_hone_builder_trim(struct php_hone_builder *builder, size_t keep);
  */
 void php_hone_image_place(const struct php_hone_builder *builder, void *to,
 	const void *view, zval *root);
-
-/* The bytes of an image: those of its arrays, and those of its strings. */
-struct php_hone_parts {
-	size_t arrays, strings;
-};
-
-/*
- * Build an array at its final place: the arrays in the first parts->arrays
- * bytes at `to`, and the strings in the parts->strings behind them, both
- * multiples of 8. `to`, `view` and *root are as for php_hone_image_place();
- * builder->size and builder->records as after php_hone_image_build().
- *
- * Returns false if a part is too small, if the arrays leave 8 to 24 bytes or
- * more than an eighth of theirs, or if the value has no image: the bytes at
- * `to` are undefined then, and php_hone_image_build() says what the value is.
- * The array must not be an image that the user of the builder recognizes.
- */
-bool php_hone_image_build_at(struct php_hone_builder *builder,
-	const zval *array, void *to, const void *view,
-	const struct php_hone_parts *parts, zval *root);
 
 /*
  * A value as the store keeps it. The root's pointer is the address that the

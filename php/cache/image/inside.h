@@ -11,9 +11,8 @@
  *strings after the arrays instead of between them makes strings one bulk copy,
  *and a walk over the arrays needs no pointer and no relocation bits.
  *
- * In a builder's own buffers, the pointer to an array is its offset there, and
- * that to a string is its offset plus 1, so that a key at offset 0 is not NULL.
- * An image that is built at its place has its final pointers.
+ * In a builder's buffers, the pointer to an array is its offset there, and that
+ * to a string is its offset plus 1, so that a key at offset 0 is not NULL.
  */
 #include "image.h"
 
@@ -107,14 +106,6 @@ php_hone_buffer_reserve(struct php_hone_buffer *buffer, size_t size)
 	return EXPECTED(buffer->room - buffer->used >= size) ||
 	       php_hone_buffer_grow(buffer, size);
 }
-
-/* Begin an image at the end of both buffers, whose bytes will be at these
- * addresses. */
-void php_hone_begin_build(struct php_hone_builder *builder, uintptr_t arrays_at,
-	uintptr_t strings_at);
-/* Build what begins with an array. `once`: nothing else can lead to it. */
-void php_hone_build_root(
-	struct php_hone_builder *builder, const zend_array *root, bool once);
 
 /* The rest of php_hone_write_string() for a string above PHP_HONE_SHORT. */
 void php_hone_write_long(

@@ -72,7 +72,7 @@ php_hone_append_string(
 	php_hone_write_string(
 		strings->bytes + strings->used, string, ZSTR_H(string));
 	strings->used += size;
-	return (zend_string *)(builder->strings_at + (strings->used - size));
+	return (zend_string *)(uintptr_t)(strings->used - size + 1);
 }
 
 /*
@@ -92,12 +92,11 @@ php_hone_put_string(struct php_hone_builder *builder, const zend_string *string)
 	entry = &builder->repeated[(bits >> 3 ^ bits >> 10) %
 				   PHP_HONE_REPEATED];
 	if (entry->string == string && entry->build == builder->build)
-		return (zend_string *)(builder->strings_at +
-				       (uintptr_t)entry->at * 8);
+		return (zend_string *)((uintptr_t)entry->at * 8 + 1);
 	copy = php_hone_append_string(builder, string);
 	entry->string = string;
 	entry->build = builder->build;
-	entry->at = (uint32_t)(((uintptr_t)copy - builder->strings_at) / 8);
+	entry->at = (uint32_t)((uintptr_t)copy / 8);
 	return copy;
 }
 

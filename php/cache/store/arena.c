@@ -191,26 +191,6 @@ php_hone_arena_free(struct php_hone_store *store, struct php_hone_shard *shard,
 	set_prev_free(store, shard, offset + units, true);
 }
 
-void
-php_hone_arena_shrink(struct php_hone_store *store,
-	struct php_hone_shard *shard, uint32_t offset, uint32_t units)
-{
-	uint64_t word = php_hone_block(store, offset);
-	uint32_t had = php_hone_word_units(word);
-	if (had <= units)
-		return;
-	/* Inside the block: nobody sees this word yet. Not free: a neighbour
-	 * that is free would have to be merged in the same step. */
-	php_hone_set_block(store, offset + units,
-		php_hone_word(had - units, PHP_HONE_RESERVED, 0));
-	/* The step. After a kill, a reserved block that is in no slot becomes
-	 * free. */
-	php_hone_set_block(store, offset,
-		php_hone_word(
-			units, PHP_HONE_RESERVED, word & PHP_HONE_PREV_FREE));
-	php_hone_arena_free(store, shard, offset + units);
-}
-
 uint32_t
 php_hone_arena_largest(
 	const struct php_hone_store *store, const struct php_hone_shard *shard)

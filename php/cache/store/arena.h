@@ -126,9 +126,6 @@ php_hone_arena_alloc(struct php_hone_store *store, struct php_hone_shard *shard,
 }
 void php_hone_arena_free(struct php_hone_store *store,
 	struct php_hone_shard *shard, uint32_t offset);
-/* Free what a reserved block has above `units`, which is at least 1. */
-void php_hone_arena_shrink(struct php_hone_store *store,
-	struct php_hone_shard *shard, uint32_t offset, uint32_t units);
 /*
  * The same for a block that is likely to be wanted again: if it is small, it is
  * not merged with its neighbours until php_hone_arena_drain().

@@ -198,20 +198,6 @@ free_reserved(struct php_hone_member *member, unsigned i)
 }
 
 void
-php_hone_store_shrink(struct php_hone_member *member,
-	struct php_hone_entry *entry, size_t image)
-{
-	struct php_hone_store *store = member->store;
-	assert(member->reserved == entry && image <= entry->image_size);
-	unsigned i = lock_reserved(member);
-	entry->image_size = (uint32_t)image;
-	size_t bytes = entry->image_at + image + entry->image_extra;
-	php_hone_arena_shrink(store, php_hone_shard_at(store, i),
-		php_hone_offset(store, entry),
-		(uint32_t)(align(bytes) / PHP_HONE_UNIT));
-}
-
-void
 php_hone_store_cancel(
 	struct php_hone_member *member, struct php_hone_entry *entry)
 {

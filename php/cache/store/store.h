@@ -208,14 +208,6 @@ void *php_hone_store_view(const struct php_hone_store *store, void *writable);
 void *php_hone_store_writable(
 	const struct php_hone_store *store, const void *view);
 
-/*
- * Give back what the reserved block has for more than `image` bytes of image,
- * at most entry->image_size, which becomes `image`. Takes the shard's mutex;
- * php_hone_store_publish() or _cancel() comes next and releases it.
- */
-void php_hone_store_shrink(struct php_hone_member *member,
-	struct php_hone_entry *entry, size_t image);
-
 enum php_hone_publish {
 	PHP_HONE_STORE,   /* whether or not the key exists */
 	PHP_HONE_ADD,     /* -EEXIST if it exists */
@@ -237,10 +229,9 @@ int php_hone_store_delete_entry(
 	struct php_hone_member *member, const struct php_hone_entry *entry);
 
 /*
- * Look at a key's entry, or change its value[0] in place: `change` returns true
- * and sets *to, which has the present value, if it is to be changed. Called
- * with the mutex; it must return. -ENOENT; -ECANCELED if `change` returns
- * false.
+ * Change value[0] of a key's entry in place: `change` returns true and sets
+ * *to, which has the present value, if it is to be changed. Called with the
+ * mutex; it must return. -ENOENT; -ECANCELED if `change` returns false.
  */
 int php_hone_store_change(struct php_hone_member *member,
 	const struct php_hone_key *key,

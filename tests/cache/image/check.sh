@@ -91,9 +91,9 @@ compiles_with_threads() {
     done
 }
 
-scripts='hash facts values inplace functions hostile'
-n=$((2 + 6 + 2 * 2 + 1))
-[ -z "${ALL:-}" ] || n=$((n + 4))
+scripts='hash facts values functions hostile'
+n=$((2 + 5 + 2 * 2 + 1))
+[ -z "${ALL:-}" ] || n=$((n + 3))
 echo "1..$n"
 check 'the extension of the tests is built' builds
 [ "$failed" -eq 0 ] || exit 1
@@ -112,7 +112,7 @@ for each in facts functions; do
     done
 done
 if [ -n "${ALL:-}" ]; then
-    for each in hash facts values inplace; do
+    for each in hash facts values; do
         check "$each under valgrind (seed $SEED)" with_valgrind "$each"
     done
 fi

@@ -15,7 +15,7 @@ if test "$PHP_HONE_IMAGE" != "no"; then
   PHP_NEW_EXTENSION([hone_image], m4_normalize([functions.c damage.c regions.c
     image/array.c image/build.c image/check.c image/check_record.c
     image/deep.c image/element.c
-    image/field.c image/hash.c image/inplace.c image/place.c image/shared.c
+    image/field.c image/hash.c image/place.c image/shared.c
     image/string.c image/unpack.c]),
     [$ext_shared],, [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 -fvisibility=hidden])
   PHP_ADD_BUILD_DIR([$ext_builddir/image])

@@ -33,29 +33,6 @@ PHP_FUNCTION(image_store)
 	}
 }
 
-/* image_store_at(array $value, int $arrays = 0, int $strings = 0,
- * array $like = $value): int|false: as image_store(), built at its place, where
- * the parts have so many bytes more than $like needs */
-PHP_FUNCTION(image_store_at)
-{
-	zend_long arrays = 0, strings = 0;
-	struct region *region;
-	zval *value, *like = NULL;
-
-	ZEND_PARSE_PARAMETERS_START(1, 4)
-	Z_PARAM_ARRAY(value)
-	Z_PARAM_OPTIONAL
-	Z_PARAM_LONG(arrays)
-	Z_PARAM_LONG(strings)
-	Z_PARAM_ARRAY(like)
-	ZEND_PARSE_PARAMETERS_END();
-	region = region_built_at(
-		&builder, value, like != NULL ? like : value, arrays, strings);
-	if (region == NULL)
-		RETURN_FALSE;
-	RETURN_LONG(region_add(region));
-}
-
 static struct region *
 only_number(INTERNAL_FUNCTION_PARAMETERS)
 {
@@ -275,7 +252,6 @@ ZEND_END_ARG_INFO()
 /* clang-format off */
 static const zend_function_entry functions[] = {
 	PHP_FE(image_store, any)
-	PHP_FE(image_store_at, any)
 	PHP_FE(image_fetch, any)
 	PHP_FE(image_unpack, any)
 	PHP_FE(image_move, any)

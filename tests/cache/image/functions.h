@@ -13,11 +13,6 @@ struct region {
 
 /* A mapping with the image of what was built; PHP's error on failure. */
 struct region *region_of_built(const struct php_hone_builder *builder);
-/* A mapping with the image of an array that is built there, with parts that
- * have so many bytes more than `like` needs; NULL if that is not possible. */
-struct region *region_built_at(struct php_hone_builder *builder,
-	const zval *array, const zval *like, zend_long arrays,
-	zend_long strings);
 /* A copy at another address. The first one's memory is overwritten and made
  * unreadable if `consume`. */
 struct region *region_copied(struct region *region, bool consume);

@@ -45,40 +45,6 @@ region_of_built(const struct php_hone_builder *builder)
 }
 
 struct region *
-region_built_at(struct php_hone_builder *builder, const zval *array,
-	const zval *like, zend_long arrays, zend_long strings)
-{
-	struct php_hone_parts parts;
-	struct region *region;
-	unsigned char *end;
-
-	builder->image_at = NULL;
-	if (php_hone_image_build(builder, like) != PHP_HONE_BUILT_IMAGE)
-		zend_error_noreturn(E_ERROR, "a value without an image");
-	parts.arrays = (size_t)builder->records * 8;
-	parts.strings = builder->size - parts.arrays;
-	parts.arrays += arrays;
-	parts.strings += strings;
-	region = region_map(parts.arrays + parts.strings);
-	end = (unsigned char *)region->map + parts.arrays + parts.strings;
-	if (!php_hone_image_build_at(builder, array, region->map, region->map,
-		    &parts, &region->image.root)) {
-		if (*end != 0xa5)
-			zend_error_noreturn(E_ERROR, "bytes after it changed");
-		region_free(region);
-		return NULL;
-	}
-	if (builder->size > parts.arrays + parts.strings ||
-		builder->records * 8 > parts.arrays ||
-		((unsigned char *)region->map)[builder->size] != 0xa5)
-		zend_error_noreturn(E_ERROR, "another size");
-	region->image.bytes = region->map;
-	region->image.size = builder->size;
-	region_protect(region);
-	return region;
-}
-
-struct region *
 region_copied(struct region *region, bool consume)
 {
 	struct region *copy = region_map(region->image.size);
