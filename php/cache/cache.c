@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The life of the cache in processes, requests and children. */
 #include "cache.h"
+#include "ext/standard/file.h"
 
 /* Memory that a builder keeps from request to request. */
 #define BUILDER_KEEP ((size_t)1 << 20)
@@ -85,8 +86,25 @@ php_hone_cache_open_first(void)
 }
 
 /*
+ * PHP destroys the tables of stream filters and wrappers later than all hooks
+ * of extensions, and then reads the flags of each name. A name may be a string
+ * of the cache. The tables have no destructor, and nothing in between uses
+ * them.
+ */
+static void
+destroy_names(HashTable **table)
+{
+	if (*table == NULL)
+		return;
+	zend_hash_destroy(*table);
+	efree(*table);
+	*table = NULL;
+}
+
+/*
  * PHP calls this after the last value of the request has died: after the symbol
  * tables, static variables and constants of RSHUTDOWN and zend_deactivate().
+ * docs/design/cache.md lists what PHP does after it.
  */
 void
 php_hone_cache_post_deactivate(void)
@@ -95,6 +113,8 @@ php_hone_cache_post_deactivate(void)
 
 	cache->refused = false;
 	if (cache->open) {
+		destroy_names(&FG(stream_filters));
+		destroy_names(&FG(stream_wrappers));
 		/* A fatal error, such as that of memory_limit. */
 		while (cache->fetching && cache->member.fetches > 0)
 			php_hone_fetch_end(&cache->member);
