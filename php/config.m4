@@ -81,10 +81,10 @@ if test "$PHP_HONE" != "no"; then
     cache/settings.c cache/value.c cache/walk.c cache/write.c
     cache/apcu/apcu.c cache/apcu/fetch.c cache/apcu/figures.c
     cache/apcu/iterator.c cache/apcu/settings.c cache/apcu/store.c
-    cache/image/array.c cache/image/build.c cache/image/check.c
-    cache/image/check_record.c cache/image/deep.c cache/image/element.c
-    cache/image/field.c cache/image/hash.c cache/image/place.c cache/image/shared.c cache/image/string.c
-    cache/image/unpack.c cache/snapshot/file.c cache/snapshot/layout.c
+    cache/values/array.c cache/values/build.c cache/values/check.c
+    cache/values/check_record.c cache/values/deep.c cache/values/element.c
+    cache/values/field.c cache/values/hash.c cache/values/place.c cache/values/shared.c cache/values/string.c
+    cache/values/unpack.c cache/snapshot/file.c cache/snapshot/layout.c
     cache/snapshot/load.c cache/snapshot/methods.c cache/snapshot/parse.c
     cache/snapshot/save.c cache/snapshot/sum.c cache/store/arena.c
     cache/store/audit.c cache/store/change.c
@@ -98,7 +98,7 @@ if test "$PHP_HONE" != "no"; then
   dnl The compiler writes there, also if configure runs in another folder.
   PHP_ADD_BUILD_DIR([$ext_builddir/fileread])
   PHP_ADD_BUILD_DIR([$ext_builddir/cache/apcu])
-  PHP_ADD_BUILD_DIR([$ext_builddir/cache/image])
+  PHP_ADD_BUILD_DIR([$ext_builddir/cache/values])
   PHP_ADD_BUILD_DIR([$ext_builddir/cache/snapshot])
   PHP_ADD_BUILD_DIR([$ext_builddir/cache/store])
   dnl For authors of other extensions, who include ext/hone/hone_args.h.

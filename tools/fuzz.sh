@@ -18,12 +18,12 @@ fuzz_target() {
     cli/size) with=cli/sizes.c ;;
     cache/snapshot) with=php/cache/snapshot/parse.c ;;
     cache/value)
-        source="$source tests/cache/image_value.c"
+        source="$source tests/cache/value_text.c"
         for each in array build check check_record deep element hash place \
             shared string; do
-            source="$source php/cache/image/$each.c"
+            source="$source php/cache/values/$each.c"
         done
-        includes="-Iphp/cache/image
+        includes="-Iphp/cache/values
             $("$(php_config)" --includes | sed 's/-I/-isystem /g')"
         ;;
     image/*)

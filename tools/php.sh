@@ -104,7 +104,7 @@ test_php82_setup() {
 }
 
 test_php82_values() {
-    tap_stage php82-values sh tests/cache/image/check.sh "$staged" \
+    tap_stage php82-values sh tests/cache/values/check.sh "$staged" \
         build/php/values "$(php_config)"
 }
 

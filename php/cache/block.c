@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Block copies: one for each image and request. They are freed when the last
+ * Block copies: one for each value and request. They are freed when the last
  * value of the request is dead, since any value may have pointers into one.
  */
 #include "cache.h"
@@ -30,7 +30,7 @@ struct php_hone_chunk {
 	size_t size, used; /* bytes behind the header */
 };
 
-#define CHUNK_HEAD PHP_HONE_IMAGE_ALIGN
+#define CHUNK_HEAD PHP_HONE_VALUE_ALIGN
 #define CHUNK_LEAST ((size_t)256 << 10)
 
 _Static_assert(
@@ -39,8 +39,8 @@ _Static_assert(
 static size_t
 round_up(size_t size)
 {
-	return (size + PHP_HONE_IMAGE_ALIGN - 1) &
-	       ~(size_t)(PHP_HONE_IMAGE_ALIGN - 1);
+	return (size + PHP_HONE_VALUE_ALIGN - 1) &
+	       ~(size_t)(PHP_HONE_VALUE_ALIGN - 1);
 }
 
 /* A chunk with that many bytes left, first in the list. */
@@ -58,7 +58,7 @@ chunk_for(struct php_hone_cache *cache, size_t size)
 	} else {
 		size_t wanted = size < CHUNK_LEAST ? CHUNK_LEAST : size;
 		chunk = aligned_alloc(
-			PHP_HONE_IMAGE_ALIGN, CHUNK_HEAD + round_up(wanted));
+			PHP_HONE_VALUE_ALIGN, CHUNK_HEAD + round_up(wanted));
 		if (chunk == NULL)
 			return NULL;
 		chunk->size = round_up(wanted);
@@ -135,11 +135,12 @@ grow(struct php_hone_cache *cache)
 
 bool
 php_hone_block_fetch(const struct php_hone_entry *entry,
-	const struct php_hone_image *image, zval *value)
+	const struct php_hone_value *stored, zval *value)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
 	/* The table has two to four places for each copy. */
-	size_t used = round_up(image->size) + 4 * sizeof(struct php_hone_block);
+	size_t used =
+		round_up(stored->size) + 4 * sizeof(struct php_hone_block);
 	struct php_hone_block *block = NULL;
 	void *at;
 
@@ -158,10 +159,10 @@ php_hone_block_fetch(const struct php_hone_entry *entry,
 			return false;
 		block = find(cache, entry, entry->birth);
 	}
-	at = take_memory(cache, round_up(image->size));
+	at = take_memory(cache, round_up(stored->size));
 	if (at == NULL)
 		return false;
-	php_hone_image_copy(image, at, at, &block->root);
+	php_hone_value_copy(stored, at, at, &block->root);
 	block->entry = entry;
 	block->birth = entry->birth;
 	block->root.u2.extra = cache->block_request;

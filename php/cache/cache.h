@@ -161,8 +161,8 @@ bool php_hone_cache_exists(zend_string *key);
 bool php_hone_cache_field(
 	zend_string *key, const zval *path, uint32_t n_path, zval *value);
 
-/* For php_hone_builder.image_at. */
-size_t php_hone_image_at(const void *address, void *opaque);
+/* For php_hone_builder.stored_at. */
+size_t php_hone_fetched_size(const void *address, void *opaque);
 
 /* ---- block.c ---- */
 
@@ -171,7 +171,7 @@ size_t php_hone_image_at(const void *address, void *opaque);
  * hone.cache_block_bytes does not allow one more, or there is no memory.
  */
 bool php_hone_block_fetch(const struct php_hone_entry *entry,
-	const struct php_hone_image *image, zval *value);
+	const struct php_hone_value *stored, zval *value);
 /* The copies end; their memory, at most hone.cache_block_bytes, is kept. */
 void php_hone_block_free_all(void);
 void php_hone_block_free_memory(struct php_hone_cache *cache);

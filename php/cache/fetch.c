@@ -67,7 +67,7 @@ take_serialized(struct php_hone_member *member,
 
 /*
  * Whether memory_limit allows a copy. An array is copied by many allocations,
- * which take more than its image: in a PHP that records the error of the first
+ * which take more than its data: in a PHP that records the error of the first
  * one and goes on, ask for all at once if it may not fit.
  */
 static bool
@@ -97,20 +97,20 @@ static bool
 take_copy(struct php_hone_member *member, const struct php_hone_entry *entry,
 	zval *value)
 {
-	struct php_hone_image image = {
-		.bytes = (const char *)entry + entry->image_at,
-		.size = entry->image_size,
+	struct php_hone_value stored = {
+		.data = (const char *)entry + entry->data_at,
+		.size = entry->data_size,
 	};
 	bool good;
 
-	ZVAL_COPY_VALUE(&image.root, value);
+	ZVAL_COPY_VALUE(&stored.root, value);
 	HONE_G(cache).fetching = true;
 	/* PHP frees a string of its own sooner than the request ends. */
 	good = Z_TYPE_P(value) == IS_ARRAY &&
 	       HONE_G(cache).read != PHP_HONE_READ_COPY &&
-	       php_hone_block_fetch(entry, &image, value);
-	if (!good && has_room(value, image.size)) {
-		php_hone_image_unpack(&image, value);
+	       php_hone_block_fetch(entry, &stored, value);
+	if (!good && has_room(value, stored.size)) {
+		php_hone_value_unpack(&stored, value);
 		good = true;
 	}
 	HONE_G(cache).fetching = false;
@@ -123,24 +123,24 @@ take_copy(struct php_hone_member *member, const struct php_hone_entry *entry,
 static zend_always_inline const struct php_hone_entry **
 recent_of(const void *address)
 {
-	return &HONE_G(cache).recent[(uintptr_t)address / PHP_HONE_IMAGE_ALIGN %
+	return &HONE_G(cache).recent[(uintptr_t)address / PHP_HONE_VALUE_ALIGN %
 				     PHP_HONE_RECENT];
 }
 
 /*
- * The size of the image that begins at an address, if the value was fetched in
+ * The size of the data that begins at an address, if the value was fetched in
  * this request lately, else 0.
  */
 size_t
-php_hone_image_at(const void *address, void *opaque)
+php_hone_fetched_size(const void *address, void *opaque)
 {
 	const struct php_hone_entry *entry = *recent_of(address);
 
 	(void)opaque;
 	if (entry == NULL ||
-		(const char *)entry + entry->image_at != (const char *)address)
+		(const char *)entry + entry->data_at != (const char *)address)
 		return 0;
-	return entry->image_size;
+	return entry->data_size;
 }
 
 /* Takes the value of an entry that this request keeps. */
@@ -168,7 +168,7 @@ take(struct php_hone_member *member, const struct php_hone_entry *entry,
 	php_hone_root_of(entry, value);
 	if (UNEXPECTED(entry->flags != 0))
 		return take_serialized(member, entry, keep, value);
-	if (!keep && entry->image_size != 0)
+	if (!keep && entry->data_size != 0)
 		return take_copy(member, entry, value);
 	if (Z_TYPE_P(value) == IS_ARRAY)
 		*recent_of(Z_ARRVAL_P(value)) = entry;
@@ -277,7 +277,7 @@ php_hone_cache_field(
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	const struct php_hone_entry *entry;
-	struct php_hone_image image = {0};
+	struct php_hone_value stored = {0};
 	struct php_hone_key of;
 	const zval *field;
 	zval root;
@@ -296,14 +296,14 @@ php_hone_cache_field(
 	if (entry->flags != 0)
 		return field_of_serialized(
 			member, entry, keep, &root, path, n_path, value);
-	field = n_path == 0 ? &root : php_hone_image_field(&root, path, n_path);
+	field = n_path == 0 ? &root : php_hone_value_field(&root, path, n_path);
 	if (field != NULL) {
 		ZVAL_COPY_VALUE(value, field);
 		if (!keep && Z_TYPE_P(value) >= IS_STRING &&
-			entry->image_size != 0) {
-			ZVAL_COPY_VALUE(&image.root, field);
+			entry->data_size != 0) {
+			ZVAL_COPY_VALUE(&stored.root, field);
 			HONE_G(cache).fetching = true;
-			php_hone_image_unpack(&image, value);
+			php_hone_value_unpack(&stored, value);
 			HONE_G(cache).fetching = false;
 		}
 	}

@@ -3,7 +3,7 @@
 #define PHP_HONE_CACHE_STATE_H
 /* The cache's part of the module's globals. */
 #include "store/store.h"
-#include "image/image.h"
+#include "values/values.h"
 
 enum php_hone_read {
 	PHP_HONE_READ_AUTO,
@@ -69,7 +69,7 @@ struct php_hone_cache {
 	uint32_t n_blocks;
 	size_t block_bytes_used;
 	struct php_hone_claim *claims;
-	/* arrays that were fetched, by address: php_hone_image_at() */
+	/* arrays that were fetched, by address: php_hone_fetched_size() */
 	const struct php_hone_entry *recent[PHP_HONE_RECENT];
 };
 

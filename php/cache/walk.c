@@ -88,11 +88,11 @@ static void
 describe(const struct php_hone_entry *entry, uint32_t now, time_t unix_now,
 	struct php_hone_item *item)
 {
-	size_t size = (size_t)entry->image_at + entry->image_size +
-		      entry->image_extra;
+	size_t size =
+		(size_t)entry->data_at + entry->data_size + entry->data_extra;
 
-	item->size = (size + PHP_HONE_IMAGE_ALIGN - 1) &
-		     ~(size_t)(PHP_HONE_IMAGE_ALIGN - 1);
+	item->size = (size + PHP_HONE_VALUE_ALIGN - 1) &
+		     ~(size_t)(PHP_HONE_VALUE_ALIGN - 1);
 	item->hits = __atomic_load_n(&entry->hits, __ATOMIC_RELAXED);
 	item->created = (zend_long)unix_now - (zend_long)(now - entry->created);
 	/* The store rounds up: a value lives at least as long as it was told.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writing: build the image, reserve a block, place the image, publish. */
+/* Writing: build the data, reserve a block, place the data, publish. */
 #include "cache.h"
 #include "zend_exceptions.h"
 
@@ -32,9 +32,9 @@ place(struct php_hone_member *member, const struct php_hone_room *room,
 	if (error < 0)
 		return error;
 	ZVAL_COPY_VALUE(&root, &builder->root);
-	if (room->image != 0) {
-		char *to = (char *)entry + entry->image_at;
-		php_hone_image_place(builder, to,
+	if (room->data != 0) {
+		char *to = (char *)entry + entry->data_at;
+		php_hone_value_place(builder, to,
 			php_hone_store_view(member->store, to), &root);
 	}
 	memcpy(&entry->value[0], &root.value, sizeof entry->value[0]);
@@ -149,14 +149,14 @@ take_tags(struct php_hone_key *to, HashTable *tags)
 
 static bool
 store_built(struct php_hone_member *member, zend_string *key, uint8_t flags,
-	bool has_image, const struct php_hone_write *how)
+	bool has_data, const struct php_hone_write *how)
 {
 	const struct php_hone_builder *builder = &HONE_G(cache).builder;
 	uint32_t n_tags =
 		how->tags != NULL ? zend_hash_num_elements(how->tags) : 0;
 	struct php_hone_key of, few[TAGS_ON_STACK], *tags = few;
 	struct php_hone_room room = {
-		.image = has_image ? builder->size : 0,
+		.data = has_data ? builder->size : 0,
 		.key = &of,
 		.ttl = how->ttl > TTL_MAX ? 0 : (uint32_t)how->ttl,
 		.n_tags = n_tags,
@@ -204,7 +204,7 @@ store_object(struct php_hone_member *member, zend_string *key, zval *value,
 	if (bytes == NULL)
 		return false;
 	ZVAL_STR(&string, bytes);
-	if (php_hone_image_build(builder, &string) == PHP_HONE_BUILT_IMAGE)
+	if (php_hone_value_build(builder, &string) == PHP_HONE_BUILT_DATA)
 		stored = store_built(member, key, flags, true, how);
 	else
 		complain(-ENOMEM, key, NULL, member);
@@ -250,10 +250,10 @@ php_hone_cache_store(
 	ZVAL_DEREF(value);
 	if (UNEXPECTED(how->ttl < 0))
 		return store_nothing(key, how->how);
-	switch (php_hone_image_build(builder, value)) {
+	switch (php_hone_value_build(builder, value)) {
 	case PHP_HONE_BUILT_SCALAR:
 		return store_built(member, key, 0, false, how);
-	case PHP_HONE_BUILT_IMAGE:
+	case PHP_HONE_BUILT_DATA:
 		return store_built(member, key, 0, true, how);
 	case PHP_HONE_BUILT_OBJECT:
 		/* APCu initializes it. */

@@ -50,11 +50,11 @@ tags_size(const struct php_hone_snapshot_entry *entry)
 static bool
 check(const struct php_hone_snapshot_entry *entry, const char **phrase)
 {
-	if ((uintptr_t)entry->image % 8 != 0)
+	if ((uintptr_t)entry->data % 8 != 0)
 		abort();
 	read_all(entry->key, entry->record.key_len);
 	read_all(entry->tag_names, tags_size(entry));
-	read_all(entry->image, entry->record.image_size);
+	read_all(entry->data, entry->record.data_size);
 	*phrase = "value";
 	return entry->record.type != 99;
 }

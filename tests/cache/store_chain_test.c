@@ -84,7 +84,7 @@ STORE_TEST(a_key_is_not_the_begin_of_another_one)
 	struct php_hone_member *m = *state;
 	struct php_hone_key keys[] = {
 		{"begin and end", 13, 77}, {"begin", 5, 77}, {"bEgin", 5, 77}};
-	struct php_hone_room room = {.key = &keys[0], .image = 10};
+	struct php_hone_room room = {.key = &keys[0], .data = 10};
 	struct php_hone_entry *entry;
 	assert_int_equal(reserve(m, &room, 1, &entry), 0);
 	assert_int_equal(php_hone_store_publish(m, entry, PHP_HONE_STORE), 0);

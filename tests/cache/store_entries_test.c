@@ -43,7 +43,7 @@ put_with(const char *name, uint32_t ttl, const char *tag0, const char *tag1)
 	struct php_hone_key key = key_of(name);
 	struct php_hone_key tags[2] = {key_of(tag0), key_of(tag1)};
 	struct php_hone_room room = {.key = &key,
-		.image = 100,
+		.data = 100,
 		.tags = tags,
 		.n_tags = (*tag0 != '\0') + (*tag1 != '\0'),
 		.ttl = ttl};
@@ -88,7 +88,7 @@ STORE_TEST(entries_live_for_their_time)
 STORE_TEST(expired_entries_count_as_absent)
 {
 	struct php_hone_key key = key_of("k");
-	struct php_hone_room room = {.key = &key, .image = 10};
+	struct php_hone_room room = {.key = &key, .data = 10};
 	struct php_hone_entry *entry;
 	assert_int_equal(put_with("k", 1, "", ""), 0);
 	sleep_ms(2100);

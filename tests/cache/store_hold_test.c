@@ -95,7 +95,7 @@ STORE_TEST(a_fetch_of_a_tagged_entry_holds_its_chain_alone)
 {
 	struct php_hone_key key = key_of("tagged"), tag = key_of("tag");
 	struct php_hone_room room = {
-		.key = &key, .image = 100, .tags = &tag, .n_tags = 1};
+		.key = &key, .data = 100, .tags = &tag, .n_tags = 1};
 	struct php_hone_entry *entry;
 	uint64_t number = 0;
 	assert_int_equal(reserve(&writer, &room, 7, &entry), 0);

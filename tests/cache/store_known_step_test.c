@@ -49,7 +49,7 @@ run_evict(struct php_hone_member *child)
 		snprintf(name, sizeof name, "new%u", i);
 		struct php_hone_key key = key_of(name);
 		struct php_hone_room room = {
-			.key = &key, .image = 100, .extra = 3000};
+			.key = &key, .data = 100, .extra = 3000};
 		struct php_hone_entry *entry;
 		if (reserve(child, &room, 2, &entry) == 0)
 			(void)php_hone_store_publish(

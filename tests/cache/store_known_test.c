@@ -123,7 +123,7 @@ PAIR_TEST(what_was_evicted_is_not_known)
 PAIR_TEST(what_ends_by_itself_is_never_known)
 {
 	struct php_hone_key key = key_of("k"), tag = key_of("t");
-	struct php_hone_room room = {.key = &key, .image = 10, .ttl = 100};
+	struct php_hone_room room = {.key = &key, .data = 10, .ttl = 100};
 	struct php_hone_entry *entry;
 	assert_int_equal(reserve(&writer, &room, 1, &entry), 0);
 	assert_int_equal(
@@ -132,7 +132,7 @@ PAIR_TEST(what_ends_by_itself_is_never_known)
 	assert_int_equal(found(&reader, "k"), 1);
 	assert_int_equal(known(&reader, "k"), 0);
 	room = (struct php_hone_room){
-		.key = &key, .image = 10, .tags = &tag, .n_tags = 1};
+		.key = &key, .data = 10, .tags = &tag, .n_tags = 1};
 	assert_int_equal(reserve(&writer, &room, 2, &entry), 0);
 	assert_int_equal(
 		php_hone_store_publish(&writer, entry, PHP_HONE_STORE), 0);

@@ -50,7 +50,7 @@ PAIR_TEST(what_a_dead_writer_unlinked_stays)
 PAIR_TEST(reservations_end_when_they_are_published)
 {
 	struct php_hone_key key = key_of("large");
-	struct php_hone_room room = {.key = &key, .image = 40000};
+	struct php_hone_room room = {.key = &key, .data = 40000};
 	struct php_hone_entry *entry;
 	uint64_t number = 0;
 	assert_int_equal(reserve(&reader, &room, 5, &entry), 0);

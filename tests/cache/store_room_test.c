@@ -25,7 +25,7 @@ store_only(struct php_hone_member *m, size_t number, size_t bytes, uint32_t ttl)
 {
 	char name[24];
 	struct php_hone_key key = numbered(name, number);
-	struct php_hone_room room = {.key = &key, .image = bytes, .ttl = ttl};
+	struct php_hone_room room = {.key = &key, .data = bytes, .ttl = ttl};
 	struct php_hone_entry *entry;
 	int error = php_hone_store_reserve(m, &room, &entry);
 	return error != 0 ? error
@@ -188,13 +188,13 @@ compare(double skew, size_t bytes_least, size_t bytes_more)
 	uint64_t random = support_seed();
 	double *table = zipf_table(skew);
 	struct lru *lru = calloc(1, sizeof *lru);
-	size_t *image = calloc(KEYS, sizeof *image);
-	if (lru == NULL || image == NULL)
+	size_t *data = calloc(KEYS, sizeof *data);
+	if (lru == NULL || data == NULL)
 		abort();
 	size_t sum = 0;
 	for (size_t i = 0; i < KEYS; i++) {
-		image[i] = bytes_least + support_below(&random, bytes_more);
-		lru->bytes[i] = (uint32_t)((image[i] + 160 + 63) / 64 * 64);
+		data[i] = bytes_least + support_below(&random, bytes_more);
+		lru->bytes[i] = (uint32_t)((data[i] + 160 + 63) / 64 * 64);
 		sum += lru->bytes[i];
 	}
 	lru->next[KEYS] = lru->prev[KEYS] = KEYS;
@@ -214,7 +214,7 @@ compare(double skew, size_t bytes_least, size_t bytes_more)
 		if (fetch_only(&m, k))
 			hits += count;
 		else
-			assert_int_equal(store_only(&m, k, image[k], 0), 0);
+			assert_int_equal(store_only(&m, k, data[k], 0), 0);
 		php_hone_member_unpin(&m);
 		lru_hits += lru_touch(lru, k) && count;
 	}
@@ -232,7 +232,7 @@ compare(double skew, size_t bytes_least, size_t bytes_more)
 	php_hone_member_leave(&m);
 	php_hone_store_unmap(store);
 	free(lru);
-	free(image);
+	free(data);
 	free(table);
 	return rate / lru_rate;
 }

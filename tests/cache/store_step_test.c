@@ -43,7 +43,7 @@ run_large(struct php_hone_member *child)
 {
 	/* Large by what is not filled in: that would be most instructions. */
 	struct php_hone_key key = key_of("op");
-	struct php_hone_room room = {.key = &key, .image = 100, .extra = 40000};
+	struct php_hone_room room = {.key = &key, .data = 100, .extra = 40000};
 	struct php_hone_entry *entry;
 	if (reserve(child, &room, 2, &entry) == 0)
 		(void)php_hone_store_publish(child, entry, PHP_HONE_STORE);
@@ -60,7 +60,7 @@ static void
 run_cancel(struct php_hone_member *child)
 {
 	struct php_hone_key key = key_of("op");
-	struct php_hone_room room = {.key = &key, .image = 100};
+	struct php_hone_room room = {.key = &key, .data = 100};
 	struct php_hone_entry *entry;
 	if (php_hone_store_reserve(child, &room, &entry) == 0)
 		php_hone_store_cancel(child, entry);
@@ -70,7 +70,7 @@ static void
 run_add_existing(struct php_hone_member *child)
 {
 	struct php_hone_key key = key_of("fixed7");
-	struct php_hone_room room = {.key = &key, .image = 40};
+	struct php_hone_room room = {.key = &key, .data = 40};
 	struct php_hone_entry *entry;
 	if (reserve(child, &room, 9, &entry) == 0)
 		(void)php_hone_store_publish(child, entry, PHP_HONE_ADD);
@@ -82,7 +82,7 @@ run_tagged(struct php_hone_member *child)
 	struct php_hone_key key = key_of("op");
 	struct php_hone_key tag = key_of("tag");
 	struct php_hone_room room = {
-		.key = &key, .image = 40, .tags = &tag, .n_tags = 1};
+		.key = &key, .data = 40, .tags = &tag, .n_tags = 1};
 	struct php_hone_entry *entry;
 	if (reserve(child, &room, 2, &entry) == 0)
 		(void)php_hone_store_publish(child, entry, PHP_HONE_STORE);

@@ -70,7 +70,7 @@ make_store(size_t size, unsigned shards)
 	return store;
 }
 
-/* The words of an image follow each other by xorshift. */
+/* The words of a stored value follow each other by xorshift. */
 static uint64_t
 next_word(uint64_t *state)
 {
@@ -95,11 +95,11 @@ reserve(struct php_hone_member *member, const struct php_hone_room *room,
 		return error;
 	struct php_hone_entry *e = *entry;
 	uint64_t state = state_of(number);
-	unsigned char *image = (unsigned char *)e + e->image_at;
-	for (size_t at = 0; at < room->image; at += 8) {
+	unsigned char *data = (unsigned char *)e + e->data_at;
+	for (size_t at = 0; at < room->data; at += 8) {
 		uint64_t word = next_word(&state);
-		size_t n = room->image - at < 8 ? room->image - at : 8;
-		memcpy(image + at, &word, n);
+		size_t n = room->data - at < 8 ? room->data - at : 8;
+		memcpy(data + at, &word, n);
 	}
 	e->value[0] = e->value[1] = number;
 	return 0;
@@ -110,7 +110,7 @@ put(struct php_hone_member *member, const char *name, uint64_t number,
 	size_t bytes)
 {
 	struct php_hone_key key = key_of(name);
-	struct php_hone_room room = {.key = &key, .image = bytes};
+	struct php_hone_room room = {.key = &key, .data = bytes};
 	struct php_hone_entry *entry;
 	int error = reserve(member, &room, number, &entry);
 	return error != 0
@@ -123,12 +123,12 @@ is_whole(const struct php_hone_entry *entry, uint64_t *number)
 {
 	*number = entry->value[1];
 	uint64_t state = state_of(*number);
-	const unsigned char *image =
-		(const unsigned char *)entry + entry->image_at;
-	for (size_t at = 0; at < entry->image_size; at += 8) {
+	const unsigned char *data =
+		(const unsigned char *)entry + entry->data_at;
+	for (size_t at = 0; at < entry->data_size; at += 8) {
 		uint64_t word = next_word(&state);
-		size_t n = entry->image_size - at;
-		if (memcmp(image + at, &word, n < 8 ? n : 8) != 0)
+		size_t n = entry->data_size - at;
+		if (memcmp(data + at, &word, n < 8 ? n : 8) != 0)
 			return false;
 	}
 	return true;

@@ -2,9 +2,9 @@
 #ifndef STORE_SUPPORT_H
 #define STORE_SUPPORT_H
 /*
- * What the tests of the store share. A value is an image whose bytes follow
- * from a number, so that whoever fetches it can tell whether all of it is as
- * stored.
+ * What the tests of the store share. A value is a stored value whose bytes
+ * follow from a number, so that whoever fetches it can tell whether all of it
+ * is as stored.
  */
 #include <sys/types.h>
 #include "support.h"
@@ -39,7 +39,7 @@ struct php_hone_store *make_store(size_t size, unsigned shards);
 /* Reserve and fill, but do not publish. */
 int reserve(struct php_hone_member *member, const struct php_hone_room *room,
 	uint64_t number, struct php_hone_entry **entry);
-/* Store an image of that many bytes. */
+/* Store a stored value of that many bytes. */
 int put(struct php_hone_member *member, const char *name, uint64_t number,
 	size_t bytes);
 /* Whether an entry is as put() stored it; *number is its number. */

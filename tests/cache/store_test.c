@@ -98,7 +98,7 @@ publish(struct php_hone_member *m, const char *name, uint64_t number,
 	enum php_hone_publish how)
 {
 	struct php_hone_key key = key_of(name);
-	struct php_hone_room room = {.key = &key, .image = 50};
+	struct php_hone_room room = {.key = &key, .data = 50};
 	struct php_hone_entry *entry;
 	assert_int_equal(reserve(m, &room, number, &entry), 0);
 	return php_hone_store_publish(m, entry, how);
@@ -280,7 +280,7 @@ STORE_TEST(cancelled_blocks_are_free_again)
 	struct php_hone_key key = key_of("k");
 	struct php_hone_entry *entry;
 	for (size_t bytes = 10; bytes < 1000000; bytes *= 100) {
-		struct php_hone_room room = {.key = &key, .image = bytes};
+		struct php_hone_room room = {.key = &key, .data = bytes};
 		assert_int_equal(reserve(m, &room, 1, &entry), 0);
 		php_hone_store_cancel(m, entry);
 		/* Left as by longjmp(): the next call cancels it. */
@@ -343,7 +343,7 @@ TEST(readers_of_a_protected_store_cannot_write)
 	if (pid == 0) {
 		signal(SIGSEGV, SIG_DFL);
 		*(volatile unsigned char *)((unsigned char *)(uintptr_t)entry +
-					    entry->image_at) = 1;
+					    entry->data_at) = 1;
 		_exit(0);
 	}
 	int status = 0;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Any bytes as the image of a snapshot: as they are, and with flags, pointers
+ * Any bytes as a value of a snapshot: as they are, and with flags, pointers
  * of elements and hashes that are right, so that the walk is reached. What is
  * accepted is read as PHP reads it, and copied. The input is the type of the
- * value, 7 bytes without a meaning, and the image. The seeds are images of
- * values: the program writes them to its last argument, the corpus.
+ * value, 7 bytes without a meaning, and the data. The seeds are stored values
+ * of values: the program writes them to its last argument, the corpus.
  */
-#include "image_value.h"
+#include "value_text.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -37,8 +37,8 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 
 	if (*argc < 2 || stat(corpus, &status) != 0 || !S_ISDIR(status.st_mode))
 		return 0;
-	for (unsigned i = 0; image_texts[i] != NULL; i++) {
-		struct image_made made = image_of(image_texts[i]);
+	for (unsigned i = 0; value_texts[i] != NULL; i++) {
+		struct text_made made = text_store(value_texts[i]);
 		unsigned char head[HEAD] = {Z_TYPE(made.root)};
 		snprintf(path, sizeof path, "%s/seed-%u", corpus, i);
 		FILE *file = fopen(path, "w");
@@ -52,7 +52,7 @@ LLVMFuzzerInitialize(int *argc, char ***argv)
 
 /* ---- what PHP does with a value ---- */
 
-/* Pointers as the image has them; an image may hold one array in many places.
+/* Pointers as the data has them; a value may hold one array in many places.
  */
 struct reader {
 	const unsigned char *bytes;
@@ -62,7 +62,7 @@ struct reader {
 static const void *
 at(const struct reader *reader, const void *pointer)
 {
-	return reader->bytes + ((uintptr_t)pointer - IMAGE_BASE);
+	return reader->bytes + ((uintptr_t)pointer - TEXT_BASE);
 }
 
 static void
@@ -138,14 +138,14 @@ static void
 copy(const unsigned char *bytes, size_t size, const zval *root)
 {
 	const uintptr_t base = 1 << 20;
-	struct php_hone_image image = {*root, size != 0 ? bytes : NULL, size};
+	struct php_hone_value stored = {*root, size != 0 ? bytes : NULL, size};
 	unsigned char *to = aligned_alloc(64, (size + 64) / 64 * 64);
 	const char *phrase = NULL;
 	zval moved;
 
 	require(to != NULL);
-	php_hone_image_copy(&image, to, (const void *)base, &moved);
-	require(php_hone_image_check(to, size, base, &moved, &phrase));
+	php_hone_value_copy(&stored, to, (const void *)base, &moved);
+	require(php_hone_value_check(to, size, base, &moved, &phrase));
 	free(to);
 }
 
@@ -163,8 +163,8 @@ judge(const unsigned char *data, size_t size, uint32_t type)
 	memset(&root, 0, sizeof root);
 	Z_TYPE_INFO(root) = type;
 	if (type >= IS_STRING)
-		root.value.ptr = (void *)(uintptr_t)IMAGE_BASE;
-	if (php_hone_image_check(bytes, size, IMAGE_BASE, &root, &phrase)) {
+		root.value.ptr = (void *)(uintptr_t)TEXT_BASE;
+	if (php_hone_value_check(bytes, size, TEXT_BASE, &root, &phrase)) {
 		read_value(&reader, &root);
 		copy(bytes, size, &root);
 	} else {
@@ -189,7 +189,7 @@ mend_string(unsigned char *bytes, size_t left, size_t *size)
 	memset(ZSTR_VAL(string) + ZSTR_LEN(string), 0,
 		*size - _ZSTR_HEADER_SIZE - ZSTR_LEN(string));
 	ZSTR_H(string) =
-		php_hone_image_hash(ZSTR_VAL(string), ZSTR_LEN(string));
+		php_hone_string_hash(ZSTR_VAL(string), ZSTR_LEN(string));
 }
 
 static void
@@ -214,7 +214,7 @@ mend_record(unsigned char *bytes, size_t offset)
 	record->nTableMask = packed || record->nNumUsed == 0
 				     ? HT_MIN_MASK
 				     : HT_SIZE_TO_MASK(record->nTableSize);
-	record->arData = (void *)(IMAGE_BASE + offset + sizeof *record +
+	record->arData = (void *)(TEXT_BASE + offset + sizeof *record +
 				  HT_HASH_SIZE(record->nTableMask));
 }
 
@@ -227,7 +227,7 @@ mend_keys(unsigned char *bytes, size_t offset, size_t size)
 
 	for (uint32_t i = 0; !HT_IS_PACKED(record) && i < record->nNumUsed;
 		i++) {
-		size_t key = (uintptr_t)buckets[i].key - IMAGE_BASE;
+		size_t key = (uintptr_t)buckets[i].key - TEXT_BASE;
 		if (buckets[i].key != NULL && size >= sizeof(zend_string) &&
 			key % 8 == 0 && key <= size - sizeof(zend_string))
 			buckets[i].h = ZSTR_H((zend_string *)(bytes + key));

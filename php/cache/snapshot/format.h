@@ -5,20 +5,21 @@
  * The file of a snapshot, without anything of PHP: docs/design/cache.md,
  * "Snapshots". Numbers have the byte order of the machine.
  *
- *	head | layout, uint32_t each | record, key, tags, image | record, ...
+ *	head | layout, uint32_t each | record, key, tags, data | record, ...
  *
  * Tags are a uint16_t with the length of each, then their names. The layout and
- * what comes before an image are filled up with zeros to a multiple of 8 bytes.
+ * what comes before a stored value are filled up with zeros to a multiple of 8
+ *bytes.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define PHP_HONE_SNAPSHOT_MAGIC "honesnap"
-/* Counts up with each change of the file or of the image. */
+/* Counts up with each change of the file or of the data. */
 #define PHP_HONE_SNAPSHOT_FORMAT 1
 #define PHP_HONE_SNAPSHOT_ORDER 0x01020304
-/* The address that the pointers of all images assume. */
+/* The address that the pointers of all values assume. */
 #define PHP_HONE_SNAPSHOT_BASE 64
 
 struct php_hone_snapshot_head {
@@ -35,10 +36,10 @@ struct php_hone_snapshot_head {
 };
 
 struct php_hone_snapshot_record {
-	uint64_t value; /* the root, without an image */
+	uint64_t value; /* the root, of a value without data */
 	uint32_t type;
 	uint32_t key_len;
-	uint32_t image_size;
+	uint32_t data_size;
 	uint32_t left; /* seconds to live when it was saved; 0: no expiry */
 	uint32_t hits;
 	uint8_t flags;
@@ -56,7 +57,7 @@ php_hone_snapshot_round(size_t size)
 	return (size + 7) & ~(size_t)7;
 }
 
-/* A number on which the image depends. */
+/* A number on which the data depends. */
 struct php_hone_layout {
 	const char *name;
 	uint32_t value;
@@ -68,7 +69,7 @@ struct php_hone_snapshot_entry {
 	const char *key;
 	const unsigned char *tag_lengths; /* uint16_t each, not aligned */
 	const char *tag_names;
-	const unsigned char *image; /* aligned to 8 bytes */
+	const unsigned char *data; /* aligned to 8 bytes */
 };
 
 struct php_hone_snapshot {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an image depends on: another PHP has other numbers. */
+/* What a stored value depends on: another PHP has other numbers. */
 #include "snapshot.h"
-#include "../image/inside.h"
+#include "../values/layout.h"
 #include "zend_modules.h"
 
 #define OFFSET(type, member)                                                   \

@@ -39,7 +39,7 @@ check(const struct php_hone_snapshot_entry *entry, const char **phrase)
 	if (record->flags != 0 && record->type != IS_STRING)
 		return false;
 	root_of(record, &root);
-	return php_hone_image_check(entry->image, record->image_size,
+	return php_hone_value_check(entry->data, record->data_size,
 		PHP_HONE_SNAPSHOT_BASE, &root, phrase);
 }
 
@@ -88,7 +88,7 @@ tags_of(const struct php_hone_snapshot_entry *entry, struct php_hone_key *tags)
 			sizeof length);
 		tags[i].bytes = name;
 		tags[i].len = length;
-		tags[i].hash = php_hone_image_hash(name, length);
+		tags[i].hash = php_hone_string_hash(name, length);
 		name += length;
 	}
 }
@@ -97,15 +97,15 @@ static void
 fill(struct php_hone_member *member, const struct php_hone_snapshot_entry *from,
 	struct php_hone_entry *entry)
 {
-	struct php_hone_image image = {.size = from->record.image_size};
-	char *to = (char *)entry + entry->image_at;
+	struct php_hone_value stored = {.size = from->record.data_size};
+	char *to = (char *)entry + entry->data_at;
 	zval root;
 
 	root_of(&from->record, &root);
-	if (image.size != 0) {
-		ZVAL_COPY_VALUE(&image.root, &root);
-		image.bytes = from->image;
-		php_hone_image_copy(&image, to,
+	if (stored.size != 0) {
+		ZVAL_COPY_VALUE(&stored.root, &root);
+		stored.data = from->data;
+		php_hone_value_copy(&stored, to,
 			php_hone_store_view(member->store, to), &root);
 	}
 	memcpy(&entry->value[0], &root.value, sizeof entry->value[0]);
@@ -124,11 +124,11 @@ store(struct php_hone_member *member,
 		key = {
 			.bytes = from->key,
 			.len = from->record.key_len,
-			.hash = php_hone_image_hash(
+			.hash = php_hone_string_hash(
 				from->key, from->record.key_len),
 		};
 	struct php_hone_room room = {
-		.image = from->record.image_size,
+		.data = from->record.data_size,
 		.key = &key,
 		.tags = tags,
 		.n_tags = from->record.n_tags,

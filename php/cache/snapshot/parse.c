@@ -126,11 +126,11 @@ locate(const struct php_hone_snapshot *snapshot, size_t at,
 		at += length;
 	}
 	*padding = php_hone_snapshot_round(at) - at;
-	if (size - at < *padding + (size_t)record->image_size)
+	if (size - at < *padding + (size_t)record->data_size)
 		return 0;
 	at += *padding;
-	entry->image = bytes + at;
-	return at + record->image_size;
+	entry->data = bytes + at;
+	return at + record->data_size;
 }
 
 static bool
@@ -144,14 +144,14 @@ check_entry(struct php_hone_snapshot *snapshot,
 		return FAIL(snapshot,
 			"entry %" PRIu64 ": key length is %" PRIu32, i,
 			record->key_len);
-	if (record->image_size % 8 != 0)
+	if (record->data_size % 8 != 0)
 		return FAIL(snapshot,
-			"entry %" PRIu64 ": image size is %" PRIu32, i,
-			record->image_size);
+			"entry %" PRIu64 ": data size is %" PRIu32, i,
+			record->data_size);
 	if (record->used > USED_MOST)
 		return FAIL(snapshot, "entry %" PRIu64 ": use is %u", i,
 			record->used);
-	if (record->zero != 0 || !is_zero(entry->image - padding, padding))
+	if (record->zero != 0 || !is_zero(entry->data - padding, padding))
 		return FAIL(snapshot, "entry %" PRIu64 ": padding is not 0", i);
 	if (!snapshot->check(entry, &phrase))
 		return FAIL(snapshot, "entry %" PRIu64 ": %s", i, phrase);

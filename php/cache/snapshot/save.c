@@ -11,7 +11,7 @@ struct save {
 	uint32_t now;
 	uint64_t entries;
 	int error;
-	/* an image on its way to other pointers */
+	/* a stored value on its way to other pointers */
 	void *scratch;
 	size_t room;
 };
@@ -53,7 +53,7 @@ make_scratch(struct save *save, size_t size)
 		return true;
 	free(save->scratch);
 	save->room = 0;
-	if (posix_memalign(&save->scratch, PHP_HONE_IMAGE_ALIGN, size) != 0) {
+	if (posix_memalign(&save->scratch, PHP_HONE_VALUE_ALIGN, size) != 0) {
 		save->scratch = NULL;
 		save->error = -ENOMEM;
 		return false;
@@ -62,20 +62,20 @@ make_scratch(struct save *save, size_t size)
 	return true;
 }
 
-/* The root, as it is in the file; the image is in the scratch. */
+/* The root, as it is in the file; the data is in the scratch. */
 static bool
 move(struct save *save, const struct php_hone_entry *entry, zval *root)
 {
-	struct php_hone_image image = {.size = entry->image_size};
+	struct php_hone_value stored = {.size = entry->data_size};
 
 	php_hone_root_of(entry, root);
-	if (image.size == 0)
+	if (stored.size == 0)
 		return true;
-	if (!make_scratch(save, image.size))
+	if (!make_scratch(save, stored.size))
 		return false;
-	ZVAL_COPY_VALUE(&image.root, root);
-	image.bytes = (const char *)entry + entry->image_at;
-	php_hone_image_copy(&image, save->scratch,
+	ZVAL_COPY_VALUE(&stored.root, root);
+	stored.data = (const char *)entry + entry->data_at;
+	php_hone_value_copy(&stored, save->scratch,
 		(const void *)PHP_HONE_SNAPSHOT_BASE, root);
 	return true;
 }
@@ -105,8 +105,8 @@ put_entry(struct save *save, const struct php_hone_snapshot_record *record,
 	for (unsigned i = 0; i < entry->n_tags; i++)
 		put(save, tags[i].bytes, tags[i].len);
 	put_padding(save);
-	if (entry->image_size != 0)
-		put(save, save->scratch, entry->image_size);
+	if (entry->data_size != 0)
+		put(save, save->scratch, entry->data_size);
 	save->entries++;
 }
 
@@ -128,7 +128,7 @@ visit(const struct php_hone_entry *entry, void *opaque)
 	memcpy(&record.value, &root.value, sizeof record.value);
 	record.type = Z_TYPE_INFO(root);
 	record.key_len = entry->key_len;
-	record.image_size = entry->image_size;
+	record.data_size = entry->data_size;
 	if (entry->expires != 0)
 		record.left = entry->expires - save->now - 1;
 	record.hits = __atomic_load_n(&entry->hits, __ATOMIC_RELAXED);

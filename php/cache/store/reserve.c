@@ -37,7 +37,7 @@ align(size_t bytes)
 }
 
 static size_t
-image_at(const struct php_hone_room *room)
+data_at(const struct php_hone_room *room)
 {
 	size_t tags = php_hone_tags_at(room->key->len) +
 		      room->n_tags * sizeof(struct php_hone_tag);
@@ -45,16 +45,16 @@ image_at(const struct php_hone_room *room)
 }
 
 /* Units of the block; 0: more than an arena has. In line, so that a store
- * computes image_at() once. */
+ * computes data_at() once. */
 static inline __attribute__((always_inline)) uint32_t
 units_of(const struct php_hone_store *store, const struct php_hone_room *room)
 {
 	const struct php_hone_shard *shard = php_hone_shard_at(store, 0);
 	size_t bytes;
-	if (__builtin_add_overflow(image_at(room), room->image, &bytes) ||
+	if (__builtin_add_overflow(data_at(room), room->data, &bytes) ||
 		__builtin_add_overflow(bytes, room->extra, &bytes) ||
 		bytes > (shard->end - shard->first) * PHP_HONE_UNIT ||
-		room->image > UINT32_MAX || room->extra > UINT32_MAX)
+		room->data > UINT32_MAX || room->extra > UINT32_MAX)
 		return 0;
 	return (uint32_t)(align(bytes) / PHP_HONE_UNIT);
 }
@@ -72,9 +72,9 @@ fill(struct php_hone_store *store, struct php_hone_entry *entry,
 	entry->created = php_hone_store_now(store);
 	entry->expires = room->ttl != 0 ? php_hone_expiry(store, room->ttl) : 0;
 	entry->key_len = (uint32_t)room->key->len;
-	entry->image_at = (uint32_t)image_at(room);
-	entry->image_size = (uint32_t)room->image;
-	entry->image_extra = (uint32_t)room->extra;
+	entry->data_at = (uint32_t)data_at(room);
+	entry->data_size = (uint32_t)room->data;
+	entry->data_extra = (uint32_t)room->extra;
 	entry->kind = (uint8_t)kind;
 	entry->flags = 0;
 	entry->used = 0;
@@ -143,7 +143,7 @@ reserve(struct php_hone_member *member, const struct php_hone_room *room,
 		memcpy(php_hone_entry_tags(*entry), tags,
 			room->n_tags * sizeof *tags);
 	member->reserved = *entry;
-	if (room->image + room->extra <= KEEP_LOCKED)
+	if (room->data + room->extra <= KEEP_LOCKED)
 		return 0;
 	/* If this process dies, others find the block here. */
 	php_hone_set32(&member->slot->reserved, php_hone_offset(store, *entry));

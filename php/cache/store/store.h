@@ -93,7 +93,7 @@ enum php_hone_kind {
 /*
  * An entry. Readers find it without a mutex; what has no "atomic" does not
  * change while a reader can have it. An entry begins on a line of 64 bytes, and
- * so does the value's image, which follows the key and the tags.
+ * so does the value's data, which follows the key and the tags.
  */
 struct php_hone_entry {
 	uint64_t block;    /* arena.h: size and state; atomic */
@@ -108,16 +108,16 @@ struct php_hone_entry {
 	uint32_t created;  /* seconds since the store was made */
 	uint32_t expires;  /* the same clock; 0: never */
 	uint32_t key_len;
-	uint32_t image_at; /* bytes from the entry to the image */
-	uint32_t image_size;
-	uint32_t image_extra; /* bytes after the image that belong to it */
+	uint32_t data_at; /* bytes from the entry to the data */
+	uint32_t data_size;
+	uint32_t data_extra; /* bytes after the data that belong to it */
 	uint8_t kind;
 	uint8_t flags; /* the caller's */
 	uint8_t used;  /* 0 to 3, for eviction; atomic, may be lost */
 	uint8_t n_tags;
 	uint32_t hits; /* sampled; atomic, may be lost */
 	/* The caller's head of the key, then the key and a NUL, then the tags:
-	 * image.h makes a zend_string of head and key. */
+	 * write.c makes a zend_string of head and key. */
 	unsigned char bytes[];
 };
 
@@ -175,7 +175,7 @@ const struct php_hone_entry *php_hone_store_peek(
 /* ---- writing ---- */
 
 struct php_hone_room {
-	size_t image; /* bytes of the image; 0: the value has none */
+	size_t data;  /* bytes of the data; 0: the value has none */
 	size_t extra; /* bytes behind it */
 	const struct php_hone_key *key;
 	const struct php_hone_key *tags;
@@ -187,7 +187,7 @@ struct php_hone_room {
 /*
  * Take a block for an entry; it is not visible to others yet. The entry's head
  * and key are filled in; the caller fills value, flags, the head of the key,
- * and the image. Evicts if needed. -ENOMEM if no room can be had, -EFBIG if it
+ * and the data. Evicts if needed. -ENOMEM if no room can be had, -EFBIG if it
  * is larger than a shard can ever hold, -EINVAL if the key or a tag is longer
  * than PHP_HONE_KEY_MOST or there are more than 255 tags.
  *

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PHP_HONE_VALUES_LAYOUT_H
+#define PHP_HONE_VALUES_LAYOUT_H
+/*
+ * The layout of a stored value, for the files that write and read it.
+ *
+ *	arrays: each a record, a child behind its parent
+ *	strings: each a zend_string, rounded up to 8 bytes
+ *
+ * A record is a zend_array, its hash index, and its elements. A table of
+ *strings after the arrays instead of between them makes strings one bulk copy,
+ *and a walk over the arrays needs no pointer and no relocation bits.
+ *
+ * In a builder's buffers, the pointer to an array is its offset there, and that
+ * to a string is its offset plus 1, so that a key at offset 0 is not NULL.
+ */
+#include "values.h"
+
+/* Not counted, never freed, never an entry of the collector of cycles. */
+#ifdef GC_NOT_COLLECTABLE
+#define PHP_HONE_NO_CYCLES GC_NOT_COLLECTABLE
+#else
+#define PHP_HONE_NO_CYCLES 0
+#endif
+
+/*
+ * IS_STR_PERMANENT is missing because the string may be gone in the next
+ * request. Without it, pcre does not keep the pointer.
+ */
+#define PHP_HONE_STRING_INFO                                                   \
+	(IS_STRING | ((IS_STR_INTERNED | PHP_HONE_NO_CYCLES) << GC_FLAGS_SHIFT))
+#define PHP_HONE_ARRAY_INFO                                                    \
+	(IS_ARRAY |                                                            \
+		((IS_ARRAY_IMMUTABLE | PHP_HONE_NO_CYCLES) << GC_FLAGS_SHIFT))
+
+/* PHP separates before a write if it sees more than one reference; the JIT and
+ * spl_array look at nothing else. */
+#define PHP_HONE_REFCOUNT 2
+
+/* Array structures begin at different multiples of this. */
+#define PHP_HONE_UNIT (SIZEOF_SIZE_T == 8 ? 32 : 16)
+
+/* The bytes of a string in a stored value. */
+static zend_always_inline size_t
+php_hone_string_size(size_t len)
+{
+	return ZEND_MM_ALIGNED_SIZE_EX(_ZSTR_STRUCT_SIZE(len), 8);
+}
+
+static zend_always_inline size_t
+php_hone_element_size(bool packed)
+{
+	return packed ? sizeof(zval) : sizeof(Bucket);
+}
+
+/* The bytes of a record. */
+static zend_always_inline size_t
+php_hone_record_size(uint32_t mask, uint32_t used, bool packed)
+{
+	return sizeof(zend_array) + HT_HASH_SIZE(mask) +
+	       used * php_hone_element_size(packed);
+}
+
+/* Where the elements of a record with this mask are. */
+static zend_always_inline void *
+php_hone_record_elements(const zend_array *record, uint32_t mask)
+{
+	return (char *)(uintptr_t)record + sizeof(zend_array) +
+	       HT_HASH_SIZE(mask);
+}
+
+static zend_always_inline size_t
+php_hone_record_bytes(const zend_array *record)
+{
+	return php_hone_record_size(
+		record->nTableMask, record->nNumUsed, HT_IS_PACKED(record));
+}
+
+/* The smallest table that has room for so many elements. */
+static zend_always_inline uint32_t
+php_hone_table_size(uint32_t used)
+{
+	if (used <= HT_MIN_SIZE)
+		return HT_MIN_SIZE;
+	return UINT32_C(1) << (32 - __builtin_clz(used - 1));
+}
+
+/* Whether the structures at an address are still arrays. */
+static zend_always_inline bool
+php_hone_is_record(const void *at)
+{
+	return GC_TYPE((const zend_refcounted *)at) == IS_ARRAY;
+}
+
+/* ---- building ---- */
+
+/* zend_array.pDestructor of a record whose elements are being copied. */
+#define PHP_HONE_INCOMPLETE ((dtor_func_t)(uintptr_t)1)
+
+/* Room for `size` bytes more; false if there is no memory. */
+bool php_hone_buffer_grow(struct php_hone_buffer *buffer, size_t size);
+
+static zend_always_inline bool
+php_hone_buffer_reserve(struct php_hone_buffer *buffer, size_t size)
+{
+	return EXPECTED(buffer->room - buffer->used >= size) ||
+	       php_hone_buffer_grow(buffer, size);
+}
+
+/* The rest of php_hone_write_string() for a string above PHP_HONE_SHORT. */
+void php_hone_write_long(
+	zend_string *copy, const zend_string *string, zend_ulong hash);
+
+/*
+ * Build the records of an array and of what is in it. Sets builder->refused if
+ * that is impossible.
+ */
+void php_hone_build_arrays(
+	struct php_hone_builder *builder, const zend_array *root);
+/* The same, for values of any depth; slower. */
+void php_hone_build_deep(
+	struct php_hone_builder *builder, const zend_array *root);
+
+/*
+ * Look for an array with several references. Returns true if it has a record,
+ * and sets *at. Otherwise enters it, for a record that begins at the end of
+ * builder->arrays.
+ */
+bool php_hone_shared_find(
+	struct php_hone_builder *builder, const zend_array *array, size_t *at);
+
+#define PHP_HONE_NO_MEMORY "more than fits into memory"
+#endif

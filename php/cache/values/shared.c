@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The arrays of a build that have more than one reference: one record for each,
+ * and the place where an array that contains itself is found. Open addressing.
+ */
+#include "layout.h"
+
+static uint32_t
+slot_of(const zend_array *array, uint32_t room)
+{
+	/* Fibonacci hashing: arrays are at multiples of 56 bytes. */
+	uint64_t bits =
+		(uint64_t)(uintptr_t)array * UINT64_C(0x9e3779b97f4a7c15);
+
+	return (uint32_t)(bits >> 32) & (room - 1);
+}
+
+/* The entry of an array, or the free one for it. */
+static struct php_hone_shared *
+entry_of(struct php_hone_builder *builder, const zend_array *array)
+{
+	uint32_t slot = slot_of(array, builder->shared_room);
+
+	for (;;) {
+		struct php_hone_shared *entry = &builder->shared[slot];
+		if (entry->build != builder->build || entry->array == array)
+			return entry;
+		slot = (slot + 1) & (builder->shared_room - 1);
+	}
+}
+
+static bool
+grow(struct php_hone_builder *builder)
+{
+	struct php_hone_shared *old = builder->shared;
+	uint32_t old_room = builder->shared_room;
+	uint32_t room = old_room == 0 ? 64 : old_room * 2;
+	struct php_hone_shared *shared;
+
+	if (room < old_room)
+		return false;
+	shared = calloc(room, sizeof(*shared));
+	if (shared == NULL)
+		return false;
+	builder->shared = shared;
+	builder->shared_room = room;
+	for (uint32_t i = 0; i < old_room; i++) {
+		if (old[i].build == builder->build)
+			*entry_of(builder, old[i].array) = old[i];
+	}
+	free(old);
+	return true;
+}
+
+bool
+php_hone_shared_find(
+	struct php_hone_builder *builder, const zend_array *array, size_t *at)
+{
+	struct php_hone_shared *entry;
+
+	if (builder->n_shared >= builder->shared_room / 2 && !grow(builder)) {
+		builder->refused = PHP_HONE_NO_MEMORY;
+		return false;
+	}
+	entry = entry_of(builder, array);
+	if (entry->build == builder->build) {
+		*at = (size_t)entry->at * 8;
+		return true;
+	}
+	entry->array = array;
+	entry->build = builder->build;
+	entry->at = (uint32_t)(builder->arrays.used / 8);
+	builder->n_shared++;
+	return false;
+}

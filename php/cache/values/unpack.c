@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Ordinary values from stored values. The arrays are walked in the order in
+ * which they lie in the data, so that no depth of nesting needs a stack.
+ */
+#include "layout.h"
+
+struct unpacked {
+	uintptr_t base;
+	void **made; /* of each array and string, by its offset */
+};
+
+static void **
+place_of(struct unpacked *unpacked, const void *address)
+{
+	return &unpacked->made[((uintptr_t)address - unpacked->base) /
+			       PHP_HONE_UNIT];
+}
+
+/* The copy of a string, with a reference for the caller. */
+static zend_string *
+string_of(struct unpacked *unpacked, const zend_string *string)
+{
+	void **place = place_of(unpacked, string);
+
+	if (*place != NULL)
+		return zend_string_copy(*place);
+	*place = zend_string_init_fast(ZSTR_VAL(string), ZSTR_LEN(string));
+	if (!ZSTR_IS_INTERNED((zend_string *)*place))
+		ZSTR_H((zend_string *)*place) = ZSTR_H(string);
+	return *place;
+}
+
+static void
+unpack_value(struct unpacked *unpacked, zval *value)
+{
+	uint32_t next = value->u2.next;
+
+	if (Z_TYPE_P(value) == IS_STRING) {
+		ZVAL_STR(value, string_of(unpacked, Z_STR_P(value)));
+	} else if (Z_TYPE_P(value) == IS_ARRAY) {
+		zend_array *array = *place_of(unpacked, Z_ARR_P(value));
+		GC_ADDREF(array);
+		ZVAL_ARR(value, array);
+	}
+	value->u2.next = next;
+}
+
+/* The elements of a copy, which are still those of the data. */
+static void
+unpack_elements(struct unpacked *unpacked, zend_array *array)
+{
+	if (HT_IS_PACKED(array)) {
+		for (uint32_t i = 0; i < array->nNumUsed; i++)
+			unpack_value(unpacked, &array->arPacked[i]);
+		return;
+	}
+	for (uint32_t i = 0; i < array->nNumUsed; i++) {
+		Bucket *bucket = &array->arData[i];
+		if (bucket->key != NULL) {
+			bucket->key = string_of(unpacked, bucket->key);
+			if (!ZSTR_IS_INTERNED(bucket->key))
+				HT_FLAGS(array) &= ~HASH_FLAG_STATIC_KEYS;
+		}
+		unpack_value(unpacked, &bucket->val);
+	}
+}
+
+/* The record after `at`, or NULL. */
+static const zend_array *
+record_after(const struct php_hone_value *stored, size_t *at)
+{
+	const zend_array *record =
+		(const void *)((const char *)stored->data + *at);
+
+	if (*at >= stored->size || !php_hone_is_record(record))
+		return NULL;
+	*at += php_hone_record_bytes(record);
+	return record;
+}
+
+static void
+unpack_arrays(struct unpacked *unpacked, const struct php_hone_value *stored)
+{
+	const zend_array *record;
+	size_t at = 0;
+
+	/* PHP's copy of an immutable array is a copy of its bytes. */
+	while ((record = record_after(stored, &at)) != NULL) {
+		zend_array *array = zend_array_dup((zend_array *)record);
+		GC_SET_REFCOUNT(array, 0);
+		*place_of(unpacked, record) = array;
+	}
+	at = 0;
+	while ((record = record_after(stored, &at)) != NULL)
+		unpack_elements(unpacked, *place_of(unpacked, record));
+}
+
+void
+php_hone_value_unpack(const struct php_hone_value *stored, zval *copy)
+{
+	struct unpacked unpacked;
+
+	if (stored->data == NULL) {
+		*copy = stored->root;
+		return;
+	}
+	unpacked.base = (uintptr_t)Z_PTR(stored->root);
+	unpacked.made = ecalloc(
+		stored->size / PHP_HONE_UNIT + 1, sizeof(*unpacked.made));
+	if (Z_TYPE(stored->root) == IS_ARRAY)
+		unpack_arrays(&unpacked, stored);
+	ZVAL_COPY_VALUE(copy, &stored->root);
+	unpack_value(&unpacked, copy);
+	efree(unpacked.made);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PHP_HONE_VALUES_H
+#define PHP_HONE_VALUES_H
+/*
+ * PHP values as one block: docs/design/cache.md, "Values".
+ *
+ * No function here writes to a value that it reads, and none calls
+ * code of the user. Threads may read one at a time; a builder belongs to
+ * one thread.
+ */
+#include "php.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The alignment of a stored value, in bytes. */
+#define PHP_HONE_VALUE_ALIGN 64
+
+enum php_hone_built {
+	/* a value without data: null, bool, int, float */
+	PHP_HONE_BUILT_SCALAR,
+	/* a string or an array, also an empty one */
+	PHP_HONE_BUILT_DATA,
+	/* there is an object in it: serialize it and build the string */
+	PHP_HONE_BUILT_OBJECT,
+	/* it cannot be stored; `refused` has the reason */
+	PHP_HONE_BUILT_REFUSED,
+};
+
+/* Memory from malloc() that grows. */
+struct php_hone_buffer {
+	unsigned char *bytes;
+	size_t used, room;
+};
+
+/* Entries of the table of repeated strings; a power of two. */
+#define PHP_HONE_REPEATED 256
+
+/* A string that is in the data already. */
+struct php_hone_repeated {
+	const zend_string *string;
+	uint32_t build; /* of builder.build; another one: not valid */
+	uint32_t at;    /* its offset in units of 8 bytes */
+};
+
+/* An array that has more than one reference and is in the data already. */
+struct php_hone_shared {
+	const zend_array *array;
+	uint32_t build;
+	uint32_t at;
+};
+
+/*
+ * One for each process or thread, kept from store to store. All zero at first.
+ * What it owns comes from malloc(), so that it outlives a request.
+ */
+struct php_hone_builder {
+	/*
+	 * Set by the user, or NULL: the bytes of the data that begins at an
+	 * address, 0 if none begins there. A value that was fetched and is
+	 * stored again is then copied as a block. Called for immutable arrays
+	 * at addresses of PHP_HONE_VALUE_ALIGN.
+	 */
+	size_t (*stored_at)(const void *address, void *opaque);
+	void *opaque;
+
+	/* what the last build made */
+	zval root;           /* a scalar; of others the type */
+	size_t size;         /* bytes of the data, a multiple of 8 */
+	const char *refused; /* "a resource", "an array that contains itself" */
+
+	/* the rest is private */
+	const zend_string *string; /* the value, if it is a string */
+	const zend_array *known;   /* the value, if it is a stored value */
+	struct php_hone_buffer arrays, strings, frames;
+	uint32_t build;
+	uint32_t empty; /* the offset of an empty array, or UINT32_MAX */
+	bool object;
+	struct php_hone_shared *shared;
+	uint32_t n_shared, shared_room;
+	struct php_hone_repeated repeated[PHP_HONE_REPEATED];
+};
+
+/*
+ * Build the data of a value. References are replaced by what they refer to. On
+ * out of memory, REFUSED with "more than fits into memory". An array may be
+ * nested to any depth. The value must stay as it is until it is placed.
+ */
+enum php_hone_built php_hone_value_build(
+	struct php_hone_builder *builder, const zval *value);
+/* Free what the builder owns; it may be used again. */
+void php_hone_builder_free(struct php_hone_builder *builder);
+/* Give memory above `keep` bytes back; at the end of a request. */
+void php_hone_builder_trim(struct php_hone_builder *builder, size_t keep);
+
+/*
+ * Write what was built to `to`, which readers see at `view`: builder->size
+ * bytes, both aligned to PHP_HONE_VALUE_ALIGN. *root becomes the zval of the
+ * value as readers see it: its pointer is `view`.
+ */
+void php_hone_value_place(const struct php_hone_builder *builder, void *to,
+	const void *view, zval *root);
+
+/*
+ * A value as the store keeps it. The root's pointer is the address that the
+ * pointers in the data assume; `bytes` is another address if the data was
+ * moved, as that of a snapshot.
+ */
+struct php_hone_value {
+	zval root;
+	const void *data; /* NULL: the root is a scalar */
+	size_t size;
+};
+
+/*
+ * Copy a stored value to `to`, of stored->size bytes, with pointers for readers
+ * at `view`, both aligned to PHP_HONE_VALUE_ALIGN. `to` may be memory of this
+ * process, and is then the view. *copy becomes the root there.
+ */
+void php_hone_value_copy(const struct php_hone_value *stored, void *to,
+	const void *view, zval *copy);
+/*
+ * The same value of ordinary, counted, changeable PHP structures, in memory of
+ * the request. Its pointers must be valid. What is in the data once is
+ * once in the copy.
+ */
+void php_hone_value_unpack(const struct php_hone_value *stored, zval *copy);
+
+/*
+ * Whether a stored value has what php_hone_value_place() writes and nothing
+ * else: for bytes from a snapshot. Pointers are as at address `base`, which
+ * root has, too. Reads only these bytes. Takes time in proportion to the size.
+ * `problem` becomes a phrase.
+ */
+bool php_hone_value_check(const void *bytes, size_t size, uint64_t base,
+	const zval *root, const char **problem);
+
+/*
+ * The value at a path of keys, as $value[$path[0]][$path[1]]...: NULL if there
+ * is none, or if a key is not null, a bool, an int, a float or a string. The
+ * result belongs to the data.
+ */
+const zval *php_hone_value_field(
+	const zval *root, const zval *path, uint32_t n_path);
+
+/* PHP's hash of a string (DJBX33A with the top bit set), by SIMD where the CPU
+ * has it. */
+zend_ulong php_hone_string_hash(const char *bytes, size_t len);
+
+#endif

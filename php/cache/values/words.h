@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef PHP_HONE_VALUES_WORDS_H
+#define PHP_HONE_VALUES_WORDS_H
+/*
+ * PHP's hash of a string, 8 bytes at a time. Each character is worth 33 times
+ *the one after it:
+ *
+ *	5381 * 33^n + c[0] * 33^(n-1) + ... + c[n-1]	modulo 2^64
+ *
+ * The last word has zeros after the string. They multiply the sum by a power of
+ * 33, and 33 is odd, so that its powers have inverses. This saves the branch by
+ * the number of characters that are left.
+ *
+ * If char is signed, 128 is added to each character, so that it can be
+ *multiplied as unsigned, and what that adds to the sum is taken off.
+ */
+#include "php.h"
+#include <limits.h>
+
+#define PHP_HONE_HASH_BEGIN UINT64_C(5381)
+#define PHP_HONE_HASH_TOP UINT64_C(0x8000000000000000)
+
+#define PHP_HONE_33_2 (UINT64_C(33) * 33)
+#define PHP_HONE_33_4 (PHP_HONE_33_2 * PHP_HONE_33_2)
+#define PHP_HONE_33_8 (PHP_HONE_33_4 * PHP_HONE_33_4)
+
+#if CHAR_MIN < 0
+#define PHP_HONE_SIGN UINT64_C(0x8080808080808080)
+#define PHP_HONE_BIAS                                                          \
+	(UINT64_C(128) * 34 * (PHP_HONE_33_2 + 1) * (PHP_HONE_33_4 + 1))
+#else
+#define PHP_HONE_SIGN UINT64_C(0)
+#define PHP_HONE_BIAS UINT64_C(0)
+#endif
+
+/* 33^-8, 33^-7, ... 33^-1 modulo 2^64. */
+extern const uint64_t php_hone_inverse[8];
+
+/* The first 0 to 7 bytes at `from`, then zeros; reads 8. */
+static zend_always_inline uint64_t
+php_hone_last_word(const char *from, size_t len)
+{
+	uint64_t word;
+
+	memcpy(&word, from, 8);
+#ifdef WORDS_BIGENDIAN
+	return len == 0 ? 0 : word & ~(UINT64_MAX >> len * 8);
+#else
+	return word & ((UINT64_C(1) << len * 8) - 1);
+#endif
+}
+
+static zend_always_inline uint64_t
+php_hone_hash_word(uint64_t sum, uint64_t word)
+{
+	const uint64_t bytes = UINT64_C(0x00ff00ff00ff00ff);
+	const uint64_t pairs = UINT64_C(0x0000ffff0000ffff);
+
+#ifdef WORDS_BIGENDIAN
+	word = __builtin_bswap64(word);
+#endif
+	word ^= PHP_HONE_SIGN;
+	word = (word & bytes) * 33 + (word >> 8 & bytes);
+	word = (word & pairs) * PHP_HONE_33_2 + (word >> 16 & pairs);
+	word = (word & UINT32_MAX) * PHP_HONE_33_4 + (word >> 32);
+	return sum * PHP_HONE_33_8 + (word - PHP_HONE_BIAS);
+}
+
+/* `word` has `len` characters, 0 to 7, and zeros. */
+static zend_always_inline zend_ulong
+php_hone_hash_last(uint64_t sum, uint64_t word, size_t len)
+{
+	sum = php_hone_hash_word(sum, word) * php_hone_inverse[len];
+	return (zend_ulong)(sum | PHP_HONE_HASH_TOP);
+}
+
+#endif

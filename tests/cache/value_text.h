@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef VALUE_TEXT_H
+#define VALUE_TEXT_H
+/*
+ * Images of values without a running PHP: only its headers are needed. A text
+ * has the value:
+ *
+ *	N null   T true   F false   12 int   'x' string   _ hole in a list
+ *	[1 'a']  a list   {'k':1 7:'v'} a hash table   & the last list or table
+ */
+#include "layout.h"
+
+/* The address that the pointers assume: PHP_HONE_SNAPSHOT_BASE. */
+#define TEXT_BASE 64
+
+struct text_made {
+	unsigned char *bytes; /* to be freed */
+	size_t size;
+	zval root;
+};
+
+struct text_made text_store(const char *text);
+/* The value 'x' of each length, tables with a long chain, lists in lists, and
+ * others. NULL after the last. */
+extern const char *const value_texts[];
+
+#endif

@@ -1,0 +1,54 @@
+<?php
+// SPDX-License-Identifier: BSD-3-Clause
+// What the scripts share. A failed expectation ends the script.
+
+$seed = (int)(getenv('SEED') ?: 1);
+mt_srand($seed);
+$rounds = (int)(getenv('ROUNDS') ?: 0);
+
+function short($value): string
+{
+    $text = @var_export($value, true);
+    return strlen($text) > 400 ? substr($text, 0, 400) . '...' : $text;
+}
+
+function expect(bool $good, string $what, ...$values): void
+{
+    if ($good) {
+        return;
+    }
+    global $seed;
+    echo "FAILED (seed $seed): $what\n";
+    foreach ($values as $value) {
+        echo short($value), "\n";
+    }
+    exit(1);
+}
+
+// NAN !== NAN, and === ignores the order of nothing: serialize() shows the rest.
+function same($a, $b): bool
+{
+    return serialize($a) === serialize($b) && ($a === $b || has_nan($a));
+}
+
+function has_nan($value): bool
+{
+    if (is_array($value)) {
+        foreach ($value as $each) {
+            if (has_nan($each)) {
+                return true;
+            }
+        }
+        return false;
+    }
+    return is_float($value) && is_nan($value);
+}
+
+function store($value, bool $known = false): int
+{
+    $id = value_store($value, $known);
+    expect(is_int($id), 'a value is stored', $id);
+    expect(value_check($id) === true, 'what is stored is good',
+        value_check($id), $value);
+    return $id;
+}
