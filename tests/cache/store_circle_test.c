@@ -190,18 +190,6 @@ waiting_child(void)
 	return pid;
 }
 
-static void
-until_a_slot_waits(void)
-{
-	for (;;) {
-		for (uint32_t i = 0; i < store->n_slots; i++) {
-			if (php_hone_get64(&store->slots[i].waits) != 0)
-				return;
-		}
-		usleep(1000);
-	}
-}
-
 STORE_TEST(the_dead_close_no_circle)
 {
 	skip_if_nobody_can_be_killed();
@@ -209,7 +197,7 @@ STORE_TEST(the_dead_close_no_circle)
 	assert_int_equal(claim(&a, "a"), 0);
 	assert_int_equal(claim(&b, "b"), 0);
 	pid_t pid = waiting_child();
-	until_a_slot_waits();
+	until_a_slot_waits(store);
 	/* Through b and the child. */
 	seems_to_wait(&b, "c");
 	assert_int_equal(wait_for(&a, "b"), -EDEADLK);

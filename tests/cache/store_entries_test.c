@@ -4,20 +4,23 @@
  */
 #include <errno.h>
 #include <limits.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 #include "store_support.h"
+
+#define HOUR 3600000 /* a wait that does not end hangs */
 
 static struct php_hone_store *store;
 static struct php_hone_member m;
 
 FIXTURE(setup)
 {
+	stop_clock();
 	store = make_store((size_t)4 << 20, 2);
 	assert_int_equal(php_hone_member_join(&m, store), 0);
 	php_hone_member_pin(&m);
@@ -60,22 +63,16 @@ has(const char *name)
 	return get(&m, name, &number) == 0;
 }
 
-static void
-sleep_ms(long ms)
-{
-	struct timespec t = {ms / 1000, ms % 1000 * 1000000};
-	nanosleep(&t, NULL);
-}
-
 STORE_TEST(entries_live_for_their_time)
 {
 	struct php_hone_key key = key_of("short");
 	assert_int_equal(put_with("short", 1, "", ""), 0);
 	assert_int_equal(put_with("long", 100, "", ""), 0);
 	assert_int_equal(put_with("most", UINT32_MAX, "", ""), 0);
-	sleep_ms(900);
+	/* By whole seconds, the one begun included. */
+	time_passes(1999);
 	assert_true(has("short"));
-	sleep_ms(1200);
+	time_passes(1);
 	assert_false(has("short"));
 	assert_true(has("long"));
 	assert_true(has("most"));
@@ -91,7 +88,7 @@ STORE_TEST(expired_entries_count_as_absent)
 	struct php_hone_room room = {.key = &key, .data = 10};
 	struct php_hone_entry *entry;
 	assert_int_equal(put_with("k", 1, "", ""), 0);
-	sleep_ms(2100);
+	time_passes(2000);
 	assert_int_equal(reserve(&m, &room, 2, &entry), 0);
 	assert_int_equal(
 		php_hone_store_publish(&m, entry, PHP_HONE_REPLACE), -ENOENT);
@@ -179,14 +176,27 @@ STORE_TEST(one_member_claims_a_key)
 	assert_int_equal(php_hone_store_claim(&m, &key, 10), 0);
 }
 
+static void *
+two_seconds_once_a_slot_waits(void *unused)
+{
+	until_a_slot_waits(store);
+	time_passes(2000);
+	return unused;
+}
+
 STORE_TEST(a_claim_ends_by_time)
 {
 	struct php_hone_key key = key_of("k");
 	struct php_hone_member other;
+	pthread_t thread;
 	assert_int_equal(php_hone_member_join(&other, store), 0);
 	assert_int_equal(php_hone_store_claim(&m, &key, 1), 0);
 	assert_int_equal(php_hone_store_claim(&other, &key, 1), -EBUSY);
-	assert_int_equal(php_hone_store_wait(&other, &key, 5000), 0);
+	assert_int_equal(pthread_create(&thread, NULL,
+				 two_seconds_once_a_slot_waits, NULL),
+		0);
+	assert_int_equal(php_hone_store_wait(&other, &key, HOUR), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(php_hone_store_claim(&other, &key, 1), 0);
 	php_hone_member_leave(&other);
 }
@@ -207,7 +217,7 @@ claimer(void (*how)(void))
 			  php_hone_store_claim(&child, &key, 100) == 0;
 		if (!ok || write(ready[1], "x", 1) != 1)
 			_exit(1);
-		sleep_ms(200);
+		until_a_slot_waits(store);
 		if (how == NULL)
 			(void)put(&child, "k", 77, 10);
 		else
@@ -231,7 +241,7 @@ STORE_TEST(who_waits_is_woken)
 	struct php_hone_key key = key_of("k");
 	pid_t pid = claimer(NULL);
 	assert_int_equal(php_hone_store_claim(&m, &key, 1), -EBUSY);
-	assert_int_equal(php_hone_store_wait(&m, &key, 10000), 0);
+	assert_int_equal(php_hone_store_wait(&m, &key, HOUR), 0);
 	assert_true(has("k"));
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
@@ -242,7 +252,7 @@ STORE_TEST(a_claim_ends_with_its_process)
 	struct php_hone_key key = key_of("k");
 	pid_t pid = claimer(be_killed);
 	/* It is a zombie then: nobody waits for it. */
-	assert_int_equal(php_hone_store_wait(&m, &key, 10000), 0);
+	assert_int_equal(php_hone_store_wait(&m, &key, HOUR), 0);
 	assert_int_equal(php_hone_store_claim(&m, &key, 1), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }

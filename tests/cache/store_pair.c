@@ -8,6 +8,7 @@ int
 pair_setup(void **state)
 {
 	(void)state;
+	stop_clock();
 	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
 	assert_int_equal(php_hone_member_join(&reader, store), 0);
 	assert_int_equal(php_hone_member_join(&writer, store), 0);

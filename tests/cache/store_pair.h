@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef STORE_PAIR_H
 #define STORE_PAIR_H
-/* Two members of a store of 4 MiB, for each test anew. */
+/* Two members of a store of 4 MiB, for each test anew, on a clock that stands.
+ */
 #include "store_support.h"
 
 extern struct php_hone_member reader, writer;

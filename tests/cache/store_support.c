@@ -8,7 +8,9 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
+#include "inner.h"
 
 /* NULL, or why processes cannot be killed here. */
 #if defined(EMULATED)
@@ -42,6 +44,41 @@ skip_if_zombies_count_as_alive(void)
 	       "a zombie counts as alive\n");
 	skip();
 #endif
+}
+
+static _Atomic int64_t stopped_ms; /* 0: the clock is the kernel's */
+
+STANDS_FOR(int, clock_gettime, clockid_t clock, struct timespec *now)
+{
+	int64_t ms = stopped_ms;
+	if (clock != CLOCK_MONOTONIC_COARSE || ms == 0)
+		return __real_clock_gettime(clock, now);
+	*now = (struct timespec){ms / 1000, ms % 1000 * 1000000};
+	return 0;
+}
+
+void
+stop_clock(void)
+{
+	stopped_ms = 1000000000;
+}
+
+void
+time_passes(unsigned ms)
+{
+	stopped_ms += ms;
+}
+
+void
+until_a_slot_waits(const struct php_hone_store *store)
+{
+	for (;;) {
+		for (uint32_t i = 0; i < store->n_slots; i++) {
+			if (php_hone_get64(&store->slots[i].waits) != 0)
+				return;
+		}
+		usleep(1000);
+	}
 }
 
 uint64_t

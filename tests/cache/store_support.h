@@ -34,7 +34,18 @@ void skip_if_zombies_count_as_alive(void);
 uint64_t hash_of(const char *bytes, size_t len);
 struct php_hone_key key_of(const char *name);
 
+/*
+ * Stops the clock by which entries and readers age, before a store is made.
+ * After that, only time_passes() moves it. Waits for claims end by another
+ * clock.
+ */
+void stop_clock(void);
+void time_passes(unsigned ms);
+
 struct php_hone_store *make_store(size_t size, unsigned shards);
+
+/* Returns once any member waits for a claim. */
+void until_a_slot_waits(const struct php_hone_store *store);
 
 /* Reserve and fill, but do not publish. */
 int reserve(struct php_hone_member *member, const struct php_hone_room *room,

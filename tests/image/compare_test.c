@@ -210,7 +210,6 @@ TEST(a_hole_that_is_known_ends_where_it_ends)
 }
 
 static struct fake_gate later_was_read = FAKE_GATE;
-static bool later_was_first;
 
 static void
 hold_the_first_chunk(void *opaque, uint64_t offset, size_t length)
@@ -220,7 +219,7 @@ hold_the_first_chunk(void *opaque, uint64_t offset, size_t length)
 	if (offset >= CHUNK) {
 		fake_open(&later_was_read);
 	} else {
-		later_was_first = fake_wait(&later_was_read);
+		fake_wait(&later_was_read);
 		fake_pause();
 	}
 }
@@ -232,7 +231,6 @@ TEST(a_later_difference_that_is_found_first_is_not_reported)
 	begin(&pair, "xaxa", "xyxz", CHUNK / 2);
 	pair.a.on_read = hold_the_first_chunk;
 	assert_int_equal(compare(&pair, 2), 0);
-	assert_true(later_was_first);
 	assert_false(pair.compared.equal);
 	assert_int_equal(pair.compared.first_difference, CHUNK / 2);
 	/* not even the chunk with the difference counts as visited */

@@ -145,20 +145,13 @@ fake_open(struct fake_gate *gate)
 	pthread_mutex_unlock(&gate->lock);
 }
 
-bool
+void
 fake_wait(struct fake_gate *gate)
 {
-	struct timespec until;
-	int rc = 0;
-
-	clock_gettime(CLOCK_REALTIME, &until);
-	until.tv_sec += 5;
 	pthread_mutex_lock(&gate->lock);
-	while (!gate->open && rc == 0)
-		rc = pthread_cond_timedwait(
-			&gate->changed, &gate->lock, &until);
+	while (!gate->open)
+		pthread_cond_wait(&gate->changed, &gate->lock);
 	pthread_mutex_unlock(&gate->lock);
-	return rc == 0;
 }
 
 void

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
-#include <unistd.h>
 #include "staged.h"
 #include "support.h"
 
@@ -17,9 +16,6 @@ run(struct staged *play)
 		&play->plan, &play->how, &play->threads, &play->err);
 
 	assert_int_equal(atomic_load(&play->overwritten), 0);
-	for (size_t i = 0; i < CHUNKS; i++)
-		if (play->work[i].late || play->write[i].late)
-			fail_msg("chunk %zu waited in vain", i);
 	return rc;
 }
 
@@ -146,7 +142,7 @@ TEST(a_failure_of_order_is_reported)
 	}
 }
 
-/* At a byte a second, a second byte would take until the alarm. */
+/* At a byte a second, a second chunk would take more than an hour. */
 TEST(holes_pass_at_any_rate)
 {
 	struct staged play;
@@ -163,20 +159,25 @@ TEST(holes_pass_at_any_rate)
 	assert_int_equal(play.progress, 8 * CHUNK);
 }
 
-/* Twice 0.2 seconds, of which none is spent looking at the clock. */
+static atomic_uint looks;
+
+STANDS_FOR(int, clock_gettime, clockid_t clock, struct timespec *now)
+{
+	atomic_fetch_add(&looks, 1);
+	return __real_clock_gettime(clock, now);
+}
+
+/* Twice 0.2 seconds: a thread that does not sleep looks at the clock all the
+ * time. */
 TEST(a_rate_is_waited_for_without_cpu)
 {
-	struct timespec from, to;
 	struct staged play;
 
 	staged_init(&play, 3, 2);
 	play.how.rate = 5 * CHUNK;
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+	atomic_store(&looks, 0);
 	assert_int_equal(run(&play), 0);
-	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
-	assert_true((double)(to.tv_sec - from.tv_sec) +
-			    (double)(to.tv_nsec - from.tv_nsec) * 1e-9 <
-		    0.1);
+	assert_in_range(atomic_load(&looks), 3, 100);
 }
 
 /* The program's own handlers expect the thread that it knows. */
@@ -207,12 +208,4 @@ TEST(no_more_threads_than_chunks)
 	assert_int_equal(run(&play), 0);
 	assert_int_equal(play.threads, 2);
 	assert_int_equal(play.progress, CHUNK + 1);
-}
-
-int
-main(void)
-{
-	/* A wakeup that is lost would hang. */
-	alarm(60);
-	return run_all_tests(NULL, NULL);
 }

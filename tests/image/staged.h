@@ -16,8 +16,6 @@ struct step {
 	/* what it waits for between them; a pause follows */
 	struct fake_gate *until;
 	int rc;
-	/* the gate was not opened in time */
-	bool late;
 };
 
 struct staged {

@@ -44,8 +44,7 @@ threads_become(int n)
 {
 	struct timespec ms = {0, 1000000};
 
-	for (int tries = 0; tries < 10000 && threads_of_this_process() > n;
-		tries++)
+	while (threads_of_this_process() > n)
 		nanosleep(&ms, NULL);
 	assert_int_equal(threads_of_this_process(), n);
 }
