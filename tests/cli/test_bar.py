@@ -7,6 +7,7 @@ import signal
 import struct
 import subprocess
 import termios
+import time
 
 import pytest
 
@@ -30,6 +31,15 @@ class Terminal:
         """Read on until these bytes have come."""
         while text not in self.shown:
             self.shown += os.read(self.master, 65536)
+
+    def drain(self):
+        """Read what is there."""
+        os.set_blocking(self.master, False)
+        try:
+            while True:
+                self.shown += os.read(self.master, 65536)
+        except BlockingIOError:
+            os.set_blocking(self.master, True)
 
     def close(self):
         """Read the rest; all that was shown."""
@@ -104,14 +114,18 @@ def test_a_bar_never_fills_a_line_of_the_terminal(
     assert seen(shown)[-1] == ""
 
 
-def held_at_the_end(hone, strace, terminal, *words):
-    """A command that sleeps before its fsync, with its bar on the terminal."""
+def held_at_the_end(hone, strace, log, terminal, *words):
+    """A command that has stopped in its fsync, with its bar on the terminal,
+    and the process to go on."""
     process = subprocess.Popen(
-        [*strace, "-qq", "-o", "/dev/null", "-e", "trace=fsync", "-e",
-         "inject=fsync:delay_enter=1000000:when=1", hone.path, *words],
+        [*strace, "-qq", "-o", log, "-e", "trace=fsync", "-e",
+         "inject=fsync:signal=SIGSTOP:when=1", hone.path, *words],
         env=ENV, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=terminal.slave)
     terminal.read_until(b"%")
+    while not log.exists() or b"stopped by SIGSTOP" not in log.read_bytes():
+        assert process.poll() is None
+        time.sleep(0.001)
     with open(f"/proc/{process.pid}/task/{process.pid}/children",
               encoding="ascii") as children:
         return process, int(children.read().split()[0])
@@ -119,11 +133,13 @@ def held_at_the_end(hone, strace, terminal, *words):
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT,
                                     signal.SIGRTMIN], ids=str)
-def test_a_signal_clears_the_bar(hone, strace, image, out, number):
+def test_a_signal_clears_the_bar(hone, strace, image, out, tmp_path, number):
     terminal = Terminal(60)
-    process, child = held_at_the_end(hone, strace, terminal, "convert",
-                                     image("filled_ext4"), out / "d")
+    process, child = held_at_the_end(hone, strace, tmp_path / "log", terminal,
+                                     "convert", image("filled_ext4"),
+                                     out / "d")
     os.kill(child, number)
+    os.kill(child, signal.SIGCONT)
     assert process.wait(timeout=60) == -number
     shown = terminal.close()
     assert b"%" in shown
@@ -132,12 +148,15 @@ def test_a_signal_clears_the_bar(hone, strace, image, out, number):
 
 
 def test_a_bar_in_a_window_that_became_narrow_is_cleared_within_it(
-        hone, strace, image, out):
+        hone, strace, image, out, tmp_path):
     terminal = Terminal(60)
-    process, _ = held_at_the_end(hone, strace, terminal, "convert",
-                                 image("filled_ext4"), out / "d")
+    process, child = held_at_the_end(hone, strace, tmp_path / "log", terminal,
+                                     "convert", image("filled_ext4"),
+                                     out / "d")
     terminal.resize(20)
+    terminal.drain()
     before = len(terminal.shown)
+    os.kill(child, signal.SIGCONT)
     assert process.wait(timeout=60) == 0
     after = terminal.close()[before:].decode()
     assert max(len(part) for part in after.split("\r")) == 19
