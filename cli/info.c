@@ -52,6 +52,7 @@ json_field(void *opaque, const struct image_field *field)
 static void
 print_json(const struct facts *facts)
 {
+	const struct image_error *fault = image_source_fault(facts->source);
 	struct listing listing = {0};
 	struct json *json = &listing.json;
 
@@ -64,6 +65,8 @@ print_json(const struct facts *facts)
 	json_number(json, "file_size", facts->usage.file_size);
 	json_number(json, "disk_usage", facts->usage.disk_usage);
 	image_info(facts->source, json_field, &listing);
+	if (fault)
+		json_string(json, "fault", fault->text);
 	json_end(json, '}');
 	putchar('\n');
 }
@@ -168,6 +171,16 @@ print_text(const struct facts *facts)
 	image_info(facts->source, text_field, &depth);
 }
 
+/* A fault follows the header that is shown before it. */
+static int
+finish(const struct facts *facts)
+{
+	const struct image_error *fault = image_source_fault(facts->source);
+	int rc = cli_flush_stdout();
+
+	return rc == 0 && fault ? cli_image_fail(facts->name, fault) : rc;
+}
+
 int
 info_run(const struct cli *cli)
 {
@@ -188,6 +201,8 @@ info_run(const struct cli *cli)
 		print_json(&facts);
 	else
 		print_text(&facts);
+	if (rc == 0)
+		rc = finish(&facts);
 	image_close(facts.source);
-	return rc ? rc : cli_flush_stdout();
+	return rc;
 }

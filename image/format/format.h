@@ -61,6 +61,9 @@ struct image_source {
 	/* bytes that the format allocates at once, a power of two; 0 if that
 	 * does not matter. Reading whole units is what is fast. */
 	uint64_t unit;
+	/* only with image_open.inspect: what is wrong with the metadata, or
+	 * NULL */
+	const struct image_error *fault;
 };
 
 /* A range of the guest's disk that gets, or got, its place in the file. */

@@ -103,6 +103,12 @@ image_source_size(const struct image_source *source)
 	return source->size;
 }
 
+const struct image_error *
+image_source_fault(const struct image_source *source)
+{
+	return source->fault;
+}
+
 int
 image_source_usage(const struct image_source *source, struct image_usage *usage,
 	struct image_error *err)

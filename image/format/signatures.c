@@ -97,13 +97,19 @@ le16(const unsigned char *p)
 	return (uint32_t)p[0] | (uint32_t)p[1] << 8;
 }
 
+static uint32_t
+le32(const unsigned char *p)
+{
+	return le16(p) | le16(p + 2) << 16;
+}
+
 /* Whether the record at `end` closes an archive whose directory is before it.
  */
 static int
 closes_zip(struct search *search, const unsigned char *record, uint64_t end,
 	bool *closes, struct image_error *err)
 {
-	uint64_t directory = le16(record + 12) | le16(record + 14) << 16;
+	uint64_t directory = le32(record + 12);
 	unsigned char entry[4];
 
 	*closes = false;
@@ -170,42 +176,71 @@ look(struct search *search, const unsigned char *head, size_t length,
 #define MBR_ENTRIES 446
 #define MBR_ENTRY_SIZE 16
 #define MBR_PROTECTIVE 0xee
+#define MBR_BOOTABLE 0x80
+
+struct mbr {
+	/* entries of a partition, that of the GPT included */
+	unsigned used;
+	unsigned protective;
+	/* of the last protective entry */
+	unsigned index;
+	uint32_t first_sector;
+	/* entries that are marked neither bootable nor not */
+	unsigned bad_flags;
+};
+
+static void
+read_mbr(const unsigned char *head, struct mbr *mbr)
+{
+	*mbr = (struct mbr){0};
+	for (unsigned i = 0; i < 4; i++) {
+		const unsigned char *entry =
+			head + MBR_ENTRIES + i * (size_t)MBR_ENTRY_SIZE;
+		mbr->bad_flags += entry[0] != 0 && entry[0] != MBR_BOOTABLE;
+		mbr->used += entry[4] != 0;
+		if (entry[4] != MBR_PROTECTIVE)
+			continue;
+		mbr->protective++;
+		mbr->index = i;
+		mbr->first_sector = le32(entry + 8);
+	}
+}
 
 /*
- * A GPT is protected by an MBR with one partition, from sector 1 on. Other
- * partitions beside it make two tables of one disk, of which each program
- * chooses one.
+ * A GPT is protected by an MBR whose first entry is one partition, from sector
+ * 1 on. Other partitions beside it make two tables of one disk, of which each
+ * program chooses one. Sectors without that partition are not judged: that of a
+ * file system ends with the same two bytes, and has code in the place of the
+ * entries.
  */
 static void
 check_mbr(const unsigned char *head, struct image_verdict *verdict)
 {
-	unsigned protective = 0, others = 0;
-	uint32_t first = 1;
+	struct mbr mbr;
 
-	for (size_t i = 0; i < 4; i++) {
-		const unsigned char *entry =
-			head + MBR_ENTRIES + i * MBR_ENTRY_SIZE;
-		if (entry[4] == MBR_PROTECTIVE) {
-			protective++;
-			first = (uint32_t)entry[8] | (uint32_t)entry[9] << 8 |
-				(uint32_t)entry[10] << 16 |
-				(uint32_t)entry[11] << 24;
-		} else if (entry[4]) {
-			others++;
-		}
-	}
-	if (!protective)
+	read_mbr(head, &mbr);
+	if (!mbr.protective)
 		return;
-	if (protective > 1 || others)
+	if (mbr.used > 1)
 		image_verdict_add(verdict, "mbr", 1,
 			"protective MBR of a GPT has %u partitions besides "
 			"the one that stands for the GPT",
-			protective - 1 + others);
-	else if (first != 1)
+			mbr.used - 1);
+	else if (mbr.index != 0)
+		image_verdict_add(verdict, "mbr", 1,
+			"protective MBR of a GPT has its partition in entry "
+			"%u, not in the first",
+			mbr.index + 1);
+	else if (mbr.first_sector != 1)
 		image_verdict_add(verdict, "mbr", 1,
 			"protective MBR of a GPT begins at sector %" PRIu32
 			", not 1",
-			first);
+			mbr.first_sector);
+	else if (mbr.bad_flags)
+		image_verdict_add(verdict, "mbr", 1,
+			"protective MBR of a GPT has %u entries whose boot "
+			"flag is neither 0x00 nor 0x80",
+			mbr.bad_flags);
 	else
 		image_verdict_add(
 			verdict, "mbr", 0, "%s", "the MBR only protects a GPT");

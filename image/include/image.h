@@ -148,8 +148,8 @@ struct image_open {
 	const char *allow_data_file;
 	/* ID or name of an internal snapshot; NULL: the active state */
 	const char *snapshot;
-	/* for info: open what cannot be read too, such as an
-	 * encrypted image, and files whose backing is not allowed */
+	/* for info: open what cannot be read too, such as an encrypted image,
+	 * files whose backing is not allowed, and half of a file */
 	bool inspect;
 	/* neither lock the files against writers as QEMU does, nor look at
 	 * locks: what is read may then be inconsistent */
@@ -181,6 +181,9 @@ const struct image_format *image_source_format(
 	const struct image_source *source);
 /* Bytes of the virtual disk. */
 uint64_t image_source_size(const struct image_source *source);
+/* With image_open.inspect: the fault that keeps the disk from being read, such
+ * as a table past the end of the file. NULL if none was found. */
+const struct image_error *image_source_fault(const struct image_source *source);
 /* True if fd is open on the same file as the source, or one of its chain. */
 bool image_source_uses(const struct image_source *source, int fd);
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`hone info` and `hone cpu`."""
+import json
 import os
 import re
 import shutil
@@ -9,7 +10,7 @@ import time
 import pytest
 
 import extents
-from harness import assert_same
+from harness import assert_same, error_line
 
 
 def test_info_tells_format_sizes_and_disk_usage(hone, image):
@@ -47,6 +48,67 @@ def test_info_of_a_cut_qcow2_header_does_not_invent_fields(hone, work):
         assert done.returncode in (0, 1)
         if done.returncode == 0:
             assert b"cluster_size" not in done.stdout
+
+
+def faulty(hone, path, *words):
+    """Info shows the header, then the fault; JSON has both. Returns the JSON."""
+    done = hone.run("info", path)
+    line = error_line(done.stderr)
+    assert done.returncode == 1 and line.startswith(f"hone: {path}: "), done
+    assert all(word in line for word in words), line
+    for field in "virtual size", "file size", "cluster_size":
+        assert f"\n{field}:" in done.stdout.decode(), done
+    done = hone.run("info", "--json", path)
+    assert (done.returncode, error_line(done.stderr)) == (1, line)
+    found = json.loads(done.stdout)
+    assert line == f"hone: {path}: {found['fault']}"
+    return found
+
+
+def test_info_of_half_a_file_shows_the_header_then_the_fault(
+        hone, image, out):
+    """A download that was cut. Our own writer puts its tables last."""
+    path = out / "disk.qcow2"
+    hone.ok("convert", "-q", image("mixed"), path)
+    virtual = hone.json("info", "--json", path)["virtual_size"]
+    size = os.stat(path).st_size
+    os.truncate(path, size // 2)
+    found = faulty(hone, path, "table at 0x", "past the end of the file")
+    assert (found["virtual_size"], found["file_size"]) == (virtual, size // 2)
+    os.truncate(path, 200)
+    found = faulty(hone, path, "past the end of the file (200 bytes)")
+    assert (found["virtual_size"], found["file_size"]) == (virtual, 200)
+
+
+def test_info_shows_the_snapshots_that_are_whole(hone, out):
+    path = out / "disk.qcow2"
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", path, "1M"],
+                   check=True)
+    for name in "first", "second":
+        subprocess.run(["qemu-img", "snapshot", "-c", name, path], check=True)
+    with open(path, "r+b") as file:
+        table = int.from_bytes(os.pread(file.fileno(), 8, 64), "big")
+        entry = os.pread(file.fileno(), 256, table)
+        second = table + (entry.index(b"first") + 5 + 7) // 8 * 8
+        # the length of the second one's ID
+        os.pwrite(file.fileno(), b"\xff\xff", second + 12)
+    os.truncate(path, table + 400)
+    found = faulty(hone, path, "snapshot table entry 1")
+    assert [each["name"] for each in found["snapshots"]] == ["first"]
+
+
+def test_info_shows_a_fault_in_place_of_a_refusal(hone, image, out):
+    """An encrypted image is shown with exit status 0, but half of one is not
+    whole."""
+    path = out / "disk.qcow2"
+    hone.ok("convert", "-q", image("mixed"), path)
+    with open(path, "r+b") as file:
+        os.pwrite(file.fileno(), (1).to_bytes(4, "big"), 32)
+        assert hone.json("info", "--json", path)["encryption"] == "aes"
+        l1_table = int.from_bytes(os.pread(file.fileno(), 8, 40), "big")
+        os.pwrite(file.fileno(), (1 << 40).to_bytes(8, "big"), l1_table)
+    found = faulty(hone, path, "L2 table at 0x10000000000")
+    assert found["encryption"] == "aes"
 
 
 def test_cpu_names_a_variant_for_each_part(hone):

@@ -214,10 +214,13 @@ def test_names_of_other_files(work, hone):
     (work / "base.qcow2").unlink()
     assert_unsafe(hone, image, ("backing_file", f"{work}/base.qcow2"))
     image = work / "b.qcow2"
-    qemu.create(image, MI, data_file=work / "data")
-    qemu.io(image, "write -P 1 0 300k")
+    # Its clusters lie in the data file, at the offsets of the disk.
+    qemu.create(image, 64 * MI, data_file=work / "data")
+    qemu.io(image, "write -P 1 0 300k", "write -P 1 60M 3M")
     (work / "data").unlink()
     assert_unsafe(hone, image, ("data_file", f"{work}/data"))
+    text = hone.run("check", image).stdout.decode()
+    assert " 53 data clusters" in text, text
 
 
 def test_marks_of_the_header(work, hone):

@@ -173,10 +173,13 @@ def test_a_name_that_the_bytes_contradict(work, hone):
     assert "magic 0x00000000" in failed["well_formed"]
 
 
-def mbr(*entries):
+def mbr(*entries, flags=b"", chs=bytes(3)):
     """A sector with partitions: (type, first sector, sectors)."""
-    table = b"".join(struct.pack("<4xB3xII", *each) for each in entries)
-    return bytes(446) + table.ljust(64, b"\0") + b"\x55\xaa"
+    table = bytearray(b"".join(struct.pack("<x3sB3xII", chs, *each)
+                               for each in entries).ljust(64, b"\0"))
+    for i, flag in enumerate(flags):
+        table[16 * i] = flag
+    return bytes(446) + table + b"\x55\xaa"
 
 
 @pytest.mark.parametrize("sector,expected", [
@@ -188,8 +191,16 @@ def mbr(*entries):
     (mbr((0xee, 1, 100), (0xee, 1, 100)), "has 1 partitions besides"),
     (mbr((0xee, 2, 100)), "begins at sector 2, not 1"),
     (mbr((0xee, 0x1000001, 100)), "begins at sector 16777217"),
+    (mbr((0, 0, 0), (0xee, 1, 100)), "in entry 2, not in the first"),
+    (mbr((0xee, 1, 100), flags=b"\x80"), "only protects"),
+    (mbr((0xee, 1, 100), flags=b"\x01"), "has 1 entries whose boot flag"),
+    (mbr((0xee, 1, 100), flags=b"\0\x7f\0\xff"), "has 2 entries whose boot"),
+    (mbr((0x83, 2048, 100), flags=b"\x01"), None),
+    (mbr((0xee, 1, 100), chs=b"\0\2\0"), "only protects"),
+    (mbr((0xee, 1, 100), chs=b"\xfe\xff\xff"), "only protects"),
 ], ids=["protective", "plain", "empty", "hybrid", "hybrid2", "twice", "late",
-        "later"])
+        "later", "second", "bootable", "flag", "flags", "flag of no GPT",
+        "chs", "no chs"])
 def test_the_mbr_of_a_raw_disk(work, hone, sector, expected):
     """The test of OpenStack's inspector for GPT, named as there."""
     raw = work / "disk.img"

@@ -196,6 +196,8 @@ qcow2_check(struct image_store *store, struct image_verdict *verdict,
 	k->q.base.data = store;
 	k->verdict = verdict;
 	int rc = qcow2_header_read(store, &k->q.header, err);
+	if (rc == 0)
+		rc = qcow2_check_header_tables(store, &k->q.header, err);
 	if (rc == 0) {
 		rc = check_rest(k, err);
 	} else {

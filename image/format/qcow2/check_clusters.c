@@ -166,6 +166,8 @@ visit_l2(struct qcow2_check *k, void *opaque, uint64_t index, uint64_t *words,
 			rc = qcow2_note(k, QCOW2_TEST_WELL_FORMED, rc, err);
 		else if (!(k->q.header.incompatible & QCOW2_DATA_FILE))
 			rc = use_cluster(k, table, words[i], guest, &c, err);
+		else
+			k->n_data += c.allocated != 0;
 	}
 	return rc;
 }

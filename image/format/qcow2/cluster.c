@@ -137,11 +137,16 @@ check_standard(const struct qcow2_source *q, uint64_t guest,
 
 	if (used > q->base.size - guest)
 		used = q->base.size - guest;
+	/* An external data file that is not open has an unknown length. */
+	bool unknown = (q->header.incompatible & QCOW2_DATA_FILE) &&
+		       q->base.data == q->base.store;
+	c->stored = (uint32_t)used;
+	if (unknown)
+		return 0;
 	if (__builtin_add_overflow(c->host, used, &end) ||
 		end > q->base.data->size)
 		return past_the_end(
 			q->base.data, "data", guest, c->host, used, err);
-	c->stored = (uint32_t)used;
 	return 0;
 }
 

@@ -142,26 +142,25 @@ qcow2_l1_entries(const struct qcow2_header *h, uint64_t size)
 }
 
 static int
-parse_l1(const unsigned char *raw, const struct image_store *store,
-	struct qcow2_header *h, struct image_error *err)
+parse_l1(const unsigned char *raw, const char *name, struct qcow2_header *h,
+	struct image_error *err)
 {
 	h->l1_entries = qcow2_get32(raw + 36);
 	h->l1_offset = qcow2_get64(raw + 40);
 	if (h->l1_entries > QCOW2_MAX_L1_BYTES / 8)
-		return image_fail(err, store->name, -EINVAL,
+		return image_fail(err, name, -EINVAL,
 			"l1_size %" PRIu32 " entries are more than 32 MiB",
 			h->l1_entries);
 	if (h->l1_entries < qcow2_l1_entries(h, h->size))
-		return image_fail(err, store->name, -EINVAL,
+		return image_fail(err, name, -EINVAL,
 			"l1_size %" PRIu32 " entries are less than the "
 			"%" PRIu64 " that a disk of %" PRIu64 " bytes needs",
 			h->l1_entries, qcow2_l1_entries(h, h->size), h->size);
-	return qcow2_check_table(store, h, "L1 table", h->l1_offset,
-		(uint64_t)h->l1_entries * 8, err);
+	return 0;
 }
 
 static int
-parse_refcount_table(const unsigned char *raw, const struct image_store *store,
+parse_refcount_table(const unsigned char *raw, const char *name,
 	struct qcow2_header *h, struct image_error *err)
 {
 	uint32_t clusters = qcow2_get32(raw + 56);
@@ -169,63 +168,77 @@ parse_refcount_table(const unsigned char *raw, const struct image_store *store,
 	h->refcount_table_offset = qcow2_get64(raw + 48);
 	h->refcount_table_bytes = (uint64_t)clusters << h->cluster_bits;
 	if (clusters == 0)
-		return image_fail(err, store->name, -EINVAL,
-			"refcount_table_clusters is 0");
+		return image_fail(
+			err, name, -EINVAL, "refcount_table_clusters is 0");
 	if (h->refcount_table_bytes > QCOW2_MAX_REFCOUNT_TABLE_BYTES)
-		return image_fail(err, store->name, -EINVAL,
+		return image_fail(err, name, -EINVAL,
 			"refcount_table_clusters %" PRIu32 " are more than "
 			"8 MiB",
 			clusters);
-	return qcow2_check_table(store, h, "refcount table",
-		h->refcount_table_offset, h->refcount_table_bytes, err);
+	return 0;
 }
 
-/* Entries of the table have no fixed length: snapshot.c checks its end. */
 static int
-parse_snapshot_table(const unsigned char *raw, const struct image_store *store,
+parse_snapshot_table(const unsigned char *raw, const char *name,
 	struct qcow2_header *h, struct image_error *err)
 {
 	h->n_snapshots = qcow2_get32(raw + 60);
 	h->snapshots_offset = qcow2_get64(raw + 64);
 	if (h->n_snapshots > QCOW2_MAX_SNAPSHOTS)
-		return image_fail(err, store->name, -EINVAL,
+		return image_fail(err, name, -EINVAL,
 			"nb_snapshots %" PRIu32 " is more than 65536",
 			h->n_snapshots);
-	return qcow2_check_table(store, h, "snapshot table",
-		h->snapshots_offset,
-		(uint64_t)h->n_snapshots * QCOW2_SNAPSHOT_BYTES, err);
+	return 0;
+}
+
+int
+qcow2_check_header_tables(const struct image_store *store,
+	const struct qcow2_header *h, struct image_error *err)
+{
+	if (h->incompatible & ~QCOW2_KNOWN_INCOMPATIBLE)
+		return 0;
+	int rc = qcow2_check_table(store, h, "L1 table", h->l1_offset,
+		(uint64_t)h->l1_entries * 8, err);
+	if (rc == 0)
+		rc = qcow2_check_table(store, h, "refcount table",
+			h->refcount_table_offset, h->refcount_table_bytes, err);
+	/* Entries have no fixed length: snapshot.c checks the table's end. */
+	if (rc == 0)
+		rc = qcow2_check_table(store, h, "snapshot table",
+			h->snapshots_offset,
+			(uint64_t)h->n_snapshots * QCOW2_SNAPSHOT_BYTES, err);
+	return rc;
 }
 
 static int
-parse_header(const unsigned char *raw, size_t length,
-	const struct image_store *store, struct qcow2_header *h,
-	struct image_error *err)
+parse_header(const unsigned char *raw, size_t length, const char *name,
+	struct qcow2_header *h, struct image_error *err)
 {
 	h->length = LENGTH_2;
 	h->refcount_order = 4;
 	int rc = 0;
 	if (h->version == 3)
-		rc = parse_version_3(raw, length, store->name, h, err);
+		rc = parse_version_3(raw, length, name, h, err);
 	if (rc == 0)
-		rc = qcow2_parse_extensions(raw, length, store->name, h, err);
+		rc = qcow2_parse_extensions(raw, length, name, h, err);
 	if (rc < 0)
 		return rc;
 	h->size = qcow2_get64(raw + 24);
 	if (h->size > INT64_MAX)
-		return image_fail(err, store->name, -EINVAL,
+		return image_fail(err, name, -EINVAL,
 			"size %" PRIu64 " is larger than any file", h->size);
 	/* The fields below may mean something else to unknown features. */
 	if (h->incompatible & ~QCOW2_KNOWN_INCOMPATIBLE)
 		return 0;
-	rc = parse_features(raw, store->name, h, err);
+	rc = parse_features(raw, name, h, err);
 	if (rc == 0)
-		rc = parse_encryption(raw, store->name, h, err);
+		rc = parse_encryption(raw, name, h, err);
 	if (rc == 0)
-		rc = parse_l1(raw, store, h, err);
+		rc = parse_l1(raw, name, h, err);
 	if (rc == 0)
-		rc = parse_refcount_table(raw, store, h, err);
+		rc = parse_refcount_table(raw, name, h, err);
 	if (rc == 0)
-		rc = parse_snapshot_table(raw, store, h, err);
+		rc = parse_snapshot_table(raw, name, h, err);
 	return rc;
 }
 
@@ -254,7 +267,7 @@ qcow2_header_read(struct image_store *store, struct qcow2_header *h,
 		return image_no_memory(err);
 	rc = image_store_read(store, 0, raw, length, err);
 	if (rc == 0)
-		rc = parse_header(raw, length, store, h, err);
+		rc = parse_header(raw, length, store->name, h, err);
 	free(raw);
 	return rc;
 }

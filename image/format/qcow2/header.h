@@ -88,8 +88,9 @@ struct qcow2_header {
 };
 
 /*
- * Read the header of the store and check every field. Returns 0; free it by
- * qcow2_header_destroy() in every case.
+ * Read the header of the store and check every field, but not whether the
+ * tables lie in the file: half of an image has a header too. Returns 0; free it
+ * by qcow2_header_destroy() in every case.
  */
 int qcow2_header_read(struct image_store *store, struct qcow2_header *header,
 	struct image_error *err);
@@ -117,6 +118,11 @@ void qcow2_feature_name(const struct qcow2_header *header, unsigned bit,
 int qcow2_check_table(const struct image_store *store,
 	const struct qcow2_header *header, const char *what, uint64_t offset,
 	uint64_t bytes, struct image_error *err);
+
+/* The same for the tables of the header. Unknown features may have put other
+ * tables there: returns 0. */
+int qcow2_check_header_tables(const struct image_store *store,
+	const struct qcow2_header *header, struct image_error *err);
 
 /* Entries of an L1 table that a disk of this size needs. */
 uint64_t qcow2_l1_entries(const struct qcow2_header *header, uint64_t size);

@@ -74,6 +74,9 @@ put_snapshots(const struct reporter *r, const struct qcow2_source *q)
 	put(r, IMAGE_FIELD_LIST, "snapshots", 0, NULL);
 	for (uint32_t i = 0; i < q->n_snapshots; i++) {
 		const struct qcow2_snapshot *s = &q->snapshots[i];
+		/* The file ends inside its entry. */
+		if (!s->id || !s->name)
+			continue;
 		put(r, IMAGE_FIELD_ITEM, NULL, 0, NULL);
 		put_text(r, "id", s->id);
 		put_text(r, "name", s->name);

@@ -66,7 +66,7 @@ static const struct image_source_ops source_ops = {
 
 /*
  * Turn a failure into a refusal to read, if the caller only inspects. Returns
- * what is left of it.
+ * what is left of it. The first one is kept.
  */
 static int
 inspected(struct qcow2_source *q, const struct image_open *how, int rc,
@@ -79,6 +79,18 @@ inspected(struct qcow2_source *q, const struct image_open *how, int rc,
 		q->refusal = *err;
 	}
 	return 0;
+}
+
+/* The same for a damaged table, which is kept in place of a refusal. */
+static int
+inspected_table(struct qcow2_source *q, const struct image_open *how, int rc,
+	struct image_error *err)
+{
+	if (rc == 0 || rc == -ENOMEM || !how->inspect)
+		return rc;
+	q->refused = 0;
+	q->base.fault = &q->refusal;
+	return inspected(q, how, rc, err);
 }
 
 void
@@ -110,6 +122,14 @@ load_state(struct qcow2_source *q, const char *wanted, struct image_error *err)
 	q->base.size = s->disk_size;
 	return qcow2_load_l1(q, "L1 table of the snapshot", s->l1_offset,
 		s->l1_entries, err);
+}
+
+static int
+load_tables(struct qcow2_source *q, const char *wanted, struct image_error *err)
+{
+	int rc = qcow2_load_snapshots(q, err);
+
+	return rc == 0 ? load_state(q, wanted, err) : rc;
 }
 
 static int
@@ -145,14 +165,18 @@ load(struct qcow2_source *q, const struct image_open *how,
 	if (rc < 0)
 		return rc;
 	qcow2_set_geometry(q);
-	rc = inspected(q, how,
-		qcow2_header_supported(&q->header, store->name, err), err);
+	rc = qcow2_check_header_tables(store, &q->header, err);
+	bool placed = rc == 0;
+	rc = inspected_table(q, how, rc, err);
+	if (rc == 0 && placed)
+		rc = inspected(q, how,
+			qcow2_header_supported(&q->header, store->name, err),
+			err);
 	/* Unknown features may have put other tables there. */
-	if (rc < 0 || (q->header.incompatible & ~QCOW2_KNOWN_INCOMPATIBLE))
+	if (rc < 0 || !placed ||
+		(q->header.incompatible & ~QCOW2_KNOWN_INCOMPATIBLE))
 		return rc;
-	rc = qcow2_load_snapshots(q, err);
-	if (rc == 0)
-		rc = load_state(q, how->snapshot, err);
+	rc = inspected_table(q, how, load_tables(q, how->snapshot, err), err);
 	if (rc == 0)
 		rc = load_others(q, how, above, err);
 	return rc;

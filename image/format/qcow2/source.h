@@ -43,8 +43,8 @@ struct qcow2_source {
 	uint32_t n_snapshots;
 	/* of their table in the file */
 	uint64_t snapshots_bytes;
-	/* not 0: the disk cannot be read, and why; only with
-	 * image_open.inspect */
+	/* only with image_open.inspect, not 0: the disk cannot be read, and
+	 * why; base.fault points at it if the tables are damaged */
 	int refused;
 	struct image_error refusal;
 	/* a range of base.data that is known to have no holes */
