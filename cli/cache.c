@@ -2,8 +2,6 @@
 /* --cache and --direct: what a conversion leaves in the page cache. */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
@@ -15,39 +13,6 @@
 
 /* Places of a source at which the page cache is looked at. */
 #define SAMPLES 16
-
-/* The number after `key` in a file of lines, 0 if there is none. */
-static uint64_t
-read_number(const char *path, const char *key)
-{
-	char line[256];
-	uint64_t value = 0;
-	FILE *file = fopen(path, "re");
-
-	if (!file)
-		return 0;
-	while (fgets(line, sizeof(line), file)) {
-		size_t n = strlen(key);
-		if (strncmp(line, key, n) == 0 &&
-			sscanf(line + n, " %" SCNu64, &value) == 1)
-			break;
-	}
-	fclose(file);
-	return value;
-}
-
-/* Bytes that the page cache can take: of the machine, or of the container. */
-static uint64_t
-available_memory(void)
-{
-	uint64_t free = read_number("/proc/meminfo", "MemAvailable:") * 1024;
-	/* "max", which is no number, means no limit */
-	uint64_t most = read_number("/sys/fs/cgroup/memory.max", "");
-	if (!most)
-		most = read_number(
-			"/sys/fs/cgroup/memory/memory.limit_in_bytes", "");
-	return most && (!free || most < free) ? most : free;
-}
 
 /* What source and destination would leave in the page cache, at most. */
 static uint64_t
@@ -117,7 +82,7 @@ cache_parse(struct job *job)
 	bool drop;
 
 	if (!text || strcmp(text, "auto") == 0) {
-		uint64_t memory = available_memory();
+		uint64_t memory = memory_available("");
 		drop = memory && cached_bytes(job) > memory / 2;
 		direct = direct || direct_is_better(job);
 	} else if (strcmp(text, "drop") == 0) {

@@ -232,8 +232,6 @@ void signals_bar(int width);
 struct output_how {
 	/* replace what has the name */
 	bool force;
-	/* at least so many bytes will be allocated; 0 if that is not known */
-	uint64_t needed;
 	/* true if fd, which may be open with O_PATH alone, is on the source */
 	bool (*is_source)(const void *source, int fd);
 	const void *source;

@@ -32,6 +32,10 @@ int create_parse(struct job *job);
  * source is opened, and again once its size is known. */
 int cache_parse(struct job *job);
 
+/* memory.c: bytes that the page cache can take: what the machine has left, or
+ * the limit of the process's cgroup. root is "", or a folder in place of /. */
+uint64_t memory_available(const char *root);
+
 /* report.c: the result as text or JSON. */
 void report_print(const struct job *job);
 

@@ -40,9 +40,6 @@ output_begin(
 	if (rc == 0)
 		rc = output_judge(output);
 	if (rc == 0)
-		rc = output_check_room(output->directory, how->needed,
-			output->text, sizeof(output->text));
-	if (rc == 0)
 		rc = output_make(output);
 	if (rc == 0)
 		rc = output_inherit(output);

@@ -23,9 +23,6 @@ bool output_judged(const struct output *output);
 /* inherit.c: give the new file what the old one has besides its bytes. */
 int output_inherit(struct output *output);
 
-/* room.c: fail if the file system of directory cannot take needed bytes. */
-int output_check_room(int directory, uint64_t needed, char *text, size_t size);
-
 /* temporary.c: make the new file, later give it the name. */
 int output_make(struct output *output);
 int output_publish(struct output *output);
