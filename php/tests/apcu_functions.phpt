@@ -733,9 +733,9 @@ string(4) "mmap"
 bool(true)
 > apcu_store("negative", 1, -5)
 bool(true)
-> apcu_exists("ends")
+> apcu_exists("one")
 bool(true)
-> apcu_add("ends", 2, 1)
+> apcu_add("one", 2, 1)
 bool(false)
 > usleep(2_300_000)
 NULL

@@ -5,7 +5,6 @@ hone
 --INI--
 hone.cache_cli=1
 hone.cache_size=4M
-hone.cache_shared_seconds=1
 --FILE--
 <?php
 use Hone\Cache;
@@ -13,6 +12,7 @@ use Hone\Cache;
 Cache::store('key', [1]);
 Cache::store('array', ['a' => 2]);
 Cache::fetch('key');
+ini_set('hone.cache_shared_seconds', 1);
 usleep(3_100_000);
 for ($i = 0; $i < 300; $i++) {
     $value = Cache::fetch('key');

@@ -4,7 +4,6 @@ hone.cache_read: every mode gives the same values, and block copies have a budge
 hone
 --INI--
 hone.cache_cli=1
-hone.cache_shared_seconds=1
 hone.cache_block_bytes=1M
 --FILE--
 <?php
@@ -50,6 +49,7 @@ ini_set('hone.cache_read', 'auto');
 Cache::store('array', $value);
 $shared = Cache::fetch('array');
 $used = Cache::info()['block_bytes_used'];
+ini_set('hone.cache_shared_seconds', 1);
 usleep(3_100_000);
 for ($i = 0; $i < 20; $i++) {
     Cache::store('array', $value);
