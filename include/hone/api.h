@@ -12,9 +12,13 @@
  * and what the call holds is lost.
  *
  * **Cancellation.** A call that uses a descriptor is a cancellation point where
- * its system calls are. With the GNU C library, a cancelled call closes and
- * frees what it holds. A stream can then be used as after an error. No other
- * call is a cancellation point.
+ * its system calls are, and where it waits for io_uring. With the GNU C
+ * library, a cancelled call closes and frees what it holds. A stream can then
+ * be used as after an error. But a thread that is cancelled while open()
+ * returns may lose the descriptor (bug 12683 of the GNU C library):
+ * hone_read_file(), and hone_read_files() where it makes plain calls. With
+ * HONE_READ_NONBLOCK, open() is not a cancellation point, and nothing is lost.
+ * No other call is a cancellation point.
  *
  * **Members named reserved** let a later release add members. The functions
  * named ..._attr_init() set them to zero, and every function that takes the

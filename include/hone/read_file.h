@@ -41,7 +41,8 @@ enum hone_read_flag {
 	 * malloc() does for this size */
 	HONE_READ_HUGE_ADVISE = 4,
 	/** do not wait in open() or read(): a FIFO without a writer is empty;
-	 * a FIFO with a writer but no data returns -EAGAIN */
+	 * a FIFO with a writer but no data returns -EAGAIN. Then open() is not
+	 * a cancellation point */
 	HONE_READ_NONBLOCK = 8
 };
 
@@ -315,9 +316,9 @@ HONE_API void hone_batch_attr_init(struct hone_batch_attr *attr);
  * :return: 0 on success, whatever the errors of single files;
  *          the value that done() returned to stop;
  *          -EINVAL if attributes are unknown or out of range;
- *          -ENOSYS, -EPERM or -ENOMEM, with HONE_BATCH_URING only, if the
- *          kernel refuses to set up io_uring or to submit to it; done() was not
- *          called;
+ *          -ENOSYS, -EPERM, -ENOMEM, -EMFILE or -ENFILE, with HONE_BATCH_URING
+ *          only, if the kernel refuses to set up io_uring or to submit to it;
+ *          done() was not called;
  *          -EOPNOTSUPP, with HONE_BATCH_URING only, if the library was built
  *          without io_uring; done() was not called.
  *
@@ -334,10 +335,17 @@ HONE_API void hone_batch_attr_init(struct hone_batch_attr *attr);
  * the error is -ENOENT. Kernel threads may read files without a size: use
  * HONE_BATCH_PLAIN for /proc/thread-self.
  *
+ * Each thread holds at most one descriptor of a file and one of a ring. If a
+ * thread gets no descriptor (-EMFILE, -ENFILE), it leaves the rest to the other
+ * threads, and its file is read again after all of them have ended. The error
+ * is a result only if the batch then holds no other descriptor.
+ *
  * A file may stay open until the call returns, even after done() received it.
  * After a stop done() is not called again, unfinished results are given back,
  * and nothing is left running. done() may call any function, this one included.
- * Since 0.1.
+ * With several threads, a call that is stopped or cancelled waits for the files
+ * that the other threads are reading, such as a FIFO without a writer. Since
+ * 0.1.
  */
 HONE_API int hone_read_files(const char *const *paths, size_t n,
 	const struct hone_read_attr *attr, hone_read_done_fn done, void *arg,

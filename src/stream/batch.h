@@ -28,6 +28,11 @@ struct hone_batch {
 	/* for done(), used and stop: one call of done() at a time */
 	pthread_mutex_t lock;
 	struct hone_batch_used used;
+	/* Paths for which no descriptor was left; under the lock while other
+	 * threads read */
+	struct hone_batch_refused *refused;
+	/* The other threads and all rings have ended. */
+	bool alone;
 };
 
 /*
@@ -51,11 +56,16 @@ bool hone_batch_stopped(const struct hone_batch *b);
 void hone_batch_deliver(struct hone_batch *b, size_t *way, size_t index,
 	int error, struct hone_file_data *file);
 
-/* Reads one file by plain calls and passes it to done(). */
-void hone_batch_read_plain(struct hone_batch *b, size_t index);
+/*
+ * Reads one file by plain calls and passes it to done(). If there is no
+ * descriptor for the file, other threads of the batch may have them: the
+ * calling thread should then read no more, and the file is read again when it
+ * is the only one of the batch. Returns false in this case.
+ */
+bool hone_batch_read_plain(struct hone_batch *b, size_t index);
 
-/* Reads the next n files by plain calls. Returns false if no path is left or
- * done() stopped. */
+/* Reads the next n files by plain calls. Returns false if no path is left, no
+ * descriptor is, or done() stopped. */
 bool hone_batch_read_some(struct hone_batch *b, size_t n);
 
 /* The io_uring of one thread. */

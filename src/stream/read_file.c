@@ -2,6 +2,7 @@
 /* One whole file: open, fstat, read, close. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "stream/read_file.h"
@@ -27,6 +28,20 @@ hone_read_open_flags(const struct hone_read_attr *attr)
 	return flags;
 }
 
+/* A thread that is cancelled while open() returns may lose the descriptor
+ * (glibc bug 12683). So an open() that does not wait is not cancelled. */
+static int
+open_uncancelled(int dirfd, const char *path, int flags)
+{
+	int fd, state;
+
+	pthread_testcancel();
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	fd = openat(dirfd, path, flags);
+	pthread_setcancelstate(state, NULL);
+	return fd;
+}
+
 /* Returns a descriptor or a negative errno. If the kernel refuses O_NOATIME,
  * opens without it. */
 static int
@@ -37,7 +52,9 @@ open_to_read(const char *path, const struct hone_read_attr *attr)
 
 	if (flags < 0)
 		return flags;
-	while ((fd = openat(attr->dirfd, path, flags)) < 0) {
+	while ((fd = flags & O_NONBLOCK
+			       ? open_uncancelled(attr->dirfd, path, flags)
+			       : openat(attr->dirfd, path, flags)) < 0) {
 		if (errno == EPERM && (flags & O_NOATIME))
 			flags &= ~O_NOATIME; /* the file of another user */
 		else if (errno != EINTR)

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include "stream/batch.h"
 
 /* A thread costs as much as it saves for 128 cached files. */
@@ -82,14 +83,41 @@ hone_batch_deliver(struct hone_batch *b, size_t *way, size_t index, int error,
 		b->read->release(file->data, b->read->arg);
 }
 
-void
+struct hone_batch_refused {
+	struct hone_batch_refused *next;
+	size_t index;
+};
+
+/* Returns false if there is no memory. */
+static bool
+put_off(struct hone_batch *b, size_t index)
+{
+	struct hone_batch_refused *refused = malloc(sizeof(*refused));
+
+	if (!refused)
+		return false;
+	refused->index = index;
+	if (b->shared)
+		pthread_mutex_lock(&b->lock);
+	refused->next = b->refused;
+	b->refused = refused;
+	if (b->shared)
+		pthread_mutex_unlock(&b->lock);
+	return true;
+}
+
+bool
 hone_batch_read_plain(struct hone_batch *b, size_t index)
 {
 	struct hone_file_data file;
 	int error = hone_read_file(&file, b->paths[index], b->read);
 
+	if ((error == -EMFILE || error == -ENFILE) && !b->alone &&
+		put_off(b, index))
+		return false;
 	hone_batch_deliver(
 		b, &b->used.plain, index, error, error ? NULL : &file);
+	return true;
 }
 
 bool
@@ -97,12 +125,38 @@ hone_batch_read_some(struct hone_batch *b, size_t n)
 {
 	size_t index;
 
-	for (; n > 0; n--) {
-		if (!hone_batch_next(b, &index))
+	for (; n > 0; n--)
+		if (!hone_batch_next(b, &index) ||
+			!hone_batch_read_plain(b, index))
 			return false;
-		hone_batch_read_plain(b, index);
-	}
 	return true;
+}
+
+/* Takes a path from those for which no descriptor was left. */
+static bool
+take_refused(struct hone_batch *b, size_t *index)
+{
+	struct hone_batch_refused *refused = b->refused;
+
+	if (!refused)
+		return false;
+	*index = refused->index;
+	b->refused = refused->next;
+	free(refused);
+	return true;
+}
+
+/* Reads what the other threads and the rings have left. */
+static void
+read_alone(struct hone_batch *b)
+{
+	size_t index;
+
+	b->alone = true;
+	b->shared = false;
+	while (!hone_batch_stopped(b) && take_refused(b, &index))
+		(void)hone_batch_read_plain(b, index);
+	(void)hone_batch_read_some(b, SIZE_MAX);
 }
 
 static void
@@ -144,7 +198,6 @@ struct helpers {
 	struct hone_batch *b;
 	pthread_t ids[THREADS_MAX];
 	unsigned n;
-	bool finished;
 };
 
 /* Starts up to n threads with all signals blocked. */
@@ -165,18 +218,25 @@ start_helpers(struct helpers *helpers, unsigned n)
 static void
 join_helpers(struct helpers *helpers)
 {
-	if (!helpers->finished)
-		hone_batch_abandon(helpers->b);
 	while (helpers->n > 0) {
 		pthread_join(helpers->ids[helpers->n - 1], NULL);
 		helpers->n--; /* after a join that was not cancelled */
 	}
 }
 
+/* For HONE_CLEANUP: the caller's thread leaves. */
+static void
+drop_helpers(struct helpers *helpers)
+{
+	if (helpers->n > 0)
+		hone_batch_abandon(helpers->b);
+	join_helpers(helpers);
+}
+
 static int
 read_batch(struct hone_batch *b, const struct hone_batch_attr *attr)
 {
-	struct helpers helpers HONE_CLEANUP(join_helpers) = {.b = b};
+	struct helpers helpers HONE_CLEANUP(drop_helpers) = {.b = b};
 	struct hone_uring *ring = NULL;
 	unsigned n_helpers = attr->threads - 1;
 
@@ -193,8 +253,8 @@ read_batch(struct hone_batch *b, const struct hone_batch_attr *attr)
 	if (n_helpers > 0)
 		start_helpers(&helpers, n_helpers);
 	work(b, ring);
-	helpers.finished = true;
 	join_helpers(&helpers);
+	read_alone(b);
 	return b->stop;
 }
 
@@ -207,12 +267,22 @@ is_valid(const struct hone_batch_attr *attr)
 	       hone_reserved_are_zero(attr->reserved);
 }
 
+static void
+end_batch(struct hone_batch *b)
+{
+	size_t index;
+
+	while (take_refused(b, &index))
+		;
+	pthread_mutex_destroy(&b->lock);
+}
+
 int
 hone_read_files(const char *const *paths, size_t n,
 	const struct hone_read_attr *attr, hone_read_done_fn done, void *arg,
 	const struct hone_batch_attr *batch)
 {
-	struct hone_batch b = {
+	struct hone_batch b HONE_CLEANUP(end_batch) = {
 		.paths = paths,
 		.n = n,
 		.read = attr ? attr : &hone_read_defaults,
@@ -230,7 +300,6 @@ hone_read_files(const char *const *paths, size_t n,
 	b.depth = batch->depth;
 	b.flags = batch->flags;
 	result = n > 0 ? read_batch(&b, batch) : 0;
-	pthread_mutex_destroy(&b.lock);
 	if (batch->used)
 		*batch->used = b.used;
 	return result;

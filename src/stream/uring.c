@@ -7,6 +7,7 @@
  * benchmark and the other attempts.
  */
 #include <errno.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -112,6 +113,24 @@ cancel_all(struct hone_uring *u)
 }
 
 /*
+ * Submits the requests, and waits if none is complete afterwards. No call of
+ * liburing is a cancellation point: the wait is by poll(), which is one.
+ * Returns a negative errno on error.
+ */
+static int
+submit_and_wait(struct hone_uring *u)
+{
+	struct pollfd ring = {.fd = u->ring.ring_fd, .events = POLLIN};
+	int result;
+
+	pthread_testcancel();
+	result = io_uring_submit(&u->ring);
+	if (result < 0 || io_uring_cq_ready(&u->ring) > 0)
+		return result;
+	return poll(&ring, 1, -1) < 0 ? -errno : 0;
+}
+
+/*
  * Begins up to n files. Returns 0 when no request is in flight, or the error of
  * the kernel. *begun: the files that were begun.
  */
@@ -136,7 +155,7 @@ turn_round(struct hone_uring *u, size_t n, size_t *begun)
 			cancel_all(u);
 			cancelled = true;
 		}
-		result = io_uring_submit_and_wait(&u->ring, 1);
+		result = submit_and_wait(u);
 		if (result < 0 && result != -EINTR)
 			return result;
 		take_answers(u);
@@ -162,15 +181,14 @@ static void
 wait_for_rest(struct hone_uring *u)
 {
 	const struct timespec a_moment = {.tv_nsec = 100000};
-	unsigned rest = u->in_flight - untaken(u);
+	unsigned ready;
 
 	for (;;) {
-		unsigned ready = io_uring_cq_ready(&u->ring);
-
+		ready = io_uring_cq_ready(&u->ring);
 		io_uring_cq_advance(&u->ring, ready);
-		if (ready >= rest)
+		u->in_flight -= ready;
+		if (u->in_flight <= untaken(u))
 			return;
-		rest -= ready;
 		nanosleep(&a_moment, NULL);
 	}
 }
@@ -186,7 +204,7 @@ finish_plain(struct hone_uring *u)
 			continue;
 		hone_uring_drop_file(u, slot);
 		if (!hone_batch_stopped(u->b))
-			hone_batch_read_plain(u->b, slot->index);
+			(void)hone_batch_read_plain(u->b, slot->index);
 	}
 }
 

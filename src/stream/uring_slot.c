@@ -109,7 +109,7 @@ static void
 read_again_plain(struct hone_uring *u, struct hone_uring_slot *slot)
 {
 	hone_uring_drop_file(u, slot);
-	hone_batch_read_plain(u->b, slot->index);
+	(void)hone_batch_read_plain(u->b, slot->index);
 }
 
 static void

@@ -49,10 +49,9 @@ STANDS_FOR(void *, malloc, size_t size)
 
 struct io_uring;
 
-STANDS_FOR(int, io_uring_submit_and_wait, struct io_uring *ring, unsigned n)
+STANDS_FOR(int, io_uring_submit, struct io_uring *ring)
 {
-	return world.refuses ? -EPERM
-			     : __real_io_uring_submit_and_wait(ring, n);
+	return world.refuses ? -EPERM : __real_io_uring_submit(ring);
 }
 
 static int

@@ -30,19 +30,17 @@ static struct {
 	int allocations, fail_allocation;
 } world;
 
-int io_uring_submit(struct io_uring *);
-
 #if defined(HONE_TEST_URING)
-STANDS_FOR(int, io_uring_submit_and_wait, struct io_uring *ring, unsigned n)
+STANDS_FOR(int, io_uring_submit, struct io_uring *ring)
 {
 	world.calls++;
 	world.clock_us += world.slow_ring;
 	if (world.interrupted && world.calls % 2)
 		return -EINTR;
 	if (world.fail_at == 0 || world.calls < world.fail_at)
-		return __real_io_uring_submit_and_wait(ring, n);
+		return __real_io_uring_submit(ring);
 	if (world.submit_first)
-		io_uring_submit(ring);
+		__real_io_uring_submit(ring);
 	return world.error;
 }
 
