@@ -102,7 +102,8 @@ HONE_API void hone_mempool_attr_init(struct hone_mempool_attr *attr);
  * Compute how much memory the objects of a pool need.
  *
  * :param attr: as for hone_mempool_create().
- * :return: bytes; 0 if hone_mempool_create() would return -EINVAL.
+ * :return: bytes, a multiple of the alignment, as aligned_alloc() requires;
+ *          0 if hone_mempool_create() would return -EINVAL.
  *
  * Memory of the caller must be aligned as the objects, and to at least 64
  * bytes. The result excludes bookkeeping, which the pool allocates itself:

@@ -51,7 +51,8 @@ enum hone_mempool_fault {
  *
  * :param pool: may be in use.
  * :return: the number of objects in the pool, in caches and in reserves
- *          together; approximate while other threads use the pool.
+ *          together, 0 to the capacity; approximate while other threads use the
+ *          pool.
  *
  * Objects that moved through a cursor since it began are counted as before.
  * Since 0.1.
@@ -91,7 +92,8 @@ struct hone_mempool_stats {
 /**
  * Get the state of a pool.
  *
- * :param pool:  may be in use; then the numbers need not be consistent.
+ * :param pool:  may be in use; then the numbers are approximate. shared, loaded
+ *               and reserved together are never above the capacity.
  * :param stats: set by this call. The members from refills to failures count
  *               from the creation of the pool, closed caches included. They
  *               wrap.

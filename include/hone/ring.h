@@ -109,7 +109,7 @@ HONE_API void hone_ring_destroy(struct hone_ring *ring);
  *
  * :param capacity: elements, 1 to HONE_RING_CAPACITY_MAX.
  * :param flags:    of enum hone_ring_flags.
- * :return: bytes;
+ * :return: bytes, a multiple of HONE_RING_ALIGN, as aligned_alloc() requires;
  *          0 if capacity or flags are invalid, or if the size does not fit in
  *          size_t.
  *

@@ -11,8 +11,7 @@ read_one(_Atomic size_t *counter)
 }
 
 void
-hone_mempool_get_stats(
-	struct hone_mempool *pool, struct hone_mempool_stats *stats)
+hone_mempool_count(struct hone_mempool *pool, struct hone_mempool_stats *stats)
 {
 	memset(stats, 0, sizeof(*stats));
 	stats->capacity = pool->capacity;
@@ -36,6 +35,29 @@ hone_mempool_get_stats(
 	if (atomic_load_explicit(&pool->partial, memory_order_relaxed))
 		stats->shared += read_one(&pool->n_partial);
 	(void)pthread_mutex_unlock(&pool->mutex);
+}
+
+/* Cuts a number to what is left of the capacity. */
+static void
+cut(size_t *n, size_t *left)
+{
+	if (*n > *left)
+		*n = *left;
+	*left -= *n;
+}
+
+/* While threads move objects, one can be counted at each place that it was at.
+ */
+void
+hone_mempool_get_stats(
+	struct hone_mempool *pool, struct hone_mempool_stats *stats)
+{
+	size_t left = pool->capacity;
+
+	hone_mempool_count(pool, stats);
+	cut(&stats->loaded, &left);
+	cut(&stats->reserved, &left);
+	cut(&stats->shared, &left);
 }
 
 size_t

@@ -99,6 +99,7 @@ lay_out_objects(struct hone_mempool_layout *layout,
 		       layout->stride, attr->capacity, &layout->objects_size) &&
 	       !__builtin_add_overflow(layout->objects_size, layout->front,
 		       &layout->objects_size) &&
+	       round_up(layout->objects_size, unit, &layout->objects_size) &&
 	       layout->objects_size <= SIZE_MAX / 2;
 }
 

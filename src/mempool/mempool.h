@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <hone/mempool.h>
 #include <hone/mempool_check.h>
-#include "mempool/deque.h"
+#include "deque.h"
 
 /* Hardware prefetchers stop at a page: data of two threads share none. */
 #define HONE_MEMPOOL_PAGE 4096
@@ -151,6 +151,11 @@ size_t hone_mempool_index(struct hone_mempool *pool, const void *object);
 
 /* Calls on_fault, or abort() if it is NULL. */
 void hone_mempool_fault(struct hone_mempool *pool, int fault, void *object);
+
+/* As hone_mempool_get_stats(), but an object may be counted at several places:
+ * after a double put, or while threads move it. */
+void hone_mempool_count(
+	struct hone_mempool *pool, struct hone_mempool_stats *stats);
 
 /* The next magazine in the list of a reserve. */
 static inline struct hone_mempool_magazine *

@@ -192,13 +192,11 @@ magazines_there(struct hone_mempool *pool)
 static bool
 busy(struct hone_mempool *pool)
 {
-	bool open = false;
+	struct hone_mempool_stats stats;
 
-	(void)pthread_mutex_lock(&pool->mutex);
-	for (size_t i = 0; i < pool->max_caches; i++)
-		open |= hone_mempool_cache_at(pool, i)->open;
-	(void)pthread_mutex_unlock(&pool->mutex);
-	return open || hone_mempool_available(pool) != pool->capacity ||
+	hone_mempool_count(pool, &stats);
+	return stats.caches > 0 ||
+	       stats.shared + stats.loaded + stats.reserved != pool->capacity ||
 	       magazines_there(pool) != pool->n_magazines;
 }
 

@@ -48,9 +48,10 @@ hone_ring_size(size_t capacity, unsigned flags)
 	if (slots_end / sizeof(void *) < slots ||
 		__builtin_mul_overflow(marks, sizeof(uint64_t), &size) ||
 		__builtin_add_overflow(size, slots_end, &size) ||
-		__builtin_add_overflow(size, sizeof(struct hone_ring), &size))
+		__builtin_add_overflow(size,
+			sizeof(struct hone_ring) + HONE_RING_ALIGN - 1, &size))
 		return 0;
-	return size;
+	return size & ~(size_t)(HONE_RING_ALIGN - 1);
 }
 
 int

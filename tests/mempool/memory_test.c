@@ -209,9 +209,11 @@ TEST(memory_of_the_caller_is_used_to_the_byte)
 		size_t size;
 		char *memory;
 
-		attr.object_size = 128;
+		attr.object_size = 40;
+		attr.alignment = 8;
 		attr.flags |= flags[i];
 		size = hone_mempool_memory_size(&attr);
+		assert_int_equal(size % 64, 0);
 		memory = aligned_alloc(64, size + 64);
 		assert_non_null(memory);
 		memset(memory + size, 0x77, 64);
@@ -224,9 +226,8 @@ TEST(memory_of_the_caller_is_used_to_the_byte)
 		c = opened(pool);
 		assert_int_equal(hone_mempool_get_bulk(c, objs, 33), 0);
 		for (int k = 0; k < 33; k++) {
-			assert_in_range(
-				(char *)objs[k] - memory, 0, size - 128);
-			memset(objs[k], k, 128);
+			assert_in_range((char *)objs[k] - memory, 0, size - 40);
+			memset(objs[k], k, 40);
 		}
 		hone_mempool_put_bulk(c, objs, 33);
 		hone_mempool_cache_close(c);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What a reserve guarantees, and what happens to it. */
+#include "mempool.h"
 #include "mempool_support.h"
 
 /* Get all remaining objects through another cache. */
@@ -86,5 +87,29 @@ TEST(what_is_drawn_from_a_reserve_is_not_replaced)
 	hone_mempool_put_bulk(b, objs, 87);
 	hone_mempool_cache_close(a);
 	hone_mempool_cache_close(b);
+	destroyed(pool);
+}
+
+/*
+ * A thread that moves objects while another counts them is stood for by a count
+ * that is too large.
+ */
+TEST(no_more_objects_are_counted_than_there_are)
+{
+	struct hone_mempool *pool = pool_of(100, 10, 2);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_cache *moving = hone_mempool_cache_at(pool, 0);
+	struct hone_mempool_stats stats;
+
+	assert_int_equal(hone_mempool_reserve(c, 20), 0);
+	for (size_t extra = 1; extra < 1000; extra *= 3) {
+		atomic_fetch_add(&moving->n_reserved, extra);
+		assert_int_equal(hone_mempool_available(pool), 100);
+		stats = stats_of(pool);
+		assert_int_equal(
+			stats.shared + stats.loaded + stats.reserved, 100);
+		atomic_fetch_sub(&moving->n_reserved, extra);
+	}
+	hone_mempool_cache_close(c);
 	destroyed(pool);
 }

@@ -120,6 +120,7 @@ TEST(nothing_is_written_outside_the_size_asked_for)
 			void *ring = memory + HONE_RING_ALIGN;
 			size_t size = hone_ring_size(n, flags);
 
+			assert_int_equal(size % HONE_RING_ALIGN, 0);
 			memset(memory, 0xa5, sizeof(memory));
 			assert_int_equal(hone_ring_init(ring, n, flags), 0);
 			fill_and_empty(ring, n);
