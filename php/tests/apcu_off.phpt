@@ -13,6 +13,8 @@ function run(string $options, string $code): void
 $exists = 'var_dump(function_exists("apcu_fetch"), class_exists("APCUIterator"), defined("APC_ITER_ALL"), ini_get("apc.enabled"));';
 run('-d hone.apcu_compat=0', $exists);
 run('-d hone.cache_size=0', $exists);
+run('-d hone.cache_cli=1 -d hone.cache_size=0', 'var_dump(ini_get("apc.enabled"), ini_get("apc.enable_cli"), apcu_enabled(), apcu_store("k", 1), apcu_fetch("k"));');
+run('-d hone.cache_cli=1 -d hone.cache_size=0 -d "hone.cache_pools=\\"mine=2M\\"" -d hone.cache_pool=mine', 'var_dump(ini_get("apc.enabled"), apcu_enabled());');
 run('', $exists);
 // hone.cache_cli is enough; programs read apc.enable_cli.
 run('-d hone.cache_cli=1', 'var_dump(apcu_enabled(), ini_get("apc.enable_cli"));');
@@ -30,10 +32,21 @@ bool(false)
 bool(false)
 
 -d hone.cache_size=0 %s
+bool(true)
+bool(true)
+bool(true)
+string(1) "0"
+
+-d hone.cache_cli=1 -d hone.cache_size=0 var_dump%s
+string(1) "0"
+string(1) "1"
 bool(false)
 bool(false)
 bool(false)
-bool(false)
+
+-d hone.cache_cli=1 -d hone.cache_size=0 -d "hone.cache_pools=\"mine=2M\"" -d hone.cache_pool=mine var_dump%s
+string(1) "1"
+bool(true)
 
  var_dump%s
 bool(true)

@@ -76,7 +76,7 @@ bool(false)
 bool(false)
 APC must be enabled to use APCUIterator
 -d hone.cache_cli=1 -d hone.cache_size=0
-[false,"hone.cache_size is 0",0,[],null,false]
+[false,"hone.cache_size is 0",0,[],false,"1"]
 -d hone.cache_cli=1 -d hone.cache_size=1k
 
 Warning: hone.cache_size: "1k": a pool has 1M to 128G; this pool is off in %s on line %d

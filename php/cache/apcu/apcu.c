@@ -30,20 +30,12 @@ apcu_is_loaded(void)
 		&module_registry, "apcu", sizeof "apcu" - 1);
 }
 
-static bool
-has_a_cache(void)
-{
-	const char *pools = HONE_G(cache).pools;
-
-	return HONE_G(cache).size != 0 || (pools != NULL && *pools != '\0');
-}
-
 /* Called by php_hone_apcu_settings(), when hone.* has been read. */
 void
 php_hone_apcu_offer(int type)
 {
 	offered = type != MODULE_TEMPORARY && HONE_G(cache).apcu_compat &&
-		  has_a_cache() && !apcu_is_loaded();
+		  !apcu_is_loaded();
 }
 
 void

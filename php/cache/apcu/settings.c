@@ -56,24 +56,32 @@ PHP_INI_END()
 /* clang-format on */
 
 /*
- * Programs read apc.enable_cli, and do not know hone.cache_cli. Not by
+ * What programs see of a setting, before the first request. Not by
  * zend_alter_ini_entry(), whose table of changes would be in memory that PHP
- * frees before the first request.
+ * frees before then.
  */
 static void
-enable_cli(void)
+set(const char *name, const char *value)
 {
-	zend_ini_entry *entry = zend_hash_str_find_ptr(EG(ini_directives),
-		"apc.enable_cli", sizeof "apc.enable_cli" - 1);
+	zend_ini_entry *entry =
+		zend_hash_str_find_ptr(EG(ini_directives), name, strlen(name));
 
 	if (entry == NULL)
 		return;
 	if (entry->value != NULL)
 		zend_string_release_ex(entry->value, 1);
-	entry->value = zend_string_init_interned("1", 1, 1);
-	HONE_G(cache).apc.enable_cli = true;
+	entry->value = zend_string_init_interned(value, strlen(value), 1);
 }
 
+static bool
+has_a_cache(void)
+{
+	const char *pools = HONE_G(cache).pools;
+
+	return HONE_G(cache).size != 0 || (pools != NULL && *pools != '\0');
+}
+
+/* Programs read apc.*, and do not know hone.*. */
 void
 php_hone_apcu_settings(int type, int module_number)
 {
@@ -81,6 +89,12 @@ php_hone_apcu_settings(int type, int module_number)
 	if (!php_hone_apcu_offered())
 		return;
 	REGISTER_INI_ENTRIES();
-	if (HONE_G(cache).cli)
-		enable_cli();
+	if (HONE_G(cache).cli) {
+		set("apc.enable_cli", "1");
+		HONE_G(cache).apc.enable_cli = true;
+	}
+	if (!has_a_cache()) {
+		set("apc.enabled", "0");
+		HONE_G(cache).apc.enabled = false;
+	}
 }
