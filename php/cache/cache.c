@@ -53,6 +53,14 @@ php_hone_cache_rinit(void)
 	php_hone_pools_choose();
 }
 
+const char *
+php_hone_cache_off(void)
+{
+	const char *refused = HONE_G(cache).refused;
+
+	return refused != NULL ? refused : php_hone_pools_off();
+}
+
 /* The first use of the cache in a request. */
 ZEND_COLD struct php_hone_member *
 php_hone_cache_open_first(void)
@@ -61,13 +69,20 @@ php_hone_cache_open_first(void)
 	struct php_hone_store *store = php_hone_pools_store();
 	int error;
 
-	if (store == NULL || cache->refused)
+	if (cache->refused != NULL)
+		return NULL;
+	if (!php_hone_pools_match()) {
+		cache->refused = "hone.cache_pool is not the pool of this "
+				 "process";
+		return NULL;
+	}
+	if (store == NULL)
 		return NULL;
 	if (cache->member.slot == NULL) {
 		error = php_hone_member_join(&cache->member, store);
 		if (error < 0) {
 			/* Before the warning, whose handler may come here. */
-			cache->refused = true;
+			cache->refused = "hone.cache_slots are used up";
 			php_error_docref(NULL, E_WARNING,
 				"The shared cache is off in this request: "
 				"more processes than hone.cache_slots use it");
@@ -111,7 +126,7 @@ php_hone_cache_post_deactivate(void)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
 
-	cache->refused = false;
+	cache->refused = NULL;
 	if (cache->open) {
 		destroy_names(&FG(stream_filters));
 		destroy_names(&FG(stream_wrappers));

@@ -38,6 +38,10 @@ void php_hone_cache_gshutdown(struct php_hone_cache *cache);
 void php_hone_cache_minfo(void);
 
 struct php_hone_member *php_hone_cache_open_first(void);
+/* Why this request has no cache; NULL if it has one. After
+ * php_hone_cache_open().
+ */
+const char *php_hone_cache_off(void);
 
 /*
  * The member of this thread, pinned until the end of the request; NULL if this
@@ -91,6 +95,11 @@ void php_hone_pools_choose(void);
 void php_hone_pools_unmap(void);
 /* The store of this process, or NULL. */
 struct php_hone_store *php_hone_pools_store(void);
+/*
+ * Whether the store of this process is the one that this request names. If not,
+ * there is a line in the log.
+ */
+bool php_hone_pools_match(void);
 /* Why this process has no store; NULL if it has one. */
 const char *php_hone_pools_off(void);
 /* Calls `visit` for each pool that was made, also those of others. */

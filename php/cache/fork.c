@@ -87,7 +87,7 @@ in_child(void)
 	cache = &HONE_G(cache);
 	/* The claims are the parent's. */
 	cache->claims = NULL;
-	cache->refused = false;
+	cache->refused = NULL;
 	cache->fetching = false;
 	if (joined != NULL) {
 		cache->open = php_hone_member_inherit(&cache->member) == 0;

@@ -51,17 +51,14 @@ ZEND_METHOD(Hone_Cache, info)
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	struct php_hone_store_info info;
-	const char *off = php_hone_pools_off();
+	const char *off = php_hone_cache_off();
 	zval pools;
 
 	ZEND_PARSE_PARAMETERS_NONE();
 	array_init(return_value);
 	add_assoc_bool(return_value, "enabled", member != NULL);
-	if (off != NULL)
+	if (member == NULL)
 		add_assoc_string(return_value, "reason", off);
-	else if (member == NULL)
-		add_assoc_string(
-			return_value, "reason", "hone.cache_slots are used up");
 	array_init(&pools);
 	php_hone_pools_each(add_pool, &pools);
 	add_assoc_zval(return_value, "pools", &pools);
@@ -124,13 +121,12 @@ php_hone_cache_minfo(void)
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	struct php_hone_store_info info;
-	const char *off = php_hone_pools_off();
+	const char *off = php_hone_cache_off();
 
 	php_info_print_table_start();
 	php_info_print_table_header(2, "Shared cache", "Value");
 	if (member == NULL) {
-		php_info_print_table_row(2, "Shared cache, state",
-			off != NULL ? off : "hone.cache_slots are used up");
+		php_info_print_table_row(2, "Shared cache, state", off);
 		php_info_print_table_end();
 		return;
 	}

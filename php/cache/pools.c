@@ -26,6 +26,8 @@ struct pool {
 static struct pool pools[POOLS_MAX];
 static unsigned n_pools;
 static struct php_hone_store *chosen;
+static const struct pool *mine; /* of `chosen`, by php_hone_pools_choose() */
+static bool has_chosen;
 static const char *off = "the module has not started";
 static pid_t maker;
 static pthread_once_t choose_once;
@@ -233,6 +235,7 @@ php_hone_pools_make(int type)
 	choose_once = once;
 	n_pools = 0;
 	chosen = NULL;
+	has_chosen = false;
 	maker = getpid();
 	off = NULL;
 	if (type == MODULE_TEMPORARY)
@@ -258,24 +261,32 @@ php_hone_pools_make(int type)
 		php_hone_protect_begin();
 }
 
+/* The pool that this request names. */
+static const char *
+wanted_name(void)
+{
+	const char *name = HONE_G(cache).pool;
+
+	return name == NULL || *name == '\0' ? default_name : name;
+}
+
 static void
 choose(void)
 {
-	const char *name = HONE_G(cache).pool;
-	struct php_hone_store *mine = NULL;
+	const char *name = wanted_name();
 	char text[256];
 
-	if (name == NULL || *name == '\0')
-		name = default_name;
+	mine = NULL;
+	has_chosen = true;
 	for (unsigned i = 0; i < n_pools; i++) {
 		if (strcmp(pools[i].name, name) == 0 && mine == NULL) {
-			mine = pools[i].store;
+			mine = &pools[i];
 		} else {
 			php_hone_store_unmap(pools[i].store);
 			pools[i].store = NULL;
 		}
 	}
-	chosen = mine;
+	chosen = mine != NULL ? mine->store : NULL;
 	if (mine != NULL)
 		return;
 	off = "there is no such pool";
@@ -306,6 +317,31 @@ php_hone_pools_choose(void)
 	pthread_once(&choose_once, choose);
 }
 
+/*
+ * fastcgi_param PHP_ADMIN_VALUE can name another pool in each request, and a
+ * virtual host of Apache, too. The stores of other pools are unmapped then. To
+ * the log, as an error handler may turn a warning into an exception.
+ */
+bool
+php_hone_pools_match(void)
+{
+	const char *name = wanted_name();
+	char text[512];
+
+	if (!has_chosen || (mine != NULL ? strcmp(mine->name, name) == 0
+					 : !exists(name, strlen(name))))
+		return true;
+	snprintf(text, sizeof text,
+		"PHP Warning:  hone.cache_pool: this request names the pool "
+		"\"%.100s\", but its process uses \"%s\" since its first "
+		"request; the cache is off in this request. Give each site a "
+		"pool of FPM with php_admin_value[hone.cache_pool], not "
+		"PHP_ADMIN_VALUE, which stays for later requests",
+		name, mine != NULL ? mine->name : "");
+	php_log_err_with_severity(text, LOG_WARNING);
+	return false;
+}
+
 void
 php_hone_pools_unmap(void)
 {
@@ -314,6 +350,7 @@ php_hone_pools_unmap(void)
 			php_hone_store_unmap(pools[i].store);
 	n_pools = 0;
 	chosen = NULL;
+	has_chosen = false;
 	off = "the module has ended";
 }
 

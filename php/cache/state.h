@@ -61,8 +61,8 @@ struct php_hone_cache {
 	uint32_t block_request; /* the number of the request, 0 before any */
 
 	/* of the request */
-	bool open;       /* the member is pinned */
-	bool refused;    /* every slot was taken */
+	bool open;           /* the member is pinned */
+	const char *refused; /* why this request has no cache, or NULL */
 	bool fetching;   /* between fetch_begin and _end, with allocations */
 	uint32_t opened; /* php_hone_store_now() of the pin */
 	uint32_t fetches;

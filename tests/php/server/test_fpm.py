@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The shared cache below php-fpm: pools, reloads, recycled and killed workers."""
+import json
 import os
 import random
 import signal
@@ -100,6 +101,51 @@ def test_a_pool_that_does_not_exist_is_off_with_a_warning(start_fpm):
     assert not master.call('none', do='info')['result']['enabled']
     for worker in workers_of(master, 'none'):
         assert not covered(shared_mappings(worker), SHOP)
+
+
+def test_a_request_of_another_pool_has_no_cache_and_the_log_says_why(start_fpm):
+    """Hosts that tell sites apart by fastcgi_param in one pool of FPM."""
+    master = start_fpm(
+        {**SETTINGS, 'log_errors': 1, 'html_errors': 0},
+        {'www': {'pm': 'static', 'pm.max_children': 1}})
+
+    def ask(name, **query):
+        variables = {'PHP_ADMIN_VALUE': f'hone.cache_pool={name}'} if name else {}
+        answer = master.page('www', variables=variables, **query)
+        return json.loads(answer.body)['result'], answer.errors
+
+    assert ask('shop', do='store', key='k', value='mine') == (True, '')
+    for name, shown in (('blog', 'blog'), ('nobody', 'nobody'),
+                        # PHP_ADMIN_VALUE stays in the worker.
+                        (None, 'nobody')):
+        result, errors = ask(name, do='fetch', key='k')
+        assert result is None, name
+        assert errors.count('PHP Warning:  hone.cache_pool: ') == 1, errors
+        assert f'names the pool "{shown}", but its process uses "shop"' in errors
+        assert 'a pool of FPM with php_admin_value[hone.cache_pool]' in errors
+        info, _ = ask(name, do='info')
+        assert not info['enabled']
+        assert info['reason'] == 'hone.cache_pool is not the pool of this process'
+        assert ask(name, do='apcu', key='k')[0] is False
+        assert ask(name, do='store', key='k', value='other')[0] is False
+        assert ask(name, do='setting', key='hone.cache_pool')[0] == shown
+    assert ask('shop', do='fetch', key='k') == ('mine', '')
+    assert ask('shop', do='info')[0]['pool'] == 'shop'
+
+
+def test_a_worker_whose_first_pool_does_not_exist_says_so(start_fpm):
+    master = start_fpm(
+        {**SETTINGS, 'log_errors': 1, 'html_errors': 0},
+        {'www': {'pm': 'static', 'pm.max_children': 1}})
+    for name, reason in (
+            ('nobody', 'there is no such pool'), ('other', 'there is no such pool'),
+            ('shop', 'hone.cache_pool is not the pool of this process')):
+        answer = master.page(
+            'www', do='info',
+            variables={'PHP_ADMIN_VALUE': f'hone.cache_pool={name}'})
+        assert json.loads(answer.body)['result']['reason'] == reason
+        # Of the names that do not exist, the first one is in the log.
+        assert ('PHP Warning' in answer.errors) == (name != 'other')
 
 
 def test_a_reload_begins_with_an_empty_cache_and_loses_no_request(start_fpm):

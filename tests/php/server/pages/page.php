@@ -87,6 +87,7 @@ $result = match ($_GET['do'] ?? '') {
     'work' => work((int)$_GET['seed'], (int)$_GET['keys'], (int)$_GET['turns']),
     'check' => array_keys(array_filter(iterator_to_array(Cache::entries('work')),
         fn($key) => !is_whole($key, Cache::fetch($key) ?? value($key, 0)), ARRAY_FILTER_USE_KEY)),
+    'setting' => ini_get($key),
     'pid' => null,
 };
 header('Content-Type: application/json');
