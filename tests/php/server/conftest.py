@@ -97,3 +97,16 @@ def redis(server, tmp_path):
     yield socket
     process.terminate()
     process.wait(20)
+
+
+@pytest.fixture
+def until_all_listen(server, redis):
+    """A function that returns once so many clients of Redis have subscribed."""
+    def wait(n):
+        while subprocess.run(
+                [server.program('redis-cli'), '-s', str(redis), 'client',
+                 'list'], env=server.environment, text=True, check=True,
+                capture_output=True).stdout.count(' sub=1 ') < n:
+            time.sleep(0.01)
+
+    return wait

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """php-fpm on Unix sockets below a folder, and requests to it."""
+import contextlib
 import json
 import os
 import signal
 import socket
 import struct
 import subprocess
+import threading
 import time
 from urllib.parse import urlencode
 
@@ -53,7 +55,7 @@ def pairs(variables):
     return encoded
 
 
-def ask(path, variables, body=b'', timeout=20):
+def ask(path, variables, body=b'', timeout=120):
     """One request by FastCGI, on a connection of its own."""
     variables = {
         'GATEWAY_INTERFACE': 'CGI/1.1', 'SERVER_PROTOCOL': 'HTTP/1.1',
@@ -157,6 +159,14 @@ class Fpm:
         path = f'/proc/{self.process.pid}/task/{self.process.pid}/children'
         with open(path, encoding='ascii') as file:
             return [int(word) for word in file.read().split()]
+
+    @staticmethod
+    def in_background(request):
+        """Make a request that ends with the servers, or before."""
+        def make():
+            with contextlib.suppress(AssertionError, Lost, OSError):
+                request()
+        threading.Thread(target=make, daemon=True).start()
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)

@@ -164,20 +164,23 @@ def test_a_reload_begins_with_an_empty_cache_and_loses_no_request(start_fpm):
             except Exception as error:  # pylint: disable=broad-except
                 failed.append(repr(error))
 
+    def answers_come():
+        reached = done[0]
+        while done[0] < reached + 10 and not failed:
+            time.sleep(0.01)
+
     threads = [threading.Thread(target=load) for _ in range(3)]
     for thread in threads:
         thread.start()
     for turn in range(3):
-        time.sleep(0.3)
+        answers_come()
         master.process.send_signal(signal.SIGUSR2)
         master.wait_for('ready to handle connections', turn + 2)
-    reached = done[0]
-    time.sleep(0.3)
+    answers_come()
     stop.set()
     for thread in threads:
         thread.join()
     assert not failed
-    assert done[0] > reached > 0
     assert master.call('shop', do='fetch', key='k')['result'] is None
     assert master.call('shop', do='info')['result']['enabled']
     assert len(shared_mappings(master.process.pid)) == before
@@ -217,11 +220,11 @@ def test_block_copies_end_with_their_request(start_fpm):
     assert sum(found[:30]) > 500 and found[30] > 4096, found
 
 
-def kill_at_random(master, seconds, rand):
-    """SIGKILL to one worker after the other."""
-    end = time.monotonic() + seconds
+def kill_at_random(master, times, rand, answers):
+    """SIGKILL to one worker after the other, and now and then none until some
+    have answered."""
     killed = 0
-    while time.monotonic() < end:
+    while killed < times:
         time.sleep(rand.uniform(0.005, 0.04))
         workers = master.workers()
         if workers:
@@ -229,8 +232,16 @@ def kill_at_random(master, seconds, rand):
                 os.kill(rand.choice(workers), signal.SIGKILL)
                 killed += 1
             except ProcessLookupError:
-                pass
-    return killed
+                continue
+            if killed % 10 == 0:
+                some_more(answers)
+
+
+def some_more(answers):
+    """Wait for two answers more: the second one was asked for after now."""
+    reached = sum(answers)
+    while sum(answers) < reached + 2:
+        time.sleep(0.01)
 
 
 @pytest.mark.parametrize('size, keys', [('16M', 3000), ('64M', 300)])
@@ -242,13 +253,12 @@ def test_killed_workers_leave_a_consistent_cache(start_fpm, size, keys):
                         'log_errors': 1},
                        {'www': {**STATIC, 'pm.max_children': 4}})
     master.call('www', do='info')
-    wrong, slow, stop = [], [], threading.Event()
+    wrong, stop = [], threading.Event()
     answers, lost, stored, refused = ([0] * 6 for _ in range(4))
 
     def load(number):
         rand = random.Random(seed + number)
         while not stop.is_set():
-            began = time.monotonic()
             try:
                 answer = master.page('www', do='work', keys=keys, turns=100,
                                      seed=rand.randrange(1 << 30))
@@ -262,21 +272,20 @@ def test_killed_workers_leave_a_consistent_cache(start_fpm, size, keys):
                 lost[number] += 1
             except Exception as error:  # pylint: disable=broad-except
                 wrong.append(repr(error))
-            if time.monotonic() - began > 10:
-                slow.append(time.monotonic() - began)
+                answers[number] += 1  # nobody waits for it
 
     threads = [threading.Thread(target=load, args=(n,)) for n in range(6)]
     for thread in threads:
         thread.start()
-    killed = kill_at_random(master, 8, random.Random(seed))
-    time.sleep(0.5)
+    kill_at_random(master, 200, random.Random(seed), answers)
+    some_more(answers)
     stop.set()
     for thread in threads:
         thread.join()
-    print(f'{killed} killed, {sum(lost)} requests lost, {sum(answers)} '
-          f'answered; {sum(stored)} stored, {sum(refused)} refused')
-    assert not wrong and not slow, (wrong[:5], slow)
-    assert killed > 50 and sum(lost) > 10 and sum(answers) > 20
+    print(f'{sum(lost)} requests lost, {sum(answers)} answered; '
+          f'{sum(stored)} stored, {sum(refused)} refused')
+    assert not wrong, wrong[:5]
+    assert sum(lost) > 10
     # A process that is stopped in a fetch may cost a store.
     assert sum(refused) <= sum(stored) // 200
     # Not one of a signal that nobody sent.

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """docs/examples/chain.php: the cache as the first tier in front of a real Redis,
 for two pools of php-fpm that are like two machines."""
-import threading
 import time
 
 
-def test_what_one_machine_changes_the_other_forgets(server, start_fpm, redis):
+def test_what_one_machine_changes_the_other_forgets(
+        server, start_fpm, redis, until_all_listen):
     pools = {name: {'pm': 'static', 'pm.max_children': 3,
                     'php_admin_value[hone.cache_pool]': name}
              for name in ('one', 'two')}
@@ -23,6 +23,10 @@ def test_what_one_machine_changes_the_other_forgets(server, start_fpm, redis):
         assert answer.status == 200, (answer.body, answer.errors)
         return answer.json()
 
+    def becomes_none(pool):
+        while call(pool, 'first')['result'] is not None:
+            time.sleep(0.01)
+
     assert call('one', 'get', value='first') == {
         'result': 'first', 'computed': True}
     assert call('one', 'first')['result'] == 'first'
@@ -37,23 +41,15 @@ def test_what_one_machine_changes_the_other_forgets(server, start_fpm, redis):
     assert call('one', 'first')['result'] is None
     assert call('two', 'first')['result'] == 'first'
 
-    listeners = [threading.Thread(target=call, args=(pool, 'listen'))
-                 for pool in pools]
-    for listener in listeners:
-        listener.start()
-    time.sleep(1)
+    for pool in pools:
+        master.in_background(lambda pool=pool: call(pool, 'listen'))
+    until_all_listen(2)
     # To listen begins with an empty first tier.
     assert call('two', 'first')['result'] is None
     assert call('one', 'get', value='second')['result'] == 'second'
     assert call('two', 'get', value='other')['result'] == 'second'
     assert call('two', 'first')['result'] == 'second'
     call('one', 'forget')
-    for _ in range(40):
-        if call('two', 'first')['result'] is None:
-            break
-        time.sleep(0.05)
-    assert call('two', 'first')['result'] is None
+    becomes_none('two')
     assert call('two', 'get', value='third')['result'] == 'third'
     assert call('one', 'get', value='other')['result'] == 'third'
-    for listener in listeners:
-        listener.join()

@@ -16,7 +16,7 @@ $result = match ($_GET['do']) {
     }),
     'first' => first_tier()->getItem($key)->get(),
     'forget' => forget($redis, $key),
-    'listen' => listen($redis, 4),
+    'listen' => listen($redis, 600), // until the server ends
     'break' => $redis->flushAll(),
 };
 echo json_encode(['result' => $result, 'computed' => $computed]);
