@@ -20,6 +20,13 @@
  * HONE_READ_NONBLOCK, open() is not a cancellation point, and nothing is lost.
  * No other call is a cancellation point.
  *
+ * **Contracts.** A comment says what a caller must do: ranges, alignment, no
+ * overlap, pointers that are not NULL unless NULL has a meaning. If a caller
+ * breaks a contract, the result is undefined, with two exceptions. A debug
+ * build of the library, or for inline functions of the caller, asserts the
+ * contracts that the head of each header lists. And some contracts have a
+ * result in release builds, which the same list names.
+ *
  * **Members named reserved** let a later release add members. The functions
  * named ..._attr_init() set them to zero, and every function that takes the
  * struct returns -EINVAL if one of them is not zero. In a struct that the
@@ -35,11 +42,15 @@
 #define HONE_VERSION_PATCH 0
 #define HONE_VERSION_STRING "0.1.0"
 
-/* Bodies in the headers are C, with casts of C. */
+/* Bodies in the headers are C, with casts and null pointers of C. */
 #if defined(__cplusplus) && defined(__GNUC__)
+#define HONE_DETAIL_PRAGMA(text) _Pragma(#text)
+#define HONE_DETAIL_IGNORED(warning)                                           \
+	HONE_DETAIL_PRAGMA(GCC diagnostic ignored warning)
 #define HONE_BEGIN_DECLS                                                       \
-	_Pragma("GCC diagnostic push") _Pragma(                                \
-		"GCC diagnostic ignored \"-Wold-style-cast\"") extern "C"      \
+	_Pragma("GCC diagnostic push") HONE_DETAIL_IGNORED("-Wold-style-cast") \
+		HONE_DETAIL_IGNORED(                                           \
+			"-Wzero-as-null-pointer-constant") extern "C"          \
 	{
 #define HONE_END_DECLS                                                         \
 	}                                                                      \

@@ -11,10 +11,13 @@
  * docs/design/copy.md of the sources has measurements of both.
  *
  * These functions accept any size and alignment. Source and destination must
- * not overlap; debug builds of the library assert this, except for constant
- * sizes that the caller's compiler expands. Any thread may call them; the
- * caller protects the destination against other threads. With n 0 the pointers
- * may be NULL.
+ * not overlap, but they may be equal: such a copy changes nothing. Any thread
+ * may call them; the caller protects the destination against other threads.
+ * With n 0 the pointers may be NULL.
+ *
+ * Debug builds of the library assert that nothing overlaps, except for constant
+ * sizes that the caller's compiler expands, and that the policy exists. In
+ * release builds these and all other broken contracts are undefined.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -3,7 +3,8 @@
 #define HONE_COPY_FD_H
 /**
  * Copies from one descriptor to another, inside the kernel where possible; a
- * test whether the peer of a socket is still connected.
+ * test whether the peer of a socket is still connected. No argument breaks a
+ * contract: a descriptor that does not fit is an error.
  */
 #include <stdint.h>
 #include <hone/api.h>

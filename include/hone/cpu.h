@@ -5,7 +5,8 @@
  * Features and traits of this CPU, and the variant that each part of libhone
  * uses.
  *
- * Any thread may call any of these functions at any time.
+ * Any thread may call any of these functions at any time, with any argument:
+ * the only contract is that a name has length bytes.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -166,7 +167,7 @@ HONE_API const char *hone_cpu_part(size_t index);
  *
  * :param part: a name from hone_cpu_part().
  * :return: a name such as "avx512";
- *          NULL for an unknown part.
+ *          NULL for an unknown part, and for NULL.
  *
  * The string is constant and never freed. Since 0.1.
  */

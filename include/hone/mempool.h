@@ -22,6 +22,11 @@
  * that take a pool may be called by any thread unless their comment says
  * otherwise. Pools and caches must not be NULL. hone/mempool_check.h has
  * statistics and audit; docs/design/mempool.md of the sources has the reasons.
+ *
+ * Debug builds of the library assert that a cache which is closed is open, and
+ * that a magazine which is put belongs to the pool and has a valid count. A
+ * pool with HONE_MEMPOOL_DEBUG checks objects in every build. In release builds
+ * all other broken contracts are undefined.
  */
 #include <stddef.h>
 #include <stdint.h>

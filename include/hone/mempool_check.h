@@ -17,6 +17,9 @@
  * stride is then a multiple of 8, the unit of AddressSanitizer's state.
  * Valgrind reports the same, if the library was built where valgrind's headers
  * are installed.
+ *
+ * Nothing else is asserted: other broken contracts are undefined in every
+ * build.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -17,8 +17,12 @@
  * Any thread may call any of these functions; they keep no state.
  * hone_read_file(), hone_read_fd() and hone_read_files() return 0 or a negative
  * errno. If they fail, they leave their result unset and give all memory back.
- * They repeat interrupted system calls. docs/design/stream.md of the sources
- * has the measurements.
+ * They repeat interrupted system calls.
+ *
+ * Debug builds of the library assert that hone_read_files() gets paths and
+ * done(), unless n is 0, and that hone_read_small() gets capacity. In release
+ * builds these and all other broken contracts are undefined.
+ * docs/design/stream.md of the sources has the measurements.
  */
 #include <fcntl.h>
 #include <stddef.h>
@@ -47,8 +51,8 @@ enum hone_read_flag {
 };
 
 /**
- * How to read; hone_read_attr_init() sets every member. allocate(), resize()
- * and release() must not be NULL.
+ * How to read; hone_read_attr_init() sets every member. With a struct that is
+ * only zero, every call returns -EINVAL.
  */
 struct hone_read_attr {
 	/** directory at which relative paths begin. Default: AT_FDCWD, the
@@ -109,7 +113,8 @@ HONE_API void hone_read_attr_init(struct hone_read_attr *attr);
  *          -EFBIG if the file has more bytes than the limit, or than memory can
  *          address;
  *          -ENOMEM if there is no memory;
- *          -EINVAL if attr has unknown flags or reserved members;
+ *          -EINVAL if attr has unknown flags or reserved members, or lacks
+ *          allocate(), resize() or release();
  *          the error of read() if it fails.
  *
  * If fstat reports a size above the limit, the file is not read at all, unless

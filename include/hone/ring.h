@@ -32,6 +32,9 @@
  * A ring contains no pointers to itself. With hone_ring_init() in memory that
  * processes share, all of them can use it, each at its own address. The
  * elements must then be meaningful in every process: offsets, for example.
+ *
+ * Debug builds of the library assert that hone_ring_init() gets aligned memory.
+ * In release builds this and all other broken contracts are undefined.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -60,6 +60,12 @@
  * treats this as -EIO.
  *
  * A stream belongs to one thread at a time. Streams must not be NULL.
+ *
+ * Debug builds of the library assert the size of hone_stream_open_memory(),
+ * that a source has read(), and the delimiter and max of a line that the buffer
+ * does not have. Debug builds of the caller assert the n of hone_stream_take().
+ * In release builds these and all other broken contracts are undefined.
+ *
  * docs/design/stream.md of the sources has the reasons for this design.
  */
 #include <assert.h>

@@ -8,6 +8,10 @@
  * the buffer. Any thread may call them while no thread writes to the buffer.
  * With len 0, buf may be NULL.
  *
+ * Debug builds of the library assert that a block has at least 1 byte. In
+ * release builds hone_zero_map() with block 0 returns 0 and sets nothing, and a
+ * walk has no extents. Other broken contracts are undefined in both.
+ *
  * The inline samples before the vector loop are an idea of QEMU's
  * buffer_is_zero (util/bufferiszero.c, 2024). docs/design/zero.md of the
  * sources describes the algorithm.

@@ -109,7 +109,7 @@ hone_cpu_part(size_t index)
 const char *
 hone_cpu_variant(const char *part)
 {
-	for (size_t i = 0; i < COUNT(parts); i++)
+	for (size_t i = 0; part && i < COUNT(parts); i++)
 		if (strcmp(parts[i]->name, part) == 0)
 			return hone_part_best(parts[i])->name;
 	return NULL;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The memory that a file is read into: its size and its growth. */
-#include <assert.h>
 #include <stdlib.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -82,7 +81,6 @@ hone_file_buffer_begin(struct hone_file_buffer *f,
 {
 	size_t limit = most(attr);
 
-	assert(attr->allocate && attr->resize && attr->release);
 	if (expected > limit)
 		return -EFBIG;
 	f->attr = attr;

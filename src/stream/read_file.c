@@ -16,8 +16,8 @@ hone_read_open_flags(const struct hone_read_attr *attr)
 {
 	int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY;
 
-	if ((attr->flags & ~KNOWN_FLAGS) ||
-		!hone_reserved_are_zero(attr->reserved))
+	if ((attr->flags & ~KNOWN_FLAGS) || !attr->allocate || !attr->resize ||
+		!attr->release || !hone_reserved_are_zero(attr->reserved))
 		return -EINVAL;
 	if (attr->flags & HONE_READ_NOFOLLOW)
 		flags |= O_NOFOLLOW;

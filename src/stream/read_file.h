@@ -18,7 +18,7 @@ hone_reserved_are_zero(void *const reserved[4])
 }
 
 /* Returns the flags for open(); -EINVAL if attr has unknown flags or reserved
- * members. */
+ * members, or lacks a function. */
 int hone_read_open_flags(const struct hone_read_attr *attr);
 
 /*

@@ -16,6 +16,8 @@ hone_zero_map(const void *buf, size_t len, size_t block, void *bitmap)
 	size_t zeros = 0, i = 0;
 
 	assert(block > 0);
+	if (block == 0)
+		return 0;
 	for (; len > 0; i++) {
 		size_t n = len < block ? len : block;
 		bool zero = hone_buffer_is_zero(p, n);
@@ -39,6 +41,8 @@ hone_zero_walk_init(
 	struct hone_zero_walk *walk, const void *buf, size_t len, size_t block)
 {
 	assert(block > 0);
+	if (block == 0)
+		len = 0;
 	*walk = (struct hone_zero_walk){.buf = buf, .len = len, .block = block};
 }
 

@@ -43,6 +43,20 @@ TEST(threshold_can_be_set_and_given_back)
 	assert_int_equal(hone_copy_threshold(), before);
 }
 
+TEST(a_block_may_be_copied_to_itself)
+{
+	static unsigned char a[20000], b[20000];
+
+	for (size_t i = 0; i < sizeof(a); i++)
+		a[i] = b[i] = (unsigned char)(i * 7 + 1);
+	for (size_t n = 0; n <= sizeof(a); n += 1 + n / 5)
+		for (int policy = HONE_COPY_AUTO;
+			policy <= HONE_COPY_STREAM_PROTECT; policy++) {
+			hone_memcpy(a, a, n, policy);
+			assert_memory_equal(a, b, sizeof(a));
+		}
+}
+
 TEST(inline_copies_move_just_what_they_say)
 {
 	static unsigned char a[64 * 9] __attribute__((aligned(64)));

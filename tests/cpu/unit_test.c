@@ -81,6 +81,7 @@ TEST(other_names_are_no_feature)
 TEST(unknown_parts_and_levels_are_told)
 {
 	assert_null(hone_cpu_variant("no such part"));
+	assert_null(hone_cpu_variant(NULL));
 	assert_null(hone_cpu_part(SIZE_MAX));
 	assert_int_equal(hone_cpu_cache_size(0), 0);
 	assert_int_equal(hone_cpu_cache_size(4), 0);

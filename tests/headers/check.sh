@@ -20,7 +20,7 @@ compiles() {
     header=$4
     shift 4
     if [ "$language" = c++ ]; then
-        set -- -Wold-style-cast "$@"
+        set -- -Wold-style-cast -Wzero-as-null-pointer-constant "$@"
     fi
     # shellcheck disable=SC2086
     printf '#include <%s>\n#include <%s>\n' "$header" "$header" |

@@ -37,6 +37,32 @@ TEST(attributes_of_a_read_are_checked)
 	}
 }
 
+TEST(attributes_of_a_read_have_every_function)
+{
+	static const char *const paths[] = {"/dev/null"};
+
+	for (int i = 0; i < 4; i++) {
+		struct hone_file_data file;
+		struct hone_read_attr attr;
+
+		hone_read_attr_init(&attr);
+		if (i == 0)
+			attr.allocate = NULL;
+		else if (i == 1)
+			attr.resize = NULL;
+		else if (i == 2)
+			attr.release = NULL;
+		else
+			memset(&attr, 0, sizeof(attr));
+		assert_int_equal(
+			hone_read_file(&file, paths[0], &attr), -EINVAL);
+		assert_int_equal(hone_read_fd(&file, 0, &attr), -EINVAL);
+		assert_int_equal(
+			hone_read_files(paths, 1, &attr, no_result, NULL, NULL),
+			-EINVAL);
+	}
+}
+
 TEST(attributes_of_a_batch_are_checked)
 {
 	static const char *const paths[] = {"/dev/null"};
