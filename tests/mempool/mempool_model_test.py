@@ -18,7 +18,6 @@ from mempool_model import Cache, Held, PoolAndModel
 
 WHICH = st.integers(0, 3)  # of the caches that are open
 COUNT = st.one_of(st.integers(0, 8), st.integers(0, 220))
-SECONDS = 20  # for a thread to end
 
 
 def with_cache(condition=lambda self: True):
@@ -85,9 +84,8 @@ class Pool(PoolAndModel):
         thread.start()
         thread.join()
         # Python is done with a thread shortly before the system is.
-        deadline = time.monotonic() + SECONDS
         while self.stats().caches > len(self.caches):
-            assert time.monotonic() < deadline, "its cache stays open"
+            time.sleep(0.0001)
         if taken[0] < count:
             self.failed()
         self.arrived(numbers(got, taken[0])[min(back, taken[0]):])

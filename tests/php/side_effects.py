@@ -11,7 +11,9 @@ written to it; and each call that changes a directory or a file in another way.
 No descriptor may stay open. Then bytes are appended to a file while it is read.
 Exits 0 if the events are equal and no byte was lost.
 """
+import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -87,46 +89,62 @@ def watch(work, php, on, folder):
     return process, calls, taken
 
 
-def read_while_it_grows(work, php, folder, before, call, delay):
-    """The bytes of a file that grows `delay` seconds after the call began. Each
-    read() waits 0.2 s at its start: 0.1 is then before the first read() and 0.3
-    before the second."""
-    name = folder / 'grows'
-    name.write_bytes(before)
-    code = (f'chdir("{folder}"); $n = "{name}"; {call}; {call}; '
-            f'echo "\\ngo\\n"; {call};')
-    with subprocess.Popen(
-            ['strace', '-o', folder / 'log', '-P', name, '-e', 'trace=read',
-             '-e', 'inject=read:delay_enter=200000', php, '-n', '-d',
-             f'extension={work}/modules/hone.so', '-r', code],
-            stdout=subprocess.PIPE) as process:
-        while process.stdout.readline() != b'go\n':
-            pass
-        time.sleep(delay)
-        with name.open('ab') as file:
-            file.write(b'after' * 3000)
-        return process.stdout.read()
+class Reading:
+    """PHP reads a file by three equal calls, as strace sees them."""
+
+    def __init__(self, work, php, folder, before, call):
+        self.name, self.log = folder / 'grows', folder / 'log'
+        self.before = before
+        code = f'chdir("{folder}"); $n = "{self.name}"; {call}; {call}; '
+        code += f'echo "\\ngo\\n"; {call};'
+        self.trace = ['strace', '-o', self.log, '-P', self.name, '-e',
+                      'trace=openat,read,%fstat']
+        self.php = [php, '-n', '-d', f'extension={work}/modules/hone.so',
+                    '-r', code]
+        self.name.write_bytes(before)
+        subprocess.run([*self.trace, *self.php], check=True,
+                       stdout=subprocess.DEVNULL)
+        self.calls = re.findall(r'^(\w+)\(', self.log.read_text(), re.M)
+        # The reads of the last call.
+        opened = max(i for i, name in enumerate(self.calls)
+                     if name == 'openat')
+        self.reads = [i for i, name in enumerate(self.calls)
+                      if name == 'read' and i > opened]
+
+    def grows_before(self, read):
+        """What the last call returns if the file grows before that read."""
+        last = self.calls[self.reads[read] - 1]
+        when = self.calls[:self.reads[read]].count(last)
+        self.name.write_bytes(self.before)
+        self.log.write_text('')
+        with subprocess.Popen(
+                [*self.trace, '-e', f'inject={last}:signal=SIGSTOP:when={when}',
+                 *self.php], stdout=subprocess.PIPE) as process:
+            while 'stopped by SIGSTOP' not in self.log.read_text():
+                time.sleep(0.001)
+            with self.name.open('ab') as file:
+                file.write(b'after' * 3000)
+            children = f'/proc/{process.pid}/task/{process.pid}/children'
+            os.kill(int(Path(children).read_text(encoding='ascii')),
+                    signal.SIGCONT)
+            return process.stdout.read().partition(b'\ngo\n')[2]
 
 
 def growing(work, php, folder):
     """Calls that lost bytes, or never met the file while it grew."""
     short, long = b'before ', b'before ' * 3000
-    for before, call, delays in (
-            (short, 'echo file_get_contents($n)', (0.1, 0.3)),
-            (short, 'echo implode(file($n))', (0.1, 0.3)),
-            (short, 'readfile($n)', (0.1,)),
-            (long, 'echo file_get_contents($n)', (0.1,)),
-            (long, 'echo stream_get_contents(fopen($n, "r"))', (0.1,)),
-            (long, 'echo fread(fopen($n, "r"), 100000)', (0.3,))):
-        for delay in delays:
-            # On a busy machine the bytes may come too early or too late.
-            for _ in range(20):
-                got = read_while_it_grows(
-                    work, php, folder, before, call, delay)
-                if got != before:
-                    break
+    for before, call, reads in (
+            (short, 'echo file_get_contents($n)', (0, 1)),
+            (short, 'echo implode(file($n))', (0, 1)),
+            (short, 'readfile($n)', (0,)),
+            (long, 'echo file_get_contents($n)', (0,)),
+            (long, 'echo stream_get_contents(fopen($n, "r"))', (0,)),
+            (long, 'echo fread(fopen($n, "r"), 100000)', (1,))):
+        reading = Reading(work, php, folder, before, call)
+        for read in reads:
+            got = reading.grows_before(read)
             if got != before + b'after' * 3000:
-                yield f'{call}, {delay} s: {len(got)} bytes, {got[:20]}'
+                yield f'{call}, read {read}: {len(got)} bytes, {got[:20]}'
 
 
 def main():
