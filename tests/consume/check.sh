@@ -111,13 +111,44 @@ meson_subproject() {
         for each in include src packaging meson.build meson_options.txt; do
             cp -R "$top/$each" meson/subprojects/hone/ || return 1
         done &&
-        env -u PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR=/nonexistent \
-            meson setup meson/build meson --wrap-mode=nodownload &&
-        ninja -C meson/build &&
-        meson/build/use
+        meson_build build && needs meson/build/use yes
 }
 
-echo 1..11
+# meson_build FOLDER [OPTION...]
+meson_build() {
+    folder=meson/$1
+    shift
+    env -u PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_LIBDIR=/nonexistent \
+        meson setup "$folder" meson --wrap-mode=nodownload "$@" &&
+        ninja -C "$folder" use &&
+        "$folder/use"
+}
+
+meson_static() {
+    meson_build static -Dhone:default_library=static &&
+        needs meson/static/use no
+}
+
+# What the library loads is what README says; liburing is optional.
+libraries_are_few() {
+    others=$(readelf -d "$libdir/libhone.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
+        grep -v '^lib\(c\|gcc_s\|uring\)\.so\.\|^ld-linux') || :
+    [ -z "$others" ] || { echo "it needs $others" && false; }
+}
+
+# full_relro FILE...
+full_relro() {
+    for file; do
+        readelf -lW "$file" | grep -q GNU_RELRO &&
+            readelf -d "$file" | grep -q 'FLAGS.*NOW' || return 1
+    done
+}
+
+relro() {
+    full_relro "$libdir/libhone.so" "$staged/usr/bin/hone"
+}
+
+echo 1..14
 check 'pkg-config, C99' pkg_config_c
 check 'pkg-config, C++11' pkg_config_cxx
 check 'pkg-config, wholly static program' pkg_config_static
@@ -129,4 +160,7 @@ check 'CMake, hone::static' cmake_static
 check 'CMake, after the installed tree was moved' cmake_moved
 check 'CMake refuses a version to come' cmake_newer_is_refused
 check 'Meson subproject by the wrap file' meson_subproject
+check 'Meson subproject with default_library=static' meson_static
+check 'the library needs no other library than README says' libraries_are_few
+check 'the library and the command have full RELRO' relro
 exit "$failed"
