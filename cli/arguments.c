@@ -26,12 +26,7 @@ cli_format(const struct cli *cli, enum option_id id,
 	if (!name)
 		return 0;
 	*format = image_format_by_name(name);
-	if (*format)
-		return 0;
-	char list[CLI_FORMATS];
-	return cli_usage(command_name(cli),
-		"'%s' is not a format; the formats are %s", name,
-		cli_list_formats(list, "", false));
+	return *format ? 0 : cli_refuse_format(cli, id, name);
 }
 
 const char *
@@ -130,7 +125,25 @@ cli_run(const struct cli *cli, struct image_run *run)
 	return rc ? rc : parse_rate(cli, run);
 }
 
-void
+int
+cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct)
+{
+	const char *mode = cli->option[id];
+
+	if (!mode)
+		return 0;
+	*direct = strcmp(mode, "none") == 0 || strcmp(mode, "directsync") == 0;
+	if (*direct || strcmp(mode, "writeback") == 0 ||
+		strcmp(mode, "writethrough") == 0 ||
+		strcmp(mode, "unsafe") == 0)
+		return 0;
+	return cli_usage(command_name(cli),
+		"-%c: '%s' is not none, writeback, writethrough, directsync "
+		"or unsafe",
+		cli_options[id].letter, mode);
+}
+
+int
 cli_open(const struct cli *cli, struct image_open *how)
 {
 	*how = (struct image_open){
@@ -139,6 +152,7 @@ cli_open(const struct cli *cli, struct image_open *how)
 		.snapshot = cli->option[OPTION_SNAPSHOT],
 		.force_share = cli->option[OPTION_FORCE_SHARE],
 	};
+	return cli_cache_mode(cli, OPTION_SOURCE_CACHE, &how->direct);
 }
 
 int

@@ -94,6 +94,15 @@ cache_parse(struct job *job)
 			"--cache: '%s' is not keep, drop or auto", text);
 	}
 	job->open.direct = job->write.direct = direct;
+	if (!job->cli->option[OPTION_DIRECT]) {
+		int rc = cli_cache_mode(
+			job->cli, OPTION_SOURCE_CACHE, &job->open.direct);
+		if (rc == 0)
+			rc = cli_cache_mode(job->cli, OPTION_TARGET_CACHE,
+				&job->write.direct);
+		if (rc != 0)
+			return rc;
+	}
 	job->open.drop_cache = job->write.drop_cache = drop;
 	return 0;
 }

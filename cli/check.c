@@ -81,8 +81,9 @@ check_run(const struct cli *cli)
 	struct image_open how;
 	struct image_error err;
 
-	cli_open(cli, &how);
-	int rc = cli_format(cli, OPTION_FORMAT, &how.format);
+	int rc = cli_open(cli, &how);
+	if (rc == 0)
+		rc = cli_format(cli, OPTION_FORMAT, &how.format);
 	if (rc != 0)
 		return rc;
 	if (image_check(verdict.name, &how, keep, &verdict, &verdict.checked,

@@ -84,6 +84,14 @@ cli_find_choice(const struct image_format *format, const char *key,
 			return 0;
 		suggest_offer(&suggestion, (*out)->name);
 	}
+	char word[64];
+	const char *dot = strchr(key, '.');
+	snprintf(word, sizeof(word), "-o %.*s",
+		dot ? (int)(dot - key + 1) : (int)strlen(key), key);
+	const char *hint = cli_find_hint(IN(convert), word, strlen(word));
+	if (hint)
+		return cli_usage(
+			"convert", "-o: '%s' is not possible: %s", key, hint);
 	return cli_usage("convert", "-o: '%s' is not an option of %s%s", key,
 		image_format_name(format),
 		suggestion.best ? suggest_text(&suggestion, "", text)

@@ -79,21 +79,37 @@ struct option_row {
 struct hint_row {
 	unsigned commands;
 	const char *word;
+	/* values that the option takes there */
+	int values;
 	const char *hint;
 };
 
 extern const struct command_row cli_commands[COMMAND_COUNT];
 extern const struct option_row cli_options[OPTION_COUNT];
+/* Ends with a NULL word. */
+extern const struct hint_row cli_hints[];
 
-/* parse.c: take what belongs to `where` (IN_GLOBAL or one command's bit). */
+/*
+ * parse.c: take what belongs to `where` (IN_GLOBAL or one command's bit).
+ * Returns 0, or CLI_USAGE after one line for each option that is wrong.
+ */
 int cli_parse(struct cli *cli, unsigned where, int argc, char **argv);
 const struct command_row *cli_command(const char *name, size_t length);
 
-/* refuse.c: what is wrong with a word of the command line; CLI_USAGE. */
+/* refuse.c: what is wrong with a word of the command line. */
 int cli_refuse_command(const char *name);
-/* A letter, or a word that begins with two dashes and may hold a value. */
-int cli_refuse_letter(unsigned where, const char *command, int letter);
-int cli_refuse_word(unsigned where, const char *command, const char *word);
+/* One line; a letter, or a word that begins with two dashes and may hold a
+ * value. */
+void cli_refuse_letter(unsigned where, int letter);
+void cli_refuse_word(unsigned where, const char *word);
+/* The hint for the first length bytes of a word, or NULL. */
+const char *cli_find_hint(unsigned where, const char *word, size_t length);
+/* CLI_USAGE after a sentence if the operand is a URL or "json:", else 0. */
+int cli_refuse_protocol(const struct cli *cli, const char *operand);
+/* CLI_USAGE after a sentence about a name of option id, which is not a format
+ * here. */
+int cli_refuse_format(
+	const struct cli *cli, enum option_id id, const char *name);
 
 /* help.c */
 void cli_help(void);
@@ -103,7 +119,12 @@ void cli_command_help(enum command_id id);
 /* "hone: NAME: ..."; returns CLI_FAILED. Bytes that are no text are escaped. */
 __attribute__((format(printf, 2, 3))) int cli_fail(
 	const char *name, const char *format, ...);
-/* "hone: ..." and where to find help; command may be NULL. */
+/* "hone: ..." */
+__attribute__((format(printf, 1, 2))) void cli_complain(
+	const char *format, ...);
+/* Where to find help; command may be NULL. Returns CLI_USAGE. */
+int cli_point_at_help(const char *command);
+/* Both. */
 __attribute__((format(printf, 2, 3))) int cli_usage(
 	const char *command, const char *format, ...);
 /* Write out stdout; CLI_FAILED if it cannot all be written. */
@@ -147,7 +168,10 @@ int cli_format(const struct cli *cli, enum option_id id,
 	const struct image_format **format);
 int cli_run(const struct cli *cli, struct image_run *run);
 /* How to open a source: everything but its format. */
-void cli_open(const struct cli *cli, struct image_open *how);
+int cli_open(const struct cli *cli, struct image_open *how);
+/* Set *direct by a MODE of -t or -T, which is as qemu-img has it; not given, it
+ * stays. */
+int cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct);
 /* The message for err, about its file or, if it names none, about name. */
 int cli_image_fail(const char *name, const struct image_error *err);
 /* Names of the formats, of those that can be written: "-O qcow2, -O raw". */

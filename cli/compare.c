@@ -92,7 +92,9 @@ open_side(const struct cli *cli, int which, const struct image_format *format,
 	struct image_open how;
 	const char *name = cli->operands[which];
 
-	cli_open(cli, &how);
+	int rc = cli_open(cli, &how);
+	if (rc != 0)
+		return rc;
 	how.format = format;
 	/* --snapshot is about A */
 	if (which == 1)

@@ -12,8 +12,9 @@ parse(struct job *job)
 	const struct cli *cli = job->cli;
 	bool may_draw = !cli->option[OPTION_QUIET] && !cli->option[OPTION_JSON];
 
-	cli_open(cli, &job->open);
-	int rc = cli_run(cli, &job->run);
+	int rc = cli_open(cli, &job->open);
+	if (rc == 0)
+		rc = cli_run(cli, &job->run);
 	if (rc == 0)
 		rc = cli_format(cli, OPTION_FORMAT, &job->open.format);
 	if (rc == 0)

@@ -188,9 +188,10 @@ info_run(const struct cli *cli)
 	struct image_open how;
 	struct image_error err;
 
-	cli_open(cli, &how);
+	int rc = cli_open(cli, &how);
 	how.inspect = true;
-	int rc = cli_format(cli, OPTION_FORMAT, &how.format);
+	if (rc == 0)
+		rc = cli_format(cli, OPTION_FORMAT, &how.format);
 	if (rc != 0)
 		return rc;
 	if (image_open(facts.name, &how, &facts.source, &err) < 0)

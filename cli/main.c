@@ -67,13 +67,17 @@ run_parsed(const struct cli *cli)
 	if (too_few || cli->n_operands > row->operands)
 		return cli_usage(row->name, "%s: too %s operands", row->name,
 			too_few ? "few" : "many");
+	if (cli->command == COMMAND_help)
+		return row->run(cli);
 	for (int i = 0; i < cli->n_operands; i++) {
 		/* Many tools take '-' for a stream; images are files. */
-		if (cli->command != COMMAND_help &&
-			strcmp(cli->operands[i], "-") == 0)
+		if (strcmp(cli->operands[i], "-") == 0)
 			return cli_usage(row->name,
 				"'-' is not an image: hone reads and writes "
 				"files; './-' is a file of that name");
+		int rc = cli_refuse_protocol(cli, cli->operands[i]);
+		if (rc != 0)
+			return rc;
 	}
 	return row->run(cli);
 }

@@ -91,8 +91,9 @@ map_run(const struct cli *cli)
 	struct image_error err;
 	struct image_source *img;
 
-	cli_open(cli, &how);
-	int rc = cli_format(cli, OPTION_FORMAT, &how.format);
+	int rc = cli_open(cli, &how);
+	if (rc == 0)
+		rc = cli_format(cli, OPTION_FORMAT, &how.format);
 	if (rc == 0)
 		rc = cli_run(cli, &run);
 	if (rc != 0)

@@ -30,6 +30,24 @@ cli_fail(const char *name, const char *format, ...)
 	return CLI_FAILED;
 }
 
+void
+cli_complain(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_line(NULL, format, args);
+	va_end(args);
+}
+
+int
+cli_point_at_help(const char *command)
+{
+	fprintf(stderr, "Try 'hone %s%s--help'.\n", command ? command : "",
+		command ? " " : "");
+	return CLI_USAGE;
+}
+
 int
 cli_usage(const char *command, const char *format, ...)
 {
@@ -38,9 +56,7 @@ cli_usage(const char *command, const char *format, ...)
 	va_start(args, format);
 	print_line(NULL, format, args);
 	va_end(args);
-	fprintf(stderr, "Try 'hone %s%s--help'.\n", command ? command : "",
-		command ? " " : "");
-	return CLI_USAGE;
+	return cli_point_at_help(command);
 }
 
 /* Why stdout could not be written, as errno was when that was first seen. */

@@ -23,8 +23,21 @@ const struct option_row cli_options[OPTION_COUNT] = {
 #undef HONE_OPTION
 };
 
-/* Values of getopt_long() for options that have no letter: 256 + id. */
+const struct hint_row cli_hints[] = {
+#define HONE_COMMAND(...)
+#define HONE_OPTION(...)
+#define HONE_HINT(commands, word, values, hint) {commands, word, values, hint},
+#include "options.def"
+#undef HONE_COMMAND
+#undef HONE_OPTION
+	{0, NULL, 0, NULL}};
+
+#define HINT_COUNT (sizeof(cli_hints) / sizeof(cli_hints[0]) - 1)
+
+/* Values of getopt_long() for options that have no letter: 256 + id; and for
+ * words that have a hint. */
 #define NO_LETTER 256
+#define HINT (NO_LETTER + OPTION_COUNT)
 
 const struct command_row *
 cli_command(const char *name, size_t length)
@@ -37,11 +50,22 @@ cli_command(const char *name, size_t length)
 }
 
 struct tables {
-	/* "+:" or "-:" first, two places an option, and the end */
-	char letters[2 + 2 * OPTION_COUNT + 1];
-	struct option names[OPTION_COUNT + 1];
+	/* "+:" or "-:" first, two places an option or hint, and the end */
+	char letters[2 + 2 * (OPTION_COUNT + HINT_COUNT) + 1];
+	struct option names[OPTION_COUNT + HINT_COUNT + 1];
 };
 
+static char *
+add_letter(char *at, int letter, bool value)
+{
+	*at++ = (char)letter;
+	if (value)
+		*at++ = ':';
+	return at;
+}
+
+/* getopt_long() also knows what is refused with a hint: so a value of it does
+ * not become an operand. */
 static void
 make_tables(struct tables *tables, unsigned where)
 {
@@ -56,14 +80,22 @@ make_tables(struct tables *tables, unsigned where)
 		const struct option_row *row = &cli_options[id];
 		if (!(row->commands & where))
 			continue;
-		if (row->letter) {
-			*letter++ = (char)row->letter;
-			if (row->value)
-				*letter++ = ':';
-		}
+		if (row->letter)
+			letter = add_letter(letter, row->letter, row->value);
 		*name++ = (struct option){row->name,
 			row->value ? required_argument : no_argument, NULL,
 			NO_LETTER + id};
+	}
+	for (size_t i = 0; i < HINT_COUNT; i++) {
+		const struct hint_row *row = &cli_hints[i];
+		if (!(row->commands & where) || row->word[0] != '-')
+			continue;
+		if (row->word[1] == '-')
+			*name++ = (struct option){row->word + 2,
+				row->values ? required_argument : no_argument,
+				NULL, HINT + (int)i};
+		else if (row->word[2] == '\0')
+			letter = add_letter(letter, row->word[1], row->values);
 	}
 	*letter = '\0';
 	*name = (struct option){0};
@@ -82,17 +114,28 @@ option_by_value(int value, unsigned where)
 }
 
 /* getopt_long() found something wrong; optopt is 0 for a long option. */
-static int
-refuse(int value, unsigned where, const char *command, const char *argument)
+static void
+refuse(int value, unsigned where, const char *argument)
 {
-	if (value == ':')
-		return cli_usage(command, "'%s' needs a value", argument);
-	if (optopt == 0)
-		return cli_refuse_word(where, command, argument);
-	if (optopt >= NO_LETTER)
-		return cli_usage(command, "'--%s' takes no value",
+	if (value == ':' && optopt < HINT &&
+		option_by_value(optopt, where) >= 0)
+		cli_complain("'%s' needs a value", argument);
+	else if (optopt == 0)
+		cli_refuse_word(where, argument);
+	else if (optopt >= HINT)
+		cli_refuse_word(where, cli_hints[optopt - HINT].word);
+	else if (optopt >= NO_LETTER)
+		cli_complain("'--%s' takes no value",
 			cli_options[option_by_value(optopt, where)].name);
-	return cli_refuse_letter(where, command, optopt);
+	else
+		cli_refuse_letter(where, optopt);
+}
+
+/* A word that has a hint, or '?' or ':'. */
+static bool
+is_wrong(int value, unsigned where)
+{
+	return value >= HINT || option_by_value(value, where) < 0;
 }
 
 /* -o A -o B means -o A,B. */
@@ -121,19 +164,27 @@ cli_parse(struct cli *cli, unsigned where, int argc, char **argv)
 	opterr = 0;
 	/* 0: glibc forgets the state of an earlier parse */
 	optind = 0;
+	bool wrong = false;
 	for (;;) {
 		int value = getopt_long(
 			argc, argv, tables.letters, tables.names, NULL);
 		if (value == -1)
 			break;
-		if (value == '?' || value == ':')
-			return refuse(value, where, command, argv[optind - 1]);
+		if (is_wrong(value, where)) {
+			wrong = true;
+			if (value != '?' && value != ':')
+				optopt = value;
+			refuse(value, where, argv[optind - 1]);
+			continue;
+		}
 		int id = option_by_value(value, where);
 		if (id != OPTION_CREATE)
 			cli->option[id] = optarg ? optarg : "";
 		else if (join(cli, command, optarg) != 0)
 			return CLI_FAILED;
 	}
+	if (wrong)
+		return cli_point_at_help(command);
 	cli->n_operands = argc - optind;
 	cli->operands = argv + optind;
 	return 0;

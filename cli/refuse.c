@@ -3,30 +3,20 @@
 #include <string.h>
 #include "cli.h"
 
-static const struct hint_row hints[] = {
-#define HONE_COMMAND(...)
-#define HONE_OPTION(...)
-#define HONE_HINT(commands, word, hint) {commands, word, hint},
-#include "options.def"
-#undef HONE_COMMAND
-#undef HONE_OPTION
-};
-
-static const char *
-find_hint(unsigned where, const char *word, size_t length)
+const char *
+cli_find_hint(unsigned where, const char *word, size_t length)
 {
-	for (size_t i = 0; i < sizeof(hints) / sizeof(hints[0]); i++)
-		if ((hints[i].commands & where) &&
-			strlen(hints[i].word) == length &&
-			memcmp(hints[i].word, word, length) == 0)
-			return hints[i].hint;
+	for (const struct hint_row *row = cli_hints; row->word; row++)
+		if ((row->commands & where) && strlen(row->word) == length &&
+			memcmp(row->word, word, length) == 0)
+			return row->hint;
 	return NULL;
 }
 
 int
 cli_refuse_command(const char *name)
 {
-	const char *hint = find_hint(IN_GLOBAL, name, strlen(name));
+	const char *hint = cli_find_hint(IN_GLOBAL, name, strlen(name));
 	char text[CLI_SUGGESTION];
 	struct suggestion suggestion;
 
@@ -39,14 +29,14 @@ cli_refuse_command(const char *name)
 		suggest_text(&suggestion, "", text));
 }
 
-int
-cli_refuse_letter(unsigned where, const char *command, int letter)
+void
+cli_refuse_letter(unsigned where, int letter)
 {
 	const char word[] = {'-', (char)letter, '\0'};
-	const char *hint = find_hint(where, word, 2);
+	const char *hint = cli_find_hint(where, word, 2);
 
-	return cli_usage(command, "'%s' is not an option%s%s", word,
-		hint ? ": " : "", hint ? hint : "");
+	cli_complain("'%s' is not an option%s%s", word, hint ? ": " : "",
+		hint ? hint : "");
 }
 
 /* The options that begin like the word; returns how many. */
@@ -71,28 +61,92 @@ list_options(unsigned where, const char *word, size_t length, char *list,
 	return n;
 }
 
-int
-cli_refuse_word(unsigned where, const char *command, const char *word)
+void
+cli_refuse_word(unsigned where, const char *word)
 {
-	/* Behind the dashes, before a value. */
+	/* After the dashes, before a value. */
 	size_t length = strcspn(word, "=");
-	const char *hint = find_hint(where, word, length);
+	const char *hint = cli_find_hint(where, word, length);
 	char list[256], text[CLI_SUGGESTION], name[32];
 	struct suggestion suggestion;
 
-	if (hint)
-		return cli_usage(command, "'%.*s' is not an option: %s",
-			(int)length, word, hint);
+	if (hint) {
+		cli_complain(
+			"'%.*s' is not an option: %s", (int)length, word, hint);
+		return;
+	}
 	if (length > 2 && list_options(where, word + 2, length - 2, list,
-				  sizeof(list)) > 1)
-		return cli_usage(
-			command, "'%.*s' may mean %s", (int)length, word, list);
+				  sizeof(list)) > 1) {
+		cli_complain("'%.*s' may mean %s", (int)length, word, list);
+		return;
+	}
 	snprintf(name, sizeof(name), "%.*s", length > 2 ? (int)length - 2 : 0,
 		word + 2);
 	suggest_begin(&suggestion, name);
 	for (int id = 0; id < OPTION_COUNT; id++)
 		if ((cli_options[id].commands & where) && cli_options[id].help)
 			suggest_offer(&suggestion, cli_options[id].name);
-	return cli_usage(command, "'%.*s' is not an option%s", (int)length,
-		word, suggest_text(&suggestion, "--", text));
+	cli_complain("'%.*s' is not an option%s", (int)length, word,
+		suggest_text(&suggestion, "--", text));
+}
+
+static bool
+is_among(const char *const *words, const char *word, size_t length)
+{
+	for (; *words; words++)
+		if (strlen(*words) == length &&
+			memcmp(*words, word, length) == 0)
+			return true;
+	return false;
+}
+
+int
+cli_refuse_protocol(const struct cli *cli, const char *operand)
+{
+	/* What QEMU takes before a colon. */
+	static const char *const protocols[] = {"json", "nbd", "nbd+tcp",
+		"nbd+unix", "http", "https", "ftp", "ftps", "ssh", "rbd",
+		"iscsi", "nfs", "gluster", "gluster+tcp", "gluster+unix",
+		"file", "host_device", "nvme", "vxhs", "fat", NULL};
+	const char *command = cli_commands[cli->command].name;
+	size_t length = strcspn(operand, ":/");
+
+	if (operand[length] != ':' || !is_among(protocols, operand, length))
+		return 0;
+	if (cli->command == COMMAND_convert && operand == cli->operands[1])
+		return cli_usage(command,
+			"'%s' is not a file: make one, which \"qemu-img "
+			"convert -n\" copies there; './%s' is a file of that "
+			"name",
+			operand, operand);
+	return cli_usage(command,
+		"'%s' is not a file: \"qemu-nbd --read-only --connect "
+		"/dev/nbd0 '%s'\" serves it as a block device; './%s' is a "
+		"file of that name",
+		operand, operand, operand);
+}
+
+int
+cli_refuse_format(const struct cli *cli, enum option_id id, const char *name)
+{
+	/* As QEMU calls them. */
+	static const char *const others[] = {"vmdk", "vhdx", "vpc", "vdi",
+		"qed", "qcow", "luks", "parallels", "dmg", "bochs", "cloop",
+		NULL};
+	const char *command = cli_commands[cli->command].name;
+	char list[CLI_FORMATS];
+
+	if (!is_among(others, name, strlen(name)))
+		return cli_usage(command,
+			"'%s' is not a format; the formats are %s", name,
+			cli_list_formats(list, "", false));
+	if (id == OPTION_OUTPUT_FORMAT)
+		return cli_usage(command,
+			"'%s' cannot be written: write -O qcow2, which "
+			"\"qemu-img convert -O %s\" converts",
+			name, name);
+	return cli_usage(command,
+		"'%s' cannot be read: \"qemu-nbd --read-only --connect "
+		"/dev/nbd0 -f %s IMAGE\" serves it as a raw block device",
+		name, name);
 }

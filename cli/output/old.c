@@ -16,6 +16,10 @@ refuse_kind(struct output *output, mode_t mode)
 		kind = "is a directory";
 	if (S_ISLNK(mode))
 		kind = "has become a symbolic link";
+	if (S_ISBLK(mode))
+		return output_refuse(output,
+			"is a block device; make a raw file, which \"qemu-img "
+			"convert -n -f raw -O raw\" or dd(1) copies there");
 	return output_refuse(
 		output, "%s; only a regular file is replaced", kind);
 }

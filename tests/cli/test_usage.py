@@ -173,14 +173,13 @@ def test_the_mistaken_word_is_named(hone, small, out):
 
 
 HABITS = {
-    "convert": {"-p": "--progress-fd", "-W": "order of writes",
-                "-n": "--force", "-t": "--direct", "-T": "--direct",
-                "-m": "--threads", "-r": "--rate-limit", "-l": "--snapshot",
+    "convert": {"-n": "--force", "-r": "--rate-limit", "-l": "--snapshot",
                 "-C": "by itself", "-B": "--allow-backing",
+                "-F": "qemu-img rebase", "--object=secret": "qemu-nbd",
                 "--salvage": "ends the copy", "--bitmaps": "not copied",
                 "--target-is-zero": "new file", "--image-opts": "its path"},
-    "compare": {"-p": "--progress-fd", "--output=json": "--json",
-                "-s": "--strict"},
+    "compare": {"--output=json": "--json", "-s": "--strict"},
+    "check": {"-r": "repairs nothing", "--object=x": "qemu-nbd"},
     "info": {"--output=json": "--json", "--backing-chain": "backing file"},
     "map": {"--output=json": "--json"},
 }
@@ -192,6 +191,93 @@ def test_who_comes_from_qemu_img_is_told_what_to_type(hone, small, command):
         said = hone.misused(command, word, small, small)
         assert f"'{word.split('=')[0]}' is not an option: " in said
         assert told in said
+
+
+def test_all_unknown_options_are_answered_at_once(hone, small, out):
+    """One line each. What takes a value there takes it here, so that it is no
+    operand."""
+    done = hone.run("convert", "-B", "base", "-Fqcow2", "--frobnicate", "-y",
+                    "--object", "secret,id=a", "--salvage=1", "-O", "raw",
+                    small, out / "d")
+    assert (done.returncode, done.stdout) == (2, b"")
+    lines = done.stderr.decode().splitlines()
+    assert [line.split("'")[1] for line in lines[:-1]] == [
+        "-B", "-F", "--frobnicate", "-y", "--object", "--salvage"]
+    assert all("is not an option" in line for line in lines[:-1])
+    assert lines[-1] == "Try 'hone convert --help'."
+    for words in ["-B"], ["--object"]:
+        assert f"'{words[0]}' is not an option: " in hone.misused(
+            "convert", *words)
+    assert not os.listdir(out)
+
+
+def test_what_means_the_same_as_in_qemu_img_is_accepted(
+        hone, image, out):
+    """-p -W mean nothing here, -m is --threads."""
+    source = image("mixed")
+    found = hone.json("convert", "--json", "-p", "-W", "-m", "1", "-t",
+                      "writeback", "-T", "unsafe", source, out / "a.qcow2")
+    assert found["threads"] == 1
+    hone.ok("convert", "-q", "-pWm2", "-t", "none", "-T", "directsync", source,
+            out / "b.qcow2")
+    assert (out / "a.qcow2").read_bytes() == (out / "b.qcow2").read_bytes()
+    hone.ok("compare", "-q", "-p", "-m", "2", "-T", "none", source,
+            out / "a.qcow2")
+    for option in "-t", "-T":
+        assert f"{option}: 'fast' is not none, writeback" in hone.misused(
+            "convert", option, "fast", source, out / "c")
+
+
+@pytest.mark.parametrize("options, direct", [
+    (["-t", "none", "-T", "writeback"], {"DST"}),
+    (["-T", "none", "-t", "unsafe"], {"SRC"}),
+    (["-T", "directsync", "-t", "directsync"], {"SRC", "DST"}),
+    (["--direct", "-T", "writeback"], {"SRC", "DST"})], ids=str)
+def test_the_modes_of_the_cache_are_of_each_side(
+        hone, strace, small, out, work, options, direct):
+    trace = work / "trace"
+    hone.ok("convert", "-q", *options, small, out / "d", before=[
+        *strace, "-qq", "-y", "-o", trace, "-e", "trace=openat,open"])
+    opened = {"SRC" if small.name in line else "DST"
+              for line in trace.read_text().splitlines()
+              if "O_DIRECT|" in line or "O_DIRECT)" in line
+              or "O_DIRECT " in line}
+    assert opened == direct, trace.read_text()
+
+
+@pytest.mark.parametrize("name", [
+    "nbd://host/disk", "nbd:unix:/socket", 'json:{"driver": "file"}',
+    "https://host/disk", "file:disk"])
+def test_what_qemu_takes_for_a_protocol_is_no_file(
+        hone, small, out, name):
+    for words in (["map", name], ["check", name], ["compare", small, name],
+                  ["convert", name, out / "d"]):
+        said = hone.misused(*words)
+        assert f"'{name}' is not a file: \"qemu-nbd " in said
+    said = hone.misused("convert", small, name, cwd=out)
+    assert f"'{name}' is not a file: make one" in said
+    if "/" not in name:
+        hone.ok("convert", "-q", small, "./" + name, cwd=out)
+        assert os.listdir(out) == [name]
+    hone.ok("convert", "-q", small, "a:b", cwd=out)
+
+
+def test_formats_of_others_come_with_the_way_out(hone, small, out):
+    for name in "vmdk", "vdi", "vpc", "luks":
+        said = hone.misused("convert", "-O", name, small, out / "d")
+        assert f"'{name}' cannot be written" in said
+        assert f"qemu-img convert -O {name}" in said
+        said = hone.misused("convert", "-f", name, small, out / "d")
+        assert f"'{name}' cannot be read" in said
+        assert f"/dev/nbd0 -f {name} " in said
+    for key, told in (("backing_file=a", "rebase"), ("backing_fmt=raw", "rebase"),
+                      ("data_file=a", "data_file=FILE"),
+                      ("encryption=on", "encrypt.format=luks"),
+                      ("encrypt.format=luks", "encrypt.format=luks")):
+        said = hone.misused("convert", "-O", "qcow2", "-o", key, small,
+                            out / "d")
+        key = key.split("=")[0]
+        assert f"-o: '{key}' is not possible: " in said and told in said
 
 
 def test_hints_are_not_only_for_options_of_commands(hone):
