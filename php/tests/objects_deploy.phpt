@@ -1,0 +1,80 @@
+--TEST--
+Hone\Cache: classes that change between store and fetch are what unserialize() makes of them
+--EXTENSIONS--
+hone
+--INI--
+hone.cache_cli=1
+--SKIPIF--
+<?php
+if (!function_exists('pcntl_fork')) die('skip pcntl is not there');
+?>
+--FILE--
+<?php
+namespace Objects;
+
+require __DIR__ . '/objects/differ.inc';
+require __DIR__ . '/objects/deploy.inc';
+
+use Hone\Cache;
+
+/** Runs $call in a process of its own; a crash is reported. */
+function in_child(string $name, callable $call): void
+{
+    $child = pcntl_fork();
+    if ($child === 0) {
+        $call();
+        exit(0);
+    }
+    pcntl_waitpid($child, $status);
+    if (!pcntl_wifexited($status) || pcntl_wexitstatus($status) !== 0) {
+        echo "$name: a child ended with status $status\n";
+    }
+}
+
+$cases = deploys();
+foreach ($cases as $name => [$before, $after, $value]) {
+    $store = fn() => in_child($name, function () use ($name, $before, $value) {
+        eval($before);
+        $value = eval("return $value;");
+        if (!Cache::store('item', $value) || !Cache::store('gone', $value) || !Cache::store('text', serialize($value))) {
+            echo "$name: nothing was stored\n";
+        }
+    });
+    $store();
+    $modes = getenv('USE_ZEND_ALLOC') === '0' || str_ends_with($name, ', in an array') ? ['auto'] : ['shared', 'block', 'copy'];
+    foreach ($modes as $mode) {
+        // Only the first use of a class loads it: a process for each of the two.
+        $results = [];
+        foreach (['unserialize', 'fetch', 'gone'] as $by) {
+            if ($by === 'gone' && str_contains($cases[$name][3] ?? '', 'delete')) {
+                $store();
+            }
+            in_child("$name, $mode, $by", function () use ($name, $after, $cases, $mode, $by) {
+                ini_set('hone.cache_read', $mode);
+                eval($after);
+                $text = Cache::fetch('text');
+                eval($cases[$name][3] ?? '');
+                // In one line, which an exception has.
+                $fetch = fn() => $by === 'unserialize' ? unserialize($text) : Cache::fetch($by === 'fetch' ? 'item' : 'gone', MISSING);
+                $found = fetched($fetch, $by !== 'gone');
+                if ($by !== 'gone') {
+                    $found['again'] = fetched($fetch, false);
+                }
+                file_put_contents(__FILE__ . ".$by", serialize($found));
+            });
+            $results[$by] = unserialize((string)@file_get_contents(__FILE__ . ".$by"));
+            @unlink(__FILE__ . ".$by");
+        }
+        foreach (['fetch', 'gone'] as $by) {
+            $difference = $results['unserialize'] ? difference($results['unserialize'], $results[$by] ?: [], "$name, $mode, $by") :
+                "$name: no result";
+            if ($difference) {
+                echo $difference, "\n";
+            }
+        }
+    }
+}
+echo count($cases) > 120 ? "done\n" : "cases are missing\n";
+?>
+--EXPECT--
+done
