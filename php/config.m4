@@ -81,10 +81,9 @@ if test "$PHP_HONE" != "no"; then
     cache/settings.c cache/value.c cache/walk.c cache/write.c
     cache/apcu/apcu.c cache/apcu/fetch.c cache/apcu/figures.c
     cache/apcu/iterator.c cache/apcu/settings.c cache/apcu/store.c
-    cache/values/array.c cache/values/build.c cache/values/check.c
-    cache/values/check_record.c cache/values/deep.c cache/values/element.c
-    cache/values/field.c cache/values/hash.c cache/values/place.c cache/values/shared.c cache/values/string.c
-    cache/values/unpack.c cache/snapshot/file.c cache/snapshot/layout.c
+    cache/values/build.c cache/values/builder.c cache/values/check.c
+    cache/values/place.c cache/values/text.c cache/values/unpack.c
+    cache/snapshot/file.c cache/snapshot/layout.c
     cache/snapshot/load.c cache/snapshot/methods.c cache/snapshot/parse.c
     cache/snapshot/save.c cache/snapshot/sum.c cache/store/arena.c
     cache/store/audit.c cache/store/change.c

@@ -19,8 +19,7 @@ fuzz_target() {
     cache/snapshot) with=php/cache/snapshot/parse.c ;;
     cache/value)
         source="$source tests/cache/value_text.c"
-        for each in array build check check_record deep element hash place \
-            shared string; do
+        for each in build builder check place text; do
             source="$source php/cache/values/$each.c"
         done
         includes="-Iphp/cache/values

@@ -93,7 +93,6 @@ php_hone_cache_open_first(void)
 	if (cache->read == PHP_HONE_READ_BLOCK ||
 		cache->read == PHP_HONE_READ_COPY)
 		php_hone_member_close(&cache->member);
-	cache->builder.stored_at = php_hone_fetched_size;
 	cache->open = true;
 	cache->opened = php_hone_store_now(store);
 	cache->fetches = 0;

@@ -170,8 +170,12 @@ bool php_hone_cache_exists(zend_string *key);
 bool php_hone_cache_field(
 	zend_string *key, const zval *path, uint32_t n_path, zval *value);
 
-/* For php_hone_builder.stored_at. */
-size_t php_hone_fetched_size(const void *address, void *opaque);
+/*
+ * Whether this request has fetched the array lately. *stored becomes the value,
+ * which the request keeps.
+ */
+bool php_hone_cache_fetched(
+	const zend_array *array, struct php_hone_value *stored);
 
 /* ---- block.c ---- */
 

@@ -127,20 +127,18 @@ recent_of(const void *address)
 				     PHP_HONE_RECENT];
 }
 
-/*
- * The size of the data that begins at an address, if the value was fetched in
- * this request lately, else 0.
- */
-size_t
-php_hone_fetched_size(const void *address, void *opaque)
+bool
+php_hone_cache_fetched(const zend_array *array, struct php_hone_value *stored)
 {
-	const struct php_hone_entry *entry = *recent_of(address);
+	const struct php_hone_entry *entry = *recent_of(array);
 
-	(void)opaque;
 	if (entry == NULL ||
-		(const char *)entry + entry->data_at != (const char *)address)
-		return 0;
-	return entry->data_size;
+		(const char *)entry + entry->data_at != (const char *)array)
+		return false;
+	ZVAL_ARR(&stored->root, (zend_array *)(uintptr_t)array);
+	stored->data = array;
+	stored->size = entry->data_size;
+	return true;
 }
 
 /* Takes the value of an entry that this request keeps. */
@@ -238,7 +236,11 @@ php_hone_cache_exists(zend_string *key)
 	return found;
 }
 
-/* The value at a path of an ordinary value, without code of the user. */
+/*
+ * The value at a path of ints and strings, as $value[$path[0]][$path[1]]...;
+ * NULL if there is none. The result belongs to `value`. Without code of the
+ * user.
+ */
 static zval *
 field_of(zval *value, const zval *path, uint32_t n_path)
 {
@@ -296,7 +298,7 @@ php_hone_cache_field(
 	if (entry->flags != 0)
 		return field_of_serialized(
 			member, entry, keep, &root, path, n_path, value);
-	field = n_path == 0 ? &root : php_hone_value_field(&root, path, n_path);
+	field = field_of(&root, path, n_path);
 	if (field != NULL) {
 		ZVAL_COPY_VALUE(value, field);
 		if (!keep && Z_TYPE_P(value) >= IS_STRING &&

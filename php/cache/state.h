@@ -69,7 +69,7 @@ struct php_hone_cache {
 	uint32_t n_blocks;
 	size_t block_bytes_used;
 	struct php_hone_claim *claims;
-	/* arrays that were fetched, by address: php_hone_fetched_size() */
+	/* arrays that were fetched, by address: php_hone_cache_fetched() */
 	const struct php_hone_entry *recent[PHP_HONE_RECENT];
 };
 

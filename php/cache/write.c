@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writing: build the data, reserve a block, place the data, publish. */
+/* Store: build the data, reserve a block, place the data, publish. Delete. */
 #include "cache.h"
 #include "zend_exceptions.h"
 
@@ -19,10 +19,14 @@ php_hone_write_head(struct php_hone_entry *entry, zend_ulong hash, size_t len)
 	ZSTR_LEN(head) = len;
 }
 
-/* Between the reservation and the end nothing of PHP is called. */
+/*
+ * Store `stored`, or what was built if it is NULL. Between the reservation and
+ * the end nothing of PHP is called.
+ */
 static int
 place(struct php_hone_member *member, const struct php_hone_room *room,
-	const zend_string *key, uint8_t flags, enum php_hone_publish how)
+	const zend_string *key, uint8_t flags, enum php_hone_publish how,
+	const struct php_hone_value *stored)
 {
 	const struct php_hone_builder *builder = &HONE_G(cache).builder;
 	struct php_hone_entry *entry;
@@ -34,8 +38,11 @@ place(struct php_hone_member *member, const struct php_hone_room *room,
 	ZVAL_COPY_VALUE(&root, &builder->root);
 	if (room->data != 0) {
 		char *to = (char *)entry + entry->data_at;
-		php_hone_value_place(builder, to,
-			php_hone_store_view(member->store, to), &root);
+		void *view = php_hone_store_view(member->store, to);
+		if (UNEXPECTED(stored != NULL))
+			php_hone_value_copy(stored, to, view, &root);
+		else
+			php_hone_value_place(builder, to, view, &root);
 	}
 	memcpy(&entry->value[0], &root.value, sizeof entry->value[0]);
 	entry->value[1] = Z_TYPE_INFO(root);
@@ -147,16 +154,18 @@ take_tags(struct php_hone_key *to, HashTable *tags)
 	return true;
 }
 
+/* As place(). Returns false, with a warning, if that is impossible. */
 static bool
-store_built(struct php_hone_member *member, zend_string *key, uint8_t flags,
-	bool has_data, const struct php_hone_write *how)
+reserve_and_place(struct php_hone_member *member, zend_string *key,
+	uint8_t flags, const struct php_hone_value *stored,
+	const struct php_hone_write *how)
 {
-	const struct php_hone_builder *builder = &HONE_G(cache).builder;
 	uint32_t n_tags =
 		how->tags != NULL ? zend_hash_num_elements(how->tags) : 0;
 	struct php_hone_key of, few[TAGS_ON_STACK], *tags = few;
 	struct php_hone_room room = {
-		.data = has_data ? builder->size : 0,
+		.data = stored != NULL ? stored->size
+				       : HONE_G(cache).builder.size,
 		.key = &of,
 		.ttl = how->ttl > TTL_MAX ? 0 : (uint32_t)how->ttl,
 		.n_tags = n_tags,
@@ -168,7 +177,7 @@ store_built(struct php_hone_member *member, zend_string *key, uint8_t flags,
 		tags = safe_emalloc(n_tags, sizeof *tags, 0);
 	room.tags = tags;
 	if (n_tags == 0 || take_tags(tags, how->tags))
-		error = place(member, &room, key, flags, how->how);
+		error = place(member, &room, key, flags, how->how, stored);
 	if (tags != few)
 		efree(tags);
 	if (UNEXPECTED(error < 0)) {
@@ -205,7 +214,7 @@ store_object(struct php_hone_member *member, zend_string *key, zval *value,
 		return false;
 	ZVAL_STR(&string, bytes);
 	if (php_hone_value_build(builder, &string) == PHP_HONE_BUILT_DATA)
-		stored = store_built(member, key, flags, true, how);
+		stored = reserve_and_place(member, key, flags, NULL, how);
 	else
 		complain(-ENOMEM, key, NULL, member);
 	zend_string_release_ex(bytes, 0);
@@ -244,17 +253,21 @@ php_hone_cache_store(
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	struct php_hone_builder *builder = &HONE_G(cache).builder;
+	struct php_hone_value stored;
 
 	if (UNEXPECTED(member == NULL))
 		return false;
 	ZVAL_DEREF(value);
 	if (UNEXPECTED(how->ttl < 0))
 		return store_nothing(key, how->how);
+	if (Z_TYPE_P(value) == IS_ARRAY &&
+		UNEXPECTED(GC_FLAGS(Z_ARR_P(value)) & IS_ARRAY_IMMUTABLE) &&
+		php_hone_cache_fetched(Z_ARR_P(value), &stored))
+		return reserve_and_place(member, key, 0, &stored, how);
 	switch (php_hone_value_build(builder, value)) {
 	case PHP_HONE_BUILT_SCALAR:
-		return store_built(member, key, 0, false, how);
 	case PHP_HONE_BUILT_DATA:
-		return store_built(member, key, 0, true, how);
+		return reserve_and_place(member, key, 0, NULL, how);
 	case PHP_HONE_BUILT_OBJECT:
 		/* APCu initializes it. */
 		if (!how->throws && is_lazy(value))

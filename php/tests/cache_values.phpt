@@ -65,6 +65,21 @@ Cache::delete('k');
 var_dump(Cache::fetch('again') === ['a' => 'value', 'b' => 'value', 'c' => ['value']]);
 Cache::store('part', Cache::fetch('again')['c']);
 var_dump(Cache::fetch('part'));
+// Parts of what was fetched are immutable, too, and are not it: their addresses are close.
+$lists = [];
+for ($i = 0; $i < 200; $i++) {
+    $lists[] = [$i];
+}
+for ($i = 0; $i < 64; $i++) {
+    Cache::store("list$i", $i < 63 ? [$i] : $lists);
+    $fetched = Cache::fetch("list$i");
+}
+foreach ($fetched as $i => $list) {
+    Cache::store('part', $list);
+    if (Cache::fetch('part') !== [$i]) {
+        echo "part $i is wrong\n";
+    }
+}
 
 Cache::store('k', new Sleeper);
 var_dump(Cache::fetch('k')->a);

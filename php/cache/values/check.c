@@ -1,11 +1,184 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Images from outside. The walk repeats the order in which build.c writes: an
- * element leads to the record that comes next, or back to one that is complete.
- * So no array contains itself, each record is visited once, and the end of the
- * last one is the beginning of the strings.
+ * Values from outside. First each structure by itself, then the walk. It
+ * repeats the order in which build.c writes: an element leads to the record
+ * that comes next, or back to one that is complete. So no array contains
+ * itself, each record is visited once, and the end of the last one is the
+ * beginning of the strings.
+ *
+ * Each function returns false with check->problem set.
  */
-#include "check.h"
+#include "layout.h"
+
+struct check {
+	const unsigned char *bytes;
+	size_t size;
+	uint64_t base;
+	size_t arrays;    /* where the strings begin */
+	size_t next;      /* the record to come */
+	uint64_t *begins; /* a bit for each 8 bytes: a string, or a record whose
+			     elements were visited */
+	struct php_hone_buffer stack;
+	const char *problem;
+};
+
+static bool
+problem(struct check *check, const char *phrase)
+{
+	check->problem = phrase;
+	return false;
+}
+
+static void
+mark(struct check *check, size_t offset)
+{
+	check->begins[offset / 512] |= UINT64_C(1) << (offset / 8 % 64);
+}
+
+static bool
+is_marked(const struct check *check, size_t offset)
+{
+	return check->begins[offset / 512] >> (offset / 8 % 64) & 1;
+}
+
+/* ---- structures ---- */
+
+/* A string at an offset below the size. */
+static bool
+check_string(struct check *check, size_t at)
+{
+	const zend_string *string = (const void *)(check->bytes + at);
+	size_t left = check->size - at;
+	size_t len, whole;
+
+	if (left < _ZSTR_HEADER_SIZE + 8)
+		return problem(check, "a string is cut off");
+	len = ZSTR_LEN(string);
+	if (len > left - _ZSTR_HEADER_SIZE - 1)
+		return problem(check, "a string is longer than the value");
+	whole = php_hone_string_size(len);
+	if (whole > left)
+		return problem(check, "a string is longer than the value");
+	if (string->gc.refcount != PHP_HONE_REFCOUNT ||
+		GC_TYPE_INFO(string) != PHP_HONE_STRING_INFO)
+		return problem(check, "a string has other flags");
+	for (size_t i = _ZSTR_HEADER_SIZE + len; i < whole; i++) {
+		if (check->bytes[at + i] != 0)
+			return problem(check, "a string does not end in zeros");
+	}
+	if (ZSTR_H(string) != php_hone_string_hash(ZSTR_VAL(string), len))
+		return problem(check, "a string has another hash");
+	mark(check, at);
+	return true;
+}
+
+/* The zend_array at an offset up to the size: its fields, and that its record
+ * lies in the data. No element is read. */
+static bool
+check_head(struct check *check, size_t at)
+{
+	const zend_array *record = (const void *)(check->bytes + at);
+	size_t left = check->size - at;
+	bool packed;
+	uint32_t used;
+
+	if (left < sizeof(*record) + HT_HASH_SIZE(HT_MIN_MASK))
+		return problem(check, "an array is cut off");
+	packed = HT_IS_PACKED(record);
+	used = record->nNumUsed;
+	if (record->gc.refcount != PHP_HONE_REFCOUNT ||
+		GC_TYPE_INFO(record) != PHP_HONE_ARRAY_INFO ||
+		record->pDestructor != NULL || record->nInternalPointer != 0)
+		return problem(check, "an array has other flags");
+	if (HT_FLAGS(record) !=
+		(used == 0 ? HASH_FLAG_UNINITIALIZED
+			   : HASH_FLAG_STATIC_KEYS |
+					(packed ? HASH_FLAG_PACKED : 0)))
+		return problem(check, "an array has other flags");
+	if (record->nTableSize < HT_MIN_SIZE ||
+		record->nTableSize > HT_MAX_SIZE ||
+		(record->nTableSize & (record->nTableSize - 1)) != 0 ||
+		used > record->nTableSize ||
+		record->nTableMask !=
+			(packed || used == 0
+					? HT_MIN_MASK
+					: HT_SIZE_TO_MASK(record->nTableSize)))
+		return problem(check, "an array has a wrong size");
+	if ((packed || used == 0) &&
+		record->nTableSize != php_hone_table_size(used))
+		return problem(check, "an array has a wrong size");
+	if (php_hone_record_bytes(record) > left)
+		return problem(check, "an array is larger than the value");
+	if ((uintptr_t)record->arData !=
+		check->base + at + sizeof(*record) +
+			HT_HASH_SIZE(record->nTableMask))
+		return problem(check, "an array has its elements elsewhere");
+	return true;
+}
+
+/* Each bucket is in the chain of its slot, and no chain has a loop. */
+static bool
+check_index(struct check *check, const zend_array *record)
+{
+	const Bucket *buckets =
+		php_hone_record_elements(record, record->nTableMask);
+	uint32_t visited = 0;
+
+	for (uint32_t slot = record->nTableMask; slot != 0; slot++) {
+		uint32_t at = HT_HASH_EX(buckets, slot);
+		while (at != HT_INVALID_IDX) {
+			uint32_t i = HT_HASH_TO_IDX(at);
+			if (i >= record->nNumUsed || at != HT_IDX_TO_HASH(i) ||
+				((uint32_t)buckets[i].h | record->nTableMask) !=
+					slot ||
+				++visited > record->nNumUsed)
+				return problem(check, "a hash chain is broken");
+			at = Z_NEXT(buckets[i].val);
+		}
+	}
+	if (visited != record->nNumUsed)
+		return problem(check, "a hash chain is incomplete");
+	return true;
+}
+
+static bool
+check_packed(struct check *check, const zend_array *record)
+{
+	const uint32_t *index = (const uint32_t *)(record + 1);
+	const zval *elements =
+		php_hone_record_elements(record, record->nTableMask);
+	uint32_t n = 0;
+
+	if (index[0] != HT_INVALID_IDX || index[1] != HT_INVALID_IDX)
+		return problem(check, "an index is not empty");
+	for (uint32_t i = 0; i < record->nNumUsed; i++) {
+		n += Z_TYPE(elements[i]) != IS_UNDEF;
+		if (elements[i].u2.next != 0)
+			return problem(check, "an element has other flags");
+	}
+	if (n != record->nNumOfElements)
+		return problem(check, "an array has a wrong count");
+	/* PHP stores the next element there without looking. */
+	if (record->nNumUsed != 0 &&
+		record->nNextFreeElement < (zend_long)record->nNumUsed)
+		return problem(check, "an array has a wrong next element");
+	return true;
+}
+
+/* All of a record whose head is good, except the values and keys. */
+static bool
+check_record(struct check *check, size_t at)
+{
+	const zend_array *record = (const void *)(check->bytes + at);
+
+	if (record->nNumUsed == 0 || HT_IS_PACKED(record))
+		return check_packed(check, record);
+	if (record->nNumUsed != record->nNumOfElements)
+		return problem(check, "an array has a wrong count");
+	return check_index(check, record);
+}
+
+/* ---- the walk ---- */
 
 struct level {
 	size_t record;
@@ -13,12 +186,12 @@ struct level {
 };
 
 static bool
-check_strings(struct php_hone_check *check)
+check_strings(struct check *check)
 {
 	size_t at = check->arrays;
 
 	while (at < check->size) {
-		if (!php_hone_check_string(check, at))
+		if (!check_string(check, at))
 			return false;
 		at += php_hone_string_size(
 			ZSTR_LEN((const zend_string *)(check->bytes + at)));
@@ -29,7 +202,7 @@ check_strings(struct php_hone_check *check)
 /* The offset of a pointer, SIZE_MAX if it is not in the data or not aligned.
  */
 static size_t
-offset_of(const struct php_hone_check *check, const void *pointer)
+offset_of(const struct check *check, const void *pointer)
 {
 	uint64_t offset = (uint64_t)(uintptr_t)pointer - check->base;
 
@@ -38,31 +211,30 @@ offset_of(const struct php_hone_check *check, const void *pointer)
 }
 
 static bool
-check_string_at(struct php_hone_check *check, const void *pointer)
+check_string_at(struct check *check, const void *pointer)
 {
 	size_t offset = offset_of(check, pointer);
 
 	if (offset == SIZE_MAX || offset < check->arrays ||
-		!php_hone_marked(check, offset))
-		return php_hone_problem(
-			check, "a pointer does not lead to a string");
+		!is_marked(check, offset))
+		return problem(check, "a pointer does not lead to a string");
 	return true;
 }
 
 static bool
-push(struct php_hone_check *check, size_t record)
+push(struct check *check, size_t record)
 {
 	struct level *level;
 
 	if (!php_hone_buffer_reserve(&check->stack, sizeof(*level)))
-		return php_hone_problem(check, PHP_HONE_NO_MEMORY);
+		return problem(check, PHP_HONE_NO_MEMORY);
 	level = (struct level *)(check->stack.bytes + check->stack.used);
 	check->stack.used += sizeof(*level);
 	level->record = record;
 	level->element = 0;
 	if (record >= check->arrays)
-		return php_hone_problem(check, "an array is missing");
-	if (!php_hone_check_record(check, record))
+		return problem(check, "an array is missing");
+	if (!check_record(check, record))
 		return false;
 	check->next =
 		record + php_hone_record_bytes(
@@ -71,32 +243,30 @@ push(struct php_hone_check *check, size_t record)
 }
 
 static bool
-check_array_at(struct php_hone_check *check, const void *pointer)
+check_array_at(struct check *check, const void *pointer)
 {
 	size_t offset = offset_of(check, pointer);
 
 	if (offset != SIZE_MAX && offset == check->next)
 		return push(check, offset);
 	if (offset == SIZE_MAX || offset >= check->next ||
-		!php_hone_marked(check, offset))
-		return php_hone_problem(
-			check, "a pointer does not lead to an array");
+		!is_marked(check, offset))
+		return problem(check, "a pointer does not lead to an array");
 	return true;
 }
 
 static bool
-check_value(struct php_hone_check *check, const zval *value)
+check_value(struct check *check, const zval *value)
 {
 	if (Z_TYPE_INFO_P(value) != Z_TYPE_P(value))
-		return php_hone_problem(check, "a value has other flags");
+		return problem(check, "a value has other flags");
 	switch (Z_TYPE_P(value)) {
 	case IS_UNDEF:
 	case IS_NULL:
 	case IS_FALSE:
 	case IS_TRUE:
 		if (Z_LVAL_P(value) != 0)
-			return php_hone_problem(
-				check, "a value has other bits");
+			return problem(check, "a value has other bits");
 		return true;
 	case IS_LONG:
 	case IS_DOUBLE:
@@ -106,30 +276,30 @@ check_value(struct php_hone_check *check, const zval *value)
 	case IS_ARRAY:
 		return check_array_at(check, Z_PTR_P(value));
 	default:
-		return php_hone_problem(check, "a value has an unknown type");
+		return problem(check, "a value has an unknown type");
 	}
 }
 
 static bool
-check_key(struct php_hone_check *check, const Bucket *bucket)
+check_key(struct check *check, const Bucket *bucket)
 {
 	const zend_string *key;
 
 	if (Z_TYPE(bucket->val) == IS_UNDEF)
-		return php_hone_problem(check, "an element is empty");
+		return problem(check, "an element is empty");
 	if (bucket->key == NULL)
 		return true;
 	if (!check_string_at(check, bucket->key))
 		return false;
 	key = (const void *)(check->bytes + offset_of(check, bucket->key));
 	if (ZSTR_H(key) != bucket->h)
-		return php_hone_problem(check, "a key has another hash");
+		return problem(check, "a key has another hash");
 	return true;
 }
 
 /* The next element of the array on top of the stack. */
 static bool
-check_next(struct php_hone_check *check)
+check_next(struct check *check)
 {
 	struct level *level =
 		(struct level *)(check->stack.bytes + check->stack.used) - 1;
@@ -139,7 +309,7 @@ check_next(struct php_hone_check *check)
 	uint32_t i = level->element++;
 
 	if (i == record->nNumUsed) {
-		php_hone_mark(check, level->record);
+		mark(check, level->record);
 		check->stack.used -= sizeof(*level);
 		return true;
 	}
@@ -151,13 +321,13 @@ check_next(struct php_hone_check *check)
 
 /* Where the records end, if they are what they seem to be. */
 static bool
-find_strings(struct php_hone_check *check)
+find_strings(struct check *check)
 {
 	size_t at = 0;
 
 	while (check->size - at >= sizeof(zend_array) &&
 		php_hone_is_record(check->bytes + at)) {
-		if (!php_hone_check_head(check, at))
+		if (!check_head(check, at))
 			return false;
 		at += php_hone_record_bytes(
 			(const zend_array *)(check->bytes + at));
@@ -167,7 +337,7 @@ find_strings(struct php_hone_check *check)
 }
 
 static bool
-check_arrays(struct php_hone_check *check)
+check_arrays(struct check *check)
 {
 	if (!find_strings(check) || !check_strings(check) || !push(check, 0))
 		return false;
@@ -176,43 +346,40 @@ check_arrays(struct php_hone_check *check)
 			return false;
 	}
 	if (check->next != check->arrays)
-		return php_hone_problem(check, "an array is in no other one");
+		return problem(check, "an array is in no other one");
 	return true;
 }
 
 static bool
-check_root(struct php_hone_check *check, const zval *root)
+check_root(struct check *check, const zval *root)
 {
 	uint32_t type = Z_TYPE_P(root);
 
 	if (Z_TYPE_INFO_P(root) != type || root->u2.next != 0)
-		return php_hone_problem(check, "the value has other flags");
+		return problem(check, "the value has other flags");
 	if (type < IS_STRING)
 		return check->size == 0 && type != IS_UNDEF
 			       ? check_value(check, root)
-			       : php_hone_problem(
-					 check, "the value has no data");
+			       : problem(check, "the value has no data");
 	if (type > IS_ARRAY || check->size < sizeof(zend_array) - 24 ||
 		check->size % 8 != 0)
-		return php_hone_problem(check, "the value has another type");
+		return problem(check, "the value has another type");
 	if (check->base % PHP_HONE_VALUE_ALIGN != 0 ||
 		(uint64_t)(uintptr_t)Z_PTR_P(root) != check->base)
-		return php_hone_problem(check, "the value is elsewhere");
+		return problem(check, "the value is elsewhere");
 	if (type == IS_ARRAY)
 		return check_arrays(check);
-	return php_hone_check_string(check, 0) &&
+	return check_string(check, 0) &&
 	       (php_hone_string_size(ZSTR_LEN(
 			(const zend_string *)check->bytes)) == check->size ||
-		       php_hone_problem(
-			       check, "there are bytes after the string"));
+		       problem(check, "there are bytes after the string"));
 }
 
 bool
 php_hone_value_check(const void *bytes, size_t size, uint64_t base,
 	const zval *root, const char **phrase)
 {
-	struct php_hone_check check = {
-		.bytes = bytes, .size = size, .base = base};
+	struct check check = {.bytes = bytes, .size = size, .base = base};
 	bool good;
 
 	check.begins = calloc(size / 512 + 1, sizeof(*check.begins));

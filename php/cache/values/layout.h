@@ -1,19 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PHP_HONE_VALUES_LAYOUT_H
 #define PHP_HONE_VALUES_LAYOUT_H
-/*
- * The layout of a stored value, for the files that write and read it.
- *
- *	arrays: each a record, a child behind its parent
- *	strings: each a zend_string, rounded up to 8 bytes
- *
- * A record is a zend_array, its hash index, and its elements. A table of
- *strings after the arrays instead of between them makes strings one bulk copy,
- *and a walk over the arrays needs no pointer and no relocation bits.
- *
- * In a builder's buffers, the pointer to an array is its offset there, and that
- * to a string is its offset plus 1, so that a key at offset 0 is not NULL.
- */
+/* The layout of values.h in PHP's structures, for the files that write and read
+ * it. */
 #include "values.h"
 
 /* Not counted, never freed, never an entry of the collector of cycles. */
@@ -36,9 +25,6 @@
 /* PHP separates before a write if it sees more than one reference; the JIT and
  * spl_array look at nothing else. */
 #define PHP_HONE_REFCOUNT 2
-
-/* Array structures begin at different multiples of this. */
-#define PHP_HONE_UNIT (SIZEOF_SIZE_T == 8 ? 32 : 16)
 
 /* The bytes of a string in a stored value. */
 static zend_always_inline size_t
@@ -94,9 +80,6 @@ php_hone_is_record(const void *at)
 
 /* ---- building ---- */
 
-/* zend_array.pDestructor of a record whose elements are being copied. */
-#define PHP_HONE_INCOMPLETE ((dtor_func_t)(uintptr_t)1)
-
 /* Room for `size` bytes more; false if there is no memory. */
 bool php_hone_buffer_grow(struct php_hone_buffer *buffer, size_t size);
 
@@ -106,20 +89,6 @@ php_hone_buffer_reserve(struct php_hone_buffer *buffer, size_t size)
 	return EXPECTED(buffer->room - buffer->used >= size) ||
 	       php_hone_buffer_grow(buffer, size);
 }
-
-/* The rest of php_hone_write_string() for a string above PHP_HONE_SHORT. */
-void php_hone_write_long(
-	zend_string *copy, const zend_string *string, zend_ulong hash);
-
-/*
- * Build the records of an array and of what is in it. Sets builder->refused if
- * that is impossible.
- */
-void php_hone_build_arrays(
-	struct php_hone_builder *builder, const zend_array *root);
-/* The same, for values of any depth; slower. */
-void php_hone_build_deep(
-	struct php_hone_builder *builder, const zend_array *root);
 
 /*
  * Look for an array with several references. Returns true if it has a record,

@@ -136,13 +136,6 @@ php_hone_value_place(const struct php_hone_builder *builder, void *to,
 		*root = builder->root;
 		return;
 	}
-	if (builder->known != NULL) {
-		struct php_hone_value stored = {
-			.data = builder->known, .size = builder->size};
-		set_root(&stored.root, IS_ARRAY, builder->known);
-		php_hone_value_copy(&stored, to, view, root);
-		return;
-	}
 	if (builder->string != NULL)
 		php_hone_write_string(
 			to, builder->string, ZSTR_H(builder->string));

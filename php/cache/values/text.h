@@ -1,9 +1,84 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PHP_HONE_VALUES_TEXT_H
 #define PHP_HONE_VALUES_TEXT_H
-/* Strings of a stored value, in line for the loops over elements. */
+/*
+ * Strings: PHP's hash, 8 bytes at a time, and the copy of the bytes, which
+ * computes the hash in the same pass. In line for the loops over elements.
+ *
+ * Each character is worth 33 times the one after it:
+ *
+ *	5381 * 33^n + c[0] * 33^(n-1) + ... + c[n-1]	modulo 2^64
+ *
+ * The last word has zeros after the string. They multiply the sum by a power of
+ * 33, and 33 is odd, so that its powers have inverses. This saves the branch by
+ * the number of characters that are left.
+ *
+ * If char is signed, 128 is added to each character, so that it can be
+ * multiplied as unsigned, and what that adds to the sum is subtracted.
+ */
 #include "layout.h"
-#include "words.h"
+#include <limits.h>
+
+#define PHP_HONE_HASH_BEGIN UINT64_C(5381)
+#define PHP_HONE_HASH_TOP UINT64_C(0x8000000000000000)
+
+#define PHP_HONE_33_2 (UINT64_C(33) * 33)
+#define PHP_HONE_33_4 (PHP_HONE_33_2 * PHP_HONE_33_2)
+#define PHP_HONE_33_8 (PHP_HONE_33_4 * PHP_HONE_33_4)
+
+#if CHAR_MIN < 0
+#define PHP_HONE_SIGN UINT64_C(0x8080808080808080)
+#define PHP_HONE_BIAS                                                          \
+	(UINT64_C(128) * 34 * (PHP_HONE_33_2 + 1) * (PHP_HONE_33_4 + 1))
+#else
+#define PHP_HONE_SIGN UINT64_C(0)
+#define PHP_HONE_BIAS UINT64_C(0)
+#endif
+
+/* 33^-8, 33^-7, ... 33^-1 modulo 2^64. */
+extern const uint64_t php_hone_inverse[8];
+
+/* The first 0 to 7 bytes at `from`, then zeros; reads 8. */
+static zend_always_inline uint64_t
+php_hone_last_word(const char *from, size_t len)
+{
+	uint64_t word;
+
+	memcpy(&word, from, 8);
+#ifdef WORDS_BIGENDIAN
+	return len == 0 ? 0 : word & ~(UINT64_MAX >> len * 8);
+#else
+	return word & ((UINT64_C(1) << len * 8) - 1);
+#endif
+}
+
+static zend_always_inline uint64_t
+php_hone_hash_word(uint64_t sum, uint64_t word)
+{
+	const uint64_t bytes = UINT64_C(0x00ff00ff00ff00ff);
+	const uint64_t pairs = UINT64_C(0x0000ffff0000ffff);
+
+#ifdef WORDS_BIGENDIAN
+	word = __builtin_bswap64(word);
+#endif
+	word ^= PHP_HONE_SIGN;
+	word = (word & bytes) * 33 + (word >> 8 & bytes);
+	word = (word & pairs) * PHP_HONE_33_2 + (word >> 16 & pairs);
+	word = (word & UINT32_MAX) * PHP_HONE_33_4 + (word >> 32);
+	return sum * PHP_HONE_33_8 + (word - PHP_HONE_BIAS);
+}
+
+/* `word` has `len` characters, 0 to 7, and zeros. */
+static zend_always_inline zend_ulong
+php_hone_hash_last(uint64_t sum, uint64_t word, size_t len)
+{
+	sum = php_hone_hash_word(sum, word) * php_hone_inverse[len];
+	return (zend_ulong)(sum | PHP_HONE_HASH_TOP);
+}
+
+/* The rest of php_hone_write_string() for a string above PHP_HONE_SHORT. */
+void php_hone_write_long(
+	zend_string *copy, const zend_string *string, zend_ulong hash);
 
 /* Above this, memcpy() and vectors are faster than a loop of words. */
 #define PHP_HONE_SHORT 64
@@ -52,52 +127,6 @@ php_hone_write_string(void *to, const zend_string *string, zend_ulong hash)
 			ZSTR_VAL(copy), ZSTR_VAL(string), len, hash);
 	else
 		php_hone_write_long(copy, string, hash);
-}
-
-/*
- * The pointer to a string's copy in builder->strings. On out of memory, sets
- * builder->refused.
- */
-static zend_always_inline zend_string *
-php_hone_append_string(
-	struct php_hone_builder *builder, const zend_string *string)
-{
-	struct php_hone_buffer *strings = &builder->strings;
-	size_t size = php_hone_string_size(ZSTR_LEN(string));
-
-	if (UNEXPECTED(!php_hone_buffer_reserve(strings, size))) {
-		builder->refused = PHP_HONE_NO_MEMORY;
-		return NULL;
-	}
-	php_hone_write_string(
-		strings->bytes + strings->used, string, ZSTR_H(string));
-	strings->used += size;
-	return (zend_string *)(uintptr_t)(strings->used - size + 1);
-}
-
-/*
- * The same for one that may have been appended already. A string with one
- * reference cannot appear twice. Others are looked up by their address in a
- * table without chains: a miss costs memory, not correctness.
- */
-static zend_always_inline zend_string *
-php_hone_put_string(struct php_hone_builder *builder, const zend_string *string)
-{
-	struct php_hone_repeated *entry;
-	uintptr_t bits = (uintptr_t)string;
-	zend_string *copy;
-
-	if (!ZSTR_IS_INTERNED(string) && GC_REFCOUNT(string) == 1)
-		return php_hone_append_string(builder, string);
-	entry = &builder->repeated[(bits >> 3 ^ bits >> 10) %
-				   PHP_HONE_REPEATED];
-	if (entry->string == string && entry->build == builder->build)
-		return (zend_string *)((uintptr_t)entry->at * 8 + 1);
-	copy = php_hone_append_string(builder, string);
-	entry->string = string;
-	entry->build = builder->build;
-	entry->at = (uint32_t)((uintptr_t)copy / 8);
-	return copy;
 }
 
 #endif

@@ -5,6 +5,9 @@
  */
 #include "layout.h"
 
+/* Array structures begin at different multiples of this. */
+#define UNIT (SIZEOF_SIZE_T == 8 ? 32 : 16)
+
 struct unpacked {
 	uintptr_t base;
 	void **made; /* of each array and string, by its offset */
@@ -13,8 +16,7 @@ struct unpacked {
 static void **
 place_of(struct unpacked *unpacked, const void *address)
 {
-	return &unpacked->made[((uintptr_t)address - unpacked->base) /
-			       PHP_HONE_UNIT];
+	return &unpacked->made[((uintptr_t)address - unpacked->base) / UNIT];
 }
 
 /* The copy of a string, with a reference for the caller. */
@@ -106,8 +108,8 @@ php_hone_value_unpack(const struct php_hone_value *stored, zval *copy)
 		return;
 	}
 	unpacked.base = (uintptr_t)Z_PTR(stored->root);
-	unpacked.made = ecalloc(
-		stored->size / PHP_HONE_UNIT + 1, sizeof(*unpacked.made));
+	unpacked.made =
+		ecalloc(stored->size / UNIT + 1, sizeof(*unpacked.made));
 	if (Z_TYPE(stored->root) == IS_ARRAY)
 		unpack_arrays(&unpacked, stored);
 	ZVAL_COPY_VALUE(copy, &stored->root);

@@ -2,11 +2,37 @@
 #ifndef PHP_HONE_VALUES_H
 #define PHP_HONE_VALUES_H
 /*
- * PHP values as one block: docs/design/cache.md, "Values".
+ * A PHP value as the store keeps it: a root, which is a zval, and for a string
+ * or an array its data, one block of PHP's own structures, so that a fetch is
+ * a pointer. The data of ['a' => 1, 'b' => ['x', 2]]:
  *
- * No function here writes to a value that it reads, and none calls
- * code of the user. Threads may read one at a time; a builder belongs to
- * one thread.
+ *	root -> zend_array | hash index | Bucket "a" 1 | Bucket "b" --.
+ *	        zend_array | hash index | zval "x" | zval 2       <---'
+ *	        zend_string "a" | zend_string "b" | zend_string "x"
+ *
+ * A record is a zend_array, its hash index and its elements, without gaps. A
+ * parent comes before its children, and all records before all strings: the
+ * walk from record to record meets each pointer, so that none is listed, and
+ * the strings are moved by one copy. Strings are rounded up to 8 bytes.
+ *
+ * From a value to the store, and back:
+ *
+ *	build.c     records and strings of a value, in buffers; a pointer to an
+ *	            array is its offset there, one to a string its offset plus
+ *	            1, so that a key at offset 0 is not NULL
+ *	builder.c   the buffers
+ *	place.c     from the buffers to the final address; copies of a value
+ *	unpack.c    an ordinary PHP value again
+ *	check.c     whether bytes from outside are such a value
+ *	layout.h    flags and sizes of the structures
+ *	text.h      strings and PHP's hash of them; text.c for long ones
+ *
+ * A store is php_hone_value_build(), a reservation by the caller, and
+ * php_hone_value_place(). A fetch from shared memory calls nothing of this.
+ *
+ * No function here writes to a value that it reads, and none calls code of the
+ * user. Threads may read one value at a time; a builder belongs to one thread.
+ * The reasons: docs/design/cache.md, "Values".
  */
 #include "php.h"
 #include <stdbool.h>
@@ -55,15 +81,6 @@ struct php_hone_shared {
  * What it owns comes from malloc(), so that it outlives a request.
  */
 struct php_hone_builder {
-	/*
-	 * Set by the user, or NULL: the bytes of the data that begins at an
-	 * address, 0 if none begins there. A value that was fetched and is
-	 * stored again is then copied as a block. Called for immutable arrays
-	 * at addresses of PHP_HONE_VALUE_ALIGN.
-	 */
-	size_t (*stored_at)(const void *address, void *opaque);
-	void *opaque;
-
 	/* what the last build made */
 	zval root;           /* a scalar; of others the type */
 	size_t size;         /* bytes of the data, a multiple of 8 */
@@ -71,7 +88,6 @@ struct php_hone_builder {
 
 	/* the rest is private */
 	const zend_string *string; /* the value, if it is a string */
-	const zend_array *known;   /* the value, if it is a stored value */
 	struct php_hone_buffer arrays, strings, frames;
 	uint32_t build;
 	uint32_t empty; /* the offset of an empty array, or UINT32_MAX */
@@ -103,8 +119,8 @@ void php_hone_value_place(const struct php_hone_builder *builder, void *to,
 
 /*
  * A value as the store keeps it. The root's pointer is the address that the
- * pointers in the data assume; `bytes` is another address if the data was
- * moved, as that of a snapshot.
+ * pointers in the data assume. `data` is another address if the data was moved,
+ * as that of a snapshot.
  */
 struct php_hone_value {
 	zval root;
@@ -134,14 +150,6 @@ void php_hone_value_unpack(const struct php_hone_value *stored, zval *copy);
  */
 bool php_hone_value_check(const void *bytes, size_t size, uint64_t base,
 	const zval *root, const char **problem);
-
-/*
- * The value at a path of keys, as $value[$path[0]][$path[1]]...: NULL if there
- * is none, or if a key is not null, a bool, an int, a float or a string. The
- * result belongs to the data.
- */
-const zval *php_hone_value_field(
-	const zval *root, const zval *path, uint32_t n_path);
 
 /* PHP's hash of a string (DJBX33A with the top bit set), by SIMD where the CPU
  * has it. */

@@ -13,10 +13,8 @@ if test "$PHP_HONE_VALUES" != "no"; then
   HONE_VALUES_SHARED_LIBADD="$HONE_ARCHIVE -pthread -Wl,--exclude-libs,libhone.a"
   PHP_SUBST([HONE_VALUES_SHARED_LIBADD])
   PHP_NEW_EXTENSION([hone_values], m4_normalize([functions.c damage.c regions.c
-    values/array.c values/build.c values/check.c values/check_record.c
-    values/deep.c values/element.c
-    values/field.c values/hash.c values/place.c values/shared.c
-    values/string.c values/unpack.c]),
+    values/build.c values/builder.c values/check.c values/place.c
+    values/text.c values/unpack.c]),
     [$ext_shared],, [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 -fvisibility=hidden])
   PHP_ADD_BUILD_DIR([$ext_builddir/values])
 fi

@@ -223,15 +223,14 @@ expect(value_store([[STDIN]]) === 'a resource', 'a resource in it');
 expect(value_store([$object, STDIN]) === 'a resource', 'a resource after one');
 both([1], 'after a refusal');
 
-// Stored again: as a block, as a part, and as a part of a new value.
+// Stored again: as a whole, as a part, and as a part of a new value.
 $value = ['a' => [1, 'two', ['x' => 'y']], 'b' => 'text', 'c' => []];
 $id = store($value);
-$again = store(value_fetch($id), true);
-expect(value_size($again) === value_size($id), 'the block has its size');
+$again = store(value_fetch($id));
 value_move($id);
-expect(same(value_fetch($again), $value), 'the block is another one');
-$part = store(value_fetch($again)['a'], true);
-$whole = store([1, 'again' => value_fetch($again), value_fetch($again)], true);
+expect(same(value_fetch($again), $value), 'it is another one');
+$part = store(value_fetch($again)['a']);
+$whole = store([1, 'again' => value_fetch($again), value_fetch($again)]);
 value_move($again);
 expect(same(value_fetch($part), $value['a']), 'a part');
 expect(same(value_fetch($whole), [1, 'again' => $value, $value]), 'in a value');
@@ -265,19 +264,4 @@ function make(int $noise): array
 expect(relative(store(make(3))) === relative(store(make(77777))),
     'equal values have equal data');
 
-// A field.
-$id = store(['a' => ['b' => [1, 2, ['c' => 'found']]], 5 => 'five',
-    '' => 'nothing', 1 => 'one', 0 => 'zero', 'n' => null]);
-expect(value_field($id, ['a', 'b', 2, 'c']) === 'found', 'a field');
-expect(value_field($id, ['a', 'b', '2', 'c']) === 'found', 'a digit');
-expect(value_field($id, ['5']) === 'five', 'a numeric key');
-expect(value_field($id, [5.0]) === 'five', 'a float');
-expect(value_field($id, [null]) === 'nothing', 'null is no text');
-expect(value_field($id, [true]) === 'one', 'true is one');
-expect(value_field($id, [false]) === 'zero', 'false is zero');
-expect(value_field($id, ['n']) === null, 'null is found');
-expect(value_field($id, ['x']) === 'none', 'no such key');
-expect(value_field($id, ['a', 'b', 2, 'c', 0]) === 'none', 'no text offset');
-expect(value_field($id, [[]]) === 'none', 'an array is no key');
-expect(value_field($id, []) === value_fetch($id), 'no path');
 echo "done\n";

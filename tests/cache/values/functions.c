@@ -10,20 +10,14 @@
 
 static struct php_hone_builder builder;
 
-/* value_store(mixed $value, bool $known = false): int|string: its number, or
- * why there is none. $known: stored values that exist already are recognized.
- */
+/* value_store(mixed $value): int|string: its number, or why there is none */
 PHP_FUNCTION(value_store)
 {
 	zval *value;
-	bool known = false;
 
-	ZEND_PARSE_PARAMETERS_START(1, 2)
+	ZEND_PARSE_PARAMETERS_START(1, 1)
 	Z_PARAM_ZVAL(value)
-	Z_PARAM_OPTIONAL
-	Z_PARAM_BOOL(known)
 	ZEND_PARSE_PARAMETERS_END();
-	builder.stored_at = known ? region_size_at : NULL;
 	switch (php_hone_value_build(&builder, value)) {
 	case PHP_HONE_BUILT_OBJECT:
 		RETURN_STRING("object");
@@ -117,34 +111,6 @@ PHP_FUNCTION(value_free)
 		region_get(number) == NULL)
 		RETURN_THROWS();
 	region_remove(number);
-}
-
-/* value_field(int $id, array $path): mixed; the string "none" if there is
- * none */
-PHP_FUNCTION(value_field)
-{
-	zval path[16];
-	zend_long number;
-	HashTable *keys;
-	zval *key;
-	uint32_t n = 0;
-	struct region *region;
-	const zval *field;
-
-	if (zend_parse_parameters(ZEND_NUM_ARGS(), "lh", &number, &keys) !=
-			SUCCESS ||
-		(region = region_get(number)) == NULL)
-		RETURN_THROWS();
-	ZEND_HASH_FOREACH_VAL(keys, key)
-	{
-		if (n < 16)
-			ZVAL_COPY_VALUE(&path[n++], key);
-	}
-	ZEND_HASH_FOREACH_END();
-	field = php_hone_value_field(&region->stored.root, path, n);
-	if (field == NULL)
-		RETURN_STRING("none");
-	ZVAL_COPY_VALUE(return_value, field);
 }
 
 /* value_hash(string $bytes, int $from = 0): ?int: the hash of the bytes from
@@ -261,7 +227,6 @@ static const zend_function_entry functions[] = {
 	PHP_FE(value_base, any)
 	PHP_FE(value_check, any)
 	PHP_FE(value_free, any)
-	PHP_FE(value_field, any)
 	PHP_FE(value_hash, any)
 	PHP_FE(value_limit, any)
 	PHP_FE(value_time, any)

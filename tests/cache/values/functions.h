@@ -23,9 +23,6 @@ zend_long region_add(struct region *region);
 struct region *region_get(zend_long number);
 void region_remove(zend_long number);
 
-/* The bytes of the data that begins at an address, for the builder. */
-size_t region_size_at(const void *address, void *opaque);
-
 PHP_FUNCTION(value_flips);
 PHP_FUNCTION(value_damage);
 PHP_FUNCTION(value_cut);

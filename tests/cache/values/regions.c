@@ -91,13 +91,3 @@ region_remove(zend_long number)
 	region_free(regions[number]);
 	regions[number] = NULL;
 }
-
-size_t
-region_size_at(const void *address, void *opaque)
-{
-	for (zend_long i = 0; i < n_regions; i++) {
-		if (regions[i] != NULL && regions[i]->map == address)
-			return regions[i]->stored.size;
-	}
-	return 0;
-}

@@ -44,9 +44,9 @@ function has_nan($value): bool
     return is_float($value) && is_nan($value);
 }
 
-function store($value, bool $known = false): int
+function store($value): int
 {
-    $id = value_store($value, $known);
+    $id = value_store($value);
     expect(is_int($id), 'a value is stored', $id);
     expect(value_check($id) === true, 'what is stored is good',
         value_check($id), $value);

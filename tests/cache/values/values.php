@@ -62,13 +62,11 @@ for ($i = 0; $i < $n; $i++) {
     $apart = store(unserialize(serialize($flat)));
     expect(value_size($again) <= value_size($apart) * 3 + 500, 'its size');
     value_free($apart);
-    $block = store($fetched, true);
-    expect(same(value_fetch($block), $flat), 'stored again as a block');
     $moved = value_move($id);
     expect(value_check($moved) === true, 'a moved value is good');
     expect(same(value_fetch($moved), $flat), 'a moved value');
     expect(same(value_fetch($again), $flat), 'nothing of the first is used');
-    foreach ([$id, $again, $block, $moved] as $each) {
+    foreach ([$id, $again, $moved] as $each) {
         unset($fetched, $unpacked);
         value_free($each);
     }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* PHP's hash of long strings: words.h, by vectors. */
-#include "words.h"
-#include "values.h"
+/* Long strings: PHP's hash by vectors (text.h has the sum), and the copy. */
+#include "text.h"
 #include <hone/hone.h>
 
 const uint64_t php_hone_inverse[8] = {
@@ -126,4 +125,19 @@ php_hone_string_hash(const char *bytes, size_t len)
 	word = 0;
 	memcpy(&word, bytes, left);
 	return php_hone_hash_last(sum, word, left);
+}
+
+void
+php_hone_write_long(
+	zend_string *copy, const zend_string *string, zend_ulong hash)
+{
+	size_t len = ZSTR_LEN(string);
+	size_t whole = len & ~(size_t)7;
+	uint64_t word =
+		php_hone_last_word(ZSTR_VAL(string) + whole, len - whole);
+
+	copy->h =
+		hash != 0 ? hash : php_hone_string_hash(ZSTR_VAL(string), len);
+	hone_memcpy(ZSTR_VAL(copy), ZSTR_VAL(string), whole, HONE_COPY_KEEP);
+	memcpy(ZSTR_VAL(copy) + whole, &word, 8);
 }

@@ -1,9 +1,60 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The arrays of a build that have more than one reference: one record for each,
- * and the place where an array that contains itself is found. Open addressing.
- */
+/* The memory of a builder: its buffers, and the table of shared arrays. */
 #include "layout.h"
+
+/* Offsets are kept as 32 bits of units of 8 bytes. */
+#define LARGEST ((size_t)UINT32_MAX * 8)
+
+bool
+php_hone_buffer_grow(struct php_hone_buffer *buffer, size_t size)
+{
+	size_t room = buffer->room < 4096 ? 4096 : buffer->room;
+	unsigned char *bytes;
+
+	if (size > LARGEST - buffer->used)
+		return false;
+	while (room < buffer->used + size)
+		room *= 2;
+	bytes = realloc(buffer->bytes, room);
+	if (bytes == NULL)
+		return false;
+	buffer->bytes = bytes;
+	buffer->room = room;
+	return true;
+}
+
+static void
+trim_buffer(struct php_hone_buffer *buffer, size_t keep)
+{
+	if (buffer->room > keep) {
+		free(buffer->bytes);
+		memset(buffer, 0, sizeof(*buffer));
+	}
+}
+
+void
+php_hone_builder_trim(struct php_hone_builder *builder, size_t keep)
+{
+	trim_buffer(&builder->arrays, keep);
+	trim_buffer(&builder->strings, keep);
+	trim_buffer(&builder->frames, keep);
+	if (builder->shared_room * sizeof(*builder->shared) > keep) {
+		free(builder->shared);
+		builder->shared = NULL;
+		builder->shared_room = 0;
+	}
+}
+
+void
+php_hone_builder_free(struct php_hone_builder *builder)
+{
+	php_hone_builder_trim(builder, 0);
+}
+
+/*
+ * The arrays of a build that have more than one reference: one record for each.
+ * An array that contains itself is found here. Open addressing.
+ */
 
 static uint32_t
 slot_of(const zend_array *array, uint32_t room)
@@ -30,7 +81,7 @@ entry_of(struct php_hone_builder *builder, const zend_array *array)
 }
 
 static bool
-grow(struct php_hone_builder *builder)
+grow_shared(struct php_hone_builder *builder)
 {
 	struct php_hone_shared *old = builder->shared;
 	uint32_t old_room = builder->shared_room;
@@ -58,7 +109,8 @@ php_hone_shared_find(
 {
 	struct php_hone_shared *entry;
 
-	if (builder->n_shared >= builder->shared_room / 2 && !grow(builder)) {
+	if (builder->n_shared >= builder->shared_room / 2 &&
+		!grow_shared(builder)) {
 		builder->refused = PHP_HONE_NO_MEMORY;
 		return false;
 	}
