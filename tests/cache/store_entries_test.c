@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "store_support.h"
@@ -213,6 +214,8 @@ claimer(void (*how)(void))
 	if (pid == 0) {
 		struct php_hone_key key = key_of("k");
 		struct php_hone_member child;
+		/* It does not outlive a test that fails. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		bool ok = php_hone_member_join(&child, store) == 0 &&
 			  php_hone_store_claim(&child, &key, 100) == 0;
 		if (!ok || write(ready[1], "x", 1) != 1)

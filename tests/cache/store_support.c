@@ -15,16 +15,9 @@
 /* NULL, or why processes cannot be killed here. */
 #if defined(EMULATED)
 static const char *const cannot = "an emulator has no robust mutexes";
-#elif defined(__SANITIZE_THREAD__)
-static const char *const cannot = "TSan does not follow killed processes";
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-static const char *const cannot = "TSan does not follow killed processes";
 #else
-static const char *const cannot = NULL;
-#endif
-#else
-static const char *const cannot = NULL;
+static const char *const cannot =
+	TSAN ? "TSan does not follow killed processes" : NULL;
 #endif
 
 void

@@ -12,18 +12,12 @@
 
 /* A sanitizer or an emulator is slow: such runs take a fraction of the turns.
  */
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if TSAN || ASAN
 #define SLOW 10
 #elif !defined(__OPTIMIZE__) || !defined(__x86_64__)
 #define SLOW 5
 #else
 #define SLOW 1
-#endif
-#if defined(__has_feature)
-#if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
-#undef SLOW
-#define SLOW 10
-#endif
 #endif
 
 /* Skip the test, with the reason, where processes cannot be killed. */

@@ -56,18 +56,6 @@ STANDS_FOR(void, free, void *memory)
 
 static const struct image_create defaults = {.version = 3, .refcount_bits = 16};
 
-/* A file that is gone when it is closed. */
-static int
-scratch_file(void)
-{
-	char path[] = "sink_test.XXXXXX";
-	int fd = mkstemp(path);
-
-	assert_true(fd >= 0);
-	unlink(path);
-	return fd;
-}
-
 /* Calls of every kind. Returns the first error. */
 static int
 use_sink(struct test_store *store, const struct image_create *create)
@@ -130,7 +118,7 @@ TEST(every_failing_write_is_reported)
 		unsigned failed = 0;
 		int rc;
 		do {
-			int fd = scratch_file();
+			int fd = test_store_scratch();
 			test_store_init(&store, fd);
 			store.fail_at = ++failed;
 			rc = use_sink(&store, &all[i]);

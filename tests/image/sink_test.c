@@ -11,18 +11,6 @@
 
 static const struct image_create defaults = {.version = 3, .refcount_bits = 16};
 
-/* A file that is gone when it is closed. */
-static int
-scratch_file(void)
-{
-	char path[] = "sink_test.XXXXXX";
-	int fd = mkstemp(path);
-
-	assert_true(fd >= 0);
-	unlink(path);
-	return fd;
-}
-
 /* fd -1: what is written is dropped. */
 static struct image_sink *
 create_sink(struct test_store *store, int fd, const struct image_create *create)
@@ -71,7 +59,7 @@ TEST(the_header_is_written_last_and_by_itself)
 	struct image_create create = defaults;
 	struct image_error err;
 	struct test_store store;
-	int fd = scratch_file();
+	int fd = test_store_scratch();
 
 	create.size = 10 * MIB;
 	struct image_sink *sink = create_sink(&store, fd, &create);

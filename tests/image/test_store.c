@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdlib.h>
 #include <unistd.h>
+#include "support.h"
 #include "test_store.h"
 
 static struct test_store *
@@ -73,4 +75,15 @@ test_store_init(struct test_store *store, int fd)
 {
 	*store = (struct test_store){
 		.store = {.ops = &ops, .name = name}, .fd = fd};
+}
+
+int
+test_store_scratch(void)
+{
+	char path[] = "sink_test.XXXXXX";
+	int fd = mkstemp(path);
+
+	assert_true(fd >= 0);
+	unlink(path);
+	return fd;
 }

@@ -24,4 +24,7 @@ struct test_store {
  * *store: closing frees nothing. */
 void test_store_init(struct test_store *store, int fd);
 
+/* A file that is gone when it is closed. */
+int test_store_scratch(void);
+
 #endif

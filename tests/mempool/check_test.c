@@ -7,18 +7,6 @@
 #include <unistd.h>
 #include "mempool_support.h"
 
-/* With AddressSanitizer, the sanitizer detects the write first and aborts. */
-#if defined(__SANITIZE_ADDRESS__)
-#define ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ASAN 1
-#endif
-#endif
-#ifndef ASAN
-#define ASAN 0
-#endif
-
 #if ASAN
 /* The children abort by design: names in their reports would cost a minute. */
 const char *__asan_default_options(void);
@@ -181,7 +169,7 @@ TEST(writes_after_put_are_told)
 		char *obj = hone_mempool_get(c);
 
 		hone_mempool_put(c, obj);
-		if (ASAN) {
+		if (ASAN) { /* detects the write first, and aborts */
 			sanitized(obj + at);
 			continue;
 		}

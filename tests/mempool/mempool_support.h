@@ -10,16 +10,7 @@
 
 /* The stride of objects is a multiple of this: AddressSanitizer keeps the state
  * of 8 bytes together. */
-#if defined(__SANITIZE_ADDRESS__)
-#define GRANULE 8
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define GRANULE 8
-#endif
-#endif
-#ifndef GRANULE
-#define GRANULE 1
-#endif
+#define GRANULE (ASAN ? 8 : 1)
 
 static inline struct hone_mempool_attr
 attributes(size_t capacity, size_t cache_size, unsigned max_caches)

@@ -11,17 +11,6 @@
 #include <time.h>
 #include "read_files_support.h"
 
-#if defined(__SANITIZE_ADDRESS__)
-#define ASAN 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define ASAN 1
-#endif
-#endif
-#ifndef ASAN
-#define ASAN 0
-#endif
-
 static struct batch batch;
 static struct record record;
 

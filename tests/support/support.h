@@ -8,6 +8,23 @@
 #include <stdbool.h>
 #include "test.h"
 
+/* Whether this program has the sanitizer: 0 or 1. */
+#if defined(__has_feature)
+#define SUPPORT_FEATURE(name) __has_feature(name)
+#else
+#define SUPPORT_FEATURE(name) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || SUPPORT_FEATURE(address_sanitizer)
+#define ASAN 1
+#else
+#define ASAN 0
+#endif
+#if defined(__SANITIZE_THREAD__) || SUPPORT_FEATURE(thread_sanitizer)
+#define TSAN 1
+#else
+#define TSAN 0
+#endif
+
 /* From HONE_SEED if set, else from the clock; printed as a TAP comment. */
 uint64_t support_seed(void);
 
