@@ -87,6 +87,12 @@ image_compress(const struct image_codec *codec, struct image_scratch *scratch,
 	return encoder->compress(scratch->encoder, from, length, to, room);
 }
 
+size_t
+image_codec_memory(const struct image_codec *codec, size_t length)
+{
+	return encoder_of(codec)->memory(codec, length);
+}
+
 int
 image_decompress(enum image_codec_id id, struct image_scratch *scratch,
 	const void *from, size_t stored, void *to, size_t length)

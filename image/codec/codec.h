@@ -56,6 +56,10 @@ int64_t image_compress(const struct image_codec *codec,
 	struct image_scratch *scratch, const void *from, size_t length,
 	void *to, size_t room);
 
+/* Bytes that each thread's context takes if it compresses `length` bytes at
+ * once. */
+size_t image_codec_memory(const struct image_codec *codec, size_t length);
+
 /*
  * Decompress exactly length bytes from at most `stored` bytes; bytes may follow
  * the compressed stream inside `stored`, since qcow2 counts sectors.

@@ -18,6 +18,9 @@ struct image_encoder {
 	int64_t (*compress)(void *context, const void *from, size_t length,
 		void *to, size_t room);
 	void (*destroy)(void *context);
+	/* Bytes that a context takes which compresses `length` bytes at once.
+	 */
+	size_t (*memory)(const struct image_codec *codec, size_t length);
 };
 
 /* Raw deflate, distances up to 32 KiB. */

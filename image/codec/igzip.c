@@ -62,6 +62,14 @@ destroy(void *context)
 	free(context);
 }
 
+static size_t
+memory(const struct image_codec *codec, size_t length)
+{
+	(void)codec;
+	(void)length;
+	return sizeof(struct context);
+}
+
 static const struct image_encoder igzip = {
 	.name = "zlib",
 	.most = ISAL_DEF_MAX_LEVEL,
@@ -69,6 +77,7 @@ static const struct image_encoder igzip = {
 	.create = create,
 	.compress = compress,
 	.destroy = destroy,
+	.memory = memory,
 };
 
 const struct image_encoder *const image_encoder_igzip = &igzip;

@@ -23,6 +23,16 @@ destroy(void *context)
 	libdeflate_free_compressor(context);
 }
 
+/* What libdeflate 1.14 passes to malloc() at levels 1, 2 to 9, 10 to 12. */
+static size_t
+memory(const struct image_codec *codec, size_t length)
+{
+	(void)length;
+	if (codec->level == 1)
+		return 202759;
+	return codec->level < 10 ? 668295 : 9009543;
+}
+
 const struct image_encoder image_encoder_libdeflate = {
 	.name = "zlib",
 	.most = 12,
@@ -30,6 +40,7 @@ const struct image_encoder image_encoder_libdeflate = {
 	.create = create,
 	.compress = compress,
 	.destroy = destroy,
+	.memory = memory,
 };
 
 int

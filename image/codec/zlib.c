@@ -48,6 +48,16 @@ destroy(void *context)
 	free(context);
 }
 
+/* As zconf.h has it. */
+static size_t
+memory(const struct image_codec *codec, size_t length)
+{
+	(void)codec;
+	(void)length;
+	return ((size_t)1 << (WINDOW_BITS + 2)) +
+	       ((size_t)1 << (MEMORY_LEVEL + 9));
+}
+
 const struct image_encoder image_encoder_zlib = {
 	.name = "zlib with a window of 4 KiB",
 	.most = 9,
@@ -55,4 +65,5 @@ const struct image_encoder image_encoder_zlib = {
 	.create = create,
 	.compress = compress_all,
 	.destroy = destroy,
+	.memory = memory,
 };

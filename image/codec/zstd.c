@@ -2,6 +2,7 @@
 /* One zstd frame a cluster, as QEMU writes it. */
 #include <endian.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -36,6 +37,24 @@ destroy(void *context)
 	ZSTD_freeCCtx(context);
 }
 
+/* The library allocates by level and length at the first use. */
+static size_t
+memory(const struct image_codec *codec, size_t length)
+{
+	size_t size = 0, room = ZSTD_compressBound(length);
+	ZSTD_CCtx *context = create(codec);
+	char *from = calloc(1, length), *to = malloc(room);
+
+	if (context && from && to) {
+		compress(context, from, length, to, room);
+		size = ZSTD_sizeof_CCtx(context);
+	}
+	free(to);
+	free(from);
+	ZSTD_freeCCtx(context);
+	return size;
+}
+
 const struct image_encoder image_encoder_zstd = {
 	.name = "zstd",
 	/* Higher ones are for windows larger than any cluster. */
@@ -45,6 +64,7 @@ const struct image_encoder image_encoder_zstd = {
 	.create = create,
 	.compress = compress,
 	.destroy = destroy,
+	.memory = memory,
 };
 
 /* A library may still read the formats from before zstd 0.8; qcow2 has none. */

@@ -265,7 +265,9 @@ struct image_run {
 	size_t block;
 	/* 1 to IMAGE_MAX_THREADS; 0: one for each CPU */
 	unsigned threads;
-	/* most bytes of buffers; 0: 64 MiB. At least one chunk is taken */
+	/* most bytes of buffers and of the contexts of compressors, so that
+	 * fewer threads may work; 0: 64 MiB of buffers. One thread with one
+	 * chunk is taken in any case */
 	size_t memory;
 	/* most bytes a second that are read; 0: no limit */
 	uint64_t rate;

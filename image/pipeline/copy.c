@@ -273,6 +273,11 @@ image_copy(struct image_source *source, struct image_sink *sink,
 		.chunk = copy.chunk,
 		.buffer = (sink->compress ? 2 : 1) * copy.chunk,
 		.own = own_size(&copy),
+		/* The default is for buffers alone: it takes no threads. */
+		.scratch = sink->compress && run->memory
+				   ? image_codec_memory(
+					     &sink->codec, (size_t)sink->unit)
+				   : 0,
 		.writers = sink->store->parallel_writes ? 0 : 1,
 		.cut = cut,
 		.work = work,

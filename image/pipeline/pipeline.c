@@ -8,14 +8,6 @@
 #include <stdlib.h>
 #include "pipeline/state.h"
 
-/* Chunks of a disk under way, for each thread: one that is worked on, and one
- * that waits for its turn. One thread alone needs no second. */
-static size_t
-wanted_chunks(unsigned threads)
-{
-	return threads == 1 ? 1 : 2 * (size_t)threads;
-}
-
 static uint64_t
 extent_end(const struct image_extent *extent)
 {
@@ -216,12 +208,9 @@ image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 		wanted = IMAGE_MAX_THREADS;
 	if (wanted > most)
 		wanted = (unsigned)most;
-	p.n_chunks = wanted_chunks(wanted);
-	int rc = pipeline_create(&p);
+	int rc = pipeline_create(&p, &wanted);
 	if (rc < 0)
 		return image_no_memory(err);
-	if (wanted > p.n_chunks)
-		wanted = (unsigned)p.n_chunks;
 	*threads = pipeline_threads(&p, wanted);
 	pipeline_destroy(&p);
 	return p.rc;

@@ -44,6 +44,8 @@ struct image_plan {
 	size_t chunk;
 	size_t buffer;
 	size_t own;
+	/* bytes of each thread's scratch that count for image_run.memory */
+	size_t scratch;
 	/* most threads in the write stage at a time; 0: any number */
 	unsigned writers;
 

@@ -36,8 +36,33 @@ construct(void *object, size_t index, void *arg)
 	task->chunk.data = (unsigned char *)object + head_size(plan);
 }
 
+/* Chunks of a disk under way, for each thread: one that is worked on, and one
+ * that waits for its turn. One thread alone needs no second. */
+static size_t
+wanted_chunks(unsigned threads)
+{
+	return threads == 1 ? 1 : 2 * (size_t)threads;
+}
+
+/* Each thread takes its scratch and at least one chunk. The first one takes
+ * them in any case. */
+static void
+divide_memory(struct pipeline *p, size_t chunk, unsigned *threads)
+{
+	size_t memory = p->run->memory ? p->run->memory : DEFAULT_MEMORY;
+	size_t most = memory / (chunk + p->plan->scratch);
+
+	if (*threads > most)
+		*threads = most ? (unsigned)most : 1;
+	p->n_chunks = wanted_chunks(*threads);
+	size_t affordable =
+		most ? (memory - *threads * p->plan->scratch) / chunk : 1;
+	if (p->n_chunks > affordable)
+		p->n_chunks = affordable;
+}
+
 static int
-create_pool(struct pipeline *p)
+create_pool(struct pipeline *p, unsigned *threads)
 {
 	const struct image_plan *plan = p->plan;
 	struct hone_mempool_attr attr;
@@ -53,12 +78,7 @@ create_pool(struct pipeline *p)
 	attr.constructor_arg = (void *)(uintptr_t)plan;
 	attr.name = "image chunks";
 
-	size_t memory = p->run->memory ? p->run->memory : DEFAULT_MEMORY;
-	size_t affordable = memory / attr.object_size;
-	if (affordable == 0)
-		affordable = 1;
-	if (p->n_chunks > affordable)
-		p->n_chunks = affordable;
+	divide_memory(p, attr.object_size, threads);
 	attr.capacity = p->n_chunks;
 	int rc = hone_mempool_create(&p->pool, &attr);
 	if (rc == 0)
@@ -67,11 +87,11 @@ create_pool(struct pipeline *p)
 }
 
 int
-pipeline_create(struct pipeline *p)
+pipeline_create(struct pipeline *p, unsigned *threads)
 {
 	pthread_condattr_t attr;
 
-	int rc = create_pool(p);
+	int rc = create_pool(p, threads);
 	if (rc == 0)
 		rc = hone_ring_create(&p->ready, p->n_chunks, HONE_RING_SPSC);
 	if (rc == 0) {

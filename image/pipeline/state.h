@@ -49,9 +49,12 @@ struct pipeline {
 void pipeline_loop(struct pipeline *p);
 
 /* resources.c */
-/* Make the chunks, at most n_chunks, at least 1, as run->memory allows; sets
- * n_chunks. Returns 0 or -ENOMEM, with nothing left to be destroyed. */
-int pipeline_create(struct pipeline *p);
+/*
+ * Make the chunks for so many threads, or for fewer, at least 1, as run->memory
+ * allows; sets n_chunks and *threads. Returns 0 or -ENOMEM, with nothing left
+ * to be destroyed.
+ */
+int pipeline_create(struct pipeline *p, unsigned *threads);
 void pipeline_destroy(struct pipeline *p);
 
 /* threads.c */

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Converted images, held against the source, qemu-img and our own reader."""
+import json
 import os
 
 import pytest
@@ -265,3 +266,32 @@ def test_a_person_gets_one_line_and_quiet_means_none(hone, small, out):
     said = hone.ok("convert", small, out / "a").stdout
     assert said.endswith(b"\n") and said.count(b"\n") == 1
     assert not hone.ok("convert", "-q", small, out / "b").stdout
+
+
+def test_memory_bounds_what_compresses(hone, work, out):
+    """At level 19 of zstd each thread takes 2 MiB: fewer threads work."""
+    source = work / "a.img"
+    block = bytes(i & 255 for i in range(65536))
+    with open(source, "wb") as file:
+        for i in range(1024):
+            file.write(bytes([i & 255, i >> 8]) + block[2:])
+    with open(hone.path, "rb") as binary:
+        sanitized = b"__asan_init" in binary.read()
+    options = ["-c", "--level", "19", "-o", "compression_type=zstd", "-m",
+               "64"]
+    for name, memory, least, most in (("a", 8, 1, 1), ("b", 64, 2, 20),
+                                      ("c", 200, 21, 60)):
+        child = hone.start("convert", "--json", *options, "--memory",
+                           f"{memory}M", source, out / f"{name}.qcow2")
+        said = child.stdout.read()
+        _, status, usage = os.wait4(child.pid, 0)
+        child.returncode = status
+        child.stdout.close()
+        child.stderr.close()
+        assert status == 0
+        assert least <= json.loads(said)["threads"] <= most
+        # The program and its libraries take 8 MiB. The figure counts pytest
+        # too, before exec: of no use for the least memory.
+        assert sanitized or memory < 64 or (
+            usage.ru_maxrss < (memory + 16) * 1024)
+    assert len({(out / f"{name}.qcow2").read_bytes() for name in "abc"}) == 1
