@@ -14,7 +14,8 @@ import re
 
 BRACES = {"{": 1, "}": -1, "(": 1, ")": -1}
 # Words of the headers that say how a function is linked, not what it is.
-LINKAGE = re.compile(r"\b(HONE_API|HONE_INLINE|extern|static|inline)\b\s*")
+LINKAGE = re.compile(r"\b(HONE_API|HONE_INLINE|HONE_DETAIL_RESULT|extern|static|"
+                     r"inline)\b\s*")
 FUNCTION = re.compile(r"^(?P<type>.*?[\s*])(?P<name>\w+) ?\((?P<args>.*)\)$")
 COMPOUND = re.compile(r"^(?P<kind>struct|union|enum) (?P<name>\w+)")
 FIELD = re.compile(r"^:(?:param (?P<param>\w+)|return):\s*(?P<text>.*)$")

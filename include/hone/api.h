@@ -77,6 +77,14 @@
 #define HONE_API
 #endif
 
+/* The caller must look at the result: without it, memory or an error is lost.
+ */
+#if defined(__GNUC__)
+#define HONE_DETAIL_RESULT __attribute__((warn_unused_result))
+#else
+#define HONE_DETAIL_RESULT
+#endif
+
 /**
  * Marks a function with a short body that is compiled into its caller.
  *

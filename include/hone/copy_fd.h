@@ -85,7 +85,7 @@ struct hone_copy_fd_result {
  * Any thread may call it. During the call nobody else may move the positions of
  * the descriptors. Since 0.1.
  */
-HONE_API int64_t hone_copy_fd(
+HONE_API HONE_DETAIL_RESULT int64_t hone_copy_fd(
 	int in, int out, uint64_t n, struct hone_copy_fd_result *result);
 
 /**
@@ -108,8 +108,8 @@ HONE_API int64_t hone_copy_fd(
  * read() took from a pipe, a device or a socket, and that out did not take in
  * time. Since 0.1.
  */
-HONE_API int64_t hone_copy_fd_until(int in, int out, uint64_t n,
-	int64_t deadline_ns, struct hone_copy_fd_result *result);
+HONE_API HONE_DETAIL_RESULT int64_t hone_copy_fd_until(int in, int out,
+	uint64_t n, int64_t deadline_ns, struct hone_copy_fd_result *result);
 
 /**
  * Test whether the peer of a socket is still connected, as far as the kernel

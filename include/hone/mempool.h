@@ -129,7 +129,7 @@ HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
  *
  * Since 0.1.
  */
-HONE_API int hone_mempool_create(
+HONE_API HONE_DETAIL_RESULT int hone_mempool_create(
 	struct hone_mempool **pool, const struct hone_mempool_attr *attr);
 
 /**
@@ -154,7 +154,7 @@ HONE_API int hone_mempool_destroy(struct hone_mempool *pool);
  *
  * Takes a mutex, as hone_mempool_cache_close() does. Since 0.1.
  */
-HONE_API int hone_mempool_cache_open(
+HONE_API HONE_DETAIL_RESULT int hone_mempool_cache_open(
 	struct hone_mempool *pool, struct hone_mempool_cache **cache);
 
 /**
@@ -179,8 +179,8 @@ HONE_API void hone_mempool_cache_close(struct hone_mempool_cache *cache);
  * dlclose(). Link a plugin that contains the static library with -z nodelete.
  * Since 0.1.
  */
-HONE_API struct hone_mempool_cache *hone_mempool_thread_cache(
-	struct hone_mempool *pool);
+HONE_API HONE_DETAIL_RESULT struct hone_mempool_cache *
+hone_mempool_thread_cache(struct hone_mempool *pool);
 
 /**
  * Get one object.
@@ -191,7 +191,8 @@ HONE_API struct hone_mempool_cache *hone_mempool_thread_cache(
  *
  * Since 0.1.
  */
-HONE_INLINE void *hone_mempool_get(struct hone_mempool_cache *cache);
+HONE_INLINE HONE_DETAIL_RESULT void *hone_mempool_get(
+	struct hone_mempool_cache *cache);
 
 /**
  * Put one object back, through any cache of its pool.
@@ -214,7 +215,7 @@ HONE_INLINE void hone_mempool_put(struct hone_mempool_cache *cache, void *obj);
  *
  * Short code if n is constant; fast if objs is aligned to 64 bytes. Since 0.1.
  */
-HONE_INLINE int hone_mempool_get_bulk(
+HONE_INLINE HONE_DETAIL_RESULT int hone_mempool_get_bulk(
 	struct hone_mempool_cache *cache, void **objs, size_t n);
 
 /**
@@ -227,7 +228,7 @@ HONE_INLINE int hone_mempool_get_bulk(
  *
  * Since 0.1.
  */
-HONE_INLINE size_t hone_mempool_get_burst(
+HONE_INLINE HONE_DETAIL_RESULT size_t hone_mempool_get_burst(
 	struct hone_mempool_cache *cache, void **objs, size_t n);
 
 /**
@@ -274,7 +275,8 @@ HONE_INLINE void hone_mempool_cursor_begin(
  *
  * Since 0.1.
  */
-HONE_INLINE void *hone_mempool_cursor_get(struct hone_mempool_cursor *cursor);
+HONE_INLINE HONE_DETAIL_RESULT void *hone_mempool_cursor_get(
+	struct hone_mempool_cursor *cursor);
 
 /**
  * Put one object back, as hone_mempool_put() does.
@@ -297,7 +299,7 @@ HONE_INLINE void hone_mempool_cursor_put(
  *
  * Since 0.1.
  */
-HONE_INLINE int hone_mempool_cursor_get_bulk(
+HONE_INLINE HONE_DETAIL_RESULT int hone_mempool_cursor_get_bulk(
 	struct hone_mempool_cursor *cursor, void **objs, size_t n);
 
 /**
@@ -350,8 +352,8 @@ struct hone_mempool_magazine {
  * and whose objects are all still out. Of other magazines, one for each open
  * cache may be out: with more, a put may find no magazine and fault. Since 0.1.
  */
-HONE_API struct hone_mempool_magazine *hone_mempool_get_magazine(
-	struct hone_mempool_cache *cache);
+HONE_API HONE_DETAIL_RESULT struct hone_mempool_magazine *
+hone_mempool_get_magazine(struct hone_mempool_cache *cache);
 
 /**
  * Put a magazine back, with its objects.
@@ -381,7 +383,8 @@ HONE_API void hone_mempool_put_magazine(struct hone_mempool_cache *cache,
  * does not count for the cache size; no other cache can get it. Closing the
  * cache gives it back. hone_mempool_get_magazine() does not use it. Since 0.1.
  */
-HONE_API int hone_mempool_reserve(struct hone_mempool_cache *cache, size_t n);
+HONE_API HONE_DETAIL_RESULT int hone_mempool_reserve(
+	struct hone_mempool_cache *cache, size_t n);
 
 /**
  * Make a pool usable in the child after fork().

@@ -125,8 +125,8 @@ HONE_API void hone_read_attr_init(struct hone_read_attr *attr);
  * ends, such as /dev/zero, is read up to the limit: set a limit, or
  * HONE_READ_NONBLOCK, for paths that others choose. Since 0.1.
  */
-HONE_API int hone_read_file(struct hone_file_data *out, const char *path,
-	const struct hone_read_attr *attr);
+HONE_API HONE_DETAIL_RESULT int hone_read_file(struct hone_file_data *out,
+	const char *path, const struct hone_read_attr *attr);
 
 /**
  * Read the rest of a descriptor.
@@ -145,7 +145,7 @@ HONE_API int hone_read_file(struct hone_file_data *out, const char *path,
  * For a regular file the call makes one lseek in addition to fstat and read.
  * Since 0.1.
  */
-HONE_API int hone_read_fd(
+HONE_API HONE_DETAIL_RESULT int hone_read_fd(
 	struct hone_file_data *out, int fd, const struct hone_read_attr *attr);
 
 /** What a read into memory of the caller found. */
@@ -199,7 +199,7 @@ struct hone_read_result {
  * is HONE_READ_PART, and the next read() returns the error again. The position
  * of fd moves by the bytes that were read. Since 0.1.
  */
-HONE_API struct hone_read_result hone_read_into(
+HONE_API HONE_DETAIL_RESULT struct hone_read_result hone_read_into(
 	int fd, void *data, size_t capacity);
 
 /**
@@ -216,7 +216,7 @@ HONE_API struct hone_read_result hone_read_into(
  *
  * Does not call fstat(). Since 0.1.
  */
-HONE_API struct hone_read_result hone_read_sized(
+HONE_API HONE_DETAIL_RESULT struct hone_read_result hone_read_sized(
 	int fd, void *data, size_t size);
 
 /**
@@ -234,7 +234,7 @@ HONE_API struct hone_read_result hone_read_sized(
  * result for a pipe or terminal that is still open at its other end is
  * HONE_READ_PART. Since 0.1.
  */
-HONE_API struct hone_read_result hone_read_small(
+HONE_API HONE_DETAIL_RESULT struct hone_read_result hone_read_small(
 	int fd, void *data, size_t capacity);
 
 /** Bits of hone_batch_attr.flags. */
@@ -352,9 +352,9 @@ HONE_API void hone_batch_attr_init(struct hone_batch_attr *attr);
  * that the other threads are reading, such as a FIFO without a writer. Since
  * 0.1.
  */
-HONE_API int hone_read_files(const char *const *paths, size_t n,
-	const struct hone_read_attr *attr, hone_read_done_fn done, void *arg,
-	const struct hone_batch_attr *batch);
+HONE_API HONE_DETAIL_RESULT int hone_read_files(const char *const *paths,
+	size_t n, const struct hone_read_attr *attr, hone_read_done_fn done,
+	void *arg, const struct hone_batch_attr *batch);
 
 HONE_END_DECLS
 #endif

@@ -94,7 +94,7 @@ struct hone_ring {
  *
  * Since 0.1.
  */
-HONE_API int hone_ring_create(
+HONE_API HONE_DETAIL_RESULT int hone_ring_create(
 	struct hone_ring **ring, size_t capacity, unsigned flags);
 
 /**
@@ -135,7 +135,7 @@ HONE_API size_t hone_ring_size(size_t capacity, unsigned flags);
  * The caller ensures that other threads and processes use the ring only after
  * this call. Since 0.1.
  */
-HONE_API int hone_ring_init(
+HONE_API HONE_DETAIL_RESULT int hone_ring_init(
 	struct hone_ring *ring, size_t capacity, unsigned flags);
 
 /**
@@ -148,7 +148,8 @@ HONE_API int hone_ring_init(
  *
  * Since 0.1.
  */
-HONE_INLINE int hone_ring_enqueue(struct hone_ring *ring, void *element);
+HONE_INLINE HONE_DETAIL_RESULT int hone_ring_enqueue(
+	struct hone_ring *ring, void *element);
 
 /**
  * Enqueue n elements or none.
@@ -161,7 +162,7 @@ HONE_INLINE int hone_ring_enqueue(struct hone_ring *ring, void *element);
  *
  * Since 0.1.
  */
-HONE_API int hone_ring_enqueue_bulk(
+HONE_API HONE_DETAIL_RESULT int hone_ring_enqueue_bulk(
 	struct hone_ring *ring, void *const *elements, size_t n);
 
 /**
@@ -175,7 +176,7 @@ HONE_API int hone_ring_enqueue_bulk(
  *
  * Since 0.1.
  */
-HONE_API size_t hone_ring_enqueue_burst(
+HONE_API HONE_DETAIL_RESULT size_t hone_ring_enqueue_burst(
 	struct hone_ring *ring, void *const *elements, size_t n);
 
 /**
@@ -190,7 +191,8 @@ HONE_API size_t hone_ring_enqueue_burst(
  *
  * Since 0.1.
  */
-HONE_INLINE int hone_ring_dequeue(struct hone_ring *ring, void **element);
+HONE_INLINE HONE_DETAIL_RESULT int hone_ring_dequeue(
+	struct hone_ring *ring, void **element);
 
 /**
  * Dequeue the n oldest elements or none.
@@ -205,7 +207,7 @@ HONE_INLINE int hone_ring_dequeue(struct hone_ring *ring, void **element);
  *
  * Since 0.1.
  */
-HONE_API int hone_ring_dequeue_bulk(
+HONE_API HONE_DETAIL_RESULT int hone_ring_dequeue_bulk(
 	struct hone_ring *ring, void **elements, size_t n);
 
 /**
@@ -221,7 +223,7 @@ HONE_API int hone_ring_dequeue_bulk(
  *
  * Since 0.1.
  */
-HONE_API size_t hone_ring_dequeue_burst(
+HONE_API HONE_DETAIL_RESULT size_t hone_ring_dequeue_burst(
 	struct hone_ring *ring, void **elements, size_t n);
 
 /**

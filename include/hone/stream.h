@@ -163,8 +163,8 @@ HONE_API void hone_stream_attr_init(struct hone_stream_attr *attr);
  * the position of the descriptor where the last read or seek of the stream put
  * it: after the bytes in the buffer. Since 0.1.
  */
-HONE_API int hone_stream_open_fd(struct hone_stream **stream, int fd,
-	const struct hone_stream_attr *attr);
+HONE_API HONE_DETAIL_RESULT int hone_stream_open_fd(struct hone_stream **stream,
+	int fd, const struct hone_stream_attr *attr);
 
 /**
  * Open a stream that reads memory. Peeks and lines point into this memory.
@@ -180,8 +180,9 @@ HONE_API int hone_stream_open_fd(struct hone_stream **stream, int fd,
  *
  * Since 0.1.
  */
-HONE_API int hone_stream_open_memory(struct hone_stream **stream,
-	const void *data, size_t size, const struct hone_stream_attr *attr);
+HONE_API HONE_DETAIL_RESULT int hone_stream_open_memory(
+	struct hone_stream **stream, const void *data, size_t size,
+	const struct hone_stream_attr *attr);
 
 /**
  * Open a stream that reads a source of the caller.
@@ -196,9 +197,9 @@ HONE_API int hone_stream_open_memory(struct hone_stream **stream,
  *
  * Calls no function of ops. Since 0.1.
  */
-HONE_API int hone_stream_open_ops(struct hone_stream **stream,
-	const struct hone_stream_ops *ops, void *source,
-	const struct hone_stream_attr *attr);
+HONE_API HONE_DETAIL_RESULT int hone_stream_open_ops(
+	struct hone_stream **stream, const struct hone_stream_ops *ops,
+	void *source, const struct hone_stream_attr *attr);
 
 /**
  * Close a stream and free it.
@@ -224,7 +225,7 @@ HONE_API int hone_stream_close(struct hone_stream *stream);
  *
  * Inline if the buffer has n bytes. Since 0.1.
  */
-HONE_INLINE ptrdiff_t hone_stream_read(
+HONE_INLINE HONE_DETAIL_RESULT ptrdiff_t hone_stream_read(
 	struct hone_stream *stream, void *buf, size_t n);
 
 /**
@@ -240,7 +241,7 @@ HONE_INLINE ptrdiff_t hone_stream_read(
  *
  * Since 0.1.
  */
-HONE_API ptrdiff_t hone_stream_read_some(
+HONE_API HONE_DETAIL_RESULT ptrdiff_t hone_stream_read_some(
 	struct hone_stream *stream, void *buf, size_t n);
 
 /**
@@ -260,7 +261,7 @@ HONE_API ptrdiff_t hone_stream_read_some(
  * that has grown has up to twice the size of its content at that time, the next
  * read included, until hone_stream_set_buffer() finds it empty. Since 0.1.
  */
-HONE_INLINE ptrdiff_t hone_stream_peek(
+HONE_INLINE HONE_DETAIL_RESULT ptrdiff_t hone_stream_peek(
 	struct hone_stream *stream, const void **data, size_t n);
 
 /**
@@ -295,8 +296,9 @@ HONE_INLINE void hone_stream_take(struct hone_stream *stream, size_t n);
  * If the call is repeated, as after -EAGAIN, it does not search the same bytes
  * again. Since 0.1.
  */
-HONE_INLINE ptrdiff_t hone_stream_read_line(struct hone_stream *stream,
-	const char **line, int delimiter, size_t max);
+HONE_INLINE HONE_DETAIL_RESULT ptrdiff_t hone_stream_read_line(
+	struct hone_stream *stream, const char **line, int delimiter,
+	size_t max);
 
 /**
  * Take bytes without looking at them.

@@ -44,8 +44,9 @@ batch_throws(unsigned flags)
 	attr.flags = flags;
 	results = 0;
 	try {
-		(void)hone_read_files(
-			paths, 100, nullptr, third_throws, nullptr, &attr);
+		if (hone_read_files(paths, 100, nullptr, third_throws, nullptr,
+			    &attr) != 0)
+			return false;
 	} catch (const std::runtime_error &) {
 		return results == 3 && descriptors() == before;
 	}
@@ -68,7 +69,8 @@ allocator_throws()
 	hone_read_attr_init(&attr);
 	attr.allocate = no_memory;
 	try {
-		(void)hone_read_file(&file, "/proc/self/exe", &attr);
+		if (hone_read_file(&file, "/proc/self/exe", &attr) != 0)
+			return false;
 	} catch (const std::bad_alloc &) {
 		return descriptors() == before;
 	}
@@ -98,8 +100,7 @@ source_throws()
 	if (hone_stream_open_ops(&stream, &ops, nullptr, nullptr) != 0)
 		return false;
 	try {
-		(void)hone_stream_read_line(stream, &line, '\n', 100);
-		return false;
+		return hone_stream_read_line(stream, &line, '\n', 100) < -4095;
 	} catch (const std::runtime_error &) {
 	}
 	bool whole = hone_stream_read_line(stream, &line, '\n', 100) == 10 &&

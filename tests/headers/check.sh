@@ -43,6 +43,19 @@ names_are_declared() {
         gcc -x c -std=c99 -I "$include" -fsyntax-only -
 }
 
+# Who drops an element, an object or an error is warned.
+results_are_looked_at() {
+    for call in 'hone_ring_enqueue(ring, 0)' 'hone_mempool_get(cache)' \
+        'hone_read_file(file, "", 0)' 'hone_stream_read(stream, file, 1)' \
+        'hone_copy_fd(0, 1, 1, 0)'; do
+        ! printf '#include <hone/hone.h>\nvoid f(struct hone_ring *ring, %s%s { %s; }\n' \
+            'struct hone_mempool_cache *cache, struct hone_stream *stream, ' \
+            'struct hone_file_data *file)' "$call" |
+            gcc -x c -std=c99 -Wall -Werror -I "$include" -c -o /dev/null - \
+                2>/dev/null || return 1
+    done
+}
+
 # The C library's headers of x86-64 serve i386 too, but for one that is empty.
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -70,5 +83,6 @@ for path in "$include"/hone/*.h; do
     fi
 done
 check 'read_file.h and stream.h declare what they name' names_are_declared
+check 'results that must not be lost are looked at' results_are_looked_at
 echo "1..$number"
 exit "$failed"

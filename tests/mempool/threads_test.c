@@ -250,8 +250,8 @@ one_way(void *arg)
 
 		if (t->number == 1)
 			obj = hone_mempool_get(c);
-		else
-			(void)hone_ring_dequeue(run->ring, &obj);
+		else if (hone_ring_dequeue(run->ring, &obj) != 0)
+			obj = NULL;
 		if (!obj) {
 			sched_yield();
 			continue;

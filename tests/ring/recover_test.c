@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -118,7 +119,8 @@ produce_until_killed(struct hone_ring *ring, uintptr_t producer)
 		for (uintptr_t i = 0; i < 3; i++)
 			group[i] = ELEMENT((number + i) << 8 | producer);
 		while (hone_ring_enqueue_bulk(ring, group, 3) != 0)
-			(void)hone_ring_dequeue_burst(ring, &taken, 1);
+			if (hone_ring_dequeue_burst(ring, &taken, 1) > 1)
+				abort();
 	}
 }
 

@@ -241,7 +241,9 @@ read_and_leave(void *batch)
 {
 	struct batch *b = batch;
 
-	(void)hone_read_files(b->paths, PATHS, &b->read, leave, NULL, &b->attr);
+	if (hone_read_files(b->paths, PATHS, &b->read, leave, NULL, &b->attr) !=
+		0)
+		abort();
 	return NULL;
 }
 

@@ -60,7 +60,8 @@ read_files(void *arg)
 		paths[i] = i < FILES - 1 ? "file" : run->last;
 	hone_batch_attr_init(&batch);
 	batch.flags = run->flags;
-	(void)hone_read_files(paths, FILES, &world.read, take, NULL, &batch);
+	if (hone_read_files(paths, FILES, &world.read, take, NULL, &batch) != 0)
+		abort();
 	return NULL;
 }
 

@@ -58,8 +58,9 @@ read_batch_until_done_leaves(void *arg)
 	pthread_t self = pthread_self();
 
 	(void)arg;
-	(void)hone_read_files(batch.paths, PATHS, &batch.read, leave_or_free,
-		&self, &batch.attr);
+	if (hone_read_files(batch.paths, PATHS, &batch.read, leave_or_free,
+		    &self, &batch.attr) != 0)
+		abort();
 	return NULL;
 }
 
@@ -179,7 +180,8 @@ read_the_fifo(void *arg)
 	struct hone_file_data file;
 
 	(void)arg;
-	(void)hone_read_file(&file, "fifo", &batch.read);
+	if (hone_read_file(&file, "fifo", &batch.read) == 0)
+		batch.read.release(file.data, batch.read.arg);
 	return NULL;
 }
 
