@@ -75,7 +75,7 @@ struct php_hone_number {
 
 /*
  * For settings that are numbers. Refuses what PHP would change to a number
- * ("12x" to 12), and what is out of range, with a warning. mh_arg1 is the place
+ * ("12x" to 12), and numbers out of range, with a warning. mh_arg1 is the place
  * of a zend_long in struct php_hone_cache, mh_arg2 a php_hone_number.
  */
 PHP_INI_MH(php_hone_cache_on_number);
@@ -107,6 +107,8 @@ void php_hone_pools_each(
 	void (*visit)(const char *name, size_t size, void *opaque),
 	void *opaque);
 
+/* Whether this process made the stores, and inherited them from no server. */
+bool php_hone_pools_is_maker(void);
 /* Calls `visit` for each store that is mapped, if this process made them. */
 void php_hone_pools_each_made(
 	void (*visit)(
@@ -150,7 +152,7 @@ static zend_always_inline void
 php_hone_root_of(const struct php_hone_entry *entry, zval *root)
 {
 	/* Acquire: pairs with the counters' store in php_hone_store_change().
-	 * Who sees a new number sees what was replaced before, also among
+	 * A reader that sees a new number sees earlier replacements, also among
 	 * entries that php_hone_store_known() returns. */
 	uint64_t bits = __atomic_load_n(&entry->value[0], __ATOMIC_ACQUIRE);
 
@@ -162,8 +164,8 @@ php_hone_root_of(const struct php_hone_entry *entry, zval *root)
 
 /* The value of a key, which the caller owns; false if there is none. */
 bool php_hone_cache_fetch(zend_string *key, zval *value);
-/* Without counting a hit or a miss; also up to `grace` seconds after its end.
- */
+/* The same, but counts no hit or miss; also up to `grace` seconds after the
+ * value's end. */
 bool php_hone_cache_peek(zend_string *key, uint32_t grace, zval *value);
 bool php_hone_cache_exists(zend_string *key);
 /* The same for a part of it, which is copied. */
@@ -249,7 +251,7 @@ void php_hone_claims_end(void);
 /* Items of a batch; a few more if the last bucket has more. */
 #define PHP_HONE_WALK_BATCH 64
 
-/* What is known about a key, copied. */
+/* Facts about a key, copied. */
 struct php_hone_item {
 	zend_string *key;
 	size_t size;
@@ -257,7 +259,7 @@ struct php_hone_item {
 	uint32_t ttl;      /* 0: none */
 	zend_long created; /* seconds since 1970 */
 	zend_long expires; /* 0: never */
-	uint8_t type;      /* IS_*, of what is stored */
+	uint8_t type;      /* IS_*, of the stored value */
 	uint8_t flags;
 	uint8_t n_tags;
 };
@@ -276,7 +278,7 @@ struct php_hone_walk {
 bool php_hone_walk_batch(struct php_hone_walk *walk, zend_string *prefix);
 /* Frees the items. The walk is then at the beginning. */
 void php_hone_walk_reset(struct php_hone_walk *walk);
-/* What is known about one key; false if it does not exist. */
+/* The same for one key; false if it does not exist. */
 bool php_hone_walk_one(zend_string *key, struct php_hone_item *item);
 /* Returns how many were deleted. */
 zend_long php_hone_cache_delete_prefix(zend_string *prefix);
@@ -291,6 +293,7 @@ void php_hone_entries_new(zval *object, zend_string *prefix);
 /* Read and write the files of hone.cache_snapshot. */
 void php_hone_snapshot_begin(void);
 void php_hone_snapshot_end(void);
+void php_hone_snapshot_before_fork(void);
 
 /* ---- apcu/ ---- */
 

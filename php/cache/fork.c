@@ -52,6 +52,7 @@ static void
 before_fork(void)
 {
 	joined = NULL;
+	php_hone_snapshot_before_fork();
 	if (!has_globals() || !HONE_G(cache).open || !is_pcntl_fork())
 		return;
 	joined = mmap(NULL, sizeof *joined, PROT_READ | PROT_WRITE,

@@ -12,8 +12,7 @@
 _Static_assert(POOLS_MAX == 32 && NAME_ROOM == 32, "as warnings have it");
 #define NOT_A_SIZE "the size is not one such as 64M or 1G"
 
-/* The pool of a process without hone.cache_pool; its size is hone.cache_size.
- */
+/* For a process without hone.cache_pool; hone.cache_size is its size. */
 static const char default_name[] = PHP_HONE_DEFAULT_POOL;
 
 struct pool {
@@ -202,7 +201,7 @@ php_hone_pools_command_line(void)
 	       strcmp(sapi_module.name, "phpdbg") == 0;
 }
 
-/* apc.shm_size is for those who come from APCu, and change no setting. */
+/* apc.shm_size keeps its meaning for users of APCu, who change no setting. */
 static struct wanted
 default_pool(void)
 {
@@ -303,6 +302,18 @@ choose(void)
 }
 
 /*
+ * As a daemon, FPM forks after the modules have started. That child is the
+ * master, and the leader of a session; a worker leads none.
+ */
+bool
+php_hone_pools_is_maker(void)
+{
+	return getpid() == maker ||
+	       (strcmp(sapi_module.name, "fpm-fcgi") == 0 &&
+		       getsid(0) == getpid());
+}
+
+/*
  * FPM sets hone.cache_pool in a worker after the fork. The process that forks
  * the workers may run a request of its own, for opcache.preload: it chooses
  * nothing.
@@ -312,7 +323,8 @@ php_hone_pools_choose(void)
 {
 	if (n_pools == 0)
 		return;
-	if (strcmp(sapi_module.name, "fpm-fcgi") == 0 && getpid() == maker)
+	if (strcmp(sapi_module.name, "fpm-fcgi") == 0 &&
+		php_hone_pools_is_maker())
 		return;
 	pthread_once(&choose_once, choose);
 }
@@ -379,7 +391,7 @@ php_hone_pools_each_made(void (*visit)(const char *name,
 				 struct php_hone_store *store, void *opaque),
 	void *opaque)
 {
-	for (unsigned i = 0; i < n_pools && getpid() == maker; i++)
+	for (unsigned i = 0; i < n_pools && php_hone_pools_is_maker(); i++)
 		if (pools[i].store != NULL)
 			visit(pools[i].name, pools[i].store, opaque);
 }

@@ -7,8 +7,37 @@
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
+#include <sys/stat.h>
 #include "snapshot.h"
+#include "SAPI.h"
 #include "main/fopen_wrappers.h"
+
+/* Warnings of the start of FPM, until its log is open. */
+static char *early;
+static size_t early_size;
+static struct stat early_stderr;
+/* FPM has forked: it does not only check its configuration. */
+static bool has_forked;
+
+static bool
+is_fpm(void)
+{
+	return strcmp(sapi_module.name, "fpm-fcgi") == 0;
+}
+
+/*
+ * A php-cgi that runs a command, or one request of CGI, ends with it. The first
+ * has functions of its own, the second the variables of a request.
+ */
+static bool
+is_server(void)
+{
+	if (strcmp(sapi_module.name, "cgi-fcgi") == 0)
+		return sapi_module.additional_functions == NULL &&
+		       getenv("GATEWAY_INTERFACE") == NULL &&
+		       getenv("REQUEST_METHOD") == NULL;
+	return !php_hone_pools_command_line();
+}
 
 /* "default" has the path of the setting, others add their name, in which
  * pools.c allows no slash. */
@@ -52,6 +81,35 @@ can_be_written(const char *path, const char **problem)
 }
 
 static void
+keep_early(const char *text)
+{
+	static const char prefix[] = "PHP Warning:  ";
+	size_t size = sizeof prefix + strlen(text);
+	char *more = realloc(early, early_size + size + 1);
+
+	if (more == NULL)
+		return;
+	early = more;
+	snprintf(early + early_size, size + 1, "%s%s\n", prefix, text);
+	early_size += size;
+}
+
+/* To the output, as PHP's own warnings of its start. */
+static ZEND_COLD void
+complain(const char *format, ...)
+{
+	char text[2 * MAXPATHLEN + PHP_HONE_PROBLEM];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	zend_error(E_WARNING, "%s", text);
+	if (is_fpm())
+		keep_early(text);
+}
+
+static void
 load_pool(const char *pool, struct php_hone_store *store, void *opaque)
 {
 	char path[MAXPATHLEN], problem[PHP_HONE_PROBLEM];
@@ -60,27 +118,50 @@ load_pool(const char *pool, struct php_hone_store *store, void *opaque)
 
 	(void)opaque;
 	if (!path_of(pool, path, &phrase))
-		zend_error(E_WARNING,
-			"hone.cache_snapshot: \"%s\", pool "
-			"\"%s\": %s; there is no snapshot",
+		complain("hone.cache_snapshot: \"%s\", pool \"%s\": %s; there "
+			 "is no snapshot",
 			HONE_G(cache).snapshot, pool, phrase);
 	else if (php_hone_snapshot_load(store, path, &missing, problem) < 0 &&
 		 !missing)
-		zend_error(E_WARNING,
-			"hone.cache_snapshot: %s: %s; the cache is empty", path,
-			problem);
+		complain("hone.cache_snapshot: %s: %s; the cache is empty",
+			path, problem);
 	else if (!can_be_written(path, &phrase))
-		zend_error(E_WARNING,
-			"hone.cache_snapshot: %s: the folder cannot be "
-			"written: %s; the cache will not be kept",
+		complain("hone.cache_snapshot: %s: the folder cannot be "
+			 "written: %s; the cache will not be kept",
 			path, phrase);
 }
 
 void
 php_hone_snapshot_begin(void)
 {
-	if (is_set() && !php_hone_pools_command_line())
-		php_hone_pools_each_made(load_pool, NULL);
+	if (!is_set() || !is_server())
+		return;
+	if (fstat(STDERR_FILENO, &early_stderr) != 0)
+		memset(&early_stderr, 0, sizeof early_stderr);
+	php_hone_pools_each_made(load_pool, NULL);
+}
+
+/*
+ * FPM opens its log after the modules have started, and makes it stderr before
+ * it forks a worker. What was written to another stderr is then repeated.
+ */
+void
+php_hone_snapshot_before_fork(void)
+{
+	struct stat now;
+
+	if (!php_hone_pools_is_maker())
+		return;
+	has_forked = true;
+	if (early == NULL || fstat(STDERR_FILENO, &now) != 0 ||
+		(now.st_dev == early_stderr.st_dev &&
+			now.st_ino == early_stderr.st_ino))
+		return;
+	/* A log that cannot be written has no other place for it. */
+	(void)!write(STDERR_FILENO, early, early_size);
+	free(early);
+	early = NULL;
+	early_size = 0;
 }
 
 static void
@@ -103,7 +184,10 @@ save_pool(const char *pool, struct php_hone_store *store, void *opaque)
 void
 php_hone_snapshot_end(void)
 {
-	if (is_set() && !php_hone_pools_command_line())
+	free(early);
+	early = NULL;
+	early_size = 0;
+	if (is_set() && is_server() && (!is_fpm() || has_forked))
 		php_hone_pools_each_made(save_pool, NULL);
 }
 

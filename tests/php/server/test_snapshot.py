@@ -3,7 +3,11 @@
 reload, read at its begin, and refused in one line if it is damaged."""
 import os
 import signal
+import subprocess
+import time
+from urllib.parse import urlencode
 
+import fpm
 import pytest
 
 
@@ -31,9 +35,13 @@ def store(master, key, value, pool='www', **more):
 
 
 def complaints(master):
-    written = master.early.read_text() + master.log.read_text()
-    return [line for line in written.splitlines()
-            if 'hone.cache_snapshot' in line]
+    """The lines of the log of FPM. Each is also on the stderr of the start."""
+    early, log = ([line for line in file.read_text().splitlines()
+                   if 'hone.cache_snapshot' in line]
+                  for file in (master.early, master.log))
+    assert [line.split('hone.', 1)[1].split(' in Unknown')[0] for line in early
+            ] == [line.split('hone.', 1)[1] for line in log]
+    return log
 
 
 @pytest.mark.parametrize('number', [signal.SIGQUIT, signal.SIGTERM])
@@ -121,6 +129,52 @@ def test_a_damaged_file_is_refused_in_one_line(start_fpm, tmp_path, damage):
     end(master, signal.SIGQUIT)
     master = start_fpm(settings(path), WWW)
     assert fetch(master, 'k') == 'new' and not complaints(master)
+
+
+def ended(pid):
+    """Until a process that is not our child has ended."""
+    while os.path.exists(f'/proc/{pid}'):
+        time.sleep(0.02)
+
+
+def test_a_daemon_writes_and_reads_its_file(server, tmp_path):
+    """Its master is not the process in which the modules have started."""
+    path, log, pid = (tmp_path / name for name in ('snapshot', 'log', 'pid'))
+    ini, conf = tmp_path / 'php.ini', tmp_path / 'fpm.conf'
+    ini.write_text(f'extension = {server.module}\n' + ''.join(
+        f'{name} = {value}\n' for name, value in settings(path).items()))
+    conf.write_text(f'[global]\nerror_log = {log}\npid = {pid}\n[www]\n'
+                    f'listen = {tmp_path}/www.sock\npm = static\n'
+                    'pm.max_children = 2\n'
+                    + ('user = root\ngroup = root\n'
+                       if os.getuid() == 0 else ''))
+    command = [server.program('php-fpm8.2'), '-R', '-c', ini, '-y', conf]
+
+    def once(**query):
+        run = subprocess.run([*command, '-D'], env=server.environment, text=True,
+                             capture_output=True, check=True, timeout=60)
+        master = int(pid.read_text())
+        page = os.path.join(fpm.PAGES, 'page.php')
+        try:
+            answer = fpm.ask(tmp_path / 'www.sock', {
+                'SCRIPT_FILENAME': page, 'QUERY_STRING': urlencode(query)})
+        finally:
+            os.kill(master, signal.SIGQUIT)
+            ended(master)
+        return answer.json()['result'], run.stderr
+
+    assert once(do='store', key='k', value='kept') == (True, '')
+    assert once(do='fetch', key='k') == ('kept', '')
+    path.write_bytes(b'damaged')
+    # A check of the configuration tells of it, too, and writes nothing.
+    check = subprocess.run([*command, '-t'], env=server.environment, text=True,
+                           capture_output=True, check=True, timeout=60)
+    assert 'the cache is empty' in check.stderr
+    assert path.read_bytes() == b'damaged'
+    result, errors = once(do='fetch', key='k')
+    assert result is None and errors.count('the cache is empty') == 1
+    assert log.read_text().count('the cache is empty') == 1
+    assert path.read_bytes() != b'damaged'
 
 
 def test_a_killed_master_leaves_the_older_file(start_fpm, tmp_path):
