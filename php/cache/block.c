@@ -27,7 +27,7 @@ struct php_hone_block {
  */
 struct php_hone_chunk {
 	struct php_hone_chunk *next;
-	size_t size, used; /* bytes behind the header */
+	size_t size, used; /* bytes after the header */
 };
 
 #define CHUNK_HEAD PHP_HONE_VALUE_ALIGN

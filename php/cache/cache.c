@@ -10,7 +10,7 @@ void
 php_hone_cache_minit(int type, int module_number, zend_class_entry *class,
 	zend_class_entry *entries)
 {
-	/* Only static methods: an object of it would be good for nothing. */
+	/* It has only static methods, and no object needs handlers. */
 	(void)class;
 	php_hone_cache_settings(type, module_number);
 	php_hone_pools_make(type);

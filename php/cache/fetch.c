@@ -67,8 +67,8 @@ take_serialized(struct php_hone_member *member,
 
 /*
  * Whether memory_limit allows a copy. An array is copied by many allocations,
- * which take more than its data: in a PHP that records the error of the first
- * one and goes on, ask for all at once if it may not fit.
+ * which take more than its data. A PHP that records a failed allocation does
+ * not stop at it: ask for all at once if it may not fit.
  */
 static bool
 has_room(const zval *value, size_t size)

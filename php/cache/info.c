@@ -72,8 +72,7 @@ ZEND_METHOD(Hone_Cache, info)
 #define ADD(name) add_assoc_long(return_value, #name, (zend_long)info.name);
 	FIGURES(ADD)
 #undef ADD
-	/* Of the free memory, what is not in the largest free block of its
-	 * shard. */
+	/* The part that is not in the largest free block of its shard. */
 	add_assoc_double(return_value, "fragmentation",
 		info.free > 0 ? 1.0 - (double)info.whole / (double)info.free
 			      : 0.0);

@@ -41,7 +41,8 @@ PHP_INI_MH(php_hone_cache_on_number)
 	return SUCCESS;
 }
 
-/* PHP itself takes other words for "off", and other numbers for "on". mh_arg1
+/*
+ * PHP itself takes other words for "off", and other numbers for "on". mh_arg1
  * is the place of a bool in struct php_hone_cache, mh_arg3 the default's word.
  */
 static PHP_INI_MH(on_switch)

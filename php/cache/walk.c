@@ -95,8 +95,7 @@ describe(const struct php_hone_entry *entry, uint32_t now, time_t unix_now,
 		     ~(size_t)(PHP_HONE_VALUE_ALIGN - 1);
 	item->hits = __atomic_load_n(&entry->hits, __ATOMIC_RELAXED);
 	item->created = (zend_long)unix_now - (zend_long)(now - entry->created);
-	/* The store rounds up: a value lives at least as long as it was told.
-	 */
+	/* The store rounds up: a value lives at least for its lifetime. */
 	item->ttl =
 		entry->expires != 0 ? entry->expires - entry->created - 1 : 0;
 	item->expires = item->ttl != 0 ? item->created + item->ttl : 0;

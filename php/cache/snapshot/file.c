@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that are written whole or not at all, and read only if they are ours.
- */
+/* Files that are written whole or not at all, and read only if nobody else can
+ * write them. */
 #include "format.h"
 #include <errno.h>
 #include <fcntl.h>

@@ -7,9 +7,8 @@
  *
  *	head | layout, uint32_t each | record, key, tags, data | record, ...
  *
- * Tags are a uint16_t with the length of each, then their names. The layout and
- * what comes before a stored value are filled up with zeros to a multiple of 8
- *bytes.
+ * Tags are a uint16_t with the length of each, then their names. Zeros fill up
+ * the layout, and a record with its key and tags, to a multiple of 8 bytes.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -126,8 +125,7 @@ int php_hone_output_open(
 int php_hone_output_write(
 	struct php_hone_output *output, const void *bytes, size_t size);
 void php_hone_output_discard(struct php_hone_output *output);
-/* Write the first bytes, for which open() has left room, and make it durable.
- */
+/* Write the first bytes, for which open() left room, and make it durable. */
 int php_hone_output_finish(
 	struct php_hone_output *output, const void *head, size_t size);
 
