@@ -41,17 +41,18 @@ cmocka_of_source() {
     cp "$1"/source/include/cmocka*.h "$1/usr/include"
 }
 
-# cross_build NAME DEBIAN-ARCHITECTURE
-cross_build() {
+# cross_configure NAME DEBIAN-ARCHITECTURE
+cross_configure() {
     rm -f "build/$1/meson-logs/"*.json
     sysroot "$2"
     printf "[constants]\nsysroot = '%s'\nsource = '%s'\n" \
         "$root/build/sysroot/$2" "$root" >"build/sysroot/$2.ini"
-    build "$1" gcc --buildtype=release -Dtests=true -Dtools=false \
+    configure "$1" gcc --buildtype=release -Dtests=true -Dtools=false \
         --cross-file "build/sysroot/$2.ini" --cross-file "tests/cross/$1.ini"
 }
 
-# cross_tests NAME LOG QEMU-CPU FEATURES-THAT-MUST-RUN OPTION...
+# cross_tests NAME LOG QEMU-CPU FEATURES-THAT-MUST-RUN OPTION...: Meson compiles
+# what these tests need.
 cross_tests() {
     build_dir=$1
     log_base=$2
@@ -59,11 +60,11 @@ cross_tests() {
     HONE_MUST_RUN=$4
     export QEMU_CPU HONE_MUST_RUN
     shift 4
-    meson_tests "$build_dir" "$log_base" --no-rebuild --timeout-multiplier 4 "$@"
+    meson_tests "$build_dir" "$log_base" --timeout-multiplier 4 "$@"
 }
 
 test_aarch64() {
-    bounded aarch64 cross_build aarch64 arm64
+    bounded aarch64 cross_configure aarch64 arm64
     record none -
     # On the one CPU that one_cpu.sh gives them, threads show little.
     lengths=128
@@ -84,13 +85,13 @@ test_aarch64() {
     done
 }
 
-cross_build_and_test() {
-    cross_build s390x s390x
+cross_configure_and_test() {
+    cross_configure s390x s390x
     cross_tests s390x testlog max ''
 }
 
 test_s390x() {
-    bounded s390x cross_build_and_test
+    bounded s390x cross_configure_and_test
     record meson build/s390x/meson-logs/testlog.json
 }
 
@@ -99,7 +100,7 @@ test_s390x() {
 # mutexes are robust, and glibc makes none on riscv64 without set_robust_list(),
 # which QEMU does not have.
 test_riscv64() {
-    bounded riscv64 cross_build riscv64 riscv64
+    bounded riscv64 cross_configure riscv64 riscv64
     record none -
     bounded rv64 cross_tests riscv64 rv64 rv64 rvv --suite unit \
         --no-suite cache

@@ -51,11 +51,7 @@ zts_php() {
 
 zts_build() {
     zts_php
-    # As if libhone had been installed there.
-    rm -rf "$zts/libhone"
-    cp -a "$staged/usr" "$zts/libhone"
-    find "$zts/libhone" -name hone.pc \
-        -exec sed -i "s|^prefix=.*|prefix=$zts/libhone|" {} +
+    libhone_moved "$zts/libhone"
     sh tools/phpext.sh build php "$zts_work" "$zts_config" \
         --with-hone="$zts/libhone" --enable-hone-static
 }

@@ -18,20 +18,20 @@ running=$root/build/running
 stage_limit=${HONE_STAGE_LIMIT:-1800}
 
 # The stages that must leave results, in the order of the tally.
-test_stages='gcc O0 asan tsan aarch64 sve128 headers consume exports
+test_stages='gcc-build gcc asan tsan aarch64 sve128 headers consume exports
     model-code php82-build php82 docs-build docs model cli image'
-all_stages='spin spin-large bench sve256 sve512 s390x riscv64 rv64 rvv128
+all_stages='O0 spin spin-large bench sve256 sve512 s390x riscv64 rv64 rvv128
     rvv256 mutants php82-setup
     php82-opcache php82-valgrind php82-cache php82-server php82-args
     php82-values php84-build php84 php84-opcache php84-args php85-build
     php85 php85-opcache php85-args php86-build php86 php86-opcache php86-args
     php83-build php83 php-zts-build php-zts php-zts-threads cli-asan'
 
-# Groups of stages. All need test_gcc first, and none needs another; the longest
+# Groups of stages. All need build_gcc first, and none needs another; the longest
 # begin first.
-test_groups='test_image test_asan test_model test_aarch64 test_cli test_O0
-    test_php82 test_tsan test_docs test_consumers'
-all_groups='test_spin test_php_chroots test_php_zts test_php82_setup
+test_groups='test_asan test_cli test_image test_gcc test_aarch64 test_php82
+    test_tsan test_model test_docs test_consumers'
+all_groups='test_spin test_O0 test_php_chroots test_php_zts test_php82_setup
     test_mutants test_s390x test_riscv64 test_bench test_php82_args
     test_php82_values'
 
@@ -40,7 +40,8 @@ left_out='PHP 8.3, 8.4, 8.5, 8.6, and with threads; PHP with opcache, with valgr
 with servers, Redis and a browser, the setup of the extension,
 the parsing of arguments; SVE of 256 and 512 bits, threads on aarch64; s390x;
 riscv64; benchmarks; the command with sanitizers; the models; mutants;
-images and the cache at -O0, two of three errors of each disturbed call'
+gcc at -O0 (clang with sanitizers is at -O0, too); three of four alignments of
+each length; two of three errors of each disturbed call'
 # Mutants that --all takes at random.
 sampled=12
 
@@ -126,12 +127,20 @@ pytest_stage() {
     rm -rf "build/pytest-$name"
 }
 
-test_gcc() {
+# What the groups use: the release build, and its installation.
+build_gcc() {
     # Where Debian's packages put it: without dpkg-dev, Meson says lib64.
-    meson_stage gcc gcc --buildtype=release --prefix=/usr \
-        -Dlibdir="lib/$(gcc -print-multiarch)"
+    bounded gcc-build build gcc gcc --buildtype=release --prefix=/usr \
+        -Dlibdir="lib/$(gcc -print-multiarch)" -Dtests=true \
+        -Dthorough="$thorough"
+    record none -
     bounded install stage_install
     record none -
+}
+
+test_gcc() {
+    bounded gcc meson_tests gcc testlog --no-rebuild
+    record meson build/gcc/meson-logs/testlog.json
 }
 
 # Each benchmark for one turn, with the checks of its answers.
@@ -147,24 +156,14 @@ test_bench() {
     record meson build/bench-test/meson-logs/testlog.json
 }
 
-unoptimized() {
-    rm -f build/O0/meson-logs/testlog*
-    build O0 gcc --buildtype=debug -Dtests=true
-    meson_tests O0 testlog --no-rebuild "$@"
-}
-
-# Without optimization, the functions that callers inline are other code. The
-# images and the cache have no such functions, so only --all tests them here.
+# Without optimization, the functions that callers inline are other code.
 test_O0() {
-    some='--no-suite image --no-suite cache'
-    [ -z "$all" ] || some=
-    # shellcheck disable=SC2086
-    bounded O0 unoptimized $some
-    record meson build/O0/meson-logs/testlog.json
+    meson_stage O0 gcc --buildtype=debug
 }
 
 test_asan() {
-    meson_stage asan clang --buildtype=debug -Doptimization=1 \
+    # At -O0: clang compiles for a third of the time that it takes at -O1.
+    meson_stage asan clang --buildtype=debug \
         -Db_sanitize=address,undefined -Db_lundef=false
     [ -z "$all" ] || pytest_stage cli-asan with_asan tests/cli tests/image
 }
@@ -220,7 +219,8 @@ with_installed() {
 }
 
 test_docs() {
-    bounded docs-build build docs gcc --buildtype=release -Ddocs=true
+    # The pages show what the command prints, and no time.
+    bounded docs-build build docs gcc --buildtype=plain -Ddocs=true
     record none -
     pytest_stage docs with_installed docs
 }
@@ -304,7 +304,8 @@ tree_unchanged() {
 test_everything() {
     all=${1:-}
     # Some tests take longer then.
-    [ -z "$all" ] || export HONE_TEST_ALL=1
+    thorough=false
+    [ -z "$all" ] || export HONE_TEST_ALL=1 thorough=true
     # This shell and its workers hold the lock: if one is killed and its stage
     # goes on, the lock stays.
     mkdir -p build
@@ -321,9 +322,10 @@ test_everything() {
         test_stages="$test_stages $all_stages"
     fi
 
-    side_by_side 1 test_gcc
+    side_by_side 1 build_gcc
+    # One more than CPUs that most machines of this kind have: tests also wait.
     # shellcheck disable=SC2086
-    side_by_side 2 $test_groups
+    side_by_side 3 $test_groups
     stage tree tree_unchanged
     record tap "$log/tree.log"
     tree_known= # reported

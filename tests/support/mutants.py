@@ -35,7 +35,7 @@ ROOT = Path(__file__).resolve().parents[2]
 COPIED = ["include", "src", "image", "cli", "php", "tests", "packaging",
           "tools", "meson.build", "meson_options.txt"]
 SANITIZED = ["-Doptimization=1", "-Db_lundef=false"]
-KINDS = {"": ("gcc", ["--buildtype=debugoptimized"]),
+KINDS = {"": ("gcc", ["--buildtype=debugoptimized", "-Dthorough=true"]),
          "asan": ("gcc", [*SANITIZED, "-Db_sanitize=address"]),
          "tsan": ("clang", [*SANITIZED, "-Db_sanitize=thread"])}
 SECONDS = 60  # a test that takes longer has failed
