@@ -76,9 +76,9 @@ if test "$PHP_HONE" != "no"; then
     fileread/others.c fileread/output.c fileread/plain.c
     fileread/resume.c fileread/stream.c fileread/whole.c
     cache/block.c cache/cache.c cache/counters.c cache/entries.c
-    cache/fetch.c cache/fork.c cache/info.c cache/methods.c cache/metrics.c
+    cache/fetch.c cache/fork.c cache/info.c cache/methods.c
     cache/multi.c cache/pools.c cache/protect.c cache/remember.c
-    cache/settings.c cache/value.c cache/walk.c cache/write.c
+    cache/serialize.c cache/settings.c cache/walk.c cache/write.c
     cache/apcu/apcu.c cache/apcu/fetch.c cache/apcu/figures.c
     cache/apcu/iterator.c cache/apcu/settings.c cache/apcu/store.c
     cache/values/build.c cache/values/builder.c cache/values/check.c

@@ -9,10 +9,10 @@
  *	fork.c      children of a request
  *	pools.c     which stores there are, and which one this process uses
  *	fetch.c     the three ways to read; block.c has the copies of a request
- *	write.c     store, add, replace, delete; value.c serializes objects
+ *	write.c     store, add, replace, delete; serialize.c has objects
  *	methods.c, multi.c, counters.c, remember.c  the class Hone\Cache
  *	walk.c      all keys, in batches; entries.c is their class
- *	info.c, metrics.c  figures
+ *	info.c      figures
  *	snapshot/   the cache in a file
  *	apcu/       the functions of APCu
  *
@@ -124,7 +124,7 @@ bool php_hone_pools_command_line(void);
 void php_hone_protect_begin(void);
 void php_hone_protect_end(void);
 
-/* ---- value.c ---- */
+/* ---- serialize.c ---- */
 
 /* The flags of an entry. */
 #define PHP_HONE_SERIALIZED 1 /* a string, by PHP's serialize() */
