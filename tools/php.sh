@@ -67,11 +67,19 @@ phpt_stage() {
     record pytest "$results/$name.xml"
 }
 
+# What tests/counts/counts.py counts.
+counted() {
+    printf '%s ' "$staged" "$(php_work)/modules/hone.so" \
+        "$("$(php_config)" --php-binary)"
+}
+
 # The stages of ./dev test.
 test_php82() {
     bounded php82-build php_build_with_staged
     record none -
     phpt_stage php82
+    # shellcheck disable=SC2046
+    tap_stage counts python3 -B tests/counts/counts.py $(counted)
     [ -n "$all" ] || return 0
     # shellcheck disable=SC2086
     phpt_stage php82-opcache $php_opcache

@@ -19,7 +19,7 @@ stage_limit=${HONE_STAGE_LIMIT:-1800}
 
 # The stages that must leave results, in the order of the tally.
 test_stages='gcc-build gcc asan tsan aarch64 sve128 headers consume exports
-    model-code php82-build php82 docs-build docs model cli image'
+    model-code php82-build php82 counts docs-build docs model cli image'
 all_stages='O0 spin spin-large bench sve256 sve512 s390x riscv64 rv64 rvv128
     rvv256 mutants php82-setup
     php82-opcache php82-valgrind php82-cache php82-server php82-args
@@ -298,6 +298,16 @@ tree_unchanged() {
         printf '%s\n' "$changes" | sed 's/^/# /'
         return 1
     fi
+}
+
+# counts_all OPTION...: ./dev counts.
+counts_all() {
+    mkdir -p "$results" "$running"
+    thorough=false
+    build_gcc
+    bounded php82-build php_build_with_staged
+    # shellcheck disable=SC2046
+    python3 -B tests/counts/counts.py $(counted) "$@"
 }
 
 # test_everything [--all]
