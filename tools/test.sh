@@ -41,7 +41,7 @@ with servers, Redis and a browser, the setup of the extension,
 the parsing of arguments; SVE of 256 and 512 bits, threads on aarch64; s390x;
 riscv64; benchmarks; the command with sanitizers; the models; mutants;
 gcc at -O0 (clang with sanitizers is at -O0, too); three of four alignments of
-each length; two of three errors of each disturbed call'
+each length; two of three errors, a signal or a kill of each disturbed call'
 # Mutants that --all takes at random.
 sampled=12
 
