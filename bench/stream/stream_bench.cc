@@ -5,7 +5,7 @@
 //
 //     stream_bench --turns N CASE SUBJECT
 //
-// makes N turns and prints nothing: for strace (calls.py).
+// makes N turns and prints nothing: for strace.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
