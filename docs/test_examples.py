@@ -2,7 +2,7 @@
 """The examples of the documentation work and print what the pages show.
 
 Every `console` block of a page is run, in order, in one folder that has
-disk.img and docs/examples/*.c. A line that begins with "$ " is a command. The
+disk.img and the programs of docs/examples. A line that begins with "$ " is a command. The
 lines after it are its output, in which "..." matches anything. A command that
 fails fails the test.
 
@@ -98,6 +98,8 @@ def environment(prefix):
             "PKG_CONFIG_SYSROOT_DIR": str(stage)}
 
 
+EXAMPLES = sorted(path for path in (DOCS / "examples").iterdir()
+                  if path.suffix in (".c", ".cc"))
 PAGES = {str(page.relative_to(DOCS)): page for page in
          sorted(DOCS.rglob("*.rst")) if blocks(page.read_text("utf-8"))}
 
@@ -105,7 +107,7 @@ PAGES = {str(page.relative_to(DOCS)): page for page in
 @pytest.mark.parametrize("name", PAGES)
 def test_console_examples(name, environment, tmp_path):
     make_image(tmp_path / "disk.img")
-    for example in (DOCS / "examples").glob("*.c"):
+    for example in EXAMPLES:
         shutil.copy(example, tmp_path)
     try:
         for number, block in blocks(PAGES[name].read_text("utf-8")):
@@ -130,7 +132,7 @@ def test_readme_shows_readme_c():
 
 
 def test_pages_with_examples_are_found():
-    assert {"start.rst", "programs.rst", "man/hone.rst", "man/hone-convert.rst",
+    assert {"start.rst", "programs.rst", "tasks.rst", "man/hone.rst", "man/hone-convert.rst",
             "man/hone-map.rst"} <= set(PAGES)
 
 
@@ -146,12 +148,14 @@ def test_matching_of_output(expected, actual, same):
 
 
 @pytest.mark.parametrize("example",
-                         sorted((DOCS / "examples").glob("*.c")),
+                         EXAMPLES,
                          ids=lambda p: p.name)
 def test_examples_compile_without_warnings(example, environment):
     flags = subprocess.run(["pkg-config", "--cflags", "hone"],
                            env=environment, stdout=subprocess.PIPE,
                            text=True, check=True).stdout.split()
-    subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror",
+    compiler = (["cc", "-std=gnu11"] if example.suffix == ".c"
+                else ["c++", "-std=c++11"])
+    subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror",
                     "-fsyntax-only", *flags, example], env=environment,
                    check=True)
