@@ -1,25 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether an image is safe to use: what is the same for every format. */
 #include <errno.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include "format/formats.h"
 #include "format/verdict.h"
-
-void
-image_verdict_add(struct image_verdict *verdict, const char *name,
-	uint64_t faults, const char *format, ...)
-{
-	struct image_finding finding = {.name = name, .faults = faults};
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(finding.text, sizeof(finding.text), format, args);
-	va_end(args);
-	if (faults)
-		verdict->checked->safe = false;
-	verdict->report(verdict->opaque, &finding);
-}
 
 /* Set *format; NULL if the file's name and its first bytes disagree. */
 static int

@@ -113,7 +113,6 @@ int image_create_levels(const struct image_create *create);
 /* A format, as the user sees it. */
 struct image_format;
 const char *image_format_name(const struct image_format *format);
-bool image_format_readable(const struct image_format *format);
 bool image_format_writable(const struct image_format *format);
 bool image_format_compresses(const struct image_format *format);
 /* The options of a new image of that format; ends with a NULL name. */

@@ -22,12 +22,6 @@ struct own {
 	uint64_t first_difference;
 };
 
-static uint64_t
-extent_end(const struct image_extent *extent)
-{
-	return extent->offset + extent->length;
-}
-
 /* Describe a side from offset to end; past the end of the image is a hole. */
 static int
 describe(struct image_source *side, uint64_t offset, uint64_t end,
@@ -50,7 +44,7 @@ describe_both(struct compare *compare, uint64_t offset, uint64_t end,
 	struct image_extent sides[2], struct image_error *err)
 {
 	for (int i = 0; i < 2; i++) {
-		if (sides[i].length > 0 && offset < extent_end(&sides[i]))
+		if (sides[i].length > 0 && offset < image_extent_end(&sides[i]))
 			continue;
 		int rc =
 			describe(compare->side[i], offset, end, &sides[i], err);
@@ -64,7 +58,8 @@ describe_both(struct compare *compare, uint64_t offset, uint64_t end,
 static uint64_t
 nearer_end(const struct image_extent sides[2])
 {
-	uint64_t end[2] = {extent_end(&sides[0]), extent_end(&sides[1])};
+	uint64_t end[2] = {
+		image_extent_end(&sides[0]), image_extent_end(&sides[1])};
 	return end[0] < end[1] ? end[0] : end[1];
 }
 

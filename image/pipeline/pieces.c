@@ -3,19 +3,13 @@
 #include <hone/zero.h>
 #include "pipeline/pieces.h"
 
-static uint64_t
-extent_end(const struct image_extent *extent)
-{
-	return extent->offset + extent->length;
-}
-
 bool
 image_extent_continues(
 	const struct image_extent *a, const struct image_extent *b)
 {
 	if (a->kind != b->kind || a->compressed != b->compressed ||
 		a->zero_cluster != b->zero_cluster || a->depth != b->depth ||
-		extent_end(a) != b->offset)
+		image_extent_end(a) != b->offset)
 		return false;
 	/* Each part of a compressed extent names the beginning of all of it. */
 	if (a->compressed || a->host == IMAGE_NO_HOST ||
@@ -37,7 +31,7 @@ image_extent_part(
 		if (part.host != IMAGE_NO_HOST && !part.compressed)
 			part.host += gone;
 	}
-	if (extent_end(&part) > end)
+	if (image_extent_end(&part) > end)
 		part.length = end - part.offset;
 	return part;
 }
@@ -96,7 +90,7 @@ image_pieces_read(const struct image_pieces *listed,
 		uint64_t offset = listed->list[i].offset;
 		uint64_t end = offset;
 		while (i < listed->count && listed->list[i].kind == IMAGE_DATA)
-			end = extent_end(&listed->list[i++]);
+			end = image_extent_end(&listed->list[i++]);
 		if (end == offset)
 			continue;
 		int rc = source->ops->read(source, scratch, offset,
@@ -141,7 +135,7 @@ image_pieces_scan(struct image_pieces *found, const struct image_pieces *listed,
 		 * of its own. */
 		uint64_t aligned =
 			(e->offset + block - 1) & ~((uint64_t)block - 1);
-		uint64_t ends[2] = {aligned, extent_end(e)};
+		uint64_t ends[2] = {aligned, image_extent_end(e)};
 		uint64_t from = e->offset;
 		for (int k = 0; k < 2; k++) {
 			uint64_t to = ends[k] < ends[1] ? ends[k] : ends[1];

@@ -43,6 +43,12 @@ void image_pieces_add(
 bool image_extent_continues(
 	const struct image_extent *a, const struct image_extent *b);
 
+static inline uint64_t
+image_extent_end(const struct image_extent *extent)
+{
+	return extent->offset + extent->length;
+}
+
 /* The part of an extent that lies in [offset, end). */
 struct image_extent image_extent_part(
 	const struct image_extent *extent, uint64_t offset, uint64_t end);

@@ -6,27 +6,8 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
+#include "pipeline/pieces.h"
 #include "pipeline/state.h"
-
-static uint64_t
-extent_end(const struct image_extent *extent)
-{
-	return extent->offset + extent->length;
-}
-
-/* The known extent from offset on. */
-static struct image_extent
-rest_of(const struct image_extent *extent, uint64_t offset)
-{
-	struct image_extent rest = *extent;
-	uint64_t gone = offset - extent->offset;
-
-	rest.offset = offset;
-	rest.length -= gone;
-	if (rest.host != IMAGE_NO_HOST && !rest.compressed)
-		rest.host += gone;
-	return rest;
-}
 
 /* Cut the next chunk off. Holes of whole chunks become one, however long. */
 static void
@@ -40,7 +21,7 @@ cut(struct pipeline *p, struct task *task)
 	chunk->ticket = p->next_ticket++;
 	chunk->offset = offset;
 	chunk->hole = false;
-	if (!p->extent.length || offset >= extent_end(&p->extent))
+	if (!p->extent.length || offset >= image_extent_end(&p->extent))
 		task->rc =
 			plan->cut(plan->opaque, offset, &p->extent, &task->err);
 	if (task->rc < 0) {
@@ -49,12 +30,14 @@ cut(struct pipeline *p, struct task *task)
 		p->offset = plan->size;
 		return;
 	}
-	assert(offset >= p->extent.offset && offset < extent_end(&p->extent));
-	chunk->first = rest_of(&p->extent, offset);
+	assert(offset >= p->extent.offset &&
+		offset < image_extent_end(&p->extent));
+	chunk->first = image_extent_part(&p->extent, offset, UINT64_MAX);
 
 	uint64_t end = boundary < plan->size ? boundary : plan->size;
-	if (chunk->first.kind == IMAGE_HOLE && extent_end(&p->extent) >= end) {
-		uint64_t hole = extent_end(&p->extent);
+	if (chunk->first.kind == IMAGE_HOLE &&
+		image_extent_end(&p->extent) >= end) {
+		uint64_t hole = image_extent_end(&p->extent);
 		chunk->hole = true;
 		end = hole >= plan->size ? plan->size
 					 : hole & ~((uint64_t)plan->chunk - 1);

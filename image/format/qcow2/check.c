@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The tests of a qcow2 image, and their report. */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,30 +8,6 @@
 
 /* As much of a name from the image as fits into a sentence. */
 #define NAME "%.180s"
-
-void
-qcow2_fault(
-	struct qcow2_check *k, enum qcow2_test test, const char *format, ...)
-{
-	struct qcow2_finding *finding = &k->findings[test];
-	va_list args;
-
-	if (finding->faults++)
-		return;
-	va_start(args, format);
-	vsnprintf(finding->text, sizeof(finding->text), format, args);
-	va_end(args);
-}
-
-int
-qcow2_note(struct qcow2_check *k, enum qcow2_test test, int rc,
-	const struct image_error *err)
-{
-	if (rc != -EINVAL)
-		return rc;
-	qcow2_fault(k, test, "%s", err->text);
-	return 0;
-}
 
 /* What the text of a test that passed is about. */
 __attribute__((format(printf, 3, 4))) static void

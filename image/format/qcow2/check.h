@@ -50,7 +50,7 @@ struct qcow2_check {
 /* Bytes of qcow2_check.words. */
 #define QCOW2_CHECK_BYTES ((size_t)64 << 10)
 
-/* Note a fault of a test; the text of the first one is kept. */
+/* check_faults.c: note a fault of a test; the text of the first one is kept. */
 __attribute__((format(printf, 3, 4))) void qcow2_fault(
 	struct qcow2_check *check, enum qcow2_test test, const char *format,
 	...);
