@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * apcu_cache_info() and its siblings. What the shared cache does not count has
- * the value of an entry that nobody has used: docs/php-cache.md.
+ * apcu_cache_info() and its siblings. Figures that the shared cache does not
+ * count have the value of an unused entry: docs/php-cache.md.
  */
 #include "apcu.h"
 
-/* Parts of the memory that apcu_sma_info() tells free from used. */
+/* Parts of the memory, each of which apcu_sma_info() reports free or used. */
 #define MAP_PARTS 4096
 
 static const struct php_hone_store_info *

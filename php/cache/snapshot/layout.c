@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a stored value depends on: another PHP has other numbers. */
+/* A stored value depends on these numbers: another PHP has other ones. */
 #include "snapshot.h"
 #include "../values/layout.h"
 #include "zend_modules.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hone.cache_snapshot, read at the begin of the server and written at its end,
+ * hone.cache_snapshot, read at the start of the server and written at its end,
  * and Hone\Cache::save() and load().
  */
 #include <errno.h>
@@ -143,7 +143,7 @@ php_hone_snapshot_begin(void)
 
 /*
  * FPM opens its log after the modules have started, and makes it stderr before
- * it forks a worker. What was written to another stderr is then repeated.
+ * it forks a worker. Lines that went to another stderr are then repeated.
  */
 void
 php_hone_snapshot_before_fork(void)

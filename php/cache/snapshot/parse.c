@@ -97,8 +97,8 @@ tag_length(const struct php_hone_snapshot_entry *entry, unsigned i)
 	return length;
 }
 
-/* Where things of an entry are. Returns the offset after it, or 0 if it does
- * not end in the file. */
+/* Find the parts of an entry. Returns the offset after it, or 0 if it does not
+ * end in the file. */
 static size_t
 locate(const struct php_hone_snapshot *snapshot, size_t at,
 	struct php_hone_snapshot_entry *entry, size_t *padding)

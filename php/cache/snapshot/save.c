@@ -11,7 +11,7 @@ struct save {
 	uint32_t now;
 	uint64_t entries;
 	int error;
-	/* a stored value on its way to other pointers */
+	/* a copy of a value, with the pointers of the file */
 	void *scratch;
 	size_t room;
 };

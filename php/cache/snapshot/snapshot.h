@@ -8,7 +8,7 @@
  *	sum.c      the checksum
  *	save.c     from a store to a file
  *	load.c     from a file to a store
- *	methods.c  begin and end of the server, Hone\Cache::save() and load()
+ *	methods.c  start and end of the server, Hone\Cache::save() and load()
  */
 #include "../cache.h"
 #include "format.h"

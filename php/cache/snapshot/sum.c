@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * The checksum, from PHP's extension hash, which every PHP has: an error in a
- * file is found at more than 10 GB/s. It is no protection against an enemy.
+ * file is found at more than 10 GB/s. It does not protect against a forger.
  */
 #include "snapshot.h"
 #include "ext/hash/php_hash.h"
