@@ -391,7 +391,15 @@ $body .= '<section><h2>Processes and pools</h2><p class="quiet"><span id="f-slot
 foreach ($info['pools'] as $name => $size) {
     $body .= '<tr><td class="key">' . h(visible((string)$name)) . ((string)$name === $info['pool'] ? ' <span class="quiet">(this one)</span>' : '') . '<td class="n">' . bytes($size);
 }
-$body .= '</tbody></table></section><section class="all"><h2>Keys</h2><form method="get"><label>that begin with <input name="prefix" value="' . h($prefix)
+$body .= '</tbody></table>';
+if ($info['holders'] !== []) {
+    $body .= '<h2>Requests that hold back memory</h2><table id="holders"><thead><tr><th>Process<th class="n">Age<th class="n">Bytes</thead><tbody>';
+    foreach ($info['holders'] as $holder) {
+        $body .= sprintf('<tr><td>%d<td class="n">%s s<td class="n">%s', $holder['pid'], number_format($holder['seconds']), bytes($holder['bytes']));
+    }
+    $body .= '</tbody></table>';
+}
+$body .= '</section><section class="all"><h2>Keys</h2><form method="get"><label>that begin with <input name="prefix" value="' . h($prefix)
     . '"></label> <button>Show</button></form><p class="quiet">' . number_format($keys['seen']) . ' keys' . ($keys['all'] ? '' : ' were looked at; there are more')
     . '. Hits are sampled.</p></section>';
 $body .= ($prefix !== '' ? table('With this prefix', 'found', $keys['found'], $has_token) : '') . table('Largest', 'largest', $keys['largest'], $has_token) . table('Hottest', 'hottest', $keys['hottest'], $has_token)

@@ -288,6 +288,11 @@ zend_long php_hone_cache_delete_prefix(zend_string *prefix);
 void php_hone_entries_minit(zend_class_entry *entries);
 void php_hone_entries_new(zval *object, zend_string *prefix);
 
+/* ---- info.c ---- */
+
+/* Requests in the lists of those that hold back most. */
+#define PHP_HONE_HOLDERS 16
+
 /* ---- snapshot/ ---- */
 
 /* Read and write the files of hone.cache_snapshot. */

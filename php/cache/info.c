@@ -28,6 +28,25 @@ add_pool(const char *name, size_t size, void *opaque)
 	add_assoc_long((zval *)opaque, name, (zend_long)size);
 }
 
+/* The requests that hold back memory of removed values, most first. */
+static void
+add_holders(struct php_hone_member *member, zval *info)
+{
+	struct php_hone_holder holders[PHP_HONE_HOLDERS];
+	unsigned n = php_hone_store_holders(member, holders, PHP_HONE_HOLDERS);
+	zval list, row;
+
+	array_init(&list);
+	for (unsigned i = 0; i < n; i++) {
+		array_init(&row);
+		add_assoc_long(&row, "pid", holders[i].pid);
+		add_assoc_long(&row, "seconds", holders[i].seconds);
+		add_assoc_long(&row, "bytes", (zend_long)holders[i].bytes);
+		add_next_index_zval(&list, &row);
+	}
+	add_assoc_zval(info, "holders", &list);
+}
+
 #define FIGURES(X)                                                             \
 	X(size)                                                                \
 	X(used)                                                                \
@@ -80,6 +99,7 @@ ZEND_METHOD(Hone_Cache, info)
 			      : 0.0);
 	add_assoc_long(return_value, "block_bytes_used",
 		(zend_long)HONE_G(cache).block_bytes_used);
+	add_holders(member, return_value);
 }
 
 ZEND_METHOD(Hone_Cache, memory_map)
@@ -156,21 +176,59 @@ php_hone_cache_minfo(void)
 
 /* ---- metrics(): the text format that Prometheus reads ---- */
 
-/* The name of a pool is printable ASCII: pools.c. */
 static void
-metric(smart_str *text, const char *name, const char *type, const char *help,
-	const char *pool, uint64_t value)
+head(smart_str *text, const char *name, const char *type, const char *help)
 {
 	smart_str_append_printf(text,
-		"# HELP hone_cache_%s %s\n# TYPE hone_cache_%s %s\n"
-		"hone_cache_%s{pool=\"",
-		name, help, name, type, name);
+		"# HELP hone_cache_%s %s\n# TYPE hone_cache_%s %s\n", name,
+		help, name, type);
+}
+
+/* The name of a pool is printable ASCII: pools.c. */
+static void
+labels(smart_str *text, const char *name, const char *pool)
+{
+	smart_str_append_printf(text, "hone_cache_%s{pool=\"", name);
 	for (const char *at = pool; *at != '\0'; at++) {
 		if (*at == '"' || *at == '\\')
 			smart_str_appendc(text, '\\');
 		smart_str_appendc(text, *at);
 	}
-	smart_str_append_printf(text, "\"} %llu\n", (unsigned long long)value);
+	smart_str_appendc(text, '"');
+}
+
+static void
+metric(smart_str *text, const char *name, const char *type, const char *help,
+	const char *pool, uint64_t value)
+{
+	head(text, name, type, help);
+	labels(text, name, pool);
+	smart_str_append_printf(text, "} %llu\n", (unsigned long long)value);
+}
+
+/* A line for each request that holds back memory; PHP_HONE_HOLDERS at most. */
+static void
+holders(smart_str *text, struct php_hone_member *member, const char *pool)
+{
+	struct php_hone_holder of[PHP_HONE_HOLDERS];
+	unsigned n = php_hone_store_holders(member, of, PHP_HONE_HOLDERS);
+
+	if (n == 0)
+		return;
+	head(text, "held_bytes", "gauge",
+		"Memory of removed values that the request of a process holds "
+		"back.");
+	for (unsigned i = 0; i < n; i++) {
+		labels(text, "held_bytes", pool);
+		smart_str_append_printf(text, ",pid=\"%d\"} %llu\n", of[i].pid,
+			(unsigned long long)of[i].bytes);
+	}
+	head(text, "held_seconds", "gauge", "The age of that request.");
+	for (unsigned i = 0; i < n; i++) {
+		labels(text, "held_seconds", pool);
+		smart_str_append_printf(
+			text, ",pid=\"%d\"} %u\n", of[i].pid, of[i].seconds);
+	}
 }
 
 #define METRICS(X)                                                             \
@@ -214,6 +272,7 @@ ZEND_METHOD(Hone_Cache, metrics)
 	metric(&text, metric_name, type, help, info.name, (uint64_t)info.field);
 	METRICS(ADD)
 #undef ADD
+	holders(&text, member, info.name);
 	smart_str_0(&text);
 	RETURN_STR(text.s);
 }

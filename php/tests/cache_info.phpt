@@ -26,7 +26,7 @@ $map = Cache::memory_map(64);
 var_dump(strlen($map), trim($map, '0123'), str_contains($map, '1'), str_contains($map, '0'), strlen(Cache::memory_map()));
 $metrics = Cache::metrics();
 foreach (explode("\n", trim($metrics)) as $line) {
-    if (!preg_match('/^(# HELP hone_cache_\w+ .+|# TYPE hone_cache_\w+ (gauge|counter)|hone_cache_\w+\{pool="default"\} \d+)$/', $line)) {
+    if (!preg_match('/^(# HELP hone_cache_\w+ .+|# TYPE hone_cache_\w+ (gauge|counter)|hone_cache_\w+\{pool="default"(,pid="\d+")?\} \d+)$/', $line)) {
         echo "wrong: $line\n";
     }
 }
@@ -38,6 +38,16 @@ foreach (['Shared cache, state => on', 'Pool => default', 'Functions of APCu => 
     if (!str_contains($page, "\n$row\n")) {
         echo "not in phpinfo(): $row\n";
     }
+}
+
+// A request that has what was removed holds it back, and is named.
+Cache::store('removed', str_repeat('r', 100000));
+$removed = Cache::fetch('removed');
+Cache::delete('removed');
+$holders = Cache::info()['holders'];
+if (count($holders) !== 1 || $holders[0]['pid'] !== getmypid() || $holders[0]['bytes'] < 100000 || $holders[0]['bytes'] > 101000
+    || !str_contains(Cache::metrics(), "\nhone_cache_held_bytes{pool=\"default\",pid=\"" . getmypid() . "\"} {$holders[0]['bytes']}\n")) {
+    print_r($holders);
 }
 
 // Values that do not fit remove others, and the figures agree.
@@ -53,7 +63,7 @@ $info = Cache::info();
 var_dump($info['entries'], $info['used'] <= $empty['used'] + 65536, $info['hits'], $info['misses'], $info['stores'] >= $before['stores'], $info['evictions'] >= $before['evictions']);
 ?>
 --EXPECTF--
-enabled pools pool read apcu size used retired free largest_free largest_value entries hits misses stores evictions expirations recoveries closed_slots shards slots slots_used epoch start fragmentation block_bytes_used
+enabled pools pool read apcu size used retired free largest_free largest_value entries hits misses stores evictions expirations recoveries closed_slots shards slots slots_used epoch start fragmentation block_bytes_used holders
 bool(true)
 string(7) "default"
 array(1) {

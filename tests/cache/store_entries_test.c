@@ -335,3 +335,43 @@ STORE_TEST(a_visitor_may_delete)
 	php_hone_store_walk(&m, &cursor, visit, &again);
 	assert_int_equal(again.n, ENTRIES / 2);
 }
+
+/* Small blocks wait for the next entry of their size, and removed entries for
+ * the next look at the slots. Neither divides what is free for long. */
+STORE_TEST(free_neighbours_are_joined_when_the_figures_are_read)
+{
+	char name[24];
+	struct php_hone_store_info info;
+	for (unsigned i = 0; i < 4000; i++) {
+		snprintf(name, sizeof name, "k%u", i % 1500);
+		assert_int_equal(put(&m, name, i, 50 + i % 700), 0);
+	}
+	for (unsigned i = 0; i < 1500; i++) {
+		snprintf(name, sizeof name, "k%u", i);
+		struct php_hone_key key = key_of(name);
+		(void)php_hone_store_delete(&m, &key);
+	}
+	php_hone_store_info(&m, &info);
+	assert_int_equal(info.entries, 0);
+	assert_int_equal(info.retired, 0);
+	assert_int_equal(info.whole, info.free);
+}
+
+STORE_TEST(free_neighbours_are_joined_when_a_large_value_is_stored)
+{
+	char name[24];
+	struct php_hone_store_info info;
+	php_hone_store_info(&m, &info);
+	for (unsigned i = 0; i < 1500; i++) {
+		snprintf(name, sizeof name, "k%u", i);
+		assert_int_equal(put(&m, name, i, 50 + i % 700), 0);
+	}
+	for (unsigned i = 0; i < 1500; i++) {
+		snprintf(name, sizeof name, "k%u", i);
+		struct php_hone_key key = key_of(name);
+		assert_int_equal(php_hone_store_delete(&m, &key), 0);
+	}
+	assert_int_equal(put(&m, "large", 0, info.largest_value), 0);
+	php_hone_store_info(&m, &info);
+	assert_int_equal(info.evictions, 0);
+}

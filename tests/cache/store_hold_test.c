@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 #include "store_pair.h"
 
 /* The fetch of the reader ends while a store waits for the n-th time. */
@@ -203,4 +204,109 @@ STORE_TEST(requests_are_not_closed_again_for_what_is_held_already)
 	php_hone_store_info(&writer, &info);
 	assert_int_equal(info.evictions, 0);
 	php_hone_member_leave(&young);
+}
+
+/* A request that fetches one key again and again, which another one replaces.
+ * `within`: it copies the value, and each store comes before the copy's end. */
+static void
+replace_beside_a_long_request(size_t bytes, bool within)
+{
+	struct php_hone_key key = key_of("key");
+	unsigned turns = (unsigned)(40000000 / bytes);
+	assert_int_equal(put(&writer, "key", 0, bytes), 0);
+	for (unsigned i = 0; i < turns; i++) {
+		php_hone_fetch_begin(&reader);
+		assert_non_null(php_hone_store_find(&reader, &key));
+		if (!within)
+			php_hone_fetch_end(&reader);
+		assert_int_equal(put(&writer, "key", i, bytes), 0);
+		if (within)
+			php_hone_fetch_end(&reader);
+	}
+}
+
+/* Up to a quarter of the cache: one value is kept by the request, one is being
+ * copied, and one takes its place. */
+static const size_t sizes[] = {
+	2000, 10000, 50000, 100000, 200000, 400000, 600000, 900000};
+
+STORE_TEST(a_key_is_replaced_beside_a_long_request_without_failure)
+{
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		replace_beside_a_long_request(sizes[i], false);
+		assert_int_equal(teardown(state), 0);
+		setup(state);
+	}
+	/* Of a third, the request has one, and copies the others. */
+	replace_beside_a_long_request(1250000, false);
+}
+
+STORE_TEST(a_key_is_replaced_while_a_long_request_copies_it_without_failure)
+{
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		replace_beside_a_long_request(sizes[i], true);
+		assert_int_equal(teardown(state), 0);
+		setup(state);
+	}
+}
+
+/* What was born between the ends of two closed requests is held back only by
+ * the one that was closed later, and only where that one found something. */
+STORE_TEST(a_closed_request_holds_nothing_back_for_another)
+{
+	struct php_hone_store_info info;
+	struct php_hone_member young = {0};
+	uint64_t number = 0;
+	assert_int_equal(put(&writer, "old", 0, 100), 0);
+	assert_int_equal(get(&reader, "old", &number), 0);
+	php_hone_member_close(&reader);
+	/* Counts an epoch. */
+	assert_int_equal(put(&writer, "counted", 0, 100), 0);
+	struct php_hone_key counted = key_of("counted");
+	assert_int_equal(php_hone_store_delete(&writer, &counted), 0);
+	assert_int_equal(put(&writer, "beside it", 0, 1000000), 0);
+	assert_int_equal(put(&writer, "far", 0, 100), 0);
+	assert_int_equal(php_hone_member_join(&young, writer.store), 0);
+	php_hone_member_pin(&young);
+	assert_int_equal(get(&young, "far", &number), 0);
+	php_hone_member_close(&young);
+	php_hone_store_clear(&writer);
+	php_hone_store_info(&writer, &info);
+	assert_in_range(info.retired, 1, 1000);
+	php_hone_member_unpin(&young);
+	php_hone_member_leave(&young);
+}
+
+STORE_TEST(the_holders_of_memory_are_named)
+{
+	struct php_hone_holder holders[2];
+	struct php_hone_member more[2] = {{0}, {0}};
+	uint64_t number = 0;
+	assert_int_equal(put(&writer, "small", 0, 1000), 0);
+	assert_int_equal(put(&writer, "large", 0, 100000), 0);
+	assert_int_equal(put(&writer, "larger", 0, 200000), 0);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(
+			php_hone_member_join(&more[i], writer.store), 0);
+		php_hone_member_pin(&more[i]);
+	}
+	assert_int_equal(get(&reader, "large", &number), 0);
+	assert_int_equal(get(&more[0], "larger", &number), 0);
+	assert_int_equal(get(&more[1], "small", &number), 0);
+	assert_int_equal(php_hone_store_holders(&writer, holders, 2), 0);
+	php_hone_store_clear(&writer);
+	assert_int_equal(php_hone_store_holders(&writer, holders, 2), 2);
+	assert_int_equal(holders[0].pid, getpid());
+	assert_in_range(holders[0].bytes, 200000, 201000);
+	assert_in_range(holders[1].bytes, 100000, 101000);
+	assert_in_range(holders[1].seconds, 0, 3600);
+	php_hone_member_unpin(&reader);
+	assert_int_equal(php_hone_store_holders(&writer, holders, 2), 2);
+	assert_in_range(holders[1].bytes, 1000, 2000);
+	php_hone_member_pin(&reader);
+	for (unsigned i = 0; i < 2; i++) {
+		php_hone_member_unpin(&more[i]);
+		php_hone_member_leave(&more[i]);
+	}
+	assert_int_equal(php_hone_store_holders(&writer, holders, 2), 0);
 }

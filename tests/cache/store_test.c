@@ -305,7 +305,10 @@ STORE_TEST(the_map_shows_what_is_where)
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	unsigned char map[64];
 	unsigned n[4] = {0};
+	uint64_t number = 0;
 	assert_int_equal(put(m, "k", 1, 2000000), 0);
+	/* So that it stays when it is replaced. */
+	assert_int_equal(get(m, "k", &number), 0);
 	assert_int_equal(put(m, "k", 2, 1000000), 0);
 	php_hone_store_map(m, map, sizeof map);
 	for (unsigned i = 0; i < sizeof map; i++) {

@@ -93,19 +93,27 @@ php_hone_much_is_held(const struct php_hone_shard *shard)
 	return shard->held_back > (shard->end - shard->first) / 8;
 }
 
+static inline uint64_t
+php_hone_free_units(const struct php_hone_shard *shard)
+{
+	return shard->sums[PHP_HONE_FREE] + shard->sums[PHP_HONE_QUICK];
+}
+
 /*
- * Whether all slots are to be closed: readers hold back more than what is live,
- * so that eviction frees less. They may have all that is live, too: its
- * replacement needs as much again, and a quarter more, as free memory is in
- * pieces.
+ * Whether all slots are to be closed before a block of that many units is
+ * stored: readers hold back as much as is live, so that eviction frees no more,
+ * and they may have all that is live, too. From then on what is live is
+ * replaced once, and each new value stands beside the one that it replaces and
+ * one that is being copied. A sixteenth more is for what requests find that
+ * begin later, and for free memory that is in pieces.
  */
 static inline bool
-php_hone_held_must_end(const struct php_hone_shard *shard)
+php_hone_held_must_end(const struct php_hone_shard *shard, uint32_t units)
 {
 	uint64_t live = shard->sums[PHP_HONE_LIVE];
-	return shard->held_back > live &&
-	       shard->sums[PHP_HONE_FREE] + shard->sums[PHP_HONE_QUICK] <
-		       live + live / 4 + shard->reserve;
+	return shard->held_back >= live &&
+	       php_hone_free_units(shard) <
+		       2 * (live + units) + (shard->end - shard->first) / 16;
 }
 
 /* A block of which no list is quick to reach. */

@@ -216,6 +216,7 @@ clear_shard(struct php_hone_store *store, unsigned i)
 	}
 	php_hone_retire(store, shard, offsets, n);
 	php_hone_reclaim_all(store, shard);
+	php_hone_arena_drain(store, shard);
 	php_hone_claims_wake(shard);
 }
 

@@ -9,6 +9,8 @@
  *           epoch was unlinked before the request read anything.
  *   busy    Not 0 from the begin of a fetch to its end. While it is not 0, the
  *           reader may have any entry of the chain that it names.
+ *   began   An epoch of the fetch, if the slot is closed, or of an earlier one:
+ *           the fetch finds no entry that retired before. It may copy for long.
  *   held    At the end of a fetch, a bit is set for what it found. The bits are
  *           cleared after the request.
  *   close   A writer forbids the reader to keep more. Once the reader was seen
@@ -110,12 +112,16 @@ php_hone_member_unpin(struct php_hone_member *member)
 static __attribute__((noinline, cold)) bool
 begin_closed(struct php_hone_member *member, uint64_t close)
 {
+	uint64_t now = php_hone_epoch_now(member->store);
+	/* Release: the reads of earlier fetches come before. A writer that
+	 * sees an older epoch frees less. */
+	__atomic_store_n(&member->slot->began, now, __ATOMIC_RELEASE);
 	/* What was found before this fetch was linked at an epoch that is not
 	 * later than the present one. */
 	if ((close & END_MASK) == END_CLOSING)
 		(void)__atomic_compare_exchange_n(&member->slot->close, &close,
-			(close & ~END_MASK) | php_hone_epoch_now(member->store),
-			false, __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+			(close & ~END_MASK) | now, false, __ATOMIC_SEQ_CST,
+			__ATOMIC_RELAXED);
 	return false;
 }
 
@@ -243,6 +249,35 @@ php_hone_member_inherit(struct php_hone_member *member)
 /* ---- the writer ---- */
 
 static void
+add_busy(struct php_hone_readers *readers, uint64_t busy, uint64_t since)
+{
+	if (since < readers->min_pin)
+		readers->min_pin = since;
+	if (busy != PHP_HONE_ANYWHERE && readers->n_busy < PHP_HONE_BUSY_MOST) {
+		readers->busy[readers->n_busy] = busy;
+		readers->since[readers->n_busy++] = since;
+	} else if (since < readers->anywhere) {
+		readers->anywhere = since;
+	}
+}
+
+/* Where the bits of a slot go that was closed at `end`. */
+static uint64_t *
+add_closed(struct php_hone_readers *readers, uint64_t end)
+{
+	struct php_hone_closed *closed = &readers->closed[readers->n_closed];
+	if (readers->n_closed < PHP_HONE_CLOSED_MOST) {
+		memset(closed, 0, sizeof *closed);
+		readers->n_closed++;
+	} else {
+		closed--;
+	}
+	if (end > closed->end)
+		closed->end = end;
+	return closed->held;
+}
+
+static void
 look_at(const struct php_hone_slot *slot, struct php_hone_readers *readers)
 {
 	/* Before the bits: a fetch that ended before this load has set its
@@ -251,14 +286,11 @@ look_at(const struct php_hone_slot *slot, struct php_hone_readers *readers)
 	uint64_t busy = __atomic_load_n(&slot->busy, __ATOMIC_ACQUIRE);
 	uint64_t pin = __atomic_load_n(&slot->pin, __ATOMIC_ACQUIRE);
 	if (busy != PHP_HONE_IDLE) {
-		if (busy == PHP_HONE_ANYWHERE ||
-			readers->n_busy == PHP_HONE_BUSY_MOST)
-			readers->anywhere = true;
-		else
-			readers->busy[readers->n_busy++] = busy;
-		/* Without a pin it may have found anything. */
-		if (pin < readers->min_pin)
-			readers->min_pin = pin;
+		/* If this is of a later fetch, the one above has ended, and the
+		 * later one does not find what was unlinked. */
+		uint64_t began =
+			__atomic_load_n(&slot->began, __ATOMIC_ACQUIRE);
+		add_busy(readers, busy, began > pin ? began : pin);
 	}
 	if (pin == 0)
 		return;
@@ -272,20 +304,34 @@ look_at(const struct php_hone_slot *slot, struct php_hone_readers *readers)
 	uint64_t end =
 		__atomic_load_n(&slot->close, __ATOMIC_ACQUIRE) & END_MASK;
 	bool closed = end != END_OPEN && end != END_CLOSING;
-	uint64_t *into = closed ? readers->closed_held : readers->held;
+	uint64_t *into = closed ? add_closed(readers, end) : readers->held;
 	for (unsigned i = 0; i < PHP_HONE_HELD_WORDS; i++)
 		into[i] |= held[i];
-	if (closed && end > readers->closed_end)
-		readers->closed_end = end;
+}
+
+static void
+look_begin(const struct php_hone_store *store, struct php_hone_readers *readers)
+{
+	memset(readers, 0, offsetof(struct php_hone_readers, closed));
+	readers->min_pin = UINT64_MAX;
+	readers->anywhere = UINT64_MAX;
+	barrier((struct php_hone_store *)store);
+}
+
+bool
+php_hone_readers_look_at(const struct php_hone_store *store, uint32_t slot,
+	struct php_hone_readers *readers)
+{
+	look_begin(store, readers);
+	look_at(&store->slots[slot], readers);
+	return readers->min_pin != UINT64_MAX;
 }
 
 void
 php_hone_readers_look(
 	const struct php_hone_store *store, struct php_hone_readers *readers)
 {
-	memset(readers, 0, sizeof *readers);
-	readers->min_pin = UINT64_MAX;
-	barrier((struct php_hone_store *)store);
+	look_begin(store, readers);
 	uint32_t n =
 		__atomic_load_n(&store->region->slots_high, __ATOMIC_ACQUIRE);
 	for (uint32_t i = 0; i < n; i++)
@@ -301,7 +347,9 @@ php_hone_readers_sum(const struct php_hone_store *store, uint64_t with)
 	struct php_hone_readers readers;
 	php_hone_readers_look(store, &readers);
 	const unsigned char *bytes = (const unsigned char *)&readers;
-	for (size_t i = 0; i < sizeof readers; i += 8) {
+	size_t size = offsetof(struct php_hone_readers, closed) +
+		      readers.n_closed * sizeof readers.closed[0];
+	for (size_t i = 0; i < size; i += 8) {
 		uint64_t word;
 		memcpy(&word, bytes + i, 8);
 		with = (with ^ word) * 0x9e3779b97f4a7c15;
@@ -317,7 +365,7 @@ php_hone_readers_have(const struct php_hone_store *store,
 {
 	if (retired < readers->min_pin)
 		return false;
-	if (readers->anywhere)
+	if (retired >= readers->anywhere)
 		return true;
 	if (readers->n_busy != 0) {
 		struct php_hone_place place =
@@ -325,16 +373,23 @@ php_hone_readers_have(const struct php_hone_store *store,
 		uint64_t bucket =
 			php_hone_busy_bucket(place.shard, place.bucket);
 		for (unsigned i = 0; i < readers->n_busy; i++) {
-			if (readers->busy[i] == bucket)
+			if (readers->busy[i] == bucket &&
+				retired >= readers->since[i])
 				return true;
 		}
 	}
 	unsigned region =
 		php_hone_region_of(store, php_hone_offset(store, entry));
 	uint64_t bit = (uint64_t)1 << region % 64;
-	return (readers->held[region / 64] & bit) != 0 ||
-	       ((readers->closed_held[region / 64] & bit) != 0 &&
-		       entry->birth <= readers->closed_end);
+	if ((readers->held[region / 64] & bit) != 0)
+		return true;
+	for (unsigned i = 0; i < readers->n_closed; i++) {
+		const struct php_hone_closed *closed = &readers->closed[i];
+		if ((closed->held[region / 64] & bit) != 0 &&
+			entry->birth <= closed->end)
+			return true;
+	}
+	return false;
 }
 
 static void

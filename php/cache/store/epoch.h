@@ -26,18 +26,24 @@ php_hone_region_of(const struct php_hone_store *store, uint32_t offset)
 
 /* What the slots announce, in one look. */
 #define PHP_HONE_BUSY_MOST 16
+#define PHP_HONE_CLOSED_MOST 16
 struct php_hone_readers {
 	/* An entry that retired before is free of readers. */
 	uint64_t min_pin;
-	/* Fetches in progress. */
-	uint64_t busy[PHP_HONE_BUSY_MOST];
-	unsigned n_busy;
-	bool anywhere;
-	/* Regions in which pinned slots found entries; of slots that are
-	 * closed, entries that were born by closed_end. */
+	/* Fetches in progress: the bucket, and the epoch before which they find
+	 * nothing that retired. */
+	uint64_t busy[PHP_HONE_BUSY_MOST], since[PHP_HONE_BUSY_MOST];
+	/* The same epoch of those that may look anywhere; UINT64_MAX: none. */
+	uint64_t anywhere;
+	/* Regions in which open slots found entries. */
 	uint64_t held[PHP_HONE_HELD_WORDS];
-	uint64_t closed_held[PHP_HONE_HELD_WORDS];
-	uint64_t closed_end;
+	uint32_t n_busy, n_closed;
+	/* Regions in which a closed slot found entries that were born by `end`.
+	 * The last one is for all slots for which there is no room. */
+	struct php_hone_closed {
+		uint64_t end;
+		uint64_t held[PHP_HONE_HELD_WORDS];
+	} closed[PHP_HONE_CLOSED_MOST];
 };
 
 /* Count a removal: returns the epoch of the retirement. The entry is unlinked.
@@ -49,6 +55,9 @@ uint64_t php_hone_epoch_now(const struct php_hone_store *store);
  * it were. */
 void php_hone_readers_look(
 	const struct php_hone_store *store, struct php_hone_readers *readers);
+/* Look at one slot alone. False if it has no pin and no fetch. */
+bool php_hone_readers_look_at(const struct php_hone_store *store, uint32_t slot,
+	struct php_hone_readers *readers);
 /* A hash of what the slots announce and of `with`. */
 uint64_t php_hone_readers_sum(
 	const struct php_hone_store *store, uint64_t with);

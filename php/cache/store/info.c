@@ -45,9 +45,15 @@ php_hone_store_info(
 		.slots = store->n_slots,
 		.epoch = php_hone_epoch_now(store),
 		.start = __atomic_load_n(&region->start, __ATOMIC_RELAXED)};
+	php_hone_slots_reap(member, NULL);
 	for (unsigned i = 0; i < store->n_shards; i++) {
+		struct php_hone_shard *shard = php_hone_shard_at(store, i);
 		php_hone_lock(member, i);
-		add_shard(store, php_hone_shard_at(store, i), info);
+		/* What waits to be freed or merged is as good as free, and the
+		 * figures count it so. */
+		php_hone_reclaim_all(store, shard);
+		php_hone_arena_drain(store, shard);
+		add_shard(store, shard, info);
 		php_hone_unlock(member, i);
 	}
 	for (uint32_t i = 0; i < store->n_slots; i++) {
@@ -58,6 +64,74 @@ php_hone_store_info(
 	}
 	info->hits -= php_hone_get64(&region->hits_before);
 	info->misses -= php_hone_get64(&region->misses_before);
+}
+
+/* ---- who holds back what ---- */
+
+static void
+add_list(const struct php_hone_store *store, uint32_t list,
+	const struct php_hone_readers *readers, uint64_t *units)
+{
+	while (list != 0) {
+		const struct php_hone_entry *entry =
+			php_hone_entry_at(store, list);
+		if (php_hone_readers_have(store, readers, entry,
+			    php_hone_get64(&entry->retired)))
+			*units += php_hone_word_units(
+				php_hone_get64(&entry->block));
+		list = entry->link;
+	}
+}
+
+/* Keep the list in order, the most bytes first; returns its length. */
+static unsigned
+insert(struct php_hone_holder *holders, unsigned n, unsigned most,
+	const struct php_hone_holder *holder)
+{
+	unsigned at = n;
+	while (at > 0 && holders[at - 1].bytes < holder->bytes)
+		at--;
+	if (at == most)
+		return n;
+	unsigned last = n < most ? n : most - 1;
+	memmove(&holders[at + 1], &holders[at], (last - at) * sizeof *holders);
+	holders[at] = *holder;
+	return last + 1;
+}
+
+unsigned
+php_hone_store_holders(struct php_hone_member *member,
+	struct php_hone_holder *holders, unsigned most)
+{
+	struct php_hone_store *store = member->store;
+	unsigned n = 0;
+	php_hone_settle(member);
+	php_hone_slots_reap(member, NULL);
+	uint32_t high =
+		__atomic_load_n(&store->region->slots_high, __ATOMIC_ACQUIRE);
+	for (uint32_t s = 0; s < high; s++) {
+		const struct php_hone_slot *slot = &store->slots[s];
+		struct php_hone_readers readers;
+		uint64_t units = 0;
+		uint64_t owner = php_hone_get64(&slot->owner);
+		uint32_t since = php_hone_get32(&slot->since);
+		if (!php_hone_readers_look_at(store, s, &readers))
+			continue;
+		for (unsigned i = 0; i < store->n_shards; i++) {
+			const struct php_hone_shard *shard =
+				php_hone_shard_at(store, i);
+			php_hone_lock(member, i);
+			add_list(store, shard->retired_list, &readers, &units);
+			add_list(store, shard->held_list, &readers, &units);
+			php_hone_unlock(member, i);
+		}
+		struct php_hone_holder holder = {.pid = (int32_t)(owner >> 32),
+			.seconds = php_hone_store_now(store) - since,
+			.bytes = units * PHP_HONE_UNIT};
+		if (units != 0)
+			n = insert(holders, n, most, &holder);
+	}
+	return n;
 }
 
 /* ---- the map ---- */

@@ -40,7 +40,7 @@ struct php_hone_slot {
 	uint32_t reserved; /* a block that it fills without the mutex */
 	uint32_t since;    /* seconds; when it was pinned */
 	uint64_t waits;    /* claim.c; 0, or the hash of the key it waits for */
-	uint64_t spare;
+	uint64_t began; /* an epoch: before it, its fetch cannot have found */
 	uint64_t close; /* generation of the pin, and the epoch of its end */
 	/* A bit for each region of the mapping in which it found an entry. */
 	uint64_t held[PHP_HONE_HELD_WORDS];

@@ -12,6 +12,8 @@
  * many takes less time than to take a mutex that others want.
  */
 #define KEEP_LOCKED 32768
+/* The part of a shard from which a value is large for it. */
+#define LARGE 16
 
 uint32_t
 php_hone_expiry(const struct php_hone_store *store, uint32_t seconds)
@@ -217,6 +219,24 @@ valid(struct php_hone_member *member, const uint32_t *link)
 	return php_hone_entry_valid(member, entry);
 }
 
+/*
+ * A value that is large for its shard was stored, and readers may have the one
+ * before it. If they had both, the next one may not fit: look now, and not when
+ * that one comes.
+ */
+static void
+leave_room(struct php_hone_member *member, struct php_hone_shard *shard,
+	uint32_t offset)
+{
+	struct php_hone_store *store = member->store;
+	uint32_t units = php_hone_word_units(php_hone_block(store, offset));
+	if (units < (shard->end - shard->first) / LARGE)
+		return;
+	php_hone_reclaim(store, shard);
+	if (php_hone_much_is_held(shard))
+		php_hone_hold_back_less(member, shard, units);
+}
+
 int
 php_hone_store_publish(struct php_hone_member *member,
 	struct php_hone_entry *entry, enum php_hone_publish how)
@@ -237,8 +257,11 @@ php_hone_store_publish(struct php_hone_member *member,
 	struct php_hone_shard *shard = php_hone_shard_at(store, i);
 	php_hone_publish_locked(member, i, entry, link);
 	member->reserved = NULL;
+	uint32_t unlocked = php_hone_get32(&member->slot->reserved);
 	php_hone_set32(&member->slot->reserved, 0);
 	shard->stores++;
+	if (unlocked != 0)
+		leave_room(member, shard, unlocked);
 	if (shard->n_claims != 0) {
 		link = php_hone_link_of_key(store, place, &key, PHP_HONE_CLAIM);
 		if (link != NULL) {

@@ -113,7 +113,7 @@ php_hone_reclaim_patiently(
 	for (; waits < PATIENCE; waits++) {
 		struct php_hone_readers readers;
 		php_hone_readers_look(store, &readers);
-		if (!readers.anywhere)
+		if (readers.anywhere == UINT64_MAX)
 			break;
 		nanosleep(&a_moment, NULL);
 	}
@@ -138,16 +138,17 @@ static bool
 more_is_held(const struct php_hone_shard *shard)
 {
 	return shard->held_back >
-	       shard->closed_at + (shard->end - shard->first) / 16;
+	       shard->closed_at + php_hone_free_units(shard) / 8;
 }
 
 static void
-close_in_time(struct php_hone_store *store, struct php_hone_shard *shard)
+close_in_time(struct php_hone_store *store, struct php_hone_shard *shard,
+	uint32_t units)
 {
 	/* First, what requests had that have ended since the last look. */
-	if (php_hone_held_must_end(shard))
+	if (php_hone_held_must_end(shard, units))
 		php_hone_reclaim_all(store, shard);
-	if (!php_hone_held_must_end(shard)) {
+	if (!php_hone_held_must_end(shard, units)) {
 		shard->closed_at = 0;
 	} else if (more_is_held(shard)) {
 		php_hone_readers_close(store, 0);
@@ -162,8 +163,9 @@ php_hone_hold_back_less(struct php_hone_member *member,
 	php_hone_member_close(member);
 	if (shard->close_pause > units) {
 		shard->close_pause -= units;
-	} else if (php_hone_held_must_end(shard) || shard->closed_at != 0) {
-		close_in_time(member->store, shard);
+	} else if (php_hone_held_must_end(shard, units) ||
+		   shard->closed_at != 0) {
+		close_in_time(member->store, shard, units);
 		shard->close_pause = (shard->end - shard->first) / CLOSE_PAUSE;
 	}
 }

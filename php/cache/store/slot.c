@@ -88,6 +88,7 @@ clean(struct php_hone_slot *slot)
 	/* Release: for a slot of this process, all its reads come before. */
 	__atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&slot->pin, 0, __ATOMIC_RELEASE);
+	php_hone_set64(&slot->began, 0);
 	for (unsigned i = 0; i < PHP_HONE_HELD_WORDS; i++)
 		__atomic_store_n(&slot->held[i], 0, __ATOMIC_RELEASE);
 	php_hone_set32(&slot->reserved, 0);

@@ -310,6 +310,18 @@ struct php_hone_store_info {
 void php_hone_store_info(
 	struct php_hone_member *member, struct php_hone_store_info *info);
 
+/* A request that holds back memory of values that were removed. */
+struct php_hone_holder {
+	int32_t pid;
+	uint32_t seconds; /* since it began */
+	size_t bytes;     /* others may hold back the same bytes */
+};
+
+/* The requests that hold back most, at most `most`, the first one holds back
+ * most. Returns their number. */
+unsigned php_hone_store_holders(struct php_hone_member *member,
+	struct php_hone_holder *holders, unsigned most);
+
 /*
  * What each part of the memory holds, for a map: `parts` bytes of one of 0
  * free, 1 live, 2 retired, 3 the store's own, by what has most of each part.

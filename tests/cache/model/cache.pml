@@ -47,11 +47,12 @@
 #define LINK(b) (1 + (b))
 #define NEXTS (CHAIN * ENTRIES)
 #define NEXT(n) (1 + BUCKETS + (n))
-#define SLOT(r) (1 + BUCKETS + NEXTS + 4 * (r))
+#define SLOT(r) (1 + BUCKETS + NEXTS + 5 * (r))
 #define PIN(r) SLOT(r)
 #define BUSY(r) (SLOT(r) + 1)
 #define HELD(r) (SLOT(r) + 2)
 #define CLOSE(r) (SLOT(r) + 3)
+#define BEGAN(r) (SLOT(r) + 4)
 #define STORED SLOT(READERS)
 #define DATA STORED
 #define DONE(r) (STORED + 1 + (r))
@@ -65,10 +66,11 @@
 #define HELDS (FETCHES * LOOKS + REQUESTS + 1 + DYING)
 #define CLOSINGS (3 * REQUESTS + 3)
 #define SLOTS_AT (EPOCHS + BUCKETS * LINKS + NEXTS * NEXT_ROOM)
-#define SLOT_ROOM (PINS + BUSIES + HELDS + CLOSINGS)
+#define BEGINNINGS (FETCHES + 1 + DYING)
+#define SLOT_ROOM (PINS + BUSIES + HELDS + CLOSINGS + BEGINNINGS)
 #define RELEASED (SLOTS_AT + READERS * SLOT_ROOM)
 #define MESSAGES RELEASED
-#define WHICH(x) (((x) - SLOT(0)) % 4)
+#define WHICH(x) (((x) - SLOT(0)) % 5)
 #define IS_SLOT(x) ((x) >= SLOT(0))
 #define IS_NEXT(x) ((x) > BUCKETS && !IS_SLOT(x))
 /* Of location x: 0 and 1 as numbers pick the term. */
@@ -76,21 +78,22 @@
 	(((x) > 0 && (x) <= BUCKETS) * (EPOCHS + ((x) - 1) * LINKS) + \
 	 IS_NEXT(x) * (EPOCHS + BUCKETS * LINKS + \
 		       ((x) - 1 - BUCKETS) * NEXT_ROOM) + \
-	 IS_SLOT(x) * (SLOTS_AT + ((x) - SLOT(0)) / 4 * SLOT_ROOM + \
+	 IS_SLOT(x) * (SLOTS_AT + ((x) - SLOT(0)) / 5 * SLOT_ROOM + \
 		       (WHICH(x) > 0) * PINS + (WHICH(x) > 1) * BUSIES + \
-		       (WHICH(x) > 2) * HELDS))
+		       (WHICH(x) > 2) * HELDS + (WHICH(x) > 3) * CLOSINGS))
 #define ROOM(x) \
 	(((x) == EPOCH) * EPOCHS + ((x) > 0 && (x) <= BUCKETS) * LINKS + \
 	 IS_NEXT(x) * NEXT_ROOM + \
 	 IS_SLOT(x) * ((WHICH(x) == 0) * PINS + (WHICH(x) == 1) * BUSIES + \
-		       (WHICH(x) == 2) * HELDS + (WHICH(x) == 3) * CLOSINGS))
+		       (WHICH(x) == 2) * HELDS + (WHICH(x) == 3) * CLOSINGS + \
+		       (WHICH(x) == 4) * BEGINNINGS))
 #define NO_SEQ_CST
 #include "../../support/model/memory.pml"
 
 #define LAST(x) value[MESSAGE(x, last[x])]
 
 /*
- * Values. Epochs begin with 0; a pin is the epoch and 1. The word `close` is
+ * Values. Epochs begin with 0; a pin or a beginning is the epoch and 1. The word `close` is
  * the generation times 16, and 0, CLOSING, or the epoch of the end and END.
  * busy is IDLE, ANYWHERE or BUCKET(b). A link of 0 is the first entry of its
  * chain, a next of 0 none, and a next else the entry and 1.

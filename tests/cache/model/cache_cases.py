@@ -14,6 +14,7 @@ epoch_retire fetch_add epoch seq_cst - RETIRE_ADD_EPOCH
 member_pin store    held  release - PIN_STORE_HELD
 member_pin store    close release - PIN_STORE_CLOSE
 member_unpin store  pin   release - UNPIN_STORE_PIN
+begin_closed store  began release - BEGAN_STORE
 begin_closed swap   close seq_cst relaxed BEGIN_SWAP_CLOSE
 fetch_begin load    close seq_cst - BEGIN_LOAD_CLOSE
 fetch_end  store    busy  release - END_STORE_BUSY
@@ -26,6 +27,7 @@ member_inherit store held release - -
 member_inherit store close release - -
 look_at    load     busy  acquire - LOOK_LOAD_BUSY
 look_at    load     pin   acquire - LOOK_LOAD_PIN
+look_at    load     began acquire - LOOK_LOAD_BEGAN
 look_at    load     held  acquire - LOOK_LOAD_HELD
 look_at    load     close acquire - LOOK_LOAD_CLOSE
 readers_look load   slots_high acquire - -
@@ -42,7 +44,7 @@ link       store    link  release - LINK_STORE
 
 # Digest of the code that cache.pml follows; code_of_cache.py
 # prints a new one.
-SHAPE = "55df2c525d0248a8"
+SHAPE = "25964590958a466b"
 
 # By the name of the assertion in cache.pml.
 PROMISES = {"unused": 1, "found_live": 2, "was_read": 4, "was_written": 8,
@@ -144,6 +146,12 @@ PLANTED = [(name, {**where, **change}, promise)
      {"STAMP_FIRST": 1}, "is_stamped"),
     ("a request takes the next epoch", PAIR,
      {"PIN_NEXT_EPOCH": 1}, "unused"),
+    ("a closed fetch begins in the next epoch", CLOSED,
+     {"BEGAN_NEXT_EPOCH": 1}, "unused"),
+    ("the epoch of a closed fetch is stored relaxed", CLOSED,
+     {"BEGAN_STORE": "RELAXED"}, "was_read"),
+    ("the epoch of a closed fetch is looked at relaxed", CLOSED,
+     {"LOOK_LOAD_BEGAN": "RELAXED"}, "was_read"),
     ("an entry is born in the next epoch", CLOSED,
      {"BORN_LATE": 1}, "was_born"),
     ("the pin is taken away before the last read", PAIR,

@@ -34,7 +34,11 @@ inline look_at(r) {
 		:: busy == ANYWHERE -> anywhere = true
 		:: else -> chains = chains | BIT(busy - BUCKET(0))
 		fi;
-		IF(pin < min_pin, min_pin = pin)
+		load(me, BEGAN(r), LOOK_LOAD_BEGAN, c);
+		IF(pin > c, c = pin);
+		IF(c < since, since = c);
+		IF(c < min_pin, min_pin = c);
+		c = 0
 	:: else
 	fi;
 #ifdef BUSY_IGNORED
@@ -66,6 +70,7 @@ inline look_at(r) {
 /* php_hone_readers_look(), after its fence. */
 inline look() {
 	min_pin = 255;
+	since = 255;
 	look_at(0);
 #if READERS > 1
 	look_at(1)
@@ -74,6 +79,7 @@ inline look() {
 
 inline looked() {
 	min_pin = 0;
+	since = 0;
 	all_held = 0;
 	closed_held = 0;
 	closed_end = 0;
@@ -87,8 +93,9 @@ inline looked() {
 /* php_hone_readers_have() of entry i. */
 #define IS_HAD(i) \
 	(stamp[i] + 1 >= min_pin && \
-	 (anywhere || (chains & BIT(CHAIN_OF(i))) || (all_held & BIT(i)) || \
-	  ((closed_held & BIT(i)) && birth[i] <= closed_end)))
+	 ((stamp[i] + 1 >= since && \
+	   (anywhere || (chains & BIT(CHAIN_OF(i))))) || \
+	  (all_held & BIT(i)) || ((closed_held & BIT(i)) && birth[i] <= closed_end)))
 
 /* php_hone_reclaim() */
 inline reclaim() {
@@ -161,6 +168,7 @@ inline reap() {
 #if VICTIM < READERS
 		store(me, BUSY(VICTIM), RELEASE, IDLE);
 		store(me, PIN(VICTIM), RELEASE, 0);
+		store(me, BEGAN(VICTIM), RELAXED, 0);
 		store(me, HELD(VICTIM), RELEASE, 0);
 #else
 		if

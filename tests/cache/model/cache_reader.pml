@@ -137,15 +137,26 @@ inline fetch() {
 #endif
 		open = pin && STATE(c) == 0;
 		if
-		:: STATE(c) == CLOSING ->
+		:: STATE(c) != 0 ->
 			load(me, EPOCH, NOW_LOAD_EPOCH, e);
+#ifdef BEGAN_NEXT_EPOCH
+			e++;
+#endif
+			store(me, BEGAN(me), BEGAN_STORE, e + 1);
+#ifdef BEGAN_NEXT_EPOCH
+			e--;
+#endif
+		:: else
+		fi;
+		if
+		:: STATE(c) == CLOSING ->
 			compare_and_swap(me, CLOSE(me), BEGIN_SWAP_CLOSE, c,
 					 GENERATION(c) + END + e, done);
 			IF(done, closed(me, e));
-			e = 0;
 			done = false
 		:: else
 		fi;
+		e = 0;
 		c = 0
 	}
 #ifdef CLOSE_FIRST

@@ -279,7 +279,8 @@ inline check() {
 int in_second = 2;
 
 active [WRITERS] proctype writer() {
-	byte ops, b, entry, old, at, e, c, i, busy, pin, min_pin, closed_end;
+	byte ops, b, entry, old, at, e, c, i, busy, pin, min_pin, since;
+	byte closed_end;
 	int set, held, all_held, closed_held, chains;
 	bool anywhere, done, recovering;
 	byte me = _pid;
