@@ -2,9 +2,10 @@
 /* Opening a source, creating a sink: which format is on which store. */
 #include <assert.h>
 #include <errno.h>
+#include <string.h>
 #include "format/formats.h"
 
-#define RAW_HINT "-f raw takes its bytes as they are"
+#define RAW_HINT "add -f raw to read it as a raw image"
 
 int
 image_probe(struct image_store *store, const struct image_format **format,
@@ -31,9 +32,8 @@ image_probe(struct image_store *store, const struct image_format **format,
 	const char *claimed = image_claimed_by_suffix(store->name);
 	if (claimed)
 		return image_fail(err, store->name, -EINVAL,
-			"is named like a %s image but does not begin like "
-			"one; " RAW_HINT,
-			claimed);
+			"is named %s but has no %s header; " RAW_HINT,
+			strrchr(store->name, '.'), claimed);
 	*format = &image_format_raw;
 	return 0;
 }

@@ -157,9 +157,9 @@ def test_a_hint_names_the_format_option_of_the_image_it_is_about(hone, pair):
     pair[0].write_bytes(bytes(4096))
     pair[1].write_bytes(b"KDMV" + bytes(4092))
     said = hone.fails("compare", *pair)
-    assert str(pair[1]) in said and "-F raw takes its bytes" in said
+    assert str(pair[1]) in said and "add -F raw to read it" in said
     said = hone.fails("compare", *pair[::-1])
-    assert str(pair[1]) in said and "-f raw takes its bytes" in said
+    assert str(pair[1]) in said and "add -f raw to read it" in said
     hone.run("compare", "-F", "raw", *pair)
 
 

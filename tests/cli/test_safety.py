@@ -247,7 +247,8 @@ def test_a_damaged_qcow2_source_is_never_taken_for_raw(refused, out):
     assert "version 0" in line and "-f raw" not in line
     assert "version 0" in refused("-f", "qcow2", source, out / "d")
     source.write_bytes(b"QFJ\xfb" + bytes(65532))
-    assert "does not begin like one" in refused(source, out / "d")
+    assert " header; add -f raw to read it as a raw image" in refused(
+        source, out / "d")
 
 
 @pytest.fixture

@@ -166,7 +166,7 @@ def test_a_name_that_the_bytes_contradict(work, hone):
     safe, failed, found = verdict(hone, raw)
     assert not safe and set(failed) == {"format"}
     assert "format" not in found
-    assert "named like a qcow2 image" in failed["format"]
+    assert "is named .qcow2 but has no qcow2 header; add -f raw" in failed["format"]
     safe, failed, _ = verdict(hone, raw, "-f", "raw")
     assert safe, failed
     safe, failed, _ = verdict(hone, raw, "-f", "qcow2")
