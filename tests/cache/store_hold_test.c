@@ -237,8 +237,8 @@ STORE_TEST(a_key_is_replaced_beside_a_long_request_without_failure)
 		assert_int_equal(teardown(state), 0);
 		setup(state);
 	}
-	/* Of a third, the request has one, and copies the others. */
-	replace_beside_a_long_request(1250000, false);
+	/* Of two fifths, the request has one, and copies the others. */
+	replace_beside_a_long_request(1700000, false);
 }
 
 STORE_TEST(a_key_is_replaced_while_a_long_request_copies_it_without_failure)
