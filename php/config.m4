@@ -86,13 +86,9 @@ if test "$PHP_HONE" != "no"; then
     cache/snapshot/file.c cache/snapshot/layout.c
     cache/snapshot/load.c cache/snapshot/methods.c cache/snapshot/parse.c
     cache/snapshot/save.c cache/snapshot/sum.c cache/store/arena.c
-    cache/store/audit.c cache/store/change.c
-    cache/store/claim.c cache/store/contains.c cache/store/epoch.c
-    cache/store/evict.c cache/store/index.c cache/store/info.c
-    cache/store/lock.c cache/store/quick.c cache/store/recover.c
-    cache/store/region.c
-    cache/store/reserve.c cache/store/retire.c cache/store/slot.c
-    cache/store/tags.c cache/store/walk.c]),
+    cache/store/audit.c cache/store/claim.c cache/store/epoch.c
+    cache/store/index.c cache/store/info.c cache/store/process.c
+    cache/store/publish.c cache/store/reclaim.c]),
     [$ext_shared],, [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 -fvisibility=hidden])
   dnl The compiler writes there, also if configure runs in another folder.
   PHP_ADD_BUILD_DIR([$ext_builddir/fileread])

@@ -18,7 +18,8 @@ enum php_hone_state {
 	PHP_HONE_RESERVED,
 	PHP_HONE_LIVE,
 	PHP_HONE_RETIRED,
-	/* Free, in a list of its size alone, and not merged: quick.c. */
+	/* Free, in a list of its size alone, and not merged:
+	   php_hone_arena_free_quick(). */
 	PHP_HONE_QUICK,
 };
 
@@ -152,7 +153,7 @@ void php_hone_arena_init(
 /* Derive lists, flags and sums from the words, and merge free neighbours. */
 void php_hone_arena_rebuild(
 	struct php_hone_store *store, struct php_hone_shard *shard);
-/* ---- for arena.c, quick.c and audit.c ---- */
+/* ---- for arena.c and audit.c ---- */
 
 /* Sizes with a class each; then, classes for each power of two. */
 #define PHP_HONE_LINEAR 32

@@ -36,7 +36,7 @@ struct php_hone_slot {
 	uint64_t busy; /* 0, or what the fetch in progress may look at */
 	uint64_t hits;
 	uint64_t misses;
-	uint64_t owner;    /* pid and start time: slot.c; 0: free */
+	uint64_t owner;    /* pid and start time: process.c; 0: free */
 	uint32_t reserved; /* a block that it fills without the mutex */
 	uint32_t since;    /* seconds; when it was pinned */
 	uint64_t waits;    /* claim.c; 0, or the hash of the key it waits for */
@@ -175,7 +175,7 @@ php_hone_entry_key(const struct php_hone_entry *entry)
 	return entry->bytes + PHP_HONE_KEY_HEAD;
 }
 
-/* What an entry remembers of a tag: tags.c. */
+/* What an entry remembers of a tag: publish.c. */
 struct php_hone_tag {
 	uint64_t hash, generation;
 };
@@ -195,7 +195,7 @@ php_hone_entry_tags(const struct php_hone_entry *entry)
 				       php_hone_tags_at(entry->key_len));
 }
 
-/* ---- slot.c ---- */
+/* ---- process.c ---- */
 
 /* Whether the process that took a slot still runs. */
 bool php_hone_owner_lives(uint64_t owner);
@@ -206,29 +206,25 @@ bool php_hone_owner_lives(uint64_t owner);
 void php_hone_slots_reap(
 	struct php_hone_member *member, struct php_hone_shard *shard);
 
-/* ---- lock.c ---- */
-
 void php_hone_lock(struct php_hone_member *member, unsigned shard);
 /* False if another has it. */
 bool php_hone_trylock(struct php_hone_member *member, unsigned shard);
 void php_hone_unlock(struct php_hone_member *member, unsigned shard);
+/* Put the shard of an owner that died in order. */
+void php_hone_recover(struct php_hone_store *store, struct php_hone_shard *s);
 /* The rule for reservations that were not finished: store.h. */
 void php_hone_settle(struct php_hone_member *member);
 
-/* ---- recover.c ---- */
-
-void php_hone_recover(struct php_hone_store *store, struct php_hone_shard *s);
+/* ---- arena.c ---- */
 
 /* A clock of 1/16 second. */
 uint32_t php_hone_store_tick(void);
 
-/* ---- evict.c ---- */
+/* ---- reclaim.c ---- */
 
 /* A block of that many units, reserved; 0 if no room can be had. */
 uint32_t php_hone_make_room(struct php_hone_member *member,
 	struct php_hone_shard *shard, uint32_t units);
-
-/* ---- retire.c ---- */
 
 /* Take entries that were unlinked out of use. */
 void php_hone_retire(struct php_hone_store *store, struct php_hone_shard *shard,
@@ -260,7 +256,7 @@ bool php_hone_reclaim_patiently(
 void php_hone_hold_back_less(struct php_hone_member *member,
 	struct php_hone_shard *shard, uint32_t units);
 
-/* ---- tags.c ---- */
+/* ---- publish.c ---- */
 
 /* Whether each tag of an entry still has the generation it was stored with.
  * Between php_hone_fetch_begin() and _end(). */
@@ -274,7 +270,7 @@ int php_hone_tag_generation(struct php_hone_member *member,
 
 void php_hone_claims_wake(struct php_hone_shard *shard);
 
-/* ---- reserve.c, change.c: for the owner of the mutex ---- */
+/* ---- publish.c, for the owner of the mutex ---- */
 
 /* A reserved entry whose head and key are filled in, or NULL. */
 struct php_hone_entry *php_hone_reserve_locked(struct php_hone_member *member,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What frees entries in cache.pml: retire.c, slot.c, and epoch.c, "the writer". */
+/* What frees entries in cache.pml: reclaim.c, process.c, epoch.c ("the writer"). */
 
 /* ---- blocks ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The writers of cache.pml: change.c, retire.c and recover.c. */
+/* The writers of cache.pml: publish.c, reclaim.c and process.c. */
 
 /* The entries of chain b to which links lead: into set. */
 inline walk_chain(set) {

@@ -10,14 +10,14 @@ STORE = Path(__file__).resolve().parents[3] / "php/cache/store"
 # Files, and the functions of each that the model follows; None: all.
 MODELLED = {
     "epoch.c": None,
-    "retire.c": ["php_hone_retire", "php_hone_reclaim"],
+    "reclaim.c": ["php_hone_retire", "php_hone_reclaim"],
     "index.h": ["php_hone_follow", "php_hone_link"],
     "index.c": ["php_hone_look_up"],
-    "change.c": ["php_hone_publish_locked", "php_hone_remove_locked"],
-    "slot.c": ["clean", "free_reserved", "php_hone_slots_reap"],
-    "recover.c": ["mark", "somebody_fills", "forget_finished", "decide",
+    "publish.c": ["reserve", "free_reserved", "php_hone_store_publish",
+                  "php_hone_publish_locked", "php_hone_remove_locked"],
+    "process.c": ["clean", "free_reserved", "php_hone_slots_reap", "mark",
+                  "somebody_fills", "forget_finished", "decide",
                   "php_hone_recover"],
-    "reserve.c": ["reserve", "free_reserved", "php_hone_store_publish"],
 }
 ORDERED = ["epoch.c", "index.h"]
 HEAD = r"(\w+)"

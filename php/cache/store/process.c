@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Processes: the slots and the mutexes that they take, and what is put in
+ * order after one that died.
+ */
+#include <assert.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "arena.h"
+#include "epoch.h"
+#include "index.h"
+
+/* ---- slots ---- */
+
+/*
+ * The word `owner` of a slot changes by compare-and-exchange: from 0 to a
+ * process that joins, from a dead process to the one that cleans up after it,
+ * and from its owner to 0. So a process that is killed while it cleans up is
+ * itself a dead owner.
+ */
+
+/*
+ * The state of a process and its start time in clock ticks since boot, from
+ * /proc/PID/stat; false if the file cannot be read.
+ */
+static bool
+read_stat(pid_t pid, char *state, unsigned *threads, uint32_t *start)
+{
+	char path[32];
+	char text[1024];
+	snprintf(path, sizeof path, "/proc/%ld/stat", (long)pid);
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	ssize_t n = read(fd, text, sizeof text - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	/* The name of the program may have any characters: fields 3, 20 and 22
+	 * are counted from the last parenthesis. */
+	const char *p = strrchr(text, ')');
+	if (p == NULL || p[1] != ' ')
+		return false;
+	*state = p[2];
+	for (int field = 2; field < 22; field++) {
+		p = strchr(p, ' ');
+		if (p == NULL)
+			return false;
+		p++;
+		if (field + 1 == 20)
+			*threads = (unsigned)strtoul(p, NULL, 10);
+	}
+	*start = (uint32_t)strtoull(p, NULL, 10);
+	return true;
+}
+
+static uint64_t
+own_identity(void)
+{
+	char state = 0;
+	unsigned threads = 0;
+	uint32_t start = 0;
+	pid_t pid = getpid();
+	if (!read_stat(pid, &state, &threads, &start))
+		start = 0;
+	return (uint64_t)(uint32_t)pid << 32 | start;
+}
+
+bool
+php_hone_owner_lives(uint64_t owner)
+{
+	pid_t pid = (pid_t)(owner >> 32);
+	if (kill(pid, 0) != 0 && errno == ESRCH)
+		return false;
+	/* Without /proc, or if it hides processes of other users, a pid that
+	 * exists is taken for the owner. */
+	char state = 0;
+	unsigned threads = 0;
+	uint32_t start = 0;
+	if ((uint32_t)owner == 0 || !read_stat(pid, &state, &threads, &start))
+		return true;
+	if (start != (uint32_t)owner)
+		return false;
+	/* A zombie, unless other threads of it still run. */
+	return !((state == 'Z' || state == 'X') && threads <= 1);
+}
+
+/* A slot that this process owns is as at first. */
+static void
+clean(struct php_hone_slot *slot)
+{
+	/* Release: for a slot of this process, all its reads come before. */
+	__atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&slot->pin, 0, __ATOMIC_RELEASE);
+	php_hone_set64(&slot->began, 0);
+	for (unsigned i = 0; i < PHP_HONE_HELD_WORDS; i++)
+		__atomic_store_n(&slot->held[i], 0, __ATOMIC_RELEASE);
+	php_hone_set32(&slot->reserved, 0);
+}
+
+static bool
+take(struct php_hone_slot *slot, uint64_t from, uint64_t to)
+{
+	return __atomic_compare_exchange_n(&slot->owner, &from, to, false,
+		__ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
+static struct php_hone_slot *
+take_free(struct php_hone_store *store, uint64_t identity)
+{
+	struct php_hone_region *region = store->region;
+	for (uint32_t i = 0; i < store->n_slots; i++) {
+		struct php_hone_slot *slot = &store->slots[i];
+		if (php_hone_get64(&slot->owner) != 0 ||
+			!take(slot, 0, identity))
+			continue;
+		uint32_t high = php_hone_get32(&region->slots_high);
+		/* Before the slot is used: writers look at slots below it. */
+		while (high <= i &&
+			!__atomic_compare_exchange_n(&region->slots_high, &high,
+				i + 1, false, __ATOMIC_SEQ_CST,
+				__ATOMIC_RELAXED))
+			;
+		return slot;
+	}
+	return NULL;
+}
+
+int
+php_hone_member_join(
+	struct php_hone_member *member, struct php_hone_store *store)
+{
+	memset(member, 0, sizeof *member);
+	member->store = store;
+	uint64_t identity = own_identity();
+	struct php_hone_slot *slot = take_free(store, identity);
+	if (slot == NULL) {
+		/* To free a dead owner's reservation, one needs a slot: the
+		 * reaper works in the slot of the first dead owner. */
+		php_hone_slots_reap(member, NULL);
+		slot = take_free(store, identity);
+	}
+	if (slot == NULL) {
+		member->store = NULL;
+		return -EAGAIN;
+	}
+	clean(slot);
+	php_hone_set64(&slot->waits, 0);
+	member->slot = slot;
+	return 0;
+}
+
+void
+php_hone_member_leave(struct php_hone_member *member)
+{
+	struct php_hone_slot *slot = member->slot;
+	if (slot == NULL)
+		return;
+	php_hone_settle(member);
+	clean(slot);
+	__atomic_store_n(&slot->owner, 0, __ATOMIC_RELEASE);
+	memset(member, 0, sizeof *member);
+}
+
+void
+php_hone_member_forget(struct php_hone_member *member)
+{
+	memset(member, 0, sizeof *member);
+}
+
+/* Free the block that a dead process was filling. False: a mutex is taken. */
+static bool
+free_reserved(struct php_hone_member *member, struct php_hone_slot *slot,
+	struct php_hone_shard *held)
+{
+	struct php_hone_store *store = member->store;
+	uint32_t offset = php_hone_get32(&slot->reserved);
+	if (offset == 0)
+		return true;
+	unsigned i = php_hone_shard_of(store, offset);
+	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	/* With a mutex, one does not wait for another. */
+	if (shard != held && !php_hone_trylock(member, i))
+		return false;
+	/* Read again: to lock may have been to recover. */
+	if (php_hone_get32(&slot->reserved) == offset) {
+		php_hone_set32(&slot->reserved, 0);
+		php_hone_arena_free(store, shard, offset);
+	}
+	if (shard != held)
+		php_hone_unlock(member, i);
+	return true;
+}
+
+void
+php_hone_slots_reap(struct php_hone_member *member, struct php_hone_shard *held)
+{
+	struct php_hone_store *store = member->store;
+	uint32_t n =
+		__atomic_load_n(&store->region->slots_high, __ATOMIC_ACQUIRE);
+	uint64_t me = member->slot != NULL
+			      ? php_hone_get64(&member->slot->owner)
+			      : own_identity();
+	for (uint32_t i = 0; i < n; i++) {
+		struct php_hone_slot *slot = &store->slots[i];
+		uint64_t owner = php_hone_get64(&slot->owner);
+		if (owner == 0 || owner == me || php_hone_owner_lives(owner) ||
+			!take(slot, owner, me))
+			continue;
+		if (!free_reserved(member, slot, held)) {
+			/* Whoever looks next finds the dead owner again. */
+			__atomic_store_n(&slot->owner, owner, __ATOMIC_RELEASE);
+			continue;
+		}
+		clean(slot);
+		__atomic_store_n(&slot->owner, 0, __ATOMIC_RELEASE);
+	}
+}
+
+/* ---- recovery ---- */
+
+/*
+ * A shard whose mutex's owner died. The index and the words of the blocks are
+ * right at each instruction; the rest is derived from them. This may itself be
+ * killed at any instruction: it begins anew then.
+ */
+
+#define REACHED UINT32_MAX
+
+static bool
+is_block(const struct php_hone_shard *shard, uint32_t offset)
+{
+	return offset >= shard->first && offset < shard->end;
+}
+
+/* Entries that the index leads to have link REACHED, all others 0. */
+static void
+mark(struct php_hone_store *store, struct php_hone_shard *shard, unsigned i)
+{
+	for (uint32_t at = shard->first; at < shard->end;) {
+		uint64_t word = php_hone_block(store, at);
+		if (php_hone_word_state(word) != PHP_HONE_FREE)
+			php_hone_entry_at(store, at)->link = 0;
+		at += php_hone_word_units(word);
+	}
+	for (uint32_t b = 0; b <= store->bucket_mask; b++) {
+		uint32_t *link =
+			php_hone_bucket(store, (struct php_hone_place){i, b});
+		for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
+			struct php_hone_entry *entry =
+				php_hone_entry_at(store, at);
+			/* A chain that a stray write damaged ends here. */
+			if (!is_block(shard, at) || entry->link == REACHED) {
+				php_hone_link(link, 0);
+				break;
+			}
+			entry->link = REACHED;
+			link = &entry->next;
+		}
+	}
+}
+
+/* Whether a process fills that block without the mutex. */
+static bool
+somebody_fills(const struct php_hone_store *store, uint32_t offset)
+{
+	for (uint32_t i = 0; i < store->n_slots; i++) {
+		if (php_hone_get32(&store->slots[i].reserved) == offset)
+			return true;
+	}
+	return false;
+}
+
+/* Reservations that were finished, but not yet taken off the slot. */
+static void
+forget_finished(
+	struct php_hone_store *store, const struct php_hone_shard *shard)
+{
+	for (uint32_t i = 0; i < store->n_slots; i++) {
+		uint32_t *reserved = &store->slots[i].reserved;
+		uint32_t offset = php_hone_get32(reserved);
+		if (!is_block(shard, offset))
+			continue;
+		bool found = false;
+		for (uint32_t at = shard->first; at < shard->end && !found;) {
+			uint64_t word = php_hone_block(store, at);
+			found = at == offset &&
+				php_hone_word_state(word) == PHP_HONE_RESERVED;
+			at += php_hone_word_units(word);
+		}
+		if (!found)
+			php_hone_set32(reserved, 0);
+	}
+}
+
+static void
+decide(struct php_hone_store *store, uint32_t at, uint64_t word)
+{
+	struct php_hone_entry *entry = php_hone_entry_at(store, at);
+	enum php_hone_state state = php_hone_word_state(word);
+	enum php_hone_state to = state;
+	if (state == PHP_HONE_FREE)
+		return;
+	if (entry->link == REACHED) {
+		/* Its removal was begun, or nothing. */
+		php_hone_set64(&entry->retired, 0);
+		to = PHP_HONE_LIVE;
+	} else if (state == PHP_HONE_LIVE) {
+		/* Readers may have it: it was published once. */
+		php_hone_set64(&entry->retired, php_hone_epoch_retire(store));
+		to = PHP_HONE_RETIRED;
+	} else if (state == PHP_HONE_QUICK ||
+		   (state == PHP_HONE_RESERVED && !somebody_fills(store, at))) {
+		to = PHP_HONE_FREE;
+	}
+	if (to != state)
+		php_hone_set_block(store, at,
+			php_hone_word(php_hone_word_units(word), to, 0));
+}
+
+static void
+count(struct php_hone_store *store, struct php_hone_shard *shard)
+{
+	shard->retired_list = shard->held_list = 0;
+	shard->n_retired = shard->n_held = 0;
+	shard->reclaim_at = 0;
+	shard->held_back = 0;
+	shard->close_pause = 0;
+	shard->closed_at = 0;
+	shard->entries = 0;
+	shard->n_claims = 0;
+	shard->min_expires = 0;
+	for (uint32_t at = shard->first; at < shard->end;) {
+		uint64_t word = php_hone_block(store, at);
+		struct php_hone_entry *entry = php_hone_entry_at(store, at);
+		switch (php_hone_word_state(word)) {
+		case PHP_HONE_LIVE:
+			shard->entries++;
+			if (entry->kind == PHP_HONE_CLAIM)
+				shard->n_claims++;
+			break;
+		case PHP_HONE_RETIRED:
+			entry->link = shard->retired_list;
+			shard->retired_list = at;
+			shard->n_retired++;
+			break;
+		case PHP_HONE_FREE:
+		case PHP_HONE_QUICK:
+		case PHP_HONE_RESERVED:
+			break;
+		}
+		at += php_hone_word_units(word);
+	}
+}
+
+void
+php_hone_recover(struct php_hone_store *store, struct php_hone_shard *shard)
+{
+	mark(store, shard, (unsigned)(shard - store->shards));
+	for (uint32_t at = shard->first; at < shard->end;) {
+		uint64_t word = php_hone_block(store, at);
+		decide(store, at, word);
+		at += php_hone_word_units(word);
+	}
+	forget_finished(store, shard);
+	php_hone_arena_rebuild(store, shard);
+	count(store, shard);
+	shard->recoveries++;
+}
+
+/* ---- mutexes ---- */
+
+/*
+ * The mutex of a shard. It is robust: if its owner dies, the kernel marks it,
+ * and the next owner puts the shard in order before it does anything else. If
+ * that process dies as well, the mark stays.
+ */
+
+static void
+have(struct php_hone_member *member, unsigned i, int error)
+{
+	struct php_hone_shard *shard = php_hone_shard_at(member->store, i);
+	if (error == EOWNERDEAD) {
+		php_hone_recover(member->store, shard);
+		pthread_mutex_consistent(&shard->mutex);
+	}
+	member->locked |= 1u << i;
+}
+
+void
+php_hone_lock(struct php_hone_member *member, unsigned i)
+{
+	struct php_hone_shard *shard = php_hone_shard_at(member->store, i);
+	assert((member->locked & 1u << i) == 0);
+	int error = pthread_mutex_lock(&shard->mutex);
+	assert(error == 0 || error == EOWNERDEAD);
+	have(member, i, error);
+}
+
+bool
+php_hone_trylock(struct php_hone_member *member, unsigned i)
+{
+	struct php_hone_shard *shard = php_hone_shard_at(member->store, i);
+	int error = pthread_mutex_trylock(&shard->mutex);
+	if (error != 0 && error != EOWNERDEAD)
+		return false;
+	have(member, i, error);
+	return true;
+}
+
+void
+php_hone_unlock(struct php_hone_member *member, unsigned i)
+{
+	member->locked &= ~(1u << i);
+	pthread_mutex_unlock(&php_hone_shard_at(member->store, i)->mutex);
+}
+
+void
+php_hone_settle(struct php_hone_member *member)
+{
+	if (member->reserved != NULL)
+		php_hone_store_cancel(member, member->reserved);
+}

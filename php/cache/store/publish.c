@@ -1,0 +1,651 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Writing: a block for an entry, its publication, what changes or removes
+ * entries, and tags. store.h has the rule for reservations that are not
+ * finished.
+ */
+#include <assert.h>
+#include <time.h>
+#include "arena.h"
+#include "epoch.h"
+#include "index.h"
+
+/* ---- reserve and publish ---- */
+
+/*
+ * Bytes up to which the mutex is kept until the entry is published. To fill so
+ * many takes less time than to take a mutex that others want.
+ */
+#define KEEP_LOCKED 32768
+/* The part of a shard from which a value is large for it. */
+#define LARGE 16
+
+uint32_t
+php_hone_expiry(const struct php_hone_store *store, uint32_t seconds)
+{
+	/* One more, since the second that has begun does not count. */
+	uint64_t at = (uint64_t)php_hone_store_now(store) + seconds + 1;
+	return at < UINT32_MAX ? (uint32_t)at : UINT32_MAX;
+}
+
+unsigned
+php_hone_shard_of(const struct php_hone_store *store, uint32_t offset)
+{
+	unsigned i = 0;
+	while (offset >= php_hone_shard_at(store, i)->end)
+		i++;
+	return i;
+}
+
+static size_t
+align(size_t bytes)
+{
+	return (bytes + PHP_HONE_UNIT - 1) & ~(PHP_HONE_UNIT - 1);
+}
+
+static size_t
+data_at(const struct php_hone_room *room)
+{
+	size_t tags = php_hone_tags_at(room->key->len) +
+		      room->n_tags * sizeof(struct php_hone_tag);
+	return align(tags);
+}
+
+/* Units of the block; 0: more than an arena has. In line, so that a store
+ * computes data_at() once. */
+static inline __attribute__((always_inline)) uint32_t
+units_of(const struct php_hone_store *store, const struct php_hone_room *room)
+{
+	const struct php_hone_shard *shard = php_hone_shard_at(store, 0);
+	size_t bytes;
+	if (__builtin_add_overflow(data_at(room), room->data, &bytes) ||
+		__builtin_add_overflow(bytes, room->extra, &bytes) ||
+		bytes > (shard->end - shard->first) * PHP_HONE_UNIT ||
+		room->data > UINT32_MAX || room->extra > UINT32_MAX)
+		return 0;
+	return (uint32_t)(align(bytes) / PHP_HONE_UNIT);
+}
+
+static void
+fill(struct php_hone_store *store, struct php_hone_entry *entry,
+	const struct php_hone_room *room, enum php_hone_kind kind)
+{
+	entry->hash = room->key->hash;
+	entry->next = 0;
+	entry->link = 0;
+	entry->birth = 0;
+	entry->retired = 0;
+	entry->value[0] = entry->value[1] = 0;
+	entry->created = php_hone_store_now(store);
+	entry->expires = room->ttl != 0 ? php_hone_expiry(store, room->ttl) : 0;
+	entry->key_len = (uint32_t)room->key->len;
+	entry->data_at = (uint32_t)data_at(room);
+	entry->data_size = (uint32_t)room->data;
+	entry->data_extra = (uint32_t)room->extra;
+	entry->kind = (uint8_t)kind;
+	entry->flags = 0;
+	entry->used = 0;
+	entry->n_tags = (uint8_t)room->n_tags;
+	entry->hits = 0;
+	memset(entry->bytes, 0, PHP_HONE_KEY_HEAD);
+	unsigned char *key = entry->bytes + PHP_HONE_KEY_HEAD;
+	memcpy(key, room->key->bytes, room->key->len);
+	key[room->key->len] = '\0';
+}
+
+struct php_hone_entry *
+php_hone_reserve_locked(struct php_hone_member *member, unsigned i,
+	const struct php_hone_room *room, enum php_hone_kind kind)
+{
+	struct php_hone_store *store = member->store;
+	uint32_t units = units_of(store, room);
+	if (units == 0)
+		return NULL;
+	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	uint32_t offset = 0;
+	if (!room->spare) {
+		offset = php_hone_make_room(member, shard, units);
+	} else {
+		if (php_hone_reclaim_pays(shard))
+			php_hone_reclaim_some(store, shard);
+		if (shard->sums[PHP_HONE_FREE] >=
+			(uint64_t)units + shard->reserve)
+			offset = php_hone_arena_alloc(store, shard, units);
+	}
+	if (offset == 0)
+		return NULL;
+	struct php_hone_entry *entry = php_hone_entry_at(store, offset);
+	fill(store, entry, room, kind);
+	return entry;
+}
+
+/* Before the mutex of the key's shard: tags are in other shards. */
+static int
+generations(struct php_hone_member *member, const struct php_hone_room *room,
+	struct php_hone_tag *tags)
+{
+	for (unsigned i = 0; i < room->n_tags; i++) {
+		tags[i].hash = room->tags[i].hash;
+		int error = php_hone_tag_generation(
+			member, &room->tags[i], &tags[i].generation);
+		if (error != 0)
+			return error;
+	}
+	return 0;
+}
+
+static int
+reserve(struct php_hone_member *member, const struct php_hone_room *room,
+	const struct php_hone_tag *tags, struct php_hone_entry **entry)
+{
+	struct php_hone_store *store = member->store;
+	unsigned i = php_hone_place(store, room->key->hash).shard;
+	php_hone_lock(member, i);
+	*entry = php_hone_reserve_locked(member, i, room, PHP_HONE_VALUE);
+	if (*entry == NULL) {
+		php_hone_unlock(member, i);
+		return -ENOMEM;
+	}
+	if (room->n_tags != 0)
+		memcpy(php_hone_entry_tags(*entry), tags,
+			room->n_tags * sizeof *tags);
+	member->reserved = *entry;
+	if (room->data + room->extra <= KEEP_LOCKED)
+		return 0;
+	/* If this process dies, others find the block here. */
+	php_hone_set32(&member->slot->reserved, php_hone_offset(store, *entry));
+	php_hone_unlock(member, i);
+	return 0;
+}
+
+int
+php_hone_store_reserve(struct php_hone_member *member,
+	const struct php_hone_room *room, struct php_hone_entry **entry)
+{
+	php_hone_settle(member);
+	*entry = NULL;
+	if (room->key->len > PHP_HONE_KEY_MOST || room->n_tags > UINT8_MAX)
+		return -EINVAL;
+	if (room->n_tags == 0) {
+		/* Not counted before: a store counts the units once, and that
+		 * is 30 of 1446 instructions. */
+		int error = reserve(member, room, NULL, entry);
+		return error < 0 && units_of(member->store, room) == 0 ? -EFBIG
+								       : error;
+	}
+	/* A value that cannot be stored makes no tags. */
+	if (units_of(member->store, room) == 0)
+		return -EFBIG;
+	struct php_hone_tag tags[UINT8_MAX];
+	int error = generations(member, room, tags);
+	return error != 0 ? error : reserve(member, room, tags, entry);
+}
+
+/* The mutex of the reservation, which is kept or taken again. */
+static unsigned
+lock_reserved(struct php_hone_member *member)
+{
+	unsigned i =
+		php_hone_place(member->store, member->reserved->hash).shard;
+	if ((member->locked & 1u << i) == 0)
+		php_hone_lock(member, i);
+	return i;
+}
+
+static void
+free_reserved(struct php_hone_member *member, unsigned i)
+{
+	struct php_hone_store *store = member->store;
+	uint32_t offset = php_hone_offset(store, member->reserved);
+	member->reserved = NULL;
+	/* First, so that nobody frees it again. */
+	php_hone_set32(&member->slot->reserved, 0);
+	php_hone_arena_free(store, php_hone_shard_at(store, i), offset);
+	php_hone_unlock(member, i);
+}
+
+void
+php_hone_store_cancel(
+	struct php_hone_member *member, struct php_hone_entry *entry)
+{
+	assert(member->reserved == entry);
+	(void)entry;
+	free_reserved(member, lock_reserved(member));
+}
+
+/* Whether the entry to which a link leads counts as that of its key. */
+static bool
+valid(struct php_hone_member *member, const uint32_t *link)
+{
+	if (link == NULL)
+		return false;
+	const struct php_hone_entry *entry =
+		php_hone_entry_at(member->store, php_hone_follow(link));
+	return php_hone_entry_valid(member, entry);
+}
+
+/*
+ * A value that is large for its shard was stored, and readers may have the one
+ * before it. If they had both, the next one may not fit: look now, and not when
+ * that one comes.
+ */
+static void
+leave_room(struct php_hone_member *member, struct php_hone_shard *shard,
+	uint32_t offset)
+{
+	struct php_hone_store *store = member->store;
+	uint32_t units = php_hone_word_units(php_hone_block(store, offset));
+	if (units < (shard->end - shard->first) / LARGE)
+		return;
+	php_hone_reclaim(store, shard);
+	if (php_hone_much_is_held(shard))
+		php_hone_hold_back_less(member, shard, units);
+}
+
+int
+php_hone_store_publish(struct php_hone_member *member,
+	struct php_hone_entry *entry, enum php_hone_publish how)
+{
+	assert(member->reserved == entry);
+	struct php_hone_store *store = member->store;
+	unsigned i = lock_reserved(member);
+	struct php_hone_place place = php_hone_place(store, entry->hash);
+	struct php_hone_key key = {(const char *)php_hone_entry_key(entry),
+		entry->key_len, entry->hash};
+	uint32_t *link =
+		php_hone_link_of_key(store, place, &key, PHP_HONE_VALUE);
+	if (how != PHP_HONE_STORE &&
+		valid(member, link) != (how == PHP_HONE_REPLACE)) {
+		free_reserved(member, i);
+		return how == PHP_HONE_ADD ? -EEXIST : -ENOENT;
+	}
+	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	php_hone_publish_locked(member, i, entry, link);
+	member->reserved = NULL;
+	uint32_t unlocked = php_hone_get32(&member->slot->reserved);
+	php_hone_set32(&member->slot->reserved, 0);
+	shard->stores++;
+	if (unlocked != 0)
+		leave_room(member, shard, unlocked);
+	if (shard->n_claims != 0) {
+		link = php_hone_link_of_key(store, place, &key, PHP_HONE_CLAIM);
+		if (link != NULL) {
+			php_hone_remove_locked(member, i, link);
+			php_hone_claims_wake(shard);
+		}
+	}
+	php_hone_unlock(member, i);
+	return 0;
+}
+
+/* ---- link, change and unlink ---- */
+
+/*
+ * Room for one more in a full chain: the least used entry is evicted, and of
+ * these the oldest. A claim that stands ends by itself.
+ */
+static __attribute__((noinline, cold)) void
+evict_from_chain(struct php_hone_member *member, unsigned i, uint32_t *link)
+{
+	struct php_hone_store *store = member->store;
+	uint32_t *victim = NULL;
+	uint8_t least = UINT8_MAX;
+	for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
+		struct php_hone_entry *entry = php_hone_entry_at(store, at);
+		uint8_t used = __atomic_load_n(&entry->used, __ATOMIC_RELAXED);
+		if (used <= least &&
+			(entry->kind != PHP_HONE_CLAIM ||
+				php_hone_expired(
+					entry, php_hone_store_now(store)))) {
+			least = used;
+			victim = link;
+		}
+		link = &entry->next;
+	}
+	if (victim == NULL)
+		return;
+	php_hone_remove_locked(member, i, victim);
+	php_hone_shard_at(store, i)->evictions++;
+}
+
+static bool
+is_full(const struct php_hone_store *store, uint32_t at)
+{
+	unsigned n = 0;
+	for (; at != 0; n++)
+		at = php_hone_follow(&php_hone_entry_at(store, at)->next);
+	return n >= PHP_HONE_CHAIN_MOST;
+}
+
+void
+php_hone_publish_locked(struct php_hone_member *member, unsigned i,
+	struct php_hone_entry *entry, uint32_t *link)
+{
+	struct php_hone_store *store = member->store;
+	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	uint32_t offset = php_hone_offset(store, entry);
+	uint32_t old = 0;
+	/* Before the link: an epoch that is not later than that at which a
+	 * reader finds it. */
+	entry->birth = php_hone_epoch_now(store);
+	if (link != NULL) {
+		struct php_hone_entry *before =
+			php_hone_entry_at(store, php_hone_follow(link));
+		old = php_hone_offset(store, before);
+		entry->next = before->next;
+		/* Its readers go on to write no counter of the new one. */
+		entry->used = __atomic_load_n(&before->used, __ATOMIC_RELAXED);
+		php_hone_will_retire(before);
+	} else {
+		link = php_hone_bucket(
+			store, php_hone_place(store, entry->hash));
+		if (is_full(store, php_hone_follow(link)))
+			evict_from_chain(member, i, link);
+		entry->next = php_hone_follow(link);
+	}
+	php_hone_block_become(store, shard, offset, PHP_HONE_LIVE);
+	php_hone_link(link, offset);
+	shard->entries++;
+	if (entry->kind == PHP_HONE_CLAIM)
+		shard->n_claims++;
+	if (entry->expires != 0 && entry->expires < shard->min_expires)
+		shard->min_expires = entry->expires;
+	php_hone_retire(store, shard, &old, old != 0);
+}
+
+void
+php_hone_remove_locked(
+	struct php_hone_member *member, unsigned i, uint32_t *link)
+{
+	struct php_hone_store *store = member->store;
+	uint32_t offset = php_hone_follow(link);
+	struct php_hone_entry *entry = php_hone_entry_at(store, offset);
+	php_hone_will_retire(entry);
+	php_hone_link(link, entry->next);
+	php_hone_retire(store, php_hone_shard_at(store, i), &offset, 1);
+}
+
+bool
+php_hone_entry_valid(
+	struct php_hone_member *member, const struct php_hone_entry *entry)
+{
+	if (php_hone_expired(entry, php_hone_store_now(member->store)))
+		return false;
+	if (entry->n_tags == 0)
+		return true;
+	php_hone_fetch_begin(member);
+	bool valid = php_hone_tags_valid(member, entry);
+	php_hone_fetch_end(member);
+	return valid;
+}
+
+int
+php_hone_store_delete(
+	struct php_hone_member *member, const struct php_hone_key *key)
+{
+	struct php_hone_store *store = member->store;
+	php_hone_settle(member);
+	struct php_hone_place place = php_hone_place(store, key->hash);
+	php_hone_lock(member, place.shard);
+	uint32_t *link =
+		php_hone_link_of_key(store, place, key, PHP_HONE_VALUE);
+	int result = -ENOENT;
+	if (link != NULL) {
+		if (php_hone_entry_valid(member,
+			    php_hone_entry_at(store, php_hone_follow(link))))
+			result = 0;
+		php_hone_remove_locked(member, place.shard, link);
+		if (php_hone_reclaim_pays(
+			    php_hone_shard_at(store, place.shard)))
+			php_hone_reclaim_some(
+				store, php_hone_shard_at(store, place.shard));
+	}
+	php_hone_unlock(member, place.shard);
+	return result;
+}
+
+int
+php_hone_store_delete_entry(
+	struct php_hone_member *member, const struct php_hone_entry *entry)
+{
+	struct php_hone_store *store = member->store;
+	php_hone_settle(member);
+	struct php_hone_place place = php_hone_place(store, entry->hash);
+	uint32_t offset = php_hone_seen_offset(store, entry);
+	php_hone_lock(member, place.shard);
+	uint32_t *link = php_hone_link_of(store, offset);
+	if (link != NULL) {
+		php_hone_remove_locked(member, place.shard, link);
+		if (php_hone_reclaim_pays(
+			    php_hone_shard_at(store, place.shard)))
+			php_hone_reclaim_some(
+				store, php_hone_shard_at(store, place.shard));
+	}
+	php_hone_unlock(member, place.shard);
+	return link != NULL ? 0 : -ENOENT;
+}
+
+int
+php_hone_store_change(struct php_hone_member *member,
+	const struct php_hone_key *key,
+	bool (*change)(
+		const struct php_hone_entry *entry, uint64_t *to, void *opaque),
+	void *opaque)
+{
+	struct php_hone_store *store = member->store;
+	php_hone_settle(member);
+	struct php_hone_place place = php_hone_place(store, key->hash);
+	php_hone_lock(member, place.shard);
+	uint32_t *link =
+		php_hone_link_of_key(store, place, key, PHP_HONE_VALUE);
+	int result = -ENOENT;
+	if (link != NULL) {
+		uint32_t offset = php_hone_follow(link);
+		struct php_hone_entry *entry = php_hone_entry_at(store, offset);
+		uint64_t to = php_hone_get64(&entry->value[0]);
+		if (!php_hone_entry_valid(member, entry)) {
+			result = -ENOENT;
+		} else if (change(php_hone_seen_at(store, offset), &to,
+				   opaque)) {
+			__atomic_store_n(
+				&entry->value[0], to, __ATOMIC_RELEASE);
+			result = 0;
+		} else {
+			result = -ECANCELED;
+		}
+	}
+	php_hone_unlock(member, place.shard);
+	return result;
+}
+
+static void
+clear_shard(struct php_hone_store *store, unsigned i)
+{
+	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	for (uint32_t b = 0; b <= store->bucket_mask; b++) {
+		uint32_t *link =
+			php_hone_bucket(store, (struct php_hone_place){i, b});
+		uint32_t first = php_hone_follow(link);
+		for (uint32_t at = first; at != 0;) {
+			struct php_hone_entry *entry =
+				php_hone_entry_at(store, at);
+			php_hone_will_retire(entry);
+			at = php_hone_follow(&entry->next);
+		}
+		if (first != 0)
+			php_hone_link(link, 0);
+	}
+	uint32_t offsets[256];
+	unsigned n = 0;
+	for (uint32_t at = shard->first; at < shard->end;) {
+		uint64_t word = php_hone_block(store, at);
+		if (php_hone_word_state(word) == PHP_HONE_LIVE)
+			offsets[n++] = at;
+		at += php_hone_word_units(word);
+		if (n == 256) {
+			php_hone_retire(store, shard, offsets, n);
+			n = 0;
+		}
+	}
+	php_hone_retire(store, shard, offsets, n);
+	php_hone_reclaim_all(store, shard);
+	php_hone_arena_drain(store, shard);
+	php_hone_claims_wake(shard);
+}
+
+void
+php_hone_store_clear(struct php_hone_member *member)
+{
+	struct php_hone_store *store = member->store;
+	php_hone_settle(member);
+	for (unsigned i = 0; i < store->n_shards; i++) {
+		php_hone_lock(member, i);
+		clear_shard(store, i);
+		php_hone_unlock(member, i);
+	}
+	uint64_t hits = 0;
+	uint64_t misses = 0;
+	for (uint32_t i = 0; i < store->n_slots; i++) {
+		hits += php_hone_get64(&store->slots[i].hits);
+		misses += php_hone_get64(&store->slots[i].misses);
+	}
+	php_hone_set64(&store->region->hits_before, hits);
+	php_hone_set64(&store->region->misses_before, misses);
+	__atomic_store_n(
+		&store->region->start, (int64_t)time(NULL), __ATOMIC_RELAXED);
+}
+
+/* ---- tags ---- */
+
+/*
+ * A tag is an entry with a generation. An entry remembers the hash and
+ * the generation of each of its tags, and is valid while there are entries of
+ * tags with these. Each generation is used once, so that it alone names a tag:
+ * two tags of one hash do no harm, and a tag that was evicted and made anew
+ * does not make old entries valid.
+ */
+
+/* A new tag is not evicted in the first turns: its entries would be lost. */
+#define USED_MOST 3
+
+static const struct php_hone_entry *
+find(struct php_hone_store *store, const struct php_hone_tag *tag)
+{
+	const uint32_t *link =
+		php_hone_bucket(store, php_hone_place(store, tag->hash));
+	for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
+		struct php_hone_entry *entry = php_hone_entry_at(store, at);
+		if (entry->kind == PHP_HONE_TAG && entry->hash == tag->hash &&
+			php_hone_get64(&entry->value[0]) == tag->generation) {
+			if (__atomic_load_n(&entry->used, __ATOMIC_RELAXED) !=
+				USED_MOST)
+				__atomic_store_n(&entry->used, USED_MOST,
+					__ATOMIC_RELAXED);
+			return entry;
+		}
+		link = &entry->next;
+	}
+	return NULL;
+}
+
+bool
+php_hone_tags_valid(
+	struct php_hone_member *member, const struct php_hone_entry *entry)
+{
+	uint64_t was = php_hone_fetch_widen(member);
+	const struct php_hone_tag *tags = php_hone_entry_tags(entry);
+	bool valid = true;
+	for (unsigned i = 0; valid && i < entry->n_tags; i++)
+		valid = find(member->store, &tags[i]) != NULL;
+	php_hone_fetch_back(member, was);
+	return valid;
+}
+
+bool
+php_hone_store_tag(struct php_hone_member *member,
+	const struct php_hone_entry *entry, unsigned i,
+	struct php_hone_key *name)
+{
+	php_hone_fetch_widen(member);
+	const struct php_hone_entry *tag =
+		find(member->store, &php_hone_entry_tags(entry)[i]);
+	if (tag == NULL)
+		return false;
+	name->bytes = (const char *)php_hone_entry_key(tag);
+	name->len = tag->key_len;
+	name->hash = tag->hash;
+	return true;
+}
+
+static uint64_t
+new_generation(struct php_hone_store *store)
+{
+	return __atomic_add_fetch(
+		&store->region->generation, 1, __ATOMIC_RELAXED);
+}
+
+static int
+make(struct php_hone_member *member, const struct php_hone_key *tag,
+	uint64_t *generation)
+{
+	struct php_hone_store *store = member->store;
+	struct php_hone_place place = php_hone_place(store, tag->hash);
+	int result = 0;
+	php_hone_lock(member, place.shard);
+	uint32_t *link = php_hone_link_of_key(store, place, tag, PHP_HONE_TAG);
+	if (link != NULL) {
+		*generation = php_hone_get64(
+			&php_hone_entry_at(store, php_hone_follow(link))
+				 ->value[0]);
+	} else {
+		struct php_hone_room room = {.key = tag};
+		struct php_hone_entry *entry = php_hone_reserve_locked(
+			member, place.shard, &room, PHP_HONE_TAG);
+		if (entry != NULL) {
+			*generation = new_generation(store);
+			entry->value[0] = *generation;
+			entry->used = USED_MOST;
+			php_hone_publish_locked(
+				member, place.shard, entry, NULL);
+		} else {
+			result = -ENOMEM;
+		}
+	}
+	php_hone_unlock(member, place.shard);
+	return result;
+}
+
+int
+php_hone_tag_generation(struct php_hone_member *member,
+	const struct php_hone_key *tag, uint64_t *generation)
+{
+	if (tag->len > PHP_HONE_KEY_MOST)
+		return -EINVAL;
+	uint32_t offset = 0;
+	php_hone_fetch_begin(member);
+	const struct php_hone_entry *entry =
+		php_hone_look_up(member, tag, PHP_HONE_TAG, &offset);
+	if (entry != NULL)
+		*generation = php_hone_get64(&entry->value[0]);
+	php_hone_fetch_end(member);
+	return entry != NULL ? 0 : make(member, tag, generation);
+}
+
+int
+php_hone_store_invalidate_tag(
+	struct php_hone_member *member, const struct php_hone_key *tag)
+{
+	struct php_hone_store *store = member->store;
+	if (tag->len > PHP_HONE_KEY_MOST)
+		return -EINVAL;
+	php_hone_settle(member);
+	struct php_hone_place place = php_hone_place(store, tag->hash);
+	php_hone_lock(member, place.shard);
+	uint32_t *link = php_hone_link_of_key(store, place, tag, PHP_HONE_TAG);
+	if (link != NULL)
+		php_hone_set64(&php_hone_entry_at(store, php_hone_follow(link))
+					->value[0],
+			new_generation(store));
+	php_hone_unlock(member, place.shard);
+	return 0;
+}
