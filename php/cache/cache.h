@@ -9,7 +9,9 @@
  *	fork.c      children of a request
  *	pools.c     which stores there are, and which one this process uses
  *	fetch.c     the three ways to read; block.c has the copies of a request
- *	write.c     store, add, replace, delete; serialize.c has objects
+ *	write.c     store, add, replace, delete
+ *	objects.c   objects that a fetch makes; objects_text.c is its fallback,
+ *	            with serialize.c, which keeps other objects
  *	methods.c, multi.c, counters.c, remember.c  the class Hone\Cache
  *	walk.c      all keys, in batches; entries.c is their class
  *	info.c      figures
@@ -129,6 +131,7 @@ void php_hone_protect_end(void);
 /* The flags of an entry. */
 #define PHP_HONE_SERIALIZED 1 /* a string, by PHP's serialize() */
 #define PHP_HONE_IGBINARY 2   /* a string, by igbinary */
+#define PHP_HONE_OBJECTS 4    /* a directory: values/graph.h */
 
 /*
  * The value as a string, or NULL if it was refused: there is an exception or a
@@ -138,6 +141,26 @@ zend_string *php_hone_value_serialize(zval *value, uint8_t *flags);
 /* The reverse. Returns false, and sets null, if it fails. */
 bool php_hone_value_unserialize(
 	zval *value, const zend_string *bytes, uint8_t flags);
+/*
+ * The value whose entry has this root and flags that are not 0. Returns false,
+ * and sets null, if it fails. Runs code of the user: autoloaders, and what
+ * unserialize() calls.
+ */
+bool php_hone_value_restore(zval *value, const zval *root, uint8_t flags);
+
+/* ---- objects.c ---- */
+
+/*
+ * Make the value of a directory, which stays as it is: values/graph.h. Strings
+ * and arrays without objects are shared with the directory. Returns false, and
+ * sets null, if it fails.
+ */
+bool php_hone_objects_make(const zend_array *directory, zval *value);
+
+/* ---- objects_text.c ---- */
+
+/* What serialize() would have written for the value of a directory. */
+zend_string *php_hone_objects_text(const zend_array *directory);
 
 static zend_always_inline void
 php_hone_key_of(struct php_hone_key *key, zend_string *string)
@@ -187,6 +210,11 @@ bool php_hone_cache_fetched(
  */
 bool php_hone_block_fetch(const struct php_hone_entry *entry,
 	const struct php_hone_value *stored, zval *value);
+/*
+ * Memory of a zend_array, which the caller fills, until the request ends; it is
+ * used again when its reference count is 1. NULL if there is no memory.
+ */
+zend_array *php_hone_block_table(void);
 /* The copies end; their memory, at most hone.cache_block_bytes, is kept. */
 void php_hone_block_free_all(void);
 void php_hone_block_free_memory(struct php_hone_cache *cache);

@@ -119,8 +119,9 @@ ZEND_METHOD(Hone_CacheEntries, current)
 		return;
 	array_init(return_value);
 	add_assoc_string(return_value, "type",
-		item->flags != 0 ? "serialized"
-				 : zend_get_type_by_const(item->type));
+		item->flags & PHP_HONE_OBJECTS ? "objects"
+		: item->flags != 0             ? "serialized"
+				   : zend_get_type_by_const(item->type));
 	add_assoc_long(return_value, "size", (zend_long)item->size);
 	add_assoc_long(return_value, "hits", item->hits);
 	add_assoc_long(return_value, "created", item->created);

@@ -43,25 +43,32 @@ begin(struct php_hone_member *member)
 	       HONE_G(cache).read <= PHP_HONE_READ_SHARED;
 }
 
-/* Code of the user runs only after the end of the fetch. */
+static bool take_copy(struct php_hone_member *member,
+	const struct php_hone_entry *entry, zval *value);
+
+/*
+ * Takes a value that has objects: its root is not what PHP gets. Code of the
+ * user runs only after the end of the fetch.
+ */
 static bool
-take_serialized(struct php_hone_member *member,
-	const struct php_hone_entry *entry, bool keep, zval *value)
+take_objects(struct php_hone_member *member, const struct php_hone_entry *entry,
+	bool keep, zval *value)
 {
-	zend_string *bytes = Z_STR_P(value);
 	uint8_t flags = entry->flags;
 	bool good;
+	zval root;
 
+	ZVAL_COPY_VALUE(&root, value);
 	if (keep) {
 		php_hone_fetch_end(member);
-		return php_hone_value_unserialize(value, bytes, flags);
+		return php_hone_value_restore(value, &root, flags);
 	}
-	HONE_G(cache).fetching = true;
-	bytes = zend_string_init(ZSTR_VAL(bytes), ZSTR_LEN(bytes), 0);
-	HONE_G(cache).fetching = false;
-	php_hone_fetch_end(member);
-	good = php_hone_value_unserialize(value, bytes, flags);
-	zend_string_release_ex(bytes, 0);
+	if (!take_copy(member, entry, &root)) {
+		ZVAL_NULL(value);
+		return false;
+	}
+	good = php_hone_value_restore(value, &root, flags);
+	zval_ptr_dtor(&root);
 	return good;
 }
 
@@ -146,9 +153,10 @@ static zend_always_inline bool
 take_known(const struct php_hone_entry *entry, zval *value)
 {
 	php_hone_root_of(entry, value);
-	if (UNEXPECTED(entry->flags != 0))
-		return php_hone_value_unserialize(
-			value, Z_STR_P(value), entry->flags);
+	if (UNEXPECTED(entry->flags != 0)) {
+		zval root = *value;
+		return php_hone_value_restore(value, &root, entry->flags);
+	}
 	if (Z_TYPE_P(value) == IS_ARRAY)
 		*recent_of(Z_ARRVAL_P(value)) = entry;
 	return true;
@@ -165,7 +173,7 @@ take(struct php_hone_member *member, const struct php_hone_entry *entry,
 	}
 	php_hone_root_of(entry, value);
 	if (UNEXPECTED(entry->flags != 0))
-		return take_serialized(member, entry, keep, value);
+		return take_objects(member, entry, keep, value);
 	if (!keep && entry->data_size != 0)
 		return take_copy(member, entry, value);
 	if (Z_TYPE_P(value) == IS_ARRAY)
@@ -258,13 +266,13 @@ field_of(zval *value, const zval *path, uint32_t n_path)
 }
 
 static bool
-field_of_serialized(struct php_hone_member *member,
+field_of_objects(struct php_hone_member *member,
 	const struct php_hone_entry *entry, bool keep, zval *whole,
 	const zval *path, uint32_t n_path, zval *value)
 {
 	zval *field;
 
-	if (!take_serialized(member, entry, keep, whole))
+	if (!take_objects(member, entry, keep, whole))
 		return false;
 	field = field_of(whole, path, n_path);
 	if (field != NULL)
@@ -296,7 +304,7 @@ php_hone_cache_field(
 	}
 	php_hone_root_of(entry, &root);
 	if (entry->flags != 0)
-		return field_of_serialized(
+		return field_of_objects(
 			member, entry, keep, &root, path, n_path, value);
 	field = field_of(&root, path, n_path);
 	if (field != NULL) {

@@ -98,6 +98,13 @@ from_igbinary(zval *value, const zend_string *bytes)
 		       value) == 0;
 }
 
+/* Of what unserialize() says about wrong bytes. */
+#if PHP_VERSION_ID >= 80300
+#define LEVEL E_WARNING
+#else
+#define LEVEL E_NOTICE
+#endif
+
 static bool
 from_php(zval *value, const zend_string *bytes)
 {
@@ -109,13 +116,14 @@ from_php(zval *value, const zend_string *bytes)
 	BG(serialize_lock)++;
 	PHP_VAR_UNSERIALIZE_INIT(data);
 	good = php_var_unserialize(value, &at, begin + ZSTR_LEN(bytes), &data);
+	/* Before the next line, as in unserialize(). */
+	if (!good && !EG(exception))
+		php_error_docref(NULL, LEVEL,
+			"Error at offset " ZEND_LONG_FMT " of %zu bytes",
+			(zend_long)(at - begin), ZSTR_LEN(bytes));
 	/* This may call __wakeup() and __unserialize(). */
 	PHP_VAR_UNSERIALIZE_DESTROY(data);
 	BG(serialize_lock)--;
-	if (!good && !EG(exception))
-		php_error_docref(NULL, E_NOTICE,
-			"Error at offset " ZEND_LONG_FMT " of %zu bytes",
-			(zend_long)(at - begin), ZSTR_LEN(bytes));
 	return good;
 }
 
@@ -135,4 +143,12 @@ php_hone_value_unserialize(zval *value, const zend_string *bytes, uint8_t flags)
 	if (Z_ISREF_P(value))
 		zend_unwrap_reference(value);
 	return true;
+}
+
+bool
+php_hone_value_restore(zval *value, const zval *root, uint8_t flags)
+{
+	if (flags & PHP_HONE_OBJECTS)
+		return php_hone_objects_make(Z_ARR_P(root), value);
+	return php_hone_value_unserialize(value, Z_STR_P(root), flags);
 }

@@ -87,6 +87,18 @@ static PHP_INI_MH(on_serializer)
 		entry, new_value, mh_arg1, mh_arg2, mh_arg3, stage);
 }
 
+static PHP_INI_MH(on_objects)
+{
+	(void)mh_arg1, (void)mh_arg2, (void)mh_arg3;
+	if (!zend_string_equals_literal(new_value, "auto") &&
+		!zend_string_equals_literal(new_value, "serialize"))
+		return refuse(
+			entry, new_value, "auto or serialize", "auto", stage);
+	HONE_G(cache).serialize_objects =
+		zend_string_equals_literal(new_value, "serialize");
+	return SUCCESS;
+}
+
 #define ENTRY(name, value, when, handler, member)                              \
 	STD_PHP_INI_ENTRY("hone.cache_" name, value, when, handler,            \
 		cache.member, zend_hone_globals, hone_globals)
@@ -115,6 +127,7 @@ PHP_INI_BEGIN()
 		php_hone_cache_on_number, slots, 1, INT32_MAX,
 		"a number from 1 to 2147483647")
 	ENTRY("serializer", "php", PHP_INI_SYSTEM, on_serializer, serializer)
+	PHP_INI_ENTRY("hone.cache_objects", "auto", PHP_INI_ALL, on_objects)
 	PHP_INI_ENTRY("hone.cache_read", "auto", PHP_INI_ALL, on_read)
 	NUMBER("shared_seconds", "60", PHP_INI_ALL, shared_seconds,
 		PHP_HONE_A_TIME)

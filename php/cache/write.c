@@ -269,6 +269,11 @@ php_hone_cache_store(
 	case PHP_HONE_BUILT_DATA:
 		return reserve_and_place(member, key, 0, NULL, how);
 	case PHP_HONE_BUILT_OBJECT:
+		if (!HONE_G(cache).serialize_objects &&
+			php_hone_value_build_objects(builder, value) ==
+				PHP_HONE_BUILT_DATA)
+			return reserve_and_place(
+				member, key, PHP_HONE_OBJECTS, NULL, how);
 		/* APCu initializes it. */
 		if (!how->throws && is_lazy(value))
 			return refuse(key, "a lazy object", false);

@@ -12,34 +12,6 @@ use Hone\Cache;
 require __DIR__ . '/cache_snapshot.inc';
 error_reporting(0);
 
-/** Each is loaded, and all that was accepted is read. */
-function try_all(string $name, iterable $damaged): void
-{
-    global $file;
-    $accepted = $refused = 0;
-    foreach ($damaged as $what => $bytes) {
-        write($bytes, !str_ends_with($what, 'raw'));
-        Cache::clear();
-        if (Cache::load($file) === 0) {
-            $refused++;
-            if (Cache::info()['entries'] !== 0) {
-                echo "$what: refused, but not empty\n";
-            }
-        } else {
-            $accepted++;
-            read_all();
-            // Each save waits for the disk.
-            if ($accepted % 50 === 0 && !Cache::save("$file.again")) {
-                echo "$what: ", error_get_last()['message'], "\n";
-            }
-        }
-    }
-    echo $name, ': ', $refused > 0 ? 'some refused' : 'none refused', ', ', $accepted > 0 ? 'some accepted' : 'none accepted', "\n";
-    if (getenv('HONE_VERBOSE')) {
-        fwrite(STDERR, "$name: $refused refused, $accepted accepted\n");
-    }
-}
-
 Cache::store('k', ['list' => [1, 'two', [3.5, null]], 7 => true, 'again' => 'two', 'e' => []], 1000, ['tag']);
 Cache::store('s', 'a string');
 Cache::store('n', 12);

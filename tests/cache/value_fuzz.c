@@ -164,6 +164,8 @@ judge(const unsigned char *data, size_t size, uint32_t type)
 	Z_TYPE_INFO(root) = type;
 	if (type >= IS_STRING)
 		root.value.ptr = (void *)(uintptr_t)TEXT_BASE;
+	/* The same bytes as a directory: the check reads nothing else. */
+	php_hone_value_check_objects(bytes, size, TEXT_BASE, &root, &phrase);
 	if (php_hone_value_check(bytes, size, TEXT_BASE, &root, &phrase)) {
 		read_value(&reader, &root);
 		copy(bytes, size, &root);

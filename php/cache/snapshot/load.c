@@ -10,8 +10,6 @@
 /* A file may have so many times the bytes of the cache: it is read whole. */
 #define LIMIT 4
 
-#define FLAGS (PHP_HONE_SERIALIZED | PHP_HONE_IGBINARY)
-
 /* An entry, to be sorted. */
 struct place {
 	size_t at;
@@ -31,15 +29,31 @@ static bool
 check(const struct php_hone_snapshot_entry *entry, const char **phrase)
 {
 	const struct php_hone_snapshot_record *record = &entry->record;
+	bool (*check_value)(const void *bytes, size_t size, uint64_t base,
+		const zval *root, const char **problem);
 	zval root;
 
 	*phrase = "flags are unknown";
-	if (record->flags == FLAGS || (record->flags & ~FLAGS) != 0)
+	switch (record->flags) {
+	case 0:
+		break;
+	case PHP_HONE_SERIALIZED:
+	case PHP_HONE_IGBINARY:
+		if (record->type != IS_STRING)
+			return false;
+		break;
+	case PHP_HONE_OBJECTS:
+		if (record->type != IS_ARRAY)
+			return false;
+		break;
+	default:
 		return false;
-	if (record->flags != 0 && record->type != IS_STRING)
-		return false;
+	}
 	root_of(record, &root);
-	return php_hone_value_check(entry->data, record->data_size,
+	check_value = record->flags == PHP_HONE_OBJECTS
+			      ? php_hone_value_check_objects
+			      : php_hone_value_check;
+	return check_value(entry->data, record->data_size,
 		PHP_HONE_SNAPSHOT_BASE, &root, phrase);
 }
 

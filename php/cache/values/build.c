@@ -5,11 +5,23 @@
  * of builder->arrays and comes next. build_record() does so by recursion, and
  * build_deep() with a stack in memory.
  */
+#include "classes.h"
+#include "graph.h"
 #include "text.h"
 #include "zend_closures.h"
 
 /* zend_array.pDestructor of a record whose elements are being copied. */
 #define INCOMPLETE ((dtor_func_t)(uintptr_t)1)
+
+/* builder->refused of a value that only serialize() can store. */
+static const char needs_text[] = "an object that only serialize() can store";
+
+/* In place of an array: builder->next_object needs a node next. */
+static const zend_array an_object;
+#define AN_OBJECT (&an_object)
+
+/* Deeper values are left to serialize() and its limit. */
+#define DEPTH_MOST 4096
 
 /* ---- strings ---- */
 
@@ -86,6 +98,15 @@ static zend_always_inline const zend_array *put(
 	struct php_hone_builder *builder, const zval *element, zval *to,
 	uint32_t next);
 
+static zend_always_inline void
+put_marker(struct php_hone_builder *builder, zval *to, zend_long number,
+	uint32_t next)
+{
+	to->value.lval = number;
+	set_type(to, IS_OBJECT, next);
+	builder->markers++;
+}
+
 /*
  * Set *to to an array that is in the data, or will be next: that one is
  * returned. `once`: nothing else can lead to the array.
@@ -108,9 +129,19 @@ put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 	} else if (!once && php_hone_shared_find(builder, array, &at)) {
 		const zend_array *record =
 			(const zend_array *)(builder->arrays.bytes + at);
-		if (record->pDestructor == INCOMPLETE)
-			builder->refused = "an array that contains itself";
 		next = NULL;
+		/* By way of an object, serialize() writes it a second time, or
+		 * null. */
+		if (record->pDestructor == INCOMPLETE) {
+			builder->refused =
+				builder->graph
+					? needs_text
+					: "an array that contains itself";
+		} else if (record->nInternalPointer != 0) {
+			put_marker(builder, to,
+				-(zend_long)record->nInternalPointer, chain);
+			return NULL;
+		}
 	}
 	to->value.counted = (zend_refcounted *)(uintptr_t)at;
 	set_type(to, IS_ARRAY, chain);
@@ -118,12 +149,56 @@ put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 }
 
 static void
-put_object(struct php_hone_builder *builder, const zend_object *object)
+see_object(struct php_hone_builder *builder, const zend_object *object)
 {
 	if (object->ce == zend_ce_closure)
 		builder->refused = "a closure";
 	else
 		builder->object = true;
+}
+
+/*
+ * Whether a node can keep the dynamic properties of an object: there are none,
+ * or the class has no declared ones and allows them, so that the table has
+ * nothing else.
+ */
+static bool
+has_plain_properties(const zend_object *object)
+{
+	const zend_array *table = object->properties;
+
+	if (table == NULL || table->nNumOfElements == 0)
+		return true;
+	if (object->ce->default_properties_count == 0)
+		return php_hone_class_is_loose(object->ce);
+	for (uint32_t i = 0; i < table->nNumUsed; i++)
+		if (Z_TYPE(table->arData[i].val) != IS_INDIRECT &&
+			Z_TYPE(table->arData[i].val) != IS_UNDEF)
+			return false;
+	return true;
+}
+
+/* Write the marker of an object. Returns AN_OBJECT if it has no node yet. */
+static const zend_array *
+put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
+	uint32_t next)
+{
+	size_t number = builder->objects.used / sizeof(size_t);
+	bool known = false;
+
+	if (!php_hone_object_is_plain(object) ||
+		!has_plain_properties(object)) {
+		builder->refused = needs_text;
+		return NULL;
+	}
+	if (GC_REFCOUNT(object) != 1)
+		known = php_hone_shared_as(
+			builder, object, (uint32_t)number, &number);
+	put_marker(builder, to, (zend_long)number, next);
+	if (known)
+		return NULL;
+	builder->next_object = object;
+	return AN_OBJECT;
 }
 
 /* Elements that are neither a number nor a string. */
@@ -136,6 +211,11 @@ put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 	element = direct(element);
 	if (Z_ISREF_P(element)) {
 		once = Z_REFCOUNT_P(element) == 1;
+		/* serialize() keeps what refers to one variable together. */
+		if (builder->graph && !once) {
+			builder->refused = needs_text;
+			return NULL;
+		}
 		element = Z_REFVAL_P(element);
 	}
 	if (Z_TYPE_P(element) == IS_ARRAY) {
@@ -148,10 +228,12 @@ put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 	case IS_UNDEF:
 		break;
 	case IS_OBJECT:
-		put_object(builder, Z_OBJ_P(element));
+		if (builder->graph)
+			return put_object(builder, Z_OBJ_P(element), to, next);
+		see_object(builder, Z_OBJ_P(element));
 		break;
 	case IS_RESOURCE:
-		builder->refused = "a resource";
+		builder->refused = builder->graph ? needs_text : "a resource";
 		break;
 	default:
 		if (Z_TYPE_P(element) < IS_OBJECT)
@@ -288,21 +370,172 @@ begin_record(struct php_hone_builder *builder, const zend_array *array,
 	return record;
 }
 
-/* ---- arrays of any depth ---- */
+/* ---- objects: graph.h has what is built ---- */
+
+static zval *
+begin_list(struct php_hone_builder *builder, uint32_t n)
+{
+	zend_array list = {0}, *record;
+	zval *elements;
+
+	HT_FLAGS(&list) = HASH_FLAG_PACKED;
+	list.nNumUsed = list.nNumOfElements = n;
+	list.nNextFreeElement = n;
+	record = begin_record(builder, &list, true);
+	if (record == NULL)
+		return NULL;
+	record->pDestructor = NULL;
+	elements = php_hone_record_elements(record, record->nTableMask);
+	memset(elements, 0, n * sizeof(*elements));
+	return elements;
+}
+
+/* The elements of a list that may have moved. */
+static zval *
+elements_at(const struct php_hone_builder *builder, size_t record)
+{
+	return php_hone_record_elements(
+		(const zend_array *)(builder->arrays.bytes + record),
+		HT_MIN_MASK);
+}
+
+static void
+put_list(zval *to, size_t record)
+{
+	to->value.lval = (zend_long)record;
+	set_type(to, IS_ARRAY, 0);
+}
+
+static void
+put_long(zval *to, zend_long number)
+{
+	to->value.lval = number;
+	set_type(to, IS_LONG, 0);
+}
+
+static void
+put_name(struct php_hone_builder *builder, zval *to, const zend_string *name)
+{
+	to->value.str = put_string(builder, name);
+	set_type(to, IS_STRING, 0);
+}
+
+static bool
+put_shape(struct php_hone_builder *builder, const zend_class_entry *class)
+{
+	uint32_t n = (uint32_t) class->default_properties_count;
+	zval *elements = begin_list(builder, PHP_HONE_SHAPE_HEAD + n);
+
+	if (elements == NULL)
+		return false;
+	put_name(builder, &elements[PHP_HONE_SHAPE_CLASS], class->name);
+	put_long(&elements[PHP_HONE_SHAPE_NUMBER], builder->n_shapes++);
+	set_type(&elements[PHP_HONE_SHAPE_ENUM],
+		class->ce_flags & ZEND_ACC_ENUM ? IS_TRUE : IS_FALSE, 0);
+	for (uint32_t i = 0; i < n; i++) {
+		if (class->properties_info_table[i] == NULL) {
+			builder->refused = needs_text;
+			return false;
+		}
+		put_name(builder, &elements[PHP_HONE_SHAPE_HEAD + i],
+			class->properties_info_table[i]->name);
+	}
+	return builder->refused == NULL;
+}
+
+static void
+dynamic_properties(const zend_object *object, zval *properties)
+{
+	if (object->properties != NULL &&
+		object->ce->default_properties_count == 0 &&
+		object->properties->nNumOfElements != 0)
+		ZVAL_ARR(properties, object->properties);
+	else
+		ZVAL_NULL(properties);
+}
+
+static bool
+begin_node(struct php_hone_builder *builder, const zend_object *object)
+{
+	const zend_class_entry *class = object->ce;
+	uint32_t n = (uint32_t) class->default_properties_count, values = 0;
+	size_t node = builder->arrays.used, shape;
+	size_t *list;
+
+	if (!php_hone_buffer_reserve(&builder->objects, sizeof(*list)) ||
+		begin_list(builder, PHP_HONE_NODE_HEAD + n) == NULL) {
+		builder->refused = PHP_HONE_NO_MEMORY;
+		return false;
+	}
+	list = (size_t *)(builder->objects.bytes + builder->objects.used);
+	*list = node;
+	builder->objects.used += sizeof(*list);
+	for (uint32_t i = 0; i < n; i++)
+		values += Z_TYPE(object->properties_table[i]) != IS_UNDEF;
+	((zend_array *)(builder->arrays.bytes + node))->nNumOfElements =
+		PHP_HONE_NODE_HEAD + values;
+	/* The table of shared arrays knows a class by its address. */
+	if (!php_hone_shared_find(builder, (const void *)class, &shape)) {
+		shape = builder->arrays.used;
+		if (builder->refused != NULL)
+			return false;
+		if (!php_hone_class_is_plain(class)) {
+			builder->refused = needs_text;
+			return false;
+		}
+		if (!put_shape(builder, class))
+			return false;
+	}
+	put_list(&elements_at(builder, node)[PHP_HONE_NODE_SHAPE], shape);
+	return true;
+}
+
+static void
+array_has_objects(
+	struct php_hone_builder *builder, zend_array *record, zval *element)
+{
+	struct php_hone_buffer *paths = &builder->paths;
+	uint32_t chain = element->u2.next;
+	size_t number = paths->used / sizeof(size_t);
+
+	if (!php_hone_buffer_reserve(paths, sizeof(size_t))) {
+		builder->refused = PHP_HONE_NO_MEMORY;
+		return;
+	}
+	*(size_t *)(paths->bytes + paths->used) =
+		(size_t)((unsigned char *)record - builder->arrays.bytes);
+	paths->used += sizeof(size_t);
+	/* For those that meet it again; 0 again at the end. */
+	record->nInternalPointer = (uint32_t)number + 1;
+	put_marker(builder, element, ~(zend_long)number, chain);
+}
+
+/* ---- arrays of any depth, and objects ---- */
 
 /*
  * With a stack in memory: for what is nested deeper than build_record() goes,
  * so that the depth of a value is limited by memory and not by the stack of the
- * thread, and for hash tables that need a new index. Each hash table gets one.
+ * thread, for hash tables that need a new index, which each hash table gets,
+ * and for values with objects.
  */
 
-/* An array whose elements are being copied. */
+/* An array or an object whose elements are being copied. */
 struct frame {
-	const zend_array *source;
-	size_t record; /* offset in builder->arrays */
-	uint32_t from; /* the next element of the source */
-	uint32_t to;   /* the next element of the record */
+	const zend_array *source;  /* NULL: an object, or the directory */
+	const zend_object *object; /* NULL: an array, or the directory */
+	size_t record;             /* offset in builder->arrays */
+	size_t slot;               /* that of the element that was put last */
+	uint32_t markers;          /* builder->markers before it */
+	uint32_t depth;            /* as unserialize() counts */
+	uint32_t from;             /* the next element of the source */
+	uint32_t to;               /* the next element of the record */
 };
+
+static size_t
+offset_of(const struct php_hone_builder *builder, const zval *element)
+{
+	return (size_t)((const unsigned char *)element - builder->arrays.bytes);
+}
 
 static const zend_array *
 copy_packed(struct php_hone_builder *builder, struct frame *frame, zval *to)
@@ -312,8 +545,10 @@ copy_packed(struct php_hone_builder *builder, struct frame *frame, zval *to)
 	while (frame->from < frame->source->nNumUsed) {
 		uint32_t i = frame->from++;
 		const zend_array *next = put(builder, &from[i], &to[i], 0);
-		if (next != NULL)
+		if (next != NULL) {
+			frame->slot = offset_of(builder, &to[i]);
 			return next;
+		}
 	}
 	return NULL;
 }
@@ -335,13 +570,43 @@ copy_hash(struct php_hone_builder *builder, struct frame *frame, Bucket *to,
 			continue;
 		*slot = HT_IDX_TO_HASH(frame->to);
 		array = put_bucket(builder, bucket, &to[frame->to++], next);
-		if (array != NULL)
+		if (array != NULL) {
+			frame->slot =
+				offset_of(builder, &to[frame->to - 1].val);
 			return array;
+		}
 	}
 	return NULL;
 }
 
-/* The next array that needs a record; NULL at the end of this one. */
+/* The table of dynamic properties, then the declared properties. */
+static const zend_array *
+copy_object(struct php_hone_builder *builder, struct frame *frame, zval *to)
+{
+	const zend_object *object = frame->object;
+	uint32_t n = object->ce->default_properties_count;
+	zval properties;
+
+	while (frame->from < n + PHP_HONE_NODE_HEAD) {
+		uint32_t i = frame->from++;
+		const zval *from = &properties;
+		const zend_array *next;
+		if (i == PHP_HONE_NODE_PROPERTIES)
+			dynamic_properties(object, &properties);
+		else
+			from = &object->properties_table[i -
+							 PHP_HONE_NODE_HEAD];
+		next = put(builder, from, &to[i], 0);
+		if (next != NULL) {
+			frame->slot = offset_of(builder, &to[i]);
+			return next;
+		}
+	}
+	return NULL;
+}
+
+/* What needs a record next, an array or AN_OBJECT; NULL at the end of
+ * this one. */
 static const zend_array *
 copy_elements(struct php_hone_builder *builder, struct frame *frame)
 {
@@ -349,32 +614,59 @@ copy_elements(struct php_hone_builder *builder, struct frame *frame)
 		(zend_array *)(builder->arrays.bytes + frame->record);
 	void *to = php_hone_record_elements(record, record->nTableMask);
 
-	if (record->nNumUsed == 0)
+	if (frame->object != NULL)
+		return copy_object(builder, frame, to);
+	if (frame->source == NULL || record->nNumUsed == 0)
 		return NULL;
 	if (HT_IS_PACKED(record))
 		return copy_packed(builder, frame, to);
 	return copy_hash(builder, frame, to, record->nTableMask);
 }
 
-/* Begin a record, and make its array the one whose elements are copied. */
 static struct frame *
-push(struct php_hone_builder *builder, const zend_array *array)
+push_frame(struct php_hone_builder *builder)
 {
 	struct php_hone_buffer *frames = &builder->frames;
-	struct frame *frame;
+	struct frame *frame, *parent;
 
 	if (UNEXPECTED(!php_hone_buffer_reserve(frames, sizeof(*frame)))) {
 		builder->refused = PHP_HONE_NO_MEMORY;
 		return NULL;
 	}
 	frame = (struct frame *)(frames->bytes + frames->used);
+	parent = frames->used == 0 ? NULL : frame - 1;
 	frames->used += sizeof(*frame);
-	frame->source = array;
+	memset(frame, 0, sizeof(*frame));
 	frame->record = builder->arrays.used;
-	frame->from = 0;
-	frame->to = 0;
-	if (begin_record(builder, array, false) == NULL)
+	frame->markers = builder->markers;
+	/* Dynamic properties are not deeper than their object. */
+	if (parent != NULL)
+		frame->depth = parent->depth +
+			       (parent->object == NULL ||
+				       parent->from > PHP_HONE_NODE_HEAD);
+	return frame;
+}
+
+/* Begin a record, and make its array or object the one that is copied. */
+static struct frame *
+push(struct php_hone_builder *builder, const zend_array *array)
+{
+	struct frame *frame = push_frame(builder);
+
+	if (frame == NULL)
 		return NULL;
+	if (array == AN_OBJECT) {
+		frame->object = builder->next_object;
+		frame->from = PHP_HONE_NODE_PROPERTIES;
+		if (!begin_node(builder, frame->object))
+			return NULL;
+	} else {
+		frame->source = array;
+		if (begin_record(builder, array, false) == NULL)
+			return NULL;
+	}
+	if (frame->depth > builder->depth)
+		builder->depth = frame->depth;
 	return frame;
 }
 
@@ -385,24 +677,102 @@ pop(struct php_hone_builder *builder, const struct frame *frame)
 	struct php_hone_buffer *frames = &builder->frames;
 	zend_array *record =
 		(zend_array *)(builder->arrays.bytes + frame->record);
+	struct frame *parent = NULL;
 
 	record->pDestructor = NULL;
 	frames->used -= sizeof(*frame);
-	if (frames->used == 0)
-		return NULL;
-	return (struct frame *)(frames->bytes + frames->used) - 1;
+	if (frames->used != 0)
+		parent = (struct frame *)(frames->bytes + frames->used) - 1;
+	if (frame->source != NULL && frame->markers != builder->markers)
+		array_has_objects(builder, record,
+			(zval *)(builder->arrays.bytes + parent->slot));
+	return parent;
+}
+
+static void
+build_frames(struct php_hone_builder *builder, struct frame *frame)
+{
+	while (frame != NULL && builder->refused == NULL) {
+		const zend_array *next = copy_elements(builder, frame);
+		if (UNEXPECTED(builder->refused != NULL))
+			return;
+		frame = next != NULL ? push(builder, next)
+				     : pop(builder, frame);
+	}
 }
 
 static zend_never_inline void
 build_deep(struct php_hone_builder *builder, const zend_array *root)
 {
-	struct frame *frame = push(builder, root);
+	build_frames(builder, push(builder, root));
+}
 
-	while (frame != NULL && builder->refused == NULL) {
-		const zend_array *next = copy_elements(builder, frame);
-		frame = next != NULL ? push(builder, next)
-				     : pop(builder, frame);
+/* Build the directory of a value, without its lists. */
+static void
+build_graph(struct php_hone_builder *builder, const zval *value)
+{
+	struct frame *directory = push_frame(builder);
+	const zend_array *next;
+	zval *first;
+
+	if (directory == NULL)
+		return;
+	first = begin_list(builder, PHP_HONE_DIRECTORY);
+	if (first == NULL)
+		return;
+	directory->slot = offset_of(builder, first);
+	next = put(builder, value, first, 0);
+	if (next != NULL && builder->refused == NULL)
+		build_frames(builder, push(builder, next));
+}
+
+/* The list of the records whose offsets these are, as element `at` of the
+ * directory; null if there are none. */
+static void
+finish_list(struct php_hone_builder *builder,
+	const struct php_hone_buffer *from, uint32_t at)
+{
+	uint32_t n = (uint32_t)(from->used / sizeof(size_t));
+	const size_t *offsets = (const size_t *)from->bytes;
+	size_t list = builder->arrays.used;
+	zval *elements;
+
+	if (n == 0) {
+		set_type(&elements_at(builder, 0)[at], IS_NULL, 0);
+		return;
 	}
+	elements = begin_list(builder, n);
+	if (elements == NULL)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		put_list(&elements[i], offsets[i]);
+		((zend_array *)(builder->arrays.bytes + offsets[i]))
+			->nInternalPointer = 0;
+	}
+	put_list(&elements_at(builder, 0)[at], list);
+}
+
+static void
+build_objects(struct php_hone_builder *builder, const zval *value)
+{
+	zval *directory;
+
+	builder->graph = true;
+	builder->objects.used = builder->paths.used = 0;
+	builder->n_shapes = builder->markers = builder->depth = 0;
+	build_graph(builder, value);
+	if (builder->refused == NULL)
+		finish_list(builder, &builder->objects, PHP_HONE_OBJECTS_AT);
+	if (builder->refused == NULL)
+		finish_list(builder, &builder->paths, PHP_HONE_ARRAYS_AT);
+	builder->graph = false;
+	if (builder->depth > DEPTH_MOST)
+		builder->refused = needs_text;
+	if (builder->refused != NULL)
+		return;
+	directory = elements_at(builder, 0);
+	put_long(&directory[PHP_HONE_SHAPES_AT], builder->n_shapes);
+	put_long(&directory[PHP_HONE_DEPTH_AT], builder->depth);
 }
 
 /* ---- arrays, by recursion ---- */
@@ -587,4 +957,20 @@ php_hone_value_build(struct php_hone_builder *builder, const zval *value)
 	default:
 		return refuse(builder, "a value of an unknown type");
 	}
+}
+
+enum php_hone_built
+php_hone_value_build_objects(
+	struct php_hone_builder *builder, const zval *value)
+{
+	ZVAL_DEREF(value);
+	builder->refused = NULL;
+	builder->string = NULL;
+	memset(&builder->root, 0, sizeof(builder->root));
+	Z_TYPE_INFO(builder->root) = IS_ARRAY;
+	begin_build(builder);
+	build_objects(builder, value);
+	builder->size = builder->arrays.used + builder->strings.used;
+	return builder->refused != NULL ? PHP_HONE_BUILT_OBJECT
+					: PHP_HONE_BUILT_DATA;
 }

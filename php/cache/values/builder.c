@@ -38,6 +38,8 @@ php_hone_builder_trim(struct php_hone_builder *builder, size_t keep)
 	trim_buffer(&builder->arrays, keep);
 	trim_buffer(&builder->strings, keep);
 	trim_buffer(&builder->frames, keep);
+	trim_buffer(&builder->objects, keep);
+	trim_buffer(&builder->paths, keep);
 	if (builder->shared_room * sizeof(*builder->shared) > keep) {
 		free(builder->shared);
 		builder->shared = NULL;
@@ -57,7 +59,7 @@ php_hone_builder_free(struct php_hone_builder *builder)
  */
 
 static uint32_t
-slot_of(const zend_array *array, uint32_t room)
+slot_of(const void *array, uint32_t room)
 {
 	/* Fibonacci hashing: arrays are at multiples of 56 bytes. */
 	uint64_t bits =
@@ -68,7 +70,7 @@ slot_of(const zend_array *array, uint32_t room)
 
 /* The entry of an array, or the free one for it. */
 static struct php_hone_shared *
-entry_of(struct php_hone_builder *builder, const zend_array *array)
+entry_of(struct php_hone_builder *builder, const void *array)
 {
 	uint32_t slot = slot_of(array, builder->shared_room);
 
@@ -104,8 +106,8 @@ grow_shared(struct php_hone_builder *builder)
 }
 
 bool
-php_hone_shared_find(
-	struct php_hone_builder *builder, const zend_array *array, size_t *at)
+php_hone_shared_as(struct php_hone_builder *builder, const void *address,
+	uint32_t value, size_t *found)
 {
 	struct php_hone_shared *entry;
 
@@ -114,14 +116,25 @@ php_hone_shared_find(
 		builder->refused = PHP_HONE_NO_MEMORY;
 		return false;
 	}
-	entry = entry_of(builder, array);
+	entry = entry_of(builder, address);
 	if (entry->build == builder->build) {
-		*at = (size_t)entry->at * 8;
+		*found = entry->at;
 		return true;
 	}
-	entry->array = array;
+	entry->array = address;
 	entry->build = builder->build;
-	entry->at = (uint32_t)(builder->arrays.used / 8);
+	entry->at = value;
 	builder->n_shared++;
 	return false;
+}
+
+bool
+php_hone_shared_find(
+	struct php_hone_builder *builder, const zend_array *array, size_t *at)
+{
+	if (!php_hone_shared_as(
+		    builder, array, (uint32_t)(builder->arrays.used / 8), at))
+		return false;
+	*at *= 8;
+	return true;
 }

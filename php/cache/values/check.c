@@ -8,7 +8,21 @@
  *
  * Each function returns false with check->problem set.
  */
-#include "layout.h"
+#include "graph.h"
+
+/* Deeper values with objects are refused: they are written by recursion. */
+#define DEEPEST 10000
+
+/* Values with objects: graph.h has what they are. */
+struct graph {
+	const zval *objects, *arrays; /* the lists of the directory */
+	size_t objects_at, arrays_at; /* their records */
+	uint32_t n_objects, n_arrays, n_shapes;
+	uint64_t *heads;   /* a bit for each 8 bytes: a record begins */
+	uint64_t *special; /* the same: a record to which a marker led */
+	bool *begun;       /* of each object */
+	size_t *shapes;    /* the record of each; 0: not met yet */
+};
 
 struct check {
 	const unsigned char *bytes;
@@ -20,6 +34,7 @@ struct check {
 			     elements were visited */
 	struct php_hone_buffer stack;
 	const char *problem;
+	struct graph *graph; /* NULL: there are no objects */
 };
 
 static bool
@@ -29,16 +44,39 @@ problem(struct check *check, const char *phrase)
 	return false;
 }
 
+static bool
+bit(const uint64_t *bits, size_t offset)
+{
+	return bits[offset / 512] >> (offset / 8 % 64) & 1;
+}
+
+static void
+set_bit(uint64_t *bits, size_t offset)
+{
+	bits[offset / 512] |= UINT64_C(1) << (offset / 8 % 64);
+}
+
 static void
 mark(struct check *check, size_t offset)
 {
-	check->begins[offset / 512] |= UINT64_C(1) << (offset / 8 % 64);
+	set_bit(check->begins, offset);
 }
 
 static bool
 is_marked(const struct check *check, size_t offset)
 {
-	return check->begins[offset / 512] >> (offset / 8 % 64) & 1;
+	return bit(check->begins, offset);
+}
+
+/* The offset of a pointer, SIZE_MAX if it is not in the data or not aligned.
+ */
+static size_t
+offset_of(const struct check *check, const void *pointer)
+{
+	uint64_t offset = (uint64_t)(uintptr_t)pointer - check->base;
+
+	return offset < check->size && offset % 8 == 0 ? (size_t)offset
+						       : SIZE_MAX;
 }
 
 /* ---- structures ---- */
@@ -178,11 +216,200 @@ check_record(struct check *check, size_t at)
 	return check_index(check, record);
 }
 
+/* ---- objects ---- */
+
+static bool
+is_a(const zval *value, uint32_t type)
+{
+	return Z_TYPE_INFO_P(value) == type;
+}
+
+/* The record that a list, or a place for one, has there; NULL: none begins. */
+static const zend_array *
+record_of(const struct check *check, const zval *value)
+{
+	size_t at = is_a(value, IS_ARRAY) ? offset_of(check, Z_PTR_P(value))
+					  : SIZE_MAX;
+
+	if (at >= check->arrays || !bit(check->graph->heads, at))
+		return NULL;
+	return (const void *)(check->bytes + at);
+}
+
+static const zval *
+elements_of(const zend_array *record)
+{
+	return php_hone_record_elements(record, HT_MIN_MASK);
+}
+
+static bool
+take_list(const struct check *check, const zval *from, const zval **list,
+	uint32_t *n, size_t *at)
+{
+	const zend_array *record = record_of(check, from);
+
+	if (record == NULL || !HT_IS_PACKED(record) || record->nNumUsed == 0)
+		return false;
+	*list = elements_of(record);
+	*n = record->nNumUsed;
+	*at = (size_t)((const unsigned char *)record - check->bytes);
+	for (uint32_t i = 0; i < *n; i++)
+		if (record_of(check, &(*list)[i]) == NULL)
+			return false;
+	return true;
+}
+
+/* The directory, and what the walk needs of it. The heads of the records are
+ * good and marked. */
+static bool
+check_directory(struct check *check)
+{
+	struct graph *graph = check->graph;
+	const zend_array *record = (const void *)check->bytes;
+	const zval *head = elements_of(record);
+
+	if (!HT_IS_PACKED(record) || record->nNumUsed != PHP_HONE_DIRECTORY ||
+		!is_a(&head[PHP_HONE_VALUE_AT], IS_OBJECT) ||
+		!take_list(check, &head[PHP_HONE_OBJECTS_AT], &graph->objects,
+			&graph->n_objects, &graph->objects_at) ||
+		!(is_a(&head[PHP_HONE_ARRAYS_AT], IS_NULL) ||
+			take_list(check, &head[PHP_HONE_ARRAYS_AT],
+				&graph->arrays, &graph->n_arrays,
+				&graph->arrays_at)) ||
+		!is_a(&head[PHP_HONE_SHAPES_AT], IS_LONG) ||
+		Z_LVAL(head[PHP_HONE_SHAPES_AT]) < 1 ||
+		Z_LVAL(head[PHP_HONE_SHAPES_AT]) > graph->n_objects ||
+		!is_a(&head[PHP_HONE_DEPTH_AT], IS_LONG) ||
+		Z_LVAL(head[PHP_HONE_DEPTH_AT]) < 1)
+		return problem(check, "the list of objects is wrong");
+	graph->n_shapes = (uint32_t)Z_LVAL(head[PHP_HONE_SHAPES_AT]);
+	graph->begun = calloc(graph->n_objects, sizeof(*graph->begun));
+	graph->shapes = calloc(graph->n_shapes, sizeof(*graph->shapes));
+	if (graph->begun == NULL || graph->shapes == NULL)
+		return problem(check, PHP_HONE_NO_MEMORY);
+	return true;
+}
+
+static void
+free_graph(struct graph *graph)
+{
+	free(graph->heads);
+	free(graph->special);
+	free(graph->begun);
+	free(graph->shapes);
+}
+
+/*
+ * The record that a marker stands for. *begins: it must come next. It is a
+ * special one from then on.
+ */
+static bool
+find_marked(
+	struct check *check, const zval *marker, size_t *record, bool *begins)
+{
+	struct graph *graph = check->graph;
+	zend_long number = Z_LVAL_P(marker);
+	const zval *list = number < 0 ? graph->arrays : graph->objects;
+	uint32_t n = number < 0 ? graph->n_arrays : graph->n_objects;
+	zend_ulong i = (zend_ulong)(number < 0 ? ~number : number);
+
+	if (i >= n)
+		return problem(check, "an object is not in the list");
+	*record = offset_of(check, Z_PTR(list[i]));
+	if (number < 0) {
+		/* One that is complete, or the next one. */
+		*begins = !is_marked(check, *record);
+		if (!*begins && !bit(graph->special, *record))
+			return problem(
+				check, "an array with objects is another one");
+	} else {
+		*begins = !graph->begun[i];
+		graph->begun[i] = true;
+	}
+	if (*begins && *record != check->next)
+		return problem(check, "an object is elsewhere");
+	set_bit(graph->special, *record);
+	return true;
+}
+
+/* A shape: its elements are strings that were visited, but for two. */
+static bool
+check_shape(struct check *check, const zend_array *shape)
+{
+	size_t at = (size_t)((const unsigned char *)shape - check->bytes);
+	const zval *head = elements_of(shape);
+	size_t *known;
+
+	if (!HT_IS_PACKED(shape) || shape->nNumUsed < PHP_HONE_SHAPE_HEAD ||
+		bit(check->graph->special, at) ||
+		!is_a(&head[PHP_HONE_SHAPE_NUMBER], IS_LONG) ||
+		(zend_ulong)Z_LVAL(head[PHP_HONE_SHAPE_NUMBER]) >=
+			check->graph->n_shapes ||
+		Z_TYPE(head[PHP_HONE_SHAPE_ENUM]) < IS_FALSE ||
+		Z_TYPE(head[PHP_HONE_SHAPE_ENUM]) > IS_TRUE)
+		return false;
+	for (uint32_t i = 0; i < shape->nNumUsed; i++)
+		if (!is_a(&head[i], IS_STRING) && i != PHP_HONE_SHAPE_NUMBER &&
+			i != PHP_HONE_SHAPE_ENUM)
+			return false;
+	known = &check->graph->shapes[Z_LVAL(head[PHP_HONE_SHAPE_NUMBER])];
+	if (*known == 0)
+		*known = at;
+	return *known == at;
+}
+
+/* PHP takes each key of such a table for a string. */
+static bool
+check_properties(struct check *check, const zval *properties)
+{
+	const zend_array *table = NULL;
+	const Bucket *buckets;
+
+	if (is_a(properties, IS_NULL))
+		return true;
+	if (is_a(properties, IS_ARRAY))
+		table = record_of(check, properties);
+	else if (is_a(properties, IS_OBJECT) && Z_LVAL_P(properties) < 0)
+		table = record_of(
+			check, &check->graph->arrays[~Z_LVAL_P(properties)]);
+	if (table == NULL || HT_IS_PACKED(table) || table->nNumUsed == 0)
+		return false;
+	buckets = php_hone_record_elements(table, table->nTableMask);
+	for (uint32_t i = 0; i < table->nNumUsed; i++)
+		if (buckets[i].key == NULL)
+			return false;
+	return true;
+}
+
+/* A node whose elements were visited. */
+static bool
+check_node(struct check *check, const zend_array *node)
+{
+	const zval *head = elements_of(node);
+	const zend_array *shape = NULL;
+	uint32_t n;
+	bool good;
+
+	if (HT_IS_PACKED(node) && node->nNumUsed >= PHP_HONE_NODE_HEAD)
+		shape = record_of(check, &head[PHP_HONE_NODE_SHAPE]);
+	if (shape == NULL || !check_shape(check, shape))
+		return problem(check, "an object has no class");
+	n = node->nNumUsed - PHP_HONE_NODE_HEAD;
+	good = n == shape->nNumUsed - PHP_HONE_SHAPE_HEAD &&
+	       check_properties(check, &head[PHP_HONE_NODE_PROPERTIES]) &&
+	       (n == 0 || is_a(&head[PHP_HONE_NODE_PROPERTIES], IS_NULL));
+	if (good && is_a(&elements_of(shape)[PHP_HONE_SHAPE_ENUM], IS_TRUE))
+		good = n > 0 && is_a(&head[PHP_HONE_NODE_HEAD], IS_STRING);
+	return good || problem(check, "an object has wrong properties");
+}
+
 /* ---- the walk ---- */
 
 struct level {
 	size_t record;
 	uint32_t element;
+	bool special; /* it may have markers */
+	bool node;
 };
 
 static bool
@@ -199,17 +426,6 @@ check_strings(struct check *check)
 	return true;
 }
 
-/* The offset of a pointer, SIZE_MAX if it is not in the data or not aligned.
- */
-static size_t
-offset_of(const struct check *check, const void *pointer)
-{
-	uint64_t offset = (uint64_t)(uintptr_t)pointer - check->base;
-
-	return offset < check->size && offset % 8 == 0 ? (size_t)offset
-						       : SIZE_MAX;
-}
-
 static bool
 check_string_at(struct check *check, const void *pointer)
 {
@@ -222,16 +438,21 @@ check_string_at(struct check *check, const void *pointer)
 }
 
 static bool
-push(struct check *check, size_t record)
+push(struct check *check, size_t record, bool special, bool node)
 {
 	struct level *level;
 
+	if (check->graph != NULL &&
+		check->stack.used / sizeof(*level) >= DEEPEST)
+		return problem(check, "objects are nested too deep");
 	if (!php_hone_buffer_reserve(&check->stack, sizeof(*level)))
 		return problem(check, PHP_HONE_NO_MEMORY);
 	level = (struct level *)(check->stack.bytes + check->stack.used);
 	check->stack.used += sizeof(*level);
 	level->record = record;
 	level->element = 0;
+	level->special = special;
+	level->node = node;
 	if (record >= check->arrays)
 		return problem(check, "an array is missing");
 	if (!check_record(check, record))
@@ -242,17 +463,55 @@ push(struct check *check, size_t record)
 	return true;
 }
 
+static struct level *
+top(const struct check *check)
+{
+	return (struct level *)(check->stack.bytes + check->stack.used) - 1;
+}
+
+/* Whether the elements that are visited are those of a list of objects, or of
+ * arrays that have some. */
+static bool
+is_list(const struct check *check)
+{
+	size_t record = top(check)->record;
+
+	return record == check->graph->objects_at ||
+	       (check->graph->n_arrays != 0 &&
+		       record == check->graph->arrays_at);
+}
+
 static bool
 check_array_at(struct check *check, const void *pointer)
 {
 	size_t offset = offset_of(check, pointer);
 
-	if (offset != SIZE_MAX && offset == check->next)
-		return push(check, offset);
+	bool listed = check->graph != NULL && is_list(check);
+
+	if (offset != SIZE_MAX && offset == check->next && !listed)
+		return push(check, offset, false, false);
 	if (offset == SIZE_MAX || offset >= check->next ||
 		!is_marked(check, offset))
 		return problem(check, "a pointer does not lead to an array");
+	/* Only the lists of objects and arrays lead to what has markers. */
+	if (check->graph != NULL &&
+		bit(check->graph->special, offset) != listed)
+		return problem(check, "a pointer leads to what has objects");
 	return true;
+}
+
+/* An object, or an array that has objects. */
+static bool
+check_marker(struct check *check, const zval *marker)
+{
+	bool begins;
+	size_t record;
+
+	if (check->graph == NULL || !top(check)->special)
+		return problem(check, "a value has an unknown type");
+	if (!find_marked(check, marker, &record, &begins))
+		return false;
+	return !begins || push(check, record, true, Z_LVAL_P(marker) >= 0);
 }
 
 static bool
@@ -275,6 +534,8 @@ check_value(struct check *check, const zval *value)
 		return check_string_at(check, Z_PTR_P(value));
 	case IS_ARRAY:
 		return check_array_at(check, Z_PTR_P(value));
+	case IS_OBJECT:
+		return check_marker(check, value);
 	default:
 		return problem(check, "a value has an unknown type");
 	}
@@ -301,14 +562,15 @@ check_key(struct check *check, const Bucket *bucket)
 static bool
 check_next(struct check *check)
 {
-	struct level *level =
-		(struct level *)(check->stack.bytes + check->stack.used) - 1;
+	struct level *level = top(check);
 	const zend_array *record = (const void *)(check->bytes + level->record);
 	const void *elements =
 		php_hone_record_elements(record, record->nTableMask);
 	uint32_t i = level->element++;
 
 	if (i == record->nNumUsed) {
+		if (level->node && !check_node(check, record))
+			return false;
 		mark(check, level->record);
 		check->stack.used -= sizeof(*level);
 		return true;
@@ -329,6 +591,8 @@ find_strings(struct check *check)
 		php_hone_is_record(check->bytes + at)) {
 		if (!check_head(check, at))
 			return false;
+		if (check->graph != NULL)
+			set_bit(check->graph->heads, at);
 		at += php_hone_record_bytes(
 			(const zend_array *)(check->bytes + at));
 	}
@@ -339,7 +603,15 @@ find_strings(struct check *check)
 static bool
 check_arrays(struct check *check)
 {
-	if (!find_strings(check) || !check_strings(check) || !push(check, 0))
+	bool objects = check->graph != NULL;
+
+	if (!find_strings(check) || !check_strings(check))
+		return false;
+	if (check->arrays == 0)
+		return problem(check, "an array is missing");
+	if (objects && !check_directory(check))
+		return false;
+	if (!push(check, 0, objects, false))
 		return false;
 	while (check->stack.used != 0) {
 		if (!check_next(check))
@@ -375,21 +647,47 @@ check_root(struct check *check, const zval *root)
 		       problem(check, "there are bytes after the string"));
 }
 
+static bool
+check_all(struct check *check, const zval *root, const char **phrase)
+{
+	bool good = false;
+
+	check->begins = calloc(check->size / 512 + 1, sizeof(*check->begins));
+	if (check->begins == NULL)
+		check->problem = PHP_HONE_NO_MEMORY;
+	else
+		good = check_root(check, root);
+	free(check->begins);
+	free(check->stack.bytes);
+	*phrase = check->problem;
+	return good;
+}
+
 bool
 php_hone_value_check(const void *bytes, size_t size, uint64_t base,
 	const zval *root, const char **phrase)
 {
 	struct check check = {.bytes = bytes, .size = size, .base = base};
-	bool good;
 
-	check.begins = calloc(size / 512 + 1, sizeof(*check.begins));
-	if (check.begins == NULL) {
-		*phrase = PHP_HONE_NO_MEMORY;
-		return false;
-	}
-	good = check_root(&check, root);
-	free(check.begins);
-	free(check.stack.bytes);
-	*phrase = check.problem;
+	return check_all(&check, root, phrase);
+}
+
+bool
+php_hone_value_check_objects(const void *bytes, size_t size, uint64_t base,
+	const zval *root, const char **phrase)
+{
+	size_t words = size / 512 + 1;
+	struct graph graph = {
+		.heads = calloc(words, sizeof(*graph.heads)),
+		.special = calloc(words, sizeof(*graph.special)),
+	};
+	struct check check = {
+		.bytes = bytes, .size = size, .base = base, .graph = &graph};
+	bool good = false;
+
+	*phrase = PHP_HONE_NO_MEMORY;
+	if (graph.heads != NULL && graph.special != NULL)
+		good = check_all(&check, root, phrase);
+	free_graph(&graph);
 	return good;
 }

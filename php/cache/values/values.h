@@ -71,7 +71,7 @@ struct php_hone_repeated {
 
 /* An array that has more than one reference and is in the data already. */
 struct php_hone_shared {
-	const zend_array *array;
+	const void *array; /* also an object or a class: graph.h */
 	uint32_t build;
 	uint32_t at;
 };
@@ -92,6 +92,12 @@ struct php_hone_builder {
 	uint32_t build;
 	uint32_t empty; /* the offset of an empty array, or UINT32_MAX */
 	bool object;
+	/* values with objects: graph.h */
+	bool graph;
+	struct php_hone_buffer objects, paths; /* offsets of records */
+	zend_object *next_object;
+	uint32_t n_shapes, depth;
+	uint32_t markers; /* how many were written */
 	struct php_hone_shared *shared;
 	uint32_t n_shared, shared_room;
 	struct php_hone_repeated repeated[PHP_HONE_REPEATED];
@@ -103,6 +109,13 @@ struct php_hone_builder {
  * nested to any depth. The value must stay as it is until it is placed.
  */
 enum php_hone_built php_hone_value_build(
+	struct php_hone_builder *builder, const zval *value);
+/*
+ * Build the data of a value that has objects, after php_hone_value_build()
+ * returned OBJECT. Readers must pass the root to php_hone_objects_make().
+ * OBJECT again: only serialize() can store it. Calls no code of the user.
+ */
+enum php_hone_built php_hone_value_build_objects(
 	struct php_hone_builder *builder, const zval *value);
 /* Free what the builder owns; it may be used again. */
 void php_hone_builder_free(struct php_hone_builder *builder);
@@ -149,6 +162,9 @@ void php_hone_value_unpack(const struct php_hone_value *stored, zval *copy);
  * `problem` becomes a phrase.
  */
 bool php_hone_value_check(const void *bytes, size_t size, uint64_t base,
+	const zval *root, const char **problem);
+/* The same for the directory of a value with objects: graph.h. */
+bool php_hone_value_check_objects(const void *bytes, size_t size, uint64_t base,
 	const zval *root, const char **problem);
 
 /* PHP's hash of a string (DJBX33A with the top bit set), by SIMD where the CPU

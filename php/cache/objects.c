@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Objects from the cache, made anew by each fetch: values/graph.h has what is
+ * stored. All classes are looked up before the first object is made. Then no
+ * code of a class runs: what unserialize() would refuse, or call code for, is
+ * left to unserialize(), with the text that serialize() would have written.
+ */
+#include "cache.h"
+#include "ext/standard/basic_functions.h"
+#include "values/classes.h"
+#include "values/graph.h"
+#include "zend_enum.h"
+#include "zend_exceptions.h"
+
+enum made {
+	MADE,
+	/* unserialize() decides */
+	DOUBT,
+	/* there is an exception */
+	FAILED,
+};
+
+/* The class of a shape, as it is now. */
+struct class_of {
+	zend_class_entry *class; /* NULL: not looked up yet */
+	const zval *defaults;
+	bool typed;
+};
+
+struct making {
+	const zval *directory;
+	const zval *nodes; /* of the objects */
+	uint32_t n_objects;
+	const zval *lists; /* the arrays that have objects */
+	uint32_t n_arrays;
+	bool stays; /* the directory is there until the request ends */
+	struct class_of *classes;
+	zend_object **objects; /* one reference to each that was made */
+	zend_array **arrays;   /* the same */
+	uint32_t made, arrays_made;
+};
+
+static zend_always_inline const zval *
+list_of(const zval *list)
+{
+	return Z_ARR_P(list)->arPacked;
+}
+
+/* Whether the declared properties are those that were stored, in that order. */
+static bool
+has_properties(const zend_class_entry *class, const zval *names, uint32_t n)
+{
+	if ((uint32_t) class->default_properties_count != n)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		const zend_property_info *info =
+			class->properties_info_table[i];
+		if (info == NULL ||
+			!zend_string_equals(info->name, Z_STR(names[i])))
+			return false;
+	}
+	return true;
+}
+
+static bool
+has_types(const zend_class_entry *class)
+{
+	for (int i = 0; i < class->default_properties_count; i++)
+		if (ZEND_TYPE_IS_SET(class->properties_info_table[i]->type))
+			return true;
+	return false;
+}
+
+static enum made
+look_up(struct class_of *of, const zend_array *shape)
+{
+	const zval *head = shape->arPacked;
+	bool enumeration = Z_TYPE(head[PHP_HONE_SHAPE_ENUM]) == IS_TRUE;
+	zend_class_entry *class;
+
+	/* As unserialize(): an autoloader may unserialize() by itself. */
+	BG(serialize_lock)++;
+	class = zend_lookup_class(Z_STR(head[PHP_HONE_SHAPE_CLASS]));
+	BG(serialize_lock)--;
+	if (EG(exception))
+		return FAILED;
+	if (class == NULL || !php_hone_class_is_plain(class) ||
+		enumeration != !!(class->ce_flags & ZEND_ACC_ENUM) ||
+		!has_properties(class, head + PHP_HONE_SHAPE_HEAD,
+			shape->nNumUsed - PHP_HONE_SHAPE_HEAD))
+		return DOUBT;
+	if (!(class->ce_flags & ZEND_ACC_CONSTANTS_UPDATED) &&
+		zend_update_class_constants(class) != SUCCESS)
+		return FAILED;
+	of->class = class;
+	of->defaults = CE_DEFAULT_PROPERTIES_TABLE(class);
+	of->typed = has_types(class);
+	return MADE;
+}
+
+static zend_always_inline const struct class_of *
+class_of(const struct making *making, const zval *node)
+{
+	const zval *shape = list_of(&node[PHP_HONE_NODE_SHAPE]);
+
+	return &making->classes[Z_LVAL(shape[PHP_HONE_SHAPE_NUMBER])];
+}
+
+static enum made
+look_up_all(struct making *making)
+{
+	for (uint32_t i = 0; i < making->n_objects; i++) {
+		const zval *node = list_of(&making->nodes[i]);
+		struct class_of *of = (struct class_of *)class_of(making, node);
+		enum made result;
+		if (of->class != NULL)
+			continue;
+		result = look_up(of, Z_ARR(node[PHP_HONE_NODE_SHAPE]));
+		if (result != MADE)
+			return result;
+	}
+	return MADE;
+}
+
+/* Whether a value that is no object is of the property's type, as it is. */
+static zend_always_inline bool
+fits(const zend_class_entry *class, uint32_t i, const zval *value)
+{
+	const zend_property_info *info = class->properties_info_table[i];
+
+	return !ZEND_TYPE_IS_SET(info->type) ||
+	       ZEND_TYPE_CONTAINS_CODE(info->type, Z_TYPE_P(value));
+}
+
+static zend_object *
+case_of(const zend_class_entry *class, zend_string *name)
+{
+	zend_class_constant *constant = zend_hash_find_ptr(
+		CE_CONSTANTS_TABLE((zend_class_entry *)class), name);
+
+	if (constant == NULL ||
+		!(ZEND_CLASS_CONST_FLAGS(constant) & ZEND_CLASS_CONST_IS_CASE))
+		return NULL;
+	return zend_enum_get_case((zend_class_entry *)class, name);
+}
+
+/* All but what markers stand for. Returns false if a value does not fit. */
+static bool
+fill(zend_object *object, const struct class_of *of, const zval *from)
+{
+	uint32_t n = (uint32_t)of->class->default_properties_count;
+	bool good = true;
+
+	for (uint32_t i = 0; i < n; i++) {
+		zval *to = &object->properties_table[i];
+		to->u2.extra = 0;
+		if (Z_TYPE(from[i]) == IS_UNDEF) {
+			ZVAL_COPY_PROP(to, &of->defaults[i]);
+		} else if (Z_TYPE(from[i]) == IS_OBJECT) {
+			ZVAL_UNDEF(to);
+		} else {
+			ZVAL_COPY(to, &from[i]);
+			good &= !of->typed || fits(of->class, i, to);
+		}
+	}
+	return good;
+}
+
+/*
+ * A table of properties whose elements stay where they are stored, with two
+ * references: PHP copies such a table before it changes an element, as that of
+ * an object whose get_object_vars() is still in use. The second reference is
+ * dropped at no time, so that PHP does not free the elements. Not collectable:
+ * no list of the collector of cycles leads to a table that is used again.
+ */
+static zend_array *
+share_properties(const zend_array *stored)
+{
+	zend_array *table = php_hone_block_table();
+
+	if (table == NULL)
+		return zend_array_dup((zend_array *)stored);
+	memcpy(table, stored, sizeof(*table));
+	GC_SET_REFCOUNT(table, 2);
+	GC_TYPE_INFO(table) = GC_ARRAY | (GC_NOT_COLLECTABLE << GC_FLAGS_SHIFT);
+	table->pDestructor = ZVAL_PTR_DTOR;
+	return table;
+}
+
+static enum made
+make_object(struct making *making, const zval *node)
+{
+	const struct class_of *of = class_of(making, node);
+	const zval *properties = &node[PHP_HONE_NODE_PROPERTIES];
+	zend_object *object;
+	bool good;
+
+	if (of->class->ce_flags & ZEND_ACC_ENUM) {
+		object = case_of(of->class, Z_STR(node[PHP_HONE_NODE_HEAD]));
+		if (object == NULL)
+			return EG(exception) ? FAILED : DOUBT;
+		GC_ADDREF(object);
+		making->objects[making->made++] = object;
+		return MADE;
+	}
+	/* Nothing may leave before its properties are there. */
+	/* unserialize() warns of them, or throws. */
+	if (Z_TYPE_P(properties) != IS_NULL &&
+		!php_hone_class_is_loose(of->class))
+		return DOUBT;
+	object = zend_objects_new(of->class);
+	good = fill(object, of, node + PHP_HONE_NODE_HEAD);
+	making->objects[making->made++] = object;
+	if (Z_TYPE_P(properties) == IS_ARRAY)
+		object->properties =
+			making->stays ? share_properties(Z_ARR_P(properties))
+				      : zend_array_dup(Z_ARR_P(properties));
+	return good ? MADE : DOUBT;
+}
+
+/* Set an element to what its marker stands for. */
+static zend_always_inline void
+put_made(const struct making *making, zval *to, zend_long number)
+{
+	if (number >= 0) {
+		ZVAL_OBJ_COPY(to, making->objects[number]);
+	} else {
+		GC_ADDREF(making->arrays[~number]);
+		ZVAL_ARR(to, making->arrays[~number]);
+	}
+}
+
+static zend_always_inline void
+replace_marker(const struct making *making, zval *element)
+{
+	if (Z_TYPE_INFO_P(element) == IS_OBJECT)
+		put_made(making, element, Z_LVAL_P(element));
+}
+
+static void
+make_array(struct making *making, zend_array *from)
+{
+	zend_array *array = zend_array_dup(from);
+
+	if (HT_IS_PACKED(array))
+		for (uint32_t i = 0; i < array->nNumUsed; i++)
+			replace_marker(making, &array->arPacked[i]);
+	else
+		for (uint32_t i = 0; i < array->nNumUsed; i++)
+			replace_marker(making, &array->arData[i].val);
+	making->arrays[making->arrays_made++] = array;
+}
+
+/* Whether an object or array, which a marker stood for, is of the type. */
+static enum made
+verify(const zend_class_entry *class, uint32_t i, zval *value)
+{
+	zend_property_info *info = class->properties_info_table[i];
+
+	if (fits(class, i, value))
+		return MADE;
+	if (Z_TYPE_P(value) != IS_OBJECT)
+		return DOUBT;
+	if (ZEND_TYPE_HAS_NAME(info->type) &&
+		zend_string_equals(
+			ZEND_TYPE_NAME(info->type), Z_OBJCE_P(value)->name))
+		return MADE;
+	/* This looks up class names, and calls no code of the user. */
+	if (zend_verify_property_type(info, value, true))
+		return MADE;
+	zend_clear_exception();
+	return DOUBT;
+}
+
+/* What markers stand for, in an object. */
+static enum made
+complete(struct making *making, zend_object *object, const zval *node)
+{
+	const struct class_of *of = class_of(making, node);
+	uint32_t n = (uint32_t)of->class->default_properties_count;
+	const zval *properties = &node[PHP_HONE_NODE_PROPERTIES];
+	const zval *from = node + PHP_HONE_NODE_HEAD;
+	zval array;
+
+	if (Z_TYPE_P(properties) == IS_OBJECT) {
+		put_made(making, &array, Z_LVAL_P(properties));
+		object->properties = Z_ARR(array);
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		zval *to = &object->properties_table[i];
+		if (Z_TYPE(from[i]) != IS_OBJECT)
+			continue;
+		put_made(making, to, Z_LVAL(from[i]));
+		if (of->typed && verify(of->class, i, to) != MADE)
+			return DOUBT;
+	}
+	return MADE;
+}
+
+static enum made
+make_all(struct making *making)
+{
+	enum made result = MADE;
+
+	for (uint32_t i = 0; i < making->n_objects && result == MADE; i++)
+		result = make_object(making, list_of(&making->nodes[i]));
+	if (result != MADE)
+		return result;
+	for (uint32_t i = 0; i < making->n_arrays; i++)
+		make_array(making, Z_ARR(making->lists[i]));
+	for (uint32_t i = 0; i < making->n_objects && result == MADE; i++)
+		if (!(making->objects[i]->ce->ce_flags & ZEND_ACC_ENUM))
+			result = complete(making, making->objects[i],
+				list_of(&making->nodes[i]));
+	return result;
+}
+
+/* Drop the references of the lists: each object and array has others. */
+static void
+release_lists(struct making *making)
+{
+	for (uint32_t i = 0; i < making->made; i++)
+		GC_DELREF(making->objects[i]);
+	for (uint32_t i = 0; i < making->arrays_made; i++)
+		GC_DELREF(making->arrays[i]);
+}
+
+/* Free what was made, without its destructors, as unserialize() does. */
+static void
+unmake(struct making *making)
+{
+	zval value;
+
+	for (uint32_t i = 0; i < making->made; i++) {
+		zend_object *object = making->objects[i];
+		if (object->ce->ce_flags & ZEND_ACC_ENUM)
+			continue;
+		GC_ADD_FLAGS(object, IS_OBJ_DESTRUCTOR_CALLED);
+		for (int k = 0; k < object->ce->default_properties_count; k++) {
+			ZVAL_COPY_VALUE(&value, &object->properties_table[k]);
+			ZVAL_UNDEF(&object->properties_table[k]);
+			zval_ptr_dtor(&value);
+		}
+	}
+	for (uint32_t i = 0; i < making->arrays_made; i++)
+		zend_array_release(making->arrays[i]);
+	for (uint32_t i = 0; i < making->made; i++)
+		OBJ_RELEASE(making->objects[i]);
+}
+
+static enum made
+make(struct making *making, zval *value)
+{
+	const zval *root = &making->directory[PHP_HONE_VALUE_AT];
+	enum made result = look_up_all(making);
+
+	if (result != MADE)
+		return result;
+	result = make_all(making);
+	if (result != MADE) {
+		unmake(making);
+		return result;
+	}
+	put_made(making, value, Z_LVAL_P(root));
+	release_lists(making);
+	return MADE;
+}
+
+static bool
+is_too_deep(const zval *directory)
+{
+	zend_long most = BG(unserialize_max_depth);
+
+	return most > 0 && Z_LVAL(directory[PHP_HONE_DEPTH_AT]) > most;
+}
+
+bool
+php_hone_objects_make(const zend_array *directory, zval *value)
+{
+	const zval *head = directory->arPacked;
+	uint32_t n_shapes = (uint32_t)Z_LVAL(head[PHP_HONE_SHAPES_AT]);
+	const zend_array *nodes = Z_ARR(head[PHP_HONE_OBJECTS_AT]);
+	bool has_arrays = Z_TYPE(head[PHP_HONE_ARRAYS_AT]) == IS_ARRAY;
+	struct making making = {
+		.directory = head,
+		.nodes = nodes->arPacked,
+		.n_objects = nodes->nNumUsed,
+		.stays = (GC_FLAGS(directory) & IS_ARRAY_IMMUTABLE) != 0,
+	};
+	enum made result = DOUBT;
+	zend_string *text;
+	bool good;
+
+	if (has_arrays) {
+		making.lists = list_of(&head[PHP_HONE_ARRAYS_AT]);
+		making.n_arrays = Z_ARR(head[PHP_HONE_ARRAYS_AT])->nNumUsed;
+	}
+	if (!is_too_deep(head)) {
+		making.classes = ecalloc(n_shapes, sizeof(*making.classes));
+		making.objects = safe_emalloc(
+			making.n_objects, sizeof(*making.objects), 0);
+		making.arrays = safe_emalloc(
+			making.n_arrays, sizeof(*making.arrays), 0);
+		result = make(&making, value);
+		efree(making.arrays);
+		efree(making.objects);
+		efree(making.classes);
+	}
+	if (result != DOUBT) {
+		if (result == FAILED)
+			ZVAL_NULL(value);
+		return result == MADE;
+	}
+	text = php_hone_objects_text(directory);
+	good = php_hone_value_unserialize(value, text, PHP_HONE_SERIALIZED);
+	zend_string_release_ex(text, 0);
+	return good;
+}

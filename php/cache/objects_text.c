@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Objects of the cache as serialize() writes them. */
+#include "cache.h"
+#include "values/graph.h"
+#include "zend_smart_str.h"
+
+struct writing {
+	const zval *nodes, *arrays;
+	zend_long *places; /* of each object, as "r:" counts; 0: not met yet */
+	zend_long n;       /* the values so far */
+	smart_str text;
+};
+
+static void write_value(struct writing *to, const zval *value);
+
+static void
+write_head(struct writing *to, const char *begin, zend_long number)
+{
+	smart_str_appends(&to->text, begin);
+	smart_str_append_long(&to->text, number);
+	smart_str_appendc(&to->text, ':');
+}
+
+static void
+write_string(struct writing *to, const zend_string *string)
+{
+	write_head(to, "s:", (zend_long)ZSTR_LEN(string));
+	smart_str_appendc(&to->text, '"');
+	smart_str_append(&to->text, string);
+	smart_str_appendl(&to->text, "\";", 2);
+}
+
+static void
+write_index(struct writing *to, zend_long index)
+{
+	smart_str_appendl(&to->text, "i:", 2);
+	smart_str_append_long(&to->text, index);
+	smart_str_appendc(&to->text, ';');
+}
+
+/* Keys and values. Names of properties are strings, also "1". */
+static void
+write_elements(struct writing *to, const zend_array *array)
+{
+	zend_ulong index;
+	zend_string *key;
+	zval *value;
+
+	ZEND_HASH_FOREACH_KEY_VAL((zend_array *)array, index, key, value)
+	{
+		if (key != NULL)
+			write_string(to, key);
+		else
+			write_index(to, (zend_long)index);
+		write_value(to, value);
+	}
+	ZEND_HASH_FOREACH_END();
+}
+
+static void
+write_array(struct writing *to, const zend_array *array)
+{
+	write_head(to, "a:", zend_hash_num_elements(array));
+	smart_str_appendc(&to->text, '{');
+	write_elements(to, array);
+	smart_str_appendc(&to->text, '}');
+}
+
+static void
+write_enum(struct writing *to, const zend_string *class, const zval *name)
+{
+	write_head(
+		to, "E:", (zend_long)(ZSTR_LEN(class) + Z_STRLEN_P(name) + 1));
+	smart_str_appendc(&to->text, '"');
+	smart_str_append(&to->text, class);
+	smart_str_appendc(&to->text, ':');
+	smart_str_append(&to->text, Z_STR_P(name));
+	smart_str_appendl(&to->text, "\";", 2);
+}
+
+static void
+write_object(struct writing *to, const zval *node)
+{
+	const zend_array *shape = Z_ARR(node[PHP_HONE_NODE_SHAPE]);
+	const zval *head = shape->arPacked;
+	const zend_string *class = Z_STR(head[PHP_HONE_SHAPE_CLASS]);
+	uint32_t n = shape->nNumUsed - PHP_HONE_SHAPE_HEAD, written = 0;
+	const zval *properties = &node[PHP_HONE_NODE_PROPERTIES];
+	const zend_array *dynamic = NULL;
+
+	node += PHP_HONE_NODE_HEAD;
+	if (Z_TYPE(head[PHP_HONE_SHAPE_ENUM]) == IS_TRUE) {
+		write_enum(to, class, node);
+		return;
+	}
+	if (Z_TYPE_P(properties) == IS_ARRAY)
+		dynamic = Z_ARR_P(properties);
+	else if (Z_TYPE_P(properties) == IS_OBJECT)
+		dynamic = Z_ARR(to->arrays[~Z_LVAL_P(properties)]);
+	for (uint32_t i = 0; i < n; i++)
+		written += Z_TYPE(node[i]) != IS_UNDEF;
+	if (dynamic != NULL)
+		written += zend_hash_num_elements(dynamic);
+	write_head(to, "O:", (zend_long)ZSTR_LEN(class));
+	smart_str_appendc(&to->text, '"');
+	smart_str_append(&to->text, class);
+	smart_str_appendc(&to->text, '"');
+	write_head(to, ":", written);
+	smart_str_appendc(&to->text, '{');
+	for (uint32_t i = 0; i < n; i++) {
+		if (Z_TYPE(node[i]) == IS_UNDEF)
+			continue;
+		write_string(to, Z_STR(head[PHP_HONE_SHAPE_HEAD + i]));
+		write_value(to, &node[i]);
+	}
+	if (dynamic != NULL)
+		write_elements(to, dynamic);
+	smart_str_appendc(&to->text, '}');
+}
+
+static void
+write_marker(struct writing *to, zend_long number)
+{
+	if (number < 0) {
+		write_array(to, Z_ARR(to->arrays[~number]));
+		return;
+	}
+	if (to->places[number] != 0) {
+		smart_str_appendl(&to->text, "r:", 2);
+		smart_str_append_long(&to->text, to->places[number]);
+		smart_str_appendc(&to->text, ';');
+		return;
+	}
+	to->places[number] = to->n;
+	write_object(to, Z_ARR(to->nodes[number])->arPacked);
+}
+
+static void
+write_value(struct writing *to, const zval *value)
+{
+	to->n++;
+	switch (Z_TYPE_P(value)) {
+	case IS_FALSE:
+	case IS_TRUE:
+		smart_str_appends(&to->text,
+			Z_TYPE_P(value) == IS_TRUE ? "b:1;" : "b:0;");
+		break;
+	case IS_LONG:
+		write_index(to, Z_LVAL_P(value));
+		break;
+	case IS_DOUBLE:
+		smart_str_appendl(&to->text, "d:", 2);
+		smart_str_append_double(&to->text, Z_DVAL_P(value),
+			(int)PG(serialize_precision), false);
+		smart_str_appendc(&to->text, ';');
+		break;
+	case IS_STRING:
+		write_string(to, Z_STR_P(value));
+		break;
+	case IS_ARRAY:
+		write_array(to, Z_ARR_P(value));
+		break;
+	case IS_OBJECT:
+		write_marker(to, Z_LVAL_P(value));
+		break;
+	default:
+		smart_str_appendl(&to->text, "N;", 2);
+	}
+}
+
+zend_string *
+php_hone_objects_text(const zend_array *directory)
+{
+	const zval *head = directory->arPacked;
+	const zend_array *nodes = Z_ARR(head[PHP_HONE_OBJECTS_AT]);
+	struct writing to = {.nodes = nodes->arPacked};
+
+	if (Z_TYPE(head[PHP_HONE_ARRAYS_AT]) == IS_ARRAY)
+		to.arrays = Z_ARR(head[PHP_HONE_ARRAYS_AT])->arPacked;
+	to.places = ecalloc(nodes->nNumUsed, sizeof(*to.places));
+	write_value(&to, &head[PHP_HONE_VALUE_AT]);
+	efree(to.places);
+	return smart_str_extract(&to.text);
+}

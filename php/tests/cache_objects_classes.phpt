@@ -1,0 +1,175 @@
+--TEST--
+Hone\Cache: objects of classes that were changed since they were stored are what unserialize() makes of them
+--EXTENSIONS--
+hone
+pcntl
+--INI--
+hone.cache_cli=1
+hone.cache_size=8M
+--FILE--
+<?php
+use Hone\Cache;
+
+/** Runs a function in a process of its own, so that it can declare classes. */
+function apart(callable $function): void
+{
+    $child = pcntl_fork();
+    if ($child === 0) {
+        $function();
+        exit(0);
+    }
+    pcntl_waitpid($child, $status);
+    if ($status !== 0) {
+        echo "status $status\n";
+    }
+}
+
+/** What a function returns, throws and warns of, and what code of the user printed. */
+function outcome(callable $function): string
+{
+    $said = '';
+    set_error_handler(function ($level, $message) use (&$said) {
+        // The name of the function is another one.
+        $said .= preg_replace('/^[\w\\\\:]+\(\)/', 'f()', $message) . "\n";
+        return true;
+    });
+    ob_start();
+    try {
+        var_dump($function());
+    } catch (Throwable $thrown) {
+        echo get_class($thrown), ': ', $thrown->getMessage();
+    }
+    // Objects in a circle end here, and not with the process.
+    gc_collect_cycles();
+    restore_error_handler();
+    return preg_replace('/#\d+/', '#', ob_get_clean()) . $said;
+}
+
+function compare(string $what, string $stored, string $now): void
+{
+    apart(function () use ($stored) {
+        eval($stored);
+        $value = make();
+        if (!Cache::store('value', $value) || Cache::entries()->current()['type'] !== 'objects') {
+            echo "not kept as objects\n";
+        }
+        Cache::store('text', serialize($value));
+    });
+    foreach (['auto', 'block', 'copy'] as $read) {
+        apart(function () use ($what, $now, $read) {
+            ini_set('hone.cache_read', $read);
+            eval($now);
+            $text = Cache::fetch('text');
+            $file = sys_get_temp_dir() . '/hone-' . getmypid();
+            // In a process of its own: what is autoloaded would be there.
+            apart(function () use ($text, $file) {
+                file_put_contents($file, outcome(fn () => unserialize($text)));
+            });
+            $fetched = outcome(fn () => Cache::fetch('value', false));
+            $wanted = file_get_contents($file);
+            unlink($file);
+            if ($wanted !== $fetched) {
+                echo "$what, $read: $fetched\nnot\n$wanted\n";
+            }
+        });
+    }
+    echo $what, "\n";
+    Cache::clear();
+}
+
+$class = 'class C { public $a = 1; protected $b = "x"; private ?C $c = null; public int $n = 3; public $list = [];
+    static function make() {
+        $c = new C; $c->c = new C; $c->list = [1, $c, ["x" => $c->c]];
+        $o = new stdClass; $o->p = $c; $o->{"q"} = 1.5; $o->s = $o; $o->{"7"} = -0.0; $o->f = [true, null, 1e100, "\0\""];
+        return [$c, $o, "k" => [$o, -7 => [1, 2]], $o];
+    } }
+    function make() { return C::make(); }';
+$rest = 'protected $b = "x"; private ?C $c = null; public int $n = 3; public $list = [];';
+$same = 'public $a = 1;' . $rest;
+
+compare('nothing changed', $class, $class);
+compare('a property added', $class, "class C { $same public \$new = 5; }");
+compare('a property removed', $class, "class C { $rest }");
+compare('renamed', $class, "class C { public \$z = 1; $rest }");
+compare('another order', $class, "class C { $rest public \$a = 1; }");
+compare('another default', $class, "class C { public \$a = 7; $rest }");
+compare('a type that does not fit', $class, 'class C { public string $a = ""; ' . $rest . ' }');
+compare('a type that fits', $class, 'class C { public int|string $a = ""; ' . $rest . ' }');
+compare('a type to which PHP converts', $class, 'class C { public float $a = 0.5; ' . $rest . ' }');
+compare('another class as a type', $class, 'class C { public $a = 1; protected $b = "x"; private ?stdClass $c = null; public int $n = 3; public $list = []; }');
+compare('an interface as a type', $class, 'interface I {} class C implements I { public $a = 1; protected $b = "x"; private ?I $c = null; public int $n = 3; public $list = []; }');
+compare('an unknown type', $class, 'class C { public $a = 1; protected $b = "x"; private ?Unknown $c = null; public int $n = 3; public $list = []; }');
+compare('another visibility', $class, 'class C { private $a = 1; ' . $rest . ' }');
+compare('readonly', $class, 'class C { public readonly int $a; ' . $rest . ' }');
+compare('static', $class, 'class C { static $a = 1; ' . $rest . ' }');
+compare('a parent', $class, "class B { private \$c = 9; } class C extends B { $same }");
+compare('final', $class, "final class C { $same }");
+compare('abstract', $class, "abstract class C { $same }");
+compare('an interface', $class, 'interface C { }');
+compare('a trait', $class, "trait C { $same }");
+compare('an enum', $class, 'enum C { case X; }');
+compare('gone', $class, '');
+compare('an alias', $class, "class D { $same } class_alias('D', 'C');");
+compare('__wakeup()', $class, "class C { $same function __wakeup() { echo \"wakeup\\n\"; } }");
+compare('__unserialize()', $class, "class C { $same function __unserialize(\$data) { echo count(\$data), \"\\n\"; } }");
+compare('__wakeup() that throws', $class, "class C { $same function __wakeup() { throw new Exception('no'); } function __destruct() { echo 'destroyed'; } }");
+compare('a destructor', $class, "class C { $same function __destruct() { echo 'destroyed'; } }");
+compare('a constant without a value', $class, 'class C { public $a = 1; public $new = self::NONE; ' . $rest . ' }');
+compare('no dynamic properties', $class, 'class C { } ');
+compare('an autoloader', $class, "spl_autoload_register(function (\$name) { eval('class C { $same }'); });");
+compare('an autoloader that throws', $class, 'spl_autoload_register(function ($name) { throw new Exception("no $name"); });');
+compare('an autoloader that uses the cache', $class, "spl_autoload_register(function (\$name) { Hone\\Cache::store('other', [new stdClass]); echo count(Hone\\Cache::fetch('other')), \"\\n\"; eval('class C { $same }'); });");
+compare('unserialize_callback_func', $class, 'function call($name) { echo "$name\n"; } ini_set("unserialize_callback_func", "call");');
+compare('unserialize_max_depth', $class, $class . 'ini_set("unserialize_max_depth", "2");');
+compare('unserialize_max_depth that is enough', $class, $class . 'ini_set("unserialize_max_depth", "4");');
+
+$enum = 'enum S: string { case A = "a"; case B = "b"; } function make() { return [S::A, S::B, (object)["x" => S::A]]; }';
+compare('the same enum', $enum, $enum);
+compare('a case is gone', $enum, 'enum S: string { case A = "a"; }');
+compare('other values', $enum, 'enum S: string { case A = "z"; case B = "y"; }');
+compare('no values', $enum, 'enum S { case A; case B; }');
+compare('a class with these properties', $enum, 'class S { public $name; public $value; }');
+compare('a constant instead of a case', $enum, 'enum S { const A = 3; case B; }');
+?>
+--EXPECT--
+nothing changed
+a property added
+a property removed
+renamed
+another order
+another default
+a type that does not fit
+a type that fits
+a type to which PHP converts
+another class as a type
+an interface as a type
+an unknown type
+another visibility
+readonly
+static
+a parent
+final
+abstract
+an interface
+a trait
+an enum
+gone
+an alias
+__wakeup()
+__unserialize()
+__wakeup() that throws
+a destructor
+a constant without a value
+no dynamic properties
+an autoloader
+an autoloader that throws
+an autoloader that uses the cache
+unserialize_callback_func
+unserialize_max_depth
+unserialize_max_depth that is enough
+the same enum
+a case is gone
+other values
+no values
+a class with these properties
+a constant instead of a case

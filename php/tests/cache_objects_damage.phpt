@@ -1,0 +1,92 @@
+--TEST--
+Hone\Cache::load(): damaged objects, with right checksums, are refused or harmless
+--EXTENSIONS--
+hone
+--INI--
+hone.cache_cli=1
+hone.cache_size=2M
+memory_limit=256M
+--FILE--
+<?php
+use Hone\Cache;
+require __DIR__ . '/cache_snapshot.inc';
+error_reporting(0);
+
+class C
+{
+    public $a = 1;
+    protected ?C $c = null;
+    public array $list = [];
+    public int $n = 5;
+
+    static function make(): array
+    {
+        $c = new C();
+        $c->c = new C();
+        $c->list = [1, $c, 'x' => [$c->c, 'text']];
+        $o = new stdClass();
+        $o->c = $c;
+        $o->self = $o;
+        $o->plain = [1, ['two', 'k' => 3.5]];
+        return [$c, 'o' => $o, [$o, E::B]];
+    }
+}
+enum E: string
+{
+    case A = 'a';
+    case B = 'b';
+}
+
+Cache::store('k', C::make());
+Cache::store('one', new C());
+Cache::save($file);
+$small = file_get_contents($file);
+Cache::clear();
+echo Cache::load($file), "\n";
+$whole = serialize([Cache::fetch('k'), Cache::fetch('one')]);
+echo $whole === serialize([C::make(), new C()]) ? "as before\n" : $whole;
+
+try_all('bytes', (function () use ($small) {
+    for ($i = 0; $i < strlen($small); $i++) {
+        foreach (["\x01", "\x02", "\x08", "\x80", "\xff"] as $flip) {
+            $bytes = $small;
+            $bytes[$i] = $bytes[$i] ^ $flip;
+            yield "$i " . ord($flip) => $bytes;
+        }
+    }
+})());
+try_all('numbers', (function () use ($small) {
+    for ($i = 64; $i + 8 <= strlen($small); $i += 8) {
+        foreach ([0, 1, 2, 3, -1, -2, -3, 8, 0x7fffffff] as $number) {
+            yield "$i $number" => substr_replace($small, pack('q', $number), $i, 8);
+        }
+    }
+})());
+$seed = (int) (getenv('HONE_SEED') ?: random_int(1, 1 << 30));
+mt_srand($seed);
+echo "HONE_SEED=$seed\n";
+try_all('other parts of the file', (function () use ($small) {
+    for ($i = 0; $i < 4000; $i++) {
+        $bytes = $small;
+        for ($j = mt_rand(1, 3); $j > 0; $j--) {
+            $from = mt_rand(25, strlen($small) / 8 - 3) * 8;
+            $to = mt_rand(25, strlen($small) / 8 - 3) * 8;
+            $bytes = substr_replace($bytes, substr($small, $from, 16), $to, mt_rand(0, 1) ? 16 : 8);
+            $bytes = substr($bytes, 0, strlen($small));
+        }
+        yield "$i" => $bytes;
+    }
+})());
+?>
+--CLEAN--
+<?php
+require __DIR__ . '/cache_snapshot.inc';
+clean();
+?>
+--EXPECTF--
+2
+as before
+bytes: some refused, some accepted
+numbers: some refused, some accepted
+HONE_SEED=%d
+other parts of the file: some refused, some accepted
