@@ -87,7 +87,7 @@ if test "$PHP_HONE" != "no"; then
     cache/snapshot/file.c cache/snapshot/layout.c
     cache/snapshot/load.c cache/snapshot/methods.c cache/snapshot/parse.c
     cache/snapshot/save.c cache/snapshot/sum.c cache/store/arena.c
-    cache/store/audit.c cache/store/claim.c cache/store/epoch.c
+    cache/store/claim.c cache/store/epoch.c
     cache/store/index.c cache/store/info.c cache/store/process.c
     cache/store/publish.c cache/store/reclaim.c]),
     [$ext_shared],, [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 -fvisibility=hidden])

@@ -88,8 +88,7 @@ static void
 describe(const struct php_hone_entry *entry, uint32_t now, time_t unix_now,
 	struct php_hone_item *item)
 {
-	size_t size =
-		(size_t)entry->data_at + entry->data_size + entry->data_extra;
+	size_t size = (size_t)entry->data_at + entry->data_size;
 
 	item->size = (size + PHP_HONE_VALUE_ALIGN - 1) &
 		     ~(size_t)(PHP_HONE_VALUE_ALIGN - 1);

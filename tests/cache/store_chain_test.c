@@ -25,7 +25,7 @@ FIXTURE(teardown)
 {
 	struct php_hone_member *m = *state;
 	struct php_hone_store *store = m->store;
-	const char *problem = php_hone_store_audit(m);
+	const char *problem = audit(m);
 	if (problem != NULL)
 		printf("# audit: %s\n", problem);
 	php_hone_member_unpin(m);

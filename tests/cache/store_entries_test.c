@@ -30,7 +30,7 @@ FIXTURE(setup)
 
 FIXTURE(teardown)
 {
-	const char *problem = php_hone_store_audit(&m);
+	const char *problem = audit(&m);
 	if (problem != NULL)
 		printf("# audit: %s\n", problem);
 	php_hone_member_unpin(&m);

@@ -100,7 +100,7 @@ TEST(killed_at_random)
 		kills++;
 		pids[i] = start_worker(i, support_random(&random));
 		if (kills % 16 == 0) {
-			const char *problem = php_hone_store_audit(&m);
+			const char *problem = audit(&m);
 			if (problem != NULL)
 				printf("# %s\n", problem);
 			assert_null(problem);
@@ -110,7 +110,7 @@ TEST(killed_at_random)
 		kill(pids[i], SIGKILL);
 		assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
 	}
-	assert_null(php_hone_store_audit(&m));
+	assert_null(audit(&m));
 	struct php_hone_store_info info;
 	php_hone_store_info(&m, &info);
 	printf("# %u killed, %llu times with a mutex; %llu stores\n", kills,

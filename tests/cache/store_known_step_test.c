@@ -40,7 +40,6 @@ run_clear(struct php_hone_member *child)
 	php_hone_store_clear(child);
 }
 
-/* Large by what is not filled in: that would be most instructions. */
 static void
 run_evict(struct php_hone_member *child)
 {
@@ -48,10 +47,9 @@ run_evict(struct php_hone_member *child)
 		char name[24];
 		snprintf(name, sizeof name, "new%u", i);
 		struct php_hone_key key = key_of(name);
-		struct php_hone_room room = {
-			.key = &key, .data = 100, .extra = 3000};
+		struct php_hone_room room = {.key = &key, .data = 3100};
 		struct php_hone_entry *entry;
-		if (reserve(child, &room, 2, &entry) == 0)
+		if (reserve_part(child, &room, 2, &entry) == 0)
 			(void)php_hone_store_publish(
 				child, entry, PHP_HONE_STORE);
 	}

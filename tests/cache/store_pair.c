@@ -20,7 +20,7 @@ pair_teardown(void **state)
 {
 	(void)state;
 	struct php_hone_store *store = writer.store;
-	const char *problem = php_hone_store_audit(&writer);
+	const char *problem = audit(&writer);
 	if (problem != NULL)
 		printf("# audit: %s\n", problem);
 	php_hone_member_leave(&reader);

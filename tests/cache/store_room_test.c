@@ -83,7 +83,7 @@ TEST(random_traffic_does_not_fragment)
 	}
 	printf("# %.3f of the memory has values; %u failed\n", used / looks,
 		failed);
-	assert_null(php_hone_store_audit(&m));
+	assert_null(audit(&m));
 	assert_int_equal(failed, 0);
 	assert_true(used / looks > 0.70);
 	/* After all that, the largest value still finds room. */
@@ -106,7 +106,7 @@ TEST(small_free_blocks_make_room)
 	struct php_hone_store_info info;
 	php_hone_store_info(&m, &info);
 	assert_int_equal(store_only(&m, 0, info.largest_value, 0), 0);
-	assert_null(php_hone_store_audit(&m));
+	assert_null(audit(&m));
 	php_hone_member_leave(&m);
 	php_hone_store_unmap(store);
 }
@@ -226,7 +226,7 @@ compare(double skew, size_t bytes_least, size_t bytes_more)
 	printf("# skew %.2f, %zu to %zu bytes: %.4f of fetches hit, of an "
 	       "ideal LRU %.4f\n",
 		skew, bytes_least, bytes_least + bytes_more, rate, lru_rate);
-	assert_null(php_hone_store_audit(&m));
+	assert_null(audit(&m));
 	php_hone_store_info(&m, &info);
 	assert_true(info.evictions > 0);
 	assert_int_equal(info.expirations, 0);
@@ -326,7 +326,7 @@ TEST(expired_entries_go_first)
 	assert_true(kept > 1600);
 	assert_true(info.expirations > 500);
 	php_hone_member_unpin(&m);
-	assert_null(php_hone_store_audit(&m));
+	assert_null(audit(&m));
 	php_hone_member_leave(&m);
 	php_hone_store_unmap(store);
 }

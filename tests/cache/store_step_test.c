@@ -41,11 +41,10 @@ run_replace(struct php_hone_member *child)
 static void
 run_large(struct php_hone_member *child)
 {
-	/* Large by what is not filled in: that would be most instructions. */
 	struct php_hone_key key = key_of("op");
-	struct php_hone_room room = {.key = &key, .data = 100, .extra = 40000};
+	struct php_hone_room room = {.key = &key, .data = 40100};
 	struct php_hone_entry *entry;
-	if (reserve(child, &room, 2, &entry) == 0)
+	if (reserve_part(child, &room, 2, &entry) == 0)
 		(void)php_hone_store_publish(child, entry, PHP_HONE_STORE);
 }
 
@@ -151,7 +150,7 @@ open_store(bool full)
 static bool
 is_sound(const struct step_case *c, unsigned step)
 {
-	const char *problem = php_hone_store_audit(&m);
+	const char *problem = audit(&m);
 	if (problem != NULL) {
 		printf("# %s, killed at step %u: %s\n", c->name, step, problem);
 		return false;
@@ -180,7 +179,7 @@ is_sound(const struct step_case *c, unsigned step)
 			step);
 		return false;
 	}
-	return php_hone_store_audit(&m) == NULL;
+	return audit(&m) == NULL;
 }
 
 /*

@@ -116,9 +116,19 @@ state_of(uint64_t number)
 	return number * 2 + 1;
 }
 
-int
-reserve(struct php_hone_member *member, const struct php_hone_room *room,
-	uint64_t number, struct php_hone_entry **entry)
+/* Bytes of the data that follow from the number: flags has PARTLY or 0. */
+#define PARTLY 1
+
+static size_t
+filled(const struct php_hone_entry *entry)
+{
+	return entry->flags == PARTLY ? PART : entry->data_size;
+}
+
+static int
+reserve_and_fill(struct php_hone_member *member,
+	const struct php_hone_room *room, uint64_t number, uint8_t flags,
+	struct php_hone_entry **entry)
 {
 	int error = php_hone_store_reserve(member, room, entry);
 	if (error != 0)
@@ -126,13 +136,29 @@ reserve(struct php_hone_member *member, const struct php_hone_room *room,
 	struct php_hone_entry *e = *entry;
 	uint64_t state = state_of(number);
 	unsigned char *data = (unsigned char *)e + e->data_at;
-	for (size_t at = 0; at < room->data; at += 8) {
+	e->flags = flags;
+	size_t size = filled(e);
+	for (size_t at = 0; at < size; at += 8) {
 		uint64_t word = next_word(&state);
-		size_t n = room->data - at < 8 ? room->data - at : 8;
+		size_t n = size - at < 8 ? size - at : 8;
 		memcpy(data + at, &word, n);
 	}
 	e->value[0] = e->value[1] = number;
 	return 0;
+}
+
+int
+reserve(struct php_hone_member *member, const struct php_hone_room *room,
+	uint64_t number, struct php_hone_entry **entry)
+{
+	return reserve_and_fill(member, room, number, 0, entry);
+}
+
+int
+reserve_part(struct php_hone_member *member, const struct php_hone_room *room,
+	uint64_t number, struct php_hone_entry **entry)
+{
+	return reserve_and_fill(member, room, number, PARTLY, entry);
 }
 
 int
@@ -155,9 +181,10 @@ is_whole(const struct php_hone_entry *entry, uint64_t *number)
 	uint64_t state = state_of(*number);
 	const unsigned char *data =
 		(const unsigned char *)entry + entry->data_at;
-	for (size_t at = 0; at < entry->data_size; at += 8) {
+	size_t size = filled(entry);
+	for (size_t at = 0; at < size; at += 8) {
 		uint64_t word = next_word(&state);
-		size_t n = entry->data_size - at;
+		size_t n = size - at;
 		if (memcmp(data + at, &word, n < 8 ? n : 8) != 0)
 			return false;
 	}

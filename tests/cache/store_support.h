@@ -38,12 +38,24 @@ void time_passes(unsigned ms);
 
 struct php_hone_store *make_store(size_t size, unsigned shards);
 
+/*
+ * NULL if all that the store keeps agrees: blocks, free lists, index, sums; or
+ * the first thing that does not.
+ */
+const char *audit(struct php_hone_member *member);
+
 /* Returns once any member waits for a claim. */
 void until_a_slot_waits(const struct php_hone_store *store);
 
 /* Reserve and fill, but do not publish. */
 int reserve(struct php_hone_member *member, const struct php_hone_room *room,
 	uint64_t number, struct php_hone_entry **entry);
+/* The same, but fill PART bytes alone: to fill all would be most instructions
+ * of a large store. */
+#define PART 100
+int reserve_part(struct php_hone_member *member,
+	const struct php_hone_room *room, uint64_t number,
+	struct php_hone_entry **entry);
 /* Store a stored value of that many bytes. */
 int put(struct php_hone_member *member, const char *name, uint64_t number,
 	size_t bytes);

@@ -156,7 +156,7 @@ TEST(threads_find_what_is_whole)
 		(unsigned long long)run.found, (unsigned long long)run.stored,
 		(unsigned long long)run.full,
 		(unsigned long long)info.evictions);
-	assert_null(php_hone_store_audit(&m));
+	assert_null(audit(&m));
 	assert_int_equal(run.errors, 0);
 	assert_true(run.found > REQUESTS && run.stored > REQUESTS);
 	assert_true(run.full < run.stored / 20);

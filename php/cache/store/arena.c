@@ -248,12 +248,6 @@ php_hone_store_view(const struct php_hone_store *store, void *writable)
 	       ((unsigned char *)writable - store->rw);
 }
 
-void *
-php_hone_store_writable(const struct php_hone_store *store, const void *view)
-{
-	return store->rw + ((const unsigned char *)view - store->ro);
-}
-
 bool
 php_hone_store_contains(const struct php_hone_store *store, const void *address)
 {

@@ -153,7 +153,7 @@ void php_hone_arena_init(
 /* Derive lists, flags and sums from the words, and merge free neighbours. */
 void php_hone_arena_rebuild(
 	struct php_hone_store *store, struct php_hone_shard *shard);
-/* ---- for arena.c and audit.c ---- */
+/* ---- for arena.c and the tests ---- */
 
 /* Sizes with a class each; then, classes for each power of two. */
 #define PHP_HONE_LINEAR 32

@@ -87,7 +87,6 @@ struct php_hone_region {
 	uint64_t closed_slots;
 	uint64_t generation; /* of tags; each value is used once */
 	uint32_t slots_high; /* slots beyond were never taken */
-	uint32_t reaped;     /* seconds; the last look for dead owners */
 	/* Written at each removal. */
 	uint64_t epoch __attribute__((aligned(64)));
 } __attribute__((aligned(64)));

@@ -59,9 +59,8 @@ units_of(const struct php_hone_store *store, const struct php_hone_room *room)
 	const struct php_hone_shard *shard = php_hone_shard_at(store, 0);
 	size_t bytes;
 	if (__builtin_add_overflow(data_at(room), room->data, &bytes) ||
-		__builtin_add_overflow(bytes, room->extra, &bytes) ||
 		bytes > (shard->end - shard->first) * PHP_HONE_UNIT ||
-		room->data > UINT32_MAX || room->extra > UINT32_MAX)
+		room->data > UINT32_MAX)
 		return 0;
 	return (uint32_t)(align(bytes) / PHP_HONE_UNIT);
 }
@@ -81,7 +80,6 @@ fill(struct php_hone_store *store, struct php_hone_entry *entry,
 	entry->key_len = (uint32_t)room->key->len;
 	entry->data_at = (uint32_t)data_at(room);
 	entry->data_size = (uint32_t)room->data;
-	entry->data_extra = (uint32_t)room->extra;
 	entry->kind = (uint8_t)kind;
 	entry->flags = 0;
 	entry->used = 0;
@@ -150,7 +148,7 @@ reserve(struct php_hone_member *member, const struct php_hone_room *room,
 		memcpy(php_hone_entry_tags(*entry), tags,
 			room->n_tags * sizeof *tags);
 	member->reserved = *entry;
-	if (room->data + room->extra <= KEEP_LOCKED)
+	if (room->data <= KEEP_LOCKED)
 		return 0;
 	/* If this process dies, others find the block here. */
 	php_hone_set32(&member->slot->reserved, php_hone_offset(store, *entry));

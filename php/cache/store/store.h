@@ -110,15 +110,14 @@ struct php_hone_entry {
 	uint32_t key_len;
 	uint32_t data_at; /* bytes from the entry to the data */
 	uint32_t data_size;
-	uint32_t data_extra; /* bytes after the data that belong to it */
 	uint8_t kind;
 	uint8_t flags; /* the caller's */
 	uint8_t used;  /* 0 to 3, for eviction; atomic, may be lost */
 	uint8_t n_tags;
 	uint32_t hits; /* sampled; atomic, may be lost */
 	/* The caller's head of the key, then the key and a NUL, then the tags:
-	 * write.c makes a zend_string of head and key. */
-	unsigned char bytes[];
+	 * write.c makes a zend_string of head and key, which is aligned so. */
+	unsigned char bytes[] __attribute__((aligned(8)));
 };
 
 /* Bytes between the struct and the key: the head of a zend_string. */
@@ -175,8 +174,7 @@ const struct php_hone_entry *php_hone_store_peek(
 /* ---- writing ---- */
 
 struct php_hone_room {
-	size_t data;  /* bytes of the data; 0: the value has none */
-	size_t extra; /* bytes behind it */
+	size_t data; /* bytes of the data; 0: the value has none */
 	const struct php_hone_key *key;
 	const struct php_hone_key *tags;
 	unsigned n_tags;
@@ -204,9 +202,6 @@ int php_hone_store_reserve(struct php_hone_member *member,
 	const struct php_hone_room *room, struct php_hone_entry **entry);
 /* The address under which readers see what a writer has at `writable`. */
 void *php_hone_store_view(const struct php_hone_store *store, void *writable);
-/* The reverse, for the owner of a shard's mutex. */
-void *php_hone_store_writable(
-	const struct php_hone_store *store, const void *view);
 
 enum php_hone_publish {
 	PHP_HONE_STORE,   /* whether or not the key exists */
@@ -328,11 +323,5 @@ unsigned php_hone_store_holders(struct php_hone_member *member,
  */
 void php_hone_store_map(
 	struct php_hone_member *member, unsigned char *map, size_t parts);
-
-/*
- * NULL if all that the store keeps agrees: blocks, free lists, index, sums; or
- * the first thing that does not. For tests: it has each mutex for long.
- */
-const char *php_hone_store_audit(struct php_hone_member *member);
 
 #endif

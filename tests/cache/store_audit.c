@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * Whether all that a shard keeps agrees: for tests.
- */
+/* Whether all that a shard keeps agrees. */
 #include "arena.h"
 #include "index.h"
+#include "store_support.h"
 
 /* Count the free blocks of one class; a class that is wrong counts 0. */
 static uint64_t
@@ -162,7 +161,7 @@ audit_shard(const struct php_hone_store *store, unsigned i)
 }
 
 const char *
-php_hone_store_audit(struct php_hone_member *member)
+audit(struct php_hone_member *member)
 {
 	const char *problem = NULL;
 	php_hone_settle(member);
