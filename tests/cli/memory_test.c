@@ -33,7 +33,7 @@ put(const char *name, const char *text)
 
 FIXTURE(begin)
 {
-	strcpy(root + sizeof(root) - 7, "XXXXXX");
+	memcpy(root + sizeof(root) - 7, "XXXXXX", 7);
 	assert_non_null(mkdtemp(root));
 	put("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable:    8000 kB\n");
 	return 0;

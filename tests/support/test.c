@@ -21,13 +21,20 @@ int
 run_all_tests(CMFixtureFunction setup, CMFixtureFunction teardown)
 {
 	size_t n = (size_t)(__stop_test_rows - __start_test_rows);
-	const struct test_row *rows[n];
-	struct CMUnitTest tests[n];
+	const struct test_row **rows = calloc(n, sizeof(void *));
+	struct CMUnitTest *tests = calloc(n, sizeof(*tests));
+	int failed;
 
-	memcpy(rows, __start_test_rows, sizeof(rows));
-	qsort(rows, n, sizeof(rows[0]), compare);
+	if (rows == NULL || tests == NULL)
+		abort();
+	memcpy(rows, __start_test_rows, n * sizeof(void *));
+	qsort(rows, n, sizeof(void *), compare);
 	for (size_t i = 0; i < n; i++)
 		tests[i] = rows[i]->test;
-	return cmocka_run_group_tests_name(
-		program_invocation_short_name, tests, setup, teardown);
+	/* The macro for arrays is this function with their size. */
+	failed = _cmocka_run_group_tests(
+		program_invocation_short_name, tests, n, setup, teardown);
+	free(tests);
+	free(rows);
+	return failed;
 }
