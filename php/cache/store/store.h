@@ -2,11 +2,63 @@
 #ifndef PHP_HONE_STORE_H
 #define PHP_HONE_STORE_H
 /*
- * Bytes under a key in memory that several processes share.
+ * Bytes under a key in memory that several processes share. Nothing here knows
+ * PHP. docs/design/cache.md has the reasons.
  *
- * Nothing here knows PHP. docs/design/cache.md has the structures and the
- * protocol. Functions return 0 or a negative errno unless their comment has
- * something else.
+ *	mapping   head | slots | shards | index 0 | arena 0 | index 1 | ...
+ *
+ *	index     buckets; a link is the offset of the next entry, 0 at the end
+ *
+ *	          bucket      entry        entry
+ *	          +------+    +------+     +------+
+ *	          | link ---->| next ----->| next |
+ *	          +------+    +------+     +------+
+ *
+ *	arena     blocks without gaps; a word of each: its size and state
+ *
+ *	          +------+----------+------+---------+------+----------+
+ *	          | live | reserved | free | retired | live | free     |
+ *	          +------+----------+------+---------+------+----------+
+ *
+ *	entry     a reserved, live or retired block: head | key | tags | data
+ *
+ *	slot      what a process announces: the epoch of its request (pin),
+ *	          where its fetch looks now (busy), where it found what it
+ *	          still uses (held)
+ *
+ *	epoch     a counter of removals. An entry has the epochs of its
+ *	          publication and of its removal. A writer compares them with
+ *	          the slots, and frees a retired entry if no reader can have it.
+ *
+ * A hash chooses a shard, and a bucket of its index. A shard has one mutex, for
+ * writers. Readers take none. inner.h has the structures.
+ *
+ * A fetch:
+ *
+ *	php_hone_member_pin()       epoch.c    once a request
+ *	php_hone_fetch_begin()      epoch.c    the slot is busy
+ *	php_hone_store_find()       index.c    busy with one bucket; the chain
+ *	  php_hone_tags_valid()     publish.c  only if the entry has tags
+ *	  php_hone_fetch_keep()     epoch.c    held: valid until the unpin
+ *	php_hone_fetch_end()        epoch.c    the slot is idle
+ *
+ * A store:
+ *
+ *	php_hone_store_reserve()    publish.c
+ *	  php_hone_lock()           process.c  recovers if the owner died
+ *	  php_hone_make_room()      reclaim.c  frees what no reader has; evicts
+ *	    php_hone_arena_alloc()  arena.c    a block, reserved
+ *	the caller fills the data in
+ *	php_hone_store_publish()    publish.c
+ *	  php_hone_link_of_key()    index.c    the entry that is replaced
+ *	  php_hone_link()           index.h    readers find the new entry
+ *	  php_hone_retire()         reclaim.c  the old one, at a new epoch
+ *	  php_hone_unlock()         process.c
+ *
+ * Besides: claim.c (one process computes a value), info.c (figures).
+ *
+ * Functions return 0 or a negative errno unless their comment has something
+ * else.
  */
 #include <stdbool.h>
 #include <stddef.h>
