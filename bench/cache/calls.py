@@ -21,6 +21,11 @@ ATTEMPTS = 3  # rounds for each that is wanted, at most
 SHAPES = {'s20': '20 B', 's1k': '1 KB', 'ints': '64 integers',
           'keys': '100 keys', 'options': '600 options', 'rows': '2,000 rows',
           'nested': '10,000 nested', 'graph': 'object graph'}
+OBJECTS = {'posts': '1,000 posts', 'linked': '1,333 linked objects',
+           'hooked': '1,000 objects, one hooked',
+           'holder': 'an object with 10,000 rows',
+           'mixed': 'an object, 300 ints, 50 rows',
+           'record': 'an object of 5 properties', 'dates': '200 dates'}
 ARRAYS = ('ints', 'keys', 'options', 'rows', 'nested')
 # Keys of a request that fetches each once: up to 10 MB of values, which are then
 # in no cache of the processor that is private to a core.
@@ -37,6 +42,10 @@ WORKS = {
     'one fetch': ('once', ('s20', 's1k'), ('hone', *APCU_SUBJECTS, 'yac', 'array'),
                   ONCE.get),
     'fetch and read': ('read', SHAPES, ALL, lambda shape: 1),
+    'fetch object': ('fetch', OBJECTS, ('hone', *APCU_SUBJECTS[:2]),
+                     lambda shape: 1),
+    'store object': ('store', OBJECTS, ('hone', *APCU_SUBJECTS[:2]),
+                     lambda shape: 1),
     'store': ('store', SHAPES, ('hone', 'hone-apcu', *RIVALS), lambda shape: 1),
     '99 fetches, 1 store': ('mix', ('s20', 's1k', 'keys', 'options'),
                             ('hone', *RIVALS), lambda shape: 100),
@@ -55,7 +64,8 @@ class Call:
         self.shape, self.opcache = shape, opcache
         self.query = {'work_kind': self.kind, 'shape': shape,
                       'keys': str(keys(shape))}
-        self.name = f'{work} {SHAPES[shape]}'
+        self.name = f'{work} {SHAPES[shape]}' if shape in SHAPES else (
+            f'{self.kind} {OBJECTS[shape]}')
         if opcache == 'off':
             self.name += ', no opcache'
 

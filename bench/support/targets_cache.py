@@ -9,6 +9,13 @@ SHAPES = ("20 B", "1 KB", "64 integers", "100 keys", "600 options",
           "2,000 rows", "10,000 nested", "object graph")
 ARRAYS = SHAPES[2:-1]
 
+# Case: required ratios of a fetch and of a store, to APCu with igbinary.
+OBJECTS = {"1,000 posts": (5, 2.5), "1,333 linked objects": (4, 2.5),
+           "an object with 10,000 rows": (500, 2.5),
+           "1,000 objects, one hooked": (3, 2.5),
+           "an object, 300 ints, 50 rows": (4, 2.5),
+           "an object of 5 properties": (2, 1.5), "200 dates": (1.2, 1.2)}
+
 
 def ratio(medians, case, rivals, required, ours="hone", what=None):
     """The fastest of the rivals over ours."""
@@ -38,6 +45,9 @@ def calls(medians, end):
                              "hone-block", **best)
     yield from ratio(medians, f"fetch and read 2,000 rows{end}", APCU, 4,
                      **best)
+    for shape, required in OBJECTS.items():
+        for work, each in zip(("fetch", "store"), required):
+            yield from ratio(medians, f"{work} {shape}{end}", APCU[1:2], each)
     for shape in SHAPES:
         required = 4 if shape == "10,000 nested" else 2
         # Objects are serialized; APCu's best serializer is igbinary.

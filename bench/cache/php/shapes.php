@@ -56,6 +56,86 @@ function rows(): array
     return $rows;
 }
 
+/** A part of a value that PHP serializes by a method of its own. */
+class Part
+{
+    public function __construct(public int $id = 0)
+    {
+    }
+
+    public function __serialize(): array
+    {
+        return ['id' => $this->id];
+    }
+
+    public function __unserialize(array $data): void
+    {
+        $this->id = $data['id'];
+    }
+}
+
+/** With typed properties, as a class of a program has them. */
+class Record
+{
+    public int $id = 7;
+    public string $name = 'a name';
+    public float $score = 1.5;
+    public bool $active = true;
+    public ?array $tags = null;
+}
+
+/** Posts as WordPress has them: objects of 12 properties. */
+function posts(): array
+{
+    $posts = [];
+    for ($i = 0; $i < 1000; $i++) {
+        $posts[] = (object)['ID' => $i, 'post_author' => (string)($i % 9), 'post_date' => '2026-01-02 03:04:05',
+            'post_content' => text(100, $i), 'post_title' => "Post $i", 'post_excerpt' => '', 'post_status' => 'publish',
+            'post_name' => "post-$i", 'post_parent' => 0, 'menu_order' => $i % 5, 'post_type' => 'post', 'filter' => 'raw'];
+    }
+    return $posts;
+}
+
+/** $count objects that lead to one another in a circle. */
+function linked(int $count): array
+{
+    $nodes = [];
+    for ($i = 0; $i < $count; $i++) {
+        $nodes[] = $node = new Node($i, "node $i", $nodes[(int)($i / 3)] ?? null);
+        $nodes[max(0, $i - 1)]->next = $node;
+    }
+    end($nodes)->next = $nodes[0];
+    return $nodes;
+}
+
+/** Plain objects, one of them with a method that serializes it. */
+function hooked(): array
+{
+    $objects = array_map(fn($i) => (object)['id' => $i, 'name' => "object $i", 'score' => $i / 4], range(1, 1000));
+    $objects[500] = new Part(500);
+    return $objects;
+}
+
+/** An object that holds arrays. */
+function holder(array ...$arrays): stdClass
+{
+    return (object)$arrays;
+}
+
+function record(): Record
+{
+    $record = new Record();
+    $record->tags = ['a', 'b'];
+    return $record;
+}
+
+function dates(): array
+{
+    $zone = new DateTimeZone('Europe/Berlin');
+    return array_map(fn($i) => (object)['id' => $i,
+        'at' => (new DateTimeImmutable('@' . (1700000000 + $i * 3601)))->setTimezone($zone)], range(1, 200));
+}
+
 /** $count arrays in an array. */
 function nested(int $count): array
 {
@@ -98,6 +178,13 @@ function shape(string $name): mixed
         'rows' => rows(),
         'nested' => nested(10000),
         'graph' => graph(),
+        'posts' => posts(),
+        'linked' => linked(1333),
+        'hooked' => hooked(),
+        'holder' => holder(rows: nested(10000)),
+        'mixed' => holder(ints: range(1, 300), rows: array_slice(rows(), 0, 50)),
+        'record' => record(),
+        'dates' => dates(),
     };
 }
 
@@ -115,12 +202,13 @@ function reading(string $shape): string
             if ($x->next) { $n++; }
             foreach ($x->tags as $y) { if ($y) { $n++; } }
         }',
+        default => 'foreach ($v as $x) { if ($x) { $n++; } }',
     };
 }
 
 /** Objects are the same if they have the same parts. */
 function same(mixed $one, mixed $other): bool
 {
-    return $one === $other ||
-        (is_object($one) && is_object($other) && serialize($one) === serialize($other));
+    return $one === $other || (gettype($one) === gettype($other) &&
+        !is_scalar($one) && serialize($one) === serialize($other));
 }
