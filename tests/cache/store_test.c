@@ -152,40 +152,36 @@ STORE_TEST(delete_entry_spares_a_newer_one)
 	assert_true(is_whole(new, &number) && number == 2);
 }
 
-static bool
-add_one(const struct php_hone_entry *entry, uint64_t *to, void *opaque)
-{
-	(void)opaque;
-	*to = entry->value[0] + 1;
-	return true;
-}
-
-static bool
-refuse(const struct php_hone_entry *entry, uint64_t *to, void *opaque)
-{
-	(void)entry;
-	(void)to;
-	*(unsigned *)opaque += 1;
-	return false;
-}
-
 STORE_TEST(change_is_in_place)
 {
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	struct php_hone_key key = key_of("n");
-	unsigned refused = 0;
-	assert_int_equal(
-		php_hone_store_change(m, &key, add_one, NULL), -ENOENT);
+	struct php_hone_change add = {.type = 7, .by = 1};
+	struct php_hone_change swap = {
+		.type = 7, .compare = true, .old = 8, .by = 5};
+	assert_int_equal(php_hone_store_change(m, &key, &add), -ENOENT);
 	assert_int_equal(put(m, "n", 7, 0), 0);
-	assert_int_equal(php_hone_store_change(m, &key, add_one, NULL), 0);
-	assert_int_equal(
-		php_hone_store_change(m, &key, refuse, &refused), -ECANCELED);
-	assert_int_equal(refused, 1);
+	assert_int_equal(php_hone_store_change(m, &key, &swap), -ECANCELED);
+	assert_int_equal(php_hone_store_change(m, &key, &add), 0);
+	assert_int_equal(add.result, 8);
+	add.type = 6;
+	assert_int_equal(php_hone_store_change(m, &key, &add), -ECANCELED);
 	php_hone_fetch_begin(m);
 	const struct php_hone_entry *entry = php_hone_store_find(m, &key);
 	php_hone_fetch_end(m);
 	assert_int_equal(entry->value[0], 8);
+	assert_int_equal(php_hone_store_change(m, &key, &swap), 0);
+	assert_int_equal(swap.result, 5);
+	assert_int_equal(entry->value[0], 5);
 	assert_int_equal(entry->value[1], 7);
+
+	/* What has flags is not a number. */
+	struct php_hone_room room = {.key = &key, .data = PART};
+	struct php_hone_entry *flagged;
+	assert_int_equal(reserve_part(m, &room, 7, &flagged), 0);
+	assert_int_equal(php_hone_store_publish(m, flagged, PHP_HONE_STORE), 0);
+	add.type = 7;
+	assert_int_equal(php_hone_store_change(m, &key, &add), -ECANCELED);
 }
 
 STORE_TEST(clear_removes_all)

@@ -169,24 +169,15 @@ TEST(threads_find_what_is_whole)
 
 #define ADDS (20000 / SLOW)
 
-static bool
-add_one(const struct php_hone_entry *entry, uint64_t *to, void *opaque)
-{
-	(void)entry;
-	(void)opaque;
-	*to += 1;
-	return true;
-}
-
 static void *
 add(void *opaque)
 {
 	struct thread *t = opaque;
 	struct php_hone_key key = key_of("counter");
+	struct php_hone_change one = {.by = 1};
 	EXPECT(php_hone_member_join(&t->m, t->run->store) == 0, t->run);
 	for (unsigned i = 0; i < ADDS; i++)
-		EXPECT(php_hone_store_change(&t->m, &key, add_one, NULL) == 0,
-			t->run);
+		EXPECT(php_hone_store_change(&t->m, &key, &one) == 0, t->run);
 	php_hone_member_leave(&t->m);
 	return NULL;
 }

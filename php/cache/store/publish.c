@@ -423,12 +423,21 @@ php_hone_store_delete_entry(
 	return link != NULL ? 0 : -ENOENT;
 }
 
+static int
+change_entry(struct php_hone_entry *entry, struct php_hone_change *change)
+{
+	uint64_t now = php_hone_get64(&entry->value[0]);
+	if ((uint8_t)entry->value[1] != change->type || entry->flags != 0 ||
+		(change->compare && now != change->old))
+		return -ECANCELED;
+	change->result = change->compare ? change->by : now + change->by;
+	__atomic_store_n(&entry->value[0], change->result, __ATOMIC_RELEASE);
+	return 0;
+}
+
 int
 php_hone_store_change(struct php_hone_member *member,
-	const struct php_hone_key *key,
-	bool (*change)(
-		const struct php_hone_entry *entry, uint64_t *to, void *opaque),
-	void *opaque)
+	const struct php_hone_key *key, struct php_hone_change *change)
 {
 	struct php_hone_store *store = member->store;
 	php_hone_settle(member);
@@ -438,19 +447,10 @@ php_hone_store_change(struct php_hone_member *member,
 		php_hone_link_of_key(store, place, key, PHP_HONE_VALUE);
 	int result = -ENOENT;
 	if (link != NULL) {
-		uint32_t offset = php_hone_follow(link);
-		struct php_hone_entry *entry = php_hone_entry_at(store, offset);
-		uint64_t to = php_hone_get64(&entry->value[0]);
-		if (!php_hone_entry_valid(member, entry)) {
-			result = -ENOENT;
-		} else if (change(php_hone_seen_at(store, offset), &to,
-				   opaque)) {
-			__atomic_store_n(
-				&entry->value[0], to, __ATOMIC_RELEASE);
-			result = 0;
-		} else {
-			result = -ECANCELED;
-		}
+		struct php_hone_entry *entry =
+			php_hone_entry_at(store, php_hone_follow(link));
+		if (php_hone_entry_valid(member, entry))
+			result = change_entry(entry, change);
 	}
 	php_hone_unlock(member, place.shard);
 	return result;

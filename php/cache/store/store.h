@@ -275,16 +275,21 @@ int php_hone_store_delete(
 int php_hone_store_delete_entry(
 	struct php_hone_member *member, const struct php_hone_entry *entry);
 
+/* A change of the number in value[0]. */
+struct php_hone_change {
+	uint8_t type;    /* what the low byte of value[1] has to be */
+	bool compare;    /* value[0] has to be `old`, and becomes `by` */
+	uint64_t old;    /* only to compare */
+	uint64_t by;     /* added if it is not to compare; the sum wraps */
+	uint64_t result; /* set if this succeeds: the new value[0] */
+};
+
 /*
- * Change value[0] of a key's entry in place: `change` returns true and sets
- * *to, which has the present value, if it is to be changed. Called with the
- * mutex; it must return. -ENOENT; -ECANCELED if `change` returns false.
+ * Change value[0] of a key's entry in place. -ENOENT; -ECANCELED if the type or
+ * the old number is another one, or if flags are not 0.
  */
 int php_hone_store_change(struct php_hone_member *member,
-	const struct php_hone_key *key,
-	bool (*change)(
-		const struct php_hone_entry *entry, uint64_t *to, void *opaque),
-	void *opaque);
+	const struct php_hone_key *key, struct php_hone_change *change);
 
 /* Remove every entry. */
 void php_hone_store_clear(struct php_hone_member *member);
