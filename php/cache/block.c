@@ -172,62 +172,6 @@ php_hone_block_fetch(const struct php_hone_entry *entry,
 	return true;
 }
 
-/* Tables of a slab, and slabs that a process keeps. */
-#define SLAB 64
-#define SLABS_KEPT 64
-
-static zend_array *
-table_at(const struct php_hone_cache *cache, uint32_t i)
-{
-	return &cache->tables[i / SLAB][i % SLAB];
-}
-
-static zend_array *
-add_table(struct php_hone_cache *cache)
-{
-	uint32_t slab = cache->n_tables / SLAB;
-	zend_array **tables;
-
-	if (slab == cache->tables_room) {
-		tables = realloc(cache->tables, (slab + 1) * sizeof(*tables));
-		if (tables == NULL)
-			return NULL;
-		cache->tables = tables;
-		tables[slab] = malloc(SLAB * sizeof(**tables));
-		if (tables[slab] == NULL)
-			return NULL;
-		cache->tables_room++;
-	}
-	return table_at(cache, cache->n_tables++);
-}
-
-zend_array *
-php_hone_block_table(void)
-{
-	struct php_hone_cache *cache = &HONE_G(cache);
-
-	/* A loop that fetches the same objects finds those of its last turn. */
-	for (int i = 0; i < 2 && i < (int)cache->n_tables; i++) {
-		zend_array *table;
-		if (cache->table_next >= cache->n_tables)
-			cache->table_next = 0;
-		table = table_at(cache, cache->table_next++);
-		if (GC_REFCOUNT(table) == 1)
-			return table;
-	}
-	return add_table(cache);
-}
-
-static void
-free_tables(struct php_hone_cache *cache)
-{
-	for (uint32_t i = 0; i < cache->tables_room; i++)
-		free(cache->tables[i]);
-	free(cache->tables);
-	cache->tables = NULL;
-	cache->tables_room = 0;
-}
-
 static void
 free_table(struct php_hone_cache *cache)
 {
@@ -243,9 +187,6 @@ php_hone_block_free_all(void)
 	size_t kept;
 
 	cache->n_blocks = 0;
-	cache->n_tables = cache->table_next = 0;
-	if (cache->tables_room > SLABS_KEPT)
-		free_tables(cache);
 	/* All places become free. After 2^32 requests they must be cleared. */
 	if (++cache->block_request == 0 || cache->block_room > TABLE_KEPT)
 		free_table(cache);
@@ -265,7 +206,6 @@ void
 php_hone_block_free_memory(struct php_hone_cache *cache)
 {
 	free_table(cache);
-	free_tables(cache);
 	for (struct php_hone_chunk *at = cache->chunks, *next; at != NULL;
 		at = next) {
 		next = at->next;

@@ -210,11 +210,6 @@ bool php_hone_cache_fetched(
  */
 bool php_hone_block_fetch(const struct php_hone_entry *entry,
 	const struct php_hone_value *stored, zval *value);
-/*
- * Memory of a zend_array, which the caller fills, until the request ends; it is
- * used again when its reference count is 1. NULL if there is no memory.
- */
-zend_array *php_hone_block_table(void);
 /* The copies end; their memory, at most hone.cache_block_bytes, is kept. */
 void php_hone_block_free_all(void);
 void php_hone_block_free_memory(struct php_hone_cache *cache);

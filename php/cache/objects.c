@@ -33,7 +33,6 @@ struct making {
 	uint32_t n_objects;
 	const zval *lists; /* the arrays that have objects */
 	uint32_t n_arrays;
-	bool stays; /* the directory is there until the request ends */
 	struct class_of *classes;
 	zend_object **objects; /* one reference to each that was made */
 	zend_array **arrays;   /* the same */
@@ -166,27 +165,6 @@ fill(zend_object *object, const struct class_of *of, const zval *from)
 	return good;
 }
 
-/*
- * A table of properties whose elements stay where they are stored, with two
- * references: PHP copies such a table before it changes an element, as that of
- * an object whose get_object_vars() is still in use. The second reference is
- * dropped at no time, so that PHP does not free the elements. Not collectable:
- * no list of the collector of cycles leads to a table that is used again.
- */
-static zend_array *
-share_properties(const zend_array *stored)
-{
-	zend_array *table = php_hone_block_table();
-
-	if (table == NULL)
-		return zend_array_dup((zend_array *)stored);
-	memcpy(table, stored, sizeof(*table));
-	GC_SET_REFCOUNT(table, 2);
-	GC_TYPE_INFO(table) = GC_ARRAY | (GC_NOT_COLLECTABLE << GC_FLAGS_SHIFT);
-	table->pDestructor = ZVAL_PTR_DTOR;
-	return table;
-}
-
 static enum made
 make_object(struct making *making, const zval *node)
 {
@@ -203,18 +181,19 @@ make_object(struct making *making, const zval *node)
 		making->objects[making->made++] = object;
 		return MADE;
 	}
-	/* Nothing may leave before its properties are there. */
 	/* unserialize() warns of them, or throws. */
 	if (Z_TYPE_P(properties) != IS_NULL &&
 		!php_hone_class_is_loose(of->class))
 		return DOUBT;
+	/* Nothing may leave before its properties are there. */
 	object = zend_objects_new(of->class);
 	good = fill(object, of, node + PHP_HONE_NODE_HEAD);
 	making->objects[making->made++] = object;
-	if (Z_TYPE_P(properties) == IS_ARRAY)
-		object->properties =
-			making->stays ? share_properties(Z_ARR_P(properties))
-				      : zend_array_dup(Z_ARR_P(properties));
+	if (Z_TYPE_P(properties) == IS_ARRAY) {
+		/* A copy: array_walk() writes to the table without looking at
+		 * its references. */
+		object->properties = zend_array_dup(Z_ARR_P(properties));
+	}
 	return good ? MADE : DOUBT;
 }
 
@@ -385,7 +364,6 @@ php_hone_objects_make(const zend_array *directory, zval *value)
 		.directory = head,
 		.nodes = nodes->arPacked,
 		.n_objects = nodes->nNumUsed,
-		.stays = (GC_FLAGS(directory) & IS_ARRAY_IMMUTABLE) != 0,
 	};
 	enum made result = DOUBT;
 	zend_string *text;

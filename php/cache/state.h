@@ -59,8 +59,6 @@ struct php_hone_cache {
 	struct php_hone_chunk *chunks;
 	struct php_hone_block *blocks;
 	uint32_t block_room;
-	zend_array **tables; /* of php_hone_block_table(), in slabs */
-	uint32_t n_tables, tables_room, table_next;
 	uint32_t block_request; /* the number of the request, 0 before any */
 
 	/* of the request */

@@ -198,6 +198,28 @@ Cache::store('k', [$child, $child]);
 [$a, $b] = Cache::fetch('k');
 [$c] = Cache::fetch('k');
 var_dump($a === $b, $a === $c);
+$std = new stdClass();
+$std->list = ['in', 'it'];
+$std->text = 'text';
+Cache::store('k', $std);
+foreach (['auto', 'block', 'copy'] as $read) {
+    ini_set('hone.cache_read', $read);
+    // These write to a table of properties that has several references, too.
+    $fetched = Cache::fetch('k');
+    array_walk($fetched, function (&$value) { $value = 5; });
+    $fetched = Cache::fetch('k');
+    array_walk_recursive($fetched, function (&$value) { $value = 6; });
+    $fetched = Cache::fetch('k');
+    foreach ($fetched as &$value) {
+        $value = 7;
+    }
+    unset($value);
+    $fetched = new ArrayObject(Cache::fetch('k'));
+    $fetched->uasort(fn ($a, $b) => 1);
+    $fetched['text'] = 8;
+    echo serialize(Cache::fetch('k')), "\n";
+}
+ini_set('hone.cache_read', 'auto');
 ini_set('hone.cache_objects', 'serialize');
 Cache::store('k', [$child, $child]);
 echo kept_as(), "\n";
@@ -236,4 +258,7 @@ a class with __wakeup(): serialized
 Not shared:
 bool(true)
 bool(false)
+O:8:"stdClass":2:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";}
+O:8:"stdClass":2:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";}
+O:8:"stdClass":2:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";}
 serialized

@@ -106,6 +106,8 @@ php_hone_reserve_locked(struct php_hone_member *member, unsigned i,
 	} else {
 		if (php_hone_reclaim_pays(shard))
 			php_hone_reclaim_some(store, shard);
+		if (php_hone_much_is_held(shard))
+			php_hone_hold_back_less(member, shard, units);
 		if (shard->sums[PHP_HONE_FREE] >=
 			(uint64_t)units + shard->reserve)
 			offset = php_hone_arena_alloc(store, shard, units);

@@ -105,9 +105,9 @@ grow_shared(struct php_hone_builder *builder)
 	return true;
 }
 
-bool
-php_hone_shared_as(struct php_hone_builder *builder, const void *address,
-	uint32_t value, size_t *found)
+static zend_always_inline bool
+find(struct php_hone_builder *builder, const void *address, uint32_t value,
+	size_t *found)
 {
 	struct php_hone_shared *entry;
 
@@ -129,11 +129,17 @@ php_hone_shared_as(struct php_hone_builder *builder, const void *address,
 }
 
 bool
+php_hone_shared_as(struct php_hone_builder *builder, const void *address,
+	uint32_t value, size_t *found)
+{
+	return find(builder, address, value, found);
+}
+
+bool
 php_hone_shared_find(
 	struct php_hone_builder *builder, const zend_array *array, size_t *at)
 {
-	if (!php_hone_shared_as(
-		    builder, array, (uint32_t)(builder->arrays.used / 8), at))
+	if (!find(builder, array, (uint32_t)(builder->arrays.used / 8), at))
 		return false;
 	*at *= 8;
 	return true;
