@@ -77,7 +77,8 @@ foreach (['filter' => 'my.filter', 'wrapper' => 'my', 'restore' => 'data'] as $k
             [['pipe', 'r'], ['file', '/dev/null', 'w'], ['pipe', 'w']], $pipes, null, [
                 'SCRIPT_FILENAME' => $script, 'REDIRECT_STATUS' => '1', 'GATEWAY_INTERFACE' => 'CGI/1.1',
                 'REQUEST_METHOD' => 'POST', 'CONTENT_TYPE' => 'text/plain', 'CONTENT_LENGTH' => '1',
-                'KIND' => $kind, 'NAME' => $name, 'KEY' => $key]);
+                'KIND' => $kind, 'NAME' => $name, 'KEY' => $key,
+                'LD_LIBRARY_PATH' => (string)getenv('LD_LIBRARY_PATH')]);
         echo "$kind, ", $key ? 'key' : 'value', ': ', fgets($pipes[2]);
         fwrite($pipes[0], 'x');
         fclose($pipes[0]);
