@@ -585,7 +585,7 @@ copy_object(struct php_hone_builder *builder, struct frame *frame, zval *to)
 {
 	const zend_object *object = frame->object;
 	uint32_t n = object->ce->default_properties_count;
-	zval properties;
+	zval properties = {0};
 
 	while (frame->from < n + PHP_HONE_NODE_HEAD) {
 		uint32_t i = frame->from++;
@@ -683,7 +683,9 @@ pop(struct php_hone_builder *builder, const struct frame *frame)
 	frames->used -= sizeof(*frame);
 	if (frames->used != 0)
 		parent = (struct frame *)(frames->bytes + frames->used) - 1;
-	if (frame->source != NULL && frame->markers != builder->markers)
+	/* Below the directory, each array has a parent. */
+	if (parent != NULL && frame->source != NULL &&
+		frame->markers != builder->markers)
 		array_has_objects(builder, record,
 			(zval *)(builder->arrays.bytes + parent->slot));
 	return parent;
