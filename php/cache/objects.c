@@ -7,7 +7,6 @@
  */
 #include "cache.h"
 #include "ext/standard/basic_functions.h"
-#include "values/classes.h"
 #include "values/graph.h"
 #include "zend_enum.h"
 #include "zend_exceptions.h"

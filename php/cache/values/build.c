@@ -5,7 +5,6 @@
  * of builder->arrays and comes next. build_record() does so by recursion, and
  * build_deep() with a stack in memory.
  */
-#include "classes.h"
 #include "graph.h"
 #include "text.h"
 #include "zend_closures.h"
