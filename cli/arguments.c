@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of options that several commands have. */
-#include <assert.h>
 #include <string.h>
 #include "cli.h"
 
@@ -27,24 +26,6 @@ cli_format(const struct cli *cli, enum option_id id,
 		return 0;
 	*format = image_format_by_name(name);
 	return *format ? 0 : cli_refuse_format(cli, id, name);
-}
-
-const char *
-cli_list_formats(char *list, const char *before, bool written)
-{
-	const struct image_format *format;
-	size_t used = 0;
-
-	list[0] = '\0';
-	for (size_t i = 0; (format = image_format(i)); i++) {
-		if (written && !image_format_writable(format))
-			continue;
-		int n = snprintf(list + used, CLI_FORMATS - used, "%s%s%s",
-			used ? ", " : "", before, image_format_name(format));
-		used += (size_t)n;
-		assert(used < CLI_FORMATS);
-	}
-	return list;
 }
 
 static int

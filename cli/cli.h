@@ -33,6 +33,16 @@ enum option_id {
 	OPTION_COUNT
 };
 
+#define HONE_COMMAND(...)
+#define HONE_OPTION(...)
+#define HONE_HINT(...) +1
+enum {
+	HINT_COUNT = 0
+#include "options.def"
+};
+#undef HONE_COMMAND
+#undef HONE_OPTION
+
 #define IN(name) (1u << COMMAND_##name)
 /* Before the command. */
 #define IN_GLOBAL (1u << COMMAND_COUNT)
@@ -57,7 +67,6 @@ struct command_row {
 	const char *synopsis;
 	const char *summary;
 	const char *details;
-	int (*run)(const struct cli *cli);
 };
 
 struct option_row {
@@ -84,17 +93,18 @@ struct hint_row {
 	const char *hint;
 };
 
+/* rows.c */
 extern const struct command_row cli_commands[COMMAND_COUNT];
 extern const struct option_row cli_options[OPTION_COUNT];
 /* Ends with a NULL word. */
-extern const struct hint_row cli_hints[];
+extern const struct hint_row cli_hints[HINT_COUNT + 1];
+const struct command_row *cli_command(const char *name, size_t length);
 
 /*
  * parse.c: take what belongs to `where` (IN_GLOBAL or one command's bit).
  * Returns 0, or CLI_USAGE after one line for each option that is wrong.
  */
 int cli_parse(struct cli *cli, unsigned where, int argc, char **argv);
-const struct command_row *cli_command(const char *name, size_t length);
 
 /* refuse.c: what is wrong with a word of the command line. */
 int cli_refuse_command(const char *name);
@@ -110,6 +120,9 @@ int cli_refuse_protocol(const struct cli *cli, const char *operand);
  * here. */
 int cli_refuse_format(
 	const struct cli *cli, enum option_id id, const char *name);
+/* Names of the formats, of those that can be written: "-O qcow2, -O raw". */
+#define CLI_FORMATS 128
+const char *cli_list_formats(char *list, const char *before, bool written);
 
 /* help.c */
 void cli_help(void);
@@ -174,9 +187,6 @@ int cli_open(const struct cli *cli, struct image_open *how);
 int cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct);
 /* The message for err, about its file or, if it names none, about name. */
 int cli_image_fail(const char *name, const struct image_error *err);
-/* Names of the formats, of those that can be written: "-O qcow2, -O raw". */
-#define CLI_FORMATS 128
-const char *cli_list_formats(char *list, const char *before, bool written);
 
 /*
  * suggest.c: begin with a mistaken word, offer all known ones; the text is

@@ -8,6 +8,14 @@
 #include <hone/hone.h>
 #include "cli.h"
 
+static int (*const run[COMMAND_COUNT])(const struct cli *cli) = {
+#define HONE_COMMAND(name, ...) name##_run,
+#define HONE_OPTION(...)
+#include "options.def"
+#undef HONE_COMMAND
+#undef HONE_OPTION
+};
+
 static int
 limit_cpu(const char *list)
 {
@@ -68,7 +76,7 @@ run_parsed(const struct cli *cli)
 		return cli_usage(row->name, "%s: too %s operands", row->name,
 			too_few ? "few" : "many");
 	if (cli->command == COMMAND_help)
-		return row->run(cli);
+		return run[cli->command](cli);
 	for (int i = 0; i < cli->n_operands; i++) {
 		/* Many tools take '-' for a stream; images are files. */
 		if (strcmp(cli->operands[i], "-") == 0)
@@ -79,7 +87,7 @@ run_parsed(const struct cli *cli)
 		if (rc != 0)
 			return rc;
 	}
-	return row->run(cli);
+	return run[cli->command](cli);
 }
 
 static int

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Mistaken words of the command line, and what may have been meant. */
+#include <assert.h>
 #include <string.h>
 #include "cli.h"
 
@@ -124,6 +125,24 @@ cli_refuse_protocol(const struct cli *cli, const char *operand)
 		"/dev/nbd0 '%s'\" serves it as a block device; './%s' is a "
 		"file of that name",
 		operand, operand, operand);
+}
+
+const char *
+cli_list_formats(char *list, const char *before, bool written)
+{
+	const struct image_format *format;
+	size_t used = 0;
+
+	list[0] = '\0';
+	for (size_t i = 0; (format = image_format(i)); i++) {
+		if (written && !image_format_writable(format))
+			continue;
+		int n = snprintf(list + used, CLI_FORMATS - used, "%s%s%s",
+			used ? ", " : "", before, image_format_name(format));
+		used += (size_t)n;
+		assert(used < CLI_FORMATS);
+	}
+	return list;
 }
 
 int

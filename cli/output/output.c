@@ -7,23 +7,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "output/output.h"
-
-int
-output_refuse(struct output *output, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(output->text, sizeof(output->text), format, args);
-	va_end(args);
-	return -1;
-}
 
 int
 output_begin(

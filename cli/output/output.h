@@ -7,6 +7,7 @@
  */
 #include "cli.h"
 
+/* refuse.c: set output->text; returns -1. */
 __attribute__((format(printf, 2, 3))) int output_refuse(
 	struct output *output, const char *format, ...);
 

@@ -155,9 +155,11 @@ do_work(struct pipeline *p, struct image_scratch *scratch)
 	return true;
 }
 
-void
-pipeline_loop(struct pipeline *p)
+/* Each thread does it until everything is done or p->rc set. */
+static void *
+loop(void *pipeline)
 {
+	struct pipeline *p = pipeline;
 	struct image_scratch scratch = {0};
 
 	pthread_mutex_lock(&p->lock);
@@ -172,6 +174,7 @@ pipeline_loop(struct pipeline *p)
 	pthread_cond_broadcast(&p->changed);
 	pthread_mutex_unlock(&p->lock);
 	image_scratch_destroy(&scratch);
+	return NULL;
 }
 
 int
@@ -194,7 +197,7 @@ image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 	int rc = pipeline_create(&p, &wanted);
 	if (rc < 0)
 		return image_no_memory(err);
-	*threads = pipeline_threads(&p, wanted);
+	*threads = pipeline_threads(&p, wanted, loop);
 	pipeline_destroy(&p);
 	return p.rc;
 }

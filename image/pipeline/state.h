@@ -45,9 +45,6 @@ struct pipeline {
 	struct image_error *err;
 };
 
-/* pipeline.c: what each thread does until everything is done or p->rc set. */
-void pipeline_loop(struct pipeline *p);
-
 /* resources.c */
 /*
  * Make the chunks for so many threads, or for fewer, at least 1, as run->memory
@@ -60,9 +57,10 @@ void pipeline_destroy(struct pipeline *p);
 /* threads.c */
 /* CPUs that this process may run on. */
 unsigned pipeline_cpus(void);
-/* Run pipeline_loop() in that many threads, the caller's among them, or in
- * fewer if the system has no more. Returns how many. */
-unsigned pipeline_threads(struct pipeline *p, unsigned wanted);
+/* Call work(p) in that many threads, the caller's among them, or in fewer if
+ * the system has no more. Returns how many. */
+unsigned pipeline_threads(
+	struct pipeline *p, unsigned wanted, void *(*work)(void *));
 /* Returns whether run->rate forbids to read more now. */
 bool pipeline_must_wait(struct pipeline *p);
 /* Wait until something has changed or run->rate allows to read on. */

@@ -54,15 +54,8 @@ pipeline_wait(struct pipeline *p)
 	/* Else the time came just now: the caller tries again. */
 }
 
-static void *
-thread_main(void *arg)
-{
-	pipeline_loop(arg);
-	return NULL;
-}
-
 unsigned
-pipeline_threads(struct pipeline *p, unsigned wanted)
+pipeline_threads(struct pipeline *p, unsigned wanted, void *(*work)(void *))
 {
 	pthread_t threads[IMAGE_MAX_THREADS];
 	unsigned more = 0;
@@ -73,10 +66,10 @@ pipeline_threads(struct pipeline *p, unsigned wanted)
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (more + 1 < wanted &&
-		pthread_create(&threads[more], NULL, thread_main, p) == 0)
+		pthread_create(&threads[more], NULL, work, p) == 0)
 		more++;
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	pipeline_loop(p);
+	work(p);
 	for (unsigned i = 0; i < more; i++)
 		pthread_join(threads[i], NULL);
 	return more + 1;

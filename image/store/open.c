@@ -34,25 +34,6 @@ image_file_check_kind(
 		kind_of_file(st->st_mode));
 }
 
-int
-image_file_size(int fd, const char *name, struct stat *st, uint64_t *size,
-	struct image_error *err)
-{
-	if (fstat(fd, st) < 0)
-		return image_fail(err, name, -errno, "its size is unknown: %s",
-			strerror(errno));
-	if (S_ISREG(st->st_mode)) {
-		*size = (uint64_t)st->st_size;
-		return 0;
-	}
-	off_t end = lseek(fd, 0, SEEK_END);
-	if (end < 0)
-		return image_fail(err, name, -errno, "its size is unknown: %s",
-			strerror(errno));
-	*size = (uint64_t)end;
-	return 0;
-}
-
 /* Files that the kernel makes up as they are read, as in /proc, have size 0. */
 static int
 check_empty(int fd, const char *name, struct image_error *err)
@@ -265,16 +246,4 @@ image_store_use(int fd, const char *name, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err)
 {
 	return make_store(fd, false, name, O_RDWR, how, out, err);
-}
-
-int
-image_usage(int fd, struct image_usage *usage, struct image_error *err)
-{
-	struct stat st;
-	int rc = image_file_size(fd, NULL, &st, &usage->file_size, err);
-	if (rc < 0)
-		return rc;
-	usage->disk_usage = S_ISREG(st.st_mode) ? (uint64_t)st.st_blocks * 512
-						: usage->file_size;
-	return 0;
 }

@@ -53,13 +53,6 @@ resolve(const struct qcow2_source *q, const char *name)
 	return path;
 }
 
-/* The hint that the format might be raw is not about this file. */
-static int
-not_this_file(int rc)
-{
-	return rc == -EINVAL ? -ENOTSUP : rc;
-}
-
 /* Fail if a file above in the chain is the one of the store. */
 static int
 check_loop(const struct qcow2_source *q, const struct image_store *store,
@@ -112,10 +105,10 @@ qcow2_open_data_file(struct qcow2_source *q, const struct image_open *how,
 	free(path);
 	if (rc == 0)
 		q->base.data = store;
-	return not_this_file(rc);
+	return rc;
 }
 
-/* What backing_format says; QEMU does not guess it either. */
+/* Set *out to the backing_format. QEMU does not guess it either. */
 static int
 parse_format(const struct qcow2_source *q, struct image_store *store,
 	const struct image_format **out, struct image_error *err)
@@ -130,7 +123,7 @@ parse_format(const struct qcow2_source *q, struct image_store *store,
 				store, 0, head, sizeof(head), err);
 		if (rc < 0)
 			return rc;
-		*out = &image_format_qcow2;
+		*out = q->base.format;
 		if (store->size >= sizeof(head) &&
 			qcow2_get32(head) == QCOW2_MAGIC)
 			return 0;
@@ -140,7 +133,7 @@ parse_format(const struct qcow2_source *q, struct image_store *store,
 			q->header.backing_file);
 	}
 	if (strcmp(format, "qcow2") == 0)
-		*out = &image_format_qcow2;
+		*out = q->base.format;
 	else if (strcmp(format, "raw") == 0)
 		*out = &image_format_raw;
 	else
@@ -150,29 +143,11 @@ parse_format(const struct qcow2_source *q, struct image_store *store,
 	return 0;
 }
 
-static int
-open_backing(struct qcow2_source *q, const struct image_open *how,
-	const struct qcow2_chain *chain, struct image_store *store,
-	struct image_error *err)
-{
-	const struct image_format *format = &image_format_raw;
-	/* The snapshot, and what may be unreadable, are those of the first. */
-	struct image_open below = *how;
-	below.snapshot = NULL;
-	below.inspect = false;
-
-	int rc = parse_format(q, store, &format, err);
-	if (rc < 0)
-		return rc;
-	if (format == &image_format_qcow2)
-		return qcow2_open_source(
-			store, &below, chain, &q->backing, err);
-	return format->open(store, &below, &q->backing, err);
-}
-
 int
-qcow2_open_backing(struct qcow2_source *q, const struct image_open *how,
-	const struct qcow2_chain *chain, struct image_error *err)
+qcow2_open_backing_store(const struct qcow2_source *q,
+	const struct image_open *how, const struct qcow2_chain *chain,
+	struct image_store **out, const struct image_format **format,
+	struct image_error *err)
 {
 	const char *name = q->header.backing_file;
 
@@ -197,15 +172,14 @@ qcow2_open_backing(struct qcow2_source *q, const struct image_open *how,
 	char *path = resolve(q, name);
 	if (!path)
 		return image_no_memory(err);
-	struct image_store *store;
-	rc = open_store(path, how->allow_backing, how, &store, err);
+	rc = open_store(path, how->allow_backing, how, out, err);
 	free(path);
 	if (rc < 0)
-		return not_this_file(rc);
-	rc = check_loop(q, store, chain, err);
+		return rc;
+	rc = check_loop(q, *out, chain, err);
 	if (rc == 0)
-		rc = open_backing(q, how, chain, store, err);
+		rc = parse_format(q, *out, format, err);
 	if (rc < 0)
-		image_store_close(store);
-	return not_this_file(rc);
+		image_store_close(*out);
+	return rc;
 }

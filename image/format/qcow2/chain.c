@@ -26,7 +26,7 @@ qcow2_find(struct qcow2_source *q, uint64_t guest, uint64_t limit,
 		if (limit > layer->backing->size - guest)
 			limit = layer->backing->size - guest;
 		place->depth++;
-		if (layer->backing->format != &image_format_qcow2) {
+		if (layer->backing->format != layer->base.format) {
 			place->run.length = limit;
 			place->other = layer->backing;
 			return 0;

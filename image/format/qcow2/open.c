@@ -34,7 +34,7 @@ static void
 destroy(struct qcow2_source *q)
 {
 	if (q->backing)
-		image_close(q->backing);
+		q->backing->ops->close(q->backing);
 	if (q->base.data != q->base.store)
 		image_store_close(q->base.data);
 	qcow2_free_snapshots(q);
@@ -133,6 +133,37 @@ load_tables(struct qcow2_source *q, const char *wanted, struct image_error *err)
 }
 
 static int
+open_backing(struct qcow2_source *q, const struct image_open *how,
+	const struct qcow2_chain *chain, struct image_error *err)
+{
+	const struct image_format *format;
+	struct image_store *store;
+	/* The snapshot, and what may be unreadable, are those of the first. */
+	struct image_open below = *how;
+	below.snapshot = NULL;
+	below.inspect = false;
+
+	int rc = qcow2_open_backing_store(q, how, chain, &store, &format, err);
+	if (rc < 0)
+		return rc;
+	if (format == q->base.format)
+		rc = qcow2_open_source(
+			format, store, &below, chain, &q->backing, err);
+	else
+		rc = format->open(store, &below, &q->backing, err);
+	if (rc < 0)
+		image_store_close(store);
+	return rc;
+}
+
+/* -EINVAL would make the caller hint at -f raw, which is for the first file. */
+static int
+not_first(int rc)
+{
+	return rc == -EINVAL ? -ENOTSUP : rc;
+}
+
+static int
 load_others(struct qcow2_source *q, const struct image_open *how,
 	const struct qcow2_chain *above, struct image_error *err)
 {
@@ -143,10 +174,11 @@ load_others(struct qcow2_source *q, const struct image_open *how,
 	int rc = 0;
 
 	if (q->header.incompatible & QCOW2_DATA_FILE)
-		rc = inspected(q, how, qcow2_open_data_file(q, how, err), err);
+		rc = inspected(q, how,
+			not_first(qcow2_open_data_file(q, how, err)), err);
 	if (rc == 0 && q->header.backing_file)
-		rc = inspected(
-			q, how, qcow2_open_backing(q, how, &chain, err), err);
+		rc = inspected(q, how,
+			not_first(open_backing(q, how, &chain, err)), err);
 	return rc;
 }
 
@@ -183,16 +215,16 @@ load(struct qcow2_source *q, const struct image_open *how,
 }
 
 int
-qcow2_open_source(struct image_store *store, const struct image_open *how,
-	const struct qcow2_chain *above, struct image_source **out,
-	struct image_error *err)
+qcow2_open_source(const struct image_format *format, struct image_store *store,
+	const struct image_open *how, const struct qcow2_chain *above,
+	struct image_source **out, struct image_error *err)
 {
 	struct qcow2_source *q = calloc(1, sizeof(*q));
 	if (!q)
 		return image_no_memory(err);
 	pthread_mutex_init(&q->mutex, NULL);
 	q->base.ops = &source_ops;
-	q->base.format = &image_format_qcow2;
+	q->base.format = format;
 	q->base.store = store;
 	q->base.data = store;
 	int rc = load(q, how, above, err);

@@ -14,7 +14,8 @@ static int
 qcow2_open(struct image_store *store, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
 {
-	return qcow2_open_source(store, how, NULL, out, err);
+	return qcow2_open_source(
+		&image_format_qcow2, store, how, NULL, out, err);
 }
 
 const struct image_format image_format_qcow2 = {

@@ -69,8 +69,10 @@ struct qcow2_chain {
 	uint64_t l1_bytes;
 };
 
-/* open.c: as image_format.open; above is NULL for the first of a chain. */
-int qcow2_open_source(struct image_store *store, const struct image_open *how,
+/* open.c: as image_format.open of that format, which is qcow2; above is NULL
+ * for the first of a chain. */
+int qcow2_open_source(const struct image_format *format,
+	struct image_store *store, const struct image_open *how,
 	const struct qcow2_chain *above, struct image_source **out,
 	struct image_error *err);
 
@@ -99,8 +101,11 @@ int qcow2_find_snapshot(const struct qcow2_source *q, const char *wanted,
 /* backing.c: the other files that an image names. */
 int qcow2_open_data_file(struct qcow2_source *q, const struct image_open *how,
 	struct image_error *err);
-int qcow2_open_backing(struct qcow2_source *q, const struct image_open *how,
-	const struct qcow2_chain *chain, struct image_error *err);
+/* The backing file as a store, and its format. */
+int qcow2_open_backing_store(const struct qcow2_source *q,
+	const struct image_open *how, const struct qcow2_chain *chain,
+	struct image_store **out, const struct image_format **format,
+	struct image_error *err);
 
 /* info.c: as image_source_ops.info. */
 void qcow2_info(const struct image_source *source,

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Why a call failed. */
+#include <stdarg.h>
+#include "output/output.h"
+
+int
+output_refuse(struct output *output, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(output->text, sizeof(output->text), format, args);
+	va_end(args);
+	return -1;
+}
