@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/stat.h>
@@ -16,8 +17,8 @@
 static char *early;
 static size_t early_size;
 static struct stat early_stderr;
-/* FPM has forked: it does not only check its configuration. */
-static bool has_forked;
+/* The process of FPM that forks workers, and so serves; 0 before that. */
+static pid_t master;
 
 static bool
 is_fpm(void)
@@ -142,6 +143,21 @@ php_hone_snapshot_begin(void)
 }
 
 /*
+ * FPM handles SIGCHLD before it forks workers, and no worker does. Before that,
+ * the process that was started forks the master of a daemon, and one for
+ * opcache.preload_user; it has nothing to write, and nor has php-fpm -t.
+ */
+static bool
+forks_workers(void)
+{
+	struct sigaction now;
+
+	return is_fpm() && php_hone_pools_is_maker() &&
+	       sigaction(SIGCHLD, NULL, &now) == 0 &&
+	       now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN;
+}
+
+/*
  * FPM opens its log after the modules have started, and makes it stderr before
  * it forks a worker. Lines that went to another stderr are then repeated.
  */
@@ -150,9 +166,9 @@ php_hone_snapshot_before_fork(void)
 {
 	struct stat now;
 
-	if (!php_hone_pools_is_maker())
+	if (!forks_workers())
 		return;
-	has_forked = true;
+	master = getpid();
 	if (early == NULL || fstat(STDERR_FILENO, &now) != 0 ||
 		(now.st_dev == early_stderr.st_dev &&
 			now.st_ino == early_stderr.st_ino))
@@ -187,7 +203,7 @@ php_hone_snapshot_end(void)
 	free(early);
 	early = NULL;
 	early_size = 0;
-	if (is_set() && is_server() && (!is_fpm() || has_forked))
+	if (is_set() && is_server() && (!is_fpm() || master == getpid()))
 		php_hone_pools_each_made(save_pool, NULL);
 }
 

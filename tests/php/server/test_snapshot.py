@@ -150,11 +150,15 @@ def test_a_daemon_writes_and_reads_its_file(server, tmp_path):
                        if os.getuid() == 0 else ''))
     command = [server.program('php-fpm8.2'), '-R', '-c', ini, '-y', conf]
 
+    begins = []
+
     def once(**query):
         run = subprocess.run([*command, '-D'], env=server.environment, text=True,
                              capture_output=True, check=True, timeout=60)
         master = int(pid.read_text())
         page = os.path.join(fpm.PAGES, 'page.php')
+        # The process that was started has ended, and is not the server.
+        begins.append(path.read_bytes() if path.exists() else None)
         try:
             answer = fpm.ask(tmp_path / 'www.sock', {
                 'SCRIPT_FILENAME': page, 'QUERY_STRING': urlencode(query)})
@@ -174,6 +178,7 @@ def test_a_daemon_writes_and_reads_its_file(server, tmp_path):
     result, errors = once(do='fetch', key='k')
     assert result is None and errors.count('the cache is empty') == 1
     assert log.read_text().count('the cache is empty') == 1
+    assert begins[0] is None and begins[2] == b'damaged'
     assert path.read_bytes() != b'damaged'
 
 
