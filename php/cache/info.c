@@ -206,6 +206,17 @@ metric(smart_str *text, const char *name, const char *type, const char *help,
 	smart_str_append_printf(text, "} %llu\n", (unsigned long long)value);
 }
 
+/* The threads of a process have its pid, and Prometheus refuses two lines with
+ * equal labels. */
+static void
+holder(smart_str *text, const char *name, const char *pool,
+	const struct php_hone_holder *of, uint64_t value)
+{
+	labels(text, name, pool);
+	smart_str_append_printf(text, ",pid=\"%d\",slot=\"%u\"} %llu\n",
+		of->pid, of->slot, (unsigned long long)value);
+}
+
 /* A line for each request that holds back memory; PHP_HONE_HOLDERS at most. */
 static void
 holders(smart_str *text, struct php_hone_member *member, const char *pool)
@@ -218,17 +229,11 @@ holders(smart_str *text, struct php_hone_member *member, const char *pool)
 	head(text, "held_bytes", "gauge",
 		"Memory of removed values that the request of a process holds "
 		"back.");
-	for (unsigned i = 0; i < n; i++) {
-		labels(text, "held_bytes", pool);
-		smart_str_append_printf(text, ",pid=\"%d\"} %llu\n", of[i].pid,
-			(unsigned long long)of[i].bytes);
-	}
+	for (unsigned i = 0; i < n; i++)
+		holder(text, "held_bytes", pool, &of[i], of[i].bytes);
 	head(text, "held_seconds", "gauge", "The age of that request.");
-	for (unsigned i = 0; i < n; i++) {
-		labels(text, "held_seconds", pool);
-		smart_str_append_printf(
-			text, ",pid=\"%d\"} %u\n", of[i].pid, of[i].seconds);
-	}
+	for (unsigned i = 0; i < n; i++)
+		holder(text, "held_seconds", pool, &of[i], of[i].seconds);
 }
 
 #define METRICS(X)                                                             \

@@ -46,7 +46,7 @@ $removed = Cache::fetch('removed');
 Cache::delete('removed');
 $holders = Cache::info()['holders'];
 if (count($holders) !== 1 || $holders[0]['pid'] !== getmypid() || $holders[0]['bytes'] < 100000 || $holders[0]['bytes'] > 101000
-    || !str_contains(Cache::metrics(), "\nhone_cache_held_bytes{pool=\"default\",pid=\"" . getmypid() . "\"} {$holders[0]['bytes']}\n")) {
+    || !str_contains(Cache::metrics(), "\nhone_cache_held_bytes{pool=\"default\",pid=\"" . getmypid() . "\",slot=\"0\"} {$holders[0]['bytes']}\n")) {
     print_r($holders);
 }
 

@@ -297,6 +297,8 @@ STORE_TEST(the_holders_of_memory_are_named)
 	php_hone_store_clear(&writer);
 	assert_int_equal(php_hone_store_holders(&writer, holders, 2), 2);
 	assert_int_equal(holders[0].pid, getpid());
+	assert_int_equal(holders[1].pid, getpid());
+	assert_int_not_equal(holders[0].slot, holders[1].slot);
 	assert_in_range(holders[0].bytes, 200000, 201000);
 	assert_in_range(holders[1].bytes, 100000, 101000);
 	assert_in_range(holders[1].seconds, 0, 3600);

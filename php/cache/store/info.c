@@ -126,6 +126,7 @@ php_hone_store_holders(struct php_hone_member *member,
 			php_hone_unlock(member, i);
 		}
 		struct php_hone_holder holder = {.pid = (int32_t)(owner >> 32),
+			.slot = s,
 			.seconds = php_hone_store_now(store) - since,
 			.bytes = units * PHP_HONE_UNIT};
 		if (units != 0)

@@ -365,6 +365,7 @@ void php_hone_store_info(
 /* A request that holds back memory of values that were removed. */
 struct php_hone_holder {
 	int32_t pid;
+	uint32_t slot;    /* of the process, or of the thread */
 	uint32_t seconds; /* since it began */
 	size_t bytes;     /* others may hold back the same bytes */
 };
