@@ -44,8 +44,8 @@ walk(const char *mount, char *cgroup, const char *file)
 	uint64_t limit = 0;
 	char path[PATH_MAX];
 
-	/* Outside the namespace's root. */
-	if (strstr(cgroup, "/.."))
+	/* Outside the namespace's root: the kernel's path begins with "/..". */
+	if (strcmp(cgroup, "/..") == 0 || strncmp(cgroup, "/../", 4) == 0)
 		*cgroup = '\0';
 	for (;;) {
 		int n = snprintf(

@@ -87,6 +87,13 @@ TEST_WITH(a_container_without_a_namespace_sees_its_mount, begin, end)
 	assert_int_equal(memory_available(root), 400000);
 }
 
+TEST_WITH(a_cgroup_may_have_two_dots_in_its_name, begin, end)
+{
+	put("proc/self/cgroup", "0::/..a/..b\n");
+	put("sys/fs/cgroup/..a/..b/memory.max", "50000\n");
+	assert_int_equal(memory_available(root), 50000);
+}
+
 TEST_WITH(version_1_has_a_hierarchy_for_memory, begin, end)
 {
 	put("proc/self/cgroup",
