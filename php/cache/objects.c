@@ -275,6 +275,22 @@ complete(struct making *making, zend_object *object, const zval *node)
 	return MADE;
 }
 
+/* Dynamic properties that are elsewhere in the value, too, are copied, since
+ * array_walk() writes to them without looking at their references. */
+static void
+separate_properties(struct making *making)
+{
+	for (uint32_t i = 0; i < making->n_objects; i++) {
+		zend_object *object = making->objects[i];
+		zend_array *table = object->properties;
+		/* One reference is that of the list. */
+		if (table != NULL && GC_REFCOUNT(table) > 2) {
+			object->properties = zend_array_dup(table);
+			GC_DELREF(table);
+		}
+	}
+}
+
 static enum made
 make_all(struct making *making)
 {
@@ -290,6 +306,8 @@ make_all(struct making *making)
 		if (!(making->objects[i]->ce->ce_flags & ZEND_ACC_ENUM))
 			result = complete(making, making->objects[i],
 				list_of(&making->nodes[i]));
+	if (result == MADE)
+		separate_properties(making);
 	return result;
 }
 

@@ -220,6 +220,11 @@ foreach (['auto', 'block', 'copy'] as $read) {
     echo serialize(Cache::fetch('k')), "\n";
 }
 ini_set('hone.cache_read', 'auto');
+$std->object = new Nothing();
+Cache::store('k', [$std, get_object_vars($std)]);
+$fetched = Cache::fetch('k');
+array_walk($fetched[0], function (&$value) { $value = 9; });
+echo serialize($fetched[1]), "\n";
 ini_set('hone.cache_objects', 'serialize');
 Cache::store('k', [$child, $child]);
 echo kept_as(), "\n";
@@ -261,4 +266,5 @@ bool(false)
 O:8:"stdClass":2:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";}
 O:8:"stdClass":2:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";}
 O:8:"stdClass":2:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";}
+a:3:{s:4:"list";a:2:{i:0;s:2:"in";i:1;s:2:"it";}s:4:"text";s:4:"text";s:6:"object";O:7:"Nothing":0:{}}
 serialized
