@@ -362,12 +362,20 @@ make(struct making *making, zval *value)
 	return MADE;
 }
 
+/*
+ * By the name of the setting: where BG(unserialize_max_depth) is depends on
+ * _REENTRANT, with which a PHP with threads may be compiled, and this not.
+ */
 static bool
 is_too_deep(const zval *directory)
 {
-	zend_long most = BG(unserialize_max_depth);
+	zend_long depth = Z_LVAL(directory[PHP_HONE_DEPTH_AT]), most;
 
-	return most > 0 && Z_LVAL(directory[PHP_HONE_DEPTH_AT]) > most;
+	/* The least limit. */
+	if (depth <= 1)
+		return false;
+	most = zend_ini_long(ZEND_STRL("unserialize_max_depth"), 0);
+	return most > 0 && depth > most;
 }
 
 bool
