@@ -83,7 +83,8 @@ test_php82() {
     [ -n "$all" ] || return 0
     # shellcheck disable=SC2086
     phpt_stage php82-opcache $php_opcache
-    phpt_stage php82-valgrind -m
+    # The code that PCRE compiles reads past the end of a string, masked.
+    phpt_stage php82-valgrind -m -d pcre.jit=0
     tap_stage php82-cache php_cache_check
     pytest_stage php82-server php_with_server tests/php/server
 }
