@@ -21,6 +21,8 @@ struct graph {
 	uint64_t *heads;   /* a bit for each 8 bytes: a record begins */
 	uint64_t *special; /* the same: a record to which a marker led */
 	bool *begun;       /* of each object */
+	uint32_t begun_n;  /* how many are */
+	uint32_t ended;    /* how many arrays were visited */
 	size_t *shapes;    /* the record of each; 0: not met yet */
 };
 
@@ -324,6 +326,7 @@ find_marked(
 				check, "an array with objects is another one");
 	} else {
 		*begins = !graph->begun[i];
+		graph->begun_n += *begins;
 		graph->begun[i] = true;
 	}
 	if (*begins && *record != check->next)
@@ -558,6 +561,19 @@ check_key(struct check *check, const Bucket *bucket)
 	return true;
 }
 
+/* An array that has objects was visited: a fetch makes them in the order of
+ * the list, each behind those in it. */
+static bool
+end_special(struct check *check, size_t record)
+{
+	struct graph *graph = check->graph;
+
+	return (graph->ended < graph->n_arrays &&
+		       offset_of(check, Z_PTR(graph->arrays[graph->ended++])) ==
+			       record) ||
+	       problem(check, "an array with objects is not in its place");
+}
+
 /* The next element of the array on top of the stack. */
 static bool
 check_next(struct check *check)
@@ -570,6 +586,9 @@ check_next(struct check *check)
 
 	if (i == record->nNumUsed) {
 		if (level->node && !check_node(check, record))
+			return false;
+		if (level->special && !level->node && level->record != 0 &&
+			!end_special(check, level->record))
 			return false;
 		mark(check, level->record);
 		check->stack.used -= sizeof(*level);
@@ -619,6 +638,10 @@ check_arrays(struct check *check)
 	}
 	if (check->next != check->arrays)
 		return problem(check, "an array is in no other one");
+	/* So no list has one twice, or what no marker stands for. */
+	if (objects && (check->graph->begun_n != check->graph->n_objects ||
+			       check->graph->ended != check->graph->n_arrays))
+		return problem(check, "a list has what is not in the value");
 	return true;
 }
 
