@@ -32,6 +32,11 @@ fuzz_target() {
         ;;
     esac
     case $name in
+    qcow2 | check | convert | tables)
+        source="$source tests/image/memory_store.c"
+        ;;
+    esac
+    case $name in
     qcow2 | check | convert)
         # Extended L2 entries need clusters of 16 KiB.
         longest=131072

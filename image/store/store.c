@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every kind of store needs, and the store in memory. */
+/* What every kind of store needs. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
 #include "store/store.h"
 
 int
@@ -32,95 +30,4 @@ image_store_close(struct image_store *store)
 {
 	if (store)
 		store->ops->close(store);
-}
-
-struct memory {
-	struct image_store store;
-	const unsigned char *bytes;
-};
-
-static int
-memory_read(struct image_store *store, uint64_t offset, void *buf,
-	size_t length, struct image_error *err)
-{
-	const struct memory *m = (const struct memory *)store;
-
-	if (offset > store->size || length > store->size - offset)
-		return image_fail(err, store->name, -EIO,
-			"has no data at offset %" PRIu64, offset);
-	memcpy(buf, m->bytes + offset, length);
-	return 0;
-}
-
-static int
-memory_extent(struct image_store *store, uint64_t offset, uint64_t limit,
-	uint64_t *length, bool *hole, struct image_error *err)
-{
-	(void)store;
-	(void)offset;
-	(void)err;
-	*length = limit;
-	*hole = false;
-	return 0;
-}
-
-static int
-memory_unchanged(struct image_store *store, struct image_error *err)
-{
-	(void)store;
-	(void)err;
-	return 0;
-}
-
-static int
-memory_usage(const struct image_store *store, struct image_usage *usage,
-	struct image_error *err)
-{
-	(void)err;
-	*usage = (struct image_usage){store->size, store->size};
-	return 0;
-}
-
-static bool
-memory_same(const struct image_store *store, int fd)
-{
-	(void)store;
-	(void)fd;
-	return false;
-}
-
-static void
-memory_close(struct image_store *store)
-{
-	free(store->name);
-	free(store);
-}
-
-static const struct image_store_ops memory_ops = {
-	.read = memory_read,
-	.extent = memory_extent,
-	.unchanged = memory_unchanged,
-	.usage = memory_usage,
-	.same = memory_same,
-	.close = memory_close,
-};
-
-int
-image_store_memory(const void *bytes, size_t length, const char *name,
-	struct image_store **out, struct image_error *err)
-{
-	struct memory *m = calloc(1, sizeof(*m));
-
-	*out = NULL;
-	if (m)
-		m->store.name = strdup(name);
-	if (!m || !m->store.name) {
-		free(m);
-		return image_no_memory(err);
-	}
-	m->store.ops = &memory_ops;
-	m->store.size = length;
-	m->bytes = bytes;
-	*out = &m->store;
-	return 0;
 }

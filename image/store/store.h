@@ -110,10 +110,6 @@ int image_store_open(const char *path, const char *below,
 int image_store_use(int fd, const char *name, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err);
 
-/* Bytes in memory, for tests and fuzzers; they stay the caller's. */
-int image_store_memory(const void *bytes, size_t length, const char *name,
-	struct image_store **out, struct image_error *err);
-
 /* The members of ops, with the checks that every store needs. */
 int image_store_read(struct image_store *store, uint64_t offset, void *buf,
 	size_t length, struct image_error *err);

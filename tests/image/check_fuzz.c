@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "format/verdict.h"
+#include "memory_store.h"
 
 #define MOST ((uint64_t)1 << 20)
 
@@ -52,7 +53,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct image_store *store;
 	struct image_error err;
 
-	if (image_store_memory(data, size, "bytes", &store, &err) < 0)
+	if (memory_store_open(data, size, "bytes", &store, &err) < 0)
 		abort();
 	int rc = image_check_store(store, &how, &verdict, &err);
 	if (rc == 0 && checked.safe != (failed == 0))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "format/verdict.h"
+#include "memory_store.h"
 #include "small_image.h"
 #include "support.h"
 
@@ -51,8 +52,7 @@ check(struct image_error *err)
 
 	small_image(image);
 	assert_int_equal(
-		image_store_memory(image, SMALL_BYTES, "image", &store, err),
-		0);
+		memory_store_open(image, SMALL_BYTES, "image", &store, err), 0);
 	now.real = store->ops;
 	ops = *store->ops;
 	ops.read = failing_read;
@@ -121,7 +121,7 @@ judge(const void *image, size_t length, const char *failed, const char *text)
 	struct image_error err;
 
 	assert_int_equal(
-		image_store_memory(image, length, "image", &store, &err), 0);
+		memory_store_open(image, length, "image", &store, &err), 0);
 	assert_int_equal(image_check_store(store, &how, &verdict, &err), 0);
 	image_store_close(store);
 	if (strcmp(found.failed, failed) != 0 || !strstr(found.text, text))

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "format/verdict.h"
+#include "memory_store.h"
 #include "small_image.h"
 #include "support.h"
 
@@ -50,7 +51,7 @@ check(const void *bytes, size_t length, struct found *found,
 
 	*found = (struct found){{0}, {0}, {0}};
 	assert_int_equal(
-		image_store_memory(bytes, length, "bytes", &store, err), 0);
+		memory_store_open(bytes, length, "bytes", &store, err), 0);
 	int rc = image_check_store(store, &how, &verdict, err);
 	image_store_close(store);
 	return rc;

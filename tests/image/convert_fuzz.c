@@ -7,6 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "format/verdict.h"
+#include "memory_store.h"
 
 /* Larger disks are another fuzzer's: this one reads each of them twice. */
 #define MOST ((uint64_t)1 << 20)
@@ -95,7 +96,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct image_store *store;
 	struct image_error err;
 
-	if (image_store_memory(data, size, "bytes", &store, &err) < 0)
+	if (memory_store_open(data, size, "bytes", &store, &err) < 0)
 		abort();
 	if (image_open_store(store, &how, &source, &err) < 0)
 		return 0;

@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "file_support.h"
+#include "memory_store.h"
 #include "store/file.h"
 #include "support.h"
 
@@ -228,7 +229,7 @@ TEST(one_file_is_known_by_any_descriptor)
 	struct image_error err;
 
 	assert_int_equal(
-		image_store_memory(bytes, PAGE, "memory", &memory, &err), 0);
+		memory_store_open(bytes, PAGE, "memory", &memory, &err), 0);
 	assert_true(a->ops->same(a, fd));
 	assert_false(a->ops->same(a, other));
 	assert_false(a->ops->same(a, -1));
@@ -303,7 +304,7 @@ TEST(no_store_is_used_past_its_end)
 	image_store_close(store);
 	close(fd);
 	assert_int_equal(
-		image_store_memory(bytes, PAGE, "memory", &memory, &err), 0);
+		memory_store_open(bytes, PAGE, "memory", &memory, &err), 0);
 	assert_int_equal(
 		image_store_read(memory, PAGE - 16, found, 16, &err), 0);
 	assert_memory_equal(found, bytes + PAGE - 16, 16);

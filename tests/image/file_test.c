@@ -14,6 +14,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "file_support.h"
+#include "memory_store.h"
 #include "store/file.h"
 #include "support.h"
 
@@ -315,7 +316,7 @@ TEST(what_cannot_be_shared_is_no_failure)
 	/* neither memory nor a device has blocks to share */
 	now.fd = -1;
 	assert_int_equal(
-		image_store_memory(bytes, PAGE, "memory", &memory, &err), 0);
+		memory_store_open(bytes, PAGE, "memory", &memory, &err), 0);
 	assert_int_equal(store->ops->share(store, 0, memory, 0, PAGE, &err),
 		-EOPNOTSUPP);
 	image_store_close(memory);

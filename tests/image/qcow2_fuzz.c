@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 #include "format/format.h"
+#include "memory_store.h"
 
 /* Disks may be far larger than their files; as much as this is visited. */
 #define MOST ((uint64_t)1 << 20)
@@ -76,7 +77,7 @@ visit_all(const uint8_t *data, size_t size, bool inspect)
 	struct image_error err;
 	uint64_t at = 0;
 
-	if (image_store_memory(data, size, "bytes", &store, &err) < 0)
+	if (memory_store_open(data, size, "bytes", &store, &err) < 0)
 		abort();
 	if (image_open_store(store, &how, &source, &err) < 0)
 		return;

@@ -9,6 +9,7 @@
  */
 #include <stdlib.h>
 #include "format/verdict.h"
+#include "memory_store.h"
 #include "small_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -39,7 +40,7 @@ open_store(void)
 	struct image_store *store;
 	struct image_error err;
 
-	if (image_store_memory(image, sizeof(image), "bytes", &store, &err) < 0)
+	if (memory_store_open(image, sizeof(image), "bytes", &store, &err) < 0)
 		abort();
 	return store;
 }

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_TESTS_IMAGE_MEMORY_STORE_H
+#define HONE_TESTS_IMAGE_MEMORY_STORE_H
+/* A store of bytes in memory, for reading only: an image without a file. */
+#include "store/store.h"
+
+/* The bytes stay the caller's, and outlive the store. */
+int memory_store_open(const void *bytes, size_t length, const char *name,
+	struct image_store **out, struct image_error *err);
+
+#endif
