@@ -148,24 +148,22 @@ class Tree:
 
     def fails(self, test, runs):
         """Whether one of these runs of a test fails."""
-        return any(self.run_once(test) is None for _ in range(runs))
+        return any(not self.run_once(test)[0] for _ in range(runs))
 
     def run_once(self, test):
-        """What a test of the command prints, "" of others; None if it
-        fails."""
+        """(whether a test passes, what it prints)."""
         *_, command, env = self.find(test)
-        slow = is_command(test)
+        seconds = COMMAND_SECONDS if is_command(test) else SECONDS
         try:
             done = subprocess.run(command, cwd=self.directory,
                                   env={**os.environ, **env}, text=True,
                                   stdin=subprocess.DEVNULL, check=False,
-                                  stdout=subprocess.PIPE if slow
-                                  else subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL, errors="replace",
-                                  timeout=COMMAND_SECONDS if slow else SECONDS)
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT, errors="replace",
+                                  timeout=seconds)
         except subprocess.TimeoutExpired:
-            return None
-        return None if done.returncode else done.stdout or ""
+            return False, f"it did not end within {seconds} seconds"
+        return not done.returncode, done.stdout
 
     def judge(self, mutant):
         """(whether all is well, one line that says why)."""
@@ -259,18 +257,30 @@ def check(chosen):
     return failures
 
 
+def report_broken(test, said):
+    """Of a test that fails before a bug was planted."""
+    print(f"not ok 1 - {test} fails without any mutant")
+    for line in said.splitlines()[-40:]:
+        print(f"# {line}")
+    print("Bail out! no mutant was planted")
+
+
 def judge_all(chosen, jobs):
     """Print a line for each mutant; returns how many are failures."""
     work = ROOT / "build/mutants"
     trees = [Tree(work / str(number)) for number in range(jobs)]
     used = sorted({test for mutant in chosen for test in mutant["tests"]
                    if PHP_CONFIG or not test.startswith("php:")})
-    trees[0].build(used)
     skipped = {}
     for test in used:
-        said = trees[0].run_once(test)
-        if said is None:
-            sys.exit(f"mutants: {test} fails without any mutant")
+        try:
+            trees[0].build([test])
+            passed, said = trees[0].run_once(test)
+        except RuntimeError as error:
+            passed, said = False, str(error)
+        if not passed:
+            report_broken(test, said)
+            return len(chosen)
         if is_command(test) and why_skipped(said):
             skipped[test] = f"skipped: {test}: {why_skipped(said)}"
     idle = queue.SimpleQueue()
