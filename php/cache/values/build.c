@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From a value to its records and strings, in one pass, depth first. An element
- * is put; if it is an array without a record yet, that record begins at the end
- * of builder->arrays and comes next. build_record() does so by recursion, and
- * build_deep() with a stack in memory.
+ * Builds the records and strings of a value in one pass, depth first. put()
+ * writes an element. If the element is an array without a record, that record
+ * comes next, at the end of builder->arrays. build_record() recurs, and
+ * build_deep() uses a stack in memory.
  */
 #include "graph.h"
 #include "text.h"
@@ -15,18 +15,18 @@
 /* builder->refused of a value that only serialize() can store. */
 static const char needs_text[] = "an object that only serialize() can store";
 
-/* In place of an array: builder->next_object needs a node next. */
+/* Returned in place of an array: builder->next_object needs a node next. */
 static const zend_array an_object;
 #define AN_OBJECT (&an_object)
 
-/* Deeper values are left to serialize() and its limit. */
+/* serialize() stores deeper values, and has its own limit. */
 #define DEPTH_MOST 4096
 
 /* ---- strings ---- */
 
 /*
- * The pointer to a string's copy in builder->strings. On out of memory, sets
- * builder->refused.
+ * Returns the pointer to a string's copy in builder->strings. If memory is
+ * exhausted, sets builder->refused.
  */
 static zend_always_inline zend_string *
 append_string(struct php_hone_builder *builder, const zend_string *string)
@@ -45,9 +45,9 @@ append_string(struct php_hone_builder *builder, const zend_string *string)
 }
 
 /*
- * The same for one that may have been appended already. A string with one
- * reference cannot appear twice. Others are looked up by their address in a
- * table without chains: a miss costs memory, not correctness.
+ * The same, but reuses an earlier copy. A string with one reference cannot
+ * appear twice. Other strings are looked up by their address in a table without
+ * chains: a miss costs memory, not correctness.
  */
 static zend_always_inline zend_string *
 put_string(struct php_hone_builder *builder, const zend_string *string)
@@ -71,7 +71,8 @@ put_string(struct php_hone_builder *builder, const zend_string *string)
 
 /* ---- elements ---- */
 
-/* What an element of a symbol table or of a table of properties stands for. */
+/* Elements of symbol tables and of tables of properties may point to a
+ * variable. */
 static zend_always_inline const zval *
 direct(const zval *element)
 {
@@ -79,7 +80,7 @@ direct(const zval *element)
 						: element;
 }
 
-/* The type of a value, and what PHP keeps beside it. */
+/* Sets the type of a value and the 32 bits that PHP keeps beside the type. */
 static zend_always_inline void
 set_type(zval *to, uint32_t type, uint32_t next)
 {
@@ -87,7 +88,8 @@ set_type(zval *to, uint32_t type, uint32_t next)
 	Z_TYPE_INFO_P(to) = type;
 	Z_NEXT_P(to) = next;
 #else
-	/* One store: compilers make two, or join them in a vector register. */
+	/* One store by hand: compilers make two stores, or join them in a
+	 * vector register. */
 	uint64_t both = type | (uint64_t)next << 32;
 	memcpy(&to->u1, &both, sizeof(both));
 #endif
@@ -107,8 +109,8 @@ put_marker(struct php_hone_builder *builder, zval *to, zend_long number,
 }
 
 /*
- * Set *to to an array that is in the data, or will be next: that one is
- * returned. `once`: nothing else can lead to the array.
+ * Set *to to an array. Returns the array if it needs a record next, and NULL if
+ * the data has its record. `once`: no other element can lead to the array.
  */
 static const zend_array *
 put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
@@ -129,8 +131,8 @@ put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 		const zend_array *record =
 			(const zend_array *)(builder->arrays.bytes + at);
 		next = NULL;
-		/* By way of an object, serialize() writes it a second time, or
-		 * null. */
+		/* If the circle leads through an object, serialize() writes the
+		 * array a second time, or null. */
 		if (record->pDestructor == INCOMPLETE) {
 			builder->refused =
 				builder->graph
@@ -157,9 +159,9 @@ see_object(struct php_hone_builder *builder, const zend_object *object)
 }
 
 /*
- * Whether a node can keep the dynamic properties of an object: there are none,
- * or the class has no declared ones and allows them, so that the table has
- * nothing else.
+ * Whether a node can keep the dynamic properties of an object. This is so if
+ * there are none, or if the class has no declared properties and allows dynamic
+ * ones: then the table has no other elements.
  */
 static bool
 has_plain_properties(const zend_object *object)
@@ -200,7 +202,7 @@ put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 	return AN_OBJECT;
 }
 
-/* Elements that are neither a number nor a string. */
+/* Write an element that is neither a number nor a string. */
 static zend_never_inline const zend_array *
 put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 	uint32_t next)
@@ -210,7 +212,7 @@ put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 	element = direct(element);
 	if (Z_ISREF_P(element)) {
 		once = Z_REFCOUNT_P(element) == 1;
-		/* serialize() keeps what refers to one variable together. */
+		/* serialize() keeps several references to one variable. */
 		if (builder->graph && !once) {
 			builder->refused = needs_text;
 			return NULL;
@@ -243,8 +245,8 @@ put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 }
 
 /*
- * Write an element. Returns the array that it has, if the data has no record
- * of that array yet: its record must begin at the end of builder->arrays.
+ * Write an element. Returns the array of the element if the data has no record
+ * of the array: this record must begin at the end of builder->arrays.
  */
 static zend_always_inline const zend_array *
 put(struct php_hone_builder *builder, const zval *element, zval *to,
@@ -254,7 +256,7 @@ put(struct php_hone_builder *builder, const zval *element, zval *to,
 
 	if (EXPECTED(type < IS_STRING)) {
 		zend_value value = element->value;
-		/* That of null, false and true is what was there before. */
+		/* PHP leaves the value of null, false and true undefined. */
 		if (type < IS_LONG)
 			value.dval = 0;
 		to->value = value;
@@ -266,7 +268,7 @@ put(struct php_hone_builder *builder, const zval *element, zval *to,
 		set_type(to, IS_STRING, next);
 		return NULL;
 	}
-	/* Nothing else can lead to an array with one reference. */
+	/* No other element can lead to an array with one reference. */
 	if (EXPECTED(type == IS_ARRAY) && GC_REFCOUNT(Z_ARR_P(element)) == 1 &&
 		Z_ARR_P(element)->nNumOfElements != 0) {
 		to->value.arr = (zend_array *)(uintptr_t)builder->arrays.used;
@@ -288,9 +290,9 @@ put_bucket(struct php_hone_builder *builder, const Bucket *from, Bucket *to,
 /* ---- records ---- */
 
 /*
- * Whether the hash index and the buckets can be copied as they are. A table
- * with holes has keys that were freed; one that is nearly empty would waste
- * memory; opcache makes masks that do not belong to the size.
+ * Whether the hash index and the buckets can be copied unchanged. A table with
+ * holes has keys that were freed. A table that is nearly empty would waste
+ * memory. opcache makes tables whose mask does not match their size.
  */
 static zend_always_inline bool
 is_verbatim(const zend_array *array)
@@ -313,8 +315,8 @@ count_live(const zend_array *array)
 }
 
 /*
- * Begin a record at the end of builder->arrays. NULL on out of memory, with
- * builder->refused set.
+ * Begin a record at the end of builder->arrays. If memory is exhausted, returns
+ * NULL and sets builder->refused.
  */
 static zend_always_inline zend_array *
 begin_record(struct php_hone_builder *builder, const zend_array *array,
@@ -369,7 +371,7 @@ begin_record(struct php_hone_builder *builder, const zend_array *array,
 	return record;
 }
 
-/* ---- objects: graph.h has what is built ---- */
+/* ---- objects: graph.h describes the structure ---- */
 
 static zval *
 begin_list(struct php_hone_builder *builder, uint32_t n)
@@ -473,7 +475,7 @@ begin_node(struct php_hone_builder *builder, const zend_object *object)
 		values += Z_TYPE(object->properties_table[i]) != IS_UNDEF;
 	((zend_array *)(builder->arrays.bytes + node))->nNumOfElements =
 		PHP_HONE_NODE_HEAD + values;
-	/* The table of shared arrays knows a class by its address. */
+	/* The table of shared arrays also has classes, by their address. */
 	if (!php_hone_shared_find(builder, (const void *)class, &shape)) {
 		shape = builder->arrays.used;
 		if (builder->refused != NULL)
@@ -504,7 +506,7 @@ array_has_objects(
 	*(size_t *)(paths->bytes + paths->used) =
 		(size_t)((unsigned char *)record - builder->arrays.bytes);
 	paths->used += sizeof(size_t);
-	/* For those that meet it again; 0 again at the end. */
+	/* For later elements with this array. finish_list() resets it to 0. */
 	record->nInternalPointer = (uint32_t)number + 1;
 	put_marker(builder, element, ~(zend_long)number, chain);
 }
@@ -512,10 +514,10 @@ array_has_objects(
 /* ---- arrays of any depth, and objects ---- */
 
 /*
- * With a stack in memory: for what is nested deeper than build_record() goes,
- * so that the depth of a value is limited by memory and not by the stack of the
- * thread, for hash tables that need a new index, which each hash table gets,
- * and for values with objects.
+ * These functions use a stack in memory, so that memory limits the depth of a
+ * value, and not the stack of the thread. They build arrays below the depth of
+ * build_record(), hash tables that need a new index, and values with objects.
+ * They make a new index for each hash table.
  */
 
 /* An array or an object whose elements are being copied. */
@@ -523,11 +525,11 @@ struct frame {
 	const zend_array *source;  /* NULL: an object, or the directory */
 	const zend_object *object; /* NULL: an array, or the directory */
 	size_t record;             /* offset in builder->arrays */
-	size_t slot;               /* that of the element that was put last */
-	uint32_t markers;          /* builder->markers before it */
-	uint32_t depth;            /* as unserialize() counts */
-	uint32_t from;             /* the next element of the source */
-	uint32_t to;               /* the next element of the record */
+	size_t slot;      /* offset of the element that put() wrote last */
+	uint32_t markers; /* builder->markers before the record */
+	uint32_t depth;   /* as unserialize() counts */
+	uint32_t from;    /* the next element of the source */
+	uint32_t to;      /* the next element of the record */
 };
 
 static size_t
@@ -552,7 +554,7 @@ copy_packed(struct php_hone_builder *builder, struct frame *frame, zval *to)
 	return NULL;
 }
 
-/* Without what is empty, and with a new index. */
+/* Omits empty buckets, and makes a new index. */
 static const zend_array *
 copy_hash(struct php_hone_builder *builder, struct frame *frame, Bucket *to,
 	uint32_t mask)
@@ -604,8 +606,8 @@ copy_object(struct php_hone_builder *builder, struct frame *frame, zval *to)
 	return NULL;
 }
 
-/* What needs a record next, an array or AN_OBJECT; NULL at the end of
- * this one. */
+/* Returns the array that needs a record next, or AN_OBJECT. NULL at the end of
+ * this record. */
 static const zend_array *
 copy_elements(struct php_hone_builder *builder, struct frame *frame)
 {
@@ -646,7 +648,7 @@ push_frame(struct php_hone_builder *builder)
 	return frame;
 }
 
-/* Begin a record, and make its array or object the one that is copied. */
+/* Begin a record, and a frame for its array or object. */
 static struct frame *
 push(struct php_hone_builder *builder, const zend_array *array)
 {
@@ -669,7 +671,7 @@ push(struct php_hone_builder *builder, const zend_array *array)
 	return frame;
 }
 
-/* The frame of the parent; NULL: that was the root. */
+/* Returns the frame of the parent, or NULL after the root. */
 static struct frame *
 pop(struct php_hone_builder *builder, const struct frame *frame)
 {
@@ -682,7 +684,7 @@ pop(struct php_hone_builder *builder, const struct frame *frame)
 	frames->used -= sizeof(*frame);
 	if (frames->used != 0)
 		parent = (struct frame *)(frames->bytes + frames->used) - 1;
-	/* Below the directory, each array has a parent. */
+	/* Below a directory, each array has a parent. */
 	if (parent != NULL && frame->source != NULL &&
 		frame->markers != builder->markers)
 		array_has_objects(builder, record,
@@ -727,8 +729,8 @@ build_graph(struct php_hone_builder *builder, const zval *value)
 		build_frames(builder, push(builder, next));
 }
 
-/* The list of the records whose offsets these are, as element `at` of the
- * directory; null if there are none. */
+/* Make a list of the records at these offsets, as element `at` of the
+ * directory. Without records, the element is null. */
 static void
 finish_list(struct php_hone_builder *builder,
 	const struct php_hone_buffer *from, uint32_t at)
@@ -784,8 +786,8 @@ build_objects(struct php_hone_builder *builder, const zval *value)
 static void build_record(struct php_hone_builder *builder,
 	const zend_array *array, unsigned depth);
 
-/* What is at `to` in builder->arrays contains `next`; returns where `to` is
- * after that array's record was built. */
+/* Build the record of `next`, an array in the element at `to`. Returns the new
+ * address of `to`, since builder->arrays may move. */
 static zend_always_inline void *
 build_next(struct php_hone_builder *builder, const zend_array *next,
 	unsigned depth, void *to)
@@ -859,7 +861,7 @@ build_record(struct php_hone_builder *builder, const zend_array *array,
 
 /* ---- a value ---- */
 
-/* Entries of earlier builds become invalid by their number. */
+/* The new number makes the entries of earlier builds invalid. */
 static void
 begin_build(struct php_hone_builder *builder)
 {

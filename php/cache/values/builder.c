@@ -2,7 +2,7 @@
 /* The memory of a builder: its buffers, and the table of shared arrays. */
 #include "layout.h"
 
-/* Offsets are kept as 32 bits of units of 8 bytes. */
+/* Offsets are kept in 32 bits, in units of 8 bytes. */
 #define LARGEST ((size_t)UINT32_MAX * 8)
 
 bool
@@ -54,8 +54,9 @@ php_hone_builder_free(struct php_hone_builder *builder)
 }
 
 /*
- * The arrays of a build that have more than one reference: one record for each.
- * An array that contains itself is found here. Open addressing.
+ * The table of the arrays that have more than one reference, for one record for
+ * each array. build.c finds an array that contains itself by this table. Open
+ * addressing.
  */
 
 static uint32_t
@@ -68,7 +69,7 @@ slot_of(const void *array, uint32_t room)
 	return (uint32_t)(bits >> 32) & (room - 1);
 }
 
-/* The entry of an array, or the free one for it. */
+/* Returns the entry of an array, or a free entry for the array. */
 static struct php_hone_shared *
 entry_of(struct php_hone_builder *builder, const void *array)
 {

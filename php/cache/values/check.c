@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Values from outside. First each structure by itself, then the walk. It
- * repeats the order in which build.c writes: an element leads to the record
- * that comes next, or back to one that is complete. So no array contains
- * itself, each record is visited once, and the end of the last one is the
- * beginning of the strings.
+ * Checks values from outside: first each structure alone, then the walk. The
+ * walk has the order in which build.c writes: an element leads to the next
+ * record, or back to a complete one. So no array contains itself, each record
+ * is visited once, and the strings begin at the end of the last record.
  *
  * Each function returns false with check->problem set.
  */
 #include "graph.h"
 
-/* Deeper values with objects are refused: they are written by recursion. */
+/* objects_text.c writes values with objects by recursion, so deeper ones are
+ * rejected. */
 #define DEEPEST 10000
 
-/* Values with objects: graph.h has what they are. */
+/* The state for a value with objects: graph.h. */
 struct graph {
 	const zval *objects, *arrays; /* the lists of the directory */
 	size_t objects_at, arrays_at; /* their records */
 	uint32_t n_objects, n_arrays, n_shapes;
-	uint64_t *heads;   /* a bit for each 8 bytes: a record begins */
-	uint64_t *special; /* the same: a record to which a marker led */
-	bool *begun;       /* of each object */
-	uint32_t begun_n;  /* how many are */
-	uint32_t ended;    /* how many arrays were visited */
-	size_t *shapes;    /* the record of each; 0: not met yet */
+	uint64_t *heads;   /* one bit for each 8 bytes: a record begins here */
+	uint64_t *special; /* the same: a marker led to this record */
+	bool *begun;       /* for each object, whether its node was begun */
+	uint32_t begun_n;  /* the number of begun objects */
+	uint32_t ended;    /* the number of arrays whose visit has ended */
+	size_t *shapes;    /* the record of each; 0 before the first visit */
 };
 
 struct check {
 	const unsigned char *bytes;
 	size_t size;
 	uint64_t base;
-	size_t arrays;    /* where the strings begin */
-	size_t next;      /* the record to come */
-	uint64_t *begins; /* a bit for each 8 bytes: a string, or a record whose
-			     elements were visited */
+	size_t arrays;    /* the end of the arrays, and the beginning of the
+			     strings */
+	size_t next;      /* the next record */
+	uint64_t *begins; /* one bit for each 8 bytes: a string, or a record
+			     whose elements were visited */
 	struct php_hone_buffer stack;
 	const char *problem;
 	struct graph *graph; /* NULL: there are no objects */
@@ -70,8 +71,8 @@ is_marked(const struct check *check, size_t offset)
 	return bit(check->begins, offset);
 }
 
-/* The offset of a pointer, SIZE_MAX if it is not in the data or not aligned.
- */
+/* The offset of a pointer. SIZE_MAX if the pointer is outside of the data or
+ * not aligned. */
 static size_t
 offset_of(const struct check *check, const void *pointer)
 {
@@ -83,7 +84,7 @@ offset_of(const struct check *check, const void *pointer)
 
 /* ---- structures ---- */
 
-/* A string at an offset below the size. */
+/* Check a string at an offset below the size. */
 static bool
 check_string(struct check *check, size_t at)
 {
@@ -112,8 +113,8 @@ check_string(struct check *check, size_t at)
 	return true;
 }
 
-/* The zend_array at an offset up to the size: its fields, and that its record
- * lies in the data. No element is read. */
+/* Check the zend_array at an offset up to the size: its fields, and that its
+ * record lies in the data. Reads no element. */
 static bool
 check_head(struct check *check, size_t at)
 {
@@ -156,7 +157,8 @@ check_head(struct check *check, size_t at)
 	return true;
 }
 
-/* Each bucket is in the chain of its slot, and no chain has a loop. */
+/* Check that each bucket is in the chain of its slot, and that no chain has a
+ * loop. */
 static bool
 check_index(struct check *check, const zend_array *record)
 {
@@ -198,14 +200,14 @@ check_packed(struct check *check, const zend_array *record)
 	}
 	if (n != record->nNumOfElements)
 		return problem(check, "an array has a wrong count");
-	/* PHP stores the next element there without looking. */
+	/* PHP stores an appended element at this index without a check. */
 	if (record->nNumUsed != 0 &&
 		record->nNextFreeElement < (zend_long)record->nNumUsed)
 		return problem(check, "an array has a wrong next element");
 	return true;
 }
 
-/* All of a record whose head is good, except the values and keys. */
+/* Check a record after check_head(), except its values and keys. */
 static bool
 check_record(struct check *check, size_t at)
 {
@@ -226,7 +228,8 @@ is_a(const zval *value, uint32_t type)
 	return Z_TYPE_INFO_P(value) == type;
 }
 
-/* The record that a list, or a place for one, has there; NULL: none begins. */
+/* The record of an element that must be a list. NULL if no record begins
+ * there. */
 static const zend_array *
 record_of(const struct check *check, const zval *value)
 {
@@ -261,8 +264,8 @@ take_list(const struct check *check, const zval *from, const zval **list,
 	return true;
 }
 
-/* The directory, and what the walk needs of it. The heads of the records are
- * good and marked. */
+/* Check the directory, and prepare the walk, after check_head() of all
+ * records. */
 static bool
 check_directory(struct check *check)
 {
@@ -302,8 +305,8 @@ free_graph(struct graph *graph)
 }
 
 /*
- * The record that a marker stands for. *begins: it must come next. It is a
- * special one from then on.
+ * Find the record of a marker. *begins: this record must come next. The record
+ * becomes a special one.
  */
 static bool
 find_marked(
@@ -319,7 +322,7 @@ find_marked(
 		return problem(check, "an object is not in the list");
 	*record = offset_of(check, Z_PTR(list[i]));
 	if (number < 0) {
-		/* One that is complete, or the next one. */
+		/* The record is complete, or is the next one. */
 		*begins = !is_marked(check, *record);
 		if (!*begins && !bit(graph->special, *record))
 			return problem(
@@ -335,7 +338,7 @@ find_marked(
 	return true;
 }
 
-/* A shape: its elements are strings that were visited, but for two. */
+/* The walk has checked the strings, which are all elements but two. */
 static bool
 check_shape(struct check *check, const zend_array *shape)
 {
@@ -361,7 +364,7 @@ check_shape(struct check *check, const zend_array *shape)
 	return *known == at;
 }
 
-/* PHP takes each key of such a table for a string. */
+/* PHP assumes that each key of such a table is a string. */
 static bool
 check_properties(struct check *check, const zval *properties)
 {
@@ -384,7 +387,7 @@ check_properties(struct check *check, const zval *properties)
 	return true;
 }
 
-/* A node whose elements were visited. */
+/* Check a node after its elements. */
 static bool
 check_node(struct check *check, const zend_array *node)
 {
@@ -411,7 +414,7 @@ check_node(struct check *check, const zend_array *node)
 struct level {
 	size_t record;
 	uint32_t element;
-	bool special; /* it may have markers */
+	bool special; /* the record may have markers */
 	bool node;
 };
 
@@ -472,8 +475,8 @@ top(const struct check *check)
 	return (struct level *)(check->stack.bytes + check->stack.used) - 1;
 }
 
-/* Whether the elements that are visited are those of a list of objects, or of
- * arrays that have some. */
+/* Whether the record on top of the stack is the list of objects, or the list of
+ * arrays with objects. */
 static bool
 is_list(const struct check *check)
 {
@@ -496,7 +499,7 @@ check_array_at(struct check *check, const void *pointer)
 	if (offset == SIZE_MAX || offset >= check->next ||
 		!is_marked(check, offset))
 		return problem(check, "a pointer does not lead to an array");
-	/* Only the lists of objects and arrays lead to what has markers. */
+	/* Only these two lists lead to records with markers. */
 	if (check->graph != NULL &&
 		bit(check->graph->special, offset) != listed)
 		return problem(check, "a pointer leads to what has objects");
@@ -561,8 +564,8 @@ check_key(struct check *check, const Bucket *bucket)
 	return true;
 }
 
-/* An array that has objects was visited: a fetch makes them in the order of
- * the list, each behind those in it. */
+/* Check the place of an array with objects: a fetch makes these arrays in the
+ * order of the list, and each array after the arrays in it. */
 static bool
 end_special(struct check *check, size_t record)
 {
@@ -574,7 +577,7 @@ end_special(struct check *check, size_t record)
 	       problem(check, "an array with objects is not in its place");
 }
 
-/* The next element of the array on top of the stack. */
+/* Check the next element of the array on top of the stack. */
 static bool
 check_next(struct check *check)
 {
@@ -600,7 +603,7 @@ check_next(struct check *check)
 	       check_value(check, &((const Bucket *)elements)[i].val);
 }
 
-/* Where the records end, if they are what they seem to be. */
+/* Check the heads of all records, and find their end. */
 static bool
 find_strings(struct check *check)
 {
@@ -638,7 +641,7 @@ check_arrays(struct check *check)
 	}
 	if (check->next != check->arrays)
 		return problem(check, "an array is in no other one");
-	/* So no list has one twice, or what no marker stands for. */
+	/* So each element of a list has exactly one marker that began it. */
 	if (objects && (check->graph->begun_n != check->graph->n_objects ||
 			       check->graph->ended != check->graph->n_arrays))
 		return problem(check, "a list has what is not in the value");

@@ -2,7 +2,7 @@
 #ifndef PHP_HONE_VALUES_GRAPH_H
 #define PHP_HONE_VALUES_GRAPH_H
 /*
- * Values with objects. Their data is that of an array, the *directory*:
+ * A value with objects is stored as an array, the *directory*:
  *
  *	[value, objects, arrays, shapes, depth]
  *
@@ -17,13 +17,13 @@
  *	[name of the class, number of the shape, whether it is an enum,
  *	 names of the declared properties as PHP mangles them ...]
  *
- * `arrays` is the list of the arrays below which there is an object, each
- *behind those in it, or null.
+ * `arrays` is the list of the arrays that have an object at any depth, or null.
+ * Each array comes after the arrays in it.
  *
- * Where a value is an object, or such an array, the data has a *marker*: type
+ * In place of an object, or of such an array, the data has a *marker*: type
  * IS_OBJECT, not counted, and the number of the object, or the complement of
- * the number of the array. So no other structure changes: a marker
- * is not a pointer, and all other arrays are immutable ones that readers share.
+ * the number of the array. So no other structure changes: a marker is not a
+ * pointer, and readers share all other arrays, which are immutable.
  */
 #include "layout.h"
 
@@ -32,8 +32,8 @@ enum {
 	PHP_HONE_VALUE_AT,
 	PHP_HONE_OBJECTS_AT,
 	PHP_HONE_ARRAYS_AT,
-	PHP_HONE_SHAPES_AT, /* how many there are */
-	PHP_HONE_DEPTH_AT,  /* as unserialize_max_depth counts */
+	PHP_HONE_SHAPES_AT, /* the number of shapes */
+	PHP_HONE_DEPTH_AT,  /* counted as for unserialize_max_depth */
 	PHP_HONE_DIRECTORY
 };
 
@@ -49,11 +49,11 @@ enum {
 };
 
 /*
- * Which objects have nodes: those that unserialize() makes without calling code
- * of the class.
+ * Objects have nodes if unserialize() makes them without calling code of the
+ * class.
  */
 
-/* PHP 8.4 has lazy objects, which PHP would initialize. */
+/* PHP would initialize the lazy objects of PHP 8.4. */
 static zend_always_inline bool
 php_hone_object_is_plain(const zend_object *object)
 {
@@ -72,7 +72,7 @@ php_hone_class_has(const zend_class_entry *class, const char *name, size_t len)
 	return zend_hash_str_exists(&class->function_table, name, len);
 }
 
-/* Whether its objects may have dynamic properties. */
+/* Whether objects of the class may have dynamic properties. */
 static zend_always_inline bool
 php_hone_class_is_loose(const zend_class_entry *class)
 {
@@ -81,8 +81,8 @@ php_hone_class_is_loose(const zend_class_entry *class)
 }
 
 /*
- * Neither methods of serialization nor code in C take part. The class may be
- * one of another process' with the same name.
+ * Whether the class has neither methods of serialization nor handlers in C. In
+ * a fetch, the class may differ from the stored one of the same name.
  */
 static inline bool
 php_hone_class_is_plain(const zend_class_entry *class)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PHP_HONE_VALUES_LAYOUT_H
 #define PHP_HONE_VALUES_LAYOUT_H
-/* The layout of values.h in PHP's structures, for the files that write and read
- * it. */
+/* Flags and sizes of PHP's structures in stored values. */
 #include "values.h"
 
-/* Not counted, never freed, never an entry of the collector of cycles. */
+/* The collector of cycles ignores these structures. */
 #ifdef GC_NOT_COLLECTABLE
 #define PHP_HONE_NO_CYCLES GC_NOT_COLLECTABLE
 #else
@@ -13,8 +12,8 @@
 #endif
 
 /*
- * IS_STR_PERMANENT is missing because the string may be gone in the next
- * request. Without it, pcre does not keep the pointer.
+ * IS_STR_PERMANENT is missing because the string may be freed before the next
+ * request. Without this flag, pcre does not keep the pointer.
  */
 #define PHP_HONE_STRING_INFO                                                   \
 	(IS_STRING | ((IS_STR_INTERNED | PHP_HONE_NO_CYCLES) << GC_FLAGS_SHIFT))
@@ -22,11 +21,11 @@
 	(IS_ARRAY |                                                            \
 		((IS_ARRAY_IMMUTABLE | PHP_HONE_NO_CYCLES) << GC_FLAGS_SHIFT))
 
-/* PHP separates before a write if it sees more than one reference; the JIT and
- * spl_array look at nothing else. */
+/* PHP separates an array with more than one reference before a write. The JIT
+ * and spl_array check only this count. */
 #define PHP_HONE_REFCOUNT 2
 
-/* The bytes of a string in a stored value. */
+/* The size of a string in a stored value, in bytes. */
 static zend_always_inline size_t
 php_hone_string_size(size_t len)
 {
@@ -39,7 +38,7 @@ php_hone_element_size(bool packed)
 	return packed ? sizeof(zval) : sizeof(Bucket);
 }
 
-/* The bytes of a record. */
+/* The size of a record, in bytes. */
 static zend_always_inline size_t
 php_hone_record_size(uint32_t mask, uint32_t used, bool packed)
 {
@@ -47,7 +46,7 @@ php_hone_record_size(uint32_t mask, uint32_t used, bool packed)
 	       used * php_hone_element_size(packed);
 }
 
-/* Where the elements of a record with this mask are. */
+/* The elements of a record with this mask. */
 static zend_always_inline void *
 php_hone_record_elements(const zend_array *record, uint32_t mask)
 {
@@ -62,7 +61,7 @@ php_hone_record_bytes(const zend_array *record)
 		record->nTableMask, record->nNumUsed, HT_IS_PACKED(record));
 }
 
-/* The smallest table that has room for so many elements. */
+/* The size of the smallest table with room for `used` elements. */
 static zend_always_inline uint32_t
 php_hone_table_size(uint32_t used)
 {
@@ -71,7 +70,8 @@ php_hone_table_size(uint32_t used)
 	return UINT32_C(1) << (32 - __builtin_clz(used - 1));
 }
 
-/* Whether the structures at an address are still arrays. */
+/* Whether the structure at this address is an array: the strings follow the
+ * arrays. */
 static zend_always_inline bool
 php_hone_is_record(const void *at)
 {
@@ -80,7 +80,7 @@ php_hone_is_record(const void *at)
 
 /* ---- building ---- */
 
-/* Room for `size` bytes more; false if there is no memory. */
+/* Make room for `size` more bytes. Returns false if memory is exhausted. */
 bool php_hone_buffer_grow(struct php_hone_buffer *buffer, size_t size);
 
 static zend_always_inline bool
@@ -91,9 +91,9 @@ php_hone_buffer_reserve(struct php_hone_buffer *buffer, size_t size)
 }
 
 /*
- * Look for an array with several references. Returns true if it has a record,
- * and sets *at. Otherwise enters it, for a record that begins at the end of
- * builder->arrays.
+ * Look for an array with several references. If the array has a record, returns
+ * true and sets *at. Otherwise enters the array, for a record that begins at
+ * the end of builder->arrays.
  */
 bool php_hone_shared_find(
 	struct php_hone_builder *builder, const zend_array *array, size_t *at);

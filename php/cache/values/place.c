@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Images at their final addresses. The copy of the arrays and the change of
- * their pointers are one pass; a second pass over the copy is slower by 4 to 11
- * %.
+ * Copies values to their final addresses. One pass copies the arrays and
+ * changes their pointers: a second pass over the copy is slower by 4 to 11 %.
  */
 #include "text.h"
 #include <hone/hone.h>
 
-/* What is added to pointers. */
+/* Offsets to be added to pointers. */
 struct moved {
 	uintptr_t arrays, strings;
 };
@@ -23,8 +22,8 @@ move_value(zval *value, uint32_t type, const struct moved *by)
 						  by->arrays);
 }
 
-/* Not 0 if one of four values is a string or an array, whose types are the
- * largest ones. */
+/* Not 0 if one of four values is a string or an array: these have the largest
+ * types. */
 static zend_always_inline uint32_t
 has_pointers(const zval *four)
 {
@@ -65,7 +64,7 @@ move_buckets(const Bucket *from, Bucket *to, uint32_t n, const struct moved by)
 	}
 }
 
-/* Move the record at `from` to `to`, which is seen at `view`. */
+/* Copy the record at `from` to `to`, with pointers for readers at `view`. */
 static void
 move_record(const zend_array *from, zend_array *to, const zend_array *view,
 	const struct moved by)
@@ -74,7 +73,8 @@ move_record(const zend_array *from, zend_array *to, const zend_array *view,
 
 	memcpy(to, from, sizeof(*to));
 	to->arData = php_hone_record_elements(view, from->nTableMask);
-	/* Half of all arrays have 8 elements at most. */
+	/* A copy of a constant size is faster. Half of all arrays have at most
+	 * 8 elements. */
 	if (index == 8)
 		memcpy(to + 1, from + 1, 8);
 	else if (index == HT_HASH_SIZE(HT_SIZE_TO_MASK(HT_MIN_SIZE)))
@@ -91,7 +91,7 @@ move_record(const zend_array *from, zend_array *to, const zend_array *view,
 			from->nNumUsed, by);
 }
 
-/* Returns the bytes of the arrays at `from`. */
+/* Returns the size of the arrays at `from`, in bytes. */
 static size_t
 move_arrays(const unsigned char *from, size_t size, unsigned char *to,
 	const unsigned char *view, const struct moved by)

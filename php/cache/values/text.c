@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Long strings: PHP's hash by vectors (text.h has the sum), and the copy. */
+/* PHP's hash of long strings by vectors (text.h has the sum), and the copy. */
 #include "text.h"
 #include <hone/hone.h>
 
@@ -22,14 +22,14 @@ const uint64_t php_hone_inverse[8] = {
 #define P16 (P8 * P8)
 #define P24 (P16 * P8)
 #define P32 (P16 * P16)
-/* What 128 in each of 16 and of 32 characters is worth. */
+/* The sum of 128 in each of 16 and in each of 32 characters. */
 #define BIAS16 (PHP_HONE_BIAS * (P8 + 1))
 #define BIAS32 (BIAS16 * (P16 + 1))
 
 /* Below this, the choice of AVX2 costs more than it saves. */
 #define LONG 128
 
-/* 16 characters a turn; `len` is a multiple of 16. */
+/* 16 characters per iteration; `len` is a multiple of 16. */
 static uint64_t
 hash_sse2(uint64_t hash, const char *bytes, size_t len)
 {
@@ -57,7 +57,7 @@ hash_sse2(uint64_t hash, const char *bytes, size_t len)
 	return hash;
 }
 
-/* 32 characters a turn; `len` is a multiple of 32. */
+/* 32 characters per iteration; `len` is a multiple of 32. */
 __attribute__((target("avx2"))) static uint64_t
 hash_avx2(uint64_t hash, const char *bytes, size_t len)
 {
@@ -85,7 +85,8 @@ hash_avx2(uint64_t hash, const char *bytes, size_t len)
 	return hash;
 }
 
-/* Vectors for what is long enough; *len becomes what they leave. */
+/* Hashes a prefix by vectors. *len becomes the number of remaining
+ * characters. */
 static uint64_t
 hash_vectors(const char *bytes, size_t *len)
 {
@@ -121,7 +122,7 @@ php_hone_string_hash(const char *bytes, size_t len)
 		memcpy(&word, bytes, 8);
 		sum = php_hone_hash_word(sum, word);
 	}
-	/* There may be no byte after the last one. */
+	/* There may be no readable byte after the last one. */
 	word = 0;
 	memcpy(&word, bytes, left);
 	return php_hone_hash_last(sum, word, left);

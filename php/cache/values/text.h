@@ -2,19 +2,19 @@
 #ifndef PHP_HONE_VALUES_TEXT_H
 #define PHP_HONE_VALUES_TEXT_H
 /*
- * Strings: PHP's hash, 8 bytes at a time, and the copy of the bytes, which
- * computes the hash in the same pass. In line for the loops over elements.
+ * PHP's hash of strings, 8 bytes at a time, and a copy that computes the hash
+ * in the same pass. Inline for the loops over elements.
  *
  * Each character is worth 33 times the one after it:
  *
  *	5381 * 33^n + c[0] * 33^(n-1) + ... + c[n-1]	modulo 2^64
  *
- * The last word has zeros after the string. They multiply the sum by a power of
- * 33, and 33 is odd, so that its powers have inverses. This saves the branch by
- * the number of characters that are left.
+ * The last word has zeros after the string. These zeros multiply the sum by a
+ * power of 33. 33 is odd, so its powers have inverses, and one multiplication
+ * corrects the sum. This saves a branch on the number of remaining characters.
  *
- * If char is signed, 128 is added to each character, so that it can be
- * multiplied as unsigned, and what that adds to the sum is subtracted.
+ * If char is signed, 128 is added to each character for an unsigned
+ * multiplication, and PHP_HONE_BIAS is subtracted from the sum.
  */
 #include "layout.h"
 #include <limits.h>
@@ -38,7 +38,7 @@
 /* 33^-8, 33^-7, ... 33^-1 modulo 2^64. */
 extern const uint64_t php_hone_inverse[8];
 
-/* The first 0 to 7 bytes at `from`, then zeros; reads 8. */
+/* Reads 8 bytes at `from`. Returns the first 0 to 7 of them, then zeros. */
 static zend_always_inline uint64_t
 php_hone_last_word(const char *from, size_t len)
 {
@@ -68,7 +68,7 @@ php_hone_hash_word(uint64_t sum, uint64_t word)
 	return sum * PHP_HONE_33_8 + (word - PHP_HONE_BIAS);
 }
 
-/* `word` has `len` characters, 0 to 7, and zeros. */
+/* `word` has `len` characters, 0 to 7, then zeros. */
 static zend_always_inline zend_ulong
 php_hone_hash_last(uint64_t sum, uint64_t word, size_t len)
 {
@@ -76,7 +76,7 @@ php_hone_hash_last(uint64_t sum, uint64_t word, size_t len)
 	return (zend_ulong)(sum | PHP_HONE_HASH_TOP);
 }
 
-/* The rest of php_hone_write_string() for a string above PHP_HONE_SHORT. */
+/* php_hone_write_string() for a string longer than PHP_HONE_SHORT. */
 void php_hone_write_long(
 	zend_string *copy, const zend_string *string, zend_ulong hash);
 
@@ -84,9 +84,9 @@ void php_hone_write_long(
 #define PHP_HONE_SHORT 64
 
 /*
- * The bytes, a NUL, and zeros up to a multiple of 8. PHP's memory of a string
- * is a multiple of 8, too, so that a word that begins in it ends in it. Returns
- * the hash if `hash` is 0.
+ * Writes the bytes, a NUL, and zeros up to a multiple of 8. Reads whole words,
+ * since PHP allocates a multiple of 8 bytes for a string. Returns `hash`, or
+ * the computed hash if `hash` is 0.
  */
 static zend_always_inline zend_ulong
 php_hone_copy_short(char *to, const char *from, size_t len, zend_ulong hash)
@@ -111,8 +111,7 @@ php_hone_copy_short(char *to, const char *from, size_t len, zend_ulong hash)
 	return php_hone_hash_last(sum, word, len - whole);
 }
 
-/* Write a string to `to`, in php_hone_string_size() bytes. `hash`: 0 if
- * unknown. */
+/* Writes php_hone_string_size() bytes to `to`. `hash`: 0 if unknown. */
 static zend_always_inline void
 php_hone_write_string(void *to, const zend_string *string, zend_ulong hash)
 {

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Ordinary values from stored values. The arrays are walked in the order in
- * which they lie in the data, so that no depth of nesting needs a stack.
+ * Makes ordinary values from stored values. The walk has the order of the
+ * arrays in the data, so that no depth of nesting needs a stack.
  */
 #include "layout.h"
 
-/* Array structures begin at different multiples of this. */
+/* The number of this unit identifies a structure: no two begin in the same
+ * one. */
 #define UNIT (SIZEOF_SIZE_T == 8 ? 32 : 16)
 
 struct unpacked {
 	uintptr_t base;
-	void **made; /* of each array and string, by its offset */
+	void **made; /* the copy of each array and string, by offset */
 };
 
 static void **
@@ -19,7 +20,7 @@ place_of(struct unpacked *unpacked, const void *address)
 	return &unpacked->made[((uintptr_t)address - unpacked->base) / UNIT];
 }
 
-/* The copy of a string, with a reference for the caller. */
+/* Returns the copy of a string, with a reference for the caller. */
 static zend_string *
 string_of(struct unpacked *unpacked, const zend_string *string)
 {
@@ -48,7 +49,7 @@ unpack_value(struct unpacked *unpacked, zval *value)
 	value->u2.next = next;
 }
 
-/* The elements of a copy, which are still those of the data. */
+/* Replaces the pointers in a copy, which still lead to the data. */
 static void
 unpack_elements(struct unpacked *unpacked, zend_array *array)
 {
@@ -87,7 +88,7 @@ unpack_arrays(struct unpacked *unpacked, const struct php_hone_value *stored)
 	const zend_array *record;
 	size_t at = 0;
 
-	/* PHP's copy of an immutable array is a copy of its bytes. */
+	/* PHP copies an immutable array byte by byte. */
 	while ((record = record_after(stored, &at)) != NULL) {
 		zend_array *array = zend_array_dup((zend_array *)record);
 		GC_SET_REFCOUNT(array, 0);
