@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Files that are written whole or not at all, and read only if nobody else can
- * write them. */
+/* A file is written completely or not at all, and is read only if no other user
+ * can write it. */
 #include "format.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #define BUFFER ((size_t)64 << 10)
 #define TRIES 16
 
-/* The directory of a path, open; or a negative errno. */
+/* Opens the directory of a path. Returns the descriptor or a negative errno. */
 static int
 open_directory(const char *path, const char **name)
 {
@@ -41,7 +41,7 @@ open_directory(const char *path, const char **name)
 	return fd;
 }
 
-/* rename() would replace a device as readily as a file. */
+/* rename() would also replace a device. */
 static int
 check_target(const struct php_hone_output *output)
 {
@@ -52,7 +52,7 @@ check_target(const struct php_hone_output *output)
 	return S_ISREG(st.st_mode) ? 0 : -EEXIST;
 }
 
-/* O_EXCL opens neither a file that exists nor a symbolic link. */
+/* With O_EXCL, open() fails for an existing file and for a symbolic link. */
 static int
 create_temporary(struct php_hone_output *output)
 {
@@ -170,7 +170,7 @@ php_hone_output_discard(struct php_hone_output *output)
 	give_up_all(output);
 }
 
-/* All steps; a failed close() is a failed write on some file systems. */
+/* On some file systems, a failed close() reports a failed write. */
 static int
 complete(struct php_hone_output *output, const void *head, size_t size)
 {
@@ -210,7 +210,7 @@ php_hone_output_finish(
 	return error;
 }
 
-/* Whoever can write the file decides what scripts unserialize. */
+/* A user who can write the file decides which bytes scripts unserialize. */
 static bool
 check_owner(const struct stat *st, char *problem, size_t room)
 {
@@ -237,8 +237,9 @@ bool
 php_hone_snapshot_read(const char *path, size_t limit, void **bytes,
 	size_t *size, int *error, char *problem, size_t room)
 {
-	/* One open for the check and the read. O_NONBLOCK: not to wait for the
-	 * writer of a FIFO. */
+	/* The check and the read use one descriptor, so that the file cannot be
+	 * replaced between them. O_NONBLOCK, so that open() does not wait for
+	 * the writer of a FIFO. */
 	int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
 	struct hone_read_attr attr;
 	struct hone_file_data data;

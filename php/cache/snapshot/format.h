@@ -2,20 +2,21 @@
 #ifndef PHP_HONE_SNAPSHOT_FORMAT_H
 #define PHP_HONE_SNAPSHOT_FORMAT_H
 /*
- * The file of a snapshot, without anything of PHP: docs/design/cache.md,
+ * The format of a snapshot file, independent of PHP: docs/design/cache.md,
  * "Snapshots". Numbers have the byte order of the machine.
  *
  *	head | layout, uint32_t each | record, key, tags, data | record, ...
  *
- * Tags are a uint16_t with the length of each, then their names. Zeros fill up
- * the layout, and a record with its key and tags, to a multiple of 8 bytes.
+ * Tags are stored as a uint16_t with the length of each, then the names. Zeros
+ * pad the layout, and each record with its key and tags, to a multiple of 8
+ * bytes.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define PHP_HONE_SNAPSHOT_MAGIC "honesnap"
-/* Counts up with each change of the file or of the data. */
+/* Incremented with each change of the file format or of the data. */
 #define PHP_HONE_SNAPSHOT_FORMAT 1
 #define PHP_HONE_SNAPSHOT_ORDER 0x01020304
 /* The address that the pointers of all values assume. */
@@ -30,7 +31,7 @@ struct php_hone_snapshot_head {
 	int64_t saved; /* seconds since 1970 */
 	uint32_t n_layout;
 	uint32_t zero;
-	uint64_t body_sum; /* of what follows the head */
+	uint64_t body_sum; /* of the bytes after the head */
 	uint64_t head_sum; /* of the members above */
 };
 
@@ -56,7 +57,7 @@ php_hone_snapshot_round(size_t size)
 	return (size + 7) & ~(size_t)7;
 }
 
-/* A number on which the data depends. */
+/* A number of this PHP on which the data depends. */
 struct php_hone_layout {
 	const char *name;
 	uint32_t value;
@@ -78,7 +79,7 @@ struct php_hone_snapshot {
 	const struct php_hone_layout *layout;
 	uint32_t n_layout;
 	uint64_t (*sum)(const void *bytes, size_t size);
-	/* false, with a phrase, if the value of an entry is not good */
+	/* returns false, with a phrase, if the value of an entry is invalid */
 	bool (*check)(const struct php_hone_snapshot_entry *entry,
 		const char **phrase);
 
@@ -89,20 +90,21 @@ struct php_hone_snapshot {
 };
 
 /*
- * Check the whole file. Returns false with `problem` set. Reads only these
- * bytes, in time proportional to their number.
+ * Check the whole file. On failure, returns false and sets `problem`. Reads
+ * only `bytes`, in time proportional to `size`.
  */
 bool php_hone_snapshot_parse(struct php_hone_snapshot *snapshot);
 
-/* The entry at an offset, of a file that was checked; *at becomes the next. */
+/* The entry at an offset of a checked file. *at becomes the offset of the next
+ * entry. */
 void php_hone_snapshot_entry_at(const struct php_hone_snapshot *snapshot,
 	size_t *at, struct php_hone_snapshot_entry *entry);
 
 /* ---- file.c ---- */
 
-/* A file that appears under its name when it is complete. */
+/* A file that gets its name when the file is complete. */
 struct php_hone_output {
-	/* called for all bytes that are written */
+	/* called for all written bytes */
 	void (*add)(void *opaque, const void *bytes, size_t size);
 	void *opaque;
 
@@ -116,23 +118,25 @@ struct php_hone_output {
 };
 
 /*
- * 0 or a negative errno: -EINVAL if the path has no name at its end, -EEXIST if
- * something that is not a regular file has this name. After a failure, and
- * after discard() and finish(), nothing is left to be closed.
+ * Returns 0 or a negative errno: -EINVAL if the path does not end with a name,
+ * -EEXIST if the name exists and is not a regular file. After a failure of
+ * open(), and after discard() and finish(), the output holds no resources.
  */
 int php_hone_output_open(
 	struct php_hone_output *output, const char *path, size_t head);
 int php_hone_output_write(
 	struct php_hone_output *output, const void *bytes, size_t size);
 void php_hone_output_discard(struct php_hone_output *output);
-/* Write the first bytes, for which open() left room, and make it durable. */
+/* Write the head, for which open() left room, sync the file to disk and rename
+ * it. */
 int php_hone_output_finish(
 	struct php_hone_output *output, const void *head, size_t size);
 
 /*
- * Read a file of at most `limit` bytes, to be freed by free(). Returns false
- * with a problem if it belongs to others than root and this process, if others
- * may write to it, or if it cannot be read. *error is the negative errno, or 0.
+ * Read a file of at most `limit` bytes. The caller calls free() for *bytes.
+ * Returns false with a problem if the owner of the file is neither root nor the
+ * user of this process, if others may write to the file, or if the file cannot
+ * be read. *error is a negative errno, or 0.
  */
 bool php_hone_snapshot_read(const char *path, size_t limit, void **bytes,
 	size_t *size, int *error, char *problem, size_t room);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A stored value depends on these numbers: another PHP has other ones. */
+/* A stored value depends on these numbers, which differ between builds of
+ * PHP. */
 #include "snapshot.h"
 #include "../values/layout.h"
 #include "zend_modules.h"
@@ -19,7 +20,7 @@
 	}
 
 const struct php_hone_layout php_hone_layout[] = {
-	/* Of one minor version, all releases have one layout. */
+	/* All releases of a minor version have the same layout. */
 	{"PHP version (major * 100 + minor)",
 		PHP_MAJOR_VERSION * 100 + PHP_MINOR_VERSION},
 	NUMBER(ZEND_MODULE_API_NO),
@@ -58,7 +59,7 @@ const struct php_hone_layout php_hone_layout[] = {
 	NUMBER(HASH_FLAG_STATIC_KEYS),
 	NUMBER(HT_MIN_MASK),
 	NUMBER(HT_MIN_SIZE),
-	/* A digit for each. */
+	/* One hexadecimal digit for each type. */
 	{"types", IS_UNDEF | IS_NULL << 4 | IS_FALSE << 8 | IS_TRUE << 12 |
 			  IS_LONG << 16 | IS_DOUBLE << 20 | IS_STRING << 24 |
 			  IS_ARRAY << 28},

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * From a file to a store. All of the file is checked before the first value is
- * stored.
+ * Loads a file into a store. The whole file is checked before the first value
+ * is stored.
  */
 #include "snapshot.h"
 #include <errno.h>
 #include <time.h>
 
-/* A file may have so many times the bytes of the cache: it is read whole. */
+/* A limit on memory: the largest file is this many times the size of the
+ * cache. */
 #define LIMIT 4
 
-/* An entry, to be sorted. */
+/* An entry for the sort. */
 struct place {
 	size_t at;
 	uint32_t hits;
@@ -57,7 +58,7 @@ check(const struct php_hone_snapshot_entry *entry, const char **phrase)
 		PHP_HONE_SNAPSHOT_BASE, &root, phrase);
 }
 
-/* Most used first; of the same use, in the order of the file. */
+/* By use, descending; then in the order of the file. */
 static int
 by_use(const void *a, const void *b)
 {
@@ -76,7 +77,8 @@ sort(const struct php_hone_snapshot *snapshot)
 	struct php_hone_snapshot_entry entry;
 	struct place *places;
 	size_t at = snapshot->first;
-	/* Checked: each has more bytes in the file than here. */
+	/* The count was checked: each entry takes more bytes in the file than
+	 * here. */
 	size_t n = (size_t)snapshot->head.entries;
 
 	places = calloc(n + 1, sizeof *places);
@@ -168,7 +170,7 @@ store_all(struct php_hone_member *member,
 {
 	struct php_hone_snapshot_entry entry;
 	int64_t now = time(NULL);
-	/* A clock that was set back makes no value live longer. */
+	/* If the clock was set back, no value gets more time to live. */
 	uint64_t elapsed =
 		now > snapshot->head.saved
 			? (uint64_t)now - (uint64_t)snapshot->head.saved

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hone.cache_snapshot, read at the start of the server and written at its end,
- * and Hone\Cache::save() and load().
+ * Hone\Cache::save() and load(), and the file of hone.cache_snapshot, which is
+ * read at the start of the server and written at its end.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,11 +13,11 @@
 #include "SAPI.h"
 #include "main/fopen_wrappers.h"
 
-/* Warnings of the start of FPM, until its log is open. */
+/* Warnings from the start of FPM, kept until the log of FPM is open. */
 static char *early;
 static size_t early_size;
 static struct stat early_stderr;
-/* The process of FPM that forks workers, and so serves; 0 before that. */
+/* The process of FPM that forks workers; 0 before the first fork. */
 static pid_t master;
 
 static bool
@@ -27,8 +27,8 @@ is_fpm(void)
 }
 
 /*
- * A php-cgi that runs a command, or one request of CGI, ends with it. The first
- * has functions of its own, the second the variables of a request.
+ * A php-cgi that runs a command or one request of CGI is not a server. The
+ * former has additional functions, the latter has the variables of a request.
  */
 static bool
 is_server(void)
@@ -40,8 +40,8 @@ is_server(void)
 	return !php_hone_pools_command_line();
 }
 
-/* "default" has the path of the setting, others add their name, in which
- * pools.c allows no slash. */
+/* The pool "default" has the path of the setting. Other pools append their
+ * name, in which pools.c allows no slash. */
 static bool
 path_of(const char *pool, char *path, const char **problem)
 {
@@ -66,7 +66,7 @@ is_set(void)
 	       HONE_G(cache).snapshot[0] != '\0';
 }
 
-/* Sets *problem if no file can be written beside the path. */
+/* Returns false and sets *problem if the folder of the path is not writable. */
 static bool
 can_be_written(const char *path, const char **problem)
 {
@@ -95,7 +95,7 @@ keep_early(const char *text)
 	early_size += size;
 }
 
-/* To the output, as PHP's own warnings of its start. */
+/* Warns as PHP does at its start. */
 static ZEND_COLD void
 complain(const char *format, ...)
 {
@@ -143,9 +143,10 @@ php_hone_snapshot_begin(void)
 }
 
 /*
- * FPM handles SIGCHLD before it forks workers, and no worker does. Before that,
- * the process that was started forks the master of a daemon, and one for
- * opcache.preload_user; it has nothing to write, and nor has php-fpm -t.
+ * FPM handles SIGCHLD before it forks workers, and workers do not handle it.
+ * The process that was started forks before that, for the daemon and for
+ * opcache.preload_user. That process must not write the file, and neither must
+ * php-fpm -t.
  */
 static bool
 forks_workers(void)
@@ -158,8 +159,9 @@ forks_workers(void)
 }
 
 /*
- * FPM opens its log after the modules have started, and makes it stderr before
- * it forks a worker. Lines that went to another stderr are then repeated.
+ * FPM opens its log after the modules have started, and uses the log as stderr
+ * before it forks a worker. Lines that went to an earlier stderr are repeated
+ * there.
  */
 void
 php_hone_snapshot_before_fork(void)
@@ -173,7 +175,7 @@ php_hone_snapshot_before_fork(void)
 		(now.st_dev == early_stderr.st_dev &&
 			now.st_ino == early_stderr.st_ino))
 		return;
-	/* A log that cannot be written has no other place for it. */
+	/* If the log is not writable, the lines have no other place. */
 	(void)!write(STDERR_FILENO, early, early_size);
 	free(early);
 	early = NULL;
@@ -193,7 +195,7 @@ save_pool(const char *pool, struct php_hone_store *store, void *opaque)
 		return;
 	snprintf(line, sizeof line, "hone.cache_snapshot: %s: %s", path,
 		problem);
-	/* PHP's output has ended; the log has not. */
+	/* PHP's output has ended, but the log is still open. */
 	php_log_err(line);
 }
 
@@ -207,7 +209,8 @@ php_hone_snapshot_end(void)
 		php_hone_pools_each_made(save_pool, NULL);
 }
 
-/* An absolute path that open_basedir allows, to be freed by efree(). */
+/* Returns an absolute path that open_basedir allows, or NULL. The caller calls
+ * efree(). */
 static char *
 resolve(const char *path)
 {
@@ -219,7 +222,7 @@ resolve(const char *path)
 	}
 	if (php_check_open_basedir(path))
 		return NULL;
-	/* Not CWD_FILEPATH, which follows the last link. */
+	/* CWD_FILEPATH would follow the last symbolic link. */
 	absolute = expand_filepath_with_mode(path, NULL, NULL, 0, CWD_EXPAND);
 	if (absolute != NULL && php_check_open_basedir(absolute)) {
 		efree(absolute);
@@ -228,7 +231,6 @@ resolve(const char *path)
 	return absolute;
 }
 
-/* The path of the setting for the pool of this process. */
 static char *
 own_path(struct php_hone_member *member)
 {

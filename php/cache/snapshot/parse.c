@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether bytes are a snapshot that this PHP can use. */
+/* Checks whether bytes are a snapshot that this PHP can use. */
 #include "format.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,7 +13,6 @@
 		 (snapshot)->problem, sizeof(snapshot)->problem, __VA_ARGS__), \
 		false)
 
-/* A number that must have one value. */
 static bool
 expect(struct php_hone_snapshot *snapshot, const char *name, uint64_t is,
 	uint64_t must)
@@ -97,8 +96,8 @@ tag_length(const struct php_hone_snapshot_entry *entry, unsigned i)
 	return length;
 }
 
-/* Find the parts of an entry. Returns the offset after it, or 0 if it does not
- * end in the file. */
+/* Find the parts of an entry. Returns the offset after the entry, or 0 if the
+ * entry exceeds the file. */
 static size_t
 locate(const struct php_hone_snapshot *snapshot, size_t at,
 	struct php_hone_snapshot_entry *entry, size_t *padding)
@@ -107,7 +106,8 @@ locate(const struct php_hone_snapshot *snapshot, size_t at,
 	const unsigned char *bytes = snapshot->bytes;
 	size_t size = snapshot->size;
 
-	/* at <= size: no sum below overflows, each term is below 2^32. */
+	/* at <= size, and each term is below 2^32, so no sum below
+	 * overflows. */
 	if (size - at < sizeof *record)
 		return 0;
 	memcpy(&entry->record, bytes + at, sizeof *record);
@@ -165,7 +165,8 @@ parse_entries(struct php_hone_snapshot *snapshot)
 	size_t at = snapshot->first, padding = 0;
 	uint64_t n = 0;
 
-	/* Each turn takes at least the bytes of a record. */
+	/* The loop ends: each iteration takes at least the bytes of a
+	 * record. */
 	while (at < snapshot->size) {
 		size_t next = locate(snapshot, at, &entry, &padding);
 		if (next == 0)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* From a store to a file, entry by entry while others use the store. */
+/* Saves a store to a file, entry by entry, while other processes use the
+ * store. */
 #include "snapshot.h"
 #include <errno.h>
 #include <time.h>
@@ -11,7 +12,7 @@ struct save {
 	uint32_t now;
 	uint64_t entries;
 	int error;
-	/* a copy of a value, with the pointers of the file */
+	/* a copy of a value with the pointers that the file has */
 	void *scratch;
 	size_t room;
 };
@@ -62,7 +63,7 @@ make_scratch(struct save *save, size_t size)
 	return true;
 }
 
-/* The root, as it is in the file; the data is in the scratch. */
+/* Sets the root for the file, and copies the data to the scratch buffer. */
 static bool
 move(struct save *save, const struct php_hone_entry *entry, zval *root)
 {
@@ -80,7 +81,7 @@ move(struct save *save, const struct php_hone_entry *entry, zval *root)
 	return true;
 }
 
-/* False: a tag was invalidated at this moment, and the entry with it. */
+/* Returns false if a tag was invalidated meanwhile, and the entry with it. */
 static bool
 find_tags(struct save *save, const struct php_hone_entry *entry,
 	struct php_hone_key *tags)
@@ -110,7 +111,7 @@ put_entry(struct save *save, const struct php_hone_snapshot_record *record,
 	save->entries++;
 }
 
-/* No mutex is held while this writes, and the entry stays until it returns. */
+/* Runs without a mutex. The entry stays valid until the return. */
 static bool
 visit(const struct php_hone_entry *entry, void *opaque)
 {
@@ -119,7 +120,7 @@ visit(const struct php_hone_entry *entry, void *opaque)
 	struct save *save = opaque;
 	zval root;
 
-	/* The last second of a value is not worth a record. */
+	/* A value with at most a second to live is not worth a record. */
 	if (save->error != 0 ||
 		(entry->expires != 0 && entry->expires <= save->now + 1))
 		return save->error == 0;
@@ -192,7 +193,7 @@ php_hone_snapshot_save(
 		snprintf(problem, PHP_HONE_PROBLEM, "PHP has no hash xxh64");
 		return false;
 	}
-	/* Not pinned: a save holds back one entry at a time. */
+	/* Not pinned, so that a save holds back one entry at a time. */
 	error = php_hone_member_join(&save.member, store);
 	if (error == 0) {
 		error = save_all(&save, path);

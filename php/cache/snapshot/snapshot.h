@@ -2,7 +2,8 @@
 #ifndef PHP_HONE_SNAPSHOT_H
 #define PHP_HONE_SNAPSHOT_H
 /*
- * Snapshots: format.h has the file, parse.c and file.c know nothing of PHP.
+ * Snapshots. format.h describes the file; parse.c and file.c do not depend on
+ * PHP.
  *
  *	layout.c   the numbers of this PHP
  *	sum.c      the checksum
@@ -22,7 +23,7 @@ struct php_hone_sum {
 	_Alignas(64) unsigned char context[256];
 };
 
-/* False if this PHP has no such function. */
+/* Returns false if this PHP has no XXH64. */
 bool php_hone_sum_ready(void);
 void php_hone_sum_begin(struct php_hone_sum *sum);
 void php_hone_sum_add(struct php_hone_sum *sum, const void *bytes, size_t size);
@@ -34,18 +35,19 @@ uint64_t php_hone_sum_of(const void *bytes, size_t size);
 #define PHP_HONE_PROBLEM 256
 
 /*
- * Both use a slot of their own, and no memory of the request: they never leave
- * by longjmp(). `problem` has PHP_HONE_PROBLEM bytes.
+ * Both use their own slot and no memory of the request, so they never leave by
+ * longjmp(). `problem` has PHP_HONE_PROBLEM bytes.
  */
 
-/* Returns false with a problem; an older file is then as it was. */
+/* On failure, returns false with a problem, and an older file stays
+ * unchanged. */
 bool php_hone_snapshot_save(
 	struct php_hone_store *store, const char *path, char *problem);
 
 /*
- * Returns how many values were stored. Keys that exist stay as they are;
- * nothing is evicted. Returns -1 with a problem if the file was refused:
- * nothing was stored. *missing: there is no such file.
+ * Returns the number of stored values. Existing keys keep their values, and no
+ * value is evicted. If the file is rejected, stores no value and returns -1
+ * with a problem. *missing: the file does not exist.
  */
 zend_long php_hone_snapshot_load(struct php_hone_store *store, const char *path,
 	bool *missing, char *problem);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The checksum, from PHP's extension hash, which every PHP has: an error in a
- * file is found at more than 10 GB/s. It does not protect against a forger.
+ * The checksum is from PHP's extension hash, which every PHP has, and runs at
+ * more than 10 GB/s. The checksum finds errors, but does not protect against
+ * forgery.
  */
 #include "snapshot.h"
 #include "ext/hash/php_hash.h"
