@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether the functions of APCu are offered, and their registration. */
+/* Decides whether the functions of APCu are offered, and registers them. */
 #include "apcu.h"
 #include "zend_interfaces.h"
 #include "apcu_arginfo.h"

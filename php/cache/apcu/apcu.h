@@ -29,8 +29,8 @@
 #define PHP_HONE_LIST_DELETED 2
 
 /*
- * Whether a function does anything. Without a cache, those of cache.h return
- * false.
+ * Whether the functions have an effect. Without a cache, the functions of
+ * cache.h return false.
  */
 static zend_always_inline bool
 php_hone_apcu_on(void)
@@ -43,8 +43,8 @@ void php_hone_apcu_offer(int type);
 
 /* iterator.c */
 void php_hone_apcu_iterator_minit(zend_class_entry *class);
-/* Deletes all keys of an APCUIterator; false if the object is not one. Throws
- * if it has not been constructed. */
+/* Deletes all keys of an APCUIterator. Returns false if the object has another
+ * class. Throws if the object has not been constructed. */
 bool php_hone_apcu_iterator_delete(zval *object);
 
 #endif

@@ -53,7 +53,7 @@ HONE_FUNCTION(apcu_fetch)
 		found = fetch_one(Z_STR_P(key), return_value);
 		if (!found)
 			ZVAL_FALSE(return_value);
-		/* As in APCu: it was found, and its __wakeup() throws. */
+		/* As in APCu: a value whose __wakeup() throws was found. */
 		found = found || EG(exception) != NULL;
 	}
 	if (success != NULL)
@@ -119,7 +119,7 @@ warn_of_delete(void)
 		"APCIterator instance");
 }
 
-/* The result has the keys that were not deleted. */
+/* The result is the list of the keys that were not deleted. */
 static void
 delete_each(zval *result, HashTable *keys)
 {

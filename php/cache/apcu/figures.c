@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * apcu_cache_info() and its siblings. Figures that the shared cache does not
- * count have the value of an unused entry: docs/php-cache.md.
+ * apcu_cache_info() and the other functions that return figures. Figures that
+ * the shared cache does not count have the value of an unused entry:
+ * docs/php-cache.md.
  */
 #include "apcu.h"
 
-/* Parts of the memory, each of which apcu_sma_info() reports free or used. */
+/* apcu_sma_info() reports each of these parts of the memory as free or used. */
 #define MAP_PARTS 4096
 
 static const struct php_hone_store_info *
@@ -122,7 +123,7 @@ HONE_FUNCTION(apcu_key_info)
 	add_assoc_long(return_value, "refs", 0);
 }
 
-/* The free parts, as APCu lists its free blocks. */
+/* APCu lists its free blocks. These are runs of free parts. */
 static void
 add_blocks(zval *result, size_t size)
 {

@@ -8,13 +8,13 @@ struct iterator {
 	struct php_hone_walk walk;
 	zend_long format;
 	bool constructed;
-	bool deleted; /* APC_LIST_DELETED: nothing is listed */
+	bool deleted; /* APC_LIST_DELETED: the list is empty */
 	bool totalled;
 	zend_long hits, size, count;
-	/* Not the compiled one: pcre frees that before PHP frees the objects
-	 * of static properties. */
+	/* Not compiled: pcre frees compiled expressions before PHP frees the
+	 * objects of static properties. */
 	zend_string *regex;
-	HashTable *search; /* keys; NULL: no list was given */
+	HashTable *search; /* keys from the script, or NULL */
 	zend_object std;
 };
 
@@ -121,7 +121,7 @@ describe(zval *element, const struct php_hone_item *item, zend_long format,
 		add_assoc_long(element, "ttl", item->ttl);
 }
 
-/* Keeps the items of the batch that match. */
+/* Removes the items that do not match from the batch. */
 static void
 filter(struct iterator *iterator)
 {
@@ -137,7 +137,7 @@ filter(struct iterator *iterator)
 	walk->n = kept;
 }
 
-/* The next batch that has an item. Returns false at the end. */
+/* Finds the next batch that has an item. Returns false at the end. */
 static bool
 more(struct iterator *iterator)
 {
@@ -162,7 +162,7 @@ present(struct iterator *iterator)
 	return &walk->items[walk->at];
 }
 
-/* The list as the keys of a table. Only strings can be keys of the cache. */
+/* Only strings can be keys of the cache, so an int never matches. */
 static HashTable *
 flip(HashTable *list)
 {
@@ -290,7 +290,8 @@ key_of(struct iterator *iterator, zval *result)
 		zend_throw_error(NULL, "Cannot call key() on invalid iterator");
 }
 
-/* The value may have code of the user, which may move the iterator. */
+/* The item is copied: unserializing the value may run code of the user, which
+ * may move the iterator. */
 static void
 current_of(struct iterator *iterator, zval *result)
 {
@@ -320,7 +321,7 @@ next_of(struct iterator *iterator, zval *result)
 		iterator->walk.at++;
 }
 
-/* A walk of its own, so that the place of this one stays. */
+/* Uses a second walk, so that the iterator keeps its position. */
 static void
 total(struct iterator *iterator)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * INI apc.*: those that have an effect, and those that programs read. They
- * exist if the functions of APCu do.
+ * INI apc.*: some have an effect, others are only read by programs. They exist
+ * if the functions of APCu exist.
  */
 #include "apcu.h"
 #include <ctype.h>
@@ -56,9 +56,9 @@ PHP_INI_END()
 /* clang-format on */
 
 /*
- * What programs see of a setting, before the first request. Not by
- * zend_alter_ini_entry(), whose table of changes would be in memory that PHP
- * frees before then.
+ * Sets the value that ini_get() returns, before the first request.
+ * zend_alter_ini_entry() is not usable here: PHP would free its table of
+ * changes before that request.
  */
 static void
 set(const char *name, const char *value)
@@ -81,7 +81,7 @@ has_a_cache(void)
 	return HONE_G(cache).size != 0 || (pools != NULL && *pools != '\0');
 }
 
-/* Programs read apc.*, and do not know hone.*. */
+/* Programs for APCu read apc.*, so these settings reflect hone.*. */
 void
 php_hone_apcu_settings(int type, int module_number)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* apcu_store() and its siblings. */
+/* apcu_store() and the other functions that write. */
 #include "apcu.h"
 
 static bool
@@ -20,8 +20,8 @@ store_one(
 }
 
 /*
- * The result has the keys that were not stored. Nothing is stored after a value
- * that throws: the caller has no result then, and would not know of it.
+ * The result has the keys that were not stored. If a value throws, the later
+ * ones are not stored: the caller gets no result that would list them.
  */
 static void
 store_each(zval *result, HashTable *values, zend_long ttl,
