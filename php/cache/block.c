@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Block copies: one for each value and request. They are freed when the last
- * value of the request is dead, since any value may have pointers into one.
+ * Block copies: one for each value and request. They are freed after the last
+ * value of the request was freed, since any value may have pointers into a
+ * copy.
  */
 #include "cache.h"
 
 /*
- * A place of the table of copies: open addressing, found by the entry's
- * address. An entry at the same address with another birth is another entry.
- * The table is kept from request to request: a place belongs to the request
- * whose number root.u2.extra has, and is free for the others.
+ * A slot of the table of copies, which uses open addressing. The key is the
+ * address of the entry and its birth: a later entry may have the same address.
+ * The table is kept from request to request: root.u2.extra is the number of the
+ * request that uses the slot, and the slot is free for all others.
  */
 struct php_hone_block {
 	const struct php_hone_entry *entry;
@@ -17,13 +18,13 @@ struct php_hone_block {
 	zval root;
 };
 
-/* Places, powers of two. */
+/* Slots, powers of two. */
 #define TABLE_LEAST 64
 #define TABLE_KEPT 4096
 
 /*
- * The memory of blocks, kept from request to request: fresh memory costs a page
- * fault for each 4 KiB, which is more than the copy.
+ * The memory of copies is kept from request to request: fresh memory costs a
+ * page fault for each 4 KiB, which takes longer than the copy.
  */
 struct php_hone_chunk {
 	struct php_hone_chunk *next;
@@ -43,7 +44,8 @@ round_up(size_t size)
 	       ~(size_t)(PHP_HONE_VALUE_ALIGN - 1);
 }
 
-/* A chunk with that many bytes left, first in the list. */
+/* Finds or makes a chunk with `size` free bytes, and moves the chunk to the
+ * front of the list. */
 static struct php_hone_chunk *
 chunk_for(struct php_hone_cache *cache, size_t size)
 {
@@ -90,8 +92,8 @@ is_used(const struct php_hone_cache *cache, const struct php_hone_block *block)
 	return block->root.u2.extra == cache->block_request;
 }
 
-/* The place of the entry's copy, or the free one where it belongs. At least
- * half of the places are free. */
+/* Returns the slot of the entry's copy, or a free slot for the copy. The search
+ * ends because at least half of the slots are free. */
 static zend_always_inline struct php_hone_block *
 find(const struct php_hone_cache *cache, const struct php_hone_entry *entry,
 	uint64_t birth)
@@ -110,7 +112,7 @@ find(const struct php_hone_cache *cache, const struct php_hone_entry *entry,
 	}
 }
 
-/* Make room for one more copy; false if there is no memory. */
+/* Doubles the table. Returns false if memory is exhausted. */
 static bool
 grow(struct php_hone_cache *cache)
 {
@@ -121,7 +123,7 @@ grow(struct php_hone_cache *cache)
 
 	if (blocks == NULL)
 		return false;
-	/* The number 0 is no request's: the places are free. */
+	/* No request has the number 0, so the new slots are free. */
 	if (cache->block_request == 0)
 		cache->block_request = 1;
 	cache->blocks = blocks;
@@ -138,7 +140,7 @@ php_hone_block_fetch(const struct php_hone_entry *entry,
 	const struct php_hone_value *stored, zval *value)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
-	/* The table has two to four places for each copy. */
+	/* The table has two to four slots for each copy. */
 	size_t used =
 		round_up(stored->size) + 4 * sizeof(struct php_hone_block);
 	struct php_hone_block *block = NULL;
@@ -187,7 +189,8 @@ php_hone_block_free_all(void)
 	size_t kept;
 
 	cache->n_blocks = 0;
-	/* All places become free. After 2^32 requests they must be cleared. */
+	/* The new number makes all slots free. When the number wraps around,
+	 * old slots would become used again. */
 	if (++cache->block_request == 0 || cache->block_room > TABLE_KEPT)
 		free_table(cache);
 	kept = cache->block_room * sizeof(*cache->blocks);
@@ -197,7 +200,7 @@ php_hone_block_free_all(void)
 		at->used = 0;
 		kept += at->size;
 	}
-	/* Requests that copied values of other sizes left more. */
+	/* Requests that copied values of other sizes may leave more chunks. */
 	if (kept > (size_t)cache->block_bytes)
 		php_hone_block_free_memory(cache);
 }

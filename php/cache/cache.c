@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The life of the cache in processes, requests and children. */
+/* Begin and end of processes, requests and children. */
 #include "cache.h"
 #include "ext/standard/file.h"
 
@@ -10,7 +10,7 @@ void
 php_hone_cache_minit(int type, int module_number, zend_class_entry *class,
 	zend_class_entry *entries)
 {
-	/* It has only static methods, and no object needs handlers. */
+	/* The class has only static methods, so no object needs handlers. */
 	(void)class;
 	php_hone_cache_settings(type, module_number);
 	php_hone_pools_make(type);
@@ -39,7 +39,7 @@ php_hone_cache_mshutdown(void)
 	php_hone_pools_unmap();
 }
 
-/* Of a thread that ends before the module does. */
+/* For a thread that ends before the module. */
 void
 php_hone_cache_gshutdown(struct php_hone_cache *cache)
 {
@@ -81,7 +81,8 @@ php_hone_cache_open_first(void)
 	if (cache->member.slot == NULL) {
 		error = php_hone_member_join(&cache->member, store);
 		if (error < 0) {
-			/* Before the warning, whose handler may come here. */
+			/* Set before the warning, because an error handler may
+			 * use the cache. */
 			cache->refused = "hone.cache_slots are used up";
 			php_error_docref(NULL, E_WARNING,
 				"The shared cache is off in this request: "
@@ -100,10 +101,10 @@ php_hone_cache_open_first(void)
 }
 
 /*
- * PHP destroys the tables of stream filters and wrappers later than all hooks
- * of extensions, and then reads the flags of each name. A name may be a string
- * of the cache. The tables have no destructor, and nothing in between uses
- * them.
+ * PHP destroys the tables of stream filters and wrappers after all hooks of
+ * extensions, and reads the flags of each name then. A name may be a string of
+ * the cache. The tables have no destructor, and no code uses them after this
+ * hook.
  */
 static void
 destroy_names(HashTable **table)
@@ -116,9 +117,9 @@ destroy_names(HashTable **table)
 }
 
 /*
- * PHP calls this after the last value of the request has died: after the symbol
- * tables, static variables and constants of RSHUTDOWN and zend_deactivate().
- * docs/design/cache.md lists what PHP does after it.
+ * PHP calls this after the last value of the request was freed: after the
+ * symbol tables, static variables and constants of RSHUTDOWN and
+ * zend_deactivate(). docs/design/cache.md lists the later steps of PHP.
  */
 void
 php_hone_cache_post_deactivate(void)
@@ -129,7 +130,8 @@ php_hone_cache_post_deactivate(void)
 	if (cache->open) {
 		destroy_names(&FG(stream_filters));
 		destroy_names(&FG(stream_wrappers));
-		/* A fatal error, such as that of memory_limit. */
+		/* A fatal error, such as that of memory_limit, skips the end of
+		 * a fetch. */
 		while (cache->fetching && cache->member.fetches > 0)
 			php_hone_fetch_end(&cache->member);
 		php_hone_claims_end();

@@ -2,8 +2,8 @@
 #ifndef PHP_HONE_CACHE_H
 #define PHP_HONE_CACHE_H
 /*
- * The shared cache as PHP has it: docs/php-cache.md for users,
- * docs/design/cache.md for its structure.
+ * The shared cache in PHP. docs/php-cache.md is for users, docs/design/cache.md
+ * describes the structure.
  *
  *	cache.c     begin and end of processes, requests and children
  *	fork.c      children of a request
@@ -19,9 +19,9 @@
  *	apcu/       the functions of APCu
  *
  * Serialization, callbacks and destructors run code of the user, which may call
- * all of this again; any allocation of PHP may leave by longjmp(). Neither
- * happens while a mutex of the store is held, nor between a reservation and its
- * publication.
+ * these functions again. Every allocation of PHP may leave by longjmp().
+ * Neither happens while a mutex of the store is held, nor between a reservation
+ * and its publication.
  */
 #include "../php_hone.h"
 #include "php_ini.h"
@@ -30,7 +30,7 @@
 
 /* ---- cache.c ---- */
 
-/* `cache` and `entries` are the classes as they were registered. */
+/* `cache` and `entries` are the registered classes. */
 void php_hone_cache_minit(int type, int module_number, zend_class_entry *cache,
 	zend_class_entry *entries);
 void php_hone_cache_mshutdown(void);
@@ -40,13 +40,12 @@ void php_hone_cache_gshutdown(struct php_hone_cache *cache);
 void php_hone_cache_minfo(void);
 
 struct php_hone_member *php_hone_cache_open_first(void);
-/* Why this request has no cache; NULL if it has one. After
- * php_hone_cache_open().
- */
+/* The reason why this request has no cache, after php_hone_cache_open(). NULL
+ * if the request has a cache. */
 const char *php_hone_cache_off(void);
 
 /*
- * The member of this thread, pinned until the end of the request; NULL if this
+ * The member of this thread, pinned until the end of the request. NULL if this
  * process has no cache.
  */
 static zend_always_inline struct php_hone_member *
@@ -69,16 +68,16 @@ bool php_hone_cache_is_set(const char *name);
 
 struct php_hone_number {
 	zend_long least, most;
-	const char *what;      /* for "hone.x: "-1" is not WHAT" */
+	const char *what;      /* for a message: "hone.x: "-1" is not WHAT" */
 	const char *otherwise; /* the default */
 };
 #define PHP_HONE_A_SIZE "a size, such as 64M or 1G"
 #define PHP_HONE_A_TIME "a number of seconds"
 
 /*
- * For settings that are numbers. Refuses what PHP would change to a number
- * ("12x" to 12), and numbers out of range, with a warning. mh_arg1 is the place
- * of a zend_long in struct php_hone_cache, mh_arg2 a php_hone_number.
+ * For settings that are numbers. Rejects, with a warning, numbers out of range
+ * and strings such as "12x", which PHP would convert to 12. mh_arg1 is the
+ * offset of a zend_long in struct php_hone_cache, mh_arg2 a php_hone_number.
  */
 PHP_INI_MH(php_hone_cache_on_number);
 /* A row of a table of settings. */
@@ -98,27 +97,27 @@ void php_hone_pools_unmap(void);
 /* The store of this process, or NULL. */
 struct php_hone_store *php_hone_pools_store(void);
 /*
- * Whether the store of this process is the one that this request names. If not,
- * there is a line in the log.
+ * Returns true if the store of this process is the one that this request names.
+ * Otherwise writes a line to the log.
  */
 bool php_hone_pools_match(void);
-/* Why this process has no store; NULL if it has one. */
+/* The reason why this process has no store. NULL if the process has a store. */
 const char *php_hone_pools_off(void);
-/* Calls `visit` for each pool that was made, also those of others. */
+/* Calls `visit` for each pool, also for pools of other processes. */
 void php_hone_pools_each(
 	void (*visit)(const char *name, size_t size, void *opaque),
 	void *opaque);
 
-/* Whether this process made the stores, and inherited them from no server. */
+/* Whether this process made the stores. A child inherits them. */
 bool php_hone_pools_is_maker(void);
-/* Calls `visit` for each store that is mapped, if this process made them. */
+/* Calls `visit` for each mapped store, if this process made the stores. */
 void php_hone_pools_each_made(
 	void (*visit)(
 		const char *name, struct php_hone_store *store, void *opaque),
 	void *opaque);
 /* The pool of hone.cache_size. */
 #define PHP_HONE_DEFAULT_POOL "default"
-/* Whether PHP runs one program, and is not a server. */
+/* Whether PHP runs one program, as opposed to a server. */
 bool php_hone_pools_command_line(void);
 
 /* ---- protect.c ---- */
@@ -134,32 +133,32 @@ void php_hone_protect_end(void);
 #define PHP_HONE_OBJECTS 4    /* a directory: values/graph.h */
 
 /*
- * The value as a string, or NULL if it was refused: there is an exception or a
- * warning. Runs code of the user.
+ * Returns the value as a string, or NULL with an exception or a warning if the
+ * value was rejected. Runs code of the user.
  */
 zend_string *php_hone_value_serialize(zval *value, uint8_t *flags);
-/* The reverse. Returns false, and sets null, if it fails. */
+/* The reverse. On failure, returns false and sets `value` to null. */
 bool php_hone_value_unserialize(
 	zval *value, const zend_string *bytes, uint8_t flags);
 /*
- * The value whose entry has this root and flags that are not 0. Returns false,
- * and sets null, if it fails. Runs code of the user: autoloaders, and what
- * unserialize() calls.
+ * The value of an entry with this root and with flags other than 0. On failure,
+ * returns false and sets `value` to null. Runs code of the user: autoloaders,
+ * and the methods that unserialize() calls.
  */
 bool php_hone_value_restore(zval *value, const zval *root, uint8_t flags);
 
 /* ---- objects.c ---- */
 
 /*
- * Make the value of a directory, which stays as it is: values/graph.h. Strings
- * and arrays without objects are shared with the directory. Returns false, and
- * sets null, if it fails.
+ * Make the value of a directory (values/graph.h), which stays unchanged. The
+ * value shares strings, and arrays without objects, with the directory. On
+ * failure, returns false and sets `value` to null.
  */
 bool php_hone_objects_make(const zend_array *directory, zval *value);
 
 /* ---- objects_text.c ---- */
 
-/* What serialize() would have written for the value of a directory. */
+/* The result of serialize() for the value of a directory. */
 zend_string *php_hone_objects_text(const zend_array *directory);
 
 static zend_always_inline void
@@ -174,8 +173,8 @@ php_hone_key_of(struct php_hone_key *key, zend_string *string)
 static zend_always_inline void
 php_hone_root_of(const struct php_hone_entry *entry, zval *root)
 {
-	/* Acquire: pairs with the counters' store in php_hone_store_change().
-	 * A reader that sees a new number sees earlier replacements, also among
+	/* Acquire: pairs with the counters' store in php_hone_store_change(). A
+	 * reader that sees a new number sees earlier replacements, also among
 	 * entries that php_hone_store_known() returns. */
 	uint64_t bits = __atomic_load_n(&entry->value[0], __ATOMIC_ACQUIRE);
 
@@ -185,19 +184,19 @@ php_hone_root_of(const struct php_hone_entry *entry, zval *root)
 
 /* ---- fetch.c ---- */
 
-/* The value of a key, which the caller owns; false if there is none. */
+/* Returns false if the key does not exist. The caller owns the value. */
 bool php_hone_cache_fetch(zend_string *key, zval *value);
-/* The same, but counts no hit or miss; also up to `grace` seconds after the
- * value's end. */
+/* The same, but counts no hit or miss. Also returns a value that expired at
+ * most `grace` seconds ago. */
 bool php_hone_cache_peek(zend_string *key, uint32_t grace, zval *value);
 bool php_hone_cache_exists(zend_string *key);
-/* The same for a part of it, which is copied. */
+/* The same for one element, which is copied. */
 bool php_hone_cache_field(
 	zend_string *key, const zval *path, uint32_t n_path, zval *value);
 
 /*
- * Whether this request has fetched the array lately. *stored becomes the value,
- * which the request keeps.
+ * Returns true, and sets *stored, if the request has fetched the array
+ * recently. The request keeps this value.
  */
 bool php_hone_cache_fetched(
 	const zend_array *array, struct php_hone_value *stored);
@@ -205,12 +204,13 @@ bool php_hone_cache_fetched(
 /* ---- block.c ---- */
 
 /*
- * The entry's value in a copy that lasts as long as the request. False if
- * hone.cache_block_bytes does not allow one more, or there is no memory.
+ * Copies the value of the entry. The copy lasts until the end of the request.
+ * Returns false if the copies would exceed hone.cache_block_bytes, or if memory
+ * is exhausted.
  */
 bool php_hone_block_fetch(const struct php_hone_entry *entry,
 	const struct php_hone_value *stored, zval *value);
-/* The copies end; their memory, at most hone.cache_block_bytes, is kept. */
+/* Frees the copies, and keeps their memory up to hone.cache_block_bytes. */
 void php_hone_block_free_all(void);
 void php_hone_block_free_memory(struct php_hone_cache *cache);
 
@@ -218,27 +218,28 @@ void php_hone_block_free_memory(struct php_hone_cache *cache);
 
 struct php_hone_write {
 	enum php_hone_publish how;
-	zend_long ttl;   /* less than 0: the value has ended already */
+	zend_long ttl;   /* less than 0: the value has expired already */
 	HashTable *tags; /* of strings; NULL: none */
 	bool throws;     /* closures and lazy objects: as APCu */
 };
 
-/* Returns false if it was not stored; there may be a warning. Runs code of the
- * user if the value has objects. */
+/* Returns false if the value was not stored, with a warning in some cases. Runs
+ * code of the user if the value has objects. */
 bool php_hone_cache_store(
 	zend_string *key, zval *value, const struct php_hone_write *how);
 bool php_hone_cache_delete(zend_string *key);
-/* False if there is no cache, or no tag can be so long: there is a warning. */
+/* Returns false if there is no cache, or with a warning if the tag is too
+ * long. */
 bool php_hone_cache_invalidate(zend_string *tag);
-/* The head of a key: a zend_string as interned strings are, without a count. */
+/* The header of a key: an interned zend_string, which is not counted. */
 void php_hone_write_head(
 	struct php_hone_entry *entry, zend_ulong hash, size_t len);
 
 /* ---- counters.c ---- */
 
 /*
- * Adds to the int of a key, which is made if it does not exist. False if the
- * value is not an int, or could not be stored.
+ * Adds to the int of a key. A key that does not exist is made. Returns false if
+ * the value is not an int, or could not be stored.
  */
 bool php_hone_cache_add_to(
 	zend_string *key, zend_long step, zend_long ttl, zend_long *result);
@@ -247,8 +248,8 @@ bool php_hone_cache_cas(zend_string *key, zend_long old, zend_long new_value);
 /* ---- methods.c ---- */
 
 /*
- * Whether arguments ttl and tags are right, which have these places; there is
- * an exception if not.
+ * Returns false with an exception if the argument ttl or tags is invalid.
+ * ttl_at and tags_at are the numbers of these arguments.
  */
 bool php_hone_cache_check(
 	zend_long ttl, uint32_t ttl_at, HashTable *tags, uint32_t tags_at);
@@ -266,15 +267,15 @@ struct php_hone_remember {
 /* `value` stays undefined if there is an exception. */
 void php_hone_cache_remember(
 	zend_string *key, const struct php_hone_remember *how, zval *value);
-/* Ends the claims that a fatal error has left. */
+/* Releases the claims that a fatal error has left. */
 void php_hone_claims_end(void);
 
 /* ---- walk.c ---- */
 
-/* Items of a batch; a few more if the last bucket has more. */
+/* Items of a batch. The last bucket may add a few more. */
 #define PHP_HONE_WALK_BATCH 64
 
-/* Facts about a key, copied. */
+/* A copy of the facts about a key. */
 struct php_hone_item {
 	zend_string *key;
 	size_t size;
@@ -294,16 +295,16 @@ struct php_hone_walk {
 };
 
 /*
- * All zero is the beginning. Frees what the last batch had, and makes another
- * one of keys that begin with the prefix; NULL: of all. Returns false at the
+ * Replaces the last batch by the next one, of keys that begin with the prefix.
+ * NULL: of all keys. A walk of zeros is at the beginning. Returns false at the
  * end.
  */
 bool php_hone_walk_batch(struct php_hone_walk *walk, zend_string *prefix);
-/* Frees the items. The walk is then at the beginning. */
+/* Frees the items, and sets the walk to the beginning. */
 void php_hone_walk_reset(struct php_hone_walk *walk);
-/* The same for one key; false if it does not exist. */
+/* The same for one key. Returns false if the key does not exist. */
 bool php_hone_walk_one(zend_string *key, struct php_hone_item *item);
-/* Returns how many were deleted. */
+/* Returns the number of deleted keys. */
 zend_long php_hone_cache_delete_prefix(zend_string *prefix);
 
 /* ---- entries.c ---- */
@@ -313,7 +314,7 @@ void php_hone_entries_new(zval *object, zend_string *prefix);
 
 /* ---- info.c ---- */
 
-/* Requests in the lists of those that hold back most. */
+/* The most requests in a list of those that hold back memory. */
 #define PHP_HONE_HOLDERS 16
 
 /* ---- snapshot/ ---- */
@@ -328,7 +329,7 @@ void php_hone_snapshot_before_fork(void);
 void php_hone_apcu_minit(int type, int module_number);
 /* Whether the functions exist. */
 bool php_hone_apcu_offered(void);
-/* Whether they do anything in this process. */
+/* Whether the functions have an effect in this process. */
 bool php_hone_apcu_enabled(void);
 void php_hone_apcu_settings(int type, int module_number);
 

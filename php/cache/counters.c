@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Ints that are changed in place. */
+/* Changes ints in place. */
 #include "cache.h"
 
 bool
@@ -7,7 +7,7 @@ php_hone_cache_add_to(
 	zend_string *key, zend_long step, zend_long ttl, zend_long *result)
 {
 	struct php_hone_write how = {.how = PHP_HONE_ADD, .ttl = ttl};
-	/* Wraps, as in APCu. */
+	/* The sum wraps around, as in APCu. */
 	struct php_hone_change wanted = {
 		.type = IS_LONG,
 		.by = (uint64_t)step,
@@ -27,7 +27,7 @@ php_hone_cache_add_to(
 			*result = step;
 			return ttl >= 0;
 		}
-		/* Another process may have made it meanwhile. */
+		/* Another process may have stored the key meanwhile. */
 		error = php_hone_store_change(member, &of, &wanted);
 	}
 	*result = (zend_long)wanted.result;

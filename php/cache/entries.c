@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The class Hone\CacheEntries: keys, and facts about their values. */
+/* The class Hone\CacheEntries: an iterator over keys. */
 #include "cache.h"
 #include "zend_interfaces.h"
 

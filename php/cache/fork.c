@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fork(). A child has a copy of the parent's memory, and joins the store as a
- * process of its own.
+ * A child of fork() has a copy of the parent's memory, and joins the store with
+ * its own slot.
  *
  * The child of pcntl_fork() also has the values that the request has fetched,
- * with pointers into the store. It takes over the parent's pin, before the
- * parent may end: the parent waits for it. Other forks are those of a server
- * between its requests, and those that an exec() follows: no value is used
- * there.
+ * with pointers into the store. The child takes over the parent's pin before
+ * the parent may end, so the parent waits for the child. Servers also fork
+ * between requests, and programs fork before an exec(): such a child uses no
+ * value.
  */
 #include "cache.h"
 #include <pthread.h>
 #include <sys/mman.h>
 #include <time.h>
 
-/* The parent waits no longer for a child, which may have been killed. */
+/* A limit, because the child may have been killed. */
 #define WAIT_MS 1000
 
-/* Set by the child when it has a pin; NULL if nobody waits. Of a thread, since
- * others may fork at the same time. */
+/* The child sets it when the child has a pin. NULL if the parent does not wait.
+ * Each thread has one, since threads may fork at the same time. */
 static __thread uint32_t *joined;
 
-/* A thread that PHP has not started, or that has ended for PHP, has no globals:
- * a library may fork in one. */
+/* A library may fork in a thread that PHP has not started, or has ended
+ * already. Such a thread has no globals. */
 static bool
 has_globals(void)
 {
@@ -86,7 +86,7 @@ in_child(void)
 	if (!has_globals())
 		return;
 	cache = &HONE_G(cache);
-	/* The claims are the parent's. */
+	/* The claims belong to the parent. */
 	cache->claims = NULL;
 	cache->refused = NULL;
 	cache->fetching = false;

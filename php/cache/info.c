@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Figures of the cache: Hone\Cache::info(), metrics(), the map, and phpinfo().
- */
+/* Figures of the cache: Hone\Cache::info(), metrics(), the map, and
+ * phpinfo(). */
 #include "cache.h"
 #include "ext/standard/info.h"
 #include "zend_smart_str.h"
@@ -28,7 +28,8 @@ add_pool(const char *name, size_t size, void *opaque)
 	add_assoc_long((zval *)opaque, name, (zend_long)size);
 }
 
-/* The requests that hold back memory of removed values, most first. */
+/* The requests that hold back memory of removed values, in descending order of
+ * bytes. */
 static void
 add_holders(struct php_hone_member *member, zval *info)
 {
@@ -93,7 +94,7 @@ ZEND_METHOD(Hone_Cache, info)
 #define ADD(name) add_assoc_long(return_value, #name, (zend_long)info.name);
 	FIGURES(ADD)
 #undef ADD
-	/* The part that is not in the largest free block of its shard. */
+	/* The fraction outside of the largest free block of each shard. */
 	add_assoc_double(return_value, "fragmentation",
 		info.free > 0 ? 1.0 - (double)info.whole / (double)info.free
 			      : 0.0);
@@ -184,7 +185,7 @@ head(smart_str *text, const char *name, const char *type, const char *help)
 		help, name, type);
 }
 
-/* The name of a pool is printable ASCII: pools.c. */
+/* A name needs no more escapes: pools.c accepts only printable ASCII. */
 static void
 labels(smart_str *text, const char *name, const char *pool)
 {
@@ -206,8 +207,8 @@ metric(smart_str *text, const char *name, const char *type, const char *help,
 	smart_str_append_printf(text, "} %llu\n", (unsigned long long)value);
 }
 
-/* The threads of a process have its pid, and Prometheus refuses two lines with
- * equal labels. */
+/* The slot makes lines unique: threads have one pid, and Prometheus rejects two
+ * lines with equal labels. */
 static void
 holder(smart_str *text, const char *name, const char *pool,
 	const struct php_hone_holder *of, uint64_t value)
@@ -217,7 +218,6 @@ holder(smart_str *text, const char *name, const char *pool,
 		of->pid, of->slot, (unsigned long long)value);
 }
 
-/* A line for each request that holds back memory; PHP_HONE_HOLDERS at most. */
 static void
 holders(smart_str *text, struct php_hone_member *member, const char *pool)
 {

@@ -2,7 +2,7 @@
 /* The class Hone\Cache: one key at a time. */
 #include "cache.h"
 
-/* The number of an entry's tags has a byte. */
+/* The number of tags of an entry is stored in one byte. */
 #define TAGS_MAX 255
 
 bool

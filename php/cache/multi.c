@@ -4,7 +4,8 @@
 
 #define PATH_ON_STACK 8
 
-/* A key of an array as PHP has it: "12" is 12. The caller releases it. */
+/* Converts a key as PHP does for arrays: "12" becomes 12. The caller releases
+ * the key. */
 static bool
 take_key(zval *to, zval *from)
 {
@@ -89,7 +90,7 @@ ZEND_METHOD(Hone_Cache, fetch_field)
 	fetch_field(key, NULL, &single, otherwise, return_value);
 }
 
-/* The keys of fetch_multi() may be ints: those of arrays that look like one. */
+/* The keys may be ints: PHP converts keys of arrays that look like ints. */
 static zend_string *
 key_of(zval *element)
 {

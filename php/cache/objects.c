@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Objects from the cache, made anew by each fetch: values/graph.h has what is
- * stored. All classes are looked up before the first object is made. Then no
- * code of a class runs: what unserialize() would refuse, or call code for, is
- * left to unserialize(), with the text that serialize() would have written.
+ * Each fetch makes new objects from the stored structure, which values/graph.h
+ * describes. All classes are looked up before the first object is made. After
+ * that, no code of a class runs: if unserialize() would reject the value or
+ * call code of a class, unserialize() gets the text that serialize() would have
+ * written.
  */
 #include "cache.h"
 #include "ext/standard/basic_functions.h"
@@ -13,15 +14,15 @@
 
 enum made {
 	MADE,
-	/* unserialize() decides */
+	/* the caller uses unserialize() */
 	DOUBT,
 	/* there is an exception */
 	FAILED,
 };
 
-/* The class of a shape, as it is now. */
+/* The present class of a shape. */
 struct class_of {
-	zend_class_entry *class; /* NULL: not looked up yet */
+	zend_class_entry *class; /* NULL before the lookup */
 	const zval *defaults;
 	bool typed;
 };
@@ -30,10 +31,10 @@ struct making {
 	const zval *directory;
 	const zval *nodes; /* of the objects */
 	uint32_t n_objects;
-	const zval *lists; /* the arrays that have objects */
+	const zval *lists; /* the arrays with objects */
 	uint32_t n_arrays;
 	struct class_of *classes;
-	zend_object **objects; /* one reference to each that was made */
+	zend_object **objects; /* holds one reference to each object */
 	zend_array **arrays;   /* the same */
 	uint32_t made, arrays_made;
 };
@@ -44,7 +45,7 @@ list_of(const zval *list)
 	return Z_ARR_P(list)->arPacked;
 }
 
-/* Whether the declared properties are those that were stored, in that order. */
+/* Whether the class has the stored declared properties, in the stored order. */
 static bool
 has_properties(const zend_class_entry *class, const zval *names, uint32_t n)
 {
@@ -76,7 +77,7 @@ look_up(struct class_of *of, const zend_array *shape)
 	bool enumeration = Z_TYPE(head[PHP_HONE_SHAPE_ENUM]) == IS_TRUE;
 	zend_class_entry *class;
 
-	/* As unserialize(): an autoloader may unserialize() by itself. */
+	/* As in unserialize(): the autoloader may itself call unserialize(). */
 	BG(serialize_lock)++;
 	class = zend_lookup_class(Z_STR(head[PHP_HONE_SHAPE_CLASS]));
 	BG(serialize_lock)--;
@@ -120,7 +121,8 @@ look_up_all(struct making *making)
 	return MADE;
 }
 
-/* Whether a value that is no object is of the property's type, as it is. */
+/* Whether a value other than an object has the type of the property without
+ * conversion. */
 static zend_always_inline bool
 fits(const zend_class_entry *class, uint32_t i, const zval *value)
 {
@@ -142,7 +144,8 @@ case_of(const zend_class_entry *class, zend_string *name)
 	return zend_enum_get_case((zend_class_entry *)class, name);
 }
 
-/* All but what markers stand for. Returns false if a value does not fit. */
+/* Sets the properties, except markers. Returns false if a value does not have
+ * the type of its property. */
 static bool
 fill(zend_object *object, const struct class_of *of, const zval *from)
 {
@@ -180,23 +183,24 @@ make_object(struct making *making, const zval *node)
 		making->objects[making->made++] = object;
 		return MADE;
 	}
-	/* unserialize() warns of them, or throws. */
+	/* unserialize() warns of dynamic properties, or throws. */
 	if (Z_TYPE_P(properties) != IS_NULL &&
 		!php_hone_class_is_loose(of->class))
 		return DOUBT;
-	/* Nothing may leave before its properties are there. */
+	/* No allocation may come between these two lines, because the
+	 * properties are uninitialized. */
 	object = zend_objects_new(of->class);
 	good = fill(object, of, node + PHP_HONE_NODE_HEAD);
 	making->objects[making->made++] = object;
 	if (Z_TYPE_P(properties) == IS_ARRAY) {
-		/* A copy: array_walk() writes to the table without looking at
-		 * its references. */
+		/* A copy, because array_walk() writes to the table and ignores
+		 * its reference count. */
 		object->properties = zend_array_dup(Z_ARR_P(properties));
 	}
 	return good ? MADE : DOUBT;
 }
 
-/* Set an element to what its marker stands for. */
+/* Replace a marker by its object or array. */
 static zend_always_inline void
 put_made(const struct making *making, zval *to, zend_long number)
 {
@@ -229,7 +233,7 @@ make_array(struct making *making, zend_array *from)
 	making->arrays[making->arrays_made++] = array;
 }
 
-/* Whether an object or array, which a marker stood for, is of the type. */
+/* Check an object or array against the type of its property. */
 static enum made
 verify(const zend_class_entry *class, uint32_t i, zval *value)
 {
@@ -243,14 +247,15 @@ verify(const zend_class_entry *class, uint32_t i, zval *value)
 		zend_string_equals(
 			ZEND_TYPE_NAME(info->type), Z_OBJCE_P(value)->name))
 		return MADE;
-	/* This looks up class names, and calls no code of the user. */
+	/* zend_verify_property_type() looks up class names, and calls no code
+	 * of the user. */
 	if (zend_verify_property_type(info, value, true))
 		return MADE;
 	zend_clear_exception();
 	return DOUBT;
 }
 
-/* What markers stand for, in an object. */
+/* Replace the markers in an object. */
 static enum made
 complete(struct making *making, zend_object *object, const zval *node)
 {
@@ -275,15 +280,15 @@ complete(struct making *making, zend_object *object, const zval *node)
 	return MADE;
 }
 
-/* Dynamic properties that are elsewhere in the value, too, are copied, since
- * array_walk() writes to them without looking at their references. */
+/* Copy tables of dynamic properties that the value also contains as arrays:
+ * array_walk() writes to a table and ignores its reference count. */
 static void
 separate_properties(struct making *making)
 {
 	for (uint32_t i = 0; i < making->n_objects; i++) {
 		zend_object *object = making->objects[i];
 		zend_array *table = object->properties;
-		/* One reference is that of the list. */
+		/* The list `arrays` holds one reference. */
 		if (table != NULL && GC_REFCOUNT(table) > 2) {
 			object->properties = zend_array_dup(table);
 			GC_DELREF(table);
@@ -311,7 +316,7 @@ make_all(struct making *making)
 	return result;
 }
 
-/* Drop the references of the lists: each object and array has others. */
+/* No object is freed here: each one has another reference. */
 static void
 release_lists(struct making *making)
 {
@@ -321,7 +326,7 @@ release_lists(struct making *making)
 		GC_DELREF(making->arrays[i]);
 }
 
-/* Free what was made, without its destructors, as unserialize() does. */
+/* Free all objects and arrays without destructors, as unserialize() does. */
 static void
 unmake(struct making *making)
 {
@@ -363,15 +368,16 @@ make(struct making *making, zval *value)
 }
 
 /*
- * By the name of the setting: where BG(unserialize_max_depth) is depends on
- * _REENTRANT, with which a PHP with threads may be compiled, and this not.
+ * The setting is read by its name: the offset of BG(unserialize_max_depth)
+ * depends on _REENTRANT, and a PHP with threads may define _REENTRANT while
+ * this file does not.
  */
 static bool
 is_too_deep(const zval *directory)
 {
 	zend_long depth = Z_LVAL(directory[PHP_HONE_DEPTH_AT]), most;
 
-	/* The least limit. */
+	/* A limit is at least 1. */
 	if (depth <= 1)
 		return false;
 	most = zend_ini_long(ZEND_STRL("unserialize_max_depth"), 0);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Objects of the cache as serialize() writes them. */
+/* Writes stored objects in the format of serialize(). */
 #include "cache.h"
 #include "values/graph.h"
 #include "zend_smart_str.h"
 
 struct writing {
 	const zval *nodes, *arrays;
-	zend_long *places; /* of each object, as "r:" counts; 0: not met yet */
-	zend_long n;       /* the values so far */
+	zend_long *places; /* of each object, for "r:"; 0: not written */
+	zend_long n;       /* values written so far */
 	smart_str text;
 };
 
@@ -38,7 +38,7 @@ write_index(struct writing *to, zend_long index)
 	smart_str_appendc(&to->text, ';');
 }
 
-/* Keys and values. Names of properties are strings, also "1". */
+/* The names of properties are strings, even "1". */
 static void
 write_elements(struct writing *to, const zend_array *array)
 {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The stores: made when PHP starts, before it forks; a process uses one. */
+/* The stores are made when PHP starts, before it forks. A process uses one
+ * store. */
 #include "cache.h"
 #include "SAPI.h"
 #include "php_syslog.h"
 #include <pthread.h>
 #include <unistd.h>
 
-/* A store keeps 31 bytes of a name. */
+/* A store has room for a name of 31 bytes. */
 #define NAME_ROOM 32
 #define POOLS_MAX 32
 _Static_assert(POOLS_MAX == 32 && NAME_ROOM == 32, "as warnings have it");
 #define NOT_A_SIZE "the size is not one such as 64M or 1G"
 
-/* For a process without hone.cache_pool; hone.cache_size is its size. */
+/* The pool of a process without hone.cache_pool, of hone.cache_size bytes. */
 static const char default_name[] = PHP_HONE_DEFAULT_POOL;
 
 struct pool {
@@ -21,17 +22,17 @@ struct pool {
 	struct php_hone_store *store;
 };
 
-/* Of the process; written before there is a second thread. */
+/* State of the process, written before a second thread exists. */
 static struct pool pools[POOLS_MAX];
 static unsigned n_pools;
 static struct php_hone_store *chosen;
-static const struct pool *mine; /* of `chosen`, by php_hone_pools_choose() */
+static const struct pool *mine; /* the pool of `chosen`, set by choose() */
 static bool has_chosen;
 static const char *off = "the module has not started";
 static pid_t maker;
 static pthread_once_t choose_once;
 
-/* What a setting has for one pool. */
+/* One pool as a setting describes it. */
 struct wanted {
 	const char *setting, *text;
 	size_t text_len;
@@ -41,8 +42,8 @@ struct wanted {
 };
 
 /*
- * A name is part of the file of a snapshot, of the page of the dashboard, and
- * of a label of Prometheus, which is UTF-8.
+ * A name is part of the path of a snapshot, of the dashboard, and of a label of
+ * Prometheus, which has to be UTF-8.
  */
 static bool
 is_printable(char c)
@@ -201,7 +202,8 @@ php_hone_pools_command_line(void)
 	       strcmp(sapi_module.name, "phpdbg") == 0;
 }
 
-/* apc.shm_size keeps its meaning for users of APCu, who change no setting. */
+/* Users of APCu keep their settings: apc.shm_size is the size if
+ * hone.cache_size is not set. */
 static struct wanted
 default_pool(void)
 {
@@ -254,7 +256,8 @@ php_hone_pools_make(int type)
 		off = "no store could be made";
 		return;
 	}
-	/* Only to be not NULL: php_hone_pools_choose() has the right one. */
+	/* Not NULL, so that the process counts as having a store.
+	 * php_hone_pools_choose() sets the final one. */
 	chosen = pools[0].store;
 	if (HONE_G(cache).protect)
 		php_hone_protect_begin();
@@ -289,11 +292,10 @@ choose(void)
 	if (mine != NULL)
 		return;
 	off = "there is no such pool";
-	/* Without a pool of its own, a process of a server with pools has no
-	 * cache; only a wrong name is an error. */
+	/* A process that names no pool has no cache, which is not an error. */
 	if (strcmp(name, default_name) == 0)
 		return;
-	/* To the log, not to the page of this request. */
+	/* To the log, so that the page of this request has no warning. */
 	snprintf(text, sizeof text,
 		"PHP Warning:  hone.cache_pool: \"%.100s\" is not in "
 		"hone.cache_pools; the cache is off in this process",
@@ -302,8 +304,8 @@ choose(void)
 }
 
 /*
- * As a daemon, FPM forks after the modules have started. That child is the
- * master, and the leader of a session; a worker leads none.
+ * FPM as a daemon forks after the modules have started. This child is the
+ * master and leads a session, unlike a worker.
  */
 bool
 php_hone_pools_is_maker(void)
@@ -314,9 +316,8 @@ php_hone_pools_is_maker(void)
 }
 
 /*
- * FPM sets hone.cache_pool in a worker after the fork. The process that forks
- * the workers may run a request of its own, for opcache.preload: it chooses
- * nothing.
+ * FPM sets hone.cache_pool in a worker after the fork. The master may run a
+ * request before that, for opcache.preload, and must keep all stores.
  */
 void
 php_hone_pools_choose(void)
@@ -330,9 +331,10 @@ php_hone_pools_choose(void)
 }
 
 /*
- * fastcgi_param PHP_ADMIN_VALUE can name another pool in each request, and a
- * virtual host of Apache, too. The stores of other pools are unmapped then. To
- * the log, as an error handler may turn a warning into an exception.
+ * fastcgi_param PHP_ADMIN_VALUE and virtual hosts of Apache can name another
+ * pool in each request, but the stores of other pools are unmapped. The message
+ * goes to the log, because an error handler may turn a warning into an
+ * exception.
  */
 bool
 php_hone_pools_match(void)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hone.cache_protect: readers see the memory without the right to write. This
- * handler names the function of PHP that wrote to a value of the cache, and the
- * process then ends as it would without the handler.
+ * hone.cache_protect: the memory is read-only for readers. This handler prints
+ * the function of PHP that wrote to a value of the cache. Then the process ends
+ * as without the handler.
  */
 #include "cache.h"
 #include <signal.h>
@@ -32,7 +32,8 @@ put_number(uint32_t number)
 	put(at);
 }
 
-/* Where PHP is. Only reads: the process may be in any state. */
+/* Prints the current place in PHP code. Only reads memory, because the process
+ * may be in any state. */
 static void
 put_place(const zend_execute_data *at)
 {
@@ -65,14 +66,14 @@ on_fault(int signal, siginfo_t *info, void *context)
 	struct php_hone_store *store = php_hone_pools_store();
 
 	(void)signal, (void)context;
-	/* First, so that a fault below ends the process. */
+	/* First, so that a fault in this function ends the process. */
 	sigaction(SIGSEGV, &before, NULL);
 	if (store == NULL || !php_hone_store_contains(store, info->si_addr))
 		return;
 	put("hone: ");
 	put_place(EG(current_execute_data));
 	put(" wrote to a value of the shared cache (hone.cache_protect)\n");
-	/* The instruction is run again, and faults again. */
+	/* The CPU repeats the instruction, which faults again. */
 }
 
 void

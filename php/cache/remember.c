@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A value that is computed if it is missing: by one process, while the others
- * get the old value or wait. The callback runs without a mutex, and may use the
+ * If a value is missing, one process computes it. Other processes meanwhile get
+ * the old value or wait. The callback runs without a mutex, and may use the
  * cache, also for the same key.
  */
 #include "cache.h"
 #include <time.h>
 
-/* Others compute the value, too, if it takes longer than this. */
+/* After this time, other processes compute the value, too. */
 #define CLAIM_SECONDS 60
 
 static uint64_t
@@ -28,7 +28,7 @@ unclaim(zend_string *key)
 	php_hone_store_unclaim(&HONE_G(cache).member, &of);
 }
 
-/* After a fatal error, PHP's memory is still there, but nothing else is. */
+/* After a fatal error, the memory of PHP is still valid. */
 void
 php_hone_claims_end(void)
 {
@@ -87,7 +87,7 @@ compute(const struct php_hone_remember *how, zend_string *key, bool claimed,
 	}
 	if (call(how, key, value)) {
 		done = php_hone_cache_store(key, value, &how->write);
-		/* __serialize() may throw. */
+		/* __serialize() may have thrown. */
 		if (EG(exception)) {
 			zval_ptr_dtor(value);
 			ZVAL_UNDEF(value);
@@ -134,11 +134,12 @@ php_hone_cache_remember(
 			member, &of, (unsigned)(until - now));
 		if (php_hone_cache_peek(key, 0, value) || EG(exception))
 			return;
-		/* The one that computes it waits for this thread. */
+		/* The process that computes the value waits for this thread. */
 		if (error == -EDEADLK)
 			break;
 	}
-	/* The one that had the claim may have stored the value just before. */
+	/* The owner of the earlier claim may have stored the value between the
+	 * fetch and this claim. */
 	if (error == 0 && (php_hone_cache_peek(key, 0, value) || EG(exception)))
 		unclaim(key);
 	else if (!EG(exception))

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Values with objects: strings by PHP's serialize(), or by igbinary. */
+/* Converts values with objects to strings by PHP's serialize() or by
+ * igbinary. */
 #include "cache.h"
 #include "ext/standard/basic_functions.h"
 #include "ext/standard/php_var.h"
@@ -11,8 +12,8 @@ typedef int (*igbinary_unserialize_fn)(
 	const uint8_t *bytes, size_t len, zval *value);
 
 /*
- * A function of the module igbinary, whose header PHP does not install with the
- * module. Looked up at each use: a value with objects costs far more.
+ * dlsym() finds the function, because PHP does not install the header of
+ * igbinary. A lookup at each use is cheap beside the serialization.
  */
 static void *
 igbinary(const char *function)
@@ -57,8 +58,8 @@ by_php(zval *value)
 	php_serialize_data_t data;
 	smart_str text = {0};
 
-	/* As APCu: serialize() in the user's code does not share its table of
-	 * values with this one. */
+	/* As in APCu: a serialize() in code of the user gets its own table of
+	 * values. */
 	BG(serialize_lock)++;
 	PHP_VAR_SERIALIZE_INIT(data);
 	php_var_serialize(&text, value, &data);
@@ -98,7 +99,7 @@ from_igbinary(zval *value, const zend_string *bytes)
 		       value) == 0;
 }
 
-/* Of what unserialize() says about wrong bytes. */
+/* The level of unserialize()'s message about invalid bytes. */
 #if PHP_VERSION_ID >= 80300
 #define LEVEL E_WARNING
 #else
@@ -116,7 +117,7 @@ from_php(zval *value, const zend_string *bytes)
 	BG(serialize_lock)++;
 	PHP_VAR_UNSERIALIZE_INIT(data);
 	good = php_var_unserialize(value, &at, begin + ZSTR_LEN(bytes), &data);
-	/* Before the next line, as in unserialize(). */
+	/* Before the destruction of `data`, as in unserialize(). */
 	if (!good && !EG(exception))
 		php_error_docref(NULL, LEVEL,
 			"Error at offset " ZEND_LONG_FMT " of %zu bytes",

@@ -9,7 +9,7 @@ static const char *const read_names[] = {
 	[PHP_HONE_READ_COPY] = "copy",
 };
 
-/* PHP takes the default if a handler fails at the start. */
+/* At the start, PHP uses the default if a handler fails. */
 static int
 refuse(const zend_ini_entry *entry, const zend_string *value, const char *what,
 	const char *otherwise, int stage)
@@ -42,8 +42,9 @@ PHP_INI_MH(php_hone_cache_on_number)
 }
 
 /*
- * PHP itself takes other words for "off", and other numbers for "on". mh_arg1
- * is the place of a bool in struct php_hone_cache, mh_arg3 the default's word.
+ * PHP itself would accept any other word as "off", and any other number as
+ * "on". mh_arg1 is the offset of a bool in struct php_hone_cache, mh_arg3 the
+ * default as a word.
  */
 static PHP_INI_MH(on_switch)
 {
@@ -105,7 +106,7 @@ static PHP_INI_MH(on_objects)
 #define NUMBER(name, value, when, member, what)                                \
 	PHP_HONE_NUMBER("hone.cache_" name, value, when,                       \
 		php_hone_cache_on_number, member, 0, ZEND_LONG_MAX, what)
-/* value: what ini_get() returns; word: the same in a warning. */
+/* value: the default of ini_get(); word: the default in a warning. */
 #define SWITCH(name, value, word, member)                                      \
 	PHP_INI_ENTRY3_EX("hone." name, value, PHP_INI_SYSTEM, on_switch,      \
 		(void *)offsetof(struct php_hone_cache, member), NULL,         \

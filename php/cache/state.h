@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PHP_HONE_CACHE_STATE_H
 #define PHP_HONE_CACHE_STATE_H
-/* The cache's part of the module's globals. */
+/* The globals of the cache. */
 #include "store/store.h"
 #include "values/values.h"
 
@@ -12,7 +12,7 @@ enum php_hone_read {
 	PHP_HONE_READ_COPY,
 };
 
-/* INI apc.*, which exist only if the functions of APCu do. */
+/* INI apc.*, which exist only if the functions of APCu exist. */
 struct php_hone_apc {
 	bool enabled;
 	bool enable_cli;
@@ -24,7 +24,7 @@ struct php_hone_apc {
 	char *unused;
 };
 
-/* A claim of remember() in progress: remember.c. */
+/* A claim of a remember() in progress: remember.c. */
 struct php_hone_claim {
 	struct php_hone_claim *next;
 	zend_string *key;
@@ -34,7 +34,7 @@ struct php_hone_claim {
 #define PHP_HONE_RECENT 32
 
 struct php_hone_cache {
-	/* INI; strings are owned by PHP */
+	/* INI; PHP owns the strings */
 	zend_long size;
 	char *pools;
 	char *pool;
@@ -52,20 +52,20 @@ struct php_hone_cache {
 	enum php_hone_read read;
 	struct php_hone_apc apc;
 
-	/* of the thread, from request to request */
+	/* of the thread, kept from request to request */
 	struct php_hone_member member;
 	struct php_hone_builder builder;
-	/* block.c: memory of block copies, and the table of them */
+	/* block.c: memory and table of block copies */
 	struct php_hone_chunk *chunks;
 	struct php_hone_block *blocks;
 	uint32_t block_room;
-	uint32_t block_request; /* the number of the request, 0 before any */
+	uint32_t block_request; /* its number; 0 before the first copy */
 
 	/* of the request */
 	bool open;           /* the member is pinned */
-	const char *refused; /* why this request has no cache, or NULL */
-	bool fetching;   /* between fetch_begin and _end, with allocations */
-	uint32_t opened; /* php_hone_store_now() of the pin */
+	const char *refused; /* the reason if there is no cache */
+	bool fetching;       /* in a fetch that allocates memory of PHP */
+	uint32_t opened;     /* php_hone_store_now() at the pin */
 	uint32_t fetches;
 	uint32_t n_blocks;
 	size_t block_bytes_used;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Store: build the data, reserve a block, place the data, publish. Delete. */
+/* Store and delete. A store builds the data, reserves a block, places the data
+ * and publishes the entry. */
 #include "cache.h"
 #include "zend_exceptions.h"
 
-/* More seconds than this are no expiry: 68 years. */
+/* 68 years. A longer ttl means that the value never expires. */
 #define TTL_MAX 0x7fffffff
 
 #define TAGS_ON_STACK 16
@@ -20,8 +21,8 @@ php_hone_write_head(struct php_hone_entry *entry, zend_ulong hash, size_t len)
 }
 
 /*
- * Store `stored`, or what was built if it is NULL. Between the reservation and
- * the end nothing of PHP is called.
+ * Store `stored`, or the built value if `stored` is NULL. No function of PHP is
+ * called after the reservation, because PHP may leave by longjmp().
  */
 static int
 place(struct php_hone_member *member, const struct php_hone_room *room,
@@ -134,9 +135,8 @@ complain(int error, const zend_string *key, HashTable *tags,
 }
 
 /*
- * The keys of the tags, which were strings when the arguments were checked.
- * Code of the user that ran since then may have changed those that are
- * references.
+ * The tags were strings when the arguments were checked. Code of the user may
+ * have run since then, and may have changed tags that are references.
  */
 static bool
 take_tags(struct php_hone_key *to, HashTable *tags)
@@ -154,7 +154,7 @@ take_tags(struct php_hone_key *to, HashTable *tags)
 	return true;
 }
 
-/* As place(). Returns false, with a warning, if that is impossible. */
+/* As place(). Returns false with a warning on failure. */
 static bool
 reserve_and_place(struct php_hone_member *member, zend_string *key,
 	uint8_t flags, const struct php_hone_value *stored,
@@ -187,7 +187,8 @@ reserve_and_place(struct php_hone_member *member, zend_string *key,
 	return true;
 }
 
-/* A value that has ended already: what add() and replace() would return. */
+/* The value has expired already: returns the results of add() and replace()
+ * without a store. */
 static bool
 store_nothing(zend_string *key, enum php_hone_publish how)
 {
@@ -206,7 +207,8 @@ store_object(struct php_hone_member *member, zend_string *key, zval *value,
 	bool stored = false;
 	zval string, held;
 
-	/* __serialize() may assign to a reference that has the value. */
+	/* Held, because __serialize() may assign to a reference to the
+	 * value. */
 	ZVAL_COPY(&held, value);
 	bytes = php_hone_value_serialize(&held, &flags);
 	zval_ptr_dtor(&held);
@@ -234,7 +236,7 @@ refuse(const zend_string *key, const char *what, bool throws)
 	return false;
 }
 
-/* PHP would initialize it, which may read a whole database. */
+/* serialize() would initialize the object, which may read a whole database. */
 static bool
 is_lazy(const zval *value)
 {
@@ -274,7 +276,7 @@ php_hone_cache_store(
 				PHP_HONE_BUILT_DATA)
 			return reserve_and_place(
 				member, key, PHP_HONE_OBJECTS, NULL, how);
-		/* APCu initializes it. */
+		/* APCu initializes a lazy object. */
 		if (!how->throws && is_lazy(value))
 			return refuse(key, "a lazy object", false);
 		return store_object(member, key, value, how);
