@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Step 1 of a call with a path: may the path take the fast path? */
+/* Step 1 of a call with a path: whether the path may take the fast path. */
 #include "others.h"
 
 bool
@@ -14,7 +14,8 @@ php_hone_rest_is_default(zend_execute_data *execute_data)
 	       (n < 5 || Z_TYPE(arg[4]) == IS_NULL);
 }
 
-/* A script may register its own "file", another extension may replace PHP's. */
+/* A script may register its own wrapper "file", and another extension may
+ * replace PHP's wrapper. */
 static zend_always_inline bool
 wrapper_is_php(void)
 {
@@ -25,7 +26,7 @@ wrapper_is_php(void)
 		       &php_plain_files_wrapper;
 }
 
-/* In a script from an archive, phar:// answers for relative paths. */
+/* In a script from an archive, phar:// resolves relative paths. */
 static bool
 runs_in_phar(void)
 {

@@ -2,7 +2,8 @@
 /* file_get_contents() and file(): all steps of a call with a path. */
 #include "fileread.h"
 
-/* Closes a stream as if it had never been: PHP opens the file again. */
+/* Closes a stream and returns its resource number, because PHP opens the file
+ * again. */
 static void
 close_unseen(php_stream *stream)
 {
@@ -14,7 +15,7 @@ close_unseen(php_stream *stream)
 		list->nNextFreeElement--;
 }
 
-/* As contents_of(), for a path without an entry in PHP's realpath cache. */
+/* contents_of() for a path without an entry in PHP's realpath cache. */
 static bool
 contents_by_php(const zend_string *path, bool context,
 	enum php_hone_function function, zend_string **contents)
@@ -33,11 +34,10 @@ contents_by_php(const zend_string *path, bool context,
 }
 
 /*
- * Returns true if the call is served: *contents is the file, or NULL if PHP
- * reported an error, and the result is false. Returns false if the call falls
- * back.
+ * Returns true if the call is complete. *contents is then the file, or NULL if
+ * PHP reported an error. Returns false if the call falls back.
  *
- * Inline in both functions: 20 instructions less of 700 for 12 bytes.
+ * Inline in both functions: this saves 20 of 700 instructions for 12 bytes.
  */
 static zend_always_inline bool
 contents_of(const zend_string *path, bool context,
@@ -95,7 +95,7 @@ php_hone_file_get_contents(zend_execute_data *execute_data, zval *result)
 	return true;
 }
 
-/* Adds one line, without its end if the flags say so. */
+/* Adds one line, without its end if the flags require this. */
 static void
 add_line(zval *lines, const char *line, const char *end, zend_long flags)
 {
@@ -117,14 +117,14 @@ split(zval *lines, const zend_string *contents, zend_long flags)
 	const char *end = line + ZSTR_LEN(contents);
 	const char *at;
 
-	/* Memory may have run out without PHP leaving at once: the rest of the
-	 * lines would be for nothing. */
+	/* Memory may be exhausted without an immediate exit of PHP. Further
+	 * lines would be useless then. */
 	while (line < end && !PHP_HONE_HAS_OOM() &&
 		(at = memchr(line, '\n', (size_t)(end - line))) != NULL) {
 		add_line(lines, line, at, flags);
 		line = at + 1;
 	}
-	/* PHP takes what follows the last end of line as it is. */
+	/* PHP adds the text after the last end of line unchanged. */
 	if (line < end && !PHP_HONE_HAS_OOM())
 		add_next_index_stringl(lines, line, (size_t)(end - line));
 }

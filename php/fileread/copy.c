@@ -6,8 +6,8 @@
 #include "others.h"
 
 /*
- * Returns true if PHP would copy. PHP calls stat() for both names before it
- * opens anything, and so does this: to open the target empties it.
+ * Returns true if PHP would copy. As PHP does, calls stat() for both names
+ * before the target is opened, because an open empties the target.
  */
 static bool
 may_copy(const zend_string *from, const zend_string *to)
@@ -45,8 +45,8 @@ open_both(const char *from, zend_string *to, int fds[2])
 	return true;
 }
 
-/* The same, by the names that the call has. A source without an entry in PHP's
- * realpath cache falls back: it may well not exist. */
+/* open_both() for the names of the call. A source without an entry in PHP's
+ * realpath cache falls back, since it may not exist. */
 static bool
 open_for_copy(zend_string *from, zend_string *to, int fds[2])
 {
@@ -73,8 +73,9 @@ php_hone_after_copy(zend_execute_data *execute_data, const zval *result)
 }
 
 /*
- * Copies by one call, as PHP does. Returns true if that was all of the file:
- * the pread() after it proves the end. Sets *some if the target has bytes.
+ * Copies by one call, as PHP does. Returns true if the copy is complete: a
+ * pread() after the copied bytes proves the end. Sets *some if the target has
+ * bytes.
  */
 static bool
 copy_at_once(const int fds[2], bool *some)
@@ -91,10 +92,10 @@ copy_at_once(const int fds[2], bool *some)
 /*
  * PHP continues from the positions of both files, and closes them.
  *
- * Before PHP 8.6, PHP does not make a second copy_file_range(): it reads and
- * writes, and reports what fails then, such as a full disk. PHP never uses
- * copy_file_range() for a target that is open to append; so the mode says
- * append here. This stream writes at the end of its file anyway.
+ * Before PHP 8.6, PHP does not call copy_file_range() a second time. PHP reads
+ * and writes instead, and reports errors such as a full disk. PHP never uses
+ * copy_file_range() for a target that is open for append, so this function sets
+ * that mode. The stream writes at the end of its file in any case.
  */
 static bool
 copy_by_php(const zval *arg, const int fds[2], bool some)

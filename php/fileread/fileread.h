@@ -6,9 +6,9 @@
  *
  * handlers.c wraps the handlers of these functions when the module starts. A
  * call for a plain local file takes the fast path here. Every other call falls
- * back to the handler that was there before, and so does every error that is
- * found before anything has happened. A file that turns out odd after it was
- * opened continues in PHP's own stream code, on the same descriptor.
+ * back to the original handler. A call also falls back after an error, if the
+ * error comes before any effect. If an open file does not have the expected
+ * kind or size, PHP's own stream code continues on the same descriptor.
  * docs/design/php-files.md has the reasons.
  *
  * A call with a path takes these steps, each in a file of its own:
@@ -20,8 +20,8 @@
  *	resume.c	PHP continues with what is open
  *
  * contents.c, output.c and copy.c have the functions, which call these steps in
- * this order. stream.c has the functions that are given a stream. memory.c
- * serves all of them.
+ * this order. stream.c has the functions whose argument is a stream. All of
+ * them use memory.c.
  */
 #include "../php_hone.h"
 #include "ext/standard/file.h"
@@ -33,8 +33,8 @@ void php_hone_fileread_mshutdown(void);
 void php_hone_fileread_minfo(void);
 
 /*
- * The fast paths. Return true if the call is served; false if it falls back to
- * PHP's own handler, and then nothing has happened.
+ * The fast paths. Return true if the call is complete. Return false, without
+ * any effect, if the call falls back to PHP's own handler.
  */
 #define PHP_HONE_FUNCTION(constant, name, after_php)                           \
 	bool php_hone_##name(zend_execute_data *execute_data, zval *result);
@@ -55,19 +55,20 @@ php_hone_fall_back(enum php_hone_reason reason)
 /* Linux reads at most this at once (MAX_RW_COUNT with pages of 64 KiB). */
 #define PHP_HONE_READ_MAX ((size_t)0x7fff0000)
 
-/* What PHP reads at once, unless a script or an extension sets another size. */
+/* PHP reads this many bytes at once, unless a script or an extension sets
+ * another size. */
 #define PHP_HONE_CHUNK ((size_t)8192)
 
-/* A file with fewer bytes is read for output, any other is mapped:
+/* For output, a file with fewer bytes is read, and a larger file is mapped:
  * bench/php/reads.py, readfile. PHP maps both. */
 #define PHP_HONE_UNMAPPED ((size_t)8192)
 
-/* The longest file that every PHP maps and puts out as one piece. From 8.2.36
- * and 8.4.24 on at the latest, PHP puts out longer files as it reads them. */
+/* The longest file that every version of PHP maps and outputs as one piece. PHP
+ * 8.2.36, 8.4.24 and later output longer files as they read them. */
 #define PHP_HONE_ONE_PIECE ((uint64_t)4 << 20)
 
-/* PHP 8.4 drops its last stat() at each read, which changes the time of access.
- */
+/* PHP 8.4 discards its cached stat() at each read, because a read changes the
+ * time of access. */
 static zend_always_inline void
 php_hone_forget_stat(void)
 {
@@ -76,25 +77,27 @@ php_hone_forget_stat(void)
 #endif
 }
 
-/* accept.c: whether the arguments after a path are absent or the defaults of
- * file_get_contents(), whose second is that of readfile() too. */
+/* accept.c: whether the arguments after a path are absent or equal the defaults
+ * of file_get_contents(). The second argument has the same default in
+ * readfile(). */
 bool php_hone_rest_is_default(zend_execute_data *execute_data);
 
 /*
  * accept.c: returns true if PHP would use its plain files for this path, and
- * there is memory for a small file. False is counted.
+ * memory is enough for a small file. Otherwise counts the reason and returns
+ * false.
  */
 bool php_hone_accepts(const zend_string *path);
 
 /*
  * known.c: the entry of PHP's realpath cache for an accepted path, valid until
- * the next use of the cache. Its `realpath` is the name that PHP opens, even
- * after a symbolic link was changed. *place is set to what the table has about
- * the path.
+ * the next use of the cache. `realpath` of the entry is the name that PHP
+ * opens, even after a symbolic link was changed. Sets *place to the entry of
+ * the path in the table of known paths.
  *
  * Returns NULL if there is no entry: the file is new to this process, or does
- * not exist. Returns NULL without a search if PHP failed to open the path the
- * last time.
+ * not exist. Returns NULL without a search if PHP failed to open the path
+ * before.
  */
 const realpath_cache_bucket *php_hone_known(
 	const zend_string *path, struct php_hone_path **place);
@@ -102,50 +105,51 @@ const realpath_cache_bucket *php_hone_known(
 /* known.c: records that PHP opened an accepted path, or failed to. */
 void php_hone_note_opened(const zend_string *path, bool opened);
 
-/* A file that a call has open, and what was read of it. */
+/* The open file of a call, and its contents. */
 struct php_hone_file {
 	int fd;
-	/* what the table has about its path */
+	/* the entry of its path in the table of known paths */
 	struct php_hone_path *place;
 	/* the whole file */
 	zend_string *contents;
-	/* what was read from the front if PHP has to continue */
+	/* the bytes read so far if PHP has to continue */
 	size_t head_len;
 	char head[PHP_HONE_CHUNK];
 };
 
-/* open.c: what happened to a path. */
+/* open.c: the result of an open. */
 enum php_hone_open {
 	PHP_HONE_OPENED,
 	/* PHP's realpath cache has no entry: php_hone_open_by_php() */
 	PHP_HONE_OPEN_UNKNOWN,
-	/* open() failed, or it is a directory; counted: the call falls back */
+	/* open() failed, or the path is a directory; counted: the call falls
+	 * back */
 	PHP_HONE_OPEN_FAILED,
-	/* a signal came while open() waited, for a FIFO. PHP gives up then, and
-	 * so does this: the warning is out, and the result is false */
+	/* a signal interrupted open(), which waited for a FIFO; as PHP does,
+	 * the call has reported a warning, and its result is false */
 	PHP_HONE_OPEN_REPORTED
 };
 
-/* Opens an accepted path for reading: sets fd and place. `context`: whether the
- * call makes the default context. */
+/* Opens an accepted path for reading, and sets fd and place. `context`: whether
+ * the call makes the default context. */
 enum php_hone_open php_hone_open(
 	struct php_hone_file *file, const zend_string *path, bool context);
 
 /*
  * PHP opens a path without an entry in its realpath cache, and reports errors.
- * PHP resolves every folder of the path for this, and should do so only once.
- * Returns NULL if PHP reported an error.
+ * This makes PHP resolve every folder of the path, but only once. Returns NULL
+ * if PHP reported an error.
  */
 php_stream *php_hone_open_by_php(const zend_string *path, bool context);
 
-/* whole.c: what happened to an open file. */
+/* whole.c: the result of reading an open file. */
 enum php_hone_whole {
-	/* `contents` is the file, which is closed */
+	/* `contents` is the whole file, which is closed */
 	PHP_HONE_WHOLE_READ,
 	/* PHP has to continue after `head`; counted */
 	PHP_HONE_WHOLE_RESUME,
-	/* there might be too little memory: nothing was read, and the file is
-	 * closed; counted */
+	/* memory might not be enough: nothing was read, and the file is closed;
+	 * counted */
 	PHP_HONE_WHOLE_FALL_BACK
 };
 
@@ -155,8 +159,8 @@ enum php_hone_whole php_hone_read_whole(
 
 /*
  * PHP makes a default context at the first call, and a stream for each file.
- * Each takes a resource number, and scripts see the number of a later resource.
- * This takes as many.
+ * Each of them takes a resource number. Scripts see the numbers of later
+ * resources, so this function takes the same count of numbers.
  */
 static zend_always_inline void
 php_hone_take_numbers(zend_long streams, bool context)
@@ -171,46 +175,46 @@ php_hone_take_numbers(zend_long streams, bool context)
 }
 
 /*
- * resume.c: PHP's own stream on an open file, as PHP's opener makes it, and as
- * if the `len` bytes at `head` were still to be read.
+ * resume.c: makes PHP's own stream on an open file, as PHP's opener does. The
+ * stream starts with the `len` bytes at `head`, which were read already.
  */
 php_stream *php_hone_resume(int fd, const zend_string *path, const char *mode,
 	const char *head, size_t len);
 
 /*
  * resume.c: puts bytes that were read from the file of a stream into the
- * stream's buffer, which is empty; PHP_HONE_CHUNK bytes at most.
+ * stream's empty buffer. At most PHP_HONE_CHUNK bytes.
  */
 void php_hone_give_back(php_stream *stream, const char *bytes, size_t len);
 
-/* resume.c: file_get_contents() reads without a buffer, which shows in the
- * sizes that errors name. */
+/* resume.c: file_get_contents() reads without a buffer, which affects the sizes
+ * in error messages. */
 void php_hone_choose_buffer(
 	php_stream *stream, enum php_hone_function function);
 
-/* resume.c: the rest of a stream, read by PHP as PHP's `function` reads it. The
- * stream is closed. */
+/* resume.c: PHP reads the rest of a stream as PHP's `function` does. Closes the
+ * stream. */
 zend_string *php_hone_rest_by_php(
 	php_stream *stream, enum php_hone_function function);
 
 /*
- * stream.c: the same by one read, where possible. Returns NULL if there might
- * be too little memory, which is counted: nothing was read, and the stream is
- * open.
+ * stream.c: the same by one read, if possible. Returns NULL if memory might not
+ * be enough, which is counted. Then nothing was read, and the stream is open.
  */
 zend_string *php_hone_rest(php_stream *stream, enum php_hone_function function);
 
 /*
- * memory.c: returns true if PHP has the memory that a function needs for `size`
- * bytes of a file: PHP neither refuses it, nor collects garbage to make room.
- * False is counted: the call falls back before anything has happened.
+ * memory.c: returns true if a function can get the memory for `size` bytes of a
+ * file without an error and without a garbage collection. Otherwise counts the
+ * reason and returns false: the call falls back before it has any effect.
  */
 bool php_hone_fits(enum php_hone_function function, size_t size);
 
 /*
- * memory.c: as zend_string_alloc(len). The first `used` bytes are going to be
- * filled: huge pages are requested for them if they are worth it, before the
- * head of the string touches the first page. Returns NULL as described above.
+ * memory.c: as zend_string_alloc(len). The caller is going to fill the first
+ * `used` bytes. If these bytes are many, requests huge pages for them before
+ * the header of the string touches the first page. Returns NULL as
+ * PHP_HONE_EMALLOC() does.
  */
 zend_string *php_hone_allocate(size_t len, size_t used);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The handlers of PHP's functions are replaced by ours, and restored; what
- * phpinfo() shows about them.
+ * Replaces the handlers of PHP's functions, restores them, and shows their
+ * figures in phpinfo().
  */
 #include "others.h"
 #include "ext/standard/info.h"
@@ -10,8 +10,8 @@ typedef bool (*fast_path)(zend_execute_data *execute_data, zval *result);
 typedef void (*after)(zend_execute_data *execute_data, const zval *result);
 
 /*
- * PHP's handlers. They are written when the module starts, before there is a
- * second thread, and only read afterwards. NULL: the function is not wrapped.
+ * PHP's handlers. They are written when the module starts, before a second
+ * thread exists, and only read afterwards. NULL: the function is not wrapped.
  */
 static zif_handler php_handlers[PHP_HONE_FUNCTIONS];
 
@@ -57,8 +57,8 @@ static const char *const reasons[PHP_HONE_REASONS] = {
 #undef PHP_HONE_REASON
 };
 
-/* A disabled function is not in the table of functions, and has left it before
- * the module ends: so each one is searched again. */
+/* Searches each time, because PHP removes disabled functions from the table
+ * before the module ends. */
 static zend_internal_function *
 find(size_t i)
 {
@@ -71,8 +71,8 @@ find(size_t i)
 }
 
 /*
- * A module that dl() loaded wraps nothing: code that the JIT compiled would
- * still call our handlers after the module is gone, at the end of the request.
+ * A module that dl() loaded wraps no function: dl() unloads the module at the
+ * end of the request, but code of the JIT would still call these handlers.
  */
 void
 php_hone_fileread_minit(int type)
@@ -100,8 +100,8 @@ php_hone_fileread_mshutdown(void)
 	for (size_t i = 0; i < PHP_HONE_FUNCTIONS; i++) {
 		zend_internal_function *function = find(i);
 
-		/* An extension that wrapped ours has restored it by now, or
-		 * never will. */
+		/* An extension that wrapped this handler has restored it by
+		 * now, or never will. */
 		if (function != NULL && function->handler == wrapped[i].handler)
 			function->handler = php_handlers[i];
 		php_handlers[i] = NULL;
@@ -109,9 +109,9 @@ php_hone_fileread_mshutdown(void)
 }
 
 /*
- * Extensions cannot reach the variable that makes PHP use its realpath cache.
- * The cache is off with a size of 0, and for good after a request that began
- * with open_basedir set.
+ * Extensions cannot read the variable that enables PHP's realpath cache. PHP
+ * disables the cache if its size is 0, and permanently after a request that
+ * began with open_basedir.
  */
 void
 php_hone_fileread_rinit(void)
@@ -125,7 +125,8 @@ php_hone_fileread_rinit(void)
 			sizeof "realpath_cache_size" - 1, 0) != 0;
 }
 
-/* Shows the calls on the fast path, or why the function is not wrapped. */
+/* Shows the number of calls on the fast path, or the reason why the function is
+ * not wrapped. */
 static void
 show_function(size_t i)
 {

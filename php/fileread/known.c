@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Step 2 of a call with a path: its entry in PHP's realpath cache, without
- * PHP's hash, which takes the path byte by byte.
+ * Step 2 of a call with a path: its entry in PHP's realpath cache. PHP's hash,
+ * which reads the path byte by byte, is not used.
  *
- * A table records for a path the chain of the cache that had it last. The table
- * has a hash of its own. The path is searched in that chain and compared in
- * full, so a wrong chain cannot give a wrong entry: the search finds nothing,
- * and the cache is searched as PHP does it.
+ * A table with another hash records the chain of the cache that had the path
+ * last. The path is searched in that chain and compared in full, so a wrong
+ * chain cannot lead to a wrong entry. If the search finds nothing, PHP's own
+ * search follows.
  */
 #include "fileread.h"
 
 /*
- * Every byte enters the hash, 16 in each turn. A string can carry PHP's hash,
- * but a string that was just put together has none, and PHP's hash takes longer
- * than this one: bench/php/reads.py, no such file, path of 200 bytes.
+ * Hashes all bytes, 16 per iteration. A string may have PHP's hash already, but
+ * a string that was just concatenated has none. PHP's hash takes longer than
+ * this one: bench/php/reads.py, no such file, path of 200 bytes.
  */
 static zend_always_inline uint64_t
 hash_of(const zend_string *path)
 {
-	/* Odd, with bits all over: of the golden ratio, and of its square. */
+	/* Odd numbers with bits in all places, from the golden ratio and its
+	 * square. */
 	const uint64_t one = UINT64_C(0x9e3779b97f4a7c15);
 	const uint64_t two = UINT64_C(0x61c8864680b583eb);
 	const char *end = ZSTR_VAL(path) + ZSTR_LEN(path), *at = ZSTR_VAL(path);
@@ -38,7 +39,7 @@ hash_of(const zend_string *path)
 	return (a ^ b >> 32) * one;
 }
 
-/* A path's entry in the table, and the tag that proves whose it is. */
+/* The entry of a path in the table, and the tag that identifies the path. */
 static zend_always_inline struct php_hone_path *
 place_of(const zend_string *path, uint32_t *tag)
 {
@@ -49,8 +50,8 @@ place_of(const zend_string *path, uint32_t *tag)
 }
 
 /*
- * PHP's own search removes entries that are too old on its way. Here such an
- * entry ends the search, and PHP's own follows.
+ * PHP's own search also removes expired entries. Here an expired entry ends the
+ * search, and PHP's own search follows.
  */
 static const realpath_cache_bucket *
 find_in_chain(uint16_t chain, const char *path, size_t len, time_t now)
@@ -67,7 +68,7 @@ find_in_chain(uint16_t chain, const char *path, size_t len, time_t now)
 	return NULL;
 }
 
-/* `key` is the path as the cache has it. */
+/* `key` is the path in the form of the cache. */
 static const realpath_cache_bucket *
 find(struct php_hone_path *place, uint32_t tag, const char *key, size_t len)
 {
@@ -91,7 +92,7 @@ find(struct php_hone_path *place, uint32_t tag, const char *key, size_t len)
 	return known;
 }
 
-/* The cache has a relative path with the current directory in front. */
+/* The cache stores a relative path with the current directory before it. */
 static const realpath_cache_bucket *
 find_relative(
 	struct php_hone_path *place, uint32_t tag, const zend_string *path)
@@ -111,7 +112,7 @@ find_relative(
 }
 
 /*
- * PHP searches its cache for the path as it is, unless the path ends with '/'
+ * PHP searches its cache for the unchanged path, unless the path ends with '/'
  * or '.', which PHP may remove first.
  */
 const realpath_cache_bucket *

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether there is memory for a file, and strings to read into. */
+/* Checks that memory is enough for a file, and allocates strings for reads. */
 #include <sys/mman.h>
 #include "fileread.h"
 
 /*
- * The most that file() needs for a byte of the file. A line of one byte takes
- * the smallest string, 32 bytes, and two places of 16 in the array, which has
- * half as many more while it grows. The rest is for what PHP rounds up.
+ * The maximum memory that file() needs for each byte of the file. A line of one
+ * byte takes the smallest string, 32 bytes, and two elements of 16 bytes in the
+ * array. While the array grows, it needs half as much again. The rest is for
+ * sizes that PHP rounds up.
  */
 #define FILE_TIMES 96
 
 bool
 php_hone_fits(enum php_hone_function function, size_t size)
 {
-	/* A string may need a whole new chunk of PHP's allocator; so may the
-	 * other work of the call. */
+	/* The string may need a new chunk of PHP's allocator, and the rest of
+	 * the call may need another one. */
 	size_t used = zend_memory_usage(true) + 2 * ZEND_MM_CHUNK_SIZE;
 	size_t limit = (size_t)PG(memory_limit);
 
@@ -38,8 +39,7 @@ php_hone_allocate(size_t len, size_t used)
 	string = PHP_HONE_EMALLOC(size);
 	if (string == NULL)
 		return NULL;
-	/* PHP maps memory of this size for the string alone, at a multiple of
-	 * 2 MiB. */
+	/* PHP maps memory of this size separately, at a multiple of 2 MiB. */
 	if (used >= ZEND_MM_CHUNK_SIZE && HONE_G(fileread).huge_pages &&
 		is_zend_mm())
 		(void)madvise(string, _ZSTR_STRUCT_SIZE(used), MADV_HUGEPAGE);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Step 3 of a call with a path: the file is opened, here or by PHP. */
+/* Step 3 of a call with a path: opens the file, here or by PHP. */
 #include <errno.h>
 #include <fcntl.h>
 #include "fileread.h"
 
-/* Counted; PHP reports the error of anything but a signal. */
+/* Counts the failure, and reports a signal. PHP reports all other errors. */
 static enum php_hone_open
 not_opened(const zend_string *path, bool context, int error)
 {

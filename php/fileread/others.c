@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Other extensions. The fast path must not bypass an extension that was loaded
- * earlier, and watches or forbids. One that is loaded later wraps our handlers.
+ * earlier to observe or forbid reads. An extension that is loaded later wraps
+ * the handlers of this one.
  */
 #include <dlfcn.h>
 #include "others.h"
 
 /*
- * PHP's operations, which are those of the process. They are written when the
- * module starts, before there is a second thread, and only read afterwards.
+ * PHP's operations, one set for the process. They are written when the module
+ * starts, before a second thread exists, and only read afterwards.
  */
 const php_stream_wrapper_ops *php_hone_wrapper_ops;
 php_stream_ops php_hone_stream_ops;
@@ -23,8 +24,8 @@ same_object(const void *code, const void *other)
 	       one.dli_fbase == two.dli_fbase;
 }
 
-/* `pointers` is a struct with nothing but pointers, as the structs of
- * operations are. Some are NULL. */
+/* `pointers` is a struct of pointers only, such as the structs of operations.
+ * Some pointers are NULL. */
 static bool
 are_in_php(const void *pointers, size_t size)
 {
@@ -57,8 +58,8 @@ module_named(const char *name)
 	return zend_hash_str_find_ptr(&module_registry, name, strlen(name));
 }
 
-/* PHP's own handler, also if another one is in the table of functions: the
- * module that declares it keeps its own list. */
+/* PHP's own handler, even if the table of functions has another one: the module
+ * that declares the function keeps its own list. */
 static zif_handler
 declared(const char *name)
 {
@@ -75,10 +76,10 @@ declared(const char *name)
 }
 
 /*
- * Whether phar calls this handler for what is not its own. Phar keeps the
- * handlers that it found in its globals. The layout of the globals is private,
- * but every module declares their place and size, and no other value there
- * equals the address of a handler.
+ * Whether phar calls this handler for paths outside of archives. Phar keeps the
+ * original handlers in its globals. The layout of the globals is private, but
+ * every module declares their address and size, and no other value there equals
+ * the address of a handler.
  */
 static bool
 phar_keeps(const zend_module_entry *phar, zif_handler handler)
@@ -95,8 +96,8 @@ phar_keeps(const zend_module_entry *phar, zif_handler handler)
 	return false;
 }
 
-/* In some builds phar's handler is in front of PHP's own. What phar does is
- * known. */
+/* In some builds, phar's handler wraps PHP's own. Such a handler counts as
+ * PHP's. */
 bool
 php_hone_is_php(const char *name, zif_handler handler)
 {

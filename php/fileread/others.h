@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PHP_HONE_FILEREAD_OTHERS_H
 #define PHP_HONE_FILEREAD_OTHERS_H
-/* What other extensions may have put in the place of PHP's own code, or in
- * front of it: others.c. */
+/* Detects other extensions that replace or wrap PHP's own code: others.c. */
 #include "fileread.h"
 
 /*
  * Records PHP's operations of plain files when the module starts. Returns false
- * if they are not PHP's any more: another extension was loaded earlier.
+ * if an extension that was loaded earlier has replaced them.
  */
 bool php_hone_note_files(void);
 
-/* The operations as they were then; only read afterwards. */
+/* The recorded operations, only read afterwards. */
 extern const php_stream_wrapper_ops *php_hone_wrapper_ops;
 extern php_stream_ops php_hone_stream_ops;
 
 /*
- * Whether the operations that a read may call are still the same. One by one
- * and inline: memcmp() costs 10 ns more (bench/php/reads.py, fread 12 of 64k
- * wanted). phpdbg replaces write, for the output of the script, and no read
- * calls it.
+ * Whether the operations that a read may call are unchanged. Compares one by
+ * one and inline: memcmp() costs 10 ns more (bench/php/reads.py, fread 12 of
+ * 64k wanted). `write` is left out: phpdbg replaces it for the output of the
+ * script, and no read calls it.
  */
 static zend_always_inline bool
 php_hone_same_streams(void)
@@ -33,15 +32,15 @@ php_hone_same_streams(void)
 	       now->flush == was->flush;
 }
 
-/* The same for what copy() calls to write the target. */
+/* The same for the operation by which copy() writes the target. */
 static zend_always_inline bool
 php_hone_same_writes(void)
 {
 	return php_stream_stdio_ops.write == php_hone_stream_ops.write;
 }
 
-/* Whether all are still the same. Those of PHP's wrapper are constant, so the
- * pointer to them is enough. */
+/* Whether all operations are unchanged. The operations of PHP's wrapper are
+ * constant, so their address is enough. */
 static zend_always_inline bool
 php_hone_same_files(void)
 {
@@ -49,7 +48,7 @@ php_hone_same_files(void)
 	       php_hone_same_streams();
 }
 
-/* Whether a handler leads to PHP's own code and no other. */
+/* Whether a handler calls only PHP's own code. */
 bool php_hone_is_php(const char *name, zif_handler handler);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* readfile() and fpassthru(): files that go to PHP's output. */
+/* readfile() and fpassthru() write files to PHP's output. */
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
@@ -7,7 +7,8 @@
 #include "plain.h"
 #include "SAPI.h"
 
-/* Writes all to PHP's output, as PHP does. Returns how much PHP took. */
+/* Writes all bytes to PHP's output, as PHP does. Returns the number of bytes
+ * that PHP accepted. */
 static size_t
 write_all(const char *data, size_t size)
 {
@@ -20,7 +21,7 @@ write_all(const char *data, size_t size)
 	return done;
 }
 
-/* The same from a mapping, and unmaps it: output may end the request. */
+/* The same from a mapping. Unmaps it also if the output ends the request. */
 static size_t
 write_mapped(char *data, size_t size)
 {
@@ -40,8 +41,8 @@ write_mapped(char *data, size_t size)
 	return done;
 }
 
-/* PHP maps a file and puts it out as one piece. Returns true if this did so,
- * and closed the file. */
+/* As PHP does, maps a file and outputs it as one piece. Returns true if the
+ * output was made and the file is closed. */
 static bool
 put_out_mapped(int fd, size_t size, zval *result)
 {
@@ -59,8 +60,8 @@ put_out_mapped(int fd, size_t size, zval *result)
 }
 
 /*
- * Returns true if the file went out, and is closed. Up to some pages, read() is
- * faster than a mapping. Like PHP's first read, it requests a chunk.
+ * Returns true if the file was output and is closed. Up to a few pages, read()
+ * is faster than a mapping. The read requests a chunk, like PHP's first read.
  */
 static bool
 put_out_whole(struct php_hone_file *file, zval *result)
@@ -94,9 +95,9 @@ put_out_whole(struct php_hone_file *file, zval *result)
 #endif
 
 /*
- * Whether a script watches the output, and could see that the file is closed
- * already: by callbacks of ob_start(), or of header_register_callback() before
- * the first output.
+ * Whether callbacks of a script could see during the output that the file is
+ * closed already: callbacks of ob_start(), or of header_register_callback()
+ * before the first output.
  */
 static bool
 script_watches(void)
@@ -109,7 +110,7 @@ script_watches(void)
 	return HEADER_CALLBACK_IS_SET() && !SG(headers_sent);
 }
 
-/* PHP puts out a stream. NULL: PHP has reported why there is none. */
+/* PHP outputs a stream. NULL: PHP has reported an error. */
 static void
 put_out_by_php(php_stream *stream, zval *result)
 {
@@ -167,9 +168,10 @@ php_hone_readfile(zend_execute_data *execute_data, zval *result)
 }
 
 /*
- * Whether every regular file can be mapped on the filesystem of the stream. On
- * others (the kernel's own, some of FUSE) PHP reads what cannot be mapped, and
- * sees the end. A device number is given again, but hardly within a request.
+ * Whether every regular file on the filesystem of the stream can be mapped. On
+ * others (filesystems of the kernel, some of FUSE), PHP reads a file that
+ * cannot be mapped, and sees its end. A device number may be reused, but hardly
+ * within a request.
  */
 static bool
 can_be_mapped(const struct php_hone_plain *plain)
@@ -195,8 +197,8 @@ can_be_mapped(const struct php_hone_plain *plain)
 	}
 }
 
-/* Puts out the rest of a stream as one piece, if PHP would have mapped as much.
- */
+/* Outputs the rest of a stream as one piece, if PHP would have mapped the same
+ * bytes. */
 static bool
 put_out_rest(const struct php_hone_plain *plain, zval *result)
 {
@@ -204,7 +206,7 @@ put_out_rest(const struct php_hone_plain *plain, zval *result)
 	size_t size = plain->buffered + plain->left;
 	zend_off_t position = plain->stream->position;
 
-	/* As the loop of PHP begins. */
+	/* PHP's loop begins with this test. */
 	if (size == 0) {
 		ZVAL_LONG(result, 0);
 		return plain->stream->eof || php_hone_is_at_end(plain);
@@ -219,8 +221,8 @@ put_out_rest(const struct php_hone_plain *plain, zval *result)
 }
 
 /*
- * PHP maps the rest of a file if it begins at a page, and moves the stream to
- * the end afterwards. A small rest is read here instead.
+ * If the rest of a file begins at a page, PHP maps the rest, and moves the
+ * stream to the end afterwards. A small rest is read here instead.
  */
 bool
 php_hone_fpassthru(zend_execute_data *execute_data, zval *result)
@@ -232,7 +234,7 @@ php_hone_fpassthru(zend_execute_data *execute_data, zval *result)
 	if (ZEND_NUM_ARGS() != 1 || Z_TYPE_P(arg) != IS_RESOURCE)
 		return php_hone_fall_back(PHP_HONE_REASON_ARGUMENTS);
 	stream = php_hone_stream_of(arg);
-	/* A filter of written data keeps PHP from mapping, too. */
+	/* A filter of written data also prevents PHP from mapping. */
 	if (stream != NULL && php_stream_is_filtered(stream))
 		return php_hone_fall_back(PHP_HONE_REASON_STREAM);
 	if (stream != NULL && stream->position % getpagesize() != 0)
@@ -242,7 +244,7 @@ php_hone_fpassthru(zend_execute_data *execute_data, zval *result)
 	if (!put_out_rest(&plain, result))
 		return php_hone_fall_back(PHP_HONE_REASON_SHORT);
 	/* A callback of ob_start() may have closed the stream. A seek at the
-	 * end would make PHP forget that the end was met. */
+	 * end would clear PHP's flag of the end of the file. */
 	if (plain.buffered + plain.left > 0 &&
 		php_hone_stream_of(arg) == stream)
 		php_stream_seek(stream,

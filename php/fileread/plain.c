@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether a stream is a plain file of PHP's, and reading it without PHP. */
+/* Finds out whether a stream is a plain file of PHP, and reads such a file
+ * without PHP. */
 #include <sys/stat.h>
 #include <unistd.h>
 #include "others.h"

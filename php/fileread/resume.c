@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Step 5 of a call with a path: PHP continues with what is open. */
+/* Step 5 of a call with a path: PHP continues with the open file. */
 #include "fileread.h"
 
 void
@@ -27,7 +27,8 @@ php_hone_resume(int fd, const zend_string *path, const char *mode,
 	stream->orig_path = estrndup(ZSTR_VAL(path), ZSTR_LEN(path));
 	if (len > 0) {
 		php_hone_give_back(stream, head, len);
-		/* PHP took the position after these bytes from the file. */
+		/* PHP has set the position to that of the file, which is after
+		 * these bytes. */
 		if (stream->position > 0)
 			stream->position -= (zend_off_t)len;
 	}

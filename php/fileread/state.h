@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef PHP_HONE_FILEREAD_STATE_H
 #define PHP_HONE_FILEREAD_STATE_H
-/* The file reads' part of the module's globals. */
+/* The globals of the file reads. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,15 +22,16 @@ enum php_hone_reason {
 /* Entries in the table of known paths; a power of two. */
 #define PHP_HONE_PATHS 256
 
-/* What the table has about one path: known.c. */
+/* An entry of the table of known paths: known.c. */
 struct php_hone_path {
-	/* the part of the hash that does not follow from the place */
+	/* the part of the hash that the place in the table does not
+	 * determine */
 	uint32_t tag;
 	/* the chain of PHP's realpath cache that had the path */
 	uint16_t chain;
-	/* PHP could not open it the last time */
+	/* PHP could not open the path the last time */
 	bool failed;
-	/* it was a regular file of less than a chunk the last time */
+	/* the path was a regular file of less than a chunk the last time */
 	bool small;
 };
 
@@ -43,13 +44,12 @@ struct php_hone_fileread {
 	bool by_dl;
 	/* PHP uses its realpath cache in this request */
 	bool realpath_cache;
-	/* PHP will never use it again */
+	/* PHP has disabled its realpath cache permanently */
 	bool no_realpath_cache;
-	/* a device whose files can be mapped; 0: none is known in this request
-	 */
+	/* a device whose files can be mapped; 0: none is known */
 	uint64_t device;
-	/* calls of each function on the fast path, and calls that fell back
-	 * for each reason, since the process or thread began */
+	/* calls of each function on the fast path, and calls that fell back for
+	 * each reason, since the process or thread began */
 	uint64_t taken[PHP_HONE_FUNCTIONS];
 	uint64_t fallen_back[PHP_HONE_REASONS];
 	struct php_hone_path paths[PHP_HONE_PATHS];

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * fread() and stream_get_contents(), which are given a stream. PHP reads 8 KiB
- * at a time into the buffer of the stream, and copies. Here whole chunks go
- * straight to their destination, and PHP reads the rest: position, buffer and
- * end of file are then what they would have been.
+ * fread() and stream_get_contents(), whose argument is a stream. PHP reads 8
+ * KiB at a time into the buffer of the stream, and copies. Here whole chunks
+ * are read directly to their destination, and PHP reads the rest. Position,
+ * buffer and end of file are then the same as with PHP's own function.
  */
 #include <unistd.h>
 #include "plain.h"
 
-/* Two chunks save a read and cost an fstat: bench/php/reads.py, fread 20000. */
+/* Two chunks would save a read and cost an fstat: bench/php/reads.py, fread
+ * 20000. */
 #define LEAST_CHUNKS 4
 
-/* Of the wanted bytes that come from the file itself, those in whole chunks. */
+/* The number of wanted bytes that are in whole chunks of the file. */
 static size_t
 whole_chunks(const struct php_hone_plain *plain, size_t wanted)
 {
@@ -22,7 +23,7 @@ whole_chunks(const struct php_hone_plain *plain, size_t wanted)
 	return n - n % plain->stream->chunk_size;
 }
 
-/* Cuts a string as PHP cuts what it read. */
+/* Cuts a string as PHP cuts the result of a read. */
 static zend_string *
 cut(zend_string *string, size_t len)
 {
@@ -35,8 +36,8 @@ cut(zend_string *string, size_t len)
 }
 
 /*
- * Reads the rest of the file to `to`, for an fread() that requests more than
- * that. Returns true if the file ended there, which PHP sees when its last read
+ * Reads the rest of the file to `to`, for an fread() that requests more bytes.
+ * Returns true if the file ended there. PHP notices the end when its last read
  * returns nothing.
  */
 static bool
@@ -55,8 +56,8 @@ read_to_end(const struct php_hone_plain *plain, char *to, size_t *len)
 
 /*
  * Reads up to `wanted` bytes as fread() returns them, `straight` of them in
- * whole chunks. With straight 0 the file has fewer than wanted. Returns NULL if
- * the first read failed or there is no memory.
+ * whole chunks. straight is 0 if the file has fewer than `wanted` bytes.
+ * Returns NULL if the first read failed or memory is exhausted.
  */
 static zend_string *
 read_some(const struct php_hone_plain *plain, size_t wanted, size_t straight)
@@ -86,9 +87,10 @@ read_some(const struct php_hone_plain *plain, size_t wanted, size_t straight)
 }
 
 /*
- * PHP's own first read, of a chunk into its buffer. At the end of a file, and
- * with less than a chunk left, it is half of what PHP does, and fstat() would
- * be a loss. Returns true if there may be more than a chunk.
+ * PHP's own first read, of a chunk into its buffer. At the end of a file, or
+ * with less than a chunk left, this read is half of PHP's work, and fstat()
+ * would cost more than it saves. Returns true if the file may have more than a
+ * chunk.
  */
 static bool
 first_chunk(php_stream *stream, zval *result)
@@ -148,7 +150,7 @@ php_hone_fread(zend_execute_data *execute_data, zval *result)
 	return true;
 }
 
-/* The file did not end where it should have: PHP reads the rest. */
+/* The file did not end at its size: PHP reads the rest. */
 static zend_string *
 with_rest(php_stream *stream, zend_string *string, size_t len)
 {
@@ -169,8 +171,7 @@ with_rest(php_stream *stream, zend_string *string, size_t len)
 	return string;
 }
 
-/* Everything from a file that has no more than is in the buffer, by its size.
- */
+/* Everything, if by its size the file has no bytes after the buffer. */
 static zend_string *
 read_buffered(const struct php_hone_plain *plain)
 {
@@ -186,8 +187,7 @@ read_buffered(const struct php_hone_plain *plain)
 	return string;
 }
 
-/* Everything up to the end. Returns NULL if there might be too little memory
- * for it. */
+/* Everything up to the end. Returns NULL if memory might not be enough. */
 static zend_string *
 read_all(const struct php_hone_plain *plain, enum php_hone_function function)
 {
@@ -202,12 +202,13 @@ read_all(const struct php_hone_plain *plain, enum php_hone_function function)
 	string = php_hone_allocate(size, size);
 	if (string == NULL)
 		return ZSTR_EMPTY_ALLOC();
-	/* One byte more than there is, for which the string has the place of
-	 * its zero byte. */
+	/* Requests one byte more than the file has. The place of the string's
+	 * zero byte has room for it. */
 	len = php_hone_read_straight(plain, ZSTR_VAL(string), plain->left + 1);
 	if (len != size)
 		return with_rest(plain->stream, string, len);
-	/* PHP's last read returns nothing, and PHP takes that for the end. */
+	/* The last read of PHP would return nothing, which PHP treats as the
+	 * end. */
 	plain->stream->eof = 1;
 	ZSTR_VAL(string)[size] = '\0';
 	return string;

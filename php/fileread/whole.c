@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Step 4 of a call with a path: the open file is read into one string. */
+/* Step 4 of a call with a path: reads the open file into one string. */
 #include <unistd.h>
 #include "fileread.h"
 
 /*
- * PHP does not leave without closing the file, even if memory runs out. Returns
- * NULL if memory ran out and PHP does not leave at once.
+ * Closes the file if memory is exhausted, even if PHP leaves by longjmp().
+ * Returns NULL if memory is exhausted and PHP does not leave at once.
  */
 static zend_string *
 allocate_or_close(size_t len, int fd)
@@ -27,7 +27,7 @@ allocate_or_close(size_t len, int fd)
 	return string;
 }
 
-/* PHP reads on after the first `len` bytes, which are in `head`. */
+/* PHP continues after the first `len` bytes, which are in `head`. */
 static enum php_hone_whole
 resume(struct php_hone_file *file, size_t len, enum php_hone_reason reason)
 {
@@ -52,7 +52,8 @@ read_large(struct php_hone_file *file, size_t size,
 	string = allocate_or_close(size, file->fd);
 	if (string == NULL)
 		return PHP_HONE_WHOLE_READ;
-	/* The place of the zero byte serves to prove the end. */
+	/* A byte read to the place of the zero byte would show that the file is
+	 * longer. */
 	read = hone_read_sized(file->fd, ZSTR_VAL(string), size);
 	if (read.found == HONE_READ_WHOLE) {
 		close(file->fd);
@@ -69,7 +70,7 @@ read_large(struct php_hone_file *file, size_t size,
 	return resume(file, read.size, PHP_HONE_REASON_CHANGED);
 }
 
-/* An empty file, or one that is not regular or not as large as it should be. */
+/* The file is empty, is not regular, or does not have its size. */
 static zend_never_inline enum php_hone_whole
 read_odd(struct php_hone_file *file, struct hone_read_result read)
 {
@@ -87,13 +88,14 @@ read_odd(struct php_hone_file *file, struct hone_read_result read)
 }
 
 /*
- * The first read requests a chunk, as PHP's does: if the file is not what it
- * seemed to be, PHP continues after these bytes as after its own read.
+ * The first read requests a chunk, as PHP's first read does. If the file does
+ * not have the expected kind or size, PHP continues after these bytes as after
+ * its own read.
  *
  * A file that was small and regular the last time is read without fstat(): a
  * second read() proves its end, and costs less (bench/php/reads.py,
- * file_get_contents 12). PHP reads twice as well, and a third time at the end,
- * where a terminal would differ.
+ * file_get_contents 12). PHP also reads twice, and a third time at the end.
+ * Only a terminal would notice the difference.
  */
 enum php_hone_whole
 php_hone_read_whole(struct php_hone_file *file, enum php_hone_function function)
