@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The module: what PHP calls at its start and end, and the small functions. */
+/* The module: its hooks for start and end, and the small functions. */
 #include "fileread/fileread.h"
 /* The copy of hone_args_again() that all files share. */
 #define HONE_ARGS_DEFINE

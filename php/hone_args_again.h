@@ -182,8 +182,8 @@ END_EXTERN_C()
 	HONE_ARG_((type) | HONE_KIND_NULLABLE, HONE_ARGS_OR_NULL_(type),       \
 		HONE_ARGS_SET_(zval, dest, HONE_ARGS_P_OR_NULL_))
 
-/* As with PHP's macros, nothing is set if an earlier argument was not passed.
- */
+/* As with PHP's macros, nothing is set if an earlier argument was not
+ * passed. */
 #define HONE_ARGS_REST_REACHED_                                                \
 	(sizeof(*hone_optional) == 1 ||                                        \
 		sizeof(*hone_optional) - 2 == HONE_ARGS_I_ ||                  \

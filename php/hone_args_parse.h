@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * hone_args_again(): a call with arguments that are not of the right types. The
- * code is written to be small, as each extension has a copy. It takes the
- * address of no local variable, so that it needs no stack protector.
+ * hone_args_again(): a call with arguments of other types than required. The
+ * code is small, because each extension has a copy. No function takes the
+ * address of a local variable, so the code needs no stack protector.
  */
 
 /*
- * By kind: the types that need no conversion, and the type that PHP's errors
- * name. For the form with _OR_NULL it is the next one.
+ * For each kind: the types that need no conversion, and the type that PHP's
+ * errors name. A form with _OR_NULL uses the next type.
  */
 /* clang-format off */
 #define HONE_KINDS_(or_null)                                                   \
@@ -35,7 +35,7 @@ static const struct hone_args_kind {
 
 /*
  * PHP's parsers, which write to the place of the value. Since PHP 8.6, three of
- * them return the value, or NULL, NAN or a status if it is wrong.
+ * them return the value, or NULL, NAN or a status for a wrong argument.
  */
 #if PHP_VERSION_ID >= 80600
 static zend_always_inline bool
@@ -71,23 +71,23 @@ hone_args_double(zval *arg, zend_value *result, uint32_t number)
 
 /*
  * Parses the arguments of execute_data from left to right, as PHP does. If all
- * are right, it calls self; if not, the error has been reported to PHP, and it
- * returns false. EG(exception) is not the answer: PHP 8.5 accepts a NAN as a
- * bool even if the handler of the warning throws. The lowest byte of "rest" is
- * the number of arguments that are parsed already; the kinds of the others
- * follow.
+ * are right, calls self and returns true. Otherwise reports the error to PHP
+ * and returns false. EG(exception) cannot replace the result: PHP 8.5 accepts a
+ * NAN as a bool even if the handler of the warning throws. The lowest byte of
+ * "rest" is the number of arguments that are parsed already; the kinds of the
+ * others follow.
  *
- * PHP's parsers replace an argument of type string or int|float at once; then
- * self checks its arguments again. Any other value replaces its argument only
- * when all later arguments are right as well, because errors show the
- * arguments. Until then the value is in the frame of a call of this function,
- * which calls itself without self for the later arguments. PHP's parsers write
- * to the place of the return value, which is free until self returns.
+ * PHP's parsers replace an argument of type string or int|float at once, and
+ * self checks its arguments again. Any other value replaces its argument after
+ * all later arguments were found right, because errors show the arguments.
+ * Until then, the value is in the frame of this function, which calls itself
+ * without self for the later arguments. PHP's parsers write to the place of the
+ * return value, which is free until self returns.
  *
- * Only self has the class of an object, and self reports a wrong class. If self
- * came past that argument, the class is right. If not, because an earlier
- * argument was wrong, the later arguments have to wait until self has checked
- * the class.
+ * Only self has the class of an object, and self reports a wrong class. If the
+ * first wrong argument comes after the object, self has checked the class. If
+ * it comes before the object, the arguments after the object wait until self
+ * has checked the class.
  */
 HONE_ARGS_SMALL static bool
 hone_args_parse(zend_execute_data *execute_data, zval *return_value,

@@ -2,15 +2,15 @@
 #ifndef PHP_HONE_H
 #define PHP_HONE_H
 /*
- * What the files of the extension share.
+ * Shared by all files of the extension.
  *
  * A part of the extension has a folder. If it needs state, INI rows or a
  * section of phpinfo(), it adds one line for each: its struct to the globals
  * below, its rows to the table in hone.c or to one of its own, and calls of
  * php_hone_PART_minit(), _rinit(), _mshutdown() and _minfo() to hone.c.
  *
- * Names that several files share begin with php_hone or PHP_HONE, unlike those
- * of libhone.
+ * Names that several files share begin with php_hone or PHP_HONE, so that they
+ * differ from those of libhone.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -28,9 +28,9 @@ extern zend_module_entry hone_module_entry;
 
 /*
  * Debian's PHP 8.2.36 grants memory beyond memory_limit up to twice the limit,
- * and beyond that the process is killed. An allocation that may fail returns
- * NULL instead; the error is recorded, and ends the request when the function
- * has returned. Other PHPs leave by longjmp() when memory runs out.
+ * and then kills the process. An allocation that may fail returns NULL instead.
+ * PHP records the error and ends the request after the function has returned.
+ * Other versions leave by longjmp() when memory is exhausted.
  */
 #ifdef ZEND_HAS_OOM
 #define PHP_HONE_EMALLOC(size) femalloc(size, true)
@@ -43,7 +43,7 @@ extern zend_module_entry hone_module_entry;
 #define PHP_HONE_HAS_OOM() false
 #endif
 
-/* The state of one thread; no part has any elsewhere. */
+/* The state of one thread. No part has other state of a thread. */
 /* clang-format off */
 ZEND_BEGIN_MODULE_GLOBALS(hone)
 	/* INI hone.cpu_limit; owned by PHP */
