@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache::load(): the lists of objects and arrays have the order in which a fetch makes them
+Hone\Cache::load(): the lists of objects and arrays have what is in the value, in the order in which a fetch makes it
 --EXTENSIONS--
 hone
 --INI--
@@ -15,7 +15,9 @@ function load(string $name, string $bytes): void
     global $file;
     write($bytes);
     Cache::clear();
-    echo $name, ': ', Cache::load($file), ' ', Cache::fetch('k') === null ? 'nothing' : 'a value', "\n";
+    echo $name, ':';
+    $loaded = Cache::load($file);
+    echo ' ', $loaded, ' ', Cache::fetch('k') === null ? 'nothing' : 'a value', "\n";
 }
 
 $marker = fn(int $number) => pack('qq', $number, 8);
@@ -32,6 +34,43 @@ preg_match_all($pattern, $good, $found, PREG_OFFSET_CAPTURE);
 $outer = end($found[2])[0];
 $swapped = substr_replace($swapped, $outer . pack('q', 7) . $inner . pack('q', 7), $at, 32);
 load('an array before one in it', $swapped);
+
+$number = fn(string $bytes, int $at, string $as = 'q') => unpack($as, $bytes, $at)[1];
+$round = fn(int $size) => ($size + 7) & -8;
+$entry = 64 + $round(4 * $number($good, 40, 'V'));
+$data = $entry + $round(32 + strlen('k'));
+// Pointers assume that the data is at address 64. The elements of a list, 16 bytes
+// each, follow after 64 bytes.
+$list = fn(string $bytes, int $of) => $number($bytes, $data + 64 + 16 * $of) - 64 + $data;
+// One element more at the end of a list. What is behind it moves.
+$add = function (string $bytes, int $list, int $record) use ($number, $entry, $data): string {
+    $n = $number($bytes, $list + 24, 'V');
+    $end = $list + 64 + 16 * $n;
+    for ($at = $data; $at < strlen($bytes); $at += 8) {
+        $pointer = $number($bytes, $at);
+        if ($pointer >= $end - $data + 64 && $pointer < strlen($bytes) - $data + 64) {
+            $bytes = substr_replace($bytes, pack('q', $pointer + 16), $at, 8);
+        }
+    }
+    $bytes = substr_replace($bytes, pack('qq', $record, 7), $end, 0);
+    $bytes = substr_replace($bytes, pack('V', strlen($bytes) - $data), $entry + 16, 4);
+    $bytes = substr_replace($bytes, pack('VV', $n + 1, $n + 1), $list + 24, 8);
+    return substr_replace($bytes, pack('q', $n + 1), $list + 40, 8);
+};
+
+$twice = new stdClass();
+Cache::store('k', [[$twice], $twice]);
+Cache::save($file);
+$good = file_get_contents($file);
+load('an object at two places', $good);
+[$objects, $arrays] = [$list($good, 1), $list($good, 2)];
+$object = $number($good, $objects + 64);
+[$inner, $outer] = [$number($good, $arrays + 64), $number($good, $arrays + 80)];
+load('an object that is listed twice', $add($good, $objects, $object));
+load('an array in the list of objects', $add($good, $objects, $inner));
+load('the inner array listed twice', $add($good, $arrays, $inner));
+load('the outer array listed twice', $add($good, $arrays, $outer));
+load('an object in the list of arrays', $add($good, $arrays, $object));
 ?>
 --CLEAN--
 <?php
@@ -40,6 +79,22 @@ clean();
 ?>
 --EXPECTF--
 as saved: 1 a value
-an array before one in it: 
+an array before one in it:
 Warning: Hone\Cache::load(): %s: entry 0: an array with objects is not in its place in %s on line %d
-0 nothing
+ 0 nothing
+an object at two places: 1 a value
+an object that is listed twice:
+Warning: Hone\Cache::load(): %s: entry 0: a list has what is not in the value in %s on line %d
+ 0 nothing
+an array in the list of objects:
+Warning: Hone\Cache::load(): %s: entry 0: a list has what is not in the value in %s on line %d
+ 0 nothing
+the inner array listed twice:
+Warning: Hone\Cache::load(): %s: entry 0: a list has what is not in the value in %s on line %d
+ 0 nothing
+the outer array listed twice:
+Warning: Hone\Cache::load(): %s: entry 0: a list has what is not in the value in %s on line %d
+ 0 nothing
+an object in the list of arrays:
+Warning: Hone\Cache::load(): %s: entry 0: a list has what is not in the value in %s on line %d
+ 0 nothing
