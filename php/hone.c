@@ -54,7 +54,7 @@ limit_cpu(const char *list)
 			!(len == 7 && memcmp(name, "generic", 7) == 0))
 			zend_error(E_WARNING,
 				"hone.cpu_limit: \"%.*s\" is not a CPU feature "
-				"of libhone; it is left out",
+				"of libhone; the name is ignored",
 				(int)len, name);
 		allowed |= feature;
 		name += len;

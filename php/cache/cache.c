@@ -83,7 +83,8 @@ php_hone_cache_open_first(void)
 		if (error < 0) {
 			/* Set before the warning, because an error handler may
 			 * use the cache. */
-			cache->refused = "hone.cache_slots are used up";
+			cache->refused =
+				"all slots of hone.cache_slots are in use";
 			php_error_docref(NULL, E_WARNING,
 				"The shared cache is off in this request: "
 				"more processes than hone.cache_slots use it");

@@ -170,7 +170,7 @@ php_hone_cache_minfo(void)
 	number_row("Expirations", info.expirations);
 	number_row("Recoveries after a killed process", info.recoveries);
 	number_row("Processes", info.slots_used);
-	number_row("Requests switched to block copies for memory",
+	number_row("Requests switched to block copies for lack of memory",
 		info.closed_slots);
 	php_info_print_table_end();
 }
@@ -231,7 +231,8 @@ holders(smart_str *text, struct php_hone_member *member, const char *pool)
 		"back.");
 	for (unsigned i = 0; i < n; i++)
 		holder(text, "held_bytes", pool, &of[i], of[i].bytes);
-	head(text, "held_seconds", "gauge", "The age of that request.");
+	head(text, "held_seconds", "gauge",
+		"Age of a request that holds back memory.");
 	for (unsigned i = 0; i < n; i++)
 		holder(text, "held_seconds", pool, &of[i], of[i].seconds);
 }
@@ -240,27 +241,28 @@ holders(smart_str *text, struct php_hone_member *member, const char *pool)
 	X("size_bytes", "gauge", "Memory of the pool.", size)                  \
 	X("used_bytes", "gauge", "Memory of keys and values.", used)           \
 	X("retired_bytes", "gauge",                                            \
-		"Memory of removed values that a request may still have.",     \
+		"Memory of removed values that a request may still use.",      \
 		retired)                                                       \
-	X("free_bytes", "gauge", "Memory that is free.", free)                 \
+	X("free_bytes", "gauge", "Free memory.", free)                         \
 	X("largest_free_bytes", "gauge", "The largest free block.",            \
 		largest_free)                                                  \
 	X("entries", "gauge", "Keys and tags.", entries)                       \
 	X("hits_total", "counter", "Fetches that found a value.", hits)        \
-	X("misses_total", "counter", "Fetches that found none.", misses)       \
+	X("misses_total", "counter", "Fetches that found no value.", misses)   \
 	X("stores_total", "counter", "Values stored.", stores)                 \
-	X("evictions_total", "counter", "Values removed to get memory.",       \
+	X("evictions_total", "counter", "Values removed to free memory.",      \
 		evictions)                                                     \
-	X("expirations_total", "counter", "Values removed at their end.",      \
-		expirations)                                                   \
+	X("expirations_total", "counter",                                      \
+		"Values removed because they had expired.", expirations)       \
 	X("recoveries_total", "counter",                                       \
 		"Shards repaired after a writer was killed.", recoveries)      \
 	X("closed_slots_total", "counter",                                     \
-		"Requests that a store without memory switched to copies.",    \
+		"Requests switched to block copies for lack of memory.",       \
 		closed_slots)                                                  \
 	X("processes", "gauge", "Processes that use the pool.", slots_used)    \
 	X("start_time_seconds", "gauge",                                       \
-		"When the pool was made or cleared, since 1970.", start)
+		"When the pool was made or cleared, in seconds since 1970.",   \
+		start)
 
 ZEND_METHOD(Hone_Cache, metrics)
 {

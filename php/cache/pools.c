@@ -11,7 +11,7 @@
 #define NAME_ROOM 32
 #define POOLS_MAX 32
 _Static_assert(POOLS_MAX == 32 && NAME_ROOM == 32, "as warnings have it");
-#define NOT_A_SIZE "the size is not one such as 64M or 1G"
+#define NOT_A_SIZE "the size must be a number such as 64M or 1G"
 
 /* The pool of a process without hone.cache_pool, of hone.cache_size bytes. */
 static const char default_name[] = PHP_HONE_DEFAULT_POOL;
@@ -101,7 +101,7 @@ create(struct pool *pool, size_t size)
 	if (error < 0 && attr.huge_pages) {
 		zend_error(E_WARNING,
 			"hone.cache_huge_pages: not enough huge pages for the "
-			"pool \"%s\" (%s); it gets ordinary ones",
+			"pool \"%s\" (%s); it gets ordinary pages",
 			pool->name, strerror(-error));
 		attr.huge_pages = false;
 		error = php_hone_store_create(&pool->store, &attr);
@@ -119,32 +119,32 @@ make(const struct wanted *wanted)
 
 	if (wanted->size < (zend_long)PHP_HONE_STORE_LEAST ||
 		wanted->size > (zend_long)PHP_HONE_STORE_MOST) {
-		refuse(wanted, "a pool has 1M to 128G");
+		refuse(wanted, "the size of a pool must be 1M to 128G");
 		return;
 	}
 	if (n_pools == POOLS_MAX) {
-		refuse(wanted, "there may be 32 pools");
+		refuse(wanted, "there are 32 pools already");
 		return;
 	}
 	if (wanted->name_len == 0 || wanted->name_len >= NAME_ROOM) {
-		refuse(wanted, "a name has 1 to 31 bytes");
+		refuse(wanted, "a name must have 1 to 31 bytes");
 		return;
 	}
 	if (!is_name(wanted->name, wanted->name_len)) {
 		refuse(wanted,
-			"a name has only printable characters of ASCII, and no "
-			"\"/\"");
+			"a name must have only printable ASCII characters "
+			"other than \"/\"");
 		return;
 	}
 	if (exists(wanted->name, wanted->name_len)) {
-		refuse(wanted, "there is a pool of that name");
+		refuse(wanted, "a pool of this name exists already");
 		return;
 	}
 	memcpy(pool->name, wanted->name, wanted->name_len);
 	pool->name[wanted->name_len] = '\0';
 	error = create(pool, (size_t)wanted->size);
 	if (error < 0) {
-		snprintf(why, sizeof why, "no memory for it: %s",
+		snprintf(why, sizeof why, "its memory cannot be mapped: %s",
 			strerror(-error));
 		refuse(wanted, why);
 		return;
@@ -160,7 +160,7 @@ make_one(struct wanted *wanted)
 	zend_string *text, *problem = NULL;
 
 	if (equals == NULL) {
-		refuse(wanted, "it is not NAME=SIZE");
+		refuse(wanted, "the form must be NAME=SIZE");
 		return;
 	}
 	wanted->name = wanted->text;
@@ -291,7 +291,7 @@ choose(void)
 	chosen = mine != NULL ? mine->store : NULL;
 	if (mine != NULL)
 		return;
-	off = "there is no such pool";
+	off = "the pool of hone.cache_pool does not exist";
 	/* A process that names no pool has no cache, which is not an error. */
 	if (strcmp(name, default_name) == 0)
 		return;
@@ -350,7 +350,7 @@ php_hone_pools_match(void)
 		"\"%.100s\", but its process uses \"%s\" since its first "
 		"request; the cache is off in this request. Give each site a "
 		"pool of FPM with php_admin_value[hone.cache_pool], not "
-		"PHP_ADMIN_VALUE, which stays for later requests",
+		"PHP_ADMIN_VALUE, which stays in effect for later requests",
 		name, mine != NULL ? mine->name : "");
 	php_log_err_with_severity(text, LOG_WARNING);
 	return false;

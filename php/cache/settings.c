@@ -20,7 +20,7 @@ refuse(const zend_ini_entry *entry, const zend_string *value, const char *what,
 		otherwise = ZSTR_VAL(entry->value);
 	zend_error(E_WARNING,
 		starts ? "%s: \"%s\" is not %s; the default %s is used"
-		       : "%s: \"%s\" is not %s; it stays %s",
+		       : "%s: \"%s\" is not %s; the setting stays %s",
 		ZSTR_VAL(entry->name), ZSTR_VAL(value), what, otherwise);
 	return FAILURE;
 }

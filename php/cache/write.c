@@ -56,7 +56,7 @@ static void
 too_long(const char *what, const zend_string *string)
 {
 	php_error_docref(NULL, E_WARNING,
-		"A %s of the shared cache has at most %d bytes: \"%.40s...\" "
+		"A %s of the shared cache is limited to %d bytes: \"%.40s...\" "
 		"has %zu",
 		what, PHP_HONE_KEY_MOST, ZSTR_VAL(string), ZSTR_LEN(string));
 }
@@ -106,8 +106,8 @@ complain(int error, const zend_string *key, HashTable *tags,
 	case -EFBIG:
 		php_hone_store_info(member, &info);
 		php_error_docref(NULL, E_WARNING,
-			"The value of \"%s\" has more than the %zu bytes that "
-			"a value of this cache may have",
+			"The value of \"%s\" exceeds the limit of %zu bytes "
+			"for a value in this cache",
 			ZSTR_VAL(key), info.largest_value);
 		return;
 	case -ENOMEM:
@@ -123,8 +123,8 @@ complain(int error, const zend_string *key, HashTable *tags,
 		return;
 	case -EBADMSG:
 		php_error_docref(NULL, E_WARNING,
-			"The value of \"%s\" cannot be stored: a tag is not a "
-			"string any more",
+			"The value of \"%s\" cannot be stored: a tag is no "
+			"longer a string",
 			ZSTR_VAL(key));
 		return;
 	default:
@@ -231,7 +231,7 @@ refuse(const zend_string *key, const char *what, bool throws)
 			NULL, "Serialization of 'Closure' is not allowed", 0);
 	else
 		php_error_docref(NULL, E_WARNING,
-			"The value of \"%s\" cannot be stored: it is or has %s",
+			"The value of \"%s\" cannot be stored: it contains %s",
 			ZSTR_VAL(key), what);
 	return false;
 }

@@ -95,7 +95,7 @@ bool(true)
 bool(true)
 bool(true)
 bool(false)
-string(%d) "Hone\Cache::store(): The value of "too large" has more than the %d bytes that a value of this cache may have"
+string(%d) "Hone\Cache::store(): The value of "too large" exceeds the limit of %d bytes for a value in this cache"
 bool(true)
 int(0)
 bool(true)

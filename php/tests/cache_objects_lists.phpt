@@ -80,21 +80,21 @@ clean();
 --EXPECTF--
 as saved: 1 a value
 an array before one in it:
-Warning: Hone\Cache::load(): %s: entry 0: an array with objects is not in its place in %s on line %d
+Warning: Hone\Cache::load(): %s: entry 0: the list of arrays with objects has a wrong order in %s on line %d
  0 nothing
 an object at two places: 1 a value
 an object that is listed twice:
-Warning: Hone\Cache::load(): %s: entry 0: a list has what is not in the value in %s on line %d
+Warning: Hone\Cache::load(): %s: entry 0: a list has an element that is not in the value in %s on line %d
  0 nothing
 an array in the list of objects:
-Warning: Hone\Cache::load(): %s: entry 0: a list has what is not in the value in %s on line %d
+Warning: Hone\Cache::load(): %s: entry 0: a list has an element that is not in the value in %s on line %d
  0 nothing
 the inner array listed twice:
-Warning: Hone\Cache::load(): %s: entry 0: a list has what is not in the value in %s on line %d
+Warning: Hone\Cache::load(): %s: entry 0: a list has an element that is not in the value in %s on line %d
  0 nothing
 the outer array listed twice:
-Warning: Hone\Cache::load(): %s: entry 0: a list has what is not in the value in %s on line %d
+Warning: Hone\Cache::load(): %s: entry 0: a list has an element that is not in the value in %s on line %d
  0 nothing
 an object in the list of arrays:
-Warning: Hone\Cache::load(): %s: entry 0: a list has what is not in the value in %s on line %d
+Warning: Hone\Cache::load(): %s: entry 0: a list has an element that is not in the value in %s on line %d
  0 nothing

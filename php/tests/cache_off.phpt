@@ -79,22 +79,22 @@ APC must be enabled to use APCUIterator
 [false,"hone.cache_size is 0",0,[],false,"1"]
 -d hone.cache_cli=1 -d hone.cache_size=1k
 
-Warning: hone.cache_size: "1k": a pool has 1M to 128G; this pool is off in %s on line %d
+Warning: hone.cache_size: "1k": the size of a pool must be 1M to 128G; this pool is off in %s on line %d
 [false,"no store could be made",0,[],false,"1"]
 -d hone.cache_cli=1 -d hone.cache_pool=other
 PHP Warning:  hone.cache_pool: "other" is not in hone.cache_pools; the cache is off in this process
-[false,"there is no such pool",0,{"default":33554432},false,"1"]
+[false,"the pool of hone.cache_pool does not exist",0,{"default":33554432},false,"1"]
 -d hone.cache_cli=1 -d hone.cache_size=0 -d "hone.cache_pools=\"a=2M,b=4M\""
-[false,"there is no such pool",0,{"a":2097152,"b":4194304},false,"1"]
+[false,"the pool of hone.cache_pool does not exist",0,{"a":2097152,"b":4194304},false,"1"]
 -d hone.cache_cli=1 -d "hone.cache_pools=\"a=2M,b=4M\"" -d hone.cache_pool=b
 [true,"b",4194304,{"default":33554432,"a":2097152,"b":4194304},true,"1"]
 -d hone.cache_cli=1 -d "hone.cache_pools=\"a,b=many,=2M,c=2M\"" -d hone.cache_pool=c
 
-Warning: hone.cache_pools: "a": it is not NAME=SIZE; this pool is off in %s on line %d
+Warning: hone.cache_pools: "a": the form must be NAME=SIZE; this pool is off in %s on line %d
 
-Warning: hone.cache_pools: "b=many": the size is not one such as 64M or 1G; this pool is off in %s on line %d
+Warning: hone.cache_pools: "b=many": the size must be a number such as 64M or 1G; this pool is off in %s on line %d
 
-Warning: hone.cache_pools: "=2M": a name has 1 to 31 bytes; this pool is off in %s on line %d
+Warning: hone.cache_pools: "=2M": a name must have 1 to 31 bytes; this pool is off in %s on line %d
 [true,"c",2097152,{"default":33554432,"c":2097152},true,"1"]
 -d hone.apcu_compat=0
 [false,"hone.cache_cli is off",0,[],null,false]

@@ -38,43 +38,43 @@ foreach ([
 @unlink(__DIR__ . '/cache_pools.ini');
 ?>
 --EXPECT--
-Warning: hone.cache_pools: "a/b=2M": a name has only printable characters of ASCII, and no "/"; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "a/b=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
 
-Warning: hone.cache_pools: "../c=2M": a name has only printable characters of ASCII, and no "/"; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "../c=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
 
-Warning: hone.cache_pools: "/=2M": a name has only printable characters of ASCII, and no "/"; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "/=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
 [true,"good",["good"]]
 hone_cache_entries{pool="good"} 0
 --
 
-Warning: hone.cache_pools: "a?b=2M": a name has only printable characters of ASCII, and no "/"; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "a?b=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
 
-Warning: hone.cache_pools: "a?b=2M": a name has only printable characters of ASCII, and no "/"; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "a?b=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
 
-Warning: hone.cache_pools: "?=2M": a name has only printable characters of ASCII, and no "/"; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "?=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
 
-Warning: hone.cache_pools: "a?[31mb=2M": a name has only printable characters of ASCII, and no "/"; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "a?[31mb=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
 [true,"good",["good"]]
 hone_cache_entries{pool="good"} 0
 --
 
-Warning: hone.cache_pools: "?a=2M": a name has only printable characters of ASCII, and no "/"; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "?a=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
 
-Warning: hone.cache_pools: "b??=2M": a name has only printable characters of ASCII, and no "/"; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "b??=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
 
-Warning: hone.cache_pools: "??=2M": a name has only printable characters of ASCII, and no "/"; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "??=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
 [true,"good",["good"]]
 hone_cache_entries{pool="good"} 0
 --
 
-Warning: hone.cache_pools: "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn=2M": a name has 1 to 31 bytes; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn=2M": a name must have 1 to 31 bytes; this pool is off in Unknown on line 0
 
-Warning: hone.cache_pools: "=2M": a name has 1 to 31 bytes; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "=2M": a name must have 1 to 31 bytes; this pool is off in Unknown on line 0
 [true,"nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn",["nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"]]
 hone_cache_entries{pool="nnnnnnnnnnnnnnnnnnnnnnnnnnnnnnn"} 0
 --
 
-Warning: hone.cache_pools: "twice=4M": there is a pool of that name; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "twice=4M": a pool of this name exists already; this pool is off in Unknown on line 0
 [true,"twice",["twice","twicf"]]
 hone_cache_entries{pool="twice"} 0
 --
@@ -82,11 +82,11 @@ hone_cache_entries{pool="twice"} 0
 hone_cache_entries{pool="a\"b\\c"} 0
 --
 
-Warning: hone.cache_pools: "a/b=2M": a name has only printable characters of ASCII, and no "/"; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "a/b=2M": a name must have only printable ASCII characters other than "/"; this pool is off in Unknown on line 0
 [false,"no store could be made",[]]
 --
 
-Warning: hone.cache_pools: "p33=1M": there may be 32 pools; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "p33=1M": there are 32 pools already; this pool is off in Unknown on line 0
 [true,"p32",["p1","p2","p3","p4","p5","p6","p7","p8","p9","p10","p11","p12","p13","p14","p15","p16","p17","p18","p19","p20","p21","p22","p23","p24","p25","p26","p27","p28","p29","p30","p31","p32"]]
 hone_cache_entries{pool="p32"} 0
 --

@@ -87,6 +87,6 @@ bool(true)
 bool(true)
 bool(true)
 bool(false)
-string(73) "hone.cache_read: "none" is not auto, shared, block or copy; it stays auto"
+string(82) "hone.cache_read: "none" is not auto, shared, block or copy; the setting stays auto"
 string(4) "auto"
 int(0)

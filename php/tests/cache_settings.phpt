@@ -102,29 +102,29 @@ Warning: hone.apcu_compat: "2" is not on or off; the default on is used in Unkno
 [33554432,1024,{"default":33554432},"60","16M","php","0",true]
 hone.cache_size=1048575
 
-Warning: hone.cache_size: "1048575": a pool has 1M to 128G; this pool is off in Unknown on line 0
+Warning: hone.cache_size: "1048575": the size of a pool must be 1M to 128G; this pool is off in Unknown on line 0
 [null,null,[],"60","16M","php","0",false]
 hone.cache_size=129G
 
-Warning: hone.cache_size: "129G": a pool has 1M to 128G; this pool is off in Unknown on line 0
+Warning: hone.cache_size: "129G": the size of a pool must be 1M to 128G; this pool is off in Unknown on line 0
 [null,null,[],"60","16M","php","0",false]
 apc.shm_size=1048575
 
-Warning: apc.shm_size: "1048575": a pool has 1M to 128G; this pool is off in Unknown on line 0
+Warning: apc.shm_size: "1048575": the size of a pool must be 1M to 128G; this pool is off in Unknown on line 0
 [null,null,[],"60","16M","php","0",false]
 "hone.cache_pools=\"a=-1,b=12x,c=,d=1T,e=9223372036854775808,f=129G,g=8M\""
 
-Warning: hone.cache_pools: "a=-1": a pool has 1M to 128G; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "a=-1": the size of a pool must be 1M to 128G; this pool is off in Unknown on line 0
 
-Warning: hone.cache_pools: "b=12x": the size is not one such as 64M or 1G; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "b=12x": the size must be a number such as 64M or 1G; this pool is off in Unknown on line 0
 
-Warning: hone.cache_pools: "c=": a pool has 1M to 128G; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "c=": the size of a pool must be 1M to 128G; this pool is off in Unknown on line 0
 
-Warning: hone.cache_pools: "d=1T": the size is not one such as 64M or 1G; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "d=1T": the size must be a number such as 64M or 1G; this pool is off in Unknown on line 0
 
-Warning: hone.cache_pools: "e=9223372036854775808": the size is not one such as 64M or 1G; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "e=9223372036854775808": the size must be a number such as 64M or 1G; this pool is off in Unknown on line 0
 
-Warning: hone.cache_pools: "f=129G": a pool has 1M to 128G; this pool is off in Unknown on line 0
+Warning: hone.cache_pools: "f=129G": the size of a pool must be 1M to 128G; this pool is off in Unknown on line 0
 [33554432,1024,{"default":33554432,"g":8388608},"60","16M","php","0",true]
 These are right:
 hone.cache_size=1M
@@ -154,16 +154,16 @@ hone.cache_serializer=igbinary
 string(2) "60"
 NULL
 bool(false)
-string(70) "hone.cache_shared_seconds: "-1" is not a number of seconds; it stays 7"
+string(79) "hone.cache_shared_seconds: "-1" is not a number of seconds; the setting stays 7"
 bool(false)
-string(70) "hone.cache_shared_seconds: "7x" is not a number of seconds; it stays 7"
+string(79) "hone.cache_shared_seconds: "7x" is not a number of seconds; the setting stays 7"
 string(1) "7"
 NULL
 string(3) "16M"
 NULL
 bool(false)
-string(73) "hone.cache_block_bytes: "-1" is not a size, such as 64M or 1G; it stays 7"
+string(82) "hone.cache_block_bytes: "-1" is not a size, such as 64M or 1G; the setting stays 7"
 bool(false)
-string(73) "hone.cache_block_bytes: "7x" is not a size, such as 64M or 1G; it stays 7"
+string(82) "hone.cache_block_bytes: "7x" is not a size, such as 64M or 1G; the setting stays 7"
 string(1) "7"
 NULL

@@ -152,9 +152,9 @@ float(2.5)
 0 0 Hone\Cache::load(): DIR/snapshot.missing: No such file or directory
 0 0 Hone\Cache::load(): DIR: it is not a regular file
 0 0 Hone\Cache::load(): DIR/snapshot.link: it is a symbolic link
-0 0 Hone\Cache::load(): DIR/snapshot: its mode is 620: others may write it
-0 0 Hone\Cache::load(): DIR/snapshot: its mode is 602: others may write it
-0 0 Hone\Cache::load(): DIR/snapshot: its mode is 666: others may write it
+0 0 Hone\Cache::load(): DIR/snapshot: its mode is 620: others may write to the file
+0 0 Hone\Cache::load(): DIR/snapshot: its mode is 602: others may write to the file
+0 0 Hone\Cache::load(): DIR/snapshot: its mode is 666: others may write to the file
 0 0 Hone\Cache::load(): /dev/zero: it is not a regular file
 0 0 Hone\Cache::load(): DIR/snapshot.fifo: it is not a regular file
 0 0 Hone\Cache::load(): DIR/snapshot: size is 0 bytes, less than a head
@@ -170,16 +170,16 @@ float(2.5)
 0 0 Hone\Cache::load(): DIR/snapshot: PHP version (major * 100 + minor) is 9, not %d
 0 0 Hone\Cache::load(): DIR/snapshot: ZEND_MODULE_API_NO is 9, not %d
 0 0 Hone\Cache::load(): DIR/snapshot: entry 0: padding is not 0
-0 0 Hone\Cache::load(): DIR/snapshot: size is 135266304 bytes, more than four times the cache
+0 0 Hone\Cache::load(): DIR/snapshot: size is 135266304 bytes, more than four times the size of the cache
 -- written beside and renamed
 bool(false)
-Hone\Cache::save(): DIR/snapshot.planted: there is something that is not a regular file
+Hone\Cache::save(): DIR/snapshot.planted: this path exists and is not a regular file
 bool(false)
-Hone\Cache::save(): DIR/snapshot.fifo: there is something that is not a regular file
+Hone\Cache::save(): DIR/snapshot.fifo: this path exists and is not a regular file
 bool(false)
-Hone\Cache::save(): /dev/null: there is something that is not a regular file
+Hone\Cache::save(): /dev/null: this path exists and is not a regular file
 bool(false)
-Hone\Cache::save(): DIR: there is something that is not a regular file
+Hone\Cache::save(): DIR: this path exists and is not a regular file
 bool(false)
 Hone\Cache::save(): DIR/: Invalid argument
 bool(false)

@@ -115,7 +115,7 @@ Warning: hone.cache_snapshot: DIR/snapshot: checksum is %d, not %d; the cache is
 -q -d hone.cache_snapshot=DIR/snapshot
 ["default",0,1,true]
 
-Warning: hone.cache_snapshot: DIR/snapshot: its mode is 666: others may write it; the cache is empty in Unknown on line 0
+Warning: hone.cache_snapshot: DIR/snapshot: its mode is 666: others may write to the file; the cache is empty in Unknown on line 0
 -q -d hone.cache_snapshot=DIR/snapshot
 ["default",2,2,true]
 -- pools
@@ -135,7 +135,7 @@ Warning: hone.cache_snapshot: "relative", pool "default": it is not an absolute 
 ["default",0,1,true]
 hone.cache_snapshot: /nonexistent/x: No such file or directory
 
-Warning: hone.cache_snapshot: /nonexistent/x: the folder cannot be written: No such file or directory; the cache will not be kept in Unknown on line 0
+Warning: hone.cache_snapshot: /nonexistent/x: the folder is not writable: No such file or directory; the cache will not be saved in Unknown on line 0
 -q -d hone.cache_snapshot=DIR/snapshot.php/x
 ["default",0,1,true]
 hone.cache_snapshot: DIR/snapshot.php/x: Not a directory

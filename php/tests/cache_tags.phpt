@@ -84,15 +84,15 @@ int(8)
 bool(true)
 NULL
 bool(false)
-string(127) "Hone\Cache::store(): A tag of the shared cache has at most 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
+string(129) "Hone\Cache::store(): A tag of the shared cache is limited to 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
 bool(false)
-string(133) "Hone\Cache::store_multi(): A tag of the shared cache has at most 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
+string(135) "Hone\Cache::store_multi(): A tag of the shared cache is limited to 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
 bool(false)
-string(127) "Hone\Cache::store(): A key of the shared cache has at most 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
+string(129) "Hone\Cache::store(): A key of the shared cache is limited to 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
 bool(false)
-string(136) "Hone\Cache::invalidate_tag(): A tag of the shared cache has at most 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
+string(138) "Hone\Cache::invalidate_tag(): A tag of the shared cache is limited to 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
 bool(false)
 string(3) "new"
 bool(false)
-string(%d) "Hone\Cache::store(): The value of "large" has more than the %d bytes that a value of this cache may have"
+string(%d) "Hone\Cache::store(): The value of "large" exceeds the limit of %d bytes for a value in this cache"
 int(0)

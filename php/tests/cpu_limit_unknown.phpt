@@ -9,8 +9,8 @@ hone.cpu_limit=mmx,generic,sse2x
 var_dump(Hone\cpu()['features']);
 ?>
 --EXPECT--
-Warning: hone.cpu_limit: "mmx" is not a CPU feature of libhone; it is left out in Unknown on line 0
+Warning: hone.cpu_limit: "mmx" is not a CPU feature of libhone; the name is ignored in Unknown on line 0
 
-Warning: hone.cpu_limit: "sse2x" is not a CPU feature of libhone; it is left out in Unknown on line 0
+Warning: hone.cpu_limit: "sse2x" is not a CPU feature of libhone; the name is ignored in Unknown on line 0
 array(0) {
 }

@@ -72,24 +72,24 @@ struct wrong {
 #define TYPE(i) LIST + (i) * sizeof(zval) + 8, 4
 
 static const struct wrong fields[] = {
-	{"'x'", STRING(gc.refcount), -1, "a string has other flags"},
+	{"'x'", STRING(gc.refcount), -1, "a string has invalid flags"},
 	{"'x'", STRING(gc.u.type_info), 1 << GC_FLAGS_SHIFT << 8,
-		"a string has other flags"},
-	{"'x'", STRING(h), 1, "a string has another hash"},
-	{"'x'", STRING(len), 1, "a string has another hash"},
+		"a string has invalid flags"},
+	{"'x'", STRING(h), 1, "a string has a wrong hash"},
+	{"'x'", STRING(len), 1, "a string has a wrong hash"},
 	{"'x'", STRING(len), -1, "a string does not end in zeros"},
 	{"'x'", STRING(len), 8, "a string is longer than the value"},
 	{"'x'", STRING(len), -2, "a string is longer than the value"},
 	{"'x'", _ZSTR_HEADER_SIZE + 7, 1, 1, "a string does not end in zeros"},
-	{"['x']", FIELD(gc.refcount), -1, "an array has other flags"},
+	{"['x']", FIELD(gc.refcount), -1, "an array has invalid flags"},
 	{"['x']", FIELD(gc.u.type_info), 1 << GC_FLAGS_SHIFT << 8,
-		"an array has other flags"},
-	{"['x']", FIELD(nInternalPointer), 1, "an array has other flags"},
-	{"['x']", FIELD(pDestructor), 1, "an array has other flags"},
+		"an array has invalid flags"},
+	{"['x']", FIELD(nInternalPointer), 1, "an array has invalid flags"},
+	{"['x']", FIELD(pDestructor), 1, "an array has invalid flags"},
 	{"['x']", FIELD(u.flags), HASH_FLAG_HAS_EMPTY_IND,
-		"an array has other flags"},
+		"an array has invalid flags"},
 	{"{'k':1}", FIELD(u.flags), -HASH_FLAG_STATIC_KEYS,
-		"an array has other flags"},
+		"an array has invalid flags"},
 	{"['x']", FIELD(nTableSize), 8, "an array has a wrong size"},
 	{"['x']", FIELD(nTableSize), 1, "an array has a wrong size"},
 	{"['x']", FIELD(nTableMask), -2, "an array has a wrong size"},
@@ -98,9 +98,9 @@ static const struct wrong fields[] = {
 	{"['x']", FIELD(nNumUsed), 8, "an array has a wrong size"},
 	{"['x']", FIELD(nNumUsed), 3, "an array is larger than the value"},
 	{"['x']", FIELD(nNumUsed), 7, "an array is larger than the value"},
-	{"['x']", FIELD(nNumUsed), -1, "an array has other flags"},
+	{"['x']", FIELD(nNumUsed), -1, "an array has invalid flags"},
 	{"['x']", offsetof(zend_array, arData), 8, 16,
-		"an array has its elements elsewhere"},
+		"an array has a wrong address of its elements"},
 	{"['x']", FIELD(nNumOfElements), 1, "an array has a wrong count"},
 	{"{'k':1}", FIELD(nNumOfElements), -1, "an array has a wrong count"},
 	{"['x']", FIELD(nNextFreeElement), -1,
@@ -113,22 +113,22 @@ static const struct wrong fields[] = {
 	{"['x']", VALUE(0), 1 << 20, "a pointer does not lead to a string"},
 	{"['x']", VALUE(0), -TEXT_BASE - 200,
 		"a pointer does not lead to a string"},
-	{"['x']", TYPE(0), 1 << 8, "a value has other flags"},
+	{"['x']", TYPE(0), 1 << 8, "a value has invalid flags"},
 	{"['x']", TYPE(0), IS_OBJECT - IS_STRING,
 		"a value has an unknown type"},
 	{"['x']", TYPE(0), IS_ARRAY - IS_STRING, "an array is missing"},
-	{"['x']", TYPE(0), IS_NULL - IS_STRING, "a value has other bits"},
+	{"['x']", TYPE(0), IS_NULL - IS_STRING, "a value has invalid bits"},
 	{"['x']", TYPE(0), IS_UNDEF - IS_STRING, "an array has a wrong count"},
-	{"['x']", LIST + 12, 4, 1, "an element has other flags"},
+	{"['x']", LIST + 12, 4, 1, "an element has invalid flags"},
 	{"[[1] 'x']", VALUE(1), -(int64_t)(LIST + sizeof(zval)),
 		"a pointer does not lead to a string"},
 	{"[[1]]", VALUE(0), 8, "a pointer does not lead to an array"},
 	{"[[1] 'x']", TYPE(0), IS_LONG - IS_ARRAY,
-		"an array is in no other one"},
+		"an array is not part of the value"},
 	{"[[1] &]", VALUE(0), -(int64_t)(LIST + 2 * sizeof(zval)),
 		"a pointer does not lead to an array"},
 	{"{'k':1}", KEY(0), 8, "a pointer does not lead to a string"},
-	{"{'k':1}", H(0), 16, "a key has another hash"},
+	{"{'k':1}", H(0), 16, "a key has a wrong hash"},
 	{"{'k':1}", H(0), 1, "a hash chain is broken"},
 	{"{7:1}", H(0), 1, "a hash chain is broken"},
 	{"{7:1 71:2}", NEXT(1), 1, "a hash chain is broken"},
@@ -163,21 +163,21 @@ TEST(roots_are_checked)
 	struct text_made made = good_value("['x']");
 	struct text_made other = made;
 	Z_TYPE_INFO(other.root) |= 1 << 8;
-	assert_string_equal(judge(&other), "the value has other flags");
+	assert_string_equal(judge(&other), "the value has invalid flags");
 	other = made;
 	other.root.u2.next = 1;
-	assert_string_equal(judge(&other), "the value has other flags");
+	assert_string_equal(judge(&other), "the value has invalid flags");
 	other = made;
 	other.root.value.lval += 64;
-	assert_string_equal(judge(&other), "the value is elsewhere");
+	assert_string_equal(judge(&other), "the value has a wrong address");
 	other = made;
 	Z_TYPE_INFO(other.root) = IS_LONG;
 	assert_string_equal(judge(&other), "the value has no data");
 	Z_TYPE_INFO(other.root) = IS_OBJECT;
-	assert_string_equal(judge(&other), "the value has another type");
+	assert_string_equal(judge(&other), "the value has a wrong type");
 	other = made;
 	other.size -= 4;
-	assert_string_equal(judge(&other), "the value has another type");
+	assert_string_equal(judge(&other), "the value has a wrong type");
 	Z_TYPE_INFO(other.root) = IS_STRING;
 	other.size = made.size;
 	assert_string_not_equal(judge(&other), "good");

@@ -226,7 +226,8 @@ check_owner(const struct stat *st, char *problem, size_t room)
 		return false;
 	}
 	if ((st->st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-		snprintf(problem, room, "its mode is %03o: others may write it",
+		snprintf(problem, room,
+			"its mode is %03o: others may write to the file",
 			(unsigned)(st->st_mode & 0777));
 		return false;
 	}
@@ -267,7 +268,8 @@ php_hone_snapshot_read(const char *path, size_t limit, void **bytes,
 	}
 	if (*error == -EFBIG)
 		snprintf(problem, room,
-			"size is %lld bytes, more than four times the cache",
+			"size is %lld bytes, more than four times the size of "
+			"the cache",
 			(long long)st.st_size);
 	else if (*error == -ELOOP)
 		snprintf(problem, room, "it is a symbolic link");

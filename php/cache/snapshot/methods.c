@@ -127,8 +127,8 @@ load_pool(const char *pool, struct php_hone_store *store, void *opaque)
 		complain("hone.cache_snapshot: %s: %s; the cache is empty",
 			path, problem);
 	else if (!can_be_written(path, &phrase))
-		complain("hone.cache_snapshot: %s: the folder cannot be "
-			 "written: %s; the cache will not be kept",
+		complain("hone.cache_snapshot: %s: the folder is not "
+			 "writable: %s; the cache will not be saved",
 			path, phrase);
 }
 

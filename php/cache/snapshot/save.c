@@ -207,7 +207,7 @@ php_hone_snapshot_save(
 			"more processes than hone.cache_slots use the cache");
 	else if (error == -EEXIST)
 		snprintf(problem, PHP_HONE_PROBLEM,
-			"there is something that is not a regular file");
+			"this path exists and is not a regular file");
 	else
 		snprintf(problem, PHP_HONE_PROBLEM, "%s", strerror(-error));
 	return false;

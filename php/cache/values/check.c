@@ -102,13 +102,13 @@ check_string(struct check *check, size_t at)
 		return problem(check, "a string is longer than the value");
 	if (string->gc.refcount != PHP_HONE_REFCOUNT ||
 		GC_TYPE_INFO(string) != PHP_HONE_STRING_INFO)
-		return problem(check, "a string has other flags");
+		return problem(check, "a string has invalid flags");
 	for (size_t i = _ZSTR_HEADER_SIZE + len; i < whole; i++) {
 		if (check->bytes[at + i] != 0)
 			return problem(check, "a string does not end in zeros");
 	}
 	if (ZSTR_H(string) != php_hone_string_hash(ZSTR_VAL(string), len))
-		return problem(check, "a string has another hash");
+		return problem(check, "a string has a wrong hash");
 	mark(check, at);
 	return true;
 }
@@ -130,12 +130,12 @@ check_head(struct check *check, size_t at)
 	if (record->gc.refcount != PHP_HONE_REFCOUNT ||
 		GC_TYPE_INFO(record) != PHP_HONE_ARRAY_INFO ||
 		record->pDestructor != NULL || record->nInternalPointer != 0)
-		return problem(check, "an array has other flags");
+		return problem(check, "an array has invalid flags");
 	if (HT_FLAGS(record) !=
 		(used == 0 ? HASH_FLAG_UNINITIALIZED
 			   : HASH_FLAG_STATIC_KEYS |
 					(packed ? HASH_FLAG_PACKED : 0)))
-		return problem(check, "an array has other flags");
+		return problem(check, "an array has invalid flags");
 	if (record->nTableSize < HT_MIN_SIZE ||
 		record->nTableSize > HT_MAX_SIZE ||
 		(record->nTableSize & (record->nTableSize - 1)) != 0 ||
@@ -153,7 +153,8 @@ check_head(struct check *check, size_t at)
 	if ((uintptr_t)record->arData !=
 		check->base + at + sizeof(*record) +
 			HT_HASH_SIZE(record->nTableMask))
-		return problem(check, "an array has its elements elsewhere");
+		return problem(
+			check, "an array has a wrong address of its elements");
 	return true;
 }
 
@@ -196,7 +197,7 @@ check_packed(struct check *check, const zend_array *record)
 	for (uint32_t i = 0; i < record->nNumUsed; i++) {
 		n += Z_TYPE(elements[i]) != IS_UNDEF;
 		if (elements[i].u2.next != 0)
-			return problem(check, "an element has other flags");
+			return problem(check, "an element has invalid flags");
 	}
 	if (n != record->nNumOfElements)
 		return problem(check, "an array has a wrong count");
@@ -326,14 +327,14 @@ find_marked(
 		*begins = !is_marked(check, *record);
 		if (!*begins && !bit(graph->special, *record))
 			return problem(
-				check, "an array with objects is another one");
+				check, "a marker leads to a wrong array");
 	} else {
 		*begins = !graph->begun[i];
 		graph->begun_n += *begins;
 		graph->begun[i] = true;
 	}
 	if (*begins && *record != check->next)
-		return problem(check, "an object is elsewhere");
+		return problem(check, "an object is not the next record");
 	set_bit(graph->special, *record);
 	return true;
 }
@@ -502,7 +503,8 @@ check_array_at(struct check *check, const void *pointer)
 	/* Only these two lists lead to records with markers. */
 	if (check->graph != NULL &&
 		bit(check->graph->special, offset) != listed)
-		return problem(check, "a pointer leads to what has objects");
+		return problem(
+			check, "a pointer leads to a wrong kind of array");
 	return true;
 }
 
@@ -524,14 +526,14 @@ static bool
 check_value(struct check *check, const zval *value)
 {
 	if (Z_TYPE_INFO_P(value) != Z_TYPE_P(value))
-		return problem(check, "a value has other flags");
+		return problem(check, "a value has invalid flags");
 	switch (Z_TYPE_P(value)) {
 	case IS_UNDEF:
 	case IS_NULL:
 	case IS_FALSE:
 	case IS_TRUE:
 		if (Z_LVAL_P(value) != 0)
-			return problem(check, "a value has other bits");
+			return problem(check, "a value has invalid bits");
 		return true;
 	case IS_LONG:
 	case IS_DOUBLE:
@@ -560,7 +562,7 @@ check_key(struct check *check, const Bucket *bucket)
 		return false;
 	key = (const void *)(check->bytes + offset_of(check, bucket->key));
 	if (ZSTR_H(key) != bucket->h)
-		return problem(check, "a key has another hash");
+		return problem(check, "a key has a wrong hash");
 	return true;
 }
 
@@ -574,7 +576,8 @@ end_special(struct check *check, size_t record)
 	return (graph->ended < graph->n_arrays &&
 		       offset_of(check, Z_PTR(graph->arrays[graph->ended++])) ==
 			       record) ||
-	       problem(check, "an array with objects is not in its place");
+	       problem(check,
+		       "the list of arrays with objects has a wrong order");
 }
 
 /* Check the next element of the array on top of the stack. */
@@ -640,11 +643,12 @@ check_arrays(struct check *check)
 			return false;
 	}
 	if (check->next != check->arrays)
-		return problem(check, "an array is in no other one");
+		return problem(check, "an array is not part of the value");
 	/* So each element of a list has exactly one marker that began it. */
 	if (objects && (check->graph->begun_n != check->graph->n_objects ||
 			       check->graph->ended != check->graph->n_arrays))
-		return problem(check, "a list has what is not in the value");
+		return problem(check,
+			"a list has an element that is not in the value");
 	return true;
 }
 
@@ -654,17 +658,17 @@ check_root(struct check *check, const zval *root)
 	uint32_t type = Z_TYPE_P(root);
 
 	if (Z_TYPE_INFO_P(root) != type || root->u2.next != 0)
-		return problem(check, "the value has other flags");
+		return problem(check, "the value has invalid flags");
 	if (type < IS_STRING)
 		return check->size == 0 && type != IS_UNDEF
 			       ? check_value(check, root)
 			       : problem(check, "the value has no data");
 	if (type > IS_ARRAY || check->size < sizeof(zend_array) - 24 ||
 		check->size % 8 != 0)
-		return problem(check, "the value has another type");
+		return problem(check, "the value has a wrong type");
 	if (check->base % PHP_HONE_VALUE_ALIGN != 0 ||
 		(uint64_t)(uintptr_t)Z_PTR_P(root) != check->base)
-		return problem(check, "the value is elsewhere");
+		return problem(check, "the value has a wrong address");
 	if (type == IS_ARRAY)
 		return check_arrays(check);
 	return check_string(check, 0) &&

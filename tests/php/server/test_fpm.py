@@ -138,7 +138,7 @@ def test_a_worker_whose_first_pool_does_not_exist_says_so(start_fpm):
         {**SETTINGS, 'log_errors': 1, 'html_errors': 0},
         {'www': {'pm': 'static', 'pm.max_children': 1}})
     for name, reason in (
-            ('nobody', 'there is no such pool'), ('other', 'there is no such pool'),
+            ('nobody', 'the pool of hone.cache_pool does not exist'), ('other', 'the pool of hone.cache_pool does not exist'),
             ('shop', 'hone.cache_pool is not the pool of this process')):
         answer = master.page(
             'www', do='info',
