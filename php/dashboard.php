@@ -1,13 +1,14 @@
 <?php
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What the shared cache of this pool has and does: docs/php-cache.md, "The
- * dashboard". Copy this file to a folder of the site.
+ * The contents and figures of the shared cache of this pool: docs/php-cache.md,
+ * "The dashboard". Copy this file to a folder of the site.
  *
- * Without a token the page is for this machine only, shows no values, and deletes
- * nothing. The token is HONE_DASHBOARD_TOKEN, of the environment or of FastCGI
- * parameters, with at least 16 characters: env[HONE_DASHBOARD_TOKEN] in a pool of
- * FPM. With it, everybody has to sign in.
+ * Without a token, the page accepts only requests from this machine, shows no
+ * values, and deletes no key. The token is HONE_DASHBOARD_TOKEN from the
+ * environment or the FastCGI parameters, of at least 16 characters:
+ * env[HONE_DASHBOARD_TOKEN] in a pool of FPM. With a token, every user has to
+ * sign in.
  */
 declare(strict_types=1);
 
@@ -20,10 +21,10 @@ const COOKIE = 'hone_dashboard';
 const MAP_COLUMNS = 64, MAP_ROWS = 12;
 /** Keys in each table. */
 const ROWS = 12;
-/** Seconds in which the page looks at keys: with millions of keys, at some. */
+/** The page examines keys for this many seconds, so of millions of keys it shows only some. */
 const SCAN_SECONDS = 1.0;
 const VALUE_BYTES = 4096, VALUE_LEVELS = 32;
-/** Of a longer key, links and forms have the beginning and a hash: a server accepts 8 KiB of a link. */
+/** Links and forms have only the beginning and a hash of a longer key: a server accepts 8 KiB of a link. */
 const KEY_BYTES = 256;
 
 function token(): string
@@ -32,7 +33,7 @@ function token(): string
     return is_string($token) ? $token : '';
 }
 
-/** A proxy on this machine makes every address local; a page of another site may lead its name here. */
+/** A proxy on this machine makes every address local, and another site may let its name resolve to this machine. */
 function is_local(): bool
 {
     if (isset($_SERVER['HTTP_X_FORWARDED_FOR']) || isset($_SERVER['HTTP_FORWARDED']) || isset($_SERVER['HTTP_X_REAL_IP'])
@@ -44,7 +45,7 @@ function is_local(): bool
         && preg_match('/^(127\.\d+\.\d+\.\d+|::1|::ffff:127\.\d+\.\d+\.\d+)$/D', $_SERVER['REMOTE_ADDR'] ?? '') === 1;
 }
 
-/** What a browser gets in place of the token. */
+/** A browser gets this value in place of the token. */
 function proof(string $purpose): string
 {
     return hash_hmac('sha256', "hone dashboard $purpose", token());
@@ -55,14 +56,14 @@ function is_equal(string $known, mixed $given): bool
     return is_string($given) && hash_equals($known, $given);
 }
 
-/** Text as HTML; what HTML forbids, and what turns the direction of text, is replaced. */
+/** Text as HTML. Replaces characters that HTML forbids, and characters that change the direction of text. */
 function h(string $text): string
 {
     return preg_replace('/[\x{202A}-\x{202E}\x{2066}-\x{2069}]/u', "\u{FFFD}",
         htmlspecialchars($text, ENT_QUOTES | ENT_SUBSTITUTE | ENT_DISALLOWED | ENT_HTML5, 'UTF-8'));
 }
 
-/** Bytes that cannot be seen, or that turn the text around, as escapes. */
+/** Writes invisible bytes, and those that change the direction of text, as escapes. */
 function visible(string $text, int $most = 80): string
 {
     $cut = strlen($text) > $most;
@@ -75,13 +76,13 @@ function visible(string $text, int $most = 80): string
     return $text . ($cut ? '…' : '');
 }
 
-/** What stands for a key in links and forms. */
+/** The name of a key in links and forms. */
 function name_of(string $key): string
 {
     return strlen($key) <= KEY_BYTES ? base64_encode($key) : base64_encode(substr($key, 0, KEY_BYTES)) . '.' . hash('sha256', $key);
 }
 
-/** The key of such a name; null if there is none. */
+/** The key of such a name, or null. */
 function key_of(mixed $name): ?string
 {
     [$begin, $hash] = explode('.', is_string($name) ? $name : '!', 2) + [1 => ''];
@@ -109,7 +110,7 @@ function share(int|float $part, int|float $whole): string
     return $whole > 0 ? number_format(100 * $part / $whole, 1) . ' %' : '–';
 }
 
-/** The figures that the script of the page asks for. */
+/** The figures for the script of the page. */
 function figures(): array
 {
     return array_diff_key(Cache::info(), ['pools' => 0]) + ['map' => Cache::memory_map(MAP_COLUMNS * MAP_ROWS), 'time' => microtime(true)];
@@ -128,7 +129,7 @@ function keys(string $prefix): array
     foreach (Cache::entries($prefix) as $key => $entry) {
         $entry['key'] = (string)$key;
         foreach ($tables as $by => $_) {
-            // A key of digits would become an int.
+            // PHP would convert a key of digits to an int.
             $tables[$by]["k$key"] = $entry;
             if (count($tables[$by]) > 5 * ROWS) { // a key may have 64 KiB
                 $trim($by);
@@ -185,7 +186,7 @@ function delete_button(string $key): string
         . h(name_of($key)) . '"><button aria-label="Delete ' . h(visible($key)) . '">Delete</button></form>';
 }
 
-/** Appends a value until the text is too long; print_r() needs memory for all of it. Returns whether all of it is there. */
+/** Appends a value until the text is too long, since print_r() needs memory for the whole value. Returns true if the text is complete. */
 function append(string &$text, mixed $value, int $level = 0): bool
 {
     if (!is_array($value) && (!is_object($value) || $value instanceof \UnitEnum)) {
@@ -211,7 +212,7 @@ function value(?string $key): string
 {
     [$text, $value] = ['', $key === null ? null : Cache::fetch($key, null, $found)];
     if (!($found ?? false)) {
-        return '<p class="quiet">There is no such key.</p>';
+        return '<p class="quiet">The key does not exist.</p>';
     }
     $all = append($text, $value) && strlen($text) <= VALUE_BYTES;
     $text = substr($text, 0, VALUE_BYTES);
@@ -319,7 +320,7 @@ if (token() !== '' && !$has_token) {
 if ($has_token) {
     if ($posted && isset($_POST['token'])) {
         if (!is_equal(token(), $_POST['token'])) {
-            refuse(403, 'This is not the token.', LOGIN);
+            refuse(403, 'The token is wrong.', LOGIN);
         }
         setcookie(COOKIE, proof('session'), ['httponly' => true, 'samesite' => 'Strict', 'secure' => !in_array($_SERVER['HTTPS'] ?? 'off', ['', 'off'], true)]);
         header('Location: ?', true, 303);
@@ -338,7 +339,7 @@ if (isset($_GET['data'])) {
 }
 if ($posted) {
     if (!$has_token || !is_equal(proof('csrf'), $_POST['csrf'] ?? null)) {
-        refuse(403, 'Nothing was deleted: the form is not of this page.');
+        refuse(403, 'Nothing was deleted: the form was not sent from this page.');
     }
     $key = key_of($_POST['delete'] ?? null);
     header('Location: ?done=' . ($key !== null && Cache::delete($key) ? 'deleted' : 'gone'), true, 303);
@@ -356,7 +357,7 @@ $first = figures();
 $body = '<header><h1>Hone cache</h1><p class="quiet">pool ' . h($info['pool']) . ', ' . bytes($info['size']) . ', since ' . date('Y-m-d H:i:s', $info['start'])
     . ', reads: ' . h($info['read']) . ($has_token ? '' : ', read-only: no token is set') . '</p></header><main>';
 if (isset($_GET['done'])) {
-    $body .= '<p class="note" role="status">' . ($_GET['done'] === 'deleted' ? 'The key was deleted.' : 'The key did not exist any more.') . '</p>';
+    $body .= '<p class="note" role="status">' . ($_GET['done'] === 'deleted' ? 'The key was deleted.' : 'The key no longer existed.') . '</p>';
 }
 $body .= '<dl class="figures">';
 foreach ([
@@ -364,7 +365,7 @@ foreach ([
     ['entries', 'Keys', number_format($info['entries'])], ['hits', 'Hits', number_format($info['hits'])], ['misses', 'Misses', number_format($info['misses'])],
     ['stores', 'Stores', number_format($info['stores'])], ['evictions', 'Evictions', number_format($info['evictions'])],
     ['expirations', 'Expirations', number_format($info['expirations'])], ['used', 'Used', bytes($info['used'])],
-    ['free', 'Free', bytes($info['free'])], ['largest_value', 'Largest value that fits', bytes($info['largest_value'])],
+    ['free', 'Free', bytes($info['free'])], ['largest_value', 'Largest possible value', bytes($info['largest_value'])],
 ] as [$id, $name, $text]) {
     $body .= '<div><dt>' . h($name) . "</dt><dd id=\"f-$id\">" . h($text) . '</dd></div>';
 }
@@ -375,8 +376,8 @@ if ($has_token && isset($_GET['key'])) {
 }
 $body .= '<section class="all"><h2>Memory</h2><svg id="map" viewBox="0 0 ' . MAP_COLUMNS * 10 . ' ' . MAP_ROWS * 10 . '" preserveAspectRatio="none" height="' . MAP_ROWS * 10
     . '" role="img" aria-label="Map of the memory">' . map($first['map']) . '</svg><ul class="legend">';
-foreach ([1 => 'values', 2 => 'removed, perhaps still in use: <span id="f-retired">' . bytes($info['retired']) . '</span>',
-    0 => 'free; the largest block: <span id="f-largest_free">' . bytes($info['largest_free']) . '</span>', 3 => 'the cache’s own'] as $kind => $text) {
+foreach ([1 => 'values', 2 => 'removed, but perhaps still in use: <span id="f-retired">' . bytes($info['retired']) . '</span>',
+    0 => 'free; the largest block: <span id="f-largest_free">' . bytes($info['largest_free']) . '</span>', 3 => 'reserved by the cache'] as $kind => $text) {
     $body .= "<li><svg viewBox=\"0 0 1 1\" aria-hidden=\"true\"><rect class=\"m$kind\" width=\"1\" height=\"1\"/></svg>$text";
 }
 $body .= '</ul></section><section><h2>Hit rate <span class="quiet" id="now">while this page is open</span></h2>'
@@ -384,7 +385,7 @@ $body .= '</ul></section><section><h2>Hit rate <span class="quiet" id="now">whil
     . '<path class="axis" d="M0 10H600M0 75H600M0 140H600"/><path id="evicted" class="evicted"/><path id="rate"/></svg>'
     . '<ul class="legend"><li>lines at 0, 50 and 100 %<li>red: evictions per second, to scale with their maximum</ul></section>';
 $body .= '<section><h2>Processes and pools</h2><p class="quiet"><span id="f-slots_used">' . number_format($info['slots_used']) . '</span> of ' . number_format($info['slots'])
-    . ' process slots are used; <span id="f-closed_slots">' . number_format($info['closed_slots']) . '</span> requests were switched to block copies by a lack of memory; <span id="f-recoveries">'
+    . ' process slots are used; <span id="f-closed_slots">' . number_format($info['closed_slots']) . '</span> requests were switched to block copies for lack of memory; <span id="f-recoveries">'
     . number_format($info['recoveries']) . '</span> repairs after a killed process</p>'
     . sprintf('<svg class="meter" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect class="back" width="100" height="1"/><rect class="front" width="%.2F" height="1"/></svg>', 100 * $info['slots_used'] / max(1, $info['slots']))
     . '<table><thead><tr><th>Pool<th class="n">Size</thead><tbody>';
@@ -400,7 +401,7 @@ if ($info['holders'] !== []) {
     $body .= '</tbody></table>';
 }
 $body .= '</section><section class="all"><h2>Keys</h2><form method="get"><label>that begin with <input name="prefix" value="' . h($prefix)
-    . '"></label> <button>Show</button></form><p class="quiet">' . number_format($keys['seen']) . ' keys' . ($keys['all'] ? '' : ' were looked at; there are more')
+    . '"></label> <button>Show</button></form><p class="quiet">' . number_format($keys['seen']) . ' keys' . ($keys['all'] ? '' : ' were examined; there are more')
     . '. Hits are sampled.</p></section>';
 $body .= ($prefix !== '' ? table('With this prefix', 'found', $keys['found'], $has_token) : '') . table('Largest', 'largest', $keys['largest'], $has_token) . table('Hottest', 'hottest', $keys['hottest'], $has_token)
     . '</main><script type="application/json" id="first">' . json_encode($first, JSON_HEX_TAG | JSON_HEX_AMP | JSON_THROW_ON_ERROR) . '</script>';

@@ -20,7 +20,7 @@ function buffer_is_zero(string $data): bool {}
  */
 function cpu(): array {}
 
-/** Version of libhone, such as "0.1.0". phpversion('hone') is that of the extension. */
+/** The version of libhone, such as "0.1.0". phpversion('hone') returns the version of the extension. */
 function version(): string {}
 
 /** Values that all processes of a server share. */
@@ -32,13 +32,13 @@ final class Cache
     public static function enabled(): bool {}
 
     /**
-     * The value of a key, else the default.
+     * The value of a key, or the default.
      *
      * @param bool $found
      */
     public static function fetch(string $key, mixed $default = null, &$found = null): mixed {}
 
-    /** The values of those keys that exist, by key. */
+    /** The values of the existing keys, by key. */
     public static function fetch_multi(array $keys): array {}
 
     /** One element of an array: $path is a key of it, or a list of keys, one for each level. */
@@ -72,30 +72,30 @@ final class Cache
     /** @return bool false if the key did not exist */
     public static function delete(string $key): bool {}
 
-    /** @return int how many of the keys existed */
+    /** @return int the number of keys that existed */
     public static function delete_multi(array $keys): int {}
 
-    /** @return int how many keys were deleted */
+    /** @return int the number of deleted keys */
     public static function delete_prefix(string $prefix): int {}
 
-    /** Every value that was stored with this tag is gone. */
+    /** Removes every value that was stored with this tag. */
     public static function invalidate_tag(string $tag): bool {}
 
     public static function exists(string $key): bool {}
 
-    /** Adds to an int; a key that does not exist begins as 0. */
+    /** Adds to an int. A key that does not exist is made with 0. */
     public static function inc(string $key, int $step = 1, int $ttl = 0): int|false {}
 
     public static function dec(string $key, int $step = 1, int $ttl = 0): int|false {}
 
-    /** Replaces an int if it is the old one. */
+    /** Replaces an int if it equals $old. */
     public static function cas(string $key, int $old, int $new): bool {}
 
     /**
-     * The value of a key; if it does not exist, one process computes and stores it.
+     * The value of a key. If the key does not exist, one process computes and stores the value.
      *
-     * @param int $grace seconds after the end of the value in which others still get it while one process computes
-     * @param float $wait seconds that others wait at most, before they compute it, too
+     * @param int $grace seconds after the expiry in which other processes get the old value while one process computes
+     * @param float $wait the most seconds that other processes wait before they also compute the value
      * @param string[] $tags
      */
     public static function remember(string $key, int $ttl, callable $compute, int $grace = 0, float $wait = 5.0, array $tags = []): mixed {}
@@ -103,25 +103,25 @@ final class Cache
     /** Deletes everything. */
     public static function clear(): bool {}
 
-    /** Writes the cache to a file, for load(); the path of hone.cache_snapshot if it is null. */
+    /** Writes the cache to a file for load(). A null path means that of hone.cache_snapshot. */
     public static function save(?string $path = null): bool {}
 
     /**
-     * Stores what save() has written, except keys that exist.
+     * Stores the values of a file of save(), except those of existing keys.
      *
-     * @return int how many values were stored
+     * @return int the number of stored values
      */
     public static function load(string $path): int {}
 
-    /** The keys that begin with a prefix, each with what is known about its value. */
+    /** The keys that begin with a prefix, each with facts about its value. */
     public static function entries(string $prefix = ""): CacheEntries {}
 
     public static function info(): array {}
 
-    /** A character for each part of the memory: "0" free, "1" values, "2" deleted and perhaps in use, "3" the store's own. */
+    /** One character for each part of the memory: "0" free, "1" values, "2" removed but perhaps in use, "3" reserved by the store. */
     public static function memory_map(int $parts = 1024): string {}
 
-    /** Figures as Prometheus reads them. */
+    /** Figures in the text format of Prometheus. */
     public static function metrics(): string {}
 }
 

@@ -1,5 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: f279ad969532f6e121beb751f2ddca4705d3dadb */
+ * Stub hash: c125060e2f25efaaf9d883778e0843e62b54e977 */
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_Hone_buffer_is_zero, 0, 1, _IS_BOOL, 0)
 	ZEND_ARG_TYPE_INFO(0, data, IS_STRING, 0)

@@ -219,7 +219,7 @@ def test_long_keys_have_short_links_that_work(start_fpm):
                  base64.b64encode(key[:256].encode()).decode()):
         answer = page(master, cookie, {'csrf': csrf, 'delete': name})
         assert answer.headers['location'] == '?done=gone', name
-        assert b'no such key' in page(master, cookie, key=name).body
+        assert b'key does not exist' in page(master, cookie, key=name).body
     few = found.deletes[:5]
     assert len(set(few)) == 5
     for name in few:
@@ -239,7 +239,7 @@ def test_a_key_of_any_length_is_deleted(start_fpm, size):
         size > 0), times=size - 1, keys=1)['result'] == 1
     answer = page(master, cookie)
     name, = set(Links(answer).deletes)
-    assert b'There is no such key' not in page(master, cookie, key=name).body
+    assert b'The key does not exist' not in page(master, cookie, key=name).body
     answer = page(master, cookie, {'csrf': csrf_of(answer), 'delete': name})
     assert answer.headers['location'] == '?done=deleted'
     assert master.call('www', do='count')['result'] == 0
