@@ -26,6 +26,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -38,9 +39,12 @@ SANITIZED = ["-Doptimization=1", "-Db_lundef=false"]
 KINDS = {"": ("gcc", ["--buildtype=debugoptimized", "-Dthorough=true"]),
          "asan": ("gcc", [*SANITIZED, "-Db_sanitize=address"]),
          "tsan": ("clang", [*SANITIZED, "-Db_sanitize=thread"])}
-SECONDS = 60  # a test that takes longer has failed
+# A test that takes longer has failed: more than it can take on a busy machine
+# before a bug is planted, and with a bug, ten times what it took then.
+SECONDS = 600
+LEAST_SECONDS = 60
 # The harness of tests/cli ends a command that hangs after 100 seconds.
-COMMAND_SECONDS = 300
+LEAST_COMMAND_SECONDS = 300
 # A bug that depends on the timing of threads may hide in one run; tests of the
 # command are of no such bugs.
 RUNS = 5
@@ -71,6 +75,7 @@ class Tree:
             copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy2
             copy(ROOT / name, directory / name)
         self.tests = {}
+        self.seconds = {}  # the limit of each test
 
     def find(self, test):
         """(build, target, command, environment) of PART_NAME, KIND:PART_NAME,
@@ -148,12 +153,12 @@ class Tree:
 
     def fails(self, test, runs):
         """Whether one of these runs of a test fails."""
-        return any(not self.run_once(test)[0] for _ in range(runs))
+        return any(not self.run_once(test, self.seconds[test])[0]
+                   for _ in range(runs))
 
-    def run_once(self, test):
+    def run_once(self, test, seconds):
         """(whether a test passes, what it prints)."""
         *_, command, env = self.find(test)
-        seconds = COMMAND_SECONDS if is_command(test) else SECONDS
         try:
             done = subprocess.run(command, cwd=self.directory,
                                   env={**os.environ, **env}, text=True,
@@ -275,12 +280,17 @@ def judge_all(chosen, jobs):
     for test in used:
         try:
             trees[0].build([test])
-            passed, said = trees[0].run_once(test)
+            began = time.monotonic()
+            passed, said = trees[0].run_once(test, SECONDS)
+            took = time.monotonic() - began
         except RuntimeError as error:
             passed, said = False, str(error)
         if not passed:
             report_broken(test, said)
             return len(chosen)
+        least = LEAST_COMMAND_SECONDS if is_command(test) else LEAST_SECONDS
+        for tree in trees:
+            tree.seconds[test] = max(least, 10 * took)
         if is_command(test) and why_skipped(said):
             skipped[test] = f"skipped: {test}: {why_skipped(said)}"
     idle = queue.SimpleQueue()
