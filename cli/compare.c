@@ -37,6 +37,9 @@ print_json(const struct pair *pair)
 static void
 print_text(const struct pair *pair)
 {
+	uint64_t a = image_source_size(pair->a);
+	uint64_t b = image_source_size(pair->b);
+
 	cli_print_name(stdout, pair->cli->operands[0]);
 	printf(" and ");
 	cli_print_name(stdout, pair->cli->operands[1]);
@@ -44,12 +47,12 @@ print_text(const struct pair *pair)
 		printf(" differ at offset %" PRIu64 "\n",
 			pair->compared.first_difference);
 	else if (!pair->equal)
-		printf(" differ in size: %" PRIu64 " and %" PRIu64 " bytes\n",
-			image_source_size(pair->a), image_source_size(pair->b));
+		printf(" differ in size: %" PRIu64 " and %" PRIu64 " %s\n", a,
+			b, image_plural(b, "byte", "bytes"));
 	else if (!pair->compared.same_size)
 		printf(" are equal; sizes are %" PRIu64 " and %" PRIu64
-		       " bytes, the rest of the longer is zero\n",
-			image_source_size(pair->a), image_source_size(pair->b));
+		       " %s, the rest of the longer is zero\n",
+			a, b, image_plural(b, "byte", "bytes"));
 	else
 		printf(" are equal\n");
 }

@@ -53,8 +53,10 @@ print_total(const struct listing *listing, uint64_t size)
 	char text[N_KINDS][CLI_SIZE_TEXT];
 	char all[CLI_SIZE_TEXT];
 
-	printf("total %" PRIu64 " bytes (%s) in %" PRIu64 " extents:", size,
-		cli_size_text(all, size), listing->extents);
+	printf("total %" PRIu64 " %s (%s) in %" PRIu64 " %s:", size,
+		image_plural(size, "byte", "bytes"), cli_size_text(all, size),
+		listing->extents,
+		image_plural(listing->extents, "extent", "extents"));
 	for (int i = 0; i < N_KINDS; i++)
 		printf(" %s %s%s", kinds[i],
 			cli_size_text(text[i], listing->total[i]),

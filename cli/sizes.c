@@ -73,7 +73,8 @@ cli_size_text(char *buf, uint64_t size)
 	const char *unit = "KMGTPE";
 
 	if (size < 1024) {
-		snprintf(buf, CLI_SIZE_TEXT, "%" PRIu64 " bytes", size);
+		snprintf(buf, CLI_SIZE_TEXT, "%" PRIu64 " %s", size,
+			image_plural(size, "byte", "bytes"));
 		return buf;
 	}
 	/* What would be rounded to 1024 or to 100.0 is so already. */

@@ -223,9 +223,10 @@ check_mbr(const unsigned char *head, struct image_verdict *verdict)
 		return;
 	if (mbr.used > 1)
 		image_verdict_add(verdict, "mbr", 1,
-			"protective MBR of a GPT has %u partitions besides "
-			"the one that stands for the GPT",
-			mbr.used - 1);
+			"protective MBR of a GPT has %u %s besides the one "
+			"that stands for the GPT",
+			mbr.used - 1,
+			image_plural(mbr.used - 1, "partition", "partitions"));
 	else if (mbr.index != 0)
 		image_verdict_add(verdict, "mbr", 1,
 			"protective MBR of a GPT has its partition in entry "
@@ -238,9 +239,10 @@ check_mbr(const unsigned char *head, struct image_verdict *verdict)
 			mbr.first_sector);
 	else if (mbr.bad_flags)
 		image_verdict_add(verdict, "mbr", 1,
-			"protective MBR of a GPT has %u entries whose boot "
+			"protective MBR of a GPT has %u %s whose boot "
 			"flag is neither 0x00 nor 0x80",
-			mbr.bad_flags);
+			mbr.bad_flags,
+			image_plural(mbr.bad_flags, "entry", "entries"));
 	else
 		image_verdict_add(
 			verdict, "mbr", 0, "%s", "the MBR only protects a GPT");

@@ -30,6 +30,13 @@ struct image_error {
 	char text[512];
 };
 
+/* For sentences: one if n is 1, else several. */
+static inline const char *
+image_plural(uint64_t n, const char *one, const char *several)
+{
+	return n == 1 ? one : several;
+}
+
 enum image_kind {
 	/* bytes that are not all zero, or have not been looked at */
 	IMAGE_DATA,

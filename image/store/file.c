@@ -176,8 +176,8 @@ file_resize(struct image_store *store, uint64_t size, struct image_error *err)
 	while (rc < 0 && errno == EINTR);
 	if (rc < 0)
 		return image_fail(err, store->name, -errno,
-			"cannot be made %" PRIu64 " bytes long: %s", size,
-			strerror(errno));
+			"cannot be made %" PRIu64 " %s long: %s", size,
+			image_plural(size, "byte", "bytes"), strerror(errno));
 	return 0;
 }
 
@@ -310,8 +310,8 @@ file_unchanged(struct image_store *store, struct image_error *err)
 	if (size != store->size)
 		return image_fail(err, store->name, -EIO,
 			"changed while it was read, from %" PRIu64
-			" to %" PRIu64 " bytes",
-			store->size, size);
+			" to %" PRIu64 " %s",
+			store->size, size, image_plural(size, "byte", "bytes"));
 	if (file->regular &&
 		(st.st_mtim.tv_sec != file->st.st_mtim.tv_sec ||
 			st.st_mtim.tv_nsec != file->st.st_mtim.tv_nsec))

@@ -69,6 +69,18 @@ def test_a_longer_image_is_equal_if_its_rest_is_zero_unless_strict(
         assert strict.stdout
 
 
+def test_the_sizes_that_differ_are_named(hone, pair):
+    images.pieces(pair[0], 2)
+    images.pieces(pair[1], 1)
+    one, two = pair
+    for options, said in (
+            ((one, two), f"{one} and {two} are equal; sizes are 2 and 1 byte"),
+            ((two, one), f"{two} and {one} are equal; sizes are 1 and 2 bytes"),
+            (("--strict", one, two),
+             f"{one} and {two} differ in size: 2 and 1 byte\n")):
+        assert hone.run("compare", *options).stdout.decode().startswith(said)
+
+
 def test_data_past_the_end_of_the_shorter_image_is_a_difference(hone, pair):
     images.pieces(pair[0], MI)
     images.pieces(pair[1], 2 * MI, (MI + 99999, b"x"))

@@ -108,6 +108,18 @@ def test_the_total_has_the_bytes_of_each_kind(hone, work):
     assert said.endswith("data 12.0 KiB, zero 4.0 KiB, hole 3.0 MiB"), said
 
 
+@pytest.mark.parametrize("size, total", [
+    (1, "total 1 byte (1 byte) in 1 extent: "
+        "data 1 byte, zero 0 bytes, hole 0 bytes"),
+    (5000, "total 5000 bytes (4.9 KiB) in 2 extents: "
+           "data 4.0 KiB, zero 904 bytes, hole 0 bytes")])
+def test_the_total_has_the_singular_of_one(hone, work, size, total):
+    path = work / "disk"
+    path.write_bytes(b"x" + bytes(size - 1))
+    said = hone.ok("map", path).stdout.decode().splitlines()[-1]
+    assert said == total
+
+
 PIECES = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 4095),
                             st.integers(1, 9000), st.booleans()), max_size=6)
 

@@ -147,8 +147,9 @@ def test_an_unknown_format_is_answered_with_the_known_ones(hone, small):
 
 
 @pytest.mark.parametrize("size, shown", [
-    (1023, "1023 bytes"), (1024, "1.0 KiB"), (102348, "99.9 KiB"),
-    (102349, "100 KiB"), (102399, "100 KiB"), (1048063, "1023 KiB"),
+    (0, "0 bytes"), (1, "1 byte"), (2, "2 bytes"), (1023, "1023 bytes"),
+    (1024, "1.0 KiB"), (102348, "99.9 KiB"), (102349, "100 KiB"),
+    (102399, "100 KiB"), (1048063, "1023 KiB"),
     (1048064, "1.0 MiB"), (1048575, "1.0 MiB"), (1 << 20, "1.0 MiB"),
     ((1 << 30) - 1, "1.0 GiB"), ((1 << 40) - 1, "1.0 TiB")])
 def test_sizes_for_people_are_rounded_to_the_unit_they_name(

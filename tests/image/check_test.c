@@ -282,12 +282,12 @@ TEST(snapshots_and_bitmaps_are_judged)
 	size_t bitmap = SMALL_AT(SMALL_BITMAPS);
 	const struct damage damage[] = {
 		{snapshot + 8, 4, 1, "snapshots",
-			"L1 table of snapshot 0 has 1 entries"},
+			"L1 table of snapshot 0 has 1 entry, too few"},
 		{snapshot + 36, 4, 1025, "snapshots", "1025 bytes of extra"},
 		{120, 4, 0, "bitmaps refcounts", "nb_bitmaps 0"},
 		{120, 4, 2, "bitmaps", "entry 1 passes the end"},
 		{116, 4, 32, "bitmaps", "has not 24 bytes"},
-		{128, 8, 40, "bitmaps", "has 40 bytes, but its 1 entries"},
+		{128, 8, 40, "bitmaps", "has 40 bytes, but its 1 entry has"},
 		{bitmap + 8, 4, 100000, "bitmaps", "bitmap table at 0x2400"},
 		{bitmap + 12, 4, 8, "bitmaps", "flags 8"},
 		{bitmap + 16, 1, 0, "bitmaps", "type 0"},

@@ -228,7 +228,7 @@ def snapshot_ambiguous(image, _folder):
         image.snapshot(2, l1=image.own_l1(), name=b"wanted"))
 
 
-@defect("L1 table of the snapshot has 1 entries", info=True,
+@defect("L1 table of the snapshot has 1 entry", info=True,
         check=("snapshots",), options=("--snapshot", "1"))
 def snapshot_with_a_larger_disk(image, _folder):
     """Its table describes less than its disk."""

@@ -105,11 +105,11 @@ TEST(fields_of_the_header_have_ranges)
 		{20, 4, 8, "cluster_bits 8"},
 		{20, 4, 22, "cluster_bits 22"},
 		{24, 8, UINT64_C(1) << 63, "larger than any file"},
-		{24, 8, UINT64_C(1) << 62, "l1_size 1 entries"},
+		{24, 8, UINT64_C(1) << 62, "l1_size 1 is less than the"},
 		{32, 4, 3, "crypt_method 3"},
 		{32, 4, 2, "contradicts the encryption header"},
 		{32, 4, 1, "is encrypted (aes)"},
-		{36, 4, 0, "l1_size 0 entries"},
+		{36, 4, 0, "less than the 1 entry that a disk"},
 		/* more than the disk needs: saved states of machines */
 		{36, 4, 100, NULL},
 		{36, 4, (32 << 17) + 1, "more than 32 MiB"},
@@ -175,8 +175,10 @@ TEST(header_extensions_end_in_the_header)
 		{112, 8, 0xe2792aca00000010, "backing file format has 16"},
 		{112, 8, 0xe2792aca00000001, "contains a zero byte"},
 		{112, 8, 0x4441544100000400, "data file name has 1024 bytes"},
-		{112, 8, 0x6803f85700000031, "not a multiple of 48"},
+		{112, 8, 0x6803f85700000031, "has 49 bytes, which"},
+		{112, 8, 0x6803f85700000001, "has 1 byte, which is not a"},
 		{112, 8, 0x6803f85700000030, NULL},
+		{112, 8, 0x0537be7700000001, "has 1 byte, which is not 16"},
 		{112, 8, 0x0537be7700000010, "contradicts the encryption"},
 	};
 

@@ -247,7 +247,7 @@ def test_damaged_snapshots(work, hone):
     image.put("I", table + 8, 1)
     image.write()
     _, failed, _ = verdict(hone, image.path)
-    assert "has 1 entries, which are too few" in failed["snapshots"]
+    assert "has 1 entry, too few" in failed["snapshots"]
     image.put("I", table + 36, 2000)
     image.write()
     _, failed, found = verdict(hone, image.path)

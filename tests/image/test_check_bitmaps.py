@@ -14,7 +14,7 @@ BITMAPS = [
     ("extension", 0, "I", 2, "entry 1 passes the end of the directory"),
     ("extension", 8, "Q", 1 << 40, "bitmap_directory_size"),
     ("extension", 8, "Q", 24, "passes the end of the directory"),
-    ("extension", 8, "Q", 4096, "but its 1 entries have"),
+    ("extension", 8, "Q", 4096, "but its 1 entry has"),
     ("extension", 16, "Q", 512, "bitmap directory offset 0x200"),
     ("extension", 16, "Q", 1 << 50, "bitmap directory at"),
     ("entry", 0, "Q", 1 << 50, "bitmap table at"),

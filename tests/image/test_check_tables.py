@@ -55,7 +55,7 @@ def test_tables_with_holes(work, hone):
     assert_sound(hone, image)
     _, _, found = verdict(hone, image)
     texts = {each["name"]: each["text"] for each in found["checks"]}
-    assert texts["well_formed"].startswith("1 L2 tables, 1 data clusters")
+    assert texts["well_formed"].startswith("1 L2 table, 1 data cluster, 0 compressed clusters")
 
 
 def test_compressed_clusters_that_lie_on_two_clusters(work, hone):

@@ -23,10 +23,10 @@ HEADER = [
     (20, "I", 0, "cluster_bits 0"), (20, "I", 64, "cluster_bits 64"),
     (20, "I", 0xffffffff, "cluster_bits"),
     (24, "Q", 1 << 63, "larger than any file"),
-    (24, "Q", 1 << 40, "l1_size 1 entries"),
+    (24, "Q", 1 << 40, "l1_size 1 is less than the"),
     (32, "I", 3, "crypt_method 3"), (32, "I", 2, "crypt_method 2"),
     (32, "I", 1, "is encrypted (aes)"),
-    (36, "I", 0, "l1_size 0 entries"),
+    (36, "I", 0, "less than the 1 entry that"),
     (36, "I", 4 * MI + 1, "more than 32 MiB"),
     (36, "I", 1 << 20, "L1 table at"),
     (40, "Q", 0, "L1 table offset is 0"),
@@ -162,6 +162,13 @@ def test_encryption_names_the_command_that_serves_it(work, hone):
         assert f"is encrypted ({method})" in line and "qemu-nbd" in line
         assert "-f raw" not in line
         assert hone.json("info", "--json", image)["encryption"] == method
+
+
+def test_a_file_of_one_byte_ends_in_the_singular(work, hone):
+    image = work / "a.qcow2"
+    image.write_bytes(b"Q")
+    assert hone.fails("map", "-f", "qcow2", image) == (
+        f"hone: {image}: its 1 byte ends inside the qcow2 header")
 
 
 def peak(hone, path):

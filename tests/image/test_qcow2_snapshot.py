@@ -101,13 +101,13 @@ def entry_at(data):
     (0, ">Q", 1, "is not a multiple of the cluster size"),
     (0, ">Q", 1 << 50, "lies past the end of the file"),
     (0, ">Q", 0, "offset is 0"),
-    (8, ">I", 0, "which are less than"),
+    (8, ">I", 0, "less than the"),
     (8, ">I", 1 << 31, "more than 32 MiB"),
     (8, ">I", 1 << 20, "lies past the end of the file"),
     (36, ">I", 1025, "more than 1024"),
     (36, ">I", 0xffffffff, "more than 1024"),
     (48, ">Q", 1 << 63, "larger than any file"),
-    (48, ">Q", 1 << 40, "which are less than"),
+    (48, ">Q", 1 << 40, "less than the"),
 ])
 def test_damaged_entries_are_refused(work, hone, at, code, value, words):
     """The sentence has the field and the value."""

@@ -112,9 +112,11 @@ remark_all(struct qcow2_check *k)
 	size_t used = strlen(refcounts->text);
 
 	remark(k, QCOW2_TEST_WELL_FORMED,
-		"%" PRIu64 " L2 tables, %" PRIu64 " data clusters, %" PRIu64
-		" compressed clusters",
-		k->n_l2, k->n_data, k->n_compressed);
+		"%" PRIu64 " L2 %s, %" PRIu64 " data %s, %" PRIu64
+		" compressed %s",
+		k->n_l2, image_plural(k->n_l2, "table", "tables"), k->n_data,
+		image_plural(k->n_data, "cluster", "clusters"), k->n_compressed,
+		image_plural(k->n_compressed, "cluster", "clusters"));
 	if (k->q.n_snapshots)
 		remark(k, QCOW2_TEST_SNAPSHOTS, "%" PRIu32, k->q.n_snapshots);
 	if (h->bitmaps.length && !(h->autoclear & QCOW2_BITMAPS))

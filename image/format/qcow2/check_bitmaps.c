@@ -125,8 +125,10 @@ check_directory(struct qcow2_check *k, const unsigned char *raw,
 			qcow2_fault(k, QCOW2_TEST_BITMAPS,
 				"bitmap directory entry %" PRIu32
 				" passes the end of the directory, which has "
-				"%" PRIu64 " bytes",
-				i, b->directory_bytes);
+				"%" PRIu64 " %s",
+				i, b->directory_bytes,
+				image_plural(
+					b->directory_bytes, "byte", "bytes"));
 			return 0;
 		}
 		int rc = check_entry(k, i, raw + at, err);
@@ -137,8 +139,10 @@ check_directory(struct qcow2_check *k, const unsigned char *raw,
 	if (at != b->directory_bytes)
 		qcow2_fault(k, QCOW2_TEST_BITMAPS,
 			"bitmap directory has %" PRIu64 " bytes, but its "
-			"%" PRIu32 " entries have %" PRIu64,
-			b->directory_bytes, b->count, at);
+			"%" PRIu32 " %s %" PRIu64,
+			b->directory_bytes, b->count,
+			image_plural(b->count, "entry has", "entries have"),
+			at);
 	return 0;
 }
 

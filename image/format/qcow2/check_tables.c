@@ -181,9 +181,11 @@ use_snapshots(struct qcow2_check *k, struct image_error *err)
 		if (s->l1_entries < qcow2_l1_entries(&q->header, s->disk_size))
 			qcow2_fault(k, QCOW2_TEST_SNAPSHOTS,
 				"L1 table of snapshot %" PRIu32 " has %" PRIu32
-				" entries, which are too few for a disk of "
-				"%" PRIu64 " bytes",
-				i, s->l1_entries, s->disk_size);
+				" %s, too few for a disk of %" PRIu64 " %s",
+				i, s->l1_entries,
+				image_plural(s->l1_entries, "entry", "entries"),
+				s->disk_size,
+				image_plural(s->disk_size, "byte", "bytes"));
 		rc = qcow2_check_use(k, QCOW2_USE_L1, s->l1_offset,
 			(uint64_t)s->l1_entries * 8, 1, false,
 			&k->bad_l1[i + 1], err);

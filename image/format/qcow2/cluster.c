@@ -57,9 +57,10 @@ past_the_end(const struct image_store *store, const char *kind, uint64_t guest,
 {
 	return image_fail(err, store->name, -EINVAL,
 		"%s cluster of guest offset 0x%" PRIx64 " at 0x%" PRIx64
-		" with %" PRIu64 " bytes lies past the end of the file "
+		" with %" PRIu64 " %s lies past the end of the file "
 		"(%" PRIu64 " bytes)",
-		kind, guest, host, length, store->size);
+		kind, guest, host, length,
+		image_plural(length, "byte", "bytes"), store->size);
 }
 
 /*

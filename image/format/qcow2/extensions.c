@@ -56,9 +56,9 @@ parse_feature_names(const struct extension *e, const char *name,
 			"feature name table is given twice");
 	if (e->length % FEATURE_ROW != 0)
 		return image_fail(err, name, -EINVAL,
-			"feature name table has %" PRIu32 " bytes, which is "
+			"feature name table has %" PRIu32 " %s, which is "
 			"not a multiple of 48",
-			e->length);
+			e->length, image_plural(e->length, "byte", "bytes"));
 	h->features = calloc(64, sizeof(*h->features));
 	if (!h->features)
 		return image_no_memory(err);
@@ -82,8 +82,8 @@ parse_encryption(const struct extension *e, const char *name,
 	if (e->length != ENCRYPTION_BYTES)
 		return image_fail(err, name, -EINVAL,
 			"pointer to the encryption header has %" PRIu32
-			" bytes, which is not 16",
-			e->length);
+			" %s, which is not 16",
+			e->length, image_plural(e->length, "byte", "bytes"));
 	h->encryption_header = true;
 	h->encryption_offset = qcow2_get64(e->data);
 	h->encryption_bytes = qcow2_get64(e->data + 8);
@@ -139,9 +139,10 @@ parse_area(const unsigned char *raw, size_t end, const char *name,
 		if (e.length > end - at - HEAD)
 			return image_fail(err, name, -EINVAL,
 				"header extension 0x%08" PRIx32 " at 0x%zx has "
-				"%" PRIu32 " bytes and passes the end of the "
+				"%" PRIu32 " %s and passes the end of the "
 				"header at 0x%zx",
-				e.type, at, e.length, end);
+				e.type, at, e.length,
+				image_plural(e.length, "byte", "bytes"), end);
 		if (e.type == END)
 			break;
 		int rc = parse_extension(&e, name, h, err);

@@ -125,9 +125,10 @@ qcow2_check_table(const struct image_store *store, const struct qcow2_header *h,
 			"%s offset is 0, where the header lies", what);
 	if (__builtin_add_overflow(offset, bytes, &end) || end > store->size)
 		return image_fail(err, store->name, -EINVAL,
-			"%s at 0x%" PRIx64 " with %" PRIu64 " bytes lies past "
+			"%s at 0x%" PRIx64 " with %" PRIu64 " %s lies past "
 			"the end of the file (%" PRIu64 " bytes)",
-			what, offset, bytes, store->size);
+			what, offset, bytes,
+			image_plural(bytes, "byte", "bytes"), store->size);
 	return 0;
 }
 
@@ -151,11 +152,15 @@ parse_l1(const unsigned char *raw, const char *name, struct qcow2_header *h,
 		return image_fail(err, name, -EINVAL,
 			"l1_size %" PRIu32 " entries are more than 32 MiB",
 			h->l1_entries);
-	if (h->l1_entries < qcow2_l1_entries(h, h->size))
+
+	uint64_t needed = qcow2_l1_entries(h, h->size);
+	if (h->l1_entries < needed)
 		return image_fail(err, name, -EINVAL,
-			"l1_size %" PRIu32 " entries are less than the "
-			"%" PRIu64 " that a disk of %" PRIu64 " bytes needs",
-			h->l1_entries, qcow2_l1_entries(h, h->size), h->size);
+			"l1_size %" PRIu32 " is less than the %" PRIu64
+			" %s that a disk of %" PRIu64 " %s needs",
+			h->l1_entries, needed,
+			image_plural(needed, "entry", "entries"), h->size,
+			image_plural(h->size, "byte", "bytes"));
 	return 0;
 }
 
@@ -251,8 +256,9 @@ qcow2_header_read(struct image_store *store, struct qcow2_header *h,
 	*h = (struct qcow2_header){0};
 	if (store->size < sizeof(first))
 		return image_fail(err, store->name, -EINVAL,
-			"its %" PRIu64 " bytes end inside the qcow2 header",
-			store->size);
+			"its %" PRIu64 " %s inside the qcow2 header",
+			store->size,
+			image_plural(store->size, "byte ends", "bytes end"));
 	int rc = image_store_read(store, 0, first, sizeof(first), err);
 	if (rc == 0)
 		rc = parse_cluster_bits(first, store->name, h, err);

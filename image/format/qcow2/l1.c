@@ -90,9 +90,12 @@ qcow2_load_l1(struct qcow2_source *q, const char *what, uint64_t offset,
 
 	if (entries < needed)
 		return image_fail(err, q->base.store->name, -EINVAL,
-			"%s has %" PRIu32 " entries, which are less than the "
-			"%" PRIu64 " that a disk of %" PRIu64 " bytes needs",
-			what, entries, needed, q->base.size);
+			"%s has %" PRIu32 " %s, less than the %" PRIu64
+			" that a disk of %" PRIu64 " %s needs",
+			what, entries,
+			image_plural(entries, "entry", "entries"), needed,
+			q->base.size,
+			image_plural(q->base.size, "byte", "bytes"));
 	q->l1_offset = offset;
 	q->l1_bytes = (uint64_t)entries * 8;
 	q->l1_entries = needed;

@@ -81,9 +81,10 @@ bad_cluster(const struct batch *batch, const struct packed *packed,
 {
 	return image_fail(err, batch->layer->base.store->name, -EINVAL,
 		"compressed cluster of guest offset 0x%" PRIx64 " at 0x%" PRIx64
-		" (%" PRIu32 " bytes) does not decompress to exactly one "
+		" (%" PRIu32 " %s) does not decompress to exactly one "
 		"cluster of %" PRIu64 " bytes",
 		packed->guest, packed->host, packed->stored,
+		image_plural(packed->stored, "byte", "bytes"),
 		batch->layer->base.unit);
 }
 
