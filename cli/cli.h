@@ -112,6 +112,8 @@ int cli_refuse_command(const char *name);
  * value. */
 void cli_refuse_letter(unsigned where, int letter);
 void cli_refuse_word(unsigned where, const char *word);
+/* Whether the word is an option elsewhere whose value is the next word. */
+bool cli_hint_takes_value(unsigned where, const char *word);
 /* The hint for the first length bytes of a word, or NULL. */
 const char *cli_find_hint(unsigned where, const char *word, size_t length);
 /* CLI_USAGE after a sentence if the operand is a URL or "json:", else 0. */

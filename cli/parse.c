@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Command lines, from the rows of options.def. */
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
 
-/* Values of getopt_long() for options that have no letter: 256 + id; and for
- * words that have a hint. */
+/* Values of getopt_long() for options that have no letter: 256 + id. */
 #define NO_LETTER 256
-#define HINT (NO_LETTER + OPTION_COUNT)
 
 struct tables {
 	/* "+:" or "-:" first, two places an option or hint, and the end */
 	char letters[2 + 2 * (OPTION_COUNT + HINT_COUNT) + 1];
-	struct option names[OPTION_COUNT + HINT_COUNT + 1];
+	struct option names[OPTION_COUNT + 1];
+};
+
+/* What was refused already: nobody has to read the same complaint twice. */
+struct refused {
+	bool letters[UCHAR_MAX + 1];
+	/* long options, of which a value may follow after '=' */
+	const char **words;
+	size_t n;
 };
 
 static char *
@@ -25,8 +32,9 @@ add_letter(char *at, int letter, bool value)
 	return at;
 }
 
-/* getopt_long() also knows what is refused with a hint: so a value of it does
- * not become an operand. */
+/* getopt_long() also knows the letters that are refused with a hint: so a value
+ * of one does not become an operand. The words are not in its table, where they
+ * would make abbreviations of options ambiguous. */
 static void
 make_tables(struct tables *tables, unsigned where)
 {
@@ -49,13 +57,8 @@ make_tables(struct tables *tables, unsigned where)
 	}
 	for (size_t i = 0; i < HINT_COUNT; i++) {
 		const struct hint_row *row = &cli_hints[i];
-		if (!(row->commands & where) || row->word[0] != '-')
-			continue;
-		if (row->word[1] == '-')
-			*name++ = (struct option){row->word + 2,
-				row->values ? required_argument : no_argument,
-				NULL, HINT + (int)i};
-		else if (row->word[2] == '\0')
+		if ((row->commands & where) && row->word[0] == '-' &&
+			row->word[1] != '-' && row->word[2] == '\0')
 			letter = add_letter(letter, row->word[1], row->values);
 	}
 	*letter = '\0';
@@ -74,29 +77,47 @@ option_by_value(int value, unsigned where)
 	return -1;
 }
 
-/* getopt_long() found something wrong; optopt is 0 for a long option. */
-static void
-refuse(int value, unsigned where, const char *argument)
+static bool
+is_first(struct refused *refused, const char *word)
 {
-	if (value == ':' && optopt < HINT &&
-		option_by_value(optopt, where) >= 0)
-		cli_complain("'%s' needs a value", argument);
-	else if (optopt == 0)
-		cli_refuse_word(where, argument);
-	else if (optopt >= HINT)
-		cli_refuse_word(where, cli_hints[optopt - HINT].word);
-	else if (optopt >= NO_LETTER)
-		cli_complain("'--%s' takes no value",
-			cli_options[option_by_value(optopt, where)].name);
-	else
-		cli_refuse_letter(where, optopt);
+	size_t length = strcspn(word, "=");
+
+	for (size_t i = 0; i < refused->n; i++)
+		if (strcspn(refused->words[i], "=") == length &&
+			memcmp(refused->words[i], word, length) == 0)
+			return false;
+	refused->words[refused->n++] = word;
+	return true;
 }
 
-/* A word that has a hint, or '?' or ':'. */
 static bool
-is_wrong(int value, unsigned where)
+is_first_letter(struct refused *refused, int letter)
 {
-	return value >= HINT || option_by_value(value, where) < 0;
+	bool *before = &refused->letters[(unsigned char)letter];
+	bool first = !*before;
+
+	*before = true;
+	return first;
+}
+
+/* getopt_long() found something wrong; optopt is 0 for a long option. */
+static void
+refuse(struct refused *refused, int value, unsigned where, const char *argument)
+{
+	int id = optopt ? option_by_value(optopt, where) : -1;
+
+	if (value == ':' && id >= 0) {
+		cli_complain("'%s' needs a value", argument);
+	} else if (optopt == 0) {
+		if (is_first(refused, argument))
+			cli_refuse_word(where, argument);
+	} else if (optopt >= NO_LETTER) {
+		if (is_first(refused, cli_options[id].name))
+			cli_complain(
+				"'--%s' takes no value", cli_options[id].name);
+	} else if (is_first_letter(refused, optopt)) {
+		cli_refuse_letter(where, optopt);
+	}
 }
 
 /* -o A -o B means -o A,B. */
@@ -114,8 +135,9 @@ join(struct cli *cli, const char *command, const char *value)
 	return 0;
 }
 
-int
-cli_parse(struct cli *cli, unsigned where, int argc, char **argv)
+static int
+parse(struct cli *cli, unsigned where, int argc, char **argv,
+	struct refused *refused)
 {
 	struct tables tables;
 	const char *command =
@@ -131,22 +153,41 @@ cli_parse(struct cli *cli, unsigned where, int argc, char **argv)
 			argc, argv, tables.letters, tables.names, NULL);
 		if (value == -1)
 			break;
-		if (is_wrong(value, where)) {
+		int id = option_by_value(value, where);
+		if (id < 0) {
+			const char *argument = argv[optind - 1];
 			wrong = true;
+			/* a letter that has a hint */
 			if (value != '?' && value != ':')
 				optopt = value;
-			refuse(value, where, argv[optind - 1]);
-			continue;
-		}
-		int id = option_by_value(value, where);
-		if (id != OPTION_CREATE)
+			refuse(refused, value, where, argument);
+			if (optopt == 0 && optind < argc &&
+				cli_hint_takes_value(where, argument))
+				optind++;
+		} else if (id != OPTION_CREATE) {
 			cli->option[id] = optarg ? optarg : "";
-		else if (join(cli, command, optarg) != 0)
+		} else if (join(cli, command, optarg) != 0) {
 			return CLI_FAILED;
+		}
 	}
 	if (wrong)
 		return cli_point_at_help(command);
 	cli->n_operands = argc - optind;
 	cli->operands = argv + optind;
 	return 0;
+}
+
+int
+cli_parse(struct cli *cli, unsigned where, int argc, char **argv)
+{
+	struct refused refused = {
+		.words = calloc((size_t)argc + 1, sizeof(*refused.words))};
+
+	if (!refused.words) {
+		cli_complain("out of memory");
+		return CLI_FAILED;
+	}
+	int rc = parse(cli, where, argc, argv, &refused);
+	free(refused.words);
+	return rc;
 }

@@ -62,23 +62,56 @@ list_options(unsigned where, const char *word, size_t length, char *list,
 	return n;
 }
 
+/* The row that a long option abbreviates; NULL if there is none, several, or an
+ * option that begins so. */
+static const struct hint_row *
+find_long_hint(unsigned where, const char *word, size_t length)
+{
+	const struct hint_row *found = NULL;
+	char list[1];
+
+	if (length <= 2 ||
+		list_options(where, word + 2, length - 2, list, sizeof(list)))
+		return NULL;
+	for (const struct hint_row *row = cli_hints; row->word; row++) {
+		if (!(row->commands & where) ||
+			strncmp(row->word, word, length) != 0)
+			continue;
+		if (row->word[length] == '\0')
+			return row;
+		if (found)
+			return NULL;
+		found = row;
+	}
+	return found;
+}
+
+bool
+cli_hint_takes_value(unsigned where, const char *word)
+{
+	size_t length = strcspn(word, "=");
+	const struct hint_row *row = find_long_hint(where, word, length);
+
+	return row && row->values && word[length] == '\0';
+}
+
 void
 cli_refuse_word(unsigned where, const char *word)
 {
 	/* After the dashes, before a value. */
 	size_t length = strcspn(word, "=");
-	const char *hint = cli_find_hint(where, word, length);
 	char list[256], text[CLI_SUGGESTION], name[32];
 	struct suggestion suggestion;
 
-	if (hint) {
-		cli_complain(
-			"'%.*s' is not an option: %s", (int)length, word, hint);
-		return;
-	}
 	if (length > 2 && list_options(where, word + 2, length - 2, list,
 				  sizeof(list)) > 1) {
 		cli_complain("'%.*s' may mean %s", (int)length, word, list);
+		return;
+	}
+	const struct hint_row *row = find_long_hint(where, word, length);
+	if (row) {
+		cli_complain("'%.*s' is not an option: %s", (int)length, word,
+			row->hint);
 		return;
 	}
 	snprintf(name, sizeof(name), "%.*s", length > 2 ? (int)length - 2 : 0,

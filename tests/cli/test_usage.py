@@ -212,6 +212,39 @@ def test_all_unknown_options_are_answered_at_once(hone, small, out):
     assert not os.listdir(out)
 
 
+@pytest.mark.parametrize("words, named", [
+    (["-zz"], ["-z"]), (["-zyz", "-y"], ["-z", "-y"]),
+    (["-F", "raw", "-Fraw"], ["-F"]),
+    (["--frob", "--frob=1", "--frobs"], ["--frob", "--frobs"]),
+    (["--compress=1", "--comp=2"], ["--compress"]),
+    (["--salvage", "--salvage=1"], ["--salvage"]),
+    (["--for", "--for=x"], ["--for"])], ids=str)
+def test_the_same_complaint_is_made_once(hone, small, out, words, named):
+    done = hone.run("convert", *words, small, out / "d")
+    assert (done.returncode, done.stdout) == (2, b"")
+    *lines, last = done.stderr.decode().splitlines()
+    assert [line.split("'")[1] for line in lines] == named
+    assert last == "Try 'hone convert --help'."
+
+
+def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
+    """Not what hone has no option for: --target-is-zero, --object."""
+    hone.ok("convert", "-q", "--target=none", small, out / "a")
+    hone.ok("convert", "-q", "--targ", "none", small, out / "b")
+    done = hone.run("convert", "--o", "--frob", small, out / "d")
+    assert done.stderr.decode().splitlines()[:-1] == [
+        "hone: '--o' may mean --output-format, --options, --out-of-order",
+        "hone: '--frob' is not an option"]
+    # The next word is the value, of the abbreviation too.
+    for word in "--object", "--ob":
+        said = hone.misused("convert", word, "--frob", small, out / "d")
+        assert f"'{word}' is not an option: hone has no objects" in said
+    for word in "--target-i", "--target-is-zer":
+        said = hone.misused("convert", word, small, out / "d")
+        assert f"'{word}' is not an option" in said
+        assert ("DST is always a new file" in said) == (word[-1] == "r")
+
+
 def test_what_means_the_same_as_in_qemu_img_is_accepted(
         hone, image, out):
     """-p -W mean nothing here, -m is --threads."""
