@@ -34,13 +34,11 @@ count_fetch(uint32_t weight)
 	cache->fetches += weight;
 }
 
-/* Returns whether pointers may stay after the fetch. */
+/* Whether pointers may stay after the end of the fetch. */
 static zend_always_inline bool
-begin(struct php_hone_member *member)
+is_kept(const struct php_hone_member *member)
 {
-	count_fetch(WEIGHT);
-	return php_hone_fetch_begin(member) &&
-	       HONE_G(cache).read <= PHP_HONE_READ_SHARED;
+	return member->open && HONE_G(cache).read <= PHP_HONE_READ_SHARED;
 }
 
 static bool take_copy(struct php_hone_member *member,
@@ -52,14 +50,14 @@ static bool take_copy(struct php_hone_member *member,
  */
 static bool
 take_objects(struct php_hone_member *member, const struct php_hone_entry *entry,
-	bool keep, zval *value)
+	zval *value)
 {
 	uint8_t flags = entry->flags;
 	bool good;
 	zval root;
 
 	ZVAL_COPY_VALUE(&root, value);
-	if (keep) {
+	if (is_kept(member)) {
 		php_hone_fetch_end(member);
 		return php_hone_value_restore(value, &root, flags);
 	}
@@ -165,7 +163,7 @@ take_known(const struct php_hone_entry *entry, zval *value)
 /* Takes the value of an entry, if there is one, and ends the fetch. */
 static zend_always_inline bool
 take(struct php_hone_member *member, const struct php_hone_entry *entry,
-	bool keep, zval *value)
+	zval *value)
 {
 	if (entry == NULL) {
 		php_hone_fetch_end(member);
@@ -173,8 +171,8 @@ take(struct php_hone_member *member, const struct php_hone_entry *entry,
 	}
 	php_hone_root_of(entry, value);
 	if (UNEXPECTED(entry->flags != 0))
-		return take_objects(member, entry, keep, value);
-	if (!keep && entry->data_size != 0)
+		return take_objects(member, entry, value);
+	if (!is_kept(member) && entry->data_size != 0)
 		return take_copy(member, entry, value);
 	if (Z_TYPE_P(value) == IS_ARRAY)
 		*recent_of(Z_ARRVAL_P(value)) = entry;
@@ -188,7 +186,6 @@ php_hone_cache_fetch(zend_string *key, zval *value)
 	struct php_hone_member *member = php_hone_cache_open();
 	const struct php_hone_entry *entry;
 	struct php_hone_key of;
-	bool keep;
 
 	if (UNEXPECTED(member == NULL))
 		return false;
@@ -200,8 +197,8 @@ php_hone_cache_fetch(zend_string *key, zval *value)
 			return take_known(entry, value);
 		}
 	}
-	keep = begin(member);
-	return take(member, php_hone_store_find(member, &of), keep, value);
+	count_fetch(WEIGHT);
+	return take(member, php_hone_fetch_find(member, &of), value);
 }
 
 bool
@@ -210,18 +207,17 @@ php_hone_cache_peek(zend_string *key, uint32_t grace, zval *value)
 	struct php_hone_member *member = php_hone_cache_open();
 	const struct php_hone_entry *entry;
 	struct php_hone_key of;
-	bool keep;
 
 	if (member == NULL)
 		return false;
 	php_hone_key_of(&of, key);
-	keep = begin(member);
-	entry = php_hone_store_peek(member, &of);
+	count_fetch(WEIGHT);
+	entry = php_hone_fetch_peek(member, &of);
 	if (entry != NULL && entry->expires != 0 &&
 		(uint64_t)entry->expires + grace <=
 			php_hone_store_now(member->store))
 		entry = NULL;
-	return take(member, entry, keep, value);
+	return take(member, entry, value);
 }
 
 bool
@@ -235,8 +231,8 @@ php_hone_cache_exists(zend_string *key)
 	if (member == NULL)
 		return false;
 	php_hone_key_of(&of, key);
-	begin(member);
-	entry = php_hone_store_peek(member, &of);
+	count_fetch(WEIGHT);
+	entry = php_hone_fetch_peek(member, &of);
 	found = entry != NULL &&
 		(entry->expires == 0 ||
 			entry->expires > php_hone_store_now(member->store));
@@ -267,12 +263,12 @@ field_of(zval *value, const zval *path, uint32_t n_path)
 
 static bool
 field_of_objects(struct php_hone_member *member,
-	const struct php_hone_entry *entry, bool keep, zval *whole,
-	const zval *path, uint32_t n_path, zval *value)
+	const struct php_hone_entry *entry, zval *whole, const zval *path,
+	uint32_t n_path, zval *value)
 {
 	zval *field;
 
-	if (!take_objects(member, entry, keep, whole))
+	if (!take_objects(member, entry, whole))
 		return false;
 	field = field_of(whole, path, n_path);
 	if (field != NULL)
@@ -291,13 +287,12 @@ php_hone_cache_field(
 	struct php_hone_key of;
 	const zval *field;
 	zval root;
-	bool keep;
 
 	if (member == NULL)
 		return false;
 	php_hone_key_of(&of, key);
-	keep = begin(member);
-	entry = php_hone_store_find(member, &of);
+	count_fetch(WEIGHT);
+	entry = php_hone_fetch_find(member, &of);
 	if (entry == NULL) {
 		php_hone_fetch_end(member);
 		return false;
@@ -305,11 +300,11 @@ php_hone_cache_field(
 	php_hone_root_of(entry, &root);
 	if (entry->flags != 0)
 		return field_of_objects(
-			member, entry, keep, &root, path, n_path, value);
+			member, entry, &root, path, n_path, value);
 	field = field_of(&root, path, n_path);
 	if (field != NULL) {
 		ZVAL_COPY_VALUE(value, field);
-		if (!keep && Z_TYPE_P(value) >= IS_STRING &&
+		if (!is_kept(member) && Z_TYPE_P(value) >= IS_STRING &&
 			entry->data_size != 0) {
 			ZVAL_COPY_VALUE(&stored.root, field);
 			HONE_G(cache).fetching = true;

@@ -170,8 +170,7 @@ php_hone_walk_one(zend_string *key, struct php_hone_item *item)
 		return false;
 	now = php_hone_store_now(member->store);
 	php_hone_key_of(&of, key);
-	php_hone_fetch_begin(member);
-	entry = php_hone_store_peek(member, &of);
+	entry = php_hone_fetch_peek(member, &of);
 	found = entry != NULL && lives(entry, now);
 	if (found)
 		describe(entry, now, time(NULL), item);

@@ -88,18 +88,14 @@ STORE_TEST(a_key_is_not_the_begin_of_another_one)
 	struct php_hone_entry *entry;
 	assert_int_equal(reserve(m, &room, 1, &entry), 0);
 	assert_int_equal(php_hone_store_publish(m, entry, PHP_HONE_STORE), 0);
-	php_hone_fetch_begin(m);
-	assert_non_null(php_hone_store_find(m, &keys[0]));
-	assert_null(php_hone_store_find(m, &keys[1]));
-	php_hone_fetch_end(m);
+	assert_non_null(find_key(m, &keys[0]));
+	assert_null(find_key(m, &keys[1]));
 	room.key = &keys[1];
 	assert_int_equal(reserve(m, &room, 2, &entry), 0);
 	assert_int_equal(php_hone_store_publish(m, entry, PHP_HONE_STORE), 0);
-	php_hone_fetch_begin(m);
-	assert_int_equal(php_hone_store_find(m, &keys[0])->value[1], 1);
-	assert_int_equal(php_hone_store_find(m, &keys[1])->value[1], 2);
-	assert_null(php_hone_store_find(m, &keys[2]));
-	php_hone_fetch_end(m);
+	assert_int_equal(find_key(m, &keys[0])->value[1], 1);
+	assert_int_equal(find_key(m, &keys[1])->value[1], 2);
+	assert_null(find_key(m, &keys[2]));
 }
 
 STORE_TEST(keys_of_one_hash_fill_one_chain_alone)

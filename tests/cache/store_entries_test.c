@@ -77,8 +77,7 @@ STORE_TEST(entries_live_for_their_time)
 	assert_false(has("short"));
 	assert_true(has("long"));
 	assert_true(has("most"));
-	php_hone_fetch_begin(&m);
-	assert_non_null(php_hone_store_peek(&m, &key));
+	assert_non_null(php_hone_fetch_peek(&m, &key));
 	php_hone_fetch_end(&m);
 	assert_int_equal(php_hone_store_delete(&m, &key), -ENOENT);
 }
@@ -139,10 +138,8 @@ STORE_TEST(tags_of_one_hash_and_a_key_of_that_name)
 STORE_TEST(a_cleared_tag_stays_invalid)
 {
 	assert_int_equal(put_with("a", 0, "t", ""), 0);
-	php_hone_fetch_begin(&m);
 	struct php_hone_key key = key_of("a");
-	const struct php_hone_entry *entry = php_hone_store_find(&m, &key);
-	php_hone_fetch_end(&m);
+	const struct php_hone_entry *entry = find_key(&m, &key);
 	assert_non_null(entry);
 	php_hone_store_clear(&m);
 	assert_int_equal(put_with("b", 0, "t", ""), 0);

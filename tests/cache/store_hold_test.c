@@ -102,8 +102,7 @@ STORE_TEST(a_fetch_of_a_tagged_entry_holds_its_chain_alone)
 	assert_int_equal(reserve(&writer, &room, 7, &entry), 0);
 	assert_int_equal(
 		php_hone_store_publish(&writer, entry, PHP_HONE_STORE), 0);
-	php_hone_fetch_begin(&reader);
-	const struct php_hone_entry *found = php_hone_store_find(&reader, &key);
+	const struct php_hone_entry *found = php_hone_fetch_find(&reader, &key);
 	assert_non_null(found);
 	fill();
 	/* A value as large as can be would need the entry's place. */
@@ -146,8 +145,7 @@ replace_what_a_young_request_has(unsigned keys, size_t bytes, unsigned turns)
 		assert_int_equal(put(&writer, name, i, bytes), 0);
 		assert_int_equal(get(&reader, name, &number), 0);
 	}
-	assert_false(php_hone_fetch_begin(&reader));
-	php_hone_fetch_end(&reader);
+	assert_false(is_open(&reader));
 }
 
 STORE_TEST(a_store_closes_slots_before_it_fails)
@@ -196,8 +194,7 @@ STORE_TEST(requests_are_not_closed_again_for_what_is_held_already)
 			assert_int_equal(get(&young, name, &number), 0);
 			assert_int_equal(put(&writer, name, i, 7000), 0);
 		}
-		open += php_hone_fetch_begin(&young);
-		php_hone_fetch_end(&young);
+		open += is_open(&young);
 		php_hone_member_unpin(&young);
 	}
 	assert_in_range(open, 990, 1000);
@@ -215,8 +212,7 @@ replace_beside_a_long_request(size_t bytes, bool within)
 	unsigned turns = (unsigned)(40000000 / bytes);
 	assert_int_equal(put(&writer, "key", 0, bytes), 0);
 	for (unsigned i = 0; i < turns; i++) {
-		php_hone_fetch_begin(&reader);
-		assert_non_null(php_hone_store_find(&reader, &key));
+		assert_non_null(php_hone_fetch_find(&reader, &key));
 		if (!within)
 			php_hone_fetch_end(&reader);
 		assert_int_equal(put(&writer, "key", i, bytes), 0);

@@ -102,8 +102,7 @@ known_and_gone(void)
 	for (unsigned i = 0; i < n_knows; i++) {
 		struct php_hone_key key = key_of(knows[i].name);
 		const struct php_hone_entry *entry = known(knows[i].name);
-		php_hone_fetch_begin(&m);
-		gone += entry != NULL && php_hone_store_peek(&m, &key) != entry;
+		gone += entry != NULL && php_hone_fetch_peek(&m, &key) != entry;
 		php_hone_fetch_end(&m);
 	}
 	return gone;

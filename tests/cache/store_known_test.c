@@ -98,8 +98,7 @@ static bool
 is_there(const char *name)
 {
 	struct php_hone_key key = key_of(name);
-	php_hone_fetch_begin(&writer);
-	bool there = php_hone_store_peek(&writer, &key) != NULL;
+	bool there = php_hone_fetch_peek(&writer, &key) != NULL;
 	php_hone_fetch_end(&writer);
 	return there;
 }
@@ -181,8 +180,7 @@ PAIR_TEST(a_new_value_is_as_used_as_the_old_one)
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(found(&reader, "k"), 1);
 	assert_int_equal(put(&writer, "k", 2, 100), 0);
-	php_hone_fetch_begin(&reader);
-	assert_int_equal(php_hone_store_peek(&reader, &key)->used, 3);
+	assert_int_equal(php_hone_fetch_peek(&reader, &key)->used, 3);
 	php_hone_fetch_end(&reader);
 }
 

@@ -17,10 +17,7 @@ static const struct php_hone_entry *
 find(struct php_hone_member *m, const char *name)
 {
 	struct php_hone_key key = key_of(name);
-	php_hone_fetch_begin(m);
-	const struct php_hone_entry *entry = php_hone_store_find(m, &key);
-	php_hone_fetch_end(m);
-	return entry;
+	return find_key(m, &key);
 }
 
 /* More than fits, twice; returns how many stores failed. */
@@ -96,8 +93,7 @@ PAIR_TEST(a_sleeper_is_closed_and_keeps_what_it_has)
 	struct php_hone_store_info info;
 	php_hone_store_info(&writer, &info);
 	assert_int_equal(put(&writer, "large", 2, info.largest_value), -ENOMEM);
-	assert_false(php_hone_fetch_begin(&reader));
-	php_hone_fetch_end(&reader);
+	assert_false(is_open(&reader));
 	php_hone_store_info(&writer, &info);
 	assert_int_equal(info.closed_slots, 1);
 	assert_int_equal(churn(&writer, 1000), 0);
@@ -105,8 +101,7 @@ PAIR_TEST(a_sleeper_is_closed_and_keeps_what_it_has)
 	/* The next request is not closed. */
 	php_hone_member_unpin(&reader);
 	php_hone_member_pin(&reader);
-	assert_true(php_hone_fetch_begin(&reader));
-	php_hone_fetch_end(&reader);
+	assert_true(is_open(&reader));
 	php_hone_member_unpin(&reader);
 }
 
@@ -119,14 +114,15 @@ PAIR_TEST(a_closed_reader_has_an_entry_until_the_fetch_ends)
 		assert_int_equal(put(&writer, "l", i, 50000), 0);
 		struct php_hone_key k = key_of("k");
 		struct php_hone_key l = key_of("l");
-		assert_false(php_hone_fetch_begin(&reader));
+		assert_false(is_open(&reader));
 		const struct php_hone_entry *entry[2] = {
-			php_hone_store_find(&reader, &k),
-			php_hone_store_find(&reader, &l)};
+			php_hone_fetch_find(&reader, &k),
+			php_hone_fetch_find(&reader, &l)};
 		assert_int_equal(put(&writer, "k", 8, 50000), 0);
 		php_hone_store_clear(&writer);
 		(void)churn(&writer, 300);
 		assert_true(whole(entry[0], i) && whole(entry[1], i));
+		php_hone_fetch_end(&reader);
 		php_hone_fetch_end(&reader);
 	}
 	/* It holds nothing back. */
@@ -139,27 +135,83 @@ PAIR_TEST(a_closed_reader_has_an_entry_until_the_fetch_ends)
 PAIR_TEST(a_reader_without_a_pin_has_an_entry_until_the_fetch_ends)
 {
 	assert_int_equal(put(&writer, "k", 1, 5000), 0);
-	assert_false(php_hone_fetch_begin(&reader));
+	assert_false(is_open(&reader));
 	struct php_hone_key key = key_of("k");
-	const struct php_hone_entry *entry = php_hone_store_find(&reader, &key);
+	const struct php_hone_entry *entry = php_hone_fetch_find(&reader, &key);
 	php_hone_store_clear(&writer);
 	assert_int_equal(churn(&writer, 300), 0);
 	assert_true(whole(entry, 1));
 	php_hone_fetch_end(&reader);
 }
 
-PAIR_TEST(a_fetch_inside_a_fetch_ends_nothing)
+/* Begins a fetch of a key that the writer stores. */
+static const struct php_hone_entry *
+begin(const char *name, uint64_t number)
 {
-	assert_int_equal(put(&writer, "k", 1, 5000), 0);
-	assert_false(php_hone_fetch_begin(&reader));
-	struct php_hone_key key = key_of("k");
-	const struct php_hone_entry *entry = php_hone_store_find(&reader, &key);
-	assert_false(php_hone_fetch_begin(&reader));
+	struct php_hone_key key = key_of(name);
+	assert_int_equal(put(&writer, name, number, 5000), 0);
+	return php_hone_fetch_find(&reader, &key);
+}
+
+/* Without a pin: until the reader ends its last fetch, nothing else protects
+ * what it has. */
+PAIR_TEST(a_fetch_has_what_it_found_after_the_end_of_one_inside_it)
+{
+	const struct php_hone_entry *entry = begin("k", 1);
+	php_hone_fetch_begin(&reader);
 	php_hone_fetch_end(&reader);
 	php_hone_store_clear(&writer);
-	/* It may have anything now, so that nothing is freed. */
+	/* It is back at one chain. */
+	assert_int_equal(churn(&writer, 300), 0);
+	assert_true(whole(entry, 1));
+	php_hone_fetch_end(&reader);
+}
+
+PAIR_TEST(a_fetch_inside_a_fetch_has_what_it_found_until_its_end)
+{
+	const struct php_hone_entry *k = begin("k", 1), *l = begin("l", 2);
+	php_hone_store_clear(&writer);
+	/* The reader may have anything now, so that nothing is freed. */
+	(void)churn(&writer, 300);
+	assert_true(whole(k, 1) && whole(l, 2));
+	php_hone_fetch_end(&reader);
+	assert_int_equal(churn(&writer, 300), 0);
+	assert_true(whole(k, 1));
+	php_hone_fetch_end(&reader);
+}
+
+PAIR_TEST(the_end_of_the_third_fetch_takes_nothing_from_the_second)
+{
+	const struct php_hone_entry *k = begin("k", 1), *l = begin("l", 2);
+	(void)begin("m", 3);
+	php_hone_fetch_end(&reader);
+	php_hone_store_clear(&writer);
+	(void)churn(&writer, 300);
+	assert_true(whole(k, 1) && whole(l, 2));
+	php_hone_fetch_end(&reader);
+	php_hone_fetch_end(&reader);
+}
+
+PAIR_TEST(a_fetch_of_anything_has_what_fetches_inside_it_found)
+{
+	php_hone_fetch_begin(&reader);
+	const struct php_hone_entry *entry = begin("k", 1);
+	php_hone_fetch_end(&reader);
+	php_hone_store_clear(&writer);
 	(void)churn(&writer, 300);
 	assert_true(whole(entry, 1));
+	php_hone_fetch_end(&reader);
+}
+
+PAIR_TEST(a_fetch_of_a_key_inside_one_of_the_same_key_holds_no_more)
+{
+	const struct php_hone_entry *entry = begin("k", 1);
+	struct php_hone_key key = key_of("k");
+	assert_ptr_equal(php_hone_fetch_find(&reader, &key), entry);
+	php_hone_store_clear(&writer);
+	assert_int_equal(churn(&writer, 300), 0);
+	assert_true(whole(entry, 1));
+	php_hone_fetch_end(&reader);
 	php_hone_fetch_end(&reader);
 }
 
@@ -167,9 +219,8 @@ PAIR_TEST(a_reader_stopped_in_a_fetch_holds_one_chain)
 {
 	assert_int_equal(put(&writer, "k", 1, 5000), 0);
 	php_hone_member_pin(&reader);
-	php_hone_fetch_begin(&reader);
 	struct php_hone_key key = key_of("k");
-	const struct php_hone_entry *entry = php_hone_store_find(&reader, &key);
+	const struct php_hone_entry *entry = php_hone_fetch_find(&reader, &key);
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(churn(&writer, 500), 0);
 	assert_true(whole(entry, 1));
@@ -193,8 +244,7 @@ visit_and_find(const struct php_hone_entry *entry, void *opaque)
 		.bytes = (const char *)entry->bytes + PHP_HONE_KEY_HEAD,
 		.len = entry->key_len,
 		.hash = entry->hash};
-	return php_hone_store_find(&reader, &key) == entry &&
-	       visit(entry, opaque);
+	return find_key(&reader, &key) == entry && visit(entry, opaque);
 }
 
 PAIR_TEST(out_of_memory_is_an_error_and_passes)
@@ -283,9 +333,8 @@ reading_process(void)
 		if (php_hone_member_join(&child, reader.store) != 0)
 			_exit(1);
 		php_hone_member_pin(&child);
-		php_hone_fetch_begin(&child);
 		struct php_hone_key key = key_of("k");
-		if (php_hone_store_find(&child, &key) == NULL ||
+		if (php_hone_fetch_find(&child, &key) == NULL ||
 			write(ready[1], "x", 1) != 1)
 			_exit(1);
 		for (;;)

@@ -25,9 +25,7 @@ PAIR_TEST(what_a_dead_writer_unlinked_stays)
 	assert_int_equal(put(&writer, "k", 1, 5000), 0);
 	php_hone_member_pin(&reader);
 	struct php_hone_key key = key_of("k");
-	php_hone_fetch_begin(&reader);
-	const struct php_hone_entry *entry = php_hone_store_find(&reader, &key);
-	php_hone_fetch_end(&reader);
+	const struct php_hone_entry *entry = find_key(&reader, &key);
 	assert_non_null(entry);
 	uint32_t *link = php_hone_link_of(
 		writer.store, php_hone_offset(writer.store, entry));

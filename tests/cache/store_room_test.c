@@ -36,10 +36,7 @@ fetch_only(struct php_hone_member *m, size_t number)
 {
 	char name[24];
 	struct php_hone_key key = numbered(name, number);
-	php_hone_fetch_begin(m);
-	bool found = php_hone_store_find(m, &key) != NULL;
-	php_hone_fetch_end(m);
-	return found;
+	return find_key(m, &key) != NULL;
 }
 
 /* ---- fragmentation ---- */
@@ -288,9 +285,7 @@ TEST(values_of_one_size_take_turns_in_two_blocks)
 	key = numbered(name, 0);
 	for (size_t i = 0; i < 8; i++) {
 		assert_int_equal(store_only(&m, 0, 100000, 0), 0);
-		php_hone_fetch_begin(&m);
-		at[i] = php_hone_store_find(&m, &key);
-		php_hone_fetch_end(&m);
+		at[i] = find_key(&m, &key);
 	}
 	for (size_t i = 2; i < 8; i++)
 		assert_ptr_equal(at[i], at[i - 2]);

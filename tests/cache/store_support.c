@@ -195,13 +195,28 @@ int
 get(struct php_hone_member *member, const char *name, uint64_t *number)
 {
 	struct php_hone_key key = key_of(name);
-	php_hone_fetch_begin(member);
-	const struct php_hone_entry *entry = php_hone_store_find(member, &key);
+	const struct php_hone_entry *entry = php_hone_fetch_find(member, &key);
 	int result = -ENOENT;
 	if (entry != NULL)
 		result = is_whole(entry, number) ? 0 : -EILSEQ;
 	php_hone_fetch_end(member);
 	return result;
+}
+
+const struct php_hone_entry *
+find_key(struct php_hone_member *member, const struct php_hone_key *key)
+{
+	const struct php_hone_entry *entry = php_hone_fetch_find(member, key);
+	php_hone_fetch_end(member);
+	return entry;
+}
+
+bool
+is_open(struct php_hone_member *member)
+{
+	php_hone_fetch_begin(member);
+	php_hone_fetch_end(member);
+	return member->open;
 }
 
 pid_t

@@ -63,6 +63,11 @@ int put(struct php_hone_member *member, const char *name, uint64_t number,
 bool is_whole(const struct php_hone_entry *entry, uint64_t *number);
 /* 0 and the number of a value; -ENOENT; -EILSEQ if it is not whole. */
 int get(struct php_hone_member *member, const char *name, uint64_t *number);
+/* The entry of a key, after the end of its fetch. */
+const struct php_hone_entry *find_key(
+	struct php_hone_member *member, const struct php_hone_key *key);
+/* Whether a fetch that begins now is open. */
+bool is_open(struct php_hone_member *member);
 
 /*
  * A child that has joined the store and stops before `run` and after it. It

@@ -135,15 +135,12 @@ STORE_TEST(delete_entry_spares_a_newer_one)
 	struct php_hone_member *m = &((struct test *)*state)->member;
 	struct php_hone_key key = key_of("k");
 	assert_int_equal(put(m, "k", 1, 64), 0);
-	assert_true(php_hone_fetch_begin(m));
-	const struct php_hone_entry *old = php_hone_store_find(m, &key);
-	php_hone_fetch_end(m);
+	const struct php_hone_entry *old = find_key(m, &key);
+	assert_true(m->open);
 	assert_int_equal(put(m, "k", 2, 64), 0);
 	assert_int_equal(php_hone_store_delete_entry(m, old), -ENOENT);
 	expect(m, "k", 2);
-	php_hone_fetch_begin(m);
-	const struct php_hone_entry *new = php_hone_store_find(m, &key);
-	php_hone_fetch_end(m);
+	const struct php_hone_entry *new = find_key(m, &key);
 	assert_int_equal(php_hone_store_delete_entry(m, new), 0);
 	expect_none(m, "k");
 	/* Both are as they were: the pin keeps them. */
@@ -166,9 +163,7 @@ STORE_TEST(change_is_in_place)
 	assert_int_equal(add.result, 8);
 	add.type = 6;
 	assert_int_equal(php_hone_store_change(m, &key, &add), -ECANCELED);
-	php_hone_fetch_begin(m);
-	const struct php_hone_entry *entry = php_hone_store_find(m, &key);
-	php_hone_fetch_end(m);
+	const struct php_hone_entry *entry = find_key(m, &key);
 	assert_int_equal(entry->value[0], 8);
 	assert_int_equal(php_hone_store_change(m, &key, &swap), 0);
 	assert_int_equal(swap.result, 5);
@@ -213,9 +208,7 @@ STORE_TEST(hits_are_counted_rarely_and_rightly)
 	struct php_hone_key key = key_of("k");
 	uint32_t counts = 0, before = 0;
 	for (unsigned i = 0; i < 100000; i++) {
-		php_hone_fetch_begin(m);
-		uint32_t hits = php_hone_store_find(m, &key)->hits;
-		php_hone_fetch_end(m);
+		uint32_t hits = find_key(m, &key)->hits;
 		counts += hits != before;
 		before = hits;
 	}
@@ -329,9 +322,7 @@ TEST(readers_of_a_protected_store_cannot_write)
 	assert_int_equal(put(&m, "k", 1, 100), 0);
 	php_hone_member_pin(&m);
 	struct php_hone_key key = key_of("k");
-	php_hone_fetch_begin(&m);
-	const struct php_hone_entry *entry = php_hone_store_find(&m, &key);
-	php_hone_fetch_end(&m);
+	const struct php_hone_entry *entry = find_key(&m, &key);
 	uint64_t number = 0;
 	assert_true(is_whole(entry, &number));
 	unsigned char *writable =

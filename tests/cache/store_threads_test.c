@@ -56,14 +56,13 @@ read_one(struct thread *t, struct kept *kept)
 		EXPECT(is_whole(entry, &number), t->run);
 		return;
 	}
-	bool open = php_hone_fetch_begin(&t->m);
-	entry = php_hone_store_find(&t->m, &key);
+	entry = php_hone_fetch_find(&t->m, &key);
 	if (entry != NULL) {
 		EXPECT(is_whole(entry, &number), t->run);
 		t->run->found++;
 	}
 	php_hone_fetch_end(&t->m);
-	if (entry != NULL && open && kept->n < KEPT) {
+	if (entry != NULL && t->m.open && kept->n < KEPT) {
 		kept->entry[kept->n] = entry;
 		kept->number[kept->n++] = number;
 	}
@@ -199,10 +198,7 @@ TEST(no_change_is_lost)
 		pthread_join(threads[i].id, NULL);
 	struct php_hone_key key = key_of("counter");
 	php_hone_member_pin(&m);
-	php_hone_fetch_begin(&m);
-	assert_int_equal(
-		php_hone_store_find(&m, &key)->value[0], THREADS * ADDS);
-	php_hone_fetch_end(&m);
+	assert_int_equal(find_key(&m, &key)->value[0], THREADS * ADDS);
 	php_hone_member_unpin(&m);
 	assert_int_equal(run.errors, 0);
 	php_hone_member_leave(&m);

@@ -111,21 +111,15 @@ put_entry(struct save *save, const struct php_hone_snapshot_record *record,
 	save->entries++;
 }
 
-/* Runs without a mutex. The entry stays valid until the return. */
-static bool
-visit(const struct php_hone_entry *entry, void *opaque)
+static void
+save_entry(struct save *save, const struct php_hone_entry *entry)
 {
 	struct php_hone_snapshot_record record = {0};
 	struct php_hone_key tags[UINT8_MAX];
-	struct save *save = opaque;
 	zval root;
 
-	/* A value with at most a second to live is not worth a record. */
-	if (save->error != 0 ||
-		(entry->expires != 0 && entry->expires <= save->now + 1))
-		return save->error == 0;
 	if (!find_tags(save, entry, tags) || !move(save, entry, &root))
-		return save->error == 0;
+		return;
 	memcpy(&record.value, &root.value, sizeof record.value);
 	record.type = Z_TYPE_INFO(root);
 	record.key_len = entry->key_len;
@@ -137,6 +131,25 @@ visit(const struct php_hone_entry *entry, void *opaque)
 	record.used = __atomic_load_n(&entry->used, __ATOMIC_RELAXED);
 	record.n_tags = entry->n_tags;
 	put_entry(save, &record, entry, tags);
+}
+
+/* Runs without a mutex. The entry stays valid until the return. */
+static bool
+visit(const struct php_hone_entry *entry, void *opaque)
+{
+	struct save *save = opaque;
+
+	/* A value with at most a second to live is not worth a record. */
+	if (save->error != 0 ||
+		(entry->expires != 0 && entry->expires <= save->now + 1))
+		return save->error == 0;
+	/* The walk has announced the chain of the entry, but not those of its
+	 * tags. */
+	if (entry->n_tags != 0)
+		php_hone_fetch_begin(&save->member);
+	save_entry(save, entry);
+	if (entry->n_tags != 0)
+		php_hone_fetch_end(&save->member);
 	return save->error == 0;
 }
 

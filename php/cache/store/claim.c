@@ -111,9 +111,7 @@ claimer(struct php_hone_member *member, uint64_t hash)
 	const struct php_hone_store *store = member->store;
 	struct php_hone_place place = php_hone_place(store, hash);
 	const struct php_hone_slot *slot = NULL;
-	php_hone_fetch_begin(member);
-	php_hone_fetch_narrow(
-		member, php_hone_busy_bucket(place.shard, place.bucket));
+	php_hone_fetch_chain(member, place);
 	const uint32_t *link = php_hone_bucket(store, place);
 	for (uint32_t at; slot == NULL && (at = php_hone_follow(link)) != 0;) {
 		const struct php_hone_entry *entry =
@@ -156,10 +154,8 @@ begin_to_wait(struct php_hone_member *member, uint64_t hash)
 static bool
 is_claimed(struct php_hone_member *member, const struct php_hone_key *key)
 {
-	uint32_t offset = 0;
-	php_hone_fetch_begin(member);
 	const struct php_hone_entry *entry =
-		php_hone_look_up(member, key, PHP_HONE_CLAIM, &offset);
+		php_hone_lookup(member, key, PHP_HONE_CLAIM);
 	bool claimed = entry != NULL && stands(member, entry);
 	php_hone_fetch_end(member);
 	return claimed;

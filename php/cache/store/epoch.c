@@ -125,16 +125,25 @@ begin_closed(struct php_hone_member *member, uint64_t close)
 	return false;
 }
 
-bool
-php_hone_fetch_begin(struct php_hone_member *member)
+/* A fetch in a fetch: if both look at one chain, it stays announced. */
+static void
+begin_nested(struct php_hone_slot *slot, uint64_t busy)
+{
+	uint64_t announced = php_hone_get64(&slot->busy);
+	if (announced != busy && announced != PHP_HONE_ANYWHERE)
+		announce(&slot->busy, PHP_HONE_ANYWHERE);
+}
+
+static inline void
+begin(struct php_hone_member *member, uint64_t busy)
 {
 	struct php_hone_slot *slot = member->slot;
 	if (member->fetches++ != 0) {
-		php_hone_fetch_widen(member);
-		return member->open;
+		begin_nested(slot, busy);
+		return;
 	}
-	member->looked = false;
-	announce(&slot->busy, PHP_HONE_ANYWHERE);
+	member->outermost = busy;
+	announce(&slot->busy, busy);
 	/* After the exchange: if a writer saw the slot idle after it had set
 	 * "closing", this load sees "closing". */
 	uint64_t close = __atomic_load_n(&slot->close, __ATOMIC_SEQ_CST);
@@ -142,57 +151,45 @@ php_hone_fetch_begin(struct php_hone_member *member)
 		member->open = member->pins != 0;
 	else
 		member->open = begin_closed(member, close);
-	return member->open;
+}
+
+void
+php_hone_fetch_begin(struct php_hone_member *member)
+{
+	begin(member, PHP_HONE_ANYWHERE);
+}
+
+void
+php_hone_fetch_chain(
+	struct php_hone_member *member, struct php_hone_place place)
+{
+	begin(member, php_hone_busy_bucket(place));
 }
 
 void
 php_hone_fetch_end(struct php_hone_member *member)
 {
-	/* Release: the reads of the fetch and its bits come before. */
-	if (--member->fetches == 0)
-		__atomic_store_n(
-			&member->slot->busy, PHP_HONE_IDLE, __ATOMIC_RELEASE);
-}
-
-void
-php_hone_fetch_narrow(struct php_hone_member *member, uint64_t bucket)
-{
 	struct php_hone_slot *slot = member->slot;
-	/* From anywhere to one bucket: no barrier, since a writer that still
-	 * sees "anywhere" frees less. Only the first look of a fetch. */
-	if (!member->looked) {
-		member->looked = true;
-		__atomic_store_n(&slot->busy, bucket, __ATOMIC_RELEASE);
-		return;
-	}
-	php_hone_fetch_widen(member);
-}
-
-uint64_t
-php_hone_fetch_widen(struct php_hone_member *member)
-{
-	uint64_t was = php_hone_get64(&member->slot->busy);
-	member->looked = true;
-	if (was != PHP_HONE_ANYWHERE)
-		announce(&member->slot->busy, PHP_HONE_ANYWHERE);
-	return was;
+	unsigned left = --member->fetches;
+	/* Release, of both: the reads of the fetch and its bits come before.
+	 * Back to one chain without a barrier: a writer that still sees
+	 * "anywhere" frees less. */
+	if (left == 0)
+		__atomic_store_n(&slot->busy, PHP_HONE_IDLE, __ATOMIC_RELEASE);
+	else if (left == 1)
+		__atomic_store_n(
+			&slot->busy, member->outermost, __ATOMIC_RELEASE);
 }
 
 void
-php_hone_fetch_back(struct php_hone_member *member, uint64_t was)
-{
-	/* Release: the reads of other chains come before. No barrier, since a
-	 * writer that still sees "anywhere" frees less. */
-	if (was != PHP_HONE_ANYWHERE)
-		__atomic_store_n(&member->slot->busy, was, __ATOMIC_RELEASE);
-}
-
-void
-php_hone_fetch_keep(struct php_hone_member *member, uint32_t offset)
+php_hone_fetch_keep(
+	struct php_hone_member *member, const struct php_hone_entry *entry)
 {
 	if (!member->open)
 		return;
-	unsigned region = php_hone_region_of(member->store, offset);
+	const struct php_hone_store *store = member->store;
+	unsigned region =
+		php_hone_region_of(store, php_hone_seen_offset(store, entry));
 	uint64_t *word = &member->slot->held[region / 64];
 	uint64_t bit = (uint64_t)1 << region % 64;
 	uint64_t held = php_hone_get64(word);
@@ -370,8 +367,7 @@ php_hone_readers_have(const struct php_hone_store *store,
 	if (readers->n_busy != 0) {
 		struct php_hone_place place =
 			php_hone_place(store, entry->hash);
-		uint64_t bucket =
-			php_hone_busy_bucket(place.shard, place.bucket);
+		uint64_t bucket = php_hone_busy_bucket(place);
 		for (unsigned i = 0; i < readers->n_busy; i++) {
 			if (readers->busy[i] == bucket &&
 				retired >= readers->since[i])

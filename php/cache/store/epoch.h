@@ -4,17 +4,16 @@
 /*
  * Which retired entries a reader may have: docs/design/cache.md, "Epochs".
  */
-#include "inner.h"
+#include "index.h"
 
 /* Values of php_hone_slot.busy; others are php_hone_busy_bucket(). */
 #define PHP_HONE_IDLE 0
 #define PHP_HONE_ANYWHERE 1
 
-/* The fetch in progress looks at one chain. */
 static inline uint64_t
-php_hone_busy_bucket(unsigned shard, uint32_t bucket)
+php_hone_busy_bucket(struct php_hone_place place)
 {
-	return ((uint64_t)shard << 32 | bucket) + 2;
+	return ((uint64_t)place.shard << 32 | place.bucket) + 2;
 }
 
 /* The bit of an entry in php_hone_slot.held. */
@@ -71,13 +70,11 @@ bool php_hone_readers_have(const struct php_hone_store *store,
 /* Close the slots that were pinned for that many seconds or more. */
 void php_hone_readers_close(struct php_hone_store *store, uint32_t seconds);
 
-/* What the fetch in progress looks at: one bucket, and more from then on. */
-void php_hone_fetch_narrow(struct php_hone_member *member, uint64_t bucket);
-/* Returns what it looked at before, for php_hone_fetch_back(): then the fetch
- * uses nothing more of what it has found meanwhile. */
-uint64_t php_hone_fetch_widen(struct php_hone_member *member);
-void php_hone_fetch_back(struct php_hone_member *member, uint64_t was);
+/* php_hone_fetch_begin() of a fetch that looks at one chain. */
+void php_hone_fetch_chain(
+	struct php_hone_member *member, struct php_hone_place place);
 /* Keep an entry that was found until the last unpin, if the slot is open. */
-void php_hone_fetch_keep(struct php_hone_member *member, uint32_t offset);
+void php_hone_fetch_keep(
+	struct php_hone_member *member, const struct php_hone_entry *entry);
 
 #endif

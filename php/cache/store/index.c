@@ -41,21 +41,18 @@ php_hone_link_of(struct php_hone_store *store, uint32_t offset)
 }
 
 const struct php_hone_entry *
-php_hone_look_up(struct php_hone_member *member, const struct php_hone_key *key,
-	enum php_hone_kind kind, uint32_t *offset)
+php_hone_lookup(struct php_hone_member *member, const struct php_hone_key *key,
+	enum php_hone_kind kind)
 {
 	const struct php_hone_store *store = member->store;
 	struct php_hone_place place = php_hone_place(store, key->hash);
-	php_hone_fetch_narrow(
-		member, php_hone_busy_bucket(place.shard, place.bucket));
+	php_hone_fetch_chain(member, place);
 	const uint32_t *link = php_hone_bucket(store, place);
 	for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
 		const struct php_hone_entry *entry =
 			php_hone_seen_at(store, at);
-		if (php_hone_entry_is(entry, key, kind)) {
-			*offset = at;
+		if (php_hone_entry_is(entry, key, kind))
 			return entry;
-		}
 		link = &entry->next;
 	}
 	return NULL;
@@ -112,12 +109,11 @@ php_hone_store_known(
 }
 
 const struct php_hone_entry *
-php_hone_store_find(
+php_hone_fetch_find(
 	struct php_hone_member *member, const struct php_hone_key *key)
 {
-	uint32_t offset = 0;
 	const struct php_hone_entry *entry =
-		php_hone_look_up(member, key, PHP_HONE_VALUE, &offset);
+		php_hone_lookup(member, key, PHP_HONE_VALUE);
 	if (entry == NULL ||
 		(entry->expires != 0 &&
 			php_hone_expired(
@@ -126,7 +122,7 @@ php_hone_store_find(
 		count(&member->slot->misses);
 		return NULL;
 	}
-	php_hone_fetch_keep(member, offset);
+	php_hone_fetch_keep(member, entry);
 	/* Tags and time end an entry without a mark. */
 	if (member->open && entry->expires == 0 && entry->n_tags == 0)
 		*known_of(member, key->hash) = entry;
@@ -136,16 +132,15 @@ php_hone_store_find(
 }
 
 const struct php_hone_entry *
-php_hone_store_peek(
+php_hone_fetch_peek(
 	struct php_hone_member *member, const struct php_hone_key *key)
 {
-	uint32_t offset = 0;
 	const struct php_hone_entry *entry =
-		php_hone_look_up(member, key, PHP_HONE_VALUE, &offset);
+		php_hone_lookup(member, key, PHP_HONE_VALUE);
 	if (entry == NULL ||
 		(entry->n_tags != 0 && !php_hone_tags_valid(member, entry)))
 		return NULL;
-	php_hone_fetch_keep(member, offset);
+	php_hone_fetch_keep(member, entry);
 	return entry;
 }
 
@@ -203,9 +198,7 @@ php_hone_store_walk(struct php_hone_member *member, uint64_t *cursor,
 		const uint32_t *bucket = php_hone_bucket(store, place);
 		if (php_hone_follow(bucket) == 0)
 			continue;
-		php_hone_fetch_begin(member);
-		php_hone_fetch_narrow(member,
-			php_hone_busy_bucket(place.shard, place.bucket));
+		php_hone_fetch_chain(member, place);
 		more = visit_chain(&walk, php_hone_follow(bucket));
 		php_hone_fetch_end(member);
 	}

@@ -80,11 +80,9 @@ uint32_t *php_hone_link_of_key(struct php_hone_store *store,
 /* The link to this entry, or NULL if it was removed. */
 uint32_t *php_hone_link_of(struct php_hone_store *store, uint32_t offset);
 
-/* For readers, in a fetch: the entry as they see it, and its offset, or NULL.
- */
-const struct php_hone_entry *php_hone_look_up(struct php_hone_member *member,
-	const struct php_hone_key *key, enum php_hone_kind kind,
-	uint32_t *offset);
+/* For readers: begins a fetch. The entry as they see it, or NULL. */
+const struct php_hone_entry *php_hone_lookup(struct php_hone_member *member,
+	const struct php_hone_key *key, enum php_hone_kind kind);
 
 /* The begin of readers' chains: the view without the right to write. */
 static inline const struct php_hone_entry *

@@ -257,8 +257,7 @@ void php_hone_hold_back_less(struct php_hone_member *member,
 
 /* ---- publish.c ---- */
 
-/* Whether each tag of an entry still has the generation it was stored with.
- * Between php_hone_fetch_begin() and _end(). */
+/* Whether each tag of an entry still has the generation it was stored with. */
 bool php_hone_tags_valid(
 	struct php_hone_member *member, const struct php_hone_entry *entry);
 /* The generation of a tag, which is made if there is none: 0 or -ENOMEM. */

@@ -369,14 +369,8 @@ bool
 php_hone_entry_valid(
 	struct php_hone_member *member, const struct php_hone_entry *entry)
 {
-	if (php_hone_expired(entry, php_hone_store_now(member->store)))
-		return false;
-	if (entry->n_tags == 0)
-		return true;
-	php_hone_fetch_begin(member);
-	bool valid = php_hone_tags_valid(member, entry);
-	php_hone_fetch_end(member);
-	return valid;
+	return !php_hone_expired(entry, php_hone_store_now(member->store)) &&
+	       (entry->n_tags == 0 || php_hone_tags_valid(member, entry));
 }
 
 int
@@ -552,12 +546,12 @@ bool
 php_hone_tags_valid(
 	struct php_hone_member *member, const struct php_hone_entry *entry)
 {
-	uint64_t was = php_hone_fetch_widen(member);
 	const struct php_hone_tag *tags = php_hone_entry_tags(entry);
 	bool valid = true;
+	php_hone_fetch_begin(member);
 	for (unsigned i = 0; valid && i < entry->n_tags; i++)
 		valid = find(member->store, &tags[i]) != NULL;
-	php_hone_fetch_back(member, was);
+	php_hone_fetch_end(member);
 	return valid;
 }
 
@@ -566,7 +560,6 @@ php_hone_store_tag(struct php_hone_member *member,
 	const struct php_hone_entry *entry, unsigned i,
 	struct php_hone_key *name)
 {
-	php_hone_fetch_widen(member);
 	const struct php_hone_entry *tag =
 		find(member->store, &php_hone_entry_tags(entry)[i]);
 	if (tag == NULL)
@@ -621,10 +614,8 @@ php_hone_tag_generation(struct php_hone_member *member,
 {
 	if (tag->len > PHP_HONE_KEY_MOST)
 		return -EINVAL;
-	uint32_t offset = 0;
-	php_hone_fetch_begin(member);
 	const struct php_hone_entry *entry =
-		php_hone_look_up(member, tag, PHP_HONE_TAG, &offset);
+		php_hone_lookup(member, tag, PHP_HONE_TAG);
 	if (entry != NULL)
 		*generation = php_hone_get64(&entry->value[0]);
 	php_hone_fetch_end(member);

@@ -36,11 +36,13 @@
  * A fetch:
  *
  *	php_hone_member_pin()       epoch.c    once a request
- *	php_hone_fetch_begin()      epoch.c    the slot is busy
- *	php_hone_store_find()       index.c    busy with one bucket; the chain
+ *	php_hone_fetch_find()       index.c
+ *	  php_hone_lookup()         index.c    walks the chain of the key
+ *	    php_hone_fetch_chain()  epoch.c    busy with that chain
  *	  php_hone_tags_valid()     publish.c  only if the entry has tags
  *	  php_hone_fetch_keep()     epoch.c    held: valid until the unpin
- *	php_hone_fetch_end()        epoch.c    the slot is idle
+ *	the caller reads the value
+ *	php_hone_fetch_end()        epoch.c    idle
  *
  * A store:
  *
@@ -114,8 +116,8 @@ struct php_hone_member {
 	struct php_hone_entry *reserved; /* neither published nor cancelled */
 	unsigned locked;        /* shards whose mutex it has; a bit each */
 	unsigned pins, fetches; /* depth of nesting */
-	bool open;              /* what php_hone_fetch_begin() returned */
-	bool looked;            /* in the fetch in progress */
+	bool open;              /* of the last fetch; see "A fetch" below */
+	uint64_t outermost;     /* what the outermost fetch announced */
 	uint64_t lookups;       /* for sampled counts */
 	/* found since the pin, by their hash: php_hone_store_known() */
 	const struct php_hone_entry *known[PHP_HONE_KNOWN];
@@ -184,43 +186,47 @@ struct php_hone_key {
 };
 
 /*
- * Between pin and unpin, an entry that php_hone_store_find() returned while
- * php_hone_fetch_begin() was true stays valid. A pin may be nested; the first
- * and the last count. The last unpin cancels a reservation that was not
- * published.
+ * Between pin and unpin, what an open fetch found stays valid. A pin may be
+ * nested; the first and the last count. The last unpin cancels a reservation
+ * that was not published.
  */
 void php_hone_member_pin(struct php_hone_member *member);
 void php_hone_member_unpin(struct php_hone_member *member);
 
 /*
- * Begin a fetch. Returns true if the pin still allows pointers to stay after
- * php_hone_fetch_end(), false if the slot was closed or is not pinned: copy
- * what is found before php_hone_fetch_end(). Until then, all that is found is
- * valid in either case. Fetches may be nested; the outermost counts.
+ * A fetch. Each of these three begins one, also if it finds nothing, and
+ * php_hone_fetch_end() ends it. Until then, what it found is valid. After that,
+ * it is valid until the last unpin if the member is open: it has a pin, and its
+ * slot is not closed. Copy before the end if not. `open` does not change until
+ * the fetch ends.
+ *
+ * A fetch may begin within another one. If the two look at different keys,
+ * writers free little until the inner one ends.
  */
-bool php_hone_fetch_begin(struct php_hone_member *member);
+/* The live entry of a key that has not expired, or NULL. Counts a hit or a miss
+ * in the slot. */
+const struct php_hone_entry *php_hone_fetch_find(
+	struct php_hone_member *member, const struct php_hone_key *key);
+/* The same, without counting, and also if it has expired. */
+const struct php_hone_entry *php_hone_fetch_peek(
+	struct php_hone_member *member, const struct php_hone_key *key);
+/* A fetch of more than one key. Writers free little until it ends. */
+void php_hone_fetch_begin(struct php_hone_member *member);
+
 void php_hone_fetch_end(struct php_hone_member *member);
-/* From now on php_hone_fetch_begin() returns false, until the next pin. */
+
+/* Fetches that begin from now on are not open, until the next pin. */
 void php_hone_member_close(struct php_hone_member *member);
 
 /* Seconds since the store was made, from a coarse clock. */
 uint32_t php_hone_store_now(const struct php_hone_store *store);
 
 /*
- * The live entry of a key that has not expired, or NULL. Only between
- * php_hone_fetch_begin() and _end(). Counts a hit or a miss in the slot.
- */
-const struct php_hone_entry *php_hone_store_find(
-	struct php_hone_member *member, const struct php_hone_key *key);
-/*
- * What php_hone_store_find() would return, if it has returned that entry since
+ * What php_hone_fetch_find() would return, if it has returned that entry since
  * the pin; or NULL, also if it would find one. Only while pinned; needs no
  * fetch, and the entry stays valid until the last unpin. Counts a hit.
  */
 const struct php_hone_entry *php_hone_store_known(
-	struct php_hone_member *member, const struct php_hone_key *key);
-/* As php_hone_store_find(), without counting, and also if it has expired. */
-const struct php_hone_entry *php_hone_store_peek(
 	struct php_hone_member *member, const struct php_hone_key *key);
 
 /* ---- writing ---- */
@@ -319,8 +325,9 @@ void php_hone_store_walk(struct php_hone_member *member, uint64_t *cursor,
 int php_hone_store_invalidate_tag(
 	struct php_hone_member *member, const struct php_hone_key *tag);
 /*
- * The name of a tag of an entry, 0 to n_tags - 1, which is valid until the end
- * of the fetch. Returns false if the tag was invalidated or evicted.
+ * The name of a tag of an entry, 0 to n_tags - 1. Only after
+ * php_hone_fetch_begin(); the name is valid until the end of that fetch.
+ * Returns false if the tag was invalidated or evicted.
  */
 bool php_hone_store_tag(struct php_hone_member *member,
 	const struct php_hone_entry *entry, unsigned i,

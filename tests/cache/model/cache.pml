@@ -15,8 +15,8 @@
  *   UNPINNED: 1 if a fetch may be without a pin
  *   LARGE: 1 if the mutex is given back between reservation and publication
  *   DYING: 1 if thread VICTIM may be killed at any step
- *   NARROW: 1 if a fetch announces its chain
- *   BACK: 1 if a fetch goes back from the second chain to the first
+ *   NARROW: 1 if a fetch announces its chain, 0 if it announces "anywhere"
+ *   NESTED: 1 if the second chain is that of a fetch within the first one
  *   PROMISES: those that are checked, a sum of the ones below
  */
 
@@ -62,7 +62,7 @@
 #define LINKS (WRITERS * OPS + 1)
 #define NEXT_ROOM (WRITERS * OPS + 1)
 #define PINS (2 * REQUESTS + 1 + DYING)
-#define BUSIES (FETCHES * (1 + NARROW + LOOKS + BACK) + 1 + DYING)
+#define BUSIES (FETCHES * (2 + 2 * NESTED) + 1 + DYING)
 #define HELDS (FETCHES * LOOKS + REQUESTS + 1 + DYING)
 #define CLOSINGS (3 * REQUESTS + 3)
 #define SLOTS_AT (EPOCHS + BUCKETS * LINKS + NEXTS * NEXT_ROOM)

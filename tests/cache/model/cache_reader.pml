@@ -85,7 +85,13 @@ inline found() {
 	}
 }
 
-/* php_hone_look_up() of chain b, and php_hone_fetch_keep(). */
+#if NARROW
+#define ANNOUNCED(b) BUCKET(b)
+#else
+#define ANNOUNCED(b) ANYWHERE
+#endif
+
+/* php_hone_lookup() of chain b, and php_hone_fetch_keep(). */
 inline look_up() {
 	load(me, LINK(b), FOLLOW_LOAD_LINK, n);
 	IF(n == 0, n = b);
@@ -124,11 +130,15 @@ inline fetch() {
 		:: b = 1
 #endif
 		fi;
+	/* begin() of epoch.c */
 #ifndef CLOSE_FIRST
-		store(me, BUSY(me), ANNOUNCE_SWAP, ANYWHERE);
+#ifdef BEGIN_ASTRAY
+		store(me, BUSY(me), ANNOUNCE_SWAP, BUCKET(1 - b));
+#else
+		store(me, BUSY(me), ANNOUNCE_SWAP, ANNOUNCED(b));
+#endif
 		FENCE(BEGIN_FENCE, me)
 	}
-	/* php_hone_fetch_begin() */
 	atomic {
 #endif
 		load(me, CLOSE(me), BEGIN_LOAD_CLOSE, c);
@@ -161,12 +171,9 @@ inline fetch() {
 	}
 #ifdef CLOSE_FIRST
 	atomic {
-		store(me, BUSY(me), ANNOUNCE_SWAP, ANYWHERE);
+		store(me, BUSY(me), ANNOUNCE_SWAP, ANNOUNCED(b));
 		FENCE(BEGIN_FENCE, me)
 	}
-#endif
-#if NARROW
-	store(me, BUSY(me), NARROW_STORE_BUSY, BUCKET(b));
 #endif
 #ifdef KEEP_LATE
 	atomic { drop(has[me]); store(me, BUSY(me), END_STORE_BUSY, IDLE) }
@@ -175,7 +182,8 @@ inline fetch() {
 #if LOOKS > 1
 	atomic {
 		first = has[me];
-#ifndef NO_WIDEN
+#if NESTED && !defined(NO_WIDEN)
+		/* begin_nested() */
 		store(me, BUSY(me), ANNOUNCE_SWAP, ANYWHERE);
 		FENCE(WIDEN_FENCE, me);
 #endif
@@ -183,16 +191,17 @@ inline fetch() {
 	}
 	atomic { look_up() }
 #endif
-#if BACK
-	/* php_hone_fetch_back(): what only the second chain had is dropped. */
+#if NESTED
+	/* php_hone_fetch_end() of the inner fetch: what only the second chain had is
+	 * dropped. */
 	atomic {
 		second = has[me] & ~first;
 		has[me] = first;
 		drop(second);
 #ifdef BACK_ASTRAY
-		store(me, BUSY(me), BACK_STORE_BUSY, BUCKET(b));
+		store(me, BUSY(me), BACK_STORE_BUSY, ANNOUNCED(b));
 #else
-		store(me, BUSY(me), BACK_STORE_BUSY, BUCKET(1 - b));
+		store(me, BUSY(me), BACK_STORE_BUSY, ANNOUNCED(1 - b));
 #endif
 		first = 0
 	}

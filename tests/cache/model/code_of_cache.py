@@ -12,7 +12,7 @@ MODELLED = {
     "epoch.c": None,
     "reclaim.c": ["php_hone_retire", "php_hone_reclaim"],
     "index.h": ["php_hone_follow", "php_hone_link"],
-    "index.c": ["php_hone_look_up"],
+    "index.c": ["php_hone_lookup"],
     "publish.c": ["reserve", "free_reserved", "php_hone_store_publish",
                   "php_hone_publish_locked", "php_hone_remove_locked"],
     "process.c": ["clean", "free_reserved", "php_hone_slots_reap", "mark",
