@@ -308,3 +308,32 @@ STORE_TEST(the_holders_of_memory_are_named)
 	}
 	assert_int_equal(php_hone_store_holders(&writer, holders, 2), 0);
 }
+
+STORE_TEST(each_of_many_holders_is_counted_once)
+{
+	struct php_hone_holder holders[50];
+	struct php_hone_member more[40] = {{0}};
+	bool seen[64] = {false};
+	uint64_t number = 0;
+	char name[16];
+	for (unsigned i = 0; i < 40; i++) {
+		snprintf(name, sizeof name, "key%u", i);
+		assert_int_equal(put(&writer, name, i, 20000), 0);
+		assert_int_equal(
+			php_hone_member_join(&more[i], writer.store), 0);
+		php_hone_member_pin(&more[i]);
+		assert_int_equal(get(&more[i], name, &number), 0);
+	}
+	php_hone_store_clear(&writer);
+	assert_int_equal(php_hone_store_holders(&writer, holders, 50), 40);
+	for (unsigned i = 0; i < 40; i++) {
+		assert_in_range(holders[i].bytes, 20000, 65000);
+		assert_in_range(holders[i].slot, 0, 63);
+		assert_false(seen[holders[i].slot]);
+		seen[holders[i].slot] = true;
+	}
+	for (unsigned i = 0; i < 40; i++) {
+		php_hone_member_unpin(&more[i]);
+		php_hone_member_leave(&more[i]);
+	}
+}

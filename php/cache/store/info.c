@@ -68,19 +68,53 @@ php_hone_store_info(
 
 /* ---- who holds back what ---- */
 
+/* Slots for which one walk over the lists is enough. Each takes 1.4 KB of the
+ * stack. */
+#define TOGETHER 16
+
+struct share {
+	struct php_hone_readers readers;
+	struct php_hone_holder holder;
+};
+
 static void
 add_list(const struct php_hone_store *store, uint32_t list,
-	const struct php_hone_readers *readers, uint64_t *units)
+	struct share *shares, unsigned n)
 {
 	while (list != 0) {
 		const struct php_hone_entry *entry =
 			php_hone_entry_at(store, list);
-		if (php_hone_readers_have(store, readers, entry,
-			    php_hone_get64(&entry->retired)))
-			*units += php_hone_word_units(
-				php_hone_get64(&entry->block));
+		uint64_t retired = php_hone_get64(&entry->retired);
+		uint64_t word = php_hone_get64(&entry->block);
+		for (unsigned i = 0; i < n; i++) {
+			if (php_hone_readers_have(
+				    store, &shares[i].readers, entry, retired))
+				shares[i].holder.bytes +=
+					php_hone_word_units(word) *
+					PHP_HONE_UNIT;
+		}
 		list = entry->link;
 	}
+}
+
+/* Looks at the next slots from *at on; returns how many may hold anything. */
+static unsigned
+look_at_some(
+	const struct php_hone_store *store, uint32_t *at, struct share *shares)
+{
+	uint32_t high =
+		__atomic_load_n(&store->region->slots_high, __ATOMIC_ACQUIRE);
+	unsigned n = 0;
+	for (; *at < high && n < TOGETHER; ++*at) {
+		const struct php_hone_slot *slot = &store->slots[*at];
+		shares[n].holder = (struct php_hone_holder){
+			.pid = (int32_t)(php_hone_get64(&slot->owner) >> 32),
+			.slot = *at,
+			.seconds = php_hone_store_now(store) -
+				   php_hone_get32(&slot->since)};
+		n += php_hone_readers_look_at(store, *at, &shares[n].readers);
+	}
+	return n;
 }
 
 /* Keep the list in order, the most bytes first; returns its length. */
@@ -104,33 +138,24 @@ php_hone_store_holders(struct php_hone_member *member,
 	struct php_hone_holder *holders, unsigned most)
 {
 	struct php_hone_store *store = member->store;
-	unsigned n = 0;
+	struct share shares[TOGETHER];
+	unsigned n = 0, some;
+	uint32_t at = 0;
 	php_hone_settle(member);
 	php_hone_slots_reap(member, NULL);
-	uint32_t high =
-		__atomic_load_n(&store->region->slots_high, __ATOMIC_ACQUIRE);
-	for (uint32_t s = 0; s < high; s++) {
-		const struct php_hone_slot *slot = &store->slots[s];
-		struct php_hone_readers readers;
-		uint64_t units = 0;
-		uint64_t owner = php_hone_get64(&slot->owner);
-		uint32_t since = php_hone_get32(&slot->since);
-		if (!php_hone_readers_look_at(store, s, &readers))
-			continue;
+	while ((some = look_at_some(store, &at, shares)) != 0) {
 		for (unsigned i = 0; i < store->n_shards; i++) {
 			const struct php_hone_shard *shard =
 				php_hone_shard_at(store, i);
 			php_hone_lock(member, i);
-			add_list(store, shard->retired_list, &readers, &units);
-			add_list(store, shard->held_list, &readers, &units);
+			add_list(store, shard->retired_list, shares, some);
+			add_list(store, shard->held_list, shares, some);
 			php_hone_unlock(member, i);
 		}
-		struct php_hone_holder holder = {.pid = (int32_t)(owner >> 32),
-			.slot = s,
-			.seconds = php_hone_store_now(store) - since,
-			.bytes = units * PHP_HONE_UNIT};
-		if (units != 0)
-			n = insert(holders, n, most, &holder);
+		for (unsigned i = 0; i < some; i++) {
+			if (shares[i].holder.bytes != 0)
+				n = insert(holders, n, most, &shares[i].holder);
+		}
 	}
 	return n;
 }
