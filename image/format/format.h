@@ -2,8 +2,8 @@
 #ifndef HONE_IMAGE_FORMAT_H
 #define HONE_IMAGE_FORMAT_H
 /*
- * The middle seam: a format on a store, as a source that is read or as a sink
- * that is written. A format defines one struct image_format and has one row in
+ * The middle layer: a format on a store, as a source to read or as a sink to
+ * write. A format defines one struct image_format and has one row in
  * formats.def.
  */
 #include "codec/codec.h"
@@ -15,9 +15,9 @@ struct image_verdict;
 struct image_source_ops {
 	/*
 	 * Describe the image from offset to offset + length, which lies in it:
-	 * *extent begins at offset and is as long as one look at the metadata
-	 * shows, at least 1 byte, at most length. The kind is IMAGE_DATA or
-	 * IMAGE_HOLE. The time may grow with length. Any thread.
+	 * *extent begins at offset. Its length is 1 to length, as far as one
+	 * lookup of the metadata reaches. The kind is IMAGE_DATA or IMAGE_HOLE.
+	 * The time may grow with length. Any thread.
 	 */
 	int (*extent)(struct image_source *source, uint64_t offset,
 		uint64_t length, struct image_extent *extent,
@@ -31,7 +31,7 @@ struct image_source_ops {
 		uint64_t offset, void *buf, size_t length,
 		struct image_error *err);
 
-	/* Fail with -EIO if a file of the image was seen to change. */
+	/* Returns -EIO if a change of a file of the image was detected. */
 	int (*unchanged)(struct image_source *source, struct image_error *err);
 
 	/* As image_info(); NULL if there is nothing to report. */
@@ -39,8 +39,8 @@ struct image_source_ops {
 		void (*report)(void *opaque, const struct image_field *field),
 		void *opaque);
 
-	/* True if fd is open on a file of the image: its own, its data file's,
-	 * or one of its backing chain. */
+	/* Returns true if fd is open on a file of the image: its own, its data
+	 * file, or a file of its backing chain. */
 	bool (*uses)(const struct image_source *source, int fd);
 
 	/* Free everything, the store included. */
@@ -52,21 +52,20 @@ struct image_source {
 	const struct image_source_ops *ops;
 	const struct image_format *format;
 	struct image_store *store;
-	/* where uncompressed bytes of the image itself lie, at the offsets that
-	 * image_extent.host names: store, or an external data file, which
-	 * belongs to the source */
+	/* holds the uncompressed bytes of the image itself, at the offsets in
+	 * image_extent.host: store, or an external data file that the source
+	 * owns */
 	struct image_store *data;
 	/* bytes of the virtual disk */
 	uint64_t size;
-	/* bytes that the format allocates at once, a power of two; 0 if that
-	 * does not matter. Reading whole units is what is fast. */
+	/* bytes of an allocation unit of the format, a power of two; 0: none.
+	 * Reads of whole units are fastest. */
 	uint64_t unit;
-	/* only with image_open.inspect: what is wrong with the metadata, or
-	 * NULL */
+	/* only with image_open.inspect: the fault of the metadata, or NULL */
 	const struct image_error *fault;
 };
 
-/* A range of the guest's disk that gets, or got, its place in the file. */
+/* A range of the guest's disk, and its place in the file. */
 struct image_place {
 	/* bytes of the guest's disk */
 	uint64_t guest;
@@ -80,12 +79,12 @@ struct image_place {
 
 struct image_sink_ops {
 	/*
-	 * Give a range its place in the file. Called in ascending order of
-	 * guest offsets, by one thread at a time. A compressed place is exactly
-	 * one unit (the last one of the disk may be shorter). Another place
-	 * may be any range: the unit that it begins in may have a place
-	 * already from the call before. place->length may be reduced: the
-	 * caller then reserves what is left in another call.
+	 * Reserve the place of a range in the file. Called in ascending order
+	 * of guest offsets, by one thread at a time. A compressed place is
+	 * exactly one unit (the last one of the disk may be shorter). An
+	 * uncompressed place may be any range: its first unit may already have
+	 * a place from the previous call. place->length may be reduced: the
+	 * caller then reserves the rest in another call.
 	 *
 	 * The caller writes the bytes to place->host by image_store_write() of
 	 * sink->store, in any order, from any thread, before finish.
@@ -95,13 +94,13 @@ struct image_sink_ops {
 
 	/*
 	 * A range of the guest's disk has no data. Called between the calls of
-	 * reserve, in the same order. NULL if nothing has to be done: what is
-	 * never reserved reads as zeros.
+	 * reserve, in the same order. NULL if no action is needed: ranges
+	 * without a place read as zeros.
 	 */
 	int (*zero)(struct image_sink *sink, uint64_t guest, uint64_t length,
 		struct image_error *err);
 
-	/* Write the metadata that is left, the header last. NULL if there is
+	/* Write the remaining metadata, the header last. NULL if there is
 	 * none. */
 	int (*finish)(struct image_sink *sink, struct image_error *err);
 
@@ -115,39 +114,39 @@ struct image_sink {
 	const struct image_format *format;
 	struct image_store *store;
 	uint64_t size;
-	/* zeros shorter than this, a power of two, save nothing; 0: no matter.
-	 * If compress is set: what is compressed at once */
+	/* least length of zeros that saves space, a power of two; 0: any. With
+	 * compress: bytes of a unit that is compressed */
 	uint64_t unit;
-	/* units are to be compressed */
+	/* compress each unit */
 	bool compress;
 	struct image_codec codec;
 };
 
 struct image_format {
-	/* lower case; what -f, -O and the output call it */
+	/* lower case; the name for -f, for -O and in the output */
 	const char *name;
 
-	/* file name endings, space separated: ".qcow2" */
+	/* file name suffixes, separated by blanks: ".qcow2" */
 	const char *suffixes;
 
 	/*
 	 * Returns whether a file that begins with these bytes is in this
-	 * format. NULL for raw, which is what remains. Reads nothing else.
+	 * format. NULL for raw, the fallback. Reads no other bytes.
 	 */
 	bool (*probe)(const unsigned char *head, size_t length);
 
 	/*
-	 * Open a source on the store. Everything read from the store is
-	 * checked in a parse_*() function, once. The store belongs to the
-	 * source on success, and stays the caller's on failure.
+	 * Open a source on the store. A parse_*() function checks all data from
+	 * the store once. The source owns the store after success; the caller
+	 * owns the store after failure.
 	 */
 	int (*open)(struct image_store *store, const struct image_open *how,
 		struct image_source **out, struct image_error *err);
 
 	/*
 	 * Report the tests of image_check() that the format has. Returns a
-	 * negative errno if the image cannot be checked; what is wrong with it
-	 * is reported instead. The store stays the caller's. NULL: no tests.
+	 * negative errno if the image cannot be checked; faults of the image
+	 * are reported as tests. The caller keeps the store. NULL: no tests.
 	 */
 	int (*check)(struct image_store *store, struct image_verdict *verdict,
 		struct image_error *err);
@@ -159,7 +158,7 @@ struct image_format {
 		const struct image_option *option, uint64_t value,
 		struct image_error *err);
 
-	/* -c is possible */
+	/* supports -c */
 	bool compresses;
 
 	/* Begin a sink on an empty store; ownership as for open. NULL if the
@@ -174,9 +173,8 @@ struct image_format {
 #undef IMAGE_FORMAT
 
 /*
- * Open the source on a store whose format is known or probed; what
- * image_open() does after it has a store. Backing files are opened with it.
- * depth counts the files of a chain. The store is consumed in every case.
+ * The part of image_open() that follows the opening of the store. Closes the
+ * store on failure.
  */
 int image_open_store(struct image_store *store, const struct image_open *how,
 	struct image_source **out, struct image_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The formats, and what a file's name and first bytes claim. */
+/* The list of formats; detection of a format by file name and first bytes. */
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -81,7 +81,7 @@ image_create_init(struct image_create *create)
 	*create = (struct image_create){.version = 3, .refcount_bits = 16};
 }
 
-/* The ending with its dot; "" if there is none. */
+/* Returns the suffix of the file name with its dot; "" if there is none. */
 static const char *
 suffix_of(const char *path)
 {
@@ -105,7 +105,7 @@ listed(const char *list, const char *word)
 	return false;
 }
 
-/* The format of foreign.def that a file's ending claims, or NULL. */
+/* Returns the format of foreign.def that has the suffix of path, or NULL. */
 static const char *
 foreign_by_suffix(const char *path)
 {
@@ -115,7 +115,7 @@ foreign_by_suffix(const char *path)
 	return NULL;
 }
 
-/* The first byte behind blanks and line ends. */
+/* Returns the first byte that is neither a blank nor a line end. */
 static const char *
 skip_blank_lines(const char *p, const char *end)
 {
@@ -125,10 +125,11 @@ skip_blank_lines(const char *p, const char *end)
 }
 
 /*
- * Whether this is a text descriptor of VMDK, which names the files that have
- * the disk. As vmdk_probe() of QEMU 7.2: comments and blank lines, then a line
- * version=1, 2 or 3. This also takes a descriptor whose version has no line
- * end, and blank lines that QEMU refuses.
+ * Returns whether the bytes are a text descriptor of VMDK. Such a descriptor
+ * names the files that hold the disk. The rule is that of vmdk_probe() of QEMU
+ * 7.2: comments and blank lines, then a line version=1, 2 or 3. In addition,
+ * the version may lack its line end, and blank lines that QEMU refuses are
+ * accepted.
  */
 static bool
 is_vmdk_descriptor(const unsigned char *head, size_t length)
@@ -169,7 +170,7 @@ image_format_by_suffix(const char *path)
 	for (size_t i = 0; i < COUNT(formats); i++)
 		if (listed(formats[i]->suffixes, suffix_of(path)))
 			return formats[i];
-	/* "debian-12.5" and "disk.old" name no format: they are raw. */
+	/* A suffix of no format means raw: "debian-12.5", "disk.old". */
 	return foreign_by_suffix(path) ? NULL : &image_format_raw;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_FORMATS_H
 #define HONE_IMAGE_FORMATS_H
-/* What a file's name and first bytes claim. */
+/* Detection of a format by file name and first bytes. */
 #include "format/format.h"
 
 /* Enough for every magic of foreign.def and every probe(). */
@@ -11,20 +11,24 @@
  * this offset. */
 #define IMAGE_SIGNATURES_END ((uint64_t)64 << 10)
 
-/* The format that recognises the bytes, or NULL. */
+/* Returns the format whose probe() accepts the bytes, or NULL. */
 const struct image_format *image_format_by_magic(
 	const unsigned char *head, size_t length);
-/* Name of the format of foreign.def that begins like this, or NULL. *in_disk is
- * set to true if a disk may begin like this too. */
+/*
+ * Returns the name of the format of foreign.def whose magic the bytes have, or
+ * NULL. Sets *in_disk to true if a disk may begin with the same magic.
+ */
 const char *image_foreign_by_magic(
 	const unsigned char *head, size_t length, bool *in_disk);
-/* Name of the format that a file's ending claims; NULL for raw or none. */
+/*
+ * Returns the name of the format with the suffix of path; NULL for raw or none.
+ */
 const char *image_claimed_by_suffix(const char *path);
 
 /*
- * open.c: set *format to what the store holds.
+ * open.c: set *format to the format of the store.
  * Returns -ENOTSUP if that is a format of foreign.def.
- * Returns -EINVAL if the name claims another format than the bytes.
+ * Returns -EINVAL if the suffix is that of a format whose magic is missing.
  */
 int image_probe(struct image_store *store, const struct image_format **format,
 	struct image_error *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening a source, creating a sink: which format is on which store. */
+/* Opens a source and creates a sink: combines a format with a store. */
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
@@ -18,14 +18,14 @@ image_probe(struct image_store *store, const struct image_format **format,
 	int rc = image_store_read(store, 0, head, length, err);
 	if (rc < 0)
 		return rc;
-	/* Before the formats: versions that are not read share their magic. */
+	/* Before the formats: QCOW version 1 has the magic of qcow2. */
 	bool in_disk;
 	const char *foreign = image_foreign_by_magic(head, length, &in_disk);
 	if (foreign)
 		return image_fail(err, store->name, -ENOTSUP,
-			"begins like a %s image, which this release cannot "
-			"read; " RAW_HINT,
-			foreign);
+			"has a %s header, and this release cannot read %s "
+			"images; " RAW_HINT,
+			foreign, foreign);
 	*format = image_format_by_magic(head, length);
 	if (*format)
 		return 0;

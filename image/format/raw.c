@@ -109,7 +109,8 @@ raw_create(struct image_store *store, const struct image_create *create,
 	struct image_sink *sink = calloc(1, sizeof(*sink));
 	if (!sink)
 		return image_no_memory(err);
-	/* At once: a file that may not be so long fails before the copy. */
+	/* First, so that a size that the file system refuses fails before the
+	 * copy. */
 	int rc = store->ops->resize(store, create->size, err);
 	if (rc < 0) {
 		free(sink);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Signatures of other formats in the file of an image, or in a disk that
- * becomes a raw file. A file that is two formats at once is read by one program
- * as what another one did not judge.
+ * Finds signatures of other formats in the file of an image, or in a disk that
+ * becomes a raw file. A file of two formats is a risk: one program checks the
+ * first format, and another program reads the second.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -26,7 +26,8 @@ static const struct signature {
 #define IMAGE_SIGNATURE(name, from_end, offset, magic, in_raw)                 \
 	_Static_assert((from_end) || (offset) + sizeof(magic) - 1 <=           \
 					     IMAGE_SIGNATURES_END,             \
-		"a disk's data may stand where " name " has its signature");
+		"data of a disk may lie at the offset of the signature "       \
+		"of " name);
 #include "format/signatures.def"
 #undef IMAGE_SIGNATURE
 
@@ -34,16 +35,17 @@ static const struct signature {
 #define MAX_MAGIC 16
 
 struct search {
-	/* what is searched: the disk of the source, or the file of the store */
+	/* the searched bytes: the disk of the source, or the file of the
+	 * store */
 	struct image_source *source;
 	struct image_scratch scratch;
 	struct image_store *store;
 	uint64_t size;
 	const struct image_format *format;
-	/* leave out what a disk may begin with */
+	/* ignore signatures that a disk may begin with */
 	bool leave_disks;
 	uint64_t faults;
-	/* the first one found */
+	/* the first signature found */
 	const char *name;
 	uint64_t offset;
 };
@@ -76,7 +78,7 @@ look_for(struct search *search, const struct signature *s,
 	uint64_t size = search->size;
 	unsigned char bytes[MAX_MAGIC];
 
-	/* by subtraction: nothing overflows */
+	/* a subtraction, because a sum may overflow */
 	if (size < s->offset || (!s->from_end && size - s->offset < s->length))
 		return 0;
 	uint64_t offset = s->from_end ? size - s->offset : s->offset;
@@ -103,7 +105,9 @@ le32(const unsigned char *p)
 	return le16(p) | le16(p + 2) << 16;
 }
 
-/* Whether the record at `end` closes an archive whose directory is before it.
+/*
+ * Set *closes if the record at `end` closes an archive whose directory precedes
+ * the record.
  */
 static int
 closes_zip(struct search *search, const unsigned char *record, uint64_t end,
@@ -122,9 +126,9 @@ closes_zip(struct search *search, const unsigned char *record, uint64_t end,
 }
 
 /*
- * A zip is read from the end of the file, whatever is before it. Its comment
- * must reach the end of the file: else every zip that a guest stored in the
- * last 64 KiB of an image would be found.
+ * A zip archive is read from the end of the file, and any bytes may precede the
+ * archive. Its comment must reach the end of the file: otherwise every zip that
+ * a guest stored in the last 64 KiB of an image would be found.
  */
 static int
 look_for_zip(struct search *search, struct image_error *err)
@@ -157,7 +161,7 @@ look(struct search *search, const unsigned char *head, size_t length,
 	bool in_disk;
 	const char *foreign = image_foreign_by_magic(head, length, &in_disk);
 
-	/* Before the formats: versions that are not read share their magic. */
+	/* Before the formats: QCOW version 1 has the magic of qcow2. */
 	if (foreign && !(in_disk && search->leave_disks))
 		found(search, foreign, 0);
 	else if (other && other != search->format)
@@ -179,13 +183,13 @@ look(struct search *search, const unsigned char *head, size_t length,
 #define MBR_BOOTABLE 0x80
 
 struct mbr {
-	/* entries of a partition, that of the GPT included */
+	/* entries with a partition, including that of the GPT */
 	unsigned used;
 	unsigned protective;
 	/* of the last protective entry */
 	unsigned index;
 	uint32_t first_sector;
-	/* entries that are marked neither bootable nor not */
+	/* entries whose boot flag is neither 0x00 nor 0x80 */
 	unsigned bad_flags;
 };
 
@@ -207,11 +211,11 @@ read_mbr(const unsigned char *head, struct mbr *mbr)
 }
 
 /*
- * A GPT is protected by an MBR whose first entry is one partition, from sector
- * 1 on. Other partitions beside it make two tables of one disk, of which each
- * program chooses one. Sectors without that partition are not judged: that of a
- * file system ends with the same two bytes, and has code in the place of the
- * entries.
+ * The protective MBR of a GPT has one partition, in its first entry, from
+ * sector 1 on. With other partitions, the disk has two partition tables, and
+ * each program chooses one of them. A sector without the protective partition
+ * is not checked: the boot sector of a file system ends with the same two bytes
+ * and has code in place of the entries.
  */
 static void
 check_mbr(const unsigned char *head, struct image_verdict *verdict)
@@ -223,8 +227,8 @@ check_mbr(const unsigned char *head, struct image_verdict *verdict)
 		return;
 	if (mbr.used > 1)
 		image_verdict_add(verdict, "mbr", 1,
-			"protective MBR of a GPT has %u %s besides the one "
-			"that stands for the GPT",
+			"protective MBR of a GPT has %u %s besides the "
+			"protective one",
 			mbr.used - 1,
 			image_plural(mbr.used - 1, "partition", "partitions"));
 	else if (mbr.index != 0)
@@ -244,8 +248,8 @@ check_mbr(const unsigned char *head, struct image_verdict *verdict)
 			mbr.bad_flags,
 			image_plural(mbr.bad_flags, "entry", "entries"));
 	else
-		image_verdict_add(
-			verdict, "mbr", 0, "%s", "the MBR only protects a GPT");
+		image_verdict_add(verdict, "mbr", 0, "%s",
+			"the MBR has the protective partition only");
 }
 
 int
@@ -267,7 +271,7 @@ image_check_signatures(struct image_store *store,
 	if (search.faults)
 		image_verdict_add(verdict, "polyglot", search.faults,
 			"has the signature of %s at offset %" PRIu64
-			", besides being %s",
+			", but is a %s image",
 			search.name, search.offset, format->name);
 	else
 		image_verdict_add(verdict, "polyglot", 0, "%s",

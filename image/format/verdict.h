@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_VERDICT_H
 #define HONE_IMAGE_VERDICT_H
-/* Where the tests of image_check() are reported. */
+/* The reports of the tests of image_check(). */
 #include "format/format.h"
 
 struct image_verdict {
@@ -10,8 +10,10 @@ struct image_verdict {
 	struct image_checked *checked;
 };
 
-/* Report a test. faults: how many were found, of which the sentence is about
- * the first; 0: it passed. */
+/*
+ * Report a test. faults: the number of faults, 0 if the test passed. The text
+ * describes the first fault.
+ */
 __attribute__((format(printf, 4, 5))) void image_verdict_add(
 	struct image_verdict *verdict, const char *name, uint64_t faults,
 	const char *format, ...);
@@ -24,7 +26,7 @@ int image_check_signatures(struct image_store *store,
 	const struct image_format *format, struct image_verdict *verdict,
 	struct image_error *err);
 
-/* As image_check(), on a store that stays the caller's. */
+/* As image_check(), on a store that the caller keeps. */
 int image_check_store(struct image_store *store, const struct image_open *how,
 	struct image_verdict *verdict, struct image_error *err);
 

@@ -372,5 +372,5 @@ def test_a_text_descriptor_is_refused_by_every_command(hone, tmp_path, out):
                           (["check", raw], 2)):
         done = hone.run(*words)
         assert done.returncode == status, words
-        assert b"begins like a VMDK image" in done.stderr, words
+        assert b"has a VMDK header" in done.stderr, words
     assert os.listdir(out) == []

@@ -286,7 +286,7 @@ TEST(snapshots_and_bitmaps_are_judged)
 		{snapshot + 36, 4, 1025, "snapshots", "1025 bytes of extra"},
 		{120, 4, 0, "bitmaps refcounts", "nb_bitmaps 0"},
 		{120, 4, 2, "bitmaps", "entry 1 passes the end"},
-		{116, 4, 32, "bitmaps", "has not 24 bytes"},
+		{116, 4, 32, "bitmaps", "does not have 24 bytes"},
 		{128, 8, 40, "bitmaps", "has 40 bytes, but its 1 entry has"},
 		{bitmap + 8, 4, 100000, "bitmaps", "bitmap table at 0x2400"},
 		{bitmap + 12, 4, 8, "bitmaps", "flags 8"},
@@ -329,7 +329,7 @@ TEST(signatures_of_other_formats_are_found)
 		{510, 2, 0x55aa, "polyglot", "MBR at offset 510"},
 	};
 	static const struct damage vhd = {SMALL_BYTES - 512, 0, 0, "polyglot",
-		"has the signature of VHD at offset 9728, besides being qcow2"};
+		"has the signature of VHD at offset 9728, but is a qcow2 image"};
 	unsigned char image[SMALL_BYTES];
 
 	JUDGE(damage);

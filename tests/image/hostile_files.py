@@ -39,7 +39,7 @@ names("backing_climbs_out", "does not lie below the directory",
       b"FOLDER/../../../../../../../../etc/", b"passwd", allow=ALLOW)
 names("backing_format_vmdk", "backing_format 'vmdk' is neither raw nor qcow2",
       b"small", fmt=b"vmdk", allow=ALLOW)
-names("backing_without_format", "no backing_format says that it is raw",
+names("backing_without_format", "the image has no backing_format",
       b"small", fmt=None, allow=ALLOW)
 names("backing_is_absent", "No such file", b"absent", allow=ALLOW)
 names("backing_is_the_directory", "does not lie below the directory", b".",

@@ -212,7 +212,7 @@ def snapshot_table_passes_the_end(image, _folder):
     image.snapshots(image.snapshot(l1=own, name=b"n" * 4000), count=60)
 
 
-@defect("has no snapshot of the ID or name 'wanted'", info=True, check=(),
+@defect("has no snapshot with the ID or name 'wanted'", info=True, check=(),
         options=("--snapshot", "wanted"))
 def snapshot_absent(image, _folder):
     """The user asked for it."""

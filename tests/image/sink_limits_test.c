@@ -50,12 +50,12 @@ TEST(a_disk_is_as_long_as_its_l1_table_allows)
 	create.size = 128 * GIB;
 	expect_create(create, 0, NULL);
 	create.size++;
-	expect_create(create, -EFBIG, "cluster_size=1024 would do");
+	expect_create(create, -EFBIG, "use cluster_size=1024");
 	create.cluster_size = 65536;
 	create.size = 2048 * TIB;
 	expect_create(create, 0, NULL);
 	create.extended_l2 = true;
-	expect_create(create, -EFBIG, "cluster_size=131072 would do");
+	expect_create(create, -EFBIG, "use cluster_size=131072");
 	create.size = 4 * EIB;
 	expect_create(create, -EFBIG, "L1 table of more than 32 MiB");
 	create.size = INT64_MAX;
@@ -97,7 +97,7 @@ TEST(a_refcount_table_of_more_than_8_mib_is_refused)
 	create.refcount_bits = 64;
 	create.preallocate = true;
 	/* known before anything is written */
-	expect_create(create, -EFBIG, "cluster_size=1024 would do");
+	expect_create(create, -EFBIG, "use cluster_size=1024");
 	/* otherwise it depends on the data */
 	create.preallocate = false;
 	test_store_init(&store, -1);
@@ -111,7 +111,7 @@ TEST(a_refcount_table_of_more_than_8_mib_is_refused)
 	}
 	assert_int_equal(rc, -EFBIG);
 	expect_text(&err, "refcount table of more than 8 MiB");
-	expect_text(&err, "cluster_size=1024 would do");
+	expect_text(&err, "use cluster_size=1024");
 	/* 32 GiB less the metadata */
 	assert_true(at > 30 * GIB && at < 32 * GIB);
 	sink->ops->close(sink);

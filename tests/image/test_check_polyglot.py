@@ -54,8 +54,8 @@ def test_another_format_in_the_same_file(work, hone, at, data, name, in_raw):
         where += 1
     assert_unsafe(hone, image, (
         "polyglot",
-        f"has the signature of {name} at offset {where}, besides being "
-        "qcow2"))
+        f"has the signature of {name} at offset {where}, but is a "
+        "qcow2 image"))
     raw = work / "disk.img"
     raw.write_bytes(bytes(64 * KI))
     put(raw, at, data)
@@ -105,7 +105,7 @@ def test_a_raw_disk_that_begins_like_an_image(work, hone, head, name):
         assert done.returncode == 1
     else:
         assert done.returncode == 2 and not done.stdout
-        assert f"begins like a {name} image" in done.stderr.decode()
+        assert f"has a {name} header" in done.stderr.decode()
 
 
 @pytest.mark.parametrize("head", [
@@ -139,7 +139,7 @@ def test_every_descriptor_that_qemu_probes_is_refused(work, hone):
         probed += 1
         done = hone.run("check", raw)
         assert done.returncode == 2, head
-        assert "begins like a VMDK image" in done.stderr.decode(), head
+        assert "has a VMDK header" in done.stderr.decode(), head
     assert probed > 50
 
 
@@ -183,7 +183,7 @@ def mbr(*entries, flags=b"", chs=bytes(3)):
 
 
 @pytest.mark.parametrize("sector,expected", [
-    (mbr((0xee, 1, 100)), "only protects"),
+    (mbr((0xee, 1, 100)), "the protective partition only"),
     (mbr((0x83, 2048, 100), (0x82, 4096, 100)), None),
     (mbr(), None),
     (mbr((0xee, 1, 100), (0x83, 2048, 50)), "has 1 partition besides"),
@@ -192,12 +192,12 @@ def mbr(*entries, flags=b"", chs=bytes(3)):
     (mbr((0xee, 2, 100)), "begins at sector 2, not 1"),
     (mbr((0xee, 0x1000001, 100)), "begins at sector 16777217"),
     (mbr((0, 0, 0), (0xee, 1, 100)), "in entry 2, not in the first"),
-    (mbr((0xee, 1, 100), flags=b"\x80"), "only protects"),
+    (mbr((0xee, 1, 100), flags=b"\x80"), "the protective partition only"),
     (mbr((0xee, 1, 100), flags=b"\x01"), "has 1 entry whose boot flag"),
     (mbr((0xee, 1, 100), flags=b"\0\x7f\0\xff"), "has 2 entries whose boot"),
     (mbr((0x83, 2048, 100), flags=b"\x01"), None),
-    (mbr((0xee, 1, 100), chs=b"\0\2\0"), "only protects"),
-    (mbr((0xee, 1, 100), chs=b"\xfe\xff\xff"), "only protects"),
+    (mbr((0xee, 1, 100), chs=b"\0\2\0"), "the protective partition only"),
+    (mbr((0xee, 1, 100), chs=b"\xfe\xff\xff"), "the protective partition only"),
 ], ids=["protective", "plain", "empty", "hybrid", "hybrid2", "twice", "late",
         "later", "second", "bootable", "flag", "flags", "flag of no GPT",
         "chs", "no chs"])

@@ -77,7 +77,7 @@ def test_unknown_and_ambiguous_names_are_refused(work, hone):
     image = work / "a.qcow2"
     qemu.create(image, MI)
     line = hone.fails("convert", "--snapshot", "x", image, work / "b.raw")
-    assert "has no snapshot of the ID or name 'x'" in line
+    assert "has no snapshot with the ID or name 'x'" in line
     qemu.img("snapshot", "-c", "same", image)
     qemu.img("snapshot", "-c", "other", image)
     data = image.read_bytes()

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The other files that an image names: its backing file and its external data
- * file. They are opened only where the user allowed it, since the name may come
- * from an attacker.
+ * Opens the other files of an image: its backing file and its external data
+ * file. An attacker may have chosen their names, so each file must lie in a
+ * directory that the user allowed.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,12 +16,12 @@
 /* Bytes of the L1 tables of a chain. */
 #define MAX_CHAIN_L1 ((uint64_t)96 << 20)
 
-/* As much of a name from the image as fits into a sentence. */
+/* Shortens a name from the image, so that the message fits into its buffer. */
 #define NAME "%.200s"
 
 /*
- * Fail if the name is not that of a file: "json:{...}", or a protocol's name
- * and a colon before any slash, which is how QEMU tells them.
+ * Fail if the name begins with a protocol, such as "json:{...}" or "nbd:...".
+ * The rule is QEMU's: a colon before the first slash.
  */
 static int
 parse_path(const struct qcow2_source *q, const char *field, const char *name,
@@ -32,12 +32,12 @@ parse_path(const struct qcow2_source *q, const char *field, const char *name,
 	if (name[n] != ':')
 		return 0;
 	return image_fail(err, q->base.store->name, -EPERM,
-		"its %s '" NAME "' begins with a protocol; only the name of a "
-		"file is allowed",
+		"its %s '" NAME
+		"' begins with a protocol; only file names are allowed",
 		field, name);
 }
 
-/* Names are relative to the directory of the image that has them. */
+/* A name is relative to the directory of the image that contains the name. */
 static char *
 resolve(const struct qcow2_source *q, const char *name)
 {
@@ -53,7 +53,7 @@ resolve(const struct qcow2_source *q, const char *name)
 	return path;
 }
 
-/* Fail if a file above in the chain is the one of the store. */
+/* Fail if the store is a file that the chain has already. */
 static int
 check_loop(const struct qcow2_source *q, const struct image_store *store,
 	const struct qcow2_chain *chain, struct image_error *err)
@@ -61,13 +61,14 @@ check_loop(const struct qcow2_source *q, const struct image_store *store,
 	for (; chain; chain = chain->above)
 		if (image_store_same(chain->source->base.store, store))
 			return image_fail(err, q->base.store->name, -EPERM,
-				"its backing_file '" NAME "' is an image that "
-				"it backs: the chain is a loop",
+				"its backing_file '" NAME
+				"' is already in the backing chain: the chain "
+				"is a loop",
 				q->header.backing_file);
 	return 0;
 }
 
-/* Open what an image names below the directory that the user allowed. */
+/* Open a file of an image below the directory that the user allowed. */
 static int
 open_store(const char *path, const char *below, const struct image_open *how,
 	struct image_store **out, struct image_error *err)
@@ -108,7 +109,10 @@ qcow2_open_data_file(struct qcow2_source *q, const struct image_open *how,
 	return rc;
 }
 
-/* Set *out to the backing_format. QEMU does not guess it either. */
+/*
+ * Set *out to the backing_format. A missing one is never guessed to be raw;
+ * QEMU does not guess either.
+ */
 static int
 parse_format(const struct qcow2_source *q, struct image_store *store,
 	const struct image_format **out, struct image_error *err)
@@ -128,8 +132,9 @@ parse_format(const struct qcow2_source *q, struct image_store *store,
 			qcow2_get32(head) == QCOW2_MAGIC)
 			return 0;
 		return image_fail(err, q->base.store->name, -EPERM,
-			"its backing_file '" NAME "' is not qcow2, and no "
-			"backing_format says that it is raw",
+			"its backing_file '" NAME
+			"' has no qcow2 header, and the image has no "
+			"backing_format",
 			q->header.backing_file);
 	}
 	if (strcmp(format, "qcow2") == 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A hash table of slices, and a list of them in the order of their use. */
+/* A hash table of slices, and a list of slices in order of use. */
 #include <assert.h>
 #include <endian.h>
 #include <pthread.h>
@@ -7,12 +7,12 @@
 #include <hone/zero.h>
 #include "format/qcow2/cache.h"
 
-/* Chains of 8 slices where each slice has the least length, 512 bytes. */
+/* Chains have 8 slices if each slice has the least length, 512 bytes. */
 #define BUCKET_BITS 12
 
 struct qcow2_cache {
 	pthread_mutex_t mutex;
-	/* bytes of all slices, and how many are kept */
+	/* bytes of all slices, and their limit */
 	size_t bytes;
 	size_t limit;
 	struct qcow2_slice *newest;
@@ -71,7 +71,7 @@ list_add(struct qcow2_cache *cache, struct qcow2_slice *slice)
 	cache->newest = slice;
 }
 
-/* Take the slice into use if it is cached. */
+/* Returns the slice with one more user, or NULL if the slice is not cached. */
 static struct qcow2_slice *
 find(struct qcow2_cache *cache, struct image_store *store, uint64_t offset)
 {
@@ -110,7 +110,7 @@ insert(struct qcow2_cache *cache, struct qcow2_slice *slice)
 	*bucket = slice;
 	list_add(cache, slice);
 	cache->bytes += slice->length;
-	/* Those in use are few, since a thread uses one at a time. */
+	/* Few slices are in use, because a thread uses one at a time. */
 	struct qcow2_slice *old = cache->oldest;
 	while (old && cache->bytes > cache->limit) {
 		struct qcow2_slice *newer = old->newer;
@@ -132,8 +132,8 @@ load(struct image_store *store, uint64_t offset, size_t length,
 		free(slice);
 		return rc;
 	}
-	/* L2 tables may lie in holes of the file, more than a person can wait
-	 * for if each entry is looked at. */
+	/* A sparse file may have huge L2 tables in holes. The entries of a
+	 * slice of zeros are not visited one by one. */
 	slice->zero = hone_buffer_is_zero(slice->words, length);
 	for (size_t i = 0; !slice->zero && i < length / 8; i++)
 		slice->words[i] = be64toh(slice->words[i]);
@@ -157,7 +157,7 @@ qcow2_cache_get(struct qcow2_cache *cache, struct image_store *store,
 	pthread_mutex_unlock(&cache->mutex);
 	if (*out)
 		return 0;
-	/* Without the mutex: the other threads need not wait for the disk. */
+	/* Without the mutex, so that other threads do not wait for the disk. */
 	int rc = load(store, offset, length, &loaded, err);
 	if (rc < 0)
 		return rc;

@@ -7,7 +7,7 @@
  */
 #include "store/store.h"
 
-/* Bytes of slices that are kept. Slices in use are kept beyond it. */
+/* Most bytes of cached slices. Slices in use may exceed the limit. */
 #define QCOW2_CACHE_BYTES ((size_t)16 << 20)
 
 /* Longest slice: a larger L2 table is read in parts. */
@@ -21,7 +21,8 @@ struct qcow2_slice {
 	uint64_t offset;
 	/* bytes of words[] */
 	size_t length;
-	/* threads that use it; under the cache's mutex, as all below */
+	/* threads that use the slice; the cache's mutex guards this and the
+	 * lists */
 	unsigned users;
 	struct qcow2_slice *next_in_bucket;
 	/* from the most to the least recently used */
@@ -35,13 +36,13 @@ struct qcow2_slice {
 
 /* Returns NULL if there is not enough memory. */
 struct qcow2_cache *qcow2_cache_create(size_t bytes);
-/* No slice is in use. NULL is fine. */
+/* No slice may be in use. NULL is allowed. */
 void qcow2_cache_destroy(struct qcow2_cache *cache);
 
 /*
- * Set *out to the slice at offset of the store, read if it is not cached. It
- * is constant, and lives until qcow2_cache_put(). The length is a multiple of
- * 8 and always the same for that offset.
+ * Set *out to the slice at offset of the store; read the slice if it is not
+ * cached. The slice is constant, and valid until qcow2_cache_put(). The length
+ * is a multiple of 8 and always the same for an offset.
  */
 int qcow2_cache_get(struct qcow2_cache *cache, struct image_store *store,
 	uint64_t offset, size_t length, struct qcow2_slice **out,

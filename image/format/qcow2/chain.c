@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A range of the disk through a backing chain. The chain is followed in a loop,
- * so that a long one needs no stack, and one slice is in use at a time.
+ * Looks up a range of the disk in a backing chain. A loop follows the chain, so
+ * that a long chain needs no stack. One slice is in use at a time.
  */
 #include "format/qcow2/source.h"
 

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include "format/qcow2/check.h"
 
-/* As much of a name from the image as fits into a sentence. */
+/* Shortens a name from the image, so that the message fits into its buffer. */
 #define NAME "%.180s"
 
-/* What the text of a test that passed is about. */
+/* Set the text of a test that passed. */
 __attribute__((format(printf, 3, 4))) static void
 remark(struct qcow2_check *k, enum qcow2_test test, const char *format, ...)
 {
@@ -42,7 +42,7 @@ report(struct qcow2_check *k, enum qcow2_test first, enum qcow2_test last)
 	}
 }
 
-/* The tests that need nothing but the header. */
+/* The tests that need only the header. */
 static void
 check_header(struct qcow2_check *k)
 {
@@ -79,7 +79,8 @@ walk(struct qcow2_check *k, struct image_error *err)
 	bool cut = k->q.base.store->size & (k->q.base.unit - 1);
 
 	k->bad_l1 = calloc((size_t)k->q.n_snapshots + 1, sizeof(*k->bad_l1));
-	/* for a table, and one that an entry of it refers to */
+	/* one half for a table, one half for a second table that the first
+	 * refers to */
 	k->words = malloc(2 * QCOW2_CHECK_BYTES);
 	int rc = qcow2_refs_init(&k->refs, clusters + cut, err);
 	if (rc == 0 && (!k->bad_l1 || !k->words))
@@ -125,8 +126,8 @@ remark_all(struct qcow2_check *k)
 		remark(k, QCOW2_TEST_BITMAPS, "%" PRIu32, h->bitmaps.count);
 	if (refcounts->faults && dirty)
 		snprintf(refcounts->text + used, sizeof(refcounts->text) - used,
-			"; the image is marked dirty: QEMU counts anew when "
-			"it opens it for writing");
+			"; the image is marked dirty: QEMU recounts references "
+			"when it opens the image for writing");
 	if (k->leaked)
 		remark(k, QCOW2_TEST_LEAKS,
 			"leaked clusters: %" PRIu64 " (%" PRIu64 " bytes)",
@@ -135,7 +136,7 @@ remark_all(struct qcow2_check *k)
 	k->verdict->checked->leaked_bytes = bytes;
 }
 
-/* Everything that needs the header to be well-formed. */
+/* The tests that need a well-formed header. */
 static int
 check_rest(struct qcow2_check *k, struct image_error *err)
 {
@@ -148,7 +149,8 @@ check_rest(struct qcow2_check *k, struct image_error *err)
 	int rc = qcow2_load_snapshots(&k->q, err);
 	if (rc < 0) {
 		rc = qcow2_note(k, QCOW2_TEST_SNAPSHOTS, rc, err);
-		/* without them, most clusters would be called leaked */
+		/* without the snapshots, most clusters would be reported as
+		 * leaked */
 		if (rc == 0)
 			report(k, QCOW2_TEST_WELL_FORMED, QCOW2_TEST_SNAPSHOTS);
 		return rc;

@@ -2,12 +2,12 @@
 #ifndef HONE_IMAGE_QCOW2_CHECK_H
 #define HONE_IMAGE_QCOW2_CHECK_H
 /*
- * Judging a qcow2 image by its metadata. References are counted in a sparse map
+ * Checks the metadata of a qcow2 image. References are counted in a sparse map
  * of the file's clusters and compared with the reference counts of the file.
  *
- * Each table is read once or twice, whatever refers to it, and the holes of the
- * file are not read. So the time grows with the bytes that the file has on
- * disk.
+ * Each table is read at most twice, however many entries refer to the table.
+ * Holes of the file are not read. So the time grows with the allocated bytes of
+ * the file.
  */
 #include "format/qcow2/check_refs.h"
 #include "format/qcow2/source.h"
@@ -33,12 +33,12 @@ struct qcow2_check {
 		uint64_t faults;
 		char text[256];
 	} findings[QCOW2_TESTS];
-	/* n: the L1 table of snapshot n - 1; 0: of the active state. True: it
-	 * lies on something else, so that its entries mean nothing */
+	/* 0: the L1 table of the active state; n: of snapshot n - 1. True if
+	 * the table overlaps other data, so that its entries are invalid */
 	bool *bad_l1;
 	/* one piece of a table */
 	uint64_t *words;
-	/* a range of the file that is known to have no holes */
+	/* a range of the file without holes */
 	uint64_t data_from;
 	uint64_t data_to;
 	uint64_t n_l2;
@@ -50,13 +50,15 @@ struct qcow2_check {
 /* Bytes of qcow2_check.words. */
 #define QCOW2_CHECK_BYTES ((size_t)64 << 10)
 
-/* check_faults.c: note a fault of a test; the text of the first one is kept. */
+/*
+ * check_faults.c: note a fault of a test; the text of the first fault is kept.
+ */
 __attribute__((format(printf, 3, 4))) void qcow2_fault(
 	struct qcow2_check *check, enum qcow2_test test, const char *format,
 	...);
 
 /*
- * Note a fault if rc is -EINVAL, with the sentence in err.
+ * Note a fault with the message of err if rc is -EINVAL.
  * Returns 0 if rc is -EINVAL, otherwise rc.
  */
 int qcow2_note(struct qcow2_check *check, enum qcow2_test test, int rc,
@@ -82,10 +84,10 @@ int qcow2_check_use(struct qcow2_check *check, enum qcow2_use use,
 	uint64_t offset, uint64_t bytes, uint32_t times, bool active,
 	bool *clash, struct image_error *err);
 
-/* Tables whose place the header and the snapshot table tell. */
+/* Count the tables that the header and the snapshot table refer to. */
 int qcow2_check_tables(struct qcow2_check *check, struct image_error *err);
 
-/* check_clusters.c: the L2 tables, then what they refer to. */
+/* check_clusters.c: count the L2 tables, then their clusters. */
 int qcow2_check_l2_tables(struct qcow2_check *check, struct image_error *err);
 int qcow2_check_clusters(struct qcow2_check *check, struct image_error *err);
 

@@ -23,7 +23,7 @@
 #define MAX_GRANULARITY_BITS 31
 
 #define OFFSET UINT64_C(0x00fffffffffffe00)
-/* without an offset: all bits are set */
+/* an entry without an offset, for bits that are all set */
 #define ALL_ONES UINT64_C(1)
 
 static int
@@ -54,7 +54,7 @@ visit_table(struct qcow2_check *k, void *opaque, uint64_t index,
 	return 0;
 }
 
-/* Note what is wrong with the fixed part. Returns whether nothing is. */
+/* Note a fault of the fixed part. Returns true if there is none. */
 static bool
 parse_entry(struct qcow2_check *k, uint32_t index, const unsigned char *raw)
 {
@@ -146,7 +146,7 @@ check_directory(struct qcow2_check *k, const unsigned char *raw,
 	return 0;
 }
 
-/* Note what is wrong with the extension. Returns whether nothing is. */
+/* Note a fault of the extension. Returns true if there is none. */
 static bool
 parse_extension(struct qcow2_check *k)
 {
@@ -158,7 +158,7 @@ parse_extension(struct qcow2_check *k)
 			"there is no bitmaps extension");
 	else if (b->length != EXTENSION_BYTES)
 		qcow2_fault(k, QCOW2_TEST_BITMAPS,
-			"bitmaps extension has not 24 bytes, or is given "
+			"bitmaps extension does not have 24 bytes, or is given "
 			"twice");
 	else if (b->count == 0 || b->count > MAX_BITMAPS)
 		qcow2_fault(k, QCOW2_TEST_BITMAPS,
@@ -179,7 +179,7 @@ qcow2_check_bitmaps(struct qcow2_check *k, struct image_error *err)
 	const struct qcow2_bitmaps *b = &k->q.header.bitmaps;
 	struct image_store *store = k->q.base.store;
 
-	/* Without the bit they are to be ignored. */
+	/* By the specification, bitmaps without the bit are inconsistent. */
 	if (!(k->q.header.autoclear & QCOW2_BITMAPS) || !parse_extension(k))
 		return 0;
 	int rc = qcow2_check_table(store, &k->q.header, "bitmap directory",

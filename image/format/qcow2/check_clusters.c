@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The L2 tables of the active state and of snapshots, and their clusters. */
+/*
+ * Checks the L2 tables of the active state and of snapshots, and their
+ * clusters.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +30,7 @@ struct table {
 	bool active;
 };
 
-/* Note if bit 63 of an entry of the active state contradicts the count. */
+/* Note a fault if bit 63 of an active entry contradicts the reference count. */
 static int
 check_copied(struct qcow2_check *k, const char *what, uint64_t entry,
 	uint64_t offset, struct image_error *err)
@@ -128,7 +131,8 @@ use_cluster(struct qcow2_check *k, const struct table *table, uint64_t entry,
 	if (c->host == 0)
 		return 0;
 	k->n_data++;
-	/* One that is not read may be the first past the end: QEMU makes it. */
+	/* A cluster that is not read may be the first one past the end of the
+	 * file: QEMU writes such entries. */
 	if (c->host >> k->q.header.cluster_bits > k->refs.clusters) {
 		qcow2_fault(k, QCOW2_TEST_WELL_FORMED,
 			"data cluster of guest offset 0x%" PRIx64
@@ -172,7 +176,7 @@ visit_l2(struct qcow2_check *k, void *opaque, uint64_t index, uint64_t *words,
 	return rc;
 }
 
-/* Each table once, for all the states that have it. */
+/* Visit each table once for all states that refer to the table. */
 static int
 use_clusters(struct qcow2_check *k, const struct state *state, uint64_t index,
 	uint64_t entry, uint64_t offset, struct image_error *err)
@@ -195,7 +199,8 @@ use_clusters(struct qcow2_check *k, const struct state *state, uint64_t index,
 		.times = qcow2_refs_count(*refs),
 		.active = *refs & QCOW2_REFS_ACTIVE,
 	};
-	/* The words of the L1 table that is being visited stay as they are. */
+	/* The first half of the buffer has the words of the L1 table, which is
+	 * still visited. */
 	uint64_t *words = k->words;
 	k->words = words + QCOW2_CHECK_BYTES / 8;
 	rc = qcow2_check_words(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The reference counts of the file, compared with the references found. */
+/* Compares the reference counts of the file with the references found. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,8 +19,8 @@ struct block {
 };
 
 /*
- * Count number n of those in a word of the file, which was read as a big-endian
- * number. Counts of less than a byte begin at the lowest bit of their byte.
+ * Returns count number n of a word of the file, which was read as a big-endian
+ * number. Counts narrower than a byte begin at the lowest bit of their byte.
  */
 static uint64_t
 count_at(uint64_t word, unsigned order, unsigned n)
@@ -61,7 +61,9 @@ visit_block(struct qcow2_check *k, void *opaque, uint64_t index,
 	return 0;
 }
 
-/* Note an entry that is no place of a block. Returns whether it is one. */
+/*
+ * Returns whether an entry is a valid offset of a block. Notes a fault if not.
+ */
 static bool
 is_block(struct qcow2_check *k, uint64_t index, uint64_t entry)
 {
@@ -92,7 +94,7 @@ visit_counts(struct qcow2_check *k, uint64_t index, uint64_t offset,
 	struct block block = {index << bits, count};
 	uint64_t *words = k->words;
 
-	/* The index has 20 bits, `bits` is at most 24. */
+	/* No overflow above: the index has 20 bits, `bits` is at most 24. */
 	k->words = words + QCOW2_CHECK_BYTES / 8;
 	int rc = qcow2_check_words(
 		k, offset, k->q.base.unit / 8, visit_block, &block, err);
@@ -200,7 +202,7 @@ compare_blocks(struct qcow2_check *k, void *opaque, uint64_t index,
 		if (qcow2_refs_use(*refs) != QCOW2_USE_REFCOUNT_BLOCK ||
 			!(*refs & QCOW2_REFS_VISITED))
 			continue;
-		/* once: another entry may have the same block */
+		/* only once: another entry may have the same block */
 		*refs &= ~QCOW2_REFS_VISITED;
 		rc = visit_counts(k, index + i, words[i], compare, err);
 		if (rc < 0)
@@ -209,7 +211,10 @@ compare_blocks(struct qcow2_check *k, void *opaque, uint64_t index,
 	return 0;
 }
 
-/* What no refcount block counts, and what more states use than there are. */
+/*
+ * Note a used cluster without a count, and a cluster with more references than
+ * the image has states.
+ */
 static void
 compare_rest(struct qcow2_check *k, uint64_t cluster, uint32_t entry)
 {

@@ -81,8 +81,8 @@ add_page(struct qcow2_refs *refs, uint64_t index, struct qcow2_refs_page **out,
 {
 	if (refs->n_pages >= QCOW2_REFS_BYTES / sizeof(**out))
 		return image_fail(err, NULL, -E2BIG,
-			"its metadata refers to so many places of the file "
-			"that checking them takes more than 512 MiB");
+			"the check of its metadata needs more than 512 MiB of "
+			"memory");
 	if (refs->n_pages == refs->n_buckets) {
 		int rc = grow(refs, err);
 		if (rc < 0)

@@ -2,12 +2,12 @@
 #ifndef HONE_IMAGE_QCOW2_CHECK_REFS_H
 #define HONE_IMAGE_QCOW2_CHECK_REFS_H
 /*
- * A sparse map of the clusters of a file: how often each one is used, and for
- * what. It belongs to one thread.
+ * A sparse map of the references and the use of each cluster of a file. A map
+ * belongs to one thread.
  */
 #include "error.h"
 
-/* What a cluster is used for. */
+/* The use of a cluster. */
 enum qcow2_use {
 	QCOW2_USE_NONE,
 	QCOW2_USE_HEADER,
@@ -55,7 +55,7 @@ struct qcow2_refs {
 	/* a power of two */
 	size_t n_buckets;
 	size_t n_pages;
-	/* looked up last */
+	/* the page of the last lookup */
 	struct qcow2_refs_page *last;
 };
 
@@ -65,8 +65,8 @@ int qcow2_refs_init(
 void qcow2_refs_destroy(struct qcow2_refs *refs);
 
 /*
- * Set *out to the entry of a cluster; it lives as long as the map. Returns
- * -ENOMEM or -E2BIG if the map becomes too large.
+ * Set *out to the entry of a cluster, which is valid as long as the map.
+ * Returns -ENOMEM or -E2BIG if the map becomes too large.
  */
 int qcow2_refs_get(struct qcow2_refs *refs, uint64_t cluster, uint32_t **out,
 	struct image_error *err);

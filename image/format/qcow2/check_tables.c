@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading tables, and what each cluster of the file is used for. */
+/* Reads tables, and notes the use of each cluster of the file. */
 #include <errno.h>
 #include <inttypes.h>
 #include <hone/zero.h>
 #include "format/qcow2/check.h"
 
-/* Set *length to the bytes from offset on that are alike, 16 at least. */
+/* Set *length to the length of the hole or the data at offset, at least 16. */
 static int
 find_extent(struct qcow2_check *k, uint64_t offset, uint64_t limit,
 	uint64_t *length, bool *hole, struct image_error *err)
@@ -16,7 +16,7 @@ find_extent(struct qcow2_check *k, uint64_t offset, uint64_t limit,
 	if (offset >= k->data_from && offset < k->data_to) {
 		*length = k->data_to - offset;
 	} else {
-		/* up to the end of the file: the next tables may lie there */
+		/* up to the end of the file, for the next tables */
 		int rc = store->ops->extent(
 			store, offset, store->size - offset, length, hole, err);
 		if (rc < 0)
@@ -67,7 +67,7 @@ qcow2_check_words(struct qcow2_check *k, uint64_t offset, uint64_t count,
 	return rc;
 }
 
-/* "the refcount table" and the like, in sentences about overlaps. */
+/* Returns the name of a use for messages about overlaps. */
 static const char *
 name_of(enum qcow2_use use)
 {
@@ -97,7 +97,10 @@ may_be_shared(enum qcow2_use use)
 	       use == QCOW2_USE_COMPRESSED;
 }
 
-/* Returns true if the cluster cannot be used so, beside what it is used for. */
+/*
+ * Returns true, and notes a fault, if the new use of the cluster conflicts with
+ * its present use.
+ */
 static bool
 overlaps(struct qcow2_check *k, uint32_t entry, enum qcow2_use use,
 	uint64_t offset, bool active)

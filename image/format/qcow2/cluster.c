@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* L2 tables: what their entries say, checked, and runs of entries alike. */
+/* Checks L2 entries, and joins adjacent entries of one kind to runs. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -14,17 +14,16 @@
 /* Sizes of compressed clusters are counted in sectors. */
 #define SECTOR 512
 
-/* Entries of the L1 table that one call looks at. */
+/* Most entries of the L1 table that one call visits. */
 #define MOST_L1_ENTRIES 4096
 
-/* True if the ranges have a byte in common. */
 static bool
 overlap(uint64_t a, uint64_t a_length, uint64_t b, uint64_t b_length)
 {
 	return a < b + b_length && b < a + a_length;
 }
 
-/* The table of the image that the range lies on, or NULL. */
+/* Returns the name of the table that the range overlaps, or NULL. */
 static const char *
 table_at(const struct qcow2_source *q, uint64_t host, uint64_t length)
 {
@@ -41,7 +40,7 @@ table_at(const struct qcow2_source *q, uint64_t host, uint64_t length)
 	return NULL;
 }
 
-/* Fail with a sentence about the entry of the cluster at offset guest. */
+/* Fail with a message about the entry of the cluster at offset guest. */
 static int
 bad_entry(const struct qcow2_source *q, uint64_t guest, uint64_t entry,
 	const char *why, struct image_error *err)
@@ -63,16 +62,14 @@ past_the_end(const struct image_store *store, const char *kind, uint64_t guest,
 		image_plural(length, "byte", "bytes"), store->size);
 }
 
-/*
- * The writer need not fill the last sector, so that the file may end in it:
- * QEMU leaves such files.
- */
+/* The file may end inside the last sector, because QEMU does not fill it. */
 static int
 parse_compressed(const struct qcow2_source *q, uint64_t entry, uint64_t bitmap,
 	uint64_t guest, struct qcow2_cluster *c, struct image_error *err)
 {
 	const struct image_store *store = q->base.store;
-	/* the specification's x: bits of the offset; the count follows */
+	/* x of the specification: bits of the offset, before those of the
+	 * count */
 	unsigned x = 70 - q->header.cluster_bits;
 	uint64_t sectors = (entry & (COMPRESSED - 1)) >> x;
 	uint64_t host = entry & ((UINT64_C(1) << x) - 1);
@@ -102,7 +99,7 @@ parse_compressed(const struct qcow2_source *q, uint64_t entry, uint64_t bitmap,
 	return 0;
 }
 
-/* Subclusters of a cluster, and what its bitmap says of them. */
+/* Check the bitmap of the subclusters of a cluster. */
 static int
 parse_bitmap(const struct qcow2_source *q, uint64_t entry, uint64_t bitmap,
 	uint64_t guest, struct qcow2_cluster *c, struct image_error *err)
@@ -124,9 +121,8 @@ parse_bitmap(const struct qcow2_source *q, uint64_t entry, uint64_t bitmap,
 }
 
 /*
- * The file may end behind the last byte that is read from the cluster: the end
- * of the disk, or of the last subcluster that is allocated. QEMU leaves such
- * files.
+ * The file may end inside the cluster, after the end of the disk or of the last
+ * allocated subcluster. QEMU writes such files.
  */
 static int
 check_standard(const struct qcow2_source *q, uint64_t guest,
@@ -196,7 +192,7 @@ qcow2_parse_cluster(const struct qcow2_source *q, uint64_t entry,
 	return parse_standard(q, entry, bitmap, guest, c, err);
 }
 
-/* Fail if the bytes that are read lie on a table of the image. */
+/* Fail if the bytes of the cluster overlap a table of the image. */
 static int
 check_place(const struct qcow2_source *q, uint64_t guest,
 	const struct qcow2_cluster *c, struct image_error *err)
@@ -212,7 +208,7 @@ check_place(const struct qcow2_source *q, uint64_t guest,
 		c->compressed ? "compressed" : "data", guest, c->host, table);
 }
 
-/* What the cluster holds at offset guest, for at most limit bytes. */
+/* Describe the cluster at offset guest, for at most limit bytes. */
 static void
 part_of(const struct qcow2_source *q, const struct qcow2_cluster *c,
 	uint64_t guest, uint64_t limit, struct qcow2_run *run)
@@ -248,7 +244,7 @@ part_of(const struct qcow2_source *q, const struct qcow2_cluster *c,
 		run->length = limit;
 }
 
-/* Returns true if `next` was made part of the run that it follows. */
+/* Append `next` to the run before it. Returns false if the two differ. */
 static bool
 join(struct qcow2_run *run, const struct qcow2_run *next)
 {
@@ -261,7 +257,7 @@ join(struct qcow2_run *run, const struct qcow2_run *next)
 	return true;
 }
 
-/* Make a run of the entries of one slice. */
+/* Describe the first run at offset guest by the entries of one slice. */
 static int
 lookup_slice(const struct qcow2_source *q, const uint64_t *words, size_t n,
 	uint64_t guest, uint64_t limit, struct qcow2_run *run,
@@ -303,9 +299,9 @@ lookup_slice(const struct qcow2_source *q, const uint64_t *words, size_t n,
 }
 
 /*
- * The range that consecutive entries 0 of the L1 table describe, about `limit`
- * bytes. One call looks at few of them, since the files below in a chain may
- * describe the range in many parts.
+ * Returns the length of the range without L2 tables, about `limit` bytes. The
+ * number of entries for one call is limited: the caller repeats the call for
+ * each part of the range in a lower file of the chain.
  */
 static uint64_t
 no_tables(const struct qcow2_source *q, uint64_t index, uint64_t guest,

@@ -64,7 +64,8 @@ parse_feature_names(const struct extension *e, const char *name,
 		return image_no_memory(err);
 	for (uint32_t at = 0; at < e->length; at += FEATURE_ROW) {
 		const unsigned char *row = e->data + at;
-		/* type 0: incompatible; the others are never refused */
+		/* type 0: incompatible features; other unknown features are
+		 * ignored */
 		if (row[0] == 0 && row[1] < 64)
 			memcpy(h->features[row[1]], row + 2,
 				QCOW2_FEATURE_NAME);
@@ -90,7 +91,7 @@ parse_encryption(const struct extension *e, const char *name,
 	return 0;
 }
 
-/* Bitmaps are no part of the disk: what is wrong with them is for check. */
+/* Bitmaps are not part of the disk: check reports their faults. */
 static void
 parse_bitmaps(const struct extension *e, struct qcow2_header *h)
 {
@@ -121,7 +122,7 @@ parse_extension(const struct extension *e, const char *name,
 		parse_bitmaps(e, h);
 		return 0;
 	default:
-		/* Others are safe to ignore by definition. */
+		/* By the specification, other extensions may be ignored. */
 		return 0;
 	}
 }

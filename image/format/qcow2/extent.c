@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The extents of the disk, for who visits all of it. */
+/* The extents of the disk, for a caller that visits the whole disk. */
 #include "format/qcow2/source.h"
 
 /*
- * Compressed clusters follow each other in a file with no more than the rest of
- * a sector between them.
+ * Adjacent compressed clusters have at most the rest of a sector between them.
  */
 static bool
 follows(const struct qcow2_place *last, const struct qcow2_place *next)
@@ -15,14 +14,14 @@ follows(const struct qcow2_place *last, const struct qcow2_place *next)
 	       next->run.host <= last->run.host + last->run.stored;
 }
 
-/* Lengthen an extent of one compressed cluster by those that follow it. */
+/* Extend an extent of one compressed cluster by the adjacent ones after it. */
 static int
 join_compressed(struct qcow2_source *q, const struct qcow2_place *first,
 	uint64_t limit, struct image_extent *extent, struct image_error *err)
 {
 	struct qcow2_place last = *first;
 	uint64_t offset = extent->offset;
-	/* as far as the L2 table of the cluster describes */
+	/* at most to the end of the range of the cluster's L2 table */
 	unsigned bits =
 		first->layer->header.cluster_bits + first->layer->l2_bits;
 	uint64_t table_end = ((offset >> bits) + 1) << bits;
@@ -56,10 +55,10 @@ extent_of_other(const struct qcow2_place *place, uint64_t offset,
 }
 
 /*
- * Shorten an extent of standard clusters to what is alike in the file, whose
- * own holes need not be read: preallocated clusters, and those that were
- * discarded. The last range of data is remembered, so that a file without holes
- * is looked at once.
+ * Shorten an extent of standard clusters to one hole or one range of data of
+ * the file. Preallocated and discarded clusters are holes, which need not be
+ * read. The last range of data is cached, so that a file without holes needs
+ * one lookup.
  */
 static int
 look_for_holes(struct qcow2_source *layer, struct image_extent *extent,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The header of a qcow2 image: every field is checked here, once. */
+/* Reads the header of a qcow2 image, and checks every field once. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -232,7 +232,7 @@ parse_header(const unsigned char *raw, size_t length, const char *name,
 	if (h->size > INT64_MAX)
 		return image_fail(err, name, -EINVAL,
 			"size %" PRIu64 " is larger than any file", h->size);
-	/* The fields below may mean something else to unknown features. */
+	/* Unknown features may change the meaning of the fields below. */
 	if (h->incompatible & ~QCOW2_KNOWN_INCOMPATIBLE)
 		return 0;
 	rc = parse_features(raw, name, h, err);
@@ -297,7 +297,7 @@ qcow2_feature_name(
 		snprintf(text, size, "bit %u", bit);
 }
 
-/* The sentence names the command that serves the image decrypted. */
+/* The message has a command that serves the image decrypted. */
 static int
 refuse_encrypted(
 	const struct qcow2_header *h, const char *name, struct image_error *err)
@@ -324,13 +324,13 @@ qcow2_header_supported(
 			feature, sizeof(feature));
 		return image_fail(err, name, -ENOTSUP,
 			"uses the incompatible feature %s, which this release "
-			"does not know",
+			"does not support",
 			feature);
 	}
 	if (h->incompatible & QCOW2_CORRUPT)
 		return image_fail(err, name, -ENOTSUP,
 			"is marked corrupt (bit 1 of incompatible_features); "
-			"\"qemu-img check -r all\" repairs what it can");
+			"\"qemu-img check -r all\" may repair the image");
 	if (h->crypt_method)
 		return refuse_encrypted(h, name, err);
 	return 0;

@@ -2,8 +2,8 @@
 #ifndef HONE_IMAGE_QCOW2_HEADER_H
 #define HONE_IMAGE_QCOW2_HEADER_H
 /*
- * The header of a qcow2 image and its extensions, checked. The format is that
- * of QEMU's docs/interop/qcow2.rst.
+ * The checked header of a qcow2 image, and its extensions. The specification of
+ * the format is QEMU's docs/interop/qcow2.rst.
  */
 #include <endian.h>
 #include <string.h>
@@ -28,7 +28,7 @@
 #define QCOW2_BITMAPS (UINT64_C(1) << 0)
 #define QCOW2_DATA_FILE_RAW (UINT64_C(1) << 1)
 
-/* QEMU opens no image whose tables are larger. */
+/* QEMU refuses an image with larger tables. */
 #define QCOW2_MAX_L1_BYTES ((uint64_t)32 << 20)
 #define QCOW2_MAX_REFCOUNT_TABLE_BYTES ((uint64_t)8 << 20)
 #define QCOW2_MAX_SNAPSHOTS 65536
@@ -52,8 +52,8 @@ struct qcow2_header {
 	uint64_t size;
 	/* 0: none, 1: AES, 2: LUKS */
 	uint32_t crypt_method;
-	/* the extension that points at LUKS's own header is there; where that
-	 * lies is as in the file */
+	/* true if an extension has the place of the LUKS header; the place is
+	 * as in the file */
 	bool encryption_header;
 	uint64_t encryption_offset;
 	uint64_t encryption_bytes;
@@ -73,8 +73,8 @@ struct qcow2_header {
 	/* NULL if there is none */
 	char *backing_file;
 	char *backing_format;
-	/* the bitmaps extension as in the file; length is that of all of
-	 * them with their heads, 0 if there is none */
+	/* the bitmaps extension as in the file; length: bytes of all such
+	 * extensions with their heads, 0 if there is none */
 	struct qcow2_bitmaps {
 		uint32_t length;
 		uint32_t count;
@@ -82,15 +82,15 @@ struct qcow2_header {
 		uint64_t directory_offset;
 	} bitmaps;
 	char *data_file;
-	/* of incompatible features, by bit; NULL if there is no table of them,
-	 * empty if the table has no such bit */
+	/* names of incompatible features by bit; NULL without a feature name
+	 * table; empty for a bit that the table does not have */
 	char (*features)[QCOW2_FEATURE_NAME + 1];
 };
 
 /*
- * Read the header of the store and check every field, but not whether the
- * tables lie in the file: half of an image has a header too. Returns 0; free it
- * by qcow2_header_destroy() in every case.
+ * Read the header of the store and check every field. The tables may lie past
+ * the end of the file: a truncated image has a header too. The caller frees the
+ * header by qcow2_header_destroy(), also after a failure.
  */
 int qcow2_header_read(struct image_store *store, struct qcow2_header *header,
 	struct image_error *err);
@@ -98,8 +98,8 @@ void qcow2_header_destroy(struct qcow2_header *header);
 
 /*
  * Returns 0 if the disk's bytes can be read from an image with this header.
- * Returns -ENOTSUP if it is encrypted, marked corrupt, or uses features that
- * are not known here.
+ * Returns -ENOTSUP if the image is encrypted, marked corrupt, or uses unknown
+ * features.
  */
 int qcow2_header_supported(const struct qcow2_header *header, const char *name,
 	struct image_error *err);
@@ -112,15 +112,17 @@ void qcow2_feature_name(const struct qcow2_header *header, unsigned bit,
 	char *text, size_t size);
 
 /*
- * Check a table of the file, such as "L1 table": aligned to a cluster, behind
- * the header, and wholly in the file. An empty table may lie anywhere.
+ * Check that a table, such as "L1 table", is aligned to a cluster, lies after
+ * the header and ends in the file. An empty table may lie anywhere.
  */
 int qcow2_check_table(const struct image_store *store,
 	const struct qcow2_header *header, const char *what, uint64_t offset,
 	uint64_t bytes, struct image_error *err);
 
-/* The same for the tables of the header. Unknown features may have put other
- * tables there: returns 0. */
+/*
+ * The same for the tables of the header. Returns 0 for an image with unknown
+ * features, which may change the meaning of the fields.
+ */
 int qcow2_check_header_tables(const struct image_store *store,
 	const struct qcow2_header *header, struct image_error *err);
 
@@ -128,8 +130,8 @@ int qcow2_check_header_tables(const struct image_store *store,
 uint64_t qcow2_l1_entries(const struct qcow2_header *header, uint64_t size);
 
 /*
- * extensions.c: the header's extensions and the name of the backing file, out
- * of the first `length` bytes of the file, at most one cluster.
+ * extensions.c: read the header's extensions and the name of the backing file
+ * from the first `length` bytes of the file, at most one cluster.
  */
 int qcow2_parse_extensions(const unsigned char *raw, size_t length,
 	const char *name, struct qcow2_header *header, struct image_error *err);

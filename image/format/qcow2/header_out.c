@@ -3,7 +3,7 @@
 #include <stddef.h>
 #include "format/qcow2/header_out.h"
 
-/* As the format lays it out; every number is big-endian. */
+/* The layout in the file; every number is big-endian. */
 struct raw_header {
 	uint32_t magic;
 	uint32_t version;
@@ -24,11 +24,11 @@ struct raw_header {
 	uint64_t autoclear;
 	uint32_t refcount_order;
 	uint32_t header_length;
-	/* without compression_type the header ends here */
+	/* the header ends here if it has no compression_type */
 	uint8_t compression_type;
 	uint8_t padding[7];
-	/* zeros end the header's extensions; the rest of the first cluster is
-	 * written too, as far as it is this long */
+	/* zeros, which end the header's extensions and fill the smallest
+	 * cluster */
 	uint8_t rest[400];
 };
 
@@ -42,7 +42,7 @@ _Static_assert(
 
 #define COMPRESSION_ZSTD 1
 
-/* What version 2 has not. */
+/* Set the fields that version 2 does not have. */
 static void
 set_version_3(struct raw_header *raw, const struct qcow2_header_out *header)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a qcow2 image says of itself. */
+/* The fields of image_info() for a qcow2 image. */
 #include "format/qcow2/source.h"
 
 struct reporter {
@@ -21,7 +21,6 @@ put_number(const struct reporter *r, const char *name, uint64_t number)
 	put(r, IMAGE_FIELD_NUMBER, name, number, NULL);
 }
 
-/* NULL: there is none. */
 static void
 put_text(const struct reporter *r, const char *name, const char *text)
 {
@@ -74,7 +73,7 @@ put_snapshots(const struct reporter *r, const struct qcow2_source *q)
 	put(r, IMAGE_FIELD_LIST, "snapshots", 0, NULL);
 	for (uint32_t i = 0; i < q->n_snapshots; i++) {
 		const struct qcow2_snapshot *s = &q->snapshots[i];
-		/* The file ends inside its entry. */
+		/* The file ends inside this entry. */
 		if (!s->id || !s->name)
 			continue;
 		put(r, IMAGE_FIELD_ITEM, NULL, 0, NULL);
@@ -110,8 +109,9 @@ qcow2_info(const struct image_source *source,
 	put_text(&r, "encryption", methods[h->crypt_method]);
 	put_files(&r, h);
 	put_unknown_features(&r, h);
-	/* Without the bit they are to be ignored. The count is 0 if the
-	 * extension is missing or damaged: hone check reports that. */
+	/* By the specification, bitmaps without the bit are inconsistent. The
+	 * count is 0 if the extension is missing or damaged: check reports the
+	 * fault. */
 	if ((h->autoclear & QCOW2_BITMAPS) && h->bitmaps.count > 0)
 		put_number(&r, "bitmaps", h->bitmaps.count);
 	put_snapshots(&r, q);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The L1 table: read once, every entry checked. */
+/* Reads the L1 table once, and checks every entry. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -53,8 +53,8 @@ compare_offsets(const void *a, const void *b)
 }
 
 /*
- * Fail if two entries have the same L2 table: no writer makes that, and a small
- * file could describe a giant disk full of data by it.
+ * Fail if two entries have the same L2 table: no program writes such entries,
+ * and a small file could describe a huge disk full of data by them.
  */
 static int
 check_unique(
@@ -81,7 +81,7 @@ check_unique(
 	return 0;
 }
 
-/* Entries past the end of the disk describe saved states of machines. */
+/* Entries past the end of the disk describe VM states, and are ignored. */
 int
 qcow2_load_l1(struct qcow2_source *q, const char *what, uint64_t offset,
 	uint32_t entries, struct image_error *err)

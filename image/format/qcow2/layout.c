@@ -16,7 +16,8 @@ l1_entries(uint64_t size, unsigned cluster_bits, unsigned l2_bits)
 {
 	uint64_t entries =
 		qcow2_divide_up(size, UINT64_C(1) << (cluster_bits + l2_bits));
-	/* An empty disk has a table too, so that its offset means something. */
+	/* An empty disk has a table too, so that the header has a valid
+	 * offset. */
 	return entries ? entries : 1;
 }
 
@@ -50,7 +51,7 @@ l1_too_large(const struct qcow2_geometry *g, const char *name,
 			g->size);
 	return image_fail(err, name, -EFBIG,
 		"size %" PRIu64 " needs an L1 table of more than 32 MiB with "
-		"cluster_size=%u; cluster_size=%u would do",
+				"cluster_size=%u; use cluster_size=%u",
 		g->size, 1u << g->cluster_bits, 1u << bits);
 }
 
@@ -129,7 +130,7 @@ qcow2_refcount_table_too_large(const struct qcow2_geometry *g, const char *name,
 	while (bits <= QCOW2_MAX_CLUSTER_BITS && !whole_disk_fits(g, bits))
 		bits++;
 	if (bits <= QCOW2_MAX_CLUSTER_BITS)
-		snprintf(hint, sizeof(hint), "; cluster_size=%u would do",
+		snprintf(hint, sizeof(hint), "; use cluster_size=%u",
 			1u << bits);
 	return image_fail(err, name, -EFBIG,
 		"its data needs a refcount table of more than 8 MiB with "

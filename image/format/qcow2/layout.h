@@ -2,24 +2,24 @@
 #ifndef HONE_IMAGE_QCOW2_LAYOUT_H
 #define HONE_IMAGE_QCOW2_LAYOUT_H
 /*
- * Arithmetic of a new qcow2 image: how large its tables are, and which limits
- * they keep. Nothing here reads or writes. The format is that of QEMU's
+ * The sizes of the tables of a new qcow2 image, and their limits. These
+ * functions do no I/O. The specification of the format is QEMU's
  * docs/interop/qcow2.rst.
  */
 #include "format/qcow2/header.h"
 
 #define QCOW2_DEFAULT_CLUSTER_BITS 16
-/* extended_l2 wants larger ones */
+/* extended_l2 needs larger clusters */
 #define QCOW2_MIN_EXTENDED_BITS 14
 
-/* Sizes of virtual disks are multiples of a sector, compressed lengths too. */
+/* Sizes of virtual disks and compressed lengths are multiples of a sector. */
 #define QCOW2_SECTOR_BITS 9
 #define QCOW2_SECTOR (1u << QCOW2_SECTOR_BITS)
 
-/* A cluster has that many subclusters with extended_l2. */
+/* With extended_l2, a cluster has 2^5 subclusters. */
 #define QCOW2_SUBCLUSTER_BITS 5
 
-/* In L1 and L2 entries: the cluster has a reference count of exactly one. */
+/* In L1 and L2 entries: the reference count of the cluster is exactly one. */
 #define QCOW2_ENTRY_COPIED (UINT64_C(1) << 63)
 /* In L2 entries. */
 #define QCOW2_ENTRY_COMPRESSED (UINT64_C(1) << 62)
@@ -43,20 +43,21 @@ struct qcow2_geometry {
 	uint64_t l1_entries;
 };
 
-/* Returns -EFBIG with the cluster size that would do in the sentence if the
- * disk needs a larger L1 table than QEMU opens. */
+/*
+ * Returns -EFBIG if the disk needs a larger L1 table than QEMU opens; the
+ * message then has a sufficient cluster size.
+ */
 int qcow2_geometry(struct qcow2_geometry *geometry,
 	const struct image_create *create, const char *name,
 	struct image_error *err);
 
-/* Returns whether a refcount table of that many entries is one that QEMU
- * opens. */
+/* Returns whether QEMU opens a refcount table of that many entries. */
 bool qcow2_refcount_table_fits(uint64_t entries);
 
 /* Returns whether every cluster of the disk can have data. */
 bool qcow2_whole_disk_fits(const struct qcow2_geometry *geometry);
 
-/* The sentence for a refcount table that does not fit. */
+/* Fail with a message about a refcount table that is too large. */
 int qcow2_refcount_table_too_large(const struct qcow2_geometry *geometry,
 	const char *name, struct image_error *err);
 

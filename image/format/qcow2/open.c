@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening a qcow2 image, and its members as a source. */
+/* Opens a qcow2 image as a source. */
 #include <errno.h>
 #include <stdlib.h>
 #include "format/qcow2/source.h"
@@ -65,8 +65,8 @@ static const struct image_source_ops source_ops = {
 };
 
 /*
- * Turn a failure into a refusal to read, if the caller only inspects. Returns
- * what is left of it. The first one is kept.
+ * If the caller only inspects, keep the first failure as the error of later
+ * reads. Returns 0 for a failure that was kept, otherwise rc.
  */
 static int
 inspected(struct qcow2_source *q, const struct image_open *how, int rc,
@@ -81,7 +81,7 @@ inspected(struct qcow2_source *q, const struct image_open *how, int rc,
 	return 0;
 }
 
-/* The same for a damaged table, which is kept in place of a refusal. */
+/* The same for a damaged table, whose failure replaces an earlier one. */
 static int
 inspected_table(struct qcow2_source *q, const struct image_open *how, int rc,
 	struct image_error *err)
@@ -106,7 +106,7 @@ qcow2_set_geometry(struct qcow2_source *q)
 	q->base.unit = UINT64_C(1) << h->cluster_bits;
 }
 
-/* The L1 table that is to be read: the active one, or that of a snapshot. */
+/* Load the active L1 table, or that of the wanted snapshot. */
 static int
 load_state(struct qcow2_source *q, const char *wanted, struct image_error *err)
 {
@@ -138,7 +138,8 @@ open_backing(struct qcow2_source *q, const struct image_open *how,
 {
 	const struct image_format *format;
 	struct image_store *store;
-	/* The snapshot, and what may be unreadable, are those of the first. */
+	/* Only the first image of a chain has a wanted snapshot or is
+	 * inspected. */
 	struct image_open below = *how;
 	below.snapshot = NULL;
 	below.inspect = false;
@@ -156,7 +157,9 @@ open_backing(struct qcow2_source *q, const struct image_open *how,
 	return rc;
 }
 
-/* -EINVAL would make the caller hint at -f raw, which is for the first file. */
+/*
+ * After -EINVAL, the caller suggests -f raw, which is only for the first file.
+ */
 static int
 not_first(int rc)
 {
@@ -204,7 +207,7 @@ load(struct qcow2_source *q, const struct image_open *how,
 		rc = inspected(q, how,
 			qcow2_header_supported(&q->header, store->name, err),
 			err);
-	/* Unknown features may have put other tables there. */
+	/* Unknown features may change the meaning of the table fields. */
 	if (rc < 0 || !placed ||
 		(q->header.incompatible & ~QCOW2_KNOWN_INCOMPATIBLE))
 		return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options of a new image, named as qemu-img create -o names them. */
+/* Options of a new image, with the names of qemu-img create -o. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -26,11 +26,11 @@ const struct image_option qcow2_options[] = {
 	[COMPRESSION_TYPE] = {"compression_type", IMAGE_OPTION_WORD,
 		"zlib zstd", "codec of compressed clusters (zlib)"},
 	[EXTENDED_L2] = {"extended_l2", IMAGE_OPTION_FLAG, NULL,
-		"allocate 32nds of a cluster (off)"},
+		"allocate subclusters, 1/32 of a cluster (off)"},
 	[LAZY_REFCOUNTS] = {"lazy_refcounts", IMAGE_OPTION_FLAG, NULL,
 		"always off"},
 	[PREALLOCATION] = {"preallocation", IMAGE_OPTION_WORD, "off metadata",
-		"give every cluster its place in the file (off)"},
+		"allocate every cluster in the file (off)"},
 	[REFCOUNT_BITS] = {"refcount_bits", IMAGE_OPTION_NUMBER, NULL,
 		"width of a reference count, 1 to 64 (16)"},
 	[OPTIONS] = {0},
@@ -100,7 +100,7 @@ qcow2_set(struct image_create *create, const struct image_option *option,
 	}
 }
 
-/* What only version 3 has. Returns NULL if nothing of it is asked for. */
+/* Returns a requested option that only version 3 has, or NULL. */
 static const char *
 only_in_version_3(const struct image_create *create)
 {
@@ -109,7 +109,7 @@ only_in_version_3(const struct image_create *create)
 	if (create->extended_l2)
 		return "extended_l2=on";
 	if (create->refcount_bits != 16)
-		return "another refcount_bits than 16";
+		return "refcount_bits other than 16";
 	return NULL;
 }
 
@@ -131,6 +131,6 @@ qcow2_check_create(const struct image_create *create, const char *name,
 	if (create->compress && create->preallocate)
 		return image_fail(err, name, -EINVAL,
 			"preallocation=metadata is not possible with "
-			"compression: its clusters have no fixed place");
+			"compression: compressed clusters have no fixed place");
 	return 0;
 }

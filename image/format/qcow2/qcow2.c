@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* qcow2, the format's row. */
+/* The struct image_format of qcow2. */
 #include "format/qcow2/check.h"
 #include "format/qcow2/sink.h"
 #include "format/qcow2/source.h"

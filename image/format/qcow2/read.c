@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reading a range of the disk with few reads of the file: standard clusters
- * that follow each other there become one read, and so do compressed clusters
- * that lie near each other.
+ * Reads a range of the disk with few reads of the file. Adjacent standard
+ * clusters are one read, and so are compressed clusters near each other.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
 #include "format/qcow2/source.h"
 
-/* Most compressed clusters of one read, and the bytes that it may have unless
- * it is for one cluster. */
+/*
+ * Most compressed clusters of one read, and most bytes of a read of several
+ * clusters.
+ */
 #define BATCH_CLUSTERS 128
 #define BATCH_BYTES ((uint64_t)2 << 20)
 
-/* Reading this many bytes that are not needed is faster than another system
- * call. */
+/* A read of this many unneeded bytes is faster than another system call. */
 #define BATCH_GAP ((uint64_t)16 << 10)
 
-/* Standard clusters that are to be read at once; length 0: none. */
+/* Standard clusters for one read; length 0: none. */
 struct pending {
 	struct image_store *store;
 	uint64_t host;
@@ -26,7 +26,7 @@ struct pending {
 	size_t length;
 };
 
-/* The part of one compressed cluster that is wanted. */
+/* The wanted part of one compressed cluster. */
 struct packed {
 	uint64_t guest;
 	uint64_t host;
@@ -37,10 +37,10 @@ struct packed {
 	unsigned char *to;
 };
 
-/* Compressed clusters that are to be read at once, all of one image. */
+/* Compressed clusters for one read, all of one image. */
 struct batch {
 	struct qcow2_source *layer;
-	/* the range of the file that has them all */
+	/* the range of the file with all clusters of the batch */
 	uint64_t from;
 	uint64_t end;
 	unsigned n;
@@ -88,7 +88,9 @@ bad_cluster(const struct batch *batch, const struct packed *packed,
 		batch->layer->base.unit);
 }
 
-/* A whole cluster is decompressed to its place, others by way of `spare`. */
+/*
+ * A whole cluster is decompressed to its destination, a part through `spare`.
+ */
 static int
 unpack(const struct batch *batch, const struct packed *packed,
 	struct image_scratch *scratch, const unsigned char *from,
@@ -123,7 +125,7 @@ read_batch(struct batch *batch, struct image_scratch *scratch,
 	if (n == 0)
 		return 0;
 	batch->n = 0;
-	/* Aligned, so that the store can read directly. */
+	/* Aligned for direct I/O. */
 	struct image_store *store = batch->layer->base.store;
 	uint64_t from = batch->from & ~(uint64_t)(IMAGE_ALIGN - 1);
 	uint64_t end = align_up(batch->end);
@@ -188,7 +190,7 @@ add_compressed(struct batch *batch, const struct qcow2_place *place,
 	return rc;
 }
 
-/* Read the bytes of one place, or note that they are to be read. */
+/* Read the bytes of one place, or add them to a later read. */
 static int
 add(struct pending *pending, struct batch *batch,
 	const struct qcow2_place *place, uint64_t guest, unsigned char *to,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Data is appended from cluster 1 on in the order of the guest's disk, so that
- * neighbours there are neighbours in the file. Tables are put between the data
- * as they become complete. The order of the calls alone decides where
- * everything lies, never the time at which data is written.
+ * Data is appended in the order of the guest's disk, so that adjacent clusters
+ * of the disk are adjacent in the file. Complete tables are written between the
+ * data. The layout depends only on the order of the calls, not on the time of
+ * the writes.
  */
 #include <assert.h>
 #include <endian.h>
@@ -13,7 +13,7 @@
 #include "format/qcow2/sink.h"
 #include "format/qcow2/tables.h"
 
-/* last_guest before the first cluster */
+/* last_guest if no cluster has a place yet */
 #define NONE UINT64_MAX
 
 struct sink {
@@ -24,13 +24,13 @@ struct sink {
 	unsigned version;
 	bool zstd;
 	bool preallocate;
-	/* the standard guest cluster that got its place last, and that place */
+	/* the standard guest cluster that was placed last, and its place */
 	uint64_t last_guest;
 	uint64_t last_host;
 	/* the first guest cluster that has not been passed */
 	uint64_t next_guest;
-	/* where the next compressed cluster begins, and bytes from there to
-	 * the end of that host cluster; 0 if it needs a new one */
+	/* offset of the next compressed cluster, and bytes that its host
+	 * cluster has left; 0 if a new host cluster is needed */
 	uint64_t packed;
 	uint64_t packed_room;
 };
@@ -41,7 +41,7 @@ cluster_size(const struct sink *s)
 	return UINT64_C(1) << s->geometry.cluster_bits;
 }
 
-/* Give clusters up to `end` their places, of which no byte is written. */
+/* Allocate the clusters up to `end` without writing them. */
 static int
 preallocate(struct sink *s, uint64_t end, struct image_error *err)
 {
@@ -67,7 +67,7 @@ preallocate(struct sink *s, uint64_t end, struct image_error *err)
 	return 0;
 }
 
-/* Get ready to place a guest cluster, the next one that has data. */
+/* Prepare for placing the next guest cluster with data. */
 static int
 pass_to(struct sink *s, uint64_t guest, struct image_error *err)
 {
@@ -81,7 +81,7 @@ pass_to(struct sink *s, uint64_t guest, struct image_error *err)
 	return rc;
 }
 
-/* The next host cluster for a guest cluster. */
+/* Place a guest cluster in the next host cluster. */
 static int
 place_cluster(struct sink *s, uint64_t guest, struct image_error *err)
 {
@@ -99,7 +99,9 @@ place_cluster(struct sink *s, uint64_t guest, struct image_error *err)
 	return 0;
 }
 
-/* Subclusters of the cluster placed last that have data in [from, to). */
+/*
+ * Mark the subclusters in [from, to) of the cluster placed last as allocated.
+ */
 static void
 mark_subclusters(struct sink *s, uint64_t from, uint64_t to)
 {
@@ -114,9 +116,9 @@ mark_subclusters(struct sink *s, uint64_t from, uint64_t to)
 	entry[1] |= htobe64(marks);
 }
 
-/* Returns false if tables were put behind the cluster placed last. */
+/* Returns false if tables follow the cluster placed last. */
 static bool
-goes_on(const struct sink *s)
+is_adjacent(const struct sink *s)
 {
 	return s->space.next << s->geometry.cluster_bits ==
 	       s->last_host + cluster_size(s);
@@ -137,7 +139,7 @@ reserve_plain(
 
 		if (guest != s->last_guest) {
 			rc = pass_to(s, guest, err);
-			if (rc == 0 && at > place->guest && !goes_on(s))
+			if (rc == 0 && at > place->guest && !is_adjacent(s))
 				break;
 			if (rc == 0)
 				rc = place_cluster(s, guest, err);
@@ -158,7 +160,7 @@ reserve_plain(
 	return 0;
 }
 
-/* Where the next `stored` bytes go that are packed. */
+/* Set *host to the offset of the next `stored` compressed bytes. */
 static int
 pack(struct sink *s, uint64_t stored, uint64_t *host, struct image_error *err)
 {
@@ -193,7 +195,8 @@ reserve_compressed(
 {
 	unsigned bits = s->geometry.cluster_bits;
 	uint64_t guest = place->guest >> bits;
-	/* The larger a cluster, the fewer bits are left for its offset. */
+	/* The sector count of a larger cluster leaves fewer bits for the
+	 * offset. */
 	unsigned offset_bits = 62 - (bits - 8);
 
 	assert(place->stored > 0 && place->stored < cluster_size(s));
@@ -207,8 +210,8 @@ reserve_compressed(
 	uint64_t last = place->host + place->stored - 1;
 	if (last >> offset_bits)
 		return image_fail(err, s->base.store->name, -EFBIG,
-			"its compressed clusters would lie where qcow2 has no "
-			"offset for them");
+			"its compressed clusters would lie past the largest "
+			"offset that qcow2 allows");
 	uint64_t sectors = (last >> QCOW2_SECTOR_BITS) -
 			   (place->host >> QCOW2_SECTOR_BITS);
 	*qcow2_tables_entry(&s->tables, guest) = htobe64(
@@ -273,14 +276,14 @@ sink_close(struct image_sink *base)
 
 static const struct image_sink_ops sink_ops = {
 	.reserve = sink_reserve,
-	/* What is never reserved reads as zeros; preallocate() gives it a place
-	 * when the next one is reserved. */
+	/* Ranges without a place read as zeros; preallocate() allocates them
+	 * when the next range is reserved. */
 	.zero = NULL,
 	.finish = sink_finish,
 	.close = sink_close,
 };
 
-/* What a sink looks like to its user. */
+/* Set the members of the sink. */
 static int
 describe(struct sink *s, struct image_store *store,
 	const struct image_create *create, struct image_error *err)
@@ -294,7 +297,7 @@ describe(struct sink *s, struct image_store *store,
 		.codec = {create->codec, create->level, create->small_window,
 			create->fast},
 	};
-	/* What is compressed is always a whole cluster. */
+	/* A compressed unit is always a whole cluster. */
 	if (s->geometry.extended_l2 && !create->compress)
 		s->base.unit >>= QCOW2_SUBCLUSTER_BITS;
 	s->version = create->version;

@@ -12,7 +12,7 @@
 /* An entry's ID and name have lengths of 16 bits. */
 #define MAX_TAIL (MAX_EXTRA + 2 * 65535)
 
-/* Where an entry lies, and the lengths of its parts after the fixed one. */
+/* The place of an entry, and the lengths of its variable parts. */
 struct entry {
 	uint32_t index;
 	uint64_t offset;
@@ -45,7 +45,7 @@ check_end(const struct qcow2_source *q, const struct entry *e, uint64_t length,
 	return 0;
 }
 
-/* The fixed part; its offset is in the file, so that sums do not overflow. */
+/* The fixed part. Its offset lies in the file, so that sums do not overflow. */
 static int
 parse_fixed(const struct qcow2_source *q, const unsigned char *raw,
 	struct entry *e, struct qcow2_snapshot *s, struct image_error *err)
@@ -94,7 +94,8 @@ parse_tail(const struct qcow2_source *q, const unsigned char *raw,
 {
 	if (e->extra >= 8)
 		s->vm_state_size = qcow2_get64(raw);
-	/* Version 2 need not have it; QEMU then takes the disk's size too. */
+	/* An entry of version 2 may lack the disk size. QEMU then uses the size
+	 * in the header too. */
 	s->disk_size = e->extra >= 16 ? qcow2_get64(raw + 8) : q->header.size;
 	raw += e->extra;
 	s->id = strndup((const char *)raw, e->id);
@@ -185,9 +186,9 @@ qcow2_find_snapshot(const struct qcow2_source *q, const char *wanted,
 		return 0;
 	if (named > 1)
 		return image_fail(err, q->base.store->name, -EPERM,
-			"has %u snapshots of the name '%s'; an ID names one of "
-			"them",
+			"has %u snapshots of the name '%s'; select one by its "
+			"ID",
 			named, wanted);
 	return image_fail(err, q->base.store->name, -ENOENT,
-		"has no snapshot of the ID or name '%s'", wanted);
+		"has no snapshot with the ID or name '%s'", wanted);
 }

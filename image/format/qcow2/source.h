@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_QCOW2_SOURCE_H
 #define HONE_IMAGE_QCOW2_SOURCE_H
-/* A qcow2 image that is read; shared by the files of its source. */
+/* The source of a qcow2 image, for the files that implement it. */
 #include <pthread.h>
 #include "format/qcow2/cache.h"
 #include "format/qcow2/header.h"
@@ -19,7 +19,10 @@ struct qcow2_snapshot {
 	uint64_t vm_state_size;
 };
 
-/* Constant once it is open, but for the cache and what the mutex guards. */
+/*
+ * Constant after open, except for the cache and the members that the mutex
+ * guards.
+ */
 struct qcow2_source {
 	struct image_source base;
 	struct qcow2_header header;
@@ -41,13 +44,14 @@ struct qcow2_source {
 	bool owns_cache;
 	struct qcow2_snapshot *snapshots;
 	uint32_t n_snapshots;
-	/* of their table in the file */
+	/* bytes of the snapshot table */
 	uint64_t snapshots_bytes;
-	/* only with image_open.inspect, not 0: the disk cannot be read, and
-	 * why; base.fault points at it if the tables are damaged */
+	/* only with image_open.inspect: the error of a read if the disk cannot
+	 * be read, otherwise 0; base.fault points at the refusal if the tables
+	 * are damaged */
 	int refused;
 	struct image_error refusal;
-	/* a range of base.data that is known to have no holes */
+	/* a range of base.data without holes */
 	pthread_mutex_t mutex;
 	uint64_t data_from;
 	uint64_t data_to;
@@ -69,14 +73,16 @@ struct qcow2_chain {
 	uint64_t l1_bytes;
 };
 
-/* open.c: as image_format.open of that format, which is qcow2; above is NULL
- * for the first of a chain. */
+/*
+ * open.c: as image_format.open of qcow2; above is NULL for the first image of a
+ * chain.
+ */
 int qcow2_open_source(const struct image_format *format,
 	struct image_store *store, const struct image_open *how,
 	const struct qcow2_chain *above, struct image_source **out,
 	struct image_error *err);
 
-/* The members that follow from the header. */
+/* Set the members that follow from the header. */
 void qcow2_set_geometry(struct qcow2_source *q);
 
 /*
@@ -94,14 +100,14 @@ int qcow2_load_l1(struct qcow2_source *q, const char *what, uint64_t offset,
 /* snapshot.c: read and check the snapshot table; sets snapshots. */
 int qcow2_load_snapshots(struct qcow2_source *q, struct image_error *err);
 void qcow2_free_snapshots(struct qcow2_source *q);
-/* The snapshot with that ID, or else that name. */
+/* Find the snapshot with that ID, or else with that name. */
 int qcow2_find_snapshot(const struct qcow2_source *q, const char *wanted,
 	const struct qcow2_snapshot **out, struct image_error *err);
 
 /* backing.c: the other files that an image names. */
 int qcow2_open_data_file(struct qcow2_source *q, const struct image_open *how,
 	struct image_error *err);
-/* The backing file as a store, and its format. */
+/* Open the backing file as a store, and find its format. */
 int qcow2_open_backing_store(const struct qcow2_source *q,
 	const struct image_open *how, const struct qcow2_chain *chain,
 	struct image_store **out, const struct image_format **format,
@@ -115,12 +121,13 @@ void qcow2_info(const struct image_source *source,
 /* One cluster, as its entry in an L2 table describes it. */
 struct qcow2_cluster {
 	bool compressed;
-	/* 0 if it has no place in the file, unless in an external data file */
+	/* 0 if the cluster is not allocated; also a valid offset of an external
+	 * data file */
 	uint64_t host;
-	/* bytes from host on that are read; 0 if none are */
+	/* bytes to read from host on; 0: none */
 	uint32_t stored;
-	/* bit n: subcluster n is allocated, or reads as zeros; without
-	 * subclusters bit 0 is for the cluster */
+	/* bit n: subcluster n is allocated, or reads as zeros; bit 0 is the
+	 * cluster if there are no subclusters */
 	uint32_t allocated;
 	uint32_t zero;
 };
@@ -141,7 +148,7 @@ enum qcow2_kind {
 	QCOW2_COMPRESSED
 };
 
-/* A range of the disk whose bytes lie in one place. */
+/* A range of the disk whose bytes are contiguous in the file. */
 struct qcow2_run {
 	enum qcow2_kind kind;
 	uint64_t length;
@@ -155,7 +162,7 @@ struct qcow2_run {
 /*
  * cluster.c: describe the image itself, without its backing file, at offset
  * `guest` for at most `limit` bytes, which is at least 1. A compressed run is
- * in one cluster; others are as long as one slice shows. Any thread.
+ * in one cluster; other runs end at the latest with their slice. Any thread.
  */
 int qcow2_lookup(struct qcow2_source *q, uint64_t guest, uint64_t limit,
 	struct qcow2_run *run, struct image_error *err);
@@ -166,13 +173,13 @@ struct qcow2_place {
 	/* the image of the chain that describes the range; if its bytes are in
 	 * a backing file of another format, that of the last qcow2 image */
 	struct qcow2_source *layer;
-	/* not NULL: read the range from this source; run.kind does not count */
+	/* not NULL: read the range from this source; run.kind is not used */
 	struct image_source *other;
-	/* of the file that has the bytes; 0 if none has */
+	/* depth of the file with the bytes; 0 if no file has them */
 	unsigned depth;
 };
 
-/* chain.c: as qcow2_lookup(), and in backing files. */
+/* chain.c: as qcow2_lookup(), including backing files. */
 int qcow2_find(struct qcow2_source *q, uint64_t guest, uint64_t limit,
 	struct qcow2_place *place, struct image_error *err);
 

@@ -8,8 +8,10 @@
 #include "format/formats.h"
 #include "format/qcow2/space.h"
 
-/* Bytes of refcount blocks that are written together: system calls are few,
- * and memory is small. A multiple of every cluster size but the largest. */
+/*
+ * Bytes of refcount blocks that are written together, for few system calls and
+ * little memory. A multiple of every cluster size but the largest.
+ */
 #define COLLECTED ((size_t)1 << 20)
 
 /* A block of most file systems. */
@@ -34,7 +36,7 @@ first_in_memory(const struct qcow2_space *s)
 	return s->first << per_block_bits(s);
 }
 
-/* The first cluster past those that the blocks in memory can count. */
+/* The end of the clusters that the blocks in memory can count. */
 static uint64_t
 end_in_memory(const struct qcow2_space *s)
 {
@@ -122,7 +124,7 @@ allocate(struct qcow2_space *s, uint64_t count, uint64_t *cluster,
 	return 0;
 }
 
-/* Count the clusters before `next`, as far as the blocks in memory go. */
+/* Count the clusters before `next` that the blocks in memory can count. */
 static void
 count_in_memory(struct qcow2_space *s)
 {
@@ -132,7 +134,7 @@ count_in_memory(struct qcow2_space *s)
 
 	if (end > s->next)
 		end = s->next;
-	/* The counts are 0 before, and a 1 is one bit. */
+	/* Each count is 0 before, so that one bit makes it 1. */
 	for (; s->counted < end; s->counted++) {
 		uint64_t index = s->counted - first;
 		if (order < 3)
@@ -154,9 +156,9 @@ qcow2_space_init(struct qcow2_space *s, struct image_store *store,
 		return image_no_memory(err);
 	s->next = 1;
 	count_in_memory(s);
-	/* A disk may have the signature of another format anywhere, and the
-	 * file would be taken for that format if a cluster of the disk were
-	 * here. What is skipped is a hole. */
+	/* No data of the disk may lie at the offset of a signature: a guest
+	 * could store the signature of another format there. The skipped range
+	 * is a hole. */
 	uint64_t begin = IMAGE_SIGNATURES_END >> geometry->cluster_bits;
 	if (s->next < begin)
 		s->counted = s->next = begin;
@@ -164,9 +166,9 @@ qcow2_space_init(struct qcow2_space *s, struct image_store *store,
 }
 
 /*
- * Write the first n blocks of those in memory, which are all that are in use.
- * They take clusters of the file themselves. Those among them that the blocks
- * in memory count are counted before they are written.
+ * Write the first n blocks in memory, which include all blocks in use. The
+ * blocks take clusters of the file too. The blocks in memory count as many of
+ * these clusters as they can before the write.
  */
 static int
 write_blocks(struct qcow2_space *s, uint64_t n, struct image_error *err)
@@ -231,8 +233,10 @@ qcow2_space_share(struct qcow2_space *s, uint64_t cluster)
 	return true;
 }
 
-/* Blocks that will be there in the end if clusters up to `used` are in use and
- * no more are taken but for blocks. */
+/*
+ * Returns the final number of blocks if clusters up to `used` are in use and
+ * only blocks take more clusters.
+ */
 static uint64_t
 final_blocks(const struct qcow2_space *s, uint64_t used)
 {
@@ -248,7 +252,7 @@ final_blocks(const struct qcow2_space *s, uint64_t used)
 	}
 }
 
-/* The table counts among the clusters that it needs entries for. */
+/* The table needs entries for its own clusters too. */
 static uint64_t
 table_clusters_needed(const struct qcow2_space *s)
 {
@@ -272,8 +276,8 @@ qcow2_space_finish(struct qcow2_space *s, uint64_t *table_cluster,
 	*table_clusters = table_clusters_needed(s);
 	uint64_t entries = *table_clusters << (bits - 3);
 	int rc = qcow2_space_take(s, *table_clusters, table_cluster, err);
-	/* Each turn leaves a 64th of the blocks, or fewer: those that count
-	 * the blocks of the turn before. */
+	/* Each iteration leaves at most 1/64 of the blocks: those that count
+	 * the blocks of the previous iteration. */
 	while (rc == 0) {
 		uint64_t end = qcow2_divide_up(
 			s->next, UINT64_C(1) << per_block_bits(s));
@@ -300,7 +304,8 @@ qcow2_write_sparse(struct image_store *store, uint64_t offset,
 	size_t from = 0;
 	int rc = 0;
 
-	/* Blocks are those of the file; the ends may be parts of blocks. */
+	/* Blocks are aligned in the file; the first and the last may be
+	 * partial. */
 	for (size_t done = 0; done < length;) {
 		size_t n = HOLE_BYTES - (size_t)((offset + done) % HOLE_BYTES);
 		if (n > length - done)

@@ -2,9 +2,9 @@
 #ifndef HONE_IMAGE_QCOW2_TABLES_H
 #define HONE_IMAGE_QCOW2_TABLES_H
 /*
- * The L2 tables of a new image, filled in ascending order. Complete ones are
- * collected and written together, so that memory does not grow with the disk,
- * but for the L1 table.
+ * The L2 tables of a new image, filled in ascending order. Complete tables are
+ * collected and written together, so that only the L1 table in memory grows
+ * with the disk.
  */
 #include "format/qcow2/space.h"
 
@@ -13,24 +13,26 @@ struct qcow2_tables {
 	const struct qcow2_geometry *geometry;
 	/* as in the file */
 	uint64_t *l1;
-	/* as in the file: `used` tables of at most `room`; the last one of
-	 * them is being filled */
+	/* as in the file: `used` tables of at most `room`; the last one is
+	 * being filled */
 	unsigned char *l2;
 	size_t room;
 	size_t used;
-	/* where in l1 each of those belongs */
+	/* index in l1 of each of these tables */
 	uint64_t *index;
 };
 
-/* The space and its geometry live as long as the tables. On failure, as on
- * success, qcow2_tables_destroy() frees them. */
+/*
+ * The space and its geometry must live as long as the tables.
+ * qcow2_tables_destroy() frees the tables, also after a failure.
+ */
 int qcow2_tables_init(struct qcow2_tables *tables, struct qcow2_space *space,
 	struct image_error *err);
 void qcow2_tables_destroy(struct qcow2_tables *tables);
 
 /*
- * Make the table of a guest cluster the one that is filled. Tables are asked
- * for in ascending order. May take clusters of the space.
+ * Begin to fill the table of a guest cluster. Tables are opened in ascending
+ * order. May allocate clusters of the space.
  */
 int qcow2_tables_open(struct qcow2_tables *tables, uint64_t guest_cluster,
 	struct image_error *err);
@@ -40,7 +42,7 @@ int qcow2_tables_open(struct qcow2_tables *tables, uint64_t guest_cluster,
 uint64_t *qcow2_tables_entry(
 	struct qcow2_tables *tables, uint64_t guest_cluster);
 
-/* Write what is left and the L1 table. */
+/* Write the remaining L2 tables and the L1 table. */
 int qcow2_tables_finish(struct qcow2_tables *tables, uint64_t *l1_cluster,
 	struct image_error *err);
 
