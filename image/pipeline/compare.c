@@ -4,7 +4,7 @@
 #include <hone/zero.h>
 #include "pipeline/pieces.h"
 
-/* Narrows a difference down before single bytes are looked at. */
+/* Bytes of one memcmp(), before single bytes are compared. */
 #define STEP 4096
 
 struct compare {
@@ -22,7 +22,10 @@ struct own {
 	uint64_t first_difference;
 };
 
-/* Describe a side from offset to end; past the end of the image is a hole. */
+/*
+ * Describe a side from offset to end. The range past the end of the image is a
+ * hole.
+ */
 static int
 describe(struct image_source *side, uint64_t offset, uint64_t end,
 	struct image_extent *extent, struct image_error *err)
@@ -38,7 +41,7 @@ describe(struct image_source *side, uint64_t offset, uint64_t end,
 	return 0;
 }
 
-/* Have both sides described at offset; what is known already is kept. */
+/* Describe both sides at offset. An extent that reaches past offset is kept. */
 static int
 describe_both(struct compare *compare, uint64_t offset, uint64_t end,
 	struct image_extent sides[2], struct image_error *err)
@@ -54,7 +57,7 @@ describe_both(struct compare *compare, uint64_t offset, uint64_t end,
 	return 0;
 }
 
-/* Where the nearer of two extents ends. */
+/* Returns the smaller end of two extents. */
 static uint64_t
 nearer_end(const struct image_extent sides[2])
 {
@@ -63,7 +66,10 @@ nearer_end(const struct image_extent sides[2])
 	return end[0] < end[1] ? end[0] : end[1];
 }
 
-/* A hole where both are holes, else data, as far as neither changes. */
+/*
+ * The extent is a hole if both sides are holes, otherwise data. The extent ends
+ * where a side changes.
+ */
 static int
 cut(void *opaque, uint64_t offset, struct image_extent *extent,
 	struct image_error *err)
@@ -85,7 +91,7 @@ cut(void *opaque, uint64_t offset, struct image_extent *extent,
 	return 0;
 }
 
-/* The first difference, or length. A side that is NULL is zero. */
+/* Returns the first difference, or length. A side that is NULL is zero. */
 static size_t
 find_difference(const unsigned char *a, const unsigned char *b, size_t length)
 {
@@ -147,8 +153,8 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 		int rc = describe_both(compare, offset, end, sides, err);
 		if (rc < 0)
 			return rc;
-		/* What is read in one call: as far as neither side changes
-		 * from data to hole or back. */
+		/* One call reads up to a change from data to hole, or back, of
+		 * a side. */
 		enum image_kind kind[2] = {sides[0].kind, sides[1].kind};
 		uint64_t at = nearer_end(sides);
 		while (at < end) {

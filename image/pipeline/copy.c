@@ -4,7 +4,7 @@
 #include <errno.h>
 #include "pipeline/copy.h"
 
-/* Blocks of every file system that shares them are at most as large. */
+/* No file system that shares blocks has larger ones. */
 #define SHARE_ALIGN 4096
 
 static int
@@ -113,7 +113,7 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 	return 0;
 }
 
-/* Tell a sink that wants to know where the disk has no data. */
+/* Report a range without data to a sink that has zero(). */
 static int
 reserve_zero(struct image_copy *copy, uint64_t from, uint64_t to,
 	struct image_error *err)
@@ -124,7 +124,7 @@ reserve_zero(struct image_copy *copy, uint64_t from, uint64_t to,
 	return ops->zero(copy->sink, from, to - from, err);
 }
 
-/* Cut what the place does not hold off, as a put that follows. */
+/* Split a put: the part that the place does not hold becomes the next put. */
 static void
 split(struct image_copy_own *own, size_t at, const struct image_place *place)
 {
@@ -185,7 +185,7 @@ order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 	return reserve_zero(copy, at, end, err);
 }
 
-/* Share the put's bytes, or read and write them if that is refused. */
+/* Share the bytes of the put. The fallback reads and writes them. */
 static int
 put_shared(struct image_copy *copy, struct image_scratch *scratch,
 	const struct image_chunk *chunk, const struct image_put *put,
@@ -228,7 +228,8 @@ write_puts(void *opaque, struct image_scratch *scratch,
 			rc = put_shared(copy, scratch, chunk, put, err);
 			continue;
 		}
-		/* Neighbours both here and in the file go out together. */
+		/* Bytes that are adjacent here and in the file are one
+		 * write. */
 		while (i + 1 < own->n_puts &&
 			own->puts[i + 1].bytes == put->bytes + length &&
 			own->puts[i + 1].place.host == put->place.host + length)
@@ -247,7 +248,7 @@ image_copy(struct image_source *source, struct image_sink *sink,
 	struct image_copy copy = {.source = source,
 		.sink = sink,
 		.copied = copied,
-		/* Zeros shorter than what the sink allocates save nothing. */
+		/* Zeros shorter than a unit of the sink save no space. */
 		.block = run->block > sink->unit ? run->block
 						 : (size_t)sink->unit,
 		.chunk = image_chunk_size(source)};
@@ -273,7 +274,8 @@ image_copy(struct image_source *source, struct image_sink *sink,
 		.chunk = copy.chunk,
 		.buffer = (sink->compress ? 2 : 1) * copy.chunk,
 		.own = own_size(&copy),
-		/* The default is for buffers alone: it takes no threads. */
+		/* The default limit is for buffers alone, and does not reduce
+		 * the number of threads. */
 		.scratch = sink->compress && run->memory
 				   ? image_codec_memory(
 					     &sink->codec, (size_t)sink->unit)

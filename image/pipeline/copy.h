@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_COPY_H
 #define HONE_IMAGE_COPY_H
-/* What the files of image_copy() share. */
+/* Declarations for the files of image_copy(). */
 #include "pipeline/pieces.h"
 
 struct image_copy {
 	struct image_source *source;
 	struct image_sink *sink;
-	/* bytes: zeros are looked for in blocks of this size */
+	/* bytes of the blocks that are searched for zeros */
 	size_t block;
-	/* bytes of the disk that a chunk has at most */
+	/* most bytes of the disk in a chunk */
 	size_t chunk;
-	/* pieces that a chunk has at most */
+	/* most pieces of a chunk */
 	size_t room;
-	/* blocks are shared with the source where they lie right. Atomic:
-	 * cleared once the file system refuses. */
+	/* share aligned blocks with the source. Atomic: cleared when the file
+	 * system refuses. */
 	int share;
-	/* used by the order stage alone, but for `shared`, which is atomic */
+	/* used by the order stage alone, except for `shared`, which is
+	 * atomic */
 	struct image_copied *copied;
 };
 
-/* Bytes that go to one place of the file. */
+/* Bytes for one place of the file. */
 struct image_put {
 	struct image_place place;
 	/* NULL: shared with the source, at this offset of its file */
@@ -28,7 +29,7 @@ struct image_put {
 	uint64_t from;
 };
 
-/* What a chunk carries from stage to stage. */
+/* The data of a chunk that the stages share. */
 struct image_copy_own {
 	struct image_pieces listed;
 	struct image_pieces found;
@@ -44,8 +45,10 @@ int image_copy_encode(struct image_copy *copy, struct image_scratch *scratch,
 	struct image_chunk *chunk, struct image_error *err);
 
 /* share.c */
-/* Share the whole file if both sides are raw and the file system can. Returns
- * 1 if that was done, 0 if not. */
+/*
+ * Share the whole file if both sides are raw and the file system can. Returns 1
+ * if the file was shared, otherwise 0.
+ */
 int image_copy_share_all(struct image_copy *copy, struct image_error *err);
 /* Set copy->share if the file system shares blocks of the source with the sink.
  * The sink reads as zeros after that. */

@@ -5,7 +5,7 @@
 #include <hone/zero.h>
 #include "pipeline/copy.h"
 
-/* The second half of the buffer takes what is compressed, without gaps. */
+/* The second half of the buffer holds the compressed units without gaps. */
 struct encoder {
 	struct image_copy *copy;
 	struct image_scratch *scratch;
@@ -15,8 +15,9 @@ struct encoder {
 };
 
 /*
- * Store a unit compressed, or as it is if that is no longer. The last unit of
- * the disk is compressed with zeros behind its end: readers expect a whole one.
+ * Store a unit compressed, or uncompressed if compression saves no bytes. The
+ * last unit of the disk is padded with zeros, because readers expect a whole
+ * unit.
  */
 static int
 encode_unit(struct encoder *e, uint64_t guest, unsigned char *bytes,
@@ -45,7 +46,10 @@ encode_unit(struct encoder *e, uint64_t guest, unsigned char *bytes,
 	return 0;
 }
 
-/* Bytes of holes listed in [from, to); *at is the first piece to look at. */
+/*
+ * Returns the bytes of listed holes in [from, to). *at is the first piece to
+ * visit.
+ */
 static uint64_t
 holes_between(const struct image_pieces *listed, size_t *at, uint64_t from,
 	uint64_t to)
@@ -83,7 +87,7 @@ image_copy_encode(struct image_copy *copy, struct image_scratch *scratch,
 {
 	struct image_copy_own *own = chunk->own;
 	struct encoder e = {copy, scratch, own, chunk->data + copy->chunk, 0};
-	/* A compressed unit is exactly one of the sink's. */
+	/* A compressed unit is exactly one unit of the sink. */
 	size_t unit = (size_t)copy->sink->unit;
 	size_t piece = 0;
 

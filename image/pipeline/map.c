@@ -9,7 +9,7 @@ struct map {
 	bool scan;
 	int (*report)(void *opaque, const struct image_extent *extent);
 	void *opaque;
-	/* not reported yet: the next one may continue it */
+	/* not reported yet: the next extent may continue this one */
 	struct image_extent merged;
 };
 

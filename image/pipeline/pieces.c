@@ -11,7 +11,8 @@ image_extent_continues(
 		a->zero_cluster != b->zero_cluster || a->depth != b->depth ||
 		image_extent_end(a) != b->offset)
 		return false;
-	/* Each part of a compressed extent names the beginning of all of it. */
+	/* Each part of a compressed extent has the host offset of the whole
+	 * extent. */
 	if (a->compressed || a->host == IMAGE_NO_HOST ||
 		b->host == IMAGE_NO_HOST)
 		return a->host == b->host;
@@ -50,7 +51,7 @@ image_pieces_add(struct image_pieces *pieces, const struct image_extent *piece)
 	} else {
 		last->length += piece->length;
 		last->kind = IMAGE_DATA;
-		/* It lies in several places of the file. */
+		/* The merged piece has several places in the file. */
 		image_extent_plain(last);
 	}
 }
@@ -102,7 +103,7 @@ image_pieces_read(const struct image_pieces *listed,
 	return 0;
 }
 
-/* Blocks are counted from where the range begins. */
+/* The first block begins at the beginning of the range. */
 static void
 scan(struct image_pieces *found, const struct image_extent *range,
 	const unsigned char *bytes, size_t block)
@@ -131,8 +132,8 @@ image_pieces_scan(struct image_pieces *found, const struct image_pieces *listed,
 			image_pieces_add(found, e);
 			continue;
 		}
-		/* The end of a block that began before this extent is a range
-		 * of its own. */
+		/* The end of a block that began before this extent is a
+		 * separate range. */
 		uint64_t aligned =
 			(e->offset + block - 1) & ~((uint64_t)block - 1);
 		uint64_t ends[2] = {aligned, image_extent_end(e)};

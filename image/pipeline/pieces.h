@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_PIECES_H
 #define HONE_IMAGE_PIECES_H
-/* What a chunk holds: pieces of one kind each, in order, that cover it. */
+/*
+ * The pieces of a chunk. Each piece has one kind; all pieces, in order, cover
+ * the chunk.
+ */
 #include "format/format.h"
 #include "pipeline/pipeline.h"
 
@@ -12,8 +15,9 @@ struct image_pieces {
 };
 
 /*
- * Bytes of a chunk of a source. A chunk stays in the second-level cache between
- * its stages. A unit that two chunks shared would be decompressed twice.
+ * Bytes of a chunk of a source. A chunk stays in the second-level CPU cache
+ * between its stages. A chunk has whole units, because a unit in two chunks
+ * would be decompressed twice.
  */
 static inline size_t
 image_chunk_size(const struct image_source *source)
@@ -22,7 +26,7 @@ image_chunk_size(const struct image_source *source)
 	return source->unit > chunk ? (size_t)source->unit : chunk;
 }
 
-/* Pieces that a chunk can have: extents may end at any sector. */
+/* Least bytes of a piece: extents may end at any sector. */
 #define IMAGE_PIECE_MIN 512
 
 static inline size_t
@@ -32,13 +36,16 @@ image_pieces_room(size_t chunk)
 }
 
 /*
- * Append a piece. It becomes part of the last one if the two are alike and
- * neighbours, or if there is no more room: then as data, which is always true.
+ * Append a piece. The piece extends the last one if image_extent_continues(),
+ * or if there is no more room. Without room the result is data, which is
+ * correct for any bytes.
  */
 void image_pieces_add(
 	struct image_pieces *pieces, const struct image_extent *piece);
 
-/* Whether b goes on where a ends, in the disk and in the file, and is like a.
+/*
+ * Returns whether b has the kind of a, and continues a in the disk and in the
+ * file.
  */
 bool image_extent_continues(
 	const struct image_extent *a, const struct image_extent *b);
@@ -53,7 +60,7 @@ image_extent_end(const struct image_extent *extent)
 struct image_extent image_extent_part(
 	const struct image_extent *extent, uint64_t offset, uint64_t end);
 
-/* Make an extent say nothing of the file, so that neighbours merge. */
+/* Remove the properties of the file, so that adjacent extents can be merged. */
 static inline void
 image_extent_plain(struct image_extent *extent)
 {
@@ -70,16 +77,16 @@ int image_pieces_list(struct image_pieces *pieces, struct image_source *source,
 	const struct image_chunk *chunk, bool plain, struct image_error *err);
 
 /*
- * Read the data among the pieces listed into chunk->data, neighbours in one
- * call. What is a hole is left as it is there.
+ * Read the listed pieces of data into chunk->data, adjacent ones in one call.
+ * The bytes of holes are not changed.
  */
 int image_pieces_read(const struct image_pieces *listed,
 	struct image_source *source, struct image_scratch *scratch,
 	const struct image_chunk *chunk, struct image_error *err);
 
 /*
- * Make found the pieces listed, with the data, which has been read, told apart
- * into data and zeros. Zeros are found in blocks aligned in the disk.
+ * Set found to the listed pieces, with data split into data and zeros. The data
+ * has been read. Zeros are found in blocks aligned in the disk.
  */
 void image_pieces_scan(struct image_pieces *found,
 	const struct image_pieces *listed, const struct image_chunk *chunk,

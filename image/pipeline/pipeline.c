@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * One mutex guards everything but the stages' own work: a chunk is a megabyte,
- * so the mutex is taken some thousand times a second.
+ * One mutex guards everything except the work of the stages. A chunk is a
+ * megabyte, so the mutex is taken some thousand times a second.
  */
 #include <assert.h>
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include "pipeline/pieces.h"
 #include "pipeline/state.h"
 
-/* Cut the next chunk off. Holes of whole chunks become one, however long. */
+/* Cut the next chunk. A hole of several whole chunks becomes one chunk. */
 static void
 cut(struct pipeline *p, struct task *task)
 {
@@ -26,7 +26,7 @@ cut(struct pipeline *p, struct task *task)
 			plan->cut(plan->opaque, offset, &p->extent, &task->err);
 	if (task->rc < 0) {
 		chunk->length = 0;
-		/* Nothing follows a failure. */
+		/* No chunk follows a failure. */
 		p->offset = plan->size;
 		return;
 	}
@@ -63,7 +63,7 @@ stop(struct pipeline *p, int rc, const struct image_error *err)
 	}
 }
 
-/* The order stage for one chunk whose turn has come. */
+/* The order stage for the chunk of the next ticket. */
 static void
 pass_order(struct pipeline *p, struct task *task)
 {
@@ -85,12 +85,15 @@ pass_order(struct pipeline *p, struct task *task)
 		return;
 	}
 	rc = hone_ring_enqueue(p->ready, task);
-	/* It has room for every chunk. */
+	/* The ring has room for every chunk. */
 	assert(rc == 0);
 	(void)rc;
 }
 
-/* A chunk has been worked on: pass on those whose turn has come. */
+/*
+ * Add a chunk after its work stage. Run the order stage for all chunks whose
+ * ticket is next.
+ */
 static void
 submit(struct pipeline *p, struct task *task)
 {
@@ -155,7 +158,7 @@ do_work(struct pipeline *p, struct image_scratch *scratch)
 	return true;
 }
 
-/* Each thread does it until everything is done or p->rc set. */
+/* The loop of each thread, until all chunks are done or p->rc is set. */
 static void *
 loop(void *pipeline)
 {
@@ -163,7 +166,8 @@ loop(void *pipeline)
 	struct image_scratch scratch = {0};
 
 	pthread_mutex_lock(&p->lock);
-	/* Writing first: it frees chunks, and the bytes are still in cache. */
+	/* Writes first: a write frees a chunk, and the bytes are still in the
+	 * CPU cache. */
 	while (p->rc == 0) {
 		if (do_write(p, &scratch) || do_work(p, &scratch))
 			continue;
@@ -188,7 +192,7 @@ image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 	*threads = 0;
 	if (plan->size == 0)
 		return 0;
-	/* No more threads than there are chunks of the disk. */
+	/* No more threads than chunks of the disk. */
 	uint64_t most = (plan->size - 1) / plan->chunk + 1;
 	if (wanted > IMAGE_MAX_THREADS)
 		wanted = IMAGE_MAX_THREADS;

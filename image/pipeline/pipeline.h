@@ -2,21 +2,23 @@
 #ifndef HONE_IMAGE_PIPELINE_H
 #define HONE_IMAGE_PIPELINE_H
 /*
- * The upper seam: visit a whole disk in chunks, by several threads.
+ * The upper layer: visit a whole disk in chunks, by several threads.
  *
  * The disk is cut into chunks in ascending order; each gets a ticket. A chunk
  * passes three stages: work (read, scan, encode), order (in the order of
- * tickets: give places, report), write. Every thread does whatever stage has a
- * chunk waiting, so that one thread does what several do, in the same code.
+ * tickets: reserve places, report), write. Every thread runs any stage that has
+ * a chunk waiting, so that one thread and several threads run the same code.
  *
  * Chunks come from one hone_mempool, which bounds the memory. A thread takes a
- * chunk before it takes a ticket, so the oldest ticket can always go on. Chunks
- * that have their places wait for a writer in a hone_ring.
+ * chunk before it takes a ticket, so the chunk of the oldest ticket never waits
+ * for another one. Chunks that have their places wait for a writer in a
+ * hone_ring.
  *
- * An error of cut or work takes effect in the order of tickets, so that it does
- * not depend on the number of threads; one of write at once. Then no more
- * chunks are cut, those under way are dropped, and image_pipeline_run() returns
- * the error when every thread has stopped.
+ * An error of cut or work takes effect in the order of tickets, so that the
+ * error does not depend on the number of threads. An error of write takes
+ * effect immediately. After an error no more chunks are cut, chunks in progress
+ * are dropped, and image_pipeline_run() returns the error after every thread
+ * has stopped.
  */
 #include "codec/codec.h"
 #include "error.h"
@@ -27,9 +29,9 @@ struct image_chunk {
 	uint64_t offset;
 	/* at most image_plan.chunk, unless hole */
 	uint64_t length;
-	/* reads as zeros throughout: passes the order stage alone */
+	/* reads as zeros; passes the order stage alone */
 	bool hole;
-	/* what cut() said of the chunk's beginning */
+	/* the extent that cut() returned for the beginning of the chunk */
 	struct image_extent first;
 	/* image_plan.buffer bytes aligned to IMAGE_ALIGN */
 	unsigned char *data;
@@ -59,20 +61,21 @@ struct image_plan {
 	int (*work)(void *opaque, struct image_scratch *scratch,
 		struct image_chunk *chunk, struct image_error *err);
 	/*
-	 * In the order of tickets, one thread at a time; chunks without holes
-	 * between them cover the disk. Returns 1 to end the run early without
-	 * an error. NULL: nothing to do.
+	 * In the order of tickets, one thread at a time. The chunks cover the
+	 * disk without gaps. Returns 1 to end the run early without an error.
+	 * NULL: no such stage.
 	 */
 	int (*order)(void *opaque, struct image_chunk *chunk,
 		struct image_error *err);
-	/* Any thread; not called for a hole. NULL: nothing to do. */
+	/* Any thread; not called for a hole. NULL: no such stage. */
 	int (*write)(void *opaque, struct image_scratch *scratch,
 		struct image_chunk *chunk, struct image_error *err);
 	void *opaque;
 };
 
 /*
- * Visit the disk as run says. *threads is set to how many worked.
+ * Visit the disk with the options of run. Sets *threads to the number of
+ * threads that worked.
  * Returns 0, 1 if order() ended the run, or the first error.
  */
 int image_pipeline_run(const struct image_plan *plan,

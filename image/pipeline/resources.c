@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The chunks of a pipeline, their queue, and the slots where they wait. */
+/* The chunks of a pipeline, their ring, and their slots for the order stage. */
 #include <errno.h>
 #include <stdlib.h>
 #include "pipeline/state.h"
 #include "store/store.h"
 
-/* As said in image_run.memory. */
+/* The default of image_run.memory. */
 #define DEFAULT_MEMORY ((size_t)64 << 20)
 
 static size_t
@@ -15,8 +15,8 @@ round_up(size_t n, size_t to)
 }
 
 /*
- * An object: the task, what the stages keep, and the buffer, each on lines of
- * its own. The buffer begins at a page, for O_DIRECT.
+ * An object has the task, the memory of the stages and the buffer, each on its
+ * own cache lines. The buffer begins at a page, for O_DIRECT.
  */
 static size_t
 head_size(const struct image_plan *plan)
@@ -36,16 +36,20 @@ construct(void *object, size_t index, void *arg)
 	task->chunk.data = (unsigned char *)object + head_size(plan);
 }
 
-/* Chunks of a disk under way, for each thread: one that is worked on, and one
- * that waits for its turn. One thread alone needs no second. */
+/*
+ * Chunks in progress: for each thread, one in the work stage and one that waits
+ * for its ticket. A single thread needs no second chunk.
+ */
 static size_t
 wanted_chunks(unsigned threads)
 {
 	return threads == 1 ? 1 : 2 * (size_t)threads;
 }
 
-/* Each thread takes its scratch and at least one chunk. The first one takes
- * them in any case. */
+/*
+ * Each thread needs its scratch and at least one chunk. The first thread gets
+ * them even if they exceed the limit.
+ */
 static void
 divide_memory(struct pipeline *p, size_t chunk, unsigned *threads)
 {
@@ -70,7 +74,8 @@ create_pool(struct pipeline *p, unsigned *threads)
 	hone_mempool_attr_init(&attr);
 	attr.object_size = head_size(plan) + plan->buffer;
 	attr.alignment = IMAGE_ALIGN;
-	/* O_DIRECT sends a huge page as one piece: 1 GiB takes 1.6 s, not 3. */
+	/* With O_DIRECT, a huge page is one request: 1 GiB takes 1.6 s, not
+	 * 3. */
 	attr.flags = HONE_MEMPOOL_HUGE_ADVISE;
 	attr.cache_size = 1;
 	attr.max_caches = 1;
@@ -99,7 +104,8 @@ pipeline_create(struct pipeline *p, unsigned *threads)
 		if (!p->worked)
 			rc = -ENOMEM;
 	}
-	/* Initialised in every case, so that destroy may end them. */
+	/* Initialised also after a failure, because pipeline_destroy() destroys
+	 * both. */
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -115,7 +121,7 @@ pipeline_destroy(struct pipeline *p)
 {
 	void *element;
 
-	/* After an error, chunks are still where they waited. */
+	/* After an error, chunks are still in the ring and in the slots. */
 	while (p->ready && hone_ring_dequeue(p->ready, &element) == 0)
 		hone_mempool_put(p->cache, element);
 	for (size_t i = 0; p->worked && i < p->n_chunks; i++)

@@ -4,10 +4,10 @@
 #include "format/format.h"
 #include "pipeline/copy.h"
 
-/* A block of every file system that can share. */
+/* A multiple of the block of every file system with reflinks. */
 #define PROBE 4096
 
-/* Data and holes of what was shared whole, as the source describes them. */
+/* Count the data and holes of a source that was shared as a whole. */
 static int
 count_extents(struct image_copy *copy, struct image_error *err)
 {
@@ -47,10 +47,9 @@ image_copy_share_all(struct image_copy *copy, struct image_error *err)
 }
 
 /*
- * Tried with the first block of the source. What is shared there is removed
- * again: the header that comes to lie there does not cover all of it, and what
- * is never written has to read as zeros. Some file systems share blocks but
- * cannot remove them.
+ * Tries to share the first block of the source. The shared block is removed
+ * again: the header of the sink does not fill the block, and unwritten bytes
+ * must read as zeros. Some file systems share blocks but cannot remove them.
  */
 int
 image_copy_try_share(struct image_copy *copy, struct image_error *err)

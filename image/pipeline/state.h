@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_PIPELINE_STATE_H
 #define HONE_IMAGE_PIPELINE_STATE_H
-/* What the files of the pipeline share. */
+/* Declarations for the files of the pipeline. */
 #include <hone/mempool.h>
 #include <hone/ring.h>
 #include <pthread.h>
 #include "pipeline/pipeline.h"
 
-/* A chunk as the mempool has it: its buffers lie in the same object. */
+/* An object of the mempool: a chunk, followed by its buffers. */
 struct task {
 	struct image_chunk chunk;
-	/* what cut or work returned */
+	/* the result of cut or work */
 	int rc;
 	struct image_error err;
 };
@@ -18,7 +18,7 @@ struct task {
 struct pipeline {
 	const struct image_plan *plan;
 	const struct image_run *run;
-	/* chunks that there are */
+	/* number of chunks */
 	size_t n_chunks;
 
 	pthread_mutex_t lock;
@@ -30,14 +30,15 @@ struct pipeline {
 	struct hone_ring *ready;
 	/* chunks that wait for the order stage: slot ticket % n_chunks */
 	struct task **worked;
-	/* where the next chunk is cut off, and what is known around it */
+	/* offset of the next chunk, and the extent there */
 	uint64_t offset;
 	struct image_extent extent;
 	uint64_t next_ticket;
 	uint64_t next_order;
 	unsigned under_way;
 	unsigned writing;
-	/* bytes cut for reading, and when that began: for run->rate */
+	/* for run->rate: bytes cut for reading, and the time of the
+	 * beginning */
 	uint64_t read;
 	uint64_t began_ns;
 	/* not 0: stop */
@@ -47,9 +48,9 @@ struct pipeline {
 
 /* resources.c */
 /*
- * Make the chunks for so many threads, or for fewer, at least 1, as run->memory
- * allows; sets n_chunks and *threads. Returns 0 or -ENOMEM, with nothing left
- * to be destroyed.
+ * Create the chunks for *threads threads, or for fewer, at least 1, if
+ * run->memory requires fewer. Sets n_chunks and *threads.
+ * Returns 0, or -ENOMEM after freeing everything.
  */
 int pipeline_create(struct pipeline *p, unsigned *threads);
 void pipeline_destroy(struct pipeline *p);
@@ -57,13 +58,15 @@ void pipeline_destroy(struct pipeline *p);
 /* threads.c */
 /* CPUs that this process may run on. */
 unsigned pipeline_cpus(void);
-/* Call work(p) in that many threads, the caller's among them, or in fewer if
- * the system has no more. Returns how many. */
+/*
+ * Call work(p) in `wanted` threads, including the caller's, or in fewer if the
+ * system refuses more. Returns the number of threads.
+ */
 unsigned pipeline_threads(
 	struct pipeline *p, unsigned wanted, void *(*work)(void *));
 /* Returns whether run->rate forbids to read more now. */
 bool pipeline_must_wait(struct pipeline *p);
-/* Wait until something has changed or run->rate allows to read on. */
+/* Wait for a change, or until run->rate allows another read. */
 void pipeline_wait(struct pipeline *p);
 
 #endif

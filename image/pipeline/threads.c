@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The threads of a pipeline, and how they wait. */
+/* The threads of a pipeline, and their waiting. */
 #include <sched.h>
 #include <signal.h>
 #include <time.h>
@@ -24,7 +24,7 @@ now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-/* When the bytes read so far are used up at the rate allowed. */
+/* Returns the time from which run->rate allows another read. */
 static uint64_t
 due_ns(const struct pipeline *p)
 {
@@ -51,7 +51,7 @@ pipeline_wait(struct pipeline *p)
 	} else if (!limited || p->under_way) {
 		pthread_cond_wait(&p->changed, &p->lock);
 	}
-	/* Else the time came just now: the caller tries again. */
+	/* Otherwise the time has just come: the caller tries again. */
 }
 
 unsigned
@@ -62,7 +62,7 @@ pipeline_threads(struct pipeline *p, unsigned wanted, void *(*work)(void *))
 	sigset_t all, old;
 
 	p->began_ns = now_ns();
-	/* Signals are for the thread that the program knows of. */
+	/* The caller's thread alone handles signals. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (more + 1 < wanted &&
