@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Whether an image is safe to use: what is the same for every format. */
+/* The part of image_check() that all formats share. */
 #include <errno.h>
 #include "format/formats.h"
 #include "format/verdict.h"
 
-/* Set *format; NULL if the file's name and its first bytes disagree. */
+/*
+ * Set *format; NULL, after a reported fault, if suffix and first bytes
+ * contradict each other.
+ */
 static int
 find_format(struct image_store *store, const struct image_open *how,
 	struct image_verdict *verdict, const struct image_format **format,

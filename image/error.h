@@ -4,13 +4,13 @@
 #include "image.h"
 
 /*
- * Set the sentence about the file of that name ("" or NULL if none) and return
- * code, a negative errno.
+ * Set the message about the named file ("" or NULL: no file). Returns code, a
+ * negative errno.
  */
 __attribute__((format(printf, 4, 5))) int image_fail(struct image_error *err,
 	const char *file, int code, const char *format, ...);
 
-/* The sentence for -ENOMEM. */
+/* Fail with -ENOMEM. */
 int image_no_memory(struct image_error *err);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which library does what, and what a thread keeps of it. */
+/* Chooses the library of a codec, and keeps its contexts for a thread. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ encoder_of(const struct image_codec *codec)
 				   : &image_encoder_libdeflate;
 }
 
-/* Without ISA-L, its levels stand for the same ones of the other libraries. */
+/* Without ISA-L, its levels select the same levels of the other library. */
 #define FAST_LEVELS 3
 
 static int
@@ -42,7 +42,7 @@ image_codec_init(struct image_codec *codec, struct image_error *err)
 
 	if (codec->id != IMAGE_CODEC_ZLIB && codec->small_window)
 		return image_fail(err, NULL, -EINVAL,
-			"only zlib can keep to a window of 4 KiB");
+			"only zlib supports a window of 4 KiB");
 	if (codec->id != IMAGE_CODEC_ZLIB && codec->fast)
 		return image_fail(
 			err, NULL, -EINVAL, "only zlib has a fast variant");
@@ -109,7 +109,7 @@ image_scratch_buffer(struct image_scratch *scratch, size_t size)
 		return scratch->buffer;
 	free(scratch->buffer);
 	scratch->size = 0;
-	/* aligned_alloc() wants a multiple; no cluster is near SIZE_MAX */
+	/* aligned_alloc() needs a multiple; no cluster is near SIZE_MAX */
 	size = (size + IMAGE_ALIGN - 1) / IMAGE_ALIGN * IMAGE_ALIGN;
 	scratch->buffer = aligned_alloc(IMAGE_ALIGN, size);
 	if (scratch->buffer)

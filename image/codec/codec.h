@@ -3,11 +3,11 @@
 #define HONE_IMAGE_CODEC_H
 /*
  * Compression of single clusters. Contexts of the codec libraries are expensive
- * to make, so that each thread keeps those that it used in its scratch.
+ * to create, so each thread keeps its contexts in its scratch.
  */
 #include "error.h"
 
-/* How a sink compresses; constant once it is set. */
+/* The compression of a sink; constant after image_codec_init(). */
 struct image_codec {
 	enum image_codec_id id;
 	/* as in struct image_create, with the default filled in */
@@ -16,56 +16,55 @@ struct image_codec {
 	bool fast;
 };
 
-/* One thread's buffers and contexts. Set it to {0}. */
+/* The buffers and contexts of one thread. Initialise it with {0}. */
 struct image_scratch {
-	/* the compressor used last, and the codec that it was made for */
+	/* the context of the last compressor, and its codec */
 	void *encoder;
 	struct image_codec codec;
 	/* decompressors */
 	void *inflate;
 	void *zstd;
-	/* what image_scratch_buffer() returned last */
+	/* the last result of image_scratch_buffer() */
 	void *buffer;
 	size_t size;
 };
 
 /*
- * A buffer of at least size bytes, aligned to IMAGE_ALIGN, that lives until the
- * next call; its content is undefined. NULL if there is not enough memory.
+ * Returns a buffer of at least size bytes, aligned to IMAGE_ALIGN and valid
+ * until the next call, with undefined content. Returns NULL if there is not
+ * enough memory.
  */
 void *image_scratch_buffer(struct image_scratch *scratch, size_t size);
 void image_scratch_destroy(struct image_scratch *scratch);
 
 /*
- * Set codec->level to the default if it is 0. Returns -EINVAL with a sentence
- * if the codec does not have that level, or not what else is set.
+ * Set codec->level to the default if the level is 0. Returns -EINVAL with a
+ * message if the codec does not support the level or another member.
  */
 int image_codec_init(struct image_codec *codec, struct image_error *err);
 
 /*
  * Compress length bytes, at least 1 and at most 2 MiB, into at most room bytes.
- * The result depends on nothing but the codec and the bytes, unless
- * codec->fast.
+ * The result depends only on the codec and the bytes, unless codec->fast.
  *
  * Returns the compressed length if it is at most room.
- * Returns 0 if the result would be longer; a library may give up as soon as
- * fewer than 16 bytes of the room are left.
+ * Returns 0 if the result would be longer; a library may stop when fewer than
+ * 16 bytes of the room are left.
  * Returns -ENOMEM if there is not enough memory.
  */
 int64_t image_compress(const struct image_codec *codec,
 	struct image_scratch *scratch, const void *from, size_t length,
 	void *to, size_t room);
 
-/* Bytes that each thread's context takes if it compresses `length` bytes at
- * once. */
+/* Returns the bytes of one thread's context for inputs of `length` bytes. */
 size_t image_codec_memory(const struct image_codec *codec, size_t length);
 
 /*
  * Decompress exactly length bytes from at most `stored` bytes; bytes may follow
  * the compressed stream inside `stored`, since qcow2 counts sectors.
  *
- * Returns 0 if exactly length bytes came out.
- * Returns -EINVAL if the stream is damaged, ends early, or holds more or fewer.
+ * Returns 0 if the stream has exactly length bytes.
+ * Returns -EINVAL if the stream is damaged, ends early, or has another length.
  * Returns -ENOMEM if there is not enough memory.
  */
 int image_decompress(enum image_codec_id id, struct image_scratch *scratch,

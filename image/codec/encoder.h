@@ -6,20 +6,21 @@
 
 /* One library that compresses. */
 struct image_encoder {
-	/* for sentences: "zlib" */
+	/* for messages: "zlib" */
 	const char *name;
-	/* levels go from 1 to this */
+	/* the highest level; the lowest is 1 */
 	int most;
-	/* taken for level 0 */
+	/* the default level */
 	int standard;
-	/* A context for the codec. NULL if there is not enough memory. */
+	/* Returns a context for the codec, or NULL if there is not enough
+	 * memory. */
 	void *(*create)(const struct image_codec *codec);
-	/* As image_compress(). The context can be used again in every case. */
+	/* As image_compress(). The context can be used again, also after a
+	 * failure. */
 	int64_t (*compress)(void *context, const void *from, size_t length,
 		void *to, size_t room);
 	void (*destroy)(void *context);
-	/* Bytes that a context takes which compresses `length` bytes at once.
-	 */
+	/* Returns the bytes of a context for inputs of `length` bytes. */
 	size_t (*memory)(const struct image_codec *codec, size_t length);
 };
 
@@ -27,13 +28,13 @@ struct image_encoder {
 extern const struct image_encoder image_encoder_libdeflate;
 /* Raw deflate, distances up to 4 KiB. */
 extern const struct image_encoder image_encoder_zlib;
-/* Raw deflate with either window; NULL if ISA-L was not there to build with. */
+/* Raw deflate with either window; NULL in a build without ISA-L. */
 extern const struct image_encoder *const image_encoder_igzip;
-/* One zstd frame that has its content size. */
+/* One zstd frame with its content size. */
 extern const struct image_encoder image_encoder_zstd;
 
 /*
- * As image_decompress(). *context is NULL or what such a call left there.
+ * As image_decompress(). *context is NULL, or the context of an earlier call.
  */
 int image_inflate(void **context, const void *from, size_t stored, void *to,
 	size_t length);

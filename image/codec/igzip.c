@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Raw deflate by ISA-L: faster than libdeflate, but its bytes are those of the
- * CPU's variant. */
+/*
+ * Raw deflate by ISA-L: faster than libdeflate, but the bytes depend on the
+ * CPU.
+ */
 #include <stdlib.h>
 #include <isa-l/igzip_lib.h>
 #include "codec/encoder.h"
@@ -11,7 +13,7 @@ struct context {
 	uint32_t level;
 	uint16_t window_bits;
 	struct isal_zstream stream;
-	/* as large as the largest level wants */
+	/* large enough for the highest level */
 	uint8_t work[ISAL_DEF_LVL3_DEFAULT];
 };
 
@@ -31,7 +33,7 @@ create(const struct image_codec *codec)
 	if (!c)
 		return NULL;
 	c->level = (uint32_t)codec->level;
-	/* 0 is ISA-L's own, 15 */
+	/* 0: ISA-L's default, 15 */
 	c->window_bits = codec->small_window ? SMALL_WINDOW_BITS : 0;
 	return c;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Raw deflate by libdeflate, which is fast where whole buffers are at hand. */
+/* Raw deflate by libdeflate, which is fast because it needs whole buffers. */
 #include <errno.h>
 #include <libdeflate.h>
 #include "codec/encoder.h"
@@ -23,7 +23,7 @@ destroy(void *context)
 	libdeflate_free_compressor(context);
 }
 
-/* What libdeflate 1.14 passes to malloc() at levels 1, 2 to 9, 10 to 12. */
+/* Bytes that libdeflate 1.14 allocates at levels 1, 2 to 9 and 10 to 12. */
 static size_t
 memory(const struct image_codec *codec, size_t length)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* In the place of igzip.c if ISA-L is not there. */
+/* Replaces igzip.c in a build without ISA-L. */
 #include "codec/encoder.h"
 
 const struct image_encoder *const image_encoder_igzip = NULL;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Raw deflate with distances of at most 4 KiB. libdeflate has no option for the
- * window; zlib has one, and QEMU uses it, so that at level 6 the bytes are
+ * window. QEMU uses zlib with this window, so that the bytes at level 6 are
  * those of QEMU.
  */
 #include <stdlib.h>
 #include <zlib.h>
 #include "codec/encoder.h"
 
-/* What QEMU passes to deflateInit2(). */
+/* QEMU's arguments to deflateInit2(). */
 #define WINDOW_BITS 12
 #define MEMORY_LEVEL 9
 
@@ -48,7 +48,7 @@ destroy(void *context)
 	free(context);
 }
 
-/* As zconf.h has it. */
+/* The formula of zconf.h. */
 static size_t
 memory(const struct image_codec *codec, size_t length)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One zstd frame a cluster, as QEMU writes it. */
+/* One zstd frame for each cluster, as in QEMU. */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -26,7 +26,8 @@ compress(void *context, const void *from, size_t length, void *to, size_t room)
 	size_t made = ZSTD_compress2(context, to, room, from, length);
 	if (!ZSTD_isError(made))
 		return (int64_t)made;
-	/* its buffers are made by the first use, and grow with the input */
+	/* the context allocates its buffers at the first use, by the input's
+	 * length */
 	return ZSTD_getErrorCode(made) == ZSTD_error_dstSize_tooSmall ? 0
 								      : -ENOMEM;
 }
@@ -57,9 +58,9 @@ memory(const struct image_codec *codec, size_t length)
 
 const struct image_encoder image_encoder_zstd = {
 	.name = "zstd",
-	/* Higher ones are for windows larger than any cluster. */
+	/* Higher levels are for windows larger than any cluster. */
 	.most = 19,
-	/* ZSTD_CLEVEL_DEFAULT, which is what QEMU gets */
+	/* ZSTD_CLEVEL_DEFAULT, as in QEMU */
 	.standard = 3,
 	.create = create,
 	.compress = compress,
@@ -67,7 +68,10 @@ const struct image_encoder image_encoder_zstd = {
 	.memory = memory,
 };
 
-/* A library may still read the formats from before zstd 0.8; qcow2 has none. */
+/*
+ * A library may still accept formats before zstd 0.8, which qcow2 does not
+ * allow.
+ */
 static bool
 is_zstd(const void *from, size_t stored)
 {
@@ -85,7 +89,7 @@ image_unzstd(void **context, const void *from, size_t stored, void *to,
 {
 	if (!is_zstd(from, stored))
 		return -EINVAL;
-	/* The end of the frame: the library takes no bytes after it. */
+	/* The library accepts no bytes after the end of the frame. */
 	size_t frame = ZSTD_findFrameCompressedSize(from, stored);
 	if (ZSTD_isError(frame))
 		return -EINVAL;
@@ -93,7 +97,8 @@ image_unzstd(void **context, const void *from, size_t stored, void *to,
 		*context = ZSTD_createDCtx();
 	if (!*context)
 		return -ENOMEM;
-	/* In one go: no window is allocated, whatever the frame asks for. */
+	/* A single call allocates no window, whatever window size the frame
+	 * has. */
 	size_t made = ZSTD_decompressDCtx(*context, to, length, from, frame);
 	return ZSTD_isError(made) || made != length ? -EINVAL : 0;
 }

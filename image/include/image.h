@@ -4,13 +4,13 @@
 /*
  * Disk images: open, copy, compare, map, describe.
  *
- * This is the one header of image/ that others may include. Nothing here
- * prints or exits. A call that can fail returns a negative errno and leaves one
- * sentence in a struct image_error.
+ * This is the one header of image/ that others may include. No function prints
+ * or exits. A call that can fail returns a negative errno and sets the message
+ * in a struct image_error.
  *
  * A source is an image opened for reading. A sink is a new image that is being
  * written. Both are made of a format (image/format/) on a store of bytes
- * (image/store/). What visits a whole image does so through the pipeline
+ * (image/store/). Functions that visit a whole image use the pipeline
  * (image/pipeline/).
  */
 #include <stdbool.h>
@@ -24,9 +24,9 @@ struct image_sink;
 
 /* Why a call failed. */
 struct image_error {
-	/* the file, as the user or the image named it; "" if it is not known */
+	/* the file name as the user or the image gave it; "" if unknown */
 	char file[IMAGE_NAME_MAX];
-	/* one sentence with field and value, without the file's name */
+	/* one message with field and value, without the file name */
 	char text[512];
 };
 
@@ -38,24 +38,25 @@ image_plural(uint64_t n, const char *one, const char *several)
 }
 
 enum image_kind {
-	/* bytes that are not all zero, or have not been looked at */
+	/* bytes that are not all zero, or were not read */
 	IMAGE_DATA,
-	/* read, and found zero */
+	/* zeros that were read */
 	IMAGE_ZERO,
-	/* known to read as zeros without reading: a hole, an absent cluster */
+	/* zeros that are known without reading: a hole, an unallocated
+	 * cluster */
 	IMAGE_HOLE
 };
 
-/* image_extent.host if the bytes of an extent lie nowhere in the file */
+/* image_extent.host if an extent has no place in the file */
 #define IMAGE_NO_HOST UINT64_MAX
 
 struct image_extent {
 	uint64_t offset;
 	uint64_t length;
 	enum image_kind kind;
-	/* the bytes are stored compressed; host is where they begin */
+	/* the bytes are stored compressed, beginning at host */
 	bool compressed;
-	/* for IMAGE_HOLE: the format stores "reads as zeros" for it */
+	/* for IMAGE_HOLE: the format marks the range as zeros */
 	bool zero_cluster;
 	/* 0: in the image itself; n: in the nth file of its backing chain */
 	unsigned depth;
@@ -75,7 +76,7 @@ enum image_option_type {
 	IMAGE_OPTION_WORD
 };
 
-/* One option of a new image, named as qemu-img create -o names it. */
+/* One option of a new image, with the name of qemu-img create -o. */
 struct image_option {
 	const char *name;
 	enum image_option_type type;
@@ -87,7 +88,7 @@ struct image_option {
 
 enum image_codec_id { IMAGE_CODEC_ZLIB, IMAGE_CODEC_ZSTD };
 
-/* What a new image is to be; image_create_init() sets the defaults. */
+/* The properties of a new image; image_create_init() sets the defaults. */
 struct image_create {
 	/* bytes of the virtual disk, 0 to INT64_MAX */
 	uint64_t size;
@@ -98,17 +99,16 @@ struct image_create {
 	/* qcow2: width of a reference count, 1 to 64 bits, a power of two */
 	unsigned refcount_bits;
 	bool extended_l2;
-	/* preallocation=metadata: every cluster has its place in the file */
+	/* preallocation=metadata: every cluster is allocated in the file */
 	bool preallocate;
 	/* compress clusters with codec */
 	bool compress;
 	enum image_codec_id codec;
-	/* of the codec; 0: its default */
+	/* level of the codec; 0: its default */
 	int level;
-	/* zlib: distances of at most 4 KiB, as QEMU itself writes */
+	/* zlib: distances of at most 4 KiB, as in QEMU */
 	bool small_window;
-	/* zlib: ISA-L where that is faster; the bytes may then differ from CPU
-	 * to CPU */
+	/* zlib: ISA-L if available; the bytes may then depend on the CPU */
 	bool fast;
 };
 
@@ -117,7 +117,7 @@ void image_create_init(struct image_create *create);
  * create->fast; the lowest is 1. */
 int image_create_levels(const struct image_create *create);
 
-/* A format, as the user sees it. */
+/* The public properties of a format. */
 struct image_format;
 const char *image_format_name(const struct image_format *format);
 bool image_format_writable(const struct image_format *format);
@@ -127,7 +127,7 @@ const struct image_option *image_format_options(
 	const struct image_format *format);
 /*
  * Set the option in create to value: a number, 0 or 1, or the index of a word.
- * Returns -EINVAL with a sentence if the value is not allowed.
+ * Returns -EINVAL with a message if the value is not allowed.
  */
 int image_format_set(const struct image_format *format,
 	struct image_create *create, const struct image_option *option,
@@ -135,62 +135,68 @@ int image_format_set(const struct image_format *format,
 
 /* Formats in the order of formats.def; NULL past the last one. */
 const struct image_format *image_format(size_t index);
-/* The format of that name, or NULL. */
+/* Returns the format of that name, or NULL. */
 const struct image_format *image_format_by_name(const char *name);
 /*
- * The format that the name of a new file selects: raw if its ending names none.
- * Returns NULL for the ending of a format that cannot be written here.
+ * Returns the format of a new file by its suffix: raw if no format has the
+ * suffix. Returns NULL for the suffix of a format that cannot be written.
  */
 const struct image_format *image_format_by_suffix(const char *path);
 
-/* How an image is opened. Set it to {0}, then what is wanted. */
+/* How an image is opened. {0} has the defaults. */
 struct image_open {
-	/* NULL: go by the first bytes and the name */
+	/* NULL: detect the format by the first bytes and the name */
 	const struct image_format *format;
-	/* NULL: refuse an image that has a backing file. Else backing files
-	 * are opened if they are regular files below this directory */
+	/* NULL: refuse an image with a backing file. Otherwise backing files
+	 * must be regular files below this directory */
 	const char *allow_backing;
 	/* the same for an external data file */
 	const char *allow_data_file;
 	/* ID or name of an internal snapshot; NULL: the active state */
 	const char *snapshot;
-	/* for info: open what cannot be read too, such as an encrypted image,
-	 * files whose backing is not allowed, and half of a file */
+	/* for info: also open an image that cannot be read: an encrypted or
+	 * truncated one, or one whose backing file is not allowed */
 	bool inspect;
-	/* neither lock the files against writers as QEMU does, nor look at
-	 * locks: what is read may then be inconsistent */
+	/* neither take nor test QEMU's locks against writers: the data may be
+	 * inconsistent */
 	bool force_share;
-	/* read past the page cache (O_DIRECT) where the file system can */
+	/* read without the page cache (O_DIRECT) if the file system can */
 	bool direct;
-	/* remove what was read from the page cache */
+	/* remove pages from the page cache after reading */
 	bool drop_cache;
 };
 
 /*
  * Open an image to read it. Regular files and block devices only.
  *
- * With how->format NULL, a file that begins like a format of foreign.def, or
- * that begins like none but is named like one, is refused, never taken as raw.
+ * With how->format NULL, a file with the header of a format of foreign.def is
+ * refused. A file with the suffix of a format but no header is refused too.
  *
- * On success *out is closed by image_close(); on failure *out is NULL.
+ * On success the caller closes *out by image_close(); on failure *out is NULL.
  */
 int image_open(const char *path, const struct image_open *how,
 	struct image_source **out, struct image_error *err);
-/* The same for fd, a regular file that stays the caller's; name is for
- * sentences. */
+/*
+ * The same for fd, a regular file that the caller keeps open; name is for
+ * messages.
+ */
 int image_open_fd(int fd, const char *name, const struct image_open *how,
 	struct image_source **out, struct image_error *err);
-/* NULL is fine. */
+/* NULL is allowed. */
 void image_close(struct image_source *source);
 
 const struct image_format *image_source_format(
 	const struct image_source *source);
 /* Bytes of the virtual disk. */
 uint64_t image_source_size(const struct image_source *source);
-/* With image_open.inspect: the fault that keeps the disk from being read, such
- * as a table past the end of the file. NULL if none was found. */
+/*
+ * With image_open.inspect: the fault that prevents reading of the disk, such as
+ * a table past the end of the file. NULL if there is none.
+ */
 const struct image_error *image_source_fault(const struct image_source *source);
-/* True if fd is open on the same file as the source, or one of its chain. */
+/*
+ * Returns true if fd is open on a file of the source or of its backing chain.
+ */
 bool image_source_uses(const struct image_source *source, int fd);
 
 /* One field of the description of an image by its format. */
@@ -208,19 +214,21 @@ struct image_field {
 	/* lower case with underscores; NULL for ITEM and END */
 	const char *name;
 	uint64_t number;
-	/* as the image has it: may hold any byte but NUL */
+	/* as in the image, with any byte except NUL */
 	const char *text;
 };
-/* Call report for each field in turn; the field lives until it returns. */
+/*
+ * Call report for each field in order; a field is valid until report() returns.
+ */
 void image_info(const struct image_source *source,
 	void (*report)(void *opaque, const struct image_field *field),
 	void *opaque);
 
 /* The sizes of a file in the file system. */
 struct image_usage {
-	/* length as ls shows it; that of the device for a block device */
+	/* length as in ls; for a block device, the size of the device */
 	uint64_t file_size;
-	/* bytes that its blocks take */
+	/* bytes of the allocated blocks */
 	uint64_t disk_usage;
 };
 int image_usage(int fd, struct image_usage *usage, struct image_error *err);
@@ -232,23 +240,23 @@ int image_source_usage(const struct image_source *source,
  * Lock a file that is about to be replaced, until fd is closed. fd is open for
  * reading.
  *
- * Returns 0 if no other process has it locked as QEMU locks images, or its file
- * system has no locks.
- * Returns -EBUSY, or another negative errno, with one sentence in text.
+ * Returns 0 if no other process holds a lock of QEMU on the file, or if its
+ * file system has no locks.
+ * Returns -EBUSY, or another negative errno, with a message in text.
  */
 int image_lock_exclusive(int fd, char *text, size_t size);
 
 /* How a new image is written. */
 struct image_write {
-	/* write past the page cache (O_DIRECT) where the file system can */
+	/* write without the page cache (O_DIRECT) if the file system can */
 	bool direct;
-	/* remove what was written from the page cache as it reaches the disk */
+	/* remove pages from the page cache after writeback */
 	bool drop_cache;
 };
 
 /*
- * Begin a new image in fd: an empty regular file, open for reading and
- * writing, which stays the caller's. name is for sentences.
+ * Begin a new image in fd: an empty regular file, open for reading and writing,
+ * which the caller keeps open. name is for messages.
  */
 int image_create(int fd, const char *name, const struct image_format *format,
 	const struct image_create *create, const struct image_write *how,
@@ -257,9 +265,9 @@ int image_create(int fd, const char *name, const struct image_format *format,
 uint64_t image_sink_size(const struct image_sink *sink);
 /* Write the metadata, the header last. */
 int image_finish(struct image_sink *sink, struct image_error *err);
-/* Make durable everything that was written. */
+/* Make all written bytes durable. */
 int image_flush(struct image_sink *sink, struct image_error *err);
-/* Free it; writes nothing. NULL is fine. */
+/* Free the sink without writing. NULL is allowed. */
 void image_sink_close(struct image_sink *sink);
 
 #define IMAGE_MAX_THREADS 64
@@ -267,25 +275,25 @@ void image_sink_close(struct image_sink *sink);
 /* How a whole image is visited. */
 struct image_run {
 	/* bytes, a power of two from 512 to 2 MiB: aligned blocks of this size
-	 * are looked at for zeros */
+	 * are searched for zeros */
 	size_t block;
 	/* 1 to IMAGE_MAX_THREADS; 0: one for each CPU */
 	unsigned threads;
-	/* most bytes of buffers and of the contexts of compressors, so that
-	 * fewer threads may work; 0: 64 MiB of buffers. One thread with one
-	 * chunk is taken in any case */
+	/* most bytes of buffers and of compressor contexts, which may reduce
+	 * the number of threads; 0: 64 MiB of buffers. One thread with one
+	 * chunk may exceed the limit */
 	size_t memory;
-	/* most bytes a second that are read; 0: no limit */
+	/* most bytes to read a second; 0: no limit */
 	uint64_t rate;
-	/* copy: share blocks with the source where the file system can */
+	/* copy: share blocks with the source if the file system can */
 	bool reflink;
-	/* called often, by one thread at a time, with the offset before which
-	 * the whole image was visited; may be NULL */
+	/* called often, by one thread at a time: the image was visited up to
+	 * offset done; may be NULL */
 	void (*progress)(void *opaque, uint64_t done);
 	void *opaque;
 };
 
-/* The format that programs would take a new raw file for. */
+/* The format that programs would detect in a new raw file. */
 struct image_disguise {
 	/* NULL: raw */
 	const char *name;
@@ -294,22 +302,21 @@ struct image_disguise {
 };
 
 /*
- * Look whether the disk of source, written in format, would be a file that
- * image_check() calls another format. A guest chooses the content of its disk.
- * Only raw files can be disguised. LUKS counts as raw: it names no other file,
- * and encrypted disks begin with it.
+ * Check whether the disk of source, written in format, would be a file in which
+ * image_check() detects another format. A guest chooses the content of its
+ * disk. Only raw files can be disguised. LUKS counts as raw: a LUKS header
+ * names no other file, and encrypted disks begin with one.
  */
 int image_disguise(struct image_source *source,
 	const struct image_format *format, struct image_disguise *disguise,
 	struct image_error *err);
 
-/* What a copy met; data + zero + hole is the size of the source. */
+/* The result of a copy; data + zero + hole is the size of the source. */
 struct image_copied {
 	uint64_t data;
 	uint64_t zero;
 	uint64_t hole;
-	/* bytes of guest data that were stored compressed, and what they take
-	 */
+	/* bytes of guest data that were stored compressed, before and after */
 	uint64_t compressed_from;
 	uint64_t compressed_to;
 	/* bytes shared with the source by reflink */
@@ -320,16 +327,17 @@ struct image_copied {
 
 /*
  * Copy source into sink, which was just created and is at least as long. Does
- * not finish the sink. Returns -EIO if the source was seen to change.
+ * not finish the sink. Returns -EIO if a change of the source was detected.
  */
 int image_copy(struct image_source *source, struct image_sink *sink,
 	const struct image_run *run, struct image_copied *copied,
 	struct image_error *err);
 
 /*
- * Report all extents in order, neighbours that are alike merged; they cover
- * the image. report() returns 0 to go on; anything else is returned. Set scan
- * to look for zeros in data; without it nothing but metadata is read.
+ * Report all extents in order, with adjacent extents of one kind merged. The
+ * extents cover the image. If report() returns another value than 0,
+ * image_map() stops and returns the value. With scan, data is searched for
+ * zeros; otherwise only metadata is read.
  */
 int image_map(struct image_source *source, const struct image_run *run,
 	bool scan,
@@ -338,12 +346,12 @@ int image_map(struct image_source *source, const struct image_run *run,
 
 /* One test of image_check(). */
 struct image_finding {
-	/* lower case with underscores; the names of OpenStack's format
-	 * inspector where that has the test */
+	/* lower case with underscores; the name in OpenStack's format inspector
+	 * if the inspector has the test */
 	const char *name;
 	/* 0: the test passed */
 	uint64_t faults;
-	/* what was found: of the first fault, if there are several */
+	/* the first fault, or a remark about a test that passed */
 	char text[512];
 };
 
@@ -352,28 +360,28 @@ struct image_checked {
 	bool safe;
 	/* NULL if it is not known */
 	const struct image_format *format;
-	/* clusters that the reference counts take from the file, and that are
-	 * not used so often; harmless */
+	/* clusters with a larger reference count than references; harmless */
 	uint64_t leaked_clusters;
 	uint64_t leaked_bytes;
 };
 
 /*
- * Judge whether an image is what it seems and may be used: reads the metadata
- * alone, opens no other file, and repairs nothing. report is called for each
- * test. Tests that an earlier failure makes pointless are left out. Of how,
- * format and force_share count.
+ * Check whether an image is safe to use. Reads the metadata alone, opens no
+ * other file, and repairs nothing. Calls report for each test. Leaves out tests
+ * that an earlier failure makes meaningless. Uses format and force_share of
+ * how.
  *
- * Returns 0 if checked says what was found.
+ * Returns 0 if checked has the result.
  * Returns a negative errno if the image could not be checked.
  *
- * Time grows with the bytes that the file has on disk. Takes at most 512 MiB.
+ * The time grows with the allocated bytes of the file. Memory is at most 512
+ * MiB.
  */
 int image_check(const char *path, const struct image_open *how,
 	void (*report)(void *opaque, const struct image_finding *finding),
 	void *opaque, struct image_checked *checked, struct image_error *err);
 
-/* Outcome of a comparison. */
+/* The result of a comparison. */
 struct image_compared {
 	bool equal;
 	bool same_size;
@@ -382,8 +390,8 @@ struct image_compared {
 };
 
 /*
- * Find the first byte in which two images differ. The shorter one is taken
- * to go on with zeros.
+ * Find the first byte in which two images differ. The shorter image is treated
+ * as if zeros followed.
  */
 int image_compare(struct image_source *a, struct image_source *b,
 	const struct image_run *run, struct image_compared *compared,
