@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writeback begins while the copy goes on, so that the last fsync() finds
- * little to wait for: a copy of 1 GiB takes 0.36 s in place of 0.54 s
- * (docs/design/image.md). With drop_cache the pages are also removed from
- * the page cache, window by window. All of these are hints: failure is ignored.
+ * Writeback begins during the copy, so that the last fsync() has little to
+ * write: a copy of 1 GiB takes 0.36 s instead of 0.54 s (docs/design/image.md).
+ * With drop_cache the pages are also removed from the page cache, window by
+ * window. All of these are hints: failure is ignored.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include "store/file.h"
 
-/* Long enough for the disk, short enough to keep it busy from early on. */
+/* Long enough for efficient writes, short enough to begin them early. */
 #define WINDOW ((uint64_t)16 << 20)
 
 void
@@ -23,14 +23,16 @@ image_file_drop(struct image_file *file, uint64_t offset, uint64_t length)
 }
 
 /*
- * What a reader finds in the page cache is judged once for each of these
- * windows, before it reads there: readahead is a small part of a window.
+ * The page cache is checked once for each window of this size, before the first
+ * read there. Readahead is a small part of a window.
  */
 #define READ_WINDOW ((uint64_t)64 << 20)
 
 enum { UNKNOWN, WAS_CACHED, WAS_NOT_CACHED };
 
-/* Linux has every page count as present for who may not write the file. */
+/*
+ * Linux reports every page as present to a process that may not write the file.
+ */
 static bool
 may_ask(const struct image_file *file)
 {
@@ -39,8 +41,9 @@ may_ask(const struct image_file *file)
 }
 
 /*
- * Whether most pages of the data from `from` to `to` are in list, which
- * mincore() filled. Holes do not count: a window may have few pages of data.
+ * Returns whether most pages of data from `from` to `to` are present in list,
+ * which mincore() filled. Holes do not count, because a window may have few
+ * pages of data.
  */
 static bool
 most_are_present(const struct image_file *file, const unsigned char *list,
@@ -52,7 +55,7 @@ most_are_present(const struct image_file *file, const unsigned char *list,
 		off_t data = lseek(file->fd, (off_t)at, SEEK_DATA);
 		if (data < 0 && errno == ENXIO)
 			break;
-		/* where no holes are known, all is data */
+		/* without support for holes, all is data */
 		off_t hole = data < 0 ? -1 : lseek(file->fd, data, SEEK_HOLE);
 		uint64_t begin = hole < 0 ? at : (uint64_t)data;
 		end = hole > data && (uint64_t)hole < to ? (uint64_t)hole : to;
@@ -94,7 +97,7 @@ image_file_window_end(uint64_t offset)
 bool
 image_file_was_cached(struct image_file *file, uint64_t offset)
 {
-	/* as it was opened: 0 for a block device */
+	/* the size at open; 0 for a block device */
 	uint64_t size = (uint64_t)file->st.st_size;
 	uint64_t window = offset / READ_WINDOW;
 	bool cached = false;
@@ -114,7 +117,7 @@ image_file_was_cached(struct image_file *file, uint64_t offset)
 	return cached;
 }
 
-/* Pages come in groups of up to this, which are dropped whole or not at all. */
+/* Most bytes of a folio, whose pages are dropped together or not at all. */
 #define FOLIO ((uint64_t)4 << 20)
 
 void
@@ -136,7 +139,7 @@ image_file_drop_windows(struct image_file *file)
 	pthread_mutex_unlock(&file->lock);
 }
 
-/* Wait until the window before this one is on disk, then drop its pages. */
+/* Wait until the previous window is on disk, then drop its pages. */
 static void
 drop_sent(struct image_file *file, uint64_t from, uint64_t to)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Reading and writing a regular file or a block device. */
+/* Reads and writes a regular file or a block device. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,7 +16,9 @@
 #define RWF_DONTCACHE 0x00000080
 #endif
 
-/* The part of a request that O_DIRECT can take; 0 if none. */
+/*
+ * Returns the length of the part of a request that O_DIRECT can read or write.
+ */
 static size_t
 direct_length(const struct image_file *file, uint64_t offset, const void *buf,
 	size_t length)
@@ -27,7 +29,9 @@ direct_length(const struct image_file *file, uint64_t offset, const void *buf,
 	return length - length % IMAGE_ALIGN;
 }
 
-/* The kernel or the file system does not know RWF_DONTCACHE. */
+/*
+ * Returns true if the kernel or the file system does not support RWF_DONTCACHE.
+ */
 static bool
 refused(int code)
 {
@@ -49,8 +53,8 @@ read_some(struct image_file *file, uint64_t offset, void *buf, size_t length)
 
 	if (direct) {
 		n = pread(file->direct_fd, buf, direct, (off_t)offset);
-		/* Some file systems take O_DIRECT at open and refuse it here;
-		 * the end of a file may be unaligned. */
+		/* Some file systems accept O_DIRECT at open and refuse it at a
+		 * read; the end of a file may be unaligned. */
 		if (n > 0 || (n < 0 && errno != EINVAL))
 			return n;
 	}
@@ -92,7 +96,7 @@ file_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
 				offset + done, strerror(errno));
 		return image_fail(err, store->name, -EIO,
 			"has no data at offset %" PRIu64
-			": it was truncated while it was read",
+			": the file was truncated while it was read",
 			offset + done);
 	}
 	return 0;
@@ -136,7 +140,8 @@ file_write(struct image_store *store, uint64_t offset, const void *buf,
 		}
 		if (n < 0 && errno == EINTR)
 			continue;
-		/* POSIX allows 0 only for length 0: never spin on it. */
+		/* POSIX allows 0 only for length 0. An error prevents an
+		 * endless loop. */
 		int code = n < 0 ? errno : ENOSPC;
 		return image_fail(err, store->name, -code,
 			"cannot be written at offset %" PRIu64 ": %s",
@@ -146,7 +151,7 @@ file_write(struct image_store *store, uint64_t offset, const void *buf,
 	return 0;
 }
 
-/* The store is a new file: what is never written is a hole. */
+/* The store is a new file, whose unwritten ranges are holes. */
 static int
 file_zero(struct image_store *store, uint64_t offset, uint64_t length,
 	struct image_error *err)
@@ -161,7 +166,7 @@ file_zero(struct image_store *store, uint64_t offset, uint64_t length,
 	while (rc < 0 && errno == EINTR);
 	if (rc < 0)
 		return image_fail(err, store->name, -errno,
-			"cannot be made zero at offset %" PRIu64 ": %s", offset,
+			"cannot be zeroed at offset %" PRIu64 ": %s", offset,
 			strerror(errno));
 	return 0;
 }
@@ -176,7 +181,7 @@ file_resize(struct image_store *store, uint64_t size, struct image_error *err)
 	while (rc < 0 && errno == EINTR);
 	if (rc < 0)
 		return image_fail(err, store->name, -errno,
-			"cannot be made %" PRIu64 " %s long: %s", size,
+			"cannot be resized to %" PRIu64 " %s: %s", size,
 			image_plural(size, "byte", "bytes"), strerror(errno));
 	return 0;
 }
@@ -194,7 +199,7 @@ seek(struct image_file *file, uint64_t offset, int whence)
 	return found < 0 ? INT64_MAX : found;
 }
 
-/* File systems and devices that know no holes return one of these. */
+/* File systems and devices without support for holes return one of these. */
 static bool
 unsupported(off_t rc)
 {
@@ -211,8 +216,8 @@ seek_failed(struct image_store *store, const char *what, uint64_t offset,
 }
 
 /*
- * Answers are compared with the size at open: the file may have become
- * shorter or longer since, which unchanged() reports in the end.
+ * The result is limited to the size at open: the file may have become shorter
+ * or longer since then. unchanged() reports such a change at the end.
  */
 static int
 file_extent(struct image_store *store, uint64_t offset, uint64_t limit,
@@ -242,7 +247,8 @@ file_extent(struct image_store *store, uint64_t offset, uint64_t limit,
 		return 0;
 	if (end < 0)
 		return seek_failed(store, "a hole", offset, end, err);
-	/* end == offset: punched since the first call; read it as data */
+	/* end == offset: a hole was punched since the first call; treat it as
+	 * data */
 	if ((uint64_t)end > offset && (uint64_t)end - offset < limit)
 		*length = (uint64_t)end - offset;
 	return 0;
@@ -292,9 +298,9 @@ file_flush(struct image_store *store, struct image_error *err)
 }
 
 /*
- * A file that was cut and is as long as before again was read as zeros in
- * between: only its time shows that. The time of a block device is that of its
- * name, which writes do not change.
+ * A file that was truncated and extended again was read as zeros in between;
+ * only its modification time has changed. The time of a block device is that of
+ * its device node, which writes do not change.
  */
 static int
 file_unchanged(struct image_store *store, struct image_error *err)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_FILE_H
 #define HONE_IMAGE_FILE_H
-/* A store that is a regular file or a block device; shared by its files. */
+/*
+ * The store of a regular file or a block device, for the files that implement
+ * it.
+ */
 #include <pthread.h>
 #include <sys/stat.h>
 #include "store/store.h"
@@ -13,23 +16,23 @@ struct image_file {
 	/* the same file with O_DIRECT, or -1 */
 	int direct_fd;
 	bool regular;
-	/* as found when it was opened */
+	/* at open */
 	struct stat st;
-	/* pages leave the page cache once they are read or written */
+	/* remove pages from the page cache after a read or write */
 	bool drop_cache;
-	/* RWF_DONTCACHE was refused: 0 not yet, 1 refused. Atomic. */
+	/* 1 after RWF_DONTCACHE was refused. Atomic. */
 	int no_dontcache;
-	/* under the lock: whether each window was in the page cache before it
-	 * was read; NULL until that matters */
+	/* under the lock: for each window, whether it was in the page cache
+	 * before the first read; NULL until needed */
 	unsigned char *windows;
 
 	pthread_mutex_t lock;
-	/* under the lock: bytes written since writeback was last begun, and
-	 * the range that they lie in */
+	/* under the lock: bytes written since the last writeback began, and
+	 * their range */
 	uint64_t unsent;
 	uint64_t unsent_from;
 	uint64_t unsent_to;
-	/* the range before that, whose writeback has begun */
+	/* the previous range, whose writeback has begun */
 	uint64_t sent_from;
 	uint64_t sent_to;
 };
@@ -47,21 +50,25 @@ int image_file_check_kind(
 int image_file_size(int fd, const char *name, struct stat *st, uint64_t *size,
 	struct image_error *err);
 
-/* cache.c: keep the disk busy, and the page cache bounded. */
+/* cache.c: begin writeback early, and limit the use of the page cache. */
 void image_file_wrote(
 	struct image_file *file, uint64_t offset, uint64_t length);
 void image_file_drop(struct image_file *file, uint64_t offset, uint64_t length);
 /*
- * Whether most pages around offset were in the page cache before this file read
- * there: other programs use them, so they stay. Any thread.
+ * Returns whether most pages around offset were in the page cache before the
+ * first read there. Such pages are kept, because other programs use them. Any
+ * thread.
  */
 bool image_file_was_cached(struct image_file *file, uint64_t offset);
-/* What image_file_was_cached() returns for offset is true up to here. */
+/*
+ * Returns the end of the range for which image_file_was_cached() has one
+ * result.
+ */
 uint64_t image_file_window_end(uint64_t offset);
-/* Drop what was read there, and the pages before it that are one with it. */
+/* Drop the pages that were read, and earlier pages of their folio. */
 void image_file_drop_read(
 	struct image_file *file, uint64_t offset, uint64_t length);
-/* After the last read: drop what readahead brought. */
+/* After the last read: drop the pages that readahead has read. */
 void image_file_drop_windows(struct image_file *file);
 
 extern const struct image_store_ops image_file_ops;

@@ -6,8 +6,8 @@
  *
  *	lock:	1: OFDLCK ADVISORY  READ -1 fe:00:10018885 100 101
  *
- * The sixth word names the file and is the same in every process, which st_dev
- * is not on every file system. The last two are the range.
+ * The sixth word identifies the file and is the same in every process. On some
+ * file systems st_dev is not the same. The last two words are the range.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -33,13 +33,13 @@ parse_lock(const char *line, struct lock_line *lock)
 	if (sscanf(line, "lock: %*s OFDLCK %*s %*s %*s %63s %" SCNu64 " %23s",
 		    lock->file, &lock->first, last) != 3)
 		return false;
-	/* Else it is EOF. */
+	/* Otherwise the word is EOF. */
 	if (sscanf(last, "%" SCNu64, &lock->last) != 1)
 		lock->last = UINT64_MAX;
 	return true;
 }
 
-/* Find a lock in a file of fdinfo; false if match() accepts none. */
+/* Find a lock in a file of fdinfo. Returns false if match() accepts none. */
 static bool
 find_lock(const char *path, struct lock_line *lock,
 	bool (*match)(const struct lock_line *lock, const void *opaque),
@@ -96,7 +96,7 @@ process_holds(const char *pid, const struct lock_line *wanted)
 	return found;
 }
 
-/* Other than this one; 0 if none is found. */
+/* Returns another process that holds the lock, or 0 if none is found. */
 static int
 find_process(const struct lock_line *wanted)
 {

@@ -6,9 +6,9 @@
 #define IMAGE_HOLDER 64
 
 /*
- * Who holds a lock that fcntl() reported for the file in fd, which has locks of
- * its own. Sets name to "qemu-nbd (pid 1234)", or to "another process" if /proc
- * does not show the holder to this user.
+ * Find the process that holds a lock that fcntl() reported for the file in fd.
+ * fd must have a lock too. Sets name to "qemu-nbd (pid 1234)", or to "another
+ * process" if /proc does not show the holder to this user.
  */
 void image_holder(int fd, const struct flock *held, char name[IMAGE_HOLDER]);
 

@@ -10,12 +10,14 @@
 #include "store/holder.h"
 #include "store/lock.h"
 
-/* A byte is locked from here on for each thing that the process does, ... */
+/* Offset of the bytes that a process locks for the operations that it does. */
 #define DOES 100
-/* ... and from here on for each thing that others must not do. */
+/* Offset of the bytes for the operations that others must not do. */
 #define FORBIDS 200
 
-/* The offsets from both: QEMU's BLK_PERM_*. 2 and 4 are not used here. */
+/*
+ * The operations, QEMU's BLK_PERM_*, added to both. 2 and 4 are not used here.
+ */
 #define READ_CONSISTENT 0
 #define WRITE 1
 #define RESIZE 3
@@ -29,7 +31,7 @@ range(int first, int length)
 		.l_len = (off_t)length};
 }
 
-/* Kernels and file systems that have no such locks return one of these. */
+/* Kernels and file systems without such locks return one of these. */
 static bool
 unsupported(int code)
 {
@@ -55,7 +57,7 @@ fail(int code, char *text, size_t size)
 	return -code;
 }
 
-/* What another process has locked. */
+/* Fail with a message about the process that holds the lock. */
 static int
 refuse(int fd, const struct flock *held, const char *what, char *text,
 	size_t size)
@@ -69,7 +71,8 @@ refuse(int fd, const struct flock *held, const char *what, char *text,
 
 /*
  * Lock bytes. Returns 0 if they are locked, -EOPNOTSUPP if there are no locks.
- * QEMU's locks are all shared: a conflict is with another program's.
+ * QEMU's locks are all shared, so that only a lock of another program
+ * conflicts.
  */
 static int
 take(int fd, int first, int length, char *text, size_t size)
@@ -91,7 +94,7 @@ take(int fd, int first, int length, char *text, size_t size)
 	return refuse(fd, &lock, "is locked by", text, size);
 }
 
-/* Refuse the file if another process has one of these bytes locked. */
+/* Refuse the file if another process holds a lock on one of the bytes. */
 static int
 test(int fd, int first, int length, const char *what, char *text, size_t size)
 {
@@ -108,16 +111,16 @@ test(int fd, int first, int length, const char *what, char *text, size_t size)
 	return refuse(fd, &lock, what, text, size);
 }
 
-/* The option is that of every command which reads an image. */
+/* Every command that reads an image has the option. */
 static void
 add_hint(char *text, size_t size)
 {
 	size_t length = strlen(text);
 	snprintf(text + length, size - length,
-		"; --force-share reads it all the same");
+		"; add --force-share to read the image anyway");
 }
 
-/* A file without locks is as good as one that nobody has locked. */
+/* A file system without locks is treated like a file that nobody has locked. */
 static int
 conclude(int rc)
 {

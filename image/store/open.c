@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening a regular file or a block device, and nothing else. */
+/* Opens regular files and block devices only. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -34,7 +34,7 @@ image_file_check_kind(
 		kind_of_file(st->st_mode));
 }
 
-/* Files that the kernel makes up as they are read, as in /proc, have size 0. */
+/* Files that the kernel generates during a read, as in /proc, have size 0. */
 static int
 check_empty(int fd, const char *name, struct image_error *err)
 {
@@ -49,7 +49,8 @@ check_empty(int fd, const char *name, struct image_error *err)
 			"cannot be read at offset 0: %s", strerror(errno));
 	if (n > 0)
 		return image_fail(err, name, -EINVAL,
-			"has bytes but no size; a copy of it can be read");
+			"has data but its size is 0; copy the file and read "
+			"the copy");
 	return 0;
 }
 
@@ -57,16 +58,17 @@ static int
 open_path(const char *path, struct image_error *err)
 {
 	struct stat st;
-	/* It may be a FIFO without a writer by the time it is opened. */
+	/* The path may have become a FIFO without a writer. */
 	int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK;
 	int fd;
 
-	/* Before open(), which a socket refuses and a tape would notice. */
+	/* Before open(), which fails for a socket and has side effects on a
+	 * tape. */
 	if (stat(path, &st) == 0) {
 		int rc = image_file_check_kind(path, &st, err);
 		if (rc < 0)
 			return rc;
-		/* To a device it may mean: open without a medium. */
+		/* For a device, O_NONBLOCK may mean: open without a medium. */
 		if (S_ISBLK(st.st_mode))
 			flags &= ~O_NONBLOCK;
 	}
@@ -92,7 +94,7 @@ open_beneath(int directory, const char *name)
 	do
 		fd = syscall(SYS_openat2, directory, name, &how, sizeof(how));
 	while (fd < 0 && (errno == EINTR || errno == EAGAIN));
-	/* Linux before 5.6, and sandboxes that know no such call. */
+	/* Linux before 5.6 and some sandboxes have no openat2(). */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
 		fd = openat(directory, name, (int)how.flags);
 	return (int)fd;
@@ -104,7 +106,7 @@ part_below(const char *path, const char *directory)
 {
 	size_t length = strlen(directory);
 
-	/* "/" ends with the slash that separates */
+	/* "/" ends with the separating slash */
 	if (length == 1)
 		return path + 1;
 	if (strncmp(path, directory, length) != 0 || path[length] != '/')
@@ -121,9 +123,7 @@ open_resolved(const char *path, const char *resolved, const char *below,
 
 	if (!part)
 		return image_fail(err, path, -EPERM,
-			"does not lie below the directory %s, which was "
-			"allowed",
-			below);
+			"is not below the allowed directory %s", below);
 	int at = open(directory, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (at < 0)
 		return image_fail(err, below, -errno, "cannot be opened: %s",
@@ -132,8 +132,8 @@ open_resolved(const char *path, const char *resolved, const char *below,
 	if (fstatat(at, part, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
 		!S_ISREG(st.st_mode)) {
 		rc = image_fail(err, path, -EPERM,
-			"is not a regular file; an image may refer to nothing "
-			"else");
+			"is not a regular file; an image may refer to regular "
+			"files only");
 	} else {
 		rc = open_beneath(at, part);
 		if (rc < 0)
@@ -163,7 +163,9 @@ open_below(const char *path, const char *below, struct image_error *err)
 	return rc;
 }
 
-/* A second descriptor, since O_DIRECT applies to every read of one. */
+/*
+ * A second descriptor, because O_DIRECT applies to every read of a descriptor.
+ */
 static int
 open_direct(int fd, int access)
 {
@@ -173,7 +175,7 @@ open_direct(int fd, int access)
 	return open(path, access | O_DIRECT | O_CLOEXEC);
 }
 
-/* Takes fd, also on failure, if owns_fd. */
+/* Takes ownership of fd, also on failure, if owns_fd. */
 static int
 make_store(int fd, bool owns_fd, const char *name, int access,
 	const struct image_store_how *how, struct image_store **out,
@@ -213,7 +215,7 @@ make_store(int fd, bool owns_fd, const char *name, int access,
 	return 0;
 }
 
-/* Lock the store against writers; closes it on failure. */
+/* Lock the store against writers; close the store on failure. */
 static int
 lock(struct image_store **store, struct image_error *err)
 {

@@ -2,8 +2,8 @@
 #ifndef HONE_IMAGE_STORE_H
 #define HONE_IMAGE_STORE_H
 /*
- * The lowest seam: a store of bytes, such as a file or a block device. A format
- * lies on a store and knows nothing of descriptors, alignment, the page cache
+ * The lowest layer: a store of bytes, such as a file or a block device. A
+ * format on a store does not deal with descriptors, alignment, the page cache
  * or durability.
  *
  * Every function may be called by several threads at once, except open and
@@ -12,26 +12,29 @@
  */
 #include "error.h"
 
-/* Buffers that begin at a multiple of this can be read and written directly. */
+/* Alignment of buffers for direct I/O. */
 #define IMAGE_ALIGN 4096
 
 struct image_store;
 
-/* What a kind of store can do. Every member is set unless it says otherwise. */
+/*
+ * The operations of a kind of store. A member is NULL only if its comment
+ * allows NULL.
+ */
 struct image_store_ops {
 	/* Read exactly length bytes. The end of the store inside the range is
 	 * an error. */
 	int (*read)(struct image_store *store, uint64_t offset, void *buf,
 		size_t length, struct image_error *err);
 
-	/* Write exactly length bytes; a store that can grow grows. NULL if the
-	 * store is for reading only. */
+	/* Write exactly length bytes; a file grows if needed. NULL if the store
+	 * is for reading only. */
 	int (*write)(struct image_store *store, uint64_t offset,
 		const void *buf, size_t length, struct image_error *err);
 
 	/*
-	 * Make a range read as zeros, without taking space where that can be.
-	 * NULL as for write.
+	 * Make a range read as zeros, without allocated space if possible. NULL
+	 * as for write.
 	 */
 	int (*zero)(struct image_store *store, uint64_t offset, uint64_t length,
 		struct image_error *err);
@@ -41,35 +44,35 @@ struct image_store_ops {
 		struct image_error *err);
 
 	/*
-	 * Describe the range that begins at offset, which is below the size:
-	 * *length is set to 1 to limit bytes that are alike, and *hole to true
-	 * if they are known to read as zeros.
+	 * Describe the range that begins at offset, which is below the size.
+	 * Sets *length to 1 to limit bytes of one kind. Sets *hole to true if
+	 * the bytes are known to read as zeros.
 	 */
 	int (*extent)(struct image_store *store, uint64_t offset,
 		uint64_t limit, uint64_t *length, bool *hole,
 		struct image_error *err);
 
 	/*
-	 * Share length bytes of another store, whose blocks are then used by
-	 * both until one of them is written. Returns -EOPNOTSUPP if that
-	 * cannot be done here, and changes nothing then. NULL: never.
+	 * Share length bytes of another store: both stores use the same blocks
+	 * until one of them is written. Returns -EOPNOTSUPP, without a change,
+	 * if the blocks cannot be shared. NULL: never.
 	 */
 	int (*share)(struct image_store *store, uint64_t offset,
 		struct image_store *from, uint64_t from_offset, uint64_t length,
 		struct image_error *err);
 
-	/* Make durable what was written. NULL as for write. */
+	/* Make all written bytes durable. NULL as for write. */
 	int (*flush)(struct image_store *store, struct image_error *err);
 
-	/* Fail with -EIO if the store is seen to have changed since it was
-	 * opened: another length, or another time of modification. */
+	/* Returns -EIO if a change of the store since open was detected:
+	 * another length, or another modification time. */
 	int (*unchanged)(struct image_store *store, struct image_error *err);
 
-	/* What the file system says of it. */
+	/* Set *usage to the sizes of the store in the file system. */
 	int (*usage)(const struct image_store *store, struct image_usage *usage,
 		struct image_error *err);
 
-	/* True if the descriptor is open on this very file or device. */
+	/* Returns true if the descriptor is open on the same file or device. */
 	bool (*same)(const struct image_store *store, int fd);
 
 	void (*close)(struct image_store *store);
@@ -78,16 +81,17 @@ struct image_store_ops {
 /* Set by the kind of store when it is opened; constant after that. */
 struct image_store {
 	const struct image_store_ops *ops;
-	/* for sentences */
+	/* for messages */
 	char *name;
-	/* bytes at the time it was opened */
+	/* bytes at open */
 	uint64_t size;
-	/* true if writes by several threads at once are faster than by one:
-	 * buffered writes to one file only wait for each other */
+	/* true if writes of several threads are faster than those of one
+	 * thread; false for buffered writes to one file, which wait for each
+	 * other */
 	bool parallel_writes;
 };
 
-/* How image_store_file() opens. */
+/* Options of image_store_open() and image_store_use(). */
 struct image_store_how {
 	bool force_share;
 	bool direct;
@@ -95,17 +99,17 @@ struct image_store_how {
 };
 
 /*
- * Open a regular file or block device for reading, below the directory `below`
- * if that is not NULL: the resolved path must lie in it, and only a regular
- * file will do. Refuses every other kind of file without opening it.
+ * Open a regular file or block device for reading. If `below` is not NULL, the
+ * resolved path must be a regular file below that directory. Refuses every
+ * other kind of file without opening it.
  */
 int image_store_open(const char *path, const char *below,
 	const struct image_store_how *how, struct image_store **out,
 	struct image_error *err);
 
 /*
- * Use fd, an empty regular file that is open for reading and writing and stays
- * the caller's.
+ * Use fd, an empty regular file that is open for reading and writing. The
+ * caller keeps fd.
  */
 int image_store_use(int fd, const char *name, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err);
@@ -115,9 +119,9 @@ int image_store_read(struct image_store *store, uint64_t offset, void *buf,
 	size_t length, struct image_error *err);
 int image_store_write(struct image_store *store, uint64_t offset,
 	const void *buf, size_t length, struct image_error *err);
-/* True if both are open on the same file or device. */
+/* Returns true if both are open on the same file or device. */
 bool image_store_same(const struct image_store *a, const struct image_store *b);
-/* NULL is fine. */
+/* NULL is allowed. */
 void image_store_close(struct image_store *store);
 
 #endif

@@ -177,7 +177,7 @@ def test_a_file_that_has_bytes_but_no_size_is_refused(
     source = "/proc/version"
     if os.stat(source).st_size:
         pytest.skip(f"{source} has a size here")
-    refused(*options, source, out / "d", says=["has bytes but no size"])
+    refused(*options, source, out / "d", says=["has data but its size is 0"])
     for words in (["map", source], ["compare", small, source]):
         assert source in hone.fails(*words, *options)
 

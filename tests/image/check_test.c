@@ -329,7 +329,8 @@ TEST(signatures_of_other_formats_are_found)
 		{510, 2, 0x55aa, "polyglot", "MBR at offset 510"},
 	};
 	static const struct damage vhd = {SMALL_BYTES - 512, 0, 0, "polyglot",
-		"has the signature of VHD at offset 9728, but is a qcow2 image"};
+		"has the signature of VHD at offset 9728, but is a qcow2 "
+		"image"};
 	unsigned char image[SMALL_BYTES];
 
 	JUDGE(damage);

@@ -182,7 +182,7 @@ TEST(failures_are_returned_with_their_place)
 {
 	static const char *const texts[] = {"read at offset 12288: ",
 		"written at offset 12288: ", "seek data at offset 12288: ",
-		"made zero at offset 12288: ", "made 12288 bytes long: ",
+		"zeroed at offset 12288: ", "resized to 12288 bytes: ",
 		"share blocks at offset 12288: ", "synced to disk: "};
 
 	for (enum call call = READ; call <= SYNC; call++) {

@@ -33,18 +33,18 @@ names("backing_protocol", "begins with a protocol", b"file:FOLDER/decoy",
       allow=ALLOW)
 names("backing_nbd", "begins with a protocol", b"nbd://127.0.0.1:1/x",
       allow=ALLOW)
-names("backing_outside", "does not lie below the directory", b"/etc/passwd",
+names("backing_outside", "is not below the allowed directory", b"/etc/passwd",
       allow=ALLOW)
-names("backing_climbs_out", "does not lie below the directory",
+names("backing_climbs_out", "is not below the allowed directory",
       b"FOLDER/../../../../../../../../etc/", b"passwd", allow=ALLOW)
 names("backing_format_vmdk", "backing_format 'vmdk' is neither raw nor qcow2",
       b"small", fmt=b"vmdk", allow=ALLOW)
 names("backing_without_format", "the image has no backing_format",
       b"small", fmt=None, allow=ALLOW)
 names("backing_is_absent", "No such file", b"absent", allow=ALLOW)
-names("backing_is_the_directory", "does not lie below the directory", b".",
+names("backing_is_the_directory", "is not below the allowed directory", b".",
       allow=ALLOW)
-names("backing_is_a_device", "does not lie below the directory", b"/dev/zero",
+names("backing_is_a_device", "is not below the allowed directory", b"/dev/zero",
       allow=ALLOW)
 
 
@@ -62,7 +62,7 @@ def backing_is_a_directory(image, folder):
     image.backing(b"folder")
 
 
-@defect("does not lie below the directory", info=True, check=BACKED,
+@defect("is not below the allowed directory", info=True, check=BACKED,
         options=ALLOW)
 def backing_through_a_symlink(image, folder):
     """Out of the directory that is allowed."""
@@ -142,7 +142,7 @@ def data_file_is_a_fifo(image, _folder):
     image.data_file(b"decoy")
 
 
-@defect("does not lie below the directory", info=True, check=DATA,
+@defect("is not below the allowed directory", info=True, check=DATA,
         options=ALLOW_DATA)
 def data_file_outside(image, _folder):
     """Of the directory that is allowed."""

@@ -47,7 +47,7 @@ zero_bytes(struct image_store *store, uint64_t offset, uint64_t length,
 {
 	if (of(store)->zero_fails)
 		return image_fail(err, store->name, of(store)->zero_fails,
-			"cannot be made zero");
+			"cannot be zeroed");
 	memset(of(store)->bytes + offset, 0, (size_t)length);
 	return 0;
 }

@@ -353,7 +353,8 @@ TEST(short_calls_and_interrupts_are_no_failures)
 	/* past the end */
 	assert_int_equal(
 		image_store_read(store, 6, back, sizeof(back), &err), -EIO);
-	assert_non_null(strstr(err.text, "at offset 3012: it was truncated"));
+	assert_non_null(
+		strstr(err.text, "at offset 3012: the file was truncated"));
 	image_store_close(store);
 }
 
