@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What every kind of store needs. */
+/* The checks that every kind of store needs. */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>

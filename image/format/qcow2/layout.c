@@ -51,7 +51,7 @@ l1_too_large(const struct qcow2_geometry *g, const char *name,
 			g->size);
 	return image_fail(err, name, -EFBIG,
 		"size %" PRIu64 " needs an L1 table of more than 32 MiB with "
-				"cluster_size=%u; use cluster_size=%u",
+		"cluster_size=%u; use cluster_size=%u",
 		g->size, 1u << g->cluster_bits, 1u << bits);
 }
 
