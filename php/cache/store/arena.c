@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/*
- * The memory: the mapping and what lies where in it, and the blocks of each
- * arena.
- */
+/* The mapping, its layout, and the blocks of each arena. */
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,9 +13,9 @@
 #define HUGE ((size_t)2 << 20)
 #define BYTES_PER_SHARD ((size_t)16 << 20)
 #define SLOTS 1024
-/* Bytes of arena for each bucket: a chain of small entries has two. */
+/* Bytes of arena for each bucket: two small entries. */
 #define BYTES_PER_BUCKET 256
-/* The part of an arena that eviction keeps free. */
+/* Eviction keeps 1/RESERVE of an arena free. */
 #define RESERVE 64
 
 static uint64_t
@@ -40,11 +37,11 @@ php_hone_store_tick(void)
 uint32_t
 php_hone_store_now(const struct php_hone_store *store)
 {
-	/* From 1 on: 0 is never. */
+	/* The first second is 1, since 0 stands for never. */
 	return (uint32_t)(seconds() - (uint64_t)store->made + 1);
 }
 
-/* A descriptor of unnamed memory, or a negative errno. */
+/* Returns a descriptor of anonymous memory, or a negative errno. */
 static int
 open_memory(const struct php_hone_store_attr *attr, size_t size)
 {
@@ -87,7 +84,8 @@ map(struct php_hone_store *store, int fd, bool protect)
 	return 0;
 }
 
-/* All pages now, so that a lack of memory is an error and not a signal. */
+/* Touch all pages now, so that a lack of memory is an error and not a signal.
+ */
 static int
 populate(const struct php_hone_store *store)
 {
@@ -110,7 +108,7 @@ shards_of(const struct php_hone_store_attr *attr, size_t size)
 	size_t n = attr->shards;
 	if (n == 0)
 		n = size / BYTES_PER_SHARD;
-	/* A shard of less than this has no room for large values. */
+	/* A smaller shard has no room for large values. */
 	if (n > size / (PHP_HONE_STORE_LEAST / 2))
 		n = size / (PHP_HONE_STORE_LEAST / 2);
 	if (n > PHP_HONE_MAX_SHARDS)
@@ -124,7 +122,7 @@ units_for(size_t bytes)
 	return (uint32_t)((bytes + PHP_HONE_UNIT - 1) / PHP_HONE_UNIT);
 }
 
-/* Where things lie; the same in each process, since the handle is copied. */
+/* The layout is the same in each process, since fork() copies the handle. */
 static void
 lay_out(struct php_hone_store *store, const struct php_hone_store_attr *attr)
 {
@@ -262,15 +260,15 @@ php_hone_store_contains(const struct php_hone_store *store, const void *address)
 /*
  * Two-level segregated fit: Masmano et al., "TLSF: a New Dynamic Memory
  * Allocator for Real-Time Systems", 2004. Below 32 units, each size has a
- * class; above, each power of two has 32.
+ * class. Above, each power of two has 32 classes.
  */
 
 #define LINEAR PHP_HONE_LINEAR
 #define LINEAR_BITS PHP_HONE_LINEAR_BITS
-/* Blocks of the last class that a search looks at, one after the other. */
+/* A search that goes from block to block looks at this many at most. */
 #define LOOK_MOST 32
 
-/* The first class of which every block has at least that size. */
+/* The first class whose blocks all have at least that size. */
 static unsigned
 class_that_fits(uint32_t units)
 {
@@ -280,7 +278,7 @@ class_that_fits(uint32_t units)
 	return php_hone_class_of(units + ((uint32_t)1 << shift) - 1);
 }
 
-/* The first class from this one on that has a block; PHP_HONE_CLASSES: none. */
+/* The first class from this one on that has a block, or PHP_HONE_CLASSES. */
 static unsigned
 class_with_block(const struct php_hone_shard *shard, unsigned class)
 {
@@ -337,7 +335,7 @@ unlist(struct php_hone_store *store, struct php_hone_shard *shard,
 		shard->class_summary &= ~((uint64_t)1 << class / 64);
 }
 
-/* Tell the block at `offset` whether the one before it is free. */
+/* Record in the block at `offset` whether the block before it is free. */
 static void
 set_prev_free(struct php_hone_store *store, struct php_hone_shard *shard,
 	uint32_t offset, bool prev_free)
@@ -352,8 +350,8 @@ set_prev_free(struct php_hone_store *store, struct php_hone_shard *shard,
 }
 
 /*
- * A block of the class in which the size itself lies may be large enough: the
- * last resort for blocks of nearly the size of the arena.
+ * The class of that size may have a block that is large enough. A block of
+ * nearly the size of the arena is found only here.
  */
 static uint32_t
 look_through(const struct php_hone_store *store,
@@ -372,8 +370,8 @@ static uint32_t
 find(const struct php_hone_store *store, const struct php_hone_shard *shard,
 	uint32_t units)
 {
-	/* The block that became free last, if it fits: after a value of the
-	 * same size was replaced, the processor's cache still has it. */
+	/* Prefer the block that became free last. If a value of the same size
+	 * was replaced, that block is still in the CPU cache. */
 	uint32_t offset = shard->heads[php_hone_class_of(units)];
 	if (offset != 0 &&
 		php_hone_word_units(php_hone_block(store, offset)) >= units)
@@ -394,11 +392,13 @@ php_hone_arena_alloc_long(struct php_hone_store *store,
 	uint32_t had = php_hone_word_units(php_hone_block(store, offset));
 	unlist(store, shard, offset, had);
 	if (had > units) {
-		/* Inside a free block: nobody sees this word yet. */
+		/* This word lies inside a free block, so no walk reads it yet.
+		 */
 		php_hone_set_block(store, offset + units,
 			php_hone_word(had - units, PHP_HONE_FREE, 0));
 	}
-	/* The step. The neighbour before a free block is never free. */
+	/* This store is the step. PHP_HONE_PREV_FREE is not set: two neighbours
+	 * are never both free. */
 	php_hone_set_block(
 		store, offset, php_hone_word(units, PHP_HONE_RESERVED, 0));
 	shard->sums[PHP_HONE_RESERVED] += units;
@@ -409,7 +409,8 @@ php_hone_arena_alloc_long(struct php_hone_store *store,
 	return offset;
 }
 
-/* The hands point at blocks; a merged block has one begin. */
+/* A hand points at the begin of a block. Move a hand that would be inside the
+ * merged block. */
 static void
 move_hands(struct php_hone_shard *shard, uint32_t offset, uint32_t units)
 {
@@ -443,7 +444,7 @@ php_hone_arena_free(struct php_hone_store *store, struct php_hone_shard *shard,
 	}
 	/* A hand at the end of the merged block stays where it is. */
 	move_hands(shard, offset, units);
-	/* The step. */
+	/* This store is the step. */
 	php_hone_set_block(
 		store, offset, php_hone_word(units, PHP_HONE_FREE, 0));
 	list(store, shard, offset, units);
@@ -494,7 +495,8 @@ php_hone_arena_rebuild(
 		uint32_t units = php_hone_word_units(word);
 		enum php_hone_state state = php_hone_word_state(word);
 		uint32_t next = at + units;
-		/* Neighbours that were not merged when the owner was killed. */
+		/* The owner may have been killed before it merged neighbours.
+		 */
 		while (state == PHP_HONE_FREE && next < shard->end) {
 			word = php_hone_block(store, next);
 			if (php_hone_word_state(word) != PHP_HONE_FREE)
@@ -515,15 +517,15 @@ php_hone_arena_rebuild(
 	}
 }
 
-/* ---- blocks that wait ---- */
+/* ---- quick blocks ---- */
 
 /*
- * Small blocks that wait for the next entry of their size. To merge a block
- * with its neighbours and to split it again takes a third of the time of a
- * small store.
+ * A quick block is small, and waits for the next entry of its size. To merge a
+ * block with its neighbours and to split it again takes a third of the time of
+ * a small store.
  */
 
-/* The part of an arena that may wait so. */
+/* At most 1/QUICK_PART of an arena is in quick blocks. */
 #define QUICK_PART 32
 
 void

@@ -6,9 +6,9 @@
  *
  * An arena is a sequence of blocks without gaps. The first word of a block has
  * its size in units and its state. Each step that changes the sequence is one
- * store of such a word: a walk by the sizes is correct after a kill at any
- * instruction. All else, lists, flags and sums, can be derived from the words:
- * php_hone_arena_rebuild().
+ * store of such a word, so a walk by the sizes is correct after a kill at any
+ * instruction. php_hone_arena_rebuild() derives lists, flags and sums from the
+ * words.
  */
 #include "inner.h"
 
@@ -18,8 +18,7 @@ enum php_hone_state {
 	PHP_HONE_RESERVED,
 	PHP_HONE_LIVE,
 	PHP_HONE_RETIRED,
-	/* Free, in a list of its size alone, and not merged:
-	   php_hone_arena_free_quick(). */
+	/* Free, in the list of its size, not merged. */
 	PHP_HONE_QUICK,
 };
 
@@ -59,7 +58,7 @@ php_hone_set_block(
 		(uint64_t *)php_hone_at(store, offset), word, __ATOMIC_RELEASE);
 }
 
-/* Give a block that is not free another state; the sums follow. */
+/* Change the state of a block that is not free, and the sums. */
 static inline void
 php_hone_block_become(struct php_hone_store *store,
 	struct php_hone_shard *shard, uint32_t offset,
@@ -73,8 +72,9 @@ php_hone_block_become(struct php_hone_store *store,
 		php_hone_word(units, state, word & PHP_HONE_PREV_FREE));
 }
 
-/* Retired entries that wait before a look at the slots pays, and their units:
- * memory that is used again soon is in the processor's cache. */
+/* A look at the slots pays from this number of retired entries on, or from this
+ * number of their units on. Memory that is used again soon is still in the CPU
+ * cache. */
 #define PHP_HONE_RECLAIM_AT 32
 #define PHP_HONE_RECLAIM_UNITS 256
 
@@ -86,8 +86,8 @@ php_hone_reclaim_pays(const struct php_hone_shard *shard)
 		       (uint64_t)shard->held_back + PHP_HONE_RECLAIM_UNITS;
 }
 
-/* Whether readers hold back so much that a writer closes its own slot, and old
- * ones. */
+/* Whether readers hold back so much that a writer closes its own slot, and the
+ * slots of old requests. */
 static inline bool
 php_hone_much_is_held(const struct php_hone_shard *shard)
 {
@@ -101,12 +101,16 @@ php_hone_free_units(const struct php_hone_shard *shard)
 }
 
 /*
- * Whether all slots are to be closed before a block of that many units is
- * stored: readers hold back as much as is live, so that eviction frees no more,
- * and they may have all that is live, too. From then on what is live is
- * replaced once, and each new value stands beside the one that it replaces and
- * one that is being copied. A sixteenth more is for what requests find that
- * begin later, and for free memory that is in pieces.
+ * Whether all slots must be closed before a block of that many units is stored.
+ *
+ * First condition: readers hold back as much as is live. Eviction would then
+ * free no more than closing does.
+ *
+ * Second condition: free memory would not last until the requests end. They may
+ * also have all that is live. After the closing, each live value may be
+ * replaced once. A new value then lies beside the one that it replaces, and
+ * beside one that is being copied. A sixteenth of the arena is added for what
+ * later requests find, and for free memory in small pieces.
  */
 static inline bool
 php_hone_held_must_end(const struct php_hone_shard *shard, uint32_t units)
@@ -117,11 +121,11 @@ php_hone_held_must_end(const struct php_hone_shard *shard, uint32_t units)
 		       2 * (live + units) + (shard->end - shard->first) / 16;
 }
 
-/* A block of which no list is quick to reach. */
+/* php_hone_arena_alloc() if no quick block has that size. */
 uint32_t php_hone_arena_alloc_long(struct php_hone_store *store,
 	struct php_hone_shard *shard, uint32_t units);
 
-/* A reserved block, or 0. */
+/* Returns a reserved block, or 0. */
 static inline uint32_t
 php_hone_arena_alloc(struct php_hone_store *store, struct php_hone_shard *shard,
 	uint32_t units)
@@ -136,12 +140,13 @@ php_hone_arena_alloc(struct php_hone_store *store, struct php_hone_shard *shard,
 void php_hone_arena_free(struct php_hone_store *store,
 	struct php_hone_shard *shard, uint32_t offset);
 /*
- * The same for a block that is likely to be wanted again: if it is small, it is
- * not merged with its neighbours until php_hone_arena_drain().
+ * The same for a block whose size is likely to be needed soon. A small block
+ * becomes quick: it is not merged with its neighbours until
+ * php_hone_arena_drain().
  */
 void php_hone_arena_free_quick(struct php_hone_store *store,
 	struct php_hone_shard *shard, uint32_t offset);
-/* Merge what was not merged. */
+/* Merge all quick blocks. */
 void php_hone_arena_drain(
 	struct php_hone_store *store, struct php_hone_shard *shard);
 /* Units of the largest free block. */
@@ -155,7 +160,7 @@ void php_hone_arena_rebuild(
 	struct php_hone_store *store, struct php_hone_shard *shard);
 /* ---- for arena.c and the tests ---- */
 
-/* Sizes with a class each; then, classes for each power of two. */
+/* Smaller sizes have a class each. Above, each power of two has as many. */
 #define PHP_HONE_LINEAR 32
 #define PHP_HONE_LINEAR_BITS 5
 

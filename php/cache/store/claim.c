@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Claims: an entry beside that of the key says which process computes its
- * value. value[0] is the number of that process's slot, value[1] the word
- * `owner` of it.
+ * A claim is an entry beside that of the key. It names the process that
+ * computes the value: value[0] is the number of the process's slot, and
+ * value[1] is the word `owner` of that slot.
  *
- * Who waits has the hash of the key in its slot, so that the owner of a claim
- * and the owner for whose claim that one waits can be followed. A member claims
- * before it waits, and all begin to wait under one mutex, that of shard 0: the
- * last one of a circle sees all of it, and does not wait. Nobody else has to
- * look again. Keys of one hash count as one key: then a value is computed once
- * more, or the wait ends by its time.
+ * A process that waits has the hash of the key in its slot. So one can go from
+ * a claim to its owner, then to the claim for which that owner waits, and so
+ * on. A member claims before it waits, and all begin to wait under one mutex,
+ * that of shard 0. So the last member of a circle finds all of the circle, and
+ * does not wait. The others need not look again. Keys of one hash count as one
+ * key: then a value may be computed twice, or a wait ends by its time.
  */
 #include <limits.h>
 #include <linux/futex.h>
@@ -19,7 +19,7 @@
 #include "epoch.h"
 #include "index.h"
 
-/* Nobody wakes those who wait for a process that dies. */
+/* A process that dies wakes nobody. */
 #define LOOK_EVERY_MS 50
 
 void
@@ -74,7 +74,7 @@ php_hone_store_claim(struct php_hone_member *member,
 			entry->value[0] =
 				(uint64_t)(member->slot - store->slots);
 			entry->value[1] = php_hone_get64(&member->slot->owner);
-			/* Eviction may have taken the old one meanwhile. */
+			/* The reservation may have evicted the old claim. */
 			link = php_hone_link_of_key(
 				store, place, key, PHP_HONE_CLAIM);
 			php_hone_publish_locked(
@@ -104,7 +104,7 @@ php_hone_store_unclaim(
 	php_hone_unlock(member, place.shard);
 }
 
-/* The slot whose owner has claimed a key of that hash, or NULL. */
+/* Returns the slot whose owner has claimed a key of that hash, or NULL. */
 static const struct php_hone_slot *
 claimer(struct php_hone_member *member, uint64_t hash)
 {
@@ -129,7 +129,8 @@ claimer(struct php_hone_member *member, uint64_t hash)
 static bool
 leads_back(struct php_hone_member *member, uint64_t hash)
 {
-	/* A bound, since claims begin and end meanwhile. */
+	/* The steps are bounded, since claims begin and end during the search.
+	 */
 	for (uint32_t i = 0; i < member->store->n_slots && hash != 0; i++) {
 		const struct php_hone_slot *slot = claimer(member, hash);
 		if (slot == member->slot)
@@ -139,7 +140,7 @@ leads_back(struct php_hone_member *member, uint64_t hash)
 	return false;
 }
 
-/* Returns false if that would close a circle of those who wait. */
+/* Returns false if the wait would close a circle. */
 static bool
 begin_to_wait(struct php_hone_member *member, uint64_t hash)
 {
@@ -178,7 +179,8 @@ wait_for(struct php_hone_member *member, const struct php_hone_key *key,
 		store, php_hone_place(store, key->hash).shard);
 	int64_t end = milliseconds() + timeout;
 	for (;;) {
-		/* Before the look: a claim that ends after it has woken us. */
+		/* Load this before the look: if the claim ends after the look,
+		 * the futex does not wait. */
 		uint32_t wakes =
 			__atomic_load_n(&shard->wakes, __ATOMIC_ACQUIRE);
 		if (!is_claimed(member, key))

@@ -43,13 +43,13 @@ announce(uint64_t *word, uint64_t to)
 #endif
 }
 
-/* The same barrier, of a writer: its unlinks come before its look at slots. */
+/* The barrier of a writer: its unlinks come before its look at the slots. */
 static inline void
 barrier(struct php_hone_store *store)
 {
 #if defined(__SANITIZE_THREAD__)
-	/* The sanitizer does not know fences. An addition of 0 is as good on
-	 * x86. */
+	/* ThreadSanitizer does not know fences. On x86, an addition of 0 is a
+	 * full barrier, too. */
 	(void)__atomic_fetch_add(&store->region->epoch, 0, __ATOMIC_SEQ_CST);
 #else
 	(void)store;
@@ -60,8 +60,8 @@ barrier(struct php_hone_store *store)
 uint64_t
 php_hone_epoch_now(const struct php_hone_store *store)
 {
-	/* Acquire: pairs with the release in php_hone_epoch_retire(). Who reads
-	 * an epoch also sees the unlinks of all earlier ones. */
+	/* Acquire: pairs with the release in php_hone_epoch_retire(). A process
+	 * that reads an epoch also sees the unlinks of all earlier ones. */
 	return __atomic_load_n(&store->region->epoch, __ATOMIC_ACQUIRE);
 }
 
@@ -80,9 +80,9 @@ php_hone_member_pin(struct php_hone_member *member)
 	struct php_hone_slot *slot = member->slot;
 	if (member->pins++ != 0)
 		return;
-	/* Release, of this and of the bits: what the last request read comes
-	 * before. A writer that reads the words of two requests takes less to
-	 * be free than is: it reads bits first, and then `close`. */
+	/* Release, for the bits and for `close`: the reads of the last request
+	 * come before. A writer reads the bits first, then `close`. If it reads
+	 * words of two requests, it frees less. */
 	for (unsigned i = 0; i < PHP_HONE_HELD_WORDS; i++) {
 		if (php_hone_get64(&slot->held[i]) != 0)
 			__atomic_store_n(&slot->held[i], 0, __ATOMIC_RELEASE);
@@ -92,8 +92,8 @@ php_hone_member_pin(struct php_hone_member *member)
 	__atomic_store_n(&slot->close, (close + 1) << GENERATION_SHIFT,
 		__ATOMIC_RELEASE);
 	php_hone_set32(&slot->since, php_hone_store_now(member->store));
-	/* An epoch that is old by the time it is announced is a smaller one:
-	 * writers take it for an older request. */
+	/* The epoch may have advanced before the announcement. Then writers
+	 * take the request for an older one, and free less. */
 	announce(&slot->pin, php_hone_epoch_now(member->store));
 }
 
@@ -108,7 +108,8 @@ php_hone_member_unpin(struct php_hone_member *member)
 	__atomic_store_n(&member->slot->pin, 0, __ATOMIC_RELEASE);
 }
 
-/* A writer wants the slot closed, or has closed it. */
+/* A writer has closed the slot, or wants it closed. Returns false, as the fetch
+ * is not open. */
 static __attribute__((noinline, cold)) bool
 begin_closed(struct php_hone_member *member, uint64_t close)
 {
@@ -116,8 +117,8 @@ begin_closed(struct php_hone_member *member, uint64_t close)
 	/* Release: the reads of earlier fetches come before. A writer that
 	 * sees an older epoch frees less. */
 	__atomic_store_n(&member->slot->began, now, __ATOMIC_RELEASE);
-	/* What was found before this fetch was linked at an epoch that is not
-	 * later than the present one. */
+	/* All that the request has found before this fetch was born at the
+	 * present epoch or before. */
 	if ((close & END_MASK) == END_CLOSING)
 		(void)__atomic_compare_exchange_n(&member->slot->close, &close,
 			(close & ~END_MASK) | now, false, __ATOMIC_SEQ_CST,
@@ -125,7 +126,7 @@ begin_closed(struct php_hone_member *member, uint64_t close)
 	return false;
 }
 
-/* A fetch in a fetch: if both look at one chain, it stays announced. */
+/* A fetch within a fetch. If both look at one chain, nothing changes. */
 static void
 begin_nested(struct php_hone_slot *slot, uint64_t busy)
 {
@@ -204,11 +205,11 @@ php_hone_member_close(struct php_hone_member *member)
 {
 	uint64_t *word = &member->slot->close;
 	uint64_t close = __atomic_load_n(word, __ATOMIC_RELAXED);
-	/* What the fetch in progress still finds may be kept: the next one
+	/* The fetch in progress may still keep what it finds, so the next fetch
 	 * takes the epoch. */
 	uint64_t end = member->fetches != 0 ? END_CLOSING
 					    : php_hone_epoch_now(member->store);
-	/* A writer may do the same at this time: then its epoch stands. */
+	/* If a writer does the same at this time, its epoch stands. */
 	while ((close & END_MASK) == END_OPEN ||
 		(close & END_MASK) == END_CLOSING) {
 		if (__atomic_compare_exchange_n(word, &close,
@@ -230,15 +231,15 @@ php_hone_member_inherit(struct php_hone_member *member)
 	for (unsigned i = 0; i < PHP_HONE_HELD_WORDS; i++)
 		__atomic_store_n(&slot->held[i],
 			php_hone_get64(&parent->held[i]), __ATOMIC_RELEASE);
-	/* The parent's end, under the next generation of this slot. */
+	/* The parent's end, with the next generation of this slot. */
 	uint64_t close = php_hone_get64(&slot->close) >> GENERATION_SHIFT;
 	uint64_t end = php_hone_get64(&parent->close) & END_MASK;
 	__atomic_store_n(&slot->close, (close + 1) << GENERATION_SHIFT | end,
 		__ATOMIC_RELEASE);
 	php_hone_set32(&slot->since, php_hone_get32(&parent->since));
 	member->pins = 1;
-	/* Last: a writer looks at the rest only if there is a pin. Until then
-	 * the parent's slot has all of this. */
+	/* Last, since a writer looks at the rest only if there is a pin. Until
+	 * then the parent's slot protects all of this. */
 	announce(&slot->pin, php_hone_get64(&parent->pin));
 	return 0;
 }
@@ -258,7 +259,7 @@ add_busy(struct php_hone_readers *readers, uint64_t busy, uint64_t since)
 	}
 }
 
-/* Where the bits of a slot go that was closed at `end`. */
+/* Returns where the bits of a slot that was closed at `end` are added. */
 static uint64_t *
 add_closed(struct php_hone_readers *readers, uint64_t end)
 {
@@ -277,14 +278,15 @@ add_closed(struct php_hone_readers *readers, uint64_t end)
 static void
 look_at(const struct php_hone_slot *slot, struct php_hone_readers *readers)
 {
-	/* Before the bits: a fetch that ended before this load has set its
-	 * bits, and one that begins after it does not find what was unlinked.
-	 */
+	/* Loaded before the bits: a fetch that ended before this load has set
+	 * its bits, and a fetch that begins after it does not find what was
+	 * unlinked. */
 	uint64_t busy = __atomic_load_n(&slot->busy, __ATOMIC_ACQUIRE);
 	uint64_t pin = __atomic_load_n(&slot->pin, __ATOMIC_ACQUIRE);
 	if (busy != PHP_HONE_IDLE) {
-		/* If this is of a later fetch, the one above has ended, and the
-		 * later one does not find what was unlinked. */
+		/* This may be of a later fetch than `busy`. Then the fetch of
+		 * `busy` has ended, and the later one does not find what was
+		 * unlinked. */
 		uint64_t began =
 			__atomic_load_n(&slot->began, __ATOMIC_ACQUIRE);
 		add_busy(readers, busy, began > pin ? began : pin);
@@ -296,8 +298,8 @@ look_at(const struct php_hone_slot *slot, struct php_hone_readers *readers)
 	uint64_t held[PHP_HONE_HELD_WORDS];
 	for (unsigned i = 0; i < PHP_HONE_HELD_WORDS; i++)
 		held[i] = __atomic_load_n(&slot->held[i], __ATOMIC_ACQUIRE);
-	/* After the bits: those of a new request are never taken for those of
-	 * an old one that is closed. */
+	/* Loaded after the bits: the bits of a new request are never taken for
+	 * those of an old request that was closed. */
 	uint64_t end =
 		__atomic_load_n(&slot->close, __ATOMIC_ACQUIRE) & END_MASK;
 	bool closed = end != END_OPEN && end != END_CLOSING;
@@ -393,8 +395,8 @@ close_slot(struct php_hone_store *store, struct php_hone_slot *slot)
 {
 	uint64_t close = __atomic_load_n(&slot->close, __ATOMIC_ACQUIRE);
 	if ((close & END_MASK) == END_OPEN) {
-		/* The generation in the word makes a request that begins now
-		 * fail this. */
+		/* If a new request begins now, its generation makes this fail.
+		 */
 		if (!__atomic_compare_exchange_n(&slot->close, &close,
 			    close | END_CLOSING, false, __ATOMIC_SEQ_CST,
 			    __ATOMIC_RELAXED))
@@ -405,8 +407,8 @@ close_slot(struct php_hone_store *store, struct php_hone_slot *slot)
 	}
 	if ((close & END_MASK) != END_CLOSING)
 		return;
-	/* "Closing" comes before this load of busy, as a fetch has it the other
-	 * way round. */
+	/* "Closing" is stored before this load of `busy`. A fetch stores `busy`
+	 * before it loads `close`. */
 	barrier(store);
 	if (__atomic_load_n(&slot->busy, __ATOMIC_SEQ_CST) != PHP_HONE_IDLE)
 		return;

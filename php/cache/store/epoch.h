@@ -23,38 +23,40 @@ php_hone_region_of(const struct php_hone_store *store, uint32_t offset)
 	return (unsigned)(offset * store->recip >> 32);
 }
 
-/* What the slots announce, in one look. */
+/* What one look at the slots has found. */
 #define PHP_HONE_BUSY_MOST 16
 #define PHP_HONE_CLOSED_MOST 16
 struct php_hone_readers {
-	/* An entry that retired before is free of readers. */
+	/* No reader has an entry that retired before this epoch. */
 	uint64_t min_pin;
-	/* Fetches in progress: the bucket, and the epoch before which they find
-	 * nothing that retired. */
+	/* Fetches in progress: the bucket, and an epoch. The fetch finds no
+	 * entry that retired before it. */
 	uint64_t busy[PHP_HONE_BUSY_MOST], since[PHP_HONE_BUSY_MOST];
-	/* The same epoch of those that may look anywhere; UINT64_MAX: none. */
+	/* The least such epoch of the fetches that may look anywhere.
+	 * UINT64_MAX if there is none. */
 	uint64_t anywhere;
 	/* Regions in which open slots found entries. */
 	uint64_t held[PHP_HONE_HELD_WORDS];
 	uint32_t n_busy, n_closed;
-	/* Regions in which a closed slot found entries that were born by `end`.
-	 * The last one is for all slots for which there is no room. */
+	/* Regions in which a closed slot found entries that were born at `end`
+	 * or before. The last element also has the slots for which there is no
+	 * room. */
 	struct php_hone_closed {
 		uint64_t end;
 		uint64_t held[PHP_HONE_HELD_WORDS];
 	} closed[PHP_HONE_CLOSED_MOST];
 };
 
-/* Count a removal: returns the epoch of the retirement. The entry is unlinked.
- */
+/* Count a removal. The entry was unlinked before. Returns the epoch of the
+ * retirement. */
 uint64_t php_hone_epoch_retire(struct php_hone_store *store);
 uint64_t php_hone_epoch_now(const struct php_hone_store *store);
 
-/* Look at the slots; what is asked about was unlinked, or is asked about as if
- * it were. */
+/* Look at all slots. php_hone_readers_have() is exact for entries that were
+ * unlinked before the look. For a live entry, it is an estimate. */
 void php_hone_readers_look(
 	const struct php_hone_store *store, struct php_hone_readers *readers);
-/* Look at one slot alone. False if it has no pin and no fetch. */
+/* The same of one slot. Returns false if it has neither a pin nor a fetch. */
 bool php_hone_readers_look_at(const struct php_hone_store *store, uint32_t slot,
 	struct php_hone_readers *readers);
 /* A hash of what the slots announce and of `with`. */

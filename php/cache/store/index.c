@@ -6,8 +6,9 @@
 #include "index.h"
 
 /*
- * One fetch of 16 is counted in its entry, as 16; of an entry with many hits,
- * one of 256. Each count takes the entry's line from the other CPUs.
+ * One fetch of 16 is counted in its entry, as 16. If the entry has many hits,
+ * one of 256 is counted. Each count takes the entry's cache line from the other
+ * CPUs.
  */
 #define SAMPLE 16
 #define SAMPLE_HOT 256
@@ -61,18 +62,19 @@ php_hone_lookup(struct php_hone_member *member, const struct php_hone_key *key,
 static void
 count(uint64_t *counter)
 {
-	/* Its owner alone writes it. */
+	/* Only the owner of the slot writes this word. */
 	php_hone_set64(counter, php_hone_get64(counter) + 1);
 }
 
-/* What eviction goes by; a lost update does no harm. */
+/* Eviction depends on this count. A lost update does no harm. */
 static void
 touch(struct php_hone_member *member, const struct php_hone_entry *seen)
 {
 	const struct php_hone_store *store = member->store;
 	struct php_hone_entry *entry =
 		php_hone_entry_at(store, php_hone_seen_offset(store, seen));
-	/* By the mapping that found it: another one is another page. */
+	/* Read through the view that found the entry: the other view is another
+	 * page. */
 	uint8_t used = __atomic_load_n(&seen->used, __ATOMIC_RELAXED);
 	if (used < 3)
 		__atomic_store_n(
@@ -91,8 +93,8 @@ known_of(struct php_hone_member *member, uint64_t hash)
 }
 
 /*
- * The entry's bit is set since it was found, so that nobody frees it. What is
- * left to ask is whether it is still the entry of its key.
+ * The bit of the entry's region is set since the entry was found, so nobody
+ * frees it. It remains to check that it is still the entry of its key.
  */
 const struct php_hone_entry *
 php_hone_store_known(
@@ -123,7 +125,7 @@ php_hone_fetch_find(
 		return NULL;
 	}
 	php_hone_fetch_keep(member, entry);
-	/* Tags and time end an entry without a mark. */
+	/* An entry that ends by a tag or by time gets no mark. */
 	if (member->open && entry->expires == 0 && entry->n_tags == 0)
 		*known_of(member, key->hash) = entry;
 	touch(member, entry);

@@ -4,19 +4,20 @@
 /*
  * The index of a shard: an array of chains. A link, in the array or in an
  * entry, is the 4-byte offset of the next entry. An entry is inserted, replaced
- * and removed by one store of one link, so that readers need no mutex and a
- * chain no repair. A removed entry keeps its own link: a reader that stands on
- * it goes on.
+ * and removed by one store of one link, so readers need no mutex, and a chain
+ * needs no repair. A removed entry keeps its own link, so a reader at this
+ * entry still reaches the rest of the chain.
  */
 #include "inner.h"
 
 /*
- * Entries of one chain. PHP's hash has no secret, so whoever chooses keys can
- * choose them for one chain; chance makes none of half that length.
+ * A chain has at most so many entries. PHP's hash has no secret, so a user who
+ * chooses keys can choose them for one chain. By chance, no chain is half as
+ * long.
  */
 #define PHP_HONE_CHAIN_MOST 64
 
-/* Where the entries of a key are: kinds share it. */
+/* The chain of a key. Entries of all kinds share it. */
 struct php_hone_place {
 	unsigned shard;
 	uint32_t bucket;
@@ -54,9 +55,10 @@ php_hone_link(uint32_t *link, uint32_t to)
 }
 
 /*
- * Before an entry is unlinked: who sees that it is gone, or sees its successor,
- * also sees this. php_hone_store_known() relies on it. Recovery, which may cut
- * a damaged chain, retires what it cut before anybody can store.
+ * Mark an entry before it is unlinked. A reader that sees that the entry is
+ * gone, or sees its successor, also sees the mark. php_hone_store_known()
+ * relies on this. Recovery may cut a damaged chain without marks: it retires
+ * the cut entries before anybody can store.
  */
 static inline void
 php_hone_will_retire(struct php_hone_entry *entry)
@@ -84,7 +86,7 @@ uint32_t *php_hone_link_of(struct php_hone_store *store, uint32_t offset);
 const struct php_hone_entry *php_hone_lookup(struct php_hone_member *member,
 	const struct php_hone_key *key, enum php_hone_kind kind);
 
-/* The begin of readers' chains: the view without the right to write. */
+/* An entry as readers see it: in the view without the right to write. */
 static inline const struct php_hone_entry *
 php_hone_seen_at(const struct php_hone_store *store, uint32_t offset)
 {

@@ -37,7 +37,7 @@ php_hone_store_info(
 	const struct php_hone_shard *first = php_hone_shard_at(store, 0);
 	*info = (struct php_hone_store_info){.name = region->name,
 		.size = store->size,
-		/* The head, and a key of about 60 bytes. */
+		/* Three units are for the head and a key of about 60 bytes. */
 		.largest_value =
 			(first->end - first->first - 3) * PHP_HONE_UNIT,
 		.closed_slots = php_hone_get64(&region->closed_slots),
@@ -49,8 +49,8 @@ php_hone_store_info(
 	for (unsigned i = 0; i < store->n_shards; i++) {
 		struct php_hone_shard *shard = php_hone_shard_at(store, i);
 		php_hone_lock(member, i);
-		/* What waits to be freed or merged is as good as free, and the
-		 * figures count it so. */
+		/* Free and merge what waits for it: the figures count it as
+		 * free. */
 		php_hone_reclaim_all(store, shard);
 		php_hone_arena_drain(store, shard);
 		add_shard(store, shard, info);
@@ -117,7 +117,7 @@ look_at_some(
 	return n;
 }
 
-/* Keep the list in order, the most bytes first; returns its length. */
+/* Insert by bytes, the most first. Returns the new length. */
 static unsigned
 insert(struct php_hone_holder *holders, unsigned n, unsigned most,
 	const struct php_hone_holder *holder)
@@ -162,7 +162,7 @@ php_hone_store_holders(struct php_hone_member *member,
 
 /* ---- the map ---- */
 
-/* What each kind has of the part that is being filled. */
+/* The part that is being filled, and what each kind has of it. */
 struct part {
 	unsigned char *map;
 	size_t parts, i;

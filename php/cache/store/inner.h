@@ -4,10 +4,10 @@
 /*
  * The structures that the files of the store share.
  *
- * The mapping is counted in units of 64 bytes; an offset is a number of units
- * from its begin, and 0 is none: the header is there. Shared words are plain
- * integers that only the functions below and __atomic builtins access, so that
- * store.h needs no _Atomic.
+ * An offset is a number of units of 64 bytes from the begin of the mapping. The
+ * header is at 0, so 0 stands for no block. Shared words are plain integers
+ * that only the functions below and __atomic builtins access, so store.h needs
+ * no _Atomic.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -28,8 +28,9 @@
 #define PHP_HONE_ARENA_MOST ((uint32_t)1 << 29)
 
 /*
- * What a process announces to writers: epoch.c has the protocol. The owner
- * writes all of it but `close`, and but a dead owner's.
+ * What a process announces to writers. epoch.c has the protocol. Only the owner
+ * writes the words, with two exceptions: writers change `close`, and whoever
+ * finds a dead owner clears its slot.
  */
 struct php_hone_slot {
 	uint64_t pin;  /* the epoch at which the request began; 0: none */
@@ -40,16 +41,15 @@ struct php_hone_slot {
 	uint32_t reserved; /* a block that it fills without the mutex */
 	uint32_t since;    /* seconds; when it was pinned */
 	uint64_t waits;    /* claim.c; 0, or the hash of the key it waits for */
-	uint64_t began; /* an epoch: before it, its fetch cannot have found */
-	uint64_t close; /* generation of the pin, and the epoch of its end */
+	uint64_t began;    /* an epoch; its fetch finds no earlier retirement */
+	uint64_t close;    /* generation of the pin, and the epoch of its end */
 	/* A bit for each region of the mapping in which it found an entry. */
 	uint64_t held[PHP_HONE_HELD_WORDS];
 };
 
 _Static_assert(sizeof(struct php_hone_slot) == 128, "two lines each");
 
-/* The owner of the mutex reads and writes all of it, nobody else but `wakes`.
- */
+/* Only the owner of the mutex reads and writes these words, except `wakes`. */
 struct php_hone_shard {
 	pthread_mutex_t mutex __attribute__((aligned(64)));
 	uint32_t first, end; /* the arena */
@@ -57,8 +57,8 @@ struct php_hone_shard {
 	uint32_t hand;       /* the block that eviction looks at next */
 	uint32_t sweep;      /* the block that expiry looks at next; 0: none */
 	uint32_t min_expires, sweep_min;
-	uint32_t retired_list;      /* since the last look at the slots */
-	uint32_t held_list;         /* what readers had then */
+	uint32_t retired_list; /* retired after the last look at the slots */
+	uint32_t held_list;    /* what readers had at that look */
 	uint32_t n_retired, n_held; /* in both lists; in the second one */
 	uint32_t reclaim_at;        /* n_retired at which reclaiming is tried */
 	uint32_t pause;             /* stores before pacing is tried again */
@@ -92,8 +92,9 @@ struct php_hone_region {
 } __attribute__((aligned(64)));
 
 /*
- * This process's handle; constant after php_hone_store_create(). What readers
- * need of a shard is here, since writers write the lines of a shard.
+ * The handle of a process, constant after php_hone_store_create(). It has what
+ * readers need of a shard, since writers change the cache lines of the shard
+ * itself.
  */
 struct php_hone_store {
 	unsigned char *rw; /* where writers write */
@@ -154,7 +155,7 @@ php_hone_offset(const struct php_hone_store *store, const void *writable)
 			  PHP_HONE_UNIT);
 }
 
-/* The same of an address by which readers see it. */
+/* The same of an address in the view of readers. */
 static inline uint32_t
 php_hone_seen_offset(const struct php_hone_store *store, const void *seen)
 {
@@ -200,18 +201,18 @@ php_hone_entry_tags(const struct php_hone_entry *entry)
 bool php_hone_owner_lives(uint64_t owner);
 /*
  * Free the slots of processes that died, and the blocks that they filled. The
- * caller may have the mutex of `shard`, or has none if it is NULL.
+ * caller has the mutex of `shard`, or no mutex if it is NULL.
  */
 void php_hone_slots_reap(
 	struct php_hone_member *member, struct php_hone_shard *shard);
 
 void php_hone_lock(struct php_hone_member *member, unsigned shard);
-/* False if another has it. */
+/* Returns false if another member has the mutex. */
 bool php_hone_trylock(struct php_hone_member *member, unsigned shard);
 void php_hone_unlock(struct php_hone_member *member, unsigned shard);
-/* Put the shard of an owner that died in order. */
+/* Put a shard in order after the owner of its mutex died. */
 void php_hone_recover(struct php_hone_store *store, struct php_hone_shard *s);
-/* The rule for reservations that were not finished: store.h. */
+/* Cancel an unfinished reservation: store.h has the rule. */
 void php_hone_settle(struct php_hone_member *member);
 
 /* ---- arena.c ---- */
@@ -221,36 +222,37 @@ uint32_t php_hone_store_tick(void);
 
 /* ---- reclaim.c ---- */
 
-/* A block of that many units, reserved; 0 if no room can be had. */
+/* Returns a reserved block of that many units, or 0 if there is no room. */
 uint32_t php_hone_make_room(struct php_hone_member *member,
 	struct php_hone_shard *shard, uint32_t units);
 
-/* Take entries that were unlinked out of use. */
+/* Retire entries that were unlinked. */
 void php_hone_retire(struct php_hone_store *store, struct php_hone_shard *shard,
 	const uint32_t *offsets, unsigned n);
 /*
- * Free the entries that retired since the last call, and that no reader can
- * have. The others are held back; php_hone_reclaim_all() looks at these as
- * well.
+ * Free the entries that retired since the last call and that no reader can
+ * have. The others are held back: php_hone_reclaim_all() looks at these, too.
  */
 void php_hone_reclaim(
 	struct php_hone_store *store, struct php_hone_shard *shard);
 void php_hone_reclaim_all(
 	struct php_hone_store *store, struct php_hone_shard *shard);
-/* The same, if enough of them wait that the look at the slots pays. Small ones
- * then wait for the next entry of their size. */
+/* The same as php_hone_reclaim(), but small blocks become quick. Looks at what
+ * is held back, too, if there is twice as much as at the last look. */
 void php_hone_reclaim_some(
 	struct php_hone_store *store, struct php_hone_shard *shard);
 /*
  * A fetch that looks at more than one chain holds back all that was retired. It
  * ends within microseconds, unless its process has lost the CPU. Waits for such
- * fetches, a millisecond at most, and reclaims; false if there was none.
+ * fetches for a millisecond at most, and reclaims. Returns false if there was
+ * no such fetch.
  */
 bool php_hone_reclaim_patiently(
 	struct php_hone_store *store, struct php_hone_shard *shard);
 /*
- * When readers hold back much, and so many units are stored: close the member's
- * own slot. Close all others, too, if free memory would not last otherwise.
+ * Call this when readers hold back much and so many units are stored. Closes
+ * the member's own slot. Closes all others, too, if free memory would not last
+ * otherwise.
  */
 void php_hone_hold_back_less(struct php_hone_member *member,
 	struct php_hone_shard *shard, uint32_t units);
@@ -274,8 +276,8 @@ void php_hone_claims_wake(struct php_hone_shard *shard);
 struct php_hone_entry *php_hone_reserve_locked(struct php_hone_member *member,
 	unsigned shard, const struct php_hone_room *room,
 	enum php_hone_kind kind);
-/* Link an entry at `link`, or before the whole chain if it is NULL; the entry
- * that was there is retired. */
+/* Link an entry at `link`, and retire the entry that was there; or link it
+ * before the whole chain if `link` is NULL. */
 void php_hone_publish_locked(struct php_hone_member *member, unsigned shard,
 	struct php_hone_entry *entry, uint32_t *link);
 /* Unlink and retire the entry to which a link leads. */

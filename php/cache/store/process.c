@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Processes: the slots and the mutexes that they take, and what is put in
- * order after one that died.
+ * Processes: the slots and the mutexes that they take, and the recovery after a
+ * process died.
  */
 #include <assert.h>
 #include <fcntl.h>
@@ -17,14 +17,14 @@
 
 /*
  * The word `owner` of a slot changes by compare-and-exchange: from 0 to a
- * process that joins, from a dead process to the one that cleans up after it,
- * and from its owner to 0. So a process that is killed while it cleans up is
- * itself a dead owner.
+ * process that joins, from a dead process to the process that cleans up after
+ * it, and from its owner to 0. So a process that is killed during the cleaning
+ * is itself a dead owner.
  */
 
 /*
  * The state of a process and its start time in clock ticks since boot, from
- * /proc/PID/stat; false if the file cannot be read.
+ * /proc/PID/stat. Returns false if the file cannot be read.
  */
 static bool
 read_stat(pid_t pid, char *state, unsigned *threads, uint32_t *start)
@@ -76,8 +76,8 @@ php_hone_owner_lives(uint64_t owner)
 	pid_t pid = (pid_t)(owner >> 32);
 	if (kill(pid, 0) != 0 && errno == ESRCH)
 		return false;
-	/* Without /proc, or if it hides processes of other users, a pid that
-	 * exists is taken for the owner. */
+	/* If there is no /proc, or if it hides processes of other users, a pid
+	 * that exists is taken for the owner. */
 	char state = 0;
 	unsigned threads = 0;
 	uint32_t start = 0;
@@ -89,7 +89,7 @@ php_hone_owner_lives(uint64_t owner)
 	return !((state == 'Z' || state == 'X') && threads <= 1);
 }
 
-/* A slot that this process owns is as at first. */
+/* Reset a slot that this process owns. */
 static void
 clean(struct php_hone_slot *slot)
 {
@@ -119,7 +119,8 @@ take_free(struct php_hone_store *store, uint64_t identity)
 			!take(slot, 0, identity))
 			continue;
 		uint32_t high = php_hone_get32(&region->slots_high);
-		/* Before the slot is used: writers look at slots below it. */
+		/* Raised before the slot is used: writers look only at slots
+		 * below it. */
 		while (high <= i &&
 			!__atomic_compare_exchange_n(&region->slots_high, &high,
 				i + 1, false, __ATOMIC_SEQ_CST,
@@ -139,8 +140,8 @@ php_hone_member_join(
 	uint64_t identity = own_identity();
 	struct php_hone_slot *slot = take_free(store, identity);
 	if (slot == NULL) {
-		/* To free a dead owner's reservation, one needs a slot: the
-		 * reaper works in the slot of the first dead owner. */
+		/* The reaper needs no slot of its own: it takes the slot of
+		 * each dead owner to clean it. */
 		php_hone_slots_reap(member, NULL);
 		slot = take_free(store, identity);
 	}
@@ -172,7 +173,8 @@ php_hone_member_forget(struct php_hone_member *member)
 	memset(member, 0, sizeof *member);
 }
 
-/* Free the block that a dead process was filling. False: a mutex is taken. */
+/* Free the block that a dead process was filling. Returns false if the mutex of
+ * its shard is taken. */
 static bool
 free_reserved(struct php_hone_member *member, struct php_hone_slot *slot,
 	struct php_hone_shard *held)
@@ -183,10 +185,10 @@ free_reserved(struct php_hone_member *member, struct php_hone_slot *slot,
 		return true;
 	unsigned i = php_hone_shard_of(store, offset);
 	struct php_hone_shard *shard = php_hone_shard_at(store, i);
-	/* With a mutex, one does not wait for another. */
+	/* The caller may have a mutex, so this does not wait for another. */
 	if (shard != held && !php_hone_trylock(member, i))
 		return false;
-	/* Read again: to lock may have been to recover. */
+	/* Read again: the lock may have included a recovery. */
 	if (php_hone_get32(&slot->reserved) == offset) {
 		php_hone_set32(&slot->reserved, 0);
 		php_hone_arena_free(store, shard, offset);
@@ -212,7 +214,7 @@ php_hone_slots_reap(struct php_hone_member *member, struct php_hone_shard *held)
 			!take(slot, owner, me))
 			continue;
 		if (!free_reserved(member, slot, held)) {
-			/* Whoever looks next finds the dead owner again. */
+			/* The next look finds the dead owner again. */
 			__atomic_store_n(&slot->owner, owner, __ATOMIC_RELEASE);
 			continue;
 		}
@@ -224,9 +226,9 @@ php_hone_slots_reap(struct php_hone_member *member, struct php_hone_shard *held)
 /* ---- recovery ---- */
 
 /*
- * A shard whose mutex's owner died. The index and the words of the blocks are
- * right at each instruction; the rest is derived from them. This may itself be
- * killed at any instruction: it begins anew then.
+ * The owner of a shard's mutex died. The index and the words of the blocks are
+ * right at each instruction, and the rest is derived from them. If the recovery
+ * itself is killed at any instruction, the next one begins anew.
  */
 
 #define REACHED UINT32_MAX
@@ -237,7 +239,8 @@ is_block(const struct php_hone_shard *shard, uint32_t offset)
 	return offset >= shard->first && offset < shard->end;
 }
 
-/* Entries that the index leads to have link REACHED, all others 0. */
+/* Set `link` to REACHED in entries that the index leads to, and to 0 in all
+ * others. */
 static void
 mark(struct php_hone_store *store, struct php_hone_shard *shard, unsigned i)
 {
@@ -275,7 +278,8 @@ somebody_fills(const struct php_hone_store *store, uint32_t offset)
 	return false;
 }
 
-/* Reservations that were finished, but not yet taken off the slot. */
+/* Clear the reservations that were finished, but not yet removed from the slot.
+ */
 static void
 forget_finished(
 	struct php_hone_store *store, const struct php_hone_shard *shard)
@@ -306,11 +310,11 @@ decide(struct php_hone_store *store, uint32_t at, uint64_t word)
 	if (state == PHP_HONE_FREE)
 		return;
 	if (entry->link == REACHED) {
-		/* Its removal was begun, or nothing. */
+		/* A removal may have begun: remove its mark. */
 		php_hone_set64(&entry->retired, 0);
 		to = PHP_HONE_LIVE;
 	} else if (state == PHP_HONE_LIVE) {
-		/* Readers may have it: it was published once. */
+		/* It was published before, so readers may have it. */
 		php_hone_set64(&entry->retired, php_hone_epoch_retire(store));
 		to = PHP_HONE_RETIRED;
 	} else if (state == PHP_HONE_QUICK ||
@@ -375,9 +379,9 @@ php_hone_recover(struct php_hone_store *store, struct php_hone_shard *shard)
 /* ---- mutexes ---- */
 
 /*
- * The mutex of a shard. It is robust: if its owner dies, the kernel marks it,
- * and the next owner puts the shard in order before it does anything else. If
- * that process dies as well, the mark stays.
+ * The mutex of a shard is robust: if its owner dies, the kernel marks it, and
+ * the next owner puts the shard in order before it does anything else. If that
+ * process dies, too, the mark stays.
  */
 
 static void

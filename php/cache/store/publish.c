@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Writing: a block for an entry, its publication, what changes or removes
- * entries, and tags. store.h has the rule for reservations that are not
- * finished.
+ * Writing: reserve a block, publish an entry, change and remove entries; tags.
+ * store.h has the rule for reservations that are not finished.
  */
 #include <assert.h>
 #include <time.h>
@@ -13,17 +12,17 @@
 /* ---- reserve and publish ---- */
 
 /*
- * Bytes up to which the mutex is kept until the entry is published. To fill so
- * many takes less time than to take a mutex that others want.
+ * Up to so many bytes, the mutex is kept until the entry is published. To fill
+ * them takes less time than to take a mutex that others want.
  */
 #define KEEP_LOCKED 32768
-/* The part of a shard from which a value is large for it. */
+/* A value of 1/LARGE of a shard or more is large for it. */
 #define LARGE 16
 
 uint32_t
 php_hone_expiry(const struct php_hone_store *store, uint32_t seconds)
 {
-	/* One more, since the second that has begun does not count. */
+	/* One second more, since the present second has begun before. */
 	uint64_t at = (uint64_t)php_hone_store_now(store) + seconds + 1;
 	return at < UINT32_MAX ? (uint32_t)at : UINT32_MAX;
 }
@@ -51,8 +50,8 @@ data_at(const struct php_hone_room *room)
 	return align(tags);
 }
 
-/* Units of the block; 0: more than an arena has. In line, so that a store
- * computes data_at() once. */
+/* Returns the units of the block, or 0 if an arena has fewer. Inlined, so that
+ * a store computes data_at() once. */
 static inline __attribute__((always_inline)) uint32_t
 units_of(const struct php_hone_store *store, const struct php_hone_room *room)
 {
@@ -119,7 +118,8 @@ php_hone_reserve_locked(struct php_hone_member *member, unsigned i,
 	return entry;
 }
 
-/* Before the mutex of the key's shard: tags are in other shards. */
+/* Called before the mutex of the key's shard is taken: tags are in other
+ * shards. */
 static int
 generations(struct php_hone_member *member, const struct php_hone_room *room,
 	struct php_hone_tag *tags)
@@ -167,13 +167,13 @@ php_hone_store_reserve(struct php_hone_member *member,
 	if (room->key->len > PHP_HONE_KEY_MOST || room->n_tags > UINT8_MAX)
 		return -EINVAL;
 	if (room->n_tags == 0) {
-		/* Not counted before: a store counts the units once, and that
-		 * is 30 of 1446 instructions. */
+		/* The units are not counted here first. A second count would
+		 * take 30 of 1446 instructions of a store. */
 		int error = reserve(member, room, NULL, entry);
 		return error < 0 && units_of(member->store, room) == 0 ? -EFBIG
 								       : error;
 	}
-	/* A value that cannot be stored makes no tags. */
+	/* Checked first: a value that cannot be stored makes no tags. */
 	if (units_of(member->store, room) == 0)
 		return -EFBIG;
 	struct php_hone_tag tags[UINT8_MAX];
@@ -181,7 +181,7 @@ php_hone_store_reserve(struct php_hone_member *member,
 	return error != 0 ? error : reserve(member, room, tags, entry);
 }
 
-/* The mutex of the reservation, which is kept or taken again. */
+/* Take the mutex of the reservation, unless it was kept. Returns the shard. */
 static unsigned
 lock_reserved(struct php_hone_member *member)
 {
@@ -198,7 +198,7 @@ free_reserved(struct php_hone_member *member, unsigned i)
 	struct php_hone_store *store = member->store;
 	uint32_t offset = php_hone_offset(store, member->reserved);
 	member->reserved = NULL;
-	/* First, so that nobody frees it again. */
+	/* Cleared first, so that nobody frees the block again. */
 	php_hone_set32(&member->slot->reserved, 0);
 	php_hone_arena_free(store, php_hone_shard_at(store, i), offset);
 	php_hone_unlock(member, i);
@@ -213,7 +213,7 @@ php_hone_store_cancel(
 	free_reserved(member, lock_reserved(member));
 }
 
-/* Whether the entry to which a link leads counts as that of its key. */
+/* Whether a link leads to an entry that is valid. */
 static bool
 valid(struct php_hone_member *member, const uint32_t *link)
 {
@@ -225,9 +225,9 @@ valid(struct php_hone_member *member, const uint32_t *link)
 }
 
 /*
- * A value that is large for its shard was stored, and readers may have the one
- * before it. If they had both, the next one may not fit: look now, and not when
- * that one comes.
+ * Call this after a store of a value that may be large. Readers may have the
+ * value before it. If they also find the new one, the next one may not fit. So
+ * free memory and close slots now, not at the next store.
  */
 static void
 leave_room(struct php_hone_member *member, struct php_hone_shard *shard,
@@ -281,8 +281,9 @@ php_hone_store_publish(struct php_hone_member *member,
 /* ---- link, change and unlink ---- */
 
 /*
- * Room for one more in a full chain: the least used entry is evicted, and of
- * these the oldest. A claim that stands ends by itself.
+ * Make room for one entry in a full chain. The least used entry is evicted; of
+ * several, the oldest. A claim that stands is not evicted, since it ends by
+ * itself.
  */
 static __attribute__((noinline, cold)) void
 evict_from_chain(struct php_hone_member *member, unsigned i, uint32_t *link)
@@ -325,15 +326,16 @@ php_hone_publish_locked(struct php_hone_member *member, unsigned i,
 	struct php_hone_shard *shard = php_hone_shard_at(store, i);
 	uint32_t offset = php_hone_offset(store, entry);
 	uint32_t old = 0;
-	/* Before the link: an epoch that is not later than that at which a
-	 * reader finds it. */
+	/* Read before the link: the birth is not later than the epoch at which
+	 * a reader finds the entry. */
 	entry->birth = php_hone_epoch_now(store);
 	if (link != NULL) {
 		struct php_hone_entry *before =
 			php_hone_entry_at(store, php_hone_follow(link));
 		old = php_hone_offset(store, before);
 		entry->next = before->next;
-		/* Its readers go on to write no counter of the new one. */
+		/* Readers that raised the counter of the old entry need not
+		 * raise that of the new one. */
 		entry->used = __atomic_load_n(&before->used, __ATOMIC_RELAXED);
 		php_hone_will_retire(before);
 	} else {
@@ -512,14 +514,15 @@ php_hone_store_clear(struct php_hone_member *member)
 /* ---- tags ---- */
 
 /*
- * A tag is an entry with a generation. An entry remembers the hash and
- * the generation of each of its tags, and is valid while there are entries of
- * tags with these. Each generation is used once, so that it alone names a tag:
- * two tags of one hash do no harm, and a tag that was evicted and made anew
- * does not make old entries valid.
+ * A tag is an entry with a generation. An entry stores the hash and the
+ * generation of each of its tags. It is valid while tags with these generations
+ * exist. Each generation is used once, so it identifies a tag: two tags of one
+ * hash do no harm, and a tag that was evicted and made anew does not make old
+ * entries valid.
  */
 
-/* A new tag is not evicted in the first turns: its entries would be lost. */
+/* A new tag has this count, so that the first turns do not evict it: its
+ * entries would be lost. */
 #define USED_MOST 3
 
 static const struct php_hone_entry *

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Making room: what happens to entries that are no longer in the index, until
- * no reader can have them; and eviction (docs/design/cache.md, "Eviction").
+ * Room for new entries: memory of entries that are no longer in the index is
+ * freed as soon as no reader can have them, and others are evicted
+ * (docs/design/cache.md, "Eviction").
  */
 #include <time.h>
 #include "arena.h"
@@ -10,13 +11,13 @@
 
 /* ---- retired entries ---- */
 
-/* Entries that are held back before another look at them pays. */
+/* From this number of held entries on, another look at them pays. */
 #define HELD_AT 256
-/* How often, and for how long at least, a store waits for fetches. */
+/* A store waits for fetches so often, and each time at least so long. */
 #define PATIENCE 8
 #define PATIENCE_NS 20000
-/* The part of a shard that is stored between two looks at whether all slots are
- * to be closed. */
+/* After each 1/CLOSE_PAUSE of a shard that is stored, close_in_time() checks
+ * whether all slots must be closed. */
 #define CLOSE_PAUSE 128
 
 void
@@ -31,7 +32,7 @@ php_hone_retire(struct php_hone_store *store, struct php_hone_shard *shard,
 		struct php_hone_entry *entry =
 			php_hone_entry_at(store, offsets[i]);
 		php_hone_set64(&entry->retired, epoch);
-		/* The release of the next store: a recovery that sees the state
+		/* The next store is a release: a recovery that sees the state
 		 * also sees the epoch. */
 		php_hone_block_become(
 			store, shard, offsets[i], PHP_HONE_RETIRED);
@@ -47,8 +48,7 @@ php_hone_retire(struct php_hone_store *store, struct php_hone_shard *shard,
 typedef void free_fn(struct php_hone_store *store, struct php_hone_shard *shard,
 	uint32_t offset);
 
-/* Free what can be freed of a list; the rest goes to the list of what is held
- * back. */
+/* Free the entries of a list that no reader has. The others go to held_list. */
 static void
 reclaim(struct php_hone_store *store, struct php_hone_shard *shard,
 	const struct php_hone_readers *readers, uint32_t list,
@@ -131,13 +131,13 @@ php_hone_reclaim_some(
 	struct php_hone_store *store, struct php_hone_shard *shard)
 {
 	reclaim_fresh(store, shard, php_hone_arena_free_quick);
-	/* What is held back is looked at again when there is twice as much. */
+	/* Look at what is held back when there is twice as much as before. */
 	if (shard->n_retired >= shard->reclaim_at)
 		php_hone_reclaim_all(store, shard);
 }
 
-/* Whether readers hold back more than when all slots were closed. Requests that
- * were closed then hold back what they had. */
+/* Whether readers hold back more than when all slots were closed. The requests
+ * that were closed still hold back what they had. */
 static bool
 more_is_held(const struct php_hone_shard *shard)
 {
@@ -149,7 +149,7 @@ static void
 close_in_time(struct php_hone_store *store, struct php_hone_shard *shard,
 	uint32_t units)
 {
-	/* First, what requests had that have ended since the last look. */
+	/* First free what was held by requests that have ended. */
 	if (php_hone_held_must_end(shard, units))
 		php_hone_reclaim_all(store, shard);
 	if (!php_hone_held_must_end(shard, units)) {
@@ -176,18 +176,19 @@ php_hone_hold_back_less(struct php_hone_member *member,
 
 /* ---- eviction ---- */
 
-/* Entries that are unlinked before one epoch is counted for all. */
+/* One epoch is counted for so many entries that were unlinked. */
 #define BATCH 32
-/* Blocks that one call looks at on behalf of later ones. */
+/* Blocks that one call of pace() looks at. */
 #define PACE 256
-#define PAUSE 256 /* stores without such a look after one in vain */
-/* Blocks that expiry looks at, each time that memory is short. */
+#define PAUSE 256 /* stores without pace(), after it freed too little */
+/* Blocks that sweep() looks at, each time that memory is short. */
 #define SWEEP 64
 /* Rounds of the hand, and blocks in each, before a window is chosen. */
 #define ROUNDS 4
 #define ROUND 512
-#define SMALL 64 /* units up to which the hand alone makes room mostly */
-/* Retired entries from which the hand passes over what readers have. */
+#define SMALL 64 /* units; up to them the hand alone mostly makes room */
+/* From this number of retired entries on, the hand passes over what readers
+ * have. */
 #define HELD_BACK 32
 
 struct pass {
@@ -283,7 +284,8 @@ step(struct pass *pass)
 	bool expired = php_hone_expired(entry, pass->now);
 	if (!expired && had(pass, entry))
 		return;
-	/* A claim ends by time; without it, all would compute the value. */
+	/* A claim is evicted only after its time. Without it, all processes
+	 * would compute the value. */
 	if (!expired && used(entry) != 0)
 		lower(entry);
 	else if (expired || entry->kind != PHP_HONE_CLAIM)
@@ -291,8 +293,8 @@ step(struct pass *pass)
 }
 
 /*
- * Expired entries go before any others: when the first of them is due and
- * memory is short, a second hand goes through the arena once.
+ * Expired entries are evicted before any others. When the first of them is due
+ * and memory is short, a second hand goes through the arena once.
  */
 static void
 sweep(struct pass *pass)
@@ -319,7 +321,7 @@ sweep(struct pass *pass)
 		}
 		if (shard->sweep != shard->first)
 			continue;
-		/* What was published meanwhile is in min_expires. */
+		/* min_expires has what was published during the sweep. */
 		shard->sweep = 0;
 		if (shard->sweep_min < shard->min_expires)
 			shard->min_expires = shard->sweep_min;
@@ -328,8 +330,8 @@ sweep(struct pass *pass)
 }
 
 /*
- * What readers hold back does not count: otherwise each store would look
- * through it in vain.
+ * What readers hold back does not count as free memory. Otherwise each store
+ * would look through it, and free nothing.
  */
 static bool
 short_of(const struct php_hone_shard *shard)
@@ -339,14 +341,16 @@ short_of(const struct php_hone_shard *shard)
 	       shard->reserve;
 }
 
-/* Evict ahead of need, so that what readers still have is free in time. */
+/* Evict before the memory is needed, so that readers have given it back by
+ * then. */
 static void
 pace(struct php_hone_store *store, struct php_hone_shard *shard)
 {
 	struct pass pass;
 	begin(&pass, store, shard);
 	sweep(&pass);
-	/* What can be evicted may be far apart: one turn at most. */
+	/* Entries that can be evicted may be far apart. The hand makes one turn
+	 * at most. */
 	uint64_t most = pass.look ? shard->entries : PACE;
 	for (uint64_t i = 0; i < most && pass.units < shard->reserve / 2; i++)
 		step(&pass);
@@ -354,14 +358,15 @@ pace(struct php_hone_store *store, struct php_hone_shard *shard)
 	php_hone_reclaim(store, shard);
 	if (!pass.look)
 		return;
-	bool in_vain = pass.units < shard->reserve / 4;
-	if (in_vain) {
+	bool too_little = pass.units < shard->reserve / 4;
+	if (too_little) {
 		php_hone_reclaim_all(store, shard);
-		in_vain = short_of(shard);
+		too_little = short_of(shard);
 	}
-	/* In vain: stores fail soon, and another turn finds as little. */
-	php_hone_readers_close(store, in_vain ? 0 : PHP_HONE_CLOSE_AFTER);
-	shard->pause = in_vain ? PAUSE : 0;
+	/* Too little was freed: close all slots, and do not try again for PAUSE
+	 * stores. */
+	php_hone_readers_close(store, too_little ? 0 : PHP_HONE_CLOSE_AFTER);
+	shard->pause = too_little ? PAUSE : 0;
 }
 
 /* ---- a window: neighbours that are evicted together ---- */
@@ -371,7 +376,8 @@ struct window {
 	int64_t cost;
 };
 
-/* What it costs to evict a block; negative: it cannot be freed now. */
+/* Returns the cost of the eviction of a block. Negative if the block cannot be
+ * freed now. */
 static int64_t
 cost_of(const struct pass *pass, uint32_t at, uint64_t word)
 {
@@ -394,14 +400,14 @@ cost_of(const struct pass *pass, uint32_t at, uint64_t word)
 		return -1;
 	if (php_hone_expired(entry, pass->now))
 		return 0;
-	/* A lost claim or tag costs more than its bytes. */
+	/* The loss of a claim or a tag costs more than its bytes. */
 	int64_t weight = entry->kind == PHP_HONE_VALUE ? 1 : 64;
 	return weight * php_hone_word_units(word) * (1 + 4 * used(entry));
 }
 
 /*
- * The cheapest run of blocks of that many units from the hand on, within
- * `reach` units, or else the first one beyond it.
+ * Find the cheapest run of blocks of that many units, from the hand on and
+ * within `reach` units. If there is none, find the first run beyond.
  */
 static bool
 choose(const struct pass *pass, uint32_t units, uint64_t reach,
@@ -412,7 +418,8 @@ choose(const struct pass *pass, uint32_t units, uint64_t reach,
 	uint64_t seen = 0;
 	uint64_t all = shard->end - shard->first;
 	*best = (struct window){0, 0, INT64_MAX};
-	/* A window does not go over the end: one turn and a window more. */
+	/* A window does not cross the end of the arena, so look at one turn and
+	 * a window more. */
 	for (uint32_t at = shard->hand; seen < all + units;) {
 		uint64_t word = php_hone_block(pass->store, at);
 		uint32_t next = after(shard, at, word);
@@ -441,7 +448,8 @@ choose(const struct pass *pass, uint32_t units, uint64_t reach,
 	return best->units != 0;
 }
 
-/* Evict the cheapest window; the hand goes there, and what it passes ages. */
+/* Evict the cheapest window. The hand goes there, and lowers the counters that
+ * it passes. */
 static bool
 evict_window(struct php_hone_store *store, struct php_hone_shard *shard,
 	uint32_t units)
@@ -481,7 +489,7 @@ static uint32_t
 by_windows(struct php_hone_store *store, struct php_hone_shard *shard,
 	uint32_t units)
 {
-	/* A reader may fetch from the window while it is evicted. */
+	/* Try again: a reader may fetch from the window during its eviction. */
 	for (unsigned i = 0; i < 3; i++) {
 		if (!evict_window(store, shard, units))
 			return 0;
@@ -524,7 +532,7 @@ by_eviction(struct php_hone_store *store, struct php_hone_shard *shard,
 	return offset;
 }
 
-/* What readers announce, and what waits for them, in one number. */
+/* A hash of what readers announce, and of what waits for them. */
 static uint64_t
 sum_up(const struct php_hone_store *store, const struct php_hone_shard *shard)
 {
@@ -548,7 +556,7 @@ php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
 	uint32_t offset = php_hone_arena_alloc(store, shard, units);
 	if (offset != 0)
 		return offset;
-	/* The same that failed a moment ago fails without the work. */
+	/* What failed a moment ago fails again without the work. */
 	if (units >= shard->failed_units &&
 		shard->failed_at == php_hone_store_tick() &&
 		shard->failed_sum == sum_up(store, shard))
@@ -556,7 +564,7 @@ php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
 	offset = by_eviction(store, shard, units);
 	if (offset != 0)
 		return offset;
-	/* Readers have too much, or processes that died seem to. */
+	/* Readers hold back too much. Some of them may have died. */
 	php_hone_slots_reap(member, shard);
 	php_hone_readers_close(store, PHP_HONE_CLOSE_AFTER);
 	offset = by_eviction(store, shard, units);

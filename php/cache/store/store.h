@@ -57,10 +57,9 @@
  *	  php_hone_retire()         reclaim.c  the old one, at a new epoch
  *	  php_hone_unlock()         process.c
  *
- * Besides: claim.c (one process computes a value), info.c (figures).
+ * Other files: claim.c (one process computes a value), info.c (figures).
  *
- * Functions return 0 or a negative errno unless their comment has something
- * else.
+ * Functions return 0 or a negative errno, unless their comment differs.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -91,12 +90,12 @@ struct php_hone_store_attr {
 	const char *name;
 };
 
-/* Make a store; before the processes that share it are forked. */
+/* Make a store. Call this before the processes that share it are forked. */
 int php_hone_store_create(
 	struct php_hone_store **store, const struct php_hone_store_attr *attr);
 /* Unmap it in this process. Other processes keep theirs. */
 void php_hone_store_unmap(struct php_hone_store *store);
-/* Whether an address is in it, in either view. Safe in a signal handler. */
+/* Whether an address is in one of its views. Safe in a signal handler. */
 bool php_hone_store_contains(
 	const struct php_hone_store *store, const void *address);
 
@@ -105,9 +104,9 @@ bool php_hone_store_contains(
 
 /*
  * One process, or one thread of a ZTS server, as it uses a store. Calls with
- * one member come from one thread at a time. After fork() the child's copy is
- * that of the parent: the child calls php_hone_member_forget(), then joins
- * anew.
+ * one member come from one thread at a time. After fork(), the child has a copy
+ * of the parent's member: the child calls php_hone_member_forget(), and then
+ * joins.
  */
 struct php_hone_member {
 	struct php_hone_store *store;
@@ -129,10 +128,11 @@ int php_hone_member_join(
 void php_hone_member_leave(struct php_hone_member *member);
 void php_hone_member_forget(struct php_hone_member *member);
 /*
- * Instead of forgetting, if the parent was pinned and had no fetch in progress:
- * join, pinned once, so that what the parent had found stays valid here, too.
- * The parent must stay pinned until this returns. -EAGAIN as above; then the
- * member is as after forgetting.
+ * The child may call this instead of php_hone_member_forget(), if the parent
+ * was pinned and had no fetch in progress. Joins, pinned once, so that what the
+ * parent had found stays valid here, too. The parent must stay pinned until
+ * this returns. -EAGAIN as above; then the member is as after
+ * php_hone_member_forget().
  */
 int php_hone_member_inherit(struct php_hone_member *member);
 
@@ -145,9 +145,9 @@ enum php_hone_kind {
 };
 
 /*
- * An entry. Readers find it without a mutex; what has no "atomic" does not
- * change while a reader can have it. An entry begins on a line of 64 bytes, and
- * so does the value's data, which follows the key and the tags.
+ * An entry. Readers find it without a mutex. Only fields that are marked
+ * "atomic" change while a reader can have it. An entry begins at a multiple of
+ * 64 bytes, and so does the value's data, which follows the key and the tags.
  */
 struct php_hone_entry {
 	uint64_t block;    /* arena.h: size and state; atomic */
@@ -155,10 +155,10 @@ struct php_hone_entry {
 	uint32_t next;     /* index.h: the next entry of the chain; atomic */
 	uint32_t link;     /* the next retired entry; for the mutex's owner */
 	uint64_t birth;    /* epoch of publication */
-	uint64_t retired;  /* 0; from before its removal on not 0, then the
+	uint64_t retired;  /* 0; a mark shortly before its removal, then the
 			      epoch of the removal; atomic */
-	uint64_t value[2]; /* the caller's; [0] may be changed by the owner of
-			      the shard's mutex, atomic */
+	uint64_t value[2]; /* the caller's; the owner of the shard's mutex may
+			      change [0], atomic */
 	uint32_t created;  /* seconds since the store was made */
 	uint32_t expires;  /* the same clock; 0: never */
 	uint32_t key_len;
@@ -169,8 +169,9 @@ struct php_hone_entry {
 	uint8_t used;  /* 0 to 3, for eviction; atomic, may be lost */
 	uint8_t n_tags;
 	uint32_t hits; /* sampled; atomic, may be lost */
-	/* The caller's head of the key, then the key and a NUL, then the tags:
-	 * write.c makes a zend_string of head and key, which is aligned so. */
+	/* The caller's head of the key, then the key and a NUL, then the tags.
+	 * write.c makes a zend_string of head and key, so they are aligned like
+	 * one. */
 	unsigned char bytes[] __attribute__((aligned(8)));
 };
 
@@ -241,20 +242,20 @@ struct php_hone_room {
 };
 
 /*
- * Take a block for an entry; it is not visible to others yet. The entry's head
- * and key are filled in; the caller fills value, flags, the head of the key,
- * and the data. Evicts if needed. -ENOMEM if no room can be had, -EFBIG if it
- * is larger than a shard can ever hold, -EINVAL if the key or a tag is longer
- * than PHP_HONE_KEY_MOST or there are more than 255 tags.
+ * Take a block for an entry, which is not visible to others yet. The entry's
+ * head and key are filled in. The caller fills value, flags, the head of the
+ * key, and the data. Evicts if needed. -ENOMEM if there is no room, -EFBIG if
+ * the entry is larger than a shard can ever hold, -EINVAL if the key or a tag
+ * is longer than PHP_HONE_KEY_MOST or there are more than 255 tags.
  *
  * A member has one reservation at a time. For a small block, the shard's mutex
- * is kept until the entry is published: nothing that may leave by longjmp(),
- * call PHP code or sleep comes between the two. If it happens nevertheless, the
- * next call that writes, waits or reads figures, the last unpin, or leaving
- * cancels the reservation; until then other writers of the shard wait.
+ * is kept until the entry is published: the caller does nothing in between that
+ * may leave by longjmp(), call PHP code or sleep. If that happens nevertheless,
+ * the next call that writes, waits or reads figures, the last unpin, or leaving
+ * cancels the reservation. Until then other writers of the shard wait.
  *
- * *entry is the address to write to; with attr.protect it differs from the one
- * that readers see by php_hone_store_view().
+ * *entry is the address to write to. With attr.protect, readers see the entry
+ * at another address: php_hone_store_view().
  */
 int php_hone_store_reserve(struct php_hone_member *member,
 	const struct php_hone_room *room, struct php_hone_entry **entry);
@@ -277,7 +278,7 @@ void php_hone_store_cancel(
 /* -ENOENT if there is none (or it has expired). */
 int php_hone_store_delete(
 	struct php_hone_member *member, const struct php_hone_key *key);
-/* Delete this entry if it is still the one of its key; else -ENOENT. */
+/* Delete this entry if it is still the one of its key. Otherwise -ENOENT. */
 int php_hone_store_delete_entry(
 	struct php_hone_member *member, const struct php_hone_entry *entry);
 
@@ -301,15 +302,15 @@ int php_hone_store_change(struct php_hone_member *member,
 void php_hone_store_clear(struct php_hone_member *member);
 
 /*
- * Call `visit` with every live value, each once; entries that are added or
- * removed meanwhile may be missed. No mutex is held; `visit` may call any
- * function of the store. The entry is valid until `visit` returns; if the
- * caller is within a fetch, until that fetch ends. Such a fetch lets writers
- * free nothing, so it should be short.
+ * Call `visit` with every live value, each once. Entries that are added or
+ * removed during the walk may be missed. No mutex is held, so `visit` may call
+ * any function of the store. The entry is valid until `visit` returns; if the
+ * caller is between php_hone_fetch_begin() and _end(), until that end. Such a
+ * fetch should be short.
  *
  * When `visit` returns false, the walk ends after the entries of its bucket,
- * which are few. *cursor is 0 at first, and says where a later call continues;
- * it becomes UINT64_MAX after the last entry.
+ * which are few. *cursor is 0 at first. A later call continues at *cursor,
+ * which is UINT64_MAX after the last entry.
  */
 void php_hone_store_walk(struct php_hone_member *member, uint64_t *cursor,
 	bool (*visit)(const struct php_hone_entry *entry, void *opaque),
@@ -318,9 +319,9 @@ void php_hone_store_walk(struct php_hone_member *member, uint64_t *cursor,
 /* ---- tags ---- */
 
 /*
- * Every entry that has this tag is invalid from now on. 0 also if there is
- * none; -EINVAL if the tag is longer than PHP_HONE_KEY_MOST. A tag that was
- * evicted makes its entries invalid.
+ * Make every entry that has this tag invalid. 0 also if there is none; -EINVAL
+ * if the tag is longer than PHP_HONE_KEY_MOST. The eviction of a tag makes its
+ * entries invalid, too.
  */
 int php_hone_store_invalidate_tag(
 	struct php_hone_member *member, const struct php_hone_key *tag);
@@ -347,8 +348,8 @@ void php_hone_store_unclaim(
 /*
  * Wait until a claim of the key has ended, or for that many milliseconds: 0 or
  * -ETIMEDOUT. -EDEADLK at once if the owner of the claim waits for a claim of
- * this member, also through other owners: one of such a circle gets -EDEADLK,
- * the one that came last.
+ * this member, directly or through other owners. Of such a circle, only the
+ * member that came last gets -EDEADLK.
  */
 int php_hone_store_wait(struct php_hone_member *member,
 	const struct php_hone_key *key, unsigned milliseconds);
@@ -377,14 +378,14 @@ struct php_hone_holder {
 	size_t bytes;     /* others may hold back the same bytes */
 };
 
-/* The requests that hold back most, at most `most`, the first one holds back
- * most. Returns their number. */
+/* The requests that hold back most, at most `most` of them, in descending
+ * order. Returns their number. */
 unsigned php_hone_store_holders(struct php_hone_member *member,
 	struct php_hone_holder *holders, unsigned most);
 
 /*
- * What each part of the memory holds, for a map: `parts` bytes of one of 0
- * free, 1 live, 2 retired, 3 the store's own, by what has most of each part.
+ * A map of the memory: `parts` bytes. Each byte is the kind that has most of
+ * its part: 0 free, 1 live, 2 retired, 3 the store's own.
  */
 void php_hone_store_map(
 	struct php_hone_member *member, unsigned char *map, size_t parts);
