@@ -76,8 +76,8 @@ if test "$PHP_HONE" != "no"; then
     fileread/others.c fileread/output.c fileread/plain.c
     fileread/resume.c fileread/stream.c fileread/whole.c
     cache/block.c cache/cache.c cache/counters.c cache/entries.c
-    cache/fetch.c cache/fork.c cache/info.c cache/methods.c
-    cache/multi.c cache/objects.c
+    cache/fetch.c cache/fork.c cache/hooks.c cache/info.c
+    cache/methods.c cache/multi.c cache/objects.c
     cache/objects_text.c cache/pools.c cache/protect.c cache/remember.c
     cache/serialize.c cache/settings.c cache/walk.c cache/write.c
     cache/apcu/apcu.c cache/apcu/fetch.c cache/apcu/figures.c

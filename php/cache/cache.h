@@ -147,6 +147,25 @@ bool php_hone_value_unserialize(
  */
 bool php_hone_value_restore(zval *value, const zval *root, uint8_t flags);
 
+/* ---- hooks.c ---- */
+
+enum php_hone_hooks {
+	PHP_HONE_HOOKS_RUN,
+	/* only serialize() can store the value, and calls the methods again */
+	PHP_HONE_HOOKS_LEFT,
+	/* there is an exception */
+	PHP_HONE_HOOKS_FAILED,
+};
+
+/*
+ * Calls __serialize() of each object of a value, in the order of serialize().
+ * The caller frees the answers in each case. Runs code of the user.
+ */
+enum php_hone_hooks php_hone_hooks_run(
+	zval *value, struct php_hone_answers *answers);
+/* Runs code of the user: destructors. */
+void php_hone_hooks_free(struct php_hone_answers *answers);
+
 /* ---- objects.c ---- */
 
 /*

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Each fetch makes new objects from the stored structure, which values/graph.h
- * describes. All classes are looked up before the first object is made. After
- * that, no code of a class runs: if unserialize() would reject the value or
- * call code of a class, unserialize() gets the text that serialize() would have
- * written.
+ * describes. All classes are looked up before the first object is made. If
+ * unserialize() would reject the value, unserialize() gets the text that
+ * serialize() would have written. When all objects are complete,
+ * __unserialize() and __wakeup() are called.
  */
 #include "cache.h"
 #include "ext/standard/basic_functions.h"
@@ -24,6 +24,8 @@ enum made {
 struct class_of {
 	zend_class_entry *class; /* NULL before the lookup */
 	const zval *defaults;
+	uint32_t kind;
+	uint32_t declared; /* stored properties: none if there is an answer */
 	bool typed;
 };
 
@@ -37,6 +39,8 @@ struct making {
 	zend_object **objects; /* holds one reference to each object */
 	zend_array **arrays;   /* the same */
 	uint32_t made, arrays_made;
+	const zval *calls; /* the numbers of objects */
+	uint32_t n_calls;
 };
 
 static zend_always_inline const zval *
@@ -74,7 +78,8 @@ static enum made
 look_up(struct class_of *of, const zend_array *shape)
 {
 	const zval *head = shape->arPacked;
-	bool enumeration = Z_TYPE(head[PHP_HONE_SHAPE_ENUM]) == IS_TRUE;
+	uint32_t kind = (uint32_t)Z_LVAL(head[PHP_HONE_SHAPE_KIND]);
+	uint32_t declared = shape->nNumUsed - PHP_HONE_SHAPE_HEAD;
 	zend_class_entry *class;
 
 	/* As in unserialize(): the autoloader may itself call unserialize(). */
@@ -83,17 +88,19 @@ look_up(struct class_of *of, const zend_array *shape)
 	BG(serialize_lock)--;
 	if (EG(exception))
 		return FAILED;
-	if (class == NULL || !php_hone_class_is_plain(class) ||
-		enumeration != !!(class->ce_flags & ZEND_ACC_ENUM) ||
-		!has_properties(class, head + PHP_HONE_SHAPE_HEAD,
-			shape->nNumUsed - PHP_HONE_SHAPE_HEAD))
+	if (class == NULL || php_hone_class_kind(class) != kind ||
+		(kind != PHP_HONE_KIND_DATA &&
+			!has_properties(
+				class, head + PHP_HONE_SHAPE_HEAD, declared)))
 		return DOUBT;
 	if (!(class->ce_flags & ZEND_ACC_CONSTANTS_UPDATED) &&
 		zend_update_class_constants(class) != SUCCESS)
 		return FAILED;
 	of->class = class;
 	of->defaults = CE_DEFAULT_PROPERTIES_TABLE(class);
-	of->typed = has_types(class);
+	of->kind = kind;
+	of->declared = declared;
+	of->typed = kind != PHP_HONE_KIND_DATA && has_types(class);
 	return MADE;
 }
 
@@ -167,6 +174,18 @@ fill(zend_object *object, const struct class_of *of, const zval *from)
 	return good;
 }
 
+/* An object without its state, which __unserialize() will set. */
+static enum made
+make_empty(struct making *making, zend_class_entry *class)
+{
+	zval object;
+
+	if (object_init_ex(&object, class) != SUCCESS)
+		return EG(exception) ? FAILED : DOUBT;
+	making->objects[making->made++] = Z_OBJ(object);
+	return EG(exception) ? FAILED : MADE;
+}
+
 static enum made
 make_object(struct making *making, const zval *node)
 {
@@ -183,6 +202,8 @@ make_object(struct making *making, const zval *node)
 		making->objects[making->made++] = object;
 		return MADE;
 	}
+	if (of->kind == PHP_HONE_KIND_DATA)
+		return make_empty(making, of->class);
 	/* unserialize() warns of dynamic properties, or throws. */
 	if (Z_TYPE_P(properties) != IS_NULL &&
 		!php_hone_class_is_loose(of->class))
@@ -260,11 +281,13 @@ static enum made
 complete(struct making *making, zend_object *object, const zval *node)
 {
 	const struct class_of *of = class_of(making, node);
-	uint32_t n = (uint32_t)of->class->default_properties_count;
+	uint32_t n = of->declared;
 	const zval *properties = &node[PHP_HONE_NODE_PROPERTIES];
 	const zval *from = node + PHP_HONE_NODE_HEAD;
 	zval array;
 
+	if (of->kind == PHP_HONE_KIND_DATA)
+		return MADE;
 	if (Z_TYPE_P(properties) == IS_OBJECT) {
 		put_made(making, &array, Z_LVAL_P(properties));
 		object->properties = Z_ARR(array);
@@ -287,9 +310,12 @@ separate_properties(struct making *making)
 {
 	for (uint32_t i = 0; i < making->n_objects; i++) {
 		zend_object *object = making->objects[i];
+		const struct class_of *of =
+			class_of(making, list_of(&making->nodes[i]));
 		zend_array *table = object->properties;
 		/* The list `arrays` holds one reference. */
-		if (table != NULL && GC_REFCOUNT(table) > 2) {
+		if (table != NULL && GC_REFCOUNT(table) > 2 &&
+			of->kind != PHP_HONE_KIND_DATA) {
 			object->properties = zend_array_dup(table);
 			GC_DELREF(table);
 		}
@@ -349,6 +375,82 @@ unmake(struct making *making)
 		OBJ_RELEASE(making->objects[i]);
 }
 
+/* The object of a call, and the argument of __unserialize(). */
+struct call {
+	zend_object *object;
+	zval data; /* undefined: __wakeup() */
+};
+
+static void
+take_calls(struct making *making, struct call *calls)
+{
+	for (uint32_t i = 0; i < making->n_calls; i++) {
+		zend_long number = Z_LVAL(making->calls[i]);
+		const zval *node = list_of(&making->nodes[number]);
+		const zval *data = &node[PHP_HONE_NODE_PROPERTIES];
+		calls[i].object = making->objects[number];
+		GC_ADDREF(calls[i].object);
+		if (class_of(making, node)->kind != PHP_HONE_KIND_DATA)
+			ZVAL_UNDEF(&calls[i].data);
+		else if (Z_TYPE_P(data) == IS_OBJECT)
+			put_made(making, &calls[i].data, Z_LVAL_P(data));
+		else
+			ZVAL_COPY(&calls[i].data, data);
+	}
+}
+
+/* As unserialize(). Returns false if the method failed. */
+static bool
+call(struct call *call)
+{
+	zval object, name, result;
+	bool good;
+
+	BG(serialize_lock)++;
+	if (Z_TYPE(call->data) == IS_UNDEF) {
+		ZVAL_OBJ(&object, call->object);
+		ZVAL_STRINGL(&name, "__wakeup", sizeof "__wakeup" - 1);
+		ZVAL_UNDEF(&result);
+		good = call_user_function(NULL, &object, &name, &result, 0,
+			       NULL) != FAILURE &&
+		       Z_TYPE(result) != IS_UNDEF;
+		zval_ptr_dtor(&result);
+		zval_ptr_dtor(&name);
+	} else {
+		zend_call_known_instance_method_with_1_params(
+			call->object->ce->__unserialize, call->object, NULL,
+			&call->data);
+		good = !EG(exception);
+	}
+	BG(serialize_lock)--;
+	return good;
+}
+
+/*
+ * The last step of unserialize(): it calls the methods, and after one has
+ * failed the remaining objects are not destructed. The lists end before, so
+ * that an object is destructed when unserialize() would destruct it.
+ */
+static enum made
+call_all(struct making *making)
+{
+	uint32_t n = making->n_calls;
+	struct call *calls = safe_emalloc(n, sizeof(*calls), 0);
+	bool good = true;
+
+	take_calls(making, calls);
+	release_lists(making);
+	for (uint32_t i = 0; i < n; i++) {
+		good = good && call(&calls[i]);
+		if (!good)
+			GC_ADD_FLAGS(calls[i].object, IS_OBJ_DESTRUCTOR_CALLED);
+		OBJ_RELEASE(calls[i].object);
+		zval_ptr_dtor(&calls[i].data);
+	}
+	efree(calls);
+	return EG(exception) ? FAILED : MADE;
+}
+
 static enum made
 make(struct making *making, zval *value)
 {
@@ -363,8 +465,14 @@ make(struct making *making, zval *value)
 		return result;
 	}
 	put_made(making, value, Z_LVAL_P(root));
-	release_lists(making);
-	return MADE;
+	if (making->n_calls == 0) {
+		release_lists(making);
+		return MADE;
+	}
+	result = call_all(making);
+	if (result == FAILED)
+		zval_ptr_dtor(value);
+	return result;
 }
 
 /*
@@ -403,6 +511,10 @@ php_hone_objects_make(const zend_array *directory, zval *value)
 	if (has_arrays) {
 		making.lists = list_of(&head[PHP_HONE_ARRAYS_AT]);
 		making.n_arrays = Z_ARR(head[PHP_HONE_ARRAYS_AT])->nNumUsed;
+	}
+	if (Z_TYPE(head[PHP_HONE_CALLS_AT]) == IS_ARRAY) {
+		making.calls = list_of(&head[PHP_HONE_CALLS_AT]);
+		making.n_calls = Z_ARR(head[PHP_HONE_CALLS_AT])->nNumUsed;
 	}
 	if (!is_too_deep(head)) {
 		making.classes = ecalloc(n_shapes, sizeof(*making.classes));

@@ -89,7 +89,7 @@ write_object(struct writing *to, const zval *node)
 	const zend_array *dynamic = NULL;
 
 	node += PHP_HONE_NODE_HEAD;
-	if (Z_TYPE(head[PHP_HONE_SHAPE_ENUM]) == IS_TRUE) {
+	if (Z_LVAL(head[PHP_HONE_SHAPE_KIND]) == PHP_HONE_KIND_ENUM) {
 		write_enum(to, class, node);
 		return;
 	}

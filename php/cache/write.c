@@ -223,6 +223,57 @@ store_object(struct php_hone_member *member, zend_string *key, zval *value,
 	return stored;
 }
 
+/* Store objects with the answers of their methods. */
+static bool
+store_hooked(struct php_hone_member *member, zend_string *key, zval *value,
+	const struct php_hone_write *how)
+{
+	struct php_hone_builder *builder = &HONE_G(cache).builder;
+	struct php_hone_answers answers;
+	enum php_hone_hooks hooks;
+	bool built = false, stored = false;
+	zval held;
+
+	/* A method may assign to a reference that has the value. */
+	ZVAL_COPY(&held, value);
+	hooks = php_hone_hooks_run(&held, &answers);
+	if (hooks == PHP_HONE_HOOKS_RUN) {
+		built = php_hone_value_build_objects(builder, &held,
+				&answers) == PHP_HONE_BUILT_DATA;
+		if (built)
+			stored = reserve_and_place(
+				member, key, PHP_HONE_OBJECTS, NULL, how);
+		else if (php_hone_builder_stopped_at(builder) != NULL)
+			php_hone_builder_leave(
+				builder, php_hone_builder_stopped_at(builder));
+	}
+	php_hone_hooks_free(&answers);
+	if (!built && hooks != PHP_HONE_HOOKS_FAILED && !EG(exception))
+		stored = store_object(member, key, &held, how);
+	zval_ptr_dtor(&held);
+	return stored;
+}
+
+/* Store a value that has objects. */
+static bool
+store_objects(struct php_hone_member *member, zend_string *key, zval *value,
+	const struct php_hone_write *how)
+{
+	struct php_hone_builder *builder = &HONE_G(cache).builder;
+
+	if (!HONE_G(cache).serialize_objects)
+		switch (php_hone_value_build_objects(builder, value, NULL)) {
+		case PHP_HONE_BUILT_DATA:
+			return reserve_and_place(
+				member, key, PHP_HONE_OBJECTS, NULL, how);
+		case PHP_HONE_BUILT_HOOKS:
+			return store_hooked(member, key, value, how);
+		default:
+			break;
+		}
+	return store_object(member, key, value, how);
+}
+
 static bool
 refuse(const zend_string *key, const char *what, bool throws)
 {
@@ -271,15 +322,10 @@ php_hone_cache_store(
 	case PHP_HONE_BUILT_DATA:
 		return reserve_and_place(member, key, 0, NULL, how);
 	case PHP_HONE_BUILT_OBJECT:
-		if (!HONE_G(cache).serialize_objects &&
-			php_hone_value_build_objects(builder, value) ==
-				PHP_HONE_BUILT_DATA)
-			return reserve_and_place(
-				member, key, PHP_HONE_OBJECTS, NULL, how);
 		/* APCu initializes a lazy object. */
 		if (!how->throws && is_lazy(value))
 			return refuse(key, "a lazy object", false);
-		return store_object(member, key, value, how);
+		return store_objects(member, key, value, how);
 	default:
 		return refuse(key, builder->refused, how->throws);
 	}

@@ -173,6 +173,9 @@ $holder = new Child();
 $holder->null = $rows;
 check('one object with many rows', $holder);
 
+check('an internal class', new ArrayObject([1]));
+check('a class with __wakeup()', [new Wakes()]);
+
 echo "By serialize():\n";
 $loose = new Loose();
 check('an object without dynamic properties', $loose);
@@ -187,8 +190,6 @@ $std = new stdClass();
 $array = [$std];
 $std->around = $array;
 check('an array that contains itself by way of an object', $array);
-check('an internal class', new ArrayObject([1]));
-check('a class with __wakeup()', [new Wakes()]);
 unset($long, $next, $std, $array, $shared);
 
 echo "Not shared:\n";
@@ -242,24 +243,24 @@ enums: objects
 a list of 3,000: objects
 2,000 arrays around one object: objects
 one object with many rows: objects
+an internal class: objects
+  __wakeup
+  __wakeup
+  __wakeup
+  __wakeup
+  __wakeup
+  __wakeup
+  __wakeup
+  __wakeup
+  __wakeup
+  __wakeup
+  __wakeup
+a class with __wakeup(): objects
 By serialize():
 an object without dynamic properties: objects
 declared and dynamic: serialized
 one variable at two places: serialized
 an array that contains itself by way of an object: serialized
-an internal class: serialized
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-  __wakeup
-a class with __wakeup(): serialized
 Not shared:
 bool(true)
 bool(false)

@@ -28,7 +28,18 @@ class C
         $o->c = $c;
         $o->self = $o;
         $o->plain = [1, ['two', 'k' => 3.5]];
-        return [$c, 'o' => $o, [$o, E::B]];
+        $w = new W();
+        $w->at = new DateTimeZone('UTC');
+        return [$c, 'o' => $o, [$o, E::B], new ArrayObject([$w])];
+    }
+}
+class W
+{
+    public ?DateTimeZone $at;
+
+    function __wakeup()
+    {
+        $this->at?->getName();
     }
 }
 enum E: string

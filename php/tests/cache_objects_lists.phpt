@@ -71,6 +71,31 @@ load('an array in the list of objects', $add($good, $objects, $inner));
 load('the inner array listed twice', $add($good, $arrays, $inner));
 load('the outer array listed twice', $add($good, $arrays, $outer));
 load('an object in the list of arrays', $add($good, $arrays, $object));
+
+class Wakes
+{
+    public $awake = 'no';
+
+    function __wakeup()
+    {
+        $this->awake = 'yes';
+    }
+}
+Cache::store('k', [new Wakes(), new Wakes(), new stdClass()]);
+Cache::save($file);
+$good = file_get_contents($file);
+load('two calls', $good);
+$calls = $list($good, 5) + 64;
+foreach ([[1, 0], [0, 0], [0, 2], [0, -1], [0, 3]] as $numbers) {
+    load('calls of ' . implode(' and ', $numbers), substr_replace($good,
+        pack('qqq', $numbers[0], 4, $numbers[1]), $calls, 24));
+}
+// The shape is the first element of a node, and the kind its third one.
+$node = $number($good, $list($good, 1) + 64) - 64 + $data;
+$shape = $number($good, $node + 64) - 64 + $data;
+foreach ([0, 1, 2, 3, 5] as $kind) {
+    load("kind $kind", substr_replace($good, pack('q', $kind), $shape + 64 + 2 * 16, 8));
+}
 ?>
 --CLEAN--
 <?php
@@ -97,4 +122,35 @@ Warning: Hone\Cache::load(): %s: entry 0: a list has an element that is not in t
  0 nothing
 an object in the list of arrays:
 Warning: Hone\Cache::load(): %s: entry 0: a list has an element that is not in the value in %s on line %d
+ 0 nothing
+two calls: 1 a value
+calls of 1 and 0:
+Warning: Hone\Cache::load(): %s: entry 0: the list of calls has another object in %s on line %d
+ 0 nothing
+calls of 0 and 0:
+Warning: Hone\Cache::load(): %s: entry 0: the list of calls has another object in %s on line %d
+ 0 nothing
+calls of 0 and 2:
+Warning: Hone\Cache::load(): %s: entry 0: the list of calls has another object in %s on line %d
+ 0 nothing
+calls of 0 and -1:
+Warning: Hone\Cache::load(): %s: entry 0: the list of calls has another object in %s on line %d
+ 0 nothing
+calls of 0 and 3:
+Warning: Hone\Cache::load(): %s: entry 0: the list of calls has another object in %s on line %d
+ 0 nothing
+kind 0:
+Warning: Hone\Cache::load(): %s: entry 0: a list has an element that is not in the value in %s on line %d
+ 0 nothing
+kind 1:
+Warning: Hone\Cache::load(): %s: entry 0: a list has an element that is not in the value in %s on line %d
+ 0 nothing
+kind 2:
+Warning: Hone\Cache::load(): %s: entry 0: an object has no class in %s on line %d
+ 0 nothing
+kind 3:
+Warning: Hone\Cache::load(): %s: entry 0: an object has no class in %s on line %d
+ 0 nothing
+kind 5:
+Warning: Hone\Cache::load(): %s: entry 0: an object has no class in %s on line %d
  0 nothing

@@ -14,7 +14,7 @@ for ($i = 0; $i < 5000; $i++) {
     Cache::store("b.$i", "text $i");
 }
 Cache::store('long', str_repeat('x', 100000), 100, ['tag', 'other']);
-Cache::store('object', new ArrayObject);
+Cache::store('object', new Exception);
 $seen = [];
 foreach (Cache::entries() as $key => $entry) {
     $seen[$key] = ($seen[$key] ?? 0) + 1;

@@ -60,7 +60,10 @@ igbinary_is_used() {
     for order in "$work/hone.so $igbinary" "$igbinary $work/hone.so"; do
         "$php" -n -d extension="${order% *}" -d extension="${order#* }" \
             -d apc.enable_cli=1 -d "$1=igbinary" -r '
-            $o = new ArrayObject(array_fill(0, 100, "text"));
+            $o = new stdClass();
+            $o->a = array_fill(0, 100, "text");
+            // Only a string keeps a reference.
+            $o->b = &$o->a;
             Hone\Cache::store("k", $o);
             $size = [...Hone\Cache::entries()]["k"]["size"];
             exit(Hone\Cache::fetch("k") == $o &&

@@ -179,6 +179,40 @@ has_plain_properties(const zend_object *object)
 	return true;
 }
 
+static bool
+is_left(const struct php_hone_builder *builder, const zend_class_entry *class)
+{
+	uint32_t n = builder->n_left < PHP_HONE_LEFT ? builder->n_left
+						     : PHP_HONE_LEFT;
+
+	for (uint32_t i = 0; i < n; i++)
+		if (builder->left[i] == zend_string_hash_val(class->name))
+			return true;
+	return false;
+}
+
+void
+php_hone_builder_leave(
+	struct php_hone_builder *builder, const zend_class_entry *class)
+{
+	builder->left[builder->n_left++ % PHP_HONE_LEFT] =
+		zend_string_hash_val(class->name);
+}
+
+/* Whether an object that has __serialize() gets a node in this build. */
+static bool
+has_answer(struct php_hone_builder *builder, const zend_object *object)
+{
+	if (php_hone_object_is_lazy(object) ||
+		php_hone_class_kind(object->ce) != PHP_HONE_KIND_DATA ||
+		is_left(builder, object->ce)) {
+		builder->refused = needs_text;
+		return false;
+	}
+	builder->hooks = true;
+	return builder->answers != NULL;
+}
+
 /* Write the marker of an object. Returns AN_OBJECT if it has no node yet. */
 static const zend_array *
 put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
@@ -187,8 +221,11 @@ put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 	size_t number = builder->objects.used / sizeof(size_t);
 	bool known = false;
 
-	if (!php_hone_object_is_plain(object) ||
-		!has_plain_properties(object)) {
+	if (object->ce->__serialize != NULL) {
+		if (!has_answer(builder, object))
+			return NULL;
+	} else if (!php_hone_object_is_plain(object) ||
+		   !has_plain_properties(object)) {
 		builder->refused = needs_text;
 		return NULL;
 	}
@@ -422,17 +459,16 @@ put_name(struct php_hone_builder *builder, zval *to, const zend_string *name)
 }
 
 static bool
-put_shape(struct php_hone_builder *builder, const zend_class_entry *class)
+put_shape(struct php_hone_builder *builder, const zend_class_entry *class,
+	uint32_t n)
 {
-	uint32_t n = (uint32_t) class->default_properties_count;
 	zval *elements = begin_list(builder, PHP_HONE_SHAPE_HEAD + n);
 
 	if (elements == NULL)
 		return false;
 	put_name(builder, &elements[PHP_HONE_SHAPE_CLASS], class->name);
 	put_long(&elements[PHP_HONE_SHAPE_NUMBER], builder->n_shapes++);
-	set_type(&elements[PHP_HONE_SHAPE_ENUM],
-		class->ce_flags & ZEND_ACC_ENUM ? IS_TRUE : IS_FALSE, 0);
+	put_long(&elements[PHP_HONE_SHAPE_KIND], php_hone_class_kind(class));
 	for (uint32_t i = 0; i < n; i++) {
 		if (class->properties_info_table[i] == NULL) {
 			builder->refused = needs_text;
@@ -442,53 +478,6 @@ put_shape(struct php_hone_builder *builder, const zend_class_entry *class)
 			class->properties_info_table[i]->name);
 	}
 	return builder->refused == NULL;
-}
-
-static void
-dynamic_properties(const zend_object *object, zval *properties)
-{
-	if (object->properties != NULL &&
-		object->ce->default_properties_count == 0 &&
-		object->properties->nNumOfElements != 0)
-		ZVAL_ARR(properties, object->properties);
-	else
-		ZVAL_NULL(properties);
-}
-
-static bool
-begin_node(struct php_hone_builder *builder, const zend_object *object)
-{
-	const zend_class_entry *class = object->ce;
-	uint32_t n = (uint32_t) class->default_properties_count, values = 0;
-	size_t node = builder->arrays.used, shape;
-	size_t *list;
-
-	if (!php_hone_buffer_reserve(&builder->objects, sizeof(*list)) ||
-		begin_list(builder, PHP_HONE_NODE_HEAD + n) == NULL) {
-		builder->refused = PHP_HONE_NO_MEMORY;
-		return false;
-	}
-	list = (size_t *)(builder->objects.bytes + builder->objects.used);
-	*list = node;
-	builder->objects.used += sizeof(*list);
-	for (uint32_t i = 0; i < n; i++)
-		values += Z_TYPE(object->properties_table[i]) != IS_UNDEF;
-	((zend_array *)(builder->arrays.bytes + node))->nNumOfElements =
-		PHP_HONE_NODE_HEAD + values;
-	/* The table of shared arrays also has classes, by their address. */
-	if (!php_hone_shared_find(builder, (const void *)class, &shape)) {
-		shape = builder->arrays.used;
-		if (builder->refused != NULL)
-			return false;
-		if (!php_hone_class_is_plain(class)) {
-			builder->refused = needs_text;
-			return false;
-		}
-		if (!put_shape(builder, class))
-			return false;
-	}
-	put_list(&elements_at(builder, node)[PHP_HONE_NODE_SHAPE], shape);
-	return true;
 }
 
 static void
@@ -524,13 +513,119 @@ array_has_objects(
 struct frame {
 	const zend_array *source;  /* NULL: an object, or the directory */
 	const zend_object *object; /* NULL: an array, or the directory */
+	const zval *data;          /* the answer of __serialize(), or NULL */
 	size_t record;             /* offset in builder->arrays */
 	size_t slot;      /* offset of the element that put() wrote last */
 	uint32_t markers; /* builder->markers before the record */
 	uint32_t depth;   /* as unserialize() counts */
 	uint32_t from;    /* the next element of the source */
 	uint32_t to;      /* the next element of the record */
+	uint32_t declared, number; /* of the object */
 };
+
+/* The next answer, which must be that of this object. */
+static bool
+take_answer(struct php_hone_builder *builder, struct frame *frame)
+{
+	const struct php_hone_answers *answers = builder->answers;
+
+	/* A method may have changed the value. */
+	if (builder->answered == answers->n ||
+		answers->of[builder->answered].object != frame->object) {
+		builder->refused = needs_text;
+		return false;
+	}
+	frame->data = &answers->of[builder->answered++].data;
+	return true;
+}
+
+/* The answer of __serialize(), or the dynamic properties, or null. */
+static void
+take_properties(const struct frame *frame, zval *properties)
+{
+	const zend_object *object = frame->object;
+
+	if (frame->data != NULL)
+		ZVAL_COPY_VALUE(properties, frame->data);
+	else if (object->properties != NULL && frame->declared == 0 &&
+		 object->properties->nNumOfElements != 0)
+		ZVAL_ARR(properties, object->properties);
+	else
+		ZVAL_NULL(properties);
+}
+
+/* Set the shape of a node. The shape of a new class is built. */
+static bool
+put_shape_of(struct php_hone_builder *builder, const struct frame *frame)
+{
+	const zend_class_entry *class = frame->object->ce;
+	size_t shape;
+
+	/* The table of shared arrays also has classes, by their address. */
+	if (!php_hone_shared_find(builder, (const void *)class, &shape)) {
+		shape = builder->arrays.used;
+		if (builder->refused != NULL)
+			return false;
+		if (php_hone_class_kind(class) == PHP_HONE_KIND_OPAQUE) {
+			builder->refused = needs_text;
+			return false;
+		}
+		if (!put_shape(builder, class, frame->declared))
+			return false;
+	}
+	put_list(&elements_at(builder, frame->record)[PHP_HONE_NODE_SHAPE],
+		shape);
+	return true;
+}
+
+static bool
+begin_node(struct php_hone_builder *builder, struct frame *frame)
+{
+	const zend_object *object = frame->object;
+	uint32_t values = 0;
+	size_t *list;
+
+	if (object->ce->__serialize == NULL)
+		frame->declared =
+			(uint32_t)object->ce->default_properties_count;
+	else if (!take_answer(builder, frame))
+		return false;
+	frame->number = (uint32_t)(builder->objects.used / sizeof(*list));
+	if (!php_hone_buffer_reserve(&builder->objects, sizeof(*list)) ||
+		begin_list(builder, PHP_HONE_NODE_HEAD + frame->declared) ==
+			NULL) {
+		builder->refused = PHP_HONE_NO_MEMORY;
+		return false;
+	}
+	list = (size_t *)(builder->objects.bytes + builder->objects.used);
+	*list = frame->record;
+	builder->objects.used += sizeof(*list);
+	for (uint32_t i = 0; i < frame->declared; i++)
+		values += Z_TYPE(object->properties_table[i]) != IS_UNDEF;
+	((zend_array *)(builder->arrays.bytes + frame->record))
+		->nNumOfElements = PHP_HONE_NODE_HEAD + values;
+	return put_shape_of(builder, frame);
+}
+
+/* The elements of a node are complete: note its call. */
+static void
+end_node(struct php_hone_builder *builder, const struct frame *frame)
+{
+	struct php_hone_buffer *calls = &builder->calls;
+	const zval *node = elements_at(builder, frame->record);
+	const zval *shape =
+		elements_at(builder, (size_t)Z_LVAL(node[PHP_HONE_NODE_SHAPE]));
+
+	if (!(Z_LVAL(shape[PHP_HONE_SHAPE_KIND]) &
+		    (PHP_HONE_KIND_DATA | PHP_HONE_KIND_WAKEUP)))
+		return;
+	if (!php_hone_buffer_reserve(calls, sizeof(uint32_t))) {
+		builder->refused = PHP_HONE_NO_MEMORY;
+		return;
+	}
+	*(uint32_t *)(calls->bytes + calls->used) = frame->number;
+	calls->used += sizeof(uint32_t);
+}
 
 static size_t
 offset_of(const struct php_hone_builder *builder, const zval *element)
@@ -585,15 +680,14 @@ static const zend_array *
 copy_object(struct php_hone_builder *builder, struct frame *frame, zval *to)
 {
 	const zend_object *object = frame->object;
-	uint32_t n = object->ce->default_properties_count;
 	zval properties = {0};
 
-	while (frame->from < n + PHP_HONE_NODE_HEAD) {
+	while (frame->from < frame->declared + PHP_HONE_NODE_HEAD) {
 		uint32_t i = frame->from++;
 		const zval *from = &properties;
 		const zend_array *next;
 		if (i == PHP_HONE_NODE_PROPERTIES)
-			dynamic_properties(object, &properties);
+			take_properties(frame, &properties);
 		else
 			from = &object->properties_table[i -
 							 PHP_HONE_NODE_HEAD];
@@ -659,7 +753,7 @@ push(struct php_hone_builder *builder, const zend_array *array)
 	if (array == AN_OBJECT) {
 		frame->object = builder->next_object;
 		frame->from = PHP_HONE_NODE_PROPERTIES;
-		if (!begin_node(builder, frame->object))
+		if (!begin_node(builder, frame))
 			return NULL;
 	} else {
 		frame->source = array;
@@ -681,6 +775,8 @@ pop(struct php_hone_builder *builder, const struct frame *frame)
 	struct frame *parent = NULL;
 
 	record->pDestructor = NULL;
+	if (frame->object != NULL)
+		end_node(builder, frame);
 	frames->used -= sizeof(*frame);
 	if (frames->used != 0)
 		parent = (struct frame *)(frames->bytes + frames->used) - 1;
@@ -755,20 +851,50 @@ finish_list(struct php_hone_builder *builder,
 	put_list(&elements_at(builder, 0)[at], list);
 }
 
+/* Make the list of the calls. Without calls, the element is null. */
+static void
+finish_calls(struct php_hone_builder *builder)
+{
+	const uint32_t *numbers = (const uint32_t *)builder->calls.bytes;
+	uint32_t n = (uint32_t)(builder->calls.used / sizeof(*numbers));
+	size_t list = builder->arrays.used;
+	zval *elements;
+
+	if (n == 0) {
+		set_type(&elements_at(builder, 0)[PHP_HONE_CALLS_AT], IS_NULL,
+			0);
+		return;
+	}
+	elements = begin_list(builder, n);
+	if (elements == NULL)
+		return;
+	for (uint32_t i = 0; i < n; i++)
+		put_long(&elements[i], numbers[i]);
+	put_list(&elements_at(builder, 0)[PHP_HONE_CALLS_AT], list);
+}
+
 static void
 build_objects(struct php_hone_builder *builder, const zval *value)
 {
 	zval *directory;
 
 	builder->graph = true;
-	builder->objects.used = builder->paths.used = 0;
+	builder->hooks = false;
+	builder->answered = 0;
+	builder->objects.used = builder->paths.used = builder->calls.used = 0;
 	builder->n_shapes = builder->markers = builder->depth = 0;
 	build_graph(builder, value);
 	if (builder->refused == NULL)
 		finish_list(builder, &builder->objects, PHP_HONE_OBJECTS_AT);
 	if (builder->refused == NULL)
 		finish_list(builder, &builder->paths, PHP_HONE_ARRAYS_AT);
+	if (builder->refused == NULL)
+		finish_calls(builder);
 	builder->graph = false;
+	/* A method may have taken an object out of the value. */
+	if (builder->answers != NULL &&
+		builder->answered != builder->answers->n)
+		builder->refused = needs_text;
 	if (builder->depth > DEPTH_MOST)
 		builder->refused = needs_text;
 	if (builder->refused != NULL)
@@ -962,11 +1088,24 @@ php_hone_value_build(struct php_hone_builder *builder, const zval *value)
 	}
 }
 
+const zend_class_entry *
+php_hone_builder_stopped_at(const struct php_hone_builder *builder)
+{
+	const struct frame *frame = (const struct frame *)builder->frames.bytes;
+	size_t n = builder->frames.used / sizeof(*frame);
+
+	for (size_t i = 0; i < n; i++)
+		if (frame[i].data != NULL)
+			return frame[i].object->ce;
+	return NULL;
+}
+
 enum php_hone_built
-php_hone_value_build_objects(
-	struct php_hone_builder *builder, const zval *value)
+php_hone_value_build_objects(struct php_hone_builder *builder,
+	const zval *value, const struct php_hone_answers *answers)
 {
 	ZVAL_DEREF(value);
+	builder->answers = answers;
 	builder->refused = NULL;
 	builder->string = NULL;
 	memset(&builder->root, 0, sizeof(builder->root));
@@ -974,6 +1113,9 @@ php_hone_value_build_objects(
 	begin_build(builder);
 	build_objects(builder, value);
 	builder->size = builder->arrays.used + builder->strings.used;
-	return builder->refused != NULL ? PHP_HONE_BUILT_OBJECT
-					: PHP_HONE_BUILT_DATA;
+	builder->answers = NULL;
+	if (builder->refused != NULL)
+		return PHP_HONE_BUILT_OBJECT;
+	return builder->hooks && answers == NULL ? PHP_HONE_BUILT_HOOKS
+						 : PHP_HONE_BUILT_DATA;
 }

@@ -40,6 +40,7 @@ php_hone_builder_trim(struct php_hone_builder *builder, size_t keep)
 	trim_buffer(&builder->frames, keep);
 	trim_buffer(&builder->objects, keep);
 	trim_buffer(&builder->paths, keep);
+	trim_buffer(&builder->calls, keep);
 	if (builder->shared_room * sizeof(*builder->shared) > keep) {
 		free(builder->shared);
 		builder->shared = NULL;

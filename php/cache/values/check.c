@@ -17,7 +17,9 @@
 struct graph {
 	const zval *objects, *arrays; /* the lists of the directory */
 	size_t objects_at, arrays_at; /* their records */
-	uint32_t n_objects, n_arrays, n_shapes;
+	uint32_t n_objects, n_arrays, n_shapes, n_calls;
+	const zval *calls; /* the numbers of objects */
+	uint32_t called;   /* the number of objects with a call so far */
 	uint64_t *heads;   /* one bit for each 8 bytes: a record begins here */
 	uint64_t *special; /* the same: a marker led to this record */
 	bool *begun;       /* for each object, whether its node was begun */
@@ -265,6 +267,25 @@ take_list(const struct check *check, const zval *from, const zval **list,
 	return true;
 }
 
+/* The list of the calls. The walk checks which numbers it has. */
+static bool
+take_calls(const struct check *check, const zval *from)
+{
+	const zend_array *record;
+
+	if (is_a(from, IS_NULL))
+		return true;
+	record = record_of(check, from);
+	if (record == NULL || !HT_IS_PACKED(record))
+		return false;
+	check->graph->calls = elements_of(record);
+	check->graph->n_calls = record->nNumUsed;
+	for (uint32_t i = 0; i < record->nNumUsed; i++)
+		if (!is_a(&check->graph->calls[i], IS_LONG))
+			return false;
+	return true;
+}
+
 /* Check the directory, and prepare the walk, after check_head() of all
  * records. */
 static bool
@@ -286,7 +307,8 @@ check_directory(struct check *check)
 		Z_LVAL(head[PHP_HONE_SHAPES_AT]) < 1 ||
 		Z_LVAL(head[PHP_HONE_SHAPES_AT]) > graph->n_objects ||
 		!is_a(&head[PHP_HONE_DEPTH_AT], IS_LONG) ||
-		Z_LVAL(head[PHP_HONE_DEPTH_AT]) < 1)
+		Z_LVAL(head[PHP_HONE_DEPTH_AT]) < 1 ||
+		!take_calls(check, &head[PHP_HONE_CALLS_AT]))
 		return problem(check, "the list of objects is wrong");
 	graph->n_shapes = (uint32_t)Z_LVAL(head[PHP_HONE_SHAPES_AT]);
 	graph->begun = calloc(graph->n_objects, sizeof(*graph->begun));
@@ -339,6 +361,15 @@ find_marked(
 	return true;
 }
 
+static bool
+is_kind(const zval *value)
+{
+	return is_a(value, IS_LONG) &&
+	       (Z_LVAL_P(value) == 0 || Z_LVAL_P(value) == PHP_HONE_KIND_ENUM ||
+		       Z_LVAL_P(value) == PHP_HONE_KIND_DATA ||
+		       Z_LVAL_P(value) == PHP_HONE_KIND_WAKEUP);
+}
+
 /* The walk has checked the strings, which are all elements but two. */
 static bool
 check_shape(struct check *check, const zend_array *shape)
@@ -352,12 +383,13 @@ check_shape(struct check *check, const zend_array *shape)
 		!is_a(&head[PHP_HONE_SHAPE_NUMBER], IS_LONG) ||
 		(zend_ulong)Z_LVAL(head[PHP_HONE_SHAPE_NUMBER]) >=
 			check->graph->n_shapes ||
-		Z_TYPE(head[PHP_HONE_SHAPE_ENUM]) < IS_FALSE ||
-		Z_TYPE(head[PHP_HONE_SHAPE_ENUM]) > IS_TRUE)
+		!is_kind(&head[PHP_HONE_SHAPE_KIND]) ||
+		(Z_LVAL(head[PHP_HONE_SHAPE_KIND]) == PHP_HONE_KIND_DATA &&
+			shape->nNumUsed != PHP_HONE_SHAPE_HEAD))
 		return false;
 	for (uint32_t i = 0; i < shape->nNumUsed; i++)
 		if (!is_a(&head[i], IS_STRING) && i != PHP_HONE_SHAPE_NUMBER &&
-			i != PHP_HONE_SHAPE_ENUM)
+			i != PHP_HONE_SHAPE_KIND)
 			return false;
 	known = &check->graph->shapes[Z_LVAL(head[PHP_HONE_SHAPE_NUMBER])];
 	if (*known == 0)
@@ -365,20 +397,27 @@ check_shape(struct check *check, const zend_array *shape)
 	return *known == at;
 }
 
+/* The array that an element of a node is or has a marker of, or NULL. */
+static const zend_array *
+table_of(const struct check *check, const zval *element)
+{
+	if (is_a(element, IS_ARRAY))
+		return record_of(check, element);
+	if (is_a(element, IS_OBJECT) && Z_LVAL_P(element) < 0)
+		return record_of(
+			check, &check->graph->arrays[~Z_LVAL_P(element)]);
+	return NULL;
+}
+
 /* PHP assumes that each key of such a table is a string. */
 static bool
-check_properties(struct check *check, const zval *properties)
+check_properties(const struct check *check, const zval *properties)
 {
-	const zend_array *table = NULL;
+	const zend_array *table = table_of(check, properties);
 	const Bucket *buckets;
 
 	if (is_a(properties, IS_NULL))
 		return true;
-	if (is_a(properties, IS_ARRAY))
-		table = record_of(check, properties);
-	else if (is_a(properties, IS_OBJECT) && Z_LVAL_P(properties) < 0)
-		table = record_of(
-			check, &check->graph->arrays[~Z_LVAL_P(properties)]);
 	if (table == NULL || HT_IS_PACKED(table) || table->nNumUsed == 0)
 		return false;
 	buckets = php_hone_record_elements(table, table->nTableMask);
@@ -388,26 +427,52 @@ check_properties(struct check *check, const zval *properties)
 	return true;
 }
 
+/* The calls have the order in which the walk leaves the nodes. */
+static bool
+check_call(struct graph *graph, zend_long kind, uint32_t number)
+{
+	if ((kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_WAKEUP)) == 0)
+		return true;
+	return graph->called < graph->n_calls &&
+	       Z_LVAL(graph->calls[graph->called++]) == number;
+}
+
+/* Whether a node with n properties has what objects of its kind have. */
+static bool
+check_kind(
+	const struct check *check, zend_long kind, const zval *node, uint32_t n)
+{
+	const zval *properties = &node[PHP_HONE_NODE_PROPERTIES];
+
+	if (kind == PHP_HONE_KIND_DATA)
+		return table_of(check, properties) != NULL;
+	if (kind == PHP_HONE_KIND_ENUM &&
+		(n == 0 || !is_a(&node[PHP_HONE_NODE_HEAD], IS_STRING)))
+		return false;
+	return check_properties(check, properties) &&
+	       (n == 0 || is_a(properties, IS_NULL));
+}
+
 /* Check a node after its elements. */
 static bool
-check_node(struct check *check, const zend_array *node)
+check_node(struct check *check, const zend_array *node, uint32_t number)
 {
 	const zval *head = elements_of(node);
 	const zend_array *shape = NULL;
+	zend_long kind;
 	uint32_t n;
-	bool good;
 
 	if (HT_IS_PACKED(node) && node->nNumUsed >= PHP_HONE_NODE_HEAD)
 		shape = record_of(check, &head[PHP_HONE_NODE_SHAPE]);
 	if (shape == NULL || !check_shape(check, shape))
 		return problem(check, "an object has no class");
 	n = node->nNumUsed - PHP_HONE_NODE_HEAD;
-	good = n == shape->nNumUsed - PHP_HONE_SHAPE_HEAD &&
-	       check_properties(check, &head[PHP_HONE_NODE_PROPERTIES]) &&
-	       (n == 0 || is_a(&head[PHP_HONE_NODE_PROPERTIES], IS_NULL));
-	if (good && is_a(&elements_of(shape)[PHP_HONE_SHAPE_ENUM], IS_TRUE))
-		good = n > 0 && is_a(&head[PHP_HONE_NODE_HEAD], IS_STRING);
-	return good || problem(check, "an object has wrong properties");
+	kind = Z_LVAL(elements_of(shape)[PHP_HONE_SHAPE_KIND]);
+	if (n != shape->nNumUsed - PHP_HONE_SHAPE_HEAD ||
+		!check_kind(check, kind, head, n))
+		return problem(check, "an object has wrong properties");
+	return check_call(check->graph, kind, number) ||
+	       problem(check, "the list of calls has another object");
 }
 
 /* ---- the walk ---- */
@@ -415,8 +480,8 @@ check_node(struct check *check, const zend_array *node)
 struct level {
 	size_t record;
 	uint32_t element;
-	bool special; /* the record may have markers */
-	bool node;
+	bool special;  /* the record may have markers */
+	uint32_t node; /* the number of its object plus 1; 0: another record */
 };
 
 static bool
@@ -445,7 +510,7 @@ check_string_at(struct check *check, const void *pointer)
 }
 
 static bool
-push(struct check *check, size_t record, bool special, bool node)
+push(struct check *check, size_t record, bool special, uint32_t node)
 {
 	struct level *level;
 
@@ -496,7 +561,7 @@ check_array_at(struct check *check, const void *pointer)
 	bool listed = check->graph != NULL && is_list(check);
 
 	if (offset != SIZE_MAX && offset == check->next && !listed)
-		return push(check, offset, false, false);
+		return push(check, offset, false, 0);
 	if (offset == SIZE_MAX || offset >= check->next ||
 		!is_marked(check, offset))
 		return problem(check, "a pointer does not lead to an array");
@@ -519,7 +584,10 @@ check_marker(struct check *check, const zval *marker)
 		return problem(check, "a value has an unknown type");
 	if (!find_marked(check, marker, &record, &begins))
 		return false;
-	return !begins || push(check, record, true, Z_LVAL_P(marker) >= 0);
+	return !begins ||
+	       push(check, record, true,
+		       Z_LVAL_P(marker) < 0 ? 0
+					    : (uint32_t)Z_LVAL_P(marker) + 1);
 }
 
 static bool
@@ -591,9 +659,10 @@ check_next(struct check *check)
 	uint32_t i = level->element++;
 
 	if (i == record->nNumUsed) {
-		if (level->node && !check_node(check, record))
+		if (level->node != 0 &&
+			!check_node(check, record, level->node - 1))
 			return false;
-		if (level->special && !level->node && level->record != 0 &&
+		if (level->special && level->node == 0 && level->record != 0 &&
 			!end_special(check, level->record))
 			return false;
 		mark(check, level->record);
@@ -636,7 +705,7 @@ check_arrays(struct check *check)
 		return problem(check, "an array is missing");
 	if (objects && !check_directory(check))
 		return false;
-	if (!push(check, 0, objects, false))
+	if (!push(check, 0, objects, 0))
 		return false;
 	while (check->stack.used != 0) {
 		if (!check_next(check))
@@ -646,7 +715,8 @@ check_arrays(struct check *check)
 		return problem(check, "an array is not part of the value");
 	/* So each element of a list has exactly one marker that began it. */
 	if (objects && (check->graph->begun_n != check->graph->n_objects ||
-			       check->graph->ended != check->graph->n_arrays))
+			       check->graph->ended != check->graph->n_arrays ||
+			       check->graph->called != check->graph->n_calls))
 		return problem(check,
 			"a list has an element that is not in the value");
 	return true;

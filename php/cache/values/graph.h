@@ -4,18 +4,24 @@
 /*
  * A value with objects is stored as an array, the *directory*:
  *
- *	[value, objects, arrays, shapes, depth]
+ *	[value, objects, arrays, shapes, depth, calls]
  *
  * `objects` is the list of the objects in the order in which serialize() meets
  * them. Each is a *node*, a list:
  *
  *	[shape, dynamic properties or null, declared properties ...]
  *
- * A declared property that has no value is undefined. A *shape*, one for each
- * class, is the list
+ * A declared property that has no value is undefined. If the class has
+ * __serialize(), the node has the array that __serialize() returned in place of
+ * the dynamic properties, and no declared ones. A *shape*, one for each class,
+ * is the list
  *
- *	[name of the class, number of the shape, whether it is an enum,
+ *	[name of the class, number of the shape, its kind,
  *	 names of the declared properties as PHP mangles them ...]
+ *
+ * `calls` is null, or the list of the numbers of the objects whose
+ * __unserialize() or __wakeup() is called, in the order of unserialize(): an
+ * object comes after the objects in it.
  *
  * `arrays` is the list of the arrays that have an object at any depth, or null.
  * Each array comes after the arrays in it.
@@ -34,6 +40,7 @@ enum {
 	PHP_HONE_ARRAYS_AT,
 	PHP_HONE_SHAPES_AT, /* the number of shapes */
 	PHP_HONE_DEPTH_AT,  /* counted as for unserialize_max_depth */
+	PHP_HONE_CALLS_AT,
 	PHP_HONE_DIRECTORY
 };
 
@@ -44,26 +51,40 @@ enum { PHP_HONE_NODE_SHAPE, PHP_HONE_NODE_PROPERTIES, PHP_HONE_NODE_HEAD };
 enum {
 	PHP_HONE_SHAPE_CLASS,
 	PHP_HONE_SHAPE_NUMBER,
-	PHP_HONE_SHAPE_ENUM,
+	PHP_HONE_SHAPE_KIND,
 	PHP_HONE_SHAPE_HEAD
 };
 
-/*
- * Objects have nodes if unserialize() makes them without calling code of the
- * class.
+/* Kinds of classes, as bits. */
+#define PHP_HONE_KIND_ENUM 1
+/* __serialize() returns an array, from which __unserialize() makes the object.
  */
+#define PHP_HONE_KIND_DATA 2
+/* __wakeup() is called. */
+#define PHP_HONE_KIND_WAKEUP 4
+/* Only serialize() and unserialize() can store the objects. */
+#define PHP_HONE_KIND_OPAQUE 8
 
 /* PHP would initialize the lazy objects of PHP 8.4. */
 static zend_always_inline bool
-php_hone_object_is_plain(const zend_object *object)
+php_hone_object_is_lazy(const zend_object *object)
 {
 #ifdef IS_OBJ_LAZY_UNINITIALIZED
-	if (OBJ_EXTRA_FLAGS(object) &
-		(IS_OBJ_LAZY_UNINITIALIZED | IS_OBJ_LAZY_PROXY))
-		return false;
+	return (OBJ_EXTRA_FLAGS(object) &
+		       (IS_OBJ_LAZY_UNINITIALIZED | IS_OBJ_LAZY_PROXY)) != 0;
+#else
+	(void)object;
+	return false;
 #endif
-	return object->handlers == zend_get_std_object_handlers() ||
-	       (object->ce->ce_flags & ZEND_ACC_ENUM);
+}
+
+/* Whether the object has only properties, and no handlers in C. */
+static zend_always_inline bool
+php_hone_object_is_plain(const zend_object *object)
+{
+	return !php_hone_object_is_lazy(object) &&
+	       (object->handlers == zend_get_std_object_handlers() ||
+		       (object->ce->ce_flags & ZEND_ACC_ENUM));
 }
 
 static inline bool
@@ -80,28 +101,32 @@ php_hone_class_is_loose(const zend_class_entry *class)
 	       class == zend_standard_class_def;
 }
 
-/*
- * Whether the class has neither methods of serialization nor handlers in C. In
- * a fetch, the class may differ from the stored one of the same name.
- */
-static inline bool
-php_hone_class_is_plain(const zend_class_entry *class)
+/* The kind of a class. In a fetch, the class may differ from the stored one of
+ * the same name. */
+static inline uint32_t
+php_hone_class_kind(const zend_class_entry *class)
 {
 	if (class->ce_flags & ZEND_ACC_ENUM)
-		return class->type == ZEND_USER_CLASS;
+		return class->type == ZEND_USER_CLASS ? PHP_HONE_KIND_ENUM
+						      : PHP_HONE_KIND_OPAQUE;
 	if (class == zend_standard_class_def)
-		return true;
-	return class->type == ZEND_USER_CLASS && class->create_object == NULL &&
-	       class->serialize == NULL && class->unserialize == NULL &&
-	       class->__serialize == NULL && class->__unserialize == NULL &&
-	       !(class->ce_flags &
-		       (ZEND_ACC_NOT_SERIALIZABLE | ZEND_ACC_ANON_CLASS |
-			       ZEND_ACC_INTERFACE | ZEND_ACC_TRAIT |
-			       ZEND_ACC_EXPLICIT_ABSTRACT_CLASS |
-			       ZEND_ACC_IMPLICIT_ABSTRACT_CLASS)) &&
-	       (class->ce_flags & ZEND_ACC_LINKED) &&
-	       !php_hone_class_has(class, "__sleep", 7) &&
-	       !php_hone_class_has(class, "__wakeup", 8);
+		return 0;
+	if (!(class->ce_flags & ZEND_ACC_LINKED) ||
+		(class->ce_flags &
+			(ZEND_ACC_NOT_SERIALIZABLE | ZEND_ACC_ANON_CLASS |
+				ZEND_ACC_INTERFACE | ZEND_ACC_TRAIT |
+				ZEND_ACC_EXPLICIT_ABSTRACT_CLASS |
+				ZEND_ACC_IMPLICIT_ABSTRACT_CLASS)))
+		return PHP_HONE_KIND_OPAQUE;
+	if (class->__serialize != NULL && class->__unserialize != NULL)
+		return PHP_HONE_KIND_DATA;
+	if (class->type != ZEND_USER_CLASS || class->create_object != NULL ||
+		class->serialize != NULL || class->unserialize != NULL ||
+		class->__serialize != NULL || class->__unserialize != NULL ||
+		php_hone_class_has(class, "__sleep", 7))
+		return PHP_HONE_KIND_OPAQUE;
+	return php_hone_class_has(class, "__wakeup", 8) ? PHP_HONE_KIND_WAKEUP
+							: 0;
 }
 
 #endif

@@ -54,6 +54,8 @@ enum php_hone_built {
 	PHP_HONE_BUILT_OBJECT,
 	/* the value cannot be stored; `refused` has the reason */
 	PHP_HONE_BUILT_REFUSED,
+	/* it needs the answers of __serialize() of its objects */
+	PHP_HONE_BUILT_HOOKS,
 };
 
 /* Memory from malloc() that grows. */
@@ -80,6 +82,21 @@ struct php_hone_shared {
 };
 
 /*
+ * The arrays that __serialize() returned, each with its object, in the order in
+ * which serialize() calls __serialize().
+ */
+struct php_hone_answers {
+	struct php_hone_answer {
+		zend_object *object;
+		zval data;
+	} * of;
+	uint32_t n, room;
+};
+
+/* Classes whose objects only serialize() could store lately. */
+#define PHP_HONE_LEFT 64
+
+/*
  * One for each process or thread, kept from store to store. All zero at first.
  * Its memory is from malloc() and outlives a request.
  */
@@ -98,7 +115,14 @@ struct php_hone_builder {
 	/* values with objects: graph.h */
 	bool graph;
 	struct php_hone_buffer objects, paths; /* offsets of records */
+	struct php_hone_buffer calls;          /* numbers of objects */
 	zend_object *next_object;
+	const struct php_hone_answers *answers;
+	uint32_t answered; /* the number of answers in the data */
+	bool hooks;        /* an object needs an answer */
+	/* Hashes of the names: each request has class entries of its own. */
+	zend_ulong left[PHP_HONE_LEFT];
+	uint32_t n_left;
 	uint32_t n_shapes, depth;
 	uint32_t markers; /* the number of written markers */
 	struct php_hone_shared *shared;
@@ -116,11 +140,24 @@ enum php_hone_built php_hone_value_build(
 /*
  * Build the data of a value that has objects, after php_hone_value_build()
  * returned OBJECT. Readers must pass the root to php_hone_objects_make().
- * Returns OBJECT again if only serialize() can store the value. Calls no code
- * of the user.
+ * Returns OBJECT again if only serialize() can store the value. Returns HOOKS
+ * if the value needs answers and `answers` is NULL: then nothing is known of
+ * what the answers will contain. Calls no code of the user.
  */
 enum php_hone_built php_hone_value_build_objects(
-	struct php_hone_builder *builder, const zval *value);
+	struct php_hone_builder *builder, const zval *value,
+	const struct php_hone_answers *answers);
+/*
+ * Only serialize() can store what __serialize() of this class returns. From now
+ * on, php_hone_value_build_objects() returns OBJECT for its objects, so that
+ * __serialize() is called once for each store.
+ */
+void php_hone_builder_leave(
+	struct php_hone_builder *builder, const zend_class_entry *class);
+/* The class whose answer was being built when the last build ended early, or
+ * NULL. */
+const zend_class_entry *php_hone_builder_stopped_at(
+	const struct php_hone_builder *builder);
 /* Free the memory of the builder, which may be used again. */
 void php_hone_builder_free(struct php_hone_builder *builder);
 /* Free each buffer of more than `keep` bytes, at the end of a request. */

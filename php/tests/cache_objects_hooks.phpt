@@ -1,0 +1,336 @@
+--TEST--
+Hone\Cache: __serialize() is called once in a store, __unserialize() and __wakeup() once in a fetch
+--EXTENSIONS--
+hone
+--INI--
+hone.cache_cli=1
+hone.cache_size=16M
+--FILE--
+<?php
+use Hone\Cache;
+
+class Data
+{
+    public string $name = 'made';
+    public mixed $of = null;
+
+    function __construct(string $name, mixed $of = null)
+    {
+        $this->name = $name;
+        $this->of = $of;
+    }
+
+    function __serialize(): array
+    {
+        echo "  serialize $this->name\n";
+        return ['name' => $this->name, 'of' => $this->of, 7 => [1, 2]];
+    }
+
+    function __unserialize(array $data): void
+    {
+        $this->name = $data['name'];
+        $this->of = $data['of'];
+        $of = is_object($this->of) ? get_class($this->of) . ' ' . ($this->of->name ?? 'without state') : gettype($this->of);
+        echo "  unserialize $this->name: ", implode(',', array_keys($data)), " $of\n";
+    }
+}
+
+class Wakes
+{
+    public $name = 'w', $of;
+
+    function __wakeup()
+    {
+        echo "  wakeup $this->name\n";
+    }
+}
+
+class Calls extends Data
+{
+    function __serialize(): array
+    {
+        echo "  serialize $this->name\n";
+        return $this->of ? ($this->of)($this) : [];
+    }
+
+    function __unserialize(array $data): void
+    {
+        echo "  unserialize\n";
+    }
+}
+
+enum Suit
+{
+    case Hearts;
+}
+
+class Sleeps
+{
+    public $a = 1;
+
+    function __sleep()
+    {
+        echo "  sleep\n";
+        return ['a'];
+    }
+}
+
+class Itself extends Calls
+{
+    function __construct()
+    {
+        parent::__construct('itself', fn($it) => ['it' => $it]);
+    }
+}
+
+class Refers extends Calls
+{
+}
+
+class Left extends Calls
+{
+}
+
+class Removes extends Calls
+{
+}
+
+class Failing
+{
+    function __construct(public string $name, private Closure $answer)
+    {
+    }
+
+    function __serialize()
+    {
+        echo "  serialize $this->name\n";
+        return ($this->answer)();
+    }
+
+    function __unserialize(array $data): void
+    {
+    }
+}
+
+class Throws
+{
+    public function __construct(public string $name)
+    {
+    }
+
+    function __serialize(): array
+    {
+        return [$this->name];
+    }
+
+    function __unserialize(array $data): void
+    {
+        $this->name = $data[0];
+        echo "  unserialize $this->name\n";
+        if ($this->name === 'b') {
+            throw new Exception('by b');
+        }
+    }
+
+    function __destruct()
+    {
+        echo "  destruct $this->name\n";
+    }
+}
+
+function kept_as(): string
+{
+    foreach (Cache::entries('k') as $entry) {
+        return $entry['type'];
+    }
+    return 'nothing';
+}
+
+/** The calls of store and fetch, and whether they are those of PHP's functions. */
+function compare(string $what, mixed $value): void
+{
+    ob_start();
+    $wanted = unserialize(serialize($value));
+    $calls = ob_get_clean();
+    Cache::clear();
+    ob_start();
+    Cache::store('k', $value);
+    $fetched = Cache::fetch('k');
+    $mine = ob_get_clean();
+    ob_start();
+    $same = serialize($fetched) === serialize($wanted);
+    ob_end_clean();
+    echo "$what: ", kept_as(), $same ? '' : ', another value', "\n", $mine, $mine === $calls ? '' : "  wanted\n$calls";
+}
+
+$inner = new Data('inner', [new Data('list')]);
+compare('nested', [new Data('outer', $inner), $inner, new Wakes()]);
+$wakes = new Wakes();
+$wakes->of = new Data('below', $wakes);
+compare('a cycle', $wakes);
+$shared = ['s' => $inner];
+compare('an array at two places', [$shared, $shared, new Data('x', $shared)]);
+compare('an empty answer', [new Calls('empty', fn() => []), new stdClass()]);
+$list = range(1, 50);
+compare('a list', new Calls('list', fn() => $list));
+compare('an enum', new Calls('enum', fn() => [Suit::Hearts]));
+
+echo "Classes in C:\n";
+$storage = new SplObjectStorage();
+$storage[new Data('key')] = new DateTime('2026-01-02 03:04:05.6', new DateTimeZone('Europe/Berlin'));
+$queue = new SplQueue();
+$queue[] = $inner;
+compare('dates', [new DateTimeImmutable('2026-02-03'), new DateInterval('P1DT2H'), new DateTimeZone('+02:00'),
+    new DatePeriod(new DateTime('2026-01-01'), new DateInterval('P1D'), 2)]);
+compare('collections', [new ArrayObject(['a' => $inner]), $storage, $queue]);
+
+echo "Only serialize() can store the answer:\n";
+$text = new Left('sleeps', fn() => [new Sleeps()]);
+compare('__sleep(), the first time', $text);
+compare('__sleep(), again', $text);
+compare('the object itself', new Itself());
+$one = 1;
+$references = function () use (&$one) {
+    return [&$one, &$one];
+};
+compare('a reference', [new Refers('reference', $references)]);
+
+echo "Methods that use the cache:\n";
+Cache::clear();
+$value = [new Calls('stores', function () {
+    Cache::store('other', [new Data('of other')]);
+    Cache::delete('k');
+    return ['x' => str_repeat('y', 1000)];
+}), new Data('after')];
+var_dump(Cache::store('k', $value), kept_as(), count(Cache::fetch('k')), Cache::fetch('other')[0]->name);
+
+echo "Methods that change the value:\n";
+$std = new stdClass();
+$std->first = new Removes('removes', function () use ($std) {
+    $std->second = null;
+    return [];
+});
+$std->second = new Data('removed');
+Cache::store('k', $std);
+var_dump(kept_as(), Cache::fetch('k')->second);
+
+echo "Exceptions:\n";
+Cache::clear();
+foreach (['throws' => fn() => throw new Exception('of it'), 'no array' => fn() => 5] as $name => $answer) {
+    try {
+        Cache::store('k', [new Data('before'), new Failing($name, $answer), new Data('never')]);
+    } catch (Throwable $error) {
+        echo '  ', get_class($error), ': ', $error->getMessage(), ', ', kept_as(), "\n";
+    }
+}
+$value = [new Throws('a'), new Throws('b'), new Throws('c')];
+foreach (['unserialize' => fn() => unserialize(serialize($value)), 'fetch' => function () use ($value) {
+    Cache::store('k', $value);
+    return Cache::fetch('k');
+}] as $how => $run) {
+    try {
+        $run();
+    } catch (Exception $error) {
+        echo "$how: ", $error->getMessage(), "\n";
+    }
+}
+$value = null;
+?>
+--EXPECT--
+nested: objects
+  serialize outer
+  serialize inner
+  serialize list
+  unserialize list: name,of,7 NULL
+  unserialize inner: name,of,7 array
+  unserialize outer: name,of,7 Data inner
+  wakeup w
+a cycle: objects
+  serialize below
+  unserialize below: name,of,7 Wakes w
+  wakeup w
+an array at two places: objects
+  serialize inner
+  serialize list
+  serialize x
+  unserialize list: name,of,7 NULL
+  unserialize inner: name,of,7 array
+  unserialize x: name,of,7 array
+an empty answer: objects
+  serialize empty
+  unserialize
+a list: objects
+  serialize list
+  unserialize
+an enum: objects
+  serialize enum
+  unserialize
+Classes in C:
+dates: objects
+collections: objects
+  serialize inner
+  serialize list
+  serialize key
+  unserialize list: name,of,7 NULL
+  unserialize inner: name,of,7 array
+  unserialize key: name,of,7 NULL
+Only serialize() can store the answer:
+__sleep(), the first time: serialized
+  serialize sleeps
+  serialize sleeps
+  sleep
+  unserialize
+  wanted
+  serialize sleeps
+  sleep
+  unserialize
+__sleep(), again: serialized
+  serialize sleeps
+  sleep
+  unserialize
+the object itself: objects
+  serialize itself
+  unserialize
+a reference: serialized
+  serialize reference
+  serialize reference
+  unserialize
+  wanted
+  serialize reference
+  unserialize
+Methods that use the cache:
+  serialize stores
+  serialize of other
+  serialize after
+  unserialize
+  unserialize after: name,of,7 NULL
+  unserialize of other: name,of,7 NULL
+bool(true)
+string(7) "objects"
+int(2)
+string(8) "of other"
+Methods that change the value:
+  serialize removes
+  serialize removed
+  serialize removes
+  unserialize
+string(10) "serialized"
+NULL
+Exceptions:
+  serialize before
+  serialize throws
+  Exception: of it, nothing
+  serialize before
+  serialize no array
+  TypeError: Failing::__serialize() must return an array, nothing
+  unserialize a
+  unserialize b
+  destruct a
+unserialize: by b
+  unserialize a
+  unserialize b
+  destruct a
+fetch: by b
+  destruct a
+  destruct b
+  destruct c
