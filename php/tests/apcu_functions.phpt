@@ -1,5 +1,5 @@
 --TEST--
-The functions of APCu do what APCu 5.1.22 does
+The functions of APCu have the results of APCu 5.1.22
 --EXTENSIONS--
 hone
 --SKIPIF--

@@ -1,5 +1,5 @@
 --TEST--
-APCUIterator: one with a regular expression ends after pcre (an error of memory, which valgrind reports)
+APCUIterator: an iterator with a regular expression is freed after pcre (valgrind would report a memory error)
 --EXTENSIONS--
 hone
 --SKIPIF--

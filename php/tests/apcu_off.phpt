@@ -1,5 +1,5 @@
 --TEST--
-The functions of APCu: where they do not exist, and what is wrong for them
+The functions of APCu: where they do not exist, and invalid settings
 --EXTENSIONS--
 hone
 --FILE--

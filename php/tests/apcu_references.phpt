@@ -1,5 +1,5 @@
 --TEST--
-apcu_fetch() has the keys as they were passed, also if __wakeup() changes them by reference
+apcu_fetch() uses the keys as they were passed, also if __wakeup() changes them by reference
 --EXTENSIONS--
 hone
 --SKIPIF--

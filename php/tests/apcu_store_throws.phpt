@@ -25,7 +25,7 @@ foreach (['apcu_store', 'apcu_add'] as $function) {
         }
     }
 }
-// Also if it is the handler of a warning that throws.
+// Also if the handler of a warning throws.
 set_error_handler(fn($number, $message) => throw new Exception($message));
 try {
     apcu_store(['resource' => fopen('php://memory', 'r'), 'next' => 2]);

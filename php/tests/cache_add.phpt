@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: add and replace, their lifetimes, and arguments that are wrong
+Hone\Cache: add and replace, their lifetimes, and invalid arguments
 --EXTENSIONS--
 hone
 --INI--

@@ -23,7 +23,7 @@ $again = $all();
 var_dump($once >= 1000 * 256, $used() === $once, $many === $again,
     array_column($many, 'i') === range(0, 999), $many[999]['list'] === [999, 'text', 2.5, null, [999]]);
 
-// A value that replaces another one may have its place in the cache.
+// A value may have the address of the value that it replaces.
 $values = [];
 for ($i = 0; $i < 2000; $i++) {
     Cache::store('key', [$i]);
@@ -31,7 +31,7 @@ for ($i = 0; $i < 2000; $i++) {
 }
 var_dump(array_column($values, 0) === range(0, 1999));
 
-// Past the budget, a copy is one of PHP's own values.
+// Above the budget, a copy is an ordinary PHP value.
 ini_set('hone.cache_block_bytes', $used() + 100);
 $before = $used();
 var_dump(Cache::fetch('many7') === $many[7], $used() === $before);

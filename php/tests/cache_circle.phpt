@@ -13,13 +13,13 @@ use Hone\Cache;
 
 const HOUR = 3600.0;
 
-/** What computes a value if there is none, and waits for an hour. */
+/** Computes a value if there is none, or waits for an hour. */
 $ways = [
     'remember' => fn($key, $compute) => Cache::remember($key, 600, $compute, 0, HOUR),
     'apcu_entry' => fn($key, $compute) => apcu_entry($key, $compute, 600),
 ];
 
-/** Waits until n processes have come here. */
+/** Waits until n processes have made this call. */
 function meet(string $place, int $n): void
 {
     Cache::inc($place);
@@ -28,7 +28,7 @@ function meet(string $place, int $n): void
     }
 }
 
-/** Runs each function in a process of its own, and prints what they return. */
+/** Runs each function in its own process, and prints the results. */
 function together(array $bodies): void
 {
     $pids = [];
@@ -49,7 +49,7 @@ function together(array $bodies): void
     echo '  ', implode(', ', $results), "\n";
 }
 
-/** Computes the value of key i, which has that of key j. */
+/** Computes the value of key i from the value of key j. */
 function nested(callable $entry, string $name, int $i, int $j, callable $meet): string
 {
     return $entry("$name $i", function () use ($entry, $name, $i, $j, $meet) {
@@ -72,7 +72,7 @@ foreach ($ways as $way => $entry) {
         for ($i = 0; $i < $n; $i++) {
             $bodies[] = fn() => nested($entry, $name, $i, ($i + 1) % $n, $meet);
         }
-        // One that is not in the circle.
+        // This process is not in the circle.
         $bodies[] = function () use ($entry, $name, $meet) {
             $meet();
             return 'outside: ' . substr($entry("$name 0", fn() => 'computed'), 0, 7);
@@ -108,7 +108,7 @@ foreach ($ways as $way => $entry) {
     echo '  computed: ', Cache::fetch("$name computed"), "\n";
 }
 
-// In one process a fiber computes what another one of its process has begun.
+// In one process, a fiber computes a value that another fiber has begun to compute.
 $fiber = new Fiber(fn() => Cache::remember('a', 600, function () {
     Fiber::suspend();
     return 'a';

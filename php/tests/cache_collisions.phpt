@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: keys of one hash neither slow down nor evict other keys
+Hone\Cache: keys of equal hash neither slow down nor evict other keys
 --EXTENSIONS--
 hone
 --INI--

@@ -13,7 +13,7 @@ var_dump(Cache::fetch('k'), Cache::fetch('k', 'default'), Cache::fetch('k', foun
 var_dump(Cache::store('k', ['a' => [1, 2.5, null, true, 'text'], 7 => []]));
 var_dump(Cache::fetch('k', null, $found) === ['a' => [1, 2.5, null, true, 'text'], 7 => []], $found);
 
-// A fetched value is as any other: a change makes a copy.
+// A change of a fetched value makes a copy.
 $copy = Cache::fetch('k');
 $copy['a'][] = 'more';
 $copy['new'] = &$copy['a'][0];
@@ -26,7 +26,7 @@ foreach (Cache::fetch('k') as $key => &$element) {
 unset($element);
 var_dump(count(Cache::fetch('k')['a']));
 
-// A value stays while its key is overwritten and deleted.
+// A fetched value stays valid while its key is overwritten and deleted.
 $old = Cache::fetch('k');
 for ($i = 0; $i < 1000; $i++) {
     Cache::store('k', ['other' => str_repeat("x$i", 100)]);

@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: what was fetched before a fork stays in the child when the parent has ended
+Hone\Cache: values that were fetched before a fork stay valid in the child after the end of the parent
 --EXTENSIONS--
 hone
 pcntl

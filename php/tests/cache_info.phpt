@@ -40,7 +40,7 @@ foreach (['Shared cache, state => on', 'Pool => default', 'Functions of APCu => 
     }
 }
 
-// A request that has what was removed holds it back, and is named.
+// A request that uses a removed value holds it back, and is listed.
 Cache::store('removed', str_repeat('r', 100000));
 $removed = Cache::fetch('removed');
 Cache::delete('removed');
@@ -50,7 +50,7 @@ if (count($holders) !== 1 || $holders[0]['pid'] !== getmypid() || $holders[0]['b
     print_r($holders);
 }
 
-// Values that do not fit remove others, and the figures agree.
+// Values evict others if memory is full, and the figures are consistent.
 for ($i = 0; $i < 3000; $i++) {
     Cache::store("more$i", str_repeat('y', 10000));
 }

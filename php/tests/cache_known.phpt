@@ -28,14 +28,14 @@ $one->number = 2;
 $two = Cache::fetch('box');
 var_dump($one === $two, $two->number);
 
-// A counter changes in its place.
+// A counter changes in place.
 Cache::store('count', 5);
 for ($i = 0; $i < 3; $i++) {
     Cache::inc('count');
     echo Cache::fetch('count'), "\n";
 }
 
-// What was fetched stays as it was.
+// A fetched value does not change.
 Cache::store('text', 'old text');
 $old = Cache::fetch('text');
 $old = Cache::fetch('text');

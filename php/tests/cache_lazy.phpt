@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: a lazy object is refused until it is initialized
+Hone\Cache: a lazy object is refused before its initialization
 --EXTENSIONS--
 hone
 --SKIPIF--

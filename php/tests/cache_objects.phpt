@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: objects are kept as objects, and each fetch makes them anew
+Hone\Cache: objects are stored as objects, and each fetch makes new ones
 --EXTENSIONS--
 hone
 --INI--
@@ -94,7 +94,7 @@ function check(string $what, mixed $value): void
             if (text($fetched) !== $wanted) {
                 echo "$what, $read: ", text($fetched), "\nnot\n", $wanted;
             }
-            // What a program changes is its own.
+            // The program changes its own copy.
             change($fetched);
         }
         unset($fetched);

@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: objects of classes that were changed since they were stored are what unserialize() makes of them
+Hone\Cache: if a class has changed since the store, a fetch has the result of unserialize()
 --EXTENSIONS--
 hone
 pcntl
@@ -10,7 +10,7 @@ hone.cache_size=8M
 <?php
 use Hone\Cache;
 
-/** Runs a function in a process of its own, so that it can declare classes. */
+/** Runs a function in its own process, so that the function can declare classes. */
 function apart(callable $function): void
 {
     $child = pcntl_fork();
@@ -24,12 +24,12 @@ function apart(callable $function): void
     }
 }
 
-/** What a function returns, throws and warns of, and what code of the user printed. */
+/** The result, exceptions and warnings of a function, and the output of code of the user. */
 function outcome(callable $function): string
 {
     $said = '';
     set_error_handler(function ($level, $message) use (&$said) {
-        // The name of the function is another one.
+        // The function has another name.
         $said .= preg_replace('/^[\w\\\\:]+\(\)/', 'f()', $message) . "\n";
         return true;
     });
@@ -39,7 +39,7 @@ function outcome(callable $function): string
     } catch (Throwable $thrown) {
         echo get_class($thrown), ': ', $thrown->getMessage();
     }
-    // Objects in a circle end here, and not with the process.
+    // Objects in a circle are freed here, and not at the end of the process.
     gc_collect_cycles();
     restore_error_handler();
     return preg_replace('/#\d+/', '#', ob_get_clean()) . $said;
@@ -61,7 +61,7 @@ function compare(string $what, string $stored, string $now): void
             eval($now);
             $text = Cache::fetch('text');
             $file = sys_get_temp_dir() . '/hone-' . getmypid();
-            // In a process of its own: what is autoloaded would be there.
+            // In its own process, where no class was autoloaded before.
             apart(function () use ($text, $file) {
                 file_put_contents($file, outcome(fn () => unserialize($text)));
             });

@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache::load(): damaged objects, with right checksums, are refused or harmless
+Hone\Cache::load(): damaged objects with correct checksums are refused or harmless
 --EXTENSIONS--
 hone
 --INI--

@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache::load(): the lists of objects and arrays have what is in the value, in the order in which a fetch makes it
+Hone\Cache::load(): the lists of objects and arrays must match the value, in the order of a fetch
 --EXTENSIONS--
 hone
 --INI--
@@ -21,7 +21,7 @@ function load(string $name, string $bytes): void
 }
 
 $marker = fn(int $number) => pack('qq', $number, 8);
-// The last list of two records is that of the arrays, the inner one first.
+// The last list of two records is the list of the arrays, the inner array first.
 $pattern = '/(.{7}\0)\x07\0{7}(.{7}\0)\x07\0{7}/s';
 
 Cache::store('k', [[new stdClass()]]);
@@ -42,7 +42,7 @@ $data = $entry + $round(32 + strlen('k'));
 // Pointers assume that the data is at address 64. The elements of a list, 16 bytes
 // each, follow after 64 bytes.
 $list = fn(string $bytes, int $of) => $number($bytes, $data + 64 + 16 * $of) - 64 + $data;
-// One element more at the end of a list. What is behind it moves.
+// One more element at the end of a list. All later data moves.
 $add = function (string $bytes, int $list, int $record) use ($number, $entry, $data): string {
     $n = $number($bytes, $list + 24, 'V');
     $end = $list + 64 + 16 * $n;

@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: without a cache, every method gives the answer of an empty one
+Hone\Cache: without a cache, every method returns the result for an empty cache
 --EXTENSIONS--
 hone
 --FILE--

@@ -5,7 +5,7 @@ hone
 --FILE--
 <?php
 $ini = __DIR__ . '/cache_pools.ini';
-// Without -n, the file of -c counts, and so would those of the system.
+// Without -n, PHP reads the file of -c, and would also read the files of the system.
 $php = 'PHP_INI_SCAN_DIR= ' . getenv('TEST_PHP_EXECUTABLE') . ' ' . str_replace(["'", ' -n '], ['', ' '], ' ' . getenv('TEST_PHP_EXTRA_ARGS')) . ' -c ' . escapeshellarg($ini);
 function run(string $pools, string $pool): string
 {

@@ -1,5 +1,5 @@
 --TEST--
-hone.cache_protect: a write to a value of the cache ends the process and is named
+hone.cache_protect: a write to a value of the cache ends the process with a message
 --EXTENSIONS--
 hone
 ffi

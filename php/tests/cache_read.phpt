@@ -1,5 +1,5 @@
 --TEST--
-hone.cache_read: every mode gives the same values, and block copies have a budget
+hone.cache_read: every mode returns the same values, and block copies have a budget
 --EXTENSIONS--
 hone
 --INI--
@@ -21,14 +21,14 @@ $fetch = function () use ($value) {
 };
 $grown = function (callable $call) { $before = memory_get_usage(); $keep = $call(); return memory_get_usage() - $before; };
 
-// Shared: no memory of the process. A block: one for all. A copy: each time.
+// Shared: no memory of the process. Block: one copy. Copy: one for each fetch.
 var_dump($fetch(), $grown(fn() => Cache::fetch('array')) < 500, Cache::info()['block_bytes_used']);
 ini_set('hone.cache_read', 'block');
 var_dump($fetch(), $grown(fn() => Cache::fetch('array')) < 500, Cache::info()['block_bytes_used'] > 17000);
 ini_set('hone.cache_read', 'copy');
 var_dump($fetch(), $grown(fn() => Cache::fetch('array')) > 16000 || getenv('USE_ZEND_ALLOC') === '0');
 
-// An overwritten key is another block; the old values stay.
+// An overwritten key gets another block; the old values stay valid.
 ini_set('hone.cache_read', 'block');
 $old = Cache::fetch('array');
 for ($i = 0; $i < 5; $i++) {
@@ -37,14 +37,14 @@ for ($i = 0; $i < 5; $i++) {
 }
 var_dump($old === $value, array_column($values, 'i') === range(0, 4));
 
-// Past the budget, a block is a copy.
+// Above the budget, fetches make ordinary copies.
 Cache::store('large', range(1, 100000));
 $large = Cache::fetch('large');
 var_dump(count($large), Cache::info()['block_bytes_used'] < 1 << 20);
 $large[] = 1;
 var_dump(count(Cache::fetch('large')));
 
-// auto: an old request reads block copies of what is new to it, and keeps what it has.
+// auto: an old request reads block copies of new values, and keeps its earlier values.
 ini_set('hone.cache_read', 'auto');
 Cache::store('array', $value);
 $shared = Cache::fetch('array');
@@ -63,7 +63,7 @@ for ($i = 0; $i < 200; $i++) {
 var_dump($shared === $value, $block === $value);
 var_dump(@ini_set('hone.cache_read', 'none'), error_get_last()['message'], ini_get('hone.cache_read'));
 
-// Requests that change by themselves do not count.
+// Requests that switch by themselves do not count.
 var_dump(Cache::info()['closed_slots']);
 ?>
 --EXPECT--

@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: fetch_field() has the path as it was passed, also if __wakeup() changes it by reference
+Hone\Cache: fetch_field() uses the path as it was passed, also if __wakeup() changes it by reference
 --EXTENSIONS--
 hone
 --INI--

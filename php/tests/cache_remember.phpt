@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: remember computes a value once, also if processes ask for it at one time
+Hone\Cache: remember computes a value once, also if several processes need it at the same time
 --EXTENSIONS--
 hone
 pcntl
@@ -24,7 +24,7 @@ var_dump(Cache::remember('null', 100, fn() => null), Cache::exists('null'));
 var_dump(Cache::remember('outer', 100, fn() => Cache::remember('inner', 100, fn() => 'inner') . Cache::remember('outer', 100, fn() => ' twice')));
 var_dump(Cache::fetch('outer'));
 var_dump(Cache::remember('tagged', 100, fn() => 1, tags: ['tag']), Cache::invalidate_tag('tag'), Cache::exists('tagged'));
-// What cannot be stored is returned nevertheless.
+// A value that cannot be stored is returned.
 var_dump(is_resource(@Cache::remember('resource', 1, fn() => fopen('php://memory', 'r'))), Cache::exists('resource'));
 
 function together(int $n, callable $body): array {
@@ -48,12 +48,12 @@ function until(string $counter, int $value): void {
 
 const HOUR = 3600.0; // a wait that does not end hangs
 
-// Eight processes, one computes; the others wait.
+// One of eight processes computes, and the others wait.
 $slow = function () { until('begun', 8); return Cache::inc('computed'); };
 echo implode(' ', together(8, function () use ($slow) { Cache::inc('begun'); return Cache::remember('slow', 100, $slow, 0, HOUR); })), "\n";
 var_dump(Cache::fetch('computed'));
 
-// In the time of grace the others get the old value at once.
+// During the grace period, the others get the old value at once.
 Cache::remember('old', 1, fn() => 100, 60);
 usleep(2_100_000);
 var_dump(Cache::fetch('old'));
@@ -65,14 +65,14 @@ $results = together(4, function () {
 sort($results);
 echo implode(' ', $results), "\n";
 
-// A wait has an end: another one computes, too.
+// A wait has a limit: another process computes, too.
 echo implode(' ', array_unique(together(3, fn() => Cache::remember('wait', 100, function () { Cache::inc('waited'); until('waited', 2); return 1; }, 0, 0.1)))), "\n";
 var_dump(Cache::fetch('waited') > 1);
 
-// One that is killed blocks nobody.
+// A killed process blocks no other.
 together(1, function () { Cache::remember('killed', 100, function () { posix_kill(getmypid(), SIGKILL); }); return 0; });
 var_dump(Cache::remember('killed', 100, fn() => 'alive', 0, HOUR));
-// Nor one with a fatal error.
+// A process with a fatal error blocks no other.
 together(1, function () {
     ini_set('display_errors', '0');
     Cache::remember('fatal', 100, function () { ini_set('memory_limit', '8M'); return str_repeat('x', 1 << 30); });

@@ -20,7 +20,7 @@ foreach (['b', 'a', 'c'] as $key) {
     $fibers[$key]->resume();
     var_dump($fibers[$key]->getReturn(), Cache::fetch($key));
 }
-// One that never ends.
+// This fiber never ends.
 $left = new Fiber(fn() => Cache::remember('d', 60, function () {
     Fiber::suspend();
     return 1;

@@ -1,5 +1,5 @@
 --TEST--
-Settings: a number that is wrong is refused by one sentence, which has the value and what is used
+Settings: an invalid number is refused by one sentence with the value and its replacement
 --EXTENSIONS--
 hone
 --FILE--

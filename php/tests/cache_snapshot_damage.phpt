@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache::load(): damaged snapshots, with right checksums, are refused or harmless
+Hone\Cache::load(): damaged snapshots with correct checksums are refused or harmless
 --EXTENSIONS--
 hone
 --INI--
@@ -78,7 +78,7 @@ try_all('random', (function () use ($large) {
                 $bytes = substr_replace($bytes, pack('P', mt_rand(0, strlen($large)) & ~7), $at & ~7, 8);
                 break;
             case 2:
-                // Another part of the same file: pointers and structures that are right elsewhere.
+                // Another part of the same file has pointers and structures that are valid at another place.
                 $bytes = substr_replace($bytes, substr($large, mt_rand(25, strlen($large) / 8 - 8) * 8, 8), $at & ~7, 8);
                 break;
             default:

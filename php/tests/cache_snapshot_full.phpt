@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache::load(): what is used most stays if the cache is smaller
+Hone\Cache::load(): the most used values are loaded if the cache is smaller
 --EXTENSIONS--
 hone
 --INI--

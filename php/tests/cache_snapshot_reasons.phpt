@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache::load(): the line that refuses a file names the field and its value
+Hone\Cache::load(): the warning about a refused file names the field and its value
 --EXTENSIONS--
 hone
 --INI--
@@ -32,7 +32,7 @@ function number(string $bytes, int $at, string $format, int $more): string
     $number = pack($format, unpack($format, $bytes, $at)[1] + $more);
     return substr_replace($bytes, $number, $at, strlen($number));
 }
-/** The checksum of the head alone. */
+/** The checksum of the head only. */
 function head(string $bytes): string
 {
     return substr_replace($bytes, strrev(hash('xxh64', substr($bytes, 0, 56), true)), 56, 8);

@@ -1,5 +1,5 @@
 --TEST--
-hone.cache_snapshot: a server writes the cache at its end, and reads it at its begin
+hone.cache_snapshot: a server writes the cache at its end, and reads it at its start
 --EXTENSIONS--
 hone
 --SKIPIF--
@@ -32,7 +32,7 @@ function serve(string $options, string $program = 'TEST_PHP_CGI_EXECUTABLE', str
     echo str_replace(dirname($file), 'DIR', "$options\n$answer$written");
 }
 
-/** The body of an answer by FastCGI. */
+/** The body of a FastCGI response. */
 function ask(string $socket, string $script): string
 {
     while (!($stream = @stream_socket_client("unix://$socket"))) {
@@ -65,7 +65,7 @@ files();
 
 echo "-- a damaged file, and the next one is good\n";
 $bytes = file_get_contents($file);
-// The last one: the checksum of the head may have that byte, too.
+// The last occurrence, since the checksum of the head may also have this byte.
 file_put_contents($file, substr_replace($bytes, 'z', strrpos($bytes, 'y'), 1));
 serve($cgi);
 serve($cgi);

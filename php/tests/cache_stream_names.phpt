@@ -1,5 +1,5 @@
 --TEST--
-PHP drops the names of stream filters and wrappers before their memory is given up
+PHP releases the names of stream filters and wrappers before the request releases their memory
 --EXTENSIONS--
 hone
 pcntl
@@ -38,7 +38,7 @@ function overwrite(): array
 
 [$mine, $theirs] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
 $parent = getmypid();
-// Before the parent uses the cache: the child holds back nothing of the parent's.
+// Before the parent uses the cache, so that the child does not hold back its values.
 if (pcntl_fork() === 0) {
     fgets($theirs);
     $entries = overwrite();
@@ -54,7 +54,7 @@ if (pcntl_fork() === 0) {
     file_put_contents('php://stderr', count($entries) > 20 ? "$changed values changed\n" : "too few values\n");
     exit;
 }
-// The name is not where the first text has its length.
+// The name and the length of the first text have different addresses.
 Cache::store('before', str_repeat('b', 1000));
 Cache::store('name', getenv('NAME'));
 Cache::store('names', [getenv('NAME') => 1]);
@@ -64,7 +64,7 @@ $done = match (getenv('KIND')) {
     'wrapper' => stream_wrapper_register($name, 'Wrapper') && in_array($name, stream_get_wrappers()),
     'restore' => stream_wrapper_unregister($name) && stream_wrapper_restore($name),
 };
-// PHP looks at the keys of a table if one of them is counted.
+// PHP reads all keys of a table if one of them is counted.
 $counted = 'counted' . getmypid();
 getenv('KIND') === 'filter' ? stream_filter_register($counted, 'Filter') : stream_wrapper_register($counted, 'Wrapper');
 fwrite($mine, $done ? "registered\n" : "failed\n");
@@ -82,7 +82,7 @@ foreach (['filter' => 'my.filter', 'wrapper' => 'my', 'restore' => 'data'] as $k
         echo "$kind, ", $key ? 'key' : 'value', ': ', fgets($pipes[2]);
         fwrite($pipes[0], 'x');
         fclose($pipes[0]);
-        // The child waits until its parent is no process any more.
+        // The child waits for the end of its parent.
         while (proc_get_status($php)['running']) {
             usleep(1000);
         }

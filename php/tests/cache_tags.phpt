@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: values with a tag end when the tag is invalidated
+Hone\Cache: values with a tag are removed when the tag is invalidated
 --EXTENSIONS--
 hone
 --INI--
@@ -21,7 +21,7 @@ var_dump(Cache::exists('a'), Cache::add('a', 'new', 0, ['red']), Cache::fetch('a
 var_dump(Cache::invalidate_tag('round'), Cache::fetch('a'), Cache::fetch('c'));
 var_dump(Cache::invalidate_tag('255'), Cache::exists('g'), Cache::invalidate_tag('never used'), Cache::fetch('d'));
 
-// The longest tag, and one that is longer by a byte.
+// The longest tag, and a tag that is one byte longer.
 $tag = str_repeat('t', 65535);
 var_dump(Cache::store('h', 8, 0, [$tag]), Cache::fetch('h'), Cache::invalidate_tag($tag), Cache::fetch('h'));
 $wrong = function (bool $result) {

@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: what can be stored, and what is refused
+Hone\Cache: values that can be stored, and values that are refused
 --EXTENSIONS--
 hone
 --INI--
@@ -51,7 +51,7 @@ Cache::store('k', [$same, [$same]]);
 $fetched = Cache::fetch('k');
 var_dump($fetched[0] === $fetched[1][0], $fetched[0] === $same);
 
-// References become what they refer to.
+// References become values.
 $shared = 'value';
 $references = ['a' => &$shared, 'b' => &$shared, 'c' => [&$shared]];
 Cache::store('k', $references);
@@ -65,7 +65,7 @@ Cache::delete('k');
 var_dump(Cache::fetch('again') === ['a' => 'value', 'b' => 'value', 'c' => ['value']]);
 Cache::store('part', Cache::fetch('again')['c']);
 var_dump(Cache::fetch('part'));
-// Parts of what was fetched are immutable, too, and are not it: their addresses are close.
+// Inner arrays of a fetched array are immutable, too, and have addresses close to it.
 $lists = [];
 for ($i = 0; $i < 200; $i++) {
     $lists[] = [$i];

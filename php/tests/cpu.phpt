@@ -25,7 +25,7 @@ foreach (['copy', 'zero'] as $part) {
     echo $part, ': ', strlen($cpu['variants'][$part]) > 0 ? 'a name' : 'none', "\n";
 }
 
-// The next caller gets an array of its own.
+// The next call returns a new array.
 $cpu['features'][] = 'changed';
 var_dump(in_array('changed', Hone\cpu()['features'], true));
 try {

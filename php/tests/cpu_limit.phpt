@@ -1,5 +1,5 @@
 --TEST--
-hone.cpu_limit: "generic" leaves the generic variants, which give the same answers
+hone.cpu_limit: "generic" selects the generic variants, which have the same results
 --EXTENSIONS--
 hone
 --INI--

@@ -1,5 +1,5 @@
 --TEST--
-hone.cpu_limit: the answers are the same with each set of features
+hone.cpu_limit: the results are the same with each set of features
 --EXTENSIONS--
 hone
 --SKIPIF--

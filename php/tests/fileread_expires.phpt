@@ -1,5 +1,5 @@
 --TEST--
-hone.file_reads: an entry of PHP's realpath cache that is too old is not used
+hone.file_reads: an expired entry of PHP's realpath cache is not used
 --EXTENSIONS--
 hone
 --INI--

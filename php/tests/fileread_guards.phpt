@@ -24,7 +24,7 @@ foreach ([0, 1] as $on) {
     var_dump(pclose($writer));
 }
 
-// More than there is memory for: PHP's own error, which ends the child.
+// Memory is not enough: PHP's own error ends the child.
 $file = fopen($name, 'w');
 ftruncate($file, 40 << 20);
 fclose($file);

@@ -1,5 +1,5 @@
 --TEST--
-hone.file_reads: a file that exceeds memory_limit ends as in PHP, with nothing read and nothing left open
+hone.file_reads: a file that exceeds memory_limit ends as in PHP, without a read and without an open file
 --EXTENSIONS--
 hone
 --SKIPIF--
@@ -80,7 +80,7 @@ foreach (["\n", "k\n"] as $line) {
     echo $ended, "\n";
 }
 
-// Just enough for the file, while PHP requests more; and a little more.
+// Just enough memory for the file, while PHP requests more; and a little more memory.
 file_put_contents($name, str_repeat('x', 3000000));
 $ended = '';
 foreach ([3006464, 5200000] as $more) {

@@ -1,5 +1,5 @@
 --TEST--
-hone.file_reads: memory that the system refuses ends the request as in PHP, with nothing left open
+hone.file_reads: memory that the system refuses ends the request as in PHP, without an open file
 --EXTENSIONS--
 hone
 --SKIPIF--

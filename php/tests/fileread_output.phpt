@@ -16,7 +16,7 @@ function outcome($function, $stream, $name)
     ob_start(function ($data) use (&$pieces, $text, $name) {
         $pieces[] = strlen($data);
         hash_update($text, $data);
-        // What a script could see from a callback.
+        // The state that a callback could see.
         $pieces[] = count(get_resources('stream'));
         $pieces[] = count(array_filter(glob('/proc/self/fd/*'), fn($fd) => @readlink($fd) === $name));
         return '';

@@ -25,7 +25,7 @@ file_put_contents("$p.result", "not ended\n");
 ');
 file_put_contents($name, str_repeat('x', 3 << 20));
 $command = getenv('TEST_PHP_CGI_EXECUTABLE') . ' ' . getenv('TEST_PHP_EXTRA_ARGS') . ' -d hone.file_reads=1 ' . escapeshellarg("$name.php");
-// An environment of its own: php-cgi would take that of this test for its
+// Another environment: php-cgi would use the environment of this test as its
 // request. The loader may need LD_LIBRARY_PATH to find libhone.
 $process = proc_open($command, [['file', '/dev/null', 'r'], ['pipe', 'w']], $pipes, null, array_filter(['LC_ALL' => 'C', 'LD_LIBRARY_PATH' => getenv('LD_LIBRARY_PATH')]));
 fread($pipes[1], 10);

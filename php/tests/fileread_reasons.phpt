@@ -1,5 +1,5 @@
 --TEST--
-hone.file_reads: which calls take the fast path, and why others fall back
+hone.file_reads: the calls on the fast path, and the reasons why others fall back
 --EXTENSIONS--
 hone
 --INI--
@@ -15,7 +15,7 @@ function counts()
     return array_combine($rows[1], $rows[2]);
 }
 
-// By how much the counts grow with a call.
+// The increments of the counts by a call.
 function rise($call)
 {
     $before = counts();
@@ -37,7 +37,7 @@ $name = __DIR__ . '/fileread_reasons.tmp';
 file_put_contents($name, str_repeat('x', 100000));
 $opened = fopen($name, 'r');
 show('fread', fn () => fread($opened, 100000));
-// A stream that has a context of its own.
+// A stream with its own context.
 $opened = fopen($name, 'r');
 stream_context_set_option($opened, 'file', 'any', 1);
 show('fread with a context', fn () => fread($opened, 100000));

@@ -1,5 +1,5 @@
 --TEST--
-A signal ends the opening of a FIFO, as in PHP
+A signal interrupts the open of a FIFO, as in PHP
 --EXTENSIONS--
 hone
 pcntl

@@ -35,7 +35,7 @@ stream_wrapper_register('other', 'Mine');
 echo file_get_contents($name), "\n";
 echo file_get_contents("other://$name"), "\n";
 
-// Another process changes a link: PHP reads what its cache has, and so do we.
+// Another process changes a link: PHP uses the entry of its cache, and so does the fast path.
 symlink($name, "$name.link");
 echo file_get_contents("$name.link"), "\n";
 exec('ln -sf ' . escapeshellarg("$name.2") . ' ' . escapeshellarg("$name.link"));

@@ -20,7 +20,7 @@ use Hone\Cache;
 
 $seed = (int)(getenv('HONE_SEED') ?: random_int(1, 1 << 30));
 $batches = getenv('USE_ZEND_ALLOC') === '0' ? 1 : 5;
-// Until this request reads block copies, since it is old.
+// Until this request is old, and reads block copies.
 Cache::store('array', range(1, 100));
 while (Cache::info()['block_bytes_used'] === 0) {
     Cache::store('array', range(1, 100));

@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: classes that change between store and fetch are what unserialize() makes of them
+Hone\Cache: if a class changes between store and fetch, the result is that of unserialize()
 --EXTENSIONS--
 hone
 --INI--
@@ -17,7 +17,7 @@ require __DIR__ . '/objects/deploy.inc';
 
 use Hone\Cache;
 
-/** Runs $call in a process of its own; a crash is reported. */
+/** Runs $call in its own process; a crash is reported. */
 function in_child(string $name, callable $call): void
 {
     $child = pcntl_fork();

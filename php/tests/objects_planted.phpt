@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: the test of random graphs sees each bug that is planted into a fetch
+Hone\Cache: the test of random graphs detects each bug that is planted into a fetch
 --EXTENSIONS--
 hone
 --INI--

@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: random graphs of objects are what unserialize(serialize()) gives
+Hone\Cache: random graphs of objects equal the results of unserialize(serialize())
 --EXTENSIONS--
 hone
 --INI--
