@@ -7,11 +7,11 @@
  *
  *	cache.c     begin and end of processes, requests and children
  *	fork.c      children of a request
- *	pools.c     which stores there are, and which one this process uses
- *	fetch.c     the three ways to read; block.c has the copies of a request
+ *	pools.c     the stores, and the choice of the store of this process
+ *	fetch.c     the three modes of reading; block.c has block copies
  *	write.c     store, add, replace, delete
- *	objects.c   objects that a fetch makes; objects_text.c is its fallback,
- *	            with serialize.c, which keeps other objects
+ *	objects.c   makes the objects of a fetch; objects_text.c is the
+ *	            fallback, with serialize.c, which stores other objects
  *	methods.c, multi.c, counters.c, remember.c  the class Hone\Cache
  *	walk.c      all keys, in batches; entries.c is their class
  *	info.c      figures

@@ -11,13 +11,13 @@
  * kind or size, PHP's own stream code continues on the same descriptor.
  * docs/design/php-files.md has the reasons.
  *
- * A call with a path takes these steps, each in a file of its own:
+ * A call with a path takes these steps, each in its own file:
  *
- *	accept.c	may the path take the fast path?
+ *	accept.c	whether the path may take the fast path
  *	known.c		its entry in PHP's realpath cache
- *	open.c		open it by that entry; or PHP opens it
- *	whole.c		read it into one string
- *	resume.c	PHP continues with what is open
+ *	open.c		opens the path by this entry, or by PHP
+ *	whole.c		reads the file into one string
+ *	resume.c	PHP continues with the open file
  *
  * contents.c, output.c and copy.c have the functions, which call these steps in
  * this order. stream.c has the functions whose argument is a stream. All of

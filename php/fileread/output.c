@@ -82,7 +82,7 @@ put_out_whole(struct php_hone_file *file, zval *result)
 		return put_out_mapped(file->fd, read.size, result);
 	case HONE_READ_NOT_REGULAR:
 		return php_hone_fall_back(PHP_HONE_REASON_KIND);
-	default: /* HONE_READ_PART or an error, which PHP meets again */
+	default: /* HONE_READ_PART, or an error, which PHP will get again */
 		file->head_len = read.size;
 		return php_hone_fall_back(PHP_HONE_REASON_CHANGED);
 	}

@@ -81,7 +81,7 @@ read_odd(struct php_hone_file *file, struct hone_read_result read)
 		return PHP_HONE_WHOLE_READ;
 	case HONE_READ_NOT_REGULAR:
 		return resume(file, 0, PHP_HONE_REASON_KIND);
-	default: /* HONE_READ_PART, or an error, which PHP meets again */
+	default: /* HONE_READ_PART, or an error, which PHP will get again */
 		file->place->small = false;
 		return resume(file, read.size, PHP_HONE_REASON_CHANGED);
 	}

@@ -6,8 +6,8 @@
  *
  *	[value, objects, arrays, shapes, depth, calls]
  *
- * `objects` is the list of the objects in the order in which serialize() meets
- * them. Each is a *node*, a list:
+ * `objects` is the list of the objects in the order of serialize(). Each is a
+ * *node*, a list:
  *
  *	[shape, dynamic properties or null, declared properties ...]
  *
