@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The protocol between readers and those who free: nothing is freed that a
+ * The protocol between readers and writers: a writer frees nothing that a
  * reader may have. All atomic operations of the protocol are here.
  *
- * A reader's words, and who relies on what:
+ * The words of a reader, and what writers rely on:
  *
  *   pin     Written when a request begins. An entry that retired before that
  *           epoch was unlinked before the request read anything.
  *   busy    Not 0 from the begin of a fetch to its end. While it is not 0, the
  *           reader may have any entry of the chain that it names.
- *   began   An epoch of the fetch, if the slot is closed, or of an earlier one:
- *           the fetch finds no entry that retired before. It may copy for long.
+ *   began   If the slot is closed, the epoch at which the fetch, or an
+ *           earlier one, began. The fetch finds no entry that retired before.
+ *           It copies, so it may take long.
  *   held    At the end of a fetch, a bit is set for what it found. The bits are
  *           cleared after the request.
  *   close   A writer forbids the reader to keep more. Once the reader was seen
