@@ -153,13 +153,13 @@ enum php_hone_hooks {
 	PHP_HONE_HOOKS_RUN,
 	/* only serialize() can store the value, and calls the methods again */
 	PHP_HONE_HOOKS_LEFT,
-	/* there is an exception */
+	/* a method threw an exception */
 	PHP_HONE_HOOKS_FAILED,
 };
 
 /*
  * Calls __serialize() of each object of a value, in the order of serialize().
- * The caller frees the answers in each case. Runs code of the user.
+ * The caller frees the answers, also after a failure. Runs code of the user.
  */
 enum php_hone_hooks php_hone_hooks_run(
 	zval *value, struct php_hone_answers *answers);

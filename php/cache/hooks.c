@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls __serialize() of the objects of a value, once for each object and in
- * the order of serialize(), and keeps what it returns. The walk visits what
- * serialize() would write. Each call may change the value: the walk holds a
- * reference to each array and object that it visits, and reads each element
- * after the calls for the elements before it.
+ * the order of serialize(), and keeps the answers, which are the returned
+ * arrays. The walk visits the elements that serialize() would write. Each call
+ * may change the value. So the walk holds a reference to each array and object
+ * that it visits, and reads each element after the calls for earlier elements.
  */
 #include "cache.h"
 #include "ext/standard/basic_functions.h"
 #include "values/graph.h"
 #include "zend_exceptions.h"
 
-/* Deeper values are left to serialize(): the walk recurs. */
+/* serialize() stores deeper values, because the walk recurs. */
 #define DEPTH_MOST 1024
 
-/* The second meeting of an array or object. */
+/* The treatment of an array or object at its second visit. */
 enum meeting {
-	/* serialize() writes "r:", or the build finds the array */
+	/* serialize() writes "r:", or the build reuses the record of the
+	 * array */
 	KNOWN = 1,
-	/* serialize() writes it a second time */
+	/* serialize() writes the array or object a second time */
 	WRITTEN_AGAIN,
 };
 
@@ -42,7 +43,7 @@ leave(struct walk *walk, const zend_class_entry *class)
 		walk->outer = class;
 }
 
-/* Whether this is the first meeting. */
+/* Returns true at the first visit of an array or object. */
 static bool
 meet(struct walk *walk, const void *address, enum meeting again)
 {
@@ -150,7 +151,8 @@ visit_answer(struct walk *walk, zend_object *object)
 static void
 visit_object(struct walk *walk, zend_object *object, bool shared)
 {
-	/* serialize() looks for an object only if something else has it. */
+	/* serialize() looks for a repeated object only if the object or an
+	 * outer array has several references. */
 	enum meeting again =
 		shared || GC_REFCOUNT(object) > 1 ? KNOWN : WRITTEN_AGAIN;
 

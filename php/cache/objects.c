@@ -25,7 +25,7 @@ struct class_of {
 	zend_class_entry *class; /* NULL before the lookup */
 	const zval *defaults;
 	uint32_t kind;
-	uint32_t declared; /* stored properties: none if there is an answer */
+	uint32_t declared; /* stored properties; 0 with an answer */
 	bool typed;
 };
 
@@ -174,7 +174,7 @@ fill(zend_object *object, const struct class_of *of, const zval *from)
 	return good;
 }
 
-/* An object without its state, which __unserialize() will set. */
+/* Make an object for __unserialize(), which sets its state. */
 static enum made
 make_empty(struct making *making, zend_class_entry *class)
 {
@@ -399,7 +399,8 @@ take_calls(struct making *making, struct call *calls)
 	}
 }
 
-/* As unserialize(). Returns false if the method failed. */
+/* Calls the method as unserialize() does. Returns false if the method
+ * failed. */
 static bool
 call(struct call *call)
 {
@@ -427,9 +428,10 @@ call(struct call *call)
 }
 
 /*
- * The last step of unserialize(): it calls the methods, and after one has
- * failed the remaining objects are not destructed. The lists end before, so
- * that an object is destructed when unserialize() would destruct it.
+ * The last step of unserialize() calls the methods. After a method has failed,
+ * the remaining objects are freed without destructors. The lists are released
+ * before the calls, so that each destructor runs at the same time as with
+ * unserialize().
  */
 static enum made
 call_all(struct making *making)

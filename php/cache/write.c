@@ -234,7 +234,7 @@ store_hooked(struct php_hone_member *member, zend_string *key, zval *value,
 	bool built = false, stored = false;
 	zval held;
 
-	/* A method may assign to a reference that has the value. */
+	/* Held, because a method may assign to a reference to the value. */
 	ZVAL_COPY(&held, value);
 	hooks = php_hone_hooks_run(&held, &answers);
 	if (hooks == PHP_HONE_HOOKS_RUN) {

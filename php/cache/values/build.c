@@ -523,13 +523,13 @@ struct frame {
 	uint32_t declared, number; /* of the object */
 };
 
-/* The next answer, which must be that of this object. */
+/* Takes the next answer. Returns false if this answer is for another object. */
 static bool
 take_answer(struct php_hone_builder *builder, struct frame *frame)
 {
 	const struct php_hone_answers *answers = builder->answers;
 
-	/* A method may have changed the value. */
+	/* A method may have changed the value since its answer. */
 	if (builder->answered == answers->n ||
 		answers->of[builder->answered].object != frame->object) {
 		builder->refused = needs_text;
@@ -607,7 +607,7 @@ begin_node(struct php_hone_builder *builder, struct frame *frame)
 	return put_shape_of(builder, frame);
 }
 
-/* The elements of a node are complete: note its call. */
+/* Add the call of a complete node. */
 static void
 end_node(struct php_hone_builder *builder, const struct frame *frame)
 {
@@ -891,7 +891,7 @@ build_objects(struct php_hone_builder *builder, const zval *value)
 	if (builder->refused == NULL)
 		finish_calls(builder);
 	builder->graph = false;
-	/* A method may have taken an object out of the value. */
+	/* A method may have removed an object from the value. */
 	if (builder->answers != NULL &&
 		builder->answered != builder->answers->n)
 		builder->refused = needs_text;

@@ -267,7 +267,7 @@ take_list(const struct check *check, const zval *from, const zval **list,
 	return true;
 }
 
-/* The list of the calls. The walk checks which numbers it has. */
+/* Check the list of the calls. The walk checks its numbers. */
 static bool
 take_calls(const struct check *check, const zval *from)
 {
@@ -397,7 +397,8 @@ check_shape(struct check *check, const zend_array *shape)
 	return *known == at;
 }
 
-/* The array that an element of a node is or has a marker of, or NULL. */
+/* The array of an element of a node, which may be a marker. NULL if there is no
+ * array. */
 static const zend_array *
 table_of(const struct check *check, const zval *element)
 {
@@ -427,7 +428,8 @@ check_properties(const struct check *check, const zval *properties)
 	return true;
 }
 
-/* The calls have the order in which the walk leaves the nodes. */
+/* Check the number of a call: the list has the order in which the walk leaves
+ * the nodes. */
 static bool
 check_call(struct graph *graph, zend_long kind, uint32_t number)
 {
@@ -437,7 +439,8 @@ check_call(struct graph *graph, zend_long kind, uint32_t number)
 	       Z_LVAL(graph->calls[graph->called++]) == number;
 }
 
-/* Whether a node with n properties has what objects of its kind have. */
+/* Whether the elements of a node with n properties match the kind of its
+ * class. */
 static bool
 check_kind(
 	const struct check *check, zend_long kind, const zval *node, uint32_t n)

@@ -57,10 +57,9 @@ enum {
 
 /* Kinds of classes, as bits. */
 #define PHP_HONE_KIND_ENUM 1
-/* __serialize() returns an array, from which __unserialize() makes the object.
- */
+/* The class has __serialize() and __unserialize(). */
 #define PHP_HONE_KIND_DATA 2
-/* __wakeup() is called. */
+/* A fetch calls __wakeup(). */
 #define PHP_HONE_KIND_WAKEUP 4
 /* Only serialize() and unserialize() can store the objects. */
 #define PHP_HONE_KIND_OPAQUE 8

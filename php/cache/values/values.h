@@ -54,7 +54,7 @@ enum php_hone_built {
 	PHP_HONE_BUILT_OBJECT,
 	/* the value cannot be stored; `refused` has the reason */
 	PHP_HONE_BUILT_REFUSED,
-	/* it needs the answers of __serialize() of its objects */
+	/* the value needs the answers of __serialize() */
 	PHP_HONE_BUILT_HOOKS,
 };
 
@@ -93,7 +93,8 @@ struct php_hone_answers {
 	uint32_t n, room;
 };
 
-/* Classes whose objects only serialize() could store lately. */
+/* The number of remembered classes whose answers only serialize() could
+ * store. */
 #define PHP_HONE_LEFT 64
 
 /*
@@ -120,7 +121,7 @@ struct php_hone_builder {
 	const struct php_hone_answers *answers;
 	uint32_t answered; /* the number of answers in the data */
 	bool hooks;        /* an object needs an answer */
-	/* Hashes of the names: each request has class entries of its own. */
+	/* Hashes of the names, because each request has new class entries. */
 	zend_ulong left[PHP_HONE_LEFT];
 	uint32_t n_left;
 	uint32_t n_shapes, depth;
@@ -154,8 +155,7 @@ enum php_hone_built php_hone_value_build_objects(
  */
 void php_hone_builder_leave(
 	struct php_hone_builder *builder, const zend_class_entry *class);
-/* The class whose answer was being built when the last build ended early, or
- * NULL. */
+/* The class whose answer was built when the last build failed, or NULL. */
 const zend_class_entry *php_hone_builder_stopped_at(
 	const struct php_hone_builder *builder);
 /* Free the memory of the builder, which may be used again. */
