@@ -535,6 +535,10 @@ php_hone_objects_make(const zend_array *directory, zval *value)
 		return result == MADE;
 	}
 	text = php_hone_objects_text(directory);
+	if (text == NULL) {
+		ZVAL_NULL(value);
+		return false;
+	}
 	good = php_hone_value_unserialize(value, text, PHP_HONE_SERIALIZED);
 	zend_string_release_ex(text, 0);
 	return good;

@@ -9,7 +9,16 @@ struct writing {
 	zend_long *places; /* of each object, for "r:"; 0: not written */
 	zend_long n;       /* values written so far */
 	smart_str text;
+	size_t most; /* bytes of the text */
+	bool too_long;
 };
+
+/*
+ * An array at two places is written twice, so a few small arrays can give any
+ * length. unserialize() needs several times the memory of the text.
+ */
+#define TEXT_MOST ((size_t)256 << 20)
+#define MEMORY_PER_TEXT 8
 
 static void write_value(struct writing *to, const zval *value);
 
@@ -53,6 +62,8 @@ write_elements(struct writing *to, const zend_array *array)
 		else
 			write_index(to, (zend_long)index);
 		write_value(to, value);
+		if (to->too_long)
+			return;
 	}
 	ZEND_HASH_FOREACH_END();
 }
@@ -139,6 +150,10 @@ static void
 write_value(struct writing *to, const zval *value)
 {
 	to->n++;
+	if (to->text.s != NULL && ZSTR_LEN(to->text.s) > to->most)
+		to->too_long = true;
+	if (to->too_long)
+		return;
 	switch (Z_TYPE_P(value)) {
 	case IS_FALSE:
 	case IS_TRUE:
@@ -173,12 +188,25 @@ php_hone_objects_text(const zend_array *directory)
 {
 	const zval *head = directory->arPacked;
 	const zend_array *nodes = Z_ARR(head[PHP_HONE_OBJECTS_AT]);
-	struct writing to = {.nodes = nodes->arPacked};
+	struct writing to = {.nodes = nodes->arPacked, .most = TEXT_MOST};
+
+	if (PG(memory_limit) > 0 &&
+		(size_t)PG(memory_limit) / MEMORY_PER_TEXT < to.most)
+		to.most = (size_t)PG(memory_limit) / MEMORY_PER_TEXT;
 
 	if (Z_TYPE(head[PHP_HONE_ARRAYS_AT]) == IS_ARRAY)
 		to.arrays = Z_ARR(head[PHP_HONE_ARRAYS_AT])->arPacked;
 	to.places = ecalloc(nodes->nNumUsed, sizeof(*to.places));
 	write_value(&to, &head[PHP_HONE_VALUE_AT]);
 	efree(to.places);
+	if (to.too_long) {
+		smart_str_free(&to.text);
+		php_error_docref(NULL, E_WARNING,
+			"A class of a value in the cache has changed, and "
+			"unserialize() would need a string of more than %zu "
+			"bytes",
+			to.most);
+		return NULL;
+	}
 	return smart_str_extract(&to.text);
 }

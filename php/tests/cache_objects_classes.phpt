@@ -130,6 +130,34 @@ compare('other values', $enum, 'enum S: string { case A = "z"; case B = "y"; }')
 compare('no values', $enum, 'enum S { case A; case B; }');
 compare('a class with these properties', $enum, 'class S { public $name; public $value; }');
 compare('a constant instead of a case', $enum, 'enum S { const A = 3; case B; }');
+
+$answers = 'function __serialize(): array { return ["a" => $this->a, 5 => [1, new stdClass]]; }';
+$takes = 'function __unserialize(array $data): void { echo json_encode($data), "\n"; $this->a = $data["a"]; }';
+$data = 'class D { public $a = 1; private $b = 2; %s } function make() { $d = new D; $d->a = new D; return [$d, "d" => $d]; }';
+$both = sprintf($data, $answers . $takes);
+compare('the same answers', $both, $both);
+compare('__unserialize() is gone', $both, sprintf($data, $answers));
+compare('__serialize() is gone', $both, sprintf($data, $takes));
+compare('both are gone', $both, sprintf($data, ''));
+compare('__wakeup() instead', $both, sprintf($data, 'function __wakeup() { echo "awake\n"; }'));
+compare('abstract with answers', $both, "abstract class D { $answers $takes }");
+compare('__unserialize() that throws', $both, sprintf($data, $answers . 'function __unserialize(array $data): void { throw new Exception("no"); }'));
+$wakes = sprintf($data, 'function __wakeup() { echo "awake ", gettype($this->a), "\n"; }');
+compare('the same __wakeup()', $wakes, $wakes);
+compare('__wakeup() is gone', $wakes, sprintf($data, ''));
+
+// Without objects, all of the array is shared. A string has it 2^24 times.
+apart(function () {
+    eval('class Gone { }');
+    for ($i = 0, $array = [1]; $i < 24; $i++) {
+        $array = [$array, $array];
+    }
+    Cache::store('value', [new Gone(), $array]);
+});
+apart(function () {
+    ini_set('memory_limit', '64M');
+    echo outcome(fn() => Cache::fetch('value', 'nothing'));
+});
 ?>
 --EXPECT--
 nothing changed
@@ -173,3 +201,14 @@ other values
 no values
 a class with these properties
 a constant instead of a case
+the same answers
+__unserialize() is gone
+__serialize() is gone
+both are gone
+__wakeup() instead
+abstract with answers
+__unserialize() that throws
+the same __wakeup()
+__wakeup() is gone
+string(7) "nothing"
+f(): A class of a value in the cache has changed, and unserialize() would need a string of more than 8388608 bytes

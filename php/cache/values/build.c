@@ -179,14 +179,22 @@ has_plain_properties(const zend_object *object)
 	return true;
 }
 
+static zend_ulong
+name_of(const zend_class_entry *class)
+{
+	return php_hone_string_hash(
+		ZSTR_VAL(class->name), ZSTR_LEN(class->name));
+}
+
 static bool
 is_left(const struct php_hone_builder *builder, const zend_class_entry *class)
 {
 	uint32_t n = builder->n_left < PHP_HONE_LEFT ? builder->n_left
 						     : PHP_HONE_LEFT;
+	zend_ulong name = n != 0 ? name_of(class) : 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (builder->left[i] == zend_string_hash_val(class->name))
+		if (builder->left[i] == name)
 			return true;
 	return false;
 }
@@ -195,8 +203,7 @@ void
 php_hone_builder_leave(
 	struct php_hone_builder *builder, const zend_class_entry *class)
 {
-	builder->left[builder->n_left++ % PHP_HONE_LEFT] =
-		zend_string_hash_val(class->name);
+	builder->left[builder->n_left++ % PHP_HONE_LEFT] = name_of(class);
 }
 
 /* Whether an object that has __serialize() gets a node in this build. */
