@@ -55,8 +55,7 @@ hone_ring_size(size_t capacity, unsigned flags)
 }
 
 int
-hone_ring_init_at(
-	struct hone_ring *ring, size_t capacity, unsigned flags, uint64_t from)
+hone_ring_init(struct hone_ring *ring, size_t capacity, unsigned flags)
 {
 	if (!is_valid(capacity, flags))
 		return -EINVAL;
@@ -65,19 +64,10 @@ hone_ring_init_at(
 	ring->capacity = (uint32_t)capacity;
 	ring->mask = (uint32_t)(slots_for(capacity) - 1);
 	ring->flags = flags;
-	ring->tail = ring->head_seen = ring->filled = from;
-	ring->head = ring->tail_seen = from;
-	if (flags & HONE_RING_SINGLE_PRODUCER)
-		return 0;
-	for (uint64_t i = 0; i <= ring->mask; i++)
-		ends_of(ring)[i] = from;
+	if (!(flags & HONE_RING_SINGLE_PRODUCER))
+		memset(ends_of(ring), 0,
+			((size_t)ring->mask + 1) * sizeof(uint64_t));
 	return 0;
-}
-
-int
-hone_ring_init(struct hone_ring *ring, size_t capacity, unsigned flags)
-{
-	return hone_ring_init_at(ring, capacity, flags, 0);
 }
 
 int

@@ -121,8 +121,4 @@ contiguous(uint64_t position, size_t n, uint32_t mask)
 	return first < n ? first : n;
 }
 
-/* hone_ring_init() with a first position other than 0, for the tests. */
-int hone_ring_init_at(
-	struct hone_ring *ring, size_t capacity, unsigned flags, uint64_t from);
-
 #endif

@@ -27,9 +27,6 @@
 /* Bits 9 to 55 of a table entry are the offset. */
 #define QCOW2_OFFSET_BITS 56
 
-/* The widest reference count has 64 bits. */
-#define QCOW2_MAX_REFCOUNT_ORDER 6
-
 /* The virtual disk and the shape of its tables. */
 struct qcow2_geometry {
 	unsigned cluster_bits;

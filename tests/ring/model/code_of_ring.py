@@ -9,14 +9,12 @@ from ring_cases import FEW, INLINE, MULTI, SHAPE, rows
 ROOT = Path(__file__).resolve().parents[3]
 FILES = ["src/ring/add.c", "src/ring/publish.c", "src/ring/take.c",
          "src/ring/ring.c", "src/ring/few.h", "include/hone/detail/ring.h"]
-# It stores before any other thread may use the ring.
-UNSHARED = ["hone_ring_init_at"]
 # Not in the digest: functions that move elements between slots and arrays, or
 # only pass on arguments.
 NOT_MODELLED = ["copy_slots", "write_slots", "read_slots", "fill_slots", "fill",
                 "get_slots", "get", "is_valid", "slots_for", "hone_ring_size",
                 "hone_ring_init", "hone_ring_create", "hone_ring_destroy",
-                "hone_ring_free_count", "hone_ring_capacity", *UNSHARED]
+                "hone_ring_free_count", "hone_ring_capacity"]
 HEAD = r"(\w+)"
 LOCATIONS = r"ring->(tail|head|filled|head_seen|tail_seen)\b"
 
@@ -64,7 +62,7 @@ def accesses(name, body):
 
 def orders(_directory):
     got = [access for path in FILES
-           for name, body in functions(ROOT / path, HEAD).items() if name not in UNSHARED
+           for name, body in functions(ROOT / path, HEAD).items()
            for access in accesses(name, body)]
     want = [tuple(each for each in row[:5] if each != "-")
             for row in rows(MULTI) + rows(FEW) + rows(INLINE)]
