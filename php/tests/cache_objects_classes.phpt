@@ -103,6 +103,7 @@ compare('another visibility', $class, 'class C { private $a = 1; ' . $rest . ' }
 compare('readonly', $class, 'class C { public readonly int $a; ' . $rest . ' }');
 compare('static', $class, 'class C { static $a = 1; ' . $rest . ' }');
 compare('a parent', $class, "class B { private \$c = 9; } class C extends B { $same }");
+compare('a parent in C', $class, "class C extends SplPriorityQueue { $same }");
 compare('final', $class, "final class C { $same }");
 compare('abstract', $class, "abstract class C { $same }");
 compare('an interface', $class, 'interface C { }');
@@ -176,6 +177,7 @@ another visibility
 readonly
 static
 a parent
+a parent in C
 final
 abstract
 an interface
