@@ -6,7 +6,7 @@
 #define DEFAULT_BLOCK 4096
 #define MIN_BLOCK 512
 #define MAX_BLOCK ((uint64_t)2 << 20)
-/* One chunk of clusters of 2 MiB, compressed, with its lists. */
+/* Enough for one chunk of compressed clusters of 2 MiB, with its lists. */
 #define MIN_MEMORY ((uint64_t)8 << 20)
 
 static const char *

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --cache and --direct: what a conversion leaves in the page cache. */
+/* --cache and --direct: the use of the page cache by a conversion. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -8,13 +8,13 @@
 #include <unistd.h>
 #include "convert.h"
 
-/* Less data is written so soon that the page cache is the better place. */
+/* The page cache is faster for less data, whose writeback is short. */
 #define DIRECT_LEAST ((off_t)64 << 20)
 
-/* Places of a source at which the page cache is looked at. */
+/* Places of a source at which the page cache is checked. */
 #define SAMPLES 16
 
-/* What source and destination would leave in the page cache, at most. */
+/* Most bytes that source and destination can have in the page cache. */
 static uint64_t
 cached_bytes(const struct job *job)
 {
@@ -28,8 +28,8 @@ cached_bytes(const struct job *job)
 }
 
 /*
- * Whether none of some places of the file is in the page cache. One byte is
- * read at each, unless the disk would have to be waited for.
+ * Returns whether none of several places of the file is in the page cache.
+ * RWF_NOWAIT reads one byte at each place without waiting for the disk.
  */
 static bool
 is_cold(int fd, off_t size)
@@ -39,7 +39,8 @@ is_cold(int fd, off_t size)
 	for (int i = 0; i < SAMPLES; i++) {
 		char byte;
 		struct iovec iov = {&byte, 1};
-		/* not the first bytes: whoever looks at a header reads those */
+		/* not the first bytes, which every program that checks a header
+		 * reads */
 		off_t place = size / SAMPLES * i + size / SAMPLES / 2;
 		off_t data = lseek(fd, place, SEEK_DATA);
 		if (data < 0)
@@ -53,9 +54,9 @@ is_cold(int fd, off_t size)
 }
 
 /*
- * A cold source that is only copied takes a fifth of the CPU and less time past
- * the page cache (docs/design/image.md). A codec keeps the CPUs busy, so that
- * readahead is worth more there.
+ * With O_DIRECT, the copy of a cold source takes a fifth of the CPU time, and
+ * less time (docs/design/image.md). A codec keeps the CPUs busy, so that
+ * readahead is better with compression.
  */
 static bool
 direct_is_better(const struct job *job)

@@ -3,12 +3,14 @@
 #include <inttypes.h>
 #include "cli.h"
 
-/* Exit statuses: CLI_FAILED means not safe, so that the same status as for a
- * wrong command line means that nobody knows. */
+/*
+ * Exit statuses: CLI_FAILED means not safe. An image that cannot be checked has
+ * the same status as a wrong command line.
+ */
 #define NOT_SAFE CLI_FAILED
 #define NOT_CHECKED CLI_USAGE
 
-/* More than there are tests. */
+/* More than the number of tests. */
 #define MAX_FINDINGS 32
 
 /* Kept until the end: if the check fails, stdout stays empty. */

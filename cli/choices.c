@@ -18,7 +18,7 @@ cli_choices_help(const struct cli *cli)
 	return false;
 }
 
-/* What the help shows for the value of an option. */
+/* Returns the name of an option's value in the help. */
 static const char *
 value_name(const struct image_option *option)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_CLI_H
 #define HONE_CLI_H
-/* What the files of the `hone` command share. */
+/* Declarations for the files of the `hone` command. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
  * 2 that they cannot be compared. */
 #define CLI_FAILED 1
 #define CLI_USAGE 2
-/* Returned within compare.c alone. */
+/* Used in compare.c only. */
 #define CLI_DIFFERS 3
 
 enum command_id {
@@ -51,11 +51,12 @@ enum {
 struct cli {
 	enum command_id command;
 	/*
-	 * NULL if not given; "" for one without a value. Given again, the last
-	 * one counts, but values of -o are joined by commas.
+	 * NULL if not given; "" for an option without a value. The last value
+	 * of a repeated option counts, but the values of -o are joined by
+	 * commas.
 	 */
 	const char *option[OPTION_COUNT];
-	/* the memory of what was joined, for free() */
+	/* the joined values, for free() */
 	char *joined;
 	int n_operands;
 	char **operands;
@@ -77,18 +78,18 @@ struct option_row {
 	const char *help;
 };
 
-/* Each in the file of that name; returns the exit status. */
+/* Each command is in the file of its name, and returns the exit status. */
 #define HONE_COMMAND(name, ...) int name##_run(const struct cli *cli);
 #define HONE_OPTION(...)
 #include "options.def"
 #undef HONE_COMMAND
 #undef HONE_OPTION
 
-/* What users of qemu-img may type, and what to type here. */
+/* A word of qemu-img, and its equivalent here. */
 struct hint_row {
 	unsigned commands;
 	const char *word;
-	/* values that the option takes there */
+	/* values of the option in qemu-img */
 	int values;
 	const char *hint;
 };
@@ -101,28 +102,39 @@ extern const struct hint_row cli_hints[HINT_COUNT + 1];
 const struct command_row *cli_command(const char *name, size_t length);
 
 /*
- * parse.c: take what belongs to `where` (IN_GLOBAL or one command's bit).
- * Returns 0, or CLI_USAGE after one line for each option that is wrong.
+ * parse.c: parse the options of `where` (IN_GLOBAL or one command's bit).
+ * Returns 0, or CLI_USAGE after one line for each invalid option.
  */
 int cli_parse(struct cli *cli, unsigned where, int argc, char **argv);
 
-/* refuse.c: what is wrong with a word of the command line. */
+/* refuse.c: messages about invalid words of the command line. */
 int cli_refuse_command(const char *name);
 /* One line; a letter, or a word that begins with two dashes and may hold a
  * value. */
 void cli_refuse_letter(unsigned where, int letter);
 void cli_refuse_word(unsigned where, const char *word);
-/* Whether the word is an option elsewhere whose value is the next word. */
+/*
+ * Returns whether the word is an option of qemu-img whose value is the next
+ * word.
+ */
 bool cli_hint_takes_value(unsigned where, const char *word);
-/* The hint for the first length bytes of a word, or NULL. */
+/* Returns the hint for the first length bytes of a word, or NULL. */
 const char *cli_find_hint(unsigned where, const char *word, size_t length);
-/* CLI_USAGE after a sentence if the operand is a URL or "json:", else 0. */
+/*
+ * Returns CLI_USAGE after a message if the operand is a URL or "json:",
+ * otherwise 0.
+ */
 int cli_refuse_protocol(const struct cli *cli, const char *operand);
-/* CLI_USAGE after a sentence about a name of option id, which is not a format
- * here. */
+/*
+ * Returns CLI_USAGE after a message about the value of option id, which is not
+ * a format here.
+ */
 int cli_refuse_format(
 	const struct cli *cli, enum option_id id, const char *name);
-/* Names of the formats, of those that can be written: "-O qcow2, -O raw". */
+/*
+ * List the formats, with `written` only those that can be written: "-O qcow2,
+ * -O raw".
+ */
 #define CLI_FORMATS 128
 const char *cli_list_formats(char *list, const char *before, bool written);
 
@@ -130,47 +142,58 @@ const char *cli_list_formats(char *list, const char *before, bool written);
 void cli_help(void);
 void cli_command_help(enum command_id id);
 
-/* message.c: one line on stderr each. */
-/* "hone: NAME: ..."; returns CLI_FAILED. Bytes that are no text are escaped. */
+/* message.c: each function prints one line on stderr. */
+/*
+ * "hone: NAME: ..."; returns CLI_FAILED. Bytes that are not text are escaped.
+ */
 __attribute__((format(printf, 2, 3))) int cli_fail(
 	const char *name, const char *format, ...);
 /* "hone: ..." */
 __attribute__((format(printf, 1, 2))) void cli_complain(
 	const char *format, ...);
-/* Where to find help; command may be NULL. Returns CLI_USAGE. */
+/* "Try 'hone COMMAND --help'."; command may be NULL. Returns CLI_USAGE. */
 int cli_point_at_help(const char *command);
-/* Both. */
+/* cli_complain(), then cli_point_at_help(). */
 __attribute__((format(printf, 2, 3))) int cli_usage(
 	const char *command, const char *format, ...);
-/* Write out stdout; CLI_FAILED if it cannot all be written. */
+/* Flush stdout. Returns CLI_FAILED if not all output can be written. */
 int cli_flush_stdout(void);
-/* False if a part of stdout could not be written: for those who write much. */
+/*
+ * Returns false after a failed write to stdout, so that a long output can end
+ * early.
+ */
 bool cli_stdout_is_good(void);
-/* In a sentence about the second image, make "-f raw" the "-F raw" it takes. */
+/* In a message about the second image, replace "-f raw" by "-F raw". */
 void cli_name_second_format(char *text);
 
 /* text.c */
 /*
- * Length of the UTF-8 sequence at s as RFC 3629 allows it, 0 if it is none:
- * no overlong form, no surrogate, nothing above U+10FFFF.
+ * Returns the length of the UTF-8 sequence at s, or 0 if RFC 3629 does not
+ * allow it: no overlong form, no surrogate, nothing above U+10FFFF.
  */
 size_t cli_utf8_length(const unsigned char *s);
-/* The code point of that sequence. */
+/* Returns the code point of the sequence. */
 uint32_t cli_utf8_decode(const unsigned char *s, size_t length);
-/* True if a terminal would obey the character instead of showing it. */
+/*
+ * Returns true if a terminal would interpret the character instead of showing
+ * it.
+ */
 bool cli_is_control(uint32_t code);
 /*
- * A name for a terminal: the bytes of control characters, and bytes that are
- * not UTF-8, as \xNN; a backslash as two.
+ * Print a name for a terminal: the bytes of control characters, and bytes that
+ * are not UTF-8, as \xNN; a backslash as two.
  */
 void cli_print_name(FILE *to, const char *name);
 
 /* sizes.c */
-/* "64k", "1G", "2MiB", "512"; returns false if it is not a size below 2^64. */
+/*
+ * Parse "64k", "1G", "2MiB" or "512". Returns false if text is not a size below
+ * 2^64.
+ */
 bool cli_parse_size(const char *text, uint64_t *size);
-/* Decimal digits alone, 0 to INT_MAX. */
+/* Parse decimal digits, 0 to INT_MAX. */
 bool cli_parse_int(const char *text, int *number);
-/* A size to read, "1.5 GiB"; buf is returned. */
+/* Format a size as "1.5 GiB". Returns buf. */
 #define CLI_SIZE_TEXT 32
 const char *cli_size_text(char *buf, uint64_t size);
 /* "from 27.0 KiB to 1.0 MiB"; "from 27.0 KiB" if max is SIZE_MAX; "never" if no
@@ -182,17 +205,20 @@ const char *cli_range_text(char *buf, size_t min, size_t max);
 int cli_format(const struct cli *cli, enum option_id id,
 	const struct image_format **format);
 int cli_run(const struct cli *cli, struct image_run *run);
-/* How to open a source: everything but its format. */
+/* Set the options of opening a source, except its format. */
 int cli_open(const struct cli *cli, struct image_open *how);
-/* Set *direct by a MODE of -t or -T, which is as qemu-img has it; not given, it
- * stays. */
+/*
+ * Set *direct by a MODE of -t or -T, with the modes of qemu-img. Without the
+ * option, *direct is not changed.
+ */
 int cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct);
-/* The message for err, about its file or, if it names none, about name. */
+/* Print the message of err about err->file or, if that is empty, about name. */
 int cli_image_fail(const char *name, const struct image_error *err);
 
 /*
- * suggest.c: begin with a mistaken word, offer all known ones; the text is
- * "; did you mean BEFOREword?", or empty if none is near. buf is returned.
+ * suggest.c: begin with an unknown word, then offer all known words. The text
+ * is "; did you mean BEFOREword?", or empty if no known word is similar.
+ * Returns buf.
  */
 struct suggestion {
 	const char *word;
@@ -206,20 +232,24 @@ void suggest_offer(struct suggestion *suggestion, const char *known);
 const char *suggest_text(
 	const struct suggestion *suggestion, const char *before, char *buf);
 
-/* choices.c: the keys that -o takes. */
-/* Whether -o help is among the values of -o. */
+/* choices.c: the keys of -o. */
+/* Returns whether the values of -o include help. */
 bool cli_choices_help(const struct cli *cli);
-/* List the options of the format of -O or of DST's name, or of all. */
+/*
+ * List the options of the format of -O or of DST's suffix, or of all formats.
+ */
 int cli_print_choices(const struct cli *cli);
-/* Set *out to the option key of the format; 0, or CLI_USAGE after the message
- * if it has none. */
+/*
+ * Set *out to the option `key` of the format. Returns 0, or CLI_USAGE after a
+ * message if the format has no such option.
+ */
 int cli_find_choice(const struct image_format *format, const char *key,
 	const struct image_option **out);
 
-/* calibrate/: measure, and print what was measured; the exit status. */
+/* calibrate/: measure, and print the results. Returns the exit status. */
 int calibrate_run(bool as_json);
 
-/* json.c: an object or array written as it goes. */
+/* json.c: print an object or an array value by value. */
 struct json {
 	FILE *to;
 	bool comma;
@@ -249,26 +279,29 @@ struct progress {
 int progress_begin(
 	struct progress *progress, const struct cli *cli, bool may_draw);
 void progress_update(void *progress, uint64_t done);
-/* Make way for a line of text. */
+/* Clear the bar for a line of text. */
 void progress_clear(struct progress *progress);
-/* The last value, once all is done and said. */
+/* Report the last value after the end of the command's output. */
 void progress_succeed(struct progress *progress);
 
 /*
- * signals.c: what is cleared away when a signal ends the process. Catch those
- * that would; a second call does no harm.
+ * signals.c: cleanup when a signal ends the process. Catch such signals; a
+ * second call has no effect.
  */
 void signals_catch(void);
-/* Remove a file of that directory, or none: name NULL. */
+/* Set the file of a directory that the cleanup removes; name NULL: none. */
 void signals_remove(int directory, const char *name);
-/* Blank that many characters of a progress bar on stderr; 0: there is none. */
+/*
+ * Set the width of the progress bar on stderr that the cleanup clears; 0: none.
+ */
 void signals_bar(int width);
 
 /* output/: a file that appears under its name only when it is complete. */
 struct output_how {
-	/* replace what has the name */
+	/* replace an existing file */
 	bool force;
-	/* true if fd, which may be open with O_PATH alone, is on the source */
+	/* returns true if fd, which may be open with O_PATH alone, is a file of
+	 * the source */
 	bool (*is_source)(const void *source, int fd);
 	const void *source;
 };
@@ -278,35 +311,35 @@ struct output {
 	int fd;
 	/* after output_commit() */
 	struct image_usage usage;
-	/* why a call failed */
+	/* the message of a failed call */
 	char text[256];
 
 	/* The rest is for output/ alone. */
 	struct output_how how;
-	/* where it goes: a directory with a trailing slash, a name in it */
+	/* the destination: a directory with a trailing slash, and a name */
 	char *folder;
 	char *name;
 	int directory;
 	bool may_sync;
-	/* the file that is replaced; fd -1 if there is none */
+	/* the file to replace; fd is -1 if there is none */
 	struct old {
 		int fd;
-		/* not open with O_PATH alone */
+		/* open for reading, not with O_PATH alone */
 		bool readable;
 		struct stat st;
 	} old;
-	/* in the directory; the new file has it if named is set */
+	/* a name in the directory; the new file has the name if named is set */
 	char *temporary;
 	bool named;
 };
 
 /*
- * Make the new file. output_begin() and output_commit() return 0, or -1 with a
- * sentence in output->text and nothing left to abandon.
+ * Create the new file. output_begin() and output_commit() return 0, or -1 with
+ * a message in output->text. After -1, output_abandon() is not needed.
  */
 int output_begin(
 	struct output *output, const char *name, const struct output_how *how);
-/* The descriptor must have been synced. */
+/* The caller must have synced output->fd. */
 int output_commit(struct output *output);
 void output_abandon(struct output *output);
 

@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include "cli.h"
 
-/* What is compared, and how. */
+/* Two images, and the options of their comparison. */
 struct pair {
 	const struct cli *cli;
 	struct image_source *a;
@@ -10,7 +10,8 @@ struct pair {
 	struct image_run run;
 	struct progress progress;
 	struct image_compared compared;
-	/* as the user asked: --strict counts the size */
+	/* the result for the user: with --strict, different sizes are a
+	 * difference */
 	bool equal;
 };
 
@@ -51,7 +52,7 @@ print_text(const struct pair *pair)
 			b, image_plural(b, "byte", "bytes"));
 	else if (!pair->compared.same_size)
 		printf(" are equal; sizes are %" PRIu64 " and %" PRIu64
-		       " %s, the rest of the longer is zero\n",
+		       " %s; the rest of the longer image is zero\n",
 			a, b, image_plural(b, "byte", "bytes"));
 	else
 		printf(" are equal\n");
@@ -99,7 +100,7 @@ open_side(const struct cli *cli, int which, const struct image_format *format,
 	if (rc != 0)
 		return rc;
 	how.format = format;
-	/* --snapshot is about A */
+	/* --snapshot selects a snapshot of A */
 	if (which == 1)
 		how.snapshot = NULL;
 	if (image_open(name, &how, source, &err) < 0) {
@@ -139,7 +140,7 @@ compare_images(const struct cli *cli)
 	return rc;
 }
 
-/* As of cmp(1), the exit status tells a difference from a failure. */
+/* As with cmp(1), a difference and a failure have different exit statuses. */
 int
 compare_run(const struct cli *cli)
 {

@@ -48,8 +48,8 @@ verify(struct job *job, struct image_error *err)
 	if (rc == 0 && !compared.equal) {
 		snprintf(err->file, sizeof(err->file), "%s", job->name);
 		snprintf(err->text, sizeof(err->text),
-			"does not read back as it was written: offset %" PRIu64
-			" differs",
+			"differs from the source at offset %" PRIu64
+			" when read back",
 			compared.first_difference);
 		rc = -EIO;
 	}
@@ -57,7 +57,6 @@ verify(struct job *job, struct image_error *err)
 	return rc;
 }
 
-/* Copy, finish, make durable. */
 static int
 fill(struct job *job, struct image_error *err)
 {
@@ -71,7 +70,7 @@ fill(struct job *job, struct image_error *err)
 	return rc;
 }
 
-/* The bar goes first, so that the sentence has a line of its own. */
+/* Clears the bar first, so that the message has its own line. */
 static int
 fail(struct job *job, const char *text)
 {
@@ -113,8 +112,10 @@ write_output(struct job *job)
 	return 0;
 }
 
-/* A guest writes its own first and last bytes: DST must not become another
- * format by them. */
+/*
+ * A guest writes the first and last bytes of its disk: other programs must not
+ * detect another format in DST.
+ */
 static int
 refuse_disguised(struct job *job)
 {
@@ -128,9 +129,8 @@ refuse_disguised(struct job *job)
 	if (!disguise.name)
 		return 0;
 	return cli_fail(job->name,
-		"would be a raw file that is opened as %s: the disk has its "
-		"signature at offset %" PRIu64 "; write -O qcow2, or add "
-		"--allow-disguised",
+		"would be a raw file with the signature of %s at offset "
+		"%" PRIu64 "; use -O qcow2, or add --allow-disguised",
 		disguise.name, disguise.offset);
 }
 

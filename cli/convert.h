@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_CLI_CONVERT_H
 #define HONE_CLI_CONVERT_H
-/* What the files of `hone convert` share. */
+/* Declarations for the files of `hone convert`. */
 #include "cli.h"
 
-/* A conversion: what was asked, and what came of it. */
+/* A conversion: its options and its results. */
 struct job {
 	const struct cli *cli;
 	const char *source;
@@ -25,15 +25,20 @@ struct job {
 	double seconds;
 };
 
-/* create.c: sets format and create; 0 or the exit status. */
+/* create.c: set format and create. Returns 0 or the exit status. */
 int create_parse(struct job *job);
 
-/* cache.c: whether the page cache is to be bypassed or left clean. Before the
- * source is opened, and again once its size is known. */
+/*
+ * cache.c: set the use of the page cache. Called before the source is opened.
+ * Returns 0 or the exit status.
+ */
 int cache_parse(struct job *job);
 
-/* memory.c: bytes that the page cache can take: what the machine has left, or
- * the limit of the process's cgroup. root is "", or a folder in place of /. */
+/*
+ * memory.c: returns the bytes that the page cache can use: the available memory
+ * of the machine, or the lower limit of the process's cgroup. root is "", or a
+ * folder that replaces /.
+ */
 uint64_t memory_available(const char *root);
 
 /* report.c: the result as text or JSON. */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the new image of a conversion is to be: -O, -o, -c and their kin. */
+/* The options of the new image: -O, -o, -c and related ones. */
 #include <stdlib.h>
 #include <string.h>
 #include "convert.h"
 
-/* The index of text in a space separated list. */
+/* Set *value to the index of text in a space separated list. */
 static bool
 parse_word(const char *words, const char *text, uint64_t *value)
 {
@@ -101,7 +101,7 @@ parse_pairs(struct job *job)
 	return rc;
 }
 
-/* Which levels there are depends on the codec and its window. */
+/* The codec and its window determine the range of levels. */
 static int
 parse_level(struct image_create *create, const char *level)
 {
@@ -153,8 +153,8 @@ parse_format(struct job *job)
 		return 0;
 	char list[CLI_FORMATS];
 	return cli_fail(job->name,
-		"its ending names a format that cannot be written; choose "
-		"another: %s",
+		"its suffix is that of a format that cannot be written; add "
+		"one of: %s",
 		cli_list_formats(list, "-O ", true));
 }
 

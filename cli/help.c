@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Help, completion and manual, from the rows of options.def. */
+/* Prints help, completion and manual from the rows of options.def. */
 #include <string.h>
 #include "cli.h"
 
 #define WIDTH 78
 #define INDENT 24
 
-/* Print words from column on, broken before WIDTH, indented alike. */
+/*
+ * Print words from column on, with line breaks before WIDTH and further lines
+ * indented.
+ */
 static void
 print_wrapped(const char *text, int column, int indent)
 {
@@ -82,18 +85,17 @@ void
 cli_help(void)
 {
 	printf("Usage: hone [--cpu-limit LIST] COMMAND [OPTION]... "
-	       "OPERAND...\n"
-	       "Work on disk images, quickly.\n\nCommands:\n");
+	       "OPERAND...\nFast operations on disk images.\n\nCommands:\n");
 	for (int i = 0; i < COMMAND_COUNT; i++)
 		printf("  %-10s %s\n", cli_commands[i].name,
 			cli_commands[i].summary);
 	printf("\nOptions:\n");
 	print_options(IN_GLOBAL);
-	printf("\nSizes are bytes, or end in k, M, G or T, as 64k and 64KiB: "
-	       "powers of 1024.\n"
-	       "Exit status: 0 done, 1 failed, 2 usage. "
-	       "Of compare: 1 differs, 2 failed;\n"
-	       "of check: 1 not safe, 2 not checked.\n"
+	printf("\nSizes are in bytes, or end in k, M, G or T (powers of 1024): "
+	       "64k or 64KiB.\n"
+	       "Exit status: 0 success, 1 failure, 2 usage error. "
+	       "For compare: 1 different,\n"
+	       "2 failure; for check: 1 not safe, 2 not checked.\n"
 	       "'hone COMMAND --help' explains a command.\n");
 	print_examples(IN_GLOBAL);
 }
@@ -155,7 +157,7 @@ print_completion(void)
 	       "complete -F _hone hone\n");
 }
 
-/* A description for the manual, in reStructuredText. */
+/* Prints reStructuredText for the manual. */
 static void
 print_rst_options(unsigned where)
 {

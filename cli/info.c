@@ -12,7 +12,7 @@ struct facts {
 
 struct listing {
 	struct json json;
-	/* lists that enclose the field */
+	/* lists and items that enclose the field */
 	int depth;
 };
 
@@ -39,7 +39,7 @@ json_field(void *opaque, const struct image_field *field)
 		json_open(json, NULL, '{');
 		break;
 	case IMAGE_FIELD_END:
-		/* an item ends, or the list around it */
+		/* the end of an item, or of its list */
 		json_end(json, listing->depth % 2 ? ']' : '}');
 		break;
 	}
@@ -106,7 +106,7 @@ put_date(uint64_t seconds)
 static void
 put_number(const struct image_field *field)
 {
-	/* Numbers have names; the analyzer does not know it. */
+	/* A number always has a name; the test is for the static analyzer. */
 	const char *name = field->name ? field->name : "";
 	size_t length = strlen(name);
 
@@ -171,7 +171,7 @@ print_text(const struct facts *facts)
 	image_info(facts->source, text_field, &depth);
 }
 
-/* A fault follows the header that is shown before it. */
+/* A fault is reported after the fields of the header. */
 static int
 finish(const struct facts *facts)
 {

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * JSON that is only ever printed: four kinds of value, no nesting to check.
- * A parser would be a library's business; for this one would add a
- * dependency and no safety.
+ * Prints JSON: four kinds of value, without a check of the nesting. A library
+ * would add a dependency and no safety.
  */
 #include <inttypes.h>
 #include "cli.h"
@@ -21,7 +20,7 @@ json_end(struct json *json, char bracket)
 	json->comma = true;
 }
 
-/* Above U+FFFF two surrogates: RFC 8259, section 7. */
+/* A code point above U+FFFF is two surrogates: RFC 8259, section 7. */
 static void
 put_escaped(FILE *to, uint32_t code)
 {
@@ -34,8 +33,8 @@ put_escaped(FILE *to, uint32_t code)
 }
 
 /*
- * Control characters are escaped, since JSON reaches terminals too. A byte that
- * belongs to no UTF-8 sequence becomes U+FFFD.
+ * Control characters are escaped, because JSON is also printed on terminals. A
+ * byte that is not part of a UTF-8 sequence becomes U+FFFD.
  */
 static void
 put_string(FILE *to, const char *value)

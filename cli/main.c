@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The `hone` command: what comes before the command's own arguments. */
+/*
+ * The `hone` command: options before the command's name, and the command's
+ * call.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -39,7 +42,10 @@ limit_cpu(const char *list)
 	return 0;
 }
 
-/* Options before the command; returns -1 to go on, else the exit status. */
+/*
+ * Handle the options before the command. Returns -1 to continue, otherwise the
+ * exit status.
+ */
 static int
 run_global(const struct cli *cli)
 {
@@ -78,7 +84,7 @@ run_parsed(const struct cli *cli)
 	if (cli->command == COMMAND_help)
 		return run[cli->command](cli);
 	for (int i = 0; i < cli->n_operands; i++) {
-		/* Many tools take '-' for a stream; images are files. */
+		/* Many tools read or write a stream for '-'. */
 		if (strcmp(cli->operands[i], "-") == 0)
 			return cli_usage(row->name,
 				"'-' is not an image: hone reads and writes "
@@ -107,9 +113,9 @@ run_command(int argc, char **argv)
 }
 
 /*
- * A file opened on a closed standard descriptor would take what is meant for
- * that one. What takes its place is open the other way round, so that using
- * it fails as before.
+ * A file that was opened on a closed standard descriptor would receive the
+ * output for that descriptor. So /dev/null is opened there, for the other
+ * direction, so that using the descriptor still fails.
  */
 static int
 occupy_standard_descriptors(void)

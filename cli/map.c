@@ -43,7 +43,7 @@ report(void *opaque, const struct image_extent *extent)
 	if (extent->host != IMAGE_NO_HOST)
 		json_number(json, "host_offset", extent->host);
 	json_end(json, '}');
-	/* Not 0 ends the listing; cli_flush_stdout() then has the message. */
+	/* 1 ends the listing; cli_flush_stdout() then prints the message. */
 	return !cli_stdout_is_good();
 }
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How much memory the page cache can take. */
+/* The memory that the page cache can use. */
 #include <inttypes.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include "convert.h"
 
-/* The number after `key` in a file of lines, 0 if there is none. */
+/* Returns the number after `key` in a file of lines, 0 if there is none. */
 static uint64_t
 read_number(const char *path, const char *key)
 {
@@ -26,7 +26,7 @@ read_number(const char *path, const char *key)
 	return value;
 }
 
-/* The smaller of two limits; 0 is none. */
+/* Returns the smaller of two limits; 0 is no limit. */
 static uint64_t
 smaller(uint64_t a, uint64_t b)
 {
@@ -34,9 +34,10 @@ smaller(uint64_t a, uint64_t b)
 }
 
 /*
- * The least limit of a cgroup and of those that enclose it. The mount of a
- * container without a cgroup namespace begins at the container's own cgroup, so
- * that the folders of the path are missing there, and the last one counts.
+ * Returns the lowest limit of a cgroup and of the cgroups that enclose it. In a
+ * container without a cgroup namespace, the mount begins at the container's
+ * cgroup. The folders of the path are then missing, and only the limit of the
+ * mount itself is found.
  */
 static uint64_t
 walk(const char *mount, char *cgroup, const char *file)
@@ -44,7 +45,8 @@ walk(const char *mount, char *cgroup, const char *file)
 	uint64_t limit = 0;
 	char path[PATH_MAX];
 
-	/* Outside the namespace's root: the kernel's path begins with "/..". */
+	/* The kernel's path of a cgroup outside the namespace's root begins
+	 * with "/..". */
 	if (strcmp(cgroup, "/..") == 0 || strncmp(cgroup, "/../", 4) == 0)
 		*cgroup = '\0';
 	for (;;) {
@@ -60,7 +62,7 @@ walk(const char *mount, char *cgroup, const char *file)
 	}
 }
 
-/* Whether a comma separated list holds "memory". */
+/* Returns whether a comma separated list has the word "memory". */
 static bool
 has_memory(const char *controllers)
 {
@@ -76,7 +78,10 @@ has_memory(const char *controllers)
 	return false;
 }
 
-/* A line of /proc/self/cgroup: "0::/a/b" (v2), "4:memory:/a/b" (v1). */
+/*
+ * Returns the limit of a line of /proc/self/cgroup: "0::/a/b" (v2),
+ * "4:memory:/a/b" (v1).
+ */
 static uint64_t
 limit_of_line(const char *root, char *line)
 {

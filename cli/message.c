@@ -59,7 +59,7 @@ cli_usage(const char *command, const char *format, ...)
 	return cli_point_at_help(command);
 }
 
-/* Why stdout could not be written, as errno was when that was first seen. */
+/* The errno of the first failed write to stdout. */
 static int stdout_code;
 
 bool

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Command lines, from the rows of options.def. */
+/* Parses command lines by the rows of options.def. */
 #include <getopt.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -10,15 +10,16 @@
 #define NO_LETTER 256
 
 struct tables {
-	/* "+:" or "-:" first, two places an option or hint, and the end */
+	/* "+:" or ":" first, two characters for each option or hint, and the
+	 * end */
 	char letters[2 + 2 * (OPTION_COUNT + HINT_COUNT) + 1];
 	struct option names[OPTION_COUNT + 1];
 };
 
-/* What was refused already: nobody has to read the same complaint twice. */
+/* The options that were refused, so that each message is printed once. */
 struct refused {
 	bool letters[UCHAR_MAX + 1];
-	/* long options, of which a value may follow after '=' */
+	/* long options, which may include a value after '=' */
 	const char **words;
 	size_t n;
 };
@@ -32,16 +33,18 @@ add_letter(char *at, int letter, bool value)
 	return at;
 }
 
-/* getopt_long() also knows the letters that are refused with a hint: so a value
- * of one does not become an operand. The words are not in its table, where they
- * would make abbreviations of options ambiguous. */
+/*
+ * The tables include the letters that are refused with a hint, so that a value
+ * of such a letter does not become an operand. The tables do not include the
+ * words with a hint, which would make abbreviations of options ambiguous.
+ */
 static void
 make_tables(struct tables *tables, unsigned where)
 {
 	char *letter = tables->letters;
 	struct option *name = tables->names;
 
-	/* Global options stand before the command, others anywhere. */
+	/* Global options precede the command; other options may be anywhere. */
 	if (where == IN_GLOBAL)
 		*letter++ = '+';
 	*letter++ = ':';
@@ -100,7 +103,7 @@ is_first_letter(struct refused *refused, int letter)
 	return first;
 }
 
-/* getopt_long() found something wrong; optopt is 0 for a long option. */
+/* Report an error of getopt_long(); optopt is 0 for a long option. */
 static void
 refuse(struct refused *refused, int value, unsigned where, const char *argument)
 {
@@ -145,7 +148,7 @@ parse(struct cli *cli, unsigned where, int argc, char **argv,
 
 	make_tables(&tables, where);
 	opterr = 0;
-	/* 0: glibc forgets the state of an earlier parse */
+	/* 0: glibc resets the state of an earlier parse */
 	optind = 0;
 	bool wrong = false;
 	for (;;) {
@@ -157,7 +160,7 @@ parse(struct cli *cli, unsigned where, int argc, char **argv,
 		if (id < 0) {
 			const char *argument = argv[optind - 1];
 			wrong = true;
-			/* a letter that has a hint */
+			/* a letter with a hint */
 			if (value != '?' && value != ':')
 				optopt = value;
 			refuse(refused, value, where, argument);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* How far it is: a bar on a terminal, or lines for a program. */
+/* Shows the progress: a bar on a terminal, or lines for a program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -11,7 +11,7 @@
 
 #define BAR_WIDTH 40
 #define LINE_SIZE (BAR_WIDTH + 16)
-/* Of a terminal that does not tell its own. */
+/* For a terminal that does not report its width. */
 #define DEFAULT_WIDTH 79
 #define REDRAW_NS UINT64_C(100000000)
 
@@ -31,7 +31,7 @@ progress_begin(struct progress *progress, const struct cli *cli, bool may_draw)
 
 	*progress = (struct progress){.fd = -1, .shown = -1};
 	progress->bar = may_draw && isatty(STDERR_FILENO);
-	/* To clear the bar. */
+	/* A signal must clear the bar. */
 	if (progress->bar)
 		signals_catch();
 	if (!text)
@@ -44,7 +44,7 @@ progress_begin(struct progress *progress, const struct cli *cli, bool may_draw)
 		return cli_usage(cli_commands[cli->command].name,
 			"--progress-fd: descriptor %s is not open for writing",
 			text);
-	/* Whoever reads may stop doing so: the work goes on without. */
+	/* The reader may close its end: the work continues without progress. */
 	signal(SIGPIPE, SIG_IGN);
 	progress->fd = fd;
 	progress->bar = false;
@@ -71,8 +71,9 @@ write_line(struct progress *progress, int percent)
 }
 
 /*
- * Characters that fit on a line of the terminal, each time anew: the window may
- * have another size by now. In the last column some terminals wrap already.
+ * Returns the characters that fit on a line of the terminal. Called before each
+ * use, because the size of the window may change. The last column is left out,
+ * because some terminals wrap there.
  */
 static int
 line_width(void)
@@ -115,7 +116,8 @@ draw(struct progress *progress, int percent)
 	progress->next_ns = now + REDRAW_NS;
 	int room = line_width();
 	int length = format_bar(line, room, percent);
-	/* Over what is left of a longer bar, drawn in a wider window. */
+	/* Overwrite the rest of a longer bar, which was drawn in a wider
+	 * window. */
 	if (progress->drawn > room)
 		progress->drawn = room;
 	if (progress->drawn < length)
@@ -137,7 +139,7 @@ progress_update(void *opaque, uint64_t done)
 		progress->total
 			? (int)((double)done / (double)progress->total * 100)
 			: 0;
-	/* 100 means that all is done and said: progress_succeed() */
+	/* progress_succeed() reports 100 at the end */
 	if (percent > 99)
 		percent = 99;
 	if (percent <= progress->shown)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Mistaken words of the command line, and what may have been meant. */
+/* Messages about invalid words of the command line, with suggestions. */
 #include <assert.h>
 #include <string.h>
 #include "cli.h"
@@ -40,7 +40,7 @@ cli_refuse_letter(unsigned where, int letter)
 		hint ? hint : "");
 }
 
-/* The options that begin like the word; returns how many. */
+/* List the options that begin with the word. Returns their number. */
 static int
 list_options(unsigned where, const char *word, size_t length, char *list,
 	size_t size)
@@ -62,8 +62,10 @@ list_options(unsigned where, const char *word, size_t length, char *list,
 	return n;
 }
 
-/* The row that a long option abbreviates; NULL if there is none, several, or an
- * option that begins so. */
+/*
+ * Returns the row that a long option abbreviates; NULL if there is no row or
+ * several, or if an option begins with the word.
+ */
 static const struct hint_row *
 find_long_hint(unsigned where, const char *word, size_t length)
 {
@@ -137,7 +139,7 @@ is_among(const char *const *words, const char *word, size_t length)
 int
 cli_refuse_protocol(const struct cli *cli, const char *operand)
 {
-	/* What QEMU takes before a colon. */
+	/* QEMU's protocols before a colon. */
 	static const char *const protocols[] = {"json", "nbd", "nbd+tcp",
 		"nbd+unix", "http", "https", "ftp", "ftps", "ssh", "rbd",
 		"iscsi", "nfs", "gluster", "gluster+tcp", "gluster+unix",
@@ -149,8 +151,8 @@ cli_refuse_protocol(const struct cli *cli, const char *operand)
 		return 0;
 	if (cli->command == COMMAND_convert && operand == cli->operands[1])
 		return cli_usage(command,
-			"'%s' is not a file: make one, which \"qemu-img "
-			"convert -n\" copies there; './%s' is a file of that "
+			"'%s' is not a file: write a file, then copy the file "
+			"by \"qemu-img convert -n\"; './%s' is a file of that "
 			"name",
 			operand, operand);
 	return cli_usage(command,
@@ -181,7 +183,7 @@ cli_list_formats(char *list, const char *before, bool written)
 int
 cli_refuse_format(const struct cli *cli, enum option_id id, const char *name)
 {
-	/* As QEMU calls them. */
+	/* QEMU's names of formats. */
 	static const char *const others[] = {"vmdk", "vhdx", "vpc", "vdi",
 		"qed", "qcow", "luks", "parallels", "dmg", "bochs", "cloop",
 		NULL};
@@ -194,8 +196,8 @@ cli_refuse_format(const struct cli *cli, enum option_id id, const char *name)
 			cli_list_formats(list, "", false));
 	if (id == OPTION_OUTPUT_FORMAT)
 		return cli_usage(command,
-			"'%s' cannot be written: write -O qcow2, which "
-			"\"qemu-img convert -O %s\" converts",
+			"'%s' cannot be written: use -O qcow2, then \"qemu-img "
+			"convert -O %s\"",
 			name, name);
 	return cli_usage(command,
 		"'%s' cannot be read: \"qemu-nbd --read-only --connect "

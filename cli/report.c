@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a conversion did, as text and as JSON. */
+/* The result of a conversion, as text and as JSON. */
 #include <hone/cpu.h>
 #include "convert.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What a signal that ends the process clears away first. */
+/* The cleanup before a signal ends the process. */
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 #include "cli.h"
 
-/* Those that end a process by default, crashes left out. */
+/* Signals that end a process by default, except crashes. */
 static const int deadly[] = {
 	SIGINT,
 	SIGTERM,
@@ -63,7 +63,8 @@ on_deadly_signal(int signal_number)
 	if (name)
 		unlinkat(doomed_directory, name, 0);
 	clear_bar();
-	/* SA_RESETHAND: the second time it kills, with the right status. */
+	/* SA_RESETHAND: the second signal ends the process, with the right
+	 * status. */
 	raise(signal_number);
 }
 
@@ -74,7 +75,7 @@ static void catch (int number)
 
 	action.sa_flags = (int)SA_RESETHAND;
 	sigfillset(&action.sa_mask);
-	/* nohup and the like mean that it is to be ignored */
+	/* nohup and similar programs ignore a signal, which stays ignored */
 	if (sigaction(number, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
 		sigaction(number, &action, NULL);
 }

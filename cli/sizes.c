@@ -6,8 +6,8 @@
 #include "cli.h"
 
 /*
- * The exponent of "k", "KiB" and the like; 0 for none, -1 if it is not a unit.
- * "kB" is refused: to some it means 1000.
+ * Returns the exponent of a unit such as "k" or "KiB"; 0 for no unit, -1 for an
+ * invalid one. "kB" is refused, because it may mean 1000.
  */
 static int
 unit_shift(const char *unit)
@@ -22,7 +22,9 @@ unit_shift(const char *unit)
 	return 10 * (int)(found - units + 1);
 }
 
-/* Decimal digits; returns where they end, NULL if there are none or many. */
+/*
+ * Parse decimal digits. Returns their end; NULL if there are none or too many.
+ */
 static const char *
 parse_digits(const char *text, uint64_t *number)
 {
@@ -77,7 +79,7 @@ cli_size_text(char *buf, uint64_t size)
 			image_plural(size, "byte", "bytes"));
 		return buf;
 	}
-	/* What would be rounded to 1024 or to 100.0 is so already. */
+	/* From these limits on, rounding would give 1024 or 100.0. */
 	for (; value >= 1023.5; unit++)
 		value /= 1024;
 	snprintf(buf, CLI_SIZE_TEXT, "%.*f %ciB", value < 99.95 ? 1 : 0, value,

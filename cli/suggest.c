@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* "did you mean": the known word that is nearest to a mistaken one. */
+/* "did you mean": the known word that is most similar to an unknown one. */
 #include <string.h>
 #include "cli.h"
 
-/* Longer words are no typing mistakes. */
+/* Longer words are not typing errors. */
 #define MAX_WORD 31
 
 static unsigned
@@ -14,8 +14,9 @@ least(unsigned a, unsigned b, unsigned c)
 }
 
 /*
- * Characters to insert, remove or replace, or neighbours to swap, until one
- * word is the other (optimal string alignment). Both are at most MAX_WORD long.
+ * Returns the number of characters to insert, remove or replace, or of adjacent
+ * characters to swap, that turn one word into the other (optimal string
+ * alignment). Both are at most MAX_WORD long.
  */
 static unsigned
 distance(const char *a, const char *b)
@@ -47,7 +48,7 @@ suggest_begin(struct suggestion *suggestion, const char *word)
 {
 	size_t length = strlen(word);
 
-	/* One mistake in three characters; in a shorter word, one. */
+	/* One error for three characters; one error in a shorter word. */
 	*suggestion = (struct suggestion){.word = word,
 		.limit = length > MAX_WORD ? 0
 			 : length < 3      ? 1

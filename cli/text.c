@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Text that comes from outside: file names, words of the command line. */
+/* Text from outside: file names and words of the command line. */
 #include "cli.h"
 
 size_t
@@ -35,7 +35,7 @@ cli_utf8_length(const unsigned char *s)
 uint32_t
 cli_utf8_decode(const unsigned char *s, size_t length)
 {
-	/* The first byte without the bits that tell the length. */
+	/* The first byte without the bits of the length. */
 	uint32_t code = length > 1 ? s[0] & (0x7fu >> length) : s[0];
 
 	for (size_t i = 1; i < length; i++)
@@ -47,10 +47,10 @@ bool
 cli_is_control(uint32_t code)
 {
 	/*
-	 * Controls, among them those of C1 that terminals obey as they do ESC;
-	 * line separators; and of the format characters (Unicode's Cf) those
-	 * that show nothing themselves: they reorder, join or hide what stands
-	 * around them.
+	 * Control characters, including those of C1, which terminals interpret
+	 * like ESC; line separators; and the invisible format characters
+	 * (Unicode's Cf), which reorder, join or hide the characters around
+	 * them.
 	 */
 	static const struct {
 		uint32_t first, last;

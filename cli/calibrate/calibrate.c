@@ -8,7 +8,7 @@ static const unsigned traits[] = {HONE_CPU_TRAIT_STORE_BYTES,
 	HONE_CPU_TRAIT_REP_MOVSB_MIN, HONE_CPU_TRAIT_REP_MOVSB_MAX};
 #define N_TRAITS (sizeof(traits) / sizeof(traits[0]))
 
-/* The later copies of the round are made as a program would make them. */
+/* Apply a choice to the later copies of the round, as a program would. */
 static void
 apply(enum calibrate_kind kind, struct choice choice, size_t store_bytes)
 {
@@ -26,8 +26,10 @@ apply(enum calibrate_kind kind, struct choice choice, size_t store_bytes)
 	}
 }
 
-/* The vectors of the loop come before the sizes at which rep movsb is faster
- * than this loop, and both before the copies that are kept or streamed. */
+/*
+ * The order matters: rep movsb is compared with the loop of the chosen vectors,
+ * and streaming with copies by both choices.
+ */
 static void
 run_round(struct arena *arena, struct round *round)
 {

@@ -11,13 +11,13 @@
 #define CALIBRATE_ROUNDS 7
 /* A choice of fewer rounds is never sure. */
 #define CALIBRATE_LEAST_ROUNDS 5
-/* No round begins that would probably end later. */
+/* A round begins only if it will probably end before this limit. */
 #define CALIBRATE_LIMIT_NS 4.5e9
 
 #define CALIBRATE_SIZES 13
 #define CALIBRATE_TURNS 9
 
-/* What is chosen, in this order. */
+/* The choices, in the order of their measurement. */
 enum calibrate_kind {
 	CALIBRATE_VECTORS,
 	CALIBRATE_REP_MOVSB,
@@ -25,9 +25,9 @@ enum calibrate_kind {
 	CALIBRATE_KINDS
 };
 
-/* The times of two ways to copy, beside one another. */
+/* The times of two ways to copy. */
 struct race {
-	/* 0: the library has no such choice here */
+	/* 0: the library has no such choice on this machine */
 	size_t n_sizes;
 	/* bytes of the first size; each size is twice the one before it */
 	size_t smallest;
@@ -49,7 +49,7 @@ struct choice {
 };
 
 struct agreement {
-	/* the choice of most rounds; of several, the earliest */
+	/* the most frequent choice; if there are several, the earliest */
 	struct choice choice;
 	/* rounds that made this choice, rounds that were measured */
 	int same, n_rounds;
@@ -69,20 +69,22 @@ struct calibration {
 	struct round round[CALIBRATE_ROUNDS];
 };
 
-/* decide.c: depends on its arguments alone. */
-/* Whether another round begins, ns after the start of the first. */
+/* decide.c: the results depend on the arguments alone. */
+/* Returns whether another round begins, ns after the start of the first. */
 bool calibrate_goes_on(int n_rounds, double ns);
-/* The choice of one round; the race has sizes. */
+/* Returns the choice of one round. race->n_sizes is not 0. */
 struct choice calibrate_decide(
 	enum calibrate_kind kind, const struct race *race);
-/* The median over all rounds of the medians of each. */
+/* Returns the median of the medians of all rounds. */
 double calibrate_time(const struct calibration *calibration,
 	enum calibrate_kind kind, int way, size_t size);
 /* n_rounds is 0 if the kind was not measured. */
 struct agreement calibrate_agree(
 	const struct calibration *calibration, enum calibrate_kind kind);
-/* The calls by which a program makes a choice, as lines of C; returns how many:
- * 0 unless the choice is sure. */
+/*
+ * Write the calls by which a program makes a choice, as lines of C. Returns the
+ * number of lines, 0 unless the choice is sure.
+ */
 #define CALIBRATE_CALLS 2
 #define CALIBRATE_CALL 80
 int calibrate_calls(enum calibrate_kind kind, const struct agreement *agreement,
@@ -97,9 +99,9 @@ struct arena {
 bool calibrate_open(struct arena *arena);
 void calibrate_close(struct arena *arena);
 double calibrate_now_ns(void);
-/* Whether the library has such a choice here. */
+/* Returns whether the library has such a choice on this machine. */
 bool calibrate_has(enum calibrate_kind kind);
-/* Leaves the traits as the last copies needed them. */
+/* The call changes the traits. */
 void calibrate_measure(
 	struct arena *arena, enum calibrate_kind kind, struct race *race);
 

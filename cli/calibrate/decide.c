@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What the times of a calibration choose, and how sure each choice is. */
+/*
+ * Makes the choices of a calibration by its times, and decides whether each
+ * choice is sure.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include "calibrate/calibrate.h"
 
 /*
- * Noise alone must not choose. The medians are not enough: with other load on a
- * Zen 4, they gave 43 of 60 calibrations a range. With the number of
- * comparisons, 4 of the same 60 had one.
+ * Noise alone must not determine a choice. Medians are not enough: with other
+ * load on a Zen 4, 43 of 60 calibrations had a range by medians alone. With the
+ * required number of comparisons, 4 of the same 60 had a range.
  */
 #define CLEARLY_FASTER 0.95 /* most of the other way's time */
 #define LEAST_CLEAR 7       /* of CALIBRATE_TURNS comparisons */
@@ -48,7 +51,7 @@ is_clear(double other_ns, double ns)
 	return ns < other_ns * CLEARLY_FASTER;
 }
 
-/* The comparisons at a size in which a way was clearly faster are enough. */
+/* Returns whether a way was clearly faster in enough comparisons at a size. */
 static bool
 wins(const struct race *race, int way, size_t size)
 {
@@ -72,7 +75,10 @@ find_vectors(const struct race *race)
 	return (struct choice){wide > 0 ? 64 : wide < 0 ? 32 : 0, SIZE_MAX};
 }
 
-/* The share of the loop's time that rep movsb saves; 0 if it is not clear. */
+/*
+ * Returns the share of the loop's time that rep movsb saves; 0 if the saving is
+ * not clear.
+ */
 static double
 saving(const struct race *race, size_t size)
 {
@@ -83,8 +89,10 @@ saving(const struct race *race, size_t size)
 	return 1 - string / loop;
 }
 
-/* Adjacent sizes at each of which rep movsb saves; the largest sum of savings
- * chooses from several ranges. */
+/*
+ * Returns adjacent sizes at which rep movsb saves time. Of several ranges, the
+ * one with the largest sum of savings is chosen.
+ */
 static struct choice
 find_range(const struct race *race)
 {
@@ -110,7 +118,7 @@ find_range(const struct race *race)
 	return range;
 }
 
-/* The smallest size from which on streaming was faster at every size. */
+/* Returns the smallest size from which streaming was faster at every size. */
 static struct choice
 find_threshold(const struct race *race)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Times copies. What these take depends on the CPU, its caches, the memory and
- * the load.
+ * Times copies. The times depend on the CPU, its caches, the memory and the
+ * load.
  *
  * The choices of kept copies are measured by copies of data in the CPU caches:
  * with other data, the memory takes most of the time. The size from which
- * streaming is faster is measured by copies from and to memory that is in no
- * CPU cache, whose destination is read once.
+ * streaming is faster is measured by copies from and to memory that is not in a
+ * CPU cache. The destination is read once.
  *
- * The two sides of a comparison alternate. The times of one size are far apart,
- * since all other sizes are between them. So what disturbs the machine for some
- * milliseconds changes few of them, and the median is another one.
+ * The two sides of a comparison alternate. All other sizes are measured between
+ * two times of one size. So a disturbance of some milliseconds changes few
+ * times of a size, and their median is not changed.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -26,15 +26,19 @@
 
 #define HOT_SMALLEST ((size_t)4 << 10)
 #define HOT_LARGEST ((size_t)16 << 20)
-/* From above the 256 bytes that always have vectors of 32 bytes, to what an L1
- * holds twice. */
+/*
+ * Copies of up to 256 bytes always have vectors of 32 bytes. An L1 cache holds
+ * source and destination of the largest size.
+ */
 #define VECTOR_SMALLEST ((size_t)512)
 #define VECTOR_LARGEST ((size_t)16 << 10)
 /* Bytes from one destination to the next: the speed of vectors depends on the
  * alignment. Four destinations take turns. */
 #define VECTOR_STEP 17
-/* Bytes that are copied between two looks at the clock: the looks take less
- * than 1 % of the time. */
+/*
+ * Bytes that are copied between two reads of the clock, which take less than a
+ * hundredth of the time.
+ */
 #define HOT_BATCH ((size_t)1 << 20)
 /* From source to destination of a hot copy. No load has the same low twelve
  * address bits as a store shortly before it, as in bench/copy. */
@@ -90,7 +94,7 @@ calibrate_has(enum calibrate_kind kind)
 	}
 }
 
-/* The traits that have the library make hot copies by way 0 or 1. */
+/* Set the traits so that the library makes hot copies by way 0 or 1. */
 static void
 force(enum calibrate_kind kind, int way)
 {
@@ -104,8 +108,10 @@ force(enum calibrate_kind kind, int way)
 			HONE_CPU_TRAIT_STORE_BYTES, way == 1 ? 64 : 32);
 }
 
-/* At the end of the arena: its beginning must not be in a CPU cache when the
- * cold copies begin. */
+/*
+ * Uses the end of the arena, because its beginning must not be in a CPU cache
+ * when the cold copies begin.
+ */
 static void
 copy_hot(const struct arena *arena, size_t n, size_t copies, size_t step)
 {
@@ -116,7 +122,7 @@ copy_hot(const struct arena *arena, size_t n, size_t copies, size_t step)
 		hone_memcpy(to - i % 4 * step, from, n, HONE_COPY_KEEP);
 }
 
-/* One of several copies, in nanoseconds. */
+/* Returns the time of one of several copies, in nanoseconds. */
 static double
 time_hot(const struct arena *arena, enum calibrate_kind kind, size_t n, int way)
 {
@@ -130,7 +136,7 @@ time_hot(const struct arena *arena, enum calibrate_kind kind, size_t n, int way)
 	return (calibrate_now_ns() - start) / (double)copies;
 }
 
-/* One copy and one reading, in nanoseconds. */
+/* Returns the time of one copy and one read, in nanoseconds. */
 static double
 time_cold(struct arena *arena, size_t n, int way)
 {
@@ -141,7 +147,7 @@ time_cold(struct arena *arena, size_t n, int way)
 		arena->at = 0;
 	start = calibrate_now_ns();
 	hone_memcpy(arena->to + arena->at, arena->from + arena->at, n, policy);
-	/* Reads everything, since all bytes are zero. volatile: or the compiler
+	/* Reads all bytes, because all are zero. Without volatile, the compiler
 	 * would remove the call. */
 	volatile size_t seen = hone_find_nonzero(arena->to + arena->at, n);
 
@@ -164,14 +170,15 @@ static void
 measure_hot(struct arena *arena, enum calibrate_kind kind, struct race *race)
 {
 	for (int turn = 0; turn < race->n_turns; turn++) {
-		/* The second one finds what the first one left. */
+		/* The order alternates, because the first way changes the CPU
+		 * caches for the second. */
 		int first = turn % 2;
 
 		for (size_t i = 0; i < race->n_sizes; i++) {
 			size_t n = race->smallest << i;
 
 			force(kind, 0);
-			/* into the CPU caches */
+			/* load the data into the CPU caches */
 			copy_hot(arena, n, 1, 0);
 			race->ns[first][i][turn] =
 				time_hot(arena, kind, n, first);

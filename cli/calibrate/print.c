@@ -5,7 +5,7 @@
 #include "cli.h"
 #include "calibrate/calibrate.h"
 
-/* How the times of each kind are printed: in text, by unit; in JSON. */
+/* The labels and units of each kind, in text and in JSON. */
 static const struct {
 	const char *title, *way[2], *unit;
 	double unit_ns;
@@ -117,7 +117,7 @@ write_table(struct json *json, const struct calibration *c,
 	json_end(json, ']');
 }
 
-/* What each round chose: min, or max. */
+/* The choices of all rounds: min, or max. */
 static void
 write_choice(struct json *json, const char *key, const struct calibration *c,
 	enum calibrate_kind kind, bool max)

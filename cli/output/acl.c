@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Permissions as an access ACL in the form of its extended attribute: a version
- * of 4 bytes, then entries of 8, little endian (linux/posix_acl_xattr.h).
+ * Restricts the permissions of an access ACL in the form of the extended
+ * attribute: a version of 4 bytes, then entries of 8 bytes, little endian
+ * (linux/posix_acl_xattr.h).
  */
 #include <endian.h>
 #include <stdint.h>
@@ -36,7 +37,10 @@ put16(unsigned char *at, unsigned value)
 	memcpy(at, &stored, sizeof(stored));
 }
 
-/* Permission bits of the first entry with that tag; 7 if there is none. */
+/*
+ * Returns the permission bits of the first entry with that tag; 7 if there is
+ * none.
+ */
 static unsigned
 permissions(const unsigned char *acl, size_t size, unsigned tag)
 {

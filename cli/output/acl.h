@@ -2,10 +2,9 @@
 #ifndef HONE_CLI_OUTPUT_ACL_H
 #define HONE_CLI_OUTPUT_ACL_H
 /*
- * Permissions of a file whose copy may get another owner or group. The bits
- * that meant the old group must not be given to the new one; and whoever the
- * old owner's or group's bits kept out must not get in as somebody else, where
- * these bits no longer apply.
+ * Permissions of a file whose copy may get another owner or group. The new
+ * group must not get the permissions of the old group. A user without access by
+ * the bits of the old owner or group must not get access by other bits.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What a replaced file hands on: its owner and group, its permissions or ACL,
- * and its extended attributes of the user.
+ * Copies the properties of a replaced file to the new one: owner and group,
+ * permissions or ACL, and the extended attributes of the user.
  */
 #include <errno.h>
 #include <linux/limits.h>
@@ -16,7 +16,10 @@
 #define ACL "system.posix_acl_access"
 #define USER_PREFIX "user."
 
-/* The file system has no such attributes, or this file has not got this one. */
+/*
+ * Returns true if the file system has no such attributes, or the file does not
+ * have this one.
+ */
 static bool
 absent(int code)
 {
@@ -64,7 +67,7 @@ keep_attributes(struct output *output, void *value)
 	return rc;
 }
 
-/* Not everybody may give files away, or to any group. */
+/* Only a privileged process may set any owner and group. */
 static int
 keep_owner(struct output *output, bool *keeps_owner, bool *keeps_group)
 {
@@ -86,7 +89,7 @@ keep_owner(struct output *output, bool *keeps_owner, bool *keeps_group)
 	return 0;
 }
 
-/* Also of a file that is open with O_PATH alone. */
+/* Also works for a file that is open with O_PATH alone. */
 static ssize_t
 read_acl(const struct output *output, void *acl)
 {
@@ -98,7 +101,7 @@ read_acl(const struct output *output, void *acl)
 	return getxattr(path, ACL, acl, XATTR_SIZE_MAX);
 }
 
-/* The new file may have got an ACL from its directory. */
+/* The new file may have inherited an ACL from its directory. */
 static int
 set_mode(struct output *output, mode_t mode)
 {
@@ -106,14 +109,14 @@ set_mode(struct output *output, mode_t mode)
 		return output_refuse(output, "its ACL cannot be removed: %s",
 			strerror(errno));
 	if (fchmod(output->fd, mode) < 0)
-		return output_refuse(output, "cannot be given mode %o: %s",
+		return output_refuse(output, "its mode cannot be set to %o: %s",
 			(unsigned)mode, strerror(errno));
 	return 0;
 }
 
 /*
- * With an ACL, the group's bits of the mode are the ACL's mask: they say
- * nothing of the group.
+ * With an ACL, the group bits of the mode are the mask of the ACL, not the
+ * permissions of the group.
  */
 static int
 keep_permissions(
@@ -125,7 +128,7 @@ keep_permissions(
 	if (n < 0 && absent(errno))
 		return set_mode(
 			output, mode_restrict(mode, keeps_owner, keeps_group));
-	/* No /proc: the bits may be a mask. */
+	/* Without /proc the ACL is unknown, so the group bits may be a mask. */
 	if (n < 0 && errno == ENOENT)
 		return set_mode(output, mode & 0700);
 	if (n < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What stands under the name already: may it be replaced? */
+/* Checks whether an existing file may be replaced. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -18,13 +18,14 @@ refuse_kind(struct output *output, mode_t mode)
 		kind = "has become a symbolic link";
 	if (S_ISBLK(mode))
 		return output_refuse(output,
-			"is a block device; make a raw file, which \"qemu-img "
-			"convert -n -f raw -O raw\" or dd(1) copies there");
+			"is a block device; write a raw file, then "
+			"copy the file by \"qemu-img convert -n -f raw "
+			"-O raw\" or dd(1)");
 	return output_refuse(
-		output, "%s; only a regular file is replaced", kind);
+		output, "%s; only a regular file can be replaced", kind);
 }
 
-/* Without O_NONBLOCK, a lease of another process would be waited for. */
+/* Without O_NONBLOCK, open() would wait for a lease of another process. */
 static int
 open_old(struct output *output)
 {
@@ -50,8 +51,9 @@ open_old(struct output *output)
 
 /*
  * In a sticky directory such as /tmp, the kernel lets only the owner of a file
- * or of the directory replace the file. Root may, and would give the output to
- * whoever put a file there: as fs.protected_regular does, refuse.
+ * or of the directory replace the file. Root may replace any file, and would
+ * give the output to the user who created that file. So refuse such a file, as
+ * fs.protected_regular does.
  */
 static int
 check_sticky(struct output *output)
@@ -70,8 +72,8 @@ check_sticky(struct output *output)
 	if (may && (!open_to_others || owner == directory.st_uid))
 		return 0;
 	return output_refuse(output,
-		"belongs to another user (%u) in a sticky directory; "
-		"only a file of your own is replaced there",
+		"belongs to another user (%u) in a sticky directory; only your "
+		"own files can be replaced there",
 		(unsigned)owner);
 }
 
@@ -87,9 +89,8 @@ check_attributes(struct output *output)
 		return output_refuse(
 			output, "is append-only and cannot be replaced");
 	if (output_attributes(output->directory) & STATX_ATTR_APPEND)
-		return output_refuse(output,
-			"its directory is append-only: nothing in it can be "
-			"replaced");
+		return output_refuse(output, "its directory is append-only: no "
+					     "file there can be replaced");
 	return 0;
 }
 
@@ -107,7 +108,7 @@ output_judge(struct output *output)
 			       ? 0
 			       : output_refuse(output, "cannot be created: %s",
 					 strerror(errno));
-	/* Before open(), which some devices notice. */
+	/* Before open(), which has side effects on some devices. */
 	if (!S_ISREG(st.st_mode))
 		return refuse_kind(output, st.st_mode);
 	if (open_old(output) < 0)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A file that appears under its name only when it is complete. Whatever happens
- * before, an error or a signal, leaves nothing of it. What can be known to fail
- * at the end fails at the beginning.
+ * A file that gets its name only when it is complete. An error or a signal
+ * before that leaves no file. A failure that is predictable is reported at the
+ * beginning.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@ output_begin(
 		.fd = -1, .directory = -1, .old.fd = -1, .how = *how};
 
 	signals_catch();
-	/* Past the limit on file size, write() shall say EFBIG. */
+	/* Ignored, so that write() past the file size limit returns EFBIG. */
 	signal(SIGXFSZ, SIG_IGN);
 
 	int rc = output_find_place(output, name);
@@ -71,7 +71,7 @@ sync_fd(int fd)
 	return rc;
 }
 
-/* What has the name may be another file than at the beginning. */
+/* The name may belong to another file than at the beginning. */
 static int
 judge_again(struct output *output)
 {
@@ -88,12 +88,12 @@ judge_again(struct output *output)
 static int
 sync_directory(struct output *output)
 {
-	/* Some file systems have no such thing. */
+	/* Some file systems cannot sync a directory. */
 	if (!output->may_sync || sync_fd(output->directory) == 0 ||
 		errno == EINVAL || errno == EROFS)
 		return 0;
 	int code = errno;
-	/* What was replaced is gone; a new file need not stay. */
+	/* A replaced file is lost, but a new file can be removed. */
 	if (!output->how.force)
 		unlinkat(output->directory, output->name, 0);
 	return output_refuse(
@@ -101,8 +101,8 @@ sync_directory(struct output *output)
 }
 
 /*
- * After the last close(): XFS then gives back the blocks that it had allocated
- * beyond the end.
+ * Called after the last close(), because XFS then frees the blocks that it had
+ * allocated past the end of the file.
  */
 static void
 measure(struct output *output)

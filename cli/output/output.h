@@ -2,8 +2,8 @@
 #ifndef HONE_CLI_OUTPUT_H
 #define HONE_CLI_OUTPUT_H
 /*
- * What the files of this folder share. Each function returns 0, or -1 with a
- * sentence in output->text.
+ * Declarations for the files of this folder. Each function returns 0, or -1
+ * with a message in output->text.
  */
 #include "cli.h"
 
@@ -13,23 +13,26 @@ __attribute__((format(printf, 2, 3))) int output_refuse(
 
 /* place.c: set path, name and directory. */
 int output_find_place(struct output *output, const char *name);
-/* Fail if the directory is no longer where the user named it. */
+/* Fail if the user's path no longer leads to the directory. */
 int output_check_place(struct output *output);
 
-/* old.c: open what has the name already, and refuse what must stay. */
+/* old.c: open an existing file, and refuse a file that must not be replaced. */
 int output_judge(struct output *output);
-/* True if the name still stands for what was judged. */
+/* Returns true if the name still belongs to the file that was judged. */
 bool output_judged(const struct output *output);
 
-/* inherit.c: give the new file what the old one has besides its bytes. */
+/* inherit.c: copy owner, permissions and attributes of the old file. */
 int output_inherit(struct output *output);
 
-/* temporary.c: make the new file, later give it the name. */
+/* temporary.c: create the new file; later give the file its name. */
 int output_make(struct output *output);
 int output_publish(struct output *output);
 
 /* attributes.c */
-/* What chattr(1) sets, as STATX_ATTR_* of statx(2); 0 if it is not known. */
+/*
+ * Returns the attributes of chattr(1) as STATX_ATTR_* of statx(2); 0 if
+ * unknown.
+ */
 uint64_t output_attributes(int fd);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Where the output goes: a directory, opened once, and a name in it. Later
- * calls go by the descriptor, so that a directory which is renamed meanwhile
- * keeps no temporary file.
+ * The destination of the output: a directory, opened once, and a name in the
+ * directory. Later calls use the descriptor, so that no temporary file stays in
+ * a directory that was renamed.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@ open_directory(struct output *output)
 	output->directory =
 		open(output->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	output->may_sync = output->directory >= 0;
-	/* It may allow that files are made, but not that it is read. */
+	/* The directory may allow creation of files but not reading. */
 	if (output->directory < 0 && errno == EACCES)
 		output->directory =
 			open(output->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -28,7 +28,7 @@ open_directory(struct output *output)
 	return 0;
 }
 
-/* Split a path; path itself may not be used after a second call. */
+/* Split a path, which must not be output->folder or output->name. */
 static int
 set_place(struct output *output, const char *path)
 {
@@ -48,9 +48,8 @@ set_place(struct output *output, const char *path)
 }
 
 /*
- * Who follows a link that another user put into /tmp replaces a file of that
- * user's choice. The kernel's fs.protected_symlinks refuses the same, but need
- * not be set.
+ * A link that another user created in /tmp would replace a file of that user's
+ * choice. The kernel refuses such a link only if fs.protected_symlinks is set.
  */
 static bool
 planted(const struct output *output, const struct stat *link)
@@ -62,13 +61,12 @@ planted(const struct output *output, const struct stat *link)
 		       link->st_uid != geteuid() && link->st_uid != st.st_uid);
 }
 
-/* errno tells why a link could not be followed. */
+/* errno has the reason why the link could not be followed. */
 static int
 refuse_link(struct output *output)
 {
 	if (errno == ENOENT || errno == ELOOP)
-		return output_refuse(
-			output, "is a symbolic link that leads nowhere");
+		return output_refuse(output, "is a broken symbolic link");
 	return output_refuse(output, "cannot be resolved: %s", strerror(errno));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Why a call failed. */
+/* The message of a failed call. */
 #include <stdarg.h>
 #include "output/output.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The new file has no name until it is complete (O_TMPFILE), so that nothing is
- * left of it whatever ends the process. Where the file system cannot do that,
- * it has a temporary name, which errors and signals remove.
+ * The new file has no name until it is complete (O_TMPFILE), so that no file is
+ * left however the process ends. Without O_TMPFILE in the file system, the file
+ * has a temporary name, which is removed after an error or a signal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #define ENDING ".hone-"
 #define RANDOM 6
-/* As mkostemp(3): more than enough for names that are drawn. */
+/* A limit as in mkostemp(3). 100 is more than enough for random names. */
 #define ATTEMPTS 100
 
 #define OWN_FD "/proc/self/fd/%d"
@@ -36,7 +36,10 @@ random_bits(void)
 	return ((uint64_t)t.tv_nsec << 20) ^ (uint64_t)getpid();
 }
 
-/* ".NAME.hone-XXXXXX", NAME cut to what fits; freed by output_abandon(). */
+/*
+ * Set output->temporary to ".NAME.hone-XXXXXX", with NAME shortened if needed.
+ * output_abandon() frees the name.
+ */
 static int
 draw_name(struct output *output)
 {
@@ -50,7 +53,7 @@ draw_name(struct output *output)
 
 	if (length > room)
 		length = room;
-	/* Some file systems take no half of a UTF-8 sequence. */
+	/* Some file systems refuse a part of a UTF-8 sequence. */
 	while (length && (output->name[length] & 0xc0) == 0x80)
 		length--;
 	for (int i = 0; i < RANDOM; i++)
@@ -65,7 +68,10 @@ draw_name(struct output *output)
 	return 0;
 }
 
-/* Make the file under a name: an empty one if fd is -1, else the one in fd. */
+/*
+ * Create an empty file under the temporary name if fd is -1; otherwise link the
+ * file of fd.
+ */
 static int
 make_name(struct output *output, int fd, mode_t mode)
 {
@@ -80,7 +86,7 @@ make_name(struct output *output, int fd, mode_t mode)
 		AT_SYMLINK_FOLLOW);
 }
 
-/* Returns what make_name() does, or -1 with errno. */
+/* Returns the result of make_name(), or -1 with errno. */
 static int
 take_name(struct output *output, int fd, mode_t mode)
 {
@@ -91,7 +97,8 @@ take_name(struct output *output, int fd, mode_t mode)
 	for (int i = 0; i < ATTEMPTS && rc < 0 && code == EEXIST; i++) {
 		if (draw_name(output) < 0)
 			return -1;
-		/* None may come between the making and the noting. */
+		/* No signal may arrive between the creation and
+		 * signals_remove(). */
 		sigprocmask(SIG_BLOCK, &all, &old);
 		rc = make_name(output, fd, mode);
 		code = errno;
@@ -104,7 +111,7 @@ take_name(struct output *output, int fd, mode_t mode)
 	return rc;
 }
 
-/* linkat() finds the nameless file by way of /proc. */
+/* linkat() needs /proc to find a file without a name. */
 static bool
 can_be_linked(int fd)
 {
@@ -117,8 +124,8 @@ can_be_linked(int fd)
 }
 
 /*
- * The kernel lets only its owner link a file (fs.protected_hardlinks), and the
- * new one may be given to the owner of the old.
+ * The kernel lets only the owner of a file link it (fs.protected_hardlinks),
+ * and the new file may get the owner of the old one.
  */
 static bool
 will_stay_mine(const struct output *output)
@@ -143,9 +150,9 @@ make_nameless(const struct output *output, mode_t mode)
 }
 
 /*
- * A new file gets the permissions that the kernel makes of 0666, by the umask
- * or by the default ACL of the directory. One that replaces another is closed
- * to others until output_inherit().
+ * A new file gets 0666, restricted by the umask or by the default ACL of the
+ * directory. A file that replaces another one is private until
+ * output_inherit().
  */
 int
 output_make(struct output *output)
@@ -169,7 +176,7 @@ output_make(struct output *output)
 	return 0;
 }
 
-/* Replace what has the name, or fail with EEXIST. */
+/* Give the file its name, and replace an existing file or fail with EEXIST. */
 static int
 rename_over(const struct output *output)
 {
@@ -183,7 +190,8 @@ rename_over(const struct output *output)
 		return 0;
 	if (errno != EINVAL && errno != ENOSYS && errno != EPERM)
 		return -1;
-	/* Older NFS and others lack it; a second name cannot replace either. */
+	/* Older NFS and other file systems lack renameat2(). linkat() does not
+	 * replace a file either. */
 	if (linkat(at, output->temporary, at, output->name, 0) == 0) {
 		unlinkat(at, output->temporary, 0);
 		return 0;
@@ -192,8 +200,9 @@ rename_over(const struct output *output)
 		errno != EMLINK)
 		return -1;
 	/*
-	 * FAT and many FUSE file systems have neither. What appears under the
-	 * name between these two calls is replaced: nothing here can tell.
+	 * FAT and many FUSE file systems have neither call. A file that appears
+	 * under the name between the next two calls is replaced, which cannot
+	 * be detected.
 	 */
 	if (fstatat(at, output->name, &st, AT_SYMLINK_NOFOLLOW) == 0) {
 		errno = EEXIST;
@@ -204,7 +213,7 @@ rename_over(const struct output *output)
 	return renameat(at, output->temporary, at, output->name);
 }
 
-/* linkat() never replaces: that takes a temporary name after all. */
+/* linkat() never replaces a file: a replacement needs a temporary name. */
 static int
 link_over(struct output *output, int fd)
 {
@@ -220,8 +229,8 @@ link_over(struct output *output, int fd)
 }
 
 /*
- * A file that is linked by its descriptor must still be open then: a second
- * descriptor is, while close() of the first reports what it has to report.
+ * A file without a name must be open when it is linked. A second descriptor
+ * stays open, so that an error of close() of the first is reported before.
  */
 int
 output_publish(struct output *output)
@@ -234,7 +243,7 @@ output_publish(struct output *output)
 			return output_refuse(output, "cannot be kept open: %s",
 				strerror(errno));
 	}
-	/* Linux closes the descriptor even if it says EINTR. */
+	/* Linux closes the descriptor even if close() returns EINTR. */
 	int rc = close(output->fd);
 	output->fd = -1;
 	if (rc < 0 && errno != EINTR) {
@@ -248,7 +257,8 @@ output_publish(struct output *output)
 	if (again >= 0)
 		close(again);
 	if (rc == 0) {
-		/* A signal before this line finds no such file to remove. */
+		/* Before this line, a signal tries to remove a name that no
+		 * longer exists. */
 		signals_remove(-1, NULL);
 		output->named = false;
 		return 0;

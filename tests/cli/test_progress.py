@@ -103,7 +103,7 @@ def test_a_file_that_may_not_be_so_long_fails_before_the_copy(
     with open(reader, "rb") as pipe:
         assert not pipe.read()
     assert done.returncode == 1
-    assert b"bytes long: File too large" in done.stderr
+    assert b"bytes: File too large" in done.stderr
     assert not os.listdir(out)
 
 

@@ -177,7 +177,7 @@ HABITS = {
     "convert": {"-n": "--force", "-r": "--rate-limit", "-l": "--snapshot",
                 "-C": "by itself", "-B": "--allow-backing",
                 "-F": "qemu-img rebase", "--object=secret": "qemu-nbd",
-                "--salvage": "ends the copy", "--bitmaps": "not copied",
+                "--salvage": "unreadable data", "--bitmaps": "not copied",
                 "--target-is-zero": "new file", "--image-opts": "its path"},
     "compare": {"--output=json": "--json", "-s": "--strict"},
     "check": {"-r": "repairs nothing", "--object=x": "qemu-nbd"},
@@ -238,7 +238,7 @@ def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
     # The next word is the value, of the abbreviation too.
     for word in "--object", "--ob":
         said = hone.misused("convert", word, "--frob", small, out / "d")
-        assert f"'{word}' is not an option: hone has no objects" in said
+        assert f"'{word}' is not an option: hone does not support" in said
     for word, hint in (("--target-is", ": DST is always a new file"),
                        ("--target-i", "")):
         assert hone.misused("convert", word, small, out / "d") == (
@@ -289,7 +289,7 @@ def test_what_qemu_takes_for_a_protocol_is_no_file(
         said = hone.misused(*words)
         assert f"'{name}' is not a file: \"qemu-nbd " in said
     said = hone.misused("convert", small, name, cwd=out)
-    assert f"'{name}' is not a file: make one" in said
+    assert f"'{name}' is not a file: write a file, then" in said
     if "/" not in name:
         hone.ok("convert", "-q", small, "./" + name, cwd=out)
         assert os.listdir(out) == [name]
