@@ -22,6 +22,7 @@ struct refused {
 	/* long options, which may include a value after '=' */
 	const char **words;
 	size_t n;
+	size_t room;
 };
 
 static char *
@@ -80,11 +81,16 @@ option_by_value(int value, unsigned where)
 	return -1;
 }
 
+/* Without memory, a message may be printed again. */
 static bool
 is_first(struct refused *refused, const char *word)
 {
 	size_t length = strcspn(word, "=");
 
+	if (!refused->words)
+		refused->words = calloc(refused->room, sizeof(*refused->words));
+	if (!refused->words)
+		return true;
 	for (size_t i = 0; i < refused->n; i++)
 		if (strcspn(refused->words[i], "=") == length &&
 			memcmp(refused->words[i], word, length) == 0)
@@ -183,13 +189,8 @@ parse(struct cli *cli, unsigned where, int argc, char **argv,
 int
 cli_parse(struct cli *cli, unsigned where, int argc, char **argv)
 {
-	struct refused refused = {
-		.words = calloc((size_t)argc + 1, sizeof(*refused.words))};
+	struct refused refused = {.room = (size_t)argc + 1};
 
-	if (!refused.words) {
-		cli_complain("out of memory");
-		return CLI_FAILED;
-	}
 	int rc = parse(cli, where, argc, argv, &refused);
 	free(refused.words);
 	return rc;
