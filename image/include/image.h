@@ -30,7 +30,7 @@ struct image_error {
 	char text[512];
 };
 
-/* For sentences: one if n is 1, else several. */
+/* Returns one if n is 1, otherwise several. For messages. */
 static inline const char *
 image_plural(uint64_t n, const char *one, const char *several)
 {

@@ -20,7 +20,7 @@ image_store_write(struct image_store *store, uint64_t offset, const void *buf,
 	if (offset > INT64_MAX - length)
 		return image_fail(err, store->name, -EFBIG,
 			"cannot be written at offset %" PRIu64
-			": no file is that long",
+			": the offset is past the largest file size",
 			offset);
 	return length ? store->ops->write(store, offset, buf, length, err) : 0;
 }

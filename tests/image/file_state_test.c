@@ -300,7 +300,7 @@ TEST(no_store_is_used_past_its_end)
 	assert_int_equal(
 		image_store_write(store, INT64_MAX - 15, bytes, 16, &err),
 		-EFBIG);
-	assert_non_null(strstr(err.text, "no file is that long"));
+	assert_non_null(strstr(err.text, "past the largest file size"));
 	image_store_close(store);
 	close(fd);
 	assert_int_equal(
