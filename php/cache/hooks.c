@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Calls __serialize() of the objects of a value, once for each object and in
- * the order of serialize(), and keeps the answers, which are the returned
- * arrays. The walk visits the elements that serialize() would write. Each call
- * may change the value. So the walk holds a reference to each array and object
- * that it visits, and reads each element after the calls for earlier elements.
+ * Calls __serialize() or __sleep() of the objects of a value, once for each
+ * object and in the order of serialize(), and keeps the answers. The walk
+ * visits the elements that serialize() would write. Each call may change the
+ * value. So the walk holds a reference to each array and object that it visits,
+ * and reads each element after the calls for earlier elements.
  */
 #include "cache.h"
 #include "ext/standard/basic_functions.h"
@@ -27,8 +27,8 @@ struct walk {
 	struct php_hone_answers *answers;
 	HashTable met;                 /* enum meeting by address */
 	const zend_class_entry *outer; /* the class whose answer is visited */
-	const zend_class_entry
-		*plain; /* the last class without __serialize() */
+	const zend_class_entry *class; /* the class of the last object */
+	uint32_t kind;                 /* its kind */
 	unsigned depth;
 	enum php_hone_hooks result;
 };
@@ -82,13 +82,6 @@ visit_properties(struct walk *walk, zend_object *object)
 {
 	int n = object->ce->default_properties_count;
 
-	if (object->ce != walk->plain &&
-		php_hone_class_kind(object->ce) == PHP_HONE_KIND_OPAQUE) {
-		leave(walk, NULL);
-		return;
-	}
-	walk->plain = object->ce;
-
 	for (int i = 0; i < n && walk->result == PHP_HONE_HOOKS_RUN; i++)
 		visit(walk, &object->properties_table[i], false);
 	if (n == 0 && object->properties != NULL &&
@@ -96,11 +89,27 @@ visit_properties(struct walk *walk, zend_object *object)
 		visit_array(walk, object->properties, false);
 }
 
-/* Calls __serialize() of an object. Returns its answer, or NULL. */
-static zval *
-ask(struct walk *walk, zend_object *object)
+/* Keeps the answer of an object. */
+static void
+add_answer(struct walk *walk, zend_object *object, const zval *data)
 {
 	struct php_hone_answers *answers = walk->answers;
+
+	if (answers->n == answers->room) {
+		answers->room = answers->room == 0 ? 16 : answers->room * 2;
+		answers->of = safe_erealloc(
+			answers->of, answers->room, sizeof(*answers->of), 0);
+	}
+	GC_ADDREF(object);
+	answers->of[answers->n].object = object;
+	ZVAL_COPY_VALUE(&answers->of[answers->n].data, data);
+	answers->n++;
+}
+
+/* Calls __serialize() of an object, and visits its answer. */
+static void
+visit_answer(struct walk *walk, zend_object *object)
+{
 	zval data;
 
 	ZVAL_UNDEF(&data);
@@ -114,36 +123,128 @@ ask(struct walk *walk, zend_object *object)
 	if (EG(exception)) {
 		zval_ptr_dtor(&data);
 		walk->result = PHP_HONE_HOOKS_FAILED;
-		return NULL;
+		return;
 	}
-	if (answers->n == answers->room) {
-		answers->room = answers->room == 0 ? 16 : answers->room * 2;
-		answers->of = safe_erealloc(
-			answers->of, answers->room, sizeof(*answers->of), 0);
-	}
-	GC_ADDREF(object);
-	answers->of[answers->n].object = object;
-	ZVAL_COPY_VALUE(&answers->of[answers->n].data, &data);
-	return &answers->of[answers->n++].data;
+	add_answer(walk, object, &data);
+	visit_array(walk, Z_ARR(data), GC_REFCOUNT(Z_ARR(data)) > 1);
 }
 
+/* The number of the declared property that __sleep() names, or -1. */
+static int
+property_of(zend_class_entry *class, zend_string *name)
+{
+	const zend_property_info *info = NULL;
+	int n = class->default_properties_count;
+
+	if (ZSTR_VAL(name)[0] == '\0') {
+		for (int i = 0; i < n; i++)
+			if (class->properties_info_table[i] != NULL &&
+				zend_string_equals(
+					class->properties_info_table[i]->name,
+					name))
+				return i;
+		return -1;
+	}
+	info = zend_hash_find_ptr(&class->properties_info, name);
+	if (info == NULL || (info->flags & ZEND_ACC_STATIC) ||
+		((info->flags & ZEND_ACC_PRIVATE) && info->ce != class))
+		return -1;
+	for (int i = 0; i < n; i++)
+		if (class->properties_info_table[i] == info)
+			return i;
+	return -1;
+}
+
+/*
+ * Writes the places of the names. Returns false if only serialize() can store
+ * the object: it warns of names that are wrong, or throws.
+ */
+static bool
+place_names(zend_object *object, zend_array *names, uint32_t *places)
+{
+	uint32_t place = 0;
+	zval *name;
+
+	ZEND_HASH_FOREACH_VAL(names, name)
+	{
+				int i = -1;
+		/* A later method may change the variable of a reference. */
+		if (Z_TYPE_P(name) == IS_STRING)
+			i = property_of(object->ce, Z_STR_P(name));
+		if (i < 0 || places[i] != 0 ||
+			Z_TYPE(object->properties_table[i]) == IS_UNDEF)
+			return false;
+		places[i] = ++place;
+	}
+	ZEND_HASH_FOREACH_END();
+	return true;
+}
+
+/* Visits the properties in the order of the names. */
 static void
-visit_answer(struct walk *walk, zend_object *object)
+visit_named(struct walk *walk, zend_object *object, zend_array *names)
+{
+	zval *name;
+
+	ZEND_HASH_FOREACH_VAL(names, name)
+		{
+		if (walk->result != PHP_HONE_HOOKS_RUN)
+			return;
+		visit(walk,
+			&object->properties_table[property_of(
+				object->ce, Z_STR_P(name))],
+			false);
+	}
+	ZEND_HASH_FOREACH_END();
+}
+
+/* Calls __sleep() of an object, and visits the properties that it names. */
+static void
+visit_sleeper(struct walk *walk, zend_object *object)
+{
+	uint32_t n = (uint32_t)object->ce->default_properties_count;
+	zend_function *sleep = zend_hash_str_find_ptr(
+		&object->ce->function_table, "__sleep", sizeof "__sleep" - 1);
+	zval names, places;
+
+	ZVAL_UNDEF(&names);
+	BG(serialize_lock)++;
+	zend_call_known_instance_method_with_0_params(sleep, object, &names);
+	BG(serialize_lock)--;
+	if (EG(exception)) {
+		walk->result = PHP_HONE_HOOKS_FAILED;
+	} else if (Z_TYPE(names) != IS_ARRAY) {
+		leave(walk, NULL);
+	} else {
+		ZVAL_STR(&places,
+			zend_string_alloc(n * sizeof(uint32_t), false));
+		memset(Z_STRVAL(places), 0, n * sizeof(uint32_t));
+		add_answer(walk, object, &places);
+		if (place_names(
+			    object, Z_ARR(names), (uint32_t *)Z_STRVAL(places)))
+			visit_named(walk, object, Z_ARR(names));
+		else
+			leave(walk, NULL);
+	}
+	zval_ptr_dtor(&names);
+}
+
+/* Visits an object whose method gives an answer. */
+static void
+visit_asked(struct walk *walk, zend_object *object, uint32_t kind)
 {
 	const zend_class_entry *outer = walk->outer;
-	const zval *data;
 
-	if (php_hone_object_is_lazy(object) ||
-		php_hone_class_kind(object->ce) != PHP_HONE_KIND_DATA) {
+	if (php_hone_object_is_lazy(object)) {
 		leave(walk, NULL);
 		return;
 	}
 	if (outer == NULL)
 		walk->outer = object->ce;
-	data = ask(walk, object);
-	if (data != NULL)
-		visit_array(
-			walk, Z_ARR_P(data), GC_REFCOUNT(Z_ARR_P(data)) > 1);
+	if (kind == PHP_HONE_KIND_DATA)
+		visit_answer(walk, object);
+	else
+		visit_sleeper(walk, object);
 	if (walk->result == PHP_HONE_HOOKS_RUN)
 		walk->outer = outer;
 }
@@ -155,13 +256,21 @@ visit_object(struct walk *walk, zend_object *object, bool shared)
 	 * outer array has several references. */
 	enum meeting again =
 		shared || GC_REFCOUNT(object) > 1 ? KNOWN : WRITTEN_AGAIN;
+	uint32_t kind;
 
 	if ((object->ce->ce_flags & ZEND_ACC_ENUM) ||
 		!meet(walk, object, again))
 		return;
+	kind = walk->kind;
+	if (object->ce != walk->class) {
+		walk->class = object->ce;
+		walk->kind = kind = php_hone_class_kind(object->ce);
+	}
 	GC_ADDREF(object);
-	if (object->ce->__serialize != NULL)
-		visit_answer(walk, object);
+	if (kind & PHP_HONE_KIND_OPAQUE)
+		leave(walk, NULL);
+	else if (kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP))
+		visit_asked(walk, object, kind);
 	else
 		visit_properties(walk, object);
 	OBJ_RELEASE(object);

@@ -88,7 +88,9 @@ look_up(struct class_of *of, const zend_array *shape)
 	BG(serialize_lock)--;
 	if (EG(exception))
 		return FAILED;
-	if (class == NULL || php_hone_class_kind(class) != kind ||
+	if (class == NULL ||
+		(php_hone_class_kind(class) & ~(uint32_t)PHP_HONE_KIND_SLEEP) !=
+			kind ||
 		(kind != PHP_HONE_KIND_DATA &&
 			!has_properties(
 				class, head + PHP_HONE_SHAPE_HEAD, declared)))

@@ -1,5 +1,5 @@
 --TEST--
-Hone\Cache: __serialize() is called once in a store, __unserialize() and __wakeup() once in a fetch
+Hone\Cache: __serialize() and __sleep() are called once in a store, __unserialize() and __wakeup() once in a fetch
 --EXTENSIONS--
 hone
 --INI--
@@ -64,14 +64,49 @@ enum Suit
     case Hearts;
 }
 
-class Sleeps
+class Parents
 {
-    public $a = 1;
+    private $hidden = 'hidden';
+    protected $kept = 'kept';
+}
+
+class Sleeps extends Parents
+{
+    private $own = 5;
+    private array $names = [];
+    public $left = 'out', $a, $b;
+
+    function __construct(array $names, mixed $a = null, mixed $b = null)
+    {
+        $this->names = $names;
+        $this->a = $a;
+        $this->left = 'changed';
+        $this->own = 6;
+        $this->b = $b;
+    }
 
     function __sleep()
     {
         echo "  sleep\n";
-        return ['a'];
+        return $this->names ? [...$this->names, 'names'] : [];
+    }
+}
+
+class SleepsBackwards extends Sleeps
+{
+    function __sleep()
+    {
+        parent::__sleep();
+        return ['b', 'a'];
+    }
+}
+
+class SleepsWrong extends Sleeps
+{
+    function __sleep()
+    {
+        parent::__sleep();
+        return ['nothing', 'a'];
     }
 }
 
@@ -175,6 +210,15 @@ $list = range(1, 50);
 compare('a list', new Calls('list', fn() => $list));
 compare('an enum', new Calls('enum', fn() => [Suit::Hearts]));
 
+echo "__sleep():\n";
+compare('names of all kinds', [new Sleeps(['a', 'own', 'kept', 'b', "\0Parents\0hidden"], [1, 2], new Data('in'))]);
+compare('no names', new Sleeps([]));
+compare('two objects', new Sleeps(['a', 'b'], new Data('a'), new Data('b')));
+compare('two arrays in another order', new SleepsBackwards([], [1], [2]));
+compare('two objects in another order', new SleepsBackwards([], new Data('a'), new Data('b')));
+ini_set('error_reporting', E_ALL & ~E_WARNING & ~E_DEPRECATED);
+compare('a name that does not exist', new SleepsWrong([], 1));
+
 echo "Classes in C:\n";
 $storage = new SplObjectStorage();
 $storage[new Data('key')] = new DateTime('2026-01-02 03:04:05.6', new DateTimeZone('Europe/Berlin'));
@@ -185,9 +229,9 @@ compare('dates', [new DateTimeImmutable('2026-02-03'), new DateInterval('P1DT2H'
 compare('collections', [new ArrayObject(['a' => $inner]), $storage, $queue]);
 
 echo "Only serialize() can store the answer:\n";
-$text = new Left('sleeps', fn() => [new Sleeps()]);
-compare('__sleep(), the first time', $text);
-compare('__sleep(), again', $text);
+$text = new Left('left', fn() => [new Exception()]);
+compare('an exception, the first time', $text);
+compare('an exception, again', $text);
 compare('the object itself', new Itself());
 $one = 1;
 $references = function () use (&$one) {
@@ -265,6 +309,41 @@ a list: objects
 an enum: objects
   serialize enum
   unserialize
+__sleep():
+names of all kinds: objects
+  sleep
+  serialize in
+  unserialize in: name,of,7 NULL
+no names: objects
+  sleep
+two objects: objects
+  sleep
+  serialize a
+  serialize b
+  unserialize a: name,of,7 NULL
+  unserialize b: name,of,7 NULL
+two arrays in another order: objects
+  sleep
+two objects in another order: serialized
+  sleep
+  serialize b
+  serialize a
+  sleep
+  serialize b
+  serialize a
+  unserialize b: name,of,7 NULL
+  unserialize a: name,of,7 NULL
+  wanted
+  sleep
+  serialize b
+  serialize a
+  unserialize b: name,of,7 NULL
+  unserialize a: name,of,7 NULL
+a name that does not exist: serialized
+  sleep
+  sleep
+  wanted
+  sleep
 Classes in C:
 dates: objects
 collections: objects
@@ -275,18 +354,15 @@ collections: objects
   unserialize inner: name,of,7 array
   unserialize key: name,of,7 NULL
 Only serialize() can store the answer:
-__sleep(), the first time: serialized
-  serialize sleeps
-  serialize sleeps
-  sleep
+an exception, the first time: serialized
+  serialize left
+  serialize left
   unserialize
   wanted
-  serialize sleeps
-  sleep
+  serialize left
   unserialize
-__sleep(), again: serialized
-  serialize sleeps
-  sleep
+an exception, again: serialized
+  serialize left
   unserialize
 the object itself: objects
   serialize itself

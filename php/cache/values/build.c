@@ -206,13 +206,22 @@ php_hone_builder_leave(
 	builder->left[builder->n_left++ % PHP_HONE_LEFT] = name_of(class);
 }
 
+/* The kind of a class. Most objects have the class of the object before. */
+static uint32_t
+kind_of(struct php_hone_builder *builder, const zend_class_entry *class)
+{
+	if (class != builder->class) {
+		builder->class = class;
+		builder->kind = php_hone_class_kind(class);
+	}
+	return builder->kind;
+}
+
 /* Whether an object that has __serialize() gets a node in this build. */
 static bool
 has_answer(struct php_hone_builder *builder, const zend_object *object)
 {
-	if (php_hone_object_is_lazy(object) ||
-		php_hone_class_kind(object->ce) != PHP_HONE_KIND_DATA ||
-		is_left(builder, object->ce)) {
+	if (php_hone_object_is_lazy(object) || is_left(builder, object->ce)) {
 		builder->refused = needs_text;
 		return false;
 	}
@@ -227,15 +236,19 @@ put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 {
 	size_t number = builder->objects.used / sizeof(size_t);
 	bool known = false;
+	uint32_t kind;
 
-	if (object->ce->__serialize != NULL) {
-		if (!has_answer(builder, object))
-			return NULL;
-	} else if (!php_hone_object_is_plain(object) ||
-		   !has_plain_properties(object)) {
+	kind = kind_of(builder, object->ce);
+	if ((kind & PHP_HONE_KIND_OPAQUE) ||
+		(kind != PHP_HONE_KIND_DATA &&
+			(!php_hone_object_is_plain(object) ||
+				!has_plain_properties(object)))) {
 		builder->refused = needs_text;
 		return NULL;
 	}
+	if ((kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
+		!has_answer(builder, object))
+		return NULL;
 	if (GC_REFCOUNT(object) != 1)
 		known = php_hone_shared_as(
 			builder, object, (uint32_t)number, &number);
@@ -244,6 +257,23 @@ put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 		return NULL;
 	builder->next_object = object;
 	return AN_OBJECT;
+}
+
+/* Whether other places have this object. If one of them is a reference,
+ * serialize() makes all of them references. */
+static bool
+is_repeated(struct php_hone_builder *builder, const zval *value)
+{
+	uint32_t own = 1;
+
+	if (Z_TYPE_P(value) != IS_OBJECT)
+		return false;
+	/* The answers have each of their objects once more. */
+	if (builder->answers != NULL &&
+		(kind_of(builder, Z_OBJCE_P(value)) &
+			(PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)))
+		own++;
+	return GC_REFCOUNT(Z_OBJ_P(value)) > own;
 }
 
 /* Write an element that is neither a number nor a string. */
@@ -257,7 +287,8 @@ put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 	if (Z_ISREF_P(element)) {
 		once = Z_REFCOUNT_P(element) == 1;
 		/* serialize() keeps several references to one variable. */
-		if (builder->graph && !once) {
+		if (builder->graph &&
+			(!once || is_repeated(builder, Z_REFVAL_P(element)))) {
 			builder->refused = needs_text;
 			return NULL;
 		}
@@ -475,7 +506,8 @@ put_shape(struct php_hone_builder *builder, const zend_class_entry *class,
 		return false;
 	put_name(builder, &elements[PHP_HONE_SHAPE_CLASS], class->name);
 	put_long(&elements[PHP_HONE_SHAPE_NUMBER], builder->n_shapes++);
-	put_long(&elements[PHP_HONE_SHAPE_KIND], php_hone_class_kind(class));
+	put_long(&elements[PHP_HONE_SHAPE_KIND],
+		kind_of(builder, class) & ~(uint32_t)PHP_HONE_KIND_SLEEP);
 	for (uint32_t i = 0; i < n; i++) {
 		if (class->properties_info_table[i] == NULL) {
 			builder->refused = needs_text;
@@ -521,6 +553,7 @@ struct frame {
 	const zend_array *source;  /* NULL: an object, or the directory */
 	const zend_object *object; /* NULL: an array, or the directory */
 	const zval *data;          /* the answer of __serialize(), or NULL */
+	const uint32_t *places;    /* the answer of __sleep(), or NULL */
 	size_t record;             /* offset in builder->arrays */
 	size_t slot;      /* offset of the element that put() wrote last */
 	uint32_t markers; /* builder->markers before the record */
@@ -535,6 +568,7 @@ static bool
 take_answer(struct php_hone_builder *builder, struct frame *frame)
 {
 	const struct php_hone_answers *answers = builder->answers;
+	const zval *answer;
 
 	/* A method may have changed the value since its answer. */
 	if (builder->answered == answers->n ||
@@ -542,12 +576,16 @@ take_answer(struct php_hone_builder *builder, struct frame *frame)
 		builder->refused = needs_text;
 		return false;
 	}
-	frame->data = &answers->of[builder->answered++].data;
+	answer = &answers->of[builder->answered++].data;
+	if (Z_TYPE_P(answer) == IS_ARRAY)
+		frame->data = answer;
+	else
+		frame->places = (const uint32_t *)Z_STRVAL_P(answer);
 	return true;
 }
 
 /* The answer of __serialize(), or the dynamic properties, or null. */
-static void
+static const zval *
 take_properties(const struct frame *frame, zval *properties)
 {
 	const zend_object *object = frame->object;
@@ -555,10 +593,12 @@ take_properties(const struct frame *frame, zval *properties)
 	if (frame->data != NULL)
 		ZVAL_COPY_VALUE(properties, frame->data);
 	else if (object->properties != NULL && frame->declared == 0 &&
-		 object->properties->nNumOfElements != 0)
+		 object->properties->nNumOfElements != 0 &&
+		 frame->places == NULL)
 		ZVAL_ARR(properties, object->properties);
 	else
 		ZVAL_NULL(properties);
+	return properties;
 }
 
 /* Set the shape of a node. The shape of a new class is built. */
@@ -573,10 +613,7 @@ put_shape_of(struct php_hone_builder *builder, const struct frame *frame)
 		shape = builder->arrays.used;
 		if (builder->refused != NULL)
 			return false;
-		if (php_hone_class_kind(class) == PHP_HONE_KIND_OPAQUE) {
-			builder->refused = needs_text;
-			return false;
-		}
+
 		if (!put_shape(builder, class, frame->declared))
 			return false;
 	}
@@ -585,18 +622,27 @@ put_shape_of(struct php_hone_builder *builder, const struct frame *frame)
 	return true;
 }
 
+/* Whether a declared property has a value that is stored. */
+static zend_always_inline bool
+is_stored(const struct frame *frame, uint32_t i)
+{
+	return Z_TYPE(frame->object->properties_table[i]) != IS_UNDEF &&
+	       (frame->places == NULL || frame->places[i] != 0);
+}
+
 static bool
 begin_node(struct php_hone_builder *builder, struct frame *frame)
 {
 	const zend_object *object = frame->object;
-	uint32_t values = 0;
+	uint32_t kind = kind_of(builder, object->ce), values = 0;
 	size_t *list;
 
-	if (object->ce->__serialize == NULL)
+	if ((kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
+		!take_answer(builder, frame))
+		return false;
+	if (kind != PHP_HONE_KIND_DATA)
 		frame->declared =
 			(uint32_t)object->ce->default_properties_count;
-	else if (!take_answer(builder, frame))
-		return false;
 	frame->number = (uint32_t)(builder->objects.used / sizeof(*list));
 	if (!php_hone_buffer_reserve(&builder->objects, sizeof(*list)) ||
 		begin_list(builder, PHP_HONE_NODE_HEAD + frame->declared) ==
@@ -608,10 +654,30 @@ begin_node(struct php_hone_builder *builder, struct frame *frame)
 	*list = frame->record;
 	builder->objects.used += sizeof(*list);
 	for (uint32_t i = 0; i < frame->declared; i++)
-		values += Z_TYPE(object->properties_table[i]) != IS_UNDEF;
+		values += is_stored(frame, i);
 	((zend_array *)(builder->arrays.bytes + frame->record))
 		->nNumOfElements = PHP_HONE_NODE_HEAD + values;
 	return put_shape_of(builder, frame);
+}
+
+/*
+ * Whether the properties with objects have the order of the names that
+ * __sleep() returned. serialize() calls methods in the order of the names, and
+ * the build in the order of the class.
+ */
+static bool
+is_in_order(const struct frame *frame, const zval *node)
+{
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < frame->declared; i++) {
+		if (Z_TYPE(node[PHP_HONE_NODE_HEAD + i]) != IS_OBJECT)
+			continue;
+		if (frame->places[i] < last)
+			return false;
+		last = frame->places[i];
+	}
+	return true;
 }
 
 /* Add the call of a complete node. */
@@ -623,6 +689,10 @@ end_node(struct php_hone_builder *builder, const struct frame *frame)
 	const zval *shape =
 		elements_at(builder, (size_t)Z_LVAL(node[PHP_HONE_NODE_SHAPE]));
 
+	if (frame->places != NULL && !is_in_order(frame, node)) {
+		builder->refused = needs_text;
+		return;
+	}
 	if (!(Z_LVAL(shape[PHP_HONE_SHAPE_KIND]) &
 		    (PHP_HONE_KIND_DATA | PHP_HONE_KIND_WAKEUP)))
 		return;
@@ -687,15 +757,15 @@ static const zend_array *
 copy_object(struct php_hone_builder *builder, struct frame *frame, zval *to)
 {
 	const zend_object *object = frame->object;
-	zval properties = {0};
+	zval properties, undefined = {0};
 
 	while (frame->from < frame->declared + PHP_HONE_NODE_HEAD) {
 		uint32_t i = frame->from++;
-		const zval *from = &properties;
+		const zval *from = &undefined;
 		const zend_array *next;
 		if (i == PHP_HONE_NODE_PROPERTIES)
-			take_properties(frame, &properties);
-		else
+			from = take_properties(frame, &properties);
+		else if (is_stored(frame, i - PHP_HONE_NODE_HEAD))
 			from = &object->properties_table[i -
 							 PHP_HONE_NODE_HEAD];
 		next = put(builder, from, &to[i], 0);
@@ -886,6 +956,7 @@ build_objects(struct php_hone_builder *builder, const zval *value)
 	zval *directory;
 
 	builder->graph = true;
+	builder->class = NULL;
 	builder->hooks = false;
 	builder->answered = 0;
 	builder->objects.used = builder->paths.used = builder->calls.used = 0;
@@ -1102,7 +1173,7 @@ php_hone_builder_stopped_at(const struct php_hone_builder *builder)
 	size_t n = builder->frames.used / sizeof(*frame);
 
 	for (size_t i = 0; i < n; i++)
-		if (frame[i].data != NULL)
+		if (frame[i].data != NULL || frame[i].places != NULL)
 			return frame[i].object->ce;
 	return NULL;
 }

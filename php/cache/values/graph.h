@@ -63,6 +63,9 @@ enum {
 #define PHP_HONE_KIND_WAKEUP 4
 /* Only serialize() and unserialize() can store the objects. */
 #define PHP_HONE_KIND_OPAQUE 8
+/* __sleep() chooses the properties. No shape has this bit: unserialize() does
+ * not call __sleep(). */
+#define PHP_HONE_KIND_SLEEP 16
 
 /* PHP would initialize the lazy objects of PHP 8.4. */
 static zend_always_inline bool
@@ -121,11 +124,12 @@ php_hone_class_kind(const zend_class_entry *class)
 		return PHP_HONE_KIND_DATA;
 	if (class->type != ZEND_USER_CLASS || class->create_object != NULL ||
 		class->serialize != NULL || class->unserialize != NULL ||
-		class->__serialize != NULL || class->__unserialize != NULL ||
-		php_hone_class_has(class, "__sleep", 7))
+		class->__serialize != NULL || class->__unserialize != NULL)
 		return PHP_HONE_KIND_OPAQUE;
-	return php_hone_class_has(class, "__wakeup", 8) ? PHP_HONE_KIND_WAKEUP
-							: 0;
+	return (php_hone_class_has(class, "__sleep", 7) ? PHP_HONE_KIND_SLEEP
+							: 0) |
+	       (php_hone_class_has(class, "__wakeup", 8) ? PHP_HONE_KIND_WAKEUP
+							 : 0);
 }
 
 #endif

@@ -82,12 +82,15 @@ struct php_hone_shared {
 };
 
 /*
- * The arrays that __serialize() returned, each with its object, in the order in
- * which serialize() calls __serialize().
+ * What __serialize() and __sleep() returned, each with its object, in the order
+ * in which serialize() calls them.
  */
 struct php_hone_answers {
 	struct php_hone_answer {
 		zend_object *object;
+		/* The array of __serialize(). Of __sleep(), a string with a
+		 * uint32_t for each declared property: its place among the
+		 * names, from 1, or 0 if __sleep() did not name it. */
 		zval data;
 	} * of;
 	uint32_t n, room;
@@ -119,8 +122,10 @@ struct php_hone_builder {
 	struct php_hone_buffer calls;          /* numbers of objects */
 	zend_object *next_object;
 	const struct php_hone_answers *answers;
-	uint32_t answered; /* the number of answers in the data */
-	bool hooks;        /* an object needs an answer */
+	uint32_t answered;             /* the number of answers in the data */
+	bool hooks;                    /* an object needs an answer */
+	const zend_class_entry *class; /* the class of the last object */
+	uint32_t kind;                 /* its kind */
 	/* Hashes of the names, because each request has new class entries. */
 	zend_ulong left[PHP_HONE_LEFT];
 	uint32_t n_left;
