@@ -167,7 +167,7 @@ place_names(zend_object *object, zend_array *names, uint32_t *places)
 
 	ZEND_HASH_FOREACH_VAL(names, name)
 	{
-				int i = -1;
+		int i = -1;
 		/* A later method may change the variable of a reference. */
 		if (Z_TYPE_P(name) == IS_STRING)
 			i = property_of(object->ce, Z_STR_P(name));
@@ -187,7 +187,7 @@ visit_named(struct walk *walk, zend_object *object, zend_array *names)
 	zval *name;
 
 	ZEND_HASH_FOREACH_VAL(names, name)
-		{
+	{
 		if (walk->result != PHP_HONE_HOOKS_RUN)
 			return;
 		visit(walk,
