@@ -68,7 +68,8 @@ var_dump(Cache::fetch('part'));
 // Inner arrays of a fetched array are immutable, too, and have addresses close to it.
 $lists = [];
 for ($i = 0; $i < 200; $i++) {
-    $lists[] = [$i];
+    // Its string is not beside it.
+    $lists[] = [$i, "text $i"];
 }
 for ($i = 0; $i < 64; $i++) {
     Cache::store("list$i", $i < 63 ? [$i] : $lists);
@@ -76,7 +77,7 @@ for ($i = 0; $i < 64; $i++) {
 }
 foreach ($fetched as $i => $list) {
     Cache::store('part', $list);
-    if (Cache::fetch('part') !== [$i]) {
+    if (Cache::fetch('part') !== [$i, "text $i"]) {
         echo "part $i is wrong\n";
     }
 }
