@@ -5,10 +5,10 @@ hone
 --FILE--
 <?php
 $php = getenv('TEST_PHP_EXECUTABLE') . ' ' . str_replace("'", '', getenv('TEST_PHP_EXTRA_ARGS'));
-function run(string $options, string $code): string
+function run(string $options, string $code, string $by = ''): string
 {
     global $php;
-    return shell_exec("$php -d hone.cache_cli=1 $options -d html_errors=0 -d display_startup_errors=1 -r " . escapeshellarg($code) . ' 2>&1');
+    return shell_exec("$by$php -d hone.cache_cli=1 $options -d html_errors=0 -d display_startup_errors=1 -r " . escapeshellarg($code) . ' 2>&1');
 }
 $figures = '
     $i = Hone\Cache::info();
@@ -26,15 +26,31 @@ foreach (['hone.cache_size', 'hone.cache_slots', 'hone.cache_shared_seconds', 'h
     }
     echo $output;
 }
-foreach (['hone.cache_slots=0', 'hone.cache_slots=', 'hone.cache_slots=2147483648', 'hone.cache_slots=4294967297', 'hone.cache_serializer=msgpack', 'hone.cache_serializer=',
+$wrong = ['hone.cache_slots=0', 'hone.cache_slots=', 'hone.cache_slots=2147483648', 'hone.cache_slots=4294967297', 'hone.cache_serializer=msgpack', 'hone.cache_serializer=',
     'hone.cache_read=', 'hone.cache_populate=maybe', 'hone.apcu_compat=2', 'hone.cache_size=1048575', 'hone.cache_size=129G', 'apc.shm_size=1048575',
-    '"hone.cache_pools=\\"a=-1,b=12x,c=,d=1T,e=9223372036854775808,f=129G,g=8M\\""'] as $option) {
+    '"hone.cache_pools=\\"a=-1,b=12x,c=,d=1T,e=9223372036854775808,f=129G,g=8M\\""'];
+foreach ($wrong as $option) {
     echo "$option\n", run("-d $option", $figures);
 }
 echo "These are right:\n";
-foreach (['hone.cache_size=1M', 'hone.cache_size=0x400000', 'hone.cache_slots=1', 'hone.cache_slots=2147483647', 'hone.cache_block_bytes=0',
-    'hone.cache_shared_seconds=0', 'hone.cache_protect=Yes', 'hone.cache_huge_pages=', 'hone.cache_populate=FALSE', 'apc.shm_size=', 'apc.shm_size=0', 'hone.cache_serializer=igbinary'] as $option) {
+$right = ['hone.cache_size=1M', 'hone.cache_size=0x400000', 'hone.cache_slots=1', 'hone.cache_slots=2147483647', 'hone.cache_block_bytes=0',
+    'hone.cache_shared_seconds=0', 'hone.cache_protect=Yes', 'hone.cache_huge_pages=', 'hone.cache_populate=FALSE', 'apc.shm_size=', 'apc.shm_size=0', 'hone.cache_serializer=igbinary'];
+foreach ($right as $option) {
     echo "$option\n", run("-d $option", $figures);
+}
+// Under valgrind the processes above run without it. Each of these runs in a valgrind
+// of its own, with one value of every setting.
+$few = [];
+foreach (getenv('USE_ZEND_ALLOC') === '0' ? [...$wrong, ...$right] : [] as $option) {
+    [$setting] = explode('=', $option, 2);
+    for ($i = 0; isset($few[$i][$setting]); $i++);
+    $few[$i][$setting] = "-d $option";
+}
+foreach ($few as $options) {
+    $output = run(implode(' ', $options), $figures, 'valgrind -q ');
+    if (!preg_match('/^\[.*\]$/m', $output) || preg_match('/^==\d+==/m', $output)) {
+        echo implode(' ', $options), ": $output\n";
+    }
 }
 echo run('', '
     foreach (["hone.cache_shared_seconds", "hone.cache_block_bytes"] as $setting) {

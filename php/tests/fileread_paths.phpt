@@ -6,11 +6,10 @@ hone
 <?php
 require __DIR__ . '/differential/calls.inc';
 
-// Changes by another process, which PHP does not see. Under valgrind, programs
-// that env starts run without it.
+// Changes by another process, which PHP does not see.
 function sh($command)
 {
-    $process = proc_open(['env', 'sh', '-c', $command], [], $pipes, getcwd());
+    $process = proc_open(['sh', '-c', $command], [], $pipes, getcwd());
     if (proc_close($process) !== 0) {
         echo "$command: failed\n";
     }

@@ -31,8 +31,22 @@ function in_child(string $name, callable $call): void
     }
 }
 
+// Valgrind translates code before its first use. The children do not translate what
+// their parent has used.
+$valgrind = getenv('USE_ZEND_ALLOC') === '0';
+eval('class Warm { public int $id = 1; public $name = "name"; protected $kept = 2; private array $list = [1]; }');
+Cache::store('warm', [new \Warm()]);
+serialize(fetched(fn() => Cache::fetch('warm', MISSING)));
+serialize(fetched(fn() => unserialize(serialize([new \Warm()]))));
+Cache::clear();
+
 $cases = deploys();
 foreach ($cases as $name => [$before, $after, $value]) {
+    // Under valgrind a value is taken alone, the next one in an array.
+    $place = array_search(str_replace(', in an array', '', $name), array_keys($cases));
+    if ($valgrind && $place % 2 !== (int)str_ends_with($name, ', in an array')) {
+        continue;
+    }
     $store = fn() => in_child($name, function () use ($name, $before, $value) {
         eval($before);
         $value = eval("return $value;");
@@ -41,7 +55,7 @@ foreach ($cases as $name => [$before, $after, $value]) {
         }
     });
     $store();
-    $modes = getenv('USE_ZEND_ALLOC') === '0' || str_ends_with($name, ', in an array') ? ['auto'] : ['shared', 'block', 'copy'];
+    $modes = $valgrind || str_ends_with($name, ', in an array') ? ['auto'] : ['shared', 'block', 'copy'];
     foreach ($modes as $mode) {
         // Only the first use of a class loads it: a process for each of the two.
         $results = [];
