@@ -43,8 +43,9 @@ SECONDS = 600
 # the deepest takes below 400.
 MEMORY = 1200
 DEPTH = 10000
-# The large searches keep states compressed and are worth optimising.
-SEARCH = ["-O2", "-DCOLLAPSE"]
+# The large searches keep states compressed and are worth optimising. At -O2 gcc
+# takes up to 2 s longer, and the search is no faster.
+SEARCH = ["-O1", "-DCOLLAPSE"]
 FIND = ["-O0"]
 
 
