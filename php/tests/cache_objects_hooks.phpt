@@ -37,7 +37,11 @@ class Data
 
 class Wakes
 {
-    public $name = 'w', $of;
+    public $of;
+
+    function __construct(public $name = 'w')
+    {
+    }
 
     function __wakeup()
     {
@@ -192,9 +196,7 @@ function compare(string $what, mixed $value): void
     Cache::store('k', $value);
     $fetched = Cache::fetch('k');
     $mine = ob_get_clean();
-    ob_start();
-    $same = serialize($fetched) === serialize($wanted);
-    ob_end_clean();
+    $same = print_r($fetched, true) === print_r($wanted, true);
     echo "$what: ", kept_as(), $same ? '' : ', another value', "\n", $mine, $mine === $calls ? '' : "  wanted\n$calls";
 }
 
@@ -215,6 +217,7 @@ compare('names of all kinds', [new Sleeps(['a', 'own', 'kept', 'b', "\0Parents\0
 compare('no names', new Sleeps([]));
 compare('two objects', new Sleeps(['a', 'b'], new Data('a'), new Data('b')));
 compare('two arrays in another order', new SleepsBackwards([], [1], [2]));
+compare('two that wake, in another order', new SleepsBackwards([], new Wakes('a'), new Wakes('b')));
 compare('two objects in another order', new SleepsBackwards([], new Data('a'), new Data('b')));
 ini_set('error_reporting', E_ALL & ~E_WARNING & ~E_DEPRECATED);
 compare('a name that does not exist', new SleepsWrong([], 1));
@@ -324,6 +327,15 @@ two objects: objects
   unserialize b: name,of,7 NULL
 two arrays in another order: objects
   sleep
+two that wake, in another order: serialized
+  sleep
+  sleep
+  wakeup b
+  wakeup a
+  wanted
+  sleep
+  wakeup b
+  wakeup a
 two objects in another order: serialized
   sleep
   serialize b
