@@ -177,8 +177,8 @@ bool php_hone_objects_make(const zend_array *directory, zval *value);
 
 /* ---- objects_text.c ---- */
 
-/* The result of serialize() for the value of a directory. If the text is too long,
- * returns NULL with a warning. */
+/* The result of serialize() for the value of a directory. If the text is too
+ * long, returns NULL with a warning. */
 zend_string *php_hone_objects_text(const zend_array *directory);
 
 static zend_always_inline void
