@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading: pointers into the shared memory, a block copy, or a copy. */
 #include "cache.h"
+#include "values/graph.h"
 
 /* A request checks its age at every 16th fetch, and at every 256th one of a key
  * that it knows. To read the clock takes a quarter of the time of a fetch, and
@@ -240,23 +241,61 @@ php_hone_cache_exists(zend_string *key)
 	return found;
 }
 
+/* A public property without code of the user; NULL if there is none. */
+static zval *
+property_of(zend_object *object, zend_string *name)
+{
+	const zend_property_info *info;
+	zval *property = NULL;
+
+	/* Names that begin so are those of other properties. */
+	if (!php_hone_object_is_plain(object) ||
+		(ZSTR_LEN(name) != 0 && ZSTR_VAL(name)[0] == '\0'))
+		return NULL;
+	info = zend_hash_find_ptr(&object->ce->properties_info, name);
+	if (info != NULL && !(info->flags & ZEND_ACC_STATIC)) {
+		for (int i = 0; i < object->ce->default_properties_count; i++)
+			if (object->ce->properties_info_table[i] == info)
+				property = &object->properties_table[i];
+		if (!(info->flags & ZEND_ACC_PUBLIC))
+			property = NULL;
+	} else if (object->properties != NULL) {
+		property = zend_hash_find_ind(object->properties, name);
+	}
+	return property != NULL && Z_TYPE_P(property) != IS_UNDEF ? property
+								  : NULL;
+}
+
+static zval *
+element_of(zval *value, const zval *key)
+{
+	zend_string *name;
+
+	if (Z_TYPE_P(value) == IS_OBJECT) {
+		name = zval_get_string((zval *)key);
+		value = property_of(Z_OBJ_P(value), name);
+		zend_string_release(name);
+		return value;
+	}
+	if (Z_TYPE_P(value) != IS_ARRAY)
+		return NULL;
+	return Z_TYPE_P(key) == IS_LONG
+		       ? zend_hash_index_find(
+				 Z_ARRVAL_P(value), (zend_ulong)Z_LVAL_P(key))
+		       : zend_symtable_find(Z_ARRVAL_P(value), Z_STR_P(key));
+}
+
 /*
- * The value at a path of ints and strings, as $value[$path[0]][$path[1]]...;
- * NULL if there is none. The result belongs to `value`. Without code of the
- * user.
+ * The value at a path of ints and strings, as $value[$path[0]][$path[1]]..., or
+ * ->{$path[0]} of an object. NULL if there is none. The result belongs to
+ * `value`. Without code of the user.
  */
 static zval *
 field_of(zval *value, const zval *path, uint32_t n_path)
 {
 	for (uint32_t i = 0; i < n_path && value != NULL; i++) {
 		ZVAL_DEREF(value);
-		if (Z_TYPE_P(value) != IS_ARRAY)
-			return NULL;
-		value = Z_TYPE(path[i]) == IS_LONG
-				? zend_hash_index_find(Z_ARRVAL_P(value),
-					  (zend_ulong)Z_LVAL(path[i]))
-				: zend_symtable_find(
-					  Z_ARRVAL_P(value), Z_STR(path[i]));
+		value = element_of(value, &path[i]);
 	}
 	return value;
 }

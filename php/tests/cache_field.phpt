@@ -28,6 +28,36 @@ var_dump(Cache::fetch_field('string', 0, 'default'));
 $list = Cache::fetch_field('plain', 'list');
 $list[] = 40;
 var_dump(count($list), count(Cache::fetch_field('plain', 'list')));
+
+class Inner
+{
+    public $open = ['x' => 'of the inner one'], $unset;
+    protected $guarded = 1;
+    private $hidden = 2;
+    public static $static = 3;
+
+    function __get($name)
+    {
+        return 'by __get()';
+    }
+}
+enum Level: string
+{
+    case High = 'high';
+}
+$inner = new Inner();
+unset($inner->unset);
+$inner = (object)['in' => $inner, 5 => 'five', 'list' => [new Inner(), 1], 'enum' => Level::High, 'date' => new DateTimeZone('UTC')];
+foreach (['auto', 'block', 'copy'] as $mode) {
+    ini_set('hone.cache_read', $mode);
+    Cache::store('object', ['object' => $inner]);
+    foreach ([['object', 'in', 'open', 'x'], ['object', 5], ['object', '5'], ['object', 'list', 0, 'open'], ['object', 'list', 1],
+        ['object', 'enum', 'value'], ['object', 'in', 'guarded'], ['object', 'in', 'hidden'], ['object', 'in', 'static'],
+        ['object', 'in', "\0*\0guarded"], ['object', 'in', 'unset'], ['object', 'in', 'absent'], ['object', 'date', 'timezone']] as $path) {
+        echo json_encode($path), ' ', json_encode(Cache::fetch_field('object', $path, 'default')), "\n";
+    }
+    var_dump(get_class(Cache::fetch_field('object', ['object', 'in'])));
+}
 ?>
 --EXPECT--
 auto plain
@@ -124,3 +154,45 @@ NULL
 string(7) "default"
 int(4)
 int(3)
+["object","in","open","x"] "of the inner one"
+["object",5] "five"
+["object","5"] "five"
+["object","list",0,"open"] {"x":"of the inner one"}
+["object","list",1] 1
+["object","enum","value"] "high"
+["object","in","guarded"] "default"
+["object","in","hidden"] "default"
+["object","in","static"] "default"
+["object","in","\u0000*\u0000guarded"] "default"
+["object","in","unset"] null
+["object","in","absent"] "default"
+["object","date","timezone"] "default"
+string(5) "Inner"
+["object","in","open","x"] "of the inner one"
+["object",5] "five"
+["object","5"] "five"
+["object","list",0,"open"] {"x":"of the inner one"}
+["object","list",1] 1
+["object","enum","value"] "high"
+["object","in","guarded"] "default"
+["object","in","hidden"] "default"
+["object","in","static"] "default"
+["object","in","\u0000*\u0000guarded"] "default"
+["object","in","unset"] null
+["object","in","absent"] "default"
+["object","date","timezone"] "default"
+string(5) "Inner"
+["object","in","open","x"] "of the inner one"
+["object",5] "five"
+["object","5"] "five"
+["object","list",0,"open"] {"x":"of the inner one"}
+["object","list",1] 1
+["object","enum","value"] "high"
+["object","in","guarded"] "default"
+["object","in","hidden"] "default"
+["object","in","static"] "default"
+["object","in","\u0000*\u0000guarded"] "default"
+["object","in","unset"] null
+["object","in","absent"] "default"
+["object","date","timezone"] "default"
+string(5) "Inner"
