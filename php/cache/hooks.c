@@ -313,6 +313,9 @@ php_hone_hooks_run(zval *value, struct php_hone_answers *answers)
 	zend_hash_init(&walk.met, 16, NULL, NULL, false);
 	visit(&walk, value, false);
 	zend_hash_destroy(&walk.met);
+	/* A destructor may have thrown after the last method. */
+	if (EG(exception))
+		walk.result = PHP_HONE_HOOKS_FAILED;
 	if (walk.result == PHP_HONE_HOOKS_LEFT && walk.outer != NULL)
 		php_hone_builder_leave(&HONE_G(cache).builder, walk.outer);
 	return walk.result;
