@@ -96,6 +96,17 @@ $shape = $number($good, $node + 64) - 64 + $data;
 foreach ([0, 1, 2, 3, 5] as $kind) {
     load("kind $kind", substr_replace($good, pack('q', $kind), $shape + 64 + 2 * 16, 8));
 }
+
+enum Backed: int
+{
+    case One = 1;
+}
+Cache::store('k', [Backed::One, new stdClass()]);
+Cache::save($file);
+$good = file_get_contents($file);
+load('a case', $good);
+$node = $number($good, $list($good, 1) + 64) - 64 + $data;
+load('a case with an object as its value', substr_replace($good, $marker(1), $node + 64 + 3 * 16, 16));
 ?>
 --CLEAN--
 <?php
@@ -153,4 +164,8 @@ Warning: Hone\Cache::load(): %s: entry 0: an object has no class in %s on line %
  0 nothing
 kind 5:
 Warning: Hone\Cache::load(): %s: entry 0: an object has no class in %s on line %d
+ 0 nothing
+a case: 1 a value
+a case with an object as its value:
+Warning: Hone\Cache::load(): %s: entry 0: an object has wrong properties in %s on line %d
  0 nothing

@@ -439,6 +439,15 @@ check_call(struct graph *graph, zend_long kind, uint32_t number)
 	       Z_LVAL(graph->calls[graph->called++]) == number;
 }
 
+/* The name of a case, and the value of a backed one. */
+static bool
+is_enum(const zval *properties, uint32_t n)
+{
+	return n >= 1 && n <= 2 && is_a(&properties[0], IS_STRING) &&
+	       (n == 1 || is_a(&properties[1], IS_STRING) ||
+		       is_a(&properties[1], IS_LONG));
+}
+
 /* Whether the elements of a node with n properties match the kind of its
  * class. */
 static bool
@@ -450,7 +459,7 @@ check_kind(
 	if (kind == PHP_HONE_KIND_DATA)
 		return table_of(check, properties) != NULL;
 	if (kind == PHP_HONE_KIND_ENUM &&
-		(n == 0 || !is_a(&node[PHP_HONE_NODE_HEAD], IS_STRING)))
+		!is_enum(node + PHP_HONE_NODE_HEAD, n))
 		return false;
 	return check_properties(check, properties) &&
 	       (n == 0 || is_a(properties, IS_NULL));
