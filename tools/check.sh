@@ -89,12 +89,13 @@ check_stage() {
     fi
 }
 
-# Only gcc has warnings that its optimizer finds.
+# Only gcc has warnings that its optimizer finds. Meson takes a plain build for one
+# without assertions, which the analyzer needs.
 warnings() {
     level=2
     [ "$1" = gcc ] || level=0
     build "check-$1" "$1" --buildtype=plain -Doptimization="$level" \
-        -Dwerror=true -Dtests=true -Dbenchmarks=true --prefix=/usr
+        -Db_ndebug=false -Dwerror=true -Dtests=true -Dbenchmarks=true --prefix=/usr
 }
 
 # Without assertions, other variables are unused. ./dev test continues with this

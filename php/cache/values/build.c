@@ -757,7 +757,7 @@ static const zend_array *
 copy_object(struct php_hone_builder *builder, struct frame *frame, zval *to)
 {
 	const zend_object *object = frame->object;
-	zval properties, undefined = {0};
+	zval properties = {0}, undefined = {0};
 
 	while (frame->from < frame->declared + PHP_HONE_NODE_HEAD) {
 		uint32_t i = frame->from++;
