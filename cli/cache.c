@@ -28,13 +28,15 @@ cached_bytes(const struct job *job)
 }
 
 /*
- * Returns whether none of several places of the file is in the page cache.
- * RWF_NOWAIT reads one byte at each place without waiting for the disk.
+ * Returns whether fewer than a quarter of several places of the file are in the
+ * page cache. RWF_NOWAIT reads one byte at each place without waiting for the
+ * disk. But the kernel begins to read the place, and a page that arrives before
+ * the call returns counts as present.
  */
 static bool
 is_cold(int fd, off_t size)
 {
-	int absent = 0;
+	int absent = 0, present = 0;
 
 	for (int i = 0; i < SAMPLES; i++) {
 		char byte;
@@ -45,12 +47,15 @@ is_cold(int fd, off_t size)
 		off_t data = lseek(fd, place, SEEK_DATA);
 		if (data < 0)
 			continue; /* a hole up to the end */
-		if (preadv2(fd, &iov, 1, data, RWF_NOWAIT) >= 0 ||
-			errno != EAGAIN)
+		if (preadv2(fd, &iov, 1, data, RWF_NOWAIT) < 0) {
+			if (errno != EAGAIN)
+				return false;
+			absent++;
+		} else if (++present == SAMPLES / 4) {
 			return false;
-		absent++;
+		}
 	}
-	return absent > 0;
+	return absent > 3 * present;
 }
 
 /*

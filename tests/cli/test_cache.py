@@ -89,3 +89,21 @@ def test_auto_passes_the_cache_by_if_the_source_is_cold(hone, work, source):
     source.read_bytes()
     hone.ok("convert", "-O", "raw", source, out)
     assert cached(out) >= SIZE - LITTLE
+
+
+@pytest.mark.parametrize("places,cold", [(1, True), (3, True), (8, False)])
+def test_auto_goes_by_most_places_of_the_source(hone, work, source, places,
+                                                cold):
+    """A few pages may be there, as those that the check itself made the kernel
+    read. The command looks at 16 places."""
+    out = work / "out"
+    with source.open("rb") as file:
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_RANDOM)
+        for place in range(places):
+            file.seek(SIZE // 16 * place + SIZE // 32)
+            file.read(4096)
+    hone.ok("convert", "-O", "raw", source, out)
+    if cold:
+        assert cached(out) <= LITTLE
+    else:
+        assert cached(out) >= SIZE - LITTLE
