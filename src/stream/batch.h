@@ -21,9 +21,9 @@ struct hone_batch {
 	/* The first path that no thread has begun. All accesses are relaxed:
 	 * it only matters that each thread gets another number. */
 	size_t next;
-	/* The last result of done(); if it is not 0, done() is not called
-	 * again. Written under the lock. Relaxed if it is read without the
-	 * lock: an old value costs one unneeded file. */
+	/* The result of done() that is not 0, or 1 after
+	 * hone_batch_abandon(): done() is not called again. Relaxed: an old
+	 * value costs one unneeded file. */
 	int stop;
 	/* for done(), used and stop: one call of done() at a time */
 	pthread_mutex_t lock;

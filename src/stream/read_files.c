@@ -62,14 +62,17 @@ call_done(struct hone_batch *b, size_t *way, size_t index, int error,
 	struct hone_file_data *file)
 {
 	struct hone_batch *locked HONE_CLEANUP(unlock) = b;
+	int result;
 
 	if (b->shared)
 		pthread_mutex_lock(&b->lock);
 	if (hone_batch_stopped(locked))
 		return false;
 	++*way;
-	__atomic_store_n(&b->stop, b->done(index, error, file, b->arg),
-		__ATOMIC_RELAXED);
+	result = b->done(index, error, file, b->arg);
+	/* A store of 0 would undo hone_batch_abandon(), which takes no lock. */
+	if (result)
+		__atomic_store_n(&b->stop, result, __ATOMIC_RELAXED);
 	return true;
 }
 

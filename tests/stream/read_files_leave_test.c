@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <pthread.h>
 #include <sched.h>
+#include <semaphore.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include "read_files_support.h"
@@ -112,6 +113,76 @@ DIRECTORY_TEST(helpers_end_before_the_stack_is_gone)
 		threads_become(before);
 		assert_int_equal(open_descriptors(), descriptors);
 	}
+}
+
+/*
+ * The caller's thread leaves in the allocator while done() of the helper is
+ * under way. The result of this done() must not undo the stop.
+ */
+static struct {
+	sem_t inside, joined;
+	size_t of_helper; /* calls of done() */
+} race;
+
+static _Thread_local bool is_caller;
+
+STANDS_FOR(int, pthread_join, pthread_t thread, void **result)
+{
+	if (is_caller)
+		sem_post(&race.joined);
+	return __real_pthread_join(thread, result);
+}
+
+static void *
+leave_beside_done(size_t size, void *arg)
+{
+	(void)arg;
+	if (is_caller) {
+		sem_wait(&race.inside);
+		pthread_exit(&batch);
+	}
+	return malloc(size);
+}
+
+static int
+free_beside_a_leave(
+	size_t index, int error, struct hone_file_data *file, void *arg)
+{
+	(void)index;
+	(void)error;
+	(void)arg;
+	free(file->data);
+	if (race.of_helper++ == 0) {
+		sem_post(&race.inside);
+		sem_wait(&race.joined);
+	}
+	return 0;
+}
+
+static void *
+read_batch_until_the_allocator_leaves(void *arg)
+{
+	is_caller = true;
+	return (void *)(intptr_t)hone_read_files(batch.paths, PATHS,
+		&batch.read, free_beside_a_leave, arg, &batch.attr);
+}
+
+DIRECTORY_TEST(a_result_after_the_caller_left_does_not_continue)
+{
+	make_batch(&batch);
+	for (size_t i = 0; i < PATHS; i++)
+		batch.paths[i] = "f1";
+	batch.read.allocate = leave_beside_done;
+	batch.attr.used = NULL;
+	batch.attr.threads = 2;
+	batch.attr.flags = HONE_BATCH_PLAIN;
+	sem_init(&race.inside, 0, 0);
+	sem_init(&race.joined, 0, 0);
+	race.of_helper = 0;
+	assert_true(leaves(read_batch_until_the_allocator_leaves));
+	assert_int_equal(race.of_helper, 1);
+	sem_destroy(&race.inside);
+	sem_destroy(&race.joined);
 }
 
 static int left_at;
