@@ -36,8 +36,8 @@ take(struct qcow2_cache *cache, size_t index, struct qcow2_slice **slice)
 	unsigned before = built.counted.reads;
 	uint64_t word;
 
-	int rc = qcow2_cache_get(
-		cache, &built.counted.store, index * SLICE, SLICE, slice, &err);
+	int rc = qcow2_cache_get(cache, &built.counted.memory.store,
+		index * SLICE, SLICE, slice, &err);
 	assert_int_equal(rc, 0);
 	for (size_t i = 0; i < SLICE / 8; i++) {
 		memcpy(&word, built.bytes + index * SLICE + 8 * i, 8);
@@ -117,8 +117,9 @@ take_at_random(void *opaque)
 		size_t index = support_below(&seed, SLICES);
 		struct qcow2_slice *slice;
 		uint64_t word;
-		int rc = qcow2_cache_get(run->cache, &built.counted.store,
-			index * SLICE, SLICE, &slice, &err);
+		int rc =
+			qcow2_cache_get(run->cache, &built.counted.memory.store,
+				index * SLICE, SLICE, &slice, &err);
 		EXPECT(rc == 0, run);
 		memcpy(&word, built.bytes + index * SLICE, 8);
 		EXPECT(slice->words[0] == be64toh(word), run);

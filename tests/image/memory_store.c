@@ -5,16 +5,11 @@
 #include <string.h>
 #include "memory_store.h"
 
-struct memory {
-	struct image_store store;
-	const unsigned char *bytes;
-};
-
 static int
 memory_read(struct image_store *store, uint64_t offset, void *buf,
 	size_t length, struct image_error *err)
 {
-	const struct memory *m = (const struct memory *)store;
+	const struct memory_store *m = (const struct memory_store *)store;
 
 	if (offset > store->size || length > store->size - offset)
 		return image_fail(err, store->name, -EIO,
@@ -67,7 +62,7 @@ memory_close(struct image_store *store)
 	free(store);
 }
 
-static const struct image_store_ops ops = {
+const struct image_store_ops memory_store_ops = {
 	.read = memory_read,
 	.extent = memory_extent,
 	.unchanged = memory_unchanged,
@@ -80,7 +75,7 @@ int
 memory_store_open(const void *bytes, size_t length, const char *name,
 	struct image_store **out, struct image_error *err)
 {
-	struct memory *m = calloc(1, sizeof(*m));
+	struct memory_store *m = calloc(1, sizeof(*m));
 
 	*out = NULL;
 	if (m)
@@ -89,7 +84,7 @@ memory_store_open(const void *bytes, size_t length, const char *name,
 		free(m);
 		return image_no_memory(err);
 	}
-	m->store.ops = &ops;
+	m->store.ops = &memory_store_ops;
 	m->store.size = length;
 	m->bytes = bytes;
 	*out = &m->store;

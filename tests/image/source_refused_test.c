@@ -37,7 +37,8 @@ open_and_read(struct built *b, struct image_error *err)
 	struct image_scratch scratch = {0};
 	struct image_source *source;
 
-	int rc = image_format_qcow2.open(&b->counted.store, &how, &source, err);
+	int rc = image_format_qcow2.open(
+		&b->counted.memory.store, &how, &source, err);
 	if (rc < 0)
 		return rc;
 	unsigned char *buf = malloc((size_t)source->size + 1);
@@ -273,9 +274,9 @@ TEST(the_file_may_end_behind_the_last_byte_that_is_used)
 		struct built b;
 		build(&b, &images[i].shape, 1);
 		size_t end = images[i].used ? DATA + images[i].used : b.length;
-		b.counted.store.size = end;
+		b.counted.memory.store.size = end;
 		assert_int_equal(open_and_read(&b, &err), 0);
-		b.counted.store.size = end - 1;
+		b.counted.memory.store.size = end - 1;
 		assert_int_equal(open_and_read(&b, &err), -EINVAL);
 		unbuild(&b);
 	}
@@ -323,7 +324,7 @@ TEST(every_truncation_is_refused)
 	build(&b, &plain, 1);
 	/* the compressed cluster at the end is what is missed last */
 	for (size_t size = b.length; size-- > 0;) {
-		b.counted.store.size = size;
+		b.counted.memory.store.size = size;
 		int rc = open_and_read(&b, &err);
 		assert_true(rc == -EINVAL);
 		if (size > 512 && size < b.length - 512)

@@ -4,10 +4,10 @@
 /* qcow2 images in memory, on a store that counts its reads and can fail. */
 #include <stdatomic.h>
 #include "format/qcow2/source.h"
+#include "memory_store.h"
 
 struct counted {
-	struct image_store store;
-	const unsigned char *bytes;
+	struct memory_store memory;
 	_Atomic unsigned reads;
 	/* the read of that number fails; 0: none */
 	unsigned fail_at;

@@ -274,7 +274,8 @@ open_and_read(struct built *b, unsigned char *buf, struct image_error *err)
 
 	b->counted.closed = false;
 	b->counted.reads = 0;
-	int rc = image_format_qcow2.open(&b->counted.store, &how, &source, err);
+	int rc = image_format_qcow2.open(
+		&b->counted.memory.store, &how, &source, err);
 	/* on failure, the store stays the caller's */
 	assert_false(b->counted.closed);
 	if (rc < 0)
