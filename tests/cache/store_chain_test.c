@@ -5,37 +5,9 @@
  */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include "store_support.h"
 #include "index.h"
-
-FIXTURE(setup)
-{
-	struct php_hone_member *m = calloc(1, sizeof *m);
-	assert_non_null(m);
-	struct php_hone_store *store = make_store((size_t)8 << 20, 2);
-	assert_int_equal(php_hone_member_join(m, store), 0);
-	php_hone_member_pin(m);
-	*state = m;
-	return 0;
-}
-
-FIXTURE(teardown)
-{
-	struct php_hone_member *m = *state;
-	struct php_hone_store *store = m->store;
-	const char *problem = audit(m);
-	if (problem != NULL)
-		printf("# audit: %s\n", problem);
-	php_hone_member_unpin(m);
-	php_hone_member_leave(m);
-	php_hone_store_unmap(store);
-	free(m);
-	return problem != NULL;
-}
-
-#define STORE_TEST(name) TEST_WITH(name, setup, teardown)
 
 static bool
 has(struct php_hone_member *m, const char *name, uint64_t number)
@@ -54,7 +26,7 @@ name_of_one_hash(char *name, unsigned number)
 }
 
 /* Each entry of a chain in turn is replaced, or deleted. */
-STORE_TEST(a_change_leaves_the_rest_of_the_chain)
+MEMBER_TEST(a_change_leaves_the_rest_of_the_chain)
 {
 	struct php_hone_member *m = *state;
 	char name[32];
@@ -79,7 +51,7 @@ STORE_TEST(a_change_leaves_the_rest_of_the_chain)
 	}
 }
 
-STORE_TEST(a_key_is_not_the_begin_of_another_one)
+MEMBER_TEST(a_key_is_not_the_begin_of_another_one)
 {
 	struct php_hone_member *m = *state;
 	struct php_hone_key keys[] = {
@@ -98,7 +70,7 @@ STORE_TEST(a_key_is_not_the_begin_of_another_one)
 	assert_null(find_key(m, &keys[2]));
 }
 
-STORE_TEST(keys_of_one_hash_fill_one_chain_alone)
+MEMBER_TEST(keys_of_one_hash_fill_one_chain_alone)
 {
 	struct php_hone_member *m = *state;
 	struct php_hone_store_info info;
@@ -123,7 +95,7 @@ STORE_TEST(keys_of_one_hash_fill_one_chain_alone)
 	}
 }
 
-STORE_TEST(a_full_chain_keeps_its_claims)
+MEMBER_TEST(a_full_chain_keeps_its_claims)
 {
 	struct php_hone_member *m = *state;
 	struct php_hone_member other;

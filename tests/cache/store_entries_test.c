@@ -7,7 +7,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -16,30 +15,16 @@
 
 #define HOUR 3600000 /* a wait that does not end hangs */
 
-static struct php_hone_store *store;
-static struct php_hone_member m;
+static struct php_hone_member *m;
 
 FIXTURE(setup)
 {
-	stop_clock();
-	store = make_store((size_t)4 << 20, 2);
-	assert_int_equal(php_hone_member_join(&m, store), 0);
-	php_hone_member_pin(&m);
-	return 0;
+	int result = member_setup(state);
+	m = *state;
+	return result;
 }
 
-FIXTURE(teardown)
-{
-	const char *problem = audit(&m);
-	if (problem != NULL)
-		printf("# audit: %s\n", problem);
-	php_hone_member_unpin(&m);
-	php_hone_member_leave(&m);
-	php_hone_store_unmap(store);
-	return problem != NULL;
-}
-
-#define STORE_TEST(name) TEST_WITH(name, setup, teardown)
+#define ENTRIES_TEST(name) TEST_WITH(name, setup, member_teardown)
 
 static int
 put_with(const char *name, uint32_t ttl, const char *tag0, const char *tag1)
@@ -52,19 +37,19 @@ put_with(const char *name, uint32_t ttl, const char *tag0, const char *tag1)
 		.n_tags = (*tag0 != '\0') + (*tag1 != '\0'),
 		.ttl = ttl};
 	struct php_hone_entry *entry;
-	int error = reserve(&m, &room, 1, &entry);
+	int error = reserve(m, &room, 1, &entry);
 	return error != 0 ? error
-			  : php_hone_store_publish(&m, entry, PHP_HONE_STORE);
+			  : php_hone_store_publish(m, entry, PHP_HONE_STORE);
 }
 
 static bool
 has(const char *name)
 {
 	uint64_t number = 0;
-	return get(&m, name, &number) == 0;
+	return get(m, name, &number) == 0;
 }
 
-STORE_TEST(entries_live_for_their_time)
+ENTRIES_TEST(entries_live_for_their_time)
 {
 	struct php_hone_key key = key_of("short");
 	assert_int_equal(put_with("short", 1, "", ""), 0);
@@ -77,25 +62,25 @@ STORE_TEST(entries_live_for_their_time)
 	assert_false(has("short"));
 	assert_true(has("long"));
 	assert_true(has("most"));
-	assert_non_null(php_hone_fetch_peek(&m, &key));
-	php_hone_fetch_end(&m);
-	assert_int_equal(php_hone_store_delete(&m, &key), -ENOENT);
+	assert_non_null(php_hone_fetch_peek(m, &key));
+	php_hone_fetch_end(m);
+	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
 }
 
-STORE_TEST(expired_entries_count_as_absent)
+ENTRIES_TEST(expired_entries_count_as_absent)
 {
 	struct php_hone_key key = key_of("k");
 	struct php_hone_room room = {.key = &key, .data = 10};
 	struct php_hone_entry *entry;
 	assert_int_equal(put_with("k", 1, "", ""), 0);
 	time_passes(2000);
-	assert_int_equal(reserve(&m, &room, 2, &entry), 0);
+	assert_int_equal(reserve(m, &room, 2, &entry), 0);
 	assert_int_equal(
-		php_hone_store_publish(&m, entry, PHP_HONE_REPLACE), -ENOENT);
-	assert_int_equal(reserve(&m, &room, 2, &entry), 0);
-	assert_int_equal(php_hone_store_publish(&m, entry, PHP_HONE_ADD), 0);
+		php_hone_store_publish(m, entry, PHP_HONE_REPLACE), -ENOENT);
+	assert_int_equal(reserve(m, &room, 2, &entry), 0);
+	assert_int_equal(php_hone_store_publish(m, entry, PHP_HONE_ADD), 0);
 	uint64_t number = 0;
-	assert_int_equal(get(&m, "k", &number), 0);
+	assert_int_equal(get(m, "k", &number), 0);
 	assert_int_equal(number, 2);
 }
 
@@ -103,10 +88,10 @@ static int
 invalidate(const char *tag)
 {
 	struct php_hone_key key = key_of(tag);
-	return php_hone_store_invalidate_tag(&m, &key);
+	return php_hone_store_invalidate_tag(m, &key);
 }
 
-STORE_TEST(a_tag_invalidates_its_entries_alone)
+ENTRIES_TEST(a_tag_invalidates_its_entries_alone)
 {
 	assert_int_equal(invalidate("t"), 0);
 	assert_int_equal(put_with("a", 0, "t", ""), 0);
@@ -119,14 +104,14 @@ STORE_TEST(a_tag_invalidates_its_entries_alone)
 	assert_true(!has("a") && has("b") && !has("c") && has("d"));
 	assert_false(has("e"));
 	struct php_hone_key key = key_of("a");
-	assert_int_equal(php_hone_store_delete(&m, &key), -ENOENT);
+	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
 	assert_int_equal(put_with("a", 0, "t", ""), 0);
 	assert_true(has("a"));
 	assert_int_equal(invalidate("u"), 0);
 	assert_true(has("a") && !has("b") && !has("c") && has("d"));
 }
 
-STORE_TEST(tags_of_one_hash_and_a_key_of_that_name)
+ENTRIES_TEST(tags_of_one_hash_and_a_key_of_that_name)
 {
 	assert_int_equal(put_with("a", 0, "Ez", ""), 0);
 	assert_int_equal(put_with("b", 0, "FY", ""), 0);
@@ -135,60 +120,60 @@ STORE_TEST(tags_of_one_hash_and_a_key_of_that_name)
 	assert_true(!has("a") && has("b") && has("Ez"));
 }
 
-STORE_TEST(a_cleared_tag_stays_invalid)
+ENTRIES_TEST(a_cleared_tag_stays_invalid)
 {
 	assert_int_equal(put_with("a", 0, "t", ""), 0);
 	struct php_hone_key key = key_of("a");
-	const struct php_hone_entry *entry = find_key(&m, &key);
+	const struct php_hone_entry *entry = find_key(m, &key);
 	assert_non_null(entry);
-	php_hone_store_clear(&m);
+	php_hone_store_clear(m);
 	assert_int_equal(put_with("b", 0, "t", ""), 0);
 	assert_true(!has("a") && has("b"));
 }
 
 /* ---- claims ---- */
 
-STORE_TEST(one_member_claims_a_key)
+ENTRIES_TEST(one_member_claims_a_key)
 {
 	struct php_hone_key key = key_of("k");
 	struct php_hone_member other;
-	assert_int_equal(php_hone_member_join(&other, store), 0);
+	assert_int_equal(php_hone_member_join(&other, m->store), 0);
 	assert_int_equal(php_hone_store_wait(&other, &key, 0), 0);
-	assert_int_equal(php_hone_store_claim(&m, &key, 10), 0);
-	assert_int_equal(php_hone_store_claim(&m, &key, 10), 0);
+	assert_int_equal(php_hone_store_claim(m, &key, 10), 0);
+	assert_int_equal(php_hone_store_claim(m, &key, 10), 0);
 	assert_int_equal(php_hone_store_claim(&other, &key, 10), -EBUSY);
 	php_hone_store_unclaim(&other, &key);
 	assert_int_equal(php_hone_store_wait(&other, &key, 20), -ETIMEDOUT);
 	assert_false(has("k"));
-	php_hone_store_unclaim(&m, &key);
+	php_hone_store_unclaim(m, &key);
 	assert_int_equal(php_hone_store_wait(&other, &key, 0), 0);
 	/* To publish ends a claim. */
 	assert_int_equal(php_hone_store_claim(&other, &key, 10), 0);
-	assert_int_equal(php_hone_store_claim(&m, &key, 10), -EBUSY);
-	assert_int_equal(put(&m, "k", 1, 10), 0);
-	assert_int_equal(php_hone_store_claim(&m, &key, 10), 0);
+	assert_int_equal(php_hone_store_claim(m, &key, 10), -EBUSY);
+	assert_int_equal(put(m, "k", 1, 10), 0);
+	assert_int_equal(php_hone_store_claim(m, &key, 10), 0);
 	/* To leave, too. */
-	php_hone_store_unclaim(&m, &key);
+	php_hone_store_unclaim(m, &key);
 	assert_int_equal(php_hone_store_claim(&other, &key, 10), 0);
 	php_hone_member_leave(&other);
-	assert_int_equal(php_hone_store_claim(&m, &key, 10), 0);
+	assert_int_equal(php_hone_store_claim(m, &key, 10), 0);
 }
 
 static void *
 two_seconds_once_a_slot_waits(void *unused)
 {
-	until_a_slot_waits(store);
+	until_a_slot_waits(m->store);
 	time_passes(2000);
 	return unused;
 }
 
-STORE_TEST(a_claim_ends_by_time)
+ENTRIES_TEST(a_claim_ends_by_time)
 {
 	struct php_hone_key key = key_of("k");
 	struct php_hone_member other;
 	pthread_t thread;
-	assert_int_equal(php_hone_member_join(&other, store), 0);
-	assert_int_equal(php_hone_store_claim(&m, &key, 1), 0);
+	assert_int_equal(php_hone_member_join(&other, m->store), 0);
+	assert_int_equal(php_hone_store_claim(m, &key, 1), 0);
 	assert_int_equal(php_hone_store_claim(&other, &key, 1), -EBUSY);
 	assert_int_equal(pthread_create(&thread, NULL,
 				 two_seconds_once_a_slot_waits, NULL),
@@ -213,11 +198,11 @@ claimer(void (*how)(void))
 		struct php_hone_member child;
 		/* It does not outlive a test that fails. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		bool ok = php_hone_member_join(&child, store) == 0 &&
+		bool ok = php_hone_member_join(&child, m->store) == 0 &&
 			  php_hone_store_claim(&child, &key, 100) == 0;
 		if (!ok || write(ready[1], "x", 1) != 1)
 			_exit(1);
-		until_a_slot_waits(store);
+		until_a_slot_waits(m->store);
 		if (how == NULL)
 			(void)put(&child, "k", 77, 10);
 		else
@@ -236,24 +221,24 @@ be_killed(void)
 	raise(SIGKILL);
 }
 
-STORE_TEST(who_waits_is_woken)
+ENTRIES_TEST(who_waits_is_woken)
 {
 	struct php_hone_key key = key_of("k");
 	pid_t pid = claimer(NULL);
-	assert_int_equal(php_hone_store_claim(&m, &key, 1), -EBUSY);
-	assert_int_equal(php_hone_store_wait(&m, &key, HOUR), 0);
+	assert_int_equal(php_hone_store_claim(m, &key, 1), -EBUSY);
+	assert_int_equal(php_hone_store_wait(m, &key, HOUR), 0);
 	assert_true(has("k"));
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-STORE_TEST(a_claim_ends_with_its_process)
+ENTRIES_TEST(a_claim_ends_with_its_process)
 {
 	skip_if_zombies_count_as_alive();
 	struct php_hone_key key = key_of("k");
 	pid_t pid = claimer(be_killed);
 	/* It is a zombie then: nobody waits for it. */
-	assert_int_equal(php_hone_store_wait(&m, &key, HOUR), 0);
-	assert_int_equal(php_hone_store_claim(&m, &key, 1), 0);
+	assert_int_equal(php_hone_store_wait(m, &key, HOUR), 0);
+	assert_int_equal(php_hone_store_claim(m, &key, 1), 0);
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
@@ -277,13 +262,13 @@ visit(const struct php_hone_entry *entry, void *opaque)
 	seen->times[number]++;
 	seen->n++;
 	if (seen->delete &&number % 2 == 0)
-		assert_int_equal(php_hone_store_delete_entry(&m, entry), 0);
+		assert_int_equal(php_hone_store_delete_entry(m, entry), 0);
 	if (seen->nested) {
 		char name[16];
 		uint64_t other = 0;
 		snprintf(name, sizeof name, "%u",
 			(unsigned)(number + 1) % ENTRIES);
-		assert_int_equal(get(&m, name, &other), 0);
+		assert_int_equal(get(m, name, &other), 0);
 	}
 	return seen->n < seen->stop_at;
 }
@@ -294,23 +279,23 @@ fill(void)
 	char name[16];
 	for (unsigned i = 0; i < ENTRIES; i++) {
 		snprintf(name, sizeof name, "%u", i);
-		assert_int_equal(put(&m, name, i, i % 200), 0);
+		assert_int_equal(put(m, name, i, i % 200), 0);
 	}
 }
 
-STORE_TEST(a_walk_visits_each_entry_once)
+ENTRIES_TEST(a_walk_visits_each_entry_once)
 {
 	fill();
 	assert_int_equal(put_with("tagged", 0, "t", ""), 0);
 	assert_int_equal(invalidate("t"), 0);
 	struct php_hone_key key = key_of("claimed");
-	assert_int_equal(php_hone_store_claim(&m, &key, 10), 0);
+	assert_int_equal(php_hone_store_claim(m, &key, 10), 0);
 	struct seen seen = {.stop_at = 100, .nested = true};
 	uint64_t cursor = 0;
 	unsigned parts = 0;
 	for (; cursor != UINT64_MAX; parts++) {
 		unsigned before = seen.n;
-		php_hone_store_walk(&m, &cursor, visit, &seen);
+		php_hone_store_walk(m, &cursor, visit, &seen);
 		seen.stop_at = seen.n + 100;
 		assert_true(cursor == UINT64_MAX || seen.n >= before + 100);
 	}
@@ -320,55 +305,55 @@ STORE_TEST(a_walk_visits_each_entry_once)
 		assert_int_equal(seen.times[i], 1);
 }
 
-STORE_TEST(a_visitor_may_delete)
+ENTRIES_TEST(a_visitor_may_delete)
 {
 	fill();
 	struct seen seen = {.stop_at = UINT_MAX, .delete = true};
 	uint64_t cursor = 0;
-	php_hone_store_walk(&m, &cursor, visit, &seen);
+	php_hone_store_walk(m, &cursor, visit, &seen);
 	assert_int_equal(seen.n, ENTRIES);
 	struct seen again = {.stop_at = UINT_MAX};
 	cursor = 0;
-	php_hone_store_walk(&m, &cursor, visit, &again);
+	php_hone_store_walk(m, &cursor, visit, &again);
 	assert_int_equal(again.n, ENTRIES / 2);
 }
 
 /* Small blocks wait for the next entry of their size, and removed entries for
  * the next look at the slots. Neither divides what is free for long. */
-STORE_TEST(free_neighbours_are_joined_when_the_figures_are_read)
+ENTRIES_TEST(free_neighbours_are_joined_when_the_figures_are_read)
 {
 	char name[24];
 	struct php_hone_store_info info;
 	for (unsigned i = 0; i < 4000; i++) {
 		snprintf(name, sizeof name, "k%u", i % 1500);
-		assert_int_equal(put(&m, name, i, 50 + i % 700), 0);
+		assert_int_equal(put(m, name, i, 50 + i % 700), 0);
 	}
 	for (unsigned i = 0; i < 1500; i++) {
 		snprintf(name, sizeof name, "k%u", i);
 		struct php_hone_key key = key_of(name);
-		(void)php_hone_store_delete(&m, &key);
+		(void)php_hone_store_delete(m, &key);
 	}
-	php_hone_store_info(&m, &info);
+	php_hone_store_info(m, &info);
 	assert_int_equal(info.entries, 0);
 	assert_int_equal(info.retired, 0);
 	assert_int_equal(info.whole, info.free);
 }
 
-STORE_TEST(free_neighbours_are_joined_when_a_large_value_is_stored)
+ENTRIES_TEST(free_neighbours_are_joined_when_a_large_value_is_stored)
 {
 	char name[24];
 	struct php_hone_store_info info;
-	php_hone_store_info(&m, &info);
+	php_hone_store_info(m, &info);
 	for (unsigned i = 0; i < 1500; i++) {
 		snprintf(name, sizeof name, "k%u", i);
-		assert_int_equal(put(&m, name, i, 50 + i % 700), 0);
+		assert_int_equal(put(m, name, i, 50 + i % 700), 0);
 	}
 	for (unsigned i = 0; i < 1500; i++) {
 		snprintf(name, sizeof name, "k%u", i);
 		struct php_hone_key key = key_of(name);
-		assert_int_equal(php_hone_store_delete(&m, &key), 0);
+		assert_int_equal(php_hone_store_delete(m, &key), 0);
 	}
-	assert_int_equal(put(&m, "large", 0, info.largest_value), 0);
-	php_hone_store_info(&m, &info);
+	assert_int_equal(put(m, "large", 0, info.largest_value), 0);
+	php_hone_store_info(m, &info);
 	assert_int_equal(info.evictions, 0);
 }

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -228,14 +227,6 @@ PAIR_TEST(a_reader_stopped_in_a_fetch_holds_one_chain)
 	php_hone_member_unpin(&reader);
 }
 
-static bool
-visit(const struct php_hone_entry *entry, void *opaque)
-{
-	uint64_t number = 0;
-	*(unsigned *)opaque += is_whole(entry, &number);
-	return true;
-}
-
 /* The reader fetches the value, too. */
 static bool
 visit_and_find(const struct php_hone_entry *entry, void *opaque)
@@ -244,7 +235,7 @@ visit_and_find(const struct php_hone_entry *entry, void *opaque)
 		.bytes = (const char *)entry->bytes + PHP_HONE_KEY_HEAD,
 		.len = entry->key_len,
 		.hash = entry->hash};
-	return find_key(&reader, &key) == entry && visit(entry, opaque);
+	return find_key(&reader, &key) == entry && count_whole(entry, opaque);
 }
 
 PAIR_TEST(out_of_memory_is_an_error_and_passes)
@@ -262,7 +253,7 @@ PAIR_TEST(out_of_memory_is_an_error_and_passes)
 	assert_int_equal(failed, 200);
 	cursor = 0;
 	unsigned left = 0;
-	php_hone_store_walk(&writer, &cursor, visit, &left);
+	php_hone_store_walk(&writer, &cursor, count_whole, &left);
 	/* That was no wipe. */
 	assert_true(left > n / 2);
 	php_hone_member_unpin(&reader);

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -100,6 +101,42 @@ make_store(size_t size, unsigned shards)
 	return store;
 }
 
+int
+member_setup(void **state)
+{
+	struct php_hone_member *m = calloc(1, sizeof *m);
+	assert_non_null(m);
+	stop_clock();
+	struct php_hone_store *store = make_store((size_t)8 << 20, 2);
+	assert_int_equal(php_hone_member_join(m, store), 0);
+	php_hone_member_pin(m);
+	*state = m;
+	return 0;
+}
+
+int
+member_teardown(void **state)
+{
+	struct php_hone_member *m = *state;
+	struct php_hone_store *store = m->store;
+	int result = audit_aloud(m);
+	php_hone_member_unpin(m);
+	php_hone_member_leave(m);
+	php_hone_store_unmap(store);
+	free(m);
+	return result;
+}
+
+int
+audit_aloud(struct php_hone_member *member)
+{
+	const char *problem = audit(member);
+	if (problem == NULL)
+		return 0;
+	printf("# audit: %s\n", problem);
+	return 1;
+}
+
 /* The words of a stored value follow each other by xorshift. */
 static uint64_t
 next_word(uint64_t *state)
@@ -188,6 +225,14 @@ is_whole(const struct php_hone_entry *entry, uint64_t *number)
 		if (memcmp(data + at, &word, n < 8 ? n : 8) != 0)
 			return false;
 	}
+	return true;
+}
+
+bool
+count_whole(const struct php_hone_entry *entry, void *opaque)
+{
+	uint64_t number = 0;
+	*(unsigned *)opaque += is_whole(entry, &number);
 	return true;
 }
 

@@ -43,6 +43,17 @@ struct php_hone_store *make_store(size_t size, unsigned shards);
  * the first thing that does not.
  */
 const char *audit(struct php_hone_member *member);
+/* The same, for a teardown: prints the problem. Returns 0 if there is none. */
+int audit_aloud(struct php_hone_member *member);
+
+/*
+ * Before and after a test of one member: *state is the member. It is pinned,
+ * its store has 8 MiB, and the clock stands. The audit is a part of the test.
+ */
+int member_setup(void **state);
+int member_teardown(void **state);
+
+#define MEMBER_TEST(name) TEST_WITH(name, member_setup, member_teardown)
 
 /* Returns once any member waits for a claim. */
 void until_a_slot_waits(const struct php_hone_store *store);
@@ -61,6 +72,9 @@ int put(struct php_hone_member *member, const char *name, uint64_t number,
 	size_t bytes);
 /* Whether an entry is as put() stored it; *number is its number. */
 bool is_whole(const struct php_hone_entry *entry, uint64_t *number);
+/* For php_hone_store_walk(): opaque is an unsigned, which counts whole entries.
+ */
+bool count_whole(const struct php_hone_entry *entry, void *opaque);
 /* 0 and the number of a value; -ENOENT; -EILSEQ if it is not whole. */
 int get(struct php_hone_member *member, const char *name, uint64_t *number);
 /* The entry of a key, after the end of its fetch. */

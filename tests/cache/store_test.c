@@ -14,37 +14,6 @@
 #include "inner.h"
 #include "store_support.h"
 
-struct test {
-	struct php_hone_store *store;
-	struct php_hone_member member;
-};
-
-FIXTURE(setup)
-{
-	struct test *t = calloc(1, sizeof *t);
-	assert_non_null(t);
-	t->store = make_store((size_t)8 << 20, 2);
-	assert_int_equal(php_hone_member_join(&t->member, t->store), 0);
-	php_hone_member_pin(&t->member);
-	*state = t;
-	return 0;
-}
-
-FIXTURE(teardown)
-{
-	struct test *t = *state;
-	const char *problem = audit(&t->member);
-	if (problem != NULL)
-		printf("# audit: %s\n", problem);
-	php_hone_member_unpin(&t->member);
-	php_hone_member_leave(&t->member);
-	php_hone_store_unmap(t->store);
-	free(t);
-	return problem != NULL;
-}
-
-#define STORE_TEST(name) TEST_WITH(name, setup, teardown)
-
 static void
 expect(struct php_hone_member *m, const char *name, uint64_t number)
 {
@@ -60,9 +29,9 @@ expect_none(struct php_hone_member *m, const char *name)
 	assert_int_equal(get(m, name, &is), -ENOENT);
 }
 
-STORE_TEST(what_is_stored_is_found)
+MEMBER_TEST(what_is_stored_is_found)
 {
-	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_member *m = *state;
 	expect_none(m, "a");
 	assert_int_equal(put(m, "a", 1, 100), 0);
 	assert_int_equal(put(m, "b", 2, 0), 0);
@@ -76,9 +45,9 @@ STORE_TEST(what_is_stored_is_found)
 	expect(m, "a", 5);
 }
 
-STORE_TEST(keys_of_one_hash_are_told_apart)
+MEMBER_TEST(keys_of_one_hash_are_told_apart)
 {
-	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_member *m = *state;
 	/* "Ez" and "FY" have one hash: 33 * ('F' - 'E') == 'z' - 'Y'. */
 	assert_int_equal(key_of("Ez").hash, key_of("FY").hash);
 	assert_int_equal(put(m, "Ez", 1, 10), 0);
@@ -105,9 +74,9 @@ publish(struct php_hone_member *m, const char *name, uint64_t number,
 	return php_hone_store_publish(m, entry, how);
 }
 
-STORE_TEST(add_and_replace_go_by_what_exists)
+MEMBER_TEST(add_and_replace_go_by_what_exists)
 {
-	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_member *m = *state;
 	assert_int_equal(publish(m, "k", 1, PHP_HONE_REPLACE), -ENOENT);
 	expect_none(m, "k");
 	assert_int_equal(publish(m, "k", 2, PHP_HONE_ADD), 0);
@@ -117,9 +86,9 @@ STORE_TEST(add_and_replace_go_by_what_exists)
 	expect(m, "k", 4);
 }
 
-STORE_TEST(delete_removes_one_key)
+MEMBER_TEST(delete_removes_one_key)
 {
-	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_member *m = *state;
 	struct php_hone_key key = key_of("k");
 	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
 	assert_int_equal(put(m, "k", 1, 64), 0);
@@ -130,9 +99,9 @@ STORE_TEST(delete_removes_one_key)
 	assert_int_equal(php_hone_store_delete(m, &key), -ENOENT);
 }
 
-STORE_TEST(delete_entry_spares_a_newer_one)
+MEMBER_TEST(delete_entry_spares_a_newer_one)
 {
-	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_member *m = *state;
 	struct php_hone_key key = key_of("k");
 	assert_int_equal(put(m, "k", 1, 64), 0);
 	const struct php_hone_entry *old = find_key(m, &key);
@@ -149,9 +118,9 @@ STORE_TEST(delete_entry_spares_a_newer_one)
 	assert_true(is_whole(new, &number) && number == 2);
 }
 
-STORE_TEST(change_is_in_place)
+MEMBER_TEST(change_is_in_place)
 {
-	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_member *m = *state;
 	struct php_hone_key key = key_of("n");
 	struct php_hone_change add = {.type = 7, .by = 1};
 	struct php_hone_change swap = {
@@ -179,9 +148,9 @@ STORE_TEST(change_is_in_place)
 	assert_int_equal(php_hone_store_change(m, &key, &add), -ECANCELED);
 }
 
-STORE_TEST(clear_removes_all)
+MEMBER_TEST(clear_removes_all)
 {
-	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_member *m = *state;
 	char name[16];
 	for (unsigned i = 0; i < 1000; i++) {
 		snprintf(name, sizeof name, "%u", i);
@@ -201,9 +170,9 @@ STORE_TEST(clear_removes_all)
 }
 
 /* Each count takes the entry's line from the other CPUs. */
-STORE_TEST(hits_are_counted_rarely_and_rightly)
+MEMBER_TEST(hits_are_counted_rarely_and_rightly)
 {
-	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_member *m = *state;
 	assert_int_equal(put(m, "k", 1, 1), 0);
 	struct php_hone_key key = key_of("k");
 	uint32_t counts = 0, before = 0;
@@ -216,9 +185,9 @@ STORE_TEST(hits_are_counted_rarely_and_rightly)
 	assert_in_range(counts, 500, 700);
 }
 
-STORE_TEST(sizes_and_keys_have_limits)
+MEMBER_TEST(sizes_and_keys_have_limits)
 {
-	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_member *m = *state;
 	struct php_hone_store_info info;
 	php_hone_store_info(m, &info);
 	assert_int_equal(put(m, "k", 1, info.largest_value + 256), -EFBIG);
@@ -261,9 +230,9 @@ TEST(wrong_attributes_are_refused)
 	assert_int_equal(php_hone_store_create(&store, &attr), -EINVAL);
 }
 
-STORE_TEST(cancelled_blocks_are_free_again)
+MEMBER_TEST(cancelled_blocks_are_free_again)
 {
-	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_member *m = *state;
 	struct php_hone_store_info before;
 	struct php_hone_store_info info;
 	php_hone_store_info(m, &before);
@@ -290,9 +259,9 @@ STORE_TEST(cancelled_blocks_are_free_again)
 	assert_int_equal(info.entries, 0);
 }
 
-STORE_TEST(the_map_shows_what_is_where)
+MEMBER_TEST(the_map_shows_what_is_where)
 {
-	struct php_hone_member *m = &((struct test *)*state)->member;
+	struct php_hone_member *m = *state;
 	unsigned char map[64];
 	unsigned n[4] = {0};
 	uint64_t number = 0;
