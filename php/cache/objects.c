@@ -95,7 +95,9 @@ look_up(struct class_of *of, const zend_array *shape)
 			!has_properties(
 				class, head + PHP_HONE_SHAPE_HEAD, declared)))
 		return DOUBT;
-	if (!(class->ce_flags & ZEND_ACC_CONSTANTS_UPDATED) &&
+	/* Of an enum, unserialize() evaluates only the case. */
+	if (kind != PHP_HONE_KIND_ENUM &&
+		!(class->ce_flags & ZEND_ACC_CONSTANTS_UPDATED) &&
 		zend_update_class_constants(class) != SUCCESS)
 		return FAILED;
 	of->class = class;
@@ -149,6 +151,11 @@ case_of(const zend_class_entry *class, zend_string *name)
 
 	if (constant == NULL ||
 		!(ZEND_CLASS_CONST_FLAGS(constant) & ZEND_CLASS_CONST_IS_CASE))
+		return NULL;
+	/* zend_enum_get_case() assumes that this succeeds. */
+	if (Z_TYPE(constant->value) == IS_CONSTANT_AST &&
+		zval_update_constant_ex(&constant->value, constant->ce) !=
+			SUCCESS)
 		return NULL;
 	return zend_enum_get_case((zend_class_entry *)class, name);
 }

@@ -144,6 +144,11 @@ compare('other values', $enum, 'enum S: string { case A = "z"; case B = "y"; }')
 compare('no values', $enum, 'enum S { case A; case B; }');
 compare('a class with these properties', $enum, 'class S { public $name; public $value; }');
 compare('a constant instead of a case', $enum, 'enum S { const A = 3; case B; }');
+compare('two cases of one value', $enum, 'enum S: string { case A = "a"; case B = "a"; }');
+compare('a constant that fails', $enum, 'enum S: string { case A = "a"; case B = "b"; const C = Missing::X; }');
+compare('a constant of another class', $enum, 'spl_autoload_register(function ($name) { echo "$name\n"; eval("class $name { const X = 1; }"); });
+    enum S: string { case A = "a"; case B = "b"; const C = Other::X; }');
+compare('a case that fails', $enum, 'enum S: string { case A = "a"; case B = Missing::X . "b"; }');
 
 $answers = 'function __serialize(): array { return ["a" => $this->a, 5 => [1, new stdClass]]; }';
 $takes = 'function __unserialize(array $data): void { echo json_encode($data), "\n"; $this->a = $data["a"]; }';
@@ -216,6 +221,10 @@ other values
 no values
 a class with these properties
 a constant instead of a case
+two cases of one value
+a constant that fails
+a constant of another class
+a case that fails
 the same answers
 __unserialize() is gone
 __serialize() is gone
