@@ -7,6 +7,7 @@ names.py [ROOT]
 Reads every Markdown and reStructuredText page below ROOT and checks
 
 - each name hone_* and HONE_*: some code has it, outside of comments;
+- each function() and each php_hone_* name in inline code: some code has it;
 - each path: `tests/ring/`, `hone/zero.h`, `report.py`, a link's target;
 - each `./dev COMMAND`, with its words and its options.
 
@@ -34,6 +35,8 @@ FENCE = re.compile(r'^( *)```.*?^\1```', re.DOTALL | re.MULTILINE)
 SPAN = re.compile(r'(`+)(?!`)(.+?)(?<!`)\1(?!`)', re.DOTALL)
 LINK = re.compile(r'\]\(([^)#\s]+)(?:#[^)]*)?\)')
 NAME = re.compile(r'(?<![\w/.-])((?:hone|HONE)_\w*\*?)(?![\w*]*[-.]\w)')
+WORD = re.compile(r'(?<![\w.>-])(?!hone_|HONE_)'
+                  r'(\w+\(\)|(?:php_hone|PHP_HONE)_\w+)')
 FILE = re.compile(r'(?!build/)(?:[\w.*-]+/)*[\w*.-]*[\w*]\.'
                   r'(?:c|h|cc|def|py|sh|md|rst|php|phpt|pml|toml|json|m4|svg|'
                   r'inc|css|js)')
@@ -74,6 +77,7 @@ class Tree:
         # PHP's repository is not a path in our folder php.
         self.path = re.compile(rf'(?<![\w/.-])(?:\.\./)*(?!php/php-src\b)'
                                rf'((?:{tops})/[\w./*+-]*[\w/*+])')
+        self.words = set()
         self.names = self.collect()
         self.dev = self.dev_words()
 
@@ -92,8 +96,9 @@ class Tree:
             return ''
 
     def collect(self):
-        """Every hone_* name that code has. Capitals may be variables of the
-        environment, which Python and shell know too."""
+        """Every hone_* name that code has, and in self.words every word.
+        Capitals may be variables of the environment, which Python and shell
+        know too."""
         names = set()
         for path in self.files:
             ending = pathlib.Path(path).suffix
@@ -101,8 +106,13 @@ class Tree:
             if ending in C_LIKE or base in ('meson.build', 'config.m4'):
                 text = COMMENT.sub(' ', self.read(path))
                 names |= set(re.findall(r'\b(?:hone|HONE)_\w+', text))
-            elif ending in ('.py', '.sh', '.php', '.pml') or base == 'dev':
-                names |= set(re.findall(r'\bHONE_\w+', self.read(path)))
+            elif (ending in ('.py', '.sh', '.php', '.phpt', '.inc', '.pml')
+                  or base == 'dev'):
+                text = self.read(path)
+                names |= set(re.findall(r'\bHONE_\w+', text))
+            else:
+                continue
+            self.words |= set(re.findall(r'\w+', text))
         return names | self.pasted(names)
 
     def pasted(self, names):
@@ -202,6 +212,15 @@ class Page:
             if FILE.fullmatch(word) and not self.tree.path.match(word):
                 self.note(at + match.start(), word, self.tree.has_file(word))
 
+    def check_words(self, at, code):
+        """Functions, and names of the PHP extension, in inline code."""
+        if OTHERS.search(self.text, max(0, at - 40), at):
+            return
+        for match in WORD.finditer(code):
+            word = match[1].removesuffix('()')
+            exists = word in self.tree.words or bool(pattern_of(word))
+            self.note(at + match.start(), word, exists)
+
     def check_dev(self, at, code):
         """`./dev bench zero --json FILE`"""
         match = re.match(r'\./dev\s+([a-z]+)\b([^|&;#\n]*)', code)
@@ -244,6 +263,7 @@ class Page:
         self.check_paths(0, len(self.text))
         for match in SPAN.finditer(self.prose()):
             self.check_files(match.start(2), match[2])
+            self.check_words(match.start(2), match[2])
             self.check_dev(match.start(2), match[2])
         for match in COMMAND.finditer(self.text):
             self.check_dev(match.start(1), match[1])

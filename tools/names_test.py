@@ -19,6 +19,7 @@ TREE = {
                        '#define A(name) hone_zero_find_##name\n',
     'src/zero/variants.def': 'HONE_VARIANT(sve, aarch64, HONE_CPU_SVE)\n',
     'include/hone/zero.h': 'bool hone_buffer_is_zero(void);\n',
+    'src/zero/vector.h': 'int scan, php_hone_scan; /* gone() */\n',
     'bench/zero/zero_bench.cc': '',
     'tests/zero/zero_test.py': '"HONE_SEED hone_only_in_python"\n',
     'docs/zero.md': '# zero\n',
@@ -84,6 +85,15 @@ class Names(unittest.TestCase):
         for file in ('gone.h', 'hone/gone.h', 'gone/avx2.c', 'gone_*.py'):
             self.assertEqual(missing(f'`{file}`'), [file])
         self.assertEqual(missing("PHP's `gone.c`, and gone.c in text"), [])
+
+    def test_functions_in_inline_code(self):
+        for code in ('scan()', '`scan(p)` `gone(p)` `php_hone_scan`',
+                     '`scan()` `php_hone_scan()` `NAME_run()` `a->gone()`',
+                     "PHP's `gone()`", 'gone() in text'):
+            self.assertEqual(missing(code), [], code)
+        for code in ('`gone()`', '``gone()``', '`scan(); gone();`'):
+            self.assertEqual(missing(code), ['gone'])
+        self.assertEqual(missing('`php_hone_gone`'), ['php_hone_gone'])
 
     def test_commands(self):
         for text in ('`./dev bench zero --json FILE`', '`./dev help`',
