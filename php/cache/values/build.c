@@ -22,6 +22,9 @@ static const zend_array an_object;
 /* serialize() stores deeper values, and has its own limit. */
 #define DEPTH_MOST 4096
 
+/* Look-ups of strings by their hash that may find nothing. */
+#define LOOKS 64
+
 /* ---- strings ---- */
 
 /*
@@ -44,10 +47,57 @@ append_string(struct php_hone_builder *builder, const zend_string *string)
 	return (zend_string *)(uintptr_t)(strings->used - size + 1);
 }
 
+/* For two copies. zend_string_equals() needs PHP, and this folder has only
+ * PHP's headers. */
+static zend_always_inline bool
+is_equal(const zend_string *a, const zend_string *b)
+{
+	return ZSTR_H(a) == ZSTR_H(b) && ZSTR_LEN(a) == ZSTR_LEN(b) &&
+	       memcmp(ZSTR_VAL(a), ZSTR_VAL(b), ZSTR_LEN(a)) == 0;
+}
+
 /*
- * The same, but reuses an earlier copy. A string with one reference cannot
- * appear twice. Other strings are looked up by their address in a table without
- * chains: a miss costs memory, not correctness.
+ * The same, but reuses an equal string that the data has. The copy is written
+ * before the look-up, because the copy has the hash. The look-ups end after
+ * LOOKS of them in a row have found nothing.
+ */
+static zend_never_inline zend_string *
+put_equal(struct php_hone_builder *builder, const zend_string *string)
+{
+	struct php_hone_buffer *strings = &builder->strings;
+	zend_string *put = append_string(builder, string);
+	const zend_string *copy, *equal;
+	uint64_t *entry, at;
+
+	if (UNEXPECTED(put == NULL))
+		return NULL;
+	copy = (const zend_string *)(strings->bytes + (uintptr_t)put - 1);
+	entry = &builder->equal[ZSTR_H(copy) % PHP_HONE_REPEATED];
+	at = *entry ^ (uint64_t)builder->build << 32;
+	if (at <= UINT32_MAX) {
+		equal = (const zend_string *)(strings->bytes + at * 8);
+		if (is_equal(equal, copy)) {
+			strings->used = (size_t)(uintptr_t)put - 1;
+			builder->looks = LOOKS;
+			return (zend_string *)(uintptr_t)(at * 8 + 1);
+		}
+	}
+	*entry = (uint64_t)builder->build << 32 | (uintptr_t)put / 8;
+	builder->looks--;
+	return put;
+}
+
+static zend_always_inline zend_string *
+put_fresh(struct php_hone_builder *builder, const zend_string *string)
+{
+	return EXPECTED(builder->looks == 0) ? append_string(builder, string)
+					     : put_equal(builder, string);
+}
+
+/*
+ * The same. A string with one reference is at one place of the value. Other
+ * strings are first looked up by their address. The tables have no chains: a
+ * miss costs memory, not correctness.
  */
 static zend_always_inline zend_string *
 put_string(struct php_hone_builder *builder, const zend_string *string)
@@ -57,12 +107,13 @@ put_string(struct php_hone_builder *builder, const zend_string *string)
 	zend_string *copy;
 
 	if (!ZSTR_IS_INTERNED(string) && GC_REFCOUNT(string) == 1)
-		return append_string(builder, string);
+		return put_fresh(builder, string);
 	entry = &builder->repeated[(bits >> 3 ^ bits >> 10) %
 				   PHP_HONE_REPEATED];
 	if (entry->string == string && entry->build == builder->build)
 		return (zend_string *)((uintptr_t)entry->at * 8 + 1);
-	copy = append_string(builder, string);
+	copy = ZSTR_IS_INTERNED(string) ? append_string(builder, string)
+					: put_fresh(builder, string);
 	entry->string = string;
 	entry->build = builder->build;
 	entry->at = (uint32_t)((uintptr_t)copy / 8);
@@ -998,6 +1049,10 @@ build_next(struct php_hone_builder *builder, const zend_array *next,
 {
 	size_t at = (size_t)((unsigned char *)to - builder->arrays.bytes);
 
+	if (depth == 0) {
+		builder->looks += builder->armed;
+		builder->armed = 0;
+	}
 	if (depth == DEPTH)
 		build_deep(builder, next);
 	else
@@ -1073,6 +1128,7 @@ begin_build(struct php_hone_builder *builder)
 	if (UNEXPECTED(builder->build == 0)) {
 		builder->build = 1;
 		memset(builder->repeated, 0, sizeof(builder->repeated));
+		memset(builder->equal, 0, sizeof(builder->equal));
 		if (builder->shared != NULL)
 			memset(builder->shared, 0,
 				builder->shared_room *
@@ -1084,6 +1140,8 @@ begin_build(struct php_hone_builder *builder)
 	builder->n_shared = 0;
 	builder->empty = UINT32_MAX;
 	builder->object = false;
+	builder->looks = LOOKS;
+	builder->armed = 0;
 }
 
 static void
@@ -1103,6 +1161,12 @@ build_root_array(
 	struct php_hone_builder *builder, const zend_array *array, bool once)
 {
 	begin_build(builder);
+	/* The keys of one table differ, and most tables without arrays in them
+	 * have few equal values. A store of such a table makes no look-ups. */
+	if (!HT_IS_PACKED(array)) {
+		builder->armed = builder->looks;
+		builder->looks = 0;
+	}
 	build_array(builder, array, once);
 	if (builder->refused != NULL)
 		return PHP_HONE_BUILT_REFUSED;

@@ -64,7 +64,7 @@ struct php_hone_buffer {
 	size_t used, room;
 };
 
-/* Entries of the table of repeated strings; a power of two. */
+/* Entries of each of the two tables of strings; a power of two. */
 #define PHP_HONE_REPEATED 256
 
 /* A string that is in the data already. */
@@ -133,7 +133,12 @@ struct php_hone_builder {
 	uint32_t markers; /* the number of written markers */
 	struct php_hone_shared *shared;
 	uint32_t n_shared, shared_room;
+	/* strings that are in the data: by address, and by hash */
 	struct php_hone_repeated repeated[PHP_HONE_REPEATED];
+	/* `build` of php_hone_repeated in the high half, `at` in the low one */
+	uint64_t equal[PHP_HONE_REPEATED];
+	uint32_t looks; /* look-ups by hash until they end */
+	uint32_t armed; /* becomes `looks` at the first array in the value */
 };
 
 /*

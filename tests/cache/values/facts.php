@@ -174,6 +174,32 @@ unset($deep, $copy);
 $text = str_repeat('text', 250);
 expect(value_size(store(array_fill(0, 100, $text))) < 4000, 'repeated strings');
 
+// Equal strings in different memory, too, also as keys.
+$equal = fn() => implode('', ['text', 'text']);
+$list = fn(int $n) => array_map($equal, array_fill(0, $n, 0));
+expect(value_size($id = store($list(100))) === value_size(store($list(99))) + 16,
+    'equal strings are stored once');
+expect(value_fetch($id) === $list(100), 'equal strings');
+$rows = fn(int $n) => ['rows' => array_map(fn() => [$equal() => $equal()],
+    array_fill(0, $n, 0))];
+$size = fn(int $n) => value_size(store($rows($n)));
+// A zend_array, its hash index, a bucket, and a zval in the list.
+expect($size(3) - $size(2) === 56 + 64 + 32 + 16, 'equal keys are stored once',
+    [$size(2), $size(3)]);
+both($rows(3), 'equal keys');
+// After 64 new strings in a row, the rest are not looked up.
+$new = fn(int $n) => array_map(fn($i) => "new $i", range(1, $n));
+foreach ([62 => 0, 63 => 40] as $n => $more) {
+    $value = [$equal(), ...$new($n), $equal()];
+    expect(value_size(store($value)) ===
+        value_size(store([$equal(), ...$new($n), 1])) + $more, "after $n others");
+}
+// Strings that have the same hash are not equal.
+both([implode('', ['E', 'z']), implode('', ['F', 'Y'])], 'one hash');
+// In other tables and lists.
+$value = [$list(3), 'k' => $list(2), (string)getmypid() => [1.5, $equal()]];
+both($value, 'equal strings at several places');
+
 // No depth is too deep.
 $deep = [];
 for ($i = 0; $i < 100000; $i++) {
