@@ -3,9 +3,10 @@
 """Time the extension's cache beside APCu, yac, opcache, memcached and Redis.
 
 Calls of one process (calls.py), readers and a writer (crowd.py), hit rates
-(hits.py), and pages of real programs (pages.py). What is not there is skipped
-and named. memcached and Redis listen on sockets in a temporary folder alone,
-and end with the benchmark.
+(hits.py), pages of real programs (pages.py), and instructions of a page whose
+posts are cached objects (counts). What is not there is skipped and named.
+memcached and Redis listen on sockets in a temporary folder alone, and end with
+the benchmark.
 
 Exits 1 if a target is missed, or if the extension's cache has no figure in a
 case or gives a wrong value.
@@ -30,7 +31,7 @@ import programs  # noqa: E402
 sys.path.append(str(HERE.parent / 'support'))
 import report  # noqa: E402 (from bench/support)
 
-PARTS = ('calls', 'crowd', 'hits', 'pages')
+PARTS = ('calls', 'crowd', 'hits', 'pages', 'counts')
 
 
 def arguments():
@@ -67,7 +68,7 @@ def arguments():
 def measure(args, kit):
     """The report."""
     parts = args.parts.split(',')
-    results, rates, troubles = {}, {}, []
+    results, rates, counts, troubles = {}, {}, {}, []
     with programs.Servers(kit) as servers:
         skipped = dict(servers.skipped)
         if 'calls' in parts:
@@ -90,10 +91,15 @@ def measure(args, kit):
             args.only)
         results.update(found)
         troubles += trouble
+    if 'counts' in parts and args.real:
+        counts, trouble = pages.measure(kit, args.real.resolve(), args.php, 0,
+                                        0, args.only, counted=True)
+        troubles += trouble
     return {'machine': report.machine(),
             'command': './dev bench cache', 'rounds': args.rounds,
             'noisy': args.noisy,
-            'parts': {'cache': results}, 'hits': rates, 'skipped': skipped,
+            'parts': {'cache': results}, 'hits': rates,
+            'instructions': counts, 'skipped': skipped,
             'troubles': [{'case': case, 'subject': subject, 'reason': reason}
                          for case, subject, reason in troubles]}
 

@@ -4,9 +4,11 @@
 As bench/php/real.py has the programs. WordPress has the object cache of
 sites/object-cache.php, MediaWiki has CACHE_ACCEL, and Symfony's page has an
 array of 10,000 in the framework's cache. All three call apcu_*, of APCu or of
-Hone; without either they use no cache, and Symfony uses files.
+Hone; without either they use no cache, and Symfony uses files. A second
+WordPress has 20 posts on its front page: WordPress caches posts as objects.
 
-A figure is the time of a request under "php-cgi -T" with warm caches.
+A figure is the time of a request under "php-cgi -T" with warm caches, or its
+instructions.
 """
 import dataclasses
 import re
@@ -24,29 +26,38 @@ import sites  # noqa: E402 (bench/php/real/sites.py)
 
 WARM = 4  # requests that fill the caches
 SYMFONY = 'Symfony, a cached array of 10,000'
+POSTS = 'WordPress, 20 posts'
+SUBJECTS = ('apcu', 'apcu-igbinary', 'hone')
 
 
 class Sites(sites.Sites):
-    """A context with {name of a page: {subject: page}}."""
+    """A context with {name of a page: {subject: page}}: all of them, or the
+    one with posts."""
 
-    def __init__(self, php, folder, kit, subjects):
+    def __init__(self, php, folder, kit, subjects, every):
         super().__init__(php, folder)
-        self.kit, self.subjects = kit, subjects
+        self.kit, self.subjects, self.every = kit, subjects, every
 
     def __enter__(self):
         try:
-            return {**self.both(self.wordpress(), self.cached_wordpress),
-                    **self.both(self.mediawiki(), self.cached_mediawiki),
-                    **self.cached_symfony()}
+            made = self.both(self.posts(), self.cached_wordpress)
+            if self.every:
+                made = {**self.both(self.wordpress(), self.cached_wordpress),
+                        **self.both(self.mediawiki(), self.cached_mediawiki),
+                        **self.cached_symfony(), **made}
+            return made
         except BaseException:
             self.database.stop()
             raise
 
     def options(self, subject):
         """The extension of a subject, and its settings."""
-        if subject == 'apcu':
+        if subject.startswith('apcu'):
             lines = [f"extension={self.kit.extension('apcu')}",
                      'apc.shm_size=64M']
+            if subject == 'apcu-igbinary':
+                lines = [f"extension={self.kit.extension('igbinary')}", *lines,
+                         'apc.serializer=igbinary']
         else:
             lines = [f"extension={self.kit.extension('hone')}",
                      'hone.cache_size=64M', 'hone.apcu_compat=1']
@@ -66,6 +77,11 @@ class Sites(sites.Sites):
         prepare(cached)
         return {page.name: {'none': page, **self.with_cache(page, cached)}
                 for page in pages}
+
+    def posts(self):
+        folder = self.installed_wordpress('posts')
+        self.php.script(folder, HERE / 'sites' / 'posts.php')
+        return [sites.Page(POSTS, folder, '/', at_least=60000)]
 
     @staticmethod
     def cached_wordpress(folder):
@@ -102,8 +118,8 @@ def body(text):
                   rb'"wgPageParseReport":.*', b'', text, flags=re.MULTILINE)
 
 
-def one_page(pages, php, rounds, requests, troubles):
-    """Subject -> figures of one page."""
+def right(pages, php, troubles):
+    """Subject -> Cgi, of those whose page is that of the first one."""
     runs, first = {}, None
     for subject, page in pages.items():
         cgi = Cgi(php, None, page)
@@ -120,6 +136,11 @@ def one_page(pages, php, rounds, requests, troubles):
                              real.difference(first, text)[:300]))
             continue
         runs[subject] = cgi
+    return runs
+
+
+def times(runs, rounds, requests):
+    """Subject -> figures of one page."""
     samples = {subject: [] for subject in runs}
     for turn in range(rounds):
         for subject in list(runs) if turn % 2 else list(runs)[::-1]:
@@ -129,27 +150,46 @@ def one_page(pages, php, rounds, requests, troubles):
             for subject, took in samples.items() if took}
 
 
-def measure(kit, unpacked, php, rounds, requests, only):
-    """(page -> subject -> figures, troubles)"""
-    results, troubles = {}, []
-    folder = kit.work / 'sites'
-    folder.mkdir()
-    subjects = []
-    for subject in ('apcu', 'hone'):
+def counts(pages, interpreter, troubles):
+    """{POSTS: subject -> instructions of a request}"""
+    runs = right(pages[POSTS], interpreter, troubles)
+    return {POSTS: {subject: round(cgi.instructions())
+                    for subject, cgi in runs.items()}}
+
+
+def available(kit, troubles):
+    """Those of SUBJECTS whose extensions are there."""
+    found = []
+    for subject in SUBJECTS:
         try:
-            kit.extension(subject)
-            subjects.append(subject)
+            for name in subject.split('-'):
+                kit.extension(name)
+            found.append(subject)
         except Trouble as trouble:
             troubles.append(('pages', subject, str(trouble)))
+    return found
+
+
+def measure(kit, unpacked, php, rounds, requests, only, counted=False):
+    """(page -> subject -> figures, troubles); if `counted`, the figures are
+    instructions."""
+    results, troubles = {}, []
+    if counted and only not in POSTS:
+        return results, troubles
+    folder = kit.work / ('counted' if counted else 'sites')
+    folder.mkdir()
+    subjects = available(kit, troubles)
     print('\rsetting up WordPress, MediaWiki and Symfony'.ljust(60), end='',
           file=sys.stderr)
     interpreter = sites.Php(unpacked, php, kit.cgi)
-    with Sites(interpreter, folder, kit, subjects) as pages:
+    with Sites(interpreter, folder, kit, subjects, not counted) as pages:
+        if counted:
+            return counts(pages, interpreter, troubles), troubles
         for name, of in pages.items():
             if only not in name:
                 continue
             print(f'\r{name}'.ljust(60), end='', file=sys.stderr)
-            results[name] = one_page(of, interpreter, rounds, requests,
-                                     troubles)
+            results[name] = times(right(of, interpreter, troubles), rounds,
+                                  requests)
     print('\r'.ljust(61), end='\r', file=sys.stderr)
     return results, troubles

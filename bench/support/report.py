@@ -269,13 +269,19 @@ def print_report(report):
 
 
 def print_hits(report):
-    """Print and judge what only bench/cache/cache.py has: hit rates, and what
-    has no figure."""
+    """Print and judge what only bench/cache/cache.py has: hit rates,
+    instructions, and what has no figure."""
     rates = {subject: of["rate"] for subject, of in report["hits"].items()}
     if rates:
         print_table("hit rate", {"half of the memory": {
             subject: f"{rate:.3f}" for subject, rate in rates.items()}})
     judged = print_targets(targets_cache.hits(rates))
+    counts = report.get("instructions", {})
+    if counts:
+        print_table("thousand instructions", {
+            case: {s: f"{count / 1e3:.0f}" for s, count in row.items()}
+            for case, row in counts.items()})
+        judged += print_targets(targets_cache.counts(counts))
     print()
     for subject, reason in report["skipped"].items():
         print(f"skipped: {subject}: {reason}")

@@ -15,6 +15,7 @@ OBJECTS = {"1,000 posts": (5, 2.5), "1,333 linked objects": (4, 2.5),
            "1,000 objects, one hooked": (3, 2.5),
            "an object, 300 ints, 50 rows": (4, 2.5),
            "an object of 5 properties": (2, 1.5), "200 dates": (1.2, 1.2)}
+POSTS = "WordPress, 20 posts"
 
 
 def ratio(medians, case, rivals, required, ours="hone", what=None):
@@ -91,3 +92,9 @@ def hits(rates):
     if "ideal LRU" in rates:
         yield Target("hit rate against an ideal LRU",
                      rates["hone"] / rates["ideal LRU"], 0.95)
+
+
+def counts(rows):
+    """The targets of rows[case][subject], instructions."""
+    for target in ratio(rows, POSTS, ("apcu",), 1.03):
+        yield target._replace(name=f"instructions, {target.name}")

@@ -97,6 +97,8 @@ class Database:
         self.server = None
 
     def start(self):
+        if self.server:
+            return
         user = getpass.getuser()
         common = ['--no-defaults', f'--basedir={self.real}/usr',
                   f'--datadir={self.folder}/data', f'--user={user}']
@@ -152,9 +154,9 @@ class Sites:
     def __exit__(self, *_):
         self.database.stop()
 
-    def copy(self, name):
+    def copy(self, name, into=None):
         """The program's folder without Debian's links into /etc and /var."""
-        folder = self.folder / name
+        folder = self.folder / (into or name)
         shutil.copytree(self.php.real / 'usr/share' / name, folder,
                         symlinks=True)
         for link in folder.iterdir():
@@ -162,17 +164,24 @@ class Sites:
                 link.unlink()
         return folder
 
-    def wordpress(self):
+    def installed_wordpress(self, name):
+        """WordPress in a folder and a database of that name."""
         self.database.start()
-        self.database.run('CREATE DATABASE wordpress')
+        self.database.run(f'CREATE DATABASE {name}')
         self.php.environment.update(
             HONE_DB_SOCKET=str(self.database.socket), HONE_DB_USER='root')
-        folder = self.copy('wordpress')
-        shutil.copy(HERE / 'wp-config.php', folder / 'wp-config.php')
+        folder = self.copy('wordpress', name)
+        settings = (HERE / 'wp-config.php').read_text()
+        (folder / 'wp-config.php').write_text(settings.replace(
+            "'DB_NAME', 'wordpress'", f"'DB_NAME', '{name}'"))
         plugins = folder / 'wp-content' / 'mu-plugins'
         plugins.mkdir()
         shutil.copy(HERE / 'wp-plugin.php', plugins / 'hone.php')
         self.php.script(folder, HERE / 'wp-install.php')
+        return folder
+
+    def wordpress(self):
+        folder = self.installed_wordpress('wordpress')
         return [Page('WordPress, front page', folder, '/'),
                 Page('WordPress, a post', folder, '/?p=1'),
                 Page('WordPress, feed', folder, '/?feed=rss2',
