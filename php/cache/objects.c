@@ -24,9 +24,11 @@ enum made {
 struct class_of {
 	zend_class_entry *class; /* NULL before the lookup */
 	const zval *defaults;
+	size_t size; /* of an object, in bytes */
 	uint32_t kind;
 	uint32_t declared; /* stored properties; 0 with an answer */
 	bool typed;
+	bool loose; /* objects may have dynamic properties */
 };
 
 struct making {
@@ -36,9 +38,15 @@ struct making {
 	const zval *lists; /* the arrays with objects */
 	uint32_t n_arrays;
 	struct class_of *classes;
-	zend_object **objects; /* holds one reference to each object */
-	zend_array **arrays;   /* the same */
+	uint32_t n_shapes;
+	/* Without a reference to each: all objects and arrays have markers, and
+	 * put_made() counts these references. */
+	zend_object **objects;
+	zend_array **arrays;
 	uint32_t made, arrays_made;
+	uint32_t *marked; /* the numbers of the objects that have markers */
+	uint32_t n_marked;
+	bool listed;       /* dynamic properties of an object are in `arrays` */
 	const zval *calls; /* the numbers of objects */
 	uint32_t n_calls;
 };
@@ -105,6 +113,8 @@ look_up(struct class_of *of, const zend_array *shape)
 	of->kind = kind;
 	of->declared = declared;
 	of->typed = kind != PHP_HONE_KIND_DATA && has_types(class);
+	of->loose = php_hone_class_is_loose(class);
+	of->size = sizeof(zend_object) + zend_object_properties_size(class);
 	return MADE;
 }
 
@@ -116,10 +126,14 @@ class_of(const struct making *making, const zval *node)
 	return &making->classes[Z_LVAL(shape[PHP_HONE_SHAPE_NUMBER])];
 }
 
+/* The walk ends when each class has been seen. */
 static enum made
 look_up_all(struct making *making)
 {
-	for (uint32_t i = 0; i < making->n_objects; i++) {
+	uint32_t seen = 0;
+
+	for (uint32_t i = 0; i < making->n_objects && seen < making->n_shapes;
+		i++) {
 		const zval *node = list_of(&making->nodes[i]);
 		struct class_of *of = (struct class_of *)class_of(making, node);
 		enum made result;
@@ -128,6 +142,7 @@ look_up_all(struct making *making)
 		result = look_up(of, Z_ARR(node[PHP_HONE_NODE_SHAPE]));
 		if (result != MADE)
 			return result;
+		seen++;
 	}
 	return MADE;
 }
@@ -160,27 +175,92 @@ case_of(const zend_class_entry *class, zend_string *name)
 	return zend_enum_get_case((zend_class_entry *)class, name);
 }
 
-/* Sets the properties, except markers. Returns false if a value does not have
- * the type of its property. */
-static bool
+/* What a fill() has found, as bits. */
+enum {
+	FOUND_MARKER = 1,
+	FOUND_MISFIT = 2, /* a value that does not have the type */
+};
+
+/* Sets the properties, except markers. */
+static zend_always_inline unsigned
 fill(zend_object *object, const struct class_of *of, const zval *from)
 {
-	uint32_t n = (uint32_t)of->class->default_properties_count;
-	bool good = true;
+	unsigned found = 0;
 
-	for (uint32_t i = 0; i < n; i++) {
+	for (uint32_t i = 0; i < of->declared; i++) {
 		zval *to = &object->properties_table[i];
 		to->u2.extra = 0;
 		if (Z_TYPE(from[i]) == IS_UNDEF) {
 			ZVAL_COPY_PROP(to, &of->defaults[i]);
 		} else if (Z_TYPE(from[i]) == IS_OBJECT) {
 			ZVAL_UNDEF(to);
+			found |= FOUND_MARKER;
 		} else {
 			ZVAL_COPY(to, &from[i]);
-			good &= !of->typed || fits(of->class, i, to);
+			if (of->typed && !fits(of->class, i, to))
+				found |= FOUND_MISFIT;
 		}
 	}
-	return good;
+	return found;
+}
+
+/* Does what zend_objects_new() does, with the size that is known. The caller
+ * sets the properties before the next allocation. */
+static zend_always_inline zend_object *
+new_object(const struct class_of *of)
+{
+	const size_t least = sizeof(zend_object) - sizeof(zval);
+	zend_object *object =
+		of->size == least ? emalloc(least) : emalloc(of->size);
+
+	zend_object_std_init(object, of->class);
+#if PHP_VERSION_ID >= 80300
+	object->handlers = of->class->default_object_handlers;
+#else
+	object->handlers = zend_get_std_object_handlers();
+#endif
+	return object;
+}
+
+/* A constant size leads to the list of free memory of this size. */
+static zend_always_inline void *
+new_buckets(size_t size)
+{
+	const size_t size_of_8 =
+		HT_SIZE_EX(HT_MIN_SIZE, HT_SIZE_TO_MASK(HT_MIN_SIZE));
+
+	if (size == size_of_8)
+		return emalloc(size_of_8);
+	if (size == size_of_8 * 2)
+		return emalloc(size_of_8 * 2);
+	return emalloc(size);
+}
+
+/* Copies a table of properties, which is not empty, as zend_array_dup() does.
+ * The elements of an immutable table need no reference. */
+static zend_always_inline zend_array *
+copy_table(zend_array *from)
+{
+	zend_array *to;
+
+	if (!(GC_FLAGS(from) & IS_ARRAY_IMMUTABLE))
+		return zend_array_dup(from);
+	to = emalloc(sizeof(*to));
+	*to = *from;
+	GC_SET_REFCOUNT(to, 1);
+	GC_TYPE_INFO(to) = GC_ARRAY;
+	to->pDestructor = ZVAL_PTR_DTOR;
+	HT_SET_DATA_ADDR(to, new_buckets(HT_SIZE(from)));
+	memcpy(HT_GET_DATA_ADDR(to), HT_GET_DATA_ADDR(from),
+		HT_USED_SIZE(from));
+	return to;
+}
+
+static void
+add_object(struct making *making, zend_object *object)
+{
+	GC_SET_REFCOUNT(object, 0);
+	making->objects[making->made++] = object;
 }
 
 /* Make an object for __unserialize(), which sets its state. */
@@ -191,43 +271,46 @@ make_empty(struct making *making, zend_class_entry *class)
 
 	if (object_init_ex(&object, class) != SUCCESS)
 		return EG(exception) ? FAILED : DOUBT;
-	making->objects[making->made++] = Z_OBJ(object);
+	add_object(making, Z_OBJ(object));
 	return EG(exception) ? FAILED : MADE;
 }
 
 static enum made
-make_object(struct making *making, const zval *node)
+make_case(struct making *making, const struct class_of *of, const zval *node)
 {
-	const struct class_of *of = class_of(making, node);
+	zend_object *object =
+		case_of(of->class, Z_STR(node[PHP_HONE_NODE_HEAD]));
+
+	if (object == NULL)
+		return EG(exception) ? FAILED : DOUBT;
+	making->objects[making->made++] = object;
+	return MADE;
+}
+
+static zend_always_inline enum made
+make_plain(struct making *making, const struct class_of *of, const zval *node)
+{
 	const zval *properties = &node[PHP_HONE_NODE_PROPERTIES];
 	zend_object *object;
-	bool good;
+	unsigned found;
 
-	if (of->class->ce_flags & ZEND_ACC_ENUM) {
-		object = case_of(of->class, Z_STR(node[PHP_HONE_NODE_HEAD]));
-		if (object == NULL)
-			return EG(exception) ? FAILED : DOUBT;
-		GC_ADDREF(object);
-		making->objects[making->made++] = object;
-		return MADE;
-	}
-	if (of->kind == PHP_HONE_KIND_DATA)
-		return make_empty(making, of->class);
 	/* unserialize() warns of dynamic properties, or throws. */
-	if (Z_TYPE_P(properties) != IS_NULL &&
-		!php_hone_class_is_loose(of->class))
+	if (Z_TYPE_P(properties) != IS_NULL && !of->loose)
 		return DOUBT;
-	/* No allocation may come between these two lines, because the
-	 * properties are uninitialized. */
-	object = zend_objects_new(of->class);
-	good = fill(object, of, node + PHP_HONE_NODE_HEAD);
-	making->objects[making->made++] = object;
+	object = new_object(of);
+	found = fill(object, of, node + PHP_HONE_NODE_HEAD);
+	add_object(making, object);
 	if (Z_TYPE_P(properties) == IS_ARRAY) {
 		/* A copy, because array_walk() writes to the table and ignores
 		 * its reference count. */
-		object->properties = zend_array_dup(Z_ARR_P(properties));
+		object->properties = copy_table(Z_ARR_P(properties));
+	} else if (Z_TYPE_P(properties) == IS_OBJECT) {
+		making->listed = true;
+		found |= FOUND_MARKER;
 	}
-	return good ? MADE : DOUBT;
+	if (found & FOUND_MARKER)
+		making->marked[making->n_marked++] = making->made - 1;
+	return found & FOUND_MISFIT ? DOUBT : MADE;
 }
 
 /* Replace a marker by its object or array. */
@@ -260,6 +343,7 @@ make_array(struct making *making, zend_array *from)
 	else
 		for (uint32_t i = 0; i < array->nNumUsed; i++)
 			replace_marker(making, &array->arData[i].val);
+	GC_SET_REFCOUNT(array, 0);
 	making->arrays[making->arrays_made++] = array;
 }
 
@@ -295,8 +379,6 @@ complete(struct making *making, zend_object *object, const zval *node)
 	const zval *from = node + PHP_HONE_NODE_HEAD;
 	zval array;
 
-	if (of->kind == PHP_HONE_KIND_DATA)
-		return MADE;
 	if (Z_TYPE_P(properties) == IS_OBJECT) {
 		put_made(making, &array, Z_LVAL_P(properties));
 		object->properties = Z_ARR(array);
@@ -322,8 +404,7 @@ separate_properties(struct making *making)
 		const struct class_of *of =
 			class_of(making, list_of(&making->nodes[i]));
 		zend_array *table = object->properties;
-		/* The list `arrays` holds one reference. */
-		if (table != NULL && GC_REFCOUNT(table) > 2 &&
+		if (table != NULL && GC_REFCOUNT(table) > 1 &&
 			of->kind != PHP_HONE_KIND_DATA) {
 			object->properties = zend_array_dup(table);
 			GC_DELREF(table);
@@ -332,33 +413,40 @@ separate_properties(struct making *making)
 }
 
 static enum made
-make_all(struct making *making)
+make_objects(struct making *making)
 {
 	enum made result = MADE;
 
-	for (uint32_t i = 0; i < making->n_objects && result == MADE; i++)
-		result = make_object(making, list_of(&making->nodes[i]));
+	for (uint32_t i = 0; i < making->n_objects && result == MADE; i++) {
+		const zval *node = list_of(&making->nodes[i]);
+		const struct class_of *of = class_of(making, node);
+		if (of->kind == PHP_HONE_KIND_ENUM)
+			result = make_case(making, of, node);
+		else if (of->kind == PHP_HONE_KIND_DATA)
+			result = make_empty(making, of->class);
+		else
+			result = make_plain(making, of, node);
+	}
+	return result;
+}
+
+static enum made
+make_all(struct making *making)
+{
+	enum made result = make_objects(making);
+
 	if (result != MADE)
 		return result;
 	for (uint32_t i = 0; i < making->n_arrays; i++)
 		make_array(making, Z_ARR(making->lists[i]));
-	for (uint32_t i = 0; i < making->n_objects && result == MADE; i++)
-		if (!(making->objects[i]->ce->ce_flags & ZEND_ACC_ENUM))
-			result = complete(making, making->objects[i],
-				list_of(&making->nodes[i]));
-	if (result == MADE)
+	for (uint32_t i = 0; i < making->n_marked && result == MADE; i++) {
+		uint32_t number = making->marked[i];
+		result = complete(making, making->objects[number],
+			list_of(&making->nodes[number]));
+	}
+	if (result == MADE && making->listed)
 		separate_properties(making);
 	return result;
-}
-
-/* No object is freed here: each one has another reference. */
-static void
-release_lists(struct making *making)
-{
-	for (uint32_t i = 0; i < making->made; i++)
-		GC_DELREF(making->objects[i]);
-	for (uint32_t i = 0; i < making->arrays_made; i++)
-		GC_DELREF(making->arrays[i]);
 }
 
 /* Free all objects and arrays without destructors, as unserialize() does. */
@@ -367,6 +455,10 @@ unmake(struct making *making)
 {
 	zval value;
 
+	for (uint32_t i = 0; i < making->made; i++)
+		GC_ADDREF(making->objects[i]);
+	for (uint32_t i = 0; i < making->arrays_made; i++)
+		GC_ADDREF(making->arrays[i]);
 	for (uint32_t i = 0; i < making->made; i++) {
 		zend_object *object = making->objects[i];
 		if (object->ce->ce_flags & ZEND_ACC_ENUM)
@@ -438,8 +530,8 @@ call(struct call *call)
 
 /*
  * The last step of unserialize() calls the methods. After a method has failed,
- * the remaining objects are freed without destructors. The lists are released
- * before the calls, so that each destructor runs at the same time as with
+ * the remaining objects are freed without destructors. No list holds references
+ * during the calls, so that each destructor runs at the same time as with
  * unserialize().
  */
 static enum made
@@ -450,7 +542,6 @@ call_all(struct making *making)
 	bool good = true;
 
 	take_calls(making, calls);
-	release_lists(making);
 	for (uint32_t i = 0; i < n; i++) {
 		good = good && call(&calls[i]);
 		if (!good)
@@ -476,10 +567,8 @@ make(struct making *making, zval *value)
 		return result;
 	}
 	put_made(making, value, Z_LVAL_P(root));
-	if (making->n_calls == 0) {
-		release_lists(making);
+	if (making->n_calls == 0)
 		return MADE;
-	}
 	result = call_all(making);
 	if (result == FAILED)
 		zval_ptr_dtor(value);
@@ -507,13 +596,13 @@ bool
 php_hone_objects_make(const zend_array *directory, zval *value)
 {
 	const zval *head = directory->arPacked;
-	uint32_t n_shapes = (uint32_t)Z_LVAL(head[PHP_HONE_SHAPES_AT]);
 	const zend_array *nodes = Z_ARR(head[PHP_HONE_OBJECTS_AT]);
 	bool has_arrays = Z_TYPE(head[PHP_HONE_ARRAYS_AT]) == IS_ARRAY;
 	struct making making = {
 		.directory = head,
 		.nodes = nodes->arPacked,
 		.n_objects = nodes->nNumUsed,
+		.n_shapes = (uint32_t)Z_LVAL(head[PHP_HONE_SHAPES_AT]),
 	};
 	enum made result = DOUBT;
 	zend_string *text;
@@ -528,12 +617,16 @@ php_hone_objects_make(const zend_array *directory, zval *value)
 		making.n_calls = Z_ARR(head[PHP_HONE_CALLS_AT])->nNumUsed;
 	}
 	if (!is_too_deep(head)) {
-		making.classes = ecalloc(n_shapes, sizeof(*making.classes));
+		making.classes =
+			ecalloc(making.n_shapes, sizeof(*making.classes));
 		making.objects = safe_emalloc(
 			making.n_objects, sizeof(*making.objects), 0);
 		making.arrays = safe_emalloc(
 			making.n_arrays, sizeof(*making.arrays), 0);
+		making.marked = safe_emalloc(
+			making.n_objects, sizeof(*making.marked), 0);
 		result = make(&making, value);
+		efree(making.marked);
 		efree(making.arrays);
 		efree(making.objects);
 		efree(making.classes);
