@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh disable=SC2154 # what dev sets
-# The programs that ./dev php --real runs, as Debian ships them. Sourced by
-# dev: root.
+# The programs that ./dev php --real runs, as Debian ships them, and Doctrine for
+# ./dev bench cache. Sourced by dev: root.
 
 # shellcheck source=tools/debs.sh
 . tools/debs.sh
@@ -13,7 +13,8 @@ real=$root/build/sysroot/php-real
 # With the dependencies that this system lacks.
 real_needs='mariadb-server-core mariadb-client-core php8.2-gd php8.2-intl
     php8.2-mbstring php8.2-mysql php8.2-sqlite3 php8.2-xml
-    php-symfony-framework-bundle php-symfony-twig-bundle php-symfony-yaml'
+    php-symfony-framework-bundle php-symfony-twig-bundle php-symfony-yaml
+    php-doctrine-orm'
 
 # Without dependencies: these need a web server, which is not used.
 real_alone='wordpress wordpress-theme-twentytwentythree mediawiki

@@ -3,10 +3,10 @@
 """Time the extension's cache beside APCu, yac, opcache, memcached and Redis.
 
 Calls of one process (calls.py), readers and a writer (crowd.py), hit rates
-(hits.py), pages of real programs (pages.py), and instructions of a page whose
-posts are cached objects (counts). What is not there is skipped and named.
-memcached and Redis listen on sockets in a temporary folder alone, and end with
-the benchmark.
+(hits.py), pages of real programs (pages.py), and instructions of real programs
+that cache objects (counts). What is not there is skipped and named. memcached
+and Redis listen on sockets in a temporary folder alone, and end with the
+benchmark.
 
 Exits 1 if a target is missed, or if the extension's cache has no figure in a
 case or gives a wrong value.
@@ -92,9 +92,11 @@ def measure(args, kit):
         results.update(found)
         troubles += trouble
     if 'counts' in parts and args.real:
-        counts, trouble = pages.measure(kit, args.real.resolve(), args.php, 0,
-                                        0, args.only, counted=True)
-        troubles += trouble
+        counts, trouble = count.measure(kit, args.only)
+        found, more = pages.measure(kit, args.real.resolve(), args.php, 0, 0,
+                                    args.only, counted=True)
+        counts.update(found)
+        troubles += trouble + more
     return {'machine': report.machine(),
             'command': './dev bench cache', 'rounds': args.rounds,
             'noisy': args.noisy,
@@ -129,7 +131,8 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix='hone-cache-') as work:
         kit = programs.Kit(args.php_cgi, args.module.resolve(),
-                           args.unpacked.resolve(), Path(work))
+                           args.unpacked.resolve(), Path(work),
+                           args.real and args.real.resolve())
         try:
             if args.count or args.profile:
                 return one_case(args, kit)

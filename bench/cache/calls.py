@@ -26,6 +26,11 @@ OBJECTS = {'posts': '1,000 posts', 'linked': '1,333 linked objects',
            'holder': 'an object with 10,000 rows',
            'mixed': 'an object, 300 ints, 50 rows',
            'record': 'an object of 5 properties', 'dates': '200 dates'}
+# Posts by their number, for the chart of README.md; 'posts' has 1,000.
+SIZES = {'posts3': '3 posts', 'posts20': '20 posts', 'posts200': '200 posts'}
+# One key for each entity.
+ENTITIES = {'metadata': "Doctrine's metadata of 50 entities"}
+NAMES = {**SHAPES, **OBJECTS, **SIZES, **ENTITIES}
 ARRAYS = ('ints', 'keys', 'options', 'rows', 'nested')
 # Keys of a request that fetches each once: up to 10 MB of values, which are then
 # in no cache of the processor that is private to a core.
@@ -46,6 +51,10 @@ WORKS = {
                      lambda shape: 1),
     'store object': ('store', OBJECTS, ('hone', *APCU_SUBJECTS[:2]),
                      lambda shape: 1),
+    'fetch posts': ('fetch', SIZES, ('hone', *APCU_SUBJECTS[:2]),
+                    lambda shape: 1),
+    'fetch entities': ('list', ENTITIES, ('hone', *APCU_SUBJECTS[:2]),
+                       lambda shape: 50),
     'store': ('store', SHAPES, ('hone', 'hone-apcu', *RIVALS), lambda shape: 1),
     '99 fetches, 1 store': ('mix', ('s20', 's1k', 'keys', 'options'),
                             ('hone', *RIVALS), lambda shape: 100),
@@ -64,8 +73,9 @@ class Call:
         self.shape, self.opcache = shape, opcache
         self.query = {'work_kind': self.kind, 'shape': shape,
                       'keys': str(keys(shape))}
-        self.name = f'{work} {SHAPES[shape]}' if shape in SHAPES else (
-            f'{self.kind} {OBJECTS[shape]}')
+        if shape not in SHAPES:
+            work = 'store' if self.kind == 'store' else 'fetch'
+        self.name = f'{work} {NAMES[shape]}'
         if opcache == 'off':
             self.name += ', no opcache'
 

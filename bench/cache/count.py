@@ -12,7 +12,7 @@ INSTRUCTIONS = re.compile(r'I +refs: +([\d,]+)')
 # Calls of the two runs; fewer for what takes long under valgrind.
 FEW, MORE = 10, 2010
 SLOW = {'rows': (1, 11), 'nested': (1, 6), 'graph': (1, 11),
-        'options': (2, 22)}
+        'options': (2, 22), 'metadata': (1, 11)}
 
 
 def run(kit, case, subject, times, tool):
@@ -49,6 +49,23 @@ def profile(kit, case, subject, path):
     run(kit, case, subject, times, [])
     run(kit, case, subject, times,
         ['valgrind', '--tool=callgrind', f'--callgrind-out-file={path}'])
+
+
+def measure(kit, only):
+    """(case -> subject -> instructions, troubles) of Doctrine's metadata."""
+    results, troubles = {}, []
+    for case in calls.cases(['off'], only):
+        if case.kind != 'list':
+            continue
+        name = case.name.removesuffix(', no opcache')
+        results[name] = {}
+        for subject in case.subjects:
+            try:
+                results[name][subject] = round(
+                    instructions(kit, case, subject))
+            except Trouble as trouble:
+                troubles.append((name, subject, str(trouble)))
+    return results, troubles
 
 
 def table(kit, only, subjects):

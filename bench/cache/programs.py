@@ -57,9 +57,12 @@ class Trouble(Exception):
 class Kit:
     """Where PHP, the extensions and the servers are."""
 
-    def __init__(self, cgi, module, unpacked, work):
+    def __init__(self, cgi, module, unpacked, work, real=None):
         self.cgi, self.module = cgi, module
         self.unpacked, self.work = unpacked, work
+        # Where Doctrine is found.
+        self.real = [] if real is None else [
+            f'include_path={real}/usr/share/php', 'extension=ctype']
         libraries = [str(path) for path in
                      unpacked.glob('usr/lib/*-linux-gnu*')]
         self.environment = {
@@ -92,6 +95,7 @@ class Kit:
         options = ['-n']
         for line in [*OPCACHE[opcache], 'memory_limit=-1',
                      'max_execution_time=0', 'display_errors=stderr',
+                     *self.real,
                      *(f'extension={self.extension(each)}'
                        for each in extensions.split()),
                      *(f'{name}={value.format(n=megabytes)}'

@@ -15,6 +15,7 @@ OBJECTS = {"1,000 posts": (5, 2.5), "1,333 linked objects": (4, 2.5),
            "1,000 objects, one hooked": (3, 2.5),
            "an object, 300 ints, 50 rows": (4, 2.5),
            "an object of 5 properties": (2, 1.5), "200 dates": (1.2, 1.2)}
+ENTITIES = "fetch Doctrine's metadata of 50 entities"
 POSTS = "WordPress, 20 posts"
 
 
@@ -49,6 +50,7 @@ def calls(medians, end):
     for shape, required in OBJECTS.items():
         for work, each in zip(("fetch", "store"), required):
             yield from ratio(medians, f"{work} {shape}{end}", APCU[1:2], each)
+    yield from ratio(medians, ENTITIES + end, APCU[1:2], 3)
     for shape in SHAPES:
         required = 4 if shape == "10,000 nested" else 2
         # Objects are serialized; APCu's best serializer is igbinary.
@@ -96,5 +98,7 @@ def hits(rates):
 
 def counts(rows):
     """The targets of rows[case][subject], instructions."""
-    for target in ratio(rows, POSTS, ("apcu",), 1.03):
-        yield target._replace(name=f"instructions, {target.name}")
+    for case, rivals, required in ((ENTITIES, APCU[1:2], 3),
+                                   (POSTS, ("apcu",), 1.03)):
+        for target in ratio(rows, case, rivals, required):
+            yield target._replace(name=f"instructions, {target.name}")

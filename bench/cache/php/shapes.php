@@ -4,6 +4,8 @@
 // at run time: a constant array would lie in opcache's memory already.
 declare(strict_types=1);
 
+require __DIR__ . '/metadata.php';
+
 class Node
 {
     public ?Node $next = null;
@@ -85,10 +87,10 @@ class Record
 }
 
 /** Posts as WordPress has them: objects of 12 properties. */
-function posts(): array
+function posts(int $count): array
 {
     $posts = [];
-    for ($i = 0; $i < 1000; $i++) {
+    for ($i = 0; $i < $count; $i++) {
         $posts[] = (object)['ID' => $i, 'post_author' => (string)($i % 9), 'post_date' => '2026-01-02 03:04:05',
             'post_content' => text(100, $i), 'post_title' => "Post $i", 'post_excerpt' => '', 'post_status' => 'publish',
             'post_name' => "post-$i", 'post_parent' => 0, 'menu_order' => $i % 5, 'post_type' => 'post', 'filter' => 'raw'];
@@ -178,13 +180,17 @@ function shape(string $name): mixed
         'rows' => rows(),
         'nested' => nested(10000),
         'graph' => graph(),
-        'posts' => posts(),
+        'posts' => posts(1000),
+        'posts3' => posts(3),
+        'posts20' => posts(20),
+        'posts200' => posts(200),
         'linked' => linked(1333),
         'hooked' => hooked(),
         'holder' => holder(rows: nested(10000)),
         'mixed' => holder(ints: range(1, 300), rows: array_slice(rows(), 0, 50)),
         'record' => record(),
         'dates' => dates(),
+        'metadata' => metadata(),
     };
 }
 

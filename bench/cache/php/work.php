@@ -74,10 +74,24 @@ function shuffled(array $keys, int $times): array
     return $order;
 }
 
-/** Stores the value under each key, and compares what comes back. */
+/** Stores the value under each key, or each element under its key, and compares
+ * what comes back. */
 function prepare(array $subject, mixed $c, array $keys, string $shape): array
 {
     $value = shape($shape);
+    if (($_GET['work_kind'] ?? '') === 'list') {
+        foreach ($value as $i => $element) {
+            if ($wrong = prepared($subject, $c, [$keys[$i]], $element)) {
+                return $wrong;
+            }
+        }
+        return [];
+    }
+    return prepared($subject, $c, $keys, $value);
+}
+
+function prepared(array $subject, mixed $c, array $keys, mixed $value): array
+{
     $set = each("set-{$_GET['subject']}", $subject['set'] . ' if (!$stored) { break; }');
     $get = each("get-{$_GET['subject']}",
         $subject['get'] . ' if (!same($v, $value)) { $n++; $stored = $v; break; }');
@@ -118,6 +132,11 @@ function run(array $subject, mixed $c, array $keys, string $shape): array
         $order = shuffled($keys, 1000);
         [$took, $switches, $v, $stored] = mixed_calls($name, $subject)($c, $order, $value, $times);
         $times = (int)ceil($times / 1000) * 1000;
+        break;
+    case 'list':
+        [$took, $switches, $v] = each($name, $subject['get'])(
+            $c, array_merge(...array_fill(0, $times, $keys)), null);
+        $value = end($value);
         break;
     case 'once':
         // In the order of the stores, the values would lie one after the other.
