@@ -45,6 +45,8 @@ class Run:
         self.command = command(report["command"])
         # Subject -> {"rate": 0 to 1}; of the part cache alone.
         self.hits = report.get("hits", {})
+        # Case -> subject -> instructions; of the part cache alone, too.
+        self.instructions = report.get("instructions", {})
         # As the run found them; a part has none if its run is an early one.
         found = report.get("targets", {})
         self.targets = found.get(part, []) if isinstance(found, dict) else []

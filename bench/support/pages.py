@@ -127,6 +127,9 @@ def section(part, runs):
                       f"- Why it is so: {reasons}\n"] +
                      [table(part, runs, wanted)
                       for wanted in tables.TABLES[part]] +
+                     (pages_cache.objects(markdown, runs) +
+                      pages_cache.instructions(markdown, runs)
+                      if part == "cache" else []) +
                      pages_cache.hits(markdown, runs) +
                      pages_cache.missed(runs))
 
@@ -141,10 +144,11 @@ def benchmarks(runs):
 
 def readme(runs):
     """README.md's three products: a command and a figure of each."""
-    run = runs["cache"][tables.README_MACHINE]
+    run = pages_cache.newest(runs["cache"]) or (
+        runs["cache"][tables.README_MACHINE])
     array = run.cases["fetch 10,000 nested"]
-    pairs = runs["mempool"][tables.README_MACHINE].compare(
-        "2t-keep8192-n32", "hone", cases.POOL)
+    pools = runs["mempool"][tables.README_MACHINE]
+    pairs = pools.compare("2t-keep8192-n32", "hone", cases.POOL)
     machine, (_, report) = next(iter(pages_convert.load().items()))
     wall, best = pages_convert.first("raw to qcow2, zlib")
     # The image is that of make_large() in bench/convert/images.py.
@@ -166,5 +170,9 @@ def readme(runs):
     table_text = "\n".join("| " + " | ".join(row) + " |" for row in rows)
     return (f"{table_text}\n\n"
             f"`./dev bench convert`, {kept.where(machine)}, "
-            f"{report['machine']['date']}; `./dev bench cache` and `mempool`, "
-            f"{kept.where(tables.README_MACHINE)}, {run.about['date']}.")
+            f"{report['machine']['date']}; " + "; ".join(
+                f"`./dev bench {name}`, {kept.where(key)}, {date}"
+                for name, key, date in (
+                    ("cache", run.machine, run.about["date"]),
+                    ("mempool", tables.README_MACHINE, pools.about["date"]))) +
+            ".")

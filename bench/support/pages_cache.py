@@ -1,10 +1,65 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hit rates and missed targets of the PHP extension's cache, for
-docs/benchmarks.md."""
+"""Objects, hit rates, instructions and missed targets of the PHP extension's
+cache, for docs/benchmarks.md."""
 import kept
+import targets_cache
 
 NAMES = {"hone": "hone", "apcu-php": "APCu", "apcu-ttl": "APCu, apc.ttl=1",
          "yac": "yac", "ideal LRU": "ideal LRU"}
+
+RIVALS = ("apcu-igbinary", "apcu-php")
+VALUES = (*targets_cache.OBJECTS,
+          targets_cache.ENTITIES.removeprefix("fetch "))
+
+
+def newest(runs):
+    """The last run with objects, or None."""
+    found = [run for run in runs.values() if "fetch 20 posts" in run.cases]
+    return max(found, key=lambda run: run.about["date"], default=None)
+
+
+def beside(run, case):
+    """Cells of a case: hone, both rivals, and the ratio to the first one."""
+    row = run.cases.get(case, {})
+    cells = [kept.shown("cache", row[subject]) if subject in row else "–"
+             for subject in ("hone", *RIVALS)]
+    result = run.compare(case, "hone", RIVALS[:1])
+    return [*cells, kept.times(result.ratio) if result else "–"]
+
+
+def objects(markdown, runs):
+    """A table in a list; an empty list if no run has objects."""
+    run = newest(runs)
+    if not run:
+        return []
+    header = ["value", *(f"{work}{name}" for work in ("fetch", "store")
+                         for name in ("", ", igbinary", ", php", ", ratio"))]
+    body = [[value, *beside(run, f"fetch {value}"),
+             *beside(run, f"store {value}")] for value in VALUES]
+    return [f"### Objects, {kept.MACHINES[run.machine].name}\n\n"
+            "The columns `igbinary` and `php` are APCu's with these serializers. "
+            "The ratio is\nthat of APCu with igbinary. Doctrine's metadata has a "
+            "key for each entity; the time\nis that of all 50 fetches.\n\n"
+            f"{markdown(header, body)}\n"]
+
+
+def instructions(markdown, runs):
+    """A table in a list; an empty list if no run has counts."""
+    run = newest(runs)
+    if not run or not run.instructions:
+        return []
+    names = {"hone": "hone", "apcu": "APCu, php", "apcu-php": "APCu, php",
+             "apcu-igbinary": "APCu, igbinary", "none": "no cache"}
+    columns = list(dict.fromkeys(names.values()))
+    body = []
+    for case, row in run.instructions.items():
+        counted = {names[subject]: f"{count:,}"
+                   for subject, count in row.items()}
+        body.append([case, *(counted.get(name, "–") for name in columns)])
+    return ["### Instructions of real programs that cache objects\n\n"
+            "Counted by valgrind, with warm caches. WordPress: a request. "
+            "Doctrine: all fetches,\nwithout opcache.\n\n"
+            f"{markdown(['case', *columns], body)}\n"]
 
 
 def hits(markdown, runs):
