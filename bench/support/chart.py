@@ -28,6 +28,7 @@ text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;
 .c0{stroke:#2f81e0}.c1{stroke:#8250df}.c2{stroke:#bf5f00}.c3{stroke:#1a7f37}
 .t0{fill:#2f81e0}.t1{fill:#8250df}.t2{fill:#bf5f00}.t3{fill:#1a7f37}
 .line{fill:none;stroke-width:2.5}
+.dashed{stroke-dasharray:5 4}
 @media (prefers-color-scheme:dark){
 text{fill:#e6edf3}
 .about{fill:#9aa4ae}

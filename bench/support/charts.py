@@ -5,6 +5,7 @@ import statistics
 
 import chart
 import kept
+import pages_cache
 import pages_convert
 import tables
 
@@ -40,6 +41,9 @@ def convert():
 # Arrays, and the bytes of serialize() of bench/cache/php/shapes.php.
 FETCHED = (("64 integers", 818), ("100 keys", 3405), ("600 options", 53120),
            ("2,000 rows", 328329), ("10,000 nested", 676670))
+# Objects, in the same way.
+POSTS = (("3 posts", 1359), ("20 posts", 9067), ("200 posts", 91368),
+         ("1,000 posts", 458569))
 LINES = (("hone", "Hone"), ("apcu-igbinary", "APCu, igbinary"),
          ("apcu-php", "APCu, php"), ("include", "include, opcache"))
 
@@ -56,10 +60,26 @@ def ticks(canvas, scale, values, vertical, begin, end):
             canvas.text(begin - 6, at + 4, name, "about right")
 
 
+def posts(run):
+    """The time for some objects, beside APCu's best."""
+    row = run.cases["fetch 20 posts"]
+    best = min(row[subject] for subject in pages_cache.RIVALS)
+    return (f"20 posts: Hone {kept.shown('cache', row['hone'])}, "
+            f"APCu {kept.shown('cache', best)}.")
+
+
+def string(run):
+    """The time for a string."""
+    row = run.cases["fetch 1 KB"]
+    return (f"A string of 1 KB: Hone {row['hone']:.0f} ns, "
+            f"APCu {row['apcu-php']:.0f} ns.")
+
+
 def fetch(runs):
     """Lines: the time of a fetch over the size of the value."""
-    run = runs["cache"][tables.README_MACHINE]
-    canvas = chart.Canvas("Time to fetch an array from a PHP cache")
+    objects = pages_cache.newest(runs["cache"])
+    run = objects or runs["cache"][tables.README_MACHINE]
+    canvas = chart.Canvas("Time to fetch a value from a PHP cache")
     top, bottom, left, right = canvas.y + 16, canvas.y + 256, 62, RIGHT - 112
     wide = chart.Scale(500, 1e6, left, right)
     high = chart.Scale(1e1, 4e6, bottom, top)
@@ -75,14 +95,21 @@ def fetch(runs):
         # The two upper lines end close together, as do the two lower ones.
         apart = {"apcu-php": -5, "apcu-igbinary": 12, "include": -2,
                  "hone": 8}[subject]
+        if subject == "apcu-igbinary":
+            lowest = points[-1][1] + apart
         canvas.text(right + 6, points[-1][1] + apart, name, f"t{number}")
+    if objects:
+        for number in (1, 0):
+            points = [(wide(size), high(run.cases[f"fetch {value}"][
+                LINES[number][0]])) for value, size in POSTS]
+            canvas.path(f"line dashed c{number}", points)
+        canvas.text(right + 6, max(points[-1][1] + 4, lowest + 17),
+                    "Hone, objects", "t0")
     canvas.y = bottom + 18
-    short = {name: run.cases["fetch 1 KB"][name]
-             for name in ("hone", "apcu-php")}
     canvas.line("Size: that of serialize(). Hone returns a pointer into")
-    canvas.line("shared memory. Values with objects are slower. A string of")
-    canvas.line(f"1 KB: Hone {short['hone']:.0f} ns, APCu "
-                f"{short['apcu-php']:.0f} ns.")
+    canvas.line("shared memory, and makes objects anew. " + (
+        "Dashed: objects." if objects else "The lines are"))
+    canvas.line(posts(run) if objects else f"of arrays. {string(run)}")
     canvas.line(f"./dev bench cache, {kept.where(run.machine)}, "
                 f"{run.about['date']}")
     return canvas.finish()
