@@ -133,7 +133,8 @@ parse_compression(struct job *job)
 			: window ? "window"
 				 : "fast");
 	if ((window || create->fast) && create->codec != IMAGE_CODEC_ZLIB)
-		return cli_usage("convert", "--%s is for zlib only",
+		return cli_usage("convert",
+			"--%s needs compression_type=zlib, but it is zstd",
 			window ? "window" : "fast");
 	create->small_window = window && strcmp(window, "12") == 0;
 	if (window && !create->small_window && strcmp(window, "15") != 0)
@@ -153,9 +154,9 @@ parse_format(struct job *job)
 		return 0;
 	char list[CLI_FORMATS];
 	return cli_fail(job->name,
-		"its suffix is that of a format that cannot be written; add "
-		"one of: %s",
-		cli_list_formats(list, "-O ", true));
+		"suffix '%s' means a format that hone cannot write; add one "
+		"of: %s",
+		strrchr(job->name, '.'), cli_list_formats(list, "-O ", true));
 }
 
 int

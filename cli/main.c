@@ -79,8 +79,10 @@ run_parsed(const struct cli *cli)
 	bool too_few =
 		cli->n_operands < row->operands && cli->command != COMMAND_help;
 	if (too_few || cli->n_operands > row->operands)
-		return cli_usage(row->name, "%s: too %s operands", row->name,
-			too_few ? "few" : "many");
+		return cli_usage(row->name, "%s takes %d %s, not %d", row->name,
+			row->operands,
+			row->operands == 1 ? "operand" : "operands",
+			cli->n_operands);
 	if (cli->command == COMMAND_help)
 		return run[cli->command](cli);
 	for (int i = 0; i < cli->n_operands; i++) {

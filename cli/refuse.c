@@ -107,7 +107,8 @@ cli_refuse_word(unsigned where, const char *word)
 
 	if (length > 2 && list_options(where, word + 2, length - 2, list,
 				  sizeof(list)) > 1) {
-		cli_complain("'%.*s' may mean %s", (int)length, word, list);
+		cli_complain(
+			"'%.*s' is ambiguous: %s", (int)length, word, list);
 		return;
 	}
 	const struct hint_row *row = find_long_hint(where, word, length);

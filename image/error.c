@@ -22,5 +22,5 @@ image_fail(struct image_error *err, const char *file, int code,
 int
 image_no_memory(struct image_error *err)
 {
-	return image_fail(err, NULL, -ENOMEM, "there is not enough memory");
+	return image_fail(err, NULL, -ENOMEM, "out of memory");
 }

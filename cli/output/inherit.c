@@ -57,7 +57,7 @@ keep_attributes(struct output *output, void *value)
 	int rc = 0;
 	ssize_t n = flistxattr(output->old.fd, names, XATTR_LIST_MAX);
 	if (n < 0 && !absent(errno))
-		rc = output_refuse(output, "its attributes are unknown: %s",
+		rc = output_refuse(output, "its attributes cannot be read: %s",
 			strerror(errno));
 	for (ssize_t at = 0; rc == 0 && at < n;
 		at += (ssize_t)strlen(names + at) + 1)
@@ -76,8 +76,8 @@ keep_owner(struct output *output, bool *keeps_owner, bool *keeps_group)
 	int fd = output->fd;
 
 	if (fstat(fd, &st) < 0)
-		return output_refuse(
-			output, "its owner is unknown: %s", strerror(errno));
+		return output_refuse(output, "its owner cannot be read: %s",
+			strerror(errno));
 	*keeps_owner = st.st_uid == old->st_uid;
 	*keeps_group = st.st_gid == old->st_gid;
 	if (*keeps_owner && *keeps_group)
@@ -133,7 +133,7 @@ keep_permissions(
 		return set_mode(output, mode & 0700);
 	if (n < 0)
 		return output_refuse(
-			output, "its ACL is unknown: %s", strerror(errno));
+			output, "its ACL cannot be read: %s", strerror(errno));
 	acl_restrict(acl, (size_t)n, keeps_owner, keeps_group);
 	if (fsetxattr(output->fd, ACL, acl, (size_t)n, 0) < 0)
 		return output_refuse(

@@ -110,5 +110,6 @@ output_check_place(struct output *output)
 			strerror(errno));
 	if (named.st_dev == opened.st_dev && named.st_ino == opened.st_ino)
 		return 0;
-	return output_refuse(output, "its directory was moved meanwhile");
+	return output_refuse(
+		output, "its directory was moved while the image was written");
 }

@@ -240,7 +240,8 @@ output_publish(struct output *output)
 	if (!output->named) {
 		again = fcntl(output->fd, F_DUPFD_CLOEXEC, 0);
 		if (again < 0)
-			return output_refuse(output, "cannot be kept open: %s",
+			return output_refuse(output,
+				"its descriptor cannot be duplicated: %s",
 				strerror(errno));
 	}
 	/* Linux closes the descriptor even if close() returns EINTR. */
@@ -266,6 +267,7 @@ output_publish(struct output *output)
 	if (code == EEXIST)
 		return output_refuse(
 			output, "already exists; --force replaces it");
-	return output_refuse(
-		output, "cannot be given its name: %s", strerror(code));
+	return output_refuse(output,
+		"cannot be renamed or linked to its final name: %s",
+		strerror(code));
 }

@@ -211,8 +211,8 @@ seek_failed(struct image_store *store, const char *what, uint64_t offset,
 	off_t rc, struct image_error *err)
 {
 	return image_fail(err, store->name, (int)rc,
-		"cannot seek %s at offset %" PRIu64 ": %s", what, offset,
-		strerror((int)-rc));
+		"cannot be searched for %s from offset %" PRIu64 ": %s", what,
+		offset, strerror((int)-rc));
 }
 
 /*

@@ -10,16 +10,16 @@ image_file_size(int fd, const char *name, struct stat *st, uint64_t *size,
 	struct image_error *err)
 {
 	if (fstat(fd, st) < 0)
-		return image_fail(err, name, -errno, "its size is unknown: %s",
-			strerror(errno));
+		return image_fail(err, name, -errno,
+			"its size cannot be read: %s", strerror(errno));
 	if (S_ISREG(st->st_mode)) {
 		*size = (uint64_t)st->st_size;
 		return 0;
 	}
 	off_t end = lseek(fd, 0, SEEK_END);
 	if (end < 0)
-		return image_fail(err, name, -errno, "its size is unknown: %s",
-			strerror(errno));
+		return image_fail(err, name, -errno,
+			"its size cannot be read: %s", strerror(errno));
 	*size = (uint64_t)end;
 	return 0;
 }

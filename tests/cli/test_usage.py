@@ -90,6 +90,24 @@ def test_a_level_that_the_codec_does_not_have(hone, small, out, most, options):
     hone.ok("convert", "-q", "-c", *options, "--level", str(most), small, disk)
 
 
+@pytest.mark.parametrize("words, said", [
+    (["convert", "a"], "convert takes 2 operands, not 1"),
+    (["info"], "info takes 1 operand, not 0"),
+    (["cpu", "a"], "cpu takes 0 operands, not 1"),
+    (["help", "map", "cpu"], "help takes 1 operand, not 2")], ids=str)
+def test_the_number_of_operands_is_named(hone, words, said):
+    assert hone.misused(*words) == f"hone: {said}"
+
+
+def test_an_option_of_zlib_is_refused_with_zstd(hone, small, out):
+    for option in ["--fast"], ["--window", "12"]:
+        assert hone.misused(
+            "convert", "-c", *option, "-o", "compression_type=zstd", small,
+            out / "disk.qcow2") == (
+                f"hone: {option[0]} needs compression_type=zlib, but it is "
+                "zstd")
+
+
 @pytest.mark.parametrize("size", ["4096", "4k", "4K", "4KiB", "4kib", "4KIB"])
 def test_sizes_have_binary_suffixes_in_both_cases(hone, small, out, size):
     hone.ok("convert", "-q", "-S", size, "-o", f"cluster_size={size}",
@@ -233,7 +251,7 @@ def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
     hone.ok("convert", "-q", "--targ", "none", small, out / "b")
     done = hone.run("convert", "--o", "--frob", small, out / "d")
     assert done.stderr.decode().splitlines()[:-1] == [
-        "hone: '--o' may mean --output-format, --options, --out-of-order",
+        "hone: '--o' is ambiguous: --output-format, --options, --out-of-order",
         "hone: '--frob' is not an option"]
     # The next word is the value, of the abbreviation too.
     for word in "--object", "--ob":
@@ -361,7 +379,7 @@ def test_a_hidden_option_is_not_suggested(hone, small):
 def test_an_abbreviation_of_several_options_is_answered_with_them(
         hone, small):
     assert hone.misused("convert", "--for=x", small, "d") == (
-        "hone: '--for' may mean --format, --force, --force-share")
+        "hone: '--for' is ambiguous: --format, --force, --force-share")
 
 
 def test_an_option_of_the_format_is_known_before_its_value_is_read(
@@ -467,6 +485,7 @@ def test_an_unknown_suffix_is_an_error_that_names_the_formats(
         done = hone.run("convert", small, out / f"disk.{suffix}")
         assert done.returncode in (1, 2) and not done.stdout
         assert b"raw" in done.stderr and b"qcow2" in done.stderr
+        assert f"suffix '.{suffix}'".encode() in done.stderr
     assert not os.listdir(out)
     hone.ok("convert", "-q", "-O", "raw", small, out / "disk.vmdk")
     assert_same(small, out / "disk.vmdk", "raw")

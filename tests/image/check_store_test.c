@@ -174,7 +174,7 @@ TEST(a_refcount_block_counts_once)
 		SMALL_AT(SMALL_REFCOUNT_BLOCK));
 	small_put(image, SMALL_COUNT(SMALL_REFCOUNT_BLOCK), 2, 2);
 	assert_int_equal(judge(image, LARGE_BYTES, "overlaps",
-				 "lies on a refcount block"),
+				 "overlaps a refcount block"),
 		0);
 	free(image);
 }

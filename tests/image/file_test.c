@@ -180,8 +180,9 @@ TEST(interrupted_calls_are_repeated)
 
 TEST(failures_are_returned_with_their_place)
 {
-	static const char *const texts[] = {"read at offset 12288: ",
-		"written at offset 12288: ", "seek data at offset 12288: ",
+	static const char *const texts[] = {
+		"read at offset 12288: ", "written at offset 12288: ",
+		"searched for data from offset 12288: ",
 		"zeroed at offset 12288: ", "resized to 12288 bytes: ",
 		"share blocks at offset 12288: ", "synced to disk: "};
 
@@ -255,7 +256,8 @@ TEST(extents_end_where_holes_begin_and_at_the_limit)
 	expect_extent(store, 2 * PAGE, 7 * PAGE, 7 * PAGE, false);
 	fail_next(SEEK, EIO, 1);
 	assert_int_equal(act(store, SEEK, &err), -EIO);
-	assert_non_null(strstr(err.text, "seek a hole at offset 12288: "));
+	assert_non_null(
+		strstr(err.text, "searched for a hole from offset 12288: "));
 	/* punched between the two calls; past the end of any file */
 	now.found = 2 * PAGE;
 	expect_extent(store, 2 * PAGE, 7 * PAGE, 7 * PAGE, false);

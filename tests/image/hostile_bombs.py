@@ -113,7 +113,7 @@ def snapshots_by_the_ten_thousand(image, _folder):
     snapshot_table(image, 65536)
 
 
-@defect("snapshot table is longer than 64 MiB", check=("snapshots",),
+@defect("snapshot table has at least 67137534 bytes", check=("snapshots",),
         builder={"bits": 21})
 def snapshot_table_of_100_mib(image, _folder):
     """Names as long as they can be."""

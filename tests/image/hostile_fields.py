@@ -22,7 +22,7 @@ ROWS = [
     ("size_huge", {"size": HUGE64}, "size 18446744073709551615"),
     ("size_beyond_the_l1_table", {"size": 1 << 40}, "l1_size 1 is less than the"),
     ("l1_size_0", {"l1_size": 0}, "l1_size 0 is less than the 1 entry"),
-    ("l1_size_huge", {"l1_size": HUGE32}, "l1_size 4294967295 entries"),
+    ("l1_size_huge", {"l1_size": HUGE32}, "l1_size 4294967295 needs more"),
     ("l1_size_past_the_cap", {"l1_size": (32 << 20) // 8 + 1}, "32 MiB"),
     ("l1_size_past_the_end", {"l1_size": 1 << 16}, "L1 table at 0x3000"),
     ("l1_offset_0", {"l1_table_offset": 0}, "L1 table offset is 0"),
@@ -119,13 +119,13 @@ def magic_damaged(image, _folder):
     image.fields["magic"] = 0x514649fc
 
 
-@defect("its 71 bytes end inside the qcow2 header")
+@defect("has 71 bytes, too few for a qcow2 header")
 def header_cut_at_71(image, _folder):
     """Shorter than version 2."""
     image.length = 71
 
 
-@defect("its 103 bytes end inside the qcow2 header")
+@defect("has 103 bytes, too few for a qcow2 header")
 def header_cut_at_103(image, _folder):
     """Shorter than version 3."""
     image.length = 103
@@ -149,7 +149,7 @@ def extension_passes_the_cluster(image, _folder):
     image.body[112] = struct.pack(">II", 0x11223344, 4096 - 120 + 1)
 
 
-@defect("passes the end of the header at 0xc00")
+@defect("extends past the end of the header at 0xc00")
 def extension_passes_the_backing_name(image, _folder):
     """Two fields in one place."""
     image.backing(b"decoy")
@@ -162,7 +162,7 @@ def extensions_by_the_hundred(image, _folder):
     image.extensions = [(0x11223344, b"")] * 490
 
 
-@defect("backing file format is given twice")
+@defect("header has two extensions: backing file format")
 def backing_format_twice(image, _folder):
     """Two readers could take one each."""
     image.backing(b"decoy")
@@ -187,7 +187,7 @@ def backing_name_with_zero(image, _folder):
     image.backing(b"/dev/null\0x")
 
 
-@defect("external data file name is given twice")
+@defect("header has two extensions: external data file name")
 def data_file_twice(image, _folder):
     """The same for the data."""
     image.data_file(b"decoy")
@@ -206,7 +206,7 @@ def feature_names_cut(image, _folder):
     image.extensions.append((FEATURE_NAMES, bytes(47)))
 
 
-@defect("feature name table is given twice")
+@defect("header has two extensions: feature name table")
 def feature_names_twice(image, _folder):
     """Of two tables, one would lie."""
     image.extensions += [(FEATURE_NAMES, bytes(48))] * 2

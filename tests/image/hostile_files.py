@@ -106,7 +106,7 @@ def backing_chain_of_100(image, folder):
         below.write(folder / f"{depth}.qcow2")
 
 
-@defect("l1_size 4294967295 entries", info=True, check=BACKED, options=ALLOW)
+@defect("l1_size 4294967295 needs more", info=True, check=BACKED, options=ALLOW)
 def backing_is_hostile(image, folder):
     """The sentence is about that file."""
     below = Builder()
@@ -157,7 +157,7 @@ def data_file_too_short(image, folder):
     image.data_file(b"short")
 
 
-@defect("has another offset than the guest's", info=True,
+@defect("has an offset that differs from the guest offset", info=True,
         check=("data_file", "well_formed"), options=ALLOW_DATA)
 def data_file_with_other_places(image, folder):
     """Offsets in it are those of the disk."""

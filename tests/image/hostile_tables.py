@@ -45,9 +45,9 @@ l2_entry("data_at_the_end", 0xa000, "at 0xa000 with 4096 bytes lies past")
 l2_entry("data_at_the_last_place", 0x00fffffffffff000,
          "at 0xfffffffffff000 with 4096 bytes lies past")
 l2_entry("data_without_offset", COPIED, "has bit 63 set but no offset")
-l2_entry("data_on_the_l1_table", 0x3000 | COPIED, "lies on the L1 table",
+l2_entry("data_on_the_l1_table", 0x3000 | COPIED, "overlaps the L1 table",
          ("overlaps", "refcounts"))
-l2_entry("data_on_the_refcount_table", 0x1000, "lies on the refcount table",
+l2_entry("data_on_the_refcount_table", 0x1000, "overlaps the refcount table",
          ("overlaps", "refcounts", "copied"))
 l2_entry("zero_flag_in_version_2", 0x7001 | COPIED, "has reserved bits set",
          builder={"version": 2})
@@ -58,7 +58,7 @@ l2_entry("compressed_past_the_end", COMPRESSED | 1 << 50,
 l2_entry("compressed_passes_the_end", COMPRESSED | 15 << 58 | 0x9000,
          "at 0x9000 with 8192 bytes lies past the end")
 l2_entry("compressed_on_the_header", COMPRESSED | 0x10,
-         "at 0x10 lies on the header",
+         "at 0x10 overlaps the header",
          ("overlaps", "refcounts"))
 l2_entry("compressed_on_the_l1_table", COMPRESSED | 0x3800,
          "at 0x3800 (512 bytes) does not decompress",

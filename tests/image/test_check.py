@@ -141,10 +141,10 @@ def test_a_dirty_image_with_wrong_counts_says_why(work, hone):
 
 OVERLAPS = [
     # what an entry of the L2 table is changed to point at
-    (lambda i: i.get("Q", 40), "lies on a L1 table"),
-    (lambda i: i.get("Q", 48), "lies on a refcount table"),
-    (lambda i: i.get("Q", i.get("Q", 48)), "lies on a refcount block"),
-    (lambda i: i.get("Q", i.l1()) & ~COPIED, "lies on a L2 table"),
+    (lambda i: i.get("Q", 40), "overlaps an L1 table"),
+    (lambda i: i.get("Q", 48), "overlaps a refcount table"),
+    (lambda i: i.get("Q", i.get("Q", 48)), "overlaps a refcount block"),
+    (lambda i: i.get("Q", i.l1()) & ~COPIED, "overlaps an L2 table"),
     (lambda i: i.get("Q", i.l2(1)) & ~COPIED, "is used twice by the disk"),
 ]
 

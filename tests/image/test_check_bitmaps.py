@@ -11,9 +11,9 @@ BITMAPS = [
     # offset in the extension or in the directory's entry, code, value
     ("extension", 0, "I", 0, "nb_bitmaps 0"),
     ("extension", 0, "I", 65536, "nb_bitmaps 65536"),
-    ("extension", 0, "I", 2, "entry 1 passes the end of the directory"),
+    ("extension", 0, "I", 2, "entry 1 extends past the end of the directory"),
     ("extension", 8, "Q", 1 << 40, "bitmap_directory_size"),
-    ("extension", 8, "Q", 24, "passes the end of the directory"),
+    ("extension", 8, "Q", 24, "extends past the end of the directory"),
     ("extension", 8, "Q", 4096, "but its 1 entry has"),
     ("extension", 16, "Q", 512, "bitmap directory offset 0x200"),
     ("extension", 16, "Q", 1 << 50, "bitmap directory at"),
@@ -25,8 +25,8 @@ BITMAPS = [
     ("entry", 17, "B", 8, "granularity_bits 8"),
     ("entry", 17, "B", 32, "granularity_bits 32"),
     ("entry", 18, "H", 0, "name_size 0"),
-    ("entry", 18, "H", 1024, "passes the end"),
-    ("entry", 20, "I", 0xffffffff, "passes the end"),
+    ("entry", 18, "H", 1024, "extends past the end"),
+    ("entry", 20, "I", 0xffffffff, "extends past the end"),
     ("table", 0, "Q", 2, "bitmap table entry 0"),
     ("table", 0, "Q", 1 << 60, "bitmap table entry 0"),
     ("table", 0, "Q", 1 << 50, "bitmap table entry 0"),
@@ -63,6 +63,17 @@ def test_the_bitmap_bit_without_bitmaps(work, hone):
     image.put("Q", 88, 1)
     image.write()
     assert_unsafe(hone, image.path, ("bitmaps", "no bitmaps extension"))
+
+
+def test_a_second_bitmaps_extension(work, hone):
+    """Of two, each reader could take another one."""
+    path = make(work).path
+    qemu.img("bitmap", "--add", path, "b")
+    image = Image(path)
+    first, end = image.extension(0x23852875), image.extension(0)
+    image.data[end:end + 32] = image.data[first:first + 32]
+    image.write()
+    assert_unsafe(hone, path, ("bitmaps", "header has 2 bitmaps extensions"))
 
 
 def test_info_counts_bitmaps(work, hone):

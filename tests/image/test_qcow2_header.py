@@ -119,7 +119,7 @@ def test_a_repeated_extension(work, hone):
     image.data[at + 16:at + 32] = struct.pack(">II8s", 0xe2792aca, 5,
                                               b"qcow2")
     image.write()
-    refused(hone, image, "backing file format is given twice")
+    refused(hone, image, "header has two extensions: backing file format")
 
 
 def test_names_with_zero_bytes(work, hone):
@@ -168,7 +168,7 @@ def test_a_file_of_one_byte_ends_in_the_singular(work, hone):
     image = work / "a.qcow2"
     image.write_bytes(b"Q")
     assert hone.fails("map", "-f", "qcow2", image) == (
-        f"hone: {image}: its 1 byte ends inside the qcow2 header")
+        f"hone: {image}: has 1 byte, too few for a qcow2 header")
 
 
 def peak(hone, path):

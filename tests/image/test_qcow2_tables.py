@@ -47,13 +47,13 @@ L2 = [
     (0, COPIED, "has bit 63 set but no offset"),
     (0, COPIED | 0x10000000, "data cluster of guest offset 0x0"),
     (2, OFFSET & ~0xffff, "data cluster of guest offset 0x20000"),
-    (0, COPIED | 0x30000, "lies on the L1 table"),
-    (0, COPIED | 0x10000, "lies on the refcount table"),
+    (0, COPIED | 0x30000, "overlaps the L1 table"),
+    (0, COPIED | 0x10000, "overlaps the refcount table"),
     (4, 0x50200 | 1, "not a multiple of the cluster size"),
     (8, COMPRESSED | 0x10000000, "compressed cluster of guest offset "
                                  "0x80000 at 0x10000000"),
     (8, COMPRESSED | (1 << 54) - 1, "lies past the end of the file"),
-    (8, COMPRESSED, "lies on the header"),
+    (8, COMPRESSED, "overlaps the header"),
     (8, COMPRESSED | COPIED | 0x90000, "has bit 63 set"),
     (9, COMPRESSED | 0xff << 54 | 0x9f000, "past the end of the file"),
 ]
@@ -94,7 +94,7 @@ def test_a_bad_entry_with_subclusters(work, hone, index, word, value,
 
 def test_an_external_data_file_has_the_guest_s_offsets(work, hone):
     """Others, and compressed clusters, are refused."""
-    for value, words in ((COPIED | 0x10000, "another offset than the guest"),
+    for value, words in ((COPIED | 0x10000, "differs from the guest offset"),
                          (COMPRESSED | 0x10000, "is compressed")):
         path = work / "a.qcow2"
         qemu.create(path, MI, data_file=work / "data")

@@ -120,9 +120,9 @@ remark_all(struct qcow2_check *k)
 		image_plural(k->n_compressed, "cluster", "clusters"));
 	if (k->q.n_snapshots)
 		remark(k, QCOW2_TEST_SNAPSHOTS, "%" PRIu32, k->q.n_snapshots);
-	if (h->bitmaps.length && !(h->autoclear & QCOW2_BITMAPS))
+	if (h->bitmaps.extensions && !(h->autoclear & QCOW2_BITMAPS))
 		remark(k, QCOW2_TEST_BITMAPS, "marked inconsistent, ignored");
-	else if (h->bitmaps.length)
+	else if (h->bitmaps.extensions)
 		remark(k, QCOW2_TEST_BITMAPS, "%" PRIu32, h->bitmaps.count);
 	if (refcounts->faults && dirty)
 		snprintf(refcounts->text + used, sizeof(refcounts->text) - used,

@@ -6,7 +6,7 @@
 #include "format/qcow2/check.h"
 
 /* The extension with its head. */
-#define EXTENSION_BYTES 32
+#define EXTENSION_BYTES 24
 
 /* QEMU refuses more. */
 #define MAX_BITMAPS 65535
@@ -124,7 +124,8 @@ check_directory(struct qcow2_check *k, const unsigned char *raw,
 		if (length > left) {
 			qcow2_fault(k, QCOW2_TEST_BITMAPS,
 				"bitmap directory entry %" PRIu32
-				" passes the end of the directory, which has "
+				" extends past the end of the directory, which "
+				"has "
 				"%" PRIu64 " %s",
 				i, b->directory_bytes,
 				image_plural(
@@ -152,14 +153,19 @@ parse_extension(struct qcow2_check *k)
 {
 	const struct qcow2_bitmaps *b = &k->q.header.bitmaps;
 
-	if (b->length == 0)
+	if (b->extensions == 0)
 		qcow2_fault(k, QCOW2_TEST_BITMAPS,
 			"bit 0 of autoclear_features is set (bitmaps), but "
 			"there is no bitmaps extension");
+	else if (b->extensions > 1)
+		qcow2_fault(k, QCOW2_TEST_BITMAPS,
+			"header has %" PRIu32 " bitmaps extensions, but 1 is "
+			"allowed",
+			b->extensions);
 	else if (b->length != EXTENSION_BYTES)
 		qcow2_fault(k, QCOW2_TEST_BITMAPS,
-			"bitmaps extension does not have 24 bytes, or is given "
-			"twice");
+			"bitmaps extension has %" PRIu32 " %s, which is not 24",
+			b->length, image_plural(b->length, "byte", "bytes"));
 	else if (b->count == 0 || b->count > MAX_BITMAPS)
 		qcow2_fault(k, QCOW2_TEST_BITMAPS,
 			"nb_bitmaps %" PRIu32 " is not from 1 to 65535",

@@ -111,8 +111,9 @@ overlaps(struct qcow2_check *k, uint32_t entry, enum qcow2_use use,
 		return false;
 	if (other != use || !may_be_shared(use)) {
 		qcow2_fault(k, QCOW2_TEST_OVERLAPS,
-			"%s at 0x%" PRIx64 " lies on a %s", name_of(use),
-			offset, name_of(other));
+			"%s at 0x%" PRIx64 " overlaps %s %s", name_of(use),
+			offset, *name_of(other) == 'L' ? "an" : "a",
+			name_of(other));
 		return true;
 	}
 	if (active && (entry & QCOW2_REFS_ACTIVE) &&

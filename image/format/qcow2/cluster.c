@@ -168,8 +168,8 @@ parse_standard(const struct qcow2_source *q, uint64_t entry, uint64_t bitmap,
 	bool placed = c->host || (entry & COPIED);
 	if (external && placed && c->host != guest)
 		return bad_entry(q, guest, entry,
-			"has another offset than the guest's, but the image "
-			"has an external data file",
+			"has an offset that differs from the guest offset, but "
+			"the image has an external data file",
 			err);
 	if (q->extended) {
 		int rc = parse_bitmap(q, entry, bitmap, guest, c, err);
@@ -204,7 +204,7 @@ check_place(const struct qcow2_source *q, uint64_t guest,
 		return 0;
 	return image_fail(err, q->base.store->name, -EINVAL,
 		"%s cluster of guest offset 0x%" PRIx64 " at 0x%" PRIx64
-		" lies on the %s",
+		" overlaps the %s",
 		c->compressed ? "compressed" : "data", guest, c->host, table);
 }
 

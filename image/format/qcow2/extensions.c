@@ -33,8 +33,8 @@ parse_name(const unsigned char *at, uint32_t length, uint32_t limit,
 	struct image_error *err)
 {
 	if (*out)
-		return image_fail(
-			err, name, -EINVAL, "%s is given twice", field);
+		return image_fail(err, name, -EINVAL,
+			"header has two extensions: %s", field);
 	if (length == 0 || length > limit)
 		return image_fail(err, name, -EINVAL,
 			"%s has %" PRIu32 " bytes, which is not from 1 to "
@@ -53,7 +53,7 @@ parse_feature_names(const struct extension *e, const char *name,
 {
 	if (h->features)
 		return image_fail(err, name, -EINVAL,
-			"feature name table is given twice");
+			"header has two extensions: feature name table");
 	if (e->length % FEATURE_ROW != 0)
 		return image_fail(err, name, -EINVAL,
 			"feature name table has %" PRIu32 " %s, which is "
@@ -78,8 +78,8 @@ parse_encryption(const struct extension *e, const char *name,
 	struct qcow2_header *h, struct image_error *err)
 {
 	if (h->encryption_header)
-		return image_fail(
-			err, name, -EINVAL, "encryption header is given twice");
+		return image_fail(err, name, -EINVAL,
+			"header has two extensions: encryption header");
 	if (e->length != ENCRYPTION_BYTES)
 		return image_fail(err, name, -EINVAL,
 			"pointer to the encryption header has %" PRIu32
@@ -95,12 +95,14 @@ parse_encryption(const struct extension *e, const char *name,
 static void
 parse_bitmaps(const struct extension *e, struct qcow2_header *h)
 {
-	if (e->length == BITMAPS_BYTES && h->bitmaps.length == 0) {
+	if (++h->bitmaps.extensions > 1)
+		return;
+	h->bitmaps.length = e->length;
+	if (e->length == BITMAPS_BYTES) {
 		h->bitmaps.count = qcow2_get32(e->data);
 		h->bitmaps.directory_bytes = qcow2_get64(e->data + 8);
 		h->bitmaps.directory_offset = qcow2_get64(e->data + 16);
 	}
-	h->bitmaps.length += HEAD + e->length;
 }
 
 static int
@@ -140,7 +142,8 @@ parse_area(const unsigned char *raw, size_t end, const char *name,
 		if (e.length > end - at - HEAD)
 			return image_fail(err, name, -EINVAL,
 				"header extension 0x%08" PRIx32 " at 0x%zx has "
-				"%" PRIu32 " %s and passes the end of the "
+				"%" PRIu32
+				" %s and extends past the end of the "
 				"header at 0x%zx",
 				e.type, at, e.length,
 				image_plural(e.length, "byte", "bytes"), end);

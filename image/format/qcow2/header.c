@@ -16,8 +16,9 @@ parse_cluster_bits(const unsigned char *raw, const char *name,
 {
 	if (qcow2_get32(raw) != QCOW2_MAGIC)
 		return image_fail(err, name, -EINVAL,
-			"magic 0x%08" PRIx32 " is not that of qcow2",
-			qcow2_get32(raw));
+			"magic 0x%08" PRIx32 " is not 0x%08" PRIx32
+			", the magic of qcow2",
+			qcow2_get32(raw), (uint32_t)QCOW2_MAGIC);
 	h->version = qcow2_get32(raw + 4);
 	if (h->version != 2 && h->version != 3)
 		return image_fail(err, name, -EINVAL,
@@ -38,7 +39,7 @@ parse_version_3(const unsigned char *raw, size_t length, const char *name,
 {
 	if (length < LENGTH_3)
 		return image_fail(err, name, -EINVAL,
-			"its %zu bytes end inside the qcow2 header", length);
+			"has %zu bytes, too few for a qcow2 header", length);
 	h->incompatible = qcow2_get64(raw + 72);
 	h->compatible = qcow2_get64(raw + 80);
 	h->autoclear = qcow2_get64(raw + 88);
@@ -122,7 +123,7 @@ qcow2_check_table(const struct image_store *store, const struct qcow2_header *h,
 		return 0;
 	if (offset == 0)
 		return image_fail(err, store->name, -EINVAL,
-			"%s offset is 0, where the header lies", what);
+			"%s offset is 0, the offset of the header", what);
 	if (__builtin_add_overflow(offset, bytes, &end) || end > store->size)
 		return image_fail(err, store->name, -EINVAL,
 			"%s at 0x%" PRIx64 " with %" PRIu64 " %s lies past "
@@ -150,7 +151,7 @@ parse_l1(const unsigned char *raw, const char *name, struct qcow2_header *h,
 	h->l1_offset = qcow2_get64(raw + 40);
 	if (h->l1_entries > QCOW2_MAX_L1_BYTES / 8)
 		return image_fail(err, name, -EINVAL,
-			"l1_size %" PRIu32 " entries are more than 32 MiB",
+			"l1_size %" PRIu32 " needs more than 32 MiB",
 			h->l1_entries);
 
 	uint64_t needed = qcow2_l1_entries(h, h->size);
@@ -177,7 +178,7 @@ parse_refcount_table(const unsigned char *raw, const char *name,
 			err, name, -EINVAL, "refcount_table_clusters is 0");
 	if (h->refcount_table_bytes > QCOW2_MAX_REFCOUNT_TABLE_BYTES)
 		return image_fail(err, name, -EINVAL,
-			"refcount_table_clusters %" PRIu32 " are more than "
+			"refcount_table_clusters %" PRIu32 " needs more than "
 			"8 MiB",
 			clusters);
 	return 0;
@@ -256,9 +257,9 @@ qcow2_header_read(struct image_store *store, struct qcow2_header *h,
 	*h = (struct qcow2_header){0};
 	if (store->size < sizeof(first))
 		return image_fail(err, store->name, -EINVAL,
-			"its %" PRIu64 " %s inside the qcow2 header",
+			"has %" PRIu64 " %s, too few for a qcow2 header",
 			store->size,
-			image_plural(store->size, "byte ends", "bytes end"));
+			image_plural(store->size, "byte", "bytes"));
 	int rc = image_store_read(store, 0, first, sizeof(first), err);
 	if (rc == 0)
 		rc = parse_cluster_bits(first, store->name, h, err);

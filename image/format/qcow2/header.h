@@ -73,9 +73,10 @@ struct qcow2_header {
 	/* NULL if there is none */
 	char *backing_file;
 	char *backing_format;
-	/* the bitmaps extension as in the file; length: bytes of all such
-	 * extensions with their heads, 0 if there is none */
+	/* the first bitmaps extension as in the file; extensions: how many
+	 * the header has */
 	struct qcow2_bitmaps {
+		uint32_t extensions;
 		uint32_t length;
 		uint32_t count;
 		uint64_t directory_bytes;

@@ -36,11 +36,13 @@ check_end(const struct qcow2_source *q, const struct entry *e, uint64_t length,
 
 	if (used > QCOW2_MAX_SNAPSHOT_TABLE_BYTES)
 		return image_fail(err, store->name, -EINVAL,
-			"snapshot table is longer than 64 MiB");
+			"snapshot table has at least %" PRIu64 " bytes, which "
+			"is more than 64 MiB",
+			used);
 	if (e->offset + length > store->size)
 		return image_fail(err, store->name, -EINVAL,
 			"snapshot table entry %" PRIu32 " at 0x%" PRIx64
-			" passes the end of the file (%" PRIu64 " bytes)",
+			" extends past the end of the file (%" PRIu64 " bytes)",
 			e->index, e->offset, store->size);
 	return 0;
 }
@@ -74,7 +76,7 @@ check_l1(const struct qcow2_source *q, const struct entry *e,
 	snprintf(what, sizeof(what), "L1 table of snapshot %" PRIu32, e->index);
 	if (s->l1_entries > QCOW2_MAX_L1_BYTES / 8)
 		return image_fail(err, q->base.store->name, -EINVAL,
-			"%s has %" PRIu32 " entries, which are more than "
+			"%s has %" PRIu32 " entries, which need more than "
 			"32 MiB",
 			what, s->l1_entries);
 	if (s->disk_size > INT64_MAX)
