@@ -256,8 +256,7 @@ struct json {
 };
 void json_begin(struct json *json, FILE *to, char bracket);
 void json_end(struct json *json, char bracket);
-/* Begin a value; key is NULL in an array. */
-void json_key(struct json *json, const char *key);
+/* key is NULL in an array. */
 void json_string(struct json *json, const char *key, const char *value);
 void json_number(struct json *json, const char *key, uint64_t value);
 void json_seconds(struct json *json, const char *key, double value);

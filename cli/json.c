@@ -59,8 +59,9 @@ put_string(FILE *to, const char *value)
 	putc('"', to);
 }
 
-void
-json_key(struct json *json, const char *key)
+/* Begin a value; key is NULL in an array. */
+static void
+begin_value(struct json *json, const char *key)
 {
 	if (json->comma)
 		fputs(", ", json->to);
@@ -74,35 +75,35 @@ json_key(struct json *json, const char *key)
 void
 json_string(struct json *json, const char *key, const char *value)
 {
-	json_key(json, key);
+	begin_value(json, key);
 	put_string(json->to, value);
 }
 
 void
 json_number(struct json *json, const char *key, uint64_t value)
 {
-	json_key(json, key);
+	begin_value(json, key);
 	fprintf(json->to, "%" PRIu64, value);
 }
 
 void
 json_seconds(struct json *json, const char *key, double value)
 {
-	json_key(json, key);
+	begin_value(json, key);
 	fprintf(json->to, "%.6f", value);
 }
 
 void
 json_bool(struct json *json, const char *key, bool value)
 {
-	json_key(json, key);
+	begin_value(json, key);
 	fputs(value ? "true" : "false", json->to);
 }
 
 void
 json_open(struct json *json, const char *key, char bracket)
 {
-	json_key(json, key);
+	begin_value(json, key);
 	putc(bracket, json->to);
 	json->comma = false;
 }

@@ -43,9 +43,6 @@ image_file(struct image_store *store)
 	return (struct image_file *)store;
 }
 
-/* open.c: fails if st is neither a regular file nor a block device. */
-int image_file_check_kind(
-	const char *name, const struct stat *st, struct image_error *err);
 /* size.c: bytes of an open file or block device. */
 int image_file_size(int fd, const char *name, struct stat *st, uint64_t *size,
 	struct image_error *err);

@@ -23,9 +23,9 @@ kind_of_file(mode_t mode)
 	return "a character device";
 }
 
-int
-image_file_check_kind(
-	const char *name, const struct stat *st, struct image_error *err)
+/* Fails if st is neither a regular file nor a block device. */
+static int
+check_kind(const char *name, const struct stat *st, struct image_error *err)
 {
 	if (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode))
 		return 0;
@@ -65,7 +65,7 @@ open_path(const char *path, struct image_error *err)
 	/* Before open(), which fails for a socket and has side effects on a
 	 * tape. */
 	if (stat(path, &st) == 0) {
-		int rc = image_file_check_kind(path, &st, err);
+		int rc = check_kind(path, &st, err);
 		if (rc < 0)
 			return rc;
 		/* For a device, O_NONBLOCK may mean: open without a medium. */
@@ -202,7 +202,7 @@ make_store(int fd, bool owns_fd, const char *name, int access,
 
 	int rc = image_file_size(fd, name, &file->st, &file->store.size, err);
 	if (rc == 0)
-		rc = image_file_check_kind(name, &file->st, err);
+		rc = check_kind(name, &file->st, err);
 	file->regular = rc == 0 && S_ISREG(file->st.st_mode);
 	if (rc == 0 && access == O_RDONLY && file->store.size == 0 &&
 		file->regular)

@@ -12,9 +12,6 @@ struct hone_cpuid {
 	uint32_t leaf7_ebx;
 };
 
-/* Asks this CPU. Only in x86_64.c. */
-void hone_cpu_read_cpuid(struct hone_cpuid *id);
-
 /* As hone_cpu_detect_traits(). Tests pass the words of other CPUs. */
 void hone_cpu_parse_traits(const struct hone_cpuid *id, size_t *values);
 

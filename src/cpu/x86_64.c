@@ -93,8 +93,8 @@ hone_cpu_detect_cache(unsigned level)
 	return size;
 }
 
-void
-hone_cpu_read_cpuid(struct hone_cpuid *id)
+static void
+read_cpuid(struct hone_cpuid *id)
 {
 	unsigned a, b, c, d;
 
@@ -115,6 +115,6 @@ hone_cpu_detect_traits(size_t *values)
 {
 	struct hone_cpuid id;
 
-	hone_cpu_read_cpuid(&id);
+	read_cpuid(&id);
 	hone_cpu_parse_traits(&id, values);
 }

@@ -6,7 +6,6 @@
 #include "support.h"
 #include "test_store.h"
 
-#define MIB (UINT64_C(1) << 20)
 #define GIB (UINT64_C(1) << 30)
 #define TIB (UINT64_C(1) << 40)
 #define EIB (UINT64_C(1) << 60)
