@@ -3,10 +3,10 @@
 """Time the extension's cache beside APCu, yac, opcache, memcached and Redis.
 
 Calls of one process (calls.py), readers and a writer (crowd.py), hit rates
-(hits.py), pages of real programs (pages.py), and instructions of real programs
-that cache objects (counts). What is not there is skipped and named. memcached
-and Redis listen on sockets in a temporary folder alone, and end with the
-benchmark.
+(hits.py), bytes of values (memory.py), pages of real programs (pages.py), and
+instructions of real programs that cache objects (counts). What is not there is
+skipped and named. memcached and Redis listen on sockets in a temporary folder
+alone, and end with the benchmark.
 
 Exits 1 if a target is missed, or if the extension's cache has no figure in a
 case or gives a wrong value.
@@ -25,13 +25,14 @@ import calls  # noqa: E402
 import count  # noqa: E402
 import crowd  # noqa: E402
 import hits  # noqa: E402
+import memory  # noqa: E402
 import pages  # noqa: E402
 import programs  # noqa: E402
 
 sys.path.append(str(HERE.parent / 'support'))
 import report  # noqa: E402 (from bench/support)
 
-PARTS = ('calls', 'crowd', 'hits', 'pages', 'counts')
+PARTS = ('calls', 'crowd', 'hits', 'bytes', 'pages', 'counts')
 
 
 def arguments():
@@ -68,7 +69,7 @@ def arguments():
 def measure(args, kit):
     """The report."""
     parts = args.parts.split(',')
-    results, rates, counts, troubles = {}, {}, {}, []
+    results, rates, arrays, sizes, counts, troubles = {}, {}, {}, {}, {}, []
     with programs.Servers(kit) as servers:
         skipped = dict(servers.skipped)
         if 'calls' in parts:
@@ -83,7 +84,12 @@ def measure(args, kit):
         results.update(found)
         troubles += trouble
     if 'hits' in parts:
-        rates, trouble = hits.measure(kit, skipped, args.only)
+        rates, trouble = hits.measure(kit, skipped, args.only, 'texts')
+        troubles += trouble
+        arrays, trouble = hits.measure(kit, skipped, args.only, 'arrays')
+        troubles += trouble
+    if 'bytes' in parts:
+        sizes, trouble = memory.measure(kit, skipped, args.only)
         troubles += trouble
     if 'pages' in parts and args.real:
         found, trouble = pages.measure(
@@ -100,8 +106,8 @@ def measure(args, kit):
     return {'machine': report.machine(),
             'command': './dev bench cache', 'rounds': args.rounds,
             'noisy': args.noisy,
-            'parts': {'cache': results}, 'hits': rates,
-            'instructions': counts, 'skipped': skipped,
+            'parts': {'cache': results}, 'hits': rates, 'array_hits': arrays,
+            'bytes': sizes, 'instructions': counts, 'skipped': skipped,
             'troubles': [{'case': case, 'subject': subject, 'reason': reason}
                          for case, subject, reason in troubles]}
 

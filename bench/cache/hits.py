@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Hit rates with half of the memory that all values need.
 
-Keys come by Zipf's law. A key that is not found is stored. Each cache has as
-many bytes as half of all values have, with its own data inside; the ideal LRU
-has as many bytes for values alone. The first half of the stream warms up.
+Keys come by Zipf's law. A key that is not found is stored. The first half of the
+stream warms up.
+
+Values are strings, or arrays of 2 to 41 rows of 5 fields. Each cache has as many
+bytes as half of all values have, with its own data inside; the ideal LRU has as
+many bytes for values alone. An array counts as the string of serialize(): so the
+caches have the same size, and each keeps the array in its own form.
 """
 import bisect
 import collections
@@ -14,84 +18,95 @@ import sys
 
 from programs import Program, Trouble
 
-SUBJECTS = ('hone', 'apcu-php', 'apcu-ttl', 'yac')
-KEYS = 40000
-LENGTH = 400000  # keys of the stream
+# What the values are: the subjects, the keys, and the length of the stream.
+STREAMS = {
+    'texts': (('hone', 'apcu-php', 'apcu-ttl', 'yac'), 40000, 400000),
+    'arrays': (('hone', 'apcu-php', 'apcu-igbinary'), 8000, 80000),
+}
 REQUEST = 1000   # keys of a request
 SKEW = 0.9       # frequency of the n-th key: n ** -SKEW
 
 
-def size(number):
+def text_size(number):
     """As the stream() of php/work.php makes it."""
     return 200 + number * 7919 % 1800
 
 
-def zipf():
+def zipf(keys, length):
     """The stream: numbers of keys. The same in each run."""
     generator = random.Random(1)
-    numbers = list(range(KEYS))
+    numbers = list(range(keys))
     generator.shuffle(numbers)
     sums = list(itertools.accumulate(
-        (rank + 1) ** -SKEW for rank in range(KEYS)))
+        (rank + 1) ** -SKEW for rank in range(keys)))
     return [numbers[bisect.bisect(sums, generator.random() * sums[-1])]
-            for _ in range(LENGTH)]
+            for _ in range(length)]
 
 
-def memory():
-    """Half of the bytes of all values."""
-    return sum(map(size, range(KEYS))) // 2
-
-
-def ideal(stream, limit):
+def ideal(stream, sizes, limit):
     """Hits of an LRU without any overhead, in the second half."""
     kept, used, hits = collections.OrderedDict(), 0, 0
     for at, number in enumerate(stream):
         if number in kept:
             kept.move_to_end(number)
-            hits += at >= LENGTH // 2
+            hits += at >= len(stream) // 2
             continue
-        used += size(number)
+        used += sizes[number]
         kept[number] = True
         while used > limit:
-            used -= size(kept.popitem(last=False)[0])
+            used -= sizes[kept.popitem(last=False)[0]]
     return hits
 
 
-def of_subject(kit, subject, megabytes):
+def of_subject(kit, subject, values, length, megabytes):
     """Hits in the second half, and stores that were refused in all."""
     program = Program(kit, subject, megabytes=megabytes)
     hits = refused = 0
     try:
-        for begin in range(0, LENGTH, REQUEST):
+        for begin in range(0, length, REQUEST):
             found = program.ask({
                 'do': 'stream', 'stream': str(kit.work / 'stream'),
-                'from': str(begin), 'count': str(REQUEST)})
-            hits += found['hits'] if begin >= LENGTH // 2 else 0
+                'values': values, 'from': str(begin), 'count': str(REQUEST)})
+            hits += found['hits'] if begin >= length // 2 else 0
             refused += found['refused']
     finally:
         program.end()
     return hits, refused
 
 
-def measure(kit, skipped, only):
+def sizes_of(kit, values, keys):
+    """The bytes of each value, as a string."""
+    if values == 'texts':
+        return [text_size(number) for number in range(keys)]
+    program = Program(kit, 'array')
+    try:
+        return program.ask({'do': 'lengths', 'keys': str(keys)})['lengths']
+    finally:
+        program.end()
+
+
+def measure(kit, skipped, only, values):
     """(subject -> {rate, refused}, troubles)"""
-    if only not in 'hit rate':
+    case = {'texts': 'hit rate', 'arrays': 'hit rate, arrays'}[values]
+    if only not in case:
         return {}, []
-    print('\rhit rate'.ljust(60), end='', file=sys.stderr)
-    stream = zipf()
-    (kit.work / 'stream').write_bytes(struct.pack(f'<{LENGTH}I', *stream))
-    megabytes = memory() >> 20
-    measured, troubles = LENGTH // 2, []
-    results = {'ideal LRU': {
-        'rate': round(ideal(stream, megabytes << 20) / measured, 4)}}
-    for subject in SUBJECTS:
+    print(f'\r{case}'.ljust(60), end='', file=sys.stderr)
+    subjects, keys, length = STREAMS[values]
+    stream = zipf(keys, length)
+    (kit.work / 'stream').write_bytes(struct.pack(f'<{length}I', *stream))
+    sizes = sizes_of(kit, values, keys)
+    megabytes = sum(sizes) // 2 >> 20
+    measured, troubles = length // 2, []
+    results = {'ideal LRU': {'rate': round(
+        ideal(stream, sizes, megabytes << 20) / measured, 4)}}
+    for subject in subjects:
         if subject in skipped:
             continue
         try:
-            hits, refused = of_subject(kit, subject, megabytes)
+            hits, refused = of_subject(kit, subject, values, length, megabytes)
             results[subject] = {'rate': round(hits / measured, 4),
                                 'refused': refused}
         except Trouble as trouble:
-            troubles.append(('hit rate', subject, str(trouble)))
+            troubles.append((case, subject, str(trouble)))
     print('\r'.ljust(61), end='\r', file=sys.stderr)
     return results, troubles

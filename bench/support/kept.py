@@ -45,6 +45,7 @@ class Run:
         self.command = command(report["command"])
         # Subject -> {"rate": 0 to 1}; of the part cache alone.
         self.hits = report.get("hits", {})
+        self.array_hits = report.get("array_hits", {})
         # Case -> subject -> instructions; of the part cache alone, too.
         self.instructions = report.get("instructions", {})
         # As the run found them; a part has none if its run is an early one.

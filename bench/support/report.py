@@ -275,6 +275,14 @@ def print_hits(report):
     if rates:
         print_table("hit rate", {"half of the memory": {
             subject: f"{rate:.3f}" for subject, rate in rates.items()}})
+    arrays = report.get("array_hits")
+    if arrays:
+        print_table("hit rate, arrays", {"half of the serialized bytes": {
+            subject: f"{of['rate']:.3f}" for subject, of in arrays.items()}})
+    if report.get("bytes"):
+        print_table("bytes of a value", {case: {
+            subject: f"{size:,.0f}" for subject, size in of.items()}
+            for case, of in report["bytes"].items()})
     judged = print_targets(targets_cache.hits(rates))
     counts = report.get("instructions", {})
     if counts:

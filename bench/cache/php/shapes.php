@@ -148,6 +148,27 @@ function nested(int $count): array
     return $nested;
 }
 
+/** $count rows of 5 fields, of about 141 bytes in the format of serialize(). */
+function fields(int $count, int $from = 0): array
+{
+    $rows = [];
+    for ($i = $from; $i < $from + $count; $i++) {
+        $rows[] = ['id' => $i, 'name' => "user $i", 'mail' => "u$i@example.org",
+            'state' => 'publish', 'score' => $i / 3];
+    }
+    return $rows;
+}
+
+/** Small arrays in arrays, as the configuration of a program has them. */
+function configuration(): array
+{
+    return ['debug' => false,
+        'database' => ['host' => 'localhost', 'port' => 3306, 'options' => ['timeout' => 5, 'persistent' => true]],
+        'cache' => ['driver' => 'redis', 'ttl' => 3600],
+        'mail' => ['from' => ['name' => 'A shop', 'address' => 'shop@example.org'], 'smtp' => ['port' => 25]],
+        'locales' => ['de', 'en'], 'paths' => ['cache' => '/tmp']];
+}
+
 /** Objects that lead to one another in a circle, and to their parents. */
 function graph(): Graph
 {
@@ -170,6 +191,7 @@ function graph(): Graph
 function shape(string $name): mixed
 {
     return match ($name) {
+        'int' => 42,
         's20' => text(20, 1),
         's1k' => text(1024, 1),
         'ints' => array_map(fn($i) => $i * 1000003 % 65521, range(1, 64)),
@@ -178,6 +200,10 @@ function shape(string $name): mixed
             array_map(fn($i) => $i % 4 ? text(5 + $i % 30, $i) : $i, range(1, 100))),
         'options' => options(),
         'rows' => rows(),
+        'fields' => fields(1000),
+        'json' => json_decode(json_encode(fields(1000)), true),
+        'config' => configuration(),
+        'list' => range(1, 10000),
         'nested' => nested(10000),
         'graph' => graph(),
         'posts' => posts(1000),

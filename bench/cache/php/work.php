@@ -206,17 +206,40 @@ function crowd(array $subject, mixed $c, array $keys, string $shape): array
     return ['calls' => $calls, 'ns' => $took, 'cpu' => $cpu];
 }
 
-/** Part of a stream of keys: what is not found is stored. hits.py writes the file. */
+/** The growth of the used memory for each key. */
+function stored_bytes(array $subject, mixed $c, array $keys, string $shape): array
+{
+    $used = fn() => str_starts_with($_GET['subject'], 'hone')
+        ? \Hone\Cache::info()['used'] : -apcu_sma_info(true)['avail_mem'];
+    $value = shape($shape);
+    $set = each("set-{$_GET['subject']}", $subject['set']);
+    $before = $used();
+    if ($set($c, $keys, $value)[3] !== true) {
+        return ['refused' => 'the value is not stored'];
+    }
+    return ['bytes' => ($used() - $before) / count($keys)];
+}
+
+/** The array of a key of the stream: 2 to 41 rows. */
+function rows_of(int $i): array
+{
+    return fields(2 + $i * 7919 % 40, $i);
+}
+
+/**
+ * Part of a stream of keys: what is not found is stored. hits.py writes the file.
+ */
 function stream(array $subject, mixed $c): array
 {
     $from = (int)$_GET['from'];
     $count = (int)$_GET['count'];
     $numbers = unpack('V*', file_get_contents($_GET['stream'], false, null, $from * 4, $count * 4));
-    return loop("stream-{$_GET['subject']}", 'return function ($c, $numbers) {
+    $value = ['texts' => 'str_pad($key, 200 + $i * 7919 % 1800, ".")', 'arrays' => 'rows_of($i)'][$_GET['values']];
+    return loop("stream-{$_GET['values']}-{$_GET['subject']}", 'return function ($c, $numbers) {
         $hits = $refused = 0;
         foreach ($numbers as $i) {
             $key = "item_$i";
-            $value = str_pad($key, 200 + $i * 7919 % 1800, ".");
+            $value = ' . $value . ';
             ' . $subject['get'] . '
             if ($v === $value) {
                 $hits++;

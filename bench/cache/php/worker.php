@@ -31,6 +31,10 @@ function answer(): array
         return crowd($subject, $c, $keys, $shape);
     case 'stream':
         return stream($subject, $c);
+    case 'bytes':
+        return stored_bytes($subject, $c, $keys, $shape);
+    case 'lengths':
+        return ['lengths' => array_map(fn($i) => strlen(serialize(rows_of($i))), range(0, $count - 1))];
     }
 }
 
