@@ -104,8 +104,10 @@ def measure(args, kit):
         counts.update(found)
         troubles += trouble + more
     return {'machine': report.machine(),
-            'command': './dev bench cache', 'rounds': args.rounds,
-            'noisy': args.noisy,
+            'command': './dev bench cache' + (
+                '' if args.parts == ','.join(PARTS)
+                else f' --parts {args.parts}'),
+            'rounds': args.rounds, 'noisy': args.noisy,
             'parts': {'cache': results}, 'hits': rates, 'array_hits': arrays,
             'bytes': sizes, 'instructions': counts, 'skipped': skipped,
             'troubles': [{'case': case, 'subject': subject, 'reason': reason}
