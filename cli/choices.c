@@ -18,19 +18,23 @@ cli_choices_help(const struct cli *cli)
 	return false;
 }
 
-/* Returns the name of an option's value in the help. */
-static const char *
-value_name(const struct image_option *option)
+/* Print the values of an option. Returns the number of characters. */
+static int
+print_values(const struct image_option *option)
 {
+	int n = 0;
+
 	switch (option->type) {
 	case IMAGE_OPTION_SIZE:
-		return "SIZE";
+		return printf("SIZE");
 	case IMAGE_OPTION_NUMBER:
-		return "N";
+		return printf("N");
 	case IMAGE_OPTION_FLAG:
-		return "on|off";
+		return printf("on|off");
 	default:
-		return "WORD";
+		for (const char *c = option->words; *c; c++, n++)
+			putchar(*c == ' ' ? '|' : *c);
+		return n;
 	}
 }
 
@@ -44,10 +48,13 @@ print_choices(const struct image_format *format)
 		printf("%s has no options.\n", name);
 		return;
 	}
-	printf("Options of %s (-o KEY=VALUE,...):\n", name);
+	printf("Options of %s (-o KEY=VALUE,...), with defaults in "
+	       "parentheses:\n",
+		name);
 	for (; option->name; option++) {
-		int n = printf("  %s=%s", option->name, value_name(option));
-		printf("%*s %s\n", n < 28 ? 28 - n : 0, "", option->help);
+		int n = printf("  %s=", option->name);
+		n += print_values(option);
+		printf("%*s %s\n", n < 30 ? 30 - n : 0, "", option->help);
 	}
 }
 

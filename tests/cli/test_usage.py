@@ -403,6 +403,7 @@ def test_o_help_lists_the_options_of_a_format(hone, small, out):
         for text in ("help", "?", "cluster_size=4k,help"):
             said = hone.ok("convert", "-o", text, *words).stdout
             assert said.startswith(qcow2) and b"cluster_size=SIZE" in said
+            assert b"compression_type=zlib|zstd " in said
             assert max(len(line) for line in said.split(b"\n")) <= 80
     assert hone.ok("convert", "-o", "help", "-O", "raw").stdout == (
         b"raw has no options.\n")
