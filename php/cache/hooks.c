@@ -60,6 +60,28 @@ meet(struct walk *walk, const void *address, enum meeting again)
 	return false;
 }
 
+/*
+ * Whether a key is an integer as a string. unserialize() makes an integer of
+ * the key. Only methods of classes in C, as SplFixedArray, return such arrays.
+ */
+static bool
+has_number_as_string(const zend_array *array)
+{
+	zend_string *key;
+	zend_ulong number;
+
+	if (HT_IS_PACKED(array))
+		return false;
+	ZEND_HASH_MAP_FOREACH_STR_KEY((zend_array *)array, key)
+	{
+		if (key != NULL && ZEND_HANDLE_NUMERIC_STR(ZSTR_VAL(key),
+					   ZSTR_LEN(key), number))
+			return true;
+	}
+	ZEND_HASH_FOREACH_END();
+	return false;
+}
+
 static void
 visit_array(struct walk *walk, zend_array *array, bool shared)
 {
@@ -126,7 +148,10 @@ visit_answer(struct walk *walk, zend_object *object)
 		return;
 	}
 	add_answer(walk, object, &data);
-	visit_array(walk, Z_ARR(data), GC_REFCOUNT(Z_ARR(data)) > 1);
+	if (has_number_as_string(Z_ARR(data)))
+		leave(walk, NULL);
+	else
+		visit_array(walk, Z_ARR(data), GC_REFCOUNT(Z_ARR(data)) > 1);
 }
 
 /* The number of the declared property that __sleep() names, or -1. */
@@ -294,11 +319,13 @@ visit(struct walk *walk, zval *value, bool shared)
 	} else {
 		zend_array *array = Z_ARR_P(value);
 		bool first = true;
+		if (walk->outer != NULL && has_number_as_string(array))
+			leave(walk, NULL);
 		shared |= GC_REFCOUNT(array) > 1;
 		if (shared)
 			first = meet(walk, array,
 				walk->depth == 1 ? WRITTEN_AGAIN : KNOWN);
-		if (first)
+		if (first && walk->result == PHP_HONE_HOOKS_RUN)
 			visit_array(walk, array, shared && walk->depth > 1);
 	}
 	walk->depth--;

@@ -130,6 +130,17 @@ class Left extends Calls
 {
 }
 
+class Inner extends Calls
+{
+    private array $data;
+
+    function __unserialize(array $data): void
+    {
+        parent::__unserialize($data);
+        $this->data = $data;
+    }
+}
+
 class Removes extends Calls
 {
 }
@@ -230,6 +241,23 @@ $queue[] = $inner;
 compare('dates', [new DateTimeImmutable('2026-02-03'), new DateInterval('P1DT2H'), new DateTimeZone('+02:00'),
     new DatePeriod(new DateTime('2026-01-01'), new DateInterval('P1D'), 2)]);
 compare('collections', [new ArrayObject(['a' => $inner]), $storage, $queue]);
+
+echo "Integers as strings, of which unserialize() makes integers:\n";
+set_error_handler(function (int $level, string $message) {
+    if ($level === E_DEPRECATED) {
+        echo '  ', preg_replace('/.*(?=SplFixedArray)/', '', $message), "\n";
+    }
+    return true;
+});
+$fixed = SplFixedArray::fromArray([1]);
+@$fixed->{'-3'} = 4;
+@$fixed->{'03'} = 5;
+compare('in an answer', $fixed);
+$std = new stdClass();
+$std->{'5'} = new Calls('6', null);
+compare('in an object', $std);
+compare('below an answer', new Inner('7', fn() => [[$fixed->__serialize()]]));
+restore_error_handler();
 
 echo "Only serialize() can store the answer:\n";
 $text = new Left('left', fn() => [new Exception()]);
@@ -365,6 +393,21 @@ collections: objects
   unserialize list: name,of,7 NULL
   unserialize inner: name,of,7 array
   unserialize key: name,of,7 NULL
+Integers as strings, of which unserialize() makes integers:
+  SplFixedArray::$-3 is deprecated
+  SplFixedArray::$03 is deprecated
+in an answer: serialized
+  SplFixedArray::$03 is deprecated
+in an object: objects
+  serialize 6
+  unserialize
+below an answer: serialized
+  serialize 7
+  serialize 7
+  unserialize
+  wanted
+  serialize 7
+  unserialize
 Only serialize() can store the answer:
 an exception, the first time: serialized
   serialize left
