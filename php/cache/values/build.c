@@ -3,7 +3,8 @@
  * Builds the records and strings of a value in one pass, depth first. put()
  * writes an element. If the element is an array without a record, that record
  * comes next, at the end of builder->arrays. build_record() recurs, and
- * build_deep() uses a stack in memory.
+ * build_deep() uses a stack in memory. Values with objects have only the first
+ * form, because serialize() recurs too.
  */
 #include "graph.h"
 #include "text.h"
@@ -257,15 +258,20 @@ php_hone_builder_leave(
 	builder->left[builder->n_left++ % PHP_HONE_LEFT] = name_of(class);
 }
 
-/* The kind of a class. Most objects have the class of the object before. */
-static uint32_t
-kind_of(struct php_hone_builder *builder, const zend_class_entry *class)
+/* What is known of a class. Another class may take the place. */
+static zend_always_inline struct php_hone_class *
+class_of(struct php_hone_builder *builder, const zend_class_entry *class)
 {
-	if (class != builder->class) {
-		builder->class = class;
-		builder->kind = php_hone_class_kind(class);
+	uint64_t bits = (uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15);
+	struct php_hone_class *known =
+		&builder->classes[(bits >> 32) % PHP_HONE_CLASSES];
+
+	if (UNEXPECTED(known->class != class)) {
+		known->class = class;
+		known->build = 0;
+		known->kind = php_hone_class_kind(class);
 	}
-	return builder->kind;
+	return known;
 }
 
 /* Whether an object that has __serialize() gets a node in this build. */
@@ -289,7 +295,7 @@ put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 	bool known = false;
 	uint32_t kind;
 
-	kind = kind_of(builder, object->ce);
+	kind = class_of(builder, object->ce)->kind;
 	if ((kind & PHP_HONE_KIND_OPAQUE) ||
 		(kind != PHP_HONE_KIND_DATA &&
 			(!php_hone_object_is_plain(object) ||
@@ -321,7 +327,7 @@ is_repeated(struct php_hone_builder *builder, const zval *value)
 		return false;
 	/* The answers have each of their objects once more. */
 	if (builder->answers != NULL &&
-		(kind_of(builder, Z_OBJCE_P(value)) &
+		(class_of(builder, Z_OBJCE_P(value))->kind &
 			(PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)))
 		own++;
 	return GC_REFCOUNT(Z_OBJ_P(value)) > own;
@@ -440,6 +446,18 @@ count_live(const zend_array *array)
 	return n;
 }
 
+static zend_always_inline void
+write_head(zend_array *record, uint32_t flags, uint32_t mask, uint32_t used)
+{
+	GC_SET_REFCOUNT(record, PHP_HONE_REFCOUNT);
+	GC_TYPE_INFO(record) = PHP_HONE_ARRAY_INFO;
+	HT_FLAGS(record) = flags;
+	record->nTableMask = mask;
+	record->arData = NULL;
+	record->nNumUsed = used;
+	record->nInternalPointer = 0;
+}
+
 /*
  * Begin a record at the end of builder->arrays. If memory is exhausted, returns
  * NULL and sets builder->refused.
@@ -474,15 +492,9 @@ begin_record(struct php_hone_builder *builder, const zend_array *array,
 	}
 	record = (zend_array *)(builder->arrays.bytes + builder->arrays.used);
 	builder->arrays.used += size;
-	GC_SET_REFCOUNT(record, PHP_HONE_REFCOUNT);
-	GC_TYPE_INFO(record) = PHP_HONE_ARRAY_INFO;
-	HT_FLAGS(record) = flags;
-	record->nTableMask = mask;
-	record->arData = NULL;
-	record->nNumUsed = used;
+	write_head(record, flags, mask, used);
 	record->nNumOfElements = elements;
 	record->nTableSize = table;
-	record->nInternalPointer = 0;
 	record->nNextFreeElement = array->nNextFreeElement;
 	record->pDestructor = used != 0 ? INCOMPLETE : NULL;
 	if (mask == HT_MIN_MASK)
@@ -497,263 +509,23 @@ begin_record(struct php_hone_builder *builder, const zend_array *array,
 	return record;
 }
 
-/* ---- objects: graph.h describes the structure ---- */
-
-static zval *
-begin_list(struct php_hone_builder *builder, uint32_t n)
-{
-	zend_array list = {0}, *record;
-	zval *elements;
-
-	HT_FLAGS(&list) = HASH_FLAG_PACKED;
-	list.nNumUsed = list.nNumOfElements = n;
-	list.nNextFreeElement = n;
-	record = begin_record(builder, &list, true);
-	if (record == NULL)
-		return NULL;
-	record->pDestructor = NULL;
-	elements = php_hone_record_elements(record, record->nTableMask);
-	memset(elements, 0, n * sizeof(*elements));
-	return elements;
-}
-
-/* The elements of a list that may have moved. */
-static zval *
-elements_at(const struct php_hone_builder *builder, size_t record)
-{
-	return php_hone_record_elements(
-		(const zend_array *)(builder->arrays.bytes + record),
-		HT_MIN_MASK);
-}
-
-static void
-put_list(zval *to, size_t record)
-{
-	to->value.lval = (zend_long)record;
-	set_type(to, IS_ARRAY, 0);
-}
-
-static void
-put_long(zval *to, zend_long number)
-{
-	to->value.lval = number;
-	set_type(to, IS_LONG, 0);
-}
-
-static void
-put_name(struct php_hone_builder *builder, zval *to, const zend_string *name)
-{
-	to->value.str = put_string(builder, name);
-	set_type(to, IS_STRING, 0);
-}
-
-static bool
-put_shape(struct php_hone_builder *builder, const zend_class_entry *class,
-	uint32_t n)
-{
-	zval *elements = begin_list(builder, PHP_HONE_SHAPE_HEAD + n);
-
-	if (elements == NULL)
-		return false;
-	put_name(builder, &elements[PHP_HONE_SHAPE_CLASS], class->name);
-	put_long(&elements[PHP_HONE_SHAPE_NUMBER], builder->n_shapes++);
-	put_long(&elements[PHP_HONE_SHAPE_KIND],
-		kind_of(builder, class) & ~(uint32_t)PHP_HONE_KIND_SLEEP);
-	for (uint32_t i = 0; i < n; i++) {
-		if (class->properties_info_table[i] == NULL) {
-			builder->refused = needs_text;
-			return false;
-		}
-		put_name(builder, &elements[PHP_HONE_SHAPE_HEAD + i],
-			class->properties_info_table[i]->name);
-	}
-	return builder->refused == NULL;
-}
-
-static void
-array_has_objects(
-	struct php_hone_builder *builder, zend_array *record, zval *element)
-{
-	struct php_hone_buffer *paths = &builder->paths;
-	uint32_t chain = element->u2.next;
-	size_t number = paths->used / sizeof(size_t);
-
-	if (!php_hone_buffer_reserve(paths, sizeof(size_t))) {
-		builder->refused = PHP_HONE_NO_MEMORY;
-		return;
-	}
-	*(size_t *)(paths->bytes + paths->used) =
-		(size_t)((unsigned char *)record - builder->arrays.bytes);
-	paths->used += sizeof(size_t);
-	/* For later elements with this array. finish_list() resets it to 0. */
-	record->nInternalPointer = (uint32_t)number + 1;
-	put_marker(builder, element, ~(zend_long)number, chain);
-}
-
-/* ---- arrays of any depth, and objects ---- */
+/* ---- arrays of any depth ---- */
 
 /*
  * These functions use a stack in memory, so that memory limits the depth of a
  * value, and not the stack of the thread. They build arrays below the depth of
- * build_record(), hash tables that need a new index, and values with objects.
- * They make a new index for each hash table.
+ * build_record(), and hash tables that need a new index. They make a new index
+ * for each hash table.
  */
 
-/* An array or an object whose elements are being copied. */
+/* An array whose elements are being copied. */
 struct frame {
-	const zend_array *source;  /* NULL: an object, or the directory */
-	const zend_object *object; /* NULL: an array, or the directory */
-	const zval *data;          /* the answer of __serialize(), or NULL */
-	const uint32_t *places;    /* the answer of __sleep(), or NULL */
-	size_t record;             /* offset in builder->arrays */
-	size_t slot;      /* offset of the element that put() wrote last */
-	uint32_t markers; /* builder->markers before the record */
-	uint32_t depth;   /* as unserialize() counts */
-	uint32_t from;    /* the next element of the source */
-	uint32_t to;      /* the next element of the record */
-	uint32_t declared, number; /* of the object */
+	const zend_array *source;
+	size_t record; /* offset in builder->arrays */
+	size_t slot;   /* offset of the element that put() wrote last */
+	uint32_t from; /* the next element of the source */
+	uint32_t to;   /* the next element of the record */
 };
-
-/* Takes the next answer. Returns false if this answer is for another object. */
-static bool
-take_answer(struct php_hone_builder *builder, struct frame *frame)
-{
-	const struct php_hone_answers *answers = builder->answers;
-	const zval *answer;
-
-	/* A method may have changed the value since its answer. */
-	if (builder->answered == answers->n ||
-		answers->of[builder->answered].object != frame->object) {
-		builder->refused = needs_text;
-		return false;
-	}
-	answer = &answers->of[builder->answered++].data;
-	if (Z_TYPE_P(answer) == IS_ARRAY)
-		frame->data = answer;
-	else
-		frame->places = (const uint32_t *)Z_STRVAL_P(answer);
-	return true;
-}
-
-/* The answer of __serialize(), or the dynamic properties, or null. */
-static const zval *
-take_properties(const struct frame *frame, zval *properties)
-{
-	const zend_object *object = frame->object;
-
-	if (frame->data != NULL)
-		ZVAL_COPY_VALUE(properties, frame->data);
-	else if (object->properties != NULL && frame->declared == 0 &&
-		 object->properties->nNumOfElements != 0 &&
-		 frame->places == NULL)
-		ZVAL_ARR(properties, object->properties);
-	else
-		ZVAL_NULL(properties);
-	return properties;
-}
-
-/* Set the shape of a node. The shape of a new class is built. */
-static bool
-put_shape_of(struct php_hone_builder *builder, const struct frame *frame)
-{
-	const zend_class_entry *class = frame->object->ce;
-	size_t shape;
-
-	/* The table of shared arrays also has classes, by their address. */
-	if (!php_hone_shared_find(builder, (const void *)class, &shape)) {
-		shape = builder->arrays.used;
-		if (builder->refused != NULL)
-			return false;
-
-		if (!put_shape(builder, class, frame->declared))
-			return false;
-	}
-	put_list(&elements_at(builder, frame->record)[PHP_HONE_NODE_SHAPE],
-		shape);
-	return true;
-}
-
-/* Whether a declared property has a value that is stored. */
-static zend_always_inline bool
-is_stored(const struct frame *frame, uint32_t i)
-{
-	return Z_TYPE(frame->object->properties_table[i]) != IS_UNDEF &&
-	       (frame->places == NULL || frame->places[i] != 0);
-}
-
-static bool
-begin_node(struct php_hone_builder *builder, struct frame *frame)
-{
-	const zend_object *object = frame->object;
-	uint32_t kind = kind_of(builder, object->ce), values = 0;
-	size_t *list;
-
-	if ((kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
-		!take_answer(builder, frame))
-		return false;
-	if (kind != PHP_HONE_KIND_DATA)
-		frame->declared =
-			(uint32_t)object->ce->default_properties_count;
-	frame->number = (uint32_t)(builder->objects.used / sizeof(*list));
-	if (!php_hone_buffer_reserve(&builder->objects, sizeof(*list)) ||
-		begin_list(builder, PHP_HONE_NODE_HEAD + frame->declared) ==
-			NULL) {
-		builder->refused = PHP_HONE_NO_MEMORY;
-		return false;
-	}
-	list = (size_t *)(builder->objects.bytes + builder->objects.used);
-	*list = frame->record;
-	builder->objects.used += sizeof(*list);
-	for (uint32_t i = 0; i < frame->declared; i++)
-		values += is_stored(frame, i);
-	((zend_array *)(builder->arrays.bytes + frame->record))
-		->nNumOfElements = PHP_HONE_NODE_HEAD + values;
-	return put_shape_of(builder, frame);
-}
-
-/*
- * Whether the properties with objects have the order of the names that
- * __sleep() returned. serialize() calls methods in the order of the names, and
- * the build in the order of the class.
- */
-static bool
-is_in_order(const struct frame *frame, const zval *node)
-{
-	uint32_t last = 0;
-
-	for (uint32_t i = 0; i < frame->declared; i++) {
-		if (Z_TYPE(node[PHP_HONE_NODE_HEAD + i]) != IS_OBJECT)
-			continue;
-		if (frame->places[i] < last)
-			return false;
-		last = frame->places[i];
-	}
-	return true;
-}
-
-/* Add the call of a complete node. */
-static void
-end_node(struct php_hone_builder *builder, const struct frame *frame)
-{
-	struct php_hone_buffer *calls = &builder->calls;
-	const zval *node = elements_at(builder, frame->record);
-	const zval *shape =
-		elements_at(builder, (size_t)Z_LVAL(node[PHP_HONE_NODE_SHAPE]));
-
-	if (frame->places != NULL && !is_in_order(frame, node)) {
-		builder->refused = needs_text;
-		return;
-	}
-	if (!(Z_LVAL(shape[PHP_HONE_SHAPE_KIND]) &
-		    (PHP_HONE_KIND_DATA | PHP_HONE_KIND_WAKEUP)))
-		return;
-	if (!php_hone_buffer_reserve(calls, sizeof(uint32_t))) {
-		builder->refused = PHP_HONE_NO_MEMORY;
-		return;
-	}
-	*(uint32_t *)(calls->bytes + calls->used) = frame->number;
-	calls->used += sizeof(uint32_t);
-}
 
 static size_t
 offset_of(const struct php_hone_builder *builder, const zval *element)
@@ -803,33 +575,8 @@ copy_hash(struct php_hone_builder *builder, struct frame *frame, Bucket *to,
 	return NULL;
 }
 
-/* The table of dynamic properties, then the declared properties. */
-static const zend_array *
-copy_object(struct php_hone_builder *builder, struct frame *frame, zval *to)
-{
-	const zend_object *object = frame->object;
-	zval properties = {0}, undefined = {0};
-
-	while (frame->from < frame->declared + PHP_HONE_NODE_HEAD) {
-		uint32_t i = frame->from++;
-		const zval *from = &undefined;
-		const zend_array *next;
-		if (i == PHP_HONE_NODE_PROPERTIES)
-			from = take_properties(frame, &properties);
-		else if (is_stored(frame, i - PHP_HONE_NODE_HEAD))
-			from = &object->properties_table[i -
-							 PHP_HONE_NODE_HEAD];
-		next = put(builder, from, &to[i], 0);
-		if (next != NULL) {
-			frame->slot = offset_of(builder, &to[i]);
-			return next;
-		}
-	}
-	return NULL;
-}
-
-/* Returns the array that needs a record next, or AN_OBJECT. NULL at the end of
- * this record. */
+/* Returns the array that needs a record next. NULL at the end of this record.
+ */
 static const zend_array *
 copy_elements(struct php_hone_builder *builder, struct frame *frame)
 {
@@ -837,60 +584,29 @@ copy_elements(struct php_hone_builder *builder, struct frame *frame)
 		(zend_array *)(builder->arrays.bytes + frame->record);
 	void *to = php_hone_record_elements(record, record->nTableMask);
 
-	if (frame->object != NULL)
-		return copy_object(builder, frame, to);
-	if (frame->source == NULL || record->nNumUsed == 0)
+	if (record->nNumUsed == 0)
 		return NULL;
 	if (HT_IS_PACKED(record))
 		return copy_packed(builder, frame, to);
 	return copy_hash(builder, frame, to, record->nTableMask);
 }
 
+/* Begin a record, and a frame for its array. */
 static struct frame *
-push_frame(struct php_hone_builder *builder)
+push(struct php_hone_builder *builder, const zend_array *array)
 {
 	struct php_hone_buffer *frames = &builder->frames;
-	struct frame *frame, *parent;
+	struct frame *frame;
 
 	if (UNEXPECTED(!php_hone_buffer_reserve(frames, sizeof(*frame)))) {
 		builder->refused = PHP_HONE_NO_MEMORY;
 		return NULL;
 	}
 	frame = (struct frame *)(frames->bytes + frames->used);
-	parent = frames->used == 0 ? NULL : frame - 1;
 	frames->used += sizeof(*frame);
-	memset(frame, 0, sizeof(*frame));
-	frame->record = builder->arrays.used;
-	frame->markers = builder->markers;
-	/* Dynamic properties are not deeper than their object. */
-	if (parent != NULL)
-		frame->depth = parent->depth +
-			       (parent->object == NULL ||
-				       parent->from > PHP_HONE_NODE_HEAD);
-	return frame;
-}
-
-/* Begin a record, and a frame for its array or object. */
-static struct frame *
-push(struct php_hone_builder *builder, const zend_array *array)
-{
-	struct frame *frame = push_frame(builder);
-
-	if (frame == NULL)
-		return NULL;
-	if (array == AN_OBJECT) {
-		frame->object = builder->next_object;
-		frame->from = PHP_HONE_NODE_PROPERTIES;
-		if (!begin_node(builder, frame))
-			return NULL;
-	} else {
-		frame->source = array;
-		if (begin_record(builder, array, false) == NULL)
-			return NULL;
-	}
-	if (frame->depth > builder->depth)
-		builder->depth = frame->depth;
-	return frame;
+	*frame =
+		(struct frame){.source = array, .record = builder->arrays.used};
+	return begin_record(builder, array, false) != NULL ? frame : NULL;
 }
 
 /* Returns the frame of the parent, or NULL after the root. */
@@ -900,25 +616,19 @@ pop(struct php_hone_builder *builder, const struct frame *frame)
 	struct php_hone_buffer *frames = &builder->frames;
 	zend_array *record =
 		(zend_array *)(builder->arrays.bytes + frame->record);
-	struct frame *parent = NULL;
 
 	record->pDestructor = NULL;
-	if (frame->object != NULL)
-		end_node(builder, frame);
 	frames->used -= sizeof(*frame);
-	if (frames->used != 0)
-		parent = (struct frame *)(frames->bytes + frames->used) - 1;
-	/* Below a directory, each array has a parent. */
-	if (parent != NULL && frame->source != NULL &&
-		frame->markers != builder->markers)
-		array_has_objects(builder, record,
-			(zval *)(builder->arrays.bytes + parent->slot));
-	return parent;
+	return frames->used == 0
+		       ? NULL
+		       : (struct frame *)(frames->bytes + frames->used) - 1;
 }
 
-static void
-build_frames(struct php_hone_builder *builder, struct frame *frame)
+static zend_never_inline void
+build_deep(struct php_hone_builder *builder, const zend_array *root)
 {
+	struct frame *frame = push(builder, root);
+
 	while (frame != NULL && builder->refused == NULL) {
 		const zend_array *next = copy_elements(builder, frame);
 		if (UNEXPECTED(builder->refused != NULL))
@@ -928,29 +638,451 @@ build_frames(struct php_hone_builder *builder, struct frame *frame)
 	}
 }
 
-static zend_never_inline void
-build_deep(struct php_hone_builder *builder, const zend_array *root)
+/* ---- arrays, by recursion ---- */
+
+/* Deeper than nearly all values, and less than 16 KiB of the stack. */
+#define DEPTH 64
+
+static void build_record(struct php_hone_builder *builder,
+	const zend_array *array, unsigned depth);
+static void build_member(struct php_hone_builder *builder,
+	const zend_array *next, unsigned depth, size_t element);
+
+/*
+ * Build the record of `next`, an array or an object in the element at `to`.
+ * Returns the new address of `to`, since builder->arrays may move. `graph`: the
+ * value has objects.
+ */
+static zend_always_inline void *
+build_next(struct php_hone_builder *builder, const zend_array *next,
+	unsigned depth, void *to, bool graph)
 {
-	build_frames(builder, push(builder, root));
+	size_t at = (size_t)((unsigned char *)to - builder->arrays.bytes);
+
+	if (!graph && depth == 0) {
+		builder->looks += builder->armed;
+		builder->armed = 0;
+	}
+	if (graph)
+		build_member(builder, next, depth + 1, at);
+	else if (depth == DEPTH)
+		build_deep(builder, next);
+	else
+		build_record(builder, next, depth + 1);
+	return builder->arrays.bytes + at;
 }
 
-/* Build the directory of a value, without its lists. */
-static void
-build_graph(struct php_hone_builder *builder, const zval *value)
+static zend_always_inline void
+build_packed(struct php_hone_builder *builder, const zend_array *array,
+	zval *to, unsigned depth, bool graph)
 {
-	struct frame *directory = push_frame(builder);
-	const zend_array *next;
-	zval *first;
+	const zval *from = array->arPacked, *end = from + array->nNumUsed;
 
-	if (directory == NULL)
+	for (; from != end; from++, to++) {
+		const zend_array *next = put(builder, from, to, 0);
+		if (next != NULL) {
+			to = build_next(builder, next, depth, to, graph);
+			if (UNEXPECTED(builder->refused != NULL))
+				return;
+		}
+	}
+}
+
+static zend_always_inline void
+build_buckets(struct php_hone_builder *builder, const zend_array *array,
+	Bucket *to, unsigned depth, bool graph)
+{
+	const Bucket *from = array->arData, *end = from + array->nNumUsed;
+
+	for (; from != end; from++, to++) {
+		const zend_array *next =
+			put_bucket(builder, from, to, Z_NEXT(from->val));
+		if (next != NULL) {
+			to = build_next(builder, next, depth, to, graph);
+			if (UNEXPECTED(builder->refused != NULL))
+				return;
+		}
+	}
+}
+
+/* The two forms differ in build_next(). */
+static zend_always_inline void
+build_verbatim(struct php_hone_builder *builder, const zend_array *array,
+	bool packed, unsigned depth, bool graph)
+{
+	size_t at = builder->arrays.used;
+	zend_array *record = begin_record(builder, array, true);
+	void *to;
+
+	if (UNEXPECTED(record == NULL) || record->nNumUsed == 0)
 		return;
-	first = begin_list(builder, PHP_HONE_DIRECTORY);
-	if (first == NULL)
+	to = php_hone_record_elements(record, record->nTableMask);
+	if (packed)
+		build_packed(builder, array, to, depth, graph);
+	else
+		build_buckets(builder, array, to, depth, graph);
+	record = (zend_array *)(builder->arrays.bytes + at);
+	record->pDestructor = NULL;
+}
+
+static void
+build_record(struct php_hone_builder *builder, const zend_array *array,
+	unsigned depth)
+{
+	bool packed = HT_IS_PACKED(array);
+
+	if (!packed && !is_verbatim(array))
+		build_deep(builder, array);
+	else
+		build_verbatim(builder, array, packed, depth, false);
+}
+
+/* ---- objects: graph.h describes the structure ---- */
+
+/* Begin a list at the end of builder->arrays. The caller writes all elements.
+ */
+static zend_always_inline zval *
+begin_list(struct php_hone_builder *builder, uint32_t n)
+{
+	size_t size = php_hone_record_size(HT_MIN_MASK, n, true);
+	zend_array *record;
+
+	if (UNEXPECTED(!php_hone_buffer_reserve(&builder->arrays, size))) {
+		builder->refused = PHP_HONE_NO_MEMORY;
+		return NULL;
+	}
+	record = (zend_array *)(builder->arrays.bytes + builder->arrays.used);
+	builder->arrays.used += size;
+	write_head(record, HASH_FLAG_STATIC_KEYS | HASH_FLAG_PACKED,
+		HT_MIN_MASK, n);
+	record->nNumOfElements = n;
+	record->nTableSize = php_hone_table_size(n);
+	record->nNextFreeElement = n;
+	record->pDestructor = NULL;
+	memset(record + 1, 0xff, 2 * sizeof(uint32_t));
+	return php_hone_record_elements(record, HT_MIN_MASK);
+}
+
+/* The elements of a list that may have moved. */
+static zval *
+elements_at(const struct php_hone_builder *builder, size_t record)
+{
+	return php_hone_record_elements(
+		(const zend_array *)(builder->arrays.bytes + record),
+		HT_MIN_MASK);
+}
+
+static void
+put_list(zval *to, size_t record)
+{
+	to->value.lval = (zend_long)record;
+	set_type(to, IS_ARRAY, 0);
+}
+
+static void
+put_long(zval *to, zend_long number)
+{
+	to->value.lval = number;
+	set_type(to, IS_LONG, 0);
+}
+
+static void
+put_null(zval *to)
+{
+	to->value.lval = 0;
+	set_type(to, IS_NULL, 0);
+}
+
+static void
+put_name(struct php_hone_builder *builder, zval *to, const zend_string *name)
+{
+	to->value.str = put_string(builder, name);
+	set_type(to, IS_STRING, 0);
+}
+
+/* Build the shape of a class. Returns false if the class cannot have one. */
+static bool
+put_shape(struct php_hone_builder *builder, const zend_class_entry *class,
+	uint32_t kind, uint32_t n)
+{
+	zval *elements = begin_list(builder, PHP_HONE_SHAPE_HEAD + n);
+
+	if (elements == NULL)
+		return false;
+	put_name(builder, &elements[PHP_HONE_SHAPE_CLASS], class->name);
+	put_long(&elements[PHP_HONE_SHAPE_NUMBER], builder->n_shapes++);
+	put_long(&elements[PHP_HONE_SHAPE_KIND],
+		kind & ~(uint32_t)PHP_HONE_KIND_SLEEP);
+	for (uint32_t i = 0; i < n; i++) {
+		if (class->properties_info_table[i] == NULL) {
+			builder->refused = needs_text;
+			return false;
+		}
+		put_name(builder, &elements[PHP_HONE_SHAPE_HEAD + i],
+			class->properties_info_table[i]->name);
+	}
+	return builder->refused == NULL;
+}
+
+static void
+array_has_objects(
+	struct php_hone_builder *builder, zend_array *record, zval *element)
+{
+	struct php_hone_buffer *paths = &builder->paths;
+	uint32_t chain = element->u2.next;
+	size_t number = paths->used / sizeof(size_t);
+
+	if (!php_hone_buffer_reserve(paths, sizeof(size_t))) {
+		builder->refused = PHP_HONE_NO_MEMORY;
 		return;
-	directory->slot = offset_of(builder, first);
-	next = put(builder, value, first, 0);
-	if (next != NULL && builder->refused == NULL)
-		build_frames(builder, push(builder, next));
+	}
+	*(size_t *)(paths->bytes + paths->used) =
+		(size_t)((unsigned char *)record - builder->arrays.bytes);
+	paths->used += sizeof(size_t);
+	/* For later elements with this array. finish_list() resets it to 0. */
+	record->nInternalPointer = (uint32_t)number + 1;
+	put_marker(builder, element, ~(zend_long)number, chain);
+}
+
+/* An object whose node is being built. */
+struct node {
+	const zend_object *object;
+	const zval *data;       /* the answer of __serialize(), or NULL */
+	const uint32_t *places; /* the answer of __sleep(), or NULL */
+	size_t record;          /* offset in builder->arrays */
+	uint32_t kind, declared, number;
+};
+
+/* Takes the next answer. Returns false if this answer is for another object. */
+static bool
+take_answer(struct php_hone_builder *builder, struct node *node)
+{
+	const struct php_hone_answers *answers = builder->answers;
+	const zval *answer;
+
+	/* A method may have changed the value since its answer. */
+	if (builder->answered == answers->n ||
+		answers->of[builder->answered].object != node->object) {
+		builder->refused = needs_text;
+		return false;
+	}
+	answer = &answers->of[builder->answered++].data;
+	if (Z_TYPE_P(answer) == IS_ARRAY)
+		node->data = answer;
+	else
+		node->places = (const uint32_t *)Z_STRVAL_P(answer);
+	return true;
+}
+
+/* The answer of __serialize(), or the dynamic properties, or null. */
+static const zval *
+take_properties(const struct node *node, zval *properties)
+{
+	const zend_object *object = node->object;
+
+	if (node->data != NULL)
+		ZVAL_COPY_VALUE(properties, node->data);
+	else if (object->properties != NULL && node->declared == 0 &&
+		 object->properties->nNumOfElements != 0 &&
+		 node->places == NULL)
+		ZVAL_ARR(properties, object->properties);
+	else
+		ZVAL_NULL(properties);
+	return properties;
+}
+
+/* Returns the offset of a class's shape, which is built for the first object of
+ * the class. */
+static size_t
+shape_of(struct php_hone_builder *builder, const struct node *node)
+{
+	const zend_class_entry *ce = node->object->ce;
+	struct php_hone_class *class = class_of(builder, ce);
+	size_t shape;
+
+	if (EXPECTED(class->build == builder->build))
+		return class->shape;
+	/* The table of shared arrays also has classes, by their address. */
+	if (!php_hone_shared_find(builder, (const void *)ce, &shape)) {
+		shape = builder->arrays.used;
+		if (builder->refused == NULL)
+			put_shape(builder, ce, node->kind, node->declared);
+	}
+	class->build = builder->build;
+	class->shape = shape;
+	return shape;
+}
+
+static bool
+begin_node(struct php_hone_builder *builder, struct node *node)
+{
+	const zend_class_entry *class = node->object->ce;
+	struct php_hone_buffer *objects = &builder->objects;
+	size_t shape;
+
+	node->kind = class_of(builder, class)->kind;
+	if ((node->kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
+		!take_answer(builder, node))
+		return false;
+	if (node->kind != PHP_HONE_KIND_DATA)
+		node->declared = (uint32_t) class->default_properties_count;
+	node->number = (uint32_t)(objects->used / sizeof(size_t));
+	if (!php_hone_buffer_reserve(objects, sizeof(size_t))) {
+		builder->refused = PHP_HONE_NO_MEMORY;
+		return false;
+	}
+	*(size_t *)(objects->bytes + objects->used) = node->record;
+	objects->used += sizeof(size_t);
+	if (begin_list(builder, PHP_HONE_NODE_HEAD + node->declared) == NULL)
+		return false;
+	shape = shape_of(builder, node);
+	put_list(&elements_at(builder, node->record)[PHP_HONE_NODE_SHAPE],
+		shape);
+	return builder->refused == NULL;
+}
+
+/*
+ * Whether the properties with objects have the order of the names that
+ * __sleep() returned. serialize() calls methods in the order of the names, and
+ * the build in the order of the class.
+ */
+static bool
+is_in_order(const struct node *node, const zval *elements)
+{
+	uint32_t last = 0;
+
+	for (uint32_t i = 0; i < node->declared; i++) {
+		if (Z_TYPE(elements[PHP_HONE_NODE_HEAD + i]) != IS_OBJECT)
+			continue;
+		if (node->places[i] < last)
+			return false;
+		last = node->places[i];
+	}
+	return true;
+}
+
+/* Add the call of a complete node. */
+static void
+add_call(struct php_hone_builder *builder, const struct node *node)
+{
+	struct php_hone_buffer *calls = &builder->calls;
+
+	if (!php_hone_buffer_reserve(calls, sizeof(uint32_t))) {
+		builder->refused = PHP_HONE_NO_MEMORY;
+		return;
+	}
+	*(uint32_t *)(calls->bytes + calls->used) = node->number;
+	calls->used += sizeof(uint32_t);
+}
+
+/* Returns the new address of the elements of the node. */
+static zend_always_inline zval *
+put_property(struct php_hone_builder *builder, const struct node *node,
+	uint32_t i, const zval *from, zval *elements, unsigned depth)
+{
+	const zend_array *next = put(builder, from, &elements[i], 0);
+
+	if (next == NULL)
+		return elements;
+	build_member(builder, next, depth, offset_of(builder, &elements[i]));
+	return elements_at(builder, node->record);
+}
+
+/* Build the table of dynamic properties, then the declared properties. */
+static void
+put_properties(struct php_hone_builder *builder, const struct node *node,
+	unsigned depth)
+{
+	zval *to = elements_at(builder, node->record), properties;
+	const zval *from = node->object->properties_table;
+	uint32_t values = 0;
+
+	/* Dynamic properties are not deeper than their object. */
+	to = put_property(builder, node, PHP_HONE_NODE_PROPERTIES,
+		take_properties(node, &properties), to, depth);
+	for (uint32_t i = 0; i < node->declared && builder->refused == NULL;
+		i++) {
+		if (Z_TYPE(from[i]) == IS_UNDEF ||
+			(node->places != NULL && node->places[i] == 0)) {
+			to[PHP_HONE_NODE_HEAD + i].value.lval = 0;
+			set_type(&to[PHP_HONE_NODE_HEAD + i], IS_UNDEF, 0);
+			continue;
+		}
+		values++;
+		to = put_property(builder, node, PHP_HONE_NODE_HEAD + i,
+			&from[i], to, depth + 1);
+	}
+	((zend_array *)(builder->arrays.bytes + node->record))->nNumOfElements =
+		PHP_HONE_NODE_HEAD + values;
+}
+
+static void
+build_node(struct php_hone_builder *builder, const zend_object *object,
+	unsigned depth)
+{
+	struct node node = {.object = object, .record = builder->arrays.used};
+	const zend_class_entry *outer = builder->outer;
+
+	if (!begin_node(builder, &node))
+		return;
+	if (outer == NULL && (node.data != NULL || node.places != NULL))
+		builder->outer = object->ce;
+	put_properties(builder, &node, depth);
+	if (UNEXPECTED(builder->refused != NULL))
+		return;
+	if (node.kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_WAKEUP))
+		add_call(builder, &node);
+	builder->outer = outer;
+	if (node.places != NULL &&
+		!is_in_order(&node, elements_at(builder, node.record)))
+		builder->refused = needs_text;
+}
+
+/* Build a hash table that needs a new index. */
+static zend_never_inline void
+build_anew(struct php_hone_builder *builder, const zend_array *array,
+	unsigned depth)
+{
+	struct frame frame = {.source = array, .record = builder->arrays.used};
+	const zend_array *next;
+
+	if (begin_record(builder, array, false) == NULL)
+		return;
+	while ((next = copy_elements(builder, &frame)) != NULL &&
+		builder->refused == NULL)
+		build_member(builder, next, depth + 1, frame.slot);
+	((zend_array *)(builder->arrays.bytes + frame.record))->pDestructor =
+		NULL;
+}
+
+/* Build the array or the object of an element, which is at this offset. */
+static void
+build_member(struct php_hone_builder *builder, const zend_array *next,
+	unsigned depth, size_t element)
+{
+	size_t record = builder->arrays.used;
+	uint32_t markers = builder->markers;
+	bool packed;
+
+	if (UNEXPECTED(depth > DEPTH_MOST || builder->refused != NULL)) {
+		builder->refused = needs_text;
+		return;
+	}
+	if (depth > builder->depth)
+		builder->depth = depth;
+	if (next == AN_OBJECT) {
+		build_node(builder, builder->next_object, depth);
+		return;
+	}
+	packed = HT_IS_PACKED(next);
+	if (!packed && !is_verbatim(next))
+		build_anew(builder, next, depth);
+	else
+		build_verbatim(builder, next, packed, depth, true);
+	if (builder->markers != markers && builder->refused == NULL)
+		array_has_objects(builder,
+			(zend_array *)(builder->arrays.bytes + record),
+			(zval *)(builder->arrays.bytes + element));
 }
 
 /* Make a list of the records at these offsets, as element `at` of the
@@ -965,7 +1097,7 @@ finish_list(struct php_hone_builder *builder,
 	zval *elements;
 
 	if (n == 0) {
-		set_type(&elements_at(builder, 0)[at], IS_NULL, 0);
+		put_null(&elements_at(builder, 0)[at]);
 		return;
 	}
 	elements = begin_list(builder, n);
@@ -989,8 +1121,7 @@ finish_calls(struct php_hone_builder *builder)
 	zval *elements;
 
 	if (n == 0) {
-		set_type(&elements_at(builder, 0)[PHP_HONE_CALLS_AT], IS_NULL,
-			0);
+		put_null(&elements_at(builder, 0)[PHP_HONE_CALLS_AT]);
 		return;
 	}
 	elements = begin_list(builder, n);
@@ -1001,13 +1132,27 @@ finish_calls(struct php_hone_builder *builder)
 	put_list(&elements_at(builder, 0)[PHP_HONE_CALLS_AT], list);
 }
 
+/* Build the directory of a value, without its lists. */
+static void
+build_graph(struct php_hone_builder *builder, const zval *value)
+{
+	zval *first = begin_list(builder, PHP_HONE_DIRECTORY);
+	const zend_array *next;
+
+	if (first == NULL)
+		return;
+	next = put(builder, value, first, 0);
+	if (next != NULL)
+		build_member(builder, next, 1, offset_of(builder, first));
+}
+
 static void
 build_objects(struct php_hone_builder *builder, const zval *value)
 {
 	zval *directory;
 
 	builder->graph = true;
-	builder->class = NULL;
+	builder->outer = NULL;
 	builder->hooks = false;
 	builder->answered = 0;
 	builder->objects.used = builder->paths.used = builder->calls.used = 0;
@@ -1024,98 +1169,11 @@ build_objects(struct php_hone_builder *builder, const zval *value)
 	if (builder->answers != NULL &&
 		builder->answered != builder->answers->n)
 		builder->refused = needs_text;
-	if (builder->depth > DEPTH_MOST)
-		builder->refused = needs_text;
 	if (builder->refused != NULL)
 		return;
 	directory = elements_at(builder, 0);
 	put_long(&directory[PHP_HONE_SHAPES_AT], builder->n_shapes);
 	put_long(&directory[PHP_HONE_DEPTH_AT], builder->depth);
-}
-
-/* ---- arrays, by recursion ---- */
-
-/* Deeper than nearly all values, and less than 16 KiB of the stack. */
-#define DEPTH 64
-
-static void build_record(struct php_hone_builder *builder,
-	const zend_array *array, unsigned depth);
-
-/* Build the record of `next`, an array in the element at `to`. Returns the new
- * address of `to`, since builder->arrays may move. */
-static zend_always_inline void *
-build_next(struct php_hone_builder *builder, const zend_array *next,
-	unsigned depth, void *to)
-{
-	size_t at = (size_t)((unsigned char *)to - builder->arrays.bytes);
-
-	if (depth == 0) {
-		builder->looks += builder->armed;
-		builder->armed = 0;
-	}
-	if (depth == DEPTH)
-		build_deep(builder, next);
-	else
-		build_record(builder, next, depth + 1);
-	return builder->arrays.bytes + at;
-}
-
-static zend_always_inline void
-build_packed(struct php_hone_builder *builder, const zend_array *array,
-	zval *to, unsigned depth)
-{
-	const zval *from = array->arPacked, *end = from + array->nNumUsed;
-
-	for (; from != end; from++, to++) {
-		const zend_array *next = put(builder, from, to, 0);
-		if (next != NULL) {
-			to = build_next(builder, next, depth, to);
-			if (UNEXPECTED(builder->refused != NULL))
-				return;
-		}
-	}
-}
-
-static zend_always_inline void
-build_buckets(struct php_hone_builder *builder, const zend_array *array,
-	Bucket *to, unsigned depth)
-{
-	const Bucket *from = array->arData, *end = from + array->nNumUsed;
-
-	for (; from != end; from++, to++) {
-		const zend_array *next =
-			put_bucket(builder, from, to, Z_NEXT(from->val));
-		if (next != NULL) {
-			to = build_next(builder, next, depth, to);
-			if (UNEXPECTED(builder->refused != NULL))
-				return;
-		}
-	}
-}
-
-static void
-build_record(struct php_hone_builder *builder, const zend_array *array,
-	unsigned depth)
-{
-	size_t at = builder->arrays.used;
-	bool packed = HT_IS_PACKED(array);
-	zend_array *record;
-	void *to;
-
-	if (!packed && !is_verbatim(array)) {
-		build_deep(builder, array);
-		return;
-	}
-	record = begin_record(builder, array, true);
-	if (UNEXPECTED(record == NULL) || record->nNumUsed == 0)
-		return;
-	to = php_hone_record_elements(record, record->nTableMask);
-	if (packed)
-		build_packed(builder, array, to, depth);
-	else
-		build_buckets(builder, array, to, depth);
-	record = (zend_array *)(builder->arrays.bytes + at);
-	record->pDestructor = NULL;
 }
 
 /* ---- a value ---- */
@@ -1129,6 +1187,7 @@ begin_build(struct php_hone_builder *builder)
 		builder->build = 1;
 		memset(builder->repeated, 0, sizeof(builder->repeated));
 		memset(builder->equal, 0, sizeof(builder->equal));
+		memset(builder->classes, 0, sizeof(builder->classes));
 		if (builder->shared != NULL)
 			memset(builder->shared, 0,
 				builder->shared_room *
@@ -1233,13 +1292,7 @@ php_hone_value_build(struct php_hone_builder *builder, const zval *value)
 const zend_class_entry *
 php_hone_builder_stopped_at(const struct php_hone_builder *builder)
 {
-	const struct frame *frame = (const struct frame *)builder->frames.bytes;
-	size_t n = builder->frames.used / sizeof(*frame);
-
-	for (size_t i = 0; i < n; i++)
-		if (frame[i].data != NULL || frame[i].places != NULL)
-			return frame[i].object->ce;
-	return NULL;
+	return builder->outer;
 }
 
 enum php_hone_built

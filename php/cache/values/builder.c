@@ -41,6 +41,8 @@ php_hone_builder_trim(struct php_hone_builder *builder, size_t keep)
 	trim_buffer(&builder->objects, keep);
 	trim_buffer(&builder->paths, keep);
 	trim_buffer(&builder->calls, keep);
+	/* The next request has other classes at the same addresses. */
+	memset(builder->classes, 0, sizeof(builder->classes));
 	if (builder->shared_room * sizeof(*builder->shared) > keep) {
 		free(builder->shared);
 		builder->shared = NULL;

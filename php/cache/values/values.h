@@ -81,6 +81,16 @@ struct php_hone_shared {
 	uint32_t at;
 };
 
+/* The number of classes that a builder knows; a power of two. */
+#define PHP_HONE_CLASSES 16
+
+struct php_hone_class {
+	const zend_class_entry *class;
+	uint32_t kind;  /* graph.h */
+	uint32_t build; /* of builder.build; any other one: no shape yet */
+	size_t shape;   /* the offset of its shape */
+};
+
 /*
  * What __serialize() and __sleep() returned, each with its object, in the order
  * in which serialize() calls them.
@@ -122,10 +132,10 @@ struct php_hone_builder {
 	struct php_hone_buffer calls;          /* numbers of objects */
 	zend_object *next_object;
 	const struct php_hone_answers *answers;
-	uint32_t answered;             /* the number of answers in the data */
-	bool hooks;                    /* an object needs an answer */
-	const zend_class_entry *class; /* the class of the last object */
-	uint32_t kind;                 /* its kind */
+	uint32_t answered; /* the number of answers in the data */
+	bool hooks;        /* an object needs an answer */
+	/* The outermost class whose answer is being built, or NULL. */
+	const zend_class_entry *outer;
 	/* Hashes of the names, because each request has new class entries. */
 	zend_ulong left[PHP_HONE_LEFT];
 	uint32_t n_left;
@@ -139,6 +149,7 @@ struct php_hone_builder {
 	uint64_t equal[PHP_HONE_REPEATED];
 	uint32_t looks; /* look-ups by hash until they end */
 	uint32_t armed; /* becomes `looks` at the first array in the value */
+	struct php_hone_class classes[PHP_HONE_CLASSES]; /* of this request */
 };
 
 /*
