@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* --cache and --direct: the use of the page cache by a conversion. */
+/* --cache and --direct: the use of the page cache. */
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -14,17 +14,17 @@
 /* Places of a source at which the page cache is checked. */
 #define SAMPLES 16
 
-/* Most bytes that source and destination can have in the page cache. */
+/* Most bytes that the source can have in the page cache. */
 static uint64_t
-cached_bytes(const struct job *job)
+cached_bytes(const char *source)
 {
 	struct stat st;
 
-	if (stat(job->source, &st) < 0)
+	if (stat(source, &st) < 0)
 		return 0;
 	if (S_ISBLK(st.st_mode))
-		return UINT64_MAX;
-	return 2 * (uint64_t)st.st_blocks * 512;
+		return UINT64_MAX / 2;
+	return (uint64_t)st.st_blocks * 512;
 }
 
 /*
@@ -80,28 +80,54 @@ direct_is_better(const struct job *job)
 	return cold;
 }
 
-int
-cache_parse(struct job *job)
+/*
+ * Set *drop by --cache. The default for a source that, with its destination,
+ * has `sides` times its size in the page cache depends on the memory.
+ */
+static int
+parse_mode(const struct cli *cli, unsigned sides, bool *drop)
 {
-	bool direct = job->cli->option[OPTION_DIRECT];
-	const char *text = job->cli->option[OPTION_CACHE];
-	bool drop;
+	const char *text = cli->option[OPTION_CACHE];
 
 	if (!text || strcmp(text, "auto") == 0) {
 		uint64_t memory = memory_available("");
-		drop = memory && cached_bytes(job) > memory / 2;
-		direct = direct || direct_is_better(job);
+		*drop = memory &&
+			sides * cached_bytes(cli->operands[0]) > memory / 2;
 	} else if (strcmp(text, "drop") == 0) {
-		drop = true;
+		*drop = true;
 	} else if (strcmp(text, "keep") == 0) {
-		drop = false;
+		*drop = false;
 	} else {
-		return cli_usage("convert",
+		return cli_usage(cli_commands[cli->command].name,
 			"--cache: '%s' is not keep, drop or auto", text);
 	}
+	return 0;
+}
+
+int
+cache_parse_source(const struct cli *cli, struct image_open *how)
+{
+	/* After -T, which cli_open() has parsed. */
+	if (cli->option[OPTION_DIRECT])
+		how->direct = true;
+	return parse_mode(cli, 1, &how->drop_cache);
+}
+
+int
+cache_parse(struct job *job)
+{
+	const char *text = job->cli->option[OPTION_CACHE];
+	bool direct = job->cli->option[OPTION_DIRECT];
+	bool drop = false;
+
+	int rc = parse_mode(job->cli, 2, &drop);
+	if (rc != 0)
+		return rc;
+	if (!text || strcmp(text, "auto") == 0)
+		direct = direct || direct_is_better(job);
 	job->open.direct = job->write.direct = direct;
 	if (!job->cli->option[OPTION_DIRECT]) {
-		int rc = cli_cache_mode(
+		rc = cli_cache_mode(
 			job->cli, OPTION_SOURCE_CACHE, &job->open.direct);
 		if (rc == 0)
 			rc = cli_cache_mode(job->cli, OPTION_TARGET_CACHE,

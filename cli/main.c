@@ -54,7 +54,10 @@ run_global(const struct cli *cli)
 		return cli_flush_stdout();
 	}
 	if (cli->option[OPTION_VERSION]) {
-		printf("hone %s\n", hone_version());
+		const char *openssl = image_digest_library();
+		printf("hone %s %s OpenSSL%s%s\n", hone_version(),
+			openssl ? "with" : "without", openssl ? " " : "",
+			openssl ? openssl : "");
 		return cli_flush_stdout();
 	}
 	if (cli->option[OPTION_CPU_LIMIT]) {

@@ -27,7 +27,7 @@ import pages  # noqa: E402
 import theme  # noqa: E402
 
 DOCS = pathlib.Path(__file__).resolve().parent
-COMMANDS = ("convert", "map", "info", "compare", "check", "cpu")
+COMMANDS = ("convert", "map", "info", "compare", "check", "digest", "cpu")
 ROOT_PAGES = ("CONTRIBUTING.md", "SECURITY.md", "NEWS.md")
 # A link, but not an image, whose words may stand on two lines.
 LINK = re.compile(r"(?<!!)\[([^][]+)\]\(([^)\s]+)\)")

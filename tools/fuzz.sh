@@ -28,7 +28,8 @@ fuzz_target() {
     image/*)
         with="build/fuzz/image/libimage.a $with
             $(pkg-config --libs libdeflate libzstd zlib)
-            $(pkg-config --silence-errors --libs libisal || :)"
+            $(pkg-config --silence-errors --libs libisal || :)
+            $(pkg-config --silence-errors --libs libcrypto || :)"
         ;;
     esac
     case $name in

@@ -208,6 +208,12 @@ def all_cases(hone, made, folder):
                 Faster('hone', 3)]
         return make
 
+    def digest():
+        source = made.get('middle.img')
+        return [Tool('hone', [hone, 'digest', source]),
+                Tool('openssl', ['openssl', 'dgst', '-sha256', source])], [
+            Faster('hone', 1)]
+
     def threads():
         source = made.get('middle.img')
         halves = split(source, folder)
@@ -243,6 +249,7 @@ def all_cases(hone, made, folder):
         Case('durable raw to qcow2', durable),
         Case('compare raw with raw', compare('middle.img', 'raw')),
         Case('compare raw with qcow2', compare('plain.qcow2', 'qcow2')),
+        Case('digest of raw with holes', digest, need=('openssl',)),
         Case('threads', threads, need=()),
         Case('XFS reflink', reflink, need=('qemu-img', 'mkfs.xfs'),
              after=lambda: unmount(folder / 'xfs')),

@@ -397,4 +397,45 @@ int image_compare(struct image_source *a, struct image_source *b,
 	const struct image_run *run, struct image_compared *compared,
 	struct image_error *err);
 
+/* Number of algorithms of digests: the rows of image/hash/algorithms.def. */
+#define IMAGE_ALGORITHMS 7
+/* Bytes of the longest digest. */
+#define IMAGE_DIGEST_MAX 64
+
+struct image_algorithm;
+/* Algorithms in the order of algorithms.def; NULL past the last one. */
+const struct image_algorithm *image_algorithm(size_t index);
+/* Returns the algorithm whose name is the first length bytes, or NULL. */
+const struct image_algorithm *image_algorithm_by_name(
+	const char *name, size_t length);
+/* "sha256" */
+const char *image_algorithm_name(const struct image_algorithm *algorithm);
+/* "SHA256", as GNU coreutils print it */
+const char *image_algorithm_tag(const struct image_algorithm *algorithm);
+/* Bytes of a digest. */
+size_t image_algorithm_length(const struct image_algorithm *algorithm);
+/* Returns the version of OpenSSL, or NULL if this build has no digests. */
+const char *image_digest_library(void);
+
+struct image_digests {
+	/* 1 to IMAGE_ALGORITHMS */
+	size_t count;
+	struct {
+		const struct image_algorithm *algorithm;
+		/* set by image_digest() */
+		unsigned char bytes[IMAGE_DIGEST_MAX];
+	} list[IMAGE_ALGORITHMS];
+};
+
+/*
+ * Compute digests of the bytes of the disk. Holes are not read. More threads
+ * than run->threads work if there are several algorithms: each algorithm but
+ * one has its own.
+ *
+ * Returns -ENOTSUP if the build does not have an algorithm. Returns -EIO if a
+ * change of the source was detected.
+ */
+int image_digest(struct image_source *source, const struct image_run *run,
+	struct image_digests *digests, struct image_error *err);
+
 #endif

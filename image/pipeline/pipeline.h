@@ -48,7 +48,8 @@ struct image_plan {
 	size_t own;
 	/* bytes of each thread's scratch that count for image_run.memory */
 	size_t scratch;
-	/* most threads in the write stage at a time; 0: any number */
+	/* most threads in the write stage at a time; 0: any number; 1: chunks
+	 * are written in the order of tickets, too */
 	unsigned writers;
 
 	/*

@@ -339,10 +339,12 @@ def test_a_kill_at_any_call_leaves_nothing_under_the_final_name(
     record_property("faults", tried)
 
 
-@pytest.mark.parametrize("command", ["map", "info", "compare"])
+@pytest.mark.parametrize("command", ["map", "info", "compare", "digest"])
 @pytest.mark.parametrize("error", ["EIO", "EINTR"])
 def test_a_call_that_fails_never_gives_a_wrong_report(
         hone, strace, small, work, command, error):
+    if command == "digest" and b" without " in hone.ok("--version").stdout:
+        pytest.skip("this hone was built without OpenSSL")
     words = [command, "--json", small]
     if command == "compare":
         copy = work / "copy"
@@ -358,7 +360,9 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
         name = match[1]
         counts[name] += 1
         begun = begun or "source/disk." in line and name != "execve"
-        if not begun or name in NEVER or "MAP_FIXED" in line:
+        # To wake a thread cannot fail: glibc aborts if the kernel says so.
+        if (not begun or name in NEVER or "MAP_FIXED" in line
+                or "FUTEX_WAKE" in line):
             continue
         inject = f"inject={name}:error={error}:when={counts[name]}"
         done = hone.run(*words, env=DISTURBED, before=[

@@ -8,7 +8,7 @@ import pytest
 import images
 from harness import ENV, assert_same, failure
 
-COMMANDS = ("convert", "map", "info", "compare", "cpu")
+COMMANDS = ("convert", "map", "info", "compare", "digest", "cpu")
 HUGE = str(1 << 64)
 
 MISUSES = {
@@ -51,6 +51,8 @@ MISUSES = {
     "info of two": ["info", "SRC", "SRC"],
     "compare of one": ["compare", "SRC"],
     "compare of three": ["compare", "SRC", "SRC", "SRC"],
+    "digest without an image": ["digest"],
+    "digest of two": ["digest", "SRC", "SRC"],
     "unknown compare format": ["compare", "-F", "floppy", "SRC", "SRC"],
     "cpu with a word": ["cpu", "SRC"],
     "map with an unknown option": ["map", "-q", "SRC"],
@@ -201,6 +203,7 @@ HABITS = {
     "check": {"-r": "repairs nothing", "--object=x": "qemu-nbd"},
     "info": {"--output=json": "--json", "--backing-chain": "backing file"},
     "map": {"--output=json": "--json"},
+    "digest": {"--output=json": "--json", "--object=x": "qemu-nbd"},
 }
 
 
@@ -457,7 +460,8 @@ def test_version_is_that_of_the_library(hone):
     ["--help"], ["--version"], ["help", "convert"], ["cpu"],
     ["cpu", "--json"], ["cpu", "--calibrate"], ["map", "SRC"],
     ["map", "--json", "SRC"], ["info", "SRC"], ["info", "--json", "SRC"],
-    ["compare", "SRC", "SRC"], ["compare", "--json", "SRC", "SRC"]],
+    ["compare", "SRC", "SRC"], ["compare", "--json", "SRC", "SRC"],
+    ["digest", "SRC"], ["digest", "--json", "SRC"]],
     ids=" ".join)
 def test_a_report_that_cannot_be_written_is_a_failure(hone, small, words):
     words = [str(small) if word == "SRC" else word for word in words]

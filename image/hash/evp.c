@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Digests by EVP of OpenSSL's libcrypto. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include "hash/hash.h"
+
+struct image_hash {
+	EVP_MD *md;
+	EVP_MD_CTX *context;
+};
+
+/*
+ * The default library context fails without a report if there is not enough
+ * memory, and reads openssl.cnf, which may replace algorithms. This one is kept
+ * until the process ends: OSSL_LIB_CTX_free() of OpenSSL 3.0 may wait for
+ * itself if there is not enough memory.
+ */
+static OSSL_LIB_CTX *library;
+static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+
+static void
+create_library(void)
+{
+	const uint64_t options =
+		OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT;
+
+	if (OPENSSL_init_crypto(options, NULL) == 1)
+		library = OSSL_LIB_CTX_new();
+}
+
+const char *
+image_digest_library(void)
+{
+	return OpenSSL_version(OPENSSL_VERSION_STRING);
+}
+
+/* EVP has no other reason to fail once the algorithm was found. */
+static int
+check(int ok, struct image_error *err)
+{
+	return ok == 1 ? 0 : image_no_memory(err);
+}
+
+int
+image_hash_create(struct image_hash **out,
+	const struct image_algorithm *algorithm, struct image_error *err)
+{
+	struct image_hash *hash = calloc(1, sizeof(*hash));
+
+	*out = NULL;
+	if (!hash)
+		return image_no_memory(err);
+	pthread_once(&library_once, create_library);
+	if (library)
+		hash->context = EVP_MD_CTX_new();
+	if (!hash->context) {
+		free(hash);
+		return image_no_memory(err);
+	}
+	hash->md = EVP_MD_fetch(library, algorithm->evp, NULL);
+	if (!hash->md) {
+		image_hash_destroy(hash);
+		return image_fail(err, NULL, -ENOTSUP,
+			"OpenSSL %s does not have %s, or there is not enough "
+			"memory",
+			image_digest_library(), algorithm->name);
+	}
+	*out = hash;
+	return 0;
+}
+
+void
+image_hash_destroy(struct image_hash *hash)
+{
+	if (!hash)
+		return;
+	EVP_MD_CTX_free(hash->context);
+	EVP_MD_free(hash->md);
+	free(hash);
+}
+
+int
+image_hash_begin(struct image_hash *hash, struct image_error *err)
+{
+	return check(EVP_DigestInit_ex(hash->context, hash->md, NULL), err);
+}
+
+int
+image_hash_add(struct image_hash *hash, const void *bytes, size_t length,
+	struct image_error *err)
+{
+	return check(EVP_DigestUpdate(hash->context, bytes, length), err);
+}
+
+int
+image_hash_end(
+	struct image_hash *hash, unsigned char *digest, struct image_error *err)
+{
+	return check(EVP_DigestFinal_ex(hash->context, digest, NULL), err);
+}

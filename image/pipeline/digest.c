@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Compute digests of the disk of an image.
+ *
+ * Any thread reads and unpacks a chunk in the work stage. The write stage
+ * hashes the chunk, beside the work of the other threads. This stage has one
+ * writer, so that the chunks come in the order of the disk.
+ */
+#include "pipeline/hashers.h"
+
+struct digest {
+	struct image_source *source;
+	size_t room;
+	struct image_hashers *hashers;
+};
+
+static int
+cut(void *opaque, uint64_t offset, struct image_extent *extent,
+	struct image_error *err)
+{
+	struct digest *digest = opaque;
+	struct image_source *source = digest->source;
+	return source->ops->extent(
+		source, offset, source->size - offset, extent, err);
+}
+
+static int
+work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
+	struct image_error *err)
+{
+	struct digest *digest = opaque;
+	struct image_pieces *listed = chunk->own;
+
+	listed->list = (struct image_extent *)(listed + 1);
+	listed->room = digest->room;
+	int rc = image_pieces_list(listed, digest->source, chunk, true, err);
+	if (rc < 0)
+		return rc;
+	return image_pieces_read(listed, digest->source, scratch, chunk, err);
+}
+
+static int
+hash(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
+	struct image_error *err)
+{
+	struct digest *digest = opaque;
+
+	(void)scratch;
+	image_hashers_post(digest->hashers, chunk, chunk->own);
+	return image_hashers_wait(digest->hashers, err);
+}
+
+int
+image_digest(struct image_source *source, const struct image_run *run,
+	struct image_digests *digests, struct image_error *err)
+{
+	size_t chunk = image_chunk_size(source);
+	struct digest digest = {
+		.source = source, .room = image_pieces_room(chunk)};
+	struct image_plan plan = {
+		.size = source->size,
+		.chunk = chunk,
+		.buffer = chunk,
+		.own = sizeof(struct image_pieces) +
+		       digest.room * sizeof(struct image_extent),
+		.writers = 1,
+		.cut = cut,
+		.work = work,
+		.write = hash,
+		.opaque = &digest,
+	};
+	/* The hashers report the progress: they come last. */
+	struct image_run quiet = *run;
+	unsigned threads;
+
+	quiet.progress = NULL;
+	int rc = image_hashers_create(&digest.hashers, digests, run, true, err);
+	if (rc < 0)
+		return rc;
+	rc = image_pipeline_run(&plan, &quiet, &threads, err);
+	if (rc == 0)
+		rc = source->ops->unchanged(source, err);
+	if (rc == 0)
+		rc = image_hashers_finish(
+			digest.hashers, source->size, digests, err);
+	image_hashers_destroy(digest.hashers);
+	return rc;
+}

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include "hash/hash.h"
+#include "pipeline/hashers.h"
+
+/* Zeros of one call; stays in the first-level CPU cache beside the state. */
+#define ZEROS 16384
+/* Zeros between two calls of progress. */
+#define STEP ((uint64_t)1 << 20)
+
+struct hasher {
+	struct image_hashers *all;
+	struct image_hash *hash;
+	pthread_t thread;
+	/* end of what was hashed */
+	uint64_t at;
+	int rc;
+	struct image_error err;
+};
+
+struct image_hashers {
+	const struct image_run *run;
+	size_t count;
+	/* the first hashers have threads */
+	size_t threads;
+	struct hasher list[IMAGE_ALGORITHMS];
+
+	pthread_mutex_t lock;
+	pthread_cond_t posted;
+	pthread_cond_t done;
+	/* Everything below is used under the lock; what is posted is constant
+	 * while threads are busy. */
+	const struct image_chunk *chunk;
+	const struct image_pieces *pieces;
+	/* without a chunk: zeros up to here */
+	uint64_t end;
+	uint64_t posts;
+	size_t busy;
+	bool quit;
+};
+
+static void
+report(struct hasher *hasher)
+{
+	const struct image_run *run = hasher->all->run;
+
+	if (hasher == hasher->all->list && run->progress)
+		run->progress(run->opaque, hasher->at);
+}
+
+static void
+add(struct hasher *hasher, const void *bytes, size_t length)
+{
+	if (hasher->rc == 0)
+		hasher->rc = image_hash_add(
+			hasher->hash, bytes, length, &hasher->err);
+	hasher->at += length;
+}
+
+static void
+add_zeros(struct hasher *hasher, uint64_t end)
+{
+	static const unsigned char zeros[ZEROS];
+
+	while (hasher->rc == 0 && hasher->at < end) {
+		uint64_t left = end - hasher->at;
+		add(hasher, zeros, left < ZEROS ? (size_t)left : ZEROS);
+		if (hasher->at % STEP < ZEROS)
+			report(hasher);
+	}
+}
+
+/* Hash what is posted. */
+static void
+hash_posted(struct hasher *hasher)
+{
+	const struct image_hashers *all = hasher->all;
+
+	if (!all->chunk) {
+		add_zeros(hasher, all->end);
+		return;
+	}
+	for (size_t i = 0; i < all->pieces->count; i++) {
+		const struct image_extent *e = &all->pieces->list[i];
+		if (e->kind != IMAGE_DATA)
+			continue;
+		add_zeros(hasher, e->offset);
+		add(hasher, all->chunk->data + (e->offset - all->chunk->offset),
+			(size_t)e->length);
+	}
+	report(hasher);
+}
+
+static void *
+loop(void *opaque)
+{
+	struct hasher *hasher = opaque;
+	struct image_hashers *all = hasher->all;
+
+	pthread_mutex_lock(&all->lock);
+	for (uint64_t seen = 0;; seen++) {
+		while (all->posts == seen && !all->quit)
+			pthread_cond_wait(&all->posted, &all->lock);
+		if (all->posts == seen)
+			break;
+		pthread_mutex_unlock(&all->lock);
+		hash_posted(hasher);
+		pthread_mutex_lock(&all->lock);
+		if (--all->busy == 0)
+			pthread_cond_signal(&all->done);
+	}
+	pthread_mutex_unlock(&all->lock);
+	return NULL;
+}
+
+static void
+start_threads(struct image_hashers *all, size_t wanted)
+{
+	sigset_t every, old;
+
+	/* The caller's thread alone handles signals. */
+	sigfillset(&every);
+	pthread_sigmask(SIG_SETMASK, &every, &old);
+	while (all->threads < wanted &&
+		pthread_create(&all->list[all->threads].thread, NULL, loop,
+			&all->list[all->threads]) == 0)
+		all->threads++;
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+int
+image_hashers_create(struct image_hashers **out,
+	const struct image_digests *digests, const struct image_run *run,
+	bool join, struct image_error *err)
+{
+	struct image_hashers *all = calloc(1, sizeof(*all));
+	int rc = 0;
+
+	*out = all;
+	if (!all)
+		return image_no_memory(err);
+	all->run = run;
+	pthread_mutex_init(&all->lock, NULL);
+	pthread_cond_init(&all->posted, NULL);
+	pthread_cond_init(&all->done, NULL);
+	while (rc == 0 && all->count < digests->count) {
+		struct hasher *hasher = &all->list[all->count];
+		hasher->all = all;
+		rc = image_hash_create(&hasher->hash,
+			digests->list[all->count++].algorithm, err);
+		if (rc == 0)
+			rc = image_hash_begin(hasher->hash, err);
+	}
+	if (rc < 0) {
+		image_hashers_destroy(all);
+		*out = NULL;
+		return rc;
+	}
+	start_threads(all, join ? all->count - 1 : all->count);
+	return 0;
+}
+
+void
+image_hashers_destroy(struct image_hashers *all)
+{
+	if (!all)
+		return;
+	pthread_mutex_lock(&all->lock);
+	all->quit = true;
+	pthread_cond_broadcast(&all->posted);
+	pthread_mutex_unlock(&all->lock);
+	for (size_t i = 0; i < all->threads; i++)
+		pthread_join(all->list[i].thread, NULL);
+	for (size_t i = 0; i < all->count; i++)
+		image_hash_destroy(all->list[i].hash);
+	pthread_cond_destroy(&all->done);
+	pthread_cond_destroy(&all->posted);
+	pthread_mutex_destroy(&all->lock);
+	free(all);
+}
+
+void
+image_hashers_post(struct image_hashers *all, const struct image_chunk *chunk,
+	const struct image_pieces *pieces)
+{
+	pthread_mutex_lock(&all->lock);
+	all->chunk = chunk;
+	all->pieces = pieces;
+	all->busy = all->threads;
+	all->posts++;
+	pthread_cond_broadcast(&all->posted);
+	pthread_mutex_unlock(&all->lock);
+}
+
+int
+image_hashers_wait(struct image_hashers *all, struct image_error *err)
+{
+	for (size_t i = all->threads; i < all->count; i++)
+		hash_posted(&all->list[i]);
+	pthread_mutex_lock(&all->lock);
+	while (all->busy > 0)
+		pthread_cond_wait(&all->done, &all->lock);
+	pthread_mutex_unlock(&all->lock);
+	for (size_t i = 0; i < all->count; i++) {
+		if (all->list[i].rc < 0) {
+			*err = all->list[i].err;
+			return all->list[i].rc;
+		}
+	}
+	return 0;
+}
+
+int
+image_hashers_finish(struct image_hashers *all, uint64_t size,
+	struct image_digests *digests, struct image_error *err)
+{
+	all->end = size;
+	image_hashers_post(all, NULL, NULL);
+	int rc = image_hashers_wait(all, err);
+	for (size_t i = 0; rc == 0 && i < all->count; i++)
+		rc = image_hash_end(
+			all->list[i].hash, digests->list[i].bytes, err);
+	return rc;
+}

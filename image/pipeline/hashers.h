@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_HASHERS_H
+#define HONE_IMAGE_HASHERS_H
+/*
+ * Hash a disk by several algorithms at once. Each algorithm needs its bytes in
+ * order, so it cannot be split; but the algorithms run beside each other, and
+ * beside the caller.
+ */
+#include "pipeline/pieces.h"
+
+struct image_hashers;
+
+/*
+ * Begin the digests of a disk. The caller's thread hashes in
+ * image_hashers_wait() if `join` is set; otherwise every algorithm gets a
+ * thread. With fewer threads than that, because the system refuses more, the
+ * caller's thread hashes the rest.
+ *
+ * Calls run->progress, which may be NULL, as the first algorithm goes on.
+ */
+int image_hashers_create(struct image_hashers **out,
+	const struct image_digests *digests, const struct image_run *run,
+	bool join, struct image_error *err);
+/* NULL is allowed. */
+void image_hashers_destroy(struct image_hashers *hashers);
+
+/*
+ * Hash the pieces of data of a chunk. What lies between the last chunk and this
+ * one, and between the pieces, is zero. Chunks come in ascending order, and
+ * stay as they are until image_hashers_wait() returns.
+ */
+void image_hashers_post(struct image_hashers *hashers,
+	const struct image_chunk *chunk, const struct image_pieces *pieces);
+/* Wait until the chunk was hashed by all. Returns the first error. */
+int image_hashers_wait(struct image_hashers *hashers, struct image_error *err);
+
+/* Hash zeros up to size, the end of the disk, and set the digests. */
+int image_hashers_finish(struct image_hashers *hashers, uint64_t size,
+	struct image_digests *digests, struct image_error *err);
+
+#endif

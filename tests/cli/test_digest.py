@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`hone digest`: what hashlib and the coreutils say of the raw disk."""
+import hashlib
+import os
+import shutil
+import subprocess
+
+import pytest
+
+import images
+from harness import Stalled
+
+KI, MI = images.KI, images.MI
+ALGORITHMS = ("sha256", "sha512", "sha384", "sha224", "sha1", "md5",
+              "blake2b")
+
+
+@pytest.fixture(autouse=True)
+def with_openssl(request, hone):
+    """Skips in a build without OpenSSL; one test is of that build."""
+    has = b" with OpenSSL " in hone.ok("--version").stdout
+    if has == (request.node.name == "test_a_build_without_openssl_says_so"):
+        pytest.skip(f"this hone was built {'with' if has else 'without'} "
+                    "OpenSSL")
+
+
+def expected(path, algorithm="sha256"):
+    """The digest of a file."""
+    found = hashlib.new(algorithm)
+    with open(path, "rb") as file:
+        while block := file.read(MI):
+            found.update(block)
+    return found.hexdigest()
+
+
+def digests(hone, *words):
+    """What --json says, by algorithm."""
+    found = hone.json("digest", "--json", *words)
+    assert found["command"] == "digest"
+    return found["digests"]
+
+
+@pytest.mark.parametrize("name", ["mixed", "written_zeros", "one_byte_set",
+                                  "fragmented", "preallocated"])
+def test_a_raw_image_has_the_digest_of_the_file(hone, image, name, threads):
+    path = image(name)
+    said = hone.ok("digest", "--threads", threads, path).stdout.decode()
+    assert said == f"{expected(path)}  {path}\n"
+
+
+@pytest.mark.parametrize("size", [0, 1, 511, 513, 65537, MI - 1, MI, MI + 1,
+                                  5 * MI + 777])
+def test_images_of_any_size(hone, work, size):
+    path = work / "disk"
+    for parts in ([], [(0, b"x"), (size // 2, b"y"), (size - 1, b"z")]):
+        images.pieces(path, size, *[p for p in parts if 0 <= p[0] < size])
+        assert digests(hone, path) == {"sha256": expected(path)}
+
+
+FORMS = {"zlib": ["-c"], "zstd": ["-c", "-o", "compression_type=zstd"],
+         "plain": [], "512": ["-o", "cluster_size=512"],
+         "2M": ["-c", "-o", "cluster_size=2M"],
+         "subclusters": ["-o", "extended_l2=on,cluster_size=128k"]}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_qcow2_image_has_the_digest_of_its_raw_disk(
+        hone, image, work, qemu_img, form, threads):
+    disk, raw = work / "disk.qcow2", work / "disk.raw"
+    assert qemu_img("convert", "-f", "raw", "-O", "qcow2", *FORMS[form],
+                    str(image("mixed")), str(disk))[0] == 0
+    assert qemu_img("convert", "-O", "raw", str(disk), str(raw))[0] == 0
+    assert digests(hone, "-m", threads, disk) == {"sha256": expected(raw)}
+
+
+def test_a_backing_chain_is_read(hone, image, work, qemu_img):
+    base, top, raw = work / "base.raw", work / "top.qcow2", work / "raw"
+    shutil.copyfile(image("mixed"), base)
+    os.truncate(base, 5 * MI)
+    assert qemu_img("create", "-f", "qcow2", "-F", "raw", "-b", str(base),
+                    str(top), "7M")[0] == 0
+    subprocess.run(["qemu-io", "-c", "write -P 7 1M 100k", "-c",
+                    "write -z 3M 200k", str(top)], check=True,
+                   stdout=subprocess.DEVNULL)
+    assert qemu_img("convert", "-O", "raw", str(top), str(raw))[0] == 0
+    assert "--allow-backing" in hone.fails("digest", top)
+    assert digests(hone, "--allow-backing", work, top) == {
+        "sha256": expected(raw)}
+
+
+def test_every_algorithm_alone_and_all_at_once(hone, image, threads):
+    path = image("mixed")
+    every = {name: expected(path, name) for name in ALGORITHMS}
+    assert digests(hone, "-m", threads, "-a", ",".join(every), path) == every
+    for name in ALGORITHMS:
+        said = hone.ok("digest", "-a", name, path).stdout.decode()
+        assert said == f"{every[name]}  {path}\n"
+    said = hone.ok("digest", "--algorithm=sha512,blake2b,md5", path).stdout
+    assert said.decode() == (f"SHA512 ({path}) = {every['sha512']}\n"
+                             f"BLAKE2b ({path}) = {every['blake2b']}\n"
+                             f"MD5 ({path}) = {every['md5']}\n")
+
+
+@pytest.mark.parametrize("name", ["disk", "new\nline", "back\\slash",
+                                  "\n\\\n", "\N{GREEK SMALL LETTER ALPHA}",
+                                  "a  b", "re\\nd"])
+def test_the_lines_are_those_of_the_coreutils(hone, work, name):
+    images.pieces(work / name, 100, (3, b"abc"))
+    rival = subprocess.run(["sha256sum", name], cwd=work, check=True,
+                           stdout=subprocess.PIPE).stdout
+    assert hone.ok("digest", name, cwd=work).stdout == rival
+    both = b"".join(subprocess.run([tool, "--tag", name], cwd=work, check=True,
+                                   stdout=subprocess.PIPE).stdout
+                    for tool in ("md5sum", "sha384sum"))
+    said = hone.ok("digest", "-a", "md5,sha384", name, cwd=work).stdout
+    assert said == both
+    assert hone.json("digest", "--json", name, cwd=work)["image"] == name
+
+
+def test_the_coreutils_check_what_is_printed(hone, image):
+    for options in ([], ["-a", "sha256,sha512"]):
+        said = hone.ok("digest", *options, image("mixed")).stdout
+        subprocess.run(["cksum" if options else "sha256sum", "--check",
+                        "--strict", "-"], input=said, check=True,
+                       stdout=subprocess.DEVNULL)
+
+
+def test_json_names_the_image_its_format_and_its_size(hone, image, out):
+    disk = out / "disk.qcow2"
+    hone.ok("convert", "-q", image("mixed"), disk)
+    found = hone.json("digest", "--json", "-a", "md5", disk)
+    assert found["image"] == str(disk) and found["format"] == "qcow2"
+    assert found["virtual_size"] == (5 * MI + 777 + 511) // 512 * 512
+    assert list(found["digests"]) == ["md5"]
+
+
+def test_holes_are_not_read(hone, strace, work):
+    path = work / "disk"
+    images.pieces(path, 64 * MI, (40 * MI, images.noise(8192)))
+    trace = work / "trace"
+    said = hone.ok("digest", path, before=[
+        *strace, "-qq", "-y", "-o", trace, "-e", "trace=pread64,preadv2,read"])
+    assert said.stdout.decode() == f"{expected(path)}  {path}\n"
+    read = sum(int(line.rpartition("= ")[2])
+               for line in trace.read_text().splitlines()
+               if f"<{path}>" in line)
+    assert 8192 <= read <= 64 * KI
+
+
+@pytest.mark.parametrize("options", [
+    ["--direct"], ["-T", "none"], ["--cache", "drop"], ["--cache", "keep"],
+    ["--cache", "auto", "--memory", "8M"], ["-p", "-m", "2"],
+    ["--rate-limit", "1G"], ["-U"], ["-f", "raw"]], ids=" ".join)
+def test_options_of_reading_change_no_digest(hone, image, options):
+    path = image("mixed")
+    assert digests(hone, *options, path) == {"sha256": expected(path)}
+
+
+def test_a_snapshot_is_read(hone, image, work, qemu_img):
+    disk = work / "disk.qcow2"
+    hone.ok("convert", "-q", image("mixed"), disk)
+    before = digests(hone, disk)
+    assert qemu_img("snapshot", "-c", "one", str(disk))[0] == 0
+    subprocess.run(["qemu-io", "-c", "write -P 7 1M 100k", str(disk)],
+                   check=True, stdout=subprocess.DEVNULL)
+    assert digests(hone, disk) != before
+    assert digests(hone, "--snapshot", "one", disk) == before
+
+
+@pytest.mark.parametrize("words, said", [
+    (["-a", "sha257"], "-a: 'sha257' is not an algorithm"),
+    (["-a", ""], "-a: '' is not an algorithm"),
+    (["-a", "md5,"], "-a: '' is not an algorithm"),
+    (["-a", "SHA256"], "-a: 'SHA256' is not an algorithm"),
+    (["-a", "md5,sha1,md5"], "-a: md5 is listed twice"),
+    (["--cache", "often"], "--cache: 'often' is not keep, drop or auto"),
+    (["-T", "fast"], "-T: 'fast' is not none"),
+    (["-f", "floppy"], "'floppy' is not a format"),
+    (["--memory", "1"], "--memory: '1' is less than 8M"),
+    (["--progress-fd", "x"], "'x' is not a file descriptor"),
+    (["-m", "65"], "--threads: '65' is not a number"),
+    (["-q"], "'-q' is not an option")], ids=str)
+def test_a_misuse_of_digest_names_the_mistake(hone, small, words, said):
+    assert said in hone.misused("digest", *words, small)
+
+
+def test_a_damaged_image_has_no_digest(hone, work, threads):
+    source, disk = work / "disk.raw", work / "disk.qcow2"
+    images.pieces(source, 4 * MI, (2 * MI, b"abc" * MI))
+    hone.ok("convert", "-q", "-c", source, disk)
+    with open(disk, "r+b") as file:
+        file.seek(65 * KI)
+        file.write(b"\xff" * 400)
+    assert str(disk) in hone.fails("digest", "-m", threads, disk)
+    assert "cannot be opened" in hone.fails("digest", work / "none")
+
+
+def test_a_source_that_changes_has_no_digest(hone, image, work):
+    path = work / "disk"
+    shutil.copyfile(image("filled_ext4"), path)
+    with Stalled(hone, "digest", path) as held:
+        os.truncate(path, 5 * MI)
+        status, said, error = held.go_on()
+    assert (status, said) == (1, b"")
+    assert os.fsencode(path) in error
+
+
+def test_the_progress_ends_after_the_digest(hone, work):
+    """A hole takes its time, too."""
+    path = work / "disk"
+    for parts in ([], [(0, b"x")]):
+        images.pieces(path, 64 * MI, *parts)
+        reader, writer = os.pipe()
+        hone.ok("digest", "--progress-fd", str(writer), path,
+                pass_fds=[writer])
+        os.close(writer)
+        with open(reader, "rb") as lines:
+            assert lines.read().decode().split() == [
+                f"{n}/100" for n in range(101)]
+
+
+def test_a_build_without_openssl_says_so(hone, small):
+    said = hone.fails("digest", small)
+    assert "OpenSSL's libcrypto" in said and "libssl-dev" in said
+    assert b" without OpenSSL\n" in hone.ok("--version").stdout
