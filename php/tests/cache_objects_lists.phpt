@@ -97,6 +97,15 @@ foreach ([0, 1, 2, 3, 5] as $kind) {
     load("kind $kind", substr_replace($good, pack('q', $kind), $shape + 64 + 2 * 16, 8));
 }
 
+// An empty array counts, and the dynamic properties of an object do not.
+Cache::store('k', [(object)['a' => new Wakes(), 'b' => [[[]]]]]);
+Cache::save($file);
+$good = file_get_contents($file);
+$depth = $number($good, $data + 64 + 4 * 16);
+foreach ([$depth, $depth - 1, $depth + 1, 1] as $other) {
+    load("depth $other", substr_replace($good, pack('q', $other), $data + 64 + 4 * 16, 8));
+}
+
 enum Backed: int
 {
     case One = 1;
@@ -164,6 +173,16 @@ Warning: Hone\Cache::load(): %s: entry 0: an object has no class in %s on line %
  0 nothing
 kind 5:
 Warning: Hone\Cache::load(): %s: entry 0: an object has no class in %s on line %d
+ 0 nothing
+depth 5: 1 a value
+depth 4:
+Warning: Hone\Cache::load(): %s: entry 0: the depth of the value is wrong in %s on line %d
+ 0 nothing
+depth 6:
+Warning: Hone\Cache::load(): %s: entry 0: the depth of the value is wrong in %s on line %d
+ 0 nothing
+depth 1:
+Warning: Hone\Cache::load(): %s: entry 0: the depth of the value is wrong in %s on line %d
  0 nothing
 a case: 1 a value
 a case with an object as its value:

@@ -25,6 +25,7 @@ struct graph {
 	bool *begun;       /* for each object, whether its node was begun */
 	uint32_t begun_n;  /* the number of begun objects */
 	uint32_t ended;    /* the number of arrays whose visit has ended */
+	uint32_t depth;    /* of the deepest record so far, as in build.c */
 	size_t *shapes;    /* the record of each; 0 before the first visit */
 };
 
@@ -492,8 +493,9 @@ check_node(struct check *check, const zend_array *node, uint32_t number)
 struct level {
 	size_t record;
 	uint32_t element;
-	bool special;  /* the record may have markers */
-	uint32_t node; /* the number of its object plus 1; 0: another record */
+	bool special;   /* the record may have markers */
+	uint32_t node;  /* the number of its object plus 1; 0: another record */
+	uint32_t depth; /* as in build.c; only with objects */
 };
 
 static bool
@@ -521,13 +523,21 @@ check_string_at(struct check *check, const void *pointer)
 	return true;
 }
 
+/* Whether the present element is deeper than its record: the dynamic properties
+ * of an object are not. */
+static bool
+is_deeper(const struct level *level)
+{
+	return level->node == 0 || level->element > PHP_HONE_NODE_HEAD;
+}
+
 static bool
 push(struct check *check, size_t record, bool special, uint32_t node)
 {
+	struct graph *graph = check->graph;
 	struct level *level;
 
-	if (check->graph != NULL &&
-		check->stack.used / sizeof(*level) >= DEEPEST)
+	if (graph != NULL && check->stack.used / sizeof(*level) >= DEEPEST)
 		return problem(check, "objects are nested too deep");
 	if (!php_hone_buffer_reserve(&check->stack, sizeof(*level)))
 		return problem(check, PHP_HONE_NO_MEMORY);
@@ -537,6 +547,11 @@ push(struct check *check, size_t record, bool special, uint32_t node)
 	level->element = 0;
 	level->special = special;
 	level->node = node;
+	level->depth = 0;
+	if (graph != NULL && check->stack.used > sizeof(*level))
+		level->depth = level[-1].depth + is_deeper(&level[-1]);
+	if (graph != NULL && level->depth > graph->depth)
+		graph->depth = level->depth;
 	if (record >= check->arrays)
 		return problem(check, "an array is missing");
 	if (!check_record(check, record))
@@ -706,6 +721,15 @@ find_strings(struct check *check)
 	return true;
 }
 
+/* A fetch compares the stored depth with unserialize_max_depth. */
+static bool
+check_depth(const struct check *check)
+{
+	const zval *head = elements_of((const zend_array *)check->bytes);
+
+	return Z_LVAL(head[PHP_HONE_DEPTH_AT]) == check->graph->depth;
+}
+
 static bool
 check_arrays(struct check *check)
 {
@@ -731,6 +755,8 @@ check_arrays(struct check *check)
 			       check->graph->called != check->graph->n_calls))
 		return problem(check,
 			"a list has an element that is not in the value");
+	if (objects && !check_depth(check))
+		return problem(check, "the depth of the value is wrong");
 	return true;
 }
 
