@@ -2,11 +2,13 @@
 /*
  * Any bytes as a value of a snapshot: as they are, and with flags, pointers
  * of elements and hashes that are right, so that the walk is reached. What is
- * accepted is read as PHP reads it, and copied. The input is the type of the
+ * accepted is read as PHP reads it, and copied; a value with objects is read as
+ * a fetch reads it. The input is the type of the
  * value, 7 bytes without a meaning, and the data. The seeds are stored values
  * of values: the program writes them to its last argument, the corpus.
  */
 #include "value_text.h"
+#include "graph.h"
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -28,25 +30,33 @@ require(bool good)
 		abort();
 }
 
-int
-LLVMFuzzerInitialize(int *argc, char ***argv)
+static void
+write_seeds(const char *corpus, const char *name, const char *const *texts)
 {
-	const char *corpus = (*argv)[*argc - 1];
-	struct stat status;
 	char path[4096];
 
-	if (*argc < 2 || stat(corpus, &status) != 0 || !S_ISDIR(status.st_mode))
-		return 0;
-	for (unsigned i = 0; value_texts[i] != NULL; i++) {
-		struct text_made made = text_store(value_texts[i]);
+	for (unsigned i = 0; texts[i] != NULL; i++) {
+		struct text_made made = text_store(texts[i]);
 		unsigned char head[HEAD] = {Z_TYPE(made.root)};
-		snprintf(path, sizeof path, "%s/seed-%u", corpus, i);
+		snprintf(path, sizeof path, "%s/%s-%u", corpus, name, i);
 		FILE *file = fopen(path, "w");
 		require(file != NULL && fwrite(head, HEAD, 1, file) == 1 &&
 			fwrite(made.bytes, 1, made.size, file) == made.size &&
 			fclose(file) == 0);
 		free(made.bytes);
 	}
+}
+
+int
+LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	const char *corpus = (*argv)[*argc - 1];
+	struct stat status;
+
+	if (*argc < 2 || stat(corpus, &status) != 0 || !S_ISDIR(status.st_mode))
+		return 0;
+	write_seeds(corpus, "seed", value_texts);
+	write_seeds(corpus, "object", object_texts);
 	return 0;
 }
 
@@ -132,6 +142,159 @@ read_value(struct reader *reader, const zval *value)
 		sink += (zend_ulong)Z_LVAL_P(value);
 }
 
+/* ---- what a fetch does with objects: php/cache/objects.c ---- */
+
+struct directory {
+	struct reader reader;
+	const zval *objects, *arrays, *calls;
+	uint32_t n_objects, n_arrays, n_calls, n_shapes;
+	bool data[UINT16_MAX]; /* objects that have __unserialize() */
+};
+
+static const zval *
+list_at(const struct reader *reader, const zval *list, uint32_t *n)
+{
+	const zend_array *array;
+
+	*n = 0;
+	if (Z_TYPE_P(list) == IS_NULL)
+		return NULL;
+	require(Z_TYPE_INFO_P(list) == IS_ARRAY);
+	array = at(reader, Z_PTR_P(list));
+	require(HT_IS_PACKED(array));
+	*n = array->nNumUsed;
+	return at(reader, array->arData);
+}
+
+/* An element outside of the lists. A marker of an array leads to one that is
+ * made before: the first `made` ones. */
+static void
+read_element(struct directory *from, const zval *element, uint32_t made)
+{
+	zend_long number = Z_LVAL_P(element);
+
+	if (Z_TYPE_P(element) != IS_OBJECT) {
+		/* Without markers: a fetch shares it. */
+		read_value(&from->reader, element);
+		return;
+	}
+	require(Z_TYPE_INFO_P(element) == IS_OBJECT);
+	require(number < 0 ? (zend_ulong)~number < made
+			   : (zend_ulong)number < from->n_objects);
+}
+
+static void
+read_list(struct directory *from, uint32_t i)
+{
+	const zend_array *array = at(&from->reader, Z_PTR(from->arrays[i]));
+	const void *data = at(&from->reader, array->arData);
+
+	require(Z_TYPE_INFO(from->arrays[i]) == IS_ARRAY);
+	for (uint32_t k = 0; k < array->nNumUsed; k++) {
+		if (HT_IS_PACKED(array)) {
+			read_element(from, (const zval *)data + k, i);
+			continue;
+		}
+		const Bucket *buckets = data;
+		look_up(buckets, array, k);
+		if (buckets[k].key != NULL)
+			read_string(&from->reader, buckets[k].key);
+		read_element(from, &buckets[k].val, i);
+	}
+}
+
+/* The table of dynamic properties has no numbers as keys. */
+static void
+read_table(struct directory *from, const zval *table)
+{
+	const zend_array *array;
+	const Bucket *buckets;
+
+	read_element(from, table, from->n_arrays);
+	if (Z_TYPE_P(table) == IS_NULL)
+		return;
+	if (Z_TYPE_P(table) == IS_OBJECT) {
+		require(Z_LVAL_P(table) < 0);
+		table = &from->arrays[~Z_LVAL_P(table)];
+	}
+	array = at(&from->reader, Z_PTR_P(table));
+	buckets = at(&from->reader, array->arData);
+	require(!HT_IS_PACKED(array));
+	for (uint32_t i = 0; i < array->nNumUsed; i++)
+		require(buckets[i].key != NULL);
+}
+
+static void
+read_node(struct directory *from, uint32_t number, uint32_t *called)
+{
+	const struct reader *reader = &from->reader;
+	uint32_t n, n_shape;
+	const zval *node = list_at(reader, &from->objects[number], &n);
+	const zval *shape =
+		list_at(reader, &node[PHP_HONE_NODE_SHAPE], &n_shape);
+	zend_long kind = Z_LVAL(shape[PHP_HONE_SHAPE_KIND]);
+	const zval *properties = &node[PHP_HONE_NODE_PROPERTIES];
+
+	require(n >= PHP_HONE_NODE_HEAD && n_shape >= PHP_HONE_SHAPE_HEAD);
+	require(n - PHP_HONE_NODE_HEAD == n_shape - PHP_HONE_SHAPE_HEAD);
+	require((zend_ulong)Z_LVAL(shape[PHP_HONE_SHAPE_NUMBER]) <
+		from->n_shapes);
+	for (uint32_t i = 0; i < n_shape; i++)
+		if (i != PHP_HONE_SHAPE_NUMBER && i != PHP_HONE_SHAPE_KIND) {
+			require(Z_TYPE_INFO(shape[i]) == IS_STRING);
+			read_string(reader, Z_PTR(shape[i]));
+		}
+	from->data[number] = kind == PHP_HONE_KIND_DATA;
+	if (from->data[number]) {
+		require(n == PHP_HONE_NODE_HEAD);
+		require(Z_TYPE_P(properties) == IS_ARRAY ||
+			(Z_TYPE_P(properties) == IS_OBJECT &&
+				Z_LVAL_P(properties) < 0));
+		read_element(from, properties, from->n_arrays);
+	} else {
+		read_table(from, properties);
+	}
+	for (uint32_t i = PHP_HONE_NODE_HEAD; i < n; i++)
+		read_element(from, &node[i], from->n_arrays);
+	if (kind == PHP_HONE_KIND_ENUM)
+		require(n > PHP_HONE_NODE_HEAD &&
+			Z_TYPE(node[PHP_HONE_NODE_HEAD]) == IS_STRING);
+	*called += (kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_WAKEUP)) != 0;
+}
+
+static void
+read_directory(const unsigned char *bytes)
+{
+	static struct directory from;
+	uint32_t n, called = 0;
+	zval root;
+	const zval *head;
+
+	from.reader = (struct reader){bytes, 100000};
+	ZVAL_PTR(&root, (void *)(uintptr_t)TEXT_BASE);
+	Z_TYPE_INFO(root) = IS_ARRAY;
+	head = list_at(&from.reader, &root, &n);
+	require(n == PHP_HONE_DIRECTORY);
+	from.objects = list_at(
+		&from.reader, &head[PHP_HONE_OBJECTS_AT], &from.n_objects);
+	from.arrays = list_at(
+		&from.reader, &head[PHP_HONE_ARRAYS_AT], &from.n_arrays);
+	from.calls =
+		list_at(&from.reader, &head[PHP_HONE_CALLS_AT], &from.n_calls);
+	require(from.n_objects != 0 && from.n_objects < UINT16_MAX);
+	from.n_shapes = (uint32_t)Z_LVAL(head[PHP_HONE_SHAPES_AT]);
+	require(Z_TYPE(head[PHP_HONE_VALUE_AT]) == IS_OBJECT);
+	read_element(&from, &head[PHP_HONE_VALUE_AT], from.n_arrays);
+	for (uint32_t i = 0; i < from.n_arrays; i++)
+		read_list(&from, i);
+	for (uint32_t i = 0; i < from.n_objects; i++)
+		read_node(&from, i, &called);
+	require(called == from.n_calls);
+	for (uint32_t i = 0; i < from.n_calls; i++)
+		require(Z_TYPE_INFO(from.calls[i]) == IS_LONG &&
+			(zend_ulong)Z_LVAL(from.calls[i]) < from.n_objects);
+}
+
 /* ---- judging ---- */
 
 static void
@@ -164,8 +327,14 @@ judge(const unsigned char *data, size_t size, uint32_t type)
 	Z_TYPE_INFO(root) = type;
 	if (type >= IS_STRING)
 		root.value.ptr = (void *)(uintptr_t)TEXT_BASE;
-	/* The same bytes as a directory: the check reads nothing else. */
-	php_hone_value_check_objects(bytes, size, TEXT_BASE, &root, &phrase);
+	if (php_hone_value_check_objects(
+		    bytes, size, TEXT_BASE, &root, &phrase)) {
+		if (type == IS_ARRAY)
+			read_directory(bytes);
+	} else {
+		require(phrase != NULL);
+	}
+	phrase = NULL;
 	if (php_hone_value_check(bytes, size, TEXT_BASE, &root, &phrase)) {
 		read_value(&reader, &root);
 		copy(bytes, size, &root);

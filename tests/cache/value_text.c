@@ -4,21 +4,33 @@
 /* What php/cache/values needs of PHP itself. */
 zend_class_entry *zend_ce_closure;
 const HashTable zend_empty_array = {.nNextFreeElement = ZEND_LONG_MIN};
-/* For values with objects, of which these tests have none. */
 zend_class_entry *zend_standard_class_def;
 const zend_object_handlers std_object_handlers;
 
+/* A table of methods has __wakeup() or __sleep(): its count is W or S. */
 zval *
 zend_hash_str_find(const HashTable *table, const char *name, size_t len)
 {
-	(void)table, (void)name, (void)len;
-	return NULL;
+	static zval method;
+	uint32_t kind = table->nNumOfElements;
+
+	(void)len;
+	return (kind == 'W' && strcmp(name, "__wakeup") == 0) ||
+			       (kind == 'S' && strcmp(name, "__sleep") == 0)
+		       ? &method
+		       : NULL;
 }
 
 /* Values of one text; the next text has the same memory. */
 static _Alignas(64) unsigned char memory[1 << 16];
 static size_t used;
 static zend_array *last;
+
+#define MOST 32
+static zend_class_entry *classes[MOST];
+static zend_object *objects[MOST];
+static struct php_hone_answer answers[MOST];
+static unsigned n_classes, n_objects, n_answers;
 
 /* PHP's headers may turn assert() off. */
 static void
@@ -137,6 +149,95 @@ parse_table(const char **text)
 	return array;
 }
 
+/* The class of this name, whose objects all have n properties. */
+static zend_class_entry *
+class_of(zend_string *name, char kind, int n)
+{
+	static zend_function method;
+	zend_class_entry *class;
+
+	for (unsigned i = 0; i < n_classes; i++)
+		if (strcmp(ZSTR_VAL(classes[i]->name), ZSTR_VAL(name)) == 0)
+			return classes[i];
+	must(n_classes < MOST);
+	class = classes[n_classes++] = take(sizeof *class);
+	class->name = name;
+	class->type = ZEND_USER_CLASS;
+	class->ce_flags = ZEND_ACC_LINKED;
+	class->default_properties_count = n;
+	class->properties_info_table = take(((size_t)n + 1) * sizeof(void *));
+	class->function_table.nNumOfElements = (uint32_t)kind;
+	if (kind == 'E')
+		class->ce_flags |= ZEND_ACC_ENUM;
+	if (kind == 'T')
+		class->ce_flags |= ZEND_ACC_ALLOW_DYNAMIC_PROPERTIES;
+	if (kind == 'D')
+		class->__serialize = class->__unserialize = &method;
+	return class;
+}
+
+static void
+parse_properties(
+	const char **text, zend_object *object, zval *values, uint32_t *places)
+{
+	uint32_t place = 0;
+
+	for (int i = 0; **text == '\''; *text += **text == ' ', i++) {
+		zend_string *name = parse_string(text);
+		zend_property_info *info = take(sizeof *info);
+		must(i < object->ce->default_properties_count);
+		info->name = name;
+		if (object->ce->properties_info_table[i] == NULL)
+			object->ce->properties_info_table[i] = info;
+		++*text;
+		parse(text, &values[i]);
+		if (places != NULL && Z_TYPE(values[i]) != IS_UNDEF)
+			places[i] = ++place;
+	}
+}
+
+static zend_object *
+parse_object(const char **text)
+{
+	char kind = *++*text;
+	int n = *++*text - '0';
+	zend_string *name = (++*text, parse_string(text));
+	zend_class_entry *class = class_of(name, kind, n);
+	zend_object *object = take(sizeof *object + (size_t)n * sizeof(zval));
+	zval other = {0};
+	uint32_t *places = NULL;
+	struct php_hone_answer *answer = NULL;
+
+	must(n_objects < MOST);
+	objects[n_objects++] = object;
+	GC_SET_REFCOUNT(object, 1);
+	GC_TYPE_INFO(object) = IS_OBJECT;
+	object->ce = class;
+	object->handlers = zend_get_std_object_handlers();
+	if (kind == 'D' || kind == 'S') {
+		answer = &answers[n_answers++];
+		answer->object = object;
+	}
+	if (kind == 'S') {
+		ZVAL_NEW_STR(&answer->data,
+			take(_ZSTR_STRUCT_SIZE((size_t)n * sizeof *places)));
+		places = (uint32_t *)Z_STRVAL(answer->data);
+	}
+	*text += **text == ' ';
+	if (kind == 'D' || kind == 'T')
+		parse(text, &other);
+	else
+		parse_properties(
+			text, object, object->properties_table, places);
+	if (kind == 'D')
+		answer->data = other;
+	else if (kind == 'T')
+		object->properties = Z_ARR(other);
+	must(**text == ')');
+	++*text;
+	return object;
+}
+
 static void
 parse(const char **text, zval *value)
 {
@@ -157,6 +258,17 @@ parse(const char **text, zval *value)
 		GC_ADDREF(last);
 		ZVAL_ARR(value, last);
 		break;
+	case '(':
+		ZVAL_OBJ(value, parse_object(text));
+		break;
+	case '#': {
+		unsigned number = (unsigned)strtoul(
+			++*text, (char **)(uintptr_t)text, 10);
+		must(number < n_objects);
+		GC_ADDREF(objects[number]);
+		ZVAL_OBJ(value, objects[number]);
+		break;
+	}
 	case 'N':
 	case 'T':
 	case 'F':
@@ -180,6 +292,7 @@ value_of(const char *text)
 
 	used = 0;
 	last = NULL;
+	n_classes = n_objects = n_answers = 0;
 	memset(&value, 0, sizeof value);
 	parse(&text, &value);
 	must(*text == '\0');
@@ -193,7 +306,12 @@ text_store(const char *text)
 	struct text_made made = {0};
 	zval value = value_of(text);
 
-	php_hone_value_build(&builder, &value);
+	if (php_hone_value_build(&builder, &value) == PHP_HONE_BUILT_OBJECT) {
+		struct php_hone_answers all = {.of = answers, .n = n_answers};
+		must(php_hone_value_build_objects(
+			     &builder, &value, n_answers != 0 ? &all : NULL) ==
+			PHP_HONE_BUILT_DATA);
+	}
 	must(builder.refused == NULL);
 	made.size = builder.size;
 	made.bytes = aligned_alloc(64, (made.size + 64) / 64 * 64);
@@ -235,5 +353,27 @@ const char *const value_texts[] = {
 	"{0:1 64:2 128:3 192:4 256:5 320:6}",
 	("{'one':1 'two':2 'three':3 'four':4 'five':5 'six':6 'seven':7 "
 	 "'eight':8 'nine':9 'ten':10 'eleven':11 'twelve':12}"),
+	NULL,
+};
+
+const char *const object_texts[] = {
+	"(O0'Empty')",
+	"(O3'C' 'a':1 'b':'x' 'c':[1 2])",
+	"(O3'C' 'a':_ 'b':N 'c':(O3'C' 'a':#0 'b':#1 'c':_))",
+	"[(O1'C' 'a':1) (O1'C' 'a':'x') #0 [#1]]",
+	"[(E1'Suit' 'name':'Hearts') (E2'Level' 'name':'Low' 'value':7)]",
+	"[(E2'Name' 'name':'A' 'value':'a') #0 {'k':#0}]",
+	"(W2'Wakes' 'tag':1 'of':[(W2'Wakes' 'tag':2 'of':#0) N])",
+	"[(D0'Data' [1 2]) (D0'Data' []) (D0'Data' {'a':[#0 #1] 'b':'x'})]",
+	"(D0'Outer' {'of':(D0'Data' {'x':(W1'Wakes' 'of':#0)})})",
+	"(T0'Dynamic' {'a':1 'b':[1 2] 'c':#0})",
+	"[(T0'Dynamic' {'x':(T0'Dynamic' {'y':'z'})}) {'s':#1}]",
+	"(S3'Sleeps' 'a':1 'b':_ 'c':(O1'C' 'a':#0))",
+	"[(S2'Sleeps' 'a':(D0'Data' ['x']) 'b':2) #0]",
+	"['s' [(O1'C' 'a':N)] & {'k':& 'l':#0}]",
+	("{'list':[1 'a' 3 4 5 (O2'C' 'a':[[(O2'C' 'a':1 'b':'y')]] "
+	 "'b':['x' 'y']) 7 8 9] 'same':[#1 #0] 'plain':[1 [2 {'k':'v'}]]}"),
+	("[(O1'C' 'a':(W1'W' 'b':(D0'D' ['d' (E1'E' 'name':'A')]))) "
+	 "(T0'T' {'p':(S1'S' 'q':#1)}) [[[[#0 #2 #5]]]]]"),
 	NULL,
 };

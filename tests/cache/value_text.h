@@ -7,6 +7,12 @@
  *
  *	N null   T true   F false   12 int   'x' string   _ hole in a list
  *	[1 'a']  a list   {'k':1 7:'v'} a hash table   & the last list or table
+ *	(O2'Class' 'a':1 'b':_)  an object of 2 declared properties
+ *	#0  the first object of the text again
+ *
+ * In place of O: W, the class has __wakeup(); S, __sleep(), which names all
+ * properties that have a value; E, an enum. (D0'Class' [1]) has __serialize(),
+ * which returned the array; (T0'Class' {'a':1}) has dynamic properties.
  */
 #include "layout.h"
 
@@ -23,5 +29,7 @@ struct text_made text_store(const char *text);
 /* The value 'x' of each length, tables with a long chain, lists in lists, and
  * others. NULL after the last. */
 extern const char *const value_texts[];
+/* Values with objects of each kind, and no others. NULL after the last. */
+extern const char *const object_texts[];
 
 #endif

@@ -38,6 +38,46 @@ TEST(what_is_built_is_good)
 	}
 }
 
+static bool
+is_good_directory(const struct text_made *made)
+{
+	const char *phrase = NULL;
+	bool good = php_hone_value_check_objects(
+		made->bytes, made->size, TEXT_BASE, &made->root, &phrase);
+
+	assert_int_equal(good, phrase == NULL);
+	return good;
+}
+
+TEST(what_is_built_of_objects_is_good)
+{
+	for (const char *const *text = object_texts; *text != NULL; text++) {
+		struct text_made made = text_store(*text);
+		if (!is_good_directory(&made))
+			fail_msg("%s", *text);
+		free(made.bytes);
+	}
+}
+
+/* Without the permission for markers, and cut. */
+TEST(objects_are_refused_elsewhere_and_if_they_are_cut)
+{
+	for (const char *const *text = object_texts; *text != NULL; text++) {
+		struct text_made made = text_store(*text);
+		assert_string_equal(
+			judge(&made), "a value has an unknown type");
+		for (size_t size = 0; size < made.size; size += 8) {
+			struct text_made cut = {
+				malloc(size + !size), size, made.root};
+			assert_non_null(cut.bytes);
+			memcpy(cut.bytes, made.bytes, size);
+			assert_false(is_good_directory(&cut));
+			free(cut.bytes);
+		}
+		free(made.bytes);
+	}
+}
+
 /* Add to the integer of that size at an offset. */
 static void
 add(unsigned char *at, size_t size, int64_t delta)
