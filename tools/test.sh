@@ -20,7 +20,7 @@ stage_limit=${HONE_STAGE_LIMIT:-1800}
 # The stages that must leave results, in the order of the tally.
 test_stages='gcc-build gcc asan tsan aarch64 sve128 headers consume exports
     model-code php82-build php82 counts docs-build docs model cli image'
-all_stages='O0 spin spin-large bench sve256 sve512 s390x riscv64 rv64 rvv128
+all_stages='O0 spin bench sve256 sve512 s390x riscv64 rv64 rvv128
     rvv256 mutants php82-setup
     php82-opcache php82-valgrind php82-cache php82-server php82-args
     php82-values php84-build php84 php84-opcache php84-args php85-build
@@ -187,8 +187,6 @@ test_consumers() {
 
 test_spin() {
     tap_stage spin python3 tests/support/model/check.py build/spin
-    tap_stage spin-large python3 tests/support/model/check.py \
-        build/spin-large large
 }
 
 test_mutants() {
