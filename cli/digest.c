@@ -78,31 +78,108 @@ print_text(const char *name, const struct image_digests *digests)
 }
 
 static void
+put_digests(struct json *json, const struct image_digests *digests)
+{
+	char text[2 * IMAGE_DIGEST_MAX + 1];
+
+	json_open(json, "digests", '{');
+	for (size_t i = 0; i < digests->count; i++)
+		json_string(json,
+			image_algorithm_name(digests->list[i].algorithm),
+			hex(digests, i, text));
+	json_end(json, '}');
+}
+
+static void
+begin_json(struct json *json, const char *name, const struct image_source *img)
+{
+	json_begin(json, stdout, '{');
+	json_string(json, "command", "digest");
+	json_string(json, "image", name);
+	json_string(
+		json, "format", image_format_name(image_source_format(img)));
+	json_number(json, "virtual_size", image_source_size(img));
+}
+
+static void
 print_json(const char *name, const struct image_source *img,
 	const struct image_digests *digests)
 {
-	char text[2 * IMAGE_DIGEST_MAX + 1];
 	struct json json;
 
-	json_begin(&json, stdout, '{');
-	json_string(&json, "command", "digest");
-	json_string(&json, "image", name);
-	json_string(
-		&json, "format", image_format_name(image_source_format(img)));
-	json_number(&json, "virtual_size", image_source_size(img));
-	json_open(&json, "digests", '{');
-	for (size_t i = 0; i < digests->count; i++)
-		json_string(&json,
-			image_algorithm_name(digests->list[i].algorithm),
-			hex(digests, i, text));
-	json_end(&json, '}');
+	begin_json(&json, name, img);
+	put_digests(&json, digests);
 	json_end(&json, '}');
 	putchar('\n');
 }
 
+struct listing {
+	struct json json;
+	size_t block;
+};
+
+static int
+print_block(void *opaque, const struct image_block *block)
+{
+	struct listing *listing = opaque;
+	struct json *json = &listing->json;
+
+	json_open(json, NULL, '{');
+	json_number(json, "index", block->offset / listing->block);
+	json_number(json, "offset", block->offset);
+	json_number(json, "length", block->length);
+	put_digests(json, block->digests);
+	json_end(json, '}');
+	/* 1 ends the listing; cli_flush_stdout() then prints the message. */
+	return !cli_stdout_is_good();
+}
+
+/* The blocks are printed as they come: a disk may have many. */
+static int
+digest_blocks(const struct cli *cli, struct image_source *img,
+	const struct image_run *run, size_t block,
+	struct image_digests *digests, struct image_error *err)
+{
+	struct listing listing = {.block = block};
+	struct json *json = &listing.json;
+
+	begin_json(json, cli->operands[0], img);
+	json_number(json, "block_size", block);
+	json_open(json, "blocks", '[');
+	int rc = image_digest_blocks(
+		img, run, block, digests, print_block, &listing, err);
+	/* A list that is not complete does not end. */
+	if (rc < 0)
+		return rc;
+	json_end(json, ']');
+	json_end(json, '}');
+	putchar('\n');
+	return 0;
+}
+
+static int
+parse_block(const struct cli *cli, size_t *block)
+{
+	const char *text = cli->option[OPTION_BLOCKS];
+	uint64_t size = 0;
+
+	*block = 0;
+	if (!text)
+		return 0;
+	if (!cli_parse_size(text, &size) || size < IMAGE_BLOCK_MIN ||
+		size > IMAGE_BLOCK_MAX || (size & (size - 1)))
+		return cli_usage("digest",
+			"--blocks: '%s' is not a power of two from 512 to 16M",
+			text);
+	if (!cli->option[OPTION_JSON])
+		return cli_usage("digest", "--blocks needs --json");
+	*block = (size_t)size;
+	return 0;
+}
+
 static int
 digest(const struct cli *cli, struct image_source *img, struct image_run *run,
-	struct image_digests *digests)
+	size_t block, struct image_digests *digests)
 {
 	const char *name = cli->operands[0];
 	struct progress progress;
@@ -114,13 +191,14 @@ digest(const struct cli *cli, struct image_source *img, struct image_run *run,
 	run->progress = progress_update;
 	run->opaque = &progress;
 	progress.total = image_source_size(img);
-	rc = image_digest(img, run, digests, &err);
+	rc = block ? digest_blocks(cli, img, run, block, digests, &err)
+		   : image_digest(img, run, digests, &err);
 	progress_clear(&progress);
 	if (rc < 0)
 		return cli_image_fail(name, &err);
-	if (cli->option[OPTION_JSON])
+	if (cli->option[OPTION_JSON] && !block)
 		print_json(name, img, digests);
-	else
+	else if (!block)
 		print_text(name, digests);
 	rc = cli_flush_stdout();
 	if (rc == 0)
@@ -137,6 +215,7 @@ digest_run(const struct cli *cli)
 	struct image_run run;
 	struct image_error err;
 	struct image_source *img;
+	size_t block;
 
 	int rc = cli_open(cli, &how);
 	if (rc == 0)
@@ -147,12 +226,14 @@ digest_run(const struct cli *cli)
 		rc = parse_algorithms(
 			algorithms ? algorithms : "sha256", &digests);
 	if (rc == 0)
+		rc = parse_block(cli, &block);
+	if (rc == 0)
 		rc = cache_parse_source(cli, &how);
 	if (rc != 0)
 		return rc;
 	if (image_open(cli->operands[0], &how, &img, &err) < 0)
 		return cli_image_fail(cli->operands[0], &err);
-	rc = digest(cli, img, &run, &digests);
+	rc = digest(cli, img, &run, block, &digests);
 	image_close(img);
 	return rc;
 }

@@ -101,3 +101,11 @@ image_hash_end(
 {
 	return check(EVP_DigestFinal_ex(hash->context, digest, NULL), err);
 }
+
+int
+image_hash_once(const struct image_hash *hash, const void *bytes, size_t length,
+	unsigned char *digest, struct image_error *err)
+{
+	return check(
+		EVP_Digest(bytes, length, digest, NULL, hash->md, NULL), err);
+}

@@ -37,4 +37,11 @@ int image_hash_add(struct image_hash *hash, const void *bytes, size_t length,
 int image_hash_end(struct image_hash *hash, unsigned char *digest,
 	struct image_error *err);
 
+/*
+ * Set digest to that of these bytes alone. Any number of threads may call this
+ * with one hash at a time.
+ */
+int image_hash_once(const struct image_hash *hash, const void *bytes,
+	size_t length, unsigned char *digest, struct image_error *err);
+
 #endif

@@ -59,3 +59,15 @@ image_hash_end(
 	(void)err;
 	return -ENOTSUP;
 }
+
+int
+image_hash_once(const struct image_hash *hash, const void *bytes, size_t length,
+	unsigned char *digest, struct image_error *err)
+{
+	(void)hash;
+	(void)bytes;
+	(void)length;
+	(void)digest;
+	(void)err;
+	return -ENOTSUP;
+}

@@ -438,4 +438,29 @@ struct image_digests {
 int image_digest(struct image_source *source, const struct image_run *run,
 	struct image_digests *digests, struct image_error *err);
 
+/* The limits of the blocks of image_digest_blocks(), which are powers of two.
+ */
+#define IMAGE_BLOCK_MIN ((size_t)512)
+#define IMAGE_BLOCK_MAX ((size_t)16 << 20)
+
+/* A block of the disk that has data. */
+struct image_block {
+	uint64_t offset;
+	/* less than the size of the blocks at the end of the disk */
+	uint64_t length;
+	/* of the bytes of the block */
+	const struct image_digests *digests;
+};
+
+/*
+ * Compute the digests of each aligned block of `size` bytes that has data, and
+ * report them in the order of the disk. A block that was read and has no byte
+ * but zeros has no data. If report() returns another value than 0, the call
+ * stops and returns the value. The bytes of digests change.
+ */
+int image_digest_blocks(struct image_source *source,
+	const struct image_run *run, size_t size, struct image_digests *digests,
+	int (*report)(void *opaque, const struct image_block *block),
+	void *opaque, struct image_error *err);
+
 #endif

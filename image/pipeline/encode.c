@@ -70,17 +70,6 @@ holes_between(const struct image_pieces *listed, size_t *at, uint64_t from,
 	return bytes;
 }
 
-static void
-clear_holes(const struct image_pieces *listed, const struct image_chunk *chunk)
-{
-	for (size_t i = 0; i < listed->count; i++) {
-		const struct image_extent *e = &listed->list[i];
-		if (e->kind == IMAGE_HOLE)
-			memset(chunk->data + (e->offset - chunk->offset), 0,
-				(size_t)e->length);
-	}
-}
-
 int
 image_copy_encode(struct image_copy *copy, struct image_scratch *scratch,
 	struct image_chunk *chunk, struct image_error *err)
@@ -98,7 +87,7 @@ image_copy_encode(struct image_copy *copy, struct image_scratch *scratch,
 			&own->listed, copy->source, scratch, chunk, err);
 	if (rc < 0)
 		return rc;
-	clear_holes(&own->listed, chunk);
+	image_pieces_clear(&own->listed, chunk);
 	for (size_t at = 0; at < chunk->length; at += unit) {
 		uint64_t left = chunk->length - at;
 		size_t length = left < unit ? (size_t)left : unit;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <assert.h>
+#include <string.h>
 #include <hone/zero.h>
 #include "pipeline/pieces.h"
 
@@ -101,6 +102,18 @@ image_pieces_read(const struct image_pieces *listed,
 			return rc;
 	}
 	return 0;
+}
+
+void
+image_pieces_clear(
+	const struct image_pieces *listed, const struct image_chunk *chunk)
+{
+	for (size_t i = 0; i < listed->count; i++) {
+		const struct image_extent *e = &listed->list[i];
+		if (e->kind == IMAGE_HOLE)
+			memset(chunk->data + (e->offset - chunk->offset), 0,
+				(size_t)e->length);
+	}
 }
 
 /* The first block begins at the beginning of the range. */

@@ -179,9 +179,63 @@ def test_a_snapshot_is_read(hone, image, work, qemu_img):
     (["--memory", "1"], "--memory: '1' is less than 8M"),
     (["--progress-fd", "x"], "'x' is not a file descriptor"),
     (["-m", "65"], "--threads: '65' is not a number"),
+    (["--blocks", "64k"], "--blocks needs --json"),
+    *((["--json", "--blocks", size], f"--blocks: '{size}' is not a power of")
+      for size in ("0", "256", "513", "3M", "32M", "x")),
     (["-q"], "'-q' is not an option")], ids=str)
 def test_a_misuse_of_digest_names_the_mistake(hone, small, words, said):
     assert said in hone.misused("digest", *words, small)
+
+
+def blocks_of(path, size, *algorithms):
+    """What --blocks has to list."""
+    found = []
+    with open(path, "rb") as file:
+        index = 0
+        while block := file.read(size):
+            if block.strip(b"\0"):
+                found.append({
+                    "index": index, "offset": index * size,
+                    "length": len(block), "digests": {
+                        name: hashlib.new(name, block).hexdigest()
+                        for name in algorithms}})
+            index += 1
+    return found
+
+
+@pytest.mark.parametrize("size", [512, 4 * KI, 64 * KI, 512 * KI, MI, 4 * MI,
+                                  16 * MI])
+def test_the_digests_of_blocks_with_data(hone, image, out, size, threads):
+    """In the same order, from any format, at any number of threads."""
+    for name in "mixed", "fragmented", "written_zeros":
+        path = image(name)
+        expect = blocks_of(path, size, "sha256")
+        found = hone.json("digest", "--json", "--blocks", str(size), "-m",
+                          threads, path)
+        assert found["blocks"] == expect
+        assert (found["block_size"], found["virtual_size"]) == (
+            size, os.stat(path).st_size)
+    hone.ok("convert", "-q", "-c", image("mixed"), out / "d.qcow2")
+    hone.ok("convert", "-q", out / "d.qcow2", out / "d.raw")
+    found = hone.json("digest", "--json", "--blocks", str(size), "-a",
+                      "md5,sha1", out / "d.qcow2")
+    assert found["blocks"] == blocks_of(out / "d.raw", size, "md5", "sha1")
+
+
+def test_a_list_of_blocks_that_is_not_complete_is_no_json(hone, work):
+    source, disk = work / "disk.raw", work / "disk.qcow2"
+    images.pieces(source, 4 * MI, (0, b"x"), (2 * MI, b"abc" * 300000))
+    hone.ok("convert", "-q", "-c", source, disk)
+    with open(disk, "r+b") as file:
+        file.seek(65 * KI)
+        file.write(b"\xff" * 400)
+    done = hone.run("digest", "--json", "--blocks", "64k", disk)
+    assert done.returncode == 1 and done.stderr.startswith(b"hone: ")
+    assert not done.stdout.endswith(b"}\n")
+    with open("/dev/full", "wb") as full:
+        done = hone.run("digest", "--json", "--blocks", "512", source,
+                        stdout=full)
+    assert done.returncode == 1 and done.stderr.count(b"\n") == 1
 
 
 def test_a_damaged_image_has_no_digest(hone, work, threads):

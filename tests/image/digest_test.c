@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "fake.h"
@@ -55,6 +56,20 @@ digest(struct fake *fake, unsigned threads, size_t algorithms,
 	return image_digest(&fake->source, &run, &made->digests, &made->err);
 }
 
+static void
+hash_bytes(const struct image_algorithm *algorithm, const void *bytes,
+	size_t length, unsigned char *digest)
+{
+	struct image_hash *hash;
+	struct image_error err;
+
+	assert_int_equal(image_hash_create(&hash, algorithm, &err), 0);
+	assert_int_equal(image_hash_begin(hash, &err), 0);
+	assert_int_equal(image_hash_add(hash, bytes, length, &err), 0);
+	assert_int_equal(image_hash_end(hash, digest, &err), 0);
+	image_hash_destroy(hash);
+}
+
 /* Hash the bytes of the disk in one call. */
 static void
 check_against_bytes(const struct fake *fake, const struct made *made)
@@ -62,20 +77,14 @@ check_against_bytes(const struct fake *fake, const struct made *made)
 	size_t size = (size_t)fake->source.size;
 	unsigned char *bytes = malloc(size + 1);
 	unsigned char expected[IMAGE_DIGEST_MAX];
-	struct image_error err;
 
 	assert_non_null(bytes);
 	for (size_t i = 0; i < size; i++)
 		bytes[i] = fake_byte(fake, i);
 	for (size_t i = 0; i < made->digests.count; i++) {
-		struct image_hash *hash;
 		const struct image_algorithm *algorithm =
 			made->digests.list[i].algorithm;
-		assert_int_equal(image_hash_create(&hash, algorithm, &err), 0);
-		assert_int_equal(image_hash_begin(hash, &err), 0);
-		assert_int_equal(image_hash_add(hash, bytes, size, &err), 0);
-		assert_int_equal(image_hash_end(hash, expected, &err), 0);
-		image_hash_destroy(hash);
+		hash_bytes(algorithm, bytes, size, expected);
 		assert_memory_equal(made->digests.list[i].bytes, expected,
 			image_algorithm_length(algorithm));
 	}
@@ -237,8 +246,7 @@ TEST(a_hash_that_fails_is_reported)
 	for (unsigned failing = 0; failing < 20; failing++) {
 		hashes_allowed = failing;
 		assert_int_equal(digest(&fake, 1, 1, &made), -ENOMEM);
-		assert_string_equal(
-			made.err.text, "there is not enough memory");
+		assert_string_equal(made.err.text, "out of memory");
 	}
 	hashes_allowed = UINT32_MAX;
 	fake_destroy(&fake);
@@ -256,5 +264,109 @@ TEST(a_unit_is_hashed_from_one_read)
 	assert_int_equal(fake.n_reads, 2);
 	assert_int_equal(fake.reads[1].length, 2 * CHUNK);
 	check_against_bytes(&fake, &made);
+	fake_destroy(&fake);
+}
+
+/* The offsets and the lengths of blocks as text, and a check of their bytes. */
+struct listed {
+	const struct fake *fake;
+	char text[2048];
+	size_t used;
+	unsigned calls;
+	unsigned stop_at;
+};
+
+static int
+list_block(void *opaque, const struct image_block *block)
+{
+	struct listed *to = opaque;
+	unsigned char *bytes = malloc((size_t)block->length);
+	unsigned char expected[IMAGE_DIGEST_MAX];
+
+	assert_non_null(bytes);
+	for (size_t i = 0; i < block->length; i++)
+		bytes[i] = fake_byte(to->fake, block->offset + i);
+	for (size_t i = 0; i < block->digests->count; i++) {
+		const struct image_algorithm *algorithm =
+			block->digests->list[i].algorithm;
+		hash_bytes(algorithm, bytes, (size_t)block->length, expected);
+		assert_memory_equal(block->digests->list[i].bytes, expected,
+			image_algorithm_length(algorithm));
+	}
+	free(bytes);
+	to->used += (size_t)snprintf(to->text + to->used,
+		sizeof(to->text) - to->used, "%s%u+%u", to->used ? " " : "",
+		(unsigned)(block->offset / 512),
+		(unsigned)(block->length / 512));
+	return ++to->calls == to->stop_at;
+}
+
+static int
+list_blocks(struct fake *fake, unsigned threads, size_t size, struct listed *to,
+	struct image_error *err)
+{
+	struct image_run run = {.block = 4096, .threads = threads};
+	struct image_digests digests = {.count = 2};
+
+	digests.list[0].algorithm = image_algorithm(0);
+	digests.list[1].algorithm = image_algorithm(5);
+	*to = (struct listed){.fake = fake, .stop_at = to->stop_at};
+	return image_digest_blocks(
+		&fake->source, &run, size, &digests, list_block, to, err);
+}
+
+static void
+check_blocks(const char *map, uint64_t grain, uint64_t less, size_t size,
+	const char *expected)
+{
+	static const uint64_t looks[] = {0, 512, 3 * 4096};
+
+	for (unsigned i = 0; i < 9; i++) {
+		struct listed listed = {.used = 0};
+		struct image_error err;
+		struct fake fake;
+		fake_init(&fake, map, grain, strlen(map) * grain - less);
+		fake.look = looks[i / 3];
+		assert_int_equal(
+			list_blocks(&fake, 1 + i % 3, size, &listed, &err), 0);
+		assert_string_equal(listed.text, expected);
+		fake_destroy(&fake);
+	}
+}
+
+TEST(blocks_with_data_alone_are_listed)
+{
+	check_blocks("x-z0y", 512, 0, 512, "0+1 4+1");
+	check_blocks("x-z0y", 512, 0, 1024, "0+2 4+1");
+	check_blocks("x-z0--y", 512, 0, 2048, "0+4 4+3");
+	check_blocks("zz--x", 512, 100, 2048, "4+0");
+	check_blocks("z0--", 65536, 0, 4096, "");
+	/* blocks larger and smaller than chunks, and holes of whole chunks */
+	check_blocks("x---zy-----x", CHUNK, 512, 2 * CHUNK,
+		"0+4096 8192+4096 20480+4095");
+	check_blocks("--x-", CHUNK, 0, CHUNK / 2, "4096+1024 5120+1024");
+	check_blocks("----z-z-", CHUNK, 0, 4 * CHUNK, "");
+}
+
+TEST(a_list_of_blocks_ends_early)
+{
+	struct listed listed = {.stop_at = 2};
+	struct image_error err;
+	struct fake fake;
+
+	fake_init(&fake, "xxxx", CHUNK, 4 * CHUNK);
+	assert_int_equal(list_blocks(&fake, 2, CHUNK, &listed, &err), 1);
+	assert_string_equal(listed.text, "0+2048 2048+2048");
+	listed.stop_at = 0;
+	fake.fail_read = 3 * CHUNK;
+	assert_int_equal(list_blocks(&fake, 2, CHUNK, &listed, &err), -EIO);
+	assert_string_equal(listed.text, "0+2048 2048+2048 4096+2048");
+	fake.fail_read = 0;
+	fake.fail_extent = CHUNK;
+	fake.look = CHUNK;
+	assert_int_equal(list_blocks(&fake, 2, CHUNK, &listed, &err), -EINVAL);
+	fake.fail_extent = 0;
+	fake.changed = true;
+	assert_int_equal(list_blocks(&fake, 2, CHUNK, &listed, &err), -EIO);
 	fake_destroy(&fake);
 }
