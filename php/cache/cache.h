@@ -101,6 +101,7 @@ struct php_hone_store *php_hone_pools_store(void);
  * Otherwise writes a line to the log.
  */
 bool php_hone_pools_match(void);
+void php_hone_pools_evicted(struct php_hone_member *member);
 /* The reason why this process has no store. NULL if the process has a store. */
 const char *php_hone_pools_off(void);
 /* Calls `visit` for each pool, also for pools of other processes. */

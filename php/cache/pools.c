@@ -18,6 +18,7 @@ static const char default_name[] = PHP_HONE_DEFAULT_POOL;
 
 struct pool {
 	char name[NAME_ROOM];
+	const char *setting;
 	size_t size;
 	struct php_hone_store *store;
 };
@@ -140,6 +141,7 @@ make(const struct wanted *wanted)
 		refuse(wanted, "a pool of this name exists already");
 		return;
 	}
+	pool->setting = wanted->setting;
 	memcpy(pool->name, wanted->name, wanted->name_len);
 	pool->name[wanted->name_len] = '\0';
 	error = create(pool, (size_t)wanted->size);
@@ -354,6 +356,30 @@ php_hone_pools_match(void)
 		name, mine != NULL ? mine->name : "");
 	php_log_err_with_severity(text, LOG_WARNING);
 	return false;
+}
+
+/* Log the first eviction, once for all processes of the pool. */
+ZEND_COLD void
+php_hone_pools_evicted(struct php_hone_member *member)
+{
+	struct php_hone_store_info info;
+	char text[512];
+
+	member->evicted = false;
+	if (!PG(log_errors) || mine == NULL)
+		return;
+	memset(&info, 0, sizeof info);
+	php_hone_store_info(member, &info);
+	snprintf(text, sizeof text,
+		"PHP Notice:  The shared cache \"%s\" of %zu bytes is full %u "
+		"s "
+		"after its start: it holds %llu keys in %zu bytes and "
+		"evicts the least used ones. Raise %s if they are still "
+		"needed.",
+		info.name, info.size,
+		(unsigned)php_hone_store_now(member->store),
+		(unsigned long long)info.entries, info.used, mine->setting);
+	php_log_err_with_severity(text, LOG_NOTICE);
 }
 
 void

@@ -178,6 +178,8 @@ reserve_and_place(struct php_hone_member *member, zend_string *key,
 	room.tags = tags;
 	if (n_tags == 0 || take_tags(tags, how->tags))
 		error = place(member, &room, key, flags, how->how, stored);
+	if (UNEXPECTED(member->evicted))
+		php_hone_pools_evicted(member);
 	if (tags != few)
 		efree(tags);
 	if (UNEXPECTED(error < 0)) {

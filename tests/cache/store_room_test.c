@@ -39,6 +39,61 @@ fetch_only(struct php_hone_member *m, size_t number)
 	return find_key(m, &key) != NULL;
 }
 
+/* ---- the first eviction ---- */
+
+/* Two members that store in turn, until a value of the store is evicted or has
+ * expired. Returns which of them reports an eviction, as bits. */
+static unsigned
+fill_by_two(struct php_hone_store *store, uint32_t ttl)
+{
+	struct php_hone_member members[2] = {0};
+	struct php_hone_store_info info = {0};
+	unsigned reports = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(php_hone_member_join(&members[i], store), 0);
+		php_hone_member_pin(&members[i]);
+	}
+	for (size_t i = 0; info.evictions + info.expirations < 100; i++) {
+		struct php_hone_member *m = &members[i % 2];
+		assert_int_equal(store_only(m, i, 10000, ttl), 0);
+		time_passes(ttl != 0 ? 100 : 0);
+		if (m->evicted)
+			reports += 1u << i % 2;
+		m->evicted = false;
+		php_hone_store_info(m, &info);
+	}
+	assert_true(ttl == 0 || info.evictions == 0);
+	for (unsigned i = 0; i < 2; i++) {
+		php_hone_member_unpin(&members[i]);
+		php_hone_member_leave(&members[i]);
+	}
+	return reports;
+}
+
+TEST(one_member_reports_the_first_eviction_of_the_first_ten_minutes)
+{
+	stop_clock();
+	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
+	time_passes((PHP_HONE_EARLY - 1) * 1000);
+	unsigned reports = fill_by_two(store, 0);
+	assert_true(reports == 1 || reports == 2);
+	assert_int_equal(fill_by_two(store, 0), 0);
+	php_hone_store_unmap(store);
+
+	store = make_store((size_t)4 << 20, 1);
+	time_passes(PHP_HONE_EARLY * 1000);
+	assert_int_equal(fill_by_two(store, 0), 0);
+	php_hone_store_unmap(store);
+}
+
+TEST(the_end_of_a_lifetime_is_not_reported)
+{
+	stop_clock();
+	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
+	assert_int_equal(fill_by_two(store, 1), 0);
+	php_hone_store_unmap(store);
+}
+
 /* ---- fragmentation ---- */
 
 /* 64 bytes to 5 MB; each power of two is as likely as the next. */

@@ -79,6 +79,13 @@ struct php_hone_shard {
 	uint32_t heads[PHP_HONE_CLASSES];
 };
 
+/* Whether a value was ever evicted for lack of memory. */
+enum php_hone_evicted {
+	PHP_HONE_NOT_EVICTED,
+	PHP_HONE_EVICTED, /* and no member was chosen to report this */
+	PHP_HONE_REPORTED,
+};
+
 /* The begin of the mapping. */
 struct php_hone_region {
 	char name[32];
@@ -87,6 +94,7 @@ struct php_hone_region {
 	uint64_t closed_slots;
 	uint64_t generation; /* of tags; each value is used once */
 	uint32_t slots_high; /* slots beyond were never taken */
+	uint32_t evicted;    /* enum php_hone_evicted */
 	/* Written at each removal. */
 	uint64_t epoch __attribute__((aligned(64)));
 } __attribute__((aligned(64)));

@@ -231,6 +231,30 @@ flush(struct pass *pass)
 }
 
 static void
+count_eviction(struct pass *pass)
+{
+	uint32_t *evicted = &pass->store->region->evicted;
+	pass->shard->evictions++;
+	uint32_t none = PHP_HONE_NOT_EVICTED;
+	if (php_hone_get32(evicted) == none)
+		__atomic_compare_exchange_n(evicted, &none, PHP_HONE_EVICTED,
+			false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
+/* Choose one member that reports the first eviction. */
+static void
+report(struct php_hone_member *member)
+{
+	uint32_t from = PHP_HONE_EVICTED;
+	if (__atomic_compare_exchange_n(&member->store->region->evicted, &from,
+		    PHP_HONE_REPORTED, false, __ATOMIC_RELAXED,
+		    __ATOMIC_RELAXED))
+		/* The first second is 1. */
+		member->evicted =
+			php_hone_store_now(member->store) <= PHP_HONE_EARLY;
+}
+
+static void
 evict(struct pass *pass, uint32_t offset)
 {
 	uint32_t *link = php_hone_link_of(pass->store, offset);
@@ -240,7 +264,7 @@ evict(struct pass *pass, uint32_t offset)
 	if (php_hone_expired(entry, pass->now))
 		pass->shard->expirations++;
 	else
-		pass->shard->evictions++;
+		count_eviction(pass);
 	php_hone_will_retire(entry);
 	php_hone_link(link, entry->next);
 	pass->units += php_hone_word_units(php_hone_get64(&entry->block));
@@ -549,10 +573,12 @@ php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
 		php_hone_reclaim_some(store, shard);
 	if (php_hone_much_is_held(shard))
 		php_hone_hold_back_less(member, shard, units);
-	if (shard->pause != 0)
+	if (shard->pause != 0) {
 		shard->pause--;
-	else if (short_of(shard))
+	} else if (short_of(shard)) {
 		pace(store, shard);
+		report(member);
+	}
 	uint32_t offset = php_hone_arena_alloc(store, shard, units);
 	if (offset != 0)
 		return offset;
@@ -562,6 +588,7 @@ php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
 		shard->failed_sum == sum_up(store, shard))
 		return 0;
 	offset = by_eviction(store, shard, units);
+	report(member);
 	if (offset != 0)
 		return offset;
 	/* Readers hold back too much. Some of them may have died. */

@@ -99,6 +99,9 @@ void php_hone_store_unmap(struct php_hone_store *store);
 bool php_hone_store_contains(
 	const struct php_hone_store *store, const void *address);
 
+/* Evictions so soon after the start show that the store is too small. */
+#define PHP_HONE_EARLY 600
+
 /* Entries of php_hone_member.known; a power of two. */
 #define PHP_HONE_KNOWN 64
 
@@ -116,8 +119,12 @@ struct php_hone_member {
 	unsigned locked;        /* shards whose mutex it has; a bit each */
 	unsigned pins, fetches; /* depth of nesting */
 	bool open;              /* of the last fetch; see "A fetch" below */
-	uint64_t outermost;     /* what the outermost fetch announced */
-	uint64_t lookups;       /* for sampled counts */
+	/* The first eviction of the store came within PHP_HONE_EARLY seconds,
+	 * and this member is to report it: php_hone_store_info(). The caller
+	 * clears this. One member of all gets it. */
+	bool evicted;
+	uint64_t outermost; /* what the outermost fetch announced */
+	uint64_t lookups;   /* for sampled counts */
 	/* found since the pin, by their hash: php_hone_store_known() */
 	const struct php_hone_entry *known[PHP_HONE_KNOWN];
 };
