@@ -160,7 +160,9 @@ enum php_hone_hooks {
 
 /*
  * Calls __serialize() of each object of a value, in the order of serialize().
- * The caller frees the answers, also after a failure. Runs code of the user.
+ * Calls no method if a part of the value without answers shows that only
+ * serialize() can store the value. The caller frees the answers, also after a
+ * failure. Runs code of the user.
  */
 enum php_hone_hooks php_hone_hooks_run(
 	zval *value, struct php_hone_answers *answers);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Calls __serialize() or __sleep() of the objects of a value, once for each
- * object and in the order of serialize(), and keeps the answers. The walk
- * visits the elements that serialize() would write. Each call may change the
- * value. So the walk holds a reference to each array and object that it visits,
- * and reads each element after the calls for earlier elements.
+ * object and in the order of serialize(), and keeps the answers. A walk visits
+ * the elements that serialize() would write. Each call may change the value. So
+ * the walk holds a reference to each array and object that it visits, and reads
+ * each element after the calls for earlier elements.
+ *
+ * The same walk without calls first looks for what only serialize() can store.
  */
 #include "cache.h"
 #include "ext/standard/basic_functions.h"
@@ -21,14 +23,15 @@ enum meeting {
 	KNOWN = 1,
 	/* serialize() writes the array or object a second time */
 	WRITTEN_AGAIN,
+	/* the array contains itself */
+	IN_ITSELF,
 };
 
 struct walk {
 	struct php_hone_answers *answers;
 	HashTable met;                 /* enum meeting by address */
 	const zend_class_entry *outer; /* the class whose answer is visited */
-	const zend_class_entry *class; /* the class of the last object */
-	uint32_t kind;                 /* its kind */
+	bool calls;                    /* false: the walk without calls */
 	unsigned depth;
 	enum php_hone_hooks result;
 };
@@ -36,27 +39,34 @@ struct walk {
 static void visit(struct walk *walk, zval *value, bool shared);
 
 static void
-leave(struct walk *walk, const zend_class_entry *class)
+leave(struct walk *walk)
 {
 	walk->result = PHP_HONE_HOOKS_LEFT;
-	if (walk->outer == NULL)
-		walk->outer = class;
+}
+
+static void
+set_meeting(struct walk *walk, const void *address, enum meeting again)
+{
+	zval how;
+
+	ZVAL_LONG(&how, again);
+	zend_hash_index_update(
+		&walk->met, (zend_ulong)(uintptr_t)address, &how);
 }
 
 /* Returns true at the first visit of an array or object. */
 static bool
 meet(struct walk *walk, const void *address, enum meeting again)
 {
-	zend_ulong key = (zend_ulong)(uintptr_t)address;
-	zval *met = zend_hash_index_find(&walk->met, key), how;
+	const zval *met = zend_hash_index_find(
+		&walk->met, (zend_ulong)(uintptr_t)address);
 
 	if (met == NULL) {
-		ZVAL_LONG(&how, again);
-		zend_hash_index_add_new(&walk->met, key, &how);
+		set_meeting(walk, address, again);
 		return true;
 	}
-	if (Z_LVAL_P(met) == WRITTEN_AGAIN)
-		leave(walk, NULL);
+	if (Z_LVAL_P(met) != KNOWN)
+		leave(walk);
 	return false;
 }
 
@@ -91,11 +101,13 @@ visit_array(struct walk *walk, zend_array *array, bool shared)
 		return;
 	GC_ADDREF(array);
 	for (uint32_t i = 0;
-		i < array->nNumUsed && walk->result == PHP_HONE_HOOKS_RUN; i++)
-		visit(walk,
-			HT_IS_PACKED(array) ? &array->arPacked[i]
-					    : &array->arData[i].val,
-			shared);
+		i < array->nNumUsed && walk->result == PHP_HONE_HOOKS_RUN;
+		i++) {
+		zval *value = HT_IS_PACKED(array) ? &array->arPacked[i]
+						  : &array->arData[i].val;
+		if (Z_TYPE_P(value) > IS_STRING)
+			visit(walk, value, shared);
+	}
 	zend_array_release(array);
 }
 
@@ -105,7 +117,8 @@ visit_properties(struct walk *walk, zend_object *object)
 	int n = object->ce->default_properties_count;
 
 	for (int i = 0; i < n && walk->result == PHP_HONE_HOOKS_RUN; i++)
-		visit(walk, &object->properties_table[i], false);
+		if (Z_TYPE(object->properties_table[i]) > IS_STRING)
+			visit(walk, &object->properties_table[i], false);
 	if (n == 0 && object->properties != NULL &&
 		walk->result == PHP_HONE_HOOKS_RUN)
 		visit_array(walk, object->properties, false);
@@ -149,7 +162,7 @@ visit_answer(struct walk *walk, zend_object *object)
 	}
 	add_answer(walk, object, &data);
 	if (has_number_as_string(Z_ARR(data)))
-		leave(walk, NULL);
+		leave(walk);
 	else
 		visit_array(walk, Z_ARR(data), GC_REFCOUNT(Z_ARR(data)) > 1);
 }
@@ -239,7 +252,7 @@ visit_sleeper(struct walk *walk, zend_object *object)
 	if (EG(exception)) {
 		walk->result = PHP_HONE_HOOKS_FAILED;
 	} else if (Z_TYPE(names) != IS_ARRAY) {
-		leave(walk, NULL);
+		leave(walk);
 	} else {
 		ZVAL_STR(&places,
 			zend_string_alloc(n * sizeof(uint32_t), false));
@@ -249,7 +262,7 @@ visit_sleeper(struct walk *walk, zend_object *object)
 			    object, Z_ARR(names), (uint32_t *)Z_STRVAL(places)))
 			visit_named(walk, object, Z_ARR(names));
 		else
-			leave(walk, NULL);
+			leave(walk);
 	}
 	zval_ptr_dtor(&names);
 }
@@ -261,7 +274,7 @@ visit_asked(struct walk *walk, zend_object *object, uint32_t kind)
 	const zend_class_entry *outer = walk->outer;
 
 	if (php_hone_object_is_lazy(object)) {
-		leave(walk, NULL);
+		leave(walk);
 		return;
 	}
 	if (outer == NULL)
@@ -279,26 +292,59 @@ visit_object(struct walk *walk, zend_object *object, bool shared)
 {
 	/* serialize() looks for a repeated object only if the object or an
 	 * outer array has several references. */
-	enum meeting again =
-		shared || GC_REFCOUNT(object) > 1 ? KNOWN : WRITTEN_AGAIN;
+	bool repeated = shared || GC_REFCOUNT(object) > 1;
 	uint32_t kind;
+	bool asked;
 
-	if ((object->ce->ce_flags & ZEND_ACC_ENUM) ||
-		!meet(walk, object, again))
+	if (object->ce->ce_flags & ZEND_ACC_ENUM)
 		return;
-	kind = walk->kind;
-	if (object->ce != walk->class) {
-		walk->class = object->ce;
-		walk->kind = kind = php_hone_class_kind(object->ce);
+	kind = php_hone_object_kind(&HONE_G(cache).builder, object);
+	asked = kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP);
+	/* The others are counted: a build visits each object once. */
+	if ((repeated || (asked && walk->calls)) &&
+		!meet(walk, object, repeated ? KNOWN : WRITTEN_AGAIN))
+		return;
+	walk->answers->objects += walk->calls;
+	if (kind & PHP_HONE_KIND_OPAQUE) {
+		leave(walk);
+		return;
 	}
+	if (asked && !walk->calls)
+		return;
 	GC_ADDREF(object);
-	if (kind & PHP_HONE_KIND_OPAQUE)
-		leave(walk, NULL);
-	else if (kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP))
+	if (asked)
 		visit_asked(walk, object, kind);
 	else
 		visit_properties(walk, object);
 	OBJ_RELEASE(object);
+}
+
+/* Visit an array that is an element. */
+static void
+visit_member(struct walk *walk, zend_array *array, bool shared)
+{
+	enum meeting again = walk->depth == 1 ? WRITTEN_AGAIN : KNOWN;
+
+	if (walk->outer != NULL && has_number_as_string(array)) {
+		leave(walk);
+	} else if (!shared && GC_REFCOUNT(array) == 1) {
+		visit_array(walk, array, false);
+	} else if (meet(walk, array, walk->calls ? again : IN_ITSELF)) {
+		visit_array(walk, array, walk->depth > 1);
+		if (!walk->calls)
+			set_meeting(walk, array, KNOWN);
+	}
+}
+
+/* Whether serialize() makes references of the places that lead to a value. */
+static bool
+is_kept(const zval *reference)
+{
+	const zval *value = Z_REFVAL_P(reference);
+
+	return Z_REFCOUNT_P(reference) > 1 ||
+	       (Z_TYPE_P(value) == IS_OBJECT &&
+		       GC_REFCOUNT(Z_OBJ_P(value)) > 1);
 }
 
 static void
@@ -306,28 +352,20 @@ visit(struct walk *walk, zval *value, bool shared)
 {
 	if (Z_TYPE_P(value) == IS_INDIRECT)
 		value = Z_INDIRECT_P(value);
-	ZVAL_DEREF(value);
-	if (Z_TYPE_P(value) != IS_ARRAY && Z_TYPE_P(value) != IS_OBJECT)
-		return;
-	if (walk->depth == DEPTH_MOST) {
-		leave(walk, NULL);
-		return;
+	if (Z_ISREF_P(value)) {
+		if (!walk->calls && is_kept(value))
+			leave(walk);
+		value = Z_REFVAL_P(value);
 	}
+	if (walk->depth == DEPTH_MOST || Z_TYPE_P(value) == IS_RESOURCE)
+		leave(walk);
+	if (walk->result != PHP_HONE_HOOKS_RUN)
+		return;
 	walk->depth++;
-	if (Z_TYPE_P(value) == IS_OBJECT) {
+	if (Z_TYPE_P(value) == IS_OBJECT)
 		visit_object(walk, Z_OBJ_P(value), shared);
-	} else {
-		zend_array *array = Z_ARR_P(value);
-		bool first = true;
-		if (walk->outer != NULL && has_number_as_string(array))
-			leave(walk, NULL);
-		shared |= GC_REFCOUNT(array) > 1;
-		if (shared)
-			first = meet(walk, array,
-				walk->depth == 1 ? WRITTEN_AGAIN : KNOWN);
-		if (first && walk->result == PHP_HONE_HOOKS_RUN)
-			visit_array(walk, array, shared && walk->depth > 1);
-	}
+	else if (Z_TYPE_P(value) == IS_ARRAY)
+		visit_member(walk, Z_ARR_P(value), shared);
 	walk->depth--;
 }
 
@@ -339,6 +377,11 @@ php_hone_hooks_run(zval *value, struct php_hone_answers *answers)
 	memset(answers, 0, sizeof(*answers));
 	zend_hash_init(&walk.met, 16, NULL, NULL, false);
 	visit(&walk, value, false);
+	if (walk.result == PHP_HONE_HOOKS_RUN) {
+		zend_hash_clean(&walk.met);
+		walk.calls = true;
+		visit(&walk, value, false);
+	}
 	zend_hash_destroy(&walk.met);
 	/* A destructor may have thrown after the last method. */
 	if (EG(exception))

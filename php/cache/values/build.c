@@ -16,6 +16,9 @@
 /* builder->refused of a value that only serialize() can store. */
 static const char needs_text[] = "an object that only serialize() can store";
 
+/* builder->refused of a build that ends at an object with methods. */
+static const char needs_answers[] = "an object that needs an answer";
+
 /* Returned in place of an array: builder->next_object needs a node next. */
 static const zend_array an_object;
 #define AN_OBJECT (&an_object)
@@ -258,6 +261,19 @@ php_hone_builder_leave(
 	builder->left[builder->n_left++ % PHP_HONE_LEFT] = name_of(class);
 }
 
+static zend_never_inline void
+learn_class(struct php_hone_class *known, const zend_class_entry *class)
+{
+	known->class = class;
+	known->build = 0;
+	known->kind = php_hone_class_kind(class);
+	if (known->kind == PHP_HONE_KIND_DATA)
+		return;
+	for (int i = 0; i < class->default_properties_count; i++)
+		if (class->properties_info_table[i] == NULL)
+			known->kind = PHP_HONE_KIND_OPAQUE;
+}
+
 /* What is known of a class. Another class may take the place. */
 static zend_always_inline struct php_hone_class *
 class_of(struct php_hone_builder *builder, const zend_class_entry *class)
@@ -266,46 +282,53 @@ class_of(struct php_hone_builder *builder, const zend_class_entry *class)
 	struct php_hone_class *known =
 		&builder->classes[(bits >> 32) % PHP_HONE_CLASSES];
 
-	if (UNEXPECTED(known->class != class)) {
-		known->class = class;
-		known->build = 0;
-		known->kind = php_hone_class_kind(class);
-	}
+	if (UNEXPECTED(known->class != class))
+		learn_class(known, class);
 	return known;
 }
 
-/* Whether an object that has __serialize() gets a node in this build. */
-static bool
-has_answer(struct php_hone_builder *builder, const zend_object *object)
+static zend_always_inline uint32_t
+kind_of_object(struct php_hone_builder *builder, const zend_object *object)
 {
-	if (php_hone_object_is_lazy(object) || is_left(builder, object->ce)) {
-		builder->refused = needs_text;
-		return false;
-	}
-	builder->hooks = true;
-	return builder->answers != NULL;
+	uint32_t kind = class_of(builder, object->ce)->kind;
+
+	if (kind != PHP_HONE_KIND_DATA &&
+		(!php_hone_object_is_plain(object) ||
+			!has_plain_properties(object)))
+		return PHP_HONE_KIND_OPAQUE;
+	if ((kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
+		(php_hone_object_is_lazy(object) ||
+			is_left(builder, object->ce)))
+		return PHP_HONE_KIND_OPAQUE;
+	return kind;
 }
 
-/* Write the marker of an object. Returns AN_OBJECT if it has no node yet. */
+uint32_t
+php_hone_object_kind(
+	struct php_hone_builder *builder, const zend_object *object)
+{
+	return kind_of_object(builder, object);
+}
+
+/* Write the marker of an object. Returns AN_OBJECT if it has no node yet, or if
+ * the build ends here. */
 static const zend_array *
 put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 	uint32_t next)
 {
 	size_t number = builder->objects.used / sizeof(size_t);
+	uint32_t kind = kind_of_object(builder, object);
 	bool known = false;
-	uint32_t kind;
 
-	kind = class_of(builder, object->ce)->kind;
-	if ((kind & PHP_HONE_KIND_OPAQUE) ||
-		(kind != PHP_HONE_KIND_DATA &&
-			(!php_hone_object_is_plain(object) ||
-				!has_plain_properties(object)))) {
+	if (kind & PHP_HONE_KIND_OPAQUE) {
 		builder->refused = needs_text;
-		return NULL;
+		return AN_OBJECT;
 	}
 	if ((kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
-		!has_answer(builder, object))
-		return NULL;
+		builder->answers == NULL) {
+		builder->refused = needs_answers;
+		return AN_OBJECT;
+	}
 	if (GC_REFCOUNT(object) != 1)
 		known = php_hone_shared_as(
 			builder, object, (uint32_t)number, &number);
@@ -313,6 +336,7 @@ put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 	if (known)
 		return NULL;
 	builder->next_object = object;
+	builder->visited += !(kind & PHP_HONE_KIND_ENUM);
 	return AN_OBJECT;
 }
 
@@ -800,28 +824,21 @@ put_name(struct php_hone_builder *builder, zval *to, const zend_string *name)
 	set_type(to, IS_STRING, 0);
 }
 
-/* Build the shape of a class. Returns false if the class cannot have one. */
-static bool
+static void
 put_shape(struct php_hone_builder *builder, const zend_class_entry *class,
 	uint32_t kind, uint32_t n)
 {
 	zval *elements = begin_list(builder, PHP_HONE_SHAPE_HEAD + n);
 
 	if (elements == NULL)
-		return false;
+		return;
 	put_name(builder, &elements[PHP_HONE_SHAPE_CLASS], class->name);
 	put_long(&elements[PHP_HONE_SHAPE_NUMBER], builder->n_shapes++);
 	put_long(&elements[PHP_HONE_SHAPE_KIND],
 		kind & ~(uint32_t)PHP_HONE_KIND_SLEEP);
-	for (uint32_t i = 0; i < n; i++) {
-		if (class->properties_info_table[i] == NULL) {
-			builder->refused = needs_text;
-			return false;
-		}
+	for (uint32_t i = 0; i < n; i++)
 		put_name(builder, &elements[PHP_HONE_SHAPE_HEAD + i],
 			class->properties_info_table[i]->name);
-	}
-	return builder->refused == NULL;
 }
 
 static void
@@ -1064,10 +1081,10 @@ build_member(struct php_hone_builder *builder, const zend_array *next,
 	uint32_t markers = builder->markers;
 	bool packed;
 
-	if (UNEXPECTED(depth > DEPTH_MOST || builder->refused != NULL)) {
+	if (UNEXPECTED(depth > DEPTH_MOST))
 		builder->refused = needs_text;
+	if (UNEXPECTED(builder->refused != NULL))
 		return;
-	}
 	if (depth > builder->depth)
 		builder->depth = depth;
 	if (next == AN_OBJECT) {
@@ -1153,8 +1170,7 @@ build_objects(struct php_hone_builder *builder, const zval *value)
 
 	builder->graph = true;
 	builder->outer = NULL;
-	builder->hooks = false;
-	builder->answered = 0;
+	builder->answered = builder->visited = 0;
 	builder->objects.used = builder->paths.used = builder->calls.used = 0;
 	builder->n_shapes = builder->markers = builder->depth = 0;
 	build_graph(builder, value);
@@ -1165,9 +1181,11 @@ build_objects(struct php_hone_builder *builder, const zval *value)
 	if (builder->refused == NULL)
 		finish_calls(builder);
 	builder->graph = false;
-	/* A method may have removed an object from the value. */
+	/* A method may have removed an object from the value, or made an object
+	 * repeated that serialize() then writes twice. */
 	if (builder->answers != NULL &&
-		builder->answered != builder->answers->n)
+		(builder->answered != builder->answers->n ||
+			builder->visited != builder->answers->objects))
 		builder->refused = needs_text;
 	if (builder->refused != NULL)
 		return;
@@ -1309,8 +1327,8 @@ php_hone_value_build_objects(struct php_hone_builder *builder,
 	build_objects(builder, value);
 	builder->size = builder->arrays.used + builder->strings.used;
 	builder->answers = NULL;
-	if (builder->refused != NULL)
-		return PHP_HONE_BUILT_OBJECT;
-	return builder->hooks && answers == NULL ? PHP_HONE_BUILT_HOOKS
-						 : PHP_HONE_BUILT_DATA;
+	if (builder->refused == needs_answers)
+		return PHP_HONE_BUILT_HOOKS;
+	return builder->refused != NULL ? PHP_HONE_BUILT_OBJECT
+					: PHP_HONE_BUILT_DATA;
 }

@@ -104,6 +104,8 @@ struct php_hone_answers {
 		zval data;
 	} * of;
 	uint32_t n, room;
+	/* The number of the objects that serialize() writes, but for enums. */
+	uint32_t objects;
 };
 
 /* The number of remembered classes whose answers only serialize() could
@@ -133,7 +135,7 @@ struct php_hone_builder {
 	zend_object *next_object;
 	const struct php_hone_answers *answers;
 	uint32_t answered; /* the number of answers in the data */
-	bool hooks;        /* an object needs an answer */
+	uint32_t visited;  /* the number of objects, but for enums */
 	/* The outermost class whose answer is being built, or NULL. */
 	const zend_class_entry *outer;
 	/* Hashes of the names, because each request has new class entries. */
@@ -163,12 +165,18 @@ enum php_hone_built php_hone_value_build(
  * Build the data of a value that has objects, after php_hone_value_build()
  * returned OBJECT. Readers must pass the root to php_hone_objects_make().
  * Returns OBJECT again if only serialize() can store the value. Returns HOOKS
- * if the value needs answers and `answers` is NULL: then nothing is known of
- * what the answers will contain. Calls no code of the user.
+ * at the first object that needs an answer, if `answers` is NULL: then nothing
+ * is known of the rest of the value. Calls no code of the user.
  */
 enum php_hone_built php_hone_value_build_objects(
 	struct php_hone_builder *builder, const zval *value,
 	const struct php_hone_answers *answers);
+/*
+ * The kind of an object: graph.h. It is PHP_HONE_KIND_OPAQUE if only
+ * serialize() can store the object.
+ */
+uint32_t php_hone_object_kind(
+	struct php_hone_builder *builder, const zend_object *object);
 /*
  * Only serialize() can store what __serialize() of this class returns. From now
  * on, php_hone_value_build_objects() returns OBJECT for its objects, so that
