@@ -412,6 +412,20 @@ separate_properties(struct making *making)
 	}
 }
 
+/*
+ * PHP 8.2.36 raises the error of the memory limit when a function returns, and
+ * ends the process if the function continues to allocate.
+ */
+static zend_always_inline bool
+is_out_of_memory(void)
+{
+#ifdef ZEND_HAS_OOM
+	return ZEND_HAS_OOM();
+#else
+	return false;
+#endif
+}
+
 static enum made
 make_objects(struct making *making)
 {
@@ -420,6 +434,8 @@ make_objects(struct making *making)
 	for (uint32_t i = 0; i < making->n_objects && result == MADE; i++) {
 		const zval *node = list_of(&making->nodes[i]);
 		const struct class_of *of = class_of(making, node);
+		if (is_out_of_memory())
+			return FAILED;
 		if (of->kind == PHP_HONE_KIND_ENUM)
 			result = make_case(making, of, node);
 		else if (of->kind == PHP_HONE_KIND_DATA)
@@ -437,8 +453,11 @@ make_all(struct making *making)
 
 	if (result != MADE)
 		return result;
-	for (uint32_t i = 0; i < making->n_arrays; i++)
+	for (uint32_t i = 0; i < making->n_arrays; i++) {
+		if (is_out_of_memory())
+			return FAILED;
 		make_array(making, Z_ARR(making->lists[i]));
+	}
 	for (uint32_t i = 0; i < making->n_marked && result == MADE; i++) {
 		uint32_t number = making->marked[i];
 		result = complete(making, making->objects[number],

@@ -36,12 +36,16 @@ def check(master, found, pids):
     return seen
 
 
-@pytest.mark.parametrize('how', MESSAGES)
-def test_nothing_is_held_after_the_end_in_a_method(start_fpm, how):
-    master = start_fpm(
+def two_workers(start_fpm):
+    return start_fpm(
         {'hone.cache_size': '16M', 'display_errors': 1, 'html_errors': 0,
          'log_errors': 0, 'memory_limit': '64M'},
         {'www': {'pm': 'static', 'pm.max_children': 2}})
+
+
+@pytest.mark.parametrize('how', MESSAGES)
+def test_nothing_is_held_after_the_end_in_a_method(start_fpm, how):
+    master = two_workers(start_fpm)
     pids = check(master, None, None)
     for do, method, more in ENDS:
         if do == 'entry':
@@ -58,4 +62,20 @@ def test_nothing_is_held_after_the_end_in_a_method(start_fpm, how):
         assert filled == {'stored': 200}
     master.page('www', script='ends.php', do='delete')
     check(master, None, pids)
+    assert 'exited on signal' not in master.log.read_text()
+
+
+def test_nothing_is_held_if_memory_ends_in_a_store_or_fetch(start_fpm):
+    master = two_workers(start_fpm)
+    pids = check(master, None, None)
+    for call in ('fetch', 'store'):
+        assert master.page('www', script='ends.php', do='many',
+                           call='').json() is True
+        answer = master.page('www', script='ends.php', do='many', call=call)
+        text = answer.body.decode()
+        assert text.startswith('begins\n'), text
+        assert MESSAGES['memory'] in text and 'no end' not in text, text
+        check(master, KEYS, pids)
+    filled = master.page('www', script='ends.php', do='fill').json()
+    assert filled == {'stored': 200}
     assert 'exited on signal' not in master.log.read_text()

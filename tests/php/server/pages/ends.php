@@ -119,6 +119,22 @@ case 'check':
         'type' => Cache::entries('k')->current()['type'], 'fetched' => Cache::fetch('k') == unserialize(serialize(value())),
         'entry' => apcu_entry('new' . getmypid(), fn() => 'made') === 'made' && Cache::delete('new' . getmypid())]);
     return;
+case 'many':
+    $value = $_GET['call'] === 'fetch' ? null : [new Answers('before'), array_map(fn() => [new Plain], range(1, 20000)), new Sleeps];
+    if ($_GET['call'] === '') {
+        echo json_encode(Cache::store('many', $value));
+        return;
+    }
+    // There is memory for a part of what the call needs.
+    gc_mem_caches();
+    echo ini_set('memory_limit', memory_get_usage(true) + 1) === false ? "no limit\n" : "begins\n";
+    if ($_GET['call'] === 'fetch') {
+        Cache::fetch('many');
+    } else {
+        Cache::store('many', $value);
+    }
+    echo "no end\n";
+    return;
 case 'delete':
     Cache::delete('k');
     echo json_encode(true);
