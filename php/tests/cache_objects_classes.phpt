@@ -64,7 +64,10 @@ function compare(string $what, string $stored, string $now): void
     });
     $wanted = file_get_contents($file);
     unlink($file);
-    foreach (['auto', 'block', 'copy'] as $read) {
+    // Under valgrind the cases take turns: each has one of the three.
+    static $number = 0;
+    $modes = ['auto', 'block', 'copy'];
+    foreach (getenv('USE_ZEND_ALLOC') === '0' ? [$modes[$number++ % 3]] : $modes as $read) {
         apart(function () use ($what, $now, $read, $wanted) {
             ini_set('hone.cache_read', $read);
             eval($now);

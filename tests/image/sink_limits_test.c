@@ -82,7 +82,19 @@ TEST(the_size_is_rounded_up_to_a_sector)
 
 /* 64 GiB of data in clusters of 512 bytes would take a refcount table of
  * 16 MiB with counts of 64 bits. */
-TEST(a_refcount_table_of_more_than_8_mib_is_refused)
+TEST(a_refcount_table_of_more_than_8_mib_is_refused_before_a_write)
+{
+	struct image_create create = defaults;
+
+	create.size = 64 * GIB;
+	create.cluster_size = 512;
+	create.refcount_bits = 64;
+	create.preallocate = true;
+	expect_create(create, -EFBIG, "use cluster_size=1024");
+}
+
+/* Without preallocation it depends on the data. */
+TEST(a_refcount_table_that_grows_above_8_mib_is_refused)
 {
 	struct image_create create = defaults;
 	struct image_error err = {0};
@@ -91,14 +103,14 @@ TEST(a_refcount_table_of_more_than_8_mib_is_refused)
 	uint64_t at = 0;
 	int rc = 0;
 
+	if (ASAN) {
+		print_message("# 32 GiB in clusters of 512 bytes take too long "
+			      "in this build\n");
+		skip();
+	}
 	create.size = 64 * GIB;
 	create.cluster_size = 512;
 	create.refcount_bits = 64;
-	create.preallocate = true;
-	/* known before anything is written */
-	expect_create(create, -EFBIG, "use cluster_size=1024");
-	/* otherwise it depends on the data */
-	create.preallocate = false;
 	test_store_init(&store, -1);
 	assert_int_equal(qcow2_create(&store.store, &create, &sink, &err), 0);
 	while (rc == 0 && at < create.size) {

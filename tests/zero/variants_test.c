@@ -4,8 +4,9 @@
  *
  * Each promise is tested twice, through the table and through the public
  * functions under hone_cpu_limit(). STRIDE reduces the alignments of the
- * slowest test where an emulator or a sanitizer runs it (1: all 64). Above 16
- * it reduces the lengths and the borders of the slow tests too.
+ * slowest test where an emulator or a sanitizer runs it (1: all 64). Above 16,
+ * as both have it, it reduces the lengths and the borders of the slow tests
+ * too.
  */
 #include <string.h>
 #include <hone/cpu.h>
@@ -14,7 +15,8 @@
 #include "zero.h"
 
 #define MAX_LEN 1100
-/* Above stride 16: four groups of eight RVV registers of 128 bits. */
+/* Above stride 16: four groups of eight RVV registers of 128 bits, or of four
+ * AVX2 registers; two groups of four SVE registers of 512 bits. */
 #define MAX_LEN_EMULATED 520
 #define ALIGNMENTS 64
 #define HUGE_PAGE ((size_t)2 << 20)
