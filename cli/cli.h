@@ -14,6 +14,8 @@
 #define CLI_USAGE 2
 /* Used in compare.c only. */
 #define CLI_DIFFERS 3
+/* Of convert: the source does not have the content of --expect-content. */
+#define CLI_REFUSED 3
 
 enum command_id {
 #define HONE_COMMAND(name, ...) COMMAND_##name,
@@ -262,6 +264,22 @@ void json_number(struct json *json, const char *key, uint64_t value);
 void json_seconds(struct json *json, const char *key, double value);
 void json_bool(struct json *json, const char *key, bool value);
 void json_open(struct json *json, const char *key, char bracket);
+
+/* digests.c */
+/*
+ * Add the algorithms of a list, split by commas, which is the value of option
+ * id. Returns 0, or CLI_USAGE after a message.
+ */
+int cli_digests_parse(const struct cli *cli, enum option_id id,
+	const char *list, struct image_digests *digests);
+/* The hexadecimal digits of digest i. Returns text. */
+#define CLI_DIGEST_TEXT (2 * IMAGE_DIGEST_MAX + 1)
+const char *cli_digest_text(
+	const struct image_digests *digests, size_t i, char *text);
+/* Print lines as those of GNU coreutils: with tags if there are several. */
+void cli_digests_print(const char *name, const struct image_digests *digests);
+/* The member "digests" of an object. */
+void cli_digests_json(struct json *json, const struct image_digests *digests);
 
 /* progress.c */
 struct progress {

@@ -19,6 +19,8 @@ parse(struct job *job)
 		rc = cli_format(cli, OPTION_FORMAT, &job->open.format);
 	if (rc == 0)
 		rc = create_parse(job);
+	if (rc == 0)
+		rc = expect_parse(job);
 	if (rc != 0)
 		return rc;
 	rc = cache_parse(job);
@@ -61,6 +63,8 @@ static int
 fill(struct job *job, struct image_error *err)
 {
 	int rc = image_copy(job->src, job->dst, &job->run, &job->copied, err);
+	if (rc == 0)
+		rc = expect_check(job, err);
 	if (rc == 0)
 		rc = image_finish(job->dst, err);
 	if (rc == 0)
@@ -105,7 +109,8 @@ write_output(struct job *job)
 	if (rc < 0) {
 		output_abandon(&job->output);
 		progress_clear(&job->progress);
-		return cli_image_fail(job->name, &err);
+		rc = cli_image_fail(job->name, &err);
+		return job->refused ? CLI_REFUSED : rc;
 	}
 	if (output_commit(&job->output) < 0)
 		return fail(job, job->output.text);

@@ -20,6 +20,15 @@ struct job {
 	struct image_sink *dst;
 	struct output output;
 	struct image_copied copied;
+	/* --digest, and then --expect-content if its algorithm is another */
+	struct image_digests digests;
+	/* the first ones, which are printed */
+	size_t n_printed;
+	/* which of them --expect-content is about, and its digits; NULL: none
+	 */
+	size_t expected;
+	const char *expected_text;
+	bool refused;
 	/* bytes of the new image's virtual disk */
 	uint64_t size;
 	double seconds;
@@ -46,6 +55,12 @@ int cache_parse_source(const struct cli *cli, struct image_open *how);
  * folder that replaces /.
  */
 uint64_t memory_available(const char *root);
+
+/* expect.c: --digest and --expect-content. */
+/* Set the digests. Returns 0 or the exit status. */
+int expect_parse(struct job *job);
+/* Returns -EINVAL and sets job->refused if the digest is not that expected. */
+int expect_check(struct job *job, struct image_error *err);
 
 /* report.c: the result as text or JSON. */
 void report_print(const struct job *job);

@@ -1,94 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <string.h>
 #include "convert.h"
-
-static int
-parse_algorithm(const char *name, size_t length, struct image_digests *digests)
-{
-	const struct image_algorithm *algorithm =
-		image_algorithm_by_name(name, length);
-
-	if (!algorithm)
-		return cli_usage("digest", "-a: '%.*s' is not an algorithm",
-			(int)length, name);
-	for (size_t i = 0; i < digests->count; i++)
-		if (digests->list[i].algorithm == algorithm)
-			return cli_usage("digest", "-a: %s is listed twice",
-				image_algorithm_name(algorithm));
-	digests->list[digests->count++].algorithm = algorithm;
-	return 0;
-}
-
-static int
-parse_algorithms(const char *list, struct image_digests *digests)
-{
-	for (;;) {
-		size_t length = strcspn(list, ",");
-		int rc = parse_algorithm(list, length, digests);
-		if (rc != 0 || !list[length])
-			return rc;
-		list += length + 1;
-	}
-}
-
-/* The digits of digest i. */
-static const char *
-hex(const struct image_digests *digests, size_t i,
-	char text[2 * IMAGE_DIGEST_MAX + 1])
-{
-	size_t length = image_algorithm_length(digests->list[i].algorithm);
-
-	for (size_t k = 0; k < length; k++)
-		snprintf(text + 2 * k, 3, "%02x", digests->list[i].bytes[k]);
-	return text;
-}
-
-/* As GNU coreutils: with escapes, the line begins with a backslash. */
-static void
-print_name(const char *name)
-{
-	for (; *name; name++) {
-		if (*name == '\n')
-			fputs("\\n", stdout);
-		else if (*name == '\\')
-			fputs("\\\\", stdout);
-		else
-			putchar(*name);
-	}
-}
-
-static void
-print_text(const char *name, const struct image_digests *digests)
-{
-	char text[2 * IMAGE_DIGEST_MAX + 1];
-	const char *escape = strpbrk(name, "\n\\") ? "\\" : "";
-
-	if (digests->count == 1) {
-		printf("%s%s  ", escape, hex(digests, 0, text));
-		print_name(name);
-		putchar('\n');
-		return;
-	}
-	for (size_t i = 0; i < digests->count; i++) {
-		printf("%s%s (", escape,
-			image_algorithm_tag(digests->list[i].algorithm));
-		print_name(name);
-		printf(") = %s\n", hex(digests, i, text));
-	}
-}
-
-static void
-put_digests(struct json *json, const struct image_digests *digests)
-{
-	char text[2 * IMAGE_DIGEST_MAX + 1];
-
-	json_open(json, "digests", '{');
-	for (size_t i = 0; i < digests->count; i++)
-		json_string(json,
-			image_algorithm_name(digests->list[i].algorithm),
-			hex(digests, i, text));
-	json_end(json, '}');
-}
 
 static void
 begin_json(struct json *json, const char *name, const struct image_source *img)
@@ -108,7 +19,7 @@ print_json(const char *name, const struct image_source *img,
 	struct json json;
 
 	begin_json(&json, name, img);
-	put_digests(&json, digests);
+	cli_digests_json(&json, digests);
 	json_end(&json, '}');
 	putchar('\n');
 }
@@ -128,7 +39,7 @@ print_block(void *opaque, const struct image_block *block)
 	json_number(json, "index", block->offset / listing->block);
 	json_number(json, "offset", block->offset);
 	json_number(json, "length", block->length);
-	put_digests(json, block->digests);
+	cli_digests_json(json, block->digests);
 	json_end(json, '}');
 	/* 1 ends the listing; cli_flush_stdout() then prints the message. */
 	return !cli_stdout_is_good();
@@ -199,7 +110,7 @@ digest(const struct cli *cli, struct image_source *img, struct image_run *run,
 	if (cli->option[OPTION_JSON] && !block)
 		print_json(name, img, digests);
 	else if (!block)
-		print_text(name, digests);
+		cli_digests_print(name, digests);
 	rc = cli_flush_stdout();
 	if (rc == 0)
 		progress_succeed(&progress);
@@ -223,7 +134,7 @@ digest_run(const struct cli *cli)
 	if (rc == 0)
 		rc = cli_run(cli, &run);
 	if (rc == 0)
-		rc = parse_algorithms(
+		rc = cli_digests_parse(cli, OPTION_ALGORITHM,
 			algorithms ? algorithms : "sha256", &digests);
 	if (rc == 0)
 		rc = parse_block(cli, &block);

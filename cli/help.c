@@ -95,7 +95,8 @@ cli_help(void)
 	       "64k or 64KiB.\n"
 	       "Exit status: 0 success, 1 failure, 2 usage error. "
 	       "For compare: 1 different,\n"
-	       "2 failure; for check: 1 not safe, 2 not checked.\n"
+	       "2 failure; for check: 1 not safe, 2 not checked; "
+	       "for convert: 3 refused.\n"
 	       "'hone COMMAND --help' explains a command.\n");
 	print_examples(IN_GLOBAL);
 }

@@ -27,6 +27,8 @@ print_json(const struct job *job)
 			&json, "compressed_from", job->copied.compressed_from);
 		json_number(&json, "compressed_to", job->copied.compressed_to);
 	}
+	if (job->digests.count)
+		cli_digests_json(&json, &job->digests);
 	json_number(&json, "shared_bytes", job->copied.shared);
 	json_number(&json, "file_size", job->output.usage.file_size);
 	json_number(&json, "disk_usage", job->output.usage.disk_usage);
@@ -74,4 +76,11 @@ report_print(const struct job *job)
 		print_json(job);
 	else if (!job->cli->option[OPTION_QUIET])
 		print_text(job);
+	if (job->cli->option[OPTION_JSON] || job->cli->option[OPTION_QUIET] ||
+		!job->n_printed)
+		return;
+	/* A raw DST has the digest. */
+	struct image_digests printed = job->digests;
+	printed.count = job->n_printed;
+	cli_digests_print(job->name, &printed);
 }

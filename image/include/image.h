@@ -270,6 +270,8 @@ int image_flush(struct image_sink *sink, struct image_error *err);
 /* Free the sink without writing. NULL is allowed. */
 void image_sink_close(struct image_sink *sink);
 
+struct image_digests;
+
 #define IMAGE_MAX_THREADS 64
 
 /* How a whole image is visited. */
@@ -287,6 +289,9 @@ struct image_run {
 	uint64_t rate;
 	/* copy: share blocks with the source if the file system can */
 	bool reflink;
+	/* copy: also compute these digests of the disk, from the bytes that are
+	 * copied; no blocks are shared then. NULL: none */
+	struct image_digests *digests;
 	/* called often, by one thread at a time: the image was visited up to
 	 * offset done; may be NULL */
 	void (*progress)(void *opaque, uint64_t done);

@@ -240,6 +240,73 @@ write_puts(void *opaque, struct image_scratch *scratch,
 	return rc;
 }
 
+/* Hash the bytes beside the write. The one writer has the chunks in order. */
+static int
+write_and_hash(void *opaque, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err)
+{
+	struct image_copy *copy = opaque;
+	const struct image_copy_own *own = chunk->own;
+	struct image_error hash_err;
+
+	image_hashers_post(copy->hashers, chunk, &own->listed);
+	int rc = write_puts(opaque, scratch, chunk, err);
+	int hash_rc = image_hashers_wait(copy->hashers, &hash_err);
+	if (rc == 0 && hash_rc < 0) {
+		*err = hash_err;
+		rc = hash_rc;
+	}
+	return rc;
+}
+
+static int
+visit(struct image_copy *copy, const struct image_run *run,
+	struct image_error *err)
+{
+	struct image_source *source = copy->source;
+	struct image_sink *sink = copy->sink;
+	struct image_plan plan = {
+		.size = source->size,
+		.chunk = copy->chunk,
+		.buffer = (sink->compress ? 2 : 1) * copy->chunk,
+		.own = own_size(copy),
+		/* The default limit is for buffers alone, and does not reduce
+		 * the number of threads. */
+		.scratch = sink->compress && run->memory
+				   ? image_codec_memory(
+					     &sink->codec, (size_t)sink->unit)
+				   : 0,
+		.writers =
+			sink->store->parallel_writes && !copy->hashers ? 0 : 1,
+		.cut = cut,
+		.work = work,
+		.order = order,
+		.write = copy->hashers ? write_and_hash : write_puts,
+		.opaque = copy,
+	};
+	int rc = image_pipeline_run(&plan, run, &copy->copied->threads, err);
+	return rc < 0 ? rc : source->ops->unchanged(source, err);
+}
+
+static int
+visit_and_hash(struct image_copy *copy, const struct image_run *run,
+	struct image_error *err)
+{
+	/* The pipeline reports the progress. */
+	const struct image_run silent = {0};
+
+	int rc = image_hashers_create(
+		&copy->hashers, run->digests, &silent, false, err);
+	if (rc < 0)
+		return rc;
+	rc = visit(copy, run, err);
+	if (rc == 0)
+		rc = image_hashers_finish(
+			copy->hashers, copy->source->size, run->digests, err);
+	image_hashers_destroy(copy->hashers);
+	return rc;
+}
+
 int
 image_copy(struct image_source *source, struct image_sink *sink,
 	const struct image_run *run, struct image_copied *copied,
@@ -260,7 +327,8 @@ image_copy(struct image_source *source, struct image_sink *sink,
 	if (copy.chunk < copy.block)
 		copy.chunk = copy.block;
 	copy.room = image_pieces_room(copy.chunk);
-	if (run->reflink) {
+	/* Nobody looks at the bytes of shared blocks. */
+	if (run->reflink && !run->digests) {
 		int rc = image_copy_share_all(&copy, err);
 		if (rc != 0)
 			return rc < 0 ? rc
@@ -269,24 +337,6 @@ image_copy(struct image_source *source, struct image_sink *sink,
 		if (rc < 0)
 			return rc;
 	}
-	struct image_plan plan = {
-		.size = source->size,
-		.chunk = copy.chunk,
-		.buffer = (sink->compress ? 2 : 1) * copy.chunk,
-		.own = own_size(&copy),
-		/* The default limit is for buffers alone, and does not reduce
-		 * the number of threads. */
-		.scratch = sink->compress && run->memory
-				   ? image_codec_memory(
-					     &sink->codec, (size_t)sink->unit)
-				   : 0,
-		.writers = sink->store->parallel_writes ? 0 : 1,
-		.cut = cut,
-		.work = work,
-		.order = order,
-		.write = write_puts,
-		.opaque = &copy,
-	};
-	int rc = image_pipeline_run(&plan, run, &copied->threads, err);
-	return rc < 0 ? rc : source->ops->unchanged(source, err);
+	return run->digests ? visit_and_hash(&copy, run, err)
+			    : visit(&copy, run, err);
 }

@@ -2,7 +2,7 @@
 #ifndef HONE_IMAGE_COPY_H
 #define HONE_IMAGE_COPY_H
 /* Declarations for the files of image_copy(). */
-#include "pipeline/pieces.h"
+#include "pipeline/hashers.h"
 
 struct image_copy {
 	struct image_source *source;
@@ -16,6 +16,8 @@ struct image_copy {
 	/* share aligned blocks with the source. Atomic: cleared when the file
 	 * system refuses. */
 	int share;
+	/* NULL: no digests */
+	struct image_hashers *hashers;
 	/* used by the order stage alone, except for `shared`, which is
 	 * atomic */
 	struct image_copied *copied;

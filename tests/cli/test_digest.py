@@ -168,11 +168,11 @@ def test_a_snapshot_is_read(hone, image, work, qemu_img):
 
 
 @pytest.mark.parametrize("words, said", [
-    (["-a", "sha257"], "-a: 'sha257' is not an algorithm"),
-    (["-a", ""], "-a: '' is not an algorithm"),
-    (["-a", "md5,"], "-a: '' is not an algorithm"),
-    (["-a", "SHA256"], "-a: 'SHA256' is not an algorithm"),
-    (["-a", "md5,sha1,md5"], "-a: md5 is listed twice"),
+    (["-a", "sha257"], "--algorithm: 'sha257' is not an algorithm"),
+    (["-a", ""], "--algorithm: '' is not an algorithm"),
+    (["-a", "md5,"], "--algorithm: '' is not an algorithm"),
+    (["-a", "SHA256"], "--algorithm: 'SHA256' is not an algorithm"),
+    (["-a", "md5,sha1,md5"], "--algorithm: md5 is listed twice"),
     (["--cache", "often"], "--cache: 'often' is not keep, drop or auto"),
     (["-T", "fast"], "-T: 'fast' is not none"),
     (["-f", "floppy"], "'floppy' is not a format"),
@@ -273,7 +273,112 @@ def test_the_progress_ends_after_the_digest(hone, work):
                 f"{n}/100" for n in range(101)]
 
 
-def test_a_build_without_openssl_says_so(hone, small):
+TARGETS = {"raw": ["-O", "raw"], "qcow2": ["-O", "qcow2"],
+           "compressed": ["-c", "-O", "qcow2"],
+           "2M": ["-O", "qcow2", "-o", "cluster_size=2M"],
+           "direct": ["--direct", "-O", "raw"]}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_conversion_prints_the_digest_of_what_it_copied(
+        hone, image, out, target, threads):
+    for name in "mixed", "fragmented", "one_byte_set", "written_zeros":
+        path = image(name)
+        both = {a: expected(path, a) for a in ("sha256", "md5")}
+        found = hone.json("convert", "--json", "--force", "-m", threads,
+                          "--digest", "sha256,md5", *TARGETS[target], path,
+                          out / "d")
+        assert found["digests"] == both
+        hone.ok("compare", "-q", path, out / "d")
+    said = hone.ok("convert", "--force", "--digest=md5", *TARGETS[target],
+                   path, out / "d").stdout.decode().splitlines()
+    assert said[1:] == [f"{both['md5']}  {out / 'd'}"]
+    said = hone.ok("convert", "--force", "--digest=md5,sha256",
+                   *TARGETS[target], path, out / "d").stdout.decode()
+    assert said.splitlines()[1:] == [f"MD5 ({out / 'd'}) = {both['md5']}",
+                                     f"SHA256 ({out / 'd'}) = "
+                                     f"{both['sha256']}"]
+
+
+def test_without_the_option_a_conversion_has_no_digests(hone, image, out):
+    assert "digests" not in hone.json("convert", "--json", image("mixed"),
+                                      out / "d")
+    said = hone.ok("convert", "-q", "--digest", "sha1", image("mixed"),
+                   out / "e").stdout
+    assert said == b""
+
+
+def test_a_conversion_of_a_compressed_chain_has_its_digest(
+        hone, image, work, out, qemu_img):
+    top, raw = work / "top.qcow2", work / "raw"
+    assert qemu_img("create", "-f", "qcow2", "-F", "raw", "-b",
+                    str(image("mixed")), str(top), "9M")[0] == 0
+    assert qemu_img("convert", "-O", "raw", str(top), str(raw))[0] == 0
+    found = hone.json("convert", "--json", "--digest", "sha256", "--verify",
+                      "--allow-backing", image("mixed").parent, top, out / "d")
+    assert found["digests"] == {"sha256": expected(raw)}
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_other_content_than_is_expected_is_refused(
+        hone, image, out, target, threads):
+    path = image("mixed")
+    right = expected(path)
+    words = ["convert", "-m", threads, *TARGETS[target]]
+    for old in (None, b"old"):
+        if old:
+            (out / "d").write_bytes(old)
+        for algorithm, digits in (("sha256", "0" * 64), ("sha1", "f" * 40),
+                                  ("sha256", right[:-1] + ("0" if right[-1]
+                                                           != "0" else "1"))):
+            done = hone.run(*words, "--force", "--expect-content",
+                            f"{algorithm}:{digits}", path, out / "d")
+            assert (done.returncode, done.stdout) == (3, b"")
+            said = done.stderr.decode()
+            assert said == (f"hone: {path}: the content is refused: its "
+                            f"{algorithm} is {expected(path, algorithm)}, "
+                            f"not {digits}\n")
+            assert os.listdir(out) == (["d"] if old else [])
+    assert (out / "d").read_bytes() == b"old"
+    for digits in right, right.upper():
+        said = hone.ok(*words, "--force", "--expect-content",
+                       f"sha256:{digits}", path, out / "d").stdout
+        assert said.count(b"\n") == 1
+        hone.ok("compare", "-q", path, out / "d")
+
+
+def test_what_is_expected_and_what_is_printed_are_independent(
+        hone, image, out):
+    path = image("mixed")
+    md5 = f"md5:{expected(path, 'md5')}"
+    for listed in (["sha256"], ["md5"], ["sha1", "md5"]):
+        said = hone.ok("convert", "--force", "--digest", ",".join(listed),
+                       "--expect-content", md5, path, out / "d").stdout
+        assert said.count(b"\n") == 1 + len(listed)
+        found = hone.json("convert", "--json", "--force", "--digest",
+                          ",".join(listed), "--expect-content", md5, path,
+                          out / "d")
+        assert set(found["digests"]) == {*listed, "md5"}
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--digest", "crc"], "--digest: 'crc' is not an algorithm"),
+    (["--digest", "md5,md5"], "--digest: md5 is listed twice"),
+    (["--expect-content", "sha256"], "'sha256' is not ALGORITHM:HEX"),
+    (["--expect-content", "crc:00"], "'crc:00' is not ALGORITHM:HEX"),
+    (["--expect-content", "md5:00"], "'00' is not the 32 hexadecimal digits"),
+    (["--expect-content", "md5:" + "0" * 33], "is not the 32 hexadecimal"),
+    (["--expect-content", "md5:" + "x" * 32], "is not the 32 hexadecimal")],
+    ids=str)
+def test_a_misuse_of_expected_content(hone, small, out, words, said):
+    assert said in hone.misused("convert", *words, small, out / "d")
+    assert not os.listdir(out)
+
+
+def test_a_build_without_openssl_says_so(hone, small, out):
     said = hone.fails("digest", small)
     assert "OpenSSL's libcrypto" in said and "libssl-dev" in said
+    done = hone.run("convert", "--digest", "md5", small, out / "d")
+    assert done.returncode == 1 and b"libssl-dev" in done.stderr
+    assert not os.listdir(out)
     assert b" without OpenSSL\n" in hone.ok("--version").stdout

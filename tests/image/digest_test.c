@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "fake.h"
+#include "fake_sink.h"
 #include "hash/hash.h"
 #include "support.h"
 
@@ -369,4 +369,75 @@ TEST(a_list_of_blocks_ends_early)
 	fake.changed = true;
 	assert_int_equal(list_blocks(&fake, 2, CHUNK, &listed, &err), -EIO);
 	fake_destroy(&fake);
+}
+
+static struct fake_sink sink;
+
+/* Copy the disk and compute two digests. */
+static int
+copy(struct fake *fake, unsigned threads, bool compress, struct made *made)
+{
+	struct image_run run = {.block = 4096,
+		.threads = threads,
+		.reflink = true,
+		.digests = &made->digests};
+
+	*made = (struct made){.digests = {.count = 2}};
+	made->digests.list[0].algorithm = image_algorithm(0);
+	made->digests.list[1].algorithm = image_algorithm(5);
+	fake_sink_init(&sink, fake);
+	sink.may_share = true;
+	/* several writers, if there are no digests */
+	sink.store.parallel_writes = true;
+	if (compress) {
+		sink.sink.compress = true;
+		sink.sink.unit = 65536;
+		assert_int_equal(
+			image_codec_init(&sink.sink.codec, &made->err), 0);
+	}
+	return image_copy(
+		&fake->source, &sink.sink, &run, &sink.copied, &made->err);
+}
+
+TEST(a_copy_has_the_digest_of_its_source)
+{
+	static const char *const maps[] = {
+		"x-y0z-x--rcx", "----", "zzzz", "-x", "xyxyxyxyx-"};
+	struct fake fake;
+	struct made made;
+
+	sink.file = calloc(1, FAKE_FILE_BYTES);
+	assert_non_null(sink.file);
+	for (unsigned i = 0; i < 40; i++) {
+		const char *map = maps[i % 5];
+		fake_init(&fake, map, CHUNK / 2,
+			strlen(map) * CHUNK / 2 - (i % 4) * 512);
+		assert_int_equal(copy(&fake, 1 + i % 4, i % 2, &made), 0);
+		check_against_bytes(&fake, &made);
+		assert_int_equal(sink.n_shares, 0);
+		fake_destroy(&fake);
+	}
+	free(sink.file);
+}
+
+TEST(a_copy_with_digests_reports_its_failures)
+{
+	struct fake fake;
+	struct made made;
+
+	sink.file = calloc(1, FAKE_FILE_BYTES);
+	assert_non_null(sink.file);
+	fake_init(&fake, "xx-x", CHUNK, 4 * CHUNK);
+	hashes_allowed = 3;
+	assert_int_equal(copy(&fake, 2, false, &made), -ENOMEM);
+	assert_string_equal(made.err.text, "out of memory");
+	hashes_allowed = UINT32_MAX;
+	fake.fail_read = 2 * CHUNK;
+	assert_int_equal(copy(&fake, 2, false, &made), -EIO);
+	fake.fail_read = 0;
+	fake.changed = true;
+	assert_int_equal(copy(&fake, 2, false, &made), -EIO);
+	assert_string_equal(made.err.text, "changed");
+	fake_destroy(&fake);
+	free(sink.file);
 }

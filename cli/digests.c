@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Digests: the lists of algorithms in options, and the output. */
+#include <string.h>
+#include "cli.h"
+
+static int
+parse_algorithm(const struct cli *cli, enum option_id id, const char *name,
+	size_t length, struct image_digests *digests)
+{
+	const char *command = cli_commands[cli->command].name;
+	const struct image_algorithm *algorithm =
+		image_algorithm_by_name(name, length);
+
+	if (!algorithm)
+		return cli_usage(command, "--%s: '%.*s' is not an algorithm",
+			cli_options[id].name, (int)length, name);
+	for (size_t i = 0; i < digests->count; i++)
+		if (digests->list[i].algorithm == algorithm)
+			return cli_usage(command, "--%s: %s is listed twice",
+				cli_options[id].name,
+				image_algorithm_name(algorithm));
+	digests->list[digests->count++].algorithm = algorithm;
+	return 0;
+}
+
+int
+cli_digests_parse(const struct cli *cli, enum option_id id, const char *list,
+	struct image_digests *digests)
+{
+	for (;;) {
+		size_t length = strcspn(list, ",");
+		int rc = parse_algorithm(cli, id, list, length, digests);
+		if (rc != 0 || !list[length])
+			return rc;
+		list += length + 1;
+	}
+}
+
+const char *
+cli_digest_text(const struct image_digests *digests, size_t i, char *text)
+{
+	size_t length = image_algorithm_length(digests->list[i].algorithm);
+
+	for (size_t k = 0; k < length; k++)
+		snprintf(text + 2 * k, 3, "%02x", digests->list[i].bytes[k]);
+	return text;
+}
+
+/* As GNU coreutils: with escapes, the line begins with a backslash. */
+static void
+print_name(const char *name)
+{
+	for (; *name; name++) {
+		if (*name == '\n')
+			fputs("\\n", stdout);
+		else if (*name == '\\')
+			fputs("\\\\", stdout);
+		else
+			putchar(*name);
+	}
+}
+
+void
+cli_digests_print(const char *name, const struct image_digests *digests)
+{
+	char text[CLI_DIGEST_TEXT];
+	const char *escape = strpbrk(name, "\n\\") ? "\\" : "";
+
+	if (digests->count == 1) {
+		printf("%s%s  ", escape, cli_digest_text(digests, 0, text));
+		print_name(name);
+		putchar('\n');
+		return;
+	}
+	for (size_t i = 0; i < digests->count; i++) {
+		printf("%s%s (", escape,
+			image_algorithm_tag(digests->list[i].algorithm));
+		print_name(name);
+		printf(") = %s\n", cli_digest_text(digests, i, text));
+	}
+}
+
+void
+cli_digests_json(struct json *json, const struct image_digests *digests)
+{
+	char text[CLI_DIGEST_TEXT];
+
+	json_open(json, "digests", '{');
+	for (size_t i = 0; i < digests->count; i++)
+		json_string(json,
+			image_algorithm_name(digests->list[i].algorithm),
+			cli_digest_text(digests, i, text));
+	json_end(json, '}');
+}
