@@ -98,6 +98,7 @@ php_hone_cache_open_first(void)
 	cache->open = true;
 	cache->opened = php_hone_store_now(store);
 	cache->fetches = 0;
+	cache->most_depth = NULL;
 	return &cache->member;
 }
 

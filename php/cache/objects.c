@@ -599,6 +599,23 @@ make(struct making *making, zval *value)
  * depends on _REENTRANT, and a PHP with threads may define _REENTRANT while
  * this file does not.
  */
+static zend_long
+most_depth(void)
+{
+	const zend_ini_entry *entry = HONE_G(cache).most_depth;
+
+	if (entry == NULL) {
+		entry = zend_hash_str_find_ptr(
+			EG(ini_directives), ZEND_STRL("unserialize_max_depth"));
+		HONE_G(cache).most_depth = entry;
+	}
+	/* The default needs no parser. */
+	if (entry != NULL && entry->value != NULL &&
+		zend_string_equals_literal(entry->value, "4096"))
+		return 4096;
+	return zend_ini_long(ZEND_STRL("unserialize_max_depth"), 0);
+}
+
 static bool
 is_too_deep(const zval *directory)
 {
@@ -607,7 +624,7 @@ is_too_deep(const zval *directory)
 	/* A limit is at least 1. */
 	if (depth <= 1)
 		return false;
-	most = zend_ini_long(ZEND_STRL("unserialize_max_depth"), 0);
+	most = most_depth();
 	return most > 0 && depth > most;
 }
 

@@ -66,6 +66,8 @@ struct php_hone_cache {
 	const char *refused; /* the reason if there is no cache */
 	bool fetching;       /* in a fetch that allocates memory of PHP */
 	uint32_t opened;     /* php_hone_store_now() at the pin */
+	/* unserialize_max_depth; NULL before its first use */
+	const zend_ini_entry *most_depth;
 	uint32_t fetches;
 	uint32_t n_blocks;
 	size_t block_bytes_used;
