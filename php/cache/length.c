@@ -6,10 +6,12 @@
  */
 #include "cache.h"
 #include "values/graph.h"
-#include "values/text.h"
+#include "zend_smart_str.h"
 
 /* With up to so many entries, each one is looked at; else so many of all. */
 #define ENTRIES 1024
+/* Bytes of the longest float. */
+#define FLOAT_MOST 400
 /* Elements that are looked at in all entries, on each level of the arrays. */
 #define ELEMENTS 65536
 #define ELEMENTS_LEAST 32 /* in an entry */
@@ -20,6 +22,7 @@ struct sample {
 	uint64_t elements; /* of an entry */
 	uint64_t entries, quota;
 	double length, size;
+	smart_str text; /* of a float */
 };
 
 static double length_of(
@@ -96,8 +99,6 @@ elements_length(struct sample *sample, const zend_array *array, uint64_t most,
 static double
 length_of(struct sample *sample, const zval *value, uint64_t most, int level)
 {
-	char text[64];
-
 	switch (Z_TYPE_P(value)) {
 	case IS_NULL:
 		return 2;
@@ -107,9 +108,11 @@ length_of(struct sample *sample, const zval *value, uint64_t most, int level)
 	case IS_LONG:
 		return int_length(Z_LVAL_P(value));
 	case IS_DOUBLE:
-		return 3 + snprintf(text, sizeof text, "%.*H",
-				   (int)PG(serialize_precision),
-				   Z_DVAL_P(value));
+		/* The buffer has room, so this allocates nothing. */
+		ZSTR_LEN(sample->text.s) = 0;
+		smart_str_append_double(&sample->text, Z_DVAL_P(value),
+			(int)PG(serialize_precision), false);
+		return 3 + (double)ZSTR_LEN(sample->text.s);
 	case IS_STRING:
 		return string_length(Z_STRLEN_P(value));
 	case IS_ARRAY:
@@ -214,8 +217,10 @@ php_hone_serialized_length(
 
 	sample.elements = n * ELEMENTS_LEAST < ELEMENTS ? ELEMENTS / (n + !n)
 							: ELEMENTS_LEAST;
+	smart_str_alloc(&sample.text, FLOAT_MOST, false);
 	if (info->entries <= ENTRIES) {
 		php_hone_store_walk(member, &cursor, add, &sample);
+		smart_str_free(&sample.text);
 		return (uint64_t)sample.length;
 	}
 	for (unsigned i = 0; i < info->shards; i++) {
@@ -224,6 +229,7 @@ php_hone_serialized_length(
 		if (sample.entries < sample.quota)
 			php_hone_store_walk(member, &cursor, add, &sample);
 	}
+	smart_str_free(&sample.text);
 	return sample.size > 0 ? (uint64_t)(sample.length / sample.size *
 					    (double)info->used)
 			       : 0;
