@@ -3,9 +3,9 @@
  * Any bytes as a value of a snapshot: as they are, and with flags, pointers
  * of elements and hashes that are right, so that the walk is reached. What is
  * accepted is read as PHP reads it, and copied; a value with objects is read as
- * a fetch reads it. The input is the type of the
- * value, 7 bytes without a meaning, and the data. The seeds are stored values
- * of values: the program writes them to its last argument, the corpus.
+ * a fetch reads it. The input is the type of the value, 7 bytes without a
+ * meaning, and the data. The seeds are stored values: the program writes them
+ * to its last argument, the corpus.
  */
 #include "value_text.h"
 #include "graph.h"
