@@ -41,7 +41,8 @@ with servers, Redis and a browser, the setup of the extension,
 the parsing of arguments; SVE of 256 and 512 bits, threads on aarch64; s390x;
 riscv64; benchmarks; the command with sanitizers; the models; mutants;
 gcc at -O0 (clang with sanitizers is at -O0, too); three of four alignments of
-each length; two of three errors, a signal or a kill of each disturbed call'
+each length; two of three errors, a signal or a kill of each disturbed call;
+half of the combinations of options and sizes of a qcow2 image'
 # Mutants that --all takes at random.
 sampled=12
 
@@ -196,7 +197,8 @@ test_mutants() {
     say "mutants                $sampled at random, HONE_SEED=$seed"
 }
 
-# Each disturbed call gets one error and one signal. The stage cli has them all.
+# Each disturbed call gets one error and one signal, and of the cases that multiply
+# some run (tests/support/quick.py). The stages cli and image have them all.
 with_asan() {
     unset HONE_TEST_ALL
     HONE=$root/build/asan/cli/hone

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
 import qcow2_reader  # noqa: E402 pylint: disable=wrong-import-position
+from quick import some  # noqa: E402 pylint: disable=wrong-import-position
 
 KI, MI, GI, TI = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 
@@ -88,11 +89,11 @@ def test_whatever_the_calls_the_image_is_sound_and_equal(
     shutil.rmtree(path)
 
 
-@pytest.mark.parametrize("size", [GI, 40 * GI, 8 * TI])
-@pytest.mark.parametrize("options", [
-    {}, {"extended_l2": 1}, {"compress": 1}, {"refcount_bits": 64},
-    {"refcount_bits": 1, "cluster_size": 4096}, {"cluster_size": 2 * MI}],
-    ids=str)
+@pytest.mark.parametrize("options,size", some([
+    (options, size) for options in (
+        {}, {"extended_l2": 1}, {"compress": 1}, {"refcount_bits": 64},
+        {"refcount_bits": 1, "cluster_size": 4096}, {"cluster_size": 2 * MI})
+    for size in (GI, 40 * GI, 8 * TI)], 2), ids=str)
 def test_data_far_apart_is_found_again(tmp_path, options, size):
     """A table for nearly each cluster that has data."""
     if size // options.get("cluster_size", 65536) ** 2 * 8 > 4 * MI:
