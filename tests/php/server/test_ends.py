@@ -65,17 +65,15 @@ def test_nothing_is_held_after_the_end_in_a_method(start_fpm, how):
     assert 'exited on signal' not in master.log.read_text()
 
 
-def test_nothing_is_held_if_memory_ends_in_a_store_or_fetch(start_fpm):
+def test_nothing_is_held_if_memory_ends_in_a_fetch(start_fpm):
     master = two_workers(start_fpm)
     pids = check(master, None, None)
-    for call in ('fetch', 'store'):
-        assert master.page('www', script='ends.php', do='many',
-                           call='').json() is True
-        answer = master.page('www', script='ends.php', do='many', call=call)
-        text = answer.body.decode()
-        assert text.startswith('begins\n'), text
-        assert MESSAGES['memory'] in text and 'no end' not in text, text
-        check(master, KEYS, pids)
+    assert master.page('www', script='ends.php', do='store_many').json() is True
+    text = master.page('www', script='ends.php',
+                       do='fetch_many').body.decode()
+    assert text.startswith('begins\n'), text
+    assert MESSAGES['memory'] in text and 'no end' not in text, text
+    check(master, KEYS, pids)
     filled = master.page('www', script='ends.php', do='fill').json()
     assert filled == {'stored': 200}
     assert 'exited on signal' not in master.log.read_text()

@@ -119,20 +119,14 @@ case 'check':
         'type' => Cache::entries('k')->current()['type'], 'fetched' => Cache::fetch('k') == unserialize(serialize(value())),
         'entry' => apcu_entry('new' . getmypid(), fn() => 'made') === 'made' && Cache::delete('new' . getmypid())]);
     return;
-case 'many':
-    $value = $_GET['call'] === 'fetch' ? null : [new Answers('before'), array_map(fn() => [new Plain], range(1, 20000)), new Sleeps];
-    if ($_GET['call'] === '') {
-        echo json_encode(Cache::store('many', $value));
-        return;
-    }
-    // There is memory for a part of what the call needs.
+case 'store_many':
+    echo json_encode(Cache::store('many', [new Answers('before'), array_map(fn() => [new Plain], range(1, 20000)), new Sleeps]));
+    return;
+case 'fetch_many':
+    // There is memory for a part of the objects.
     gc_mem_caches();
     echo ini_set('memory_limit', memory_get_usage(true) + 1) === false ? "no limit\n" : "begins\n";
-    if ($_GET['call'] === 'fetch') {
-        Cache::fetch('many');
-    } else {
-        Cache::store('many', $value);
-    }
+    Cache::fetch('many');
     echo "no end\n";
     return;
 case 'delete':
