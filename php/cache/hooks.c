@@ -353,7 +353,9 @@ visit(struct walk *walk, zval *value, bool shared)
 	if (Z_TYPE_P(value) == IS_INDIRECT)
 		value = Z_INDIRECT_P(value);
 	if (Z_ISREF_P(value)) {
-		if (!walk->calls && is_kept(value))
+		/* The walk has no table of references: answers that double
+		 * through them would take exponential time. */
+		if (is_kept(value))
 			leave(walk);
 		value = Z_REFVAL_P(value);
 	}
