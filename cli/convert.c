@@ -64,7 +64,7 @@ fill(struct job *job, struct image_error *err)
 {
 	int rc = image_copy(job->src, job->dst, &job->run, &job->copied, err);
 	if (rc == 0)
-		rc = expect_check(job, err);
+		rc = expect_verify(job, err);
 	if (rc == 0)
 		rc = image_finish(job->dst, err);
 	if (rc == 0)

@@ -60,7 +60,7 @@ uint64_t memory_available(const char *root);
 /* Set the digests. Returns 0 or the exit status. */
 int expect_parse(struct job *job);
 /* Returns -EINVAL and sets job->refused if the digest is not that expected. */
-int expect_check(struct job *job, struct image_error *err);
+int expect_verify(struct job *job, struct image_error *err);
 
 /* report.c: the result as text or JSON. */
 void report_print(const struct job *job);

@@ -61,7 +61,7 @@ expect_parse(struct job *job)
 }
 
 int
-expect_check(struct job *job, struct image_error *err)
+expect_verify(struct job *job, struct image_error *err)
 {
 	char text[CLI_DIGEST_TEXT];
 

@@ -891,20 +891,20 @@ take_answer(struct php_hone_builder *builder, struct node *node)
 	return true;
 }
 
-/* The answer of __serialize(), or the dynamic properties, or null. */
+/* The answer of __serialize(), or the dynamic properties, or null. properties:
+ * room for the second. */
 static const zval *
 take_properties(const struct node *node, zval *properties)
 {
+	static const zval none = {.u1 = {.type_info = IS_NULL}};
 	const zend_object *object = node->object;
 
 	if (node->data != NULL)
-		ZVAL_COPY_VALUE(properties, node->data);
-	else if (object->properties != NULL && node->declared == 0 &&
-		 object->properties->nNumOfElements != 0 &&
-		 node->places == NULL)
-		ZVAL_ARR(properties, object->properties);
-	else
-		ZVAL_NULL(properties);
+		return node->data;
+	if (object->properties == NULL || node->declared != 0 ||
+		object->properties->nNumOfElements == 0 || node->places != NULL)
+		return &none;
+	ZVAL_ARR(properties, object->properties);
 	return properties;
 }
 
