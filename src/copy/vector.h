@@ -196,8 +196,10 @@ stream(unsigned char *d, const unsigned char *s, size_t n, bool protect)
 {
 	size_t at = -(uintptr_t)d % LINE;
 
-	if (n < 2 * LINE)
-		at = n;
+	if (n < 2 * LINE) {
+		KEEP_FN(d, s, n);
+		return;
+	}
 	KEEP_FN(d, s, at);
 	for (; n - at >= STREAM_AHEAD + STREAM_TURN; at += STREAM_TURN) {
 		for (size_t i = at; i < at + STREAM_TURN; i += LINE) {

@@ -60,12 +60,14 @@ upto3_is(const unsigned char *p, size_t len)
 static inline bool
 upto16_is(const unsigned char *p, size_t len)
 {
-	const unsigned char *last = p + len - 4;
 	size_t next = (len & 8) / 2;
 
-	if (len >= 4 && len < 16)
+	if (len >= 4 && len < 16) {
+		const unsigned char *last = p + len - 4;
+
 		return (half_at(p) | half_at(p + next) | half_at(last - next) |
 			       half_at(last)) == 0;
+	}
 	if (len == 16)
 		return (word_at(p) | word_at(p + 8)) == 0;
 	return upto3_is(p, len);

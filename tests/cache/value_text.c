@@ -30,7 +30,7 @@ static zend_array *last;
 static zend_class_entry *classes[MOST];
 static zend_object *objects[MOST];
 static struct php_hone_answer answers[MOST];
-static unsigned n_classes, n_objects, n_answers;
+static unsigned n_classes, n_objects, n_answers, n_enums;
 
 /* PHP's headers may turn assert() off. */
 static void
@@ -210,6 +210,7 @@ parse_object(const char **text)
 
 	must(n_objects < MOST);
 	objects[n_objects++] = object;
+	n_enums += kind == 'E';
 	GC_SET_REFCOUNT(object, 1);
 	GC_TYPE_INFO(object) = IS_OBJECT;
 	object->ce = class;
@@ -292,7 +293,7 @@ value_of(const char *text)
 
 	used = 0;
 	last = NULL;
-	n_classes = n_objects = n_answers = 0;
+	n_classes = n_objects = n_answers = n_enums = 0;
 	memset(&value, 0, sizeof value);
 	parse(&text, &value);
 	must(*text == '\0');
@@ -307,7 +308,10 @@ text_store(const char *text)
 	zval value = value_of(text);
 
 	if (php_hone_value_build(&builder, &value) == PHP_HONE_BUILT_OBJECT) {
-		struct php_hone_answers all = {.of = answers, .n = n_answers};
+		struct php_hone_answers all = {.of = answers,
+			.n = n_answers,
+			.objects = n_objects - n_enums};
+
 		must(php_hone_value_build_objects(
 			     &builder, &value, n_answers != 0 ? &all : NULL) ==
 			PHP_HONE_BUILT_DATA);

@@ -130,12 +130,19 @@ begin(void)
 			0);
 }
 
+/* The position may be past the end. */
+static const unsigned char *
+here(void)
+{
+	return it.data + least((size_t)it.position, it.size);
+}
+
 /* The stream returned n bytes and consumed `taken` of them. */
 static void
 came(const void *bytes, int64_t n, size_t taken)
 {
 	assert_true(n >= 0 && (uint64_t)n <= left());
-	assert_memory_equal(bytes, it.data + it.position, (size_t)n);
+	assert_memory_equal(bytes, here(), (size_t)n);
 	it.position += taken;
 }
 
@@ -177,7 +184,7 @@ peek(size_t n)
 static void
 read_line(size_t max, int end)
 {
-	const unsigned char *from = it.data + it.position;
+	const unsigned char *from = here();
 	const unsigned char *found = memchr(from, end, left());
 	size_t n = found ? (size_t)(found - from) + 1 : left();
 	const char *line;
