@@ -48,7 +48,8 @@ TARGET static inline bool
 short_is(const unsigned char *p, size_t len)
 {
 	const __m256i number = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
-	const unsigned char *last;
+	/* An integer, because p may be NULL. */
+	uintptr_t last = (uintptr_t)p + larger(len, 32) - 32;
 	__m256i in = _mm256_set1_epi32((int)(smaller(len, 32) / 4));
 	__m256i a, b;
 	int end;
@@ -57,7 +58,6 @@ short_is(const unsigned char *p, size_t len)
 		return upto3_is(p, len);
 	if (__builtin_expect(reaches_next_page(p, 32) & (len < 32), 0))
 		return upto32_is(p, len);
-	last = p + (larger(len, 32) - 32);
 	in = _mm256_cmpgt_epi32(in, number);
 	a = _mm256_maskload_epi32((const void *)p, in);
 	b = _mm256_maskload_epi32((const void *)last, in);
