@@ -88,8 +88,29 @@ is_source(const void *source, int fd)
 	return image_source_uses(source, fd);
 }
 
+/* Write to what exists already. */
 static int
-write_output(struct job *job)
+write_in_place(struct job *job, struct image_store *target)
+{
+	struct image_error err;
+
+	int rc = image_create_on(
+		target, job->format, &job->create, &job->dst, &err);
+	if (rc == 0) {
+		job->size = image_sink_size(job->dst);
+		rc = fill(job, &err);
+		image_sink_close(job->dst);
+	}
+	if (rc == 0)
+		return 0;
+	progress_clear(&job->progress);
+	rc = cli_image_fail(job->name, &err);
+	return job->refused ? CLI_REFUSED : rc;
+}
+
+/* Write a new file. */
+static int
+write_file(struct job *job)
 {
 	struct image_error err;
 
@@ -115,6 +136,17 @@ write_output(struct job *job)
 	if (output_commit(&job->output) < 0)
 		return fail(job, job->output.text);
 	return 0;
+}
+
+static int
+write_output(struct job *job)
+{
+	struct image_store *target;
+	struct image_error err;
+
+	if (image_target_open(job->name, &job->write, &target, &err) < 0)
+		return cli_image_fail(job->name, &err);
+	return target ? write_in_place(job, target) : write_file(job);
 }
 
 /*

@@ -148,7 +148,8 @@ cli_refuse_protocol(const struct cli *cli, const char *operand)
 	const char *command = cli_commands[cli->command].name;
 	size_t length = strcspn(operand, ":/");
 
-	if (operand[length] != ':' || !is_among(protocols, operand, length))
+	if (operand[length] != ':' || image_is_address(operand) ||
+		!is_among(protocols, operand, length))
 		return 0;
 	if (cli->command == COMMAND_convert && operand == cli->operands[1])
 		return cli_usage(command,

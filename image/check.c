@@ -3,6 +3,7 @@
 #include <errno.h>
 #include "format/formats.h"
 #include "format/verdict.h"
+#include "store/address.h"
 
 /*
  * Set *format; NULL, after a reported fault, if suffix and first bytes
@@ -52,7 +53,7 @@ image_check(const char *path, const struct image_open *how,
 	struct image_verdict verdict = {report, opaque, checked};
 	struct image_store *store;
 
-	int rc = image_store_open(path, NULL, &store_how, &store, err);
+	int rc = image_store_open_address(path, &store_how, &store, err);
 	if (rc < 0)
 		return rc;
 	rc = image_check_store(store, how, &verdict, err);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include "format/formats.h"
+#include "store/address.h"
 
 #define RAW_HINT "add -f raw to read it as a raw image"
 
@@ -67,7 +68,7 @@ image_open(const char *path, const struct image_open *how,
 	struct image_store *store;
 
 	*out = NULL;
-	int rc = image_store_open(path, NULL, &store_how, &store, err);
+	int rc = image_store_open_address(path, &store_how, &store, err);
 	return rc < 0 ? rc : image_open_store(store, how, out, err);
 }
 
@@ -142,11 +143,34 @@ image_create(int fd, const char *name, const struct image_format *format,
 
 	*out = NULL;
 	int rc = image_store_use(fd, name, &store_how, &store, err);
-	if (rc < 0)
-		return rc;
-	rc = format->create(store, create, out, err);
+	return rc < 0 ? rc : image_create_on(store, format, create, out, err);
+}
+
+int
+image_target_open(const char *address, const struct image_write *how,
+	struct image_store **out, struct image_error *err)
+{
+	struct image_store_how store_how = {
+		.direct = how->direct, .drop_cache = how->drop_cache};
+
+	return image_store_open_target(address, &store_how, out, err);
+}
+
+uint64_t
+image_target_size(const struct image_store *target)
+{
+	return target->fixed ? target->size : IMAGE_SIZE_UNKNOWN;
+}
+
+int
+image_create_on(struct image_store *target, const struct image_format *format,
+	const struct image_create *create, struct image_sink **out,
+	struct image_error *err)
+{
+	int rc = format->create(target, create, out, err);
+
 	if (rc < 0) {
-		image_store_close(store);
+		image_store_close(target);
 		*out = NULL;
 	}
 	return rc;

@@ -19,6 +19,7 @@
 
 struct image_source;
 struct image_sink;
+struct image_store;
 
 #define IMAGE_NAME_MAX 1024
 
@@ -143,6 +144,15 @@ const struct image_format *image_format_by_name(const char *name);
  */
 const struct image_format *image_format_by_suffix(const char *path);
 
+/* The size of a disk that comes through a pipe, until the last byte was read. */
+#define IMAGE_SIZE_UNKNOWN ((uint64_t)INT64_MAX)
+
+/*
+ * Returns whether the address has a scheme that this release knows, such as
+ * "https:". Other addresses are paths.
+ */
+bool image_is_address(const char *address);
+
 /* How an image is opened. {0} has the defaults. */
 struct image_open {
 	/* NULL: detect the format by the first bytes and the name */
@@ -167,7 +177,8 @@ struct image_open {
 };
 
 /*
- * Open an image to read it. Regular files and block devices only.
+ * Open an image to read it. path is a regular file, a block device, or an
+ * address for which image_is_address() returns true.
  *
  * With how->format NULL, a file with the header of a format of foreign.def is
  * refused. A file with the suffix of a format but no header is refused too.
@@ -260,6 +271,24 @@ struct image_write {
  */
 int image_create(int fd, const char *name, const struct image_format *format,
 	const struct image_create *create, const struct image_write *how,
+	struct image_sink **out, struct image_error *err);
+/*
+ * Open a destination that exists already and is written in place: an export of
+ * a server, for example. Sets *out to NULL if the address names a regular file
+ * or nothing yet; image_create() writes such a file.
+ *
+ * image_create_on() takes the store over. Before that the caller closes it by
+ * image_store_close().
+ */
+int image_target_open(const char *address, const struct image_write *how,
+	struct image_store **out, struct image_error *err);
+/* Bytes, or IMAGE_SIZE_UNKNOWN for what grows as it is written. */
+uint64_t image_target_size(const struct image_store *target);
+/* NULL is allowed. */
+void image_store_close(struct image_store *store);
+/* Begin a new image in a destination. Closes the store on failure. */
+int image_create_on(struct image_store *target,
+	const struct image_format *format, const struct image_create *create,
 	struct image_sink **out, struct image_error *err);
 /* Bytes of the virtual disk; may be rounded up from image_create.size. */
 uint64_t image_sink_size(const struct image_sink *sink);

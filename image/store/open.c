@@ -199,6 +199,8 @@ make_store(int fd, bool owns_fd, const char *name, int access,
 	pthread_mutex_init(&file->lock, NULL);
 	file->direct_fd = how->direct ? open_direct(fd, access) : -1;
 	file->store.parallel_writes = file->direct_fd >= 0;
+	/* A file that is written is a new one. */
+	file->store.zeros = true;
 
 	int rc = image_file_size(fd, name, &file->st, &file->store.size, err);
 	if (rc == 0)

@@ -83,8 +83,15 @@ struct image_store {
 	const struct image_store_ops *ops;
 	/* for messages */
 	char *name;
-	/* bytes at open */
+	/* bytes at open; IMAGE_SIZE_UNKNOWN if only the last byte tells it */
 	uint64_t size;
+	/* bytes come or go once, in order: reads and writes at ascending
+	 * offsets are fast, and others may be refused */
+	bool forward;
+	/* for writing: what was never written reads as zeros */
+	bool zeros;
+	/* for writing: the size is given, and resize() does not change it */
+	bool fixed;
 	/* true if writes of several threads are faster than those of one
 	 * thread; false for buffered writes to one file, which wait for each
 	 * other */
@@ -121,7 +128,5 @@ int image_store_write(struct image_store *store, uint64_t offset,
 	const void *buf, size_t length, struct image_error *err);
 /* Returns true if both are open on the same file or device. */
 bool image_store_same(const struct image_store *a, const struct image_store *b);
-/* NULL is allowed. */
-void image_store_close(struct image_store *store);
 
 #endif

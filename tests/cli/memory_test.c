@@ -81,7 +81,7 @@ TEST_WITH(a_container_without_a_namespace_sees_its_mount, begin, end)
 	put("sys/fs/cgroup/memory.max", "400000\n");
 	assert_int_equal(memory_available(root), 400000);
 	put("proc/self/cgroup", "0::/../../docker/0123\n");
-	put("docker/0123/memory.max", "1000\n");
+	put("sys/docker/0123/memory.max", "1000\n");
 	assert_int_equal(memory_available(root), 400000);
 	put("proc/self/cgroup", "0::/\n");
 	assert_int_equal(memory_available(root), 400000);

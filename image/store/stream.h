@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_STREAM_H
+#define HONE_IMAGE_STREAM_H
+/*
+ * Bytes that come once and in order: a pipe, the answer of a server without
+ * ranges, the content of a packed file. A stream may read from another stream,
+ * which it then owns.
+ *
+ * One thread at a time uses a stream.
+ */
+#include "error.h"
+
+struct image_stream;
+
+struct image_stream_ops {
+	/*
+	 * Read 1 to length bytes into buf and set *got to their number, or set
+	 * *got to 0 at the end of the stream. A stream that ends too early
+	 * fails. After a failure, no other call than close follows.
+	 */
+	int (*read)(struct image_stream *stream, void *buf, size_t length,
+		size_t *got, struct image_error *err);
+
+	void (*close)(struct image_stream *stream);
+};
+
+/* Embedded as first member by each kind of stream. */
+struct image_stream {
+	const struct image_stream_ops *ops;
+	/* for messages */
+	char *name;
+	/* bytes of the whole stream, or IMAGE_SIZE_UNKNOWN. The stream fails
+	 * if it does not end there. */
+	uint64_t size;
+};
+
+#endif
