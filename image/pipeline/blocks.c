@@ -9,6 +9,7 @@
 #include "pipeline/pieces.h"
 
 struct blocks {
+	/* first: image_pieces_cut() */
 	struct image_source *source;
 	/* bytes of a block */
 	size_t size;
@@ -30,16 +31,6 @@ struct own {
 	struct image_pieces listed;
 	struct found *found;
 };
-
-static int
-cut(void *opaque, uint64_t offset, struct image_extent *extent,
-	struct image_error *err)
-{
-	struct blocks *blocks = opaque;
-	struct image_source *source = blocks->source;
-	return source->ops->extent(
-		source, offset, source->size - offset, extent, err);
-}
 
 /* Returns the length of the block at offset of a chunk. */
 static size_t
@@ -132,7 +123,7 @@ visit(struct blocks *blocks, const struct image_run *run,
 		.own = sizeof(struct own) +
 		       blocks->room * sizeof(struct image_extent) +
 		       chunk / blocks->size * sizeof(struct found),
-		.cut = cut,
+		.cut = image_pieces_cut,
 		.work = work,
 		.order = order,
 		.opaque = blocks,

@@ -7,15 +7,6 @@
 /* No file system that shares blocks has larger ones. */
 #define SHARE_ALIGN 4096
 
-static int
-cut(void *opaque, uint64_t offset, struct image_extent *extent,
-	struct image_error *err)
-{
-	struct image_copy *copy = opaque;
-	return copy->source->ops->extent(
-		copy->source, offset, copy->source->size - offset, extent, err);
-}
-
 static void
 place_lists(const struct image_copy *copy, struct image_copy_own *own)
 {
@@ -278,7 +269,7 @@ visit(struct image_copy *copy, const struct image_run *run,
 				   : 0,
 		.writers =
 			sink->store->parallel_writes && !copy->hashers ? 0 : 1,
-		.cut = cut,
+		.cut = image_pieces_cut,
 		.work = work,
 		.order = order,
 		.write = copy->hashers ? write_and_hash : write_puts,

@@ -5,6 +5,7 @@
 #include "pipeline/hashers.h"
 
 struct image_copy {
+	/* first: image_pieces_cut() */
 	struct image_source *source;
 	struct image_sink *sink;
 	/* bytes of the blocks that are searched for zeros */

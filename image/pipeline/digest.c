@@ -9,20 +9,11 @@
 #include "pipeline/hashers.h"
 
 struct digest {
+	/* first: image_pieces_cut() */
 	struct image_source *source;
 	size_t room;
 	struct image_hashers *hashers;
 };
-
-static int
-cut(void *opaque, uint64_t offset, struct image_extent *extent,
-	struct image_error *err)
-{
-	struct digest *digest = opaque;
-	struct image_source *source = digest->source;
-	return source->ops->extent(
-		source, offset, source->size - offset, extent, err);
-}
 
 static int
 work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
@@ -64,7 +55,7 @@ image_digest(struct image_source *source, const struct image_run *run,
 		.own = sizeof(struct image_pieces) +
 		       digest.room * sizeof(struct image_extent),
 		.writers = 1,
-		.cut = cut,
+		.cut = image_pieces_cut,
 		.work = work,
 		.write = hash,
 		.opaque = &digest,

@@ -3,6 +3,7 @@
 #include "pipeline/pieces.h"
 
 struct map {
+	/* first: image_pieces_cut() */
 	struct image_source *source;
 	size_t chunk;
 	const struct image_run *run;
@@ -17,15 +18,6 @@ struct own {
 	struct image_pieces found;
 	struct image_pieces listed;
 };
-
-static int
-cut(void *opaque, uint64_t offset, struct image_extent *extent,
-	struct image_error *err)
-{
-	struct map *map = opaque;
-	return map->source->ops->extent(
-		map->source, offset, map->source->size - offset, extent, err);
-}
 
 static void
 place_lists(struct own *own, size_t room)
@@ -108,7 +100,7 @@ image_map(struct image_source *source, const struct image_run *run, bool scan,
 		.buffer = scan ? map.chunk : 0,
 		.own = sizeof(struct own) +
 		       2 * room * sizeof(struct image_extent),
-		.cut = cut,
+		.cut = image_pieces_cut,
 		.work = work,
 		.order = order,
 		.opaque = &map,

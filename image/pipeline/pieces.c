@@ -58,6 +58,15 @@ image_pieces_add(struct image_pieces *pieces, const struct image_extent *piece)
 }
 
 int
+image_pieces_cut(void *visit, uint64_t offset, struct image_extent *extent,
+	struct image_error *err)
+{
+	struct image_source *source = *(struct image_source **)visit;
+	return source->ops->extent(
+		source, offset, source->size - offset, extent, err);
+}
+
+int
 image_pieces_list(struct image_pieces *pieces, struct image_source *source,
 	const struct image_chunk *chunk, bool plain, struct image_error *err)
 {

@@ -70,6 +70,13 @@ image_extent_plain(struct image_extent *extent)
 }
 
 /*
+ * The member cut of an image_plan that visits one source: visit, the plan's
+ * opaque, is a struct whose first member is a pointer to the source.
+ */
+int image_pieces_cut(void *visit, uint64_t offset, struct image_extent *extent,
+	struct image_error *err);
+
+/*
  * List the extents of a chunk as the source describes them: data and holes.
  * With plain, each goes through image_extent_plain() first.
  */
