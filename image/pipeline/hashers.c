@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include "hash/hash.h"
 #include "pipeline/hashers.h"
+#include "thread.h"
 
 /* Zeros of one call; stays in the first-level CPU cache beside the state. */
 #define ZEROS 16384
@@ -118,16 +118,10 @@ loop(void *opaque)
 static void
 start_threads(struct image_hashers *all, size_t wanted)
 {
-	sigset_t every, old;
-
-	/* The caller's thread alone handles signals. */
-	sigfillset(&every);
-	pthread_sigmask(SIG_SETMASK, &every, &old);
 	while (all->threads < wanted &&
-		pthread_create(&all->list[all->threads].thread, NULL, loop,
+		image_thread_create(&all->list[all->threads].thread, loop,
 			&all->list[all->threads]) == 0)
 		all->threads++;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 }
 
 int

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The threads of a pipeline, and their waiting. */
 #include <sched.h>
-#include <signal.h>
 #include <time.h>
 #include "pipeline/state.h"
+#include "thread.h"
 
 unsigned
 pipeline_cpus(void)
@@ -59,16 +59,11 @@ pipeline_threads(struct pipeline *p, unsigned wanted, void *(*work)(void *))
 {
 	pthread_t threads[IMAGE_MAX_THREADS];
 	unsigned more = 0;
-	sigset_t all, old;
 
 	p->began_ns = now_ns();
-	/* The caller's thread alone handles signals. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
 	while (more + 1 < wanted &&
-		pthread_create(&threads[more], NULL, work, p) == 0)
+		image_thread_create(&threads[more], work, p) == 0)
 		more++;
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	work(p);
 	for (unsigned i = 0; i < more; i++)
 		pthread_join(threads[i], NULL);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_THREAD_H
+#define HONE_IMAGE_THREAD_H
+#include <pthread.h>
+
+/*
+ * As pthread_create(), but the thread has all signals blocked: the program
+ * handles signals in its own threads.
+ */
+int image_thread_create(pthread_t *thread, void *(*run)(void *), void *arg);
+
+#endif
