@@ -105,7 +105,7 @@ parse_mode(const struct cli *cli, unsigned sides, bool *drop)
 }
 
 int
-cache_parse_source(const struct cli *cli, struct image_open *how)
+cli_cache(const struct cli *cli, struct image_open *how)
 {
 	/* After -T, which cli_open() has parsed. */
 	if (cli->option[OPTION_DIRECT])

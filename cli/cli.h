@@ -214,6 +214,11 @@ int cli_open(const struct cli *cli, struct image_open *how);
  * option, *direct is not changed.
  */
 int cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct);
+/*
+ * cache.c: set the use of the page cache for a command that only reads its
+ * first operand. Called after cli_open(). Returns 0 or the exit status.
+ */
+int cli_cache(const struct cli *cli, struct image_open *how);
 /* Print the message of err about err->file or, if that is empty, about name. */
 int cli_image_fail(const char *name, const struct image_error *err);
 

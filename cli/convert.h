@@ -44,12 +44,6 @@ int create_parse(struct job *job);
 int cache_parse(struct job *job);
 
 /*
- * The same for a command that only reads its first operand. Called after
- * cli_open().
- */
-int cache_parse_source(const struct cli *cli, struct image_open *how);
-
-/*
  * memory.c: returns the bytes that the page cache can use: the available memory
  * of the machine, or the lower limit of the process's cgroup. root is "", or a
  * folder that replaces /.

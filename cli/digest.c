@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "convert.h"
+#include "cli.h"
 
 static void
 begin_json(struct json *json, const char *name, const struct image_source *img)
@@ -139,7 +139,7 @@ digest_run(const struct cli *cli)
 	if (rc == 0)
 		rc = parse_block(cli, &block);
 	if (rc == 0)
-		rc = cache_parse_source(cli, &how);
+		rc = cli_cache(cli, &how);
 	if (rc != 0)
 		return rc;
 	if (image_open(cli->operands[0], &how, &img, &err) < 0)
