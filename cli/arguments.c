@@ -139,5 +139,7 @@ cli_open(const struct cli *cli, struct image_open *how)
 int
 cli_image_fail(const char *name, const struct image_error *err)
 {
-	return cli_fail(err->file[0] ? err->file : name, "%s", err->text);
+	int rc = cli_fail(err->file[0] ? err->file : name, "%s", err->text);
+
+	return err->again ? CLI_AGAIN : rc;
 }

@@ -90,8 +90,8 @@ check_run(const struct cli *cli)
 		return rc;
 	if (image_check(verdict.name, &how, keep, &verdict, &verdict.checked,
 		    &err) < 0) {
-		cli_image_fail(verdict.name, &err);
-		return NOT_CHECKED;
+		rc = cli_image_fail(verdict.name, &err);
+		return rc == CLI_AGAIN ? rc : NOT_CHECKED;
 	}
 	if (cli->option[OPTION_JSON])
 		print_json(&verdict);

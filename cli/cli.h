@@ -16,6 +16,9 @@
 #define CLI_DIFFERS 3
 /* Of convert: the source does not have the content of --expect-content. */
 #define CLI_REFUSED 3
+/* The network failed or an answer took too long: the same command may succeed
+ * later. */
+#define CLI_AGAIN 4
 
 enum command_id {
 #define HONE_COMMAND(name, ...) COMMAND_##name,
@@ -219,7 +222,10 @@ int cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct);
  * first operand. Called after cli_open(). Returns 0 or the exit status.
  */
 int cli_cache(const struct cli *cli, struct image_open *how);
-/* Print the message of err about err->file or, if that is empty, about name. */
+/*
+ * Print the message of err about err->file or, if that is empty, about name.
+ * Returns CLI_FAILED, or CLI_AGAIN if err->again is set.
+ */
 int cli_image_fail(const char *name, const struct image_error *err);
 
 /*

@@ -48,6 +48,7 @@ verify(struct job *job, struct image_error *err)
 	run.progress = NULL;
 	rc = image_compare(job->src, back, &run, &compared, err);
 	if (rc == 0 && !compared.equal) {
+		err->again = false;
 		snprintf(err->file, sizeof(err->file), "%s", job->name);
 		snprintf(err->text, sizeof(err->text),
 			"differs from the source at offset %" PRIu64

@@ -71,6 +71,7 @@ expect_verify(struct job *job, struct image_error *err)
 	if (strcasecmp(text, job->expected_text) == 0)
 		return 0;
 	job->refused = true;
+	err->again = false;
 	snprintf(err->file, sizeof(err->file), "%s", job->source);
 	snprintf(err->text, sizeof(err->text),
 		"the content is refused: its %s is %s, not %s",

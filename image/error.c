@@ -5,6 +5,26 @@
 #include <stdio.h>
 #include "error.h"
 
+/* A file system or a device of another machine fails with these, too. */
+static bool
+is_network(int code)
+{
+	switch (code) {
+	case ETIMEDOUT:
+	case ECONNREFUSED:
+	case ECONNRESET:
+	case ECONNABORTED:
+	case ENETDOWN:
+	case ENETUNREACH:
+	case ENETRESET:
+	case EHOSTDOWN:
+	case EHOSTUNREACH:
+		return true;
+	default:
+		return false;
+	}
+}
+
 int
 image_fail(struct image_error *err, const char *file, int code,
 	const char *format, ...)
@@ -16,6 +36,7 @@ image_fail(struct image_error *err, const char *file, int code,
 	va_start(args, format);
 	vsnprintf(err->text, sizeof(err->text), format, args);
 	va_end(args);
+	err->again = is_network(-code);
 	return code;
 }
 

@@ -29,6 +29,9 @@ struct image_error {
 	char file[IMAGE_NAME_MAX];
 	/* one message with field and value, without the file name */
 	char text[512];
+	/* a network or a time-out is the reason: the same call may succeed
+	 * later */
+	bool again;
 };
 
 /* Returns one if n is 1, otherwise several. For messages. */

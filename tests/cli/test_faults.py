@@ -376,3 +376,24 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
         else:
             assert done.returncode == failure(command), (inject, done)
             assert done.stderr.startswith(b"hone: "), inject
+
+
+@pytest.mark.parametrize("command", ["convert", "map", "info", "compare",
+                                     "check", "digest"])
+@pytest.mark.parametrize("error, again", [("ETIMEDOUT", True), ("EIO", False)])
+def test_a_time_out_has_a_status_of_its_own(
+        hone, strace, small, work, out, command, error, again):
+    """Reads of a file of NFS, or of a device of another machine."""
+    if command == "digest" and b" without " in hone.ok("--version").stdout:
+        pytest.skip("this hone was built without OpenSSL")
+    copy = work / "copy"
+    copy.write_bytes(small.read_bytes())
+    words = {"convert": [copy, out / "d"], "compare": [copy, copy]}
+    done = hone.run(command, *words.get(command, [copy]), before=[
+        *strace, "-qq", "-o", "/dev/null", "-P", copy, "-e",
+        f"inject=pread64:error={error}"])
+    assert done.stderr.startswith(b"hone: "), done
+    assert done.stderr.count(b"\n") == 1, done
+    failed = 2 if command == "check" else failure(command)
+    assert done.returncode == (4 if again else failed), done
+    assert os.listdir(out) == []
