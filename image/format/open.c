@@ -5,6 +5,7 @@
 #include <string.h>
 #include "format/formats.h"
 #include "store/address.h"
+#include "store/forward.h"
 
 #define RAW_HINT "add -f raw to read it as a raw image"
 
@@ -47,6 +48,7 @@ image_open_store(struct image_store *store, const struct image_open *how,
 	int rc = 0;
 
 	*out = NULL;
+	image_forward_spill(store, how->spill);
 	if (!format)
 		rc = image_probe(store, &format, err);
 	assert(rc < 0 || format);

@@ -156,6 +156,19 @@ const struct image_format *image_format_by_suffix(const char *path);
  */
 bool image_is_address(const char *address);
 
+/*
+ * Where bytes of a stream are kept that are needed later and for which there is
+ * no memory: in a file without a name.
+ */
+struct image_spill {
+	/* the directory of the file */
+	const char *folder;
+	/* Called once, before the first byte is written. name is that of the
+	 * stream. Any thread. NULL is allowed. */
+	void (*begin)(void *opaque, const char *name, const char *folder);
+	void *opaque;
+};
+
 /* How an image is opened. {0} has the defaults. */
 struct image_open {
 	/* NULL: detect the format by the first bytes and the name */
@@ -177,6 +190,9 @@ struct image_open {
 	bool direct;
 	/* remove pages from the page cache after reading */
 	bool drop_cache;
+	/* for an image that comes through a stream; valid until the image is
+	 * closed. NULL: such an image is refused if it needs space */
+	const struct image_spill *spill;
 };
 
 /*

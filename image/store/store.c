@@ -25,6 +25,24 @@ image_store_write(struct image_store *store, uint64_t offset, const void *buf,
 	return length ? store->ops->write(store, offset, buf, length, err) : 0;
 }
 
+int
+image_store_reach(struct image_store *store, uint64_t offset, size_t length,
+	uint64_t *reached, struct image_error *err)
+{
+	if (store->ops->reach)
+		return store->ops->reach(store, offset, length, reached, err);
+	uint64_t left = offset < store->size ? store->size - offset : 0;
+	*reached = left < length ? left : length;
+	return 0;
+}
+
+void
+image_store_release(struct image_store *store, uint64_t offset, uint64_t length)
+{
+	if (store->ops->release)
+		store->ops->release(store, offset, length);
+}
+
 void
 image_store_close(struct image_store *store)
 {

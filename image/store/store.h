@@ -15,6 +15,9 @@
 /* Alignment of buffers for direct I/O. */
 #define IMAGE_ALIGN 4096
 
+/* The smallest range that image_store_release() can release. */
+#define IMAGE_SECTOR 512
+
 struct image_store;
 
 /*
@@ -51,6 +54,21 @@ struct image_store_ops {
 	int (*extent)(struct image_store *store, uint64_t offset,
 		uint64_t limit, uint64_t *length, bool *hole,
 		struct image_error *err);
+
+	/*
+	 * Set *reached to length, or to less if the store ends before offset +
+	 * length; 0 if it ends at or before offset. A stream is read up to
+	 * there. NULL: size is the end.
+	 */
+	int (*reach)(struct image_store *store, uint64_t offset, size_t length,
+		uint64_t *reached, struct image_error *err);
+
+	/*
+	 * The range will not be read again. The sectors of which only a part is
+	 * in the range are not released. NULL: no effect.
+	 */
+	void (*release)(
+		struct image_store *store, uint64_t offset, uint64_t length);
 
 	/*
 	 * Share length bytes of another store: both stores use the same blocks
@@ -126,6 +144,10 @@ int image_store_read(struct image_store *store, uint64_t offset, void *buf,
 	size_t length, struct image_error *err);
 int image_store_write(struct image_store *store, uint64_t offset,
 	const void *buf, size_t length, struct image_error *err);
+int image_store_reach(struct image_store *store, uint64_t offset, size_t length,
+	uint64_t *reached, struct image_error *err);
+void image_store_release(
+	struct image_store *store, uint64_t offset, uint64_t length);
 /* Returns true if both are open on the same file or device. */
 bool image_store_same(const struct image_store *a, const struct image_store *b);
 

@@ -34,4 +34,17 @@ struct image_stream {
 	uint64_t size;
 };
 
+/*
+ * A stream of fd: a pipe, a socket, a character device or any other file that
+ * is read from its current position. The stream closes fd, also after a
+ * failure, if owns_fd.
+ */
+int image_stream_of_fd(int fd, bool owns_fd, const char *name,
+	struct image_stream **out, struct image_error *err);
+
+/* The members of a stream. close allows NULL. */
+int image_stream_read(struct image_stream *stream, void *buf, size_t length,
+	size_t *got, struct image_error *err);
+void image_stream_close(struct image_stream *stream);
+
 #endif

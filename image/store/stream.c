@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Streams of descriptors and of stores. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "store/forward.h"
+
+struct fd_stream {
+	struct image_stream stream;
+	int fd;
+	bool owns_fd;
+	/* bytes that were read */
+	uint64_t position;
+};
+
+/* Another process may have made the pipe non-blocking. */
+static void
+wait_for_bytes(int fd)
+{
+	struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+	poll(&poll_fd, 1, -1);
+}
+
+static int
+fd_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
+	struct image_error *err)
+{
+	struct fd_stream *s = (struct fd_stream *)stream;
+
+	for (;;) {
+		ssize_t n = read(s->fd, buf, length);
+		if (n >= 0) {
+			*got = (size_t)n;
+			s->position += (uint64_t)n;
+			return 0;
+		}
+		if (errno == EAGAIN)
+			wait_for_bytes(s->fd);
+		else if (errno != EINTR)
+			return image_fail(err, stream->name, -errno,
+				"cannot be read at offset %" PRIu64 ": %s",
+				s->position, strerror(errno));
+	}
+}
+
+static void
+fd_close(struct image_stream *stream)
+{
+	struct fd_stream *s = (struct fd_stream *)stream;
+
+	if (s->owns_fd)
+		close(s->fd);
+	free(stream->name);
+	free(s);
+}
+
+static const struct image_stream_ops fd_ops = {fd_read, fd_close};
+
+int
+image_stream_of_fd(int fd, bool owns_fd, const char *name,
+	struct image_stream **out, struct image_error *err)
+{
+	struct fd_stream *s = calloc(1, sizeof(*s));
+
+	*out = NULL;
+	if (s)
+		s->stream.name = strdup(name);
+	if (!s || !s->stream.name) {
+		free(s);
+		if (owns_fd)
+			close(fd);
+		return image_no_memory(err);
+	}
+	s->stream.ops = &fd_ops;
+	s->stream.size = IMAGE_SIZE_UNKNOWN;
+	s->fd = fd;
+	s->owns_fd = owns_fd;
+	*out = &s->stream;
+	return 0;
+}
+
+struct store_stream {
+	struct image_stream stream;
+	struct image_store *store;
+	uint64_t position;
+};
+
+static int
+store_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
+	struct image_error *err)
+{
+	struct store_stream *s = (struct store_stream *)stream;
+	uint64_t reached;
+
+	*got = 0;
+	int rc =
+		image_store_reach(s->store, s->position, length, &reached, err);
+	if (rc == 0)
+		rc = image_store_read(
+			s->store, s->position, buf, (size_t)reached, err);
+	if (rc < 0)
+		return rc;
+	if (reached == 0)
+		return s->store->ops->unchanged(s->store, err);
+	/* A store releases whole sectors only. */
+	uint64_t from = s->position & ~(uint64_t)(IMAGE_SECTOR - 1);
+	*got = (size_t)reached;
+	s->position += reached;
+	image_store_release(s->store, from, s->position - from);
+	return 0;
+}
+
+static void
+store_close(struct image_stream *stream)
+{
+	struct store_stream *s = (struct store_stream *)stream;
+
+	image_store_close(s->store);
+	free(stream->name);
+	free(s);
+}
+
+static const struct image_stream_ops store_ops = {store_read, store_close};
+
+int
+image_stream_of_store(struct image_store *store, struct image_stream **out,
+	struct image_error *err)
+{
+	struct store_stream *s = calloc(1, sizeof(*s));
+
+	*out = NULL;
+	if (s)
+		s->stream.name = strdup(store->name);
+	if (!s || !s->stream.name) {
+		free(s);
+		image_store_close(store);
+		return image_no_memory(err);
+	}
+	s->stream.ops = &store_ops;
+	s->stream.size = store->size;
+	s->store = store;
+	*out = &s->stream;
+	return 0;
+}
+
+int
+image_stream_read(struct image_stream *stream, void *buf, size_t length,
+	size_t *got, struct image_error *err)
+{
+	*got = 0;
+	return length ? stream->ops->read(stream, buf, length, got, err) : 0;
+}
+
+void
+image_stream_close(struct image_stream *stream)
+{
+	if (stream)
+		stream->ops->close(stream);
+}
