@@ -206,6 +206,20 @@ TEST(bytes_that_were_released_are_not_read_again)
 	image_store_close(store);
 }
 
+TEST(a_block_is_released_by_all_its_sectors)
+{
+	struct image_store *store = open_store(fake_stream(SIZE), true);
+
+	for (size_t at = 0; at + 65536 < SIZE; at += 65536) {
+		expect_bytes(store, at, 65536);
+		image_store_release(store, at, 32768);
+		image_store_release(store, at, 32768 + 511);
+	}
+	for (size_t at = 0; at + 65536 < SIZE; at += 65536)
+		expect_bytes(store, at + 32768, 32768);
+	image_store_close(store);
+}
+
 /* As the sector that two compressed clusters share. */
 TEST(a_sector_before_bytes_that_are_needed_stays)
 {
@@ -258,6 +272,7 @@ TEST(bytes_before_a_failure_are_read_and_later_ones_fail)
 			-EBADMSG);
 		assert_string_equal(err.text, "is damaged");
 	}
+	expect_bytes(store, 1, 99999);
 	assert_int_equal(image_forward_drain(store, &err), -EBADMSG);
 	image_store_close(store);
 }
@@ -448,6 +463,49 @@ TEST(a_stream_of_a_store_ends_with_the_store)
 		at += got;
 	}
 	assert_int_equal(at, SIZE);
+	image_stream_close(stream);
+}
+
+static int
+copy_bytes(struct image_store *store, uint64_t offset, void *buf, size_t length,
+	struct image_error *err)
+{
+	(void)store;
+	(void)err;
+	memcpy(buf, bytes + offset, length);
+	return 0;
+}
+
+static int
+has_changed(struct image_store *store, struct image_error *err)
+{
+	return image_fail(err, store->name, -EIO, "changed");
+}
+
+static void
+close_nothing(struct image_store *store)
+{
+	(void)store;
+}
+
+TEST(a_stream_of_a_store_that_changed_fails_at_its_end)
+{
+	static const struct image_store_ops ops = {.read = copy_bytes,
+		.unchanged = has_changed,
+		.close = close_nothing};
+	static char name[] = "changing";
+	struct image_store store = {.ops = &ops, .name = name, .size = 10};
+	struct image_stream *stream;
+	struct image_error err;
+	char buf[20];
+	size_t got;
+
+	assert_int_equal(image_stream_of_store(&store, &stream, &err), 0);
+	assert_int_equal(stream->size, 10);
+	assert_int_equal(image_stream_read(stream, buf, 20, &got, &err), 0);
+	assert_int_equal(got, 10);
+	assert_int_equal(image_stream_read(stream, buf, 20, &got, &err), -EIO);
+	assert_string_equal(err.text, "changed");
 	image_stream_close(stream);
 }
 
