@@ -242,12 +242,21 @@ write_and_hash(void *opaque, struct image_scratch *scratch,
 
 	image_hashers_post(copy->hashers, chunk, &own->listed);
 	int rc = write_puts(opaque, scratch, chunk, err);
+	if (rc < 0)
+		image_hashers_stop(copy->hashers);
 	int hash_rc = image_hashers_wait(copy->hashers, &hash_err);
 	if (rc == 0 && hash_rc < 0) {
 		*err = hash_err;
 		rc = hash_rc;
 	}
 	return rc;
+}
+
+static void
+stop(void *opaque)
+{
+	struct image_copy *copy = opaque;
+	image_hashers_stop(copy->hashers);
 }
 
 static int
@@ -273,6 +282,7 @@ visit(struct image_copy *copy, const struct image_run *run,
 		.work = work,
 		.order = order,
 		.write = copy->hashers ? write_and_hash : write_puts,
+		.stop = copy->hashers ? stop : NULL,
 		.opaque = copy,
 	};
 	int rc = image_pipeline_run(&plan, run, &copy->copied->threads, err);

@@ -41,6 +41,13 @@ hash(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 	return image_hashers_wait(digest->hashers, err);
 }
 
+static void
+stop(void *opaque)
+{
+	struct digest *digest = opaque;
+	image_hashers_stop(digest->hashers);
+}
+
 int
 image_digest(struct image_source *source, const struct image_run *run,
 	struct image_digests *digests, struct image_error *err)
@@ -58,6 +65,7 @@ image_digest(struct image_source *source, const struct image_run *run,
 		.cut = image_pieces_cut,
 		.work = work,
 		.write = hash,
+		.stop = stop,
 		.opaque = &digest,
 	};
 	/* The hashers report the progress: they come last. */

@@ -39,6 +39,9 @@ struct image_hashers {
 	uint64_t posts;
 	size_t busy;
 	bool quit;
+
+	/* Atomic: the digests are no longer needed. */
+	int stopped;
 };
 
 static void
@@ -50,12 +53,27 @@ report(struct hasher *hasher)
 		run->progress(run->opaque, hasher->at);
 }
 
+void
+image_hashers_stop(struct image_hashers *all)
+{
+	__atomic_store_n(&all->stopped, 1, __ATOMIC_RELAXED);
+}
+
+static bool
+is_stopped(const struct image_hashers *all)
+{
+	return __atomic_load_n(&all->stopped, __ATOMIC_RELAXED) != 0;
+}
+
 static void
 add(struct hasher *hasher, const void *bytes, size_t length)
 {
-	if (hasher->rc == 0)
+	if (hasher->rc == 0) {
 		hasher->rc = image_hash_add(
 			hasher->hash, bytes, length, &hasher->err);
+		if (hasher->rc < 0)
+			image_hashers_stop(hasher->all);
+	}
 	hasher->at += length;
 }
 
@@ -64,7 +82,8 @@ add_zeros(struct hasher *hasher, uint64_t end)
 {
 	static const unsigned char zeros[ZEROS];
 
-	while (hasher->rc == 0 && hasher->at < end) {
+	/* A hole of several TiB takes hours. */
+	while (!is_stopped(hasher->all) && hasher->at < end) {
 		uint64_t left = end - hasher->at;
 		add(hasher, zeros, left < ZEROS ? (size_t)left : ZEROS);
 		if (hasher->at % STEP < ZEROS)
@@ -175,17 +194,25 @@ image_hashers_destroy(struct image_hashers *all)
 	free(all);
 }
 
-void
-image_hashers_post(struct image_hashers *all, const struct image_chunk *chunk,
-	const struct image_pieces *pieces)
+static void
+post(struct image_hashers *all, const struct image_chunk *chunk,
+	const struct image_pieces *pieces, uint64_t end)
 {
 	pthread_mutex_lock(&all->lock);
 	all->chunk = chunk;
 	all->pieces = pieces;
+	all->end = end;
 	all->busy = all->threads;
 	all->posts++;
 	pthread_cond_broadcast(&all->posted);
 	pthread_mutex_unlock(&all->lock);
+}
+
+void
+image_hashers_post(struct image_hashers *all, const struct image_chunk *chunk,
+	const struct image_pieces *pieces)
+{
+	post(all, chunk, pieces, 0);
 }
 
 int
@@ -210,8 +237,7 @@ int
 image_hashers_finish(struct image_hashers *all, uint64_t size,
 	struct image_digests *digests, struct image_error *err)
 {
-	all->end = size;
-	image_hashers_post(all, NULL, NULL);
+	post(all, NULL, NULL, size);
 	int rc = image_hashers_wait(all, err);
 	for (size_t i = 0; rc == 0 && i < all->count; i++)
 		rc = image_hash_end(

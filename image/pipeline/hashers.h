@@ -31,6 +31,11 @@ void image_hashers_destroy(struct image_hashers *hashers);
  */
 void image_hashers_post(struct image_hashers *hashers,
 	const struct image_chunk *chunk, const struct image_pieces *pieces);
+/*
+ * The digests are no longer needed: a chunk that is being hashed is left early.
+ * Any thread.
+ */
+void image_hashers_stop(struct image_hashers *hashers);
 /* Wait until the chunk was hashed by all. Returns the first error. */
 int image_hashers_wait(struct image_hashers *hashers, struct image_error *err);
 

@@ -60,6 +60,8 @@ stop(struct pipeline *p, int rc, const struct image_error *err)
 		p->rc = rc;
 		if (rc < 0)
 			*p->err = *err;
+		if (p->plan->stop)
+			p->plan->stop(p->plan->opaque);
 	}
 }
 

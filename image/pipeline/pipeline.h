@@ -71,6 +71,9 @@ struct image_plan {
 	/* Any thread; not called for a hole. NULL: no such stage. */
 	int (*write)(void *opaque, struct image_scratch *scratch,
 		struct image_chunk *chunk, struct image_error *err);
+	/* An error ends the run: stages under way may end early. Any thread,
+	 * at most once. NULL: no action. */
+	void (*stop)(void *opaque);
 	void *opaque;
 };
 

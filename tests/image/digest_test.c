@@ -225,6 +225,9 @@ TEST(failures_of_a_digest_are_reported)
 }
 
 static atomic_uint hashes_allowed = UINT32_MAX;
+static atomic_ullong bytes_hashed;
+/* the hash of zeros waits for this gate; NULL: none */
+static struct fake_gate *zeros_wait;
 
 STANDS_FOR(int, image_hash_add, struct image_hash *hash, const void *bytes,
 	size_t length, struct image_error *err)
@@ -237,6 +240,9 @@ STANDS_FOR(int, image_hash_add, struct image_hash *hash, const void *bytes,
 	}
 	if (left != UINT32_MAX)
 		atomic_store(&hashes_allowed, left - 1);
+	if (zeros_wait && *(const unsigned char *)bytes == 0)
+		fake_wait(zeros_wait);
+	atomic_fetch_add(&bytes_hashed, length);
 	return __real_image_hash_add(hash, bytes, length, err);
 }
 
@@ -376,6 +382,8 @@ TEST(a_list_of_blocks_ends_early)
 }
 
 static struct fake_sink sink;
+/* of the next copies; 0: none */
+static unsigned failing_write;
 
 /* Copy the disk and compute two digests. */
 static int
@@ -391,6 +399,7 @@ copy(struct fake *fake, unsigned threads, bool compress, struct made *made)
 	made->digests.list[1].algorithm = image_algorithm(5);
 	fake_sink_init(&sink, fake);
 	sink.may_share = true;
+	sink.fail_write = failing_write;
 	/* several writers, if there are no digests */
 	sink.store.parallel_writes = true;
 	if (compress) {
@@ -442,6 +451,66 @@ TEST(a_copy_with_digests_reports_its_failures)
 	fake.changed = true;
 	assert_int_equal(copy(&fake, 2, false, &made), -EIO);
 	assert_string_equal(made.err.text, "changed");
+	fake_destroy(&fake);
+	free(sink.file);
+}
+
+#define LONG_HOLE (4096 * CHUNK)
+
+static void
+open_at_the_last_read(void *opaque, uint64_t offset, size_t length)
+{
+	(void)length;
+	if (offset > LONG_HOLE)
+		fake_open(opaque);
+}
+
+/* A hole of several TiB is hashed for hours. */
+TEST(an_error_ends_the_hash_of_a_long_hole)
+{
+	struct fake fake;
+	struct made made;
+
+	sink.file = calloc(1, FAKE_FILE_BYTES);
+	assert_non_null(sink.file);
+	for (int copies = 0; copies < 2; copies++) {
+		struct fake_gate gate = FAKE_GATE;
+		fake_init(&fake, "-x", LONG_HOLE, LONG_HOLE + 2 * CHUNK);
+		fake.fail_read = LONG_HOLE + CHUNK;
+		fake.on_read = open_at_the_last_read;
+		fake.opaque = &gate;
+		zeros_wait = &gate;
+		bytes_hashed = 0;
+		assert_int_equal(copies ? copy(&fake, 2, false, &made)
+					: digest(&fake, 2, 2, &made),
+			-EIO);
+		assert_string_equal(made.err.text, "read failed");
+		assert_true(bytes_hashed < LONG_HOLE);
+		fake_destroy(&fake);
+	}
+	zeros_wait = NULL;
+	free(sink.file);
+}
+
+/* The first algorithm fails, or a write, while the others hash. */
+TEST(a_failed_hash_or_write_ends_the_hash_of_a_long_hole)
+{
+	struct fake fake;
+	struct made made;
+
+	sink.file = calloc(1, FAKE_FILE_BYTES);
+	assert_non_null(sink.file);
+	fake_init(&fake, "-x", LONG_HOLE, LONG_HOLE + CHUNK);
+	hashes_allowed = 3;
+	bytes_hashed = 0;
+	assert_int_equal(digest(&fake, 2, 2, &made), -ENOMEM);
+	assert_true(bytes_hashed < LONG_HOLE);
+	hashes_allowed = UINT32_MAX;
+	bytes_hashed = 0;
+	failing_write = 1;
+	assert_int_equal(copy(&fake, 2, false, &made), -ENOSPC);
+	assert_true(bytes_hashed < LONG_HOLE);
+	failing_write = 0;
 	fake_destroy(&fake);
 	free(sink.file);
 }
