@@ -84,7 +84,8 @@ struct image_sink_ops {
 	 * exactly one unit (the last one of the disk may be shorter). An
 	 * uncompressed place may be any range: its first unit may already have
 	 * a place from the previous call. place->length may be reduced: the
-	 * caller then reserves the rest in another call.
+	 * caller then reserves the rest in another call. With sink->fill, the
+	 * calls cover the disk.
 	 *
 	 * The caller writes the bytes to place->host by image_store_write() of
 	 * sink->store, in any order, from any thread, before finish.
@@ -117,6 +118,9 @@ struct image_sink {
 	/* least length of zeros that saves space, a power of two; 0: any. With
 	 * compress: bytes of a unit that is compressed */
 	uint64_t unit;
+	/* ranges without data get a place too, and the copy zeroes it: the
+	 * store has other bytes there. Not with compress */
+	bool fill;
 	/* compress each unit */
 	bool compress;
 	struct image_codec codec;
@@ -161,7 +165,8 @@ struct image_format {
 	/* supports -c */
 	bool compresses;
 
-	/* Begin a sink on an empty store; ownership as for open. NULL if the
+	/* Begin a sink on a store that is empty or fixed; ownership as for
+	 * open. Nothing that a fixed store had before remains. NULL if the
 	 * format cannot be written. */
 	int (*create)(struct image_store *store,
 		const struct image_create *create, struct image_sink **out,

@@ -2,8 +2,15 @@
 /* Raw: the file is the disk. */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include "format/format.h"
+
+/*
+ * Bytes of zeros that are worth a request to a store that has other bytes
+ * there. Shorter zeros are written with the data around them.
+ */
+#define FILL_UNIT ((uint64_t)64 << 10)
 
 static int
 raw_extent(struct image_source *source, uint64_t offset, uint64_t length,
@@ -90,6 +97,18 @@ raw_reserve(struct image_sink *sink, struct image_place *place,
 	return 0;
 }
 
+/* Zero what lies behind the disk. */
+static int
+raw_finish(struct image_sink *sink, struct image_error *err)
+{
+	struct image_store *store = sink->store;
+
+	if (!store->fixed || store->zeros || sink->size == store->size)
+		return 0;
+	return store->ops->zero(
+		store, sink->size, store->size - sink->size, err);
+}
+
 static void
 raw_sink_close(struct image_sink *sink)
 {
@@ -99,6 +118,7 @@ raw_sink_close(struct image_sink *sink)
 
 static const struct image_sink_ops sink_ops = {
 	.reserve = raw_reserve,
+	.finish = raw_finish,
 	.close = raw_sink_close,
 };
 
@@ -106,12 +126,18 @@ static int
 raw_create(struct image_store *store, const struct image_create *create,
 	struct image_sink **out, struct image_error *err)
 {
+	if (store->fixed && create->size > store->size)
+		return image_fail(err, store->name, -ENOSPC,
+			"has %" PRIu64 " %s, and the image has %" PRIu64,
+			store->size, image_plural(store->size, "byte", "bytes"),
+			create->size);
 	struct image_sink *sink = calloc(1, sizeof(*sink));
 	if (!sink)
 		return image_no_memory(err);
 	/* First, so that a size that the file system refuses fails before the
 	 * copy. */
-	int rc = store->ops->resize(store, create->size, err);
+	int rc =
+		store->fixed ? 0 : store->ops->resize(store, create->size, err);
 	if (rc < 0) {
 		free(sink);
 		return rc;
@@ -120,6 +146,9 @@ raw_create(struct image_store *store, const struct image_create *create,
 	sink->format = &image_format_raw;
 	sink->store = store;
 	sink->size = create->size;
+	sink->fill = !store->zeros;
+	if (sink->fill)
+		sink->unit = FILL_UNIT;
 	*out = sink;
 	return 0;
 }

@@ -47,9 +47,22 @@ shareable(const struct image_extent *e)
 	       e->length % SHARE_ALIGN == 0;
 }
 
+/* Put zeros into a range whose place has other bytes. */
+static void
+put_zeros(const struct image_copy *copy, struct image_copy_own *own,
+	uint64_t offset, uint64_t length)
+{
+	if (copy->sink->fill)
+		own->puts[own->n_puts++] =
+			(struct image_put){.place = {.guest = offset,
+						   .length = length,
+						   .stored = length},
+				.zeros = true};
+}
+
 /* Returns true if every extent of data listed is shared and none is read. */
 static bool
-share_pieces(struct image_copy_own *own)
+share_pieces(const struct image_copy *copy, struct image_copy_own *own)
 {
 	for (size_t i = 0; i < own->listed.count; i++)
 		if (own->listed.list[i].kind == IMAGE_DATA &&
@@ -58,8 +71,10 @@ share_pieces(struct image_copy_own *own)
 	for (size_t i = 0; i < own->listed.count; i++) {
 		const struct image_extent *e = &own->listed.list[i];
 		count(&own->copied, e);
-		if (e->kind != IMAGE_DATA)
+		if (e->kind != IMAGE_DATA) {
+			put_zeros(copy, own, e->offset, e->length);
 			continue;
+		}
 		own->puts[own->n_puts++] =
 			(struct image_put){.place = {.guest = e->offset,
 						   .length = e->length,
@@ -82,7 +97,7 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 		return image_copy_encode(copy, scratch, chunk, err);
 	int rc = image_pieces_list(
 		&own->listed, copy->source, chunk, !share, err);
-	if (rc < 0 || (share && share_pieces(own)))
+	if (rc < 0 || (share && share_pieces(copy, own)))
 		return rc;
 	for (size_t i = 0; i < own->listed.count; i++)
 		image_extent_plain(&own->listed.list[i]);
@@ -93,8 +108,10 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 	for (size_t i = 0; i < own->found.count; i++) {
 		const struct image_extent *e = &own->found.list[i];
 		count(&own->copied, e);
-		if (e->kind != IMAGE_DATA)
+		if (e->kind != IMAGE_DATA) {
+			put_zeros(copy, own, e->offset, e->length);
 			continue;
+		}
 		own->puts[own->n_puts++] = (struct image_put){
 			.place = {.guest = e->offset,
 				.length = e->length,
@@ -157,7 +174,10 @@ order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 
 	if (chunk->hole) {
 		copy->copied->hole += chunk->length;
-		return reserve_zero(copy, at, end, err);
+		if (!copy->sink->fill)
+			return reserve_zero(copy, at, end, err);
+		place_lists(copy, own);
+		put_zeros(copy, own, at, chunk->length);
 	}
 	add_up(copy->copied, &own->copied);
 	for (size_t i = 0; i < own->n_puts; i++) {
@@ -210,11 +230,17 @@ write_puts(void *opaque, struct image_scratch *scratch,
 {
 	struct image_copy *copy = opaque;
 	struct image_copy_own *own = chunk->own;
+	struct image_store *store = copy->sink->store;
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < own->n_puts; i++) {
 		const struct image_put *put = &own->puts[i];
 		uint64_t length = put->place.stored;
+		if (put->zeros) {
+			rc = store->ops->zero(
+				store, put->place.host, length, err);
+			continue;
+		}
 		if (!put->bytes) {
 			rc = put_shared(copy, scratch, chunk, put, err);
 			continue;
@@ -225,8 +251,8 @@ write_puts(void *opaque, struct image_scratch *scratch,
 			own->puts[i + 1].bytes == put->bytes + length &&
 			own->puts[i + 1].place.host == put->place.host + length)
 			length += own->puts[++i].place.stored;
-		rc = image_store_write(copy->sink->store, put->place.host,
-			put->bytes, (size_t)length, err);
+		rc = image_store_write(store, put->place.host, put->bytes,
+			(size_t)length, err);
 	}
 	return rc;
 }
@@ -240,6 +266,9 @@ write_and_hash(void *opaque, struct image_scratch *scratch,
 	const struct image_copy_own *own = chunk->own;
 	struct image_error hash_err;
 
+	/* The hashers add what lies between the chunks as zeros. */
+	if (chunk->hole)
+		return write_puts(opaque, scratch, chunk, err);
 	image_hashers_post(copy->hashers, chunk, &own->listed);
 	int rc = write_puts(opaque, scratch, chunk, err);
 	if (rc < 0)
@@ -281,6 +310,7 @@ visit(struct image_copy *copy, const struct image_run *run,
 		.cut = image_pieces_cut,
 		.work = work,
 		.order = order,
+		.write_holes = sink->fill,
 		.write = copy->hashers ? write_and_hash : write_puts,
 		.stop = copy->hashers ? stop : NULL,
 		.opaque = copy,
@@ -322,6 +352,7 @@ image_copy(struct image_source *source, struct image_sink *sink,
 		.chunk = image_chunk_size(source)};
 
 	assert(sink->size >= source->size);
+	assert(!sink->fill || !sink->compress);
 	*copied = (struct image_copied){0};
 	if (copy.chunk < sink->unit)
 		copy.chunk = (size_t)sink->unit;

@@ -27,9 +27,11 @@ struct image_copy {
 /* Bytes for one place of the file. */
 struct image_put {
 	struct image_place place;
-	/* NULL: shared with the source, at this offset of its file */
+	/* NULL: zeros, or shared with the source, at this offset of its
+	 * file */
 	const unsigned char *bytes;
 	uint64_t from;
+	bool zeros;
 };
 
 /* The data of a chunk that the stages share. */

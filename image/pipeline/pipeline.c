@@ -82,7 +82,7 @@ pass_order(struct pipeline *p, struct task *task)
 	if (p->run->progress)
 		p->run->progress(p->run->opaque,
 			task->chunk.offset + task->chunk.length);
-	if (task->chunk.hole || !plan->write) {
+	if (!plan->write || (task->chunk.hole && !plan->write_holes)) {
 		retire(p, task);
 		return;
 	}

@@ -29,7 +29,8 @@ struct image_chunk {
 	uint64_t offset;
 	/* at most image_plan.chunk, unless hole */
 	uint64_t length;
-	/* reads as zeros; passes the order stage alone */
+	/* reads as zeros; passes the order stage alone, or the write stage too
+	 * with image_plan.write_holes */
 	bool hole;
 	/* the extent that cut() returned for the beginning of the chunk */
 	struct image_extent first;
@@ -51,6 +52,8 @@ struct image_plan {
 	/* most threads in the write stage at a time; 0: any number; 1: chunks
 	 * are written in the order of tickets, too */
 	unsigned writers;
+	/* the write stage is called for a hole, too */
+	bool write_holes;
 
 	/*
 	 * Describe the disk at offset as image_source_ops.extent does. Called
@@ -68,7 +71,8 @@ struct image_plan {
 	 */
 	int (*order)(void *opaque, struct image_chunk *chunk,
 		struct image_error *err);
-	/* Any thread; not called for a hole. NULL: no such stage. */
+	/* Any thread; not called for a hole without write_holes. NULL: no such
+	 * stage. */
 	int (*write)(void *opaque, struct image_scratch *scratch,
 		struct image_chunk *chunk, struct image_error *err);
 	/* An error ends the run: stages under way may end early. Any thread,

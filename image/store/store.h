@@ -36,13 +36,14 @@ struct image_store_ops {
 		const void *buf, size_t length, struct image_error *err);
 
 	/*
-	 * Make a range read as zeros, without allocated space if possible. NULL
-	 * as for write.
+	 * Make a range read as zeros, without allocated space if possible. The
+	 * range may be the whole store. NULL as for write.
 	 */
 	int (*zero)(struct image_store *store, uint64_t offset, uint64_t length,
 		struct image_error *err);
 
-	/* Make the store this long. NULL as for write. */
+	/* Make the store this long; not called if the size is fixed. NULL as
+	 * for write. */
 	int (*resize)(struct image_store *store, uint64_t size,
 		struct image_error *err);
 
@@ -108,7 +109,7 @@ struct image_store {
 	bool forward;
 	/* for writing: what was never written reads as zeros */
 	bool zeros;
-	/* for writing: the size is given, and resize() does not change it */
+	/* for writing: the size is given, and no write is past it */
 	bool fixed;
 	/* true if writes of several threads are faster than those of one
 	 * thread; false for buffered writes to one file, which wait for each

@@ -93,6 +93,14 @@ compress(uint64_t unit)
 	assert_int_equal(image_codec_init(&sink.sink.codec, &sink.err), 0);
 }
 
+/* The file has other bytes than zeros before. */
+static void
+fill(void)
+{
+	sink.sink.fill = true;
+	memset(sink.file, 0xa5, FAKE_FILE_BYTES);
+}
+
 /* The chunks of the pipeline are shorter else. */
 TEST(a_unit_may_be_longer_than_a_chunk)
 {
@@ -131,6 +139,8 @@ TEST(random_disks_are_copied_whole)
 		fake.look = i % 4 ? 0 : 20480;
 		if (i % 5 >= 3)
 			compress(1 << 16);
+		else if (i % 2)
+			fill();
 		assert_int_equal(copy(4096, 1 + i % 3), 0);
 		check_disk();
 		assert_int_equal(sink.copied.hole, bytes_of("-0"));
@@ -243,6 +253,13 @@ TEST(what_lies_right_is_shared)
 	assert_int_equal(sink.copied.data, CHUNK);
 	assert_int_equal(sink.copied.hole, CHUNK / 2);
 	assert_int_equal(sink.n_writes + fake.n_reads, 0);
+	fake_destroy(&fake);
+	begin("xx-zy0", CHUNK / 4, 0);
+	sink.may_share = true;
+	fill();
+	assert_int_equal(copy(4096, 1), 0);
+	check_disk();
+	assert_int_equal(sink.copied.shared, CHUNK);
 	fake_destroy(&fake);
 	for (size_t i = 0; i < 3; i++) {
 		begin(never[i], CHUNK / 4, 0);

@@ -387,7 +387,8 @@ static unsigned failing_write;
 
 /* Copy the disk and compute two digests. */
 static int
-copy(struct fake *fake, unsigned threads, bool compress, struct made *made)
+copy(struct fake *fake, unsigned threads, bool compress, bool fill,
+	struct made *made)
 {
 	struct image_run run = {.block = 4096,
 		.threads = threads,
@@ -402,6 +403,7 @@ copy(struct fake *fake, unsigned threads, bool compress, struct made *made)
 	sink.fail_write = failing_write;
 	/* several writers, if there are no digests */
 	sink.store.parallel_writes = true;
+	sink.sink.fill = fill;
 	if (compress) {
 		sink.sink.compress = true;
 		sink.sink.unit = 65536;
@@ -415,7 +417,7 @@ copy(struct fake *fake, unsigned threads, bool compress, struct made *made)
 TEST(a_copy_has_the_digest_of_its_source)
 {
 	static const char *const maps[] = {
-		"x-y0z-x--rcx", "----", "zzzz", "-x", "xyxyxyxyx-"};
+		"x-y0z---x--rcx", "----", "zzzz", "-x", "xyxyxyxyx-"};
 	struct fake fake;
 	struct made made;
 
@@ -425,7 +427,9 @@ TEST(a_copy_has_the_digest_of_its_source)
 		const char *map = maps[i % 5];
 		fake_init(&fake, map, CHUNK / 2,
 			strlen(map) * CHUNK / 2 - (i % 4) * 512);
-		assert_int_equal(copy(&fake, 1 + i % 4, i % 2, &made), 0);
+		assert_int_equal(copy(&fake, 1 + i % 4, i % 2,
+					 !(i & 1) && i % 8 < 4, &made),
+			0);
 		check_against_bytes(&fake, &made);
 		assert_int_equal(sink.n_shares, 0);
 		fake_destroy(&fake);
@@ -442,14 +446,14 @@ TEST(a_copy_with_digests_reports_its_failures)
 	assert_non_null(sink.file);
 	fake_init(&fake, "xx-x", CHUNK, 4 * CHUNK);
 	hashes_allowed = 3;
-	assert_int_equal(copy(&fake, 2, false, &made), -ENOMEM);
+	assert_int_equal(copy(&fake, 2, false, false, &made), -ENOMEM);
 	assert_string_equal(made.err.text, "out of memory");
 	hashes_allowed = UINT32_MAX;
 	fake.fail_read = 2 * CHUNK;
-	assert_int_equal(copy(&fake, 2, false, &made), -EIO);
+	assert_int_equal(copy(&fake, 2, false, false, &made), -EIO);
 	fake.fail_read = 0;
 	fake.changed = true;
-	assert_int_equal(copy(&fake, 2, false, &made), -EIO);
+	assert_int_equal(copy(&fake, 2, false, false, &made), -EIO);
 	assert_string_equal(made.err.text, "changed");
 	fake_destroy(&fake);
 	free(sink.file);

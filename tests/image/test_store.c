@@ -45,6 +45,26 @@ store_write(struct image_store *store, uint64_t offset, const void *buf,
 }
 
 static int
+store_zero(struct image_store *store, uint64_t offset, uint64_t length,
+	struct image_error *err)
+{
+	static const unsigned char zeros[4096];
+	struct test_store *t = of(store);
+	uint64_t end = offset + length;
+
+	t->zeroed += length;
+	if (fails(t))
+		return image_fail(err, store->name, -EIO, "cannot be zeroed");
+	for (uint64_t at = offset; t->fd >= 0 && at < end;) {
+		uint64_t left = end - at;
+		size_t n = left < sizeof(zeros) ? (size_t)left : sizeof(zeros);
+		assert_int_equal(pwrite(t->fd, zeros, n, (off_t)at), n);
+		at += n;
+	}
+	return 0;
+}
+
+static int
 store_resize(struct image_store *store, uint64_t size, struct image_error *err)
 {
 	struct test_store *t = of(store);
@@ -66,6 +86,7 @@ static char name[] = "file";
 static const struct image_store_ops ops = {
 	.read = store_read,
 	.write = store_write,
+	.zero = store_zero,
 	.resize = store_resize,
 	.close = store_close,
 };
@@ -74,7 +95,7 @@ void
 test_store_init(struct test_store *store, int fd)
 {
 	*store = (struct test_store){
-		.store = {.ops = &ops, .name = name}, .fd = fd};
+		.store = {.ops = &ops, .name = name, .zeros = true}, .fd = fd};
 }
 
 int

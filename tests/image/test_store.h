@@ -7,10 +7,12 @@
 struct test_store {
 	struct image_store store;
 	int fd;
-	/* writes and resizes that were asked for */
+	/* writes, zeros and resizes that were asked for */
 	unsigned calls;
 	/* bytes that were written */
 	uint64_t bytes;
+	/* bytes that were zeroed */
+	uint64_t zeroed;
 	/* the call of that number fails; 0: none */
 	unsigned fail_at;
 	/* of the last write */

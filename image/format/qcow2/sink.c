@@ -250,7 +250,7 @@ sink_finish(struct image_sink *base, struct image_error *err)
 	if (rc == 0)
 		rc = qcow2_space_finish(&s->space, &header.refcount_cluster,
 			&header.refcount_clusters, err);
-	if (rc == 0)
+	if (rc == 0 && !base->store->fixed)
 		/* the last cluster may end with a hole */
 		rc = base->store->ops->resize(
 			base->store, s->space.next << bits, err);
@@ -307,6 +307,19 @@ describe(struct sink *s, struct image_store *store,
 	return create->compress ? image_codec_init(&s->base.codec, err) : 0;
 }
 
+/*
+ * Tables, clusters that are partly holes and what lies between them are not
+ * written where they are zero. On a store that has other bytes, all of it
+ * becomes zero first.
+ */
+static int
+clear(struct image_store *store, struct image_error *err)
+{
+	if (store->zeros || store->size == 0)
+		return 0;
+	return store->ops->zero(store, 0, store->size, err);
+}
+
 int
 qcow2_create(struct image_store *store, const struct image_create *create,
 	struct image_sink **out, struct image_error *err)
@@ -329,6 +342,8 @@ qcow2_create(struct image_store *store, const struct image_create *create,
 		rc = qcow2_space_init(&s->space, store, &s->geometry, err);
 	if (rc == 0)
 		rc = qcow2_tables_init(&s->tables, &s->space, err);
+	if (rc == 0)
+		rc = clear(store, err);
 	if (rc < 0) {
 		destroy(s);
 		return rc;
