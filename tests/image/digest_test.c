@@ -485,7 +485,7 @@ TEST(an_error_ends_the_hash_of_a_long_hole)
 		fake.opaque = &gate;
 		zeros_wait = &gate;
 		bytes_hashed = 0;
-		assert_int_equal(copies ? copy(&fake, 2, false, &made)
+		assert_int_equal(copies ? copy(&fake, 2, false, false, &made)
 					: digest(&fake, 2, 2, &made),
 			-EIO);
 		assert_string_equal(made.err.text, "read failed");
@@ -512,7 +512,7 @@ TEST(a_failed_hash_or_write_ends_the_hash_of_a_long_hole)
 	hashes_allowed = UINT32_MAX;
 	bytes_hashed = 0;
 	failing_write = 1;
-	assert_int_equal(copy(&fake, 2, false, &made), -ENOSPC);
+	assert_int_equal(copy(&fake, 2, false, false, &made), -ENOSPC);
 	assert_true(bytes_hashed < LONG_HOLE);
 	failing_write = 0;
 	fake_destroy(&fake);
