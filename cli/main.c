@@ -42,6 +42,32 @@ limit_cpu(const char *list)
 	return 0;
 }
 
+/* List the libraries that this build has, or that it lacks. */
+static void
+print_libraries(bool has)
+{
+	const char *name, *version, *before = has ? " with" : " without";
+
+	for (size_t i = 0; (name = image_library(i, &version)); i++) {
+		if (!version == has)
+			continue;
+		printf("%s %s", before, name);
+		if (has)
+			/* libbz2 adds a date. */
+			printf(" %.*s", (int)strcspn(version, ","), version);
+		before = ",";
+	}
+}
+
+static void
+print_version(void)
+{
+	printf("hone %s", hone_version());
+	print_libraries(true);
+	print_libraries(false);
+	putchar('\n');
+}
+
 /*
  * Handle the options before the command. Returns -1 to continue, otherwise the
  * exit status.
@@ -54,10 +80,7 @@ run_global(const struct cli *cli)
 		return cli_flush_stdout();
 	}
 	if (cli->option[OPTION_VERSION]) {
-		const char *openssl = image_digest_library();
-		printf("hone %s %s OpenSSL%s%s\n", hone_version(),
-			openssl ? "with" : "without", openssl ? " " : "",
-			openssl ? openssl : "");
+		print_version();
 		return cli_flush_stdout();
 	}
 	if (cli->option[OPTION_CPU_LIMIT]) {

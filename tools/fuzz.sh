@@ -29,7 +29,10 @@ fuzz_target() {
         with="build/fuzz/image/libimage.a $with
             $(pkg-config --libs libdeflate libzstd zlib)
             $(pkg-config --silence-errors --libs libisal || :)
-            $(pkg-config --silence-errors --libs libcrypto || :)"
+            $(pkg-config --silence-errors --libs libcrypto || :)
+            $(pkg-config --silence-errors --libs liblzma || :)
+            $(echo '#include <bzlib.h>' | clang -E - >/dev/null 2>&1 &&
+                echo -lbz2)"
         ;;
     esac
     case $name in

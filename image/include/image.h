@@ -147,7 +147,8 @@ const struct image_format *image_format_by_name(const char *name);
  */
 const struct image_format *image_format_by_suffix(const char *path);
 
-/* The size of a disk that comes through a pipe, until the last byte was read. */
+/* The size of a disk that comes through a pipe, until the last byte was read.
+ */
 #define IMAGE_SIZE_UNKNOWN ((uint64_t)INT64_MAX)
 
 /*
@@ -168,6 +169,30 @@ struct image_spill {
 	void (*begin)(void *opaque, const char *name, const char *folder);
 	void *opaque;
 };
+
+/* How the file of an image is packed. */
+enum image_packing {
+	/* by the suffix; by the first bytes too, if the format is detected */
+	IMAGE_PACKING_AUTO,
+	IMAGE_PACKING_NONE,
+	IMAGE_PACKING_GZIP,
+	IMAGE_PACKING_XZ,
+	IMAGE_PACKING_ZSTD,
+	IMAGE_PACKING_BZIP2,
+	IMAGE_PACKINGS
+};
+
+/* "xz" */
+const char *image_packing_name(enum image_packing packing);
+/* Returns the packing of that name, or IMAGE_PACKINGS. */
+enum image_packing image_packing_by_name(const char *name);
+
+/*
+ * Returns the name of a library that this release can use, and sets *version to
+ * its version, or to NULL if this build lacks it. Returns NULL past the last
+ * one.
+ */
+const char *image_library(size_t index, const char **version);
 
 /* How an image is opened. {0} has the defaults. */
 struct image_open {

@@ -344,7 +344,7 @@ def test_a_kill_at_any_call_leaves_nothing_under_the_final_name(
 @pytest.mark.parametrize("error", ["EIO", "EINTR"])
 def test_a_call_that_fails_never_gives_a_wrong_report(
         hone, strace, small, work, command, error):
-    if command == "digest" and b" without " in hone.ok("--version").stdout:
+    if command == "digest" and b"without OpenSSL" in hone.ok("--version").stdout:
         pytest.skip("this hone was built without OpenSSL")
     words = [command, "--json", small]
     if command == "compare":
@@ -384,7 +384,7 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
 def test_a_time_out_has_a_status_of_its_own(
         hone, strace, small, work, out, command, error, again):
     """Reads of a file of NFS, or of a device of another machine."""
-    if command == "digest" and b" without " in hone.ok("--version").stdout:
+    if command == "digest" and b"without OpenSSL" in hone.ok("--version").stdout:
         pytest.skip("this hone was built without OpenSSL")
     copy = work / "copy"
     copy.write_bytes(small.read_bytes())

@@ -166,7 +166,7 @@ def test_an_image_cut_at_any_call_of_map_or_compare_never_crashes(
 def test_every_allocation_that_fails_is_an_error_that_leaves_nothing(
         bent, small, out, words, record_property):
     """Fail allocation 1, 2, ... until the run makes no more."""
-    if "digest" in " ".join(words) and b" without " in bent.hone.ok(
+    if "digest" in " ".join(words) and b"without OpenSSL" in bent.hone.ok(
             "--version").stdout:
         pytest.skip("this hone was built without OpenSSL")
     if b"__asan_init" in pathlib.Path(bent.hone.path).read_bytes():

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The format of bzip2, by libbz2. */
+#include <bzlib.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "unpack/decoder.h"
+#include "unpack/magic.h"
+
+struct bzip2 {
+	bz_stream stream;
+	bool begun;
+};
+
+static int
+open_decoder(void **state, uint64_t memory)
+{
+	/* Blocks of 900 KB need 3.7 MB, which is below every limit. */
+	(void)memory;
+	*state = calloc(1, sizeof(struct bzip2));
+	return *state ? 0 : -ENOMEM;
+}
+
+static void
+end(struct bzip2 *bzip2)
+{
+	if (bzip2->begun)
+		BZ2_bzDecompressEnd(&bzip2->stream);
+	bzip2->begun = false;
+}
+
+static int
+begin(void *state, const unsigned char *head, size_t length)
+{
+	struct bzip2 *bzip2 = state;
+
+	(void)head;
+	(void)length;
+	end(bzip2);
+	bzip2->stream = (bz_stream){0};
+	bzip2->begun = BZ2_bzDecompressInit(&bzip2->stream, 0, 0) == BZ_OK;
+	return bzip2->begun ? 0 : -ENOMEM;
+}
+
+static int
+decode(void *state, struct image_decode *io)
+{
+	struct bzip2 *bzip2 = state;
+	bz_stream *stream = &bzip2->stream;
+	unsigned room =
+		io->out_left < UINT32_MAX ? (unsigned)io->out_left : UINT32_MAX;
+
+	stream->next_in = (char *)(uintptr_t)io->in;
+	stream->avail_in = (unsigned)io->in_left;
+	stream->next_out = (char *)io->out;
+	stream->avail_out = room;
+	int rc = BZ2_bzDecompress(stream);
+	io->in += io->in_left - stream->avail_in;
+	io->in_left = stream->avail_in;
+	io->out += room - stream->avail_out;
+	io->out_left -= room - stream->avail_out;
+	io->end = rc == BZ_STREAM_END;
+	if (rc == BZ_OK || rc == BZ_STREAM_END)
+		return 0;
+	snprintf(io->why, sizeof(io->why), "%s",
+		rc == BZ_DATA_ERROR_MAGIC ? "the header is not one of bzip2"
+					  : "the data or a checksum is wrong");
+	return rc == BZ_MEM_ERROR ? -ENOMEM : -EINVAL;
+}
+
+static void
+close_decoder(void *state)
+{
+	end(state);
+	free(state);
+}
+
+const struct image_decoder image_decoder_bzip2 = {
+	.version = BZ2_bzlibVersion,
+	.begins = image_begins_bzip2,
+	.open = open_decoder,
+	.begin = begin,
+	.decode = decode,
+	.close = close_decoder,
+};

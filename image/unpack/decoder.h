@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_DECODER_H
+#define HONE_IMAGE_DECODER_H
+/*
+ * The decoders of unpack.c. A packed file has members, each with a header and a
+ * checksum: the word of gzip for what xz and bzip2 call a stream, and zstd a
+ * frame.
+ */
+#include "unpack/unpack.h"
+
+/* Bytes of a member that begin() gets, if the file has as many. */
+#define IMAGE_MEMBER_HEAD 18
+
+/* The buffers of decode(), which moves the pointers on. */
+struct image_decode {
+	const unsigned char *in;
+	size_t in_left;
+	unsigned char *out;
+	size_t out_left;
+	/* set at the end of a member */
+	bool end;
+	/* after a failure: what is wrong, for the message */
+	char why[160];
+};
+
+struct image_decoder {
+	/* "5.4.1": of the library; NULL if this build lacks it */
+	const char *(*version)(void);
+
+	/* Returns whether a member may begin with these bytes. */
+	bool (*begins)(const unsigned char *head, size_t length);
+
+	/* zeros between two members are allowed if their number is a multiple
+	 * of this; 0: never */
+	unsigned padding;
+
+	/* memory is the limit of everything that state refers to. Returns
+	 * -ENOMEM on failure. */
+	int (*open)(void **state, uint64_t memory);
+
+	/* Prepare for a member that begins with these bytes. Returns -ENOMEM on
+	 * failure. */
+	int (*begin)(void *state, const unsigned char *head, size_t length);
+
+	/*
+	 * Decode until the input or the room for the output ends, or the
+	 * member. A call that needs more input changes nothing. Returns -EINVAL
+	 * for damaged data and -E2BIG for data that needs more memory than the
+	 * limit, with io->why; or -ENOMEM.
+	 */
+	int (*decode)(void *state, struct image_decode *io);
+
+	void (*close)(void *state);
+};
+
+#define IMAGE_PACKING_ROW(id, name, ...)                                       \
+	extern const struct image_decoder image_decoder_##name;
+#include "unpack/packings.def"
+#undef IMAGE_PACKING_ROW
+
+#endif

@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RFC 1952, by zlib, which checks the CRCs of the header and of the data. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+#include "unpack/decoder.h"
+
+/* The largest window, and a gzip header: the arguments of inflateInit2(). */
+#define WINDOW_BITS 15
+#define GZIP_HEADER 16
+
+static bool
+begins(const unsigned char *head, size_t length)
+{
+	/* The third byte is the method, deflate. */
+	return length >= 3 && memcmp(head, "\x1f\x8b\x08", 3) == 0;
+}
+
+static int
+open_decoder(void **state, uint64_t memory)
+{
+	z_stream *stream = calloc(1, sizeof(*stream));
+
+	/* A window of 32 KiB is below every limit. */
+	(void)memory;
+	*state = NULL;
+	if (!stream ||
+		inflateInit2(stream, WINDOW_BITS + GZIP_HEADER) != Z_OK) {
+		free(stream);
+		return -ENOMEM;
+	}
+	*state = stream;
+	return 0;
+}
+
+static int
+begin(void *state, const unsigned char *head, size_t length)
+{
+	(void)head;
+	(void)length;
+	return inflateReset(state) == Z_OK ? 0 : -ENOMEM;
+}
+
+static int
+decode(void *state, struct image_decode *io)
+{
+	z_stream *stream = state;
+	uInt room = io->out_left < UINT32_MAX ? (uInt)io->out_left : UINT32_MAX;
+
+	stream->next_in = (z_const Bytef *)io->in;
+	stream->avail_in = (uInt)io->in_left;
+	stream->next_out = io->out;
+	stream->avail_out = room;
+	int rc = inflate(stream, Z_NO_FLUSH);
+	io->in = stream->next_in;
+	io->in_left = stream->avail_in;
+	io->out = stream->next_out;
+	io->out_left -= room - stream->avail_out;
+	io->end = rc == Z_STREAM_END;
+	if (rc == Z_OK || rc == Z_STREAM_END || rc == Z_BUF_ERROR)
+		return 0;
+	snprintf(io->why, sizeof(io->why), "%s",
+		stream->msg ? stream->msg : "zlib refuses it");
+	return rc == Z_MEM_ERROR ? -ENOMEM : -EINVAL;
+}
+
+static void
+close_decoder(void *state)
+{
+	inflateEnd(state);
+	free(state);
+}
+
+const struct image_decoder image_decoder_gzip = {
+	.version = zlibVersion,
+	.begins = begins,
+	.open = open_decoder,
+	.begin = begin,
+	.decode = decode,
+	.close = close_decoder,
+};

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_UNPACK_H
+#define HONE_IMAGE_UNPACK_H
+/* Packed files: their detection, and a stream of the bytes that are in them. */
+#include "store/stream.h"
+
+/* Bytes of decoders if the user sets no limit: what xz -9 and zstd --long need.
+ */
+#define IMAGE_UNPACK_MEMORY ((uint64_t)128 << 20)
+
+/* Enough for the magic of each packing. */
+#define IMAGE_UNPACK_HEAD 6
+
+/* Returns the version of the library that unpacks it, or NULL if this build
+ * lacks the library. */
+const char *image_unpack_version(enum image_packing packing);
+
+/* Returns the packing that the suffix of the name claims, or
+ * IMAGE_PACKING_NONE. */
+enum image_packing image_unpack_by_suffix(const char *name);
+
+/* Returns the packing whose magic the bytes begin with, or IMAGE_PACKING_NONE.
+ */
+enum image_packing image_unpack_by_magic(
+	const unsigned char *head, size_t length);
+
+/*
+ * Read what is packed in a stream. memory is the limit of the decoder; 0:
+ * IMAGE_UNPACK_MEMORY. The stream fails if a checksum is wrong, if the packed
+ * bytes end inside a member, or if something else than zeros and members
+ * follows the first member.
+ *
+ * The new stream owns `packed`, which is closed on failure too.
+ *
+ * Returns -ENOTSUP if this build lacks the library.
+ */
+int image_unpack_open(enum image_packing packing, struct image_stream *packed,
+	uint64_t memory, struct image_stream **out, struct image_error *err);
+
+#endif

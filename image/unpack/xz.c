@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The .xz format, by liblzma. */
+#include <errno.h>
+#include <inttypes.h>
+#include <lzma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "unpack/decoder.h"
+#include "unpack/magic.h"
+
+struct xz {
+	lzma_stream stream;
+	uint64_t memory;
+};
+
+static int
+open_decoder(void **state, uint64_t memory)
+{
+	struct xz *xz = calloc(1, sizeof(*xz));
+
+	*state = xz;
+	if (!xz)
+		return -ENOMEM;
+	xz->stream = (lzma_stream)LZMA_STREAM_INIT;
+	xz->memory = memory;
+	return 0;
+}
+
+static int
+begin(void *state, const unsigned char *head, size_t length)
+{
+	struct xz *xz = state;
+
+	(void)head;
+	(void)length;
+	/* A check that liblzma does not know would not be verified. */
+	return lzma_stream_decoder(&xz->stream, xz->memory,
+		       LZMA_TELL_UNSUPPORTED_CHECK) == LZMA_OK
+		       ? 0
+		       : -ENOMEM;
+}
+
+static const char *
+reason(lzma_ret rc)
+{
+	switch (rc) {
+	case LZMA_UNSUPPORTED_CHECK:
+		return "its kind of checksum is not supported";
+	case LZMA_OPTIONS_ERROR:
+		return "its filters or options are not supported";
+	case LZMA_FORMAT_ERROR:
+		return "the header is not one of xz";
+	default:
+		return "the data or a checksum is wrong";
+	}
+}
+
+static int
+decode(void *state, struct image_decode *io)
+{
+	struct xz *xz = state;
+	lzma_stream *stream = &xz->stream;
+
+	stream->next_in = io->in;
+	stream->avail_in = io->in_left;
+	stream->next_out = io->out;
+	stream->avail_out = io->out_left;
+	lzma_ret rc = lzma_code(stream, LZMA_RUN);
+	io->in = stream->next_in;
+	io->in_left = stream->avail_in;
+	io->out = stream->next_out;
+	io->out_left = stream->avail_out;
+	io->end = rc == LZMA_STREAM_END;
+	/* LZMA_BUF_ERROR: a second call without progress. */
+	if (rc == LZMA_OK || rc == LZMA_STREAM_END || rc == LZMA_BUF_ERROR)
+		return 0;
+	if (rc == LZMA_MEM_ERROR)
+		return -ENOMEM;
+	if (rc == LZMA_MEMLIMIT_ERROR) {
+		snprintf(io->why, sizeof(io->why),
+			"needs %" PRIu64
+			" bytes of memory, and the limit is %" PRIu64
+			"; --memory sets the limit",
+			lzma_memusage(stream), xz->memory);
+		return -E2BIG;
+	}
+	snprintf(io->why, sizeof(io->why), "%s", reason(rc));
+	return -EINVAL;
+}
+
+static void
+close_decoder(void *state)
+{
+	struct xz *xz = state;
+
+	lzma_end(&xz->stream);
+	free(xz);
+}
+
+const struct image_decoder image_decoder_xz = {
+	.version = lzma_version_string,
+	.begins = image_begins_xz,
+	/* "Stream Padding" of the format */
+	.padding = 4,
+	.open = open_decoder,
+	.begin = begin,
+	.decode = decode,
+	.close = close_decoder,
+};

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* RFC 8878, by libzstd, which checks the checksum of a frame if it has one. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+#include "unpack/decoder.h"
+
+/* Of RFC 8878: the magic, and those of frames that are skipped, whose last four
+ * bits are any. */
+#define MAGIC 0xfd2fb528u
+#define SKIPPED 0x184d2a50u
+#define SKIPPED_MASK 0xfffffff0u
+
+struct zstd {
+	ZSTD_DStream *stream;
+	uint64_t memory;
+	/* of the frame; 0 if it is not in the bytes that begin() got */
+	uint64_t window;
+};
+
+static uint32_t
+magic_of(const unsigned char *head)
+{
+	return (uint32_t)head[0] | (uint32_t)head[1] << 8 |
+	       (uint32_t)head[2] << 16 | (uint32_t)head[3] << 24;
+}
+
+/* An old libzstd also reads formats before RFC 8878, which this refuses. */
+static bool
+begins(const unsigned char *head, size_t length)
+{
+	return length >= 4 &&
+	       (magic_of(head) == MAGIC ||
+		       (magic_of(head) & SKIPPED_MASK) == SKIPPED);
+}
+
+/* Returns the window of a frame with these first bytes, for messages. */
+static uint64_t
+window_of(const unsigned char *head, size_t length)
+{
+	/* of RFC 8878: bytes of the content's size, and of the dictionary's
+	 * ID */
+	static const unsigned size_bytes[] = {1, 2, 4, 8},
+			      id_bytes[] = {0, 1, 2, 4};
+
+	if (length < IMAGE_MEMBER_HEAD || magic_of(head) != MAGIC)
+		return 0;
+	unsigned char descriptor = head[4];
+	if (!(descriptor & 0x20)) {
+		uint64_t base = (uint64_t)1 << (10 + (head[5] >> 3));
+		return base + (base >> 3) * (head[5] & 7);
+	}
+	/* A frame of one segment: the window is the content. */
+	const unsigned char *field = head + 5 + id_bytes[descriptor & 3];
+	uint64_t size = 0;
+	for (unsigned i = 0; i < size_bytes[descriptor >> 6]; i++)
+		size |= (uint64_t)field[i] << 8 * i;
+	return size;
+}
+
+static int
+open_decoder(void **state, uint64_t memory)
+{
+	struct zstd *zstd = calloc(1, sizeof(*zstd));
+	ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
+	int bits = bounds.lowerBound;
+
+	*state = NULL;
+	if (zstd)
+		zstd->stream = ZSTD_createDStream();
+	if (!zstd || !zstd->stream) {
+		free(zstd);
+		return -ENOMEM;
+	}
+	while (bits < bounds.upperBound && (uint64_t)2 << bits <= memory)
+		bits++;
+	ZSTD_DCtx_setParameter(zstd->stream, ZSTD_d_windowLogMax, bits);
+	zstd->memory = (uint64_t)1 << bits;
+	*state = zstd;
+	return 0;
+}
+
+static int
+begin(void *state, const unsigned char *head, size_t length)
+{
+	struct zstd *zstd = state;
+
+	zstd->window = window_of(head, length);
+	ZSTD_DCtx_reset(zstd->stream, ZSTD_reset_session_only);
+	return 0;
+}
+
+static int
+decode(void *state, struct image_decode *io)
+{
+	struct zstd *zstd = state;
+	ZSTD_inBuffer in = {io->in, io->in_left, 0};
+	ZSTD_outBuffer out = {io->out, io->out_left, 0};
+
+	size_t rc = ZSTD_decompressStream(zstd->stream, &out, &in);
+	io->in += in.pos;
+	io->in_left -= in.pos;
+	io->out += out.pos;
+	io->out_left -= out.pos;
+	io->end = rc == 0;
+	if (!ZSTD_isError(rc))
+		return 0;
+	switch (ZSTD_getErrorCode(rc)) {
+	case ZSTD_error_memory_allocation:
+		return -ENOMEM;
+	case ZSTD_error_frameParameter_windowTooLarge:
+		snprintf(io->why, sizeof(io->why),
+			"needs a window of %" PRIu64
+			" bytes, and the limit is %" PRIu64
+			"; --memory sets the limit",
+			zstd->window, zstd->memory);
+		return -E2BIG;
+	default:
+		snprintf(io->why, sizeof(io->why), "%s", ZSTD_getErrorName(rc));
+		return -EINVAL;
+	}
+}
+
+static void
+close_decoder(void *state)
+{
+	struct zstd *zstd = state;
+
+	ZSTD_freeDStream(zstd->stream);
+	free(zstd);
+}
+
+const struct image_decoder image_decoder_zstd = {
+	.version = ZSTD_versionString,
+	.begins = begins,
+	.open = open_decoder,
+	.begin = begin,
+	.decode = decode,
+	.close = close_decoder,
+};

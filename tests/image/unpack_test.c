@@ -1,0 +1,581 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What a packed stream gives, whole, cut, changed, and with what follows it. */
+#include <bzlib.h>
+#include <errno.h>
+#include <lzma.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+#include <zstd.h>
+#include "support.h"
+#include "unpack/unpack.h"
+
+#define MI ((size_t)1 << 20)
+#define ROOM (2 * MI)
+
+/* The allocation that fails, counted down; 0: none. */
+static unsigned fail_allocation;
+
+static bool
+fails(void)
+{
+	return fail_allocation && --fail_allocation == 0;
+}
+
+STANDS_FOR(void *, malloc, size_t size)
+{
+	return fails() ? NULL : __real_malloc(size);
+}
+
+STANDS_FOR(void *, calloc, size_t count, size_t size)
+{
+	return fails() ? NULL : __real_calloc(count, size);
+}
+
+STANDS_FOR(char *, strdup, const char *text)
+{
+	return fails() ? NULL : __real_strdup(text);
+}
+
+struct bytes {
+	unsigned char data[ROOM];
+	size_t length;
+};
+
+static void
+add(struct bytes *to, const void *from, size_t length)
+{
+	assert_true(to->length + length <= ROOM);
+	memcpy(to->data + to->length, from, length);
+	to->length += length;
+}
+
+static void
+add_zeros(struct bytes *to, size_t length)
+{
+	static const unsigned char zeros[64];
+
+	add(to, zeros, length);
+}
+
+static void
+pack_gzip(struct bytes *to, const void *from, size_t length)
+{
+	z_stream z = {0};
+	gz_header header = {.name = (Bytef *)"disk.raw", .hcrc = 1};
+
+	assert_int_equal(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, 0), Z_OK);
+	assert_int_equal(deflateSetHeader(&z, &header), Z_OK);
+	z.next_in = (z_const Bytef *)from;
+	z.avail_in = (uInt)length;
+	z.next_out = to->data + to->length;
+	z.avail_out = (uInt)(ROOM - to->length);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	to->length += z.total_out;
+	deflateEnd(&z);
+}
+
+static void
+pack_xz_with(struct bytes *to, const void *from, size_t length, unsigned level)
+{
+	assert_int_equal(lzma_easy_buffer_encode(level, LZMA_CHECK_CRC64, NULL,
+				 from, length, to->data, &to->length, ROOM),
+		LZMA_OK);
+}
+
+static void
+pack_xz(struct bytes *to, const void *from, size_t length)
+{
+	pack_xz_with(to, from, length, 0);
+}
+
+static void
+pack_zstd_with(struct bytes *to, const void *from, size_t length, int window)
+{
+	ZSTD_CCtx *z = ZSTD_createCCtx();
+	ZSTD_inBuffer in = {from, length, 0};
+	ZSTD_outBuffer out = {to->data, ROOM, to->length};
+
+	ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
+	if (window)
+		ZSTD_CCtx_setParameter(z, ZSTD_c_windowLog, window);
+	/* By pieces: a frame that does not know its size has a window. */
+	assert_int_equal(ZSTD_compressStream2(z, &out, &in, ZSTD_e_flush), 0);
+	assert_int_equal(ZSTD_compressStream2(z, &out, &in, ZSTD_e_end), 0);
+	to->length = out.pos;
+	ZSTD_freeCCtx(z);
+}
+
+static void
+pack_zstd(struct bytes *to, const void *from, size_t length)
+{
+	pack_zstd_with(to, from, length, 0);
+}
+
+static void
+pack_bzip2(struct bytes *to, const void *from, size_t length)
+{
+	unsigned made = (unsigned)(ROOM - to->length);
+
+	assert_int_equal(
+		BZ2_bzBuffToBuffCompress((char *)to->data + to->length, &made,
+			(char *)(uintptr_t)from, (unsigned)length, 1, 0, 0),
+		BZ_OK);
+	to->length += made;
+}
+
+static void (*const pack[])(struct bytes *, const void *, size_t) = {
+	[IMAGE_PACKING_GZIP] = pack_gzip,
+	[IMAGE_PACKING_XZ] = pack_xz,
+	[IMAGE_PACKING_ZSTD] = pack_zstd,
+	[IMAGE_PACKING_BZIP2] = pack_bzip2,
+};
+
+/* All packings. */
+#define GZIP IMAGE_PACKING_GZIP
+#define END IMAGE_PACKINGS
+
+/* A stream of bytes, that gives `piece` bytes in each read. */
+struct given {
+	struct image_stream stream;
+	const struct bytes *bytes;
+	size_t at;
+	size_t piece;
+	/* the read at this offset fails */
+	size_t broken;
+	bool *closed;
+};
+
+static int
+given_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
+	struct image_error *err)
+{
+	struct given *given = (struct given *)stream;
+	size_t n = given->bytes->length - given->at;
+
+	if (given->at >= given->broken) {
+		snprintf(err->text, sizeof(err->text), "is broken");
+		return -ENETDOWN;
+	}
+	n = n < given->piece ? n : given->piece;
+	*got = n < length ? n : length;
+	memcpy(buf, given->bytes->data + given->at, *got);
+	given->at += *got;
+	return 0;
+}
+
+static void
+given_close(struct image_stream *stream)
+{
+	*((struct given *)stream)->closed = true;
+}
+
+static const struct image_stream_ops given_ops = {given_read, given_close};
+
+struct result {
+	unsigned char data[ROOM];
+	size_t length;
+	struct image_error err;
+};
+
+/* How the bytes come, and how they are taken. */
+struct way {
+	size_t piece;
+	size_t take;
+	uint64_t memory;
+	/* 0: never */
+	size_t broken;
+};
+
+static const struct way plain = {.piece = ROOM, .take = ROOM};
+
+static int
+unpack(enum image_packing packing, const struct bytes *bytes,
+	const struct way *way, struct result *result)
+{
+	char name[] = "disk";
+	bool closed = false;
+	struct given given = {{&given_ops, name, bytes->length}, bytes, 0,
+		way->piece, way->broken ? way->broken : SIZE_MAX, &closed};
+	struct image_stream *out;
+	size_t got = 1;
+
+	result->length = 0;
+	int rc = image_unpack_open(
+		packing, &given.stream, way->memory, &out, &result->err);
+	while (rc == 0 && got) {
+		size_t room = ROOM - result->length;
+		rc = out->ops->read(out, result->data + result->length,
+			room < way->take ? room : way->take, &got,
+			&result->err);
+		if (rc == 0)
+			result->length += got;
+	}
+	if (out)
+		out->ops->close(out);
+	assert_true(closed);
+	return rc;
+}
+
+/* Text that becomes shorter, and has no long repetition. */
+static const unsigned char *
+content(size_t length)
+{
+	static unsigned char text[MI];
+	uint64_t random = 88172645463325252;
+
+	assert_true(length <= sizeof(text));
+	for (size_t i = 0; i < length; i++)
+		text[i] = (unsigned char)('a' + support_random(&random) % 7);
+	return text;
+}
+
+static void
+expect_content(const struct result *result, size_t length)
+{
+	assert_int_equal(result->length, length);
+	assert_memory_equal(result->data, content(length), length);
+}
+
+#define EXPECT_TEXT(result, part)                                              \
+	do {                                                                   \
+		if (!strstr((result).err.text, part))                          \
+			fail_msg("'%s' is not in '%s'", part,                  \
+				(result).err.text);                            \
+	} while (0)
+
+/* Large, therefore not on the stack. */
+static struct bytes packed;
+static struct bytes changed;
+static struct result result;
+
+static void
+pack_content(enum image_packing packing, size_t length)
+{
+	packed.length = 0;
+	pack[packing](&packed, content(length), length);
+}
+
+TEST(every_size_of_reads_gives_the_same_bytes)
+{
+	static const struct way ways[] = {{1, 100, 0, 0}, {7, 1, 0, 0},
+		{4096, 4096, 0, 0}, {ROOM, ROOM, 0, 0}};
+
+	for (enum image_packing p = GZIP; p < END; p++) {
+		pack_content(p, 20000);
+		for (size_t i = 0; i < 4; i++) {
+			int rc = unpack(p, &packed, &ways[i], &result);
+			assert_int_equal(rc, 0);
+			expect_content(&result, 20000);
+		}
+	}
+}
+
+TEST(content_longer_than_every_buffer_is_unpacked)
+{
+	for (enum image_packing p = GZIP; p < END; p++) {
+		pack_content(p, MI);
+		assert_int_equal(unpack(p, &packed, &plain, &result), 0);
+		expect_content(&result, MI);
+	}
+}
+
+TEST(nothing_can_be_packed)
+{
+	for (enum image_packing p = GZIP; p < END; p++) {
+		pack_content(p, 0);
+		assert_int_equal(unpack(p, &packed, &plain, &result), 0);
+		assert_int_equal(result.length, 0);
+	}
+}
+
+TEST(members_follow_each_other)
+{
+	static const struct way slow = {.piece = 1, .take = ROOM};
+
+	for (enum image_packing p = GZIP; p < END; p++) {
+		packed.length = 0;
+		pack[p](&packed, content(3000), 1000);
+		pack[p](&packed, content(3000), 0);
+		pack[p](&packed, content(3000) + 1000, 2000);
+		assert_int_equal(unpack(p, &packed, &plain, &result), 0);
+		expect_content(&result, 3000);
+		assert_int_equal(unpack(p, &packed, &slow, &result), 0);
+		expect_content(&result, 3000);
+	}
+}
+
+TEST(zeros_may_follow_the_last_member)
+{
+	for (enum image_packing p = GZIP; p < END; p++)
+		for (size_t zeros = 1; zeros < 20; zeros++) {
+			pack_content(p, 3000);
+			add_zeros(&packed, zeros);
+			int rc = unpack(p, &packed, &plain, &result);
+			assert_int_equal(rc, 0);
+			expect_content(&result, 3000);
+		}
+}
+
+TEST(other_data_after_the_last_member_is_an_error)
+{
+	char offset[40];
+
+	for (enum image_packing p = GZIP; p < END; p++)
+		for (size_t zeros = 0; zeros < 20; zeros++) {
+			pack_content(p, 3000);
+			add_zeros(&packed, zeros);
+			snprintf(offset, sizeof(offset), "offset %zu",
+				packed.length);
+			add(&packed, "x", 1);
+			int rc = unpack(p, &packed, &plain, &result);
+			assert_int_equal(rc, -EINVAL);
+			EXPECT_TEXT(result, "has other data after the end");
+			EXPECT_TEXT(result, offset);
+			assert_string_equal(result.err.file, "disk");
+		}
+}
+
+TEST(only_xz_has_zeros_between_members_in_fours)
+{
+	for (enum image_packing p = GZIP; p < END; p++)
+		for (size_t zeros = 1; zeros < 10; zeros++) {
+			packed.length = 0;
+			pack[p](&packed, content(3000), 1000);
+			add_zeros(&packed, zeros);
+			pack[p](&packed, content(3000) + 1000, 2000);
+			int rc = unpack(p, &packed, &plain, &result);
+			if (p == IMAGE_PACKING_XZ && zeros % 4 == 0) {
+				assert_int_equal(rc, 0);
+				expect_content(&result, 3000);
+			} else {
+				assert_int_equal(rc, -EINVAL);
+			}
+		}
+}
+
+TEST(a_file_cut_at_each_byte_is_an_error)
+{
+	char offset[40];
+
+	for (enum image_packing p = GZIP; p < END; p++) {
+		pack_content(p, 500);
+		size_t whole = packed.length;
+		for (packed.length = 0; packed.length < whole;
+			packed.length++) {
+			int rc = unpack(p, &packed, &plain, &result);
+			assert_true(rc == -EIO || rc == -EINVAL);
+			assert_true(rc == -EIO || packed.length < 6);
+			if (rc == -EINVAL) {
+				EXPECT_TEXT(result, "header is missing");
+				continue;
+			}
+			snprintf(offset, sizeof(offset),
+				"offset %zu: the file is not complete",
+				packed.length);
+			EXPECT_TEXT(result, "ends inside the");
+			EXPECT_TEXT(result, offset);
+		}
+	}
+}
+
+TEST(a_cut_second_member_is_an_error)
+{
+	for (enum image_packing p = GZIP; p < END; p++) {
+		pack_content(p, 500);
+		size_t first = packed.length;
+		pack[p](&packed, content(500), 500);
+		size_t whole = packed.length;
+		for (packed.length = first + 1; packed.length < whole;
+			packed.length++)
+			assert_true(unpack(p, &packed, &plain, &result) < 0);
+	}
+}
+
+/* A few bits have no effect on the content, such as those after the last block
+ * of gzip, and the size of a window. */
+TEST(a_changed_bit_never_gives_other_content)
+{
+	for (enum image_packing p = GZIP; p < END; p++) {
+		unsigned harmless = 0;
+		pack_content(p, 300);
+		for (size_t bit = 0; bit < 8 * packed.length; bit++) {
+			changed = packed;
+			changed.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
+			int rc = unpack(p, &changed, &plain, &result);
+			assert_true(rc <= 0);
+			if (rc < 0)
+				continue;
+			expect_content(&result, 300);
+			harmless++;
+		}
+		assert_true(harmless <= 16);
+	}
+}
+
+TEST(a_message_names_the_offset_of_damage)
+{
+	for (enum image_packing p = GZIP; p < END; p++) {
+		pack_content(p, 20000);
+		packed.data[packed.length / 2] ^= 0x55;
+		assert_int_equal(unpack(p, &packed, &plain, &result), -EIO);
+		EXPECT_TEXT(result, "has damaged");
+		EXPECT_TEXT(result, "before offset");
+	}
+}
+
+TEST(another_file_is_not_packed)
+{
+	for (enum image_packing p = GZIP; p < END; p++) {
+		packed.length = 0;
+		add(&packed, "this is no packed file at all", 29);
+		assert_int_equal(unpack(p, &packed, &plain, &result), -EINVAL);
+		EXPECT_TEXT(result, "is not packed by");
+		EXPECT_TEXT(result, image_packing_name(p));
+	}
+}
+
+TEST(an_error_of_the_stream_below_is_passed_on)
+{
+	for (enum image_packing p = GZIP; p < END; p++) {
+		pack_content(p, 20000);
+		for (size_t at = 1; at < packed.length; at += 997) {
+			struct way way = {100, ROOM, 0, at};
+			int rc = unpack(p, &packed, &way, &result);
+			assert_int_equal(rc, -ENETDOWN);
+			EXPECT_TEXT(result, "is broken");
+		}
+	}
+}
+
+TEST(a_dictionary_past_the_limit_is_refused)
+{
+	struct way way = {ROOM, ROOM, 8 * MI, 0};
+
+	packed.length = 0;
+	pack_xz_with(&packed, content(1000), 1000, 9);
+	assert_int_equal(
+		unpack(IMAGE_PACKING_XZ, &packed, &way, &result), -E2BIG);
+	EXPECT_TEXT(result, "needs 6");
+	EXPECT_TEXT(result, "the limit is 8388608; --memory");
+	assert_int_equal(unpack(IMAGE_PACKING_XZ, &packed, &plain, &result), 0);
+
+	packed.length = 0;
+	pack_zstd_with(&packed, content(1000), 1000, 24);
+	assert_int_equal(
+		unpack(IMAGE_PACKING_ZSTD, &packed, &way, &result), -E2BIG);
+	EXPECT_TEXT(result, "needs a window of 16777216 bytes, and the limit "
+			    "is 8388608; --memory");
+	way.memory = 16 * MI;
+	assert_int_equal(unpack(IMAGE_PACKING_ZSTD, &packed, &way, &result), 0);
+
+	packed.length = 0;
+	pack_zstd_with(&packed, content(1000), 1000, 28);
+	assert_int_equal(
+		unpack(IMAGE_PACKING_ZSTD, &packed, &plain, &result), -E2BIG);
+	EXPECT_TEXT(result, "needs a window of 268435456 bytes, and the limit "
+			    "is 134217728;");
+}
+
+TEST(zstd_frames_that_are_skipped_have_no_content)
+{
+	static const unsigned char skipped[] = {
+		0x5e, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 'x', 'y', 'z'};
+
+	packed.length = 0;
+	add(&packed, skipped, sizeof(skipped));
+	pack_zstd(&packed, content(3000), 1000);
+	add(&packed, skipped, sizeof(skipped));
+	pack_zstd(&packed, content(3000) + 1000, 2000);
+	add(&packed, skipped, sizeof(skipped));
+	assert_int_equal(
+		unpack(IMAGE_PACKING_ZSTD, &packed, &plain, &result), 0);
+	expect_content(&result, 3000);
+	packed.length--;
+	assert_int_equal(
+		unpack(IMAGE_PACKING_ZSTD, &packed, &plain, &result), -EIO);
+}
+
+/* A check that liblzma does not know would not be verified. */
+TEST(an_unknown_checksum_of_xz_is_refused)
+{
+	pack_content(IMAGE_PACKING_XZ, 100);
+	/* The flags of the header are followed by their CRC. The footer is not
+	 * reached. */
+	packed.data[7] = 2;
+	uint32_t crc = lzma_crc32(packed.data + 6, 2, 0);
+	for (unsigned i = 0; i < 4; i++)
+		packed.data[8 + i] = (unsigned char)(crc >> 8 * i);
+	assert_int_equal(
+		unpack(IMAGE_PACKING_XZ, &packed, &plain, &result), -EIO);
+	EXPECT_TEXT(result, "its kind of checksum is not supported");
+}
+
+TEST(every_allocation_that_fails_is_an_error)
+{
+	for (enum image_packing p = GZIP; p < END; p++) {
+		unsigned n = 1;
+		int rc;
+		pack_content(p, 3000);
+		do {
+			fail_allocation = n++;
+			rc = unpack(p, &packed, &plain, &result);
+			bool reached = fail_allocation == 0;
+			fail_allocation = 0;
+			if (!reached)
+				break;
+			assert_int_equal(rc, -ENOMEM);
+		} while (n < 100);
+		assert_int_equal(rc, 0);
+		assert_true(n > 2);
+	}
+}
+
+TEST(a_packing_is_known_by_its_suffix)
+{
+	static const struct {
+		const char *name;
+		enum image_packing packing;
+	} cases[] = {{"a.raw.gz", IMAGE_PACKING_GZIP},
+		{"a.XZ", IMAGE_PACKING_XZ},
+		{"d/a.qcow2.zst", IMAGE_PACKING_ZSTD},
+		{"a.bz2", IMAGE_PACKING_BZIP2}, {"a.raw", IMAGE_PACKING_NONE},
+		{"gz", IMAGE_PACKING_NONE}, {"agz", IMAGE_PACKING_NONE},
+		{"a.xz.raw", IMAGE_PACKING_NONE}, {"", IMAGE_PACKING_NONE},
+		{"d/.gz", IMAGE_PACKING_NONE}, {".xz", IMAGE_PACKING_NONE}};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
+		assert_int_equal(image_unpack_by_suffix(cases[i].name),
+			cases[i].packing);
+}
+
+TEST(a_packing_is_known_by_its_magic)
+{
+	for (enum image_packing p = GZIP; p < END; p++) {
+		pack_content(p, 10);
+		assert_int_equal(
+			image_unpack_by_magic(packed.data, IMAGE_UNPACK_HEAD),
+			p);
+		assert_int_equal(image_unpack_by_magic(packed.data, 2),
+			IMAGE_PACKING_NONE);
+		packed.data[1] ^= 1;
+		assert_int_equal(
+			image_unpack_by_magic(packed.data, IMAGE_UNPACK_HEAD),
+			IMAGE_PACKING_NONE);
+	}
+	assert_int_equal(image_unpack_by_magic((const unsigned char *)"BZh0xx",
+				 IMAGE_UNPACK_HEAD),
+		IMAGE_PACKING_NONE);
+}
+
+TEST(a_packing_has_a_name)
+{
+	for (int i = 0; i < IMAGE_PACKINGS; i++) {
+		enum image_packing p = (enum image_packing)i;
+		assert_int_equal(
+			image_packing_by_name(image_packing_name(p)), p);
+	}
+	assert_int_equal(image_packing_by_name("lzip"), IMAGE_PACKINGS);
+	assert_string_equal(image_packing_name(IMAGE_PACKING_XZ), "xz");
+}
