@@ -23,6 +23,9 @@ parse(struct job *job)
 		rc = expect_parse(job);
 	if (rc != 0)
 		return rc;
+	job->write.in_place = cli->option[OPTION_NO_CREATE];
+	job->write.is_zero = cli->option[OPTION_TARGET_IS_ZERO];
+	job->write.keep_rest = cli->option[OPTION_KEEP_REST];
 	rc = cache_parse(job);
 	if (rc == 0)
 		rc = progress_begin(&job->progress, cli, may_draw);
@@ -32,30 +35,40 @@ parse(struct job *job)
 	return rc;
 }
 
+int
+convert_compare(
+	struct job *job, struct image_source *back, struct image_error *err)
+{
+	struct image_run run = job->run;
+	struct image_compared compared;
+
+	run.progress = NULL;
+	int rc = image_compare(job->src, back, &run, &compared, err);
+	if (rc < 0 || compared.equal)
+		return rc;
+	if (job->write.keep_rest &&
+		compared.first_difference >= image_source_size(job->src))
+		return 0;
+	err->again = false;
+	snprintf(err->file, sizeof(err->file), "%s", job->name);
+	snprintf(err->text, sizeof(err->text),
+		"differs from the source at offset %" PRIu64 " when read back",
+		compared.first_difference);
+	return -EIO;
+}
+
 /* Read the new image back from the disk and compare it with the source. */
 static int
 verify(struct job *job, struct image_error *err)
 {
 	struct image_open how = {.format = job->format, .drop_cache = true};
-	struct image_run run = job->run;
-	struct image_compared compared;
 	struct image_source *back;
 
 	posix_fadvise(job->output.fd, 0, 0, POSIX_FADV_DONTNEED);
 	int rc = image_open_fd(job->output.fd, job->name, &how, &back, err);
 	if (rc < 0)
 		return rc;
-	run.progress = NULL;
-	rc = image_compare(job->src, back, &run, &compared, err);
-	if (rc == 0 && !compared.equal) {
-		err->again = false;
-		snprintf(err->file, sizeof(err->file), "%s", job->name);
-		snprintf(err->text, sizeof(err->text),
-			"differs from the source at offset %" PRIu64
-			" when read back",
-			compared.first_difference);
-		rc = -EIO;
-	}
+	rc = convert_compare(job, back, err);
 	image_close(back);
 	return rc;
 }
@@ -87,26 +100,6 @@ static bool
 is_source(const void *source, int fd)
 {
 	return image_source_uses(source, fd);
-}
-
-/* Write to what exists already. */
-static int
-write_in_place(struct job *job, struct image_store *target)
-{
-	struct image_error err;
-
-	int rc = image_create_on(
-		target, job->format, &job->create, &job->dst, &err);
-	if (rc == 0) {
-		job->size = image_sink_size(job->dst);
-		rc = fill(job, &err);
-		image_sink_close(job->dst);
-	}
-	if (rc == 0)
-		return 0;
-	progress_clear(&job->progress);
-	rc = cli_image_fail(job->name, &err);
-	return job->refused ? CLI_REFUSED : rc;
 }
 
 /* Write a new file. */
@@ -143,11 +136,11 @@ static int
 write_output(struct job *job)
 {
 	struct image_store *target;
-	struct image_error err;
 
-	if (image_target_open(job->name, &job->write, &target, &err) < 0)
-		return cli_image_fail(job->name, &err);
-	return target ? write_in_place(job, target) : write_file(job);
+	int rc = in_place_open(job, &target);
+	if (rc != 0)
+		return rc;
+	return target ? in_place_write(job, target) : write_file(job);
 }
 
 /*

@@ -56,6 +56,22 @@ int expect_parse(struct job *job);
 /* Returns -EINVAL and sets job->refused if the digest is not that expected. */
 int expect_verify(struct job *job, struct image_error *err);
 
+/*
+ * convert.c: compare the source with what was read back. Returns -EIO with a
+ * message about DST if they differ.
+ */
+int convert_compare(
+	struct job *job, struct image_source *back, struct image_error *err);
+
+/* in_place.c */
+/*
+ * Set *target to DST if it exists and is written in place, or to NULL if DST is
+ * a new file. Returns 0 or the exit status.
+ */
+int in_place_open(struct job *job, struct image_store **target);
+/* Write to the target and close it. Returns 0 or the exit status. */
+int in_place_write(struct job *job, struct image_store *target);
+
 /* report.c: the result as text or JSON. */
 void report_print(const struct job *job);
 

@@ -159,11 +159,35 @@ parse_format(struct job *job)
 		strrchr(job->name, '.'), cli_list_formats(list, "-O ", true));
 }
 
+/*
+ * A qcow2 image has its own layout: Hone writes new ones, and does not change
+ * the clusters of one that exists.
+ */
+static int
+parse_in_place(const struct job *job)
+{
+	const char *format = image_format_name(job->format);
+	bool raw = strcmp(format, "raw") == 0;
+
+	if (job->cli->option[OPTION_NO_CREATE] && !raw)
+		return cli_usage("convert",
+			"-n: only a raw DST is written in place, not %s",
+			format);
+	if (job->cli->option[OPTION_KEEP_REST] && !raw)
+		return cli_usage("convert",
+			"--keep-rest: the end of a %s image is not known "
+			"before it is written",
+			format);
+	return 0;
+}
+
 int
 create_parse(struct job *job)
 {
 	image_create_init(&job->create);
 	int rc = parse_format(job);
+	if (rc == 0)
+		rc = parse_in_place(job);
 	if (rc == 0)
 		rc = parse_pairs(job);
 	return rc ? rc : parse_compression(job);

@@ -65,8 +65,9 @@ int
 image_open(const char *path, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
 {
-	struct image_store_how store_how = {
-		how->force_share, how->direct, how->drop_cache};
+	struct image_store_how store_how = {.force_share = how->force_share,
+		.direct = how->direct,
+		.drop_cache = how->drop_cache};
 	struct image_store *store;
 
 	*out = NULL;
@@ -78,8 +79,9 @@ int
 image_open_fd(int fd, const char *name, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
 {
-	struct image_store_how store_how = {
-		how->force_share, how->direct, how->drop_cache};
+	struct image_store_how store_how = {.force_share = how->force_share,
+		.direct = how->direct,
+		.drop_cache = how->drop_cache};
 	struct image_store *store;
 
 	*out = NULL;
@@ -152,16 +154,29 @@ int
 image_target_open(const char *address, const struct image_write *how,
 	struct image_store **out, struct image_error *err)
 {
-	struct image_store_how store_how = {
-		.direct = how->direct, .drop_cache = how->drop_cache};
+	struct image_store_how store_how = {.direct = how->direct,
+		.drop_cache = how->drop_cache,
+		.in_place = how->in_place};
 
-	return image_store_open_target(address, &store_how, out, err);
+	int rc = image_store_open_target(address, &store_how, out, err);
+	if (rc < 0 || !*out)
+		return rc;
+	(*out)->zeros |= how->is_zero;
+	(*out)->keep_rest = how->keep_rest;
+	return 0;
 }
 
 uint64_t
 image_target_size(const struct image_store *target)
 {
 	return target->fixed ? target->size : IMAGE_SIZE_UNKNOWN;
+}
+
+int
+image_target_usage(const struct image_store *target, struct image_usage *usage,
+	struct image_error *err)
+{
+	return target->ops->usage(target, usage, err);
 }
 
 int

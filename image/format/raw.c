@@ -103,7 +103,8 @@ raw_finish(struct image_sink *sink, struct image_error *err)
 {
 	struct image_store *store = sink->store;
 
-	if (!store->fixed || store->zeros || sink->size == store->size)
+	if (!store->fixed || store->zeros || store->keep_rest ||
+		sink->size == store->size)
 		return 0;
 	return store->ops->zero(
 		store, sink->size, store->size - sink->size, err);

@@ -307,6 +307,12 @@ struct image_write {
 	bool direct;
 	/* remove pages from the page cache after writeback */
 	bool drop_cache;
+	/* write into a regular file that exists, which keeps its size */
+	bool in_place;
+	/* of what exists already: it reads as zeros */
+	bool is_zero;
+	/* of what exists already: leave what lies behind a raw image */
+	bool keep_rest;
 };
 
 /*
@@ -317,9 +323,10 @@ int image_create(int fd, const char *name, const struct image_format *format,
 	const struct image_create *create, const struct image_write *how,
 	struct image_sink **out, struct image_error *err);
 /*
- * Open a destination that exists already and is written in place: an export of
- * a server, for example. Sets *out to NULL if the address names a regular file
- * or nothing yet; image_create() writes such a file.
+ * Open a destination that exists already and is written in place: a block
+ * device, an export of a server, or with how->in_place a regular file. A device
+ * that is mounted or in use is refused. Sets *out to NULL if the address names
+ * another file or nothing yet; image_create() writes a new file.
  *
  * image_create_on() takes the store over. Before that the caller closes it by
  * image_store_close().
@@ -328,8 +335,22 @@ int image_target_open(const char *address, const struct image_write *how,
 	struct image_store **out, struct image_error *err);
 /* Bytes, or IMAGE_SIZE_UNKNOWN for what grows as it is written. */
 uint64_t image_target_size(const struct image_store *target);
+/* The sizes of an open destination. */
+int image_target_usage(const struct image_store *target,
+	struct image_usage *usage, struct image_error *err);
 /* NULL is allowed. */
 void image_store_close(struct image_store *store);
+/*
+ * Keep back what is written to the first and the last MiB of the target, or,
+ * with keep_rest, of its first `size` bytes. *target is replaced on success.
+ * image_target_clear() zeroes these bytes before the copy, and
+ * image_target_release() writes them after image_finish(). image_flush()
+ * follows.
+ */
+int image_target_hold(
+	struct image_store **target, uint64_t size, struct image_error *err);
+int image_target_clear(struct image_store *target, struct image_error *err);
+int image_target_release(struct image_store *target, struct image_error *err);
 /* Begin a new image in a destination. Closes the store on failure. */
 int image_create_on(struct image_store *target,
 	const struct image_format *format, const struct image_create *create,

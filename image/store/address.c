@@ -3,6 +3,7 @@
 #include <string.h>
 #include "image.h"
 #include "store/address.h"
+#include "store/device.h"
 
 struct scheme {
 	const char *name;
@@ -62,7 +63,7 @@ image_store_open_target(const char *address, const struct image_store_how *how,
 
 	*out = NULL;
 	if (!scheme)
-		return 0;
+		return image_device_open(address, how, out, err);
 	if (!scheme->target)
 		return image_fail(err, address, -ENOTSUP,
 			"cannot be written: %s: is for reading only",

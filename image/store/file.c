@@ -151,26 +151,6 @@ file_write(struct image_store *store, uint64_t offset, const void *buf,
 	return 0;
 }
 
-/* The store is a new file, whose unwritten ranges are holes. */
-static int
-file_zero(struct image_store *store, uint64_t offset, uint64_t length,
-	struct image_error *err)
-{
-	struct image_file *file = image_file(store);
-	int rc;
-
-	do
-		rc = fallocate(file->fd,
-			FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-			(off_t)offset, (off_t)length);
-	while (rc < 0 && errno == EINTR);
-	if (rc < 0)
-		return image_fail(err, store->name, -errno,
-			"cannot be zeroed at offset %" PRIu64 ": %s", offset,
-			strerror(errno));
-	return 0;
-}
-
 static int
 file_resize(struct image_store *store, uint64_t size, struct image_error *err)
 {
@@ -377,7 +357,7 @@ image_store_same(const struct image_store *a, const struct image_store *b)
 const struct image_store_ops image_file_ops = {
 	.read = file_read,
 	.write = file_write,
-	.zero = file_zero,
+	.zero = image_file_zero,
 	.resize = file_resize,
 	.extent = file_extent,
 	.share = file_share,

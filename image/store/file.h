@@ -22,6 +22,8 @@ struct image_file {
 	bool drop_cache;
 	/* 1 after RWF_DONTCACHE was refused. Atomic. */
 	int no_dontcache;
+	/* the first way of store/zero.c that was not refused. Atomic. */
+	int zeroing;
 	/* under the lock: for each window, whether it was in the page cache
 	 * before the first read; NULL until needed */
 	unsigned char *windows;
@@ -45,6 +47,17 @@ image_file(struct image_store *store)
 
 /* size.c: bytes of an open file or block device. */
 int image_file_size(int fd, const char *name, struct stat *st, uint64_t *size,
+	struct image_error *err);
+
+/*
+ * open.c: a store for fd, which is open for reading and writing. Takes fd over,
+ * also on failure.
+ */
+int image_file_own(int fd, const char *name, const struct image_store_how *how,
+	struct image_store **out, struct image_error *err);
+
+/* zero.c: the operation `zero`. */
+int image_file_zero(struct image_store *store, uint64_t offset, uint64_t length,
 	struct image_error *err);
 
 /* cache.c: begin writeback early, and limit the use of the page cache. */

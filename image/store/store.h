@@ -111,6 +111,8 @@ struct image_store {
 	bool zeros;
 	/* for writing: the size is given, and no write is past it */
 	bool fixed;
+	/* for writing: what lies behind the image stays as it was */
+	bool keep_rest;
 	/* true if writes of several threads are faster than those of one
 	 * thread; false for buffered writes to one file, which wait for each
 	 * other */
@@ -122,6 +124,8 @@ struct image_store_how {
 	bool force_share;
 	bool direct;
 	bool drop_cache;
+	/* for a target: write into a regular file that exists */
+	bool in_place;
 };
 
 /*

@@ -194,11 +194,12 @@ def test_the_mistaken_word_is_named(hone, small, out):
 
 
 HABITS = {
-    "convert": {"-n": "--force", "-r": "--rate-limit", "-l": "--snapshot",
+    "convert": {"-r": "--rate-limit", "-l": "--snapshot",
                 "-C": "by itself", "-B": "--allow-backing",
                 "-F": "qemu-img rebase", "--object=secret": "qemu-nbd",
                 "--salvage": "unreadable data", "--bitmaps": "not copied",
-                "--target-is-zero": "new file", "--image-opts": "its path"},
+                "--target-image-opts": "its path",
+                "--image-opts": "its path"},
     "compare": {"--output=json": "--json", "-s": "--strict"},
     "check": {"-r": "repairs nothing", "--object=x": "qemu-nbd"},
     "info": {"--output=json": "--json", "--backing-chain": "backing file"},
@@ -249,9 +250,9 @@ def test_the_same_complaint_is_made_once(hone, small, out, words, named):
 
 
 def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
-    """Not what hone has no option for: --target-is-zero, --object."""
-    hone.ok("convert", "-q", "--target=none", small, out / "a")
-    hone.ok("convert", "-q", "--targ", "none", small, out / "b")
+    """Not what hone has no option for: --target-image-opts, --object."""
+    hone.ok("convert", "-q", "--target-i", small, out / "a")
+    hone.ok("convert", "-q", "--target-c", "none", small, out / "b")
     done = hone.run("convert", "--o", "--frob", small, out / "d")
     assert done.stderr.decode().splitlines()[:-1] == [
         "hone: '--o' is ambiguous: --output-format, --options, --out-of-order",
@@ -260,9 +261,10 @@ def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
     for word in "--object", "--ob":
         said = hone.misused("convert", word, "--frob", small, out / "d")
         assert f"'{word}' is not an option: hone does not support" in said
-    for word, hint in (("--target-is", ": DST is always a new file"),
-                       ("--target-i", "")):
-        assert hone.misused("convert", word, small, out / "d") == (
+    for command, word, hint in (
+            ("convert", "--target-im", ": DST is named by its path"),
+            ("info", "--o", "")):
+        assert hone.misused(command, word, small, out / "d") == (
             f"hone: '{word}' is not an option{hint}")
 
 

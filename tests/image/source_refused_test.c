@@ -65,7 +65,7 @@ open_and_read(struct built *b, struct image_error *err)
 static void
 judge(const struct shape *shape, const struct damage *damage)
 {
-	struct image_error err = {{0}, {0}};
+	struct image_error err = {.again = false};
 	struct built b;
 
 	build(&b, shape, 1);

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Writes into a destination that exists: a block device, an export, or with -n
+ * a regular file. It has no other name to appear under, so that an expected
+ * digest guards it in another way: its first and last MiB are written last.
+ */
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+#include "convert.h"
+
+/*
+ * Returns CLI_FAILED after a message if DST is a file or device of SRC. For a
+ * new file, output/ has the message.
+ */
+static int
+refuse_source(const struct job *job)
+{
+	struct stat st;
+
+	if (image_is_address(job->name))
+		return 0;
+	if (stat(job->name, &st) < 0 ||
+		(!S_ISBLK(st.st_mode) && !job->write.in_place))
+		return 0;
+	int fd = open(job->name, O_PATH | O_CLOEXEC);
+	bool same = fd >= 0 && image_source_uses(job->src, fd);
+	if (fd >= 0)
+		close(fd);
+	return same ? cli_fail(job->name, "is the source, or a file of it") : 0;
+}
+
+int
+in_place_open(struct job *job, struct image_store **target)
+{
+	struct image_error err;
+
+	*target = NULL;
+	int rc = refuse_source(job);
+	if (rc == 0 &&
+		image_target_open(job->name, &job->write, target, &err) < 0)
+		rc = cli_image_fail(job->name, &err);
+	return rc;
+}
+
+/* Read DST again and compare it with the source. */
+static int
+verify(struct job *job, struct image_error *err)
+{
+	/* Its own locks do not count. */
+	struct image_open how = {.format = job->format,
+		.direct = job->write.direct,
+		.drop_cache = true,
+		.force_share = true};
+	struct image_source *back;
+
+	int rc = image_open(job->name, &how, &back, err);
+	if (rc < 0)
+		return rc;
+	rc = convert_compare(job, back, err);
+	image_close(back);
+	return rc;
+}
+
+/* The steps after which DST has something else than it had. */
+static int
+fill(struct job *job, struct image_store *held, struct image_error *err)
+{
+	int rc = held ? image_target_clear(held, err) : 0;
+	if (rc == 0)
+		rc = image_copy(
+			job->src, job->dst, &job->run, &job->copied, err);
+	if (rc == 0)
+		rc = expect_verify(job, err);
+	if (rc == 0)
+		rc = image_finish(job->dst, err);
+	if (rc == 0 && held)
+		rc = image_target_release(held, err);
+	return rc == 0 ? image_flush(job->dst, err) : rc;
+}
+
+/* Append what DST has now to the message of a failure. */
+static void
+add_state(const struct job *job, bool is_held, struct image_error *err)
+{
+	size_t length = strlen(err->text);
+
+	snprintf(err->text + length, sizeof(err->text) - length,
+		is_held && job->refused
+			? "; %s has that content now, but zeros in its first "
+			  "and last MiB"
+		: is_held ? "; %s is incomplete now, with zeros in its first "
+			    "and last MiB"
+			  : "; %s is incomplete now",
+		job->name);
+}
+
+static int
+write_target(
+	struct job *job, struct image_store *target, struct image_error *err)
+{
+	struct image_store *held = NULL;
+
+	if (job->expected_text) {
+		int rc = image_target_hold(&target, job->create.size, err);
+		if (rc < 0) {
+			image_store_close(target);
+			return rc;
+		}
+		held = target;
+	}
+	int rc = image_create_on(
+		target, job->format, &job->create, &job->dst, err);
+	if (rc < 0)
+		return rc;
+	job->size = image_sink_size(job->dst);
+	rc = fill(job, held, err);
+	if (rc < 0)
+		add_state(job, held, err);
+	else
+		rc = image_target_usage(target, &job->output.usage, err);
+	if (rc == 0 && job->cli->option[OPTION_VERIFY])
+		rc = verify(job, err);
+	image_sink_close(job->dst);
+	return rc;
+}
+
+int
+in_place_write(struct job *job, struct image_store *target)
+{
+	struct image_error err;
+
+	if (write_target(job, target, &err) == 0)
+		return 0;
+	progress_clear(&job->progress);
+	int rc = cli_image_fail(job->name, &err);
+	return job->refused ? CLI_REFUSED : rc;
+}

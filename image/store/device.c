@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens a block device, or a file that exists already, as a target. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "store/device.h"
+#include "store/file.h"
+#include "store/lock.h"
+
+/*
+ * For a block device O_EXCL means: fail if it is mounted, is swap space or part
+ * of another device, and prevent this until the descriptor is closed.
+ */
+static int
+open_exclusively(
+	const char *path, const struct stat *st, struct image_error *err)
+{
+	char text[sizeof(err->text)];
+	bool device = S_ISBLK(st->st_mode);
+	int fd;
+
+	do
+		fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY |
+					(device ? O_EXCL : O_NONBLOCK));
+	while (fd < 0 && errno == EINTR);
+	int code = errno;
+	/* Before the answer of open(): the reason helps more than "busy", and
+	 * not every use needs the device for itself. */
+	if (device && (fd >= 0 || code == EBUSY) &&
+		image_device_in_use(st->st_rdev, text, sizeof(text))) {
+		if (fd >= 0)
+			close(fd);
+		return image_fail(err, path, -EBUSY, "%s", text);
+	}
+	if (fd >= 0)
+		return fd;
+	if (device && code == EBUSY)
+		return image_fail(err, path, -EBUSY,
+			"is in use by the system or by another process");
+	return image_fail(err, path, -code, "cannot be opened for writing: %s",
+		strerror(code));
+}
+
+/* The path may name another file since it was looked at. */
+static int
+check_opened(int fd, const char *path, const struct stat *looked,
+	struct image_error *err)
+{
+	char text[sizeof(err->text)];
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return image_fail(err, path, -errno,
+			"its size cannot be read: %s", strerror(errno));
+	if (st.st_dev != looked->st_dev || st.st_ino != looked->st_ino ||
+		st.st_rdev != looked->st_rdev || st.st_mode != looked->st_mode)
+		return image_fail(
+			err, path, -EAGAIN, "was replaced while it was opened");
+	int rc = image_lock_exclusive(fd, text, sizeof(text));
+	return rc < 0 ? image_fail(err, path, rc, "%s", text) : 0;
+}
+
+/* A sector that O_DIRECT cannot write is written through the page cache. */
+static bool
+has_large_sectors(int fd)
+{
+	int sector = 0;
+
+	return ioctl(fd, BLKSSZGET, &sector) == 0 && sector > IMAGE_ALIGN;
+}
+
+int
+image_device_open(const char *path, const struct image_store_how *how,
+	struct image_store **out, struct image_error *err)
+{
+	struct image_store_how file_how = *how;
+	struct stat st;
+
+	*out = NULL;
+	/* Whoever makes the new file reports what is wrong with its path. */
+	if (stat(path, &st) < 0)
+		return how->in_place
+			       ? image_fail(err, path, -errno,
+					 "cannot be opened for writing: %s",
+					 strerror(errno))
+			       : 0;
+	if (!S_ISBLK(st.st_mode) && !how->in_place)
+		return 0;
+	if (!S_ISBLK(st.st_mode) && !S_ISREG(st.st_mode))
+		return image_fail(err, path, -EINVAL,
+			"is neither a regular file nor a block device");
+	int fd = open_exclusively(path, &st, err);
+	if (fd < 0)
+		return fd;
+	int rc = check_opened(fd, path, &st, err);
+	if (rc < 0) {
+		close(fd);
+		return rc;
+	}
+	if (has_large_sectors(fd))
+		file_how.direct = false;
+	rc = image_file_own(fd, path, &file_how, out, err);
+	if (rc < 0)
+		return rc;
+	(*out)->fixed = true;
+	(*out)->zeros = false;
+	return 0;
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Zeros in a file or block device that may have other bytes there. BLKDISCARD
+ * is not used: what a device returns after a discard is not defined.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include "store/file.h"
+
+/* Shorter ranges are written: the device gets them together with their
+ * neighbours. */
+#define ASK_LEAST ((uint64_t)64 << 10)
+/* The kernel may write the zeros itself, and no signal ends such a call. */
+#define ASK_MOST ((uint64_t)256 << 20)
+
+/* The ways, in the order in which they are tried. */
+enum { PUNCH, ZERO, WRITE };
+
+static int
+ask_kernel(const struct image_file *file, int way, uint64_t offset,
+	uint64_t length)
+{
+	int mode = way == PUNCH ? FALLOC_FL_PUNCH_HOLE : FALLOC_FL_ZERO_RANGE;
+	int rc;
+
+	do
+		rc = fallocate(file->fd, mode | FALLOC_FL_KEEP_SIZE,
+			(off_t)offset, (off_t)length);
+	while (rc < 0 && errno == EINTR);
+	return rc < 0 ? errno : 0;
+}
+
+static int
+write_zeros(struct image_store *store, uint64_t offset, uint64_t length,
+	struct image_error *err)
+{
+	/* Never written, so that it takes no memory. */
+	static _Alignas(IMAGE_ALIGN) unsigned char zeros[256 << 10];
+	int rc = 0;
+
+	while (rc == 0 && length) {
+		size_t part =
+			length < sizeof(zeros) ? (size_t)length : sizeof(zeros);
+		rc = image_store_write(store, offset, zeros, part, err);
+		offset += part;
+		length -= part;
+	}
+	return rc;
+}
+
+/*
+ * Zero whole pages. A way that is not supported is not tried again. After
+ * another error the next way follows, and the last one reports its error.
+ */
+static int
+zero_pages(struct image_store *store, uint64_t offset, uint64_t length,
+	struct image_error *err)
+{
+	struct image_file *file = image_file(store);
+	int way = __atomic_load_n(&file->zeroing, __ATOMIC_RELAXED);
+
+	for (; way != WRITE; way++) {
+		int code = ask_kernel(file, way, offset, length);
+		if (code == 0)
+			return 0;
+		if (code == EOPNOTSUPP || code == ENOSYS || code == ENODEV)
+			__atomic_store_n(
+				&file->zeroing, way + 1, __ATOMIC_RELAXED);
+	}
+	return write_zeros(store, offset, length, err);
+}
+
+/* The range becomes a hole, as the rest of a new file is. */
+static int
+punch(struct image_store *store, uint64_t offset, uint64_t length,
+	struct image_error *err)
+{
+	int code = ask_kernel(image_file(store), PUNCH, offset, length);
+
+	if (code == 0)
+		return 0;
+	return image_fail(err, store->name, -code,
+		"cannot be zeroed at offset %" PRIu64 ": %s", offset,
+		strerror(code));
+}
+
+/*
+ * The kernel is asked for whole pages alone. A part of a page is written
+ * through the page cache: otherwise another thread's write to the same page
+ * could bring back what the page had before.
+ */
+static int
+zero_in_place(struct image_store *store, uint64_t offset, uint64_t length,
+	struct image_error *err)
+{
+	uint64_t first =
+		(offset + IMAGE_ALIGN - 1) & ~(uint64_t)(IMAGE_ALIGN - 1);
+	uint64_t last = (offset + length) & ~(uint64_t)(IMAGE_ALIGN - 1);
+
+	if (first >= last || last - first < ASK_LEAST)
+		return write_zeros(store, offset, length, err);
+	int rc = write_zeros(store, offset, first - offset, err);
+	for (uint64_t part; rc == 0 && first < last; first += part) {
+		part = last - first < ASK_MOST ? last - first : ASK_MOST;
+		rc = zero_pages(store, first, part, err);
+	}
+	return rc ? rc : write_zeros(store, last, offset + length - last, err);
+}
+
+int
+image_file_zero(struct image_store *store, uint64_t offset, uint64_t length,
+	struct image_error *err)
+{
+	return store->fixed ? zero_in_place(store, offset, length, err)
+			    : punch(store, offset, length, err);
+}

@@ -1,0 +1,519 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""DST exists already: block devices, and with -n a regular file."""
+import contextlib
+import hashlib
+import os
+import random
+import re
+import stat
+import subprocess
+import sys
+
+import pytest
+
+from harness import Stalled, error_line, stamp
+from test_locks import WRITER, locked
+
+MIB = 1 << 20
+STALE = b"what was here before "
+# The paths of the tests' directories are closed to other users.
+NOBODY = 65534
+
+
+def stale(length):
+    """Bytes that no image of these tests has."""
+    return (STALE * (length // len(STALE) + 1))[:length]
+
+
+def disk(length, seed=1):
+    """Data, zeros inside of data, and long holes, up to an odd end."""
+    make = random.Random(seed)
+    data = bytearray(length)
+    for begin, size in ((0, 70000), (200 << 10, 4096), (300 << 10, 512),
+                        (MIB + 512, 8192), (length // 2, 300000),
+                        (length - 700000, 900), (length - 400, 400)):
+        data[begin:begin + size] = make.randbytes(size)
+    return bytes(data[:length])
+
+
+def write_sparse(path, data):
+    """A file of the data with holes."""
+    with open(path, "wb") as file:
+        file.truncate(len(data))
+        for at in range(0, len(data), 4096):
+            part = data[at:at + 4096]
+            if part.strip(b"\0"):
+                file.seek(at)
+                file.write(part)
+    return path
+
+
+def content(device):
+    """All bytes of a device, read anew."""
+    fd = os.open(device, os.O_RDONLY)
+    try:
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        with open(fd, "rb", closefd=False) as file:
+            return file.read()
+    finally:
+        os.close(fd)
+
+
+def call(*words):
+    """Run a program of the system. Returns its output."""
+    done = subprocess.run(words, check=False, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    text = done.stdout.decode().strip()
+    assert done.returncode == 0, (words, text)
+    return text
+
+
+@pytest.fixture
+def loop(work):
+    """Call it with a size: the path of a loop device with stale data."""
+    if os.geteuid() != 0:
+        pytest.skip("only root makes loop devices")
+    if not os.path.exists("/dev/loop-control"):
+        pytest.skip("this machine has no loop devices")
+    with contextlib.ExitStack() as stack:
+        def make(length, *options, fill=stale):
+            file = work / f"backing{len(os.listdir(work))}"
+            file.write_bytes(fill(length))
+            device = call("losetup", "-f", "--show", *options, str(file))
+            stack.callback(call, "losetup", "-d", device)
+            return device
+        yield make
+
+
+@pytest.fixture
+def zram():
+    """A compressed device in memory, of 4 MiB and with stale data."""
+    control = "/sys/class/zram-control"
+    if os.geteuid() != 0 or not os.path.exists(control):
+        pytest.skip("this machine has no zram, or not for this user")
+    with open(f"{control}/hot_add", encoding="ascii") as file:
+        number = file.read().strip()
+    folder, device = f"/sys/block/zram{number}", f"/dev/zram{number}"
+    made = not os.path.exists(device)
+    try:
+        with open(f"{folder}/disksize", "w", encoding="ascii") as file:
+            file.write(str(4 * MIB))
+        with open(f"{folder}/dev", encoding="ascii") as file:
+            major, minor = file.read().split(":")
+        if made:
+            os.mknod(device, 0o600 | stat.S_IFBLK,
+                     os.makedev(int(major), int(minor)))
+        with open(device, "wb") as file:
+            file.write(stale(4 * MIB))
+        yield device
+    finally:
+        with open(f"{folder}/reset", "w", encoding="ascii") as file:
+            file.write("1")
+        if made and os.path.exists(device):
+            os.unlink(device)
+        with open(f"{control}/hot_remove", "w", encoding="ascii") as file:
+            file.write(number)
+
+
+@pytest.fixture
+def swap(loop):
+    """A device that the kernel uses as swap space."""
+    device = loop(2 * MIB)
+    call("mkswap", device)
+    done = subprocess.run(["swapon", device], check=False,
+                          stderr=subprocess.PIPE)
+    if done.returncode:
+        pytest.skip("no swap space here: " + done.stderr.decode().strip())
+    try:
+        yield device
+    finally:
+        call("swapoff", device)
+
+
+@pytest.fixture
+def mounted(loop, work):
+    """A device that is mounted, and the directory."""
+    device, directory = loop(2 * MIB), work / "a mount"
+    directory.mkdir()
+    call("mkfs.ext4", "-q", "-F", device)
+    call("mount", device, str(directory))
+    try:
+        yield device, directory
+    finally:
+        call("umount", str(directory))
+
+
+@pytest.mark.parametrize("options", [[], ["--direct"], ["-S", "512"],
+                                     ["--direct", "-S", "512", "-m", "1"],
+                                     ["-m", "3", "--cache", "drop"]],
+                         ids=" ".join)
+@pytest.mark.parametrize("sector", ["512", "4096"])
+@pytest.mark.parametrize("length", [4 * MIB, 3 * MIB, 3 * MIB + 517])
+def test_nothing_that_a_device_had_shows_through(
+        hone, loop, work, length, sector, options):
+    data = disk(length)
+    source = write_sparse(work / "disk.img", data)
+    device = loop(4 * MIB, "--sector-size", sector)
+    hone.ok("convert", "-q", *options, source, device)
+    assert content(device) == data + bytes(4 * MIB - length)
+
+
+def test_a_device_in_memory_is_zeroed(hone, zram, work):
+    data = disk(3 * MIB + 100)
+    source = write_sparse(work / "disk.img", data)
+    hone.ok("convert", "-q", "--verify", source, zram)
+    assert content(zram) == data + bytes(MIB - 100)
+
+
+def test_a_link_to_a_device_is_the_device(hone, loop, work):
+    data = disk(2 * MIB)
+    source = write_sparse(work / "disk.img", data)
+    device = loop(2 * MIB)
+    (work / "root").symlink_to(device)
+    hone.ok("convert", "-q", source, work / "root")
+    assert content(device) == data
+    assert (work / "root").is_symlink()
+
+
+@pytest.mark.parametrize("length", [2 * MIB, 2 * MIB + 1000])
+@pytest.mark.parametrize("more", [[], ["--verify"], ["--direct"]],
+                         ids=" ".join)
+def test_the_rest_of_a_device_is_kept_on_demand(
+        hone, loop, work, length, more):
+    data = disk(length)
+    source = write_sparse(work / "disk.img", data)
+    device = loop(4 * MIB)
+    hone.ok("convert", "-q", "--keep-rest", *more, source, device)
+    assert content(device) == data + stale(4 * MIB)[length:]
+
+
+def zero_calls(log):
+    """The modes of the calls of fallocate()."""
+    return re.findall(r"fallocate\(\d+, ([A-Z_|]+)", log.read_text())
+
+
+def test_the_kernel_zeroes_and_nothing_is_discarded(
+        hone, strace, loop, work):
+    """What a device returns after BLKDISCARD is not defined."""
+    source = write_sparse(work / "disk.img", disk(2 * MIB))
+    device, log = loop(4 * MIB), work / "trace"
+    hone.ok("convert", "-q", source, device,
+            before=[*strace, "-o", str(log), "-e",
+                    "trace=fallocate,ioctl,openat"])
+    modes = zero_calls(log)
+    assert modes and set(modes) == {
+        "FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE"}
+    assert "DISCARD" not in log.read_text()
+    opened = [line for line in log.read_text().splitlines()
+              if f'"{device}"' in line and "O_PATH" not in line]
+    assert len(opened) == 1 and "O_RDWR|" in opened[0]
+    assert "O_EXCL" in opened[0]
+
+
+@pytest.mark.parametrize("error, when, expected", [
+    ("EOPNOTSUPP", "1", {"PUNCH_HOLE", "ZERO_RANGE"}),
+    ("EIO", "1", {"PUNCH_HOLE", "ZERO_RANGE"}),
+    ("EOPNOTSUPP", "1+", {"PUNCH_HOLE", "ZERO_RANGE"}),
+])
+def test_what_the_kernel_cannot_zero_is_written(
+        hone, strace, loop, work, error, when, expected):
+    data = disk(3 * MIB)
+    source = write_sparse(work / "disk.img", data)
+    device, log = loop(4 * MIB), work / "trace"
+    hone.ok("convert", "-q", "-m", "1", source, device,
+            before=[*strace, "-o", str(log), "-e", "trace=fallocate", "-e",
+                    f"inject=fallocate:error={error}:when={when}"])
+    ways = {mode.rpartition("FALLOC_FL_")[2] for mode in zero_calls(log)}
+    assert ways == expected
+    assert content(device) == data + bytes(MIB)
+    # Neither way is tried again if it is not supported.
+    if when == "1+":
+        assert len(zero_calls(log)) == 2
+
+
+def test_a_device_of_zeros_is_not_zeroed_again(hone, strace, loop, work):
+    data = disk(2 * MIB)
+    source = write_sparse(work / "disk.img", data)
+    device, log = loop(4 * MIB, fill=bytes), work / "trace"
+    hone.ok("convert", "-q", "--target-is-zero", source, device,
+            before=[*strace, "-o", str(log), "-e", "trace=fallocate"])
+    assert not zero_calls(log)
+    assert content(device) == data + bytes(2 * MIB)
+
+
+def test_verify_reads_the_device_itself(hone, loop, work):
+    """What was said of it need not be true."""
+    source = write_sparse(work / "disk.img", disk(2 * MIB))
+    device = loop(2 * MIB)
+    said = hone.fails("convert", "--target-is-zero", "--verify", source,
+                      device)
+    assert re.search("differs from the source at offset 7.* when read back",
+                     said)
+
+
+def test_a_qcow2_image_on_a_device_is_whole(hone, qemu_img, loop, work):
+    data = disk(3 * MIB)
+    source = write_sparse(work / "disk.img", data)
+    device = loop(8 * MIB)
+    hone.ok("convert", "-q", "-O", "qcow2", "--verify", source, device)
+    hone.ok("compare", "-f", "raw", source, device)
+    hone.ok("check", "-q", device)
+    code, text = qemu_img("compare", "-f", "raw", "-F", "qcow2", str(source),
+                          device)
+    assert code == 0, text
+    assert STALE not in content(device)
+
+
+def test_an_image_larger_than_the_device_is_refused(hone, loop, work):
+    source = write_sparse(work / "disk.img", disk(2 * MIB + 1))
+    device = loop(2 * MIB)
+    said = hone.fails("convert", source, device)
+    assert said == (f"hone: {device}: has 2097152 bytes, and the image has "
+                    "2097153")
+    assert content(device) == stale(2 * MIB)
+
+
+def test_a_mounted_device_is_refused(hone, mounted, small):
+    device, directory = mounted
+    before = content(device)
+    said = hone.fails("convert", small, device)
+    # A name on a terminal has its backslashes doubled, and this has none.
+    assert said == f"hone: {device}: is mounted on {directory}"
+    assert content(device) == before
+
+
+def test_swap_space_is_refused(hone, swap, small):
+    said = hone.fails("convert", small, swap)
+    assert said == f"hone: {swap}: is used as swap space"
+
+
+def test_a_disk_with_a_mounted_partition_is_refused(
+        hone, loop, small, work):
+    device = loop(8 * MIB, "--partscan")
+    subprocess.run(["sfdisk", "-q", device], check=True, input=b",6M\n")
+    call("partx", "-u", device)
+    name = os.path.basename(device) + "p1"
+    try:
+        with open(f"/sys/class/block/{name}/dev", encoding="ascii") as file:
+            major, minor = file.read().split(":")
+    except FileNotFoundError:
+        pytest.skip("this kernel has no partitions of loop devices")
+    node, directory = work / "node", work / "mount"
+    os.mknod(node, 0o600 | stat.S_IFBLK, os.makedev(int(major), int(minor)))
+    directory.mkdir()
+    call("mkfs.ext4", "-q", "-F", str(node))
+    call("mount", str(node), str(directory))
+    try:
+        said = hone.fails("convert", small, device)
+    finally:
+        call("umount", str(directory))
+    assert said == (f"hone: {device}: has a partition in use: {name} is "
+                    f"mounted on {directory}")
+
+
+def test_a_device_that_another_process_uses_is_refused(hone, loop, small):
+    device = loop(2 * MIB)
+    fd = os.open(device, os.O_RDONLY | os.O_EXCL)
+    try:
+        said = hone.fails("convert", small, device)
+    finally:
+        os.close(fd)
+    assert said == (f"hone: {device}: is in use by the system or by another "
+                    "process")
+    with locked(device, WRITER):
+        assert "is in use by" in hone.fails("convert", small, device)
+    assert content(device) == stale(2 * MIB)
+
+
+def test_nobody_else_takes_the_device_meanwhile(hone, loop, work):
+    source = write_sparse(work / "disk.img", disk(8 * MIB))
+    device = loop(8 * MIB)
+    with Stalled(hone, "convert", "-q", "-m", "1", source, device) as held:
+        with pytest.raises(OSError):
+            os.close(os.open(device, os.O_RDONLY | os.O_EXCL))
+        assert held.go_on()[0] == 0
+
+
+def test_an_ordinary_user_gets_one_sentence(hone, loop, tmp_path):
+    device = loop(2 * MIB)
+    # A copy of nothing is a source that everybody may read.
+    done = hone.run("convert", "-f", "raw", hone.path, device, user=NOBODY,
+                    group=NOBODY, extra_groups=[], cwd="/")
+    if b"Permission denied" in done.stderr and hone.path.encode() in \
+            done.stderr:
+        pytest.skip(f"{hone.path} is closed to other users")
+    assert done.returncode == 1 and not done.stdout
+    assert error_line(done.stderr) == (
+        f"hone: {device}: cannot be opened for writing: Permission denied")
+
+
+def test_a_device_is_not_copied_to_itself(hone, loop, work):
+    device = loop(2 * MIB)
+    assert "is the source" in hone.fails("convert", device, device)
+    (work / "link").symlink_to(device)
+    assert "is the source" in hone.fails("convert", device, work / "link")
+    assert content(device) == stale(2 * MIB)
+
+
+def test_a_device_is_a_source(hone, loop, work):
+    data = disk(2 * MIB)
+    device = loop(2 * MIB, fill=disk)
+    hone.ok("convert", "-q", device, work / "new.img")
+    assert (work / "new.img").read_bytes() == data
+    second = loop(4 * MIB)
+    hone.ok("convert", "-q", device, second)
+    assert content(second) == data + bytes(2 * MIB)
+
+
+def test_the_report_of_a_device_has_its_size(hone, loop, work):
+    source = write_sparse(work / "disk.img", disk(2 * MIB))
+    told = hone.json("convert", "--json", source, loop(4 * MIB))
+    assert told["virtual_size"] == 2 * MIB
+    assert told["file_size"] == told["disk_usage"] == 4 * MIB
+
+
+@pytest.fixture
+def digests(hone):
+    """Skip if this hone computes no digests."""
+    if b" without " in hone.ok("--version").stdout:
+        pytest.skip("this hone was built without OpenSSL")
+
+
+@pytest.mark.parametrize("more", [[], ["--keep-rest"], ["--direct"]],
+                         ids=" ".join)
+@pytest.mark.parametrize("length", [8 * MIB, 5 * MIB + 1000, MIB + 600000,
+                                    800000])
+def test_a_device_has_the_content_whose_digest_holds(
+        hone, loop, work, digests, length, more):
+    data = disk(length)
+    source = write_sparse(work / "disk.img", data)
+    device = loop(8 * MIB)
+    right = hashlib.sha256(data).hexdigest()
+    hone.ok("convert", "-q", *more, "--verify", "--expect-content",
+            f"sha256:{right}", source, device)
+    rest = 8 * MIB - length
+    assert content(device) == data + (
+        stale(8 * MIB)[length:] if "--keep-rest" in more else bytes(rest))
+
+
+@pytest.mark.parametrize("more", [[], ["--keep-rest"]], ids=" ".join)
+def test_refused_content_has_no_partition_table(
+        hone, loop, work, digests, more):
+    length = 6 * MIB
+    data = disk(length)
+    source = write_sparse(work / "disk.img", data)
+    device = loop(8 * MIB)
+    wrong = "0" * 64
+    done = hone.run("convert", *more, "--expect-content", f"sha256:{wrong}",
+                    source, device)
+    assert done.returncode == 3 and not done.stdout
+    assert error_line(done.stderr) == (
+        f"hone: {source}: the content is refused: its sha256 is "
+        f"{hashlib.sha256(data).hexdigest()}, not {wrong}; {device} has that "
+        "content now, but zeros in its first and last MiB")
+    last = length if more else 8 * MIB
+    wanted = bytearray(data + (stale(8 * MIB)[length:] if more
+                               else bytes(2 * MIB)))
+    wanted[:MIB] = wanted[last - MIB:last] = bytes(MIB)
+    # Without the digest nothing says that the rest must be zeroed already.
+    assert content(device)[:length] == wanted[:length]
+    assert content(device)[last - MIB:last] == bytes(MIB)
+
+
+def test_the_partition_table_is_written_last(hone, loop, work, digests):
+    data = disk(8 * MIB)
+    source = write_sparse(work / "disk.img", data)
+    device = loop(8 * MIB)
+    right = hashlib.sha256(data).hexdigest()
+    with Stalled(hone, "convert", "-q", "-m", "1", "--expect-content",
+                 f"sha256:{right}", source, device) as held:
+        half = content(device)
+        status, _, said = held.go_on()
+    assert half[:MIB] == bytes(MIB) and half[-MIB:] == bytes(MIB)
+    assert half[3 * MIB:-MIB] == stale(8 * MIB)[3 * MIB:-MIB]
+    assert (status, said) == (0, b"")
+    assert content(device) == data
+
+
+def test_a_failure_says_what_the_device_has(hone, strace, loop, work):
+    source = write_sparse(work / "disk.img", disk(4 * MIB))
+    device = loop(4 * MIB)
+    done = hone.run(
+        "convert", "-f", "raw", "--allow-disguised", source, device,
+        before=[*strace, "-qq", "-o", "/dev/null", "-P", source, "-e",
+                "inject=pread64:error=EIO:when=2+"])
+    assert done.returncode == 1
+    assert re.fullmatch(f"hone: {source}: cannot be read at offset .*; "
+                        f"{device} is incomplete now",
+                        error_line(done.stderr))
+
+
+@pytest.mark.parametrize("length", [4 * MIB, 3 * MIB, 3 * MIB + 517])
+def test_a_file_is_written_in_place(hone, work, length, threads):
+    data = disk(length)
+    source = write_sparse(work / "disk.img", data)
+    target = work / "target.img"
+    target.write_bytes(stale(4 * MIB))
+    before = os.stat(target)
+    hone.ok("convert", "-q", "-n", "-m", threads, "--verify", source, target)
+    assert target.read_bytes() == data + bytes(4 * MIB - length)
+    assert os.stat(target).st_ino == before.st_ino
+    assert os.stat(target).st_blocks < before.st_blocks
+    assert sorted(os.listdir(work)) == ["disk.img", "target.img"]
+
+
+def test_the_rest_of_a_file_is_kept_on_demand(hone, work):
+    data = disk(2 * MIB)
+    source = write_sparse(work / "disk.img", data)
+    target = work / "target.img"
+    target.write_bytes(stale(4 * MIB))
+    hone.ok("convert", "-q", "-n", "--keep-rest", source, target)
+    assert target.read_bytes() == data + stale(4 * MIB)[2 * MIB:]
+
+
+def test_no_file_is_made_in_place(hone, work):
+    source = write_sparse(work / "disk.img", disk(2 * MIB))
+    target = work / "target.img"
+    said = hone.fails("convert", "-n", source, target)
+    assert said.endswith("cannot be opened for writing: No such file or "
+                         "directory")
+    assert not target.exists()
+    target.write_bytes(stale(MIB))
+    said = hone.fails("convert", "-n", source, target)
+    assert said.endswith("has 1048576 bytes, and the image has 2097152")
+    assert target.read_bytes() == stale(MIB)
+    target.unlink()
+    os.mkfifo(target)
+    said = hone.fails("convert", "-n", source, target)
+    assert said.endswith("is neither a regular file nor a block device")
+
+
+def test_a_file_is_not_written_over_itself(hone, work):
+    source = write_sparse(work / "disk.img", disk(2 * MIB))
+    os.link(source, work / "link.img")
+    before = stamp(source)
+    for name in source, work / "link.img":
+        assert "is the source" in hone.fails("convert", "-n", source, name)
+    assert stamp(source) == before
+
+
+def test_only_raw_is_written_in_place(hone, work):
+    source = write_sparse(work / "disk.img", disk(2 * MIB))
+    target = work / "target.qcow2"
+    target.write_bytes(stale(4 * MIB))
+    said = hone.misused("convert", "-n", source, target)
+    assert "only a raw DST is written in place, not qcow2" in said
+    said = hone.misused("convert", "--keep-rest", "-O", "qcow2", source,
+                        target)
+    assert "--keep-rest: " in said
+    assert target.read_bytes() == stale(4 * MIB)
+
+
+def test_a_file_that_is_in_use_is_not_written_in_place(hone, work):
+    source = write_sparse(work / "disk.img", disk(2 * MIB))
+    target = work / "target.img"
+    target.write_bytes(stale(4 * MIB))
+    with locked(target, WRITER):
+        said = hone.fails("convert", "-n", source, target)
+    assert f"is in use by {os.path.basename(sys.executable)[:6]}" in said
+    assert target.read_bytes() == stale(4 * MIB)
