@@ -187,7 +187,7 @@ test_consumers() {
 }
 
 test_spin() {
-    tap_stage spin python3 tests/support/model/check.py build/spin
+    tap_stage spin python3 tests/support/model/check.py build/spin some
 }
 
 test_mutants() {

@@ -5,23 +5,27 @@
 Prints TAP.
 
 check.py DIRECTORY [WORD...]: work below DIRECTORY; only the tests whose
-names have all the words. Four words are of another kind:
+names have all the words. Five words are of another kind:
 
 large: only the searches that take minutes, which are left out without it.
-record: of these, only those whose model or bounds differ from what was searched
-last; searched.toml gets what they find. This is ./dev models.
+record: of all searches, only those whose model, bounds or expected result differ
+from what was searched last; searched.toml gets what they find. This is ./dev
+models.
 again: with record, all of them.
 code: only whether the code is still what the models follow, and whether the
 models are what was searched last. If so, a search would find what it found
 before.
+some: a few of the searches, at random by HONE_SEED. If searched.toml has them,
+each must find as many states as before.
 
 - The orders in the code, and the code, are those that the model follows.
 - The model of memory allows and forbids what C does (litmus.pml).
-- searched.toml has the large searches as the models are now.
+- searched.toml has all searches as the models are now.
 - As the code is, the model is searched exhaustively and keeps every promise.
 - With a planted bug the promise named breaks, and no other is looked at.
 """
 import os
+import random
 import re
 import subprocess
 import sys
@@ -43,12 +47,15 @@ from litmus_cases import LITMUS
 
 DEQUE, RING = "mempool/model/deque.pml", "ring/model/ring.pml"
 CACHE = "cache/model/cache.pml"
+MEMORY_MODEL = "support/model/litmus.pml"
 # Limit of one run. The longest takes 15 s by itself, of the large ones a minute.
 SECONDS, LARGE_SECONDS = 600, 3600
 # MiB that a search may use before it gives up, and steps that it may go deep:
 # the deepest takes below 400.
 MEMORY = 1200
 DEPTH = 10000
+# How many searches the word "some" takes: 10 s of CPU time.
+SOME = 6
 # The long searches keep states compressed and are worth optimising. At -O2 gcc
 # takes up to 2 s longer, and the search is no faster. Most time of the short ones
 # is that of the compiler: for a model of the cache gcc takes 3.4 s of CPU time at
@@ -119,30 +126,14 @@ def compiler_of(model, macros):
     return SEARCH if model == DEQUE or "LONG" in macros else FIND
 
 
-def holds(directory, model, macros):
-    search = Search(directory, model, macros, compiler_of(model, macros))
+def holds(directory, model, macros, limit=SECONDS):
+    search = Search(directory, model, macros, compiler_of(model, macros), limit)
     return problem_of(search, model), f"{search.states} states"
 
 
-def holds_large(directory, model, macros, record):
-    """`record` is the name in searched.toml, or None."""
-    inputs = searched.digest(TESTS / model, macros)
-    search = Search(directory, model, macros, compiler_of(model, macros),
-                    LARGE_SECONDS)
-    problem = problem_of(search, model)
-    if record and not problem:
-        searched.write(record, inputs, search.states)
-    return problem, f"{search.states} states"
-
-
-def digests(large):
-    return {name: searched.digest(TESTS / model, macros)
-            for name, model, macros in large}
-
-
-def is_recorded(_directory, large):
-    problem = searched.problem(digests(large))
-    return problem, "" if problem else f"{len(large)} searches"
+def is_recorded(_directory, inputs):
+    problem = searched.problem(inputs)
+    return problem, "" if problem else f"{len(inputs)} searches"
 
 
 def breaks(directory, model, macros, promise):
@@ -155,71 +146,65 @@ def breaks(directory, model, macros, promise):
 
 
 def litmus(directory, macros, allowed):
-    search = Search(directory, "support/model/litmus.pml", macros, FIND)
+    search = Search(directory, MEMORY_MODEL, macros, FIND)
+    states = f"{search.states} states"
     found = search.broken()
     if allowed:
-        return (None if found == "forbidden" else f"found {found}"), ""
+        return (None if found == "forbidden" else f"found {found}"), states
     problem = found or search.incomplete()
-    return problem or (f"{search.errors} errors" if search.errors else None), ""
+    return problem or (f"{search.errors} errors" if search.errors else None), states
 
 
-def searches(model, orders, cases):
-    """The tests of one model: `cases` has what is searched, and planted."""
+def recorded(directory, name, function, arguments):
+    """A search, whose result goes to searched.toml."""
+    problem, states = function(directory, *arguments)
+    if not problem:
+        searched.write(name, inputs_of(function, arguments), int(states.split()[0]))
+    return problem, states
+
+
+def repeated(directory, name, function, arguments):
+    """A search that must find what it found before, if it is the same one."""
+    problem, states = function(directory, *arguments)
+    line = searched.read().get(name, {})
+    if not problem and line.get("digest") == inputs_of(function, arguments) and \
+            states != f"{line['states']} states":
+        problem = f"{states}, and {line['states']} on {line['date']}"
+    return problem, states
+
+
+def inputs_of(function, arguments):
+    """A digest of what decides the result of a search."""
+    if function is litmus:
+        macros, allowed = arguments
+        return searched.digest(TESTS / MEMORY_MODEL, macros,
+                               "allowed" if allowed else "forbidden")
+    expected = arguments[2] if function is breaks else ""
+    return searched.digest(TESTS / arguments[0], arguments[1], expected)
+
+
+def searches_of(prefix, model, orders, cases):
+    """The searches of one model: `cases` has what is searched, and planted."""
     everything = sum(cases.PROMISES.values())
     for name, bounds in cases.HOLDS:
-        yield (f"every promise holds: {name}", holds,
+        yield (f"{prefix}every promise holds: {name}", holds,
                (model, {**orders, **bounds, "PROMISES": everything}))
     for name, change, promise in cases.PLANTED:
-        yield (f"{promise} breaks: {name}", breaks,
+        yield (f"{prefix}{promise} breaks: {name}", breaks,
                (model, {**orders, **change, "PROMISES": cases.PROMISES[promise]},
                 promise))
+    for name, bounds in cases.LARGE:
+        yield (f"{prefix}large: {name}", holds,
+               (model, {**orders, **bounds, "PROMISES": everything}, LARGE_SECONDS))
 
 
-def models():
-    """(prefix of the names, model, orders, cases)."""
+def searches():
+    """(name, function, its arguments after the directory) of each search."""
     orders = {line[-1]: line[3].upper() for line in deque_cases.ORDERS
               if len(line) > 5}
-    yield "", DEQUE, orders, deque_cases
-    yield "ring: ", RING, ring_cases.ORDERS, ring_cases
-    yield "cache: ", CACHE, cache_cases.ORDERS, cache_cases
-
-
-def large_searches():
-    """(name, model, macros)."""
-    return [(f"{prefix}large: {name}", model,
-             {**orders, **bounds, "PROMISES": sum(cases.PROMISES.values())})
-            for prefix, model, orders, cases in models()
-            for name, bounds in cases.LARGE]
-
-
-def large_tests(words):
-    """As tests(), by the words "record" and "again"."""
-    large = large_searches()
-    if "record" not in words:
-        return [(name, holds_large, (model, macros, None))
-                for name, model, macros in large]
-    wanted = digests(large)
-    searched.forget_others(wanted)
-    changed = searched.changed(wanted)
-    return [(name, holds_large, (model, macros, name))
-            for name, model, macros in large
-            if "again" in words or name in changed]
-
-
-def tests():
-    """(name, function, its arguments after the directory)."""
-    yield "orders in deque.h are the model's", code_of_deque.orders, ()
-    yield "code of deque.h is what the model follows", code_of_deque.shape, ()
-    yield "orders in src/ring are the model's", code_of_ring.orders, ()
-    yield "code of src/ring is what the model follows", code_of_ring.shape, ()
-    yield "orders in php/cache/store are the model's", code_of_cache.orders, ()
-    yield ("code of php/cache/store is what the model follows",
-           code_of_cache.shape, ())
-    yield ("the models are those of the last large searches", is_recorded,
-           (large_searches(),))
-    for prefix, model, orders, cases in models():
-        for test in searches(model, orders, cases):
-            yield f"{prefix}{test[0]}", *test[1:]
+    yield from searches_of("", DEQUE, orders, deque_cases)
+    yield from searches_of("ring: ", RING, ring_cases.ORDERS, ring_cases)
+    yield from searches_of("cache: ", CACHE, cache_cases.ORDERS, cache_cases)
     for shape, chosen, allowed in LITMUS:
         chosen = chosen.split()
         macros = {"TEST": shape, **dict(zip("ABCD", chosen))}
@@ -227,8 +212,60 @@ def tests():
                f"{' '.join(chosen)}", litmus, (macros, allowed))
 
 
-SEARCHES = holds, breaks, litmus
-KINDS = "large", "record", "again", "code"
+def is_large(name):
+    return "large: " in name
+
+
+def record_tests(all_searches, again):
+    """Of those that have changed, or all."""
+    inputs = {name: inputs_of(function, arguments)
+              for name, function, arguments in all_searches}
+    searched.forget_others(inputs)
+    changed = searched.changed(inputs)
+    return [(name, recorded, (name, function, arguments))
+            for name, function, arguments in all_searches
+            if again or name in changed]
+
+
+def some_tests(all_searches):
+    seed = int(os.environ.get("HONE_SEED") or random.SystemRandom().randrange(1 << 32))
+    print(f"# HONE_SEED={seed}")
+    small = [search for search in all_searches if not is_large(search[0])]
+    return [(name, repeated, (name, function, arguments))
+            for name, function, arguments in random.Random(seed).sample(small, SOME)]
+
+
+def code_tests(all_searches):
+    """(name, function, its arguments after the directory) of what needs no search."""
+    yield "orders in deque.h are the model's", code_of_deque.orders, ()
+    yield "code of deque.h is what the model follows", code_of_deque.shape, ()
+    yield "orders in src/ring are the model's", code_of_ring.orders, ()
+    yield "code of src/ring is what the model follows", code_of_ring.shape, ()
+    yield "orders in php/cache/store are the model's", code_of_cache.orders, ()
+    yield ("code of php/cache/store is what the model follows",
+           code_of_cache.shape, ())
+    yield ("the models are those of the last searches", is_recorded,
+           ({name: inputs_of(function, arguments)
+             for name, function, arguments in all_searches},))
+
+
+KINDS = "large", "record", "again", "code", "some"
+
+
+def tests(words):
+    """The tests that the words of KINDS among `words` choose."""
+    all_searches = list(searches())
+    assert len({name for name, _, _ in all_searches}) == len(all_searches)
+    if "record" in words:
+        return record_tests(all_searches, "again" in words)
+    if "some" in words:
+        return some_tests(all_searches)
+    if "large" in words:
+        return [search for search in all_searches if is_large(search[0])]
+    code = list(code_tests(all_searches))
+    if "code" in words:
+        return code
+    return code + [search for search in all_searches if not is_large(search[0])]
 
 
 def attempt(directory, function, arguments):
@@ -240,10 +277,8 @@ def attempt(directory, function, arguments):
 
 def main():
     work, words = Path(sys.argv[1]).resolve(), sys.argv[2:]
-    among = large_tests(words) if {"large", "record"} & set(words) else tests()
-    chosen = [test for test in among
-              if all(word in test[0] for word in words if word not in KINDS)
-              and not ("code" in words and test[1] in SEARCHES)]
+    chosen = [test for test in tests(words)
+              if all(word in test[0] for word in words if word not in KINDS)]
     if not chosen and "record" in words:
         print("1..0 # SKIP each model was searched as it is; to search again: "
               "./dev models --all")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The record of the large searches: when each last went to its end.
+"""The record of the searches: when each last had the expected result.
 
 searched.toml has one line for each search, written by ./dev models. A line has
 a digest of everything that decides what the search finds: the model, the files
-that it includes, and its macros. If the digest is that of now, a search would
-find what it found before.
+that it includes, and its macros; and of the expected result. If the digest is
+that of now, a search would find what it found before.
 """
 import datetime
 import hashlib
@@ -16,8 +16,8 @@ from pathlib import Path
 RECORD = Path(__file__).with_name("searched.toml")
 HEAD = """\
 # SPDX-License-Identifier: BSD-3-Clause
-# Written by ./dev models: the last full search of each large model, its states,
-# and a digest of the model and its bounds.
+# Written by ./dev models: the last run of each search, its states, and a digest
+# of the model, its bounds and the expected result.
 """
 # Searches end in several threads.
 WRITING = threading.Lock()
@@ -32,10 +32,11 @@ def text_of(path):
                    for number, part in enumerate(parts))
 
 
-def digest(model, macros):
-    """`model` is a path, `macros` what spin gets by -D."""
+def digest(model, macros, expected=""):
+    """`model` is a path, `macros` what spin gets by -D, `expected` the promise
+    that breaks, if one does."""
     text = text_of(model) + "".join(f"\n{name}={macros[name]}"
-                                    for name in sorted(macros))
+                                    for name in sorted(macros)) + expected
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
