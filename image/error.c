@@ -37,6 +37,7 @@ image_fail(struct image_error *err, const char *file, int code,
 	vsnprintf(err->text, sizeof(err->text), format, args);
 	va_end(args);
 	err->again = is_network(-code);
+	err->refused = false;
 	return code;
 }
 

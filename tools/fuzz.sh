@@ -50,6 +50,9 @@ fuzz_target() {
         python3 -B tests/image/seeds.py --streams "$corpus"
         keep=-keep_seed=1
         ;;
+    sums)
+        python3 -B tests/image/seeds.py --lists "$corpus"
+        ;;
     esac
     # shellcheck disable=SC2086
     clang -std=c11 -D_GNU_SOURCE -g -O1 -Iinclude "-Isrc/$part" -Icli \

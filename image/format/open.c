@@ -6,6 +6,7 @@
 #include "format/formats.h"
 #include "store/address.h"
 #include "store/forward.h"
+#include "store/hash_stream.h"
 
 #define RAW_HINT "add -f raw to read it as a raw image"
 
@@ -61,6 +62,22 @@ image_open_store(struct image_store *store, const struct image_open *how,
 	return rc;
 }
 
+/*
+ * Replace the store by one that is read from its first byte to its last. Closes
+ * the store on failure.
+ */
+static int
+expect_digest(struct image_store **store, const struct image_expect *expect,
+	struct image_error *err)
+{
+	struct image_stream *stream;
+
+	int rc = image_stream_of_store(*store, &stream, err);
+	if (rc == 0)
+		rc = image_stream_expect(stream, expect, &stream, err);
+	return rc < 0 ? rc : image_forward_open(stream, 0, store, err);
+}
+
 int
 image_open(const char *path, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
@@ -72,6 +89,8 @@ image_open(const char *path, const struct image_open *how,
 
 	*out = NULL;
 	int rc = image_store_open_address(path, &store_how, &store, err);
+	if (rc == 0 && how->expect)
+		rc = expect_digest(&store, how->expect, err);
 	return rc < 0 ? rc : image_open_store(store, how, out, err);
 }
 

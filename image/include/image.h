@@ -32,6 +32,8 @@ struct image_error {
 	/* a network or a time-out is the reason: the same call may succeed
 	 * later */
 	bool again;
+	/* the image is not what the caller expects: image_open.expect */
+	bool refused;
 };
 
 /* Returns one if n is 1, otherwise several. For messages. */
@@ -194,6 +196,8 @@ enum image_packing image_packing_by_name(const char *name);
  */
 const char *image_library(size_t index, const char **version);
 
+struct image_expect;
+
 /* How an image is opened. {0} has the defaults. */
 struct image_open {
 	/* NULL: detect the format by the first bytes and the name */
@@ -215,6 +219,13 @@ struct image_open {
 	bool direct;
 	/* remove pages from the page cache after reading */
 	bool drop_cache;
+	/*
+	 * The digest of the file as it is. The file is read once, from its
+	 * first byte to its last. A visit of the whole image, such as
+	 * image_copy(), ends with the check of the digest, and fails if the
+	 * digest is another one. Backing files are not part of it. NULL: any
+	 */
+	const struct image_expect *expect;
 	/* for an image that comes through a stream; valid until the image is
 	 * closed. NULL: such an image is refused if it needs space */
 	const struct image_spill *spill;
@@ -525,6 +536,28 @@ struct image_digests {
 		unsigned char bytes[IMAGE_DIGEST_MAX];
 	} list[IMAGE_ALGORITHMS];
 };
+
+/* The digest that the bytes of a file have to have. */
+struct image_expect {
+	const struct image_algorithm *algorithm;
+	unsigned char bytes[IMAGE_DIGEST_MAX];
+};
+
+/* Returns false for an algorithm by which files with a chosen digest can be
+ * made: MD5 and SHA-1. */
+bool image_algorithm_is_safe(const struct image_algorithm *algorithm);
+/* Set *expect. Returns false if these are not the digits of such a digest. */
+bool image_expect_hex(struct image_expect *expect,
+	const struct image_algorithm *algorithm, const char *digits,
+	size_t length);
+/*
+ * Set *expect to what a list such as SHA256SUMS has for the last part of an
+ * image's address. list is a file of any kind, or an address with https.
+ * Signatures are not checked. Returns -ENOENT if the list does not have the
+ * name.
+ */
+int image_expect_in_list(struct image_expect *expect, const char *list,
+	const char *address, struct image_error *err);
 
 /*
  * Compute digests of the bytes of the disk. Holes are not read. More threads

@@ -535,7 +535,11 @@ static int
 forward_usage(const struct image_store *store, struct image_usage *usage,
 	struct image_error *err)
 {
-	(void)err;
+	const struct image_store *from =
+		((const struct forward *)store)->stream->store;
+
+	if (from)
+		return from->ops->usage(from, usage, err);
 	usage->file_size = usage->disk_usage = store->size;
 	return 0;
 }
@@ -543,9 +547,10 @@ forward_usage(const struct image_store *store, struct image_usage *usage,
 static bool
 forward_same(const struct image_store *store, int fd)
 {
-	(void)store;
-	(void)fd;
-	return false;
+	const struct image_store *from =
+		((const struct forward *)store)->stream->store;
+
+	return from && from->ops->same(from, fd);
 }
 
 static void

@@ -141,6 +141,7 @@ image_stream_of_store(struct image_store *store, struct image_stream **out,
 	}
 	s->stream.ops = &store_ops;
 	s->stream.size = store->size;
+	s->stream.store = store;
 	s->store = store;
 	*out = &s->stream;
 	return 0;

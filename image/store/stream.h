@@ -10,6 +10,7 @@
  */
 #include "error.h"
 
+struct image_store;
 struct image_stream;
 
 struct image_stream_ops {
@@ -32,6 +33,8 @@ struct image_stream {
 	/* bytes of the whole stream, or IMAGE_SIZE_UNKNOWN. The stream fails
 	 * if it does not end there. */
 	uint64_t size;
+	/* the store whose bytes these are, packed or not; NULL: none */
+	const struct image_store *store;
 };
 
 /*

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Write small images to a directory, for a fuzzer to begin with; or, after
---streams, compressed clusters as compressed_fuzz.c takes them."""
+--streams, compressed clusters as compressed_fuzz.c takes them; or, after
+--lists, lists of digests."""
+import hashlib
 import pathlib
 import sys
 import zlib
@@ -50,10 +52,26 @@ def write_images(directory):
     (directory / "data").unlink()
 
 
+def write_lists(directory):
+    """The lines of several tools, and a clear-signed message."""
+    for name in ("sha256", "sha512", "blake2b"):
+        digest = hashlib.new(name, b"x").hexdigest()
+        (directory / f"{name}-gnu").write_text(f"{digest} *./disk.img\n")
+        (directory / f"{name}-escaped").write_text(
+            f"\\{digest}  a\\nb/disk.img\n{digest}  other\n")
+        (directory / f"{name}-tag").write_text(
+            f"# disk.img: 1 byte\r\n{name.upper()} (disk.img) = {digest}\r\n")
+    (directory / "signed").write_text(
+        "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n"
+        f"{hashlib.sha256(b'x').hexdigest()}  disk.img\n- -----\n"
+        "-----BEGIN PGP SIGNATURE-----\n\niQ==\n-----END PGP SIGNATURE-----\n")
+
+
 def main():
     """As the arguments say."""
-    if sys.argv[1] == "--streams":
-        write_streams(pathlib.Path(sys.argv[2]))
+    writers = {"--streams": write_streams, "--lists": write_lists}
+    if sys.argv[1] in writers:
+        writers[sys.argv[1]](pathlib.Path(sys.argv[2]))
     else:
         write_images(pathlib.Path(sys.argv[1]))
 

@@ -196,7 +196,7 @@ unpack(enum image_packing packing, const struct bytes *bytes,
 {
 	char name[] = "disk";
 	bool closed = false;
-	struct given given = {{&given_ops, name, bytes->length}, bytes, 0,
+	struct given given = {{&given_ops, name, bytes->length, NULL}, bytes, 0,
 		way->piece, way->broken ? way->broken : SIZE_MAX, &closed};
 	struct image_stream *out;
 	size_t got = 1;

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Finds the digest of an image in a list of digests. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "hash/sums.h"
+#include "store/address.h"
+#include "store/forward.h"
+
+/* A list of a hundred thousand files. */
+#define LIST_MAX ((size_t)16 << 20)
+
+/* Opens a file of any kind, such as the pipe of a gpg. */
+static int
+open_file(const char *path, struct image_stream **out, struct image_error *err)
+{
+	int fd;
+
+	do
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd < 0 && errno == EINTR);
+	if (fd < 0)
+		return image_fail(err, path, -errno, "cannot be opened: %s",
+			strerror(errno));
+	return image_stream_of_fd(fd, true, path, out, err);
+}
+
+static int
+open_list(const char *list, struct image_stream **out, struct image_error *err)
+{
+	const struct image_store_how how = {.force_share = true};
+	bool https = strncasecmp(list, "https:", 6) == 0;
+	struct image_store *store;
+
+	if (!https && !image_is_address(list) && !strstr(list, "://"))
+		return open_file(list, out, err);
+	if (!https)
+		return image_fail(err, list, -EPROTONOSUPPORT,
+			"is not safe: a list of digests comes from a file or "
+			"by https");
+	if (!image_is_address(list))
+		return image_fail(err, list, -ENOTSUP,
+			"cannot be read: this hone was built without https");
+	int rc = image_store_open_address(list, &how, &store, err);
+	return rc < 0 ? rc : image_stream_of_store(store, out, err);
+}
+
+static int
+read_all(struct image_stream *stream, char *text, size_t *length,
+	struct image_error *err)
+{
+	size_t got = 1;
+	int rc = 0;
+
+	*length = 0;
+	while (rc == 0 && got) {
+		if (*length == LIST_MAX)
+			return image_fail(err, stream->name, -EFBIG,
+				"is larger than 16 MiB, and no list of "
+				"digests");
+		rc = image_stream_read(
+			stream, text + *length, LIST_MAX - *length, &got, err);
+		*length += got;
+	}
+	return rc;
+}
+
+/* Replace %41 by A. */
+static void
+decode(char *name)
+{
+	char *to = name;
+
+	while (*name) {
+		int high = name[0] == '%' ? image_hex_digit(name[1]) : -1;
+		int low = high < 0 ? -1 : image_hex_digit(name[2]);
+		if (low >= 0 && (high || low)) {
+			*to++ = (char)(high << 4 | low);
+			name += 3;
+		} else {
+			*to++ = *name++;
+		}
+	}
+	*to = '\0';
+}
+
+/* The last part of a path or of an address, to be freed. */
+static char *
+name_of(const char *address)
+{
+	bool is_address = image_is_address(address);
+	size_t length = is_address ? strcspn(address, "?#") : strlen(address);
+	const char *slash = memrchr(address, '/', length);
+	const char *from = slash ? slash + 1 : address;
+	char *name = strndup(from, length - (size_t)(from - address));
+
+	if (name && is_address)
+		decode(name);
+	return name;
+}
+
+static int
+find(const char *list, const char *name, struct image_expect *expect,
+	struct image_error *err)
+{
+	struct image_stream *stream;
+	char *text = malloc(LIST_MAX);
+	size_t length;
+
+	if (!text)
+		return image_no_memory(err);
+	int rc = open_list(list, &stream, err);
+	if (rc == 0) {
+		rc = read_all(stream, text, &length, err);
+		if (rc == 0)
+			rc = image_sums_find(
+				stream->name, text, length, name, expect, err);
+		image_stream_close(stream);
+	}
+	free(text);
+	return rc;
+}
+
+int
+image_expect_in_list(struct image_expect *expect, const char *list,
+	const char *address, struct image_error *err)
+{
+	char *name = name_of(address);
+	int rc;
+
+	if (!name)
+		return image_no_memory(err);
+	if (!*name || strcmp(address, "-") == 0)
+		rc = image_fail(err, address, -EINVAL,
+			"has no file name that a list of digests could have");
+	else
+		rc = find(list, name, expect, err);
+	free(name);
+	return rc;
+}
