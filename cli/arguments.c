@@ -8,6 +8,8 @@
 #define MAX_BLOCK ((uint64_t)2 << 20)
 /* Enough for one chunk of compressed clusters of 2 MiB, with its lists. */
 #define MIN_MEMORY ((uint64_t)8 << 20)
+/* An hour. */
+#define MAX_TIMEOUT 3600
 
 static const char *
 command_name(const struct cli *cli)
@@ -124,6 +126,28 @@ cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct)
 		cli_options[id].letter, mode);
 }
 
+/* --http-header and --timeout. */
+static int
+parse_network(const struct cli *cli, struct image_open *how)
+{
+	const char *header = cli->option[OPTION_HTTP_HEADER];
+	const char *timeout = cli->option[OPTION_TIMEOUT];
+	int seconds = 0;
+
+	/* Others see the command line, and the header has secrets. */
+	if (header && (header[0] != '@' || !header[1]))
+		return cli_usage(command_name(cli),
+			"--http-header takes the name of a file: @FILE");
+	if (timeout && (!cli_parse_int(timeout, &seconds) || seconds < 1 ||
+			       seconds > MAX_TIMEOUT))
+		return cli_usage(command_name(cli),
+			"--timeout: '%s' is not a number from 1 to %d", timeout,
+			MAX_TIMEOUT);
+	how->http_header_file = header ? header + 1 : NULL;
+	how->timeout = (unsigned)seconds;
+	return 0;
+}
+
 int
 cli_open(const struct cli *cli, struct image_open *how)
 {
@@ -133,7 +157,8 @@ cli_open(const struct cli *cli, struct image_open *how)
 		.snapshot = cli->option[OPTION_SNAPSHOT],
 		.force_share = cli->option[OPTION_FORCE_SHARE],
 	};
-	return cli_cache_mode(cli, OPTION_SOURCE_CACHE, &how->direct);
+	int rc = parse_network(cli, how);
+	return rc ? rc : cli_cache_mode(cli, OPTION_SOURCE_CACHE, &how->direct);
 }
 
 int

@@ -88,8 +88,8 @@ check_run(const struct cli *cli)
 		rc = cli_format(cli, OPTION_FORMAT, &how.format);
 	if (rc != 0)
 		return rc;
-	if (image_check(verdict.name, &how, keep, &verdict, &verdict.checked,
-		    &err) < 0) {
+	if (image_check(cli->addresses[0], &how, keep, &verdict,
+		    &verdict.checked, &err) < 0) {
 		rc = cli_image_fail(verdict.name, &err);
 		return rc == CLI_AGAIN ? rc : NOT_CHECKED;
 	}

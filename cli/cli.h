@@ -52,6 +52,9 @@ enum {
 /* Before the command. */
 #define IN_GLOBAL (1u << COMMAND_COUNT)
 
+/* Most operands of a command. */
+#define CLI_OPERANDS 2
+
 /* A parsed command line. */
 struct cli {
 	enum command_id command;
@@ -64,7 +67,10 @@ struct cli {
 	/* the joined values, for free() */
 	char *joined;
 	int n_operands;
+	/* as they may be shown: without passwords and signatures */
 	char **operands;
+	/* the operands of a command that reads images, to be opened */
+	char *addresses[CLI_OPERANDS];
 };
 
 struct command_row {
@@ -142,6 +148,14 @@ int cli_refuse_format(
  */
 #define CLI_FORMATS 128
 const char *cli_list_formats(char *list, const char *before, bool written);
+
+/*
+ * address.c: set cli->addresses, and remove what is secret from the operands,
+ * which other users can see in /proc. Returns 0, or CLI_FAILED after a message.
+ */
+int cli_addresses(struct cli *cli);
+/* Print a line for each address that others can change on the way. */
+void cli_warn_plain(const struct cli *cli);
 
 /* help.c */
 void cli_help(void);

@@ -103,7 +103,7 @@ open_side(const struct cli *cli, int which, const struct image_format *format,
 	/* --snapshot selects a snapshot of A */
 	if (which == 1)
 		how.snapshot = NULL;
-	if (image_open(name, &how, source, &err) < 0) {
+	if (image_open(cli->addresses[which], &how, source, &err) < 0) {
 		if (which == 1)
 			cli_name_second_format(err.text);
 		return cli_image_fail(name, &err);

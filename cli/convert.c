@@ -206,7 +206,7 @@ convert_run(const struct cli *cli)
 	int rc = parse(&job);
 	if (rc != 0)
 		return rc;
-	if (image_open(job.source, &job.open, &job.src, &err) < 0)
+	if (image_open(cli->addresses[0], &job.open, &job.src, &err) < 0)
 		rc = cli_image_fail(job.source, &err);
 	else
 		rc = convert(&job);

@@ -142,7 +142,7 @@ digest_run(const struct cli *cli)
 		rc = cli_cache(cli, &how);
 	if (rc != 0)
 		return rc;
-	if (image_open(cli->operands[0], &how, &img, &err) < 0)
+	if (image_open(cli->addresses[0], &how, &img, &err) < 0)
 		return cli_image_fail(cli->operands[0], &err);
 	rc = digest(cli, img, &run, block, &digests);
 	image_close(img);

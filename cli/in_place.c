@@ -37,8 +37,8 @@ in_place_open(struct job *job, struct image_store **target)
 
 	*target = NULL;
 	int rc = refuse_source(job);
-	if (rc == 0 &&
-		image_target_open(job->name, &job->write, target, &err) < 0)
+	if (rc == 0 && image_target_open(job->cli->addresses[1], &job->write,
+			       target, &err) < 0)
 		rc = cli_image_fail(job->name, &err);
 	return rc;
 }
@@ -54,7 +54,7 @@ verify(struct job *job, struct image_error *err)
 		.force_share = true};
 	struct image_source *back;
 
-	int rc = image_open(job->name, &how, &back, err);
+	int rc = image_open(job->cli->addresses[1], &how, &back, err);
 	if (rc < 0)
 		return rc;
 	rc = convert_compare(job, back, err);

@@ -92,7 +92,7 @@ run_global(const struct cli *cli)
 }
 
 static int
-run_parsed(const struct cli *cli)
+run_parsed(struct cli *cli)
 {
 	const struct command_row *row = &cli_commands[cli->command];
 
@@ -121,6 +121,9 @@ run_parsed(const struct cli *cli)
 		if (rc != 0)
 			return rc;
 	}
+	if (cli_addresses(cli) != 0)
+		return CLI_FAILED;
+	cli_warn_plain(cli);
 	return run[cli->command](cli);
 }
 
@@ -137,6 +140,8 @@ run_command(int argc, char **argv)
 	if (rc == 0)
 		rc = run_parsed(&cli);
 	free(cli.joined);
+	for (int i = 0; i < CLI_OPERANDS; i++)
+		free(cli.addresses[i]);
 	return rc;
 }
 

@@ -48,9 +48,7 @@ image_check(const char *path, const struct image_open *how,
 	void (*report)(void *opaque, const struct image_finding *finding),
 	void *opaque, struct image_checked *checked, struct image_error *err)
 {
-	struct image_store_how store_how = {.force_share = how->force_share,
-		.direct = how->direct,
-		.drop_cache = how->drop_cache};
+	struct image_store_how store_how = image_store_how(how);
 	struct image_verdict verdict = {report, opaque, checked};
 	struct image_store *store;
 

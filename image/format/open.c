@@ -82,9 +82,7 @@ int
 image_open(const char *path, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
 {
-	struct image_store_how store_how = {.force_share = how->force_share,
-		.direct = how->direct,
-		.drop_cache = how->drop_cache};
+	struct image_store_how store_how = image_store_how(how);
 	struct image_store *store;
 
 	*out = NULL;
@@ -98,9 +96,7 @@ int
 image_open_fd(int fd, const char *name, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
 {
-	struct image_store_how store_how = {.force_share = how->force_share,
-		.direct = how->direct,
-		.drop_cache = how->drop_cache};
+	struct image_store_how store_how = image_store_how(how);
 	struct image_store *store;
 
 	*out = NULL;

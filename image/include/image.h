@@ -158,6 +158,17 @@ const struct image_format *image_format_by_suffix(const char *path);
  * "https:". Other addresses are paths.
  */
 bool image_is_address(const char *address);
+/*
+ * Returns the address as it may be shown, which the caller frees: without user
+ * and password, and for HTTP without query and fragment, which may be secrets,
+ * too. A path is copied as it is. Returns NULL if there is no memory.
+ */
+char *image_address_name(const char *address);
+/* Returns whether the address is read without encryption or signature, so that
+ * others can change what comes. */
+bool image_address_is_plain(const char *address);
+/* Returns the version of libcurl, or NULL if this build has no HTTP. */
+const char *image_http_library(void);
 
 /*
  * Where bytes of a stream are kept that are needed later and for which there is
@@ -226,6 +237,12 @@ struct image_open {
 	 * digest is another one. Backing files are not part of it. NULL: any
 	 */
 	const struct image_expect *expect;
+	/* HTTP: a file with fields for the header of each request, one on a
+	 * line, such as a token. Only the host of the address gets them. NULL:
+	 * none */
+	const char *http_header_file;
+	/* seconds that a server may send nothing; 0: the default, 60 */
+	unsigned timeout;
 	/* for an image that comes through a stream; valid until the image is
 	 * closed. NULL: such an image is refused if it needs space */
 	const struct image_spill *spill;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "image.h"
 #include "store/address.h"
@@ -41,6 +42,70 @@ bool
 image_is_address(const char *address)
 {
 	return scheme_of(address) != NULL;
+}
+
+/* Of these, the query may be a signature. */
+static bool
+is_http(const struct scheme *scheme)
+{
+	return strcmp(scheme->name, "http") == 0 ||
+	       strcmp(scheme->name, "https") == 0;
+}
+
+/* Returns whether host and port have no colon that a password may follow. */
+static bool
+is_host(const char *host, size_t length)
+{
+	const char *bracket = memchr(host, ']', length);
+	const char *from = bracket ? bracket : host;
+	const char *end = host + length;
+	const char *colon = memchr(from, ':', (size_t)(end - from));
+
+	return !colon ||
+	       strspn(colon + 1, "0123456789") == (size_t)(end - colon - 1);
+}
+
+char *
+image_address_name(const char *address)
+{
+	const struct scheme *scheme = scheme_of(address);
+	const char *host = scheme ? strstr(address, "://") : NULL;
+
+	if (!scheme)
+		return strdup(address);
+	size_t before = strlen(scheme->name) + 1;
+	size_t end = strcspn(address, is_http(scheme) ? "?#" : "");
+	char *name = malloc(strlen(address) + 1);
+	if (!name)
+		return NULL;
+	if (host == address + before - 1) {
+		before += 2;
+		host = address + before;
+		size_t length = strcspn(host, "/?#");
+		const char *at = memrchr(host, '@', length);
+		if (at) {
+			length -= (size_t)(at + 1 - host);
+			host = at + 1;
+		}
+		/* A password with a slash in it, perhaps. */
+		if (!is_host(host, length))
+			host = address + end;
+	} else {
+		host = address + before;
+	}
+	memcpy(name, address, before);
+	size_t rest = (size_t)(address + end - host);
+	memcpy(name + before, host, rest);
+	name[before + rest] = '\0';
+	return name;
+}
+
+bool
+image_address_is_plain(const char *address)
+{
+	const struct scheme *scheme = scheme_of(address);
+
+	return scheme && strcmp(scheme->name, "http") == 0;
 }
 
 int

@@ -8,6 +8,12 @@
  */
 #include "store/store.h"
 
+#define IMAGE_SCHEME(name, open, target)                                       \
+	int open(const char *address, const struct image_store_how *how,       \
+		struct image_store **out, struct image_error *err);
+#include "store/schemes.def"
+#undef IMAGE_SCHEME
+
 /* Open an address for reading. */
 int image_store_open_address(const char *address,
 	const struct image_store_how *how, struct image_store **out,

@@ -126,7 +126,22 @@ struct image_store_how {
 	bool drop_cache;
 	/* for a target: write into a regular file that exists */
 	bool in_place;
+	/* as in struct image_open */
+	const char *http_header_file;
+	unsigned timeout;
 };
+
+static inline struct image_store_how
+image_store_how(const struct image_open *how)
+{
+	return (struct image_store_how){
+		.force_share = how->force_share,
+		.direct = how->direct,
+		.drop_cache = how->drop_cache,
+		.http_header_file = how->http_header_file,
+		.timeout = how->timeout,
+	};
+}
 
 /*
  * Open a regular file or block device for reading. If `below` is not NULL, the

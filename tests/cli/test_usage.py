@@ -304,7 +304,7 @@ def test_the_modes_of_the_cache_are_of_each_side(
 
 @pytest.mark.parametrize("name", [
     "nbd://host/disk", "nbd:unix:/socket", 'json:{"driver": "file"}',
-    "https://host/disk", "file:disk"])
+    "ftp://host/disk", "file:disk"])
 def test_what_qemu_takes_for_a_protocol_is_no_file(
         hone, small, out, name):
     for words in (["map", name], ["check", name], ["compare", small, name],

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The user's address and options, and what of them a host gets. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#include "store/http/http.h"
+
+#define DEFAULT_TIMEOUT 60
+/* Bytes of the file of --http-header. */
+#define MAX_HEADERS 65536
+
+static bool
+append(struct curl_slist **list, const char *line)
+{
+	struct curl_slist *longer = curl_slist_append(*list, line);
+
+	if (longer)
+		*list = longer;
+	return longer != NULL;
+}
+
+/* Fields that Hone sets, or that change what an answer means. */
+static bool
+is_ours(const char *line, size_t length)
+{
+	static const char *const names[] = {"range", "if-range",
+		"accept-encoding", "te", "connection", "transfer-encoding",
+		"content-length", "host", "expect", "upgrade"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strlen(names[i]) == length &&
+			strncasecmp(line, names[i], length) == 0)
+			return true;
+	return false;
+}
+
+/* The message has no byte of the line: it may be a secret. */
+static int
+parse_header(struct http_target *target, const char *line, const char *file,
+	unsigned number, struct image_error *err)
+{
+	size_t name = strcspn(line, ":");
+	bool good = name > 0 && line[name] == ':';
+
+	for (size_t i = 0; i < name; i++)
+		good = good && (isalnum((unsigned char)line[i]) ||
+				       strchr("!#$%&'*+-.^_`|~", line[i]));
+	for (const char *p = line + name; *p; p++)
+		good = good && (!iscntrl((unsigned char)*p) || *p == '\t');
+	if (!good)
+		return image_fail(err, file, -EINVAL,
+			"line %u is not a header field: NAME: VALUE", number);
+	if (is_ours(line, name))
+		return image_fail(err, file, -EINVAL,
+			"line %u: the field %.*s cannot be set", number,
+			(int)name, line);
+	return append(&target->headers, line) ? 0 : image_no_memory(err);
+}
+
+static int
+parse_headers(struct http_target *target, char *text, const char *file,
+	struct image_error *err)
+{
+	char *save = NULL;
+	unsigned number = 0;
+	int rc = 0;
+
+	for (char *line = strtok_r(text, "\n", &save); line && rc == 0;
+		line = strtok_r(NULL, "\n", &save)) {
+		line[strcspn(line, "\r")] = '\0';
+		number++;
+		if (line[0])
+			rc = parse_header(target, line, file, number, err);
+	}
+	return rc;
+}
+
+/* Returns the number of bytes, at most size, or a negative errno. */
+static ssize_t
+read_whole(int fd, char *buf, size_t size)
+{
+	size_t length = 0;
+
+	while (length < size) {
+		ssize_t n = read(fd, buf + length, size - length);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		length += (size_t)n;
+	}
+	return (ssize_t)length;
+}
+
+static int
+read_headers(
+	struct http_target *target, const char *file, struct image_error *err)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return image_fail(err, file, -errno, "cannot be opened: %s",
+			strerror(errno));
+	char *text = calloc(1, MAX_HEADERS + 1);
+	int rc;
+	if (!text) {
+		rc = image_no_memory(err);
+	} else {
+		ssize_t n = read_whole(fd, text, MAX_HEADERS + 1);
+		if (n < 0)
+			rc = image_fail(err, file, (int)n, "cannot be read: %s",
+				strerror((int)-n));
+		else if (n > MAX_HEADERS || strlen(text) < (size_t)n)
+			rc = image_fail(err, file, -EINVAL,
+				"is not a text of at most %d bytes",
+				MAX_HEADERS);
+		else
+			rc = parse_headers(target, text, file, err);
+	}
+	free(text);
+	close(fd);
+	return rc;
+}
+
+/* A part of an address, which the caller frees by curl_free(). */
+static char *
+part(CURLU *parts, CURLUPart which, unsigned flags)
+{
+	char *text = NULL;
+
+	curl_url_get(parts, which, &text, flags);
+	return text;
+}
+
+/* Copy a part. Returns false if there is no memory. */
+static bool
+copy_part(CURLU *parts, CURLUPart which, unsigned flags, char **out)
+{
+	char *text = part(parts, which, flags);
+
+	*out = text ? strdup(text) : NULL;
+	curl_free(text);
+	return *out || !text;
+}
+
+static bool
+split(struct http_target *target, CURLU *parts)
+{
+	bool good = copy_part(parts, CURLUPART_USER, CURLU_URLDECODE,
+			    &target->user) &&
+		    copy_part(parts, CURLUPART_PASSWORD, CURLU_URLDECODE,
+			    &target->password);
+	/* libcurl uses a password with a user only. */
+	if (good && target->user && !target->password) {
+		target->password = strdup("");
+		good = target->password;
+	}
+	curl_url_set(parts, CURLUPART_USER, NULL, 0);
+	curl_url_set(parts, CURLUPART_PASSWORD, NULL, 0);
+	curl_url_set(parts, CURLUPART_FRAGMENT, NULL, 0);
+	return good && copy_part(parts, CURLUPART_URL, 0, &target->url) &&
+	       target->url;
+}
+
+int
+http_target_parse(struct http_target *target, const char *address,
+	const char *name, const struct image_store_how *how,
+	struct image_error *err)
+{
+	CURLU *parts = curl_url();
+	int rc = 0;
+
+	target->timeout = how->timeout ? (long)how->timeout : DEFAULT_TIMEOUT;
+	if (!parts || !append(&target->headers, "Accept-Encoding: identity") ||
+		!append(&target->plain, "Accept-Encoding: identity")) {
+		curl_url_cleanup(parts);
+		return image_no_memory(err);
+	}
+	CURLUcode code =
+		curl_url_set(parts, CURLUPART_URL, address, CURLU_URLENCODE);
+	/* libcurl accepts http:host and http:/host. */
+	if (code != CURLUE_OK || !strstr(address, "://"))
+		rc = image_fail(err, name, -EINVAL,
+			"is not a valid address: %s",
+			code ? curl_url_strerror(code)
+			     : "https://HOST/PATH has two slashes");
+	else if (!split(target, parts))
+		rc = image_no_memory(err);
+	curl_url_cleanup(parts);
+	if (rc == 0 && how->http_header_file)
+		rc = read_headers(target, how->http_header_file, err);
+	return rc;
+}
+
+void
+http_target_free(struct http_target *target)
+{
+	free(target->url);
+	free(target->user);
+	free(target->password);
+	curl_slist_free_all(target->headers);
+	curl_slist_free_all(target->plain);
+}
+
+static bool
+same_part(CURLU *a, CURLU *b, CURLUPart which)
+{
+	char *x = part(a, which, CURLU_DEFAULT_PORT);
+	char *y = part(b, which, CURLU_DEFAULT_PORT);
+	bool same = x && y && strcasecmp(x, y) == 0;
+
+	curl_free(x);
+	curl_free(y);
+	return same;
+}
+
+/* Set the options that may hold credentials. */
+static bool
+apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
+	CURLU *parts, const char *url)
+{
+	if (curl_url_set(origin, CURLUPART_URL, target->url, 0) ||
+		curl_url_set(parts, CURLUPART_URL, url, CURLU_URLENCODE))
+		return false;
+	/* as curl: another port or scheme is another host */
+	bool same = same_part(origin, parts, CURLUPART_SCHEME) &&
+		    same_part(origin, parts, CURLUPART_HOST) &&
+		    same_part(origin, parts, CURLUPART_PORT);
+	/* A server chose those of a redirect. */
+	curl_url_set(parts, CURLUPART_USER, NULL, 0);
+	curl_url_set(parts, CURLUPART_PASSWORD, NULL, 0);
+	char *text = part(parts, CURLUPART_URL, 0);
+	bool good =
+		text && curl_easy_setopt(easy, CURLOPT_URL, text) == CURLE_OK &&
+		curl_easy_setopt(easy, CURLOPT_HTTPHEADER,
+			same ? target->headers : target->plain) == CURLE_OK &&
+		curl_easy_setopt(easy, CURLOPT_NETRC,
+			same ? (long)CURL_NETRC_OPTIONAL
+			     : (long)CURL_NETRC_IGNORED) == CURLE_OK;
+	if (good && same && target->user)
+		good = curl_easy_setopt(easy, CURLOPT_USERNAME, target->user) ==
+			       CURLE_OK &&
+		       curl_easy_setopt(easy, CURLOPT_PASSWORD,
+			       target->password) == CURLE_OK;
+	curl_free(text);
+	return good;
+}
+
+bool
+http_target_apply(const struct http_target *target, CURL *easy, const char *url)
+{
+	CURLU *origin = curl_url();
+	CURLU *parts = curl_url();
+	bool good = origin && parts &&
+		    apply_parts(target, easy, origin, parts, url);
+
+	curl_url_cleanup(origin);
+	curl_url_cleanup(parts);
+	return good;
+}
+
+static bool
+begins(const char *url, const char *scheme)
+{
+	return strncasecmp(url, scheme, strlen(scheme)) == 0;
+}
+
+const char *
+http_refuse_redirect(const char *from, const char *to)
+{
+	CURLU *parts = curl_url();
+	bool valid = parts && curl_url_set(parts, CURLUPART_URL, to,
+				      CURLU_URLENCODE) == CURLUE_OK;
+
+	curl_url_cleanup(parts);
+	if (!begins(to, "https://") && !begins(to, "http://"))
+		return "to an address that is neither http nor https";
+	if (!valid)
+		return "to an address that is not valid";
+	if (begins(from, "https://") && !begins(to, "https://"))
+		return "from https to http";
+	return NULL;
+}

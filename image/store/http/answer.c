@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <string.h>
+#include <strings.h>
+#include "store/http/answer.h"
+
+/* A piece of a line. */
+struct piece {
+	const char *at;
+	size_t length;
+};
+
+static bool
+is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+/* Take decimal digits from the front. Returns false for none or too many. */
+static bool
+parse_number(struct piece *p, uint64_t *number)
+{
+	size_t n = 0;
+
+	*number = 0;
+	for (; n < p->length && is_digit(p->at[n]); n++)
+		if (__builtin_mul_overflow(*number, 10, number) ||
+			__builtin_add_overflow(
+				*number, (unsigned)(p->at[n] - '0'), number))
+			return false;
+	p->at += n;
+	p->length -= n;
+	return n > 0 && *number < IMAGE_SIZE_UNKNOWN;
+}
+
+static bool
+take(struct piece *p, const char *word)
+{
+	size_t length = strlen(word);
+
+	if (p->length < length || strncasecmp(p->at, word, length) != 0)
+		return false;
+	p->at += length;
+	p->length -= length;
+	return true;
+}
+
+/* "bytes 0-99/1000", "bytes 0-99/" followed by a star, or "bytes" with a star
+ * in place of the range. */
+static bool
+parse_range(struct http_answer *answer, struct piece value)
+{
+	if (!take(&value, "bytes "))
+		return false;
+	if (take(&value, "*")) {
+		answer->first = 1;
+		answer->last = 0;
+	} else if (!parse_number(&value, &answer->first) ||
+		   !take(&value, "-") || !parse_number(&value, &answer->last) ||
+		   answer->first > answer->last) {
+		return false;
+	}
+	if (!take(&value, "/"))
+		return false;
+	if (take(&value, "*"))
+		answer->total = IMAGE_SIZE_UNKNOWN;
+	else if (!parse_number(&value, &answer->total))
+		return false;
+	return value.length == 0 &&
+	       (answer->first > answer->last || answer->last < answer->total);
+}
+
+static void
+copy(char *to, size_t size, struct piece value)
+{
+	if (value.length >= size || memchr(value.at, '\0', value.length))
+		return;
+	memcpy(to, value.at, value.length);
+	to[value.length] = '\0';
+}
+
+/* A weak ETag is that of another representation with the same meaning. */
+static void
+parse_etag(struct http_answer *answer, struct piece value)
+{
+	if (value.length >= 2 && value.at[0] == '"' &&
+		value.at[value.length - 1] == '"')
+		copy(answer->etag, sizeof(answer->etag), value);
+}
+
+static void
+parse_field(struct http_answer *answer, struct piece name, struct piece value)
+{
+#define NAME(text)                                                             \
+	(name.length == sizeof(text) - 1 &&                                    \
+		strncasecmp(name.at, text, name.length) == 0)
+	if (NAME("etag")) {
+		parse_etag(answer, value);
+	} else if (NAME("last-modified")) {
+		copy(answer->modified, sizeof(answer->modified), value);
+	} else if (NAME("content-length")) {
+		if (!parse_number(&value, &answer->length) || value.length)
+			answer->length = IMAGE_SIZE_UNKNOWN;
+	} else if (NAME("content-range")) {
+		answer->bad_range =
+			answer->has_range || !parse_range(answer, value);
+		answer->has_range = true;
+	} else if (NAME("content-encoding")) {
+		struct piece rest = value;
+		if (take(&rest, "identity") && rest.length == 0)
+			return;
+		strcpy(answer->encoding, "an unknown encoding");
+		copy(answer->encoding, sizeof(answer->encoding), value);
+	} else if (NAME("location")) {
+		answer->location = true;
+	} else if (NAME("x-amz-bucket-region")) {
+		copy(answer->region, sizeof(answer->region), value);
+	}
+#undef NAME
+}
+
+static struct piece
+trim(struct piece p)
+{
+	while (p.length && strchr(" \t\r\n", p.at[p.length - 1]))
+		p.length--;
+	while (p.length && (*p.at == ' ' || *p.at == '\t')) {
+		p.at++;
+		p.length--;
+	}
+	return p;
+}
+
+void
+http_answer_line(struct http_answer *answer, const char *line, size_t length)
+{
+	struct piece all = trim((struct piece){line, length});
+	struct piece rest = all;
+
+	if (take(&rest, "HTTP/")) {
+		uint64_t status = 0;
+		while (rest.length && *rest.at != ' ') {
+			rest.at++;
+			rest.length--;
+		}
+		rest = trim(rest);
+		if (!parse_number(&rest, &status) || status > 999)
+			status = 0;
+		*answer = (struct http_answer){.status = (unsigned)status,
+			.length = IMAGE_SIZE_UNKNOWN};
+		return;
+	}
+	if (all.length == 0)
+		answer->complete = true;
+	const char *colon = memchr(all.at, ':', all.length);
+	if (!colon)
+		return;
+	size_t name = (size_t)(colon - all.at);
+	parse_field(answer, (struct piece){all.at, name},
+		trim((struct piece){colon + 1, all.length - name - 1}));
+}
+
+const char *
+http_answer_differs(
+	const struct http_answer *first, const struct http_answer *answer)
+{
+	if (answer->total != first->total)
+		return "its length";
+	if (strcmp(answer->etag, first->etag) != 0)
+		return "its ETag";
+	/* Servers of one name may have files of other dates. */
+	if (!first->etag[0] && strcmp(answer->modified, first->modified) != 0)
+		return "its date";
+	return NULL;
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_HTTP_ANSWER_H
+#define HONE_IMAGE_HTTP_ANSWER_H
+/* What the header of a server's answer says. Uses no libcurl. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "image.h"
+
+#define HTTP_ETAG 256
+#define HTTP_WORD 64
+
+/* The fields of one answer; a field that is too long counts as missing. */
+struct http_answer {
+	unsigned status;
+	/* all fields are there: an empty line came */
+	bool complete;
+	/* has Location */
+	bool location;
+	/* a strong ETag with its quotes, or "" */
+	char etag[HTTP_ETAG];
+	/* Last-Modified, or "" */
+	char modified[HTTP_WORD];
+	/* Content-Encoding other than identity, or "" */
+	char encoding[HTTP_WORD];
+	/* x-amz-bucket-region, or "" */
+	char region[HTTP_WORD];
+	/* Content-Length, or IMAGE_SIZE_UNKNOWN */
+	uint64_t length;
+	/* Content-Range: bytes first-last/total. Without a range, as in
+	 * "bytes * /total", first is above last. */
+	bool has_range;
+	bool bad_range;
+	uint64_t first;
+	uint64_t last;
+	/* IMAGE_SIZE_UNKNOWN for "*" */
+	uint64_t total;
+};
+
+/*
+ * Take one line of the header, which may end with CR and LF. A status line
+ * begins a new answer.
+ */
+void http_answer_line(
+	struct http_answer *answer, const char *line, size_t length);
+
+/*
+ * Returns NULL if both answers are about the same file, as far as strong ETags,
+ * dates and lengths show. Otherwise returns what differs, for a message.
+ */
+const char *http_answer_differs(
+	const struct http_answer *first, const struct http_answer *answer);
+
+#endif

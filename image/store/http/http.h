@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_HTTP_H
+#define HONE_IMAGE_HTTP_H
+/*
+ * A store on a server, by libcurl.
+ *
+ *   readers (any thread)             the store's thread
+ *   http_blocks_read()               http_thread()
+ *     blocks.c: look up, wait          thread.c: the multi interface
+ *     ahead.c: what comes next         transfer.c: one request and its answer
+ *          |                                ^    |
+ *          | struct http_transfer, queued   |    | bytes
+ *          +--------------------------------+    v
+ *                              struct http_slot: blocks of HTTP_BLOCK bytes
+ *
+ * A read makes requests for the blocks that are missing, adjacent blocks in one
+ * request, and for the blocks ahead of ascending reads. The slots are a cache
+ * of bounded size. The first request asks for the first block; its answer has
+ * the length and the identity of the file, to which each later answer is
+ * compared.
+ *
+ * After a failure the store stays failed: every read returns the first failure.
+ */
+#include <curl/curl.h>
+#include <pthread.h>
+#include "store/http/answer.h"
+#include "store/store.h"
+
+/* hone info needs three blocks of a qcow2 image: the header, the L1 table and
+ * the table of snapshots. */
+#define HTTP_BLOCK ((uint64_t)128 << 10)
+/* 48 MiB */
+#define HTTP_SLOTS 384
+/* Longest range of one request. A gigabit a second brings this in 34 ms. */
+#define HTTP_LONG ((uint64_t)4 << 20)
+/* Most bytes requested ahead of ascending reads. */
+#define HTTP_AHEAD ((uint64_t)16 << 20)
+/* Requests under way. */
+#define HTTP_TRANSFERS 6
+/* Failures of one request, one after another, without a block in between. */
+#define HTTP_TRIES 5
+/* Redirects of one request. */
+#define HTTP_REDIRECTS 10
+/* Longest wait that a server can ask for by Retry-After, in seconds. */
+#define HTTP_RETRY_AFTER 120
+/* Sequences of ascending reads. */
+#define HTTP_TRACKS 4
+
+/* What the user's address and options say. Constant. */
+struct http_target {
+	/* without user, password and fragment */
+	char *url;
+	/* NULL: none */
+	char *user;
+	char *password;
+	/* for the host of url alone */
+	struct curl_slist *headers;
+	/* for other hosts */
+	struct curl_slist *plain;
+	/* seconds without progress */
+	long timeout;
+};
+
+struct http_slot {
+	/* number of the block; UINT64_MAX: free */
+	uint64_t block;
+	bool ready;
+	/* readers that use the block or wait for it */
+	unsigned pins;
+	/* http.tick at the last use */
+	uint64_t used;
+	char *data;
+};
+
+/* A sequence of reads at ascending offsets. */
+struct http_track {
+	/* of the last read */
+	uint64_t end;
+	/* up to where requests were made */
+	uint64_t ahead;
+	/* bytes of reads that continued the sequence */
+	uint64_t bytes;
+	uint64_t used;
+};
+
+/* What is done with the body of an answer. */
+enum http_verdict {
+	HTTP_UNJUDGED,
+	/* its bytes are those of the file */
+	HTTP_TAKE,
+	HTTP_REDIRECT,
+	HTTP_RETRY,
+	/* the error of the transfer is set */
+	HTTP_FAIL
+};
+
+/* A range, and the request for what is missing of it. */
+struct http_transfer {
+	struct http *http;
+	struct http_transfer *next;
+	/* NULL while it waits */
+	CURL *easy;
+	/* the next byte, and the end */
+	uint64_t at;
+	uint64_t end;
+	/* of this request */
+	struct http_answer answer;
+	enum http_verdict verdict;
+	uint64_t discarded;
+	/* "0-131071" */
+	char range[48];
+	/* NULL: that of http.url */
+	char *url;
+	unsigned redirects;
+	/* failures since the byte `good` */
+	unsigned tries;
+	uint64_t good;
+	/* how often the kept address had expired: the request begins with the
+	 * user's address again, and the one that answers is kept */
+	unsigned expired;
+	/* not before, by the monotonic clock */
+	uint64_t due_ms;
+	char text[CURL_ERROR_SIZE];
+	struct image_error err;
+	int code;
+};
+
+struct http {
+	struct image_store store;
+	struct http_target target;
+
+	/* of the thread alone */
+	CURLM *multi;
+	struct http_transfer *running[HTTP_TRANSFERS];
+	/* address of the first answer, after redirects */
+	char *url;
+	struct http_answer first;
+
+	pthread_t thread;
+	pthread_mutex_t lock;
+	/* a block is ready, the store is open, or has failed */
+	pthread_cond_t changed;
+	/* The rest is under the lock. */
+	struct http_slot slots[HTTP_SLOTS];
+	struct http_track tracks[HTTP_TRACKS];
+	uint64_t tick;
+	/* readers that wait for a free slot */
+	unsigned starved;
+	/* requests that wait, the next one first */
+	struct http_transfer *queue;
+	bool open;
+	bool stop;
+	/* negative errno, with err */
+	int failed;
+	struct image_error err;
+};
+
+/* address.c */
+/* Set *target, which http_target_free() frees, also after a failure. */
+int http_target_parse(struct http_target *target, const char *address,
+	const char *name, const struct image_store_how *how,
+	struct image_error *err);
+void http_target_free(struct http_target *target);
+/* Set the options of a request that depend on its address. */
+bool http_target_apply(
+	const struct http_target *target, CURL *easy, const char *url);
+/*
+ * Check a redirect from one address to another. Returns NULL, or why it is
+ * refused.
+ */
+const char *http_refuse_redirect(const char *from, const char *to);
+
+/* blocks.c; each is called with the lock, except http_blocks_read(). */
+struct http_slot *http_slot_find(struct http *http, uint64_t block);
+void http_block_ready(struct http *http, struct http_slot *slot);
+/*
+ * Request the missing blocks of a range of bytes below the size, as far as
+ * slots are free. Returns the end of the range that was looked at.
+ */
+uint64_t http_blocks_want(
+	struct http *http, uint64_t offset, uint64_t end, bool urgent);
+int http_blocks_read(struct http *http, uint64_t offset, char *buf,
+	size_t length, struct image_error *err);
+
+/* ahead.c: request what comes after a read. With the lock. */
+void http_ahead(struct http *http, uint64_t offset, uint64_t end);
+
+/* transfer.c; for the thread, except http_transfer_new(). */
+struct http_transfer *http_transfer_new(
+	struct http *http, uint64_t at, uint64_t end);
+void http_transfer_free(struct http_transfer *transfer);
+/* Set up transfer->easy. Returns 0 or a negative errno. */
+int http_transfer_begin(struct http_transfer *transfer);
+/*
+ * The request has ended. Returns true if the transfer is complete or has
+ * failed, with transfer->code; false if it is to be begun again at due_ms.
+ */
+bool http_transfer_end(struct http_transfer *transfer, CURLcode result);
+
+/* thread.c */
+/* Keep the first failure of the store. Without the lock. */
+void http_fail(struct http *http, int code, const struct image_error *err);
+/* With the lock. */
+void http_fail_no_memory(struct http *http);
+uint64_t http_now_ms(void);
+void *http_thread(void *http);
+/* Let the thread look at the queue. */
+void http_wake(struct http *http);
+
+#endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Replaces the other files in a build without libcurl. */
+#include <errno.h>
+#include <stdlib.h>
+#include "store/address.h"
+
+int
+image_http_open(const char *address, const struct image_store_how *how,
+	struct image_store **out, struct image_error *err)
+{
+	char *name = image_address_name(address);
+
+	(void)how;
+	*out = NULL;
+	int rc = image_fail(err, name, -ENOTSUP,
+		"needs libcurl, which this hone was built without: install "
+		"libcurl4-openssl-dev, then build with -Dlibcurl=enabled");
+	free(name);
+	return rc;
+}
+
+const char *
+image_http_library(void)
+{
+	return NULL;
+}

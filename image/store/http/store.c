@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "store/address.h"
+#include "store/http/http.h"
+#include "thread.h"
+
+static struct http *
+http_of(struct image_store *store)
+{
+	return (struct http *)store;
+}
+
+static int
+http_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
+	struct image_error *err)
+{
+	return http_blocks_read(http_of(store), offset, buf, length, err);
+}
+
+/* A server describes no holes. */
+static int
+http_extent(struct image_store *store, uint64_t offset, uint64_t limit,
+	uint64_t *length, bool *hole, struct image_error *err)
+{
+	(void)store;
+	(void)offset;
+	(void)err;
+	*length = limit;
+	*hole = false;
+	return 0;
+}
+
+/* Each answer was compared with the first one. */
+static int
+http_unchanged(struct image_store *store, struct image_error *err)
+{
+	(void)store;
+	(void)err;
+	return 0;
+}
+
+static int
+http_usage(const struct image_store *store, struct image_usage *usage,
+	struct image_error *err)
+{
+	(void)err;
+	usage->file_size = usage->disk_usage = store->size;
+	return 0;
+}
+
+static bool
+http_same(const struct image_store *store, int fd)
+{
+	(void)store;
+	(void)fd;
+	return false;
+}
+
+static void
+free_all(struct http *http)
+{
+	while (http->queue) {
+		struct http_transfer *next = http->queue->next;
+		http_transfer_free(http->queue);
+		http->queue = next;
+	}
+	if (http->multi)
+		curl_multi_cleanup(http->multi);
+	for (size_t i = 0; i < HTTP_SLOTS; i++)
+		free(http->slots[i].data);
+	http_target_free(&http->target);
+	pthread_cond_destroy(&http->changed);
+	pthread_mutex_destroy(&http->lock);
+	free(http->url);
+	free(http->store.name);
+	free(http);
+}
+
+static void
+http_close(struct image_store *store)
+{
+	struct http *http = http_of(store);
+
+	pthread_mutex_lock(&http->lock);
+	http->stop = true;
+	pthread_mutex_unlock(&http->lock);
+	http_wake(http);
+	pthread_join(http->thread, NULL);
+	free_all(http);
+}
+
+static const struct image_store_ops http_ops = {
+	.read = http_read,
+	.extent = http_extent,
+	.unchanged = http_unchanged,
+	.usage = http_usage,
+	.same = http_same,
+	.close = http_close,
+};
+
+static struct http *
+allocate(const char *address)
+{
+	struct http *http = calloc(1, sizeof(*http));
+
+	if (!http)
+		return NULL;
+	http->store.ops = &http_ops;
+	http->store.name = image_address_name(address);
+	pthread_mutex_init(&http->lock, NULL);
+	pthread_cond_init(&http->changed, NULL);
+	for (size_t i = 0; i < HTTP_SLOTS; i++)
+		http->slots[i].block = UINT64_MAX;
+	return http;
+}
+
+/* The first request, for the first block. */
+static bool
+prepare(struct http *http)
+{
+	http->multi = curl_multi_init();
+	http->queue = http_transfer_new(http, 0, HTTP_BLOCK);
+	http->slots[0].block = 0;
+	http->slots[0].data = malloc(HTTP_BLOCK);
+	return http->multi && http->queue && http->slots[0].data;
+}
+
+static int
+wait_for_answer(struct http *http, struct image_error *err)
+{
+	pthread_mutex_lock(&http->lock);
+	while (!http->open && !http->failed)
+		pthread_cond_wait(&http->changed, &http->lock);
+	int rc = http->open ? 0 : http->failed;
+	if (rc < 0)
+		*err = http->err;
+	pthread_mutex_unlock(&http->lock);
+	return rc;
+}
+
+static CURLcode global_code;
+
+static void
+init_curl(void)
+{
+	global_code = curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+int
+image_http_open(const char *address, const struct image_store_how *how,
+	struct image_store **out, struct image_error *err)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	*out = NULL;
+	pthread_once(&once, init_curl);
+	struct http *http = global_code ? NULL : allocate(address);
+	if (!http)
+		return image_no_memory(err);
+	int rc = 0;
+	if (!http->store.name || !prepare(http))
+		rc = image_no_memory(err);
+	if (rc == 0)
+		rc = http_target_parse(
+			&http->target, address, http->store.name, how, err);
+	if (rc == 0) {
+		rc = image_thread_create(&http->thread, http_thread, http);
+		if (rc != 0)
+			rc = image_fail(err, http->store.name, -rc,
+				"cannot be read: no thread can be started: %s",
+				strerror(rc));
+	}
+	if (rc < 0) {
+		free_all(http);
+		return rc;
+	}
+	rc = wait_for_answer(http, err);
+	if (rc < 0)
+		http_close(&http->store);
+	else
+		*out = &http->store;
+	return rc;
+}
+
+const char *
+image_http_library(void)
+{
+	return curl_version_info(CURLVERSION_NOW)->version;
+}

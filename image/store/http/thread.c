@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The thread of a store: begins requests, and drives libcurl. */
+#include <errno.h>
+#include <time.h>
+#include "store/http/http.h"
+
+/* Longest sleep without an event. */
+#define IDLE_MS 10000
+
+uint64_t
+http_now_ms(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+}
+
+void
+http_wake(struct http *http)
+{
+	curl_multi_wakeup(http->multi);
+}
+
+static void
+fail_locked(struct http *http, int code, const struct image_error *err)
+{
+	if (!http->failed) {
+		http->failed = code;
+		http->err = *err;
+	}
+	pthread_cond_broadcast(&http->changed);
+}
+
+void
+http_fail(struct http *http, int code, const struct image_error *err)
+{
+	pthread_mutex_lock(&http->lock);
+	fail_locked(http, code, err);
+	pthread_mutex_unlock(&http->lock);
+}
+
+void
+http_fail_no_memory(struct http *http)
+{
+	struct image_error err;
+
+	fail_locked(http, image_no_memory(&err), &err);
+}
+
+/*
+ * Remove the first request of the queue that is due. Returns NULL if there is
+ * none, and reduces *wait_ms to the time until the next one is.
+ */
+static struct http_transfer *
+next_due(struct http *http, int *wait_ms)
+{
+	uint64_t now = http_now_ms();
+	struct http_transfer *found = NULL;
+
+	pthread_mutex_lock(&http->lock);
+	for (struct http_transfer **place = &http->queue; *place && !found;) {
+		struct http_transfer *t = *place;
+		if (t->due_ms <= now) {
+			found = t;
+			*place = t->next;
+			t->next = NULL;
+		} else {
+			if (t->due_ms - now < (uint64_t)*wait_ms)
+				*wait_ms = (int)(t->due_ms - now);
+			place = &t->next;
+		}
+	}
+	pthread_mutex_unlock(&http->lock);
+	return found;
+}
+
+static void
+begin(struct http *http, struct http_transfer **place, struct http_transfer *t)
+{
+	int rc = http_transfer_begin(t);
+
+	if (rc == 0 && curl_multi_add_handle(http->multi, t->easy) != CURLM_OK)
+		rc = image_no_memory(&t->err);
+	if (rc < 0) {
+		http_fail(http, rc, &t->err);
+		http_transfer_free(t);
+		return;
+	}
+	*place = t;
+}
+
+/* Fill the free places. Returns the time until the next request is due. */
+static int
+begin_due(struct http *http)
+{
+	int wait_ms = IDLE_MS;
+
+	for (size_t i = 0; i < HTTP_TRANSFERS; i++) {
+		if (http->running[i])
+			continue;
+		struct http_transfer *t = next_due(http, &wait_ms);
+		if (!t)
+			break;
+		begin(http, &http->running[i], t);
+	}
+	return wait_ms;
+}
+
+static void
+end(struct http *http, struct http_transfer *t, CURLcode result)
+{
+	for (size_t i = 0; i < HTTP_TRANSFERS; i++)
+		if (http->running[i] == t)
+			http->running[i] = NULL;
+	/* The handle keeps the answer until the next request. */
+	bool complete = http_transfer_end(t, result);
+	curl_multi_remove_handle(http->multi, t->easy);
+	if (!complete) {
+		pthread_mutex_lock(&http->lock);
+		t->next = http->queue;
+		http->queue = t;
+		pthread_mutex_unlock(&http->lock);
+		return;
+	}
+	if (t->code < 0)
+		http_fail(http, t->code, &t->err);
+	http_transfer_free(t);
+}
+
+/* Returns whether a request has ended. */
+static bool
+end_all(struct http *http)
+{
+	CURLMsg *message;
+	int left;
+	bool any = false;
+
+	while ((message = curl_multi_info_read(http->multi, &left))) {
+		struct http_transfer *t = NULL;
+		CURLcode result = message->data.result;
+		if (message->msg != CURLMSG_DONE)
+			continue;
+		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &t);
+		end(http, t, result);
+		any = true;
+	}
+	return any;
+}
+
+static bool
+goes_on(struct http *http)
+{
+	pthread_mutex_lock(&http->lock);
+	bool on = !http->stop && !http->failed;
+	pthread_mutex_unlock(&http->lock);
+	return on;
+}
+
+void *
+http_thread(void *opaque)
+{
+	struct http *http = opaque;
+	struct image_error err;
+
+	while (goes_on(http)) {
+		int running;
+		int wait_ms = begin_due(http);
+		CURLMcode code = curl_multi_perform(http->multi, &running);
+		if (code == CURLM_OK && !end_all(http))
+			code = curl_multi_poll(
+				http->multi, NULL, 0, wait_ms, NULL);
+		if (code != CURLM_OK)
+			http_fail(http,
+				image_fail(&err, http->store.name, -EIO,
+					"cannot be read: %s",
+					curl_multi_strerror(code)),
+				&err);
+	}
+	/* Connections end now, not when the store is closed. */
+	for (size_t i = 0; i < HTTP_TRANSFERS; i++) {
+		if (!http->running[i])
+			continue;
+		curl_multi_remove_handle(http->multi, http->running[i]->easy);
+		http_transfer_free(http->running[i]);
+		http->running[i] = NULL;
+	}
+	return NULL;
+}

@@ -1,0 +1,538 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* One range of the file: its requests, their answers, and what follows. */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <hone/api.h>
+#include "store/http/http.h"
+
+/* Bytes of an error page, read so that the connection can be used again. */
+#define MAX_PAGE 65536
+/* Fewer bytes a second are no progress. */
+#define LOW_SPEED 100
+/* Failures that one time-out counts as: there is one second try. */
+#define TIMEOUT_TRIES 3
+/* Before the second try; twice as long before each further one. */
+#define FIRST_WAIT_MS 100
+#define BUFFER_SIZE (256L << 10)
+
+struct http_transfer *
+http_transfer_new(struct http *http, uint64_t at, uint64_t end)
+{
+	struct http_transfer *transfer = calloc(1, sizeof(*transfer));
+
+	if (!transfer)
+		return NULL;
+	transfer->http = http;
+	transfer->at = transfer->good = at;
+	transfer->end = end;
+	return transfer;
+}
+
+void
+http_transfer_free(struct http_transfer *transfer)
+{
+	curl_easy_cleanup(transfer->easy);
+	free(transfer->url);
+	free(transfer);
+}
+
+/* Set the error of a transfer. Returns HTTP_FAIL. */
+__attribute__((format(printf, 3, 4))) static enum http_verdict
+fail(struct http_transfer *t, int code, const char *format, ...)
+{
+	char text[sizeof(t->err.text)];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	t->code = image_fail(&t->err, t->http->store.name, code, "%s", text);
+	t->verdict = HTTP_FAIL;
+	return HTTP_FAIL;
+}
+
+static const char *
+url_of(const struct http_transfer *t)
+{
+	if (t->url)
+		return t->url;
+	return t->http->url ? t->http->url : t->http->target.url;
+}
+
+static const char *
+reason(unsigned status)
+{
+	switch (status) {
+	case 401:
+		return " (unauthorized)";
+	case 403:
+		return " (forbidden)";
+	case 404:
+		return " (not found)";
+	case 410:
+		return " (gone)";
+	case 416:
+		return " (range not satisfiable)";
+	case 429:
+		return " (too many requests)";
+	case 503:
+		return " (service unavailable)";
+	default:
+		return "";
+	}
+}
+
+/* The checks of the answer to each request for a range. */
+static enum http_verdict
+check_range(struct http_transfer *t)
+{
+	const struct http_answer *a = &t->answer;
+	uint64_t end = t->end;
+
+	if (!a->has_range || a->bad_range || a->first > a->last)
+		return fail(t, -EPROTO,
+			"the server answered 206 without a valid "
+			"Content-Range");
+	if (!t->http->open && a->total == IMAGE_SIZE_UNKNOWN)
+		return fail(t, -ENOTSUP,
+			"the server does not report the length of the file");
+	/* The first request does not know the length. */
+	if (!t->http->open && end > a->total)
+		end = a->total;
+	if (a->first != t->at || a->last != end - 1)
+		return fail(t, -EPROTO,
+			"the server answered with bytes %" PRIu64 "-%" PRIu64
+			", not with bytes %" PRIu64 "-%" PRIu64,
+			a->first, a->last, t->at, end - 1);
+	if (a->length != IMAGE_SIZE_UNKNOWN &&
+		a->length != a->last - a->first + 1)
+		return fail(t, -EPROTO,
+			"the server answered %" PRIu64
+			" bytes in place of bytes %" PRIu64 "-%" PRIu64,
+			a->length, a->first, a->last);
+	const char *differs =
+		t->http->open ? http_answer_differs(&t->http->first, a) : NULL;
+	if (differs)
+		return fail(t, -EIO,
+			"changed while it was read: %s is another one",
+			differs);
+	t->end = end;
+	return HTTP_TAKE;
+}
+
+/* The first answer decides what the store is. Returns false without memory. */
+static bool
+open_store(struct http_transfer *t, uint64_t size)
+{
+	struct http *http = t->http;
+
+	http->url = strdup(url_of(t));
+	if (!http->url)
+		return false;
+	http->first = t->answer;
+	pthread_mutex_lock(&http->lock);
+	http->store.size = size;
+	http->open = true;
+	pthread_cond_broadcast(&http->changed);
+	pthread_mutex_unlock(&http->lock);
+	return true;
+}
+
+/* Use the address of this answer from now on. */
+static void
+keep_address(struct http_transfer *t)
+{
+	char *url = strdup(url_of(t));
+
+	if (!url)
+		return;
+	free(t->http->url);
+	t->http->url = url;
+	t->expired = 0;
+}
+
+static enum http_verdict
+judge_range(struct http_transfer *t)
+{
+	enum http_verdict verdict = check_range(t);
+
+	if (verdict != HTTP_TAKE)
+		return verdict;
+	if (!t->http->open && !open_store(t, t->answer.total))
+		return fail(t, -ENOMEM, "out of memory");
+	if (t->expired)
+		keep_address(t);
+	return HTTP_TAKE;
+}
+
+static enum http_verdict
+judge_whole(struct http_transfer *t)
+{
+	if (t->http->open)
+		return fail(t, -EPROTO,
+			"the server answered with the whole file in place of a "
+			"range");
+	return fail(t, -ENOTSUP,
+		"the server does not answer requests for ranges: download the "
+		"file first");
+}
+
+/* An answer that has no byte of the file. */
+static enum http_verdict
+judge_status(struct http_transfer *t)
+{
+	struct http *http = t->http;
+	unsigned status = t->answer.status;
+	bool denied = status == 401 || status == 403 || status == 404 ||
+		      status == 410;
+
+	if (denied && http->open && t->expired < HTTP_TRIES &&
+		strcmp(url_of(t), http->target.url) != 0) {
+		/* The address of a redirect may be valid for some minutes. */
+		t->expired++;
+		t->redirects = 0;
+		free(t->url);
+		t->url = strdup(http->target.url);
+		return t->url ? HTTP_RETRY : fail(t, -ENOMEM, "out of memory");
+	}
+	return fail(t, denied ? -EACCES : -EPROTO, "the server answered %u%s",
+		status, reason(status));
+}
+
+static enum http_verdict
+judge(struct http_transfer *t)
+{
+	const struct http_answer *a = &t->answer;
+
+	switch (a->status) {
+	case 301:
+	case 302:
+	case 303:
+	case 307:
+	case 308:
+		return a->location ? HTTP_REDIRECT : judge_status(t);
+	case 408:
+	case 429:
+	case 500:
+	case 502:
+	case 503:
+	case 504:
+		return HTTP_RETRY;
+	case 200:
+	case 206:
+		break;
+	case 416:
+		if (t->http->open || !a->has_range || a->bad_range ||
+			a->total != 0)
+			return judge_status(t);
+		t->end = 0;
+		return open_store(t, 0) ? HTTP_TAKE
+					: fail(t, -ENOMEM, "out of memory");
+	default:
+		return judge_status(t);
+	}
+	if (a->encoding[0])
+		return fail(t, -EPROTO,
+			"the server encoded the file (Content-Encoding: %s), "
+			"although the bytes of the file were asked for",
+			a->encoding);
+	return a->status == 206 ? judge_range(t) : judge_whole(t);
+}
+
+static size_t
+on_header(char *line, size_t size, size_t n, void *opaque)
+{
+	struct http_transfer *t = opaque;
+
+	http_answer_line(&t->answer, line, size * n);
+	/* 1xx comes before the answer, a trailer after it. */
+	if (t->answer.complete && t->answer.status >= 200 &&
+		t->verdict == HTTP_UNJUDGED)
+		t->verdict = judge(t);
+	return t->verdict == HTTP_FAIL ? 0 : size * n;
+}
+
+/* Take bytes of one block. Returns their number. */
+static size_t
+fill(struct http_transfer *t, const char *data, size_t length)
+{
+	struct http *http = t->http;
+	size_t skip = t->at % HTTP_BLOCK;
+	uint64_t left = t->end - t->at;
+
+	if (length > HTTP_BLOCK - skip)
+		length = (size_t)HTTP_BLOCK - skip;
+	if (length > left)
+		length = (size_t)left;
+	pthread_mutex_lock(&http->lock);
+	struct http_slot *slot = http_slot_find(http, t->at / HTTP_BLOCK);
+	pthread_mutex_unlock(&http->lock);
+	/* A slot keeps its block until it is ready. */
+	assert(slot);
+	memcpy(slot->data + skip, data, length);
+	t->at += length;
+	if (t->at % HTTP_BLOCK == 0 || t->at == t->end) {
+		pthread_mutex_lock(&http->lock);
+		http_block_ready(http, slot);
+		pthread_mutex_unlock(&http->lock);
+	}
+	return length;
+}
+
+/* Returns another number than length to end the request. */
+static size_t
+on_body(char *data, size_t size, size_t n, void *opaque)
+{
+	struct http_transfer *t = opaque;
+	size_t length = size * n;
+
+	if (t->verdict != HTTP_TAKE || t->answer.status == 416) {
+		t->discarded += length;
+		return t->discarded <= MAX_PAGE ? length : 0;
+	}
+	for (size_t done = 0; done < length;) {
+		if (t->at == t->end) {
+			t->verdict = fail(t, -EPROTO,
+				"the server answered more bytes than the range "
+				"has");
+			return 0;
+		}
+		done += fill(t, data + done, length - done);
+	}
+	return length;
+}
+
+/* Set an option, and keep the first error. */
+#define SET(option, value)                                                     \
+	(code = code ? code : curl_easy_setopt(t->easy, (option), (value)))
+
+static CURLcode
+set_trust(struct http_transfer *t)
+{
+	CURLcode code = CURLE_OK;
+	const char *bundle = getenv("CURL_CA_BUNDLE");
+	const char *directory = getenv("SSL_CERT_DIR");
+	const char *netrc = getenv("NETRC");
+
+	/* libcurl leaves these to programs; names and order are curl's. */
+	if (!bundle || !bundle[0])
+		bundle = getenv("SSL_CERT_FILE");
+	if (bundle && bundle[0])
+		SET(CURLOPT_CAINFO, bundle);
+	if (directory && directory[0])
+		SET(CURLOPT_CAPATH, directory);
+	if (netrc && netrc[0])
+		SET(CURLOPT_NETRC_FILE, netrc);
+	return code;
+}
+
+static CURLcode
+set_up(struct http_transfer *t)
+{
+	const struct http_target *target = &t->http->target;
+	CURLcode code = CURLE_OK;
+
+	snprintf(t->range, sizeof(t->range), "%" PRIu64 "-%" PRIu64, t->at,
+		t->end - 1);
+	SET(CURLOPT_RANGE, t->range);
+	SET(CURLOPT_PRIVATE, t);
+	SET(CURLOPT_ERRORBUFFER, t->text);
+	SET(CURLOPT_HEADERFUNCTION, on_header);
+	SET(CURLOPT_HEADERDATA, t);
+	SET(CURLOPT_WRITEFUNCTION, on_body);
+	SET(CURLOPT_WRITEDATA, t);
+	SET(CURLOPT_BUFFERSIZE, BUFFER_SIZE);
+	SET(CURLOPT_NOSIGNAL, 1L);
+	SET(CURLOPT_PROTOCOLS_STR, "http,https");
+	/* end() checks each redirect. */
+	SET(CURLOPT_FOLLOWLOCATION, 0L);
+	SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	SET(CURLOPT_HTTP09_ALLOWED, 0L);
+	SET(CURLOPT_USERAGENT, "hone/" HONE_VERSION_STRING);
+	SET(CURLOPT_CONNECTTIMEOUT, target->timeout);
+	SET(CURLOPT_LOW_SPEED_LIMIT, (long)LOW_SPEED);
+	SET(CURLOPT_LOW_SPEED_TIME, target->timeout);
+	if (!code)
+		code = set_trust(t);
+	return code;
+}
+
+int
+http_transfer_begin(struct http_transfer *t)
+{
+	t->answer = (struct http_answer){.length = IMAGE_SIZE_UNKNOWN};
+	t->verdict = HTTP_UNJUDGED;
+	t->discarded = 0;
+	t->text[0] = '\0';
+	if (!t->easy)
+		t->easy = curl_easy_init();
+	else
+		curl_easy_reset(t->easy);
+	if (!t->easy || set_up(t) != CURLE_OK ||
+		!http_target_apply(&t->http->target, t->easy, url_of(t)))
+		fail(t, -ENOMEM, "out of memory");
+	return t->code;
+}
+
+/* Returns whether a second try may succeed. */
+static bool
+may_pass(CURLcode result)
+{
+	switch (result) {
+	/* The answer was shorter than its range. */
+	case CURLE_OK:
+	case CURLE_COULDNT_RESOLVE_PROXY:
+	case CURLE_COULDNT_RESOLVE_HOST:
+	case CURLE_COULDNT_CONNECT:
+	case CURLE_HTTP2:
+	case CURLE_HTTP2_STREAM:
+	case CURLE_PARTIAL_FILE:
+	case CURLE_OPERATION_TIMEDOUT:
+	case CURLE_SSL_CONNECT_ERROR:
+	case CURLE_GOT_NOTHING:
+	case CURLE_SEND_ERROR:
+	case CURLE_RECV_ERROR:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Before the first answer, an address that cannot be reached is most often a
+ * wrong one. */
+static bool
+is_unreachable(CURLcode result)
+{
+	return result == CURLE_COULDNT_RESOLVE_PROXY ||
+	       result == CURLE_COULDNT_RESOLVE_HOST ||
+	       result == CURLE_COULDNT_CONNECT;
+}
+
+/*
+ * Plan another try after a failure that counts as `tries`. Returns false if
+ * there were too many.
+ */
+static bool
+try_again(struct http_transfer *t, unsigned tries)
+{
+	curl_off_t wait = 0;
+
+	if (t->at >= t->good + HTTP_BLOCK) {
+		t->good = t->at;
+		t->tries = 0;
+	}
+	t->tries += tries;
+	if (t->tries > HTTP_TRIES)
+		return false;
+	curl_easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &wait);
+	if (t->verdict != HTTP_RETRY)
+		wait = 0;
+	if (wait > HTTP_RETRY_AFTER)
+		return false;
+	uint64_t ms = (uint64_t)FIRST_WAIT_MS << (t->tries - 1);
+	if (ms < (uint64_t)wait * 1000)
+		ms = (uint64_t)wait * 1000;
+	t->due_ms = http_now_ms() + ms;
+	return true;
+}
+
+/* The server cannot answer now. */
+static bool
+end_status(struct http_transfer *t)
+{
+	if (t->answer.status < 408)
+		t->due_ms = 0;
+	else if (!try_again(t, 1)) {
+		fail(t, -EIO, "the server answered %u%s", t->answer.status,
+			reason(t->answer.status));
+		t->err.again = true;
+		return true;
+	}
+	return false;
+}
+
+/* The connection was lost. */
+static bool
+end_lost(struct http_transfer *t, CURLcode result)
+{
+	const char *text = t->text[0] ? t->text : curl_easy_strerror(result);
+	bool timeout = result == CURLE_OPERATION_TIMEDOUT;
+	bool again = may_pass(result);
+	bool hopeless = !again || (!t->http->open && is_unreachable(result));
+
+	if (!hopeless && try_again(t, timeout ? TIMEOUT_TRIES : 1))
+		return false;
+	if (result == CURLE_OK || result == CURLE_PARTIAL_FILE)
+		fail(t, -EIO,
+			"the server ended its answer at offset %" PRIu64
+			", before the end of the range",
+			t->at);
+	else if (timeout)
+		fail(t, -ETIMEDOUT,
+			"the server sent nothing for %ld seconds at offset "
+			"%" PRIu64,
+			t->http->target.timeout, t->at);
+	else
+		fail(t, result == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EIO,
+			"cannot be read at offset %" PRIu64 ": %s", t->at,
+			text);
+	t->err.again = again;
+	return true;
+}
+
+static bool
+end_redirect(struct http_transfer *t)
+{
+	char *to = NULL;
+
+	curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &to);
+	if (!to) {
+		fail(t, -EPROTO,
+			"the server answered %u without a valid address",
+			t->answer.status);
+		return true;
+	}
+	const char *refused = http_refuse_redirect(url_of(t), to);
+	if (refused) {
+		fail(t, -EPROTO, "the server redirects %s", refused);
+		return true;
+	}
+	if (++t->redirects > HTTP_REDIRECTS) {
+		fail(t, -ELOOP, "the server redirects more than %d times",
+			HTTP_REDIRECTS);
+		return true;
+	}
+	char *url = strdup(to);
+	if (!url) {
+		fail(t, -ENOMEM, "out of memory");
+		return true;
+	}
+	free(t->url);
+	t->url = url;
+	t->due_ms = 0;
+	return false;
+}
+
+bool
+http_transfer_end(struct http_transfer *t, CURLcode result)
+{
+	switch (t->verdict) {
+	case HTTP_FAIL:
+		return true;
+	case HTTP_REDIRECT:
+		return end_redirect(t);
+	case HTTP_RETRY:
+		return end_status(t);
+	case HTTP_TAKE:
+	case HTTP_UNJUDGED:
+		break;
+	}
+	if (t->at == t->end && t->verdict == HTTP_TAKE)
+		return true;
+	return end_lost(t, result);
+}

@@ -1,0 +1,557 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Images on web servers."""
+import concurrent.futures
+import hashlib
+import json
+import os
+import random
+import re
+import threading
+
+import pytest
+
+import images
+from harness import ENV, TIMEOUT
+from http_server import Server
+
+KI, MI = 1 << 10, 1 << 20
+BLOCK = 128 * KI
+# No proxy, netrc or certificate of the machine.
+CLEAN = {name: "" for name in ENV if name.lower().endswith("_proxy") or
+         name in ("NETRC", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")}
+WARNING = re.compile(
+    rb"hone: (http://[^\n]*): http does not protect the image against "
+    rb"changes on the way; use https\n")
+
+
+@pytest.fixture(autouse=True)
+def with_libcurl(request, hone):
+    """Skips in a build without libcurl; one test is of that build."""
+    has = bool(re.search(rb"\blibcurl \d", hone.ok("--version").stdout))
+    if has == (request.node.name == "test_a_build_without_libcurl_says_so"):
+        pytest.skip(f"this hone was built {'with' if has else 'without'} "
+                    "libcurl")
+
+
+@pytest.fixture
+def web(hone, tmp_path):
+    """Runs the command on addresses."""
+    home = tmp_path / "home"
+    home.mkdir()
+    return Web(hone, home)
+
+
+class Web:
+    """The command, with no settings of the user."""
+
+    def __init__(self, hone, home):
+        self.hone = hone
+        self.home = home
+
+    def run(self, *words, env=(), **kwargs):
+        """Run it. Returns the result with the warnings cut out of stderr."""
+        done = self.hone.run(*words, env={**CLEAN, "HOME": str(self.home),
+                                          **dict(env)}, **kwargs)
+        done.warned = len(WARNING.findall(done.stderr))
+        done.stderr = WARNING.sub(b"", done.stderr)
+        return done
+
+    def ok(self, *words, **kwargs):
+        """It must succeed."""
+        done = self.run(*words, **kwargs)
+        assert (done.returncode, done.stderr) == (0, b""), done
+        return done
+
+    def fails(self, *words, code=1, **kwargs):
+        """It must fail with one sentence, which is returned."""
+        done = self.run(*words, **kwargs)
+        assert (done.returncode, done.stdout) == (code, b""), done
+        text = done.stderr.decode()
+        assert re.fullmatch(r"hone: [^\n]+\n", text), text
+        return text[:-1]
+
+    def copies(self, server, out, *words, url=None, **kwargs):
+        """A raw copy must have the bytes of the server."""
+        name = out / f"copy{len(os.listdir(out))}"
+        self.ok("convert", "-q", "-f", "raw", "-O", "raw", *words,
+                url or server.url(), name, **kwargs)
+        assert name.read_bytes() == server.content
+        name.unlink()
+
+    def refuses(self, server, out, *words, url=None, code=1, **kwargs):
+        """A copy must fail, and leave nothing."""
+        said = self.fails("convert", "-q", "-f", "raw", "-O", "raw", *words,
+                          url or server.url(), out / "never", code=code,
+                          **kwargs)
+        assert not os.listdir(out)
+        return said
+
+
+def test_a_build_without_libcurl_says_so(hone, out):
+    for words in (["info"], ["convert"]):
+        done = hone.run(*words, "https://127.0.0.1:1/a", *(
+            [out / "d"] if words == ["convert"] else []))
+        assert done.returncode == 1
+        assert b"libcurl4-openssl-dev" in done.stderr
+    assert not os.listdir(out)
+
+
+@pytest.mark.parametrize("fmt", ["raw", "qcow2", "zlib"])
+def test_each_command_reads_an_image_on_a_server(
+        hone, web, small, work, out, fmt, threads):
+    path = work / "image"
+    if fmt == "raw":
+        path.write_bytes(small.read_bytes())
+    else:
+        hone.ok("convert", "-q", *(["-c"] if fmt == "zlib" else []), "-O",
+                "qcow2", small, path)
+    with Server(path.read_bytes()) as server:
+        url = server.url()
+        for target in "raw", "qcow2":
+            done = web.ok("convert", "-q", "-O", target, "--threads", threads,
+                          url, out / target)
+            assert done.warned == 1
+            hone.ok("compare", small, out / target)
+        done = web.ok("compare", url, server.url("/again"))
+        assert done.warned == 2
+        web.ok("compare", small, url)
+        web.ok("check", url)
+        assert web.ok("map", "--json", url).stdout
+        digest = web.ok("digest", url).stdout.decode()
+        raw = small.read_bytes()
+        if fmt != "raw":
+            raw += bytes(-len(raw) % 512)
+        assert digest == f"{hashlib.sha256(raw).hexdigest()}  {url}\n"
+        info = json.loads(web.ok("info", "--json", url).stdout)
+        assert info["file"] == url and info["virtual_size"] == len(raw)
+        assert info["file_size"] == len(server.content)
+        for request in server.requests:
+            assert request.headers["Accept-Encoding"] == "identity"
+            assert request.headers["User-Agent"].startswith("hone/")
+            assert request.range, "a request without a range"
+
+
+@pytest.mark.parametrize("size", [
+    0, 1, 511, BLOCK - 1, BLOCK, BLOCK + 1, 8 * BLOCK, 5 * MI + 3])
+def test_files_of_each_size(web, out, size):
+    with Server(images.noise(size)) as server:
+        web.copies(server, out)
+        assert server.sent == size
+
+
+def test_ranges_are_long_and_several_at_once(web, out):
+    together = threading.Event()
+    under_way = [0]
+
+    def answer(handler, request):
+        with handler.server.lock:
+            under_way[0] += 1
+            if under_way[0] >= 2:
+                together.set()
+        # The first requests come one by one.
+        if 2 <= request.number <= 6:
+            assert together.wait(TIMEOUT)
+        handler.good(request)
+        with handler.server.lock:
+            under_way[0] -= 1
+        return True
+
+    with Server(images.noise(40 * MI), answer) as server:
+        web.copies(server, out)
+        assert together.is_set()
+        # Each byte once, 4 MiB at a time, after a begin with less.
+        assert server.sent == len(server.content)
+        assert len(server.requests) <= 10 + 5
+        web.ok("digest", server.url(), "-f", "raw")
+        assert server.sent == 2 * len(server.content)
+
+
+def test_info_reads_less_than_a_megabyte(hone, web, work):
+    raw, path = work / "raw", work / "image.qcow2"
+    images.pieces(raw, 300 * MI, (0, images.noise(20 * MI)))
+    hone.ok("convert", "-q", "-O", "qcow2", "-o", "cluster_size=4k", raw, path)
+    for content in path.read_bytes(), raw.read_bytes()[:30 * MI]:
+        with Server(content) as server:
+            web.ok("info", server.url())
+            assert server.sent < 1000000
+            assert sum(last + 1 - first for first, last in
+                       (r.range for r in server.requests)) < 1000000
+
+
+def test_a_lost_connection_goes_on_at_the_byte(web, out):
+    """Each answer ends early, at a random byte."""
+    rng = random.Random(os.environ.get("HONE_SEED", "1"))
+
+    def answer(handler, request):
+        content = handler.server.content
+        first, last = request.range
+        last = min(last, len(content) - 1)
+        handler.head(206, {"ETag": '"one"', "Content-Range":
+                           f"bytes {first}-{last}/{len(content)}"},
+                     last + 1 - first)
+        handler.send(content[first:last + 1][:rng.randint(BLOCK, 2 * MI)])
+        return handler.hang_up()
+
+    with Server(images.noise(12 * MI), answer) as server:
+        web.copies(server, out)
+
+
+def some(things, hone):
+    """All things; with sanitizers, which take their time, one of eight."""
+    with open(hone.path, "rb") as file:
+        return things[::8] if b"__asan_init" in file.read() else things
+
+
+def test_a_connection_that_ends_at_each_byte_of_a_header(web, hone, out):
+    content = images.noise(1000)
+    header = ("HTTP/1.1 206 Partial Content\r\nETag: \"one\"\r\n"
+              "Content-Length: 1000\r\nContent-Range: bytes 0-999/1000\r\n"
+              "Connection: close\r\n\r\n").encode()
+
+    def tried(begin):
+        cuts = list(range(begin, min(begin + 4, len(header) + 4)))
+
+        def answer(handler, request):
+            if request.number >= len(cuts):
+                return None
+            handler.wfile.write((header + content)[:cuts[request.number]])
+            return handler.hang_up()
+        with Server(content, answer) as server:
+            folder = out / str(begin)
+            folder.mkdir()
+            web.copies(server, folder)
+            assert len(server.requests) == len(cuts) + 1
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        list(pool.map(tried, some(range(0, len(header), 4), hone)))
+
+
+def test_a_server_that_always_hangs_up_is_given_up(web, out):
+    with Server(images.noise(1000), lambda h, _: h.hang_up()) as server:
+        said = web.refuses(server, out, code=4)
+        assert "cannot be read at offset 0: " in said
+        assert len(server.requests) == 6
+
+
+def test_a_server_that_cannot_answer_now_is_asked_again(web, out):
+    def answer(handler, request):
+        if request.number in (0, 2):
+            return handler.status(503, Retry_After="1")
+        if request.number == 4:
+            return handler.status(500)
+        return None
+    with Server(images.noise(MI), answer) as server:
+        web.copies(server, out)
+
+
+def test_a_server_that_asks_for_a_long_wait_is_given_up(web, out):
+    with Server(b"", lambda h, _: h.status(503, Retry_After="999")) as server:
+        said = web.refuses(server, out, code=4)
+        assert "the server answered 503 (service unavailable)" in said
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("command", [
+    "convert", "compare", "map", "check", "digest", "info"])
+def test_a_server_that_never_answers(web, work, command):
+    end = threading.Event()
+    with Server(b"", lambda *_: end.wait(TIMEOUT)) as server:
+        more = {"convert": [work / "d"], "compare": [server.url("/b")]}
+        said = web.fails(command, "--timeout", "1", server.url(),
+                         *more.get(command, []), code=4)
+        end.set()
+    assert "the server sent nothing for 1 seconds" in said
+
+
+def test_a_server_that_stops_in_the_middle(web, out):
+    end = threading.Event()
+
+    def answer(handler, request):
+        if request.range[0] < MI:
+            return None
+        first, last = request.range
+        handler.head(206, {"ETag": '"one"', "Content-Range":
+                           f"bytes {first}-{last}/{2 * MI}"}, last + 1 - first)
+        return end.wait(TIMEOUT)
+
+    with Server(images.noise(2 * MI), answer) as server:
+        web.refuses(server, out, "--timeout", "1", code=4)
+        end.set()
+
+
+def test_a_server_that_does_not_exist(web, out):
+    with Server() as server:
+        url = server.url()
+    said = web.refuses(server, out, code=4, url=url)
+    assert "cannot be read at offset 0: Failed to connect to 127.0.0.1" in said
+    said = web.refuses(server, out, code=4, url="http://nowhere.invalid/a")
+    assert "Could not resolve host: nowhere.invalid" in said
+
+
+@pytest.mark.parametrize("status, text", [
+    (401, " (unauthorized)"), (403, " (forbidden)"), (404, " (not found)"),
+    (410, " (gone)"), (400, ""), (204, ""), (304, ""), (300, "")])
+def test_a_file_that_the_server_does_not_give(web, out, status, text):
+    with Server(b"x", lambda h, _: h.status(status)) as server:
+        said = web.refuses(server, out)
+        assert said.endswith(f": the server answered {status}{text}")
+        assert len(server.requests) == 1
+
+
+LIES = {
+    "no range": {"Content_Range": None},
+    "no unit": {"Content_Range": "0-131071/262144"},
+    "two": {"Content_Range": "bytes 0-0/262144, bytes 1-131071/262144"},
+    "a large number": {"Content_Range": f"bytes 0-131071/{1 << 63}"},
+    "a huge number": {"Content_Range": f"bytes 0-131071/{1 << 64}"},
+    "a sign": {"Content_Range": "bytes 0-+131071/262144"},
+    "backwards": {"Content_Range": "bytes 9-8/262144"},
+    "past the end": {"Content_Range": "bytes 0-262144/262144"},
+    "no length": {"Content_Range": "bytes 0-131071/*"},
+    "none": {"Content_Range": "bytes */262144"},
+    "multipart": {"Content_Range": None,
+                  "Content_Type": "multipart/byteranges; boundary=x"},
+    "shifted": {"Content_Range": "bytes 1-131072/262144"},
+    "short": {"Content_Range": "bytes 0-131070/262144"},
+    "long": {"Content_Range": "bytes 0-131072/262144"},
+}
+
+
+@pytest.mark.parametrize("when", [0, 1])
+@pytest.mark.parametrize("lie", LIES.values(), ids=LIES)
+def test_a_range_that_was_not_asked_for(web, out, lie, when):
+    with Server(images.noise(2 * BLOCK), lambda handler, request:
+                handler.good(request, **lie) if request.number >= when
+                else None) as server:
+        said = web.refuses(server, out)
+        assert re.search("without a valid Content-Range|with bytes [0-9]+-|"
+                         "does not report the length|"
+                         "bytes in place of bytes", said), said
+        assert len(server.requests) <= when + 2
+
+
+def test_more_bytes_than_the_range_has(web, out):
+    def answer(handler, request):
+        first, last = request.range
+        handler.head(206, {"Content-Range": f"bytes {first}-{last}/{2 * MI}",
+                           "Transfer-Encoding": "chunked"}, None)
+        body = images.noise(last + 2 - first)
+        handler.wfile.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
+        return True
+    with Server(b"", answer) as server:
+        said = web.refuses(server, out)
+        assert "answered more bytes than the range has" in said
+
+
+def test_a_length_that_is_not_that_of_the_range(web, out):
+    def answer(handler, request):
+        handler.head(206, {"Content-Range": "bytes 0-131071/262144"}, 131073)
+        return handler.hang_up() and request
+    with Server(b"", answer) as server:
+        said = web.refuses(server, out)
+        assert "answered 131073 bytes in place of bytes 0-131071" in said
+
+
+@pytest.mark.parametrize("before, after, same", [
+    ({"ETag": '"one"'}, {"ETag": '"two"'}, False),
+    ({"ETag": '"one"'}, {"ETag": None}, False),
+    ({"ETag": None}, {"ETag": '"one"'}, False),
+    ({"ETag": 'W/"one"'}, {"ETag": 'W/"two"'}, True),
+    ({"ETag": None, "Last_Modified": "Mon"},
+     {"ETag": None, "Last_Modified": "Tue"}, False),
+    ({"ETag": '"one"', "Last_Modified": "Mon"},
+     {"ETag": '"one"', "Last_Modified": "Tue"}, True),
+    ({}, {"Content_Range": "bytes {}-{}/9999999"}, False)], ids=str)
+def test_a_file_that_changes_meanwhile(web, out, before, after, same):
+    def answer(handler, request):
+        fields = dict(before if request.number == 0 else after)
+        if "Content_Range" in fields:
+            last = min(request.range[1], MI - 1)
+            fields["Content_Range"] = fields["Content_Range"].format(
+                request.range[0], last)
+        return handler.good(request, **fields)
+    with Server(images.noise(MI), answer) as server:
+        if same:
+            web.copies(server, out)
+        else:
+            assert "changed while it was read" in web.refuses(server, out)
+
+
+def test_an_encoding_that_was_not_asked_for(web, out):
+    for name in "gzip", "br", "identity, gzip", "x" * 100:
+        with Server(images.noise(MI), lambda handler, request: handler.good(
+                request, Content_Encoding=name)) as server:  # pylint: disable=cell-var-from-loop
+            assert "encoded the file" in web.refuses(server, out)
+    with Server(images.noise(MI), lambda handler, request: handler.good(
+            request, Content_Encoding="Identity")) as server:
+        web.copies(server, out)
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_is_followed_once(web, out, status):
+    def answer(handler, request):
+        if request.path == "/disk.img":
+            return handler.status(status, Location="there/b?x=1#part")
+        assert request.path == "/there/b?x=1"
+        return None
+    with Server(images.noise(3 * MI), answer) as server:
+        web.copies(server, out)
+        assert [r.path for r in server.requests].count("/disk.img") == 1
+
+
+def test_ten_redirects_and_no_more(web, out):
+    def answer(handler, request):
+        left = int(request.path[1:])
+        return handler.status(302, Location=f"/{left - 1}") if left else None
+    with Server(images.noise(MI), answer) as server:
+        web.copies(server, out, url=server.url("/10"))
+        said = web.refuses(server, out, url=server.url("/11"))
+        assert "redirects more than 10 times" in said
+
+
+@pytest.mark.parametrize("place, text", [
+    ("file:///etc/passwd", "to an address that is neither http nor https"),
+    ("ftp://127.0.0.1/a", "to an address that is neither http nor https"),
+    ("nbd://127.0.0.1/a", "to an address that is neither http nor https"),
+    ("http://[::1", "to an address that is not valid")])
+def test_a_redirect_to_elsewhere_is_refused(web, out, place, text):
+    with Server(b"", lambda h, _: h.status(302, Location=place)) as server:
+        assert text in web.refuses(server, out)
+
+
+def test_the_address_of_a_redirect_may_expire(web, out):
+    """It is valid for some requests; then the user's address gives another."""
+    def answer(handler, request):
+        if request.path == "/disk.img":
+            return handler.status(302, Location=f"/{request.number}")
+        if request.number - int(request.path[1:]) > 3:
+            return handler.status(403)
+        return None
+    with Server(images.noise(30 * MI), answer) as server:
+        web.copies(server, out)
+        assert [r.path for r in server.requests].count("/disk.img") > 1
+
+    def never(handler, request):
+        if request.path == "/disk.img" and request.number == 0:
+            return handler.status(302, Location="/there")
+        return handler.status(403) if request.number > 1 else None
+    with Server(images.noise(MI), never) as server:
+        said = web.refuses(server, out)
+        assert "the server answered 403 (forbidden)" in said
+
+
+def test_secrets_go_to_no_other_host(web, out, work):
+    header = work / "header"
+    header.write_text("X-Token: abc\nCookie: a=b\r\n\nAuthorization: Mine x\n")
+    with Server(images.noise(MI)) as other:
+        def answer(handler, request):
+            if request.path == "/far":
+                return handler.status(302, Location=other.url(
+                    user="eve:evil@"), Set_Cookie="c=d")
+            if request.path == "/near":
+                return handler.status(302, Location="/disk.img",
+                                      Set_Cookie="c=d")
+            return None
+        with Server(other.content, answer) as server:
+            for words in ["--http-header", f"@{header}"], []:
+                for path in "/far", "/near":
+                    user = "" if words else "me:pass@"
+                    web.copies(server, out, *words,
+                               url=server.url(path, user=user))
+                wanted = ({"X-Token": "abc", "Cookie": "a=b",
+                           "Authorization": "Mine x"} if words else
+                          {"Authorization": "Basic bWU6cGFzcw=="})
+                for request in server.requests:
+                    for name, value in wanted.items():
+                        assert request.headers[name] == value
+                server.requests.clear()
+        for request in other.requests:
+            assert not {"X-Token", "Cookie", "Authorization"} & set(
+                request.headers)
+
+
+@pytest.mark.parametrize("text, said", [
+    ("secret\n", "line 1 is not a header field"),
+    ("A: b\n: secret\n", "line 2 is not a header field"),
+    ("A b: secret\n", "line 1 is not a header field"),
+    ("A: sec\vret\n", "line 1 is not a header field"),
+    ("Range: bytes=0-secret\n", "line 1: the field Range cannot be set"),
+    ("accept-encoding: secret\n", "the field accept-encoding cannot be set"),
+    ("A: secret\0\n", "is not a text of at most 65536 bytes"),
+    ("A: secret\n" * 7000, "is not a text of at most 65536 bytes"),
+    (None, "cannot be opened: No such file")], ids=range(9))
+def test_a_header_that_is_refused(web, out, work, text, said):
+    header = work / "header"
+    if text is not None:
+        header.write_text(text)
+    with Server(b"x") as server:
+        got = web.refuses(server, out, "--http-header", f"@{header}")
+        assert got.startswith(f"hone: {header}: ") and said in got
+        assert "secret" not in got and not server.requests
+
+
+@pytest.mark.parametrize("words, said", [
+    (["--http-header", "X-Token: secret"], "takes the name of a file: @FILE"),
+    (["--http-header", "@"], "takes the name of a file: @FILE"),
+    (["--timeout", "0"], "--timeout: '0' is not a number from 1 to 3600"),
+    (["--timeout", "3601"], "is not a number from 1 to 3600"),
+    (["--timeout", "x"], "is not a number from 1 to 3600")])
+def test_a_misused_option(hone, small, words, said):
+    got = hone.misused("info", *words, small)
+    assert said in got and "secret" not in got
+
+
+@pytest.mark.parametrize("address, name", [
+    ("http://u:secret@127.0.0.1:1/a?secret#secret", "http://127.0.0.1:1/a"),
+    ("http://secret@127.0.0.1:1/a@b", "http://127.0.0.1:1/a@b"),
+    ("http://u:s@secret@127.0.0.1:1", "http://127.0.0.1:1"),
+    ("http://[::1]:1/?secret", "http://[::1]:1/"),
+    ("http://u:sec/ret@127.0.0.1/a", "http://"),
+    ("http:127.0.0.1:1?secret", "http:127.0.0.1:1")])
+def test_no_message_has_a_secret(web, out, address, name):
+    for words in ["info"], ["digest"], ["map"], ["check"]:
+        done = web.hone.run(*words, address, env=CLEAN)
+        assert not done.stdout and b"sec" not in done.stderr, done
+        assert f"hone: {name}: ".encode() in done.stderr, done
+    done = web.hone.run("convert", address, out / "d", env=CLEAN)
+    assert not done.stdout and b"sec" not in done.stderr, done
+
+
+def test_neither_reports_nor_proc_have_a_secret(web, small, out):
+    seen = []
+
+    def answer(handler, request):
+        assert request.path == "/disk.img?secret"
+        assert request.headers["Authorization"]
+        if not seen:
+            for number in filter(str.isdigit, os.listdir("/proc")):
+                try:
+                    with open(f"/proc/{number}/cmdline", "rb") as file:
+                        text = file.read()
+                except OSError:
+                    continue
+                if b"/disk.img" in text and handler.server.url()[7:].encode(
+                        ) in text:
+                    seen.append(text)
+        return None
+
+    with Server(small.read_bytes(), answer) as server:
+        url = server.url("/disk.img?secret", user="me:secret@")
+        name = server.url()
+        done = web.ok("convert", "--json", url, out / "d")
+        assert json.loads(done.stdout)["source"] == name
+        assert seen and not any(b"secret" in text for text in seen), seen
+        for words in (["info"], ["info", "--json"], ["digest"],
+                      ["map", "--json"], ["check"], ["compare", small]):
+            done = web.ok(*words, url)
+            assert b"secret" not in done.stdout
+
+
+def test_an_address_that_is_not_valid(web, hone, small, out):
+    for address in "http:", "http:/", "http://", "http://[", "http://a b:c/":
+        said = web.hone.run("info", address, env=CLEAN)
+        assert said.returncode == 1
+        assert b"is not a valid address" in said.stderr, said
+    said = hone.fails("convert", small, "https://127.0.0.1:1/a")
+    assert "is for reading only" in said
+    assert not os.listdir(out)
