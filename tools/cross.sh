@@ -66,9 +66,9 @@ cross_tests() {
 test_aarch64() {
     bounded aarch64 cross_configure aarch64 arm64
     record none -
-    # On the one CPU that one_cpu.sh gives them, threads show little.
+    # The rest is the same code as on x86-64.
     lengths=128
-    some='--no-suite threads'
+    some='--suite variants'
     [ -z "$all" ] || lengths='128 256 512' some=
     for bits in $lengths; do
         # QEMU runs the code with the longest length that is on. For lengths

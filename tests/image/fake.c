@@ -33,6 +33,20 @@ fake_byte(const struct fake *fake, uint64_t offset)
 	return (unsigned char)((kind * 5 + (offset >> 9) * 37) | 1);
 }
 
+void
+fake_bytes(const struct fake *fake, uint64_t offset, unsigned char *bytes,
+	size_t length)
+{
+	for (size_t at = 0, n; at < length; at += n) {
+		n = 512 - (offset + at) % 512;
+		if (letter(fake, offset + at) == 'r')
+			n = 1;
+		if (n > length - at)
+			n = length - at;
+		memset(bytes + at, fake_byte(fake, offset + at), n);
+	}
+}
+
 static void
 check_range(const struct fake *fake, uint64_t offset, uint64_t length)
 {
@@ -91,14 +105,7 @@ read_bytes(struct image_source *source, struct image_scratch *scratch,
 	pthread_mutex_unlock(&fake->lock);
 	if (fake->fail_read && offset + length > fake->fail_read)
 		return image_fail(err, "fake", -EIO, "read failed");
-	for (size_t at = 0, n; at < length; at += n) {
-		n = 512 - (offset + at) % 512;
-		if (letter(fake, offset + at) == 'r')
-			n = 1;
-		if (n > length - at)
-			n = length - at;
-		memset(bytes + at, fake_byte(fake, offset + at), n);
-	}
+	fake_bytes(fake, offset, bytes, length);
 	if (fake->flip >= offset && fake->flip - offset < length)
 		bytes[fake->flip - offset] ^= 0xff;
 	return 0;

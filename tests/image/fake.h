@@ -57,6 +57,10 @@ void fake_destroy(struct fake *fake);
 /* The byte of the disk; alike in aligned blocks of 512, but for r. */
 unsigned char fake_byte(const struct fake *fake, uint64_t offset);
 
+/* Those of [offset, offset + length), none past the end of the disk. */
+void fake_bytes(const struct fake *fake, uint64_t offset, unsigned char *bytes,
+	size_t length);
+
 /*
  * A gate between threads: fake_wait() returns once fake_open() was called. A
  * gate that nobody opens makes the test hang.

@@ -89,9 +89,8 @@ share(struct image_store *store, uint64_t offset, struct image_store *from,
 		    length % 4096 == 0);
 	s->n_shares++;
 	s->shared += length;
-	for (uint64_t i = 0; i < length; i++)
-		s->file[offset + i] =
-			fake_byte(s->fake, from_offset - FAKE_HOST + i);
+	fake_bytes(s->fake, from_offset - FAKE_HOST, s->file + offset,
+		(size_t)length);
 	return 0;
 }
 

@@ -66,10 +66,15 @@ write_later(struct play *p, uint64_t host, const void *bytes, size_t length)
 static void
 make_bytes(struct play *p, size_t length)
 {
-	size_t values = 2 + support_below(&p->random, 255);
+	uint64_t values = 2 + support_below(&p->random, 255);
+	uint64_t random = 0;
 
-	for (size_t i = 0; i < length; i++)
-		p->bytes[i] = (unsigned char)support_below(&p->random, values);
+	for (size_t i = 0; i < length; i++) {
+		if (i % 8 == 0)
+			random = support_random(&p->random);
+		p->bytes[i] = (unsigned char)((random & 0xff) * values >> 8);
+		random >>= 8;
+	}
 }
 
 static void

@@ -46,9 +46,8 @@ word(const struct found *f, uint64_t at, unsigned bytes)
 	uint64_t value = 0;
 
 	MUST(at + bytes <= f->file_size, f);
-	for (unsigned i = 0; i < bytes; i++)
-		value = value << 8 | f->file[at + i];
-	return value;
+	memcpy((unsigned char *)&value + 8 - bytes, f->file + at, bytes);
+	return be64toh(value);
 }
 
 /* Count one reference to each cluster of a range. */
@@ -65,6 +64,14 @@ claim(struct found *f, uint64_t at, uint64_t length, bool alone)
 	}
 }
 
+static bool
+are_zeros(const unsigned char *bytes, uint64_t length)
+{
+	/* each byte is that before it: fast under the sanitizers, too */
+	return length == 0 ||
+	       (bytes[0] == 0 && memcmp(bytes, bytes + 1, length - 1) == 0);
+}
+
 /* The guest's bytes in [at, at + length) are these; NULL: zeros. */
 static void
 compare(const struct found *f, uint64_t at, const unsigned char *bytes,
@@ -74,13 +81,12 @@ compare(const struct found *f, uint64_t at, const unsigned char *bytes,
 
 	if (inside > length)
 		inside = length;
-	for (uint64_t i = 0; !bytes && i < inside; i++)
-		MUST(f->raw[at + i] == 0, f);
-	if (!bytes)
+	if (!bytes) {
+		MUST(are_zeros(f->raw + at, inside), f);
 		return;
+	}
 	MUST(memcmp(bytes, f->raw + at, inside) == 0, f);
-	for (uint64_t i = inside; i < length; i++)
-		MUST(bytes[i] == 0, f);
+	MUST(are_zeros(bytes + inside, length - inside), f);
 }
 
 static void
@@ -303,7 +309,7 @@ random_how(void)
 
 TEST(random_images_are_sound_and_equal)
 {
-	for (unsigned i = 0; i < 100; i++) {
+	for (unsigned i = 0; i < support_some(100); i++) {
 		struct play_how how = random_how();
 		play_and_look(&how);
 	}

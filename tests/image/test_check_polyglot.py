@@ -13,6 +13,7 @@ import qemu
 from checks import assert_unsafe, verdict
 from damage import make
 from qemu import KI, MI
+from quick import ALL, some
 
 VHD_FOOTER = b"conectix" + struct.pack(">II", 2, 0x10000)
 DMG_TRAILER = b"koly" + struct.pack(">II", 4, 512)
@@ -126,9 +127,9 @@ def test_every_descriptor_that_qemu_probes_is_refused(work, hone):
               b"version=4\n", b"x\n", b"#" * 500 + b"\n"]
     raw = work / "disk.img"
     probed = 0
-    for head in (b"".join(each) for n in (1, 2, 3)
-                 for each in itertools.product(pieces, repeat=n)
-                 if n < 3 or b"version" in each[2]):
+    for head in some((b"".join(each) for n in (1, 2, 3)
+                      for each in itertools.product(pieces, repeat=n)
+                      if n < 3 or b"version" in each[2]), 5):
         raw.write_bytes(head.ljust(1024, b"\0"))
         done = subprocess.run(
             ["qemu-img", "info", "--output=json", str(raw)], check=False,
@@ -140,7 +141,7 @@ def test_every_descriptor_that_qemu_probes_is_refused(work, hone):
         done = hone.run("check", raw)
         assert done.returncode == 2, head
         assert "has a VMDK header" in done.stderr.decode(), head
-    assert probed > 50
+    assert probed > (50 if ALL else 10)
 
 
 def assert_unsafe_raw(hone, raw, name):

@@ -27,6 +27,12 @@ support_seed(void)
 	return seed;
 }
 
+unsigned
+support_some(unsigned n)
+{
+	return SUPPORT_SLOW ? (n + 3) / 4 : n;
+}
+
 uint64_t
 support_random(uint64_t *state)
 {
