@@ -224,10 +224,14 @@ test_in_chroot() {
     done
 }
 
+test_php85() {
+    test_in_chroot 8.5 opcache args
+}
+
 # One after the other: the chroot of PHP 8.4 has the keyring for that of 8.3.
 test_php_chroots() {
     test_in_chroot 8.4 opcache args
-    test_in_chroot 8.5 opcache args
+    test_in_chroot 8.5
     test_in_chroot 8.6 opcache args
     test_in_chroot 8.3
 }

@@ -7,7 +7,8 @@
 zts=$root/build/sysroot/php-zts
 zts_config=$zts/usr/bin/php-config
 zts_work=$root/build/php/zts
-# A shared libphp would need each file compiled twice.
+# A shared libphp would need each file compiled twice. At -O0: at -O1, PHP alone
+# takes 249 s of CPU time, and 139 s so.
 zts_options='--disable-all --enable-zts --disable-phpdbg --enable-embed=static
     --enable-phar --enable-posix --enable-pcntl'
 
@@ -41,7 +42,7 @@ zts_php() {
     fi
     # shellcheck disable=SC2086
     (cd "$zts/src" &&
-        ./configure -q --prefix="$zts/usr" $zts_options CFLAGS='-O1 -w')
+        ./configure -q --prefix="$zts/usr" $zts_options CFLAGS='-O0 -w')
     make -s -C "$zts/src" -j "$jobs"
     make -s -C "$zts/src" install-sapi install-binaries install-build \
         install-headers install-programs

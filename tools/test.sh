@@ -20,29 +20,38 @@ stage_limit=${HONE_STAGE_LIMIT:-1800}
 # The stages that must leave results, in the order of the tally.
 test_stages='gcc-build gcc asan tsan aarch64 sve128 headers consume exports
     model-code php82-build php82 counts docs-build docs model cli image'
-all_stages='O0 spin bench sve256 sve512 s390x riscv64 rv64 rvv128
+all_stages='spin bench sve256 sve512 s390x riscv64 rv64 rvv128
     rvv256 mutants php82-setup
     php82-opcache php82-valgrind php82-cache php82-server php82-args
     php82-values php84-build php84 php84-opcache php84-args php85-build
-    php85 php85-opcache php85-args php86-build php86 php86-opcache php86-args
-    php83-build php83 php-zts-build php-zts php-zts-threads cli-asan'
+    php85 php86-build php86 php86-opcache php86-args
+    php83-build php83 cli-asan'
+# Those of ./dev long.
+long_stages='O0 php82-build php82-valgrind-all php-zts-build php-zts
+    php-zts-threads php85-build php85 php85-opcache php85-args'
 
 # Groups of stages. All need build_gcc first, and none needs another; the longest
 # begin first.
 test_groups='test_asan test_cli test_image test_gcc test_aarch64 test_php82
     test_tsan test_model test_docs test_consumers'
-all_groups='test_spin test_O0 test_php_chroots test_php_zts test_php82_setup
+all_groups='test_spin test_php_chroots test_php82_setup
     test_mutants test_s390x test_riscv64 test_bench test_php82_args
     test_php82_values'
+long_groups='test_php82_valgrind test_php_zts test_O0 test_php85'
 
 # What ./dev test prints about the stages of --all.
-left_out='PHP 8.3, 8.4, 8.5, 8.6, and with threads; PHP with opcache, with valgrind,
+left_out='PHP 8.3, 8.4, 8.5, 8.6; PHP with opcache, with valgrind,
 with servers, Redis and a browser, the setup of the extension,
-the parsing of arguments; SVE of 256 and 512 bits, threads on aarch64; s390x;
-riscv64; benchmarks; the command with sanitizers; the models; mutants;
-gcc at -O0 (clang with sanitizers is at -O0, too); three of four alignments of
-each length; two of three errors, a signal or a kill of each disturbed call;
-half of the combinations of options and sizes of a qcow2 image'
+the parsing of arguments; on aarch64 all but the variants with SVE of 128 bits;
+s390x; riscv64; benchmarks; the command with sanitizers; six of the models;
+mutants; three of four alignments of each length; five of six errors, a signal or
+a kill of each disturbed call; half of the combinations of options and sizes of a
+qcow2 image; three of five random examples, three of four random damages of a
+qcow2 image; what ./dev long runs'
+# What --all prints about those of ./dev long.
+left_out_of_all='gcc at -O0 (the stage asan is clang at -O0); PHP with threads (the
+stage php82-setup compiles for it); two thirds of the tests of the extension with
+valgrind; opcache and the parsing of arguments with PHP 8.5 (8.4 and 8.6 have them)'
 # Mutants that --all takes at random.
 sampled=12
 
@@ -309,7 +318,7 @@ counts_all() {
     python3 -B tests/counts/counts.py $(counted) "$@"
 }
 
-# test_everything [--all]
+# test_everything [--all | --long]: --long is ./dev long.
 test_everything() {
     all=${1:-}
     # Some tests take longer then.
@@ -326,10 +335,16 @@ test_everything() {
     export HONE_MUST_RUN
     all_began=$(date +%s)
     trap interrupted INT TERM HUP
-    if [ -n "$all" ]; then
+    case $all in
+    --all)
         test_groups="$all_groups $test_groups"
         test_stages="$test_stages $all_stages"
-    fi
+        ;;
+    --long)
+        test_groups=$long_groups
+        test_stages=$long_stages
+        ;;
+    esac
 
     side_by_side 1 build_gcc
     # One more than CPUs that most machines of this kind have: tests also wait.
@@ -340,8 +355,17 @@ test_everything() {
     tree_known= # reported
 
     say "all stages             $(($(date +%s) - all_began)) s"
-    # shellcheck disable=SC2086
-    [ -n "$all" ] || say 'left out, see ./dev test --all:' $left_out
+    case $all in
+    '')
+        # shellcheck disable=SC2086
+        say 'left out, see ./dev test --all:' $left_out
+        ;;
+    --all)
+        # shellcheck disable=SC2086
+        say 'left out, see ./dev long:' $left_out_of_all
+        python3 -B tests/support/long.py
+        ;;
+    esac
     # shellcheck disable=SC2086
     python3 tests/support/tally.py "$results/stages" $test_stages tree
 }
