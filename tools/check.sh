@@ -89,13 +89,15 @@ check_stage() {
     fi
 }
 
-# Only gcc has warnings that its optimizer finds. Meson takes a plain build for one
-# without assertions, which the analyzer needs.
+# Only gcc has warnings that its optimizer finds. No --buildtype: if Meson configures
+# a folder again, it takes the optimization from there, and -Doptimization is lost.
+# The analyzer needs assertions.
 warnings() {
     level=2
     [ "$1" = gcc ] || level=0
-    build "check-$1" "$1" --buildtype=plain -Doptimization="$level" \
+    build "check-$1" "$1" -Doptimization="$level" -Ddebug=false \
         -Db_ndebug=false -Dwerror=true -Dtests=true -Dbenchmarks=true --prefix=/usr
+    grep -q " -O$level " "$build_dir/build.ninja"
 }
 
 # Without assertions, other variables are unused. ./dev test continues with this
