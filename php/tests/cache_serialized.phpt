@@ -20,7 +20,9 @@ class Point
 function check(string $what, array $values, float $bound): void
 {
     Cache::clear();
-    Cache::store_multi($values);
+    if (!Cache::store_multi($values)) {
+        echo "$what: not stored\n";
+    }
     $real = array_sum(array_map(fn($value) => strlen(serialize($value)), $values));
     $estimate = Cache::info()['serialized_bytes'];
     $off = abs($estimate - $real) / $real;

@@ -98,6 +98,41 @@ put_fresh(struct php_hone_builder *builder, const zend_string *string)
 					     : put_equal(builder, string);
 }
 
+/* The two entries of an address, the latest one first. */
+static zend_always_inline struct php_hone_repeated *
+repeated_of(struct php_hone_builder *builder, const zend_string *string)
+{
+	uintptr_t bits = (uintptr_t)string;
+
+	return &builder->repeated[(bits >> 3 ^ bits >> 10) % PHP_HONE_REPEATED *
+				  2];
+}
+
+/* The second entry, or a string that the data does not have yet. */
+static zend_never_inline zend_string *
+put_second(struct php_hone_builder *builder, const zend_string *string,
+	struct php_hone_repeated *entry)
+{
+	struct php_hone_repeated first = entry[0];
+	bool crowded = entry[1].build == builder->build;
+	zend_string *copy;
+
+	if (crowded && entry[1].string == string) {
+		entry[0] = entry[1];
+		entry[1] = first;
+		return (zend_string *)((uintptr_t)entry->at * 8 + 1);
+	}
+	/* More than two strings may have these entries in turn. */
+	copy = ZSTR_IS_INTERNED(string) && !crowded
+		       ? append_string(builder, string)
+		       : put_fresh(builder, string);
+	entry[1] = first;
+	entry[0].string = string;
+	entry[0].build = builder->build;
+	entry[0].at = (uint32_t)((uintptr_t)copy / 8);
+	return copy;
+}
+
 /*
  * The same. A string with one reference is at one place of the value. Other
  * strings are first looked up by their address. The tables have no chains: a
@@ -107,21 +142,13 @@ static zend_always_inline zend_string *
 put_string(struct php_hone_builder *builder, const zend_string *string)
 {
 	struct php_hone_repeated *entry;
-	uintptr_t bits = (uintptr_t)string;
-	zend_string *copy;
 
 	if (!ZSTR_IS_INTERNED(string) && GC_REFCOUNT(string) == 1)
 		return put_fresh(builder, string);
-	entry = &builder->repeated[(bits >> 3 ^ bits >> 10) %
-				   PHP_HONE_REPEATED];
+	entry = repeated_of(builder, string);
 	if (entry->string == string && entry->build == builder->build)
 		return (zend_string *)((uintptr_t)entry->at * 8 + 1);
-	copy = ZSTR_IS_INTERNED(string) ? append_string(builder, string)
-					: put_fresh(builder, string);
-	entry->string = string;
-	entry->build = builder->build;
-	entry->at = (uint32_t)((uintptr_t)copy / 8);
-	return copy;
+	return put_second(builder, string, entry);
 }
 
 /* ---- elements ---- */

@@ -64,7 +64,7 @@ struct php_hone_buffer {
 	size_t used, room;
 };
 
-/* Entries of each of the two tables of strings; a power of two. */
+/* Rows of each of the two tables of strings; a power of two. */
 #define PHP_HONE_REPEATED 256
 
 /* A string that is in the data already. */
@@ -146,7 +146,7 @@ struct php_hone_builder {
 	struct php_hone_shared *shared;
 	uint32_t n_shared, shared_room;
 	/* strings that are in the data: by address, and by hash */
-	struct php_hone_repeated repeated[PHP_HONE_REPEATED];
+	struct php_hone_repeated repeated[2 * PHP_HONE_REPEATED];
 	/* `build` of php_hone_repeated in the high half, `at` in the low one */
 	uint64_t equal[PHP_HONE_REPEATED];
 	uint32_t looks; /* look-ups by hash until they end */
