@@ -166,5 +166,7 @@ cli_image_fail(const char *name, const struct image_error *err)
 {
 	int rc = cli_fail(err->file[0] ? err->file : name, "%s", err->text);
 
+	if (err->refused)
+		return CLI_REFUSED;
 	return err->again ? CLI_AGAIN : rc;
 }

@@ -14,7 +14,7 @@
 #define CLI_USAGE 2
 /* Used in compare.c only. */
 #define CLI_DIFFERS 3
-/* Of convert: the source does not have the content of --expect-content. */
+/* The image is not what --expect or --expect-content names. */
 #define CLI_REFUSED 3
 /* The network failed or an answer took too long: the same command may succeed
  * later. */
@@ -238,7 +238,8 @@ int cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct);
 int cli_cache(const struct cli *cli, struct image_open *how);
 /*
  * Print the message of err about err->file or, if that is empty, about name.
- * Returns CLI_FAILED, or CLI_AGAIN if err->again is set.
+ * Returns CLI_FAILED, CLI_AGAIN if err->again is set, or CLI_REFUSED if
+ * err->refused is set.
  */
 int cli_image_fail(const char *name, const struct image_error *err);
 
@@ -297,14 +298,23 @@ void json_open(struct json *json, const char *key, char bracket);
  */
 int cli_digests_parse(const struct cli *cli, enum option_id id,
 	const char *list, struct image_digests *digests);
-/* The hexadecimal digits of digest i. Returns text. */
+/* The hexadecimal digits of a digest. Returns text. */
 #define CLI_DIGEST_TEXT (2 * IMAGE_DIGEST_MAX + 1)
-const char *cli_digest_text(
-	const struct image_digests *digests, size_t i, char *text);
+const char *cli_digest_text(const struct image_algorithm *algorithm,
+	const unsigned char *bytes, char *text);
 /* Print lines as those of GNU coreutils: with tags if there are several. */
 void cli_digests_print(const char *name, const struct image_digests *digests);
 /* The member "digests" of an object. */
 void cli_digests_json(struct json *json, const struct image_digests *digests);
+
+/*
+ * expect.c: set how->expect by --expect, to *expect if the option is given. The
+ * image is the first operand. Returns 0 or the exit status.
+ */
+int cli_expect(const struct cli *cli, struct image_expect *expect,
+	struct image_open *how);
+/* The member "expect" of an object. */
+void cli_expect_json(struct json *json, const struct image_expect *expect);
 
 /* progress.c */
 struct progress {

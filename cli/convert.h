@@ -24,11 +24,12 @@ struct job {
 	struct image_digests digests;
 	/* the first ones, which are printed */
 	size_t n_printed;
-	/* which of them --expect-content is about, and its digits; NULL: none
-	 */
+	/* which of them --expect-content is about, and what it is to be; no
+	 * algorithm: none */
 	size_t expected;
-	const char *expected_text;
-	bool refused;
+	struct image_expect expect;
+	/* of --expect; open.expect is NULL without the option */
+	struct image_expect expect_file;
 	/* bytes of the new image's virtual disk */
 	uint64_t size;
 	double seconds;
@@ -50,10 +51,10 @@ int cache_parse(struct job *job);
  */
 uint64_t memory_available(const char *root);
 
-/* expect.c: --digest and --expect-content. */
-/* Set the digests. Returns 0 or the exit status. */
+/* expect.c: --digest, --expect-content and --expect. */
+/* Set the digests, and open.expect. Returns 0 or the exit status. */
 int expect_parse(struct job *job);
-/* Returns -EINVAL and sets job->refused if the digest is not that expected. */
+/* Returns -EINVAL and sets err->refused if the digest is not that expected. */
 int expect_verify(struct job *job, struct image_error *err);
 
 /*

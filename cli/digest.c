@@ -122,6 +122,7 @@ digest_run(const struct cli *cli)
 {
 	const char *algorithms = cli->option[OPTION_ALGORITHM];
 	struct image_digests digests = {.count = 0};
+	struct image_expect expect;
 	struct image_open how;
 	struct image_run run;
 	struct image_error err;
@@ -140,6 +141,8 @@ digest_run(const struct cli *cli)
 		rc = parse_block(cli, &block);
 	if (rc == 0)
 		rc = cli_cache(cli, &how);
+	if (rc == 0)
+		rc = cli_expect(cli, &expect, &how);
 	if (rc != 0)
 		return rc;
 	if (image_open(cli->addresses[0], &how, &img, &err) < 0)

@@ -37,13 +37,21 @@ cli_digests_parse(const struct cli *cli, enum option_id id, const char *list,
 }
 
 const char *
-cli_digest_text(const struct image_digests *digests, size_t i, char *text)
+cli_digest_text(const struct image_algorithm *algorithm,
+	const unsigned char *bytes, char *text)
 {
-	size_t length = image_algorithm_length(digests->list[i].algorithm);
+	size_t length = image_algorithm_length(algorithm);
 
 	for (size_t k = 0; k < length; k++)
-		snprintf(text + 2 * k, 3, "%02x", digests->list[i].bytes[k]);
+		snprintf(text + 2 * k, 3, "%02x", bytes[k]);
 	return text;
+}
+
+static const char *
+digest_text(const struct image_digests *digests, size_t i, char *text)
+{
+	return cli_digest_text(
+		digests->list[i].algorithm, digests->list[i].bytes, text);
 }
 
 /* As GNU coreutils: with escapes, the line begins with a backslash. */
@@ -67,7 +75,7 @@ cli_digests_print(const char *name, const struct image_digests *digests)
 	const char *escape = strpbrk(name, "\n\\") ? "\\" : "";
 
 	if (digests->count == 1) {
-		printf("%s%s  ", escape, cli_digest_text(digests, 0, text));
+		printf("%s%s  ", escape, digest_text(digests, 0, text));
 		print_name(name);
 		putchar('\n');
 		return;
@@ -76,7 +84,7 @@ cli_digests_print(const char *name, const struct image_digests *digests)
 		printf("%s%s (", escape,
 			image_algorithm_tag(digests->list[i].algorithm));
 		print_name(name);
-		printf(") = %s\n", cli_digest_text(digests, i, text));
+		printf(") = %s\n", digest_text(digests, i, text));
 	}
 }
 
@@ -89,6 +97,6 @@ cli_digests_json(struct json *json, const struct image_digests *digests)
 	for (size_t i = 0; i < digests->count; i++)
 		json_string(json,
 			image_algorithm_name(digests->list[i].algorithm),
-			cli_digest_text(digests, i, text));
+			digest_text(digests, i, text));
 	json_end(json, '}');
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The digests of a conversion: --digest and --expect-content. */
+/* What an image has to be: --expect, and of a conversion --expect-content, with
+ * --digest. */
 #include <errno.h>
 #include <string.h>
-#include <strings.h>
 #include "convert.h"
 
 /* Set job->expected to the algorithm, which is added if it is new. */
@@ -19,42 +19,93 @@ add_expected(struct job *job, const struct image_algorithm *algorithm)
 	job->expected = i;
 }
 
+/* Set *expect by ALGORITHM:HEX. Returns 0, or CLI_USAGE after a message. */
 static int
-parse_expected(struct job *job, const char *text)
+parse_digest(
+	const struct cli *cli, enum option_id id, struct image_expect *expect)
 {
+	const char *command = cli_commands[cli->command].name;
+	const char *name = cli_options[id].name;
+	const char *text = cli->option[id];
 	size_t length = strcspn(text, ":");
 	const struct image_algorithm *algorithm =
 		image_algorithm_by_name(text, length);
 
 	if (!algorithm || !text[length])
-		return cli_usage("convert",
-			"--expect-content: '%s' is not ALGORITHM:HEX", text);
+		return cli_usage(command, "--%s: '%s' is not ALGORITHM:HEX%s",
+			name, text,
+			id == OPTION_EXPECT_FILE ? " or @FILE" : "");
 	const char *digits = text + length + 1;
-	size_t wanted = 2 * image_algorithm_length(algorithm);
-	if (strlen(digits) != wanted ||
-		strspn(digits, "0123456789abcdefABCDEF") != wanted)
-		return cli_usage("convert",
-			"--expect-content: '%s' is not the %zu hexadecimal "
-			"digits of %s",
-			digits, wanted, image_algorithm_name(algorithm));
-	add_expected(job, algorithm);
-	job->expected_text = digits;
+	if (!image_expect_hex(expect, algorithm, digits, strlen(digits)))
+		return cli_usage(command,
+			"--%s: '%s' is not the %zu hexadecimal digits of %s",
+			name, digits, 2 * image_algorithm_length(algorithm),
+			image_algorithm_name(algorithm));
 	return 0;
+}
+
+/* The list of --expect, or NULL. */
+static const char *
+list_of(const char *text)
+{
+	if (text[0] == '@')
+		return text + 1;
+	return strstr(text, "://") ? text : NULL;
+}
+
+int
+cli_expect(const struct cli *cli, struct image_expect *expect,
+	struct image_open *how)
+{
+	const char *text = cli->option[OPTION_EXPECT_FILE];
+	struct image_error err;
+	int rc;
+
+	if (!text)
+		return 0;
+	how->expect = expect;
+	const char *list = list_of(text);
+	if (list) {
+		rc = image_expect_in_list(expect, list, cli->operands[0], &err);
+		return rc < 0 ? cli_image_fail(list, &err) : 0;
+	}
+	rc = parse_digest(cli, OPTION_EXPECT_FILE, expect);
+	if (rc == 0 && !image_algorithm_is_safe(expect->algorithm))
+		rc = cli_usage(cli_commands[cli->command].name,
+			"--expect: another file can be made that has the same "
+			"%s; use sha256",
+			image_algorithm_name(expect->algorithm));
+	return rc;
+}
+
+void
+cli_expect_json(struct json *json, const struct image_expect *expect)
+{
+	char text[CLI_DIGEST_TEXT];
+
+	json_open(json, "expect", '{');
+	json_string(json, image_algorithm_name(expect->algorithm),
+		cli_digest_text(expect->algorithm, expect->bytes, text));
+	json_end(json, '}');
 }
 
 int
 expect_parse(struct job *job)
 {
 	const char *list = job->cli->option[OPTION_DIGEST];
-	const char *expected = job->cli->option[OPTION_EXPECT];
 	int rc = 0;
 
 	if (list)
 		rc = cli_digests_parse(
 			job->cli, OPTION_DIGEST, list, &job->digests);
 	job->n_printed = job->digests.count;
-	if (rc == 0 && expected)
-		rc = parse_expected(job, expected);
+	if (rc == 0 && job->cli->option[OPTION_EXPECT]) {
+		rc = parse_digest(job->cli, OPTION_EXPECT, &job->expect);
+		if (rc == 0)
+			add_expected(job, job->expect.algorithm);
+	}
+	if (rc == 0)
+		rc = cli_expect(job->cli, &job->expect_file, &job->open);
 	if (rc == 0 && job->digests.count)
 		job->run.digests = &job->digests;
 	return rc;
@@ -63,20 +114,21 @@ expect_parse(struct job *job)
 int
 expect_verify(struct job *job, struct image_error *err)
 {
-	char text[CLI_DIGEST_TEXT];
+	char text[CLI_DIGEST_TEXT], wanted[CLI_DIGEST_TEXT];
+	const struct image_algorithm *algorithm = job->expect.algorithm;
 
-	if (!job->expected_text)
+	if (!algorithm || memcmp(job->digests.list[job->expected].bytes,
+				  job->expect.bytes,
+				  image_algorithm_length(algorithm)) == 0)
 		return 0;
-	cli_digest_text(&job->digests, job->expected, text);
-	if (strcasecmp(text, job->expected_text) == 0)
-		return 0;
-	job->refused = true;
+	err->refused = true;
 	err->again = false;
 	snprintf(err->file, sizeof(err->file), "%s", job->source);
 	snprintf(err->text, sizeof(err->text),
 		"the content is refused: its %s is %s, not %s",
-		image_algorithm_name(
-			job->digests.list[job->expected].algorithm),
-		text, job->expected_text);
+		image_algorithm_name(algorithm),
+		cli_digest_text(algorithm,
+			job->digests.list[job->expected].bytes, text),
+		cli_digest_text(algorithm, job->expect.bytes, wanted));
 	return -EINVAL;
 }

@@ -29,6 +29,8 @@ print_json(const struct job *job)
 	}
 	if (job->digests.count)
 		cli_digests_json(&json, &job->digests);
+	if (job->open.expect)
+		cli_expect_json(&json, job->open.expect);
 	json_number(&json, "shared_bytes", job->copied.shared);
 	json_number(&json, "file_size", job->output.usage.file_size);
 	json_number(&json, "disk_usage", job->output.usage.disk_usage);

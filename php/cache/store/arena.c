@@ -160,6 +160,16 @@ lay_out(struct php_hone_store *store, const struct php_hone_store_attr *attr)
 	}
 }
 
+/* Make an arena of one free block. */
+static void
+make_arena(struct php_hone_store *store, struct php_hone_shard *shard)
+{
+	php_hone_set_block(store, shard->first,
+		php_hone_word(shard->end - shard->first, PHP_HONE_FREE, 0));
+	shard->hand = shard->first;
+	php_hone_arena_rebuild(store, shard);
+}
+
 static int
 init_mutex(struct php_hone_shard *shard)
 {
@@ -192,7 +202,7 @@ fill(struct php_hone_store *store, const struct php_hone_store_attr *attr)
 	lay_out(store, attr);
 	for (unsigned i = 0; i < store->n_shards; i++) {
 		struct php_hone_shard *shard = php_hone_shard_at(store, i);
-		php_hone_arena_init(store, shard);
+		make_arena(store, shard);
 		int error = init_mutex(shard);
 		if (error != 0)
 			return error;
@@ -468,15 +478,6 @@ php_hone_arena_largest(
 		offset = php_hone_free_at(store, offset)->next;
 	}
 	return most;
-}
-
-void
-php_hone_arena_init(struct php_hone_store *store, struct php_hone_shard *shard)
-{
-	php_hone_set_block(store, shard->first,
-		php_hone_word(shard->end - shard->first, PHP_HONE_FREE, 0));
-	shard->hand = shard->first;
-	php_hone_arena_rebuild(store, shard);
 }
 
 void

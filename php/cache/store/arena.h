@@ -152,9 +152,6 @@ void php_hone_arena_drain(
 /* Units of the largest free block. */
 uint32_t php_hone_arena_largest(
 	const struct php_hone_store *store, const struct php_hone_shard *shard);
-/* Make an arena of one free block. */
-void php_hone_arena_init(
-	struct php_hone_store *store, struct php_hone_shard *shard);
 /* Derive lists, flags and sums from the words, and merge free neighbours. */
 void php_hone_arena_rebuild(
 	struct php_hone_store *store, struct php_hone_shard *shard);

@@ -215,8 +215,6 @@ void php_hone_slots_reap(
 	struct php_hone_member *member, struct php_hone_shard *shard);
 
 void php_hone_lock(struct php_hone_member *member, unsigned shard);
-/* Returns false if another member has the mutex. */
-bool php_hone_trylock(struct php_hone_member *member, unsigned shard);
 void php_hone_unlock(struct php_hone_member *member, unsigned shard);
 /* Put a shard in order after the owner of its mutex died. */
 void php_hone_recover(struct php_hone_store *store, struct php_hone_shard *s);
@@ -250,14 +248,6 @@ void php_hone_reclaim_all(
 void php_hone_reclaim_some(
 	struct php_hone_store *store, struct php_hone_shard *shard);
 /*
- * A fetch that looks at more than one chain holds back all that was retired. It
- * ends within microseconds, unless its process has lost the CPU. Waits for such
- * fetches for a millisecond at most, and reclaims. Returns false if there was
- * no such fetch.
- */
-bool php_hone_reclaim_patiently(
-	struct php_hone_store *store, struct php_hone_shard *shard);
-/*
  * Call this when readers hold back much and so many units are stored. Closes
  * the member's own slot. Closes all others, too, if free memory would not last
  * otherwise.
@@ -270,9 +260,6 @@ void php_hone_hold_back_less(struct php_hone_member *member,
 /* Whether each tag of an entry still has the generation it was stored with. */
 bool php_hone_tags_valid(
 	struct php_hone_member *member, const struct php_hone_entry *entry);
-/* The generation of a tag, which is made if there is none: 0 or -ENOMEM. */
-int php_hone_tag_generation(struct php_hone_member *member,
-	const struct php_hone_key *tag, uint64_t *generation);
 
 /* ---- claim.c ---- */
 
@@ -291,13 +278,6 @@ void php_hone_publish_locked(struct php_hone_member *member, unsigned shard,
 /* Unlink and retire the entry to which a link leads. */
 void php_hone_remove_locked(
 	struct php_hone_member *member, unsigned shard, uint32_t *link);
-
-/* Whether an entry counts: not expired, and its tags are valid. */
-bool php_hone_entry_valid(
-	struct php_hone_member *member, const struct php_hone_entry *entry);
-
-/* The second at which what lives for so many seconds has expired. */
-uint32_t php_hone_expiry(const struct php_hone_store *store, uint32_t seconds);
 
 static inline bool
 php_hone_expired(const struct php_hone_entry *entry, uint32_t now)

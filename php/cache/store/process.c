@@ -173,6 +173,9 @@ php_hone_member_forget(struct php_hone_member *member)
 	memset(member, 0, sizeof *member);
 }
 
+/* Returns false if another member has the mutex. */
+static bool trylock(struct php_hone_member *member, unsigned i);
+
 /* Free the block that a dead process was filling. Returns false if the mutex of
  * its shard is taken. */
 static bool
@@ -186,7 +189,7 @@ free_reserved(struct php_hone_member *member, struct php_hone_slot *slot,
 	unsigned i = php_hone_shard_of(store, offset);
 	struct php_hone_shard *shard = php_hone_shard_at(store, i);
 	/* The caller may have a mutex, so this does not wait for another. */
-	if (shard != held && !php_hone_trylock(member, i))
+	if (shard != held && !trylock(member, i))
 		return false;
 	/* Read again: the lock may have included a recovery. */
 	if (php_hone_get32(&slot->reserved) == offset) {
@@ -405,8 +408,8 @@ php_hone_lock(struct php_hone_member *member, unsigned i)
 	have(member, i, error);
 }
 
-bool
-php_hone_trylock(struct php_hone_member *member, unsigned i)
+static bool
+trylock(struct php_hone_member *member, unsigned i)
 {
 	struct php_hone_shard *shard = php_hone_shard_at(member->store, i);
 	int error = pthread_mutex_trylock(&shard->mutex);

@@ -19,8 +19,9 @@
 /* A value of 1/LARGE of a shard or more is large for it. */
 #define LARGE 16
 
-uint32_t
-php_hone_expiry(const struct php_hone_store *store, uint32_t seconds)
+/* The second at which what lives for so many seconds has expired. */
+static uint32_t
+expiry(const struct php_hone_store *store, uint32_t seconds)
 {
 	/* One second more, since the present second has begun before. */
 	uint64_t at = (uint64_t)php_hone_store_now(store) + seconds + 1;
@@ -75,7 +76,7 @@ fill(struct php_hone_store *store, struct php_hone_entry *entry,
 	entry->retired = 0;
 	entry->value[0] = entry->value[1] = 0;
 	entry->created = php_hone_store_now(store);
-	entry->expires = room->ttl != 0 ? php_hone_expiry(store, room->ttl) : 0;
+	entry->expires = room->ttl != 0 ? expiry(store, room->ttl) : 0;
 	entry->key_len = (uint32_t)room->key->len;
 	entry->data_at = (uint32_t)data_at(room);
 	entry->data_size = (uint32_t)room->data;
@@ -118,6 +119,10 @@ php_hone_reserve_locked(struct php_hone_member *member, unsigned i,
 	return entry;
 }
 
+/* The generation of a tag, which is made if there is none: 0 or -ENOMEM. */
+static int tag_generation(struct php_hone_member *member,
+	const struct php_hone_key *tag, uint64_t *generation);
+
 /* Called before the mutex of the key's shard is taken: tags are in other
  * shards. */
 static int
@@ -126,7 +131,7 @@ generations(struct php_hone_member *member, const struct php_hone_room *room,
 {
 	for (unsigned i = 0; i < room->n_tags; i++) {
 		tags[i].hash = room->tags[i].hash;
-		int error = php_hone_tag_generation(
+		int error = tag_generation(
 			member, &room->tags[i], &tags[i].generation);
 		if (error != 0)
 			return error;
@@ -213,6 +218,14 @@ php_hone_store_cancel(
 	free_reserved(member, lock_reserved(member));
 }
 
+/* Whether an entry counts: not expired, and its tags are valid. */
+static bool
+entry_valid(struct php_hone_member *member, const struct php_hone_entry *entry)
+{
+	return !php_hone_expired(entry, php_hone_store_now(member->store)) &&
+	       (entry->n_tags == 0 || php_hone_tags_valid(member, entry));
+}
+
 /* Whether a link leads to an entry that is valid. */
 static bool
 valid(struct php_hone_member *member, const uint32_t *link)
@@ -221,7 +234,7 @@ valid(struct php_hone_member *member, const uint32_t *link)
 		return false;
 	const struct php_hone_entry *entry =
 		php_hone_entry_at(member->store, php_hone_follow(link));
-	return php_hone_entry_valid(member, entry);
+	return entry_valid(member, entry);
 }
 
 /*
@@ -367,14 +380,6 @@ php_hone_remove_locked(
 	php_hone_retire(store, php_hone_shard_at(store, i), &offset, 1);
 }
 
-bool
-php_hone_entry_valid(
-	struct php_hone_member *member, const struct php_hone_entry *entry)
-{
-	return !php_hone_expired(entry, php_hone_store_now(member->store)) &&
-	       (entry->n_tags == 0 || php_hone_tags_valid(member, entry));
-}
-
 int
 php_hone_store_delete(
 	struct php_hone_member *member, const struct php_hone_key *key)
@@ -387,7 +392,7 @@ php_hone_store_delete(
 		php_hone_link_of_key(store, place, key, PHP_HONE_VALUE);
 	int result = -ENOENT;
 	if (link != NULL) {
-		if (php_hone_entry_valid(member,
+		if (entry_valid(member,
 			    php_hone_entry_at(store, php_hone_follow(link))))
 			result = 0;
 		php_hone_remove_locked(member, place.shard, link);
@@ -447,7 +452,7 @@ php_hone_store_change(struct php_hone_member *member,
 	if (link != NULL) {
 		struct php_hone_entry *entry =
 			php_hone_entry_at(store, php_hone_follow(link));
-		if (php_hone_entry_valid(member, entry))
+		if (entry_valid(member, entry))
 			result = change_entry(entry, change);
 	}
 	php_hone_unlock(member, place.shard);
@@ -611,9 +616,9 @@ make(struct php_hone_member *member, const struct php_hone_key *tag,
 	return result;
 }
 
-int
-php_hone_tag_generation(struct php_hone_member *member,
-	const struct php_hone_key *tag, uint64_t *generation)
+static int
+tag_generation(struct php_hone_member *member, const struct php_hone_key *tag,
+	uint64_t *generation)
 {
 	if (tag->len > PHP_HONE_KEY_MOST)
 		return -EINVAL;

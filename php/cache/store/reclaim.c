@@ -108,9 +108,14 @@ php_hone_reclaim_all(struct php_hone_store *store, struct php_hone_shard *shard)
 		php_hone_readers_close(store, PHP_HONE_CLOSE_AFTER);
 }
 
-bool
-php_hone_reclaim_patiently(
-	struct php_hone_store *store, struct php_hone_shard *shard)
+/*
+ * A fetch that looks at more than one chain holds back all that was retired. It
+ * ends within microseconds, unless its process has lost the CPU. Waits for such
+ * fetches for a millisecond at most, and reclaims. Returns false if there was
+ * no such fetch.
+ */
+static bool
+reclaim_patiently(struct php_hone_store *store, struct php_hone_shard *shard)
 {
 	const struct timespec a_moment = {.tv_nsec = PATIENCE_NS};
 	unsigned waits = 0;
@@ -595,7 +600,7 @@ php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
 	php_hone_slots_reap(member, shard);
 	php_hone_readers_close(store, PHP_HONE_CLOSE_AFTER);
 	offset = by_eviction(store, shard, units);
-	if (offset == 0 && php_hone_reclaim_patiently(store, shard))
+	if (offset == 0 && reclaim_patiently(store, shard))
 		offset = by_eviction(store, shard, units);
 	if (offset == 0) {
 		shard->failed_units = units;
