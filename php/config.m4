@@ -75,7 +75,8 @@ if test "$PHP_HONE" != "no"; then
     fileread/handlers.c fileread/known.c fileread/memory.c fileread/open.c
     fileread/others.c fileread/output.c fileread/plain.c
     fileread/resume.c fileread/stream.c fileread/whole.c
-    cache/block.c cache/cache.c cache/counters.c cache/entries.c
+    cache/block.c cache/cache.c cache/counters.c cache/dates.c
+    cache/entries.c
     cache/fetch.c cache/fork.c cache/hooks.c cache/info.c
     cache/methods.c cache/multi.c cache/objects.c
     cache/length.c cache/objects_text.c cache/pools.c cache/protect.c
@@ -84,6 +85,7 @@ if test "$PHP_HONE" != "no"; then
     cache/apcu/apcu.c cache/apcu/fetch.c cache/apcu/figures.c
     cache/apcu/iterator.c cache/apcu/settings.c cache/apcu/store.c
     cache/values/build.c cache/values/builder.c cache/values/check.c
+    cache/values/date.c
     cache/values/place.c cache/values/text.c cache/values/unpack.c
     cache/snapshot/file.c cache/snapshot/layout.c
     cache/snapshot/load.c cache/snapshot/methods.c cache/snapshot/parse.c

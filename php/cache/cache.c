@@ -17,6 +17,7 @@ php_hone_cache_minit(int type, int module_number, zend_class_entry *class,
 	php_hone_snapshot_begin();
 	php_hone_entries_minit(entries);
 	php_hone_apcu_minit(type, module_number);
+	php_hone_dates_minit();
 	if (php_hone_pools_store() != NULL)
 		php_hone_fork_minit();
 }
@@ -95,6 +96,7 @@ php_hone_cache_open_first(void)
 	if (cache->read == PHP_HONE_READ_BLOCK ||
 		cache->read == PHP_HONE_READ_COPY)
 		php_hone_member_close(&cache->member);
+	php_hone_dates_begin(&cache->builder);
 	cache->open = true;
 	cache->opened = php_hone_store_now(store);
 	cache->fetches = 0;
@@ -140,6 +142,7 @@ php_hone_cache_post_deactivate(void)
 		php_hone_member_unpin(&cache->member);
 	}
 	php_hone_block_free_all();
+	php_hone_dates_end();
 	memset(cache->recent, 0, sizeof cache->recent);
 	cache->open = false;
 	cache->fetching = false;

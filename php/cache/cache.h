@@ -179,6 +179,23 @@ void php_hone_hooks_free(struct php_hone_answers *answers);
  */
 bool php_hone_objects_make(const zend_array *directory, zval *value);
 
+/* ---- dates.c ---- */
+
+/* The methods of PHP's date classes. */
+void php_hone_dates_minit(void);
+/* In the first use of the cache in a request. */
+void php_hone_dates_begin(struct php_hone_builder *builder);
+/*
+ * Does what __unserialize() of DateTime or DateTimeImmutable would do. Returns
+ * false, and has done nothing, if only __unserialize() can.
+ */
+bool php_hone_date_make(zend_object *object, const zval *data);
+/* `object` was made by its __unserialize(): php_hone_date_make() may use its
+ * time zone. */
+void php_hone_date_learn(zend_object *object, const zval *data);
+/* At the end of the request. */
+void php_hone_dates_end(void);
+
 /* ---- objects_text.c ---- */
 
 /* The result of serialize() for the value of a directory. If the text is too

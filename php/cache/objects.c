@@ -537,11 +537,16 @@ call(struct call *call)
 		       Z_TYPE(result) != IS_UNDEF;
 		zval_ptr_dtor(&result);
 		zval_ptr_dtor(&name);
+	} else if (!is_out_of_memory() &&
+		   php_hone_date_make(call->object, &call->data)) {
+		good = true;
 	} else {
 		zend_call_known_instance_method_with_1_params(
 			call->object->ce->__unserialize, call->object, NULL,
 			&call->data);
 		good = !EG(exception);
+		if (good)
+			php_hone_date_learn(call->object, &call->data);
 	}
 	BG(serialize_lock)--;
 	return good;

@@ -72,6 +72,7 @@ struct php_hone_cache {
 	uint32_t n_blocks;
 	size_t block_bytes_used;
 	struct php_hone_claim *claims;
+	struct php_hone_zones *zones; /* dates.c; NULL before the first */
 	/* arrays that were fetched, by address: php_hone_cache_fetched() */
 	const struct php_hone_entry *recent[PHP_HONE_RECENT];
 };

@@ -6,6 +6,7 @@
  * build_deep() uses a stack in memory. Values with objects have only the first
  * form, because serialize() recurs too.
  */
+#include "date.h"
 #include "graph.h"
 #include "text.h"
 #include "zend_closures.h"
@@ -289,11 +290,14 @@ php_hone_builder_leave(
 }
 
 static zend_never_inline void
-learn_class(struct php_hone_class *known, const zend_class_entry *class)
+learn_class(struct php_hone_builder *builder, struct php_hone_class *known,
+	const zend_class_entry *class)
 {
 	known->class = class;
 	known->build = 0;
 	known->kind = php_hone_class_kind(class);
+	known->date = known->kind == PHP_HONE_KIND_DATA &&
+		      php_hone_class_is_date(builder, class);
 	if (known->kind == PHP_HONE_KIND_DATA)
 		return;
 	for (int i = 0; i < class->default_properties_count; i++)
@@ -310,15 +314,18 @@ class_of(struct php_hone_builder *builder, const zend_class_entry *class)
 		&builder->classes[(bits >> 32) % PHP_HONE_CLASSES];
 
 	if (UNEXPECTED(known->class != class))
-		learn_class(known, class);
+		learn_class(builder, known, class);
 	return known;
 }
 
 static zend_always_inline uint32_t
 kind_of_object(struct php_hone_builder *builder, const zend_object *object)
 {
-	uint32_t kind = class_of(builder, object->ce)->kind;
+	const struct php_hone_class *known = class_of(builder, object->ce);
+	uint32_t kind = known->kind;
 
+	if (UNEXPECTED(known->date) && php_hone_date_is_plain(object))
+		return PHP_HONE_KIND_DATE;
 	if (kind != PHP_HONE_KIND_DATA &&
 		(!php_hone_object_is_plain(object) ||
 			!has_plain_properties(object)))
@@ -363,6 +370,7 @@ put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 	if (known)
 		return NULL;
 	builder->next_object = object;
+	builder->next_is_date = kind == PHP_HONE_KIND_DATE;
 	builder->visited += !(kind & PHP_HONE_KIND_ENUM);
 	return AN_OBJECT;
 }
@@ -378,7 +386,7 @@ is_repeated(struct php_hone_builder *builder, const zval *value)
 		return false;
 	/* The answers have each of their objects once more. */
 	if (builder->answers != NULL &&
-		(class_of(builder, Z_OBJCE_P(value))->kind &
+		(kind_of_object(builder, Z_OBJ_P(value)) &
 			(PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)))
 		own++;
 	return GC_REFCOUNT(Z_OBJ_P(value)) > own;
@@ -965,8 +973,10 @@ begin_node(struct php_hone_builder *builder, struct node *node)
 	size_t shape;
 
 	node->kind = class_of(builder, class)->kind;
-	if ((node->kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
-		!take_answer(builder, node))
+	if (builder->next_is_date)
+		node->data = php_hone_date_answer(builder, node->object);
+	else if ((node->kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
+		 !take_answer(builder, node))
 		return false;
 	if (node->kind != PHP_HONE_KIND_DATA)
 		node->declared = (uint32_t) class->default_properties_count;
@@ -1069,7 +1079,8 @@ build_node(struct php_hone_builder *builder, const zend_object *object,
 
 	if (!begin_node(builder, &node))
 		return;
-	if (outer == NULL && (node.data != NULL || node.places != NULL))
+	if (outer == NULL && !builder->next_is_date &&
+		(node.data != NULL || node.places != NULL))
 		builder->outer = object->ce;
 	put_properties(builder, &node, depth);
 	if (UNEXPECTED(builder->refused != NULL))

@@ -66,6 +66,9 @@ enum {
 /* __sleep() chooses the properties. No shape has this bit: unserialize() does
  * not call __sleep(). */
 #define PHP_HONE_KIND_SLEEP 16
+/* The object of a class of the kind DATA has an answer that needs no call:
+ * date.h. No class has this bit. */
+#define PHP_HONE_KIND_DATE 32
 
 /* PHP would initialize the lazy objects of PHP 8.4. */
 static zend_always_inline bool

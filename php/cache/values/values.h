@@ -86,7 +86,8 @@ struct php_hone_shared {
 
 struct php_hone_class {
 	const zend_class_entry *class;
-	uint32_t kind;  /* graph.h */
+	uint16_t kind;  /* graph.h */
+	bool date;      /* date.h */
 	uint32_t build; /* of builder.build; any other one: no shape yet */
 	size_t shape;   /* the offset of its shape */
 };
@@ -108,19 +109,40 @@ struct php_hone_answers {
 	uint32_t objects;
 };
 
+/* The elements of the answer of a date: date.h. */
+#define PHP_HONE_DATE_ELEMENTS 3
+
+union php_hone_date_text {
+	zend_string string;
+	char room[_ZSTR_HEADER_SIZE + 48];
+};
+
+struct php_hone_date {
+	zval value;
+	zend_array array;
+	/* of a table of HT_MIN_SIZE */
+	uint32_t index[2 * HT_MIN_SIZE];
+	Bucket elements[PHP_HONE_DATE_ELEMENTS];
+	union php_hone_date_text text, zone;
+};
+
 /* The number of remembered classes whose answers only serialize() could
  * store. */
 #define PHP_HONE_LEFT 64
 
 /*
- * One for each process or thread, kept from store to store. All zero at first.
- * Its memory is from malloc() and outlives a request.
+ * One for each process or thread, kept from store to store. All zero at first,
+ * but for date_methods. Its memory is from malloc() and outlives a request.
  */
 struct php_hone_builder {
 	/* the result of the last build */
 	zval root;           /* a scalar, or only the type */
 	size_t size;         /* bytes of the data, a multiple of 8 */
 	const char *refused; /* "a resource", "an array that contains itself" */
+
+	/* __serialize() of DateTime and of DateTimeImmutable; NULL: dates are
+	 * as other objects with methods */
+	zif_handler date_methods[2];
 
 	/* the rest is private */
 	const zend_string *string; /* the value, if it is a string */
@@ -133,6 +155,7 @@ struct php_hone_builder {
 	struct php_hone_buffer objects, paths; /* offsets of records */
 	struct php_hone_buffer calls;          /* numbers of objects */
 	zend_object *next_object;
+	bool next_is_date; /* its answer is known: date.h */
 	const struct php_hone_answers *answers;
 	uint32_t answered; /* the number of answers in the data */
 	uint32_t visited;  /* the number of objects, but for enums */
@@ -152,6 +175,7 @@ struct php_hone_builder {
 	uint32_t looks; /* look-ups by hash until they end */
 	uint32_t armed; /* becomes `looks` at the first array in the value */
 	struct php_hone_class classes[PHP_HONE_CLASSES]; /* of this request */
+	struct php_hone_date date;
 };
 
 /*
