@@ -14,7 +14,8 @@
 #define CLI_USAGE 2
 /* Used in compare.c only. */
 #define CLI_DIFFERS 3
-/* The image is not what --expect or --expect-content names. */
+/* The image is not what --expect or --expect-content names, or is not safe, with
+ * --untrusted. */
 #define CLI_REFUSED 3
 /* The network failed or an answer took too long: the same command may succeed
  * later. */

@@ -50,6 +50,7 @@ convert_compare(
 		compared.first_difference >= image_source_size(job->src))
 		return 0;
 	err->again = false;
+	err->refused = false;
 	snprintf(err->file, sizeof(err->file), "%s", job->name);
 	snprintf(err->text, sizeof(err->text),
 		"differs from the source at offset %" PRIu64 " when read back",
@@ -124,8 +125,7 @@ write_file(struct job *job)
 	if (rc < 0) {
 		output_abandon(&job->output);
 		progress_clear(&job->progress);
-		rc = cli_image_fail(job->name, &err);
-		return job->refused ? CLI_REFUSED : rc;
+		return cli_image_fail(job->name, &err);
 	}
 	if (output_commit(&job->output) < 0)
 		return fail(job, job->output.text);

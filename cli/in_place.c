@@ -86,7 +86,7 @@ add_state(const struct job *job, bool is_held, struct image_error *err)
 	size_t length = strlen(err->text);
 
 	snprintf(err->text + length, sizeof(err->text) - length,
-		is_held && job->refused
+		is_held && err->refused
 			? "; %s has that content now, but zeros in its first "
 			  "and last MiB"
 		: is_held ? "; %s is incomplete now, with zeros in its first "
@@ -101,7 +101,7 @@ write_target(
 {
 	struct image_store *held = NULL;
 
-	if (job->expected_text) {
+	if (job->expect.algorithm || job->open.expect) {
 		int rc = image_target_hold(&target, job->create.size, err);
 		if (rc < 0) {
 			image_store_close(target);
@@ -133,6 +133,5 @@ in_place_write(struct job *job, struct image_store *target)
 	if (write_target(job, target, &err) == 0)
 		return 0;
 	progress_clear(&job->progress);
-	int rc = cli_image_fail(job->name, &err);
-	return job->refused ? CLI_REFUSED : rc;
+	return cli_image_fail(job->name, &err);
 }

@@ -24,8 +24,9 @@ find_format(struct image_store *store, const struct image_open *how,
 	return 0;
 }
 
-int
-image_check_store(struct image_store *store, const struct image_open *how,
+/* The tests, without a look at whether the store has changed since. */
+static int
+check_metadata(struct image_store *store, const struct image_open *how,
 	struct image_verdict *verdict, struct image_error *err)
 {
 	const struct image_format *format;
@@ -38,8 +39,40 @@ image_check_store(struct image_store *store, const struct image_open *how,
 	rc = image_check_signatures(store, format, verdict, err);
 	if (rc == 0 && format->check)
 		rc = format->check(store, verdict, err);
-	if (rc == 0)
-		rc = store->ops->unchanged(store, err);
+	return rc;
+}
+
+int
+image_check_store(struct image_store *store, const struct image_open *how,
+	struct image_verdict *verdict, struct image_error *err)
+{
+	int rc = check_metadata(store, how, verdict, err);
+	return rc ? rc : store->ops->unchanged(store, err);
+}
+
+static void
+keep_first(void *opaque, const struct image_finding *finding)
+{
+	struct image_finding *first = opaque;
+
+	if (finding->faults && !first->faults)
+		*first = *finding;
+}
+
+int
+image_check_refuse(struct image_store *store, const struct image_open *how,
+	struct image_error *err)
+{
+	struct image_finding first = {.faults = 0};
+	struct image_checked checked;
+	struct image_verdict verdict = {keep_first, &first, &checked};
+
+	int rc = check_metadata(store, how, &verdict, err);
+	if (rc < 0 || checked.safe)
+		return rc;
+	rc = image_fail(err, store->name, -EPERM, "is not safe: %s: %s",
+		first.name, first.text);
+	err->refused = true;
 	return rc;
 }
 

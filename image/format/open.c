@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 #include "format/formats.h"
+#include "format/verdict.h"
 #include "store/address.h"
 #include "store/forward.h"
 #include "store/hash_stream.h"
@@ -50,7 +51,9 @@ image_open_store(struct image_store *store, const struct image_open *how,
 
 	*out = NULL;
 	image_forward_spill(store, how->spill);
-	if (!format)
+	if (how->untrusted)
+		rc = image_check_refuse(store, how, err);
+	if (rc == 0 && !format)
 		rc = image_probe(store, &format, err);
 	assert(rc < 0 || format);
 	if (rc == 0)

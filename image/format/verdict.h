@@ -30,4 +30,11 @@ int image_check_signatures(struct image_store *store,
 int image_check_store(struct image_store *store, const struct image_open *how,
 	struct image_verdict *verdict, struct image_error *err);
 
+/*
+ * Fail with the first fault and err->refused if the image in the store is not
+ * safe. Whoever reads the image checks at the end whether it has changed.
+ */
+int image_check_refuse(struct image_store *store, const struct image_open *how,
+	struct image_error *err);
+
 #endif

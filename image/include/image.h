@@ -32,7 +32,8 @@ struct image_error {
 	/* a network or a time-out is the reason: the same call may succeed
 	 * later */
 	bool again;
-	/* the image is not what the caller expects: image_open.expect */
+	/* the image is not what the caller expects or accepts:
+	 * image_open.expect, image_open.untrusted */
 	bool refused;
 };
 
@@ -223,6 +224,8 @@ struct image_open {
 	/* for info: also open an image that cannot be read: an encrypted or
 	 * truncated one, or one whose backing file is not allowed */
 	bool inspect;
+	/* open only an image that image_check() calls safe */
+	bool untrusted;
 	/* neither take nor test QEMU's locks against writers: the data may be
 	 * inconsistent */
 	bool force_share;

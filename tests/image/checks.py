@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What hone check and qemu-img check say of an image."""
 import json
+import os
 import subprocess
 
 # What changes the disk's content or the way to it, and not the tables.
@@ -9,6 +10,22 @@ HARMLESS = {"backing_file", "data_file", "unknown_features", "encryption",
 TESTS = ["polyglot", "well_formed", "backing_file", "data_file",
          "unknown_features", "encryption", "corrupt", "snapshots", "bitmaps",
          "overlaps", "refcounts", "copied", "leaks"]
+
+
+def assert_refused(hone, image, found, *options):
+    """convert --untrusted says what the check has found first."""
+    fault = next(each for each in found["checks"] if not each["passed"])
+    output = f"{image}.output"
+    done = hone.run("convert", "--untrusted", *options, "-O", "qcow2",
+                    str(image), output)
+    assert (done.returncode, done.stdout) == (3, b""), done
+    said = done.stderr.decode()
+    assert said.startswith("hone: ") and said.count("\n") == 1, done
+    assert f": is not safe: {fault['name']}: " in said, done
+    # Bytes that are not text are escaped in a message.
+    start = fault["text"][:60]
+    assert start in said or not start.isprintable() or "\\" in start, done
+    assert not os.path.exists(output)
 
 
 def verdict(hone, image, *options):
@@ -22,6 +39,8 @@ def verdict(hone, image, *options):
     assert bool(failed) != found["safe"]
     assert all((each["faults"] > 0) != each["passed"]
                for each in found["checks"])
+    if failed:
+        assert_refused(hone, image, found, *options)
     return found["safe"], failed, found
 
 
