@@ -19,12 +19,17 @@
  * the length and the identity of the file, to which each later answer is
  * compared.
  *
+ * If the server has no ranges, or reports no length, the first answer has the
+ * whole file. The store is then a forward store (store/forward.h) on a stream
+ * (stream.c).
+ *
  * After a failure the store stays failed: every read returns the first failure.
  */
 #include <curl/curl.h>
 #include <pthread.h>
 #include "store/http/answer.h"
 #include "store/store.h"
+#include "store/stream.h"
 
 /* hone info needs three blocks of a qcow2 image: the header, the L1 table and
  * the table of snapshots. */
@@ -72,6 +77,23 @@ struct http_slot {
 	char *data;
 };
 
+/* The bytes of an answer to a request without a range: stream.c. Under the
+ * lock. */
+struct http_ring {
+	/* NULL: the store has ranges */
+	char *data;
+	size_t begin;
+	size_t length;
+	/* bytes that were read from it */
+	uint64_t taken;
+	/* of the whole answer, or IMAGE_SIZE_UNKNOWN */
+	uint64_t size;
+	bool ended;
+	/* the request waits for space, and may go on */
+	bool paused;
+	bool resume;
+};
+
 /* A sequence of reads at ascending offsets. */
 struct http_track {
 	/* of the last read */
@@ -109,6 +131,8 @@ struct http_transfer {
 	uint64_t discarded;
 	/* "0-131071" */
 	char range[48];
+	/* the whole file is requested */
+	bool whole;
 	/* NULL: that of http.url */
 	char *url;
 	unsigned redirects;
@@ -144,6 +168,7 @@ struct http {
 	struct http_slot slots[HTTP_SLOTS];
 	struct http_track tracks[HTTP_TRACKS];
 	uint64_t tick;
+	struct http_ring ring;
 	/* readers that wait for a free slot */
 	unsigned starved;
 	/* requests that wait, the next one first */
@@ -154,6 +179,16 @@ struct http {
 	int failed;
 	struct image_error err;
 };
+
+/* stream.c; none is called with the lock. */
+/* Returns false if there is no memory. */
+bool http_ring_create(struct http *http, uint64_t size);
+/* Returns false if there is no space now. */
+bool http_ring_put(struct http *http, const char *data, size_t length);
+void http_ring_end(struct http *http);
+/* A stream that owns http, also after a failure. */
+int http_stream_open(
+	struct http *http, struct image_stream **out, struct image_error *err);
 
 /* address.c */
 /* Set *target, which http_target_free() frees, also after a failure. */

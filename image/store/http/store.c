@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "store/address.h"
+#include "store/forward.h"
 #include "store/http/http.h"
 #include "thread.h"
 
@@ -73,6 +74,7 @@ free_all(struct http *http)
 	http_target_free(&http->target);
 	pthread_cond_destroy(&http->changed);
 	pthread_mutex_destroy(&http->lock);
+	free(http->ring.data);
 	free(http->url);
 	free(http->store.name);
 	free(http);
@@ -140,6 +142,21 @@ wait_for_answer(struct http *http, struct image_error *err)
 	return rc;
 }
 
+/* Without ranges the store is one over a stream. */
+static int
+finish_open(
+	struct http *http, struct image_store **out, struct image_error *err)
+{
+	struct image_stream *stream;
+
+	if (!http->ring.data) {
+		*out = &http->store;
+		return 0;
+	}
+	int rc = http_stream_open(http, &stream, err);
+	return rc < 0 ? rc : image_forward_open(stream, 0, out, err);
+}
+
 static CURLcode global_code;
 
 static void
@@ -180,7 +197,7 @@ image_http_open(const char *address, const struct image_store_how *how,
 	if (rc < 0)
 		http_close(&http->store);
 	else
-		*out = &http->store;
+		rc = finish_open(http, out, err);
 	return rc;
 }
 

@@ -90,6 +90,19 @@ begin(struct http *http, struct http_transfer **place, struct http_transfer *t)
 	*place = t;
 }
 
+/* Go on with a paused request, if there is space for its bytes. */
+static void
+resume(struct http *http)
+{
+	pthread_mutex_lock(&http->lock);
+	bool now = http->ring.resume;
+	http->ring.resume = false;
+	pthread_mutex_unlock(&http->lock);
+	for (size_t i = 0; now && i < HTTP_TRANSFERS; i++)
+		if (http->running[i])
+			curl_easy_pause(http->running[i]->easy, CURLPAUSE_CONT);
+}
+
 /* Fill the free places. Returns the time until the next request is due. */
 static int
 begin_due(struct http *http)
@@ -166,6 +179,7 @@ http_thread(void *opaque)
 	while (goes_on(http)) {
 		int running;
 		int wait_ms = begin_due(http);
+		resume(http);
 		CURLMcode code = curl_multi_perform(http->multi, &running);
 		if (code == CURLM_OK && !end_all(http))
 			code = curl_multi_poll(

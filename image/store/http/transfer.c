@@ -98,9 +98,6 @@ check_range(struct http_transfer *t)
 		return fail(t, -EPROTO,
 			"the server answered 206 without a valid "
 			"Content-Range");
-	if (!t->http->open && a->total == IMAGE_SIZE_UNKNOWN)
-		return fail(t, -ENOTSUP,
-			"the server does not report the length of the file");
 	/* The first request does not know the length. */
 	if (!t->http->open && end > a->total)
 		end = a->total;
@@ -156,11 +153,22 @@ keep_address(struct http_transfer *t)
 	t->expired = 0;
 }
 
+/* Some servers have no answer to a range of a file whose length they do not
+ * know. */
+static enum http_verdict
+request_whole(struct http_transfer *t)
+{
+	t->whole = true;
+	return HTTP_RETRY;
+}
+
 static enum http_verdict
 judge_range(struct http_transfer *t)
 {
+	if (!t->http->open && !t->whole && t->answer.has_range &&
+		!t->answer.bad_range && t->answer.total == IMAGE_SIZE_UNKNOWN)
+		return request_whole(t);
 	enum http_verdict verdict = check_range(t);
-
 	if (verdict != HTTP_TAKE)
 		return verdict;
 	if (!t->http->open && !open_store(t, t->answer.total))
@@ -177,9 +185,14 @@ judge_whole(struct http_transfer *t)
 		return fail(t, -EPROTO,
 			"the server answered with the whole file in place of a "
 			"range");
-	return fail(t, -ENOTSUP,
-		"the server does not answer requests for ranges: download the "
-		"file first");
+	if (t->answer.length == IMAGE_SIZE_UNKNOWN)
+		return fail(t, -ENOTSUP,
+			"the server does not report the length of the file");
+	t->whole = true;
+	return http_ring_create(t->http, t->answer.length) &&
+			       open_store(t, t->answer.length)
+		       ? HTTP_TAKE
+		       : fail(t, -ENOMEM, "out of memory");
 }
 
 /* An answer that has no byte of the file. */
@@ -227,9 +240,10 @@ judge(struct http_transfer *t)
 	case 206:
 		break;
 	case 416:
-		if (t->http->open || !a->has_range || a->bad_range ||
-			a->total != 0)
+		if (t->http->open || t->whole)
 			return judge_status(t);
+		if (!a->has_range || a->bad_range || a->total != 0)
+			return request_whole(t);
 		t->end = 0;
 		return open_store(t, 0) ? HTTP_TAKE
 					: fail(t, -ENOMEM, "out of memory");
@@ -291,6 +305,12 @@ on_body(char *data, size_t size, size_t n, void *opaque)
 	struct http_transfer *t = opaque;
 	size_t length = size * n;
 
+	if (t->verdict == HTTP_TAKE && t->whole) {
+		if (!http_ring_put(t->http, data, length))
+			return CURL_WRITEFUNC_PAUSE;
+		t->at += length;
+		return length;
+	}
 	if (t->verdict != HTTP_TAKE || t->answer.status == 416) {
 		t->discarded += length;
 		return t->discarded <= MAX_PAGE ? length : 0;
@@ -339,7 +359,8 @@ set_up(struct http_transfer *t)
 
 	snprintf(t->range, sizeof(t->range), "%" PRIu64 "-%" PRIu64, t->at,
 		t->end - 1);
-	SET(CURLOPT_RANGE, t->range);
+	if (!t->whole)
+		SET(CURLOPT_RANGE, t->range);
 	SET(CURLOPT_PRIVATE, t);
 	SET(CURLOPT_ERRORBUFFER, t->text);
 	SET(CURLOPT_HEADERFUNCTION, on_header);
@@ -445,7 +466,7 @@ try_again(struct http_transfer *t, unsigned tries)
 static bool
 end_status(struct http_transfer *t)
 {
-	if (t->answer.status < 408)
+	if (t->answer.status < 408 || t->answer.status == 416)
 		t->due_ms = 0;
 	else if (!try_again(t, 1)) {
 		fail(t, -EIO, "the server answered %u%s", t->answer.status,
@@ -463,15 +484,17 @@ end_lost(struct http_transfer *t, CURLcode result)
 	const char *text = t->text[0] ? t->text : curl_easy_strerror(result);
 	bool timeout = result == CURLE_OPERATION_TIMEDOUT;
 	bool again = may_pass(result);
-	bool hopeless = !again || (!t->http->open && is_unreachable(result));
+	/* The bytes of a stream that came cannot come again. */
+	bool hopeless = !again || t->http->ring.data ||
+			(!t->http->open && is_unreachable(result));
 
 	if (!hopeless && try_again(t, timeout ? TIMEOUT_TRIES : 1))
 		return false;
 	if (result == CURLE_OK || result == CURLE_PARTIAL_FILE)
 		fail(t, -EIO,
 			"the server ended its answer at offset %" PRIu64
-			", before the end of the range",
-			t->at);
+			", before the end of the %s",
+			t->at, t->whole ? "file" : "range");
 	else if (timeout)
 		fail(t, -ETIMEDOUT,
 			"the server sent nothing for %ld seconds at offset "
@@ -531,6 +554,10 @@ http_transfer_end(struct http_transfer *t, CURLcode result)
 	case HTTP_TAKE:
 	case HTTP_UNJUDGED:
 		break;
+	}
+	if (t->http->ring.data && result == CURLE_OK) {
+		http_ring_end(t->http);
+		return true;
 	}
 	if (t->at == t->end && t->verdict == HTTP_TAKE)
 		return true;
