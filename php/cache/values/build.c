@@ -114,24 +114,21 @@ static zend_never_inline zend_string *
 put_second(struct php_hone_builder *builder, const zend_string *string,
 	struct php_hone_repeated *entry)
 {
-	struct php_hone_repeated first = entry[0];
-	bool crowded = entry[1].build == builder->build;
-	zend_string *copy;
+	struct php_hone_repeated second = entry[1];
+	bool crowded = second.build == builder->build;
 
-	if (crowded && entry[1].string == string) {
-		entry[0] = entry[1];
-		entry[1] = first;
-		return (zend_string *)((uintptr_t)entry->at * 8 + 1);
+	entry[1] = entry[0];
+	if (crowded && second.string == string) {
+		entry[0] = second;
+	} else {
+		/* More than two strings may have these entries in turn. */
+		zend_string *copy = ZSTR_IS_INTERNED(string) && !crowded
+					    ? append_string(builder, string)
+					    : put_fresh(builder, string);
+		entry[0].string = string;
+		entry[0].at = (uint32_t)((uintptr_t)copy / 8);
 	}
-	/* More than two strings may have these entries in turn. */
-	copy = ZSTR_IS_INTERNED(string) && !crowded
-		       ? append_string(builder, string)
-		       : put_fresh(builder, string);
-	entry[1] = first;
-	entry[0].string = string;
-	entry[0].build = builder->build;
-	entry[0].at = (uint32_t)((uintptr_t)copy / 8);
-	return copy;
+	return (zend_string *)((uintptr_t)entry->at * 8 + 1);
 }
 
 /*
@@ -143,13 +140,22 @@ static zend_always_inline zend_string *
 put_string(struct php_hone_builder *builder, const zend_string *string)
 {
 	struct php_hone_repeated *entry;
+	zend_string *copy;
 
 	if (!ZSTR_IS_INTERNED(string) && GC_REFCOUNT(string) == 1)
 		return put_fresh(builder, string);
 	entry = repeated_of(builder, string);
-	if (entry->string == string && entry->build == builder->build)
-		return (zend_string *)((uintptr_t)entry->at * 8 + 1);
-	return put_second(builder, string, entry);
+	if (entry->build == builder->build) {
+		if (entry->string == string)
+			return (zend_string *)((uintptr_t)entry->at * 8 + 1);
+		return put_second(builder, string, entry);
+	}
+	copy = ZSTR_IS_INTERNED(string) ? append_string(builder, string)
+					: put_fresh(builder, string);
+	entry->string = string;
+	entry->build = builder->build;
+	entry->at = (uint32_t)((uintptr_t)copy / 8);
+	return copy;
 }
 
 /* ---- elements ---- */
