@@ -31,9 +31,9 @@ long_stages='O0 php82-build php82-valgrind-all php-zts-build php-zts
     php-zts-threads php85-build php85 php85-opcache php85-args'
 
 # Groups of stages. All need build_gcc first, and none needs another; the longest
-# begin first.
-test_groups='test_asan test_cli test_image test_gcc test_aarch64 test_php82
-    test_tsan test_model test_docs test_consumers'
+# begin first, and test_model, which waits for most of its time.
+test_groups='test_asan test_cli test_model test_image test_gcc test_php82
+    test_tsan test_aarch64 test_docs test_consumers'
 all_groups='test_spin test_php_chroots test_php82_setup
     test_mutants test_s390x test_riscv64 test_bench test_php82_args
     test_php82_values'
@@ -337,7 +337,9 @@ test_everything() {
     trap interrupted INT TERM HUP
     case $all in
     --all)
-        test_groups="$all_groups $test_groups"
+        # The longest of both come first; a group runs once.
+        test_groups="test_php_chroots test_asan test_php82 $all_groups \
+            $test_groups"
         test_stages="$test_stages $all_stages"
         ;;
     --long)
