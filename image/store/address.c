@@ -105,7 +105,10 @@ image_address_is_plain(const char *address)
 {
 	const struct scheme *scheme = scheme_of(address);
 
-	return scheme && strcmp(scheme->name, "http") == 0;
+	if (!scheme)
+		return false;
+	return strcmp(scheme->name, "http") == 0 ||
+	       (strcmp(scheme->name, "s3") == 0 && image_s3_is_plain());
 }
 
 int

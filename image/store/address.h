@@ -14,6 +14,9 @@
 #include "store/schemes.def"
 #undef IMAGE_SCHEME
 
+/* Returns whether the settings of the user make s3: use http. */
+bool image_s3_is_plain(void);
+
 /* Open an address for reading. */
 int image_store_open_address(const char *address,
 	const struct image_store_how *how, struct image_store **out,

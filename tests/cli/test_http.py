@@ -18,9 +18,10 @@ KI, MI = 1 << 10, 1 << 20
 BLOCK = 128 * KI
 # No proxy, netrc or certificate of the machine.
 CLEAN = {name: "" for name in ENV if name.lower().endswith("_proxy") or
+         name.startswith("AWS_") or
          name in ("NETRC", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")}
 WARNING = re.compile(
-    rb"hone: (http://[^\n]*): http does not protect the image against "
+    rb"hone: ((?:http|s3)://[^\n]*): http does not protect the image against "
     rb"changes on the way; use https\n")
 
 
@@ -628,3 +629,177 @@ def test_an_address_that_is_not_valid(web, hone, small, out):
     said = hone.fails("convert", small, "https://127.0.0.1:1/a")
     assert "is for reading only" in said
     assert not os.listdir(out)
+
+
+AUTHORIZATION = re.compile(
+    r"AWS4-HMAC-SHA256 Credential=([^/]+)/(\d{8})/([^/]+)/s3/aws4_request, "
+    r"SignedHeaders=([^,]+), Signature=([0-9a-f]{64})")
+KEYS = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+        "AWS_SECRET_ACCESS_KEY": "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY"}
+
+
+@pytest.fixture
+def signed():
+    """Call it with a request: whether botocore would sign it so."""
+    auth = pytest.importorskip("botocore.auth")
+    aws = pytest.importorskip("botocore.awsrequest")
+    credentials = pytest.importorskip("botocore.credentials")
+
+    def check(server, request, region="us-east-1", token=None, **keys):
+        keys = keys or KEYS
+        match = AUTHORIZATION.fullmatch(request.headers["Authorization"])
+        assert match, request.headers["Authorization"]
+        key, day, where, names, signature = match.groups()
+        assert (key, where) == (keys["AWS_ACCESS_KEY_ID"], region)
+        assert request.headers["X-Amz-Date"].startswith(day)
+        assert request.headers.get("X-Amz-Security-Token") == token
+        assert {"host", "x-amz-date"} <= set(names.split(";"))
+        if token:
+            assert "x-amz-security-token" in names.split(";")
+        signer = auth.S3SigV4Auth(credentials.Credentials(
+            key, keys["AWS_SECRET_ACCESS_KEY"], token), "s3", region)
+        asked = aws.AWSRequest(
+            "GET", server.url(request.path), headers={
+                name: request.headers[name] for name in names.split(";")})
+        asked.context["timestamp"] = request.headers["X-Amz-Date"]
+        text = signer.string_to_sign(asked, signer.canonical_request(asked))
+        assert signer.signature(text, asked) == signature
+    return check
+
+
+@pytest.mark.parametrize("key, path", [
+    ("disk.img", "/disk.img"), ("a/b//c.img", "/a/b//c.img"),
+    ("a b+c=d?e&f#g%h@i", "/a%20b%2Bc%3Dd%3Fe%26f%23g%25h%40i"),
+    ("\u00e4~-_.!*'()", "/%C3%A4~-_.%21%2A%27%28%29")])
+@pytest.mark.parametrize("token", [None, "FQoG/+==token"])
+def test_requests_to_s3_are_signed(web, out, signed, key, path, token):
+    with Server(images.noise(MI)) as server:
+        env = dict(KEYS, AWS_ENDPOINT_URL=server.url("/"))
+        if token:
+            env["AWS_SESSION_TOKEN"] = token
+        web.copies(server, out, url=f"s3://bucket/{key}", env=env)
+        assert len(server.requests) > 1
+        for request in server.requests:
+            assert request.path == "/bucket" + path
+            signed(server, request, token=token)
+
+
+def test_s3_without_keys_is_not_signed(web, out):
+    with Server(images.noise(MI)) as server:
+        web.copies(server, out, url="s3://bucket/disk.img",
+                   env={"AWS_ENDPOINT_URL_S3": server.url(""),
+                        "AWS_ENDPOINT_URL": "http://127.0.0.1:1"})
+        for request in server.requests:
+            assert "Authorization" not in request.headers
+
+
+def test_the_keys_of_a_profile(web, out, signed):
+    folder = web.home / ".aws"
+    folder.mkdir()
+    (folder / "credentials").write_text("""
+# a comment
+[other]
+aws_access_key_id = WRONG
+aws_secret_access_key = WRONG
+[ mine ]
+aws_access_key_id=AKIDEXAMPLE
+  nested = 1
+aws_secret_access_key = abc/+=def  \r
+aws_session_token =
+[default]
+aws_access_key_id = DEFAULT
+aws_secret_access_key = secret
+aws_session_token = token
+""")
+    with Server(images.noise(MI)) as server:
+        (folder / "config").write_text(f"""
+[mine]
+region = wrong
+[default]
+region = eu-west-1
+endpoint_url = {server.url("")}
+[profile mine]
+s3 =
+  region = wrong
+region = ap-south-2
+endpoint_url = {server.url("")}
+aws_access_key_id = LATE
+""")
+        default = {"AWS_ACCESS_KEY_ID": "DEFAULT",
+                   "AWS_SECRET_ACCESS_KEY": "secret"}
+        mine = {"AWS_ACCESS_KEY_ID": "AKIDEXAMPLE",
+                "AWS_SECRET_ACCESS_KEY": "abc/+=def"}
+        moved = {"AWS_SHARED_CREDENTIALS_FILE": str(web.home / "c"),
+                 "AWS_CONFIG_FILE": str(web.home / "d")}
+        for env, region, token, keys in (
+                ({}, "eu-west-1", "token", default),
+                ({"AWS_PROFILE": "mine"}, "ap-south-2", None, mine),
+                ({"AWS_PROFILE": "mine", "AWS_REGION": "us-west-2", **KEYS},
+                 "us-west-2", None, KEYS),
+                ({"AWS_DEFAULT_REGION": "us-gov-1", **moved},
+                 "us-gov-1", "token", default)):
+            if env.keys() & moved.keys():
+                (folder / "credentials").rename(web.home / "c")
+                (folder / "config").rename(web.home / "d")
+            web.copies(server, out, url="s3://bucket/disk.img", env=env)
+            for request in server.requests:
+                signed(server, request, region, token, **keys)
+            server.requests.clear()
+
+
+@pytest.mark.parametrize("address, env, said", [
+    ("s3:bucket/a", {}, "s3://BUCKET/KEY has two slashes"),
+    ("s3://bucket", {}, "is not a valid address: s3://BUCKET/KEY"),
+    ("s3://bucket/", {}, "is not a valid address: s3://BUCKET/KEY"),
+    ("s3:///a", {}, "is not a valid address: s3://BUCKET/KEY"),
+    ("s3://b:1/a", {}, "is not a valid address: s3://BUCKET/KEY"),
+    ("s3://b/a/../c", {}, "with a part . or .. cannot be read"),
+    ("s3://b/./c", {}, "with a part . or .. cannot be read"),
+    ("s3://b/a", {"AWS_PROFILE": "none"},
+     "the profile 'none' of AWS_PROFILE does not exist"),
+    ("s3://b/a", {"AWS_ACCESS_KEY_ID": "x"},
+     "aws_access_key_id has no aws_secret_access_key"),
+    ("s3://b/a", {"AWS_SECRET_ACCESS_KEY": "secret"},
+     "aws_secret_access_key has no aws_access_key_id"),
+    ("s3://b/a", {"AWS_REGION": "evil.example/"},
+     "'evil.example/' is not a region of AWS"),
+    ("s3://b/a", {"AWS_ACCESS_KEY_ID": "secret" * 1000},
+     "aws_access_key_id is longer than 4095 bytes")])
+def test_a_wrong_setting_of_s3(web, out, address, env, said):
+    got = web.fails("convert", address, out / "d", env=env)
+    assert said in got and "secretsecret" not in got
+    assert not os.listdir(out)
+
+
+@pytest.mark.parametrize("status", [301, 307, 400, 403])
+def test_a_bucket_of_another_region(web, out, status):
+    with Server(b"x", lambda handler, _: handler.status(
+            status, x_amz_bucket_region="eu-north-1",
+            Location="http://127.0.0.1:1/")) as server:
+        said = web.refuses(server, out, url="s3://bucket/a", env=dict(
+            KEYS, AWS_ENDPOINT_URL=server.url("")))
+        assert "the bucket is in region eu-north-1; set AWS_REGION" in said
+
+
+def test_the_signature_goes_to_no_other_host(web, out, signed):
+    with Server(images.noise(MI)) as other:
+        with Server(b"", lambda handler, _: handler.status(
+                307, Location=other.url("/x"))) as server:
+            web.copies(other, out, url="s3://bucket/a", env=dict(
+                KEYS, AWS_SESSION_TOKEN="token",
+                AWS_ENDPOINT_URL=server.url("")))
+            signed(server, server.requests[0], token="token")
+        for request in other.requests:
+            assert "Authorization" not in request.headers
+            assert not any(name.lower().startswith("x-amz-")
+                           for name in request.headers)
+
+
+def test_plain_s3_is_warned_about(web, small):
+    with Server(small.read_bytes()) as server:
+        done = web.hone.run("info", "s3://bucket/a", env=dict(
+            CLEAN, HOME=str(web.home), AWS_ENDPOINT_URL=server.url("")))
+        assert done.returncode == 0
+        assert done.stderr == (
+            b"hone: s3://bucket/a: http does not protect the image against "
+            b"changes on the way; use https\n")

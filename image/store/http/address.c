@@ -14,8 +14,8 @@
 /* Bytes of the file of --http-header. */
 #define MAX_HEADERS 65536
 
-static bool
-append(struct curl_slist **list, const char *line)
+bool
+http_append(struct curl_slist **list, const char *line)
 {
 	struct curl_slist *longer = curl_slist_append(*list, line);
 
@@ -59,7 +59,7 @@ parse_header(struct http_target *target, const char *line, const char *file,
 		return image_fail(err, file, -EINVAL,
 			"line %u: the field %.*s cannot be set", number,
 			(int)name, line);
-	return append(&target->headers, line) ? 0 : image_no_memory(err);
+	return http_append(&target->headers, line) ? 0 : image_no_memory(err);
 }
 
 static int
@@ -168,20 +168,15 @@ split(struct http_target *target, CURLU *parts)
 	       target->url;
 }
 
-int
-http_target_parse(struct http_target *target, const char *address,
-	const char *name, const struct image_store_how *how,
+static int
+parse_address(struct http_target *target, const char *address, const char *name,
 	struct image_error *err)
 {
 	CURLU *parts = curl_url();
 	int rc = 0;
 
-	target->timeout = how->timeout ? (long)how->timeout : DEFAULT_TIMEOUT;
-	if (!parts || !append(&target->headers, "Accept-Encoding: identity") ||
-		!append(&target->plain, "Accept-Encoding: identity")) {
-		curl_url_cleanup(parts);
+	if (!parts)
 		return image_no_memory(err);
-	}
 	CURLUcode code =
 		curl_url_set(parts, CURLUPART_URL, address, CURLU_URLENCODE);
 	/* libcurl accepts http:host and http:/host. */
@@ -193,6 +188,21 @@ http_target_parse(struct http_target *target, const char *address,
 	else if (!split(target, parts))
 		rc = image_no_memory(err);
 	curl_url_cleanup(parts);
+	return rc;
+}
+
+int
+http_target_parse(struct http_target *target, const char *address,
+	const char *name, const struct image_store_how *how,
+	struct image_error *err)
+{
+	target->timeout = how->timeout ? (long)how->timeout : DEFAULT_TIMEOUT;
+	if (!http_append(&target->headers, "Accept-Encoding: identity") ||
+		!http_append(&target->plain, "Accept-Encoding: identity"))
+		return image_no_memory(err);
+	int rc = strncmp(address, "s3:", 3) == 0
+			 ? http_s3_parse(target, address, name, err)
+			 : parse_address(target, address, name, err);
 	if (rc == 0 && how->http_header_file)
 		rc = read_headers(target, how->http_header_file, err);
 	return rc;
@@ -204,6 +214,8 @@ http_target_free(struct http_target *target)
 	free(target->url);
 	free(target->user);
 	free(target->password);
+	free(target->sigv4);
+	free(target->region);
 	curl_slist_free_all(target->headers);
 	curl_slist_free_all(target->plain);
 }
@@ -241,13 +253,18 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 		curl_easy_setopt(easy, CURLOPT_HTTPHEADER,
 			same ? target->headers : target->plain) == CURLE_OK &&
 		curl_easy_setopt(easy, CURLOPT_NETRC,
-			same ? (long)CURL_NETRC_OPTIONAL
-			     : (long)CURL_NETRC_IGNORED) == CURLE_OK;
+			same && !target->region
+				? (long)CURL_NETRC_OPTIONAL
+
+				: (long)CURL_NETRC_IGNORED) == CURLE_OK;
 	if (good && same && target->user)
 		good = curl_easy_setopt(easy, CURLOPT_USERNAME, target->user) ==
 			       CURLE_OK &&
 		       curl_easy_setopt(easy, CURLOPT_PASSWORD,
 			       target->password) == CURLE_OK;
+	if (good && same && target->sigv4)
+		good = curl_easy_setopt(easy, CURLOPT_AWS_SIGV4,
+			       target->sigv4) == CURLE_OK;
 	curl_free(text);
 	return good;
 }

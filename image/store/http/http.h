@@ -58,6 +58,10 @@ struct http_target {
 	/* NULL: none */
 	char *user;
 	char *password;
+	/* of s3:, NULL for other schemes */
+	char *region;
+	/* CURLOPT_AWS_SIGV4; user and password are then the keys. NULL: none */
+	char *sigv4;
 	/* for the host of url alone */
 	struct curl_slist *headers;
 	/* for other hosts */
@@ -195,6 +199,8 @@ int http_stream_open(
 int http_target_parse(struct http_target *target, const char *address,
 	const char *name, const struct image_store_how *how,
 	struct image_error *err);
+/* Append a field of a header. Returns false if there is no memory. */
+bool http_append(struct curl_slist **list, const char *line);
 void http_target_free(struct http_target *target);
 /* Set the options of a request that depend on its address. */
 bool http_target_apply(
@@ -204,6 +210,10 @@ bool http_target_apply(
  * refused.
  */
 const char *http_refuse_redirect(const char *from, const char *to);
+
+/* s3.c: set url, keys and signature. */
+int http_s3_parse(struct http_target *target, const char *address,
+	const char *name, struct image_error *err);
 
 /* blocks.c; each is called with the lock, except http_blocks_read(). */
 struct http_slot *http_slot_find(struct http *http, uint64_t block);

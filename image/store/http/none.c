@@ -19,6 +19,12 @@ image_http_open(const char *address, const struct image_store_how *how,
 	return rc;
 }
 
+bool
+image_s3_is_plain(void)
+{
+	return false;
+}
+
 const char *
 image_http_library(void)
 {

@@ -217,11 +217,28 @@ judge_status(struct http_transfer *t)
 		status, reason(status));
 }
 
+/* S3 answers with the region of the bucket, if the request is for another. */
+static bool
+is_other_region(const struct http_transfer *t)
+{
+	const struct http_answer *a = &t->answer;
+	const char *region = t->http->target.region;
+
+	return region && a->region[0] && strcmp(region, a->region) != 0 &&
+	       (a->status == 301 || a->status == 307 || a->status == 400 ||
+		       a->status == 403);
+}
+
 static enum http_verdict
 judge(struct http_transfer *t)
 {
 	const struct http_answer *a = &t->answer;
 
+	if (is_other_region(t))
+		return fail(t, -EINVAL,
+			"the server answered %u%s: the bucket is in region %s; "
+			"set AWS_REGION",
+			a->status, reason(a->status), a->region);
 	switch (a->status) {
 	case 301:
 	case 302:
