@@ -126,7 +126,7 @@ cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct)
 		cli_options[id].letter, mode);
 }
 
-/* --http-header and --timeout. */
+/* The options of addresses. */
 static int
 parse_network(const struct cli *cli, struct image_open *how)
 {
@@ -145,6 +145,8 @@ parse_network(const struct cli *cli, struct image_open *how)
 			MAX_TIMEOUT);
 	how->http_header_file = header ? header + 1 : NULL;
 	how->timeout = (unsigned)seconds;
+	how->tls_certificates = cli->option[OPTION_TLS_CERTIFICATES];
+	how->tls_psk = cli->option[OPTION_TLS_PSK];
 	return 0;
 }
 

@@ -19,7 +19,10 @@ refuse_source(const struct job *job)
 	struct stat st;
 
 	if (image_is_address(job->name))
-		return 0;
+		return strcmp(job->cli->addresses[1], job->cli->addresses[0]) ==
+				       0
+			       ? cli_fail(job->name, "is the source itself")
+			       : 0;
 	if (stat(job->name, &st) < 0 ||
 		(!S_ISBLK(st.st_mode) && !job->write.in_place))
 		return 0;
@@ -36,6 +39,9 @@ in_place_open(struct job *job, struct image_store **target)
 	struct image_error err;
 
 	*target = NULL;
+	job->write.timeout = job->open.timeout;
+	job->write.tls_certificates = job->open.tls_certificates;
+	job->write.tls_psk = job->open.tls_psk;
 	int rc = refuse_source(job);
 	if (rc == 0 && image_target_open(job->cli->addresses[1], &job->write,
 			       target, &err) < 0)
@@ -51,7 +57,10 @@ verify(struct job *job, struct image_error *err)
 	struct image_open how = {.format = job->format,
 		.direct = job->write.direct,
 		.drop_cache = true,
-		.force_share = true};
+		.force_share = true,
+		.timeout = job->open.timeout,
+		.tls_certificates = job->open.tls_certificates,
+		.tls_psk = job->open.tls_psk};
 	struct image_source *back;
 
 	int rc = image_open(job->cli->addresses[1], &how, &back, err);
@@ -119,9 +128,10 @@ write_target(
 		add_state(job, held, err);
 	else
 		rc = image_target_usage(target, &job->output.usage, err);
+	/* A server may serve one client at a time. */
+	image_sink_close(job->dst);
 	if (rc == 0 && job->cli->option[OPTION_VERIFY])
 		rc = verify(job, err);
-	image_sink_close(job->dst);
 	return rc;
 }
 

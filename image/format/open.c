@@ -159,8 +159,11 @@ image_create(int fd, const char *name, const struct image_format *format,
 	const struct image_create *create, const struct image_write *how,
 	struct image_sink **out, struct image_error *err)
 {
-	struct image_store_how store_how = {
-		.direct = how->direct, .drop_cache = how->drop_cache};
+	struct image_store_how store_how = {.direct = how->direct,
+		.drop_cache = how->drop_cache,
+		.timeout = how->timeout,
+		.tls_certificates = how->tls_certificates,
+		.tls_psk = how->tls_psk};
 	struct image_store *store;
 
 	*out = NULL;
@@ -174,6 +177,9 @@ image_target_open(const char *address, const struct image_write *how,
 {
 	struct image_store_how store_how = {.direct = how->direct,
 		.drop_cache = how->drop_cache,
+		.timeout = how->timeout,
+		.tls_certificates = how->tls_certificates,
+		.tls_psk = how->tls_psk,
 		.in_place = how->in_place};
 
 	int rc = image_store_open_target(address, &store_how, out, err);

@@ -246,6 +246,11 @@ struct image_open {
 	const char *http_header_file;
 	/* seconds that a server may send nothing; 0: the default, 60 */
 	unsigned timeout;
+	/* TLS of NBD: a directory with ca-cert.pem and, if the server asks for
+	 * them, client-cert.pem and client-key.pem; NULL: that of the system */
+	const char *tls_certificates;
+	/* TLS of NBD: a file with a line USER:KEY; NULL: certificates */
+	const char *tls_psk;
 	/* for an image that comes through a stream; valid until the image is
 	 * closed. NULL: such an image is refused if it needs space */
 	const struct image_spill *spill;
@@ -344,6 +349,10 @@ struct image_write {
 	bool is_zero;
 	/* of what exists already: leave what lies behind a raw image */
 	bool keep_rest;
+	/* as in struct image_open */
+	unsigned timeout;
+	const char *tls_certificates;
+	const char *tls_psk;
 };
 
 /*
@@ -404,7 +413,8 @@ struct image_run {
 	/* bytes, a power of two from 512 to 2 MiB: aligned blocks of this size
 	 * are searched for zeros */
 	size_t block;
-	/* 1 to IMAGE_MAX_THREADS; 0: one for each CPU */
+	/* 1 to IMAGE_MAX_THREADS; 0: one for each CPU, or more if a server is
+	 * fastest with more requests under way */
 	unsigned threads;
 	/* most bytes of buffers and of compressor contexts, which may reduce
 	 * the number of threads; 0: 64 MiB of buffers. One thread with one

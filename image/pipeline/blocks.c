@@ -118,6 +118,7 @@ visit(struct blocks *blocks, const struct image_run *run,
 	blocks->room = image_pieces_room(chunk);
 	struct image_plan plan = {
 		.size = source->size,
+		.threads = image_source_requests(source),
 		.chunk = chunk,
 		.buffer = chunk,
 		.own = sizeof(struct own) +

@@ -205,6 +205,9 @@ image_compare(struct image_source *a, struct image_source *b,
 		compare.chunk = image_chunk_size(b);
 	struct image_plan plan = {
 		.size = compare.size,
+		.threads = image_source_requests(a) > image_source_requests(b)
+				   ? image_source_requests(a)
+				   : image_source_requests(b),
 		.chunk = compare.chunk,
 		.buffer = 2 * compare.chunk,
 		.own = sizeof(struct own),

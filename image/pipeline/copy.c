@@ -294,8 +294,12 @@ visit(struct image_copy *copy, const struct image_run *run,
 {
 	struct image_source *source = copy->source;
 	struct image_sink *sink = copy->sink;
+	unsigned requests = image_source_requests(source);
 	struct image_plan plan = {
 		.size = source->size,
+		.threads = requests > sink->store->requests
+				   ? requests
+				   : sink->store->requests,
 		.chunk = copy->chunk,
 		.buffer = (sink->compress ? 2 : 1) * copy->chunk,
 		.own = own_size(copy),

@@ -57,6 +57,7 @@ image_digest(struct image_source *source, const struct image_run *run,
 		.source = source, .room = image_pieces_room(chunk)};
 	struct image_plan plan = {
 		.size = source->size,
+		.threads = image_source_requests(source),
 		.chunk = chunk,
 		.buffer = chunk,
 		.own = sizeof(struct image_pieces) +

@@ -190,6 +190,10 @@ image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 	struct pipeline p = {.plan = plan, .run = run, .err = err};
 	unsigned wanted = run->threads ? run->threads : pipeline_cpus();
 
+	/* Most of them wait for an answer. */
+	if (!run->threads && wanted < plan->threads)
+		wanted = plan->threads;
+
 	assert((plan->chunk & (plan->chunk - 1)) == 0);
 	*threads = 0;
 	if (plan->size == 0)

@@ -52,6 +52,9 @@ struct image_plan {
 	/* most threads in the write stage at a time; 0: any number; 1: chunks
 	 * are written in the order of tickets, too */
 	unsigned writers;
+	/* threads, if there are no fewer chunks and run->threads is 0; 0: one
+	 * for each CPU */
+	unsigned threads;
 	/* the write stage is called for a hole, too */
 	bool write_holes;
 

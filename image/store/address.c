@@ -5,6 +5,7 @@
 #include "image.h"
 #include "store/address.h"
 #include "store/device.h"
+#include "store/nbd/open.h"
 
 struct scheme {
 	const char *name;

@@ -117,6 +117,9 @@ struct image_store {
 	 * thread; false for buffered writes to one file, which wait for each
 	 * other */
 	bool parallel_writes;
+	/* calls of read and write that are under way at once if the store is
+	 * used best; 0: no matter */
+	unsigned requests;
 };
 
 /* Options of image_store_open() and image_store_use(). */
@@ -129,6 +132,8 @@ struct image_store_how {
 	/* as in struct image_open */
 	const char *http_header_file;
 	unsigned timeout;
+	const char *tls_certificates;
+	const char *tls_psk;
 };
 
 static inline struct image_store_how
@@ -140,6 +145,8 @@ image_store_how(const struct image_open *how)
 		.drop_cache = how->drop_cache,
 		.http_header_file = how->http_header_file,
 		.timeout = how->timeout,
+		.tls_certificates = how->tls_certificates,
+		.tls_psk = how->tls_psk,
 	};
 }
 

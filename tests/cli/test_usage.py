@@ -303,7 +303,7 @@ def test_the_modes_of_the_cache_are_of_each_side(
 
 
 @pytest.mark.parametrize("name", [
-    "nbd://host/disk", "nbd:unix:/socket", 'json:{"driver": "file"}',
+    "nbd+tcp://host/disk", "rbd:pool/disk", 'json:{"driver": "file"}',
     "ftp://host/disk", "file:disk"])
 def test_what_qemu_takes_for_a_protocol_is_no_file(
         hone, small, out, name):

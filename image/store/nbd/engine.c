@@ -1,0 +1,712 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The thread of a store: it sends requests and receives the answers. */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+#include "store/nbd/nbd.h"
+#include "thread.h"
+
+/* Connections that may be lost, one after the other, without an answer. With
+ * the waits below they take 13 seconds. */
+#define MAX_LOSSES 8
+#define FIRST_WAIT_NS UINT64_C(100000000)
+/* A request that ends the connection so many times fails. */
+#define MAX_REQUEST_LOSSES 5
+/* A flush takes longer than other requests. */
+#define FLUSH_LIMITS 10
+
+static unsigned char zeros[NBD_PIECE];
+
+uint64_t
+nbd_now(void)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void
+wake(struct nbd_store *nbd)
+{
+	uint64_t one = 1;
+	ssize_t n;
+
+	do
+		n = write(nbd->wake, &one, sizeof(one));
+	while (n < 0 && errno == EINTR);
+}
+
+int
+nbd_run(struct nbd_store *nbd, struct nbd_call *call, struct image_error *err)
+{
+	call->next = call->offset;
+	call->under_way = 0;
+	call->rc = 0;
+	call->err = err;
+	call->later = NULL;
+	call->done = false;
+	pthread_cond_init(&call->changed, NULL);
+	pthread_mutex_lock(&nbd->lock);
+	*nbd->queue_end = call;
+	nbd->queue_end = &call->later;
+	wake(nbd);
+	while (!call->done)
+		pthread_cond_wait(&call->changed, &nbd->lock);
+	pthread_mutex_unlock(&nbd->lock);
+	pthread_cond_destroy(&call->changed);
+	return call->rc;
+}
+
+/* Remove the call from the list of those that have pieces to be sent. */
+static void
+unlist(struct nbd_store *nbd, struct nbd_call *call)
+{
+	struct nbd_call **at = &nbd->calls;
+
+	while (*at && *at != call)
+		at = &(*at)->later;
+	if (!*at)
+		return;
+	*at = call->later;
+	if (!*at)
+		nbd->calls_end = at;
+}
+
+/* The caller may free the call after that. */
+static void
+end_call(struct nbd_store *nbd, struct nbd_call *call)
+{
+	unlist(nbd, call);
+	pthread_mutex_lock(&nbd->lock);
+	call->done = true;
+	pthread_cond_signal(&call->changed);
+	pthread_mutex_unlock(&nbd->lock);
+}
+
+static void
+fail_call(struct nbd_store *nbd, const struct nbd_slot *slot, int code)
+{
+	static const char *const verbs[] = {[NBD_READ] = "read",
+		[NBD_WRITE] = "written",
+		[NBD_ZERO] = "zeroed"};
+	struct nbd_call *call = slot->call;
+	const char *name = nbd->store.name;
+
+	if (call->rc < 0)
+		return;
+	if (nbd->rc < 0) {
+		*call->err = nbd->err;
+		call->rc = nbd->rc;
+		return;
+	}
+	bool refused = code == ENOTSUP || code == EOPNOTSUPP || code == EINVAL;
+	if (call->kind == NBD_FLUSH)
+		call->rc = image_fail(call->err, name, -code,
+			"cannot be flushed: the server reports: %s",
+			strerror(code));
+	else if (call->kind == NBD_STATUS ||
+		 (call->kind == NBD_ZERO && refused))
+		/* nbd_run()'s caller has another way. */
+		call->rc = -EOPNOTSUPP;
+	else
+		call->rc = image_fail(call->err, name, -code,
+			"cannot be %s at offset %" PRIu64
+			": the server reports: %s",
+			verbs[call->kind], slot->offset, strerror(code));
+}
+
+/* Free the slot. */
+static void
+settle(struct nbd_slot *slot)
+{
+	struct nbd_call *call = slot->call;
+
+	slot->call = NULL;
+	slot->connection = NULL;
+	call->under_way--;
+	if (call->under_way == 0 && (call->rc < 0 || call->next == call->end))
+		end_call(slot->nbd, call);
+}
+
+/* The connection was lost with this request. */
+static void
+lose(struct nbd_slot *slot)
+{
+	struct nbd_store *nbd = slot->nbd;
+	struct nbd_call *call = slot->call;
+
+	slot->connection = NULL;
+	if (call->rc == 0 && nbd->rc == 0 &&
+		++slot->losses < MAX_REQUEST_LOSSES) {
+		/* An answer may have come in part. */
+		if (call->kind == NBD_STATUS) {
+			call->window->count = 0;
+			call->window->room = NBD_RANGES;
+		}
+		return;
+	}
+	if (call->rc == 0 && nbd->rc == 0)
+		call->rc = image_fail(call->err, nbd->store.name, -ECONNRESET,
+			"the connection was lost %u times at offset %" PRIu64,
+			slot->losses, slot->offset);
+	fail_call(nbd, slot, ECONNRESET);
+	settle(slot);
+}
+
+/* libnbd accepts an answer with fewer bytes than were asked for. */
+static void
+check_received(struct nbd_slot *slot)
+{
+	struct nbd_call *call = slot->call;
+
+	if (call->rc == 0 && (slot->received != slot->length ||
+				     slot->reached != slot->length))
+		call->rc = image_fail(call->err, slot->nbd->store.name, -EPROTO,
+			"cannot be read at offset %" PRIu64
+			": the server sent %" PRIu64 " of %" PRIu64 " %s",
+			slot->offset, slot->received, slot->length,
+			image_plural(slot->length, "byte", "bytes"));
+}
+
+/*
+ * A part of the answer to a read is in its place. Parts may come in any order:
+ * zeros fill what was passed, so that the buffer shows nothing that it had.
+ */
+static int
+receive(void *opaque, const void *bytes, size_t count, uint64_t offset,
+	unsigned status, int *error)
+{
+	struct nbd_slot *slot = opaque;
+	unsigned char *begin =
+		slot->call->bytes + (slot->offset - slot->call->offset);
+	uint64_t at = offset - slot->offset;
+
+	(void)bytes;
+	(void)error;
+	if (status == LIBNBD_READ_ERROR)
+		return 0;
+	if (at > slot->reached)
+		memset(begin + slot->reached, 0, (size_t)(at - slot->reached));
+	if (at + count > slot->reached)
+		slot->reached = at + count;
+	slot->received += count;
+	return 0;
+}
+
+/* libnbd calls this for each request that ends, also when a handle is closed.
+ */
+static int
+answered(void *opaque, int *error)
+{
+	struct nbd_slot *slot = opaque;
+	struct nbd_connection *connection = slot->connection;
+
+	connection->under_way--;
+	if (slot->call->kind == NBD_FLUSH)
+		connection->flushes--;
+	connection->leaving |= *error == ESHUTDOWN;
+	/* The server never sends ENOTCONN. */
+	if (*error == ENOTCONN || connection->leaving || !connection->ready) {
+		lose(slot);
+		return 1;
+	}
+	slot->nbd->losses = 0;
+	if (*error)
+		fail_call(slot->nbd, slot, *error);
+	else if (slot->call->kind == NBD_READ)
+		check_received(slot);
+	settle(slot);
+	return 1;
+}
+
+static int
+add_extents(void *opaque, const char *context, uint64_t offset,
+	uint32_t *entries, size_t count, int *error)
+{
+	struct nbd_slot *slot = opaque;
+	struct nbd_window *window = slot->call->window;
+
+	(void)offset;
+	(void)error;
+	if (strcmp(context, "base:allocation") != 0)
+		return 0;
+	for (size_t i = 0; i + 1 < count; i += 2)
+		nbd_window_add(window, entries[i],
+			entries[i + 1] & UINT32_C(2) /* NBD_STATE_ZERO */);
+	return 0;
+}
+
+static int64_t
+issue(struct nbd_handle *h, struct nbd_slot *slot)
+{
+	const struct nbd_call *call = slot->call;
+	nbd_completion_callback done = {
+		.callback = answered, .user_data = slot};
+	nbd_extent_callback extent = {
+		.callback = add_extents, .user_data = slot};
+	nbd_chunk_callback chunk = {.callback = receive, .user_data = slot};
+	size_t at = (size_t)(slot->offset - call->offset);
+	size_t length = (size_t)slot->length;
+
+	switch (call->kind) {
+	case NBD_READ:
+		slot->received = slot->reached = 0;
+		return nbd_aio_pread_structured(h, call->bytes + at, length,
+			slot->offset, chunk, done, 0);
+	case NBD_WRITE:
+		return nbd_aio_pwrite(h, call->bytes ? call->bytes + at : zeros,
+			length, slot->offset, done, 0);
+	case NBD_ZERO:
+		return nbd_aio_zero(h, slot->length, slot->offset, done, 0);
+	case NBD_STATUS:
+		return nbd_aio_block_status(
+			h, slot->length, slot->offset, extent, done, 0);
+	default:
+		return nbd_aio_flush(h, done, 0);
+	}
+}
+
+static bool
+is_lost(const struct nbd_connection *connection)
+{
+	struct nbd_handle *h = connection->handle;
+
+	return h && (connection->leaving || nbd_aio_is_dead(h) > 0 ||
+			    nbd_aio_is_closed(h) > 0);
+}
+
+/* Send the request of the slot. */
+static void
+send_slot(struct nbd_connection *connection, struct nbd_slot *slot)
+{
+	struct nbd_store *nbd = slot->nbd;
+	struct nbd_call *call = slot->call;
+	bool flush = call->kind == NBD_FLUSH;
+
+	if (connection->under_way == 0)
+		connection->heard_ns = nbd_now();
+	slot->connection = connection;
+	connection->under_way++;
+	connection->flushes += flush;
+	if (issue(connection->handle, slot) >= 0)
+		return;
+	/* answered() is not called. */
+	nbd_explain(connection);
+	connection->under_way--;
+	connection->flushes -= flush;
+	slot->connection = NULL;
+	/* check() closes a connection that is lost; the slot waits. */
+	if (is_lost(connection))
+		return;
+	if (call->rc == 0)
+		call->rc = image_fail(call->err, nbd->store.name,
+			-connection->code, "a request cannot be sent: %s",
+			connection->why);
+	settle(slot);
+}
+
+/* Returns the connection with the fewest requests under way, or NULL. */
+static struct nbd_connection *
+choose(struct nbd_store *nbd)
+{
+	struct nbd_connection *best = NULL;
+
+	for (int i = 0; i < NBD_CONNECTIONS; i++) {
+		struct nbd_connection *c = &nbd->connections[i];
+		if (!c->ready || c->under_way >= NBD_DEPTH || is_lost(c))
+			continue;
+		if (!best || c->under_way < best->under_way)
+			best = c;
+	}
+	return best;
+}
+
+/* Put the next piece of the oldest call into the slot. */
+static bool
+fill_slot(struct nbd_store *nbd, struct nbd_slot *slot)
+{
+	struct nbd_call *call;
+
+	/* A call that failed ends with its last request. */
+	while ((call = nbd->calls) && call->rc < 0)
+		unlist(nbd, call);
+	if (!call)
+		return false;
+	uint64_t length = call->end - call->next;
+	uint64_t most = UINT64_MAX;
+	if (call->kind == NBD_READ || call->kind == NBD_WRITE)
+		most = nbd->piece;
+	else if (call->kind == NBD_ZERO)
+		most = NBD_ZERO_PIECE;
+	if (length > most)
+		length = most - call->next % most;
+	*slot = (struct nbd_slot){.nbd = nbd,
+		.call = call,
+		.offset = call->next,
+		.length = length};
+	call->next += length;
+	call->under_way++;
+	if (call->next == call->end)
+		unlist(nbd, call);
+	return true;
+}
+
+static void
+send_all(struct nbd_store *nbd)
+{
+	for (int i = 0; i < NBD_SLOTS; i++) {
+		struct nbd_slot *slot = &nbd->slots[i];
+		if (slot->connection || (!slot->call && !nbd->calls))
+			continue;
+		struct nbd_connection *connection = choose(nbd);
+		if (!connection)
+			return;
+		if (slot->call && slot->call->rc < 0)
+			settle(slot);
+		if (slot->call || fill_slot(nbd, slot))
+			send_slot(connection, slot);
+	}
+}
+
+/* Close the handle; libnbd ends its requests. */
+static void
+close_connection(struct nbd_connection *connection)
+{
+	struct nbd_handle *h = connection->handle;
+
+	connection->ready = false;
+	if (!h)
+		return;
+	nbd_close(h);
+	connection->handle = NULL;
+}
+
+/* End every call with the error, now and later. */
+static void
+fail_all(struct nbd_store *nbd, int rc, const struct image_error *err)
+{
+	pthread_mutex_lock(&nbd->lock);
+	nbd->rc = rc;
+	nbd->err = *err;
+	nbd->open = true;
+	pthread_cond_signal(&nbd->opened);
+	pthread_mutex_unlock(&nbd->lock);
+	for (int i = 0; i < NBD_CONNECTIONS; i++)
+		close_connection(&nbd->connections[i]);
+	for (int i = 0; i < NBD_SLOTS; i++) {
+		if (!nbd->slots[i].call)
+			continue;
+		fail_call(nbd, &nbd->slots[i], EIO);
+		settle(&nbd->slots[i]);
+	}
+	while (nbd->calls) {
+		struct nbd_call *call = nbd->calls;
+		*call->err = nbd->err;
+		call->rc = nbd->rc;
+		end_call(nbd, call);
+	}
+}
+
+/* The handle is dead. */
+static void
+lost(struct nbd_connection *connection, int rc, const struct image_error *err)
+{
+	struct nbd_store *nbd = connection->nbd;
+	bool first = connection == &nbd->connections[0];
+
+	close_connection(connection);
+	if (!first)
+		return;
+	if (!nbd->open || ++nbd->losses > MAX_LOSSES) {
+		fail_all(nbd, rc, err);
+		return;
+	}
+	nbd->due_ns = nbd_now() + (FIRST_WAIT_NS << (nbd->losses - 1));
+}
+
+/* The first connection is ready: make more if the server allows them. */
+static void
+connect_more(struct nbd_store *nbd)
+{
+	struct image_error ignored;
+
+	for (int i = 1; nbd->multi && i < NBD_CONNECTIONS; i++)
+		if (!nbd->connections[i].handle &&
+			nbd_connect(&nbd->connections[i], &ignored) < 0)
+			return;
+}
+
+static void
+became_ready(struct nbd_connection *connection)
+{
+	struct nbd_store *nbd = connection->nbd;
+	struct image_error err;
+
+	int rc = nbd_accept(connection, &err);
+	if (rc < 0) {
+		fail_all(nbd, rc, &err);
+		return;
+	}
+	if (connection != &nbd->connections[0])
+		return;
+	pthread_mutex_lock(&nbd->lock);
+	nbd->open = true;
+	pthread_cond_signal(&nbd->opened);
+	pthread_mutex_unlock(&nbd->lock);
+	connect_more(nbd);
+}
+
+/* Returns the time at which the connection is late; UINT64_MAX: never. */
+static uint64_t
+late_ns(const struct nbd_connection *connection)
+{
+	uint64_t limit = connection->nbd->limit_ns;
+
+	if (!connection->handle ||
+		(connection->ready && connection->under_way == 0))
+		return UINT64_MAX;
+	if (connection->flushes)
+		limit *= FLUSH_LIMITS;
+	return connection->heard_ns + limit;
+}
+
+/* The message about a connection that is lost. */
+static int
+lost_error(const struct nbd_connection *connection, struct image_error *err)
+{
+	struct nbd_store *nbd = connection->nbd;
+
+	if (connection->leaving || !connection->why[0])
+		return image_fail(err, nbd->store.name, -ECONNRESET,
+			"the server closed the connection");
+	return image_fail(err, nbd->store.name, -connection->code, "%s: %s",
+		nbd->open ? "the connection was lost" : "cannot be opened",
+		connection->why);
+}
+
+static void
+check(struct nbd_connection *connection)
+{
+	struct nbd_store *nbd = connection->nbd;
+	struct nbd_handle *h = connection->handle;
+	struct image_error err;
+
+	if (!h)
+		return;
+	if (is_lost(connection)) {
+		int rc = lost_error(connection, &err);
+		lost(connection, rc, &err);
+		return;
+	}
+	if (!connection->ready && nbd_aio_is_ready(h)) {
+		became_ready(connection);
+		return;
+	}
+	if (nbd_now() < late_ns(connection))
+		return;
+	/* Another connection than the first may wait for a server that serves
+	 * fewer. */
+	if (!connection->ready && connection != &nbd->connections[0]) {
+		close_connection(connection);
+		return;
+	}
+	int rc = image_fail(&err, nbd->store.name, -ETIMEDOUT,
+		"the server did not answer for %" PRIu64 " %s",
+		nbd->limit_ns / 1000000000,
+		image_plural(nbd->limit_ns / 1000000000, "second", "seconds"));
+	fail_all(nbd, rc, &err);
+}
+
+static void
+reconnect(struct nbd_store *nbd)
+{
+	struct nbd_connection *first = &nbd->connections[0];
+	struct image_error err;
+
+	if (first->handle || nbd->rc < 0 || nbd_now() < nbd->due_ns)
+		return;
+	int rc = nbd_connect(first, &err);
+	if (rc < 0)
+		lost(first, rc, &err);
+}
+
+/* Returns the milliseconds until something is late or due; -1: never. */
+static int
+wait_ms(const struct nbd_store *nbd)
+{
+	uint64_t until = UINT64_MAX;
+	uint64_t now = nbd_now();
+
+	for (int i = 0; i < NBD_CONNECTIONS; i++) {
+		uint64_t late = late_ns(&nbd->connections[i]);
+		if (late < until)
+			until = late;
+	}
+	if (!nbd->connections[0].handle && nbd->rc == 0 && nbd->due_ns < until)
+		until = nbd->due_ns;
+	if (until == UINT64_MAX)
+		return -1;
+	if (until <= now)
+		return 0;
+	uint64_t ms = (until - now) / 1000000 + 1;
+	return ms < 3600000 ? (int)ms : 3600000;
+}
+
+static void
+notify(struct nbd_connection *connection, short happened)
+{
+	struct nbd_handle *h = connection->handle;
+	unsigned direction = nbd_aio_get_direction(h);
+
+	int rc = 0;
+
+	connection->heard_ns = nbd_now();
+	if ((direction & LIBNBD_AIO_DIRECTION_READ) &&
+		(happened & (POLLIN | POLLHUP | POLLERR)))
+		rc = nbd_aio_notify_read(h);
+	else if ((direction & LIBNBD_AIO_DIRECTION_WRITE) &&
+		 (happened & (POLLOUT | POLLHUP | POLLERR)))
+		rc = nbd_aio_notify_write(h);
+	/* The handle is dead then, which check() finds. */
+	if (rc < 0)
+		nbd_explain(connection);
+}
+
+/* Wait for the sockets or for a call, and receive. */
+static void
+wait_and_receive(struct nbd_store *nbd)
+{
+	struct pollfd fds[1 + NBD_CONNECTIONS] = {
+		{.fd = nbd->wake, .events = POLLIN}};
+	uint64_t count;
+
+	for (int i = 0; i < NBD_CONNECTIONS; i++) {
+		struct nbd_handle *h = nbd->connections[i].handle;
+		unsigned direction = h ? nbd_aio_get_direction(h) : 0;
+		fds[1 + i].fd = h ? nbd_aio_get_fd(h) : -1;
+		if (direction & LIBNBD_AIO_DIRECTION_READ)
+			fds[1 + i].events |= POLLIN;
+		if (direction & LIBNBD_AIO_DIRECTION_WRITE)
+			fds[1 + i].events |= POLLOUT;
+	}
+	if (poll(fds, 1 + NBD_CONNECTIONS, wait_ms(nbd)) < 0)
+		return;
+	if (fds[0].revents)
+		while (read(nbd->wake, &count, sizeof(count)) < 0 &&
+			errno == EINTR)
+			;
+	for (int i = 0; i < NBD_CONNECTIONS; i++) {
+		struct nbd_connection *c = &nbd->connections[i];
+		if (c->handle && fds[1 + i].revents)
+			notify(c, fds[1 + i].revents);
+	}
+}
+
+/* Returns whether a connection was lost while requests were sent. */
+static bool
+any_lost(const struct nbd_store *nbd)
+{
+	for (int i = 0; i < NBD_CONNECTIONS; i++)
+		if (is_lost(&nbd->connections[i]))
+			return true;
+	return false;
+}
+
+/* Take the new calls over. Returns false at the end. */
+static bool
+take_calls(struct nbd_store *nbd)
+{
+	pthread_mutex_lock(&nbd->lock);
+	bool quit = nbd->quit;
+	struct nbd_call *calls = nbd->queue;
+	if (calls) {
+		*nbd->calls_end = calls;
+		nbd->calls_end = nbd->queue_end;
+		nbd->queue = NULL;
+		nbd->queue_end = &nbd->queue;
+	}
+	pthread_mutex_unlock(&nbd->lock);
+	if (nbd->rc < 0 && nbd->calls) {
+		struct image_error err = nbd->err;
+		fail_all(nbd, nbd->rc, &err);
+	}
+	return !quit;
+}
+
+static void *
+loop(void *opaque)
+{
+	struct nbd_store *nbd = opaque;
+
+	while (take_calls(nbd)) {
+		for (int i = 0; i < NBD_CONNECTIONS; i++)
+			check(&nbd->connections[i]);
+		reconnect(nbd);
+		send_all(nbd);
+		if (!any_lost(nbd))
+			wait_and_receive(nbd);
+	}
+	return NULL;
+}
+
+int
+nbd_start(struct nbd_store *nbd, struct image_error *err)
+{
+	nbd->queue_end = &nbd->queue;
+	nbd->calls_end = &nbd->calls;
+	for (int i = 0; i < NBD_CONNECTIONS; i++)
+		nbd->connections[i].nbd = nbd;
+	for (int i = 0; i < NBD_SLOTS; i++)
+		nbd->slots[i].nbd = nbd;
+	nbd->wake = eventfd(0, EFD_CLOEXEC);
+	if (nbd->wake < 0)
+		return image_fail(err, nbd->store.name, -errno,
+			"cannot be opened: %s", strerror(errno));
+	int rc = nbd_connect(&nbd->connections[0], err);
+	if (rc < 0)
+		return rc;
+	if (image_thread_create(&nbd->thread, loop, nbd) != 0)
+		return image_no_memory(err);
+	nbd->started = true;
+	pthread_mutex_lock(&nbd->lock);
+	while (!nbd->open)
+		pthread_cond_wait(&nbd->opened, &nbd->lock);
+	rc = nbd->rc;
+	if (rc < 0)
+		*err = nbd->err;
+	pthread_mutex_unlock(&nbd->lock);
+	return rc;
+}
+
+/* Tell the server that no request follows, if it takes that at once. */
+static void
+say_goodbye(struct nbd_connection *connection)
+{
+	struct nbd_handle *h = connection->handle;
+
+	if (h && connection->ready && nbd_aio_is_ready(h))
+		nbd_aio_disconnect(h, 0);
+}
+
+void
+nbd_stop(struct nbd_store *nbd)
+{
+	if (nbd->started) {
+		pthread_mutex_lock(&nbd->lock);
+		nbd->quit = true;
+		wake(nbd);
+		pthread_mutex_unlock(&nbd->lock);
+		pthread_join(nbd->thread, NULL);
+	}
+	for (int i = 0; i < NBD_CONNECTIONS; i++) {
+		say_goodbye(&nbd->connections[i]);
+		close_connection(&nbd->connections[i]);
+	}
+	if (nbd->wake >= 0)
+		close(nbd->wake);
+}

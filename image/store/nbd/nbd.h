@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_NBD_H
+#define HONE_IMAGE_NBD_H
+/*
+ * An export of an NBD server, by libnbd.
+ *
+ *	caller's threads       the store's own thread
+ *
+ *	nbd_run() ---call---> queue ---pieces---> slots ---> connections
+ *	    ^                                       |
+ *	    +-----------------done------------------+
+ *
+ * A call is one read, write, zeroing, block status or flush. The thread cuts it
+ * into pieces, and each piece is a request of the protocol in a slot. So a
+ * single call has several requests under way, on all connections. libnbd is
+ * called by the store's thread alone. The piece of a lost connection stays in
+ * its slot, and is sent again on the next connection.
+ *
+ *	requests.c   the operations of the store: alignment, calls
+ *	extents.c    block status, kept for what was asked for last
+ *	engine.c     the thread: queue, slots, time limit
+ *	connect.c    connections: address, TLS, what the server offers
+ */
+#include <libnbd.h>
+#include <pthread.h>
+#include "store/store.h"
+
+/* More connections made nothing faster: the server has as many threads. */
+#define NBD_CONNECTIONS 4
+#define NBD_SLOTS 64
+/* Most requests under way on one connection. qemu-nbd takes 16 at a time. */
+#define NBD_DEPTH 16
+/* Bytes of a read or a write. They fit in the second-level CPU cache. */
+#define NBD_PIECE ((uint64_t)256 << 10)
+/* Bytes of one request to zero: a server that writes the zeros answers within
+ * the time limit. */
+#define NBD_ZERO_PIECE ((uint64_t)128 << 20)
+
+enum nbd_kind { NBD_READ, NBD_WRITE, NBD_ZERO, NBD_STATUS, NBD_FLUSH };
+
+/* Ranges of one kind. Range i is from the end of range i - 1, or from
+ * nbd_window.from, to `end`. */
+struct nbd_range {
+	uint64_t end;
+	bool hole;
+};
+
+/* Entries of a window: 1 MiB. */
+#define NBD_RANGES ((size_t)1 << 16)
+#define NBD_WINDOWS 4
+
+/* An answer to a request for block status. */
+struct nbd_window {
+	uint64_t from;
+	size_t count;
+	size_t room;
+	struct nbd_range *ranges;
+	/* of the last use */
+	uint64_t used;
+};
+
+struct nbd_call {
+	enum nbd_kind kind;
+	uint64_t offset;
+	uint64_t end;
+	/* of the whole range; for NBD_WRITE, NULL: zeros */
+	unsigned char *bytes;
+	/* for NBD_STATUS: takes the answer */
+	struct nbd_window *window;
+
+	/* The rest is for engine.c. */
+	/* what was not put into a slot yet begins here */
+	uint64_t next;
+	unsigned under_way;
+	int rc;
+	struct image_error *err;
+	struct nbd_call *later;
+	/* under the store's lock */
+	bool done;
+	pthread_cond_t changed;
+};
+
+struct nbd_store;
+struct nbd_connection;
+
+/* A request. */
+struct nbd_slot {
+	struct nbd_store *nbd;
+	/* NULL: free */
+	struct nbd_call *call;
+	uint64_t offset;
+	uint64_t length;
+	/* NULL: to be sent */
+	struct nbd_connection *connection;
+	/* connections lost with this request */
+	unsigned losses;
+	/* for NBD_READ: bytes that were received, and the end of the last of
+	 * them, from the offset */
+	uint64_t received;
+	uint64_t reached;
+};
+
+struct nbd_connection {
+	struct nbd_store *nbd;
+	/* NULL: none */
+	struct nbd_handle *handle;
+	/* the handshake is over */
+	bool ready;
+	/* the server is about to close it */
+	bool leaving;
+	/* why it was lost: errno and message of libnbd */
+	int code;
+	char why[256];
+	unsigned under_way;
+	/* of these, flushes */
+	unsigned flushes;
+	/* when the server was last heard, or a request was sent to an idle
+	 * one */
+	uint64_t heard_ns;
+};
+
+struct nbd_store {
+	struct image_store store;
+	/* with the user, whom store.name leaves out */
+	char *address;
+	char *tls_certificates;
+	char *tls_psk;
+	uint64_t limit_ns;
+
+	/* Set before the store is open; constant after that. */
+	bool writable;
+	bool can_zero;
+	bool can_flush;
+	bool can_status;
+	bool multi;
+	/* bytes; 1: any */
+	uint64_t align;
+	uint64_t piece;
+
+	pthread_t thread;
+	bool started;
+	/* an eventfd */
+	int wake;
+	pthread_mutex_t lock;
+	pthread_cond_t opened;
+	/* Under the lock. */
+	struct nbd_call *queue;
+	struct nbd_call **queue_end;
+	bool quit;
+	/* the first connection is ready, or failed */
+	bool open;
+	/* negative: every call fails with this and err */
+	int rc;
+	struct image_error err;
+
+	/* Of the store's thread alone. */
+	struct nbd_call *calls;
+	struct nbd_call **calls_end;
+	struct nbd_slot slots[NBD_SLOTS];
+	/* the first one is connected again if it is lost; others are made
+	 * while the first one is ready */
+	struct nbd_connection connections[NBD_CONNECTIONS];
+	/* connections of the first kind lost since a request was answered */
+	unsigned losses;
+	/* when the first connection is made again */
+	uint64_t due_ns;
+
+	/* Guards the windows, and the requests for them. */
+	pthread_mutex_t windows_lock;
+	struct nbd_window windows[NBD_WINDOWS];
+	uint64_t uses;
+	bool no_status;
+
+	/* Held to change a part of a block of `align` bytes. */
+	pthread_mutex_t part_lock;
+	/* atomic: the server refused to zero */
+	int no_zero;
+};
+
+/* engine.c */
+/* Start the thread and wait for the first connection. */
+int nbd_start(struct nbd_store *nbd, struct image_error *err);
+/* Allowed after a failure of nbd_start(). */
+void nbd_stop(struct nbd_store *nbd);
+/* Run a call whose first members are set. -EOPNOTSUPP: the server refuses to
+ * zero, or has no block status. */
+int nbd_run(
+	struct nbd_store *nbd, struct nbd_call *call, struct image_error *err);
+uint64_t nbd_now(void);
+
+/* connect.c */
+/* Begin a connection. */
+int nbd_connect(struct nbd_connection *connection, struct image_error *err);
+/* Take over what the server offers. A later connection must offer the same. */
+int nbd_accept(struct nbd_connection *connection, struct image_error *err);
+/* Keep the message of the last failure of libnbd in this thread. */
+void nbd_explain(struct nbd_connection *connection);
+
+/* extents.c */
+int nbd_extent(struct image_store *store, uint64_t offset, uint64_t limit,
+	uint64_t *length, bool *hole, struct image_error *err);
+/* Add what the server answered. */
+void nbd_window_add(struct nbd_window *window, uint64_t length, bool hole);
+
+/* requests.c */
+extern const struct image_store_ops nbd_ops;
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens an address of the schemes nbd, nbd+unix, nbds and nbds+unix. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "store/nbd/nbd.h"
+#include "store/nbd/open.h"
+
+/* As long as most programs wait for a server. */
+#define DEFAULT_LIMIT_S 60
+
+const char *
+image_nbd_library(void)
+{
+	static char version[32];
+	struct nbd_handle *h = nbd_create();
+
+	if (h)
+		snprintf(version, sizeof(version), "%s", nbd_get_version(h));
+	nbd_close(h);
+	return version;
+}
+
+static int
+check_address(const char *address, const struct image_store_how *how,
+	struct image_error *err)
+{
+	const char *after = strchr(address, ':');
+	const char *query = strchr(address, '?');
+	bool secure = strncmp(address, "nbds", 4) == 0;
+
+	if (!after || strncmp(after, "://", 3) != 0)
+		return image_fail(err, address, -EINVAL,
+			"is not an address: write nbd://HOST[:PORT]/EXPORT or "
+			"nbd+unix:///EXPORT?socket=SOCKET");
+	if (query && strstr(query, "tls-"))
+		return image_fail(err, address, -EINVAL,
+			"an address names no file but a socket: use "
+			"--tls-certificates or --tls-psk");
+	if (!secure && (how->tls_certificates || how->tls_psk))
+		return image_fail(err, address, -EINVAL,
+			"is not encrypted: TLS needs nbds:// or nbds+unix://");
+	return 0;
+}
+
+/* Returns NULL without memory. */
+static struct nbd_store *
+create(const char *address, const struct image_store_how *how, bool writable)
+{
+	struct nbd_store *nbd = calloc(1, sizeof(*nbd));
+
+	if (!nbd)
+		return NULL;
+	pthread_mutex_init(&nbd->lock, NULL);
+	pthread_cond_init(&nbd->opened, NULL);
+	pthread_mutex_init(&nbd->windows_lock, NULL);
+	pthread_mutex_init(&nbd->part_lock, NULL);
+	nbd->wake = -1;
+	nbd->writable = writable;
+	nbd->limit_ns = (how->timeout ? how->timeout : DEFAULT_LIMIT_S) *
+			UINT64_C(1000000000);
+	nbd->store = (struct image_store){.ops = &nbd_ops,
+		.name = image_address_name(address),
+		.fixed = true,
+		.requests = 8,
+		.parallel_writes = true};
+	nbd->address = strdup(address);
+	if (how->tls_certificates)
+		nbd->tls_certificates = strdup(how->tls_certificates);
+	if (how->tls_psk)
+		nbd->tls_psk = strdup(how->tls_psk);
+	if (nbd->store.name && nbd->address &&
+		!nbd->tls_certificates == !how->tls_certificates &&
+		!nbd->tls_psk == !how->tls_psk)
+		return nbd;
+	image_store_close(&nbd->store);
+	return NULL;
+}
+
+static int
+open_store(const char *address, const struct image_store_how *how,
+	bool writable, struct image_store **out, struct image_error *err)
+{
+	*out = NULL;
+	int rc = check_address(address, how, err);
+	if (rc < 0)
+		return rc;
+	struct nbd_store *nbd = create(address, how, writable);
+	if (!nbd)
+		return image_no_memory(err);
+	rc = nbd_start(nbd, err);
+	if (rc < 0) {
+		image_store_close(&nbd->store);
+		return rc;
+	}
+	*out = &nbd->store;
+	return 0;
+}
+
+int
+image_nbd_open(const char *address, const struct image_store_how *how,
+	struct image_store **out, struct image_error *err)
+{
+	return open_store(address, how, false, out, err);
+}
+
+int
+image_nbd_open_target(const char *address, const struct image_store_how *how,
+	struct image_store **out, struct image_error *err)
+{
+	return open_store(address, how, true, out, err);
+}

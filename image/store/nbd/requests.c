@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The operations of the store. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "store/nbd/nbd.h"
+
+static int
+transfer(struct nbd_store *nbd, enum nbd_kind kind, uint64_t offset,
+	const void *bytes, uint64_t length, struct image_error *err)
+{
+	struct nbd_call call = {.kind = kind,
+		.offset = offset,
+		.end = offset + length,
+		.bytes = (unsigned char *)(uintptr_t)bytes};
+
+	return length ? nbd_run(nbd, &call, err) : 0;
+}
+
+static bool
+is_aligned(const struct nbd_store *nbd, uint64_t offset, uint64_t length)
+{
+	return ((offset | length) & (nbd->align - 1)) == 0;
+}
+
+/* Read whole blocks, and copy a part of them. */
+static int
+read_part(struct nbd_store *nbd, uint64_t offset, void *buf, size_t length,
+	struct image_error *err)
+{
+	uint64_t mask = nbd->align - 1;
+	uint64_t from = offset & ~mask;
+	uint64_t end = (offset + length + mask) & ~mask;
+
+	if (end > nbd->store.size)
+		end = nbd->store.size;
+	unsigned char *blocks = malloc((size_t)(end - from));
+	if (!blocks)
+		return image_no_memory(err);
+	int rc = transfer(nbd, NBD_READ, from, blocks, end - from, err);
+	if (rc == 0)
+		memcpy(buf, blocks + (offset - from), length);
+	free(blocks);
+	return rc;
+}
+
+static int
+read_range(struct image_store *store, uint64_t offset, void *buf, size_t length,
+	struct image_error *err)
+{
+	struct nbd_store *nbd = (struct nbd_store *)store;
+
+	if (offset > store->size || length > store->size - offset)
+		return image_fail(err, store->name, -EIO,
+			"has no data at offset %" PRIu64, store->size);
+	if (!is_aligned(nbd, offset, length))
+		return read_part(nbd, offset, buf, length, err);
+	return transfer(nbd, NBD_READ, offset, buf, length, err);
+}
+
+/* Change a part of one block. bytes NULL: zeros. */
+static int
+write_part(struct nbd_store *nbd, uint64_t offset, const void *bytes,
+	uint64_t length, struct image_error *err)
+{
+	uint64_t from = offset & ~(nbd->align - 1);
+	uint64_t size = nbd->align;
+
+	if (size > nbd->store.size - from)
+		size = nbd->store.size - from;
+	unsigned char *block = malloc((size_t)size);
+	if (!block)
+		return image_no_memory(err);
+	pthread_mutex_lock(&nbd->part_lock);
+	int rc = transfer(nbd, NBD_READ, from, block, size, err);
+	if (rc == 0) {
+		if (bytes)
+			memcpy(block + (offset - from), bytes, (size_t)length);
+		else
+			memset(block + (offset - from), 0, (size_t)length);
+		rc = transfer(nbd, NBD_WRITE, from, block, size, err);
+	}
+	pthread_mutex_unlock(&nbd->part_lock);
+	free(block);
+	return rc;
+}
+
+static int
+zero_blocks(struct nbd_store *nbd, uint64_t offset, uint64_t length,
+	struct image_error *err)
+{
+	if (nbd->can_zero &&
+		!__atomic_load_n(&nbd->no_zero, __ATOMIC_RELAXED)) {
+		int rc = transfer(nbd, NBD_ZERO, offset, NULL, length, err);
+		if (rc != -EOPNOTSUPP)
+			return rc;
+		__atomic_store_n(&nbd->no_zero, 1, __ATOMIC_RELAXED);
+	}
+	return transfer(nbd, NBD_WRITE, offset, NULL, length, err);
+}
+
+/* Write the parts of blocks at the beginning and the end, then the whole blocks
+ * between them. bytes NULL: zeros. */
+static int
+put(struct nbd_store *nbd, uint64_t offset, const unsigned char *bytes,
+	uint64_t length, struct image_error *err)
+{
+	uint64_t mask = nbd->align - 1;
+	uint64_t end = offset + length;
+	uint64_t first = (offset + mask) & ~mask;
+	uint64_t last = end & ~mask;
+	int rc = 0;
+
+	if (end > nbd->store.size || length > nbd->store.size)
+		return image_fail(err, nbd->store.name, -ENOSPC,
+			"is full: it has %" PRIu64 " %s", nbd->store.size,
+			image_plural(nbd->store.size, "byte", "bytes"));
+	if (first > last)
+		/* one block */
+		return write_part(nbd, offset, bytes, length, err);
+	if (offset < first)
+		rc = write_part(nbd, offset, bytes, first - offset, err);
+	if (rc == 0 && last < end)
+		rc = write_part(nbd, last,
+			bytes ? bytes + (last - offset) : NULL, end - last,
+			err);
+	if (rc < 0 || first == last)
+		return rc;
+	if (!bytes)
+		return zero_blocks(nbd, first, last - first, err);
+	return transfer(nbd, NBD_WRITE, first, bytes + (first - offset),
+		last - first, err);
+}
+
+static int
+write_range(struct image_store *store, uint64_t offset, const void *buf,
+	size_t length, struct image_error *err)
+{
+	return put((struct nbd_store *)store, offset, buf, length, err);
+}
+
+static int
+zero_range(struct image_store *store, uint64_t offset, uint64_t length,
+	struct image_error *err)
+{
+	return put((struct nbd_store *)store, offset, NULL, length, err);
+}
+
+/* A server without flush has nothing that is not durable. */
+static int
+flush(struct image_store *store, struct image_error *err)
+{
+	struct nbd_store *nbd = (struct nbd_store *)store;
+
+	return nbd->can_flush ? transfer(nbd, NBD_FLUSH, 0, NULL, 1, err) : 0;
+}
+
+/* The protocol has no sign of a change; another size after a lost connection is
+ * an error at once. */
+static int
+unchanged(struct image_store *store, struct image_error *err)
+{
+	(void)store;
+	(void)err;
+	return 0;
+}
+
+/* What the server reports as data. */
+static int
+usage(const struct image_store *store, struct image_usage *usage,
+	struct image_error *err)
+{
+	struct image_store *self = (struct image_store *)(uintptr_t)store;
+	uint64_t length;
+	bool hole;
+
+	*usage = (struct image_usage){.file_size = store->size};
+	for (uint64_t at = 0; at < store->size; at += length) {
+		int rc = nbd_extent(
+			self, at, store->size - at, &length, &hole, err);
+		if (rc < 0)
+			return rc;
+		if (!hole)
+			usage->disk_usage += length;
+	}
+	return 0;
+}
+
+static bool
+same(const struct image_store *store, int fd)
+{
+	(void)store;
+	(void)fd;
+	return false;
+}
+
+static void
+close_store(struct image_store *store)
+{
+	struct nbd_store *nbd = (struct nbd_store *)store;
+
+	nbd_stop(nbd);
+	for (int i = 0; i < NBD_WINDOWS; i++)
+		free(nbd->windows[i].ranges);
+	pthread_mutex_destroy(&nbd->part_lock);
+	pthread_mutex_destroy(&nbd->windows_lock);
+	pthread_cond_destroy(&nbd->opened);
+	pthread_mutex_destroy(&nbd->lock);
+	free(nbd->tls_psk);
+	free(nbd->tls_certificates);
+	free(nbd->address);
+	free(store->name);
+	free(nbd);
+}
+
+const struct image_store_ops nbd_ops = {
+	.read = read_range,
+	.write = write_range,
+	.zero = zero_range,
+	.extent = nbd_extent,
+	.flush = flush,
+	.unchanged = unchanged,
+	.usage = usage,
+	.same = same,
+	.close = close_store,
+};

@@ -1,0 +1,576 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Exports of NBD servers, as source and as destination."""
+import contextlib
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+import nbd_server
+from harness import error_line
+from images import KI, MI
+
+AGAIN = 4
+
+
+@pytest.fixture(scope="module", autouse=True)
+def library(hone):
+    if not re.search(rb"with [^\n]*libnbd \d", hone.ok("--version").stdout):
+        pytest.skip("this hone was built without libnbd")
+
+
+def disk(size=6 * MI, seed=5):
+    """Data, zeros and holes, all mixed."""
+    rand = random.Random(seed)
+    data = bytearray(size)
+    at = 0
+    while at < size:
+        n = min(rand.choice([512, 4096, 70000, MI]), size - at)
+        if rand.random() < .5:
+            data[at:at + n] = rand.randbytes(n)
+        at += n
+    return data
+
+
+@pytest.fixture
+def source(work):
+    """A sparse file of that disk."""
+    path = work / "source.img"
+    data = disk()
+    with open(path, "wb") as file:
+        for at in range(0, len(data), 4 * KI):
+            block = data[at:at + 4 * KI]
+            if any(block):
+                os.pwrite(file.fileno(), block, at)
+        file.truncate(len(data))
+    return path
+
+
+def answers(address):
+    """Whether a server listens."""
+    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
+    with socket.socket(family) as probe:
+        return probe.connect_ex(address) == 0
+
+
+@contextlib.contextmanager
+def running(words, address):
+    """A server that is ended with the block."""
+    if not shutil.which(words[0]):
+        pytest.skip(f"{words[0]} is not installed")
+    with subprocess.Popen([str(word) for word in words],
+                          stdin=subprocess.DEVNULL,
+                          stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL) as server:
+        try:
+            while not answers(address):
+                assert server.poll() is None, words
+                time.sleep(.01)
+            yield
+        finally:
+            server.kill()
+
+
+@contextlib.contextmanager
+def qemu_nbd(path, work, *words, fmt="raw"):
+    """The address of a file that QEMU exports."""
+    at = str(work / "qemu.sock")
+    # The socket of the probe counts as a client.
+    with running(["qemu-nbd", "-t", "-e", "8", "-f", fmt, "-k", at, *words,
+                  path], at):
+        yield f"nbd+unix:///?socket={at}"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(at)
+
+
+@contextlib.contextmanager
+def nbdkit(work, *words, query=""):
+    """The address of an export of nbdkit."""
+    at = str(work / "kit.sock")
+    with running(["nbdkit", "-f", "-U", at, *words], at):
+        yield f"nbd+unix:///?socket={at}{query}"
+    with contextlib.suppress(FileNotFoundError):
+        os.unlink(at)
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def refused(hone, *args, code=1):
+    """The line of a failure."""
+    done = hone.run(*args)
+    assert done.returncode == code, done
+    assert not done.stdout
+    return error_line(done.stderr)
+
+
+@pytest.mark.parametrize("threads", [(), ("-m", "1"), ("-m", "3")])
+def test_an_export_is_read(hone, source, work, threads):
+    with qemu_nbd(source, work, "-r") as url:
+        hone.ok("convert", "-q", *threads, url, work / "out.raw")
+        assert (work / "out.raw").read_bytes() == source.read_bytes()
+        assert os.stat(work / "out.raw").st_blocks <= (
+            os.stat(source).st_blocks + 64)
+        hone.ok("convert", "-q", "-c", *threads, url, work / "out.qcow2")
+        hone.ok("compare", "-q", *threads, work / "out.qcow2", url)
+        assert hone.ok("digest", *threads, url).stdout.split()[0] == (
+            hone.ok("digest", source).stdout.split()[0])
+
+
+def test_holes_are_those_that_the_server_reports(hone, source, work):
+    with qemu_nbd(source, work, "-r") as url:
+        at_home = hone.json("map", "--json", source)
+        served = hone.json("map", "--json", url)
+        assert served == at_home
+        info = hone.json("info", "--json", url)
+    assert info["virtual_size"] == os.stat(source).st_size
+    assert info["disk_usage"] <= os.stat(source).st_blocks * 512
+
+
+def test_a_qcow2_file_may_lie_in_an_export(hone, source, work):
+    hone.ok("convert", "-q", "-c", source, work / "x.qcow2")
+    with qemu_nbd(work / "x.qcow2", work, "-r") as url:
+        hone.ok("convert", "-q", url, work / "out.raw")
+        hone.ok("check", "-q", url)
+    assert (work / "out.raw").read_bytes() == source.read_bytes()
+
+
+def test_an_export_has_a_name_and_a_port(hone, work):
+    port = free_port()
+    with running(["nbdkit", "-f", "-i", "127.0.0.1", "-p", port, "-e", "disk",
+                  "pattern", "3M"], ("127.0.0.1", port)):
+        hone.ok("convert", "-q", f"nbd://127.0.0.1:{port}/disk",
+                work / "out.raw")
+    data = (work / "out.raw").read_bytes()
+    assert data == b"".join(at.to_bytes(8, "big")
+                            for at in range(0, 3 * MI, 8))
+
+
+def stale(path, size):
+    path.write_bytes(b"\xa5" * size)
+    return path
+
+
+@pytest.mark.parametrize("more", [0, 1, 512, 3 * MI])
+@pytest.mark.parametrize("threads", [(), ("-m", "1")])
+def test_what_an_export_had_never_shows(hone, source, work, more, threads):
+    size = os.stat(source).st_size
+    target = stale(work / "target.img", size + more)
+    with qemu_nbd(target, work) as url:
+        done = hone.ok("convert", "--verify", *threads, source, url)
+    assert b"; verified" in done.stdout
+    data = target.read_bytes()
+    # qemu-nbd serves whole sectors
+    assert data[:size] == source.read_bytes()
+    assert not data[size:].strip(b"\0" if more != 1 else b"\0\xa5")
+
+
+@pytest.mark.parametrize("words", [
+    (), ("--filter=nozero",), ("--filter=nozero", "zeromode=plugin"),
+    ("--filter=noextents",), ("--filter=multi-conn",),
+    ("--filter=blocksize-policy", "blocksize-minimum=4096",
+     "blocksize-error-policy=error"),
+    ("--filter=blocksize-policy", "blocksize-minimum=64K",
+     "blocksize-preferred=64K", "blocksize-maximum=128K",
+     "blocksize-error-policy=error"),
+    ("--filter=error", "error-zero=EINVAL",
+     "error-zero-rate=100%")])
+@pytest.mark.parametrize("fmt", ["raw", "qcow2"])
+def test_any_server_takes_an_image(hone, work, words, fmt):
+    """Zeros are written where it cannot zero; blocks are whole where it wants
+    that."""
+    image = work / "image.img"
+    image.write_bytes(disk(2 * MI + 512 * 3, 8))
+    target = stale(work / "target.img", 4 * MI)
+    with nbdkit(work, *[w for w in words if w.startswith("--")], "file",
+                target, *[w for w in words if "--" not in w]) as url:
+        hone.ok("convert", "-q", "--verify", "-O", fmt, image, url)
+        hone.ok("compare", "-q", "-F", fmt, image, url)
+        if fmt == "qcow2":
+            hone.ok("convert", "-q", "--verify", "-c", "-O", fmt, image, url)
+            hone.ok("check", "-q", url)
+    data = target.read_bytes()
+    if fmt == "raw":
+        size = os.stat(image).st_size
+        assert data[:size] == image.read_bytes()
+        assert not any(data[size:])
+    assert b"\xa5\xa5\xa5\xa5" not in data
+
+
+def test_nbd_server_is_a_server_too(hone, source, work):
+    size = os.stat(source).st_size
+    target = stale(work / "target.img", size)
+    port = free_port()
+    config, pid = work / "config", work / "pid"
+    config.write_text(f"[generic]\nlistenaddr = 127.0.0.1\nport = {port}\n"
+                      f"[disk]\nexportname = {target}\n")
+    if not shutil.which("nbd-server"):
+        pytest.skip("nbd-server is not installed")
+    # It goes into the background. In the foreground it serves one client.
+    subprocess.run(["nbd-server", "-C", config, "-p", pid], check=True,
+                   stderr=subprocess.DEVNULL)
+    try:
+        while not answers(("127.0.0.1", port)):
+            time.sleep(.01)
+        url = f"nbd://127.0.0.1:{port}/disk"
+        hone.ok("convert", "-q", "--verify", source, url)
+        hone.ok("convert", "-q", url, work / "out.raw")
+    finally:
+        while not (pid.exists() and pid.read_text().strip()):
+            time.sleep(.01)
+        os.kill(int(pid.read_text()), signal.SIGTERM)
+    assert target.read_bytes() == source.read_bytes()
+    assert (work / "out.raw").read_bytes() == source.read_bytes()
+
+
+def test_a_longer_image_is_refused(hone, source, work):
+    target = stale(work / "target.img", MI)
+    with qemu_nbd(target, work) as url:
+        line = refused(hone, "convert", source, url)
+        assert "has 1048576 bytes, and the image has 6291456" in line
+        assert refused(hone, "convert", "-f", "raw", url, url).endswith(
+            "is the source itself")
+    assert target.read_bytes() == b"\xa5" * MI
+    with qemu_nbd(target, work, "-r") as url:
+        assert "the server exports it read-only" in refused(
+            hone, "convert", source, url)
+
+
+@pytest.mark.parametrize("address, reason", [
+    ("nbd:localhost:10809", "write nbd://HOST"),
+    ("nbd+unix:///?socket={sock}&tls-psk-file=/etc/passwd", "names no file"),
+    ("nbds+unix:///?tls-certificates=/etc&socket={sock}", "names no file"),
+    ("nbd+unix:///", "cannot be opened"),
+    ("nbd+unix:///?socket={sock}", "No such file")])
+def test_an_address_that_is_not_valid(hone, work, address, reason):
+    url = address.format(sock=work / "none.sock")
+    assert reason in refused(hone, "info", url)
+    assert "needs nbds://" in refused(
+        hone, "info", "--tls-psk", "x", f"nbd+unix:///?socket={work}/none")
+
+
+def test_a_server_that_is_not_there_is_a_reason_to_try_again(hone):
+    line = refused(hone, "info", f"nbd://127.0.0.1:{free_port()}/", code=AGAIN)
+    assert "Connection refused" in line
+
+
+def test_errors_of_the_server_are_reported(hone, source, work):
+    with nbdkit(work, "--filter=error", "pattern", "1M", "error-pread=EIO",
+                "error-pread-rate=100%") as url:
+        assert re.search(r"cannot be read at offset \d+: the server reports: "
+                         r"Input/output error",
+                         refused(hone, "convert", "-f", "raw", url,
+                                 work / "out"))
+    assert not (work / "out").exists()
+    for what, verb in ("pwrite", "written"), ("zero", "zeroed"):
+        with nbdkit(work, "--filter=error", "memory", "8M",
+                    f"error-{what}=ENOSPC", f"error-{what}-rate=100%") as url:
+            assert re.search(rf"cannot be {verb} at offset \d+: the server "
+                             "reports: No space left",
+                             refused(hone, "convert", source, url))
+    # block status is not needed
+    with nbdkit(work, "--filter=error", "pattern", "1M", "error-extents=EIO",
+                "error-extents-rate=100%") as url:
+        hone.ok("convert", "-q", "-f", "raw", url, work / "out")
+
+
+def test_a_slow_server_is_waited_for(hone, source, work):
+    with nbdkit(work, "--filter=delay", "file", source, "delay-read=20ms",
+                "delay-extents=20ms", "delay-open=20ms") as url:
+        hone.ok("convert", "-q", "--timeout", "60", url, work / "out")
+    assert (work / "out").read_bytes() == source.read_bytes()
+
+
+def extents(data):
+    """What a server says of the disk, in blocks of 64 KiB."""
+    def answer(offset, length):
+        found = []
+        while length > 0:
+            n = min(64 * KI - offset % (64 * KI), length)
+            hole = not any(data[offset:offset + n])
+            found.append((n, 3 if hole else 0))
+            offset, length = offset + n, length - n
+        return found
+    return answer
+
+
+def serve(work, data, *args, **how):
+    how.setdefault("extents", extents(data))
+    return nbd_server.Server(work / "our.sock", data, *args, **how)
+
+
+MULTI = nbd_server.CAN_FLUSH | nbd_server.CAN_ZERO | nbd_server.CAN_MULTI
+
+
+def test_requests_are_many_and_large(hone, work):
+    """With two threads, too; over several connections if they are allowed."""
+    data = bytearray(random.Random(3).randbytes(16 * MI))
+    for flags, connections in (nbd_server.CAN_FLUSH, 1), (MULTI, 4):
+        waiting, most = set(), []
+
+        def read(connection, cookie, offset, length):
+            """Answers when no more requests come."""
+            with server.lock:
+                waiting.add(cookie << 8 | connection.number)
+                most.append(len(waiting))
+            connection.later.append((cookie, offset, length))
+            connection.connection.settimeout(.05)
+            try:
+                while True:
+                    try:
+                        connection.connection.recv(1, socket.MSG_PEEK)
+                        if len(connection.later) < 8 // connections:
+                            return True
+                    except TimeoutError:
+                        pass
+                    break
+            finally:
+                connection.connection.settimeout(None)
+            for cookie, offset, length in connection.later:
+                with server.lock:
+                    waiting.discard(cookie << 8 | connection.number)
+                connection.answer(cookie, data=data[offset:offset + length],
+                                  offset=offset)
+            connection.later.clear()
+            return True
+        with serve(work, data, flags, read=read, extents=None) as server:
+            hone.ok("convert", "-q", "-m", "2", "-f", "raw", server.url,
+                    work / "out")
+            assert server.connections == connections
+        assert (work / "out").read_bytes() == data
+        os.unlink(work / "out")
+        lengths = [length for kind, _, length in server.requests
+                   if kind == nbd_server.READ]
+        assert sum(lengths) <= len(data) + MI
+        assert len([n for n in lengths if n >= 256 * KI]) == 64
+        assert max(most) >= 8
+
+
+def test_a_connection_that_is_lost_is_made_again(hone, work):
+    """The server closes one connection at each message."""
+    data = disk(3 * MI, 2)
+    with serve(work, data) as server:
+        hone.ok("convert", "-q", "-f", "raw", server.url, work / "out")
+        messages = server.messages
+    assert messages > 12
+    for number in range(messages):
+        os.unlink(work / "out")
+        with serve(work, data, close_at=number, lives=1) as server:
+            done = hone.run("convert", "-q", "-f", "raw", server.url,
+                            work / "out")
+            if done.returncode == 0:
+                assert server.closed == 1
+                assert (work / "out").read_bytes() == data
+                continue
+            # the first handshake is not tried again
+            assert done.returncode == AGAIN and number < 7, (number, done)
+            assert "cannot be opened" in error_line(done.stderr)
+            (work / "out").touch()
+
+
+def test_a_destination_is_written_over_lost_connections(hone, work):
+    image = work / "image.img"
+    image.write_bytes(disk(2 * MI, 7))
+    had = b"\xa5" * (3 * MI)
+    with serve(work, bytearray(had)) as server:
+        hone.ok("convert", "-q", image, server.url)
+        messages = server.messages
+    for number in range(7, messages):
+        with serve(work, bytearray(had), close_at=number, lives=2) as server:
+            hone.ok("convert", "-q", image, server.url)
+        assert server.disk == image.read_bytes() + bytes(MI)
+
+
+@pytest.mark.parametrize("flags", [nbd_server.CAN_FLUSH, MULTI])
+def test_tries_are_bounded(hone, work, flags):
+    with serve(work, disk(), flags, close_at=6) as server:
+        line = refused(hone, "convert", "-f", "raw", server.url, work / "out",
+                       code=AGAIN)
+        assert "lost" in line
+        assert server.connections < 60
+    assert not (work / "out").exists()
+
+
+@pytest.mark.parametrize("kind", [nbd_server.READ, nbd_server.BLOCK_STATUS])
+def test_a_server_that_does_not_answer(hone, work, kind):
+    with serve(work, disk(), silent={kind}) as server:
+        line = refused(hone, "convert", "--timeout", "1", "-f", "raw",
+                       server.url, work / "out", code=AGAIN)
+    assert line.endswith("the server did not answer for 1 second")
+    assert not (work / "out").exists()
+
+
+def test_a_server_that_does_not_begin(hone, work):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(work / "s"))
+        listener.listen()
+        line = refused(hone, "info", "--timeout", "1",
+                       f"nbd+unix:///?socket={work}/s", code=AGAIN)
+    assert line.endswith("the server did not answer for 1 second")
+
+
+def test_a_server_with_fewer_connections_than_it_allows(hone, work):
+    """The other ones wait for a handshake, and nobody for them."""
+    data = disk(MI)
+    with serve(work, data, MULTI) as server:
+        serving = server.serve
+        server.serve = lambda connection: (
+            serving(connection) if server.connections == 1 else None)
+        hone.ok("convert", "-q", "-f", "raw", server.url, work / "out")
+    assert (work / "out").read_bytes() == data
+
+
+def test_another_size_after_a_lost_connection(hone, work):
+    with serve(work, disk(), close_at=9, lives=1) as server:
+        option = nbd_server.Connection.option
+
+        def change(connection):
+            if server.closed:
+                server.size = MI
+            return option(connection)
+        nbd_server.Connection.option = change
+        try:
+            line = refused(hone, "convert", "-f", "raw", server.url,
+                           work / "out")
+        finally:
+            nbd_server.Connection.option = option
+    assert "changed while it was in use, from 6291456 to 1048576" in line
+
+
+LIES = {
+    "short": lambda c, k, o, n: c.answer(k, data=bytes(n - 1), offset=o),
+    "long": lambda c, k, o, n: c.answer(k, data=bytes(n + 4096), offset=o),
+    "elsewhere": lambda c, k, o, n: c.answer(k, data=bytes(n), offset=o + n),
+    "before": lambda c, k, o, n: c.answer(k, data=bytes(n), offset=(o - 1) % 2**64),
+    "twice": lambda c, k, o, n: (
+        c.chunk(k, 1, o.to_bytes(8, "big") + bytes(n - n // 2), False),
+        c.chunk(k, 1, o.to_bytes(8, "big") + bytes(n // 2))),
+    "nothing": lambda c, k, o, n: c.chunk(k, 0, b""),
+    "cookie": lambda c, k, o, n: c.answer(k + 77, data=bytes(n), offset=o),
+    "magic": lambda c, k, o, n: c.send(b"\xff" * 64),
+    "kind": lambda c, k, o, n: c.chunk(k, 99, b"x" * 16),
+    "hole": lambda c, k, o, n: c.chunk(
+        k, 2, o.to_bytes(8, "big") + b"\xff\xff\xff\xff"),
+    "status": lambda c, k, o, n: c.chunk(k, 5, bytes(12)),
+    "huge": lambda c, k, o, n: c.send(
+        nbd_server.struct.pack(">IHHQI", nbd_server.STRUCTURED, 1, 1, k,
+                               0xffffffff)),
+}
+
+
+@pytest.mark.parametrize("lie", LIES)
+def test_a_server_that_lies_about_data(hone, work, lie):
+    def read(connection, cookie, offset, length):
+        LIES[lie](connection, cookie, offset, length)
+        return True
+    with serve(work, disk(), read=read) as server:
+        done = hone.run("convert", "--timeout", "1", "-f", "raw", server.url,
+                        work / "out")
+    assert done.returncode in (1, AGAIN), done
+    error_line(done.stderr)
+    assert not (work / "out").exists()
+
+
+@pytest.mark.parametrize("answer", [
+    lambda o, n: [(0, 3)], lambda o, n: [(0, 0), (0, 3), (n, 0)],
+    lambda o, n: [(0xffffffff, 0)] * 3, lambda o, n: [(1, 0)] * 70000,
+    lambda o, n: [(512, i % 2 * 0) for i in range(200000)]])
+def test_a_server_that_lies_about_holes(hone, work, answer):
+    """Never more than what it says of the holes itself."""
+    data = disk(2 * MI)
+    with serve(work, data, extents=answer) as server:
+        done = hone.run("convert", "-q", "-f", "raw", server.url,
+                        work / "out")
+    if done.returncode == 0:
+        assert (work / "out").read_bytes() == data
+    else:
+        error_line(done.stderr)
+
+
+def test_more_extents_than_are_kept(hone, work):
+    """Each is asked for, and none is mixed up."""
+    rand = random.Random(9)
+    data = bytearray(96 * MI)
+    holes = {at for at in range(0, len(data), 512) if rand.random() < .5}
+
+    def answer(offset, length):
+        end = min(len(data), offset + length)
+        return [(512, 3 if at in holes else 0)
+                for at in range(offset, end, 512)]
+    with serve(work, data, extents=answer) as server:
+        found = hone.json("map", "--json", "-f", "raw", server.url)
+        asked = len([r for r in server.requests
+                     if r[0] == nbd_server.BLOCK_STATUS])
+    assert 2 <= asked <= 4
+    for extent in found["extents"] if isinstance(found, dict) else found:
+        inside = extent["offset"] in holes
+        assert (extent["kind"] == "hole") == inside
+
+
+def certificates(work):
+    """A certificate authority, a server and a client."""
+    if not shutil.which("certtool"):
+        pytest.skip("certtool is not installed")
+    folder = work / "pki"
+    folder.mkdir()
+
+    def run(*words):
+        subprocess.run(["certtool", *words], cwd=folder, check=True,
+                       capture_output=True)
+    for name, text in (("ca", "cn=ca\nca\ncert_signing_key\n"),
+                       ("server", "cn=localhost\ndns_name=localhost\n"
+                        "ip_address=127.0.0.1\ntls_www_server\n"),
+                       ("client", "cn=client\ntls_www_client\n")):
+        (folder / f"{name}.cfg").write_text(text)
+        run("--generate-privkey", "--ecc", "--outfile", f"{name}-key.pem")
+        words = ["--generate-self-signed"] if name == "ca" else [
+            "--generate-certificate", "--load-ca-certificate", "ca-cert.pem",
+            "--load-ca-privkey", "ca-key.pem"]
+        run(*words, "--load-privkey", f"{name}-key.pem", "--template",
+            f"{name}.cfg", "--outfile", f"{name}-cert.pem")
+    return folder
+
+
+def test_tls_with_certificates(hone, source, work):
+    folder = certificates(work)
+    empty = work / "other"
+    empty.mkdir()
+    port = free_port()
+    with running(["nbdkit", "-f", "-i", "127.0.0.1", "-p", port,
+                  "--tls=require", f"--tls-certificates={folder}",
+                  "--tls-verify-peer", "file", source], ("127.0.0.1", port)):
+        url = f"nbds://localhost:{port}/"
+        hone.ok("convert", "-q", "--tls-certificates", folder, url,
+                work / "out")
+        refused(hone, "info", f"nbd://localhost:{port}/")
+        refused(hone, "info", "--tls-certificates", empty, url)
+        # the name in the certificate is another
+        done = hone.run("info", "--tls-certificates", folder,
+                        f"nbds://127.0.0.2:{port}/")
+        assert done.returncode in (1, AGAIN)
+    assert (work / "out").read_bytes() == source.read_bytes()
+
+
+def test_tls_with_a_key_of_both(hone, source, work):
+    keys, wrong = work / "keys.psk", work / "wrong.psk"
+    keys.write_text(f"alice:{'ab' * 32}\n")
+    wrong.write_text(f"alice:{'cd' * 32}\n")
+    target = stale(work / "target.img", os.stat(source).st_size)
+    at = str(work / "tls.sock")
+    with running(["nbdkit", "-f", "-U", at, "--tls=require",
+                  f"--tls-psk={keys}", "file", target], at):
+        url = f"nbds+unix://alice@/?socket={at}"
+        hone.ok("convert", "-q", "--verify", "--tls-psk", keys, source, url)
+        done = hone.run("info", "--tls-psk", wrong, url)
+        assert done.returncode in (1, AGAIN)
+        error_line(done.stderr)
+    assert target.read_bytes() == source.read_bytes()
