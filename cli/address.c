@@ -31,11 +31,15 @@ cli_addresses(struct cli *cli)
 void
 cli_warn_plain(const struct cli *cli)
 {
-	if (cli->option[OPTION_EXPECT])
+	bool has_expect =
+		cli_options[OPTION_EXPECT_FILE].commands & (1u << cli->command);
+
+	if (cli->option[OPTION_EXPECT_FILE] || cli->option[OPTION_EXPECT])
 		return;
 	for (int i = 0; i < cli->n_operands; i++)
 		if (image_address_is_plain(cli->addresses[i]))
 			cli_fail(cli->operands[i],
 				"http does not protect the image against "
-				"changes on the way; use https");
+				"changes on the way; use https%s",
+				has_expect ? " or --expect" : "");
 }

@@ -22,7 +22,7 @@ CLEAN = {name: "" for name in ENV if name.lower().endswith("_proxy") or
          name in ("NETRC", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")}
 WARNING = re.compile(
     rb"hone: ((?:http|s3)://[^\n]*): http does not protect the image against "
-    rb"changes on the way; use https\n")
+    rb"changes on the way; use https(?: or --expect)?\n")
 
 
 @pytest.fixture(autouse=True)

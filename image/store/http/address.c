@@ -255,7 +255,6 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 		curl_easy_setopt(easy, CURLOPT_NETRC,
 			same && !target->region
 				? (long)CURL_NETRC_OPTIONAL
-
 				: (long)CURL_NETRC_IGNORED) == CURLE_OK;
 	if (good && same && target->user)
 		good = curl_easy_setopt(easy, CURLOPT_USERNAME, target->user) ==

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Images on nginx: TLS, HTTP/2, compression, redirects; certificates, proxies
+and the settings of the user."""
+import hashlib
+import os
+import shutil
+import socket
+import ssl
+import subprocess
+import time
+
+import pytest
+
+import images
+from harness import TIMEOUT
+from http_server import Server
+from test_http import MI, Web
+
+CONFIG = """
+daemon off;
+pid {folder}/pid;
+error_log {folder}/error.log;
+worker_processes 1;
+{user}
+events {{ }}
+http {{
+    client_body_temp_path {folder}/body;
+    proxy_temp_path {folder}/proxy;
+    fastcgi_temp_path {folder}/fastcgi;
+    uwsgi_temp_path {folder}/uwsgi;
+    scgi_temp_path {folder}/scgi;
+    log_format short '$server_protocol $status $request_uri $http_range';
+    access_log {folder}/access.log short;
+    root {folder}/files;
+    gzip on;
+    gzip_min_length 1;
+    gzip_types *;
+    gzip_proxied any;
+    ssl_certificate {folder}/cert.pem;
+    ssl_certificate_key {folder}/key.pem;
+    server {{
+        listen 127.0.0.1:{plain};
+        location /none/ {{ max_ranges 0; alias {folder}/files/; }}
+        location /up/ {{
+            return 302 https://localhost:{tls}/disk.img;
+        }}
+    }}
+    server {{
+        listen 127.0.0.1:{tls} ssl http2;
+        location /down/ {{
+            return 302 http://localhost:{plain}/disk.img;
+        }}
+        location /slow/ {{ limit_rate 20m; alias {folder}/files/; }}
+        location /none/ {{ max_ranges 0; alias {folder}/files/; }}
+    }}
+}}
+"""
+
+
+def free_port():
+    """A port that nothing uses now."""
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def certificate(folder):
+    """A certificate of localhost that signs itself."""
+    subprocess.run([
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+        "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout",
+        folder / "key.pem", "-out", folder / "cert.pem"],
+        check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+class Nginx:
+    """nginx with the files of a folder."""
+
+    def __init__(self, program, folder):
+        self.folder = folder
+        self.plain, self.tls = free_port(), free_port()
+        certificate(folder)
+        (folder / "files").mkdir()
+        (folder / "nginx.conf").write_text(CONFIG.format(
+            folder=folder, plain=self.plain, tls=self.tls,
+            user="" if os.getuid() else "user root;"))
+        with open(folder / "said", "wb") as said:
+            self.process = subprocess.Popen(
+                [program, "-p", folder, "-c", folder / "nginx.conf"],
+                stdin=subprocess.DEVNULL, stdout=said, stderr=said)
+
+    def wait(self):
+        """Until it listens."""
+        end = time.monotonic() + TIMEOUT
+        for port in self.plain, self.tls:
+            while True:
+                assert self.process.poll() is None, self.said()
+                assert time.monotonic() < end
+                try:
+                    socket.create_connection(("127.0.0.1", port)).close()
+                    break
+                except ConnectionRefusedError:
+                    time.sleep(0.01)
+
+    def said(self):
+        """The log of its errors."""
+        return (self.folder / "said").read_text()
+
+    def requests(self, mark, least):
+        """The lines of its log with a mark, which may come late."""
+        end = time.monotonic() + TIMEOUT
+        while True:
+            text = (self.folder / "access.log").read_text()
+            lines = [line for line in text.splitlines() if mark in line]
+            if len(lines) >= least:
+                return lines
+            assert time.monotonic() < end, text
+            time.sleep(0.01)
+
+    def stop(self):
+        """End it."""
+        self.process.terminate()
+        self.process.wait(TIMEOUT)
+
+
+@pytest.fixture(scope="module")
+def nginx(tmp_path_factory):
+    """nginx, until the last test of this file."""
+    program = shutil.which("nginx", path=os.environ["PATH"] + ":/usr/sbin")
+    if not program or not shutil.which("openssl"):
+        pytest.skip("nginx or openssl is not installed")
+    server = Nginx(program, tmp_path_factory.mktemp("nginx"))
+    try:
+        server.wait()
+        # Text, which nginx would compress.
+        (server.folder / "files" / "disk.img").write_bytes(
+            b"".join(b"%08x line\n" % i for i in range(900000)))
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.fixture
+def web(hone, tmp_path):
+    """Runs the command on addresses, with the certificate of the tests."""
+    if b"libcurl 7" not in hone.ok("--version").stdout and (
+            b"libcurl 8" not in hone.ok("--version").stdout):
+        pytest.skip("this hone was built without libcurl")
+    (tmp_path / "home").mkdir()
+    return Web(hone, tmp_path / "home")
+
+
+def trusted(nginx):
+    """The settings under which its certificate is good."""
+    return {"CURL_CA_BUNDLE": str(nginx.folder / "cert.pem")}
+
+
+def copy(web, nginx, out, url, **kwargs):
+    """A copy must be as the file."""
+    done = web.ok("convert", "-q", "-f", "raw", url, out / "d", **kwargs)
+    assert (out / "d").read_bytes() == (
+        nginx.folder / "files" / "disk.img").read_bytes()
+    (out / "d").unlink()
+    return done
+
+
+def test_ranges_by_http_2_and_tls(web, nginx, out):
+    done = copy(web, nginx, out, f"https://localhost:{nginx.tls}/disk.img?h2",
+                env=trusted(nginx))
+    assert done.warned == 0
+    for line in nginx.requests("?h2", 3):
+        assert line.startswith("HTTP/2.0 206 /disk.img?h2 bytes="), line
+
+
+def test_a_file_that_nginx_could_compress(web, nginx, out):
+    done = copy(web, nginx, out, f"http://127.0.0.1:{nginx.plain}/disk.img?z")
+    assert done.warned == 1
+    for line in nginx.requests("?z", 3):
+        assert line.startswith("HTTP/1.1 206 "), line
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_without_ranges(web, nginx, out, scheme):
+    port = nginx.tls if scheme == "https" else nginx.plain
+    copy(web, nginx, out, f"{scheme}://localhost:{port}/none/disk.img?"
+         f"{scheme}", env=trusted(nginx))
+    assert len(nginx.requests(f"?{scheme}", 1)) == 1
+
+
+def test_a_limit_of_the_rate(web, nginx, out):
+    copy(web, nginx, out, f"https://localhost:{nginx.tls}/slow/disk.img",
+         env=trusted(nginx))
+
+
+def test_a_redirect_from_http_to_https_and_not_back(web, nginx, out):
+    copy(web, nginx, out, f"http://localhost:{nginx.plain}/up/",
+         env=trusted(nginx))
+    said = web.fails("convert", f"https://localhost:{nginx.tls}/down/",
+                     out / "d", env=trusted(nginx))
+    assert "the server redirects from https to http" in said
+    assert not os.listdir(out)
+
+
+def test_who_is_trusted(web, nginx, out):
+    url = f"https://localhost:{nginx.tls}/disk.img"
+    cert = str(nginx.folder / "cert.pem")
+    copy(web, nginx, out, url, env={"SSL_CERT_FILE": cert})
+    copy(web, nginx, out, url, env={"SSL_CERT_FILE": "/dev/null",
+                                    "CURL_CA_BUNDLE": cert})
+    folder = nginx.folder / "trust"
+    folder.mkdir(exist_ok=True)
+    name = subprocess.run(
+        ["openssl", "x509", "-hash", "-noout", "-in", cert], check=True,
+        stdout=subprocess.PIPE).stdout.decode().strip()
+    shutil.copy(cert, folder / f"{name}.0")
+    copy(web, nginx, out, url, env={"SSL_CERT_DIR": str(folder)})
+    for address in url, url.replace("localhost", "127.0.0.1"):
+        env = {} if address == url else trusted(nginx)
+        said = web.fails("info", address, env=env)
+        assert "SSL" in said and "certificate" in said.lower(), said
+
+
+def test_a_server_whose_tls_fails(web, tmp_path):
+    """Plain text where TLS is expected."""
+    assert tmp_path
+    with Server(b"x") as server:
+        said = web.fails("info", server.url().replace("http:", "https:"),
+                         code=4)
+        assert "cannot be read at offset 0" in said
+
+
+def test_the_expected_digest_of_a_file_on_a_server(web, nginx, out):
+    content = (nginx.folder / "files" / "disk.img").read_bytes()
+    right = "sha256:" + hashlib.sha256(content).hexdigest()
+    for place in "", "none/":
+        url = f"http://127.0.0.1:{nginx.plain}/{place}disk.img"
+        done = copy(web, nginx, out, url + "?a", **{})
+        assert done.warned == 1
+        done = web.ok("convert", "-q", "-f", "raw", "--expect", right, url,
+                      out / "d")
+        assert done.warned == 0
+        assert (out / "d").read_bytes() == content
+        (out / "d").unlink()
+        said = web.fails("convert", "-q", "-f", "raw", "--expect",
+                         "sha256:" + "0" * 64, url, out / "d", code=3)
+        assert right[7:] in said and not os.listdir(out)
+
+
+def test_a_proxy(web, out):
+    """A request to a proxy has the whole address."""
+    def answer(handler, request):
+        assert request.path == "http://nowhere.invalid:81/a?b"
+        assert handler.server
+        return None
+    with Server(images.noise(MI), answer) as server:
+        for env in ({"http_proxy": server.url("")},
+                    {"all_proxy": server.url("")}):
+            web.copies(server, out, url="http://nowhere.invalid:81/a?b",
+                       env=env)
+        said = web.fails("info", "http://nowhere.invalid:81/a", code=4, env={
+            "http_proxy": server.url(""), "no_proxy": "nowhere.invalid"})
+        assert "Could not resolve host" in said
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_netrc(web, out, moved):
+    path = web.home / ("other" if moved else ".netrc")
+    path.write_text("machine 127.0.0.1 login me password pass\n")
+    with Server(images.noise(1000)) as server:
+        web.copies(server, out, env={"NETRC": str(path)} if moved else {})
+        for request in server.requests:
+            assert request.headers["Authorization"] == "Basic bWU6cGFzcw=="
+        server.requests.clear()
+        # Another port counts as another host.
+        with Server(b"", lambda handler, _: handler.status(
+                302, Location=server.url())) as first:
+            web.copies(server, out, url=first.url(),
+                       env={"NETRC": str(path)} if moved else {})
+        for request in server.requests:
+            assert "Authorization" not in request.headers
+
+
+def test_secrets_stay_when_http_becomes_https(web, nginx, out):
+    """The same host with TLS is another host, as for curl."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(nginx.folder / "cert.pem",
+                            nginx.folder / "key.pem")
+    with Server(images.noise(1000), context=context) as secure:
+        url = secure.url().replace("127.0.0.1", "localhost")
+        with Server(b"", lambda handler, _: handler.status(
+                302, Location=url)) as first:
+            web.copies(secure, out, env=trusted(nginx), url=first.url(
+                user="me:pass@").replace("127.0.0.1", "localhost"))
+        for request in secure.requests:
+            assert "Authorization" not in request.headers
