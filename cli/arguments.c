@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of options that several commands have. */
+#include <stdlib.h>
 #include <string.h>
 #include "cli.h"
 
@@ -150,16 +151,41 @@ parse_network(const struct cli *cli, struct image_open *how)
 	return 0;
 }
 
+/* The directory of a temporary file. */
+static const char *
+scratch(const struct cli *cli)
+{
+	const char *folder = cli->option[OPTION_SCRATCH];
+
+	if (!folder || !*folder)
+		folder = getenv("TMPDIR");
+	return folder && *folder ? folder : "/tmp";
+}
+
+static void
+begin_spill(void *opaque, const char *name, const char *folder)
+{
+	(void)opaque;
+	cli_complain("%s: its tables lie behind the data: keeping bytes in a "
+		     "temporary file in %s",
+		name, folder);
+}
+
 int
 cli_open(const struct cli *cli, struct image_open *how)
 {
+	/* Lives as long as the image. */
+	static struct image_spill spill = {.begin = begin_spill};
+
 	*how = (struct image_open){
 		.allow_backing = cli->option[OPTION_ALLOW_BACKING],
 		.allow_data_file = cli->option[OPTION_ALLOW_DATA_FILE],
 		.snapshot = cli->option[OPTION_SNAPSHOT],
 		.untrusted = cli->option[OPTION_UNTRUSTED],
 		.force_share = cli->option[OPTION_FORCE_SHARE],
+		.spill = &spill,
 	};
+	spill.folder = scratch(cli);
 	int rc = parse_network(cli, how);
 	return rc ? rc : cli_cache_mode(cli, OPTION_SOURCE_CACHE, &how->direct);
 }

@@ -138,6 +138,10 @@ const char *cli_find_hint(unsigned where, const char *word, size_t length);
  */
 int cli_refuse_protocol(const struct cli *cli, const char *operand);
 /*
+ * The same if the operand of that index is "-" and cannot be a stream there.
+ */
+int cli_refuse_stream(const struct cli *cli, int operand);
+/*
  * Returns CLI_USAGE after a message about the value of option id, which is not
  * a format here.
  */
@@ -287,6 +291,7 @@ void json_begin(struct json *json, FILE *to, char bracket);
 void json_end(struct json *json, char bracket);
 /* key is NULL in an array. */
 void json_string(struct json *json, const char *key, const char *value);
+void json_null(struct json *json, const char *key);
 void json_number(struct json *json, const char *key, uint64_t value);
 void json_seconds(struct json *json, const char *key, double value);
 void json_bool(struct json *json, const char *key, bool value);

@@ -74,14 +74,41 @@ verify(struct job *job, struct image_error *err)
 	return rc;
 }
 
+#define DISGUISED                                                              \
+	"would be a raw file with the signature of %s at offset %" PRIu64      \
+	"; use -O qcow2, or add --allow-disguised"
+
+/* refuse_disguised() for a source that can be read once. */
+static int
+refuse_written(struct job *job, struct image_error *err)
+{
+	struct image_disguise disguise;
+
+	if (job->cli->option[OPTION_ALLOW_DISGUISED])
+		return 0;
+	int rc = image_disguise_written(job->dst, &disguise, err);
+	if (rc < 0 || !disguise.name)
+		return rc;
+	*err = (struct image_error){0};
+	snprintf(err->file, sizeof(err->file), "%s", job->name);
+	snprintf(err->text, sizeof(err->text), DISGUISED, disguise.name,
+		disguise.offset);
+	return -EINVAL;
+}
+
 static int
 fill(struct job *job, struct image_error *err)
 {
+	bool forward = image_source_is_forward(job->src);
+
 	int rc = image_copy(job->src, job->dst, &job->run, &job->copied, err);
 	if (rc == 0)
 		rc = expect_verify(job, err);
 	if (rc == 0)
 		rc = image_finish(job->dst, err);
+	if (rc == 0 && forward)
+		rc = refuse_written(job, err);
+	job->size = image_sink_size(job->dst);
 	if (rc == 0)
 		rc = image_flush(job->dst, err);
 	if (rc == 0 && job->cli->option[OPTION_VERIFY])
@@ -153,16 +180,14 @@ refuse_disguised(struct job *job)
 	struct image_disguise disguise;
 	struct image_error err;
 
-	if (job->cli->option[OPTION_ALLOW_DISGUISED])
+	if (job->cli->option[OPTION_ALLOW_DISGUISED] ||
+		image_source_is_forward(job->src))
 		return 0;
 	if (image_disguise(job->src, job->format, &disguise, &err) < 0)
 		return cli_image_fail(job->source, &err);
 	if (!disguise.name)
 		return 0;
-	return cli_fail(job->name,
-		"would be a raw file with the signature of %s at offset "
-		"%" PRIu64 "; use -O qcow2, or add --allow-disguised",
-		disguise.name, disguise.offset);
+	return cli_fail(job->name, DISGUISED, disguise.name, disguise.offset);
 }
 
 static double
@@ -178,7 +203,13 @@ convert(struct job *job)
 {
 	double start = now();
 
+	if (image_source_is_forward(job->src) &&
+		job->cli->option[OPTION_VERIFY])
+		return cli_usage("convert",
+			"--verify: the source comes as a stream, and cannot be "
+			"read a second time");
 	job->create.size = image_source_size(job->src);
+	job->create.unsized = image_source_is_unsized(job->src);
 	job->progress.total = job->create.size;
 	int rc = refuse_disguised(job);
 	if (rc != 0)

@@ -9,7 +9,10 @@ begin_json(struct json *json, const char *name, const struct image_source *img)
 	json_string(json, "image", name);
 	json_string(
 		json, "format", image_format_name(image_source_format(img)));
-	json_number(json, "virtual_size", image_source_size(img));
+	if (image_source_is_unsized(img))
+		json_null(json, "virtual_size");
+	else
+		json_number(json, "virtual_size", image_source_size(img));
 }
 
 static void

@@ -49,6 +49,23 @@ json_field(void *opaque, const struct image_field *field)
 		listing->depth--;
 }
 
+/* The length of a stream is known at its end only. */
+static bool
+is_stream(const struct facts *facts)
+{
+	return facts->usage.file_size == IMAGE_SIZE_UNKNOWN &&
+	       image_source_is_forward(facts->source);
+}
+
+static void
+json_size(struct json *json, const char *key, uint64_t size, bool known)
+{
+	if (known)
+		json_number(json, key, size);
+	else
+		json_null(json, key);
+}
+
 static void
 print_json(const struct facts *facts)
 {
@@ -61,9 +78,11 @@ print_json(const struct facts *facts)
 	json_string(json, "file", facts->name);
 	json_string(json, "format",
 		image_format_name(image_source_format(facts->source)));
-	json_number(json, "virtual_size", image_source_size(facts->source));
-	json_number(json, "file_size", facts->usage.file_size);
-	json_number(json, "disk_usage", facts->usage.disk_usage);
+	json_size(json, "virtual_size", image_source_size(facts->source),
+		!image_source_is_unsized(facts->source));
+	json_size(json, "file_size", facts->usage.file_size, !is_stream(facts));
+	json_size(
+		json, "disk_usage", facts->usage.disk_usage, !is_stream(facts));
 	image_info(facts->source, json_field, &listing);
 	if (fault)
 		json_string(json, "fault", fault->text);
@@ -83,10 +102,13 @@ put_size(uint64_t size)
 }
 
 static void
-print_size(const char *label, uint64_t size)
+print_size(const char *label, uint64_t size, bool known)
 {
 	printf("%-18s ", label);
-	put_size(size);
+	if (known)
+		put_size(size);
+	else
+		puts("not known before the end of the stream");
 }
 
 static void
@@ -165,9 +187,10 @@ print_text(const struct facts *facts)
 	cli_print_name(stdout, facts->name);
 	printf("\n%-18s %s\n", "format:",
 		image_format_name(image_source_format(facts->source)));
-	print_size("virtual size:", image_source_size(facts->source));
-	print_size("file size:", facts->usage.file_size);
-	print_size("disk usage:", facts->usage.disk_usage);
+	print_size("virtual size:", image_source_size(facts->source),
+		!image_source_is_unsized(facts->source));
+	print_size("file size:", facts->usage.file_size, !is_stream(facts));
+	print_size("disk usage:", facts->usage.disk_usage, !is_stream(facts));
 	image_info(facts->source, text_field, &depth);
 }
 

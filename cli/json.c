@@ -87,6 +87,13 @@ json_number(struct json *json, const char *key, uint64_t value)
 }
 
 void
+json_null(struct json *json, const char *key)
+{
+	begin_value(json, key);
+	fputs("null", json->to);
+}
+
+void
 json_seconds(struct json *json, const char *key, double value)
 {
 	begin_value(json, key);

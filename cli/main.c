@@ -112,12 +112,9 @@ run_parsed(struct cli *cli)
 	if (cli->command == COMMAND_help)
 		return run[cli->command](cli);
 	for (int i = 0; i < cli->n_operands; i++) {
-		/* Many tools read or write a stream for '-'. */
-		if (strcmp(cli->operands[i], "-") == 0)
-			return cli_usage(row->name,
-				"'-' is not an image: hone reads and writes "
-				"files; './-' is a file of that name");
-		int rc = cli_refuse_protocol(cli, cli->operands[i]);
+		int rc = cli_refuse_stream(cli, i);
+		if (rc == 0)
+			rc = cli_refuse_protocol(cli, cli->operands[i]);
 		if (rc != 0)
 			return rc;
 	}

@@ -106,16 +106,20 @@ format_bar(char *line, int room, int percent)
 }
 
 static void
-draw(struct progress *progress, int percent)
+draw(struct progress *progress, int percent, uint64_t done)
 {
-	char line[LINE_SIZE] = "";
+	char line[LINE_SIZE] = "", text[CLI_SIZE_TEXT];
 	uint64_t now = now_ns();
 
 	if (now < progress->next_ns)
 		return;
 	progress->next_ns = now + REDRAW_NS;
 	int room = line_width();
-	int length = format_bar(line, room, percent);
+	/* Without a total: the bytes. */
+	int length = progress->total == IMAGE_SIZE_UNKNOWN
+			     ? snprintf(line, sizeof(line), "%.*s", room,
+				       cli_size_text(text, done))
+			     : format_bar(line, room, percent);
 	/* Overwrite the rest of a longer bar, which was drawn in a wider
 	 * window. */
 	if (progress->drawn > room)
@@ -142,10 +146,11 @@ progress_update(void *opaque, uint64_t done)
 	/* progress_succeed() reports 100 at the end */
 	if (percent > 99)
 		percent = 99;
-	if (percent <= progress->shown)
+	bool unknown = progress->total == IMAGE_SIZE_UNKNOWN;
+	if (percent <= progress->shown && !(unknown && progress->bar))
 		return;
 	if (progress->bar) {
-		draw(progress, percent);
+		draw(progress, percent, done);
 		return;
 	}
 	for (int i = progress->shown + 1; i <= percent; i++)

@@ -164,6 +164,22 @@ cli_refuse_protocol(const struct cli *cli, const char *operand)
 		operand, operand, operand);
 }
 
+int
+cli_refuse_stream(const struct cli *cli, int operand)
+{
+	const char *command = cli_commands[cli->command].name;
+
+	if (strcmp(cli->operands[operand], "-") != 0 || operand == 0)
+		return 0;
+	if (cli->command == COMMAND_convert)
+		return cli_usage(command,
+			"'-' is not a destination: hone writes files; './-' is "
+			"a file of that name");
+	if (strcmp(cli->operands[0], "-") != 0)
+		return 0;
+	return cli_usage(command, "only one image can come from stdin");
+}
+
 const char *
 cli_list_formats(char *list, const char *before, bool written)
 {

@@ -4,6 +4,7 @@
 #include "format/formats.h"
 #include "format/verdict.h"
 #include "store/address.h"
+#include "store/forward.h"
 
 /*
  * Set *format; NULL, after a reported fault, if suffix and first bytes
@@ -31,8 +32,15 @@ check_metadata(struct image_store *store, const struct image_open *how,
 {
 	const struct image_format *format;
 
+	int rc = 0;
+
 	*verdict->checked = (struct image_checked){.safe = true};
-	int rc = find_format(store, how, verdict, &format, err);
+	/* The tables are read several times, and the size bounds them. */
+	if (store->forward && store->size == IMAGE_SIZE_UNKNOWN)
+		rc = image_store_reach(
+			store, 0, IMAGE_SIZE_UNKNOWN, &store->size, err);
+	if (rc == 0)
+		rc = find_format(store, how, verdict, &format, err);
 	if (rc < 0 || !format)
 		return rc;
 	verdict->checked->format = format;
@@ -88,6 +96,7 @@ image_check(const char *path, const struct image_open *how,
 	int rc = image_store_open_address(path, &store_how, &store, err);
 	if (rc < 0)
 		return rc;
+	image_forward_spill(store, how->spill);
 	rc = image_check_store(store, how, &verdict, err);
 	image_store_close(store);
 	return rc;

@@ -56,7 +56,7 @@ struct image_source {
 	 * image_extent.host: store, or an external data file that the source
 	 * owns */
 	struct image_store *data;
-	/* bytes of the virtual disk */
+	/* bytes of the virtual disk, see image_source_unsized() */
 	uint64_t size;
 	/* bytes of an allocation unit of the format, a power of two; 0: none.
 	 * Reads of whole units are fastest. */
@@ -64,6 +64,13 @@ struct image_source {
 	/* only with image_open.inspect: the fault of the metadata, or NULL */
 	const struct image_error *fault;
 };
+
+/* Returns whether only the last byte of the store tells the size. */
+static inline bool
+image_source_unsized(const struct image_source *source)
+{
+	return source->size == IMAGE_SIZE_UNKNOWN && source->store->forward;
+}
 
 /* A range of the guest's disk, and its place in the file. */
 struct image_place {
@@ -99,6 +106,13 @@ struct image_sink_ops {
 	 * without a place read as zeros.
 	 */
 	int (*zero)(struct image_sink *sink, uint64_t guest, uint64_t length,
+		struct image_error *err);
+
+	/*
+	 * The disk has this size. Called once before finish, after the last
+	 * reserve, with image_create.unsized.
+	 */
+	int (*resize)(struct image_sink *sink, uint64_t size,
 		struct image_error *err);
 
 	/* Write the remaining metadata, the header last. NULL if there is

@@ -16,10 +16,11 @@ image_probe(struct image_store *store, const struct image_format **format,
 	struct image_error *err)
 {
 	unsigned char head[IMAGE_HEAD_SIZE];
-	size_t length =
-		store->size < sizeof(head) ? (size_t)store->size : sizeof(head);
+	uint64_t length;
 	*format = NULL;
-	int rc = image_store_read(store, 0, head, length, err);
+	int rc = image_store_reach(store, 0, sizeof(head), &length, err);
+	if (rc == 0)
+		rc = image_store_read(store, 0, head, (size_t)length, err);
 	if (rc < 0)
 		return rc;
 	/* Before the formats: QCOW version 1 has the magic of qcow2. */
@@ -124,6 +125,18 @@ uint64_t
 image_source_size(const struct image_source *source)
 {
 	return source->size;
+}
+
+bool
+image_source_is_unsized(const struct image_source *source)
+{
+	return image_source_unsized(source);
+}
+
+bool
+image_source_is_forward(const struct image_source *source)
+{
+	return source->store->forward;
 }
 
 const struct image_error *

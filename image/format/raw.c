@@ -35,7 +35,10 @@ raw_read(struct image_source *source, struct image_scratch *scratch,
 	uint64_t offset, void *buf, size_t length, struct image_error *err)
 {
 	(void)scratch;
-	return image_store_read(source->store, offset, buf, length, err);
+	int rc = image_store_read(source->store, offset, buf, length, err);
+	if (rc == 0)
+		image_store_release(source->store, offset, length);
+	return rc;
 }
 
 static int
@@ -110,6 +113,26 @@ raw_finish(struct image_sink *sink, struct image_error *err)
 		store, sink->size, store->size - sink->size, err);
 }
 
+/* Make the store as long as the disk. */
+static int
+set_size(struct image_store *store, uint64_t size, struct image_error *err)
+{
+	if (!store->fixed)
+		return store->ops->resize(store, size, err);
+	if (size <= store->size)
+		return 0;
+	return image_fail(err, store->name, -ENOSPC,
+		"has %" PRIu64 " %s, and the image has %" PRIu64, store->size,
+		image_plural(store->size, "byte", "bytes"), size);
+}
+
+static int
+raw_resize(struct image_sink *sink, uint64_t size, struct image_error *err)
+{
+	sink->size = size;
+	return set_size(sink->store, size, err);
+}
+
 static void
 raw_sink_close(struct image_sink *sink)
 {
@@ -119,6 +142,7 @@ raw_sink_close(struct image_sink *sink)
 
 static const struct image_sink_ops sink_ops = {
 	.reserve = raw_reserve,
+	.resize = raw_resize,
 	.finish = raw_finish,
 	.close = raw_sink_close,
 };
@@ -127,18 +151,12 @@ static int
 raw_create(struct image_store *store, const struct image_create *create,
 	struct image_sink **out, struct image_error *err)
 {
-	if (store->fixed && create->size > store->size)
-		return image_fail(err, store->name, -ENOSPC,
-			"has %" PRIu64 " %s, and the image has %" PRIu64,
-			store->size, image_plural(store->size, "byte", "bytes"),
-			create->size);
 	struct image_sink *sink = calloc(1, sizeof(*sink));
 	if (!sink)
 		return image_no_memory(err);
 	/* First, so that a size that the file system refuses fails before the
 	 * copy. */
-	int rc =
-		store->fixed ? 0 : store->ops->resize(store, create->size, err);
+	int rc = create->unsized ? 0 : set_size(store, create->size, err);
 	if (rc < 0) {
 		free(sink);
 		return rc;
@@ -146,7 +164,7 @@ raw_create(struct image_store *store, const struct image_create *create,
 	sink->ops = &sink_ops;
 	sink->format = &image_format_raw;
 	sink->store = store;
-	sink->size = create->size;
+	sink->size = create->unsized ? IMAGE_SIZE_UNKNOWN : create->size;
 	sink->fill = !store->zeros;
 	if (sink->fill)
 		sink->unit = FILL_UNIT;

@@ -282,28 +282,49 @@ image_check_signatures(struct image_store *store,
 	return 0;
 }
 
-int
-image_disguise(struct image_source *source, const struct image_format *format,
-	struct image_disguise *disguise, struct image_error *err)
+/* Look at the disk that search has, which is written in search->format. */
+static int
+find_disguise(struct search *search, struct image_disguise *disguise,
+	struct image_error *err)
 {
-	struct search search = {.source = source,
-		.size = source->size,
-		.format = format,
-		.leave_disks = true};
 	unsigned char head[IMAGE_HEAD_SIZE];
-	size_t length = source->size < sizeof(head) ? (size_t)source->size
+	size_t length = search->size < sizeof(head) ? (size_t)search->size
 						    : sizeof(head);
 	int rc = 0;
 
 	*disguise = (struct image_disguise){0};
-	if (format->probe)
+	if (search->format->probe)
 		return 0;
+	search->leave_disks = true;
 	if (length)
-		rc = read_bytes(&search, 0, head, length, err);
+		rc = read_bytes(search, 0, head, length, err);
 	if (rc == 0)
-		rc = look(&search, head, length, err);
-	image_scratch_destroy(&search.scratch);
-	if (rc == 0 && search.faults)
-		*disguise = (struct image_disguise){search.name, search.offset};
+		rc = look(search, head, length, err);
+	if (rc == 0 && search->faults)
+		*disguise =
+			(struct image_disguise){search->name, search->offset};
 	return rc;
+}
+
+int
+image_disguise(struct image_source *source, const struct image_format *format,
+	struct image_disguise *disguise, struct image_error *err)
+{
+	struct search search = {
+		.source = source, .size = source->size, .format = format};
+
+	int rc = find_disguise(&search, disguise, err);
+	image_scratch_destroy(&search.scratch);
+	return rc;
+}
+
+int
+image_disguise_written(struct image_sink *sink, struct image_disguise *disguise,
+	struct image_error *err)
+{
+	struct search search = {.store = sink->store,
+		.size = sink->size,
+		.format = sink->format};
+
+	return find_disguise(&search, disguise, err);
 }

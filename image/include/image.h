@@ -99,6 +99,8 @@ enum image_codec_id { IMAGE_CODEC_ZLIB, IMAGE_CODEC_ZSTD };
 struct image_create {
 	/* bytes of the virtual disk, 0 to INT64_MAX */
 	uint64_t size;
+	/* the size is not known yet; `size` is not used */
+	bool unsized;
 	/* bytes; 0: the format's default */
 	uint64_t cluster_size;
 	/* qcow2: 2 (compat=0.10) or 3 (compat=1.1) */
@@ -257,8 +259,8 @@ struct image_open {
 };
 
 /*
- * Open an image to read it. path is a regular file, a block device, or an
- * address for which image_is_address() returns true.
+ * Open an image to read it. path is a regular file, a block device, an address
+ * for which image_is_address() returns true, or "-" for stdin.
  *
  * With how->format NULL, a file with the header of a format of foreign.def is
  * refused. A file with the suffix of a format but no header is refused too.
@@ -278,8 +280,15 @@ void image_close(struct image_source *source);
 
 const struct image_format *image_source_format(
 	const struct image_source *source);
-/* Bytes of the virtual disk. */
+/* Bytes of the virtual disk; IMAGE_SIZE_UNKNOWN if image_source_is_unsized(). */
 uint64_t image_source_size(const struct image_source *source);
+/*
+ * Returns true until a visit has met the end of a raw image that comes through a
+ * stream of unknown length.
+ */
+bool image_source_is_unsized(const struct image_source *source);
+/* Returns true if the image comes through a stream, and can be visited once. */
+bool image_source_is_forward(const struct image_source *source);
 /*
  * With image_open.inspect: the fault that prevents reading of the disk, such as
  * a table past the end of the file. NULL if there is none.
@@ -450,6 +459,13 @@ struct image_disguise {
 int image_disguise(struct image_source *source,
 	const struct image_format *format, struct image_disguise *disguise,
 	struct image_error *err);
+
+/*
+ * The same for the raw file that was written, after image_finish(): for a source
+ * that can be read once.
+ */
+int image_disguise_written(struct image_sink *sink,
+	struct image_disguise *disguise, struct image_error *err);
 
 /* The result of a copy; data + zero + hole is the size of the source. */
 struct image_copied {

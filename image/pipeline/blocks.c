@@ -125,12 +125,13 @@ visit(struct blocks *blocks, const struct image_run *run,
 		       blocks->room * sizeof(struct image_extent) +
 		       chunk / blocks->size * sizeof(struct found),
 		.cut = image_pieces_cut,
+		.reach = image_pieces_reach(source),
 		.work = work,
 		.order = order,
 		.opaque = blocks,
 	};
 	int rc = image_pipeline_run(&plan, run, &threads, err);
-	return rc == 0 ? source->ops->unchanged(source, err) : rc;
+	return rc == 0 ? image_pieces_end(source, err) : rc;
 }
 
 int

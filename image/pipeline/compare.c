@@ -18,6 +18,8 @@ struct compare {
 };
 
 struct own {
+	/* the sizes of the sides, as far as the chunk needs them */
+	uint64_t size[2];
 	bool differs;
 	uint64_t first_difference;
 };
@@ -27,13 +29,12 @@ struct own {
  * hole.
  */
 static int
-describe(struct image_source *side, uint64_t offset, uint64_t end,
-	struct image_extent *extent, struct image_error *err)
+describe(struct image_source *side, uint64_t size, uint64_t offset,
+	uint64_t end, struct image_extent *extent, struct image_error *err)
 {
-	if (offset < side->size)
+	if (offset < size)
 		return side->ops->extent(side, offset,
-			(end < side->size ? end : side->size) - offset, extent,
-			err);
+			(end < size ? end : size) - offset, extent, err);
 	*extent = (struct image_extent){.offset = offset,
 		.length = end - offset,
 		.kind = IMAGE_HOLE,
@@ -43,14 +44,14 @@ describe(struct image_source *side, uint64_t offset, uint64_t end,
 
 /* Describe both sides at offset. An extent that reaches past offset is kept. */
 static int
-describe_both(struct compare *compare, uint64_t offset, uint64_t end,
-	struct image_extent sides[2], struct image_error *err)
+describe_both(struct compare *compare, const uint64_t size[2], uint64_t offset,
+	uint64_t end, struct image_extent sides[2], struct image_error *err)
 {
 	for (int i = 0; i < 2; i++) {
 		if (sides[i].length > 0 && offset < image_extent_end(&sides[i]))
 			continue;
-		int rc =
-			describe(compare->side[i], offset, end, &sides[i], err);
+		int rc = describe(
+			compare->side[i], size[i], offset, end, &sides[i], err);
 		if (rc < 0)
 			return rc;
 	}
@@ -77,8 +78,11 @@ cut(void *opaque, uint64_t offset, struct image_extent *extent,
 	struct compare *compare = opaque;
 	const struct image_extent *sides = compare->cut;
 
+	const uint64_t size[2] = {
+		compare->side[0]->size, compare->side[1]->size};
+
 	int rc = describe_both(
-		compare, offset, compare->size, compare->cut, err);
+		compare, size, offset, compare->size, compare->cut, err);
 	if (rc < 0)
 		return rc;
 	*extent = (struct image_extent){.offset = offset,
@@ -148,9 +152,13 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 
 	struct image_extent sides[2] = {{0}, {0}};
 
+	for (int i = 0; i < 2; i++)
+		if (!image_source_unsized(compare->side[i]))
+			own->size[i] = compare->side[i]->size;
 	own->differs = false;
 	while (offset < end && !own->differs) {
-		int rc = describe_both(compare, offset, end, sides, err);
+		int rc = describe_both(
+			compare, own->size, offset, end, sides, err);
 		if (rc < 0)
 			return rc;
 		/* One call reads up to a change from data to hole, or back, of
@@ -158,7 +166,8 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 		enum image_kind kind[2] = {sides[0].kind, sides[1].kind};
 		uint64_t at = nearer_end(sides);
 		while (at < end) {
-			rc = describe_both(compare, at, end, sides, err);
+			rc = describe_both(
+				compare, own->size, at, end, sides, err);
 			if (rc < 0)
 				return rc;
 			if (sides[0].kind != kind[0] ||
@@ -189,6 +198,32 @@ order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 	return 1;
 }
 
+/* The visit ends where both sides end. */
+static int
+reach(void *opaque, struct image_chunk *chunk, struct image_error *err)
+{
+	struct compare *compare = opaque;
+	struct own *own = chunk->own;
+	uint64_t most = 0;
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		const struct image_source *side = compare->side[i];
+		uint64_t left = chunk->offset < side->size
+					? side->size - chunk->offset
+					: 0;
+		uint64_t reached = left < chunk->length ? left : chunk->length;
+		if (image_source_unsized(side))
+			rc = image_store_reach(side->store, chunk->offset,
+				(size_t)chunk->length, &reached, err);
+		own->size[i] = chunk->offset + reached;
+		if (reached > most)
+			most = reached;
+	}
+	chunk->length = most;
+	return rc;
+}
+
 int
 image_compare(struct image_source *a, struct image_source *b,
 	const struct image_run *run, struct image_compared *compared,
@@ -201,6 +236,7 @@ image_compare(struct image_source *a, struct image_source *b,
 		.compared = compared,
 	};
 
+	bool unsized = image_source_unsized(a) || image_source_unsized(b);
 	if (compare.chunk < image_chunk_size(b))
 		compare.chunk = image_chunk_size(b);
 	struct image_plan plan = {
@@ -212,16 +248,19 @@ image_compare(struct image_source *a, struct image_source *b,
 		.buffer = 2 * compare.chunk,
 		.own = sizeof(struct own),
 		.cut = cut,
+		.reach = unsized ? reach : NULL,
 		.work = work,
 		.order = order,
 		.opaque = &compare,
 	};
 	unsigned threads;
 
-	*compared = (struct image_compared){
-		.equal = true, .same_size = a->size == b->size};
+	*compared = (struct image_compared){.equal = true};
 	int rc = image_pipeline_run(&plan, run, &threads, err);
 	if (rc >= 0)
-		rc = a->ops->unchanged(a, err);
-	return rc < 0 ? rc : b->ops->unchanged(b, err);
+		rc = image_pieces_end(a, err);
+	if (rc == 0)
+		rc = image_pieces_end(b, err);
+	compared->same_size = a->size == b->size;
+	return rc;
 }

@@ -312,6 +312,7 @@ visit(struct image_copy *copy, const struct image_run *run,
 		.writers =
 			sink->store->parallel_writes && !copy->hashers ? 0 : 1,
 		.cut = image_pieces_cut,
+		.reach = image_pieces_reach(source),
 		.work = work,
 		.order = order,
 		.write_holes = sink->fill,
@@ -319,8 +320,12 @@ visit(struct image_copy *copy, const struct image_run *run,
 		.stop = copy->hashers ? stop : NULL,
 		.opaque = copy,
 	};
+	bool unsized = image_source_unsized(source);
 	int rc = image_pipeline_run(&plan, run, &copy->copied->threads, err);
-	return rc < 0 ? rc : source->ops->unchanged(source, err);
+	if (rc == 0)
+		rc = image_pieces_end(source, err);
+	return rc == 0 && unsized ? sink->ops->resize(sink, source->size, err)
+				  : rc;
 }
 
 static int

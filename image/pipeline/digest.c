@@ -64,6 +64,7 @@ image_digest(struct image_source *source, const struct image_run *run,
 		       digest.room * sizeof(struct image_extent),
 		.writers = 1,
 		.cut = image_pieces_cut,
+		.reach = image_pieces_reach(source),
 		.work = work,
 		.write = hash,
 		.stop = stop,
@@ -79,7 +80,7 @@ image_digest(struct image_source *source, const struct image_run *run,
 		return rc;
 	rc = image_pipeline_run(&plan, &quiet, &threads, err);
 	if (rc == 0)
-		rc = source->ops->unchanged(source, err);
+		rc = image_pieces_end(source, err);
 	if (rc == 0)
 		rc = image_hashers_finish(
 			digest.hashers, source->size, digests, err);

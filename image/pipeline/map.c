@@ -102,6 +102,7 @@ image_map(struct image_source *source, const struct image_run *run, bool scan,
 		.own = sizeof(struct own) +
 		       2 * room * sizeof(struct image_extent),
 		.cut = image_pieces_cut,
+		.reach = image_pieces_reach(source),
 		.work = work,
 		.order = order,
 		.opaque = &map,
@@ -110,7 +111,7 @@ image_map(struct image_source *source, const struct image_run *run, bool scan,
 
 	int rc = image_pipeline_run(&plan, run, &threads, err);
 	if (rc == 0)
-		rc = source->ops->unchanged(source, err);
+		rc = image_pieces_end(source, err);
 	if (rc == 0 && map.merged.length)
 		rc = report(opaque, &map.merged);
 	return rc;

@@ -63,6 +63,32 @@ image_pieces_add(struct image_pieces *pieces, const struct image_extent *piece)
 	}
 }
 
+static int
+reach(void *visit, struct image_chunk *chunk, struct image_error *err)
+{
+	const struct image_source *source = *(struct image_source **)visit;
+
+	return image_store_reach(source->store, chunk->offset,
+		(size_t)chunk->length, &chunk->length, err);
+}
+
+image_reach
+image_pieces_reach(const struct image_source *source)
+{
+	return image_source_unsized(source) ? reach : NULL;
+}
+
+int
+image_pieces_end(struct image_source *source, struct image_error *err)
+{
+	int rc = source->ops->unchanged(source, err);
+
+	if (rc == 0 && image_source_unsized(source))
+		rc = image_store_reach(source->store, 0, IMAGE_SIZE_UNKNOWN,
+			&source->size, err);
+	return rc;
+}
+
 int
 image_pieces_cut(void *visit, uint64_t offset, struct image_extent *extent,
 	struct image_error *err)

@@ -81,6 +81,19 @@ int image_pieces_cut(void *visit, uint64_t offset, struct image_extent *extent,
 	struct image_error *err);
 
 /*
+ * The member reach of such a plan: NULL if the size of the disk is known.
+ */
+typedef int (*image_reach)(
+	void *visit, struct image_chunk *chunk, struct image_error *err);
+image_reach image_pieces_reach(const struct image_source *source);
+
+/*
+ * After the visit: source->ops->unchanged(). Then sets the size of the source
+ * if it was not known.
+ */
+int image_pieces_end(struct image_source *source, struct image_error *err);
+
+/*
  * List the extents of a chunk as the source describes them: data and holes.
  * With plain, each goes through image_extent_plain() first.
  */

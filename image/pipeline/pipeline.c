@@ -27,20 +27,20 @@ cut(struct pipeline *p, struct task *task)
 	if (task->rc < 0) {
 		chunk->length = 0;
 		/* No chunk follows a failure. */
-		p->offset = plan->size;
+		p->offset = p->size;
 		return;
 	}
 	assert(offset >= p->extent.offset &&
 		offset < image_extent_end(&p->extent));
 	chunk->first = image_extent_part(&p->extent, offset, UINT64_MAX);
 
-	uint64_t end = boundary < plan->size ? boundary : plan->size;
+	uint64_t end = boundary < p->size ? boundary : p->size;
 	if (chunk->first.kind == IMAGE_HOLE &&
 		image_extent_end(&p->extent) >= end) {
 		uint64_t hole = image_extent_end(&p->extent);
 		chunk->hole = true;
-		end = hole >= plan->size ? plan->size
-					 : hole & ~((uint64_t)plan->chunk - 1);
+		end = hole >= p->size ? p->size
+				      : hole & ~((uint64_t)plan->chunk - 1);
 	}
 	chunk->length = end - offset;
 	p->offset = end;
@@ -72,6 +72,10 @@ pass_order(struct pipeline *p, struct task *task)
 	const struct image_plan *plan = p->plan;
 	int rc = task->rc;
 
+	if (rc == 0 && task->chunk.length == 0) {
+		retire(p, task);
+		return;
+	}
 	if (rc == 0 && plan->order)
 		rc = plan->order(plan->opaque, &task->chunk, &task->err);
 	if (rc != 0) {
@@ -135,13 +139,38 @@ do_write(struct pipeline *p, struct image_scratch *scratch)
 	return true;
 }
 
+/* The disk ends in the chunk or before it. */
+static void
+meet_end(struct pipeline *p, const struct image_chunk *chunk)
+{
+	uint64_t end = chunk->offset + chunk->length;
+
+	if (end < p->size)
+		p->size = end;
+	/* No more chunks are cut. */
+	p->offset = p->size;
+}
+
+/* The work stage. Returns true if the disk ends in the chunk or before it. */
+static bool
+work(struct pipeline *p, struct image_scratch *scratch, struct task *task)
+{
+	const struct image_plan *plan = p->plan;
+	struct image_chunk *chunk = &task->chunk;
+	uint64_t length = chunk->length;
+
+	if (plan->reach)
+		task->rc = plan->reach(plan->opaque, chunk, &task->err);
+	if (task->rc == 0 && chunk->length)
+		task->rc = plan->work(plan->opaque, scratch, chunk, &task->err);
+	return chunk->length < length;
+}
+
 /* Returns true if a chunk was cut and worked on. */
 static bool
 do_work(struct pipeline *p, struct image_scratch *scratch)
 {
-	const struct image_plan *plan = p->plan;
-
-	if (p->offset == plan->size || pipeline_must_wait(p))
+	if (p->offset == p->size || pipeline_must_wait(p))
 		return false;
 	struct task *task = hone_mempool_get(p->cache);
 	if (!task)
@@ -152,9 +181,10 @@ do_work(struct pipeline *p, struct image_scratch *scratch)
 	if (task->rc == 0 && !task->chunk.hole) {
 		p->read += task->chunk.length;
 		pthread_mutex_unlock(&p->lock);
-		task->rc = plan->work(
-			plan->opaque, scratch, &task->chunk, &task->err);
+		bool ends = work(p, scratch, task);
 		pthread_mutex_lock(&p->lock);
+		if (ends)
+			meet_end(p, &task->chunk);
 	}
 	submit(p, task);
 	return true;
@@ -173,7 +203,7 @@ loop(void *pipeline)
 	while (p->rc == 0) {
 		if (do_write(p, &scratch) || do_work(p, &scratch))
 			continue;
-		if (p->offset == p->plan->size && p->under_way == 0)
+		if (p->offset == p->size && p->under_way == 0)
 			break;
 		pipeline_wait(p);
 	}
@@ -187,7 +217,8 @@ int
 image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 	unsigned *threads, struct image_error *err)
 {
-	struct pipeline p = {.plan = plan, .run = run, .err = err};
+	struct pipeline p = {
+		.plan = plan, .run = run, .size = plan->size, .err = err};
 	unsigned wanted = run->threads ? run->threads : pipeline_cpus();
 
 	/* Most of them wait for an answer. */

@@ -41,7 +41,7 @@ struct image_chunk {
 };
 
 struct image_plan {
-	/* bytes to visit */
+	/* bytes to visit; with reach, a limit that is never reached */
 	uint64_t size;
 	/* chunks end at multiples of this, a power of two */
 	size_t chunk;
@@ -63,6 +63,14 @@ struct image_plan {
 	 * in ascending order by one thread at a time.
 	 */
 	int (*cut)(void *opaque, uint64_t offset, struct image_extent *extent,
+		struct image_error *err);
+	/*
+	 * Reduce chunk->length if the disk ends in the chunk, to 0 if it ends
+	 * before. Called before work, by any thread; not called for a hole.
+	 * The visit ends with the first chunk that was reduced. NULL: the disk
+	 * has `size` bytes.
+	 */
+	int (*reach)(void *opaque, struct image_chunk *chunk,
 		struct image_error *err);
 	/* Any thread; not called for a hole. */
 	int (*work)(void *opaque, struct image_scratch *scratch,

@@ -30,6 +30,8 @@ struct pipeline {
 	struct hone_ring *ready;
 	/* chunks that wait for the order stage: slot ticket % n_chunks */
 	struct task **worked;
+	/* plan->size, or less: where the disk ends */
+	uint64_t size;
 	/* offset of the next chunk, and the extent there */
 	uint64_t offset;
 	struct image_extent extent;

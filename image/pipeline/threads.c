@@ -41,7 +41,7 @@ pipeline_must_wait(struct pipeline *p)
 void
 pipeline_wait(struct pipeline *p)
 {
-	bool limited = p->run->rate && p->offset < p->plan->size;
+	bool limited = p->run->rate && p->offset < p->size;
 
 	if (limited && pipeline_must_wait(p)) {
 		uint64_t due = due_ns(p);

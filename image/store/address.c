@@ -119,6 +119,8 @@ image_store_open_address(const char *address, const struct image_store_how *how,
 	const struct scheme *scheme = scheme_of(address);
 
 	*out = NULL;
+	if (strcmp(address, "-") == 0)
+		return image_store_open_stdin(how, out, err);
 	if (!scheme)
 		return image_store_open(address, NULL, how, out, err);
 	return scheme->open(address, how, out, err);

@@ -9,6 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "store/file.h"
+#include "store/forward.h"
 #include "store/lock.h"
 
 static const char *
@@ -242,6 +243,52 @@ image_store_open(const char *path, const char *below,
 	if (fd < 0)
 		return fd;
 	int rc = make_store(fd, true, path, O_RDONLY, how, out, err);
+	return rc < 0 || how->force_share ? rc : lock(out, err);
+}
+
+/* Returns whether fd is at the beginning of a file that can be read anywhere.
+ */
+static bool
+is_whole_file(int fd, const struct stat *st)
+{
+	return (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode)) &&
+	       lseek(fd, 0, SEEK_CUR) == 0;
+}
+
+/* A stream is never locked. */
+static int
+open_stream(int fd, const char *name, struct image_store **out,
+	struct image_error *err)
+{
+	struct image_stream *stream;
+
+	int rc = image_stream_of_fd(fd, false, name, &stream, err);
+	return rc < 0 ? rc : image_forward_open(stream, 0, out, err);
+}
+
+int
+image_store_open_stdin(const struct image_store_how *how,
+	struct image_store **out, struct image_error *err)
+{
+	static const char name[] = "stdin";
+	struct stat st;
+
+	*out = NULL;
+	if (fstat(STDIN_FILENO, &st) < 0)
+		return image_fail(err, name, -errno, "cannot be read: %s",
+			strerror(errno));
+	if (S_ISDIR(st.st_mode))
+		return check_kind(name, &st, err);
+	if (isatty(STDIN_FILENO))
+		return image_fail(err, name, -EINVAL,
+			"is a terminal; an image comes from a pipe or a file");
+	if (!is_whole_file(STDIN_FILENO, &st))
+		return open_stream(STDIN_FILENO, name, out, err);
+	int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return image_fail(err, name, -errno, "cannot be opened: %s",
+			strerror(errno));
+	int rc = make_store(fd, true, name, O_RDONLY, how, out, err);
 	return rc < 0 || how->force_share ? rc : lock(out, err);
 }
 

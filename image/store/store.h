@@ -160,6 +160,13 @@ int image_store_open(const char *path, const char *below,
 	struct image_error *err);
 
 /*
+ * Open what stdin is: a file or device that is read from its beginning as
+ * image_store_open() opens it, anything else as a stream.
+ */
+int image_store_open_stdin(const struct image_store_how *how,
+	struct image_store **out, struct image_error *err);
+
+/*
  * Use fd, an empty regular file that is open for reading and writing. The
  * caller keeps fd.
  */

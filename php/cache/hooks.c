@@ -92,37 +92,15 @@ has_number_as_string(const zend_array *array)
 	return false;
 }
 
-/* The number of the first element that may lead to an object. */
-static uint32_t
-first_to_visit(const zend_array *array)
-{
-	uint32_t i = 0;
-
-	if (HT_IS_PACKED(array))
-		while (i < array->nNumUsed &&
-			Z_TYPE(array->arPacked[i]) <= IS_STRING)
-			i++;
-	else
-		while (i < array->nNumUsed &&
-			Z_TYPE(array->arData[i].val) <= IS_STRING)
-			i++;
-	return i;
-}
-
 static void
 visit_array(struct walk *walk, zend_array *array, bool shared)
 {
-	uint32_t first;
-
 	/* Only constants of classes and of opcache are immutable. */
 	if (GC_FLAGS(array) & IS_ARRAY_IMMUTABLE ||
 		zend_hash_num_elements(array) == 0)
 		return;
-	first = first_to_visit(array);
-	if (first == array->nNumUsed)
-		return;
 	GC_ADDREF(array);
-	for (uint32_t i = first;
+	for (uint32_t i = 0;
 		i < array->nNumUsed && walk->result == PHP_HONE_HOOKS_RUN;
 		i++) {
 		zval *value = HT_IS_PACKED(array) ? &array->arPacked[i]

@@ -263,8 +263,6 @@ store_objects(struct php_hone_member *member, zend_string *key, zval *value,
 {
 	struct php_hone_builder *builder = &HONE_G(cache).builder;
 
-	if (!HONE_G(cache).serialize_objects && builder->hooked)
-		return store_hooked(member, key, value, how);
 	if (!HONE_G(cache).serialize_objects)
 		switch (php_hone_value_build_objects(builder, value, NULL)) {
 		case PHP_HONE_BUILT_DATA:

@@ -56,9 +56,8 @@ MISUSES = {
     "unknown compare format": ["compare", "-F", "floppy", "SRC", "SRC"],
     "cpu with a word": ["cpu", "SRC"],
     "map with an unknown option": ["map", "-q", "SRC"],
-    "- as a source": ["convert", "-", "DST"],
     "- as a destination": ["convert", "SRC", "-"],
-    "info of -": ["info", "-"],
+    "compare of - and -": ["compare", "-", "-"],
     "help of -": ["help", "-"],
 }
 for size in ("0", "511", "513", "1", "3k", "4M", "2097153", "-4096", "+4096",

@@ -66,8 +66,10 @@ qcow2_geometry(struct qcow2_geometry *g, const struct image_create *create,
 
 	assert(bits >= QCOW2_MIN_CLUSTER_BITS &&
 		bits <= QCOW2_MAX_CLUSTER_BITS);
-	if (__builtin_add_overflow(create->size, QCOW2_SECTOR - 1, &rounded) ||
-		rounded > INT64_MAX)
+	rounded = IMAGE_SIZE_UNKNOWN;
+	if (!create->unsized && (__builtin_add_overflow(create->size,
+					 QCOW2_SECTOR - 1, &rounded) ||
+					rounded > INT64_MAX))
 		return image_fail(err, name, -EFBIG,
 			"size %" PRIu64 " is more than qcow2 can hold",
 			create->size);
@@ -79,6 +81,8 @@ qcow2_geometry(struct qcow2_geometry *g, const struct image_create *create,
 		.size = rounded - rounded % QCOW2_SECTOR,
 		.l2_bits = l2_bits(bits, create->extended_l2),
 	};
+	if (create->unsized)
+		return 0;
 	if (!l1_fits(g->size, bits, g->extended_l2))
 		return l1_too_large(g, name, err);
 	g->l1_entries = l1_entries(g->size, bits, g->l2_bits);

@@ -33,14 +33,16 @@ struct qcow2_geometry {
 	/* reference counts have 1 << refcount_order bits */
 	unsigned refcount_order;
 	bool extended_l2;
-	/* rounded up to QCOW2_SECTOR */
+	/* rounded up to QCOW2_SECTOR; a limit if the size is not known */
 	uint64_t size;
 	/* entries of an L2 table, as a power of two */
 	unsigned l2_bits;
+	/* 0 if the size is not known */
 	uint64_t l1_entries;
 };
 
 /*
+ * With create->unsized, l1_entries is 0.
  * Returns -EFBIG if the disk needs a larger L1 table than QEMU opens; the
  * message then has a sufficient cluster size.
  */

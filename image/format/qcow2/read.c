@@ -53,8 +53,13 @@ read_pending(struct pending *pending, struct image_error *err)
 	size_t length = pending->length;
 
 	pending->length = 0;
-	return image_store_read(
+	if (length == 0)
+		return 0;
+	int rc = image_store_read(
 		pending->store, pending->host, pending->to, length, err);
+	if (rc == 0)
+		image_store_release(pending->store, pending->host, length);
+	return rc;
 }
 
 static int
@@ -111,6 +116,23 @@ unpack(const struct batch *batch, const struct packed *packed,
 	return 0;
 }
 
+/* The size of the file was not known when the cluster was found. */
+static int
+trim(const struct batch *batch, struct packed *packed, uint64_t end,
+	struct image_error *err)
+{
+	if (packed->host >= end ||
+		end + IMAGE_SECTOR <= packed->host + packed->stored)
+		return image_fail(err, batch->layer->base.store->name, -EINVAL,
+			"compressed cluster of guest offset 0x%" PRIx64
+			" at 0x%" PRIx64 " with %" PRIu32
+			" %s lies past the end of the file (%" PRIu64 " bytes)",
+			packed->guest, packed->host, packed->stored,
+			image_plural(packed->stored, "byte", "bytes"), end);
+	packed->stored = (uint32_t)(end - packed->host);
+	return 0;
+}
+
 static uint64_t
 align_up(uint64_t n)
 {
@@ -128,21 +150,28 @@ read_batch(struct batch *batch, struct image_scratch *scratch,
 	/* Aligned for direct I/O. */
 	struct image_store *store = batch->layer->base.store;
 	uint64_t from = batch->from & ~(uint64_t)(IMAGE_ALIGN - 1);
-	uint64_t end = align_up(batch->end);
-	size_t room = (size_t)(end - from);
-	if (end > store->size)
-		end = store->size;
+	size_t room = (size_t)(align_up(batch->end) - from);
+	uint64_t reached;
 	unsigned char *buffer = image_scratch_buffer(
 		scratch, room + (size_t)batch->layer->base.unit);
 	if (!buffer)
 		return image_no_memory(err);
 
-	int rc = image_store_read(
-		store, from, buffer, (size_t)(end - from), err);
-	for (unsigned i = 0; rc == 0 && i < n; i++)
-		rc = unpack(batch, &batch->clusters[i], scratch,
-			buffer + (batch->clusters[i].host - from),
-			buffer + room, err);
+	int rc = image_store_reach(store, from, room, &reached, err);
+	if (rc == 0)
+		rc = image_store_read(
+			store, from, buffer, (size_t)reached, err);
+	for (unsigned i = 0; rc == 0 && i < n; i++) {
+		struct packed *packed = &batch->clusters[i];
+		uint64_t at = packed->host - from;
+		if (at + packed->stored > reached)
+			rc = trim(batch, packed, from + reached, err);
+		if (rc < 0)
+			break;
+		rc = unpack(batch, packed, scratch, buffer + at, buffer + room,
+			err);
+		image_store_release(store, packed->host, packed->stored);
+	}
 	return rc;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Data is appended in the order of the guest's disk, so that adjacent clusters
- * of the disk are adjacent in the file. Complete tables are written between the
- * data. The layout depends only on the order of the calls, not on the time of
- * the writes.
+ * of the disk are adjacent in the file. Tables have their places in front of
+ * the data that they describe. The layout depends only on the order of the
+ * calls, not on the time of the writes.
  */
 #include <assert.h>
 #include <endian.h>
@@ -21,9 +21,7 @@ struct sink {
 	struct qcow2_geometry geometry;
 	struct qcow2_space space;
 	struct qcow2_tables tables;
-	unsigned version;
-	bool zstd;
-	bool preallocate;
+	struct image_create create;
 	/* the standard guest cluster that was placed last, and its place */
 	uint64_t last_guest;
 	uint64_t last_host;
@@ -74,7 +72,7 @@ pass_to(struct sink *s, uint64_t guest, struct image_error *err)
 	int rc = 0;
 
 	assert(guest >= s->next_guest);
-	if (s->preallocate)
+	if (s->create.preallocate)
 		rc = preallocate(s, guest, err);
 	if (rc == 0)
 		rc = qcow2_tables_open(&s->tables, guest, err);
@@ -200,7 +198,7 @@ reserve_compressed(
 	unsigned offset_bits = 62 - (bits - 8);
 
 	assert(place->stored > 0 && place->stored < cluster_size(s));
-	assert(place->guest == guest << bits && !s->preallocate);
+	assert(place->guest == guest << bits && !s->create.preallocate);
 	int rc = pass_to(s, guest, err);
 	if (rc == 0)
 		rc = pack(s, place->stored, &place->host, err);
@@ -232,6 +230,30 @@ sink_reserve(struct image_sink *base, struct image_place *place,
 	return reserve_plain(s, place, err);
 }
 
+/* Set the geometry by s->create. */
+static int
+plan(struct sink *s, const char *name, struct image_error *err)
+{
+	int rc = qcow2_geometry(&s->geometry, &s->create, name, err);
+
+	if (rc == 0 && s->create.preallocate && s->geometry.l1_entries &&
+		!qcow2_whole_disk_fits(&s->geometry))
+		rc = qcow2_refcount_table_too_large(&s->geometry, name, err);
+	return rc;
+}
+
+static int
+sink_resize(struct image_sink *base, uint64_t size, struct image_error *err)
+{
+	struct sink *s = (struct sink *)base;
+
+	s->create.size = size;
+	s->create.unsized = false;
+	int rc = plan(s, base->store->name, err);
+	base->size = s->geometry.size;
+	return rc;
+}
+
 static int
 sink_finish(struct image_sink *base, struct image_error *err)
 {
@@ -239,11 +261,11 @@ sink_finish(struct image_sink *base, struct image_error *err)
 	unsigned bits = s->geometry.cluster_bits;
 	uint64_t clusters = qcow2_divide_up(base->size, cluster_size(s));
 	struct qcow2_header_out header = {.geometry = &s->geometry,
-		.version = s->version,
-		.zstd = s->zstd};
+		.version = s->create.version,
+		.zstd = s->create.codec == IMAGE_CODEC_ZSTD};
 	int rc = 0;
 
-	if (s->preallocate)
+	if (s->create.preallocate)
 		rc = preallocate(s, clusters, err);
 	if (rc == 0)
 		rc = qcow2_tables_finish(&s->tables, &header.l1_cluster, err);
@@ -279,6 +301,7 @@ static const struct image_sink_ops sink_ops = {
 	/* Ranges without a place read as zeros; preallocate() allocates them
 	 * when the next range is reserved. */
 	.zero = NULL,
+	.resize = sink_resize,
 	.finish = sink_finish,
 	.close = sink_close,
 };
@@ -290,6 +313,7 @@ describe(struct sink *s, struct image_store *store,
 {
 	s->base = (struct image_sink){
 		.ops = &sink_ops,
+		.format = &image_format_qcow2,
 		.store = store,
 		.size = s->geometry.size,
 		.unit = cluster_size(s),
@@ -300,9 +324,6 @@ describe(struct sink *s, struct image_store *store,
 	/* A compressed unit is always a whole cluster. */
 	if (s->geometry.extended_l2 && !create->compress)
 		s->base.unit >>= QCOW2_SUBCLUSTER_BITS;
-	s->version = create->version;
-	s->zstd = create->codec == IMAGE_CODEC_ZSTD;
-	s->preallocate = create->preallocate;
 	s->last_guest = NONE;
 	return create->compress ? image_codec_init(&s->base.codec, err) : 0;
 }
@@ -331,11 +352,8 @@ qcow2_create(struct image_store *store, const struct image_create *create,
 	struct sink *s = calloc(1, sizeof(*s));
 	if (!s)
 		return image_no_memory(err);
-	rc = qcow2_geometry(&s->geometry, create, store->name, err);
-	if (rc == 0 && create->preallocate &&
-		!qcow2_whole_disk_fits(&s->geometry))
-		rc = qcow2_refcount_table_too_large(
-			&s->geometry, store->name, err);
+	s->create = *create;
+	rc = plan(s, store->name, err);
 	if (rc == 0)
 		rc = describe(s, store, create, err);
 	if (rc == 0)

@@ -2,29 +2,36 @@
 #ifndef HONE_IMAGE_QCOW2_TABLES_H
 #define HONE_IMAGE_QCOW2_TABLES_H
 /*
- * The L2 tables of a new image, filled in ascending order. Complete tables are
- * collected and written together, so that only the L1 table in memory grows
- * with the disk.
+ * The L1 table and the L2 tables of a new image, filled in ascending order.
+ * The L1 table has its place in front of the data, and each L2 table in front
+ * of the first data of its range, so that a stream of the image can be read.
+ * Small L2 tables have their places in groups. Only the L1 table in memory
+ * grows with the disk.
  */
 #include "format/qcow2/space.h"
 
 struct qcow2_tables {
 	struct qcow2_space *space;
 	const struct qcow2_geometry *geometry;
-	/* as in the file */
+	/* as in the file; has room for l1_room entries */
 	uint64_t *l1;
-	/* as in the file: `used` tables of at most `room`; the last one is
-	 * being filled */
+	uint64_t l1_room;
+	/* 0: it has no place yet, because its size is not known */
+	uint64_t l1_cluster;
+	/* as in the file: the tables of one group, the first of which is for
+	 * entry `first` of the L1 table and lies in `cluster`; 0 tables before
+	 * the first group */
 	unsigned char *l2;
-	size_t room;
-	size_t used;
-	/* index in l1 of each of these tables */
-	uint64_t *index;
+	unsigned group_bits;
+	uint64_t first;
+	uint64_t used;
+	uint64_t cluster;
 };
 
 /*
- * The space and its geometry must live as long as the tables.
- * qcow2_tables_destroy() frees the tables, also after a failure.
+ * The space and its geometry must live as long as the tables. A geometry with
+ * 0 l1_entries has a disk of unknown size. qcow2_tables_destroy() frees the
+ * tables, also after a failure.
  */
 int qcow2_tables_init(struct qcow2_tables *tables, struct qcow2_space *space,
 	struct image_error *err);
@@ -42,7 +49,7 @@ int qcow2_tables_open(struct qcow2_tables *tables, uint64_t guest_cluster,
 uint64_t *qcow2_tables_entry(
 	struct qcow2_tables *tables, uint64_t guest_cluster);
 
-/* Write the remaining L2 tables and the L1 table. */
+/* Write the remaining L2 tables and the L1 table. The size is known now. */
 int qcow2_tables_finish(struct qcow2_tables *tables, uint64_t *l1_cluster,
 	struct image_error *err);
 

@@ -238,6 +238,15 @@ put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 	return next;
 }
 
+static void
+see_object(struct php_hone_builder *builder, const zend_object *object)
+{
+	if (object->ce == zend_ce_closure)
+		builder->refused = "a closure";
+	else
+		builder->object = true;
+}
+
 /*
  * Whether a node can keep the dynamic properties of an object. This is so if
  * there are none, or if the class has no declared properties and allows dynamic
@@ -313,23 +322,6 @@ class_of(struct php_hone_builder *builder, const zend_class_entry *class)
 	if (UNEXPECTED(known->class != class))
 		learn_class(builder, known, class);
 	return known;
-}
-
-/* An object in an array, in the build without objects. */
-static void
-see_object(struct php_hone_builder *builder, const zend_object *object)
-{
-	const struct php_hone_class *known;
-
-	if (object->ce == zend_ce_closure) {
-		builder->refused = "a closure";
-		return;
-	}
-	builder->object = true;
-	known = class_of(builder, object->ce);
-	if ((known->kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
-		!known->date)
-		builder->hooked = true;
 }
 
 static zend_always_inline uint32_t
@@ -1326,7 +1318,6 @@ php_hone_value_build(struct php_hone_builder *builder, const zval *value)
 		value = Z_REFVAL_P(value);
 	}
 	builder->size = 0;
-	builder->hooked = false;
 	builder->refused = NULL;
 	builder->string = NULL;
 	memset(&builder->root, 0, sizeof(builder->root));

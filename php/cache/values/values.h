@@ -139,7 +139,6 @@ struct php_hone_builder {
 	zval root;           /* a scalar, or only the type */
 	size_t size;         /* bytes of the data, a multiple of 8 */
 	const char *refused; /* "a resource", "an array that contains itself" */
-	bool hooked;         /* OBJECT: an object needs an answer */
 
 	/* __serialize() of DateTime and of DateTimeImmutable; NULL: dates are
 	 * as other objects with methods */

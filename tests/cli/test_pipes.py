@@ -1,0 +1,386 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Images that come through a pipe."""
+import hashlib
+import os
+import random
+import socket
+import struct
+import subprocess
+import threading
+
+import pytest
+
+MIB = 1 << 20
+
+
+def make_disk(path, size=20 * MIB + 777, seed=1, parts=40):
+    """A raw disk with data, zeros and holes."""
+    rng = random.Random(seed)
+    with open(path, "wb") as file:
+        file.truncate(size)
+        for _ in range(parts):
+            file.seek(rng.randrange(size))
+            file.write(rng.randbytes(rng.randrange(1, 90000)))
+        file.truncate(size)
+    return path
+
+
+def qemu_convert(source, target, *args):
+    subprocess.run(["qemu-img", "convert", "-O", "qcow2", *args, source,
+                    target], check=True)
+    return target
+
+
+@pytest.fixture(name="disk")
+def disk_fixture(tmp_path):
+    return make_disk(tmp_path / "disk.raw")
+
+
+def feed(fd, data):
+    """Write to a pipe whose reader may stop early."""
+    try:
+        with open(fd, "wb") as file:
+            file.write(data)
+    except BrokenPipeError:
+        pass
+
+
+def run_piped(method, data, *args, **kwargs):
+    """Call a method of Hone with a pipe as stdin."""
+    read, write = os.pipe()
+    thread = threading.Thread(target=feed, args=(write, data))
+    thread.start()
+    try:
+        return method(*args, stdin=read, **kwargs)
+    finally:
+        os.close(read)
+        thread.join()
+
+
+def padded(path):
+    """The bytes of a disk, as long as qcow2 makes it."""
+    data = path.read_bytes()
+    return data + bytes(-len(data) % 512)
+
+
+def images(folder, disk):
+    """The same disk as several images whose tables lie in front."""
+    made = {"raw": disk}
+    for name, args in {"qemu": (), "qemu-c": ("-c",),
+                       "qemu-small": ("-o", "cluster_size=512"),
+                       "qemu-zstd": ("-c", "-o", "compression_type=zstd"),
+                       "qemu-extended": ("-o", "extended_l2=on")}.items():
+        made[name] = qemu_convert(disk, folder / (name + ".qcow2"), *args)
+    return made
+
+
+def own_images(hone, folder, disk):
+    made = {}
+    for name, args in {"hone": (), "hone-c": ("-c",),
+                       "hone-zstd": ("-c", "-o", "compression_type=zstd"),
+                       "hone-512": ("-o", "cluster_size=512"),
+                       "hone-2M": ("-o", "cluster_size=2M"),
+                       "hone-extended": ("-o", "extended_l2=on"),
+                       "hone-prealloc": ("-o", "preallocation=metadata"),
+                       }.items():
+        made[name] = folder / (name + ".qcow2")
+        hone.ok("convert", "-q", *args, disk, made[name])
+    return made
+
+
+def test_every_image_is_converted_from_a_pipe_as_from_a_file(
+        hone, disk, tmp_path):
+    """To raw and to qcow2, with one thread and with several."""
+    sources = {**images(tmp_path, disk), **own_images(hone, tmp_path, disk)}
+    for name, source in sources.items():
+        expected = disk.read_bytes() if name == "raw" else padded(disk)
+        data = source.read_bytes()
+        for threads in "1", "4":
+            raw = tmp_path / "out.raw"
+            run_piped(hone.ok, data, "convert", "--force", "-q", "--threads",
+                      threads, "-", raw)
+            assert raw.read_bytes() == expected, (name, threads)
+        out = tmp_path / "out.qcow2"
+        run_piped(hone.ok, data, "convert", "--force", "-q", "-", out)
+        subprocess.run(["qemu-img", "check", "-q", out], check=True)
+        hone.ok("compare", "-q", out, disk)
+
+
+def test_a_raw_pipe_fills_every_kind_of_qcow2(hone, disk, tmp_path):
+    """The size is known at the end only."""
+    for size in 0, 1, 512, 65536, MIB, 3 * MIB + 1:
+        data = disk.read_bytes()[:size]
+        (tmp_path / "part.raw").write_bytes(data)
+        for args in (), ("-c",), ("-o", "cluster_size=512"), (
+                "-o", "preallocation=metadata"), (
+                "-o", "extended_l2=on,cluster_size=2M"):
+            out = tmp_path / "out.qcow2"
+            run_piped(hone.ok, data, "convert", "-f", "raw", "--force", "-q",
+                      *args, "-", out)
+            subprocess.run(["qemu-img", "check", "-q", out], check=True)
+            info = hone.json("info", "--json", out)
+            assert info["virtual_size"] == size + -size % 512
+            hone.ok("compare", "-q", out, tmp_path / "part.raw")
+
+
+def test_digest_map_compare_check_and_info_read_a_pipe(hone, disk, tmp_path):
+    sources = {**images(tmp_path, disk), **own_images(hone, tmp_path, disk)}
+    for name, source in sources.items():
+        data = source.read_bytes()
+        for args in (["digest"], ["digest", "--json", "--blocks", "64k"],
+                     ["map"], ["check"]):
+            piped_result = run_piped(hone.ok, data, *args, "-").stdout
+            of_file = hone.ok(*args, source).stdout
+            # A pipe has no holes.
+            if args == ["map"] and not name.endswith(("-c", "zstd")):
+                continue
+            if name == "raw" and "--blocks" in args:
+                continue
+            assert piped_result.replace(b"-", b"") == of_file.replace(
+                str(source).encode(), b"").replace(b"-", b""), (name, args)
+        run_piped(hone.ok, data, "compare", "-q", "-", disk)
+        run_piped(hone.ok, data, "compare", "-q", disk, "-")
+        done = run_piped(hone.json, data, "info", "--json", "-")
+        assert done["format"] == ("raw" if name == "raw" else "qcow2")
+        assert done["file_size"] is None and done["disk_usage"] is None
+        if name == "raw":
+            assert done["virtual_size"] is None
+
+
+def test_blocks_and_sizes_of_a_raw_pipe(hone, disk):
+    data = disk.read_bytes()
+    blocks = run_piped(hone.json, data, "digest", "--json", "--blocks", "1M",
+                       "-")
+    assert blocks["virtual_size"] is None
+    of_file = hone.json("digest", "--json", "--blocks", "1M", disk)
+    assert blocks["blocks"] == of_file["blocks"]
+    extents = run_piped(hone.json, data, "map", "--json", "-")
+    assert sum(e["length"] for e in extents) == len(data)
+    done = run_piped(hone.ok, data, "digest", "-")
+    assert done.stdout.split()[0].decode() == hashlib.sha256(data).hexdigest()
+    text = run_piped(hone.ok, data, "info", "-").stdout
+    assert b"virtual size:      not known before the end of the stream" in text
+
+
+def test_sizes_of_a_pipe_are_compared_at_its_end(hone, disk):
+    data = disk.read_bytes()
+    for a, b in ("-", disk), (disk, "-"):
+        done = run_piped(hone.run, data[:-600], "compare", a, b)
+        assert done.returncode == 0 or data[-600:].strip(b"\0"), done
+        done = run_piped(hone.run, data + bytes(5000), "compare", a, b)
+        assert done.returncode == 0, done
+        assert str(len(data) + 5000).encode() in done.stdout, done
+        done = run_piped(hone.run, data + bytes(5000), "compare", "--strict",
+                         a, b)
+        assert done.returncode == 1, done
+        done = run_piped(hone.run, data + bytes(5000) + b"x", "compare",
+                         a, b)
+        assert done.returncode == 1, done
+        assert str(len(data) + 5000).encode() in done.stdout, done
+
+
+def test_a_stream_is_a_file_a_fifo_or_a_socket_too(hone, disk, tmp_path):
+    """A file that is at its beginning is read as a file."""
+    out = tmp_path / "out.raw"
+    with open(disk, "rb") as file:
+        hone.ok("convert", "-q", "-", out, stdin=file)
+    assert out.read_bytes() == disk.read_bytes()
+    with open(disk, "rb") as file:
+        os.lseek(file.fileno(), 5000, os.SEEK_SET)
+        hone.ok("convert", "-q", "--force", "-f", "raw", "-", out, stdin=file)
+    assert out.read_bytes() == disk.read_bytes()[5000:]
+    os.mkfifo(tmp_path / "fifo")
+    with subprocess.Popen(["sh", "-c", f"cat {disk} >{tmp_path}/fifo"]):
+        fd = os.open(tmp_path / "fifo", os.O_RDONLY)
+        hone.ok("convert", "-q", "--force", "-", out, stdin=fd)
+        os.close(fd)
+    assert out.read_bytes() == disk.read_bytes()
+    one, other = socket.socketpair()
+    with one, other:
+        child = subprocess.Popen(["cat", disk], stdout=other)
+        other.close()
+        hone.ok("convert", "-q", "--force", "-", out, stdin=one)
+        child.wait()
+    assert out.read_bytes() == disk.read_bytes()
+
+
+def test_what_cannot_be_a_stream_is_refused(hone, disk, tmp_path):
+    out = tmp_path / "out.raw"
+    line = hone.misused("compare", "-", "-")
+    assert "only one image can come from stdin" in line
+    folder = os.open(tmp_path, os.O_RDONLY)
+    line = hone.fails("info", "-", stdin=folder)
+    os.close(folder)
+    assert "stdin: is a directory" in line
+    main, side = os.openpty()
+    try:
+        line = hone.fails("info", "-", stdin=side)
+    finally:
+        os.close(main)
+        os.close(side)
+    assert "stdin: is a terminal" in line
+    read, write = os.pipe()
+    os.close(write)
+    done = hone.misused("convert", "--verify", "-", out, stdin=read)
+    os.close(read)
+    assert "--verify" in done
+    assert not out.exists() and disk.exists()
+
+
+def test_the_format_is_found_by_the_first_bytes_or_given(hone, disk, tmp_path):
+    """As for a file: a disk that begins like an image is not opened as one."""
+    image = qemu_convert(disk, tmp_path / "disk.qcow2")
+    out = tmp_path / "out.raw"
+    data = image.read_bytes()
+    line = run_piped(hone.fails, b"KDMV" + bytes(2000), "convert", "-", out)
+    assert "stdin: has a VMDK header" in line
+    # -f raw keeps the bytes of the image, which is refused as a raw file.
+    line = run_piped(hone.fails, data, "convert", "-f", "raw", "-", out)
+    assert "signature of qcow2 at offset 0" in line
+    assert not out.exists()
+    run_piped(hone.ok, data, "convert", "-q", "-f", "raw",
+              "--allow-disguised", "-", out)
+    assert out.read_bytes() == data
+    tail = bytes(MIB) + b"conectix\0\0\0\2\0\1\0\0" + bytes(496)
+    out.unlink()
+    line = run_piped(hone.fails, tail, "convert", "-", out)
+    assert f"signature of VHD at offset {MIB}" in line
+    assert not out.exists()
+
+
+def test_a_stream_that_ends_early_is_an_error(hone, disk, tmp_path):
+    image = qemu_convert(disk, tmp_path / "disk.qcow2")
+    packed = qemu_convert(disk, tmp_path / "packed.qcow2", "-c")
+    out = tmp_path / "out.raw"
+    for source in image, packed:
+        data = source.read_bytes()
+        for i in range(1, 12):
+            line = run_piped(hone.fails, data[:len(data) * i // 12 - 700],
+                             "convert", "-", out)
+            assert line.startswith("hone: stdin: "), line
+            assert not out.exists()
+
+
+def test_bytes_behind_the_image_are_read(hone, disk, tmp_path):
+    """The program that writes the pipe does not fail."""
+    image = qemu_convert(disk, tmp_path / "disk.qcow2")
+    zeros = tmp_path / "zeros"
+    zeros.write_bytes(bytes(MIB))
+    out = tmp_path / "out.raw"
+    with subprocess.Popen(["cat", image, zeros],
+                          stdout=subprocess.PIPE) as child:
+        hone.ok("convert", "-q", "-", out, stdin=child.stdout)
+        child.stdout.close()
+        assert child.wait() == 0
+    assert out.read_bytes() == padded(disk)
+
+
+def far_tables(data):
+    """The qcow2 image with a copy of its L1 table at its end."""
+    l1_size, l1_offset = struct.unpack(">IQ", data[36:48])
+    table = data[l1_offset:l1_offset + 8 * l1_size]
+    end = len(data) + -len(data) % 65536
+    moved = data[:40] + struct.pack(">Q", end) + data[48:]
+    return moved + bytes(end - len(data)) + table + bytes(-len(table) % 65536)
+
+
+def test_tables_behind_much_data_take_a_temporary_file(hone, tmp_path):
+    """It is named in one line, has no name itself, and is gone at the end."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    disk = tmp_path / "big.raw"
+    with open(disk, "wb") as file:
+        file.write(random.Random(2).randbytes(80 * MIB))
+    image = qemu_convert(disk, tmp_path / "big.qcow2")
+    data = far_tables(image.read_bytes())
+    out = tmp_path / "out.raw"
+    said = (f"hone: stdin: its tables lie behind the data: keeping bytes in a "
+            f"temporary file in {scratch}\n").encode()
+    for args, env in ((["--scratch", scratch], {}),
+                      ([], {"TMPDIR": str(scratch)})):
+        done = run_piped(hone.run, data, "convert", "--force", "-q", *args,
+                         "-", out, env=env)
+        assert (done.returncode, done.stderr) == (0, said), done
+        assert out.read_bytes() == disk.read_bytes()
+        assert not list(scratch.iterdir())
+    line = run_piped(hone.run, data, "convert", "--force", "--scratch",
+                     tmp_path / "no", "-", out)
+    assert line.returncode == 1
+    assert b"a temporary file cannot be made there" in line.stderr
+    # Without such tables there is no such file.
+    run_piped(hone.ok, image.read_bytes(), "convert", "--force", "-q",
+              "--scratch", tmp_path / "no", "-", out)
+    assert out.read_bytes() == disk.read_bytes()
+
+
+def test_an_untrusted_stream_is_checked_first(hone, disk, tmp_path):
+    image = qemu_convert(disk, tmp_path / "disk.qcow2").read_bytes()
+    out = tmp_path / "out.raw"
+    run_piped(hone.ok, image, "convert", "-q", "--untrusted", "-", out)
+    assert out.read_bytes() == padded(disk)
+    out.unlink()
+    l1_offset = struct.unpack(">Q", image[40:48])[0]
+    bad = image[:l1_offset] + struct.pack(">Q", 1 << 63 | 65536) + image[
+        l1_offset + 8:]
+    done = run_piped(hone.run, bad, "convert", "--untrusted", "-", out)
+    assert done.returncode == 3 and b"is not safe" in done.stderr, done
+    assert not out.exists()
+
+
+def test_hostile_tables_of_a_stream_are_refused(hone, disk, tmp_path):
+    """Tables far behind the end, on each other, or used twice."""
+    image = qemu_convert(disk, tmp_path / "disk.qcow2").read_bytes()
+    out = tmp_path / "out.raw"
+    l1_offset = struct.unpack(">Q", image[40:48])[0]
+    l2_offset = struct.unpack(">Q", image[l1_offset:l1_offset + 8])[0] & (
+        (1 << 56) - 512)
+
+    def patched(at, value):
+        return image[:at] + struct.pack(">Q", value) + image[at + 8:]
+
+    entries = [at for at in range(l2_offset, l2_offset + 4096, 8)
+               if image[at:at + 8] != bytes(8)]
+    first = struct.unpack(">Q", image[entries[0]:entries[0] + 8])[0]
+    cases = {"L1 far away": patched(40, 1 << 55),
+             "L2 far away": patched(l1_offset, 1 << 63 | 1 << 55),
+             "data far away": patched(entries[3], 1 << 63 | 1 << 55),
+             "data is the L1 table": patched(entries[3],
+                                             1 << 63 | l1_offset),
+             "data twice": patched(entries[-1], first)}
+    for name, data in cases.items():
+        for command in ("convert", "-", out), ("digest", "-"), ("map", "-"):
+            done = run_piped(hone.run, data, *command)
+            if name == "data twice" and done.returncode == 0:
+                # The bytes were still in memory.
+                out.unlink(missing_ok=True)
+                continue
+            assert done.returncode == 1, (name, done)
+            assert done.stderr.count(b"\n") == 1, (name, done)
+            assert not out.exists()
+
+
+def test_memory_does_not_grow_with_the_stream(hone):
+    """400 MiB that are not zero come through a pipe."""
+    block = bytes(range(256)) * 4096
+    total = hashlib.md5()
+    with subprocess.Popen(
+            [hone.path, "digest", "-a", "md5", "--threads", "2", "-"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        for i in range(400):
+            if i == 100:
+                before = peak(child.pid)
+            child.stdin.write(block)
+            total.update(block)
+        after = peak(child.pid)
+        child.stdin.close()
+        said = child.stdout.read()
+    assert said.split()[0].decode() == total.hexdigest()
+    # Sanitizers keep freed memory for a while.
+    assert after - before < 16 * MIB or after < 150 * MIB, (before, after)
+
+
+def peak(pid):
+    """The most memory that a process had, in bytes."""
+    with open(f"/proc/{pid}/status", encoding="ascii") as file:
+        lines = dict(line.split(":", 1) for line in file)
+    return int(lines["VmHWM"].split()[0]) * 1024
