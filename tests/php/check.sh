@@ -63,11 +63,12 @@ clang_without_warnings() {
 
 # Debian has no PHP with threads to run this, but its headers compile for one.
 threads_without_warnings() {
-    compiles gcc -fsyntax-only -DZTS=1 && compiles clang -fsyntax-only -DZTS=1
+    compiles clang -fsyntax-only -DZTS=1
 }
 
 # The shared library, which the loader finds like any other. The tests are those of
-# what calls the library; the other tests run with the static library.
+# what calls the library; the other tests run with the static library. The code of the
+# other builds does not matter, and compiles fast without optimization.
 shared_build() {
     sh "$top/tools/phpext.sh" build "$top/php" shared "$config" &&
         readelf -d shared/modules/hone.so >shared.dynamic &&
@@ -91,20 +92,31 @@ own_prefix() {
             "own/${libdir#"$staged/usr/"}/pkgconfig/hone.pc"
 }
 
-# The loader finds the library without a variable. Here and elsewhere the code does
-# not matter, and compiles fast without optimization.
+# The loader finds the library without a variable. As packagers do, configure runs in
+# another folder than that of the sources.
 own_prefix_build() {
     own_prefix &&
-        without_path sh "$top/tools/phpext.sh" build "$top/php" own-shared \
-            "$config" --with-hone="$work/own" CFLAGS=-O0 &&
-        "$php" -n -d extension="$work/own-shared/modules/hone.so" \
+        cp -R "$top/php" elsewhere-source && mkdir elsewhere &&
+        (cd elsewhere-source && "$(echo "$config" |
+            sed 's/php-config\([^/]*\)$/phpize\1/')") &&
+        find elsewhere-source -type f | sort >elsewhere.before &&
+        (cd elsewhere && without_path ../elsewhere-source/configure \
+            --with-php-config="$config" --with-hone="$work/own" \
+            CFLAGS=-O0 && make) &&
+        "$php" -n -d extension="$work/elsewhere/modules/hone.so" \
             -r 'echo Hone\version();'
+}
+
+objects_go_to_the_folder_of_the_build() {
+    find elsewhere-source -type f | sort >elsewhere.after &&
+        cmp elsewhere.before elsewhere.after
 }
 
 # No other library at run time. tools/php.sh runs the .phpt files with such a build.
 static_build() {
     without_path sh "$top/tools/phpext.sh" build "$top/php" static \
-        "$config" --with-hone="$work/own" --enable-hone-static &&
+        "$config" --with-hone="$work/own" --enable-hone-static \
+        CFLAGS=-O0 &&
         readelf -d static/modules/hone.so >static.dynamic &&
         ! grep 'NEEDED.*libhone' static.dynamic &&
         "$php" -n -d extension="$work/static/modules/hone.so" \
@@ -140,21 +152,6 @@ END
         takes_the_archive "$work/own/${libdir#"$staged/usr/"}/libhone.a" \
             env -u PKG_CONFIG_SYSROOT_DIR \
             PKG_CONFIG_LIBDIR="$work/own/${libdir#"$staged/usr/"}/pkgconfig"
-}
-
-# configure runs in another folder, and all objects go there.
-elsewhere_build() {
-    cp -R "$top/php" elsewhere-source && mkdir elsewhere &&
-        (cd elsewhere-source && "$(echo "$config" |
-            sed 's/php-config\([^/]*\)$/phpize\1/')") &&
-        find elsewhere-source -type f | sort >elsewhere.before &&
-        (cd elsewhere && without_path ../elsewhere-source/configure \
-            --with-php-config="$config" --with-hone="$work/own" \
-            CFLAGS=-O0 && make) &&
-        find elsewhere-source -type f | sort >elsewhere.after &&
-        cmp elsewhere.before elsewhere.after &&
-        "$php" -n -d extension="$work/elsewhere/modules/hone.so" \
-            -r 'echo Hone\version();'
 }
 
 # Its functions are hidden from other libraries that load a libhone.
@@ -325,13 +322,14 @@ check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'the license is there, and the same' license_is_the_same
 check 'gcc has no warning' gcc_without_warnings
 check 'clang has no warning' clang_without_warnings
-check 'neither has one for a PHP with threads' threads_without_warnings
+check 'clang has none for a PHP with threads' threads_without_warnings
 check 'build with the shared library, no rpath' shared_build
 check 'build with the shared library at a prefix of the user' own_prefix_build
+check 'objects go to the folder of the build' \
+    objects_go_to_the_folder_of_the_build
 check 'build with the static library at that prefix' static_build
 check 'configure finds the static library below a sysroot' \
     static_below_a_sysroot
-check 'build in another folder than that of the sources' elsewhere_build
 check 'the static library stays inside' static_build_keeps_libhone_to_itself
 check 'make install, into a folder of its own' make_install
 check 'hone_args.h is installed with all that it needs' args_header_is_installed
