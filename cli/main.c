@@ -118,8 +118,9 @@ run_parsed(struct cli *cli)
 		if (rc != 0)
 			return rc;
 	}
+	/* For compare, 1 means a difference. */
 	if (cli_addresses(cli) != 0)
-		return CLI_FAILED;
+		return cli->command == COMMAND_compare ? CLI_USAGE : CLI_FAILED;
 	cli_warn_plain(cli);
 	return run[cli->command](cli);
 }

@@ -6,6 +6,20 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include "hash/hash.h"
+#include "loaded.h"
+
+static struct {
+#define IMAGE_LOADED(name) __typeof__(name) *name;
+#include "hash/libcrypto.def"
+#undef IMAGE_LOADED
+} crypto;
+
+static const char *const names[] = {
+#define IMAGE_LOADED(name) #name,
+#include "hash/libcrypto.def"
+#undef IMAGE_LOADED
+	NULL,
+};
 
 struct image_hash {
 	EVP_MD *md;
@@ -20,21 +34,29 @@ struct image_hash {
  */
 static OSSL_LIB_CTX *library;
 static pthread_once_t library_once = PTHREAD_ONCE_INIT;
+/* the result of image_load() */
+static int loaded;
+static struct image_error load_err;
 
 static void
 create_library(void)
 {
 	const uint64_t options =
 		OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT;
+	const struct image_loaded libcrypto = {
+		"libcrypto.so.3", "libssl3", names};
 
-	if (OPENSSL_init_crypto(options, NULL) == 1)
-		library = OSSL_LIB_CTX_new();
+	loaded = image_load(&libcrypto, &crypto, &load_err);
+	if (loaded == 0 && crypto.OPENSSL_init_crypto(options, NULL) == 1)
+		library = crypto.OSSL_LIB_CTX_new();
 }
 
 const char *
 image_digest_library(void)
 {
-	return OpenSSL_version(OPENSSL_VERSION_STRING);
+	pthread_once(&library_once, create_library);
+	return loaded == 0 ? crypto.OpenSSL_version(OPENSSL_VERSION_STRING)
+			   : "not installed";
 }
 
 /* EVP has no other reason to fail once the algorithm was found. */
@@ -54,13 +76,18 @@ image_hash_create(struct image_hash **out,
 	if (!hash)
 		return image_no_memory(err);
 	pthread_once(&library_once, create_library);
+	if (loaded < 0) {
+		free(hash);
+		*err = load_err;
+		return loaded;
+	}
 	if (library)
-		hash->context = EVP_MD_CTX_new();
+		hash->context = crypto.EVP_MD_CTX_new();
 	if (!hash->context) {
 		free(hash);
 		return image_no_memory(err);
 	}
-	hash->md = EVP_MD_fetch(library, algorithm->evp, NULL);
+	hash->md = crypto.EVP_MD_fetch(library, algorithm->evp, NULL);
 	if (!hash->md) {
 		image_hash_destroy(hash);
 		return image_fail(err, NULL, -ENOTSUP,
@@ -77,29 +104,32 @@ image_hash_destroy(struct image_hash *hash)
 {
 	if (!hash)
 		return;
-	EVP_MD_CTX_free(hash->context);
-	EVP_MD_free(hash->md);
+	crypto.EVP_MD_CTX_free(hash->context);
+	crypto.EVP_MD_free(hash->md);
 	free(hash);
 }
 
 int
 image_hash_begin(struct image_hash *hash, struct image_error *err)
 {
-	return check(EVP_DigestInit_ex(hash->context, hash->md, NULL), err);
+	return check(
+		crypto.EVP_DigestInit_ex(hash->context, hash->md, NULL), err);
 }
 
 int
 image_hash_add(struct image_hash *hash, const void *bytes, size_t length,
 	struct image_error *err)
 {
-	return check(EVP_DigestUpdate(hash->context, bytes, length), err);
+	return check(
+		crypto.EVP_DigestUpdate(hash->context, bytes, length), err);
 }
 
 int
 image_hash_end(
 	struct image_hash *hash, unsigned char *digest, struct image_error *err)
 {
-	return check(EVP_DigestFinal_ex(hash->context, digest, NULL), err);
+	return check(
+		crypto.EVP_DigestFinal_ex(hash->context, digest, NULL), err);
 }
 
 int
@@ -107,5 +137,6 @@ image_hash_once(const struct image_hash *hash, const void *bytes, size_t length,
 	unsigned char *digest, struct image_error *err)
 {
 	return check(
-		EVP_Digest(bytes, length, digest, NULL, hash->md, NULL), err);
+		crypto.EVP_Digest(bytes, length, digest, NULL, hash->md, NULL),
+		err);
 }

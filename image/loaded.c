@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include "loaded.h"
+
+int
+image_load(const struct image_loaded *library, void *functions,
+	struct image_error *err)
+{
+	void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
+
+	if (!handle)
+		return image_fail(err, NULL, -ENOTSUP,
+			"needs %s, which cannot be loaded (%s); install the "
+			"package %s",
+			library->file, dlerror(), library->package);
+	for (size_t i = 0; library->names[i]; i++) {
+		void *address = dlsym(handle, library->names[i]);
+		if (!address)
+			return image_fail(err, NULL, -ENOTSUP,
+				"needs %s with the function %s; install a "
+				"newer version of the package %s",
+				library->file, library->names[i],
+				library->package);
+		memcpy((char *)functions + i * sizeof(address), &address,
+			sizeof(address));
+	}
+	return 0;
+}
