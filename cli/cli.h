@@ -14,7 +14,8 @@
 #define CLI_USAGE 2
 /* Used in compare.c only. */
 #define CLI_DIFFERS 3
-/* The image is not what --expect or --expect-content names, or is not safe, with
+/* The image is not what --expect or --expect-content names, or is not safe,
+ * with
  * --untrusted. */
 #define CLI_REFUSED 3
 /* The network failed or an answer took too long: the same command may succeed
@@ -326,21 +327,49 @@ void cli_expect_json(struct json *json, const struct image_expect *expect);
 struct progress {
 	/* -1: none */
 	int fd;
+	/* lines of JSON in place of percentages */
+	bool json;
 	bool bar;
-	/* last value shown, -1 at first */
+	/* the last percentage of fd, -1 at first */
 	int shown;
+	const char *phase;
+	/* the name of what is read or written */
+	const char *store;
+	/* bytes; total may be IMAGE_SIZE_UNKNOWN */
+	uint64_t done;
 	uint64_t total;
+	/* bytes a second; 0: not known yet */
+	double rate;
+	uint64_t phase_ns;
+	/* the last measurement */
+	uint64_t rate_ns;
+	uint64_t rate_done;
+	/* the times of the next line on the terminal, and of JSON */
 	uint64_t next_ns;
+	uint64_t repeat_ns;
 	/* characters of the bar that are on the screen */
 	int drawn;
 };
 int progress_begin(
 	struct progress *progress, const struct cli *cli, bool may_draw);
+/* Begin a phase. The names stay the caller's, and must stay valid. */
+void progress_phase(struct progress *progress, const char *phase,
+	const char *store, uint64_t total);
 void progress_update(void *progress, uint64_t done);
-/* Clear the bar for a line of text. */
-void progress_clear(struct progress *progress);
 /* Report the last value after the end of the command's output. */
 void progress_succeed(struct progress *progress);
+/* Returns 0 to 99; 0 if the total is not known. */
+int progress_percent(const struct progress *progress);
+/* Returns the seconds that are left, or UINT64_MAX if they are not known. */
+uint64_t progress_left(const struct progress *progress);
+
+/* bar.c */
+/* Draw the bar on the terminal. */
+void bar_draw(struct progress *progress);
+/* Set the line that SIGUSR1 prints. */
+void bar_tell(struct progress *progress);
+/* Clear the bar for a line of text. */
+void progress_clear(struct progress *progress);
 
 /*
  * signals.c: cleanup when a signal ends the process. Catch such signals; a
@@ -353,6 +382,10 @@ void signals_remove(int directory, const char *name);
  * Set the width of the progress bar on stderr that the cleanup clears; 0: none.
  */
 void signals_bar(int width);
+/* Let SIGUSR1 print the line of signals_report(). */
+void signals_tell(void);
+/* The line stays the caller's; a later call replaces it. */
+void signals_report(const char *line);
 
 /* output/: a file that appears under its name only when it is complete. */
 struct output_how {

@@ -67,7 +67,8 @@ compare(struct pair *pair)
 
 	uint64_t size_a = image_source_size(pair->a);
 	uint64_t size_b = image_source_size(pair->b);
-	pair->progress.total = size_a > size_b ? size_a : size_b;
+	progress_phase(&pair->progress, "read", cli->operands[0],
+		size_a > size_b ? size_a : size_b);
 	int rc = image_compare(
 		pair->a, pair->b, &pair->run, &pair->compared, &err);
 	progress_clear(&pair->progress);

@@ -42,7 +42,7 @@ convert_compare(
 	struct image_run run = job->run;
 	struct image_compared compared;
 
-	run.progress = NULL;
+	progress_phase(&job->progress, "verify", job->name, job->size);
 	int rc = image_compare(job->src, back, &run, &compared, err);
 	if (rc < 0 || compared.equal)
 		return rc;
@@ -104,6 +104,7 @@ fill(struct job *job, struct image_error *err)
 	int rc = image_copy(job->src, job->dst, &job->run, &job->copied, err);
 	if (rc == 0)
 		rc = expect_verify(job, err);
+	progress_phase(&job->progress, "flush", job->name, job->size);
 	if (rc == 0)
 		rc = image_finish(job->dst, err);
 	if (rc == 0 && forward)
@@ -210,7 +211,7 @@ convert(struct job *job)
 			"read a second time");
 	job->create.size = image_source_size(job->src);
 	job->create.unsized = image_source_is_unsized(job->src);
-	job->progress.total = job->create.size;
+	progress_phase(&job->progress, "read", job->source, job->create.size);
 	int rc = refuse_disguised(job);
 	if (rc != 0)
 		return rc;

@@ -104,7 +104,7 @@ digest(const struct cli *cli, struct image_source *img, struct image_run *run,
 		return rc;
 	run->progress = progress_update;
 	run->opaque = &progress;
-	progress.total = image_source_size(img);
+	progress_phase(&progress, "read", name, image_source_size(img));
 	rc = block ? digest_blocks(cli, img, run, block, digests, &err)
 		   : image_digest(img, run, digests, &err);
 	progress_clear(&progress);

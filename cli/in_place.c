@@ -18,7 +18,7 @@ refuse_source(const struct job *job)
 {
 	struct stat st;
 
-	if (image_is_address(job->name))
+	if (image_is_address(job->cli->addresses[1]))
 		return strcmp(job->cli->addresses[1], job->cli->addresses[0]) ==
 				       0
 			       ? cli_fail(job->name, "is the source itself")
@@ -81,6 +81,7 @@ fill(struct job *job, struct image_store *held, struct image_error *err)
 			job->src, job->dst, &job->run, &job->copied, err);
 	if (rc == 0)
 		rc = expect_verify(job, err);
+	progress_phase(&job->progress, "flush", job->name, job->size);
 	if (rc == 0)
 		rc = image_finish(job->dst, err);
 	if (rc == 0 && held)

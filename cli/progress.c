@@ -1,19 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shows the progress: a bar on a terminal, or lines for a program. */
+/*
+ * Reports the progress: on a terminal, and as lines for a program. The phases
+ * of a command are "read", and of convert also "flush" and "verify".
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
 #include "cli.h"
 
-#define BAR_WIDTH 40
-#define LINE_SIZE (BAR_WIDTH + 16)
-/* For a terminal that does not report its width. */
-#define DEFAULT_WIDTH 79
+/* Between two lines on a terminal, and between two lines of JSON that have the
+ * same percentage. */
 #define REDRAW_NS UINT64_C(100000000)
+#define REPEAT_NS UINT64_C(1000000000)
+/* The rate is that of about the last seconds. */
+#define RATE_SECONDS 5.0
 
 static uint64_t
 now_ns(void)
@@ -23,19 +27,12 @@ now_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
-int
-progress_begin(struct progress *progress, const struct cli *cli, bool may_draw)
+static int
+parse_fd(struct progress *progress, const struct cli *cli)
 {
 	const char *text = cli->option[OPTION_PROGRESS_FD];
 	int fd;
 
-	*progress = (struct progress){.fd = -1, .shown = -1};
-	progress->bar = may_draw && isatty(STDERR_FILENO);
-	/* A signal must clear the bar. */
-	if (progress->bar)
-		signals_catch();
-	if (!text)
-		return 0;
 	if (!cli_parse_int(text, &fd))
 		return cli_usage(cli_commands[cli->command].name,
 			"--progress-fd: '%s' is not a file descriptor", text);
@@ -47,136 +44,213 @@ progress_begin(struct progress *progress, const struct cli *cli, bool may_draw)
 	/* The reader may close its end: the work continues without progress. */
 	signal(SIGPIPE, SIG_IGN);
 	progress->fd = fd;
-	progress->bar = false;
 	return 0;
 }
 
-static void
-write_line(struct progress *progress, int percent)
+int
+progress_begin(struct progress *progress, const struct cli *cli, bool may_draw)
 {
-	char line[16];
-	int length = snprintf(line, sizeof(line), "%d/100\n", percent);
+	*progress = (struct progress){.fd = -1, .shown = -1, .phase = "read"};
+	progress->json = cli->option[OPTION_PROGRESS_JSON];
+	if (cli->option[OPTION_PROGRESS_FD]) {
+		int rc = parse_fd(progress, cli);
+		if (rc != 0)
+			return rc;
+	} else if (progress->json) {
+		progress->fd = STDERR_FILENO;
+	}
+	progress->bar = may_draw && progress->fd < 0 && isatty(STDERR_FILENO);
+	/* A signal must clear the bar. */
+	if (progress->bar)
+		signals_catch();
+	signals_tell();
+	return 0;
+}
 
-	for (int done = 0; done < length;) {
-		ssize_t n = write(
-			progress->fd, line + done, (size_t)(length - done));
+int
+progress_percent(const struct progress *progress)
+{
+	if (progress->total == 0 || progress->total == IMAGE_SIZE_UNKNOWN)
+		return 0;
+	double part = (double)progress->done / (double)progress->total;
+	/* All of it is there when progress_succeed() is called. */
+	return part < 0.99 ? (int)(part * 100) : 99;
+}
+
+uint64_t
+progress_left(const struct progress *progress)
+{
+	if (progress->rate < 1 || progress->total == IMAGE_SIZE_UNKNOWN ||
+		progress->done > progress->total)
+		return UINT64_MAX;
+	double left = (double)(progress->total - progress->done);
+	return (uint64_t)(left / progress->rate + 0.5);
+}
+
+/* Write to the descriptor. Nobody reads it any longer after an error. */
+static void
+write_out(struct progress *progress, const char *text, size_t length)
+{
+	while (progress->fd >= 0 && length) {
+		ssize_t n = write(progress->fd, text, length);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0) {
 			progress->fd = -1;
 			return;
 		}
-		done += (int)n;
+		text += n;
+		length -= (size_t)n;
 	}
 }
 
-/*
- * Returns the characters that fit on a line of the terminal. Called before each
- * use, because the size of the window may change. The last column is left out,
- * because some terminals wrap there.
- */
-static int
-line_width(void)
+static void
+write_percent(struct progress *progress, int percent)
 {
-	struct winsize size;
+	char line[16];
+	int length = snprintf(line, sizeof(line), "%d/100\n", percent);
 
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col == 0)
-		return DEFAULT_WIDTH;
-	return size.ws_col - 1;
-}
-
-/* "[====    ]  50 %", or without the bar, or nothing, as it fits. */
-static int
-format_bar(char *line, int room, int percent)
-{
-	char bar[BAR_WIDTH + 1];
-	int width = room - (int)strlen("[] 100 %");
-
-	if (width > BAR_WIDTH)
-		width = BAR_WIDTH;
-	if (width <= 0)
-		return room < (int)strlen("100 %")
-			       ? 0
-			       : snprintf(line, LINE_SIZE, "%3d %%", percent);
-	int filled = percent * width / 100;
-	memset(bar, '=', (size_t)filled);
-	memset(bar + filled, ' ', (size_t)(width - filled));
-	bar[width] = '\0';
-	return snprintf(line, LINE_SIZE, "[%s] %3d %%", bar, percent);
+	write_out(progress, line, (size_t)length);
 }
 
 static void
-draw(struct progress *progress, int percent, uint64_t done)
+write_json(struct progress *progress)
 {
-	char line[LINE_SIZE] = "", text[CLI_SIZE_TEXT];
+	uint64_t left = progress_left(progress);
+	struct json json;
+	char *text = NULL;
+	size_t length = 0;
+
+	/* A line that there is no memory for is left out. */
+	FILE *to = open_memstream(&text, &length);
+	if (!to)
+		return;
+	json_begin(&json, to, '{');
+	json_string(&json, "phase", progress->phase);
+	json_string(&json, "store", progress->store);
+	json_number(&json, "bytes", progress->done);
+	if (progress->total != IMAGE_SIZE_UNKNOWN)
+		json_number(&json, "total", progress->total);
+	json_number(&json, "rate", (uint64_t)progress->rate);
+	if (left != UINT64_MAX)
+		json_number(&json, "eta", left);
+	json_end(&json, '}');
+	putc('\n', to);
+	if (fclose(to) == 0)
+		write_out(progress, text, length);
+	free(text);
+}
+
+/*
+ * Set the rate: the average of the phase at first, then one in which older
+ * bytes count less.
+ */
+static void
+measure(struct progress *progress, uint64_t now)
+{
+	double seconds = (double)(now - progress->rate_ns) * 1e-9;
+	double before = (double)(progress->rate_ns - progress->phase_ns) * 1e-9;
+
+	/* Times of a few chunks say little. */
+	if (progress->done < progress->rate_done || seconds < 0.05)
+		return;
+	if (before > RATE_SECONDS)
+		before = RATE_SECONDS;
+	double bytes = (double)(progress->done - progress->rate_done);
+	progress->rate += seconds / (seconds + before) *
+			  (bytes / seconds - progress->rate);
+	progress->rate_ns = now;
+	progress->rate_done = progress->done;
+}
+
+/* Show the present values in each way. */
+static void
+show(struct progress *progress, uint64_t now)
+{
+	progress->next_ns = now + REDRAW_NS;
+	measure(progress, now);
+	bar_tell(progress);
+	if (progress->bar)
+		bar_draw(progress);
+}
+
+void
+progress_phase(struct progress *progress, const char *phase, const char *store,
+	uint64_t total)
+{
 	uint64_t now = now_ns();
 
-	if (now < progress->next_ns)
+	progress->phase = phase;
+	progress->store = store;
+	progress->total = total;
+	progress->done = 0;
+	progress->rate = 0;
+	progress->phase_ns = progress->rate_ns = now;
+	progress->rate_done = 0;
+	progress->repeat_ns = now + REPEAT_NS;
+	bar_tell(progress);
+	if (!progress->json)
 		return;
-	progress->next_ns = now + REDRAW_NS;
-	int room = line_width();
-	/* Without a total: the bytes. */
-	int length = progress->total == IMAGE_SIZE_UNKNOWN
-			     ? snprintf(line, sizeof(line), "%.*s", room,
-				       cli_size_text(text, done))
-			     : format_bar(line, room, percent);
-	/* Overwrite the rest of a longer bar, which was drawn in a wider
-	 * window. */
-	if (progress->drawn > room)
-		progress->drawn = room;
-	if (progress->drawn < length)
-		progress->drawn = length;
-	signals_bar(progress->drawn);
-	fprintf(stderr, "\r%-*s", progress->drawn, line);
-	fflush(stderr);
+	progress->shown = 0;
+	write_json(progress);
+}
+
+/* Each percentage of the first phase once: "0/100" to "99/100". */
+static void
+update_percent(struct progress *progress)
+{
+	int percent = progress_percent(progress);
+
+	if (strcmp(progress->phase, "read") != 0)
+		return;
+	for (int i = progress->shown + 1; i <= percent; i++)
+		write_percent(progress, i);
+	if (progress->shown < percent)
+		progress->shown = percent;
+}
+
+static void
+update_json(struct progress *progress, uint64_t now)
+{
+	int percent = progress_percent(progress);
+
+	if (percent <= progress->shown && now < progress->repeat_ns)
+		return;
+	measure(progress, now);
+	write_json(progress);
 	progress->shown = percent;
+	progress->repeat_ns = now + REPEAT_NS;
 }
 
 void
 progress_update(void *opaque, uint64_t done)
 {
 	struct progress *progress = opaque;
+	uint64_t now = now_ns();
 
-	if (progress->fd < 0 && !progress->bar)
+	progress->done = done;
+	if (now >= progress->next_ns)
+		show(progress, now);
+	if (progress->fd < 0)
 		return;
-	int percent =
-		progress->total
-			? (int)((double)done / (double)progress->total * 100)
-			: 0;
-	/* progress_succeed() reports 100 at the end */
-	if (percent > 99)
-		percent = 99;
-	bool unknown = progress->total == IMAGE_SIZE_UNKNOWN;
-	if (percent <= progress->shown && !(unknown && progress->bar))
-		return;
-	if (progress->bar) {
-		draw(progress, percent, done);
-		return;
-	}
-	for (int i = progress->shown + 1; i <= percent; i++)
-		if (progress->fd >= 0)
-			write_line(progress, i);
-	progress->shown = percent;
-}
-
-void
-progress_clear(struct progress *progress)
-{
-	int width = line_width();
-
-	if (progress->drawn == 0)
-		return;
-	if (progress->drawn < width)
-		width = progress->drawn;
-	fprintf(stderr, "\r%*s\r", width, "");
-	progress->drawn = 0;
-	signals_bar(0);
+	if (progress->json)
+		update_json(progress, now);
+	else
+		update_percent(progress);
 }
 
 void
 progress_succeed(struct progress *progress)
 {
+	if (progress->fd < 0)
+		return;
+	if (progress->json) {
+		progress->phase = "done";
+		if (progress->total != IMAGE_SIZE_UNKNOWN)
+			progress->done = progress->total;
+		write_json(progress);
+		return;
+	}
 	for (int i = progress->shown + 1; i <= 100; i++)
-		if (progress->fd >= 0)
-			write_line(progress, i);
+		write_percent(progress, i);
 }

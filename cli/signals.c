@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cleanup before a signal ends the process. */
+/* The cleanup before a signal ends the process, and the answer to SIGUSR1. */
+#include <errno.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -14,7 +15,6 @@ static const int deadly[] = {
 	SIGPIPE,
 	SIGQUIT,
 	SIGALRM,
-	SIGUSR1,
 	SIGUSR2,
 	SIGXCPU,
 	SIGVTALRM,
@@ -34,6 +34,9 @@ static const int deadly[] = {
 /* A file to remove: valid while its name is not NULL. */
 static atomic_int doomed_directory;
 static _Atomic(const char *) doomed_name;
+
+/* The line that SIGUSR1 prints, or NULL. */
+static _Atomic(const char *) report;
 
 /* Characters of a progress bar on the line of the cursor. */
 static atomic_int bar_width;
@@ -87,6 +90,40 @@ signals_catch(void)
 		catch (deadly[i]);
 	for (int number = SIGRTMIN; number <= SIGRTMAX; number++)
 		catch (number);
+}
+
+static void
+on_question(int signal_number)
+{
+	int code = errno;
+	const char *line = report;
+
+	(void)signal_number;
+	if (line) {
+		clear_bar();
+		/* A closed stderr is no reason to end. */
+		if (write(STDERR_FILENO, line, strlen(line)) < 0)
+			errno = code;
+	}
+	errno = code;
+}
+
+void
+signals_tell(void)
+{
+	struct sigaction action = {
+		.sa_handler = on_question, .sa_flags = SA_RESTART};
+	struct sigaction old;
+
+	sigfillset(&action.sa_mask);
+	if (sigaction(SIGUSR1, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+		sigaction(SIGUSR1, &action, NULL);
+}
+
+void
+signals_report(const char *line)
+{
+	report = line;
 }
 
 void

@@ -3,6 +3,7 @@
 import fcntl
 import os
 import pty
+import re
 import signal
 import struct
 import subprocess
@@ -105,10 +106,16 @@ def test_a_bar_never_fills_a_line_of_the_terminal(
     """In the last column some terminals go to the next line already."""
     shown = on_terminal(hone, "convert", image("filled_ext4"), out / "d",
                         columns=columns)
-    widest = max(len(part) for part in shown.decode().split("\r"))
+    parts = [part for part in shown.decode().split("\n")[0].split("\r")
+             if part.strip()]
     limit = columns or 80
-    assert widest < limit
-    assert widest == min(48, limit - 1) or limit < 10
+    assert max(len(part) for part in shown.decode().split("\r")) < limit
+    # Spaces may follow, which overwrite a longer line.
+    for part in parts:
+        bar = re.fullmatch(r"((?:\[=* *\] )? *\d+ %)"
+                           r"(?:, [\d.]+ \w+/s)?(?:, [\d:]+ left)? *", part)
+        assert bar, part
+        assert len(bar[1]) == min(48, limit - 1) or limit < 10
     assert (b"%" in shown) == (limit > 5)
     assert (b"[" in shown) == (limit > 9)
     assert seen(shown)[-1] == ""
@@ -169,3 +176,18 @@ def test_no_bar_for_programs_and_the_quiet(hone, image, out, option):
 
 def test_no_bar_where_stderr_is_no_terminal(hone, image, out):
     assert not hone.run("convert", image("mixed"), out / "d").stderr
+
+
+def test_a_wide_terminal_has_the_rate_and_the_time_that_is_left(
+        hone, image, out):
+    """Nothing is coloured, with or without NO_COLOR."""
+    for number, more in enumerate(({}, {"NO_COLOR": "1"})):
+        shown = on_terminal(hone, "convert", "--force",
+                            "--rate-limit", "16M", image("all_data"),
+                            out / "d", columns=80, env=more)
+        assert re.search(rb"\[=* *\] +\d+ %, [\d.]+ [KMG]iB/s, \d+:\d\d left",
+                         shown), number
+        assert b"\x1b" not in shown
+    shown = on_terminal(hone, "convert", "--force", "--rate-limit", "16M",
+                        image("all_data"), out / "d", columns=60)
+    assert b"left" not in shown and b"%" in shown

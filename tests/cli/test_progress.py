@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Progress for programs; signals in the midst of work."""
+import json
 import os
 import re
 import signal
@@ -29,6 +30,112 @@ def test_progress_rises_to_100_and_tells_each_value_once(
     assert all(re.fullmatch(r"\d+/100", line) for line in lines)
     values = [int(line[:-4]) for line in lines]
     assert values == sorted(set(values)) and values[-1] == 100
+
+
+def test_verify_has_no_percentages(hone, image, out):
+    """Each value comes once, and the second pass is not the work."""
+    done, lines = lines_of(hone, "convert", "-q", "--verify",
+                           image("all_data"), out / "d")
+    assert done.returncode == 0
+    assert lines == [f"{i}/100" for i in range(101)]
+
+
+def json_lines(hone, *words):
+    """Exit code and objects of --progress-json."""
+    done, lines = lines_of(hone, *words, "--progress-json")
+    found = [json.loads(line) for line in lines]
+    for each in found:
+        assert {"phase", "store", "bytes", "rate"} <= each.keys()
+        assert each.keys() <= {"phase", "store", "bytes", "total", "rate",
+                               "eta"}
+        assert 0 <= each["bytes"] <= each["total"]
+    return done, found
+
+
+@pytest.mark.parametrize("name", ["all_data", "mixed", "1_bytes"])
+def test_lines_of_json_have_each_phase_and_rise(hone, image, out, name):
+    source, target = str(image(name)), str(out / "d")
+    done, found = json_lines(hone, "convert", "-q", "--verify", source,
+                             target)
+    assert done.returncode == 0 and not done.stderr
+    phases = [each["phase"] for each in found]
+    assert sorted(set(phases), key=phases.index) == [
+        "read", "flush", "verify", "done"]
+    assert phases.count("done") == phases.count("flush") == 1
+    for phase in "read", "verify":
+        of = [each for each in found if each["phase"] == phase]
+        values = [each["bytes"] for each in of]
+        assert values == sorted(values) and values[0] == 0
+        # Each percentage once, and a line a second.
+        assert len(of) <= 102 + found[-1].get("eta", 0)
+    assert {each["store"] for each in found
+            if each["phase"] == "read"} == {source}
+    assert {each["store"] for each in found
+            if each["phase"] != "read"} == {target}
+    size = os.stat(source).st_size
+    assert {each["total"] for each in found} == {size}
+    assert found[-1]["bytes"] == size
+
+
+@pytest.mark.parametrize("command", ["compare", "digest"])
+def test_other_commands_have_lines_of_json(hone, image, command):
+    if command == "digest" and b" without " in hone.ok("--version").stdout:
+        pytest.skip("this hone was built without OpenSSL")
+    source = image("all_data")
+    done, found = json_lines(hone, command,
+                             *[source] * (1 + (command == "compare")))
+    assert done.returncode == 0
+    assert [found[0]["phase"], found[-1]["phase"]] == ["read", "done"]
+    assert found[0]["store"] == str(source)
+
+
+def test_lines_of_json_go_to_stderr_without_a_descriptor(hone, image, out):
+    done = hone.run("convert", "-q", "--progress-json", image("mixed"),
+                    out / "d")
+    lines = done.stderr.decode().splitlines()
+    assert done.returncode == 0 and not done.stdout
+    assert json.loads(lines[0])["bytes"] == 0
+    assert json.loads(lines[-1])["phase"] == "done"
+
+
+def test_lines_of_json_of_a_failure_are_never_done(hone, image, out):
+    done = hone.run("convert", "--progress-json", image("all_data"),
+                    out / "d",
+                    before=["sh", "-c", 'ulimit -f 4096; exec "$@"', "sh"])
+    *lines, said = done.stderr.decode().splitlines()
+    assert done.returncode == 1 and said.startswith("hone: ")
+    assert lines and "done" not in {json.loads(line)["phase"]
+                                    for line in lines}
+
+
+@pytest.mark.parametrize("times", [1, 3])
+def test_a_question_by_signal_is_answered_by_a_line(hone, image, out, times):
+    """SIGUSR1, as with dd. The work goes on."""
+    source = image("filled_ext4")
+    with Stalled(hone, "convert", "-q", source, out / "d") as held:
+        answers = b""
+        for number in range(times):
+            held.process.send_signal(signal.SIGUSR1)
+            while answers.count(b"\n") <= number:
+                part = os.read(held.process.stderr.fileno(), 4096)
+                assert part, held.process.poll()
+                answers += part
+        assert held.go_on() == (0, b"", b"")
+    lines = answers.decode().splitlines()
+    assert len(lines) == times
+    for line in lines:
+        assert re.fullmatch(
+            r"hone: read: \d+(\.\d)? [KM]?i?[Bb]y?t?e?s? of [\d.]+ MiB "
+            r"\(\d+ %\)(, [\d.]+ [KMG]iB/s(, [\d:]+ left)?)?", line), line
+    assert_same(source, out / "d", "raw")
+
+
+def test_a_question_that_the_parent_ignores_stays_ignored(hone, image, out):
+    source = image("filled_ext4")
+    with Stalled(Deaf(hone, signal.SIGUSR1), "convert", "-q", source,
+                 out / "d") as held:
+        held.process.send_signal(signal.SIGUSR1)
+        assert held.go_on() == (0, b"", b"")
 
 
 def test_compare_has_progress_too(hone, image):
@@ -136,7 +243,7 @@ def test_a_reader_of_progress_who_leaves_does_no_harm(hone, image, out):
 
 @pytest.mark.parametrize("number", [
     signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT,
-    signal.SIGALRM, signal.SIGUSR1, signal.SIGUSR2, signal.SIGXCPU,
+    signal.SIGALRM, signal.SIGUSR2, signal.SIGXCPU,
     signal.SIGVTALRM, signal.SIGPROF], ids=lambda number: number.name)
 @pytest.mark.parametrize("fmt", ["raw", "qcow2"])
 def test_a_signal_in_the_midst_leaves_nothing_and_shows_in_the_status(
