@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include "convert.h"
@@ -35,22 +36,42 @@ parse(struct job *job)
 	return rc;
 }
 
+/* A source with an expected digest is read once only: compare another one. */
+static int
+compare_again(struct job *job, struct image_source *back,
+	const struct image_run *run, struct image_compared *compared,
+	struct image_error *err)
+{
+	struct image_open how = job->open;
+	struct image_source *again;
+
+	how.expect = NULL;
+	int rc = image_open(job->cli->addresses[0], &how, &again, err);
+	if (rc == 0)
+		rc = image_compare(again, back, run, compared, err);
+	image_close(again);
+	return rc;
+}
+
 int
 convert_compare(
 	struct job *job, struct image_source *back, struct image_error *err)
 {
 	struct image_run run = job->run;
 	struct image_compared compared;
+	int rc;
 
 	progress_phase(&job->progress, "verify", job->name, job->size);
-	int rc = image_compare(job->src, back, &run, &compared, err);
+	if (job->open.expect)
+		rc = compare_again(job, back, &run, &compared, err);
+	else
+		rc = image_compare(job->src, back, &run, &compared, err);
 	if (rc < 0 || compared.equal)
 		return rc;
 	if (job->write.keep_rest &&
 		compared.first_difference >= image_source_size(job->src))
 		return 0;
-	err->again = false;
-	err->refused = false;
+	err->again = err->refused = false;
 	snprintf(err->file, sizeof(err->file), "%s", job->name);
 	snprintf(err->text, sizeof(err->text),
 		"differs from the source at offset %" PRIu64 " when read back",
@@ -78,13 +99,13 @@ verify(struct job *job, struct image_error *err)
 	"would be a raw file with the signature of %s at offset %" PRIu64      \
 	"; use -O qcow2, or add --allow-disguised"
 
-/* refuse_disguised() for a source that can be read once. */
-static int
-refuse_written(struct job *job, struct image_error *err)
+int
+convert_refuse_written(struct job *job, struct image_error *err)
 {
 	struct image_disguise disguise;
 
-	if (job->cli->option[OPTION_ALLOW_DISGUISED])
+	if (job->cli->option[OPTION_ALLOW_DISGUISED] ||
+		!image_source_is_forward(job->src))
 		return 0;
 	int rc = image_disguise_written(job->dst, &disguise, err);
 	if (rc < 0 || !disguise.name)
@@ -99,16 +120,14 @@ refuse_written(struct job *job, struct image_error *err)
 static int
 fill(struct job *job, struct image_error *err)
 {
-	bool forward = image_source_is_forward(job->src);
-
 	int rc = image_copy(job->src, job->dst, &job->run, &job->copied, err);
 	if (rc == 0)
 		rc = expect_verify(job, err);
 	progress_phase(&job->progress, "flush", job->name, job->size);
 	if (rc == 0)
 		rc = image_finish(job->dst, err);
-	if (rc == 0 && forward)
-		rc = refuse_written(job, err);
+	if (rc == 0)
+		rc = convert_refuse_written(job, err);
 	job->size = image_sink_size(job->dst);
 	if (rc == 0)
 		rc = image_flush(job->dst, err);
@@ -204,8 +223,10 @@ convert(struct job *job)
 {
 	double start = now();
 
+	/* convert_compare() opens a source of --expect again. */
 	if (image_source_is_forward(job->src) &&
-		job->cli->option[OPTION_VERIFY])
+		job->cli->option[OPTION_VERIFY] &&
+		(!job->open.expect || strcmp(job->cli->addresses[0], "-") == 0))
 		return cli_usage("convert",
 			"--verify: the source comes as a stream, and cannot be "
 			"read a second time");

@@ -63,6 +63,11 @@ int expect_verify(struct job *job, struct image_error *err);
  */
 int convert_compare(
 	struct job *job, struct image_source *back, struct image_error *err);
+/*
+ * refuse_disguised() for a source that can be read once: after image_finish().
+ * Returns -EINVAL with a message about DST.
+ */
+int convert_refuse_written(struct job *job, struct image_error *err);
 
 /* in_place.c */
 /*

@@ -84,6 +84,8 @@ fill(struct job *job, struct image_store *held, struct image_error *err)
 	progress_phase(&job->progress, "flush", job->name, job->size);
 	if (rc == 0)
 		rc = image_finish(job->dst, err);
+	if (rc == 0)
+		rc = convert_refuse_written(job, err);
 	if (rc == 0 && held)
 		rc = image_target_release(held, err);
 	return rc == 0 ? image_flush(job->dst, err) : rc;

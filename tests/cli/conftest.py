@@ -35,6 +35,13 @@ def hone():
     return Hone(os.path.realpath(path))
 
 
+@pytest.fixture
+def digests(hone):
+    """Skip if this hone computes no digests."""
+    if b" with OpenSSL " not in hone.ok("--version").stdout:
+        pytest.skip("this hone was built without OpenSSL")
+
+
 def need_holes(directory):
     """Skip where the file system cannot tell holes from data."""
     probe = directory / "probe"

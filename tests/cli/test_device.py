@@ -372,13 +372,6 @@ def test_the_report_of_a_device_has_its_size(hone, loop, work):
     assert told["file_size"] == told["disk_usage"] == 4 * MIB
 
 
-@pytest.fixture
-def digests(hone):
-    """Skip if this hone computes no digests."""
-    if b" without " in hone.ok("--version").stdout:
-        pytest.skip("this hone was built without OpenSSL")
-
-
 @pytest.mark.parametrize("more", [[], ["--keep-rest"], ["--direct"]],
                          ids=" ".join)
 @pytest.mark.parametrize("length", [8 * MIB, 5 * MIB + 1000, MIB + 600000,
@@ -396,19 +389,21 @@ def test_a_device_has_the_content_whose_digest_holds(
         stale(8 * MIB)[length:] if "--keep-rest" in more else bytes(rest))
 
 
+@pytest.mark.parametrize("what", ["content", "file"])
 @pytest.mark.parametrize("more", [[], ["--keep-rest"]], ids=" ".join)
 def test_refused_content_has_no_partition_table(
-        hone, loop, work, digests, more):
+        hone, loop, work, digests, more, what):
     length = 6 * MIB
     data = disk(length)
     source = write_sparse(work / "disk.img", data)
     device = loop(8 * MIB)
     wrong = "0" * 64
-    done = hone.run("convert", *more, "--expect-content", f"sha256:{wrong}",
-                    source, device)
+    option = "--expect-content" if what == "content" else "--expect"
+    done = hone.run("convert", *more, option, f"sha256:{wrong}", source,
+                    device)
     assert done.returncode == 3 and not done.stdout
     assert error_line(done.stderr) == (
-        f"hone: {source}: the content is refused: its sha256 is "
+        f"hone: {source}: the {what} is refused: its sha256 is "
         f"{hashlib.sha256(data).hexdigest()}, not {wrong}; {device} has that "
         "content now, but zeros in its first and last MiB")
     last = length if more else 8 * MIB

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`--expect`: an image whose file has to have a digest."""
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import threading
+
+import pytest
+
+import images
+from harness import Stalled, error_line, stamp
+
+KI, MI = images.KI, images.MI
+
+pytestmark = pytest.mark.usefixtures("digests")
+
+TARGETS = {"raw": ["-O", "raw"], "qcow2": ["-O", "qcow2"],
+           "zlib": ["-O", "qcow2", "-c"]}
+
+
+def digest(path, algorithm="sha256"):
+    """Of the file as it is."""
+    return hashlib.new(algorithm, path.read_bytes()).hexdigest()
+
+
+def wrong(digits):
+    """Another digest, which differs in its last digit."""
+    return digits[:-1] + ("1" if digits[-1] == "0" else "0")
+
+
+@pytest.fixture(params=["raw", "qcow2", "packed"])
+def source(request, hone, image, work):
+    """An image of a disk, in each form."""
+    path = work / f"disk.{request.param}"
+    if request.param == "raw":
+        shutil.copyfile(image("mixed"), path)
+    else:
+        hone.ok("convert", "-q", "-O", "qcow2",
+                *(["-c"] if request.param == "packed" else []),
+                image("mixed"), path)
+    return path
+
+
+def refused(hone, *words, **more):
+    """The line of exit status 3."""
+    done = hone.run(*words, **more)
+    assert (done.returncode, done.stdout) == (3, b""), done
+    return error_line(done.stderr)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_image_with_its_digest_is_converted(
+        hone, image, source, out, target, threads):
+    algorithm = "sha256" if threads == "1" else "sha512"
+    right = digest(source, algorithm)
+    for digits in right, right.upper():
+        hone.ok("convert", "-q", "--force", "-m", threads, *TARGETS[target],
+                "--expect", f"{algorithm}:{digits}", source, out / "d")
+    hone.ok("compare", "-q", image("mixed"), out / "d")
+    plain = out / "plain"
+    hone.ok("convert", "-q", *TARGETS[target], source, plain)
+    assert plain.read_bytes() == (out / "d").read_bytes()
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_an_image_with_another_digest_is_refused(hone, source, out, target):
+    right = digest(source)
+    for old, digits in (None, "0" * 64), (b"old", wrong(right)):
+        if old:
+            (out / "d").write_bytes(old)
+        said = refused(hone, "convert", "--force", *TARGETS[target],
+                       "--expect", f"sha256:{digits}", source, out / "d")
+        assert said == (f"hone: {source}: the file is refused: its sha256 is "
+                        f"{right}, not {digits}")
+        assert os.listdir(out) == (["d"] if old else [])
+    assert (out / "d").read_bytes() == b"old"
+
+
+def test_a_digest_is_of_an_image_with_its_digest(hone, source, threads):
+    right = digest(source)
+    said = hone.ok("digest", "-m", threads, "--expect", f"sha256:{right}",
+                   source).stdout
+    assert said == hone.ok("digest", source).stdout
+    said = refused(hone, "digest", "-m", threads, "--expect",
+                   f"sha256:{wrong(right)}", source)
+    assert f"its sha256 is {right}, not" in said
+
+
+def test_a_list_of_blocks_ends_only_with_the_right_digest(hone, source):
+    words = ["digest", "--json", "--blocks", "64k", "--expect"]
+    whole = hone.json(*words, f"sha256:{digest(source)}", source)
+    done = hone.run(*words, "sha256:" + "0" * 64, source)
+    assert done.returncode == 3
+    assert b"the file is refused" in done.stderr
+    assert done.stdout.count(b"index") == len(whole["blocks"])
+    assert not done.stdout.endswith((b"]", b"\n", b"]}"))
+
+
+def test_the_file_is_read_once_in_its_order(
+        hone, strace, source, work, out):
+    trace = work / "trace"
+    hone.ok("convert", "-q", "-m", "1", "--expect",
+            f"sha256:{digest(source)}", source, out / "d",
+            before=[*strace, "-qq", "-y", "-o", trace, "-e",
+                    "trace=pread64,preadv2,read,mmap"])
+    at = 0
+    for line in trace.read_text().splitlines():
+        if f"<{source}>" not in line:
+            continue
+        length = int(line.rpartition("= ")[2])
+        offset = int(re.search(r", (\d+)\) +=", line).group(1))
+        assert (offset, "pread64(" in line) == (at, True), line
+        at += length
+    assert at == os.stat(source).st_size
+
+
+@pytest.mark.parametrize("less", [1, 511, 70000, 2 * MI])
+def test_a_file_that_was_cut_is_refused(hone, source, out, less):
+    right = digest(source)
+    os.truncate(source, max(os.stat(source).st_size - less, 1))
+    done = hone.run("convert", "-f", source.suffix[1:].replace(
+        "packed", "qcow2"), "--expect", f"sha256:{right}", source, out / "d")
+    # A table past the end of the file is found before the digest.
+    assert done.returncode == (3 if source.suffix == ".raw" else
+                               done.returncode)
+    assert done.returncode in (1, 3) and not done.stdout
+    error_line(done.stderr)
+    assert not os.listdir(out)
+
+
+def test_each_changed_byte_is_found(hone, source, out):
+    """Also one that is part of no table and of no data."""
+    right = digest(source)
+    size = os.stat(source).st_size
+    for place in range(size // 4, size, size // 4):
+        with open(source, "r+b") as file:
+            file.seek(place)
+            old = file.read(1)
+            file.seek(place)
+            file.write(bytes([old[0] ^ 1]))
+        done = hone.run("convert", "--expect", f"sha256:{right}", source,
+                        out / "d")
+        assert done.returncode in (1, 3), done
+        assert not os.listdir(out)
+        with open(source, "r+b") as file:
+            file.seek(place)
+            file.write(old)
+
+
+@pytest.mark.parametrize("change", ["cut", "written", "grown"])
+def test_a_file_that_changes_meanwhile_is_no_image(
+        hone, image, work, out, change):
+    path = work / "disk"
+    shutil.copyfile(image("filled_ext4"), path)
+    right = digest(path)
+    before = stamp(path)
+    with Stalled(hone, "convert", "-m", "1", "--expect", f"sha256:{right}",
+                 path, out / "d") as held:
+        if change == "cut":
+            os.truncate(path, 5 * MI)
+        elif change == "grown":
+            os.truncate(path, before[0] + 4096)
+        else:
+            with open(path, "r+b") as file:
+                file.seek(before[0] - 1)
+                file.write(b"x")
+        status, said, error = held.go_on()
+    assert status in (1, 3) and not said
+    assert os.fsencode(path) in error
+    assert not os.listdir(out)
+
+
+def test_tables_at_the_end_are_read(hone, work, out, qemu_img, threads):
+    """qemu-img moves a table that grows behind the data."""
+    path, raw = work / "disk.qcow2", work / "disk.raw"
+    noise = work / "noise"
+    noise.write_bytes(images.noise(3 * MI))
+    assert qemu_img("create", "-f", "qcow2", str(path), "8M")[0] == 0
+    subprocess.run(["qemu-io", "-c", f"write -s {noise} 1M 3M", str(path)],
+                   check=True, stdout=subprocess.DEVNULL)
+    assert qemu_img("resize", str(path), "70G")[0] == 0
+    assert qemu_img("resize", "--shrink", str(path), "9M")[0] == 0
+    with open(path, "rb") as file:
+        file.seek(40)
+        assert int.from_bytes(file.read(8), "big") > 3 * MI
+    assert qemu_img("convert", "-O", "raw", str(path), str(raw))[0] == 0
+    right = digest(path)
+    hone.ok("convert", "-q", "-m", threads, "--expect", f"sha256:{right}",
+            path, out / "d")
+    hone.ok("compare", "-q", "--strict", raw, out / "d")
+    refused(hone, "convert", "--expect", f"sha256:{wrong(right)}", path,
+            out / "e")
+
+
+def test_the_result_is_read_back(hone, source, out):
+    for target in TARGETS.values():
+        found = hone.json("convert", "--json", "--verify", "--force", *target,
+                          "--expect", f"sha256:{digest(source)}", source,
+                          out / "d")
+        assert found["verified"]
+        assert found["expect"] == {"sha256": digest(source)}
+        assert "digests" not in found
+        assert found["shared_bytes"] == 0
+
+
+def test_content_and_file_have_digests_of_their_own(hone, source, out):
+    content = hone.json("digest", "--json", source)["digests"]["sha256"]
+    file = digest(source)
+    words = ["convert", "-q", "--force", "-O", "raw"]
+    hone.ok(*words, "--expect", f"sha256:{file}", "--expect-content",
+            f"sha256:{content}", source, out / "d")
+    said = refused(hone, *words, "--expect", f"sha256:{file}",
+                   "--expect-content", f"sha256:{wrong(content)}", source,
+                   out / "d")
+    assert "the content is refused" in said
+    said = refused(hone, *words, "--expect", f"sha256:{wrong(file)}",
+                   "--expect-content", f"sha256:{content}", source, out / "d")
+    assert "the file is refused" in said
+
+
+def test_the_source_is_not_replaced(hone, source):
+    right = digest(source)
+    said = hone.fails("convert", "--force", "--expect", f"sha256:{right}",
+                      source, source)
+    assert "is the source itself" in said
+    assert digest(source) == right
+
+
+def signed(text):
+    """A message with dash-escaped lines and what only looks like a signature."""
+    lines = "".join("- " + line if line.startswith("-") else line
+                    for line in text.splitlines(True))
+    return ("-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\n" + lines +
+            "-----BEGIN PGP SIGNATURE-----\n\niQIzBAEBCgAdFiEE\n"
+            "-----END PGP SIGNATURE-----\n")
+
+
+def gnu(path):
+    """A line of sha256sum."""
+    return f"{digest(path)} *{path.name}\n"
+
+
+def tagged(path):
+    """A line of sha512sum --tag."""
+    return f"SHA512 ({path.name}) = {digest(path, 'sha512')}\n"
+
+
+LISTS = {"gnu": gnu, "tagged": tagged,
+         "both": lambda path: gnu(path) + tagged(path),
+         "crlf": lambda path: tagged(path).replace("\n", "\r\n"),
+         "signed": lambda path: signed("-----\n" + gnu(path)),
+         "with others": lambda path: ("# names\n" + "0" * 64 + "  disk\n" +
+                                      gnu(path) + "0" * 64 + "  other\n")}
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_a_list_has_the_digest(hone, source, work, out, kind):
+    sums = work / "SHA256SUMS"
+    sums.write_text(LISTS[kind](source))
+    hone.ok("convert", "-q", "--expect", f"@{sums}", source, out / "d")
+    hone.ok("digest", "--expect", f"@{sums}", source)
+    with open(source, "ab") as file:
+        file.write(b"x")
+    said = refused(hone, "digest", "--expect", f"@{sums}", source)
+    assert f"hone: {source}: the file is refused" in said
+
+
+def test_the_coreutils_write_lists(hone, work):
+    path = work / "back\\slash\nand line"
+    images.pieces(path, 100, (3, b"abc"))
+    for options in [], ["--tag"], ["--binary"]:
+        (work / "sums").write_bytes(subprocess.run(
+            ["sha256sum", *options, path.name], cwd=work, check=True,
+            stdout=subprocess.PIPE).stdout)
+        hone.ok("digest", "--expect", "@sums", path.name, cwd=work)
+        hone.ok("digest", "--expect", "@sums", path, cwd=work)
+    assert "has no digest of" in hone.fails(
+        "digest", "--expect", "@sums", "sums", cwd=work)
+
+
+def test_a_list_comes_through_a_pipe(hone, source):
+    """As from gpg --decrypt."""
+    for text, status in (gnu(source), 0), ("0" * 64 + "  other\n", 1):
+        reader, writer = os.pipe()
+        sender = threading.Thread(
+            target=lambda to=writer, data=text.encode(): (
+                os.write(to, data), os.close(to)))
+        sender.start()
+        done = hone.run("digest", "--expect", f"@/dev/fd/{reader}", source,
+                        pass_fds=[reader])
+        sender.join()
+        os.close(reader)
+        assert done.returncode == status
+
+
+@pytest.mark.parametrize("text, said", [
+    ("", "has no digest of 'disk.img', by SHA-2 or BLAKE2b"),
+    ("0" * 64 + "  other\n", "has no digest of 'disk.img'"),
+    ("0" * 32 + "  disk.img\n" + "0" * 40 + "  disk.img\n",
+     "has no digest of 'disk.img'"),
+    ("0" * 64 + "  disk.img\n" + "1" * 64 + " *a/disk.img\n",
+     "has two different sha256 digests of 'disk.img'"),
+    (signed("0" * 64 + "  disk.img\n")[:150],
+     "has a signed message without an end: the list is not complete"),
+    ("0" * 64 + "  disk.img\n" + signed("\n"), "has no digest of 'disk.img'"),
+    (signed("\n") * 2, "has two signed messages")], ids=range(7))
+def test_a_list_without_the_digest_is_refused(
+        hone, small, work, out, text, said):
+    sums = work / "sums"
+    sums.write_text(text)
+    for words in ["convert", small, out / "d"], ["digest", small]:
+        assert hone.fails(words[0], "--expect", f"@{sums}",
+                          *words[1:]).startswith(f"hone: {sums}: {said}")
+    assert not os.listdir(out)
+
+
+def test_a_list_that_cannot_be_read_is_an_error(hone, small, work):
+    def fails(what):
+        return hone.fails("digest", "--expect", what, small)
+
+    missing = work / "missing"
+    assert f"hone: {missing}: cannot be opened: No such file" in fails(
+        f"@{missing}")
+    assert "Is a directory" in fails(f"@{work}")
+    large = work / "large"
+    images.pieces(large, 16 * MI + 1)
+    assert "is larger than 16 MiB" in fails(f"@{large}")
+    images.pieces(large, 16 * MI - 1)
+    assert "has no digest of" in fails(f"@{large}")
+    for what in "http://host/SHA256SUMS", "@ftp://host/SHA256SUMS":
+        assert f"{what.lstrip('@')}: is not safe" in fails(what)
+
+
+@pytest.mark.parametrize("value, said", [
+    ("sha256", "--expect: 'sha256' is not ALGORITHM:HEX or @FILE"),
+    ("", "--expect: '' is not ALGORITHM:HEX or @FILE"),
+    ("crc:00", "--expect: 'crc:00' is not ALGORITHM:HEX or @FILE"),
+    ("sha256:00", "'00' is not the 64 hexadecimal digits of sha256"),
+    ("sha256:" + "0" * 65, "is not the 64 hexadecimal digits of sha256"),
+    ("sha256:" + "x" * 64, "is not the 64 hexadecimal digits of sha256"),
+    ("md5:" + "0" * 32, "--expect: another file can be made that has the "
+     "same md5; use sha256"),
+    ("sha1:" + "0" * 40, "the same sha1; use sha256")], ids=range(8))
+def test_a_misuse_of_expect(hone, small, out, value, said):
+    for words in ["convert", small, out / "d"], ["digest", small]:
+        assert said in hone.misused(words[0], "--expect", value, *words[1:])
+    assert not os.listdir(out)
