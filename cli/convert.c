@@ -99,6 +99,12 @@ verify(struct job *job, struct image_error *err)
 	"would be a raw file with the signature of %s at offset %" PRIu64      \
 	"; use -O qcow2, or add --allow-disguised"
 
+bool
+convert_to_stdout(const struct job *job)
+{
+	return strcmp(job->name, "-") == 0;
+}
+
 int
 convert_refuse_written(struct job *job, struct image_error *err)
 {
@@ -218,6 +224,28 @@ now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* Returns CLI_USAGE after a message if an option needs what DST is not. */
+static int
+refuse_stdout(const struct job *job)
+{
+	if (!convert_to_stdout(job))
+		return 0;
+	if (job->create.compress)
+		return cli_usage("convert",
+			"-c: an image on stdout cannot be compressed: its "
+			"tables come first, and have the compressed lengths");
+	if (strcmp(image_format_name(job->format), "raw") != 0)
+		return cli_usage("convert",
+			"'-': stdout takes a raw image only: the tables of "
+			"others come first, and describe what was not read "
+			"yet");
+	if (job->cli->option[OPTION_VERIFY])
+		return cli_usage("convert",
+			"--verify: what was written to stdout cannot be read "
+			"back");
+	return 0;
+}
+
 static int
 convert(struct job *job)
 {
@@ -257,6 +285,8 @@ convert_run(const struct cli *cli)
 	struct image_error err;
 
 	int rc = parse(&job);
+	if (rc == 0)
+		rc = refuse_stdout(&job);
 	if (rc != 0)
 		return rc;
 	if (image_open(cli->addresses[0], &job.open, &job.src, &err) < 0)

@@ -69,6 +69,14 @@ int convert_compare(
  */
 int convert_refuse_written(struct job *job, struct image_error *err);
 
+/* convert.c: returns whether DST is "-". */
+bool convert_to_stdout(const struct job *job);
+/*
+ * convert.c: after image_finish(): as refuse_disguised(), for a source that can
+ * be read once.
+ */
+int convert_refuse_written(struct job *job, struct image_error *err);
+
 /* in_place.c */
 /*
  * Set *target to DST if it exists and is written in place, or to NULL if DST is

@@ -5,6 +5,7 @@
  * digest guards it in another way: its first and last MiB are written last.
  */
 #include <fcntl.h>
+#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 #include "convert.h"
@@ -18,6 +19,8 @@ refuse_source(const struct job *job)
 {
 	struct stat st;
 
+	if (convert_to_stdout(job))
+		return 0;
 	if (image_is_address(job->cli->addresses[1]))
 		return strcmp(job->cli->addresses[1], job->cli->addresses[0]) ==
 				       0
@@ -33,12 +36,22 @@ refuse_source(const struct job *job)
 	return same ? cli_fail(job->name, "is the source, or a file of it") : 0;
 }
 
+/* The image has stdout for itself. Its reader may end early. */
+static void
+report_to_stderr(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+	fflush(stdout);
+	dup2(STDERR_FILENO, STDOUT_FILENO);
+}
+
 int
 in_place_open(struct job *job, struct image_store **target)
 {
 	struct image_error err;
 
 	*target = NULL;
+	job->write.allow_disguised = job->cli->option[OPTION_ALLOW_DISGUISED];
 	job->write.timeout = job->open.timeout;
 	job->write.tls_certificates = job->open.tls_certificates;
 	job->write.tls_psk = job->open.tls_psk;
@@ -46,6 +59,8 @@ in_place_open(struct job *job, struct image_store **target)
 	if (rc == 0 && image_target_open(job->cli->addresses[1], &job->write,
 			       target, &err) < 0)
 		rc = cli_image_fail(job->name, &err);
+	if (rc == 0 && convert_to_stdout(job))
+		report_to_stderr();
 	return rc;
 }
 
@@ -113,7 +128,8 @@ write_target(
 {
 	struct image_store *held = NULL;
 
-	if (job->expect.algorithm || job->open.expect) {
+	if ((job->expect.algorithm || job->open.expect) &&
+		!convert_to_stdout(job)) {
 		int rc = image_target_hold(&target, job->create.size, err);
 		if (rc < 0) {
 			image_store_close(target);
@@ -127,9 +143,10 @@ write_target(
 		return rc;
 	job->size = image_sink_size(job->dst);
 	rc = fill(job, held, err);
-	if (rc < 0)
+	job->size = image_sink_size(job->dst);
+	if (rc < 0 && !convert_to_stdout(job))
 		add_state(job, held, err);
-	else
+	else if (rc == 0)
 		rc = image_target_usage(target, &job->output.usage, err);
 	/* A server may serve one client at a time. */
 	image_sink_close(job->dst);

@@ -172,9 +172,7 @@ cli_refuse_stream(const struct cli *cli, int operand)
 	if (strcmp(cli->operands[operand], "-") != 0 || operand == 0)
 		return 0;
 	if (cli->command == COMMAND_convert)
-		return cli_usage(command,
-			"'-' is not a destination: hone writes files; './-' is "
-			"a file of that name");
+		return 0;
 	if (strcmp(cli->operands[0], "-") != 0)
 		return 0;
 	return cli_usage(command, "only one image can come from stdin");

@@ -193,7 +193,8 @@ image_target_open(const char *address, const struct image_write *how,
 		.timeout = how->timeout,
 		.tls_certificates = how->tls_certificates,
 		.tls_psk = how->tls_psk,
-		.in_place = how->in_place};
+		.in_place = how->in_place,
+		.allow_disguised = how->allow_disguised};
 
 	int rc = image_store_open_target(address, &store_how, out, err);
 	if (rc < 0 || !*out)

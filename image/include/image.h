@@ -358,6 +358,9 @@ struct image_write {
 	bool is_zero;
 	/* of what exists already: leave what lies behind a raw image */
 	bool keep_rest;
+	/* for stdout: send first bytes that make a raw image look like one of
+	 * another format */
+	bool allow_disguised;
 	/* as in struct image_open */
 	unsigned timeout;
 	const char *tls_certificates;

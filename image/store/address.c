@@ -133,6 +133,8 @@ image_store_open_target(const char *address, const struct image_store_how *how,
 	const struct scheme *scheme = scheme_of(address);
 
 	*out = NULL;
+	if (strcmp(address, "-") == 0)
+		return image_store_open_stdout(how, out, err);
 	if (!scheme)
 		return image_device_open(address, how, out, err);
 	if (!scheme->target)

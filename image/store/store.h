@@ -129,6 +129,8 @@ struct image_store_how {
 	bool drop_cache;
 	/* for a target: write into a regular file that exists */
 	bool in_place;
+	/* for stdout, as in struct image_write */
+	bool allow_disguised;
 	/* as in struct image_open */
 	const char *http_header_file;
 	unsigned timeout;
@@ -164,6 +166,12 @@ int image_store_open(const char *path, const char *below,
  * image_store_open() opens it, anything else as a stream.
  */
 int image_store_open_stdin(const struct image_store_how *how,
+	struct image_store **out, struct image_error *err);
+
+/*
+ * Write to stdout in the order of the bytes. The descriptor is a copy.
+ */
+int image_store_open_stdout(const struct image_store_how *how,
 	struct image_store **out, struct image_error *err);
 
 /*

@@ -228,7 +228,7 @@ def test_a_list_of_blocks_that_is_not_complete_is_no_json(hone, work):
     images.pieces(source, 4 * MI, (0, b"x"), (2 * MI, b"abc" * 300000))
     hone.ok("convert", "-q", "-c", source, disk)
     with open(disk, "r+b") as file:
-        file.seek(65 * KI)
+        file.seek(193 * KI)
         file.write(b"\xff" * 400)
     done = hone.run("digest", "--json", "--blocks", "64k", disk)
     assert done.returncode == 1 and done.stderr.startswith(b"hone: ")
@@ -244,7 +244,7 @@ def test_a_damaged_image_has_no_digest(hone, work, threads):
     images.pieces(source, 4 * MI, (2 * MI, b"abc" * MI))
     hone.ok("convert", "-q", "-c", source, disk)
     with open(disk, "r+b") as file:
-        file.seek(65 * KI)
+        file.seek(193 * KI)
         file.write(b"\xff" * 400)
     assert str(disk) in hone.fails("digest", "-m", threads, disk)
     assert "cannot be opened" in hone.fails("digest", work / "none")

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Images that come through a pipe."""
 import hashlib
+import json
 import os
 import random
+import re
 import socket
 import struct
 import subprocess
@@ -357,6 +359,101 @@ def test_hostile_tables_of_a_stream_are_refused(hone, disk, tmp_path):
             assert done.returncode == 1, (name, done)
             assert done.stderr.count(b"\n") == 1, (name, done)
             assert not out.exists()
+
+
+def to_stdout(hone, *args, **kwargs):
+    """The bytes that convert writes; its report is on stderr."""
+    done = hone.run("convert", *args, "-", **kwargs)
+    assert done.returncode == 0, done
+    assert done.stderr.count(b"\n") == 1 and done.stderr.startswith(b"-: raw")
+    return done.stdout
+
+
+def test_a_raw_image_goes_to_stdout(hone, disk, tmp_path):
+    """From a file and from a pipe, by one thread and by several."""
+    sources = {**images(tmp_path, disk), **own_images(hone, tmp_path, disk)}
+    for name, source in sources.items():
+        expected = disk.read_bytes() if name == "raw" else padded(disk)
+        for threads in "1", "3":
+            assert to_stdout(hone, "--threads", threads, source) == expected
+        data = source.read_bytes()
+        assert run_piped(lambda *args, **kwargs: to_stdout(
+            hone, *args, **kwargs), data, "-") == expected
+    for size in 0, 1, 511, 513, MIB, MIB + 1:
+        part = tmp_path / "part.raw"
+        part.write_bytes(bytes(size))
+        assert to_stdout(hone, part) == bytes(size)
+    with open(tmp_path / "out.raw", "wb") as out:
+        hone.ok("convert", "-q", disk, "-", stdout=out)
+    assert (tmp_path / "out.raw").read_bytes() == disk.read_bytes()
+
+
+def test_the_report_of_stdout_is_on_stderr(hone, disk):
+    done = hone.run("convert", "--json", "--digest", "sha256", disk, "-")
+    assert done.returncode == 0 and done.stdout == disk.read_bytes()
+    said = json.loads(done.stderr)
+    assert said["virtual_size"] == disk.stat().st_size
+    data = disk.read_bytes()
+    done = run_piped(hone.run, data, "convert", "--json", "-", "-")
+    assert done.stdout == data
+    assert json.loads(done.stderr)["virtual_size"] == len(data)
+
+
+def test_what_stdout_cannot_take_is_refused(hone, disk):
+    for args, part in ((["-O", "qcow2"], "raw image only"),
+                       (["-c", "-O", "qcow2"], "cannot be compressed"),
+                       (["--verify"], "cannot be read back")):
+        assert part in hone.misused("convert", *args, disk, "-")
+    main, side = os.openpty()
+    try:
+        done = hone.run("convert", disk, "-", stdout=side)
+    finally:
+        os.close(main)
+        os.close(side)
+    assert done.returncode == 1
+    assert done.stderr == (b"hone: stdout: is a terminal; an image goes to a "
+                           b"pipe or a file\n")
+
+
+def test_a_reader_that_stops_is_one_sentence(hone, disk):
+    """Whatever the command reads."""
+    for source in "file", "pipe":
+        read, write = os.pipe()
+        os.close(read)
+        if source == "file":
+            done = hone.run("convert", disk, "-", stdout=write)
+        else:
+            done = run_piped(hone.run, disk.read_bytes(), "convert", "-", "-",
+                             stdout=write)
+        os.close(write)
+        assert done.returncode == 1, done
+        assert re.fullmatch(rb"hone: stdout: cannot be written at offset \d+: "
+                            rb"Broken pipe\n", done.stderr), done
+
+
+def test_a_disguised_disk_does_not_reach_stdout(hone, tmp_path):
+    """Its first bytes are judged before they leave, its last ones at the end.
+    """
+    data = b"QFI\xfb" + bytes(3) + b"\3" + bytes(MIB)
+    done = run_piped(hone.run, data, "convert", "-f", "raw", "-", "-")
+    assert done.returncode == 1 and done.stdout == b"", done
+    assert b"signature of qcow2 at offset 0" in done.stderr
+    done = run_piped(hone.run, data, "convert", "-q", "-f", "raw",
+                     "--allow-disguised", "-", "-")
+    assert (done.returncode, done.stdout) == (0, data), done
+    disk = tmp_path / "disk.raw"
+    disk.write_bytes(data)
+    done = hone.run("convert", "-f", "raw", disk, "-")
+    assert done.returncode == 1 and done.stdout == b"", done
+    for rest in 496, 0:
+        tail = b"x" * MIB + b"conectix\0\0\0\2\0\1\0\0" + bytes(496)
+        done = run_piped(hone.run, bytes(rest) + tail, "convert", "-f", "raw",
+                         "-", "-")
+        assert done.returncode == 1, done
+        assert b"signature of VHD" in done.stderr, done
+        disk.write_bytes(tail)
+        done = hone.run("convert", disk, "-")
+        assert done.returncode == 1 and done.stdout == b"", done
 
 
 def test_memory_does_not_grow_with_the_stream(hone):

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The store of stdout: its bytes leave in order. What is left out between two
+ * writes is zero.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "format/formats.h"
+#include "store/address.h"
+
+/* Programs detect formats by the first and the last bytes of a raw disk. */
+#define END ((size_t)IMAGE_HEAD_SIZE)
+#define ZEROS 65536
+
+struct pipe_store {
+	struct image_store store;
+	int fd;
+	bool allow_disguised;
+	/* bytes that left */
+	uint64_t position;
+	/* what the end of the disk will be, for zeros before it */
+	uint64_t end;
+	/* the first bytes, and the last ones: byte n is tail[n % END] */
+	unsigned char head[END];
+	unsigned char tail[END];
+};
+
+static struct pipe_store *
+of(struct image_store *store)
+{
+	return (struct pipe_store *)store;
+}
+
+static int
+write_failed(const struct pipe_store *p, int code, struct image_error *err)
+{
+	return image_fail(err, p->store.name, -code,
+		"cannot be written at offset %" PRIu64 ": %s", p->position,
+		strerror(code));
+}
+
+/* A guest chose the first bytes: no program may detect another format. */
+static int
+judge_head(struct pipe_store *p, const unsigned char *head, size_t length,
+	struct image_error *err)
+{
+	bool in_disk;
+	const char *name = image_foreign_by_magic(head, length, &in_disk);
+	const struct image_format *format = image_format_by_magic(head, length);
+
+	if (p->allow_disguised || (name && in_disk) || (!name && !format))
+		return 0;
+	return image_fail(err, p->store.name, -EINVAL,
+		"would be a raw image with the signature of %s at offset 0; "
+		"add "
+		"--allow-disguised",
+		name ? name : format->name);
+}
+
+static void
+remember(struct pipe_store *p, const unsigned char *bytes, size_t length)
+{
+	for (size_t i = 0; i < length && p->position + i < END; i++)
+		p->head[p->position + i] = bytes[i];
+	for (size_t i = length > END ? length - END : 0; i < length; i++)
+		p->tail[(p->position + i) % END] = bytes[i];
+}
+
+/* Send bytes that were judged. */
+static int
+send_bytes(struct pipe_store *p, const unsigned char *bytes, size_t length,
+	struct image_error *err)
+{
+	remember(p, bytes, length);
+	while (length) {
+		ssize_t n = write(p->fd, bytes, length);
+		if (n < 0 && errno == EAGAIN) {
+			struct pollfd fd = {.fd = p->fd, .events = POLLOUT};
+			poll(&fd, 1, -1);
+			continue;
+		}
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return write_failed(p, n < 0 ? errno : ENOSPC, err);
+		p->position += (uint64_t)n;
+		bytes += n;
+		length -= (size_t)n;
+	}
+	return 0;
+}
+
+static int
+send_zeros(struct pipe_store *p, uint64_t end, struct image_error *err)
+{
+	static const unsigned char zeros[ZEROS];
+	int rc = 0;
+
+	while (rc == 0 && p->position < end) {
+		uint64_t left = end - p->position;
+		rc = send_bytes(
+			p, zeros, left < ZEROS ? (size_t)left : ZEROS, err);
+	}
+	return rc;
+}
+
+/*
+ * The first write has the bytes that programs look at: its chunk begins the
+ * disk, and the bytes before it are zero.
+ */
+static int
+pipe_write(struct image_store *store, uint64_t offset, const void *buf,
+	size_t length, struct image_error *err)
+{
+	struct pipe_store *p = of(store);
+	int rc = 0;
+
+	assert(offset >= p->position);
+	if (p->position == 0 && offset < END) {
+		unsigned char head[END] = {0};
+		size_t n = END - (size_t)offset;
+		n = n < length ? n : length;
+		memcpy(head + offset, buf, n);
+		rc = judge_head(p, head, (size_t)offset + n, err);
+	}
+	if (rc == 0)
+		rc = send_zeros(p, offset, err);
+	return rc == 0 ? send_bytes(p, buf, length, err) : rc;
+}
+
+/* The first and last bytes. Those that were not sent yet are zero. */
+static int
+pipe_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
+	struct image_error *err)
+{
+	struct pipe_store *p = of(store);
+	unsigned char *to = buf;
+
+	(void)err;
+	assert(offset + length <= END || offset + END >= p->position);
+	for (size_t i = 0; i < length; i++, offset++)
+		to[i] = offset >= p->position ? 0
+			: offset < END        ? p->head[offset]
+					      : p->tail[offset % END];
+	return 0;
+}
+
+static int
+pipe_zero(struct image_store *store, uint64_t offset, uint64_t length,
+	struct image_error *err)
+{
+	(void)store;
+	(void)offset;
+	(void)length;
+	(void)err;
+	return 0;
+}
+
+/* The zeros at the end of the disk leave at the end. */
+static int
+pipe_resize(struct image_store *store, uint64_t size, struct image_error *err)
+{
+	struct pipe_store *p = of(store);
+
+	(void)err;
+	p->end = size;
+	return 0;
+}
+
+static int
+pipe_extent(struct image_store *store, uint64_t offset, uint64_t limit,
+	uint64_t *length, bool *hole, struct image_error *err)
+{
+	(void)store;
+	(void)offset;
+	(void)err;
+	*length = limit;
+	*hole = false;
+	return 0;
+}
+
+/* A pipe cannot be synced. */
+static int
+pipe_flush(struct image_store *store, struct image_error *err)
+{
+	struct pipe_store *p = of(store);
+
+	int rc = send_zeros(p, p->end, err);
+	if (rc == 0 && fsync(p->fd) < 0 && errno != EINVAL &&
+		errno != ENOTSUP && errno != EROFS)
+		rc = write_failed(p, errno, err);
+	return rc;
+}
+
+static int
+pipe_unchanged(struct image_store *store, struct image_error *err)
+{
+	(void)store;
+	(void)err;
+	return 0;
+}
+
+static int
+pipe_usage(const struct image_store *store, struct image_usage *usage,
+	struct image_error *err)
+{
+	(void)err;
+	usage->file_size = usage->disk_usage =
+		((const struct pipe_store *)store)->position;
+	return 0;
+}
+
+static bool
+pipe_same(const struct image_store *store, int fd)
+{
+	(void)store;
+	(void)fd;
+	return false;
+}
+
+static void
+pipe_close(struct image_store *store)
+{
+	close(of(store)->fd);
+	free(store->name);
+	free(store);
+}
+
+static const struct image_store_ops pipe_ops = {
+	.read = pipe_read,
+	.write = pipe_write,
+	.zero = pipe_zero,
+	.resize = pipe_resize,
+	.extent = pipe_extent,
+	.flush = pipe_flush,
+	.unchanged = pipe_unchanged,
+	.usage = pipe_usage,
+	.same = pipe_same,
+	.close = pipe_close,
+};
+
+int
+image_store_open_stdout(const struct image_store_how *how,
+	struct image_store **out, struct image_error *err)
+{
+	*out = NULL;
+	if (isatty(STDOUT_FILENO))
+		return image_fail(err, "stdout", -EINVAL,
+			"is a terminal; an image goes to a pipe or a file");
+	int fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return image_fail(err, "stdout", -errno,
+			"cannot be written: %s", strerror(errno));
+	struct pipe_store *p = calloc(1, sizeof(*p));
+	if (p)
+		p->store.name = strdup("stdout");
+	if (!p || !p->store.name) {
+		free(p);
+		close(fd);
+		return image_no_memory(err);
+	}
+	p->store.ops = &pipe_ops;
+	p->store.forward = true;
+	p->store.zeros = true;
+	p->store.size = IMAGE_SIZE_UNKNOWN;
+	p->fd = fd;
+	p->allow_disguised = how->allow_disguised;
+	*out = &p->store;
+	return 0;
+}
