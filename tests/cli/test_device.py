@@ -415,6 +415,24 @@ def test_refused_content_has_no_partition_table(
     assert content(device)[last - MIB:last] == bytes(MIB)
 
 
+def test_a_disguised_disk_has_no_beginning_on_the_device(
+        hone, loop, work, digests):
+    """The source is read once, so that its signature is seen late."""
+    data = b"QFI\xfb" + disk(6 * MIB)[4:]
+    source = write_sparse(work / "disk.img", data)
+    device = loop(8 * MIB)
+    right = f"sha256:{hashlib.sha256(data).hexdigest()}"
+    said = hone.fails("convert", "-f", "raw", "--expect", right, source,
+                      device)
+    assert "would be a raw file with the signature of qcow2" in said
+    assert said.endswith("is incomplete now, with zeros in its first and "
+                         "last MiB")
+    assert content(device)[:MIB] == bytes(MIB)
+    hone.ok("convert", "-q", "-f", "raw", "--expect", right,
+            "--allow-disguised", source, device)
+    assert content(device)[:6 * MIB] == data
+
+
 def test_the_partition_table_is_written_last(hone, loop, work, digests):
     data = disk(8 * MIB)
     source = write_sparse(work / "disk.img", data)

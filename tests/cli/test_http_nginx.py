@@ -247,6 +247,32 @@ def test_the_expected_digest_of_a_file_on_a_server(web, nginx, out):
         assert right[7:] in said and not os.listdir(out)
 
 
+def test_a_list_of_digests_on_a_server(web, nginx, out):
+    files = nginx.folder / "files"
+    right = hashlib.sha256((files / "disk.img").read_bytes()).hexdigest()
+    here = f"https://localhost:{nginx.tls}"
+    image = f"http://localhost:{nginx.plain}/disk%2Eimg?key=a/b"
+    env = trusted(nginx)
+    for digest, code in (right, 0), ("0" * 64, 3):
+        (files / "SHA256SUMS").write_text(
+            f"{'1' * 64} *b\n{digest} *disk.img\n")
+        for url in f"{here}/SHA256SUMS", f"@{here}/none/SHA256SUMS?x=/":
+            words = ["-f", "raw", "--expect", url, image]
+            if code == 0:
+                web.ok("digest", *words, env=env)
+                continue
+            assert "the file is refused" in web.fails(
+                "convert", *words, out / "d", code=3, env=env)
+    said = web.fails("digest", "--expect", f"{here}/missing", image, env=env)
+    assert "/missing: " in said and "404" in said
+    said = web.fails("digest", "--expect", f"{here}/SHA256SUMS", image)
+    assert "certificate" in said.lower()
+    said = web.fails("digest", "--expect",
+                     image.replace("disk%2Eimg", "SHA256SUMS"), image)
+    assert "is not safe: a list of digests comes from a file or by" in said
+    assert not os.listdir(out)
+
+
 def test_a_proxy(web, out):
     """A request to a proxy has the whole address."""
     def answer(handler, request):
