@@ -308,6 +308,33 @@ def serve(work, data, *args, **how):
     return nbd_server.Server(work / "our.sock", data, *args, **how)
 
 
+def test_only_zeros_are_holes(hone, work):
+    """A hole may have any bytes; data may be zero."""
+    data = bytearray(random.Random(4).randbytes(4 * MI))
+    data[2 * MI:3 * MI] = bytes(MI)
+    with serve(work, data, extents=lambda offset, length: [
+            (2 * MI, 1), (MI, 2), (MI, 0)]) as server:
+        hone.ok("convert", "-q", "-f", "raw", server.url, work / "out")
+        assert not [r for r in server.requests if r[0] == nbd_server.READ and
+                    2 * MI <= r[1] < 3 * MI]
+    assert (work / "out").read_bytes() == data
+
+
+@pytest.mark.parametrize("flags", [0, nbd_server.CAN_FLUSH])
+def test_a_destination_is_flushed_after_the_last_write(
+        hone, source, work, flags):
+    size = os.stat(source).st_size
+    with serve(work, bytearray(b"\xa5" * size), flags) as server:
+        hone.ok("convert", "-q", source, server.url)
+    kinds = [request[0] for request in server.requests]
+    assert kinds.count(nbd_server.FLUSH) == bool(flags)
+    if flags:
+        assert kinds.index(nbd_server.FLUSH) > max(
+            at for at, kind in enumerate(kinds) if kind == nbd_server.WRITE)
+    assert nbd_server.WRITE_ZEROES not in kinds and 4 not in kinds
+    assert server.disk == source.read_bytes()
+
+
 MULTI = nbd_server.CAN_FLUSH | nbd_server.CAN_ZERO | nbd_server.CAN_MULTI
 
 
