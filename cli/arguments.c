@@ -171,11 +171,25 @@ begin_spill(void *opaque, const char *name, const char *folder)
 		name, folder);
 }
 
+static int
+parse_unpack(const struct cli *cli, enum image_packing *packing)
+{
+	const char *text = cli->option[OPTION_UNPACK];
+
+	*packing = text ? image_packing_by_name(text) : IMAGE_PACKING_AUTO;
+	if (*packing != IMAGE_PACKINGS)
+		return 0;
+	return cli_usage(command_name(cli),
+		"--unpack: '%s' is not auto, none, gzip, xz, zstd or bzip2",
+		text);
+}
+
 int
 cli_open(const struct cli *cli, struct image_open *how)
 {
 	/* Lives as long as the image. */
 	static struct image_spill spill = {.begin = begin_spill};
+	struct image_run run = {0};
 
 	*how = (struct image_open){
 		.allow_backing = cli->option[OPTION_ALLOW_BACKING],
@@ -187,6 +201,11 @@ cli_open(const struct cli *cli, struct image_open *how)
 	};
 	spill.folder = scratch(cli);
 	int rc = parse_network(cli, how);
+	if (rc == 0)
+		rc = parse_unpack(cli, &how->packing);
+	if (rc == 0)
+		rc = parse_memory(cli, &run);
+	how->memory = run.memory;
 	return rc ? rc : cli_cache_mode(cli, OPTION_SOURCE_CACHE, &how->direct);
 }
 

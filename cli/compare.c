@@ -101,9 +101,11 @@ open_side(const struct cli *cli, int which, const struct image_format *format,
 	if (rc != 0)
 		return rc;
 	how.format = format;
-	/* --snapshot selects a snapshot of A */
-	if (which == 1)
+	/* --snapshot selects a snapshot of A, and --unpack its packing */
+	if (which == 1) {
 		how.snapshot = NULL;
+		how.packing = IMAGE_PACKING_AUTO;
+	}
 	if (image_open(cli->addresses[which], &how, source, &err) < 0) {
 		if (which == 1)
 			cli_name_second_format(err.text);

@@ -5,6 +5,7 @@
 #include "format/verdict.h"
 #include "store/address.h"
 #include "store/forward.h"
+#include "unpack/unpack.h"
 
 /*
  * Set *format; NULL, after a reported fault, if suffix and first bytes
@@ -25,10 +26,36 @@ find_format(struct image_store *store, const struct image_open *how,
 	return 0;
 }
 
-/* The tests, without a look at whether the store has changed since. */
+/* More than the signatures at the end of a file. */
+#define STEP ((size_t)1 << 20)
+
+/*
+ * Read a stream to its end, and set its size. With ends_only, only the first
+ * and the last bytes are kept, which is enough for the tests of a raw image.
+ */
+static int
+read_stream(struct image_store *store, bool ends_only, struct image_error *err)
+{
+	uint64_t at = 0, reached = STEP;
+	int rc = 0;
+
+	while (rc == 0 && reached == STEP) {
+		rc = image_store_reach(store, at, STEP, &reached, err);
+		if (rc == 0 && ends_only && at >= 2 * STEP)
+			image_store_release(store, at - STEP, STEP);
+		at += reached;
+	}
+	store->size = at;
+	return rc;
+}
+
+/*
+ * The tests, without a look at whether the store has changed since. With keep,
+ * the bytes of a stream can be read again.
+ */
 static int
 check_metadata(struct image_store *store, const struct image_open *how,
-	struct image_verdict *verdict, struct image_error *err)
+	bool keep, struct image_verdict *verdict, struct image_error *err)
 {
 	const struct image_format *format;
 
@@ -44,7 +71,11 @@ check_metadata(struct image_store *store, const struct image_open *how,
 	if (rc < 0 || !format)
 		return rc;
 	verdict->checked->format = format;
-	rc = image_check_signatures(store, format, verdict, err);
+	if (store->forward && (!keep || store->size == IMAGE_SIZE_UNKNOWN))
+		rc = read_stream(
+			store, !keep && format == &image_format_raw, err);
+	if (rc == 0)
+		rc = image_check_signatures(store, format, verdict, err);
 	if (rc == 0 && format->check)
 		rc = format->check(store, verdict, err);
 	return rc;
@@ -54,7 +85,7 @@ int
 image_check_store(struct image_store *store, const struct image_open *how,
 	struct image_verdict *verdict, struct image_error *err)
 {
-	int rc = check_metadata(store, how, verdict, err);
+	int rc = check_metadata(store, how, false, verdict, err);
 	return rc ? rc : store->ops->unchanged(store, err);
 }
 
@@ -75,7 +106,7 @@ image_check_refuse(struct image_store *store, const struct image_open *how,
 	struct image_checked checked;
 	struct image_verdict verdict = {keep_first, &first, &checked};
 
-	int rc = check_metadata(store, how, &verdict, err);
+	int rc = check_metadata(store, how, true, &verdict, err);
 	if (rc < 0 || checked.safe)
 		return rc;
 	rc = image_fail(err, store->name, -EPERM, "is not safe: %s: %s",
@@ -94,6 +125,8 @@ image_check(const char *path, const struct image_open *how,
 	struct image_store *store;
 
 	int rc = image_store_open_address(path, &store_how, &store, err);
+	if (rc == 0)
+		rc = image_unpack_store(&store, how, err);
 	if (rc < 0)
 		return rc;
 	image_forward_spill(store, how->spill);

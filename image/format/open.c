@@ -2,14 +2,35 @@
 /* Opens a source and creates a sink: combines a format with a store. */
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include "format/formats.h"
 #include "format/verdict.h"
 #include "store/address.h"
 #include "store/forward.h"
 #include "store/hash_stream.h"
+#include "unpack/unpack.h"
 
 #define RAW_HINT "add -f raw to read it as a raw image"
+
+/* Fails if the name of a raw image is that of another format. */
+static int
+check_name(const struct image_store *store, struct image_error *err)
+{
+	const char *slash = strrchr(store->name, '/');
+	char name[IMAGE_NAME_MAX];
+
+	snprintf(name, sizeof(name), "%s", slash ? slash + 1 : store->name);
+	/* "disk.qcow2.xz" is named .qcow2. */
+	if (store->unpacked)
+		name[image_unpack_name(name)] = '\0';
+	const char *claimed = image_claimed_by_suffix(name);
+	if (!claimed)
+		return 0;
+	return image_fail(err, store->name, -EINVAL,
+		"is named %s but has no %s header; " RAW_HINT,
+		strrchr(name, '.'), claimed);
+}
 
 int
 image_probe(struct image_store *store, const struct image_format **format,
@@ -34,13 +55,8 @@ image_probe(struct image_store *store, const struct image_format **format,
 	*format = image_format_by_magic(head, length);
 	if (*format)
 		return 0;
-	const char *claimed = image_claimed_by_suffix(store->name);
-	if (claimed)
-		return image_fail(err, store->name, -EINVAL,
-			"is named %s but has no %s header; " RAW_HINT,
-			strrchr(store->name, '.'), claimed);
 	*format = &image_format_raw;
-	return 0;
+	return check_name(store, err);
 }
 
 int
@@ -93,6 +109,8 @@ image_open(const char *path, const struct image_open *how,
 	int rc = image_store_open_address(path, &store_how, &store, err);
 	if (rc == 0 && how->expect)
 		rc = expect_digest(&store, how->expect, err);
+	if (rc == 0)
+		rc = image_unpack_store(&store, how, err);
 	return rc < 0 ? rc : image_open_store(store, how, out, err);
 }
 

@@ -216,6 +216,11 @@ struct image_expect;
 struct image_open {
 	/* NULL: detect the format by the first bytes and the name */
 	const struct image_format *format;
+	/* of the file itself, not of backing files and data files */
+	enum image_packing packing;
+	/* most bytes of what unpacks the file; 0: the default. A file that
+	 * needs more is refused. */
+	uint64_t memory;
 	/* NULL: refuse an image with a backing file. Otherwise backing files
 	 * must be regular files below this directory */
 	const char *allow_backing;

@@ -107,6 +107,8 @@ struct image_store {
 	/* bytes come or go once, in order: reads and writes at ascending
 	 * offsets are fast, and others may be refused */
 	bool forward;
+	/* the bytes are those that were packed in the file of this name */
+	bool unpacked;
 	/* for writing: what was never written reads as zeros */
 	bool zeros;
 	/* for writing: the size is given, and no write is past it */

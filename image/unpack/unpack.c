@@ -89,6 +89,8 @@ struct unpacking {
 	bool ended;
 	/* offset of input[at] in the packed stream */
 	uint64_t offset;
+	/* bytes of the content that were read */
+	uint64_t content;
 	size_t at;
 	size_t end;
 	unsigned char input[INPUT];
@@ -148,7 +150,7 @@ no_member(struct unpacking *u, struct image_error *err)
 	if (!u->has_member)
 		return image_fail(err, u->stream.name, -EINVAL,
 			"is not packed by %s: the %s header is missing at "
-			"offset %" PRIu64,
+			"offset %" PRIu64 "; --unpack none reads it as it is",
 			name, name, u->offset);
 	return image_fail(err, u->stream.name, -EINVAL,
 		"has other data after the end of the %s data, at offset "
@@ -247,7 +249,14 @@ unpack_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
 		else
 			rc = decode(u, buf, length, got, err);
 	}
-	return rc;
+	u->content += *got;
+	if (rc < 0 || *got || stream->size == IMAGE_SIZE_UNKNOWN ||
+		stream->size == u->content)
+		return rc;
+	return image_fail(err, stream->name, -EIO,
+		"has %" PRIu64 " %s of content, and its index has %" PRIu64,
+		u->content, image_plural(u->content, "byte", "bytes"),
+		stream->size);
 }
 
 static void
@@ -290,6 +299,7 @@ image_unpack_open(enum image_packing packing, struct image_stream *packed,
 		u->stream.ops = &unpack_ops;
 		u->stream.name = strdup(packed->name);
 		u->stream.size = IMAGE_SIZE_UNKNOWN;
+		u->stream.store = packed->store;
 		u->packed = packed;
 		u->packing = row;
 		rc = row->decoder->open(

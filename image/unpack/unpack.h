@@ -2,6 +2,7 @@
 #ifndef HONE_IMAGE_UNPACK_H
 #define HONE_IMAGE_UNPACK_H
 /* Packed files: their detection, and a stream of the bytes that are in them. */
+#include "store/store.h"
 #include "store/stream.h"
 
 /* Bytes of decoders if the user sets no limit: what xz -9 and zstd --long need.
@@ -36,5 +37,15 @@ enum image_packing image_unpack_by_magic(
  */
 int image_unpack_open(enum image_packing packing, struct image_stream *packed,
 	uint64_t memory, struct image_stream **out, struct image_error *err);
+
+/*
+ * Replace a store by one of the bytes that are packed in it, as how->packing
+ * says. No change if it is not packed. Closes the store on failure.
+ */
+int image_unpack_store(struct image_store **store, const struct image_open *how,
+	struct image_error *err);
+
+/* Returns the length of the name without the suffix of a packing. */
+size_t image_unpack_name(const char *name);
 
 #endif

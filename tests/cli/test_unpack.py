@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Images that are packed by gzip, xz, zstd or bzip2."""
+import bz2
+import gzip
+import lzma
+import os
+import random
+import shutil
+import subprocess
+
+import pytest
+
+import images
+from harness import failure
+from images import KI, MI
+
+LIBRARIES = {"gzip": b"zlib", "xz": b"liblzma", "zstd": b"libzstd",
+             "bzip2": b"libbz2"}
+SUFFIX = {"gzip": ".gz", "xz": ".xz", "zstd": ".zst", "bzip2": ".bz2"}
+PACKAGE = {"xz": "liblzma-dev", "bzip2": "libbz2-dev"}
+READERS = ["convert", "map", "info", "compare", "check", "digest"]
+
+
+def zstd(data, *options):
+    """The zstd command; it always adds a checksum."""
+    if not shutil.which("zstd"):
+        pytest.skip("zstd is not installed")
+    return subprocess.run(["zstd", "-q", "-c", *options], input=data,
+                          stdout=subprocess.PIPE, check=True).stdout
+
+
+def xz(data, *options):
+    """The xz command, for what Python's module cannot do."""
+    return subprocess.run(["xz", "-c", *options], input=data,
+                          stdout=subprocess.PIPE, check=True).stdout
+
+
+PACK = {"gzip": lambda data: gzip.compress(data, 1),
+        "xz": lambda data: lzma.compress(data, preset=0),
+        "zstd": zstd, "bzip2": bz2.compress}
+
+
+@pytest.fixture(params=list(PACK))
+def packing(request, hone):
+    """Each packing of this build."""
+    if LIBRARIES[request.param] + b" " not in hone.ok("--version").stdout:
+        pytest.skip(f"this hone cannot unpack {request.param}")
+    return request.param
+
+
+@pytest.fixture
+def has_xz(hone):
+    """Skip without liblzma."""
+    if b"liblzma 5" not in hone.ok("--version").stdout:
+        pytest.skip("this hone was built without liblzma")
+
+
+@pytest.fixture
+def qcow2(hone, small, work):
+    """The small image as qcow2."""
+    path = work / "source" / "disk.qcow2"
+    hone.ok("convert", "-q", small, path)
+    return path
+
+
+def store(folder, name, data):
+    """A file of these bytes."""
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+def digest(hone, image, *options):
+    """The digest of the content that the command computes."""
+    return hone.ok("digest", "-a", "md5", *options, image).stdout.split()[0]
+
+
+@pytest.mark.parametrize("format_", ["raw", "qcow2"])
+def test_every_command_reads_a_packed_image(hone, small, qcow2, work, packing,
+                                            format_, out, threads):
+    if (b"without OpenSSL") in hone.ok("--version").stdout:
+        pytest.skip("this hone was built without OpenSSL")
+    plain = small if format_ == "raw" else qcow2
+    packed = store(work, f"a.{format_}{SUFFIX[packing]}",
+                   PACK[packing](plain.read_bytes()))
+    for target in ("x.raw", "x.qcow2"):
+        hone.ok("convert", "-q", "-m", threads, packed, out / target)
+        hone.ok("compare", "-q", out / target, small)
+    hone.ok("compare", "-q", "--strict", packed, plain)
+    hone.ok("compare", "-q", "--strict", plain, packed)
+    assert digest(hone, packed) == digest(hone, plain)
+    ours = hone.json("map", "--json", packed)
+    theirs = hone.json("map", "--json", plain)
+    total = {}
+    for listed, sign in ((ours, 1), (theirs, -1)):
+        for extent in listed:
+            kind = "data" if extent["kind"] == "data" else "zero"
+            total[kind] = total.get(kind, 0) + sign * extent["length"]
+    assert not any(total.values())
+    found = hone.json("info", "--json", packed)
+    assert found["format"] == format_
+    assert found["file_size"] == packed.stat().st_size
+    assert hone.json("check", "--json", packed)["safe"]
+
+
+def test_the_suffix_or_the_option_says_how_it_is_packed(hone, qcow2, work,
+                                                        packing):
+    data = PACK[packing](qcow2.read_bytes())
+    named = store(work, "a.qcow2" + SUFFIX[packing].upper(), data)
+    other = store(work, "b.qcow2", data)
+    for words in ([named], ["--unpack", "auto", named],
+                  ["--unpack", packing, named], ["-f", "qcow2", named],
+                  [other], ["--unpack", packing, "-f", "qcow2", other]):
+        hone.ok("compare", "-q", *words, qcow2)
+    # A guest chose the first bytes of a disk whose format is given.
+    raw = store(work, "c.raw", data + bytes(-len(data) % 512))
+    hone.ok("compare", "-q", "-f", "raw", "-F", "raw", raw, raw)
+    size = hone.json("info", "--json", "-f", "raw", raw)["virtual_size"]
+    assert size == raw.stat().st_size
+    size = hone.json("info", "--json", "--unpack", "none",
+                     named)["virtual_size"]
+    assert size == len(data)
+    assert "qcow2" in hone.fails("info", "-f", "qcow2", "--unpack", "none",
+                                 named)
+
+
+def test_the_suffix_below_the_packing_is_checked(hone, small, work, packing):
+    packed = store(work, "a.qcow2" + SUFFIX[packing],
+                   PACK[packing](small.read_bytes()))
+    said = hone.fails("convert", packed, work / "x")
+    assert "is named .qcow2 but has no qcow2 header" in said
+    hone.ok("convert", "-q", "-f", "raw", packed, work / "x")
+    hone.ok("compare", "-q", small, work / "x")
+
+
+def test_a_file_that_is_not_packed_is_refused(hone, small, work, packing):
+    plain = store(work, "a.raw" + SUFFIX[packing], small.read_bytes())
+    said = hone.fails("convert", plain, work / "x")
+    assert f"is not packed by {packing}" in said and "--unpack none" in said
+    hone.ok("convert", "-q", "--unpack", "none", plain, work / "x")
+    hone.ok("compare", "-q", small, work / "x")
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_a_wrong_packing_is_a_misuse(hone, small, out, command):
+    operands = [small, out / "x"] if command == "convert" else [small]
+    operands += [small] if command == "compare" else []
+    said = hone.misused(command, "--unpack", "lzip", *operands)
+    assert ("--unpack: 'lzip' is not auto, none, gzip, xz, zstd or bzip2"
+            in said)
+
+
+def test_a_destination_that_is_the_packed_source_is_kept(hone, small, work,
+                                                         packing):
+    packed = store(work, "a.raw" + SUFFIX[packing],
+                   PACK[packing](small.read_bytes()))
+    before = packed.read_bytes()
+    said = hone.fails("convert", "--force", packed, packed)
+    assert "is the source itself" in said
+    assert packed.read_bytes() == before
+
+
+def fails_everywhere(hone, packed, small, out, part):
+    """No command accepts the image, and nothing is left."""
+    for words in (["convert", packed, out / "x"], ["compare", packed, small],
+                  ["digest", packed], ["check", packed]):
+        done = hone.run(*words)
+        assert done.returncode == (2 if words[0] == "check"
+                                   else failure(words[0])), words
+        said = done.stderr.decode()
+        assert part in said and str(packed) in said, said
+    assert not os.listdir(out)
+
+
+def test_a_file_cut_at_each_fiftieth_is_an_error(hone, small, work, packing,
+                                                 out):
+    data = PACK[packing](small.read_bytes())
+    for n in range(1, 50):
+        packed = store(work, "a.raw" + SUFFIX[packing],
+                       data[:len(data) * n // 50])
+        said = hone.fails("convert", packed, out / "x")
+        assert "the file is not complete" in said and "offset" in said
+        assert not os.listdir(out)
+    fails_everywhere(hone, packed, small, out, "the file is not complete")
+
+
+def test_a_changed_byte_never_gives_another_disk(hone, small, work, packing,
+                                                 out):
+    data = PACK[packing](small.read_bytes())
+    rand = random.Random(1)
+    for _ in range(40):
+        changed = bytearray(data)
+        changed[rand.randrange(20, len(data))] ^= 1 << rand.randrange(8)
+        packed = store(work, "a.raw" + SUFFIX[packing], changed)
+        done = hone.run("convert", "-q", packed, out / "x")
+        if done.returncode == 0:
+            hone.ok("compare", "-q", small, out / "x")
+            os.unlink(out / "x")
+        else:
+            assert done.returncode == 1 and b"a.raw" in done.stderr
+            assert not os.listdir(out)
+
+
+def test_what_follows_the_last_member(hone, small, work, packing, out):
+    data = small.read_bytes()
+    packed = store(work, "a.raw" + SUFFIX[packing],
+                   PACK[packing](data[:100 * KI]) +
+                   PACK[packing](data[100 * KI:]) + bytes(700))
+    hone.ok("convert", "-q", packed, out / "x")
+    hone.ok("compare", "-q", "--strict", small, out / "x")
+    os.unlink(out / "x")
+    packed.write_bytes(packed.read_bytes() + b"more")
+    fails_everywhere(hone, packed, small, out, "has other data after the end")
+
+
+@pytest.mark.parametrize("level", ["xz", "zstd"])
+def test_more_memory_than_allowed_is_refused(hone, small, work, out, level,
+                                             has_xz):
+    assert has_xz is None
+    data = small.read_bytes()
+    if level == "xz":
+        packed = store(work, "a.raw.xz", xz(data, "-9"))
+    else:
+        packed = store(work, "a.raw.zst", zstd(data, "--long=24", "-1",
+                                               "--no-content-size"))
+    said = hone.fails("convert", "--memory", "8M", packed, out / "x")
+    assert "cannot be unpacked" in said and "--memory sets the limit" in said
+    hone.ok("convert", "-q", "--memory", "80M", packed, out / "x")
+    hone.ok("compare", "-q", small, out / "x")
+
+
+def test_blocks_of_xz_are_unpacked_one_by_one(hone, image, work, out, has_xz,
+                                              threads):
+    assert has_xz is None
+    plain = work / "plain.raw"
+    plain.write_bytes(images.noise(3 * MI) + bytes(5 * MI) +
+                      images.noise(2 * MI, 2) + b"end")
+    packed = store(work, "a.raw.xz", xz(plain.read_bytes(), "-0",
+                                        "--block-size=1MiB"))
+    for memory in ("8M", "16M", "64M"):
+        hone.ok("convert", "-q", "--force", "-m", threads, "--memory", memory,
+                packed, out / "x")
+        hone.ok("compare", "-q", "--strict", plain, out / "x")
+    os.unlink(out / "x")
+    # Two streams, with padding.
+    packed.write_bytes(packed.read_bytes() + bytes(8) +
+                       xz(b"more" * 256, "-0"))
+    plain.write_bytes(plain.read_bytes() + b"more" * 256)
+    hone.ok("compare", "-q", "--strict", plain, packed)
+    data = packed.read_bytes()
+    rand = random.Random(2)
+    for _ in range(30):
+        changed = bytearray(data)
+        changed[rand.randrange(12, len(data))] ^= 1 << rand.randrange(8)
+        packed.write_bytes(changed)
+        done = hone.run("convert", "-q", packed, out / "x")
+        if done.returncode == 0:
+            hone.ok("compare", "-q", plain, out / "x")
+            os.unlink(out / "x")
+        assert not os.listdir(out)
+
+
+def test_parts_that_nobody_reads_are_verified(hone, small, work, out, has_xz):
+    """The clusters behind the image's own are of no use to a reader."""
+    assert has_xz is None
+    path = work / "disk.qcow2"
+    hone.ok("convert", "-q", small, path)
+    with open(path, "ab") as file:
+        file.write(images.noise(4 * MI))
+    data = bytearray(xz(path.read_bytes(), "-0", "--block-size=1MiB"))
+    packed = store(work, "a.qcow2.xz", data)
+    hone.ok("convert", "-q", packed, out / "x")
+    os.unlink(out / "x")
+    data[-2 * MI] ^= 1
+    packed.write_bytes(data)
+    said = hone.fails("convert", packed, out / "x")
+    assert "has damaged xz data in the block at offset" in said
+    assert not os.listdir(out)
+
+
+def peak(hone, *words):
+    """Kilobytes that the command had in memory at most."""
+    done = hone.ok(*words, before=[
+        "python3", "-c", "import os, resource, subprocess, sys\n"
+        "subprocess.run(sys.argv[1:], check=True)\n"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"])
+    return int(done.stdout.split()[-1])
+
+
+def test_a_bomb_stays_small(hone, work, out, packing):
+    """Zeros take neither memory nor space."""
+    size = 128 * MI
+    with open(work / "a.raw", "wb") as file:
+        file.truncate(size)
+    command = {"gzip": ["gzip", "-1"], "xz": ["xz", "-0"],
+               "zstd": ["zstd", "-q"], "bzip2": ["bzip2", "-1"]}[packing]
+    if not shutil.which(command[0]):
+        pytest.skip(f"{command[0]} is not installed")
+    packed = work / ("a.raw" + SUFFIX[packing])
+    with open(work / "a.raw", "rb") as plain, open(packed, "wb") as file:
+        subprocess.run([*command, "-c"], stdin=plain, stdout=file, check=True)
+    used = peak(hone, "convert", "-q", "-m", "1", packed, out / "x")
+    if b"__asan_init" not in open(hone.path, "rb").read():
+        assert used < 40 * KI
+    assert os.stat(out / "x").st_size == size
+    assert os.stat(out / "x").st_blocks == 0
+
+
+@pytest.mark.parametrize("name", list(PACKAGE))
+def test_a_build_without_the_library_says_so(hone, small, work, out, name):
+    if LIBRARIES[name] + b" " in hone.ok("--version").stdout:
+        pytest.skip(f"this hone was built with {LIBRARIES[name].decode()}")
+    packed = store(work, "a.raw" + SUFFIX[name],
+                   PACK[name](small.read_bytes()))
+    said = hone.fails("convert", packed, out / "x")
+    assert LIBRARIES[name].decode() in said and PACKAGE[name] in said
+    assert not os.listdir(out)

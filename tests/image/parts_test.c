@@ -1,0 +1,452 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A file of several blocks of xz, which several threads read anywhere. */
+#include <errno.h>
+#include <lzma.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "memory_store.h"
+#include "support.h"
+#include "unpack/parts.h"
+
+#define KIB ((size_t)1024)
+#define BLOCK (100 * KIB)
+#define BLOCKS 12
+#define CONTENT (BLOCK * BLOCKS)
+#define ROOM (2 * CONTENT)
+#define THREADS 4
+
+/* Allocations of a block's size that are in use, and their highest number. */
+static atomic_uint blocks_now, blocks_most;
+/* The allocation that fails, counted down; 0: none. One thread alone sets it.
+ */
+static atomic_uint fail_allocation;
+
+static bool
+fails(void)
+{
+	return atomic_load(&fail_allocation) &&
+	       atomic_fetch_sub(&fail_allocation, 1) == 1;
+}
+
+STANDS_FOR(void *, malloc, size_t size)
+{
+	if (fails())
+		return NULL;
+	if (size == BLOCK) {
+		unsigned now = atomic_fetch_add(&blocks_now, 1) + 1;
+		if (now > atomic_load(&blocks_most))
+			atomic_store(&blocks_most, now);
+	}
+	return __real_malloc(size);
+}
+
+STANDS_FOR(void *, calloc, size_t count, size_t size)
+{
+	return fails() ? NULL : __real_calloc(count, size);
+}
+
+STANDS_FOR(void *, realloc, void *old, size_t size)
+{
+	return fails() ? NULL : __real_realloc(old, size);
+}
+
+static unsigned char content[CONTENT];
+static unsigned char packed[ROOM];
+static size_t packed_length;
+
+static void
+fill_content(void)
+{
+	uint64_t random = 88172645463325252;
+
+	for (size_t i = 0; i < CONTENT; i++)
+		content[i] = (unsigned char)('a' + support_random(&random) % 7);
+}
+
+/* Add a stream of blocks to what is packed. */
+static void
+pack(const unsigned char *from, size_t length, unsigned level)
+{
+	lzma_stream stream = LZMA_STREAM_INIT;
+
+	assert_int_equal(
+		lzma_easy_encoder(&stream, level, LZMA_CHECK_CRC32), LZMA_OK);
+	stream.next_out = packed + packed_length;
+	stream.avail_out = ROOM - packed_length;
+	while (length) {
+		size_t n = length < BLOCK ? length : BLOCK;
+		stream.next_in = from;
+		stream.avail_in = n;
+		assert_int_equal(
+			lzma_code(&stream, LZMA_FULL_FLUSH), LZMA_STREAM_END);
+		from += n;
+		length -= n;
+	}
+	assert_int_equal(lzma_code(&stream, LZMA_FINISH), LZMA_STREAM_END);
+	packed_length = ROOM - stream.avail_out;
+	lzma_end(&stream);
+}
+
+FIXTURE(pack_all)
+{
+	fill_content();
+	packed_length = 0;
+	pack(content, CONTENT, 0);
+	atomic_store(&blocks_now, 0);
+	atomic_store(&blocks_most, 0);
+	return 0;
+}
+
+/* A store that counts how often the packed bytes were read. */
+struct counting {
+	struct memory_store base;
+	struct image_store_ops ops;
+	atomic_size_t read;
+	bool closed;
+	size_t broken;
+};
+
+static int
+counting_read(struct image_store *store, uint64_t offset, void *buf,
+	size_t length, struct image_error *err)
+{
+	struct counting *c = (struct counting *)store;
+
+	if (c->broken && offset + length > c->broken) {
+		snprintf(err->text, sizeof(err->text), "is broken");
+		return -ENETDOWN;
+	}
+	atomic_fetch_add(&c->read, length);
+	return memory_store_ops.read(store, offset, buf, length, err);
+}
+
+static void
+counting_close(struct image_store *store)
+{
+	((struct counting *)store)->closed = true;
+}
+
+static void
+count_reads(struct counting *c)
+{
+	static char name[] = "disk.xz";
+
+	*c = (struct counting){.ops = memory_store_ops};
+	c->ops.read = counting_read;
+	c->ops.close = counting_close;
+	c->base.store.ops = &c->ops;
+	c->base.store.name = name;
+	c->base.store.size = packed_length;
+	c->base.bytes = packed;
+}
+
+/* Returns NULL after a failure, or if the parts cannot be used. */
+static struct image_store *
+open_parts(struct counting *c, uint64_t slots, struct image_error *err)
+{
+	struct image_parts parts;
+	struct image_store *store = NULL;
+
+	if (image_parts_of_xz(&c->base.store, &parts, err) < 0 ||
+		!parts.count) {
+		free(parts.list);
+		return NULL;
+	}
+	uint64_t memory = slots * (BLOCK + parts.decoder);
+	if (!image_parts_fit(&parts, memory)) {
+		free(parts.list);
+		return NULL;
+	}
+	image_parts_open(&c->base.store, &parts, memory, &store, err);
+	return store;
+}
+
+TEST_WITH(every_range_is_read, pack_all, NULL)
+{
+	struct counting c;
+	struct image_error err;
+	static unsigned char buf[CONTENT];
+	uint64_t random = support_seed();
+
+	count_reads(&c);
+	struct image_store *store = open_parts(&c, 2, &err);
+	assert_non_null(store);
+	assert_int_equal(store->size, CONTENT);
+	assert_string_equal(store->name, "disk.xz");
+	for (int i = 0; i < 100; i++) {
+		size_t from = support_below(&random, CONTENT);
+		size_t length = support_below(&random, CONTENT - from) + 1;
+		if (i % 2 && length > 5000)
+			length = 5000;
+		assert_int_equal(
+			image_store_read(store, from, buf, length, &err), 0);
+		assert_memory_equal(buf, content + from, length);
+	}
+	assert_true(store->ops->read(store, CONTENT, buf, 1, &err) < 0);
+	assert_true(store->ops->read(store, 1, buf, CONTENT, &err) < 0);
+	assert_int_equal(store->ops->unchanged(store, &err), 0);
+	image_store_close(store);
+	assert_true(c.closed);
+	assert_true(atomic_load(&blocks_most) <= 2);
+}
+
+struct readers {
+	struct image_store *store;
+	atomic_size_t next;
+	_Atomic unsigned errors;
+};
+
+#define PIECE (10 * KIB)
+
+static void *
+read_pieces(void *arg)
+{
+	struct readers *run = arg;
+	unsigned char buf[PIECE];
+	struct image_error err;
+
+	for (;;) {
+		size_t at = atomic_fetch_add(&run->next, 1) * PIECE;
+		if (at >= CONTENT)
+			return NULL;
+		EXPECT(image_store_read(run->store, at, buf, PIECE, &err) == 0,
+			run);
+		EXPECT(memcmp(buf, content + at, PIECE) == 0, run);
+	}
+}
+
+static void
+read_by_threads(struct image_store *store)
+{
+	struct readers run = {.store = store};
+	pthread_t threads[THREADS];
+
+	for (int i = 0; i < THREADS; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, read_pieces, &run),
+			0);
+	for (int i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(run.errors, 0);
+}
+
+TEST_WITH(threads_read_in_order_within_any_memory, pack_all, NULL)
+{
+	for (uint64_t slots = 2; slots < 7; slots++) {
+		struct counting c;
+		struct image_error err;
+		count_reads(&c);
+		atomic_store(&blocks_now, 0);
+		atomic_store(&blocks_most, 0);
+		struct image_store *store = open_parts(&c, slots, &err);
+		assert_non_null(store);
+		read_by_threads(store);
+		assert_int_equal(store->ops->unchanged(store, &err), 0);
+		image_store_close(store);
+		assert_true(atomic_load(&blocks_most) <= slots);
+	}
+}
+
+/* With memory for all, each part is unpacked once, whoever reads. */
+TEST_WITH(parts_are_unpacked_once, pack_all, NULL)
+{
+	struct counting c;
+	struct image_error err;
+
+	count_reads(&c);
+	struct image_store *store = open_parts(&c, BLOCKS, &err);
+	assert_non_null(store);
+	size_t before = atomic_load(&c.read);
+	read_by_threads(store);
+	assert_int_equal(store->ops->unchanged(store, &err), 0);
+	/* A header is read once more. */
+	assert_true(atomic_load(&c.read) - before <
+		    packed_length + BLOCKS * LZMA_BLOCK_HEADER_SIZE_MAX);
+	image_store_close(store);
+}
+
+TEST_WITH(a_look_at_a_few_bytes_unpacks_one_part, pack_all, NULL)
+{
+	struct counting c;
+	struct image_error err;
+	unsigned char buf[10];
+
+	count_reads(&c);
+	struct image_store *store = open_parts(&c, BLOCKS, &err);
+	assert_non_null(store);
+	size_t before = atomic_load(&c.read);
+	assert_int_equal(
+		image_store_read(store, 5 * BLOCK + 7, buf, 10, &err), 0);
+	assert_memory_equal(buf, content + 5 * BLOCK + 7, 10);
+	assert_true(atomic_load(&c.read) - before < packed_length / 6);
+	/* The rest is read at the end, for its checksums. */
+	assert_int_equal(store->ops->unchanged(store, &err), 0);
+	assert_true(atomic_load(&c.read) - before >= packed_length * 9 / 10);
+	image_store_close(store);
+}
+
+TEST_WITH(streams_and_padding_are_one_content, pack_all, NULL)
+{
+	struct counting c;
+	struct image_error err;
+	unsigned char buf[1000];
+
+	packed_length = 0;
+	pack(content, 3 * BLOCK, 0);
+	memset(packed + packed_length, 0, 8);
+	packed_length += 8;
+	pack(content, 0, 0);
+	pack(content + 3 * BLOCK, BLOCK + 10, 0);
+	count_reads(&c);
+	struct image_store *store = open_parts(&c, 2, &err);
+	assert_non_null(store);
+	assert_int_equal(store->size, 4 * BLOCK + 10);
+	assert_int_equal(
+		image_store_read(store, 3 * BLOCK - 500, buf, 1000, &err), 0);
+	assert_memory_equal(buf, content + 3 * BLOCK - 500, 1000);
+	assert_int_equal(store->ops->unchanged(store, &err), 0);
+	image_store_close(store);
+}
+
+/* The decoder of streams reads these. */
+TEST_WITH(parts_that_do_not_fit_are_not_used, pack_all, NULL)
+{
+	struct counting c;
+	struct image_error err;
+
+	count_reads(&c);
+	assert_null(open_parts(&c, 1, &err));
+	packed_length = 0;
+	pack(content, BLOCK, 0);
+	count_reads(&c);
+	assert_null(open_parts(&c, 5, &err));
+	packed_length -= 2;
+	count_reads(&c);
+	assert_null(open_parts(&c, 5, &err));
+	packed_length = 0;
+	count_reads(&c);
+	assert_null(open_parts(&c, 5, &err));
+	assert_false(c.closed);
+}
+
+TEST_WITH(a_block_that_needs_more_than_the_first_is_refused, pack_all, NULL)
+{
+	struct counting c;
+	struct image_error err;
+	unsigned char byte;
+
+	packed_length = 0;
+	pack(content, BLOCK, 0);
+	pack(content, BLOCK, 9);
+	count_reads(&c);
+	struct image_store *store = open_parts(&c, 4, &err);
+	assert_non_null(store);
+	assert_int_equal(
+		image_store_read(store, BLOCK, &byte, 1, &err), -E2BIG);
+	assert_non_null(strstr(err.text, "bytes of memory, more than the"));
+	image_store_close(store);
+}
+
+TEST_WITH(a_changed_byte_never_gives_other_content, pack_all, NULL)
+{
+	static unsigned char buf[2 * BLOCK];
+	unsigned harmless = 0;
+
+	packed_length = 0;
+	/* Short, so that every byte is tried. */
+	pack((const unsigned char *)"some text", 9, 0);
+	pack((const unsigned char *)"and more of it", 14, 0);
+	for (size_t i = 0; i < packed_length; i++) {
+		struct counting c;
+		struct image_error err;
+		packed[i] ^= 0x11;
+		count_reads(&c);
+		struct image_store *store = open_parts(&c, 8, &err);
+		if (store) {
+			bool good = image_store_read(store, 0, buf, 23, &err) ==
+					    0 &&
+				    store->ops->unchanged(store, &err) == 0;
+			if (good)
+				assert_memory_equal(
+					buf, "some textand more of it", 23);
+			harmless += good;
+			image_store_close(store);
+		}
+		packed[i] ^= 0x11;
+	}
+	assert_true(harmless <= 2);
+}
+
+TEST_WITH(damage_names_its_block, pack_all, NULL)
+{
+	struct counting c;
+	struct image_error err;
+	unsigned char byte;
+	char offset[40];
+
+	packed[packed_length / 2] ^= 1;
+	count_reads(&c);
+	struct image_store *store = open_parts(&c, 4, &err);
+	assert_non_null(store);
+	assert_int_equal(image_store_read(store, 0, &byte, 1, &err), 0);
+	assert_int_equal(store->ops->unchanged(store, &err), -EIO);
+	assert_non_null(strstr(err.text, "has damaged xz data in the block"));
+	assert_string_equal(err.file, "disk.xz");
+	snprintf(offset, sizeof(offset), "at offset ");
+	size_t at =
+		strtoul(strstr(err.text, offset) + strlen(offset), NULL, 10);
+	assert_true(at <= packed_length / 2 &&
+		    at > packed_length / 2 - 2 * packed_length / BLOCKS);
+	/* Another part can be read. */
+	assert_int_equal(
+		image_store_read(store, CONTENT - 1, &byte, 1, &err), 0);
+	image_store_close(store);
+}
+
+TEST_WITH(an_error_of_the_file_is_passed_on, pack_all, NULL)
+{
+	struct counting c;
+	struct image_error err;
+	unsigned char byte;
+
+	count_reads(&c);
+	struct image_store *store = open_parts(&c, 4, &err);
+	assert_non_null(store);
+	c.broken = packed_length / 2;
+	assert_int_equal(image_store_read(store, CONTENT - 1, &byte, 1, &err),
+		-ENETDOWN);
+	assert_int_equal(store->ops->unchanged(store, &err), -ENETDOWN);
+	image_store_close(store);
+}
+
+TEST_WITH(every_allocation_that_fails_is_an_error, pack_all, NULL)
+{
+	unsigned n = 0;
+	bool reached;
+
+	do {
+		struct counting c;
+		struct image_error err;
+		struct image_parts parts;
+		unsigned char byte;
+		struct image_store *store = NULL;
+		count_reads(&c);
+		atomic_store(&fail_allocation, ++n);
+		int rc = image_parts_of_xz(&c.base.store, &parts, &err);
+		if (rc == 0 && parts.count)
+			rc = image_parts_open(&c.base.store, &parts,
+				4 * (BLOCK + parts.decoder), &store, &err);
+		else
+			free(parts.list);
+		if (store)
+			rc = image_store_read(store, BLOCK, &byte, 1, &err);
+		reached = atomic_load(&fail_allocation) == 0;
+		atomic_store(&fail_allocation, 0);
+		image_store_close(store);
+		assert_int_equal(rc, reached ? -ENOMEM : 0);
+	} while (reached && n < 1000);
+	assert_true(n > 5);
+}
