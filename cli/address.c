@@ -18,11 +18,10 @@ cli_addresses(struct cli *cli)
 			cli_complain("out of memory");
 			return CLI_FAILED;
 		}
-		/* A name is at most as long as its address. The operand is
-		 * what /proc/PID/cmdline shows. */
-		size_t length = strlen(operand);
-		memset(operand, '\0', length);
-		memcpy(operand, name, strlen(name));
+		/* A name is at most as long as its address, and strncpy() fills
+		 * the rest with zeros. The operand is what /proc/PID/cmdline
+		 * shows. */
+		strncpy(operand, name, strlen(operand));
 		free(name);
 	}
 	return 0;

@@ -404,6 +404,14 @@ def test_a_range_that_was_not_asked_for(web, out, lie, when):
         assert len(server.requests) <= when + 2
 
 
+@pytest.mark.parametrize("first, last", [(1, 131071), (0, 131070)])
+def test_the_message_names_both_ranges(web, out, first, last):
+    with Server(images.noise(2 * BLOCK), lambda handler, request: handler.good(
+            request, Content_Range=f"bytes {first}-{last}/262144")) as server:
+        said = web.refuses(server, out)
+        assert f"with bytes {first}-{last}, not with bytes 0-131071" in said
+
+
 def test_more_bytes_than_the_range_has(web, out):
     def answer(handler, request):
         first, last = request.range
@@ -498,9 +506,10 @@ def test_the_address_of_a_redirect_may_expire(web, out):
     def answer(handler, request):
         if request.path == "/disk.img":
             return handler.status(302, Location=f"/{request.number}")
-        if request.number - int(request.path[1:]) > 3:
-            return handler.status(403)
-        return None
+        with handler.server.lock:
+            used = [r.path for r in handler.server.requests[
+                :request.number + 1]].count(request.path)
+        return handler.status(403) if used > 3 else None
     with Server(images.noise(30 * MI), answer) as server:
         web.copies(server, out)
         assert [r.path for r in server.requests].count("/disk.img") > 1

@@ -108,7 +108,8 @@ parse_field(struct http_answer *answer, struct piece name, struct piece value)
 		struct piece rest = value;
 		if (take(&rest, "identity") && rest.length == 0)
 			return;
-		strcpy(answer->encoding, "an unknown encoding");
+		copy(answer->encoding, sizeof(answer->encoding),
+			(struct piece){"unknown", strlen("unknown")});
 		copy(answer->encoding, sizeof(answer->encoding), value);
 	} else if (NAME("location")) {
 		answer->location = true;

@@ -50,6 +50,13 @@ member(struct settings *settings, size_t i)
 	return (char *)settings + members[i].offset;
 }
 
+/* The value is shorter than MAX_VALUE. */
+static void
+set(char *to, const char *value)
+{
+	snprintf(to, MAX_VALUE, "%s", value);
+}
+
 /* Returns the variable, or NULL if it is not set or empty. */
 static const char *
 variable(const char *name)
@@ -77,7 +84,7 @@ read_variables(
 		if (value && strlen(value) >= MAX_VALUE)
 			return too_long(members[i].name, name, err);
 		if (value)
-			strcpy(member(settings, i), value);
+			set(member(settings, i), value);
 	}
 	return 0;
 }
@@ -131,7 +138,7 @@ take_line(struct settings *settings, char *line, bool credentials,
 			continue;
 		if (strlen(value) >= MAX_VALUE)
 			return too_long(line, file, err);
-		strcpy(to, value);
+		set(to, value);
 	}
 	return 0;
 }
@@ -223,7 +230,7 @@ read_settings(
 			settings->key[0] ? "aws_secret_access_key"
 					 : "aws_access_key_id");
 	if (!settings->region[0])
-		strcpy(settings->region, DEFAULT_REGION);
+		set(settings->region, DEFAULT_REGION);
 	if (settings->region[strspn(
 		    settings->region, "abcdefghijklmnopqrstuvwxyz0123456789-")])
 		return image_fail(err, name, -EINVAL,
