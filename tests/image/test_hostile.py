@@ -2,7 +2,6 @@
 """Hostile qcow2 images: one sentence, no output, bounded time and memory."""
 import json
 import os
-import resource
 import shutil
 import signal
 import subprocess
@@ -35,15 +34,15 @@ class Judge:
 
     def run(self, *args):
         """(status, stdout, stderr)."""
-        def limit():
-            resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-            if not self.sanitized:
-                resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-                resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+        # By prlimit: a preexec_fn makes Python fork, which takes 5 ms more.
+        limits = ["prlimit", "--core=0:0"]
+        if not self.sanitized:
+            limits += [f"--cpu={SECONDS}:{SECONDS}",
+                       f"--as={MEMORY}:{MEMORY}"]
         with subprocess.Popen(
-                [self.path, *map(str, args)], env=ENV, cwd=self.folder,
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE, preexec_fn=limit) as child:
+                [*limits, self.path, *map(str, args)], env=ENV,
+                cwd=self.folder, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
             try:
                 out, err = child.communicate(timeout=WALL_SECONDS)
             except subprocess.TimeoutExpired:

@@ -93,7 +93,7 @@ def test_whatever_the_calls_the_image_is_sound_and_equal(
     (options, size) for options in (
         {}, {"extended_l2": 1}, {"compress": 1}, {"refcount_bits": 64},
         {"refcount_bits": 1, "cluster_size": 4096}, {"cluster_size": 2 * MI})
-    for size in (GI, 40 * GI, 8 * TI)], 2), ids=str)
+    for size in (GI, 40 * GI, 8 * TI)], 4), ids=str)
 def test_data_far_apart_is_found_again(tmp_path, options, size):
     """A table for nearly each cluster that has data."""
     if size // options.get("cluster_size", 65536) ** 2 * 8 > 4 * MI:
