@@ -232,6 +232,53 @@ def test_files_of_each_size_without_ranges(web, out, size):
         assert server.sent == 2 * size
 
 
+def unknown(handler, request):
+    """The end of the connection is that of the file."""
+    return handler.whole(request, length=False)
+
+
+def chunked(handler, request):
+    """Each chunk has its length."""
+    handler.head(200, {"Transfer-Encoding": "chunked"}, None)
+    content = handler.server.content
+    for at in range(0, len(content), 50000):
+        piece = content[at:at + 50000]
+        handler.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+    if request.path != "/cut":
+        handler.wfile.write(b"0\r\n\r\n")
+    handler.close_connection = True
+    return True
+
+
+@pytest.mark.parametrize("answer", [unknown, chunked])
+@pytest.mark.parametrize("size", [0, 1, 512, BLOCK + 1, 9 * MI + 5])
+def test_files_of_each_size_without_a_length(web, out, answer, size):
+    with Server(images.noise(size), answer) as server:
+        web.copies(server, out)
+        assert len(server.requests) == 1
+        done = web.ok("digest", "-f", "raw", server.url())
+        assert done.stdout.decode().startswith(
+            hashlib.sha256(server.content).hexdigest())
+
+
+@pytest.mark.parametrize("answer", [unknown, chunked])
+def test_a_qcow2_image_without_a_length(
+        hone, web, small, work, out, answer, threads):
+    hone.ok("convert", "-q", "-c", "-O", "qcow2", small, work / "image")
+    with Server((work / "image").read_bytes(), answer) as server:
+        for target in "raw", "qcow2":
+            web.ok("convert", "-q", "-O", target, "--threads", threads,
+                   server.url(), out / target)
+            hone.ok("compare", small, out / target)
+        web.ok("info", server.url())
+
+
+def test_a_last_chunk_that_does_not_come(web, out):
+    with Server(images.noise(MI), chunked) as server:
+        said = web.refuses(server, out, url=server.url("/cut"), code=4)
+        assert "offset 1048576" in said
+
+
 def test_info_reads_the_begin_of_a_file_without_ranges(web):
     with Server(images.noise(60 * MI), whole) as server:
         web.ok("info", server.url())

@@ -185,9 +185,6 @@ judge_whole(struct http_transfer *t)
 		return fail(t, -EPROTO,
 			"the server answered with the whole file in place of a "
 			"range");
-	if (t->answer.length == IMAGE_SIZE_UNKNOWN)
-		return fail(t, -ENOTSUP,
-			"the server does not report the length of the file");
 	t->whole = true;
 	return http_ring_create(t->http, t->answer.length) &&
 			       open_store(t, t->answer.length)
