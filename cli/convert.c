@@ -174,6 +174,8 @@ write_file(struct job *job)
 		job->size = image_sink_size(job->dst);
 		rc = fill(job, &err);
 	}
+	if (rc < 0)
+		expect_settle(job, &err);
 	image_sink_close(job->dst);
 	if (rc < 0) {
 		output_abandon(&job->output);

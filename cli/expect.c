@@ -66,7 +66,8 @@ cli_expect(const struct cli *cli, struct image_expect *expect,
 	how->expect = expect;
 	const char *list = list_of(text);
 	if (list) {
-		rc = image_expect_in_list(expect, list, cli->addresses[0], &err);
+		rc = image_expect_in_list(
+			expect, list, cli->addresses[0], &err);
 		return rc < 0 ? cli_image_fail(list, &err) : 0;
 	}
 	rc = parse_digest(cli, OPTION_EXPECT_FILE, expect);
@@ -131,4 +132,11 @@ expect_verify(struct job *job, struct image_error *err)
 			job->digests.list[job->expected].bytes, text),
 		cli_digest_text(algorithm, job->expect.bytes, wanted));
 	return -EINVAL;
+}
+
+void
+expect_settle(struct job *job, struct image_error *err)
+{
+	if (job->open.expect)
+		image_source_settle(job->src, err);
 }

@@ -108,12 +108,13 @@ fill(struct job *job, struct image_store *held, struct image_error *err)
 
 /* Append what DST has now to the message of a failure. */
 static void
-add_state(const struct job *job, bool is_held, struct image_error *err)
+add_state(const struct job *job, bool is_held, bool is_whole,
+	struct image_error *err)
 {
 	size_t length = strlen(err->text);
 
 	snprintf(err->text + length, sizeof(err->text) - length,
-		is_held && err->refused
+		is_held && is_whole
 			? "; %s has that content now, but zeros in its first "
 			  "and last MiB"
 		: is_held ? "; %s is incomplete now, with zeros in its first "
@@ -144,8 +145,11 @@ write_target(
 	job->size = image_sink_size(job->dst);
 	rc = fill(job, held, err);
 	job->size = image_sink_size(job->dst);
+	bool is_whole = rc < 0 && err->refused;
+	if (rc < 0)
+		expect_settle(job, err);
 	if (rc < 0 && !convert_to_stdout(job))
-		add_state(job, held, err);
+		add_state(job, held, is_whole, err);
 	else if (rc == 0)
 		rc = image_target_usage(target, &job->output.usage, err);
 	/* A server may serve one client at a time. */

@@ -59,6 +59,18 @@ image_probe(struct image_store *store, const struct image_format **format,
 	return check_name(store, err);
 }
 
+/* A file that is damaged, or another one, fails in many ways. */
+static void
+settle(struct image_store *store, struct image_error *err)
+{
+	struct image_error other;
+
+	if (err->refused || err->again || strcmp(err->file, store->name) != 0)
+		return;
+	if (store->ops->unchanged(store, &other) < 0 && other.refused)
+		*err = other;
+}
+
 int
 image_open_store(struct image_store *store, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
@@ -76,10 +88,19 @@ image_open_store(struct image_store *store, const struct image_open *how,
 	if (rc == 0)
 		rc = format->open(store, how, out, err);
 	if (rc < 0) {
+		if (how->expect)
+			settle(store, err);
 		image_store_close(store);
 		*out = NULL;
 	}
 	return rc;
+}
+
+void
+image_source_settle(struct image_source *source, struct image_error *err)
+{
+	if (source->store->forward)
+		settle(source->store, err);
 }
 
 /*

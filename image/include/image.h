@@ -282,14 +282,21 @@ int image_open_fd(int fd, const char *name, const struct image_open *how,
 	struct image_source **out, struct image_error *err);
 /* NULL is allowed. */
 void image_close(struct image_source *source);
+/*
+ * After a call on a source of image_open.expect failed: if the failure is about
+ * the file of the source, and the file does not have the digest, *err becomes
+ * that. The rest of the file is read. image_open() does the same.
+ */
+void image_source_settle(struct image_source *source, struct image_error *err);
 
 const struct image_format *image_source_format(
 	const struct image_source *source);
-/* Bytes of the virtual disk; IMAGE_SIZE_UNKNOWN if image_source_is_unsized(). */
+/* Bytes of the virtual disk; IMAGE_SIZE_UNKNOWN if image_source_is_unsized().
+ */
 uint64_t image_source_size(const struct image_source *source);
 /*
- * Returns true until a visit has met the end of a raw image that comes through a
- * stream of unknown length.
+ * Returns true until a visit has met the end of a raw image that comes through
+ * a stream of unknown length.
  */
 bool image_source_is_unsized(const struct image_source *source);
 /* Returns true if the image comes through a stream, and can be visited once. */
@@ -469,8 +476,8 @@ int image_disguise(struct image_source *source,
 	struct image_error *err);
 
 /*
- * The same for the raw file that was written, after image_finish(): for a source
- * that can be read once.
+ * The same for the raw file that was written, after image_finish(): for a
+ * source that can be read once.
  */
 int image_disguise_written(struct image_sink *sink,
 	struct image_disguise *disguise, struct image_error *err);

@@ -120,13 +120,12 @@ def test_the_file_is_read_once_in_its_order(
 def test_a_file_that_was_cut_is_refused(hone, source, out, less):
     right = digest(source)
     os.truncate(source, max(os.stat(source).st_size - less, 1))
-    done = hone.run("convert", "-f", source.suffix[1:].replace(
-        "packed", "qcow2"), "--expect", f"sha256:{right}", source, out / "d")
-    # A table past the end of the file is found before the digest.
-    assert done.returncode == (3 if source.suffix == ".raw" else
-                               done.returncode)
-    assert done.returncode in (1, 3) and not done.stdout
-    error_line(done.stderr)
+    # Also if a table lies past the end of the file then.
+    form = "raw" if source.suffix == ".raw" else "qcow2"
+    for words in ["convert", source, out / "d"], ["digest", source]:
+        assert "the file is refused" in refused(
+            hone, words[0], "-f", form, "--expect", f"sha256:{right}",
+            *words[1:])
     assert not os.listdir(out)
 
 
@@ -140,9 +139,8 @@ def test_each_changed_byte_is_found(hone, source, out):
             old = file.read(1)
             file.seek(place)
             file.write(bytes([old[0] ^ 1]))
-        done = hone.run("convert", "--expect", f"sha256:{right}", source,
-                        out / "d")
-        assert done.returncode in (1, 3), done
+        refused(hone, "convert", "--expect", f"sha256:{right}", source,
+                out / "d")
         assert not os.listdir(out)
         with open(source, "r+b") as file:
             file.seek(place)
@@ -226,6 +224,33 @@ def test_the_source_is_not_replaced(hone, source):
                       source, source)
     assert "is the source itself" in said
     assert digest(source) == right
+
+
+def test_the_bytes_of_a_pipe_have_a_digest(hone, image, source, out):
+    right = digest(source)
+    words = ["convert", "-q", "-O", "raw", "--force", "--expect"]
+    with subprocess.Popen(["cat", source], stdout=subprocess.PIPE) as cat:
+        hone.ok(*words, f"sha256:{right}", "-", out / "d", stdin=cat.stdout)
+    hone.ok("compare", "-q", image("mixed"), out / "d")
+    (out / "d").unlink()
+    with subprocess.Popen(["cat", source], stdout=subprocess.PIPE) as cat:
+        assert "the file is refused" in refused(
+            hone, *words, f"sha256:{wrong(right)}", "-", out / "d",
+            stdin=cat.stdout)
+    assert not os.listdir(out)
+    assert "has no file name" in hone.fails(
+        "digest", "--expect", f"@{source}", "-")
+
+
+def test_a_pipe_gets_the_bytes_and_a_status(hone, source):
+    right = digest(source)
+    plain = hone.ok("convert", "-q", "-O", "raw", source, "-").stdout
+    assert hone.ok("convert", "-q", "-O", "raw", "--expect",
+                   f"sha256:{right}", source, "-").stdout == plain
+    done = hone.run("convert", "-q", "-O", "raw", "--expect",
+                    f"sha256:{wrong(right)}", source, "-")
+    assert done.returncode == 3
+    assert "the file is refused" in error_line(done.stderr)
 
 
 def signed(text):
