@@ -338,6 +338,23 @@ def test_a_destination_is_flushed_after_the_last_write(
     assert server.disk == source.read_bytes()
 
 
+def test_an_export_has_its_ends_only_with_the_content_that_is_expected(
+        hone, source, work):
+    size = os.stat(source).st_size
+    target = stale(work / "target.img", size)
+    digest = hone.ok("digest", source).stdout.split()[0].decode()
+    with qemu_nbd(target, work) as url:
+        assert "the content is refused" in refused(
+            hone, "convert", "--expect-content", "sha256:" + 64 * "0", source,
+            url, code=3)
+        data = target.read_bytes()
+        assert not any(data[:MI]) and not any(data[-MI:])
+        assert data[MI:-MI] == source.read_bytes()[MI:-MI]
+        hone.ok("convert", "-q", "--expect-content", "sha256:" + digest, source,
+                url)
+    assert target.read_bytes() == source.read_bytes()
+
+
 MULTI = nbd_server.CAN_FLUSH | nbd_server.CAN_ZERO | nbd_server.CAN_MULTI
 
 
