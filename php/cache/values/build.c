@@ -27,6 +27,9 @@ static const zend_array an_object;
 /* serialize() stores deeper values, and has its own limit. */
 #define DEPTH_MOST 4096
 
+/* To remember a table of fewer keys takes longer than to look them up. */
+#define LIKE_LEAST 4
+
 /* Look-ups of strings by their hash that may find nothing. */
 #define LOOKS 64
 
@@ -325,9 +328,9 @@ class_of(struct php_hone_builder *builder, const zend_class_entry *class)
 }
 
 static zend_always_inline uint32_t
-kind_of_object(struct php_hone_builder *builder, const zend_object *object)
+kind_of_known(struct php_hone_builder *builder, const zend_object *object,
+	const struct php_hone_class *known)
 {
-	const struct php_hone_class *known = class_of(builder, object->ce);
 	uint32_t kind = known->kind;
 
 	if (UNEXPECTED(known->date) && php_hone_date_is_plain(object))
@@ -343,6 +346,12 @@ kind_of_object(struct php_hone_builder *builder, const zend_object *object)
 	return kind;
 }
 
+static zend_always_inline uint32_t
+kind_of_object(struct php_hone_builder *builder, const zend_object *object)
+{
+	return kind_of_known(builder, object, class_of(builder, object->ce));
+}
+
 uint32_t
 php_hone_object_kind(
 	struct php_hone_builder *builder, const zend_object *object)
@@ -352,12 +361,13 @@ php_hone_object_kind(
 
 /* Write the marker of an object. Returns AN_OBJECT if it has no node yet, or if
  * the build ends here. */
-static const zend_array *
+static zend_never_inline const zend_array *
 put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 	uint32_t next)
 {
 	size_t number = builder->objects.used / sizeof(size_t);
-	uint32_t kind = kind_of_object(builder, object);
+	struct php_hone_class *class = class_of(builder, object->ce);
+	uint32_t kind = kind_of_known(builder, object, class);
 	bool known = false;
 
 	if (kind & PHP_HONE_KIND_OPAQUE) {
@@ -376,6 +386,7 @@ put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 	if (known)
 		return NULL;
 	builder->next_object = object;
+	builder->next_class = class;
 	builder->next_is_date = kind == PHP_HONE_KIND_DATE;
 	builder->visited += !(kind & PHP_HONE_KIND_ENUM);
 	return AN_OBJECT;
@@ -472,6 +483,8 @@ put(struct php_hone_builder *builder, const zval *element, zval *to,
 		set_type(to, IS_ARRAY, next);
 		return Z_ARR_P(element);
 	}
+	if (type == IS_OBJECT && builder->graph)
+		return put_object(builder, Z_OBJ_P(element), to, next);
 	return put_other(builder, element, to, next);
 }
 
@@ -770,6 +783,54 @@ build_buckets(struct php_hone_builder *builder, const zend_array *array,
 	}
 }
 
+/* Build a table after another one with as many keys. Rows have their keys in
+ * the same order, so that most keys need no look-up. */
+static zend_always_inline void
+build_alike(struct php_hone_builder *builder, const zend_array *array,
+	Bucket *to, unsigned depth, const struct php_hone_like *like)
+{
+	const Bucket *from = array->arData, *end = from + array->nNumUsed;
+	const Bucket *known = like->from;
+	size_t at = like->at;
+
+	for (; from != end; from++, to++, known++, at += sizeof(*to)) {
+		const zend_array *next;
+		if (known->key == from->key) {
+			const unsigned char *copy = builder->arrays.bytes + at;
+			to->h = from->h;
+			to->key = ((const Bucket *)copy)->key;
+			next = put(builder, &from->val, &to->val,
+				Z_NEXT(from->val));
+		} else {
+			next = put_bucket(builder, from, to, Z_NEXT(from->val));
+		}
+		if (next != NULL) {
+			to = build_next(
+				builder, next, depth, to, builder->graph);
+			if (UNEXPECTED(builder->refused != NULL))
+				return;
+		}
+	}
+}
+
+static zend_never_inline void
+build_large(struct php_hone_builder *builder, const zend_array *array,
+	Bucket *to, unsigned depth)
+{
+	uint32_t n = array->nNumUsed;
+	struct php_hone_like *like = &builder->like[n % PHP_HONE_LIKES];
+	size_t at = (size_t)((unsigned char *)to - builder->arrays.bytes);
+
+	if (like->n == n && like->build == builder->build)
+		build_alike(builder, array, to, depth, like);
+	else
+		build_buckets(builder, array, to, depth, builder->graph);
+	like->from = array->arData;
+	like->at = at;
+	like->n = n;
+	like->build = builder->build;
+}
+
 /* The two forms differ in build_next(). */
 static zend_always_inline void
 build_verbatim(struct php_hone_builder *builder, const zend_array *array,
@@ -784,6 +845,8 @@ build_verbatim(struct php_hone_builder *builder, const zend_array *array,
 	to = php_hone_record_elements(record, record->nTableMask);
 	if (packed)
 		build_packed(builder, array, to, depth, graph);
+	else if (depth != 0 && record->nNumUsed >= LIKE_LEAST)
+		build_large(builder, array, to, depth);
 	else
 		build_buckets(builder, array, to, depth, graph);
 	record = (zend_array *)(builder->arrays.bytes + at);
@@ -955,7 +1018,7 @@ static size_t
 shape_of(struct php_hone_builder *builder, const struct node *node)
 {
 	const zend_class_entry *ce = node->object->ce;
-	struct php_hone_class *class = class_of(builder, ce);
+	struct php_hone_class *class = builder->next_class;
 	size_t shape;
 
 	if (EXPECTED(class->build == builder->build))
@@ -978,7 +1041,7 @@ begin_node(struct php_hone_builder *builder, struct node *node)
 	struct php_hone_buffer *objects = &builder->objects;
 	size_t shape;
 
-	node->kind = class_of(builder, class)->kind;
+	node->kind = builder->next_class->kind;
 	if (builder->next_is_date)
 		node->data = php_hone_date_answer(builder, node->object);
 	else if ((node->kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
@@ -1249,6 +1312,7 @@ begin_build(struct php_hone_builder *builder)
 		builder->build = 1;
 		memset(builder->repeated, 0, sizeof(builder->repeated));
 		memset(builder->equal, 0, sizeof(builder->equal));
+		memset(builder->like, 0, sizeof(builder->like));
 		memset(builder->classes, 0, sizeof(builder->classes));
 		if (builder->shared != NULL)
 			memset(builder->shared, 0,

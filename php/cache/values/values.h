@@ -109,6 +109,17 @@ struct php_hone_answers {
 	uint32_t objects;
 };
 
+/* Tables that are remembered by their number of keys; a power of two. */
+#define PHP_HONE_LIKES 8
+
+/* A hash table that is in the data already. */
+struct php_hone_like {
+	const Bucket *from; /* its elements */
+	size_t at;          /* the offset of their copies */
+	uint32_t n;
+	uint32_t build; /* of builder.build; any other one: invalid */
+};
+
 /* The elements of the answer of a date: date.h. */
 #define PHP_HONE_DATE_ELEMENTS 3
 
@@ -155,7 +166,8 @@ struct php_hone_builder {
 	struct php_hone_buffer objects, paths; /* offsets of records */
 	struct php_hone_buffer calls;          /* numbers of objects */
 	zend_object *next_object;
-	bool next_is_date; /* its answer is known: date.h */
+	struct php_hone_class *next_class; /* its class, until its shape */
+	bool next_is_date;                 /* its answer is known: date.h */
 	const struct php_hone_answers *answers;
 	uint32_t answered; /* the number of answers in the data */
 	uint32_t visited;  /* the number of objects, but for enums */
@@ -175,6 +187,7 @@ struct php_hone_builder {
 	uint32_t looks; /* look-ups by hash until they end */
 	uint32_t armed; /* becomes `looks` at the first array in the value */
 	struct php_hone_class classes[PHP_HONE_CLASSES]; /* of this request */
+	struct php_hone_like like[PHP_HONE_LIKES];
 	struct php_hone_date date;
 };
 
