@@ -59,18 +59,12 @@ check_metadata(struct image_store *store, const struct image_open *how,
 {
 	const struct image_format *format;
 
-	int rc = 0;
-
 	*verdict->checked = (struct image_checked){.safe = true};
-	/* The tables are read several times, and the size bounds them. */
-	if (store->forward && store->size == IMAGE_SIZE_UNKNOWN)
-		rc = image_store_reach(
-			store, 0, IMAGE_SIZE_UNKNOWN, &store->size, err);
-	if (rc == 0)
-		rc = find_format(store, how, verdict, &format, err);
+	int rc = find_format(store, how, verdict, &format, err);
 	if (rc < 0 || !format)
 		return rc;
 	verdict->checked->format = format;
+	/* The tables are read several times, and the size bounds them. */
 	if (store->forward && (!keep || store->size == IMAGE_SIZE_UNKNOWN))
 		rc = read_stream(
 			store, !keep && format == &image_format_raw, err);

@@ -306,6 +306,20 @@ def test_a_bomb_stays_small(hone, work, out, packing):
     assert os.stat(out / "x").st_blocks == 0
 
 
+def test_a_check_of_a_raw_disk_needs_no_scratch_space(hone, work, packing):
+    plain = images.noise(64 * KI) + bytes(20 * MI) + images.noise(64 * KI, 2)
+    packed = store(work, "a.raw" + SUFFIX[packing], PACK[packing](plain))
+    nowhere = {"TMPDIR": str(work / "nowhere")}
+    assert hone.json("check", "--json", "--memory", "8M", packed,
+                     env=nowhere)["safe"]
+    # The signature of a VHD is in the last 512 bytes.
+    packed.write_bytes(PACK[packing](plain + b"conectix" + bytes([0, 0, 0, 2])
+                                     + bytes([0, 1, 0, 0]) + bytes(496)))
+    found = hone.json("check", "--json", "--memory", "8M", packed, code=1,
+                      env=nowhere)
+    assert not found["safe"] and "VHD" in str(found["checks"])
+
+
 @pytest.mark.parametrize("name", list(PACKAGE))
 def test_a_build_without_the_library_says_so(hone, small, work, out, name):
     if LIBRARIES[name] + b" " in hone.ok("--version").stdout:
