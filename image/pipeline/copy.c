@@ -360,7 +360,7 @@ image_copy(struct image_source *source, struct image_sink *sink,
 						 : (size_t)sink->unit,
 		.chunk = image_chunk_size(source)};
 
-	assert(sink->size >= source->size);
+	assert(image_source_unsized(source) || sink->size >= source->size);
 	assert(!sink->fill || !sink->compress);
 	*copied = (struct image_copied){0};
 	if (copy.chunk < sink->unit)
