@@ -1,11 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh disable=SC2154 # what dev sets
-# ./dev bench convert. Sourced by dev: root, build_packages, need, must, build.
+# ./dev bench convert and reach. Sourced by dev: root, build_packages, need, must,
+# build.
 
 bench_convert() {
     need "$build_packages" libisal-dev e2fsprogs xfsprogs qemu-utils libnbd-bin \
         strace util-linux
     must build build bench-convert gcc --buildtype=release
     python3 bench/convert/convert.py --hone "$root/build/bench-convert/cli/hone" \
+        --dir build/bench-convert-images "$@"
+}
+
+bench_reach() {
+    need "$build_packages" e2fsprogs qemu-utils libnbd-bin nginx-light curl \
+        openssl xz-utils zstd util-linux
+    must build build bench-convert gcc --buildtype=release
+    python3 bench/convert/convert.py --reach \
+        --hone "$root/build/bench-convert/cli/hone" \
         --dir build/bench-convert-images "$@"
 }

@@ -3,7 +3,7 @@
 """Conversions of disk images by hone and by its rivals, in one run.
 
 convert.py --hone PROGRAM --dir DIRECTORY [--json FILE] [--rounds N]
-           [--scale X] [--only REGEX]
+           [--scale X] [--only REGEX] [--reach]
 
 The tools take turns (A B A B) after one turn that is not counted; printed are
 medians. Sources are in the page cache; every output is on the disk when its
@@ -24,6 +24,7 @@ sys.path.insert(0, str(HERE))
 import cases  # noqa: E402
 import images  # noqa: E402
 import process  # noqa: E402
+import reach  # noqa: E402
 
 sys.path.insert(0, str(HERE.parent / 'support'))
 import report  # noqa: E402 (from bench/support)
@@ -143,6 +144,8 @@ def main():
                         help='cases whose name matches this regular '
                         'expression; a file of --json keeps its other cases, '
                         'and names the commit and date of these')
+    parser.add_argument('--reach', action='store_true',
+                        help='images by HTTP and NBD, packed ones, pipes')
     args = parser.parse_args()
     shutil.rmtree(args.dir, ignore_errors=True)
     args.dir.mkdir(parents=True)
@@ -156,7 +159,8 @@ def main():
         before = seconds_before(result)
         result = others(result, args)
     failed = False
-    planned = cases.all_cases(args.hone, made, args.dir)
+    chosen = reach if args.reach else cases
+    planned = chosen.all_cases(args.hone, made, args.dir)
     try:
         touch_memory(int(10 * images.GIB * min(1, args.scale)))
         for case in planned:

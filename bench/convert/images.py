@@ -109,6 +109,10 @@ class Images:
         """12 GiB with 0.9 GiB of files."""
         ext4(path, self.bytes(12 * GIB), self.bytes(int(0.9 * GIB)))
 
+    def make_small(self, path):
+        """8 GiB with 0.5 GiB of files."""
+        ext4(path, self.bytes(8 * GIB), self.bytes(GIB // 2))
+
     def make_zeros(self, path):
         zeros(path, self.bytes(6 * GIB))
 

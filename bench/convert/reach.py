@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The cases of ./dev bench reach: images that are not files of this machine,
+that are packed, or whose digest is expected."""
+import hashlib
+import subprocess
+
+from cases import BUFFERED, QEMU, Case, Faster, Most, Part, Tool
+from servers import Servers
+
+# Of the line to the server: 20 ms there and back, and 1 Gbit/s.
+DELAY = 0.010
+RATE = 125e6
+MEMORY = Most('peak_memory', 'hone', 200_000_000)
+
+
+class Times:
+    """A tool is so many times as fast as one other."""
+
+    def __init__(self, name, other, ratio):
+        self.name, self.other, self.ratio = name, other, ratio
+
+    @property
+    def text(self):
+        return f'{self.name} at least {self.ratio} x {self.other}'
+
+    def judge(self, rows):
+        wall = {row['tool']: row['wall'] for row in rows}
+        ratio = wall[self.other] / wall[self.name]
+        return f'{ratio:.2f} x', ratio >= self.ratio
+
+
+class Slower:
+    """A tool takes at most so many times the slower of some others."""
+
+    def __init__(self, name, others, most):
+        self.name, self.others, self.most = name, others, most
+
+    @property
+    def text(self):
+        return (f'{self.name} at most {self.most} x the slower of '
+                f'{" and ".join(self.others)}')
+
+    def judge(self, rows):
+        wall = {row['tool']: row['wall'] for row in rows}
+        ratio = wall[self.name] / max(wall[name] for name in self.others)
+        return f'{ratio:.2f}', ratio <= self.most
+
+
+def shell(name, script, *words, outputs=()):
+    """A tool of several commands: $0, $1 and so on are the words."""
+    return Tool(name, ['sh', '-ec', script, *words], list(outputs))
+
+
+def packed(path, *command):
+    """Pack a file by a command that writes to stdout."""
+    with open(path, 'wb') as out:
+        subprocess.run(list(map(str, command)), check=True, stdout=out)
+    return path
+
+
+def digest_of(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def all_cases(hone, made, folder):
+    """Every case; images are made when a case is prepared."""
+    out = {name: folder / f'out.{name}' for name in 'abcdefgh'}
+    servers = Servers(folder)
+
+    def http():
+        source = made.get('zlib.qcow2')
+        port = servers.line(servers.nginx(folder), DELAY, RATE)
+        url = f'http://127.0.0.1:{port}/{source.name}'
+        tools = [
+            Tool('hone', [hone, 'convert', '-q', '-O', 'raw', url, out['a']],
+                 [out['a']]),
+            Tool('curl', ['curl', '-sSf', '-o', out['b'], url], [out['b']]),
+            shell('curl, then qemu-img',
+                  'curl -sSf -o "$1" "$0"; exec qemu-img convert -f qcow2 '
+                  '-O raw -t writeback -W -m 16 "$1" "$2"',
+                  url, out['c'], out['d'], outputs=[out['c'], out['d']])]
+        targets = [Part('wall', 'hone', 'curl', 1.05),
+                   Times('hone', 'curl, then qemu-img', 1.5),
+                   MEMORY]
+        if subprocess.run(['qemu-img', 'info', url], capture_output=True,
+                          check=False).returncode == 0:
+            tools.append(Tool('qemu-img', [*QEMU, '-f', 'qcow2', '-O', 'raw',
+                                           *BUFFERED, url, out['e']],
+                              [out['e']]))
+            targets.append(Times('hone', 'qemu-img', 3))
+        return tools, targets
+
+    def from_nbd():
+        source = made.get('middle.img')
+        url = servers.qemu_nbd(source, 'raw', '-r')
+        return [
+            Tool('hone', [hone, 'convert', '-q', '-O', 'raw', url, out['a']],
+                 [out['a']]),
+            Tool('nbdcopy', ['nbdcopy', '--flush', url, out['b']], [out['b']]),
+            Tool('qemu-img', [*QEMU, '-f', 'raw', '-O', 'raw', *BUFFERED, url,
+                              out['c']], [out['c']])], [
+            Times('hone', 'nbdcopy', 1),
+            Times('hone', 'qemu-img', 1.5), MEMORY]
+
+    def to_nbd():
+        source = made.get('middle.img')
+        target = folder / 'export.img'
+        with open(target, 'wb') as file:
+            file.truncate(source.stat().st_size)
+        url = servers.qemu_nbd(target, 'raw')
+        return [
+            Tool('hone', [hone, 'convert', '-q', '-O', 'raw', source, url]),
+            Tool('nbdcopy', ['nbdcopy', '--flush', source, url]),
+            Tool('qemu-img', [*QEMU, '-n', '-f', 'raw', '-O', 'raw',
+                              '-t', 'writeback', '-W', '-m', '16', source,
+                              url])], [
+            Times('hone', 'nbdcopy', 1),
+            Times('hone', 'qemu-img', 1.5), MEMORY]
+
+    def from_xz():
+        source = packed(folder / 'disk.raw.xz', 'xz', '-T0', '-3',
+                        '--block-size=8MiB', '-c', made.get('small.img'))
+        return [
+            Tool('hone', [hone, 'convert', '-q', '-O', 'qcow2', source,
+                          out['a']], [out['a']]),
+            shell('xz, then qemu-img',
+                  'xz -T0 -dc "$0" >"$1"; exec qemu-img convert -f raw '
+                  '-O qcow2 -t writeback -W -m 16 "$1" "$2"',
+                  source, out['b'], out['c'], outputs=[out['b'], out['c']])], [
+            Faster('hone', 1.1), MEMORY]
+
+    def from_zstd():
+        source = packed(folder / 'disk.raw.zst', 'zstd', '-q', '-T0', '-c',
+                        made.get('small.img'))
+        return [
+            Tool('hone', [hone, 'convert', '-q', '-c', '-O', 'qcow2', source,
+                          out['a']], [out['a']]),
+            shell('zstd, then qemu-img',
+                  'zstd -q -dc "$0" >"$1"; exec qemu-img convert -c -f raw '
+                  '-O qcow2 -m 16 "$1" "$2"',
+                  source, out['b'], out['c'], outputs=[out['b'], out['c']])], [
+            Faster('hone', 8), MEMORY]
+
+    def to_stdout():
+        source = made.get('zlib.qcow2')
+        return [
+            shell('hone', '"$0" convert -q -O raw "$1" - | cat >/dev/null',
+                  hone, source),
+            shell('qemu-img, then cat',
+                  'qemu-img convert -f qcow2 -O raw -t writeback -W -m 16 '
+                  '"$0" "$1"; cat "$1" >/dev/null',
+                  source, out['b'], outputs=[out['b']])], [
+            Faster('hone', 3)]
+
+    def digest():
+        source = made.get('large.img')
+        return [Tool('hone', [hone, 'digest', source]),
+                Tool('openssl', ['openssl', 'dgst', '-sha256', source])], [
+            Faster('hone', 1.2), MEMORY]
+
+    def expected():
+        source = made.get('zlib.qcow2')
+        return [
+            Tool('hone --expect', [
+                hone, 'convert', '-q', '-O', 'raw', '--expect',
+                f'sha256:{digest_of(source)}', source, out['a']], [out['a']]),
+            Tool('hone', [hone, 'convert', '-q', '-O', 'raw', source,
+                          out['b']], [out['b']]),
+            Tool('openssl', ['openssl', 'dgst', '-sha256', source])], [
+            Slower('hone --expect', ('hone', 'openssl'), 1.15),
+            Most('peak_memory', 'hone --expect', 200_000_000)]
+
+    qemu, curl = 'qemu-img', 'curl'
+    cases = [
+        Case('HTTP qcow2 zlib to raw, 20 ms, 1 Gbit/s', http,
+             need=(qemu, curl, 'nginx')),
+        Case('NBD to raw', from_nbd, need=(qemu, 'qemu-nbd', 'nbdcopy')),
+        Case('raw to NBD', to_nbd, need=(qemu, 'qemu-nbd', 'nbdcopy')),
+        Case('raw.xz to qcow2', from_xz, need=(qemu, 'xz')),
+        Case('raw.zst to qcow2, zlib', from_zstd, need=(qemu, 'zstd')),
+        Case('qcow2 zlib to stdout', to_stdout),
+        Case('digest of 40 GiB with 4 GiB of data', digest, need=('openssl',)),
+        Case('qcow2 zlib to raw, --expect', expected, need=('openssl',)),
+    ]
+    for case in cases:
+        case.after = servers.stop
+    return cases
