@@ -10,7 +10,7 @@
  * Bytes of the disk, as a power of two, between places of L2 tables. A table of
  * 512 bytes has entries for 32 KiB: each write of data would end there.
  */
-#define GROUP_RANGE_BITS 21
+#define GROUP_RANGE_BITS 18
 
 /* The tables that have their places together, as a power of two. */
 static unsigned
