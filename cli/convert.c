@@ -129,12 +129,12 @@ fill(struct job *job, struct image_error *err)
 	int rc = image_copy(job->src, job->dst, &job->run, &job->copied, err);
 	if (rc == 0)
 		rc = expect_verify(job, err);
+	job->size = image_sink_size(job->dst);
 	progress_phase(&job->progress, "flush", job->name, job->size);
 	if (rc == 0)
 		rc = image_finish(job->dst, err);
 	if (rc == 0)
 		rc = convert_refuse_written(job, err);
-	job->size = image_sink_size(job->dst);
 	if (rc == 0)
 		rc = image_flush(job->dst, err);
 	if (rc == 0 && job->cli->option[OPTION_VERIFY])

@@ -96,6 +96,7 @@ fill(struct job *job, struct image_store *held, struct image_error *err)
 			job->src, job->dst, &job->run, &job->copied, err);
 	if (rc == 0)
 		rc = expect_verify(job, err);
+	job->size = image_sink_size(job->dst);
 	progress_phase(&job->progress, "flush", job->name, job->size);
 	if (rc == 0)
 		rc = image_finish(job->dst, err);
@@ -123,14 +124,22 @@ add_state(const struct job *job, bool is_held, bool is_whole,
 		job->name);
 }
 
+/* Content may be refused that has been written. */
+static bool
+is_judged_last(const struct job *job)
+{
+	return job->expect.algorithm || job->open.expect ||
+	       (image_source_is_forward(job->src) &&
+		       !job->cli->option[OPTION_ALLOW_DISGUISED]);
+}
+
 static int
 write_target(
 	struct job *job, struct image_store *target, struct image_error *err)
 {
 	struct image_store *held = NULL;
 
-	if ((job->expect.algorithm || job->open.expect) &&
-		!convert_to_stdout(job)) {
+	if (is_judged_last(job) && !convert_to_stdout(job)) {
 		int rc = image_target_hold(&target, job->create.size, err);
 		if (rc < 0) {
 			image_store_close(target);
@@ -142,7 +151,6 @@ write_target(
 		target, job->format, &job->create, &job->dst, err);
 	if (rc < 0)
 		return rc;
-	job->size = image_sink_size(job->dst);
 	rc = fill(job, held, err);
 	job->size = image_sink_size(job->dst);
 	bool is_whole = rc < 0 && err->refused;

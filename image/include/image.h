@@ -406,7 +406,8 @@ int image_target_usage(const struct image_store *target,
 void image_store_close(struct image_store *store);
 /*
  * Keep back what is written to the first and the last MiB of the target, or,
- * with keep_rest, of its first `size` bytes. *target is replaced on success.
+ * with keep_rest, of its first `size` bytes; only the first MiB if the size is
+ * not known. *target is replaced on success.
  * image_target_clear() zeroes these bytes before the copy, and
  * image_target_release() writes them after image_finish(). image_flush()
  * follows.

@@ -201,6 +201,9 @@ image_target_hold(
 
 	if (!h)
 		return image_no_memory(err);
+	bool keep_any = inner->keep_rest && size == IMAGE_SIZE_UNKNOWN;
+	if (keep_any)
+		end = HELD;
 	if (end > inner->size)
 		end = inner->size;
 	struct part *first = &h->parts[0], *last = &h->parts[1];
@@ -212,11 +215,16 @@ image_target_hold(
 	/* calloc(0) may return NULL. */
 	first->bytes = calloc(1, first->length + 1);
 	last->bytes = calloc(1, last->length + 1);
-	if (!first->bytes || !last->bytes) {
+	int rc = first->bytes && last->bytes ? 0 : image_no_memory(err);
+	/* What lies behind the image stays, wherever its end is. */
+	if (rc == 0 && keep_any)
+		rc = image_store_read(
+			inner, 0, first->bytes, (size_t)first->length, err);
+	if (rc < 0) {
 		free(first->bytes);
 		free(last->bytes);
 		free(h);
-		return image_no_memory(err);
+		return rc;
 	}
 	h->store = *inner;
 	h->store.ops = &held_ops;

@@ -22,6 +22,11 @@ image_store_write(struct image_store *store, uint64_t offset, const void *buf,
 			"cannot be written at offset %" PRIu64
 			": the offset is past the largest file size",
 			offset);
+	if (store->fixed && length && offset + length > store->size)
+		return image_fail(err, store->name, -ENOSPC,
+			"has %" PRIu64 " %s, and the image has more",
+			store->size,
+			image_plural(store->size, "byte", "bytes"));
 	return length ? store->ops->write(store, offset, buf, length, err) : 0;
 }
 

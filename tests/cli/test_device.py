@@ -461,6 +461,44 @@ def test_a_failure_says_what_the_device_has(hone, strace, loop, work):
                         error_line(done.stderr))
 
 
+@pytest.mark.parametrize("more", [[], ["--keep-rest"]], ids=" ".join)
+def test_a_pipe_ends_on_a_device(hone, loop, work, more):
+    """Its size is known in the end."""
+    for length in 2 * MIB + 517, 600000:
+        data, device = disk(length), loop(4 * MIB)
+        hone.ok("convert", "-q", "-f", "raw", *more, "-", device, stdin=None,
+                input=data)
+        rest = stale(4 * MIB)[length:] if more else bytes(4 * MIB - length)
+        assert content(device) == data + rest
+
+
+@pytest.mark.parametrize("more", [[], ["--keep-rest"]], ids=" ".join)
+def test_a_pipe_with_a_disguised_disk_is_refused(hone, loop, more):
+    device = loop(4 * MIB)
+    data = b"QFI\xfb" + disk(3 * MIB)[4:]
+    done = hone.run("convert", "-f", "raw", *more, "-", device, stdin=None,
+                    input=data)
+    assert done.returncode == 1
+    assert "with the signature of qcow2 at offset 0" in error_line(done.stderr)
+    assert content(device)[:MIB] == bytes(MIB)
+    hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", "-", device,
+            stdin=None, input=data)
+    assert content(device) == data + bytes(MIB)
+
+
+def test_a_pipe_longer_than_dst_is_refused(hone, loop, work):
+    data, device = disk(3 * MIB), loop(2 * MIB)
+    target = work / "target.img"
+    target.write_bytes(stale(2 * MIB))
+    for words in [device], ["-n", target]:
+        done = hone.run("convert", "-f", "raw", "-", *words, stdin=None,
+                        input=data)
+        assert done.returncode == 1
+        assert "has 2097152 bytes, and the image has more; " in error_line(
+            done.stderr)
+    assert os.stat(target).st_size == 2 * MIB
+
+
 @pytest.mark.parametrize("length", [4 * MIB, 3 * MIB, 3 * MIB + 517])
 def test_a_file_is_written_in_place(hone, work, length, threads):
     data = disk(length)
