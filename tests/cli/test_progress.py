@@ -77,6 +77,22 @@ def test_lines_of_json_have_each_phase_and_rise(hone, image, out, name):
     assert found[-1]["bytes"] == size
 
 
+def test_lines_of_json_are_few(hone, work, out):
+    """One for each percentage, whatever the number of chunks is."""
+    source = work / "thin.img"
+    with open(source, "wb") as file:
+        for chunk in range(400):
+            file.seek(chunk << 20)
+            file.write(b"x")
+    _, found = json_lines(hone, "convert", "-q", source, out / "d")
+    seconds = sum(1 for one, two in zip(found, found[1:])
+                  if one["bytes"] * 100 // one["total"] ==
+                  two["bytes"] * 100 // two["total"])
+    # A slow machine has one more for each second, in which nothing else came.
+    assert len(found) - seconds <= 103
+    assert seconds < 100
+
+
 @pytest.mark.parametrize("command", ["compare", "digest"])
 def test_other_commands_have_lines_of_json(hone, image, command):
     if command == "digest" and b" without " in hone.ok("--version").stdout:
