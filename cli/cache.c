@@ -45,8 +45,11 @@ is_cold(int fd, off_t size)
 		 * reads */
 		off_t place = size / SAMPLES * i + size / SAMPLES / 2;
 		off_t data = lseek(fd, place, SEEK_DATA);
-		if (data < 0)
+		if (data < 0 && errno == ENXIO)
 			continue; /* a hole up to the end */
+		/* A block device has no holes. */
+		if (data < 0)
+			data = place;
 		if (preadv2(fd, &iov, 1, data, RWF_NOWAIT) < 0) {
 			if (errno != EAGAIN)
 				return false;
@@ -68,14 +71,17 @@ direct_is_better(const struct job *job)
 {
 	struct stat st;
 
-	if (job->create.compress || stat(job->source, &st) < 0 ||
-		!S_ISREG(st.st_mode) ||
-		(off_t)st.st_blocks * 512 < DIRECT_LEAST)
+	if (job->create.compress || stat(job->source, &st) < 0)
+		return false;
+	bool device = S_ISBLK(st.st_mode);
+	if (!device && (!S_ISREG(st.st_mode) ||
+			       (off_t)st.st_blocks * 512 < DIRECT_LEAST))
 		return false;
 	int fd = open(job->source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
-	bool cold = is_cold(fd, st.st_size);
+	off_t size = device ? lseek(fd, 0, SEEK_END) : st.st_size;
+	bool cold = size >= DIRECT_LEAST && is_cold(fd, size);
 	close(fd);
 	return cold;
 }

@@ -365,6 +365,25 @@ def test_a_device_is_a_source(hone, loop, work):
     assert content(second) == data + bytes(2 * MIB)
 
 
+def test_a_device_that_is_not_cached_is_read_directly(
+        hone, strace, loop, work):
+    """As a file of 64 MiB is."""
+    device, log = loop(64 * MIB), work / "trace"
+    # The last close of a device drops its pages.
+    with open(device, "rb") as keeper:
+        for cached in False, True:
+            found = content(device)
+            if not cached:
+                os.posix_fadvise(keeper.fileno(), 0, 0,
+                                 os.POSIX_FADV_DONTNEED)
+            hone.ok("convert", "-q", "--force", "-f", "raw", device,
+                    work / "new", before=[*strace, "-o", str(log), "-e",
+                                          "trace=openat"])
+            direct = log.read_text().count("O_DIRECT|")
+            assert direct == (0 if cached else 2)
+            assert (work / "new").read_bytes() == found
+
+
 def test_the_report_of_a_device_has_its_size(hone, loop, work):
     source = write_sparse(work / "disk.img", disk(2 * MIB))
     told = hone.json("convert", "--json", source, loop(4 * MIB))
