@@ -320,6 +320,25 @@ def test_a_check_of_a_raw_disk_needs_no_scratch_space(hone, work, packing):
     assert not found["safe"] and "VHD" in str(found["checks"])
 
 
+@pytest.mark.parametrize("format_", ["raw", "qcow2"])
+def test_a_packed_image_comes_through_a_pipe(hone, small, qcow2, work,
+                                             packing, format_, out):
+    plain = small if format_ == "raw" else qcow2
+    data = PACK[packing](plain.read_bytes())
+    for length in (len(data), len(data) - 9):
+        packed = store(work, "a", data[:length])
+        with subprocess.Popen(["cat", packed],
+                              stdout=subprocess.PIPE) as source:
+            done = hone.run("convert", "-q", "--unpack", packing, "-f",
+                            format_, "-", out / "x", stdin=source.stdout)
+        assert (done.returncode == 0) == (length == len(data)), done
+        if length == len(data):
+            hone.ok("compare", "-q", small, out / "x")
+            os.unlink(out / "x")
+    assert b"the file is not complete" in done.stderr
+    assert not os.listdir(out)
+
+
 @pytest.mark.parametrize("name", list(PACKAGE))
 def test_a_build_without_the_library_says_so(hone, small, work, out, name):
     if LIBRARIES[name] + b" " in hone.ok("--version").stdout:
