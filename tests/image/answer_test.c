@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The header of a web server's answer. */
+#include <stdio.h>
+#include <string.h>
+#include "store/http/answer.h"
+#include "support.h"
+
+static void
+take(struct http_answer *answer, const char *line)
+{
+	http_answer_line(answer, line, strlen(line));
+}
+
+static struct http_answer
+answer_of(const char *line)
+{
+	struct http_answer answer = {.length = 1};
+
+	take(&answer, "HTTP/1.1 206 Partial Content\r\n");
+	take(&answer, line);
+	return answer;
+}
+
+TEST(a_status_line_begins_another_answer)
+{
+	struct http_answer answer = answer_of("ETag: \"a\"\r\n");
+
+	assert_int_equal(answer.status, 206);
+	assert_string_equal(answer.etag, "\"a\"");
+	take(&answer, "\r\n");
+	assert_true(answer.complete);
+	take(&answer, "HTTP/2 503\r\n");
+	assert_int_equal(answer.status, 503);
+	assert_string_equal(answer.etag, "");
+	assert_false(answer.complete);
+	assert_true(answer.length == IMAGE_SIZE_UNKNOWN);
+}
+
+TEST(a_valid_range_is_taken)
+{
+	struct http_answer answer =
+		answer_of("content-RANGE: \t bytes 5-9/10  \r\n");
+
+	assert_true(answer.has_range && !answer.bad_range);
+	assert_int_equal(answer.first, 5);
+	assert_int_equal(answer.last, 9);
+	assert_int_equal(answer.total, 10);
+	answer = answer_of("Content-Range: bytes 0-0/*");
+	assert_true(answer.has_range && !answer.bad_range);
+	assert_true(answer.total == IMAGE_SIZE_UNKNOWN);
+	answer = answer_of("Content-Range: bytes */0");
+	assert_true(answer.has_range && !answer.bad_range);
+	assert_true(answer.first > answer.last);
+	assert_int_equal(answer.total, 0);
+}
+
+TEST(other_ranges_are_refused)
+{
+	static const char *const lines[] = {"", "bytes", "bytes ", "bytes 1",
+		"bytes 1-", "bytes 1-2", "bytes 1-2/", "bytes 2-1/9",
+		"bytes 1-9/9", "bytes -1/9", "bytes 1-2/9x", "bytes 1 -2/9",
+		"bytes 1-2 /9", "bytes 0x1-2/9", "bits 1-2/9", "bytes=1-2/9",
+		"bytes 1-2/9223372036854775807",
+		"bytes 0-18446744073709551616/18446744073709551617",
+		"bytes 1-2/*9", "bytes **/9", "bytes *-2/9"};
+	char line[100];
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		snprintf(line, sizeof(line), "Content-Range: %s\r\n", lines[i]);
+		struct http_answer answer = answer_of(line);
+		assert_true(answer.has_range && answer.bad_range);
+	}
+}
+
+TEST(a_second_range_makes_both_bad)
+{
+	struct http_answer answer = answer_of("Content-Range: bytes 1-2/9");
+
+	take(&answer, "Content-Range: bytes 1-2/9");
+	assert_true(answer.bad_range);
+}
+
+TEST(a_weak_or_long_etag_counts_as_none)
+{
+	char line[HTTP_ETAG + 20];
+
+	assert_string_equal(answer_of("ETag: W/\"a\"").etag, "");
+	assert_string_equal(answer_of("ETag: \"").etag, "");
+	assert_string_equal(answer_of("ETag: a").etag, "");
+	assert_string_equal(answer_of("ETag: \"\"").etag, "\"\"");
+	memset(line, 'x', sizeof(line));
+	memcpy(line, "ETag: \"", 7);
+	line[6 + HTTP_ETAG - 2] = '"';
+	line[6 + HTTP_ETAG - 1] = '\0';
+	assert_int_equal(strlen(answer_of(line).etag), HTTP_ETAG - 1);
+	line[6 + HTTP_ETAG - 2] = 'x';
+	line[6 + HTTP_ETAG - 1] = '"';
+	line[6 + HTTP_ETAG] = '\0';
+	assert_string_equal(answer_of(line).etag, "");
+}
+
+TEST(an_encoding_is_never_overlooked)
+{
+	char line[200];
+
+	assert_string_equal(
+		answer_of("Content-Encoding: IDENTITY").encoding, "");
+	assert_string_equal(
+		answer_of("Content-Encoding: gzip").encoding, "gzip");
+	assert_string_equal(
+		answer_of("Content-Encoding: identityx").encoding, "identityx");
+	memset(line, 'x', sizeof(line) - 1);
+	line[sizeof(line) - 1] = '\0';
+	memcpy(line, "Content-Encoding: ", 18);
+	assert_string_equal(answer_of(line).encoding, "unknown");
+}
+
+TEST(a_wrong_length_counts_as_none)
+{
+	assert_int_equal(answer_of("Content-Length: 17").length, 17);
+	assert_true(answer_of("Content-Length: 17, 17").length ==
+		    IMAGE_SIZE_UNKNOWN);
+	assert_true(
+		answer_of("Content-Length: -1").length == IMAGE_SIZE_UNKNOWN);
+	assert_true(answer_of("Content-Length: 9223372036854775807").length ==
+		    IMAGE_SIZE_UNKNOWN);
+}
+
+TEST(the_date_counts_without_a_strong_etag)
+{
+	struct http_answer a = answer_of("Last-Modified: Mon");
+	struct http_answer b = answer_of("Last-Modified: Tue");
+
+	assert_null(http_answer_differs(&a, &a));
+	assert_string_equal(http_answer_differs(&a, &b), "its date");
+	take(&a, "ETag: \"x\"");
+	assert_string_equal(http_answer_differs(&a, &b), "its ETag");
+	take(&b, "ETag: \"x\"");
+	assert_null(http_answer_differs(&a, &b));
+	b.total = 1;
+	assert_string_equal(http_answer_differs(&a, &b), "its length");
+}
