@@ -25,9 +25,9 @@
  *
  * After a failure the store stays failed: every read returns the first failure.
  */
-#include <curl/curl.h>
 #include <pthread.h>
 #include "store/http/answer.h"
+#include "store/http/libcurl.h"
 #include "store/store.h"
 #include "store/stream.h"
 

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "loaded.h"
 #include "store/address.h"
 #include "store/forward.h"
 #include "store/http/http.h"
@@ -157,23 +158,41 @@ finish_open(
 	return rc < 0 ? rc : image_forward_open(stream, 0, out, err);
 }
 
-static CURLcode global_code;
+struct http_curl http_curl;
+
+static const char *const names[] = {
+#define IMAGE_LOADED(name) #name,
+#include "store/http/libcurl.def"
+#undef IMAGE_LOADED
+	NULL,
+};
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+/* the result of load() */
+static int loaded;
+static struct image_error load_err;
 
 static void
-init_curl(void)
+load(void)
 {
-	global_code = curl_global_init(CURL_GLOBAL_DEFAULT);
+	const struct image_loaded libcurl = {"libcurl.so.4", "libcurl4", names};
+
+	loaded = image_load(&libcurl, &http_curl, &load_err);
+	if (loaded == 0 && curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+		loaded = image_no_memory(&load_err);
 }
 
 int
 image_http_open(const char *address, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
 	*out = NULL;
-	pthread_once(&once, init_curl);
-	struct http *http = global_code ? NULL : allocate(address);
+	pthread_once(&once, load);
+	if (loaded < 0) {
+		*err = load_err;
+		return loaded;
+	}
+	struct http *http = allocate(address);
 	if (!http)
 		return image_no_memory(err);
 	int rc = 0;
@@ -204,5 +223,6 @@ image_http_open(const char *address, const struct image_store_how *how,
 const char *
 image_http_library(void)
 {
-	return curl_version_info(CURLVERSION_NOW)->version;
+	pthread_once(&once, load);
+	return loaded < 0 ? NULL : curl_version_info(CURLVERSION_NOW)->version;
 }
