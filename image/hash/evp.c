@@ -56,7 +56,7 @@ image_digest_library(void)
 {
 	pthread_once(&library_once, create_library);
 	return loaded == 0 ? crypto.OpenSSL_version(OPENSSL_VERSION_STRING)
-			   : "not installed";
+			   : NULL;
 }
 
 /* EVP has no other reason to fail once the algorithm was found. */

@@ -20,9 +20,10 @@
  *	extents.c    block status, kept for what was asked for last
  *	engine.c     the thread: queue, slots, time limit
  *	connect.c    connections: address, TLS, what the server offers
+ *	load.c       libnbd, loaded when it is needed
  */
-#include <libnbd.h>
 #include <pthread.h>
+#include "store/nbd/libnbd.h"
 #include "store/store.h"
 
 /* More connections made nothing faster: the server has as many threads. */

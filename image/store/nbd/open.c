@@ -14,8 +14,11 @@ const char *
 image_nbd_library(void)
 {
 	static char version[32];
-	struct nbd_handle *h = nbd_create();
+	struct image_error err;
 
+	if (libnbd_load(&err) < 0)
+		return NULL;
+	struct nbd_handle *h = nbd_create();
 	if (h)
 		snprintf(version, sizeof(version), "%s", nbd_get_version(h));
 	nbd_close(h);
@@ -84,6 +87,8 @@ open_store(const char *address, const struct image_store_how *how,
 {
 	*out = NULL;
 	int rc = check_address(address, how, err);
+	if (rc == 0)
+		rc = libnbd_load(err);
 	if (rc < 0)
 		return rc;
 	struct nbd_store *nbd = create(address, how, writable);
