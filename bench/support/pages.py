@@ -139,7 +139,8 @@ def benchmarks(runs):
     return "\n".join([INTRO, machines(runs), overview(runs)] +
                      [section(part, of) for part, of in runs.items()] +
                      [pages_args.section(markdown)] +
-                     pages_convert.section(markdown))
+                     pages_convert.section(markdown) +
+                     pages_convert.reach_section(markdown))
 
 
 def readme(runs):

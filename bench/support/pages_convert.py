@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The part of docs/benchmarks.md about `hone convert`, and its figures
-elsewhere, from what `./dev bench convert --json` wrote:
-bench/results/convert-MACHINE-DATE.json."""
+"""The parts of docs/benchmarks.md about `hone convert`, and its figures
+elsewhere, from what `./dev bench convert --json` and `./dev bench reach --json`
+wrote: bench/results/convert-MACHINE-DATE.json and reach-MACHINE-DATE.json."""
 import json
 import re
 
@@ -21,11 +21,12 @@ CHART = [("raw to qcow2, zlib", "raw to zlib qcow2"),
           ("compare raw with raw", "compare two images")]
 
 
-def load():
+def load(subject="convert"):
     """Machine -> (path, report), in the order of the machines."""
     found = {}
-    for path in sorted(kept.RESULTS.glob("convert-*.json")):
-        match = re.fullmatch(r"convert-(.+)-\d{4}-\d\d-\d\d\.json", path.name)
+    for path in sorted(kept.RESULTS.glob(f"{subject}-*.json")):
+        match = re.fullmatch(rf"{subject}-(.+)-\d{{4}}-\d\d-\d\d\.json",
+                             path.name)
         if match and match[1] in kept.MACHINES:
             found[match[1]] = path, json.loads(path.read_text())
     return {name: found[name] for name in kept.MACHINES if name in found}
@@ -106,6 +107,30 @@ def section(markdown):
         for case, rows in cases(report).items():
             parts.append(f"### {case}\n\n{measured_again(rows)}"
                          f"{table(markdown, rows)}\n")
+    return parts
+
+
+def reach_section(markdown):
+    """The section about images that are no files of this machine. Empty without
+    a run."""
+    parts = []
+    for machine, (path, report) in load("reach").items():
+        about = report["machine"]
+        parts.append(
+            "## Images by address, packed or through a pipe, on "
+            f"{kept.MACHINES[machine].name}\n\n"
+            f"- `./dev bench reach`, {about['date']}, commit "
+            f"{about['commit']} ([run](../bench/results/{path.name}))\n\n"
+            "Servers run on the same machine, and share its two CPUs with the "
+            "tool. `curl` alone only\nstores the file.\n")
+        for case, rows in cases(report).items():
+            targets = [
+                f"- {target['text'].partition(': ')[2]}: "
+                f"{'met' if target['met'] else '**missed**'}"
+                for target in report["targets"]
+                if target["text"].startswith(f"{case}: ")]
+            parts.append(f"### {case}\n\n{table(markdown, rows)}\n" +
+                         "\n".join(targets) + "\n")
     return parts
 
 
