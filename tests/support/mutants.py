@@ -240,7 +240,8 @@ def options():
                         help="of the sample (default: HONE_SEED, or random)")
     parser.add_argument("--check", action="store_true",
                         help="build nothing: only check that the files have "
-                        "the texts that the mutants replace")
+                        "the texts that the mutants replace, and that the "
+                        "files of tests exist")
     parser.add_argument("--name", action="append", metavar="TEXT",
                         help="only mutants that have TEXT in their name")
     given = parser.parse_args()
@@ -260,6 +261,11 @@ def check(chosen):
         except planting.Wrong as error:
             print(error)
             failures += 1
+        for test in filter(is_command, mutant["tests"]):
+            file = test.removeprefix("command:").partition(" ")[0]
+            if not (ROOT / "tests" / file).is_file():
+                print(f"{mutant['name']}: tests/{file} is not a file")
+                failures += 1
     print(f"{len(chosen)} mutants, {failures} cannot be planted")
     return failures
 

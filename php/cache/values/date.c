@@ -140,9 +140,10 @@ write_zone(char *to, const timelib_time *time)
 		to = write_digits(to, minutes / 60, 2, ':');
 		write_digits(to, minutes % 60, 2, '\0');
 	} else {
-		strcpy(to, time->zone_type == TIMELIB_ZONETYPE_ID
-				   ? time->tz_info->name
-				   : time->tz_abbr);
+		const char *name = time->zone_type == TIMELIB_ZONETYPE_ID
+					   ? time->tz_info->name
+					   : time->tz_abbr;
+		memcpy(to, name, strlen(name) + 1);
 	}
 }
 
