@@ -58,7 +58,7 @@ convert_compare(
 	struct job *job, struct image_source *back, struct image_error *err)
 {
 	struct image_run run = job->run;
-	struct image_compared compared;
+	struct image_compared compared = {0};
 	int rc;
 
 	progress_phase(&job->progress, "verify", job->name, job->size);

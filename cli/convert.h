@@ -63,17 +63,11 @@ int expect_verify(struct job *job, struct image_error *err);
  */
 int convert_compare(
 	struct job *job, struct image_source *back, struct image_error *err);
-/*
- * refuse_disguised() for a source that can be read once: after image_finish().
- * Returns -EINVAL with a message about DST.
- */
-int convert_refuse_written(struct job *job, struct image_error *err);
-
 /* convert.c: returns whether DST is "-". */
 bool convert_to_stdout(const struct job *job);
 /*
  * convert.c: after image_finish(): as refuse_disguised(), for a source that can
- * be read once.
+ * be read once. Returns -EINVAL with a message about DST.
  */
 int convert_refuse_written(struct job *job, struct image_error *err);
 

@@ -105,14 +105,14 @@ static int
 find(const char *list, const char *name, struct image_expect *expect,
 	struct image_error *err)
 {
-	struct image_stream *stream;
+	struct image_stream *stream = NULL;
 	char *text = malloc(LIST_MAX);
 	size_t length;
 
 	if (!text)
 		return image_no_memory(err);
 	int rc = open_list(list, &stream, err);
-	if (rc == 0) {
+	if (rc == 0 && stream) {
 		rc = read_all(stream, text, &length, err);
 		if (rc == 0)
 			rc = image_sums_find(

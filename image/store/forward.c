@@ -624,6 +624,7 @@ image_forward_open(struct image_stream *stream, uint64_t memory,
 	pthread_mutex_init(&f->lock, NULL);
 	pthread_cond_init(&f->pulled, NULL);
 	f->store.name = strdup(stream->name);
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): a table of pointers */
 	f->table = calloc(f->max_blocks, sizeof(*f->table));
 	if (!f->store.name || !f->table) {
 		image_store_close(&f->store);

@@ -43,7 +43,7 @@ unpack_forward(struct image_store **store, enum image_packing packing,
 	if (rc == 0)
 		rc = image_unpack_open(
 			packing, packed, how->memory, &stream, err);
-	if (rc < 0)
+	if (rc != 0)
 		return rc;
 	stream->size = size;
 	return image_forward_open(stream, how->memory, store, err);

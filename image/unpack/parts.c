@@ -13,7 +13,7 @@
 #include "unpack/parts.h"
 
 /* More slots are of no use to the threads of a pipeline. */
-#define MAX_SLOTS (2 * IMAGE_MAX_THREADS)
+#define MAX_SLOTS ((uint64_t)2 * IMAGE_MAX_THREADS)
 
 enum slot_state { EMPTY, BUSY, READY };
 
@@ -65,7 +65,7 @@ image_parts_add(struct image_parts *parts, uint64_t from, uint64_t stored,
 	const struct image_packed *last =
 		parts->count ? &parts->list[parts->count - 1] : NULL;
 
-	if (parts->count == parts->room) {
+	if (!parts->list || parts->count == parts->room) {
 		size_t room = parts->room ? 2 * parts->room : 64;
 		struct image_packed *list =
 			realloc(parts->list, room * sizeof(*list));

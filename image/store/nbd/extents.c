@@ -116,7 +116,7 @@ nbd_extent(struct image_store *store, uint64_t offset, uint64_t limit,
 		if (rc == -EOPNOTSUPP) {
 			nbd->no_status = true;
 			rc = 0;
-		} else if (rc == 0 && window_end(window) > offset) {
+		} else if (rc == 0 && window && window_end(window) > offset) {
 			window->used = ++nbd->uses;
 			describe(window, offset, limit, length, hole);
 		}
