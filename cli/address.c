@@ -5,26 +5,44 @@
 #include <string.h>
 #include "cli.h"
 
+/*
+ * Set *address to a copy of a word of the command line, and replace the word,
+ * which /proc/PID/cmdline shows, by its name. Returns false without memory.
+ */
+static bool
+take(char *word, char **address)
+{
+	char *name = image_address_name(word);
+
+	*address = strdup(word);
+	if (!name || !*address) {
+		free(name);
+		return false;
+	}
+	/* A name is at most as long as its address, and strncpy() fills the
+	 * rest with zeros. */
+	strncpy(word, name, strlen(word));
+	free(name);
+	return true;
+}
+
 int
 cli_addresses(struct cli *cli)
 {
+	const char *expect = cli->option[OPTION_EXPECT_FILE];
+	bool good = true;
+
 	assert(cli->n_operands <= CLI_OPERANDS);
-	for (int i = 0; i < cli->n_operands; i++) {
-		char *operand = cli->operands[i];
-		char *name = image_address_name(operand);
-		cli->addresses[i] = strdup(operand);
-		if (!name || !cli->addresses[i]) {
-			free(name);
-			cli_complain("out of memory");
-			return CLI_FAILED;
-		}
-		/* A name is at most as long as its address, and strncpy() fills
-		 * the rest with zeros. The operand is what /proc/PID/cmdline
-		 * shows. */
-		strncpy(operand, name, strlen(operand));
-		free(name);
-	}
-	return 0;
+	for (int i = 0; good && i < cli->n_operands; i++)
+		good = take(cli->operands[i], &cli->addresses[i]);
+	if (good && expect && strstr(expect, "://"))
+		/* a word of main()'s argv, which may be changed */
+		good = take((char *)(uintptr_t)expect + (*expect == '@'),
+			&cli->list);
+	if (good)
+		return 0;
+	cli_complain("out of memory");
+	return CLI_FAILED;
 }
 
 void

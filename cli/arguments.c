@@ -166,8 +166,8 @@ static void
 begin_spill(void *opaque, const char *name, const char *folder)
 {
 	(void)opaque;
-	cli_complain("%s: its tables lie behind the data: keeping bytes in a "
-		     "temporary file in %s",
+	cli_complain("%s: more of it is needed again than fits in memory: "
+		     "keeping bytes in a temporary file in %s",
 		name, folder);
 }
 
@@ -212,8 +212,12 @@ cli_open(const struct cli *cli, struct image_open *how)
 int
 cli_image_fail(const char *name, const struct image_error *err)
 {
-	int rc = cli_fail(err->file[0] ? err->file : name, "%s", err->text);
+	const char *file = err->file[0] ? err->file : name;
+	/* An address that was not opened may still have its password. */
+	char *shown = image_is_address(file) ? image_address_name(file) : NULL;
+	int rc = cli_fail(shown ? shown : file, "%s", err->text);
 
+	free(shown);
 	if (err->refused)
 		return CLI_REFUSED;
 	return err->again ? CLI_AGAIN : rc;

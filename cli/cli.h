@@ -73,6 +73,8 @@ struct cli {
 	char **operands;
 	/* the operands of a command that reads images, to be opened */
 	char *addresses[CLI_OPERANDS];
+	/* the address of --expect, or NULL */
+	char *list;
 };
 
 struct command_row {
@@ -156,8 +158,9 @@ int cli_refuse_format(
 const char *cli_list_formats(char *list, const char *before, bool written);
 
 /*
- * address.c: set cli->addresses, and remove what is secret from the operands,
- * which other users can see in /proc. Returns 0, or CLI_FAILED after a message.
+ * address.c: set cli->addresses and cli->list, and remove what is secret from
+ * the command line, which other users can see in /proc. Returns 0, or
+ * CLI_FAILED after a message.
  */
 int cli_addresses(struct cli *cli);
 /* Print a line for each address that others can change on the way. */

@@ -64,10 +64,10 @@ cli_expect(const struct cli *cli, struct image_expect *expect,
 	if (!text)
 		return 0;
 	how->expect = expect;
-	const char *list = list_of(text);
+	const char *list = cli->list ? cli->list : list_of(text);
 	if (list) {
 		rc = image_expect_in_list(
-			expect, list, cli->addresses[0], &err);
+			expect, list, how->timeout, cli->addresses[0], &err);
 		return rc < 0 ? cli_image_fail(list, &err) : 0;
 	}
 	rc = parse_digest(cli, OPTION_EXPECT_FILE, expect);

@@ -140,6 +140,7 @@ run_command(int argc, char **argv)
 	free(cli.joined);
 	for (int i = 0; i < CLI_OPERANDS; i++)
 		free(cli.addresses[i]);
+	free(cli.list);
 	return rc;
 }
 

@@ -29,10 +29,7 @@ fuzz_target() {
         with="build/fuzz/image/libimage.a $with
             $(pkg-config --libs libdeflate libzstd zlib)
             $(pkg-config --silence-errors --libs libisal || :)
-            $(pkg-config --silence-errors --libs libcrypto || :)
             $(pkg-config --silence-errors --libs liblzma || :)
-            $(pkg-config --silence-errors --libs libnbd || :)
-            $(pkg-config --silence-errors --libs libcurl || :)
             $(echo '#include <bzlib.h>' | clang -E - >/dev/null 2>&1 &&
                 echo -lbz2)"
         ;;

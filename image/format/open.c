@@ -243,12 +243,6 @@ image_target_open(const char *address, const struct image_write *how,
 	return 0;
 }
 
-uint64_t
-image_target_size(const struct image_store *target)
-{
-	return target->fixed ? target->size : IMAGE_SIZE_UNKNOWN;
-}
-
 int
 image_target_usage(const struct image_store *target, struct image_usage *usage,
 	struct image_error *err)

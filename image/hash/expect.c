@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include "hash/sums.h"
 #include "store/address.h"
 #include "store/forward.h"
@@ -28,10 +27,11 @@ open_file(const char *path, struct image_stream **out, struct image_error *err)
 }
 
 static int
-open_list(const char *list, struct image_stream **out, struct image_error *err)
+open_list(const char *list, unsigned timeout, struct image_stream **out,
+	struct image_error *err)
 {
-	const struct image_store_how how = {.force_share = true};
-	bool https = strncasecmp(list, "https:", 6) == 0;
+	const struct image_store_how how = {.timeout = timeout};
+	bool https = strncmp(list, "https:", 6) == 0;
 	struct image_store *store;
 
 	if (!https && !image_is_address(list) && !strstr(list, "://"))
@@ -40,9 +40,6 @@ open_list(const char *list, struct image_stream **out, struct image_error *err)
 		return image_fail(err, list, -EPROTONOSUPPORT,
 			"is not safe: a list of digests comes from a file or "
 			"by https");
-	if (!image_is_address(list))
-		return image_fail(err, list, -ENOTSUP,
-			"cannot be read: this hone was built without https");
 	int rc = image_store_open_address(list, &how, &store, err);
 	return rc < 0 ? rc : image_stream_of_store(store, out, err);
 }
@@ -102,8 +99,8 @@ name_of(const char *address)
 }
 
 static int
-find(const char *list, const char *name, struct image_expect *expect,
-	struct image_error *err)
+find(const char *list, unsigned timeout, const char *name,
+	struct image_expect *expect, struct image_error *err)
 {
 	struct image_stream *stream = NULL;
 	char *text = malloc(LIST_MAX);
@@ -111,7 +108,7 @@ find(const char *list, const char *name, struct image_expect *expect,
 
 	if (!text)
 		return image_no_memory(err);
-	int rc = open_list(list, &stream, err);
+	int rc = open_list(list, timeout, &stream, err);
 	if (rc == 0 && stream) {
 		rc = read_all(stream, text, &length, err);
 		if (rc == 0)
@@ -125,7 +122,7 @@ find(const char *list, const char *name, struct image_expect *expect,
 
 int
 image_expect_in_list(struct image_expect *expect, const char *list,
-	const char *address, struct image_error *err)
+	unsigned timeout, const char *address, struct image_error *err)
 {
 	char *name = name_of(address);
 	int rc;
@@ -136,7 +133,7 @@ image_expect_in_list(struct image_expect *expect, const char *list,
 		rc = image_fail(err, address, -EINVAL,
 			"has no file name that a list of digests could have");
 	else
-		rc = find(list, name, expect, err);
+		rc = find(list, timeout, name, expect, err);
 	free(name);
 	return rc;
 }

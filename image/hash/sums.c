@@ -15,7 +15,7 @@ struct span {
 
 struct sums {
 	const char *name;
-	/* by algorithm; NULL if none was found */
+	/* by number of the algorithm; algorithm NULL: none was found */
 	struct image_expect found[IMAGE_ALGORITHMS];
 	/* an algorithm with two different digests, or NULL */
 	const struct image_algorithm *conflict;

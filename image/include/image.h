@@ -397,8 +397,6 @@ int image_create(int fd, const char *name, const struct image_format *format,
  */
 int image_target_open(const char *address, const struct image_write *how,
 	struct image_store **out, struct image_error *err);
-/* Bytes, or IMAGE_SIZE_UNKNOWN for what grows as it is written. */
-uint64_t image_target_size(const struct image_store *target);
 /* The sizes of an open destination. */
 int image_target_usage(const struct image_store *target,
 	struct image_usage *usage, struct image_error *err);
@@ -614,12 +612,13 @@ bool image_expect_hex(struct image_expect *expect,
 	size_t length);
 /*
  * Set *expect to what a list such as SHA256SUMS has for the last part of an
- * image's address. list is a file of any kind, or an address with https.
+ * image's address. list is a file of any kind, or an address with https;
+ * timeout as in struct image_open.
  * Signatures are not checked. Returns -ENOENT if the list does not have the
  * name.
  */
 int image_expect_in_list(struct image_expect *expect, const char *list,
-	const char *address, struct image_error *err);
+	unsigned timeout, const char *address, struct image_error *err);
 
 /*
  * Compute digests of the bytes of the disk. Holes are not read. More threads

@@ -92,7 +92,8 @@ image_address_name(const char *address)
 		if (!is_host(host, length))
 			host = address + end;
 	} else {
-		host = address + before;
+		const char *at = memrchr(address, '@', end);
+		host = at ? at + 1 : address + before;
 	}
 	memcpy(name, address, before);
 	size_t rest = (size_t)(address + end - host);

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import socket
 import threading
 
 import pytest
@@ -385,6 +386,44 @@ def test_a_server_that_never_answers(web, work, command):
     assert "the server sent nothing for 1 seconds" in said
 
 
+def test_a_list_of_digests_from_a_server_that_never_answers(
+        web, small, digests):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        url = f"https://127.0.0.1:{server.getsockname()[1]}/sums"
+        said = web.fails("digest", "--timeout", "1", "--expect", url, small,
+                         code=4)
+    assert "the server sent nothing for 1 seconds" in said
+    assert "is not safe" in web.hone.fails(
+        "digest", "--expect", url.replace("https", "HTTPS"), small)
+
+
+def test_proc_has_no_secret_of_the_address_of_a_list(web, small):
+    seen = []
+
+    def look(server):
+        connection = server.accept()[0]
+        for number in filter(str.isdigit, os.listdir("/proc")):
+            try:
+                with open(f"/proc/{number}/cmdline", "rb") as file:
+                    text = file.read()
+            except OSError:
+                continue
+            if b"--expect" in text and b"/sums" in text:
+                seen.append(text)
+        connection.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=look, args=(server,))
+        thread.start()
+        port = server.getsockname()[1]
+        done = web.hone.run("digest", "--timeout", "1", "--expect",
+                            f"@https://me:hidden@127.0.0.1:{port}/sums?hidden",
+                            small, env=CLEAN)
+        thread.join()
+    assert done.returncode and b"hidden" not in done.stderr
+    assert seen and not any(b"hidden" in text for text in seen), seen
+
+
 def test_a_server_that_stops_in_the_middle(web, out):
     end = threading.Event()
 
@@ -637,7 +676,8 @@ def test_a_misused_option(hone, small, words, said):
     ("http://u:s@secret@127.0.0.1:1", "http://127.0.0.1:1"),
     ("http://[::1]:1/?secret", "http://[::1]:1/"),
     ("http://u:sec/ret@127.0.0.1/a", "http://"),
-    ("http:127.0.0.1:1?secret", "http:127.0.0.1:1")])
+    ("http:127.0.0.1:1?secret", "http:127.0.0.1:1"),
+    ("http:u:secret@127.0.0.1:1", "http:127.0.0.1:1")])
 def test_no_message_has_a_secret(web, out, address, name):
     for words in ["info"], ["digest"], ["map"], ["check"]:
         done = web.hone.run(*words, address, env=CLEAN)
@@ -684,6 +724,10 @@ def test_an_address_that_is_not_valid(web, hone, small, out):
         assert b"is not a valid address" in said.stderr, said
     said = hone.fails("convert", small, "https://127.0.0.1:1/a")
     assert "is for reading only" in said
+    for words in (["convert", small, "https://u:secret@h/a?secret"],
+                  ["digest", "--expect", "http://u:secret@h/a", small],
+                  ["digest", "--expect", "@/dev/null", "https://u:secret@h/"]):
+        assert "secret" not in hone.fails(*words)
     assert not os.listdir(out)
 
 

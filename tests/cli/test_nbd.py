@@ -250,13 +250,15 @@ def test_a_longer_image_is_refused(hone, source, work):
 
 @pytest.mark.parametrize("address, reason", [
     ("nbd:localhost:10809", "write nbd://HOST"),
+    ("nbd://u:secret@h/?tls-psk-file=/etc/passwd", "names no file"),
     ("nbd+unix:///?socket={sock}&tls-psk-file=/etc/passwd", "names no file"),
     ("nbds+unix:///?tls-certificates=/etc&socket={sock}", "names no file"),
     ("nbd+unix:///", "cannot be opened"),
     ("nbd+unix:///?socket={sock}", "No such file")])
 def test_an_address_that_is_not_valid(hone, work, address, reason):
     url = address.format(sock=work / "none.sock")
-    assert reason in refused(hone, "info", url)
+    line = refused(hone, "info", url)
+    assert reason in line and "secret" not in line
     assert "needs nbds://" in refused(
         hone, "info", "--tls-psk", "x", f"nbd+unix:///?socket={work}/none")
 
@@ -538,7 +540,7 @@ def test_a_server_that_lies_about_data(hone, work, lie):
 @pytest.mark.parametrize("answer", [
     lambda o, n: [(0, 3)], lambda o, n: [(0, 0), (0, 3), (n, 0)],
     lambda o, n: [(0xffffffff, 0)] * 3, lambda o, n: [(1, 0)] * 70000,
-    lambda o, n: [(512, i % 2 * 0) for i in range(200000)]])
+    lambda o, n: [(512, 0)] * 200000])
 def test_a_server_that_lies_about_holes(hone, work, answer):
     """Never more than what it says of the holes itself."""
     data = disk(2 * MI)

@@ -296,8 +296,8 @@ def test_tables_behind_much_data_take_a_temporary_file(hone, tmp_path):
     image = qemu_convert(disk, tmp_path / "big.qcow2")
     data = far_tables(image.read_bytes())
     out = tmp_path / "out.raw"
-    said = (f"hone: stdin: its tables lie behind the data: keeping bytes in a "
-            f"temporary file in {scratch}\n").encode()
+    said = (f"hone: stdin: more of it is needed again than fits in memory: "
+            f"keeping bytes in a temporary file in {scratch}\n").encode()
     for args, env in ((["--scratch", scratch], {}),
                       ([], {"TMPDIR": str(scratch)})):
         done = run_piped(hone.run, data, "convert", "--force", "-q", *args,

@@ -422,7 +422,7 @@ lost(struct nbd_connection *connection, int rc, const struct image_error *err)
 	close_connection(connection);
 	if (!first)
 		return;
-	if (!nbd->open || ++nbd->losses > MAX_LOSSES) {
+	if (!nbd->open || ++nbd->losses >= MAX_LOSSES) {
 		fail_all(nbd, rc, err);
 		return;
 	}
