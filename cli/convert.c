@@ -105,13 +105,20 @@ convert_to_stdout(const struct job *job)
 	return strcmp(job->name, "-") == 0;
 }
 
+bool
+convert_judges_written(const struct job *job)
+{
+	return !job->cli->option[OPTION_ALLOW_DISGUISED] &&
+	       (image_source_is_forward(job->src) ||
+		       image_is_address(job->cli->addresses[0]));
+}
+
 int
 convert_refuse_written(struct job *job, struct image_error *err)
 {
 	struct image_disguise disguise;
 
-	if (job->cli->option[OPTION_ALLOW_DISGUISED] ||
-		!image_source_is_forward(job->src))
+	if (!convert_judges_written(job))
 		return 0;
 	int rc = image_disguise_written(job->dst, &disguise, err);
 	if (rc < 0 || !disguise.name)

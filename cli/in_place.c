@@ -129,8 +129,7 @@ static bool
 is_judged_last(const struct job *job)
 {
 	return job->expect.algorithm || job->open.expect ||
-	       (image_source_is_forward(job->src) &&
-		       !job->cli->option[OPTION_ALLOW_DISGUISED]);
+	       convert_judges_written(job);
 }
 
 static int

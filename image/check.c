@@ -22,6 +22,7 @@ find_format(struct image_store *store, const struct image_open *how,
 	int rc = image_probe(store, format, err);
 	if (rc != -EINVAL)
 		return rc;
+	*format = NULL;
 	image_verdict_add(verdict, "format", 1, "%s", err->text);
 	return 0;
 }

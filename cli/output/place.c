@@ -65,6 +65,13 @@ planted(const struct output *output, const struct stat *link)
 static int
 refuse_link(struct output *output)
 {
+	struct stat st;
+
+	if (errno == ENOENT &&
+		fstatat(output->directory, output->name, &st, 0) == 0)
+		return output_refuse(output,
+			"is a link to what is no file; '-' is the standard "
+			"output");
 	if (errno == ENOENT || errno == ELOOP)
 		return output_refuse(output, "is a broken symbolic link");
 	return output_refuse(output, "cannot be resolved: %s", strerror(errno));

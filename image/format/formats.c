@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 #include "format/formats.h"
+#include "unpack/unpack.h"
 
 static const struct image_format *const formats[] = {
 #define IMAGE_FORMAT(name) &image_format_##name,
@@ -171,7 +172,9 @@ image_format_by_suffix(const char *path)
 		if (listed(formats[i]->suffixes, suffix_of(path)))
 			return formats[i];
 	/* A suffix of no format means raw: "debian-12.5", "disk.old". */
-	return foreign_by_suffix(path) ? NULL : &image_format_raw;
+	return foreign_by_suffix(path) || path[image_unpack_name(path)]
+		       ? NULL
+		       : &image_format_raw;
 }
 
 const struct image_format *
@@ -190,5 +193,5 @@ image_claimed_by_suffix(const char *path)
 	if (name)
 		return name;
 	const struct image_format *format = image_format_by_suffix(path);
-	return format->probe ? format->name : NULL;
+	return format && format->probe ? format->name : NULL;
 }

@@ -52,6 +52,10 @@ image_probe(struct image_store *store, const struct image_format **format,
 			"has a %s header, and this release cannot read %s "
 			"images; " RAW_HINT,
 			foreign, foreign);
+	/* Whoever should have written into the pipe has failed. */
+	if (length == 0 && store->forward)
+		return image_fail(
+			err, store->name, -ENODATA, "is empty; " RAW_HINT);
 	*format = image_format_by_magic(head, length);
 	if (*format)
 		return 0;

@@ -91,6 +91,11 @@ name_of(const char *address)
 	size_t length = is_address ? strcspn(address, "?#") : strlen(address);
 	const char *slash = memrchr(address, '/', length);
 	const char *from = slash ? slash + 1 : address;
+
+	/* The host, and who logs in there, is no name. */
+	const char *host = is_address ? strstr(address, "://") : NULL;
+	if (is_address && (!slash || (host && slash < host + 3)))
+		from = address + length;
 	char *name = strndup(from, length - (size_t)(from - address));
 
 	if (name && is_address)

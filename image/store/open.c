@@ -31,8 +31,9 @@ check_kind(const char *name, const struct stat *st, struct image_error *err)
 	if (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode))
 		return 0;
 	return image_fail(err, name, -EINVAL,
-		"is %s; an image is a regular file or a block device",
-		kind_of_file(st->st_mode));
+		"is %s; an image is a regular file or a block device%s",
+		kind_of_file(st->st_mode),
+		S_ISFIFO(st->st_mode) ? ", and '-' reads a pipe as stdin" : "");
 }
 
 /* Files that the kernel generates during a read, as in /proc, have size 0. */

@@ -13,21 +13,26 @@
 /* Of the index itself: 16 bytes a block. A longer list is not used. */
 #define INDEX_MEMORY ((uint64_t)16 << 20)
 
+/* Bytes that are read in search of it: zeros may follow a stream, and a sparse
+ * file or a server has any number of them. */
+#define SEARCH ((uint64_t)256 << 20)
+
 /*
  * Read the index, whatever the file has. Sets *index to NULL if liblzma finds
- * something wrong.
+ * something wrong, or after SEARCH bytes.
  */
 static int
 read_index(struct image_store *store, unsigned char *input, lzma_index **index,
 	struct image_error *err)
 {
 	lzma_stream stream = LZMA_STREAM_INIT;
-	uint64_t at = 0;
+	uint64_t at = 0, searched = 0;
 	lzma_ret rc = lzma_file_info_decoder(
 		&stream, index, INDEX_MEMORY, store->size);
 	int result = 0;
 
-	while (result == 0 && (rc == LZMA_OK || rc == LZMA_SEEK_NEEDED)) {
+	while (result == 0 && searched < SEARCH &&
+		(rc == LZMA_OK || rc == LZMA_SEEK_NEEDED)) {
 		if (rc == LZMA_SEEK_NEEDED) {
 			at = stream.seek_pos;
 			stream.avail_in = 0;
@@ -39,6 +44,7 @@ read_index(struct image_store *store, unsigned char *input, lzma_index **index,
 			result = image_store_read(
 				store, at, input, stream.avail_in, err);
 			at += stream.avail_in;
+			searched += stream.avail_in;
 		}
 		if (result == 0)
 			rc = lzma_code(&stream, LZMA_RUN);

@@ -299,6 +299,32 @@ def test_a_lost_connection_without_ranges_is_the_end(web, out):
         assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize("length", [BLOCK - 1, BLOCK, BLOCK + 1])
+def test_a_stream_that_is_lost_at_the_end_of_a_block(web, out, length):
+    def answer(handler, request):
+        handler.head(200, {}, MI)
+        handler.send(images.noise(length))
+        return handler.hang_up() and request
+    with Server(b"", answer) as server:
+        assert f"ended its answer at offset {length}" in web.refuses(
+            server, out, code=4)
+
+
+@pytest.mark.parametrize("first", [
+    {"Content_Range": "bytes 0-131071/*"}, None], ids=["star", "416"])
+def test_a_range_in_place_of_the_whole_file(web, out, first):
+    def answer(handler, request):
+        if request.number == 0:
+            return (handler.good(request, **first) if first
+                    else handler.status(416))
+        handler.head(206, {"Content-Range": f"bytes 0-131071/{MI}"}, BLOCK)
+        handler.send(images.noise(BLOCK))
+        return True
+    with Server(images.noise(MI), answer) as server:
+        assert "with a range in place of the whole file" in web.refuses(
+            server, out)
+
+
 @pytest.mark.parametrize("first", [
     {"Content_Range": "bytes 0-131071/*"}, None], ids=["star", "416"])
 def test_a_server_that_has_ranges_for_some_files(web, out, first):

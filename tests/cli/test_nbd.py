@@ -467,6 +467,40 @@ def test_a_server_that_does_not_begin(hone, work):
     assert line.endswith("the server did not answer for 1 second")
 
 
+@pytest.mark.parametrize("kind", [nbd_server.READ, nbd_server.BLOCK_STATUS])
+def test_an_answer_without_an_end(hone, work, kind):
+    def read(connection, cookie, offset, length):
+        while True:
+            connection.chunk(cookie, 1, offset.to_bytes(8, "big") +
+                             bytes(length), False)
+    with serve(work, disk(256 * KI), read=read) as server:
+        request = nbd_server.Connection.chunk
+
+        def chunk(connection, cookie, number, data, done=True):
+            if number != 5 or kind == nbd_server.READ:
+                request(connection, cookie, number, data, done)
+            while number == 5 and kind != nbd_server.READ:
+                request(connection, cookie, number, data, False)
+        nbd_server.Connection.chunk = chunk
+        try:
+            refused(hone, "convert", "-f", "raw", server.url, work / "out",
+                    code=AGAIN)
+        finally:
+            nbd_server.Connection.chunk = request
+
+
+def test_a_handshake_of_single_bytes(hone, work):
+    with serve(work, disk()) as server:
+        def slow(connection):
+            with contextlib.suppress(OSError):
+                for byte in b"NBDMAGIC" * 9:
+                    connection.sendall(bytes([byte]))
+                    time.sleep(.4)
+        server.serve = slow
+        line = refused(hone, "info", "--timeout", "1", server.url, code=AGAIN)
+    assert line.endswith("the server did not answer for 1 second")
+
+
 def test_a_server_with_fewer_connections_than_it_allows(hone, work):
     """The other ones wait for a handshake, and nobody for them, also when
     their time is over. The server takes longer for all answers together."""
@@ -537,6 +571,21 @@ def test_a_server_that_lies_about_data(hone, work, lie):
     assert not (work / "out").exists()
 
 
+def test_a_server_that_shows_a_disguise_late(hone, work):
+    """What was looked at is not what is copied."""
+    def read(connection, cookie, offset, length):
+        data = bytearray(length)
+        if offset == 0 and length > 4096:
+            data[:8] = b"QFI\xfb\0\0\0\3"
+        connection.answer(cookie, data=bytes(data), offset=offset)
+        return True
+    with serve(work, bytearray(MI), read=read, extents=None) as server:
+        line = refused(hone, "convert", "-f", "raw", "-O", "raw", server.url,
+                       work / "out")
+    assert "with the signature of qcow2 at offset 0" in line
+    assert not (work / "out").exists()
+
+
 @pytest.mark.parametrize("answer", [
     lambda o, n: [(0, 3)], lambda o, n: [(0, 0), (0, 3), (n, 0)],
     lambda o, n: [(0xffffffff, 0)] * 3, lambda o, n: [(1, 0)] * 70000,
@@ -551,6 +600,15 @@ def test_a_server_that_lies_about_holes(hone, work, answer):
         assert (work / "out").read_bytes() == data
     else:
         error_line(done.stderr)
+
+
+def test_info_of_holes_without_an_end(hone, work):
+    with serve(work, bytearray(4 * KI), size=1 << 62,
+               read=lambda c, k, o, n: c.answer(
+                   k, data=bytes(n), offset=o) or True,
+               extents=lambda o, n: [(n, 3)]) as server:
+        assert b"raw" in hone.ok("info", "--timeout", "1", "-f", "raw",
+                                 server.url).stdout
 
 
 def test_more_extents_than_are_kept(hone, work):

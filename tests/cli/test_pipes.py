@@ -221,11 +221,8 @@ def test_what_cannot_be_a_stream_is_refused(hone, disk, tmp_path):
         os.close(main)
         os.close(side)
     assert "stdin: is a terminal" in line
-    read, write = os.pipe()
-    os.close(write)
-    done = hone.misused("convert", "--verify", "-", out, stdin=read)
-    os.close(read)
-    assert "--verify" in done
+    line = run_piped(hone.misused, b"x", "convert", "--verify", "-", out)
+    assert "--verify" in line
     assert not out.exists() and disk.exists()
 
 
@@ -454,6 +451,19 @@ def test_a_disguised_disk_does_not_reach_stdout(hone, tmp_path):
         disk.write_bytes(tail)
         done = hone.run("convert", disk, "-")
         assert done.returncode == 1 and done.stdout == b"", done
+
+
+def test_an_empty_pipe_is_refused(hone, tmp_path):
+    """Its writer has failed, and DST keeps what it has."""
+    out = tmp_path / "out.raw"
+    out.write_bytes(b"x" * MIB)
+    for args in ("convert", "-n", "-", out), ("digest", "-"):
+        done = run_piped(hone.run, b"", *args)
+        assert (done.returncode, done.stdout) == (1, b""), done
+        assert done.stderr.startswith(b"hone: stdin: is empty"), done
+    assert out.read_bytes() == b"x" * MIB
+    done = run_piped(hone.run, b"", "digest", "-f", "raw", "-")
+    assert done.returncode == 0, done
 
 
 def test_memory_does_not_grow_with_the_stream(hone):

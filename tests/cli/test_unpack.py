@@ -155,7 +155,8 @@ def test_a_destination_that_is_the_packed_source_is_kept(hone, small, work,
     packed = store(work, "a.raw" + SUFFIX[packing],
                    PACK[packing](small.read_bytes()))
     before = packed.read_bytes()
-    said = hone.fails("convert", "--force", packed, packed)
+    said = hone.fails("convert", "-O", "raw", "--force",
+                      packed, packed)
     assert "is the source itself" in said
     assert packed.read_bytes() == before
 
@@ -306,6 +307,15 @@ def test_a_bomb_stays_small(hone, work, out, packing):
     assert os.stat(out / "x").st_blocks == 0
 
 
+def test_zeros_without_an_end_behind_xz(hone, work, has_xz):
+    """The search for the index of a sparse file ends."""
+    path = work / "disk.raw.xz"
+    with open(path, "wb") as file:
+        file.write(bytes.fromhex("fd377a585a000004e6d6b446"))
+        file.truncate(4 << 40)
+    assert "damaged xz data" in hone.fails("info", path)
+
+
 def test_a_check_of_a_raw_disk_needs_no_scratch_space(hone, work, packing):
     plain = images.noise(64 * KI) + bytes(20 * MI) + images.noise(64 * KI, 2)
     packed = store(work, "a.raw" + SUFFIX[packing], PACK[packing](plain))
@@ -348,3 +358,15 @@ def test_a_build_without_the_library_says_so(hone, small, work, out, name):
     said = hone.fails("convert", packed, out / "x")
     assert LIBRARIES[name].decode() in said and PACKAGE[name] in said
     assert not os.listdir(out)
+
+
+def test_no_name_of_a_packed_file_is_written(hone, tmp_path):
+    """Nobody could unpack such a file."""
+    disk = tmp_path / "disk.img"
+    disk.write_bytes(b"x" * 5000)
+    for suffix in "gz", "xz", "zst", "bz2":
+        out = tmp_path / f"out.img.{suffix}"
+        line = hone.fails("convert", disk, out)
+        assert "that hone cannot write" in line and not out.exists(), line
+        hone.ok("convert", "-O", "raw", disk, out)
+        hone.ok("info", "--unpack", "none", out)

@@ -168,6 +168,10 @@ judge_range(struct http_transfer *t)
 	if (!t->http->open && !t->whole && t->answer.has_range &&
 		!t->answer.bad_range && t->answer.total == IMAGE_SIZE_UNKNOWN)
 		return request_whole(t);
+	if (t->whole)
+		return fail(t, -EPROTO,
+			"the server answered with a range in place of the "
+			"whole file");
 	enum http_verdict verdict = check_range(t);
 	if (verdict != HTTP_TAKE)
 		return verdict;
@@ -573,7 +577,8 @@ http_transfer_end(struct http_transfer *t, CURLcode result)
 		http_ring_end(t->http);
 		return true;
 	}
-	if (t->at == t->end && t->verdict == HTTP_TAKE)
+	/* Of a whole file, `end` is that of the range before. */
+	if (!t->whole && t->at == t->end && t->verdict == HTTP_TAKE)
 		return true;
 	return end_lost(t, result);
 }

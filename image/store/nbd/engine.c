@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 #include "store/nbd/nbd.h"
@@ -173,6 +174,14 @@ check_received(struct nbd_slot *slot)
 			image_plural(slot->length, "byte", "bytes"));
 }
 
+/* An answer without an end: libnbd goes on as long as bytes come, and a
+ * callback cannot stop it. */
+static void
+cut(const struct nbd_slot *slot)
+{
+	shutdown(slot->connection->fd, SHUT_RDWR);
+}
+
 /*
  * A part of the answer to a read is in its place. Parts may come in any order:
  * zeros fill what was passed, so that the buffer shows nothing that it had.
@@ -195,6 +204,8 @@ receive(void *opaque, const void *bytes, size_t count, uint64_t offset,
 	if (at + count > slot->reached)
 		slot->reached = at + count;
 	slot->received += count;
+	if (slot->received > slot->length)
+		cut(slot);
 	return 0;
 }
 
@@ -233,6 +244,9 @@ add_extents(void *opaque, const char *context, uint64_t offset,
 
 	(void)offset;
 	(void)error;
+	/* There is one list for each context. */
+	if (slot->received++)
+		cut(slot);
 	if (strcmp(context, "base:allocation") != 0)
 		return 0;
 	for (size_t i = 0; i + 1 < count; i += 2)
@@ -253,9 +267,10 @@ issue(struct nbd_handle *h, struct nbd_slot *slot)
 	size_t at = (size_t)(slot->offset - call->offset);
 	size_t length = (size_t)slot->length;
 
+	slot->received = 0;
 	switch (call->kind) {
 	case NBD_READ:
-		slot->received = slot->reached = 0;
+		slot->reached = 0;
 		return nbd_aio_pread_structured(h, call->bytes + at, length,
 			slot->offset, chunk, done, 0);
 	case NBD_WRITE:
@@ -565,7 +580,9 @@ notify(struct nbd_connection *connection, short happened)
 
 	int rc = 0;
 
-	connection->heard_ns = nbd_now();
+	/* A handshake has the time limit as a whole. */
+	if (connection->ready)
+		connection->heard_ns = nbd_now();
 	if ((direction & LIBNBD_AIO_DIRECTION_READ) &&
 		(happened & (POLLIN | POLLHUP | POLLERR)))
 		rc = nbd_aio_notify_read(h);
@@ -589,6 +606,7 @@ wait_and_receive(struct nbd_store *nbd)
 		struct nbd_handle *h = nbd->connections[i].handle;
 		unsigned direction = h ? nbd_aio_get_direction(h) : 0;
 		fds[1 + i].fd = h ? nbd_aio_get_fd(h) : -1;
+		nbd->connections[i].fd = fds[1 + i].fd;
 		if (direction & LIBNBD_AIO_DIRECTION_READ)
 			fds[1 + i].events |= POLLIN;
 		if (direction & LIBNBD_AIO_DIRECTION_WRITE)

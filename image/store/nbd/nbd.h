@@ -96,7 +96,7 @@ struct nbd_slot {
 	/* connections lost with this request */
 	unsigned losses;
 	/* for NBD_READ: bytes that were received, and the end of the last of
-	 * them, from the offset */
+	 * them, from the offset; for NBD_STATUS: lists */
 	uint64_t received;
 	uint64_t reached;
 };
@@ -105,6 +105,8 @@ struct nbd_connection {
 	struct nbd_store *nbd;
 	/* NULL: none */
 	struct nbd_handle *handle;
+	/* its socket, since the last poll() */
+	int fd;
 	/* the handshake is over */
 	bool ready;
 	/* the server is about to close it */

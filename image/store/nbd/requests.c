@@ -167,19 +167,24 @@ unchanged(struct image_store *store, struct image_error *err)
 	return 0;
 }
 
-/* What the server reports as data. */
+/* What the server reports as data. It may have ranges without an end: what it
+ * has not described within the time limit is data. */
 static int
 usage(const struct image_store *store, struct image_usage *usage,
 	struct image_error *err)
 {
 	struct image_store *self = (struct image_store *)(uintptr_t)store;
+	uint64_t until = nbd_now() + ((struct nbd_store *)self)->limit_ns;
 	uint64_t length;
 	bool hole;
 
 	*usage = (struct image_usage){.file_size = store->size};
 	for (uint64_t at = 0; at < store->size; at += length) {
-		int rc = nbd_extent(
-			self, at, store->size - at, &length, &hole, err);
+		hole = false;
+		length = store->size - at;
+		int rc = nbd_now() < until ? nbd_extent(self, at, length,
+						     &length, &hole, err)
+					   : 0;
 		if (rc < 0)
 			return rc;
 		if (!hole)
