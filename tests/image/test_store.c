@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "support.h"
@@ -20,6 +21,9 @@ store_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
 	return image_fail(err, store->name, -EIO, "cannot be read");
 }
 
+/* Threads write at the same time. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
 /* Returns whether the call that begins here is the one that fails. */
 static bool
 fails(struct test_store *t)
@@ -33,13 +37,15 @@ store_write(struct image_store *store, uint64_t offset, const void *buf,
 {
 	struct test_store *t = of(store);
 
+	pthread_mutex_lock(&lock);
 	t->last_offset = offset;
 	t->last_length = length;
 	t->last_was_write = true;
 	t->bytes += length;
-	if (!fails(t) &&
-		(t->fd < 0 || pwrite(t->fd, buf, length, (off_t)offset) ==
-				      (ssize_t)length))
+	bool failed = fails(t);
+	pthread_mutex_unlock(&lock);
+	if (!failed && (t->fd < 0 || pwrite(t->fd, buf, length,
+					     (off_t)offset) == (ssize_t)length))
 		return 0;
 	return image_fail(err, store->name, -ENOSPC, "cannot be written");
 }
@@ -52,8 +58,11 @@ store_zero(struct image_store *store, uint64_t offset, uint64_t length,
 	struct test_store *t = of(store);
 	uint64_t end = offset + length;
 
+	pthread_mutex_lock(&lock);
 	t->zeroed += length;
-	if (fails(t))
+	bool failed = fails(t);
+	pthread_mutex_unlock(&lock);
+	if (failed)
 		return image_fail(err, store->name, -EIO, "cannot be zeroed");
 	for (uint64_t at = offset; t->fd >= 0 && at < end;) {
 		uint64_t left = end - at;
