@@ -62,8 +62,7 @@ int
 image_parts_add(struct image_parts *parts, uint64_t from, uint64_t stored,
 	uint64_t length, struct image_error *err)
 {
-	const struct image_packed *last =
-		parts->count ? &parts->list[parts->count - 1] : NULL;
+	uint64_t offset = parts->count ? image_parts_size(parts) : 0;
 
 	if (!parts->list || parts->count == parts->room) {
 		size_t room = parts->room ? 2 * parts->room : 64;
@@ -71,14 +70,12 @@ image_parts_add(struct image_parts *parts, uint64_t from, uint64_t stored,
 			realloc(parts->list, room * sizeof(*list));
 		if (!list)
 			return image_no_memory(err);
-		/* The last one may have moved. */
-		last = parts->count ? &list[parts->count - 1] : NULL;
 		parts->list = list;
 		parts->room = room;
 	}
 	parts->list[parts->count] = (struct image_packed){.from = from,
 		.stored = stored,
-		.offset = last ? last->offset + last->length : 0,
+		.offset = offset,
 		.length = length};
 	parts->count++;
 	return 0;
