@@ -214,7 +214,8 @@ cli_image_fail(const char *name, const struct image_error *err)
 {
 	const char *file = err->file[0] ? err->file : name;
 	/* An address that was not opened may still have its password. */
-	char *shown = image_is_address(file) ? image_address_name(file) : NULL;
+	char *shown = file && image_is_address(file) ? image_address_name(file)
+						     : NULL;
 	int rc = cli_fail(shown ? shown : file, "%s", err->text);
 
 	free(shown);
