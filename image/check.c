@@ -81,7 +81,7 @@ image_check_store(struct image_store *store, const struct image_open *how,
 	struct image_verdict *verdict, struct image_error *err)
 {
 	int rc = check_metadata(store, how, false, verdict, err);
-	return rc ? rc : store->ops->unchanged(store, err);
+	return rc ? rc : image_store_unchanged(store, err);
 }
 
 static void

@@ -71,7 +71,7 @@ settle(struct image_store *store, struct image_error *err)
 
 	if (err->refused || err->again || strcmp(err->file, store->name) != 0)
 		return;
-	if (store->ops->unchanged(store, &other) < 0 && other.refused)
+	if (image_store_unchanged(store, &other) < 0 && other.refused)
 		*err = other;
 }
 

@@ -19,7 +19,7 @@ raw_extent(struct image_source *source, uint64_t offset, uint64_t length,
 	struct image_store *store = source->store;
 	bool hole;
 
-	int rc = store->ops->extent(store, offset, length, &length, &hole, err);
+	int rc = image_store_extent(store, offset, length, &length, &hole, err);
 	if (rc == 0)
 		*extent = (struct image_extent){
 			.offset = offset,
@@ -44,13 +44,13 @@ raw_read(struct image_source *source, struct image_scratch *scratch,
 static int
 raw_unchanged(struct image_source *source, struct image_error *err)
 {
-	return source->store->ops->unchanged(source->store, err);
+	return image_store_unchanged(source->store, err);
 }
 
 static bool
 raw_uses(const struct image_source *source, int fd)
 {
-	return source->store->ops->same(source->store, fd);
+	return image_store_is(source->store, fd);
 }
 
 static void

@@ -483,18 +483,6 @@ forward_release(struct image_store *store, uint64_t offset, uint64_t length)
 	pthread_mutex_unlock(&f->lock);
 }
 
-static int
-forward_extent(struct image_store *store, uint64_t offset, uint64_t limit,
-	uint64_t *length, bool *hole, struct image_error *err)
-{
-	(void)store;
-	(void)offset;
-	(void)err;
-	*length = limit;
-	*hole = false;
-	return 0;
-}
-
 /* Called with the lock. The bytes are not kept. */
 static int
 drain(struct forward *f, void *buffer)
@@ -550,7 +538,7 @@ forward_same(const struct image_store *store, int fd)
 	const struct image_store *from =
 		((const struct forward *)store)->stream->store;
 
-	return from && from->ops->same(from, fd);
+	return from && image_store_is(from, fd);
 }
 
 static void
@@ -584,7 +572,6 @@ forward_close(struct image_store *store)
 
 static const struct image_store_ops forward_ops = {
 	.read = forward_read,
-	.extent = forward_extent,
 	.reach = forward_reach,
 	.release = forward_release,
 	.unchanged = image_forward_drain,

@@ -120,36 +120,10 @@ held_zero(struct image_store *store, uint64_t offset, uint64_t length,
 }
 
 static int
-held_resize(struct image_store *store, uint64_t size, struct image_error *err)
-{
-	struct image_store *inner = held(store)->inner;
-	return inner->ops->resize(inner, size, err);
-}
-
-static int
-held_extent(struct image_store *store, uint64_t offset, uint64_t limit,
-	uint64_t *length, bool *hole, struct image_error *err)
-{
-	(void)store;
-	(void)offset;
-	(void)err;
-	*length = limit;
-	*hole = false;
-	return 0;
-}
-
-static int
 held_flush(struct image_store *store, struct image_error *err)
 {
 	struct image_store *inner = held(store)->inner;
 	return inner->ops->flush(inner, err);
-}
-
-static int
-held_unchanged(struct image_store *store, struct image_error *err)
-{
-	struct image_store *inner = held(store)->inner;
-	return inner->ops->unchanged(inner, err);
 }
 
 static int
@@ -158,13 +132,6 @@ held_usage(const struct image_store *store, struct image_usage *usage,
 {
 	const struct image_store *inner = ((const struct held *)store)->inner;
 	return inner->ops->usage(inner, usage, err);
-}
-
-static bool
-held_same(const struct image_store *store, int fd)
-{
-	const struct image_store *inner = ((const struct held *)store)->inner;
-	return inner->ops->same(inner, fd);
 }
 
 static void
@@ -182,12 +149,8 @@ static const struct image_store_ops held_ops = {
 	.read = held_read,
 	.write = held_write,
 	.zero = held_zero,
-	.resize = held_resize,
-	.extent = held_extent,
 	.flush = held_flush,
-	.unchanged = held_unchanged,
 	.usage = held_usage,
-	.same = held_same,
 	.close = held_close,
 };
 

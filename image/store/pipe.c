@@ -173,18 +173,6 @@ pipe_resize(struct image_store *store, uint64_t size, struct image_error *err)
 	return 0;
 }
 
-static int
-pipe_extent(struct image_store *store, uint64_t offset, uint64_t limit,
-	uint64_t *length, bool *hole, struct image_error *err)
-{
-	(void)store;
-	(void)offset;
-	(void)err;
-	*length = limit;
-	*hole = false;
-	return 0;
-}
-
 /* A pipe cannot be synced. */
 static int
 pipe_flush(struct image_store *store, struct image_error *err)
@@ -199,14 +187,6 @@ pipe_flush(struct image_store *store, struct image_error *err)
 }
 
 static int
-pipe_unchanged(struct image_store *store, struct image_error *err)
-{
-	(void)store;
-	(void)err;
-	return 0;
-}
-
-static int
 pipe_usage(const struct image_store *store, struct image_usage *usage,
 	struct image_error *err)
 {
@@ -214,14 +194,6 @@ pipe_usage(const struct image_store *store, struct image_usage *usage,
 	usage->file_size = usage->disk_usage =
 		((const struct pipe_store *)store)->position;
 	return 0;
-}
-
-static bool
-pipe_same(const struct image_store *store, int fd)
-{
-	(void)store;
-	(void)fd;
-	return false;
 }
 
 static void
@@ -237,11 +209,8 @@ static const struct image_store_ops pipe_ops = {
 	.write = pipe_write,
 	.zero = pipe_zero,
 	.resize = pipe_resize,
-	.extent = pipe_extent,
 	.flush = pipe_flush,
-	.unchanged = pipe_unchanged,
 	.usage = pipe_usage,
-	.same = pipe_same,
 	.close = pipe_close,
 };
 

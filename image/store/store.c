@@ -31,6 +31,30 @@ image_store_write(struct image_store *store, uint64_t offset, const void *buf,
 }
 
 int
+image_store_extent(struct image_store *store, uint64_t offset, uint64_t limit,
+	uint64_t *length, bool *hole, struct image_error *err)
+{
+	if (store->ops->extent)
+		return store->ops->extent(
+			store, offset, limit, length, hole, err);
+	*length = limit;
+	*hole = false;
+	return 0;
+}
+
+int
+image_store_unchanged(struct image_store *store, struct image_error *err)
+{
+	return store->ops->unchanged ? store->ops->unchanged(store, err) : 0;
+}
+
+bool
+image_store_is(const struct image_store *store, int fd)
+{
+	return store->ops->same && store->ops->same(store, fd);
+}
+
+int
 image_store_reach(struct image_store *store, uint64_t offset, size_t length,
 	uint64_t *reached, struct image_error *err)
 {

@@ -50,7 +50,7 @@ struct image_store_ops {
 	/*
 	 * Describe the range that begins at offset, which is below the size.
 	 * Sets *length to 1 to limit bytes of one kind. Sets *hole to true if
-	 * the bytes are known to read as zeros.
+	 * the bytes are known to read as zeros. NULL: all is data.
 	 */
 	int (*extent)(struct image_store *store, uint64_t offset,
 		uint64_t limit, uint64_t *length, bool *hole,
@@ -84,14 +84,16 @@ struct image_store_ops {
 	int (*flush)(struct image_store *store, struct image_error *err);
 
 	/* Returns -EIO if a change of the store since open was detected:
-	 * another length, or another modification time. */
+	 * another length, or another modification time. NULL: no change, or
+	 * one that each read detects. */
 	int (*unchanged)(struct image_store *store, struct image_error *err);
 
 	/* Set *usage to the sizes of the store in the file system. */
 	int (*usage)(const struct image_store *store, struct image_usage *usage,
 		struct image_error *err);
 
-	/* Returns true if the descriptor is open on the same file or device. */
+	/* Returns true if the descriptor is open on the same file or device.
+	 * NULL: it is not. */
 	bool (*same)(const struct image_store *store, int fd);
 
 	void (*close)(struct image_store *store);
@@ -183,13 +185,18 @@ int image_store_open_stdout(const struct image_store_how *how,
 int image_store_use(int fd, const char *name, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err);
 
-/* The members of ops, with the checks that every store needs. */
+/* The members of ops, with the checks that every store needs, and with what
+ * NULL means. */
 int image_store_read(struct image_store *store, uint64_t offset, void *buf,
 	size_t length, struct image_error *err);
 int image_store_write(struct image_store *store, uint64_t offset,
 	const void *buf, size_t length, struct image_error *err);
+int image_store_extent(struct image_store *store, uint64_t offset,
+	uint64_t limit, uint64_t *length, bool *hole, struct image_error *err);
 int image_store_reach(struct image_store *store, uint64_t offset, size_t length,
 	uint64_t *reached, struct image_error *err);
+int image_store_unchanged(struct image_store *store, struct image_error *err);
+bool image_store_is(const struct image_store *store, int fd);
 void image_store_release(
 	struct image_store *store, uint64_t offset, uint64_t length);
 /* Returns true if both are open on the same file or device. */

@@ -104,7 +104,7 @@ store_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
 	if (rc < 0)
 		return rc;
 	if (reached == 0)
-		return s->store->ops->unchanged(s->store, err);
+		return image_store_unchanged(s->store, err);
 	/* A store releases whole sectors only. */
 	uint64_t from = s->position & ~(uint64_t)(IMAGE_SECTOR - 1);
 	*got = (size_t)reached;

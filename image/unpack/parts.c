@@ -236,18 +236,6 @@ parts_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
 	return rc;
 }
 
-static int
-parts_extent(struct image_store *store, uint64_t offset, uint64_t limit,
-	uint64_t *length, bool *hole, struct image_error *err)
-{
-	(void)store;
-	(void)offset;
-	(void)err;
-	*length = limit;
-	*hole = false;
-	return 0;
-}
-
 /* Unpack what nobody has read, since its checksums may be wrong. */
 static int
 parts_unchanged(struct image_store *store, struct image_error *err)
@@ -264,7 +252,7 @@ parts_unchanged(struct image_store *store, struct image_error *err)
 			slot->readers--;
 	}
 	pthread_mutex_unlock(&u->lock);
-	return rc < 0 ? rc : u->packed->ops->unchanged(u->packed, err);
+	return rc < 0 ? rc : image_store_unchanged(u->packed, err);
 }
 
 static int
@@ -283,7 +271,7 @@ parts_same(const struct image_store *store, int fd)
 	const struct image_store *packed =
 		((const struct unpacked *)store)->packed;
 
-	return packed->ops->same(packed, fd);
+	return image_store_is(packed, fd);
 }
 
 static void
@@ -304,7 +292,6 @@ parts_close(struct image_store *store)
 
 static const struct image_store_ops parts_ops = {
 	.read = parts_read,
-	.extent = parts_extent,
 	.unchanged = parts_unchanged,
 	.usage = parts_usage,
 	.same = parts_same,

@@ -29,7 +29,7 @@ unchanged(struct image_store *store, struct image_error *err)
 {
 	if (now.has_changed)
 		return image_fail(err, store->name, -EIO, "changed");
-	return now.real->unchanged(store, err);
+	return 0;
 }
 
 static void

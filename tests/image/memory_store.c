@@ -19,40 +19,12 @@ memory_read(struct image_store *store, uint64_t offset, void *buf,
 }
 
 static int
-memory_extent(struct image_store *store, uint64_t offset, uint64_t limit,
-	uint64_t *length, bool *hole, struct image_error *err)
-{
-	(void)store;
-	(void)offset;
-	(void)err;
-	*length = limit;
-	*hole = false;
-	return 0;
-}
-
-static int
-memory_unchanged(struct image_store *store, struct image_error *err)
-{
-	(void)store;
-	(void)err;
-	return 0;
-}
-
-static int
 memory_usage(const struct image_store *store, struct image_usage *usage,
 	struct image_error *err)
 {
 	(void)err;
 	*usage = (struct image_usage){store->size, store->size};
 	return 0;
-}
-
-static bool
-memory_same(const struct image_store *store, int fd)
-{
-	(void)store;
-	(void)fd;
-	return false;
 }
 
 static void
@@ -64,10 +36,7 @@ memory_close(struct image_store *store)
 
 const struct image_store_ops memory_store_ops = {
 	.read = memory_read,
-	.extent = memory_extent,
-	.unchanged = memory_unchanged,
 	.usage = memory_usage,
-	.same = memory_same,
 	.close = memory_close,
 };
 

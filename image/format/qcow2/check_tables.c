@@ -17,7 +17,7 @@ find_extent(struct qcow2_check *k, uint64_t offset, uint64_t limit,
 		*length = k->data_to - offset;
 	} else {
 		/* up to the end of the file, for the next tables */
-		int rc = store->ops->extent(
+		int rc = image_store_extent(
 			store, offset, store->size - offset, length, hole, err);
 		if (rc < 0)
 			return rc;

@@ -73,7 +73,7 @@ look_for_holes(struct qcow2_source *layer, struct image_extent *extent,
 		length = layer->data_to - extent->host;
 	pthread_mutex_unlock(&layer->mutex);
 	if (length == 0) {
-		int rc = store->ops->extent(store, extent->host,
+		int rc = image_store_extent(store, extent->host,
 			store->size - extent->host, &length, &hole, err);
 		if (rc < 0)
 			return rc;

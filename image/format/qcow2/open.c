@@ -10,9 +10,9 @@ qcow2_unchanged(struct image_source *source, struct image_error *err)
 	struct qcow2_source *q = qcow2_source(source);
 	struct image_store *store = source->store;
 
-	int rc = store->ops->unchanged(store, err);
+	int rc = image_store_unchanged(store, err);
 	if (rc == 0 && q->base.data != store)
-		rc = q->base.data->ops->unchanged(q->base.data, err);
+		rc = image_store_unchanged(q->base.data, err);
 	if (rc == 0 && q->backing)
 		rc = q->backing->ops->unchanged(q->backing, err);
 	return rc;
@@ -23,9 +23,9 @@ qcow2_uses(const struct image_source *source, int fd)
 {
 	const struct qcow2_source *q = (const struct qcow2_source *)source;
 
-	return source->store->ops->same(source->store, fd) ||
+	return image_store_is(source->store, fd) ||
 	       (q->base.data != source->store &&
-		       q->base.data->ops->same(q->base.data, fd)) ||
+		       image_store_is(q->base.data, fd)) ||
 	       (q->backing && q->backing->ops->uses(q->backing, fd));
 }
 

@@ -21,28 +21,6 @@ http_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
 	return http_blocks_read(http_of(store), offset, buf, length, err);
 }
 
-/* A server describes no holes. */
-static int
-http_extent(struct image_store *store, uint64_t offset, uint64_t limit,
-	uint64_t *length, bool *hole, struct image_error *err)
-{
-	(void)store;
-	(void)offset;
-	(void)err;
-	*length = limit;
-	*hole = false;
-	return 0;
-}
-
-/* Each answer was compared with the first one. */
-static int
-http_unchanged(struct image_store *store, struct image_error *err)
-{
-	(void)store;
-	(void)err;
-	return 0;
-}
-
 static int
 http_usage(const struct image_store *store, struct image_usage *usage,
 	struct image_error *err)
@@ -50,14 +28,6 @@ http_usage(const struct image_store *store, struct image_usage *usage,
 	(void)err;
 	usage->file_size = usage->disk_usage = store->size;
 	return 0;
-}
-
-static bool
-http_same(const struct image_store *store, int fd)
-{
-	(void)store;
-	(void)fd;
-	return false;
 }
 
 static void
@@ -96,10 +66,7 @@ http_close(struct image_store *store)
 
 static const struct image_store_ops http_ops = {
 	.read = http_read,
-	.extent = http_extent,
-	.unchanged = http_unchanged,
 	.usage = http_usage,
-	.same = http_same,
 	.close = http_close,
 };
 

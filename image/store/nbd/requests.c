@@ -157,16 +157,6 @@ flush(struct image_store *store, struct image_error *err)
 	return nbd->can_flush ? transfer(nbd, NBD_FLUSH, 0, NULL, 1, err) : 0;
 }
 
-/* The protocol has no sign of a change; another size after a lost connection is
- * an error at once. */
-static int
-unchanged(struct image_store *store, struct image_error *err)
-{
-	(void)store;
-	(void)err;
-	return 0;
-}
-
 /* What the server reports as data. It may have ranges without an end: what it
  * has not described within the time limit is data. */
 static int
@@ -191,14 +181,6 @@ usage(const struct image_store *store, struct image_usage *usage,
 			usage->disk_usage += length;
 	}
 	return 0;
-}
-
-static bool
-same(const struct image_store *store, int fd)
-{
-	(void)store;
-	(void)fd;
-	return false;
 }
 
 static void
@@ -226,8 +208,6 @@ const struct image_store_ops nbd_ops = {
 	.zero = zero_range,
 	.extent = nbd_extent,
 	.flush = flush,
-	.unchanged = unchanged,
 	.usage = usage,
-	.same = same,
 	.close = close_store,
 };
