@@ -46,17 +46,24 @@ cli_addresses(struct cli *cli)
 }
 
 void
-cli_warn_plain(const struct cli *cli)
+cli_warn_plain(const struct cli *cli, int operand)
 {
 	bool has_expect =
 		cli_options[OPTION_EXPECT_FILE].commands & (1u << cli->command);
 
-	if (cli->option[OPTION_EXPECT_FILE] || cli->option[OPTION_EXPECT])
+	if (cli->option[OPTION_EXPECT_FILE] || cli->option[OPTION_EXPECT] ||
+		!image_address_is_plain(cli->addresses[operand]))
 		return;
-	for (int i = 0; i < cli->n_operands; i++)
-		if (image_address_is_plain(cli->addresses[i]))
-			cli_fail(cli->operands[i],
-				"http does not protect the image against "
-				"changes on the way; use https%s",
-				has_expect ? " or --expect" : "");
+	cli_fail(cli->operands[operand],
+		"http does not protect the image against changes on the way; "
+		"use https%s",
+		has_expect ? " or --expect" : "");
+}
+
+int
+cli_image_open(const struct cli *cli, int operand, const struct image_open *how,
+	struct image_source **out, struct image_error *err)
+{
+	cli_warn_plain(cli, operand);
+	return image_open(cli->addresses[operand], how, out, err);
 }

@@ -163,8 +163,13 @@ const char *cli_list_formats(char *list, const char *before, bool written);
  * CLI_FAILED after a message.
  */
 int cli_addresses(struct cli *cli);
-/* Print a line for each address that others can change on the way. */
-void cli_warn_plain(const struct cli *cli);
+/* Print a line if others can change what comes from the address. Called after
+ * the options were found valid. */
+void cli_warn_plain(const struct cli *cli, int operand);
+/* cli_warn_plain(), then image_open() of the operand. */
+int cli_image_open(const struct cli *cli, int operand,
+	const struct image_open *how, struct image_source **out,
+	struct image_error *err);
 
 /* help.c */
 void cli_help(void);
@@ -343,6 +348,8 @@ struct progress {
 	uint64_t total;
 	/* bytes a second; 0: not known yet */
 	double rate;
+	/* of the first phase, and of the present one */
+	uint64_t begin_ns;
 	uint64_t phase_ns;
 	/* the last measurement */
 	uint64_t rate_ns;
@@ -385,7 +392,7 @@ void signals_remove(int directory, const char *name);
  * Set the width of the progress bar on stderr that the cleanup clears; 0: none.
  */
 void signals_bar(int width);
-/* Let SIGUSR1 print the line of signals_report(). */
+/* Let SIGUSR1 print the line of signals_report(), or nothing. */
 void signals_tell(void);
 /* The line stays the caller's; a later call replaces it. */
 void signals_report(const char *line);

@@ -106,7 +106,7 @@ open_side(const struct cli *cli, int which, const struct image_format *format,
 		how.snapshot = NULL;
 		how.packing = IMAGE_PACKING_AUTO;
 	}
-	if (image_open(cli->addresses[which], &how, source, &err) < 0) {
+	if (cli_image_open(cli, which, &how, source, &err) < 0) {
 		if (which == 1)
 			cli_name_second_format(err.text);
 		return cli_image_fail(name, &err);

@@ -298,7 +298,7 @@ convert_run(const struct cli *cli)
 		rc = refuse_stdout(&job);
 	if (rc != 0)
 		return rc;
-	if (image_open(cli->addresses[0], &job.open, &job.src, &err) < 0)
+	if (cli_image_open(cli, 0, &job.open, &job.src, &err) < 0)
 		rc = cli_image_fail(job.source, &err);
 	else
 		rc = convert(&job);

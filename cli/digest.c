@@ -150,7 +150,7 @@ digest_run(const struct cli *cli)
 		rc = cli_expect(cli, &expect, &how);
 	if (rc != 0)
 		return rc;
-	if (image_open(cli->addresses[0], &how, &img, &err) < 0)
+	if (cli_image_open(cli, 0, &how, &img, &err) < 0)
 		return cli_image_fail(cli->operands[0], &err);
 	rc = digest(cli, img, &run, block, &digests);
 	image_close(img);

@@ -19,6 +19,29 @@ add_expected(struct job *job, const struct image_algorithm *algorithm)
 	job->expected = i;
 }
 
+/* Returns CLI_USAGE after a message: algorithm is NULL or a weak one. */
+static int
+refuse_algorithm(const char *command, const char *option, const char *text,
+	size_t length, const struct image_algorithm *algorithm)
+{
+	char list[128];
+	size_t used = 0;
+
+	if (algorithm)
+		return cli_usage(command,
+			"--%s: another image can be made that has the same %s; "
+			"use sha256",
+			option, image_algorithm_name(algorithm));
+	for (size_t i = 0; (algorithm = image_algorithm(i)); i++)
+		if (image_algorithm_is_safe(algorithm))
+			used += (size_t)snprintf(list + used,
+				sizeof(list) - used, "%s%s", used ? ", " : "",
+				image_algorithm_name(algorithm));
+	return cli_usage(command,
+		"--%s: '%.*s' is not an algorithm; the algorithms are %s",
+		option, (int)length, text, list);
+}
+
 /* Set *expect by ALGORITHM:HEX. Returns 0, or CLI_USAGE after a message. */
 static int
 parse_digest(
@@ -31,10 +54,12 @@ parse_digest(
 	const struct image_algorithm *algorithm =
 		image_algorithm_by_name(text, length);
 
-	if (!algorithm || !text[length])
+	if (!text[length])
 		return cli_usage(command, "--%s: '%s' is not ALGORITHM:HEX%s",
 			name, text,
 			id == OPTION_EXPECT_FILE ? " or @FILE" : "");
+	if (!algorithm || !image_algorithm_is_safe(algorithm))
+		return refuse_algorithm(command, name, text, length, algorithm);
 	const char *digits = text + length + 1;
 	if (!image_expect_hex(expect, algorithm, digits, strlen(digits)))
 		return cli_usage(command,
@@ -65,18 +90,15 @@ cli_expect(const struct cli *cli, struct image_expect *expect,
 		return 0;
 	how->expect = expect;
 	const char *list = cli->list ? cli->list : list_of(text);
+	if (list && !*list)
+		return cli_usage(cli_commands[cli->command].name,
+			"--expect: '@' is not followed by the name of a list");
 	if (list) {
 		rc = image_expect_in_list(
 			expect, list, how->timeout, cli->addresses[0], &err);
 		return rc < 0 ? cli_image_fail(list, &err) : 0;
 	}
-	rc = parse_digest(cli, OPTION_EXPECT_FILE, expect);
-	if (rc == 0 && !image_algorithm_is_safe(expect->algorithm))
-		rc = cli_usage(cli_commands[cli->command].name,
-			"--expect: another file can be made that has the same "
-			"%s; use sha256",
-			image_algorithm_name(expect->algorithm));
-	return rc;
+	return parse_digest(cli, OPTION_EXPECT_FILE, expect);
 }
 
 void

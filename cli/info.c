@@ -217,7 +217,7 @@ info_run(const struct cli *cli)
 		rc = cli_format(cli, OPTION_FORMAT, &how.format);
 	if (rc != 0)
 		return rc;
-	if (image_open(cli->addresses[0], &how, &facts.source, &err) < 0)
+	if (cli_image_open(cli, 0, &how, &facts.source, &err) < 0)
 		return cli_image_fail(facts.name, &err);
 	if (image_source_usage(facts.source, &facts.usage, &err) < 0)
 		rc = cli_image_fail(facts.name, &err);

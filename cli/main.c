@@ -121,7 +121,6 @@ run_parsed(struct cli *cli)
 	/* For compare, 1 means a difference. */
 	if (cli_addresses(cli) != 0)
 		return cli->command == COMMAND_compare ? CLI_USAGE : CLI_FAILED;
-	cli_warn_plain(cli);
 	return run[cli->command](cli);
 }
 
@@ -170,6 +169,7 @@ main(int argc, char **argv)
 
 	if (occupy_standard_descriptors() != 0)
 		return CLI_FAILED;
+	signals_tell();
 	int rc = cli_parse(&cli, IN_GLOBAL, argc, argv);
 	if (rc != 0)
 		return rc;

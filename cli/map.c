@@ -100,7 +100,7 @@ map_run(const struct cli *cli)
 		rc = cli_run(cli, &run);
 	if (rc != 0)
 		return rc;
-	if (image_open(cli->addresses[0], &how, &img, &err) < 0)
+	if (cli_image_open(cli, 0, &how, &img, &err) < 0)
 		return cli_image_fail(cli->operands[0], &err);
 	rc = list(cli, img, &run);
 	image_close(img);

@@ -63,7 +63,6 @@ progress_begin(struct progress *progress, const struct cli *cli, bool may_draw)
 	/* A signal must clear the bar. */
 	if (progress->bar)
 		signals_catch();
-	signals_tell();
 	return 0;
 }
 
@@ -187,6 +186,8 @@ progress_phase(struct progress *progress, const char *phase, const char *store,
 	progress->rate = 0;
 	progress->phase_ns = progress->rate_ns = now;
 	progress->rate_done = 0;
+	if (!progress->begin_ns)
+		progress->begin_ns = now;
 	progress->repeat_ns = now + REPEAT_NS;
 	bar_tell(progress);
 	if (!progress->json)
@@ -248,6 +249,9 @@ progress_succeed(struct progress *progress)
 		progress->phase = "done";
 		if (progress->total != IMAGE_SIZE_UNKNOWN)
 			progress->done = progress->total;
+		/* A short run has no other rate. */
+		progress->rate = (double)progress->done * 1e9 /
+				 (double)(now_ns() - progress->begin_ns + 1);
 		write_json(progress);
 		return;
 	}

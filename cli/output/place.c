@@ -77,6 +77,34 @@ refuse_link(struct output *output)
 	return output_refuse(output, "cannot be resolved: %s", strerror(errno));
 }
 
+/* Returns whether the directory is one of devices. /dev/shm has files. */
+static bool
+has_devices(const struct output *output)
+{
+	char *folder = realpath(output->folder, NULL);
+	bool found = folder &&
+		     (strcmp(folder, "/dev") == 0 ||
+			     strncmp(folder, "/dev/", 5) == 0) &&
+		     strcmp(folder, "/dev/shm") != 0 &&
+		     strncmp(folder, "/dev/shm/", 9) != 0;
+
+	free(folder);
+	return found;
+}
+
+/* A name that is no link. */
+static int
+check_name(struct output *output)
+{
+	if (!*output->name)
+		return output_refuse(output, "is not the name of a file");
+	/* A file there would take memory, and be gone at the next start. */
+	if (has_devices(output) &&
+		faccessat(output->directory, output->name, F_OK, 0) < 0)
+		return output_refuse(output, "is not a device");
+	return 0;
+}
+
 int
 output_find_place(struct output *output, const char *name)
 {
@@ -87,12 +115,8 @@ output_find_place(struct output *output, const char *name)
 		return rc;
 	if (fstatat(output->directory, output->name, &st, AT_SYMLINK_NOFOLLOW) <
 			0 ||
-		!S_ISLNK(st.st_mode)) {
-		if (!*output->name)
-			return output_refuse(
-				output, "is not the name of a file");
-		return 0;
-	}
+		!S_ISLNK(st.st_mode))
+		return check_name(output);
 	if (planted(output, &st))
 		return output_refuse(output,
 			"is a symbolic link of another user in a sticky "

@@ -329,7 +329,7 @@ def test_other_content_than_is_expected_is_refused(
     for old in (None, b"old"):
         if old:
             (out / "d").write_bytes(old)
-        for algorithm, digits in (("sha256", "0" * 64), ("sha1", "f" * 40),
+        for algorithm, digits in (("sha256", "0" * 64), ("sha512", "f" * 128),
                                   ("sha256", right[:-1] + ("0" if right[-1]
                                                            != "0" else "1"))):
             done = hone.run(*words, "--force", "--expect-content",
@@ -351,25 +351,28 @@ def test_other_content_than_is_expected_is_refused(
 def test_what_is_expected_and_what_is_printed_are_independent(
         hone, image, out):
     path = image("mixed")
-    md5 = f"md5:{expected(path, 'md5')}"
-    for listed in (["sha256"], ["md5"], ["sha1", "md5"]):
+    right = f"sha384:{expected(path, 'sha384')}"
+    for listed in (["sha256"], ["sha384"], ["sha1", "sha384"]):
         said = hone.ok("convert", "--force", "--digest", ",".join(listed),
-                       "--expect-content", md5, path, out / "d").stdout
+                       "--expect-content", right, path, out / "d").stdout
         assert said.count(b"\n") == 1 + len(listed)
         found = hone.json("convert", "--json", "--force", "--digest",
-                          ",".join(listed), "--expect-content", md5, path,
+                          ",".join(listed), "--expect-content", right, path,
                           out / "d")
-        assert set(found["digests"]) == {*listed, "md5"}
+        assert set(found["digests"]) == {*listed, "sha384"}
 
 
 @pytest.mark.parametrize("words, said", [
     (["--digest", "crc"], "--digest: 'crc' is not an algorithm"),
     (["--digest", "md5,md5"], "--digest: md5 is listed twice"),
     (["--expect-content", "sha256"], "'sha256' is not ALGORITHM:HEX"),
-    (["--expect-content", "crc:00"], "'crc:00' is not ALGORITHM:HEX"),
-    (["--expect-content", "md5:00"], "'00' is not the 32 hexadecimal digits"),
-    (["--expect-content", "md5:" + "0" * 33], "is not the 32 hexadecimal"),
-    (["--expect-content", "md5:" + "x" * 32], "is not the 32 hexadecimal")],
+    (["--expect-content", "crc:00"], "--expect-content: 'crc' is not an "
+     "algorithm; the algorithms are sha256, sha512, sha384, sha224, blake2b"),
+    (["--expect-content", "md5:" + "0" * 32], "--expect-content: another "
+     "image can be made that has the same md5; use sha256"),
+    (["--expect-content", "sha224:0"], "'0' is not the 56 hexadecimal digits"),
+    (["--expect-content", "sha224:" + "0" * 57], "not the 56 hexadecimal"),
+    (["--expect-content", "sha224:" + "x" * 56], "not the 56 hexadecimal")],
     ids=str)
 def test_a_misuse_of_expected_content(hone, small, out, words, said):
     assert said in hone.misused("convert", *words, small, out / "d")

@@ -361,13 +361,15 @@ def test_a_list_that_cannot_be_read_is_an_error(hone, small, work):
 @pytest.mark.parametrize("value, said", [
     ("sha256", "--expect: 'sha256' is not ALGORITHM:HEX or @FILE"),
     ("", "--expect: '' is not ALGORITHM:HEX or @FILE"),
-    ("crc:00", "--expect: 'crc:00' is not ALGORITHM:HEX or @FILE"),
+    ("@", "--expect: '@' is not followed by the name of a list"),
+    ("crc:00", "--expect: 'crc' is not an algorithm; the algorithms are "
+     "sha256, sha512, sha384, sha224, blake2b"),
     ("sha256:00", "'00' is not the 64 hexadecimal digits of sha256"),
     ("sha256:" + "0" * 65, "is not the 64 hexadecimal digits of sha256"),
     ("sha256:" + "x" * 64, "is not the 64 hexadecimal digits of sha256"),
-    ("md5:" + "0" * 32, "--expect: another file can be made that has the "
+    ("md5:" + "0" * 32, "--expect: another image can be made that has the "
      "same md5; use sha256"),
-    ("sha1:" + "0" * 40, "the same sha1; use sha256")], ids=range(8))
+    ("sha1:" + "0" * 40, "the same sha1; use sha256")], ids=range(9))
 def test_a_misuse_of_expect(hone, small, out, value, said):
     for words in ["convert", small, out / "d"], ["digest", small]:
         assert said in hone.misused(words[0], "--expect", value, *words[1:])

@@ -423,6 +423,15 @@ def test_a_list_of_digests_from_a_server_that_never_answers(
         "digest", "--expect", url.replace("https", "HTTPS"), small)
 
 
+@pytest.mark.parametrize("words", [
+    ["convert", "-S", "3"], ["digest", "-a", "crc"], ["map", "-f", "floppy"],
+    ["compare", "-m", "65"], ["info", "--timeout", "0"],
+    ["check", "--unpack", "rar"]], ids=lambda words: words[0])
+def test_a_misuse_is_reported_without_the_warning(hone, small, out, words):
+    last = {"convert": [out / "d"], "compare": [small]}.get(words[0], [])
+    hone.misused(*words, "http://127.0.0.1:1/a", *last, env=CLEAN)
+
+
 def test_proc_has_no_secret_of_the_address_of_a_list(web, small):
     seen = []
 

@@ -6,6 +6,7 @@ import fcntl
 import os
 import signal
 import subprocess
+import tempfile
 
 import pytest
 
@@ -30,6 +31,26 @@ def test_a_signal_leaves_no_temporary_file(either, image, out, number):
         held.process.send_signal(number)
         assert held.process.wait(timeout=60) == -number
     assert not os.listdir(out)
+
+
+def test_no_file_is_made_among_devices(hone, small, out):
+    """It would take memory, and the device would stay as it was."""
+    made = "/dev/hone-nosuch"
+    (out / "devices").symlink_to("/dev")
+    for name in made, out / "devices" / "hone-nosuch":
+        try:
+            said = hone.fails("convert", small, name)
+            assert said == f"hone: {name}: is not a device"
+            assert not os.path.lexists(made)
+        finally:
+            if os.path.lexists(made):
+                os.unlink(made)
+
+
+def test_a_file_is_made_in_shared_memory(hone, small):
+    with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+        hone.ok("convert", "-q", small, folder + "/d")
+        assert_same(small, folder + "/d", "raw")
 
 
 def test_a_kill_leaves_nothing_where_a_file_needs_no_name(hone, image, out):

@@ -1,13 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Progress for programs; signals in the midst of work."""
+import fcntl
 import json
 import os
 import re
 import signal
+import subprocess
+import termios
+import time
 
 import pytest
 
-from harness import Stalled, assert_same, error_line, failure, stamp
+from harness import (ENV, TIMEOUT, Stalled, assert_same, error_line, failure,
+                     stamp)
 
 
 def lines_of(hone, *words):
@@ -75,6 +80,8 @@ def test_lines_of_json_have_each_phase_and_rise(hone, image, out, name):
     size = os.stat(source).st_size
     assert {each["total"] for each in found} == {size}
     assert found[-1]["bytes"] == size
+    # The average, in a run of any length.
+    assert found[-1]["rate"] > 0 or size == 1
 
 
 def test_lines_of_json_are_few(hone, work, out):
@@ -153,6 +160,33 @@ def test_a_question_that_the_parent_ignores_stays_ignored(hone, image, out):
                  out / "d") as held:
         held.process.send_signal(signal.SIGUSR1)
         assert held.go_on() == (0, b"", b"")
+
+
+@pytest.mark.parametrize("command", ["info", "check", "map", "digest"])
+def test_a_question_ends_no_other_command(hone, small, command):
+    if command == "digest" and b" with OpenSSL " not in hone.ok(
+            "--version").stdout:
+        pytest.skip("this hone was built without OpenSSL")
+    data = small.read_bytes()
+    reader, writer = os.pipe()
+    with subprocess.Popen([hone.path, command, "-"],
+                          stdin=reader, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, env=ENV) as process:
+        os.write(writer, data[:100])
+        # Whoever has read from the pipe has begun.
+        while fcntl.ioctl(reader, termios.FIONREAD, b"\0" * 4) != b"\0" * 4:
+            assert process.poll() is None
+            time.sleep(0.001)
+        os.close(reader)
+        process.send_signal(signal.SIGUSR1)
+        try:
+            with open(writer, "wb") as pipe:
+                pipe.write(data[100:])
+        except BrokenPipeError:
+            pass
+        said, error = process.communicate(timeout=TIMEOUT)
+    assert process.returncode == 0 and said
+    assert re.fullmatch(rb"(hone: [^\n]+\n)?", error), error
 
 
 def test_compare_has_progress_too(hone, image):
