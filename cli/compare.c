@@ -101,6 +101,7 @@ open_side(const struct cli *cli, int which, const struct image_format *format,
 	if (rc != 0)
 		return rc;
 	how.format = format;
+	how.whole = true;
 	/* --snapshot selects a snapshot of A, and --unpack its packing */
 	if (which == 1) {
 		how.snapshot = NULL;

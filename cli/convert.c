@@ -14,6 +14,7 @@ parse(struct job *job)
 	bool may_draw = !cli->option[OPTION_QUIET] && !cli->option[OPTION_JSON];
 
 	int rc = cli_open(cli, &job->open);
+	job->open.whole = true;
 	if (rc == 0)
 		rc = cli_run(cli, &job->run);
 	if (rc == 0)

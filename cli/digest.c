@@ -135,6 +135,7 @@ digest_run(const struct cli *cli)
 	size_t block;
 
 	int rc = cli_open(cli, &how);
+	how.whole = true;
 	if (rc == 0)
 		rc = cli_format(cli, OPTION_FORMAT, &how.format);
 	if (rc == 0)

@@ -231,6 +231,9 @@ struct image_open {
 	/* for info: also open an image that cannot be read: an encrypted or
 	 * truncated one, or one whose backing file is not allowed */
 	bool inspect;
+	/* the disk will be read from its begin to its end: a server may be asked
+	 * for more than has been read */
+	bool whole;
 	/* open only an image that image_check() calls safe */
 	bool untrusted;
 	/* neither take nor test QEMU's locks against writers: the data may be

@@ -136,6 +136,7 @@ struct image_store_how {
 	/* for stdout, as in struct image_write */
 	bool allow_disguised;
 	/* as in struct image_open */
+	bool whole;
 	const char *http_header_file;
 	unsigned timeout;
 	const char *tls_certificates;
@@ -149,6 +150,7 @@ image_store_how(const struct image_open *how)
 		.force_share = how->force_share,
 		.direct = how->direct,
 		.drop_cache = how->drop_cache,
+		.whole = how->whole,
 		.http_header_file = how->http_header_file,
 		.timeout = how->timeout,
 		.tls_certificates = how->tls_certificates,

@@ -34,6 +34,14 @@ find_track(struct http *http, uint64_t offset, uint64_t end)
 }
 
 void
+http_ahead_begin(struct http *http)
+{
+	http->tracks[0] =
+		(struct http_track){.bytes = HTTP_AHEAD, .used = ++http->tick};
+	http_ahead(http, 0, 0);
+}
+
+void
 http_ahead(struct http *http, uint64_t offset, uint64_t end)
 {
 	struct http_track *track = find_track(http, offset, end);
@@ -49,5 +57,8 @@ http_ahead(struct http *http, uint64_t offset, uint64_t end)
 	/* Requests of a few blocks would take a round trip each. */
 	if (window < HTTP_BLOCK || want < track->ahead + least)
 		return;
+	/* No short request follows the long ones, except at the end. */
+	if (want < http->store.size)
+		want -= (want - track->ahead) % least;
 	track->ahead = http_blocks_want(http, track->ahead, want, false);
 }

@@ -70,6 +70,28 @@ extend(struct http *http, uint64_t offset, uint64_t end)
 	return true;
 }
 
+static bool
+take_for(struct http *http, uint64_t block)
+{
+	struct http_slot *slot = take_slot(http);
+
+	if (!slot)
+		return false;
+	slot->block = block;
+	slot->ready = false;
+	slot->used = ++http->tick;
+	return true;
+}
+
+bool
+http_blocks_begin(struct http *http, uint64_t end)
+{
+	for (uint64_t at = 0; at < end; at += HTTP_BLOCK)
+		if (!take_for(http, at / HTTP_BLOCK))
+			return false;
+	return true;
+}
+
 /* Request missing blocks from offset on. Returns the end of the request, or
  * offset if there is no slot or no memory. */
 static uint64_t
@@ -80,21 +102,19 @@ request(struct http *http, uint64_t offset, uint64_t end, bool urgent)
 
 	while (at < end && at - offset < HTTP_LONG &&
 		!http_slot_find(http, at / HTTP_BLOCK)) {
-		struct http_slot *slot = take_slot(http);
-		if (slot && !transfer) {
+		if (!transfer) {
 			transfer = http_transfer_new(http, offset, offset);
 			if (!transfer)
 				http_fail_no_memory(http);
 		}
-		if (!slot || !transfer)
+		if (!transfer || !take_for(http, at / HTTP_BLOCK))
 			break;
-		slot->block = at / HTTP_BLOCK;
-		slot->ready = false;
-		slot->used = ++http->tick;
 		at += HTTP_BLOCK;
 	}
-	if (!transfer)
+	if (at == offset) {
+		free(transfer);
 		return offset;
+	}
 	if (at > http->store.size)
 		at = http->store.size;
 	transfer->end = at;

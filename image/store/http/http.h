@@ -156,6 +156,8 @@ struct http_transfer {
 struct http {
 	struct image_store store;
 	struct http_target target;
+	/* the first read begins a sequence that is known to be long */
+	bool whole;
 
 	/* of the thread alone */
 	CURLM *multi;
@@ -217,6 +219,9 @@ int http_s3_parse(struct http_target *target, const char *address,
 
 /* blocks.c; each is called with the lock, except http_blocks_read(). */
 struct http_slot *http_slot_find(struct http *http, uint64_t block);
+/* Take slots for the answer to the first request. Returns false if there is no
+ * memory. */
+bool http_blocks_begin(struct http *http, uint64_t end);
 void http_block_ready(struct http *http, struct http_slot *slot);
 /*
  * Request the missing blocks of a range of bytes below the size, as far as
@@ -227,7 +232,10 @@ uint64_t http_blocks_want(
 int http_blocks_read(struct http *http, uint64_t offset, char *buf,
 	size_t length, struct image_error *err);
 
-/* ahead.c: request what comes after a read. With the lock. */
+/* ahead.c; both with the lock. */
+/* The file is open and will be read to its end: request its begin. */
+void http_ahead_begin(struct http *http);
+/* Request what comes after a read. */
 void http_ahead(struct http *http, uint64_t offset, uint64_t end);
 
 /* transfer.c; for the thread, except http_transfer_new(). */

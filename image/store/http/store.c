@@ -86,15 +86,14 @@ allocate(const char *address)
 	return http;
 }
 
-/* The first request, for the first block. */
+/* The first request. A server answers with less if the file is shorter. */
 static bool
 prepare(struct http *http)
 {
 	http->multi = curl_multi_init();
-	http->queue = http_transfer_new(http, 0, HTTP_BLOCK);
-	http->slots[0].block = 0;
-	http->slots[0].data = malloc(HTTP_BLOCK);
-	return http->multi && http->queue && http->slots[0].data;
+	http->queue = http_transfer_new(
+		http, 0, http->whole ? HTTP_LONG : HTTP_BLOCK);
+	return http->multi && http->queue;
 }
 
 static int
@@ -163,6 +162,7 @@ image_http_open(const char *address, const struct image_store_how *how,
 	if (!http)
 		return image_no_memory(err);
 	int rc = 0;
+	http->whole = how->whole;
 	if (!http->store.name || !prepare(http))
 		rc = image_no_memory(err);
 	if (rc == 0)

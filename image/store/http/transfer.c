@@ -134,10 +134,14 @@ open_store(struct http_transfer *t, uint64_t size)
 	http->first = t->answer;
 	pthread_mutex_lock(&http->lock);
 	http->store.size = size;
-	http->open = true;
+	bool ranges = t->answer.status == 206;
+	bool good = !ranges || http_blocks_begin(http, t->end);
+	if (good && ranges && http->whole)
+		http_ahead_begin(http);
+	http->open = good;
 	pthread_cond_broadcast(&http->changed);
 	pthread_mutex_unlock(&http->lock);
-	return true;
+	return good;
 }
 
 /* Use the address of this answer from now on. */
