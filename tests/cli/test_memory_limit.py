@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The command in a cgroup with 256 MB of memory, page cache included.
+
+Each kind of source and of destination, with a disk of 4 GiB that has 688 MiB
+of data. The servers, and what fills a pipe, are outside of the cgroup.
+"""
+import bz2
+import gzip
+import itertools
+import lzma
+import mmap
+import os
+import pathlib
+import random
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from conftest import need_holes
+from harness import ENV
+from http_server import Server
+from images import GI, KI, MI
+from quick import ALL
+from test_device import call
+from test_nbd import qemu_nbd
+
+LIMIT = 256 * MI
+SIZE, CHUNK = 4 * GI, 8 * MI
+# Long for a busy machine: each case writes up to 688 MiB and syncs them.
+SECONDS = 900
+ROOT = pathlib.Path("/sys/fs/cgroup")
+# What version 1 and version 2 call the same files.
+NAMES = {1: ("memory.limit_in_bytes", "memory.oom_control"),
+         2: ("memory.max", "memory.events")}
+NUMBERS = itertools.count()
+
+if not ALL:
+    pytest.skip("4 GiB in 256 MB of memory: ./dev test --all",
+                allow_module_level=True)
+
+
+class Group:
+    """A cgroup directly below the root of the mount."""
+
+    def __init__(self):
+        self.version = 1 if (ROOT / "memory").is_dir() else 2
+        top = ROOT / "memory" if self.version == 1 else ROOT
+        self.path = top / f"hone-test-{os.getpid()}-{next(NUMBERS)}"
+        self.limit, self.events = NAMES[self.version]
+
+    def make(self):
+        """Make it, or raise OSError."""
+        self.path.mkdir()
+        try:
+            self.write(self.limit, LIMIT)
+            for name, value in (("memory.swap.max", 0),
+                                ("memory.swappiness", 0)):
+                if (self.path / name).exists():
+                    self.write(name, value)
+        except OSError:
+            self.path.rmdir()
+            raise
+
+    def write(self, name, value):
+        """Set one of its files, which exists."""
+        with open(self.path / name, "r+", encoding="ascii") as file:
+            file.write(str(value))
+
+    def kills(self):
+        """How many of its processes the kernel has killed for memory."""
+        text = (self.path / self.events).read_text(encoding="ascii")
+        return int(re.search(r"^oom_kill (\d+)$", text, re.MULTILINE)[1])
+
+    def words(self):
+        """The words before a command that runs in it."""
+        return ["sh", "-c", 'echo $$ >"$0" && exec "$@"',
+                str(self.path / "cgroup.procs")]
+
+
+@pytest.fixture(name="group")
+def group_fixture():
+    """A cgroup of 256 MB, in which the kernel kills what is larger."""
+    group = Group()
+    try:
+        group.make()
+    except OSError as reason:
+        pytest.skip(f"no cgroup with a limit of memory can be made here: "
+                    f"{reason}")
+    yield group
+    group.path.rmdir()
+
+
+@pytest.fixture(name="limited")
+def limited_fixture(hone, group):
+    """Call it with arguments of hone, which must end well in the cgroup."""
+    def run(*args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE):
+        done = subprocess.run(
+            [*group.words(), hone.path, *map(str, args)], stdin=stdin,
+            stdout=stdout, stderr=subprocess.PIPE, env=ENV, check=False,
+            timeout=SECONDS)
+        assert (done.returncode, group.kills()) == (0, 0), done
+    return run
+
+
+def chunk(number):
+    """8 MiB of the disk: zeros, or half a MiB of noise and runs of bytes."""
+    if number % 6:
+        return bytes(CHUNK)
+    make = random.Random(number)
+    runs = b"".join(bytes([byte | 1]) * (15 * KI)
+                    for byte in make.randbytes(512))
+    return make.randbytes(512 * KI) + runs
+
+
+def packed(path, pack):
+    """The disk in a file with one member for each 8 MiB."""
+    zeros = pack(bytes(CHUNK))
+    with open(path, "wb") as file:
+        for number in range(SIZE // CHUNK):
+            file.write(zeros if number % 6 else pack(chunk(number)))
+
+
+def zstd(data):
+    """One frame."""
+    return subprocess.run(["zstd", "-q", "-c", "-1"], input=data, check=True,
+                          stdout=subprocess.PIPE).stdout
+
+
+PACK = {"gz": lambda data: gzip.compress(data, 1), "zst": zstd,
+        "xz": lambda data: lzma.compress(data, preset=0),
+        "bz2": lambda data: bz2.compress(data, 1)}
+
+
+@pytest.fixture(name="disk", scope="module")
+def disk_fixture(hone, tmp_path_factory):
+    """Call it with a suffix: the disk in a file of that kind, made once."""
+    folder = tmp_path_factory.mktemp("limit")
+    need_holes(folder)
+    if shutil.disk_usage(folder).free < 4 * GI:
+        pytest.skip(f"{folder} has less than 4 GiB of room")
+    raw = folder / "disk.raw"
+    with open(raw, "wb") as file:
+        file.truncate(SIZE)
+        for number in range(0, SIZE // CHUNK, 6):
+            file.seek(number * CHUNK)
+            file.write(chunk(number))
+    options = {"qcow2": (), "zlib.qcow2": ("-c",),
+               "zstd.qcow2": ("-c", "-o", "compression_type=zstd")}
+
+    def get(suffix):
+        path = folder / f"disk.{suffix}"
+        if not path.exists():
+            if suffix in options:
+                hone.ok("convert", "-q", *options[suffix], raw, path)
+            elif suffix == "raw.zst" and not shutil.which("zstd"):
+                pytest.skip("zstd is not installed")
+            else:
+                packed(path, PACK[suffix.rpartition(".")[2]])
+        forget(path)
+        return path
+    yield get
+    shutil.rmtree(folder)
+
+
+def forget(path):
+    """Leave nothing of a file in the page cache: who reads it pays for it."""
+    with open(path, "rb") as file:
+        os.fsync(file.fileno())
+        os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
+
+
+@pytest.fixture(name="out")
+def out_fixture(hone, disk, tmp_path):
+    """The path of a new image, which must hold the disk after the test."""
+    path = tmp_path / "out.raw"
+    yield path
+    hone.ok("compare", "-q", "--strict", disk("raw"), path)
+    shutil.rmtree(tmp_path)
+
+
+def test_the_cgroup_kills_what_needs_more(group):
+    done = subprocess.run(
+        [*group.words(), "python3", "-c", "len(b'1' * (300 << 20))"],
+        check=False, timeout=SECONDS)
+    assert (done.returncode, group.kills()) == (-9, 1)
+
+
+@pytest.mark.parametrize("suffix", [
+    "raw", "qcow2", "zlib.qcow2", "zstd.qcow2", "raw.gz", "raw.xz", "raw.zst",
+    "raw.bz2"])
+def test_a_file_as_source(limited, disk, out, suffix):
+    limited("convert", "-q", disk(suffix), out)
+
+
+@pytest.mark.parametrize("suffix", ["raw", "qcow2", "zlib.qcow2"])
+def test_a_pipe_as_source(limited, disk, out, suffix):
+    with subprocess.Popen(["cat", disk(suffix)],
+                          stdout=subprocess.PIPE) as cat:
+        limited("convert", "-q", "-", out, stdin=cat.stdout)
+
+
+@pytest.fixture(name="served")
+def served_fixture(hone):
+    """Call it with a file: a web server that has it, outside of the cgroup."""
+    if b"libcurl" not in hone.ok("--version").stdout:
+        pytest.skip("this hone was built without libcurl")
+
+    def serve(path, answer=None):
+        with open(path, "rb") as file:
+            content = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        return Server(content, answer)
+    return serve
+
+
+@pytest.mark.parametrize("suffix", ["raw", "qcow2"])
+def test_a_server_with_ranges_as_source(limited, disk, out, served, suffix):
+    with served(disk(suffix)) as server:
+        limited("convert", "-q", server.url(), out)
+
+
+@pytest.mark.parametrize("length", [True, False])
+@pytest.mark.parametrize("suffix", ["raw", "qcow2"])
+def test_a_server_without_ranges_as_source(limited, disk, out, served, suffix,
+                                           length):
+    def whole(handler, request):
+        return handler.whole(request, length=length)
+
+    with served(disk(suffix), whole) as server:
+        limited("convert", "-q", server.url(), out)
+
+
+@pytest.fixture(name="nbd")
+def nbd_fixture(hone):
+    """Skip without libnbd."""
+    if b"libnbd" not in hone.ok("--version").stdout:
+        pytest.skip("this hone was built without libnbd")
+
+
+@pytest.mark.usefixtures("nbd")
+def test_an_export_as_source(limited, disk, out, tmp_path):
+    with qemu_nbd(disk("raw"), tmp_path, "-r") as url:
+        limited("convert", "-q", url, out)
+
+
+@pytest.mark.usefixtures("nbd")
+def test_an_export_as_destination(limited, disk, out, tmp_path):
+    with open(out, "wb") as file:
+        file.truncate(SIZE)
+    with qemu_nbd(out, tmp_path) as url:
+        limited("convert", "-q", disk("raw"), url)
+
+
+def test_a_device_as_destination(limited, disk, out):
+    with open(out, "wb") as file:
+        file.truncate(SIZE)
+    try:
+        device = call("losetup", "-f", "--show", str(out))
+    except (AssertionError, FileNotFoundError) as reason:
+        pytest.skip(f"no loop device can be made here: {reason}")
+    try:
+        limited("convert", "-q", disk("raw"), device)
+    finally:
+        call("losetup", "-d", device)
+
+
+@pytest.mark.parametrize("options", [
+    (), ("-c",), ("-c", "-o", "compression_type=zstd"),
+    ("-c", "-o", "compression_type=zstd,cluster_size=2M", "--level", "19")],
+    ids=["plain", "zlib", "zstd", "level 19"])
+def test_a_qcow2_image_as_destination(limited, hone, disk, tmp_path, options):
+    path = tmp_path / "out.qcow2"
+    limited("convert", "-q", *options, disk("raw"), path)
+    hone.ok("compare", "-q", "--strict", disk("raw"), path)
+    shutil.rmtree(tmp_path)
+
+
+def test_a_pipe_as_destination(limited, hone, disk):
+    with subprocess.Popen(
+            [hone.path, "compare", "-q", "--strict", "-", disk("raw")],
+            stdin=subprocess.PIPE, env=ENV) as reader:
+        limited("convert", "-q", disk("qcow2"), "-", stdout=reader.stdin)
+        reader.stdin.close()
+    assert reader.returncode == 0
+
+
+@pytest.mark.parametrize("words", [
+    ("digest",), ("digest", "--blocks", "512k", "--json"),
+    ("map", "--json"), ("check",)], ids=" ".join)
+@pytest.mark.parametrize("suffix", ["qcow2", "raw.zst"])
+def test_the_other_commands(limited, disk, words, suffix):
+    limited(*words, disk(suffix), stdout=subprocess.DEVNULL)
