@@ -244,11 +244,10 @@ refuse_stdout(const struct job *job)
 		return cli_usage("convert",
 			"-c: an image on stdout cannot be compressed: its "
 			"tables come first, and have the compressed lengths");
-	if (strcmp(image_format_name(job->format), "raw") != 0)
+	if (!image_format_streams(job->format))
 		return cli_usage("convert",
-			"'-': stdout takes a raw image only: the tables of "
-			"others come first, and describe what was not read "
-			"yet");
+			"'-': an image on stdout is raw or qcow2, not %s",
+			image_format_name(job->format));
 	if (job->cli->option[OPTION_VERIFY])
 		return cli_usage("convert",
 			"--verify: what was written to stdout cannot be read "

@@ -51,7 +51,10 @@ in_place_open(struct job *job, struct image_store **target)
 	struct image_error err;
 
 	*target = NULL;
-	job->write.allow_disguised = job->cli->option[OPTION_ALLOW_DISGUISED];
+	/* Only a raw image begins with what its guest wrote. */
+	job->write.allow_disguised =
+		job->cli->option[OPTION_ALLOW_DISGUISED] ||
+		strcmp(image_format_name(job->format), "raw") != 0;
 	job->write.timeout = job->open.timeout;
 	job->write.tls_certificates = job->open.tls_certificates;
 	job->write.tls_psk = job->open.tls_psk;

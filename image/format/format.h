@@ -86,6 +86,15 @@ struct image_place {
 
 struct image_sink_ops {
 	/*
+	 * Lay out the file by the extents of the source, and write what comes
+	 * before its data. Every later range of reserve lies in data of the
+	 * source. Called once, before the first reserve. memory: most bytes for
+	 * the layout; 0: the default. NULL: no layout is needed in advance.
+	 */
+	int (*plan)(struct image_sink *sink, struct image_source *source,
+		size_t memory, struct image_error *err);
+
+	/*
 	 * Reserve the place of a range in the file. Called in ascending order
 	 * of guest offsets, by one thread at a time. A compressed place is
 	 * exactly one unit (the last one of the disk may be shorter). An
@@ -115,8 +124,8 @@ struct image_sink_ops {
 	int (*resize)(struct image_sink *sink, uint64_t size,
 		struct image_error *err);
 
-	/* Write the remaining metadata, the header last. NULL if there is
-	 * none. */
+	/* Write the remaining metadata, the header last unless plan wrote it.
+	 * NULL if there is none. */
 	int (*finish)(struct image_sink *sink, struct image_error *err);
 
 	/* Free everything, the store included; writes nothing. */
@@ -178,6 +187,9 @@ struct image_format {
 
 	/* supports -c */
 	bool compresses;
+
+	/* create accepts a store that is forward, without -c */
+	bool streams;
 
 	/* Begin a sink on a store that is empty or fixed; ownership as for
 	 * open. Nothing that a fixed store had before remains. NULL if the

@@ -61,6 +61,12 @@ image_format_compresses(const struct image_format *format)
 	return format->compresses;
 }
 
+bool
+image_format_streams(const struct image_format *format)
+{
+	return format->streams;
+}
+
 const struct image_option *
 image_format_options(const struct image_format *format)
 {

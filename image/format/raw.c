@@ -176,5 +176,6 @@ const struct image_format image_format_raw = {
 	.name = "raw",
 	.suffixes = ".raw .img .bin",
 	.open = raw_open,
+	.streams = true,
 	.create = raw_create,
 };

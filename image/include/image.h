@@ -131,6 +131,8 @@ struct image_format;
 const char *image_format_name(const struct image_format *format);
 bool image_format_writable(const struct image_format *format);
 bool image_format_compresses(const struct image_format *format);
+/* Returns whether stdout can be a pipe that takes a new image. */
+bool image_format_streams(const struct image_format *format);
 /* The options of a new image of that format; ends with a NULL name. */
 const struct image_option *image_format_options(
 	const struct image_format *format);

@@ -368,6 +368,11 @@ image_copy(struct image_source *source, struct image_sink *sink,
 	if (copy.chunk < copy.block)
 		copy.chunk = copy.block;
 	copy.room = image_pieces_room(copy.chunk);
+	if (sink->ops->plan) {
+		int rc = sink->ops->plan(sink, source, run->memory, err);
+		if (rc < 0)
+			return rc;
+	}
 	/* Nobody looks at the bytes of shared blocks. */
 	if (run->reflink && !run->digests) {
 		int rc = image_copy_share_all(&copy, err);

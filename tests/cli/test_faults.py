@@ -369,7 +369,8 @@ def test_a_kill_at_any_call_leaves_nothing_under_the_final_name(
     record_property("faults", tried)
 
 
-@pytest.mark.parametrize("command", ["map", "info", "compare", "digest"])
+@pytest.mark.parametrize("command", ["map", "info", "compare", "digest",
+                                     "convert"])
 @pytest.mark.parametrize("error", ["EIO", "EINTR"])
 def test_a_call_that_fails_never_gives_a_wrong_report(
         hone, strace, small, work, command, error):
@@ -380,6 +381,8 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
         copy = work / "copy"
         copy.write_bytes(small.read_bytes())
         words.append(copy)
+    if command == "convert":
+        words = [command, "-q", "--threads", "1", "-O", "qcow2", small, "-"]
     log = work / "trace"
     clean = hone.ok(*words, env=DISTURBED, before=[*strace, "-o", str(log)])
     counts, begun = collections.Counter(), False

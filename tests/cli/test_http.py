@@ -114,6 +114,9 @@ def test_each_command_reads_an_image_on_a_server(
                           url, out / target)
             assert done.warned == 1
             hone.ok("compare", small, out / target)
+        data = web.ok("convert", "-q", "-O", "qcow2", url, "-").stdout
+        (out / "streamed").write_bytes(data)
+        hone.ok("compare", small, out / "streamed")
         done = web.ok("compare", url, server.url("/again"))
         assert done.warned == 2
         web.ok("compare", small, url)

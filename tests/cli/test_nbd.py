@@ -122,6 +122,12 @@ def test_an_export_is_read(hone, source, work, threads):
             os.stat(source).st_blocks + 64)
         hone.ok("convert", "-q", "-c", *threads, url, work / "out.qcow2")
         hone.ok("compare", "-q", *threads, work / "out.qcow2", url)
+        data = hone.ok("convert", "-q", *threads, "-O", "qcow2", url,
+                       "-").stdout
+        (work / "streamed.qcow2").write_bytes(data)
+        hone.ok("compare", "-q", work / "streamed.qcow2", source)
+        # The holes are those of the export.
+        assert len(data) < os.stat(source).st_size
         assert hone.ok("digest", *threads, url).stdout.split()[0] == (
             hone.ok("digest", source).stdout.split()[0])
 

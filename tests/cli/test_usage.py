@@ -56,7 +56,6 @@ MISUSES = {
     "unknown compare format": ["compare", "-F", "floppy", "SRC", "SRC"],
     "cpu with a word": ["cpu", "SRC"],
     "map with an unknown option": ["map", "-q", "SRC"],
-    "qcow2 to -": ["convert", "-O", "qcow2", "SRC", "-"],
     "compressed to -": ["convert", "-c", "-O", "qcow2", "SRC", "-"],
     "- read back": ["convert", "--verify", "SRC", "-"],
     "compare of - and -": ["compare", "-", "-"],

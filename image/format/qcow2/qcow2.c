@@ -27,5 +27,6 @@ const struct image_format image_format_qcow2 = {
 	.options = qcow2_options,
 	.set = qcow2_set,
 	.compresses = true,
+	.streams = true,
 	.create = qcow2_create,
 };

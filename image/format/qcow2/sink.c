@@ -349,6 +349,8 @@ qcow2_create(struct image_store *store, const struct image_create *create,
 	int rc = qcow2_check_create(create, store->name, err);
 	if (rc < 0)
 		return rc;
+	if (store->forward)
+		return qcow2_create_forward(store, create, out, err);
 	struct sink *s = calloc(1, sizeof(*s));
 	if (!s)
 		return image_no_memory(err);

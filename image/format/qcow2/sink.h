@@ -11,6 +11,11 @@ int qcow2_set(struct image_create *create, const struct image_option *option,
 int qcow2_create(struct image_store *store, const struct image_create *create,
 	struct image_sink **out, struct image_error *err);
 
+/* forward_sink.c: the same for a store that is forward, without -c. */
+int qcow2_create_forward(struct image_store *store,
+	const struct image_create *create, struct image_sink **out,
+	struct image_error *err);
+
 /* options.c: fails if options exclude each other. */
 int qcow2_check_create(const struct image_create *create, const char *name,
 	struct image_error *err);
