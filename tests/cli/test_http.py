@@ -833,7 +833,8 @@ def signed():
         assert (key, where) == (keys["AWS_ACCESS_KEY_ID"], region)
         assert request.headers["X-Amz-Date"].startswith(day)
         assert request.headers.get("X-Amz-Security-Token") == token
-        assert {"host", "x-amz-date"} <= set(names.split(";"))
+        assert {"host", "x-amz-date", "x-amz-content-sha256"} <= set(
+            names.split(";"))
         if token:
             assert "x-amz-security-token" in names.split(";")
         signer = auth.S3SigV4Auth(credentials.Credentials(

@@ -295,6 +295,14 @@ make_url(const struct settings *settings, const char *bucket, size_t length,
 	return url;
 }
 
+/*
+ * S3 requires the SHA-256 of the request's body with each signature, and old
+ * libcurl does not add it. This one is of no bytes: a GET has no body.
+ */
+#define NO_BODY                                                                \
+	"x-amz-content-sha256: "                                               \
+	"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+
 static bool
 sign(struct http_target *target, const struct settings *settings)
 {
@@ -306,7 +314,8 @@ sign(struct http_target *target, const struct settings *settings)
 	target->sigv4 = strdup(text);
 	target->user = strdup(settings->key);
 	target->password = strdup(settings->secret);
-	bool good = target->sigv4 && target->user && target->password;
+	bool good = target->sigv4 && target->user && target->password &&
+		    http_append(&target->headers, NO_BODY);
 	if (good && settings->token[0]) {
 		snprintf(text, sizeof(text), "x-amz-security-token: %s",
 			settings->token);
