@@ -102,6 +102,14 @@ image_decompress(enum image_codec_id id, struct image_scratch *scratch,
 	return image_inflate(&scratch->inflate, from, stored, to, length);
 }
 
+int
+image_unzlib(struct image_scratch *scratch, const void *from, size_t stored,
+	void *to, size_t room, size_t *made)
+{
+	return image_inflate_zlib(
+		&scratch->inflate, from, stored, to, room, made);
+}
+
 void *
 image_scratch_buffer(struct image_scratch *scratch, size_t size)
 {

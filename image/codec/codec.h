@@ -70,4 +70,15 @@ size_t image_codec_memory(const struct image_codec *codec, size_t length);
 int image_decompress(enum image_codec_id id, struct image_scratch *scratch,
 	const void *from, size_t stored, void *to, size_t length);
 
+/*
+ * Decompress a zlib stream (RFC 1950) of at most `stored` bytes into at most
+ * `room` bytes, and verify its checksum. Sets *made to their number. Bytes may
+ * follow the stream.
+ *
+ * Returns 0, -EINVAL if the stream is damaged, ends early, or needs more room,
+ * or -ENOMEM.
+ */
+int image_unzlib(struct image_scratch *scratch, const void *from, size_t stored,
+	void *to, size_t room, size_t *made);
+
 #endif

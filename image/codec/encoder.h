@@ -38,6 +38,9 @@ extern const struct image_encoder image_encoder_zstd;
  */
 int image_inflate(void **context, const void *from, size_t stored, void *to,
 	size_t length);
+/* As image_unzlib(), with the same context. */
+int image_inflate_zlib(void **context, const void *from, size_t stored,
+	void *to, size_t room, size_t *made);
 void image_inflate_destroy(void *context);
 int image_unzstd(void **context, const void *from, size_t stored, void *to,
 	size_t length);

@@ -59,6 +59,21 @@ image_inflate(void **context, const void *from, size_t stored, void *to,
 	return result == LIBDEFLATE_SUCCESS && made == length ? 0 : -EINVAL;
 }
 
+int
+image_inflate_zlib(void **context, const void *from, size_t stored, void *to,
+	size_t room, size_t *made)
+{
+	size_t used;
+
+	if (!*context)
+		*context = libdeflate_alloc_decompressor();
+	if (!*context)
+		return -ENOMEM;
+	enum libdeflate_result result = libdeflate_zlib_decompress_ex(
+		*context, from, stored, to, room, &used, made);
+	return result == LIBDEFLATE_SUCCESS ? 0 : -EINVAL;
+}
+
 void
 image_inflate_destroy(void *context)
 {

@@ -122,40 +122,6 @@ foreign_by_suffix(const char *path)
 	return NULL;
 }
 
-/* Returns the first byte that is neither a blank nor a line end. */
-static const char *
-skip_blank_lines(const char *p, const char *end)
-{
-	while (p < end && strchr(" \t\r\n", *p) && *p)
-		p++;
-	return p;
-}
-
-/*
- * Returns whether the bytes are a text descriptor of VMDK. Such a descriptor
- * names the files that hold the disk. The rule is that of vmdk_probe() of QEMU
- * 7.2: comments and blank lines, then a line version=1, 2 or 3. In addition,
- * the version may lack its line end, and blank lines that QEMU refuses are
- * accepted.
- */
-static bool
-is_vmdk_descriptor(const unsigned char *head, size_t length)
-{
-	static const char version[] = "version=";
-	const char *p = (const char *)head, *end = p + length;
-
-	for (p = skip_blank_lines(p, end); p < end && *p == '#';
-		p = skip_blank_lines(p, end)) {
-		p = memchr(p, '\n', (size_t)(end - p));
-		if (!p)
-			return false;
-	}
-	size_t left = (size_t)(end - p);
-	return left > strlen(version) &&
-	       memcmp(p, version, strlen(version)) == 0 &&
-	       p[strlen(version)] >= '1' && p[strlen(version)] <= '3';
-}
-
 const char *
 image_foreign_by_magic(const unsigned char *head, size_t length, bool *in_disk)
 {
@@ -168,7 +134,7 @@ image_foreign_by_magic(const unsigned char *head, size_t length, bool *in_disk)
 			return f->name;
 		}
 	}
-	return is_vmdk_descriptor(head, length) ? "VMDK" : NULL;
+	return NULL;
 }
 
 const struct image_format *

@@ -6,8 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "format/named.h"
 #include "format/qcow2/source.h"
 
 /* Files of a chain; each costs a descriptor and an L1 table. */
@@ -18,40 +17,6 @@
 
 /* Shortens a name from the image, so that the message fits into its buffer. */
 #define NAME "%.200s"
-
-/*
- * Fail if the name begins with a protocol, such as "json:{...}" or "nbd:...".
- * The rule is QEMU's: a colon before the first slash.
- */
-static int
-parse_path(const struct qcow2_source *q, const char *field, const char *name,
-	struct image_error *err)
-{
-	size_t n = strcspn(name, ":/");
-
-	if (name[n] != ':')
-		return 0;
-	return image_fail(err, q->base.store->name, -EPERM,
-		"its %s '" NAME
-		"' begins with a protocol; only file names are allowed",
-		field, name);
-}
-
-/* A name is relative to the directory of the image that contains the name. */
-static char *
-resolve(const struct qcow2_source *q, const char *name)
-{
-	const char *image = q->base.store->name;
-	const char *slash = strrchr(image, '/');
-	char *path;
-
-	if (name[0] == '/' || !slash)
-		return strdup(name);
-	if (asprintf(&path, "%.*s%s", (int)(slash - image + 1), image, name) <
-		0)
-		return NULL;
-	return path;
-}
 
 /* Fail if the store is a file that the chain has already. */
 static int
@@ -68,19 +33,6 @@ check_loop(const struct qcow2_source *q, const struct image_store *store,
 	return 0;
 }
 
-/* Open a file of an image below the directory that the user allowed. */
-static int
-open_store(const char *path, const char *below, const struct image_open *how,
-	struct image_store **out, struct image_error *err)
-{
-	struct image_store_how store_how = {
-		.force_share = how->force_share,
-		.direct = how->direct,
-		.drop_cache = how->drop_cache,
-	};
-	return image_store_open(path, below, &store_how, out, err);
-}
-
 int
 qcow2_open_data_file(struct qcow2_source *q, const struct image_open *how,
 	struct image_error *err)
@@ -95,15 +47,9 @@ qcow2_open_data_file(struct qcow2_source *q, const struct image_open *how,
 			"its data_file '" NAME "' is not opened without "
 			"--allow-data-file DIR",
 			name);
-	int rc = parse_path(q, "data_file", name, err);
-	if (rc < 0)
-		return rc;
-	char *path = resolve(q, name);
-	if (!path)
-		return image_no_memory(err);
 	struct image_store *store;
-	rc = open_store(path, how->allow_data_file, how, &store, err);
-	free(path);
+	int rc = image_named_open(q->base.store, "data_file", name,
+		how->allow_data_file, how, &store, err);
 	if (rc == 0)
 		q->base.data = store;
 	return rc;
@@ -171,14 +117,8 @@ qcow2_open_backing_store(const struct qcow2_source *q,
 			"the L1 tables of its chain have %" PRIu64 " bytes, "
 			"which is more than 96 MiB",
 			chain->l1_bytes);
-	int rc = parse_path(q, "backing_file", name, err);
-	if (rc < 0)
-		return rc;
-	char *path = resolve(q, name);
-	if (!path)
-		return image_no_memory(err);
-	rc = open_store(path, how->allow_backing, how, out, err);
-	free(path);
+	int rc = image_named_open(q->base.store, "backing_file", name,
+		how->allow_backing, how, out, err);
 	if (rc < 0)
 		return rc;
 	rc = check_loop(q, *out, chain, err);

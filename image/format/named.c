@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens the files that an image names. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "format/named.h"
+
+/* Shortens a name from the image, so that the message fits into its buffer. */
+#define NAME "%.200s"
+
+/*
+ * Fail if the name begins with a protocol, such as "json:{...}" or "nbd:...".
+ * The rule is QEMU's: a colon before the first slash.
+ */
+static int
+parse_path(const struct image_store *image, const char *field, const char *name,
+	struct image_error *err)
+{
+	size_t n = strcspn(name, ":/");
+
+	if (name[n] != ':')
+		return 0;
+	return image_fail(err, image->name, -EPERM,
+		"its %s '" NAME
+		"' begins with a protocol; only file names are allowed",
+		field, name);
+}
+
+/* A name is relative to the directory of the image that contains the name. */
+static char *
+resolve(const struct image_store *image, const char *name)
+{
+	const char *slash = strrchr(image->name, '/');
+	char *path;
+
+	if (name[0] == '/' || !slash)
+		return strdup(name);
+	if (asprintf(&path, "%.*s%s", (int)(slash - image->name + 1),
+		    image->name, name) < 0)
+		return NULL;
+	return path;
+}
+
+int
+image_named_open(const struct image_store *image, const char *field,
+	const char *name, const char *below, const struct image_open *how,
+	struct image_store **out, struct image_error *err)
+{
+	struct image_store_how store_how = {
+		.force_share = how->force_share,
+		.direct = how->direct,
+		.drop_cache = how->drop_cache,
+	};
+
+	int rc = parse_path(image, field, name, err);
+	if (rc < 0)
+		return rc;
+	char *path = resolve(image, name);
+	if (!path)
+		return image_no_memory(err);
+	rc = image_store_open(path, below, &store_how, out, err);
+	free(path);
+	return rc;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The tests of a VMDK image: its descriptor names no other file, all tables and
+ * grains are in the file and do not overlap, and both copies of the tables are
+ * equal.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include "format/verdict.h"
+#include "format/vmdk/source.h"
+
+struct check {
+	struct vmdk_source *v;
+	const struct vmdk_extent *extent;
+	/* a bit for each sector of the file that is used */
+	uint64_t *used;
+	uint64_t sectors;
+	uint64_t tables;
+	uint64_t grains;
+	uint64_t overlaps;
+	/* a sector with two uses */
+	uint64_t overlap;
+};
+
+/* Mark the sectors of a range as used. What lies past the end is not read. */
+static void
+use(struct check *k, uint64_t offset, uint64_t bytes)
+{
+	uint64_t at = offset / VMDK_SECTOR;
+	uint64_t end = at + (bytes + VMDK_SECTOR - 1) / VMDK_SECTOR;
+	bool twice = false;
+
+	for (; at < end && at < k->sectors; at++) {
+		uint64_t bit = UINT64_C(1) << at % 64;
+		if (k->used[at / 64] & bit && !twice) {
+			twice = true;
+			if (k->overlaps++ == 0)
+				k->overlap = at;
+		}
+		k->used[at / 64] |= bit;
+	}
+}
+
+/* Compare a redundant grain table with the table of the directory. */
+static int
+compare_tables(const struct check *k, uint64_t index, uint32_t redundant,
+	struct image_error *err)
+{
+	const struct vmdk_extent *e = k->extent;
+	unsigned char tables[2][VMDK_TABLE_ENTRIES * 4];
+	size_t bytes = e->header.entries * sizeof(uint32_t);
+	uint32_t sectors[2] = {e->directory[index], redundant};
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < 2; i++) {
+		uint64_t offset = (uint64_t)sectors[i] * VMDK_SECTOR;
+		if (offset > e->store->size || e->store->size - offset < bytes)
+			return image_fail(err, e->store->name, -EINVAL,
+				"redundant grain table %" PRIu64
+				" at sector %" PRIu32
+				" lies past the end of the file",
+				index, sectors[i]);
+		rc = image_store_read(e->store, offset, tables[i], bytes, err);
+	}
+	if (rc == 0 && memcmp(tables[0], tables[1], bytes) != 0)
+		rc = image_fail(err, e->store->name, -EINVAL,
+			"grain table %" PRIu64 " differs from its redundant "
+			"copy at sector %" PRIu32,
+			index, redundant);
+	return rc;
+}
+
+static int
+check_redundant(struct check *k, struct image_error *err)
+{
+	const struct vmdk_extent *e = k->extent;
+	const struct vmdk_header *h = &e->header;
+	uint32_t entries[1024];
+	int rc = 0;
+
+	if (!h->redundant)
+		return 0;
+	use(k, h->redundant, h->tables * sizeof(uint32_t));
+	for (uint64_t i = 0; rc == 0 && i < h->tables; i++) {
+		uint64_t left = h->tables - i;
+		if (i % 1024 == 0)
+			rc = image_store_read(e->store, h->redundant + i * 4,
+				entries, (left < 1024 ? left : 1024) * 4, err);
+		if (rc < 0)
+			break;
+		uint32_t entry = le32toh(entries[i % 1024]);
+		if (!entry != !e->directory[i])
+			return image_fail(err, e->store->name, -EINVAL,
+				"entry %" PRIu64 " of the redundant grain "
+				"directory is %" PRIu32 ", and that of the "
+				"directory %" PRIu32,
+				i, entry, e->directory[i]);
+		if (!entry)
+			continue;
+		use(k, (uint64_t)entry * VMDK_SECTOR, h->entries * UINT64_C(4));
+		rc = compare_tables(k, i, entry, err);
+	}
+	return rc;
+}
+
+static int
+check_grains(struct check *k, struct image_error *err)
+{
+	const struct vmdk_extent *e = k->extent;
+	uint64_t at = 0;
+
+	while (at < e->end) {
+		struct vmdk_run run;
+		int rc = vmdk_lookup(k->v, at, e->end - at, &run, err);
+		if (rc < 0)
+			return rc;
+		at += run.length;
+		if (run.kind == VMDK_PLAIN) {
+			k->grains += (run.length + vmdk_grain(e) - 1) >>
+				     e->header.grain_bits;
+			use(k, run.host, run.length);
+		}
+		/* Its length is in its marker, which is checked when the grain
+		 * is read. */
+		if (run.kind == VMDK_PACKED) {
+			k->grains++;
+			use(k, run.host, 1);
+		}
+	}
+	return 0;
+}
+
+/* Check the tables of a sparse file. */
+static int
+walk(struct check *k, struct image_error *err)
+{
+	const struct vmdk_extent *e = k->extent;
+	const struct vmdk_header *h = &e->header;
+
+	k->sectors = e->store->size / VMDK_SECTOR + 1;
+	if (k->sectors > (UINT64_C(1) << 32) + VMDK_MAX_GRAIN)
+		k->sectors = (UINT64_C(1) << 32) + VMDK_MAX_GRAIN;
+	k->used = calloc((size_t)(k->sectors / 64 + 1), sizeof(*k->used));
+	if (!k->used)
+		return image_no_memory(err);
+	use(k, 0, VMDK_SECTOR);
+	use(k, h->descriptor, h->descriptor_bytes);
+	use(k, h->directory, h->tables * sizeof(uint32_t));
+	for (uint64_t i = 0; i < h->tables; i++) {
+		if (!e->directory[i])
+			continue;
+		k->tables++;
+		use(k, (uint64_t)e->directory[i] * VMDK_SECTOR,
+			h->entries * UINT64_C(4));
+	}
+	int rc = check_redundant(k, err);
+	return rc == 0 ? check_grains(k, err) : rc;
+}
+
+static void
+report(struct image_verdict *verdict, const struct check *k)
+{
+	image_verdict_add(verdict, "well_formed", 0,
+		"%" PRIu64 " grain %s, %" PRIu64 " %s", k->tables,
+		image_plural(k->tables, "table", "tables"), k->grains,
+		image_plural(k->grains, "grain", "grains"));
+	image_verdict_add(verdict, "descriptor", 0, "%s",
+		"it names the file itself and no other");
+	if (k->overlaps)
+		image_verdict_add(verdict, "overlaps", k->overlaps,
+			"sector %" PRIu64 " of the file is used twice",
+			k->overlap);
+	else
+		image_verdict_add(verdict, "overlaps", 0, "%s", "none");
+}
+
+int
+vmdk_check(struct image_store *store, struct image_verdict *verdict,
+	struct image_error *err)
+{
+	const struct image_open how = {.format = &image_format_vmdk};
+	struct image_source *source;
+	struct check k = {.used = NULL};
+
+	int rc = vmdk_open_source(store, &how, &source, err);
+	if (rc == 0) {
+		k.v = vmdk_source(source);
+		k.extent = k.v->extents;
+		/* Extents of zeros alone name no file. */
+		if (k.v->count && k.extent->kind == VMDK_SPARSE)
+			rc = walk(&k, err);
+		vmdk_free(k.v);
+	}
+	free(k.used);
+	if (rc == 0)
+		report(verdict, &k);
+	else if (rc == -EPERM)
+		image_verdict_add(verdict, "descriptor", 1, "%s", err->text);
+	else if (rc == -EINVAL || rc == -EFBIG || rc == -ENOTSUP)
+		image_verdict_add(verdict, "well_formed", 1, "%s", err->text);
+	else
+		return rc;
+	return 0;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Parses the text of a descriptor. Every line has to be one that is understood,
+ * as in OpenStack's format inspector: another program may understand more.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+#include "format/vmdk/vmdk.h"
+
+/* Returns the first byte that is neither a blank nor a line end. */
+static const char *
+skip_blank_lines(const char *p, const char *end)
+{
+	while (p < end && strchr(" \t\r\n", *p) && *p)
+		p++;
+	return p;
+}
+
+/*
+ * The rule is that of vmdk_probe() of QEMU 7.2: comments and blank lines, then
+ * a line version=1, 2 or 3. In addition, the version may lack its line end, and
+ * blank lines that QEMU refuses are accepted.
+ */
+static bool
+has_version(const unsigned char *head, size_t length)
+{
+	static const char version[] = "version=";
+	const char *p = (const char *)head, *end = p + length;
+
+	for (p = skip_blank_lines(p, end); p < end && *p == '#';
+		p = skip_blank_lines(p, end)) {
+		p = memchr(p, '\n', (size_t)(end - p));
+		if (!p)
+			return false;
+	}
+	size_t left = (size_t)(end - p);
+	return left > strlen(version) &&
+	       memcmp(p, version, strlen(version)) == 0 &&
+	       p[strlen(version)] >= '1' && p[strlen(version)] <= '3';
+}
+
+bool
+vmdk_is_descriptor(const unsigned char *head, size_t length)
+{
+	static const char first[] = "# Disk DescriptorFile";
+
+	return (length >= strlen(first) &&
+		       memcmp(head, first, strlen(first)) == 0) ||
+	       has_version(head, length);
+}
+
+struct parser {
+	const char *name;
+	struct vmdk_descriptor *descriptor;
+	unsigned line;
+	bool has_cid;
+	bool has_parent_cid;
+	struct image_error *err;
+};
+
+static int
+refuse_line(const struct parser *p, const char *line)
+{
+	return image_fail(p->err, p->name, -EINVAL,
+		"line %u of its descriptor is not understood: '%.100s'",
+		p->line, line);
+}
+
+/* Remove blanks at both ends of the text. */
+static char *
+trim(char *text)
+{
+	size_t length;
+
+	text += strspn(text, " \t\r");
+	for (length = strlen(text); length && strchr(" \t\r", text[length - 1]);
+		length--)
+		text[length - 1] = '\0';
+	return text;
+}
+
+/* Set *number to the decimal or hexadecimal digits of the whole text. */
+static bool
+parse_number(const char *text, int base, uint64_t *number)
+{
+	const char *digits =
+		base == 16 ? "0123456789abcdefABCDEF" : "0123456789";
+	size_t length = strlen(text);
+
+	if (length == 0 || length > 19 || strspn(text, digits) != length)
+		return false;
+	errno = 0;
+	*number = strtoull(text, NULL, base);
+	return errno == 0;
+}
+
+static int
+set_text(struct parser *p, char **field, const char *key, char *value)
+{
+	size_t length = strlen(value);
+
+	if (*field)
+		return image_fail(p->err, p->name, -EINVAL,
+			"line %u of its descriptor has a second %s", p->line,
+			key);
+	/* Some programs write no quotes. */
+	if (length >= 2 && value[0] == '"' && value[length - 1] == '"') {
+		value[length - 1] = '\0';
+		value++;
+	}
+	*field = strdup(value);
+	return *field ? 0 : image_no_memory(p->err);
+}
+
+static int
+set_cid(struct parser *p, bool *has, uint32_t *cid, const char *key,
+	const char *value)
+{
+	uint64_t number;
+
+	if (*has)
+		return image_fail(p->err, p->name, -EINVAL,
+			"line %u of its descriptor has a second %s", p->line,
+			key);
+	if (!parse_number(value, 16, &number) || number > UINT32_MAX)
+		return image_fail(p->err, p->name, -EINVAL,
+			"%s '%.32s' of its descriptor is not a hexadecimal "
+			"number of 32 bits",
+			key, value);
+	*has = true;
+	*cid = (uint32_t)number;
+	return 0;
+}
+
+/* KEY=VALUE. Keys that do not matter for the data are not looked at. */
+static int
+parse_field(struct parser *p, const char *key, char *value)
+{
+	struct vmdk_descriptor *d = p->descriptor;
+
+	if (strcasecmp(key, "createType") == 0)
+		return set_text(p, &d->create_type, key, value);
+	if (strcasecmp(key, "parentFileNameHint") == 0)
+		return set_text(p, &d->parent, key, value);
+	if (strcasecmp(key, "ddb.adapterType") == 0)
+		return set_text(p, &d->adapter_type, key, value);
+	if (strcasecmp(key, "ddb.virtualHWVersion") == 0)
+		return set_text(p, &d->hw_version, key, value);
+	if (strcasecmp(key, "CID") == 0)
+		return set_cid(p, &p->has_cid, &d->cid, key, value);
+	if (strcasecmp(key, "parentCID") == 0)
+		return set_cid(
+			p, &p->has_parent_cid, &d->parent_cid, key, value);
+	return 0;
+}
+
+/*
+ * Returns the next word of *rest and ends it with a NUL, or NULL. A word in
+ * quotes may have blanks; *quoted reports the quotes.
+ */
+static char *
+next_word(char **rest, bool *quoted)
+{
+	char *word = *rest + strspn(*rest, " \t");
+	char *end;
+
+	*quoted = *word == '"';
+	if (*word == '\0')
+		return NULL;
+	if (*quoted) {
+		end = strchr(++word, '"');
+		if (!end)
+			return NULL;
+	} else {
+		end = word + strcspn(word, " \t");
+	}
+	*rest = *end ? end + 1 : end;
+	*end = '\0';
+	return word;
+}
+
+static int
+add_line(struct parser *p, const struct vmdk_line *line)
+{
+	struct vmdk_descriptor *d = p->descriptor;
+
+	if (d->count == VMDK_MAX_EXTENTS)
+		return image_fail(p->err, p->name, -EFBIG,
+			"its descriptor has more than %d extents",
+			VMDK_MAX_EXTENTS);
+	if ((d->count & (d->count - 1)) == 0) {
+		size_t room = d->count ? 2 * d->count : 1;
+		struct vmdk_line *lines =
+			realloc(d->lines, room * sizeof(*lines));
+		if (!lines)
+			return image_no_memory(p->err);
+		d->lines = lines;
+	}
+	struct vmdk_line *to = &d->lines[d->count];
+	*to = *line;
+	if (line->name) {
+		to->name = strdup(line->name);
+		if (!to->name)
+			return image_no_memory(p->err);
+	}
+	d->count++;
+	return 0;
+}
+
+/* A line ACCESS SECTORS TYPE ["NAME" [OFFSET ...]]; the access was read. */
+static int
+parse_extent(struct parser *p, const char *whole, char *rest)
+{
+	struct vmdk_line line = {.sectors = 0};
+	bool quoted;
+	char *word = next_word(&rest, &quoted);
+
+	if (!word || !parse_number(word, 10, &line.sectors) ||
+		line.sectors > INT64_MAX / VMDK_SECTOR)
+		return refuse_line(p, whole);
+	word = next_word(&rest, &quoted);
+	if (!word || strlen(word) >= sizeof(line.type) || quoted)
+		return refuse_line(p, whole);
+	for (size_t i = 0; word[i]; i++)
+		line.type[i] = (char)(word[i] & (word[i] >= 'a' ? ~0x20 : ~0));
+	line.name = next_word(&rest, &quoted);
+	if (line.name && (!quoted || line.name[0] == '\0'))
+		return refuse_line(p, whole);
+	if (!line.name && strcmp(line.type, "ZERO") != 0)
+		return refuse_line(p, whole);
+	word = next_word(&rest, &quoted);
+	if (word && (!parse_number(word, 10, &line.offset) ||
+			    line.offset > INT64_MAX / VMDK_SECTOR))
+		return refuse_line(p, whole);
+	return add_line(p, &line);
+}
+
+static int
+parse_line(struct parser *p, char *line)
+{
+	char whole[101];
+
+	line = trim(line);
+	if (*line == '\0' || *line == '#')
+		return 0;
+	snprintf(whole, sizeof(whole), "%s", line);
+	if (strncasecmp(line, "RW ", 3) == 0)
+		return parse_extent(p, whole, line + 3);
+	if (strncasecmp(line, "RDONLY ", 7) == 0)
+		return parse_extent(p, whole, line + 7);
+	char *equals = strchr(line, '=');
+	if (!equals)
+		return refuse_line(p, whole);
+	*equals = '\0';
+	char *key = trim(line);
+	if (*key == '\0' || strpbrk(key, " \t"))
+		return refuse_line(p, whole);
+	return parse_field(p, key, trim(equals + 1));
+}
+
+static int
+parse_lines(struct parser *p, char *text)
+{
+	int rc = 0;
+
+	while (rc == 0 && text) {
+		char *line = strsep(&text, "\n");
+		p->line++;
+		rc = parse_line(p, line);
+	}
+	return rc;
+}
+
+int
+vmdk_parse_descriptor(const char *text, size_t length, const char *name,
+	struct vmdk_descriptor *descriptor, struct image_error *err)
+{
+	struct parser p = {.name = name, .descriptor = descriptor, .err = err};
+	/* The rest of the last sector is zero. */
+	size_t end = strnlen(text, length);
+
+	*descriptor = (struct vmdk_descriptor){.parent_cid = VMDK_NO_PARENT};
+	for (size_t i = 0; i < length; i++)
+		if (i < end ? (signed char)text[i] < 0 : text[i] != 0)
+			return image_fail(err, name, -EINVAL,
+				"its descriptor has the byte 0x%02x at offset "
+				"%zu, which is not text",
+				(unsigned char)text[i], i);
+	char *copy = strndup(text, end);
+	if (!copy)
+		return image_no_memory(err);
+	int rc = parse_lines(&p, copy);
+	free(copy);
+	return rc;
+}
+
+void
+vmdk_descriptor_destroy(struct vmdk_descriptor *descriptor)
+{
+	for (size_t i = 0; i < descriptor->count; i++)
+		free(descriptor->lines[i].name);
+	free(descriptor->lines);
+	free(descriptor->create_type);
+	free(descriptor->adapter_type);
+	free(descriptor->hw_version);
+	free(descriptor->parent);
+	*descriptor = (struct vmdk_descriptor){.count = 0};
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A disk whose descriptor is a file of its own. The files that it names are
+ * opened below the directory that the user allowed, and nowhere else.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include "format/named.h"
+#include "format/vmdk/source.h"
+
+/* Shortens a text from the image, so that the message fits into its buffer. */
+#define TEXT "%.100s"
+
+int
+vmdk_set_size(struct vmdk_source *v, struct image_error *err)
+{
+	const struct vmdk_descriptor *d = &v->descriptor;
+	uint64_t sectors = 0;
+
+	if (d->count == 0)
+		return image_fail(err, v->base.store->name, -EINVAL,
+			"its descriptor has no extents");
+	for (size_t i = 0; i < d->count; i++)
+		if (__builtin_add_overflow(
+			    sectors, d->lines[i].sectors, &sectors) ||
+			sectors > INT64_MAX / VMDK_SECTOR)
+			return image_fail(err, v->base.store->name, -EINVAL,
+				"the extents of its descriptor have too many "
+				"sectors");
+	v->base.size = sectors * VMDK_SECTOR;
+	return 0;
+}
+
+static bool
+is_flat(const char *type)
+{
+	return strcmp(type, "FLAT") == 0 || strcmp(type, "VMFS") == 0;
+}
+
+/* The kinds of extents that are known, and not supported. */
+static int
+check_type(const struct vmdk_source *v, const struct vmdk_line *line,
+	struct image_error *err)
+{
+	if (is_flat(line->type) || strcmp(line->type, "SPARSE") == 0 ||
+		strcmp(line->type, "ZERO") == 0)
+		return 0;
+	return image_fail(err, v->base.store->name, -ENOTSUP,
+		"its descriptor has an extent of type %s, which is not "
+		"supported",
+		line->type);
+}
+
+static int
+check_flat(const struct vmdk_extent *e, struct image_error *err)
+{
+	uint64_t length = e->end - e->begin;
+
+	if (e->host <= e->store->size && e->store->size - e->host >= length)
+		return 0;
+	return image_fail(err, e->store->name, -EINVAL,
+		"has %" PRIu64 " bytes, and its descriptor has an extent of "
+		"%" PRIu64 " bytes at offset %" PRIu64 " of the file",
+		e->store->size, length, e->host);
+}
+
+static int
+load_sparse(struct vmdk_extent *e, struct image_error *err)
+{
+	uint64_t sectors = (e->end - e->begin) / VMDK_SECTOR;
+
+	int rc = vmdk_read_header(e->store, &e->header, err);
+	if (rc == 0 && e->header.capacity != sectors)
+		rc = image_fail(err, e->store->name, -EINVAL,
+			"has %" PRIu64 " sectors, and the extent of its "
+			"descriptor has %" PRIu64,
+			e->header.capacity, sectors);
+	return rc == 0 ? vmdk_load_directory(e, err) : rc;
+}
+
+static int
+open_extent(struct vmdk_source *v, const struct vmdk_line *line,
+	const struct image_open *how, struct vmdk_extent *e,
+	struct image_error *err)
+{
+	if (strcmp(line->type, "ZERO") == 0) {
+		e->kind = VMDK_ZERO;
+		return 0;
+	}
+	int rc = image_named_open(v->base.store, "extent", line->name,
+		how->allow_data_file, how, &e->store, err);
+	if (rc < 0)
+		return rc;
+	if (!is_flat(line->type))
+		return load_sparse(e, err);
+	e->kind = VMDK_FLAT;
+	e->host = line->offset * VMDK_SECTOR;
+	return check_flat(e, err);
+}
+
+/* Returns the first file that the descriptor names, or NULL. */
+static const char *
+first_name(const struct vmdk_descriptor *d)
+{
+	for (size_t i = 0; i < d->count; i++)
+		if (d->lines[i].name)
+			return d->lines[i].name;
+	return NULL;
+}
+
+int
+vmdk_open_extents(struct vmdk_source *v, const struct image_open *how,
+	struct image_error *err)
+{
+	const struct vmdk_descriptor *d = &v->descriptor;
+	uint64_t at = 0;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < d->count; i++)
+		rc = check_type(v, &d->lines[i], err);
+	if (rc < 0)
+		return rc;
+	if (!how->allow_data_file && first_name(d))
+		return image_fail(err, v->base.store->name, -EPERM,
+			"is a VMDK descriptor, and its extent '" TEXT
+			"' is not opened without --allow-data-file DIR",
+			first_name(d));
+	v->extents = calloc(d->count + 1, sizeof(*v->extents));
+	if (!v->extents)
+		return image_no_memory(err);
+	for (size_t i = 0; rc == 0 && i < d->count; i++) {
+		struct vmdk_extent *e = &v->extents[v->count];
+		e->begin = at;
+		at += d->lines[i].sectors * VMDK_SECTOR;
+		e->end = at;
+		/* An extent without sectors has no byte of the disk. */
+		if (e->end == e->begin)
+			continue;
+		v->count++;
+		rc = open_extent(v, &d->lines[i], how, e, err);
+	}
+	if (rc == 0 && v->count && v->extents[0].kind == VMDK_SPARSE)
+		v->base.unit = vmdk_grain(&v->extents[0]);
+	if (rc == 0 && v->count == 1 && v->extents[0].store)
+		v->base.data = v->extents[0].store;
+	return rc;
+}

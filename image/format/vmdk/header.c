@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Reads the header and the footer of a sparse extent. */
+#include <errno.h>
+#include <inttypes.h>
+#include "format/vmdk/vmdk.h"
+
+static int
+parse_kind(const unsigned char *raw, const char *name, struct vmdk_header *h,
+	struct image_error *err)
+{
+	uint32_t compression = vmdk_get16(raw + 77);
+
+	if (memcmp(raw, VMDK_MAGIC, 4) != 0)
+		return image_fail(err, name, -EINVAL,
+			"magic 0x%08" PRIx32 " is not that of a VMDK extent",
+			vmdk_get32(raw));
+	h->version = vmdk_get32(raw + 4);
+	if (h->version < 1 || h->version > 3)
+		return image_fail(err, name, -EINVAL,
+			"version %" PRIu32 " of VMDK is not 1, 2 or 3",
+			h->version);
+	h->flags = vmdk_get32(raw + 8);
+	if (h->flags & ~VMDK_KNOWN_FLAGS)
+		return image_fail(err, name, -ENOTSUP,
+			"flags 0x%08" PRIx32 " of VMDK have unknown bits",
+			h->flags);
+	if (memcmp(raw + 73, "\n \r\n", 4) != 0)
+		return image_fail(err, name, -EINVAL,
+			"its line ends at offset 73 were changed, as by a "
+			"transfer as text");
+	if (compression > VMDK_DEFLATE)
+		return image_fail(err, name, -ENOTSUP,
+			"compressAlgorithm %" PRIu32 " is neither 0 nor 1",
+			compression);
+	bool packed = h->flags & VMDK_COMPRESSED;
+	if (packed != (compression == VMDK_DEFLATE) ||
+		packed != !!(h->flags & VMDK_MARKERS))
+		return image_fail(err, name, -ENOTSUP,
+			"flags 0x%08" PRIx32 " and compressAlgorithm %" PRIu32
+			" contradict each other: compressed grains have "
+			"markers",
+			h->flags, compression);
+	return 0;
+}
+
+static int
+parse_geometry(const unsigned char *raw, const char *name,
+	struct vmdk_header *h, struct image_error *err)
+{
+	uint64_t grain = vmdk_get64(raw + 20);
+
+	h->capacity = vmdk_get64(raw + 12);
+	if (h->capacity > INT64_MAX / VMDK_SECTOR)
+		return image_fail(err, name, -EINVAL,
+			"capacity %" PRIu64 " in sectors is too large",
+			h->capacity);
+	if (grain < VMDK_MIN_GRAIN || grain > VMDK_MAX_GRAIN ||
+		(grain & (grain - 1)) != 0)
+		return image_fail(err, name, -ENOTSUP,
+			"grainSize %" PRIu64
+			" is not a power of two from 8 to 4096",
+			grain);
+	h->grain_bits = (unsigned)__builtin_ctzll(grain * VMDK_SECTOR);
+	h->entries = vmdk_get32(raw + 44);
+	if (h->entries < 2 || h->entries > VMDK_TABLE_ENTRIES ||
+		(h->entries & (h->entries - 1)) != 0)
+		return image_fail(err, name, -ENOTSUP,
+			"numGTEsPerGT %" PRIu32
+			" is not a power of two from 2 to 512",
+			h->entries);
+	uint64_t covered = grain * h->entries;
+	h->tables = h->capacity / covered + (h->capacity % covered != 0);
+	if (h->tables > VMDK_MAX_DIRECTORY)
+		return image_fail(err, name, -EFBIG,
+			"the grain directory would have %" PRIu64
+			" entries, more than %" PRIu64,
+			h->tables, VMDK_MAX_DIRECTORY);
+	return 0;
+}
+
+/* Set *bytes to the offset or length of `sectors`. */
+static int
+parse_sectors(const char *name, const char *field, uint64_t sectors,
+	uint64_t *bytes, struct image_error *err)
+{
+	if (sectors > INT64_MAX / VMDK_SECTOR)
+		return image_fail(err, name, -EINVAL,
+			"%s %" PRIu64 " in sectors is too large", field,
+			sectors);
+	*bytes = sectors * VMDK_SECTOR;
+	return 0;
+}
+
+static int
+parse_places(const unsigned char *raw, const char *name, struct vmdk_header *h,
+	struct image_error *err)
+{
+	uint64_t directory = vmdk_get64(raw + 56);
+
+	h->at_end = directory == VMDK_AT_END;
+	h->directory = h->redundant = 0;
+	int rc = parse_sectors(name, "descriptorOffset", vmdk_get64(raw + 28),
+		&h->descriptor, err);
+	if (rc == 0)
+		rc = parse_sectors(name, "descriptorSize", vmdk_get64(raw + 36),
+			&h->descriptor_bytes, err);
+	if (rc == 0 && (h->flags & VMDK_REDUNDANT) && !h->at_end)
+		rc = parse_sectors(name, "rgdOffset", vmdk_get64(raw + 48),
+			&h->redundant, err);
+	if (rc == 0 && !h->at_end)
+		rc = parse_sectors(
+			name, "gdOffset", directory, &h->directory, err);
+	if (rc == 0)
+		rc = parse_sectors(name, "overHead", vmdk_get64(raw + 64),
+			&h->overhead, err);
+	return rc;
+}
+
+int
+vmdk_parse_header(const unsigned char *raw, const char *name,
+	struct vmdk_header *header, struct image_error *err)
+{
+	*header = (struct vmdk_header){.version = 0};
+	int rc = parse_kind(raw, name, header, err);
+	if (rc == 0)
+		rc = parse_geometry(raw, name, header, err);
+	return rc == 0 ? parse_places(raw, name, header, err) : rc;
+}
+
+/* A marker without data: the sectors that follow, 0, and the type. */
+static bool
+is_marker(const unsigned char *raw, uint64_t sectors, uint32_t type)
+{
+	return vmdk_get64(raw) == sectors && vmdk_get32(raw + 8) == 0 &&
+	       vmdk_get32(raw + 12) == type;
+}
+
+static bool
+same_disk(const struct vmdk_header *a, const struct vmdk_header *b)
+{
+	return a->version == b->version && a->flags == b->flags &&
+	       a->capacity == b->capacity && a->grain_bits == b->grain_bits &&
+	       a->entries == b->entries && a->descriptor == b->descriptor &&
+	       a->descriptor_bytes == b->descriptor_bytes &&
+	       a->overhead == b->overhead;
+}
+
+int
+vmdk_parse_footer(const unsigned char *raw, const char *name,
+	struct vmdk_header *header, struct image_error *err)
+{
+	struct vmdk_header footer;
+
+	if (!is_marker(raw, 1, VMDK_FOOTER) ||
+		!is_marker(
+			raw + 2 * (size_t)VMDK_SECTOR, 0, VMDK_END_OF_STREAM) ||
+		memcmp(raw + VMDK_SECTOR, VMDK_MAGIC, 4) != 0)
+		return image_fail(err, name, -EINVAL,
+			"has no footer, and gdOffset of its header refers to "
+			"one: the file may be cut off");
+	int rc = vmdk_parse_header(raw + VMDK_SECTOR, name, &footer, err);
+	if (rc < 0)
+		return rc;
+	if (footer.at_end)
+		return image_fail(err, name, -EINVAL,
+			"gdOffset of its footer refers to a footer");
+	/* A program that does not read the footer would see another disk. */
+	if (!same_disk(header, &footer))
+		return image_fail(err, name, -EINVAL,
+			"its header and its footer describe different disks");
+	header->directory = footer.directory;
+	header->redundant = footer.redundant;
+	header->at_end = false;
+	return 0;
+}
+
+int
+vmdk_read_header(struct image_store *store, struct vmdk_header *header,
+	struct image_error *err)
+{
+	unsigned char raw[3 * VMDK_SECTOR] = {0};
+	uint64_t reached;
+
+	int rc = image_store_reach(store, 0, VMDK_SECTOR, &reached, err);
+	if (rc == 0 && reached < VMDK_SECTOR)
+		rc = image_fail(err, store->name, -EINVAL,
+			"has %" PRIu64 " %s, too few for a VMDK header",
+			reached, image_plural(reached, "byte", "bytes"));
+	if (rc == 0)
+		rc = image_store_read(store, 0, raw, VMDK_SECTOR, err);
+	if (rc == 0)
+		rc = vmdk_parse_header(raw, store->name, header, err);
+	if (rc < 0 || !header->at_end || store->size == IMAGE_SIZE_UNKNOWN ||
+		store->forward)
+		return rc;
+	if (store->size < 4 * (uint64_t)VMDK_SECTOR)
+		return image_fail(err, store->name, -EINVAL,
+			"has %" PRIu64 " bytes, too few for a VMDK footer",
+			store->size);
+	/* The last three sectors; what follows the last sector is ignored, as
+	 * QEMU does. */
+	uint64_t sectors = store->size / VMDK_SECTOR;
+	rc = image_store_read(
+		store, (sectors - 3) * VMDK_SECTOR, raw, sizeof(raw), err);
+	return rc == 0 ? vmdk_parse_footer(raw, store->name, header, err) : rc;
+}

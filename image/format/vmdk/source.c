@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens a VMDK image as a source, and describes it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "format/formats.h"
+#include "format/vmdk/source.h"
+
+/* Bytes of cached grain tables. */
+#define CACHE_BYTES ((size_t)4 << 20)
+
+/* Shortens a text from the image, so that the message fits into its buffer. */
+#define TEXT "%.100s"
+
+/* Adjacent packed grains are one extent: they are not joined by vmdk_lookup. */
+static int
+join_packed(struct vmdk_source *v, uint64_t limit, struct image_extent *extent,
+	struct vmdk_run *run, struct image_error *err)
+{
+	const struct vmdk_extent *e = run->extent;
+	/* at most to the end of the range of the grain table */
+	uint64_t covered = vmdk_grain(e) * e->header.entries;
+	uint64_t end = e->begin +
+		       ((extent->offset - e->begin) / covered + 1) * covered;
+
+	if (end > e->end)
+		end = e->end;
+	if (end > extent->offset + limit)
+		end = extent->offset + limit;
+	while (extent->offset + extent->length < end) {
+		uint64_t at = extent->offset + extent->length;
+		uint64_t last = run->host;
+		int rc = vmdk_lookup(v, at, end - at, run, err);
+		if (rc < 0)
+			return rc;
+		if (run->kind != VMDK_PACKED || run->host <= last)
+			break;
+		extent->length += run->length;
+	}
+	return 0;
+}
+
+static int
+vmdk_extent(struct image_source *source, uint64_t offset, uint64_t length,
+	struct image_extent *extent, struct image_error *err)
+{
+	struct vmdk_source *v = vmdk_source(source);
+	struct vmdk_run run;
+	bool hole = false;
+
+	if (v->refused) {
+		*err = v->refusal;
+		return v->refused;
+	}
+	int rc = vmdk_lookup(v, offset, length, &run, err);
+	if (rc < 0)
+		return rc;
+	struct image_store *store = run.extent->store;
+	/* Holes of the file need not be read. */
+	if (run.kind == VMDK_PLAIN)
+		rc = image_store_extent(
+			store, run.host, run.length, &run.length, &hole, err);
+	if (rc < 0)
+		return rc;
+	*extent = (struct image_extent){
+		.offset = offset,
+		.length = run.length,
+		.kind = IMAGE_HOLE,
+		.zero_cluster = run.kind == VMDK_ZEROED,
+		.host = IMAGE_NO_HOST,
+	};
+	if (hole || run.kind == VMDK_HOLE || run.kind == VMDK_ZEROED)
+		return 0;
+	extent->kind = IMAGE_DATA;
+	extent->compressed = run.kind == VMDK_PACKED;
+	/* Offsets are those of one file. */
+	if (store == source->data)
+		extent->host = run.host;
+	return extent->compressed ? join_packed(v, length, extent, &run, err)
+				  : 0;
+}
+
+static int
+vmdk_unchanged(struct image_source *source, struct image_error *err)
+{
+	struct vmdk_source *v = vmdk_source(source);
+	int rc = image_store_unchanged(source->store, err);
+
+	for (size_t i = 0; rc == 0 && i < v->count; i++)
+		if (v->extents[i].store && v->extents[i].store != source->store)
+			rc = image_store_unchanged(v->extents[i].store, err);
+	return rc;
+}
+
+static bool
+vmdk_uses(const struct image_source *source, int fd)
+{
+	const struct vmdk_source *v = (const struct vmdk_source *)source;
+
+	for (size_t i = 0; i < v->count; i++)
+		if (v->extents[i].store &&
+			image_store_is(v->extents[i].store, fd))
+			return true;
+	return image_store_is(source->store, fd);
+}
+
+static void
+put_number(void (*report)(void *opaque, const struct image_field *field),
+	void *opaque, const char *name, uint64_t number)
+{
+	report(opaque,
+		&(struct image_field){IMAGE_FIELD_NUMBER, name, number, NULL});
+}
+
+static void
+put_text(void (*report)(void *opaque, const struct image_field *field),
+	void *opaque, const char *name, const char *text)
+{
+	if (text)
+		report(opaque,
+			&(struct image_field){IMAGE_FIELD_TEXT, name, 0, text});
+}
+
+static void
+vmdk_info(const struct image_source *source,
+	void (*report)(void *opaque, const struct image_field *field),
+	void *opaque)
+{
+	const struct vmdk_source *v = (const struct vmdk_source *)source;
+	const struct vmdk_descriptor *d = &v->descriptor;
+	char cid[16];
+
+	snprintf(cid, sizeof(cid), "%08" PRIx32, d->cid);
+	if (v->count && v->extents[0].kind == VMDK_SPARSE)
+		put_number(report, opaque, "version",
+			v->extents[0].header.version);
+	put_text(report, opaque, "subformat", d->create_type);
+	if (source->unit)
+		put_number(report, opaque, "cluster_size", source->unit);
+	if (v->count && v->extents[0].kind == VMDK_SPARSE &&
+		(v->extents[0].header.flags & VMDK_COMPRESSED))
+		put_text(report, opaque, "compression_type", "zlib");
+	put_text(report, opaque, "cid", cid);
+	put_text(report, opaque, "adapter_type", d->adapter_type);
+	put_text(report, opaque, "hwversion", d->hw_version);
+	put_text(report, opaque, "backing_file", d->parent);
+}
+
+void
+vmdk_free(struct vmdk_source *v)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		if (v->extents[i].store != v->base.store)
+			image_store_close(v->extents[i].store);
+		free(v->extents[i].directory);
+	}
+	free(v->extents);
+	vmdk_descriptor_destroy(&v->descriptor);
+	qcow2_cache_destroy(v->cache);
+	free(v);
+}
+
+static void
+vmdk_close(struct image_source *source)
+{
+	struct image_store *store = source->store;
+
+	vmdk_free(vmdk_source(source));
+	image_store_close(store);
+}
+
+static const struct image_source_ops source_ops = {
+	.extent = vmdk_extent,
+	.read = vmdk_read,
+	.unchanged = vmdk_unchanged,
+	.info = vmdk_info,
+	.uses = vmdk_uses,
+	.close = vmdk_close,
+};
+
+/* Read and parse the descriptor at an offset of the store. */
+static int
+read_descriptor(struct vmdk_source *v, uint64_t offset, uint64_t bytes,
+	struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	uint64_t reached;
+
+	if (bytes > VMDK_MAX_DESCRIPTOR)
+		bytes = VMDK_MAX_DESCRIPTOR;
+	int rc = image_store_reach(store, offset, (size_t)bytes, &reached, err);
+	if (rc < 0)
+		return rc;
+	char *text = malloc((size_t)reached + 1);
+	if (!text)
+		return image_no_memory(err);
+	rc = image_store_read(store, offset, text, (size_t)reached, err);
+	if (rc == 0)
+		rc = vmdk_parse_descriptor(text, (size_t)reached, store->name,
+			&v->descriptor, err);
+	free(text);
+	return rc;
+}
+
+static int
+check_parent(const struct vmdk_source *v, struct image_error *err)
+{
+	const struct vmdk_descriptor *d = &v->descriptor;
+
+	if (d->parent_cid == VMDK_NO_PARENT && !d->parent)
+		return 0;
+	return image_fail(err, v->base.store->name, -EPERM,
+		"its parentCID %08" PRIx32 " refers to a parent '" TEXT
+		"', and VMDK images with a parent are not supported",
+		d->parent_cid, d->parent ? d->parent : "");
+}
+
+/*
+ * The descriptor of a sparse file that is a whole disk: its only extent is the
+ * file itself, whose name may have changed.
+ */
+static int
+check_embedded(const struct vmdk_source *v, struct image_error *err)
+{
+	const struct vmdk_descriptor *d = &v->descriptor;
+	const char *name = v->base.store->name;
+	const char *type = d->create_type ? d->create_type : "";
+
+	if (strcmp(type, "monolithicSparse") != 0 &&
+		strcmp(type, "streamOptimized") != 0)
+		return image_fail(err, name, -EPERM,
+			"createType '" TEXT "' of its descriptor is neither "
+			"monolithicSparse nor streamOptimized",
+			type);
+	if (d->count != 1)
+		return image_fail(err, name, -EPERM,
+			"its descriptor has %zu extents, not 1", d->count);
+	if (strcmp(d->lines[0].type, "SPARSE") != 0)
+		return image_fail(err, name, -EPERM,
+			"its descriptor has an extent of type %s, not SPARSE",
+			d->lines[0].type);
+	if (strpbrk(d->lines[0].name, "/\\"))
+		return image_fail(err, name, -EPERM,
+			"its descriptor has an extent with the path '" TEXT "'",
+			d->lines[0].name);
+	return check_parent(v, err);
+}
+
+static int
+load_sparse(struct vmdk_source *v, struct image_error *err)
+{
+	struct vmdk_extent *e = calloc(1, sizeof(*e));
+	struct image_store *store = v->base.store;
+
+	if (!e)
+		return image_no_memory(err);
+	v->extents = e;
+	v->count = 1;
+	e->store = store;
+	int rc = vmdk_read_header(store, &e->header, err);
+	if (rc < 0)
+		return rc;
+	const struct vmdk_header *h = &e->header;
+	e->end = v->base.size = h->capacity * VMDK_SECTOR;
+	v->base.unit = vmdk_grain(e);
+	if (h->descriptor == 0 || h->descriptor_bytes == 0)
+		return image_fail(err, store->name, -ENOTSUP,
+			"has no descriptor: it is one extent of a disk, and "
+			"the file of its descriptor names all");
+	rc = read_descriptor(v, h->descriptor, h->descriptor_bytes, err);
+	v->described = rc == 0;
+	if (rc == 0)
+		rc = check_embedded(v, err);
+	if (rc == 0 && h->at_end)
+		rc = image_fail(err, store->name, -ESPIPE,
+			"has its grain directory at its end, and comes as a "
+			"stream; write it to a file first");
+	return rc == 0 ? vmdk_load_directory(e, err) : rc;
+}
+
+static int
+load(struct vmdk_source *v, const struct image_open *how,
+	struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	unsigned char head[IMAGE_HEAD_SIZE];
+	uint64_t reached;
+
+	v->cache = qcow2_cache_create(CACHE_BYTES);
+	if (!v->cache)
+		return image_no_memory(err);
+	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);
+	if (rc == 0)
+		rc = image_store_read(store, 0, head, (size_t)reached, err);
+	if (rc < 0)
+		return rc;
+	if (reached >= 4 && memcmp(head, "COWD", 4) == 0)
+		return image_fail(err, store->name, -ENOTSUP,
+			"is a VMDK extent of the old kind COWD, which is not "
+			"supported");
+	if (!vmdk_is_descriptor(head, (size_t)reached))
+		return load_sparse(v, err);
+	rc = read_descriptor(v, 0, VMDK_MAX_DESCRIPTOR, err);
+	if (rc == 0)
+		rc = vmdk_set_size(v, err);
+	v->described = rc == 0;
+	if (rc == 0)
+		rc = check_parent(v, err);
+	return rc == 0 ? vmdk_open_extents(v, how, err) : rc;
+}
+
+/*
+ * If the caller only inspects, keep the failure as the error of later reads.
+ * Returns 0 for a failure that was kept, otherwise rc.
+ */
+static int
+inspected(struct vmdk_source *v, const struct image_open *how, int rc,
+	struct image_error *err)
+{
+	if (rc == 0 || rc == -ENOMEM || !how->inspect || !v->described)
+		return rc;
+	v->refused = rc;
+	v->refusal = *err;
+	if (rc == -EINVAL)
+		v->base.fault = &v->refusal;
+	return 0;
+}
+
+int
+vmdk_open_source(struct image_store *store, const struct image_open *how,
+	struct image_source **out, struct image_error *err)
+{
+	struct vmdk_source *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return image_no_memory(err);
+	v->base.ops = &source_ops;
+	v->base.format = &image_format_vmdk;
+	v->base.store = v->base.data = store;
+	int rc = 0;
+	if (how->snapshot)
+		rc = image_fail(err, store->name, -ENOENT,
+			"is a VMDK image, which has no snapshot '%s'",
+			how->snapshot);
+	if (rc == 0)
+		rc = inspected(v, how, load(v, how, err), err);
+	if (rc < 0) {
+		vmdk_free(v);
+		return rc;
+	}
+	*out = &v->base;
+	return 0;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_VMDK_SOURCE_H
+#define HONE_IMAGE_VMDK_SOURCE_H
+/* The source of a VMDK image, for the files that implement it. */
+#include "format/qcow2/cache.h"
+#include "format/vmdk/vmdk.h"
+
+/* A file, or a part of one, that holds a part of the disk. */
+struct vmdk_extent {
+	/* bytes of the disk */
+	uint64_t begin;
+	uint64_t end;
+	enum vmdk_extent_kind { VMDK_SPARSE, VMDK_FLAT, VMDK_ZERO } kind;
+	/* NULL with VMDK_ZERO */
+	struct image_store *store;
+	/* flat: offset in the store */
+	uint64_t host;
+	/* sparse */
+	struct vmdk_header header;
+	/* the sector of each grain table, or 0 */
+	uint32_t *directory;
+};
+
+/* Constant after open, except for the cache. */
+struct vmdk_source {
+	struct image_source base;
+	struct vmdk_descriptor descriptor;
+	/* in the order of the disk, without gaps */
+	size_t count;
+	struct vmdk_extent *extents;
+	/* grain tables */
+	struct qcow2_cache *cache;
+	/* the size and the descriptor are known */
+	bool described;
+	/* only with image_open.inspect: the error of a read */
+	int refused;
+	struct image_error refusal;
+};
+
+static inline struct vmdk_source *
+vmdk_source(struct image_source *source)
+{
+	return (struct vmdk_source *)source;
+}
+
+static inline uint64_t
+vmdk_grain(const struct vmdk_extent *e)
+{
+	return UINT64_C(1) << e->header.grain_bits;
+}
+
+/* source.c: as image_format.open. */
+int vmdk_open_source(struct image_store *store, const struct image_open *how,
+	struct image_source **out, struct image_error *err);
+/* source.c: free everything but the image's own store. */
+void vmdk_free(struct vmdk_source *v);
+
+/* tables.c: read and check the grain directory of a sparse extent. */
+int vmdk_load_directory(struct vmdk_extent *extent, struct image_error *err);
+
+enum vmdk_kind {
+	/* no file has it */
+	VMDK_HOLE,
+	/* marked as zeros */
+	VMDK_ZEROED,
+	VMDK_PLAIN,
+	VMDK_PACKED
+};
+
+/* A range of the disk whose grains are of one kind. */
+struct vmdk_run {
+	enum vmdk_kind kind;
+	uint64_t length;
+	/* plain: offset in the file of the first byte of the range; packed:
+	 * offset of the marker of the grain. Only plain grains that are
+	 * adjacent in the file are one run, and a packed grain is a run of its
+	 * own */
+	uint64_t host;
+	const struct vmdk_extent *extent;
+};
+
+/*
+ * tables.c: describe the disk at `guest` for at most `limit` bytes, which is at
+ * least 1. Any thread.
+ */
+int vmdk_lookup(struct vmdk_source *v, uint64_t guest, uint64_t limit,
+	struct vmdk_run *run, struct image_error *err);
+
+/* read.c: as image_source_ops.read. */
+int vmdk_read(struct image_source *source, struct image_scratch *scratch,
+	uint64_t offset, void *buf, size_t length, struct image_error *err);
+
+/* extents.c: set the size of the disk by the lines of the descriptor. */
+int vmdk_set_size(struct vmdk_source *v, struct image_error *err);
+/* extents.c: open the files that a descriptor names. */
+int vmdk_open_extents(struct vmdk_source *v, const struct image_open *how,
+	struct image_error *err);
+
+#endif

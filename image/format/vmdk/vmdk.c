@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The struct image_format of VMDK. */
+#include "format/vmdk/source.h"
+
+static bool
+vmdk_probe(const unsigned char *head, size_t length)
+{
+	return (length >= 4 && (memcmp(head, VMDK_MAGIC, 4) == 0 ||
+				       memcmp(head, "COWD", 4) == 0)) ||
+	       vmdk_is_descriptor(head, length);
+}
+
+const struct image_format image_format_vmdk = {
+	.name = "vmdk",
+	.suffixes = ".vmdk",
+	.probe = vmdk_probe,
+	.open = vmdk_open_source,
+	.check = vmdk_check,
+};

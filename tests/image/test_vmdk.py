@@ -1,0 +1,216 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""VMDK images of QEMU and of other writers are read as QEMU reads them."""
+import json
+import os
+import random
+import subprocess
+
+import pytest
+
+import qemu
+from checks import verdict
+from qemu import KI, MI, GI, SECTOR
+from quick import ALL
+from vmdk_builder import ENTRIES, GRAIN, Builder
+
+SPARSE = ["monolithicSparse", "streamOptimized"]
+SPLIT = ["monolithicFlat", "twoGbMaxExtentSparse", "twoGbMaxExtentFlat"]
+SIZES = [SECTOR, 64 * KI, 64 * KI + SECTOR, 3 * MI + 3 * SECTOR,
+         40 * MI - SECTOR]
+OPTIONS = ["adapter_type=lsilogic", "adapter_type=buslogic",
+           "adapter_type=legacyESX", "compat6=on", "hwversion=13",
+           "zeroed_grain=on"]
+
+
+def make(work, size, kind, *options, seed=1):
+    """An image of QEMU, with the raw disk that it has."""
+    raw, image = work / "disk.raw", work / "disk.vmdk"
+    qemu.pattern_file(raw, size, seed)
+    words = ",".join([f"subformat={kind}", *options])
+    qemu.img("convert", "-f", "raw", "-O", "vmdk", "-o", words, raw, image)
+    return raw, image
+
+
+def same(hone, work, image, raw, *options):
+    """The command reads the raw disk from the image."""
+    out = work / "out.raw"
+    hone.ok("convert", "-q", "--force", *options, image, out)
+    assert qemu.first_difference(out, raw) is None
+    assert out.stat().st_size == raw.stat().st_size
+    hone.ok("compare", *options, image, "-F", "raw", raw)
+
+
+@pytest.mark.parametrize("kind", SPARSE)
+@pytest.mark.parametrize("size", SIZES)
+def test_what_qemu_wrote_is_read_back(hone, work, kind, size):
+    """Disks from one sector on, with every kind of grain at their end."""
+    raw, image = make(work, size, kind)
+    same(hone, work, image, raw)
+    safe, failed, found = verdict(hone, image)
+    assert safe, failed
+    assert [each["name"] for each in found["checks"]] == [
+        "polyglot", "well_formed", "descriptor", "overlaps"]
+    info = json.loads(hone.ok("info", "--json", image).stdout)
+    assert (info["format"], info["virtual_size"]) == ("vmdk", size)
+    assert info["subformat"] == kind and info["cluster_size"] == 64 * KI
+    assert info.get("compression_type") == (
+        "zlib" if kind == "streamOptimized" else None)
+    theirs = qemu.info_of(image)["format-specific"]["data"]
+    assert int(info["cid"], 16) == theirs["cid"]
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+@pytest.mark.parametrize("kind", SPARSE if ALL else SPARSE[:1])
+def test_the_options_of_qemu_change_nothing_for_a_reader(
+        hone, work, kind, option):
+    raw, image = make(work, 5 * MI, kind, option)
+    same(hone, work, image, raw)
+    assert verdict(hone, image)[0]
+
+
+@pytest.mark.parametrize("kind", SPLIT)
+def test_files_that_a_descriptor_names_are_read_where_they_are_allowed(
+        hone, work, kind):
+    """Extents of 2 GiB: the disk has two of them."""
+    size = 2 * GI + 5 * MI if kind != "monolithicFlat" else 5 * MI
+    raw, image = work / "disk.raw", work / "disk.vmdk"
+    qemu.pattern_file(raw, 3 * MI, 4)
+    with open(raw, "r+b") as file:
+        file.truncate(size)
+        file.seek(size - MI)
+        file.write(b"the end " * 1000)
+    qemu.img("convert", "-f", "raw", "-O", "vmdk", "-o", f"subformat={kind}",
+             raw, image)
+    line = hone.fails("convert", image, work / "out.raw")
+    assert "is not opened without --allow-data-file DIR" in line
+    assert not (work / "out.raw").exists()
+    other = work / "other"
+    other.mkdir()
+    hone.fails("convert", "--allow-data-file", other, image, work / "out.raw")
+    same(hone, work, image, raw, "--allow-data-file", work)
+    info = json.loads(hone.ok("info", "--json", image).stdout)
+    assert (info["subformat"], info["virtual_size"]) == (kind, size)
+    _, failed, _ = verdict(hone, image)
+    assert "is not opened without" in failed["descriptor"]
+
+
+def test_the_files_of_a_descriptor_have_the_length_that_it_says(hone, work):
+    for kind in SPLIT:
+        _, image = make(work, 3 * MI, kind)
+        name = next(each for each in os.listdir(work)
+                    if each.startswith("disk-"))
+        text = image.read_text(encoding="utf-8")
+        image.write_text(text.replace("RW 6144", "RW 6145"),
+                         encoding="utf-8")
+        line = hone.fails("map", "--allow-data-file", work, image)
+        assert name in line and "614" in line or "bytes" in line
+        for each in os.listdir(work):
+            os.unlink(work / each)
+
+
+@pytest.mark.parametrize("text, part", [
+    ('RW 8 SESPARSE "a.vmdk"', "type SESPARSE, which is not supported"),
+    ('RW 8 VMFSSPARSE "a.vmdk"', "type VMFSSPARSE, which is not"),
+    ('RW 8 VMFSRAW "a.vmdk"', "type VMFSRAW, which is not supported"),
+    ('RW 8 FLAT "nbd:localhost:1"', "begins with a protocol"),
+    ('RW 8 FLAT "/etc/hostname"', "/etc/hostname"),
+    ('RW 8 FLAT "../passwd"', "passwd"),
+    ('RW 8 FLAT "fifo"', "fifo"),
+    ('RW 8 FLAT', "is not understood"),
+    ('RW 8 FLAT a.vmdk', "is not understood"),
+    ('RW 9999999999999999999 ZERO', "is not understood"),
+    ('RW 9007199254740992 ZERO\nRW 9007199254740992 ZERO\n' * 2,
+     "too many sectors"),
+    ("RW 1 ZERO\n" * 1025, "more than 1024 extents"),
+    ("", "has no extents"),
+    ("parentFileNameHint=\"b.vmdk\"\nRW 8 ZERO", "a parent 'b.vmdk'"),
+    ("parentCID=12345678\nRW 8 ZERO", "parentCID 12345678 refers to"),
+    ("parentCID=ffffffff\nparentCID=ffffffff\n", "a second parentCID"),
+    ("createType=\"x\"\ncreateType=\"y\"\n", "a second createType"),
+    ("CID=g\nRW 8 ZERO", "CID 'g' of its descriptor is not a hexadecimal"),
+    ("what is this\n", "line 4 of its descriptor is not understood"),
+    ("caf\xe9=1\n", "has the byte 0xe9 at offset"),
+])
+def test_a_descriptor_that_is_refused(hone, work, text, part):
+    """By every command, with one sentence. Whoever opens the FIFO waits."""
+    os.mkfifo(work / "fifo")
+    (work / "a.vmdk").write_bytes(bytes(8 * SECTOR))
+    folder = work / "image"
+    folder.mkdir()
+    image = folder / "disk.vmdk"
+    image.write_bytes(
+        b"# Disk DescriptorFile\nversion=1\n\n" + text.encode("latin-1"))
+    os.mkfifo(folder / "fifo")
+    for words in ("map",), ("convert", "-O", "raw"):
+        out = [work / "out.raw"] if words[0] == "convert" else []
+        line = hone.fails(*words, "--allow-data-file", folder, image, *out)
+        assert part in line, line
+    assert not (work / "out.raw").exists()
+
+
+def test_extents_of_zeros_need_no_file(hone, work):
+    image = work / "disk.vmdk"
+    image.write_text("# Disk DescriptorFile\nversion=1\n"
+                     "RW 100 ZERO\nRW 0 ZERO\nRW 1 ZERO\n", encoding="ascii")
+    (work / "zero").write_bytes(bytes(101 * SECTOR))
+    same(hone, work, image, work / "zero")
+
+
+@pytest.mark.parametrize("packed, footer", [
+    (False, False), (True, False), (True, True)])
+def test_tables_behind_the_grains(hone, work, packed, footer):
+    """As VMware writes streamOptimized, and with a footer."""
+    rng = random.Random(5)
+    size = (3 * ENTRIES * GRAIN - 100) * SECTOR
+    image = Builder(size // SECTOR, packed, footer)
+    for number in (0, 1, 5, 511, 512, 1024, 1535):
+        data = rng.randbytes(1000) * 66
+        image.grains[number] = data[:min(GRAIN * SECTOR,
+                                         size - number * GRAIN * SECTOR)]
+    path = image.write(work / "disk.vmdk")
+    raw = work / "disk.raw"
+    with open(raw, "wb") as file:
+        file.truncate(size)
+        for number, data in image.grains.items():
+            os.pwrite(file.fileno(), data, number * GRAIN * SECTOR)
+    same(hone, work, path, raw)
+    qemu.img("compare", "-f", "vmdk", "-F", "raw", path, raw)
+    safe, failed, _ = verdict(hone, path)
+    assert safe, failed
+
+
+def test_a_grain_that_is_marked_as_zeros(hone, work):
+    image = Builder()
+    image.header["flags"] = 1 | 4
+    image.grains = {0: b"x" * GRAIN * SECTOR}
+    image.entries = {(0, 2): 1}
+    path = image.write(work / "disk.vmdk")
+    raw = work / "disk.raw"
+    raw.write_bytes((b"x" * GRAIN * SECTOR).ljust(8 * GRAIN * SECTOR, b"\0"))
+    same(hone, work, path, raw)
+    found = [json.loads(line) for line in
+             hone.ok("map", "--json", path).stdout.splitlines()]
+    assert "zero_cluster" in json.dumps(found)
+
+
+def test_a_disk_past_2_tib(hone, work):
+    """The last sectors of a disk of 3 TiB; its tables are holes."""
+    image, size = work / "disk.vmdk", 3 << 40
+    qemu.img("create", "-q", "-f", "vmdk", image, size)
+    subprocess.run(
+        ["qemu-io", "-f", "vmdk", "-c", f"write -P 7 {size - SECTOR} 512",
+         "-c", "write -P 8 0 64k", str(image)], check=True,
+        stdout=subprocess.DEVNULL)
+    copy = work / "disk.qcow2"
+    hone.ok("convert", "-q", image, copy)
+    qemu.img("compare", "-f", "vmdk", "-F", "qcow2", image, copy)
+    assert b"size" not in hone.ok("compare", image, copy).stderr
+
+
+def test_a_stream_of_an_image_with_tables_in_front(hone, work):
+    raw, image = make(work, 5 * MI, "monolithicSparse")
+    out = work / "out.raw"
+    with open(image, "rb") as file, subprocess.Popen(
+            ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
+        hone.ok("convert", "-q", "-", out, stdin=cat.stdout)
+    assert qemu.first_difference(raw, out) is None

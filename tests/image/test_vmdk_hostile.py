@@ -1,0 +1,251 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hostile VMDK images: one sentence, no output, bounded time and memory."""
+import json
+import os
+import struct
+import zlib
+
+import pytest
+
+from test_hostile import Judge
+from vmdk_builder import AT_END, DESCRIPTOR, GRAIN, SECTOR, Builder
+
+DATA = b"data" * (GRAIN * SECTOR // 4)
+
+
+def sparse():
+    """A sound image, whose grains 0 and 1 have data."""
+    image = Builder()
+    image.grains = {0: DATA, 1: DATA}
+    return image
+
+
+def packed(footer=True):
+    """The same, compressed."""
+    image = Builder(packed=True, footer=footer)
+    image.grains = {0: DATA, 1: DATA}
+    return image
+
+
+def with_header(kind=sparse, **fields):
+    """The image with these fields of the header."""
+    image = kind()
+    image.header = fields
+    return image
+
+
+def with_text(old, new, kind=sparse):
+    """The image with another descriptor."""
+    image = kind()
+    text = DESCRIPTOR.format(kind="monolithicSparse",
+                             capacity=image.capacity)
+    assert old in text
+    image.descriptor = text.replace(old, new)
+    return image
+
+
+def with_pack(function, footer=True):
+    """The image with other bytes of its grains."""
+    image = packed(footer)
+    image.pack = function
+    return image
+
+
+def changed(kind=sparse, **members):
+    """The image with these members of the builder."""
+    image = kind()
+    for name, value in members.items():
+        setattr(image, name, value)
+    return image
+
+
+def stored(number, data, lba=None, length=None):
+    """A grain with its marker."""
+    content = zlib.compress(data)
+    return struct.pack("<QI", number * GRAIN if lba is None else lba,
+                       len(content) if length is None else length) + content
+
+
+def flipped(number, data):
+    """A wrong checksum."""
+    whole = bytearray(stored(number, data))
+    whole[-1] ^= 1
+    return bytes(whole)
+
+
+# name: (image, part of the sentence, the test of check that fails or None if
+# check finds nothing: it reads no grain)
+HOSTILE = {
+    "version_0": (with_header(version=0), "version 0 of VMDK is not",
+                  "well_formed"),
+    "version_4": (with_header(version=4), "version 4 of VMDK is not",
+                  "well_formed"),
+    "flags": (with_header(flags=9), "flags 0x00000009 of VMDK have unknown",
+              "well_formed"),
+    "lines": (with_header(lines=b"\n \n\n"), "line ends at offset 73",
+              "well_formed"),
+    "algorithm": (with_header(deflate=2), "compressAlgorithm 2 is neither",
+                  "well_formed"),
+    "deflate_without_flag": (with_header(deflate=1), "contradict each other",
+                             "well_formed"),
+    "flag_without_deflate": (with_header(packed, deflate=0),
+                             "contradict each other", "well_formed"),
+    "no_markers": (with_header(packed, flags=0x10001),
+                   "contradict each other", "well_formed"),
+    "capacity_2^63": (with_header(capacity=1 << 63),
+                      "capacity 9223372036854775808 in sectors",
+                      "well_formed"),
+    "capacity_2^55": (with_header(capacity=1 << 53),
+                      "the grain directory would have", "well_formed"),
+    "capacity_past_directory": (with_header(capacity=1 << 36),
+                                "grain directory at sector", "well_formed"),
+    "grain_0": (with_header(grain=0), "grainSize 0 is not", "well_formed"),
+    "grain_100": (with_header(grain=100), "grainSize 100 is not",
+                  "well_formed"),
+    "grain_2^63": (with_header(grain=1 << 63), "grainSize 92233",
+                   "well_formed"),
+    "entries_0": (with_header(entries=0), "numGTEsPerGT 0 is not",
+                  "well_formed"),
+    "entries_1024": (with_header(entries=1024), "numGTEsPerGT 1024 is not",
+                     "well_formed"),
+    "entries_3": (with_header(entries=3), "numGTEsPerGT 3 is not",
+                  "well_formed"),
+    "gd_0": (with_header(gd=0), "gdOffset 0 of its header lies on",
+             "well_formed"),
+    "gd_past_end": (with_header(gd=1 << 30),
+                    "grain directory at sector 1073741824", "well_formed"),
+    "gd_2^62": (with_header(gd=1 << 62), "gdOffset 4611686018427387904",
+                "well_formed"),
+    "rgd_2^62": (with_header(flags=3, rgd=1 << 62),
+                 "rgdOffset 4611686018427387904", "well_formed"),
+    "overhead_2^62": (with_header(overhead=1 << 62),
+                      "overHead 4611686018427387904", "well_formed"),
+    "descriptor_2^62": (with_header(desc_offset=1 << 62),
+                        "descriptorOffset 46", "well_formed"),
+    "no_descriptor": (with_header(desc_offset=0), "has no descriptor",
+                      "well_formed"),
+    "table_past_end": (changed(directory={0: 1 << 31}),
+                       "grain table at sector 2147483648", "well_formed"),
+    "one_table_twice": (changed(capacity=2 * 512 * GRAIN, directory={
+        0: 384, 1: 384}), "two grain tables overlap at sector 384",
+        "well_formed"),
+    "tables_overlap": (changed(capacity=2 * 512 * GRAIN, directory={
+        0: 384, 1: 385}), "two grain tables overlap at sector 385",
+        "well_formed"),
+    "grain_past_end": (changed(entries={(0, 3): 0xFFFFFFF0}),
+                       "guest offset 0x30000 at sector 4294967280 lies past",
+                       "well_formed"),
+    "grain_in_header": (changed(entries={(0, 3): 5}),
+                        "at sector 5 lies before sector 128",
+                        "well_formed"),
+    "zeroed_without_flag": (changed(entries={(0, 3): 1}),
+                            "at sector 1 lies before", "well_formed"),
+    "parent_cid": (with_text("parentCID=ffffffff", "parentCID=00000001"),
+                   "its parentCID 00000001 refers to a parent",
+                   "descriptor"),
+    "parent_hint": (with_text("version=1\n", 'version=1\n'
+                              'parentFileNameHint="/etc/passwd"\n'),
+                    "refers to a parent '/etc/passwd'", "descriptor"),
+    "create_type": (with_text("monolithicSparse", "monolithicFlat"),
+                    "createType 'monolithicFlat' of its descriptor",
+                    "descriptor"),
+    "no_create_type": (with_text("createType=", "other="),
+                       "createType '' of its descriptor", "descriptor"),
+    "flat_extent": (with_text('SPARSE "disk.vmdk"', 'FLAT "/etc/passwd" 0'),
+                    "an extent of type FLAT, not SPARSE", "descriptor"),
+    "two_extents": (with_text("# The Disk", 'RW 8 FLAT "decoy" 0\n#'),
+                    "its descriptor has 2 extents, not 1", "descriptor"),
+    "no_extents": (with_text('RW 1024 SPARSE "disk.vmdk"', ""),
+                   "its descriptor has 0 extents, not 1", "descriptor"),
+    "path": (with_text('"disk.vmdk"', '"../disk.vmdk"'),
+             "an extent with the path '../disk.vmdk'", "descriptor"),
+    "line": (with_text("# The Disk", "nonsense\n#"),
+             "line 10 of its descriptor is not understood: 'nonsense'",
+             "well_formed"),
+    "bytes": (with_text("# The Disk", "\xff\n#"),
+              "its descriptor has the byte 0xff", "well_formed"),
+    "behind_the_text": (with_text("# The Disk", "\0hidden=1\n"),
+                        "its descriptor has the byte 0x68", "well_formed"),
+    "no_footer": (changed(packed, cut=SECTOR), "has no footer",
+                  "well_formed"),
+    "footer_alone": (with_header(gd=AT_END), "has no footer",
+                     "well_formed"),
+    "footer_of_another": (changed(packed, footer_fields={"capacity": 9}),
+                          "describe different disks", "well_formed"),
+    "footer_at_end": (changed(packed, footer_fields={"gd": AT_END}),
+                      "gdOffset of its footer refers to a footer",
+                      "well_formed"),
+    "footer_magic": (changed(packed, footer_fields={"magic": b"KDMW"}),
+                     "has no footer", "well_formed"),
+    "marker_of_another": (with_pack(lambda n, data: stored(n, data, 77)),
+                          "is of the grain at disk sector 77, not 0", None),
+    "length_0": (with_pack(lambda n, data: stored(n, data, length=0)),
+                 "has 0 compressed bytes", None),
+    "length_2^32": (with_pack(lambda n, data: stored(
+        n, data, length=0xFFFFFFFF)), "has 4294967295 compressed bytes",
+        None),
+    "length_past_end": (with_pack(lambda n, data: stored(
+        n, data, length=100000)), "lies past the end of the file", None),
+    "not_deflate": (with_pack(lambda n, data: stored(n, data)[:12]
+                              + bytes(100)), "is damaged", None),
+    "checksum": (with_pack(flipped), "is damaged", None),
+    "short_grain": (with_pack(lambda n, data: stored(n, data[:-SECTOR])),
+                    "is damaged", None),
+    "long_grain": (with_pack(lambda n, data: stored(n, data + b"x")),
+                   "is damaged", None),
+    "one_grain_twice": (changed(entries={(0, 2): 128}), "", "overlaps"),
+    "grains_overlap": (changed(entries={(0, 2): 130}), "", "overlaps"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_image(hone, tmp_path, name):
+    image, part, test = HOSTILE[name]
+    judge = Judge(hone, tmp_path)
+    judge.image = tmp_path / "image.vmdk"
+    image.write(judge.image)
+    os.mkfifo(tmp_path / "decoy")
+    out = tmp_path / "out.raw"
+    if part:
+        judge.refused(1, part, "convert", judge.image, out)
+        assert not out.exists()
+        judge.refused(1, part, "map" if test else "digest", judge.image)
+        assert not judge.refused(2, part, "compare", judge.image, judge.image)
+    else:
+        judge.reads("convert", "-q", judge.image, out)
+    code, found, err = judge.run("check", "--json", judge.image)
+    assert (code, err) == (1 if test else 0, b""), (found, err)
+    failed = {each["name"]: each["text"]
+              for each in json.loads(found)["checks"] if not each["passed"]}
+    assert list(failed) == ([test] if test else []), failed
+    assert not test or part in failed[test]
+    # info shows what the header and the descriptor have, or refuses.
+    code, found, err = judge.run("info", "--json", judge.image)
+    assert code in (0, 1) and (code == 0 or err.count(b"\n") == 1), err
+
+
+@pytest.mark.parametrize("cut", range(0, 3 * SECTOR, 97))
+def test_an_image_that_is_cut(hone, tmp_path, cut):
+    """In its footer, or in its header."""
+    whole = packed().build()
+    image = tmp_path / "image.vmdk"
+    for data in whole[:len(whole) - 1 - cut], whole[:4 + cut]:
+        image.write_bytes(data)
+        out = tmp_path / "out.raw"
+        assert str(image) in hone.fails("convert", image, out)
+        assert not out.exists()
+
+
+def test_redundant_tables_that_differ(hone, tmp_path):
+    """QEMU and VMware read the first tables, and repair from the others."""
+    for change, part in ((lambda gd: [500], "past the end of the file"),
+                         (lambda gd: [0], "of the redundant grain directory"),
+                         (lambda gd: [1], "differs from its redundant copy")):
+        image = sparse()
+        whole = image.build()
+        at = len(whole) // SECTOR
+        image.header = {"flags": 3, "rgd": at}
+        image.tail = struct.pack("<128I", *change(0), *([0] * 127))
+        path = image.write(tmp_path / "image.vmdk")
+        done = hone.run("check", path)
+        assert done.returncode == 1 and part in done.stdout.decode(), done
