@@ -4,9 +4,8 @@
 #include <string.h>
 #include "loaded.h"
 
-int
-image_load(const struct image_loaded *library, void *functions,
-	struct image_error *err)
+static int
+load(const struct image_loaded *library, struct image_error *err)
 {
 	void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
 
@@ -23,8 +22,21 @@ image_load(const struct image_loaded *library, void *functions,
 				"newer version of the package %s",
 				library->file, library->names[i],
 				library->package);
-		memcpy((char *)functions + i * sizeof(address), &address,
-			sizeof(address));
+		memcpy((char *)library->functions + i * sizeof(address),
+			&address, sizeof(address));
 	}
-	return 0;
+	return library->begin ? library->begin(err) : 0;
+}
+
+int
+image_load(struct image_loaded *library, struct image_error *err)
+{
+	pthread_mutex_lock(&library->lock);
+	if (!library->tried)
+		library->rc = load(library, &library->err);
+	library->tried = true;
+	pthread_mutex_unlock(&library->lock);
+	if (library->rc < 0)
+		*err = library->err;
+	return library->rc;
 }

@@ -6,9 +6,10 @@
  * servers and digests need have 29 libraries of their own: with all of them, a
  * start of the command took 14 million instructions instead of 4 million.
  *
- * A file libNAME.def has a row IMAGE_LOADED(function) for each function that is
- * used. A struct made of these rows has a pointer to each.
+ * A file libNAME.def has a row IMAGE_LOADED(prefix, name) for each function
+ * that is used. A struct made of these rows has a pointer to each.
  */
+#include <pthread.h>
 #include "error.h"
 
 struct image_loaded {
@@ -18,13 +19,23 @@ struct image_loaded {
 	const char *package;
 	/* names of functions; ends with NULL */
 	const char *const *names;
+	/* pointers to the functions, in the order of the names */
+	void *functions;
+	/* called after the functions were found; returns 0 or a negative errno.
+	 * NULL: nothing */
+	int (*begin)(struct image_error *err);
+
+	/* The rest is for image_load(); PTHREAD_MUTEX_INITIALIZER and 0. */
+	pthread_mutex_t lock;
+	bool tried;
+	int rc;
+	struct image_error err;
 };
 
 /*
- * Load the library, and set functions[i] to the address of names[i]. The
- * library stays loaded. Call this once for each library.
+ * Load the library and call begin(), unless that was done before; the library
+ * stays loaded. Returns the result of the first call. Any thread.
  */
-int image_load(const struct image_loaded *library, void *functions,
-	struct image_error *err);
+int image_load(struct image_loaded *library, struct image_error *err);
 
 #endif

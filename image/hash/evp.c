@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Digests by EVP of OpenSSL's libcrypto. */
 #include <errno.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -9,13 +8,13 @@
 #include "loaded.h"
 
 static struct {
-#define IMAGE_LOADED(name) __typeof__(name) *name;
+#define IMAGE_LOADED(prefix, name) __typeof__(prefix##name) *name;
 #include "hash/libcrypto.def"
 #undef IMAGE_LOADED
-} crypto;
+} libcrypto;
 
 static const char *const names[] = {
-#define IMAGE_LOADED(name) #name,
+#define IMAGE_LOADED(prefix, name) #prefix #name,
 #include "hash/libcrypto.def"
 #undef IMAGE_LOADED
 	NULL,
@@ -32,31 +31,36 @@ struct image_hash {
  * until the process ends: OSSL_LIB_CTX_free() of OpenSSL 3.0 may wait for
  * itself if there is not enough memory.
  */
-static OSSL_LIB_CTX *library;
-static pthread_once_t library_once = PTHREAD_ONCE_INIT;
-/* the result of image_load() */
-static int loaded;
-static struct image_error load_err;
+static OSSL_LIB_CTX *context;
 
-static void
-create_library(void)
+/* Without memory, context stays NULL. */
+static int
+begin(struct image_error *err)
 {
 	const uint64_t options =
 		OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT;
-	const struct image_loaded libcrypto = {
-		"libcrypto.so.3", "libssl3", names};
 
-	loaded = image_load(&libcrypto, &crypto, &load_err);
-	if (loaded == 0 && crypto.OPENSSL_init_crypto(options, NULL) == 1)
-		library = crypto.OSSL_LIB_CTX_new();
+	(void)err;
+	if (libcrypto.OPENSSL_init_crypto(options, NULL) == 1)
+		context = libcrypto.OSSL_LIB_CTX_new();
+	return 0;
 }
+
+static struct image_loaded library = {.file = "libcrypto.so.3",
+	.package = "libssl3",
+	.names = names,
+	.functions = &libcrypto,
+	.begin = begin,
+	.lock = PTHREAD_MUTEX_INITIALIZER};
 
 const char *
 image_digest_library(void)
 {
-	pthread_once(&library_once, create_library);
-	return loaded == 0 ? crypto.OpenSSL_version(OPENSSL_VERSION_STRING)
-			   : NULL;
+	struct image_error err;
+
+	return image_load(&library, &err) == 0
+		       ? libcrypto.OpenSSL_version(OPENSSL_VERSION_STRING)
+		       : NULL;
 }
 
 /* EVP has no other reason to fail once the algorithm was found. */
@@ -75,19 +79,18 @@ image_hash_create(struct image_hash **out,
 	*out = NULL;
 	if (!hash)
 		return image_no_memory(err);
-	pthread_once(&library_once, create_library);
-	if (loaded < 0) {
+	int rc = image_load(&library, err);
+	if (rc < 0) {
 		free(hash);
-		*err = load_err;
-		return loaded;
+		return rc;
 	}
-	if (library)
-		hash->context = crypto.EVP_MD_CTX_new();
+	if (context)
+		hash->context = libcrypto.EVP_MD_CTX_new();
 	if (!hash->context) {
 		free(hash);
 		return image_no_memory(err);
 	}
-	hash->md = crypto.EVP_MD_fetch(library, algorithm->evp, NULL);
+	hash->md = libcrypto.EVP_MD_fetch(context, algorithm->evp, NULL);
 	if (!hash->md) {
 		image_hash_destroy(hash);
 		return image_fail(err, NULL, -ENOTSUP,
@@ -104,16 +107,16 @@ image_hash_destroy(struct image_hash *hash)
 {
 	if (!hash)
 		return;
-	crypto.EVP_MD_CTX_free(hash->context);
-	crypto.EVP_MD_free(hash->md);
+	libcrypto.EVP_MD_CTX_free(hash->context);
+	libcrypto.EVP_MD_free(hash->md);
 	free(hash);
 }
 
 int
 image_hash_begin(struct image_hash *hash, struct image_error *err)
 {
-	return check(
-		crypto.EVP_DigestInit_ex(hash->context, hash->md, NULL), err);
+	return check(libcrypto.EVP_DigestInit_ex(hash->context, hash->md, NULL),
+		err);
 }
 
 int
@@ -121,7 +124,7 @@ image_hash_add(struct image_hash *hash, const void *bytes, size_t length,
 	struct image_error *err)
 {
 	return check(
-		crypto.EVP_DigestUpdate(hash->context, bytes, length), err);
+		libcrypto.EVP_DigestUpdate(hash->context, bytes, length), err);
 }
 
 int
@@ -129,14 +132,14 @@ image_hash_end(
 	struct image_hash *hash, unsigned char *digest, struct image_error *err)
 {
 	return check(
-		crypto.EVP_DigestFinal_ex(hash->context, digest, NULL), err);
+		libcrypto.EVP_DigestFinal_ex(hash->context, digest, NULL), err);
 }
 
 int
 image_hash_once(const struct image_hash *hash, const void *bytes, size_t length,
 	unsigned char *digest, struct image_error *err)
 {
-	return check(
-		crypto.EVP_Digest(bytes, length, digest, NULL, hash->md, NULL),
+	return check(libcrypto.EVP_Digest(
+			     bytes, length, digest, NULL, hash->md, NULL),
 		err);
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Words on the command line: what is wrong exits 2, what asks for help 0."""
 import os
+import re
 import subprocess
 
 import pytest
@@ -507,3 +508,24 @@ def test_convert_defaults_are_those_the_help_promises(hone, image, out):
              if key != "seconds"} for result in results]
     assert kept[0] == kept[1] == kept[2]
     assert kept[0]["zero_bytes"] == images.MI
+
+
+@pytest.mark.parametrize("file, name, words, package", [
+    ("libcurl.so.4", "libcurl", ["info", "https://127.0.0.1:1/a"],
+     "libcurl4"),
+    ("libnbd.so.0", "libnbd", ["info", "nbd://127.0.0.1:1"], "libnbd0"),
+    ("libcrypto.so.3", "OpenSSL", ["digest", None], "libssl3")],
+    ids=["libcurl", "libnbd", "libcrypto"])
+def test_a_library_that_cannot_be_loaded_is_one_that_is_not_there(
+        hone, small, tmp_path, file, name, words, package):
+    if f" {name} ".encode() not in hone.ok("--version").stdout:
+        pytest.skip(f"this hone was built without {name}")
+    (tmp_path / file).write_bytes(b"")
+    env = {"LD_LIBRARY_PATH": f"{tmp_path}:" +
+           os.environ.get("LD_LIBRARY_PATH", "")}
+    said = hone.ok("--version", env=env).stdout.decode()
+    # libcurl needs libcrypto, too.
+    assert re.search(rf" without .*\b{name}\b", said), said
+    said = hone.fails(*(word or small for word in words), env=env)
+    assert (f"needs {file}, which cannot be loaded (" in said and
+            said.endswith(f"; install the package {package}")), said

@@ -17,7 +17,7 @@
 bool
 http_append(struct curl_slist **list, const char *line)
 {
-	struct curl_slist *longer = curl_slist_append(*list, line);
+	struct curl_slist *longer = libcurl.slist_append(*list, line);
 
 	if (longer)
 		*list = longer;
@@ -128,13 +128,13 @@ read_headers(
 	return rc;
 }
 
-/* A part of an address, which the caller frees by curl_free(). */
+/* A part of an address, which the caller frees by libcurl.free(). */
 static char *
 part(CURLU *parts, CURLUPart which, unsigned flags)
 {
 	char *text = NULL;
 
-	curl_url_get(parts, which, &text, flags);
+	libcurl.url_get(parts, which, &text, flags);
 	return text;
 }
 
@@ -145,7 +145,7 @@ copy_part(CURLU *parts, CURLUPart which, unsigned flags, char **out)
 	char *text = part(parts, which, flags);
 
 	*out = text ? strdup(text) : NULL;
-	curl_free(text);
+	libcurl.free(text);
 	return *out || !text;
 }
 
@@ -161,9 +161,9 @@ split(struct http_target *target, CURLU *parts)
 		target->password = strdup("");
 		good = target->password;
 	}
-	curl_url_set(parts, CURLUPART_USER, NULL, 0);
-	curl_url_set(parts, CURLUPART_PASSWORD, NULL, 0);
-	curl_url_set(parts, CURLUPART_FRAGMENT, NULL, 0);
+	libcurl.url_set(parts, CURLUPART_USER, NULL, 0);
+	libcurl.url_set(parts, CURLUPART_PASSWORD, NULL, 0);
+	libcurl.url_set(parts, CURLUPART_FRAGMENT, NULL, 0);
 	return good && copy_part(parts, CURLUPART_URL, 0, &target->url) &&
 	       target->url;
 }
@@ -172,22 +172,22 @@ static int
 parse_address(struct http_target *target, const char *address, const char *name,
 	struct image_error *err)
 {
-	CURLU *parts = curl_url();
+	CURLU *parts = libcurl.url();
 	int rc = 0;
 
 	if (!parts)
 		return image_no_memory(err);
 	CURLUcode code =
-		curl_url_set(parts, CURLUPART_URL, address, CURLU_URLENCODE);
+		libcurl.url_set(parts, CURLUPART_URL, address, CURLU_URLENCODE);
 	/* libcurl accepts http:host and http:/host. */
 	if (code != CURLUE_OK || !strstr(address, "://"))
 		rc = image_fail(err, name, -EINVAL,
 			"is not a valid address: %s",
-			code ? curl_url_strerror(code)
+			code ? libcurl.url_strerror(code)
 			     : "https://HOST/PATH has two slashes");
 	else if (!split(target, parts))
 		rc = image_no_memory(err);
-	curl_url_cleanup(parts);
+	libcurl.url_cleanup(parts);
 	return rc;
 }
 
@@ -216,8 +216,8 @@ http_target_free(struct http_target *target)
 	free(target->password);
 	free(target->sigv4);
 	free(target->region);
-	curl_slist_free_all(target->headers);
-	curl_slist_free_all(target->plain);
+	libcurl.slist_free_all(target->headers);
+	libcurl.slist_free_all(target->plain);
 }
 
 static bool
@@ -227,8 +227,8 @@ same_part(CURLU *a, CURLU *b, CURLUPart which)
 	char *y = part(b, which, CURLU_DEFAULT_PORT);
 	bool same = x && y && strcasecmp(x, y) == 0;
 
-	curl_free(x);
-	curl_free(y);
+	libcurl.free(x);
+	libcurl.free(y);
 	return same;
 }
 
@@ -237,47 +237,48 @@ static bool
 apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 	CURLU *parts, const char *url)
 {
-	if (curl_url_set(origin, CURLUPART_URL, target->url, 0) ||
-		curl_url_set(parts, CURLUPART_URL, url, CURLU_URLENCODE))
+	if (libcurl.url_set(origin, CURLUPART_URL, target->url, 0) ||
+		libcurl.url_set(parts, CURLUPART_URL, url, CURLU_URLENCODE))
 		return false;
 	/* as curl: another port or scheme is another host */
 	bool same = same_part(origin, parts, CURLUPART_SCHEME) &&
 		    same_part(origin, parts, CURLUPART_HOST) &&
 		    same_part(origin, parts, CURLUPART_PORT);
 	/* A server chose those of a redirect. */
-	curl_url_set(parts, CURLUPART_USER, NULL, 0);
-	curl_url_set(parts, CURLUPART_PASSWORD, NULL, 0);
+	libcurl.url_set(parts, CURLUPART_USER, NULL, 0);
+	libcurl.url_set(parts, CURLUPART_PASSWORD, NULL, 0);
 	char *text = part(parts, CURLUPART_URL, 0);
 	bool good =
-		text && curl_easy_setopt(easy, CURLOPT_URL, text) == CURLE_OK &&
-		curl_easy_setopt(easy, CURLOPT_HTTPHEADER,
+		text &&
+		libcurl.easy_setopt(easy, CURLOPT_URL, text) == CURLE_OK &&
+		libcurl.easy_setopt(easy, CURLOPT_HTTPHEADER,
 			same ? target->headers : target->plain) == CURLE_OK &&
-		curl_easy_setopt(easy, CURLOPT_NETRC,
+		libcurl.easy_setopt(easy, CURLOPT_NETRC,
 			same && !target->region
 				? (long)CURL_NETRC_OPTIONAL
 				: (long)CURL_NETRC_IGNORED) == CURLE_OK;
 	if (good && same && target->user)
-		good = curl_easy_setopt(easy, CURLOPT_USERNAME, target->user) ==
-			       CURLE_OK &&
-		       curl_easy_setopt(easy, CURLOPT_PASSWORD,
+		good = libcurl.easy_setopt(easy, CURLOPT_USERNAME,
+			       target->user) == CURLE_OK &&
+		       libcurl.easy_setopt(easy, CURLOPT_PASSWORD,
 			       target->password) == CURLE_OK;
 	if (good && same && target->sigv4)
-		good = curl_easy_setopt(easy, CURLOPT_AWS_SIGV4,
+		good = libcurl.easy_setopt(easy, CURLOPT_AWS_SIGV4,
 			       target->sigv4) == CURLE_OK;
-	curl_free(text);
+	libcurl.free(text);
 	return good;
 }
 
 bool
 http_target_apply(const struct http_target *target, CURL *easy, const char *url)
 {
-	CURLU *origin = curl_url();
-	CURLU *parts = curl_url();
+	CURLU *origin = libcurl.url();
+	CURLU *parts = libcurl.url();
 	bool good = origin && parts &&
 		    apply_parts(target, easy, origin, parts, url);
 
-	curl_url_cleanup(origin);
-	curl_url_cleanup(parts);
+	libcurl.url_cleanup(origin);
+	libcurl.url_cleanup(parts);
 	return good;
 }
 
@@ -290,11 +291,11 @@ begins(const char *url, const char *scheme)
 const char *
 http_refuse_redirect(const char *from, const char *to)
 {
-	CURLU *parts = curl_url();
-	bool valid = parts && curl_url_set(parts, CURLUPART_URL, to,
+	CURLU *parts = libcurl.url();
+	bool valid = parts && libcurl.url_set(parts, CURLUPART_URL, to,
 				      CURLU_URLENCODE) == CURLUE_OK;
 
-	curl_url_cleanup(parts);
+	libcurl.url_cleanup(parts);
 	if (!begins(to, "https://") && !begins(to, "http://"))
 		return "to an address that is neither http nor https";
 	if (!valid)

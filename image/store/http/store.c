@@ -39,7 +39,7 @@ free_all(struct http *http)
 		http->queue = next;
 	}
 	if (http->multi)
-		curl_multi_cleanup(http->multi);
+		libcurl.multi_cleanup(http->multi);
 	for (size_t i = 0; i < HTTP_SLOTS; i++)
 		free(http->slots[i].data);
 	http_target_free(&http->target);
@@ -90,7 +90,7 @@ allocate(const char *address)
 static bool
 prepare(struct http *http)
 {
-	http->multi = curl_multi_init();
+	http->multi = libcurl.multi_init();
 	http->queue = http_transfer_new(
 		http, 0, http->whole ? HTTP_LONG : HTTP_BLOCK);
 	return http->multi && http->queue;
@@ -124,44 +124,41 @@ finish_open(
 	return rc < 0 ? rc : image_forward_open(stream, 0, out, err);
 }
 
-struct http_curl http_curl;
+struct image_libcurl libcurl;
 
 static const char *const names[] = {
-#define IMAGE_LOADED(name) #name,
+#define IMAGE_LOADED(prefix, name) #prefix #name,
 #include "store/http/libcurl.def"
 #undef IMAGE_LOADED
 	NULL,
 };
 
-static pthread_once_t once = PTHREAD_ONCE_INIT;
-/* the result of load() */
-static int loaded;
-static struct image_error load_err;
-
-static void
-load(void)
+static int
+begin(struct image_error *err)
 {
-	const struct image_loaded libcurl = {"libcurl.so.4", "libcurl4", names};
-
-	loaded = image_load(&libcurl, &http_curl, &load_err);
-	if (loaded == 0 && curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
-		loaded = image_no_memory(&load_err);
+	return libcurl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK
+		       ? 0
+		       : image_no_memory(err);
 }
+
+static struct image_loaded library = {.file = "libcurl.so.4",
+	.package = "libcurl4",
+	.names = names,
+	.functions = &libcurl,
+	.begin = begin,
+	.lock = PTHREAD_MUTEX_INITIALIZER};
 
 int
 image_http_open(const char *address, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err)
 {
 	*out = NULL;
-	pthread_once(&once, load);
-	if (loaded < 0) {
-		*err = load_err;
-		return loaded;
-	}
+	int rc = image_load(&library, err);
+	if (rc < 0)
+		return rc;
 	struct http *http = allocate(address);
 	if (!http)
 		return image_no_memory(err);
-	int rc = 0;
 	http->whole = how->whole;
 	if (!http->store.name || !prepare(http))
 		rc = image_no_memory(err);
@@ -190,6 +187,9 @@ image_http_open(const char *address, const struct image_store_how *how,
 const char *
 image_http_library(void)
 {
-	pthread_once(&once, load);
-	return loaded < 0 ? NULL : curl_version_info(CURLVERSION_NOW)->version;
+	struct image_error err;
+
+	return image_load(&library, &err) < 0
+		       ? NULL
+		       : libcurl.version_info(CURLVERSION_NOW)->version;
 }

@@ -19,7 +19,7 @@ http_now_ms(void)
 void
 http_wake(struct http *http)
 {
-	curl_multi_wakeup(http->multi);
+	libcurl.multi_wakeup(http->multi);
 }
 
 static void
@@ -80,7 +80,8 @@ begin(struct http *http, struct http_transfer **place, struct http_transfer *t)
 {
 	int rc = http_transfer_begin(t);
 
-	if (rc == 0 && curl_multi_add_handle(http->multi, t->easy) != CURLM_OK)
+	if (rc == 0 &&
+		libcurl.multi_add_handle(http->multi, t->easy) != CURLM_OK)
 		rc = image_no_memory(&t->err);
 	if (rc < 0) {
 		http_fail(http, rc, &t->err);
@@ -100,7 +101,8 @@ resume(struct http *http)
 	pthread_mutex_unlock(&http->lock);
 	for (size_t i = 0; now && i < HTTP_TRANSFERS; i++)
 		if (http->running[i])
-			curl_easy_pause(http->running[i]->easy, CURLPAUSE_CONT);
+			libcurl.easy_pause(
+				http->running[i]->easy, CURLPAUSE_CONT);
 }
 
 /* Fill the free places. Returns the time until the next request is due. */
@@ -128,7 +130,7 @@ end(struct http *http, struct http_transfer *t, CURLcode result)
 			http->running[i] = NULL;
 	/* The handle keeps the answer until the next request. */
 	bool complete = http_transfer_end(t, result);
-	curl_multi_remove_handle(http->multi, t->easy);
+	libcurl.multi_remove_handle(http->multi, t->easy);
 	if (!complete) {
 		pthread_mutex_lock(&http->lock);
 		t->next = http->queue;
@@ -149,12 +151,13 @@ end_all(struct http *http)
 	int left;
 	bool any = false;
 
-	while ((message = curl_multi_info_read(http->multi, &left))) {
+	while ((message = libcurl.multi_info_read(http->multi, &left))) {
 		struct http_transfer *t = NULL;
 		CURLcode result = message->data.result;
 		if (message->msg != CURLMSG_DONE)
 			continue;
-		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, &t);
+		libcurl.easy_getinfo(
+			message->easy_handle, CURLINFO_PRIVATE, &t);
 		end(http, t, result);
 		any = true;
 	}
@@ -180,22 +183,23 @@ http_thread(void *opaque)
 		int running;
 		int wait_ms = begin_due(http);
 		resume(http);
-		CURLMcode code = curl_multi_perform(http->multi, &running);
+		CURLMcode code = libcurl.multi_perform(http->multi, &running);
 		if (code == CURLM_OK && !end_all(http))
-			code = curl_multi_poll(
+			code = libcurl.multi_poll(
 				http->multi, NULL, 0, wait_ms, NULL);
 		if (code != CURLM_OK)
 			http_fail(http,
 				image_fail(&err, http->store.name, -EIO,
 					"cannot be read: %s",
-					curl_multi_strerror(code)),
+					libcurl.multi_strerror(code)),
 				&err);
 	}
 	/* Connections end now, not when the store is closed. */
 	for (size_t i = 0; i < HTTP_TRANSFERS; i++) {
 		if (!http->running[i])
 			continue;
-		curl_multi_remove_handle(http->multi, http->running[i]->easy);
+		libcurl.multi_remove_handle(
+			http->multi, http->running[i]->easy);
 		http_transfer_free(http->running[i]);
 		http->running[i] = NULL;
 	}

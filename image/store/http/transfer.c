@@ -36,7 +36,7 @@ http_transfer_new(struct http *http, uint64_t at, uint64_t end)
 void
 http_transfer_free(struct http_transfer *transfer)
 {
-	curl_easy_cleanup(transfer->easy);
+	libcurl.easy_cleanup(transfer->easy);
 	free(transfer->url);
 	free(transfer);
 }
@@ -351,7 +351,7 @@ on_body(char *data, size_t size, size_t n, void *opaque)
 
 /* Set an option, and keep the first error. */
 #define SET(option, value)                                                     \
-	(code = code ? code : curl_easy_setopt(t->easy, (option), (value)))
+	(code = code ? code : libcurl.easy_setopt(t->easy, (option), (value)))
 
 static CURLcode
 set_trust(struct http_transfer *t)
@@ -413,9 +413,9 @@ http_transfer_begin(struct http_transfer *t)
 	t->discarded = 0;
 	t->text[0] = '\0';
 	if (!t->easy)
-		t->easy = curl_easy_init();
+		t->easy = libcurl.easy_init();
 	else
-		curl_easy_reset(t->easy);
+		libcurl.easy_reset(t->easy);
 	if (!t->easy || set_up(t) != CURLE_OK ||
 		!http_target_apply(&t->http->target, t->easy, url_of(t)))
 		fail(t, -ENOMEM, "out of memory");
@@ -472,7 +472,7 @@ try_again(struct http_transfer *t, unsigned tries)
 	t->tries += tries;
 	if (t->tries > HTTP_TRIES)
 		return false;
-	curl_easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &wait);
+	libcurl.easy_getinfo(t->easy, CURLINFO_RETRY_AFTER, &wait);
 	if (t->verdict != HTTP_RETRY)
 		wait = 0;
 	if (wait > HTTP_RETRY_AFTER)
@@ -503,7 +503,7 @@ end_status(struct http_transfer *t)
 static bool
 end_lost(struct http_transfer *t, CURLcode result)
 {
-	const char *text = t->text[0] ? t->text : curl_easy_strerror(result);
+	const char *text = t->text[0] ? t->text : libcurl.easy_strerror(result);
 	bool timeout = result == CURLE_OPERATION_TIMEDOUT;
 	bool again = may_pass(result);
 	/* The bytes of a stream that came cannot come again. */
@@ -535,7 +535,7 @@ end_redirect(struct http_transfer *t)
 {
 	char *to = NULL;
 
-	curl_easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &to);
+	libcurl.easy_getinfo(t->easy, CURLINFO_REDIRECT_URL, &to);
 	if (!to) {
 		fail(t, -EPROTO,
 			"the server answered %u without a valid address",

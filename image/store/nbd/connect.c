@@ -10,10 +10,10 @@
 #define ALLOCATION "base:allocation"
 
 void
-nbd_explain(struct nbd_connection *connection)
+image_nbd_explain(struct image_nbd_connection *connection)
 {
-	const char *text = nbd_get_error();
-	int code = nbd_get_errno();
+	const char *text = libnbd.get_error();
+	int code = libnbd.get_errno();
 
 	if (!text)
 		text = "libnbd reports no reason";
@@ -29,34 +29,35 @@ nbd_explain(struct nbd_connection *connection)
 }
 
 static int
-prepare(struct nbd_store *nbd, struct nbd_handle *h)
+prepare(struct image_nbd_store *nbd, struct nbd_handle *h)
 {
 	uint32_t transports =
 		LIBNBD_ALLOW_TRANSPORT_TCP | LIBNBD_ALLOW_TRANSPORT_UNIX;
 
 	/* An address may come from elsewhere: it opens no file. */
-	if (nbd_set_uri_allow_local_file(h, false) < 0 ||
-		nbd_set_uri_allow_transports(h, transports) < 0 ||
-		nbd_add_meta_context(h, ALLOCATION) < 0 ||
+	if (libnbd.set_uri_allow_local_file(h, false) < 0 ||
+		libnbd.set_uri_allow_transports(h, transports) < 0 ||
+		libnbd.add_meta_context(h, ALLOCATION) < 0 ||
 		/* receive() in engine.c leaves no byte as it was. */
-		nbd_set_pread_initialize(h, false) < 0)
+		libnbd.set_pread_initialize(h, false) < 0)
 		return -1;
 	if (nbd->tls_certificates &&
-		nbd_set_tls_certificates(h, nbd->tls_certificates) < 0)
+		libnbd.set_tls_certificates(h, nbd->tls_certificates) < 0)
 		return -1;
-	return nbd->tls_psk ? nbd_set_tls_psk_file(h, nbd->tls_psk) : 0;
+	return nbd->tls_psk ? libnbd.set_tls_psk_file(h, nbd->tls_psk) : 0;
 }
 
 int
-nbd_connect(struct nbd_connection *connection, struct image_error *err)
+image_nbd_connect(
+	struct image_nbd_connection *connection, struct image_error *err)
 {
-	struct nbd_store *nbd = connection->nbd;
-	struct nbd_handle *h = nbd_create();
+	struct image_nbd_store *nbd = connection->nbd;
+	struct nbd_handle *h = libnbd.create();
 
 	if (!h || prepare(nbd, h) < 0 ||
-		nbd_aio_connect_uri(h, nbd->address) < 0) {
-		nbd_explain(connection);
-		nbd_close(h);
+		libnbd.aio_connect_uri(h, nbd->address) < 0) {
+		image_nbd_explain(connection);
+		libnbd.close(h);
 		return image_fail(err, nbd->store.name, -connection->code,
 			"cannot be opened: %s", connection->why);
 	}
@@ -64,7 +65,7 @@ nbd_connect(struct nbd_connection *connection, struct image_error *err)
 	connection->ready = connection->leaving = false;
 	connection->why[0] = '\0';
 	connection->under_way = connection->flushes = 0;
-	connection->heard_ns = nbd_now();
+	connection->heard_ns = image_nbd_now();
 	return 0;
 }
 
@@ -72,12 +73,13 @@ nbd_connect(struct nbd_connection *connection, struct image_error *err)
 static uint64_t
 block_size(struct nbd_handle *h, int which, uint64_t otherwise)
 {
-	int64_t size = nbd_get_block_size(h, which);
+	int64_t size = libnbd.get_block_size(h, which);
 	return size > 0 ? (uint64_t)size : otherwise;
 }
 
 static int
-take_over(struct nbd_store *nbd, struct nbd_handle *h, struct image_error *err)
+take_over(struct image_nbd_store *nbd, struct nbd_handle *h,
+	struct image_error *err)
 {
 	uint64_t most = block_size(h, LIBNBD_SIZE_MAXIMUM, NBD_PIECE);
 
@@ -90,22 +92,23 @@ take_over(struct nbd_store *nbd, struct nbd_handle *h, struct image_error *err)
 	nbd->piece = most < NBD_PIECE ? most - most % nbd->align : NBD_PIECE;
 	if (nbd->piece == 0)
 		nbd->piece = nbd->align;
-	nbd->can_zero = nbd_can_zero(h) > 0;
-	nbd->can_flush = nbd_can_flush(h) > 0;
-	nbd->can_status = nbd_can_meta_context(h, ALLOCATION) > 0;
-	nbd->multi = nbd_can_multi_conn(h) > 0;
-	if (nbd->writable && nbd_is_read_only(h) != 0)
+	nbd->can_zero = libnbd.can_zero(h) > 0;
+	nbd->can_flush = libnbd.can_flush(h) > 0;
+	nbd->can_status = libnbd.can_meta_context(h, ALLOCATION) > 0;
+	nbd->multi = libnbd.can_multi_conn(h) > 0;
+	if (nbd->writable && libnbd.is_read_only(h) != 0)
 		return image_fail(err, nbd->store.name, -EROFS,
 			"cannot be written: the server exports it read-only");
 	return 0;
 }
 
 int
-nbd_accept(struct nbd_connection *connection, struct image_error *err)
+image_nbd_accept(
+	struct image_nbd_connection *connection, struct image_error *err)
 {
-	struct nbd_store *nbd = connection->nbd;
+	struct image_nbd_store *nbd = connection->nbd;
 	struct nbd_handle *h = connection->handle;
-	int64_t size = nbd_get_size(h);
+	int64_t size = libnbd.get_size(h);
 
 	connection->ready = true;
 	if (size < 0)
@@ -122,10 +125,11 @@ nbd_accept(struct nbd_connection *connection, struct image_error *err)
 			nbd->store.size, (uint64_t)size,
 			image_plural((uint64_t)size, "byte", "bytes"));
 	if (block_size(h, LIBNBD_SIZE_MINIMUM, 1) > nbd->align ||
-		(nbd->writable && nbd_is_read_only(h) != 0) ||
-		(nbd->can_status && nbd_can_meta_context(h, ALLOCATION) <= 0) ||
-		(nbd->can_flush && nbd_can_flush(h) <= 0) ||
-		(nbd->can_zero && nbd_can_zero(h) <= 0))
+		(nbd->writable && libnbd.is_read_only(h) != 0) ||
+		(nbd->can_status &&
+			libnbd.can_meta_context(h, ALLOCATION) <= 0) ||
+		(nbd->can_flush && libnbd.can_flush(h) <= 0) ||
+		(nbd->can_zero && libnbd.can_zero(h) <= 0))
 		return image_fail(err, nbd->store.name, -EIO,
 			"changed while it was in use: the server offers less "
 			"than before");

@@ -24,7 +24,7 @@
 static unsigned char zeros[NBD_PIECE];
 
 uint64_t
-nbd_now(void)
+image_nbd_now(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -32,7 +32,7 @@ nbd_now(void)
 }
 
 static void
-wake(struct nbd_store *nbd)
+wake(struct image_nbd_store *nbd)
 {
 	uint64_t one = 1;
 	ssize_t n;
@@ -43,7 +43,8 @@ wake(struct nbd_store *nbd)
 }
 
 int
-nbd_run(struct nbd_store *nbd, struct nbd_call *call, struct image_error *err)
+image_nbd_run(struct image_nbd_store *nbd, struct image_nbd_call *call,
+	struct image_error *err)
 {
 	call->next = call->offset;
 	call->under_way = 0;
@@ -65,9 +66,9 @@ nbd_run(struct nbd_store *nbd, struct nbd_call *call, struct image_error *err)
 
 /* Remove the call from the list of those that have pieces to be sent. */
 static void
-unlist(struct nbd_store *nbd, struct nbd_call *call)
+unlist(struct image_nbd_store *nbd, struct image_nbd_call *call)
 {
-	struct nbd_call **at = &nbd->calls;
+	struct image_nbd_call **at = &nbd->calls;
 
 	while (*at && *at != call)
 		at = &(*at)->later;
@@ -80,7 +81,7 @@ unlist(struct nbd_store *nbd, struct nbd_call *call)
 
 /* The caller may free the call after that. */
 static void
-end_call(struct nbd_store *nbd, struct nbd_call *call)
+end_call(struct image_nbd_store *nbd, struct image_nbd_call *call)
 {
 	unlist(nbd, call);
 	pthread_mutex_lock(&nbd->lock);
@@ -90,12 +91,13 @@ end_call(struct nbd_store *nbd, struct nbd_call *call)
 }
 
 static void
-fail_call(struct nbd_store *nbd, const struct nbd_slot *slot, int code)
+fail_call(struct image_nbd_store *nbd, const struct image_nbd_slot *slot,
+	int code)
 {
 	static const char *const verbs[] = {[NBD_READ] = "read",
 		[NBD_WRITE] = "written",
 		[NBD_ZERO] = "zeroed"};
-	struct nbd_call *call = slot->call;
+	struct image_nbd_call *call = slot->call;
 	const char *name = nbd->store.name;
 
 	if (call->rc < 0)
@@ -112,7 +114,7 @@ fail_call(struct nbd_store *nbd, const struct nbd_slot *slot, int code)
 			strerror(code));
 	else if (call->kind == NBD_STATUS ||
 		 (call->kind == NBD_ZERO && refused))
-		/* nbd_run()'s caller has another way. */
+		/* image_nbd_run()'s caller has another way. */
 		call->rc = -EOPNOTSUPP;
 	else
 		call->rc = image_fail(call->err, name, -code,
@@ -123,9 +125,9 @@ fail_call(struct nbd_store *nbd, const struct nbd_slot *slot, int code)
 
 /* Free the slot. */
 static void
-settle(struct nbd_slot *slot)
+settle(struct image_nbd_slot *slot)
 {
-	struct nbd_call *call = slot->call;
+	struct image_nbd_call *call = slot->call;
 
 	slot->call = NULL;
 	slot->connection = NULL;
@@ -136,10 +138,10 @@ settle(struct nbd_slot *slot)
 
 /* The connection was lost with this request. */
 static void
-lose(struct nbd_slot *slot)
+lose(struct image_nbd_slot *slot)
 {
-	struct nbd_store *nbd = slot->nbd;
-	struct nbd_call *call = slot->call;
+	struct image_nbd_store *nbd = slot->nbd;
+	struct image_nbd_call *call = slot->call;
 
 	slot->connection = NULL;
 	if (call->rc == 0 && nbd->rc == 0 &&
@@ -161,9 +163,9 @@ lose(struct nbd_slot *slot)
 
 /* libnbd accepts an answer with fewer bytes than were asked for. */
 static void
-check_received(struct nbd_slot *slot)
+check_received(struct image_nbd_slot *slot)
 {
-	struct nbd_call *call = slot->call;
+	struct image_nbd_call *call = slot->call;
 
 	if (call->rc == 0 && (slot->received != slot->length ||
 				     slot->reached != slot->length))
@@ -177,7 +179,7 @@ check_received(struct nbd_slot *slot)
 /* An answer without an end: libnbd goes on as long as bytes come, and a
  * callback cannot stop it. */
 static void
-cut(const struct nbd_slot *slot)
+cut(const struct image_nbd_slot *slot)
 {
 	shutdown(slot->connection->fd, SHUT_RDWR);
 }
@@ -190,7 +192,7 @@ static int
 receive(void *opaque, const void *bytes, size_t count, uint64_t offset,
 	unsigned status, int *error)
 {
-	struct nbd_slot *slot = opaque;
+	struct image_nbd_slot *slot = opaque;
 	unsigned char *begin =
 		slot->call->bytes + (slot->offset - slot->call->offset);
 	uint64_t at = offset - slot->offset;
@@ -214,8 +216,8 @@ receive(void *opaque, const void *bytes, size_t count, uint64_t offset,
 static int
 answered(void *opaque, int *error)
 {
-	struct nbd_slot *slot = opaque;
-	struct nbd_connection *connection = slot->connection;
+	struct image_nbd_slot *slot = opaque;
+	struct image_nbd_connection *connection = slot->connection;
 
 	connection->under_way--;
 	if (slot->call->kind == NBD_FLUSH)
@@ -239,8 +241,8 @@ static int
 add_extents(void *opaque, const char *context, uint64_t offset,
 	uint32_t *entries, size_t count, int *error)
 {
-	struct nbd_slot *slot = opaque;
-	struct nbd_window *window = slot->call->window;
+	struct image_nbd_slot *slot = opaque;
+	struct image_nbd_window *window = slot->call->window;
 
 	(void)offset;
 	(void)error;
@@ -250,15 +252,15 @@ add_extents(void *opaque, const char *context, uint64_t offset,
 	if (strcmp(context, "base:allocation") != 0)
 		return 0;
 	for (size_t i = 0; i + 1 < count; i += 2)
-		nbd_window_add(window, entries[i],
+		image_nbd_window_add(window, entries[i],
 			entries[i + 1] & UINT32_C(2) /* NBD_STATE_ZERO */);
 	return 0;
 }
 
 static int64_t
-issue(struct nbd_handle *h, struct nbd_slot *slot)
+issue(struct nbd_handle *h, struct image_nbd_slot *slot)
 {
-	const struct nbd_call *call = slot->call;
+	const struct image_nbd_call *call = slot->call;
 	nbd_completion_callback done = {
 		.callback = answered, .user_data = slot};
 	nbd_extent_callback extent = {
@@ -271,47 +273,48 @@ issue(struct nbd_handle *h, struct nbd_slot *slot)
 	switch (call->kind) {
 	case NBD_READ:
 		slot->reached = 0;
-		return nbd_aio_pread_structured(h, call->bytes + at, length,
+		return libnbd.aio_pread_structured(h, call->bytes + at, length,
 			slot->offset, chunk, done, 0);
 	case NBD_WRITE:
-		return nbd_aio_pwrite(h, call->bytes ? call->bytes + at : zeros,
-			length, slot->offset, done, 0);
+		return libnbd.aio_pwrite(h,
+			call->bytes ? call->bytes + at : zeros, length,
+			slot->offset, done, 0);
 	case NBD_ZERO:
-		return nbd_aio_zero(h, slot->length, slot->offset, done, 0);
+		return libnbd.aio_zero(h, slot->length, slot->offset, done, 0);
 	case NBD_STATUS:
-		return nbd_aio_block_status(
+		return libnbd.aio_block_status(
 			h, slot->length, slot->offset, extent, done, 0);
 	default:
-		return nbd_aio_flush(h, done, 0);
+		return libnbd.aio_flush(h, done, 0);
 	}
 }
 
 static bool
-is_lost(const struct nbd_connection *connection)
+is_lost(const struct image_nbd_connection *connection)
 {
 	struct nbd_handle *h = connection->handle;
 
-	return h && (connection->leaving || nbd_aio_is_dead(h) > 0 ||
-			    nbd_aio_is_closed(h) > 0);
+	return h && (connection->leaving || libnbd.aio_is_dead(h) > 0 ||
+			    libnbd.aio_is_closed(h) > 0);
 }
 
 /* Send the request of the slot. */
 static void
-send_slot(struct nbd_connection *connection, struct nbd_slot *slot)
+send_slot(struct image_nbd_connection *connection, struct image_nbd_slot *slot)
 {
-	struct nbd_store *nbd = slot->nbd;
-	struct nbd_call *call = slot->call;
+	struct image_nbd_store *nbd = slot->nbd;
+	struct image_nbd_call *call = slot->call;
 	bool flush = call->kind == NBD_FLUSH;
 
 	if (connection->under_way == 0)
-		connection->heard_ns = nbd_now();
+		connection->heard_ns = image_nbd_now();
 	slot->connection = connection;
 	connection->under_way++;
 	connection->flushes += flush;
 	if (issue(connection->handle, slot) >= 0)
 		return;
 	/* answered() is not called. */
-	nbd_explain(connection);
+	image_nbd_explain(connection);
 	connection->under_way--;
 	connection->flushes -= flush;
 	slot->connection = NULL;
@@ -326,13 +329,13 @@ send_slot(struct nbd_connection *connection, struct nbd_slot *slot)
 }
 
 /* Returns the connection with the fewest requests under way, or NULL. */
-static struct nbd_connection *
-choose(struct nbd_store *nbd)
+static struct image_nbd_connection *
+choose(struct image_nbd_store *nbd)
 {
-	struct nbd_connection *best = NULL;
+	struct image_nbd_connection *best = NULL;
 
 	for (int i = 0; i < NBD_CONNECTIONS; i++) {
-		struct nbd_connection *c = &nbd->connections[i];
+		struct image_nbd_connection *c = &nbd->connections[i];
 		if (!c->ready || c->under_way >= NBD_DEPTH || is_lost(c))
 			continue;
 		if (!best || c->under_way < best->under_way)
@@ -343,9 +346,9 @@ choose(struct nbd_store *nbd)
 
 /* Put the next piece of the oldest call into the slot. */
 static bool
-fill_slot(struct nbd_store *nbd, struct nbd_slot *slot)
+fill_slot(struct image_nbd_store *nbd, struct image_nbd_slot *slot)
 {
-	struct nbd_call *call;
+	struct image_nbd_call *call;
 
 	/* A call that failed ends with its last request. */
 	while ((call = nbd->calls) && call->rc < 0)
@@ -360,7 +363,7 @@ fill_slot(struct nbd_store *nbd, struct nbd_slot *slot)
 		most = NBD_ZERO_PIECE;
 	if (length > most)
 		length = most - call->next % most;
-	*slot = (struct nbd_slot){.nbd = nbd,
+	*slot = (struct image_nbd_slot){.nbd = nbd,
 		.call = call,
 		.offset = call->next,
 		.length = length};
@@ -372,13 +375,13 @@ fill_slot(struct nbd_store *nbd, struct nbd_slot *slot)
 }
 
 static void
-send_all(struct nbd_store *nbd)
+send_all(struct image_nbd_store *nbd)
 {
 	for (int i = 0; i < NBD_SLOTS; i++) {
-		struct nbd_slot *slot = &nbd->slots[i];
+		struct image_nbd_slot *slot = &nbd->slots[i];
 		if (slot->connection || (!slot->call && !nbd->calls))
 			continue;
-		struct nbd_connection *connection = choose(nbd);
+		struct image_nbd_connection *connection = choose(nbd);
 		if (!connection)
 			return;
 		if (slot->call && slot->call->rc < 0)
@@ -390,20 +393,20 @@ send_all(struct nbd_store *nbd)
 
 /* Close the handle; libnbd ends its requests. */
 static void
-close_connection(struct nbd_connection *connection)
+close_connection(struct image_nbd_connection *connection)
 {
 	struct nbd_handle *h = connection->handle;
 
 	connection->ready = false;
 	if (!h)
 		return;
-	nbd_close(h);
+	libnbd.close(h);
 	connection->handle = NULL;
 }
 
 /* End every call with the error, now and later. */
 static void
-fail_all(struct nbd_store *nbd, int rc, const struct image_error *err)
+fail_all(struct image_nbd_store *nbd, int rc, const struct image_error *err)
 {
 	pthread_mutex_lock(&nbd->lock);
 	nbd->rc = rc;
@@ -420,7 +423,7 @@ fail_all(struct nbd_store *nbd, int rc, const struct image_error *err)
 		settle(&nbd->slots[i]);
 	}
 	while (nbd->calls) {
-		struct nbd_call *call = nbd->calls;
+		struct image_nbd_call *call = nbd->calls;
 		*call->err = nbd->err;
 		call->rc = nbd->rc;
 		end_call(nbd, call);
@@ -429,9 +432,10 @@ fail_all(struct nbd_store *nbd, int rc, const struct image_error *err)
 
 /* The handle is dead. */
 static void
-lost(struct nbd_connection *connection, int rc, const struct image_error *err)
+lost(struct image_nbd_connection *connection, int rc,
+	const struct image_error *err)
 {
-	struct nbd_store *nbd = connection->nbd;
+	struct image_nbd_store *nbd = connection->nbd;
 	bool first = connection == &nbd->connections[0];
 
 	close_connection(connection);
@@ -441,28 +445,28 @@ lost(struct nbd_connection *connection, int rc, const struct image_error *err)
 		fail_all(nbd, rc, err);
 		return;
 	}
-	nbd->due_ns = nbd_now() + (FIRST_WAIT_NS << (nbd->losses - 1));
+	nbd->due_ns = image_nbd_now() + (FIRST_WAIT_NS << (nbd->losses - 1));
 }
 
 /* The first connection is ready: make more if the server allows them. */
 static void
-connect_more(struct nbd_store *nbd)
+connect_more(struct image_nbd_store *nbd)
 {
 	struct image_error ignored;
 
 	for (int i = 1; nbd->multi && i < NBD_CONNECTIONS; i++)
 		if (!nbd->connections[i].handle &&
-			nbd_connect(&nbd->connections[i], &ignored) < 0)
+			image_nbd_connect(&nbd->connections[i], &ignored) < 0)
 			return;
 }
 
 static void
-became_ready(struct nbd_connection *connection)
+became_ready(struct image_nbd_connection *connection)
 {
-	struct nbd_store *nbd = connection->nbd;
+	struct image_nbd_store *nbd = connection->nbd;
 	struct image_error err;
 
-	int rc = nbd_accept(connection, &err);
+	int rc = image_nbd_accept(connection, &err);
 	if (rc < 0) {
 		fail_all(nbd, rc, &err);
 		return;
@@ -478,7 +482,7 @@ became_ready(struct nbd_connection *connection)
 
 /* Returns the time at which the connection is late; UINT64_MAX: never. */
 static uint64_t
-late_ns(const struct nbd_connection *connection)
+late_ns(const struct image_nbd_connection *connection)
 {
 	uint64_t limit = connection->nbd->limit_ns;
 
@@ -492,9 +496,10 @@ late_ns(const struct nbd_connection *connection)
 
 /* The message about a connection that is lost. */
 static int
-lost_error(const struct nbd_connection *connection, struct image_error *err)
+lost_error(
+	const struct image_nbd_connection *connection, struct image_error *err)
 {
-	struct nbd_store *nbd = connection->nbd;
+	struct image_nbd_store *nbd = connection->nbd;
 
 	if (connection->leaving || !connection->why[0])
 		return image_fail(err, nbd->store.name, -ECONNRESET,
@@ -505,9 +510,9 @@ lost_error(const struct nbd_connection *connection, struct image_error *err)
 }
 
 static void
-check(struct nbd_connection *connection)
+check(struct image_nbd_connection *connection)
 {
-	struct nbd_store *nbd = connection->nbd;
+	struct image_nbd_store *nbd = connection->nbd;
 	struct nbd_handle *h = connection->handle;
 	struct image_error err;
 
@@ -518,11 +523,11 @@ check(struct nbd_connection *connection)
 		lost(connection, rc, &err);
 		return;
 	}
-	if (!connection->ready && nbd_aio_is_ready(h)) {
+	if (!connection->ready && libnbd.aio_is_ready(h)) {
 		became_ready(connection);
 		return;
 	}
-	if (nbd_now() < late_ns(connection))
+	if (image_nbd_now() < late_ns(connection))
 		return;
 	/* Another connection than the first may wait for a server that serves
 	 * fewer. */
@@ -538,24 +543,24 @@ check(struct nbd_connection *connection)
 }
 
 static void
-reconnect(struct nbd_store *nbd)
+reconnect(struct image_nbd_store *nbd)
 {
-	struct nbd_connection *first = &nbd->connections[0];
+	struct image_nbd_connection *first = &nbd->connections[0];
 	struct image_error err;
 
-	if (first->handle || nbd->rc < 0 || nbd_now() < nbd->due_ns)
+	if (first->handle || nbd->rc < 0 || image_nbd_now() < nbd->due_ns)
 		return;
-	int rc = nbd_connect(first, &err);
+	int rc = image_nbd_connect(first, &err);
 	if (rc < 0)
 		lost(first, rc, &err);
 }
 
 /* Returns the milliseconds until something is late or due; -1: never. */
 static int
-wait_ms(const struct nbd_store *nbd)
+wait_ms(const struct image_nbd_store *nbd)
 {
 	uint64_t until = UINT64_MAX;
-	uint64_t now = nbd_now();
+	uint64_t now = image_nbd_now();
 
 	for (int i = 0; i < NBD_CONNECTIONS; i++) {
 		uint64_t late = late_ns(&nbd->connections[i]);
@@ -573,30 +578,30 @@ wait_ms(const struct nbd_store *nbd)
 }
 
 static void
-notify(struct nbd_connection *connection, short happened)
+notify(struct image_nbd_connection *connection, short happened)
 {
 	struct nbd_handle *h = connection->handle;
-	unsigned direction = nbd_aio_get_direction(h);
+	unsigned direction = libnbd.aio_get_direction(h);
 
 	int rc = 0;
 
 	/* A handshake has the time limit as a whole. */
 	if (connection->ready)
-		connection->heard_ns = nbd_now();
+		connection->heard_ns = image_nbd_now();
 	if ((direction & LIBNBD_AIO_DIRECTION_READ) &&
 		(happened & (POLLIN | POLLHUP | POLLERR)))
-		rc = nbd_aio_notify_read(h);
+		rc = libnbd.aio_notify_read(h);
 	else if ((direction & LIBNBD_AIO_DIRECTION_WRITE) &&
 		 (happened & (POLLOUT | POLLHUP | POLLERR)))
-		rc = nbd_aio_notify_write(h);
+		rc = libnbd.aio_notify_write(h);
 	/* The handle is dead then, which check() finds. */
 	if (rc < 0)
-		nbd_explain(connection);
+		image_nbd_explain(connection);
 }
 
 /* Wait for the sockets or for a call, and receive. */
 static void
-wait_and_receive(struct nbd_store *nbd)
+wait_and_receive(struct image_nbd_store *nbd)
 {
 	struct pollfd fds[1 + NBD_CONNECTIONS] = {
 		{.fd = nbd->wake, .events = POLLIN}};
@@ -604,8 +609,8 @@ wait_and_receive(struct nbd_store *nbd)
 
 	for (int i = 0; i < NBD_CONNECTIONS; i++) {
 		struct nbd_handle *h = nbd->connections[i].handle;
-		unsigned direction = h ? nbd_aio_get_direction(h) : 0;
-		fds[1 + i].fd = h ? nbd_aio_get_fd(h) : -1;
+		unsigned direction = h ? libnbd.aio_get_direction(h) : 0;
+		fds[1 + i].fd = h ? libnbd.aio_get_fd(h) : -1;
 		nbd->connections[i].fd = fds[1 + i].fd;
 		if (direction & LIBNBD_AIO_DIRECTION_READ)
 			fds[1 + i].events |= POLLIN;
@@ -619,7 +624,7 @@ wait_and_receive(struct nbd_store *nbd)
 			errno == EINTR)
 			;
 	for (int i = 0; i < NBD_CONNECTIONS; i++) {
-		struct nbd_connection *c = &nbd->connections[i];
+		struct image_nbd_connection *c = &nbd->connections[i];
 		if (c->handle && fds[1 + i].revents)
 			notify(c, fds[1 + i].revents);
 	}
@@ -627,7 +632,7 @@ wait_and_receive(struct nbd_store *nbd)
 
 /* Returns whether a connection was lost while requests were sent. */
 static bool
-any_lost(const struct nbd_store *nbd)
+any_lost(const struct image_nbd_store *nbd)
 {
 	for (int i = 0; i < NBD_CONNECTIONS; i++)
 		if (is_lost(&nbd->connections[i]))
@@ -637,11 +642,11 @@ any_lost(const struct nbd_store *nbd)
 
 /* Take the new calls over. Returns false at the end. */
 static bool
-take_calls(struct nbd_store *nbd)
+take_calls(struct image_nbd_store *nbd)
 {
 	pthread_mutex_lock(&nbd->lock);
 	bool quit = nbd->quit;
-	struct nbd_call *calls = nbd->queue;
+	struct image_nbd_call *calls = nbd->queue;
 	if (calls) {
 		*nbd->calls_end = calls;
 		nbd->calls_end = nbd->queue_end;
@@ -659,7 +664,7 @@ take_calls(struct nbd_store *nbd)
 static void *
 loop(void *opaque)
 {
-	struct nbd_store *nbd = opaque;
+	struct image_nbd_store *nbd = opaque;
 
 	while (take_calls(nbd)) {
 		for (int i = 0; i < NBD_CONNECTIONS; i++)
@@ -673,7 +678,7 @@ loop(void *opaque)
 }
 
 int
-nbd_start(struct nbd_store *nbd, struct image_error *err)
+image_nbd_start(struct image_nbd_store *nbd, struct image_error *err)
 {
 	nbd->queue_end = &nbd->queue;
 	nbd->calls_end = &nbd->calls;
@@ -685,7 +690,7 @@ nbd_start(struct nbd_store *nbd, struct image_error *err)
 	if (nbd->wake < 0)
 		return image_fail(err, nbd->store.name, -errno,
 			"cannot be opened: %s", strerror(errno));
-	int rc = nbd_connect(&nbd->connections[0], err);
+	int rc = image_nbd_connect(&nbd->connections[0], err);
 	if (rc < 0)
 		return rc;
 	if (image_thread_create(&nbd->thread, loop, nbd) != 0)
@@ -703,16 +708,16 @@ nbd_start(struct nbd_store *nbd, struct image_error *err)
 
 /* Tell the server that no request follows, if it takes that at once. */
 static void
-say_goodbye(struct nbd_connection *connection)
+say_goodbye(struct image_nbd_connection *connection)
 {
 	struct nbd_handle *h = connection->handle;
 
-	if (h && connection->ready && nbd_aio_is_ready(h))
-		nbd_aio_disconnect(h, 0);
+	if (h && connection->ready && libnbd.aio_is_ready(h))
+		libnbd.aio_disconnect(h, 0);
 }
 
 void
-nbd_stop(struct nbd_store *nbd)
+image_nbd_stop(struct image_nbd_store *nbd)
 {
 	if (nbd->started) {
 		pthread_mutex_lock(&nbd->lock);

@@ -8,16 +8,17 @@
 #define MOST UINT64_C(0xffff0000)
 
 static uint64_t
-window_end(const struct nbd_window *window)
+window_end(const struct image_nbd_window *window)
 {
 	return window->count ? window->ranges[window->count - 1].end
 			     : window->from;
 }
 
 void
-nbd_window_add(struct nbd_window *window, uint64_t length, bool hole)
+image_nbd_window_add(
+	struct image_nbd_window *window, uint64_t length, bool hole)
 {
-	struct nbd_range *last =
+	struct image_nbd_range *last =
 		window->count ? &window->ranges[window->count - 1] : NULL;
 	uint64_t end = window_end(window) + length;
 
@@ -26,7 +27,8 @@ nbd_window_add(struct nbd_window *window, uint64_t length, bool hole)
 	if (last && last->hole == hole) {
 		last->end = end;
 	} else if (window->count < window->room) {
-		window->ranges[window->count++] = (struct nbd_range){end, hole};
+		window->ranges[window->count++] =
+			(struct image_nbd_range){end, hole};
 	} else {
 		/* The window ends here. Another request asks for what
 		 * follows. */
@@ -35,11 +37,11 @@ nbd_window_add(struct nbd_window *window, uint64_t length, bool hole)
 }
 
 /* Returns the window that has the offset, or NULL. */
-static struct nbd_window *
-find_window(struct nbd_store *nbd, uint64_t offset)
+static struct image_nbd_window *
+find_window(struct image_nbd_store *nbd, uint64_t offset)
 {
 	for (int i = 0; i < NBD_WINDOWS; i++) {
-		struct nbd_window *window = &nbd->windows[i];
+		struct image_nbd_window *window = &nbd->windows[i];
 		if (offset >= window->from && offset < window_end(window))
 			return window;
 	}
@@ -47,7 +49,7 @@ find_window(struct nbd_store *nbd, uint64_t offset)
 }
 
 static void
-describe(struct nbd_window *window, uint64_t offset, uint64_t limit,
+describe(struct image_nbd_window *window, uint64_t offset, uint64_t limit,
 	uint64_t *length, bool *hole)
 {
 	size_t low = 0, high = window->count - 1;
@@ -68,13 +70,13 @@ describe(struct nbd_window *window, uint64_t offset, uint64_t limit,
 /* Ask for what follows the offset. Replaces the window that was not used for
  * the longest time. */
 static int
-ask(struct nbd_store *nbd, uint64_t offset, struct nbd_window **out,
+ask(struct image_nbd_store *nbd, uint64_t offset, struct image_nbd_window **out,
 	struct image_error *err)
 {
-	struct nbd_window *window = &nbd->windows[0];
+	struct image_nbd_window *window = &nbd->windows[0];
 	uint64_t from = offset - offset % nbd->align;
 	uint64_t left = nbd->store.size - from;
-	struct nbd_call call = {.kind = NBD_STATUS,
+	struct image_nbd_call call = {.kind = NBD_STATUS,
 		.offset = from,
 		.end = from + (left < MOST ? left : MOST)};
 
@@ -90,7 +92,7 @@ ask(struct nbd_store *nbd, uint64_t offset, struct nbd_window **out,
 	window->count = 0;
 	window->room = NBD_RANGES;
 	call.window = window;
-	int rc = nbd_run(nbd, &call, err);
+	int rc = image_nbd_run(nbd, &call, err);
 	if (rc < 0)
 		window->count = 0;
 	*out = window;
@@ -98,10 +100,10 @@ ask(struct nbd_store *nbd, uint64_t offset, struct nbd_window **out,
 }
 
 int
-nbd_extent(struct image_store *store, uint64_t offset, uint64_t limit,
+image_nbd_extent(struct image_store *store, uint64_t offset, uint64_t limit,
 	uint64_t *length, bool *hole, struct image_error *err)
 {
-	struct nbd_store *nbd = (struct nbd_store *)store;
+	struct image_nbd_store *nbd = (struct image_nbd_store *)store;
 	int rc = 0;
 
 	*length = limit;
@@ -110,7 +112,7 @@ nbd_extent(struct image_store *store, uint64_t offset, uint64_t limit,
 		return 0;
 	pthread_mutex_lock(&nbd->windows_lock);
 	if (!nbd->no_status) {
-		struct nbd_window *window = find_window(nbd, offset);
+		struct image_nbd_window *window = find_window(nbd, offset);
 		if (!window)
 			rc = ask(nbd, offset, &window, err);
 		if (rc == -EOPNOTSUPP) {

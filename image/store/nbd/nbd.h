@@ -6,9 +6,9 @@
  *
  *	caller's threads       the store's own thread
  *
- *	nbd_run() ---call---> queue ---pieces---> slots ---> connections
- *	    ^                                       |
- *	    +-----------------done------------------+
+ *	image_nbd_run() --call--> queue --pieces--> slots --> connections
+ *	    ^                                        |
+ *	    +------------------done------------------+
  *
  * A call is one read, write, zeroing, block status or flush. The thread cuts it
  * into pieces, and each piece is a request of the protocol in a slot. So a
@@ -20,7 +20,7 @@
  *	extents.c    block status, kept for what was asked for last
  *	engine.c     the thread: queue, slots, time limit
  *	connect.c    connections: address, TLS, what the server offers
- *	load.c       libnbd, loaded when it is needed
+ *	open.c       the address, and libnbd, loaded when it is needed
  */
 #include <pthread.h>
 #include "store/nbd/libnbd.h"
@@ -37,11 +37,11 @@
  * the time limit. */
 #define NBD_ZERO_PIECE ((uint64_t)128 << 20)
 
-enum nbd_kind { NBD_READ, NBD_WRITE, NBD_ZERO, NBD_STATUS, NBD_FLUSH };
+enum image_nbd_kind { NBD_READ, NBD_WRITE, NBD_ZERO, NBD_STATUS, NBD_FLUSH };
 
 /* Ranges of one kind. Range i is from the end of range i - 1, or from
- * nbd_window.from, to `end`. */
-struct nbd_range {
+ * image_nbd_window.from, to `end`. */
+struct image_nbd_range {
 	uint64_t end;
 	bool hole;
 };
@@ -51,23 +51,23 @@ struct nbd_range {
 #define NBD_WINDOWS 4
 
 /* An answer to a request for block status. */
-struct nbd_window {
+struct image_nbd_window {
 	uint64_t from;
 	size_t count;
 	size_t room;
-	struct nbd_range *ranges;
+	struct image_nbd_range *ranges;
 	/* of the last use */
 	uint64_t used;
 };
 
-struct nbd_call {
-	enum nbd_kind kind;
+struct image_nbd_call {
+	enum image_nbd_kind kind;
 	uint64_t offset;
 	uint64_t end;
 	/* of the whole range; for NBD_WRITE, NULL: zeros */
 	unsigned char *bytes;
 	/* for NBD_STATUS: takes the answer */
-	struct nbd_window *window;
+	struct image_nbd_window *window;
 
 	/* The rest is for engine.c. */
 	/* what was not put into a slot yet begins here */
@@ -75,24 +75,24 @@ struct nbd_call {
 	unsigned under_way;
 	int rc;
 	struct image_error *err;
-	struct nbd_call *later;
+	struct image_nbd_call *later;
 	/* under the store's lock */
 	bool done;
 	pthread_cond_t changed;
 };
 
-struct nbd_store;
-struct nbd_connection;
+struct image_nbd_store;
+struct image_nbd_connection;
 
 /* A request. */
-struct nbd_slot {
-	struct nbd_store *nbd;
+struct image_nbd_slot {
+	struct image_nbd_store *nbd;
 	/* NULL: free */
-	struct nbd_call *call;
+	struct image_nbd_call *call;
 	uint64_t offset;
 	uint64_t length;
 	/* NULL: to be sent */
-	struct nbd_connection *connection;
+	struct image_nbd_connection *connection;
 	/* connections lost with this request */
 	unsigned losses;
 	/* for NBD_READ: bytes that were received, and the end of the last of
@@ -101,8 +101,8 @@ struct nbd_slot {
 	uint64_t reached;
 };
 
-struct nbd_connection {
-	struct nbd_store *nbd;
+struct image_nbd_connection {
+	struct image_nbd_store *nbd;
 	/* NULL: none */
 	struct nbd_handle *handle;
 	/* its socket, since the last poll() */
@@ -122,7 +122,7 @@ struct nbd_connection {
 	uint64_t heard_ns;
 };
 
-struct nbd_store {
+struct image_nbd_store {
 	struct image_store store;
 	/* with the user, whom store.name leaves out */
 	char *address;
@@ -147,8 +147,8 @@ struct nbd_store {
 	pthread_mutex_t lock;
 	pthread_cond_t opened;
 	/* Under the lock. */
-	struct nbd_call *queue;
-	struct nbd_call **queue_end;
+	struct image_nbd_call *queue;
+	struct image_nbd_call **queue_end;
 	bool quit;
 	/* the first connection is ready, or failed */
 	bool open;
@@ -157,12 +157,12 @@ struct nbd_store {
 	struct image_error err;
 
 	/* Of the store's thread alone. */
-	struct nbd_call *calls;
-	struct nbd_call **calls_end;
-	struct nbd_slot slots[NBD_SLOTS];
+	struct image_nbd_call *calls;
+	struct image_nbd_call **calls_end;
+	struct image_nbd_slot slots[NBD_SLOTS];
 	/* the first one is connected again if it is lost; others are made
 	 * while the first one is ready */
-	struct nbd_connection connections[NBD_CONNECTIONS];
+	struct image_nbd_connection connections[NBD_CONNECTIONS];
 	/* connections of the first kind lost since a request was answered */
 	unsigned losses;
 	/* when the first connection is made again */
@@ -170,7 +170,7 @@ struct nbd_store {
 
 	/* Guards the windows, and the requests for them. */
 	pthread_mutex_t windows_lock;
-	struct nbd_window windows[NBD_WINDOWS];
+	struct image_nbd_window windows[NBD_WINDOWS];
 	uint64_t uses;
 	bool no_status;
 
@@ -182,30 +182,33 @@ struct nbd_store {
 
 /* engine.c */
 /* Start the thread and wait for the first connection. */
-int nbd_start(struct nbd_store *nbd, struct image_error *err);
-/* Allowed after a failure of nbd_start(). */
-void nbd_stop(struct nbd_store *nbd);
+int image_nbd_start(struct image_nbd_store *nbd, struct image_error *err);
+/* Allowed after a failure of image_nbd_start(). */
+void image_nbd_stop(struct image_nbd_store *nbd);
 /* Run a call whose first members are set. -EOPNOTSUPP: the server refuses to
  * zero, or has no block status. */
-int nbd_run(
-	struct nbd_store *nbd, struct nbd_call *call, struct image_error *err);
-uint64_t nbd_now(void);
+int image_nbd_run(struct image_nbd_store *nbd, struct image_nbd_call *call,
+	struct image_error *err);
+uint64_t image_nbd_now(void);
 
 /* connect.c */
 /* Begin a connection. */
-int nbd_connect(struct nbd_connection *connection, struct image_error *err);
+int image_nbd_connect(
+	struct image_nbd_connection *connection, struct image_error *err);
 /* Take over what the server offers. A later connection must offer the same. */
-int nbd_accept(struct nbd_connection *connection, struct image_error *err);
+int image_nbd_accept(
+	struct image_nbd_connection *connection, struct image_error *err);
 /* Keep the message of the last failure of libnbd in this thread. */
-void nbd_explain(struct nbd_connection *connection);
+void image_nbd_explain(struct image_nbd_connection *connection);
 
 /* extents.c */
-int nbd_extent(struct image_store *store, uint64_t offset, uint64_t limit,
+int image_nbd_extent(struct image_store *store, uint64_t offset, uint64_t limit,
 	uint64_t *length, bool *hole, struct image_error *err);
 /* Add what the server answered. */
-void nbd_window_add(struct nbd_window *window, uint64_t length, bool hole);
+void image_nbd_window_add(
+	struct image_nbd_window *window, uint64_t length, bool hole);
 
 /* requests.c */
-extern const struct image_store_ops nbd_ops;
+extern const struct image_store_ops image_nbd_ops;
 
 #endif

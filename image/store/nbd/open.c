@@ -4,8 +4,24 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "loaded.h"
 #include "store/nbd/nbd.h"
 #include "store/nbd/open.h"
+
+struct image_libnbd libnbd;
+
+static const char *const names[] = {
+#define IMAGE_LOADED(prefix, name) #prefix #name,
+#include "store/nbd/libnbd.def"
+#undef IMAGE_LOADED
+	NULL,
+};
+
+static struct image_loaded library = {.file = "libnbd.so.0",
+	.package = "libnbd0",
+	.names = names,
+	.functions = &libnbd,
+	.lock = PTHREAD_MUTEX_INITIALIZER};
 
 /* As long as most programs wait for a server. */
 #define DEFAULT_LIMIT_S 60
@@ -16,12 +32,12 @@ image_nbd_library(void)
 	static char version[32];
 	struct image_error err;
 
-	if (libnbd_load(&err) < 0)
+	if (image_load(&library, &err) < 0)
 		return NULL;
-	struct nbd_handle *h = nbd_create();
+	struct nbd_handle *h = libnbd.create();
 	if (h)
-		snprintf(version, sizeof(version), "%s", nbd_get_version(h));
-	nbd_close(h);
+		snprintf(version, sizeof(version), "%s", libnbd.get_version(h));
+	libnbd.close(h);
 	return version;
 }
 
@@ -48,10 +64,10 @@ check_address(const char *address, const struct image_store_how *how,
 }
 
 /* Returns NULL without memory. */
-static struct nbd_store *
+static struct image_nbd_store *
 create(const char *address, const struct image_store_how *how, bool writable)
 {
-	struct nbd_store *nbd = calloc(1, sizeof(*nbd));
+	struct image_nbd_store *nbd = calloc(1, sizeof(*nbd));
 
 	if (!nbd)
 		return NULL;
@@ -63,7 +79,7 @@ create(const char *address, const struct image_store_how *how, bool writable)
 	nbd->writable = writable;
 	nbd->limit_ns = (how->timeout ? how->timeout : DEFAULT_LIMIT_S) *
 			UINT64_C(1000000000);
-	nbd->store = (struct image_store){.ops = &nbd_ops,
+	nbd->store = (struct image_store){.ops = &image_nbd_ops,
 		.name = image_address_name(address),
 		.fixed = true,
 		.requests = 8,
@@ -88,13 +104,13 @@ open_store(const char *address, const struct image_store_how *how,
 	*out = NULL;
 	int rc = check_address(address, how, err);
 	if (rc == 0)
-		rc = libnbd_load(err);
+		rc = image_load(&library, err);
 	if (rc < 0)
 		return rc;
-	struct nbd_store *nbd = create(address, how, writable);
+	struct image_nbd_store *nbd = create(address, how, writable);
 	if (!nbd)
 		return image_no_memory(err);
-	rc = nbd_start(nbd, err);
+	rc = image_nbd_start(nbd, err);
 	if (rc < 0) {
 		image_store_close(&nbd->store);
 		return rc;

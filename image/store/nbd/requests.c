@@ -8,27 +8,27 @@
 #include "store/nbd/nbd.h"
 
 static int
-transfer(struct nbd_store *nbd, enum nbd_kind kind, uint64_t offset,
+transfer(struct image_nbd_store *nbd, enum image_nbd_kind kind, uint64_t offset,
 	const void *bytes, uint64_t length, struct image_error *err)
 {
-	struct nbd_call call = {.kind = kind,
+	struct image_nbd_call call = {.kind = kind,
 		.offset = offset,
 		.end = offset + length,
 		.bytes = (unsigned char *)(uintptr_t)bytes};
 
-	return length ? nbd_run(nbd, &call, err) : 0;
+	return length ? image_nbd_run(nbd, &call, err) : 0;
 }
 
 static bool
-is_aligned(const struct nbd_store *nbd, uint64_t offset, uint64_t length)
+is_aligned(const struct image_nbd_store *nbd, uint64_t offset, uint64_t length)
 {
 	return ((offset | length) & (nbd->align - 1)) == 0;
 }
 
 /* Read whole blocks, and copy a part of them. */
 static int
-read_part(struct nbd_store *nbd, uint64_t offset, void *buf, size_t length,
-	struct image_error *err)
+read_part(struct image_nbd_store *nbd, uint64_t offset, void *buf,
+	size_t length, struct image_error *err)
 {
 	uint64_t mask = nbd->align - 1;
 	uint64_t from = offset & ~mask;
@@ -50,7 +50,7 @@ static int
 read_range(struct image_store *store, uint64_t offset, void *buf, size_t length,
 	struct image_error *err)
 {
-	struct nbd_store *nbd = (struct nbd_store *)store;
+	struct image_nbd_store *nbd = (struct image_nbd_store *)store;
 
 	if (offset > store->size || length > store->size - offset)
 		return image_fail(err, store->name, -EIO,
@@ -62,7 +62,7 @@ read_range(struct image_store *store, uint64_t offset, void *buf, size_t length,
 
 /* Change a part of one block. bytes NULL: zeros. */
 static int
-write_part(struct nbd_store *nbd, uint64_t offset, const void *bytes,
+write_part(struct image_nbd_store *nbd, uint64_t offset, const void *bytes,
 	uint64_t length, struct image_error *err)
 {
 	uint64_t from = offset & ~(nbd->align - 1);
@@ -88,7 +88,7 @@ write_part(struct nbd_store *nbd, uint64_t offset, const void *bytes,
 }
 
 static int
-zero_blocks(struct nbd_store *nbd, uint64_t offset, uint64_t length,
+zero_blocks(struct image_nbd_store *nbd, uint64_t offset, uint64_t length,
 	struct image_error *err)
 {
 	if (nbd->can_zero &&
@@ -104,7 +104,7 @@ zero_blocks(struct nbd_store *nbd, uint64_t offset, uint64_t length,
 /* Write the parts of blocks at the beginning and the end, then the whole blocks
  * between them. bytes NULL: zeros. */
 static int
-put(struct nbd_store *nbd, uint64_t offset, const unsigned char *bytes,
+put(struct image_nbd_store *nbd, uint64_t offset, const unsigned char *bytes,
 	uint64_t length, struct image_error *err)
 {
 	uint64_t mask = nbd->align - 1;
@@ -138,21 +138,21 @@ static int
 write_range(struct image_store *store, uint64_t offset, const void *buf,
 	size_t length, struct image_error *err)
 {
-	return put((struct nbd_store *)store, offset, buf, length, err);
+	return put((struct image_nbd_store *)store, offset, buf, length, err);
 }
 
 static int
 zero_range(struct image_store *store, uint64_t offset, uint64_t length,
 	struct image_error *err)
 {
-	return put((struct nbd_store *)store, offset, NULL, length, err);
+	return put((struct image_nbd_store *)store, offset, NULL, length, err);
 }
 
 /* A server without flush has nothing that is not durable. */
 static int
 flush(struct image_store *store, struct image_error *err)
 {
-	struct nbd_store *nbd = (struct nbd_store *)store;
+	struct image_nbd_store *nbd = (struct image_nbd_store *)store;
 
 	return nbd->can_flush ? transfer(nbd, NBD_FLUSH, 0, NULL, 1, err) : 0;
 }
@@ -164,7 +164,8 @@ usage(const struct image_store *store, struct image_usage *usage,
 	struct image_error *err)
 {
 	struct image_store *self = (struct image_store *)(uintptr_t)store;
-	uint64_t until = nbd_now() + ((struct nbd_store *)self)->limit_ns;
+	uint64_t until =
+		image_nbd_now() + ((struct image_nbd_store *)self)->limit_ns;
 	uint64_t length;
 	bool hole;
 
@@ -172,9 +173,10 @@ usage(const struct image_store *store, struct image_usage *usage,
 	for (uint64_t at = 0; at < store->size; at += length) {
 		hole = false;
 		length = store->size - at;
-		int rc = nbd_now() < until ? nbd_extent(self, at, length,
-						     &length, &hole, err)
-					   : 0;
+		int rc = image_nbd_now() < until
+				 ? image_nbd_extent(self, at, length, &length,
+					   &hole, err)
+				 : 0;
 		if (rc < 0)
 			return rc;
 		if (!hole)
@@ -186,9 +188,9 @@ usage(const struct image_store *store, struct image_usage *usage,
 static void
 close_store(struct image_store *store)
 {
-	struct nbd_store *nbd = (struct nbd_store *)store;
+	struct image_nbd_store *nbd = (struct image_nbd_store *)store;
 
-	nbd_stop(nbd);
+	image_nbd_stop(nbd);
 	for (int i = 0; i < NBD_WINDOWS; i++)
 		free(nbd->windows[i].ranges);
 	pthread_mutex_destroy(&nbd->part_lock);
@@ -202,11 +204,11 @@ close_store(struct image_store *store)
 	free(nbd);
 }
 
-const struct image_store_ops nbd_ops = {
+const struct image_store_ops image_nbd_ops = {
 	.read = read_range,
 	.write = write_range,
 	.zero = zero_range,
-	.extent = nbd_extent,
+	.extent = image_nbd_extent,
 	.flush = flush,
 	.usage = usage,
 	.close = close_store,
