@@ -19,7 +19,7 @@ fuzz_target() {
     cache/snapshot) with=php/cache/snapshot/parse.c ;;
     cache/value)
         source="$source tests/cache/value_text.c"
-        for each in build builder check place text; do
+        for each in build builder check date place text; do
             source="$source php/cache/values/$each.c"
         done
         includes="-Iphp/cache/values

@@ -215,6 +215,7 @@ parse_object(const char **text)
 	GC_TYPE_INFO(object) = IS_OBJECT;
 	object->ce = class;
 	object->handlers = zend_get_std_object_handlers();
+	object->handle = (uint32_t)n_objects;
 	if (kind == 'D' || kind == 'S') {
 		answer = &answers[n_answers++];
 		answer->object = object;

@@ -305,6 +305,8 @@ learn_class(struct php_hone_builder *builder, struct php_hone_class *known,
 	known->class = class;
 	known->build = 0;
 	known->kind = php_hone_class_kind(class);
+	known->loose = class->default_properties_count == 0 &&
+		       php_hone_class_is_loose(class);
 	known->date = known->kind == PHP_HONE_KIND_DATA &&
 		      php_hone_class_is_date(builder, class);
 	if (known->kind == PHP_HONE_KIND_DATA)
@@ -337,7 +339,8 @@ kind_of_known(struct php_hone_builder *builder, const zend_object *object,
 		return PHP_HONE_KIND_DATE;
 	if (kind != PHP_HONE_KIND_DATA &&
 		(!php_hone_object_is_plain(object) ||
-			!has_plain_properties(object)))
+			!(object->properties == NULL || known->loose ||
+				has_plain_properties(object))))
 		return PHP_HONE_KIND_OPAQUE;
 	if ((kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
 		(php_hone_object_is_lazy(object) ||
@@ -359,17 +362,42 @@ php_hone_object_kind(
 	return kind_of_object(builder, object);
 }
 
+/* Whether an object has a number already. If not, the object gets *number. */
+static zend_always_inline bool
+is_numbered(struct php_hone_builder *builder, const zend_object *object,
+	uint32_t *number)
+{
+	struct php_hone_numbered *known;
+
+	if (UNEXPECTED(object->handle >= builder->numbered_room) &&
+		!php_hone_numbered_grow(builder, object->handle))
+		return false;
+	known = &builder->numbered[object->handle];
+	if (known->build == builder->build) {
+		*number = known->number;
+		return true;
+	}
+	known->build = builder->build;
+	known->number = *number;
+	return false;
+}
+
 /* Write the marker of an object. Returns AN_OBJECT if it has no node yet, or if
  * the build ends here. */
 static zend_never_inline const zend_array *
 put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 	uint32_t next)
 {
-	size_t number = builder->objects.used / sizeof(size_t);
-	struct php_hone_class *class = class_of(builder, object->ce);
-	uint32_t kind = kind_of_known(builder, object, class);
-	bool known = false;
+	uint32_t number = (uint32_t)(builder->objects.used / sizeof(size_t));
+	struct php_hone_class *class;
+	uint32_t kind;
 
+	if (GC_REFCOUNT(object) != 1 && is_numbered(builder, object, &number)) {
+		put_marker(builder, to, number, next);
+		return NULL;
+	}
+	class = class_of(builder, object->ce);
+	kind = kind_of_known(builder, object, class);
 	if (kind & PHP_HONE_KIND_OPAQUE) {
 		builder->refused = needs_text;
 		return AN_OBJECT;
@@ -379,12 +407,7 @@ put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 		builder->refused = needs_answers;
 		return AN_OBJECT;
 	}
-	if (GC_REFCOUNT(object) != 1)
-		known = php_hone_shared_as(
-			builder, object, (uint32_t)number, &number);
-	put_marker(builder, to, (zend_long)number, next);
-	if (known)
-		return NULL;
+	put_marker(builder, to, number, next);
 	builder->next_object = object;
 	builder->next_class = class;
 	builder->next_is_date = kind == PHP_HONE_KIND_DATE;
@@ -485,6 +508,9 @@ put(struct php_hone_builder *builder, const zval *element, zval *to,
 	}
 	if (type == IS_OBJECT && builder->graph)
 		return put_object(builder, Z_OBJ_P(element), to, next);
+	if (type == IS_ARRAY)
+		return put_array(builder, Z_ARR_P(element),
+			GC_REFCOUNT(Z_ARR_P(element)) == 1, to, next);
 	return put_other(builder, element, to, next);
 }
 
@@ -995,23 +1021,6 @@ take_answer(struct php_hone_builder *builder, struct node *node)
 	return true;
 }
 
-/* The answer of __serialize(), or the dynamic properties, or null. properties:
- * room for the second. */
-static const zval *
-take_properties(const struct node *node, zval *properties)
-{
-	static const zval none = {.u1 = {.type_info = IS_NULL}};
-	const zend_object *object = node->object;
-
-	if (node->data != NULL)
-		return node->data;
-	if (object->properties == NULL || node->declared != 0 ||
-		object->properties->nNumOfElements == 0 || node->places != NULL)
-		return &none;
-	ZVAL_ARR(properties, object->properties);
-	return properties;
-}
-
 /* Returns the offset of a class's shape, which is built for the first object of
  * the class. */
 static size_t
@@ -1021,8 +1030,6 @@ shape_of(struct php_hone_builder *builder, const struct node *node)
 	struct php_hone_class *class = builder->next_class;
 	size_t shape;
 
-	if (EXPECTED(class->build == builder->build))
-		return class->shape;
 	/* The table of shared arrays also has classes, by their address. */
 	if (!php_hone_shared_find(builder, (const void *)ce, &shape)) {
 		shape = builder->arrays.used;
@@ -1030,8 +1037,37 @@ shape_of(struct php_hone_builder *builder, const struct node *node)
 			put_shape(builder, ce, node->kind, node->declared);
 	}
 	class->build = builder->build;
-	class->shape = shape;
 	return shape;
+}
+
+/* Begin the list of a node. Nodes of one class begin with the same bytes, up to
+ * their properties. */
+static zend_always_inline bool
+begin_node_list(struct php_hone_builder *builder, const struct node *node)
+{
+	struct php_hone_class *class = builder->next_class;
+	struct php_hone_buffer *arrays = &builder->arrays;
+	size_t head = php_hone_record_size(HT_MIN_MASK, 1, true);
+	uint32_t n = PHP_HONE_NODE_HEAD + node->declared;
+	size_t size = php_hone_record_size(HT_MIN_MASK, n, true), shape;
+
+	if (EXPECTED(class->build == builder->build)) {
+		if (UNEXPECTED(!php_hone_buffer_reserve(arrays, size))) {
+			builder->refused = PHP_HONE_NO_MEMORY;
+			return false;
+		}
+		memcpy(arrays->bytes + arrays->used,
+			arrays->bytes + class->node, head);
+		arrays->used += size;
+		return true;
+	}
+	if (begin_list(builder, n) == NULL)
+		return false;
+	shape = shape_of(builder, node);
+	put_list(&elements_at(builder, node->record)[PHP_HONE_NODE_SHAPE],
+		shape);
+	class->node = node->record;
+	return builder->refused == NULL;
 }
 
 static bool
@@ -1039,7 +1075,6 @@ begin_node(struct php_hone_builder *builder, struct node *node)
 {
 	const zend_class_entry *class = node->object->ce;
 	struct php_hone_buffer *objects = &builder->objects;
-	size_t shape;
 
 	node->kind = builder->next_class->kind;
 	if (builder->next_is_date)
@@ -1056,12 +1091,7 @@ begin_node(struct php_hone_builder *builder, struct node *node)
 	}
 	*(size_t *)(objects->bytes + objects->used) = node->record;
 	objects->used += sizeof(size_t);
-	if (begin_list(builder, PHP_HONE_NODE_HEAD + node->declared) == NULL)
-		return false;
-	shape = shape_of(builder, node);
-	put_list(&elements_at(builder, node->record)[PHP_HONE_NODE_SHAPE],
-		shape);
-	return builder->refused == NULL;
+	return begin_node_list(builder, node);
 }
 
 /*
@@ -1098,45 +1128,69 @@ add_call(struct php_hone_builder *builder, const struct node *node)
 	calls->used += sizeof(uint32_t);
 }
 
-/* Returns the new address of the elements of the node. */
+/* Returns the new address of the element. */
 static zend_always_inline zval *
-put_property(struct php_hone_builder *builder, const struct node *node,
-	uint32_t i, const zval *from, zval *elements, unsigned depth)
+put_property(struct php_hone_builder *builder, const zval *from, zval *to,
+	unsigned depth)
 {
-	const zend_array *next = put(builder, from, &elements[i], 0);
+	const zend_array *next = put(builder, from, to, 0);
+	size_t at;
 
 	if (next == NULL)
-		return elements;
-	build_member(builder, next, depth, offset_of(builder, &elements[i]));
-	return elements_at(builder, node->record);
+		return to;
+	at = offset_of(builder, to);
+	build_member(builder, next, depth, at);
+	return (zval *)(builder->arrays.bytes + at);
+}
+
+/* Build the answer of __serialize(), or the dynamic properties, or null.
+ * Returns the new address of the element. */
+static zend_always_inline zval *
+put_dynamic(struct php_hone_builder *builder, const struct node *node, zval *to,
+	unsigned depth)
+{
+	zend_array *table = node->object->properties;
+	zval properties;
+
+	if (UNEXPECTED(node->data != NULL))
+		return put_property(builder, node->data, to, depth);
+	if (table == NULL || node->declared != 0 ||
+		table->nNumOfElements == 0 || node->places != NULL) {
+		put_null(to);
+		return to;
+	}
+	ZVAL_ARR(&properties, table);
+	return put_property(builder, &properties, to, depth);
 }
 
 /* Build the table of dynamic properties, then the declared properties. */
-static void
+static zend_always_inline void
 put_properties(struct php_hone_builder *builder, const struct node *node,
 	unsigned depth)
 {
-	zval *to = elements_at(builder, node->record), properties;
+	zval *to =
+		&elements_at(builder, node->record)[PHP_HONE_NODE_PROPERTIES];
 	const zval *from = node->object->properties_table;
-	uint32_t values = 0;
+	uint32_t undefined = 0;
 
 	/* Dynamic properties are not deeper than their object. */
-	to = put_property(builder, node, PHP_HONE_NODE_PROPERTIES,
-		take_properties(node, &properties), to, depth);
-	for (uint32_t i = 0; i < node->declared && builder->refused == NULL;
-		i++) {
-		if (Z_TYPE(from[i]) == IS_UNDEF ||
-			(node->places != NULL && node->places[i] == 0)) {
-			to[PHP_HONE_NODE_HEAD + i].value.lval = 0;
-			set_type(&to[PHP_HONE_NODE_HEAD + i], IS_UNDEF, 0);
+	to = put_dynamic(builder, node, to, depth);
+	for (uint32_t i = 0; i < node->declared; i++, from++) {
+		to++;
+		if (UNEXPECTED(Z_TYPE_P(from) == IS_UNDEF) ||
+			UNEXPECTED(
+				node->places != NULL && node->places[i] == 0)) {
+			to->value.lval = 0;
+			set_type(to, IS_UNDEF, 0);
+			undefined++;
 			continue;
 		}
-		values++;
-		to = put_property(builder, node, PHP_HONE_NODE_HEAD + i,
-			&from[i], to, depth + 1);
+		to = put_property(builder, from, to, depth + 1);
+		if (UNEXPECTED(builder->refused != NULL))
+			return;
 	}
 	((zend_array *)(builder->arrays.bytes + node->record))->nNumOfElements =
-		PHP_HONE_NODE_HEAD + values;
+		PHP_HONE_NODE_HEAD + node->declared - undefined;
 }
 
 static void
@@ -1318,6 +1372,10 @@ begin_build(struct php_hone_builder *builder)
 			memset(builder->shared, 0,
 				builder->shared_room *
 					sizeof(*builder->shared));
+		if (builder->numbered != NULL)
+			memset(builder->numbered, 0,
+				builder->numbered_room *
+					sizeof(*builder->numbered));
 	}
 	builder->arrays.used = 0;
 	builder->strings.used = 0;

@@ -48,6 +48,11 @@ php_hone_builder_trim(struct php_hone_builder *builder, size_t keep)
 		builder->shared = NULL;
 		builder->shared_room = 0;
 	}
+	if (builder->numbered_room * sizeof(*builder->numbered) > keep) {
+		free(builder->numbered);
+		builder->numbered = NULL;
+		builder->numbered_room = 0;
+	}
 }
 
 void
@@ -109,9 +114,9 @@ grow_shared(struct php_hone_builder *builder)
 	return true;
 }
 
-static zend_always_inline bool
-find(struct php_hone_builder *builder, const void *address, uint32_t value,
-	size_t *found)
+bool
+php_hone_shared_find(
+	struct php_hone_builder *builder, const zend_array *array, size_t *at)
 {
 	struct php_hone_shared *entry;
 
@@ -120,31 +125,38 @@ find(struct php_hone_builder *builder, const void *address, uint32_t value,
 		builder->refused = PHP_HONE_NO_MEMORY;
 		return false;
 	}
-	entry = entry_of(builder, address);
+	entry = entry_of(builder, array);
 	if (entry->build == builder->build) {
-		*found = entry->at;
+		*at = (size_t)entry->at * 8;
 		return true;
 	}
-	entry->array = address;
+	entry->array = array;
 	entry->build = builder->build;
-	entry->at = value;
+	entry->at = (uint32_t)(builder->arrays.used / 8);
 	builder->n_shared++;
 	return false;
 }
 
+/* PHP uses the handles of freed objects again, so that the largest one is near
+ * the number of objects. */
 bool
-php_hone_shared_as(struct php_hone_builder *builder, const void *address,
-	uint32_t value, size_t *found)
+php_hone_numbered_grow(struct php_hone_builder *builder, uint32_t handle)
 {
-	return find(builder, address, value, found);
-}
+	size_t room = 64;
+	struct php_hone_numbered *numbered;
 
-bool
-php_hone_shared_find(
-	struct php_hone_builder *builder, const zend_array *array, size_t *at)
-{
-	if (!find(builder, array, (uint32_t)(builder->arrays.used / 8), at))
+	while (room <= handle)
+		room *= 2;
+	numbered = room > UINT32_MAX ? NULL : calloc(room, sizeof(*numbered));
+	if (numbered == NULL) {
+		builder->refused = PHP_HONE_NO_MEMORY;
 		return false;
-	*at *= 8;
+	}
+	if (builder->numbered != NULL)
+		memcpy(numbered, builder->numbered,
+			builder->numbered_room * sizeof(*numbered));
+	free(builder->numbered);
+	builder->numbered = numbered;
+	builder->numbered_room = (uint32_t)room;
 	return true;
 }

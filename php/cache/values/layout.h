@@ -98,9 +98,9 @@ php_hone_buffer_reserve(struct php_hone_buffer *buffer, size_t size)
 bool php_hone_shared_find(
 	struct php_hone_builder *builder, const zend_array *array, size_t *at);
 
-/* The same for any address and value: objects have numbers. */
-bool php_hone_shared_as(struct php_hone_builder *builder, const void *address,
-	uint32_t value, size_t *found);
+/* Make builder->numbered longer than `handle`. On failure, returns false and
+ * sets builder->refused. */
+bool php_hone_numbered_grow(struct php_hone_builder *builder, uint32_t handle);
 
 #define PHP_HONE_NO_MEMORY "more than fits into memory"
 #endif

@@ -6,24 +6,30 @@
 #include "text.h"
 #include <hone/hone.h>
 
-/* Offsets to be added to pointers. */
+/* What is added to a value of each type: an offset to a pointer, otherwise 0.
+ * A marker (graph.h) is of the type IS_OBJECT. */
 struct moved {
-	uintptr_t arrays, strings;
+	uint64_t by[IS_OBJECT + 1];
 };
 
-static zend_always_inline void
-move_value(zval *value, uint32_t type, const struct moved *by)
+static struct moved
+moved_by(uintptr_t arrays, uintptr_t strings)
 {
-	if (type == IS_STRING)
-		value->value.str = (zend_string *)((uintptr_t)value->value.str +
-						   by->strings);
-	else if (type == IS_ARRAY)
-		value->value.arr = (zend_array *)((uintptr_t)value->value.arr +
-						  by->arrays);
+	return (struct moved){{[IS_STRING] = strings, [IS_ARRAY] = arrays}};
 }
 
-/* Not 0 if one of four values is a string or an array: these have the largest
- * types. */
+/* Without a branch, since the types of neighbours differ. */
+static zend_always_inline void
+move_value(const zval *from, zval *to, const struct moved *moved)
+{
+	uint64_t by = moved->by[Z_TYPE_P(from)];
+
+	*to = *from;
+	to->value.lval = (zend_long)((uint64_t)from->value.lval + by);
+}
+
+/* Not 0 if one of four values may be a string or an array: these have the
+ * largest types, but for markers. */
 static zend_always_inline uint32_t
 has_pointers(const zval *four)
 {
@@ -35,39 +41,43 @@ has_pointers(const zval *four)
 	       8;
 }
 
-static void
-move_packed(const zval *from, zval *to, uint32_t n, const struct moved by)
+static zend_always_inline void
+move_packed(const zval *from, zval *to, uint32_t n, const struct moved *moved)
 {
-	uint32_t i = 0;
+	const zval *end = from + n;
 
-	for (; n - i >= 4; i += 4) {
-		memcpy(to + i, from + i, 4 * sizeof(*to));
-		if (has_pointers(from + i))
-			for (uint32_t k = i; k < i + 4; k++)
-				move_value(&to[k], Z_TYPE(from[k]), &by);
+	for (; end - from >= 4; from += 4, to += 4) {
+		if (!has_pointers(from)) {
+			memcpy(to, from, 4 * sizeof(*to));
+			continue;
+		}
+		move_value(&from[0], &to[0], moved);
+		move_value(&from[1], &to[1], moved);
+		move_value(&from[2], &to[2], moved);
+		move_value(&from[3], &to[3], moved);
 	}
-	for (; i < n; i++) {
-		to[i] = from[i];
-		move_value(&to[i], Z_TYPE(from[i]), &by);
-	}
+	for (; from != end; from++, to++)
+		move_value(from, to, moved);
 }
 
-static void
-move_buckets(const Bucket *from, Bucket *to, uint32_t n, const struct moved by)
+static zend_always_inline void
+move_buckets(
+	const Bucket *from, Bucket *to, uint32_t n, const struct moved *moved)
 {
-	for (uint32_t i = 0; i < n; i++) {
-		to[i] = from[i];
-		if (from[i].key != NULL)
-			to[i].key = (zend_string *)((uintptr_t)from[i].key +
-						    by.strings);
-		move_value(&to[i].val, Z_TYPE(from[i].val), &by);
+	for (const Bucket *end = from + n; from != end; from++, to++) {
+		uintptr_t key = (uintptr_t)from->key;
+		if (key != 0)
+			key += moved->by[IS_STRING];
+		move_value(&from->val, &to->val, moved);
+		to->h = from->h;
+		to->key = (zend_string *)key;
 	}
 }
 
 /* Copy the record at `from` to `to`, with pointers for readers at `view`. */
-static void
+static zend_always_inline void
 move_record(const zend_array *from, zend_array *to, const zend_array *view,
-	const struct moved by)
+	const struct moved *moved)
 {
 	size_t index = HT_HASH_SIZE(from->nTableMask);
 
@@ -84,24 +94,24 @@ move_record(const zend_array *from, zend_array *to, const zend_array *view,
 	if (HT_IS_PACKED(from))
 		move_packed(php_hone_record_elements(from, from->nTableMask),
 			php_hone_record_elements(to, from->nTableMask),
-			from->nNumUsed, by);
+			from->nNumUsed, moved);
 	else
 		move_buckets(php_hone_record_elements(from, from->nTableMask),
 			php_hone_record_elements(to, from->nTableMask),
-			from->nNumUsed, by);
+			from->nNumUsed, moved);
 }
 
 /* Returns the size of the arrays at `from`, in bytes. */
 static size_t
 move_arrays(const unsigned char *from, size_t size, unsigned char *to,
-	const unsigned char *view, const struct moved by)
+	const unsigned char *view, const struct moved *moved)
 {
 	size_t at = 0;
 
 	while (at < size && php_hone_is_record(from + at)) {
 		const zend_array *record = (const zend_array *)(from + at);
 		move_record(record, (zend_array *)(to + at),
-			(const zend_array *)(view + at), by);
+			(const zend_array *)(view + at), moved);
 		at += php_hone_record_bytes(record);
 	}
 	return at;
@@ -112,9 +122,10 @@ place_arrays(const struct php_hone_builder *builder, unsigned char *to,
 	const unsigned char *view)
 {
 	size_t arrays = builder->arrays.used;
-	struct moved by = {(uintptr_t)view, (uintptr_t)view + arrays - 1};
+	struct moved moved =
+		moved_by((uintptr_t)view, (uintptr_t)view + arrays - 1);
 
-	move_arrays(builder->arrays.bytes, arrays, to, view, by);
+	move_arrays(builder->arrays.bytes, arrays, to, view, &moved);
 	if (builder->strings.used != 0)
 		hone_memcpy(to + arrays, builder->strings.bytes,
 			builder->strings.used, HONE_COPY_AUTO);
@@ -149,14 +160,14 @@ php_hone_value_copy(const struct php_hone_value *stored, void *to,
 	const void *view, zval *copy)
 {
 	uintptr_t by = (uintptr_t)view - (uintptr_t)Z_PTR(stored->root);
+	struct moved moved = moved_by(by, by);
 	size_t arrays;
 
 	if (stored->data == NULL) {
 		*copy = stored->root;
 		return;
 	}
-	arrays = move_arrays(
-		stored->data, stored->size, to, view, (struct moved){by, by});
+	arrays = move_arrays(stored->data, stored->size, to, view, &moved);
 	if (arrays < stored->size)
 		hone_memcpy((unsigned char *)to + arrays,
 			(const unsigned char *)stored->data + arrays,

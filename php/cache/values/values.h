@@ -76,9 +76,15 @@ struct php_hone_repeated {
 
 /* An array that has more than one reference and is in the data already. */
 struct php_hone_shared {
-	const void *array; /* also an object or a class: graph.h */
+	const void *array; /* also a class: graph.h */
 	uint32_t build;
 	uint32_t at;
+};
+
+/* The number of an object that has more than one reference. */
+struct php_hone_numbered {
+	uint32_t build; /* of builder.build; any other one: not numbered yet */
+	uint32_t number;
 };
 
 /* The number of classes that a builder knows; a power of two. */
@@ -88,8 +94,9 @@ struct php_hone_class {
 	const zend_class_entry *class;
 	uint16_t kind;  /* graph.h */
 	bool date;      /* date.h */
-	uint32_t build; /* of builder.build; any other one: no shape yet */
-	size_t shape;   /* the offset of its shape */
+	bool loose;     /* all properties of its objects are dynamic */
+	uint32_t build; /* of builder.build; any other one: no node yet */
+	size_t node;    /* the offset of a node of the class */
 };
 
 /*
@@ -180,6 +187,8 @@ struct php_hone_builder {
 	uint32_t markers; /* the number of written markers */
 	struct php_hone_shared *shared;
 	uint32_t n_shared, shared_room;
+	struct php_hone_numbered *numbered; /* by the handle of the object */
+	uint32_t numbered_room;
 	/* strings that are in the data: by address, and by hash */
 	struct php_hone_repeated repeated[2 * PHP_HONE_REPEATED];
 	/* `build` of php_hone_repeated in the high half, `at` in the low one */
