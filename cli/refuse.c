@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages about invalid words of the command line, with suggestions. */
 #include <assert.h>
+#include <ctype.h>
 #include <string.h>
 #include "cli.h"
 
@@ -137,31 +138,59 @@ is_among(const char *const *words, const char *word, size_t length)
 	return false;
 }
 
-int
-cli_refuse_protocol(const struct cli *cli, const char *operand)
+/*
+ * Returns whether the word begins with one of QEMU's protocols and a colon. The
+ * name of a protocol may have upper case.
+ */
+static bool
+has_protocol(const char *word)
 {
-	/* QEMU's protocols before a colon. */
 	static const char *const protocols[] = {"json", "nbd", "nbd+tcp",
 		"nbd+unix", "http", "https", "ftp", "ftps", "ssh", "rbd",
 		"iscsi", "nfs", "gluster", "gluster+tcp", "gluster+unix",
 		"file", "host_device", "nvme", "vxhs", "fat", NULL};
-	const char *command = cli_commands[cli->command].name;
-	size_t length = strcspn(operand, ":/");
+	size_t length = strcspn(word, ":/");
+	char name[16];
 
-	if (operand[length] != ':' || image_is_address(operand) ||
-		!is_among(protocols, operand, length))
+	if (word[length] != ':' || length >= sizeof(name))
+		return false;
+	for (size_t i = 0; i < length; i++)
+		name[i] = (char)tolower((unsigned char)word[i]);
+	return is_among(protocols, name, length);
+}
+
+/* Set shown to the word without user and password: ftp://USER:PASSWORD@HOST. */
+static void
+hide_user(const char *word, char *shown, size_t size)
+{
+	const char *host = strstr(word, "://");
+
+	host = host ? host + 3 : word;
+	const char *at = memrchr(host, '@', strcspn(host, "/?#"));
+	snprintf(shown, size, "%.*s%s", (int)(host - word), word,
+		at && host > word ? at + 1 : host);
+}
+
+int
+cli_refuse_protocol(const struct cli *cli, const char *operand)
+{
+	const char *command = cli_commands[cli->command].name;
+	char name[IMAGE_NAME_MAX];
+
+	if (image_is_address(operand) || !has_protocol(operand))
 		return 0;
+	hide_user(operand, name, sizeof(name));
 	if (cli->command == COMMAND_convert && operand == cli->operands[1])
 		return cli_usage(command,
 			"'%s' is not a file: write a file, then copy the file "
 			"by \"qemu-img convert -n\"; './%s' is a file of that "
 			"name",
-			operand, operand);
+			name, name);
 	return cli_usage(command,
 		"'%s' is not a file: \"qemu-nbd --read-only --connect "
 		"/dev/nbd0 '%s'\" serves it as a block device; './%s' is a "
 		"file of that name",
-		operand, operand, operand);
+		name, name, name);
 }
 
 int
@@ -200,9 +229,8 @@ int
 cli_refuse_format(const struct cli *cli, enum option_id id, const char *name)
 {
 	/* QEMU's names of formats. */
-	static const char *const others[] = {"vhdx", "vpc", "vdi",
-		"qed", "qcow", "luks", "parallels", "dmg", "bochs", "cloop",
-		NULL};
+	static const char *const others[] = {"vhdx", "vpc", "vdi", "qed",
+		"qcow", "luks", "parallels", "dmg", "bochs", "cloop", NULL};
 	const char *command = cli_commands[cli->command].name;
 	char list[CLI_FORMATS];
 

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "hash/sums.h"
 #include "store/address.h"
 #include "store/forward.h"
@@ -31,7 +32,7 @@ open_list(const char *list, unsigned timeout, struct image_stream **out,
 	struct image_error *err)
 {
 	const struct image_store_how how = {.timeout = timeout};
-	bool https = strncmp(list, "https:", 6) == 0;
+	bool https = strncasecmp(list, "https:", 6) == 0;
 	struct image_store *store;
 
 	if (!https && !image_is_address(list) && !strstr(list, "://"))

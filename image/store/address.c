@@ -2,17 +2,19 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "image.h"
 #include "store/address.h"
 #include "store/device.h"
 #include "store/nbd/open.h"
 
+typedef int (*open_fn)(const char *address, const struct image_store_how *how,
+	struct image_store **out, struct image_error *err);
+
 struct scheme {
 	const char *name;
-	int (*open)(const char *address, const struct image_store_how *how,
-		struct image_store **out, struct image_error *err);
-	int (*target)(const char *address, const struct image_store_how *how,
-		struct image_store **out, struct image_error *err);
+	open_fn open;
+	open_fn target;
 };
 
 /* Ends with a NULL name. */
@@ -23,7 +25,8 @@ static const struct scheme schemes[] = {
 	{NULL, NULL, NULL},
 };
 
-/* Returns the scheme of an address, or NULL for a path. */
+/* Returns the scheme of an address, in upper or lower case, or NULL for a path.
+ */
 static const struct scheme *
 scheme_of(const char *address)
 {
@@ -34,7 +37,7 @@ scheme_of(const char *address)
 		return NULL;
 	for (const struct scheme *s = schemes; s->name; s++)
 		if (strlen(s->name) == length &&
-			memcmp(s->name, address, length) == 0)
+			strncasecmp(s->name, address, length) == 0)
 			return s;
 	return NULL;
 }
@@ -96,6 +99,7 @@ image_address_name(const char *address)
 		host = at ? at + 1 : address + before;
 	}
 	memcpy(name, address, before);
+	memcpy(name, scheme->name, strlen(scheme->name));
 	size_t rest = (size_t)(address + end - host);
 	memcpy(name + before, host, rest);
 	name[before + rest] = '\0';
@@ -113,6 +117,22 @@ image_address_is_plain(const char *address)
 	       (strcmp(scheme->name, "s3") == 0 && image_s3_is_plain());
 }
 
+/* Open an address by its scheme in lower case. */
+static int
+open_with(open_fn open, const struct scheme *scheme, const char *address,
+	const struct image_store_how *how, struct image_store **out,
+	struct image_error *err)
+{
+	char *lower = strdup(address);
+
+	if (!lower)
+		return image_no_memory(err);
+	memcpy(lower, scheme->name, strlen(scheme->name));
+	int rc = open(lower, how, out, err);
+	free(lower);
+	return rc;
+}
+
 int
 image_store_open_address(const char *address, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err)
@@ -124,7 +144,7 @@ image_store_open_address(const char *address, const struct image_store_how *how,
 		return image_store_open_stdin(how, out, err);
 	if (!scheme)
 		return image_store_open(address, NULL, how, out, err);
-	return scheme->open(address, how, out, err);
+	return open_with(scheme->open, scheme, address, how, out, err);
 }
 
 int
@@ -142,5 +162,5 @@ image_store_open_target(const char *address, const struct image_store_how *how,
 		return image_fail(err, address, -ENOTSUP,
 			"cannot be written: %s: is for reading only",
 			scheme->name);
-	return scheme->target(address, how, out, err);
+	return open_with(scheme->target, scheme, address, how, out, err);
 }

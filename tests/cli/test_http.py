@@ -462,6 +462,15 @@ def test_a_list_of_digests_from_a_server_that_never_answers(
         "digest", "--expect", url.replace("https", "HTTPS"), small)
 
 
+def test_a_scheme_may_have_upper_case(web, out):
+    with Server(images.noise(2 * BLOCK)) as server:
+        url = server.url().replace("http:", "HTTP:")
+        web.copies(server, out, url=url)
+    said = web.fails("info", "HtTpS://me:hidden@127.0.0.1:1/a?hidden", code=4)
+    assert said.startswith("hone: https://127.0.0.1:1/a: cannot be read")
+    assert "hidden" not in said
+
+
 @pytest.mark.parametrize("words", [
     ["convert", "-S", "3"], ["digest", "-a", "crc"], ["map", "-f", "floppy"],
     ["compare", "-m", "65"], ["info", "--timeout", "0"],

@@ -259,6 +259,13 @@ def test_a_longer_image_is_refused(hone, source, work):
     ("nbd://u:secret@h/?tls-psk-file=/etc/passwd", "names no file"),
     ("nbd+unix:///?socket={sock}&tls-psk-file=/etc/passwd", "names no file"),
     ("nbds+unix:///?tls-certificates=/etc&socket={sock}", "names no file"),
+    ("nbd+unix:///?socket={sock}&tls-verify-peer=false", "--tls-certificates"),
+    ("nbd+unix:///?socket={sock};color=red&a=b",
+     "its query has 'color'; only socket=SOCKET is allowed"),
+    ("nbd+unix:///?Socket={sock}", "its query has 'Socket'; only"),
+    ("nbd://127.0.0.1:1/?%73ocket={sock}", "its query has '%73ocket'; only"),
+    ("NBD+Unix:///?socket={sock}", "No such file"),
+    ("NBD://u:secret@127.0.0.1:1/?x", "its query has 'x'; only"),
     ("nbd+unix:///", "cannot be opened"),
     ("nbd+unix:///?socket={sock}", "No such file")])
 def test_an_address_that_is_not_valid(hone, work, address, reason):
@@ -366,41 +373,35 @@ def test_an_export_has_its_ends_only_with_the_content_that_is_expected(
 MULTI = nbd_server.CAN_FLUSH | nbd_server.CAN_ZERO | nbd_server.CAN_MULTI
 
 
+def connections_of(server):
+    """How many it had. It takes them in their order."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.connect(server.path)
+        assert probe.recv(8) == b"NBDMAGIC"
+    return server.connections - 1
+
+
 def test_requests_are_many_and_large(hone, work):
     """With two threads, too; over several connections if they are allowed."""
     data = bytearray(random.Random(3).randbytes(16 * MI))
     for flags, connections in (nbd_server.CAN_FLUSH, 1), (MULTI, 4):
-        waiting, most = set(), []
+        waiting, most = [], []
 
         def read(connection, cookie, offset, length):
-            """Answers when no more requests come."""
+            """Answers no long request before eight of them wait."""
             with server.lock:
-                waiting.add(cookie << 8 | connection.number)
+                waiting.append((connection, cookie, offset, length))
                 most.append(len(waiting))
-            connection.later.append((cookie, offset, length))
-            connection.connection.settimeout(.05)
-            try:
-                while True:
-                    try:
-                        connection.connection.recv(1, socket.MSG_PEEK)
-                        if len(connection.later) < 8 // connections:
-                            return True
-                    except TimeoutError:
-                        pass
-                    break
-            finally:
-                connection.connection.settimeout(None)
-            for cookie, offset, length in connection.later:
-                with server.lock:
-                    waiting.discard(cookie << 8 | connection.number)
-                connection.answer(cookie, data=data[offset:offset + length],
-                                  offset=offset)
-            connection.later.clear()
+                if length < 256 * KI or max(most) >= 8:
+                    while waiting:
+                        asker, cookie, at, length = waiting.pop()
+                        asker.answer(cookie, data=data[at:at + length],
+                                     offset=at)
             return True
         with serve(work, data, flags, read=read, extents=None) as server:
-            hone.ok("convert", "-q", "-m", "2", "-f", "raw", server.url,
-                    work / "out")
-            assert server.connections == connections
+            hone.ok("convert", "-q", "-m", "2", "--timeout", "20", "-f", "raw",
+                    server.url, work / "out")
+            assert connections_of(server) == connections
         assert (work / "out").read_bytes() == data
         os.unlink(work / "out")
         lengths = [length for kind, _, length in server.requests
@@ -505,6 +506,14 @@ def test_a_handshake_of_single_bytes(hone, work):
         server.serve = slow
         line = refused(hone, "info", "--timeout", "1", server.url, code=AGAIN)
     assert line.endswith("the server did not answer for 1 second")
+
+
+def test_a_look_at_the_header_takes_one_connection(hone, work):
+    """Servers log connections that end before a request."""
+    with serve(work, disk(), MULTI) as server:
+        hone.ok("info", "-f", "raw", server.url)
+        hone.ok("info", server.url)
+        assert connections_of(server) == 2
 
 
 def test_a_server_with_fewer_connections_than_it_allows(hone, work):

@@ -320,6 +320,16 @@ def test_what_qemu_takes_for_a_protocol_is_no_file(
     hone.ok("convert", "-q", small, "a:b", cwd=out)
 
 
+@pytest.mark.parametrize("name, shown", [
+    ("FTP://me:hidden@host/disk", "FTP://host/disk"),
+    ("ssh://me@host/a@b", "ssh://host/a@b"), ("Rbd:pool/a@b", "Rbd:pool/a@b")])
+def test_a_protocol_is_known_in_upper_case_and_shows_no_password(
+        hone, name, shown):
+    said = hone.misused("info", name)
+    assert f"'{shown}' is not a file: \"qemu-nbd " in said
+    assert "hidden" not in said
+
+
 def test_formats_of_others_come_with_the_way_out(hone, small, out):
     for name in "vhdx", "vdi", "vpc", "luks":
         said = hone.misused("convert", "-O", name, small, out / "d")

@@ -374,6 +374,19 @@ fill_slot(struct image_nbd_store *nbd, struct image_nbd_slot *slot)
 	return true;
 }
 
+/* Requests queue at the connections that there are: make the others. */
+static void
+connect_more(struct image_nbd_store *nbd)
+{
+	struct image_error ignored;
+
+	nbd->may_connect = false;
+	for (int i = 1; i < NBD_CONNECTIONS; i++)
+		if (!nbd->connections[i].handle &&
+			image_nbd_connect(&nbd->connections[i], &ignored) < 0)
+			return;
+}
+
 static void
 send_all(struct image_nbd_store *nbd)
 {
@@ -384,6 +397,8 @@ send_all(struct image_nbd_store *nbd)
 		struct image_nbd_connection *connection = choose(nbd);
 		if (!connection)
 			return;
+		if (connection->under_way && nbd->may_connect)
+			connect_more(nbd);
 		if (slot->call && slot->call->rc < 0)
 			settle(slot);
 		if (slot->call || fill_slot(nbd, slot))
@@ -448,18 +463,6 @@ lost(struct image_nbd_connection *connection, int rc,
 	nbd->due_ns = image_nbd_now() + (FIRST_WAIT_NS << (nbd->losses - 1));
 }
 
-/* The first connection is ready: make more if the server allows them. */
-static void
-connect_more(struct image_nbd_store *nbd)
-{
-	struct image_error ignored;
-
-	for (int i = 1; nbd->multi && i < NBD_CONNECTIONS; i++)
-		if (!nbd->connections[i].handle &&
-			image_nbd_connect(&nbd->connections[i], &ignored) < 0)
-			return;
-}
-
 static void
 became_ready(struct image_nbd_connection *connection)
 {
@@ -477,7 +480,7 @@ became_ready(struct image_nbd_connection *connection)
 	nbd->open = true;
 	pthread_cond_signal(&nbd->opened);
 	pthread_mutex_unlock(&nbd->lock);
-	connect_more(nbd);
+	nbd->may_connect = nbd->multi;
 }
 
 /* Returns the time at which the connection is late; UINT64_MAX: never. */

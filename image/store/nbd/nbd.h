@@ -160,9 +160,12 @@ struct image_nbd_store {
 	struct image_nbd_call *calls;
 	struct image_nbd_call **calls_end;
 	struct image_nbd_slot slots[NBD_SLOTS];
-	/* the first one is connected again if it is lost; others are made
-	 * while the first one is ready */
+	/* the first one is connected again if it is lost; the others are made
+	 * by the first request that finds another one under way */
 	struct image_nbd_connection connections[NBD_CONNECTIONS];
+	/* the server allows more, and they were not made since the first one
+	 * became ready */
+	bool may_connect;
 	/* connections of the first kind lost since a request was answered */
 	unsigned losses;
 	/* when the first connection is made again */

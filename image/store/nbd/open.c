@@ -41,6 +41,28 @@ image_nbd_library(void)
 	return version;
 }
 
+/* The query has only the socket. libnbd has keys that name files, and one that
+ * accepts any certificate. */
+static int
+check_query(const char *address, const char *query, struct image_error *err)
+{
+	size_t length;
+
+	for (; *query; query += length + (query[length] != '\0')) {
+		length = strcspn(query, "&;#");
+		if (length == 0 || strncmp(query, "socket=", 7) == 0)
+			continue;
+		if (strncmp(query, "tls-", 4) == 0)
+			return image_fail(err, address, -EINVAL,
+				"an address names no file but a socket: use "
+				"--tls-certificates or --tls-psk");
+		return image_fail(err, address, -EINVAL,
+			"its query has '%.*s'; only socket=SOCKET is allowed",
+			(int)strcspn(query, "=&;#"), query);
+	}
+	return 0;
+}
+
 static int
 check_address(const char *address, const struct image_store_how *how,
 	struct image_error *err)
@@ -53,10 +75,9 @@ check_address(const char *address, const struct image_store_how *how,
 		return image_fail(err, address, -EINVAL,
 			"is not an address: write nbd://HOST[:PORT]/EXPORT or "
 			"nbd+unix:///EXPORT?socket=SOCKET");
-	if (query && strstr(query, "tls-"))
-		return image_fail(err, address, -EINVAL,
-			"an address names no file but a socket: use "
-			"--tls-certificates or --tls-psk");
+	int rc = query ? check_query(address, query + 1, err) : 0;
+	if (rc < 0)
+		return rc;
 	if (!secure && (how->tls_certificates || how->tls_psk))
 		return image_fail(err, address, -EINVAL,
 			"is not encrypted: TLS needs nbds:// or nbds+unix://");
