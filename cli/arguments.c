@@ -194,6 +194,7 @@ cli_open(const struct cli *cli, struct image_open *how)
 	*how = (struct image_open){
 		.allow_backing = cli->option[OPTION_ALLOW_BACKING],
 		.allow_data_file = cli->option[OPTION_ALLOW_DATA_FILE],
+		.member = cli->option[OPTION_MEMBER],
 		.snapshot = cli->option[OPTION_SNAPSHOT],
 		.untrusted = cli->option[OPTION_UNTRUSTED],
 		.force_share = cli->option[OPTION_FORCE_SHARE],

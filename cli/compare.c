@@ -102,8 +102,9 @@ open_side(const struct cli *cli, int which, const struct image_format *format,
 		return rc;
 	how.format = format;
 	how.whole = true;
-	/* --snapshot selects a snapshot of A, and --unpack its packing */
+	/* --snapshot, --unpack and --member are about A */
 	if (which == 1) {
+		how.member = NULL;
 		how.snapshot = NULL;
 		how.packing = IMAGE_PACKING_AUTO;
 	}

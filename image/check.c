@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The part of image_check() that all formats share. */
 #include <errno.h>
+#include "archive/archive.h"
 #include "format/formats.h"
 #include "format/verdict.h"
 #include "store/address.h"
@@ -30,6 +31,23 @@ find_format(struct image_store *store, const struct image_open *how,
 /* More than the signatures at the end of a file. */
 #define STEP ((size_t)1 << 20)
 
+/* Move *at behind most of a hole, such as one of a sparse member of an archive.
+ */
+static int
+skip_hole(struct image_store *store, uint64_t *at, struct image_error *err)
+{
+	uint64_t length;
+	bool hole;
+
+	if (store->size == IMAGE_SIZE_UNKNOWN || *at >= store->size)
+		return 0;
+	int rc = image_store_extent(
+		store, *at, store->size - *at, &length, &hole, err);
+	if (rc == 0 && hole)
+		*at += length / STEP * STEP;
+	return rc;
+}
+
 /*
  * Read a stream to its end, and set its size. With ends_only, only the first
  * and the last bytes are kept, which is enough for the tests of a raw image.
@@ -41,7 +59,9 @@ read_stream(struct image_store *store, bool ends_only, struct image_error *err)
 	int rc = 0;
 
 	while (rc == 0 && reached == STEP) {
-		rc = image_store_reach(store, at, STEP, &reached, err);
+		rc = skip_hole(store, &at, err);
+		if (rc == 0)
+			rc = image_store_reach(store, at, STEP, &reached, err);
 		if (rc == 0 && ends_only && at >= 2 * STEP)
 			image_store_release(store, at - STEP, STEP);
 		at += reached;
@@ -122,6 +142,8 @@ image_check(const char *path, const struct image_open *how,
 	int rc = image_store_open_address(path, &store_how, &store, err);
 	if (rc == 0)
 		rc = image_unpack_store(&store, how, err);
+	if (rc == 0)
+		rc = image_archive_store(&store, how, false, err);
 	if (rc < 0)
 		return rc;
 	image_forward_spill(store, how->spill);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
+#include "archive/archive.h"
 #include "format/formats.h"
 #include "unpack/unpack.h"
 
@@ -122,6 +123,15 @@ foreign_by_suffix(const char *path)
 	return NULL;
 }
 
+bool
+image_has_suffix(const char *path)
+{
+	for (size_t i = 0; i < COUNT(formats); i++)
+		if (listed(formats[i]->suffixes, suffix_of(path)))
+			return true;
+	return foreign_by_suffix(path);
+}
+
 const char *
 image_foreign_by_magic(const unsigned char *head, size_t length, bool *in_disk)
 {
@@ -144,7 +154,8 @@ image_format_by_suffix(const char *path)
 		if (listed(formats[i]->suffixes, suffix_of(path)))
 			return formats[i];
 	/* A suffix of no format means raw: "debian-12.5", "disk.old". */
-	return foreign_by_suffix(path) || path[image_unpack_name(path)]
+	return foreign_by_suffix(path) || path[image_unpack_name(path)] ||
+			       image_archive_by_suffix(path)
 		       ? NULL
 		       : &image_format_raw;
 }

@@ -21,6 +21,11 @@ const struct image_format *image_format_by_magic(
 const char *image_foreign_by_magic(
 	const unsigned char *head, size_t length, bool *in_disk);
 /*
+ * Returns whether the file name has the suffix of a format that this release
+ * knows, such as ".img".
+ */
+bool image_has_suffix(const char *path);
+/*
  * Returns the name of the format with the suffix of path; NULL for raw or none.
  */
 const char *image_claimed_by_suffix(const char *path);

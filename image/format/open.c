@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include "archive/archive.h"
 #include "format/formats.h"
 #include "format/verdict.h"
 #include "store/address.h"
@@ -63,13 +64,24 @@ image_probe(struct image_store *store, const struct image_format **format,
 	return check_name(store, err);
 }
 
+/* Returns whether the message is about the store or the archive that has it. */
+static bool
+is_about(const struct image_error *err, const struct image_store *store)
+{
+	size_t length = strlen(err->file);
+
+	return strncmp(err->file, store->name, length) == 0 &&
+	       (!store->name[length] ||
+		       strncmp(store->name + length, ": ", 2) == 0);
+}
+
 /* A file that is damaged, or another one, fails in many ways. */
 static void
 settle(struct image_store *store, struct image_error *err)
 {
 	struct image_error other;
 
-	if (err->refused || err->again || strcmp(err->file, store->name) != 0)
+	if (err->refused || err->again || !is_about(err, store))
 		return;
 	if (image_store_unchanged(store, &other) < 0 && other.refused)
 		*err = other;
@@ -136,6 +148,8 @@ image_open(const char *path, const struct image_open *how,
 		rc = expect_digest(&store, how->expect, err);
 	if (rc == 0)
 		rc = image_unpack_store(&store, how, err);
+	if (rc == 0)
+		rc = image_archive_store(&store, how, !how->inspect, err);
 	return rc < 0 ? rc : image_open_store(store, how, out, err);
 }
 

@@ -220,6 +220,11 @@ struct image_open {
 	const struct image_format *format;
 	/* of the file itself, not of backing files and data files */
 	enum image_packing packing;
+	/* the member of a tar archive that is the image. NULL: the first one
+	 * with the suffix of an image, if the file is an archive by its suffix,
+	 * or if format is NULL and packing IMAGE_PACKING_AUTO, by its first
+	 * bytes */
+	const char *member;
 	/* most bytes of what unpacks the file; 0: the default. A file that
 	 * needs more is refused. */
 	uint64_t memory;

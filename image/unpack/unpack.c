@@ -11,31 +11,46 @@
 static const struct packing {
 	const char *name;
 	const char *suffix;
+	const char *tar;
 	const char *library;
 	const char *package;
 	const struct image_decoder *decoder;
 } packings[] = {
-#define IMAGE_PACKING_ROW(id, name, suffix, library, package)                  \
+#define IMAGE_PACKING_ROW(id, name, suffix, tar, library, package)             \
 	[IMAGE_PACKING_##id] = {                                               \
-		#name, suffix, library, package, &image_decoder_##name},
+		#name, suffix, tar, library, package, &image_decoder_##name},
 #include "unpack/packings.def"
 #undef IMAGE_PACKING_ROW
 };
 
 #define FIRST ((int)IMAGE_PACKING_GZIP)
 
+/* Returns whether the name ends with the suffix, and is more than that. */
+static bool
+ends_with(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), n = strlen(suffix);
+
+	return length > n && name[length - n - 1] != '/' &&
+	       strcasecmp(name + length - n, suffix) == 0;
+}
+
+bool
+image_unpack_is_tar(const char *name)
+{
+	for (int i = FIRST; i < IMAGE_PACKINGS; i++)
+		if (ends_with(name, packings[i].tar))
+			return true;
+	return false;
+}
+
 enum image_packing
 image_unpack_by_suffix(const char *name)
 {
-	size_t length = strlen(name);
-
-	for (int i = FIRST; i < IMAGE_PACKINGS; i++) {
-		size_t n = strlen(packings[i].suffix);
-		/* The name is more than a suffix. */
-		if (length > n && name[length - n - 1] != '/' &&
-			strcasecmp(name + length - n, packings[i].suffix) == 0)
+	for (int i = FIRST; i < IMAGE_PACKINGS; i++)
+		if (ends_with(name, packings[i].suffix) ||
+			ends_with(name, packings[i].tar))
 			return (enum image_packing)i;
-	}
 	return IMAGE_PACKING_NONE;
 }
 

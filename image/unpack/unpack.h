@@ -20,6 +20,9 @@ const char *image_unpack_version(enum image_packing packing);
  * IMAGE_PACKING_NONE. */
 enum image_packing image_unpack_by_suffix(const char *name);
 
+/* Returns whether the name has the suffix of a packed tar archive: ".tgz". */
+bool image_unpack_is_tar(const char *name);
+
 /* Returns the packing whose magic the bytes begin with, or IMAGE_PACKING_NONE.
  */
 enum image_packing image_unpack_by_magic(

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_ARCHIVE_H
+#define HONE_IMAGE_ARCHIVE_H
+/*
+ * Images inside tar archives:
+ *
+ *   open.c      is it an archive, and which member is the image?
+ *   member.c    the store of the member: a map from it to the archive
+ *   manifest.c  the digests that an OVA has for its members
+ *   tar.c       headers; pax.c: extended headers; map.c: sparse members
+ */
+#include "archive/tar.h"
+#include "store/stream.h"
+
+/*
+ * Replace a store by one of an image that is a member of it, as how->member
+ * says. No change if it is not an archive. Closes the store on failure.
+ *
+ * With verify, the bytes are those that the manifest of an OVA names, or the
+ * last read fails with err->refused.
+ */
+int image_archive_store(struct image_store **store,
+	const struct image_open *how, bool verify, struct image_error *err);
+
+/* Returns whether the name is that of an archive, packed or not. */
+bool image_archive_by_suffix(const char *name);
+
+/* What an OVA has besides its disks. */
+struct manifest {
+	/* the first description and the first manifest that follows it; name is
+	 * NULL if there is none */
+	struct manifest_file {
+		char *name;
+		char *text;
+		size_t length;
+	} ovf, mf;
+};
+
+/* Keep a member that is a description or a manifest. */
+int manifest_note(struct manifest *manifest, struct tar *tar,
+	const struct tar_member *member, struct image_error *err);
+void manifest_free(struct manifest *manifest);
+
+/*
+ * A stream of the bytes of `from`, which it owns, also after a failure. At its
+ * end, when the manifest has all that there is, every line for the description
+ * and for the disk of that name has to hold. The manifest stays the caller's.
+ */
+int manifest_stream(struct image_stream *from, const struct manifest *manifest,
+	const char *disk, struct image_stream **out, struct image_error *err);
+
+/* Returns the name without a leading "./". */
+const char *archive_name(const char *name);
+
+#endif

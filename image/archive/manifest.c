@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * The manifest of an OVA: lines "SHA256(disk.vmdk)= HEX". OVF 2.1, clause 7:
+ * the description comes first, and the manifest behind it or at the end.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include "archive/archive.h"
+#include "hash/hash.h"
+
+/* More than a description of hundreds of disks. */
+#define MAX_TEXT ((uint64_t)4 << 20)
+
+/* The algorithms of OVF. */
+static const char *const names[] = {"sha256", "sha1", "sha512"};
+#define ALGORITHMS (sizeof(names) / sizeof(names[0]))
+
+struct digests {
+	struct {
+		struct image_hash *hash;
+		unsigned char bytes[IMAGE_DIGEST_MAX];
+	} list[ALGORITHMS];
+};
+
+struct line {
+	/* of names */
+	size_t algorithm;
+	const char *name;
+	size_t name_length;
+	struct image_expect expect;
+};
+
+static bool
+ends_with(const char *name, const char *suffix)
+{
+	size_t length = strlen(name), n = strlen(suffix);
+
+	return length > n && strcasecmp(name + length - n, suffix) == 0;
+}
+
+int
+manifest_note(struct manifest *manifest, struct tar *tar,
+	const struct tar_member *member, struct image_error *err)
+{
+	struct manifest_file *file = NULL;
+
+	if (!manifest->ovf.name && ends_with(member->name, ".ovf"))
+		file = &manifest->ovf;
+	else if (manifest->ovf.name && !manifest->mf.name &&
+		 ends_with(member->name, ".mf"))
+		file = &manifest->mf;
+	if (!file || member->type != TAR_REGULAR || member->sparse)
+		return 0;
+	if (member->size > MAX_TEXT)
+		return image_fail(err, tar->store->name, -E2BIG,
+			"has a file of an OVA, '%.200s', of more than 4 MiB",
+			member->name);
+	file->name = strdup(member->name);
+	file->text = malloc(member->size + 1);
+	if (!file->name || !file->text)
+		return image_no_memory(err);
+	file->length = member->size;
+	return image_store_read(
+		tar->store, member->from, file->text, file->length, err);
+}
+
+void
+manifest_free(struct manifest *manifest)
+{
+	free(manifest->ovf.name);
+	free(manifest->ovf.text);
+	free(manifest->mf.name);
+	free(manifest->mf.text);
+}
+
+static int
+fail_line(const struct manifest *manifest, const char *store, unsigned number,
+	struct image_error *err)
+{
+	return image_fail(err, store, -EINVAL,
+		"its manifest '%.200s' has no digest of a file on line %u",
+		manifest->mf.name, number);
+}
+
+/* Parse "SHA256(NAME)= HEX". Blanks around the parts are allowed. */
+static bool
+parse_line(const char *text, const char *end, struct line *line)
+{
+	const char *open = memchr(text, '(', (size_t)(end - text));
+	const char *equals = memrchr(text, '=', (size_t)(end - text));
+	const char *close, *word;
+
+	if (!open || !equals || equals < open)
+		return false;
+	close = memrchr(open, ')', (size_t)(equals - open));
+	if (!close || strspn(close + 1, " \t") < (size_t)(equals - close - 1))
+		return false;
+	word = open;
+	while (word > text && word[-1] == ' ')
+		word--;
+	line->name = open + 1;
+	line->name_length = (size_t)(close - open - 1);
+	for (equals++; equals < end && *equals == ' '; equals++)
+		;
+	for (size_t i = 0; i < ALGORITHMS; i++) {
+		size_t n = (size_t)(word - text);
+		if (strlen(names[i]) != n ||
+			strncasecmp(text, names[i], n) != 0)
+			continue;
+		line->algorithm = i;
+		return image_expect_hex(&line->expect,
+			image_algorithm_by_name(names[i], n), equals,
+			(size_t)(end - equals));
+	}
+	return false;
+}
+
+static bool
+is_for(const struct line *line, const char *name)
+{
+	name = archive_name(name);
+	return strlen(name) == line->name_length &&
+	       memcmp(name, line->name, line->name_length) == 0;
+}
+
+/* Create the hashes. */
+static int
+begin(struct digests *digests, struct image_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < ALGORITHMS; i++) {
+		rc = image_hash_create(&digests->list[i].hash,
+			image_algorithm_by_name(names[i], strlen(names[i])),
+			err);
+		if (rc == 0)
+			rc = image_hash_begin(digests->list[i].hash, err);
+	}
+	return rc;
+}
+
+static int
+add(struct digests *digests, const void *bytes, size_t length,
+	struct image_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < ALGORITHMS; i++)
+		rc = image_hash_add(digests->list[i].hash, bytes, length, err);
+	return rc;
+}
+
+static int
+end(struct digests *digests, struct image_error *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < ALGORITHMS; i++)
+		rc = image_hash_end(
+			digests->list[i].hash, digests->list[i].bytes, err);
+	return rc;
+}
+
+static void
+destroy(struct digests *digests)
+{
+	for (size_t i = 0; i < ALGORITHMS; i++)
+		image_hash_destroy(digests->list[i].hash);
+}
+
+struct verified {
+	struct image_stream stream;
+	struct image_stream *from;
+	const struct manifest *manifest;
+	char *disk;
+	struct digests digests;
+	bool ended;
+};
+
+/* Check a line for a file that has these digests. */
+static int
+check_line(const struct verified *v, const struct line *line,
+	const struct digests *digests, struct image_error *err)
+{
+	if (memcmp(digests->list[line->algorithm].bytes, line->expect.bytes,
+		    line->expect.algorithm->length) == 0)
+		return 0;
+	int rc = image_fail(err, v->stream.name, -EINVAL,
+		"the file is refused: the %s of '%.*s' is not that of the "
+		"manifest '%.200s'",
+		names[line->algorithm],
+		(int)(line->name_length < 200 ? line->name_length : 200),
+		line->name, v->manifest->mf.name);
+	err->refused = true;
+	return rc;
+}
+
+static int
+check_lines(const struct verified *v, const struct digests *ovf,
+	struct image_error *err)
+{
+	const struct manifest_file *mf = &v->manifest->mf;
+	const char *text = mf->text, *last = text + mf->length;
+	int rc = 0;
+
+	for (unsigned number = 1; rc == 0 && text < last; number++) {
+		struct line line;
+		const char *next = memchr(text, '\n', (size_t)(last - text));
+		const char *stop = next ? next : last;
+		const char *start = text;
+		text = next ? next + 1 : last;
+		while (stop > start && strchr(" \t\r", stop[-1]) && stop[-1])
+			stop--;
+		if (stop == start)
+			continue;
+		if (!parse_line(start, stop, &line))
+			return fail_line(
+				v->manifest, v->stream.name, number, err);
+		if (is_for(&line, v->disk))
+			rc = check_line(v, &line, &v->digests, err);
+		else if (is_for(&line, v->manifest->ovf.name))
+			rc = check_line(v, &line, ovf, err);
+	}
+	return rc;
+}
+
+static int
+verify(struct verified *v, struct image_error *err)
+{
+	const struct manifest_file *ovf = &v->manifest->ovf;
+	struct digests digests = {0};
+
+	v->ended = true;
+	if (!v->manifest->mf.name)
+		return 0;
+	int rc = end(&v->digests, err);
+	if (rc == 0)
+		rc = begin(&digests, err);
+	if (rc == 0)
+		rc = add(&digests, ovf->text, ovf->length, err);
+	if (rc == 0)
+		rc = end(&digests, err);
+	if (rc == 0)
+		rc = check_lines(v, &digests, err);
+	destroy(&digests);
+	return rc;
+}
+
+static int
+verified_read(struct image_stream *stream, void *buf, size_t length,
+	size_t *got, struct image_error *err)
+{
+	struct verified *v = (struct verified *)stream;
+
+	int rc = image_stream_read(v->from, buf, length, got, err);
+	if (rc == 0 && *got)
+		rc = add(&v->digests, buf, *got, err);
+	else if (rc == 0 && !v->ended)
+		rc = verify(v, err);
+	return rc;
+}
+
+static void
+verified_close(struct image_stream *stream)
+{
+	struct verified *v = (struct verified *)stream;
+
+	image_stream_close(v->from);
+	destroy(&v->digests);
+	free(v->disk);
+	free(stream->name);
+	free(v);
+}
+
+static const struct image_stream_ops verified_ops = {
+	verified_read, verified_close};
+
+int
+manifest_stream(struct image_stream *from, const struct manifest *manifest,
+	const char *disk, struct image_stream **out, struct image_error *err)
+{
+	struct verified *v = calloc(1, sizeof(*v));
+
+	*out = NULL;
+	if (!v) {
+		image_stream_close(from);
+		return image_no_memory(err);
+	}
+	v->stream.ops = &verified_ops;
+	v->stream.size = from->size;
+	v->stream.store = from->store;
+	v->stream.name = strdup(from->name);
+	v->disk = strdup(disk);
+	v->from = from;
+	v->manifest = manifest;
+	int rc = v->stream.name && v->disk ? begin(&v->digests, err)
+					   : image_no_memory(err);
+	if (rc < 0) {
+		verified_close(&v->stream);
+		return rc;
+	}
+	*out = &v->stream;
+	return 0;
+}

@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "archive/member.h"
+#include "format/formats.h"
+
+/* Shortens a name from the archive, so that the message fits. */
+#define NAME "'%.200s'"
+
+static struct member *
+of(struct image_store *store)
+{
+	return (struct member *)store;
+}
+
+const char *
+archive_name(const char *name)
+{
+	while (strncmp(name, "./", 2) == 0 && name[2])
+		name += 2;
+	return name;
+}
+
+static bool
+same_name(const char *a, const char *b)
+{
+	return strcmp(archive_name(a), archive_name(b)) == 0;
+}
+
+/* macOS adds "._disk.raw", which has attributes of the file, to archives. */
+static bool
+is_image(const struct tar_member *file)
+{
+	const char *slash = strrchr(file->name, '/');
+	const char *name = slash ? slash + 1 : file->name;
+
+	return file->type == TAR_REGULAR && name[0] != '.' &&
+	       image_has_suffix(name);
+}
+
+/* Returns the index of the first piece that ends behind offset. */
+static size_t
+piece_at(const struct tar_member *file, uint64_t offset)
+{
+	size_t low = 0, high = file->n_pieces;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+		const struct tar_piece *piece = &file->pieces[middle];
+		if (piece->offset + piece->length <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/*
+ * Returns the bytes from offset on, at most length, that are in one piece,
+ * which is set, or in a hole: *piece is NULL.
+ */
+static uint64_t
+range_at(const struct member *m, uint64_t offset, uint64_t length,
+	const struct tar_piece **piece)
+{
+	size_t i = piece_at(&m->file, offset);
+	const struct tar_piece *next = &m->file.pieces[i];
+	uint64_t left = length;
+
+	*piece = NULL;
+	if (i < m->file.n_pieces && next->offset <= offset) {
+		*piece = next;
+		left = next->offset + next->length - offset;
+	} else if (i < m->file.n_pieces) {
+		left = next->offset - offset;
+	}
+	return left < length ? left : length;
+}
+
+/* Read a stream up to the end of a range of a piece. A file was checked. */
+static int
+reach_piece(
+	struct member *m, uint64_t from, size_t length, struct image_error *err)
+{
+	uint64_t reached = length;
+
+	int rc = m->archive->forward ? image_store_reach(m->archive, from,
+					       length, &reached, err)
+				     : 0;
+	if (rc < 0 || reached == length)
+		return rc;
+	return image_fail(err, m->archive->name, -EIO,
+		"ends inside its member " NAME ", at offset %" PRIu64
+		": the file is not complete",
+		m->file.name, from + reached);
+}
+
+static int
+member_read(struct image_store *store, uint64_t offset, void *buf,
+	size_t length, struct image_error *err)
+{
+	struct member *m = of(store);
+	unsigned char *to = buf;
+	const struct tar_piece *piece;
+	int rc = 0;
+
+	if (offset > store->size || length > store->size - offset)
+		return image_fail(err, store->name, -EIO,
+			"has no data at offset %" PRIu64
+			": it ends at offset %" PRIu64,
+			offset, store->size);
+	while (rc == 0 && length) {
+		size_t n = (size_t)range_at(m, offset, length, &piece);
+		uint64_t from =
+			piece ? piece->from + (offset - piece->offset) : 0;
+		if (piece)
+			rc = reach_piece(m, from, n, err);
+		else
+			memset(to, 0, n);
+		if (rc == 0 && piece)
+			rc = image_store_read(m->archive, from, to, n, err);
+		to += n;
+		offset += n;
+		length -= n;
+	}
+	return rc;
+}
+
+static int
+member_extent(struct image_store *store, uint64_t offset, uint64_t limit,
+	uint64_t *length, bool *hole, struct image_error *err)
+{
+	struct member *m = of(store);
+	const struct tar_piece *piece;
+
+	*length = range_at(m, offset, limit, &piece);
+	*hole = !piece;
+	if (!piece)
+		return 0;
+	return image_store_extent(m->archive,
+		piece->from + (offset - piece->offset), *length, length, hole,
+		err);
+}
+
+/* A stream is read up to the end of the range, which it has to have. */
+static int
+member_reach(struct image_store *store, uint64_t offset, size_t length,
+	uint64_t *reached, struct image_error *err)
+{
+	struct member *m = of(store);
+	const struct tar_piece *piece;
+	uint64_t left = offset < store->size ? store->size - offset : 0;
+	int rc = 0;
+
+	*reached = left < length ? left : length;
+	for (left = *reached; rc == 0 && left;) {
+		uint64_t n = range_at(m, offset, left, &piece);
+		if (piece)
+			rc = reach_piece(m,
+				piece->from + (offset - piece->offset),
+				(size_t)n, err);
+		offset += n;
+		left -= n;
+	}
+	return rc;
+}
+
+static void
+member_release(struct image_store *store, uint64_t offset, uint64_t length)
+{
+	struct member *m = of(store);
+	const struct tar_piece *piece;
+
+	if (offset >= store->size)
+		return;
+	if (length > store->size - offset)
+		length = store->size - offset;
+	while (length) {
+		uint64_t n = range_at(m, offset, length, &piece);
+		if (piece)
+			image_store_release(m->archive,
+				piece->from + (offset - piece->offset), n);
+		offset += n;
+		length -= n;
+	}
+}
+
+/* Returns -EINVAL if a member behind the image is another one. */
+static int
+judge(const struct member *m, const struct tar_member *file,
+	struct image_error *err)
+{
+	if (same_name(file->name, m->file.name))
+		return image_fail(err, m->archive->name, -EINVAL,
+			"has two members of the name " NAME, m->file.name);
+	if (m->named || !is_image(file))
+		return 0;
+	return image_fail(err, m->archive->name, -EINVAL,
+		"has two images, " NAME " and " NAME
+		"; --member NAME chooses one",
+		m->file.name, file->name);
+}
+
+/* Called with the lock. */
+static int
+walk(struct member *m, struct image_error *err)
+{
+	struct tar_member file;
+	bool more = true;
+	int rc = 0;
+
+	while (rc == 0 && more) {
+		rc = tar_next(&m->tar, &file, err);
+		more = file.name;
+		if (rc == 0 && more)
+			rc = judge(m, &file, err);
+		if (rc == 0 && more)
+			rc = manifest_note(&m->manifest, &m->tar, &file, err);
+		tar_free(&file);
+	}
+	return rc;
+}
+
+int
+member_walk(struct member *m, struct image_error *err)
+{
+	pthread_mutex_lock(&m->lock);
+	if (!m->walked)
+		m->rc = walk(m, &m->err);
+	m->walked = true;
+	int rc = m->rc;
+	if (rc < 0)
+		*err = m->err;
+	pthread_mutex_unlock(&m->lock);
+	return rc;
+}
+
+/* After a failure: a file that is not the expected one fails in many ways. */
+static void
+settle(const struct member *m, struct image_error *err)
+{
+	struct image_error other;
+
+	if (image_store_unchanged(m->archive, &other) < 0 && other.refused)
+		*err = other;
+}
+
+static int
+member_unchanged(struct image_store *store, struct image_error *err)
+{
+	struct member *m = of(store);
+
+	int rc = member_walk(m, err);
+	if (rc == 0)
+		return image_store_unchanged(m->archive, err);
+	settle(m, err);
+	return rc;
+}
+
+static int
+member_usage(const struct image_store *store, struct image_usage *usage,
+	struct image_error *err)
+{
+	const struct image_store *archive =
+		((const struct member *)store)->archive;
+
+	return archive->ops->usage(archive, usage, err);
+}
+
+static bool
+member_same(const struct image_store *store, int fd)
+{
+	return image_store_is(((const struct member *)store)->archive, fd);
+}
+
+static void
+member_close(struct image_store *store)
+{
+	struct member *m = of(store);
+
+	image_store_close(m->archive);
+	tar_free(&m->file);
+	manifest_free(&m->manifest);
+	pthread_mutex_destroy(&m->lock);
+	free(store->name);
+	free(m);
+}
+
+static const struct image_store_ops member_ops = {
+	.read = member_read,
+	.extent = member_extent,
+	.reach = member_reach,
+	.release = member_release,
+	.unchanged = member_unchanged,
+	.usage = member_usage,
+	.same = member_same,
+	.close = member_close,
+};
+
+static int
+not_found(const struct member *m, const char *wanted, struct image_error *err)
+{
+	if (wanted)
+		return image_fail(err, m->archive->name, -ENOENT,
+			"has no member " NAME, wanted);
+	return image_fail(err, m->archive->name, -ENOENT,
+		"has no member with the suffix of an image; --member NAME "
+		"chooses another one");
+}
+
+/* Set *found to true if the member is the one to read. */
+static int
+choose(struct member *m, const char *wanted, bool *found,
+	struct image_error *err)
+{
+	const struct tar_member *file = &m->file;
+
+	*found = wanted ? same_name(file->name, wanted) : is_image(file);
+	if (!*found)
+		return manifest_note(&m->manifest, &m->tar, file, err);
+	if (file->type != TAR_REGULAR)
+		return image_fail(err, m->archive->name, -EINVAL,
+			"its member " NAME " is %s", file->name,
+			tar_type_text(file->type));
+	/* The largest number is that of a size that is not known. */
+	if (file->size >= IMAGE_SIZE_UNKNOWN)
+		return image_fail(err, m->archive->name, -EFBIG,
+			"its member " NAME " has %" PRIu64 " bytes", file->name,
+			file->size);
+	return 0;
+}
+
+static int
+search(struct member *m, const char *wanted, struct image_error *err)
+{
+	bool found = false;
+	int rc = 0;
+
+	while (rc == 0 && !found) {
+		tar_free(&m->file);
+		rc = tar_next(&m->tar, &m->file, err);
+		if (rc == 0 && !m->file.name)
+			return not_found(m, wanted, err);
+		if (rc == 0)
+			rc = choose(m, wanted, &found, err);
+	}
+	return rc;
+}
+
+int
+member_open(struct image_store *archive, const struct image_open *how,
+	struct member **out, struct image_error *err)
+{
+	struct member *m = calloc(1, sizeof(*m));
+
+	*out = NULL;
+	if (!m) {
+		image_store_close(archive);
+		return image_no_memory(err);
+	}
+	pthread_mutex_init(&m->lock, NULL);
+	m->store.ops = &member_ops;
+	m->archive = m->tar.store = archive;
+	m->named = how->member;
+	int rc = search(m, how->member, err);
+	if (rc == 0 && asprintf(&m->store.name, "%s: %s", archive->name,
+			       m->file.name) < 0) {
+		m->store.name = NULL;
+		rc = image_no_memory(err);
+	}
+	if (rc < 0) {
+		if (how->expect)
+			settle(m, err);
+		member_close(&m->store);
+		return rc;
+	}
+	m->store.size = m->file.size;
+	m->store.forward = archive->forward;
+	m->store.requests = archive->requests;
+	*out = m;
+	return 0;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Decides whether a store is an archive, and puts another store above it. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include "archive/member.h"
+#include "format/formats.h"
+#include "store/forward.h"
+#include "unpack/unpack.h"
+
+static bool
+ends_with(const char *name, size_t length, const char *suffix)
+{
+	size_t n = strlen(suffix);
+
+	/* The name is more than a suffix. */
+	return length > n && name[length - n - 1] != '/' &&
+	       strncasecmp(name + length - n, suffix, n) == 0;
+}
+
+bool
+image_archive_by_suffix(const char *name)
+{
+	size_t length = image_unpack_name(name);
+
+	return ends_with(name, length, ".tar") ||
+	       ends_with(name, length, ".ova") || image_unpack_is_tar(name);
+}
+
+/* "disk.raw.gz" is named .raw. */
+static bool
+is_named_as_image(const char *name)
+{
+	char shorter[IMAGE_NAME_MAX];
+	int length = (int)image_unpack_name(name);
+
+	snprintf(shorter, sizeof(shorter), "%.*s", length, name);
+	return image_has_suffix(shorter);
+}
+
+/* Sets *archive. */
+static int
+decide(struct image_store *store, const struct image_open *how, bool *archive,
+	struct image_error *err)
+{
+	unsigned char head[TAR_BLOCK];
+	uint64_t reached;
+
+	*archive = how->member || (how->packing != IMAGE_PACKING_NONE &&
+					  image_archive_by_suffix(store->name));
+	/* A guest chooses the first bytes of a disk. */
+	if (*archive || how->packing != IMAGE_PACKING_AUTO || how->format ||
+		is_named_as_image(store->name))
+		return 0;
+	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);
+	if (rc == 0)
+		rc = image_store_read(store, 0, head, (size_t)reached, err);
+	if (rc == 0)
+		*archive = tar_begins(head, (size_t)reached);
+	return rc;
+}
+
+/* Replace the member by a stream that verifies it. */
+static int
+verify_member(struct member *m, const struct image_open *how,
+	struct image_store **out, struct image_error *err)
+{
+	struct image_stream *stream;
+
+	if (m->file.sparse) {
+		int rc = image_fail(err, m->store.name, -EINVAL,
+			"is sparse, and the members of an OVA are not");
+		image_store_close(&m->store);
+		return rc;
+	}
+	int rc = image_stream_of_store(&m->store, &stream, err);
+	if (rc == 0)
+		rc = manifest_stream(
+			stream, &m->manifest, m->file.name, &stream, err);
+	return rc < 0 ? rc : image_forward_open(stream, how->memory, out, err);
+}
+
+/* Closes the store on failure. */
+static int
+open_member(struct image_store **store, const struct image_open *how,
+	bool verify, struct image_error *err)
+{
+	struct member *m;
+
+	image_forward_spill(*store, how->spill);
+	int rc = member_open(*store, how, &m, err);
+	if (rc < 0)
+		return rc;
+	/* Only the headers of a file are read; a stream is read to its end. */
+	if (!m->archive->forward)
+		rc = member_walk(m, err);
+	if (rc < 0) {
+		image_store_close(&m->store);
+		return rc;
+	}
+	bool unsure = m->archive->forward ? m->manifest.ovf.name != NULL
+					  : m->manifest.mf.name != NULL;
+	if (verify && unsure)
+		return verify_member(m, how, store, err);
+	*store = &m->store;
+	return 0;
+}
+
+int
+image_archive_store(struct image_store **store, const struct image_open *how,
+	bool verify, struct image_error *err)
+{
+	bool archive;
+
+	int rc = decide(*store, how, &archive, err);
+	if (rc < 0)
+		image_store_close(*store);
+	else if (archive)
+		rc = open_member(store, how, verify, err);
+	if (rc < 0)
+		*store = NULL;
+	return rc;
+}

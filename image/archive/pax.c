@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include "archive/pax.h"
+
+static const char no_number[] = "has a value that is not a number";
+
+void
+tar_extra_free(struct tar_extra *extra)
+{
+	free(extra->path);
+	free(extra->sparse_name);
+	free(extra->map.list);
+	*extra = (struct tar_extra){0};
+}
+
+bool
+tar_decimal(const char *text, size_t length, uint64_t *value)
+{
+	*value = 0;
+	for (size_t i = 0; i < length; i++) {
+		uint64_t digit = (uint64_t)(unsigned char)text[i] - '0';
+		if (digit > 9 || __builtin_mul_overflow(*value, 10, value) ||
+			__builtin_add_overflow(*value, digit, value))
+			return false;
+	}
+	return length && *value <= INT64_MAX;
+}
+
+const char *
+tar_set_name(char **name, const char *value, size_t length)
+{
+	if (length == 0 || memchr(value, '\0', length))
+		return "has an empty name, or one with a NUL byte";
+	if (*name)
+		return "has two names";
+	*name = strndup(value, length);
+	return *name ? NULL : "needs more memory than there is";
+}
+
+static const char *
+set_number(bool *has, uint64_t *number, const char *value, size_t length)
+{
+	if (*has)
+		return "has the same number twice";
+	*has = true;
+	return tar_decimal(value, length, number) ? NULL : no_number;
+}
+
+/* GNU.sparse.map: offsets and lengths by turns, separated by commas. */
+static const char *
+set_map(struct tar_extra *extra, const char *value, size_t length)
+{
+	const char *end = value + length, *why = NULL;
+	uint64_t pair[2];
+
+	if (extra->map.count)
+		return "has two sparse maps";
+	for (int i = 0; !why && (value < end || i % 2); i++) {
+		const char *comma = memchr(value, ',', (size_t)(end - value));
+		const char *stop = comma ? comma : end;
+		if (!tar_decimal(value, (size_t)(stop - value), &pair[i % 2]))
+			return no_number;
+		value = comma ? comma + 1 : end;
+		if (i % 2)
+			why = tar_map_add(&extra->map, pair[0], pair[1]);
+	}
+	return why;
+}
+
+/* GNU.sparse.offset is followed by GNU.sparse.numbytes. */
+static const char *
+set_piece(struct tar_extra *extra, const char *value, size_t length)
+{
+	uint64_t bytes;
+
+	if (!extra->has_offset)
+		return "has a sparse piece without an offset";
+	extra->has_offset = false;
+	if (!tar_decimal(value, length, &bytes))
+		return no_number;
+	return tar_map_add(&extra->map, extra->offset, bytes);
+}
+
+static const char *
+set_sparse(struct tar_extra *extra, const char *key, const char *value,
+	size_t length)
+{
+	bool unset = false;
+
+	extra->sparse = true;
+	if (strcmp(key, "name") == 0)
+		return tar_set_name(&extra->sparse_name, value, length);
+	if (strcmp(key, "size") == 0 || strcmp(key, "realsize") == 0)
+		return set_number(&extra->has_real_size, &extra->real_size,
+			value, length);
+	if (strcmp(key, "major") == 0)
+		return set_number(&unset, &extra->major, value, length);
+	if (strcmp(key, "minor") == 0)
+		return set_number(&unset, &extra->minor, value, length);
+	if (strcmp(key, "numblocks") == 0)
+		return set_number(
+			&extra->has_count, &extra->count, value, length);
+	if (strcmp(key, "offset") == 0)
+		return set_number(
+			&extra->has_offset, &extra->offset, value, length);
+	if (strcmp(key, "numbytes") == 0)
+		return set_piece(extra, value, length);
+	if (strcmp(key, "map") == 0)
+		return set_map(extra, value, length);
+	return "has a key GNU.sparse that is not known";
+}
+
+static const char *
+set_key(struct tar_extra *extra, const char *key, const char *value,
+	size_t length, bool global)
+{
+	static const char gnu[] = "GNU.sparse.";
+	bool is_sparse = strncmp(key, gnu, strlen(gnu)) == 0;
+	bool is_path = strcmp(key, "path") == 0;
+	bool is_size = strcmp(key, "size") == 0;
+
+	/* star has maps of its own. */
+	if (strcmp(key, "SCHILY.realsize") == 0)
+		return "has a sparse file of star";
+	if (!is_sparse && !is_path && !is_size)
+		return NULL;
+	if (global)
+		return "has a name or a size for all members";
+	if (is_sparse)
+		return set_sparse(extra, key + strlen(gnu), value, length);
+	if (is_path)
+		return tar_set_name(&extra->path, value, length);
+	return set_number(&extra->has_size, &extra->size, value, length);
+}
+
+const char *
+tar_pax_parse(struct tar_extra *extra, char *text, size_t length, bool global)
+{
+	while (length) {
+		uint64_t record;
+		char *space = memchr(text, ' ', length);
+		size_t digits = (size_t)((space ? space : text) - text);
+		if (!space || !tar_decimal(text, digits, &record) ||
+			record > length || record < digits + 3 ||
+			text[record - 1] != '\n')
+			return "has a record whose length is wrong";
+		char *key = space + 1, *end = text + record - 1;
+		char *equals = memchr(key, '=', (size_t)(end - key));
+		if (!equals || memchr(key, '\0', (size_t)(equals - key)))
+			return "has a record without a key";
+		*equals = '\0';
+		const char *why = set_key(extra, key, equals + 1,
+			(size_t)(end - equals - 1), global);
+		if (why)
+			return why;
+		text += record;
+		length -= (size_t)record;
+	}
+	return NULL;
+}

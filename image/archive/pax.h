@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_TAR_PAX_H
+#define HONE_IMAGE_TAR_PAX_H
+/* What precedes a header: extended headers of PAX, long names of GNU tar. */
+#include "archive/map.h"
+
+/* What the next header does not tell. */
+struct tar_extra {
+	/* NULL: as in the header */
+	char *path;
+	/* of a sparse file; its header has another name */
+	char *sparse_name;
+	bool has_size;
+	uint64_t size;
+	/* any key GNU.sparse was there */
+	bool sparse;
+	bool has_real_size;
+	uint64_t real_size;
+	/* of GNU.sparse; 0.0 and 0.1 have their maps here */
+	uint64_t major;
+	uint64_t minor;
+	bool has_count;
+	uint64_t count;
+	bool has_offset;
+	uint64_t offset;
+	struct tar_map map;
+	/* which of the two came */
+	bool pax;
+	bool long_name;
+};
+
+void tar_extra_free(struct tar_extra *extra);
+
+/*
+ * Parse the records of an extended header. global: the records are those of all
+ * members that follow. Returns NULL, or why the header is refused.
+ */
+const char *tar_pax_parse(
+	struct tar_extra *extra, char *text, size_t length, bool global);
+
+/* Set a name that is not set yet: not empty, without NUL. Returns NULL, or why
+ * the header is refused. */
+const char *tar_set_name(char **name, const char *value, size_t length);
+
+/* Parse decimal digits, all of the text. */
+bool tar_decimal(const char *text, size_t length, uint64_t *value);
+
+#endif

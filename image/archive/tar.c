@@ -1,0 +1,628 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Headers, and what is between them. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <hone/zero.h>
+#include "archive/pax.h"
+
+/* A layer of a container has few; no archive of an image has more. */
+#define MAX_MEMBERS ((uint64_t)1 << 20)
+
+/* PATH_MAX is 4096; a sparse map of version 0.0 has 60 bytes a piece. */
+#define MAX_NAME ((uint64_t)1 << 20)
+#define MAX_PAX ((uint64_t)8 << 20)
+
+/* Bytes at a time of what is skipped. */
+#define STEP ((size_t)64 << 10)
+
+/* The header of POSIX, and what GNU tar has in place of the prefix. */
+struct header {
+	char name[100];
+	char mode[8];
+	char uid[8];
+	char gid[8];
+	char size[12];
+	char mtime[12];
+	char checksum[8];
+	char type;
+	char link[100];
+	/* and two bytes of the version */
+	char magic[8];
+	char owner[32];
+	char group[32];
+	char device[16];
+	union {
+		char prefix[155];
+		struct {
+			char times[41];
+			char map[4][2][12];
+			char is_extended;
+			char real_size[12];
+		} gnu;
+	} u;
+	char pad[12];
+};
+_Static_assert(sizeof(struct header) == TAR_BLOCK, "a header is a block");
+
+/* A block with more of the map. */
+struct more_map {
+	char map[21][2][12];
+	char is_extended;
+	char pad[7];
+};
+_Static_assert(sizeof(struct more_map) == TAR_BLOCK, "it is a block");
+
+static const char gnu_magic[8] = "ustar  ";
+
+static int
+fail_at(const struct tar *tar, uint64_t offset, const char *what,
+	const char *why, struct image_error *err)
+{
+	return image_fail(err, tar->store->name, -EINVAL,
+		"has a damaged tar archive: %s at offset %" PRIu64 " %s", what,
+		offset, why);
+}
+
+static int
+fail_short(const struct tar *tar, uint64_t offset, struct image_error *err)
+{
+	return image_fail(err, tar->store->name, -EIO,
+		"ends inside the tar archive, before offset %" PRIu64
+		": the file is not complete",
+		offset);
+}
+
+/* Read exactly length bytes. */
+static int
+read_at(struct tar *tar, uint64_t offset, void *buf, size_t length,
+	struct image_error *err)
+{
+	uint64_t reached;
+
+	if (offset > INT64_MAX - length)
+		return fail_short(tar, offset, err);
+	int rc = image_store_reach(tar->store, offset, length, &reached, err);
+	if (rc < 0)
+		return rc;
+	if (reached < length)
+		return fail_short(tar, offset + length, err);
+	return image_store_read(tar->store, offset, buf, length, err);
+}
+
+/* Go on to an offset. A stream is read up to there, and forgotten. */
+static int
+pass(struct tar *tar, uint64_t to, struct image_error *err)
+{
+	struct image_store *store = tar->store;
+
+	if (!store->forward && to > store->size)
+		return fail_short(tar, to, err);
+	while (store->forward && tar->released < to) {
+		uint64_t reached, left = to - tar->released;
+		size_t n = left < STEP ? (size_t)left : STEP;
+		int rc = image_store_reach(
+			store, tar->released, n, &reached, err);
+		if (rc < 0)
+			return rc;
+		if (reached < n)
+			return fail_short(tar, to, err);
+		image_store_release(store, tar->released, n);
+		tar->released += n;
+	}
+	return 0;
+}
+
+/*
+ * Parse octal digits between blanks, or the binary form of GNU tar, which has
+ * the highest bit set. Nothing at all is 0.
+ */
+static bool
+parse_number(const char *field, size_t size, uint64_t *value)
+{
+	const unsigned char *p = (const unsigned char *)field;
+	const unsigned char *end = p + size;
+	bool binary = *p & 0x80;
+
+	*value = 0;
+	if (binary && *p++ != 0x80)
+		return false;
+	while (!binary && p < end && *p == ' ')
+		p++;
+	for (; p < end && (binary || (*p >= '0' && *p <= '7')); p++) {
+		if (*value > INT64_MAX >> (binary ? 8 : 3))
+			return false;
+		*value = binary ? *value << 8 | *p : *value << 3 | (*p - '0');
+	}
+	for (; p < end; p++)
+		if (*p && *p != ' ')
+			return false;
+	return true;
+}
+
+/* Old programs add signed bytes. */
+static bool
+checksum_holds(const struct header *h)
+{
+	const unsigned char *p = (const unsigned char *)h;
+	uint64_t sum = 0, field;
+	int64_t old = 0;
+
+	for (size_t i = 0; i < TAR_BLOCK; i++) {
+		size_t at = offsetof(struct header, checksum);
+		bool inside = i >= at && i < at + sizeof(h->checksum);
+		unsigned char c = inside ? ' ' : p[i];
+		sum += c;
+		old += (signed char)c;
+	}
+	return parse_number(h->checksum, sizeof(h->checksum), &field) &&
+	       field && (field == sum || (int64_t)field == old);
+}
+
+bool
+tar_begins(const unsigned char *head, size_t length)
+{
+	const struct header *h = (const struct header *)(const void *)head;
+
+	return length >= TAR_BLOCK && memcmp(h->magic, "ustar", 5) == 0 &&
+	       checksum_holds(h);
+}
+
+static bool
+is_gnu(const struct header *h)
+{
+	return memcmp(h->magic, gnu_magic, sizeof(gnu_magic)) == 0;
+}
+
+static char *
+header_name(const struct header *h)
+{
+	/* GNU tar has other fields in place of the prefix. */
+	bool has_prefix = memcmp(h->magic, "ustar", 6) == 0 && h->u.prefix[0];
+	char *name;
+
+	if (!has_prefix)
+		return strndup(h->name, sizeof(h->name));
+	if (asprintf(&name, "%.*s/%.*s", (int)sizeof(h->u.prefix), h->u.prefix,
+		    (int)sizeof(h->name), h->name) < 0)
+		return NULL;
+	return name;
+}
+
+/* Returns the length with the rest of the last block. */
+static bool
+padded(uint64_t length, uint64_t *result)
+{
+	return !__builtin_add_overflow(length, TAR_BLOCK - 1, result) &&
+	       (*result &= ~(uint64_t)(TAR_BLOCK - 1)) <= INT64_MAX;
+}
+
+/* Move tar->at behind the data that begins there. */
+static int
+take(struct tar *tar, uint64_t length, const char *what,
+	struct image_error *err)
+{
+	uint64_t whole;
+
+	if (!padded(length, &whole) ||
+		__builtin_add_overflow(tar->at, whole, &whole) ||
+		whole > INT64_MAX)
+		return fail_at(tar, tar->at, what,
+			"passes the largest file size", err);
+	tar->at = whole;
+	return 0;
+}
+
+/* Read what an extended header or a long name has. */
+static int
+read_extra(struct tar *tar, const struct header *h, uint64_t size,
+	struct tar_extra *extra, struct image_error *err)
+{
+	bool pax = h->type != 'L' && h->type != 'K';
+	bool *seen = pax ? &extra->pax : &extra->long_name;
+	uint64_t at = tar->at;
+	const char *why = NULL;
+
+	if (size > (pax ? MAX_PAX : MAX_NAME))
+		return fail_at(
+			tar, at, "the extended header", "is too long", err);
+	if (h->type != 'g' && h->type != 'K') {
+		if (*seen)
+			return fail_at(tar, at, "the extended header",
+				"is the second one of a member", err);
+		*seen = true;
+	}
+	char *text = malloc(size + 1);
+	if (!text)
+		return image_no_memory(err);
+	int rc = read_at(tar, at, text, size, err);
+	if (rc == 0 && pax)
+		why = tar_pax_parse(extra, text, size, h->type == 'g');
+	text[size] = '\0';
+	if (rc == 0 && h->type == 'L')
+		why = tar_set_name(&extra->path, text, strlen(text));
+	free(text);
+	if (why)
+		rc = fail_at(tar, at, "the extended header", why, err);
+	return rc < 0 ? rc : take(tar, size, "the extended header", err);
+}
+
+/* Add the pieces of a block. Sets *last to true after an empty one. */
+static const char *
+add_pieces(
+	struct tar_map *map, const char (*fields)[2][12], size_t n, bool *last)
+{
+	const char *why = NULL;
+
+	for (size_t i = 0; !why && i < n; i++) {
+		uint64_t offset, length;
+		*last = !fields[i][1][0];
+		if (*last)
+			return NULL;
+		if (!parse_number(fields[i][0], 12, &offset) ||
+			!parse_number(fields[i][1], 12, &length))
+			return "has a value that is not a number";
+		why = tar_map_add(map, offset, length);
+	}
+	return why;
+}
+
+/* The map of GNU tar: in the header, and in blocks that follow it. */
+static int
+read_gnu_map(struct tar *tar, const struct header *h, struct tar_map *map,
+	struct image_error *err)
+{
+	bool last = false, more = h->u.gnu.is_extended;
+	const char *why = add_pieces(map, h->u.gnu.map, 4, &last);
+
+	while (!why && more) {
+		struct more_map block;
+		if (last)
+			why = "goes on after its end";
+		int rc =
+			why ? 0
+			    : read_at(tar, tar->at, &block, sizeof(block), err);
+		if (rc == 0 && !why)
+			rc = take(tar, TAR_BLOCK, "the sparse map", err);
+		if (rc < 0)
+			return rc;
+		if (!why)
+			why = add_pieces(map, block.map, 21, &last);
+		more = !why && block.is_extended;
+	}
+	return why ? fail_at(tar, tar->at, "the sparse map", why, err) : 0;
+}
+
+/* The text of a map of version 1.0, which precedes the data. */
+struct lines {
+	struct tar *tar;
+	/* the next line, and the end of the data */
+	uint64_t at;
+	uint64_t end;
+	/* what text has */
+	uint64_t from;
+	size_t filled;
+	char text[4096];
+};
+
+/* The longest number has 19 digits. */
+#define LINE ((uint64_t)24)
+
+static int
+fill(struct lines *lines, struct image_error *err)
+{
+	uint64_t left = lines->end - lines->at;
+	uint64_t need = left < LINE ? left : LINE;
+
+	if (lines->at + need <= lines->from + lines->filled)
+		return 0;
+	lines->from = lines->at;
+	lines->filled =
+		left < sizeof(lines->text) ? (size_t)left : sizeof(lines->text);
+	return read_at(
+		lines->tar, lines->from, lines->text, lines->filled, err);
+}
+
+static int
+read_line(struct lines *lines, uint64_t *value, struct image_error *err)
+{
+	int rc = fill(lines, err);
+	if (rc < 0)
+		return rc;
+	const char *text = lines->text + (lines->at - lines->from);
+	size_t n = lines->filled - (size_t)(lines->at - lines->from);
+	const char *line_end = memchr(text, '\n', n < LINE ? n : LINE);
+	if (!line_end || !tar_decimal(text, (size_t)(line_end - text), value))
+		return fail_at(lines->tar, lines->at, "the sparse map",
+			"has a line that is not a number", err);
+	lines->at += (uint64_t)(line_end - text) + 1;
+	return 0;
+}
+
+static int
+read_lines(struct lines *lines, struct tar_map *map, struct image_error *err)
+{
+	uint64_t count = 0, offset = 0, length = 0;
+
+	int rc = read_line(lines, &count, err);
+	for (uint64_t i = 0; rc == 0 && i < count; i++) {
+		rc = read_line(lines, &offset, err);
+		if (rc == 0)
+			rc = read_line(lines, &length, err);
+		const char *why =
+			rc == 0 ? tar_map_add(map, offset, length) : NULL;
+		if (why)
+			rc = fail_at(lines->tar, lines->at, "the sparse map",
+				why, err);
+	}
+	return rc;
+}
+
+/* Version 1.0: moves member->from behind the lines. */
+static int
+read_text_map(struct tar *tar, struct tar_member *member, struct tar_map *map,
+	struct image_error *err)
+{
+	struct lines lines = {.tar = tar,
+		.at = member->from,
+		.from = member->from,
+		.end = member->from + member->stored};
+	uint64_t length;
+
+	int rc = read_lines(&lines, map, err);
+	if (rc < 0)
+		return rc;
+	if (!padded(lines.at - member->from, &length) ||
+		length > member->stored)
+		return fail_at(tar, lines.at, "the sparse map",
+			"is longer than the member", err);
+	member->from += length;
+	member->stored -= length;
+	return 0;
+}
+
+/* Read the map that the records of PAX announce. */
+static int
+read_pax_map(struct tar *tar, struct tar_extra *extra,
+	struct tar_member *member, struct image_error *err)
+{
+	struct tar_map *map = &extra->map;
+	bool in_data = extra->major == 1 && extra->minor == 0;
+	const char *why = NULL;
+
+	if (!extra->has_real_size)
+		why = "has no size of the file";
+	else if (!in_data && (extra->major || extra->minor > 1))
+		why = "has a version that is not known";
+	else if (in_data && map->count)
+		why = "is there twice";
+	/* An empty piece at the end is not in the map. */
+	else if (extra->has_offset || (!in_data && extra->count != map->count &&
+					      extra->count != map->count + 1))
+		why = "has another number of pieces than it says";
+	if (why)
+		return fail_at(tar, member->from, "the sparse map", why, err);
+	member->size = extra->real_size;
+	return in_data ? read_text_map(tar, member, map, err) : 0;
+}
+
+/* Set what a regular file has. tar->at is where its bytes begin. */
+static int
+set_file(struct tar *tar, const struct header *h, struct tar_extra *extra,
+	struct tar_member *member, struct image_error *err)
+{
+	struct tar_map *map = &extra->map;
+	const char *why = NULL;
+	int rc = 0;
+
+	member->sparse = extra->sparse || h->type == 'S';
+	if (h->type == 'S' && (extra->sparse || !is_gnu(h)))
+		why = "is not one of GNU tar";
+	else if (h->type == 'S' &&
+		 !parse_number(h->u.gnu.real_size, 12, &member->size))
+		why = "has a size of the file that is not a number";
+	else if (h->type == 'S')
+		rc = read_gnu_map(tar, h, map, err);
+	member->from = tar->at;
+	if (!why && rc == 0)
+		rc = take(tar, member->stored, "the member", err);
+	if (!why && rc == 0 && extra->sparse)
+		rc = read_pax_map(tar, extra, member, err);
+	if (!why && rc == 0 && !member->sparse)
+		why = tar_map_add(map, 0, member->stored);
+	if (!why && rc == 0)
+		why = tar_map_finish(
+			map, member->size, member->from, member->stored);
+	member->pieces = map->list;
+	member->n_pieces = map->count;
+	*map = (struct tar_map){0};
+	return why ? fail_at(tar, member->from, "the sparse map", why, err)
+		   : rc;
+}
+
+/* Set everything but the name. */
+static int
+set_member(struct tar *tar, const struct header *h, struct tar_extra *extra,
+	struct tar_member *member, struct image_error *err)
+{
+	uint64_t size = member->size;
+	bool directory = member->name[strlen(member->name) - 1] == '/';
+
+	member->type = h->type;
+	if (!h->type || h->type == '7' || h->type == 'S')
+		member->type = TAR_REGULAR;
+	/* A directory of the 7th edition. */
+	if (member->type == TAR_REGULAR && directory)
+		member->type = '5';
+	if (extra->has_size)
+		size = extra->size;
+	member->size = member->stored = size;
+	if (member->type == TAR_REGULAR)
+		return set_file(tar, h, extra, member, err);
+	member->from = tar->at;
+	if (extra->sparse)
+		return fail_at(tar, tar->at, "the sparse map",
+			"is not that of a file", err);
+	/* Some programs skip the bytes of these, and others do not. */
+	if (member->type >= '1' && member->type <= '6' && size)
+		return fail_at(tar, tar->at, "a member that is not a file",
+			"has bytes", err);
+	if (member->type == 'M' || member->type == 'N')
+		return fail_at(tar, tar->at, "a member",
+			"goes on from another archive, or has an old form of "
+			"long names",
+			err);
+	return take(tar, size, "the member", err);
+}
+
+static int
+finish_member(struct tar *tar, const struct header *h, struct tar_extra *extra,
+	struct tar_member *member, struct image_error *err)
+{
+	char **name = extra->sparse_name ? &extra->sparse_name : &extra->path;
+
+	if (++tar->n_members > MAX_MEMBERS)
+		return fail_at(tar, tar->at, "the header",
+			"is that of more than 1,048,576 members", err);
+	member->name = *name ? *name : header_name(h);
+	*name = NULL;
+	if (!member->name)
+		return image_no_memory(err);
+	if (!*member->name)
+		return fail_at(tar, tar->at, "the header", "has no name", err);
+	int rc = set_member(tar, h, extra, member, err);
+	return rc < 0 ? rc : pass(tar, member->from, err);
+}
+
+/* Set *length to the bytes of a hole at offset, or to 0. */
+static int
+find_hole(struct tar *tar, uint64_t offset, uint64_t *length,
+	struct image_error *err)
+{
+	struct image_store *store = tar->store;
+	bool hole = false;
+
+	*length = 0;
+	if (store->forward || offset >= store->size)
+		return 0;
+	int rc = image_store_extent(
+		store, offset, store->size - offset, length, &hole, err);
+	if (!hole)
+		*length = 0;
+	return rc;
+}
+
+/* Fail if anything but zeros follows. */
+static int
+check_rest(struct tar *tar, unsigned char *buf, struct image_error *err)
+{
+	struct image_store *store = tar->store;
+	uint64_t reached = 1, hole;
+
+	for (uint64_t at = tar->at; reached; at += reached) {
+		int rc = find_hole(tar, at, &hole, err);
+		if (rc == 0 && hole) {
+			reached = hole;
+			continue;
+		}
+		if (rc == 0)
+			rc = image_store_reach(store, at, STEP, &reached, err);
+		if (rc == 0)
+			rc = image_store_read(
+				store, at, buf, (size_t)reached, err);
+		if (rc < 0)
+			return rc;
+		if (!hone_buffer_is_zero(buf, (size_t)reached))
+			return fail_at(tar, at, "what follows its end",
+				"is not zero", err);
+		image_store_release(store, at, reached);
+	}
+	return 0;
+}
+
+/* The end is two blocks of zeros, and what programs pad with zeros. */
+static int
+check_end(struct tar *tar, struct image_error *err)
+{
+	unsigned char *buf = malloc(STEP);
+
+	if (!buf)
+		return image_no_memory(err);
+	int rc = read_at(tar, tar->at, buf, 2 * TAR_BLOCK, err);
+	if (rc == 0)
+		rc = check_rest(tar, buf, err);
+	free(buf);
+	return rc;
+}
+
+/* Read a header and check it. Sets *end to true at the end of the archive. */
+static int
+read_header(struct tar *tar, struct header *h, uint64_t *size, bool *end,
+	struct image_error *err)
+{
+	*end = false;
+	int rc = read_at(tar, tar->at, h, sizeof(*h), err);
+	if (rc < 0)
+		return rc;
+	if (hone_buffer_is_zero(h, sizeof(*h))) {
+		*end = true;
+		return check_end(tar, err);
+	}
+	if (!checksum_holds(h) && tar->at == 0)
+		return image_fail(err, tar->store->name, -EINVAL,
+			"is not a tar archive: the header at offset 0 has a "
+			"wrong checksum; --unpack none reads it as it is");
+	if (!checksum_holds(h))
+		return fail_at(tar, tar->at, "the header",
+			"has a wrong checksum", err);
+	if (!parse_number(h->size, sizeof(h->size), size))
+		return fail_at(tar, tar->at, "the header",
+			"has a size that is not a number from 0 to 2^63-1",
+			err);
+	tar->at += TAR_BLOCK;
+	return 0;
+}
+
+int
+tar_next(struct tar *tar, struct tar_member *member, struct image_error *err)
+{
+	struct tar_extra extra = {0};
+	struct header h = {.type = 0};
+	bool end = false;
+
+	*member = (struct tar_member){0};
+	int rc = pass(tar, tar->at, err);
+	while (rc == 0) {
+		rc = read_header(tar, &h, &member->size, &end, err);
+		if (rc < 0 || end || !h.type || !strchr("xXgLK", h.type))
+			break;
+		rc = read_extra(tar, &h, member->size, &extra, err);
+	}
+	if (rc == 0 && end && (extra.pax || extra.long_name))
+		rc = fail_at(tar, tar->at, "the extended header",
+			"has no member", err);
+	else if (rc == 0 && !end)
+		rc = finish_member(tar, &h, &extra, member, err);
+	tar_extra_free(&extra);
+	return rc;
+}
+
+void
+tar_free(struct tar_member *member)
+{
+	free(member->name);
+	free(member->pieces);
+	*member = (struct tar_member){0};
+}
+
+const char *
+tar_type_text(char type)
+{
+	static const char *const texts[] = {"a file", "a hard link",
+		"a symbolic link", "a character device", "a block device",
+		"a directory", "a FIFO"};
+
+	return type >= '0' && type <= '6' ? texts[type - '0'] : "not a file";
+}

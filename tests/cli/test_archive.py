@@ -1,0 +1,527 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Images inside tar archives."""
+import hashlib
+import io
+import lzma
+import os
+import shutil
+import subprocess
+import tarfile
+
+import pytest
+
+import images
+from harness import failure, snapshot
+from hostile_tars import CUT, DATA, HOSTILE
+from images import KI, MI
+from tar_builder import (END, GNU, OLD, binary, gnu_sparse, header, long_name,
+                         member, padded, pax, sparse)
+from test_unpack import PACK
+
+READERS = ["convert", "map", "info", "compare", "check", "digest"]
+
+
+def tar(folder, target, *options, names):
+    """GNU tar."""
+    subprocess.run(["tar", "-C", folder, *options, "-cf", target, *names],
+                   check=True)
+
+
+def python_tar(form):
+    """Python's tarfile."""
+    def make(folder, target, names):
+        with tarfile.open(target, "w", format=form) as archive:
+            for name in names:
+                archive.add(folder / name, name)
+    return make
+
+
+def bsdtar(*options):
+    """libarchive's tar."""
+    def make(folder, target, names):
+        if not shutil.which("bsdtar"):
+            pytest.skip("bsdtar is not installed")
+        subprocess.run(["bsdtar", "-C", folder, *options, "-cf", target,
+                        *names], check=True)
+    return make
+
+
+def gnu_tar(*options):
+    """GNU tar with options."""
+    return lambda folder, target, names: tar(folder, target, *options,
+                                             names=names)
+
+
+MAKERS = {
+    "gnu-v7": gnu_tar("--format=v7"),
+    "gnu-ustar": gnu_tar("--format=ustar"),
+    "gnu-gnu": gnu_tar("--format=gnu"),
+    "gnu-oldgnu-sparse": gnu_tar("--format=oldgnu", "-S"),
+    "gnu-posix": gnu_tar("--format=posix"),
+    "gnu-0.0": gnu_tar("--format=posix", "-S", "--sparse-version=0.0"),
+    "gnu-0.1": gnu_tar("--format=posix", "-S", "--sparse-version=0.1"),
+    "gnu-1.0": gnu_tar("--format=posix", "-S", "--sparse-version=1.0"),
+    "python-ustar": python_tar(tarfile.USTAR_FORMAT),
+    "python-gnu": python_tar(tarfile.GNU_FORMAT),
+    "python-pax": python_tar(tarfile.PAX_FORMAT),
+    "bsd-ustar": bsdtar("--format=ustar"),
+    "bsd-gnutar": bsdtar("--format=gnutar"),
+    "bsd-pax-sparse": bsdtar("--format=pax", "--read-sparse"),
+    "bsd-v7": bsdtar("--format=v7"),
+}
+SPARSE = [name for name in MAKERS if "sparse" in name or "-S" in name or
+          name[-3:] in ("0.0", "0.1", "1.0")]
+
+
+def write(folder, name, data):
+    """A file of these bytes."""
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+@pytest.fixture
+def folder(work):
+    """A directory with a sparse disk of many pieces, and other files."""
+    path = work / "files"
+    path.mkdir()
+    images.pieces(path / "disk.raw", 8 * MI + 100, *[
+        (n * 128 * KI, images.noise(8 * KI, n)) for n in range(1, 50)],
+        (8 * MI, b"the last byte is not zero" * 4))
+    write(path, "note.txt", b"text\n")
+    write(path, "b.txt", images.noise(70 * KI, 99))
+    return path
+
+
+def piped(hone, archive, *words):
+    """Run a command with the archive as a pipe on stdin."""
+    with subprocess.Popen(["cat", archive], stdout=subprocess.PIPE) as cat:
+        done = hone.run(*words, stdin=cat.stdout)
+        cat.stdout.close()
+    return done
+
+
+@pytest.mark.parametrize("maker", list(MAKERS))
+def test_an_image_in_an_archive_of_each_program(hone, folder, work, out, maker,
+                                                threads):
+    archive, disk = work / "a.tar", folder / "disk.raw"
+    MAKERS[maker](folder, archive, ["note.txt", "disk.raw", "b.txt"])
+    for target in ("x.raw", "x.qcow2"):
+        hone.ok("convert", "-q", "-m", threads, archive, out / target)
+        hone.ok("compare", "-q", disk, out / target)
+        os.unlink(out / target)
+    done = piped(hone, archive, "convert", "-q", "-m", threads, "--member",
+                 "disk.raw", "-", out / "x.raw")
+    assert (done.returncode, done.stderr) == (0, b"")
+    hone.ok("compare", "-q", "--strict", disk, out / "x.raw")
+    assert hone.json("check", "--json", archive)["safe"]
+    found = hone.json("info", "--json", archive)
+    assert found["virtual_size"] == disk.stat().st_size
+    assert found["file_size"] == archive.stat().st_size
+
+
+@pytest.mark.parametrize("maker", SPARSE)
+def test_holes_of_a_sparse_member_are_known(hone, folder, work, maker):
+    archive = work / "a.tar"
+    MAKERS[maker](folder, archive, ["disk.raw"])
+    packed = write(work, "a.tar.gz", PACK["gzip"](archive.read_bytes()))
+    for source in (archive, packed):
+        kinds = {}
+        for extent in hone.json("map", "--json", source):
+            kinds[extent["kind"]] = (kinds.get(extent["kind"], 0) +
+                                     extent["length"])
+        assert kinds["hole"] > 7 * MI
+        assert kinds["data"] >= 49 * 8 * KI
+
+
+@pytest.mark.parametrize("packing", list(PACK))
+def test_an_archive_that_is_packed(hone, folder, work, out, packing):
+    names = {"gzip": (".gz", ".tgz"), "xz": (".xz", ".txz"),
+             "zstd": (".zst", ".tzst"), "bzip2": (".bz2", ".tbz2")}
+    plain, disk = work / "plain", folder / "disk.raw"
+    MAKERS["gnu-oldgnu-sparse"](folder, plain, ["note.txt", "disk.raw"])
+    data = PACK[packing](plain.read_bytes())
+    first, second = names[packing]
+    for name in ("a.tar" + first, "a" + second, "a.TAR" + first.upper()):
+        archive = write(work, name, data)
+        hone.ok("convert", "-q", archive, out / "x.raw")
+        hone.ok("compare", "-q", "--strict", archive, disk)
+        hone.ok("compare", "-q", "--strict", disk, out / "x.raw")
+        os.unlink(out / "x.raw")
+    # By its content.
+    done = piped(hone, archive, "compare", "-q", "--strict", "-", disk)
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@pytest.fixture
+def qcow2(hone, folder):
+    """The disk as qcow2, in the folder."""
+    path = folder / "disk.qcow2"
+    hone.ok("convert", "-q", "-c", folder / "disk.raw", path)
+    return path
+
+
+def test_every_command_reads_a_qcow2_member(hone, folder, qcow2, work, out,
+                                            digests):
+    assert digests is None
+    archive, disk = work / "layer.tar", folder / "disk.raw"
+    (folder / "disk").mkdir()
+    os.rename(qcow2, folder / "disk" / "vm.qcow2")
+    tar(folder, archive, names=["./disk"])
+    packed = write(work, "layer.tar.gz", PACK["gzip"](archive.read_bytes()))
+    for source in (archive, packed):
+        hone.ok("convert", "-q", source, out / "x.raw")
+        hone.ok("compare", "-q", disk, out / "x.raw")
+        os.unlink(out / "x.raw")
+        hone.ok("compare", "-q", source, disk)
+        hone.ok("compare", "-q", disk, source)
+        assert hone.json("info", "--json", source)["format"] == "qcow2"
+        assert hone.json("check", "--json", source)["safe"]
+        assert sum(extent["length"] for extent in hone.json(
+            "map", "--json", source)) == (disk.stat().st_size + 511) // 512 * 512
+        hone.ok("convert", "-q", "--untrusted", "--member",
+                "disk/vm.qcow2", source, out / "y.raw")
+        os.unlink(out / "y.raw")
+        assert (hone.ok("digest", source).stdout.split()[0] ==
+                hone.ok("digest", "-f", "qcow2", "--member",
+                        "./disk/vm.qcow2", source).stdout.split()[0])
+
+
+def test_the_member_is_chosen_by_its_name(hone, folder, qcow2, work, out):
+    archive = work / "a.tar"
+    tar(folder, archive, names=["disk.raw", "disk.qcow2", "b.txt"])
+    for name, form in (("disk.raw", "raw"), ("./disk.qcow2", "qcow2"),
+                       ("b.txt", "raw")):
+        found = hone.json("info", "--json", "--member", name, archive)
+        assert found["format"] == form
+    # The format that is given is that of the member.
+    found = hone.json("info", "--json", "-f", "raw", "--member", "disk.qcow2",
+                      archive)
+    assert found["virtual_size"] == qcow2.stat().st_size
+    hone.ok("compare", "-q", "--strict", "--member", "b.txt", archive,
+            folder / "b.txt")
+    said = hone.fails("convert", "--member", "c.raw", archive, out / "x")
+    assert "a.tar: has no member 'c.raw'" in said
+    said = hone.fails("convert", archive, out / "x")
+    assert ("has two images, 'disk.raw' and 'disk.qcow2'; --member NAME "
+            "chooses one") in said
+    assert not os.listdir(out)
+
+
+def test_what_is_an_archive(hone, folder, work, out):
+    plain = work / "plain.tar"
+    tar(folder, plain, "--format=ustar", names=["note.txt", "disk.raw"])
+    data = plain.read_bytes()
+    size = (folder / "disk.raw").stat().st_size
+
+    def virtual_size(name, *options):
+        source = write(work, name, data)
+        return hone.json("info", "--json", *options, source)["virtual_size"]
+    for name in ("a.tar", "b.OVA", "c", "d.layer"):
+        assert virtual_size(name) == size
+    # A guest wrote the first bytes of a disk.
+    for name in ("a.raw", "b.img", "c.bin"):
+        assert virtual_size(name) == len(data)
+    assert virtual_size("c", "-f", "raw") == len(data)
+    assert virtual_size("a.tar", "-f", "raw") == size
+    assert virtual_size("a.tar", "--unpack", "none") == len(data)
+    assert virtual_size("c", "--unpack", "none") == len(data)
+    assert virtual_size("c", "--unpack", "none", "--member",
+                        "disk.raw") == size
+    said = hone.fails("convert", work / "a.tar", out / "x.tar")
+    assert "x.tar" in said
+
+
+def test_other_members_are_no_images(hone, work):
+    data = images.noise(4 * KI)
+    long = b"d/" * 200 + b"disk.raw"
+    other = (header(b"dev.raw", kind=b"3") + header(b"fifo.raw", kind=b"6") +
+             header(b"link.raw", kind=b"2") + header(b"hard.raw", kind=b"1") +
+             header(b"d.raw/", kind=b"5") + header(b"old.raw/", magic=OLD) +
+             member(b"._disk.raw", data) + member(b"x.raw", data, kind=b"V") +
+             member(b"x.raw", data, kind=b"Z") +
+             pax((b"comment", b"x"), kind=b"g") + member(b"a.txt", data))
+    for disk in (member(b"../../disk.raw", data),
+                 member(b"/etc/disk.raw", data),
+                 member(b"disk.raw", data, kind=b"\0", magic=OLD),
+                 member(b"disk.raw", data, kind=b"7"),
+                 long_name(b"x" * 5000, b"K") + long_name(long) +
+                 member(b"short", data, magic=GNU),
+                 pax((b"path", long), (b"atime", b"1.5")) +
+                 member(b"short", data),
+                 pax((b"size", b"%d" % len(data))) + header(b"disk.raw", 0) +
+                 data,
+                 header(b"disk.raw", binary(len(data)), magic=GNU) + data):
+        archive = write(work, "a.tar", other + disk + other + END)
+        plain = write(work, "plain", data)
+        hone.ok("compare", "-q", "--strict", archive, plain)
+    for kind, what in ((b"1", "a hard link"), (b"2", "a symbolic link"),
+                       (b"3", "a character device"), (b"4", "a block device"),
+                       (b"5", "a directory"), (b"6", "a FIFO"),
+                       (b"Z", "not a file")):
+        archive = write(work, "a.tar", header(b"x.raw", kind=kind) + END)
+        said = hone.fails("convert", "--member", "x.raw", archive, work / "x")
+        assert f"its member 'x.raw' is {what}" in said
+        said = hone.fails("convert", archive, work / "x")
+        assert "has no member with the suffix of an image" in said
+
+
+def test_sums_of_old_programs(hone, work):
+    """Signed bytes in the sum of the header."""
+    name = "dïsk.raw".encode()
+    block = header(name, 512)
+    signed = sum(c - 256 if c > 127 else c for c in block) - sum(
+        c for c in block[148:156]) + 8 * 32
+    old = header(name, 512, checksum=b"%06o\0 " % signed)
+    archive = write(work, "a.tar", old + DATA + END)
+    hone.ok("compare", "-q", "--strict", archive, write(work, "b", DATA))
+
+
+@pytest.mark.parametrize("version", ["old", "0.0", "0.1", "1.0"])
+def test_maps_of_every_length(hone, work, version):
+    """From no piece to more than one block of them."""
+    for count in (0, 1, 3, 4, 5, 21, 25, 26, 400):
+        pieces = [(n * 1024, 512) for n in range(count)]
+        stored = images.noise(count * 512, 3) if count else b""
+        size = count * 1024 + 7
+        plain = bytearray(size)
+        for n, (at, length) in enumerate(pieces):
+            plain[at:at + length] = stored[n * 512:(n + 1) * 512]
+        end = [(size, 0)]
+        if version == "old":
+            rest = (pieces + end)[4:]
+            archive = gnu_sparse(b"disk.raw", (pieces + end)[:4], stored, size,
+                                 [rest[n:n + 21]
+                                  for n in range(0, len(rest), 21)])
+        else:
+            archive = sparse(version, b"disk.raw", pieces + end, stored, size)
+        source = write(work, "a.tar", archive + END)
+        hone.ok("compare", "-q", "--strict", source,
+                write(work, "plain", bytes(plain)))
+        done = piped(hone, source, "compare", "-q", "--strict", "-",
+                     work / "plain")
+        assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_sparse_disk_of_exabytes_takes_no_time(hone, work):
+    """Holes are skipped, not read, in a stream too."""
+    size = (1 << 63) - 4096
+    archive = write(work, "a.tar", gnu_sparse(
+        b"disk.raw", [(0, 512)], DATA, binary(size)) + END)
+    packed = write(work, "a.tgz", PACK["gzip"](archive.read_bytes()))
+    for source in (archive, packed):
+        assert hone.json("info", "--json", source)["virtual_size"] == size
+        assert hone.json("check", "--json", source)["safe"]
+        assert hone.json("map", "--json", source)[-1]["kind"] == "hole"
+    archive = write(work, "a.tar", gnu_sparse(
+        b"disk.raw", [(0, 512)], DATA, binary((1 << 63) - 1)) + END)
+    said = hone.fails("info", archive)
+    assert "'disk.raw' has 9223372036854775807 bytes" in said
+
+
+@pytest.mark.parametrize("name", list(HOSTILE))
+def test_a_hostile_archive_is_refused(hone, work, out, name):
+    data, part = HOSTILE[name]
+    archive = write(work, "a.tar", data)
+    before = snapshot(work)
+    said = hone.fails("convert", archive, out / "x")
+    assert part in said and str(archive) in said, said
+    # A pipe tells only at its end that a member is not complete.
+    done = piped(hone, archive, "convert", "--member", "disk.raw", "-",
+                 out / "x")
+    if "image" not in part:
+        text = done.stderr.decode()
+        assert done.returncode == 1, done
+        assert part in text or "cannot be resized" in text, text
+        assert not os.listdir(out)
+    assert snapshot(work) == before
+
+
+def test_an_archive_cut_at_each_fiftieth_is_an_error(hone, folder, work, out):
+    for maker in ("gnu-oldgnu-sparse", "gnu-1.0", "python-pax"):
+        plain = work / "plain"
+        MAKERS[maker](folder, plain, ["note.txt", "disk.raw", "b.txt"])
+        data = plain.read_bytes().rstrip(b"\0")
+        data += bytes(-len(data) % 512) + END
+        hone.ok("compare", "-q", "--strict", write(work, "a.tar", data),
+                folder / "disk.raw")
+        for n in range(50):
+            archive = write(work, "a.tar", data[:len(data) * n // 50])
+            said = hone.fails("convert", archive, out / "x")
+            assert CUT in said
+            assert not os.listdir(out)
+            done = piped(hone, archive, "convert", "--member", "disk.raw",
+                         "-", out / "x")
+            assert done.returncode == 1 and not os.listdir(out)
+
+
+def test_a_second_image_comes_late_in_a_stream(hone, folder, qcow2, work, out):
+    """Nothing is published, although the first one was converted."""
+    assert qcow2
+    archive = work / "a.tar"
+    for names, words, part in (
+            (["disk.raw", "b.txt", "disk.qcow2"], [], b"has two images"),
+            (["disk.raw", "b.txt", "./disk.raw"],
+             ["--member", "disk.raw"], b"has two members of the name")):
+        tar(folder, archive, "--format=gnu", names=names)
+        done = piped(hone, archive, "convert", *words, "-", out / "x.raw")
+        assert done.returncode == 1 and part in done.stderr
+        assert not os.listdir(out)
+
+
+def test_memory_is_bounded(hone, work, out):
+    """Maps and headers of gigabytes are refused before they are kept."""
+    block = (b"%011o\0%011o\0" % (0, 0)) * 21 + b"\1" + bytes(7)
+    bomb = gnu_sparse(b"disk.raw", [(0, 512)], DATA, 4096)
+    bomb = bomb[:482] + b"\1" + bomb[483:]
+    bomb = header(b"disk.raw", 512, kind=b"S", magic=GNU, fields=[
+        (386, b"%011o\0%011o\0" % (0, 512)), (482, b"\1"),
+        (483, b"%011o\0" % 4096)]) + block * 100000
+    pieces = b"".join(b"%d,512," % (n * 1024) for n in range(600000))
+    many = pax((b"GNU.sparse.name", b"disk.raw"),
+               (b"GNU.sparse.size", b"9000000000"),
+               (b"GNU.sparse.map", pieces[:-1])) + header(b"x")
+    headers = header(b"g", kind=b"g") * 100000
+    with open(hone.path, "rb") as binary:
+        sanitized = b"__asan_init" in binary.read()
+    for data in (bomb, many, headers):
+        for name, packed in (("a.tar", data),
+                             ("a.txz", lzma.compress(data, preset=0))):
+            archive = write(work, name, packed)
+            pid = os.posix_spawn(hone.path, [
+                hone.path, "convert", str(archive), str(out / "x")],
+                dict(os.environ), file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0)])
+            _, status, usage = os.wait4(pid, 0)
+            assert os.waitstatus_to_exitcode(status) == 1
+            # The address sanitizer needs memory of its own.
+            assert sanitized or usage.ru_maxrss < 200 * KI
+            assert not os.listdir(out)
+
+
+def digest_of(path, algorithm="sha256"):
+    """The digits."""
+    return hashlib.new(algorithm, path.read_bytes()).hexdigest()
+
+
+def ova(folder, target, algorithm="sha256", late=False, lines=None):
+    """An OVA, with a manifest behind the description or at the end."""
+    write(folder, "vm.ovf", b"<Envelope/>\n")
+    if lines is None:
+        lines = [f"{algorithm.upper()}({name})= " +
+                 digest_of(folder / name, algorithm)
+                 for name in ("vm.ovf", "disk.raw")]
+    write(folder, "vm.mf", ("\n".join(lines) + "\n").encode())
+    names = ["vm.ovf", "disk.raw", "vm.mf"] if late else [
+        "vm.ovf", "vm.mf", "disk.raw"]
+    tar(folder, target, "--format=ustar", names=names)
+    return target
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("algorithm", ["sha1", "sha256", "sha512"])
+def test_the_manifest_of_an_ova_holds(hone, folder, work, out, late, algorithm,
+                                      digests):
+    assert digests is None
+    archive = ova(folder, work / "vm.ova", algorithm, late)
+    packed = write(work, "vm.ova.gz", PACK["gzip"](archive.read_bytes()))
+    for source in (archive, packed):
+        hone.ok("convert", "-q", source, out / "x.raw")
+        hone.ok("compare", "-q", "--strict", out / "x.raw",
+                folder / "disk.raw")
+        os.unlink(out / "x.raw")
+    # The digests are those of the archive's bytes, not of the disk.
+    hone.ok("convert", "-q", "--expect", "sha256:" + digest_of(archive),
+            "--expect-content", "sha256:" + digest_of(folder / "disk.raw"),
+            archive, out / "x.raw")
+    os.unlink(out / "x.raw")
+    good = [f"{algorithm.upper()}({name})= " +
+            digest_of(folder / name, algorithm)
+            for name in ("vm.ovf", "disk.raw")]
+    wrong = good[1][:-1] + ("0" if good[1][-1] != "0" else "1")
+    other = good[0][:-1] + ("0" if good[0][-1] != "0" else "1")
+    for lines, part in (([good[0], wrong], "of 'disk.raw' is not that"),
+                        ([good[0], good[1], wrong], "of 'disk.raw' is not"),
+                        ([other, good[1]], "of 'vm.ovf' is not that of")):
+        archive = ova(folder, work / "vm.ova", algorithm, late, lines)
+        for words, way in ((["convert", archive], hone.run),
+                           (["convert", "-"], lambda *words: piped(
+                               hone, archive, *words))):
+            done = way(*words, out / "x.raw")
+            assert done.returncode == 3 and part.encode() in done.stderr, done
+            assert not os.listdir(out)
+    assert hone.run("digest", archive).returncode == 3
+
+
+def test_lines_of_a_manifest(hone, folder, work, out, digests):
+    assert digests is None
+    digest = digest_of(folder / "disk.raw")
+    archive = work / "vm.ova"
+    for line in (f"SHA256(disk.raw)= {digest}", f"sha256(disk.raw)={digest}",
+                 f"SHA256 (disk.raw) = {digest.upper()}",
+                 f"\nSHA256(disk.raw)= {digest}\r\n\r",
+                 f"SHA256(a(b)=c)= {digest}", "SHA1(x)= " + "0" * 40):
+        hone.ok("convert", "-q", "--force", ova(folder, archive,
+                                                lines=[line]), out / "x")
+    os.unlink(out / "x")
+    for line in ("SHA256(disk.raw)= 00", f"MD5(disk.raw)= {'0' * 32}", "text",
+                 f"(disk.raw)= {digest}", f"SHA256(disk.raw {digest}",
+                 f"SHA256(disk.raw) x= {digest}", f"SHA256= {digest}"):
+        said = hone.fails("convert", ova(folder, archive, lines=[line]),
+                          out / "x")
+        assert "its manifest 'vm.mf' has no digest of a file on line 1" in said
+        assert not os.listdir(out)
+    # Only an OVA has a manifest: its description comes first.
+    write(folder, "vm.mf", b"text\n")
+    tar(folder, work / "a.tar", names=["vm.mf", "disk.raw"])
+    hone.ok("convert", "-q", work / "a.tar", out / "x")
+
+
+def test_the_digest_of_another_archive_is_named(hone, folder, work, out,
+                                                digests):
+    assert digests is None
+    archive = work / "a.tar"
+    tar(folder, archive, names=["disk.raw"])
+    data = archive.read_bytes()
+    for changed in (data[:-9000], b"x" + data[1:], data + b"x"):
+        write(work, "a.tar", changed)
+        done = hone.run("convert", "--expect", "sha256:" + "0" * 64, archive,
+                        out / "x")
+        assert done.returncode == 3, done
+        assert b"the file is refused: its sha256" in done.stderr
+        assert not os.listdir(out)
+
+
+@pytest.mark.parametrize("command", READERS)
+def test_every_command_has_the_option(hone, folder, work, out, command):
+    archive = work / "a"
+    tar(folder, archive, names=["b.txt"])
+    operands = [archive, out / "x"] if command == "convert" else [archive]
+    operands += [folder / "b.txt"] if command == "compare" else []
+    if command != "digest":
+        hone.ok(command, "--member", "b.txt", *operands)
+    done = hone.run(command, "--member", "no", *operands)
+    assert done.returncode == (2 if command == "check" else failure(command))
+    assert b"has no member 'no'" in done.stderr
+
+
+def test_a_backing_file_is_not_opened(hone, folder, qemu_img, work, out):
+    """A member names files as an image does: they are refused."""
+    qemu_img("create", "-q", "-f", "qcow2", "-F", "raw", "-b", "disk.raw",
+             str(folder / "top.qcow2"))
+    tar(folder, work / "a.tar", names=["top.qcow2"])
+    said = hone.fails("convert", work / "a.tar", out / "x")
+    assert "--allow-backing" in said
+
+
+def test_padding_and_names(hone, work):
+    """What tarfile writes for names that are no ASCII text."""
+    text = io.BytesIO()
+    with tarfile.open(fileobj=text, mode="w",
+                      format=tarfile.PAX_FORMAT) as archive:
+        info = tarfile.TarInfo("d" * 90 + "/" + "ü" * 90 + ".raw")
+        info.size = len(DATA)
+        archive.addfile(info, io.BytesIO(DATA))
+    source = write(work, "a.tar", text.getvalue() + padded(b""))
+    hone.ok("compare", "-q", "--strict", "--member", info.name, source,
+            write(work, "plain", DATA))
