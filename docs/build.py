@@ -49,7 +49,8 @@ def with_functions(parsed):
 def inputs():
     """Every file from which the pages are made, except the headers."""
     found = [p for p in DOCS.rglob("*") if p.is_file()
-             and p.suffix in (".rst", ".md", ".py", ".c", ".css", ".svg")]
+             and p.suffix in (".rst", ".md", ".py", ".c", ".cc", ".go", ".xml",
+                              ".css", ".svg")]
     return sorted(found) + [DOCS.parent / name for name in ROOT_PAGES]
 
 
@@ -82,8 +83,10 @@ def on_the_site(text, folder, source):
 
 def copy_pages(source, tree):
     """The handwritten pages. Some lie outside of docs/ in the repository."""
-    shutil.copytree(DOCS, tree, ignore=shutil.ignore_patterns(
-        "*.py", "meson.build", "__pycache__", "_build"))
+    ignored = shutil.ignore_patterns("*.py", "meson.build", "__pycache__",
+                                     "_build")
+    shutil.copytree(DOCS, tree, ignore=lambda folder, names: (
+        () if folder.endswith("examples") else ignored(folder, names)))
     shutil.copy(DOCS / "conf.py", tree)
     for name in ROOT_PAGES:
         shutil.copy(source / name, tree)

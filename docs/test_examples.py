@@ -4,7 +4,9 @@
 Every `console` block of a page is run, in order, in one folder that has
 disk.img and the programs of docs/examples. A line that begins with "$ " is a command. The
 lines after it are its output, in which "..." matches anything. A command that
-fails fails the test.
+fails fails the test. A block after the comment "needs: X, Y" is left out, with
+the reason, if a program X is not installed; stand_ins.py knows other needs, and
+stands for what the page of recipes names.
 
 The command and the library are those installed below a prefix: that of HONE,
 the path of an installed command, or else what `meson install` puts in a
@@ -18,14 +20,18 @@ import subprocess
 
 import pytest
 
+import stand_ins
+
 DOCS = pathlib.Path(__file__).resolve().parent
 MIB = 1 << 20
 
 
 def blocks(text):
-    """The console blocks of a page: [(line number, text)]."""
-    found, lines = [], text.splitlines()
+    """The console blocks of a page: [(line number, text, needs)]."""
+    found, lines, needs = [], text.splitlines(), []
     for number, line in enumerate(lines):
+        if line.startswith(".. needs: "):
+            needs = line.removeprefix(".. needs: ").split(", ")
         if not re.match(r"\.\. code-block:: console$", line):
             continue
         body = []
@@ -33,7 +39,8 @@ def blocks(text):
             if inner and not inner.startswith("   "):
                 break
             body.append(inner[3:])
-        found.append((number + 1, "\n".join(body).strip("\n")))
+        found.append((number + 1, "\n".join(body).strip("\n"), needs))
+        needs = []
     return found
 
 
@@ -100,28 +107,50 @@ def environment(prefix):
 
 EXAMPLES = sorted(path for path in (DOCS / "examples").iterdir()
                   if path.suffix in (".c", ".cc"))
+OTHERS = sorted(path for path in (DOCS / "examples").iterdir()
+                if path.suffix in (".go", ".py", ".xml"))
 PAGES = {str(page.relative_to(DOCS)): page for page in
          sorted(DOCS.rglob("*.rst")) if blocks(page.read_text("utf-8"))}
 
 
+def run_block(block, where, folder, environment, said):
+    """Run the commands of a block. said() puts stand-ins into a text."""
+    for command, expected in steps(block):
+        done = subprocess.run(
+            ["sh", "-c", said(command)], cwd=folder, env=environment,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True, check=False, timeout=120)
+        assert done.returncode == 0, f"{where}: {command}\n{done.stdout}"
+        assert matches(said(expected), done.stdout), (
+            f"{where}: {command}\nprinted:\n{done.stdout}not:\n{expected}")
+
+
 @pytest.mark.parametrize("name", PAGES)
 def test_console_examples(name, environment, tmp_path):
+    environment = dict(environment)
+    left_out = []
     make_image(tmp_path / "disk.img")
-    for example in EXAMPLES:
+    for example in EXAMPLES + OTHERS:
         shutil.copy(example, tmp_path)
     try:
-        for number, block in blocks(PAGES[name].read_text("utf-8")):
-            for command, expected in steps(block):
-                done = subprocess.run(
-                    ["sh", "-c", command], cwd=tmp_path, env=environment,
-                    stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                    text=True, check=False, timeout=120)
-                where = f"{name}:{number}: {command}"
-                assert done.returncode == 0, f"{where}\n{done.stdout}"
-                assert matches(expected, done.stdout), (
-                    f"{where}\nprinted:\n{done.stdout}not:\n{expected}")
+        with stand_ins.StandIns(tmp_path, environment) as used:
+            if name == "recipes.rst":
+                used.of_recipes()
+            for number, block, needs in blocks(
+                    PAGES[name].read_text("utf-8")):
+                where = f"{name}:{number}"
+                lacking = list(filter(None, map(used.lacks, needs)))
+                if lacking:
+                    left_out.append(f"{where}: {lacking[0]}")
+                    continue
+                run_block(block, where, tmp_path, environment, used.said)
+            if name == "recipes.rst":
+                used.check()
     finally:
         shutil.rmtree(tmp_path)
+    if left_out:
+        pytest.skip("all other examples of the page passed; " +
+                    "; ".join(left_out))
 
 
 def test_readme_shows_readme_c():
@@ -132,8 +161,16 @@ def test_readme_shows_readme_c():
 
 
 def test_pages_with_examples_are_found():
-    assert {"start.rst", "programs.rst", "tasks.rst", "man/hone.rst", "man/hone-convert.rst",
+    assert {"start.rst", "programs.rst", "tasks.rst", "recipes.rst",
+            "automation.rst", "man/hone.rst", "man/hone-convert.rst",
             "man/hone-map.rst"} <= set(PAGES)
+
+
+def test_blocks_have_the_needs_of_the_comment_above():
+    assert blocks(".. needs: a loop device, xz\n\n"
+                  ".. code-block:: console\n\n   $ one\n   two\n\n"
+                  ".. code-block:: console\n\n   $ three\n") == [
+        (3, "$ one\ntwo", ["a loop device", "xz"]), (8, "$ three", [])]
 
 
 @pytest.mark.parametrize("expected, actual, same", [
