@@ -194,8 +194,7 @@ class StandIns:
         """A key, and the list of digests signed by it."""
         if not shutil.which("gpg") or not shutil.which("gpg-agent"):
             return "gpg or gpg-agent is not installed"
-        home = self.store / "gnupg"
-        home.mkdir(mode=0o700)
+        home = self.stack.enter_context(short_folder())
         gpg = ["gpg", "--homedir", str(home), "--batch", "--passphrase", ""]
         self.stack.callback(run, "gpgconf", "--homedir", str(home), "--kill",
                             "all")
@@ -210,7 +209,6 @@ class StandIns:
         """The export of a disk by a server of NBD."""
         if not shutil.which("qemu-nbd"):
             return "qemu-nbd is not installed"
-        # The path of a socket has at most 107 bytes.
         socket = self.stack.enter_context(short_folder()) / "nbd"
         server = self.stack.enter_context(subprocess.Popen(
             ["qemu-nbd", "-t", "-r", "-f", "raw", "-x", "vda", "-k",
@@ -281,7 +279,7 @@ class StandIns:
 
 @contextlib.contextmanager
 def short_folder():
-    """A folder with a short path."""
+    """A folder for sockets, whose paths have at most 107 bytes."""
     folder = pathlib.Path(run("mktemp", "-d", "/tmp/hone.XXXXXX"))
     try:
         yield folder

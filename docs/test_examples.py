@@ -153,6 +153,37 @@ def test_console_examples(name, environment, tmp_path):
                     "; ".join(left_out))
 
 
+@pytest.mark.parametrize("need, command", [
+    ("python3", "python3 import.py"), ("go", "go run import.go")])
+def test_the_programs_try_again(need, command, environment, tmp_path):
+    environment = {**environment, "no_proxy": "127.0.0.1"}
+    make_image(tmp_path / "disk.img")
+    for example in OTHERS:
+        shutil.copy(example, tmp_path)
+    content = (tmp_path / "disk.img").read_bytes()
+
+    def first_ends_early(handler, request):
+        if request.number:
+            return handler.whole(request)
+        handler.head(200, {}, len(content))
+        handler.send(content[:MIB])
+        return handler.hang_up()
+
+    with (stand_ins.StandIns(tmp_path, environment) as used,
+          stand_ins.Server(content, first_ends_early) as server):
+        if used.lacks(need):
+            pytest.skip(used.lacks(need))
+        done = subprocess.run(
+            [*command.split(), server.url(), "copy.img"], cwd=tmp_path,
+            env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, check=False, timeout=120)
+    assert done.returncode == 0, done
+    assert done.stderr.count("again: ") == 1, done
+    assert "copy.img has 1572864 bytes of data" in done.stdout
+    assert (tmp_path / "copy.img").read_bytes() == content
+    shutil.rmtree(tmp_path)
+
+
 def test_readme_shows_readme_c():
     text = (DOCS.parent / "README.md").read_text("utf-8")
     shown = re.search(r"^```c\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
