@@ -206,7 +206,10 @@ cli_open(const struct cli *cli, struct image_open *how)
 		rc = parse_unpack(cli, &how->packing);
 	if (rc == 0)
 		rc = parse_memory(cli, &run);
+	if (rc == 0)
+		rc = parse_threads(cli, &run);
 	how->memory = run.memory;
+	how->threads = run.threads;
 	return rc ? rc : cli_cache_mode(cli, OPTION_SOURCE_CACHE, &how->direct);
 }
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <sched.h>
 #include <signal.h>
 #include "thread.h"
 
@@ -13,4 +14,15 @@ image_thread_create(pthread_t *thread, void *(*run)(void *), void *arg)
 	int rc = pthread_create(thread, NULL, run, arg);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return rc;
+}
+
+unsigned
+image_cpus(void)
+{
+	cpu_set_t set;
+	int n = 1;
+
+	if (sched_getaffinity(0, sizeof(set), &set) == 0)
+		n = CPU_COUNT(&set);
+	return n < 1 ? 1 : (unsigned)n;
 }

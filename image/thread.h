@@ -9,4 +9,7 @@
  */
 int image_thread_create(pthread_t *thread, void *(*run)(void *), void *arg);
 
+/* CPUs that this process may use. */
+unsigned image_cpus(void);
+
 #endif

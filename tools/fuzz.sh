@@ -52,6 +52,9 @@ fuzz_target() {
     sums)
         python3 -B tests/image/seeds.py --lists "$corpus"
         ;;
+    profile)
+        python3 -B tests/image/seeds.py --profiles "$corpus"
+        ;;
     esac
     # shellcheck disable=SC2086
     clang -std=c11 -D_GNU_SOURCE -g -O1 -Iinclude "-Isrc/$part" -Icli \

@@ -228,6 +228,8 @@ struct image_open {
 	/* most bytes of what unpacks the file; 0: the default. A file that
 	 * needs more is refused. */
 	uint64_t memory;
+	/* that unpack the file; 0: one for each CPU */
+	unsigned threads;
 	/* NULL: refuse an image with a backing file. Otherwise backing files
 	 * must be regular files below this directory */
 	const char *allow_backing;
@@ -238,8 +240,8 @@ struct image_open {
 	/* for info: also open an image that cannot be read: an encrypted or
 	 * truncated one, or one whose backing file is not allowed */
 	bool inspect;
-	/* the disk will be read from its begin to its end: a server may be asked
-	 * for more than has been read */
+	/* the disk will be read from its begin to its end: a server may be
+	 * asked for more than has been read */
 	bool whole;
 	/* open only an image that image_check() calls safe */
 	bool untrusted;

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include "pipeline/pieces.h"
 #include "pipeline/state.h"
+#include "thread.h"
 
 /* Cut the next chunk. A hole of several whole chunks becomes one chunk. */
 static void
@@ -219,7 +220,7 @@ image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 {
 	struct pipeline p = {
 		.plan = plan, .run = run, .size = plan->size, .err = err};
-	unsigned wanted = run->threads ? run->threads : pipeline_cpus();
+	unsigned wanted = run->threads ? run->threads : image_cpus();
 
 	/* Most of them wait for an answer. */
 	if (!run->threads && wanted < plan->threads)

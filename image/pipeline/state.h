@@ -58,8 +58,6 @@ int pipeline_create(struct pipeline *p, unsigned *threads);
 void pipeline_destroy(struct pipeline *p);
 
 /* threads.c */
-/* CPUs that this process may run on. */
-unsigned pipeline_cpus(void);
 /*
  * Call work(p) in `wanted` threads, including the caller's, or in fewer if the
  * system refuses more. Returns the number of threads.

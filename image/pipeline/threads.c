@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The threads of a pipeline, and their waiting. */
-#include <sched.h>
 #include <time.h>
 #include "pipeline/state.h"
 #include "thread.h"
-
-unsigned
-pipeline_cpus(void)
-{
-	cpu_set_t set;
-	int n = 1;
-
-	if (sched_getaffinity(0, sizeof(set), &set) == 0)
-		n = CPU_COUNT(&set);
-	return n < 1 ? 1 : (unsigned)n;
-}
 
 static uint64_t
 now_ns(void)

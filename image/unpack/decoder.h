@@ -30,6 +30,14 @@ struct image_decoder {
 	/* Returns whether a member may begin with these bytes. */
 	bool (*begins)(const unsigned char *head, size_t length);
 
+	/*
+	 * Returns the length of the member, of `length` bytes or more, that
+	 * begins here; more than `length` if it is not complete; 0 if that
+	 * cannot be found out, or if its content is known to be longer than
+	 * `most`. The bytes may be damaged. NULL: members have no lengths.
+	 */
+	size_t (*whole)(const unsigned char *in, size_t length, size_t most);
+
 	/* zeros between two members are allowed if their number is a multiple
 	 * of this; 0: never */
 	unsigned padding;
@@ -52,6 +60,14 @@ struct image_decoder {
 
 	void (*close)(void *state);
 };
+
+/* The decoder of a packing, not IMAGE_PACKING_NONE. */
+const struct image_decoder *image_unpack_decoder(enum image_packing packing);
+
+/* As image_unpack_open(), but the members before the offset were read. */
+int image_unpack_resume(enum image_packing packing, struct image_stream *packed,
+	uint64_t memory, uint64_t offset, struct image_stream **out,
+	struct image_error *err);
 
 #define IMAGE_PACKING_ROW(id, name, ...)                                       \
 	extern const struct image_decoder image_decoder_##name;

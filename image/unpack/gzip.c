@@ -18,6 +18,25 @@ begins(const unsigned char *head, size_t length)
 	return length >= 3 && memcmp(head, "\x1f\x8b\x08", 3) == 0;
 }
 
+/*
+ * The blocks of bgzip have their length in an extra field, which comes first:
+ * "The BGZF compression format" in the specification of SAM.
+ */
+static size_t
+whole(const unsigned char *in, size_t length, size_t most)
+{
+	static const unsigned char begin[] = {0x1f, 0x8b, 8, 4};
+	static const unsigned char field[] = {'B', 'C', 2, 0};
+
+	(void)most;
+	if (length < IMAGE_MEMBER_HEAD)
+		return IMAGE_MEMBER_HEAD;
+	if (memcmp(in, begin, sizeof(begin)) != 0 ||
+		memcmp(in + 12, field, sizeof(field)) != 0)
+		return 0;
+	return ((size_t)in[16] | (size_t)in[17] << 8) + 1;
+}
+
 static int
 open_decoder(void **state, uint64_t memory)
 {
@@ -76,6 +95,7 @@ close_decoder(void *state)
 const struct image_decoder image_decoder_gzip = {
 	.version = zlibVersion,
 	.begins = begins,
+	.whole = whole,
 	.open = open_decoder,
 	.begin = begin,
 	.decode = decode,

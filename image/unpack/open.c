@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "store/forward.h"
+#include "thread.h"
 #include "unpack/parts.h"
 #include "unpack/unpack.h"
 
@@ -40,9 +41,11 @@ unpack_forward(struct image_store **store, enum image_packing packing,
 	struct image_stream *packed, *stream;
 
 	int rc = image_stream_of_store(*store, &packed, err);
+	/* A look at an image needs few bytes. */
+	unsigned threads = how->threads ? how->threads : image_cpus();
 	if (rc == 0)
-		rc = image_unpack_open(
-			packing, packed, how->memory, &stream, err);
+		rc = image_members_open(packing, packed, how->memory,
+			how->inspect ? 1 : threads, &stream, err);
 	if (rc != 0)
 		return rc;
 	stream->size = size;

@@ -291,9 +291,23 @@ static const struct image_stream_ops unpack_ops = {
 	.close = unpack_close,
 };
 
+const struct image_decoder *
+image_unpack_decoder(enum image_packing packing)
+{
+	return packings[packing].decoder;
+}
+
 int
 image_unpack_open(enum image_packing packing, struct image_stream *packed,
 	uint64_t memory, struct image_stream **out, struct image_error *err)
+{
+	return image_unpack_resume(packing, packed, memory, 0, out, err);
+}
+
+int
+image_unpack_resume(enum image_packing packing, struct image_stream *packed,
+	uint64_t memory, uint64_t offset, struct image_stream **out,
+	struct image_error *err)
 {
 	const struct packing *row = &packings[packing];
 	int rc = 0;
@@ -317,6 +331,8 @@ image_unpack_open(enum image_packing packing, struct image_stream *packed,
 		u->stream.store = packed->store;
 		u->packed = packed;
 		u->packing = row;
+		u->offset = offset;
+		u->has_member = offset > 0;
 		rc = row->decoder->open(
 			&u->state, memory ? memory : IMAGE_UNPACK_MEMORY);
 	} else {

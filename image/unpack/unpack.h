@@ -42,6 +42,15 @@ int image_unpack_open(enum image_packing packing, struct image_stream *packed,
 	uint64_t memory, struct image_stream **out, struct image_error *err);
 
 /*
+ * The same by up to 4 threads beside the reader, if the packing allows it and
+ * threads is at least 2. Members that are longer than a twelfth of the memory
+ * are unpacked by the reader alone.
+ */
+int image_members_open(enum image_packing packing, struct image_stream *packed,
+	uint64_t memory, unsigned threads, struct image_stream **out,
+	struct image_error *err);
+
+/*
  * Replace a store by one of the bytes that are packed in it, as how->packing
  * says. No change if it is not packed. Closes the store on failure.
  */

@@ -37,6 +37,22 @@ begins(const unsigned char *head, size_t length)
 		       (magic_of(head) & SKIPPED_MASK) == SKIPPED);
 }
 
+static size_t
+whole(const unsigned char *in, size_t length, size_t most)
+{
+	/* of ZSTD_FRAMEHEADERSIZE_MAX, which is not in the stable part */
+	if (length < IMAGE_MEMBER_HEAD)
+		return IMAGE_MEMBER_HEAD;
+	unsigned long long content = ZSTD_getFrameContentSize(in, length);
+	if (content != ZSTD_CONTENTSIZE_UNKNOWN && content > most)
+		return 0;
+	size_t n = ZSTD_findFrameCompressedSize(in, length);
+	if (!ZSTD_isError(n))
+		return n;
+	return ZSTD_getErrorCode(n) == ZSTD_error_srcSize_wrong ? length + 1
+								: 0;
+}
+
 /* Returns the window of a frame with these first bytes, for messages. */
 static uint64_t
 window_of(const unsigned char *head, size_t length)
@@ -136,6 +152,7 @@ close_decoder(void *state)
 const struct image_decoder image_decoder_zstd = {
 	.version = ZSTD_versionString,
 	.begins = begins,
+	.whole = whole,
 	.open = open_decoder,
 	.begin = begin,
 	.decode = decode,

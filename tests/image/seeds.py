@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Write small images to a directory, for a fuzzer to begin with; or, after
 --streams, compressed clusters as compressed_fuzz.c takes them; or, after
---lists, lists of digests."""
+--lists, lists of digests; or, after --profiles, files of AWS as profile_fuzz.c
+takes them."""
 import hashlib
 import pathlib
 import sys
@@ -52,6 +53,25 @@ def write_images(directory):
     (directory / "data").unlink()
 
 
+def write_profiles(directory):
+    """A file with two profiles, for each way to read it."""
+    text = b"""[default]
+aws_access_key_id = AKID
+aws_secret_access_key=abc/+=
+aws_session_token = t
+region = eu-west-1
+endpoint_url = http://h/
+[profile mine]
+[mine]
+region=us-west-2
+s3 =
+  region = x
+# c
+"""
+    for way in range(8):
+        (directory / f"profile-{way}").write_bytes(bytes([way]) + text)
+
+
 def write_lists(directory):
     """The lines of several tools, and a clear-signed message."""
     for name in ("sha256", "sha512", "blake2b"):
@@ -69,7 +89,8 @@ def write_lists(directory):
 
 def main():
     """As the arguments say."""
-    writers = {"--streams": write_streams, "--lists": write_lists}
+    writers = {"--streams": write_streams, "--lists": write_lists,
+               "--profiles": write_profiles}
     if sys.argv[1] in writers:
         writers[sys.argv[1]](pathlib.Path(sys.argv[2]))
     else:

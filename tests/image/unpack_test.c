@@ -3,6 +3,8 @@
 #include <bzlib.h>
 #include <errno.h>
 #include <lzma.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +17,17 @@
 #define ROOM (2 * MI)
 
 /* The allocation that fails, counted down; 0: none. */
-static unsigned fail_allocation;
+static _Atomic unsigned fail_allocation;
 
 static bool
 fails(void)
 {
-	return fail_allocation && --fail_allocation == 0;
+	unsigned left = atomic_load(&fail_allocation);
+
+	while (left && !atomic_compare_exchange_weak(
+			       &fail_allocation, &left, left - 1))
+		;
+	return left == 1;
 }
 
 STANDS_FOR(void *, malloc, size_t size)
@@ -36,6 +43,30 @@ STANDS_FOR(void *, calloc, size_t count, size_t size)
 STANDS_FOR(char *, strdup, const char *text)
 {
 	return fails() ? NULL : __real_strdup(text);
+}
+
+/* Calls of decoders in other threads than that of the tests. */
+static _Atomic unsigned elsewhere;
+static pthread_t here;
+
+static void
+count(void)
+{
+	if (!pthread_equal(pthread_self(), here))
+		atomic_fetch_add(&elsewhere, 1);
+}
+
+STANDS_FOR(int, inflate, z_streamp stream, int flush)
+{
+	count();
+	return __real_inflate(stream, flush);
+}
+
+STANDS_FOR(size_t, ZSTD_decompressStream, ZSTD_DStream *stream,
+	ZSTD_outBuffer *out, ZSTD_inBuffer *in)
+{
+	count();
+	return __real_ZSTD_decompressStream(stream, out, in);
 }
 
 struct bytes {
@@ -191,8 +222,8 @@ struct way {
 static const struct way plain = {.piece = ROOM, .take = ROOM};
 
 static int
-unpack(enum image_packing packing, const struct bytes *bytes,
-	const struct way *way, struct result *result)
+unpack_by(enum image_packing packing, const struct bytes *bytes,
+	const struct way *way, unsigned threads, struct result *result)
 {
 	char name[] = "disk";
 	bool closed = false;
@@ -201,9 +232,11 @@ unpack(enum image_packing packing, const struct bytes *bytes,
 	struct image_stream *out;
 	size_t got = 1;
 
+	here = pthread_self();
 	result->length = 0;
-	int rc = image_unpack_open(
-		packing, &given.stream, way->memory, &out, &result->err);
+	result->err = (struct image_error){0};
+	int rc = image_members_open(packing, &given.stream, way->memory,
+		threads, &out, &result->err);
 	while (rc == 0 && got) {
 		size_t room = ROOM - result->length;
 		rc = out->ops->read(out, result->data + result->length,
@@ -215,6 +248,42 @@ unpack(enum image_packing packing, const struct bytes *bytes,
 	if (out)
 		out->ops->close(out);
 	assert_true(closed);
+	return rc;
+}
+
+/* Damage is found somewhere in what is read at a time. */
+static void
+without_offset(char *text)
+{
+	char *at = strstr(text, "before offset ");
+
+	while (at && *at && *at != ':')
+		*at++ = ' ';
+}
+
+/* Threads give the same content, failure and message as none. */
+static int
+unpack(enum image_packing packing, const struct bytes *bytes,
+	const struct way *way, struct result *result)
+{
+	static struct result by_threads;
+
+	int rc = unpack_by(packing, bytes, way, 1, result);
+	/* Which allocation is the next one depends on the threads. */
+	if (rc == -ENOMEM || fail_allocation)
+		return rc;
+	assert_int_equal(unpack_by(packing, bytes, way, 3, &by_threads), rc);
+	struct image_error err = result->err;
+	without_offset(err.text);
+	without_offset(by_threads.err.text);
+	assert_string_equal(by_threads.err.text, err.text);
+	assert_string_equal(by_threads.err.file, result->err.file);
+	/* The call that fails may have had content. */
+	if (rc == 0)
+		assert_int_equal(by_threads.length, result->length);
+	else if (by_threads.length < result->length)
+		result->length = by_threads.length;
+	assert_memory_equal(by_threads.data, result->data, result->length);
 	return rc;
 }
 
@@ -510,6 +579,195 @@ TEST(an_unknown_checksum_of_xz_is_refused)
 	assert_int_equal(
 		unpack(IMAGE_PACKING_XZ, &packed, &plain, &result), -EIO);
 	EXPECT_TEXT(result, "its kind of checksum is not supported");
+}
+
+/* One block of bgzip. */
+static void
+pack_bgzip(struct bytes *to, const void *from, size_t length)
+{
+	static const unsigned char head[16] = {
+		0x1f, 0x8b, 8, 4, 0, 0, 0, 0, 0, 255, 6, 0, 'B', 'C', 2, 0};
+	unsigned char *begin = to->data + to->length;
+	z_stream z = {0};
+	uLong tail[2] = {crc32(0, from, (uInt)length), length};
+
+	assert_int_equal(deflateInit2(&z, 1, Z_DEFLATED, -15, 8, 0), Z_OK);
+	z.next_in = (z_const Bytef *)from;
+	z.avail_in = (uInt)length;
+	z.next_out = begin + 18;
+	z.avail_out = (uInt)(ROOM - to->length - 18);
+	assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+	size_t total = 18 + z.total_out + 8;
+	deflateEnd(&z);
+	assert_true(total <= 65536);
+	memcpy(begin, head, sizeof(head));
+	begin[16] = (unsigned char)((total - 1) & 255);
+	begin[17] = (unsigned char)((total - 1) >> 8);
+	for (size_t i = 0; i < 8; i++)
+		begin[total - 8 + i] =
+			(unsigned char)(tail[i / 4] >> 8 * (i % 4));
+	to->length += total;
+}
+
+/* Bytes that do not become shorter. */
+static const unsigned char *
+noise(size_t length)
+{
+	static unsigned char bytes[2 * MI];
+	uint64_t random = 88172645463325252;
+
+	assert_true(length <= sizeof(bytes));
+	for (size_t i = 0; i < length; i++)
+		bytes[i] = (unsigned char)support_random(&random);
+	return bytes;
+}
+
+/* Members of `each` bytes of noise. Returns the length of the content. */
+static size_t
+pack_members(enum image_packing packing, size_t n, size_t each)
+{
+	const unsigned char *bytes = noise(n * each);
+
+	packed.length = 0;
+	for (size_t i = 0; i < n; i++)
+		if (packing == IMAGE_PACKING_GZIP)
+			pack_bgzip(&packed, bytes + i * each, each);
+		else
+			pack[packing](&packed, bytes + i * each, each);
+	return n * each;
+}
+
+/* The packings whose members threads unpack. */
+static const enum image_packing threaded[] = {
+	IMAGE_PACKING_GZIP, IMAGE_PACKING_ZSTD};
+
+/* 30 members are 8 jobs, more than there are at a time. */
+TEST(threads_unpack_frames_of_zstd_and_blocks_of_bgzip)
+{
+	static const struct way ways[] = {
+		{ROOM, ROOM, 0, 0}, {997, 4096, 0, 0}, {ROOM, 10007, 0, 0}};
+
+	for (size_t i = 0; i < 2; i++) {
+		size_t length = pack_members(threaded[i], 30, 65000);
+		for (size_t w = 0; w < 3; w++) {
+			elsewhere = 0;
+			int rc =
+				unpack(threaded[i], &packed, &ways[w], &result);
+			assert_int_equal(rc, 0);
+			assert_int_equal(result.length, length);
+			assert_memory_equal(result.data, noise(length), length);
+			assert_true(elsewhere >= 30);
+		}
+	}
+}
+
+/* The unit is shorter than each member. */
+TEST(a_member_that_is_too_long_for_threads_is_unpacked)
+{
+	static const struct {
+		size_t n;
+		size_t each;
+		uint64_t unit;
+	} cases[] = {{10, 65000, 60000}, {4, 400000, 350000}};
+
+	for (size_t i = 0; i < 2; i++) {
+		const struct way way = {ROOM, ROOM, 12 * cases[i].unit, 0};
+		size_t length =
+			pack_members(threaded[i], cases[i].n, cases[i].each);
+		elsewhere = 0;
+		assert_int_equal(
+			unpack(threaded[i], &packed, &way, &result), 0);
+		assert_int_equal(result.length, length);
+		assert_memory_equal(result.data, noise(length), length);
+		assert_int_equal(elsewhere, 0);
+	}
+}
+
+/* Its content has no length in the header, and does not fit. */
+TEST(content_that_is_too_long_for_threads_is_unpacked)
+{
+	static const struct way way = {ROOM, ROOM, 12 * (uint64_t)200000, 0};
+
+	packed.length = 0;
+	pack_zstd(&packed, content(1000), 1000);
+	pack_zstd(&packed, content(400000), 400000);
+	pack_zstd(&packed, content(1000), 1000);
+	elsewhere = 0;
+	assert_int_equal(unpack(IMAGE_PACKING_ZSTD, &packed, &way, &result), 0);
+	assert_int_equal(result.length, 402000);
+	assert_memory_equal(result.data + 1000, content(400000), 400000);
+	assert_true(elsewhere > 0);
+}
+
+/* unpack() compares the messages. */
+TEST(damage_in_any_member_is_reported_as_without_threads)
+{
+	for (size_t i = 0; i < 2; i++)
+		for (size_t member = 0; member < 30; member += 7) {
+			pack_members(threaded[i], 30, 30000);
+			size_t at = packed.length / 30 * member + 15000;
+			packed.data[at] ^= 0x10;
+			assert_int_equal(
+				unpack(threaded[i], &packed, &plain, &result),
+				-EIO);
+			EXPECT_TEXT(result, "has damaged");
+			assert_true(result.length <= 30000 * (member + 1));
+		}
+}
+
+TEST(a_file_that_ends_in_any_member_is_reported_as_without_threads)
+{
+	for (size_t i = 0; i < 2; i++) {
+		pack_members(threaded[i], 30, 30000);
+		size_t whole = packed.length;
+		for (size_t n = 1; n < 30; n += 4) {
+			packed.length = whole - n * 30001;
+			assert_int_equal(
+				unpack(threaded[i], &packed, &plain, &result),
+				-EIO);
+			EXPECT_TEXT(result, "the file is not complete");
+		}
+	}
+}
+
+TEST(a_block_of_bgzip_with_a_wrong_length_has_its_content)
+{
+	static const int changes[] = {-65536, -1000, -1, 1, 2, 500, 65536};
+	size_t length = pack_members(IMAGE_PACKING_GZIP, 20, 30000);
+	size_t second = 1 + packed.data[16] + 256 * (size_t)packed.data[17];
+	int right = packed.data[second + 16] + 256 * packed.data[second + 17];
+
+	for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+		int wrong = right + changes[i];
+		wrong = wrong < 0 ? 0 : wrong > 65535 ? 65535 : wrong;
+		packed.data[second + 16] = (unsigned char)(wrong & 255);
+		packed.data[second + 17] = (unsigned char)(wrong >> 8);
+		assert_int_equal(
+			unpack(IMAGE_PACKING_GZIP, &packed, &plain, &result),
+			0);
+		assert_int_equal(result.length, length);
+		assert_memory_equal(result.data, noise(length), length);
+	}
+}
+
+TEST(every_allocation_that_fails_with_threads_is_an_error_or_none)
+{
+	for (size_t i = 0; i < 2; i++) {
+		size_t length = pack_members(threaded[i], 12, 65000);
+		unsigned failed = 0;
+		for (unsigned n = 1; n < 40; n++) {
+			fail_allocation = n;
+			int rc = unpack_by(
+				threaded[i], &packed, &plain, 3, &result);
+			fail_allocation = 0;
+			if (rc == 0)
+				assert_int_equal(result.length, length);
+			else
+				assert_int_equal(rc, -ENOMEM);
+			failed += rc != 0;
+		}
+		assert_true(failed >= 3);
+	}
 }
 
 TEST(every_allocation_that_fails_is_an_error)

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A stream that several threads unpack: frames of zstd, blocks of bgzip.
+ *
+ *   members_read()
+ *     refill()   the input, cut into jobs of whole members
+ *     threads    take jobs in their order, and unpack each into its buffer
+ *     give()     the content, in the order of the jobs
+ *
+ * The threads get members that lie completely in the input, and nothing else.
+ * Where something else comes, the rest of the file goes to unpack.c, which
+ * reads one member after the other: a long member, a damaged one, zeros, the
+ * end of the file. A job that failed is part of that rest, so all messages are
+ * those of unpack.c.
+ */
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "thread.h"
+#include "unpack/decoder.h"
+
+/* Jobs at a time, and threads. More would need more memory. */
+#define JOBS 4
+/* A job is at least as long, if the members are shorter: blocks of bgzip have
+ * up to 64 KiB. */
+#define LEAST ((size_t)256 << 10)
+/* Bytes that are read at a time, and by which buffers grow at first. */
+#define PIECE ((size_t)128 << 10)
+
+/*
+ * The memory is 12 units: an input, and for each job as much and 1.5 units of
+ * content, and one for the states of the decoders.
+ */
+#define UNITS 12
+
+enum job_state { WAITING, BUSY, READY, FAILED };
+
+struct job {
+	enum job_state state;
+	unsigned char *in;
+	size_t in_length;
+	unsigned char *out;
+	size_t out_length;
+	size_t out_room;
+};
+
+struct members {
+	struct image_stream stream;
+	struct image_stream *packed;
+	enum image_packing packing;
+	const struct image_decoder *decoder;
+	uint64_t memory;
+	size_t unit;
+	/* the rest of the file, read by one thread; NULL: not yet */
+	struct image_stream *rest;
+
+	/* bytes of the first job that were given */
+	size_t given;
+	/* offset of the first job in the packed stream */
+	uint64_t offset;
+	/* The input, of which `whole` bytes are whole members. The next one is
+	 * looked at when there are `enough` bytes. */
+	unsigned char *input;
+	size_t length;
+	size_t whole;
+	size_t enough;
+	bool ended;
+	/* something else than a whole member comes next */
+	bool other;
+	/* not 0: the failure that ended the input */
+	int rc;
+	struct image_error err;
+
+	pthread_t threads[JOBS];
+	unsigned n_threads;
+	pthread_mutex_t lock;
+	/* a job waits, or is ready, or the threads have to stop */
+	pthread_cond_t changed;
+	/* The rest is under the lock, except the buffers of jobs: they belong
+	 * to a thread while the job is BUSY, and then to the reader. */
+	bool stop;
+	/* of jobs: a ring */
+	size_t first;
+	size_t count;
+	struct job jobs[JOBS];
+};
+
+/* Make room for more content. Returns false at the limit. */
+static bool
+grow(struct job *job, size_t most)
+{
+	size_t room = job->out_room ? 2 * job->out_room : 4 * PIECE;
+
+	if (job->out_room >= most)
+		return false;
+	if (room > most)
+		room = most;
+	unsigned char *out = realloc(job->out, room);
+	if (!out)
+		return false;
+	job->out = out;
+	job->out_room = room;
+	return true;
+}
+
+/* Unpack one member, and set *used to its length. */
+static bool
+unpack_member(const struct members *m, void *state, struct job *job,
+	const unsigned char *in, size_t left, size_t *used)
+{
+	const struct image_decoder *decoder = m->decoder;
+	struct image_decode io = {.in = in, .in_left = left};
+
+	if (!decoder->begins(in, left) || decoder->begin(state, in, left) < 0)
+		return false;
+	while (!io.end) {
+		if (job->out_length == job->out_room &&
+			!grow(job, m->unit + m->unit / 2))
+			return false;
+		io.out = job->out + job->out_length;
+		io.out_left = job->out_room - job->out_length;
+		size_t room = io.out_left, before = io.in_left;
+		if (decoder->decode(state, &io) < 0)
+			return false;
+		job->out_length += room - io.out_left;
+		if (!io.end && io.in_left == before && io.out_left == room)
+			return false;
+	}
+	*used = left - io.in_left;
+	return true;
+}
+
+static bool
+unpack_job(const struct members *m, void *state, struct job *job)
+{
+	for (size_t at = 0, used; at < job->in_length; at += used)
+		if (!unpack_member(m, state, job, job->in + at,
+			    job->in_length - at, &used))
+			return false;
+	return true;
+}
+
+/* Returns the first job that waits, or NULL. With the lock. */
+static struct job *
+next_job(struct members *m)
+{
+	for (size_t i = 0; i < m->count; i++) {
+		struct job *job = &m->jobs[(m->first + i) % JOBS];
+		if (job->state == WAITING)
+			return job;
+	}
+	return NULL;
+}
+
+static void *
+run(void *opaque)
+{
+	struct members *m = opaque;
+	void *state;
+	bool good = m->decoder->open(&state, m->unit / JOBS) == 0;
+
+	pthread_mutex_lock(&m->lock);
+	while (!m->stop) {
+		struct job *job = next_job(m);
+		if (!job) {
+			pthread_cond_wait(&m->changed, &m->lock);
+			continue;
+		}
+		job->state = BUSY;
+		pthread_mutex_unlock(&m->lock);
+		bool done = good && unpack_job(m, state, job);
+		pthread_mutex_lock(&m->lock);
+		job->state = done ? READY : FAILED;
+		pthread_cond_broadcast(&m->changed);
+	}
+	pthread_mutex_unlock(&m->lock);
+	if (good)
+		m->decoder->close(state);
+	return NULL;
+}
+
+static void
+stop_threads(struct members *m)
+{
+	pthread_mutex_lock(&m->lock);
+	m->stop = true;
+	pthread_cond_broadcast(&m->changed);
+	pthread_mutex_unlock(&m->lock);
+	for (unsigned i = 0; i < m->n_threads; i++)
+		pthread_join(m->threads[i], NULL);
+	m->n_threads = 0;
+}
+
+/* Move on over the members that are complete. */
+static void
+look(struct members *m)
+{
+	while (!m->other && m->whole < LEAST && m->length >= m->enough) {
+		size_t left = m->length - m->whole;
+		if (left == 0)
+			break;
+		size_t n =
+			m->decoder->whole(m->input + m->whole, left, m->unit);
+		if (n == 0 || n > m->unit)
+			m->other = true;
+		else if (n <= left)
+			m->enough = m->whole += n;
+		else
+			m->enough = m->length + left;
+	}
+}
+
+/* Read until there is a job, or something else. */
+static void
+read_input(struct members *m)
+{
+	look(m);
+	while (m->whole < LEAST && !m->other && !m->ended &&
+		m->length < m->unit) {
+		size_t room = m->unit - m->length;
+		size_t got = 0;
+		m->rc = image_stream_read(m->packed, m->input + m->length,
+			room < PIECE ? room : PIECE, &got, &m->err);
+		m->ended = m->rc < 0 || got == 0;
+		m->length += m->ended ? 0 : got;
+		look(m);
+	}
+	if (m->whole == 0) {
+		m->enough = 0;
+		look(m);
+	}
+	m->other = m->whole == 0;
+}
+
+/* Make a job of the whole members. The reader owns it before and after. */
+static bool
+make_job(struct members *m)
+{
+	struct job *job = &m->jobs[(m->first + m->count) % JOBS];
+	unsigned char *in = malloc(m->whole);
+
+	if (!in)
+		return false;
+	memcpy(in, m->input, m->whole);
+	job->in = in;
+	job->in_length = m->whole;
+	job->out_length = 0;
+	job->state = WAITING;
+	memmove(m->input, m->input + m->whole, m->length - m->whole);
+	m->length -= m->whole;
+	m->enough = m->enough > m->whole ? m->enough - m->whole : 0;
+	m->whole = 0;
+	pthread_mutex_lock(&m->lock);
+	m->count++;
+	pthread_cond_broadcast(&m->changed);
+	pthread_mutex_unlock(&m->lock);
+	return true;
+}
+
+static int
+refill(struct members *m, struct image_error *err)
+{
+	while (m->count < JOBS && !m->other) {
+		read_input(m);
+		if (!m->other && !make_job(m))
+			return image_no_memory(err);
+	}
+	return 0;
+}
+
+/* The first job has no more content. */
+static void
+drop(struct members *m)
+{
+	struct job *job = &m->jobs[m->first];
+
+	m->offset += job->in_length;
+	m->given = 0;
+	free(job->in);
+	job->in = NULL;
+	pthread_mutex_lock(&m->lock);
+	m->first = (m->first + 1) % JOBS;
+	m->count--;
+	pthread_mutex_unlock(&m->lock);
+}
+
+/* Bytes that were read already, and then those of another stream, or its
+ * failure. */
+struct rest {
+	struct image_stream stream;
+	struct image_stream *packed;
+	int rc;
+	struct image_error err;
+	unsigned char *bytes;
+	size_t length;
+	size_t at;
+};
+
+static int
+rest_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
+	struct image_error *err)
+{
+	struct rest *rest = (struct rest *)stream;
+	size_t left = rest->length - rest->at;
+
+	if (left == 0 && rest->rc < 0) {
+		*err = rest->err;
+		return rest->rc;
+	}
+	if (left == 0)
+		return image_stream_read(rest->packed, buf, length, got, err);
+	*got = left < length ? left : length;
+	memcpy(buf, rest->bytes + rest->at, *got);
+	rest->at += *got;
+	if (rest->at == rest->length) {
+		free(rest->bytes);
+		rest->bytes = NULL;
+	}
+	return 0;
+}
+
+static void
+rest_close(struct image_stream *stream)
+{
+	struct rest *rest = (struct rest *)stream;
+
+	image_stream_close(rest->packed);
+	free(rest->bytes);
+	free(rest->stream.name);
+	free(rest);
+}
+
+static const struct image_stream_ops rest_ops = {rest_read, rest_close};
+
+/* Put the input of the jobs that are left and the rest together. The content
+ * goes first: it needs more memory. */
+static unsigned char *
+gather(struct members *m, size_t *length)
+{
+	*length = m->length;
+	for (size_t i = 0; i < JOBS; i++) {
+		free(m->jobs[i].out);
+		m->jobs[i].out = NULL;
+	}
+	for (size_t i = 0; i < m->count; i++)
+		*length += m->jobs[(m->first + i) % JOBS].in_length;
+	unsigned char *bytes = malloc(*length + 1);
+	unsigned char *to = bytes;
+	for (size_t i = 0; bytes && i < m->count; i++) {
+		const struct job *job = &m->jobs[(m->first + i) % JOBS];
+		memcpy(to, job->in, job->in_length);
+		to += job->in_length;
+	}
+	if (bytes)
+		memcpy(to, m->input, m->length);
+	return bytes;
+}
+
+static void
+free_buffers(struct members *m)
+{
+	for (size_t i = 0; i < JOBS; i++) {
+		free(m->jobs[i].in);
+		free(m->jobs[i].out);
+		m->jobs[i] = (struct job){.in = NULL};
+	}
+	free(m->input);
+	m->input = NULL;
+}
+
+/* From here on, one member after the other. */
+static int
+begin_rest(struct members *m, struct image_error *err)
+{
+	struct rest *rest = calloc(1, sizeof(*rest));
+
+	stop_threads(m);
+	if (rest) {
+		rest->bytes = gather(m, &rest->length);
+		rest->stream.name = strdup(m->stream.name);
+	}
+	free_buffers(m);
+	if (!rest || !rest->bytes || !rest->stream.name) {
+		if (rest) {
+			free(rest->bytes);
+			free(rest->stream.name);
+		}
+		free(rest);
+		return image_no_memory(err);
+	}
+	rest->stream.ops = &rest_ops;
+	rest->stream.size = IMAGE_SIZE_UNKNOWN;
+	rest->stream.store = m->stream.store;
+	rest->packed = m->packed;
+	rest->rc = m->rc;
+	rest->err = m->err;
+	m->packed = NULL;
+	return image_unpack_resume(
+		m->packing, &rest->stream, m->memory, m->offset, &m->rest, err);
+}
+
+/* Wait for the first job. Returns NULL if it failed or there is none. */
+static struct job *
+wait_first(struct members *m)
+{
+	struct job *job = &m->jobs[m->first];
+
+	pthread_mutex_lock(&m->lock);
+	bool any = m->count;
+	while (any && job->state != READY && job->state != FAILED)
+		pthread_cond_wait(&m->changed, &m->lock);
+	bool ready = any && job->state == READY;
+	pthread_mutex_unlock(&m->lock);
+	return ready ? job : NULL;
+}
+
+static int
+members_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
+	struct image_error *err)
+{
+	struct members *m = (struct members *)stream;
+
+	while (!m->rest) {
+		int rc = refill(m, err);
+		if (rc < 0)
+			return rc;
+		struct job *job = wait_first(m);
+		if (!job) {
+			rc = begin_rest(m, err);
+			if (rc < 0)
+				return rc;
+			break;
+		}
+		size_t left = job->out_length - m->given;
+		if (left == 0) {
+			drop(m);
+			continue;
+		}
+		*got = left < length ? left : length;
+		memcpy(buf, job->out + m->given, *got);
+		m->given += *got;
+		return 0;
+	}
+	return image_stream_read(m->rest, buf, length, got, err);
+}
+
+static void
+members_close(struct image_stream *stream)
+{
+	struct members *m = (struct members *)stream;
+
+	stop_threads(m);
+	free_buffers(m);
+	image_stream_close(m->rest);
+	image_stream_close(m->packed);
+	pthread_cond_destroy(&m->changed);
+	pthread_mutex_destroy(&m->lock);
+	free(m->stream.name);
+	free(m);
+}
+
+static const struct image_stream_ops members_ops = {
+	members_read, members_close};
+
+/* Without threads, everything is the rest. */
+static void
+start_threads(struct members *m, unsigned threads)
+{
+	unsigned n = threads < JOBS ? threads : JOBS;
+
+	for (m->n_threads = 0; m->n_threads < n; m->n_threads++)
+		if (image_thread_create(&m->threads[m->n_threads], run, m) != 0)
+			break;
+	m->other = m->n_threads == 0;
+}
+
+int
+image_members_open(enum image_packing packing, struct image_stream *packed,
+	uint64_t memory, unsigned threads, struct image_stream **out,
+	struct image_error *err)
+{
+	const struct image_decoder *decoder = image_unpack_decoder(packing);
+
+	if (threads < 2 || !decoder->whole)
+		return image_unpack_open(packing, packed, memory, out, err);
+	*out = NULL;
+	struct members *m = calloc(1, sizeof(*m));
+	if (!m) {
+		image_stream_close(packed);
+		return image_no_memory(err);
+	}
+	m->stream.ops = &members_ops;
+	m->stream.size = IMAGE_SIZE_UNKNOWN;
+	m->stream.store = packed->store;
+	m->packed = packed;
+	m->packing = packing;
+	m->decoder = decoder;
+	m->memory = memory ? memory : IMAGE_UNPACK_MEMORY;
+	m->unit = (size_t)(m->memory / UNITS);
+	pthread_mutex_init(&m->lock, NULL);
+	pthread_cond_init(&m->changed, NULL);
+	m->stream.name = strdup(packed->name);
+	m->input = malloc(m->unit);
+	if (!m->stream.name || !m->input) {
+		members_close(&m->stream);
+		return image_no_memory(err);
+	}
+	start_threads(m, threads);
+	*out = &m->stream;
+	return 0;
+}
