@@ -15,14 +15,15 @@ static const struct image_format *const formats[] = {
 
 static const struct foreign {
 	const char *name;
+	const char *driver;
 	size_t offset;
 	const char *magic;
 	size_t length;
 	const char *suffixes;
 	bool in_disk;
 } foreign[] = {
-#define IMAGE_FOREIGN(name, offset, magic, suffixes, in_disk)                  \
-	{name, offset, magic, sizeof(magic) - 1, suffixes, in_disk},
+#define IMAGE_FOREIGN(name, driver, offset, magic, suffixes, in_disk)          \
+	{name, driver, offset, magic, sizeof(magic) - 1, suffixes, in_disk},
 #include "format/foreign.def"
 #undef IMAGE_FOREIGN
 };
@@ -144,6 +145,15 @@ image_foreign_by_magic(const unsigned char *head, size_t length, bool *in_disk)
 			return f->name;
 		}
 	}
+	return NULL;
+}
+
+const char *
+image_foreign_driver(const char *name)
+{
+	for (size_t i = 0; i < COUNT(foreign); i++)
+		if (strcmp(foreign[i].name, name) == 0)
+			return foreign[i].driver;
 	return NULL;
 }
 

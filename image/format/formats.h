@@ -20,6 +20,8 @@ const struct image_format *image_format_by_magic(
  */
 const char *image_foreign_by_magic(
 	const unsigned char *head, size_t length, bool *in_disk);
+/* Returns QEMU's name of a format of foreign.def, by its name there. */
+const char *image_foreign_driver(const char *name);
 /*
  * Returns whether the file name has the suffix of a format that this release
  * knows, such as ".img".

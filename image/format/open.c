@@ -33,6 +33,28 @@ check_name(const struct image_store *store, struct image_error *err)
 		strrchr(name, '.'), claimed);
 }
 
+/* The commands are to be copied: a name from outside is never among them. */
+static int
+refuse_foreign(const struct image_store *store, const char *foreign,
+	struct image_error *err)
+{
+	const char *driver = image_foreign_driver(foreign);
+	bool secret = strcmp(driver, "luks") == 0;
+
+	return image_fail(err, store->name, -ENOTSUP,
+		"has a %s header, and this release cannot read %s images: "
+		"\"qemu-nbd --read-only --fork --socket=/tmp/disk.sock "
+		"%s%s%s\" serves the disk, and \"hone convert --format=raw "
+		"'nbd+unix:///?socket=/tmp/disk.sock' DST\" reads "
+		"it; " RAW_HINT,
+		foreign, foreign,
+		secret ? "--object=secret,id=key,file=KEYFILE --image-opts "
+			 "driver="
+		       : "--format=",
+		driver,
+		secret ? ",key-secret=key,file.filename=FILE" : " FILE");
+}
+
 int
 image_probe(struct image_store *store, const struct image_format **format,
 	struct image_error *err)
@@ -49,10 +71,7 @@ image_probe(struct image_store *store, const struct image_format **format,
 	bool in_disk;
 	const char *foreign = image_foreign_by_magic(head, length, &in_disk);
 	if (foreign)
-		return image_fail(err, store->name, -ENOTSUP,
-			"has a %s header, and this release cannot read %s "
-			"images; " RAW_HINT,
-			foreign, foreign);
+		return refuse_foreign(store, foreign, err);
 	/* Whoever should have written into the pipe has failed. */
 	if (length == 0 && store->forward)
 		return image_fail(

@@ -404,7 +404,8 @@ def digest_of(path, algorithm="sha256"):
     return hashlib.new(algorithm, path.read_bytes()).hexdigest()
 
 
-def ova(folder, target, algorithm="sha256", late=False, lines=None):
+def ova(folder, target, algorithm="sha256", late=False, lines=None,
+        disk="disk.raw"):
     """An OVA, with a manifest behind the description or at the end."""
     write(folder, "vm.ovf", b"<Envelope/>\n")
     if lines is None:
@@ -412,8 +413,7 @@ def ova(folder, target, algorithm="sha256", late=False, lines=None):
                  digest_of(folder / name, algorithm)
                  for name in ("vm.ovf", "disk.raw")]
     write(folder, "vm.mf", ("\n".join(lines) + "\n").encode())
-    names = ["vm.ovf", "disk.raw", "vm.mf"] if late else [
-        "vm.ovf", "vm.mf", "disk.raw"]
+    names = ["vm.ovf", disk, "vm.mf"] if late else ["vm.ovf", "vm.mf", disk]
     tar(folder, target, "--format=ustar", names=names)
     return target
 
@@ -451,6 +451,34 @@ def test_the_manifest_of_an_ova_holds(hone, folder, work, out, late, algorithm,
             assert done.returncode == 3 and part.encode() in done.stderr, done
             assert not os.listdir(out)
     assert hone.run("digest", archive).returncode == 3
+
+
+@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("form", ["qcow2", "vmdk"])
+def test_a_disk_of_an_ova_that_is_no_raw_image(hone, folder, qemu_img, work,
+                                               out, digests, form, late):
+    assert digests is None
+    options = ["-o", "subformat=streamOptimized"] if form == "vmdk" else ["-c"]
+    disk, plain = folder / f"vm.{form}", folder / "plain"
+    plain.write_bytes((folder / "disk.raw").read_bytes()[:8 * MI])
+    qemu_img("convert", "-f", "raw", "-O", form, *options, str(plain),
+             str(disk))
+    line = f"SHA256({disk.name})= {digest_of(disk)}"
+    wrong = line[:-1] + ("0" if line[-1] != "0" else "1")
+    for lines, code in (([line], 0), ([wrong], 3)):
+        archive = ova(folder, work / "vm.ova", "sha256", late, lines, disk.name)
+        assert hone.json("info", "--json", archive)["format"] == form
+        assert hone.json("check", "--json", archive)["safe"]
+        for target in ("x.raw", "x.qcow2"):
+            for way in (lambda *words: hone.run("convert", archive, *words),
+                        lambda *words: piped(hone, archive, "convert", "-",
+                                             *words)):
+                done = way(out / target)
+                assert done.returncode == code, done
+                if code == 0:
+                    hone.ok("compare", "-q", out / target, plain)
+                    os.unlink(out / target)
+                assert not os.listdir(out)
 
 
 def test_lines_of_a_manifest(hone, folder, work, out, digests):
