@@ -244,8 +244,9 @@ class StandIns:
     def check(self):
         """Everything that was made holds the disk."""
         disk = (self.folder / "disk.img").read_bytes()
-        for name in ("noble.img", "third.img", "vm1.img", "data/disk.img",
-                     "store/volumesvm1", "store/noble.glance"):
+        for name in ("noble.img", "third.img", "vm0.img", "vm1.img",
+                     "data/disk.img", "store/volumesvm1",
+                     "store/noble.glance"):
             assert (self.folder / name).read_bytes() == disk, name
         for name in DEVICES:
             if not self.known["a loop device"]:
