@@ -15,6 +15,7 @@ import random
 import re
 import shutil
 import subprocess
+import tarfile
 
 import pytest
 
@@ -154,6 +155,11 @@ def disk_fixture(hone, tmp_path_factory):
         if not path.exists():
             if suffix in options:
                 hone.ok("convert", "-q", *options[suffix], raw, path)
+            elif suffix.endswith("vmdk"):
+                qemu_vmdk(raw, path)
+            elif suffix == "tar":
+                with tarfile.open(path, "w") as tar:
+                    tar.add(get("qcow2"), "disk.qcow2")
             elif suffix == "raw.zst" and not shutil.which("zstd"):
                 pytest.skip("zstd is not installed")
             else:
@@ -162,6 +168,15 @@ def disk_fixture(hone, tmp_path_factory):
         return path
     yield get
     shutil.rmtree(folder)
+
+
+def qemu_vmdk(raw, path):
+    """VMDK as QEMU writes it, with compressed grains if the name says so."""
+    kind = "streamOptimized" if "packed" in path.name else "monolithicSparse"
+    if not shutil.which("qemu-img"):
+        pytest.skip("qemu-img is not installed")
+    call("qemu-img", "convert", "-f", "raw", "-O", "vmdk", "-o",
+         f"subformat={kind}", str(raw), str(path))
 
 
 def forget(path):
@@ -188,8 +203,8 @@ def test_the_cgroup_kills_what_needs_more(group):
 
 
 @pytest.mark.parametrize("suffix", [
-    "raw", "qcow2", "zlib.qcow2", "zstd.qcow2", "raw.gz", "raw.xz", "raw.zst",
-    "raw.bz2"])
+    "raw", "qcow2", "zlib.qcow2", "zstd.qcow2", "vmdk", "packed.vmdk", "tar",
+    "raw.gz", "raw.xz", "raw.zst", "raw.bz2"])
 def test_a_file_as_source(limited, disk, out, suffix):
     limited("convert", "-q", disk(suffix), out)
 
