@@ -97,7 +97,7 @@ verify(struct job *job, struct image_error *err)
 }
 
 #define DISGUISED                                                              \
-	"would be a raw file with the signature of %s at offset %" PRIu64      \
+	"would be a %s file with the signature of %s at offset %" PRIu64       \
 	"; use -O qcow2, or add --allow-disguised"
 
 bool
@@ -126,8 +126,8 @@ convert_refuse_written(struct job *job, struct image_error *err)
 		return rc;
 	*err = (struct image_error){0};
 	snprintf(err->file, sizeof(err->file), "%s", job->name);
-	snprintf(err->text, sizeof(err->text), DISGUISED, disguise.name,
-		disguise.offset);
+	snprintf(err->text, sizeof(err->text), DISGUISED,
+		image_format_name(job->format), disguise.name, disguise.offset);
 	return -EINVAL;
 }
 
@@ -223,7 +223,8 @@ refuse_disguised(struct job *job)
 		return cli_image_fail(job->source, &err);
 	if (!disguise.name)
 		return 0;
-	return cli_fail(job->name, DISGUISED, disguise.name, disguise.offset);
+	return cli_fail(job->name, DISGUISED, image_format_name(job->format),
+		disguise.name, disguise.offset);
 }
 
 static double
@@ -246,7 +247,7 @@ refuse_stdout(const struct job *job)
 			"tables come first, and have the compressed lengths");
 	if (!image_format_streams(job->format))
 		return cli_usage("convert",
-			"'-': an image on stdout is raw or qcow2, not %s",
+			"'-': a %s image cannot be written to stdout",
 			image_format_name(job->format));
 	if (job->cli->option[OPTION_VERIFY])
 		return cli_usage("convert",

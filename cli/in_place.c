@@ -51,10 +51,8 @@ in_place_open(struct job *job, struct image_store **target)
 	struct image_error err;
 
 	*target = NULL;
-	/* Only a raw image begins with what its guest wrote. */
-	job->write.allow_disguised =
-		job->cli->option[OPTION_ALLOW_DISGUISED] ||
-		strcmp(image_format_name(job->format), "raw") != 0;
+	job->write.allow_disguised = job->cli->option[OPTION_ALLOW_DISGUISED] ||
+				     !image_format_begins_as_disk(job->format);
 	job->write.timeout = job->open.timeout;
 	job->write.tls_certificates = job->open.tls_certificates;
 	job->write.tls_psk = job->open.tls_psk;

@@ -229,8 +229,8 @@ int
 cli_refuse_format(const struct cli *cli, enum option_id id, const char *name)
 {
 	/* QEMU's names of formats. */
-	static const char *const others[] = {"vhdx", "vpc", "vdi", "qed",
-		"qcow", "luks", "parallels", "dmg", "bochs", "cloop", NULL};
+	static const char *const others[] = {"vhdx", "vdi", "qed", "qcow",
+		"luks", "parallels", "dmg", "bochs", "cloop", NULL};
 	const char *command = cli_commands[cli->command].name;
 	char list[CLI_FORMATS];
 

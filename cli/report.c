@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The result of a conversion, as text and as JSON. */
+#include <inttypes.h>
 #include <hone/cpu.h>
 #include "convert.h"
 
@@ -53,6 +54,9 @@ print_text(const struct job *job)
 	cli_print_name(stdout, job->name);
 	printf(": %s, %s", image_format_name(job->format),
 		cli_size_text(size, job->size));
+	if (job->size > image_source_size(job->src))
+		printf(" (rounded up from %" PRIu64 " bytes)",
+			image_source_size(job->src));
 	if (job->create.compress)
 		printf(" compressed with %s",
 			job->create.codec == IMAGE_CODEC_ZSTD ? "zstd"

@@ -35,7 +35,7 @@ fuzz_target() {
         ;;
     esac
     case $name in
-    qcow2 | check | convert | tables)
+    qcow2 | check | convert | tables | vhd)
         source="$source tests/image/memory_store.c"
         ;;
     esac
@@ -48,6 +48,10 @@ fuzz_target() {
     compressed)
         python3 -B tests/image/seeds.py --streams "$corpus"
         keep=-keep_seed=1
+        ;;
+    vhd)
+        longest=131072
+        python3 -B tests/image/seeds.py --vhd "$corpus"
         ;;
     sums)
         python3 -B tests/image/seeds.py --lists "$corpus"

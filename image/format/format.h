@@ -153,6 +153,9 @@ struct image_format {
 	/* lower case; the name for -f, for -O and in the output */
 	const char *name;
 
+	/* another name for -f and -O, that of qemu-img; NULL: none */
+	const char *alias;
+
 	/* file name suffixes, separated by blanks: ".qcow2" */
 	const char *suffixes;
 
@@ -161,6 +164,13 @@ struct image_format {
 	 * format. NULL for raw, the fallback. Reads no other bytes.
 	 */
 	bool (*probe)(const unsigned char *head, size_t length);
+
+	/*
+	 * A file that begins as a disk is in this format too if -f or its name
+	 * says so: its header is at its end, where a guest could write one
+	 * into a raw disk.
+	 */
+	bool footer;
 
 	/*
 	 * Open a source on the store. A parse_*() function checks all data from

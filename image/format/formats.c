@@ -40,7 +40,9 @@ const struct image_format *
 image_format_by_name(const char *name)
 {
 	for (size_t i = 0; i < COUNT(formats); i++)
-		if (strcmp(formats[i]->name, name) == 0)
+		if (strcmp(formats[i]->name, name) == 0 ||
+			(formats[i]->alias &&
+				strcmp(formats[i]->alias, name) == 0))
 			return formats[i];
 	return NULL;
 }
@@ -61,6 +63,12 @@ bool
 image_format_compresses(const struct image_format *format)
 {
 	return format->compresses;
+}
+
+bool
+image_format_begins_as_disk(const struct image_format *format)
+{
+	return !format->probe || format->footer;
 }
 
 bool

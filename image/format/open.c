@@ -14,9 +14,14 @@
 
 #define RAW_HINT "add -f raw to read it as a raw image"
 
-/* Fails if the name of a raw image is that of another format. */
+/*
+ * Choose the format of an image without the first bytes of a format: raw, or
+ * what the name says if that format has its header at the end. Fails if the
+ * name is that of another format.
+ */
 static int
-check_name(const struct image_store *store, struct image_error *err)
+choose_by_name(const struct image_store *store,
+	const struct image_format **format, struct image_error *err)
 {
 	const char *slash = strrchr(store->name, '/');
 	char name[IMAGE_NAME_MAX];
@@ -25,6 +30,10 @@ check_name(const struct image_store *store, struct image_error *err)
 	/* "disk.qcow2.xz" is named .qcow2. */
 	if (store->unpacked)
 		name[image_unpack_name(name)] = '\0';
+	const struct image_format *named = image_format_by_suffix(name);
+	*format = named && named->footer ? named : &image_format_raw;
+	if (*format == named)
+		return 0;
 	const char *claimed = image_claimed_by_suffix(name);
 	if (!claimed)
 		return 0;
@@ -79,8 +88,7 @@ image_probe(struct image_store *store, const struct image_format **format,
 	*format = image_format_by_magic(head, length);
 	if (*format)
 		return 0;
-	*format = &image_format_raw;
-	return check_name(store, err);
+	return choose_by_name(store, format, err);
 }
 
 /* Returns whether the message is about the store or the archive that has it. */

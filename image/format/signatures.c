@@ -42,6 +42,8 @@ struct search {
 	struct image_store *store;
 	uint64_t size;
 	const struct image_format *format;
+	/* the searched bytes begin as a disk begins */
+	bool disk;
 	/* ignore signatures that a disk may begin with */
 	bool leave_disks;
 	uint64_t faults;
@@ -156,7 +158,6 @@ static int
 look(struct search *search, const unsigned char *head, size_t length,
 	struct image_error *err)
 {
-	bool raw = !search->format->probe;
 	const struct image_format *other = image_format_by_magic(head, length);
 	bool in_disk;
 	const char *foreign = image_foreign_by_magic(head, length, &in_disk);
@@ -167,13 +168,16 @@ look(struct search *search, const unsigned char *head, size_t length,
 	else if (other && other != search->format)
 		found(search, other->name, 0);
 	for (size_t i = 0; i < COUNT; i++) {
-		if (raw && !signatures[i].in_raw)
+		const struct signature *s = &signatures[i];
+		/* The last bytes of a format with a footer are the footer. */
+		if ((search->disk && !s->in_raw) ||
+			(search->format->footer && s->from_end))
 			continue;
-		int rc = look_for(search, &signatures[i], err);
+		int rc = look_for(search, s, err);
 		if (rc < 0)
 			return rc;
 	}
-	return raw ? 0 : look_for_zip(search, err);
+	return search->disk ? 0 : look_for_zip(search, err);
 }
 
 #define MBR_SIZE 512
@@ -252,6 +256,15 @@ check_mbr(const unsigned char *head, struct image_verdict *verdict)
 			"the MBR has the protective partition only");
 }
 
+/* Returns whether the file has the bytes of the disk at their own offsets. */
+static bool
+begins_as_disk(const struct image_format *format, const unsigned char *head,
+	size_t length)
+{
+	return !format->probe ||
+	       (format->footer && !format->probe(head, length));
+}
+
 int
 image_check_signatures(struct image_store *store,
 	const struct image_format *format, struct image_verdict *verdict,
@@ -264,6 +277,7 @@ image_check_signatures(struct image_store *store,
 		store->size < sizeof(head) ? (size_t)store->size : sizeof(head);
 
 	int rc = image_store_read(store, 0, head, length, err);
+	search.disk = begins_as_disk(format, head, length);
 	if (rc == 0)
 		rc = look(&search, head, length, err);
 	if (rc < 0)
@@ -276,7 +290,7 @@ image_check_signatures(struct image_store *store,
 	else
 		image_verdict_add(verdict, "polyglot", 0, "%s",
 			"no signature of another format");
-	if (!format->probe && length == MBR_SIZE && head[510] == 0x55 &&
+	if (search.disk && length == MBR_SIZE && head[510] == 0x55 &&
 		head[511] == 0xaa)
 		check_mbr(head, verdict);
 	return 0;
@@ -293,9 +307,9 @@ find_disguise(struct search *search, struct image_disguise *disguise,
 	int rc = 0;
 
 	*disguise = (struct image_disguise){0};
-	if (search->format->probe)
+	if (!image_format_begins_as_disk(search->format))
 		return 0;
-	search->leave_disks = true;
+	search->disk = search->leave_disks = true;
 	if (length)
 		rc = read_bytes(search, 0, head, length, err);
 	if (rc == 0)

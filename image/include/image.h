@@ -110,6 +110,8 @@ struct image_create {
 	bool extended_l2;
 	/* preallocation=metadata: every cluster is allocated in the file */
 	bool preallocate;
+	/* vhd: the size is not rounded up to a MiB */
+	bool exact;
 	/* compress clusters with codec */
 	bool compress;
 	enum image_codec_id codec;
@@ -133,6 +135,9 @@ bool image_format_writable(const struct image_format *format);
 bool image_format_compresses(const struct image_format *format);
 /* Returns whether stdout can be a pipe that takes a new image. */
 bool image_format_streams(const struct image_format *format);
+/* Returns whether a new image begins with the first bytes of its disk, which a
+ * guest may have chosen. */
+bool image_format_begins_as_disk(const struct image_format *format);
 /* The options of a new image of that format; ends with a NULL name. */
 const struct image_option *image_format_options(
 	const struct image_format *format);

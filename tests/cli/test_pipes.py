@@ -231,9 +231,9 @@ def test_the_format_is_found_by_the_first_bytes_or_given(hone, disk, tmp_path):
     image = qemu_convert(disk, tmp_path / "disk.qcow2")
     out = tmp_path / "out.raw"
     data = image.read_bytes()
-    line = run_piped(hone.fails, b"conectix" + bytes(2000), "convert", "-",
+    line = run_piped(hone.fails, b"vhdxfile" + bytes(2000), "convert", "-",
                      out)
-    assert "stdin: has a VHD header" in line
+    assert "stdin: has a VHDX header" in line
     # -f raw keeps the bytes of the image, which is refused as a raw file.
     line = run_piped(hone.fails, data, "convert", "-f", "raw", "-", out)
     assert "signature of qcow2 at offset 0" in line

@@ -23,7 +23,7 @@ DISGUISES = {
     "qcow2": (0, b"QFI\xfb\0\0\0\3"), "QCOW version 1": (
         0, b"QFI\xfb\0\0\0\1"), "vmdk": (0, b"KDMV"),
     "vmdk text": (0, DESCRIPTOR), "VHDX": (0, b"vhdxfile"),
-    "VHD": (0, b"conectix"), "VDI": (0, VDI), "QED": (0, b"QED\0"),
+    "vhd": (0, b"conectix"), "VDI": (0, VDI), "QED": (0, b"QED\0"),
     "Parallels": (0, b"WithouFreSpacExt"),
     "Bochs": (0, b"Bochs Virtual HD Image\0"),
     "VHD footer": (-512, b"conectix" + bytes(3) + b"\2\0\1\0\0"),
@@ -214,7 +214,7 @@ def test_an_image_of_another_format_is_not_taken_for_raw(
     source.write_bytes(content + bytes(70000 - len(content)))
     line = refused(source, out / "d")
     assert name in line.lower()
-    assert name in ("qcow2", "vmdk") or "-f raw" in line
+    assert name in ("qcow2", "vhd", "vmdk") or "-f raw" in line
     hone.fails("map", source)
     hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", source,
             out / "d")
@@ -229,7 +229,7 @@ def test_a_magic_counts_to_its_last_byte(hone, work, out):
 
 
 @pytest.mark.parametrize("suffix", [
-    "qcow2", "qcow", "vmdk", "vhdx", "vdi", "qed"])
+    "qcow2", "qcow", "vmdk", "vhdx", "vdi", "qed", "vhd", "vpc"])
 def test_a_name_that_promises_another_format_is_not_taken_for_raw(
         refused, hone, small, out, suffix):
     source = small.with_suffix("." + suffix)

@@ -3,7 +3,7 @@
 """Write small images to a directory, for a fuzzer to begin with; or, after
 --streams, compressed clusters as compressed_fuzz.c takes them; or, after
 --lists, lists of digests; or, after --profiles, files of AWS as profile_fuzz.c
-takes them."""
+takes them; or, after --vhd, images of that format."""
 import hashlib
 import pathlib
 import sys
@@ -11,6 +11,7 @@ import zlib
 
 import qemu
 from qemu import KI
+from vhd_builder import Vhd, fixed
 
 # A compressed frame of 512 bytes "A", by the zstd command.
 ZSTD = bytes.fromhex("28b52ffd6000014d00001041410100fb2ac002")
@@ -87,10 +88,20 @@ def write_lists(directory):
         "-----BEGIN PGP SIGNATURE-----\n\niQ==\n-----END PGP SIGNATURE-----\n")
 
 
+def write_vhd(directory):
+    """A fixed one, and dynamic ones."""
+    fixed(directory / "fixed", b"x" * 4096)
+    for number, size in enumerate([512, 4 * KI]):
+        image = Vhd(4 * size, size)
+        image.add(2, b"c" * size, [True, *[False] * 7])
+        image.add(0, b"a" * size)
+        image.write(directory / f"dynamic-{number}")
+
+
 def main():
     """As the arguments say."""
     writers = {"--streams": write_streams, "--lists": write_lists,
-               "--profiles": write_profiles}
+               "--profiles": write_profiles, "--vhd": write_vhd}
     if sys.argv[1] in writers:
         writers[sys.argv[1]](pathlib.Path(sys.argv[2]))
     else:

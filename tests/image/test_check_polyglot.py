@@ -86,7 +86,7 @@ def test_a_zip_at_the_end_of_an_image(work, hone, comment, size, safe):
 @pytest.mark.parametrize("head,name", [
     (b"QFI\xfb\0\0\0\3", "qcow2"), (b"QFI\xfb\0\0\0\1", "QCOW version 1"),
     (b"KDMV", "vmdk"), (b"COWD", "vmdk"), (b"# Disk DescriptorFile", "vmdk"),
-    (b"vhdxfile", "VHDX"), (b"conectix", "VHD"),
+    (b"vhdxfile", "VHDX"), (b"conectix", "vhd"),
     (bytes(64) + b"\x7f\x10\xda\xbe", "VDI"), (b"LUKS\xba\xbe", "LUKS"),
     (b"QED\0", "QED"), (b"WithoutFreeSpace", "Parallels"),
     (b"Bochs Virtual HD Image\0", "Bochs"),
@@ -102,7 +102,7 @@ def test_a_raw_disk_that_begins_like_an_image(work, hone, head, name):
     raw.write_bytes(head.ljust(64 * KI, b"\0"))
     assert_unsafe_raw(hone, raw, name)
     done = hone.run("check", raw)
-    if name in ("qcow2", "vmdk"):
+    if name in ("qcow2", "vhd", "vmdk"):
         assert done.returncode == 1
     else:
         assert done.returncode == 2 and not done.stdout

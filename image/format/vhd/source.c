@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Opens a VHD as a source, and reads it. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include "format/vhd/vhd.h"
+
+/* Bytes of a step to the end of a stream. */
+#define STEP ((size_t)1 << 20)
+
+static int
+refused(const struct vhd_source *v, struct image_error *err)
+{
+	if (v->refused)
+		*err = v->refusal;
+	return v->refused;
+}
+
+static int
+fixed_extent(struct image_source *source, uint64_t offset, uint64_t length,
+	struct image_extent *extent, struct image_error *err)
+{
+	bool hole;
+
+	int rc = image_store_extent(
+		source->store, offset, length, &length, &hole, err);
+	if (rc == 0)
+		*extent = (struct image_extent){.offset = offset,
+			.length = length,
+			.kind = hole ? IMAGE_HOLE : IMAGE_DATA,
+			.host = hole ? IMAGE_NO_HOST : offset};
+	return rc;
+}
+
+/* Extend a hole by the blocks without a place that follow. */
+static void
+extend_hole(const struct vhd_source *v, struct image_extent *extent,
+	uint64_t length)
+{
+	struct vhd_run run;
+
+	while (extent->length < length) {
+		vhd_find(v, extent->offset + extent->length,
+			length - extent->length, &run);
+		if (run.host != IMAGE_NO_HOST)
+			return;
+		extent->length += run.length;
+	}
+}
+
+/* Cut the extent where the bits of the sectors change. */
+static int
+split_by_bits(struct vhd_source *v, const struct vhd_run *run,
+	struct image_extent *extent, struct image_error *err)
+{
+	unsigned char bits[VHD_SECTOR];
+	unsigned first = (unsigned)(run->skip / VHD_SECTOR);
+	unsigned end = (unsigned)((run->skip + run->length + VHD_SECTOR - 1) /
+				  VHD_SECTOR);
+	unsigned at = first + 1;
+
+	int rc = vhd_read_bits(v, run->bitmap, bits, err);
+	if (rc < 0)
+		return rc;
+	while (at < end && vhd_bit(bits, at) == vhd_bit(bits, first))
+		at++;
+	if (at < end)
+		extent->length = (uint64_t)at * VHD_SECTOR - run->skip;
+	if (!vhd_bit(bits, first)) {
+		extent->kind = IMAGE_HOLE;
+		extent->host = IMAGE_NO_HOST;
+	}
+	return 0;
+}
+
+static int
+dynamic_extent(struct vhd_source *v, uint64_t offset, uint64_t length,
+	struct image_extent *extent, struct image_error *err)
+{
+	struct vhd_run run;
+
+	vhd_find(v, offset, length, &run);
+	*extent = (struct image_extent){.offset = offset,
+		.length = run.length,
+		.kind = run.host == IMAGE_NO_HOST ? IMAGE_HOLE : IMAGE_DATA,
+		.host = run.host};
+	if (run.host == IMAGE_NO_HOST) {
+		extend_hole(v, extent, length);
+		return 0;
+	}
+	/* A bitmap of a stream is read together with its sectors. */
+	return v->base.store->forward ? 0 : split_by_bits(v, &run, extent, err);
+}
+
+static int
+vhd_extent(struct image_source *source, uint64_t offset, uint64_t length,
+	struct image_extent *extent, struct image_error *err)
+{
+	struct vhd_source *v = vhd_source(source);
+
+	int rc = refused(v, err);
+	if (rc < 0)
+		return rc;
+	return v->table ? dynamic_extent(v, offset, length, extent, err)
+			: fixed_extent(source, offset, length, extent, err);
+}
+
+/* Sectors whose bits are clear may have any bytes in the file. */
+static void
+clear_sectors(
+	const unsigned char *bits, const struct vhd_run *run, unsigned char *to)
+{
+	for (uint64_t at = 0; at < run->length;) {
+		uint64_t in = run->skip + at;
+		uint64_t n = VHD_SECTOR - in % VHD_SECTOR;
+		if (n > run->length - at)
+			n = run->length - at;
+		if (!vhd_bit(bits, (unsigned)(in / VHD_SECTOR)))
+			memset(to + at, 0, (size_t)n);
+		at += n;
+	}
+}
+
+static int
+read_run(struct vhd_source *v, const struct vhd_run *run, unsigned char *to,
+	struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	unsigned char bits[VHD_SECTOR];
+	int rc;
+
+	if (run->host == IMAGE_NO_HOST) {
+		memset(to, 0, (size_t)run->length);
+		return 0;
+	}
+	rc = vhd_read_bits(v, run->bitmap, bits, err);
+	if (rc == 0)
+		rc = image_store_read(
+			store, run->host, to, (size_t)run->length, err);
+	if (rc < 0)
+		return rc;
+	clear_sectors(bits, run, to);
+	image_store_release(store, run->host, run->length);
+	if (run->last)
+		image_store_release(store, run->bitmap, VHD_SECTOR);
+	return 0;
+}
+
+static int
+vhd_read(struct image_source *source, struct image_scratch *scratch,
+	uint64_t offset, void *buf, size_t length, struct image_error *err)
+{
+	struct vhd_source *v = vhd_source(source);
+	unsigned char *to = buf;
+
+	(void)scratch;
+	int rc = refused(v, err);
+	if (rc == 0 && !v->table) {
+		rc = image_store_read(source->store, offset, buf, length, err);
+		if (rc == 0)
+			image_store_release(source->store, offset, length);
+		return rc;
+	}
+	while (rc == 0 && length) {
+		struct vhd_run run;
+		vhd_find(v, offset, length, &run);
+		rc = read_run(v, &run, to, err);
+		offset += run.length;
+		to += run.length;
+		length -= (size_t)run.length;
+	}
+	return rc;
+}
+
+static int
+vhd_unchanged(struct image_source *source, struct image_error *err)
+{
+	return image_store_unchanged(source->store, err);
+}
+
+static bool
+vhd_uses(const struct image_source *source, int fd)
+{
+	return image_store_is(source->store, fd);
+}
+
+void
+vhd_free(struct image_source *source)
+{
+	struct vhd_source *v = vhd_source(source);
+
+	pthread_mutex_destroy(&v->lock);
+	free(v->table);
+	free(v);
+}
+
+static void
+vhd_close(struct image_source *source)
+{
+	image_store_close(source->store);
+	vhd_free(source);
+}
+
+static const struct image_source_ops source_ops = {
+	.extent = vhd_extent,
+	.read = vhd_read,
+	.unchanged = vhd_unchanged,
+	.info = vhd_info,
+	.uses = vhd_uses,
+	.close = vhd_close,
+};
+
+/*
+ * Parse the copy of the footer at the beginning. A stream ends with another
+ * footer, which comes too late to be used.
+ */
+static int
+check_copy(struct vhd_source *v, const unsigned char *head,
+	struct image_error *err)
+{
+	const char *name = v->base.store->name;
+	struct vhd_footer end = v->footer, *copy = &v->footer;
+
+	int rc = vhd_parse_footer(head, "copy of the footer", name, copy, err);
+	if (rc < 0)
+		return rc;
+	if (copy->type == VHD_FIXED)
+		return image_fail(err, name, -EINVAL,
+			"copy of the footer: disk type 2 (fixed): a fixed disk "
+			"has no copy");
+	if (v->base.store->forward)
+		return 0;
+	/* The bytes of a fixed disk are those of a guest. */
+	if (end.type != copy->type)
+		return image_fail(err, name, -EINVAL,
+			"footer: disk type %d contradicts the copy of the "
+			"footer, which has %d",
+			(int)end.type, (int)copy->type);
+	if (end.size != copy->size || end.header_offset != copy->header_offset)
+		return image_fail(err, name, -EINVAL,
+			"footer: size %" PRIu64 " and data offset 0x%" PRIx64
+			" contradict the copy of the footer, which has "
+			"%" PRIu64 " and 0x%" PRIx64,
+			end.size, end.header_offset, copy->size,
+			copy->header_offset);
+	return 0;
+}
+
+static int
+load_fixed(struct vhd_source *v, struct image_error *err)
+{
+	const struct image_store *store = v->base.store;
+
+	if (v->footer.type != VHD_FIXED)
+		return image_fail(err, store->name, -EINVAL,
+			"footer: disk type %d, but the copy of the footer is "
+			"missing at the beginning of the file",
+			(int)v->footer.type);
+	if (v->footer.size > store->size - VHD_FOOTER)
+		return image_fail(err, store->name, -EINVAL,
+			"footer: size %" PRIu64 " is more than the %" PRIu64
+			" %s before the footer",
+			v->footer.size, store->size - VHD_FOOTER,
+			image_plural(
+				store->size - VHD_FOOTER, "byte", "bytes"));
+	return 0;
+}
+
+static int
+load_dynamic(struct vhd_source *v, struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	uint64_t offset = v->footer.header_offset, end;
+	unsigned char raw[VHD_HEADER];
+
+	if (v->footer.type == VHD_DIFFERENCING)
+		return image_fail(err, store->name, -ENOTSUP,
+			"is a differencing disk, and this release cannot read "
+			"its parent; merge them with the program that made "
+			"them");
+	if (__builtin_add_overflow(offset, (uint64_t)VHD_HEADER, &end) ||
+		end > store->size)
+		return image_fail(err, store->name, -EINVAL,
+			"data offset 0x%" PRIx64 " lies past the end of the "
+			"file (%" PRIu64 " bytes)",
+			offset, store->size);
+	int rc = image_store_read(store, offset, raw, sizeof(raw), err);
+	if (rc == 0)
+		rc = vhd_parse_header(
+			raw, v->base.size, store->name, &v->header, err);
+	if (rc < 0)
+		return rc;
+	/* Blocks are read as a whole from a stream. */
+	if (store->forward)
+		v->base.unit = v->header.block_size < VHD_PIECE
+				       ? v->header.block_size
+				       : VHD_PIECE;
+	end = store->size;
+	if (!store->forward)
+		end -= VHD_FOOTER;
+	return vhd_load_table(v, end, err);
+}
+
+static int
+too_short(
+	const struct image_store *store, uint64_t size, struct image_error *err)
+{
+	return image_fail(err, store->name, -EINVAL,
+		"has %" PRIu64 " %s, too few for the footer of a VHD", size,
+		image_plural(size, "byte", "bytes"));
+}
+
+/* If the caller only inspects, keep the failure as that of later reads. */
+static int
+inspected(struct vhd_source *v, const struct image_open *how, int rc,
+	struct image_error *err)
+{
+	if (rc == 0 || rc == -ENOMEM || !how->inspect)
+		return rc;
+	v->refused = rc;
+	v->refusal = *err;
+	if (rc != -ENOTSUP)
+		v->base.fault = &v->refusal;
+	return 0;
+}
+
+/* The size of a fixed disk is in the last bytes: read a stream up to them. */
+static int
+find_end(struct image_store *store, struct image_error *err)
+{
+	uint64_t at = 0, reached;
+	int rc;
+
+	do {
+		rc = image_store_reach(store, at, STEP, &reached, err);
+		at += reached;
+	} while (rc == 0 && reached == STEP);
+	store->size = at;
+	return rc;
+}
+
+/* Read the footer at the end of the file. */
+static int
+read_footer(struct vhd_source *v, bool dynamic, struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	unsigned char raw[VHD_FOOTER];
+	int rc = 0;
+
+	if (store->size == IMAGE_SIZE_UNKNOWN)
+		rc = find_end(store, err);
+	if (rc == 0)
+		rc = image_store_read(
+			store, store->size - VHD_FOOTER, raw, sizeof(raw), err);
+	if (rc < 0)
+		return rc;
+	if (!dynamic && !vhd_has_cookie(raw, sizeof(raw)))
+		return image_fail(err, store->name, -EINVAL,
+			"footer of a VHD is missing in its last 512 bytes; add "
+			"-f raw to read it as a raw image");
+	return vhd_parse_footer(raw, "footer", store->name, &v->footer, err);
+}
+
+static int
+load(struct vhd_source *v, const struct image_open *how,
+	struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	unsigned char head[VHD_FOOTER];
+	uint64_t reached;
+
+	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);
+	if (rc == 0 && reached < VHD_FOOTER)
+		return too_short(store, reached, err);
+	if (rc == 0)
+		rc = image_store_read(store, 0, head, sizeof(head), err);
+	bool dynamic = rc == 0 && vhd_has_cookie(head, sizeof(head));
+	if (rc == 0 && (!dynamic || !store->forward))
+		rc = read_footer(v, dynamic, err);
+	if (rc == 0 && dynamic)
+		rc = check_copy(v, head, err);
+	if (rc < 0)
+		return rc;
+	v->base.size = v->footer.size;
+	return inspected(v, how,
+		dynamic ? load_dynamic(v, err) : load_fixed(v, err), err);
+}
+
+int
+vhd_open(struct image_store *store, const struct image_open *how,
+	struct image_source **out, struct image_error *err)
+{
+	struct vhd_source *v;
+
+	if (how->snapshot)
+		return image_fail(err, store->name, -ENOENT,
+			"is a VHD, which has no snapshot '%s'", how->snapshot);
+	v = calloc(1, sizeof(*v));
+	if (!v)
+		return image_no_memory(err);
+	pthread_mutex_init(&v->lock, NULL);
+	v->base.ops = &source_ops;
+	v->base.format = &image_format_vhd;
+	v->base.store = v->base.data = store;
+	int rc = load(v, how, err);
+	if (rc < 0) {
+		vhd_free(&v->base);
+		return rc;
+	}
+	*out = &v->base;
+	return 0;
+}

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Hostile VHD images: one sentence, no output, bounded time and memory."""
+import json
+
+import pytest
+
+from test_hostile import Judge
+from vhd_builder import SECTOR, Vhd, fixed
+
+GI, TI = 1 << 30, 1 << 40
+HUGE32, HUGE64 = 0xffffffff, 0xffffffffffffffff
+
+
+def dynamic(footer=(), header=(), copy=(), **how):
+    """A maker of an image with these fields and members."""
+    def make(path):
+        image = Vhd()
+        image.add(0, b"a" * 4096)
+        image.add(2, b"c" * 4096)
+        image.footer.update(footer)
+        image.header.update(header)
+        image.copy.update(copy)
+        for name, value in how.items():
+            setattr(image, name, value)
+        image.write(path)
+    return make
+
+
+def at_end(**fields):
+    """A maker of a fixed image with these fields in its footer."""
+    return lambda path: fixed(path, b"x" * 4096, **fields)
+
+
+def placed(*places):
+    """A maker of an image whose blocks begin at these bytes."""
+    def make(path):
+        image = Vhd()
+        for index, place in enumerate(places):
+            image.add(index, b"x" * 4096)
+            image.table[index] = place // SECTOR
+        image.write(path)
+    return make
+
+
+def only(data):
+    """A maker of a file with these bytes."""
+    return lambda path: path.write_bytes(data)
+
+
+# The first block begins at 2048 and ends at 2048 + 512 + 16384.
+FIRST, NEXT = 2048, 18944
+
+# name, maker, part of the sentence, test of hone check
+ROWS = [
+    ("empty", only(b""), "has 0 bytes, too few", "well_formed"),
+    ("short", only(b"conectix" + bytes(503)), "has 511 bytes, too few",
+     "well_formed"),
+    ("nothing", only(bytes(4096)), "footer of a VHD is missing",
+     "well_formed"),
+    ("one_footer", only(b"conectix" + bytes(504)), "checksum 0x00000000",
+     "well_formed"),
+    ("cookie", at_end(cookie=b"conectiX"), "footer of a VHD is missing",
+     "well_formed"),
+    ("checksum", at_end(checksum=1), "footer: checksum 0x00000001",
+     "well_formed"),
+    ("checksum_huge", at_end(checksum=HUGE32), "checksum 0xffffffff",
+     "well_formed"),
+    ("version_0", at_end(version=0), "version 0x00000000", "well_formed"),
+    ("version_2", at_end(version=0x20000), "version 0x00020000",
+     "well_formed"),
+    ("type_0", at_end(type=0), "disk type 0 is neither", "well_formed"),
+    ("type_1", at_end(type=1), "disk type 1 is neither", "well_formed"),
+    ("type_5", at_end(type=5), "disk type 5 is neither", "well_formed"),
+    ("type_huge", at_end(type=HUGE32), "disk type 4294967295 is neither",
+     "well_formed"),
+    ("dynamic_without_copy", at_end(type=3),
+     "disk type 3, but the copy of the footer is missing", "well_formed"),
+    ("differencing_without_copy", at_end(type=4),
+     "disk type 4, but the copy of the footer is missing", "well_formed"),
+    ("size_odd", at_end(current_size=4095),
+     "current size 4095 is not a multiple", "well_formed"),
+    ("size_past_the_footer", at_end(current_size=4608),
+     "size 4608 is more than the 4096 bytes before", "well_formed"),
+    ("size_huge", at_end(current_size=HUGE64 - 511),
+     "current size 18446744073709551104 is more than 2040 GiB",
+     "well_formed"),
+    ("size_negative", at_end(current_size=1 << 63),
+     "current size 9223372036854775808 is more", "well_formed"),
+    ("size_past_2040_gib", at_end(current_size=2040 * GI + 512),
+     "is more than 2040 GiB", "well_formed"),
+    ("geometry_past_the_footer",
+     at_end(creator=b"vpc ", cylinders=9, heads=1, sectors=1),
+     "size 4608 is more than the 4096 bytes", "well_formed"),
+    ("geometry_huge",
+     at_end(creator=b"vpc ", cylinders=65535, heads=255, sectors=255),
+     "size 2181843648000 is more than the 4096 bytes", "well_formed"),
+    ("geometry_at_its_most",
+     at_end(creator=b"vpc ", cylinders=65535, heads=16, sectors=255),
+     None, None),
+    ("copy_fixed", dynamic(copy={"type": 2}), "a fixed disk has no copy",
+     "well_formed"),
+    ("both_fixed", dynamic({"type": 2}), "a fixed disk has no copy",
+     "well_formed"),
+    # a guest with a copy in its first sector
+    ("footer_fixed", dynamic({"type": 2}, copy={"type": 3}),
+     "disk type 2 contradicts the copy of the footer, which has 3",
+     "well_formed"),
+    ("footer_differencing", dynamic({"type": 4}, copy={"type": 3}),
+     "disk type 4 contradicts", "well_formed"),
+    ("copy_differencing", dynamic(copy={"type": 4}),
+     "disk type 3 contradicts", "well_formed"),
+    ("differencing", dynamic({"type": 4}), "is a differencing disk",
+     "parent"),
+    ("copy_checksum", dynamic(copy={"checksum": 7}),
+     "copy of the footer: checksum 0x00000007", "well_formed"),
+    ("copy_version", dynamic(copy={"version": 0x30000}),
+     "copy of the footer: version 0x00030000", "well_formed"),
+    ("copy_size", dynamic(copy={"current_size": 32768}),
+     "footer: size 65536 and data offset 0x200 contradict", "well_formed"),
+    ("copy_data_offset", dynamic(copy={"data_offset": 1024}),
+     "which has 65536 and 0x400", "well_formed"),
+    ("copy_size_huge", dynamic(copy={"current_size": HUGE64 - 511}),
+     "copy of the footer: current size", "well_formed"),
+    ("no_footer", dynamic(has_footer=False), "footer of a VHD is missing",
+     "well_formed"),
+    ("cut", dynamic(cut=512, has_footer=False),
+     "footer of a VHD is missing", "well_formed"),
+    ("more_at_the_end", dynamic(has_footer=False, extra=b"x" * 700),
+     "footer of a VHD is missing", "well_formed"),
+    ("footer_checksum", dynamic({"checksum": 9}, copy={"checksum": 9}),
+     "footer: checksum 0x00000009", "well_formed"),
+    ("data_offset_past_the_end", dynamic({"data_offset": 1 << 40}),
+     "data offset 0x10000000000 lies past", "well_formed"),
+    ("data_offset_overflows", dynamic({"data_offset": HUGE64}),
+     "data offset 0xffffffffffffffff lies past", "well_formed"),
+    ("data_offset_negative", dynamic({"data_offset": 1 << 63}),
+     "data offset 0x8000000000000000 lies past", "well_formed"),
+    ("data_offset_0", dynamic({"data_offset": 0}),
+     "does not begin with 'cxsparse'", "well_formed"),
+    ("header_cookie", dynamic(header={"cookie": b"cxspars\0"}),
+     "does not begin with 'cxsparse'", "well_formed"),
+    ("header_checksum", dynamic(header={"checksum": 3}),
+     "header of the dynamic disk: checksum 0x00000003", "well_formed"),
+    ("header_version", dynamic(header={"version": 0x20000}),
+     "header version 0x00020000", "well_formed"),
+    ("block_size_0", dynamic(header={"block_size": 0}), "block size 0 is",
+     "well_formed"),
+    ("block_size_256", dynamic(header={"block_size": 256}),
+     "block size 256 is", "well_formed"),
+    ("block_size_odd", dynamic(header={"block_size": 16384 + 512}),
+     "block size 16896 is not", "well_formed"),
+    ("block_size_huge", dynamic(header={"block_size": HUGE32}),
+     "block size 4294967295 is not", "well_formed"),
+    ("block_size_2_gib", dynamic(header={"block_size": 1 << 31}),
+     "table entry 0: the block", "well_formed"),
+    ("entries_0", dynamic(header={"entries": 0}),
+     "max table entries 0 is less than the 4 entries", "well_formed"),
+    ("entries_3", dynamic(header={"entries": 3}),
+     "max table entries 3 is less", "well_formed"),
+    ("entries_huge", dynamic(header={"entries": HUGE32}),
+     "table at 0x600 with 4294967295 entries lies past", "well_formed"),
+    ("table_of_a_giant_disk",
+     dynamic({"current_size": 2040 * GI},
+             {"entries": HUGE32, "block_size": 512}),
+     "needs a table of more than 32 MiB", "well_formed"),
+    ("table_past_the_cap",
+     dynamic({"current_size": 1 << 40},
+             {"entries": 1 << 31, "block_size": 512}),
+     "needs a table of more than 32 MiB", "well_formed"),
+    ("table_at_the_cap",
+     dynamic({"current_size": 1 << 32},
+             {"entries": 1 << 23, "block_size": 512}),
+     "table at 0x600 with 8388608 entries lies past", "well_formed"),
+    ("table_past_the_end", dynamic(header={"table_offset": 1 << 50}),
+     "table at 0x4000000000000", "well_formed"),
+    ("table_overflows", dynamic(header={"table_offset": HUGE64 - 8}),
+     "table at 0xfffffffffffffff7", "well_formed"),
+    ("table_negative", dynamic(header={"table_offset": 1 << 63}),
+     "table at 0x8000000000000000", "well_formed"),
+    ("block_at_0", placed(0), "overlaps the copy of the footer at 0x0",
+     "well_formed"),
+    ("block_in_the_header", placed(1024), "overlaps the header at 0x200",
+     "well_formed"),
+    ("block_in_the_table", placed(1536), "overlaps the table at 0x600",
+     "well_formed"),
+    ("block_into_the_footer", placed(FIRST, NEXT + 512),
+     "lies past the end of the blocks", "well_formed"),
+    ("block_past_the_end", placed(1 << 40),
+     "table entry 0: the block at 0x10000000000", "well_formed"),
+    ("block_at_the_last_sector", placed((HUGE32 - 1) * SECTOR),
+     "table entry 0: the block at 0x1fffffffc00", "well_formed"),
+    ("blocks_shared", placed(FIRST, FIRST),
+     "the blocks at 0x800 and 0x800 overlap", "well_formed"),
+    ("blocks_overlap", placed(FIRST, FIRST + 512, NEXT + 512),
+     "the blocks at 0x800 and 0xa00 overlap", "well_formed"),
+    ("blocks_overlap_in_another_order", placed(NEXT, FIRST + 512),
+     "the blocks at 0xa00 and 0x4a00 overlap", "well_formed"),
+]
+
+
+@pytest.fixture(name="judge")
+def judge_fixture(hone, work):
+    """Runs the command with bounds."""
+    judge = Judge(hone, work)
+    judge.image = work / "image.vhd"
+    return judge
+
+
+@pytest.mark.parametrize("make,part,test",
+                         [row[1:] for row in ROWS],
+                         ids=[row[0] for row in ROWS])
+def test_one_sentence_and_no_output(judge, make, part, test):
+    """Each command; and the verdict of hone check."""
+    if part is None:
+        part, test = "current size", "well_formed"
+        fixed(judge.image, b"x" * 4096, creator=b"vpc ", cylinders=65535,
+              heads=16, sectors=255, current_size=5 * TI)
+    else:
+        make(judge.image)
+    out = judge.folder / "out"
+    out.mkdir()
+    judge.refused(1, part, "convert", "-f", "vhd", judge.image,
+                  out / "disk.qcow2")
+    assert not list(out.iterdir())
+    judge.refused(1, part, "map", "-f", "vhd", judge.image)
+    judge.refused(2, part, "compare", "-f", "vhd", judge.image, judge.image)
+    judge.refused(1, part, "digest", "-f", "vhd", judge.image)
+    code, text, err = judge.run("check", "--json", "-f", "vhd", judge.image)
+    assert (code, err) == (1, b""), (code, err)
+    found = json.loads(text)
+    failed = {each["name"]: each["text"] for each in found["checks"]
+              if not each["passed"]}
+    assert part in failed[test], failed
