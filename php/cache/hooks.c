@@ -6,7 +6,12 @@
  * the walk holds a reference to each array and object that it visits, and reads
  * each element after the calls for earlier elements.
  *
- * The same walk without calls first looks for what only serialize() can store.
+ * The same walk without calls first looks for what only serialize() can store,
+ * and keeps the way to each object that has a method. The walk with calls goes
+ * these ways only: below an object or array of the value, it sees what the
+ * methods have changed, but not what they have added elsewhere. Then the build
+ * finds an object without its answer, or another number of objects, and
+ * serialize() stores the value.
  */
 #include "cache.h"
 #include "ext/standard/basic_functions.h"
@@ -27,13 +32,23 @@ enum meeting {
 	IN_ITSELF,
 };
 
+/* An element that leads to an object with a method. */
+struct step {
+	uint32_t index; /* of the element, or the slot of the property */
+	uint32_t end;   /* the number of the step after those below it */
+};
+
 struct walk {
 	struct php_hone_answers *answers;
 	HashTable met;                 /* enum meeting by address */
+	HashTable seen;                /* the same of the walk without calls */
 	const zend_class_entry *outer; /* the class whose answer is visited */
 	bool calls;                    /* false: the walk without calls */
 	unsigned depth;
 	enum php_hone_hooks result;
+	struct step *steps; /* the ways to all objects with methods */
+	uint32_t n, room;
+	uint32_t asked; /* the number of such objects */
 };
 
 static void visit(struct walk *walk, zval *value, bool shared);
@@ -50,16 +65,17 @@ set_meeting(struct walk *walk, const void *address, enum meeting again)
 	zval how;
 
 	ZVAL_LONG(&how, again);
-	zend_hash_index_update(
-		&walk->met, (zend_ulong)(uintptr_t)address, &how);
+	zend_hash_index_update(walk->calls ? &walk->met : &walk->seen,
+		(zend_ulong)(uintptr_t)address, &how);
 }
 
 /* Returns true at the first visit of an array or object. */
 static bool
 meet(struct walk *walk, const void *address, enum meeting again)
 {
-	const zval *met = zend_hash_index_find(
-		&walk->met, (zend_ulong)(uintptr_t)address);
+	const zval *met =
+		zend_hash_index_find(walk->calls ? &walk->met : &walk->seen,
+			(zend_ulong)(uintptr_t)address);
 
 	if (met == NULL) {
 		set_meeting(walk, address, again);
@@ -92,6 +108,85 @@ has_number_as_string(const zend_array *array)
 	return false;
 }
 
+static zend_never_inline void
+make_room(struct walk *walk)
+{
+	walk->room = walk->room == 0 ? 16 : walk->room * 2;
+	walk->steps =
+		safe_erealloc(walk->steps, walk->room, sizeof(*walk->steps), 0);
+}
+
+/* Visits an element, and keeps the step if it leads to a method. */
+static zend_always_inline void
+visit_step(struct walk *walk, zval *value, bool shared, uint32_t index)
+{
+	uint32_t step = walk->n, asked = walk->asked;
+
+	if (UNEXPECTED(step == walk->room))
+		make_room(walk);
+	walk->steps[step].index = index;
+	walk->n = step + 1;
+	visit(walk, value, shared);
+	if (EXPECTED(walk->asked == asked))
+		walk->n = step;
+	else
+		walk->steps[step].end = walk->n;
+}
+
+/* An element of an array, or a property: `i` is less than nNumUsed. */
+static zend_always_inline zval *
+element_of(const zend_array *array, uint32_t i)
+{
+	return HT_IS_PACKED(array) ? &array->arPacked[i]
+				   : &array->arData[i].val;
+}
+
+static zend_always_inline bool
+are_flat(const zval *first, size_t size, uint32_t n)
+{
+	const char *at = (const char *)first;
+
+	for (; n != 0; n--, at += size)
+		if (Z_TYPE_P((const zval *)at) > IS_STRING)
+			return false;
+	return true;
+}
+
+/* Whether a visit would only count the object. */
+static zend_always_inline bool
+is_flat(const zend_object *object)
+{
+	const zend_array *table = object->properties;
+	uint32_t n = (uint32_t)object->ce->default_properties_count;
+
+	return GC_REFCOUNT(object) == 1 &&
+	       php_hone_object_is_silent(&HONE_G(cache).builder, object) &&
+	       are_flat(object->properties_table, sizeof(zval), n) &&
+	       (n != 0 || table == NULL ||
+		       (!HT_IS_PACKED(table) &&
+			       are_flat(&table->arData->val, sizeof(Bucket),
+				       table->nNumUsed)));
+}
+
+/* The walk without calls: elements at a distance of `size` bytes. */
+static zend_always_inline void
+look_at(struct walk *walk, zval *first, size_t size, uint32_t n, bool shared)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		zval *value = (zval *)((char *)first + i * size);
+		if (EXPECTED(Z_TYPE_P(value) <= IS_STRING))
+			continue;
+		if (!shared && Z_TYPE_P(value) == IS_OBJECT &&
+			is_flat(Z_OBJ_P(value))) {
+			walk->answers->objects++;
+			continue;
+		}
+		visit_step(walk, value, shared, i);
+		if (UNEXPECTED(walk->result != PHP_HONE_HOOKS_RUN))
+			return;
+	}
+}
+
 static void
 visit_array(struct walk *walk, zend_array *array, bool shared)
 {
@@ -99,12 +194,20 @@ visit_array(struct walk *walk, zend_array *array, bool shared)
 	if (GC_FLAGS(array) & IS_ARRAY_IMMUTABLE ||
 		zend_hash_num_elements(array) == 0)
 		return;
+	if (!walk->calls) {
+		if (HT_IS_PACKED(array))
+			look_at(walk, array->arPacked, sizeof(zval),
+				array->nNumUsed, shared);
+		else
+			look_at(walk, &array->arData->val, sizeof(Bucket),
+				array->nNumUsed, shared);
+		return;
+	}
 	GC_ADDREF(array);
 	for (uint32_t i = 0;
 		i < array->nNumUsed && walk->result == PHP_HONE_HOOKS_RUN;
 		i++) {
-		zval *value = HT_IS_PACKED(array) ? &array->arPacked[i]
-						  : &array->arData[i].val;
+		zval *value = element_of(array, i);
 		if (Z_TYPE_P(value) > IS_STRING)
 			visit(walk, value, shared);
 	}
@@ -114,11 +217,16 @@ visit_array(struct walk *walk, zend_array *array, bool shared)
 static void
 visit_properties(struct walk *walk, zend_object *object)
 {
-	int n = object->ce->default_properties_count;
+	uint32_t n = (uint32_t)object->ce->default_properties_count;
 
-	for (int i = 0; i < n && walk->result == PHP_HONE_HOOKS_RUN; i++)
-		if (Z_TYPE(object->properties_table[i]) > IS_STRING)
-			visit(walk, &object->properties_table[i], false);
+	if (!walk->calls)
+		look_at(walk, object->properties_table, sizeof(zval), n, false);
+	else
+		for (uint32_t i = 0;
+			i < n && walk->result == PHP_HONE_HOOKS_RUN; i++)
+			if (Z_TYPE(object->properties_table[i]) > IS_STRING)
+				visit(walk, &object->properties_table[i],
+					false);
 	if (n == 0 && object->properties != NULL &&
 		walk->result == PHP_HONE_HOOKS_RUN)
 		visit_array(walk, object->properties, false);
@@ -139,6 +247,13 @@ add_answer(struct walk *walk, zend_object *object, const zval *data)
 	answers->of[answers->n].object = object;
 	ZVAL_COPY_VALUE(&answers->of[answers->n].data, data);
 	answers->n++;
+}
+
+static bool
+was_seen(struct walk *walk, const zend_object *object)
+{
+	return zend_hash_index_exists(
+		&walk->seen, (zend_ulong)(uintptr_t)object);
 }
 
 /* Calls __serialize() of an object, and visits its answer. */
@@ -169,7 +284,7 @@ visit_answer(struct walk *walk, zend_object *object)
 
 /* The number of the declared property that __sleep() names, or -1. */
 static int
-property_of(zend_class_entry *class, zend_string *name)
+slot_of(zend_class_entry *class, zend_string *name)
 {
 	const zend_property_info *info = NULL;
 	int n = class->default_properties_count;
@@ -194,11 +309,13 @@ property_of(zend_class_entry *class, zend_string *name)
 }
 
 /*
- * Writes the places of the names. Returns false if only serialize() can store
- * the object: it warns of names that are wrong, or throws.
+ * Writes the places of the names, and the slots of the properties in the order
+ * of the names. Returns false if only serialize() can store the object: it
+ * warns of names that are wrong, or throws.
  */
 static bool
-place_names(zend_object *object, zend_array *names, uint32_t *places)
+place_names(zend_object *object, zend_array *names, uint32_t *places,
+	uint32_t *slots)
 {
 	uint32_t place = 0;
 	zval *name;
@@ -208,42 +325,45 @@ place_names(zend_object *object, zend_array *names, uint32_t *places)
 		int i = -1;
 		/* A later method may change the variable of a reference. */
 		if (Z_TYPE_P(name) == IS_STRING)
-			i = property_of(object->ce, Z_STR_P(name));
+			i = slot_of(object->ce, Z_STR_P(name));
 		if (i < 0 || places[i] != 0 ||
 			Z_TYPE(object->properties_table[i]) == IS_UNDEF)
 			return false;
+		slots[place] = (uint32_t)i;
 		places[i] = ++place;
 	}
 	ZEND_HASH_FOREACH_END();
 	return true;
 }
 
-/* Visits the properties in the order of the names. */
+/* Keeps the answer of __sleep(), and visits the properties in the order of the
+ * names. */
 static void
 visit_named(struct walk *walk, zend_object *object, zend_array *names)
 {
-	zval *name;
+	uint32_t n = (uint32_t)object->ce->default_properties_count;
+	uint32_t *slots = safe_emalloc(n, sizeof(*slots), 1);
+	zval places;
 
-	ZEND_HASH_FOREACH_VAL(names, name)
-	{
-		if (walk->result != PHP_HONE_HOOKS_RUN)
-			return;
-		visit(walk,
-			&object->properties_table[property_of(
-				object->ce, Z_STR_P(name))],
-			false);
-	}
-	ZEND_HASH_FOREACH_END();
+	ZVAL_STR(&places, zend_string_alloc(n * sizeof(uint32_t), false));
+	memset(Z_STRVAL(places), 0, n * sizeof(uint32_t));
+	add_answer(walk, object, &places);
+	if (!place_names(object, names, (uint32_t *)Z_STRVAL(places), slots))
+		leave(walk);
+	for (uint32_t i = 0; i < zend_hash_num_elements(names) &&
+			     walk->result == PHP_HONE_HOOKS_RUN;
+		i++)
+		visit(walk, &object->properties_table[slots[i]], false);
+	efree(slots);
 }
 
 /* Calls __sleep() of an object, and visits the properties that it names. */
 static void
 visit_sleeper(struct walk *walk, zend_object *object)
 {
-	uint32_t n = (uint32_t)object->ce->default_properties_count;
 	zend_function *sleep = zend_hash_str_find_ptr(
 		&object->ce->function_table, "__sleep", sizeof "__sleep" - 1);
-	zval names, places;
+	zval names;
 
 	ZVAL_UNDEF(&names);
 	BG(serialize_lock)++;
@@ -254,15 +374,7 @@ visit_sleeper(struct walk *walk, zend_object *object)
 	} else if (Z_TYPE(names) != IS_ARRAY) {
 		leave(walk);
 	} else {
-		ZVAL_STR(&places,
-			zend_string_alloc(n * sizeof(uint32_t), false));
-		memset(Z_STRVAL(places), 0, n * sizeof(uint32_t));
-		add_answer(walk, object, &places);
-		if (place_names(
-			    object, Z_ARR(names), (uint32_t *)Z_STRVAL(places)))
-			visit_named(walk, object, Z_ARR(names));
-		else
-			leave(walk);
+		visit_named(walk, object, Z_ARR(names));
 	}
 	zval_ptr_dtor(&names);
 }
@@ -304,13 +416,22 @@ visit_object(struct walk *walk, zend_object *object, bool shared)
 	if ((repeated || (asked && walk->calls)) &&
 		!meet(walk, object, repeated ? KNOWN : WRITTEN_AGAIN))
 		return;
-	walk->answers->objects += walk->calls;
 	if (kind & PHP_HONE_KIND_OPAQUE) {
 		leave(walk);
 		return;
 	}
-	if (asked && !walk->calls)
+	if (asked && !walk->calls) {
+		walk->asked++;
 		return;
+	}
+	if (!walk->calls) {
+		walk->answers->objects++;
+		visit_properties(walk, object);
+		return;
+	}
+	/* The walk without calls has counted some objects that answers have. */
+	walk->answers->objects +=
+		!(repeated && !asked && was_seen(walk, object));
 	GC_ADDREF(object);
 	if (asked)
 		visit_asked(walk, object, kind);
@@ -371,20 +492,91 @@ visit(struct walk *walk, zval *value, bool shared)
 	walk->depth--;
 }
 
+static void follow(struct walk *walk, zval *value, bool shared, uint32_t from,
+	uint32_t end);
+
+/* Follows the steps from `from` to `end`, which are those of an array. */
+static void
+follow_array(struct walk *walk, zend_array *array, bool shared, uint32_t from,
+	uint32_t end)
+{
+	/* A method may have put a constant here. */
+	if (GC_FLAGS(array) & IS_ARRAY_IMMUTABLE)
+		return;
+	GC_ADDREF(array);
+	for (uint32_t i = from; i < end && walk->result == PHP_HONE_HOOKS_RUN;
+		i = walk->steps[i].end)
+		if (walk->steps[i].index < array->nNumUsed)
+			follow(walk, element_of(array, walk->steps[i].index),
+				shared, i + 1, walk->steps[i].end);
+	zend_array_release(array);
+}
+
+static void
+follow_object(
+	struct walk *walk, zend_object *object, uint32_t from, uint32_t end)
+{
+	uint32_t n = (uint32_t)object->ce->default_properties_count;
+
+	if (GC_REFCOUNT(object) > 1 && !meet(walk, object, KNOWN))
+		return;
+	GC_ADDREF(object);
+	/* A method may have put an object of another class here. */
+	for (uint32_t i = from;
+		n != 0 && i < end && walk->result == PHP_HONE_HOOKS_RUN;
+		i = walk->steps[i].end)
+		if (walk->steps[i].index < n)
+			follow(walk,
+				&object->properties_table[walk->steps[i].index],
+				false, i + 1, walk->steps[i].end);
+	if (n == 0 && object->properties != NULL)
+		follow_array(walk, object->properties, false, from, end);
+	OBJ_RELEASE(object);
+}
+
+/* The walk with calls, by the steps of the walk without calls. */
+static void
+follow(struct walk *walk, zval *value, bool shared, uint32_t from, uint32_t end)
+{
+	if (Z_TYPE_P(value) == IS_INDIRECT)
+		value = Z_INDIRECT_P(value);
+	ZVAL_DEREF(value);
+	walk->depth++;
+	if (from == end) {
+		/* A method may have put another value here. */
+		if (Z_TYPE_P(value) == IS_OBJECT)
+			visit_object(walk, Z_OBJ_P(value), shared);
+	} else if (Z_TYPE_P(value) == IS_OBJECT) {
+		follow_object(walk, Z_OBJ_P(value), from, end);
+	} else if (Z_TYPE_P(value) == IS_ARRAY) {
+		zend_array *array = Z_ARR_P(value);
+		bool several = shared || GC_REFCOUNT(array) > 1;
+		if (!several ||
+			meet(walk, array,
+				walk->depth == 1 ? WRITTEN_AGAIN : KNOWN))
+			follow_array(walk, array, several && walk->depth > 1,
+				from, end);
+	}
+	walk->depth--;
+}
+
 enum php_hone_hooks
 php_hone_hooks_run(zval *value, struct php_hone_answers *answers)
 {
 	struct walk walk = {.answers = answers, .result = PHP_HONE_HOOKS_RUN};
 
 	memset(answers, 0, sizeof(*answers));
+	zend_hash_init(&walk.seen, 16, NULL, NULL, false);
 	zend_hash_init(&walk.met, 16, NULL, NULL, false);
 	visit(&walk, value, false);
-	if (walk.result == PHP_HONE_HOOKS_RUN) {
-		zend_hash_clean(&walk.met);
+	if (walk.result == PHP_HONE_HOOKS_RUN && walk.asked != 0) {
 		walk.calls = true;
-		visit(&walk, value, false);
+		follow(&walk, value, false, 0, walk.n);
 	}
 	zend_hash_destroy(&walk.met);
+	zend_hash_destroy(&walk.seen);
+	if (walk.steps != NULL)
+		efree(walk.steps);
 	/* A destructor may have thrown after the last method. */
 	if (EG(exception))
 		walk.result = PHP_HONE_HOOKS_FAILED;

@@ -30,8 +30,9 @@ struct php_hone_claim {
 	zend_string *key;
 };
 
-/* A power of two. */
+/* Powers of two. */
 #define PHP_HONE_RECENT 32
+#define PHP_HONE_HOOKED 64
 
 struct php_hone_cache {
 	/* INI; PHP owns the strings */
@@ -60,6 +61,8 @@ struct php_hone_cache {
 	struct php_hone_block *blocks;
 	uint32_t block_room;
 	uint32_t block_request; /* its number; 0 before the first copy */
+	/* write.c: hashes of keys whose values had objects with methods */
+	zend_ulong hooked[PHP_HONE_HOOKED];
 
 	/* of the request */
 	bool open;           /* the member is pinned */

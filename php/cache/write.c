@@ -200,6 +200,20 @@ store_nothing(zend_string *key, enum php_hone_publish how)
 }
 
 static bool
+refuse(const zend_string *key, const char *what, bool throws)
+{
+	if (throws && strcmp(what, "a closure") == 0)
+		zend_throw_exception(
+			NULL, "Serialization of 'Closure' is not allowed", 0);
+	else
+		php_error_docref(NULL, E_WARNING,
+			"The value of \"%s\" cannot be stored: it contains %s",
+			ZSTR_VAL(key), what);
+	return false;
+}
+
+/* Store a value by serialize(). */
+static bool
 store_object(struct php_hone_member *member, zend_string *key, zval *value,
 	const struct php_hone_write *how)
 {
@@ -209,6 +223,8 @@ store_object(struct php_hone_member *member, zend_string *key, zval *value,
 	bool stored = false;
 	zval string, held;
 
+	if (php_hone_value_is_refused(builder, value))
+		return refuse(key, builder->refused, how->throws);
 	/* Held, because __serialize() may assign to a reference to the
 	 * value. */
 	ZVAL_COPY(&held, value);
@@ -239,6 +255,8 @@ store_hooked(struct php_hone_member *member, zend_string *key, zval *value,
 	/* Held, because a method may assign to a reference to the value. */
 	ZVAL_COPY(&held, value);
 	hooks = php_hone_hooks_run(&held, &answers);
+	if (answers.n == 0)
+		HONE_G(cache).hooked[ZSTR_HASH(key) % PHP_HONE_HOOKED] = 0;
 	if (hooks == PHP_HONE_HOOKS_RUN) {
 		built = php_hone_value_build_objects(builder, &held,
 				&answers) == PHP_HONE_BUILT_DATA;
@@ -262,31 +280,24 @@ store_objects(struct php_hone_member *member, zend_string *key, zval *value,
 	const struct php_hone_write *how)
 {
 	struct php_hone_builder *builder = &HONE_G(cache).builder;
+	zend_ulong hash = ZSTR_HASH(key);
+	zend_ulong *hooked = &HONE_G(cache).hooked[hash % PHP_HONE_HOOKED];
 
+	/* The value of a key often has what the last one had. */
+	if (*hooked == hash && !HONE_G(cache).serialize_objects)
+		return store_hooked(member, key, value, how);
 	if (!HONE_G(cache).serialize_objects)
 		switch (php_hone_value_build_objects(builder, value, NULL)) {
 		case PHP_HONE_BUILT_DATA:
 			return reserve_and_place(
 				member, key, PHP_HONE_OBJECTS, NULL, how);
 		case PHP_HONE_BUILT_HOOKS:
+			*hooked = hash;
 			return store_hooked(member, key, value, how);
 		default:
 			break;
 		}
 	return store_object(member, key, value, how);
-}
-
-static bool
-refuse(const zend_string *key, const char *what, bool throws)
-{
-	if (throws && strcmp(what, "a closure") == 0)
-		zend_throw_exception(
-			NULL, "Serialization of 'Closure' is not allowed", 0);
-	else
-		php_error_docref(NULL, E_WARNING,
-			"The value of \"%s\" cannot be stored: it contains %s",
-			ZSTR_VAL(key), what);
-	return false;
 }
 
 /* serialize() would initialize the object, which may read a whole database. */

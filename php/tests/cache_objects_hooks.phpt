@@ -145,6 +145,11 @@ class Removes extends Calls
 {
 }
 
+class Slots
+{
+    public $first, $second;
+}
+
 class Failing
 {
     function __construct(public string $name, private Closure $answer)
@@ -219,6 +224,10 @@ compare('a cycle', $wakes);
 $shared = ['s' => $inner];
 compare('an array at two places', [$shared, $shared, new Data('x', $shared)]);
 compare('an empty answer', [new Calls('empty', fn() => []), new stdClass()]);
+compare('an array that an answer has first', [new Data('x', [$shared]), new Data('y'), $shared]);
+$plain = (object)['name' => 'plain', 'of' => $inner];
+compare('an object that an answer has first', [new Data('x', [$plain, new stdClass()]), new Data('y'), [$plain, new stdClass()]]);
+compare('an object that an answer has second', [[$plain], new Data('x', $plain)]);
 $list = range(1, 50);
 compare('a list', new Calls('list', fn() => $list));
 compare('an enum', new Calls('enum', fn() => [Suit::Hearts]));
@@ -288,6 +297,26 @@ $std->first = new Removes('removes', function () use ($std) {
 $std->second = new Data('removed');
 Cache::store('k', $std);
 var_dump(kept_as(), Cache::fetch('k')->second);
+foreach ([Suit::Hearts, [], new stdClass(), new Wakes('other')] as $other) {
+    $slots = new Slots();
+    $slots->first = new Removes('replaces', function () use ($slots, $other) {
+        $slots->second = $other;
+        return [];
+    });
+    $slots->second = new Wakes(new Data('below'));
+    Cache::store('k', $slots);
+    echo '  ', kept_as(), "\n";
+    var_dump(Cache::fetch('k')->second == $other);
+}
+
+echo "The next value of the key:\n";
+Cache::clear();
+$closure = fn() => 1;
+foreach ([[new Data('a'), 1], [new Wakes('plain')], [new Wakes('again')], [new Data('b')], [new Data('c'), $closure],
+    [new stdClass(), [STDIN]], [new Data('d'), new stdClass()]] as $value) {
+    var_dump(@Cache::store('k', $value));
+    echo kept_as(), "\n";
+}
 
 echo "Exceptions:\n";
 Cache::clear();
@@ -334,6 +363,31 @@ an array at two places: objects
 an empty answer: objects
   serialize empty
   unserialize
+an array that an answer has first: objects
+  serialize x
+  serialize inner
+  serialize list
+  serialize y
+  unserialize list: name,of,7 NULL
+  unserialize inner: name,of,7 array
+  unserialize x: name,of,7 array
+  unserialize y: name,of,7 NULL
+an object that an answer has first: objects
+  serialize x
+  serialize inner
+  serialize list
+  serialize y
+  unserialize list: name,of,7 NULL
+  unserialize inner: name,of,7 array
+  unserialize x: name,of,7 array
+  unserialize y: name,of,7 NULL
+an object that an answer has second: objects
+  serialize inner
+  serialize list
+  serialize x
+  unserialize list: name,of,7 NULL
+  unserialize inner: name,of,7 array
+  unserialize x: name,of,7 stdClass plain
 a list: objects
   serialize list
   unserialize
@@ -447,6 +501,43 @@ Methods that change the value:
   unserialize
 string(10) "serialized"
 NULL
+  serialize replaces
+  serialize replaces
+  serialized
+  unserialize
+bool(true)
+  serialize replaces
+  serialize replaces
+  serialized
+  unserialize
+bool(true)
+  serialize replaces
+  objects
+  unserialize
+bool(true)
+  serialize replaces
+  objects
+  unserialize
+  wakeup other
+bool(true)
+The next value of the key:
+  serialize a
+bool(true)
+objects
+bool(true)
+objects
+bool(true)
+objects
+  serialize b
+bool(true)
+objects
+bool(false)
+objects
+bool(false)
+objects
+  serialize d
+bool(true)
+objects
 Exceptions:
   serialize before
   serialize throws

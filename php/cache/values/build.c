@@ -20,6 +20,9 @@ static const char needs_text[] = "an object that only serialize() can store";
 /* builder->refused of a build that ends at an object with methods. */
 static const char needs_answers[] = "an object that needs an answer";
 
+/* builder->refused of a build of arrays that ends at an object. */
+static const char needs_objects[] = "an object";
+
 /* Returned in place of an array: builder->next_object needs a node next. */
 static const zend_array an_object;
 #define AN_OBJECT (&an_object)
@@ -241,13 +244,15 @@ put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 	return next;
 }
 
-static void
+/* Returns AN_OBJECT if the build ends here. */
+static const zend_array *
 see_object(struct php_hone_builder *builder, const zend_object *object)
 {
 	if (object->ce == zend_ce_closure)
 		builder->refused = "a closure";
-	else
-		builder->object = true;
+	else if (!builder->past_objects)
+		builder->refused = needs_objects;
+	return builder->refused == needs_objects ? AN_OBJECT : NULL;
 }
 
 /*
@@ -309,20 +314,20 @@ learn_class(struct php_hone_builder *builder, struct php_hone_class *known,
 		       php_hone_class_is_loose(class);
 	known->date = known->kind == PHP_HONE_KIND_DATA &&
 		      php_hone_class_is_date(builder, class);
+	known->silent = false;
 	if (known->kind == PHP_HONE_KIND_DATA)
 		return;
 	for (int i = 0; i < class->default_properties_count; i++)
 		if (class->properties_info_table[i] == NULL)
 			known->kind = PHP_HONE_KIND_OPAQUE;
+	known->silent = (known->kind & ~(uint32_t)PHP_HONE_KIND_WAKEUP) == 0;
 }
 
 /* What is known of a class. Another class may take the place. */
 static zend_always_inline struct php_hone_class *
 class_of(struct php_hone_builder *builder, const zend_class_entry *class)
 {
-	uint64_t bits = (uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15);
-	struct php_hone_class *known =
-		&builder->classes[(bits >> 32) % PHP_HONE_CLASSES];
+	struct php_hone_class *known = php_hone_class_place(builder, class);
 
 	if (UNEXPECTED(known->class != class))
 		learn_class(builder, known, class);
@@ -462,8 +467,7 @@ put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 	case IS_OBJECT:
 		if (builder->graph)
 			return put_object(builder, Z_OBJ_P(element), to, next);
-		see_object(builder, Z_OBJ_P(element));
-		break;
+		return see_object(builder, Z_OBJ_P(element));
 	case IS_RESOURCE:
 		builder->refused = builder->graph ? needs_text : "a resource";
 		break;
@@ -763,6 +767,8 @@ build_next(struct php_hone_builder *builder, const zend_array *next,
 {
 	size_t at = (size_t)((unsigned char *)to - builder->arrays.bytes);
 
+	if (!graph && UNEXPECTED(next == AN_OBJECT))
+		return to;
 	if (!graph && depth == 0) {
 		builder->looks += builder->armed;
 		builder->armed = 0;
@@ -1382,7 +1388,6 @@ begin_build(struct php_hone_builder *builder)
 	builder->frames.used = 0;
 	builder->n_shared = 0;
 	builder->empty = UINT32_MAX;
-	builder->object = false;
 	builder->looks = LOOKS;
 	builder->armed = 0;
 }
@@ -1411,9 +1416,10 @@ build_root_array(
 		builder->looks = 0;
 	}
 	build_array(builder, array, once);
-	if (builder->refused != NULL)
-		return PHP_HONE_BUILT_REFUSED;
-	return builder->object ? PHP_HONE_BUILT_OBJECT : PHP_HONE_BUILT_DATA;
+	if (EXPECTED(builder->refused == NULL))
+		return PHP_HONE_BUILT_DATA;
+	return builder->refused == needs_objects ? PHP_HONE_BUILT_OBJECT
+						 : PHP_HONE_BUILT_REFUSED;
 }
 
 static void
@@ -1471,6 +1477,17 @@ php_hone_value_build(struct php_hone_builder *builder, const zval *value)
 	default:
 		return refuse(builder, "a value of an unknown type");
 	}
+}
+
+bool
+php_hone_value_is_refused(struct php_hone_builder *builder, const zval *value)
+{
+	enum php_hone_built built;
+
+	builder->past_objects = true;
+	built = php_hone_value_build(builder, value);
+	builder->past_objects = false;
+	return built == PHP_HONE_BUILT_REFUSED;
 }
 
 const zend_class_entry *

@@ -92,6 +92,30 @@ php_hone_object_is_plain(const zend_object *object)
 		       (object->ce->ce_flags & ZEND_ACC_ENUM));
 }
 
+/* The place of a class in builder->classes. */
+static zend_always_inline struct php_hone_class *
+php_hone_class_place(
+	struct php_hone_builder *builder, const zend_class_entry *class)
+{
+	uint64_t bits = (uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15);
+
+	return &builder->classes[(bits >> 32) % PHP_HONE_CLASSES];
+}
+
+/* Whether the builder knows the class of the object, and the object is of a
+ * class without methods that a store calls. */
+static zend_always_inline bool
+php_hone_object_is_silent(
+	struct php_hone_builder *builder, const zend_object *object)
+{
+	const struct php_hone_class *known =
+		php_hone_class_place(builder, object->ce);
+
+	return known->class == object->ce && known->silent &&
+	       php_hone_object_is_plain(object) &&
+	       (object->properties == NULL || known->loose);
+}
+
 static inline bool
 php_hone_class_has(const zend_class_entry *class, const char *name, size_t len)
 {

@@ -117,7 +117,8 @@ move_arrays(const unsigned char *from, size_t size, unsigned char *to,
 	return at;
 }
 
-static void
+/* Not inline: a store of one string needs no table. */
+static zend_never_inline void
 place_arrays(const struct php_hone_builder *builder, unsigned char *to,
 	const unsigned char *view)
 {

@@ -94,6 +94,7 @@ struct php_hone_class {
 	const zend_class_entry *class;
 	uint16_t kind;  /* graph.h */
 	bool date;      /* date.h */
+	bool silent;    /* neither an enum, nor asked for an answer */
 	bool loose;     /* all properties of its objects are dynamic */
 	uint32_t build; /* of builder.build; any other one: no node yet */
 	size_t node;    /* the offset of a node of the class */
@@ -166,8 +167,8 @@ struct php_hone_builder {
 	const zend_string *string; /* the value, if it is a string */
 	struct php_hone_buffer arrays, strings, frames;
 	uint32_t build;
-	uint32_t empty; /* the offset of an empty array, or UINT32_MAX */
-	bool object;
+	uint32_t empty;    /* the offset of an empty array, or UINT32_MAX */
+	bool past_objects; /* the build goes on after an object */
 	/* values with objects: graph.h */
 	bool graph;
 	struct php_hone_buffer objects, paths; /* offsets of records */
@@ -206,6 +207,13 @@ struct php_hone_builder {
  * be nested to any depth. The value must not change before it is placed.
  */
 enum php_hone_built php_hone_value_build(
+	struct php_hone_builder *builder, const zval *value);
+/*
+ * Whether a value with objects has a closure, a resource, or an array that
+ * contains itself, outside its objects. php_hone_value_build() ends at the
+ * first object. Sets builder->refused to the reason.
+ */
+bool php_hone_value_is_refused(
 	struct php_hone_builder *builder, const zval *value);
 /*
  * Build the data of a value that has objects, after php_hone_value_build()
