@@ -40,4 +40,13 @@ const char *image_claimed_by_suffix(const char *path);
 int image_probe(struct image_store *store, const struct image_format **format,
 	struct image_error *err);
 
+#define RAW_HINT "add -f raw to read it as a raw image"
+
+/*
+ * text.c: fail if what begins with head, and has no header of an image, is no
+ * raw image either.
+ */
+int image_refuse_text(const struct image_store *store,
+	const unsigned char *head, size_t length, struct image_error *err);
+
 #endif

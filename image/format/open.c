@@ -12,8 +12,6 @@
 #include "store/hash_stream.h"
 #include "unpack/unpack.h"
 
-#define RAW_HINT "add -f raw to read it as a raw image"
-
 /*
  * Choose the format of an image without the first bytes of a format: raw, or
  * what the name says if that format has its header at the end. Fails if the
@@ -88,7 +86,8 @@ image_probe(struct image_store *store, const struct image_format **format,
 	*format = image_format_by_magic(head, length);
 	if (*format)
 		return 0;
-	return choose_by_name(store, format, err);
+	rc = image_refuse_text(store, head, (size_t)length, err);
+	return rc < 0 ? rc : choose_by_name(store, format, err);
 }
 
 /* Returns whether the message is about the store or the archive that has it. */

@@ -35,6 +35,13 @@ def with_libcurl(request, hone):
                     "libcurl")
 
 
+@pytest.fixture(name="small")
+def small_of_sectors(small):
+    """As a disk; a server's raw file of another size is refused."""
+    os.truncate(small, os.stat(small).st_size // 512 * 512)
+    return small
+
+
 @pytest.fixture
 def web(hone, tmp_path):
     """Runs the command on addresses."""
@@ -459,7 +466,9 @@ def test_a_list_of_digests_from_a_server_that_never_answers(
                          code=4)
     assert "the server sent nothing for 1 seconds" in said
     assert "is not safe" in web.hone.fails(
-        "digest", "--expect", url.replace("https", "HTTPS"), small)
+        "digest", "--expect", url.replace("https", "HTTP"), small)
+    assert "cannot be read at offset 0: " in web.fails(
+        "digest", "--expect", url.replace("https", "HTTPS"), small, code=4)
 
 
 def test_a_scheme_may_have_upper_case(web, out):
@@ -540,6 +549,47 @@ def test_a_file_that_the_server_does_not_give(web, out, status, text):
         said = web.refuses(server, out)
         assert said.endswith(f": the server answered {status}{text}")
         assert len(server.requests) == 1
+
+
+TEXT = "is a text that begins with '{}', not an image; add -f raw"
+TEXTS = {
+    "login": (b"<!DOCTYPE html><title>Log in</title>" + b" " * 988,
+              TEXT.format("<!DOCTYPE html><title>Lo")),
+    "late": (b"\xef\xbb\xbf\r\n\t <HTML>" + b"\0" * 4085,
+             TEXT.format("<HTML>")),
+    "bucket": (b'<?xml version="1.0"?><Error/>',
+               TEXT.format('<?xml version="1.0"?><Er')),
+    "error": (b'{"error": "not found"}' * 512,
+              TEXT.format('{"error": "not found"}{"')),
+    "short": (b"404\n", TEXT.format("404\\x0a")),
+    "empty": (b"", "its 0 bytes are not|is empty; add -f raw"),
+    "part": (bytes(4095), "has no header of an image, and its 4095 bytes are "
+             "not the sectors of a disk; add -f raw")}
+
+
+@pytest.mark.parametrize("form", ["ranges", "whole", "stream"])
+@pytest.mark.parametrize("name", TEXTS)
+def test_what_comes_in_place_of_an_image_is_no_disk(web, out, name, form):
+    text, reason = TEXTS[name]
+    answer = None if form == "ranges" else lambda handler, request: (
+        handler.whole(request, length=form == "whole"))
+    with Server(text, answer) as server:
+        if (name, form) != ("part", "stream"):
+            said = web.fails("convert", server.url("/disk.img"),
+                             out / "never")
+            assert any(part in said for part in reason.split("|")), said
+        assert not os.listdir(out)
+        web.copies(server, out)
+
+
+def test_a_page_that_was_saved_as_a_file_is_no_disk(hone, out, work):
+    page = work / "disk.img"
+    page.write_bytes(TEXTS["login"][0])
+    said = hone.fails("convert", page, out / "never")
+    assert said.startswith(f"hone: {page}: {TEXTS['login'][1]}")
+    done = hone.run("check", page)
+    assert done.returncode == 1 and TEXTS["login"][1] in done.stdout.decode()
+    hone.ok("convert", "-q", "-f", "raw", page, out / "d")
 
 
 LIES = {
