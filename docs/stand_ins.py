@@ -27,6 +27,11 @@ from http_server import Server  # noqa: E402 pylint: disable=C0413
 MIB = 1 << 20
 DEVICES = ["/dev/cdi-block-volume", "/dev/pve/vm-100-disk-0", "/dev/sdX"]
 
+# Raw images that the recipes make, by what their blocks need.
+MADE = {None: ["third.img", "data/disk.img", "store/noble.glance"],
+        "gpg": ["noble.img", "again.img"], "jq": ["vm0.img", "vm1.img"],
+        "bash": ["store/volumesvm1"]}
+
 # The programs, with $STORE for what they keep.
 PROGRAMS = {
     "rbd": """
@@ -244,10 +249,10 @@ class StandIns:
     def check(self):
         """Everything that was made holds the disk."""
         disk = (self.folder / "disk.img").read_bytes()
-        for name in ("noble.img", "third.img", "vm0.img", "vm1.img",
-                     "data/disk.img", "store/volumesvm1",
-                     "store/noble.glance"):
-            assert (self.folder / name).read_bytes() == disk, name
+        for need, names in MADE.items():
+            if not (need and self.known[need]):
+                for name in names:
+                    assert (self.folder / name).read_bytes() == disk, name
         for name in DEVICES:
             if not self.known["a loop device"]:
                 content = pathlib.Path(self.words[name]).read_bytes()
@@ -285,4 +290,5 @@ def short_folder():
     try:
         yield folder
     finally:
-        shutil.rmtree(folder)
+        # An agent that ends removes its sockets, too.
+        shutil.rmtree(folder, ignore_errors=True)

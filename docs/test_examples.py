@@ -2,11 +2,11 @@
 """The examples of the documentation work and print what the pages show.
 
 Every `console` block of a page is run, in order, in one folder that has
-disk.img and the programs of docs/examples. A line that begins with "$ " is a command. The
-lines after it are its output, in which "..." matches anything. A command that
-fails fails the test. A block after the comment "needs: X, Y" is left out, with
-the reason, if a program X is not installed; stand_ins.py knows other needs, and
-stands for what the page of recipes names.
+disk.img and the programs of docs/examples. A line that begins with "$ " is a
+command. The lines after it are its output, in which "..." matches anything. A
+command that fails fails the test. A block after the comment "needs: X, Y" is
+left out, with the reason, if a program X is not installed; stand_ins.py knows
+other needs, and stands for what the page of recipes names.
 
 The command and the library are those installed below a prefix: that of HONE,
 the path of an installed command, or else what `meson install` puts in a

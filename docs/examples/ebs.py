@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""ebs.py DISK: make a snapshot of EBS from the blocks of a raw disk with data."""
+"""ebs.py DISK: make a snapshot of EBS from a raw disk, of its data alone."""
 import base64
 import hashlib
 import json

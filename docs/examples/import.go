@@ -30,7 +30,7 @@ type result struct {
 	DataBytes   int64 `json:"data_bytes"`
 }
 
-// show prints one line for each quarter that was read, and for each other phase.
+// show prints a line for each quarter that was read, and for each other phase.
 func show(from *os.File) {
 	last := ""
 	lines := bufio.NewScanner(from)
