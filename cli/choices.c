@@ -54,7 +54,12 @@ print_choices(const struct image_format *format)
 	for (; option->name; option++) {
 		int n = printf("  %s=", option->name);
 		n += print_values(option);
-		printf("%*s %s\n", n < 30 ? 30 - n : 0, "", option->help);
+		/* A long list of words has a line of its own. */
+		if (n > 30) {
+			putchar('\n');
+			n = 0;
+		}
+		printf("%*s %s\n", 30 - n, "", option->help);
 	}
 }
 

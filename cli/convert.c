@@ -241,7 +241,8 @@ refuse_stdout(const struct job *job)
 {
 	if (!convert_to_stdout(job))
 		return 0;
-	if (job->create.compress)
+	if (job->create.compress &&
+		!image_format_always_compresses(job->format))
 		return cli_usage("convert",
 			"-c: an image on stdout cannot be compressed: its "
 			"tables come first, and have the compressed lengths");

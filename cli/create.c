@@ -122,7 +122,8 @@ parse_compression(struct job *job)
 	const char *level = cli->option[OPTION_LEVEL];
 	const char *window = cli->option[OPTION_WINDOW];
 
-	create->compress = cli->option[OPTION_COMPRESS];
+	create->compress = cli->option[OPTION_COMPRESS] ||
+			   image_format_always_compresses(job->format);
 	create->fast = cli->option[OPTION_FAST];
 	if (create->compress && !image_format_compresses(job->format))
 		return cli_usage("convert", "-c: %s cannot be compressed",

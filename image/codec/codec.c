@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Chooses the library of a codec, and keeps its contexts for a thread. */
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "codec/encoder.h"
 #include "store/store.h"
 
@@ -85,6 +87,54 @@ image_compress(const struct image_codec *codec, struct image_scratch *scratch,
 			return -ENOMEM;
 	}
 	return encoder->compress(scratch->encoder, from, length, to, room);
+}
+
+/* The most bytes of a block of deflate that is not compressed. */
+#define STORED_MAX 65535
+
+/* Write blocks of deflate that hold the bytes as they are. */
+static size_t
+store_blocks(const unsigned char *from, size_t length, unsigned char *to)
+{
+	size_t used = 0;
+
+	while (length) {
+		size_t n = length < STORED_MAX ? length : STORED_MAX;
+		uint16_t head[2] = {
+			htole16((uint16_t)n), htole16((uint16_t)~n)};
+		to[used++] = n == length;
+		memcpy(to + used, head, sizeof(head));
+		used += sizeof(head);
+		memcpy(to + used, from, n);
+		used += n;
+		from += n;
+		length -= n;
+	}
+	return used;
+}
+
+int64_t
+image_compress_zlib(const struct image_codec *codec,
+	struct image_scratch *scratch, const void *from, size_t length,
+	void *to, size_t room)
+{
+	/* deflate with a window of 32 KiB, and the check bits of both bytes */
+	static const unsigned char head[2] = {0x78, 0x01};
+	unsigned char *out = to;
+	uint32_t checksum = htobe32(image_adler32(from, length));
+
+	assert(codec->id == IMAGE_CODEC_ZLIB);
+	assert(room >= length + length / 1024 + 64);
+	memcpy(out, head, sizeof(head));
+	out += sizeof(head);
+	int64_t n = image_compress(
+		codec, scratch, from, length, out, room - IMAGE_ZLIB_FRAME);
+	if (n < 0)
+		return n;
+	if (n == 0)
+		n = (int64_t)store_blocks(from, length, out);
+	memcpy(out + n, &checksum, sizeof(checksum));
+	return n + IMAGE_ZLIB_FRAME;
 }
 
 size_t

@@ -56,6 +56,18 @@ int64_t image_compress(const struct image_codec *codec,
 	struct image_scratch *scratch, const void *from, size_t length,
 	void *to, size_t room);
 
+/* Bytes around a deflate stream by which it becomes a zlib stream. */
+#define IMAGE_ZLIB_FRAME 6
+
+/*
+ * The same as a zlib stream (RFC 1950), with a codec of zlib. room is at least
+ * length + length / 1024 + 64. Bytes that do not shrink are stored as they are.
+ * Returns the length of the stream, or -ENOMEM.
+ */
+int64_t image_compress_zlib(const struct image_codec *codec,
+	struct image_scratch *scratch, const void *from, size_t length,
+	void *to, size_t room);
+
 /* Returns the bytes of one thread's context for inputs of `length` bytes. */
 size_t image_codec_memory(const struct image_codec *codec, size_t length);
 

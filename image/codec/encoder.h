@@ -42,6 +42,8 @@ int image_inflate(void **context, const void *from, size_t stored, void *to,
 int image_inflate_zlib(void **context, const void *from, size_t stored,
 	void *to, size_t room, size_t *made);
 void image_inflate_destroy(void *context);
+/* Returns the checksum of a zlib stream. */
+uint32_t image_adler32(const void *from, size_t length);
 int image_unzstd(void **context, const void *from, size_t stored, void *to,
 	size_t length);
 void image_unzstd_destroy(void *context);

@@ -74,6 +74,12 @@ image_inflate_zlib(void **context, const void *from, size_t stored, void *to,
 	return result == LIBDEFLATE_SUCCESS ? 0 : -EINVAL;
 }
 
+uint32_t
+image_adler32(const void *from, size_t length)
+{
+	return libdeflate_adler32(1, from, length);
+}
+
 void
 image_inflate_destroy(void *context)
 {

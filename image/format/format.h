@@ -103,11 +103,27 @@ struct image_sink_ops {
 	 * caller then reserves the rest in another call. With sink->fill, the
 	 * calls cover the disk.
 	 *
-	 * The caller writes the bytes to place->host by image_store_write() of
-	 * sink->store, in any order, from any thread, before finish.
+	 * The caller writes the bytes to place->host by image_sink_write(), in
+	 * any order, from any thread, before finish; in the order of their
+	 * places if the store is forward.
 	 */
 	int (*reserve)(struct image_sink *sink, struct image_place *place,
 		struct image_error *err);
+
+	/*
+	 * Compress a whole unit of the disk into sink->most bytes at `to`.
+	 * Returns the bytes that are stored, or -ENOMEM. NULL:
+	 * image_compress(), and a unit that does not shrink is stored as it
+	 * is. Any thread.
+	 */
+	int64_t (*encode)(const struct image_sink *sink,
+		struct image_scratch *scratch, uint64_t guest, const void *unit,
+		void *to);
+
+	/* Write bytes to a place that was reserved. NULL: image_store_write()
+	 * of sink->store. */
+	int (*write)(struct image_sink *sink, uint64_t host, const void *buf,
+		size_t length, struct image_error *err);
 
 	/*
 	 * A range of the guest's disk has no data. Called between the calls of
@@ -146,8 +162,19 @@ struct image_sink {
 	bool fill;
 	/* compress each unit */
 	bool compress;
+	/* with ops->encode: most bytes of an encoded unit */
+	size_t most;
 	struct image_codec codec;
 };
+
+static inline int
+image_sink_write(struct image_sink *sink, uint64_t host, const void *buf,
+	size_t length, struct image_error *err)
+{
+	if (sink->ops->write)
+		return sink->ops->write(sink, host, buf, length, err);
+	return image_store_write(sink->store, host, buf, length, err);
+}
 
 struct image_format {
 	/* lower case; the name for -f, for -O and in the output */
@@ -197,8 +224,11 @@ struct image_format {
 
 	/* supports -c */
 	bool compresses;
+	/* and writes nothing else */
+	bool always_compresses;
 
-	/* create accepts a store that is forward, without -c */
+	/* create accepts a store that is forward, without -c or with
+	 * always_compresses */
 	bool streams;
 
 	/* Begin a sink on a store that is empty or fixed; ownership as for

@@ -72,6 +72,12 @@ image_format_begins_as_disk(const struct image_format *format)
 }
 
 bool
+image_format_always_compresses(const struct image_format *format)
+{
+	return format->always_compresses;
+}
+
+bool
 image_format_streams(const struct image_format *format)
 {
 	return format->streams;

@@ -121,6 +121,10 @@ struct image_create {
 	bool small_window;
 	/* zlib: ISA-L if available; the bytes may then depend on the CPU */
 	bool fast;
+	/* vmdk: the index of a word of its options */
+	unsigned adapter_type;
+	/* vmdk: the version of the virtual hardware; 0: the default */
+	unsigned hw_version;
 };
 
 void image_create_init(struct image_create *create);
@@ -133,6 +137,8 @@ struct image_format;
 const char *image_format_name(const struct image_format *format);
 bool image_format_writable(const struct image_format *format);
 bool image_format_compresses(const struct image_format *format);
+/* Returns whether every new image of the format is compressed. */
+bool image_format_always_compresses(const struct image_format *format);
 /* Returns whether stdout can be a pipe that takes a new image. */
 bool image_format_streams(const struct image_format *format);
 /* Returns whether a new image begins with the first bytes of its disk, which a

@@ -251,7 +251,7 @@ write_puts(void *opaque, struct image_scratch *scratch,
 			own->puts[i + 1].bytes == put->bytes + length &&
 			own->puts[i + 1].place.host == put->place.host + length)
 			length += own->puts[++i].place.stored;
-		rc = image_store_write(store, put->place.host, put->bytes,
+		rc = image_sink_write(copy->sink, put->place.host, put->bytes,
 			(size_t)length, err);
 	}
 	return rc;
@@ -288,6 +288,18 @@ stop(void *opaque)
 	image_hashers_stop(copy->hashers);
 }
 
+/* Returns the bytes that the compressed units of a chunk need at most. */
+static size_t
+encoded_room(const struct image_copy *copy)
+{
+	const struct image_sink *sink = copy->sink;
+
+	if (!sink->compress)
+		return 0;
+	return sink->ops->encode ? copy->chunk / sink->unit * sink->most
+				 : copy->chunk;
+}
+
 static int
 visit(struct image_copy *copy, const struct image_run *run,
 	struct image_error *err)
@@ -301,7 +313,7 @@ visit(struct image_copy *copy, const struct image_run *run,
 				   ? requests
 				   : sink->store->requests,
 		.chunk = copy->chunk,
-		.buffer = (sink->compress ? 2 : 1) * copy->chunk,
+		.buffer = copy->chunk + encoded_room(copy),
 		.own = own_size(copy),
 		/* The default limit is for buffers alone, and does not reduce
 		 * the number of threads. */

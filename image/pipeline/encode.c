@@ -23,21 +23,24 @@ static int
 encode_unit(struct encoder *e, uint64_t guest, unsigned char *bytes,
 	size_t length, struct image_error *err)
 {
-	const struct image_codec *codec = &e->copy->sink->codec;
-	size_t unit = (size_t)e->copy->sink->unit;
+	const struct image_sink *sink = e->copy->sink;
+	size_t unit = (size_t)sink->unit;
 	struct image_put put = {
 		.place = {.guest = guest, .length = length, .stored = length},
 		.bytes = bytes};
 
 	memset(bytes + length, 0, unit - length);
-	int64_t n = image_compress(
-		codec, e->scratch, bytes, unit, e->out + e->used, unit - 1);
+	unsigned char *to = e->out + e->used;
+	int64_t n = sink->ops->encode ? sink->ops->encode(sink, e->scratch,
+						guest, bytes, to)
+				      : image_compress(&sink->codec, e->scratch,
+						bytes, unit, to, unit - 1);
 	if (n < 0)
 		return image_no_memory(err);
 	if (n > 0) {
 		put.place.compressed = true;
 		put.place.stored = (uint64_t)n;
-		put.bytes = e->out + e->used;
+		put.bytes = to;
 		e->used += (size_t)n;
 		e->own->copied.compressed_from += length;
 		e->own->copied.compressed_to += (uint64_t)n;

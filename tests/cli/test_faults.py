@@ -126,7 +126,8 @@ class Sweep:
                       source, self.output]
         self.disk = source.with_suffix(".img")
         # The reader of the tests knows no compression and no rounded sizes.
-        self.plain = made_by is None and "-c" not in options
+        self.plain = (made_by is None and "-c" not in options and
+                      self.fmt != "vmdk")
         self.put_old()
         self.calls = traced(self.hone, self.strace, source.parent, self.words)
         self.assert_equal()
@@ -196,6 +197,8 @@ DIRECTIONS = {
     "qcow2-raw": ([], "raw", []),
     "zlib-raw": (["-c"], "raw", []),
     "zstd-zlib": (ZSTD, "qcow2", ["-c", "-o", "extended_l2=on"]),
+    "raw-vmdk": (None, "vmdk", []),
+    "vmdk-raw": (["-O", "vmdk"], "raw", []),
     "named": (None, "raw", []),
     "forced": (None, "raw", ["--force"]),
 }

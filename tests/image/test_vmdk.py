@@ -87,7 +87,7 @@ def test_files_that_a_descriptor_names_are_read_where_they_are_allowed(
     other = work / "other"
     other.mkdir()
     hone.fails("convert", "--allow-data-file", other, image, work / "out.raw")
-    same(hone, work, image, raw, "--allow-data-file", work)
+    hone.ok("compare", "--allow-data-file", work, image, "-F", "raw", raw)
     info = json.loads(hone.ok("info", "--json", image).stdout)
     assert (info["subformat"], info["virtual_size"]) == (kind, size)
     _, failed, _ = verdict(hone, image)
@@ -203,8 +203,13 @@ def test_a_disk_past_2_tib(hone, work):
         stdout=subprocess.DEVNULL)
     copy = work / "disk.qcow2"
     hone.ok("convert", "-q", image, copy)
-    qemu.img("compare", "-f", "vmdk", "-F", "qcow2", image, copy)
-    assert b"size" not in hone.ok("compare", image, copy).stderr
+    # A comparison by QEMU takes minutes.
+    done = qemu.run("qemu-io", "-r", "-f", "qcow2",
+                    "-c", f"read -P 7 {size - SECTOR} 512",
+                    "-c", "read -P 8 0 64k", "-c", "read -P 0 64k 64k", copy)
+    assert done.count(b" bytes at offset ") == 3
+    assert b"verification failed" not in done
+    hone.ok("compare", image, copy)
 
 
 def test_a_stream_of_an_image_with_tables_in_front(hone, work):

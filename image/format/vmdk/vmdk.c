@@ -16,4 +16,10 @@ const struct image_format image_format_vmdk = {
 	.probe = vmdk_probe,
 	.open = vmdk_open_source,
 	.check = vmdk_check,
+	.options = vmdk_options,
+	.set = vmdk_set,
+	.compresses = true,
+	.always_compresses = true,
+	.streams = true,
+	.create = vmdk_create,
 };

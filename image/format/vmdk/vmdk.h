@@ -162,6 +162,8 @@ bool vmdk_is_descriptor(const unsigned char *head, size_t length);
 
 /* sink.c, options.c: the members of image_format. */
 extern const struct image_option vmdk_options[];
+/* options.c: the name of the adapter. */
+const char *vmdk_adapter(const struct image_create *create);
 int vmdk_set(struct image_create *create, const struct image_option *option,
 	uint64_t value, struct image_error *err);
 int vmdk_create(struct image_store *store, const struct image_create *create,

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Writes streamOptimized images, the kind that vSphere and OVA files have:
+ *
+ *   header | descriptor | grains, each table behind its grains | directory |
+ *   footer | end of stream
+ *
+ * Each grain and each table has a marker, so that the file can be written to a
+ * pipe and read from one. The bytes follow from the disk, its size and the
+ * options alone: the content ID is fixed, since it only ties a child to its
+ * parent.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/queue.h>
+#include "format/vmdk/vmdk.h"
+
+/* Sectors: those that VMware and QEMU use. */
+#define GRAIN 128
+#define DESCRIPTOR_AT 1
+#define DESCRIPTOR_SIZE 20
+#define OVERHEAD 128
+
+#define GRAIN_BYTES ((uint64_t)GRAIN * VMDK_SECTOR)
+#define TABLE_BYTES (VMDK_TABLE_ENTRIES * sizeof(uint32_t))
+/* bytes of the disk that a grain table describes */
+#define COVERED (VMDK_TABLE_ENTRIES * GRAIN_BYTES)
+
+/* A grain that deflate cannot shrink takes a sector more. */
+#define MOST ((GRAIN + 1) * (size_t)VMDK_SECTOR)
+
+/* The level of libdeflate at which files are as small as those of QEMU, which
+ * uses level 6 of zlib: ./dev bench convert. */
+#define LEVEL 5
+
+/* VMDK_MAGIC, and the line ends by which a transfer as text is found. */
+#define MAGIC 0x564d444bu
+#define LINES 0x0a0d200au
+
+/* Version 3 is that of streamOptimized files of VMware and QEMU. */
+#define VERSION 3
+
+/* What follows grains that are not written yet. */
+struct later {
+	STAILQ_ENTRY(later) next;
+	uint64_t offset;
+	size_t length;
+	unsigned char bytes[];
+};
+
+struct sink {
+	struct image_sink base;
+	struct image_create create;
+	/* the sector of each grain table, little-endian */
+	uint32_t *directory;
+	uint64_t tables;
+	/* the table of the grain that was placed last, if `open` */
+	uint64_t table;
+	bool open;
+	uint32_t entries[VMDK_TABLE_ENTRIES];
+	/* the end of the file so far */
+	uint64_t end;
+	/* of a forward store: tables that were placed, in their order, and what
+	 * was written */
+	pthread_mutex_t mutex;
+	STAILQ_HEAD(laters, later) laters;
+	uint64_t written;
+};
+
+static struct sink *
+of(struct image_sink *sink)
+{
+	return (struct sink *)sink;
+}
+
+static void
+put16(unsigned char *to, uint16_t value)
+{
+	value = htole16(value);
+	memcpy(to, &value, sizeof(value));
+}
+
+static void
+put32(unsigned char *to, uint32_t value)
+{
+	value = htole32(value);
+	memcpy(to, &value, sizeof(value));
+}
+
+static void
+put64(unsigned char *to, uint64_t value)
+{
+	value = htole64(value);
+	memcpy(to, &value, sizeof(value));
+}
+
+/* Write a marker that is followed by `sectors` sectors. */
+static void
+put_marker(unsigned char *to, uint64_t sectors, uint32_t type)
+{
+	memset(to, 0, VMDK_SECTOR);
+	put64(to, sectors);
+	put32(to + 12, type);
+}
+
+static int64_t
+sink_encode(const struct image_sink *sink, struct image_scratch *scratch,
+	uint64_t guest, const void *unit, void *to)
+{
+	unsigned char *out = to;
+
+	int64_t n = image_compress_zlib(&sink->codec, scratch, unit,
+		(size_t)GRAIN_BYTES, out + VMDK_GRAIN_MARKER,
+		MOST - VMDK_GRAIN_MARKER);
+	if (n < 0)
+		return n;
+	put64(out, guest / VMDK_SECTOR);
+	put32(out + 8, (uint32_t)n);
+	size_t used = VMDK_GRAIN_MARKER + (size_t)n;
+	size_t padded = (used + VMDK_SECTOR - 1) & ~(size_t)(VMDK_SECTOR - 1);
+	memset(out + used, 0, padded - used);
+	return (int64_t)padded;
+}
+
+/* Write what follows the bytes that were written. One thread at a time. */
+static int
+write_laters(struct sink *s, struct image_error *err)
+{
+	int rc = 0;
+
+	while (rc == 0) {
+		pthread_mutex_lock(&s->mutex);
+		struct later *later = STAILQ_FIRST(&s->laters);
+		if (later && later->offset == s->written)
+			STAILQ_REMOVE_HEAD(&s->laters, next);
+		else
+			later = NULL;
+		pthread_mutex_unlock(&s->mutex);
+		if (!later)
+			return 0;
+		rc = image_store_write(s->base.store, later->offset,
+			later->bytes, later->length, err);
+		s->written += later->length;
+		free(later);
+	}
+	return rc;
+}
+
+static int
+sink_write(struct image_sink *sink, uint64_t host, const void *buf,
+	size_t length, struct image_error *err)
+{
+	struct sink *s = of(sink);
+	const unsigned char *from = buf;
+	int rc = 0;
+
+	if (!sink->store->forward)
+		return image_store_write(sink->store, host, buf, length, err);
+	rc = write_laters(s, err);
+	assert(rc < 0 || host == s->written);
+	if (rc == 0)
+		rc = image_store_write(sink->store, host, from, length, err);
+	s->written += length;
+	return rc == 0 ? write_laters(s, err) : rc;
+}
+
+/*
+ * Append a marker and what follows it to the file, or, for a forward store,
+ * when all before it was written.
+ */
+static int
+append(struct sink *s, uint32_t type, const void *bytes, size_t length,
+	struct image_error *err)
+{
+	size_t padded = (length + VMDK_SECTOR - 1) & ~(size_t)(VMDK_SECTOR - 1);
+	struct later *later = calloc(1, sizeof(*later) + VMDK_SECTOR + padded);
+	int rc = 0;
+
+	if (!later)
+		return image_no_memory(err);
+	later->offset = s->end;
+	later->length = VMDK_SECTOR + padded;
+	put_marker(later->bytes, padded / VMDK_SECTOR, type);
+	if (length)
+		memcpy(later->bytes + VMDK_SECTOR, bytes, length);
+	s->end += later->length;
+	if (s->base.store->forward) {
+		pthread_mutex_lock(&s->mutex);
+		STAILQ_INSERT_TAIL(&s->laters, later, next);
+		pthread_mutex_unlock(&s->mutex);
+		return 0;
+	}
+	rc = image_store_write(
+		s->base.store, later->offset, later->bytes, later->length, err);
+	free(later);
+	return rc;
+}
+
+/* Give the directory this many entries, or leave it longer. */
+static int
+grow(struct sink *s, uint64_t tables, struct image_error *err)
+{
+	if (tables <= s->tables)
+		return 0;
+	uint32_t *directory =
+		realloc(s->directory, (size_t)tables * sizeof(*directory));
+	if (!directory)
+		return image_no_memory(err);
+	memset(directory + s->tables, 0,
+		(size_t)(tables - s->tables) * sizeof(*directory));
+	s->directory = directory;
+	s->tables = tables;
+	return 0;
+}
+
+/* Append the table of the grains that were placed last. */
+static int
+finish_table(struct sink *s, struct image_error *err)
+{
+	if (!s->open)
+		return 0;
+	s->open = false;
+	/* The size of a disk that comes through a pipe is not known yet. */
+	if (s->base.size == IMAGE_SIZE_UNKNOWN) {
+		int rc = grow(s, s->table + s->table / 2 + 1, err);
+		if (rc < 0)
+			return rc;
+	}
+	s->directory[s->table] = htole32((uint32_t)(s->end / VMDK_SECTOR + 1));
+	return append(s, VMDK_GRAIN_TABLE, s->entries, sizeof(s->entries), err);
+}
+
+static int
+sink_reserve(struct image_sink *sink, struct image_place *place,
+	struct image_error *err)
+{
+	struct sink *s = of(sink);
+	uint64_t table = place->guest / COVERED;
+	int rc = 0;
+
+	assert(place->compressed && place->guest % GRAIN_BYTES == 0);
+	assert(place->stored % VMDK_SECTOR == 0);
+	if (table != s->table)
+		rc = finish_table(s, err);
+	if (rc < 0)
+		return rc;
+	/* Also the place of the table has to be 32 bits. */
+	if ((s->end + MOST) / VMDK_SECTOR + 1 > UINT32_MAX)
+		return image_fail(err, sink->store->name, -EFBIG,
+			"would be larger than 2 TiB, which a VMDK file cannot "
+			"be");
+	if (!s->open)
+		memset(s->entries, 0, sizeof(s->entries));
+	s->open = true;
+	s->table = table;
+	s->entries[place->guest / GRAIN_BYTES % VMDK_TABLE_ENTRIES] =
+		htole32((uint32_t)(s->end / VMDK_SECTOR));
+	place->host = s->end;
+	s->end += place->stored;
+	return 0;
+}
+
+/* Set the size and the directory that follows from it. */
+static int
+set_size(struct sink *s, uint64_t size, struct image_error *err)
+{
+	if (size > VMDK_MAX_DIRECTORY * COVERED)
+		return image_fail(err, s->base.store->name, -EFBIG,
+			"a disk of %" PRIu64 " bytes is larger than VMDK "
+			"allows",
+			size);
+	size = (size + VMDK_SECTOR - 1) & ~(uint64_t)(VMDK_SECTOR - 1);
+	s->base.size = size;
+	return grow(s, size / COVERED + (size % COVERED != 0), err);
+}
+
+/* directory: the sector, or VMDK_AT_END. */
+static void
+put_header(const struct sink *s, unsigned char *to, uint64_t directory)
+{
+	memset(to, 0, VMDK_SECTOR);
+	put32(to, MAGIC);
+	put32(to + 4, VERSION);
+	put32(to + 8, VMDK_NEWLINES | VMDK_COMPRESSED | VMDK_MARKERS);
+	put64(to + 12, s->base.size / VMDK_SECTOR);
+	put64(to + 20, GRAIN);
+	put64(to + 28, DESCRIPTOR_AT);
+	put64(to + 36, DESCRIPTOR_SIZE);
+	put32(to + 44, VMDK_TABLE_ENTRIES);
+	put64(to + 56, directory);
+	put64(to + 64, OVERHEAD);
+	put32(to + 73, LINES);
+	put16(to + 77, VMDK_DEFLATE);
+}
+
+/*
+ * Returns the cylinders of a geometry of 63 sectors that BIOSes of virtual
+ * machines show: 16 heads for IDE, and 255 for SCSI.
+ */
+static uint64_t
+cylinders(uint64_t size, unsigned heads)
+{
+	uint64_t most = heads == 16 ? 16383 : 65535;
+	uint64_t n = size / ((uint64_t)heads * 63 * VMDK_SECTOR);
+
+	return n < 1 ? 1 : n > most ? most : n;
+}
+
+/* The file name is that which VMware gives each disk that it exports. */
+static void
+put_descriptor(const struct sink *s, char *to, size_t room)
+{
+	const char *adapter = vmdk_adapter(&s->create);
+	unsigned heads = strcmp(adapter, "ide") == 0 ? 16 : 255;
+
+	memset(to, 0, room);
+	int n = snprintf(to, room,
+		"# Disk DescriptorFile\n"
+		"version=1\n"
+		"CID=7b6f6e65\n"
+		"parentCID=ffffffff\n"
+		"createType=\"streamOptimized\"\n"
+		"\n"
+		"# Extent description\n"
+		"RW %" PRIu64 " SPARSE \"call-me-stream.vmdk\"\n"
+		"\n"
+		"# The Disk Data Base\n"
+		"#DDB\n"
+		"\n"
+		"ddb.virtualHWVersion = \"%u\"\n"
+		"ddb.geometry.cylinders = \"%" PRIu64 "\"\n"
+		"ddb.geometry.heads = \"%u\"\n"
+		"ddb.geometry.sectors = \"63\"\n"
+		"ddb.adapterType = \"%s\"\n",
+		s->base.size / VMDK_SECTOR,
+		s->create.hw_version ? s->create.hw_version : 4,
+		cylinders(s->base.size, heads), heads, adapter);
+	assert((size_t)n < room);
+	(void)n;
+}
+
+/* Write the header and the descriptor. */
+static int
+write_head(struct sink *s, struct image_error *err)
+{
+	unsigned char head[(DESCRIPTOR_AT + DESCRIPTOR_SIZE) * VMDK_SECTOR];
+
+	put_header(s, head, VMDK_AT_END);
+	put_descriptor(
+		s, (char *)head + VMDK_SECTOR, sizeof(head) - VMDK_SECTOR);
+	return image_store_write(s->base.store, 0, head, sizeof(head), err);
+}
+
+static int
+sink_resize(struct image_sink *sink, uint64_t size, struct image_error *err)
+{
+	return set_size(of(sink), size, err);
+}
+
+static int
+sink_finish(struct image_sink *sink, struct image_error *err)
+{
+	struct sink *s = of(sink);
+	unsigned char footer[VMDK_SECTOR];
+
+	int rc = finish_table(s, err);
+	uint64_t directory = s->end / VMDK_SECTOR + 1;
+	uint64_t tables = (sink->size + COVERED - 1) / COVERED;
+	if (rc == 0)
+		rc = append(s, VMDK_GRAIN_DIRECTORY, s->directory,
+			(size_t)tables * sizeof(*s->directory), err);
+	put_header(s, footer, directory);
+	if (rc == 0)
+		rc = append(s, VMDK_FOOTER, footer, sizeof(footer), err);
+	if (rc == 0)
+		rc = append(s, VMDK_END_OF_STREAM, NULL, 0, err);
+	if (rc == 0 && sink->store->forward)
+		rc = write_laters(s, err);
+	/* Last: a file without a header is not an image. */
+	else if (rc == 0)
+		rc = write_head(s, err);
+	return rc;
+}
+
+static void
+destroy(struct sink *s)
+{
+	struct later *later;
+
+	while ((later = STAILQ_FIRST(&s->laters))) {
+		STAILQ_REMOVE_HEAD(&s->laters, next);
+		free(later);
+	}
+	pthread_mutex_destroy(&s->mutex);
+	free(s->directory);
+	free(s);
+}
+
+static void
+sink_close(struct image_sink *sink)
+{
+	struct image_store *store = sink->store;
+
+	destroy(of(sink));
+	image_store_close(store);
+}
+
+static const struct image_sink_ops sink_ops = {
+	.reserve = sink_reserve,
+	.encode = sink_encode,
+	.write = sink_write,
+	.resize = sink_resize,
+	.finish = sink_finish,
+	.close = sink_close,
+};
+
+static int
+check_store(const struct image_store *store, const struct image_create *create,
+	struct image_error *err)
+{
+	if (store->fixed)
+		return image_fail(err, store->name, -EINVAL,
+			"keeps its size, and a VMDK image ends with a footer "
+			"at the end of the file");
+	if (store->forward && create->unsized)
+		return image_fail(err, store->name, -EINVAL,
+			"a VMDK image begins with the size of the disk, which "
+			"only the end of the source tells; write to a file");
+	return 0;
+}
+
+static int
+begin(struct sink *s, struct image_error *err)
+{
+	struct image_codec *codec = &s->base.codec;
+
+	if (codec->level == 0 && !codec->fast)
+		codec->level = LEVEL;
+	int rc = image_codec_init(codec, err);
+	if (rc == 0 && s->create.unsized)
+		s->base.size = IMAGE_SIZE_UNKNOWN;
+	else if (rc == 0)
+		rc = set_size(s, s->create.size, err);
+	return rc == 0 && s->base.store->forward ? write_head(s, err) : rc;
+}
+
+int
+vmdk_create(struct image_store *store, const struct image_create *create,
+	struct image_sink **out, struct image_error *err)
+{
+	*out = NULL;
+	int rc = check_store(store, create, err);
+	if (rc < 0)
+		return rc;
+	struct sink *s = calloc(1, sizeof(*s));
+	if (!s)
+		return image_no_memory(err);
+	s->base = (struct image_sink){
+		.ops = &sink_ops,
+		.format = &image_format_vmdk,
+		.store = store,
+		.unit = GRAIN_BYTES,
+		.compress = true,
+		.most = MOST,
+		.codec = {IMAGE_CODEC_ZLIB, create->level, create->small_window,
+			create->fast},
+	};
+	s->create = *create;
+	s->end = s->written = (uint64_t)OVERHEAD * VMDK_SECTOR;
+	pthread_mutex_init(&s->mutex, NULL);
+	STAILQ_INIT(&s->laters);
+	rc = begin(s, err);
+	if (rc < 0) {
+		destroy(s);
+		return rc;
+	}
+	*out = &s->base;
+	return 0;
+}
