@@ -68,7 +68,7 @@ image_probe(struct image_store *store, const struct image_format **format,
 {
 	unsigned char head[IMAGE_HEAD_SIZE];
 	uint64_t length;
-	*format = NULL;
+	*format = &image_format_raw;
 	int rc = image_store_reach(store, 0, sizeof(head), &length, err);
 	if (rc == 0)
 		rc = image_store_read(store, 0, head, (size_t)length, err);
@@ -83,9 +83,11 @@ image_probe(struct image_store *store, const struct image_format **format,
 	if (length == 0 && store->forward)
 		return image_fail(
 			err, store->name, -ENODATA, "is empty; " RAW_HINT);
-	*format = image_format_by_magic(head, length);
-	if (*format)
+	const struct image_format *found = image_format_by_magic(head, length);
+	if (found) {
+		*format = found;
 		return 0;
+	}
 	rc = image_refuse_text(store, head, (size_t)length, err);
 	return rc < 0 ? rc : choose_by_name(store, format, err);
 }
