@@ -35,7 +35,7 @@ fuzz_target() {
         ;;
     esac
     case $name in
-    qcow2 | check | convert | tables | vhd)
+    archive | qcow2 | check | convert | tables | vhd)
         source="$source tests/image/memory_store.c"
         ;;
     esac
@@ -44,6 +44,10 @@ fuzz_target() {
         # Extended L2 entries need clusters of 16 KiB.
         longest=131072
         python3 -B tests/image/seeds.py "$corpus"
+        ;;
+    archive)
+        longest=32768
+        python3 -B tests/image/seeds.py --archives "$corpus"
         ;;
     compressed)
         python3 -B tests/image/seeds.py --streams "$corpus"

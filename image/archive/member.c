@@ -67,14 +67,15 @@ range_at(const struct member *m, uint64_t offset, uint64_t length,
 	const struct tar_piece **piece)
 {
 	size_t i = piece_at(&m->file, offset);
-	const struct tar_piece *next = &m->file.pieces[i];
+	const struct tar_piece *next =
+		i < m->file.n_pieces ? &m->file.pieces[i] : NULL;
 	uint64_t left = length;
 
 	*piece = NULL;
-	if (i < m->file.n_pieces && next->offset <= offset) {
+	if (next && next->offset <= offset) {
 		*piece = next;
 		left = next->offset + next->length - offset;
-	} else if (i < m->file.n_pieces) {
+	} else if (next) {
 		left = next->offset - offset;
 	}
 	return left < length ? left : length;

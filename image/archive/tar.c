@@ -92,14 +92,12 @@ read_at(struct tar *tar, uint64_t offset, void *buf, size_t length,
 	return image_store_read(tar->store, offset, buf, length, err);
 }
 
-/* Go on to an offset. A stream is read up to there, and forgotten. */
+/* A stream is read up to an offset, and forgotten. */
 static int
 pass(struct tar *tar, uint64_t to, struct image_error *err)
 {
 	struct image_store *store = tar->store;
 
-	if (!store->forward && to > store->size)
-		return fail_short(tar, to, err);
 	while (store->forward && tar->released < to) {
 		uint64_t reached, left = to - tar->released;
 		size_t n = left < STEP ? (size_t)left : STEP;
@@ -602,7 +600,7 @@ tar_next(struct tar *tar, struct tar_member *member, struct image_error *err)
 	}
 	if (rc == 0 && end && (extra.pax || extra.long_name))
 		rc = fail_at(tar, tar->at, "the extended header",
-			"has no member", err);
+			"is followed by no member", err);
 	else if (rc == 0 && !end)
 		rc = finish_member(tar, &h, &extra, member, err);
 	tar_extra_free(&extra);

@@ -62,6 +62,8 @@ HOSTILE = {
     "size with a sign": (sized(b"-0000000001\0"), NUMBER),
     "size -1": (sized(binary(-1)), NUMBER),
     "size -512": (sized(binary(-512)), NUMBER),
+    "size of the lowest number and 512": (
+        sized(b"\xff" + (512).to_bytes(11, "big")) + END, NUMBER),
     "size 2^63": (sized(binary(1 << 63)), NUMBER),
     "size 2^87": (sized(binary(1 << 87)), NUMBER),
     "size 2^63-1": (sized(binary(BIG)), LARGEST),
@@ -94,8 +96,10 @@ HOSTILE = {
                        "is the second one of a member"),
     "pax and long name": (pax((b"path", b"a.raw")) + long_name(b"b.raw") +
                           DISK, "has two names"),
-    "pax, no member": (pax((b"path", b"disk.raw")) + END, "has no member"),
-    "long name, no member": (long_name(b"disk.raw") + END, "has no member"),
+    "pax, no member": (pax((b"path", b"disk.raw")) + END,
+                       "is followed by no member"),
+    "long name, no member": (long_name(b"disk.raw") + END,
+                             "is followed by no member"),
     "empty long name": (long_name(b"") + DISK, "has an empty name"),
     "empty path": (keys((b"path", b"")), "has an empty name"),
     "path with NUL": (keys((b"path", b"disk.raw\0.txt")), "NUL byte"),

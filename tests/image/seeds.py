@@ -3,8 +3,10 @@
 """Write small images to a directory, for a fuzzer to begin with; or, after
 --streams, compressed clusters as compressed_fuzz.c takes them; or, after
 --lists, lists of digests; or, after --profiles, files of AWS as profile_fuzz.c
-takes them; or, after --vhd, images of that format."""
+takes them; or, after --vhd, images of that format; or, after --archives, tar
+archives."""
 import hashlib
+import importlib
 import pathlib
 import sys
 import zlib
@@ -98,10 +100,40 @@ def write_vhd(directory):
         image.write(directory / f"dynamic-{number}")
 
 
+def write_archives(directory):
+    """Each form of a sparse member, long names, an OVA, two images."""
+    sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "cli"))
+    tars = importlib.import_module("tar_builder")
+    data = bytes(range(256)) * 4
+    pieces = [(1024, 512), (4096, 512), (9000, 0)]
+    disk = tars.member(b"disk.raw", data)
+    ovf = b"<Envelope/>"
+    lines = b"SHA256(vm.ovf)= %s\nSHA1(disk.raw)= %s\n" % (
+        hashlib.sha256(ovf).hexdigest().encode(),
+        hashlib.sha1(data).hexdigest().encode())
+    description = tars.member(b"vm.ovf", ovf)
+    manifest = tars.member(b"vm.mf", lines)
+    made = {
+        "plain": tars.member(b"note", b"x") + disk,
+        "old": tars.gnu_sparse(b"disk.raw", pieces, data, 9000),
+        "more": tars.gnu_sparse(b"disk.raw", pieces[:1], data, 9000,
+                                more=[pieces[1:]]),
+        "long": tars.long_name(b"d/" * 60 + b"disk.raw") + disk,
+        "pax": tars.pax((b"path", b"a.img"), (b"size", b"1024")) + disk,
+        "early": description + manifest + disk,
+        "late": description + disk + manifest,
+        "two": disk + tars.member(b"b.img", data)}
+    for version in ("0.0", "0.1", "1.0"):
+        made[version] = tars.sparse(version, b"disk.raw", pieces, data, 9000)
+    for name, text in made.items():
+        (directory / f"archive-{name}").write_bytes(text + tars.END)
+
+
 def main():
     """As the arguments say."""
     writers = {"--streams": write_streams, "--lists": write_lists,
-               "--profiles": write_profiles, "--vhd": write_vhd}
+               "--profiles": write_profiles, "--vhd": write_vhd,
+               "--archives": write_archives}
     if sys.argv[1] in writers:
         writers[sys.argv[1]](pathlib.Path(sys.argv[2]))
     else:
