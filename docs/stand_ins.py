@@ -34,6 +34,7 @@ MADE = {None: ["third.img", "data/disk.img", "store/noble.glance"],
 
 # The programs, with $STORE for what they keep.
 PROGRAMS = {
+    "azcopy": 'cp "$2" "$STORE/azure.vhd"; echo "Final Job Status: Completed"',
     "rbd": """
 image=$STORE/$(echo "$2$3" | tr -d / | tr -d -)
 case "$1 $2 $3" in
@@ -253,6 +254,9 @@ class StandIns:
             if not (need and self.known[need]):
                 for name in names:
                     assert (self.folder / name).read_bytes() == disk, name
+        # A fixed VHD is the disk and a footer.
+        azure = (self.store / "azure.vhd").read_bytes()
+        assert azure[:-512] == disk and azure[-512:-504] == b"conectix"
         for name in DEVICES:
             if not self.known["a loop device"]:
                 content = pathlib.Path(self.words[name]).read_bytes()

@@ -147,7 +147,7 @@ def disk_fixture(hone, tmp_path_factory):
         for number in range(0, SIZE // CHUNK, 6):
             file.seek(number * CHUNK)
             file.write(chunk(number))
-    options = {"qcow2": (), "zlib.qcow2": ("-c",),
+    options = {"qcow2": (), "vhd": (), "zlib.qcow2": ("-c",),
                "zstd.qcow2": ("-c", "-o", "compression_type=zstd")}
 
     def get(suffix):
@@ -203,8 +203,8 @@ def test_the_cgroup_kills_what_needs_more(group):
 
 
 @pytest.mark.parametrize("suffix", [
-    "raw", "qcow2", "zlib.qcow2", "zstd.qcow2", "vmdk", "packed.vmdk", "tar",
-    "raw.gz", "raw.xz", "raw.zst", "raw.bz2"])
+    "raw", "qcow2", "zlib.qcow2", "zstd.qcow2", "vhd", "vmdk", "packed.vmdk",
+    "tar", "raw.gz", "raw.xz", "raw.zst", "raw.bz2"])
 def test_a_file_as_source(limited, disk, out, suffix):
     limited("convert", "-q", disk(suffix), out)
 
@@ -280,12 +280,15 @@ def test_a_device_as_destination(limited, disk, out):
         call("losetup", "-d", device)
 
 
-@pytest.mark.parametrize("options", [
-    (), ("-c",), ("-c", "-o", "compression_type=zstd"),
-    ("-c", "-o", "compression_type=zstd,cluster_size=2M", "--level", "19")],
-    ids=["plain", "zlib", "zstd", "level 19"])
-def test_a_qcow2_image_as_destination(limited, hone, disk, tmp_path, options):
-    path = tmp_path / "out.qcow2"
+@pytest.mark.parametrize("suffix, options", [
+    ("vhd", ()), ("qcow2", ()), ("qcow2", ("-c",)),
+    ("qcow2", ("-c", "-o", "compression_type=zstd")),
+    ("qcow2", ("-c", "-o", "compression_type=zstd,cluster_size=2M",
+               "--level", "19"))],
+    ids=["vhd", "plain", "zlib", "zstd", "level 19"])
+def test_another_format_as_destination(limited, hone, disk, tmp_path, suffix,
+                                       options):
+    path = tmp_path / f"out.{suffix}"
     limited("convert", "-q", *options, disk("raw"), path)
     hone.ok("compare", "-q", "--strict", disk("raw"), path)
     shutil.rmtree(tmp_path)
