@@ -44,7 +44,7 @@ left_out='PHP 8.3, 8.4, 8.5, 8.6; PHP with opcache, with valgrind,
 with servers, Redis and a browser, the setup of the extension,
 the parsing of arguments; on aarch64 all but the variants with SVE of 128 bits;
 s390x; riscv64; benchmarks; the command with sanitizers; the command in a cgroup of
-256 MB; six of the models; mutants; three of four alignments of each length; five of six errors, a signal or
+256 MB; S3 and EBS of moto; six of the models; mutants; three of four alignments of each length; five of six errors, a signal or
 a kill of each disturbed call; half of the combinations of options and sizes of a
 qcow2 image; three of five random examples, three of four random damages of a
 qcow2 image; what ./dev long runs'
