@@ -129,7 +129,7 @@ cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct)
 
 /* The options of addresses. */
 static int
-parse_network(const struct cli *cli, struct image_open *how)
+parse_network(const struct cli *cli, struct image_network *network)
 {
 	const char *header = cli->option[OPTION_HTTP_HEADER];
 	const char *timeout = cli->option[OPTION_TIMEOUT];
@@ -144,10 +144,10 @@ parse_network(const struct cli *cli, struct image_open *how)
 		return cli_usage(command_name(cli),
 			"--timeout: '%s' is not a number from 1 to %d", timeout,
 			MAX_TIMEOUT);
-	how->http_header_file = header ? header + 1 : NULL;
-	how->timeout = (unsigned)seconds;
-	how->tls_certificates = cli->option[OPTION_TLS_CERTIFICATES];
-	how->tls_psk = cli->option[OPTION_TLS_PSK];
+	network->http_header_file = header ? header + 1 : NULL;
+	network->timeout = (unsigned)seconds;
+	network->tls_certificates = cli->option[OPTION_TLS_CERTIFICATES];
+	network->tls_psk = cli->option[OPTION_TLS_PSK];
 	return 0;
 }
 
@@ -201,7 +201,7 @@ cli_open(const struct cli *cli, struct image_open *how)
 		.spill = &spill,
 	};
 	spill.folder = scratch(cli);
-	int rc = parse_network(cli, how);
+	int rc = parse_network(cli, &how->network);
 	if (rc == 0)
 		rc = parse_unpack(cli, &how->packing);
 	if (rc == 0)

@@ -53,9 +53,7 @@ in_place_open(struct job *job, struct image_store **target)
 	*target = NULL;
 	job->write.allow_disguised = job->cli->option[OPTION_ALLOW_DISGUISED] ||
 				     !image_format_begins_as_disk(job->format);
-	job->write.timeout = job->open.timeout;
-	job->write.tls_certificates = job->open.tls_certificates;
-	job->write.tls_psk = job->open.tls_psk;
+	job->write.network = job->open.network;
 	int rc = refuse_source(job);
 	if (rc == 0 && image_target_open(job->cli->addresses[1], &job->write,
 			       target, &err) < 0)
@@ -74,9 +72,7 @@ verify(struct job *job, struct image_error *err)
 		.direct = job->write.direct,
 		.drop_cache = true,
 		.force_share = true,
-		.timeout = job->open.timeout,
-		.tls_certificates = job->open.tls_certificates,
-		.tls_psk = job->open.tls_psk};
+		.network = job->open.network};
 	struct image_source *back;
 
 	int rc = image_open(job->cli->addresses[1], &how, &back, err);

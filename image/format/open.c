@@ -257,11 +257,8 @@ image_create(int fd, const char *name, const struct image_format *format,
 	const struct image_create *create, const struct image_write *how,
 	struct image_sink **out, struct image_error *err)
 {
-	struct image_store_how store_how = {.direct = how->direct,
-		.drop_cache = how->drop_cache,
-		.timeout = how->timeout,
-		.tls_certificates = how->tls_certificates,
-		.tls_psk = how->tls_psk};
+	struct image_store_how store_how = {
+		.direct = how->direct, .drop_cache = how->drop_cache};
 	struct image_store *store;
 
 	*out = NULL;
@@ -275,9 +272,7 @@ image_target_open(const char *address, const struct image_write *how,
 {
 	struct image_store_how store_how = {.direct = how->direct,
 		.drop_cache = how->drop_cache,
-		.timeout = how->timeout,
-		.tls_certificates = how->tls_certificates,
-		.tls_psk = how->tls_psk,
+		.network = how->network,
 		.in_place = how->in_place,
 		.allow_disguised = how->allow_disguised};
 

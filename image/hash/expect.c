@@ -31,7 +31,7 @@ static int
 open_list(const char *list, unsigned timeout, struct image_stream **out,
 	struct image_error *err)
 {
-	const struct image_store_how how = {.timeout = timeout};
+	const struct image_store_how how = {.network.timeout = timeout};
 	bool https = strncasecmp(list, "https:", 6) == 0;
 	struct image_store *store;
 

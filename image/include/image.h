@@ -225,6 +225,21 @@ const char *image_library(size_t index, const char **version);
 
 struct image_expect;
 
+/* How a server is used. {0} has the defaults. */
+struct image_network {
+	/* HTTP: a file with fields for the header of each request, one on a
+	 * line, such as a token. Only the host of the address gets them. NULL:
+	 * none */
+	const char *http_header_file;
+	/* seconds that a server may send nothing; 0: the default, 60 */
+	unsigned timeout;
+	/* TLS of NBD: a directory with ca-cert.pem and, if the server asks for
+	 * them, client-cert.pem and client-key.pem; NULL: that of the system */
+	const char *tls_certificates;
+	/* TLS of NBD: a file with a line USER:KEY; NULL: certificates */
+	const char *tls_psk;
+};
+
 /* How an image is opened. {0} has the defaults. */
 struct image_open {
 	/* NULL: detect the format by the first bytes and the name */
@@ -270,17 +285,7 @@ struct image_open {
 	 * digest is another one. Backing files are not part of it. NULL: any
 	 */
 	const struct image_expect *expect;
-	/* HTTP: a file with fields for the header of each request, one on a
-	 * line, such as a token. Only the host of the address gets them. NULL:
-	 * none */
-	const char *http_header_file;
-	/* seconds that a server may send nothing; 0: the default, 60 */
-	unsigned timeout;
-	/* TLS of NBD: a directory with ca-cert.pem and, if the server asks for
-	 * them, client-cert.pem and client-key.pem; NULL: that of the system */
-	const char *tls_certificates;
-	/* TLS of NBD: a file with a line USER:KEY; NULL: certificates */
-	const char *tls_psk;
+	struct image_network network;
 	/* for an image that comes through a stream; valid until the image is
 	 * closed. NULL: such an image is refused if it needs space */
 	const struct image_spill *spill;
@@ -396,10 +401,7 @@ struct image_write {
 	/* for stdout: send first bytes that make a raw image look like one of
 	 * another format */
 	bool allow_disguised;
-	/* as in struct image_open */
-	unsigned timeout;
-	const char *tls_certificates;
-	const char *tls_psk;
+	struct image_network network;
 };
 
 /*
@@ -636,7 +638,7 @@ bool image_expect_hex(struct image_expect *expect,
 /*
  * Set *expect to what a list such as SHA256SUMS has for the last part of an
  * image's address. list is a file of any kind, or an address with https;
- * timeout as in struct image_open.
+ * timeout as in struct image_network.
  * Signatures are not checked. Returns -ENOENT if the list does not have the
  * name.
  */

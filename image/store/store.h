@@ -137,10 +137,7 @@ struct image_store_how {
 	bool allow_disguised;
 	/* as in struct image_open */
 	bool whole;
-	const char *http_header_file;
-	unsigned timeout;
-	const char *tls_certificates;
-	const char *tls_psk;
+	struct image_network network;
 };
 
 static inline struct image_store_how
@@ -151,10 +148,7 @@ image_store_how(const struct image_open *how)
 		.direct = how->direct,
 		.drop_cache = how->drop_cache,
 		.whole = how->whole,
-		.http_header_file = how->http_header_file,
-		.timeout = how->timeout,
-		.tls_certificates = how->tls_certificates,
-		.tls_psk = how->tls_psk,
+		.network = how->network,
 	};
 }
 

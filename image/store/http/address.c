@@ -196,15 +196,16 @@ http_target_parse(struct http_target *target, const char *address,
 	const char *name, const struct image_store_how *how,
 	struct image_error *err)
 {
-	target->timeout = how->timeout ? (long)how->timeout : DEFAULT_TIMEOUT;
+	target->timeout = how->network.timeout ? (long)how->network.timeout
+					       : DEFAULT_TIMEOUT;
 	if (!http_append(&target->headers, "Accept-Encoding: identity") ||
 		!http_append(&target->plain, "Accept-Encoding: identity"))
 		return image_no_memory(err);
 	int rc = strncmp(address, "s3:", 3) == 0
 			 ? http_s3_parse(target, address, name, err)
 			 : parse_address(target, address, name, err);
-	if (rc == 0 && how->http_header_file)
-		rc = read_headers(target, how->http_header_file, err);
+	if (rc == 0 && how->network.http_header_file)
+		rc = read_headers(target, how->network.http_header_file, err);
 	return rc;
 }
 

@@ -78,7 +78,7 @@ check_address(const char *address, const struct image_store_how *how,
 	int rc = query ? check_query(address, query + 1, err) : 0;
 	if (rc < 0)
 		return rc;
-	if (!secure && (how->tls_certificates || how->tls_psk))
+	if (!secure && (how->network.tls_certificates || how->network.tls_psk))
 		return image_fail(err, address, -EINVAL,
 			"is not encrypted: TLS needs nbds:// or nbds+unix://");
 	return 0;
@@ -98,7 +98,8 @@ create(const char *address, const struct image_store_how *how, bool writable)
 	pthread_mutex_init(&nbd->part_lock, NULL);
 	nbd->wake = -1;
 	nbd->writable = writable;
-	nbd->limit_ns = (how->timeout ? how->timeout : DEFAULT_LIMIT_S) *
+	nbd->limit_ns = (how->network.timeout ? how->network.timeout
+					      : DEFAULT_LIMIT_S) *
 			UINT64_C(1000000000);
 	nbd->store = (struct image_store){.ops = &image_nbd_ops,
 		.name = image_address_name(address),
@@ -106,13 +107,13 @@ create(const char *address, const struct image_store_how *how, bool writable)
 		.requests = 8,
 		.parallel_writes = true};
 	nbd->address = strdup(address);
-	if (how->tls_certificates)
-		nbd->tls_certificates = strdup(how->tls_certificates);
-	if (how->tls_psk)
-		nbd->tls_psk = strdup(how->tls_psk);
+	if (how->network.tls_certificates)
+		nbd->tls_certificates = strdup(how->network.tls_certificates);
+	if (how->network.tls_psk)
+		nbd->tls_psk = strdup(how->network.tls_psk);
 	if (nbd->store.name && nbd->address &&
-		!nbd->tls_certificates == !how->tls_certificates &&
-		!nbd->tls_psk == !how->tls_psk)
+		!nbd->tls_certificates == !how->network.tls_certificates &&
+		!nbd->tls_psk == !how->network.tls_psk)
 		return nbd;
 	image_store_close(&nbd->store);
 	return NULL;
