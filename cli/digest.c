@@ -108,7 +108,8 @@ digest(const struct cli *cli, struct image_source *img, struct image_run *run,
 	rc = block ? digest_blocks(cli, img, run, block, digests, &err)
 		   : image_digest(img, run, digests, &err);
 	progress_clear(&progress);
-	if (rc < 0 && cli->option[OPTION_EXPECT_FILE])
+	if (rc < 0 && (cli->option[OPTION_EXPECT_FILE] ||
+			      cli->option[OPTION_UNTRUSTED]))
 		image_source_settle(img, &err);
 	if (rc < 0)
 		return cli_image_fail(name, &err);

@@ -159,6 +159,6 @@ expect_verify(struct job *job, struct image_error *err)
 void
 expect_settle(struct job *job, struct image_error *err)
 {
-	if (job->open.expect)
+	if (job->open.expect || job->open.untrusted)
 		image_source_settle(job->src, err);
 }

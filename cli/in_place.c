@@ -126,6 +126,7 @@ static bool
 is_judged_last(const struct job *job)
 {
 	return job->expect.algorithm || job->open.expect ||
+	       (job->open.untrusted && image_source_is_forward(job->src)) ||
 	       convert_judges_written(job);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The part of image_check() that all formats share. */
 #include <errno.h>
+#include <stdlib.h>
 #include "archive/archive.h"
 #include "format/formats.h"
 #include "format/verdict.h"
@@ -93,7 +94,12 @@ check_metadata(struct image_store *store, const struct image_open *how,
 		rc = image_check_signatures(store, format, verdict, err);
 	if (rc == 0 && format->check)
 		rc = format->check(store, verdict, err);
-	return rc;
+	if (rc != -ESPIPE || keep)
+		return rc;
+	/* What was released as data was read as a table. */
+	image_verdict_add(verdict, "overlaps", 1, "%s",
+		"the data of the disk overlaps a table");
+	return 0;
 }
 
 int
@@ -113,21 +119,86 @@ keep_first(void *opaque, const struct image_finding *finding)
 		*first = *finding;
 }
 
-int
-image_check_refuse(struct image_store *store, const struct image_open *how,
+static int
+refuse(struct image_store *store, const struct image_open *how, bool keep,
 	struct image_error *err)
 {
 	struct image_finding first = {.faults = 0};
 	struct image_checked checked;
 	struct image_verdict verdict = {keep_first, &first, &checked};
 
-	int rc = check_metadata(store, how, true, &verdict, err);
+	int rc = check_metadata(store, how, keep, &verdict, err);
 	if (rc < 0 || checked.safe)
 		return rc;
 	rc = image_fail(err, store->name, -EPERM, "is not safe: %s: %s",
 		first.name, first.text);
 	err->refused = true;
 	return rc;
+}
+
+int
+image_check_refuse(struct image_store *store, const struct image_open *how,
+	struct image_error *err)
+{
+	return refuse(store, how, true, err);
+}
+
+int
+image_check_last(struct image_store *store, const struct image_format *format,
+	struct image_error *err)
+{
+	const struct image_open how = {.format = format};
+
+	return refuse(store, &how, false, err);
+}
+
+/* Read the data of a disk and forget it. */
+static void
+read_data(struct image_source *source)
+{
+	struct image_scratch scratch = {0};
+	struct image_extent extent;
+	struct image_error err;
+	void *buffer = malloc(STEP);
+	int rc = buffer ? 0 : -ENOMEM;
+
+	for (uint64_t at = 0; rc == 0 && at < source->size;
+		at += extent.length) {
+		rc = source->ops->extent(
+			source, at, source->size - at, &extent, &err);
+		if (rc < 0 || extent.kind != IMAGE_DATA)
+			continue;
+		if (extent.length > STEP)
+			extent.length = STEP;
+		rc = source->ops->read(source, &scratch, at, buffer,
+			(size_t)extent.length, &err);
+	}
+	image_scratch_destroy(&scratch);
+	free(buffer);
+}
+
+/*
+ * Read the disk in a stream, so that its data need not be kept until all tables
+ * have come. Returns the source, which owns the store, or NULL. A failure has
+ * no effect: the tests find its reason.
+ */
+static struct image_source *
+visit(struct image_store *store, const struct image_open *how)
+{
+	const struct image_open plain = {.format = NULL};
+	const struct image_format *format = how->format;
+	struct image_source *source;
+	struct image_error err;
+
+	if (!store->forward ||
+		(!format && image_probe(store, &format, &err) < 0) ||
+		!format->check)
+		return NULL;
+	image_forward_keep_ends(store);
+	if (format->open(store, &plain, &source, &err) < 0)
+		return NULL;
+	read_data(source);
+	return source;
 }
 
 int
@@ -147,7 +218,11 @@ image_check(const char *path, const struct image_open *how,
 	if (rc < 0)
 		return rc;
 	image_forward_spill(store, how->spill);
+	struct image_source *source = visit(store, how);
 	rc = image_check_store(store, how, &verdict, err);
-	image_store_close(store);
+	if (source)
+		image_close(source);
+	else
+		image_store_close(store);
 	return rc;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "archive/member.h"
+#include "store/forward.h"
 #include "format/formats.h"
 
 /* Shortens a name from the archive, so that the message fits. */
@@ -169,16 +170,27 @@ member_reach(struct image_store *store, uint64_t offset, size_t length,
 	return rc;
 }
 
+/*
+ * The ends of the member are not released: image_check_last() looks for
+ * signatures there.
+ */
 static void
 member_release(struct image_store *store, uint64_t offset, uint64_t length)
 {
 	struct member *m = of(store);
 	const struct tar_piece *piece;
+	uint64_t kept = IMAGE_FORWARD_END;
 
-	if (offset >= store->size)
+	if (store->size <= 2 * kept || offset >= store->size - kept)
 		return;
-	if (length > store->size - offset)
-		length = store->size - offset;
+	if (length > store->size - kept - offset)
+		length = store->size - kept - offset;
+	if (offset < kept) {
+		if (length <= kept - offset)
+			return;
+		length -= kept - offset;
+		offset = kept;
+	}
 	while (length) {
 		uint64_t n = range_at(m, offset, length, &piece);
 		if (piece)

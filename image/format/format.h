@@ -61,6 +61,8 @@ struct image_source {
 	/* bytes of an allocation unit of the format, a power of two; 0: none.
 	 * Reads of whole units are fastest. */
 	uint64_t unit;
+	/* image_check_last() follows a visit of the whole image */
+	bool check_last;
 	/* only with image_open.inspect: the fault of the metadata, or NULL */
 	const struct image_error *fault;
 };

@@ -103,15 +103,20 @@ is_about(const struct image_error *err, const struct image_store *store)
 		       strncmp(store->name + length, ": ", 2) == 0);
 }
 
-/* A file that is damaged, or another one, fails in many ways. */
+/* A file that is damaged, unsafe, or another one, fails in many ways. */
 static void
-settle(struct image_store *store, struct image_error *err)
+settle(struct image_store *store, const struct image_format *format,
+	bool check_last, struct image_error *err)
 {
-	struct image_error other;
+	struct image_error other = {.refused = false};
 
 	if (err->refused || err->again || !is_about(err, store))
 		return;
-	if (image_store_unchanged(store, &other) < 0 && other.refused)
+	if (check_last)
+		image_check_last(store, format, &other);
+	if (!other.refused)
+		image_store_unchanged(store, &other);
+	if (other.refused)
 		*err = other;
 }
 
@@ -120,23 +125,35 @@ image_open_store(struct image_store *store, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
 {
 	const struct image_format *format = how->format;
+	struct image_open inner = *how;
+	/* The tables of a stream lie among its data. Those that the visit used
+	 * are checked after the visit, and no data is kept until then. */
+	bool check_last = how->untrusted && store->forward;
 	int rc = 0;
 
 	*out = NULL;
 	image_forward_spill(store, how->spill);
-	if (how->untrusted)
+	if (check_last) {
+		image_forward_keep_ends(store);
+		/* An image that names another file is not safe. */
+		inner.allow_backing = inner.allow_data_file = NULL;
+	} else if (how->untrusted) {
 		rc = image_check_refuse(store, how, err);
+	}
 	if (rc == 0 && !format)
 		rc = image_probe(store, &format, err);
 	assert(rc < 0 || format);
 	if (rc == 0)
-		rc = format->open(store, how, out, err);
-	if (rc < 0) {
-		if (how->expect)
-			settle(store, err);
-		image_store_close(store);
-		*out = NULL;
+		rc = format->open(store, &inner, out, err);
+	if (rc == 0) {
+		assert(*out);
+		(*out)->check_last = check_last;
+		return 0;
 	}
+	if (how->expect || check_last)
+		settle(store, format, check_last, err);
+	image_store_close(store);
+	*out = NULL;
 	return rc;
 }
 
@@ -144,7 +161,7 @@ void
 image_source_settle(struct image_source *source, struct image_error *err)
 {
 	if (source->store->forward)
-		settle(source->store, err);
+		settle(source->store, source->format, source->check_last, err);
 }
 
 /*
@@ -163,11 +180,33 @@ expect_digest(struct image_store **store, const struct image_expect *expect,
 	return rc < 0 ? rc : image_forward_open(stream, 0, store, err);
 }
 
+/*
+ * A server may send other bytes for the check than for the visit: make the
+ * store one whose bytes come once. A raw image has no tables, and that in an
+ * export has holes, which a stream would not have. Closes the store on failure.
+ */
+static int
+read_once(struct image_store **store, struct image_open *how,
+	struct image_error *err)
+{
+	struct image_stream *stream;
+
+	if (!how->untrusted || (*store)->forward)
+		return 0;
+	if ((*store)->ops->extent && !how->format)
+		image_probe(*store, &how->format, err);
+	if ((*store)->ops->extent && how->format == &image_format_raw)
+		return 0;
+	int rc = image_stream_of_store(*store, &stream, err);
+	return rc < 0 ? rc : image_forward_open(stream, 0, store, err);
+}
+
 int
 image_open(const char *path, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
 {
 	struct image_store_how store_how = image_store_how(how);
+	struct image_open inner = *how;
 	struct image_store *store;
 
 	*out = NULL;
@@ -178,7 +217,9 @@ image_open(const char *path, const struct image_open *how,
 		rc = image_unpack_store(&store, how, err);
 	if (rc == 0)
 		rc = image_archive_store(&store, how, !how->inspect, err);
-	return rc < 0 ? rc : image_open_store(store, how, out, err);
+	if (rc == 0 && image_is_address(path))
+		rc = read_once(&store, &inner, err);
+	return rc < 0 ? rc : image_open_store(store, &inner, out, err);
 }
 
 int

@@ -37,4 +37,11 @@ int image_check_store(struct image_store *store, const struct image_open *how,
 int image_check_refuse(struct image_store *store, const struct image_open *how,
 	struct image_error *err);
 
+/*
+ * The same for a store that is forward, after a visit of the whole image: the
+ * tables were not released. Reads the rest of the stream. format may be NULL.
+ */
+int image_check_last(struct image_store *store,
+	const struct image_format *format, struct image_error *err);
+
 #endif

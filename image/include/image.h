@@ -311,9 +311,10 @@ int image_open_fd(int fd, const char *name, const struct image_open *how,
 /* NULL is allowed. */
 void image_close(struct image_source *source);
 /*
- * After a call on a source of image_open.expect failed: if the failure is about
- * the file of the source, and the file does not have the digest, *err becomes
- * that. The rest of the file is read. image_open() does the same.
+ * After a call on a source of image_open.expect or image_open.untrusted failed:
+ * if the failure is about the file of the source, and the file does not have
+ * the digest or is not safe, *err becomes that. The rest of the file is read.
+ * image_open() does the same.
  */
 void image_source_settle(struct image_source *source, struct image_error *err);
 

@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <string.h>
 #include <hone/zero.h>
+#include "format/verdict.h"
 #include "pipeline/pieces.h"
 
 bool
@@ -81,8 +82,12 @@ image_pieces_reach(const struct image_source *source)
 int
 image_pieces_end(struct image_source *source, struct image_error *err)
 {
-	int rc = source->ops->unchanged(source, err);
+	int rc = source->check_last
+			 ? image_check_last(source->store, source->format, err)
+			 : 0;
 
+	if (rc == 0)
+		rc = source->ops->unchanged(source, err);
 	if (rc == 0 && image_source_unsized(source))
 		rc = image_store_reach(source->store, 0, IMAGE_SIZE_UNKNOWN,
 			&source->size, err);

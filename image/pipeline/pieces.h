@@ -88,7 +88,8 @@ typedef int (*image_reach)(
 image_reach image_pieces_reach(const struct image_source *source);
 
 /*
- * After the visit: source->ops->unchanged(). Then sets the size of the source
+ * After the visit: the check of an untrusted stream, and
+ * source->ops->unchanged(). Then sets the size of the source
  * if it was not known.
  */
 int image_pieces_end(struct image_source *source, struct image_error *err);

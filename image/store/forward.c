@@ -26,6 +26,10 @@
  */
 #define KEEP 32
 
+/* Blocks that have the last bytes of the stream, besides that which the stream
+ * fills. */
+#define ENDS (IMAGE_FORWARD_END / BLOCK)
+
 struct block {
 	TAILQ_ENTRY(block) age;
 	struct block *next;
@@ -43,6 +47,7 @@ struct forward {
 	struct image_stream *stream;
 	const struct image_spill *spill;
 	size_t max_blocks;
+	bool keeps_ends;
 
 	pthread_mutex_t lock;
 	pthread_cond_t pulled;
@@ -233,13 +238,23 @@ next_is_needed(const struct forward *f, const struct block *b)
 	return next ? !is_released(next) : is_moved(f, b->index + 1);
 }
 
+/* Returns whether the block has bytes at an end of what came so far. */
+static bool
+is_end(const struct forward *f, const struct block *b)
+{
+	return b->index == 0 || b->index + ENDS >= f->position / BLOCK;
+}
+
 /* Take the oldest released block out of its list, or return NULL. */
 static struct block *
 take_released(struct forward *f)
 {
-	struct block *b;
+	struct block *next;
 
-	while ((b = TAILQ_FIRST(&f->released))) {
+	for (struct block *b = TAILQ_FIRST(&f->released); b; b = next) {
+		next = TAILQ_NEXT(b, age);
+		if (f->keeps_ends && is_end(f, b))
+			continue;
 		TAILQ_REMOVE(&f->released, b, age);
 		f->n_released--;
 		if (!next_is_needed(f, b))
@@ -585,6 +600,13 @@ image_forward_spill(struct image_store *store, const struct image_spill *spill)
 {
 	if (store->ops == &forward_ops)
 		of(store)->spill = spill;
+}
+
+void
+image_forward_keep_ends(struct image_store *store)
+{
+	if (store->ops == &forward_ops)
+		of(store)->keeps_ends = true;
 }
 
 int

@@ -32,6 +32,16 @@ int image_forward_open(struct image_stream *stream, uint64_t memory,
 void image_forward_spill(
 	struct image_store *store, const struct image_spill *spill);
 
+/* Where signatures are looked for: a zip archive has 65,557 bytes at its end.
+ */
+#define IMAGE_FORWARD_END ((uint64_t)128 << 10)
+
+/*
+ * Keep the first 64 KiB and the last 128 KiB, though they are released: who
+ * looks for signatures reads them again. No effect on other kinds of stores.
+ */
+void image_forward_keep_ends(struct image_store *store);
+
 /*
  * Read the rest of the stream and forget it. The stream's own checks, such as
  * those of checksums, are at its end. ops->unchanged of the store does the

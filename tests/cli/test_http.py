@@ -143,6 +143,30 @@ def test_each_command_reads_an_image_on_a_server(
             assert request.range, "a request without a range"
 
 
+def test_what_was_checked_is_what_is_converted(hone, web, work, out):
+    """A server has no second chance to send other bytes."""
+    disk, path = work / "disk", work / "image.qcow2"
+    # More than the cache of the store has between the two L2 tables.
+    images.pieces(disk, 513 * MI, (0, images.noise(60 * MI)),
+                  (512 * MI, images.noise(MI, 2)))
+    hone.ok("convert", "-q", disk, path)
+
+    def answer(handler, request):
+        first, last = request.range
+        with handler.server.lock:
+            again = any(first <= other.range[1] and last >= other.range[0]
+                        for other in handler.server.requests
+                        if other.number < request.number)
+        if again:
+            handler.good(request, bytes(len(handler.server.content)))
+        return True if again else None
+
+    with Server(path.read_bytes(), answer) as server:
+        web.ok("convert", "-q", "--untrusted", server.url(), out / "raw")
+        assert server.sent == len(server.content)
+    hone.ok("compare", "-q", disk, out / "raw")
+
+
 @pytest.mark.parametrize("size", [
     0, 1, 511, BLOCK - 1, BLOCK, BLOCK + 1, 8 * BLOCK, 5 * MI + 3])
 def test_files_of_each_size(web, out, size):

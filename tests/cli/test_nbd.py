@@ -147,6 +147,17 @@ def test_a_qcow2_file_may_lie_in_an_export(hone, source, work):
     with qemu_nbd(work / "x.qcow2", work, "-r") as url:
         hone.ok("convert", "-q", url, work / "out.raw")
         hone.ok("check", "-q", url)
+        hone.ok("convert", "-q", "--untrusted", url, work / "once.raw")
+    assert (work / "out.raw").read_bytes() == source.read_bytes()
+    assert (work / "once.raw").read_bytes() == source.read_bytes()
+
+
+def test_an_untrusted_raw_export_keeps_its_holes(hone, source, work):
+    with qemu_nbd(source, work, "-r") as url:
+        done = hone.json("convert", "--json", "--untrusted", url,
+                         work / "out.raw")
+        assert done["hole_bytes"] == hone.json(
+            "convert", "--json", source, work / "home.raw")["hole_bytes"]
     assert (work / "out.raw").read_bytes() == source.read_bytes()
 
 
