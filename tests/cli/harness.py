@@ -6,6 +6,7 @@ import os
 import re
 import stat as modes
 import struct
+import socket
 import subprocess
 import termios
 import time
@@ -169,3 +170,35 @@ class Stalled:
             self.process.kill()
         self.process.communicate()
         os.close(self.reader)
+
+
+def listening(path=None):
+    """A socket that listens: at a path, or on a port that the kernel chooses.
+    A server inherits it, so the port is never free for another program, and a
+    client that connects before the server has begun is served later."""
+    if path:
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(str(path))
+    else:
+        listener = socket.socket()
+        listener.bind(("127.0.0.1", 0))
+    listener.listen(64)
+    return listener
+
+
+def free_port():
+    """A port that was free, for servers that take no socket. Another program
+    may take it before the server does: use activated() where it is possible."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def activated(words, listener, **how):
+    """Start a server that takes a socket as systemd gives it."""
+    def give():
+        os.dup2(listener.fileno(), 3)
+        os.set_inheritable(3, True)
+        os.environ.update(LISTEN_FDS="1", LISTEN_PID=str(os.getpid()))
+    return subprocess.Popen([str(word) for word in words], close_fds=False,
+                            preexec_fn=give, stdin=subprocess.DEVNULL, **how)

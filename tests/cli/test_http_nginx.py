@@ -4,7 +4,6 @@ and the settings of the user."""
 import hashlib
 import os
 import shutil
-import socket
 import ssl
 import subprocess
 import time
@@ -12,7 +11,7 @@ import time
 import pytest
 
 import images
-from harness import TIMEOUT
+from harness import TIMEOUT, listening
 from http_server import Server
 from test_http import MI, Web
 
@@ -57,13 +56,6 @@ http {{
 """
 
 
-def free_port():
-    """A port that nothing uses now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
 def certificate(folder):
     """A certificate of localhost that signs itself."""
     subprocess.run([
@@ -79,29 +71,24 @@ class Nginx:
 
     def __init__(self, program, folder):
         self.folder = folder
-        self.plain, self.tls = free_port(), free_port()
+        sockets = [listening(), listening()]
+        self.plain, self.tls = (one.getsockname()[1] for one in sockets)
         certificate(folder)
         (folder / "files").mkdir()
         (folder / "nginx.conf").write_text(CONFIG.format(
             folder=folder, plain=self.plain, tls=self.tls,
             user="" if os.getuid() else "user root;"))
         with open(folder / "said", "wb") as said:
+            # As from the nginx that it replaces: it never waits for a port,
+            # and no client for it.
+            fds = [one.fileno() for one in sockets]
             self.process = subprocess.Popen(
                 [program, "-p", folder, "-c", folder / "nginx.conf"],
-                stdin=subprocess.DEVNULL, stdout=said, stderr=said)
-
-    def wait(self):
-        """Until it listens."""
-        end = time.monotonic() + TIMEOUT
-        for port in self.plain, self.tls:
-            while True:
-                assert self.process.poll() is None, self.said()
-                assert time.monotonic() < end
-                try:
-                    socket.create_connection(("127.0.0.1", port)).close()
-                    break
-                except ConnectionRefusedError:
-                    time.sleep(0.01)
+                stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+                pass_fds=fds, env={**os.environ, "NGINX": "".join(
+                    f"{fd};" for fd in fds)})
+        for one in sockets:
+            one.close()
 
     def said(self):
         """The log of its errors."""
@@ -132,7 +119,6 @@ def nginx(tmp_path_factory):
         pytest.skip("nginx or openssl is not installed")
     server = Nginx(program, tmp_path_factory.mktemp("nginx"))
     try:
-        server.wait()
         # Text, which nginx would compress.
         (server.folder / "files" / "disk.img").write_bytes(
             b"".join(b"%08x line\n" % i for i in range(900000)))

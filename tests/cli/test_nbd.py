@@ -13,7 +13,8 @@ import time
 import pytest
 
 import nbd_server
-from harness import error_line
+from harness import (
+    ENV, TIMEOUT, activated, error_line, free_port, listening)
 from images import KI, MI
 
 AGAIN = 4
@@ -52,27 +53,16 @@ def source(work):
     return path
 
 
-def answers(address):
-    """Whether a server listens."""
-    family = socket.AF_UNIX if isinstance(address, str) else socket.AF_INET
-    with socket.socket(family) as probe:
-        return probe.connect_ex(address) == 0
-
-
 @contextlib.contextmanager
-def running(words, address):
-    """A server that is ended with the block."""
+def running(words, listener):
+    """A server of a socket that listens already; it is ended with the block."""
     if not shutil.which(words[0]):
         pytest.skip(f"{words[0]} is not installed")
-    with subprocess.Popen([str(word) for word in words],
-                          stdin=subprocess.DEVNULL,
-                          stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL) as server:
+    with listener, activated(words, listener, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.DEVNULL) as server:
+        listener.close()
         try:
-            while not answers(address):
-                assert server.poll() is None, words
-                time.sleep(.01)
-            yield
+            yield server
         finally:
             server.kill()
 
@@ -80,29 +70,20 @@ def running(words, address):
 @contextlib.contextmanager
 def qemu_nbd(path, work, *words, fmt="raw"):
     """The address of a file that QEMU exports."""
-    at = str(work / "qemu.sock")
-    # The socket of the probe counts as a client.
-    with running(["qemu-nbd", "-t", "-e", "8", "-f", fmt, "-k", at, *words,
-                  path], at):
+    at = work / "qemu.sock"
+    with running(["qemu-nbd", "-t", "-e", "8", "-f", fmt, *words, path],
+                 listening(at)):
         yield f"nbd+unix:///?socket={at}"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(at)
+    at.unlink()
 
 
 @contextlib.contextmanager
 def nbdkit(work, *words, query=""):
     """The address of an export of nbdkit."""
-    at = str(work / "kit.sock")
-    with running(["nbdkit", "-f", "-U", at, *words], at):
+    at = work / "kit.sock"
+    with running(["nbdkit", "-f", *words], listening(at)):
         yield f"nbd+unix:///?socket={at}{query}"
-    with contextlib.suppress(FileNotFoundError):
-        os.unlink(at)
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    at.unlink()
 
 
 def refused(hone, *args, code=1):
@@ -162,9 +143,9 @@ def test_an_untrusted_raw_export_keeps_its_holes(hone, source, work):
 
 
 def test_an_export_has_a_name_and_a_port(hone, work):
-    port = free_port()
-    with running(["nbdkit", "-f", "-i", "127.0.0.1", "-p", port, "-e", "disk",
-                  "pattern", "3M"], ("127.0.0.1", port)):
+    listener = listening()
+    port = listener.getsockname()[1]
+    with running(["nbdkit", "-f", "-e", "disk", "pattern", "3M"], listener):
         hone.ok("convert", "-q", f"nbd://127.0.0.1:{port}/disk",
                 work / "out.raw")
     data = (work / "out.raw").read_bytes()
@@ -226,27 +207,37 @@ def test_any_server_takes_an_image(hone, work, words, fmt):
     assert b"\xa5\xa5\xa5\xa5" not in data
 
 
+def wait_for(condition):
+    end = time.monotonic() + TIMEOUT
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(.01)
+
+
 def test_nbd_server_is_a_server_too(hone, source, work):
     size = os.stat(source).st_size
     target = stale(work / "target.img", size)
-    port = free_port()
-    config, pid = work / "config", work / "pid"
-    config.write_text(f"[generic]\nlistenaddr = 127.0.0.1\nport = {port}\n"
+    config, pid, at = work / "config", work / "pid", work / "nbd.sock"
+    # It always takes a port, too, and no socket of systemd.
+    config.write_text(f"[generic]\nlistenaddr = 127.0.0.1\n"
+                      f"port = {free_port()}\nunixsock = {at}\n"
                       f"[disk]\nexportname = {target}\n")
     if not shutil.which("nbd-server"):
         pytest.skip("nbd-server is not installed")
+
+    def answers():
+        with socket.socket(socket.AF_UNIX) as probe:
+            return probe.connect_ex(str(at)) == 0
     # It goes into the background. In the foreground it serves one client.
     subprocess.run(["nbd-server", "-C", config, "-p", pid], check=True,
                    stderr=subprocess.DEVNULL)
     try:
-        while not answers(("127.0.0.1", port)):
-            time.sleep(.01)
-        url = f"nbd://127.0.0.1:{port}/disk"
+        wait_for(answers)
+        url = f"nbd+unix:///disk?socket={at}"
         hone.ok("convert", "-q", "--verify", source, url)
         hone.ok("convert", "-q", url, work / "out.raw")
     finally:
-        while not (pid.exists() and pid.read_text().strip()):
-            time.sleep(.01)
+        wait_for(lambda: pid.exists() and pid.read_text().strip())
         os.kill(int(pid.read_text()), signal.SIGTERM)
     assert target.read_bytes() == source.read_bytes()
     assert (work / "out.raw").read_bytes() == source.read_bytes()
@@ -288,7 +279,12 @@ def test_an_address_that_is_not_valid(hone, work, address, reason):
 
 
 def test_a_server_that_is_not_there_is_a_reason_to_try_again(hone):
-    line = refused(hone, "info", f"nbd://127.0.0.1:{free_port()}/", code=AGAIN)
+    # bound, but it does not listen
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        line = refused(hone, "info",
+                       f"nbd://127.0.0.1:{nobody.getsockname()[1]}/",
+                       code=AGAIN)
     assert "Connection refused" in line
 
 
@@ -317,6 +313,63 @@ def test_a_slow_server_is_waited_for(hone, source, work):
                 "delay-extents=20ms", "delay-open=20ms") as url:
         hone.ok("convert", "-q", "--timeout", "60", url, work / "out")
     assert (work / "out").read_bytes() == source.read_bytes()
+
+
+def test_a_filter_that_tries_again(hone, source, work):
+    """The reads of a plugin fail at first; clients only wait."""
+    broken = work / "broken"
+    broken.touch()
+    with nbdkit(work, "--filter=retry", "--filter=error", "file", source,
+                "retry-delay=1", "retry-exponential=no", "error-pread=EIO",
+                "error-pread-rate=100%", f"error-pread-file={broken}") as url:
+        with subprocess.Popen([
+                hone.path, "convert", "-q", "-f", "raw", url, work / "out"],
+                env=ENV) as copy:
+            # The copy does not end before the plugin reads again.
+            with pytest.raises(subprocess.TimeoutExpired):
+                copy.wait(.5)
+            broken.unlink()
+            assert copy.wait(TIMEOUT) == 0
+    assert (work / "out").read_bytes() == source.read_bytes()
+
+
+def test_a_filter_that_takes_small_requests(hone, source, work):
+    """A plugin of sectors below a filter that cuts and joins requests."""
+    target = stale(work / "target.img", os.stat(source).st_size)
+    with nbdkit(work, "--filter=blocksize", "--filter=delay", "file", target,
+                "minblock=4K", "maxdata=64K", "maxlen=64K", "wdelay=5ms",
+                "delay-zero=5ms") as url:
+        hone.ok("convert", "-q", "--verify", source, url)
+    assert target.read_bytes() == source.read_bytes()
+
+
+def test_a_server_that_ends_with_its_last_client(hone, source, work):
+    at = work / "kit.sock"
+    with running(["nbdkit", "-f", "--filter=exitlast", "file", source],
+                 listening(at)) as server:
+        hone.ok("convert", "-q", "-f", "raw", f"nbd+unix:///?socket={at}",
+                work / "out")
+        # The command has ended its connections, and leaves none open.
+        assert server.wait(TIMEOUT) == 0
+    assert (work / "out").read_bytes() == source.read_bytes()
+
+
+def test_a_server_that_ends_in_the_middle(hone, source, work):
+    """It is asked to end while reads wait, and nobody comes after it."""
+    event, at = work / "event", work / "kit.sock"
+    with running(["nbdkit", "-f", "--filter=exitwhen", "--filter=delay",
+                  "file", source, "delay-read=100ms",
+                  f"exit-when-file-created={event}", "exit-when-poll=1"],
+                 listening(at)) as server:
+        with subprocess.Popen([
+                hone.path, "convert", "-q", "-f", "raw",
+                f"nbd+unix:///?socket={at}", work / "out"], env=ENV,
+                stderr=subprocess.PIPE) as copy:
+            server.kill()
+            said = copy.communicate(timeout=TIMEOUT)[1]
+    assert copy.returncode == AGAIN, said
+    error_line(said)
+    assert not (work / "out").exists()
 
 
 def extents(data):
@@ -513,6 +566,7 @@ def test_a_handshake_of_single_bytes(hone, work):
             with contextlib.suppress(OSError):
                 for byte in b"NBDMAGIC" * 9:
                     connection.sendall(bytes([byte]))
+                    # Each byte comes in time, and not all of them.
                     time.sleep(.4)
         server.serve = slow
         line = refused(hone, "info", "--timeout", "1", server.url, code=AGAIN)
@@ -660,25 +714,23 @@ def test_more_extents_than_are_kept(hone, work):
 
 def certificates(work):
     """A certificate authority, a server and a client."""
-    if not shutil.which("certtool"):
-        pytest.skip("certtool is not installed")
+    if not shutil.which("openssl"):
+        pytest.skip("openssl is not installed")
     folder = work / "pki"
     folder.mkdir()
-
-    def run(*words):
-        subprocess.run(["certtool", *words], cwd=folder, check=True,
-                       capture_output=True)
-    for name, text in (("ca", "cn=ca\nca\ncert_signing_key\n"),
-                       ("server", "cn=localhost\ndns_name=localhost\n"
-                        "ip_address=127.0.0.1\ntls_www_server\n"),
-                       ("client", "cn=client\ntls_www_client\n")):
-        (folder / f"{name}.cfg").write_text(text)
-        run("--generate-privkey", "--ecc", "--outfile", f"{name}-key.pem")
-        words = ["--generate-self-signed"] if name == "ca" else [
-            "--generate-certificate", "--load-ca-certificate", "ca-cert.pem",
-            "--load-ca-privkey", "ca-key.pem"]
-        run(*words, "--load-privkey", f"{name}-key.pem", "--template",
-            f"{name}.cfg", "--outfile", f"{name}-cert.pem")
+    for name, text in (("ca", "basicConstraints=critical,CA:TRUE"),
+                       ("server", "subjectAltName=DNS:localhost,IP:127.0.0.1"),
+                       ("client", "extendedKeyUsage=clientAuth")):
+        (folder / f"{name}.cfg").write_text(
+            f"[req]\ndistinguished_name=name\n[name]\n[more]\n{text}\n")
+        by = [] if name == "ca" else ["-CA", "ca-cert.pem", "-CAkey",
+                                      "ca-key.pem"]
+        subprocess.run([
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+            "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+            f"/CN={name}", "-config", f"{name}.cfg", "-extensions", "more",
+            *by, "-keyout", f"{name}-key.pem", "-out", f"{name}-cert.pem"],
+            cwd=folder, check=True, capture_output=True)
     return folder
 
 
@@ -686,10 +738,10 @@ def test_tls_with_certificates(hone, source, work):
     folder = certificates(work)
     empty = work / "other"
     empty.mkdir()
-    port = free_port()
-    with running(["nbdkit", "-f", "-i", "127.0.0.1", "-p", port,
-                  "--tls=require", f"--tls-certificates={folder}",
-                  "--tls-verify-peer", "file", source], ("127.0.0.1", port)):
+    listener = listening()
+    port = listener.getsockname()[1]
+    with running(["nbdkit", "-f", "--tls=require", f"--tls-certificates={folder}",
+                  "--tls-verify-peer", "file", source], listener):
         url = f"nbds://localhost:{port}/"
         hone.ok("convert", "-q", "--tls-certificates", folder, url,
                 work / "out")
@@ -707,9 +759,9 @@ def test_tls_with_a_key_of_both(hone, source, work):
     keys.write_text(f"alice:{'ab' * 32}\n")
     wrong.write_text(f"alice:{'cd' * 32}\n")
     target = stale(work / "target.img", os.stat(source).st_size)
-    at = str(work / "tls.sock")
-    with running(["nbdkit", "-f", "-U", at, "--tls=require",
-                  f"--tls-psk={keys}", "file", target], at):
+    at = work / "tls.sock"
+    with running(["nbdkit", "-f", "--tls=require", f"--tls-psk={keys}",
+                  "file", target], listening(at)):
         url = f"nbds+unix://alice@/?socket={at}"
         hone.ok("convert", "-q", "--verify", "--tls-psk", keys, source, url)
         done = hone.run("info", "--tls-psk", wrong, url)
