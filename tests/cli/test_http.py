@@ -21,6 +21,8 @@ BLOCK = 128 * KI
 CLEAN = {name: "" for name in ENV if name.lower().endswith("_proxy") or
          name.startswith("AWS_") or
          name in ("NETRC", "CURL_CA_BUNDLE", "SSL_CERT_FILE", "SSL_CERT_DIR")}
+# A label of a name has at most 63 bytes: no name server is asked.
+NOWHERE = "n" * 64 + ".invalid"
 WARNING = re.compile(
     rb"hone: ((?:http|s3)://[^\n]*): http does not protect the image against "
     rb"changes on the way; use https(?: or --expect)?\n")
@@ -495,6 +497,16 @@ def test_a_list_of_digests_from_a_server_that_never_answers(
         "digest", "--expect", url.replace("https", "HTTPS"), small, code=4)
 
 
+def test_an_address_without_a_path_shows_no_password(web, work, digests):
+    """Its last part is no name that a list could have."""
+    sums = work / "SUMS"
+    sums.write_text("0" * 64 + "  other\n")
+    said = web.fails("digest", "--expect", f"@{sums}",
+                     "https://me:hidden@127.0.0.1:1")
+    assert said == ("hone: https://127.0.0.1:1: has no file name that a list "
+                    "of digests could have")
+
+
 def test_a_scheme_may_have_upper_case(web, out):
     with Server(images.noise(2 * BLOCK)) as server:
         url = server.url().replace("http:", "HTTP:")
@@ -561,8 +573,8 @@ def test_a_server_that_does_not_exist(web, out):
         url = server.url()
     said = web.refuses(server, out, code=4, url=url)
     assert "cannot be read at offset 0: Failed to connect to 127.0.0.1" in said
-    said = web.refuses(server, out, code=4, url="http://nowhere.invalid/a")
-    assert "Could not resolve host: nowhere.invalid" in said
+    said = web.refuses(server, out, code=4, url=f"http://{NOWHERE}/a")
+    assert f"Could not resolve host: {NOWHERE}" in said
 
 
 @pytest.mark.parametrize("status, text", [

@@ -13,7 +13,7 @@ import pytest
 import images
 from harness import TIMEOUT, listening
 from http_server import Server
-from test_http import MI, Web
+from test_http import MI, NOWHERE, Web
 
 CONFIG = """
 daemon off;
@@ -262,16 +262,16 @@ def test_a_list_of_digests_on_a_server(web, nginx, out):
 def test_a_proxy(web, out):
     """A request to a proxy has the whole address."""
     def answer(handler, request):
-        assert request.path == "http://nowhere.invalid:81/a?b"
+        assert request.path == f"http://{NOWHERE}:81/a?b"
         assert handler.server
         return None
     with Server(images.noise(MI), answer) as server:
         for env in ({"http_proxy": server.url("")},
                     {"all_proxy": server.url("")}):
-            web.copies(server, out, url="http://nowhere.invalid:81/a?b",
+            web.copies(server, out, url=f"http://{NOWHERE}:81/a?b",
                        env=env)
-        said = web.fails("info", "http://nowhere.invalid:81/a", code=4, env={
-            "http_proxy": server.url(""), "no_proxy": "nowhere.invalid"})
+        said = web.fails("info", f"http://{NOWHERE}:81/a", code=4, env={
+            "http_proxy": server.url(""), "no_proxy": NOWHERE})
         assert "Could not resolve host" in said
 
 
