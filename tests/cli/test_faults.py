@@ -15,6 +15,7 @@ import subprocess
 
 import pytest
 
+import tar_builder
 from harness import ENV, Stalled, assert_same, failure, stamp
 from without import NO_TMPFILE, Without, rule
 
@@ -199,6 +200,7 @@ DIRECTIONS = {
     "zstd-zlib": (ZSTD, "qcow2", ["-c", "-o", "extended_l2=on"]),
     "raw-vmdk": (None, "vmdk", []),
     "vmdk-raw": (["-O", "vmdk"], "raw", []),
+    "tar-raw": ("tar", "raw", []),
     "named": (None, "raw", []),
     "forced": (None, "raw", ["--force"]),
 }
@@ -209,7 +211,13 @@ def sweep(request, hone, strace, small, out):
     """A sweep over the conversion in one direction."""
     made_by = DIRECTIONS[request.param][0]
     source = small
-    if made_by is not None:
+    if made_by == "tar":
+        source = small.with_suffix(".tar")
+        source.write_bytes(
+            tar_builder.member(b"note.txt", b"text") +
+            tar_builder.member(b"disk.img", small.read_bytes()) +
+            tar_builder.member(b"other.txt", bytes(3000)) + tar_builder.END)
+    elif made_by is not None:
         source = small.with_suffix(".qcow2")
         hone.ok("convert", "-q", "--force", *made_by, small, source)
     return Sweep(hone, strace, source, out, request.param)
