@@ -1039,6 +1039,8 @@ aws_access_key_id = LATE
      "aws_secret_access_key has no aws_access_key_id"),
     ("s3://b/a", {"AWS_REGION": "evil.example/"},
      "'evil.example/' is not a region of AWS"),
+    ("s3://b/a", {"AWS_REGION": "a" * 64}, "is not a region of AWS"),
+    ("s3://b/a", {"AWS_REGION": "a" * 4000}, "is not a region of AWS"),
     ("s3://b/a", {"AWS_ACCESS_KEY_ID": "secret" * 1000},
      "aws_access_key_id is longer than 4095 bytes")])
 def test_a_wrong_setting_of_s3(web, out, address, env, said):

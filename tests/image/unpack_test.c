@@ -40,6 +40,19 @@ STANDS_FOR(void *, calloc, size_t count, size_t size)
 	return fails() ? NULL : __real_calloc(count, size);
 }
 
+/* The longest buffer that grew. */
+static _Atomic size_t longest;
+
+STANDS_FOR(void *, realloc, void *old, size_t size)
+{
+	size_t most = atomic_load(&longest);
+
+	while (size > most &&
+		!atomic_compare_exchange_weak(&longest, &most, size))
+		;
+	return fails() ? NULL : __real_realloc(old, size);
+}
+
 STANDS_FOR(char *, strdup, const char *text)
 {
 	return fails() ? NULL : __real_strdup(text);
@@ -693,10 +706,12 @@ TEST(content_that_is_too_long_for_threads_is_unpacked)
 	pack_zstd(&packed, content(400000), 400000);
 	pack_zstd(&packed, content(1000), 1000);
 	elsewhere = 0;
+	longest = 0;
 	assert_int_equal(unpack(IMAGE_PACKING_ZSTD, &packed, &way, &result), 0);
 	assert_int_equal(result.length, 402000);
 	assert_memory_equal(result.data + 1000, content(400000), 400000);
 	assert_true(elsewhere > 0);
+	assert_true(longest > 200000 && longest <= 300000);
 }
 
 /* unpack() compares the messages. */

@@ -12,6 +12,8 @@
 
 #define MAX_VALUE 4096
 #define DEFAULT_REGION "us-east-1"
+/* It is a label of a host's name: RFC 1035. */
+#define MAX_REGION 63
 
 /* An empty value is not set. */
 struct settings {
@@ -231,10 +233,12 @@ read_settings(
 					 : "aws_access_key_id");
 	if (!settings->region[0])
 		set(settings->region, DEFAULT_REGION);
-	if (settings->region[strspn(
-		    settings->region, "abcdefghijklmnopqrstuvwxyz0123456789-")])
+	size_t length = strlen(settings->region);
+	if (length > MAX_REGION ||
+		strspn(settings->region,
+			"abcdefghijklmnopqrstuvwxyz0123456789-") < length)
 		return image_fail(err, name, -EINVAL,
-			"'%s' is not a region of AWS", settings->region);
+			"'%.100s' is not a region of AWS", settings->region);
 	return 0;
 }
 
@@ -267,7 +271,8 @@ make_url(const struct settings *settings, const char *bucket, size_t length,
 	const char *key)
 {
 	size_t end = strlen(settings->endpoint);
-	size_t size = end + length + 3 * strlen(key) + 128;
+	size_t size =
+		end + length + strlen(settings->region) + 3 * strlen(key) + 128;
 	char *url = malloc(size);
 	int used;
 
