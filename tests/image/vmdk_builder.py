@@ -59,6 +59,10 @@ class Builder:
         self.pack = None
         # with a marker in front of each table
         self.order = sorted
+        # called with the tables before they are written
+        self.change_table = lambda index, table: table
+        # what comes in front of the footer
+        self.extra = b""
         # what the end of the file is cut by
         self.cut = 0
         self.tail = b""
@@ -132,7 +136,7 @@ class Builder:
             if self.footer:
                 out += marker(4, 1)
             directory[table] = len(out) // SECTOR
-            out += tables[table]
+            out += self.change_table(table, tables[table])
         for table in self.tables_of({}):
             if not directory[table]:
                 directory[table] = len(out) // SECTOR
@@ -143,6 +147,7 @@ class Builder:
             out += marker(-(-4 * len(directory) // SECTOR), 2)
         gd = len(out) // SECTOR
         out += sectors(struct.pack(f"<{len(directory)}I", *directory))
+        out += self.extra
         if self.footer:
             out += marker(1, 3)
             out += self.pack_header(self.fields(gd, self.footer_fields))

@@ -183,7 +183,7 @@ vmdk_check(struct image_store *store, struct image_verdict *verdict,
 	struct image_source *source;
 	struct check k = {.used = NULL};
 
-	int rc = vmdk_open_source(store, &how, &source, err);
+	int rc = vmdk_open_source(store, &how, true, &source, err);
 	if (rc == 0) {
 		k.v = vmdk_source(source);
 		k.extent = k.v->extents;

@@ -70,7 +70,7 @@ load_sparse(struct vmdk_extent *e, struct image_error *err)
 {
 	uint64_t sectors = (e->end - e->begin) / VMDK_SECTOR;
 
-	int rc = vmdk_read_header(e->store, &e->header, err);
+	int rc = vmdk_read_header(e->store, true, &e->header, err);
 	if (rc == 0 && e->header.capacity != sectors)
 		rc = image_fail(err, e->store->name, -EINVAL,
 			"has %" PRIu64 " sectors, and the extent of its "

@@ -175,8 +175,8 @@ vmdk_parse_footer(const unsigned char *raw, const char *name,
 }
 
 int
-vmdk_read_header(struct image_store *store, struct vmdk_header *header,
-	struct image_error *err)
+vmdk_read_header(struct image_store *store, bool whole,
+	struct vmdk_header *header, struct image_error *err)
 {
 	unsigned char raw[3 * VMDK_SECTOR] = {0};
 	uint64_t reached;
@@ -190,8 +190,7 @@ vmdk_read_header(struct image_store *store, struct vmdk_header *header,
 		rc = image_store_read(store, 0, raw, VMDK_SECTOR, err);
 	if (rc == 0)
 		rc = vmdk_parse_header(raw, store->name, header, err);
-	if (rc < 0 || !header->at_end || store->size == IMAGE_SIZE_UNKNOWN ||
-		store->forward)
+	if (rc < 0 || !header->at_end || !whole)
 		return rc;
 	if (store->size < 4 * (uint64_t)VMDK_SECTOR)
 		return image_fail(err, store->name, -EINVAL,

@@ -77,16 +77,20 @@ vmdk_extent(struct image_source *source, uint64_t offset, uint64_t length,
 	/* Offsets are those of one file. */
 	if (store == source->data)
 		extent->host = run.host;
-	return extent->compressed ? join_packed(v, length, extent, &run, err)
-				  : 0;
+	/* The markers of a stream are followed no farther than needed. */
+	return extent->compressed && !v->walk
+		       ? join_packed(v, length, extent, &run, err)
+		       : 0;
 }
 
 static int
 vmdk_unchanged(struct image_source *source, struct image_error *err)
 {
 	struct vmdk_source *v = vmdk_source(source);
-	int rc = image_store_unchanged(source->store, err);
+	int rc = v->walk ? vmdk_walk_finish(v->walk, err) : 0;
 
+	if (rc == 0)
+		rc = image_store_unchanged(source->store, err);
 	for (size_t i = 0; rc == 0 && i < v->count; i++)
 		if (v->extents[i].store && v->extents[i].store != source->store)
 			rc = image_store_unchanged(v->extents[i].store, err);
@@ -150,6 +154,7 @@ vmdk_info(const struct image_source *source,
 void
 vmdk_free(struct vmdk_source *v)
 {
+	vmdk_walk_destroy(v->walk);
 	for (size_t i = 0; i < v->count; i++) {
 		if (v->extents[i].store != v->base.store)
 			image_store_close(v->extents[i].store);
@@ -248,7 +253,7 @@ check_embedded(const struct vmdk_source *v, struct image_error *err)
 }
 
 static int
-load_sparse(struct vmdk_source *v, struct image_error *err)
+load_sparse(struct vmdk_source *v, bool whole, struct image_error *err)
 {
 	struct vmdk_extent *e = calloc(1, sizeof(*e));
 	struct image_store *store = v->base.store;
@@ -258,7 +263,7 @@ load_sparse(struct vmdk_source *v, struct image_error *err)
 	v->extents = e;
 	v->count = 1;
 	e->store = store;
-	int rc = vmdk_read_header(store, &e->header, err);
+	int rc = vmdk_read_header(store, whole, &e->header, err);
 	if (rc < 0)
 		return rc;
 	const struct vmdk_header *h = &e->header;
@@ -273,14 +278,12 @@ load_sparse(struct vmdk_source *v, struct image_error *err)
 	if (rc == 0)
 		rc = check_embedded(v, err);
 	if (rc == 0 && h->at_end)
-		rc = image_fail(err, store->name, -ESPIPE,
-			"has its grain directory at its end, and comes as a "
-			"stream; write it to a file first");
+		return vmdk_walk_create(e, &v->walk, err);
 	return rc == 0 ? vmdk_load_directory(e, err) : rc;
 }
 
 static int
-load(struct vmdk_source *v, const struct image_open *how,
+load(struct vmdk_source *v, const struct image_open *how, bool whole,
 	struct image_error *err)
 {
 	struct image_store *store = v->base.store;
@@ -300,7 +303,7 @@ load(struct vmdk_source *v, const struct image_open *how,
 			"is a VMDK extent of the old kind COWD, which is not "
 			"supported");
 	if (!vmdk_is_descriptor(head, (size_t)reached))
-		return load_sparse(v, err);
+		return load_sparse(v, whole || !store->forward, err);
 	rc = read_descriptor(v, 0, VMDK_MAX_DESCRIPTOR, err);
 	if (rc == 0)
 		rc = vmdk_set_size(v, err);
@@ -329,7 +332,7 @@ inspected(struct vmdk_source *v, const struct image_open *how, int rc,
 
 int
 vmdk_open_source(struct image_store *store, const struct image_open *how,
-	struct image_source **out, struct image_error *err)
+	bool whole, struct image_source **out, struct image_error *err)
 {
 	struct vmdk_source *v = calloc(1, sizeof(*v));
 
@@ -344,7 +347,7 @@ vmdk_open_source(struct image_store *store, const struct image_open *how,
 			"is a VMDK image, which has no snapshot '%s'",
 			how->snapshot);
 	if (rc == 0)
-		rc = inspected(v, how, load(v, how, err), err);
+		rc = inspected(v, how, load(v, how, whole, err), err);
 	if (rc < 0) {
 		vmdk_free(v);
 		return rc;

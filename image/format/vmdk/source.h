@@ -30,6 +30,8 @@ struct vmdk_source {
 	struct vmdk_extent *extents;
 	/* grain tables */
 	struct qcow2_cache *cache;
+	/* NULL, or the grains of a stream with its tables at the end */
+	struct vmdk_walk *walk;
 	/* the size and the descriptor are known */
 	bool described;
 	/* only with image_open.inspect: the error of a read */
@@ -49,9 +51,12 @@ vmdk_grain(const struct vmdk_extent *e)
 	return UINT64_C(1) << e->header.grain_bits;
 }
 
-/* source.c: as image_format.open. */
+/*
+ * source.c: as image_format.open. whole: the bytes of the store can be read in
+ * any order, also those of a stream.
+ */
 int vmdk_open_source(struct image_store *store, const struct image_open *how,
-	struct image_source **out, struct image_error *err);
+	bool whole, struct image_source **out, struct image_error *err);
 /* source.c: free everything but the image's own store. */
 void vmdk_free(struct vmdk_source *v);
 
@@ -85,6 +90,19 @@ struct vmdk_run {
  */
 int vmdk_lookup(struct vmdk_source *v, uint64_t guest, uint64_t limit,
 	struct vmdk_run *run, struct image_error *err);
+
+/*
+ * walk.c: the grains of a stream by their markers. Any thread looks them up; a
+ * look-up reads the stream up to the grain. vmdk_walk_finish() reads it to its
+ * end, and fails if the tables there differ from the markers.
+ */
+int vmdk_walk_create(const struct vmdk_extent *extent, struct vmdk_walk **out,
+	struct image_error *err);
+/* NULL is allowed. */
+void vmdk_walk_destroy(struct vmdk_walk *walk);
+int vmdk_walk_lookup(struct vmdk_walk *walk, uint64_t at, uint64_t limit,
+	struct vmdk_run *run, struct image_error *err);
+int vmdk_walk_finish(struct vmdk_walk *walk, struct image_error *err);
 
 /* read.c: as image_source_ops.read. */
 int vmdk_read(struct image_source *source, struct image_scratch *scratch,

@@ -221,6 +221,8 @@ lookup_sparse(struct vmdk_source *v, const struct vmdk_extent *e, uint64_t at,
 	uint64_t index = at / (vmdk_grain(e) * e->header.entries);
 	struct qcow2_slice *slice;
 
+	if (v->walk)
+		return vmdk_walk_lookup(v->walk, at, limit, run, err);
 	if (!e->directory[index]) {
 		describe_gap(e, at, limit, run);
 		return 0;

@@ -10,11 +10,18 @@ vmdk_probe(const unsigned char *head, size_t length)
 	       vmdk_is_descriptor(head, length);
 }
 
+static int
+vmdk_open(struct image_store *store, const struct image_open *how,
+	struct image_source **out, struct image_error *err)
+{
+	return vmdk_open_source(store, how, false, out, err);
+}
+
 const struct image_format image_format_vmdk = {
 	.name = "vmdk",
 	.suffixes = ".vmdk",
 	.probe = vmdk_probe,
-	.open = vmdk_open_source,
+	.open = vmdk_open,
 	.check = vmdk_check,
 	.options = vmdk_options,
 	.set = vmdk_set,

@@ -106,12 +106,12 @@ int vmdk_parse_header(const unsigned char *raw, const char *name,
 	struct vmdk_header *header, struct image_error *err);
 
 /*
- * header.c: read the header, and the footer if the header refers to one. The
- * tables may lie past the end of the file. The footer of a stream is not read:
- * header->at_end remains true.
+ * header.c: read the header, and with `whole` the footer if the header refers
+ * to one; otherwise header->at_end remains true. The tables may lie past the
+ * end of the file.
  */
-int vmdk_read_header(struct image_store *store, struct vmdk_header *header,
-	struct image_error *err);
+int vmdk_read_header(struct image_store *store, bool whole,
+	struct vmdk_header *header, struct image_error *err);
 
 /*
  * header.c: check the footer, three sectors with its marker and the end of the

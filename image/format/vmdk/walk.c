@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Finds the grains of a streamOptimized image that comes as a stream. Its
+ * tables are behind the grains, but the marker of each grain has its place on
+ * the disk, and the grains are in the order of the disk. So the markers are
+ * followed as far as a reader needs, and a table of what they say is made. When
+ * the tables of the image come, they are compared with it: a program that reads
+ * the same bytes from a file sees the same disk.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include "format/vmdk/source.h"
+
+/* Most entries of a grain directory, and most tables: 4 bytes for each grain of
+ * a full file of 2 TiB. */
+#define MAX_DIRECTORY ((uint64_t)1 << 20)
+#define MAX_TABLES 65536
+
+#define WRITE_FIRST "; write it to a file first"
+
+/* A grain table of the image that came. */
+struct passed {
+	uint32_t sector;
+	/* equal to this table that was made by the markers */
+	uint32_t index;
+	/* NULL, or the entries of a table that is not equal to the one of the
+	 * last grain */
+	uint32_t *entries;
+};
+
+struct vmdk_walk {
+	pthread_mutex_t mutex;
+	const struct vmdk_extent *extent;
+	/* offset of the next marker */
+	uint64_t at;
+	/* grains before this one are known */
+	uint64_t known;
+	/* the footer came and was checked */
+	bool ended;
+	/* tables made by the markers; NULL: no grains */
+	uint32_t **tables;
+	uint64_t n_tables;
+	struct passed *passed;
+	uint64_t n_passed;
+	/* the grain directory of the image, and its offset */
+	uint32_t *directory;
+	uint64_t directory_at;
+	/* not 0: the first failure */
+	int rc;
+	struct image_error err;
+};
+
+struct marker {
+	uint64_t value;
+	uint32_t size;
+	uint32_t type;
+};
+
+static const char *
+name_of(const struct vmdk_walk *w)
+{
+	return w->extent->store->name;
+}
+
+static size_t
+table_bytes(const struct vmdk_walk *w)
+{
+	return w->extent->header.entries * sizeof(uint32_t);
+}
+
+static uint64_t
+align(uint64_t bytes)
+{
+	return (bytes + VMDK_SECTOR - 1) & ~(uint64_t)(VMDK_SECTOR - 1);
+}
+
+int
+vmdk_walk_create(const struct vmdk_extent *extent, struct vmdk_walk **out,
+	struct image_error *err)
+{
+	const struct vmdk_header *h = &extent->header;
+
+	*out = NULL;
+	if (!(h->flags & VMDK_COMPRESSED) || h->tables > MAX_DIRECTORY)
+		return image_fail(err, extent->store->name, -ESPIPE,
+			"has its grain directory at its end, and comes as a "
+			"stream" WRITE_FIRST);
+	struct vmdk_walk *w = calloc(1, sizeof(*w));
+	if (!w)
+		return image_no_memory(err);
+	pthread_mutex_init(&w->mutex, NULL);
+	w->extent = extent;
+	w->at = h->overhead;
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): a table of pointers */
+	w->tables = calloc((size_t)h->tables + 1, sizeof(*w->tables));
+	if (!w->tables) {
+		vmdk_walk_destroy(w);
+		return image_no_memory(err);
+	}
+	*out = w;
+	return 0;
+}
+
+void
+vmdk_walk_destroy(struct vmdk_walk *w)
+{
+	if (!w)
+		return;
+	for (uint64_t i = 0; w->tables && i < w->extent->header.tables; i++)
+		free(w->tables[i]);
+	for (uint64_t i = 0; i < w->n_passed; i++)
+		free(w->passed[i].entries);
+	free(w->tables);
+	free(w->passed);
+	free(w->directory);
+	pthread_mutex_destroy(&w->mutex);
+	free(w);
+}
+
+/* Check the marker of a grain. Sets *index to the number of the grain. */
+static int
+parse_grain(struct vmdk_walk *w, const struct marker *m, uint64_t *index)
+{
+	const struct vmdk_header *h = &w->extent->header;
+	uint64_t grain = vmdk_grain(w->extent) / VMDK_SECTOR;
+
+	if (m->value % grain != 0 || m->value >= h->capacity)
+		return image_fail(&w->err, name_of(w), -EINVAL,
+			"marker at sector %" PRIu64 " has disk sector %" PRIu64
+			", where no grain begins",
+			w->at / VMDK_SECTOR, m->value);
+	*index = m->value / grain;
+	if (*index < w->known)
+		return image_fail(&w->err, name_of(w), -ESPIPE,
+			"comes as a stream, and its grains are not in the "
+			"order of the disk" WRITE_FIRST);
+	if (w->at / VMDK_SECTOR > UINT32_MAX)
+		return image_fail(&w->err, name_of(w), -EINVAL,
+			"has a grain past 2 TiB of the file");
+	return 0;
+}
+
+static int
+add_grain(struct vmdk_walk *w, const struct marker *m)
+{
+	const struct vmdk_header *h = &w->extent->header;
+	uint64_t index = 0;
+
+	int rc = parse_grain(w, m, &index);
+	if (rc < 0)
+		return rc;
+	uint32_t **table = &w->tables[index / h->entries];
+	if (!*table) {
+		if (w->n_tables++ == MAX_TABLES)
+			return image_fail(&w->err, name_of(w), -EFBIG,
+				"comes as a stream, and has more than %d grain "
+				"tables" WRITE_FIRST,
+				MAX_TABLES);
+		*table = calloc(h->entries, sizeof(**table));
+		if (!*table)
+			return image_no_memory(&w->err);
+	}
+	(*table)[index % h->entries] = htole32((uint32_t)(w->at / VMDK_SECTOR));
+	w->known = index + 1;
+	w->at += align(VMDK_GRAIN_MARKER + (uint64_t)m->size);
+	return 0;
+}
+
+/* Read what follows a marker, at most `bytes` of its sectors, and pass it. */
+static int
+read_behind(struct vmdk_walk *w, const struct marker *m, const char *what,
+	void *to, size_t bytes)
+{
+	struct image_store *store = w->extent->store;
+	uint64_t length = align(bytes);
+
+	if (m->value != length / VMDK_SECTOR)
+		return image_fail(&w->err, name_of(w), -EINVAL,
+			"marker at sector %" PRIu64 " has a %s of %" PRIu64
+			" %s, not %" PRIu64,
+			w->at / VMDK_SECTOR, what, m->value,
+			image_plural(m->value, "sector", "sectors"),
+			length / VMDK_SECTOR);
+	int rc = image_store_read(
+		store, w->at + VMDK_SECTOR, to, bytes, &w->err);
+	if (rc == 0)
+		image_store_release(store, w->at, VMDK_SECTOR + length);
+	w->at += VMDK_SECTOR + length;
+	return rc;
+}
+
+/* A grain table of the image: it is expected behind its grains. */
+static int
+add_table(struct vmdk_walk *w, const struct marker *m)
+{
+	uint32_t entries[VMDK_TABLE_ENTRIES];
+	uint64_t last =
+		w->known ? (w->known - 1) / w->extent->header.entries : 0;
+	struct passed *p;
+
+	if (w->n_passed == 2 * (uint64_t)MAX_TABLES)
+		return image_fail(&w->err, name_of(w), -EFBIG,
+			"comes as a stream, and has more than %d grain "
+			"tables" WRITE_FIRST,
+			2 * MAX_TABLES);
+	if ((w->n_passed & (w->n_passed - 1)) == 0) {
+		uint64_t room = w->n_passed ? 2 * w->n_passed : 1;
+		p = realloc(w->passed, (size_t)room * sizeof(*p));
+		if (!p)
+			return image_no_memory(&w->err);
+		w->passed = p;
+	}
+	uint64_t sector = w->at / VMDK_SECTOR + 1;
+	int rc = read_behind(w, m, "grain table", entries, table_bytes(w));
+	if (rc < 0)
+		return rc;
+	p = &w->passed[w->n_passed];
+	*p = (struct passed){(uint32_t)sector, (uint32_t)last, NULL};
+	if (!w->tables[last] ||
+		memcmp(entries, w->tables[last], table_bytes(w)) != 0) {
+		p->entries = malloc(table_bytes(w));
+		if (!p->entries)
+			return image_no_memory(&w->err);
+		memcpy(p->entries, entries, table_bytes(w));
+	}
+	w->n_passed++;
+	return 0;
+}
+
+static int
+add_directory(struct vmdk_walk *w, const struct marker *m)
+{
+	size_t bytes = (size_t)w->extent->header.tables * sizeof(*w->directory);
+
+	if (w->directory)
+		return image_fail(&w->err, name_of(w), -EINVAL,
+			"marker at sector %" PRIu64
+			" has a second grain directory",
+			w->at / VMDK_SECTOR);
+	w->directory = malloc(bytes + 1);
+	if (!w->directory)
+		return image_no_memory(&w->err);
+	w->directory_at = w->at + VMDK_SECTOR;
+	return read_behind(w, m, "grain directory", w->directory, bytes);
+}
+
+/* Returns the table at a sector of the file, or NULL. */
+static const struct passed *
+find_passed(const struct vmdk_walk *w, uint32_t sector)
+{
+	uint64_t low = 0, high = w->n_passed;
+
+	while (low < high) {
+		uint64_t middle = low + (high - low) / 2;
+		if (w->passed[middle].sector == sector)
+			return &w->passed[middle];
+		if (w->passed[middle].sector < sector)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return NULL;
+}
+
+/* Returns whether the entry of the directory agrees with the markers. */
+static bool
+agrees(const struct vmdk_walk *w, uint64_t index)
+{
+	static const uint32_t zeros[VMDK_TABLE_ENTRIES];
+	const uint32_t *made = w->tables[index] ? w->tables[index] : zeros;
+	uint32_t sector = le32toh(w->directory[index]);
+
+	if (!sector)
+		return !w->tables[index];
+	const struct passed *p = find_passed(w, sector);
+	if (!p)
+		return false;
+	if (!p->entries)
+		return p->index == index;
+	return memcmp(p->entries, made, table_bytes(w)) == 0;
+}
+
+static int
+end(struct vmdk_walk *w)
+{
+	unsigned char raw[3 * VMDK_SECTOR];
+	struct image_store *store = w->extent->store;
+	struct vmdk_header header = w->extent->header;
+	uint64_t reached;
+
+	int rc = image_store_read(store, w->at, raw, sizeof(raw), &w->err);
+	if (rc == 0)
+		rc = vmdk_parse_footer(raw, name_of(w), &header, &w->err);
+	if (rc < 0)
+		return rc;
+	/* A disk without bytes has no directory. */
+	if (header.tables &&
+		(!w->directory || header.directory != w->directory_at))
+		return image_fail(&w->err, name_of(w), -EINVAL,
+			"gdOffset %" PRIu64
+			" of its footer is not that of the grain directory",
+			header.directory / VMDK_SECTOR);
+	for (uint64_t i = 0; i < header.tables; i++)
+		if (!agrees(w, i))
+			return image_fail(&w->err, name_of(w), -EINVAL,
+				"grain table %" PRIu64
+				" differs from the markers of the grains",
+				i);
+	rc = image_store_reach(
+		store, w->at + sizeof(raw), VMDK_SECTOR, &reached, &w->err);
+	if (rc == 0 && reached == VMDK_SECTOR)
+		rc = image_fail(&w->err, name_of(w), -EINVAL,
+			"has data behind the end of the stream at sector "
+			"%" PRIu64,
+			w->at / VMDK_SECTOR + 3);
+	if (rc == 0) {
+		w->ended = true;
+		w->known = UINT64_MAX;
+	}
+	return rc;
+}
+
+/* Follow one marker. */
+static int
+step(struct vmdk_walk *w)
+{
+	unsigned char raw[16];
+	struct marker m;
+
+	int rc = image_store_read(
+		w->extent->store, w->at, raw, sizeof(raw), &w->err);
+	if (rc < 0)
+		return rc;
+	m = (struct marker){
+		vmdk_get64(raw), vmdk_get32(raw + 8), vmdk_get32(raw + 12)};
+	if (m.size)
+		return add_grain(w, &m);
+	switch (m.type) {
+	case VMDK_GRAIN_TABLE:
+		return add_table(w, &m);
+	case VMDK_GRAIN_DIRECTORY:
+		return add_directory(w, &m);
+	case VMDK_FOOTER:
+		return end(w);
+	default:
+		return image_fail(&w->err, name_of(w), -EINVAL,
+			"marker at sector %" PRIu64 " has type %" PRIu32
+			" and no data",
+			w->at / VMDK_SECTOR, m.type);
+	}
+}
+
+/* Follow the markers until the grain is known. Called with the mutex. */
+static int
+advance(struct vmdk_walk *w, uint64_t grain, struct image_error *err)
+{
+	while (w->rc == 0 && w->known <= grain && !w->ended)
+		w->rc = step(w);
+	/* Grains that came before a failure are valid. */
+	if (w->rc == 0 || w->known > grain)
+		return 0;
+	*err = w->err;
+	return w->rc;
+}
+
+static uint32_t
+entry_of(const struct vmdk_walk *w, uint64_t grain)
+{
+	uint32_t entries = w->extent->header.entries;
+	const uint32_t *table = w->tables[grain / entries];
+
+	return table ? le32toh(table[grain % entries]) : 0;
+}
+
+int
+vmdk_walk_lookup(struct vmdk_walk *w, uint64_t at, uint64_t limit,
+	struct vmdk_run *run, struct image_error *err)
+{
+	const struct vmdk_header *h = &w->extent->header;
+	uint64_t grain = at >> h->grain_bits;
+	uint64_t end_at = at + limit, next = grain;
+
+	pthread_mutex_lock(&w->mutex);
+	int rc = advance(w, grain, err);
+	uint32_t entry = rc == 0 ? entry_of(w, grain) : 0;
+	run->kind = entry ? VMDK_PACKED : VMDK_HOLE;
+	run->host = (uint64_t)entry * VMDK_SECTOR;
+	/* A hole ends with the next grain that is known. */
+	do
+		next += !entry && !w->tables[next / h->entries]
+				? h->entries - next % h->entries
+				: 1;
+	while (rc == 0 && !entry && next < w->known &&
+		next << h->grain_bits < end_at && !entry_of(w, next));
+	pthread_mutex_unlock(&w->mutex);
+	if (next << h->grain_bits < end_at)
+		end_at = next << h->grain_bits;
+	run->length = end_at - at;
+	return rc;
+}
+
+int
+vmdk_walk_finish(struct vmdk_walk *w, struct image_error *err)
+{
+	pthread_mutex_lock(&w->mutex);
+	int rc = advance(w, UINT64_MAX - 1, err);
+	pthread_mutex_unlock(&w->mutex);
+	return rc;
+}

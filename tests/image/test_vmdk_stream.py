@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""streamOptimized images through a pipe: by their markers, in one pass, and
+not one byte otherwise than from a file."""
+import os
+import random
+import struct
+import subprocess
+import zlib
+
+import pytest
+
+import qemu
+from qemu import KI, MI, SECTOR
+from vmdk_builder import ENTRIES, GRAIN, Builder, marker
+
+COVERED = ENTRIES * GRAIN * SECTOR
+DATA = b"data" * (GRAIN * SECTOR // 4)
+
+
+def piped(call, image, *words):
+    """Run the command with the image on its stdin, through a pipe."""
+    with open(image, "rb") as file, subprocess.Popen(
+            ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
+        return call(*words, stdin=cat.stdout)
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "5"])
+@pytest.mark.parametrize("size", [0, 1, 64 * KI, 70 * MI + 1])
+def test_what_we_wrote_is_read_from_a_pipe(hone, work, size, threads):
+    raw, image = work / "disk.raw", work / "disk.vmdk"
+    qemu.pattern_file(raw, size, 3)
+    hone.ok("convert", "-q", raw, image)
+    os.truncate(raw, -(-size // SECTOR) * SECTOR)
+    out = work / "out.raw"
+    piped(hone.ok, image, "convert", "-q", "--threads", threads, "-O", "raw",
+          "-", out)
+    assert qemu.first_difference(raw, out) is None
+    assert out.stat().st_size == raw.stat().st_size
+    one = piped(hone.ok, image, "digest", "-").stdout.split()[0]
+    assert one == hone.ok("digest", raw, "-f", "raw").stdout.split()[0]
+    piped(hone.ok, image, "compare", "-", "-F", "raw", raw)
+    there = hone.ok("map", image).stdout
+    here = piped(hone.ok, image, "map", "-").stdout
+    # "data SIZE, zero SIZE, hole SIZE", or nothing
+    assert there.split()[-9:] == here.split()[-9:]
+
+
+def test_no_scratch_space_is_needed(hone, work):
+    """More bytes than fit in memory pass; the tables are behind them."""
+    raw, image = work / "disk.raw", work / "disk.vmdk"
+    rng = random.Random(1)
+    with open(raw, "wb") as file:
+        for _ in range(90):
+            file.write(rng.randbytes(MI))
+    hone.ok("convert", "-q", "--level", "1", raw, image)
+    out = work / "out.raw"
+    piped(hone.ok, image, "convert", "-q", "--scratch", work / "none", "-O",
+          "raw", "-", out)
+    assert qemu.first_difference(raw, out) is None
+
+
+def built():
+    """A disk of three tables, the second without grains."""
+    image = Builder(3 * ENTRIES * GRAIN, True, True)
+    image.grains = {0: DATA, 7: DATA, 511: DATA, 1024: DATA, 1535: DATA}
+    return image
+
+
+def test_gaps_of_tables_and_grains(hone, work):
+    image = built().write(work / "disk.vmdk")
+    piped(hone.ok, image, "compare", "-", image)
+    out = work / "out.qcow2"
+    piped(hone.ok, image, "convert", "-q", "-", out)
+    qemu.img("compare", "-f", "vmdk", "-F", "qcow2", image, out)
+
+
+def swapped(image):
+    """Grains that are not in the order of the disk."""
+    image.order = lambda grains: [7, 0, 511, 1024, 1535]
+
+
+def first_entry(image):
+    """A table that has another grain at the beginning."""
+    image.change_table = lambda index, table: table[4:] + table[:4]
+
+
+def missing_grain(image):
+    """A table that does not have one of its grains."""
+    image.change_table = lambda index, table: bytes(4) + table[4:]
+
+
+def other_place(image):
+    """A table whose first grain is the second."""
+    image.change_table = lambda index, table: table[28:32] + table[4:]
+
+
+def directory(index, sector):
+    """An entry of the directory."""
+    def change(image):
+        image.directory = {index: sector}
+    return change
+
+
+def member(name, value):
+    """Any member of the builder."""
+    def change(image):
+        setattr(image, name, value)
+    return change
+
+
+def of_grain(number, size):
+    """A marker in front of the footer."""
+    return struct.pack("<QI", number, size).ljust(SECTOR, b"\0")
+
+
+HOSTILE = {
+    "swapped": (swapped, "grains are not in the order of the disk; write it "
+                "to a file first"),
+    "first_entry": (first_entry, "grain table 0 differs from the markers"),
+    "missing_grain": (missing_grain, "grain table 0 differs from the mark"),
+    "other_place": (other_place, "grain table 0 differs from the markers"),
+    "no_table": (directory(0, 0), "grain table 0 differs from the markers"),
+    "table_of_none": (directory(1, 128), "grain table 1 differs from the"),
+    "table_past_end": (directory(2, 1 << 31), "grain table 2 differs from"),
+    "footer": (member("footer_fields", {"gd": 130}),
+               "gdOffset 130 of its footer is not that of the grain"),
+    "other_disk": (member("footer_fields", {"capacity": 1}),
+                   "its header and its footer describe different disks"),
+    "cut": (member("cut", SECTOR), "it ends at offset"),
+    "cut_more": (member("cut", 4 * SECTOR), "it ends at offset"),
+    "behind": (member("tail", bytes(SECTOR)),
+               "has data behind the end of the stream"),
+    "end": (member("extra", marker(0, 0)), "has type 0 and no data"),
+    "unknown": (member("extra", marker(0, 9)), "has type 9 and no data"),
+    "directory_twice": (member("extra", marker(1, 2) + bytes(SECTOR)),
+                        "has a second grain directory"),
+    "long_table": (member("extra", marker(5, 1) + bytes(5 * SECTOR)),
+                   "has a grain table of 5 sectors, not 4"),
+    "endless_table": (member("extra", marker((1 << 64) - 1, 1)),
+                      "of 18446744073709551615 sectors, not 4"),
+    "grain_past_end": (member("extra", of_grain(1 << 40, 5)),
+                       "has disk sector 1099511627776, where no grain"),
+    "grain_between": (member("extra", of_grain(3 * 512 * GRAIN - 1, 5)),
+                      "has disk sector 196607, where no grain begins"),
+    "grain_twice": (member("extra", of_grain(1535 * GRAIN, 5)),
+                    "grains are not in the order of the disk"),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_stream(hone, work, name):
+    change, part = HOSTILE[name]
+    image = built()
+    change(image)
+    path, out = image.write(work / "disk.vmdk"), work / "out.raw"
+    for words in (["convert", "-O", "raw", "-", out], ["map", "-"],
+                  ["digest", "-"]):
+        done = piped(hone.run, path, *words)
+        said = done.stderr.decode()
+        assert done.returncode == 1 and part in said, (words, said)
+        assert said.startswith("hone: ") and said.count("\n") == 1
+    assert not out.exists()
+
+
+def test_what_a_stream_cannot_have_is_refused(hone, work):
+    """Plain grains with the tables at the end, and a huge directory."""
+    image = Builder(footer=True)
+    image.grains = {0: DATA}
+    path = image.write(work / "disk.vmdk")
+    line = piped(hone.fails, path, "map", "-")
+    assert "has its grain directory at its end, and comes as a stream" in line
+    image = Builder(packed=True, footer=True)
+    image.header = {"capacity": ENTRIES * GRAIN * ((1 << 20) + 1)}
+    line = piped(hone.fails, image.write(path), "map", "-")
+    assert "has its grain directory at its end, and comes as a stream" in line
+
+
+def test_the_tables_of_a_stream_are_bounded(hone, work):
+    """A sector of the file can need a table of 2 KiB."""
+    count = 65537
+    path = work / "disk.vmdk"
+    image = Builder(count * 16, True, True)
+    image.header = {"entries": 2, "grain": 8}
+    grain = zlib.compress(b"x" * 8 * SECTOR)
+    with open(path, "wb") as file:
+        file.write(image.build()[:128 * SECTOR])
+        for index in range(count):
+            file.write((struct.pack("<QI", index * 16, len(grain)) + grain)
+                       .ljust(SECTOR, b"\0"))
+    line = piped(hone.fails, path, "digest", "-")
+    assert "has more than 65536 grain tables; write it to a file" in line
