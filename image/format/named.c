@@ -10,8 +10,9 @@
 #define NAME "%.200s"
 
 /*
- * Fail if the name begins with a protocol, such as "json:{...}" or "nbd:...".
- * The rule is QEMU's: a colon before the first slash.
+ * Fail if the name is that of no file here. It may begin with a protocol, such
+ * as "json:{...}" or "nbd:...". The rule is QEMU's: a colon before the first
+ * slash.
  */
 static int
 parse_path(const struct image_store *image, const char *field, const char *name,
@@ -19,12 +20,20 @@ parse_path(const struct image_store *image, const char *field, const char *name,
 {
 	size_t n = strcspn(name, ":/");
 
-	if (name[n] != ':')
-		return 0;
-	return image_fail(err, image->name, -EPERM,
-		"its %s '" NAME
-		"' begins with a protocol; only file names are allowed",
-		field, name);
+	if (name[n] == ':')
+		return image_fail(err, image->name, -EPERM,
+			"its %s '" NAME
+			"' begins with a protocol; only file names are allowed",
+			field, name);
+	/* Its directory is one of a server. */
+	if (name[0] != '/' && image_is_address(image->name))
+		return image_fail(err, image->name, -EPERM,
+			"its %s '" NAME
+			"' lies on the server, and an image names files of "
+			"this machine only: copy both files, then read the "
+			"copy",
+			field, name);
+	return 0;
 }
 
 /* A name is relative to the directory of the image that contains the name. */

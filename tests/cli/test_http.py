@@ -507,6 +507,19 @@ def test_an_address_without_a_path_shows_no_password(web, work, digests):
                     "of digests could have")
 
 
+def test_a_backing_file_of_a_server_is_not_opened(web, work, out, qemu_img):
+    top = work / "top.qcow2"
+    assert qemu_img("create", "-f", "qcow2", "-u", "-b", "base.raw", "-F",
+                    "raw", str(top), "1M")[0] == 0
+    with Server(top.read_bytes()) as server:
+        url = server.url("/top.qcow2")
+        said = web.fails("convert", "--allow-backing", work, url, out / "d")
+    assert said == (
+        f"hone: {url}: its backing_file 'base.raw' lies on the server, and an "
+        "image names files of this machine only: copy both files, then read "
+        "the copy")
+
+
 def test_a_scheme_may_have_upper_case(web, out):
     with Server(images.noise(2 * BLOCK)) as server:
         url = server.url().replace("http:", "HTTP:")
