@@ -228,6 +228,7 @@ compare('an array that an answer has first', [new Data('x', [$shared]), new Data
 $plain = (object)['name' => 'plain', 'of' => $inner];
 compare('an object that an answer has first', [new Data('x', [$plain, new stdClass()]), new Data('y'), [$plain, new stdClass()]]);
 compare('an object that an answer has second', [[$plain], new Data('x', $plain)]);
+compare('below an object', [new stdClass(), (object)['of' => new Data('below')]]);
 $list = range(1, 50);
 compare('a list', new Calls('list', fn() => $list));
 compare('an enum', new Calls('enum', fn() => [Suit::Hearts]));
@@ -388,6 +389,9 @@ an object that an answer has second: objects
   unserialize list: name,of,7 NULL
   unserialize inner: name,of,7 array
   unserialize x: name,of,7 stdClass plain
+below an object: objects
+  serialize below
+  unserialize below: name,of,7 NULL
 a list: objects
   serialize list
   unserialize

@@ -307,8 +307,17 @@ static zend_never_inline void
 learn_class(struct php_hone_builder *builder, struct php_hone_class *known,
 	const zend_class_entry *class)
 {
+	if (known->class != NULL && known->build == builder->build) {
+		const zval *node = php_hone_record_elements(
+			(zend_array *)(builder->arrays.bytes + known->node),
+			HT_MIN_MASK);
+		php_hone_shared_put(builder, known->class,
+			(size_t)node[PHP_HONE_NODE_SHAPE].value.lval);
+		builder->replaced = builder->build;
+	}
+	free(known->image);
+	memset(known, 0, sizeof(*known));
 	known->class = class;
-	known->build = 0;
 	known->kind = php_hone_class_kind(class);
 	known->loose = class->default_properties_count == 0 &&
 		       php_hone_class_is_loose(class);
@@ -960,12 +969,76 @@ put_name(struct php_hone_builder *builder, zval *to, const zend_string *name)
 	set_type(to, IS_STRING, 0);
 }
 
+/* Put the image of a shape. Returns false if there is none. */
+static bool
+put_image(struct php_hone_builder *builder, const struct php_hone_class *known)
+{
+	struct php_hone_buffer *arrays = &builder->arrays;
+	struct php_hone_buffer *strings = &builder->strings;
+	uint32_t n;
+	zval *to;
+
+	if (known->image == NULL ||
+		!php_hone_buffer_reserve(arrays, known->image_arrays) ||
+		!php_hone_buffer_reserve(strings, known->image_strings))
+		return false;
+	memcpy(arrays->bytes + arrays->used, known->image, known->image_arrays);
+	memcpy(strings->bytes + strings->used,
+		known->image + known->image_arrays, known->image_strings);
+	to = elements_at(builder, arrays->used);
+	n = ((zend_array *)(arrays->bytes + arrays->used))->nNumUsed;
+	to[PHP_HONE_SHAPE_CLASS].value.lval += (zend_long)strings->used;
+	to[PHP_HONE_SHAPE_NUMBER].value.lval = builder->n_shapes++;
+	for (uint32_t i = PHP_HONE_SHAPE_HEAD; i < n; i++)
+		to[i].value.lval += (zend_long)strings->used;
+	arrays->used += known->image_arrays;
+	strings->used += known->image_strings;
+	return true;
+}
+
+/* Keep the image of a shape whose strings the data did not have before. */
+static void
+keep_image(struct php_hone_builder *builder, struct php_hone_class *known,
+	size_t record, size_t strings)
+{
+	const zval *of = elements_at(builder, record);
+	uint32_t n = known->class->default_properties_count;
+	size_t size = builder->strings.used - strings, names = 0;
+	zval *to;
+
+	for (uint32_t i = 0; i < n; i++)
+		names += php_hone_string_size(
+			ZSTR_LEN(known->class->properties_info_table[i]->name));
+	names += php_hone_string_size(ZSTR_LEN(known->class->name));
+	if (size != names)
+		return;
+	known->image_arrays = (uint32_t)(builder->arrays.used - record);
+	known->image_strings = (uint32_t)size;
+	known->image = malloc(known->image_arrays + size);
+	if (known->image == NULL)
+		return;
+	memcpy(known->image, builder->arrays.bytes + record,
+		known->image_arrays);
+	memcpy(known->image + known->image_arrays,
+		builder->strings.bytes + strings, size);
+	to = php_hone_record_elements((zend_array *)known->image, HT_MIN_MASK);
+	to[PHP_HONE_SHAPE_CLASS].value.lval =
+		of[0].value.lval - (zend_long)strings;
+	for (uint32_t i = PHP_HONE_SHAPE_HEAD; i < PHP_HONE_SHAPE_HEAD + n; i++)
+		to[i].value.lval -= (zend_long)strings;
+}
+
 static void
 put_shape(struct php_hone_builder *builder, const zend_class_entry *class,
 	uint32_t kind, uint32_t n)
 {
-	zval *elements = begin_list(builder, PHP_HONE_SHAPE_HEAD + n);
+	struct php_hone_class *known = builder->next_class;
+	size_t record = builder->arrays.used, strings = builder->strings.used;
+	zval *elements;
 
+	if (put_image(builder, known))
+		return;
+	elements = begin_list(builder, PHP_HONE_SHAPE_HEAD + n);
 	if (elements == NULL)
 		return;
 	put_name(builder, &elements[PHP_HONE_SHAPE_CLASS], class->name);
@@ -975,6 +1048,9 @@ put_shape(struct php_hone_builder *builder, const zend_class_entry *class,
 	for (uint32_t i = 0; i < n; i++)
 		put_name(builder, &elements[PHP_HONE_SHAPE_HEAD + i],
 			class->properties_info_table[i]->name);
+	if (known->shapes++ == 1 && kind != PHP_HONE_KIND_DATA &&
+		builder->refused == NULL)
+		keep_image(builder, known, record, strings);
 }
 
 static void
@@ -1036,13 +1112,14 @@ shape_of(struct php_hone_builder *builder, const struct node *node)
 	struct php_hone_class *class = builder->next_class;
 	size_t shape;
 
-	/* The table of shared arrays also has classes, by their address. */
-	if (!php_hone_shared_find(builder, (const void *)ce, &shape)) {
-		shape = builder->arrays.used;
-		if (builder->refused == NULL)
-			put_shape(builder, ce, node->kind, node->declared);
-	}
 	class->build = builder->build;
+	/* The table of shared arrays has the classes that lost their place. */
+	if (UNEXPECTED(builder->replaced == builder->build) &&
+		php_hone_shared_find(builder, (const void *)ce, &shape))
+		return shape;
+	shape = builder->arrays.used;
+	if (builder->refused == NULL)
+		put_shape(builder, ce, node->kind, node->declared);
 	return shape;
 }
 
@@ -1373,7 +1450,8 @@ begin_build(struct php_hone_builder *builder)
 		memset(builder->repeated, 0, sizeof(builder->repeated));
 		memset(builder->equal, 0, sizeof(builder->equal));
 		memset(builder->like, 0, sizeof(builder->like));
-		memset(builder->classes, 0, sizeof(builder->classes));
+		for (unsigned i = 0; i < PHP_HONE_CLASSES; i++)
+			builder->classes[i].build = 0;
 		if (builder->shared != NULL)
 			memset(builder->shared, 0,
 				builder->shared_room *

@@ -42,6 +42,8 @@ php_hone_builder_trim(struct php_hone_builder *builder, size_t keep)
 	trim_buffer(&builder->paths, keep);
 	trim_buffer(&builder->calls, keep);
 	/* The next request has other classes at the same addresses. */
+	for (unsigned i = 0; i < PHP_HONE_CLASSES; i++)
+		free(builder->classes[i].image);
 	memset(builder->classes, 0, sizeof(builder->classes));
 	if (builder->shared_room * sizeof(*builder->shared) > keep) {
 		free(builder->shared);
@@ -114,9 +116,10 @@ grow_shared(struct php_hone_builder *builder)
 	return true;
 }
 
-bool
-php_hone_shared_find(
-	struct php_hone_builder *builder, const zend_array *array, size_t *at)
+/* Returns true, and sets *at, if the address is in the table. Otherwise enters
+ * the address, for *at. */
+static zend_always_inline bool
+find_or_enter(struct php_hone_builder *builder, const void *address, size_t *at)
 {
 	struct php_hone_shared *entry;
 
@@ -125,16 +128,31 @@ php_hone_shared_find(
 		builder->refused = PHP_HONE_NO_MEMORY;
 		return false;
 	}
-	entry = entry_of(builder, array);
+	entry = entry_of(builder, address);
 	if (entry->build == builder->build) {
 		*at = (size_t)entry->at * 8;
 		return true;
 	}
-	entry->array = array;
+	entry->array = address;
 	entry->build = builder->build;
-	entry->at = (uint32_t)(builder->arrays.used / 8);
+	entry->at = (uint32_t)(*at / 8);
 	builder->n_shared++;
 	return false;
+}
+
+bool
+php_hone_shared_find(
+	struct php_hone_builder *builder, const zend_array *array, size_t *at)
+{
+	*at = builder->arrays.used;
+	return find_or_enter(builder, array, at);
+}
+
+void
+php_hone_shared_put(
+	struct php_hone_builder *builder, const void *class, size_t at)
+{
+	find_or_enter(builder, class, &at);
 }
 
 /* PHP uses the handles of freed objects again, so that the largest one is near

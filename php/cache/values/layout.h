@@ -98,6 +98,10 @@ php_hone_buffer_reserve(struct php_hone_buffer *buffer, size_t size)
 bool php_hone_shared_find(
 	struct php_hone_builder *builder, const zend_array *array, size_t *at);
 
+/* Enter a class whose shape begins at `at`. */
+void php_hone_shared_put(
+	struct php_hone_builder *builder, const void *class, size_t at);
+
 /* Make builder->numbered longer than `handle`. On failure, returns false and
  * sets builder->refused. */
 bool php_hone_numbered_grow(struct php_hone_builder *builder, uint32_t handle);

@@ -74,15 +74,22 @@ move_buckets(
 	}
 }
 
-/* Copy the record at `from` to `to`, with pointers for readers at `view`. */
-static zend_always_inline void
+/* Copy the record at `from` to `to`, with pointers for readers at `view`.
+ * Returns its size. */
+static zend_always_inline size_t
 move_record(const zend_array *from, zend_array *to, const zend_array *view,
 	const struct moved *moved)
 {
-	size_t index = HT_HASH_SIZE(from->nTableMask);
+	/* Read before `to` is written, which might be the same memory to a
+	 * compiler. */
+	uint32_t mask = from->nTableMask, n = from->nNumUsed;
+	bool packed = HT_IS_PACKED(from);
+	size_t index = HT_HASH_SIZE(mask);
+	const void *elements = php_hone_record_elements(from, mask);
+	void *copies = php_hone_record_elements(to, mask);
 
 	memcpy(to, from, sizeof(*to));
-	to->arData = php_hone_record_elements(view, from->nTableMask);
+	to->arData = php_hone_record_elements(view, mask);
 	/* A copy of a constant size is faster. Half of all arrays have at most
 	 * 8 elements. */
 	if (index == 8)
@@ -91,14 +98,11 @@ move_record(const zend_array *from, zend_array *to, const zend_array *view,
 		memcpy(to + 1, from + 1, 64);
 	else
 		memcpy(to + 1, from + 1, index);
-	if (HT_IS_PACKED(from))
-		move_packed(php_hone_record_elements(from, from->nTableMask),
-			php_hone_record_elements(to, from->nTableMask),
-			from->nNumUsed, moved);
+	if (packed)
+		move_packed(elements, copies, n, moved);
 	else
-		move_buckets(php_hone_record_elements(from, from->nTableMask),
-			php_hone_record_elements(to, from->nTableMask),
-			from->nNumUsed, moved);
+		move_buckets(elements, copies, n, moved);
+	return php_hone_record_size(mask, n, packed);
 }
 
 /* Returns the size of the arrays at `from`, in bytes. */
@@ -108,12 +112,10 @@ move_arrays(const unsigned char *from, size_t size, unsigned char *to,
 {
 	size_t at = 0;
 
-	while (at < size && php_hone_is_record(from + at)) {
-		const zend_array *record = (const zend_array *)(from + at);
-		move_record(record, (zend_array *)(to + at),
+	while (at < size && php_hone_is_record(from + at))
+		at += move_record((const zend_array *)(from + at),
+			(zend_array *)(to + at),
 			(const zend_array *)(view + at), moved);
-		at += php_hone_record_bytes(record);
-	}
 	return at;
 }
 

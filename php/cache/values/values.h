@@ -98,6 +98,10 @@ struct php_hone_class {
 	bool loose;     /* all properties of its objects are dynamic */
 	uint32_t build; /* of builder.build; any other one: no node yet */
 	size_t node;    /* the offset of a node of the class */
+	/* its shape and the strings of the shape, from the second value on */
+	unsigned char *image;
+	uint32_t image_arrays, image_strings; /* bytes */
+	uint32_t shapes;                      /* that were built */
 };
 
 /*
@@ -197,6 +201,7 @@ struct php_hone_builder {
 	uint32_t looks; /* look-ups by hash until they end */
 	uint32_t armed; /* becomes `looks` at the first array in the value */
 	struct php_hone_class classes[PHP_HONE_CLASSES]; /* of this request */
+	uint32_t replaced; /* the build in which a class lost its place */
 	struct php_hone_like like[PHP_HONE_LIKES];
 	struct php_hone_date date;
 };
