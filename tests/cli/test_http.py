@@ -370,6 +370,41 @@ def test_a_lost_connection_without_ranges_is_the_end(web, out):
         assert len(server.requests) == 1
 
 
+def lost(handler, request, etag='"one"', more=0):
+    """The whole file, whose connection is lost a MiB later each time."""
+    content = handler.server.content
+    handler.head(200, {"ETag": etag}, len(content) + more)
+    handler.send(content[:(request.number + 1) * MI + 77])
+    return handler.hang_up()
+
+
+@pytest.mark.parametrize("size", [3 * MI, 6 * MI])
+def test_a_file_without_ranges_comes_again(web, out, size):
+    """Up to the byte that is missing, its bytes are skipped."""
+    with Server(images.noise(size), lost) as server:
+        web.copies(server, out)
+        assert len(server.requests) == size // MI
+
+
+def test_a_file_without_ranges_comes_again_five_times(web, out):
+    with Server(images.noise(20 * MI), lost) as server:
+        said = web.refuses(server, out, code=4)
+        assert "ended its answer at offset 6291533, before the end of the " \
+            "file" in said
+        assert len(server.requests) == 6
+
+
+@pytest.mark.parametrize("change, what", [
+    ({"etag": '"two"'}, "its ETag"), ({"etag": None}, "its ETag"),
+    ({"more": 1}, "its length")], ids=str)
+def test_another_file_that_comes_again(web, out, change, what):
+    with Server(images.noise(3 * MI), lambda handler, request: lost(
+            handler, request, **(change if request.number else {}))) as server:
+        said = web.refuses(server, out)
+        assert f"changed while it was read: {what} is another one" in said
+        assert len(server.requests) == 2
+
+
 @pytest.mark.parametrize("length", [BLOCK - 1, BLOCK, BLOCK + 1])
 def test_a_stream_that_is_lost_at_the_end_of_a_block(web, out, length):
     def answer(handler, request):

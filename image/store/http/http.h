@@ -133,6 +133,8 @@ struct http_transfer {
 	struct http_answer answer;
 	enum http_verdict verdict;
 	uint64_t discarded;
+	/* bytes of a whole file that came with an answer before */
+	uint64_t skip;
 	/* "0-131071" */
 	char range[48];
 	/* the whole file is requested */

@@ -186,9 +186,29 @@ judge_range(struct http_transfer *t)
 	return HTTP_TAKE;
 }
 
+/* The file once more, after a lost connection: the bytes that came are skipped.
+ */
+static enum http_verdict
+judge_again(struct http_transfer *t)
+{
+	const struct http_answer *first = &t->http->first;
+	const char *differs = http_answer_differs(first, &t->answer);
+
+	if (!differs && t->answer.length != first->length)
+		differs = "its length";
+	if (differs)
+		return fail(t, -EIO,
+			"changed while it was read: %s is another one",
+			differs);
+	t->skip = t->at;
+	return HTTP_TAKE;
+}
+
 static enum http_verdict
 judge_whole(struct http_transfer *t)
 {
+	if (t->http->ring.data)
+		return judge_again(t);
 	if (t->http->open)
 		return fail(t, -EPROTO,
 			"the server answered with the whole file in place of a "
@@ -320,6 +340,21 @@ fill(struct http_transfer *t, const char *data, size_t length)
 	return length;
 }
 
+/* Take bytes of the whole file. */
+static size_t
+put(struct http_transfer *t, const char *data, size_t length)
+{
+	size_t skip = t->skip < length ? (size_t)t->skip : length;
+
+	/* libcurl offers all of them again after a pause. */
+	if (length > skip &&
+		!http_ring_put(t->http, data + skip, length - skip))
+		return CURL_WRITEFUNC_PAUSE;
+	t->skip -= skip;
+	t->at += length - skip;
+	return length;
+}
+
 /* Returns another number than length to end the request. */
 static size_t
 on_body(char *data, size_t size, size_t n, void *opaque)
@@ -327,12 +362,8 @@ on_body(char *data, size_t size, size_t n, void *opaque)
 	struct http_transfer *t = opaque;
 	size_t length = size * n;
 
-	if (t->verdict == HTTP_TAKE && t->whole) {
-		if (!http_ring_put(t->http, data, length))
-			return CURL_WRITEFUNC_PAUSE;
-		t->at += length;
-		return length;
-	}
+	if (t->verdict == HTTP_TAKE && t->whole)
+		return put(t, data, length);
 	if (t->verdict != HTTP_TAKE || t->answer.status == 416) {
 		t->discarded += length;
 		return t->discarded <= MAX_PAGE ? length : 0;
@@ -465,7 +496,8 @@ try_again(struct http_transfer *t, unsigned tries)
 {
 	curl_off_t wait = 0;
 
-	if (t->at >= t->good + HTTP_BLOCK) {
+	/* Each try of a whole file begins with its first byte. */
+	if (!t->whole && t->at >= t->good + HTTP_BLOCK) {
 		t->good = t->at;
 		t->tries = 0;
 	}
@@ -499,6 +531,16 @@ end_status(struct http_transfer *t)
 	return false;
 }
 
+/* Returns whether the answer cannot come again: without a strong ETag, nothing
+ * shows that the bytes before are those that came. */
+static bool
+comes_once(const struct http *http)
+{
+	return http->ring.data &&
+	       (!http->first.etag[0] ||
+		       http->first.length == IMAGE_SIZE_UNKNOWN);
+}
+
 /* The connection was lost. */
 static bool
 end_lost(struct http_transfer *t, CURLcode result)
@@ -506,8 +548,7 @@ end_lost(struct http_transfer *t, CURLcode result)
 	const char *text = t->text[0] ? t->text : libcurl.easy_strerror(result);
 	bool timeout = result == CURLE_OPERATION_TIMEDOUT;
 	bool again = may_pass(result);
-	/* The bytes of a stream that came cannot come again. */
-	bool hopeless = !again || t->http->ring.data ||
+	bool hopeless = !again || comes_once(t->http) ||
 			(!t->http->open && is_unreachable(result));
 
 	if (!hopeless && try_again(t, timeout ? TIMEOUT_TRIES : 1))
