@@ -137,6 +137,16 @@ def test_small_disks_and_disks_without_data_go_to_stdout(hone, tmp_path):
     check(hone, data, disk, tmp_path / "out.qcow2")
 
 
+def test_the_refcounts_count_what_they_take(hone, tmp_path):
+    """A block has 64 counts: each place of the end in a block."""
+    disk, out = tmp_path / "disk.raw", tmp_path / "out.qcow2"
+    for clusters in range(1, 66):
+        disk.write_bytes(b"x" * 512 * clusters)
+        out.write_bytes(streamed(hone, "-o",
+                                 "cluster_size=512,refcount_bits=64", disk))
+        hone.ok("check", out)
+
+
 def test_what_cannot_be_streamed_is_refused(hone, disk, tmp_path):
     done = run_piped(hone.run, disk.read_bytes(), "convert", "-O", "qcow2",
                      "-", "-")
@@ -198,12 +208,13 @@ def test_a_source_that_changes_after_its_tables_left_is_an_error(
         hone, tmp_path):
     """Its new data has no place. No image that is wrong ends with 0."""
     disk = tmp_path / "disk.raw"
-    with open(disk, "wb") as file:
-        file.write(b"x" * 16 * MIB)
-        file.truncate(32 * MIB)
-    for at in 16 * MIB, 24 * MIB + 4096:
-        with open(disk, "r+b") as file:
-            file.truncate(16 * MIB)
+    half = MIB // 2
+    # Behind a run in its chunk, between two runs, behind the last one.
+    for at in 33 * half, 24 * MIB + 4096, 63 * half:
+        with open(disk, "wb") as file:
+            file.write(b"x" * 33 * half)
+            file.seek(31 * MIB)
+            file.write(b"x" * 4096)
             file.truncate(32 * MIB)
         read, write = os.pipe()
         fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, 4096)

@@ -70,7 +70,7 @@ def test_an_untrusted_stream_is_converted_as_a_file(hone, disk, tmp_path):
 
 
 def test_an_untrusted_member_of_an_archive_is_converted(hone, tmp_path):
-    """Its ends are not those of the stream."""
+    """Its ends are not those of the stream. Data may lie at both."""
     disk = make_disk(tmp_path / "disk.raw", 9 * MIB, parts=300)
     small = qemu_convert(disk, tmp_path / "small.qcow2", "-o",
                          "cluster_size=512")
@@ -85,6 +85,8 @@ def test_an_untrusted_member_of_an_archive_is_converted(hone, tmp_path):
                       tmp_path / "out.raw")
             hone.ok("compare", "-q", tmp_path / "out.raw", disk)
         run_piped(hone.ok, data, "check", "--member", image.name, "-")
+        run_piped(hone.ok, image.read_bytes(), "check", "-")
+        run_piped(hone.ok, image.read_bytes(), "digest", "--untrusted", "-")
 
 
 def defects(image, disk):
