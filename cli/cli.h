@@ -332,6 +332,8 @@ int cli_expect(const struct cli *cli, struct image_expect *expect,
 void cli_expect_json(struct json *json, const struct image_expect *expect);
 
 /* progress.c */
+/* Nanoseconds of the monotonic clock. */
+uint64_t cli_now_ns(void);
 struct progress {
 	/* -1: none */
 	int fd;

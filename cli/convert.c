@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 #include "convert.h"
 
@@ -227,14 +226,6 @@ refuse_disguised(struct job *job)
 		disguise.name, disguise.offset);
 }
 
-static double
-now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 /* Returns CLI_USAGE after a message if an option needs what DST is not. */
 static int
 refuse_stdout(const struct job *job)
@@ -260,7 +251,7 @@ refuse_stdout(const struct job *job)
 static int
 convert(struct job *job)
 {
-	double start = now();
+	uint64_t start = cli_now_ns();
 
 	/* convert_compare() opens a source of --expect again. */
 	if (image_source_is_forward(job->src) &&
@@ -276,7 +267,7 @@ convert(struct job *job)
 	if (rc != 0)
 		return rc;
 	rc = write_output(job);
-	job->seconds = now() - start;
+	job->seconds = (double)(cli_now_ns() - start) * 1e-9;
 	if (rc != 0)
 		return rc;
 	progress_clear(&job->progress);

@@ -19,8 +19,8 @@
 /* The rate is that of about the last seconds. */
 #define RATE_SECONDS 5.0
 
-static uint64_t
-now_ns(void)
+uint64_t
+cli_now_ns(void)
 {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -177,7 +177,7 @@ void
 progress_phase(struct progress *progress, const char *phase, const char *store,
 	uint64_t total)
 {
-	uint64_t now = now_ns();
+	uint64_t now = cli_now_ns();
 
 	progress->phase = phase;
 	progress->store = store;
@@ -227,7 +227,7 @@ void
 progress_update(void *opaque, uint64_t done)
 {
 	struct progress *progress = opaque;
-	uint64_t now = now_ns();
+	uint64_t now = cli_now_ns();
 
 	progress->done = done;
 	if (now >= progress->next_ns)
@@ -250,8 +250,9 @@ progress_succeed(struct progress *progress)
 		if (progress->total != IMAGE_SIZE_UNKNOWN)
 			progress->done = progress->total;
 		/* A short run has no other rate. */
-		progress->rate = (double)progress->done * 1e9 /
-				 (double)(now_ns() - progress->begin_ns + 1);
+		progress->rate =
+			(double)progress->done * 1e9 /
+			(double)(cli_now_ns() - progress->begin_ns + 1);
 		write_json(progress);
 		return;
 	}

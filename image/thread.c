@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <sched.h>
 #include <signal.h>
+#include <time.h>
 #include "thread.h"
 
 int
@@ -25,4 +26,13 @@ image_cpus(void)
 	if (sched_getaffinity(0, sizeof(set), &set) == 0)
 		n = CPU_COUNT(&set);
 	return n < 1 ? 1 : (unsigned)n;
+}
+
+uint64_t
+image_now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }

@@ -2,6 +2,7 @@
 #ifndef HONE_IMAGE_THREAD_H
 #define HONE_IMAGE_THREAD_H
 #include <pthread.h>
+#include <stdint.h>
 
 /*
  * As pthread_create(), but the thread has all signals blocked: the program
@@ -11,5 +12,8 @@ int image_thread_create(pthread_t *thread, void *(*run)(void *), void *arg);
 
 /* CPUs that this process may use. */
 unsigned image_cpus(void);
+
+/* Nanoseconds of the monotonic clock. */
+uint64_t image_now_ns(void);
 
 #endif

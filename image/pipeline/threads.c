@@ -4,14 +4,6 @@
 #include "pipeline/state.h"
 #include "thread.h"
 
-static uint64_t
-now_ns(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* Returns the time from which run->rate allows another read. */
 static uint64_t
 due_ns(const struct pipeline *p)
@@ -23,7 +15,7 @@ due_ns(const struct pipeline *p)
 bool
 pipeline_must_wait(struct pipeline *p)
 {
-	return p->run->rate && now_ns() < due_ns(p);
+	return p->run->rate && image_now_ns() < due_ns(p);
 }
 
 void
@@ -48,7 +40,7 @@ pipeline_threads(struct pipeline *p, unsigned wanted, void *(*work)(void *))
 	pthread_t threads[IMAGE_MAX_THREADS];
 	unsigned more = 0;
 
-	p->began_ns = now_ns();
+	p->began_ns = image_now_ns();
 	while (more + 1 < wanted &&
 		image_thread_create(&threads[more], work, p) == 0)
 		more++;

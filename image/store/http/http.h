@@ -257,7 +257,6 @@ bool http_transfer_end(struct http_transfer *transfer, CURLcode result);
 void http_fail(struct http *http, int code, const struct image_error *err);
 /* With the lock. */
 void http_fail_no_memory(struct http *http);
-uint64_t http_now_ms(void);
 void *http_thread(void *http);
 /* Let the thread look at the queue. */
 void http_wake(struct http *http);

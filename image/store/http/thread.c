@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The thread of a store: begins requests, and drives libcurl. */
 #include <errno.h>
-#include <time.h>
 #include "store/http/http.h"
+#include "thread.h"
 
 /* Longest sleep without an event. */
 #define IDLE_MS 10000
-
-uint64_t
-http_now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
-}
 
 void
 http_wake(struct http *http)
@@ -55,7 +46,7 @@ http_fail_no_memory(struct http *http)
 static struct http_transfer *
 next_due(struct http *http, int *wait_ms)
 {
-	uint64_t now = http_now_ms();
+	uint64_t now = image_now_ns() / 1000000;
 	struct http_transfer *found = NULL;
 
 	pthread_mutex_lock(&http->lock);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <hone/api.h>
 #include "store/http/http.h"
+#include "thread.h"
 
 /* Bytes of an error page, read so that the connection can be used again. */
 #define MAX_PAGE 65536
@@ -512,7 +513,7 @@ try_again(struct http_transfer *t, unsigned tries)
 	uint64_t ms = (uint64_t)FIRST_WAIT_MS << (t->tries - 1);
 	if (ms < (uint64_t)wait * 1000)
 		ms = (uint64_t)wait * 1000;
-	t->due_ms = http_now_ms() + ms;
+	t->due_ms = image_now_ns() / 1000000 + ms;
 	return true;
 }
 

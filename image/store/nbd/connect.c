@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "store/nbd/nbd.h"
+#include "thread.h"
 
 /* The allocation of the protocol's own meta context. */
 #define ALLOCATION "base:allocation"
@@ -65,7 +66,7 @@ image_nbd_connect(
 	connection->ready = connection->leaving = false;
 	connection->why[0] = '\0';
 	connection->under_way = connection->flushes = 0;
-	connection->heard_ns = image_nbd_now();
+	connection->heard_ns = image_now_ns();
 	return 0;
 }
 

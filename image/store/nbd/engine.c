@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 #include "store/nbd/nbd.h"
 #include "thread.h"
@@ -22,14 +21,6 @@
 #define FLUSH_LIMITS 10
 
 static unsigned char zeros[NBD_PIECE];
-
-uint64_t
-image_nbd_now(void)
-{
-	struct timespec t;
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
 
 static void
 wake(struct image_nbd_store *nbd)
@@ -307,7 +298,7 @@ send_slot(struct image_nbd_connection *connection, struct image_nbd_slot *slot)
 	bool flush = call->kind == NBD_FLUSH;
 
 	if (connection->under_way == 0)
-		connection->heard_ns = image_nbd_now();
+		connection->heard_ns = image_now_ns();
 	slot->connection = connection;
 	connection->under_way++;
 	connection->flushes += flush;
@@ -460,7 +451,7 @@ lost(struct image_nbd_connection *connection, int rc,
 		fail_all(nbd, rc, err);
 		return;
 	}
-	nbd->due_ns = image_nbd_now() + (FIRST_WAIT_NS << (nbd->losses - 1));
+	nbd->due_ns = image_now_ns() + (FIRST_WAIT_NS << (nbd->losses - 1));
 }
 
 static void
@@ -530,7 +521,7 @@ check(struct image_nbd_connection *connection)
 		became_ready(connection);
 		return;
 	}
-	if (image_nbd_now() < late_ns(connection))
+	if (image_now_ns() < late_ns(connection))
 		return;
 	/* Another connection than the first may wait for a server that serves
 	 * fewer. */
@@ -551,7 +542,7 @@ reconnect(struct image_nbd_store *nbd)
 	struct image_nbd_connection *first = &nbd->connections[0];
 	struct image_error err;
 
-	if (first->handle || nbd->rc < 0 || image_nbd_now() < nbd->due_ns)
+	if (first->handle || nbd->rc < 0 || image_now_ns() < nbd->due_ns)
 		return;
 	int rc = image_nbd_connect(first, &err);
 	if (rc < 0)
@@ -563,7 +554,7 @@ static int
 wait_ms(const struct image_nbd_store *nbd)
 {
 	uint64_t until = UINT64_MAX;
-	uint64_t now = image_nbd_now();
+	uint64_t now = image_now_ns();
 
 	for (int i = 0; i < NBD_CONNECTIONS; i++) {
 		uint64_t late = late_ns(&nbd->connections[i]);
@@ -590,7 +581,7 @@ notify(struct image_nbd_connection *connection, short happened)
 
 	/* A handshake has the time limit as a whole. */
 	if (connection->ready)
-		connection->heard_ns = image_nbd_now();
+		connection->heard_ns = image_now_ns();
 	if ((direction & LIBNBD_AIO_DIRECTION_READ) &&
 		(happened & (POLLIN | POLLHUP | POLLERR)))
 		rc = libnbd.aio_notify_read(h);

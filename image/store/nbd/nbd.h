@@ -192,7 +192,6 @@ void image_nbd_stop(struct image_nbd_store *nbd);
  * zero, or has no block status. */
 int image_nbd_run(struct image_nbd_store *nbd, struct image_nbd_call *call,
 	struct image_error *err);
-uint64_t image_nbd_now(void);
 
 /* connect.c */
 /* Begin a connection. */

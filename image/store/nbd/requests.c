@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "store/nbd/nbd.h"
+#include "thread.h"
 
 static int
 transfer(struct image_nbd_store *nbd, enum image_nbd_kind kind, uint64_t offset,
@@ -165,7 +166,7 @@ usage(const struct image_store *store, struct image_usage *usage,
 {
 	struct image_store *self = (struct image_store *)(uintptr_t)store;
 	uint64_t until =
-		image_nbd_now() + ((struct image_nbd_store *)self)->limit_ns;
+		image_now_ns() + ((struct image_nbd_store *)self)->limit_ns;
 	uint64_t length;
 	bool hole;
 
@@ -173,7 +174,7 @@ usage(const struct image_store *store, struct image_usage *usage,
 	for (uint64_t at = 0; at < store->size; at += length) {
 		hole = false;
 		length = store->size - at;
-		int rc = image_nbd_now() < until
+		int rc = image_now_ns() < until
 				 ? image_nbd_extent(self, at, length, &length,
 					   &hole, err)
 				 : 0;
