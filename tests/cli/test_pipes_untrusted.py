@@ -89,6 +89,23 @@ def test_an_untrusted_member_of_an_archive_is_converted(hone, tmp_path):
         run_piped(hone.ok, image.read_bytes(), "digest", "--untrusted", "-")
 
 
+def test_the_end_of_the_file_may_be_the_begin_of_the_disk(hone, tmp_path):
+    """It is released long before the last bytes come, and looked at again."""
+    image = tmp_path / "image.qcow2"
+    subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", image, "8M"],
+                   check=True)
+    # The next to last cluster of the file is the first one of the disk.
+    subprocess.run(["qemu-io", image, "-c", "write 64k 6M", "-c",
+                    "write 0 64k", "-c", "write 7M 64k"], check=True,
+                   stdout=subprocess.DEVNULL)
+    archive = subprocess.run(["tar", "-C", tmp_path, "-cf", "-", image.name],
+                             stdout=subprocess.PIPE, check=True).stdout
+    for data in image.read_bytes(), archive:
+        for args in (["digest", "--untrusted"], ["check"]):
+            run_piped(hone.ok, data, *args, *(
+                ["--threads", "1"] if args != ["check"] else []), "-")
+
+
 def defects(image, disk):
     """Images that hone check refuses, made of a sound one."""
     l1_offset, table = struct.unpack(">QQ", image[40:56])
