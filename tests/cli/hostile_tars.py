@@ -186,7 +186,8 @@ HOSTILE = {
                      (b"GNU.sparse.map", b"0,512")) + DISK,
                  "has two sparse maps"),
     "sparse directory": (pax((b"GNU.sparse.size", b"4096")) +
-                         header(b"d", kind=b"5") + END, "is not that of a file"),
+                         header(b"d", kind=b"5") + END,
+                         "is not that of a file"),
     # kinds
     "link with bytes": (member(b"a", DATA, kind=b"1") + DISK, "has bytes"),
     "symbolic link with bytes": (member(b"a", DATA, kind=b"2") + DISK,

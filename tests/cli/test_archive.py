@@ -183,8 +183,9 @@ def test_every_command_reads_a_qcow2_member(hone, folder, qcow2, work, out,
         hone.ok("compare", "-q", disk, source)
         assert hone.json("info", "--json", source)["format"] == "qcow2"
         assert hone.json("check", "--json", source)["safe"]
+        sectors = (disk.stat().st_size + 511) // 512
         assert sum(extent["length"] for extent in hone.json(
-            "map", "--json", source)) == (disk.stat().st_size + 511) // 512 * 512
+            "map", "--json", source)) == sectors * 512
         hone.ok("convert", "-q", "--untrusted", "--member",
                 "disk/vm.qcow2", source, out / "y.raw")
         os.unlink(out / "y.raw")
@@ -475,7 +476,8 @@ def test_a_disk_of_an_ova_that_is_no_raw_image(hone, folder, qemu_img, work,
     line = f"SHA256({disk.name})= {digest_of(disk)}"
     wrong = line[:-1] + ("0" if line[-1] != "0" else "1")
     for lines, code in (([line], 0), ([wrong], 3)):
-        archive = ova(folder, work / "vm.ova", "sha256", late, lines, disk.name)
+        archive = ova(folder, work / "vm.ova", "sha256", late, lines,
+                      disk.name)
         assert hone.json("info", "--json", archive)["format"] == form
         assert hone.json("check", "--json", archive)["safe"]
         for target in ("x.raw", "x.qcow2"):
@@ -551,8 +553,8 @@ def test_an_archive_on_a_web_server_is_sent_once(hone, folder, work, out,
         assert server.sent < len(content) + 2 * MI
         hone.ok("compare", "-q", "--strict", out / "x.raw",
                 folder / "disk.raw")
-        done = hone.run("convert", "-q", "--member", "no", server.url(f"/{name}"),
-                        out / "y.raw", env=CLEAN)
+        done = hone.run("convert", "-q", "--member", "no",
+                        server.url(f"/{name}"), out / "y.raw", env=CLEAN)
         assert done.returncode == 1 and b"has no member 'no'" in done.stderr
     assert os.listdir(out) == ["x.raw"]
 
