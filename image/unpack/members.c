@@ -202,7 +202,7 @@ look(struct members *m)
 			break;
 		size_t n =
 			m->decoder->whole(m->input + m->whole, left, m->unit);
-		if (n == 0 || n > m->unit)
+		if (n == 0)
 			m->other = true;
 		else if (n <= left)
 			m->enough = m->whole += n;
