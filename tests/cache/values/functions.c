@@ -20,6 +20,8 @@ PHP_FUNCTION(value_store)
 	ZEND_PARSE_PARAMETERS_END();
 	switch (php_hone_value_build(&builder, value)) {
 	case PHP_HONE_BUILT_OBJECT:
+		if (php_hone_value_is_refused(&builder, value))
+			RETURN_STRING(builder.refused);
 		RETURN_STRING("object");
 	case PHP_HONE_BUILT_REFUSED:
 		RETURN_STRING(builder.refused);
