@@ -35,7 +35,7 @@ fuzz_target() {
         ;;
     esac
     case $name in
-    archive | qcow2 | check | convert | tables | vhd)
+    archive | qcow2 | check | convert | tables | vhd | vmdk)
         source="$source tests/image/memory_store.c"
         ;;
     esac
@@ -56,6 +56,10 @@ fuzz_target() {
     vhd)
         longest=131072
         python3 -B tests/image/seeds.py --vhd "$corpus"
+        ;;
+    vmdk)
+        longest=32768
+        python3 -B tests/image/seeds.py --vmdk "$corpus"
         ;;
     sums)
         python3 -B tests/image/seeds.py --lists "$corpus"

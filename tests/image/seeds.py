@@ -3,7 +3,7 @@
 """Write small images to a directory, for a fuzzer to begin with; or, after
 --streams, compressed clusters as compressed_fuzz.c takes them; or, after
 --lists, lists of digests; or, after --profiles, files of AWS as profile_fuzz.c
-takes them; or, after --vhd, images of that format; or, after --archives, tar
+takes them; or, after --vhd or --vmdk, images of that format; or, after --archives, tar
 archives."""
 import hashlib
 import importlib
@@ -14,6 +14,7 @@ import zlib
 import qemu
 from qemu import KI
 from vhd_builder import Vhd, fixed
+from vmdk_builder import Builder
 
 # A compressed frame of 512 bytes "A", by the zstd command.
 ZSTD = bytes.fromhex("28b52ffd6000014d00001041410100fb2ac002")
@@ -54,6 +55,25 @@ def write_images(directory):
     qemu.create(directory / "seed-data", 4096, cluster_size=512,
                 data_file=directory / "data")
     (directory / "data").unlink()
+
+
+def write_vmdk(directory):
+    """Plain and compressed grains, with and without a footer; descriptors."""
+    for number, (packed, footer) in enumerate([
+            (False, False), (True, False), (True, True)]):
+        image = Builder(5 * 8, packed, footer)
+        image.overhead = 22
+        image.grain = 8
+        image.grains = {0: b"one" * 1000, 1: b"two" * 1000,
+                        4: bytes(range(256)) * 16}
+        image.grains = {index: data.ljust(4096, b"\1")
+                        for index, data in image.grains.items()}
+        image.write(directory / f"seed-{number}")
+    (directory / "zeros").write_text(
+        "# Disk DescriptorFile\nversion=1\nRW 8 ZERO\n", encoding="ascii")
+    (directory / "flat").write_text(
+        'version=1\nparentCID=ffffffff\nRW 8 FLAT "a" 0\n',
+        encoding="ascii")
 
 
 def write_profiles(directory):
@@ -133,6 +153,7 @@ def main():
     """As the arguments say."""
     writers = {"--streams": write_streams, "--lists": write_lists,
                "--profiles": write_profiles, "--vhd": write_vhd,
+               "--vmdk": write_vmdk,
                "--archives": write_archives}
     if sys.argv[1] in writers:
         writers[sys.argv[1]](pathlib.Path(sys.argv[2]))

@@ -96,6 +96,19 @@ def test_the_markers_lead_from_the_first_grain_to_the_end(hone, work):
     assert head[:56] + head[64:] == foot[:56] + foot[64:]
 
 
+def test_the_rest_of_a_sector_is_zero(hone, work):
+    """Behind each grain; the bytes do not depend on what was in memory."""
+    raw, image = disk(work, 3 * MI), work / "disk.vmdk"
+    hone.ok("convert", "-q", raw, image)
+    data = image.read_bytes()
+    for kind, sector, _ in parts(image):
+        if kind != "grain":
+            continue
+        at = sector * SECTOR
+        used = 12 + struct.unpack_from("<I", data, at + 8)[0]
+        assert not any(data[at + used:at + -(-used // SECTOR) * SECTOR])
+
+
 @pytest.mark.parametrize("threads", [1, 2, 7])
 def test_the_bytes_are_the_same_to_a_file_and_to_a_pipe(
         hone, work, threads):
