@@ -170,6 +170,23 @@ def all_cases(hone, made, folder):
                 qemu('', 'b', source, '-f', 'qcow2', *zstd, '-m', '16'),
                 ], [Faster('hone', 3)]
 
+    def from_vmdk(form):
+        def make():
+            source = made.get('stream.vmdk')
+            return [ours('', 'a', source, '-O', form),
+                    qemu('', 'b', source, '-f', 'vmdk', '-O', form,
+                         *BUFFERED)], [
+                Faster('hone', 3), Most('peak_memory', 'hone', 200_000_000)]
+        return make
+
+    def to_vmdk():
+        source = made.get('middle.img')
+        return [ours('', 'a', source, '-O', 'vmdk'),
+                qemu('', 'b', source, '-f', 'raw', '-O', 'vmdk', '-o',
+                     'subformat=streamOptimized', '-m', '16')], [
+            Faster('hone', 5), Part('disk_usage', 'hone', 'qemu-img', 1.00),
+            Most('peak_memory', 'hone', 200_000_000)]
+
     def to_plain(image, form):
         def make():
             source = made.get(image)
@@ -242,6 +259,9 @@ def all_cases(hone, made, folder):
         Case('qcow2 zlib to raw', from_qcow2('zlib.qcow2', 3.5)),
         Case('qcow2 zstd to raw', from_qcow2('zstd.qcow2', 2)),
         Case('qcow2 zlib to qcow2 zstd', recompress),
+        Case('streamOptimized VMDK to raw', from_vmdk('raw')),
+        Case('streamOptimized VMDK to qcow2', from_vmdk('qcow2')),
+        Case('raw to streamOptimized VMDK', to_vmdk),
         Case('raw to qcow2', to_plain('middle.img', 'qcow2')),
         Case('raw to raw', to_plain('middle.img', 'raw')),
         Case('zeros to raw', to_plain('zeros.img', 'raw')),

@@ -125,6 +125,11 @@ class Images:
     def make_zstd(self, path):
         compressed(path, self.get('middle.img'), 'zstd')
 
+    def make_stream(self, path):
+        """A VMDK image for vSphere, by qemu-img."""
+        run('qemu-img', 'convert', '-f', 'raw', '-O', 'vmdk', '-o',
+            'subformat=streamOptimized', self.get('middle.img'), path)
+
     def make_plain(self, path):
         run('qemu-img', 'convert', '-f', 'raw', '-O', 'qcow2',
             self.get('middle.img'), path)
