@@ -92,6 +92,9 @@ def test_the_markers_lead_from_the_first_grain_to_the_end(hone, work):
     assert struct.unpack_from("<Q", data, 56)[0] == AT_END
     assert struct.unpack_from("<5I", data, directory * SECTOR) == (
         found[3][1] + 1, 0, 0, found[5][1] + 1, 0)
+    # The entries of another table do not remain.
+    assert struct.unpack_from("<512I", data, (found[5][1] + 1) * SECTOR) == (
+        found[4][1], *[0] * 511)
     head, foot = data[:SECTOR], data[footer * SECTOR:(footer + 1) * SECTOR]
     assert head[:56] + head[64:] == foot[:56] + foot[64:]
 
