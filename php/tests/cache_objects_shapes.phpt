@@ -49,6 +49,8 @@ foreach ([1, 2, 40] as $classes) {
     // A node, its array of one key, three places in lists.
     echo "$classes classes: ", $each < 450 ? 'names once' : "$each bytes of each object", "\n";
 }
+kept('two classes', objects(1, 2));
+kept('two classes in another order', array_reverse(objects(1, 2)));
 $class = "C1_$long";
 kept('names that an array has', [['id' => 1, 'of' => 2, "C1_$long" => 3], new $class(), ['p1' => 1]]);
 kept('undefined', (function () use ($class) {
