@@ -28,6 +28,11 @@ cli_format(const struct cli *cli, enum option_id id,
 	if (!name)
 		return 0;
 	*format = image_format_by_name(name);
+	if (*format && id == OPTION_FORMAT && !image_format_readable(*format))
+		return cli_usage(command_name(cli),
+			"'%s' is only written; without -f, the disk in such an "
+			"archive is read",
+			name);
 	return *format ? 0 : cli_refuse_format(cli, id, name);
 }
 

@@ -230,6 +230,11 @@ refuse_disguised(struct job *job)
 static int
 refuse_stdout(const struct job *job)
 {
+	if (job->cli->option[OPTION_VERIFY] &&
+		!image_format_readable(job->format))
+		return cli_usage("convert",
+			"--verify: a %s archive is not read back",
+			image_format_name(job->format));
 	if (!convert_to_stdout(job))
 		return 0;
 	if (job->create.compress &&

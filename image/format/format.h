@@ -10,6 +10,7 @@
 #include "error.h"
 #include "store/store.h"
 
+struct image_packed;
 struct image_verdict;
 
 struct image_source_ops {
@@ -142,6 +143,16 @@ struct image_sink_ops {
 	int (*resize)(struct image_sink *sink, uint64_t size,
 		struct image_error *err);
 
+	/*
+	 * For a file that is a stream of the data alone, made of compressed
+	 * parts: set packed->host to the place of the next part. Called in the
+	 * order of the disk, by one thread at a time. The parts have the sectors
+	 * that image_region() finds. image_copy() calls no reserve and no zero
+	 * then. NULL: ranges of the disk have places.
+	 */
+	int (*append)(struct image_sink *sink, struct image_packed *packed,
+		struct image_error *err);
+
 	/* Write the remaining metadata, the header last unless plan wrote it.
 	 * NULL if there is none. */
 	int (*finish)(struct image_sink *sink, struct image_error *err);
@@ -202,6 +213,8 @@ struct image_format {
 	bool footer;
 
 	/*
+	 * NULL if the format cannot be read.
+	 *
 	 * Open a source on the store. A parse_*() function checks all data from
 	 * the store once. The source owns the store after success; the caller
 	 * owns the store after failure.

@@ -54,6 +54,12 @@ image_format_name(const struct image_format *format)
 }
 
 bool
+image_format_readable(const struct image_format *format)
+{
+	return format->open;
+}
+
+bool
 image_format_writable(const struct image_format *format)
 {
 	return format->create;

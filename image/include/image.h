@@ -135,6 +135,7 @@ int image_create_levels(const struct image_create *create);
 /* The public properties of a format. */
 struct image_format;
 const char *image_format_name(const struct image_format *format);
+bool image_format_readable(const struct image_format *format);
 bool image_format_writable(const struct image_format *format);
 bool image_format_compresses(const struct image_format *format);
 /* Returns whether every new image of the format is compressed. */

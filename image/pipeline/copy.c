@@ -385,6 +385,8 @@ image_copy(struct image_source *source, struct image_sink *sink,
 		if (rc < 0)
 			return rc;
 	}
+	if (sink->ops->append)
+		return image_copy_pack(&copy, run, err);
 	/* Nobody looks at the bytes of shared blocks. */
 	if (run->reflink && !run->digests) {
 		int rc = image_copy_share_all(&copy, err);

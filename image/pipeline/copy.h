@@ -59,4 +59,8 @@ int image_copy_share_all(struct image_copy *copy, struct image_error *err);
  * The sink reads as zeros after that. */
 int image_copy_try_share(struct image_copy *copy, struct image_error *err);
 
+/* pack.c: the copy into a sink with append. */
+int image_copy_pack(struct image_copy *copy, const struct image_run *run,
+	struct image_error *err);
+
 #endif

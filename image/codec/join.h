@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_CODEC_JOIN_H
+#define HONE_IMAGE_CODEC_JOIN_H
+/* One deflate stream of parts that were compressed apart. */
+#include "codec/codec.h"
+
+/* A part of the stream. */
+struct image_packed {
+	/* bytes before compression, 1 to 2 MiB */
+	uint64_t length;
+	/* set by image_pack() */
+	uint64_t stored;
+	uint32_t crc;
+	/* set by image_sink_ops.append */
+	uint64_t host;
+};
+
+/* Bytes that packed->length bytes take at most: a stored block has 5 bytes
+ * more, and libdeflate's have 5,000 bytes or more. */
+#define IMAGE_PACK_ROOM(length) ((length) + (length) / 512 + 256)
+
+/*
+ * Compress packed->length bytes by libdeflate into `room` bytes, which are
+ * IMAGE_PACK_ROOM() or more. Another part may follow: no block is marked as the
+ * last one, and the part ends with a whole byte.
+ */
+int image_pack(const struct image_codec *codec, struct image_scratch *scratch,
+	const unsigned char *from, unsigned char *to, size_t room,
+	struct image_packed *packed, struct image_error *err);
+
+/* Bytes of a thread's scratch that image_pack() takes besides the codec. */
+extern const size_t image_pack_memory;
+
+uint32_t image_crc32(const void *bytes, size_t length);
+/* Returns the CRC-32 of two parts; b is that of the second, of this length. */
+uint32_t image_crc32_join(uint32_t a, uint32_t b, uint64_t length);
+
+#endif
