@@ -305,12 +305,14 @@ def test_the_same_bytes_each_time(work, hone):
     uuid = footer_of(one)["uuid"]
     with open(disk, "r+b") as file:
         file.seek(440)
+        before = file.read(4)
+        file.seek(440)
         file.write(b"SIGN")
     hone.ok("convert", "-q", "--force", disk, two)
     assert footer_of(two)["uuid"] != uuid
     with open(disk, "r+b") as file:
         file.seek(440)
-        file.write(struct.pack("I", 0))
+        file.write(before)
         file.seek(9 * MI - SECTOR + 56)
         file.write(b"GUID")
     hone.ok("convert", "-q", "--force", disk, one)
