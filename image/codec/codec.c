@@ -124,7 +124,8 @@ image_compress_zlib(const struct image_codec *codec,
 	uint32_t checksum = htobe32(image_adler32(from, length));
 
 	assert(codec->id == IMAGE_CODEC_ZLIB);
-	assert(room >= length + length / 1024 + 64);
+	assert(room >= length + 5 * ((length + STORED_MAX - 1) / STORED_MAX) +
+			       IMAGE_ZLIB_FRAME);
 	memcpy(out, head, sizeof(head));
 	out += sizeof(head);
 	int64_t n = image_compress(

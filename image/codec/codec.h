@@ -61,7 +61,8 @@ int64_t image_compress(const struct image_codec *codec,
 
 /*
  * The same as a zlib stream (RFC 1950), with a codec of zlib. room is at least
- * length + length / 1024 + 64. Bytes that do not shrink are stored as they are.
+ * length, 5 for each 65535 bytes that are begun, and IMAGE_ZLIB_FRAME. Bytes
+ * that do not shrink are stored as they are.
  * Returns the length of the stream, or -ENOMEM.
  */
 int64_t image_compress_zlib(const struct image_codec *codec,

@@ -243,6 +243,33 @@ TEST(without_memory_every_call_fails_and_the_next_one_works)
 	image_scratch_destroy(&scratch);
 }
 
+TEST(a_zlib_stream_needs_no_more_room_than_stored_blocks)
+{
+	static const size_t lengths[] = {1, 65535, 65536, 131071};
+	struct image_codec codec = ZLIB(6, false, false);
+	struct image_scratch scratch = {0};
+
+	for (size_t i = 0; i < COUNT(lengths); i++) {
+		size_t length = lengths[i], made = 0;
+		size_t room = length + 5 * ((length + 65534) / 65535) +
+			      IMAGE_ZLIB_FRAME;
+		codec_fill(from, length, NOISE);
+		int64_t n = image_compress_zlib(
+			&codec, &scratch, from, length, packed, room);
+		assert_in_range(n, 1, room);
+		uLongf theirs = LARGEST;
+		assert_int_equal(
+			uncompress(to, &theirs, packed, (uLong)n), Z_OK);
+		assert_int_equal(theirs, length);
+		assert_memory_equal(from, to, length);
+		assert_int_equal(image_unzlib(&scratch, packed, (size_t)n, to,
+					 length, &made),
+			0);
+		assert_int_equal(made, length);
+	}
+	image_scratch_destroy(&scratch);
+}
+
 TEST(a_scratch_buffer_is_aligned_and_grows)
 {
 	struct image_scratch scratch = {0};

@@ -3,8 +3,8 @@
 """Write small images to a directory, for a fuzzer to begin with; or, after
 --streams, compressed clusters as compressed_fuzz.c takes them; or, after
 --lists, lists of digests; or, after --profiles, files of AWS as profile_fuzz.c
-takes them; or, after --vhd or --vmdk, images of that format; or, after --archives, tar
-archives."""
+takes them; or, after --vhd or --vmdk, images of that format; or, after
+--archives, tar archives."""
 import hashlib
 import importlib
 import pathlib
