@@ -187,6 +187,30 @@ def all_cases(hone, made, folder):
             Faster('hone', 5), Part('disk_usage', 'hone', 'qemu-img', 1.00),
             Most('peak_memory', 'hone', 200_000_000)]
 
+    def from_vhd():
+        source = made.get('dynamic.vhd')
+        return [ours('', 'a', source, '-O', 'qcow2'),
+                qemu('', 'b', source, '-f', 'vpc', '-O', 'qcow2', *BUFFERED),
+                ], [Faster('hone', 1.3)]
+
+    def to_vhd():
+        source = made.get('middle.img')
+        return [ours('', 'a', source, '-O', 'vhd'),
+                qemu('', 'b', source, '-f', 'raw', '-O', 'raw', *BUFFERED),
+                ], [Faster('hone', 1)]
+
+    def to_gce(packer, ratio):
+        def make():
+            source = made.get('middle.img')
+            return [ours('', 'a', source, '-O', 'gce'),
+                    Tool(packer, ['tar', '--format=oldgnu', '-S', '-I',
+                                  packer, '-cf', out['b'], '-C',
+                                  source.parent, source.name], [out['b']])], [
+                Faster('hone', ratio),
+                Part('disk_usage', 'hone', packer, 1.00),
+                Most('peak_memory', 'hone', 200_000_000)]
+        return make
+
     def to_plain(image, form):
         def make():
             source = made.get(image)
@@ -262,6 +286,12 @@ def all_cases(hone, made, folder):
         Case('streamOptimized VMDK to raw', from_vmdk('raw')),
         Case('streamOptimized VMDK to qcow2', from_vmdk('qcow2')),
         Case('raw to streamOptimized VMDK', to_vmdk),
+        Case('dynamic VHD to qcow2', from_vhd),
+        Case('raw to fixed VHD', to_vhd),
+        Case('raw to archive for Google, gzip', to_gce('gzip', 4.5),
+             need=('tar', 'gzip')),
+        Case('raw to archive for Google, pigz', to_gce('pigz', 1.5),
+             need=('tar', 'pigz')),
         Case('raw to qcow2', to_plain('middle.img', 'qcow2')),
         Case('raw to raw', to_plain('middle.img', 'raw')),
         Case('zeros to raw', to_plain('zeros.img', 'raw')),

@@ -130,6 +130,11 @@ class Images:
         run('qemu-img', 'convert', '-f', 'raw', '-O', 'vmdk', '-o',
             'subformat=streamOptimized', self.get('middle.img'), path)
 
+    def make_dynamic(self, path):
+        """A VHD with the exact size."""
+        run('qemu-img', 'convert', '-f', 'raw', '-O', 'vpc', '-o',
+            'force_size=on', self.get('middle.img'), path)
+
     def make_plain(self, path):
         run('qemu-img', 'convert', '-f', 'raw', '-O', 'qcow2',
             self.get('middle.img'), path)
