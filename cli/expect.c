@@ -69,15 +69,6 @@ parse_digest(
 	return 0;
 }
 
-/* The list of --expect, or NULL. */
-static const char *
-list_of(const char *text)
-{
-	if (text[0] == '@')
-		return text + 1;
-	return strstr(text, "://") ? text : NULL;
-}
-
 int
 cli_expect(const struct cli *cli, struct image_expect *expect,
 	struct image_open *how)
@@ -89,7 +80,9 @@ cli_expect(const struct cli *cli, struct image_expect *expect,
 	if (!text)
 		return 0;
 	how->expect = expect;
-	const char *list = cli->list ? cli->list : list_of(text);
+	const char *list = cli->list;
+	if (!list && text[0] == '@')
+		list = text + 1;
 	if (list && !*list)
 		return cli_usage(cli_commands[cli->command].name,
 			"--expect: '@' is not followed by the name of a list");

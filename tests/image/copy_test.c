@@ -139,13 +139,25 @@ TEST(random_disks_are_copied_whole)
 		fake.look = i % 4 ? 0 : 20480;
 		if (i % 5 >= 3)
 			compress(1 << 16);
-		else if (i % 2)
+		else if (i % 4 >= 2)
 			fill();
 		assert_int_equal(copy(4096, 1 + i % 3), 0);
 		check_disk();
 		assert_int_equal(sink.copied.hole, bytes_of("-0"));
 		if (!sink.sink.compress)
 			assert_int_equal(sink.copied.zero, bytes_of("z"));
+		fake_destroy(&fake);
+	}
+}
+
+/* A chunk without data has no list of extents. */
+TEST(a_hole_of_whole_chunks_covers_what_was_there)
+{
+	for (unsigned threads = 1; threads <= 2; threads++) {
+		begin("x---x", CHUNK, 0);
+		fill();
+		assert_int_equal(copy(4096, threads), 0);
+		check_disk();
 		fake_destroy(&fake);
 	}
 }

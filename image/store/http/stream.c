@@ -67,16 +67,15 @@ http_ring_end(struct http *http)
 	pthread_mutex_unlock(&http->lock);
 }
 
-/* Take bytes from the ring. With the lock. */
+/* Take bytes from the ring, up to its end in memory. With the lock. */
 static size_t
 take(struct http_ring *ring, char *buf, size_t length)
 {
 	if (length > ring->length)
 		length = ring->length;
-	size_t first =
-		RING - ring->begin < length ? RING - ring->begin : length;
-	memcpy(buf, ring->data + ring->begin, first);
-	memcpy(buf + first, ring->data, length - first);
+	if (length > RING - ring->begin)
+		length = RING - ring->begin;
+	memcpy(buf, ring->data + ring->begin, length);
 	ring->begin = (ring->begin + length) % RING;
 	ring->length -= length;
 	ring->taken += length;
