@@ -166,6 +166,30 @@ HOSTILE = {
               "its descriptor has the byte 0xff", "well_formed"),
     "behind_the_text": (with_text("# The Disk", "\0hidden=1\n"),
                         "its descriptor has the byte 0x68", "well_formed"),
+    # What follows is what QEMU would read another file by.
+    "hint_in_a_comment": (with_text("# The Disk",
+                                    '# parentFileNameHint="/etc/passwd"\n#'),
+                          "has parentFileNameHint in a comment or a value",
+                          "descriptor"),
+    "hint_in_a_value": (with_text("# The Disk",
+                                  'x = parentFileNameHint="/etc/passwd"\n#'),
+                        "has parentFileNameHint in a comment or a value",
+                        "descriptor"),
+    "vertical_tabs": (with_text("# The Disk", 'RW\v1\vFLAT\v"decoy"\v0=\n#'),
+                      "its descriptor has the byte 0x0b", "well_formed"),
+    "returns": (with_text("# The Disk", 'RW\r1\rFLAT\r"decoy"\r0=\n#'),
+                "its descriptor has the byte 0x0d", "well_formed"),
+    "other_place": (changed(header={"desc_offset": 2},
+                            descriptor="\0" * SECTOR + DESCRIPTOR.format(
+                                kind="monolithicSparse", capacity=1024)),
+                    "descriptorOffset 2 is not 1", "descriptor"),
+    "no_end": (changed(header={"desc_size": 1}, descriptor=DESCRIPTOR.format(
+        kind="monolithicSparse", capacity=1024).ljust(SECTOR, "\n")
+        + 'RW 1 FLAT "decoy" 0\n'),
+               "its descriptor has no end in its 512 bytes", "descriptor"),
+    "capacity_0": (with_header(capacity=0),
+                   "capacity of its header is 0, and its descriptor has an "
+                   "extent of 1024 sectors", "descriptor"),
     "no_footer": (changed(packed, cut=SECTOR), "has no footer",
                   "well_formed"),
     "footer_alone": (with_header(gd=AT_END), "has no footer",

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <strings.h>
 #include "format/vmdk/vmdk.h"
 
@@ -273,6 +274,37 @@ parse_lines(struct parser *p, char *text)
 	return rc;
 }
 
+/*
+ * Returns whether the byte is one of text. QEMU takes other control characters
+ * for blanks, also a carriage return inside a line.
+ */
+static bool
+is_text(const char *text, size_t at, size_t end)
+{
+	char c = text[at];
+
+	if (c == '\r')
+		return at + 1 == end || text[at + 1] == '\n';
+	return c == '\t' || c == '\n' || (c >= ' ' && c < 0x7f);
+}
+
+/*
+ * QEMU looks for the name of this field in the whole text, and opens the file
+ * that follows it, also in a comment.
+ */
+static int
+check_hint(const char *text, size_t length, const struct parser *p)
+{
+	static const char hint[] = "parentFileNameHint";
+
+	if (p->descriptor->parent || !memmem(text, length, hint, strlen(hint)))
+		return 0;
+	return image_fail(p->err, p->name, -EPERM,
+		"its descriptor has %s in a comment or a value, where QEMU "
+		"finds the name of a parent",
+		hint);
+}
+
 int
 vmdk_parse_descriptor(const char *text, size_t length, const char *name,
 	struct vmdk_descriptor *descriptor, struct image_error *err)
@@ -283,7 +315,7 @@ vmdk_parse_descriptor(const char *text, size_t length, const char *name,
 
 	*descriptor = (struct vmdk_descriptor){.parent_cid = VMDK_NO_PARENT};
 	for (size_t i = 0; i < length; i++)
-		if (i < end ? (signed char)text[i] < 0 : text[i] != 0)
+		if (i < end ? !is_text(text, i, end) : text[i] != 0)
 			return image_fail(err, name, -EINVAL,
 				"its descriptor has the byte 0x%02x at offset "
 				"%zu, which is not text",
@@ -293,7 +325,7 @@ vmdk_parse_descriptor(const char *text, size_t length, const char *name,
 		return image_no_memory(err);
 	int rc = parse_lines(&p, copy);
 	free(copy);
-	return rc;
+	return rc == 0 ? check_hint(text, end, &p) : rc;
 }
 
 void

@@ -184,6 +184,31 @@ static const struct image_source_ops source_ops = {
 	.close = vmdk_close,
 };
 
+/*
+ * QEMU reads the descriptor of a sparse file at sector 1, and up to a NUL: the
+ * text there has to be the one that was checked, with its end.
+ */
+static int
+check_place(const struct vmdk_source *v, uint64_t offset, const char *text,
+	size_t length, struct image_error *err)
+{
+	const char *name = v->base.store->name;
+
+	if (offset == 0)
+		return 0;
+	if (offset != VMDK_SECTOR)
+		return image_fail(err, name, -EPERM,
+			"descriptorOffset %" PRIu64
+			" is not 1, where other programs read the descriptor",
+			offset / VMDK_SECTOR);
+	if (strnlen(text, length) == length)
+		return image_fail(err, name, -EPERM,
+			"its descriptor has no end in its %zu bytes: other "
+			"programs read on",
+			length);
+	return 0;
+}
+
 /* Read and parse the descriptor at an offset of the store. */
 static int
 read_descriptor(struct vmdk_source *v, uint64_t offset, uint64_t bytes,
@@ -204,6 +229,8 @@ read_descriptor(struct vmdk_source *v, uint64_t offset, uint64_t bytes,
 	if (rc == 0)
 		rc = vmdk_parse_descriptor(text, (size_t)reached, store->name,
 			&v->descriptor, err);
+	if (rc == 0)
+		rc = check_place(v, offset, text, (size_t)reached, err);
 	free(text);
 	return rc;
 }
@@ -249,6 +276,13 @@ check_embedded(const struct vmdk_source *v, struct image_error *err)
 		return image_fail(err, name, -EPERM,
 			"its descriptor has an extent with the path '" TEXT "'",
 			d->lines[0].name);
+	/* QEMU takes such a file for a descriptor, and opens the extent. */
+	if (v->base.size == 0 && d->lines[0].sectors)
+		return image_fail(err, name, -EPERM,
+			"capacity of its header is 0, and its descriptor has "
+			"an extent of %" PRIu64 " %s",
+			d->lines[0].sectors,
+			image_plural(d->lines[0].sectors, "sector", "sectors"));
 	return check_parent(v, err);
 }
 
