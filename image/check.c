@@ -185,7 +185,7 @@ read_data(struct image_source *source)
 static struct image_source *
 visit(struct image_store *store, const struct image_open *how)
 {
-	const struct image_open plain = {.format = NULL};
+	const struct image_open plain = {.untrusted = true};
 	const struct image_format *format = how->format;
 	struct image_source *source;
 	struct image_error err;

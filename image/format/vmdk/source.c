@@ -287,7 +287,8 @@ check_embedded(const struct vmdk_source *v, struct image_error *err)
 }
 
 static int
-load_sparse(struct vmdk_source *v, bool whole, struct image_error *err)
+load_sparse(struct vmdk_source *v, const struct image_open *how, bool whole,
+	struct image_error *err)
 {
 	struct vmdk_extent *e = calloc(1, sizeof(*e));
 	struct image_store *store = v->base.store;
@@ -312,7 +313,7 @@ load_sparse(struct vmdk_source *v, bool whole, struct image_error *err)
 	if (rc == 0)
 		rc = check_embedded(v, err);
 	if (rc == 0 && h->at_end)
-		return vmdk_walk_create(e, &v->walk, err);
+		return vmdk_walk_create(e, how->untrusted, &v->walk, err);
 	return rc == 0 ? vmdk_load_directory(e, err) : rc;
 }
 
@@ -337,7 +338,7 @@ load(struct vmdk_source *v, const struct image_open *how, bool whole,
 			"is a VMDK extent of the old kind COWD, which is not "
 			"supported");
 	if (!vmdk_is_descriptor(head, (size_t)reached))
-		return load_sparse(v, whole || !store->forward, err);
+		return load_sparse(v, how, whole || !store->forward, err);
 	rc = read_descriptor(v, 0, VMDK_MAX_DESCRIPTOR, err);
 	if (rc == 0)
 		rc = vmdk_set_size(v, err);

@@ -94,10 +94,11 @@ int vmdk_lookup(struct vmdk_source *v, uint64_t guest, uint64_t limit,
 /*
  * walk.c: the grains of a stream by their markers. Any thread looks them up; a
  * look-up reads the stream up to the grain. vmdk_walk_finish() reads it to its
- * end, and fails if the tables there differ from the markers.
+ * end, and fails if the tables there differ from the markers. With keep_tables,
+ * the store keeps what it has of these tables.
  */
-int vmdk_walk_create(const struct vmdk_extent *extent, struct vmdk_walk **out,
-	struct image_error *err);
+int vmdk_walk_create(const struct vmdk_extent *extent, bool keep_tables,
+	struct vmdk_walk **out, struct image_error *err);
 /* NULL is allowed. */
 void vmdk_walk_destroy(struct vmdk_walk *walk);
 int vmdk_walk_lookup(struct vmdk_walk *walk, uint64_t at, uint64_t limit,

@@ -34,6 +34,8 @@ struct passed {
 struct vmdk_walk {
 	pthread_mutex_t mutex;
 	const struct vmdk_extent *extent;
+	/* vmdk_check() reads the tables once more */
+	bool keeps_tables;
 	/* offset of the next marker */
 	uint64_t at;
 	/* grains before this one are known */
@@ -78,8 +80,8 @@ align(uint64_t bytes)
 }
 
 int
-vmdk_walk_create(const struct vmdk_extent *extent, struct vmdk_walk **out,
-	struct image_error *err)
+vmdk_walk_create(const struct vmdk_extent *extent, bool keep_tables,
+	struct vmdk_walk **out, struct image_error *err)
 {
 	const struct vmdk_header *h = &extent->header;
 
@@ -93,6 +95,7 @@ vmdk_walk_create(const struct vmdk_extent *extent, struct vmdk_walk **out,
 		return image_no_memory(err);
 	pthread_mutex_init(&w->mutex, NULL);
 	w->extent = extent;
+	w->keeps_tables = keep_tables;
 	w->at = h->overhead;
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression): a table of pointers */
 	w->tables = calloc((size_t)h->tables + 1, sizeof(*w->tables));
@@ -186,7 +189,7 @@ read_behind(struct vmdk_walk *w, const struct marker *m, const char *what,
 			length / VMDK_SECTOR);
 	int rc = image_store_read(
 		store, w->at + VMDK_SECTOR, to, bytes, &w->err);
-	if (rc == 0)
+	if (rc == 0 && !w->keeps_tables)
 		image_store_release(store, w->at, VMDK_SECTOR + length);
 	w->at += VMDK_SECTOR + length;
 	return rc;
