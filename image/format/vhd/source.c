@@ -216,7 +216,7 @@ static const struct image_source_ops source_ops = {
  * footer, which comes too late to be used.
  */
 static int
-check_copy(struct vhd_source *v, const unsigned char *head,
+check_copy(struct vhd_source *v, const unsigned char *head, bool whole,
 	struct image_error *err)
 {
 	const char *name = v->base.store->name;
@@ -229,7 +229,7 @@ check_copy(struct vhd_source *v, const unsigned char *head,
 		return image_fail(err, name, -EINVAL,
 			"copy of the footer: disk type 2 (fixed): a fixed disk "
 			"has no copy");
-	if (v->base.store->forward)
+	if (!whole)
 		return 0;
 	/* The bytes of a fixed disk are those of a guest. */
 	if (end.type != copy->type)
@@ -363,7 +363,7 @@ read_footer(struct vhd_source *v, bool dynamic, struct image_error *err)
 }
 
 static int
-load(struct vhd_source *v, const struct image_open *how,
+load(struct vhd_source *v, const struct image_open *how, bool whole,
 	struct image_error *err)
 {
 	struct image_store *store = v->base.store;
@@ -376,10 +376,10 @@ load(struct vhd_source *v, const struct image_open *how,
 	if (rc == 0)
 		rc = image_store_read(store, 0, head, sizeof(head), err);
 	bool dynamic = rc == 0 && vhd_has_cookie(head, sizeof(head));
-	if (rc == 0 && (!dynamic || !store->forward))
+	if (rc == 0 && (!dynamic || whole))
 		rc = read_footer(v, dynamic, err);
 	if (rc == 0 && dynamic)
-		rc = check_copy(v, head, err);
+		rc = check_copy(v, head, whole, err);
 	if (rc < 0)
 		return rc;
 	v->base.size = v->footer.size;
@@ -388,8 +388,8 @@ load(struct vhd_source *v, const struct image_open *how,
 }
 
 int
-vhd_open(struct image_store *store, const struct image_open *how,
-	struct image_source **out, struct image_error *err)
+vhd_open_source(struct image_store *store, const struct image_open *how,
+	bool whole, struct image_source **out, struct image_error *err)
 {
 	struct vhd_source *v;
 
@@ -403,7 +403,7 @@ vhd_open(struct image_store *store, const struct image_open *how,
 	v->base.ops = &source_ops;
 	v->base.format = &image_format_vhd;
 	v->base.store = v->base.data = store;
-	int rc = load(v, how, err);
+	int rc = load(v, how, whole || !store->forward, err);
 	if (rc < 0) {
 		vhd_free(&v->base);
 		return rc;

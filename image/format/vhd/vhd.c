@@ -12,6 +12,13 @@ vhd_probe(const unsigned char *head, size_t length)
 	return vhd_has_cookie(head, length);
 }
 
+static int
+vhd_open(struct image_store *store, const struct image_open *how,
+	struct image_source **out, struct image_error *err)
+{
+	return vhd_open_source(store, how, false, out, err);
+}
+
 /*
  * A VHD names no other file except as the parent of a differencing disk, which
  * is refused. So an image is safe if it can be opened.
@@ -23,7 +30,7 @@ vhd_check(struct image_store *store, struct image_verdict *verdict,
 	const struct image_open how = {.format = &image_format_vhd};
 	struct image_source *source;
 
-	int rc = vhd_open(store, &how, &source, err);
+	int rc = vhd_open_source(store, &how, true, &source, err);
 	if (rc == -ENOTSUP || rc == -EINVAL) {
 		image_verdict_add(verdict,
 			rc == -ENOTSUP ? "parent" : "well_formed", 1, "%s",

@@ -154,8 +154,12 @@ vhd_bit(const unsigned char *bits, unsigned sector)
 	return bits[sector / 8] >> (7 - sector % 8) & 1;
 }
 
-int vhd_open(struct image_store *store, const struct image_open *how,
-	struct image_source **out, struct image_error *err);
+/*
+ * source.c: as image_format.open. whole: a stream has come to its end, which
+ * can be read, too.
+ */
+int vhd_open_source(struct image_store *store, const struct image_open *how,
+	bool whole, struct image_source **out, struct image_error *err);
 /* Free everything but the store. */
 void vhd_free(struct image_source *source);
 extern const struct image_option vhd_options[];
