@@ -12,8 +12,8 @@
  * 2 that they cannot be compared. */
 #define CLI_FAILED 1
 #define CLI_USAGE 2
-/* Used in compare.c only. */
-#define CLI_DIFFERS 3
+/* Used in compare.c only, and never an exit status. */
+#define CLI_DIFFERS 5
 /* The image is not what --expect or --expect-content names, or is not safe,
  * with
  * --untrusted. */

@@ -151,7 +151,8 @@ compare_run(const struct cli *cli)
 {
 	int rc = compare_images(cli);
 
-	if (rc == CLI_FAILED)
+	/* The manifest of an OVA may refuse its disk. */
+	if (rc == CLI_FAILED || rc == CLI_REFUSED)
 		return CLI_USAGE;
 	return rc == CLI_DIFFERS ? 1 : rc;
 }

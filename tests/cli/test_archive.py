@@ -461,6 +461,8 @@ def test_the_manifest_of_an_ova_holds(hone, folder, work, out, late, algorithm,
             assert done.returncode == 3 and part.encode() in done.stderr, done
             assert not os.listdir(out)
     assert hone.run("digest", archive).returncode == 3
+    # 1 would be that the images differ.
+    assert hone.run("compare", archive, archive).returncode == 2
 
 
 @pytest.mark.parametrize("late", [False, True])
