@@ -13,6 +13,12 @@
 struct image_packed;
 struct image_verdict;
 
+/* The arguments of image_info(). */
+struct image_reporter {
+	void (*report)(void *opaque, const struct image_field *field);
+	void *opaque;
+};
+
 struct image_source_ops {
 	/*
 	 * Describe the image from offset to offset + length, which lies in it:
@@ -37,8 +43,7 @@ struct image_source_ops {
 
 	/* As image_info(); NULL if there is nothing to report. */
 	void (*info)(const struct image_source *source,
-		void (*report)(void *opaque, const struct image_field *field),
-		void *opaque);
+		const struct image_reporter *reporter);
 
 	/* Returns true if fd is open on a file of the image: its own, its data
 	 * file, or a file of its backing chain. */
@@ -66,6 +71,10 @@ struct image_source {
 	bool check_last;
 	/* only with image_open.inspect: the fault of the metadata, or NULL */
 	const struct image_error *fault;
+	/* only with image_open.inspect: not 0 if the disk cannot be read, and
+	 * the reason */
+	int refused;
+	struct image_error refusal;
 };
 
 /* Returns whether only the last byte of the store tells the size. */
@@ -236,6 +245,9 @@ struct image_format {
 	int (*set)(struct image_create *create,
 		const struct image_option *option, uint64_t value,
 		struct image_error *err);
+
+	/* image_open.snapshot is allowed */
+	bool snapshots;
 
 	/* supports -c */
 	bool compresses;

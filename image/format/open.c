@@ -143,6 +143,10 @@ image_open_store(struct image_store *store, const struct image_open *how,
 	if (rc == 0 && !format)
 		rc = image_probe(store, &format, err);
 	assert(rc < 0 || format);
+	if (rc == 0 && how->snapshot && !format->snapshots)
+		rc = image_fail(err, store->name, -ENOENT,
+			"is a %s image, which has no snapshot '%s'",
+			format->name, how->snapshot);
 	if (rc == 0)
 		rc = format->open(store, &inner, out, err);
 	if (rc == 0) {
@@ -290,7 +294,8 @@ image_info(const struct image_source *source,
 	void *opaque)
 {
 	if (source->ops->info)
-		source->ops->info(source, report, opaque);
+		source->ops->info(
+			source, &(struct image_reporter){report, opaque});
 }
 
 int

@@ -4,54 +4,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
-#include "format/format.h"
+#include "format/source.h"
 
 /*
  * Bytes of zeros that are worth a request to a store that has other bytes
  * there. Shorter zeros are written with the data around them.
  */
 #define FILL_UNIT ((uint64_t)64 << 10)
-
-static int
-raw_extent(struct image_source *source, uint64_t offset, uint64_t length,
-	struct image_extent *extent, struct image_error *err)
-{
-	struct image_store *store = source->store;
-	bool hole;
-
-	int rc = image_store_extent(store, offset, length, &length, &hole, err);
-	if (rc == 0)
-		*extent = (struct image_extent){
-			.offset = offset,
-			.length = length,
-			.kind = hole ? IMAGE_HOLE : IMAGE_DATA,
-			.host = hole ? IMAGE_NO_HOST : offset,
-		};
-	return rc;
-}
-
-static int
-raw_read(struct image_source *source, struct image_scratch *scratch,
-	uint64_t offset, void *buf, size_t length, struct image_error *err)
-{
-	(void)scratch;
-	int rc = image_store_read(source->store, offset, buf, length, err);
-	if (rc == 0)
-		image_store_release(source->store, offset, length);
-	return rc;
-}
-
-static int
-raw_unchanged(struct image_source *source, struct image_error *err)
-{
-	return image_store_unchanged(source->store, err);
-}
-
-static bool
-raw_uses(const struct image_source *source, int fd)
-{
-	return image_store_is(source->store, fd);
-}
 
 static void
 raw_close(struct image_source *source)
@@ -61,10 +20,10 @@ raw_close(struct image_source *source)
 }
 
 static const struct image_source_ops source_ops = {
-	.extent = raw_extent,
-	.read = raw_read,
-	.unchanged = raw_unchanged,
-	.uses = raw_uses,
+	.extent = image_flat_extent,
+	.read = image_flat_read,
+	.unchanged = image_single_unchanged,
+	.uses = image_single_uses,
 	.close = raw_close,
 };
 
@@ -72,13 +31,9 @@ static int
 raw_open(struct image_store *store, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
 {
-	struct image_source *source;
+	struct image_source *source = calloc(1, sizeof(*source));
 
-	if (how->snapshot)
-		return image_fail(err, store->name, -ENOENT,
-			"is a raw image, which has no snapshot '%s'",
-			how->snapshot);
-	source = calloc(1, sizeof(*source));
+	(void)how;
 	if (!source)
 		return image_no_memory(err);
 	source->ops = &source_ops;

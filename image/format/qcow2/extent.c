@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The extents of the disk, for a caller that visits the whole disk. */
 #include "format/qcow2/source.h"
+#include "format/source.h"
 
 /*
  * Adjacent compressed clusters have at most the rest of a sector between them.
@@ -100,11 +101,9 @@ qcow2_extent(struct image_source *source, uint64_t offset, uint64_t length,
 	struct qcow2_source *q = qcow2_source(source);
 	struct qcow2_place place;
 
-	if (q->refused) {
-		*err = q->refusal;
-		return q->refused;
-	}
-	int rc = qcow2_find(q, offset, length, &place, err);
+	int rc = image_source_refused(source, err);
+	if (rc == 0)
+		rc = qcow2_find(q, offset, length, &place, err);
 	if (rc < 0)
 		return rc;
 	if (place.other)

@@ -1,52 +1,36 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fields of image_info() for a qcow2 image. */
 #include "format/qcow2/source.h"
-
-struct reporter {
-	void (*report)(void *opaque, const struct image_field *field);
-	void *opaque;
-};
+#include "format/source.h"
 
 static void
-put(const struct reporter *r, enum image_field_type type, const char *name,
-	uint64_t number, const char *text)
+put(const struct image_reporter *r, enum image_field_type type,
+	const char *name, uint64_t number, const char *text)
 {
 	struct image_field field = {type, name, number, text};
 	r->report(r->opaque, &field);
 }
 
 static void
-put_number(const struct reporter *r, const char *name, uint64_t number)
-{
-	put(r, IMAGE_FIELD_NUMBER, name, number, NULL);
-}
-
-static void
-put_text(const struct reporter *r, const char *name, const char *text)
-{
-	if (text)
-		put(r, IMAGE_FIELD_TEXT, name, 0, text);
-}
-
-static void
-put_flag(const struct reporter *r, const char *name, bool flag)
+put_flag(const struct image_reporter *r, const char *name, bool flag)
 {
 	put(r, IMAGE_FIELD_FLAG, name, flag, NULL);
 }
 
 static void
-put_files(const struct reporter *r, const struct qcow2_header *h)
+put_files(const struct image_reporter *r, const struct qcow2_header *h)
 {
-	put_text(r, "backing_file", h->backing_file);
-	put_text(r, "backing_format", h->backing_format);
+	image_put_text(r, "backing_file", h->backing_file);
+	image_put_text(r, "backing_format", h->backing_format);
 	if (!(h->incompatible & QCOW2_DATA_FILE))
 		return;
-	put_text(r, "data_file", h->data_file ? h->data_file : "");
+	image_put_text(r, "data_file", h->data_file ? h->data_file : "");
 	put_flag(r, "data_file_raw", h->autoclear & QCOW2_DATA_FILE_RAW);
 }
 
 static void
-put_unknown_features(const struct reporter *r, const struct qcow2_header *h)
+put_unknown_features(
+	const struct image_reporter *r, const struct qcow2_header *h)
 {
 	uint64_t unknown = h->incompatible & ~QCOW2_KNOWN_INCOMPATIBLE;
 	char text[QCOW2_FEATURE_NAME + 32];
@@ -58,15 +42,15 @@ put_unknown_features(const struct reporter *r, const struct qcow2_header *h)
 		unsigned bit = (unsigned)__builtin_ctzll(unknown);
 		qcow2_feature_name(h, bit, text, sizeof(text));
 		put(r, IMAGE_FIELD_ITEM, NULL, 0, NULL);
-		put_number(r, "bit", bit);
-		put_text(r, "name", text);
+		image_put_number(r, "bit", bit);
+		image_put_text(r, "name", text);
 		put(r, IMAGE_FIELD_END, NULL, 0, NULL);
 	}
 	put(r, IMAGE_FIELD_END, NULL, 0, NULL);
 }
 
 static void
-put_snapshots(const struct reporter *r, const struct qcow2_source *q)
+put_snapshots(const struct image_reporter *r, const struct qcow2_source *q)
 {
 	if (q->n_snapshots == 0)
 		return;
@@ -77,42 +61,39 @@ put_snapshots(const struct reporter *r, const struct qcow2_source *q)
 		if (!s->id || !s->name)
 			continue;
 		put(r, IMAGE_FIELD_ITEM, NULL, 0, NULL);
-		put_text(r, "id", s->id);
-		put_text(r, "name", s->name);
-		put_number(r, "virtual_size", s->disk_size);
-		put_number(r, "date", s->date);
-		put_number(r, "vm_state_size", s->vm_state_size);
+		image_put_text(r, "id", s->id);
+		image_put_text(r, "name", s->name);
+		image_put_number(r, "virtual_size", s->disk_size);
+		image_put_number(r, "date", s->date);
+		image_put_number(r, "vm_state_size", s->vm_state_size);
 		put(r, IMAGE_FIELD_END, NULL, 0, NULL);
 	}
 	put(r, IMAGE_FIELD_END, NULL, 0, NULL);
 }
 
 void
-qcow2_info(const struct image_source *source,
-	void (*report)(void *opaque, const struct image_field *field),
-	void *opaque)
+qcow2_info(const struct image_source *source, const struct image_reporter *r)
 {
 	static const char *const methods[] = {NULL, "aes", "luks"};
 	const struct qcow2_source *q = (const struct qcow2_source *)source;
 	const struct qcow2_header *h = &q->header;
-	const struct reporter r = {report, opaque};
 
-	put_number(&r, "version", h->version);
-	put_number(&r, "cluster_size", source->unit);
-	put_number(&r, "refcount_bits", UINT64_C(1) << h->refcount_order);
-	put_text(&r, "compression_type",
+	image_put_number(r, "version", h->version);
+	image_put_number(r, "cluster_size", source->unit);
+	image_put_number(r, "refcount_bits", UINT64_C(1) << h->refcount_order);
+	image_put_text(r, "compression_type",
 		h->codec == IMAGE_CODEC_ZSTD ? "zstd" : "zlib");
-	put_flag(&r, "extended_l2", q->extended);
-	put_flag(&r, "lazy_refcounts", h->compatible & QCOW2_LAZY_REFCOUNTS);
-	put_flag(&r, "dirty", h->incompatible & QCOW2_DIRTY);
-	put_flag(&r, "corrupt", h->incompatible & QCOW2_CORRUPT);
-	put_text(&r, "encryption", methods[h->crypt_method]);
-	put_files(&r, h);
-	put_unknown_features(&r, h);
+	put_flag(r, "extended_l2", q->extended);
+	put_flag(r, "lazy_refcounts", h->compatible & QCOW2_LAZY_REFCOUNTS);
+	put_flag(r, "dirty", h->incompatible & QCOW2_DIRTY);
+	put_flag(r, "corrupt", h->incompatible & QCOW2_CORRUPT);
+	image_put_text(r, "encryption", methods[h->crypt_method]);
+	put_files(r, h);
+	put_unknown_features(r, h);
 	/* By the specification, bitmaps without the bit are inconsistent. The
 	 * count is 0 if the extension is missing or damaged: check reports the
 	 * fault. */
 	if ((h->autoclear & QCOW2_BITMAPS) && h->bitmaps.count > 0)
-		put_number(&r, "bitmaps", h->bitmaps.count);
-	put_snapshots(&r, q);
+		image_put_number(r, "bitmaps", h->bitmaps.count);
+	put_snapshots(r, q);
 }

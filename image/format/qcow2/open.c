@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "format/qcow2/source.h"
+#include "format/source.h"
 
 static int
 qcow2_unchanged(struct image_source *source, struct image_error *err)
@@ -64,33 +65,16 @@ static const struct image_source_ops source_ops = {
 	.close = qcow2_close,
 };
 
-/*
- * If the caller only inspects, keep the first failure as the error of later
- * reads. Returns 0 for a failure that was kept, otherwise rc.
- */
-static int
-inspected(struct qcow2_source *q, const struct image_open *how, int rc,
-	struct image_error *err)
-{
-	if (rc == 0 || rc == -ENOMEM || !how->inspect)
-		return rc;
-	if (!q->refused) {
-		q->refused = rc;
-		q->refusal = *err;
-	}
-	return 0;
-}
-
-/* The same for a damaged table, whose failure replaces an earlier one. */
+/* The failure of a damaged table replaces an earlier one. */
 static int
 inspected_table(struct qcow2_source *q, const struct image_open *how, int rc,
 	struct image_error *err)
 {
 	if (rc == 0 || rc == -ENOMEM || !how->inspect)
 		return rc;
-	q->refused = 0;
-	q->base.fault = &q->refusal;
-	return inspected(q, how, rc, err);
+	q->base.refused = 0;
+	q->base.fault = &q->base.refusal;
+	return image_source_inspected(&q->base, how, rc, err);
 }
 
 void
@@ -177,10 +161,10 @@ load_others(struct qcow2_source *q, const struct image_open *how,
 	int rc = 0;
 
 	if (q->header.incompatible & QCOW2_DATA_FILE)
-		rc = inspected(q, how,
+		rc = image_source_inspected(&q->base, how,
 			not_first(qcow2_open_data_file(q, how, err)), err);
 	if (rc == 0 && q->header.backing_file)
-		rc = inspected(q, how,
+		rc = image_source_inspected(&q->base, how,
 			not_first(open_backing(q, how, &chain, err)), err);
 	return rc;
 }
@@ -204,7 +188,7 @@ load(struct qcow2_source *q, const struct image_open *how,
 	bool placed = rc == 0;
 	rc = inspected_table(q, how, rc, err);
 	if (rc == 0 && placed)
-		rc = inspected(q, how,
+		rc = image_source_inspected(&q->base, how,
 			qcow2_header_supported(&q->header, store->name, err),
 			err);
 	/* Unknown features may change the meaning of the table fields. */

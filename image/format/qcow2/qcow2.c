@@ -21,6 +21,7 @@ qcow2_open(struct image_store *store, const struct image_open *how,
 const struct image_format image_format_qcow2 = {
 	.name = "qcow2",
 	.suffixes = ".qcow2",
+	.snapshots = true,
 	.probe = qcow2_probe,
 	.open = qcow2_open,
 	.check = qcow2_check,

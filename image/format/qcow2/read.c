@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 #include "format/qcow2/source.h"
+#include "format/source.h"
 
 /*
  * Most compressed clusters of one read, and most bytes of a read of several
@@ -249,12 +250,8 @@ qcow2_read(struct image_source *source, struct image_scratch *scratch,
 	struct pending pending = {0};
 	struct batch batch;
 	unsigned char *to = buf;
-	int rc = 0;
 
-	if (q->refused) {
-		*err = q->refusal;
-		return q->refused;
-	}
+	int rc = image_source_refused(source, err);
 	batch.n = 0;
 	while (rc == 0 && length) {
 		struct qcow2_place place;

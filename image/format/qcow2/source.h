@@ -37,7 +37,7 @@ struct qcow2_source {
 	/* the L1 table that was read */
 	uint64_t l1_offset;
 	uint64_t l1_bytes;
-	/* NULL if there is none, or if `refused` */
+	/* NULL if there is none, or if base.refused */
 	struct image_source *backing;
 	/* belongs to the first image of the chain */
 	struct qcow2_cache *cache;
@@ -46,11 +46,6 @@ struct qcow2_source {
 	uint32_t n_snapshots;
 	/* bytes of the snapshot table */
 	uint64_t snapshots_bytes;
-	/* only with image_open.inspect: the error of a read if the disk cannot
-	 * be read, otherwise 0; base.fault points at the refusal if the tables
-	 * are damaged */
-	int refused;
-	struct image_error refusal;
 	/* a range of base.data without holes */
 	pthread_mutex_t mutex;
 	uint64_t data_from;
@@ -114,9 +109,8 @@ int qcow2_open_backing_store(const struct qcow2_source *q,
 	struct image_error *err);
 
 /* info.c: as image_source_ops.info. */
-void qcow2_info(const struct image_source *source,
-	void (*report)(void *opaque, const struct image_field *field),
-	void *opaque);
+void qcow2_info(
+	const struct image_source *source, const struct image_reporter *r);
 
 /* One cluster, as its entry in an L2 table describes it. */
 struct qcow2_cluster {

@@ -4,34 +4,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "format/source.h"
 #include "format/vhd/vhd.h"
 
 /* Bytes of a step to the end of a stream. */
 #define STEP ((size_t)1 << 20)
-
-static int
-refused(const struct vhd_source *v, struct image_error *err)
-{
-	if (v->refused)
-		*err = v->refusal;
-	return v->refused;
-}
-
-static int
-fixed_extent(struct image_source *source, uint64_t offset, uint64_t length,
-	struct image_extent *extent, struct image_error *err)
-{
-	bool hole;
-
-	int rc = image_store_extent(
-		source->store, offset, length, &length, &hole, err);
-	if (rc == 0)
-		*extent = (struct image_extent){.offset = offset,
-			.length = length,
-			.kind = hole ? IMAGE_HOLE : IMAGE_DATA,
-			.host = hole ? IMAGE_NO_HOST : offset};
-	return rc;
-}
 
 /* Extend a hole by the blocks without a place that follow. */
 static void
@@ -99,11 +76,12 @@ vhd_extent(struct image_source *source, uint64_t offset, uint64_t length,
 {
 	struct vhd_source *v = vhd_source(source);
 
-	int rc = refused(v, err);
+	int rc = image_source_refused(source, err);
 	if (rc < 0)
 		return rc;
-	return v->table ? dynamic_extent(v, offset, length, extent, err)
-			: fixed_extent(source, offset, length, extent, err);
+	return v->table
+		       ? dynamic_extent(v, offset, length, extent, err)
+		       : image_flat_extent(source, offset, length, extent, err);
 }
 
 /* Sectors whose bits are clear may have any bytes in the file. */
@@ -154,14 +132,10 @@ vhd_read(struct image_source *source, struct image_scratch *scratch,
 	struct vhd_source *v = vhd_source(source);
 	unsigned char *to = buf;
 
-	(void)scratch;
-	int rc = refused(v, err);
-	if (rc == 0 && !v->table) {
-		rc = image_store_read(source->store, offset, buf, length, err);
-		if (rc == 0)
-			image_store_release(source->store, offset, length);
-		return rc;
-	}
+	int rc = image_source_refused(source, err);
+	if (rc == 0 && !v->table)
+		return image_flat_read(
+			source, scratch, offset, buf, length, err);
 	while (rc == 0 && length) {
 		struct vhd_run run;
 		vhd_find(v, offset, length, &run);
@@ -171,18 +145,6 @@ vhd_read(struct image_source *source, struct image_scratch *scratch,
 		length -= (size_t)run.length;
 	}
 	return rc;
-}
-
-static int
-vhd_unchanged(struct image_source *source, struct image_error *err)
-{
-	return image_store_unchanged(source->store, err);
-}
-
-static bool
-vhd_uses(const struct image_source *source, int fd)
-{
-	return image_store_is(source->store, fd);
 }
 
 void
@@ -205,9 +167,9 @@ vhd_close(struct image_source *source)
 static const struct image_source_ops source_ops = {
 	.extent = vhd_extent,
 	.read = vhd_read,
-	.unchanged = vhd_unchanged,
+	.unchanged = image_single_unchanged,
 	.info = vhd_info,
-	.uses = vhd_uses,
+	.uses = image_single_uses,
 	.close = vhd_close,
 };
 
@@ -311,20 +273,6 @@ too_short(
 		image_plural(size, "byte", "bytes"));
 }
 
-/* If the caller only inspects, keep the failure as that of later reads. */
-static int
-inspected(struct vhd_source *v, const struct image_open *how, int rc,
-	struct image_error *err)
-{
-	if (rc == 0 || rc == -ENOMEM || !how->inspect)
-		return rc;
-	v->refused = rc;
-	v->refusal = *err;
-	if (rc != -ENOTSUP)
-		v->base.fault = &v->refusal;
-	return 0;
-}
-
 /* The size of a fixed disk is in the last bytes: read a stream up to them. */
 static int
 find_end(struct image_store *store, struct image_error *err)
@@ -383,20 +331,18 @@ load(struct vhd_source *v, const struct image_open *how, bool whole,
 	if (rc < 0)
 		return rc;
 	v->base.size = v->footer.size;
-	return inspected(v, how,
-		dynamic ? load_dynamic(v, err) : load_fixed(v, err), err);
+	rc = dynamic ? load_dynamic(v, err) : load_fixed(v, err);
+	if (rc < 0 && rc != -ENOTSUP)
+		v->base.fault = &v->base.refusal;
+	return image_source_inspected(&v->base, how, rc, err);
 }
 
 int
 vhd_open_source(struct image_store *store, const struct image_open *how,
 	bool whole, struct image_source **out, struct image_error *err)
 {
-	struct vhd_source *v;
+	struct vhd_source *v = calloc(1, sizeof(*v));
 
-	if (how->snapshot)
-		return image_fail(err, store->name, -ENOENT,
-			"is a VHD, which has no snapshot '%s'", how->snapshot);
-	v = calloc(1, sizeof(*v));
 	if (!v)
 		return image_no_memory(err);
 	pthread_mutex_init(&v->lock, NULL);

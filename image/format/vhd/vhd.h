@@ -112,9 +112,6 @@ struct vhd_source {
 	uint64_t n_used;
 	/* bytes of the bitmap of a block */
 	uint64_t bitmap_bytes;
-	/* with image_open.inspect: why the disk cannot be read; 0: it can */
-	int refused;
-	struct image_error refusal;
 	pthread_mutex_t lock;
 	/* under lock */
 	struct vhd_slot slots[VHD_SLOTS];
@@ -168,8 +165,7 @@ int vhd_set(struct image_create *create, const struct image_option *option,
 int vhd_create(struct image_store *store, const struct image_create *create,
 	struct image_sink **out, struct image_error *err);
 /* info.c */
-void vhd_info(const struct image_source *source,
-	void (*report)(void *opaque, const struct image_field *field),
-	void *opaque);
+void vhd_info(
+	const struct image_source *source, const struct image_reporter *r);
 
 #endif

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include "format/source.h"
 #include "format/vmdk/source.h"
 
 /* Most compressed grains of one read, and most bytes of several. */
@@ -217,12 +218,8 @@ vmdk_read(struct image_source *source, struct image_scratch *scratch,
 	struct vmdk_source *v = vmdk_source(source);
 	struct batch batch;
 	unsigned char *to = buf;
-	int rc = 0;
 
-	if (v->refused) {
-		*err = v->refusal;
-		return v->refused;
-	}
+	int rc = image_source_refused(source, err);
 	batch.n = 0;
 	batch.extent = NULL;
 	batch.scratch = scratch;

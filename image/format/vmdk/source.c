@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "format/formats.h"
+#include "format/source.h"
 #include "format/vmdk/source.h"
 
 /* Bytes of cached grain tables. */
@@ -49,11 +50,9 @@ vmdk_extent(struct image_source *source, uint64_t offset, uint64_t length,
 	struct vmdk_run run;
 	bool hole = false;
 
-	if (v->refused) {
-		*err = v->refusal;
-		return v->refused;
-	}
-	int rc = vmdk_lookup(v, offset, length, &run, err);
+	int rc = image_source_refused(source, err);
+	if (rc == 0)
+		rc = vmdk_lookup(v, offset, length, &run, err);
 	if (rc < 0)
 		return rc;
 	struct image_store *store = run.extent->store;
@@ -110,26 +109,7 @@ vmdk_uses(const struct image_source *source, int fd)
 }
 
 static void
-put_number(void (*report)(void *opaque, const struct image_field *field),
-	void *opaque, const char *name, uint64_t number)
-{
-	report(opaque,
-		&(struct image_field){IMAGE_FIELD_NUMBER, name, number, NULL});
-}
-
-static void
-put_text(void (*report)(void *opaque, const struct image_field *field),
-	void *opaque, const char *name, const char *text)
-{
-	if (text)
-		report(opaque,
-			&(struct image_field){IMAGE_FIELD_TEXT, name, 0, text});
-}
-
-static void
-vmdk_info(const struct image_source *source,
-	void (*report)(void *opaque, const struct image_field *field),
-	void *opaque)
+vmdk_info(const struct image_source *source, const struct image_reporter *r)
 {
 	const struct vmdk_source *v = (const struct vmdk_source *)source;
 	const struct vmdk_descriptor *d = &v->descriptor;
@@ -137,18 +117,17 @@ vmdk_info(const struct image_source *source,
 
 	snprintf(cid, sizeof(cid), "%08" PRIx32, d->cid);
 	if (v->count && v->extents[0].kind == VMDK_SPARSE)
-		put_number(report, opaque, "version",
-			v->extents[0].header.version);
-	put_text(report, opaque, "subformat", d->create_type);
+		image_put_number(r, "version", v->extents[0].header.version);
+	image_put_text(r, "subformat", d->create_type);
 	if (source->unit)
-		put_number(report, opaque, "cluster_size", source->unit);
+		image_put_number(r, "cluster_size", source->unit);
 	if (v->count && v->extents[0].kind == VMDK_SPARSE &&
 		(v->extents[0].header.flags & VMDK_COMPRESSED))
-		put_text(report, opaque, "compression_type", "zlib");
-	put_text(report, opaque, "cid", cid);
-	put_text(report, opaque, "adapter_type", d->adapter_type);
-	put_text(report, opaque, "hwversion", d->hw_version);
-	put_text(report, opaque, "backing_file", d->parent);
+		image_put_text(r, "compression_type", "zlib");
+	image_put_text(r, "cid", cid);
+	image_put_text(r, "adapter_type", d->adapter_type);
+	image_put_text(r, "hwversion", d->hw_version);
+	image_put_text(r, "backing_file", d->parent);
 }
 
 void
@@ -348,23 +327,6 @@ load(struct vmdk_source *v, const struct image_open *how, bool whole,
 	return rc == 0 ? vmdk_open_extents(v, how, err) : rc;
 }
 
-/*
- * If the caller only inspects, keep the failure as the error of later reads.
- * Returns 0 for a failure that was kept, otherwise rc.
- */
-static int
-inspected(struct vmdk_source *v, const struct image_open *how, int rc,
-	struct image_error *err)
-{
-	if (rc == 0 || rc == -ENOMEM || !how->inspect || !v->described)
-		return rc;
-	v->refused = rc;
-	v->refusal = *err;
-	if (rc == -EINVAL)
-		v->base.fault = &v->refusal;
-	return 0;
-}
-
 int
 vmdk_open_source(struct image_store *store, const struct image_open *how,
 	bool whole, struct image_source **out, struct image_error *err)
@@ -376,13 +338,11 @@ vmdk_open_source(struct image_store *store, const struct image_open *how,
 	v->base.ops = &source_ops;
 	v->base.format = &image_format_vmdk;
 	v->base.store = v->base.data = store;
-	int rc = 0;
-	if (how->snapshot)
-		rc = image_fail(err, store->name, -ENOENT,
-			"is a VMDK image, which has no snapshot '%s'",
-			how->snapshot);
-	if (rc == 0)
-		rc = inspected(v, how, load(v, how, whole, err), err);
+	int rc = load(v, how, whole, err);
+	if (rc == -EINVAL)
+		v->base.fault = &v->base.refusal;
+	if (v->described)
+		rc = image_source_inspected(&v->base, how, rc, err);
 	if (rc < 0) {
 		vmdk_free(v);
 		return rc;

@@ -34,9 +34,6 @@ struct vmdk_source {
 	struct vmdk_walk *walk;
 	/* the size and the descriptor are known */
 	bool described;
-	/* only with image_open.inspect: the error of a read */
-	int refused;
-	struct image_error refusal;
 };
 
 static inline struct vmdk_source *

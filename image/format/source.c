@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <errno.h>
+#include "format/source.h"
+
+int
+image_flat_extent(struct image_source *source, uint64_t offset, uint64_t length,
+	struct image_extent *extent, struct image_error *err)
+{
+	struct image_store *store = source->store;
+	bool hole;
+
+	int rc = image_store_extent(store, offset, length, &length, &hole, err);
+	if (rc == 0)
+		*extent = (struct image_extent){
+			.offset = offset,
+			.length = length,
+			.kind = hole ? IMAGE_HOLE : IMAGE_DATA,
+			.host = hole ? IMAGE_NO_HOST : offset,
+		};
+	return rc;
+}
+
+int
+image_flat_read(struct image_source *source, struct image_scratch *scratch,
+	uint64_t offset, void *buf, size_t length, struct image_error *err)
+{
+	(void)scratch;
+	int rc = image_store_read(source->store, offset, buf, length, err);
+	if (rc == 0)
+		image_store_release(source->store, offset, length);
+	return rc;
+}
+
+int
+image_single_unchanged(struct image_source *source, struct image_error *err)
+{
+	return image_store_unchanged(source->store, err);
+}
+
+bool
+image_single_uses(const struct image_source *source, int fd)
+{
+	return image_store_is(source->store, fd);
+}
+
+int
+image_source_inspected(struct image_source *source,
+	const struct image_open *how, int rc, const struct image_error *err)
+{
+	if (rc == 0 || rc == -ENOMEM || !how->inspect)
+		return rc;
+	if (!source->refused) {
+		source->refused = rc;
+		source->refusal = *err;
+	}
+	return 0;
+}
+
+int
+image_source_refused(const struct image_source *source, struct image_error *err)
+{
+	if (source->refused)
+		*err = source->refusal;
+	return source->refused;
+}
+
+void
+image_put_number(
+	const struct image_reporter *r, const char *name, uint64_t number)
+{
+	struct image_field field = {IMAGE_FIELD_NUMBER, name, number, NULL};
+	r->report(r->opaque, &field);
+}
+
+void
+image_put_text(
+	const struct image_reporter *r, const char *name, const char *text)
+{
+	struct image_field field = {IMAGE_FIELD_TEXT, name, 0, text};
+	if (text)
+		r->report(r->opaque, &field);
+}

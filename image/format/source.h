@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#ifndef HONE_IMAGE_SOURCE_H
+#define HONE_IMAGE_SOURCE_H
+/* Parts of sources that several formats share. */
+#include "format/format.h"
+
+/* As image_source_ops, for a disk whose bytes are in the store at their own
+ * offsets. */
+int image_flat_extent(struct image_source *source, uint64_t offset,
+	uint64_t length, struct image_extent *extent, struct image_error *err);
+int image_flat_read(struct image_source *source, struct image_scratch *scratch,
+	uint64_t offset, void *buf, size_t length, struct image_error *err);
+
+/* As image_source_ops, for an image that has no other file. */
+int image_single_unchanged(
+	struct image_source *source, struct image_error *err);
+bool image_single_uses(const struct image_source *source, int fd);
+
+/*
+ * After a failure of open: with image_open.inspect, keep the first failure as
+ * that of later reads. Returns 0 if the failure was kept, otherwise rc.
+ */
+int image_source_inspected(struct image_source *source,
+	const struct image_open *how, int rc, const struct image_error *err);
+/* Returns 0, or the failure that was kept. */
+int image_source_refused(
+	const struct image_source *source, struct image_error *err);
+
+/* Report a field of image_info(). */
+void image_put_number(
+	const struct image_reporter *r, const char *name, uint64_t number);
+/* NULL: there is no such field. */
+void image_put_text(
+	const struct image_reporter *r, const char *name, const char *text);
+
+#endif
