@@ -12,6 +12,8 @@ import urllib.request
 
 import pytest
 
+from harness import free_port
+
 PLACE = pathlib.Path(__file__).resolve().parents[2] / "build" / "moto"
 KEYS = {"AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE",
         "AWS_SECRET_ACCESS_KEY": "not+checked/by/moto",
@@ -26,13 +28,6 @@ def why_not():
     if not (PLACE / "moto").is_dir():
         return "moto is not installed; ./dev test --all installs it"
     return None
-
-
-def free_port():
-    """A port that nothing uses now."""
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 def post(address, body):
@@ -51,7 +46,7 @@ def moto():
     if reason:
         pytest.skip(reason)
     port = free_port()
-    # What it would find of the user's settings is of no account.
+    # It ignores the settings of the user.
     environment = {**os.environ, "PYTHONPATH": str(PLACE), **KEYS}
     with subprocess.Popen(
             [sys.executable, "-B", "-m", "moto.server", "-H", "127.0.0.1",

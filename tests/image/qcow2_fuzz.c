@@ -4,6 +4,7 @@
  * image_open.inspect. What is described as a hole reads as zeros.
  */
 #include <stdlib.h>
+#include <hone/zero.h>
 #include "format/format.h"
 #include "memory_store.h"
 
@@ -32,15 +33,6 @@ report(void *opaque, const struct image_field *field)
 		listing->depth--;
 }
 
-static bool
-is_zero(const unsigned char *buf, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		if (buf[i])
-			return false;
-	return true;
-}
-
 /* The extent at offset, and its first bytes. */
 static int
 visit(struct image_source *source, struct image_scratch *scratch,
@@ -60,7 +52,8 @@ visit(struct image_source *source, struct image_scratch *scratch,
 	size_t length = extent.length < CHUNK ? (size_t)extent.length : CHUNK;
 	*next = offset + length;
 	rc = source->ops->read(source, scratch, offset, buf, length, &err);
-	if (rc == 0 && extent.kind == IMAGE_HOLE && !is_zero(buf, length))
+	if (rc == 0 && extent.kind == IMAGE_HOLE &&
+		!hone_buffer_is_zero(buf, length))
 		abort();
 	return rc;
 }

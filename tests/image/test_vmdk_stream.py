@@ -24,18 +24,18 @@ def piped(call, image, *words):
         return call(*words, stdin=cat.stdout)
 
 
-@pytest.mark.parametrize("threads", ["1", "2", "5"])
-@pytest.mark.parametrize("size", [0, 1, 64 * KI, 70 * MI + 1])
-def test_what_we_wrote_is_read_from_a_pipe(hone, work, size, threads):
+@pytest.mark.parametrize("size", [0, 1, 64 * KI, COVERED + MI + 1])
+def test_what_we_wrote_is_read_from_a_pipe(hone, work, size):
     raw, image = work / "disk.raw", work / "disk.vmdk"
     qemu.pattern_file(raw, size, 3)
     hone.ok("convert", "-q", raw, image)
     os.truncate(raw, -(-size // SECTOR) * SECTOR)
     out = work / "out.raw"
-    piped(hone.ok, image, "convert", "-q", "--threads", threads, "-O", "raw",
-          "-", out)
-    assert qemu.first_difference(raw, out) is None
-    assert out.stat().st_size == raw.stat().st_size
+    for threads in 1, 2, 5:
+        piped(hone.ok, image, "convert", "-q", "--force", "--threads",
+              str(threads), "-O", "raw", "-", out)
+        assert qemu.first_difference(raw, out) is None
+        assert out.stat().st_size == raw.stat().st_size
     one = piped(hone.ok, image, "digest", "-").stdout.split()[0]
     assert one == hone.ok("digest", raw, "-f", "raw").stdout.split()[0]
     piped(hone.ok, image, "compare", "-", "-F", "raw", raw)

@@ -5,6 +5,7 @@
  * as zeros.
  */
 #include <stdlib.h>
+#include <hone/zero.h>
 #include "format/vhd/vhd.h"
 #include "memory_store.h"
 
@@ -38,15 +39,6 @@ set_checksums(unsigned char *bytes, size_t size)
 		set_checksum(bytes + header, VHD_HEADER, 36);
 }
 
-static bool
-is_zero(const unsigned char *buf, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		if (buf[i])
-			return false;
-	return true;
-}
-
 /* The extent at offset, and its first bytes. */
 static int
 visit(struct image_source *source, uint64_t offset, uint64_t *next)
@@ -67,7 +59,8 @@ visit(struct image_source *source, uint64_t offset, uint64_t *next)
 	*next = offset + length;
 	rc = source->ops->read(source, &scratch, offset, buf, length, &err);
 	/* All was checked when the image was opened. */
-	if (rc < 0 || (extent.kind == IMAGE_HOLE && !is_zero(buf, length)))
+	if (rc < 0 || (extent.kind == IMAGE_HOLE &&
+			      !hone_buffer_is_zero(buf, length)))
 		abort();
 	return 0;
 }

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 #include <string.h>
+#include <hone/zero.h>
 #include "format/format.h"
 #include "format/verdict.h"
 #include "memory_store.h"
@@ -48,15 +49,6 @@ open_bytes(const uint8_t *data, size_t size, bool stream)
 	return store;
 }
 
-static bool
-is_zero(const unsigned char *buf, size_t length)
-{
-	for (size_t i = 0; i < length; i++)
-		if (buf[i])
-			return false;
-	return true;
-}
-
 /* Read the first bytes of the disk. Returns the number that can be read. */
 static size_t
 read_disk(struct image_source *source, unsigned char *disk)
@@ -73,13 +65,14 @@ read_disk(struct image_source *source, unsigned char *disk)
 		if (extent.offset != at || extent.length == 0 ||
 			extent.length > left)
 			abort();
-		size_t n = extent.length < CHUNK ? (size_t)extent.length
-						 : CHUNK;
+		size_t n =
+			extent.length < CHUNK ? (size_t)extent.length : CHUNK;
 		n = n < MOST - at ? n : MOST - at;
 		if (source->ops->read(
 			    source, &scratch, at, disk + at, n, &err) < 0)
 			break;
-		if (extent.kind == IMAGE_HOLE && !is_zero(disk + at, n))
+		if (extent.kind == IMAGE_HOLE &&
+			!hone_buffer_is_zero(disk + at, n))
 			abort();
 		at += n;
 	}
@@ -98,8 +91,8 @@ visit(const uint8_t *data, size_t size, bool stream, unsigned char *disk,
 	size_t characters = 0;
 
 	*whole = false;
-	if (image_open_store(open_bytes(data, size, stream), &how, &source,
-		    &err) < 0)
+	if (image_open_store(
+		    open_bytes(data, size, stream), &how, &source, &err) < 0)
 		return 0;
 	image_info(source, ignore_field, &characters);
 	size_t length = read_disk(source, disk);
