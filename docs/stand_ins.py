@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the recipes name and a test does not have: hosts, devices, services.
+"""Stand-ins for the hosts, devices and services that the recipes name.
 
 A stand-in replaces a word of the page, or is a program of that name in front
 of the others.

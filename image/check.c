@@ -96,7 +96,7 @@ check_metadata(struct image_store *store, const struct image_open *how,
 		rc = format->check(store, verdict, err);
 	if (rc != -ESPIPE || keep)
 		return rc;
-	/* What was released as data was read as a table. */
+	/* The check read a table from bytes that the visit released as data. */
 	image_verdict_add(verdict, "overlaps", 1, "%s",
 		"the data of the disk overlaps a table");
 	return 0;

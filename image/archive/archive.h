@@ -25,7 +25,7 @@ int image_archive_store(struct image_store **store,
 /* Returns whether the name is that of an archive, packed or not. */
 bool image_archive_by_suffix(const char *name);
 
-/* What an OVA has besides its disks. */
+/* The description and the manifest of an OVA. */
 struct manifest {
 	/* the first description and the first manifest that follows it; name is
 	 * NULL if there is none */

@@ -251,7 +251,8 @@ member_walk(struct member *m, struct image_error *err)
 	return rc;
 }
 
-/* After a failure: a file that is not the expected one fails in many ways. */
+/* After a failure: if the file has a wrong digest, report the digest instead.
+ */
 static void
 settle(const struct member *m, struct image_error *err)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_TAR_PAX_H
 #define HONE_IMAGE_TAR_PAX_H
-/* What precedes a header: extended headers of PAX, long names of GNU tar. */
+/* Extended headers of PAX and long names of GNU tar, which precede a header. */
 #include "archive/map.h"
 
-/* What the next header does not tell. */
+/* Fields of a member that its header does not have. */
 struct tar_extra {
 	/* NULL: as in the header */
 	char *path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Headers, and what is between them. */
+/* Parses the headers of an archive, one after the other. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define MAX_NAME ((uint64_t)1 << 20)
 #define MAX_PAX ((uint64_t)8 << 20)
 
-/* Bytes at a time of what is skipped. */
+/* Bytes of one step over skipped data. */
 #define STEP ((size_t)64 << 10)
 
 /* The header of POSIX, and what GNU tar has in place of the prefix. */
@@ -92,7 +92,7 @@ read_at(struct tar *tar, uint64_t offset, void *buf, size_t length,
 	return image_store_read(tar->store, offset, buf, length, err);
 }
 
-/* A stream is read up to an offset, and forgotten. */
+/* Read a stream up to an offset, and release it. */
 static int
 pass(struct tar *tar, uint64_t to, struct image_error *err)
 {

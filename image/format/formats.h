@@ -43,8 +43,8 @@ int image_probe(struct image_store *store, const struct image_format **format,
 #define RAW_HINT "add -f raw to read it as a raw image"
 
 /*
- * text.c: fail if what begins with head, and has no header of an image, is no
- * raw image either.
+ * text.c: fail if a file without the header of an image is no raw image either.
+ * It begins with head.
  */
 int image_refuse_text(const struct image_store *store,
 	const unsigned char *head, size_t length, struct image_error *err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * What comes in place of an image: a page on which people log in, the text of
- * an error, a part of a file.
+ * Servers and people send other files in place of an image: a page with a login
+ * form, the text of an error, a part of a file. These functions refuse them.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -7,11 +7,10 @@
  *     threads    take jobs in their order, and unpack each into its buffer
  *     give()     the content, in the order of the jobs
  *
- * The threads get members that lie completely in the input, and nothing else.
- * Where something else comes, the rest of the file goes to unpack.c, which
- * reads one member after the other: a long member, a damaged one, zeros, the
- * end of the file. A job that failed is part of that rest, so all messages are
- * those of unpack.c.
+ * The threads get members that lie completely in the input. At the first other
+ * bytes, such as a long member, a damaged one, or zeros, the rest of the file
+ * goes to unpack.c, which reads one member after the other. The rest begins
+ * with the first job that failed, so all messages are those of unpack.c.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -66,7 +65,7 @@ struct members {
 	size_t whole;
 	size_t enough;
 	bool ended;
-	/* something else than a whole member comes next */
+	/* the next bytes are not a whole member */
 	bool other;
 	/* not 0: the failure that ended the input */
 	int rc;
@@ -285,8 +284,7 @@ drop(struct members *m)
 	pthread_mutex_unlock(&m->lock);
 }
 
-/* Bytes that were read already, and then those of another stream, or its
- * failure. */
+/* A stream of bytes that were read already, and then of another stream. */
 struct rest {
 	struct image_stream stream;
 	struct image_stream *packed;

@@ -32,7 +32,7 @@ SIZE, CHUNK = 4 * GI, 8 * MI
 # Long for a busy machine: each case writes up to 688 MiB and syncs them.
 SECONDS = 900
 ROOT = pathlib.Path("/sys/fs/cgroup")
-# What version 1 and version 2 call the same files.
+# The same files in version 1 and in version 2.
 NAMES = {1: ("memory.limit_in_bytes", "memory.oom_control"),
          2: ("memory.max", "memory.events")}
 NUMBERS = itertools.count()

@@ -172,7 +172,7 @@ def test_an_unsafe_stream_is_refused_as_the_file_is(hone, disk, tmp_path):
 
 
 def test_an_unsafe_stream_leaves_no_partition_table(hone, disk, tmp_path):
-    """What is written in place has zeros at both ends."""
+    """A target that is written in place has zeros at both ends."""
     image = qemu_convert(disk, tmp_path / "disk.qcow2").read_bytes()
     data = defects(image, disk)["a reference too few"]
     target = tmp_path / "target"

@@ -173,7 +173,7 @@ def test_a_question_ends_no_other_command(hone, small, command):
                           stdin=reader, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, env=ENV) as process:
         os.write(writer, data[:100])
-        # Whoever has read from the pipe has begun.
+        # A command that has read from the pipe has begun.
         while fcntl.ioctl(reader, termios.FIONREAD, b"\0" * 4) != b"\0" * 4:
             assert process.poll() is None
             time.sleep(0.001)

@@ -87,7 +87,7 @@ def test_the_largest_disk(work, hone):
     assert hone.json("check", "--json", image)["safe"]
 
 
-# What the creator writes, and whether the disk has the current size.
+# A creator, and whether its disk has the current size.
 CREATORS = [(b"vpc ", False), (b"qemu", False), (b"xyz\0", False),
             (b"qem2", True), (b"win ", True), (b"d2v ", True),
             (b"tap\0", True), (b"CTXS", True), (b"wa\0\0", True)]
@@ -224,7 +224,7 @@ def test_other_formats_in_a_fixed_disk(work, hone):
 
 
 def read_by_others(image, size):
-    """What qemu-img, 7-Zip and libvhdi read."""
+    """The disk by qemu-img, 7-Zip and libvhdi."""
     output = image.parent / "theirs.raw"
     qemu.img("convert", "-f", "vpc", "-O", "raw", image, output)
     yield "qemu-img", output.read_bytes()

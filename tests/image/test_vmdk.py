@@ -134,7 +134,7 @@ def test_the_files_of_a_descriptor_have_the_length_that_it_says(hone, work):
     ("caf\xe9=1\n", "has the byte 0xe9 at offset"),
 ])
 def test_a_descriptor_that_is_refused(hone, work, text, part):
-    """By every command, with one sentence. Whoever opens the FIFO waits."""
+    """By every command, with one sentence. An open() of the FIFO would wait."""
     os.mkfifo(work / "fifo")
     (work / "a.vmdk").write_bytes(bytes(8 * SECTOR))
     folder = work / "image"

@@ -96,7 +96,7 @@ class Builder:
         return DESCRIPTOR.format(kind=kind, capacity=self.capacity)
 
     def grain_bytes(self, number, data):
-        """What the file has for a grain."""
+        """The bytes of a grain in the file."""
         if not self.packed:
             return sectors(data)
         if self.pack:

@@ -87,7 +87,8 @@ overlap(const struct vhd_source *v, const uint32_t *starts,
 	return 0;
 }
 
-/* A small file with shared blocks could be a giant disk full of data. */
+/* Fail if blocks overlap: a small file could describe a huge disk full of data
+ * by them. */
 static int
 check_overlaps(struct vhd_source *v, struct image_error *err)
 {

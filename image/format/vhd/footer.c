@@ -5,7 +5,7 @@
 #include <string.h>
 #include "format/vhd/vhd.h"
 
-/* What the geometry can express; such a disk has the current size. */
+/* The largest geometry. A disk with this geometry has the current size. */
 #define MAX_GEOMETRY ((uint64_t)65535 * 16 * 255)
 
 uint32_t

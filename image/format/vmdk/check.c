@@ -23,7 +23,7 @@ struct check {
 	uint64_t overlap;
 };
 
-/* Mark the sectors of a range as used. What lies past the end is not read. */
+/* Mark the sectors of a range as used, up to the end of the file. */
 static void
 use(struct check *k, uint64_t offset, uint64_t bytes)
 {

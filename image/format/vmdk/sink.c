@@ -44,7 +44,7 @@
 /* Version 3 is that of streamOptimized files of VMware and QEMU. */
 #define VERSION 3
 
-/* What follows grains that are not written yet. */
+/* Bytes that wait until the grains before them are written. */
 struct later {
 	STAILQ_ENTRY(later) next;
 	uint64_t offset;
