@@ -10,6 +10,7 @@
 #include <strings.h>
 #include "archive/archive.h"
 #include "hash/hash.h"
+#include "unpack/unpack.h"
 
 /* More than a description of hundreds of disks. */
 #define MAX_TEXT ((uint64_t)4 << 20)
@@ -33,24 +34,18 @@ struct line {
 	struct image_expect expect;
 };
 
-static bool
-ends_with(const char *name, const char *suffix)
-{
-	size_t length = strlen(name), n = strlen(suffix);
-
-	return length > n && strcasecmp(name + length - n, suffix) == 0;
-}
-
 int
 manifest_note(struct manifest *manifest, struct tar *tar,
 	const struct tar_member *member, struct image_error *err)
 {
 	struct manifest_file *file = NULL;
+	size_t length = strlen(member->name);
 
-	if (!manifest->ovf.name && ends_with(member->name, ".ovf"))
+	if (!manifest->ovf.name &&
+		image_name_ends_with(member->name, length, ".ovf"))
 		file = &manifest->ovf;
 	else if (manifest->ovf.name && !manifest->mf.name &&
-		 ends_with(member->name, ".mf"))
+		 image_name_ends_with(member->name, length, ".mf"))
 		file = &manifest->mf;
 	if (!file || member->type != TAR_REGULAR || member->sparse)
 		return 0;

@@ -3,29 +3,19 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 #include "archive/member.h"
 #include "format/formats.h"
 #include "store/forward.h"
 #include "unpack/unpack.h"
-
-static bool
-ends_with(const char *name, size_t length, const char *suffix)
-{
-	size_t n = strlen(suffix);
-
-	/* The name is more than a suffix. */
-	return length > n && name[length - n - 1] != '/' &&
-	       strncasecmp(name + length - n, suffix, n) == 0;
-}
 
 bool
 image_archive_by_suffix(const char *name)
 {
 	size_t length = image_unpack_name(name);
 
-	return ends_with(name, length, ".tar") ||
-	       ends_with(name, length, ".ova") || image_unpack_is_tar(name);
+	return image_name_ends_with(name, length, ".tar") ||
+	       image_name_ends_with(name, length, ".ova") ||
+	       image_unpack_is_tar(name);
 }
 
 /* "disk.raw.gz" is named .raw. */

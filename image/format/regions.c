@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "format/regions.h"
 
-/* Set *at to the first byte from there on that is data, or to `to`. */
+/* Move *at over holes, or with `data` over data, at most to `to`. */
 static int
-skip_holes(struct image_source *source, uint64_t *at, uint64_t to,
+skip(struct image_source *source, bool data, uint64_t *at, uint64_t to,
 	struct image_error *err)
 {
 	uint64_t stop = to < source->size ? to : source->size;
@@ -11,32 +11,13 @@ skip_holes(struct image_source *source, uint64_t *at, uint64_t to,
 
 	while (*at < stop) {
 		int rc = source->ops->extent(source, *at, stop - *at, &e, err);
-		if (rc < 0)
+		if (rc < 0 || (e.kind == IMAGE_DATA) != data)
 			return rc;
-		if (e.kind == IMAGE_DATA)
-			return 0;
 		*at += e.length;
 	}
-	*at = to;
-	return 0;
-}
-
-/* Set *at to the first byte of a hole. */
-static int
-skip_data(struct image_source *source, uint64_t *at, uint64_t to,
-	struct image_error *err)
-{
-	uint64_t stop = to < source->size ? to : source->size;
-	struct image_extent e;
-
-	while (*at < stop) {
-		int rc = source->ops->extent(source, *at, stop - *at, &e, err);
-		if (rc < 0)
-			return rc;
-		if (e.kind != IMAGE_DATA)
-			return 0;
-		*at += e.length;
-	}
+	/* The bytes behind the disk are a hole. */
+	if (!data)
+		*at = to;
 	return 0;
 }
 
@@ -47,13 +28,13 @@ image_region(struct image_source *source, uint64_t from, uint64_t to,
 	const uint64_t mask = IMAGE_SECTOR - 1;
 	uint64_t at = from;
 
-	int rc = skip_holes(source, &at, to, err);
+	int rc = skip(source, false, &at, to, err);
 	*begin = *end = at == to ? to : at & ~mask;
 	while (rc == 0 && at < to) {
-		rc = skip_data(source, &at, to, err);
+		rc = skip(source, true, &at, to, err);
 		*end = (at + mask) & ~mask;
 		if (rc == 0)
-			rc = skip_holes(source, &at, to, err);
+			rc = skip(source, false, &at, to, err);
 		/* a hole without a whole sector belongs to the range */
 		if ((at & ~mask) > *end || at == to)
 			break;

@@ -25,21 +25,22 @@ static const struct packing {
 
 #define FIRST ((int)IMAGE_PACKING_GZIP)
 
-/* Returns whether the name ends with the suffix, and is more than that. */
-static bool
-ends_with(const char *name, const char *suffix)
+bool
+image_name_ends_with(const char *name, size_t length, const char *suffix)
 {
-	size_t length = strlen(name), n = strlen(suffix);
+	size_t n = strlen(suffix);
 
 	return length > n && name[length - n - 1] != '/' &&
-	       strcasecmp(name + length - n, suffix) == 0;
+	       strncasecmp(name + length - n, suffix, n) == 0;
 }
 
 bool
 image_unpack_is_tar(const char *name)
 {
+	size_t length = strlen(name);
+
 	for (int i = FIRST; i < IMAGE_PACKINGS; i++)
-		if (ends_with(name, packings[i].tar))
+		if (image_name_ends_with(name, length, packings[i].tar))
 			return true;
 	return false;
 }
@@ -47,9 +48,11 @@ image_unpack_is_tar(const char *name)
 enum image_packing
 image_unpack_by_suffix(const char *name)
 {
+	size_t length = strlen(name);
+
 	for (int i = FIRST; i < IMAGE_PACKINGS; i++)
-		if (ends_with(name, packings[i].suffix) ||
-			ends_with(name, packings[i].tar))
+		if (image_name_ends_with(name, length, packings[i].suffix) ||
+			image_name_ends_with(name, length, packings[i].tar))
 			return (enum image_packing)i;
 	return IMAGE_PACKING_NONE;
 }

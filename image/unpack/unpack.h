@@ -57,6 +57,10 @@ int image_members_open(enum image_packing packing, struct image_stream *packed,
 int image_unpack_store(struct image_store **store, const struct image_open *how,
 	struct image_error *err);
 
+/* Returns whether the first `length` bytes of a name end with the suffix, in
+ * upper or lower case, and are more than that. */
+bool image_name_ends_with(const char *name, size_t length, const char *suffix);
+
 /* Returns the length of the name without the suffix of a packing. */
 size_t image_unpack_name(const char *name);
 

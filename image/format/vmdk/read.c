@@ -94,9 +94,8 @@ unpack(const struct batch *b, const struct packed *p,
 			image_plural(stored, "byte", "bytes"));
 	if (to == tmp)
 		memcpy(p->to, tmp + p->skip, p->length);
-	image_store_release(e->store, p->host,
-		(VMDK_GRAIN_MARKER + stored + VMDK_SECTOR - 1) &
-			~(uint64_t)(VMDK_SECTOR - 1));
+	image_store_release(
+		e->store, p->host, vmdk_align(VMDK_GRAIN_MARKER + stored));
 	return 0;
 }
 

@@ -121,7 +121,7 @@ sink_encode(const struct image_sink *sink, struct image_scratch *scratch,
 	put64(out, guest / VMDK_SECTOR);
 	put32(out + 8, (uint32_t)n);
 	size_t used = VMDK_GRAIN_MARKER + (size_t)n;
-	size_t padded = (used + VMDK_SECTOR - 1) & ~(size_t)(VMDK_SECTOR - 1);
+	size_t padded = (size_t)vmdk_align(used);
 	memset(out + used, 0, padded - used);
 	return (int64_t)padded;
 }
@@ -176,7 +176,7 @@ static int
 append(struct sink *s, uint32_t type, const void *bytes, size_t length,
 	struct image_error *err)
 {
-	size_t padded = (length + VMDK_SECTOR - 1) & ~(size_t)(VMDK_SECTOR - 1);
+	size_t padded = (size_t)vmdk_align(length);
 	struct later *later = calloc(1, sizeof(*later) + VMDK_SECTOR + padded);
 	int rc = 0;
 
@@ -273,7 +273,7 @@ set_size(struct sink *s, uint64_t size, struct image_error *err)
 			"a disk of %" PRIu64 " bytes is larger than VMDK "
 			"allows",
 			size);
-	size = (size + VMDK_SECTOR - 1) & ~(uint64_t)(VMDK_SECTOR - 1);
+	size = vmdk_align(size);
 	s->base.size = size;
 	return grow(s, size / COVERED + (size % COVERED != 0), err);
 }

@@ -78,6 +78,13 @@ vmdk_get64(const unsigned char *p)
 	return le64toh(n);
 }
 
+/* Returns the bytes of the sectors that have so many bytes. */
+static inline uint64_t
+vmdk_align(uint64_t bytes)
+{
+	return (bytes + VMDK_SECTOR - 1) & ~(uint64_t)(VMDK_SECTOR - 1);
+}
+
 /* The header of a sparse extent: checked values. */
 struct vmdk_header {
 	uint32_t version;

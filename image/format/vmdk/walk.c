@@ -73,12 +73,6 @@ table_bytes(const struct vmdk_walk *w)
 	return w->extent->header.entries * sizeof(uint32_t);
 }
 
-static uint64_t
-align(uint64_t bytes)
-{
-	return (bytes + VMDK_SECTOR - 1) & ~(uint64_t)(VMDK_SECTOR - 1);
-}
-
 int
 vmdk_walk_create(const struct vmdk_extent *extent, bool keep_tables,
 	struct vmdk_walk **out, struct image_error *err)
@@ -168,7 +162,7 @@ add_grain(struct vmdk_walk *w, const struct marker *m)
 	}
 	(*table)[index % h->entries] = htole32((uint32_t)(w->at / VMDK_SECTOR));
 	w->known = index + 1;
-	w->at += align(VMDK_GRAIN_MARKER + (uint64_t)m->size);
+	w->at += vmdk_align(VMDK_GRAIN_MARKER + (uint64_t)m->size);
 	return 0;
 }
 
@@ -178,7 +172,7 @@ read_behind(struct vmdk_walk *w, const struct marker *m, const char *what,
 	void *to, size_t bytes)
 {
 	struct image_store *store = w->extent->store;
-	uint64_t length = align(bytes);
+	uint64_t length = vmdk_align(bytes);
 
 	if (m->value != length / VMDK_SECTOR)
 		return image_fail(&w->err, name_of(w), -EINVAL,
