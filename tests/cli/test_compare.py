@@ -167,7 +167,7 @@ def test_compare_reads_raw_only_when_told_for_a_qcow2_magic(hone, pair):
 def test_a_hint_names_the_format_option_of_the_image_it_is_about(hone, pair):
     """-f is for A, -F for B."""
     pair[0].write_bytes(bytes(4096))
-    pair[1].write_bytes(b"KDMV" + bytes(4092))
+    pair[1].write_bytes(b"vhdxfile" + bytes(4088))
     said = hone.fails("compare", *pair)
     assert str(pair[1]) in said and "add -F raw to read it" in said
     said = hone.fails("compare", *pair[::-1])
