@@ -238,7 +238,7 @@ cli_refuse_format(const struct cli *cli, enum option_id id, const char *name)
 	if (!is_among(others, name, strlen(name)))
 		return cli_usage(command,
 			"'%s' is not a format; the formats are %s", name,
-			cli_list_formats(list, "", false));
+			cli_list_formats(list, "", id == OPTION_OUTPUT_FORMAT));
 	if (id == OPTION_OUTPUT_FORMAT)
 		return cli_usage(command,
 			"'%s' cannot be written: use -O qcow2, then \"qemu-img "

@@ -225,6 +225,8 @@ def test_what_is_refused(work, hone):
                                     archive)
     line = hone.fails("convert", disk, archive)
     assert "-O gce" in line
+    assert "the formats are qcow2, vmdk, vhd, gce, raw" in hone.misused(
+        "convert", "-O", "floppy", disk, archive)
     assert not archive.exists()
     with open(disk, "wb") as file:
         os.truncate(file.fileno(), 10 * GI)
