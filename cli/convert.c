@@ -97,7 +97,17 @@ verify(struct job *job, struct image_error *err)
 
 #define DISGUISED                                                              \
 	"would be a %s file with the signature of %s at offset %" PRIu64       \
-	"; use -O qcow2, or add --allow-disguised"
+	"; %s, or add --allow-disguised"
+
+/* A fixed VHD whose name has no suffix of one was read as a raw image. */
+static const char *
+way_out(const struct job *job, const struct image_disguise *disguise)
+{
+	if (strcmp(disguise->name, "VHD") == 0 && disguise->offset > 0 &&
+		!job->cli->option[OPTION_FORMAT])
+		return "add -f vhd if the source is a VHD, or use -O qcow2";
+	return "use -O qcow2";
+}
 
 bool
 convert_to_stdout(const struct job *job)
@@ -126,7 +136,8 @@ convert_refuse_written(struct job *job, struct image_error *err)
 	*err = (struct image_error){0};
 	snprintf(err->file, sizeof(err->file), "%s", job->name);
 	snprintf(err->text, sizeof(err->text), DISGUISED,
-		image_format_name(job->format), disguise.name, disguise.offset);
+		image_format_name(job->format), disguise.name, disguise.offset,
+		way_out(job, &disguise));
 	return -EINVAL;
 }
 
@@ -223,7 +234,7 @@ refuse_disguised(struct job *job)
 	if (!disguise.name)
 		return 0;
 	return cli_fail(job->name, DISGUISED, image_format_name(job->format),
-		disguise.name, disguise.offset);
+		disguise.name, disguise.offset, way_out(job, &disguise));
 }
 
 /* Returns CLI_USAGE after a message if an option needs what DST is not. */

@@ -181,6 +181,16 @@ def test_a_fixed_disk_is_chosen_by_name_or_option(work, hone):
     shutil.copy(named, work / "DISK.VPC")
     assert info(hone, work / "DISK.VPC")["format"] == "vhd"
     assert raw_of(hone, named, "-f", "raw") == named.read_bytes()
+    # What a copy as a raw image would leave is refused, with the way out.
+    refused = work / "refused.img"
+    fixed(other, data, features=2)
+    assert "add -f vhd if the source is a VHD" in hone.fails("convert", other,
+                                                            refused)
+    with open(other, "rb") as file:
+        done = hone.run("convert", "-", refused, stdin=file)
+    assert b"add -f vhd if the source is a VHD" in done.stderr
+    line = hone.fails("convert", "-f", "raw", other, refused)
+    assert "VHD" in line and "-f vhd" not in line
     # A raw disk with that name is not guessed.
     raw = work / "raw.vhd"
     raw.write_bytes(data)

@@ -5,7 +5,7 @@ import struct
 SECTOR = 512
 UNUSED = 0xffffffff
 # offset and code of each field
-FOOTER = {"cookie": (0, "8s"), "version": (12, "I"),
+FOOTER = {"cookie": (0, "8s"), "features": (8, "I"), "version": (12, "I"),
           "data_offset": (16, "Q"), "timestamp": (24, "I"),
           "creator": (28, "4s"), "current_size": (48, "Q"),
           "cylinders": (56, "H"), "heads": (58, "B"), "sectors": (59, "B"),
