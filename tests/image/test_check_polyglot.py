@@ -30,6 +30,9 @@ SIGNATURES = [
     (32768, b"\0NSR02\1", "UDF", False),
     (32768, b"\0NSR03\1", "UDF", False),
     (-512, VHD_FOOTER, "VHD", True),
+    # the bit for a temporary disk; the bit that is always set is clear
+    (-512, b"conectix" + struct.pack(">II", 3, 0x10000), "VHD", True),
+    (-512, b"conectix" + struct.pack(">II", 0, 0x10000), "VHD", True),
     (-512, DMG_TRAILER, "DMG", True),
 ]
 

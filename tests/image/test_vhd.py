@@ -180,7 +180,8 @@ def test_a_fixed_disk_is_chosen_by_name_or_option(work, hone):
     assert raw_of(hone, named) == data
     shutil.copy(named, work / "DISK.VPC")
     assert info(hone, work / "DISK.VPC")["format"] == "vhd"
-    assert raw_of(hone, named, "-f", "raw") == named.read_bytes()
+    assert raw_of(hone, named, "-f", "raw",
+                  "--allow-disguised") == named.read_bytes()
     # What a copy as a raw image would leave is refused, with the way out.
     refused = work / "refused.img"
     fixed(other, data, features=2)
