@@ -303,10 +303,11 @@ read_footer(struct vhd_source *v, bool dynamic, struct image_error *err)
 			store, store->size - VHD_FOOTER, raw, sizeof(raw), err);
 	if (rc < 0)
 		return rc;
-	if (!dynamic && !vhd_has_cookie(raw, sizeof(raw)))
+	if (!vhd_has_cookie(raw, sizeof(raw)))
 		return image_fail(err, store->name, -EINVAL,
-			"footer of a VHD is missing in its last 512 bytes; add "
-			"-f raw to read it as a raw image");
+			"footer of a VHD is missing in its last 512 bytes%s",
+			dynamic ? ": the file is not complete"
+				: "; add -f raw to read it as a raw image");
 	return vhd_parse_footer(raw, "footer", store->name, &v->footer, err);
 }
 
