@@ -239,8 +239,10 @@ sink_plan(struct image_sink *sink, struct image_source *source, size_t memory,
 	(void)memory;
 	if (source->store->forward)
 		return image_fail(err, source->store->name, -ENOTSUP,
-			"comes as a stream, and the list of its data comes "
-			"first in the archive; write it to a file first");
+			"is read in one pass, as a pipe, --expect and the "
+			"manifest of an OVA require, but the list of its data "
+			"comes first in the archive; convert it to a file "
+			"first");
 	s->in = malloc(COLLECTED);
 	s->out = malloc(IMAGE_PACK_ROOM(COLLECTED));
 	if (s->in && s->out)
