@@ -378,7 +378,7 @@ member_open(struct image_store *archive, const struct image_open *how,
 	pthread_mutex_init(&m->lock, NULL);
 	m->store.ops = &member_ops;
 	m->archive = m->tar.store = archive;
-	m->named = how->member;
+	m->named = m->tar.named = how->member;
 	int rc = search(m, how->member, err);
 	if (rc == 0 && asprintf(&m->store.name, "%s: %s", archive->name,
 			       m->file.name) < 0) {

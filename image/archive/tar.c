@@ -571,7 +571,9 @@ read_header(struct tar *tar, struct header *h, uint64_t *size, bool *end,
 	if (!checksum_holds(h) && tar->at == 0)
 		return image_fail(err, tar->store->name, -EINVAL,
 			"is not a tar archive: the header at offset 0 has a "
-			"wrong checksum; --unpack none reads it as it is");
+			"wrong checksum; %s reads it as it is",
+			tar->named ? "a command without --member"
+				   : "--unpack none");
 	if (!checksum_holds(h))
 		return fail_at(tar, tar->at, "the header",
 			"has a wrong checksum", err);

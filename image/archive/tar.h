@@ -47,6 +47,8 @@ struct tar {
 	/* a forward store has released what is before this */
 	uint64_t released;
 	uint64_t n_members;
+	/* the user named a member: the file cannot be read as it is */
+	bool named;
 };
 
 /* Returns whether the first bytes of a file are a tar header. */

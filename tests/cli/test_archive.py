@@ -608,3 +608,17 @@ def test_long_names_of_each_form(hone, work, name):
         source = write(work, "a.tar", text.getvalue())
         hone.ok("compare", "-q", "--strict", "--member", name, source,
                 write(work, "plain", DATA))
+
+
+def test_a_member_of_what_is_no_archive(hone, work, out):
+    """--unpack none is no way out: --member makes each file an archive."""
+    disk = write(work, "plain.raw", b"x" * 65536)
+    for words in ((), ("--unpack", "none")):
+        line = hone.fails("convert", "--member", "x", *words, disk,
+                          out / "x.raw")
+        assert "a command without --member reads it as it is" in line
+    other = write(work, "disk.tar", disk.read_bytes())
+    assert "--unpack none reads it" in hone.fails("convert", other,
+                                                  out / "x.raw")
+    hone.ok("convert", "-q", "-f", "raw", "--unpack", "none", other,
+            out / "x.raw")
