@@ -35,6 +35,13 @@ MADE = {None: ["third.img", "data/disk.img", "store/noble.glance"],
 # The programs, with $STORE for what they keep.
 PROGRAMS = {
     "azcopy": 'cp "$2" "$STORE/azure.vhd"; echo "Final Job Status: Completed"',
+    "gcloud": """
+case "$1 $2" in
+"storage cp") cp "$3" "$STORE/google.tar.gz"; echo Copying ;;
+"compute images") echo "NAME: $4" ;;
+*) exit 2 ;;
+esac
+""",
     "rbd": """
 image=$STORE/$(echo "$2$3" | tr -d / | tr -d -)
 case "$1 $2 $3" in
@@ -257,6 +264,12 @@ class StandIns:
         # A fixed VHD is the disk and a footer.
         azure = (self.store / "azure.vhd").read_bytes()
         assert azure[:-512] == disk and azure[-512:-504] == b"conectix"
+        # Google's is the disk and zeros up to a GiB.
+        with tarfile.open(self.store / "google.tar.gz") as tar:
+            assert tar.getnames() == ["disk.raw"]
+            google = tar.extractfile("disk.raw")
+            assert tar.getmember("disk.raw").size == 1024 * MIB
+            assert google.read(len(disk) + MIB) == disk + bytes(MIB)
         for name in DEVICES:
             if not self.known["a loop device"]:
                 content = pathlib.Path(self.words[name]).read_bytes()
