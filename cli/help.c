@@ -123,6 +123,38 @@ complete_options(unsigned where)
 }
 
 static void
+complete_commands(void)
+{
+	for (int i = 0; i < COMMAND_COUNT; i++)
+		printf("%s%s", i ? " " : "", cli_commands[i].name);
+}
+
+static void
+complete_formats(bool written)
+{
+	const struct image_format *format;
+
+	for (size_t i = 0; (format = image_format(i)); i++)
+		if (written ? image_format_writable(format)
+			    : image_format_readable(format))
+			printf(" %s", image_format_name(format));
+}
+
+/* What follows "hone help" and the options of formats. */
+static void
+complete_values(void)
+{
+	printf("\tcase $command:${COMP_WORDS[COMP_CWORD - 1]} in\n"
+	       "\thelp:help) [[ $cur == -* ]] || words='");
+	complete_commands();
+	printf("' ;;\n\t:*) ;;\n\t*:-f|*:--format|*:-F|*:--format-b) words='");
+	complete_formats(false);
+	printf("' ;;\n\t*:-O|*:--output-format) words='");
+	complete_formats(true);
+	printf("' ;;\n\tesac\n");
+}
+
+static void
 print_completion(void)
 {
 	printf("# bash completion for hone, made by "
@@ -137,8 +169,7 @@ print_completion(void)
 	       "\t\t*) command=${COMP_WORDS[i]}; break ;;\n"
 	       "\t\tesac\n\tdone\n"
 	       "\tcase $command in\n\t'') words='");
-	for (int i = 0; i < COMMAND_COUNT; i++)
-		printf("%s%s", i ? " " : "", cli_commands[i].name);
+	complete_commands();
 	complete_options(IN_GLOBAL);
 	printf("' ;;\n");
 	for (int i = 0; i < COMMAND_COUNT; i++) {
@@ -147,8 +178,9 @@ print_completion(void)
 		complete_options(1u << i);
 		printf("' ;;\n");
 	}
-	printf("\tesac\n"
-	       "\tif [[ -n $words ]]; then\n"
+	printf("\tesac\n");
+	complete_values();
+	printf("\tif [[ -n $words ]]; then\n"
 	       "\t\tmapfile -t COMPREPLY < "
 	       "<(compgen -W \"$words\" -- \"$cur\")\n"
 	       "\telse\n"

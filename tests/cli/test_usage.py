@@ -539,3 +539,23 @@ def test_a_library_that_cannot_be_loaded_is_one_that_is_not_there(
     said = hone.fails(*(word or small for word in words), env=env)
     assert (f"needs {file}, which cannot be loaded (" in said and
             said.endswith(f"; install the package {package}")), said
+
+
+@pytest.mark.parametrize("words,offered,others", [
+    (["hone", ""], {"convert", "help", "--version"}, {"--member"}),
+    (["hone", "con"], {"convert"}, {"compare"}),
+    (["hone", "convert", "--mem"], {"--member", "--memory"}, {"--json"}),
+    (["hone", "help", ""], {"convert", "digest"}, {"gce"}),
+    (["hone", "convert", "-O", ""], {"raw", "qcow2", "gce"}, {"convert"}),
+    (["hone", "convert", "--output-format", "g"], {"gce"}, {"qcow2"}),
+    (["hone", "compare", "-F", ""], {"raw", "vhd"}, {"gce"}),
+    (["hone", "info", "--format", "v"], {"vmdk", "vhd"}, {"raw"})])
+def test_bash_completes(hone, words, offered, others):
+    """What bash offers for the last word."""
+    script = hone.ok("help", "--completion", "bash").stdout.decode()
+    text = (f"{script}\nCOMP_WORDS=(\"$@\")\nCOMP_CWORD=$(($# - 1))\n"
+            "_hone\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n")
+    done = subprocess.run(["bash", "-c", text, "bash", *words],
+                          stdout=subprocess.PIPE, text=True, check=True)
+    found = set(done.stdout.split())
+    assert offered <= found and not others & found
