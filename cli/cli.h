@@ -12,11 +12,10 @@
  * 2 that they cannot be compared. */
 #define CLI_FAILED 1
 #define CLI_USAGE 2
-/* Used in compare.c only, and never an exit status. */
+/* Used in compare.c only, and no exit status: those are below 5. */
 #define CLI_DIFFERS 5
-/* The image is not what --expect or --expect-content names, or is not safe,
- * with
- * --untrusted. */
+/* The image is not what --expect, --expect-content or the manifest of an OVA
+ * names, or is not safe, with --untrusted. */
 #define CLI_REFUSED 3
 /* The network failed or an answer took too long: the same command may succeed
  * later. */

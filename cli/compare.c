@@ -151,8 +151,7 @@ compare_run(const struct cli *cli)
 {
 	int rc = compare_images(cli);
 
-	/* The manifest of an OVA may refuse its disk. */
-	if (rc == CLI_FAILED || rc == CLI_REFUSED)
+	if (rc == CLI_FAILED)
 		return CLI_USAGE;
 	return rc == CLI_DIFFERS ? 1 : rc;
 }

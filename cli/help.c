@@ -96,7 +96,7 @@ cli_help(void)
 	       "Exit status: 0 success, 1 failure, 2 usage error. "
 	       "For compare: 1 different,\n"
 	       "2 failure; for check: 1 not safe, 2 not checked; "
-	       "for convert\nand digest: 3 refused; for all: 4 try again.\n"
+	       "for all: 3 refused,\n4 try again.\n"
 	       "'hone COMMAND --help' explains a command.\n");
 	print_examples(IN_GLOBAL);
 }
