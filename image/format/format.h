@@ -155,9 +155,9 @@ struct image_sink_ops {
 	/*
 	 * For a file that is a stream of the data alone, made of compressed
 	 * parts: set packed->host to the place of the next part. Called in the
-	 * order of the disk, by one thread at a time. The parts have the sectors
-	 * that image_region() finds. image_copy() calls no reserve and no zero
-	 * then. NULL: ranges of the disk have places.
+	 * order of the disk, by one thread at a time. The parts have the
+	 * sectors that image_region() finds. image_copy() calls no reserve and
+	 * no zero then. NULL: ranges of the disk have places.
 	 */
 	int (*append)(struct image_sink *sink, struct image_packed *packed,
 		struct image_error *err);
