@@ -273,3 +273,11 @@ def test_redundant_tables_that_differ(hone, tmp_path):
         path = image.write(tmp_path / "image.vmdk")
         done = hone.run("check", path)
         assert done.returncode == 1 and part in done.stdout.decode(), done
+
+
+def test_what_qemu_leaves_behind_a_short_cid(hone, tmp_path):
+    """It writes the longer text first, and then the shorter one."""
+    image = with_text("CID=12345678", "CID=abb976")
+    image.descriptor += "\0\n"
+    image.write(tmp_path / "image.vmdk")
+    hone.ok("check", tmp_path / "image.vmdk")

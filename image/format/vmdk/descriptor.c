@@ -314,7 +314,16 @@ vmdk_parse_descriptor(const char *text, size_t length, const char *name,
 	size_t end = strnlen(text, length);
 
 	*descriptor = (struct vmdk_descriptor){.parent_cid = VMDK_NO_PARENT};
-	for (size_t i = 0; i < length; i++)
+	/* QEMU writes a CID of fewer than 7 digits over one of 8, and leaves
+	 * the end of the longer text behind the NUL. */
+	size_t left =
+		end < length ? strnlen(text + end + 1, length - end - 1) : 0;
+	if (left && left <= 6 && left <= end &&
+		memcmp(text + end + 1, text + end - left, left) == 0)
+		left++;
+	else
+		left = 0;
+	for (size_t i = 0; i < length; i += i == end && left ? left : 1)
 		if (i < end ? !is_text(text, i, end) : text[i] != 0)
 			return image_fail(err, name, -EINVAL,
 				"its descriptor has the byte 0x%02x at offset "
