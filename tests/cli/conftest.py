@@ -42,21 +42,10 @@ def digests(hone):
         pytest.skip("this hone was built without OpenSSL")
 
 
-def need_holes(directory):
-    """Skip where the file system cannot tell holes from data."""
-    probe = directory / "probe"
-    images.pieces(probe, 1 << 20)
-    with open(probe, "rb") as file:
-        hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE)
-    probe.unlink()
-    if hole != 0:
-        pytest.skip(f"the file system of {directory} has no SEEK_HOLE")
-
-
 @pytest.fixture
 def work(tmp_path):
     """An empty directory that is gone after the test."""
-    need_holes(tmp_path)
+    images.need_holes(tmp_path)
     yield tmp_path
     shutil.rmtree(tmp_path)
 
@@ -65,7 +54,7 @@ def work(tmp_path):
 def image(tmp_path_factory):
     """Call it with a maker's name: the path of an image, made once."""
     directory = tmp_path_factory.mktemp("images")
-    need_holes(directory)
+    images.need_holes(directory)
     made = {}
 
     def get(name):

@@ -6,6 +6,8 @@ import random
 import shutil
 import subprocess
 
+import pytest
+
 MAKERS = {}
 KI, MI, GI, TI = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 
@@ -34,6 +36,17 @@ def pieces(path, size, *parts):
             raise Unsupported(f"no file of {size} bytes here: {error}")
         for at, data in parts:
             os.pwrite(file.fileno(), data, at)
+
+
+def need_holes(directory):
+    """Skip where the file system cannot tell holes from data."""
+    probe = directory / "probe"
+    pieces(probe, 1 << 20)
+    with open(probe, "rb") as file:
+        hole = os.lseek(file.fileno(), 0, os.SEEK_HOLE)
+    probe.unlink()
+    if hole != 0:
+        pytest.skip(f"the file system of {directory} has no SEEK_HOLE")
 
 
 def tool(*words):

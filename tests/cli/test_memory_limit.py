@@ -19,7 +19,7 @@ import tarfile
 
 import pytest
 
-from conftest import need_holes
+import images
 from harness import ENV
 from http_server import Server
 from images import GI, KI, MI
@@ -138,7 +138,7 @@ PACK = {"gz": lambda data: gzip.compress(data, 1), "zst": zstd,
 def disk_fixture(hone, tmp_path_factory):
     """Call it with a suffix: the disk in a file of that kind, made once."""
     folder = tmp_path_factory.mktemp("limit")
-    need_holes(folder)
+    images.need_holes(folder)
     if shutil.disk_usage(folder).free < 4 * GI:
         pytest.skip(f"{folder} has less than 4 GiB of room")
     raw = folder / "disk.raw"
