@@ -117,11 +117,18 @@ from_php(zval *value, const zend_string *bytes)
 	BG(serialize_lock)++;
 	PHP_VAR_UNSERIALIZE_INIT(data);
 	good = php_var_unserialize(value, &at, begin + ZSTR_LEN(bytes), &data);
-	/* Before the destruction of `data`, as in unserialize(). */
-	if (!good && !EG(exception))
-		php_error_docref(NULL, LEVEL,
-			"Error at offset " ZEND_LONG_FMT " of %zu bytes",
-			(zend_long)(at - begin), ZSTR_LEN(bytes));
+	/* Before the destruction of `data`, as in unserialize(). So an object
+	 * of invalid bytes is destroyed after its own __unserialize() or
+	 * __wakeup(), before that of the next object. */
+	if (!good) {
+		if (!EG(exception))
+			php_error_docref(NULL, LEVEL,
+				"Error at offset " ZEND_LONG_FMT
+				" of %zu bytes",
+				(zend_long)(at - begin), ZSTR_LEN(bytes));
+		zval_ptr_dtor(value);
+		ZVAL_NULL(value);
+	}
 	/* This may call __wakeup() and __unserialize(). */
 	PHP_VAR_UNSERIALIZE_DESTROY(data);
 	BG(serialize_lock)--;
