@@ -65,11 +65,11 @@ def make_image(path):
     """1.5 MiB of data, 2 MiB of written zeros, 12.5 MiB of holes."""
     with open(path, "wb") as image:
         image.truncate(16 * MIB)
-        image.write(b"\x55" * MIB)
+        image.write(b"\xaa" * MIB)
         image.seek(4 * MIB)
         image.write(bytes(2 * MIB))
         image.seek(8 * MIB)
-        image.write(b"\xaa" * (MIB // 2))
+        image.write(b"\x55" * (MIB // 2))
         image.seek(0)
         has_holes = os.lseek(image.fileno(), MIB, os.SEEK_DATA) == 4 * MIB
     if not has_holes:

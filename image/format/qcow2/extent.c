@@ -102,8 +102,9 @@ qcow2_extent(struct image_source *source, uint64_t offset, uint64_t length,
 	struct qcow2_place place;
 
 	int rc = image_source_refused(source, err);
-	if (rc == 0)
-		rc = qcow2_find(q, offset, length, &place, err);
+	if (rc < 0)
+		return rc;
+	rc = qcow2_find(q, offset, length, &place, err);
 	if (rc < 0)
 		return rc;
 	if (place.other)

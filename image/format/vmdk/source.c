@@ -51,8 +51,9 @@ vmdk_extent(struct image_source *source, uint64_t offset, uint64_t length,
 	bool hole = false;
 
 	int rc = image_source_refused(source, err);
-	if (rc == 0)
-		rc = vmdk_lookup(v, offset, length, &run, err);
+	if (rc < 0)
+		return rc;
+	rc = vmdk_lookup(v, offset, length, &run, err);
 	if (rc < 0)
 		return rc;
 	struct image_store *store = run.extent->store;
