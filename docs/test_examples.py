@@ -65,7 +65,7 @@ def make_image(path):
     """1.5 MiB of data, 2 MiB of written zeros, 12.5 MiB of holes."""
     with open(path, "wb") as image:
         image.truncate(16 * MIB)
-        image.write(b"\xaa" * MIB)
+        image.write(bytes(range(256)) * (MIB // 256))
         image.seek(4 * MIB)
         image.write(bytes(2 * MIB))
         image.seek(8 * MIB)
