@@ -128,7 +128,7 @@ class Sweep:
         self.disk = source.with_suffix(".img")
         # The reader of the tests knows no compression and no rounded sizes.
         self.plain = (made_by is None and "-c" not in options and
-                      self.fmt != "vmdk")
+                      self.fmt in ("raw", "qcow2"))
         self.put_old()
         self.calls = traced(self.hone, self.strace, source.parent, self.words)
         self.assert_equal()
@@ -181,9 +181,10 @@ class Sweep:
         """The output holds what the disk holds."""
         if self.plain:
             assert_same(self.disk, self.output, self.fmt)
-        elif shutil.which("qemu-img"):
+        elif self.fmt != "gce" and shutil.which("qemu-img"):
+            fmt = "vpc" if self.fmt == "vhd" else self.fmt
             subprocess.run(["qemu-img", "compare", "-q", "-f", "raw", "-F",
-                            self.fmt, self.disk, self.output], check=True)
+                            fmt, self.disk, self.output], check=True)
         else:
             self.hone.ok("compare", "-q", self.disk, self.output)
 
@@ -200,6 +201,8 @@ DIRECTIONS = {
     "zstd-zlib": (ZSTD, "qcow2", ["-c", "-o", "extended_l2=on"]),
     "raw-vmdk": (None, "vmdk", []),
     "vmdk-raw": (["-O", "vmdk"], "raw", []),
+    "raw-vhd": (None, "vhd", []),
+    "raw-gce": (None, "gce", []),
     "tar-raw": ("tar", "raw", []),
     "named": (None, "raw", []),
     "forced": (None, "raw", ["--force"]),

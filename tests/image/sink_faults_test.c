@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Writes and allocations of the qcow2 sink that fail, and its memory. */
+/* Writes and allocations of the sinks that fail, and the memory of qcow2. */
 #include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include "codec/join.h"
+#include "fake.h"
 #include "format/qcow2/sink.h"
 #include "support.h"
 #include "test_store.h"
@@ -56,72 +58,141 @@ STANDS_FOR(void, free, void *memory)
 
 static const struct image_create defaults = {.version = 3, .refcount_bits = 16};
 
+/* What a sweep makes. */
+struct shape {
+	const struct image_format *format;
+	struct image_create create;
+	/* the store is a pipe */
+	bool forward;
+};
+
+/* 30 ranges of data, which take two blocks of the list of gce. */
+#define MAP "a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-a-"
+#define PARTS 30
+
+static const unsigned char bytes[150 * KIB];
+
+/* The parts of a sink that is one stream. */
+static int
+append(struct image_sink *sink, struct image_error *err)
+{
+	int rc = 0;
+
+	for (int i = 0; rc == 0 && i < PARTS; i++) {
+		struct image_packed packed = {.length = KIB, .stored = 100};
+		rc = sink->ops->append(sink, &packed, err);
+		if (rc == 0)
+			rc = image_sink_write(
+				sink, packed.host, bytes, 100, err);
+	}
+	return rc;
+}
+
+/* qcow2: many places, of which nothing is written; else one of 16 units. */
+static int
+reserve(struct image_sink *sink, const struct shape *shape,
+	struct image_error *err)
+{
+	bool writes = shape->format != &image_format_qcow2;
+	uint64_t size = shape->create.size, guest = 0;
+	int rc = 0;
+
+	while (rc == 0 && guest < size) {
+		uint64_t n = sink->compress ? sink->unit : 150 * KIB;
+		struct image_place place = {.guest = guest,
+			.length = n < size - guest ? n : size - guest,
+			.compressed = sink->compress};
+		place.stored = !sink->compress ? place.length
+			       : writes	       ? IMAGE_SECTOR
+					       : sink->unit / 3;
+		rc = sink->ops->reserve(sink, &place, err);
+		if (rc == 0 && writes)
+			rc = image_sink_write(sink, place.host, bytes,
+				(size_t)place.stored, err);
+		guest += writes ? 16 * n : place.length;
+	}
+	return rc;
+}
+
 /* Calls of every kind. Returns the first error. */
 static int
-use_sink(struct test_store *store, const struct image_create *create)
+use_sink(struct test_store *store, const struct shape *shape)
 {
+	struct image_store empty = {.name = store->store.name};
 	struct image_error err = {0};
-	struct image_sink *sink;
-	uint64_t guest = 0;
+	struct image_sink *sink = NULL;
+	struct fake fake;
 
-	int rc = qcow2_create(&store->store, create, &sink, &err);
+	store->store.forward = shape->forward;
+	fake_init(&fake, MAP, KIB, 2 * PARTS * KIB);
+	fake.source.store = &empty;
+	int rc = shape->format->create(
+		&store->store, &shape->create, &sink, &err);
 	if (rc < 0) {
 		assert_null(sink);
 		assert_false(store->closed);
 	}
-	while (rc == 0 && guest < create->size) {
-		uint64_t n = create->compress ? sink->unit : 150 * KIB;
-		struct image_place place = {.guest = guest,
-			.length = n,
-			.stored = create->compress ? sink->unit / 3 : n,
-			.compressed = create->compress};
-		if (n > create->size - guest)
-			place.length = create->size - guest;
-		rc = sink->ops->reserve(sink, &place, &err);
-		guest += rc == 0 ? place.length : 0;
-	}
+	if (rc == 0 && sink->ops->plan)
+		rc = sink->ops->plan(sink, &fake.source, 0, &err);
+	if (rc == 0)
+		rc = sink->ops->append ? append(sink, &err)
+				       : reserve(sink, shape, &err);
+	if (rc == 0 && shape->create.unsized)
+		rc = sink->ops->resize(sink, shape->create.size, &err);
 	if (rc == 0)
 		rc = sink->ops->finish(sink, &err);
 	if (sink) {
 		sink->ops->close(sink);
 		assert_true(store->closed);
 	}
+	fake_destroy(&fake);
 	assert_true(rc == 0 || err.text[0]);
 	return rc;
 }
 
 /* One shape for each way through the code, with many tables. */
-static const struct image_create *
-shapes(size_t *count)
-{
-	static struct image_create all[3];
-
-	for (size_t i = 0; i < 3; i++) {
-		all[i] = defaults;
-		all[i].cluster_size = 512;
-		all[i].refcount_bits = 64;
-		all[i].size = 40 * MIB;
-	}
-	all[1].compress = true;
-	all[2].preallocate = true;
-	*count = 3;
-	return all;
-}
+static const struct shape shapes[] = {
+	{&image_format_qcow2,
+		{.version = 3,
+			.refcount_bits = 64,
+			.cluster_size = 512,
+			.size = 40 * MIB},
+		false},
+	{&image_format_qcow2,
+		{.version = 3,
+			.refcount_bits = 64,
+			.cluster_size = 512,
+			.size = 40 * MIB,
+			.compress = true},
+		false},
+	{&image_format_qcow2,
+		{.version = 3,
+			.refcount_bits = 64,
+			.cluster_size = 512,
+			.size = 40 * MIB,
+			.preallocate = true},
+		false},
+	{&image_format_vmdk, {.size = 100 * MIB}, false},
+	{&image_format_vmdk, {.size = 100 * MIB, .unsized = true}, false},
+	{&image_format_vmdk, {.size = 100 * MIB}, true},
+	{&image_format_vhd, {.size = 40 * MIB}, false},
+	{&image_format_vhd, {.size = 40 * MIB, .unsized = true}, false},
+	{&image_format_gce, {.size = 2 * PARTS * KIB}, false},
+};
+#define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
 TEST(every_failing_write_is_reported)
 {
 	struct test_store store;
-	size_t count;
-	const struct image_create *all = shapes(&count);
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < SHAPES; i++) {
 		unsigned failed = 0;
 		int rc;
 		do {
 			int fd = test_store_scratch();
 			test_store_init(&store, fd);
 			store.fail_at = ++failed;
-			rc = use_sink(&store, &all[i]);
+			rc = use_sink(&store, &shapes[i]);
 			close(fd);
 			assert_true(rc == 0 || rc == -ENOSPC || rc == -EFBIG);
 			if (rc < 0)
@@ -134,24 +205,25 @@ TEST(every_failing_write_is_reported)
 TEST(every_failing_allocation_is_reported_and_leaks_nothing)
 {
 	struct test_store store;
-	size_t count;
-	const struct image_create *all = shapes(&count);
+	int fd = test_store_scratch();
 
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < SHAPES; i++) {
+		/* vhd has one allocation */
 		unsigned failed = 0;
 		int rc;
 		do {
 			size_t before = in_use;
-			test_store_init(&store, -1);
+			test_store_init(&store, fd);
 			allocations = 0;
 			fail_allocation = ++failed;
-			rc = use_sink(&store, &all[i]);
+			rc = use_sink(&store, &shapes[i]);
 			fail_allocation = 0;
 			assert_true(rc == 0 || rc == -ENOMEM);
 			assert_int_equal(in_use, before);
 		} while (rc < 0);
-		assert_true(failed > 5);
+		assert_true(failed == allocations + 1 && failed > 1);
 	}
+	close(fd);
 }
 
 /* Bytes that a disk with so many runs of data needs at most. */
