@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 #include "convert.h"
@@ -36,21 +37,56 @@ parse(struct job *job)
 	return rc;
 }
 
-/* A source with an expected digest is read once only: compare another one. */
-static int
-compare_again(struct job *job, struct image_source *back,
-	const struct image_run *run, struct image_compared *compared,
-	struct image_error *err)
+/* Set the message about DST. Returns -EIO. */
+__attribute__((format(printf, 3, 4))) static int
+differs(struct job *job, struct image_error *err, const char *format, ...)
 {
-	struct image_open how = job->open;
-	struct image_source *again;
+	va_list arguments;
 
-	how.expect = NULL;
-	int rc = image_open(job->cli->addresses[0], &how, &again, err);
-	if (rc == 0)
-		rc = image_compare(again, back, run, compared, err);
-	image_close(again);
-	return rc;
+	err->again = err->refused = false;
+	snprintf(err->file, sizeof(err->file), "%s", job->name);
+	va_start(arguments, format);
+	vsnprintf(err->text, sizeof(err->text), format, arguments);
+	va_end(arguments);
+	return -EIO;
+}
+
+static int
+differs_at(struct job *job, uint64_t offset, struct image_error *err)
+{
+	return differs(job, err,
+		"differs from the source at offset %" PRIu64 " when read back",
+		offset);
+}
+
+/*
+ * A stream is read once: the digest of its disk was computed in the copy. What
+ * follows the disk is zero.
+ */
+static int
+compare_digest(struct job *job, struct image_source *back,
+	const struct image_run *run, struct image_error *err)
+{
+	const struct image_algorithm *algorithm =
+		job->digests.list[0].algorithm;
+	struct image_digests found = {
+		.count = 1, .list = {{.algorithm = algorithm}}};
+	uint64_t at = image_source_size(job->src);
+
+	int rc = image_digest_part(back, at, run, &found, err);
+	if (rc == 0 && memcmp(found.list[0].bytes, job->digests.list[0].bytes,
+			       image_algorithm_length(algorithm)) != 0)
+		return differs(job, err,
+			"differs from the source when read back: its %s is "
+			"another one",
+			image_algorithm_name(algorithm));
+	if (rc == 0 && !job->write.keep_rest)
+		rc = image_find_data(back, &at, err);
+	else
+		at = image_source_size(back);
+	return rc == 0 && at < image_source_size(back)
+		       ? differs_at(job, at, err)
+		       : rc;
 }
 
 int
@@ -59,32 +95,34 @@ convert_compare(
 {
 	struct image_run run = job->run;
 	struct image_compared compared = {0};
-	int rc;
 
 	progress_phase(&job->progress, "verify", job->name, job->size);
-	if (job->open.expect)
-		rc = compare_again(job, back, &run, &compared, err);
-	else
-		rc = image_compare(job->src, back, &run, &compared, err);
+	if (image_source_is_forward(job->src))
+		return compare_digest(job, back, &run, err);
+	int rc = image_compare(job->src, back, &run, &compared, err);
 	if (rc < 0 || compared.equal)
 		return rc;
 	if (job->write.keep_rest &&
 		compared.first_difference >= image_source_size(job->src))
 		return 0;
-	err->again = err->refused = false;
-	snprintf(err->file, sizeof(err->file), "%s", job->name);
-	snprintf(err->text, sizeof(err->text),
-		"differs from the source at offset %" PRIu64 " when read back",
-		compared.first_difference);
-	return -EIO;
+	return differs_at(job, compared.first_difference, err);
 }
 
 /* Read the new image back from the disk and compare it with the source. */
 static int
 verify(struct job *job, struct image_error *err)
 {
-	struct image_open how = {.format = job->format, .drop_cache = true};
+	struct image_open how = {.format = job->format,
+		.packing = IMAGE_PACKING_NONE,
+		.drop_cache = true};
 	struct image_source *back;
+
+	/* An archive for Google has the disk as a member. */
+	if (!image_format_readable(job->format)) {
+		how.format = image_format_by_name("raw");
+		how.packing = IMAGE_PACKING_GZIP;
+		how.member = "disk.raw";
+	}
 
 	posix_fadvise(job->output.fd, 0, 0, POSIX_FADV_DONTNEED);
 	int rc = image_open_fd(job->output.fd, job->name, &how, &back, err);
@@ -241,11 +279,6 @@ refuse_disguised(struct job *job)
 static int
 refuse_stdout(const struct job *job)
 {
-	if (job->cli->option[OPTION_VERIFY] &&
-		!image_format_readable(job->format))
-		return cli_usage("convert",
-			"--verify: a %s archive is not read back",
-			image_format_name(job->format));
 	if (!convert_to_stdout(job))
 		return 0;
 	if (job->create.compress &&
@@ -269,13 +302,15 @@ convert(struct job *job)
 {
 	uint64_t start = cli_now_ns();
 
-	/* convert_compare() opens a source of --expect again. */
-	if (image_source_is_forward(job->src) &&
-		job->cli->option[OPTION_VERIFY] &&
-		(!job->open.expect || strcmp(job->cli->addresses[0], "-") == 0))
-		return cli_usage("convert",
-			"--verify: the source comes as a stream, and cannot be "
-			"read a second time");
+	if (job->cli->option[OPTION_VERIFY] &&
+		image_source_is_forward(job->src)) {
+		if (!image_digest_library())
+			return cli_usage("convert",
+				"--verify: the source comes as a stream, whose "
+				"digest is compared; this hone was built "
+				"without OpenSSL");
+		expect_stream(job);
+	}
 	job->create.size = image_source_size(job->src);
 	job->create.unsized = image_source_is_unsized(job->src);
 	progress_phase(&job->progress, "read", job->source, job->create.size);

@@ -22,8 +22,9 @@ struct job {
 	struct image_copied copied;
 	/* --digest, and then --expect-content if its algorithm is another */
 	struct image_digests digests;
-	/* the first ones, which are printed */
+	/* the first ones, which are printed; and in JSON */
 	size_t n_printed;
+	size_t n_reported;
 	/* which of them --expect-content is about, and what it is to be; no
 	 * algorithm: none */
 	size_t expected;
@@ -54,6 +55,8 @@ uint64_t memory_available(const char *root);
 /* expect.c: --digest, --expect-content and --expect. */
 /* Set the digests, and open.expect. Returns 0 or the exit status. */
 int expect_parse(struct job *job);
+/* Compute a digest of the disk, the first of the list, for --verify. */
+void expect_stream(struct job *job);
 /* Returns -EINVAL and sets err->refused if the digest is not that expected. */
 int expect_verify(struct job *job, struct image_error *err);
 

@@ -120,11 +120,21 @@ expect_parse(struct job *job)
 		if (rc == 0)
 			add_expected(job, job->expect.algorithm);
 	}
+	job->n_reported = job->digests.count;
 	if (rc == 0)
 		rc = cli_expect(job->cli, &job->expect_file, &job->open);
 	if (rc == 0 && job->digests.count)
 		job->run.digests = &job->digests;
 	return rc;
+}
+
+void
+expect_stream(struct job *job)
+{
+	if (job->digests.count == 0)
+		job->digests.list[job->digests.count++].algorithm =
+			image_algorithm_by_name("sha256", strlen("sha256"));
+	job->run.digests = &job->digests;
 }
 
 int

@@ -69,6 +69,7 @@ verify(struct job *job, struct image_error *err)
 {
 	/* Its own locks do not count. */
 	struct image_open how = {.format = job->format,
+		.packing = IMAGE_PACKING_NONE,
 		.direct = job->write.direct,
 		.drop_cache = true,
 		.force_share = true,

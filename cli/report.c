@@ -28,8 +28,10 @@ print_json(const struct job *job)
 			&json, "compressed_from", job->copied.compressed_from);
 		json_number(&json, "compressed_to", job->copied.compressed_to);
 	}
-	if (job->digests.count)
-		cli_digests_json(&json, &job->digests);
+	struct image_digests reported = job->digests;
+	reported.count = job->n_reported;
+	if (reported.count)
+		cli_digests_json(&json, &reported);
 	if (job->open.expect)
 		cli_expect_json(&json, job->open.expect);
 	json_number(&json, "shared_bytes", job->copied.shared);

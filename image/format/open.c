@@ -235,6 +235,10 @@ image_open_fd(int fd, const char *name, const struct image_open *how,
 
 	*out = NULL;
 	int rc = image_store_use(fd, name, &store_how, &store, err);
+	if (rc == 0)
+		rc = image_unpack_store(&store, how, err);
+	if (rc == 0)
+		rc = image_archive_store(&store, how, !how->inspect, err);
 	return rc < 0 ? rc : image_open_store(store, how, out, err);
 }
 

@@ -8,12 +8,26 @@
  */
 #include "pipeline/hashers.h"
 
+/* The size of a stream is known after the visit. */
+#define WHOLE UINT64_MAX
+
 struct digest {
-	/* first: image_pieces_cut() */
+	/* first: image_pieces_reach() */
 	struct image_source *source;
+	/* bytes to visit */
+	uint64_t size;
 	size_t room;
 	struct image_hashers *hashers;
 };
+
+static int
+cut(void *opaque, uint64_t offset, struct image_extent *extent,
+	struct image_error *err)
+{
+	struct digest *digest = opaque;
+	return digest->source->ops->extent(digest->source, offset,
+		digest->size - offset, extent, err);
+}
 
 static int
 work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
@@ -49,21 +63,23 @@ stop(void *opaque)
 }
 
 int
-image_digest(struct image_source *source, const struct image_run *run,
-	struct image_digests *digests, struct image_error *err)
+image_digest_part(struct image_source *source, uint64_t size,
+	const struct image_run *run, struct image_digests *digests,
+	struct image_error *err)
 {
 	size_t chunk = image_chunk_size(source);
-	struct digest digest = {
-		.source = source, .room = image_pieces_room(chunk)};
+	struct digest digest = {.source = source,
+		.size = size < source->size ? size : source->size,
+		.room = image_pieces_room(chunk)};
 	struct image_plan plan = {
-		.size = source->size,
+		.size = digest.size,
 		.threads = image_source_requests(source),
 		.chunk = chunk,
 		.buffer = chunk,
 		.own = sizeof(struct image_pieces) +
 		       digest.room * sizeof(struct image_extent),
 		.writers = 1,
-		.cut = image_pieces_cut,
+		.cut = cut,
 		.reach = image_pieces_reach(source),
 		.work = work,
 		.write = hash,
@@ -82,8 +98,15 @@ image_digest(struct image_source *source, const struct image_run *run,
 	if (rc == 0)
 		rc = image_pieces_end(source, err);
 	if (rc == 0)
-		rc = image_hashers_finish(
-			digest.hashers, source->size, digests, err);
+		rc = image_hashers_finish(digest.hashers,
+			size == WHOLE ? source->size : size, digests, err);
 	image_hashers_destroy(digest.hashers);
 	return rc;
+}
+
+int
+image_digest(struct image_source *source, const struct image_run *run,
+	struct image_digests *digests, struct image_error *err)
+{
+	return image_digest_part(source, WHOLE, run, digests, err);
 }

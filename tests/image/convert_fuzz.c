@@ -45,7 +45,7 @@ check(int fd)
 static void
 compare(struct image_source *source, int fd)
 {
-	struct image_open how = {0};
+	struct image_open how = {.packing = IMAGE_PACKING_NONE};
 	struct image_compared compared;
 	struct image_source *copy;
 	struct image_error err;

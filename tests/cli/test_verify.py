@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""--verify: what was written is the disk of the source."""
+import gzip
+import hashlib
+import lzma
+import os
+import re
+import subprocess
+
+import pytest
+
+from harness import error_line
+
+MI = 1 << 20
+TARGETS = {"raw": ["-O", "raw"], "qcow2": ["-O", "qcow2"],
+           "qcow2-c": ["-O", "qcow2", "-c"], "vmdk": ["-O", "vmdk"],
+           "vhd": ["-O", "vhd"]}
+
+
+# Writes of what is not needed to read the disk: reference counts.
+UNREAD = {"qcow2": 1}
+
+
+def disk():
+    """Data, zeros and an odd end: VHD and qcow2 round the size up."""
+    return (os.urandom(300_000) + bytes(2 * MI) + b"data" * 30_000 +
+            bytes(700_000) + b"end")
+
+
+@pytest.fixture
+def source(work):
+    """The bytes of a raw disk."""
+    path = work / "disk.img"
+    path.write_bytes(disk())
+    return path
+
+
+def sources(hone, source):
+    """Words and stdin for the disk as a stream of each kind."""
+    content = source.read_bytes()
+    packed = source.with_suffix(".raw.gz")
+    packed.write_bytes(gzip.compress(content, 1))
+    one_block = source.with_suffix(".raw.xz")
+    one_block.write_bytes(lzma.compress(content, preset=0))
+    image = source.with_suffix(".qcow2")
+    hone.ok("convert", "-q", source, image)
+    expect = hashlib.sha256(image.read_bytes()).hexdigest()
+    return [(["-f", "raw", "-"], content), (["-"], image.read_bytes()),
+            ([packed], b""), ([one_block], b""),
+            (["--expect", f"sha256:{expect}", image], b""),
+            (["--digest", "md5,sha1", "-f", "raw", "-"], content)]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+def test_a_stream_is_verified_in_one_pass(digests, hone, source, out, target):
+    for words, stdin in sources(hone, source):
+        done = hone.run("convert", "--json", "--verify", "--force",
+                        *TARGETS[target], *words, out / "d", stdin=None,
+                        input=stdin)
+        assert (done.returncode, done.stderr) == (0, b""), (words, done)
+        assert b'"verified": true' in done.stdout
+        assert (b"md5" in done.stdout) == ("md5,sha1" in words)
+        assert b"sha256" not in re.sub(rb'"expect": {[^}]*}', b"",
+                                       done.stdout)
+        hone.ok("compare", "-q", source, out / "d",
+                *(["-F", "vhd"] if target == "vhd" else []))
+
+
+def writes(hone, strace, work, words, stdin):
+    """What each pwrite64() of a run returned."""
+    log = work / "trace"
+    done = hone.run(*words, stdin=None, input=stdin, before=[
+        *strace, "-o", str(log), "-e", "trace=pwrite64"])
+    assert done.returncode == 0, done
+    return [int(n) for n in re.findall(r"pwrite64\(.* = (\d+)$",
+                                       log.read_text(), re.M)]
+
+
+@pytest.mark.parametrize("fmt", ["raw", "qcow2", "vmdk", "vhd", "gce"])
+def test_a_write_that_was_lost_is_found(hone, strace, source, work, out, fmt):
+    """Each one: the kernel reports a write that it has not done."""
+    def fails(words, stdin):
+        words = ["convert", "-q", "--verify", "-m", "1", "-O", fmt, *words,
+                 out / "d"]
+        made = writes(hone, strace, work, words, stdin)
+        (out / "d").unlink()
+        unread = UNREAD.get(fmt, 0)
+        for number, length in enumerate(made, 1):
+            done = hone.run(*words, stdin=None, input=stdin, before=[
+                *strace, "-qq", "-o", "/dev/null", "-e", "trace=pwrite64",
+                "-e", f"inject=pwrite64:retval={length}:when={number}"])
+            if done.returncode == 0 and unread:
+                unread -= 1
+                (out / "d").unlink()
+                continue
+            assert done.returncode == 1, (number, length, done)
+            assert str(out / "d") in error_line(done.stderr)
+            assert not os.listdir(out)
+        assert len(made) >= 2
+    fails([source], b"")
+    if fmt != "gce" and b"without OpenSSL" not in hone.ok("--version").stdout:
+        fails(["-f", "raw", "-"], source.read_bytes())
+
+
+def test_a_stream_on_a_larger_target_is_followed_by_zeros(
+        digests, hone, source, work):
+    target = work / "target"
+    content = source.read_bytes()
+    words = ["convert", "-q", "-n", "--verify", "-f", "raw"]
+
+    def run(*more):
+        return hone.run(*words, *more, "-", target, stdin=None, input=content)
+    target.write_bytes(b"old" * (3 * MI))
+    assert run().returncode == 0
+    assert target.read_bytes() == content.ljust(9 * MI, b"\0")
+    target.write_bytes(bytes(len(content)) + b"rest" * MI)
+    assert run("--keep-rest").returncode == 0
+    assert target.read_bytes() == content + b"rest" * MI
+    # What --target-is-zero says need not be true.
+    for old, part in ((bytes(len(content)) + b"\0\0rest",
+                       f"at offset {len(content) + 2} when read back"),
+                      (b"old" * (3 * MI), "its sha256 is another one")):
+        target.write_bytes(old)
+        done = run("--target-is-zero")
+        assert done.returncode == 1
+        assert "differs from the source" in error_line(done.stderr)
+        assert part in error_line(done.stderr)
+
+
+def test_an_archive_for_google_is_read_back(hone, source, out):
+    found = hone.json("convert", "--json", "--verify", "-O", "gce", source,
+                      out / "d")
+    assert found["verified"]
+    with subprocess.Popen(["cat", source], stdout=subprocess.PIPE) as cat:
+        done = hone.run("convert", "--verify", "-O", "gce", "-f", "raw", "-",
+                        out / "e", stdin=cat.stdout)
+    assert "the list of its data comes first" in error_line(done.stderr)
+
+
+def test_stdout_cannot_be_verified(hone, source):
+    assert "cannot be read back" in hone.misused(
+        "convert", "--verify", "-O", "raw", source, "-")
