@@ -70,12 +70,15 @@ static void
 print_json(const struct facts *facts)
 {
 	const struct image_error *fault = image_source_fault(facts->source);
+	const char *member = image_source_member(facts->source);
 	struct listing listing = {0};
 	struct json *json = &listing.json;
 
 	json_begin(json, stdout, '{');
 	json_string(json, "command", "info");
 	json_string(json, "file", facts->name);
+	if (member)
+		json_string(json, "member", member);
 	json_string(json, "format",
 		image_format_name(image_source_format(facts->source)));
 	json_size(json, "virtual_size", image_source_size(facts->source),
@@ -179,13 +182,23 @@ text_field(void *opaque, const struct image_field *field)
 }
 
 static void
+print_name(const char *label, const char *name)
+{
+	printf("%-18s ", label);
+	cli_print_name(stdout, name);
+	putchar('\n');
+}
+
+static void
 print_text(const struct facts *facts)
 {
+	const char *member = image_source_member(facts->source);
 	int depth = 0;
 
-	printf("%-18s ", "file:");
-	cli_print_name(stdout, facts->name);
-	printf("\n%-18s %s\n", "format:",
+	print_name("file:", facts->name);
+	if (member)
+		print_name("member:", member);
+	printf("%-18s %s\n", "format:",
 		image_format_name(image_source_format(facts->source)));
 	print_size("virtual size:", image_source_size(facts->source),
 		!image_source_is_unsized(facts->source));

@@ -214,12 +214,16 @@ image_check(const char *path, const struct image_open *how,
 	if (rc == 0)
 		rc = image_unpack_store(&store, how, err);
 	if (rc == 0)
-		rc = image_archive_store(&store, how, false, err);
+		rc = image_archive_store(&store, how, true, err);
 	if (rc < 0)
 		return rc;
 	image_forward_spill(store, how->spill);
 	struct image_source *source = visit(store, how);
 	rc = image_check_store(store, how, &verdict, err);
+	if (rc < 0 && err->refused) {
+		image_verdict_add(&verdict, "manifest", 1, "%s", err->text);
+		rc = 0;
+	}
 	if (source)
 		image_close(source);
 	else

@@ -392,6 +392,7 @@ member_open(struct image_store *archive, const struct image_open *how,
 		return rc;
 	}
 	m->store.size = m->file.size;
+	m->store.member = m->file.name;
 	m->store.forward = archive->forward;
 	m->store.requests = archive->requests;
 	*out = m;

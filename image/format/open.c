@@ -273,6 +273,12 @@ image_source_is_forward(const struct image_source *source)
 	return source->store->forward;
 }
 
+const char *
+image_source_member(const struct image_source *source)
+{
+	return source->store->member;
+}
+
 const struct image_error *
 image_source_fault(const struct image_source *source)
 {

@@ -111,6 +111,8 @@ struct image_store {
 	bool forward;
 	/* the bytes are those that were packed in the file of this name */
 	bool unpacked;
+	/* of an archive that has them; NULL: none */
+	const char *member;
 	/* for writing: what was never written reads as zeros */
 	bool zeros;
 	/* for writing: the size is given, and no write is past it */

@@ -2,6 +2,7 @@
 """Images inside tar archives."""
 import hashlib
 import io
+import json
 import os
 import re
 import shutil
@@ -481,8 +482,19 @@ def test_a_disk_of_an_ova_that_is_no_raw_image(hone, folder, qemu_img, work,
     for lines, code in (([line], 0), ([wrong], 3)):
         archive = ova(folder, work / "vm.ova", "sha256", late, lines,
                       disk.name)
-        assert hone.json("info", "--json", archive)["format"] == form
-        assert hone.json("check", "--json", archive)["safe"]
+        found = hone.json("info", "--json", archive)
+        assert (found["format"], found["member"]) == (form, disk.name)
+        assert f"\nmember:            {disk.name}\n".encode() in hone.ok(
+            "info", archive).stdout
+        for source in (archive, "-"):
+            done = piped(hone, archive, "check", "--json", source)
+            assert (done.returncode, done.stderr) == (code and 1, b"")
+            found = json.loads(done.stdout)
+            assert found["safe"] == (code == 0)
+            tests = {test["name"]: test for test in found["checks"]}
+            assert ("manifest" in tests) == (code != 0)
+            assert code == 0 or f"of '{disk.name}' is not that" in (
+                tests["manifest"]["text"])
         for target in ("x.raw", "x.qcow2"):
             for way in (lambda *words: hone.run("convert", archive, *words),
                         lambda *words: piped(hone, archive, "convert", "-",
