@@ -27,6 +27,7 @@ class Server:
     extents(offset, length): the (length, flags) of block status; None: none.
     errors: {kind of request: error}; silent: kinds that get no answer.
     read(connection, cookie, offset, length): answers to a read.
+    wrote(connection, cookie): answers to a write, which is done.
     """
 
     def __init__(self, path, disk, flags=CAN_FLUSH | CAN_ZERO, **how):
@@ -39,6 +40,7 @@ class Server:
         self.errors = how.pop("errors", {})
         self.silent = how.pop("silent", ())
         self.read = how.pop("read", None)
+        self.wrote = how.pop("wrote", None)
         self.structured = how.pop("structured", True)
         assert not how, how
         self.lock = threading.Lock()
@@ -194,6 +196,8 @@ class Connection:
         else:
             if kind == WRITE:
                 server.disk[offset:offset + length] = data
+                if server.wrote:
+                    return server.wrote(self, cookie)
             elif kind == WRITE_ZEROES:
                 server.disk[offset:offset + length] = bytes(length)
             self.answer(cookie)

@@ -205,6 +205,29 @@ def test_ranges_are_long_and_several_at_once(web, out):
         assert server.sent == 2 * len(server.content)
 
 
+def test_six_requests_are_under_way_for_many_threads(web, out):
+    """No request but the first is answered before six of them wait."""
+    six, waiting, most = threading.Event(), set(), []
+
+    def answer(handler, request):
+        if request.number == 0:
+            return
+        with handler.server.lock:
+            waiting.add(request)
+            most.append(len(waiting))
+            if len(waiting) == 6:
+                six.set()
+        six.wait(20)
+        with handler.server.lock:
+            waiting.remove(request)
+
+    with Server(images.noise(64 * MI), answer) as server:
+        # Without a look at the end of the disk before the copy.
+        web.copies(server, out, "-m", "40", "--memory", "128M",
+                   "--allow-disguised")
+        assert max(most) == 6
+
+
 @pytest.mark.parametrize("command", ["convert", "digest", "compare"])
 def test_16_mib_are_requested_with_the_first_answer(
         web, work, out, command):

@@ -475,6 +475,33 @@ def test_requests_are_many_and_large(hone, work):
         assert max(most) >= 8
 
 
+def test_writes_are_many_and_large(hone, work):
+    """No write is answered before eight of them wait, of two threads."""
+    source = work / "source"
+    source.write_bytes(random.Random(4).randbytes(16 * MI))
+    for flags, connections in (nbd_server.CAN_FLUSH, 1), (MULTI, 4):
+        waiting, most = [], []
+
+        def wrote(connection, cookie):
+            with server.lock:
+                waiting.append((connection, cookie))
+                most.append(len(waiting))
+                while max(most) >= 8 and waiting:
+                    asker, cookie = waiting.pop()
+                    asker.answer(cookie)
+            return True
+        with serve(work, bytearray(16 * MI), flags, wrote=wrote,
+                   extents=None) as server:
+            hone.ok("convert", "-q", "-m", "2", "--timeout", "20", source,
+                    server.url)
+            assert connections_of(server) == connections
+        assert server.disk == source.read_bytes()
+        lengths = [length for kind, _, length in server.requests
+                   if kind == nbd_server.WRITE]
+        assert lengths == [256 * KI] * 64
+        assert max(most) >= 8
+
+
 def test_a_connection_that_is_lost_is_made_again(hone, work):
     """The server closes one connection at each message."""
     data = disk(3 * MI, 2)
