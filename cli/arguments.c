@@ -222,6 +222,9 @@ int
 cli_image_fail(const char *name, const struct image_error *err)
 {
 	const char *file = err->file[0] ? err->file : name;
+
+	if (file && strcmp(file, "-") == 0)
+		file = "stdin";
 	/* An address that was not opened may still have its password. */
 	char *shown = file && image_is_address(file) ? image_address_name(file)
 						     : NULL;

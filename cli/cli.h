@@ -312,6 +312,10 @@ void json_open(struct json *json, const char *key, char bracket);
  */
 int cli_digests_parse(const struct cli *cli, enum option_id id,
 	const char *list, struct image_digests *digests);
+/* List the algorithms: those that image_algorithm_is_safe(), or all. Returns
+ * list. */
+#define CLI_ALGORITHMS 128
+const char *cli_list_algorithms(char *list, bool safe);
 /* The hexadecimal digits of a digest. Returns text. */
 #define CLI_DIGEST_TEXT (2 * IMAGE_DIGEST_MAX + 1)
 const char *cli_digest_text(const struct image_algorithm *algorithm,

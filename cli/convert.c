@@ -117,8 +117,7 @@ verify(struct job *job, struct image_error *err)
 		.drop_cache = true};
 	struct image_source *back;
 
-	/* An archive for Google has the disk as a member. */
-	if (!image_format_readable(job->format)) {
+	if (image_format_is_archive(job->format)) {
 		how.format = image_format_by_name("raw");
 		how.packing = IMAGE_PACKING_GZIP;
 		how.member = "disk.raw";
@@ -150,7 +149,7 @@ way_out(const struct job *job, const struct image_disguise *disguise)
 bool
 convert_to_stdout(const struct job *job)
 {
-	return strcmp(job->name, "-") == 0;
+	return strcmp(job->cli->addresses[1], "-") == 0;
 }
 
 bool
@@ -251,6 +250,12 @@ write_output(struct job *job)
 	int rc = in_place_open(job, &target);
 	if (rc != 0)
 		return rc;
+	if (job->write.keep_rest && (!target || convert_to_stdout(job))) {
+		image_store_close(target);
+		return cli_usage("convert",
+			"--keep-rest: DST is new, and has nothing behind the "
+			"image");
+	}
 	return target ? in_place_write(job, target) : write_file(job);
 }
 
@@ -329,12 +334,18 @@ convert(struct job *job)
 	return rc;
 }
 
+static const char *
+shown(const char *operand, const char *stream)
+{
+	return strcmp(operand, "-") == 0 ? stream : operand;
+}
+
 int
 convert_run(const struct cli *cli)
 {
 	struct job job = {.cli = cli,
-		.source = cli->operands[0],
-		.name = cli->operands[1]};
+		.source = shown(cli->operands[0], "stdin"),
+		.name = shown(cli->operands[1], "stdout")};
 	struct image_error err;
 
 	int rc = parse(&job);

@@ -7,6 +7,7 @@
 /* A conversion: its options and its results. */
 struct job {
 	const struct cli *cli;
+	/* of SRC and DST in messages: "stdin" and "stdout" for "-" */
 	const char *source;
 	const char *name;
 	const struct image_format *format;

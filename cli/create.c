@@ -126,7 +126,10 @@ parse_compression(struct job *job)
 			   image_format_always_compresses(job->format);
 	create->fast = cli->option[OPTION_FAST];
 	if (create->compress && !image_format_compresses(job->format))
-		return cli_usage("convert", "-c: %s cannot be compressed",
+		return cli_usage("convert",
+			image_format_is_archive(job->format)
+				? "-c: %s is always compressed; leave -c out"
+				: "-c: %s cannot be compressed",
 			image_format_name(job->format));
 	if ((level || window || create->fast) && !create->compress)
 		return cli_usage("convert", "--%s has no effect without -c",

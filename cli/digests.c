@@ -3,6 +3,20 @@
 #include <string.h>
 #include "cli.h"
 
+const char *
+cli_list_algorithms(char *list, bool safe)
+{
+	const struct image_algorithm *algorithm;
+	size_t used = 0;
+
+	for (size_t i = 0; (algorithm = image_algorithm(i)); i++)
+		if (!safe || image_algorithm_is_safe(algorithm))
+			used += (size_t)snprintf(list + used,
+				CLI_ALGORITHMS - used, "%s%s", used ? ", " : "",
+				image_algorithm_name(algorithm));
+	return list;
+}
+
 static int
 parse_algorithm(const struct cli *cli, enum option_id id, const char *name,
 	size_t length, struct image_digests *digests)
@@ -10,10 +24,14 @@ parse_algorithm(const struct cli *cli, enum option_id id, const char *name,
 	const char *command = cli_commands[cli->command].name;
 	const struct image_algorithm *algorithm =
 		image_algorithm_by_name(name, length);
+	char text[CLI_ALGORITHMS];
 
 	if (!algorithm)
-		return cli_usage(command, "--%s: '%.*s' is not an algorithm",
-			cli_options[id].name, (int)length, name);
+		return cli_usage(command,
+			"--%s: '%.*s' is not an algorithm; the algorithms are "
+			"%s",
+			cli_options[id].name, (int)length, name,
+			cli_list_algorithms(text, false));
 	for (size_t i = 0; i < digests->count; i++)
 		if (digests->list[i].algorithm == algorithm)
 			return cli_usage(command, "--%s: %s is listed twice",

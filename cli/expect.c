@@ -24,22 +24,16 @@ static int
 refuse_algorithm(const char *command, const char *option, const char *text,
 	size_t length, const struct image_algorithm *algorithm)
 {
-	char list[128];
-	size_t used = 0;
+	char list[CLI_ALGORITHMS];
 
 	if (algorithm)
 		return cli_usage(command,
 			"--%s: another image can be made that has the same %s; "
 			"use sha256",
 			option, image_algorithm_name(algorithm));
-	for (size_t i = 0; (algorithm = image_algorithm(i)); i++)
-		if (image_algorithm_is_safe(algorithm))
-			used += (size_t)snprintf(list + used,
-				sizeof(list) - used, "%s%s", used ? ", " : "",
-				image_algorithm_name(algorithm));
 	return cli_usage(command,
 		"--%s: '%.*s' is not an algorithm; the algorithms are %s",
-		option, (int)length, text, list);
+		option, (int)length, text, cli_list_algorithms(list, true));
 }
 
 /* Set *expect by ALGORITHM:HEX. Returns 0, or CLI_USAGE after a message. */

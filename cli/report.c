@@ -11,8 +11,8 @@ print_json(const struct job *job)
 
 	json_begin(&json, stdout, '{');
 	json_string(&json, "command", "convert");
-	json_string(&json, "source", job->source);
-	json_string(&json, "destination", job->name);
+	json_string(&json, "source", job->cli->operands[0]);
+	json_string(&json, "destination", job->cli->operands[1]);
 	json_string(&json, "source_format",
 		image_format_name(image_source_format(job->src)));
 	json_string(&json, "format", image_format_name(job->format));
@@ -53,7 +53,7 @@ print_text(const struct job *job)
 	char disk[CLI_SIZE_TEXT];
 	double read = (double)(c->data + c->zero);
 
-	cli_print_name(stdout, job->name);
+	cli_print_name(stdout, job->cli->operands[1]);
 	printf(": %s, %s", image_format_name(job->format),
 		cli_size_text(size, job->size));
 	if (job->size > image_source_size(job->src))
@@ -90,5 +90,5 @@ report_print(const struct job *job)
 	/* A raw DST has the digest. */
 	struct image_digests printed = job->digests;
 	printed.count = job->n_printed;
-	cli_digests_print(job->name, &printed);
+	cli_digests_print(job->cli->operands[1], &printed);
 }

@@ -84,6 +84,12 @@ image_format_always_compresses(const struct image_format *format)
 }
 
 bool
+image_format_is_archive(const struct image_format *format)
+{
+	return format == &image_format_gce;
+}
+
+bool
 image_format_streams(const struct image_format *format)
 {
 	return format->streams;

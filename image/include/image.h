@@ -140,6 +140,9 @@ bool image_format_writable(const struct image_format *format);
 bool image_format_compresses(const struct image_format *format);
 /* Returns whether every new image of the format is compressed. */
 bool image_format_always_compresses(const struct image_format *format);
+/* Returns whether a new image is a tar archive, packed by gzip, with the raw disk
+ * as its member disk.raw. */
+bool image_format_is_archive(const struct image_format *format);
 /* Returns whether stdout can be a pipe that takes a new image. */
 bool image_format_streams(const struct image_format *format);
 /* Returns whether a new image begins with the first bytes of its disk, which a

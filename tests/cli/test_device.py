@@ -599,6 +599,10 @@ def test_only_raw_is_written_in_place(hone, work):
                         target)
     assert "--keep-rest: " in said
     assert target.read_bytes() == stale(4 * MIB)
+    for new in (work / "new", "-"):
+        said = hone.misused("convert", "--keep-rest", "-O", "raw", source, new)
+        assert "--keep-rest: DST is new" in said
+    assert not (work / "new").exists()
 
 
 def test_a_file_that_is_in_use_is_not_written_in_place(hone, work):

@@ -363,7 +363,8 @@ def test_what_is_expected_and_what_is_printed_are_independent(
 
 
 @pytest.mark.parametrize("words, said", [
-    (["--digest", "crc"], "--digest: 'crc' is not an algorithm"),
+    (["--digest", "crc"], "--digest: 'crc' is not an algorithm; the "
+     "algorithms are sha256, sha512, sha384, sha224, sha1, md5, blake2b"),
     (["--digest", "md5,md5"], "--digest: md5 is listed twice"),
     (["--expect-content", "sha256"], "'sha256' is not ALGORITHM:HEX"),
     (["--expect-content", "crc:00"], "--expect-content: 'crc' is not an "

@@ -315,7 +315,7 @@ def whole(handler, request):
     return handler.whole(request)
 
 
-@pytest.mark.parametrize("fmt", ["raw", "qcow2", "zlib"])
+@pytest.mark.parametrize("fmt", ["raw", "qcow2", "zlib", "vmdk"])
 def test_a_server_without_ranges_is_read_once(
         hone, web, small, work, out, fmt, threads):
     path = work / "image"
@@ -323,7 +323,7 @@ def test_a_server_without_ranges_is_read_once(
         path.write_bytes(small.read_bytes())
     else:
         hone.ok("convert", "-q", *(["-c"] if fmt == "zlib" else []), "-O",
-                "qcow2", small, path)
+                "vmdk" if fmt == "vmdk" else "qcow2", small, path)
     with Server(path.read_bytes(), whole) as server:
         for target in "raw", "qcow2":
             web.ok("convert", "-q", "-O", target, "--threads", threads,

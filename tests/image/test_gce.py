@@ -217,7 +217,7 @@ def test_what_is_refused(work, hone):
                         stdin=cat.stdout)
     assert done.returncode == 1
     assert "the list of its data comes first" in error_line(done.stderr)
-    for words, part in ((["-c"], "gce cannot be compressed"),
+    for words, part in ((["-c"], "gce is always compressed"),
                         (["-n"], "only a raw DST"),
                         (["-f", "gce"], "'gce' is only written")):
         assert part in hone.misused("convert", "-O", "gce", *words, disk,

@@ -90,6 +90,23 @@ def test_gaps_of_tables_and_grains(hone, work):
     qemu.img("compare", "-f", "vmdk", "-F", "qcow2", image, out)
 
 
+@pytest.mark.parametrize("cut, said", [
+    (GRAIN * SECTOR + 3, "in front of its first grain"),
+    (GRAIN * SECTOR + SECTOR - 1, "inside the grain of disk offset 0x0:"),
+    (GRAIN * SECTOR + SECTOR, "behind the grain of disk offset 0x0:"),
+    (GRAIN * SECTOR + 2 * SECTOR - 1,
+     "inside the grain of disk offset 0x70000:")])
+def test_a_stream_that_is_cut_names_the_grain(hone, work, cut, said):
+    """Each grain has one sector in the file."""
+    image = built().write(work / "disk.vmdk")
+    os.truncate(image, cut)
+    done = piped(hone.run, image, "convert", "-f", "vmdk", "-", work / "out")
+    assert done.returncode == 1
+    assert f"ends at offset {cut}" in done.stderr.decode(), done
+    assert said in done.stderr.decode(), done
+    assert not (work / "out").exists()
+
+
 def swapped(image):
     """Grains that are not in the order of the disk."""
     image.order = lambda grains: [7, 0, 511, 1024, 1535]

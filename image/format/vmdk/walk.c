@@ -320,6 +320,33 @@ end(struct vmdk_walk *w)
 	return rc;
 }
 
+/* Read the next marker, which the stream has to have. */
+static int
+read_marker(struct vmdk_walk *w, unsigned char *raw, size_t length)
+{
+	struct image_store *store = w->extent->store;
+	uint64_t reached;
+
+	int rc = image_store_reach(
+		store, 0, (size_t)w->at + length, &reached, &w->err);
+	if (rc < 0)
+		return rc;
+	if (reached == w->at + length)
+		return image_store_read(store, w->at, raw, length, &w->err);
+	if (w->known == 0)
+		return image_fail(&w->err, name_of(w), -EIO,
+			"ends at offset %" PRIu64
+			", in front of its first grain: the file is not "
+			"complete",
+			reached);
+	return image_fail(&w->err, name_of(w), -EIO,
+		"ends at offset %" PRIu64 ", %s the grain of disk offset "
+		"0x%" PRIx64 ": the file is not complete",
+		reached,
+		reached < w->at && !w->directory ? "inside" : "behind",
+		(w->known - 1) << w->extent->header.grain_bits);
+}
+
 /* Follow one marker. */
 static int
 step(struct vmdk_walk *w)
@@ -327,8 +354,7 @@ step(struct vmdk_walk *w)
 	unsigned char raw[16];
 	struct marker m;
 
-	int rc = image_store_read(
-		w->extent->store, w->at, raw, sizeof(raw), &w->err);
+	int rc = read_marker(w, raw, sizeof(raw));
 	if (rc < 0)
 		return rc;
 	m = (struct marker){
