@@ -83,15 +83,12 @@ parse_format(const struct qcow2_source *q, struct image_store *store,
 			"backing_format",
 			q->header.backing_file);
 	}
-	if (strcmp(format, "qcow2") == 0)
-		*out = q->base.format;
-	else if (strcmp(format, "raw") == 0)
-		*out = &image_format_raw;
-	else
-		return image_fail(err, q->base.store->name, -ENOTSUP,
-			"its backing_format '%s' is neither raw nor qcow2",
-			format);
-	return 0;
+	*out = image_format_by_name(format);
+	if (*out && (*out)->open)
+		return 0;
+	return image_fail(err, q->base.store->name, -ENOTSUP,
+		"its backing_format '%s' is not qcow2, vmdk, vpc or raw",
+		format);
 }
 
 int
