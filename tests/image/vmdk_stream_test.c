@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* VMDK images to a pipe and from one, by several threads. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "fake.h"
+#include "format/vmdk/vmdk.h"
+#include "memory_store.h"
+#include "store/forward.h"
+#include "support.h"
+#include "test_store.h"
+
+#define MIB (UINT64_C(1) << 20)
+
+/* Three grain tables of 32 MiB; the second has no grains. */
+#define MAP                                                                    \
+	"ab-rz-0cabcdeabcdeabcde-----abcd"                                     \
+	"--------------------------------"                                     \
+	"-abcdeabcdeabcdeab-r0zc"
+#define SIZE ((sizeof(MAP) - 1) * MIB - 1000)
+
+static const struct image_run run = {.block = 4096, .threads = 5};
+
+/* Returns the bytes of the image, and sets *length. */
+static unsigned char *
+write_image(struct fake *fake, bool forward, size_t *length)
+{
+	struct image_create create = {.size = fake->source.size};
+	struct test_store store;
+	struct image_sink *sink;
+	struct image_copied copied;
+	struct image_error err;
+	struct stat st;
+
+	int fd = test_store_scratch();
+	test_store_init(&store, fd);
+	store.store.forward = forward;
+	assert_int_equal(vmdk_create(&store.store, &create, &sink, &err), 0);
+	assert_int_equal(
+		image_copy(&fake->source, sink, &run, &copied, &err), 0);
+	assert_int_equal(image_finish(sink, &err), 0);
+	image_sink_close(sink);
+	assert_int_equal(fstat(fd, &st), 0);
+	*length = (size_t)st.st_size;
+	unsigned char *bytes = malloc(*length);
+	assert_non_null(bytes);
+	assert_int_equal(pread(fd, bytes, *length, 0), *length);
+	close(fd);
+	return bytes;
+}
+
+TEST(a_pipe_gets_the_bytes_of_a_file_and_a_reader_of_a_pipe_the_disk)
+{
+	struct image_open how = {.format = &image_format_vmdk};
+	struct image_compared compared;
+	struct image_stream *stream;
+	struct image_source *back;
+	struct image_store *store;
+	struct image_error err;
+	struct fake fake;
+	size_t length, piped;
+
+	fake_init(&fake, MAP, MIB, SIZE);
+	unsigned char *file = write_image(&fake, false, &length);
+	unsigned char *pipe = write_image(&fake, true, &piped);
+	assert_int_equal(piped, length);
+	assert_memory_equal(pipe, file, length);
+
+	assert_int_equal(
+		memory_store_open(pipe, piped, "pipe", &store, &err), 0);
+	assert_int_equal(image_stream_of_store(store, &stream, &err), 0);
+	assert_int_equal(image_forward_open(stream, 0, &store, &err), 0);
+	assert_int_equal(image_open_store(store, &how, &back, &err), 0);
+	int rc = image_compare(&fake.source, back, &run, &compared, &err);
+	if (rc < 0)
+		fail_msg("%s", err.text);
+	assert_true(compared.equal);
+	image_close(back);
+	fake_destroy(&fake);
+	free(file);
+	free(pipe);
+}
