@@ -210,7 +210,8 @@ struct image_format {
 
 	/*
 	 * Returns whether a file that begins with these bytes is in this
-	 * format. NULL for raw, the fallback. Reads no other bytes.
+	 * format. NULL for raw, the fallback, and for what is only written.
+	 * Reads no other bytes.
 	 */
 	bool (*probe)(const unsigned char *head, size_t length);
 

@@ -74,7 +74,7 @@ image_format_compresses(const struct image_format *format)
 bool
 image_format_begins_as_disk(const struct image_format *format)
 {
-	return !format->probe || format->footer;
+	return format == &image_format_raw || format->footer;
 }
 
 bool

@@ -323,18 +323,9 @@ gce_create(struct image_store *store, const struct image_create *create,
 }
 
 /* The archive is not read as an image: image/archive/ has its members. */
-static bool
-gce_probe(const unsigned char *head, size_t length)
-{
-	(void)head;
-	(void)length;
-	return false;
-}
-
 const struct image_format image_format_gce = {
 	.name = "gce",
 	.suffixes = "",
-	.probe = gce_probe,
 	.streams = true,
 	.create = gce_create,
 };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Raw: the file is the disk. */
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -41,17 +40,6 @@ raw_open(struct image_store *store, const struct image_open *how,
 	source->store = source->data = store;
 	source->size = store->size;
 	*out = source;
-	return 0;
-}
-
-static int
-raw_reserve(struct image_sink *sink, struct image_place *place,
-	struct image_error *err)
-{
-	(void)sink;
-	(void)err;
-	assert(!place->compressed);
-	place->host = place->guest;
 	return 0;
 }
 
@@ -96,7 +84,7 @@ raw_sink_close(struct image_sink *sink)
 }
 
 static const struct image_sink_ops sink_ops = {
-	.reserve = raw_reserve,
+	.reserve = image_flat_reserve,
 	.resize = raw_resize,
 	.finish = raw_finish,
 	.close = raw_sink_close,

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
 #include <errno.h>
 #include "format/source.h"
 
@@ -29,6 +30,17 @@ image_flat_read(struct image_source *source, struct image_scratch *scratch,
 	if (rc == 0)
 		image_store_release(source->store, offset, length);
 	return rc;
+}
+
+int
+image_flat_reserve(struct image_sink *sink, struct image_place *place,
+	struct image_error *err)
+{
+	(void)sink;
+	(void)err;
+	assert(!place->compressed);
+	place->host = place->guest;
+	return 0;
 }
 
 int

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_SOURCE_H
 #define HONE_IMAGE_SOURCE_H
-/* Parts of sources that several formats share. */
+/* Parts of sources and sinks that several formats share. */
 #include "format/format.h"
 
 /* As image_source_ops, for a disk whose bytes are in the store at their own
@@ -10,6 +10,10 @@ int image_flat_extent(struct image_source *source, uint64_t offset,
 	uint64_t length, struct image_extent *extent, struct image_error *err);
 int image_flat_read(struct image_source *source, struct image_scratch *scratch,
 	uint64_t offset, void *buf, size_t length, struct image_error *err);
+
+/* As image_sink_ops, for such a disk. */
+int image_flat_reserve(struct image_sink *sink, struct image_place *place,
+	struct image_error *err);
 
 /* As image_source_ops, for an image that has no other file. */
 int image_single_unchanged(

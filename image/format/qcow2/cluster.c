@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Checks L2 entries, and joins adjacent entries of one kind to runs. */
 #include <assert.h>
+#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include "format/qcow2/source.h"
+
+/* Longest slice: a larger L2 table is read in parts. */
+#define SLICE_BYTES ((size_t)64 << 10)
 
 /* Bits of an L2 entry. */
 #define COPIED (UINT64_C(1) << 63)
@@ -270,8 +274,10 @@ lookup_slice(const struct qcow2_source *q, const uint64_t *words, size_t n,
 	for (; index < n && run->length < limit; index++) {
 		uint64_t at = guest + run->length;
 		uint64_t start = at >> bits << bits;
-		uint64_t entry = words[q->extended ? 2 * index : index];
-		uint64_t bitmap = q->extended ? words[2 * index + 1] : 0;
+		uint64_t entry =
+			be64toh(words[q->extended ? 2 * index : index]);
+		uint64_t bitmap =
+			q->extended ? be64toh(words[2 * index + 1]) : 0;
 		struct qcow2_cluster c = {0};
 		struct qcow2_run part;
 
@@ -326,7 +332,7 @@ qcow2_lookup(struct qcow2_source *q, uint64_t guest, uint64_t limit,
 	unsigned bits = q->header.cluster_bits;
 	uint64_t l1_index = guest >> (bits + q->l2_bits);
 	unsigned entry_bytes = q->extended ? 16 : 8;
-	struct qcow2_slice *slice;
+	struct image_slice *slice;
 
 	assert(limit > 0 && limit <= q->base.size - guest);
 	if (q->l1[l1_index] == 0) {
@@ -336,11 +342,11 @@ qcow2_lookup(struct qcow2_source *q, uint64_t guest, uint64_t limit,
 		return 0;
 	}
 	size_t bytes = (size_t)1 << bits;
-	if (bytes > QCOW2_SLICE_BYTES)
-		bytes = QCOW2_SLICE_BYTES;
+	if (bytes > SLICE_BYTES)
+		bytes = SLICE_BYTES;
 	uint64_t l2_index = (guest >> bits) & ((UINT64_C(1) << q->l2_bits) - 1);
 	uint64_t at = l2_index * entry_bytes / bytes * bytes;
-	int rc = qcow2_cache_get(q->cache, q->base.store, q->l1[l1_index] + at,
+	int rc = image_slices_get(q->cache, q->base.store, q->l1[l1_index] + at,
 		bytes, &slice, err);
 	if (rc < 0)
 		return rc;
@@ -352,6 +358,6 @@ qcow2_lookup(struct qcow2_source *q, uint64_t guest, uint64_t limit,
 	} else {
 		rc = lookup_slice(q, slice->words, n, guest, limit, run, err);
 	}
-	qcow2_cache_put(q->cache, slice);
+	image_slices_put(q->cache, slice);
 	return rc;
 }

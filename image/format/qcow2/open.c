@@ -5,6 +5,9 @@
 #include "format/qcow2/source.h"
 #include "format/source.h"
 
+/* Most bytes of cached slices of L2 tables. */
+#define CACHE_BYTES ((size_t)16 << 20)
+
 static int
 qcow2_unchanged(struct image_source *source, struct image_error *err)
 {
@@ -41,7 +44,7 @@ destroy(struct qcow2_source *q)
 	qcow2_free_snapshots(q);
 	qcow2_header_destroy(&q->header);
 	if (q->owns_cache)
-		qcow2_cache_destroy(q->cache);
+		image_slices_destroy(q->cache);
 	pthread_mutex_destroy(&q->mutex);
 	free(q->l1);
 	free(q);
@@ -176,7 +179,7 @@ load(struct qcow2_source *q, const struct image_open *how,
 	struct image_store *store = q->base.store;
 
 	q->cache = above ? above->source->cache
-			 : qcow2_cache_create(QCOW2_CACHE_BYTES);
+			 : image_slices_create(CACHE_BYTES);
 	q->owns_cache = !above;
 	if (!q->cache)
 		return image_no_memory(err);

@@ -3,7 +3,7 @@
 #define HONE_IMAGE_QCOW2_SOURCE_H
 /* The source of a qcow2 image, for the files that implement it. */
 #include <pthread.h>
-#include "format/qcow2/cache.h"
+#include "format/slices.h"
 #include "format/qcow2/header.h"
 
 /* An entry of the snapshot table. */
@@ -40,7 +40,7 @@ struct qcow2_source {
 	/* NULL if there is none, or if base.refused */
 	struct image_source *backing;
 	/* belongs to the first image of the chain */
-	struct qcow2_cache *cache;
+	struct image_slices *cache;
 	bool owns_cache;
 	struct qcow2_snapshot *snapshots;
 	uint32_t n_snapshots;

@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "format/source.h"
 #include "format/vhd/vhd.h"
 
 /* Azure takes whole MiB only. */
@@ -125,18 +126,6 @@ make_footer(
 	return rc;
 }
 
-/* The bytes of the disk are at their own offsets. */
-static int
-sink_reserve(struct image_sink *sink, struct image_place *place,
-	struct image_error *err)
-{
-	(void)sink;
-	(void)err;
-	assert(!place->compressed);
-	place->host = place->guest;
-	return 0;
-}
-
 static int
 set_size(struct sink *s, uint64_t size, struct image_error *err)
 {
@@ -180,7 +169,7 @@ sink_close(struct image_sink *sink)
 }
 
 static const struct image_sink_ops sink_ops = {
-	.reserve = sink_reserve,
+	.reserve = image_flat_reserve,
 	.resize = sink_resize,
 	.finish = sink_finish,
 	.close = sink_close,

@@ -142,7 +142,7 @@ vmdk_free(struct vmdk_source *v)
 	}
 	free(v->extents);
 	vmdk_descriptor_destroy(&v->descriptor);
-	qcow2_cache_destroy(v->cache);
+	image_slices_destroy(v->cache);
 	free(v);
 }
 
@@ -305,7 +305,7 @@ load(struct vmdk_source *v, const struct image_open *how, bool whole,
 	unsigned char head[IMAGE_HEAD_SIZE];
 	uint64_t reached;
 
-	v->cache = qcow2_cache_create(CACHE_BYTES);
+	v->cache = image_slices_create(CACHE_BYTES);
 	if (!v->cache)
 		return image_no_memory(err);
 	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);

@@ -2,7 +2,7 @@
 #ifndef HONE_IMAGE_VMDK_SOURCE_H
 #define HONE_IMAGE_VMDK_SOURCE_H
 /* The source of a VMDK image, for the files that implement it. */
-#include "format/qcow2/cache.h"
+#include "format/slices.h"
 #include "format/vmdk/vmdk.h"
 
 /* A file, or a part of one, that holds a part of the disk. */
@@ -29,7 +29,7 @@ struct vmdk_source {
 	size_t count;
 	struct vmdk_extent *extents;
 	/* grain tables */
-	struct qcow2_cache *cache;
+	struct image_slices *cache;
 	/* NULL, or the grains of a stream with its tables at the end */
 	struct vmdk_walk *walk;
 	/* the size and the descriptor are known */

@@ -103,18 +103,13 @@ vmdk_load_directory(struct vmdk_extent *extent, struct image_error *err)
 /* The entries of a grain table in the cache. */
 struct table {
 	const struct vmdk_extent *extent;
-	const struct qcow2_slice *slice;
+	const struct image_slice *slice;
 };
 
-/* The cache turns the order of 8 bytes, thus two entries, around. */
 static uint32_t
 entry_of(const struct table *t, uint64_t index)
 {
-	uint64_t words = htobe64(t->slice->words[index / 2]);
-	unsigned char raw[sizeof(words)];
-
-	memcpy(raw, &words, sizeof(raw));
-	return vmdk_get32(raw + index % 2 * 4);
+	return vmdk_get32((const unsigned char *)t->slice->words + 4 * index);
 }
 
 static enum vmdk_kind
@@ -219,7 +214,7 @@ lookup_sparse(struct vmdk_source *v, const struct vmdk_extent *e, uint64_t at,
 	uint64_t limit, struct vmdk_run *run, struct image_error *err)
 {
 	uint64_t index = at / (vmdk_grain(e) * e->header.entries);
-	struct qcow2_slice *slice;
+	struct image_slice *slice;
 
 	if (v->walk)
 		return vmdk_walk_lookup(v->walk, at, limit, run, err);
@@ -227,13 +222,13 @@ lookup_sparse(struct vmdk_source *v, const struct vmdk_extent *e, uint64_t at,
 		describe_gap(e, at, limit, run);
 		return 0;
 	}
-	int rc = qcow2_cache_get(v->cache, e->store,
+	int rc = image_slices_get(v->cache, e->store,
 		(uint64_t)e->directory[index] * VMDK_SECTOR,
 		table_bytes(&e->header), &slice, err);
 	if (rc < 0)
 		return rc;
 	rc = describe(&(struct table){e, slice}, at, limit, run, err);
-	qcow2_cache_put(v->cache, slice);
+	image_slices_put(v->cache, slice);
 	return rc;
 }
 

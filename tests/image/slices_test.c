@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The cache of L2 tables: bounded, and the same for every thread. */
+/* The cache of tables: bounded, and the same for every thread. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "format/qcow2/cache.h"
+#include "format/slices.h"
 #include "source_support.h"
 #include "support.h"
 
@@ -30,34 +30,34 @@ FIXTURE(end)
 
 /* Take a slice; returns whether it had to be read. */
 static bool
-take(struct qcow2_cache *cache, size_t index, struct qcow2_slice **slice)
+take(struct image_slices *cache, size_t index, struct image_slice **slice)
 {
 	struct image_error err;
 	unsigned before = built.counted.reads;
 	uint64_t word;
 
-	int rc = qcow2_cache_get(cache, &built.counted.memory.store,
+	int rc = image_slices_get(cache, &built.counted.memory.store,
 		index * SLICE, SLICE, slice, &err);
 	assert_int_equal(rc, 0);
 	for (size_t i = 0; i < SLICE / 8; i++) {
 		memcpy(&word, built.bytes + index * SLICE + 8 * i, 8);
-		assert_int_equal((*slice)->words[i], be64toh(word));
+		assert_int_equal((*slice)->words[i], word);
 	}
 	return built.counted.reads > before;
 }
 
 static bool
-touch(struct qcow2_cache *cache, size_t index)
+touch(struct image_slices *cache, size_t index)
 {
-	struct qcow2_slice *slice;
+	struct image_slice *slice;
 	bool loaded = take(cache, index, &slice);
-	qcow2_cache_put(cache, slice);
+	image_slices_put(cache, slice);
 	return loaded;
 }
 
 TEST(the_least_recently_used_slice_goes_first)
 {
-	struct qcow2_cache *cache = qcow2_cache_create(KEPT * SLICE);
+	struct image_slices *cache = image_slices_create(KEPT * SLICE);
 
 	for (size_t i = 0; i < KEPT; i++)
 		assert_true(touch(cache, i));
@@ -68,40 +68,40 @@ TEST(the_least_recently_used_slice_goes_first)
 	assert_true(touch(cache, KEPT));
 	assert_false(touch(cache, 0));
 	assert_true(touch(cache, 1));
-	qcow2_cache_destroy(cache);
+	image_slices_destroy(cache);
 }
 
 TEST(a_slice_in_use_stays)
 {
-	struct qcow2_cache *cache = qcow2_cache_create(KEPT * SLICE);
-	struct qcow2_slice *held;
+	struct image_slices *cache = image_slices_create(KEPT * SLICE);
+	struct image_slice *held;
 
 	assert_true(take(cache, 3, &held));
 	for (size_t i = 10; i < SLICES; i++)
 		assert_true(touch(cache, i));
 	assert_false(touch(cache, 3));
-	qcow2_cache_put(cache, held);
-	qcow2_cache_destroy(cache);
+	image_slices_put(cache, held);
+	image_slices_destroy(cache);
 }
 
 /* A cache too small for one slice still serves those in use. */
 TEST(the_bound_may_be_zero)
 {
-	struct qcow2_cache *cache = qcow2_cache_create(0);
-	struct qcow2_slice *a, *b;
+	struct image_slices *cache = image_slices_create(0);
+	struct image_slice *a, *b;
 
 	assert_true(take(cache, 1, &a));
 	assert_true(take(cache, 2, &b));
 	assert_int_equal(a->offset, SLICE);
-	qcow2_cache_put(cache, a);
-	qcow2_cache_put(cache, b);
+	image_slices_put(cache, a);
+	image_slices_put(cache, b);
 	assert_true(touch(cache, 3));
 	assert_true(touch(cache, 1));
-	qcow2_cache_destroy(cache);
+	image_slices_destroy(cache);
 }
 
 struct run {
-	struct qcow2_cache *cache;
+	struct image_slices *cache;
 	uint64_t seed;
 	_Atomic unsigned errors;
 };
@@ -115,17 +115,17 @@ take_at_random(void *opaque)
 
 	for (unsigned i = 0; i < 5000; i++) {
 		size_t index = support_below(&seed, SLICES);
-		struct qcow2_slice *slice;
+		struct image_slice *slice;
 		uint64_t word;
 		int rc =
-			qcow2_cache_get(run->cache, &built.counted.memory.store,
+			image_slices_get(run->cache, &built.counted.memory.store,
 				index * SLICE, SLICE, &slice, &err);
 		EXPECT(rc == 0, run);
 		memcpy(&word, built.bytes + index * SLICE, 8);
-		EXPECT(slice->words[0] == be64toh(word), run);
+		EXPECT(slice->words[0] == word, run);
 		memcpy(&word, built.bytes + (index + 1) * SLICE - 8, 8);
-		EXPECT(slice->words[SLICE / 8 - 1] == be64toh(word), run);
-		qcow2_cache_put(run->cache, slice);
+		EXPECT(slice->words[SLICE / 8 - 1] == word, run);
+		image_slices_put(run->cache, slice);
 	}
 	return NULL;
 }
@@ -133,7 +133,7 @@ take_at_random(void *opaque)
 TEST(threads_share_a_small_cache)
 {
 	uint64_t seed = support_seed();
-	struct qcow2_cache *cache = qcow2_cache_create(KEPT * SLICE);
+	struct image_slices *cache = image_slices_create(KEPT * SLICE);
 	struct run runs[THREADS];
 	pthread_t threads[THREADS];
 
@@ -148,7 +148,7 @@ TEST(threads_share_a_small_cache)
 		pthread_join(threads[t], NULL);
 		assert_int_equal(runs[t].errors, 0);
 	}
-	qcow2_cache_destroy(cache);
+	image_slices_destroy(cache);
 }
 
 int

@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A hash table of slices, and a list of slices in order of use. */
 #include <assert.h>
-#include <endian.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <hone/zero.h>
-#include "format/qcow2/cache.h"
+#include "format/slices.h"
 
 /* Chains have 8 slices if each slice has the least length, 512 bytes. */
 #define BUCKET_BITS 12
 
-struct qcow2_cache {
+struct image_slices {
 	pthread_mutex_t mutex;
 	/* bytes of all slices, and their limit */
 	size_t bytes;
 	size_t limit;
-	struct qcow2_slice *newest;
-	struct qcow2_slice *oldest;
-	struct qcow2_slice *buckets[1 << BUCKET_BITS];
+	struct image_slice *newest;
+	struct image_slice *oldest;
+	struct image_slice *buckets[1 << BUCKET_BITS];
 };
 
-struct qcow2_cache *
-qcow2_cache_create(size_t bytes)
+struct image_slices *
+image_slices_create(size_t bytes)
 {
-	struct qcow2_cache *cache = calloc(1, sizeof(*cache));
+	struct image_slices *cache = calloc(1, sizeof(*cache));
 	if (cache) {
 		pthread_mutex_init(&cache->mutex, NULL);
 		cache->limit = bytes;
@@ -32,12 +31,12 @@ qcow2_cache_create(size_t bytes)
 }
 
 void
-qcow2_cache_destroy(struct qcow2_cache *cache)
+image_slices_destroy(struct image_slices *cache)
 {
 	if (!cache)
 		return;
 	while (cache->newest) {
-		struct qcow2_slice *slice = cache->newest;
+		struct image_slice *slice = cache->newest;
 		cache->newest = slice->older;
 		free(slice);
 	}
@@ -46,8 +45,8 @@ qcow2_cache_destroy(struct qcow2_cache *cache)
 }
 
 /* Offsets are multiples of 512: Fibonacci hashing spreads them. */
-static struct qcow2_slice **
-bucket_of(struct qcow2_cache *cache, const struct image_store *store,
+static struct image_slice **
+bucket_of(struct image_slices *cache, const struct image_store *store,
 	uint64_t offset)
 {
 	uint64_t key = offset / 512 + (uintptr_t)store;
@@ -56,14 +55,14 @@ bucket_of(struct qcow2_cache *cache, const struct image_store *store,
 }
 
 static void
-list_remove(struct qcow2_cache *cache, struct qcow2_slice *slice)
+list_remove(struct image_slices *cache, struct image_slice *slice)
 {
 	*(slice->newer ? &slice->newer->older : &cache->newest) = slice->older;
 	*(slice->older ? &slice->older->newer : &cache->oldest) = slice->newer;
 }
 
 static void
-list_add(struct qcow2_cache *cache, struct qcow2_slice *slice)
+list_add(struct image_slices *cache, struct image_slice *slice)
 {
 	slice->newer = NULL;
 	slice->older = cache->newest;
@@ -72,10 +71,10 @@ list_add(struct qcow2_cache *cache, struct qcow2_slice *slice)
 }
 
 /* Returns the slice with one more user, or NULL if the slice is not cached. */
-static struct qcow2_slice *
-find(struct qcow2_cache *cache, struct image_store *store, uint64_t offset)
+static struct image_slice *
+find(struct image_slices *cache, struct image_store *store, uint64_t offset)
 {
-	struct qcow2_slice *slice = *bucket_of(cache, store, offset);
+	struct image_slice *slice = *bucket_of(cache, store, offset);
 
 	while (slice && (slice->store != store || slice->offset != offset))
 		slice = slice->next_in_bucket;
@@ -88,9 +87,9 @@ find(struct qcow2_cache *cache, struct image_store *store, uint64_t offset)
 }
 
 static void
-evict(struct qcow2_cache *cache, struct qcow2_slice *slice)
+evict(struct image_slices *cache, struct image_slice *slice)
 {
-	struct qcow2_slice **at = bucket_of(cache, slice->store, slice->offset);
+	struct image_slice **at = bucket_of(cache, slice->store, slice->offset);
 
 	while (*at != slice)
 		at = &(*at)->next_in_bucket;
@@ -101,9 +100,9 @@ evict(struct qcow2_cache *cache, struct qcow2_slice *slice)
 }
 
 static void
-insert(struct qcow2_cache *cache, struct qcow2_slice *slice)
+insert(struct image_slices *cache, struct image_slice *slice)
 {
-	struct qcow2_slice **bucket =
+	struct image_slice **bucket =
 		bucket_of(cache, slice->store, slice->offset);
 
 	slice->next_in_bucket = *bucket;
@@ -111,9 +110,9 @@ insert(struct qcow2_cache *cache, struct qcow2_slice *slice)
 	list_add(cache, slice);
 	cache->bytes += slice->length;
 	/* Few slices are in use, because a thread uses one at a time. */
-	struct qcow2_slice *old = cache->oldest;
+	struct image_slice *old = cache->oldest;
 	while (old && cache->bytes > cache->limit) {
-		struct qcow2_slice *newer = old->newer;
+		struct image_slice *newer = old->newer;
 		if (old->users == 0)
 			evict(cache, old);
 		old = newer;
@@ -122,9 +121,9 @@ insert(struct qcow2_cache *cache, struct qcow2_slice *slice)
 
 static int
 load(struct image_store *store, uint64_t offset, size_t length,
-	struct qcow2_slice **out, struct image_error *err)
+	struct image_slice **out, struct image_error *err)
 {
-	struct qcow2_slice *slice = malloc(sizeof(*slice) + length);
+	struct image_slice *slice = malloc(sizeof(*slice) + length);
 	if (!slice)
 		return image_no_memory(err);
 	int rc = image_store_read(store, offset, slice->words, length, err);
@@ -135,8 +134,6 @@ load(struct image_store *store, uint64_t offset, size_t length,
 	/* A sparse file may have huge L2 tables in holes. The entries of a
 	 * slice of zeros are not visited one by one. */
 	slice->zero = hone_buffer_is_zero(slice->words, length);
-	for (size_t i = 0; !slice->zero && i < length / 8; i++)
-		slice->words[i] = be64toh(slice->words[i]);
 	slice->store = store;
 	slice->offset = offset;
 	slice->length = length;
@@ -146,11 +143,11 @@ load(struct image_store *store, uint64_t offset, size_t length,
 }
 
 int
-qcow2_cache_get(struct qcow2_cache *cache, struct image_store *store,
-	uint64_t offset, size_t length, struct qcow2_slice **out,
+image_slices_get(struct image_slices *cache, struct image_store *store,
+	uint64_t offset, size_t length, struct image_slice **out,
 	struct image_error *err)
 {
-	struct qcow2_slice *loaded = NULL;
+	struct image_slice *loaded = NULL;
 
 	pthread_mutex_lock(&cache->mutex);
 	*out = find(cache, store, offset);
@@ -176,7 +173,7 @@ qcow2_cache_get(struct qcow2_cache *cache, struct image_store *store,
 }
 
 void
-qcow2_cache_put(struct qcow2_cache *cache, struct qcow2_slice *slice)
+image_slices_put(struct image_slices *cache, struct image_slice *slice)
 {
 	pthread_mutex_lock(&cache->mutex);
 	slice->users--;
