@@ -272,7 +272,7 @@ image_find_data(struct image_source *source, uint64_t *offset,
 {
 	const size_t most = image_chunk_size(source);
 	struct image_scratch scratch = {0};
-	struct image_extent extent;
+	struct image_extent extent = {0};
 	unsigned char *bytes = aligned_alloc(IMAGE_ALIGN, most);
 	int rc = bytes ? 0 : image_no_memory(err);
 
