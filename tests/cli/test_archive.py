@@ -271,7 +271,8 @@ def test_other_members_are_no_images(hone, work):
         said = hone.fails("convert", "--member", "x.raw", archive, work / "x")
         assert f"its member 'x.raw' is {what}" in said
         said = hone.fails("convert", archive, work / "x")
-        assert "has no member with the suffix of an image" in said
+        assert ("has no member with the suffix of an image; --member NAME "
+                "chooses another one") in said
     archive = write(work, "a.tar", header(b"old.raw/", magic=OLD) + END)
     said = hone.fails("convert", "--member", "old.raw/", archive, work / "x")
     assert "its member 'old.raw/' is a directory" in said
