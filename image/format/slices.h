@@ -3,7 +3,8 @@
 #define HONE_IMAGE_SLICES_H
 /*
  * A bounded cache of tables of image files, in slices: the L2 tables of a
- * backing chain, or grain tables. Any thread may call image_slices_get() and image_slices_put().
+ * backing chain, or grain tables. Any thread may call image_slices_get() and
+ * image_slices_put().
  */
 #include "store/store.h"
 

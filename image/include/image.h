@@ -140,8 +140,8 @@ bool image_format_writable(const struct image_format *format);
 bool image_format_compresses(const struct image_format *format);
 /* Returns whether every new image of the format is compressed. */
 bool image_format_always_compresses(const struct image_format *format);
-/* Returns whether a new image is a tar archive, packed by gzip, with the raw disk
- * as its member disk.raw. */
+/* Returns whether a new image is a tar archive, packed by gzip, with the raw
+ * disk as its member disk.raw. */
 bool image_format_is_archive(const struct image_format *format);
 /* Returns whether stdout can be a pipe that takes a new image. */
 bool image_format_streams(const struct image_format *format);
@@ -604,8 +604,8 @@ int image_compare(struct image_source *a, struct image_source *b,
  * Set *offset to the first byte from *offset on that is not zero, or to the
  * size of the disk.
  */
-int image_find_data(struct image_source *source, uint64_t *offset,
-	struct image_error *err);
+int image_find_data(
+	struct image_source *source, uint64_t *offset, struct image_error *err);
 
 /* Number of algorithms of digests: the rows of image/hash/algorithms.def. */
 #define IMAGE_ALGORITHMS 7

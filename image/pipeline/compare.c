@@ -267,8 +267,8 @@ image_compare(struct image_source *a, struct image_source *b,
 }
 
 int
-image_find_data(struct image_source *source, uint64_t *offset,
-	struct image_error *err)
+image_find_data(
+	struct image_source *source, uint64_t *offset, struct image_error *err)
 {
 	const size_t most = image_chunk_size(source);
 	struct image_scratch scratch = {0};

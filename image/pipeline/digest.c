@@ -25,8 +25,8 @@ cut(void *opaque, uint64_t offset, struct image_extent *extent,
 	struct image_error *err)
 {
 	struct digest *digest = opaque;
-	return digest->source->ops->extent(digest->source, offset,
-		digest->size - offset, extent, err);
+	return digest->source->ops->extent(
+		digest->source, offset, digest->size - offset, extent, err);
 }
 
 static int

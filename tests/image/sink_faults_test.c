@@ -103,7 +103,7 @@ reserve(struct image_sink *sink, const struct shape *shape,
 			.length = n < size - guest ? n : size - guest,
 			.compressed = sink->compress};
 		place.stored = !sink->compress ? place.length
-			       : writes	       ? IMAGE_SECTOR
+			       : writes        ? IMAGE_SECTOR
 					       : sink->unit / 3;
 		rc = sink->ops->reserve(sink, &place, err);
 		if (rc == 0 && writes)

@@ -117,9 +117,9 @@ take_at_random(void *opaque)
 		size_t index = support_below(&seed, SLICES);
 		struct image_slice *slice;
 		uint64_t word;
-		int rc =
-			image_slices_get(run->cache, &built.counted.memory.store,
-				index * SLICE, SLICE, &slice, &err);
+		int rc = image_slices_get(run->cache,
+			&built.counted.memory.store, index * SLICE, SLICE,
+			&slice, &err);
 		EXPECT(rc == 0, run);
 		memcpy(&word, built.bytes + index * SLICE, 8);
 		EXPECT(slice->words[0] == word, run);

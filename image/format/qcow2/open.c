@@ -178,8 +178,8 @@ load(struct qcow2_source *q, const struct image_open *how,
 {
 	struct image_store *store = q->base.store;
 
-	q->cache = above ? above->source->cache
-			 : image_slices_create(CACHE_BYTES);
+	q->cache =
+		above ? above->source->cache : image_slices_create(CACHE_BYTES);
 	q->owns_cache = !above;
 	if (!q->cache)
 		return image_no_memory(err);

@@ -342,8 +342,7 @@ read_marker(struct vmdk_walk *w, unsigned char *raw, size_t length)
 	return image_fail(&w->err, name_of(w), -EIO,
 		"ends at offset %" PRIu64 ", %s the grain of disk offset "
 		"0x%" PRIx64 ": the file is not complete",
-		reached,
-		reached < w->at && !w->directory ? "inside" : "behind",
+		reached, reached < w->at && !w->directory ? "inside" : "behind",
 		(w->known - 1) << w->extent->header.grain_bits);
 }
 
