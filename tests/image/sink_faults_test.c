@@ -42,6 +42,13 @@ STANDS_FOR(void *, calloc, size_t count, size_t size)
 	return allocated(__real_calloc(count, size));
 }
 
+STANDS_FOR(void *, aligned_alloc, size_t alignment, size_t size)
+{
+	if (++allocations == fail_allocation)
+		return NULL;
+	return allocated(__real_aligned_alloc(alignment, size));
+}
+
 STANDS_FOR(void *, realloc, void *memory, size_t size)
 {
 	if (++allocations == fail_allocation)
@@ -208,7 +215,6 @@ TEST(every_failing_allocation_is_reported_and_leaks_nothing)
 	int fd = test_store_scratch();
 
 	for (size_t i = 0; i < SHAPES; i++) {
-		/* vhd has one allocation */
 		unsigned failed = 0;
 		int rc;
 		do {
