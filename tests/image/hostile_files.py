@@ -39,10 +39,10 @@ names("backing_climbs_out", "is not below the allowed directory",
       b"FOLDER/../../../../../../../../etc/", b"passwd", allow=ALLOW)
 names("backing_format_vdi", "'vdi' is not qcow2, vmdk, vpc or raw", b"small",
       fmt=b"vdi", allow=ALLOW)
-names("backing_format_vmdk", "has no VMDK header", b"small", fmt=b"vmdk",
+names("backing_format_vmdk", "too few for a VMDK header", b"small", fmt=b"vmdk",
       allow=ALLOW)
-names("backing_format_vpc", "has no VHD footer", b"small", fmt=b"vpc",
-      allow=ALLOW)
+names("backing_format_vpc", "too few for the footer of a VHD", b"small",
+      fmt=b"vpc", allow=ALLOW)
 names("backing_format_gce", "'gce' is not qcow2, vmdk, vpc or raw", b"small",
       fmt=b"gce", allow=ALLOW)
 names("backing_without_format", "the image has no backing_format",

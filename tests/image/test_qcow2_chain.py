@@ -221,7 +221,7 @@ def test_images_of_other_formats_back_an_image(work, assert_reads, fmt,
     assert_reads(work / "a.qcow2", *allow(work))
 
 
-@pytest.mark.parametrize("fmt", ["nbd", "qcow", "luks", "gce"])
+@pytest.mark.parametrize("fmt", ["nbd", "qcow", "luks"])
 def test_other_formats_back_no_image(work, hone, fmt):
     """The sentence names those that do."""
     qemu.img("create", "-q", "-f", "raw", work / "base", MI)
