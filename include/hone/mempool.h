@@ -17,6 +17,7 @@
  * other open cache. If one thread only gets and another only puts, any capacity
  * above the cache size times the number of other caches is enough. During calls
  * of other threads a get may find fewer objects; a later get finds the others.
+ * A pool with HONE_MEMPOOL_EXACT has none of these limits, and costs more.
  *
  * A cache, its cursor and its reserve belong to one thread at a time. Functions
  * that take a pool may be called by any thread unless their comment says
@@ -51,12 +52,30 @@ enum hone_mempool_flag {
 	/** no colouring: objects as close as size and alignment allow */
 	HONE_MEMPOOL_NO_COLOUR = 4,
 	/** check each get and put: see hone/mempool_check.h */
-	HONE_MEMPOOL_DEBUG = 8
+	HONE_MEMPOOL_DEBUG = 8,
+	/** The objects are any pointers but NULL. The pool starts empty and has
+	 * room for the capacity; the user puts what it shall hold, and may
+	 * destroy the pool with its pointers. object_size must be 0, and no
+	 * constructor, node, or flag for the memory of objects may be set */
+	HONE_MEMPOOL_FOREIGN = 16,
+	/** A get also finds what other caches have loaded: it fails only if the
+	 * pool, without reserves, has too few objects. Then it may wait for
+	 * calls of other threads that are under way, for about 1 s at most.
+	 * Each get and put is a call of the library with one more atomic
+	 * instruction */
+	HONE_MEMPOOL_EXACT = 32,
+	/** The whole pool is in memory of the caller, and processes that map
+	 * this memory at the same address may use the pool at the same time,
+	 * each through caches of its own. They find the pool at its address.
+	 * Not with hone_mempool_thread_cache() and hone_mempool_after_fork().
+	 * on_fault must have the same address in all of them */
+	HONE_MEMPOOL_SHARED = 64
 };
 
 /** Attributes of a pool; hone_mempool_attr_init() sets every member. */
 struct hone_mempool_attr {
-	/** bytes of an object, at least 1. No default: must be set */
+	/** bytes of an object, at least 1. No default: must be set, but for
+	 * HONE_MEMPOOL_FOREIGN */
 	size_t object_size;
 	/** a power of two up to 2^30. Default: 64, no shared lines */
 	size_t alignment;
@@ -64,7 +83,8 @@ struct hone_mempool_attr {
 	size_t capacity;
 	/** objects that a cache may keep to itself, 1 to
 	 * HONE_MEMPOOL_CACHE_MAX. Default: 0, the largest fast size with which
-	 * max_caches caches together keep at most half of the capacity */
+	 * max_caches caches together keep at most half of the capacity; with
+	 * HONE_MEMPOOL_EXACT, at most 16 of them count */
 	size_t cache_size;
 	/** caches that may be open at the same time, 1 to 65535. Default: 32 */
 	unsigned max_caches;
@@ -72,8 +92,9 @@ struct hone_mempool_attr {
 	unsigned flags;
 	/** NUMA node of the objects. Default: -1, by first touch */
 	int numa_node;
-	/** memory for the objects; the caller remains its owner. Default: NULL,
-	 * the pool allocates memory, which is zero */
+	/** memory for the objects, or with HONE_MEMPOOL_SHARED for the whole
+	 * pool; the caller remains its owner. Default: NULL, the pool
+	 * allocates memory, which is zero */
 	void *memory;
 	/** bytes of memory: see hone_mempool_memory_size() */
 	size_t memory_size;
@@ -111,19 +132,22 @@ HONE_API void hone_mempool_attr_init(struct hone_mempool_attr *attr);
  *          0 if hone_mempool_create() would return -EINVAL.
  *
  * Memory of the caller must be aligned as the objects, and to at least 64
- * bytes. The result excludes bookkeeping, which the pool allocates itself:
- * about 4 KiB for each cache_size objects and 24 KiB for each cache. Since 0.1.
+ * bytes; with HONE_MEMPOOL_SHARED, to at least 4096. Only with this flag does
+ * the result include bookkeeping, about 4 KiB for each cache_size objects and
+ * 24 KiB for each cache. Otherwise the pool allocates its bookkeeping itself,
+ * and objects that are foreign need 0 bytes. Since 0.1.
  */
 HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
 
 /**
- * Create a pool that holds all its objects.
+ * Create a pool that holds all its objects, or none if they are foreign.
  *
  * :param pool: set to the pool; unchanged on failure.
  * :param attr: copied; of what it points to, only the name is copied.
  * :return: 0;
- *          -EINVAL if an attribute is out of range, memory is misaligned, or
- *          huge pages are requested in memory of the caller;
+ *          -EINVAL if an attribute is out of range, memory is misaligned,
+ *          huge pages are requested in memory of the caller, or flags do not
+ *          go with other attributes;
  *          -ENOBUFS if memory_size is too small;
  *          -ENOMEM, or the error of mbind for the NUMA node.
  *
@@ -141,7 +165,8 @@ HONE_API HONE_DETAIL_RESULT int hone_mempool_create(
  *          -EBUSY if a cache is open, or if an object or a magazine, even an
  *          empty one, is out. The pool remains usable.
  *
- * Since 0.1.
+ * Objects that are foreign may be out or in the pool, which forgets them.
+ * Memory of the caller can be used for something else afterwards. Since 0.1.
  */
 HONE_API int hone_mempool_destroy(struct hone_mempool *pool);
 
@@ -172,7 +197,8 @@ HONE_API void hone_mempool_cache_close(struct hone_mempool_cache *cache);
  *
  * :param pool: the pool of the objects.
  * :return: the cache;
- *          NULL if max_caches caches are open or no pthread key is left.
+ *          NULL if max_caches caches are open, no pthread key is left, or the
+ *          pool has HONE_MEMPOOL_SHARED.
  *
  * Each call costs a look-up: keep the pointer during a loop. Code of the
  * library closes the cache, so the shared library stays in memory after
@@ -199,7 +225,9 @@ HONE_INLINE HONE_DETAIL_RESULT void *hone_mempool_get(
  *
  * :param cache: of this thread.
  * :param obj:   an object from the pool of the cache that was not put since.
- *               Only a pool with HONE_MEMPOOL_DEBUG checks this.
+ *               Only a pool with HONE_MEMPOOL_DEBUG checks this. If objects are
+ *               foreign: any pointer but NULL that is not in the pool, while
+ *               the pool has fewer than its capacity.
  *
  * Cannot fail: a pool has room for all its objects. Since 0.1.
  */

@@ -10,7 +10,9 @@
  * For each fault the pool calls on_fault of its attributes, or abort() if
  * on_fault is NULL. on_fault runs in the thread that made the call, and must
  * not use the pool. If on_fault returns, an object that must not be put is not
- * put, and a damaged object is handled as if it were intact.
+ * put, and a damaged object is handled as if it were intact. Of objects that
+ * are foreign, the pool finds those that are put twice, NULL, and one more than
+ * the capacity.
  *
  * If the library was built with AddressSanitizer, the tool reports each access
  * to an object that is in the pool, and each second put of an object. The
@@ -34,7 +36,8 @@ enum hone_mempool_fault {
 	HONE_MEMPOOL_FAULT_OUT = 1,
 	/** the object is in the pool twice; audit only */
 	HONE_MEMPOOL_FAULT_DOUBLED = 2,
-	/** the pointer is not an object of this pool */
+	/** the pointer is not an object of this pool, or the pool is full of
+	 * foreign objects */
 	HONE_MEMPOOL_FAULT_FOREIGN = 3,
 	/** the object was put while it was in the pool */
 	HONE_MEMPOOL_FAULT_DOUBLE_PUT = 4,
@@ -68,11 +71,12 @@ struct hone_mempool_stats {
 	size_t capacity;
 	/** objects that a cache may keep to itself */
 	size_t cache_size;
-	/** bytes from one object to the next */
+	/** bytes from one object to the next; 0 if they are foreign */
 	size_t stride;
 	/** objects that any cache can get */
 	size_t shared;
-	/** objects loaded in caches: only their own cache can get them */
+	/** objects loaded in caches: only their own cache can get them, unless
+	 * the pool has HONE_MEMPOOL_EXACT */
 	size_t loaded;
 	/** objects in reserves */
 	size_t reserved;
@@ -82,7 +86,8 @@ struct hone_mempool_stats {
 	unsigned max_caches;
 	/** magazines loaded because the one before was empty */
 	size_t refills;
-	/** magazines passed on because they were full */
+	/** magazines passed on because they were full; with HONE_MEMPOOL_EXACT
+	 * also those of the user */
 	size_t flushes;
 	/** magazines that a cache stole from another */
 	size_t steals;
@@ -107,7 +112,8 @@ HONE_API void hone_mempool_get_stats(
 	struct hone_mempool *pool, struct hone_mempool_stats *stats);
 
 /**
- * Call a function for every object, in the pool or out.
+ * Call a function for every object, in the pool or out. A pool of foreign
+ * objects has no list of them: fn is not called.
  *
  * :param pool: may be in use.
  * :param fn:   called with the object, its index from 0 in the order of the
@@ -149,6 +155,8 @@ struct hone_mempool_findings {
  * :param arg:   passed to fn.
  *
  * If all users have put their objects back, the objects that are out are lost.
+ * Foreign objects that are out are counted, as what the pool has room for, and
+ * not reported.
  * Since 0.1.
  */
 HONE_API void hone_mempool_audit(struct hone_mempool *pool,

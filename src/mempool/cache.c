@@ -2,7 +2,7 @@
 /* Opening and closing caches: by the user, with a thread, and after a fork. */
 #include <assert.h>
 #include <errno.h>
-#include "mempool/mempool.h"
+#include "mempool/exact.h"
 
 int
 hone_mempool_cache_open(
@@ -11,7 +11,7 @@ hone_mempool_cache_open(
 	struct hone_cache *c = NULL;
 	size_t i = 0;
 
-	(void)pthread_mutex_lock(&pool->mutex);
+	hone_mempool_lock(pool);
 	while (i < pool->max_caches && hone_mempool_cache_at(pool, i)->open)
 		i++;
 	if (i < pool->max_caches) {
@@ -19,6 +19,8 @@ hone_mempool_cache_open(
 		c->open = true;
 		c->view->size = pool->cache_size;
 		hone_mempool_load(c, hone_mempool_take_empty(c));
+		if (pool->exact)
+			hone_mempool_leave(c);
 		/* Relaxed: written under the mutex only. */
 		if (atomic_load_explicit(&pool->n_used, memory_order_relaxed) <=
 			i)
@@ -26,7 +28,7 @@ hone_mempool_cache_open(
 			atomic_store_explicit(
 				&pool->n_used, i + 1, memory_order_release);
 	}
-	(void)pthread_mutex_unlock(&pool->mutex);
+	hone_mempool_unlock(pool);
 	if (!c)
 		return -EAGAIN;
 	*cache = &c->visible;
@@ -109,8 +111,10 @@ hone_mempool_cache_close(struct hone_mempool_cache *cache)
 		return;
 	pool = c->pool;
 	forget(pool, cache);
-	(void)pthread_mutex_lock(&pool->mutex);
+	hone_mempool_lock(pool);
 	assert(c->open);
+	if (pool->exact)
+		hone_mempool_enter(c);
 	hone_mempool_dissolve(c);
 	m = c->loaded;
 	m->count = HONE_DETAIL_LEN(c->view);
@@ -118,10 +122,11 @@ hone_mempool_cache_close(struct hone_mempool_cache *cache)
 	c->view->size = 0;
 	c->loaded = NULL;
 	put_down(c, m);
-	/* Relaxed: see is_own(). */
+	/* Relaxed: see is_own(), and read under the mutex. */
 	atomic_store_explicit(&c->thread, 0, memory_order_relaxed);
+	atomic_store_explicit(&c->shown, NULL, memory_order_relaxed);
 	c->open = false;
-	(void)pthread_mutex_unlock(&pool->mutex);
+	hone_mempool_unlock(pool);
 }
 
 static void
@@ -137,14 +142,14 @@ has_key(struct hone_mempool *pool)
 	/* Acquire: pairs with the release below. */
 	if (atomic_load_explicit(&pool->has_key, memory_order_acquire))
 		return true;
-	(void)pthread_mutex_lock(&pool->mutex);
+	hone_mempool_lock(pool);
 	/* Relaxed: written under the mutex only. */
 	if (!atomic_load_explicit(&pool->has_key, memory_order_relaxed) &&
 		pthread_key_create(&pool->key, close_at_exit) == 0)
 		/* Release: pairs with the acquires: key is written before. */
 		atomic_store_explicit(
 			&pool->has_key, true, memory_order_release);
-	(void)pthread_mutex_unlock(&pool->mutex);
+	hone_mempool_unlock(pool);
 	return atomic_load_explicit(&pool->has_key, memory_order_acquire);
 }
 
@@ -153,7 +158,8 @@ hone_mempool_thread_cache(struct hone_mempool *pool)
 {
 	struct hone_mempool_cache *cache;
 
-	if (!has_key(pool))
+	/* A key is one process's. */
+	if (pool->shared || !has_key(pool))
 		return NULL;
 	cache = pthread_getspecific(pool->key);
 	if (is_own(cache))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counting and finding objects. */
 #include <string.h>
-#include "mempool/mempool.h"
+#include "mempool/exact.h"
 
 /* Relaxed, as all reads of other threads' data here: they order nothing. */
 static size_t
@@ -18,12 +18,12 @@ hone_mempool_count(struct hone_mempool *pool, struct hone_mempool_stats *stats)
 	stats->cache_size = pool->cache_size;
 	stats->stride = pool->stride;
 	stats->max_caches = (unsigned)pool->max_caches;
-	(void)pthread_mutex_lock(&pool->mutex);
+	hone_mempool_lock(pool);
 	for (size_t i = 0; i < pool->max_caches; i++) {
 		struct hone_cache *c = hone_mempool_cache_at(pool, i);
 
 		stats->caches += c->open;
-		stats->loaded += HONE_DETAIL_LEN(c->view);
+		stats->loaded += hone_mempool_len(c);
 		stats->reserved += read_one(&c->n_reserved);
 		stats->shared += pool->cache_size *
 				 hone_deque_count(&c->deque[HONE_MEMPOOL_FULL]);
@@ -34,7 +34,7 @@ hone_mempool_count(struct hone_mempool *pool, struct hone_mempool_stats *stats)
 	}
 	if (atomic_load_explicit(&pool->partial, memory_order_relaxed))
 		stats->shared += read_one(&pool->n_partial);
-	(void)pthread_mutex_unlock(&pool->mutex);
+	hone_mempool_unlock(pool);
 }
 
 /* Cuts a number to what is left of the capacity. */
@@ -73,7 +73,7 @@ void
 hone_mempool_iterate(struct hone_mempool *pool,
 	void (*fn)(void *object, size_t index, void *arg), void *arg)
 {
-	for (size_t i = 0; i < pool->capacity; i++)
+	for (size_t i = 0; !pool->foreign && i < pool->capacity; i++)
 		fn(hone_mempool_object(pool, i), i, arg);
 }
 
@@ -92,24 +92,36 @@ report(struct audit *a, int fault, void *object)
 		a->fn(fault, object, a->arg);
 }
 
+int
+hone_mempool_mark(struct hone_mempool *pool, void *object)
+{
+	size_t index;
+	unsigned char *byte, bit;
+
+	if (pool->foreign)
+		return hone_mempool_mark_foreign(pool, object);
+	index = hone_mempool_index(pool, object);
+	if (index == pool->capacity)
+		return HONE_MEMPOOL_FAULT_FOREIGN;
+	byte = &pool->marks[index / 8];
+	bit = (unsigned char)(1 << index % 8);
+	if (*byte & bit)
+		return HONE_MEMPOOL_FAULT_DOUBLED;
+	*byte |= bit;
+	return 0;
+}
+
 static void
 mark(struct audit *a, void *const *objects, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		size_t index = hone_mempool_index(a->pool, objects[i]);
-		unsigned char *byte = &a->pool->marks[index / 8];
-		unsigned char bit = (unsigned char)(1 << index % 8);
+		int fault = hone_mempool_mark(a->pool, objects[i]);
 
-		if (index == a->pool->capacity) {
-			a->findings->foreign++;
-			report(a, HONE_MEMPOOL_FAULT_FOREIGN, objects[i]);
-		} else if (*byte & bit) {
-			a->findings->doubled++;
-			report(a, HONE_MEMPOOL_FAULT_DOUBLED, objects[i]);
-		} else {
-			*byte |= bit;
-			a->findings->in_pool++;
-		}
+		a->findings->in_pool += fault == 0;
+		a->findings->foreign += fault == HONE_MEMPOOL_FAULT_FOREIGN;
+		a->findings->doubled += fault == HONE_MEMPOOL_FAULT_DOUBLED;
+		if (fault)
+			report(a, fault, objects[i]);
 	}
 }
 
@@ -142,12 +154,13 @@ hone_mempool_mark_objects(struct hone_mempool *pool,
 	struct hone_mempool_magazine *m;
 
 	memset(findings, 0, sizeof(*findings));
-	memset(pool->marks, 0, pool->capacity / 8 + 1);
+	memset(pool->marks, 0, pool->marks_size);
+	pool->n_marked = 0;
 	for (size_t i = 0; i < pool->max_caches; i++) {
 		struct hone_cache *c = hone_mempool_cache_at(pool, i);
 
 		mark_deque(&a, &c->deque[HONE_MEMPOOL_FULL]);
-		mark(&a, c->view->slots, HONE_DETAIL_LEN(c->view));
+		mark(&a, c->view->slots, hone_mempool_len(c));
 		for (m = c->reserve; m; m = hone_mempool_next(m))
 			mark_magazine(&a, m);
 	}
@@ -164,9 +177,9 @@ hone_mempool_audit(struct hone_mempool *pool,
 {
 	struct audit a = {pool, findings, fn, arg};
 
-	(void)pthread_mutex_lock(&pool->mutex);
+	hone_mempool_lock(pool);
 	hone_mempool_mark_objects(pool, findings, fn, arg);
-	for (size_t i = 0; i < pool->capacity; i++) {
+	for (size_t i = 0; !pool->foreign && i < pool->capacity; i++) {
 		void *object = hone_mempool_object(pool, i);
 		int fault;
 
@@ -180,5 +193,5 @@ hone_mempool_audit(struct hone_mempool *pool,
 			report(&a, fault, object);
 		}
 	}
-	(void)pthread_mutex_unlock(&pool->mutex);
+	hone_mempool_unlock(pool);
 }

@@ -8,7 +8,7 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include "mempool/mempool.h"
+#include "mempool/exact.h"
 
 /*
  * Failed searches of all caches, one after the other, after which the user
@@ -98,20 +98,26 @@ hone_mempool_push(struct hone_cache *c, struct hone_mempool_magazine *m)
 		m);
 }
 
+void
+hone_mempool_replace(struct hone_cache *c, struct hone_mempool_magazine *m)
+{
+	struct hone_mempool_magazine *old = c->loaded;
+
+	hone_mempool_load(c, m);
+	old->count = 0;
+	hone_mempool_push(c, old);
+	hone_mempool_add(&c->refills, 1);
+}
+
 /* Replaces the empty loaded magazine; returns false if there are no objects. */
 static bool
 refill(struct hone_cache *c)
 {
 	struct hone_mempool_magazine *m = hone_mempool_take_full(c);
-	struct hone_mempool_magazine *old = c->loaded;
 
-	if (!m)
-		return false;
-	hone_mempool_load(c, m);
-	old->count = 0;
-	hone_mempool_push(c, old);
-	hone_mempool_add(&c->refills, 1);
-	return true;
+	if (m)
+		hone_mempool_replace(c, m);
+	return m;
 }
 
 /* Replaces the full loaded magazine by an empty one. */
@@ -166,16 +172,15 @@ hone_mempool_give(struct hone_cache *c, void *const *objs, size_t n)
 	}
 }
 
-/* Gets up to n objects; if all is true, n or none. Returns how many. */
+/* Completes a get that found fewer than n objects in the pool: from the
+ * reserve, or not at all. */
 static size_t
-get(struct hone_mempool_cache *cache, void **objs, size_t n, bool all)
+complete(struct hone_cache *c, void **objs, size_t got, size_t n, bool all)
 {
-	struct hone_cache *c = (struct hone_cache *)cache;
-	size_t got = hone_mempool_take(c, objs, n);
 	size_t reserved =
 		atomic_load_explicit(&c->n_reserved, memory_order_relaxed);
 
-	if (got < n && (!all || reserved >= n - got))
+	if (!all || reserved >= n - got)
 		got += hone_mempool_draw(c, objs + got, n - got);
 	if (got < n) {
 		hone_mempool_add(&c->failures, 1);
@@ -184,10 +189,63 @@ get(struct hone_mempool_cache *cache, void **objs, size_t n, bool all)
 			return 0;
 		}
 	}
-	if (c->pool->watched)
-		for (size_t i = 0; i < got; i++)
-			hone_mempool_watch_get(c->pool, objs[i]);
 	return got;
+}
+
+/* Gets from a pool that is exact. */
+static size_t
+get_exact(struct hone_cache *c, void **objs, size_t n, bool all)
+{
+	size_t got;
+
+	hone_mempool_enter(c);
+	got = hone_mempool_take(c, objs, n);
+	if (got < n) {
+		/* What this call would keep, others could not find. */
+		if (all) {
+			hone_mempool_give(c, objs, got);
+			got = 0;
+		}
+		hone_mempool_leave(c);
+		hone_mempool_lock(c->pool);
+		hone_mempool_enter(c);
+		got += hone_mempool_take_all(c, objs + got, n - got);
+		if (got < n)
+			got = complete(c, objs, got, n, all);
+		hone_mempool_unlock(c->pool);
+	}
+	hone_mempool_leave(c);
+	return got;
+}
+
+static size_t
+get_plain(struct hone_cache *c, void **objs, size_t n, bool all)
+{
+	size_t got = hone_mempool_take(c, objs, n);
+
+	return got < n ? complete(c, objs, got, n, all) : got;
+}
+
+/* Gets from a pool that is watched or exact. */
+static __attribute__((noinline)) size_t
+get_slow(struct hone_cache *c, void **objs, size_t n, bool all)
+{
+	size_t got = c->pool->exact ? get_exact(c, objs, n, all)
+				    : get_plain(c, objs, n, all);
+
+	for (size_t i = 0; c->pool->watched && i < got; i++)
+		hone_mempool_watch_get(c->pool, objs[i]);
+	return got;
+}
+
+/* Gets up to n objects; if all is true, n or none. Returns how many. */
+static size_t
+get(struct hone_mempool_cache *cache, void **objs, size_t n, bool all)
+{
+	struct hone_cache *c = (struct hone_cache *)cache;
+
+	return c->pool->slow ? get_slow(c, objs, n, all)
+			     : get_plain(c, objs, n, all);
 }
 
 void *
@@ -222,17 +280,40 @@ hone_detail_mempool_put(struct hone_mempool_cache *cache, void *obj)
 	hone_detail_mempool_put_bulk(cache, &obj, 1);
 }
 
+static void
+put_exact(struct hone_cache *c, void *const *objs, size_t n)
+{
+	hone_mempool_enter(c);
+	hone_mempool_give(c, objs, n);
+	hone_mempool_leave(c);
+}
+
+/* Puts into a pool that is watched or exact. */
+static __attribute__((noinline)) void
+put_slow(struct hone_cache *c, void *const *objs, size_t n)
+{
+	if (!c->pool->watched) {
+		put_exact(c, objs, n);
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!hone_mempool_watch_put(c->pool, objs[i]))
+			continue;
+		if (c->pool->exact)
+			put_exact(c, objs + i, 1);
+		else
+			hone_mempool_give(c, objs + i, 1);
+	}
+}
+
 __attribute__((flatten)) void
 hone_detail_mempool_put_bulk(
 	struct hone_mempool_cache *cache, void *const *objs, size_t n)
 {
 	struct hone_cache *c = (struct hone_cache *)cache;
 
-	if (!c->pool->watched) {
+	if (!c->pool->slow)
 		hone_mempool_give(c, objs, n);
-		return;
-	}
-	for (size_t i = 0; i < n; i++)
-		if (hone_mempool_watch_put(c->pool, objs[i]))
-			hone_mempool_give(c, objs + i, 1);
+	else
+		put_slow(c, objs, n);
 }

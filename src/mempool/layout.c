@@ -2,6 +2,7 @@
 /* The layout of a pool in memory, and the memory of the objects. */
 #include <errno.h>
 #include <linux/mempolicy.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -24,22 +25,47 @@
 #define ASAN_GRANULE ((size_t)8)
 #define KNOWN_FLAGS                                                            \
 	((unsigned)(HONE_MEMPOOL_HUGETLB | HONE_MEMPOOL_HUGE_ADVISE |          \
-		    HONE_MEMPOOL_NO_COLOUR | HONE_MEMPOOL_DEBUG))
+		    HONE_MEMPOOL_NO_COLOUR | HONE_MEMPOOL_DEBUG |              \
+		    HONE_MEMPOOL_FOREIGN | HONE_MEMPOOL_EXACT |                \
+		    HONE_MEMPOOL_SHARED))
+/* Caches that the default cache size of an exact pool assumes to be busy. */
+#define BUSY_CACHES 16
+
+/* Foreign objects have their size, their place and their content already. */
+static bool
+valid_foreign(const struct hone_mempool_attr *attr)
+{
+	const unsigned placing = HONE_MEMPOOL_HUGETLB |
+				 HONE_MEMPOOL_HUGE_ADVISE |
+				 HONE_MEMPOOL_NO_COLOUR;
+
+	return attr->object_size == 0 && !attr->constructor &&
+	       attr->capacity <= SIZE_MAX / 4 / sizeof(void *) &&
+	       attr->numa_node == -1 && (attr->flags & placing) == 0 &&
+	       (!attr->memory || attr->flags & HONE_MEMPOOL_SHARED);
+}
 
 static bool
 valid(const struct hone_mempool_attr *attr)
 {
+	bool shared = attr->flags & HONE_MEMPOOL_SHARED;
 	unsigned huge = HONE_MEMPOOL_HUGETLB | HONE_MEMPOOL_HUGE_ADVISE;
 	size_t alignment = attr->alignment;
 
 	for (size_t i = 0; i < sizeof(attr->reserved) / sizeof(void *); i++)
 		if (attr->reserved[i])
 			return false;
-	if (attr->memory &&
+	if ((attr->memory || shared) &&
 		((attr->flags & huge) || attr->numa_node != -1 ||
-			(uintptr_t)attr->memory % HONE_MEMPOOL_LINE != 0))
+			(uintptr_t)attr->memory %
+					(shared ? HONE_MEMPOOL_PAGE
+						: HONE_MEMPOOL_LINE) !=
+				0))
 		return false;
-	return attr->object_size > 0 && attr->capacity > 0 &&
+	if (attr->flags & HONE_MEMPOOL_FOREIGN ? !valid_foreign(attr)
+					       : attr->object_size == 0)
+		return false;
+	return attr->capacity > 0 &&
 	       attr->cache_size <= HONE_MEMPOOL_CACHE_MAX &&
 	       attr->max_caches > 0 && attr->max_caches <= MAX_CACHES &&
 	       (attr->flags & ~KNOWN_FLAGS) == 0 && attr->numa_node >= -1 &&
@@ -86,7 +112,10 @@ lay_out_objects(struct hone_mempool_layout *layout,
 
 	if (HONE_MEMPOOL_ASAN && step < ASAN_GRANULE)
 		step = ASAN_GRANULE;
+	memset(layout, 0, sizeof(*layout));
 	layout->alignment = unit;
+	if (attr->flags & HONE_MEMPOOL_FOREIGN)
+		return true;
 	layout->front = gap ? unit : 0;
 	if (__builtin_add_overflow(attr->object_size, gap, &size) ||
 		!round_up(size, step, &layout->stride))
@@ -121,7 +150,8 @@ count_magazines(
 	for (size_t stride = 512; stride >= 128; stride /= 2)
 		if (HONE_MEMPOOL_LINE + cache_size * sizeof(void *) <= stride)
 			layout->magazine_stride = stride;
-	/* No overflow: the objects have at most SIZE_MAX / 2 bytes. */
+	/* No overflow: the objects have at most SIZE_MAX / 2 bytes, and the
+	 * capacity is limited if they are foreign. */
 	layout->n_magazines = capacity / cache_size + caches * 4 + 2;
 	if (layout->n_magazines > SIZE_MAX / HONE_MEMPOOL_PAGE / 4)
 		return false;
@@ -131,38 +161,81 @@ count_magazines(
 	return true;
 }
 
+/* In an exact pool, a cache keeps nothing from the others; so of many caches,
+ * only those count that are busy at the same time. */
+static size_t
+choose_cache_size(const struct hone_mempool_attr *attr)
+{
+	size_t caches = attr->max_caches, size;
+
+	if (attr->cache_size > 0)
+		return attr->cache_size;
+	if (attr->flags & HONE_MEMPOOL_EXACT && caches > BUSY_CACHES)
+		caches = BUSY_CACHES;
+	size = attr->capacity / 2 / caches;
+	if (size > HONE_MEMPOOL_CACHE_MAX)
+		size = HONE_MEMPOOL_CACHE_MAX;
+	return size > 0 ? size : 1;
+}
+
+/* A mark is a bit, or a pointer in a table of which a fifth stays free. */
+static void
+count_marks(struct hone_mempool_layout *layout,
+	const struct hone_mempool_attr *attr)
+{
+	size_t n = attr->capacity;
+
+	layout->n_places = n;
+	layout->marks_size = n / 8 + 1;
+	if (attr->flags & HONE_MEMPOOL_FOREIGN) {
+		/* No overflow: valid() limits the capacity. */
+		layout->n_places = n + n / 4 + 1;
+		layout->marks_size = layout->n_places * sizeof(void *);
+	}
+}
+
+/* The memory that the caller provides: the objects, after the pool itself if
+ * that is there, too. */
+static bool
+lay_out_memory(struct hone_mempool_layout *layout,
+	const struct hone_mempool_attr *attr)
+{
+	if (attr->flags & HONE_MEMPOOL_SHARED &&
+		!round_up(layout->size, layout->alignment, &layout->objects))
+		return false;
+	return !__builtin_add_overflow(layout->objects, layout->objects_size,
+		       &layout->memory_size) &&
+	       layout->memory_size <= SIZE_MAX / 2;
+}
+
 int
 hone_mempool_layout(struct hone_mempool_layout *layout,
 	const struct hone_mempool_attr *attr)
 {
-	size_t n = attr->capacity, caches = attr->max_caches, none, slots;
+	size_t caches = attr->max_caches, watched = 0, none, slots;
 	size_t size = HONE_MEMPOOL_PAGE;
-	bool debug = attr->flags & HONE_MEMPOOL_DEBUG;
 
 	if (!valid(attr) || !lay_out_objects(layout, attr))
 		return -EINVAL;
-	layout->cache_size = attr->cache_size;
-	if (layout->cache_size == 0) {
-		layout->cache_size = n / 2 / caches;
-		if (layout->cache_size > HONE_MEMPOOL_CACHE_MAX)
-			layout->cache_size = HONE_MEMPOOL_CACHE_MAX;
-		if (layout->cache_size == 0)
-			layout->cache_size = 1;
-	}
-	if (!count_magazines(layout, n, caches))
+	if (attr->flags & HONE_MEMPOOL_DEBUG &&
+		!(attr->flags & HONE_MEMPOOL_FOREIGN))
+		watched = attr->capacity;
+	layout->cache_size = choose_cache_size(attr);
+	count_marks(layout, attr);
+	if (!count_magazines(layout, attr->capacity, caches))
 		return -EINVAL;
 	slots = layout->deque_slots * 2 * sizeof(void *);
 	if (!area(&size, &none, caches, HONE_MEMPOOL_PAGE) ||
 		!area(&size, &layout->slots, caches, slots) ||
-		!area(&size, &layout->marks, n / 8 + 1, 1) ||
-		!area(&size, &layout->states, debug ? n : 0, 1) ||
-		!area(&size, &layout->sums, debug ? n : 0, sizeof(uint64_t)) ||
+		!area(&size, &layout->marks, layout->marks_size, 1) ||
+		!area(&size, &layout->states, watched, 1) ||
+		!area(&size, &layout->sums, watched, sizeof(uint64_t)) ||
 		!area(&size, &layout->magazines, layout->n_magazines,
 			layout->magazine_stride) ||
 		size > SIZE_MAX / 2)
 		return -EINVAL;
 	layout->size = size;
-	return 0;
+	return lay_out_memory(layout, attr) ? 0 : -EINVAL;
 }
 
 static int
@@ -204,10 +277,13 @@ hone_mempool_allocate(struct hone_mempool *pool,
 	int flags = MAP_PRIVATE | MAP_ANONYMOUS, error = 0;
 	char *mapping;
 
+	if (layout->objects_size == 0)
+		return 0;
 	if (attr->memory) {
-		if (attr->memory_size < layout->objects_size)
+		if (attr->memory_size < layout->memory_size)
 			return -ENOBUFS;
-		pool->objects = (char *)attr->memory + layout->front;
+		pool->objects =
+			(char *)attr->memory + layout->objects + layout->front;
 		return 0;
 	}
 	if (hugetlb)

@@ -3,7 +3,7 @@
  */
 #include <assert.h>
 #include <errno.h>
-#include "mempool/mempool.h"
+#include "mempool/exact.h"
 
 void
 hone_mempool_pour(const struct hone_mempool *pool,
@@ -30,10 +30,9 @@ unload(struct hone_cache *c, struct hone_mempool_magazine *other)
 	return m;
 }
 
-struct hone_mempool_magazine *
-hone_mempool_get_magazine(struct hone_mempool_cache *cache)
+static struct hone_mempool_magazine *
+get_magazine(struct hone_cache *c)
 {
-	struct hone_cache *c = (struct hone_cache *)cache;
 	struct hone_mempool_magazine *m = hone_mempool_take_full(c);
 	size_t len = HONE_DETAIL_LEN(c->view);
 
@@ -41,6 +40,35 @@ hone_mempool_get_magazine(struct hone_mempool_cache *cache)
 		m = unload(c, hone_mempool_take_empty(c));
 	else if (m && m->count < len && len == c->view->size)
 		m = unload(c, m); /* the only full magazine was loaded */
+	return m;
+}
+
+static struct hone_mempool_magazine *
+get_magazine_exact(struct hone_cache *c)
+{
+	struct hone_mempool_magazine *m;
+
+	hone_mempool_enter(c);
+	m = get_magazine(c);
+	/* It may have exchanged the loaded magazine: see exchanges() in
+	 * exact.c. */
+	hone_mempool_add(&c->flushes, m != NULL);
+	hone_mempool_leave(c);
+	if (m)
+		return m;
+	hone_mempool_lock(c->pool);
+	m = hone_mempool_seize(c);
+	hone_mempool_unlock(c->pool);
+	return m;
+}
+
+struct hone_mempool_magazine *
+hone_mempool_get_magazine(struct hone_mempool_cache *cache)
+{
+	struct hone_cache *c = (struct hone_cache *)cache;
+	struct hone_mempool_magazine *m =
+		c->pool->exact ? get_magazine_exact(c) : get_magazine(c);
+
 	if (!m) {
 		hone_mempool_add(&c->failures, 1);
 		return NULL;
@@ -62,21 +90,12 @@ watch(struct hone_mempool *pool, struct hone_mempool_magazine *m)
 	m->count = count;
 }
 
-void
-hone_mempool_put_magazine(struct hone_mempool_cache *cache,
-	struct hone_mempool_magazine *magazine)
+static void
+put_magazine(struct hone_cache *c, struct hone_mempool_magazine *m)
 {
-	struct hone_cache *c = (struct hone_cache *)cache;
-	struct hone_mempool_magazine *m = magazine, *loaded = c->loaded;
+	struct hone_mempool_magazine *loaded = c->loaded;
 	size_t size = c->view->size;
 
-	assert(m->count <= size);
-	assert((char *)m >= c->pool->magazines &&
-		(char *)m <
-			c->pool->magazines + c->pool->n_magazines *
-						     c->pool->magazine_stride);
-	if (c->pool->watched)
-		watch(c->pool, m);
 	if (m->count != 0 && m->count != size) {
 		loaded->count = HONE_DETAIL_LEN(c->view);
 		HONE_DETAIL_SET_LEN(c->view, 0);
@@ -89,6 +108,29 @@ hone_mempool_put_magazine(struct hone_mempool_cache *cache,
 		}
 	}
 	hone_mempool_push(c, m);
+}
+
+void
+hone_mempool_put_magazine(struct hone_mempool_cache *cache,
+	struct hone_mempool_magazine *magazine)
+{
+	struct hone_cache *c = (struct hone_cache *)cache;
+
+	assert(magazine->count <= c->view->size);
+	assert((char *)magazine >= c->pool->magazines &&
+		(char *)magazine <
+			c->pool->magazines + c->pool->n_magazines *
+						     c->pool->magazine_stride);
+	if (c->pool->watched)
+		watch(c->pool, magazine);
+	if (!c->pool->exact) {
+		put_magazine(c, magazine);
+		return;
+	}
+	hone_mempool_enter(c);
+	put_magazine(c, magazine);
+	hone_mempool_add(&c->flushes, 1); /* as above */
+	hone_mempool_leave(c);
 }
 
 static size_t
@@ -165,7 +207,8 @@ put_aside(struct hone_cache *c, size_t k)
 {
 	struct hone_mempool_magazine *m = c->reserve;
 	void *objs[HONE_MEMPOOL_CACHE_MAX];
-	size_t got = hone_mempool_take(c, objs, k);
+	size_t got = c->pool->exact ? hone_mempool_take_all(c, objs, k)
+				    : hone_mempool_take(c, objs, k);
 
 	hone_copy_pointers(m->objects + m->count, objs, got);
 	m->count += got;
@@ -173,10 +216,9 @@ put_aside(struct hone_cache *c, size_t k)
 	return got;
 }
 
-int
-hone_mempool_reserve(struct hone_mempool_cache *cache, size_t n)
+static int
+reserve(struct hone_cache *c, size_t n)
 {
-	struct hone_cache *c = (struct hone_cache *)cache;
 	size_t size = c->view->size, before = reserved(c);
 
 	while (reserved(c) < n) {
@@ -202,4 +244,20 @@ hone_mempool_reserve(struct hone_mempool_cache *cache, size_t n)
 	}
 	lower(c, n);
 	return 0;
+}
+
+int
+hone_mempool_reserve(struct hone_mempool_cache *cache, size_t n)
+{
+	struct hone_cache *c = (struct hone_cache *)cache;
+	int error;
+
+	if (!c->pool->exact)
+		return reserve(c, n);
+	hone_mempool_lock(c->pool);
+	hone_mempool_enter(c);
+	error = reserve(c, n);
+	hone_mempool_leave(c);
+	hone_mempool_unlock(c->pool);
+	return error;
 }

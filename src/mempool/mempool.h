@@ -5,6 +5,7 @@
  * The data of a pool. docs/design/mempool-order.md says which thread writes
  * which member, and why the memory orders are sufficient.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -40,13 +41,20 @@ enum hone_mempool_side { HONE_MEMPOOL_FULL, HONE_MEMPOOL_EMPTY };
 struct hone_cache {
 	/* The part for inline functions. First member: the same address. */
 	struct hone_mempool_cache visible;
-	/* Replaces the view of `visible` if calls are watched: then no call
-	 * completes inline. */
-	struct hone_detail_mempool_view watched;
-	/* The view in use: &watched or &visible.view. */
+	/* Replaces the view of `visible` in a slow pool: then no call completes
+	 * inline. */
+	struct hone_detail_mempool_view hidden;
+	/* The view in use: &hidden or &visible.view. */
 	struct hone_detail_mempool_view *view;
 	/* The magazine that the view describes; NULL while closed. */
 	struct hone_mempool_magazine *loaded;
+	/*
+	 * In an exact pool: the loaded magazine between calls, so that other
+	 * caches can take it; HONE_MEMPOOL_IN_CALL during a call of the owner;
+	 * NULL if the cache is closed or another took the magazine. See
+	 * exact.h.
+	 */
+	_Atomic(struct hone_mempool_magazine *) shown;
 	struct hone_mempool *pool;
 	size_t number;
 	/* The cache from which the last steal of each side succeeded. */
@@ -83,20 +91,31 @@ struct hone_mempool {
 	char *caches;
 	size_t max_caches;
 	bool debug;
-	/* Every call takes the slow path, which checks or informs a tool. */
+	bool foreign;
+	bool exact;
+	bool shared;
+	/* Every call checks or informs a tool. */
 	bool watched;
+	/* Every call takes the slow path: the pool is watched or exact. */
+	bool slow;
 	bool valgrind;
 	void (*on_fault)(int fault, void *object, void *arg);
 	void *on_fault_arg;
 	char name[32];
 	/* One bit for each object, for the audit and after a fork. */
 	unsigned char *marks;
+	size_t marks_size;
+	/* Instead of marks, if objects are foreign: a hash table of pointers,
+	 * in foreign.c. With HONE_MEMPOOL_DEBUG it has those in the pool. */
+	void **table;
+	size_t n_places;
+	size_t n_marked;
 	/* With HONE_MEMPOOL_DEBUG: whether each object is in the pool or out,
 	 * and the checksum of each object in the pool. */
 	_Atomic unsigned char *states;
 	uint64_t *sums;
-	/* For munmap(): bytes from this struct on, and the objects unless they
-	 * are in memory of the caller. */
+	/* For munmap(), unless they are in memory of the caller: bytes from
+	 * this struct on, and the objects. */
 	size_t size;
 	void *mapping;
 	size_t mapping_size;
@@ -149,6 +168,21 @@ hone_mempool_object(struct hone_mempool *pool, size_t index)
 /* Returns the index of an object; capacity if it is no object of the pool. */
 size_t hone_mempool_index(struct hone_mempool *pool, const void *object);
 
+/* The mutex may be that of a process which died: then the pool is as this
+ * process left it, and at most what it closed is lost. */
+static inline void
+hone_mempool_lock(struct hone_mempool *pool)
+{
+	if (pthread_mutex_lock(&pool->mutex) == EOWNERDEAD)
+		(void)pthread_mutex_consistent(&pool->mutex);
+}
+
+static inline void
+hone_mempool_unlock(struct hone_mempool *pool)
+{
+	(void)pthread_mutex_unlock(&pool->mutex);
+}
+
 /* Calls on_fault, or abort() if it is NULL. */
 void hone_mempool_fault(struct hone_mempool *pool, int fault, void *object);
 
@@ -183,6 +217,10 @@ void hone_mempool_give(struct hone_cache *c, void *const *objs, size_t n);
 struct hone_mempool_magazine *hone_mempool_take_full(struct hone_cache *c);
 /* Returns an empty magazine; there is always one. */
 struct hone_mempool_magazine *hone_mempool_take_empty(struct hone_cache *c);
+/* Makes m the loaded magazine of a cache, whose old one is empty. Passes the
+ * old one on. */
+void hone_mempool_replace(
+	struct hone_cache *c, struct hone_mempool_magazine *m);
 /* Makes m the loaded magazine of a cache. */
 void hone_mempool_load(struct hone_cache *c, struct hone_mempool_magazine *m);
 /*
@@ -221,8 +259,12 @@ struct hone_mempool_layout {
 	size_t n_magazines;
 	/* number of slots of one deque, a power of two */
 	size_t deque_slots;
+	/* bytes of the marks, and places of the table if objects are foreign */
+	size_t marks_size, n_places;
 	/* offsets from struct hone_mempool, and the size of everything */
 	size_t slots, marks, states, sums, magazines, size;
+	/* offset of the objects in memory of the caller, and bytes of it */
+	size_t objects, memory_size;
 };
 /* Returns 0 or -EINVAL. */
 int hone_mempool_layout(struct hone_mempool_layout *layout,
@@ -236,11 +278,19 @@ int hone_mempool_allocate(struct hone_mempool *pool,
 void hone_mempool_mark_objects(struct hone_mempool *pool,
 	struct hone_mempool_findings *findings,
 	void (*fn)(int fault, void *object, void *arg), void *arg);
+/* Marks an object. Returns 0, HONE_MEMPOOL_FAULT_DOUBLED if it was marked, or
+ * HONE_MEMPOOL_FAULT_FOREIGN if it cannot be an object of the pool. */
+int hone_mempool_mark(struct hone_mempool *pool, void *object);
 static inline bool
 hone_mempool_marked(const struct hone_mempool *pool, size_t index)
 {
 	return pool->marks[index / 8] >> index % 8 & 1;
 }
+
+/* foreign.c: as hone_mempool_mark(), in a pool of foreign objects. */
+int hone_mempool_mark_foreign(struct hone_mempool *pool, void *object);
+/* Removes the mark of a foreign object, if it has one. */
+void hone_mempool_unmark_foreign(struct hone_mempool *pool, void *object);
 
 /* watch.c: the checks of a watched pool. */
 #define HONE_MEMPOOL_GAP 16 /* least bytes between objects of a debug pool */

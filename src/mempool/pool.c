@@ -20,8 +20,7 @@ hone_mempool_memory_size(const struct hone_mempool_attr *attr)
 {
 	struct hone_mempool_layout layout;
 
-	return hone_mempool_layout(&layout, attr) == 0 ? layout.objects_size
-						       : 0;
+	return hone_mempool_layout(&layout, attr) == 0 ? layout.memory_size : 0;
 }
 
 void
@@ -44,6 +43,16 @@ hone_mempool_index(struct hone_mempool *pool, const void *object)
 	return offset / pool->stride;
 }
 
+/* The object that mark i stands for; NULL if the mark is not set. */
+static void *
+marked(struct hone_mempool *pool, size_t i)
+{
+	if (pool->foreign)
+		return pool->table[i];
+	return hone_mempool_marked(pool, i) ? hone_mempool_object(pool, i)
+					    : NULL;
+}
+
 void
 hone_mempool_fill(struct hone_mempool *pool)
 {
@@ -51,12 +60,11 @@ hone_mempool_fill(struct hone_mempool *pool)
 	size_t n = 0;
 	struct hone_mempool_magazine *m = hone_mempool_magazine(pool, n);
 
-	for (size_t i = 0; i < pool->capacity; i++) {
-		void *object;
+	for (size_t i = 0; i < pool->n_places; i++) {
+		void *object = marked(pool, i);
 
-		if (!hone_mempool_marked(pool, i))
+		if (!object)
 			continue;
-		object = hone_mempool_object(pool, i);
 		m->objects[m->count++] = object;
 		if (m->count == pool->cache_size) {
 			hone_mempool_push(first, m);
@@ -83,6 +91,7 @@ hone_mempool_reset(struct hone_cache *c, size_t deque_slots)
 	c->reserve = NULL;
 	c->open = false;
 	c->view->len = 0;
+	atomic_init(&c->shown, NULL);
 	atomic_init(&c->n_reserved, 0);
 	atomic_init(&c->thread, 0);
 }
@@ -94,6 +103,9 @@ set_members(struct hone_mempool *pool, const struct hone_mempool_layout *layout,
 	char *base = (char *)pool;
 
 	pool->size = layout->size;
+	pool->foreign = attr->flags & HONE_MEMPOOL_FOREIGN;
+	pool->exact = attr->flags & HONE_MEMPOOL_EXACT;
+	pool->shared = attr->flags & HONE_MEMPOOL_SHARED;
 	pool->capacity = attr->capacity;
 	pool->object_size = attr->object_size;
 	pool->stride = layout->stride;
@@ -104,6 +116,9 @@ set_members(struct hone_mempool *pool, const struct hone_mempool_layout *layout,
 	pool->caches = base + HONE_MEMPOOL_PAGE;
 	pool->magazines = base + layout->magazines;
 	pool->marks = (unsigned char *)base + layout->marks;
+	pool->marks_size = layout->marks_size;
+	pool->table = (void **)(base + layout->marks);
+	pool->n_places = layout->n_places;
 	pool->states = (_Atomic unsigned char *)(base + layout->states);
 	pool->sums = (uint64_t *)(base + layout->sums);
 	pool->on_fault = attr->on_fault;
@@ -125,12 +140,63 @@ set_caches(struct hone_mempool *pool, const struct hone_mempool_layout *layout)
 
 		c->pool = pool;
 		c->number = i;
-		c->view = pool->watched ? &c->watched : &c->visible.view;
+		c->view = pool->slow ? &c->hidden : &c->visible.view;
 		c->deque[0].slots = slots + i * 2 * layout->deque_slots;
 		/* Valid for a copy of 0 objects, if the view is not in use. */
 		c->visible.view.slots = hone_mempool_magazine(pool, 0)->objects;
 		hone_mempool_reset(c, layout->deque_slots);
 	}
+}
+
+/* Sets *pool to the memory of a pool, which is zero. */
+static int
+allocate_pool(struct hone_mempool **pool,
+	const struct hone_mempool_layout *layout,
+	const struct hone_mempool_attr *attr)
+{
+	if (attr->flags & HONE_MEMPOOL_SHARED) {
+		if (!attr->memory)
+			return -EINVAL;
+		if (attr->memory_size < layout->memory_size)
+			return -ENOBUFS;
+		*pool = attr->memory;
+		memset(*pool, 0, layout->size);
+		return 0;
+	}
+	/* NORESERVE: most of it is never touched, since the deques of each
+	 * cache have room for all magazines. */
+	*pool = mmap(NULL, layout->size, PROT_READ | PROT_WRITE,
+		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	return *pool == MAP_FAILED ? -ENOMEM : 0;
+}
+
+static void
+free_pool(struct hone_mempool *pool)
+{
+	if (pool->mapping)
+		(void)munmap(pool->mapping, pool->mapping_size);
+	if (!pool->shared)
+		(void)munmap(pool, pool->size);
+}
+
+/* A robust mutex survives a process that dies with it. */
+static int
+make_mutex(struct hone_mempool *pool)
+{
+	pthread_mutexattr_t attr;
+	int error = pthread_mutexattr_init(&attr);
+
+	if (error)
+		return -ENOMEM;
+	if (pool->shared)
+		error = pthread_mutexattr_setpshared(
+				&attr, PTHREAD_PROCESS_SHARED) ||
+			pthread_mutexattr_setrobust(
+				&attr, PTHREAD_MUTEX_ROBUST);
+	if (!error)
+		error = pthread_mutex_init(&pool->mutex, &attr);
+	(void)pthread_mutexattr_destroy(&attr);
+	return error ? -ENOMEM : 0;
 }
 
 int
@@ -141,23 +207,16 @@ hone_mempool_create(
 	struct hone_mempool *pool;
 	int error = hone_mempool_layout(&layout, attr);
 
+	if (!error)
+		error = allocate_pool(&pool, &layout, attr);
 	if (error)
 		return error;
-	/* NORESERVE: most of it is never touched, since the deques of each
-	 * cache have room for all magazines. */
-	pool = mmap(NULL, layout.size, PROT_READ | PROT_WRITE,
-		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (pool == MAP_FAILED)
-		return -ENOMEM;
 	set_members(pool, &layout, attr);
 	error = hone_mempool_allocate(pool, &layout, attr);
-	if (!error && pthread_mutex_init(&pool->mutex, NULL)) {
-		error = -ENOMEM;
-		if (pool->mapping)
-			(void)munmap(pool->mapping, pool->mapping_size);
-	}
+	if (!error)
+		error = make_mutex(pool);
 	if (error) {
-		(void)munmap(pool, layout.size);
+		free_pool(pool);
 		return error;
 	}
 	if (attr->constructor)
@@ -165,8 +224,10 @@ hone_mempool_create(
 			attr->constructor(hone_mempool_object(pool, i), i,
 				attr->constructor_arg);
 	hone_mempool_watch_begin(pool);
+	pool->slow = pool->watched || pool->exact;
 	set_caches(pool, &layout);
-	memset(pool->marks, 0xff, pool->capacity / 8 + 1);
+	if (!pool->foreign)
+		memset(pool->marks, 0xff, pool->marks_size);
 	hone_mempool_fill(pool);
 	*result = pool;
 	return 0;
@@ -196,7 +257,9 @@ busy(struct hone_mempool *pool)
 
 	hone_mempool_count(pool, &stats);
 	return stats.caches > 0 ||
-	       stats.shared + stats.loaded + stats.reserved != pool->capacity ||
+	       (!pool->foreign &&
+		       stats.shared + stats.loaded + stats.reserved !=
+			       pool->capacity) ||
 	       magazines_there(pool) != pool->n_magazines;
 }
 
@@ -210,8 +273,6 @@ hone_mempool_destroy(struct hone_mempool *pool)
 	if (atomic_load_explicit(&pool->has_key, memory_order_acquire))
 		(void)pthread_key_delete(pool->key);
 	(void)pthread_mutex_destroy(&pool->mutex);
-	if (pool->mapping)
-		(void)munmap(pool->mapping, pool->mapping_size);
-	(void)munmap(pool, pool->size);
+	free_pool(pool);
 	return 0;
 }

@@ -129,8 +129,11 @@ void
 hone_mempool_watch_begin(struct hone_mempool *pool)
 {
 	pool->valgrind = RUNNING_ON_VALGRIND != 0;
-	pool->watched = pool->debug || HONE_MEMPOOL_ASAN || pool->valgrind;
-	if (!pool->watched)
+	/* The memory of foreign objects is their owner's. */
+	pool->watched =
+		pool->debug ||
+		(!pool->foreign && (HONE_MEMPOOL_ASAN || pool->valgrind));
+	if (!pool->watched || pool->foreign)
 		return;
 	seal_gaps(pool);
 	for (size_t i = 0; i < pool->capacity; i++)
@@ -150,12 +153,12 @@ hone_mempool_watch_end(struct hone_mempool *pool)
 	unsigned char *first = (unsigned char *)pool->objects;
 	size_t size = pool->stride * pool->capacity;
 
+	if (!pool->watched || pool->foreign)
+		return;
 	if (pool->debug) {
 		first -= HONE_MEMPOOL_GAP;
 		size += HONE_MEMPOOL_GAP;
 	}
-	if (!pool->watched)
-		return;
 	/* The next owner of this memory may use it. */
 	ASAN_UNPOISON_MEMORY_REGION(first, size);
 	if (pool->valgrind) {
@@ -194,8 +197,15 @@ check_gaps(struct hone_mempool *pool, size_t index)
 void
 hone_mempool_watch_get(struct hone_mempool *pool, void *object)
 {
-	size_t index = hone_mempool_index(pool, object);
+	size_t index;
 
+	if (pool->foreign) {
+		hone_mempool_lock(pool);
+		hone_mempool_unmark_foreign(pool, object);
+		hone_mempool_unlock(pool);
+		return;
+	}
+	index = hone_mempool_index(pool, object);
 	allow(pool, object);
 	if (!pool->debug)
 		return;
@@ -208,11 +218,30 @@ hone_mempool_watch_get(struct hone_mempool *pool, void *object)
 	check_gaps(pool, index);
 }
 
+/* Returns false if a foreign object must not go into the pool. */
+static bool
+watch_put_foreign(struct hone_mempool *pool, void *object)
+{
+	int fault;
+
+	hone_mempool_lock(pool);
+	fault = hone_mempool_mark_foreign(pool, object);
+	hone_mempool_unlock(pool);
+	if (fault == HONE_MEMPOOL_FAULT_DOUBLED)
+		fault = HONE_MEMPOOL_FAULT_DOUBLE_PUT;
+	if (fault)
+		hone_mempool_fault(pool, fault, object);
+	return fault == 0;
+}
+
 bool
 hone_mempool_watch_put(struct hone_mempool *pool, void *object)
 {
-	size_t index = hone_mempool_index(pool, object);
+	size_t index;
 
+	if (pool->foreign)
+		return watch_put_foreign(pool, object);
+	index = hone_mempool_index(pool, object);
 	if (pool->debug && index == pool->capacity) {
 		hone_mempool_fault(pool, HONE_MEMPOOL_FAULT_FOREIGN, object);
 		return false;
@@ -248,7 +277,7 @@ hone_mempool_watch_check(struct hone_mempool *pool, size_t index)
 void
 hone_mempool_watch_fork(struct hone_mempool *pool)
 {
-	if (!pool->watched)
+	if (!pool->watched || pool->foreign)
 		return;
 	if (pool->valgrind) {
 		VALGRIND_DESTROY_MEMPOOL(pool);

@@ -221,6 +221,11 @@ TEST(a_child_goes_on_in_the_debug_flavour)
 	forked(HONE_MEMPOOL_DEBUG);
 }
 
+TEST(a_child_goes_on_in_an_exact_pool)
+{
+	forked(HONE_MEMPOOL_EXACT);
+}
+
 TEST(a_child_goes_on_without_caches_of_threads)
 {
 	struct hone_mempool *pool = pool_of(CAPACITY, CACHE, 4);

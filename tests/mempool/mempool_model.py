@@ -17,7 +17,8 @@ SHAPES = st.fixed_dictionaries({
     "capacity": st.one_of(st.integers(1, 12), st.integers(1, 200)),
     "cache_size": st.one_of(st.integers(1, 6), st.integers(0, 40)),
     "max_caches": st.integers(1, 4),
-    "flags": st.sampled_from([0, lib.NO_COLOUR, lib.DEBUG]),
+    "flags": st.sampled_from([0, lib.NO_COLOUR, lib.DEBUG, lib.EXACT,
+                              lib.EXACT | lib.DEBUG]),
 })
 ALIGN = 256  # the largest of them
 
@@ -119,10 +120,16 @@ class PoolAndModel(RuleBasedStateMachine):
     def reserved(self):
         return sum(c.reserve for c in self.caches)
 
+    def kept_by_others(self):
+        """The most objects that a cache cannot get from the others."""
+        if self.attr.flags & lib.EXACT:
+            return 0
+        return (len(self.caches) - 1) * self.stats().cache_size
+
     def bounds(self, cache):
         """The fewest and the most objects that this cache can get."""
         most = self.present() - self.reserved()
-        others = (len(self.caches) - 1) * self.stats().cache_size
+        others = self.kept_by_others()
         return (max(0, most - others) + cache.reserve,
                 most + cache.reserve)
 
@@ -158,8 +165,8 @@ class PoolAndModel(RuleBasedStateMachine):
         assert 0 <= drawn <= cache.reserve
         cache.reserve -= drawn
         if drawn and only_got:
-            others = (len(self.caches) - 1) * stats.cache_size
-            assert stats.shared == 0 and stats.loaded <= others
+            assert stats.shared == 0
+            assert stats.loaded <= self.kept_by_others()
 
     def scribble(self, objs):
         for obj in objs:

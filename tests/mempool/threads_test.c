@@ -190,16 +190,22 @@ join(struct thread *t, unsigned n)
 }
 
 static void
-churned(size_t capacity, size_t cache_size, unsigned caches, size_t n, bool pin)
+churned_with(struct hone_mempool_attr attr, size_t n, bool pin)
 {
 	struct run run = {.n = n, .same_cpu = pin};
 	struct thread threads[THREADS];
 
-	run.pool = pool_of(capacity, cache_size, caches);
+	assert_int_equal(hone_mempool_create(&run.pool, &attr), 0);
 	start(threads, &run, churn, THREADS);
 	join(threads, THREADS);
 	assert_int_equal(run.errors, 0);
 	destroyed(run.pool);
+}
+
+static void
+churned(size_t capacity, size_t cache_size, unsigned caches, size_t n, bool pin)
+{
+	churned_with(attributes(capacity, cache_size, caches), n, pin);
 }
 
 TEST(each_object_is_one_threads_at_a_time)
@@ -233,6 +239,25 @@ TEST(threads_on_one_cpu_get_on)
 {
 	churned(1000, 10, 4, 60, true);
 	churned(10, 1, 4, 4, true);
+}
+
+TEST(each_object_of_an_exact_pool_is_one_threads_at_a_time)
+{
+	static const struct {
+		size_t capacity, cache_size;
+		unsigned caches;
+		size_t n;
+	} shapes[] = {{1000, 32, 4, 64}, {40, 1, 4, 8}, {30, 20, 4, 12},
+		{300, 7, 3, 40}};
+
+	for (size_t i = 0; i < 2 * sizeof(shapes) / sizeof(shapes[0]); i++) {
+		struct hone_mempool_attr attr =
+			attributes(shapes[i / 2].capacity,
+				shapes[i / 2].cache_size, shapes[i / 2].caches);
+
+		attr.flags |= HONE_MEMPOOL_EXACT;
+		churned_with(attr, shapes[i / 2].n, i % 2);
+	}
 }
 
 /* The first of two threads only gets, the second only puts. */
