@@ -33,6 +33,52 @@ dpdk_unpack() {
     : >"$dpdk/complete"
 }
 
+# dpdk-test, dpdk-testpmd, and the libraries that they are linked with. The
+# package dpdk-dev depends on all of DPDK.
+dpdk_test=$root/build/sysroot/dpdk-test
+
+dpdk_test_unpack() {
+    [ ! -f "$dpdk_test/complete" ] || return 0
+    debs_unpack "$dpdk_test" '' dpdk-dev
+    # The package of librte_NAME.so.23 is librte-NAME23, or librte-NAME-23 if
+    # NAME ends with a digit.
+    needed=$(readelf -d "$dpdk_test/usr/bin/dpdk-test" \
+        "$dpdk_test/usr/bin/dpdk-testpmd" |
+        sed -n 's/.*\[\(librte_[^.]*\)\.so\.\([0-9]*\)\].*/\1 \2/p' |
+        tr _ - | sed 's/\([0-9]\) /\1-/;s/ //' | sort -u)
+    # testpmd opens it by name.
+    needed="$needed librte-net-null${needed##*[!0-9]}"
+    # shellcheck disable=SC2086
+    debs_unpack "$dpdk_test" "$needed" dpdk-dev
+    : >"$dpdk_test/complete"
+}
+
+# The driver and what its tests run.
+dpdk_build() {
+    dpdk_unpack
+    dpdk_test_unpack
+    build dpdk gcc --buildtype=release -Dtools=false -Ddpdk=true \
+        -Dpkg_config_path="$(dpdk_pkg_config_path)"
+}
+
+# bench_dpdk OPTION...: ./dev bench dpdk.
+bench_dpdk() {
+    need "$build_packages" g++ binutils libbenchmark-dev
+    must dpdk dpdk_unpack
+    must dpdk-test dpdk_test_unpack
+    must build build bench-dpdk gcc --buildtype=release -Dbenchmarks=true \
+        -Dtools=false -Ddpdk=true -Dpkg_config_path="$(dpdk_pkg_config_path)"
+    python3 bench/dpdk/dpdk.py --build build/bench-dpdk --root "$dpdk_test" \
+        "$@"
+}
+
+with_dpdk() {
+    HONE_DPDK=$root/build/dpdk
+    HONE_DPDK_ROOT=$dpdk_test
+    export HONE_DPDK HONE_DPDK_ROOT
+    "$@"
+}
+
 # Optional: without DPDK the benchmarks have one rival less, and print that.
 dpdk_stage() {
     stage dpdk dpdk_unpack

@@ -8,6 +8,8 @@
 . tools/php-zts.sh
 # shellcheck source=tools/cross.sh
 . tools/cross.sh
+# shellcheck source=tools/dpdk.sh
+. tools/dpdk.sh
 
 results=$root/build/results
 staged=$root/build/stage
@@ -21,7 +23,7 @@ stage_limit=${HONE_STAGE_LIMIT:-1800}
 test_stages='gcc-build gcc asan tsan aarch64 sve128 headers consume exports
     model-code php82-build php82 counts docs-build docs model cli image'
 all_stages='spin bench sve256 sve512 s390x riscv64 rv64 rvv128
-    rvv256 mutants php82-setup
+    rvv256 mutants dpdk php82-setup
     php82-opcache php82-valgrind php82-cache php82-server php82-args
     php82-values php84-build php84 php84-opcache php84-args php85-build
     php85 php86-build php86 php86-opcache php86-args
@@ -35,7 +37,7 @@ long_stages='O0 php82-build php82-valgrind-all php-zts-build php-zts
 test_groups='test_asan test_cli test_model test_image test_gcc test_php82
     test_tsan test_aarch64 test_docs test_consumers'
 all_groups='test_spin test_php_chroots test_php82_setup
-    test_mutants test_s390x test_riscv64 test_bench test_php82_args
+    test_mutants test_s390x test_riscv64 test_bench test_dpdk test_php82_args
     test_php82_values'
 long_groups='test_php82_valgrind test_php_zts test_O0 test_php85'
 
@@ -43,7 +45,7 @@ long_groups='test_php82_valgrind test_php_zts test_O0 test_php85'
 left_out='PHP 8.3, 8.4, 8.5, 8.6; PHP with opcache, with valgrind,
 with servers, Redis and a browser, the setup of the extension,
 the parsing of arguments; on aarch64 all but the variants with SVE of 128 bits;
-s390x; riscv64; benchmarks; the command with sanitizers; the command in a cgroup of
+s390x; riscv64; benchmarks; the driver of DPDK; the command with sanitizers; the command in a cgroup of
 256 MB; S3 and EBS of moto; six of the models; mutants; three of four alignments of each length; five of six errors, a signal or
 a kill of each disturbed call; half of the combinations of options and sizes of a
 qcow2 image; three of five random examples, three of four random damages of a
@@ -152,6 +154,13 @@ install_moto() {
     python3 -m pip install --quiet --no-deps --require-hashes \
         --target build/moto -r tests/cli/moto.txt ||
         echo 'moto is not installed'
+}
+
+# The mempool driver in DPDK's own tests.
+test_dpdk() {
+    bounded dpdk-build dpdk_build
+    record none -
+    pytest_stage dpdk with_dpdk tests/dpdk
 }
 
 test_gcc() {

@@ -3,6 +3,7 @@
  * rte_mempool as Debian builds it, with its own cache of 512 a thread. Its
  * inline functions are compiled with the flags of DPDK's pkg-config file.
  */
+#include <dlfcn.h>
 #include <sched.h>
 #include <stdio.h>
 /* RTE_USE_LIBBSD includes headers of libbsd, which nothing here uses. */
@@ -32,6 +33,11 @@ pool_dpdk_missing(const struct pool_subject *s)
 
 	(void)s;
 	if (started == 0) {
+#ifdef HONE_DRIVER
+		/* Its ops register when it is opened, as by EAL's option -d. */
+		if (!dlopen(HONE_DRIVER, RTLD_NOW))
+			return dlerror();
+#endif
 		snprintf(lcores, sizeof(lcores), "0@%d", sched_getcpu());
 		/* rte_eal_init() pins the caller. Restore its CPUs. */
 		sched_getaffinity(0, sizeof(cpus), &cpus);
@@ -82,5 +88,8 @@ const struct pool_subject pool_dpdk[] = {
 	ROW("dpdk-hts", "ring_mt_hts"),
 	ROW("dpdk-stack", "stack"),
 	ROW("dpdk-lf-stack", "lf_stack"),
+#ifdef HONE_DRIVER
+	ROW("dpdk-hone", "hone"),
+#endif
 	{0},
 };

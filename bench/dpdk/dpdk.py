@@ -1,0 +1,158 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""The mempool driver beside DPDK's own: a loop of rte_mempool calls, and the
+cases of DPDK's performance test, which are made shorter than their 5 s.
+
+The runs of DPDK's test take turns between the two drivers, on two CPUs and on
+one. A figure is the median of the ratios of neighbouring runs.
+"""
+import argparse
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "support"))
+import report
+from targets import Target
+
+OURS, RIVAL = "dpdk-hone", "dpdk-ring"
+LOOPS = ["1t-keep8192-n1", "1t-keep8192-n8", "1t-keep8192-n32",
+         "2t-keep8192-n32", "one-cpu-keep8192-n32"]
+LINE = re.compile(r"^mempool_autotest cache=(\d+) cores=(\d+) n_get_bulk=(\d+)"
+                  r" n_put_bulk=(\d+) n_keep=(\d+).* rate_persec=(\d+)", re.M)
+
+
+def perf_test(options, ops, cpus):
+    """Case -> objects a second, of one run of DPDK's test. A case may come
+    several times: the pools with other ops, and caches of the user."""
+    libs = {str(path.parent) for path in options.root.rglob("*.so.*")}
+    # Preloaded: EAL opens no driver below a folder that all may write to.
+    preload = [options.build / "integrations/dpdk/librte_mempool_hone.so",
+               options.build / "integrations/dpdk/libshim.so"]
+    with tempfile.TemporaryDirectory() as runtime:
+        done = subprocess.run(
+            [next(options.root.rglob("dpdk-test")), "--no-huge", "--no-pci",
+             "--no-telemetry", "--no-shconf", "-m", "512",
+             f"--mbuf-pool-ops-name={ops}",
+             "--lcores", f"0@{cpus[0]},1@{cpus[1]}"],
+            env={**os.environ, "LD_LIBRARY_PATH": ":".join(sorted(libs)),
+                 "LD_PRELOAD": " ".join(map(str, preload)),
+                 "HONE_DPDK_OPS": ops, "XDG_RUNTIME_DIR": runtime,
+                 "HONE_DPDK_SHORTER": str(options.shorter),
+                 "DPDK_TEST": "mempool_perf_autotest"},
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            check=False)
+    rates = {}
+    for *case, rate in LINE.findall(done.stdout):
+        cache, cores, get, put, keep = case
+        name = f"cache {cache}, {cores} lcores, get {get}, put {put}, {keep}"
+        # The first of a name: the pools that ask for ring_mp_mc.
+        rates.setdefault(name, int(rate) * options.shorter)
+    if done.returncode or not rates:
+        sys.exit(f"{done.stdout[-3000:]}\ndpdk-test failed")
+    return rates
+
+
+def placements():
+    """Two lcores on two CPUs and on one."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) > 1:
+        yield "two CPUs", (cpus[0], cpus[1])
+    yield "one CPU", (cpus[0], cpus[0])
+
+
+def perf(options):
+    """Placement -> case -> the rates of both, and the ratios."""
+    found = {}
+    for place, cpus in placements():
+        cases = found[place] = {}
+        for turn in range(options.repeat):
+            print(f"DPDK's test, {place}, {turn + 1} of {options.repeat}",
+                  file=sys.stderr)
+            runs = {ops: perf_test(options, ops, cpus)
+                    for ops in ("hone", "ring_mp_mc")}
+            for case, rate in runs["hone"].items():
+                row = cases.setdefault(case, {"hone": [], "ring_mp_mc": []})
+                row["hone"].append(rate)
+                row["ring_mp_mc"].append(runs["ring_mp_mc"][case])
+        for row in cases.values():
+            row["ratio"] = round(statistics.median(
+                a / max(b, 1) for a, b in
+                zip(row["hone"], row["ring_mp_mc"])), 3)
+    return found
+
+
+def loops(options):
+    """Case -> subject -> figures, as bench/support/report.py has them."""
+    program = options.build / "bench/mempool/mempool_bench"
+    subjects = report.cases_of(program)
+    return {case: report.run_case(program, "mempool", case, subjects[case],
+                                  options) for case in LOOPS}
+
+
+def print_perf(found):
+    for place, cases in found.items():
+        groups = {}
+        for case, row in cases.items():
+            groups.setdefault(case.split(", get")[0], []).append(
+                (row["ratio"], case))
+        report.print_table(f"{place}: of ring_mp_mc", {
+            group: {"cases": str(len(ratios)), "least": f"{min(ratios)[0]:.2f}",
+                    "median": f"{statistics.median(r for r, _ in ratios):.2f}",
+                    "most": f"{max(ratios)[0]:.2f}",
+                    "the least is": min(ratios)[1].split("lcores, ")[1]}
+            for group, ratios in groups.items()})
+
+
+def wanted(medians, found):
+    """The targets."""
+    for case in LOOPS:
+        row = medians.get(case, {})
+        if case.startswith("1t") and OURS in row and RIVAL in row:
+            yield Target(f"{case}: {OURS} against {RIVAL}",
+                         row[RIVAL]["median_ns"] / row[OURS]["median_ns"], 1.5)
+    for place, cases in found.items():
+        for cached, required in ((False, 1.0), (True, 0.95)):
+            ratios = [(row["ratio"], case) for case, row in cases.items()
+                      if case.startswith("cache 0,") != cached]
+            if ratios:
+                yield Target(f"{place}, the worst case with"
+                             f"{'' if cached else 'out'} a cache: "
+                             f"{min(ratios)[1]}", min(ratios)[0], required)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=pathlib.Path, required=True,
+                        help="a build folder with benchmarks and the driver")
+    parser.add_argument("--root", type=pathlib.Path, required=True,
+                        help="where the packages of DPDK's tests are")
+    parser.add_argument("--json", type=pathlib.Path,
+                        help="write the results to this file")
+    parser.add_argument("--repetitions", type=int, default=31,
+                        help="of the loop")
+    parser.add_argument("--min-time", default="0.004",
+                        help="least seconds of a repetition of the loop")
+    parser.add_argument("--repeat", type=int, default=3,
+                        help="runs of DPDK's test with each driver")
+    parser.add_argument("--shorter", type=int, default=50,
+                        help="each case of DPDK's test takes 5 s / SHORTER")
+    options = parser.parse_args()
+    result = {"machine": report.machine(), "command": report.command(sys.argv),
+              "parts": {"mempool": loops(options)}, "perf": perf(options)}
+    print(", ".join(f"{k} {v}" for k, v in result["machine"].items()))
+    report.print_tables("mempool", result["parts"]["mempool"])
+    print_perf(result["perf"])
+    result["targets"] = {"dpdk": report.print_targets(
+        wanted(result["parts"]["mempool"], result["perf"]))}
+    if options.json:
+        report.save(options.json, result)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The mempool driver in DPDK: DPDK's own tests, threads and processes that
+share a pool, and packets that testpmd forwards. ./dev test --all builds what
+they need; HONE_DPDK is that build, HONE_DPDK_ROOT Debian's packages."""
+import contextlib
+import fcntl
+import os
+import pathlib
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+BUILD = pathlib.Path(os.environ["HONE_DPDK"]) / "integrations/dpdk"
+ROOT = pathlib.Path(os.environ["HONE_DPDK_ROOT"])
+LIBS = ":".join(sorted({str(path.parent) for path in ROOT.rglob("*.so.*")}))
+SHIM = BUILD / "libshim.so"
+HUGE = pathlib.Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
+CPUS = sorted(os.sched_getaffinity(0))
+# No file of EAL stays. Each of two lcores has a CPU of its own, if there are
+# two.
+ALONE = ["--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m", "512"]
+LCORES = ["--lcores", f"0@{CPUS[0]},1@{CPUS[-1]}"]
+LIMIT = 170
+
+
+def safe(folder):
+    """Whether EAL loads a driver from there: nobody else may write to it, or
+    to a folder above it."""
+    return os.access(folder, os.W_OK) and not any(
+        path.stat().st_mode & stat.S_IWOTH
+        for path in [folder, *folder.parents])
+
+
+@pytest.fixture(scope="module")
+def driver():
+    """The driver where EAL accepts it."""
+    folders = [BUILD, os.environ.get("XDG_RUNTIME_DIR", ""), "/run",
+               pathlib.Path.home()]
+    for folder in filter(None, folders):
+        if safe(pathlib.Path(folder).resolve()):
+            break
+    else:
+        pytest.skip("EAL loads no driver below a folder that all may write "
+                    "to, and there is no other one")
+    with tempfile.TemporaryDirectory(dir=folder, prefix="hone-dpdk-") as made:
+        yield shutil.copy(BUILD / "librte_mempool_hone.so", made)
+
+
+@pytest.fixture(scope="module")
+def drivers(driver):
+    """The options for it, and for what an installed DPDK opens by itself:
+    each rte_mempool has the ops ring_mp_mc at first."""
+    names = ["librte_mempool_ring.so.*", "librte_net_null.so.*"]
+    found = [shutil.copy(next(ROOT.rglob(name)), pathlib.Path(driver).parent)
+             for name in names]
+    return [word for path in [*found, driver] for word in ("-d", path)]
+
+
+def run(program, *options, env=None, text=None):
+    """The output of a program of DPDK, which must succeed."""
+    with tempfile.TemporaryDirectory() as runtime:
+        done = subprocess.run(
+            [program, *options], input=text, timeout=LIMIT, check=False,
+            encoding="utf-8", errors="replace",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**os.environ, "LD_LIBRARY_PATH": LIBS,
+                 "XDG_RUNTIME_DIR": runtime, **(env or {})})
+    sys.stdout.write(done.stdout)
+    assert done.returncode == 0
+    return done.stdout
+
+
+def tool(name):
+    """A program of dpdk-dev."""
+    return next(ROOT.rglob(name))
+
+
+def passes(test, *options, env=None):
+    out = run(tool("dpdk-test"), *ALONE, *LCORES, *options,
+              env={"DPDK_TEST": test, **(env or {})})
+    assert "Test OK" in out
+    return out
+
+
+@pytest.mark.parametrize("test", ["mempool_autotest", "mbuf_autotest"])
+def test_dpdks_own_test_passes_by_the_options(driver, test):
+    """What takes the default of mbufs is the driver's."""
+    out = passes(test, "-d", driver, "--mbuf-pool-ops-name=hone")
+    assert test != "mempool_autotest" or "ops_name: <hone>" in out
+
+
+@pytest.mark.parametrize("test", ["mempool_autotest", "mbuf_autotest"])
+def test_dpdks_own_test_passes_where_it_names_ring_mp_mc(driver, test):
+    out = passes(test, "-d", driver, env={"LD_PRELOAD": str(SHIM)})
+    assert "shim: ring_mp_mc is hone" in out
+
+
+def whole(out):
+    """The stress lost nothing, and found no error."""
+    assert re.search(r"^\d+ objects, \d+ in caches, 0 lost, 0 errors$", out,
+                     re.M)
+
+
+@pytest.mark.parametrize("cache", ["0", "32"])
+@pytest.mark.parametrize("how", ["", "fork", "kill"])
+def test_lcores_other_threads_and_a_process_lose_nothing(drivers, cache, how):
+    """A process that is killed loses what it held."""
+    out = run(BUILD / "stress", *ALONE, *LCORES, *drivers, "--", cache, how)
+    if how == "kill":
+        assert ", 0 errors\n" in out
+    else:
+        whole(out)
+
+
+def test_lcores_on_one_cpu_lose_nothing(drivers):
+    whole(run(BUILD / "stress", *ALONE, *drivers, "--lcores",
+              f"(0-3)@{CPUS[0]}", "--", "0"))
+
+
+@contextlib.contextmanager
+def huge_pages(n):
+    """n more huge pages; yields the number that there are more."""
+    with open(HUGE, "r+", encoding="ascii") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        before = int(file.read())
+        try:
+            HUGE.write_text(str(before + n), encoding="ascii")
+            yield int(HUGE.read_text(encoding="ascii")) - before
+        finally:
+            HUGE.write_text(str(before), encoding="ascii")
+
+
+def test_a_secondary_process_loses_nothing(drivers):
+    """In huge pages, by EAL's own way to share a pool."""
+    if os.getuid() != 0 or not HUGE.exists():
+        pytest.skip("setting huge pages aside takes root, and a kernel with "
+                    "huge pages")
+    with huge_pages(64) as more, tempfile.TemporaryDirectory() as folder:
+        if more < 64:
+            pytest.skip(f"64 huge pages are needed, the system gave {more}")
+        both_processes(drivers, folder)
+
+
+def both_processes(drivers, folder):
+    """A mount of hugetlbfs that only they see."""
+    script = '''
+        set -e
+        mount -t hugetlbfs none "$1"
+        cd "$2"
+        common="--no-pci --no-telemetry --huge-dir $1 --file-prefix hone $3"
+        mkfifo go
+        ./stress --proc-type primary -m 64 --lcores "0@$4" $common -- 0 wait \\
+            <go >primary 2>&1 &
+        exec 3>go
+        until grep -q ready primary; do
+            kill -0 $! || { cat primary; exit 1; }
+            sleep 0.1
+        done
+        ./stress --proc-type secondary --lcores "1@$5" $common -- 0 secondary
+        echo >&3
+        wait $!
+        cat primary'''
+    huge, work = pathlib.Path(folder, "huge"), pathlib.Path(folder, "work")
+    huge.mkdir()
+    work.mkdir()
+    shutil.copy(BUILD / "stress", work)
+    whole(run("unshare", "--mount", "sh", "-c", script, "sh", str(huge),
+              str(work), " ".join(drivers), str(CPUS[0]), str(CPUS[-1])))
+
+
+def test_testpmd_forwards_between_null_devices(drivers):
+    out = run(tool("dpdk-testpmd"), *ALONE, *LCORES, *drivers,
+              "--mbuf-pool-ops-name=hone", "--vdev=net_null0",
+              "--vdev=net_null1", "--", "-i", "--total-num-mbufs=8192",
+              text="start\nshow port stats all\nstop\nquit\n")
+    sent = re.findall(r"TX-total: (\d+)", out)
+    assert sent and int(sent[-1]) > 0
