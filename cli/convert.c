@@ -2,7 +2,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
 #include "convert.h"
@@ -37,26 +36,27 @@ parse(struct job *job)
 	return rc;
 }
 
-/* Set the message about DST. Returns -EIO. */
-__attribute__((format(printf, 3, 4))) static int
-differs(struct job *job, struct image_error *err, const char *format, ...)
+static int
+differs_at(const struct job *job, uint64_t offset, struct image_error *err)
 {
-	va_list arguments;
-
-	err->again = err->refused = false;
+	*err = (struct image_error){0};
 	snprintf(err->file, sizeof(err->file), "%s", job->name);
-	va_start(arguments, format);
-	vsnprintf(err->text, sizeof(err->text), format, arguments);
-	va_end(arguments);
+	snprintf(err->text, sizeof(err->text),
+		"differs from the source at offset %" PRIu64 " when read back",
+		offset);
 	return -EIO;
 }
 
 static int
-differs_at(struct job *job, uint64_t offset, struct image_error *err)
+differs_in(const struct job *job, const struct image_algorithm *algorithm,
+	struct image_error *err)
 {
-	return differs(job, err,
-		"differs from the source at offset %" PRIu64 " when read back",
-		offset);
+	*err = (struct image_error){0};
+	snprintf(err->file, sizeof(err->file), "%s", job->name);
+	snprintf(err->text, sizeof(err->text),
+		"differs from the source when read back: its %s is another one",
+		image_algorithm_name(algorithm));
+	return -EIO;
 }
 
 /*
@@ -76,10 +76,7 @@ compare_digest(struct job *job, struct image_source *back,
 	int rc = image_digest_part(back, at, run, &found, err);
 	if (rc == 0 && memcmp(found.list[0].bytes, job->digests.list[0].bytes,
 			       image_algorithm_length(algorithm)) != 0)
-		return differs(job, err,
-			"differs from the source when read back: its %s is "
-			"another one",
-			image_algorithm_name(algorithm));
+		return differs_in(job, algorithm, err);
 	if (rc == 0 && !job->write.keep_rest)
 		rc = image_find_data(back, &at, err);
 	else
@@ -122,7 +119,6 @@ verify(struct job *job, struct image_error *err)
 		how.packing = IMAGE_PACKING_GZIP;
 		how.member = "disk.raw";
 	}
-
 	posix_fadvise(job->output.fd, 0, 0, POSIX_FADV_DONTNEED);
 	int rc = image_open_fd(job->output.fd, job->name, &how, &back, err);
 	if (rc < 0)
