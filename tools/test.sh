@@ -29,7 +29,7 @@ all_stages='spin bench sve256 sve512 s390x riscv64 rv64 rvv128
     php85 php86-build php86 php86-opcache php86-args
     php83-build php83 cli-asan'
 # Those of ./dev long.
-long_stages='O0 php82-build php82-valgrind-all php-zts-build php-zts
+long_stages='O0 cli-faults php82-build php82-valgrind-all php-zts-build php-zts
     php-zts-threads php85-build php85 php85-opcache php85-args'
 
 # Groups of stages. All need build_gcc first, and none needs another; the longest
@@ -39,7 +39,7 @@ test_groups='test_asan test_cli test_model test_image test_gcc test_php82
 all_groups='test_spin test_php_chroots test_php82_setup
     test_mutants test_s390x test_riscv64 test_bench test_dpdk test_php82_args
     test_php82_values'
-long_groups='test_php82_valgrind test_php_zts test_O0 test_php85'
+long_groups='test_php82_valgrind test_php_zts test_O0 test_cli_faults test_php85'
 
 # What ./dev test prints about the stages of --all.
 left_out='PHP 8.3, 8.4, 8.5, 8.6; PHP with opcache, with valgrind,
@@ -53,7 +53,8 @@ qcow2 image; what ./dev long runs'
 # What --all prints about those of ./dev long.
 left_out_of_all='gcc at -O0 (the stage asan is clang at -O0); PHP with threads (the
 stage php82-setup compiles for it); two thirds of the tests of the extension with
-valgrind; opcache and the parsing of arguments with PHP 8.5 (8.4 and 8.6 have them)'
+valgrind; opcache and the parsing of arguments with PHP 8.5 (8.4 and 8.6 have them);
+one of three errors and one of two signals of each disturbed call'
 # Mutants that --all takes at random.
 sampled=12
 
@@ -224,10 +225,14 @@ test_mutants() {
     say "mutants                $sampled at random, HONE_SEED=$seed"
 }
 
-# Each disturbed call gets one error and one signal, and of the cases that multiply
-# some run (tests/support/quick.py). The stages cli and image have them all.
+# Half of the cases that multiply in ./dev test run, and of the disturbed calls, each
+# of which gets one error and one signal (tests/support/quick.py). The stages cli and
+# image have them all.
 with_asan() {
     unset HONE_TEST_ALL
+    HONE_TEST_FEWER=1
+    HONE_EXAMPLES=15
+    export HONE_TEST_FEWER HONE_EXAMPLES
     HONE=$root/build/asan/cli/hone
     SINK_PLAY=$root/build/asan/tests/image/sink_play
     export HONE SINK_PLAY
@@ -258,6 +263,11 @@ test_model() {
 
 test_cli() {
     pytest_stage cli with_installed tests/cli
+}
+
+# With HONE_TEST_LONG: each disturbed call gets each error and each signal.
+test_cli_faults() {
+    pytest_stage cli-faults with_installed tests/cli/test_faults.py
 }
 
 test_image() {
@@ -342,6 +352,7 @@ test_everything() {
     # Some tests take longer then.
     thorough=false
     [ -z "$all" ] || export HONE_TEST_ALL=1 thorough=true
+    [ "$all" != --long ] || export HONE_TEST_LONG=1
     # This shell and its workers hold the lock: if one is killed and its stage
     # goes on, the lock stays.
     mkdir -p build

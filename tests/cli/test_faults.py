@@ -17,6 +17,7 @@ import pytest
 
 import tar_builder
 from harness import ENV, Stalled, assert_same, failure, stamp
+from quick import ALL, FEWER, LONG
 from without import NO_TMPFILE, Without, rule
 
 CALL = re.compile(r"(?:\d+ +)?(\w+)\((.*)")
@@ -35,11 +36,11 @@ RENAMING = {"rename", "renameat", "renameat2", "link", "linkat"}
 ERRORS = ("ENOSPC", "EIO", "EINTR")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # In a turn, each call gets one error or signal, and the next call gets the next
-# one. After all turns, each call has had all of them. The quick test has only
+# one. After all turns, each call has had all of them: so in ./dev long. ./dev test
+# --all gives each call two of the errors and one signal. The quick test has only
 # the first turn, for every second call.
-ALL = "HONE_TEST_ALL" in os.environ
-ERROR_TURNS = range(len(ERRORS) if ALL else 1)
-SIGNAL_TURNS = range(len(SIGNALS) if ALL else 1)
+ERROR_TURNS = range(len(ERRORS) if LONG else 2 if ALL else 1)
+SIGNAL_TURNS = range(len(SIGNALS) if LONG else 1)
 # Only the disturbed calls stop for strace, by a filter in the kernel: a run takes
 # 10 ms of CPU time, and 17 ms if each call stops. strace injects errors so, but no
 # signals.
@@ -140,7 +141,8 @@ class Sweep:
     def half(self, which):
         """The calls, or in the quick test every second one, beginning with
         which (0, 1), and in the next direction with the other."""
-        return self.calls if ALL else self.calls[(which + self.turn) % 2::2]
+        step = 1 if ALL else 2 * FEWER
+        return self.calls[(which + self.turn) % step::step]
 
     def put_old(self):
         """Make the file that is to be replaced, if there is to be one."""
@@ -332,7 +334,7 @@ def test_a_call_that_fails_never_leaves_a_bad_or_unfinished_output(
         on_output = f"{out}/" in call.text or f"<{out}>" in call.text
         if error != "EINTR" and call.name in MUST_FAIL and on_output:
             assert done.returncode == 1, where
-    assert tried > 15
+    assert tried > 15 // FEWER
     record_property("faults", tried)
 
 
@@ -373,7 +375,7 @@ def test_a_signal_at_any_call_leaves_nothing_unfinished(
             # Signals are held back while the output gets its name.
             assert not finished or after_sync(sweep.calls, call), where
             died += 1
-    assert died > 10
+    assert died > 10 // FEWER
     record_property("faults", len(sweep.half(0)))
 
 
@@ -387,7 +389,7 @@ def test_a_kill_at_any_call_leaves_nothing_under_the_final_name(
         assert not finished or call.after_rename or (
             call.name in RENAMING), where
         tried += 1
-    assert tried > 15
+    assert tried > 15 // FEWER
     record_property("faults", tried)
 
 

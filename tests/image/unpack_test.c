@@ -305,11 +305,12 @@ static const unsigned char *
 content(size_t length)
 {
 	static unsigned char text[MI];
-	uint64_t random = 88172645463325252;
+	static size_t made;
+	static uint64_t random = 88172645463325252;
 
 	assert_true(length <= sizeof(text));
-	for (size_t i = 0; i < length; i++)
-		text[i] = (unsigned char)('a' + support_random(&random) % 7);
+	for (; made < length; made++)
+		text[made] = (unsigned char)('a' + support_random(&random) % 7);
 	return text;
 }
 
@@ -329,7 +330,6 @@ expect_content(const struct result *result, size_t length)
 
 /* Large, therefore not on the stack. */
 static struct bytes packed;
-static struct bytes changed;
 static struct result result;
 
 static void
@@ -476,16 +476,20 @@ TEST(a_cut_second_member_is_an_error)
 }
 
 /* A few bits have no effect on the content, such as those after the last block
- * of gzip, and the size of a window. */
+ * of gzip, and the size of a window. Slow builds change every fourth bit. */
 TEST(a_changed_bit_never_gives_other_content)
 {
+	size_t step = 4 / support_some(4);
+
 	for (enum image_packing p = GZIP; p < END; p++) {
 		unsigned harmless = 0;
 		pack_content(p, 300);
-		for (size_t bit = 0; bit < 8 * packed.length; bit++) {
-			changed = packed;
-			changed.data[bit / 8] ^= (unsigned char)(1 << bit % 8);
-			int rc = unpack(p, &changed, &plain, &result);
+		for (size_t bit = p % step; bit < 8 * packed.length;
+			bit += step) {
+			unsigned char one = (unsigned char)(1 << bit % 8);
+			packed.data[bit / 8] ^= one;
+			int rc = unpack(p, &packed, &plain, &result);
+			packed.data[bit / 8] ^= one;
 			assert_true(rc <= 0);
 			if (rc < 0)
 				continue;
@@ -627,11 +631,12 @@ static const unsigned char *
 noise(size_t length)
 {
 	static unsigned char bytes[2 * MI];
-	uint64_t random = 88172645463325252;
+	static size_t made;
+	static uint64_t random = 88172645463325252;
 
 	assert_true(length <= sizeof(bytes));
-	for (size_t i = 0; i < length; i++)
-		bytes[i] = (unsigned char)support_random(&random);
+	for (; made < length; made++)
+		bytes[made] = (unsigned char)support_random(&random);
 	return bytes;
 }
 
