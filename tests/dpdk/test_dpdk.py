@@ -140,6 +140,9 @@ def test_a_secondary_process_loses_nothing(drivers):
     if os.getuid() != 0 or not HUGE.exists():
         pytest.skip("setting huge pages aside takes root, and a kernel with "
                     "huge pages")
+    mount = ["unshare", "--mount", "mount", "-t", "hugetlbfs", "none", "/mnt"]
+    if subprocess.run(mount, check=False).returncode:
+        pytest.skip("hugetlbfs cannot be mounted here")
     with huge_pages(64) as more, tempfile.TemporaryDirectory() as folder:
         if more < 64:
             pytest.skip(f"64 huge pages are needed, the system gave {more}")

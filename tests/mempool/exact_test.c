@@ -14,12 +14,15 @@
 
 /* Sleeps of the library: as many as there were, but none takes time. */
 static unsigned sleeps;
+static void (*on_sleep)(void);
 
 STANDS_FOR(int, nanosleep, const struct timespec *wanted, struct timespec *left)
 {
 	(void)wanted;
 	(void)left;
 	sleeps++;
+	if (on_sleep)
+		on_sleep();
 	return 0;
 }
 
@@ -199,6 +202,67 @@ TEST(a_closed_cache_is_not_waited_for)
 	assert_int_equal(sleeps, 0);
 	t.a = opened(t.pool);
 	go_on(&t);
+}
+
+/* Caches of the next test, in the order in which a search visits them. */
+static struct hone_mempool_cache *first, *second, *third;
+static void *spare;
+
+static void
+second_sleep(void)
+{
+	void *obj = hone_mempool_get(first);
+
+	assert_non_null(obj);
+	hone_mempool_put(first, obj);
+	hone_mempool_leave((struct hone_cache *)second);
+	on_sleep = NULL;
+}
+
+/* The third cache passes its magazine on, for room for one object. */
+static void
+first_sleep(void)
+{
+	struct hone_cache *c = (struct hone_cache *)third;
+
+	hone_mempool_give(c, &spare, 1);
+	assert_int_equal(hone_mempool_take(c, &spare, 1), 1);
+	hone_mempool_leave(c);
+	hone_mempool_enter((struct hone_cache *)second);
+	on_sleep = second_sleep;
+}
+
+/*
+ * The search waits twice: for the third cache before it begins, and for the
+ * second. Meanwhile, the first one, which the search has found empty, loads the
+ * only magazine with objects, which was in the deque of the third.
+ */
+TEST(a_magazine_that_moves_during_the_search_is_found)
+{
+	struct hone_mempool *pool = exact_pool(5, 4, 4, 0);
+	struct hone_mempool_cache *c;
+	void *objs[5];
+
+	first = opened(pool);
+	second = opened(pool);
+	third = opened(pool);
+	c = opened(pool);
+	assert_int_equal(hone_mempool_get_bulk(third, objs, 5), 0);
+	hone_mempool_put_bulk(third, objs, 4);
+	spare = objs[4];
+	assert_int_equal(stats_of(pool).loaded, 4);
+	hone_mempool_enter((struct hone_cache *)third);
+	on_sleep = first_sleep;
+	assert_int_equal(hone_mempool_get_bulk(c, objs, 4), 0);
+	assert_null(on_sleep);
+	objs[4] = spare;
+	all_different(objs, 5);
+	hone_mempool_put_bulk(c, objs, 5);
+	hone_mempool_cache_close(first);
+	hone_mempool_cache_close(second);
+	hone_mempool_cache_close(third);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
 }
 
 TEST(the_default_cache_size_assumes_sixteen_busy_caches)
