@@ -59,7 +59,9 @@ def packed(path, *command):
 
 
 def digest_of(path):
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    # Not read at once: a child's peak of memory begins as its parent's.
+    with open(path, 'rb') as file:
+        return hashlib.file_digest(file, 'sha256').hexdigest()
 
 
 def all_cases(hone, made, folder):
@@ -69,7 +71,7 @@ def all_cases(hone, made, folder):
 
     def http():
         source = made.get('zlib.qcow2')
-        port = servers.line(servers.nginx(folder), DELAY, RATE)
+        port = servers.line(servers.nginx(folder.resolve()), DELAY, RATE)
         url = f'http://127.0.0.1:{port}/{source.name}'
         tools = [
             Tool('hone', [hone, 'convert', '-q', '-O', 'raw', url, out['a']],

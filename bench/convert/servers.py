@@ -52,7 +52,7 @@ class Servers:
     """What was started, and is stopped at the end of a case."""
 
     def __init__(self, folder):
-        self.folder, self.running = Path(folder), []
+        self.folder, self.running = Path(folder).resolve(), []
 
     def start(self, command, connect):
         process = subprocess.Popen(list(map(str, command)),

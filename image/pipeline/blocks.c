@@ -119,6 +119,7 @@ visit(struct blocks *blocks, const struct image_run *run,
 	struct image_plan plan = {
 		.size = source->size,
 		.threads = image_source_requests(source),
+		.part = image_source_part(source),
 		.chunk = chunk,
 		.buffer = chunk,
 		.own = sizeof(struct own) +

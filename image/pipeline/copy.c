@@ -312,6 +312,7 @@ visit(struct image_copy *copy, const struct image_run *run,
 		.threads = requests > sink->store->requests
 				   ? requests
 				   : sink->store->requests,
+		.part = image_source_part(source),
 		.chunk = copy->chunk,
 		.buffer = copy->chunk + encoded_room(copy),
 		.own = own_size(copy),

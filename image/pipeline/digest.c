@@ -74,6 +74,7 @@ image_digest_part(struct image_source *source, uint64_t size,
 	struct image_plan plan = {
 		.size = digest.size,
 		.threads = image_source_requests(source),
+		.part = image_source_part(source),
 		.chunk = chunk,
 		.buffer = chunk,
 		.own = sizeof(struct image_pieces) +

@@ -55,6 +55,8 @@ struct image_plan {
 	/* threads, if there are no fewer chunks and run->threads is 0; 0: one
 	 * for each CPU */
 	unsigned threads;
+	/* image_store.part of the source */
+	size_t part;
 	/* the write stage is called for a hole, too */
 	bool write_holes;
 

@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 #include "format/formats.h"
 #include "store/address.h"
@@ -17,11 +18,16 @@
 /* Programs detect formats by the first and the last bytes of a raw disk. */
 #define END ((size_t)IMAGE_HEAD_SIZE)
 #define ZEROS 65536
+/* What an unprivileged process may ask for: a reader takes more at once. */
+#define CAPACITY (1 << 20)
+#define PIECES (CAPACITY / ZEROS)
 
 struct pipe_store {
 	struct image_store store;
 	int fd;
 	bool allow_disguised;
+	/* the pipe takes pages of zeros without a copy */
+	bool takes_pages;
 	/* bytes that left */
 	uint64_t position;
 	/* what the end of the disk will be, for zeros before it */
@@ -72,6 +78,17 @@ remember(struct pipe_store *p, const unsigned char *bytes, size_t length)
 		p->tail[(p->position + i) % END] = bytes[i];
 }
 
+/* Whether a write that failed may succeed now. */
+static bool
+can_go_on(const struct pipe_store *p)
+{
+	struct pollfd fd = {.fd = p->fd, .events = POLLOUT};
+
+	if (errno == EAGAIN)
+		return poll(&fd, 1, -1) > 0 || errno == EINTR;
+	return errno == EINTR;
+}
+
 /* Send bytes that were judged. */
 static int
 send_bytes(struct pipe_store *p, const unsigned char *bytes, size_t length,
@@ -80,12 +97,7 @@ send_bytes(struct pipe_store *p, const unsigned char *bytes, size_t length,
 	remember(p, bytes, length);
 	while (length) {
 		ssize_t n = write(p->fd, bytes, length);
-		if (n < 0 && errno == EAGAIN) {
-			struct pollfd fd = {.fd = p->fd, .events = POLLOUT};
-			poll(&fd, 1, -1);
-			continue;
-		}
-		if (n < 0 && errno == EINTR)
+		if (n < 0 && can_go_on(p))
 			continue;
 		if (n <= 0)
 			return write_failed(p, n < 0 ? errno : ENOSPC, err);
@@ -96,12 +108,38 @@ send_bytes(struct pipe_store *p, const unsigned char *bytes, size_t length,
 	return 0;
 }
 
+/* Static, since a reader may have the pages after this process ends. */
+static const unsigned char zeros[ZEROS] __attribute__((aligned(ZEROS)));
+
+/* Send the same pages again and again. vmsplice() copies nothing. */
+static void
+send_pages(struct pipe_store *p, uint64_t end)
+{
+	struct iovec pages[PIECES];
+
+	for (int i = 0; i < PIECES; i++)
+		pages[i] = (struct iovec){(void *)(uintptr_t)zeros, ZEROS};
+	while (p->takes_pages && end - p->position >= CAPACITY) {
+		ssize_t n = vmsplice(p->fd, pages, PIECES, 0);
+		if (n < 0 && can_go_on(p))
+			continue;
+		/* Not a pipe, or not allowed: write() tells errors. */
+		p->takes_pages = n > 0;
+		for (; n > 0; n -= ZEROS) {
+			size_t length = n < ZEROS ? (size_t)n : ZEROS;
+			remember(p, zeros, length);
+			p->position += length;
+		}
+	}
+}
+
 static int
 send_zeros(struct pipe_store *p, uint64_t end, struct image_error *err)
 {
-	static const unsigned char zeros[ZEROS];
 	int rc = 0;
 
+	if (p->position < end)
+		send_pages(p, end);
 	while (rc == 0 && p->position < end) {
 		uint64_t left = end - p->position;
 		rc = send_bytes(
@@ -239,6 +277,7 @@ image_store_open_stdout(const struct image_store_how *how,
 	p->store.zeros = true;
 	p->store.size = IMAGE_SIZE_UNKNOWN;
 	p->fd = fd;
+	p->takes_pages = fcntl(fd, F_SETPIPE_SZ, CAPACITY) > 0;
 	p->allow_disguised = how->allow_disguised;
 	*out = &p->store;
 	return 0;

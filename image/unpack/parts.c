@@ -21,6 +21,7 @@ struct slot {
 	enum slot_state state;
 	/* of parts.list */
 	size_t part;
+	/* threads that read the bytes or wait for them */
 	unsigned readers;
 	/* the time of the last use */
 	uint64_t used;
@@ -108,22 +109,30 @@ find(struct unpacked *u, size_t part)
 	return NULL;
 }
 
-/* Returns a slot that may be used again, of parts below `below`, or NULL. */
+/*
+ * Returns a slot for another part, or NULL. The first choice is the part below
+ * `part` that was used longest ago. `needed`: a later part may be given up.
+ * Then the last one is, because it is read last.
+ */
 static struct slot *
-find_free(struct unpacked *u, size_t below)
+find_free(struct unpacked *u, size_t part, bool needed)
 {
-	struct slot *best = NULL;
+	struct slot *below = NULL, *above = NULL;
 
 	for (size_t i = 0; i < u->n_slots; i++) {
 		struct slot *slot = &u->slots[i];
+		if (slot->state == BUSY || slot->readers)
+			continue;
 		if (slot->state == EMPTY)
 			return slot;
-		if (slot->state == READY && slot->readers == 0 &&
-			slot->part < below &&
-			(!best || slot->used < best->used))
-			best = slot;
+		if (slot->part > part) {
+			if (!above || slot->part > above->part)
+				above = slot;
+		} else if (!below || slot->used < below->used) {
+			below = slot;
+		}
 	}
-	return best;
+	return below || !needed ? below : above;
 }
 
 /* Called with the lock, which is free while the part is unpacked. */
@@ -165,11 +174,27 @@ help(struct unpacked *u, size_t part)
 		i++) {
 		if (u->known[i] || find(u, i))
 			continue;
-		struct slot *slot = find_free(u, part);
+		struct slot *slot = find_free(u, part, false);
 		if (slot)
 			fill(u, slot, i, &ignored);
 		return slot;
 	}
+	return false;
+}
+
+/* Wait for a part that another thread unpacks. Returns false if that failed. */
+static bool
+wait_for(struct unpacked *u, struct slot *slot)
+{
+	size_t part = slot->part;
+
+	slot->readers++;
+	while (slot->state == BUSY)
+		if (!help(u, part))
+			pthread_cond_wait(&u->changed, &u->lock);
+	if (slot->state == READY)
+		return true;
+	slot->readers--;
 	return false;
 }
 
@@ -185,11 +210,11 @@ get(struct unpacked *u, size_t part, int *rc, struct image_error *err)
 			return slot;
 		}
 		if (slot) {
-			if (!help(u, part))
-				pthread_cond_wait(&u->changed, &u->lock);
+			if (wait_for(u, slot))
+				return slot;
 			continue;
 		}
-		slot = find_free(u, SIZE_MAX);
+		slot = find_free(u, part, true);
 		if (!slot) {
 			pthread_cond_wait(&u->changed, &u->lock);
 			continue;
@@ -349,6 +374,7 @@ image_parts_open(struct image_store *packed, const struct image_parts *parts,
 	u->packed = packed;
 	u->parts = *parts;
 	u->longest = (size_t)longest(parts);
+	u->store.part = u->longest;
 	u->n_slots = (size_t)n;
 	pthread_mutex_init(&u->lock, NULL);
 	pthread_cond_init(&u->changed, NULL);

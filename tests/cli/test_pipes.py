@@ -377,7 +377,7 @@ def test_a_raw_image_goes_to_stdout(hone, disk, tmp_path):
         data = source.read_bytes()
         assert run_piped(lambda *args, **kwargs: to_stdout(
             hone, *args, **kwargs), data, "-") == expected
-    for size in 0, 1, 511, 513, MIB, MIB + 1:
+    for size in 0, 1, 511, 513, MIB, MIB + 1, 5 * MIB + 7:
         part = tmp_path / "part.raw"
         part.write_bytes(bytes(size))
         assert to_stdout(hone, part) == bytes(size)
@@ -413,13 +413,15 @@ def test_what_stdout_cannot_take_is_refused(hone, disk):
                            b"pipe or a file\n")
 
 
-def test_a_reader_that_stops_is_one_sentence(hone, disk):
+def test_a_reader_that_stops_is_one_sentence(hone, disk, tmp_path):
     """Whatever the command reads."""
-    for source in "file", "pipe":
+    zeros = tmp_path / "zeros.raw"
+    zeros.write_bytes(bytes(2 * MIB))
+    for source in disk, zeros, "pipe":
         read, write = os.pipe()
         os.close(read)
-        if source == "file":
-            done = hone.run("convert", disk, "-", stdout=write)
+        if source != "pipe":
+            done = hone.run("convert", source, "-", stdout=write)
         else:
             done = run_piped(hone.run, disk.read_bytes(), "convert", "-", "-",
                              stdout=write)
@@ -452,6 +454,10 @@ def test_a_disguised_disk_does_not_reach_stdout(hone, tmp_path):
         disk.write_bytes(tail)
         done = hone.run("convert", disk, "-")
         assert done.returncode == 1 and done.stdout == b"", done
+    # The signature is not at the end, which is zero.
+    data = tail + bytes(2 * MIB)
+    done = run_piped(hone.run, data, "convert", "-q", "-f", "raw", "-", "-")
+    assert (done.returncode, done.stdout) == (0, data), done
 
 
 def test_an_empty_pipe_is_refused(hone, tmp_path):

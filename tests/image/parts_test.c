@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <lzma.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -266,6 +267,169 @@ TEST_WITH(parts_are_unpacked_once, pack_all, NULL)
 	assert_true(atomic_load(&c.read) - before <
 		    packed_length + BLOCKS * LZMA_BLOCK_HEADER_SIZE_MAX);
 	image_store_close(store);
+}
+
+/* Returns the packed bytes that the read of one byte of a part takes. */
+static size_t
+cost_of(struct counting *c, struct image_store *store, size_t part)
+{
+	size_t before = atomic_load(&c->read);
+	unsigned char byte;
+	struct image_error err;
+
+	assert_int_equal(
+		image_store_read(store, part * BLOCK, &byte, 1, &err), 0);
+	assert_int_equal(byte, content[part * BLOCK]);
+	return atomic_load(&c->read) - before;
+}
+
+TEST_WITH(the_last_of_the_later_parts_is_given_up, pack_all, NULL)
+{
+	struct counting c;
+	struct image_error err;
+
+	count_reads(&c);
+	struct image_store *store = open_parts(&c, 3, &err);
+	assert_non_null(store);
+	for (size_t part = 3; part < 6; part++)
+		assert_true(cost_of(&c, store, part) > 0);
+	assert_true(cost_of(&c, store, 2) > 0);
+	assert_int_equal(cost_of(&c, store, 3), 0);
+	assert_int_equal(cost_of(&c, store, 4), 0);
+	/* Below, it is the part that was used longest ago. */
+	assert_true(cost_of(&c, store, 5) > 0);
+	assert_int_equal(cost_of(&c, store, 3), 0);
+	assert_int_equal(cost_of(&c, store, 4), 0);
+	assert_true(cost_of(&c, store, 2) > 0);
+	image_store_close(store);
+}
+
+/* Two threads, and a gate in front of the packed bytes of the first two parts.
+ */
+struct gated {
+	struct counting counting;
+	struct image_store *store;
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	size_t second; /* the offset of the second part */
+	int arrived;   /* parts whose unpacking has begun */
+	int open;      /* parts that may be unpacked */
+	bool read;     /* one thread has read the first part */
+	_Atomic unsigned errors;
+};
+
+static int
+gated_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
+	struct image_error *err)
+{
+	struct gated *g = (struct gated *)store;
+	int part = offset < g->second ? 1 : 2;
+
+	pthread_mutex_lock(&g->lock);
+	if (g->arrived < part)
+		g->arrived = part;
+	pthread_cond_broadcast(&g->changed);
+	while (g->open < part)
+		pthread_cond_wait(&g->changed, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+	return counting_read(store, offset, buf, length, err);
+}
+
+static void
+read_part(struct gated *g, size_t part)
+{
+	static const size_t length = 100;
+	unsigned char buf[100];
+	struct image_error err;
+
+	EXPECT(image_store_read(g->store, part * BLOCK, buf, length, &err) == 0,
+		g);
+	EXPECT(memcmp(buf, content + part * BLOCK, length) == 0, g);
+}
+
+static void *
+read_three(void *arg)
+{
+	struct gated *g = arg;
+
+	read_part(g, 0);
+	pthread_mutex_lock(&g->lock);
+	g->read = true;
+	pthread_cond_broadcast(&g->changed);
+	pthread_mutex_unlock(&g->lock);
+	read_part(g, 2);
+	return NULL;
+}
+
+static void *
+read_one(void *arg)
+{
+	read_part(arg, 0);
+	return NULL;
+}
+
+static void
+wait_until_arrived(struct gated *g, int part)
+{
+	pthread_mutex_lock(&g->lock);
+	while (g->arrived < part)
+		pthread_cond_wait(&g->changed, &g->lock);
+	pthread_mutex_unlock(&g->lock);
+}
+
+static void
+open_gate(struct gated *g, int parts)
+{
+	pthread_mutex_lock(&g->lock);
+	g->open = parts;
+	pthread_cond_broadcast(&g->changed);
+	pthread_mutex_unlock(&g->lock);
+}
+
+/*
+ * One thread unpacks part 0. The other one waits for it, and unpacks part 1
+ * meanwhile. Then the first one needs a slot: it must not be that of part 0.
+ */
+TEST_WITH(a_part_that_a_thread_waits_for_is_kept, pack_all, NULL)
+{
+	struct gated g = {.lock = PTHREAD_MUTEX_INITIALIZER,
+		.changed = PTHREAD_COND_INITIALIZER,
+		.open = 3};
+	struct image_error err;
+	pthread_t threads[2];
+	struct image_parts parts;
+
+	count_reads(&g.counting);
+	g.counting.ops.read = gated_read;
+	g.second = SIZE_MAX;
+	assert_int_equal(
+		image_parts_of_xz(&g.counting.base.store, &parts, &err), 0);
+	g.second = (size_t)parts.list[1].from;
+	free(parts.list);
+	g.store = open_parts(&g.counting, 2, &err);
+	assert_non_null(g.store);
+	size_t before = atomic_load(&g.counting.read);
+	g.arrived = g.open = 0;
+	assert_int_equal(pthread_create(&threads[0], NULL, read_three, &g), 0);
+	wait_until_arrived(&g, 1);
+	assert_int_equal(pthread_create(&threads[1], NULL, read_one, &g), 0);
+	wait_until_arrived(&g, 2);
+	open_gate(&g, 1);
+	pthread_mutex_lock(&g.lock);
+	while (!g.read)
+		pthread_cond_wait(&g.changed, &g.lock);
+	pthread_mutex_unlock(&g.lock);
+	/* The first thread now asks for a slot. */
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	open_gate(&g, 2);
+	for (int i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	assert_int_equal(g.errors, 0);
+	/* Three parts of twelve were unpacked, each of them once. */
+	assert_true(atomic_load(&g.counting.read) - before <
+		    packed_length * 7 / 24);
+	image_store_close(g.store);
 }
 
 TEST_WITH(a_look_at_a_few_bytes_unpacks_one_part, pack_all, NULL)
