@@ -5,7 +5,8 @@
 #
 # phpext.sh build SOURCE WORK PHP-CONFIG [CONFIGURE-OPTION...]
 #     copy SOURCE to WORK and build WORK/modules/hone.so there; a php.ini may
-#     name that of an earlier build, which stays until the new one is complete
+#     name that of an earlier build, which stays until the new one is complete;
+#     the variable EXTRA_CFLAGS has options for the compiler alone, not for configure
 # phpext.sh test WORK PHP-CONFIG JUNIT [RUN-TESTS-ARGUMENT...]
 #     run .phpt files (WORK/tests unless named) with that module, results in
 #     JUNIT
@@ -33,7 +34,7 @@ build() {
     cd "$work"
     "$(sibling "$config" phpize)"
     ./configure --with-php-config="$config" "$@"
-    make -j "$jobs" hone.la
+    make -j "$jobs" EXTRA_CFLAGS="${EXTRA_CFLAGS:-}" hone.la
     # By rename, unlike "make": processes have the old file mapped.
     cp .libs/hone.so modules/hone.so.new
     mv modules/hone.so.new modules/hone.so
