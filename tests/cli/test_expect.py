@@ -238,6 +238,11 @@ def test_the_bytes_of_a_pipe_have_a_digest(hone, image, source, out):
             hone, *words, f"sha256:{wrong(right)}", "-", out / "d",
             stdin=cat.stdout)
     assert not os.listdir(out)
+    with subprocess.Popen(["cat", source], stdout=subprocess.PIPE) as cat:
+        assert refused(hone, "convert", "--expect-content", "sha256:" +
+                       "0" * 64, "-", out / "d", stdin=cat.stdout).startswith(
+                           "hone: stdin: the content is refused: ")
+    assert not os.listdir(out)
     assert "has no file name" in hone.fails(
         "digest", "--expect", f"@{source}", "-")
 

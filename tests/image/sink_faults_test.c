@@ -202,8 +202,9 @@ TEST(every_failing_write_is_reported)
 			rc = use_sink(&store, &shapes[i]);
 			close(fd);
 			assert_true(rc == 0 || rc == -ENOSPC || rc == -EFBIG);
-			if (rc < 0)
-				assert_int_equal(store.calls, failed);
+			/* the last run has fewer calls */
+			assert_true(
+				store.calls == (rc < 0 ? failed : failed - 1));
 		} while (rc < 0);
 		assert_true(failed > 5);
 	}

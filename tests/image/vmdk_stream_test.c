@@ -13,10 +13,13 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Three grain tables of 32 MiB; the second has no grains. */
+/* Grain tables of 32 MiB; the second has no grains. Most have few, so that
+ * tables are put in line while grains are written. */
+#define FEW "ab------------------------------"
+#define MANY FEW FEW FEW FEW FEW FEW FEW FEW
 #define MAP                                                                    \
 	"ab-rz-0cabcdeabcdeabcde-----abcd"                                     \
-	"--------------------------------"                                     \
+	"--------------------------------" MANY MANY MANY                      \
 	"-abcdeabcdeabcdeab-r0zc"
 #define SIZE ((sizeof(MAP) - 1) * MIB - 1000)
 
