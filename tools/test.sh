@@ -23,7 +23,7 @@ stage_limit=${HONE_STAGE_LIMIT:-1800}
 test_stages='gcc-build gcc asan tsan aarch64 sve128 headers consume exports
     model-code php82-build php82 counts docs-build docs model cli image'
 all_stages='spin bench sve256 sve512 s390x riscv64 rv64 rvv128
-    rvv256 mutants dpdk php82-setup
+    rvv256 mutants dpdk-build dpdk php82-setup
     php82-opcache php82-valgrind php82-cache php82-server php82-args
     php82-values php84-build php84 php84-opcache php84-args php85-build
     php85 php86-build php86 php86-opcache php86-args
