@@ -3,6 +3,8 @@
 import json
 import pathlib
 
+import furo
+
 HERE = pathlib.Path(__file__).resolve().parent
 made = json.loads((HERE / "made.json").read_text(encoding="utf-8"))
 
@@ -30,7 +32,11 @@ suppress_warnings = ["myst.header"]
 
 html_theme = "furo"
 html_title = f"Hone {release}"
-html_theme_options = {"top_of_page_button": None}
+# Of another name since the Furo of Debian 13.
+options = pathlib.Path(furo.__file__).with_name("theme") / "furo" / "theme.conf"
+html_theme_options = ({"top_of_page_buttons": []}
+                      if "top_of_page_buttons" in options.read_text()
+                      else {"top_of_page_button": None})
 html_css_files = ["hone.css"]
 pygments_dark_style = "github-dark"
 # A click copies the commands, neither their prompts nor what they print.
