@@ -26,9 +26,9 @@ chroot_of() {
         opcache=${php_opcache#*zend_extension=opcache}
         ;;
     esac
-    chroot=$root/build/sysroot/$suite
-    # Beside 8.5: a mirror may have only one of the two.
-    [ "$1" != 8.6 ] || chroot=$chroot-8.6
+    base=$root/build/sysroot/$suite
+    # Beside each other: a mirror may have only one of 8.5 and 8.6.
+    chroot=$base${later:+-$1}
     complete=$packages${later:+,$later}
 }
 
@@ -57,8 +57,9 @@ debian_mirror() {
         echo http://deb.debian.org/debian
 }
 
+# chroot_complete [CHROOT PACKAGES]
 chroot_complete() {
-    [ "$(cat "$chroot/complete" 2>/dev/null)" = "$complete" ]
+    [ "$(cat "${1:-$chroot}/complete" 2>/dev/null)" = "${2:-$complete}" ]
 }
 
 # The reason why there can be no chroot; nothing if there is one or may be one.
@@ -105,6 +106,21 @@ chroot_later() {
         chroot_failed "$?" apt-get "$chroot/later.log"
 }
 
+# chroot_base VERSION: what the chroots of 8.5 and 8.6 begin with is made once.
+chroot_base() {
+    chroot=$base
+    if ! chroot_complete "$base" "$packages"; then
+        chroot_unmount
+        rm -rf --one-file-system "$base"
+        mkdir -p "$base"
+        bootstrap "$suite" "$base" "$(debian_mirror)"
+        echo "$packages" >"$base/complete"
+    fi
+    chroot_of "$1"
+    cp -a --one-file-system "$base/." "$chroot"
+    rm "$chroot/complete"
+}
+
 # chroot_make VERSION: about 75 s and up to 1 GB, once; build/sysroot keeps it.
 chroot_make() {
     chroot_of "$1"
@@ -121,9 +137,12 @@ chroot_make() {
 trixie/usr/share/keyrings/ubuntu-archive-keyring.gpg" \
             noble "$chroot" "$ubuntu_mirror" gutsy
         ;;
+    sid)
+        chroot_base "$1"
+        chroot_later
+        ;;
     *) bootstrap "$suite" "$chroot" "$(debian_mirror)" ;;
     esac
-    [ -z "$later" ] || chroot_later
     rm -rf "$chroot"/var/cache/apt/archives/*.deb "$chroot"/usr/share/doc
     echo "$complete" >"$chroot/complete"
 }
