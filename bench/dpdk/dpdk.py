@@ -70,6 +70,8 @@ def perf(options):
     """Placement -> case -> the rates of both, and the ratios."""
     found = {}
     for place, cpus in placements():
+        if options.place not in place:
+            continue
         cases = found[place] = {}
         for turn in range(options.repeat):
             print(f"DPDK's test, {place}, {turn + 1} of {options.repeat}",
@@ -145,6 +147,9 @@ def main():
                         help="runs of DPDK's test with each driver")
     parser.add_argument("--shorter", type=int, default=50,
                         help="each case of DPDK's test takes 5 s / SHORTER")
+    parser.add_argument("--place", default="",
+                        help="'two' or 'one': the lcores of DPDK's test only "
+                        "on as many CPUs. On one, ring_mp_mc takes far longer")
     options = parser.parse_args()
     result = {"machine": report.machine(), "command": report.command(sys.argv),
               "parts": {"mempool": loops(options)}, "perf": perf(options)}
