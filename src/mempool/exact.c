@@ -80,12 +80,13 @@ exchanges(struct hone_cache *c)
 		if (other == c)
 			continue;
 		(void)shown_by(other);
-		/* Relaxed: the acquire in shown_by() shows the exchanges of
-		 * the call that it waited for. */
+		/* Acquire: pairs with the release in hone_mempool_add(). If
+		 * this counts an exchange of a call that is under way, the
+		 * search sees IN_CALL or later. */
 		sum += atomic_load_explicit(
-			&other->refills, memory_order_relaxed);
+			&other->refills, memory_order_acquire);
 		sum += atomic_load_explicit(
-			&other->flushes, memory_order_relaxed);
+			&other->flushes, memory_order_acquire);
 	}
 	return sum;
 }
@@ -97,9 +98,7 @@ take_loaded(struct hone_cache *other)
 	for (;;) {
 		struct hone_mempool_magazine *m = shown_by(other);
 
-		/* The magazine's own count may not be read before it is taken.
-		 */
-		if (!m || HONE_DETAIL_LEN(other->view) == 0)
+		if (!m || m == HONE_MEMPOOL_NOTHING)
 			return NULL;
 		/*
 		 * Acquire: pairs with the release in hone_mempool_leave(),
@@ -130,11 +129,7 @@ hone_mempool_seize(struct hone_cache *c)
 				hone_mempool_cache_at(pool, i);
 
 			m = other == c ? NULL : take_loaded(other);
-			/* Empty: the owner got the last object in a call after
-			 * its length was read. */
-			if (m && m->count == 0)
-				hone_mempool_push(c, m);
-			else if (m)
+			if (m)
 				return m;
 		}
 		m = hone_mempool_take_full(c);

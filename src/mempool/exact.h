@@ -22,6 +22,8 @@
 
 /* Shown during a call of the owner. */
 #define HONE_MEMPOOL_IN_CALL ((struct hone_mempool_magazine *)1)
+/* Shown instead of a loaded magazine that is empty. */
+#define HONE_MEMPOOL_NOTHING ((struct hone_mempool_magazine *)2)
 
 /* The owner lost its loaded magazine, or opens its cache: loads another one. */
 void hone_mempool_load_new(struct hone_cache *c);
@@ -34,11 +36,18 @@ size_t hone_mempool_take_all(struct hone_cache *c, void **objs, size_t n);
  * none; the mutex is held. */
 struct hone_mempool_magazine *hone_mempool_seize(struct hone_cache *c);
 
+/* What the owner shows between two calls. */
+static inline struct hone_mempool_magazine *
+hone_mempool_to_show(const struct hone_cache *c)
+{
+	return HONE_DETAIL_LEN(c->view) ? c->loaded : HONE_MEMPOOL_NOTHING;
+}
+
 /* Owner: begins a call. */
 static inline void
 hone_mempool_enter(struct hone_cache *c)
 {
-	struct hone_mempool_magazine *m = c->loaded;
+	struct hone_mempool_magazine *m = hone_mempool_to_show(c);
 
 	/*
 	 * Fails only if another cache took the magazine. Acquire: the owner is
@@ -58,7 +67,8 @@ hone_mempool_leave(struct hone_cache *c)
 	c->loaded->count = HONE_DETAIL_LEN(c->view);
 	/* Release: pairs with the acquire in shown_by() and take_loaded() of
 	 * exact.c. */
-	atomic_store_explicit(&c->shown, c->loaded, memory_order_release);
+	atomic_store_explicit(
+		&c->shown, hone_mempool_to_show(c), memory_order_release);
 }
 
 /* Any thread: the number of objects that a cache has loaded. */

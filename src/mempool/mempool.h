@@ -50,9 +50,9 @@ struct hone_cache {
 	struct hone_mempool_magazine *loaded;
 	/*
 	 * In an exact pool: the loaded magazine between calls, so that other
-	 * caches can take it; HONE_MEMPOOL_IN_CALL during a call of the owner;
-	 * NULL if the cache is closed or another took the magazine. See
-	 * exact.h.
+	 * caches can take it; HONE_MEMPOOL_NOTHING if it is empty;
+	 * HONE_MEMPOOL_IN_CALL during a call of the owner; NULL if the cache is
+	 * closed or another took the magazine. See exact.h.
 	 */
 	_Atomic(struct hone_mempool_magazine *) shown;
 	struct hone_mempool *pool;
@@ -62,8 +62,8 @@ struct hone_cache {
 	/* A list: its head has at least one object, the others are full. */
 	struct hone_mempool_magazine *reserve;
 	/*
-	 * Relaxed: the owner writes these counters, any thread reads them for
-	 * statistics, and they order nothing.
+	 * The owner writes these counters: see hone_mempool_add(). Any thread
+	 * reads them for statistics, relaxed.
 	 */
 	_Atomic size_t n_reserved;
 	_Atomic size_t refills;
@@ -198,13 +198,14 @@ hone_mempool_next(struct hone_mempool_magazine *m)
 	return (struct hone_mempool_magazine *)m->hidden[0];
 }
 
-/* Adds to a counter of a cache of the calling thread. */
+/* Adds to a counter of a cache of the calling thread. Release: pairs with the
+ * acquire in exchanges() of exact.c. */
 static inline void
 hone_mempool_add(_Atomic size_t *counter, size_t n)
 {
 	atomic_store_explicit(counter,
 		atomic_load_explicit(counter, memory_order_relaxed) + n,
-		memory_order_relaxed);
+		memory_order_release);
 }
 
 /*

@@ -265,6 +265,22 @@ TEST(a_magazine_that_moves_during_the_search_is_found)
 	destroyed(pool);
 }
 
+/*
+ * Between the two looks of a search at another cache, a call may begin there,
+ * take all for a bulk that is too large, give it back and end. So the length
+ * in the middle of a call does not count, only what the cache shows.
+ */
+TEST(the_length_in_a_call_does_not_count)
+{
+	struct three t;
+
+	load_others(&t, 0);
+	HONE_DETAIL_SET_LEN(((struct hone_cache *)t.a)->view, 0);
+	HONE_DETAIL_SET_LEN(((struct hone_cache *)t.b)->view, 0);
+	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	go_on(&t);
+}
+
 TEST(the_default_cache_size_assumes_sixteen_busy_caches)
 {
 	static const struct {

@@ -17,8 +17,9 @@ struct hone_detail_mempool_view {
 
 /*
  * The part of a cache that the inline functions see. If every call must be
- * checked (HONE_MEMPOOL_DEBUG, a sanitizer, valgrind), len and size are 0, and
- * each call takes the slow path.
+ * checked (HONE_MEMPOOL_DEBUG, a sanitizer, valgrind), or other caches may take
+ * the loaded magazine (HONE_MEMPOOL_EXACT), len and size are 0, and each call
+ * takes the slow path.
  */
 struct hone_mempool_cache {
 	struct hone_detail_mempool_view view;
