@@ -18,7 +18,8 @@
  * to an object that is in the pool, and each second put of an object. The
  * stride is then a multiple of 8, the unit of AddressSanitizer's state.
  * Valgrind reports the same, if the library was built where valgrind's headers
- * are installed.
+ * are installed. Neither does for a pool with HONE_MEMPOOL_SHARED, since each
+ * process has its own tool.
  *
  * Nothing else is asserted: other broken contracts are undefined in every
  * build.

@@ -98,6 +98,9 @@ struct hone_mempool {
 	bool watched;
 	/* Every call takes the slow path: the pool is watched or exact. */
 	bool slow;
+	/* Tools that are informed. Each process has its own, so those of a
+	 * shared pool are not. */
+	bool asan;
 	bool valgrind;
 	void (*on_fault)(int fault, void *object, void *arg);
 	void *on_fault_arg;

@@ -56,7 +56,7 @@ checksum(const unsigned char *p, size_t n)
 static bool
 own_checks(const struct hone_mempool *pool)
 {
-	return pool->debug && !HONE_MEMPOOL_ASAN && !pool->valgrind;
+	return pool->debug && !pool->asan && !pool->valgrind;
 }
 
 /* The bytes before an object; with index == capacity, those after the last. */
@@ -82,11 +82,18 @@ gap_is_whole(struct hone_mempool *pool, size_t index)
 	return n == 0;
 }
 
+static void
+poison(const struct hone_mempool *pool, void *addr, size_t size)
+{
+	if (pool->asan)
+		ASAN_POISON_MEMORY_REGION(addr, size);
+}
+
 /* Informs the tools of an object that is put. */
 static void
 forbid(struct hone_mempool *pool, void *object)
 {
-	ASAN_POISON_MEMORY_REGION(object, pool->object_size);
+	poison(pool, object, pool->object_size);
 	if (pool->valgrind)
 		VALGRIND_MEMPOOL_FREE(pool, object);
 }
@@ -119,7 +126,7 @@ seal_gaps(struct hone_mempool *pool)
 		unsigned char *p = gap(pool, i, &n);
 
 		memset(p, COOKIE, n);
-		ASAN_POISON_MEMORY_REGION(p, n);
+		poison(pool, p, n);
 		if (pool->valgrind)
 			VALGRIND_MAKE_MEM_NOACCESS(p, n);
 	}
@@ -128,18 +135,18 @@ seal_gaps(struct hone_mempool *pool)
 void
 hone_mempool_watch_begin(struct hone_mempool *pool)
 {
-	pool->valgrind = RUNNING_ON_VALGRIND != 0;
+	pool->asan = HONE_MEMPOOL_ASAN && !pool->shared;
+	pool->valgrind = RUNNING_ON_VALGRIND != 0 && !pool->shared;
 	/* The memory of foreign objects is their owner's. */
-	pool->watched =
-		pool->debug ||
-		(!pool->foreign && (HONE_MEMPOOL_ASAN || pool->valgrind));
+	pool->watched = pool->debug ||
+			(!pool->foreign && (pool->asan || pool->valgrind));
 	if (!pool->watched || pool->foreign)
 		return;
 	seal_gaps(pool);
 	for (size_t i = 0; i < pool->capacity; i++)
 		sum_up(pool, i);
 	/* Includes the padding, which nobody may access. */
-	ASAN_POISON_MEMORY_REGION(pool->objects, pool->stride * pool->capacity);
+	poison(pool, pool->objects, pool->stride * pool->capacity);
 	if (pool->valgrind) {
 		VALGRIND_CREATE_MEMPOOL(pool, 0, 0);
 		VALGRIND_MAKE_MEM_NOACCESS(
@@ -255,7 +262,7 @@ hone_mempool_watch_put(struct hone_mempool *pool, void *object)
 	sum_up(pool, index);
 	/* AddressSanitizer reports a read of a poisoned object, but not a
 	 * second poisoning; valgrind reports both. */
-	if (HONE_MEMPOOL_ASAN)
+	if (pool->asan)
 		(void)*(volatile const char *)object;
 	forbid(pool, object);
 	return true;

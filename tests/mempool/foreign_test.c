@@ -386,6 +386,33 @@ TEST(processes_share_a_pool)
 	processes_share(foreign(N, 7, HONE_MEMPOOL_DEBUG));
 }
 
+/* Tools, which know of one process, must not report this. */
+TEST(an_object_that_another_process_got_may_be_used)
+{
+	struct hone_mempool_attr attr = attributes(1, 1, 2);
+	struct hone_mempool *pool = shared_pool(&attr);
+	struct hone_mempool_cache *c = opened(pool);
+	char *object = hone_mempool_get(c);
+	pid_t pid;
+
+	assert_non_null(object);
+	hone_mempool_put(c, object);
+	hone_mempool_cache_close(c);
+	pid = fork();
+	if (pid == 0) {
+		c = opened(pool);
+		object = hone_mempool_get(c);
+		hone_mempool_cache_close(c);
+		_exit(object == NULL);
+	}
+	exits_with_0(pid);
+	*object = 1;
+	c = opened(pool);
+	hone_mempool_put(c, object);
+	hone_mempool_cache_close(c);
+	unshared(pool, &attr);
+}
+
 TEST(a_process_that_dies_with_the_mutex_stops_nobody)
 {
 	struct hone_mempool_attr attr = foreign(N, 7, HONE_MEMPOOL_EXACT);
