@@ -23,6 +23,7 @@ struct driver {
 	struct hone_mempool *pool;
 	pthread_mutex_t mutex;
 	struct hone_mempool_cache *common;
+	/* NULL before the first call; common if no cache was left then */
 	struct hone_mempool_cache *caches[RTE_MAX_LCORE];
 };
 
@@ -111,7 +112,8 @@ hone_free(struct rte_mempool *mp)
 	if (!d)
 		return;
 	for (unsigned i = 0; i < RTE_MAX_LCORE; i++)
-		hone_mempool_cache_close(d->caches[i]);
+		if (d->caches[i] != d->common)
+			hone_mempool_cache_close(d->caches[i]);
 	hone_mempool_cache_close(d->common);
 	/* -EBUSY if a process died in a call: the memory goes all the same. */
 	(void)hone_mempool_destroy(d->pool);
@@ -121,7 +123,8 @@ hone_free(struct rte_mempool *mp)
 
 /*
  * Returns the cache of the calling lcore; NULL if it has none. Only the thread
- * with this number uses the entry.
+ * with this number uses the entry. No cache is closed before the pool ends, so
+ * an lcore that got none does not try again: a try takes the mutex of the pool.
  */
 static struct hone_mempool_cache *
 own_cache(struct driver *d)
@@ -132,6 +135,8 @@ own_cache(struct driver *d)
 		return NULL;
 	if (unlikely(!d->caches[lcore]) &&
 		hone_mempool_cache_open(d->pool, &d->caches[lcore]) != 0)
+		d->caches[lcore] = d->common;
+	if (unlikely(d->caches[lcore] == d->common))
 		return NULL;
 	return d->caches[lcore];
 }
