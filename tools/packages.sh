@@ -137,7 +137,8 @@ packages_lint() {
 # user_chroot: a copy of the bare chroot, with the packages in a folder.
 user_chroot() {
     remove_chroot "$user"
-    cp -a "$bare" "$user"
+    # Without a /proc that a killed command has left mounted there.
+    cp -a --one-file-system "$bare" "$user"
     mkdir "$user/packages"
     cp "$built"/*.deb "$user/packages"
     chroot=$user
