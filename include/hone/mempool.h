@@ -59,8 +59,10 @@ enum hone_mempool_flag {
 	 * constructor, node, or flag for the memory of objects may be set */
 	HONE_MEMPOOL_FOREIGN = 16,
 	/** A get also finds what other caches have loaded: it fails only if the
-	 * pool, without reserves, has too few objects. Then it may wait for
-	 * calls of other threads that are under way, for about 1 s at most.
+	 * pool, without reserves, has too few objects. A get that finds too few
+	 * elsewhere takes a mutex, and waits for calls of other threads that
+	 * are under way; if a thread died in its call, for 1 to 2 s, once. So
+	 * threads that get from an empty pool again and again delay each other.
 	 * Each get and put is a call of the library with one more atomic
 	 * instruction */
 	HONE_MEMPOOL_EXACT = 32,
@@ -133,9 +135,11 @@ HONE_API void hone_mempool_attr_init(struct hone_mempool_attr *attr);
  *
  * Memory of the caller must be aligned as the objects, and to at least 64
  * bytes; with HONE_MEMPOOL_SHARED, to at least 4096. Only with this flag does
- * the result include bookkeeping, about 4 KiB for each cache_size objects and
- * 24 KiB for each cache. Otherwise the pool allocates its bookkeeping itself,
- * and objects that are foreign need 0 bytes. Since 0.1.
+ * the result include bookkeeping: a magazine of at most 4 KiB for each
+ * cache_size objects, and for each cache four magazines, 4 KiB, and 16 to 32
+ * bytes for each magazine of the pool. hone_mempool_create() writes to all of
+ * it. Otherwise the pool allocates its bookkeeping itself, and objects that are
+ * foreign need 0 bytes. Since 0.1.
  */
 HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
 

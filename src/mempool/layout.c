@@ -203,9 +203,14 @@ lay_out_memory(struct hone_mempool_layout *layout,
 	if (attr->flags & HONE_MEMPOOL_SHARED &&
 		!round_up(layout->size, layout->alignment, &layout->objects))
 		return false;
-	return !__builtin_add_overflow(layout->objects, layout->objects_size,
-		       &layout->memory_size) &&
-	       layout->memory_size <= SIZE_MAX / 2;
+	if (__builtin_add_overflow(layout->objects, layout->objects_size,
+		    &layout->memory_size) ||
+		layout->memory_size > SIZE_MAX / 2)
+		return false;
+	/* A multiple of the alignment that the memory must have. */
+	return !(attr->flags & HONE_MEMPOOL_SHARED) ||
+	       round_up(layout->memory_size, HONE_MEMPOOL_PAGE,
+		       &layout->memory_size);
 }
 
 int

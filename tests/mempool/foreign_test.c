@@ -312,6 +312,7 @@ shared_pool(struct hone_mempool_attr *attr)
 	attr->flags |= HONE_MEMPOOL_SHARED;
 	size = hone_mempool_memory_size(attr);
 	assert_true(size > 0);
+	assert_int_equal(size % HONE_MEMPOOL_PAGE, 0);
 	attr->memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_ptr_not_equal(attr->memory, MAP_FAILED);
