@@ -277,7 +277,9 @@ image_store_open_stdout(const struct image_store_how *how,
 	p->store.zeros = true;
 	p->store.size = IMAGE_SIZE_UNKNOWN;
 	p->fd = fd;
-	p->takes_pages = fcntl(fd, F_SETPIPE_SZ, CAPACITY) > 0;
+	/* A pipe that is larger already stays so. */
+	p->takes_pages = fcntl(fd, F_GETPIPE_SZ) >= CAPACITY ||
+			 fcntl(fd, F_SETPIPE_SZ, CAPACITY) > 0;
 	p->allow_disguised = how->allow_disguised;
 	*out = &p->store;
 	return 0;

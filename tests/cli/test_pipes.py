@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Images that come through a pipe."""
+import fcntl
 import hashlib
 import json
 import os
@@ -47,6 +48,12 @@ def feed(fd, data):
             file.write(data)
     except BrokenPipeError:
         pass
+
+
+def read_all(fd):
+    with open(fd, "rb") as file:
+        while file.read(MIB):
+            pass
 
 
 def run_piped(method, data, *args, **kwargs):
@@ -395,6 +402,25 @@ def test_the_report_of_stdout_is_on_stderr(hone, disk):
     done = run_piped(hone.run, data, "convert", "--json", "-", "-")
     assert done.stdout == data
     assert json.loads(done.stderr)["virtual_size"] == len(data)
+
+
+@pytest.mark.parametrize("before, after", [(4096, MIB), (4 * MIB, 4 * MIB)])
+def test_a_pipe_on_stdout_has_room_for_a_mib_at_least(hone, disk, before,
+                                                      after):
+    read, write = os.pipe()
+    try:
+        fcntl.fcntl(write, fcntl.F_SETPIPE_SZ, before)
+    except PermissionError:
+        os.close(read)
+        os.close(write)
+        pytest.skip("a pipe of more than 1 MiB takes a privilege")
+    reader = threading.Thread(target=read_all, args=(read,))
+    reader.start()
+    hone.ok("convert", "-q", disk, "-", stdout=write)
+    capacity = fcntl.fcntl(write, fcntl.F_GETPIPE_SZ)
+    os.close(write)
+    reader.join()
+    assert capacity == after
 
 
 def test_what_stdout_cannot_take_is_refused(hone, disk):
