@@ -70,7 +70,9 @@ enum hone_mempool_flag {
 	 * this memory at the same address may use the pool at the same time,
 	 * each through caches of its own. They find the pool at its address.
 	 * Not with hone_mempool_thread_cache() and hone_mempool_after_fork().
-	 * on_fault must have the same address in all of them */
+	 * on_fault must have the same address in all of them. If a process
+	 * dies, its caches stay open. What it has got is out for ever, and so
+	 * are up to two magazines of each call that was under way */
 	HONE_MEMPOOL_SHARED = 64
 };
 

@@ -171,8 +171,8 @@ hone_mempool_object(struct hone_mempool *pool, size_t index)
 /* Returns the index of an object; capacity if it is no object of the pool. */
 size_t hone_mempool_index(struct hone_mempool *pool, const void *object);
 
-/* The mutex may be that of a process which died: then the pool is as this
- * process left it, and at most what it closed is lost. */
+/* The mutex may be that of a process which died: then the pool is usable, and
+ * what that process had taken from it in its call is lost. */
 static inline void
 hone_mempool_lock(struct hone_mempool *pool)
 {
