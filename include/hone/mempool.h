@@ -155,6 +155,8 @@ HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
  *          huge pages are requested in memory of the caller, or flags do not
  *          go with other attributes;
  *          -ENOBUFS if memory_size is too small;
+ *          -ENOTSUP with HONE_MEMPOOL_SHARED if the kernel, or an emulator of
+ *          it, has no robust mutexes;
  *          -ENOMEM, or the error of mbind for the NUMA node.
  *
  * Since 0.1.

@@ -196,7 +196,7 @@ make_mutex(struct hone_mempool *pool)
 	if (!error)
 		error = pthread_mutex_init(&pool->mutex, &attr);
 	(void)pthread_mutexattr_destroy(&attr);
-	return error ? -ENOMEM : 0;
+	return error == ENOTSUP ? -ENOTSUP : error ? -ENOMEM : 0;
 }
 
 int
