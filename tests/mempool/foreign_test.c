@@ -314,6 +314,8 @@ there_are_robust_mutexes(void)
 
 	assert_int_equal(pthread_mutexattr_init(&attr), 0);
 	assert_int_equal(
+		pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED), 0);
+	assert_int_equal(
 		pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST), 0);
 	int error = pthread_mutex_init(&mutex, &attr);
 	if (error == 0)
