@@ -333,7 +333,10 @@ fill(struct http_transfer *t, const char *data, size_t length)
 	assert(slot);
 	memcpy(slot->data + skip, data, length);
 	t->at += length;
-	if (t->at % HTTP_BLOCK == 0 || t->at == t->end) {
+	if (t->at == t->end) {
+		/* Ready at the end of the answer, which may be too long. */
+		t->last = slot;
+	} else if (t->at % HTTP_BLOCK == 0) {
 		pthread_mutex_lock(&http->lock);
 		http_block_ready(http, slot);
 		pthread_mutex_unlock(&http->lock);
@@ -624,7 +627,12 @@ http_transfer_end(struct http_transfer *t, CURLcode result)
 		return true;
 	}
 	/* Of a whole file, `end` is that of the range before. */
-	if (!t->whole && t->at == t->end && t->verdict == HTTP_TAKE)
+	if (!t->whole && t->at == t->end && t->verdict == HTTP_TAKE) {
+		pthread_mutex_lock(&t->http->lock);
+		if (t->last)
+			http_block_ready(t->http, t->last);
+		pthread_mutex_unlock(&t->http->lock);
 		return true;
+	}
 	return end_lost(t, result);
 }
