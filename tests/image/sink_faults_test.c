@@ -157,28 +157,15 @@ use_sink(struct test_store *store, const struct shape *shape)
 	return rc;
 }
 
-/* One shape for each way through the code, with many tables. */
+/* qcow2 images with many tables. */
+#define SMALL_CLUSTERS                                                         \
+	.version = 3, .refcount_bits = 64, .cluster_size = 512, .size = 40 * MIB
+
+/* One shape for each way through the code. */
 static const struct shape shapes[] = {
-	{&image_format_qcow2,
-		{.version = 3,
-			.refcount_bits = 64,
-			.cluster_size = 512,
-			.size = 40 * MIB},
-		false},
-	{&image_format_qcow2,
-		{.version = 3,
-			.refcount_bits = 64,
-			.cluster_size = 512,
-			.size = 40 * MIB,
-			.compress = true},
-		false},
-	{&image_format_qcow2,
-		{.version = 3,
-			.refcount_bits = 64,
-			.cluster_size = 512,
-			.size = 40 * MIB,
-			.preallocate = true},
-		false},
+	{&image_format_qcow2, {SMALL_CLUSTERS}, false},
+	{&image_format_qcow2, {SMALL_CLUSTERS, .compress = true}, false},
+	{&image_format_qcow2, {SMALL_CLUSTERS, .preallocate = true}, false},
 	{&image_format_vmdk, {.size = 100 * MIB}, false},
 	{&image_format_vmdk, {.size = 100 * MIB, .unsized = true}, false},
 	{&image_format_vmdk, {.size = 100 * MIB}, true},
