@@ -220,6 +220,7 @@ image_check(const char *path, const struct image_open *how,
 	image_forward_spill(store, how->spill);
 	struct image_source *source = visit(store, how);
 	rc = image_check_store(store, how, &verdict, err);
+	/* Without a digest to expect, only the manifest refuses content. */
 	if (rc < 0 && err->refused) {
 		image_verdict_add(&verdict, "manifest", 1, "%s", err->text);
 		rc = 0;

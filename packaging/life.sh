@@ -40,22 +40,19 @@ version_is() {
     ldconfig -p | grep -F 'libhone.so.0 '
 }
 
-# php_modules PATTERN: whether PHP has such a module, or prints such a line.
-php_modules() {
-    "php$php" -m >modules 2>&1
-    grep -i -e "$1" modules
-}
-
-# PHP prints a warning if it finds no module for an ini file.
+# PHP prints a warning if it finds no module for an ini file. A PHP that fails
+# ends this script.
 php_has_hone() {
-    if php_modules warning; then
+    "php$php" -m >modules 2>&1
+    if grep -i warning modules; then
         return 1
     fi
-    php_modules '^hone$'
+    grep '^hone$' modules
 }
 
 php_has_no_hone() {
-    if php_modules 'warning\|hone'; then
+    "php$php" -m >modules 2>&1
+    if grep -i 'warning\|hone' modules; then
         return 1
     fi
 }
@@ -70,7 +67,7 @@ php_has_hone
 # shellcheck disable=SC2086 # names
 dpkg --purge $names
 paths >before
-if comm -13 bare before | grep "/\(lib\)\?hone"; then
+if comm -13 bare before | grep '/\(lib\|php[0-9.]*-\)\?hone'; then
     exit 1
 fi
 

@@ -129,7 +129,8 @@ struct http_transfer {
 	/* the next byte, and the end */
 	uint64_t at;
 	uint64_t end;
-	/* NULL until the last byte came */
+	/* the slot of the last byte, to be ready at the end of the answer; NULL
+	 * until the byte came */
 	struct http_slot *last;
 	/* of this request */
 	struct http_answer answer;
