@@ -5,15 +5,16 @@
 
 bench_convert() {
     need "$build_packages" libisal-dev e2fsprogs xfsprogs qemu-utils libnbd-bin \
-        strace util-linux
+        pigz strace util-linux
     must build build bench-convert gcc --buildtype=release
     python3 bench/convert/convert.py --hone "$root/build/bench-convert/cli/hone" \
         --dir build/bench-convert-images "$@"
 }
 
 bench_reach() {
-    need "$build_packages" e2fsprogs qemu-utils libnbd-bin nginx-light curl \
-        openssl xz-utils zstd util-linux
+    # qemu-block-extra: qemu-img reads http://.
+    need "$build_packages" e2fsprogs qemu-utils qemu-block-extra libnbd-bin \
+        nginx-light curl openssl xz-utils zstd util-linux
     must build build bench-convert gcc --buildtype=release
     python3 bench/convert/convert.py --reach \
         --hone "$root/build/bench-convert/cli/hone" \

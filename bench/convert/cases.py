@@ -191,13 +191,18 @@ def all_cases(hone, made, folder):
         source = made.get('dynamic.vhd')
         return [ours('', 'a', source, '-O', 'qcow2'),
                 qemu('', 'b', source, '-f', 'vpc', '-O', 'qcow2', *BUFFERED),
-                ], [Faster('hone', 1.3)]
+                ], [Faster('hone', 1.3),
+                    Most('peak_memory', 'hone', 200_000_000)]
 
     def to_vhd():
         source = made.get('middle.img')
         return [ours('', 'a', source, '-O', 'vhd'),
-                qemu('', 'b', source, '-f', 'raw', '-O', 'raw', *BUFFERED),
-                ], [Faster('hone', 1)]
+                ours(' to raw', 'c', source, '-O', 'raw'),
+                qemu(' to raw', 'b', source, '-f', 'raw', '-O', 'raw',
+                     *BUFFERED),
+                ], [Faster('hone', 1),
+                    Part('wall', 'hone', 'hone to raw', 1.05),
+                    Most('peak_memory', 'hone', 200_000_000)]
 
     def to_gce(packer, ratio):
         def make():

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The images that the benchmark of conversions reads, made on this machine."""
+import hashlib
 import os
 import random
 import shutil
 import subprocess
+import tarfile
 from pathlib import Path
 
 MIB = 1 << 20
@@ -129,6 +131,20 @@ class Images:
         """A VMDK image for vSphere, by qemu-img."""
         run('qemu-img', 'convert', '-f', 'raw', '-O', 'vmdk', '-o',
             'subformat=streamOptimized', self.get('middle.img'), path)
+
+    def make_appliance(self, path):
+        """The VMDK image in an OVA with a manifest, as vSphere exports it."""
+        disk = self.get('stream.vmdk')
+        ovf, manifest = (path.with_suffix(s) for s in ('.ovf', '.mf'))
+        ovf.write_text('<Envelope/>\n')
+        with open(manifest, 'w') as lines:
+            for name in ovf, disk:
+                with open(name, 'rb') as file:
+                    digest = hashlib.file_digest(file, 'sha256').hexdigest()
+                lines.write(f'SHA256({name.name})= {digest}\n')
+        with tarfile.open(path, 'w', format=tarfile.USTAR_FORMAT) as archive:
+            for name in ovf, manifest, disk:
+                archive.add(name, name.name)
 
     def make_dynamic(self, path):
         """A VHD with the exact size."""

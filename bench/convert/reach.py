@@ -92,6 +92,20 @@ def all_cases(hone, made, folder):
             targets.append(Times('hone', 'qemu-img', 3))
         return tools, targets
 
+    def ova():
+        source = made.get('appliance.ova')
+        port = servers.line(servers.nginx(folder.resolve()), DELAY, RATE)
+        url = f'http://127.0.0.1:{port}/{source.name}'
+        return [
+            Tool('hone', [hone, 'convert', '-q', '-O', 'qcow2', url, out['a']],
+                 [out['a']]),
+            shell('curl, tar, then qemu-img',
+                  'curl -sSf -o "$1" "$0"; tar -xOf "$1" stream.vmdk >"$2"; '
+                  'exec qemu-img convert -f vmdk -O qcow2 -t writeback -W '
+                  '-m 16 "$2" "$3"', url, out['b'], out['c'], out['d'],
+                  outputs=[out['b'], out['c'], out['d']])], [
+            Faster('hone', 2), MEMORY]
+
     def from_nbd():
         source = made.get('middle.img')
         url = servers.qemu_nbd(source, 'raw', '-r')
@@ -176,6 +190,8 @@ def all_cases(hone, made, folder):
     cases = [
         Case('HTTP qcow2 zlib to raw, 20 ms, 1 Gbit/s', http,
              need=(qemu, curl, 'nginx')),
+        Case('OVA over HTTP to qcow2, 20 ms, 1 Gbit/s', ova,
+             need=(qemu, curl, 'nginx', 'tar')),
         Case('NBD to raw', from_nbd, need=(qemu, 'qemu-nbd', 'nbdcopy')),
         Case('raw to NBD', to_nbd, need=(qemu, 'qemu-nbd', 'nbdcopy')),
         Case('raw.xz to qcow2', from_xz, need=(qemu, 'xz')),
