@@ -6,6 +6,7 @@ import json
 import os
 import random
 import re
+import select
 import socket
 import threading
 
@@ -763,13 +764,17 @@ def test_the_message_names_both_ranges(web, out, first, last):
         assert f"with bytes {first}-{last}, not with bytes 0-262143" in said
 
 
-def test_more_bytes_than_the_range_has(web, out):
-    def answer(handler, request):
-        first, last = request.range
-        handler.head(206, {"Content-Range": f"bytes {first}-{last}/{6 * MI}",
+@pytest.mark.parametrize("late", [False, True])
+def test_more_bytes_than_the_range_has(web, out, late):
+    def answer(handler, _):
+        handler.head(206, {"Content-Range": "bytes 0-131071/131072",
                            "Transfer-Encoding": "chunked"}, None)
-        body = images.noise(last + 2 - first)
-        handler.wfile.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body))
+        body = images.noise(131072)
+        handler.wfile.write(b"%x\r\n%b\r\n" % (len(body), body))
+        if late:
+            # A command that takes the range as it is ends now.
+            select.select([handler.connection], [], [], 1)
+        handler.wfile.write(b"1\r\n-\r\n0\r\n\r\n")
         return True
     with Server(b"", answer) as server:
         said = web.refuses(server, out)
