@@ -51,17 +51,19 @@ set_number(bool *has, uint64_t *number, const char *value, size_t length)
 static const char *
 set_map(struct tar_extra *extra, const char *value, size_t length)
 {
-	const char *end = value + length, *why = NULL;
+	const char *why = NULL;
 	uint64_t pair[2];
 
 	if (extra->map.count)
 		return "has two sparse maps";
-	for (int i = 0; !why && (value < end || i % 2); i++) {
-		const char *comma = memchr(value, ',', (size_t)(end - value));
-		const char *stop = comma ? comma : end;
-		if (!tar_decimal(value, (size_t)(stop - value), &pair[i % 2]))
+	for (int i = 0; !why && (length || i % 2); i++) {
+		const char *comma = memchr(value, ',', length);
+		size_t n = comma ? (size_t)(comma - value) : length;
+		if (!tar_decimal(value, n, &pair[i % 2]))
 			return no_number;
-		value = comma ? comma + 1 : end;
+		n += comma != NULL;
+		value += n;
+		length -= n;
 		if (i % 2)
 			why = tar_map_add(&extra->map, pair[0], pair[1]);
 	}
