@@ -231,6 +231,16 @@ def test_other_formats_back_no_image(work, hone, fmt):
             in line)
 
 
+def test_a_backing_file_without_its_footer(work, hone):
+    """-f is the format of the first file: the sentence does not name it."""
+    qemu.img("create", "-q", "-f", "raw", work / "base.vhd", MI)
+    qemu.create(work / "a.qcow2", MI, "-u", "-b", "base.vhd", "-F", "vpc")
+    line = refused(hone, work / "a.qcow2", work)
+    assert "base.vhd: footer of a VHD is missing" in line
+    assert "-f raw" not in line
+    assert "add -f raw" in hone.fails("info", work / "base.vhd")
+
+
 def test_loops_end(work, hone):
     """An image that backs itself, directly and by way of others."""
     qemu.create(work / "a.qcow2", MI, "-u", "-b", "a.qcow2", "-F", "qcow2")

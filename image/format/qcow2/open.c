@@ -134,6 +134,7 @@ open_backing(struct qcow2_source *q, const struct image_open *how,
 	int rc = qcow2_open_backing_store(q, how, chain, &store, &format, err);
 	if (rc < 0)
 		return rc;
+	below.format = format;
 	if (format == q->base.format)
 		rc = qcow2_open_source(
 			format, store, &below, chain, &q->backing, err);

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include "format/formats.h"
 #include "format/source.h"
 #include "format/vhd/vhd.h"
 
@@ -290,9 +291,12 @@ find_end(struct image_store *store, struct image_error *err)
 
 /* Read the footer at the end of the file. */
 static int
-read_footer(struct vhd_source *v, bool dynamic, struct image_error *err)
+read_footer(struct vhd_source *v, const struct image_open *how, bool dynamic,
+	struct image_error *err)
 {
 	struct image_store *store = v->base.store;
+	/* The name of the file chose the format. */
+	const char *hint = how->format ? "" : "; " RAW_HINT;
 	unsigned char raw[VHD_FOOTER];
 	int rc = 0;
 
@@ -306,8 +310,7 @@ read_footer(struct vhd_source *v, bool dynamic, struct image_error *err)
 	if (!vhd_has_cookie(raw, sizeof(raw)))
 		return image_fail(err, store->name, -EINVAL,
 			"footer of a VHD is missing in its last 512 bytes%s",
-			dynamic ? ": the file is not complete"
-				: "; add -f raw to read it as a raw image");
+			dynamic ? ": the file is not complete" : hint);
 	return vhd_parse_footer(raw, "footer", store->name, &v->footer, err);
 }
 
@@ -326,7 +329,7 @@ load(struct vhd_source *v, const struct image_open *how, bool whole,
 		rc = image_store_read(store, 0, head, sizeof(head), err);
 	bool dynamic = rc == 0 && vhd_has_cookie(head, sizeof(head));
 	if (rc == 0 && (!dynamic || whole))
-		rc = read_footer(v, dynamic, err);
+		rc = read_footer(v, how, dynamic, err);
 	if (rc == 0 && dynamic)
 		rc = check_copy(v, head, whole, err);
 	if (rc < 0)
