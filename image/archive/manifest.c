@@ -18,9 +18,11 @@
 /* The algorithms of OVF. */
 static const char *const names[] = {"sha256", "sha1", "sha512"};
 #define ALGORITHMS (sizeof(names) / sizeof(names[0]))
+#define ALL ((1u << ALGORITHMS) - 1)
 
 struct digests {
 	struct {
+		/* NULL: nobody needs it */
 		struct image_hash *hash;
 		unsigned char bytes[IMAGE_DIGEST_MAX];
 	} list[ALGORITHMS];
@@ -121,13 +123,71 @@ is_for(const struct line *line, const char *name)
 	       memcmp(name, line->name, line->name_length) == 0;
 }
 
-/* Create the hashes. */
+/* The lines of a manifest that are not read yet. */
+struct rest {
+	const char *at;
+	const char *end;
+	/* of the last line that was read */
+	unsigned number;
+};
+
+static struct rest
+all_lines(const struct manifest *manifest)
+{
+	const struct manifest_file *mf = &manifest->mf;
+	return (struct rest){.at = mf->text, .end = mf->text + mf->length};
+}
+
+/*
+ * Read the next line that is not empty. Returns 1, 0 if there is none, or
+ * -EINVAL if it has no digest.
+ */
 static int
-begin(struct digests *digests, struct image_error *err)
+next_line(struct rest *rest, struct line *line)
+{
+	while (rest->at < rest->end) {
+		const char *start = rest->at;
+		const char *stop =
+			memchr(start, '\n', (size_t)(rest->end - start));
+		rest->at = stop ? stop + 1 : rest->end;
+		rest->number++;
+		stop = stop ? stop : rest->end;
+		while (stop > start && strchr(" \t\r", stop[-1]) && stop[-1])
+			stop--;
+		if (stop > start)
+			return parse_line(start, stop, line) ? 1 : -EINVAL;
+	}
+	return 0;
+}
+
+/*
+ * Returns the algorithms of the manifest for a file, a bit for each. A manifest
+ * that is still to come may have any.
+ */
+static unsigned
+needed(const struct manifest *manifest, const char *name)
+{
+	struct line line;
+	unsigned bits = 0;
+
+	if (!manifest->mf.name)
+		return ALL;
+	struct rest rest = all_lines(manifest);
+	while (next_line(&rest, &line) > 0)
+		if (is_for(&line, name))
+			bits |= 1u << line.algorithm;
+	return bits;
+}
+
+/* Create the hashes of these algorithms. */
+static int
+begin(struct digests *digests, unsigned algorithms, struct image_error *err)
 {
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < ALGORITHMS; i++) {
+		if (!(algorithms >> i & 1))
+			continue;
 		rc = image_hash_create(&digests->list[i].hash,
 			image_algorithm_by_name(names[i], strlen(names[i])),
 			err);
@@ -144,7 +204,9 @@ add(struct digests *digests, const void *bytes, size_t length,
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < ALGORITHMS; i++)
-		rc = image_hash_add(digests->list[i].hash, bytes, length, err);
+		if (digests->list[i].hash)
+			rc = image_hash_add(
+				digests->list[i].hash, bytes, length, err);
 	return rc;
 }
 
@@ -154,8 +216,9 @@ end(struct digests *digests, struct image_error *err)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < ALGORITHMS; i++)
-		rc = image_hash_end(
-			digests->list[i].hash, digests->list[i].bytes, err);
+		if (digests->list[i].hash)
+			rc = image_hash_end(digests->list[i].hash,
+				digests->list[i].bytes, err);
 	return rc;
 }
 
@@ -197,23 +260,14 @@ static int
 check_lines(const struct verified *v, const struct digests *ovf,
 	struct image_error *err)
 {
-	const struct manifest_file *mf = &v->manifest->mf;
-	const char *text = mf->text, *last = text + mf->length;
-	int rc = 0;
+	struct rest rest = all_lines(v->manifest);
+	struct line line;
+	int rc = 0, more;
 
-	for (unsigned number = 1; rc == 0 && text < last; number++) {
-		struct line line;
-		const char *next = memchr(text, '\n', (size_t)(last - text));
-		const char *stop = next ? next : last;
-		const char *start = text;
-		text = next ? next + 1 : last;
-		while (stop > start && strchr(" \t\r", stop[-1]) && stop[-1])
-			stop--;
-		if (stop == start)
-			continue;
-		if (!parse_line(start, stop, &line))
+	while (rc == 0 && (more = next_line(&rest, &line)) != 0) {
+		if (more < 0)
 			return fail_line(
-				v->manifest, v->stream.name, number, err);
+				v->manifest, v->stream.name, rest.number, err);
 		if (is_for(&line, v->disk))
 			rc = check_line(v, &line, &v->digests, err);
 		else if (is_for(&line, v->manifest->ovf.name))
@@ -233,7 +287,7 @@ verify(struct verified *v, struct image_error *err)
 		return 0;
 	int rc = end(&v->digests, err);
 	if (rc == 0)
-		rc = begin(&digests, err);
+		rc = begin(&digests, ALL, err);
 	if (rc == 0)
 		rc = add(&digests, ovf->text, ovf->length, err);
 	if (rc == 0)
@@ -291,8 +345,9 @@ manifest_stream(struct image_stream *from, const struct manifest *manifest,
 	v->disk = strdup(disk);
 	v->from = from;
 	v->manifest = manifest;
-	int rc = v->stream.name && v->disk ? begin(&v->digests, err)
-					   : image_no_memory(err);
+	int rc = v->stream.name && v->disk
+			 ? begin(&v->digests, needed(manifest, disk), err)
+			 : image_no_memory(err);
 	if (rc < 0) {
 		verified_close(&v->stream);
 		return rc;
