@@ -48,14 +48,20 @@ differs_at(const struct job *job, uint64_t offset, struct image_error *err)
 }
 
 static int
-differs_in(const struct job *job, const struct image_algorithm *algorithm,
+differs_in(const struct job *job, const unsigned char *bytes,
 	struct image_error *err)
 {
+	const struct image_algorithm *algorithm =
+		job->digests.list[0].algorithm;
+	char text[CLI_DIGEST_TEXT], wanted[CLI_DIGEST_TEXT];
+
 	*err = (struct image_error){0};
 	snprintf(err->file, sizeof(err->file), "%s", job->name);
 	snprintf(err->text, sizeof(err->text),
-		"differs from the source when read back: its %s is another one",
-		image_algorithm_name(algorithm));
+		"differs from the source when read back: its %s is %s, not %s",
+		image_algorithm_name(algorithm),
+		cli_digest_text(algorithm, bytes, text),
+		cli_digest_text(algorithm, job->digests.list[0].bytes, wanted));
 	return -EIO;
 }
 
@@ -71,19 +77,14 @@ compare_digest(struct job *job, struct image_source *back,
 		job->digests.list[0].algorithm;
 	struct image_digests found = {
 		.count = 1, .list = {{.algorithm = algorithm}}};
-	uint64_t at = image_source_size(job->src);
+	uint64_t end = image_source_size(back), data = end;
 
-	int rc = image_digest_part(back, at, run, &found, err);
+	int rc = image_digest_part(back, image_source_size(job->src), run,
+		&found, job->write.keep_rest ? NULL : &data, err);
 	if (rc == 0 && memcmp(found.list[0].bytes, job->digests.list[0].bytes,
 			       image_algorithm_length(algorithm)) != 0)
-		return differs_in(job, algorithm, err);
-	if (rc == 0 && !job->write.keep_rest)
-		rc = image_find_data(back, &at, err);
-	else
-		at = image_source_size(back);
-	return rc == 0 && at < image_source_size(back)
-		       ? differs_at(job, at, err)
-		       : rc;
+		return differs_in(job, found.list[0].bytes, err);
+	return rc == 0 && data < end ? differs_at(job, data, err) : rc;
 }
 
 int

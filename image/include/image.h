@@ -600,13 +600,6 @@ int image_compare(struct image_source *a, struct image_source *b,
 	const struct image_run *run, struct image_compared *compared,
 	struct image_error *err);
 
-/*
- * Set *offset to the first byte from *offset on that is not zero, or to the
- * size of the disk.
- */
-int image_find_data(
-	struct image_source *source, uint64_t *offset, struct image_error *err);
-
 /* Number of algorithms of digests: the rows of image/hash/algorithms.def. */
 #define IMAGE_ALGORITHMS 7
 /* Bytes of the longest digest. */
@@ -670,10 +663,14 @@ int image_expect_in_list(struct image_expect *expect, const char *list,
  */
 int image_digest(struct image_source *source, const struct image_run *run,
 	struct image_digests *digests, struct image_error *err);
-/* The same of the first `size` bytes; zeros follow a smaller disk. */
+/*
+ * The same of the first `size` bytes; zeros follow a smaller disk. If data is
+ * not NULL, the rest of the disk is read, too, and *data is set to the first
+ * byte there that is not zero, or to the size of the disk.
+ */
 int image_digest_part(struct image_source *source, uint64_t size,
 	const struct image_run *run, struct image_digests *digests,
-	struct image_error *err);
+	uint64_t *data, struct image_error *err);
 
 /* The limits of the blocks of image_digest_blocks(), which are powers of two.
  */

@@ -118,8 +118,7 @@ visit(struct blocks *blocks, const struct image_run *run,
 	blocks->room = image_pieces_room(chunk);
 	struct image_plan plan = {
 		.size = source->size,
-		.threads = image_source_requests(source),
-		.part = image_source_part(source),
+		.stores = {source->data},
 		.chunk = chunk,
 		.buffer = chunk,
 		.own = sizeof(struct own) +

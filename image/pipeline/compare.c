@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Find the first byte in which two images differ. */
-#include <stdlib.h>
 #include <string.h>
 #include <hone/zero.h>
 #include "pipeline/pieces.h"
@@ -242,9 +241,7 @@ image_compare(struct image_source *a, struct image_source *b,
 		compare.chunk = image_chunk_size(b);
 	struct image_plan plan = {
 		.size = compare.size,
-		.threads = image_source_requests(a) > image_source_requests(b)
-				   ? image_source_requests(a)
-				   : image_source_requests(b),
+		.stores = {a->data, b->data},
 		.chunk = compare.chunk,
 		.buffer = 2 * compare.chunk,
 		.own = sizeof(struct own),
@@ -263,38 +260,5 @@ image_compare(struct image_source *a, struct image_source *b,
 	if (rc == 0)
 		rc = image_pieces_end(b, err);
 	compared->same_size = a->size == b->size;
-	return rc;
-}
-
-int
-image_find_data(
-	struct image_source *source, uint64_t *offset, struct image_error *err)
-{
-	const size_t most = image_chunk_size(source);
-	struct image_scratch scratch = {0};
-	struct image_extent extent = {0};
-	unsigned char *bytes = aligned_alloc(IMAGE_ALIGN, most);
-	int rc = bytes ? 0 : image_no_memory(err);
-
-	while (rc == 0 && *offset < source->size) {
-		uint64_t left = source->size - *offset;
-		rc = source->ops->extent(source, *offset, left, &extent, err);
-		uint64_t n = extent.length;
-		if (rc == 0 && extent.kind != IMAGE_HOLE) {
-			n = n < most ? n : most;
-			rc = source->ops->read(source, &scratch, *offset, bytes,
-				(size_t)n, err);
-		}
-		if (rc < 0)
-			break;
-		uint64_t zeros = extent.kind == IMAGE_HOLE
-					 ? n
-					 : hone_find_nonzero(bytes, (size_t)n);
-		*offset += zeros;
-		if (zeros < n)
-			break;
-	}
-	image_scratch_destroy(&scratch);
-	free(bytes);
 	return rc;
 }

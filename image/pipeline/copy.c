@@ -306,13 +306,9 @@ visit(struct image_copy *copy, const struct image_run *run,
 {
 	struct image_source *source = copy->source;
 	struct image_sink *sink = copy->sink;
-	unsigned requests = image_source_requests(source);
 	struct image_plan plan = {
 		.size = source->size,
-		.threads = requests > sink->store->requests
-				   ? requests
-				   : sink->store->requests,
-		.part = image_source_part(source),
+		.stores = {source->data, sink->store},
 		.chunk = copy->chunk,
 		.buffer = copy->chunk + encoded_room(copy),
 		.own = own_size(copy),

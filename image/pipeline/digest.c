@@ -6,28 +6,22 @@
  * hashes the chunk, beside the work of the other threads. This stage has one
  * writer, so that the chunks come in the order of the disk.
  */
+#include <hone/zero.h>
 #include "pipeline/hashers.h"
 
 /* The size of a stream is known after the visit. */
 #define WHOLE UINT64_MAX
 
 struct digest {
-	/* first: image_pieces_reach() */
+	/* first: image_pieces_cut() */
 	struct image_source *source;
-	/* bytes to visit */
+	/* bytes that are hashed */
 	uint64_t size;
+	/* NULL, or the first byte behind them that is not zero */
+	uint64_t *data;
 	size_t room;
 	struct image_hashers *hashers;
 };
-
-static int
-cut(void *opaque, uint64_t offset, struct image_extent *extent,
-	struct image_error *err)
-{
-	struct digest *digest = opaque;
-	return digest->source->ops->extent(
-		digest->source, offset, digest->size - offset, extent, err);
-}
 
 static int
 work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
@@ -44,6 +38,30 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 	return image_pieces_read(listed, digest->source, scratch, chunk, err);
 }
 
+/* Search what lies behind the bytes that are hashed, and leave it out of the
+ * list. */
+static void
+search_rest(const struct digest *digest, struct image_pieces *listed,
+	const struct image_chunk *chunk)
+{
+	uint64_t end = chunk->offset + chunk->length;
+	uint64_t at =
+		chunk->offset > digest->size ? chunk->offset : digest->size;
+
+	image_pieces_clear(listed, chunk);
+	at += hone_find_nonzero(
+		chunk->data + (at - chunk->offset), (size_t)(end - at));
+	if (at < end && at < *digest->data)
+		*digest->data = at;
+	while (listed->count &&
+		listed->list[listed->count - 1].offset >= digest->size)
+		listed->count--;
+	if (listed->count) {
+		struct image_extent *last = &listed->list[listed->count - 1];
+		*last = image_extent_part(last, last->offset, digest->size);
+	}
+}
+
 static int
 hash(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 	struct image_error *err)
@@ -51,6 +69,8 @@ hash(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 	struct digest *digest = opaque;
 
 	(void)scratch;
+	if (digest->data && chunk->offset + chunk->length > digest->size)
+		search_rest(digest, chunk->own, chunk);
 	image_hashers_post(digest->hashers, chunk, chunk->own);
 	return image_hashers_wait(digest->hashers, err);
 }
@@ -65,22 +85,22 @@ stop(void *opaque)
 int
 image_digest_part(struct image_source *source, uint64_t size,
 	const struct image_run *run, struct image_digests *digests,
-	struct image_error *err)
+	uint64_t *data, struct image_error *err)
 {
 	size_t chunk = image_chunk_size(source);
 	struct digest digest = {.source = source,
-		.size = size < source->size ? size : source->size,
+		.size = size,
+		.data = data,
 		.room = image_pieces_room(chunk)};
 	struct image_plan plan = {
-		.size = digest.size,
-		.threads = image_source_requests(source),
-		.part = image_source_part(source),
+		.size = data || size > source->size ? source->size : size,
+		.stores = {source->data},
 		.chunk = chunk,
 		.buffer = chunk,
 		.own = sizeof(struct image_pieces) +
 		       digest.room * sizeof(struct image_extent),
 		.writers = 1,
-		.cut = cut,
+		.cut = image_pieces_cut,
 		.reach = image_pieces_reach(source),
 		.work = work,
 		.write = hash,
@@ -92,6 +112,8 @@ image_digest_part(struct image_source *source, uint64_t size,
 	unsigned threads;
 
 	quiet.progress = NULL;
+	if (data)
+		*data = source->size;
 	int rc = image_hashers_create(&digest.hashers, digests, run, true, err);
 	if (rc < 0)
 		return rc;
@@ -109,5 +131,5 @@ int
 image_digest(struct image_source *source, const struct image_run *run,
 	struct image_digests *digests, struct image_error *err)
 {
-	return image_digest_part(source, WHOLE, run, digests, err);
+	return image_digest_part(source, WHOLE, run, digests, NULL, err);
 }

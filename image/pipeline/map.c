@@ -96,7 +96,7 @@ image_map(struct image_source *source, const struct image_run *run, bool scan,
 	size_t room = image_pieces_room(map.chunk);
 	struct image_plan plan = {
 		.size = source->size,
-		.threads = image_source_requests(source),
+		.stores = {source->data},
 		.chunk = map.chunk,
 		.buffer = scan ? map.chunk : 0,
 		.own = sizeof(struct own) +

@@ -98,7 +98,7 @@ image_copy_pack(struct image_copy *copy, const struct image_run *run,
 		.copied = copy->copied};
 	struct image_plan plan = {
 		.size = copy->source->size,
-		.threads = image_source_requests(copy->source),
+		.stores = {copy->source->data, copy->sink->store},
 		.chunk = chunk,
 		.buffer = chunk + pack.room,
 		.own = sizeof(struct image_packed),

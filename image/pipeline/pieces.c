@@ -21,18 +21,6 @@ image_extent_continues(
 	return a->host + a->length == b->host;
 }
 
-unsigned
-image_source_requests(const struct image_source *source)
-{
-	return source->data ? source->data->requests : 0;
-}
-
-size_t
-image_source_part(const struct image_source *source)
-{
-	return source->data ? source->data->part : 0;
-}
-
 struct image_extent
 image_extent_part(
 	const struct image_extent *extent, uint64_t offset, uint64_t end)

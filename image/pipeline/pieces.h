@@ -8,11 +8,6 @@
 #include "format/format.h"
 #include "pipeline/pipeline.h"
 
-/* Returns the calls of read that are under way at once if the source is used
- * best; 0: no matter. */
-unsigned image_source_requests(const struct image_source *source);
-size_t image_source_part(const struct image_source *source);
-
 struct image_pieces {
 	size_t count;
 	size_t room;

@@ -214,6 +214,18 @@ loop(void *pipeline)
 	return NULL;
 }
 
+/* Returns the calls that are under way at once if the stores are used best. */
+static unsigned
+requests(const struct image_plan *plan)
+{
+	unsigned most = 0;
+
+	for (int i = 0; i < 2; i++)
+		if (plan->stores[i] && plan->stores[i]->requests > most)
+			most = plan->stores[i]->requests;
+	return most;
+}
+
 int
 image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 	unsigned *threads, struct image_error *err)
@@ -223,8 +235,8 @@ image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 	unsigned wanted = run->threads ? run->threads : image_cpus();
 
 	/* Most of them wait for an answer. */
-	if (!run->threads && wanted < plan->threads)
-		wanted = plan->threads;
+	if (!run->threads && wanted < requests(plan))
+		wanted = requests(plan);
 
 	assert((plan->chunk & (plan->chunk - 1)) == 0);
 	*threads = 0;

@@ -52,11 +52,10 @@ struct image_plan {
 	/* most threads in the write stage at a time; 0: any number; 1: chunks
 	 * are written in the order of tickets, too */
 	unsigned writers;
-	/* threads, if there are no fewer chunks and run->threads is 0; 0: one
-	 * for each CPU */
-	unsigned threads;
-	/* image_store.part of the source */
-	size_t part;
+	/* that are read or written; NULL: none. If run->threads is 0, there are
+	 * at least as many threads as one of them has requests; parts add
+	 * chunks. */
+	const struct image_store *stores[2];
 	/* the write stage is called for a hole, too */
 	bool write_holes;
 

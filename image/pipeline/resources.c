@@ -44,9 +44,14 @@ construct(void *object, size_t index, void *arg)
 static size_t
 wanted_chunks(const struct image_plan *plan, unsigned threads)
 {
+	size_t part = 0;
+
 	if (threads == 1)
 		return 1;
-	return 2 * (size_t)threads + 2 * (plan->part / plan->chunk);
+	for (int i = 0; i < 2; i++)
+		if (plan->stores[i] && plan->stores[i]->part > part)
+			part = plan->stores[i]->part;
+	return 2 * (size_t)threads + 2 * (part / plan->chunk);
 }
 
 /*

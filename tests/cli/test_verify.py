@@ -110,16 +110,19 @@ def test_a_stream_on_a_larger_target_is_followed_by_zeros(
 
     def run(*more):
         return hone.run(*words, *more, "-", target, stdin=None, input=content)
-    target.write_bytes(b"old" * (3 * MI))
-    assert run().returncode == 0
-    assert target.read_bytes() == content.ljust(9 * MI, b"\0")
+    # One thread has the same memory for each chunk.
+    for threads in [], ["-m", "1"]:
+        target.write_bytes(b"old" * (3 * MI))
+        assert run(*threads).returncode == 0
+        assert target.read_bytes() == content.ljust(9 * MI, b"\0")
     target.write_bytes(bytes(len(content)) + b"rest" * MI)
     assert run("--keep-rest").returncode == 0
     assert target.read_bytes() == content + b"rest" * MI
     # What --target-is-zero says need not be true.
     at = len(content) + 3 * MI
+    wanted = hashlib.sha256(content).hexdigest()
     for old, part in ((bytes(at) + b"rest" * MI, f"at offset {at} when"),
-                      (b"old" * (3 * MI), "its sha256 is another one")):
+                      (b"old" * (3 * MI), f", not {wanted}")):
         target.write_bytes(old)
         done = run("--target-is-zero")
         assert done.returncode == 1
