@@ -63,8 +63,10 @@ enum hone_mempool_flag {
 	 * elsewhere takes a mutex, and waits for calls of other threads that
 	 * are under way; if a thread died in its call, for 1 to 2 s, once. So
 	 * threads that get from an empty pool again and again delay each other.
-	 * Each get and put is a call of the library with one more atomic
-	 * instruction */
+	 * A get that takes what another cache has loaded interrupts the CPUs
+	 * that run such threads, by membarrier(), for about 1 us. Each get and
+	 * put is a call of the library; where the kernel has no membarrier(),
+	 * with one more atomic instruction */
 	HONE_MEMPOOL_EXACT = 32,
 	/** The whole pool is in memory of the caller, and processes that map
 	 * this memory at the same address may use the pool at the same time,

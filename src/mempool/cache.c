@@ -11,6 +11,9 @@ hone_mempool_cache_open(
 	struct hone_cache *c = NULL;
 	size_t i = 0;
 
+	/* Before the first call of this process, since it may take a while. */
+	if (pool->barriers)
+		(void)hone_mempool_want_barriers();
 	hone_mempool_lock(pool);
 	while (i < pool->max_caches && hone_mempool_cache_at(pool, i)->open)
 		i++;
@@ -19,8 +22,6 @@ hone_mempool_cache_open(
 		c->open = true;
 		c->view->size = pool->cache_size;
 		hone_mempool_load(c, hone_mempool_take_empty(c));
-		if (pool->exact)
-			hone_mempool_leave(c);
 		/* Relaxed: written under the mutex only. */
 		if (atomic_load_explicit(&pool->n_used, memory_order_relaxed) <=
 			i)
@@ -114,17 +115,18 @@ hone_mempool_cache_close(struct hone_mempool_cache *cache)
 	hone_mempool_lock(pool);
 	assert(c->open);
 	if (pool->exact)
-		hone_mempool_enter(c);
+		hone_mempool_enter_locked(c);
 	hone_mempool_dissolve(c);
 	m = c->loaded;
 	m->count = HONE_DETAIL_LEN(c->view);
-	HONE_DETAIL_SET_LEN(c->view, 0);
+	hone_mempool_set_len(c->view, 0);
 	c->view->size = 0;
 	c->loaded = NULL;
 	put_down(c, m);
 	/* Relaxed: see is_own(), and read under the mutex. */
 	atomic_store_explicit(&c->thread, 0, memory_order_relaxed);
-	atomic_store_explicit(&c->shown, NULL, memory_order_relaxed);
+	if (pool->exact)
+		hone_mempool_leave(c);
 	c->open = false;
 	hone_mempool_unlock(pool);
 }
@@ -191,6 +193,8 @@ hone_mempool_after_fork(struct hone_mempool *pool)
 
 	/* A thread that does not exist in the child may have held the mutex. */
 	(void)pthread_mutex_init(&pool->mutex, NULL);
+	atomic_store_explicit(&hone_mempool_barriers,
+		HONE_MEMPOOL_BARRIERS_UNKNOWN, memory_order_relaxed);
 	if (atomic_load_explicit(&pool->has_key, memory_order_relaxed))
 		(void)pthread_setspecific(pool->key, NULL);
 	hone_mempool_mark_objects(pool, &findings, NULL, NULL);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Gets that find the last object of a pool: see exact.h. */
+#include <linux/membarrier.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 #include "mempool/exact.h"
 
 /*
@@ -15,18 +18,31 @@
 #define YIELDS 1024
 #define SLEEPS 10000
 #define SLEEP_NS 100000
+#define TURNS (SPINS + YIELDS + SLEEPS)
 
-void
-hone_mempool_load_new(struct hone_cache *c)
+_Atomic int hone_mempool_barriers;
+
+static bool
+barrier(int command)
 {
-	/* First: the old magazine no longer counts for this cache. */
-	HONE_DETAIL_SET_LEN(c->view, 0);
-	HONE_DETAIL_IN_ORDER();
-	/* Relaxed: no other thread takes a magazine from here before the
-	 * release in hone_mempool_leave(). */
-	atomic_store_explicit(
-		&c->shown, HONE_MEMPOOL_IN_CALL, memory_order_relaxed);
-	hone_mempool_load(c, hone_mempool_take_empty(c));
+	return syscall(SYS_membarrier, command, 0, 0) == 0;
+}
+
+bool
+hone_mempool_want_barriers(void)
+{
+	/* Relaxed: the same for each thread of the process. */
+	int state = atomic_load_explicit(
+		&hone_mempool_barriers, memory_order_relaxed);
+
+	if (state == HONE_MEMPOOL_BARRIERS_UNKNOWN) {
+		state = barrier(MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED)
+				? HONE_MEMPOOL_BARRIERS_ON
+				: HONE_MEMPOOL_BARRIERS_OFF;
+		atomic_store_explicit(
+			&hone_mempool_barriers, state, memory_order_relaxed);
+	}
+	return state == HONE_MEMPOOL_BARRIERS_ON;
 }
 
 static void
@@ -40,34 +56,72 @@ wait_a_little(size_t turn)
 		(void)sched_yield();
 }
 
-/* Waits until the owner of a cache is in no call; returns what it shows. */
-static struct hone_mempool_magazine *
-shown_by(struct hone_cache *c)
+/* Waits until the search that has claimed this cache has gone. */
+static void
+wait_for_search(struct hone_cache *c)
 {
-	struct hone_mempool_magazine *m;
+	for (size_t turn = 0; turn < TURNS; turn++) {
+		/* Acquire: pairs with the release in take_loaded(). */
+		if (!atomic_load_explicit(&c->claimed, memory_order_acquire))
+			return;
+		wait_a_little(turn);
+	}
+	/* With the mutex, there is no search. Perhaps its process died. */
+	hone_mempool_lock(c->pool);
+	atomic_store_explicit(&c->claimed, false, memory_order_relaxed);
+	hone_mempool_unlock(c->pool);
+}
+
+void
+hone_mempool_enter_ordered(struct hone_cache *c)
+{
+	(void)hone_mempool_want_barriers();
+	for (;;) {
+		/* Both seq_cst: of this store and load, and the store and load
+		 * in claim(), one of the loads sees the other's store. */
+		(void)atomic_exchange_explicit(&c->calls,
+			hone_mempool_next_call(c), memory_order_seq_cst);
+		if (!atomic_load_explicit(&c->claimed, memory_order_seq_cst))
+			return;
+		hone_mempool_leave(c);
+		wait_for_search(c);
+	}
+}
+
+/*
+ * Waits until the owner of a cache is in no call; returns the number of its
+ * calls, which is odd if the wait was given up.
+ */
+static size_t
+calls_of(struct hone_cache *c)
+{
+	size_t calls;
 
 	for (size_t turn = 0;; turn++) {
-		/* Acquire: pairs with the release in hone_mempool_leave(). */
-		m = atomic_load_explicit(&c->shown, memory_order_acquire);
-		if (m != HONE_MEMPOOL_IN_CALL)
-			return m;
-		if (turn == SPINS + YIELDS + SLEEPS)
+		/* seq_cst: see hone_mempool_enter_ordered(). As an acquire, it
+		 * pairs with the release in hone_mempool_leave(). */
+		calls = atomic_load_explicit(&c->calls, memory_order_seq_cst);
+		/* Relaxed: written under the mutex. */
+		if (calls % 2 == 0 ||
+			calls == atomic_load_explicit(
+					 &c->given_up, memory_order_relaxed))
+			return calls;
+		if (turn == TURNS)
 			break;
 		wait_a_little(turn);
 	}
 	/* The objects of this call are out until it ends; nobody waits for it
-	 * again. Relaxed: passes nothing on. */
-	atomic_compare_exchange_strong_explicit(&c->shown, &m, NULL,
-		memory_order_relaxed, memory_order_relaxed);
-	return NULL;
+	 * again. */
+	atomic_store_explicit(&c->given_up, calls, memory_order_relaxed);
+	return calls;
 }
 
 /*
  * Waits until each other cache has been in no call, and returns how often they
- * have exchanged their loaded magazines.
+ * have exchanged their loaded magazines or got objects from outside.
  */
 static size_t
-exchanges(struct hone_cache *c)
+changes(struct hone_cache *c)
 {
 	struct hone_mempool *pool = c->pool;
 	/* Relaxed: written under the mutex. */
@@ -79,36 +133,74 @@ exchanges(struct hone_cache *c)
 
 		if (other == c)
 			continue;
-		(void)shown_by(other);
+		(void)calls_of(other);
 		/* Acquire: pairs with the release in hone_mempool_add(). If
-		 * this counts an exchange of a call that is under way, the
-		 * search sees IN_CALL or later. */
+		 * this counts a call that is under way, the search sees the odd
+		 * number of this call or a later one. */
 		sum += atomic_load_explicit(
 			&other->refills, memory_order_acquire);
 		sum += atomic_load_explicit(
 			&other->flushes, memory_order_acquire);
+		sum += atomic_load_explicit(&other->puts, memory_order_acquire);
 	}
 	return sum;
 }
 
-/* Takes the loaded magazine of another cache; returns NULL if it is empty. */
-static struct hone_mempool_magazine *
-take_loaded(struct hone_cache *other)
+/* The number of objects that a cache had loaded when it was in no call. The
+ * length in the middle of a call means nothing. */
+static size_t
+loaded_between_calls(struct hone_cache *other)
 {
-	for (;;) {
-		struct hone_mempool_magazine *m = shown_by(other);
+	size_t len, calls, again;
 
-		if (!m || m == HONE_MEMPOOL_NOTHING)
-			return NULL;
-		/*
-		 * Acquire: pairs with the release in hone_mempool_leave(),
-		 * perhaps of a later call that ended with the same magazine. If
-		 * it fails, the owner made a call meanwhile.
-		 */
-		if (atomic_compare_exchange_strong_explicit(&other->shown, &m,
-			    NULL, memory_order_acquire, memory_order_relaxed))
-			return m;
+	do {
+		calls = calls_of(other);
+		if (calls % 2 != 0)
+			return 0;
+		/* Acquire: pairs with the release in hone_mempool_set_len(): if
+		 * this length is of a later call, its odd number is seen. */
+		len = __atomic_load_n(&other->view->len, __ATOMIC_ACQUIRE);
+		again = atomic_load_explicit(
+			&other->calls, memory_order_relaxed);
+	} while (calls != again);
+	return len;
+}
+
+/* Keeps the owner of a cache from its calls; returns false if it cannot. */
+static bool
+claim(struct hone_cache *other)
+{
+	atomic_store_explicit(&other->claimed, true, memory_order_seq_cst);
+	/* Fails if this process may not do what the creator of the pool may. */
+	if (other->pool->barriers && !barrier(MEMBARRIER_CMD_GLOBAL_EXPEDITED))
+		return false;
+	/* If the owner has begun a call and not seen the claim, the number is
+	 * odd here. The next call sees the claim. */
+	return calls_of(other) % 2 == 0;
+}
+
+/* Takes the loaded magazine of another cache, which gets an empty one; returns
+ * NULL if it has no objects. */
+static struct hone_mempool_magazine *
+take_loaded(struct hone_cache *c, struct hone_cache *other)
+{
+	struct hone_mempool_magazine *m = NULL, *empty;
+	size_t len;
+
+	if (loaded_between_calls(other) == 0)
+		return NULL;
+	empty = hone_mempool_take_empty(c);
+	len = claim(other) ? HONE_DETAIL_LEN(other->view) : 0;
+	if (len > 0) {
+		m = other->loaded;
+		hone_mempool_load(other, empty);
+		m->count = len;
 	}
+	/* Release: pairs with the loads of claimed by the owner. */
+	atomic_store_explicit(&other->claimed, false, memory_order_release);
+	if (!m)
+		hone_mempool_push(c, empty);
+	return m;
 }
 
 struct hone_mempool_magazine *
@@ -116,7 +208,7 @@ hone_mempool_seize(struct hone_cache *c)
 {
 	struct hone_mempool *pool = c->pool;
 	size_t n = atomic_load_explicit(&pool->n_used, memory_order_relaxed);
-	size_t before, after = exchanges(c);
+	size_t before, after = changes(c);
 
 	do {
 		struct hone_mempool_magazine *m;
@@ -128,14 +220,14 @@ hone_mempool_seize(struct hone_cache *c)
 			struct hone_cache *other =
 				hone_mempool_cache_at(pool, i);
 
-			m = other == c ? NULL : take_loaded(other);
+			m = other == c ? NULL : take_loaded(c, other);
 			if (m)
 				return m;
 		}
 		m = hone_mempool_take_full(c);
 		if (m)
 			return m;
-		after = exchanges(c);
+		after = changes(c);
 	} while (before != after);
 	return NULL;
 }

@@ -81,12 +81,12 @@ hone_mempool_load(struct hone_cache *c, struct hone_mempool_magazine *m)
 
 	/* The first len slots must be valid at every moment, since another
 	 * thread may fork. */
-	HONE_DETAIL_SET_LEN(v, 0);
+	hone_mempool_set_len(v, 0);
 	HONE_DETAIL_IN_ORDER();
 	c->loaded = m;
 	v->slots = m->objects;
 	HONE_DETAIL_IN_ORDER();
-	HONE_DETAIL_SET_LEN(v, m->count);
+	hone_mempool_set_len(v, m->count);
 }
 
 void
@@ -143,7 +143,7 @@ hone_mempool_take(struct hone_cache *c, void **objs, size_t n)
 		size_t len = HONE_DETAIL_LEN(v);
 		size_t k = n - got < len ? n - got : len;
 
-		HONE_DETAIL_SET_LEN(v, len - k);
+		hone_mempool_set_len(v, len - k);
 		HONE_DETAIL_IN_ORDER();
 		hone_copy_pointers(objs + got, v->slots + len - k, k);
 		got += k;
@@ -163,7 +163,7 @@ hone_mempool_give(struct hone_cache *c, void *const *objs, size_t n)
 
 		hone_copy_pointers(v->slots + len, objs, k);
 		HONE_DETAIL_IN_ORDER();
-		HONE_DETAIL_SET_LEN(v, len + k);
+		hone_mempool_set_len(v, len + k);
 		objs += k;
 		n -= k;
 		if (n == 0)
@@ -208,7 +208,7 @@ get_exact(struct hone_cache *c, void **objs, size_t n, bool all)
 		}
 		hone_mempool_leave(c);
 		hone_mempool_lock(c->pool);
-		hone_mempool_enter(c);
+		hone_mempool_enter_locked(c);
 		got += hone_mempool_take_all(c, objs + got, n - got);
 		if (got < n)
 			got = complete(c, objs, got, n, all);
@@ -238,14 +238,37 @@ get_slow(struct hone_cache *c, void **objs, size_t n, bool all)
 	return got;
 }
 
+/* Gets n objects that an exact pool's cache has loaded; otherwise it returns
+ * false. */
+static inline bool
+get_quickly(struct hone_cache *c, void **objs, size_t n)
+{
+	struct hone_detail_mempool_view *v = c->view;
+	size_t len;
+
+	if (!c->pool->quick || !hone_mempool_enter_quickly(c))
+		return false;
+	len = HONE_DETAIL_LEN(v);
+	if (len >= n) {
+		hone_mempool_set_len(v, len - n);
+		HONE_DETAIL_IN_ORDER();
+		hone_copy_pointers(objs, v->slots + len - n, n);
+	}
+	hone_mempool_leave(c);
+	return len >= n;
+}
+
 /* Gets up to n objects; if all is true, n or none. Returns how many. */
-static size_t
+static inline size_t
 get(struct hone_mempool_cache *cache, void **objs, size_t n, bool all)
 {
 	struct hone_cache *c = (struct hone_cache *)cache;
 
-	return c->pool->slow ? get_slow(c, objs, n, all)
-			     : get_plain(c, objs, n, all);
+	if (!c->pool->slow)
+		return get_plain(c, objs, n, all);
+	if (get_quickly(c, objs, n))
+		return n;
+	return get_slow(c, objs, n, all);
 }
 
 void *
@@ -285,6 +308,7 @@ put_exact(struct hone_cache *c, void *const *objs, size_t n)
 {
 	hone_mempool_enter(c);
 	hone_mempool_give(c, objs, n);
+	hone_mempool_add(&c->puts, 1);
 	hone_mempool_leave(c);
 }
 
@@ -306,6 +330,28 @@ put_slow(struct hone_cache *c, void *const *objs, size_t n)
 	}
 }
 
+/* Puts n objects if an exact pool's cache has room for them; otherwise it
+ * returns false. */
+static inline bool
+put_quickly(struct hone_cache *c, void *const *objs, size_t n)
+{
+	struct hone_detail_mempool_view *v = c->view;
+	size_t len;
+	bool room;
+
+	if (!c->pool->quick || !hone_mempool_enter_quickly(c))
+		return false;
+	len = HONE_DETAIL_LEN(v);
+	room = v->size - len >= n;
+	if (room) {
+		hone_copy_pointers(v->slots + len, objs, n);
+		hone_mempool_set_len(v, len + n);
+		hone_mempool_add(&c->puts, 1);
+	}
+	hone_mempool_leave(c);
+	return room;
+}
+
 __attribute__((flatten)) void
 hone_detail_mempool_put_bulk(
 	struct hone_mempool_cache *cache, void *const *objs, size_t n)
@@ -314,6 +360,6 @@ hone_detail_mempool_put_bulk(
 
 	if (!c->pool->slow)
 		hone_mempool_give(c, objs, n);
-	else
+	else if (!put_quickly(c, objs, n))
 		put_slow(c, objs, n);
 }

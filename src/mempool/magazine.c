@@ -50,7 +50,7 @@ get_magazine_exact(struct hone_cache *c)
 
 	hone_mempool_enter(c);
 	m = get_magazine(c);
-	/* It may have exchanged the loaded magazine: see exchanges() in
+	/* It may have exchanged the loaded magazine: see changes() in
 	 * exact.c. */
 	hone_mempool_add(&c->flushes, m != NULL);
 	hone_mempool_leave(c);
@@ -98,7 +98,7 @@ put_magazine(struct hone_cache *c, struct hone_mempool_magazine *m)
 
 	if (m->count != 0 && m->count != size) {
 		loaded->count = HONE_DETAIL_LEN(c->view);
-		HONE_DETAIL_SET_LEN(c->view, 0);
+		hone_mempool_set_len(c->view, 0);
 		hone_mempool_pour(c->pool, m, loaded);
 		if (m->count == size) {
 			hone_mempool_load(c, loaded);
@@ -129,7 +129,7 @@ hone_mempool_put_magazine(struct hone_mempool_cache *cache,
 	}
 	hone_mempool_enter(c);
 	put_magazine(c, magazine);
-	hone_mempool_add(&c->flushes, 1); /* as above */
+	hone_mempool_add(&c->puts, 1); /* also counts an exchange */
 	hone_mempool_leave(c);
 }
 
@@ -255,7 +255,7 @@ hone_mempool_reserve(struct hone_mempool_cache *cache, size_t n)
 	if (!c->pool->exact)
 		return reserve(c, n);
 	hone_mempool_lock(c->pool);
-	hone_mempool_enter(c);
+	hone_mempool_enter_locked(c);
 	error = reserve(c, n);
 	hone_mempool_leave(c);
 	hone_mempool_unlock(c->pool);

@@ -48,14 +48,19 @@ struct hone_cache {
 	struct hone_detail_mempool_view *view;
 	/* The magazine that the view describes; NULL while closed. */
 	struct hone_mempool_magazine *loaded;
-	/*
-	 * In an exact pool: the loaded magazine between calls, so that other
-	 * caches can take it; HONE_MEMPOOL_NOTHING if it is empty;
-	 * HONE_MEMPOOL_IN_CALL during a call of the owner; NULL if the cache is
-	 * closed or another took the magazine. See exact.h.
-	 */
-	_Atomic(struct hone_mempool_magazine *) shown;
 	struct hone_mempool *pool;
+	/*
+	 * In an exact pool: odd during a call of the owner, who writes it, and
+	 * even between calls. See exact.h.
+	 */
+	_Atomic size_t calls;
+	/* The value of calls for which a search no longer waits; 0 if there is
+	 * none. Written under the mutex of the pool. */
+	_Atomic size_t given_up;
+	/* A search is about to exchange the loaded magazine. */
+	_Atomic bool claimed;
+	/* The number of calls that put objects. The owner writes it. */
+	_Atomic size_t puts;
 	size_t number;
 	/* The cache from which the last steal of each side succeeded. */
 	size_t victim[2];
@@ -98,6 +103,10 @@ struct hone_mempool {
 	bool watched;
 	/* Every call takes the slow path: the pool is watched or exact. */
 	bool slow;
+	/* An exact pool: a search makes the barriers of the owners' calls. */
+	bool barriers;
+	/* It is also not watched: most calls are short. */
+	bool quick;
 	/* Tools that are informed. Each process has its own, so those of a
 	 * shared pool are not. */
 	bool asan;
@@ -202,13 +211,23 @@ hone_mempool_next(struct hone_mempool_magazine *m)
 }
 
 /* Adds to a counter of a cache of the calling thread. Release: pairs with the
- * acquire in exchanges() of exact.c. */
+ * acquire in changes() of exact.c. */
 static inline void
 hone_mempool_add(_Atomic size_t *counter, size_t n)
 {
 	atomic_store_explicit(counter,
 		atomic_load_explicit(counter, memory_order_relaxed) + n,
 		memory_order_release);
+}
+
+/*
+ * Sets the length of the view of a cache. Release: a search that reads it sees
+ * that the call is under way; and what hone_mempool_after_fork() needs.
+ */
+static inline void
+hone_mempool_set_len(struct hone_detail_mempool_view *v, size_t n)
+{
+	__atomic_store_n(&v->len, n, __ATOMIC_RELEASE);
 }
 
 /*

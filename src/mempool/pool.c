@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include "mempool/mempool.h"
+#include "mempool/exact.h"
 
 void
 hone_mempool_attr_init(struct hone_mempool_attr *attr)
@@ -91,7 +91,10 @@ hone_mempool_reset(struct hone_cache *c, size_t deque_slots)
 	c->reserve = NULL;
 	c->open = false;
 	c->view->len = 0;
-	atomic_init(&c->shown, NULL);
+	atomic_init(&c->calls, 0);
+	atomic_init(&c->given_up, 0);
+	atomic_init(&c->claimed, false);
+	atomic_init(&c->puts, 0);
 	atomic_init(&c->n_reserved, 0);
 	atomic_init(&c->thread, 0);
 }
@@ -225,6 +228,8 @@ hone_mempool_create(
 				attr->constructor_arg);
 	hone_mempool_watch_begin(pool);
 	pool->slow = pool->watched || pool->exact;
+	pool->barriers = pool->exact && hone_mempool_want_barriers();
+	pool->quick = pool->barriers && !pool->watched;
 	set_caches(pool, &layout);
 	if (!pool->foreign)
 		memset(pool->marks, 0xff, pool->marks_size);

@@ -3,7 +3,10 @@
  * HONE_MEMPOOL_EXACT: a get finds every object of the pool, whichever cache has
  * it loaded, and whatever other threads do meanwhile.
  */
+#include <errno.h>
+#include <linux/membarrier.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -12,18 +15,61 @@
 #include "exact.h"
 #include "mempool_support.h"
 
-/* Sleeps of the library: as many as there were, but none takes time. */
+/* Sleeps of the library: as many as there were. They take time only in tests
+ * with threads, whose calls are waited for. */
 static unsigned sleeps;
+static bool threads;
 static void (*on_sleep)(void);
 
 STANDS_FOR(int, nanosleep, const struct timespec *wanted, struct timespec *left)
 {
-	(void)wanted;
-	(void)left;
+	if (threads)
+		return __real_nanosleep(wanted, left);
 	sleeps++;
 	if (on_sleep)
 		on_sleep();
 	return 0;
+}
+
+/* Calls of membarrier() by a search, which may be refused. */
+static unsigned barriers;
+static bool refused;
+static void (*on_barrier)(void);
+
+/* Only membarrier(), with three arguments, is called through it here. */
+STANDS_FOR(long, syscall, long number, ...)
+{
+	va_list args;
+	int command;
+
+	va_start(args, number);
+	command = va_arg(args, int);
+	va_end(args);
+	if (refused) {
+		errno = EPERM;
+		return -1;
+	}
+	barriers += command == MEMBARRIER_CMD_GLOBAL_EXPEDITED;
+	if (command == MEMBARRIER_CMD_GLOBAL_EXPEDITED && on_barrier)
+		on_barrier();
+	return __real_syscall(number, command, 0, 0);
+}
+
+/* Old kernels and emulators have no barriers. */
+static void
+need_barriers(void)
+{
+	if (!hone_mempool_want_barriers()) {
+		printf("# skipped: membarrier() is missing here\n");
+		skip();
+	}
+}
+
+/* As in a process that has not asked for barriers yet. */
+static void
+forget_barriers(void)
+{
+	atomic_store(&hone_mempool_barriers, HONE_MEMPOOL_BARRIERS_UNKNOWN);
 }
 
 static struct hone_mempool *
@@ -121,6 +167,143 @@ TEST(what_other_caches_have_loaded_is_found)
 	everything_that_is_loaded_is_found(0);
 }
 
+TEST(what_other_caches_have_loaded_is_found_without_barriers)
+{
+	refused = true;
+	forget_barriers();
+	everything_that_is_loaded_is_found(0);
+	refused = false;
+	forget_barriers();
+}
+
+/* The pool was made by a process that may make barriers. */
+TEST(owners_that_may_not_ask_for_barriers_order_their_calls)
+{
+	struct three t;
+
+	load_others(&t, 0);
+	atomic_store(&hone_mempool_barriers, HONE_MEMPOOL_BARRIERS_OFF);
+	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	go_on(&t);
+	forget_barriers();
+}
+
+TEST(a_claim_ends_with_the_search)
+{
+	struct three t;
+
+	load_others(&t, 0);
+	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	sleeps = 0;
+	go_on(&t);
+	assert_int_equal(sleeps, 0);
+}
+
+TEST(a_search_without_barriers_takes_nothing_from_other_caches)
+{
+	struct three t;
+
+	need_barriers();
+	load_others(&t, 0);
+	refused = true;
+	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), -ENOBUFS);
+	refused = false;
+	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	go_on(&t);
+}
+
+/* Barriers interrupt the threads of other CPUs. */
+TEST(a_get_that_fails_makes_no_barrier)
+{
+	struct three t;
+
+	load_others(&t, 0);
+	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	barriers = 0;
+	assert_null(hone_mempool_get(t.c));
+	assert_int_equal(barriers, 0);
+	go_on(&t);
+}
+
+/* The cache of the next tests whose owner does something meanwhile. */
+static struct hone_cache *busy;
+static struct hone_mempool_magazine *loaded_by_busy;
+static void *taken[20];
+
+static void
+leave_busy(void)
+{
+	hone_mempool_leave(busy);
+	on_sleep = NULL;
+}
+
+/* The rest of the call that take_from_busy() began. */
+static void
+end_call(void)
+{
+	assert_ptr_equal(busy->loaded, loaded_by_busy);
+	assert_int_equal(HONE_DETAIL_LEN(busy->view), 1);
+	leave_busy();
+}
+
+/* A call that began before the barrier, and has not seen the claim. */
+static void
+take_from_busy(void)
+{
+	assert_true(atomic_load(&busy->claimed));
+	hone_mempool_enter_locked(busy);
+	loaded_by_busy = busy->loaded;
+	assert_int_equal(hone_mempool_take(busy, taken, 10), 10);
+	on_barrier = NULL;
+	on_sleep = end_call;
+}
+
+TEST(a_call_that_has_not_seen_the_claim_is_waited_for)
+{
+	struct three t;
+
+	need_barriers();
+	load_others(&t, 0);
+	busy = (struct hone_cache *)t.a;
+	on_barrier = take_from_busy;
+	assert_int_equal(hone_mempool_get_burst(t.c, t.objs, 20), 10);
+	assert_null(on_barrier);
+	assert_null(on_sleep);
+	for (size_t i = 0; i < 10; i++)
+		t.objs[10 + i] = taken[i];
+	go_on(&t);
+}
+
+static void
+end_claim(void)
+{
+	/* A search would wait for a call. */
+	assert_int_equal(atomic_load(&busy->calls) % 2, 0);
+	atomic_store(&busy->claimed, false);
+	on_sleep = NULL;
+}
+
+TEST(an_owner_waits_until_a_claim_ends)
+{
+	struct three t;
+
+	load_others(&t, 0);
+	busy = (struct hone_cache *)t.a;
+	atomic_store(&busy->claimed, true);
+	on_sleep = end_claim;
+	assert_int_equal(hone_mempool_get_bulk(t.a, t.objs, 11), 0);
+	assert_null(on_sleep);
+	hone_mempool_put_bulk(t.a, t.objs, 11);
+	/* The process of the search died. */
+	atomic_store(&busy->claimed, true);
+	sleeps = 0;
+	assert_int_equal(hone_mempool_get_bulk(t.a, t.objs, 11), 0);
+	assert_int_equal(sleeps, 10000);
+	assert_int_equal(hone_mempool_get_bulk(t.a, t.objs + 11, 9), 0);
+	assert_int_equal(sleeps, 10000);
+	go_on(&t);
+}
+
 TEST(what_other_caches_have_loaded_is_found_in_the_debug_flavour)
 {
 	everything_that_is_loaded_is_found(HONE_MEMPOOL_DEBUG);
@@ -167,7 +350,6 @@ TEST(a_cursor_finds_it_too)
 	go_on(&t);
 }
 
-/* A cache that is not shown is in a call. */
 TEST(a_call_that_does_not_end_is_given_up)
 {
 	struct hone_cache *a;
@@ -265,19 +447,76 @@ TEST(a_magazine_that_moves_during_the_search_is_found)
 	destroyed(pool);
 }
 
-/*
- * Between the two looks of a search at another cache, a call may begin there,
- * take all for a bulk that is too large, give it back and end. So the length
- * in the middle of a call does not count, only what the cache shows.
+/* An object comes where the search was, and one goes where the search arrives.
  */
+static void
+put_and_take(void)
+{
+	struct hone_cache *c = (struct hone_cache *)second;
+
+	hone_mempool_put(first, spare);
+	assert_int_equal(hone_mempool_take(c, &spare, 1), 1);
+	hone_mempool_leave(c);
+	on_sleep = NULL;
+}
+
+static void
+leave_third(void)
+{
+	hone_mempool_leave((struct hone_cache *)third);
+	hone_mempool_enter((struct hone_cache *)second);
+	on_sleep = put_and_take;
+}
+
+/* The search waits for the third cache before it begins, and for the second. */
+TEST(an_object_that_is_put_during_the_search_is_found)
+{
+	struct hone_mempool *pool = exact_pool(2, 4, 4, 0);
+	struct hone_mempool_cache *c;
+	void *objs[2];
+
+	first = opened(pool);
+	second = opened(pool);
+	third = opened(pool);
+	c = opened(pool);
+	assert_int_equal(hone_mempool_get_bulk(second, objs, 2), 0);
+	hone_mempool_put(second, objs[0]);
+	spare = objs[1];
+	hone_mempool_enter((struct hone_cache *)third);
+	on_sleep = leave_third;
+	objs[0] = hone_mempool_get(c);
+	assert_non_null(objs[0]);
+	assert_null(on_sleep);
+	objs[1] = spare;
+	all_different(objs, 2);
+	hone_mempool_put_bulk(c, objs, 2);
+	hone_mempool_cache_close(first);
+	hone_mempool_cache_close(second);
+	hone_mempool_cache_close(third);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+static void
+give_back(void)
+{
+	hone_mempool_give(busy, taken, 11);
+	leave_busy();
+}
+
+/* A bulk that is too large takes all and gives it back. So the length in the
+ * middle of a call does not count. */
 TEST(the_length_in_a_call_does_not_count)
 {
 	struct three t;
 
 	load_others(&t, 0);
-	HONE_DETAIL_SET_LEN(((struct hone_cache *)t.a)->view, 0);
-	HONE_DETAIL_SET_LEN(((struct hone_cache *)t.b)->view, 0);
+	busy = (struct hone_cache *)t.a;
+	hone_mempool_enter(busy);
+	assert_int_equal(hone_mempool_take(busy, taken, 11), 11);
+	on_sleep = give_back;
 	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	assert_null(on_sleep);
 	go_on(&t);
 }
 
@@ -311,6 +550,10 @@ TEST(the_default_cache_size_assumes_sixteen_busy_caches)
 struct run {
 	struct hone_mempool *pool;
 	bool same_cpu;
+	/* Objects that a worker puts for the main thread, so that its next get
+	 * needs what the worker has loaded; NULL once they are in the pool. */
+	_Atomic(void **) returned;
+	_Atomic bool underway;
 	_Atomic bool stop;
 	_Atomic unsigned errors;
 };
@@ -330,6 +573,17 @@ pin(const struct run *run)
 	CPU_SET(0, &set);
 	if (run->same_cpu)
 		(void)pthread_setaffinity_np(pthread_self(), sizeof(set), &set);
+}
+
+static void
+put_returned(struct run *run, struct hone_mempool_cache *c)
+{
+	void **objs = atomic_exchange(&run->returned, NULL);
+
+	if (!objs)
+		return;
+	hone_mempool_put_bulk(c, objs, ALWAYS);
+	atomic_store(&run->underway, false);
 }
 
 /* Each way to take at most SIZE objects and to give them back. */
@@ -369,8 +623,10 @@ work(void *arg)
 		if (!c)
 			EXPECT(hone_mempool_cache_open(w->run->pool, &c) == 0,
 				w->run);
-		for (int i = 0; i < 50; i++)
+		for (int i = 0; i < 50; i++) {
 			take_and_give(w, c);
+			put_returned(w->run, c);
+		}
 		if (support_below(&w->seed, 8) == 0) {
 			hone_mempool_cache_close(c);
 			c = NULL;
@@ -388,10 +644,11 @@ nothing_is_missed(bool same_cpu)
 	struct worker workers[WORKERS];
 	struct hone_mempool_cache *c;
 	uint64_t seed = support_seed();
+	unsigned turns = support_some(same_cpu ? 1000 : 8000);
 	void *objs[ALWAYS];
 
-	run.pool =
-		exact_pool(ALWAYS + (WORKERS + 1) * SIZE, SIZE, WORKERS + 1, 0);
+	threads = true;
+	run.pool = exact_pool(ALWAYS + WORKERS * SIZE, SIZE, WORKERS + 1, 0);
 	c = opened(run.pool);
 	for (size_t i = 0; i < WORKERS; i++) {
 		workers[i].run = &run;
@@ -401,7 +658,7 @@ nothing_is_missed(bool same_cpu)
 			0);
 	}
 	pin(&run);
-	for (unsigned turn = 0; turn < support_some(20000); turn++) {
+	for (unsigned turn = 0; turn < turns; turn++) {
 		size_t got = 0;
 
 		if (turn % 2 == 0)
@@ -411,11 +668,20 @@ nothing_is_missed(bool same_cpu)
 		while (got < ALWAYS && (objs[got] = hone_mempool_get(c)))
 			got++;
 		EXPECT(got == ALWAYS, &run);
-		hone_mempool_put_bulk(c, objs, got);
+		/* Not on one CPU, where each turn waits for a time slice. */
+		if (same_cpu || turn % 20 != 0) {
+			hone_mempool_put_bulk(c, objs, got);
+			continue;
+		}
+		atomic_store(&run.underway, true);
+		atomic_store(&run.returned, objs);
+		while (atomic_load(&run.underway))
+			(void)sched_yield();
 	}
 	atomic_store_explicit(&run.stop, true, memory_order_relaxed);
 	for (size_t i = 0; i < WORKERS; i++)
 		assert_int_equal(pthread_join(workers[i].id, NULL), 0);
+	threads = false;
 	assert_int_equal(run.errors, 0);
 	hone_mempool_cache_close(c);
 	destroyed(run.pool);
@@ -425,4 +691,14 @@ TEST(nothing_is_missed_while_others_get_and_put)
 {
 	nothing_is_missed(false);
 	nothing_is_missed(true);
+}
+
+TEST(nothing_is_missed_without_barriers)
+{
+	refused = true;
+	forget_barriers();
+	nothing_is_missed(false);
+	nothing_is_missed(true);
+	refused = false;
+	forget_barriers();
 }
