@@ -235,7 +235,9 @@ class StandIns:
         return None
 
     def go(self):
-        """Go, or that of GCC 12 under its name."""
+        """Go, or that of GCC 12 under its name. It compiles for 10 seconds."""
+        if "HONE_TEST_ALL" not in os.environ:
+            return "./dev test --all runs the program in Go"
         self.environment["GOCACHE"] = str(self.folder / "go-cache")
         path = self.environment["PATH"]
         if shutil.which("go", path=path):

@@ -100,7 +100,7 @@ def test_manual_page_explains_the_types_and_their_constants(built, name,
 
 @pytest.mark.parametrize("command", build.COMMANDS)
 def test_manual_page_has_the_options_of_the_help(built, command):
-    hone = built.parent / "cli" / "hone"
+    hone = os.environ.get("HONE") or built.parent / "cli" / "hone"
     text = shown(built / f"hone-{command}.1")[0]
     options = re.findall(r"^  (?:-\w, )?(--[\w-]+)",
                          build.run_hone(hone, command, "--help"),

@@ -18,7 +18,7 @@ SEED = int(os.environ["HONE_SEED"], 0)
 # cases: a found case is added by hand, and the tree stays clean.
 hypothesis.settings.register_profile(
     "hone", deadline=None, database=None, print_blob=False,
-    max_examples=int(os.environ.get("HONE_EXAMPLES", "100" if ALL else "40")))
+    max_examples=int(os.environ.get("HONE_EXAMPLES", "100" if ALL else "20")))
 hypothesis.settings.load_profile("hone")
 
 

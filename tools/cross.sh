@@ -48,6 +48,7 @@ cross_configure() {
     printf "[constants]\nsysroot = '%s'\nsource = '%s'\n" \
         "$root/build/sysroot/$2" "$root" >"build/sysroot/$2.ini"
     configure "$1" gcc --buildtype=release -Dtests=true -Dtools=false \
+        -Dthorough="${thorough:-false}" \
         --cross-file "build/sysroot/$2.ini" --cross-file "tests/cross/$1.ini"
 }
 
@@ -67,15 +68,15 @@ test_aarch64() {
     bounded aarch64 cross_configure aarch64 arm64
     record none -
     # The rest is the same code as on x86-64.
-    lengths=128
-    some='--suite variants'
-    [ -z "$all" ] || lengths='128 256 512' some=
-    for bits in $lengths; do
+    bounded neon cross_tests aarch64 neon max,sve=off neon zero-neon copy-neon
+    record meson build/aarch64/meson-logs/neon.json
+    [ -n "$all" ] || return 0
+    for bits in 128 256 512; do
         # QEMU runs the code with the longest length that is on. For lengths
         # over 128, only the tests of the variants depend on it.
         cpu=max
-        suite=$some
-        [ "$bits" -eq 128 ] || suite='--suite variants'
+        suite='--suite variants'
+        [ "$bits" -gt 128 ] || suite=
         for each in 128 256 512; do
             [ "$each" -gt "$bits" ] || cpu=$cpu,sve$each=on
         done

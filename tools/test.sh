@@ -20,9 +20,10 @@ running=$root/build/running
 stage_limit=${HONE_STAGE_LIMIT:-1800}
 
 # The stages that must leave results, in the order of the tally.
-test_stages='gcc-build gcc asan tsan aarch64 sve128 headers consume exports
-    model-code php82-build php82 counts docs-build docs model cli image'
-all_stages='spin bench sve256 sve512 s390x riscv64 rv64 rvv128
+test_stages='gcc-build gcc asan tsan aarch64 neon headers consume exports
+    model-code php82-build php82 counts docs-build docs model cli cli-faults
+    cli-remote image'
+all_stages='spin bench sve128 sve256 sve512 s390x riscv64 rv64 rvv128
     rvv256 mutants dpdk-build dpdk php82-setup
     php82-opcache php82-valgrind php82-cache php82-server php82-args
     php82-values php84-build php84 php84-opcache php84-args php85-build
@@ -32,10 +33,11 @@ all_stages='spin bench sve256 sve512 s390x riscv64 rv64 rvv128
 long_stages='O0 cli-faults php82-build php82-valgrind-all php-zts-build php-zts
     php-zts-threads php85-build php85 php85-opcache php85-args'
 
-# Groups of stages. All need build_gcc first, and none needs another; the longest
-# begin first, and test_model, which waits for most of its time.
-test_groups='test_asan test_cli test_model test_image test_gcc test_php82
-    test_tsan test_aarch64 test_docs test_consumers'
+# Groups of stages. All need build_gcc first, and none needs another. The longest
+# begin first; test_cli_remote, test_php82 and test_model wait for half of their
+# time.
+test_groups='test_asan test_cli test_cli_remote test_php82 test_gcc test_tsan
+    test_image test_docs test_model test_cli_faults test_aarch64 test_consumers'
 all_groups='test_spin test_php_chroots test_php82_setup
     test_mutants test_s390x test_riscv64 test_bench test_dpdk test_php82_args
     test_php82_values'
@@ -44,12 +46,14 @@ long_groups='test_php82_valgrind test_php_zts test_O0 test_cli_faults test_php85
 # What ./dev test prints about the stages of --all.
 left_out='PHP 8.3, 8.4, 8.5, 8.6; PHP with opcache, with valgrind,
 with servers, Redis and a browser, the setup of the extension,
-the parsing of arguments; on aarch64 all but the variants with SVE of 128 bits;
-s390x; riscv64; benchmarks; the driver of DPDK; the command with sanitizers; the command in a cgroup of
-256 MB; S3 and EBS of moto; six of the models; mutants; three of four alignments of each length; five of six errors, a signal or
-a kill of each disturbed call; half of the combinations of options and sizes of a
-qcow2 image; three of five random examples, three of four random damages of a
-qcow2 image; what ./dev long runs'
+the parsing of arguments; on aarch64 all but the variants with NEON; s390x; riscv64;
+benchmarks; the driver of DPDK; the command with sanitizers; the command in a cgroup
+of 256 MB; S3 and EBS of moto; the example in Go; the pages as Meson builds them; six
+of the models; mutants; seven of eight alignments of each length; with sanitizers,
+three of four repetitions of long tests; eleven of twelve errors, and three of four
+signals and kills of each disturbed call; three of four combinations of options and
+sizes of a qcow2 image; four of five random examples, seven of eight random damages
+of a qcow2 image; what ./dev long runs'
 # What --all prints about those of ./dev long.
 left_out_of_all='gcc at -O0 (the stage asan is clang at -O0); PHP with threads (the
 stage php82-setup compiles for it); two thirds of the tests of the extension with
@@ -187,10 +191,21 @@ test_O0() {
     meson_stage O0 gcc --buildtype=debug
 }
 
+# with_gold COMMAND...: GNU's gold, if it is there, links a program with a sanitizer
+# in half of the time.
+with_gold() {
+    if command -v ld.gold >/dev/null; then
+        export CC_LD=gold
+    fi
+    "$@"
+}
+
 test_asan() {
     # At -O0: clang compiles for a third of the time that it takes at -O1.
-    meson_stage asan clang --buildtype=debug \
+    bounded asan with_gold build_and_test asan clang --buildtype=debug \
+        -Dthorough="$thorough" -Dc_args=-gline-tables-only \
         -Db_sanitize=address,undefined -Db_lundef=false
+    record meson build/asan/meson-logs/testlog.json
     [ -z "$all" ] || pytest_stage cli-asan with_asan tests/cli tests/image
 }
 
@@ -198,12 +213,12 @@ test_asan() {
 threads_with_tsan() {
     rm -f build/tsan/meson-logs/testlog*
     configure tsan clang --buildtype=debug -Doptimization=1 -Dtests=true \
-        -Db_sanitize=thread -Db_lundef=false
+        -Dc_args=-gline-tables-only -Db_sanitize=thread -Db_lundef=false
     meson_tests tsan testlog --suite threads
 }
 
 test_tsan() {
-    bounded tsan threads_with_tsan
+    bounded tsan with_gold threads_with_tsan
     record meson build/tsan/meson-logs/testlog.json
 }
 
@@ -225,14 +240,10 @@ test_mutants() {
     say "mutants                $sampled at random, HONE_SEED=$seed"
 }
 
-# Half of the cases that multiply in ./dev test run, and of the disturbed calls, each
-# of which gets one error and one signal (tests/support/quick.py). The stages cli and
-# image have them all.
+# The cases of ./dev test (tests/support/quick.py). The stages cli and image have
+# them all.
 with_asan() {
     unset HONE_TEST_ALL
-    HONE_TEST_FEWER=1
-    HONE_EXAMPLES=15
-    export HONE_TEST_FEWER HONE_EXAMPLES
     HONE=$root/build/asan/cli/hone
     SINK_PLAY=$root/build/asan/tests/image/sink_play
     export HONE SINK_PLAY
@@ -249,9 +260,27 @@ with_installed() {
     "$@"
 }
 
+# What Meson does for -Ddocs=true, with the command that is installed: it takes half
+# of the time to compile another one.
+docs_quick() {
+    rm -rf build/docs
+    version=$(sed -n "s/^  version: '\(.*\)',$/\1/p" meson.build)
+    for what in man html; do
+        out=build/docs/docs
+        [ "$what" = man ] || out=$out/html
+        python3 -B docs/build.py "$what" --source "$root" --hone "$HONE" \
+            --version "$version" --work "build/docs/$what" --out "$out" \
+            include/hone/*.h
+    done
+}
+
 test_docs() {
     # The pages show what the command prints, and no time.
-    bounded docs-build build docs gcc --buildtype=plain -Ddocs=true
+    if [ -n "$all" ]; then
+        bounded docs-build build docs gcc --buildtype=plain -Ddocs=true
+    else
+        bounded docs-build with_installed docs_quick
+    fi
     record none -
     pytest_stage docs with_installed docs
 }
@@ -261,13 +290,25 @@ test_model() {
         tests/mempool tests/stream
 }
 
+# Those that mostly wait, for servers in the test or for the end of a time.
+cli_remote='tests/cli/test_http.py tests/cli/test_http_nginx.py tests/cli/test_nbd.py
+    tests/cli/test_s3.py'
+cli_faults=tests/cli/test_faults.py
+
 test_cli() {
-    pytest_stage cli with_installed tests/cli
+    # shellcheck disable=SC2046,SC2086
+    pytest_stage cli with_installed tests/cli \
+        $(printf -- '--ignore=%s ' $cli_remote $cli_faults)
+}
+
+test_cli_remote() {
+    # shellcheck disable=SC2086
+    pytest_stage cli-remote with_installed $cli_remote
 }
 
 # With HONE_TEST_LONG: each disturbed call gets each error and each signal.
 test_cli_faults() {
-    pytest_stage cli-faults with_installed tests/cli/test_faults.py
+    pytest_stage cli-faults with_installed "$cli_faults"
 }
 
 test_image() {

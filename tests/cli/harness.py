@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the installed `hone` and judges what it left on the disk."""
 import fcntl
+import functools
 import json
 import os
 import re
@@ -51,6 +52,11 @@ class Hone:
         done = self.run(*args, **kwargs)
         assert (done.returncode, done.stderr or b"") == (0, b""), done
         return done
+
+    @functools.cached_property
+    def version(self):
+        """What --version prints. It loads all libraries, which takes 10 ms."""
+        return self.ok("--version").stdout
 
     def json(self, *args, code=0, **kwargs):
         """Run it; its stdout must be one JSON text in UTF-8."""

@@ -10,6 +10,7 @@ import extents
 import images
 import qcow2_reader
 from harness import ENV, assert_same, stamp
+from quick import some
 
 FORMATS = ("raw", "qcow2")
 HUGE = ("empty_8_tib", "empty_8_tib_but_its_end")
@@ -151,7 +152,7 @@ def test_reference_counts_cover_the_file_at_every_number_of_clusters(
     source, output = work / "source", out / "disk.qcow2"
     source.write_bytes(images.noise(512 * counts[-1]))
     sizes = set()
-    for count in reversed(counts):
+    for count in some(reversed(counts), 4):
         os.truncate(source, 512 * count)
         hone.ok("convert", "-q", "--force", "-o", "cluster_size=512", source,
                 output)

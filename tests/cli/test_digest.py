@@ -19,7 +19,7 @@ ALGORITHMS = ("sha256", "sha512", "sha384", "sha224", "sha1", "md5",
 @pytest.fixture(autouse=True)
 def with_openssl(request, hone):
     """Skips in a build without OpenSSL; one test is of that build."""
-    has = b" with OpenSSL " in hone.ok("--version").stdout
+    has = b" with OpenSSL " in hone.version
     if has == (request.node.name == "test_a_build_without_openssl_says_so"):
         pytest.skip(f"this hone was built {'with' if has else 'without'} "
                     "OpenSSL")
@@ -386,4 +386,4 @@ def test_a_build_without_openssl_says_so(hone, small, out):
     done = hone.run("convert", "--digest", "md5", small, out / "d")
     assert done.returncode == 1 and b"libssl-dev" in done.stderr
     assert not os.listdir(out)
-    assert b" without OpenSSL\n" in hone.ok("--version").stdout
+    assert b" without OpenSSL\n" in hone.version

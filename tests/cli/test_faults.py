@@ -17,7 +17,7 @@ import pytest
 
 import tar_builder
 from harness import ENV, Stalled, assert_same, failure, stamp
-from quick import ALL, FEWER, LONG
+from quick import ALL, LONG, some
 from without import NO_TMPFILE, Without, rule
 
 CALL = re.compile(r"(?:\d+ +)?(\w+)\((.*)")
@@ -38,9 +38,10 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 # In a turn, each call gets one error or signal, and the next call gets the next
 # one. After all turns, each call has had all of them: so in ./dev long. ./dev test
 # --all gives each call two of the errors and one signal. The quick test has only
-# the first turn, for every second call.
+# the first turn, for every fourth call.
 ERROR_TURNS = range(len(ERRORS) if LONG else 2 if ALL else 1)
 SIGNAL_TURNS = range(len(SIGNALS) if LONG else 1)
+STEP = 1 if ALL else 4
 # Only the disturbed calls stop for strace, by a filter in the kernel: a run takes
 # 10 ms of CPU time, and 17 ms if each call stops. strace injects errors so, but no
 # signals.
@@ -138,11 +139,10 @@ class Sweep:
         self.output.unlink()
         self.turn = list(DIRECTIONS).index(kind)
 
-    def half(self, which):
-        """The calls, or in the quick test every second one, beginning with
-        which (0, 1), and in the next direction with the other."""
-        step = 1 if ALL else 2 * FEWER
-        return self.calls[(which + self.turn) % step::step]
+    def part(self, which):
+        """The calls, or in the quick test every fourth one, beginning with
+        which (0 to 3), and in the next direction with the next one."""
+        return self.calls[(which + self.turn) % STEP::STEP]
 
     def put_old(self):
         """Make the file that is to be replaced, if there is to be one."""
@@ -317,7 +317,7 @@ def test_a_plain_rename_replaces_nothing_that_appeared_meanwhile(
 def test_a_call_that_fails_never_leaves_a_bad_or_unfinished_output(
         sweep, out, turn, record_property):
     tried = 0
-    for i, call in enumerate(sweep.half(1), turn):
+    for i, call in enumerate(sweep.part(1), turn):
         error = ERRORS[i % len(ERRORS)]
         done, finished, strays, where = sweep.run(call, f"error={error}")
         if sanitizer_fell(done):
@@ -334,7 +334,7 @@ def test_a_call_that_fails_never_leaves_a_bad_or_unfinished_output(
         on_output = f"{out}/" in call.text or f"<{out}>" in call.text
         if error != "EINTR" and call.name in MUST_FAIL and on_output:
             assert done.returncode == 1, where
-    assert tried > 15 // FEWER
+    assert tried > 30 // STEP
     record_property("faults", tried)
 
 
@@ -363,7 +363,7 @@ def test_a_close_that_fails_is_an_error(sweep, out):
 def test_a_signal_at_any_call_leaves_nothing_unfinished(
         sweep, turn, record_property):
     died = 0
-    for i, call in enumerate(sweep.half(0), turn):
+    for i, call in enumerate(sweep.part(0), turn):
         number = SIGNALS[i % len(SIGNALS)]
         done, finished, strays, where = sweep.run(
             call, f"signal={number.name}")
@@ -375,21 +375,21 @@ def test_a_signal_at_any_call_leaves_nothing_unfinished(
             # Signals are held back while the output gets its name.
             assert not finished or after_sync(sweep.calls, call), where
             died += 1
-    assert died > 10 // FEWER
-    record_property("faults", len(sweep.half(0)))
+    assert died > 20 // STEP
+    record_property("faults", len(sweep.part(0)))
 
 
 def test_a_kill_at_any_call_leaves_nothing_under_the_final_name(
         sweep, record_property):
     tried = 0
-    for call in sweep.half(1):
+    for call in sweep.part(2):
         done, finished, strays, where = sweep.run(call, "signal=SIGKILL")
         assert not strays or not sweep.nameless, where
         assert done.returncode in (-signal.SIGKILL, 137), where
         assert not finished or call.after_rename or (
             call.name in RENAMING), where
         tried += 1
-    assert tried > 15 // FEWER
+    assert tried > 30 // STEP
     record_property("faults", tried)
 
 
@@ -398,7 +398,7 @@ def test_a_kill_at_any_call_leaves_nothing_under_the_final_name(
 @pytest.mark.parametrize("error", ["EIO", "EINTR"])
 def test_a_call_that_fails_never_gives_a_wrong_report(
         hone, strace, small, work, command, error):
-    if command == "digest" and b"without OpenSSL" in hone.ok("--version").stdout:
+    if command == "digest" and b"without OpenSSL" in hone.version:
         pytest.skip("this hone was built without OpenSSL")
     words = [command, "--json", small]
     if command == "compare":
@@ -409,7 +409,7 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
         words = [command, "-q", "--threads", "1", "-O", "qcow2", small, "-"]
     log = work / "trace"
     clean = hone.ok(*words, env=DISTURBED, before=[*strace, "-o", str(log)])
-    counts, begun = collections.Counter(), False
+    counts, begun, calls = collections.Counter(), False, []
     for line in log.read_text().splitlines():
         match = CALL.match(line)
         if not match:
@@ -421,7 +421,10 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
         if (not begun or name in NEVER or "MAP_FIXED" in line
                 or "FUTEX_WAKE" in line):
             continue
-        inject = f"inject={name}:error={error}:when={counts[name]}"
+        calls.append((name, counts[name]))
+    # With the other error, the calls between them.
+    for name, number in some(calls[(error == "EIO") * (STEP > 1):], 2):
+        inject = f"inject={name}:error={error}:when={number}"
         done = hone.run(*words, env=DISTURBED, before=[
             *strace, FILTERED, "-qq", "-o", "/dev/null", "-e",
             f"trace={name}", "-e", inject])
@@ -440,7 +443,7 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
 def test_a_time_out_has_a_status_of_its_own(
         hone, strace, small, work, out, command, error, again):
     """Reads of a file of NFS, or of a device of another machine."""
-    if command == "digest" and b"without OpenSSL" in hone.ok("--version").stdout:
+    if command == "digest" and b"without OpenSSL" in hone.version:
         pytest.skip("this hone was built without OpenSSL")
     copy = work / "copy"
     copy.write_bytes(small.read_bytes())

@@ -20,7 +20,7 @@ def tools(hone):
     for name in ("qemu-img", "qemu-nbd"):
         if not shutil.which(name):
             pytest.skip(f"{name} is not installed")
-    if b"libnbd 1" not in hone.ok("--version").stdout:
+    if b"libnbd 1" not in hone.version:
         pytest.skip("this hone was built without libnbd")
 
 

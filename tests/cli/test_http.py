@@ -15,6 +15,7 @@ import pytest
 import images
 from harness import ENV, TIMEOUT
 from http_server import Server
+from quick import some
 
 KI, MI = 1 << 10, 1 << 20
 BLOCK = 128 * KI
@@ -32,7 +33,7 @@ WARNING = re.compile(
 @pytest.fixture(autouse=True)
 def with_libcurl(request, hone):
     """Skips in a build without libcurl; one test is of that build."""
-    has = bool(re.search(rb"\blibcurl \d", hone.ok("--version").stdout))
+    has = bool(re.search(rb"\blibcurl \d", hone.version))
     if has == (request.node.name == "test_a_build_without_libcurl_says_so"):
         pytest.skip(f"this hone was built {'with' if has else 'without'} "
                     "libcurl")
@@ -493,13 +494,7 @@ def test_an_encoded_file_without_ranges(web, out):
         assert "encoded the file" in web.refuses(server, out)
 
 
-def some(things, hone):
-    """All things; with sanitizers, which take their time, one of eight."""
-    with open(hone.path, "rb") as file:
-        return things[::8] if b"__asan_init" in file.read() else things
-
-
-def test_a_connection_that_ends_at_each_byte_of_a_header(web, hone, out):
+def test_a_connection_that_ends_at_each_byte_of_a_header(web, out):
     content = images.noise(1000)
     header = ("HTTP/1.1 206 Partial Content\r\nETag: \"one\"\r\n"
               "Content-Length: 1000\r\nContent-Range: bytes 0-999/1000\r\n"
@@ -520,7 +515,7 @@ def test_a_connection_that_ends_at_each_byte_of_a_header(web, hone, out):
             assert len(server.requests) == len(cuts) + 1
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        list(pool.map(tried, some(range(0, len(header), 4), hone)))
+        list(pool.map(tried, some(range(0, len(header), 4), 4)))
 
 
 def test_a_server_that_always_hangs_up_is_given_up(web, out):
@@ -549,8 +544,8 @@ def test_a_server_that_asks_for_a_long_wait_is_given_up(web, out):
         assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("command", [
-    "convert", "compare", "map", "check", "digest", "info"])
+@pytest.mark.parametrize("command", some([
+    "convert", "compare", "map", "check", "digest", "info"], 2))
 def test_a_server_that_never_answers(web, work, command):
     end = threading.Event()
     with Server(b"", lambda *_: end.wait(TIMEOUT)) as server:

@@ -11,6 +11,7 @@ import pytest
 
 import extents
 from harness import assert_same, error_line
+from quick import ALL
 
 
 def test_info_tells_format_sizes_and_disk_usage(hone, image):
@@ -219,6 +220,7 @@ def test_calibration_prints_tables_choices_and_the_calls_last(hone):
     assert string or not any("REP_MOVSB" in call for call in calls)
 
 
+@pytest.mark.skipif(not ALL, reason="./dev test --all calibrates so")
 def test_calibration_under_a_limit_measures_no_hot_copies(hone):
     found = hone.json("--cpu-limit", "none", "cpu", "--calibrate", "--json")
     assert found["vectors"] == found["hot"] == []

@@ -224,7 +224,7 @@ def test_a_pipe_as_source(limited, disk, out, suffix):
 @pytest.fixture(name="served")
 def served_fixture(hone):
     """Call it with a file: a web server that has it, outside of the cgroup."""
-    if b"libcurl" not in hone.ok("--version").stdout:
+    if b"libcurl" not in hone.version:
         pytest.skip("this hone was built without libcurl")
 
     def serve(path, answer=None):
@@ -254,7 +254,7 @@ def test_a_server_without_ranges_as_source(limited, disk, out, served, suffix,
 @pytest.fixture(name="nbd")
 def nbd_fixture(hone):
     """Skip without libnbd."""
-    if b"libnbd" not in hone.ok("--version").stdout:
+    if b"libnbd" not in hone.version:
         pytest.skip("this hone was built without libnbd")
 
 

@@ -22,7 +22,7 @@ AGAIN = 4
 
 @pytest.fixture(scope="module", autouse=True)
 def library(hone):
-    if not re.search(rb"with [^\n]*libnbd \d", hone.ok("--version").stdout):
+    if not re.search(rb"with [^\n]*libnbd \d", hone.version):
         pytest.skip("this hone was built without libnbd")
 
 

@@ -105,8 +105,6 @@ def ask_7zip(source, output, size):
     program = shutil.which("7zz") or shutil.which("7z")
     if not program:
         return False
-    subprocess.run([program, "t", output], check=True, timeout=100,
-                   stdout=subprocess.DEVNULL)
     done = subprocess.run([program, "x", "-so", output], check=True,
                           timeout=100, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL)
@@ -134,7 +132,7 @@ def ask_libqcow(source, output, size):
 @pytest.mark.parametrize("mode,cluster", some([
     (mode, cluster) for mode in MODES
     for cluster in (512, 4 * KI, 16 * KI, 64 * KI, 2 * MI)
-    if "extended" not in mode or cluster >= 16 * KI], 2))
+    if "extended" not in mode or cluster >= 16 * KI], 4))
 def test_every_mode_and_cluster_size_is_read_equal(
         hone, qemu_img, source, out, mode, cluster):
     output = out / "disk.qcow2"
@@ -147,7 +145,7 @@ def test_every_mode_and_cluster_size_is_read_equal(
         assert not image.packed
 
 
-@pytest.mark.parametrize("mode", PLAIN)
+@pytest.mark.parametrize("mode", some(PLAIN, 2))
 def test_other_readers_find_the_same_bytes(hone, source, out, mode):
     output = out / "disk.qcow2"
     image = write(hone, source, output, *MODES[mode])
@@ -161,7 +159,7 @@ def test_other_readers_find_the_same_bytes(hone, source, out, mode):
 @pytest.mark.parametrize("mode,size", some([
     (mode, size) for mode in MODES
     for size in (0, 1, 511, 512, 1000, 65535, 65536, 65537, 8 << 40)
-    if size < MI or "metadata" not in mode], 2))
+    if size < MI or "metadata" not in mode], 4))
 def test_every_size_is_read_equal(hone, qemu_img, out, mode, size):
     source = out.parent / "disk.img"
     images.pieces(source, size, *[(0, b"\1"), (size - 1, b"\2")] * (
@@ -170,7 +168,7 @@ def test_every_size_is_read_equal(hone, qemu_img, out, mode, size):
     ask_qemu(qemu_img, source, out / "disk.qcow2")
 
 
-@pytest.mark.parametrize("mode", some(MODES, 3))
+@pytest.mark.parametrize("mode", some(MODES, 5))
 def test_qemu_can_go_on_writing(hone, qemu_img, source, out, mode):
     """Reference counts and flags are what a writer relies on."""
     if not shutil.which("qemu-io"):
@@ -180,21 +178,25 @@ def test_qemu_can_go_on_writing(hone, qemu_img, source, out, mode):
     shutil.copyfile(source, raw)
     os.truncate(raw, image.size)
     rng = random.Random(3)
-    for _ in range(40):
-        length = 512 * rng.randrange(1, 300)
-        at = rng.randrange(image.size - length) // 512 * 512
-        value = rng.randrange(256)
-        # What a discard leaves there is up to QEMU.
-        calls = [["-c", f"discard {at} {length}"]] * (value % 4 == 0) + [
-            ["-c", f"write -P {value} {at} {length}"]]
-        subprocess.run(["qemu-io", "-f", "qcow2", *sum(calls, []), output],
-                       check=True, stdout=subprocess.DEVNULL)
-        with open(raw, "r+b") as file:
-            os.pwrite(file.fileno(), bytes([value]) * length, at)
+    # Each process finds what the one before it wrote.
+    for _ in range(8):
+        calls = []
+        for _ in range(5):
+            length = 512 * rng.randrange(1, 300)
+            at = rng.randrange(image.size - length) // 512 * 512
+            value = rng.randrange(256)
+            # What a discard leaves there is up to QEMU.
+            if value % 4 == 0:
+                calls += ["-c", f"discard {at} {length}"]
+            calls += ["-c", f"write -P {value} {at} {length}"]
+            with open(raw, "r+b") as file:
+                os.pwrite(file.fileno(), bytes([value]) * length, at)
+        subprocess.run(["qemu-io", "-f", "qcow2", *calls, output], check=True,
+                       stdout=subprocess.DEVNULL)
     ask_qemu(qemu_img, raw, output)
 
 
-@pytest.mark.parametrize("mode", some(MODES, 2))
+@pytest.mark.parametrize("mode", some(MODES, 4))
 def test_the_bytes_do_not_depend_on_the_number_of_threads(
         hone, source, out, mode):
     found = set()

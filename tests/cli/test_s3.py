@@ -25,7 +25,7 @@ def content_fixture():
 @pytest.fixture(scope="module", name="account")
 def account_fixture(hone, content):
     """The variables of a user who may read the bucket."""
-    if b"libcurl" not in hone.ok("--version").stdout:
+    if b"libcurl" not in hone.version:
         pytest.skip("this hone was built without libcurl")
     if why_not():
         pytest.skip(why_not())

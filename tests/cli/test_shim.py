@@ -183,7 +183,7 @@ def test_every_allocation_that_fails_is_an_error_that_leaves_nothing(
     clean, made, _ = bent.run(*words, *files, starve=1 << 60)
     assert clean.returncode == 0 and made > 0
     # OpenSSL makes thousands while it starts: every 13th of those.
-    ends, step = (40, 13) if ALL else (20, 39)
+    ends, step = (40, 13) if ALL else (15, 79)
     for victim in (v for v in range(1, made + 1)
                    if v % step == 0 or min(v, made - v) < ends):
         if (out / "d").exists():

@@ -125,7 +125,7 @@ meson_build() {
 }
 
 meson_static() {
-    meson_build static -Dhone:default_library=static &&
+    meson_build static -Dhone:default_library=static --buildtype=plain &&
         needs meson/static/use no
 }
 

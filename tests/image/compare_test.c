@@ -59,12 +59,16 @@ check_against_bytes(struct pair *pair)
 
 	if (size < pair->b.source.size)
 		size = pair->b.source.size;
-	while (at < size && fake_byte(&pair->a, at) == fake_byte(&pair->b, at))
+	while (at < size &&
+		fake_byte(&pair->a, at) == fake_byte(&pair->b, at)) {
 		/* a block, or up to the end of either disk */
-		for (at++; at < size && at % 512 != 0 &&
-			   at != pair->a.source.size &&
-			   at != pair->b.source.size;)
-			at++;
+		uint64_t next = (at / 512 + 1) * 512;
+		if (pair->a.source.size > at && pair->a.source.size < next)
+			next = pair->a.source.size;
+		if (pair->b.source.size > at && pair->b.source.size < next)
+			next = pair->b.source.size;
+		at = next;
+	}
 	if (pair->compared.equal != (at == size) ||
 		(at < size && pair->compared.first_difference != at))
 		fail_msg("%s %" PRIu64 " and %s %" PRIu64 ": %" PRIu64
@@ -90,7 +94,7 @@ TEST(random_disks_are_compared_as_their_bytes)
 	uint64_t random = support_seed();
 	char a[41], b[41];
 
-	for (int i = 0; i < 200; i++) {
+	for (unsigned i = 0; i < support_quick(200); i++) {
 		struct pair pair;
 		random_map(a, 40, &random, i % 2 ? "-z0-" : "-zxx");
 		memcpy(b, a, sizeof(b));
@@ -105,7 +109,7 @@ TEST(random_disks_are_compared_as_their_bytes)
 		pair.b.look = looks[support_below(&random, 5)];
 		pair.a.source.size -= support_below(&random, 5) * 32767;
 		pair.b.source.size -= support_below(&random, 5) * 32769;
-		assert_int_equal(compare(&pair, 1 + (unsigned)i % 3), 0);
+		assert_int_equal(compare(&pair, 1 + i % 3), 0);
 		check_against_bytes(&pair);
 		end(&pair);
 	}

@@ -195,7 +195,7 @@ def test_what_qemu_refuses_is_refused(work, hone, options, where):
              [image.l1()] + [at for at in range(l2, l2 + 4096, 8)
                              if image.get("Q", at)])
     ours, theirs = work / "ours", work / "theirs"
-    for _ in some(range(40), 4):
+    for _ in some(range(40), 8):
         image.data = bytearray(whole)
         damaged(rng, image, spots)
         image.write()

@@ -140,7 +140,8 @@ churn(void *arg)
 	size_t have = 0;
 
 	pin(t);
-	for (unsigned turn = 0; turn < TURNS; turn++) {
+	unsigned turns = support_quick(TURNS);
+	for (unsigned turn = 0; turn < turns; turn++) {
 		size_t k;
 
 		if (!c && hone_mempool_cache_open(run->pool, &c) != 0) {
@@ -269,8 +270,9 @@ one_way(void *arg)
 	struct hone_mempool_cache *c = NULL;
 
 	pin(t);
+	size_t turns = support_quick(FEW_TURNS);
 	EXPECT(hone_mempool_cache_open(run->pool, &c) == 0, run);
-	for (size_t i = 0; c && i < FEW_TURNS;) {
+	for (size_t i = 0; c && i < turns;) {
 		void *obj = NULL;
 
 		if (t->number == 1)
@@ -338,7 +340,7 @@ TEST(a_thread_that_ends_strands_nothing)
 	void *objs[777];
 
 	assert_non_null(c);
-	for (int round = 0; round < 50; round++) {
+	for (unsigned round = 0; round < support_quick(50); round++) {
 		start(threads, &run, leave_with_objects_loaded, THREADS);
 		join(threads, THREADS);
 		assert_int_equal(run.errors, 0);

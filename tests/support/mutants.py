@@ -35,7 +35,7 @@ import planting
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ["include", "src", "image", "cli", "php", "tests", "packaging",
           "tools", "meson.build", "meson_options.txt"]
-SANITIZED = ["-Doptimization=1", "-Db_lundef=false"]
+SANITIZED = ["-Doptimization=1", "-Db_lundef=false", "-Dthorough=true"]
 KINDS = {"": ("gcc", ["--buildtype=debugoptimized", "-Dthorough=true"]),
          "asan": ("gcc", [*SANITIZED, "-Db_sanitize=address"]),
          "tsan": ("clang", [*SANITIZED, "-Db_sanitize=thread"])}

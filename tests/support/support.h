@@ -35,6 +35,12 @@ uint64_t support_seed(void);
  */
 unsigned support_some(unsigned n);
 
+/*
+ * The same, but for ./dev test alone: with HONE_TEST_ALL, slow builds make all,
+ * too.
+ */
+unsigned support_quick(unsigned n);
+
 /* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift
  * generators, scrambled", 2016. state is never 0. */
 uint64_t support_random(uint64_t *state);
