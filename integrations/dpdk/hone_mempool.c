@@ -10,9 +10,11 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 /* RTE_USE_LIBBSD includes headers of libbsd, which nothing here uses. */
 #undef RTE_USE_LIBBSD
 #include <rte_lcore.h>
+#include <rte_log.h>
 #include <rte_malloc.h>
 #include <rte_mempool.h>
 #include <hone/mempool.h>
@@ -66,6 +68,20 @@ make_mutex(pthread_mutex_t *mutex)
 	return -error;
 }
 
+/* Makes the pool in d, and the cache that threads without one share. */
+static int
+make_pool(struct driver *d, const struct hone_mempool_attr *attr)
+{
+	int error = make_mutex(&d->mutex);
+
+	if (!error)
+		error = hone_mempool_create(&d->pool, attr);
+	/* Before any other cache, so that there is one. */
+	if (!error)
+		error = hone_mempool_cache_open(d->pool, &d->common);
+	return error;
+}
+
 static int
 hone_alloc(struct rte_mempool *mp)
 {
@@ -85,17 +101,18 @@ hone_alloc(struct rte_mempool *mp)
 	if (size == 0)
 		return -EINVAL;
 	d = rte_zmalloc_socket("hone", DRIVER_SIZE + size, PAGE, mp->socket_id);
-	if (!d)
+	if (!d) {
+		RTE_LOG(ERR, MEMPOOL,
+			"hone: %s: no %zu bytes in one piece on socket %d\n",
+			mp->name, DRIVER_SIZE + size, mp->socket_id);
 		return -ENOMEM;
+	}
 	attr.memory = (char *)d + DRIVER_SIZE;
 	attr.memory_size = size;
-	error = make_mutex(&d->mutex);
-	if (!error)
-		error = hone_mempool_create(&d->pool, &attr);
-	/* Before any other cache, so that there is one. */
-	if (!error)
-		error = hone_mempool_cache_open(d->pool, &d->common);
+	error = make_pool(d, &attr);
 	if (error) {
+		RTE_LOG(ERR, MEMPOOL, "hone: %s: the pool is not created: %s\n",
+			mp->name, strerror(-error));
 		rte_free(d);
 		return error;
 	}
@@ -121,21 +138,33 @@ hone_free(struct rte_mempool *mp)
 	mp->pool_data = NULL;
 }
 
-/*
- * Returns the cache of the calling lcore; NULL if it has none. Only the thread
- * with this number uses the entry. No cache is closed before the pool ends, so
- * an lcore that got none does not try again: a try takes the mutex of the pool.
- */
-static struct hone_mempool_cache *
-own_cache(struct driver *d)
+/* No cache is closed before the pool ends, so an lcore that gets none does not
+ * try again: a try takes the mutex of the pool. */
+static __attribute__((noinline)) void
+open_cache(const struct rte_mempool *mp, unsigned lcore)
 {
+	struct driver *d = mp->pool_data;
+
+	if (hone_mempool_cache_open(d->pool, &d->caches[lcore]) == 0)
+		return;
+	d->caches[lcore] = d->common;
+	RTE_LOG(NOTICE, MEMPOOL,
+		"hone: %s: no cache is left for lcore %u, which shares one\n",
+		mp->name, lcore);
+}
+
+/* Returns the cache of the calling lcore; NULL if it has none. Only the thread
+ * with this number uses the entry. */
+static struct hone_mempool_cache *
+own_cache(const struct rte_mempool *mp)
+{
+	struct driver *d = mp->pool_data;
 	unsigned lcore = rte_lcore_id();
 
 	if (unlikely(lcore >= RTE_MAX_LCORE))
 		return NULL;
-	if (unlikely(!d->caches[lcore]) &&
-		hone_mempool_cache_open(d->pool, &d->caches[lcore]) != 0)
-		d->caches[lcore] = d->common;
+	if (unlikely(!d->caches[lcore]))
+		open_cache(mp, lcore);
 	if (unlikely(d->caches[lcore] == d->common))
 		return NULL;
 	return d->caches[lcore];
@@ -152,7 +181,7 @@ static int
 hone_enqueue(struct rte_mempool *mp, void *const *objs, unsigned n)
 {
 	struct driver *d = mp->pool_data;
-	struct hone_mempool_cache *c = own_cache(d);
+	struct hone_mempool_cache *c = own_cache(mp);
 
 	if (likely(c != NULL)) {
 		hone_mempool_put_bulk(c, objs, n);
@@ -168,7 +197,7 @@ static int
 hone_dequeue(struct rte_mempool *mp, void **objs, unsigned n)
 {
 	struct driver *d = mp->pool_data;
-	struct hone_mempool_cache *c = own_cache(d);
+	struct hone_mempool_cache *c = own_cache(mp);
 	int error;
 
 	if (likely(c != NULL))

@@ -28,7 +28,7 @@ static unsigned char from[1 << 20] __attribute__((aligned(4096)));
 static unsigned char to[1 << 20] __attribute__((aligned(4096)));
 static uint64_t bitmap[8];
 static struct hone_ring *ring;
-static struct hone_mempool_cache *cache;
+static struct hone_mempool_cache *cache, *empty, *exact, *exact_empty;
 static struct hone_stream *stream;
 static void *objects[BULK];
 static char lines[80 * 2000];
@@ -120,6 +120,30 @@ CASE(mempool_bulk_32)
 	hone_mempool_put_bulk(cache, got, BULK);
 }
 
+CASE(mempool_none)
+{
+	MUST(hone_mempool_get(empty) == NULL);
+}
+
+CASE(exact_one)
+{
+	hone_mempool_put(exact, hone_mempool_get(exact));
+}
+
+CASE(exact_bulk_32)
+{
+	void *got[BULK];
+
+	MUST(hone_mempool_get_bulk(exact, got, BULK) == 0);
+	hone_mempool_put_bulk(exact, got, BULK);
+}
+
+/* Searches one other cache, under the mutex. */
+CASE(exact_none)
+{
+	MUST(hone_mempool_get(exact_empty) == NULL);
+}
+
 CASE(stream_read_64)
 {
 	MUST(hone_stream_read(stream, to, 64) == 64);
@@ -149,16 +173,36 @@ static const struct {
 	{"ring 32", ring_bulk_32},
 	{"mempool 1", mempool_one},
 	{"mempool 32", mempool_bulk_32},
+	{"mempool, none left", mempool_none},
+	{"exact mempool 1", exact_one},
+	{"exact mempool 32", exact_bulk_32},
+	{"exact mempool, none left", exact_none},
 	{"stream read 64 B", stream_read_64},
 	{"stream line 80 B", stream_line_80},
 };
 
-static void
-prepare(void)
+/* A cache of a new pool: full, or of foreign objects and so empty. Another
+ * cache is open, too. */
+static struct hone_mempool_cache *
+cache_of(unsigned flags)
 {
+	struct hone_mempool_cache *found, *other;
 	struct hone_mempool_attr attr;
 	struct hone_mempool *pool;
 
+	hone_mempool_attr_init(&attr);
+	attr.object_size = flags & HONE_MEMPOOL_FOREIGN ? 0 : 64;
+	attr.capacity = 4096;
+	attr.flags = flags;
+	MUST(hone_mempool_create(&pool, &attr) == 0);
+	MUST(hone_mempool_cache_open(pool, &found) == 0);
+	MUST(hone_mempool_cache_open(pool, &other) == 0);
+	return found;
+}
+
+static void
+prepare(void)
+{
 	memset(from, 1, sizeof from);
 	memset(to, 2, sizeof to);
 	memset(lines, 'x', sizeof lines);
@@ -167,11 +211,10 @@ prepare(void)
 	for (size_t i = 0; i < BULK; i++)
 		objects[i] = to + i;
 	MUST(hone_ring_create(&ring, 1024, 0) == 0);
-	hone_mempool_attr_init(&attr);
-	attr.object_size = 64;
-	attr.capacity = 4096;
-	MUST(hone_mempool_create(&pool, &attr) == 0);
-	MUST(hone_mempool_cache_open(pool, &cache) == 0);
+	cache = cache_of(0);
+	empty = cache_of(HONE_MEMPOOL_FOREIGN);
+	exact = cache_of(HONE_MEMPOOL_EXACT);
+	exact_empty = cache_of(HONE_MEMPOOL_EXACT | HONE_MEMPOOL_FOREIGN);
 	MUST(hone_stream_open_memory(&stream, lines, sizeof lines, NULL) == 0);
 }
 

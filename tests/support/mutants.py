@@ -33,8 +33,8 @@ from pathlib import Path
 import planting
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ["include", "src", "image", "cli", "php", "tests", "packaging",
-          "tools", "meson.build", "meson_options.txt"]
+COPIED = ["include", "src", "image", "cli", "php", "integrations", "tests",
+          "packaging", "tools", "meson.build", "meson_options.txt"]
 SANITIZED = ["-Doptimization=1", "-Db_lundef=false", "-Dthorough=true"]
 KINDS = {"": ("gcc", ["--buildtype=debugoptimized", "-Dthorough=true"]),
          "asan": ("gcc", [*SANITIZED, "-Db_sanitize=address"]),
