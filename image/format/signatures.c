@@ -6,6 +6,7 @@
  */
 #include <inttypes.h>
 #include <string.h>
+#include "format/bytes.h"
 #include "format/formats.h"
 #include "format/verdict.h"
 
@@ -95,18 +96,6 @@ look_for(struct search *search, const struct signature *s,
 #define ZIP_END_SIZE 22
 #define ZIP_COMMENT_MAX 65535
 
-static uint32_t
-le16(const unsigned char *p)
-{
-	return (uint32_t)p[0] | (uint32_t)p[1] << 8;
-}
-
-static uint32_t
-le32(const unsigned char *p)
-{
-	return le16(p) | le16(p + 2) << 16;
-}
-
 /*
  * Set *closes if the record at `end` closes an archive whose directory precedes
  * the record.
@@ -115,7 +104,7 @@ static int
 closes_zip(struct search *search, const unsigned char *record, uint64_t end,
 	bool *closes, struct image_error *err)
 {
-	uint64_t directory = le32(record + 12);
+	uint64_t directory = image_le32(record + 12);
 	unsigned char entry[4];
 
 	*closes = false;
@@ -145,7 +134,7 @@ look_for_zip(struct search *search, struct image_error *err)
 	for (size_t i = 0; rc == 0 && !closes && i + ZIP_END_SIZE <= length;
 		i++) {
 		if (memcmp(tail + i, ZIP_END, 4) != 0 ||
-			i + ZIP_END_SIZE + le16(tail + i + 20) != length)
+			i + ZIP_END_SIZE + image_le16(tail + i + 20) != length)
 			continue;
 		rc = closes_zip(search, tail + i, begin + i, &closes, err);
 		if (closes)
@@ -210,7 +199,7 @@ read_mbr(const unsigned char *head, struct mbr *mbr)
 			continue;
 		mbr->protective++;
 		mbr->index = i;
-		mbr->first_sector = le32(entry + 8);
+		mbr->first_sector = image_le32(entry + 8);
 	}
 }
 

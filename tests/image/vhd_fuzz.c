@@ -34,7 +34,7 @@ set_checksums(unsigned char *bytes, size_t size)
 	if (!vhd_has_cookie(bytes, size))
 		return;
 	set_checksum(bytes, VHD_FOOTER, 64);
-	uint64_t header = vhd_get64(bytes + 16);
+	uint64_t header = image_be64(bytes + 16);
 	if (size >= VHD_HEADER && header <= size - VHD_HEADER)
 		set_checksum(bytes + header, VHD_HEADER, 36);
 }

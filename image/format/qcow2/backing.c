@@ -75,7 +75,7 @@ parse_format(const struct qcow2_source *q, struct image_store *store,
 			return rc;
 		*out = q->base.format;
 		if (store->size >= sizeof(head) &&
-			qcow2_get32(head) == QCOW2_MAGIC)
+			image_be32(head) == QCOW2_MAGIC)
 			return 0;
 		return image_fail(err, q->base.store->name, -EPERM,
 			"its backing_file '" NAME

@@ -61,9 +61,9 @@ parse_entry(struct qcow2_check *k, uint32_t index, const unsigned char *raw)
 	const char *field;
 	uint64_t value;
 
-	if (qcow2_get32(raw + 12) & ~KNOWN_FLAGS) {
+	if (image_be32(raw + 12) & ~KNOWN_FLAGS) {
 		field = "flags";
-		value = qcow2_get32(raw + 12);
+		value = image_be32(raw + 12);
 	} else if (raw[16] != DIRTY_TRACKING) {
 		field = "type";
 		value = raw[16];
@@ -71,10 +71,10 @@ parse_entry(struct qcow2_check *k, uint32_t index, const unsigned char *raw)
 		   raw[17] > MAX_GRANULARITY_BITS) {
 		field = "granularity_bits";
 		value = raw[17];
-	} else if (qcow2_get16(raw + 18) == 0 ||
-		   qcow2_get16(raw + 18) > MAX_NAME) {
+	} else if (image_be16(raw + 18) == 0 ||
+		   image_be16(raw + 18) > MAX_NAME) {
 		field = "name_size";
-		value = qcow2_get16(raw + 18);
+		value = image_be16(raw + 18);
 	} else {
 		return true;
 	}
@@ -89,8 +89,8 @@ static int
 check_entry(struct qcow2_check *k, uint32_t index, const unsigned char *raw,
 	struct image_error *err)
 {
-	uint64_t offset = qcow2_get64(raw);
-	uint64_t entries = qcow2_get32(raw + 8);
+	uint64_t offset = image_be64(raw);
+	uint64_t entries = image_be32(raw + 8);
 	bool clash = false;
 
 	if (!parse_entry(k, index, raw))
@@ -118,8 +118,8 @@ check_directory(struct qcow2_check *k, const unsigned char *raw,
 		uint64_t left = b->directory_bytes - at;
 		uint64_t length = ENTRY_BYTES;
 		if (left >= ENTRY_BYTES)
-			length += (uint64_t)qcow2_get32(raw + at + 20) +
-				  qcow2_get16(raw + at + 18);
+			length += (uint64_t)image_be32(raw + at + 20) +
+				  image_be16(raw + at + 18);
 		length = (length + 7) & ~UINT64_C(7);
 		if (length > left) {
 			qcow2_fault(k, QCOW2_TEST_BITMAPS,

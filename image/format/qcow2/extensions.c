@@ -86,8 +86,8 @@ parse_encryption(const struct extension *e, const char *name,
 			" %s, which is not 16",
 			e->length, image_plural(e->length, "byte", "bytes"));
 	h->encryption_header = true;
-	h->encryption_offset = qcow2_get64(e->data);
-	h->encryption_bytes = qcow2_get64(e->data + 8);
+	h->encryption_offset = image_be64(e->data);
+	h->encryption_bytes = image_be64(e->data + 8);
 	return 0;
 }
 
@@ -99,9 +99,9 @@ parse_bitmaps(const struct extension *e, struct qcow2_header *h)
 		return;
 	h->bitmaps.length = e->length;
 	if (e->length == BITMAPS_BYTES) {
-		h->bitmaps.count = qcow2_get32(e->data);
-		h->bitmaps.directory_bytes = qcow2_get64(e->data + 8);
-		h->bitmaps.directory_offset = qcow2_get64(e->data + 16);
+		h->bitmaps.count = image_be32(e->data);
+		h->bitmaps.directory_bytes = image_be64(e->data + 8);
+		h->bitmaps.directory_offset = image_be64(e->data + 16);
 	}
 }
 
@@ -137,8 +137,8 @@ parse_area(const unsigned char *raw, size_t end, const char *name,
 	size_t at = h->length;
 
 	while (at <= end && end - at >= HEAD) {
-		struct extension e = {qcow2_get32(raw + at),
-			qcow2_get32(raw + at + 4), raw + at + HEAD};
+		struct extension e = {image_be32(raw + at),
+			image_be32(raw + at + 4), raw + at + HEAD};
 		if (e.length > end - at - HEAD)
 			return image_fail(err, name, -EINVAL,
 				"header extension 0x%08" PRIx32 " at 0x%zx has "
@@ -161,8 +161,8 @@ int
 qcow2_parse_extensions(const unsigned char *raw, size_t length,
 	const char *name, struct qcow2_header *h, struct image_error *err)
 {
-	uint64_t backing = qcow2_get64(raw + 8);
-	uint32_t size = qcow2_get32(raw + 16);
+	uint64_t backing = image_be64(raw + 8);
+	uint32_t size = image_be32(raw + 16);
 
 	if (backing == 0)
 		return parse_area(raw, length, name, h, err);

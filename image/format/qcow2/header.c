@@ -14,17 +14,17 @@ static int
 parse_cluster_bits(const unsigned char *raw, const char *name,
 	struct qcow2_header *h, struct image_error *err)
 {
-	if (qcow2_get32(raw) != QCOW2_MAGIC)
+	if (image_be32(raw) != QCOW2_MAGIC)
 		return image_fail(err, name, -EINVAL,
 			"magic 0x%08" PRIx32 " is not 0x%08" PRIx32
 			", the magic of qcow2",
-			qcow2_get32(raw), (uint32_t)QCOW2_MAGIC);
-	h->version = qcow2_get32(raw + 4);
+			image_be32(raw), (uint32_t)QCOW2_MAGIC);
+	h->version = image_be32(raw + 4);
 	if (h->version != 2 && h->version != 3)
 		return image_fail(err, name, -EINVAL,
 			"version %" PRIu32 " of qcow2 is neither 2 nor 3",
 			h->version);
-	h->cluster_bits = qcow2_get32(raw + 20);
+	h->cluster_bits = image_be32(raw + 20);
 	if (h->cluster_bits < QCOW2_MIN_CLUSTER_BITS ||
 		h->cluster_bits > QCOW2_MAX_CLUSTER_BITS)
 		return image_fail(err, name, -EINVAL,
@@ -40,11 +40,11 @@ parse_version_3(const unsigned char *raw, size_t length, const char *name,
 	if (length < LENGTH_3)
 		return image_fail(err, name, -EINVAL,
 			"has %zu bytes, too few for a qcow2 header", length);
-	h->incompatible = qcow2_get64(raw + 72);
-	h->compatible = qcow2_get64(raw + 80);
-	h->autoclear = qcow2_get64(raw + 88);
-	h->refcount_order = qcow2_get32(raw + 96);
-	h->length = qcow2_get32(raw + 100);
+	h->incompatible = image_be64(raw + 72);
+	h->compatible = image_be64(raw + 80);
+	h->autoclear = image_be64(raw + 88);
+	h->refcount_order = image_be32(raw + 96);
+	h->length = image_be32(raw + 100);
 	if (h->length < LENGTH_3 || h->length % 8 != 0 || h->length > length)
 		return image_fail(err, name, -EINVAL,
 			"header_length %" PRIu32 " is not a multiple of 8 from "
@@ -92,7 +92,7 @@ static int
 parse_encryption(const unsigned char *raw, const char *name,
 	struct qcow2_header *h, struct image_error *err)
 {
-	h->crypt_method = qcow2_get32(raw + 32);
+	h->crypt_method = image_be32(raw + 32);
 	if (h->crypt_method > 2)
 		return image_fail(err, name, -EINVAL,
 			"crypt_method %" PRIu32 " is not from 0 to 2",
@@ -147,8 +147,8 @@ static int
 parse_l1(const unsigned char *raw, const char *name, struct qcow2_header *h,
 	struct image_error *err)
 {
-	h->l1_entries = qcow2_get32(raw + 36);
-	h->l1_offset = qcow2_get64(raw + 40);
+	h->l1_entries = image_be32(raw + 36);
+	h->l1_offset = image_be64(raw + 40);
 	if (h->l1_entries > QCOW2_MAX_L1_BYTES / 8)
 		return image_fail(err, name, -EINVAL,
 			"l1_size %" PRIu32 " needs more than 32 MiB",
@@ -169,9 +169,9 @@ static int
 parse_refcount_table(const unsigned char *raw, const char *name,
 	struct qcow2_header *h, struct image_error *err)
 {
-	uint32_t clusters = qcow2_get32(raw + 56);
+	uint32_t clusters = image_be32(raw + 56);
 
-	h->refcount_table_offset = qcow2_get64(raw + 48);
+	h->refcount_table_offset = image_be64(raw + 48);
 	h->refcount_table_bytes = (uint64_t)clusters << h->cluster_bits;
 	if (clusters == 0)
 		return image_fail(
@@ -188,8 +188,8 @@ static int
 parse_snapshot_table(const unsigned char *raw, const char *name,
 	struct qcow2_header *h, struct image_error *err)
 {
-	h->n_snapshots = qcow2_get32(raw + 60);
-	h->snapshots_offset = qcow2_get64(raw + 64);
+	h->n_snapshots = image_be32(raw + 60);
+	h->snapshots_offset = image_be64(raw + 64);
 	if (h->n_snapshots > QCOW2_MAX_SNAPSHOTS)
 		return image_fail(err, name, -EINVAL,
 			"nb_snapshots %" PRIu32 " is more than 65536",
@@ -229,7 +229,7 @@ parse_header(const unsigned char *raw, size_t length, const char *name,
 		rc = qcow2_parse_extensions(raw, length, name, h, err);
 	if (rc < 0)
 		return rc;
-	h->size = qcow2_get64(raw + 24);
+	h->size = image_be64(raw + 24);
 	if (h->size > INT64_MAX)
 		return image_fail(err, name, -EINVAL,
 			"size %" PRIu64 " is larger than any file", h->size);

@@ -7,6 +7,7 @@
  */
 #include <endian.h>
 #include <string.h>
+#include "format/bytes.h"
 #include "format/format.h"
 
 #define QCOW2_MAGIC 0x514649fbu
@@ -136,29 +137,5 @@ uint64_t qcow2_l1_entries(const struct qcow2_header *header, uint64_t size);
  */
 int qcow2_parse_extensions(const unsigned char *raw, size_t length,
 	const char *name, struct qcow2_header *header, struct image_error *err);
-
-static inline uint16_t
-qcow2_get16(const unsigned char *at)
-{
-	uint16_t value;
-	memcpy(&value, at, sizeof(value));
-	return be16toh(value);
-}
-
-static inline uint32_t
-qcow2_get32(const unsigned char *at)
-{
-	uint32_t value;
-	memcpy(&value, at, sizeof(value));
-	return be32toh(value);
-}
-
-static inline uint64_t
-qcow2_get64(const unsigned char *at)
-{
-	uint64_t value;
-	memcpy(&value, at, sizeof(value));
-	return be64toh(value);
-}
 
 #endif

@@ -7,7 +7,7 @@
 static bool
 qcow2_probe(const unsigned char *head, size_t length)
 {
-	return length >= 4 && qcow2_get32(head) == QCOW2_MAGIC;
+	return length >= 4 && image_be32(head) == QCOW2_MAGIC;
 }
 
 static int

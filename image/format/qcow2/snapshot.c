@@ -52,13 +52,13 @@ static int
 parse_fixed(const struct qcow2_source *q, const unsigned char *raw,
 	struct entry *e, struct qcow2_snapshot *s, struct image_error *err)
 {
-	s->l1_offset = qcow2_get64(raw);
-	s->l1_entries = qcow2_get32(raw + 8);
-	e->id = qcow2_get16(raw + 12);
-	e->name = qcow2_get16(raw + 14);
-	s->date = qcow2_get32(raw + 16);
-	s->vm_state_size = qcow2_get32(raw + 32);
-	e->extra = qcow2_get32(raw + 36);
+	s->l1_offset = image_be64(raw);
+	s->l1_entries = image_be32(raw + 8);
+	e->id = image_be16(raw + 12);
+	e->name = image_be16(raw + 14);
+	s->date = image_be32(raw + 16);
+	s->vm_state_size = image_be32(raw + 32);
+	e->extra = image_be32(raw + 36);
 	if (e->extra > MAX_EXTRA)
 		return image_fail(err, q->base.store->name, -EINVAL,
 			"snapshot table entry %" PRIu32 " has %" PRIu32
@@ -95,10 +95,10 @@ parse_tail(const struct qcow2_source *q, const unsigned char *raw,
 	struct image_error *err)
 {
 	if (e->extra >= 8)
-		s->vm_state_size = qcow2_get64(raw);
+		s->vm_state_size = image_be64(raw);
 	/* An entry of version 2 may lack the disk size. QEMU then uses the size
 	 * in the header too. */
-	s->disk_size = e->extra >= 16 ? qcow2_get64(raw + 8) : q->header.size;
+	s->disk_size = e->extra >= 16 ? image_be64(raw + 8) : q->header.size;
 	raw += e->extra;
 	s->id = strndup((const char *)raw, e->id);
 	s->name = strndup((const char *)raw + e->id, e->name);

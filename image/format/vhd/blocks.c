@@ -151,7 +151,7 @@ vhd_load_table(struct vhd_source *v, uint64_t end, struct image_error *err)
 	int rc = read_table(v, err);
 	for (uint64_t i = 0; rc == 0 && i < v->n_blocks; i++) {
 		unsigned char *raw = (unsigned char *)&v->table[i];
-		v->table[i] = vhd_get32(raw);
+		v->table[i] = image_be32(raw);
 		if (v->table[i] == VHD_UNUSED)
 			continue;
 		v->n_used++;

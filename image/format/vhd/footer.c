@@ -62,7 +62,7 @@ static int
 parse_type(const unsigned char *raw, const char *where, const char *name,
 	struct vhd_footer *f, struct image_error *err)
 {
-	uint32_t type = vhd_get32(raw + 60);
+	uint32_t type = image_be32(raw + 60);
 
 	if (type < VHD_FIXED || type > VHD_DIFFERENCING)
 		return image_fail(err, name, -EINVAL,
@@ -78,7 +78,7 @@ vhd_parse_footer(const unsigned char *raw, const char *where, const char *name,
 	struct vhd_footer *f, struct image_error *err)
 {
 	uint32_t sum = vhd_checksum(raw, VHD_FOOTER, 64);
-	uint32_t version = vhd_get32(raw + 12);
+	uint32_t version = image_be32(raw + 12);
 
 	*f = (struct vhd_footer){0};
 	if (!vhd_has_cookie(raw, VHD_FOOTER))
@@ -86,19 +86,19 @@ vhd_parse_footer(const unsigned char *raw, const char *where, const char *name,
 			"%s of a VHD is missing: it does not begin with "
 			"'" VHD_COOKIE "'",
 			where);
-	if (vhd_get32(raw + 64) != sum)
+	if (image_be32(raw + 64) != sum)
 		return image_fail(err, name, -EINVAL,
 			"%s: checksum 0x%08" PRIx32 " is not 0x%08" PRIx32
 			", the checksum of its bytes",
-			where, vhd_get32(raw + 64), sum);
+			where, image_be32(raw + 64), sum);
 	if (version >> 16 != 1)
 		return image_fail(err, name, -EINVAL,
 			"%s: version 0x%08" PRIx32 " of VHD is not 1.x", where,
 			version);
-	f->header_offset = vhd_get64(raw + 16);
-	f->timestamp = vhd_get32(raw + 24);
+	f->header_offset = image_be64(raw + 16);
+	f->timestamp = image_be32(raw + 24);
 	memcpy(f->creator, raw + 28, sizeof(f->creator));
-	f->current_size = vhd_get64(raw + 48);
+	f->current_size = image_be64(raw + 48);
 	f->cylinders = (uint16_t)(raw[56] << 8 | raw[57]);
 	f->heads = raw[58];
 	f->sectors = raw[59];

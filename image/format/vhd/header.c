@@ -9,9 +9,9 @@ static int
 parse_table(const unsigned char *raw, uint64_t size, const char *name,
 	struct vhd_header *h, struct image_error *err)
 {
-	h->table_offset = vhd_get64(raw + 16);
-	h->table_entries = vhd_get32(raw + 28);
-	h->block_size = vhd_get32(raw + 32);
+	h->table_offset = image_be64(raw + 16);
+	h->table_entries = image_be32(raw + 28);
+	h->block_size = image_be32(raw + 32);
 	if (h->block_size < VHD_SECTOR || (h->block_size & (h->block_size - 1)))
 		return image_fail(err, name, -EINVAL,
 			"block size %" PRIu32
@@ -38,17 +38,17 @@ vhd_parse_header(const unsigned char *raw, uint64_t size, const char *name,
 	struct vhd_header *h, struct image_error *err)
 {
 	uint32_t sum = vhd_checksum(raw, VHD_HEADER, 36);
-	uint32_t version = vhd_get32(raw + 24);
+	uint32_t version = image_be32(raw + 24);
 
 	if (memcmp(raw, "cxsparse", 8) != 0)
 		return image_fail(err, name, -EINVAL,
 			"header of the dynamic disk does not begin with "
 			"'cxsparse'");
-	if (vhd_get32(raw + 36) != sum)
+	if (image_be32(raw + 36) != sum)
 		return image_fail(err, name, -EINVAL,
 			"header of the dynamic disk: checksum 0x%08" PRIx32
 			" is not 0x%08" PRIx32 ", the checksum of its bytes",
-			vhd_get32(raw + 36), sum);
+			image_be32(raw + 36), sum);
 	if (version >> 16 != 1)
 		return image_fail(err, name, -EINVAL,
 			"header version 0x%08" PRIx32 " is not 1.x", version);

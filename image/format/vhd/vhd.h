@@ -16,6 +16,7 @@
  */
 #include <pthread.h>
 #include <string.h>
+#include "format/bytes.h"
 #include "format/format.h"
 
 #define VHD_SECTOR 512
@@ -59,19 +60,6 @@ struct vhd_header {
 	/* bytes, a power of two */
 	uint32_t block_size;
 };
-
-static inline uint32_t
-vhd_get32(const unsigned char *p)
-{
-	return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 |
-	       (uint32_t)p[2] << 8 | p[3];
-}
-
-static inline uint64_t
-vhd_get64(const unsigned char *p)
-{
-	return (uint64_t)vhd_get32(p) << 32 | vhd_get32(p + 4);
-}
 
 static inline bool
 vhd_has_cookie(const unsigned char *p, size_t length)

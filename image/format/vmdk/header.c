@@ -8,18 +8,18 @@ static int
 parse_kind(const unsigned char *raw, const char *name, struct vmdk_header *h,
 	struct image_error *err)
 {
-	uint32_t compression = vmdk_get16(raw + 77);
+	uint32_t compression = image_le16(raw + 77);
 
 	if (memcmp(raw, VMDK_MAGIC, 4) != 0)
 		return image_fail(err, name, -EINVAL,
 			"magic 0x%08" PRIx32 " is not that of a VMDK extent",
-			vmdk_get32(raw));
-	h->version = vmdk_get32(raw + 4);
+			image_le32(raw));
+	h->version = image_le32(raw + 4);
 	if (h->version < 1 || h->version > 3)
 		return image_fail(err, name, -EINVAL,
 			"version %" PRIu32 " of VMDK is not 1, 2 or 3",
 			h->version);
-	h->flags = vmdk_get32(raw + 8);
+	h->flags = image_le32(raw + 8);
 	if (h->flags & ~VMDK_KNOWN_FLAGS)
 		return image_fail(err, name, -ENOTSUP,
 			"flags 0x%08" PRIx32 " of VMDK have unknown bits",
@@ -47,9 +47,9 @@ static int
 parse_geometry(const unsigned char *raw, const char *name,
 	struct vmdk_header *h, struct image_error *err)
 {
-	uint64_t grain = vmdk_get64(raw + 20);
+	uint64_t grain = image_le64(raw + 20);
 
-	h->capacity = vmdk_get64(raw + 12);
+	h->capacity = image_le64(raw + 12);
 	if (h->capacity > INT64_MAX / VMDK_SECTOR)
 		return image_fail(err, name, -EINVAL,
 			"capacity %" PRIu64 " in sectors is too large",
@@ -61,7 +61,7 @@ parse_geometry(const unsigned char *raw, const char *name,
 			" is not a power of two from 8 to 4096",
 			grain);
 	h->grain_bits = (unsigned)__builtin_ctzll(grain * VMDK_SECTOR);
-	h->entries = vmdk_get32(raw + 44);
+	h->entries = image_le32(raw + 44);
 	if (h->entries < 2 || h->entries > VMDK_TABLE_ENTRIES ||
 		(h->entries & (h->entries - 1)) != 0)
 		return image_fail(err, name, -ENOTSUP,
@@ -95,23 +95,23 @@ static int
 parse_places(const unsigned char *raw, const char *name, struct vmdk_header *h,
 	struct image_error *err)
 {
-	uint64_t directory = vmdk_get64(raw + 56);
+	uint64_t directory = image_le64(raw + 56);
 
 	h->at_end = directory == VMDK_AT_END;
 	h->directory = h->redundant = 0;
-	int rc = parse_sectors(name, "descriptorOffset", vmdk_get64(raw + 28),
+	int rc = parse_sectors(name, "descriptorOffset", image_le64(raw + 28),
 		&h->descriptor, err);
 	if (rc == 0)
-		rc = parse_sectors(name, "descriptorSize", vmdk_get64(raw + 36),
+		rc = parse_sectors(name, "descriptorSize", image_le64(raw + 36),
 			&h->descriptor_bytes, err);
 	if (rc == 0 && (h->flags & VMDK_REDUNDANT) && !h->at_end)
-		rc = parse_sectors(name, "rgdOffset", vmdk_get64(raw + 48),
+		rc = parse_sectors(name, "rgdOffset", image_le64(raw + 48),
 			&h->redundant, err);
 	if (rc == 0 && !h->at_end)
 		rc = parse_sectors(
 			name, "gdOffset", directory, &h->directory, err);
 	if (rc == 0)
-		rc = parse_sectors(name, "overHead", vmdk_get64(raw + 64),
+		rc = parse_sectors(name, "overHead", image_le64(raw + 64),
 			&h->overhead, err);
 	return rc;
 }
@@ -131,8 +131,8 @@ vmdk_parse_header(const unsigned char *raw, const char *name,
 static bool
 is_marker(const unsigned char *raw, uint64_t sectors, uint32_t type)
 {
-	return vmdk_get64(raw) == sectors && vmdk_get32(raw + 8) == 0 &&
-	       vmdk_get32(raw + 12) == type;
+	return image_le64(raw) == sectors && image_le32(raw + 8) == 0 &&
+	       image_le32(raw + 12) == type;
 }
 
 static bool

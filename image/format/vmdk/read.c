@@ -42,8 +42,8 @@ static int
 parse_marker(const struct vmdk_extent *e, const struct packed *p,
 	const unsigned char *raw, size_t *stored, struct image_error *err)
 {
-	uint64_t sector = vmdk_get64(raw);
-	uint32_t size = vmdk_get32(raw + 8);
+	uint64_t sector = image_le64(raw);
+	uint32_t size = image_le32(raw + 8);
 
 	if (sector != (p->guest - e->begin) / VMDK_SECTOR)
 		return image_fail(err, e->store->name, -EINVAL,

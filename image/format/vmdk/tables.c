@@ -109,7 +109,7 @@ struct table {
 static uint32_t
 entry_of(const struct table *t, uint64_t index)
 {
-	return vmdk_get32((const unsigned char *)t->slice->words + 4 * index);
+	return image_le32((const unsigned char *)t->slice->words + 4 * index);
 }
 
 static enum vmdk_kind

@@ -15,6 +15,7 @@
  */
 #include <endian.h>
 #include <string.h>
+#include "format/bytes.h"
 #include "format/format.h"
 
 #define VMDK_SECTOR 512
@@ -53,30 +54,6 @@
 #define VMDK_MAX_GRAIN 4096
 #define VMDK_MAX_DIRECTORY ((uint64_t)32 << 20)
 #define VMDK_MAX_DESCRIPTOR (((size_t)1 << 20) - 1)
-
-static inline uint16_t
-vmdk_get16(const unsigned char *p)
-{
-	uint16_t n;
-	memcpy(&n, p, sizeof(n));
-	return le16toh(n);
-}
-
-static inline uint32_t
-vmdk_get32(const unsigned char *p)
-{
-	uint32_t n;
-	memcpy(&n, p, sizeof(n));
-	return le32toh(n);
-}
-
-static inline uint64_t
-vmdk_get64(const unsigned char *p)
-{
-	uint64_t n;
-	memcpy(&n, p, sizeof(n));
-	return le64toh(n);
-}
 
 /* Returns the bytes of the sectors that have so many bytes. */
 static inline uint64_t

@@ -357,7 +357,7 @@ step(struct vmdk_walk *w)
 	if (rc < 0)
 		return rc;
 	m = (struct marker){
-		vmdk_get64(raw), vmdk_get32(raw + 8), vmdk_get32(raw + 12)};
+		image_le64(raw), image_le32(raw + 8), image_le32(raw + 12)};
 	if (m.size)
 		return add_grain(w, &m);
 	switch (m.type) {
