@@ -49,6 +49,23 @@ count_caches(void)
 	return n + 1;
 }
 
+/*
+ * Objects that a cache of the pool loads at most: as many as the lcores of this
+ * process, and the threads together, can load twice. The pool's default is for
+ * 16 caches, and a small cache is exchanged often. If there are many lcores: 0,
+ * the default.
+ */
+static size_t
+choose_cache_size(size_t capacity)
+{
+	size_t users = rte_lcore_count() + 1;
+	size_t size = capacity / 2 / users;
+
+	if (users >= LEAST_CACHES || size == 0)
+		return 0;
+	return size < HONE_MEMPOOL_CACHE_MAX ? size : HONE_MEMPOOL_CACHE_MAX;
+}
+
 static int
 make_mutex(pthread_mutex_t *mutex)
 {
@@ -94,6 +111,7 @@ hone_alloc(struct rte_mempool *mp)
 	attr.object_size = 0;
 	attr.capacity = mp->size;
 	attr.max_caches = count_caches();
+	attr.cache_size = choose_cache_size(mp->size);
 	attr.flags =
 		HONE_MEMPOOL_FOREIGN | HONE_MEMPOOL_EXACT | HONE_MEMPOOL_SHARED;
 	attr.name = mp->name;

@@ -238,24 +238,28 @@ get_slow(struct hone_cache *c, void **objs, size_t n, bool all)
 	return got;
 }
 
-/* Gets n objects that an exact pool's cache has loaded; otherwise it returns
- * false. */
+/*
+ * Gets n objects that a cache has loaded whose pool is quick; otherwise it
+ * returns false.
+ */
 static inline bool
 get_quickly(struct hone_cache *c, void **objs, size_t n)
 {
 	struct hone_detail_mempool_view *v = c->view;
 	size_t len;
 
-	if (!c->pool->quick || !hone_mempool_enter_quickly(c))
+	if (HONE_DETAIL_RARE(!hone_mempool_enter_quickly(c)))
 		return false;
 	len = HONE_DETAIL_LEN(v);
-	if (len >= n) {
-		hone_mempool_set_len(v, len - n);
-		HONE_DETAIL_IN_ORDER();
-		hone_copy_pointers(objs, v->slots + len - n, n);
+	if (HONE_DETAIL_RARE(len < n)) {
+		hone_mempool_leave(c);
+		return false;
 	}
+	hone_mempool_set_len(v, len - n);
+	HONE_DETAIL_IN_ORDER();
+	hone_copy_pointers(objs, v->slots + len - n, n);
 	hone_mempool_leave(c);
-	return len >= n;
+	return true;
 }
 
 /* Gets up to n objects; if all is true, n or none. Returns how many. */
@@ -266,7 +270,7 @@ get(struct hone_mempool_cache *cache, void **objs, size_t n, bool all)
 
 	if (!c->pool->slow)
 		return get_plain(c, objs, n, all);
-	if (get_quickly(c, objs, n))
+	if (c->pool->quick && get_quickly(c, objs, n))
 		return n;
 	return get_slow(c, objs, n, all);
 }
@@ -279,15 +283,33 @@ hone_detail_mempool_get(struct hone_mempool_cache *cache)
 	return get(cache, &obj, 1, true) ? obj : NULL;
 }
 
-/*
- * flatten, as for hone_detail_mempool_put_bulk(): the exchange of a magazine
- * takes a few ns less (bench/mempool).
- */
-__attribute__((flatten)) int
+/* Of a pool that is not slow. flatten, as for put_bulk_plain(): the exchange of
+ * a magazine takes a few ns less (bench/mempool). */
+static __attribute__((noinline, flatten)) int
+get_bulk_plain(struct hone_cache *c, void **objs, size_t n)
+{
+	return get_plain(c, objs, n, true) == n ? 0 : -ENOBUFS;
+}
+
+static __attribute__((noinline)) int
+get_bulk_slow(struct hone_cache *c, void **objs, size_t n)
+{
+	return get_slow(c, objs, n, true) == n ? 0 : -ENOBUFS;
+}
+
+/* Each part is a function of its own, which saves only the registers that it
+ * needs. */
+int
 hone_detail_mempool_get_bulk(
 	struct hone_mempool_cache *cache, void **objs, size_t n)
 {
-	return get(cache, objs, n, true) == n ? 0 : -ENOBUFS;
+	struct hone_cache *c = (struct hone_cache *)cache;
+
+	if (!c->pool->slow)
+		return get_bulk_plain(c, objs, n);
+	if (c->pool->quick && get_quickly(c, objs, n))
+		return 0;
+	return get_bulk_slow(c, objs, n);
 }
 
 size_t
@@ -330,36 +352,44 @@ put_slow(struct hone_cache *c, void *const *objs, size_t n)
 	}
 }
 
-/* Puts n objects if an exact pool's cache has room for them; otherwise it
- * returns false. */
+/*
+ * Puts n objects for which a cache has room whose pool is quick; otherwise it
+ * returns false.
+ */
 static inline bool
 put_quickly(struct hone_cache *c, void *const *objs, size_t n)
 {
 	struct hone_detail_mempool_view *v = c->view;
 	size_t len;
-	bool room;
 
-	if (!c->pool->quick || !hone_mempool_enter_quickly(c))
+	if (HONE_DETAIL_RARE(!hone_mempool_enter_quickly(c)))
 		return false;
 	len = HONE_DETAIL_LEN(v);
-	room = v->size - len >= n;
-	if (room) {
-		hone_copy_pointers(v->slots + len, objs, n);
-		hone_mempool_set_len(v, len + n);
-		hone_mempool_add(&c->puts, 1);
+	if (HONE_DETAIL_RARE(v->size - len < n)) {
+		hone_mempool_leave(c);
+		return false;
 	}
+	hone_copy_pointers(v->slots + len, objs, n);
+	hone_mempool_set_len(v, len + n);
+	hone_mempool_add(&c->puts, 1);
 	hone_mempool_leave(c);
-	return room;
+	return true;
 }
 
-__attribute__((flatten)) void
+static __attribute__((noinline, flatten)) void
+put_bulk_plain(struct hone_cache *c, void *const *objs, size_t n)
+{
+	hone_mempool_give(c, objs, n);
+}
+
+void
 hone_detail_mempool_put_bulk(
 	struct hone_mempool_cache *cache, void *const *objs, size_t n)
 {
 	struct hone_cache *c = (struct hone_cache *)cache;
 
 	if (!c->pool->slow)
-		hone_mempool_give(c, objs, n);
-	else if (!put_quickly(c, objs, n))
+		put_bulk_plain(c, objs, n);
+	else if (!c->pool->quick || !put_quickly(c, objs, n))
 		put_slow(c, objs, n);
 }
