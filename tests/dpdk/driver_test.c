@@ -238,6 +238,30 @@ TEST(there_are_caches_for_twice_as_many_lcores_and_for_sixteen)
 	assert_int_equal(own_caches(20), RTE_MAX_LCORE);
 }
 
+static size_t
+cache_size(unsigned lcores, unsigned size)
+{
+	struct rte_mempool mp = {.name = "packets", .size = size};
+	struct hone_mempool_stats stats;
+
+	n_lcores = lcores;
+	assert_int_equal(ops->alloc(&mp), 0);
+	watched = mp.pool_data;
+	hone_mempool_get_stats(watched->pool, &stats);
+	freed(&mp);
+	return stats.cache_size;
+}
+
+TEST(lcores_and_threads_can_load_half_of_the_objects)
+{
+	assert_int_equal(cache_size(2, 600), 100);
+	assert_int_equal(cache_size(14, 600), 20);
+	assert_int_equal(cache_size(15, 640), 20);
+	assert_int_equal(cache_size(16, 640), 20);
+	assert_int_equal(cache_size(1, 4096), 504);
+	assert_int_equal(cache_size(4, 9), 1);
+}
+
 /* The mutex of the pool is for those that open a cache. */
 TEST(an_lcore_without_a_cache_looks_for_one_once)
 {
