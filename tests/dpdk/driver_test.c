@@ -126,7 +126,7 @@ mempool(void)
 static void
 put(struct rte_mempool *mp, unsigned first, unsigned n)
 {
-	void *objs[N];
+	void *objs[N] = {NULL};
 
 	for (unsigned i = 0; i < n; i++)
 		objs[i] = &things[first + i];
