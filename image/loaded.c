@@ -7,20 +7,24 @@
 static int
 load(const struct image_loaded *library, struct image_error *err)
 {
-	void *handle = dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
+	const struct image_loaded_function *wanted = library->wanted;
+	bool linked = wanted->linked;
+	void *handle =
+		linked ? NULL : dlopen(library->file, RTLD_NOW | RTLD_LOCAL);
 
-	if (!handle)
+	if (!linked && !handle)
 		return image_fail(err, NULL, -ENOTSUP,
 			"needs %s, which cannot be loaded (%s); install the "
 			"package %s",
 			library->file, dlerror(), library->package);
-	for (size_t i = 0; library->names[i]; i++) {
-		void *address = dlsym(handle, library->names[i]);
+	for (size_t i = 0; wanted[i].name; i++) {
+		void *address = linked ? wanted[i].linked
+				       : dlsym(handle, wanted[i].name);
 		if (!address)
 			return image_fail(err, NULL, -ENOTSUP,
 				"needs %s with the function %s; install a "
 				"newer version of the package %s",
-				library->file, library->names[i],
+				library->file, wanted[i].name,
 				library->package);
 		memcpy((char *)library->functions + i * sizeof(address),
 			&address, sizeof(address));

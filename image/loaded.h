@@ -8,18 +8,40 @@
  *
  * A file libNAME.def has a row IMAGE_LOADED(prefix, name) for each function
  * that is used. A struct made of these rows has a pointer to each.
+ *
+ * A static program cannot load a library. With Meson's option prefer_static,
+ * which defines IMAGE_LINKED, the libraries are linked.
  */
 #include <pthread.h>
 #include "error.h"
+
+struct image_loaded_function {
+	const char *name;
+	/* NULL: to be loaded */
+	void *linked;
+};
+
+/* An element of image_loaded.wanted. */
+#ifdef IMAGE_LINKED
+#define IMAGE_LOADED_FUNCTION(function)                                        \
+	{                                                                      \
+#function, (void *)function                                    \
+	}
+#else
+#define IMAGE_LOADED_FUNCTION(function)                                        \
+	{                                                                      \
+#function, NULL                                                \
+	}
+#endif
 
 struct image_loaded {
 	/* "libcurl.so.4" */
 	const char *file;
 	/* of Debian, for the message */
 	const char *package;
-	/* names of functions; ends with NULL */
-	const char *const *names;
-	/* pointers to the functions, in the order of the names */
+	/* ends with a NULL name; all are linked or all are to be loaded */
+	const struct image_loaded_function *wanted;
+	/* pointers to the functions, in the same order */
 	void *functions;
 	/* called after the functions were found; returns 0 or a negative errno.
 	 * NULL: nothing */
@@ -33,8 +55,9 @@ struct image_loaded {
 };
 
 /*
- * Load the library and call begin(), unless that was done before; the library
- * stays loaded. Returns the result of the first call. Any thread.
+ * Load the library if it is not linked, and call begin(), unless that was done
+ * before; the library stays loaded. Returns the result of the first call. Any
+ * thread.
  */
 int image_load(struct image_loaded *library, struct image_error *err);
 

@@ -20,18 +20,15 @@ sysroot() {
 }
 
 # cmocka_of_source FOLDER: Debian 12 has no packages for riscv64, only compilers.
-# The library is one file. The HAVE_ names are what its configuration would find.
 # A shared library, so that no --wrap of a test's link reaches into it.
 cmocka_of_source() {
     debs_source "$1/source" cmocka
     tar -xf "$1"/source/cmocka_*.orig.tar.xz -C "$1/source" --strip-components=1
     lib=usr/lib/riscv64-linux-gnu
     mkdir -p "$1/$lib/pkgconfig"
+    # shellcheck disable=SC2086
     clang-19 --target=riscv64-linux-gnu -O2 -fPIC -shared \
-        -o "$1/$lib/libcmocka.so" \
-        -DHAVE_MALLOC_H -DHAVE_INTTYPES_H -DHAVE_SIGNAL_H -DHAVE_STRINGS_H \
-        -DHAVE_GCC_THREAD_LOCAL_STORAGE -DHAVE_CLOCK_REALTIME \
-        -DHAVE_STRUCT_TIMESPEC -DHAVE_SIGLONGJMP -DHAVE_STRSIGNAL \
+        -o "$1/$lib/libcmocka.so" $cmocka_has \
         -I"$1/source/include" "$1/source/src/cmocka.c"
     printf '%s\n' 'Name: cmocka' 'Description: tests' 'Version: 1.1.5' \
         "Libs: -L/$lib -lcmocka" 'Cflags: -I/usr/include' \

@@ -36,22 +36,46 @@ debs_unpack() {
     rm -rf "$debs/apt"
 }
 
-# debs_source FOLDER PACKAGE: Debian 12's source package in an empty FOLDER, not
-# unpacked. By an index of our own, as above.
+# debs_source FOLDER PACKAGE...: Debian 12's source packages in an empty FOLDER,
+# not unpacked. By an index of our own, as above.
 debs_source() {
     debs=$1
+    shift
+    wanted=$*
     rm -rf "$debs"
     mkdir -p "$debs/apt/lists/partial" "$debs/apt/cache/archives/partial"
     key=/usr/share/keyrings/debian-archive-keyring.gpg
-    echo "deb-src [signed-by=$key] http://deb.debian.org/debian bookworm main" \
-        >"$debs/apt/source.list"
-    set -- "$2" -q -o Dir::State="$debs/apt" -o Dir::Cache="$debs/apt/cache" \
+    for each in 'debian bookworm' 'debian-security bookworm-security'; do
+        echo "deb-src [signed-by=$key] http://deb.debian.org/$each main"
+    done >"$debs/apt/source.list"
+    set -- -q -o Dir::State="$debs/apt" -o Dir::Cache="$debs/apt/cache" \
         -o Dir::Etc::SourceList="$debs/apt/source.list" \
         -o Dir::Etc::SourceParts=- -o Acquire::Languages=none \
         -o APT::Sandbox::User=root
-    package=$1
-    shift
     apt-get "$@" update
-    (cd "$debs" && apt-get "$@" source --download-only "$package")
+    for package in $wanted; do
+        debs_newest "$@"
+    done
     rm -rf "$debs/apt"
+}
+
+# What the configuration of cmocka would find. Its library is one file.
+# shellcheck disable=SC2034 # for who builds it
+cmocka_has='-DHAVE_MALLOC_H -DHAVE_INTTYPES_H -DHAVE_SIGNAL_H -DHAVE_STRINGS_H
+    -DHAVE_GCC_THREAD_LOCAL_STORAGE -DHAVE_CLOCK_REALTIME -DHAVE_STRUCT_TIMESPEC
+    -DHAVE_SIGLONGJMP -DHAVE_STRSIGNAL'
+
+# debs_newest APT-OPTION...: the newest version of the source package $package whose
+# files the mirror has. It may have an index that is newer than its files.
+debs_newest() {
+    for version in $(apt-cache "$@" showsrc "$package" |
+        sed -n 's/^Version: //p' | sort -rVu); do
+        if (cd "$debs" && apt-get "$@" source --download-only \
+            "$package=$version"); then
+            return
+        fi
+        echo "the mirror lacks files of $package $version"
+        rm -f "$debs/${package}_"*
+    done
+    return 1
 }

@@ -10,6 +10,8 @@
 . tools/cross.sh
 # shellcheck source=tools/dpdk.sh
 . tools/dpdk.sh
+# shellcheck source=tools/static.sh
+. tools/static.sh
 
 results=$root/build/results
 staged=$root/build/stage
@@ -24,11 +26,11 @@ test_stages='gcc-build gcc asan tsan aarch64 neon headers consume exports
     model-code php82-build php82 counts docs-build docs model cli cli-faults
     cli-remote image'
 all_stages='spin bench sve128 sve256 sve512 s390x riscv64 rv64 rvv128
-    rvv256 mutants dpdk-build dpdk php82-setup
+    rvv256 mutants musl-build musl dpdk-build dpdk php82-setup
     php82-opcache php82-valgrind php82-cache php82-server php82-args
     php82-values php84-build php84 php84-opcache php84-args php85-build
     php85 php86-build php86 php86-opcache php86-args
-    php83-build php83 cli-asan'
+    php83-build php83 cli-asan static'
 # Those of ./dev long.
 long_stages='O0 cli-faults php82-build php82-valgrind-all php-zts-build php-zts
     php-zts-threads php85-build php85 php85-opcache php85-args'
@@ -39,15 +41,16 @@ long_stages='O0 cli-faults php82-build php82-valgrind-all php-zts-build php-zts
 test_groups='test_asan test_cli test_cli_remote test_php82 test_gcc test_tsan
     test_image test_docs test_model test_cli_faults test_aarch64 test_consumers'
 all_groups='test_spin test_php_chroots test_php82_setup
-    test_mutants test_s390x test_riscv64 test_bench test_dpdk test_php82_args
-    test_php82_values'
+    test_static test_musl test_mutants test_s390x test_riscv64 test_bench
+    test_dpdk test_php82_args test_php82_values'
 long_groups='test_php82_valgrind test_php_zts test_O0 test_cli_faults test_php85'
 
 # What ./dev test prints about the stages of --all.
 left_out='PHP 8.3, 8.4, 8.5, 8.6; PHP with opcache, with valgrind,
 with servers, Redis and a browser, the setup of the extension,
 the parsing of arguments; on aarch64 all but the variants with NEON; s390x; riscv64;
-benchmarks; the driver of DPDK; the command with sanitizers; the command in a cgroup
+musl; the static command; benchmarks; the driver of DPDK; the command with
+sanitizers; the command in a cgroup
 of 256 MB; S3 and EBS of moto; the example in Go; the pages as Meson builds them; six
 of the models; mutants; seven of eight alignments of each length; with sanitizers,
 three of four repetitions of long tests; eleven of twelve errors, and three of four
@@ -179,6 +182,28 @@ benches() {
     configure bench-test gcc --buildtype=release -Dbenchmarks=true \
         -Dtools=false
     meson_tests bench-test testlog --suite bench
+}
+
+# The tests of src/ with another libc.
+test_musl() {
+    if [ "$(uname -m)" != x86_64 ]; then
+        skip_stages 'the stage musl is for x86_64' musl
+        return
+    fi
+    bounded musl-build musl_configure
+    record none -
+    bounded musl meson_tests musl testlog
+    record meson build/musl/meson-logs/testlog.json
+}
+
+# What ./dev static has made, if it has, and the manifest that uses it.
+test_static() {
+    bounded kubernetes static_kubernetes
+    which=tests/static
+    if [ ! -e "build/static/$(uname -m)/hone" ]; then
+        which=tests/static/test_kubernetes.py
+    fi
+    pytest_stage static with_static "$which"
 }
 
 test_bench() {

@@ -5,7 +5,16 @@
  * Declarations for the files of this folder. Each function returns 0, or -1
  * with a message in output->text.
  */
+#include <sys/stat.h>
 #include "cli.h"
+
+/* musl has statx(), but not these values of the kernel. */
+#ifndef STATX_ATTR_IMMUTABLE
+#define STATX_ATTR_IMMUTABLE 0x10
+#endif
+#ifndef STATX_ATTR_APPEND
+#define STATX_ATTR_APPEND 0x20
+#endif
 
 /* refuse.c: set output->text; returns -1. */
 __attribute__((format(printf, 2, 3))) int output_refuse(

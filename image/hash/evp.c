@@ -13,11 +13,11 @@ static struct {
 #undef IMAGE_LOADED
 } libcrypto;
 
-static const char *const names[] = {
-#define IMAGE_LOADED(prefix, name) #prefix #name,
+static const struct image_loaded_function wanted[] = {
+#define IMAGE_LOADED(prefix, name) IMAGE_LOADED_FUNCTION(prefix##name),
 #include "hash/libcrypto.def"
 #undef IMAGE_LOADED
-	NULL,
+	{NULL, NULL},
 };
 
 struct image_hash {
@@ -48,7 +48,7 @@ begin(struct image_error *err)
 
 static struct image_loaded library = {.file = "libcrypto.so.3",
 	.package = "libssl3",
-	.names = names,
+	.wanted = wanted,
 	.functions = &libcrypto,
 	.begin = begin,
 	.lock = PTHREAD_MUTEX_INITIALIZER};

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
+#include <linux/falloc.h>
 #include "store/file.h"
 
 /* Shorter ranges are written: the device gets them together with their

@@ -18,7 +18,9 @@
  * returns may lose the descriptor (bug 12683 of the GNU C library):
  * hone_read_file(), and hone_read_files() where it makes plain calls. With
  * HONE_READ_NONBLOCK, open() is not a cancellation point, and nothing is lost.
- * No other call is a cancellation point.
+ * No other call is a cancellation point. musl runs no cleanups of a thread that
+ * is cancelled or calls pthread_exit(): what the call holds is lost then, and a
+ * call of hone_read_files() with several threads must not be left so.
  *
  * **Contracts.** A comment says what a caller must do: ranges, alignment, no
  * overlap, pointers that are not NULL unless NULL has a meaning. If a caller

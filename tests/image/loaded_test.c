@@ -17,13 +17,14 @@ count(struct image_error *err)
 
 TEST(the_functions_are_those_of_the_library)
 {
-	static const char *const names[] = {"strlen", "strcmp", NULL};
+	static const struct image_loaded_function wanted[] = {
+		{"strlen", NULL}, {"strcmp", NULL}, {NULL, NULL}};
 	struct {
 		__typeof__(strlen) *length;
 		__typeof__(strcmp) *compare;
 	} functions;
 	struct image_loaded library = {.file = "libc.so.6",
-		.names = names,
+		.wanted = wanted,
 		.functions = &functions,
 		.begin = count,
 		.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -38,10 +39,10 @@ TEST(the_functions_are_those_of_the_library)
 
 TEST(a_missing_library_and_its_package_are_named)
 {
-	static const char *const names[] = {NULL};
+	static const struct image_loaded_function wanted[] = {{NULL, NULL}};
 	struct image_loaded library = {.file = "libmissing.so.4",
 		.package = "libmissing4",
-		.names = names,
+		.wanted = wanted,
 		.lock = PTHREAD_MUTEX_INITIALIZER};
 	struct image_error err;
 
@@ -56,15 +57,37 @@ TEST(a_missing_library_and_its_package_are_named)
 
 TEST(a_missing_function_is_named)
 {
-	static const char *const names[] = {"strlen", "not_there", NULL};
+	static const struct image_loaded_function wanted[] = {
+		{"strlen", NULL}, {"not_there", NULL}, {NULL, NULL}};
 	void *functions[2];
 	struct image_loaded library = {.file = "libc.so.6",
 		.package = "libc6",
-		.names = names,
+		.wanted = wanted,
 		.functions = functions,
 		.lock = PTHREAD_MUTEX_INITIALIZER};
 	struct image_error err;
 
 	assert_int_equal(image_load(&library, &err), -ENOTSUP);
 	assert_non_null(strstr(err.text, "the function not_there"));
+}
+
+/* As in a static program, which has no libraries to load. */
+TEST(linked_functions_need_no_library)
+{
+	static const struct image_loaded_function wanted[] = {
+		{"no_name_is_looked_up", (void *)strlen}, {NULL, NULL}};
+	struct {
+		__typeof__(strlen) *length;
+	} functions;
+	struct image_loaded library = {.file = "libmissing.so.4",
+		.wanted = wanted,
+		.functions = &functions,
+		.begin = count,
+		.lock = PTHREAD_MUTEX_INITIALIZER};
+	struct image_error err;
+
+	begun = 0;
+	assert_int_equal(image_load(&library, &err), 0);
+	assert_int_equal(begun, 1);
+	assert_int_equal(functions.length("abcd"), 4);
 }

@@ -56,7 +56,7 @@ STANDS_FOR(off_t, lseek, int fd, off_t offset, int whence)
 					   : __real_lseek(fd, offset, whence);
 }
 
-STANDS_FOR(off64_t, lseek64, int fd, off64_t offset, int whence)
+STANDS_FOR(off_t, lseek64, int fd, off_t offset, int whence)
 {
 	return called(fd, "lseek", offset) ? -1
 					   : __real_lseek64(fd, offset, whence);

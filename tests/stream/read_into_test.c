@@ -427,6 +427,8 @@ DIRECTORY_TEST(two_gib_take_another_read)
 			assert_true(result.size >= 0x7fff0000);
 		}
 	}
+	/* musl's system(), which removes the directory, reads, too. */
+	fresh_world();
 }
 
 /* Nothing of it is read. */

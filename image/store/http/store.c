@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "loaded.h"
@@ -126,11 +127,11 @@ finish_open(
 
 struct image_libcurl libcurl;
 
-static const char *const names[] = {
-#define IMAGE_LOADED(prefix, name) #prefix #name,
+static const struct image_loaded_function wanted[] = {
+#define IMAGE_LOADED(prefix, name) IMAGE_LOADED_FUNCTION(prefix##name),
 #include "store/http/libcurl.def"
 #undef IMAGE_LOADED
-	NULL,
+	{NULL, NULL},
 };
 
 static int
@@ -143,7 +144,7 @@ begin(struct image_error *err)
 
 static struct image_loaded library = {.file = "libcurl.so.4",
 	.package = "libcurl4",
-	.names = names,
+	.wanted = wanted,
 	.functions = &libcurl,
 	.begin = begin,
 	.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -187,9 +188,14 @@ image_http_open(const char *address, const struct image_store_how *how,
 const char *
 image_http_library(void)
 {
+	static char version[32];
 	struct image_error err;
 
-	return image_load(&library, &err) < 0
-		       ? NULL
-		       : libcurl.version_info(CURLVERSION_NOW)->version;
+	if (image_load(&library, &err) < 0)
+		return NULL;
+	const curl_version_info_data *info =
+		libcurl.version_info(CURLVERSION_NOW);
+	snprintf(version, sizeof(version), "%s%s", info->version,
+		info->features & CURL_VERSION_HTTP2 ? "" : " (no HTTP/2)");
+	return version;
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <hone/api.h>
 #include "store/http/http.h"
 #include "thread.h"
@@ -388,6 +389,33 @@ on_body(char *data, size_t size, size_t n, void *opaque)
 #define SET(option, value)                                                     \
 	(code = code ? code : libcurl.easy_setopt(t->easy, (option), (value)))
 
+/*
+ * Returns the certificates that this system trusts, or NULL if libcurl knows
+ * them: that of a distribution does.
+ */
+static const char *
+system_bundle(void)
+{
+#ifdef IMAGE_LINKED
+	static const char *const bundles[] = {
+		/* Debian, Ubuntu, Arch, Alpine */
+		"/etc/ssl/certs/ca-certificates.crt",
+		/* Fedora, Red Hat */
+		"/etc/pki/tls/certs/ca-bundle.crt",
+		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+		/* SUSE */
+		"/etc/ssl/ca-bundle.pem",
+		/* Alpine without ca-certificates, FreeBSD */
+		"/etc/ssl/cert.pem",
+	};
+
+	for (size_t i = 0; i < sizeof(bundles) / sizeof(bundles[0]); i++)
+		if (access(bundles[i], R_OK) == 0)
+			return bundles[i];
+#endif
+	return NULL;
+}
+
 static CURLcode
 set_trust(struct http_transfer *t)
 {
@@ -399,7 +427,9 @@ set_trust(struct http_transfer *t)
 	/* libcurl leaves these to programs; names and order are curl's. */
 	if (!bundle || !bundle[0])
 		bundle = getenv("SSL_CERT_FILE");
-	if (bundle && bundle[0])
+	if (!(bundle && bundle[0]))
+		bundle = system_bundle();
+	if (bundle)
 		SET(CURLOPT_CAINFO, bundle);
 	if (directory && directory[0])
 		SET(CURLOPT_CAPATH, directory);

@@ -10,16 +10,16 @@
 
 struct image_libnbd libnbd;
 
-static const char *const names[] = {
-#define IMAGE_LOADED(prefix, name) #prefix #name,
+static const struct image_loaded_function wanted[] = {
+#define IMAGE_LOADED(prefix, name) IMAGE_LOADED_FUNCTION(prefix##name),
 #include "store/nbd/libnbd.def"
 #undef IMAGE_LOADED
-	NULL,
+	{NULL, NULL},
 };
 
 static struct image_loaded library = {.file = "libnbd.so.0",
 	.package = "libnbd0",
-	.names = names,
+	.wanted = wanted,
 	.functions = &libnbd,
 	.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -36,7 +36,9 @@ image_nbd_library(void)
 		return NULL;
 	struct nbd_handle *h = libnbd.create();
 	if (h)
-		snprintf(version, sizeof(version), "%s", libnbd.get_version(h));
+		snprintf(version, sizeof(version), "%s%s",
+			libnbd.get_version(h),
+			libnbd.supports_tls(h) == 1 ? "" : " (no TLS)");
 	libnbd.close(h);
 	return version;
 }

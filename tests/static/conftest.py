@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The static command where nothing else is.
+
+HONE_STATIC is the folder that ./dev static made: build/static/CPU.
+HONE_EMULATOR is a static qemu for another CPU. HONE_OWN_NETWORK says that this
+process has a network namespace of its own.
+"""
+import hashlib
+import os
+import pathlib
+import shutil
+import ssl
+import subprocess
+import sys
+import tempfile
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
+
+# pylint: disable=wrong-import-position
+import dns_server  # noqa: E402
+from empty import Empty  # noqa: E402
+
+MIB = 1 << 20
+
+
+@pytest.fixture(scope="session", name="built")
+def fixture_built():
+    """The folder of the command and its licences."""
+    folder = pathlib.Path(os.environ.get("HONE_STATIC", "/nonexistent"))
+    if not (folder / "hone").exists():
+        pytest.skip("no static command: ./dev static makes it")
+    if os.geteuid() != 0:
+        pytest.skip("only root may enter a chroot")
+    return folder
+
+
+@pytest.fixture(name="root")
+def fixture_root():
+    """A folder for a chroot. Its path is short: it has sockets."""
+    root = pathlib.Path(tempfile.mkdtemp(prefix="hone.", dir="/tmp"))
+    yield root
+    shutil.rmtree(root)
+
+
+@pytest.fixture(name="empty")
+def fixture_empty(built, root):
+    """The folder that has the command and nothing else."""
+    return Empty(root, built / "hone", os.environ.get("HONE_EMULATOR"))
+
+
+@pytest.fixture(scope="session", name="disk")
+def fixture_disk():
+    """Data, zeros, data, zeros."""
+    block = b"".join(hashlib.sha256(b"%d" % i).digest()
+                     for i in range(1 << 15))
+    return block + bytes(3 * MIB) + block[:MIB // 2] + bytes(MIB // 2)
+
+
+def certificate(folder, name):
+    """The path of a new certificate and its key."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+         "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+         f"/CN={name}", "-addext",
+         "subjectAltName=IP:127.0.0.1,DNS:*.example.org", "-keyout",
+         f"{name}.pem", "-out", f"{name}.crt"], cwd=folder, check=True,
+        stderr=subprocess.DEVNULL)
+    return folder / f"{name}.crt", folder / f"{name}.pem"
+
+
+@pytest.fixture(scope="session", name="secure")
+def fixture_secure(tmp_path_factory):
+    """The TLS of a server, its certificate, and that of another one."""
+    folder = tmp_path_factory.mktemp("certificates")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    paths = certificate(folder, "server")
+    context.load_cert_chain(*paths)
+    return (context, paths[0].read_bytes(),
+            certificate(folder, "other")[0].read_bytes())
+
+
+@pytest.fixture(scope="session", name="network", autouse=True)
+def fixture_network():
+    """Whether this process has a network namespace of its own."""
+    own = bool(os.environ.get("HONE_OWN_NETWORK"))
+    if own:
+        dns_server.loopback_up()
+    return own
+
+
+@pytest.fixture(scope="session", name="names")
+def fixture_names(network):
+    """A server of names, where there is no other."""
+    if not network:
+        pytest.skip("this process has no network namespace of its own")
+    with dns_server.dns_server():
+        yield
