@@ -224,7 +224,11 @@ hone_mempool_seize(struct hone_cache *c)
 			if (m)
 				return m;
 		}
-		m = hone_mempool_take_full(c);
+		/* A steal, since a pop that finds nothing acquires nothing: the
+		 * call of a thief has to be seen by changes(). */
+		m = hone_deque_steal(&c->deque[HONE_MEMPOOL_FULL]);
+		if (!m)
+			m = hone_mempool_take_full(c);
 		if (m)
 			return m;
 		after = changes(c);

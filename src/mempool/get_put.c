@@ -50,12 +50,15 @@ hone_mempool_take_full(struct hone_cache *c)
 
 	if (!m)
 		m = steal(c, HONE_MEMPOOL_FULL);
-	/* Relaxed: a load first, since an exchange takes the cache line from
-	 * other CPUs even if it finds NULL. */
-	if (!m && atomic_load_explicit(&c->pool->partial, memory_order_relaxed))
-		/* Acquire: pairs with the release in cache.c. */
+	/*
+	 * A load first, since an exchange takes the cache line from other CPUs
+	 * even if it finds NULL. Acquire: pairs with the release in cache.c,
+	 * and with that of the exchange, so that a search of an exact pool sees
+	 * the call of the thread that took the magazine.
+	 */
+	if (!m && atomic_load_explicit(&c->pool->partial, memory_order_acquire))
 		m = atomic_exchange_explicit(
-			&c->pool->partial, NULL, memory_order_acquire);
+			&c->pool->partial, NULL, memory_order_acq_rel);
 	return m;
 }
 

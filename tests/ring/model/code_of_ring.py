@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from modelled import compare_orders, compare_shape, functions
+from modelled import arguments, compare_orders, compare_shape, functions
 from ring_cases import FEW, INLINE, MULTI, SHAPE, rows
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -17,22 +17,6 @@ NOT_MODELLED = ["copy_slots", "write_slots", "read_slots", "fill_slots", "fill",
                 "hone_ring_free_count", "hone_ring_capacity"]
 HEAD = r"(\w+)"
 LOCATIONS = r"ring->(tail|head|filled|head_seen|tail_seen)\b"
-
-
-def arguments(text):
-    """The arguments of the call whose opening parenthesis precedes text."""
-    depth, start, found = 0, 0, []
-    for at, letter in enumerate(text):
-        if letter in "([":
-            depth += 1
-        elif letter in ")]":
-            if depth == 0:
-                return found + [text[start:at]]
-            depth -= 1
-        elif letter == "," and depth == 0:
-            found.append(text[start:at])
-            start = at + 1
-    raise ValueError("parentheses do not match")
 
 
 def location(expression):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Check src/mempool/deque.h, src/ring and php/cache/store by their models.
+"""Check src/mempool, src/ring and php/cache/store by their models.
 
 Prints TAP.
 
@@ -39,21 +39,24 @@ sys.path += [str(TESTS / part / "model") for part in ("mempool", "ring", "cache"
 import cache_cases
 import code_of_cache
 import code_of_deque
+import code_of_exact
 import code_of_ring
 import deque_cases
+import exact_cases
 import ring_cases
 import searched
 from litmus_cases import LITMUS
 
 DEQUE, RING = "mempool/model/deque.pml", "ring/model/ring.pml"
-CACHE = "cache/model/cache.pml"
+EXACT, CACHE = "mempool/model/exact.pml", "cache/model/cache.pml"
 MEMORY_MODEL = "support/model/litmus.pml"
 # Limit of one run. The longest takes 15 s by itself, of the large ones a minute.
 SECONDS, LARGE_SECONDS = 600, 3600
-# MiB that a search may use before it gives up, and steps that it may go deep:
-# the deepest takes below 400.
+# MiB that a search may use before it gives up; steps that it may go deep: the
+# deepest takes below 400; and bytes of a state.
 MEMORY = 1200
 DEPTH = 10000
+STATE = 4096
 # How many searches the word "some" takes: 10 s of CPU time.
 SOME = 6
 # The long searches keep states compressed and are worth optimising. At -O2 gcc
@@ -85,7 +88,7 @@ class Search:
         run(["spin", "-a", *(f"-D{name}={macros[name]}" for name in macros),
              TESTS / model], directory)
         run([*compiler, "-w", "-DSAFETY", f"-DMEMLIM={MEMORY}",
-             "-o", "pan", "pan.c"], directory)
+             f"-DVECTORSZ={STATE}", "-o", "pan", "pan.c"], directory)
         self.output = run(["./pan", f"-m{DEPTH}", "-w22"], directory, limit)
         errors = re.search(r"errors: (\d+)", self.output)
         states = re.search(r"(\d+) states, stored", self.output)
@@ -203,6 +206,7 @@ def searches():
     orders = {line[-1]: line[3].upper() for line in deque_cases.ORDERS
               if len(line) > 5}
     yield from searches_of("", DEQUE, orders, deque_cases)
+    yield from searches_of("exact: ", EXACT, exact_cases.ORDERS, exact_cases)
     yield from searches_of("ring: ", RING, ring_cases.ORDERS, ring_cases)
     yield from searches_of("cache: ", CACHE, cache_cases.ORDERS, cache_cases)
     for shape, chosen, allowed in LITMUS:
@@ -239,6 +243,8 @@ def code_tests(all_searches):
     """(name, function, its arguments after the directory) of what needs no search."""
     yield "orders in deque.h are the model's", code_of_deque.orders, ()
     yield "code of deque.h is what the model follows", code_of_deque.shape, ()
+    yield "orders of exact pools are the model's", code_of_exact.orders, ()
+    yield "code of exact pools is what the model follows", code_of_exact.shape, ()
     yield "orders in src/ring are the model's", code_of_ring.orders, ()
     yield "code of src/ring is what the model follows", code_of_ring.shape, ()
     yield "orders in php/cache/store are the model's", code_of_cache.orders, ()

@@ -13,6 +13,22 @@ def functions(path, head):
         rf"^{head}\(([^;{{]*\{{.*?)^\}}", code, re.M | re.S)}
 
 
+def arguments(text):
+    """The arguments of the call whose opening parenthesis precedes text."""
+    depth, start, found = 0, 0, []
+    for at, letter in enumerate(text):
+        if letter in "([":
+            depth += 1
+        elif letter in ")]":
+            if depth == 0:
+                return found + [text[start:at]]
+            depth -= 1
+        elif letter == "," and depth == 0:
+            found.append(text[start:at])
+            start = at + 1
+    raise ValueError("parentheses do not match")
+
+
 def compare_orders(where, got, want):
     """The result of a test that accesses have the orders of the model."""
     if got == want:

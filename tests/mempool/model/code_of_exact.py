@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether the code of exact pools is still what the model follows."""
+import re
+from pathlib import Path
+
+from exact_cases import ROWS, SHAPE
+from modelled import arguments, compare_orders, compare_shape, functions
+
+ROOT = Path(__file__).resolve().parents[3]
+# The functions of each file that the model has.
+MODELLED = {
+    "src/mempool/exact.c": ["wait_for_search", "enter_ordered", "calls_of",
+                            "changes", "loaded_between_calls", "claim",
+                            "take_loaded", "seize", "take_all"],
+    "src/mempool/exact.h": ["next_call", "enter_quickly", "enter",
+                            "enter_locked", "leave"],
+    "src/mempool/get_put.c": ["take_full", "load", "replace", "refill",
+                              "flush", "take", "give", "complete",
+                              "get_exact", "get_quickly", "put_exact",
+                              "put_quickly"],
+    "src/mempool/mempool.h": ["add", "set_len"],
+}
+ORDER = re.compile(r"(?:memory_order|__ATOMIC)_(\w+)")
+HEAD = r"(?:hone_mempool_)?(\w+)"
+
+
+def bodies():
+    """[(file, function, body)] in the order of MODELLED."""
+    for path, names in MODELLED.items():
+        found = functions(ROOT / path, HEAD)
+        yield from ((path, name, found.get(name, "")) for name in names)
+
+
+def accesses(name, body):
+    """[(function, operation, location, orders...)] in the order of the text."""
+    for match in re.finditer(
+            r"atomic_(load|store|exchange)(?:_explicit|_n)\(", body):
+        given = arguments(body[match.end():])
+        orders_of = [ORDER.fullmatch(each) for each in given]
+        yield (name, match[1], re.findall(r"\w+", given[0])[-1],
+               *(found[1].lower() for found in orders_of if found))
+
+
+def orders(_directory):
+    got = [access for _, name, body in bodies()
+           for access in accesses(name, body)]
+    want = [tuple(each for each in row[:5] if each != "-") for row in ROWS]
+    return compare_orders("src/mempool", got, want)
+
+
+def shape(_directory):
+    text = "".join(path + name + body for path, name, body in bodies())
+    return compare_shape("src/mempool", text, SHAPE, "exact.pml",
+                         "exact_cases.py")

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What check.py checks of the exact search."""
+
+# The atomic accesses of exact.c, exact.h, get_put.c and mempool.h: function,
+# operation, location, order, that of a failed compare-and-swap, macro of
+# exact.pml. "-" is no macro: the model does not need the access, or has it in
+# another way.
+TABLE = """
+wait_for_search load     claimed acquire - WAIT_LOAD_CLAIMED
+wait_for_search store    claimed relaxed - -
+enter_ordered   exchange calls   seq_cst - -
+enter_ordered   load     claimed seq_cst - -
+calls_of        load     calls   seq_cst - VISIT_LOAD_CALLS
+calls_of        load     given_up relaxed - -
+calls_of        store    given_up relaxed - -
+changes         load     n_used  relaxed - -
+changes         load     refills acquire - VISIT_LOAD_CHANGES
+changes         load     flushes acquire - VISIT_LOAD_CHANGES
+changes         load     puts    acquire - VISIT_LOAD_CHANGES
+loaded_between_calls load len    acquire - VISIT_LOAD_LEN
+loaded_between_calls load calls  relaxed - AGAIN_LOAD_CALLS
+claim           store    claimed seq_cst - CLAIM_STORE_CLAIMED
+take_loaded     store    claimed release - DROP_STORE_CLAIMED
+seize           load     n_used  relaxed - -
+next_call       load     calls   relaxed - -
+enter_quickly   load     hone_mempool_barriers relaxed - -
+enter_quickly   store    calls   relaxed - ENTER_STORE_CALLS
+enter_quickly   load     claimed acquire - ENTER_LOAD_CLAIMED
+enter_quickly   store    calls   release - LEAVE_STORE_CALLS
+enter_locked    store    calls   relaxed - ENTER_STORE_CALLS
+leave           store    calls   release - LEAVE_STORE_CALLS
+leave           load     calls   relaxed - -
+take_full       load     partial acquire - PARTIAL_LOAD
+take_full       exchange partial acq_rel - PARTIAL_EXCHANGE
+complete        load     n_reserved relaxed - -
+add             store    counter release - ADD_STORE_CHANGES
+add             load     counter relaxed - -
+set_len         store    len     release - SET_LEN_STORE
+"""
+
+# Digest of the code that exact.pml follows; code_of_exact.py prints a new one.
+SHAPE = "e28dd5c07ea014c7"
+
+# By the name of the assertion in exact.pml.
+PROMISES = {"once": 1, "was_written": 2, "was_found": 4, "is_kept": 8}
+
+ROWS = [line.split() for line in TABLE.strip().splitlines()]
+
+
+def orders():
+    """{macro of exact.pml: order}."""
+    found = {}
+    for row in ROWS:
+        if row[5] != "-" and found.setdefault(row[5], row[3]) != row[3]:
+            raise ValueError(f"two orders for {row[5]}")
+    return {name: order.upper() for name, order in found.items()}
+
+
+ORDERS = orders()
+
+
+def loaded(thread):
+    return 10 + thread
+
+
+def in_deque(thread):
+    return 20 + thread
+
+
+PARTIAL = 30
+
+
+# pylint: disable-next=too-many-arguments
+def bounds(searchers, places, searches=1, calls=1, told=0, most=10, **more):
+    return {"THREADS": 2, "SEARCHERS": searchers, "SEARCHES": searches,
+            "CALLS": calls, "ITEMS": len(places), "TOLD": told, "GIVES_UP": 0,
+            "MOST": most,
+            **{f"PLACE{i}": place for i, place in enumerate(places, 1)}, **more}
+
+
+# One thread searches; the other one gets and puts meanwhile.
+ONE = bounds(1, [loaded(1), 1])
+TWO = bounds(1, [loaded(1), 1], calls=2)
+THREE = bounds(1, [loaded(1), 1], calls=3, most=12)
+# Both search.
+BOTH = bounds(2, [in_deque(1), 0], told=1)
+REST = bounds(2, [PARTIAL, 0])
+
+# Searched to the end: name, macros.
+HOLDS = [
+    ("one search, another thread calls twice", TWO),
+    ("two threads that search", BOTH),
+    ("two threads that search for a partial magazine", REST),
+]
+
+# Searched only if the word "large" is given.
+LARGE = []
+
+# Name, where, changes, the promise that breaks.
+PLANTED = [(name, {**where, **change}, promise)
+           for name, where, change, promise in [
+    ("a claim makes no barrier", TWO, {"NO_BARRIER": 1}, "once"),
+    ("an owner does not look whether its cache is claimed", TWO,
+     {"CLAIM_IGNORED": 1}, "once"),
+    ("a claim does not wait for a call that has begun", TWO,
+     {"CLAIM_HURRIED": 1}, "once"),
+    ("a search does not look whether anything changed", THREE,
+     {"NO_RESCAN": 1}, "was_found"),
+    ("a search does not wait for the calls of others", TWO,
+     {"NO_WAIT": 1}, "was_found"),
+    ("a search trusts the length in the middle of a call", TWO,
+     {"LENGTH_IN_CALL": 1}, "was_found"),
+    ("a search pops its own magazines", BOTH, {"OWN_POPPED": 1}, "was_found"),
+    ("a get keeps what it has while it waits for the mutex", BOTH,
+     {"KEPT_IN_HAND": 1}, "was_found"),
+    ("the partial magazine is looked at relaxed", REST,
+     {"PARTIAL_LOAD": "RELAXED"}, "was_found"),
+    ("the partial magazine is taken by acquire", REST,
+     {"PARTIAL_EXCHANGE": "ACQUIRE"}, "was_found"),
+]]
