@@ -21,7 +21,9 @@ import report
 from targets import Target
 
 OURS, RIVAL = "dpdk-hone", "dpdk-ring"
-LOOPS = ["1t-keep8192-n1", "1t-keep8192-n8", "1t-keep8192-n32",
+LOOPS = ["1t-uncached-keep512-n1", "1t-uncached-keep512-n4",
+         "1t-uncached-keep512-n8", "1t-uncached-keep512-n32",
+         "1t-keep8192-n1", "1t-keep8192-n8", "1t-keep8192-n32",
          "2t-keep8192-n32", "one-cpu-keep8192-n32"]
 LINE = re.compile(r"^mempool_autotest cache=(\d+) cores=(\d+) n_get_bulk=(\d+)"
                   r" n_put_bulk=(\d+) n_keep=(\d+).* rate_persec=(\d+)", re.M)
@@ -118,7 +120,7 @@ def wanted(medians, found):
     """The targets."""
     for case in LOOPS:
         row = medians.get(case, {})
-        if case.startswith("1t") and OURS in row and RIVAL in row:
+        if case.startswith("1t-keep") and OURS in row and RIVAL in row:
             yield Target(f"{case}: {OURS} against {RIVAL}",
                          row[RIVAL]["median_ns"] / row[OURS]["median_ns"], 1.5)
     for place, cases in found.items():

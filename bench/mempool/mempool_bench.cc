@@ -147,6 +147,21 @@ add_other_ways()
 			producer_and_consumer, n, n, loop_of(n), false, big});
 }
 
+// Each get and put calls the driver of DPDK's pool.
+void
+add_uncached()
+{
+#ifdef HAVE_DPDK_MEMPOOL
+	static const auto dpdk = present(pool_dpdk);
+
+	for (unsigned n : {1, 4, 8, 32}) {
+		Case c{"1t-uncached-" + sizes(512, n), one, 512, n, loop_of(n),
+			false, big, true};
+		add(c, dpdk.data());
+	}
+#endif
+}
+
 // With objects of 64 bytes, which suit malloc best, and of 2048.
 void
 add_against_malloc()
@@ -223,6 +238,7 @@ main(int argc, char **argv)
 	usable_cpus();
 	add_each_burst();
 	add_other_ways();
+	add_uncached();
 	add_against_malloc();
 	add_native();
 	int status = run_benchmarks(argc, argv);

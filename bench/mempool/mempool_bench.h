@@ -16,6 +16,7 @@ struct Case {
 	unsigned loop; // index into pool_subject.cycle and .touch
 	bool touch;
 	size_t object_size;
+	bool uncached; // DPDK's pools without their cache
 };
 
 // The least time of a repetition.

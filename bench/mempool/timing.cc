@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <tuple>
 #include <vector>
 #include <benchmark/benchmark.h>
 #include "mempool_bench.h"
@@ -41,10 +42,11 @@ objects_of(unsigned worker)
 
 // Opens the pool at the first call. Returns null if this machine cannot.
 Pool *
-pool_of(const pool_subject *subject, size_t object_size)
+pool_of(const pool_subject *subject, size_t object_size, bool uncached)
 {
-	static std::map<std::pair<const pool_subject *, size_t>, Pool> pools;
-	auto key = std::make_pair(subject, object_size);
+	static std::map<std::tuple<const pool_subject *, size_t, bool>, Pool>
+		pools;
+	auto key = std::make_tuple(subject, object_size, uncached);
 	auto found = pools.find(key);
 
 	if (found == pools.end()) {
@@ -53,7 +55,7 @@ pool_of(const pool_subject *subject, size_t object_size)
 		p.subject = subject;
 		p.shape.object_size = object_size;
 		p.shape.capacity = capacity;
-		p.shape.cache_size = cache_size;
+		p.shape.cache_size = uncached ? 0 : cache_size;
 		// In huge pages, with room for headers and padding.
 		p.shape.memory_size =
 			(size_t(capacity) * (object_size + 256) + (4 << 20)) &
@@ -128,7 +130,7 @@ check(Pool *pool, const Case &c)
 Pool *
 ready(State &state, const pool_subject *subject, const Case &c)
 {
-	Pool *pool = pool_of(subject, c.object_size);
+	Pool *pool = pool_of(subject, c.object_size, c.uncached);
 
 	if (!pool) {
 		state.SkipWithError("the pool could not be opened");
