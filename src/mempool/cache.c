@@ -193,8 +193,6 @@ hone_mempool_after_fork(struct hone_mempool *pool)
 
 	/* A thread that does not exist in the child may have held the mutex. */
 	(void)pthread_mutex_init(&pool->mutex, NULL);
-	atomic_store_explicit(&hone_mempool_barriers,
-		HONE_MEMPOOL_BARRIERS_UNKNOWN, memory_order_relaxed);
 	if (atomic_load_explicit(&pool->has_key, memory_order_relaxed))
 		(void)pthread_setspecific(pool->key, NULL);
 	hone_mempool_mark_objects(pool, &findings, NULL, NULL);

@@ -22,7 +22,9 @@
  */
 #include "mempool.h"
 
-/* Whether this process has asked to be interrupted by membarrier() of others.
+/*
+ * Whether this process has asked to be interrupted by membarrier() of others. A
+ * child of fork() has what its parent asked for.
  */
 enum hone_mempool_barriers {
 	HONE_MEMPOOL_BARRIERS_UNKNOWN,
