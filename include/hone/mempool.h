@@ -61,12 +61,16 @@ enum hone_mempool_flag {
 	/** A get also finds what other caches have loaded: it fails only if the
 	 * pool, without reserves, has too few objects. A get that finds too few
 	 * elsewhere takes a mutex, and waits for calls of other threads that
-	 * are under way; if a thread died in its call, for 1 to 2 s, once. So
-	 * threads that get from an empty pool again and again delay each other.
-	 * A get that takes what another cache has loaded interrupts the CPUs
-	 * that run such threads, by membarrier(), for about 1 us. Each get and
-	 * put is a call of the library; where the kernel has no membarrier(),
-	 * with one more atomic instruction */
+	 * are under way. So threads that get from an empty pool again and again
+	 * delay each other. If a thread died or stood still in its call, the
+	 * wait ends after 1 to 2 s, once, and what its cache has loaded is not
+	 * found before the call ends. A get that takes what another cache has
+	 * loaded interrupts the CPUs that run such threads, by membarrier(),
+	 * for about 1 us, and the next call on that cache waits for it. The
+	 * kernel must not refuse membarrier() later, or to some of the
+	 * processes: then nothing is taken from other caches. Each get and put
+	 * is a call of the library; where the kernel has no membarrier(), with
+	 * one more atomic instruction */
 	HONE_MEMPOOL_EXACT = 32,
 	/** The whole pool is in memory of the caller, and processes that map
 	 * this memory at the same address may use the pool at the same time,

@@ -49,6 +49,10 @@ count_caches(void)
 	return n + 1;
 }
 
+/* Lcores, with those of secondary processes, that the cache size provides for
+ * at least. */
+#define LEAST_USERS 4
+
 /*
  * Objects that a cache of the pool loads at most: as many as the lcores of this
  * process, and the threads together, can load twice. The pool's default is for
@@ -59,8 +63,11 @@ static size_t
 choose_cache_size(size_t capacity)
 {
 	size_t users = rte_lcore_count() + 1;
-	size_t size = capacity / 2 / users;
+	size_t size;
 
+	if (users < LEAST_USERS)
+		users = LEAST_USERS;
+	size = capacity / 2 / users;
 	if (users >= LEAST_CACHES || size == 0)
 		return 0;
 	return size < HONE_MEMPOOL_CACHE_MAX ? size : HONE_MEMPOOL_CACHE_MAX;

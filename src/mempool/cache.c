@@ -117,11 +117,10 @@ hone_mempool_cache_close(struct hone_mempool_cache *cache)
 	if (pool->exact)
 		hone_mempool_enter_locked(c);
 	hone_mempool_dissolve(c);
-	m = c->loaded;
+	m = hone_mempool_loaded(c);
 	m->count = HONE_DETAIL_LEN(c->view);
 	hone_mempool_set_len(c->view, 0);
 	c->view->size = 0;
-	c->loaded = NULL;
 	put_down(c, m);
 	/* Relaxed: see is_own(), and read under the mutex. */
 	atomic_store_explicit(&c->thread, 0, memory_order_relaxed);

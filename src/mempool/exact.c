@@ -49,11 +49,16 @@ static void
 wait_a_little(size_t turn)
 {
 	const struct timespec sleep = {0, SLEEP_NS};
+	int cancel;
 
-	if (turn >= SPINS + YIELDS)
+	if (turn >= SPINS + YIELDS) {
+		/* A thread that is cancelled here would keep the mutex. */
+		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		(void)nanosleep(&sleep, NULL);
-	else if (turn >= SPINS)
+		(void)pthread_setcancelstate(cancel, NULL);
+	} else if (turn >= SPINS) {
 		(void)sched_yield();
+	}
 }
 
 /* Waits until the search that has claimed this cache has gone. */
@@ -146,17 +151,22 @@ changes(struct hone_cache *c)
 	return sum;
 }
 
-/* The number of objects that a cache had loaded when it was in no call. The
- * length in the middle of a call means nothing. */
+/* The number of objects that a cache had loaded when it was in no call, or
+ * perhaps another one above 0. The length in the middle of a call means
+ * nothing. */
 static size_t
 loaded_between_calls(struct hone_cache *other)
 {
-	size_t len, calls, again;
+	size_t len, calls, again, turn = 0;
 
 	do {
 		calls = calls_of(other);
 		if (calls % 2 != 0)
 			return 0;
+		/* The owner makes one call after the other: claim() stops it.
+		 */
+		if (turn++ == SPINS)
+			return 1;
 		/* Acquire: pairs with the release in hone_mempool_set_len(): if
 		 * this length is of a later call, its odd number is seen. */
 		len = __atomic_load_n(&other->view->len, __ATOMIC_ACQUIRE);
@@ -192,7 +202,7 @@ take_loaded(struct hone_cache *c, struct hone_cache *other)
 	empty = hone_mempool_take_empty(c);
 	len = claim(other) ? HONE_DETAIL_LEN(other->view) : 0;
 	if (len > 0) {
-		m = other->loaded;
+		m = hone_mempool_loaded(other);
 		hone_mempool_load(other, empty);
 		m->count = len;
 	}

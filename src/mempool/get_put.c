@@ -86,7 +86,6 @@ hone_mempool_load(struct hone_cache *c, struct hone_mempool_magazine *m)
 	 * thread may fork. */
 	hone_mempool_set_len(v, 0);
 	HONE_DETAIL_IN_ORDER();
-	c->loaded = m;
 	v->slots = m->objects;
 	HONE_DETAIL_IN_ORDER();
 	hone_mempool_set_len(v, m->count);
@@ -104,7 +103,7 @@ hone_mempool_push(struct hone_cache *c, struct hone_mempool_magazine *m)
 void
 hone_mempool_replace(struct hone_cache *c, struct hone_mempool_magazine *m)
 {
-	struct hone_mempool_magazine *old = c->loaded;
+	struct hone_mempool_magazine *old = hone_mempool_loaded(c);
 
 	hone_mempool_load(c, m);
 	old->count = 0;
@@ -128,7 +127,7 @@ static void
 flush(struct hone_cache *c)
 {
 	struct hone_mempool_magazine *m = hone_mempool_take_empty(c);
-	struct hone_mempool_magazine *old = c->loaded;
+	struct hone_mempool_magazine *old = hone_mempool_loaded(c);
 
 	hone_mempool_load(c, m);
 	old->count = c->view->size;

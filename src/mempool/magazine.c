@@ -22,7 +22,7 @@ hone_mempool_pour(const struct hone_mempool *pool,
 static struct hone_mempool_magazine *
 unload(struct hone_cache *c, struct hone_mempool_magazine *other)
 {
-	struct hone_mempool_magazine *m = c->loaded;
+	struct hone_mempool_magazine *m = hone_mempool_loaded(c);
 	size_t len = HONE_DETAIL_LEN(c->view);
 
 	hone_mempool_load(c, other);
@@ -93,7 +93,7 @@ watch(struct hone_mempool *pool, struct hone_mempool_magazine *m)
 static void
 put_magazine(struct hone_cache *c, struct hone_mempool_magazine *m)
 {
-	struct hone_mempool_magazine *loaded = c->loaded;
+	struct hone_mempool_magazine *loaded = hone_mempool_loaded(c);
 	size_t size = c->view->size;
 
 	if (m->count != 0 && m->count != size) {

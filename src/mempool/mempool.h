@@ -46,8 +46,6 @@ struct hone_cache {
 	struct hone_detail_mempool_view hidden;
 	/* The view in use: &hidden or &visible.view. */
 	struct hone_detail_mempool_view *view;
-	/* The magazine that the view describes; NULL while closed. */
-	struct hone_mempool_magazine *loaded;
 	struct hone_mempool *pool;
 	/*
 	 * In an exact pool: odd during a call of the owner, who writes it, and
@@ -132,7 +130,8 @@ struct hone_mempool {
 	void *mapping;
 	size_t mapping_size;
 
-	/* Taken to open, to close and for the audit; never for get and put. */
+	/* Taken to open, to close and for the audit, and in an exact pool by a
+	 * get that finds too few objects; never else for get and put. */
 	pthread_mutex_t mutex;
 	pthread_key_t key;
 	/* Release after key was created, under the mutex; acquire before key
@@ -169,6 +168,16 @@ hone_mempool_magazine(struct hone_mempool *pool, size_t number)
 {
 	return (struct hone_mempool_magazine *)(pool->magazines +
 						number * pool->magazine_stride);
+}
+
+/* The magazine that an open cache has loaded. A new one is loaded by one store,
+ * since a process may die at any moment. */
+static inline struct hone_mempool_magazine *
+hone_mempool_loaded(const struct hone_cache *c)
+{
+	return (struct hone_mempool_magazine
+			*)((char *)c->view->slots -
+			   offsetof(struct hone_mempool_magazine, objects));
 }
 
 static inline void *

@@ -87,7 +87,6 @@ hone_mempool_reset(struct hone_cache *c, size_t deque_slots)
 
 	hone_deque_init(&c->deque[0], slots, deque_slots - 1);
 	hone_deque_init(&c->deque[1], slots + deque_slots, deque_slots - 1);
-	c->loaded = NULL;
 	c->reserve = NULL;
 	c->open = false;
 	c->view->len = 0;

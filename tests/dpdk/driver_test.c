@@ -254,11 +254,14 @@ cache_size(unsigned lcores, unsigned size)
 
 TEST(lcores_and_threads_can_load_half_of_the_objects)
 {
-	assert_int_equal(cache_size(2, 600), 100);
+	assert_int_equal(cache_size(5, 600), 50);
+	assert_int_equal(cache_size(4, 600), 60);
+	assert_int_equal(cache_size(3, 600), 75);
+	assert_int_equal(cache_size(1, 600), 75);
 	assert_int_equal(cache_size(14, 600), 20);
 	assert_int_equal(cache_size(15, 640), 20);
 	assert_int_equal(cache_size(16, 640), 20);
-	assert_int_equal(cache_size(1, 4096), 504);
+	assert_int_equal(cache_size(1, 5000), 504);
 	assert_int_equal(cache_size(4, 9), 1);
 }
 

@@ -23,8 +23,14 @@ static void (*on_sleep)(void);
 
 STANDS_FOR(int, nanosleep, const struct timespec *wanted, struct timespec *left)
 {
+	int cancel;
+
 	if (threads)
 		return __real_nanosleep(wanted, left);
+	/* A thread that ends here would keep the mutex, or its claim. */
+	assert_int_equal(
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel), 0);
+	assert_int_equal(cancel, PTHREAD_CANCEL_DISABLE);
 	sleeps++;
 	if (on_sleep)
 		on_sleep();
@@ -250,7 +256,7 @@ leave_busy(void)
 static void
 end_call(void)
 {
-	assert_ptr_equal(busy->loaded, loaded_by_busy);
+	assert_ptr_equal(hone_mempool_loaded(busy), loaded_by_busy);
 	assert_int_equal(HONE_DETAIL_LEN(busy->view), 1);
 	leave_busy();
 }
@@ -261,7 +267,7 @@ take_from_busy(void)
 {
 	assert_true(atomic_load(&busy->claimed));
 	hone_mempool_enter_locked(busy);
-	loaded_by_busy = busy->loaded;
+	loaded_by_busy = hone_mempool_loaded(busy);
 	take_in_call(busy, taken, 10);
 	on_barrier = NULL;
 	on_sleep = end_call;
