@@ -23,6 +23,15 @@ struct digest {
 	struct image_hashers *hashers;
 };
 
+/* Whether something behind the bytes that are hashed is not zero. */
+static bool
+has_rest(const struct digest *digest)
+{
+	/* Relaxed: a thread may read one chunk more. */
+	return digest->data && __atomic_load_n(digest->data, __ATOMIC_RELAXED) <
+				       digest->source->size;
+}
+
 static int
 work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 	struct image_error *err)
@@ -32,6 +41,9 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 
 	listed->list = (struct image_extent *)(listed + 1);
 	listed->room = digest->room;
+	listed->count = 0;
+	if (chunk->offset >= digest->size && has_rest(digest))
+		return 0;
 	int rc = image_pieces_list(listed, digest->source, chunk, true, err);
 	if (rc < 0)
 		return rc;
@@ -48,11 +60,13 @@ search_rest(const struct digest *digest, struct image_pieces *listed,
 	uint64_t at =
 		chunk->offset > digest->size ? chunk->offset : digest->size;
 
-	image_pieces_clear(listed, chunk);
-	at += hone_find_nonzero(
-		chunk->data + (at - chunk->offset), (size_t)(end - at));
-	if (at < end && at < *digest->data)
-		*digest->data = at;
+	if (!has_rest(digest)) {
+		image_pieces_clear(listed, chunk);
+		at += hone_find_nonzero(
+			chunk->data + (at - chunk->offset), (size_t)(end - at));
+		if (at < end)
+			__atomic_store_n(digest->data, at, __ATOMIC_RELAXED);
+	}
 	while (listed->count &&
 		listed->list[listed->count - 1].offset >= digest->size)
 		listed->count--;

@@ -130,6 +130,20 @@ def test_a_stream_on_a_larger_target_is_followed_by_zeros(
         assert part in error_line(done.stderr)
 
 
+def test_what_follows_a_stream_is_read_as_far_as_the_first_data(
+        hone, strace, source, work):
+    content = source.read_bytes()
+    (work / "target").write_bytes(content + b"rest" * (16 * MI))
+    done = hone.run("convert", "-q", "-n", "--verify", "--target-is-zero",
+                    "-m", "1", "-f", "raw", "-", work / "target", stdin=None,
+                    input=content, before=[*strace, "-o", work / "trace",
+                                           "-e", "trace=preadv2,pread64"])
+    assert f"at offset {len(content)} when" in error_line(done.stderr)
+    read = sum(int(n) for n in re.findall(
+        r"pread.*\) = (\d+)$", (work / "trace").read_text(), re.M))
+    assert len(content) < read < len(content) + 32 * MI
+
+
 def test_an_archive_for_google_is_read_back(hone, source, out):
     found = hone.json("convert", "--json", "--verify", "-O", "gce", source,
                       out / "d")
