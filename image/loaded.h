@@ -25,12 +25,12 @@ struct image_loaded_function {
 #ifdef IMAGE_LINKED
 #define IMAGE_LOADED_FUNCTION(function)                                        \
 	{                                                                      \
-#function, (void *)function                                    \
+		.name = #function, .linked = (void *)function                  \
 	}
 #else
 #define IMAGE_LOADED_FUNCTION(function)                                        \
 	{                                                                      \
-#function, NULL                                                \
+		.name = #function                                              \
 	}
 #endif
 

@@ -405,7 +405,7 @@ static_oci() {
 
 static_in() {
     static_for "$1"
-    first=$static/work/$cpu
+    first=$static/trees/$cpu
     again=$static/again/in-another-folder/$cpu
     must "$cpu-musl" static_musl
     must "$cpu-compiler" static_compiler "$first"

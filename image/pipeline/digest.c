@@ -17,7 +17,8 @@ struct digest {
 	struct image_source *source;
 	/* bytes that are hashed */
 	uint64_t size;
-	/* NULL, or the first byte behind them that is not zero */
+	/* NULL, or the first byte behind them that is not zero: the size of the
+	 * disk until one is found */
 	uint64_t *data;
 	size_t room;
 	struct image_hashers *hashers;
@@ -56,11 +57,10 @@ static void
 search_rest(const struct digest *digest, struct image_pieces *listed,
 	const struct image_chunk *chunk)
 {
-	uint64_t end = chunk->offset + chunk->length;
-	uint64_t at =
-		chunk->offset > digest->size ? chunk->offset : digest->size;
-
 	if (!has_rest(digest)) {
+		uint64_t end = chunk->offset + chunk->length;
+		uint64_t at = chunk->offset > digest->size ? chunk->offset
+							   : digest->size;
 		image_pieces_clear(listed, chunk);
 		at += hone_find_nonzero(
 			chunk->data + (at - chunk->offset), (size_t)(end - at));

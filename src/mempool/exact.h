@@ -71,8 +71,9 @@ hone_mempool_next_call(const struct hone_cache *c)
 }
 
 /*
- * Owner: begins a call, if the pool has barriers and no search has claimed the
- * cache. Otherwise it returns false, and there is no call.
+ * Owner, in a pool with barriers: begins a call, if the process has them, too,
+ * and no search has claimed the cache. Otherwise it returns false, and there is
+ * no call.
  */
 static inline bool
 hone_mempool_enter_quickly(struct hone_cache *c)
@@ -80,14 +81,12 @@ hone_mempool_enter_quickly(struct hone_cache *c)
 	size_t next = hone_mempool_next_call(c);
 
 	/* Relaxed: passes nothing on. */
-	if (!c->pool->barriers ||
-		atomic_load_explicit(&hone_mempool_barriers,
-			memory_order_relaxed) != HONE_MEMPOOL_BARRIERS_ON)
+	if (atomic_load_explicit(&hone_mempool_barriers,
+		    memory_order_relaxed) != HONE_MEMPOOL_BARRIERS_ON)
 		return false;
 	/* Relaxed: pairs with membarrier() in claim() of exact.c. */
 	atomic_store_explicit(&c->calls, next, memory_order_relaxed);
-	/* The compiler keeps the order, and membarrier() makes the CPU do so.
-	 */
+	/* For the compiler; membarrier() does the same for the CPU. */
 	atomic_signal_fence(memory_order_seq_cst);
 	/* Acquire: pairs with the release in take_loaded(): what a search did
 	 * with this cache is visible. */
@@ -103,7 +102,7 @@ hone_mempool_enter_quickly(struct hone_cache *c)
 static inline void
 hone_mempool_enter(struct hone_cache *c)
 {
-	if (!hone_mempool_enter_quickly(c))
+	if (!c->pool->barriers || !hone_mempool_enter_quickly(c))
 		hone_mempool_enter_ordered(c);
 }
 

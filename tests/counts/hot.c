@@ -112,12 +112,18 @@ CASE(mempool_one)
 	hone_mempool_put(cache, hone_mempool_get(cache));
 }
 
-CASE(mempool_bulk_32)
+static inline void
+get_and_put_32(struct hone_mempool_cache *c)
 {
 	void *got[BULK];
 
-	MUST(hone_mempool_get_bulk(cache, got, BULK) == 0);
-	hone_mempool_put_bulk(cache, got, BULK);
+	MUST(hone_mempool_get_bulk(c, got, BULK) == 0);
+	hone_mempool_put_bulk(c, got, BULK);
+}
+
+CASE(mempool_bulk_32)
+{
+	get_and_put_32(cache);
 }
 
 CASE(mempool_none)
@@ -132,10 +138,7 @@ CASE(exact_one)
 
 CASE(exact_bulk_32)
 {
-	void *got[BULK];
-
-	MUST(hone_mempool_get_bulk(exact, got, BULK) == 0);
-	hone_mempool_put_bulk(exact, got, BULK);
+	get_and_put_32(exact);
 }
 
 /* Searches one other cache, under the mutex. */

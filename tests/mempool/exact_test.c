@@ -401,9 +401,33 @@ TEST(a_closed_cache_is_not_waited_for)
 	go_on(&t);
 }
 
-/* Caches of the next test, in the order in which a search visits them. */
-static struct hone_mempool_cache *first, *second, *third;
+/* Caches of the next tests, in the order in which a search visits them; the
+ * fourth one searches. */
+static struct hone_mempool_cache *first, *second, *third, *fourth;
 static void *spare;
+
+static struct hone_mempool *
+open_four(size_t capacity)
+{
+	struct hone_mempool *pool = exact_pool(capacity, 4, 4, 0);
+
+	first = opened(pool);
+	second = opened(pool);
+	third = opened(pool);
+	fourth = opened(pool);
+	return pool;
+}
+
+static void
+close_four(struct hone_mempool *pool, void *const *objs, size_t n)
+{
+	hone_mempool_put_bulk(fourth, objs, n);
+	hone_mempool_cache_close(first);
+	hone_mempool_cache_close(second);
+	hone_mempool_cache_close(third);
+	hone_mempool_cache_close(fourth);
+	destroyed(pool);
+}
 
 static void
 second_sleep(void)
@@ -436,30 +460,20 @@ first_sleep(void)
  */
 TEST(a_magazine_that_moves_during_the_search_is_found)
 {
-	struct hone_mempool *pool = exact_pool(5, 4, 4, 0);
-	struct hone_mempool_cache *c;
+	struct hone_mempool *pool = open_four(5);
 	void *objs[5];
 
-	first = opened(pool);
-	second = opened(pool);
-	third = opened(pool);
-	c = opened(pool);
 	assert_int_equal(hone_mempool_get_bulk(third, objs, 5), 0);
 	hone_mempool_put_bulk(third, objs, 4);
 	spare = objs[4];
 	assert_int_equal(stats_of(pool).loaded, 4);
 	hone_mempool_enter((struct hone_cache *)third);
 	on_sleep = first_sleep;
-	assert_int_equal(hone_mempool_get_bulk(c, objs, 4), 0);
+	assert_int_equal(hone_mempool_get_bulk(fourth, objs, 4), 0);
 	assert_null(on_sleep);
 	objs[4] = spare;
 	all_different(objs, 5);
-	hone_mempool_put_bulk(c, objs, 5);
-	hone_mempool_cache_close(first);
-	hone_mempool_cache_close(second);
-	hone_mempool_cache_close(third);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	close_four(pool, objs, 5);
 }
 
 /* An object comes where the search was, and one goes where the search arrives.
@@ -486,30 +500,20 @@ leave_third(void)
 /* The search waits for the third cache before it begins, and for the second. */
 TEST(an_object_that_is_put_during_the_search_is_found)
 {
-	struct hone_mempool *pool = exact_pool(2, 4, 4, 0);
-	struct hone_mempool_cache *c;
+	struct hone_mempool *pool = open_four(2);
 	void *objs[2];
 
-	first = opened(pool);
-	second = opened(pool);
-	third = opened(pool);
-	c = opened(pool);
 	assert_int_equal(hone_mempool_get_bulk(second, objs, 2), 0);
 	hone_mempool_put(second, objs[0]);
 	spare = objs[1];
 	hone_mempool_enter((struct hone_cache *)third);
 	on_sleep = leave_third;
-	objs[0] = hone_mempool_get(c);
+	objs[0] = hone_mempool_get(fourth);
 	assert_non_null(objs[0]);
 	assert_null(on_sleep);
 	objs[1] = spare;
 	all_different(objs, 2);
-	hone_mempool_put_bulk(c, objs, 2);
-	hone_mempool_cache_close(first);
-	hone_mempool_cache_close(second);
-	hone_mempool_cache_close(third);
-	hone_mempool_cache_close(c);
-	destroyed(pool);
+	close_four(pool, objs, 2);
 }
 
 static void

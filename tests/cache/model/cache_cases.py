@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What check.py checks of the cache."""
+from modelled import orders_of
 
 # The atomic accesses of php/cache/store that the model has: function, operation,
 # location, order, that of a failed compare-and-swap, macro of cache.pml. "-" is
@@ -51,20 +52,9 @@ PROMISES = {"unused": 1, "found_live": 2, "was_read": 4, "was_written": 8,
             "is_accounted": 128}
 
 ROWS = [line.split() for line in TABLE.strip().splitlines()]
-
-
-def orders():
-    """{macro of cache.pml: order}."""
-    found = {}
-    for row in ROWS:
-        if row[5] != "-" and found.setdefault(row[5], row[3]) != row[3]:
-            raise ValueError(f"two orders for {row[5]}")
-    return {name: order.upper() for name, order in found.items()}
-
-
 FENCES = {f"{name}_FENCE": 1
           for name in ("PIN", "BEGIN", "WIDEN", "LOOK", "CLOSE")}
-ORDERS = {**orders(), **FENCES}
+ORDERS = {**orders_of(ROWS), **FENCES}
 
 
 # pylint: disable-next=too-many-arguments

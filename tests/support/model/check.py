@@ -282,6 +282,8 @@ def attempt(directory, function, arguments):
 
 
 def main():
+    if len(sys.argv) < 2 or sys.argv[1].startswith("-"):
+        sys.exit(__doc__)
     work, words = Path(sys.argv[1]).resolve(), sys.argv[2:]
     chosen = [test for test in tests(words)
               if all(word in test[0] for word in words if word not in KINDS)]

@@ -29,6 +29,15 @@ def arguments(text):
     raise ValueError("parentheses do not match")
 
 
+def orders_of(rows):
+    """{macro of the model: order} of the rows of a table of accesses."""
+    found = {}
+    for row in rows:
+        if row[5] != "-" and found.setdefault(row[5], row[3]) != row[3]:
+            raise ValueError(f"two orders for {row[5]}")
+    return {name: order.upper() for name, order in found.items()}
+
+
 def compare_orders(where, got, want):
     """The result of a test that accesses have the orders of the model."""
     if got == want:
