@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import subprocess
+import threading
 import time
 
 import pytest
@@ -625,6 +626,31 @@ def test_a_server_with_fewer_connections_than_it_allows(hone, work):
         hone.ok("convert", "-q", "--timeout", "2", "-f", "raw", server.url,
                 work / "out")
     assert (work / "out").read_bytes() == data
+
+
+def test_handshakes_are_finished_before_the_end(hone, work):
+    """nbdkit 1.32 with --filter=multi-conn ends otherwise. The server begins the
+    others when the first one was left."""
+    data = disk(8 * MI)
+    left, ends = threading.Event(), []
+    with serve(work, data, MULTI) as server:
+        def serving(connection):
+            first = server.connections == 1
+            if not first:
+                left.wait(TIMEOUT)
+            with connection:
+                peer = nbd_server.Connection(server, connection)
+                try:
+                    peer.run()
+                    ends.append(True)
+                except (nbd_server.Closed, OSError):
+                    ends.append(False)
+            if first:
+                left.set()
+        server.serve = serving
+        hone.ok("convert", "-q", "-f", "raw", server.url, work / "out")
+        wait_for(lambda: len(ends) == server.connections)
+    assert len(ends) > 1 and all(ends)
 
 
 def test_another_size_after_a_lost_connection(hone, work):

@@ -11,6 +11,9 @@
 #include "store/nbd/nbd.h"
 #include "thread.h"
 
+/* Time for handshakes that are under way at the end. */
+#define HANDSHAKE_NS UINT64_C(5000000000)
+
 /* Connections that may be lost, one after the other, without an answer. With
  * the waits below they take 13 seconds. */
 #define MAX_LOSSES 8
@@ -593,9 +596,10 @@ notify(struct image_nbd_connection *connection, short happened)
 		image_nbd_explain(connection);
 }
 
-/* Wait for the sockets or for a call, and receive. */
+/* Wait for the sockets or for a call, at most so many milliseconds (-1: without
+ * a limit), and receive. */
 static void
-wait_and_receive(struct image_nbd_store *nbd)
+wait_and_receive(struct image_nbd_store *nbd, int ms)
 {
 	struct pollfd fds[1 + NBD_CONNECTIONS] = {
 		{.fd = nbd->wake, .events = POLLIN}};
@@ -611,7 +615,7 @@ wait_and_receive(struct image_nbd_store *nbd)
 		if (direction & LIBNBD_AIO_DIRECTION_WRITE)
 			fds[1 + i].events |= POLLOUT;
 	}
-	if (poll(fds, 1 + NBD_CONNECTIONS, wait_ms(nbd)) < 0)
+	if (poll(fds, 1 + NBD_CONNECTIONS, ms) < 0)
 		return;
 	if (fds[0].revents)
 		while (read(nbd->wake, &count, sizeof(count)) < 0 &&
@@ -666,7 +670,7 @@ loop(void *opaque)
 		reconnect(nbd);
 		send_all(nbd);
 		if (!any_lost(nbd))
-			wait_and_receive(nbd);
+			wait_and_receive(nbd, wait_ms(nbd));
 	}
 	return NULL;
 }
@@ -700,14 +704,50 @@ image_nbd_start(struct image_nbd_store *nbd, struct image_error *err)
 	return rc;
 }
 
+static bool
+in_handshake(const struct image_nbd_connection *connection)
+{
+	struct nbd_handle *h = connection->handle;
+	return h && !is_lost(connection) && !connection->ready &&
+	       !libnbd.aio_is_ready(h);
+}
+
 /* Tell the server that no request follows, if it takes that at once. */
 static void
-say_goodbye(struct image_nbd_connection *connection)
+leave(struct image_nbd_connection *connection)
 {
 	struct nbd_handle *h = connection->handle;
 
-	if (h && connection->ready && libnbd.aio_is_ready(h))
+	if (h && libnbd.aio_is_ready(h))
 		libnbd.aio_disconnect(h, 0);
+	close_connection(connection);
+}
+
+/*
+ * Leave all connections. A handshake that is under way is finished first,
+ * unless it takes too long: nbdkit 1.32 with its filter multi-conn ends if a
+ * client leaves in the middle. The others are left before, since a server may
+ * serve one at a time.
+ */
+static void
+leave_all(struct image_nbd_store *nbd)
+{
+	uint64_t now, until = image_now_ns() + HANDSHAKE_NS;
+	bool waits = true;
+
+	while (waits && (now = image_now_ns()) < until) {
+		waits = false;
+		for (int i = 0; i < NBD_CONNECTIONS; i++) {
+			if (in_handshake(&nbd->connections[i]))
+				waits = true;
+			else
+				leave(&nbd->connections[i]);
+		}
+		if (waits)
+			wait_and_receive(nbd, (int)((until - now) / 1000000));
+	}
+	for (int i = 0; i < NBD_CONNECTIONS; i++)
+		close_connection(&nbd->connections[i]);
 }
 
 void
@@ -720,10 +760,7 @@ image_nbd_stop(struct image_nbd_store *nbd)
 		pthread_mutex_unlock(&nbd->lock);
 		pthread_join(nbd->thread, NULL);
 	}
-	for (int i = 0; i < NBD_CONNECTIONS; i++) {
-		say_goodbye(&nbd->connections[i]);
-		close_connection(&nbd->connections[i]);
-	}
+	leave_all(nbd);
 	if (nbd->wake >= 0)
 		close(nbd->wake);
 }
