@@ -108,7 +108,7 @@ add_each_burst()
 			if (n > keep)
 				continue;
 			Case c{"1t-" + sizes(keep, n), one, keep, n, loop_of(n),
-				false, big};
+				false, big, false};
 			add_everywhere(c);
 			if (n == 32 && keep < most_kept)
 				add(c, ceilings.data());
@@ -129,22 +129,23 @@ add_other_ways()
 	for (unsigned keep : {512, 8192})
 		for (unsigned n : {8, 32}) {
 			Case c{"1t-any-" + sizes(keep, n), one, keep, n,
-				POOL_SIZES - 1, false, big};
+				POOL_SIZES - 1, false, big, false};
 			add_everywhere(c);
 			c = {"1t-touched-" + sizes(keep, n), one, keep, n,
-				loop_of(n), true, big};
+				loop_of(n), true, big, false};
 			add_everywhere(c);
 			c = {"2t-touched-" + sizes(keep, n), two, keep, n,
-				loop_of(n), true, big};
+				loop_of(n), true, big, false};
 			add_everywhere(c);
 			c = {"one-cpu-" + sizes(keep, n), two_on_one_cpu, keep,
-				n, loop_of(n), false, big};
+				n, loop_of(n), false, big, false};
 			if (n == 32)
 				add_everywhere(c);
 		}
 	for (unsigned n : {1, 8, 32, 256})
 		add_everywhere({"cross-n" + std::to_string(n),
-			producer_and_consumer, n, n, loop_of(n), false, big});
+			producer_and_consumer, n, n, loop_of(n), false, big,
+			false});
 }
 
 // Each get and put calls the driver of DPDK's pool.
@@ -171,14 +172,14 @@ add_against_malloc()
 
 		for (unsigned keep : {512, 8192}) {
 			Case c{of + "1t-" + sizes(keep, 32), one, keep, 32,
-				loop_of(32), false, object_size};
+				loop_of(32), false, object_size, false};
 			add_mallocs(c);
 			c.threads = two;
 			c.name = of + "2t-" + sizes(keep, 32);
 			add_mallocs(c);
 		}
 		add_mallocs({of + "cross-n32", producer_and_consumer, 32, 32,
-			loop_of(32), false, object_size});
+			loop_of(32), false, object_size, false});
 	}
 }
 
@@ -190,7 +191,7 @@ add_native()
 #ifdef HAVE_NATIVE
 	for (unsigned keep : {32, 128, 256, 512}) {
 		Case c{"native-1t-" + sizes(keep, 32), one, keep, 32,
-			loop_of(32), false, big};
+			loop_of(32), false, big, false};
 		add(c, pool_hone_native);
 #ifdef HAVE_DPDK_MEMPOOL
 		static const auto dpdk = present(pool_dpdk_native);
