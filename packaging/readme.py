@@ -5,8 +5,11 @@
 readme.py command|php|library CHROOT
 
 CHROOT is a bare Debian with the packages in /packages. The line of README's
-section Install installs the product; then the lines of its section run.
+section Install installs the product; then the lines of its section run, and
+what the table on top says to try. tests/static/test_readme.py does the same
+with the static file. What is left out is printed with its reason.
 """
+import hashlib
 import os
 import pathlib
 import re
@@ -18,9 +21,23 @@ sys.path.insert(0, str(TOP / "docs"))
 
 import stand_ins  # noqa: E402 pylint: disable=wrong-import-position
 
-# Product -> what its line of Install names.
-INSTALLS = {"command": "./hone_", "php": "-hone_", "library": "libhone-dev_"}
+# Product -> what its line of Install names, and its name in the table.
+INSTALLS = {"command": "./hone_", "php": "-hone_", "library": "libhone-dev_",
+            "file": "./dev static"}
+NAMES = {"command": "hone", "php": "the PHP extension", "library": "libhone",
+         "file": "hone"}
+# Why a place does not run what begins like this. A line of README that no
+# place runs and that is not here fails the test.
+REASONS = [
+    (r"\./dev (run|test)", "needs the source tree"),
+    (r"\./dev packages", "makes the packages; ./dev packages runs it"),
+    (r"\./dev static", "makes the static file; ./dev static runs it"),
+    (r"apt install", "installs another product"),
+    (r"hone |ssh ", "needs the command"),
+    (r"apcu_|```php", "needs the PHP extension"),
+    (r"cc |#include|```c", "needs libhone-dev and a compiler")]
 DATA = os.urandom(8 << 20) + bytes(8 << 20)
+BUNDLE = "etc/ssl/certs/ca-certificates.crt"
 
 
 class Chroot:
@@ -47,16 +64,26 @@ class Chroot:
         return done.stdout
 
 
+def readme():
+    """The text of README."""
+    return (TOP / "README.md").read_text("utf-8")
+
+
 def section(title):
     """The text below a title of README."""
-    text = (TOP / "README.md").read_text("utf-8")
-    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", text,
+    return re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", readme(),
                      re.DOTALL | re.MULTILINE)[1]
+
+
+def typed(text):
+    """The lines that a text shows to type."""
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
+    return re.findall(r"^    (\S.*)", text, re.MULTILINE)
 
 
 def lines(title):
     """The lines that a section shows to type."""
-    found = re.findall(r"^    (\S.*)", section(title), re.MULTILINE)
+    found = typed(section(title))
     assert found, title
     return found
 
@@ -67,40 +94,94 @@ def fenced(title, language):
                      re.DOTALL | re.MULTILINE)[1]
 
 
-def try_command(chroot):
+def cell(product):
+    """What the table says to try."""
+    return re.search(rf"^\| \*\*{NAMES[product]}\*\*.*?\| `(.*?)` \|",
+                     readme(), re.MULTILINE)[1]
+
+
+def install_line(product):
+    """The line of Install for a product."""
+    (line,) = [line for line in lines("Install")
+               if INSTALLS[product] in line]
+    return line
+
+
+def shown():
+    """All that README shows to type, to compile or to try."""
+    return [*typed(readme()), *map(cell, ("command", "php", "library")),
+            *re.findall(r"^```\w+$", readme(), re.MULTILINE)]
+
+
+def print_left_out(product):
+    """What of README this product's place does not run, and why."""
+    ran = {install_line(product), cell(product)}
+    ran |= {"command": set(lines("Disk images")),
+            "file": set(lines("Disk images")), "php": {"```php"},
+            "library": {"```c", *lines("C")}}[product]
+    for each in shown():
+        if each not in ran:
+            (reason,) = [reason for pattern, reason in REASONS
+                         if re.match(pattern, each)]
+            print(f"{product} leaves out: {each}: {reason}", flush=True)
+
+
+def trust(place, certificate):
+    """Add a certificate to those of the place."""
+    bundle = place.root / BUNDLE
+    bundle.parent.mkdir(parents=True, exist_ok=True)
+    with open(bundle, "ab") as file:
+        file.write(certificate.read_bytes())
+
+
+def device_in(place, used, name):
+    """A block device with old bytes, and some more than the disk has."""
+    old = place.work / "device"
+    old.write_bytes(b"old bytes " * (len(DATA) // 10 + 1))
+    os.truncate(old, len(DATA))
+    device = stand_ins.run("losetup", "-f", "--show", str(old))
+    used.stack.callback(stand_ins.run, "losetup", "-d", device)
+    path = place.root / name
+    path.parent.mkdir(parents=True)
+    stand_ins.run("cp", "-a", device, str(path))
+    return pathlib.Path(device)
+
+
+def try_disk_images(place, product):
     """The disk, the hosts and the device of README are stand-ins."""
-    (chroot.work / "disk.img").write_bytes(DATA)
+    (place.work / "disk.img").write_bytes(DATA)
+    place.type(cell(product))
     for name in ("noble.qcow2", "upload.img"):
-        chroot.type(f"hone convert -q -O qcow2 disk.img {name}")
-    chroot.type("sha256sum noble.qcow2 >SHA256SUMS")
+        place.type(f"hone convert -q -O qcow2 disk.img {name}")
+    noble = (place.work / "noble.qcow2").read_bytes()
+    (place.work / "SHA256SUMS").write_text(
+        f"{hashlib.sha256(noble).hexdigest()}  noble.qcow2\n")
+    with stand_ins.StandIns(place.work, {}) as used:
+        used.store.mkdir()
+        used.server()
+        trust(place, used.store / "cert.pem")
+        server = used.words["https://images.example.org/"]
+        device = device_in(place, used, "dev/vg0/vm1")
+        for line in lines("Disk images"):
+            last = place.type(line.replace("https://HOST/", server))
+        assert device.read_bytes() == DATA
+    raw = hashlib.sha256(DATA).hexdigest()
+    assert last.split()[0] == raw, "hone digest differs from sha256sum"
+    assert (place.work / "noble.img").read_bytes() == DATA
+
+
+def try_command(chroot):
+    """Debian's shell, and an ssh that runs the words of the other host."""
     ssh = chroot.root / "usr/local/bin/ssh"
     ssh.write_text('#!/bin/sh\nshift\nexec "$@"\n')
     ssh.chmod(0o755)
-    old = chroot.work / "device"
-    old.write_bytes(b"old bytes " * (len(DATA) // 10 + 1))
-    os.truncate(old, len(DATA))
-    with stand_ins.StandIns(chroot.work, chroot.environment) as used:
-        used.store.mkdir()
-        used.server()
-        bundle = pathlib.Path(chroot.environment["CURL_CA_BUNDLE"])
-        chroot.environment["CURL_CA_BUNDLE"] = str(
-            "/" / bundle.relative_to(chroot.root))
-        server = used.words["https://images.example.org/"]
-        device = stand_ins.run("losetup", "-f", "--show", str(old))
-        used.stack.callback(stand_ins.run, "losetup", "-d", device)
-        (chroot.root / "dev/vg0").mkdir()
-        stand_ins.run("cp", "-a", device, str(chroot.root / "dev/vg0/vm1"))
-        for line in lines("Disk images"):
-            last = chroot.type(line.replace("https://HOST/", server))
-        assert pathlib.Path(device).read_bytes() == DATA
-    raw = chroot.type("sha256sum <disk.img").split()[0]
-    assert last.split()[0] == raw, "hone digest differs from sha256sum"
-    assert (chroot.work / "noble.img").read_bytes() == DATA
+    try_disk_images(chroot, "command")
 
 
 def try_php(chroot):
     """The block runs twice: it stores the value, then finds it."""
     block = fenced("PHP", "php")
+    assert cell("php") in block
     (chroot.work / "routes.php").write_text(
         "<?php function load_routes() { return range(1, 1000); }\n"
         + "unset($found);\n" + block + "var_dump($found);\n"
@@ -111,7 +192,9 @@ def try_php(chroot):
 
 def try_library(chroot):
     """The program compiles and reads a file."""
-    (chroot.work / "readme.c").write_text(fenced("C", "c"))
+    program = fenced("C", "c")
+    assert cell("library") in program
+    (chroot.work / "readme.c").write_text(program)
     (chroot.work / "file").write_bytes(bytes(1000) + b"data")
     for line in lines("C"):
         chroot.type(line)
@@ -122,12 +205,10 @@ def try_library(chroot):
 def main():
     product, root = sys.argv[1:]
     chroot = Chroot(pathlib.Path(root).resolve())
-    (install,) = [line for line in lines("Install")
-                  if line.startswith("apt install ./")
-                  and INSTALLS[product] in line]
-    chroot.type(install, "/packages")
+    chroot.type(install_line(product), "/packages")
     {"command": try_command, "php": try_php,
      "library": try_library}[product](chroot)
+    print_left_out(product)
 
 
 if __name__ == "__main__":

@@ -173,6 +173,12 @@ packages_tests() {
         "$user" "$built"
 }
 
+# What of README the chroots leave out, and why.
+packages_left_out() {
+    sed -n 's/^\(command\|php\|library\) leaves out: /    &/p' \
+        "$log/$suite-readme.log"
+}
+
 # Size of each package, for docs/packages.md.
 packages_sizes() {
     for each in "$built"/*.deb; do
@@ -196,6 +202,7 @@ packages_in() {
     must "$suite-lintian" packages_lint
     must "$suite-life" packages_life
     must "$suite-readme" packages_readme
+    packages_left_out
     must "$suite-tests" packages_tests
     remove_chroot "$user"
     rm -rf "$builder/build"

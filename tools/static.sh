@@ -417,6 +417,8 @@ static_in() {
     rm -rf "$again"
     [ "$cpu" = "$(uname -m)" ] || must "$cpu-emulator" static_emulator
     must "$cpu-tests" static_tests
+    # What of README the test leaves out, and why.
+    sed -n 's/^file leaves out: /    &/p' "$log/$cpu-tests.log"
 }
 
 # static_all CPU...

@@ -199,11 +199,7 @@ test_musl() {
 # What ./dev static has made, if it has, and the manifest that uses it.
 test_static() {
     bounded kubernetes static_kubernetes
-    which=tests/static
-    if [ ! -e "build/static/$(uname -m)/hone" ]; then
-        which=tests/static/test_kubernetes.py
-    fi
-    pytest_stage static with_static "$which"
+    pytest_stage static with_static tests/static
 }
 
 test_bench() {

@@ -8,13 +8,10 @@ of the cgroup.
 """
 import bz2
 import gzip
-import itertools
 import lzma
 import mmap
 import os
-import pathlib
 import random
-import re
 import shutil
 import subprocess
 import tarfile
@@ -22,6 +19,7 @@ import tarfile
 import pytest
 
 import images
+import memory_cgroup
 from harness import ENV
 from http_server import Server
 from images import GI, KI, MI
@@ -33,66 +31,17 @@ LIMIT = 256 * MI
 SIZE, PACKED, CHUNK = 4 * GI, GI, 8 * MI
 # Long for a busy machine: each case writes up to 344 MiB and syncs them.
 SECONDS = 900
-ROOT = pathlib.Path("/sys/fs/cgroup")
-# The same files in version 1 and in version 2.
-NAMES = {1: ("memory.limit_in_bytes", "memory.oom_control"),
-         2: ("memory.max", "memory.events")}
-NUMBERS = itertools.count()
 
 if not ALL:
     pytest.skip("4 GiB in 256 MB of memory: ./dev test --all",
                 allow_module_level=True)
 
 
-class Group:
-    """A cgroup directly below the root of the mount."""
-
-    def __init__(self):
-        self.version = 1 if (ROOT / "memory").is_dir() else 2
-        top = ROOT / "memory" if self.version == 1 else ROOT
-        self.path = top / f"hone-test-{os.getpid()}-{next(NUMBERS)}"
-        self.limit, self.events = NAMES[self.version]
-
-    def make(self):
-        """Make it, or raise OSError."""
-        self.path.mkdir()
-        try:
-            self.write(self.limit, LIMIT)
-            for name, value in (("memory.swap.max", 0),
-                                ("memory.swappiness", 0)):
-                if (self.path / name).exists():
-                    self.write(name, value)
-        except OSError:
-            self.path.rmdir()
-            raise
-
-    def write(self, name, value):
-        """Set one of its files, which exists."""
-        with open(self.path / name, "r+", encoding="ascii") as file:
-            file.write(str(value))
-
-    def kills(self):
-        """How many of its processes the kernel has killed for memory."""
-        text = (self.path / self.events).read_text(encoding="ascii")
-        return int(re.search(r"^oom_kill (\d+)$", text, re.MULTILINE)[1])
-
-    def words(self):
-        """The words before a command that runs in it."""
-        return ["sh", "-c", 'echo $$ >"$0" && exec "$@"',
-                str(self.path / "cgroup.procs")]
-
-
 @pytest.fixture(name="group")
 def group_fixture():
     """A cgroup of 256 MB, in which the kernel kills what is larger."""
-    group = Group()
-    try:
-        group.make()
-    except OSError as reason:
-        pytest.skip(f"no cgroup with a limit of memory can be made here: "
-                    f"{reason}")
-    yield group
-    group.path.rmdir()
+    with memory_cgroup.limited(LIMIT) as group:
+        yield group
 
 
 @pytest.fixture(name="limited")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The static command where nothing else is.
 
-HONE_STATIC is the folder that ./dev static made: build/static/CPU.
+HONE_STATIC is the folder that ./dev static made: build/static/CPU. Without it,
+the module that needs no such command uses that of build/gcc.
 HONE_EMULATOR is a static qemu for another CPU. HONE_OWN_NETWORK says that this
 process has a network namespace of its own.
 """
@@ -20,7 +21,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "cli"))
 
 # pylint: disable=wrong-import-position
 import dns_server  # noqa: E402
-from empty import Empty  # noqa: E402
+from empty import BUILT, Empty, need_static  # noqa: E402
 
 MIB = 1 << 20
 
@@ -28,12 +29,10 @@ MIB = 1 << 20
 @pytest.fixture(scope="session", name="built")
 def fixture_built():
     """The folder of the command and its licences."""
-    folder = pathlib.Path(os.environ.get("HONE_STATIC", "/nonexistent"))
-    if not (folder / "hone").exists():
-        pytest.skip("no static command: ./dev static makes it")
+    need_static()
     if os.geteuid() != 0:
         pytest.skip("only root may enter a chroot")
-    return folder
+    return BUILT
 
 
 @pytest.fixture(name="root")

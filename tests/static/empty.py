@@ -5,7 +5,18 @@ import pathlib
 import shutil
 import subprocess
 
+import pytest
+
+# The folder that ./dev static made.
+BUILT = pathlib.Path(os.environ.get("HONE_STATIC", "/nonexistent"))
 BUNDLE = "etc/ssl/certs/ca-certificates.crt"
+
+
+def need_static():
+    """Skip the rest of a module if there is no static command."""
+    if not (BUILT / "hone").exists():
+        pytest.skip("no static command: ./dev static makes it",
+                    allow_module_level=True)
 
 
 class Empty:
@@ -36,11 +47,11 @@ class Empty:
         """The content of a file below the folder."""
         return (self.root / name).read_bytes()
 
-    def run(self, *words, env=None):
+    def run(self, *words, env=None, stdin=subprocess.DEVNULL):
         """Run the command there, by default without an environment."""
         return subprocess.run(
             [*self.words, *words], env=env or {}, check=False,
-            preexec_fn=self.enter, stdin=subprocess.DEVNULL,
+            preexec_fn=self.enter, stdin=stdin,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             timeout=300)
 
@@ -49,9 +60,9 @@ class Empty:
         os.chroot(self.root)
         os.chdir("/")
 
-    def ok(self, *words, env=None):
+    def ok(self, *words, **more):
         """Run the command, which succeeds. Returns its output."""
-        done = self.run(*words, env=env)
+        done = self.run(*words, **more)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -12,7 +12,9 @@ import tarfile
 
 import pytest
 
-from empty import Empty
+from empty import Empty, need_static
+
+need_static()
 
 MAKER = pathlib.Path(__file__).resolve().parents[2] / "packaging/oci.py"
 MEDIA = "application/vnd.oci.image."

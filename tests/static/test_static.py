@@ -9,9 +9,11 @@ import subprocess
 
 import pytest
 
-from empty import BUNDLE
+from empty import BUNDLE, need_static
 from http_server import Server
 from nbd_server import Server as NbdServer
+
+need_static()
 
 BUNDLES = [BUNDLE, "etc/pki/tls/certs/ca-bundle.crt",
            "etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
