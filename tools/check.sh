@@ -113,6 +113,13 @@ headers() {
     sh tests/headers/check.sh build/check-stage/usr/include
 }
 
+# Programs that are linked to the last release continue to work. A test first shows
+# that the check works.
+abi() {
+    python3 -B tools/abi_test.py
+    python3 -B tools/abi.py
+}
+
 # check_all [--all]
 check_all() {
     check_tests=${1:-}
@@ -129,6 +136,11 @@ check_all() {
     check_stage warnings-clang warnings clang
     check_stage warnings-release release_warnings
     check_stage public-headers headers
+    if [ "$(uname -m)" = x86_64 ]; then
+        check_stage abi abi
+    else
+        say "abi                   skipped: tests/abi has the ABI of x86_64"
+    fi
     check_stage clang-tidy tidy
     if [ -n "$check_failed" ]; then
         say "check: failed:$check_failed"

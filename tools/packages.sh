@@ -72,6 +72,13 @@ debian_folder() {
 packages_source() {
     folder=$builder/build/first/hone-$version
     mkdir -p "$folder"
+    if [ -n "${tarball:-}" ]; then
+        # ./dev release packs what it releases.
+        cp "$tarball" "$builder/build/first/hone_$version.orig.tar.xz"
+        tar -xf "$tarball" --no-same-owner -C "$builder/build/first"
+        debian_folder "$folder/debian"
+        return
+    fi
     git ls-files -coz --exclude-standard | xargs -0 cp --parents -Pt "$folder"
     chroot=$builder
     # By the date of the changelog, the tarball has the same bytes each time.

@@ -327,9 +327,26 @@ static_hone() {
         "$where/out/licences/musl.copyright"
     cp /usr/share/doc/gcc-12-base/copyright \
         "$where/out/licences/libgcc.copyright"
+    static_sources >"$where/out/licences/sources"
+}
+
+# static_row FILE NAME: the checksum of FILE under another name.
+static_row() {
+    digest=$(sha256sum <"$1")
+    printf '%s  %s\n' "${digest%% *}" "$2"
+}
+
+# What the command consists of: Debian's sources, and the archives that Debian has
+# compiled.
+static_sources() {
     for each in $static_libraries; do
         (cd "$static/sources" && sha256sum "${each}_"*.dsc)
-    done >"$where/out/licences/sources"
+    done
+    static_row "$where/usr/lib/libc.a" "musl_$(dpkg-parsechangelog -S Version \
+        -l "$musl/usr/share/doc/musl-dev/changelog.Debian.gz").a"
+    libgcc=$("$triplet-gcc-12" -print-libgcc-file-name)
+    static_row "$libgcc" "libgcc_$(dpkg-query -W -f '${Version}' \
+        "$(dpkg-query -S "$libgcc" | sed 's/:.*//')").a"
 }
 
 # What may leave a trace differs from the first time: folder, time, zone, language.

@@ -30,7 +30,7 @@ all_stages='spin bench sve128 sve256 sve512 s390x riscv64 rv64 rvv128
     php82-opcache php82-valgrind php82-cache php82-server php82-args
     php82-values php84-build php84 php84-opcache php84-args php85-build
     php85 php86-build php86 php86-opcache php86-args
-    php83-build php83 cli-asan static'
+    php83-build php83 cli-asan static release'
 # Those of ./dev long.
 long_stages='O0 cli-faults php82-build php82-valgrind-all php-zts-build php-zts
     php-zts-threads php85-build php85 php85-opcache php85-args'
@@ -41,7 +41,7 @@ long_stages='O0 cli-faults php82-build php82-valgrind-all php-zts-build php-zts
 test_groups='test_asan test_cli test_cli_remote test_php82 test_gcc test_tsan
     test_image test_docs test_model test_cli_faults test_aarch64 test_consumers'
 all_groups='test_spin test_php_chroots test_php82_setup
-    test_static test_musl test_mutants test_s390x test_riscv64 test_bench
+    test_static test_release test_musl test_mutants test_s390x test_riscv64 test_bench
     test_dpdk test_php82_args test_php82_values'
 long_groups='test_php82_valgrind test_php_zts test_O0 test_cli_faults test_php85'
 
@@ -49,7 +49,7 @@ long_groups='test_php82_valgrind test_php_zts test_O0 test_cli_faults test_php85
 left_out='PHP 8.3, 8.4, 8.5, 8.6; PHP with opcache, with valgrind,
 with servers, Redis and a browser, the setup of the extension,
 the parsing of arguments; on aarch64 all but the variants with NEON; s390x; riscv64;
-musl; the static command; benchmarks; the driver of DPDK; the command with
+musl; the static command; ./dev release; benchmarks; the driver of DPDK; the command with
 sanitizers; the command in a cgroup
 of 256 MB; S3 and EBS of moto; the example in Go; the pages as Meson builds them; six
 of the models; mutants; seven of eight alignments of each length; with sanitizers,
@@ -200,6 +200,23 @@ test_musl() {
 test_static() {
     bounded kubernetes static_kubernetes
     pytest_stage static with_static tests/static
+}
+
+# The validator of SPDX lists, which Debian has not. Without it, its tests are skipped.
+install_spdx() {
+    rm -rf build/spdx
+    python3 -m pip install --quiet --no-deps --require-hashes \
+        --only-binary :all: --target build/spdx -r tests/release/spdx.txt || {
+        rm -rf build/spdx
+        echo 'spdx-tools is not installed'
+    }
+}
+
+# What ./dev release does itself, with stand-ins for the packages and the static
+# command.
+test_release() {
+    bounded spdx install_spdx
+    pytest_stage release env tests/release
 }
 
 test_bench() {

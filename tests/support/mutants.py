@@ -34,7 +34,8 @@ import planting
 
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ["include", "src", "image", "cli", "php", "integrations", "tests",
-          "packaging", "tools", "meson.build", "meson_options.txt"]
+          "packaging", "tools", "meson.build", "meson_options.txt", "dev",
+          "NEWS.md", "LICENSE"]
 SANITIZED = ["-Doptimization=1", "-Db_lundef=false", "-Dthorough=true"]
 KINDS = {"": ("gcc", ["--buildtype=debugoptimized", "-Dthorough=true"]),
          "asan": ("gcc", [*SANITIZED, "-Db_sanitize=address"]),
