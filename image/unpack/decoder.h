@@ -34,9 +34,12 @@ struct image_decoder {
 	 * Returns the length of the member, of `length` bytes or more, that
 	 * begins here; more than `length` if it is not complete; 0 if that
 	 * cannot be found out, or if its content is known to be longer than
-	 * `most`. The bytes may be damaged. NULL: members have no lengths.
+	 * *content. The bytes may be damaged. If the member is complete,
+	 * *content becomes the most content that it can have, unless that is
+	 * not known. NULL: members have no lengths.
 	 */
-	size_t (*whole)(const unsigned char *in, size_t length, size_t most);
+	size_t (*whole)(
+		const unsigned char *in, size_t length, size_t *content);
 
 	/* zeros between two members are allowed if their number is a multiple
 	 * of this; 0: never */

@@ -10,6 +10,8 @@
 /* The largest window, and a gzip header: the arguments of inflateInit2(). */
 #define WINDOW_BITS 15
 #define GZIP_HEADER 16
+/* The most content of a block of bgzip. */
+#define BGZIP_CONTENT 65536
 
 static bool
 begins(const unsigned char *head, size_t length)
@@ -23,17 +25,17 @@ begins(const unsigned char *head, size_t length)
  * "The BGZF compression format" in the specification of SAM.
  */
 static size_t
-whole(const unsigned char *in, size_t length, size_t most)
+whole(const unsigned char *in, size_t length, size_t *content)
 {
 	static const unsigned char begin[] = {0x1f, 0x8b, 8, 4};
 	static const unsigned char field[] = {'B', 'C', 2, 0};
 
-	(void)most;
 	if (length < IMAGE_MEMBER_HEAD)
 		return IMAGE_MEMBER_HEAD;
 	if (memcmp(in, begin, sizeof(begin)) != 0 ||
 		memcmp(in + 12, field, sizeof(field)) != 0)
 		return 0;
+	*content = BGZIP_CONTENT;
 	return ((size_t)in[16] | (size_t)in[17] << 8) + 1;
 }
 

@@ -58,13 +58,17 @@ struct members {
 	size_t given;
 	/* offset of the first job in the packed stream */
 	uint64_t offset;
-	/* The input, of which `whole` bytes are whole members. The next one is
-	 * looked at when there are `enough` bytes. */
+	/* The input, of which `whole` bytes are whole members with so much
+	 * content at most. The next one is looked at when there are `enough`
+	 * bytes. */
 	unsigned char *input;
 	size_t length;
 	size_t whole;
+	size_t content;
 	size_t enough;
 	bool ended;
+	/* the whole members are a job */
+	bool full;
 	/* the next bytes are not a whole member */
 	bool other;
 	/* not 0: the failure that ended the input */
@@ -191,22 +195,29 @@ stop_threads(struct members *m)
 	m->n_threads = 0;
 }
 
-/* Move on over the members that are complete. */
+/* Move on over the members that are complete, as far as a job goes: zeros
+ * take next to no input, and have much content. */
 static void
 look(struct members *m)
 {
-	while (!m->other && m->whole < LEAST && m->length >= m->enough) {
+	while (!m->other && !m->full && m->length >= m->enough) {
 		size_t left = m->length - m->whole;
+		size_t content = m->unit;
 		if (left == 0)
 			break;
 		size_t n =
-			m->decoder->whole(m->input + m->whole, left, m->unit);
-		if (n == 0)
+			m->decoder->whole(m->input + m->whole, left, &content);
+		if (n == 0) {
 			m->other = true;
-		else if (n <= left)
-			m->enough = m->whole += n;
-		else
+		} else if (n > left) {
 			m->enough = m->length + left;
+		} else if (m->whole && content > m->unit - m->content) {
+			m->full = true;
+		} else {
+			m->enough = m->whole += n;
+			m->content += content;
+			m->full = m->whole >= LEAST || m->content >= m->unit;
+		}
 	}
 }
 
@@ -215,8 +226,7 @@ static void
 read_input(struct members *m)
 {
 	look(m);
-	while (m->whole < LEAST && !m->other && !m->ended &&
-		m->length < m->unit) {
+	while (!m->full && !m->other && !m->ended && m->length < m->unit) {
 		size_t room = m->unit - m->length;
 		size_t got = 0;
 		m->rc = image_stream_read(m->packed, m->input + m->length,
@@ -250,6 +260,8 @@ make_job(struct members *m)
 	m->length -= m->whole;
 	m->enough = m->enough > m->whole ? m->enough - m->whole : 0;
 	m->whole = 0;
+	m->content = 0;
+	m->full = false;
 	pthread_mutex_lock(&m->lock);
 	m->count++;
 	pthread_cond_broadcast(&m->changed);

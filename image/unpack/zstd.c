@@ -38,15 +38,18 @@ begins(const unsigned char *head, size_t length)
 }
 
 static size_t
-whole(const unsigned char *in, size_t length, size_t most)
+whole(const unsigned char *in, size_t length, size_t *content)
 {
 	/* of ZSTD_FRAMEHEADERSIZE_MAX, which is not in the stable part */
 	if (length < IMAGE_MEMBER_HEAD)
 		return IMAGE_MEMBER_HEAD;
-	unsigned long long content = ZSTD_getFrameContentSize(in, length);
-	if (content != ZSTD_CONTENTSIZE_UNKNOWN && content > most)
+	unsigned long long known = ZSTD_getFrameContentSize(in, length);
+	bool unknown = known == ZSTD_CONTENTSIZE_UNKNOWN;
+	if (!unknown && known > *content)
 		return 0;
 	size_t n = ZSTD_findFrameCompressedSize(in, length);
+	if (!ZSTD_isError(n) && !unknown)
+		*content = (size_t)known;
 	if (!ZSTD_isError(n))
 		return n;
 	return ZSTD_getErrorCode(n) == ZSTD_error_srcSize_wrong ? length + 1

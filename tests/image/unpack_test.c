@@ -710,6 +710,31 @@ TEST(a_member_that_is_too_long_for_threads_is_unpacked)
 	}
 }
 
+/* Zeros: all members together are 10 KB, and have the content of many jobs. */
+TEST(threads_unpack_members_with_much_content)
+{
+	static const struct way way = {ROOM, ROOM, 12 * (uint64_t)200000, 0};
+	static const unsigned char zeros[65000];
+
+	for (size_t i = 0; i < 2; i++) {
+		packed.length = 0;
+		for (size_t n = 0; n < 30; n++)
+			if (threaded[i] == IMAGE_PACKING_GZIP)
+				pack_bgzip(&packed, zeros, sizeof(zeros));
+			else
+				pack_zstd_with(
+					&packed, zeros, sizeof(zeros), 15);
+		elsewhere = 0;
+		assert_int_equal(
+			unpack(threaded[i], &packed, &way, &result), 0);
+		assert_int_equal(result.length, 30 * sizeof(zeros));
+		for (size_t n = 0; n < 30; n++)
+			assert_memory_equal(
+				result.data + n * 65000, zeros, sizeof(zeros));
+		assert_true(elsewhere >= 30);
+	}
+}
+
 /* Its content has no length in the header, and does not fit. */
 TEST(content_that_is_too_long_for_threads_is_unpacked)
 {
