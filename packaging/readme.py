@@ -179,15 +179,17 @@ def try_command(chroot):
 
 
 def try_php(chroot):
-    """The block runs twice: it stores the value, then finds it."""
+    """The block runs twice: it stores the value, then finds it. So does what
+    the table says to try.
+    """
     block = fenced("PHP", "php")
-    assert cell("php") in block
     (chroot.work / "routes.php").write_text(
         "<?php function load_routes() { return range(1, 1000); }\n"
         + "unset($found);\n" + block + "var_dump($found);\n"
-        + block + "var_dump($found, $routes === load_routes());\n")
+        + block + "var_dump($found, $routes === load_routes());\n"
+        + f"var_dump({cell('php')} === load_routes());\n")
     shown = chroot.type("php -d apc.enable_cli=1 routes.php")
-    assert shown.split() == ["bool(false)", "bool(true)", "bool(true)"], shown
+    assert shown.split() == ["bool(false)", *["bool(true)"] * 3], shown
 
 
 def try_library(chroot):
