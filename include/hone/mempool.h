@@ -144,8 +144,9 @@ HONE_API void hone_mempool_attr_init(struct hone_mempool_attr *attr);
  * Memory of the caller must be aligned as the objects, and to at least 64
  * bytes; with HONE_MEMPOOL_SHARED, to at least 4096. Only with this flag does
  * the result include bookkeeping: a magazine of at most 4 KiB for each
- * cache_size objects, and for each cache four magazines, 4 KiB, and 16 to 32
- * bytes for each magazine of the pool. hone_mempool_create() writes to all of
+ * cache_size objects, or with HONE_MEMPOOL_EXACT for each three quarters of it,
+ * and for each cache four magazines, 4 KiB, and 16 to 32 bytes for each
+ * magazine of the pool. hone_mempool_create() writes to all of
  * it. Otherwise the pool allocates its bookkeeping itself, and objects that are
  * foreign need 0 bytes. Since 0.1.
  */
@@ -392,7 +393,9 @@ struct hone_mempool_magazine {
  *
  * Any number of magazines may be out that were full when the caller got them
  * and whose objects are all still out. Of other magazines, one for each open
- * cache may be out: with more, a put may find no magazine and fault. Since 0.1.
+ * cache may be out: with more, a put may find no magazine and fault. With
+ * HONE_MEMPOOL_EXACT, a magazine is full that has the cache size less a quarter
+ * of it, at most 64, or more. Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT struct hone_mempool_magazine *
 hone_mempool_get_magazine(struct hone_mempool_cache *cache);
@@ -405,7 +408,8 @@ hone_mempool_get_magazine(struct hone_mempool_cache *cache);
  *                  after this call.
  *
  * A full or an empty magazine is passed on without a copy. The pointers of any
- * other magazine are copied together with those of the cache. Since 0.1.
+ * other magazine, and those that make it more than full, are copied together
+ * with those of the cache. Since 0.1.
  */
 HONE_API void hone_mempool_put_magazine(struct hone_mempool_cache *cache,
 	struct hone_mempool_magazine *magazine);

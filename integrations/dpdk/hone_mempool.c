@@ -49,15 +49,15 @@ count_caches(void)
 	return n + 1;
 }
 
-/* Lcores, with those of secondary processes, that the cache size provides for
- * at least. */
-#define LEAST_USERS 4
+/* Lcores, with those of secondary processes, and the threads together as one
+ * more, that the cache size provides for at least. */
+#define LEAST_USERS 3
 
 /*
- * Objects that a cache of the pool loads at most: as many as the lcores of this
- * process, and the threads together, can load twice. The pool's default is for
- * 16 caches, and a small cache is exchanged often. If there are many lcores: 0,
- * the default.
+ * Objects that a cache of the pool loads at most: as many that a quarter of all
+ * is left if the lcores of this process, and the threads together, load them.
+ * The pool's default is for 16 caches, and a small cache is exchanged often. If
+ * there are many lcores: 0, the default.
  */
 static size_t
 choose_cache_size(size_t capacity)
@@ -67,7 +67,7 @@ choose_cache_size(size_t capacity)
 
 	if (users < LEAST_USERS)
 		users = LEAST_USERS;
-	size = capacity / 2 / users;
+	size = capacity / 4 * 3 / users;
 	if (users >= LEAST_CACHES || size == 0)
 		return 0;
 	return size < HONE_MEMPOOL_CACHE_MAX ? size : HONE_MEMPOOL_CACHE_MAX;

@@ -56,13 +56,13 @@ put_down(struct hone_cache *c, struct hone_mempool_magazine *m)
 	struct hone_mempool *pool = c->pool;
 	struct hone_mempool_magazine *other;
 
-	if (m->count > 0 && m->count < pool->cache_size) {
+	if (m->count > 0 && m->count < pool->full) {
 		/* Acquire: pairs with the release above. */
 		other = atomic_exchange_explicit(
 			&pool->partial, NULL, memory_order_acquire);
 		if (other) {
 			hone_mempool_pour(pool, m, other);
-			if (m->count == pool->cache_size) {
+			if (m->count == pool->full) {
 				hone_mempool_push(c, m);
 				m = other;
 			} else {
@@ -70,7 +70,7 @@ put_down(struct hone_cache *c, struct hone_mempool_magazine *m)
 			}
 		}
 	}
-	if (m->count > 0 && m->count < pool->cache_size)
+	if (m->count > 0 && m->count < pool->full)
 		hone_mempool_set_partial(pool, m);
 	else
 		hone_mempool_push(c, m);
@@ -117,6 +117,8 @@ hone_mempool_cache_close(struct hone_mempool_cache *cache)
 	if (pool->exact)
 		hone_mempool_enter_locked(c);
 	hone_mempool_dissolve(c);
+	if (HONE_DETAIL_LEN(c->view) > pool->full)
+		hone_mempool_flush(c);
 	m = hone_mempool_loaded(c);
 	m->count = HONE_DETAIL_LEN(c->view);
 	hone_mempool_set_len(c->view, 0);

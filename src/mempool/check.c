@@ -25,7 +25,7 @@ hone_mempool_count(struct hone_mempool *pool, struct hone_mempool_stats *stats)
 		stats->caches += c->open;
 		stats->loaded += hone_mempool_len(c);
 		stats->reserved += read_one(&c->n_reserved);
-		stats->shared += pool->cache_size *
+		stats->shared += pool->full *
 				 hone_deque_count(&c->deque[HONE_MEMPOOL_FULL]);
 		stats->refills += read_one(&c->refills);
 		stats->flushes += read_one(&c->flushes);

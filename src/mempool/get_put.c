@@ -94,7 +94,7 @@ hone_mempool_load(struct hone_cache *c, struct hone_mempool_magazine *m)
 void
 hone_mempool_push(struct hone_cache *c, struct hone_mempool_magazine *m)
 {
-	assert(m->count == 0 || m->count == c->pool->cache_size);
+	assert(m->count == 0 || m->count == c->pool->full);
 	hone_deque_push(
 		&c->deque[m->count ? HONE_MEMPOOL_FULL : HONE_MEMPOOL_EMPTY],
 		m);
@@ -122,17 +122,32 @@ refill(struct hone_cache *c)
 	return m;
 }
 
-/* Replaces the full loaded magazine by an empty one. */
-static void
-flush(struct hone_cache *c)
+/*
+ * Replaces the loaded magazine by an empty one, to which the objects above the
+ * first `full` move, and passes it on. Only an exact pool has objects above.
+ */
+static inline void
+pass_full(struct hone_cache *c, size_t full, bool exact)
 {
 	struct hone_mempool_magazine *m = hone_mempool_take_empty(c);
 	struct hone_mempool_magazine *old = hone_mempool_loaded(c);
 
+	if (exact) {
+		m->count = HONE_DETAIL_LEN(c->view) - full;
+		if (m->count > 0)
+			hone_copy_pointers(
+				m->objects, old->objects + full, m->count);
+	}
 	hone_mempool_load(c, m);
-	old->count = c->view->size;
+	old->count = full;
 	hone_mempool_push(c, old);
 	hone_mempool_add(&c->flushes, 1);
+}
+
+void
+hone_mempool_flush(struct hone_cache *c)
+{
+	pass_full(c, c->pool->full, true);
 }
 
 size_t
@@ -154,15 +169,20 @@ hone_mempool_take(struct hone_cache *c, void **objs, size_t n)
 	}
 }
 
-void
-hone_mempool_give(struct hone_cache *c, void *const *objs, size_t n)
+/* exact may also be true if the pool is not exact. */
+static inline void
+put_all(struct hone_cache *c, void *const *objs, size_t n, bool exact)
 {
 	struct hone_detail_mempool_view *v = c->view;
+	size_t full = exact ? c->pool->full : v->size;
 
 	for (;;) {
-		size_t len = HONE_DETAIL_LEN(v);
-		size_t k = n < v->size - len ? n : v->size - len;
+		size_t len = HONE_DETAIL_LEN(v), k = n;
 
+		/* Without room for all, no more than a full magazine:
+		 * pass_full() would copy what is above. */
+		if (n > v->size - len)
+			k = exact && len > full ? 0 : full - len;
 		hone_copy_pointers(v->slots + len, objs, k);
 		HONE_DETAIL_IN_ORDER();
 		hone_mempool_set_len(v, len + k);
@@ -170,8 +190,16 @@ hone_mempool_give(struct hone_cache *c, void *const *objs, size_t n)
 		n -= k;
 		if (n == 0)
 			return;
-		flush(c);
+		pass_full(c, full, exact);
 	}
+}
+
+/* noinline: a get that fails gives back what it found, and needs registers for
+ * it that others would save. */
+__attribute__((noinline)) void
+hone_mempool_give(struct hone_cache *c, void *const *objs, size_t n)
+{
+	put_all(c, objs, n, true);
 }
 
 /* Completes a get that found fewer than n objects in the pool: from the
@@ -187,7 +215,8 @@ complete(struct hone_cache *c, void **objs, size_t got, size_t n, bool all)
 	if (got < n) {
 		hone_mempool_add(&c->failures, 1);
 		if (all) {
-			hone_mempool_give(c, objs, got);
+			if (got > 0)
+				hone_mempool_give(c, objs, got);
 			return 0;
 		}
 	}
@@ -204,7 +233,7 @@ get_exact(struct hone_cache *c, void **objs, size_t n, bool all)
 	got = hone_mempool_take(c, objs, n);
 	if (got < n) {
 		/* What this call would keep, others could not find. */
-		if (all) {
+		if (all && got > 0) {
 			hone_mempool_give(c, objs, got);
 			got = 0;
 		}
@@ -381,7 +410,7 @@ put_quickly(struct hone_cache *c, void *const *objs, size_t n)
 static __attribute__((noinline, flatten)) void
 put_bulk_plain(struct hone_cache *c, void *const *objs, size_t n)
 {
-	hone_mempool_give(c, objs, n);
+	put_all(c, objs, n, false);
 }
 
 void

@@ -9,7 +9,7 @@ void
 hone_mempool_pour(const struct hone_mempool *pool,
 	struct hone_mempool_magazine *a, struct hone_mempool_magazine *b)
 {
-	size_t room = pool->cache_size - a->count;
+	size_t room = pool->full - a->count;
 	size_t k = b->count < room ? b->count : room;
 
 	hone_copy_pointers(
@@ -34,11 +34,11 @@ static struct hone_mempool_magazine *
 get_magazine(struct hone_cache *c)
 {
 	struct hone_mempool_magazine *m = hone_mempool_take_full(c);
-	size_t len = HONE_DETAIL_LEN(c->view);
+	size_t len = HONE_DETAIL_LEN(c->view), full = c->pool->full;
 
 	if (!m && len > 0)
 		m = unload(c, hone_mempool_take_empty(c));
-	else if (m && m->count < len && len == c->view->size)
+	else if (m && m->count < full && len >= full)
 		m = unload(c, m); /* the only full magazine was loaded */
 	return m;
 }
@@ -91,7 +91,7 @@ watch(struct hone_mempool *pool, struct hone_mempool_magazine *m)
 }
 
 static void
-put_magazine(struct hone_cache *c, struct hone_mempool_magazine *m)
+put_magazine_plain(struct hone_cache *c, struct hone_mempool_magazine *m)
 {
 	struct hone_mempool_magazine *loaded = hone_mempool_loaded(c);
 	size_t size = c->view->size;
@@ -110,6 +110,20 @@ put_magazine(struct hone_cache *c, struct hone_mempool_magazine *m)
 	hone_mempool_push(c, m);
 }
 
+/* Passes on what is full, and puts the other objects. */
+static void
+put_magazine_exact(struct hone_cache *c, struct hone_mempool_magazine *m)
+{
+	size_t full = c->pool->full, kept = m->count < full ? 0 : full;
+
+	hone_mempool_enter(c);
+	hone_mempool_give(c, m->objects + kept, m->count - kept);
+	m->count = kept;
+	hone_mempool_push(c, m);
+	hone_mempool_add(&c->puts, 1); /* also counts an exchange */
+	hone_mempool_leave(c);
+}
+
 void
 hone_mempool_put_magazine(struct hone_mempool_cache *cache,
 	struct hone_mempool_magazine *magazine)
@@ -123,14 +137,10 @@ hone_mempool_put_magazine(struct hone_mempool_cache *cache,
 						     c->pool->magazine_stride);
 	if (c->pool->watched)
 		watch(c->pool, magazine);
-	if (!c->pool->exact) {
-		put_magazine(c, magazine);
-		return;
-	}
-	hone_mempool_enter(c);
-	put_magazine(c, magazine);
-	hone_mempool_add(&c->puts, 1); /* also counts an exchange */
-	hone_mempool_leave(c);
+	if (c->pool->exact)
+		put_magazine_exact(c, magazine);
+	else
+		put_magazine_plain(c, magazine);
 }
 
 static size_t

@@ -87,7 +87,11 @@ struct hone_mempool {
 	size_t capacity;
 	size_t object_size;
 	size_t stride;
+	/* most objects that a cache loads */
 	size_t cache_size;
+	/* objects of a full magazine; fewer than cache_size if the pool is
+	 * exact, see choose_full() in layout.c */
+	size_t full;
 	char *magazines;
 	size_t magazine_stride;
 	size_t n_magazines;
@@ -255,6 +259,9 @@ void hone_mempool_replace(
 	struct hone_cache *c, struct hone_mempool_magazine *m);
 /* Makes m the loaded magazine of a cache. */
 void hone_mempool_load(struct hone_cache *c, struct hone_mempool_magazine *m);
+/* Passes on a full magazine of what a cache has loaded, which are more objects.
+ */
+void hone_mempool_flush(struct hone_cache *c);
 /*
  * Passes on a magazine, full or empty, that is neither loaded nor in a reserve.
  */
@@ -287,6 +294,7 @@ struct hone_mempool_layout {
 	size_t front;
 	size_t objects_size;
 	size_t cache_size;
+	size_t full;
 	size_t magazine_stride;
 	size_t n_magazines;
 	/* number of slots of one deque, a power of two */

@@ -66,7 +66,7 @@ hone_mempool_fill(struct hone_mempool *pool)
 		if (!object)
 			continue;
 		m->objects[m->count++] = object;
-		if (m->count == pool->cache_size) {
+		if (m->count == pool->full) {
 			hone_mempool_push(first, m);
 			m = hone_mempool_magazine(pool, ++n);
 		}
@@ -112,6 +112,7 @@ set_members(struct hone_mempool *pool, const struct hone_mempool_layout *layout,
 	pool->object_size = attr->object_size;
 	pool->stride = layout->stride;
 	pool->cache_size = layout->cache_size;
+	pool->full = layout->full;
 	pool->magazine_stride = layout->magazine_stride;
 	pool->n_magazines = layout->n_magazines;
 	pool->max_caches = attr->max_caches;

@@ -29,6 +29,7 @@ static unsigned char to[1 << 20] __attribute__((aligned(4096)));
 static uint64_t bitmap[8];
 static struct hone_ring *ring;
 static struct hone_mempool_cache *cache, *empty, *exact, *exact_empty;
+static struct hone_mempool_cache *exact_border;
 static struct hone_stream *stream;
 static void *objects[BULK];
 static char lines[80 * 2000];
@@ -112,7 +113,7 @@ CASE(mempool_one)
 	hone_mempool_put(cache, hone_mempool_get(cache));
 }
 
-static inline void
+static inline __attribute__((always_inline)) void
 get_and_put_32(struct hone_mempool_cache *c)
 {
 	void *got[BULK];
@@ -139,6 +140,12 @@ CASE(exact_one)
 CASE(exact_bulk_32)
 {
 	get_and_put_32(exact);
+}
+
+/* Begins with 4 loaded objects, fewer than a get wants. */
+CASE(exact_border_32)
+{
+	get_and_put_32(exact_border);
 }
 
 /* Searches one other cache, under the mutex. */
@@ -179,18 +186,21 @@ static const struct {
 	{"mempool, none left", mempool_none},
 	{"exact mempool 1", exact_one},
 	{"exact mempool 32", exact_bulk_32},
+	{"exact mempool 32, at a border", exact_border_32},
 	{"exact mempool, none left", exact_none},
 	{"stream read 64 B", stream_read_64},
 	{"stream line 80 B", stream_line_80},
 };
 
 /* A cache of a new pool: full, or of foreign objects and so empty. Another
- * cache is open, too. */
+ * cache is open, too. The pool then goes on until so many objects are loaded.
+ */
 static struct hone_mempool_cache *
-cache_of(unsigned flags)
+cache_of(unsigned flags, size_t n_loaded)
 {
 	struct hone_mempool_cache *found, *other;
 	struct hone_mempool_attr attr;
+	struct hone_mempool_stats stats;
 	struct hone_mempool *pool;
 
 	hone_mempool_attr_init(&attr);
@@ -200,6 +210,9 @@ cache_of(unsigned flags)
 	MUST(hone_mempool_create(&pool, &attr) == 0);
 	MUST(hone_mempool_cache_open(pool, &found) == 0);
 	MUST(hone_mempool_cache_open(pool, &other) == 0);
+	for (hone_mempool_get_stats(pool, &stats); stats.loaded != n_loaded;
+		hone_mempool_get_stats(pool, &stats))
+		MUST(hone_mempool_get(found));
 	return found;
 }
 
@@ -214,10 +227,11 @@ prepare(void)
 	for (size_t i = 0; i < BULK; i++)
 		objects[i] = to + i;
 	MUST(hone_ring_create(&ring, 1024, 0) == 0);
-	cache = cache_of(0);
-	empty = cache_of(HONE_MEMPOOL_FOREIGN);
-	exact = cache_of(HONE_MEMPOOL_EXACT);
-	exact_empty = cache_of(HONE_MEMPOOL_EXACT | HONE_MEMPOOL_FOREIGN);
+	cache = cache_of(0, 0);
+	empty = cache_of(HONE_MEMPOOL_FOREIGN, 0);
+	exact = cache_of(HONE_MEMPOOL_EXACT, 0);
+	exact_border = cache_of(HONE_MEMPOOL_EXACT, 4);
+	exact_empty = cache_of(HONE_MEMPOOL_EXACT | HONE_MEMPOOL_FOREIGN, 0);
 	MUST(hone_stream_open_memory(&stream, lines, sizeof lines, NULL) == 0);
 }
 

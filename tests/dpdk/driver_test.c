@@ -252,13 +252,14 @@ cache_size(unsigned lcores, unsigned size)
 	return stats.cache_size;
 }
 
-TEST(lcores_and_threads_can_load_half_of_the_objects)
+TEST(lcores_and_threads_leave_a_quarter_of_the_objects)
 {
-	assert_int_equal(cache_size(5, 600), 50);
-	assert_int_equal(cache_size(4, 600), 60);
-	assert_int_equal(cache_size(3, 600), 75);
-	assert_int_equal(cache_size(1, 600), 75);
-	assert_int_equal(cache_size(14, 600), 20);
+	assert_int_equal(cache_size(5, 600), 75);
+	assert_int_equal(cache_size(4, 600), 90);
+	assert_int_equal(cache_size(3, 600), 112);
+	assert_int_equal(cache_size(2, 600), 150);
+	assert_int_equal(cache_size(1, 600), 150);
+	assert_int_equal(cache_size(14, 600), 30);
 	assert_int_equal(cache_size(15, 640), 20);
 	assert_int_equal(cache_size(16, 640), 20);
 	assert_int_equal(cache_size(1, 5000), 504);

@@ -409,7 +409,7 @@ static void *spare;
 static struct hone_mempool *
 open_four(size_t capacity)
 {
-	struct hone_mempool *pool = exact_pool(capacity, 4, 4, 0);
+	struct hone_mempool *pool = exact_pool(capacity, 3, 4, 0);
 
 	first = opened(pool);
 	second = opened(pool);
@@ -460,20 +460,20 @@ first_sleep(void)
  */
 TEST(a_magazine_that_moves_during_the_search_is_found)
 {
-	struct hone_mempool *pool = open_four(5);
-	void *objs[5];
+	struct hone_mempool *pool = open_four(4);
+	void *objs[4];
 
-	assert_int_equal(hone_mempool_get_bulk(third, objs, 5), 0);
-	hone_mempool_put_bulk(third, objs, 4);
-	spare = objs[4];
-	assert_int_equal(stats_of(pool).loaded, 4);
+	assert_int_equal(hone_mempool_get_bulk(third, objs, 4), 0);
+	hone_mempool_put_bulk(third, objs, 3);
+	spare = objs[3];
+	assert_int_equal(stats_of(pool).loaded, 3);
 	hone_mempool_enter((struct hone_cache *)third);
 	on_sleep = first_sleep;
-	assert_int_equal(hone_mempool_get_bulk(fourth, objs, 4), 0);
+	assert_int_equal(hone_mempool_get_bulk(fourth, objs, 3), 0);
 	assert_null(on_sleep);
-	objs[4] = spare;
-	all_different(objs, 5);
-	close_four(pool, objs, 5);
+	objs[3] = spare;
+	all_different(objs, 4);
+	close_four(pool, objs, 4);
 }
 
 /* An object comes where the search was, and one goes where the search arrives.
@@ -537,6 +537,158 @@ TEST(the_length_in_a_call_does_not_count)
 	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
 	assert_null(on_sleep);
 	go_on(&t);
+}
+
+/* Exchanges of loaded magazines so far. */
+static size_t
+exchanges(struct hone_mempool *pool)
+{
+	struct hone_mempool_stats stats = stats_of(pool);
+
+	return stats.refills + stats.flushes;
+}
+
+static void
+get_and_put(struct hone_mempool_cache *c, void **objs, size_t n)
+{
+	assert_int_equal(hone_mempool_get_bulk(c, objs, n), 0);
+	hone_mempool_put_bulk(c, objs, n);
+}
+
+static void
+put_and_get(struct hone_mempool_cache *c, void **objs, size_t n)
+{
+	hone_mempool_put_bulk(c, objs, n);
+	assert_int_equal(hone_mempool_get_bulk(c, objs, n), 0);
+}
+
+/* Wherever it begins. A full magazine has 12 objects here. */
+TEST(a_loop_exchanges_no_magazine_at_each_turn)
+{
+	struct hone_mempool *pool = exact_pool(100, 16, 2, 0);
+	struct hone_mempool_cache *c = opened(pool);
+	void *objs[5], *held[100];
+	size_t n = 0;
+
+	for (; n < 40; n++) {
+		for (size_t k = 1; k <= 5; k++) {
+			size_t before = exchanges(pool);
+
+			for (int turn = 0; turn < 20; turn++)
+				get_and_put(c, objs, k);
+			assert_true(exchanges(pool) - before <= 1);
+			before = exchanges(pool);
+			for (int turn = 0; turn < 20 && k <= n; turn++)
+				put_and_get(c, held, k);
+			assert_true(exchanges(pool) - before <= 1);
+		}
+		held[n] = hone_mempool_get(c);
+		assert_non_null(held[n]);
+	}
+	hone_mempool_put_bulk(c, held, n);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+/* The last in is the first out, and the count is right at each moment. */
+TEST(a_cache_that_is_full_keeps_what_was_put_last)
+{
+	struct hone_mempool *pool = exact_pool(40, 16, 2, 0);
+	struct hone_mempool_cache *c = opened(pool), *other;
+	void *objs[40], *got[40];
+
+	assert_int_equal(hone_mempool_get_bulk(c, objs, 40), 0);
+	for (size_t n = 0; n < 17; n++) {
+		hone_mempool_put(c, objs[n]);
+		audited(pool, 40 - n - 1);
+	}
+	assert_int_equal(stats_of(pool).flushes, 1);
+	assert_int_equal(stats_of(pool).loaded, 5);
+	assert_int_equal(stats_of(pool).shared, 12);
+	assert_int_equal(hone_mempool_get_bulk(c, got, 5), 0);
+	assert_memory_equal(got, objs + 12, 5 * sizeof(void *));
+	hone_mempool_put_bulk(c, got, 5);
+	/* More than there is room for: full magazines are not copied. */
+	hone_mempool_put_bulk(c, objs + 17, 23);
+	assert_int_equal(stats_of(pool).flushes, 2);
+	assert_int_equal(stats_of(pool).loaded, 16);
+	audited(pool, 0);
+	/* A cache that is closed has more than a full magazine. */
+	other = opened(pool);
+	hone_mempool_cache_close(c);
+	assert_int_equal(stats_of(pool).loaded, 0);
+	audited(pool, 0);
+	assert_int_equal(hone_mempool_get_bulk(other, got, 40), 0);
+	all_different(got, 40);
+	hone_mempool_put_bulk(other, got, 40);
+	hone_mempool_cache_close(other);
+	destroyed(pool);
+}
+
+/* Magazines of the user's with n of 16 objects, of which 12 make a full one. */
+TEST(a_magazine_that_is_put_is_divided)
+{
+	struct hone_mempool *pool = exact_pool(100, 16, 2, 0);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_magazine *m;
+	void *objs[16], *loaded[16];
+
+	for (size_t n = 0; n <= 16; n++)
+		for (size_t before = 0; before <= 16; before++) {
+			assert_int_equal(
+				hone_mempool_get_bulk(c, loaded, before), 0);
+			m = hone_mempool_get_magazine(c);
+			assert_non_null(m);
+			while (m->count > n)
+				hone_mempool_put(c, m->objects[--m->count]);
+			assert_int_equal(hone_mempool_get_bulk(c, objs, n), 0);
+			for (size_t i = 0; m->count < n; i++) {
+				m->objects[m->count++] = objs[i];
+				objs[i] = NULL;
+			}
+			for (size_t i = 0; i < n; i++)
+				if (objs[i])
+					hone_mempool_put(c, objs[i]);
+			hone_mempool_put_bulk(c, loaded, before);
+			audited(pool, n);
+			hone_mempool_put_magazine(c, m);
+			audited(pool, 0);
+		}
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+/* The pool has one magazine for each 440 of 504 objects. */
+TEST(there_are_magazines_for_all_objects)
+{
+	enum { FULL = 440, OUT = 60, N = FULL * OUT };
+	struct hone_mempool *pool = exact_pool(N, 504, 1, 0);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_magazine *m, *out[OUT];
+
+	for (size_t i = 0; i < OUT; i++) {
+		out[i] = hone_mempool_get_magazine(c);
+		assert_non_null(out[i]);
+		assert_int_equal(out[i]->count, FULL);
+	}
+	assert_null(hone_mempool_get(c));
+	for (size_t i = 0; i < OUT; i++)
+		hone_mempool_put_magazine(c, out[i]);
+	/* The one that is loaded, and not full: no other one is there. */
+	for (size_t i = 0; i < OUT; i++)
+		out[i] = hone_mempool_get_magazine(c);
+	m = out[0];
+	while (m->count > 0)
+		hone_mempool_put(c, m->objects[--m->count]);
+	hone_mempool_put_magazine(c, m);
+	m = hone_mempool_get_magazine(c);
+	assert_int_equal(m->count, FULL);
+	assert_null(hone_mempool_get_magazine(c));
+	hone_mempool_put_magazine(c, m);
+	for (size_t i = 1; i < OUT; i++)
+		hone_mempool_put_magazine(c, out[i]);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
 }
 
 TEST(the_default_cache_size_assumes_sixteen_busy_caches)

@@ -142,8 +142,9 @@ class PoolAndModel(RuleBasedStateMachine):
         for each cache."""
         out = set(self.out + self.held()) - set(back)
         size = self.stats().cache_size
+        full = size - min(size // 4, 64) if self.attr.flags & lib.EXACT else size
         others = [held for held in magazines
-                  if len(held.came) < size or not out.issuperset(held.came)]
+                  if len(held.came) < full or not out.issuperset(held.came)]
         return len(others) <= caches
 
     # What follows from a step.

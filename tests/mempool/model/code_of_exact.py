@@ -15,7 +15,7 @@ MODELLED = {
     "src/mempool/exact.h": ["next_call", "enter_quickly", "enter",
                             "enter_locked", "leave"],
     "src/mempool/get_put.c": ["take_full", "load", "replace", "refill",
-                              "flush", "take", "give", "complete",
+                              "pass_full", "take", "put_all", "complete",
                               "get_exact", "get_quickly", "put_exact",
                               "put_quickly"],
     "src/mempool/mempool.h": ["add", "set_len"],

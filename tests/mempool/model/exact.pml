@@ -5,14 +5,16 @@
  * thread has a cache. check.py sets the macros; the order of each access is one
  * of them. docs/design/mempool-model.md tells what is covered and what is not.
  *
- * A magazine holds one object. A full deque has room for one magazine, and is one
- * word: deque.pml is its model. Empty magazines are always there.
+ * A full magazine holds one object; a cache loads one, or two. A full deque has
+ * room for one magazine, and is one word: deque.pml is its model. Empty magazines
+ * are always there. A magazine is the set of its objects.
  *
  * More macros:
- *   THREADS, ITEMS: threads, and objects
+ *   THREADS, ITEMS: threads, and objects, at most 3
+ *   LOADS: objects that a cache loads at most, 1 or 2
  *   SEARCHERS, SEARCHES: the first threads, and calls of each; their gets search
  *   CALLS: of each other thread; its gets end before the search
- *   PLACE1, PLACE2: where an object is at first: with thread t, if t; loaded in
+ *   PLACE1 to PLACE3: where an object is at first: with thread t, if t; loaded in
  *     its cache, if 10 + t; in its deque, if 20 + t; in the partial magazine, if 30
  *   TOLD: 1 if a get may happen after all that the others have done so far
  *   GIVES_UP: 1 if a search may give up a call of another thread
@@ -27,6 +29,8 @@
  *   LENGTH_IN_CALL: a search trusts the length in the middle of a call
  *   OWN_POPPED: a search pops its own magazines
  *   KEPT_IN_HAND: a get keeps what it has while it waits for the mutex
+ *   COUNT_STALE: a magazine that is passed on has what is above, too
+ *   TAKES_FULL: a search takes no more than a full magazine has
  */
 
 /* An object has one user at a time. */
@@ -57,7 +61,7 @@
 #define NO_SEQ_CST
 #include "../../support/model/memory.pml"
 
-/* By cache: the object that is loaded; who used the view last, and at which
+/* By cache: the objects that are loaded; who used the view last, and at which
  * step. */
 byte loaded[THREADS];
 byte viewer[THREADS];
@@ -87,6 +91,9 @@ hidden byte known[LOCATIONS];
 #define PROMISE(which, name, holds) \
 	name = (holds); \
 	assert(name || !(PROMISES & which))
+#define COUNT(set) (((set) >> 1 & 1) + ((set) >> 2 & 1) + ((set) >> 3 & 1))
+/* The first object of a set, as a set. */
+#define FIRST(set) ((set) & -(set))
 #define LAST(x) value[MESSAGE(x, last[x])]
 #define LIMIT (me < SEARCHERS -> SEARCHES : CALLS)
 
@@ -103,16 +110,29 @@ inline exchange(x, order, expected, new) {
 	}
 }
 
-/* The thread uses the magazine of an object. */
-inline touch(object) {
-	PROMISE(WRITTEN, was_written,
-		SEEN(me, DONE(toucher[object])) >= touched[object]);
-	toucher[object] = me;
-	touched[object] = last[DONE(me)]
+/* Of what the thread did, a step more is not seen by others. */
+inline do_more() {
+	last[DONE(me)]++;
+	SEEN(me, DONE(me)) = last[DONE(me)]
+}
+
+/* The thread uses the magazine of these objects. */
+inline touch(objects) {
+	do_more();
+	FOR(i_, ITEMS,
+	    if
+	    :: (objects) & BIT(i_ + 1) ->
+		    PROMISE(WRITTEN, was_written,
+			    SEEN(me, DONE(toucher[i_ + 1])) >= touched[i_ + 1]);
+		    toucher[i_ + 1] = me;
+		    touched[i_ + 1] = last[DONE(me)]
+	    :: else
+	    fi)
 }
 
 /* The thread uses the view of a cache. */
 inline view(c) {
+	do_more();
 	PROMISE(WRITTEN, was_written, SEEN(me, DONE(viewer[c])) >= viewed[c]);
 	viewer[c] = me;
 	viewed[c] = last[DONE(me)]
@@ -163,10 +183,6 @@ inline wait_for_news(x) {
 /* A call begins, so far as the thread does not look at CLAIMED. */
 inline enter_locked() {
 	atomic {
-		d_step {
-			last[DONE(me)]++;
-			SEEN(me, DONE(me)) = last[DONE(me)]
-		}
 		m = (LAST(NUMBER(me)) + 1) | 1;
 		store(me, NUMBER(me), ENTER_STORE_CALLS, m);
 		m = 0
@@ -228,7 +244,7 @@ inline count_change() {
 /* hone_mempool_set_len(), with what the view has */
 inline set_len(c) {
 	view(c);
-	m = (loaded[c] -> 1 : 0);
+	m = COUNT(loaded[c]);
 	store(me, LENGTH(c), SET_LEN_STORE, m);
 	m = 0
 }
@@ -385,7 +401,11 @@ inline take_loaded() {
 		:: n_loaded ->
 			atomic {
 				view(i);
+#ifdef TAKES_FULL
+				item = FIRST(loaded[i])
+#else
 				item = loaded[i]
+#endif
 			}
 			atomic {
 				loaded[i] = 0;
@@ -451,12 +471,15 @@ inline take_own() {
 	if
 	:: loaded[me] ->
 		atomic {
-			PROMISE(ONCE, once, !(in_hand & BIT(loaded[me])));
-			touch(loaded[me]);
-			in_hand = in_hand | BIT(loaded[me]);
-			hand = hand | BIT(loaded[me]);
-			loaded[me] = 0;
-			got++;
+			item = loaded[me];
+			IF(COUNT(item) > n - got, item = FIRST(item));
+			PROMISE(ONCE, once, !(in_hand & item));
+			touch(item);
+			in_hand = in_hand | item;
+			hand = hand | item;
+			loaded[me] = loaded[me] & ~item;
+			got = got + COUNT(item);
+			item = 0;
 			set_len(me)
 		}
 	:: else
@@ -469,14 +492,9 @@ inline give_back() {
 	if
 	:: hand ->
 		atomic {
-			assert(!loaded[me]);
-			do
-			:: !(hand & BIT(item)) -> item++
-			:: else -> break
-			od;
-			loaded[me] = item;
-			touch(item);
-			item = 0;
+			assert(!loaded[me] && COUNT(hand) == 1);
+			loaded[me] = hand;
+			touch(hand);
 			in_hand = in_hand & ~hand;
 			hand = 0;
 			got = 0;
@@ -588,7 +606,7 @@ inline put() {
 	atomic {
 		calls < LIMIT && held[me];
 		/* The deque has room. */
-		!loaded[me] || !LAST(DEQUE(me));
+		COUNT(loaded[me]) < LOADS || !LAST(DEQUE(me));
 		calls++;
 		given = 1;
 		do
@@ -600,11 +618,15 @@ inline put() {
 	}
 	enter();
 	if
-	:: loaded[me] ->
+	:: COUNT(loaded[me]) == LOADS ->
+		/* pass_full(): what is above is in another magazine then. */
 		atomic {
-			item = loaded[me];
-			touch(item);
-			loaded[me] = 0;
+			item = FIRST(loaded[me]);
+			touch(loaded[me]);
+			loaded[me] = loaded[me] & ~item;
+#ifdef COUNT_STALE
+			item = item | loaded[me];
+#endif
 			set_len(me)
 		}
 		d_step {
@@ -616,8 +638,8 @@ inline put() {
 	:: else
 	fi;
 	atomic {
-		loaded[me] = given;
-		touch(given);
+		loaded[me] = loaded[me] | BIT(given);
+		touch(BIT(given));
 		in_hand = in_hand & ~BIT(given);
 		set_len(me)
 	}
@@ -632,10 +654,11 @@ inline place(object, where) {
 	:: (where) / 10 == 0 ->
 		held[(where) % 10] = held[(where) % 10] | BIT(object);
 		in_hand = in_hand | BIT(object)
-	:: (where) / 10 == 1 -> loaded[(where) % 10] = object
+	:: (where) / 10 == 1 ->
+		loaded[(where) % 10] = loaded[(where) % 10] | BIT(object)
 	:: (where) / 10 == 2 ->
-		value[MESSAGE(DEQUE((where) % 10), 0)] = object
-	:: else -> value[MESSAGE(PARTIAL, 0)] = object
+		value[MESSAGE(DEQUE((where) % 10), 0)] = BIT(object)
+	:: else -> value[MESSAGE(PARTIAL, 0)] = BIT(object)
 	fi
 }
 
@@ -644,8 +667,11 @@ inline start() {
 #if ITEMS > 1
 	place(2, PLACE2);
 #endif
+#if ITEMS > 2
+	place(3, PLACE3);
+#endif
 	FOR(t_, THREADS,
-	    value[MESSAGE(LENGTH(t_), 0)] = (loaded[t_] -> 1 : 0));
+	    value[MESSAGE(LENGTH(t_), 0)] = COUNT(loaded[t_]));
 	started = true
 }
 
@@ -654,8 +680,8 @@ inline count(object) {
 	left_ = 0;
 	FOR(t_, THREADS,
 	    IF(held[t_] & BIT(object), left_++);
-	    IF(loaded[t_] == object, left_++);
-	    IF(LAST(DEQUE(t_)) == object, left_++))
+	    IF(loaded[t_] & BIT(object), left_++);
+	    IF(LAST(DEQUE(t_)) & BIT(object), left_++))
 }
 
 inline end() {
