@@ -5,13 +5,14 @@
 spdx.py VERSION FOLDER SOURCES
 
 Each FILE of FOLDER gets FILE.spdx.json beside it: its version, licence and
-SHA-256, the source that it was made from, and for the static command and the
-OCI image the libraries in them. SOURCES has the .dsc files of Debian's sources
-that ./dev static compiled. The same files make the same bytes; the date is
-SOURCE_DATE_EPOCH.
+SHA-256, the source that it was made from, and what others wrote: the libraries
+in the static command and the OCI image, the theme of hone-doc. SOURCES has the
+.dsc files of Debian's sources that ./dev static compiled. The same files make
+the same bytes; the date is SOURCE_DATE_EPOCH.
 """
 import datetime
 import hashlib
+import io
 import json
 import os
 import pathlib
@@ -37,6 +38,17 @@ LICENCES = {
     "zlib": "Zlib",
 }
 OWN = "BSD-3-Clause"
+# What the pages of hone-doc contain: name, licence, and a file that has the
+# version, if any has.
+THEME = [
+    ("Sphinx", "BSD-2-Clause", "index.html", "Generated with Sphinx ([^ ]+)"),
+    ("Furo", "MIT", "index.html", "and Furo ([^ ]+)"),
+    ("clipboard.js", "MIT", "_static/clipboard.min.js",
+     r"clipboard\.js v([^ \n]+)"),
+    ("gumshoejs", "MIT", "_static/scripts/gumshoe-patched.js",
+     "gumshoejs v([^ ]+)"),
+    ("sphinx-copybutton", "MIT", "_static/copybutton.js", "()"),
+]
 # A licence that SPDX has no name for.
 PUBLIC_DOMAIN = {
     "licenseId": "LicenseRef-liblzma",
@@ -53,12 +65,16 @@ def package(name, version, licence, digest, supplier, **more):
     """A package of SPDX. Its identifier has only what SPDX permits."""
     identifier = re.sub("[^A-Za-z0-9.-]", "-",
                         f"{name}-{version}-{digest[:8]}")
-    return {"SPDXID": f"SPDXRef-{identifier}", "name": name,
-            "versionInfo": version, "supplier": f"Organization: {supplier}",
+    made = {"SPDXID": f"SPDXRef-{identifier}", "name": name,
             "licenseDeclared": licence, "licenseConcluded": licence,
-            "checksums": [{"algorithm": "SHA256", "checksumValue": digest}],
-            "downloadLocation": "NOASSERTION", "filesAnalyzed": False,
-            **more}
+            "downloadLocation": "NOASSERTION", "filesAnalyzed": False, **more}
+    if version:
+        made["versionInfo"] = version
+    if digest:
+        made["checksums"] = [{"algorithm": "SHA256", "checksumValue": digest}]
+    if supplier:
+        made["supplier"] = f"Organization: {supplier}"
+    return made
 
 
 def debian(name, version, digest, **more):
@@ -109,6 +125,22 @@ def libraries(path, known):
                          comment="The checksum is that of the archive of "
                          "Debian that was linked.")
         found.append(one)
+    return found
+
+
+def theme(path):
+    """What the pages of a package contain of others."""
+    packed = subprocess.run(["dpkg-deb", "--fsys-tarfile", path], check=True,
+                            stdout=subprocess.PIPE).stdout
+    found = []
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tar:
+        for name, licence, file, version in THEME:
+            inside = f"./usr/share/doc/hone-doc/html/{file}"
+            if inside not in tar.getnames():
+                continue
+            text = tar.extractfile(inside).read().decode()
+            found.append(package(name, re.search(version, text)[1], licence,
+                                 "", ""))
     return found
 
 
@@ -173,6 +205,8 @@ def main():
         parts = static.get(path, [])
         if path.name.endswith("-oci.tar"):
             parts = list(every.values())
+        if path.name.startswith("hone-doc_"):
+            parts = theme(path)
         made = document(path, version, None if path == tarball else source,
                         parts)
         (folder / f"{path.name}.spdx.json").write_text(

@@ -101,16 +101,28 @@ def static(folder):
         os.utime(path, (0, 0))
 
 
-def deb(folder, version):
-    """A package, and the source that all packages have."""
-    control = folder / "root/DEBIAN"
-    control.mkdir(parents=True)
-    (control / "control").write_text(
-        f"Package: hone\nVersion: {version}\nArchitecture: all\n"
+def deb(folder, name, version, files):
+    """A package."""
+    (folder / "root/DEBIAN").mkdir(parents=True)
+    (folder / "root/DEBIAN/control").write_text(
+        f"Package: {name}\nVersion: {version}\nArchitecture: all\n"
         "Maintainer: T <t@localhost>\nDescription: test\n")
-    subprocess.run(["dpkg-deb", "-b", "root", f"hone_{version}_all.deb"],
+    for path, content in files.items():
+        path = folder / "root/usr/share/doc/hone-doc/html" / path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    subprocess.run(["dpkg-deb", "-b", "root", f"{name}_{version}_all.deb"],
                    cwd=folder, check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(folder / "root")
+
+
+def packages(folder, version):
+    """What ./dev packages leaves: packages, and the source of all."""
+    deb(folder, "hone", version, {})
+    deb(folder, "hone-doc", version, {
+        "index.html": "<!-- Generated with Sphinx 5.3.0 and Furo 2022.12 -->",
+        "_static/clipboard.min.js": "/*!\n * clipboard.js v2.0.11\n",
+        "_static/copybutton.js": "// Localization support\n"})
     (folder / f"hone_{VERSION}.orig.tar.xz").write_text("the same")
 
 
@@ -119,7 +131,8 @@ def fixture_folder(tree):
     """The folder of a release that was made twice."""
     static(tree / "build/static")
     for suite, number in ("bookworm", 12), ("trixie", 13):
-        deb(tree / "build/packages" / suite, f"{VERSION}-1~deb{number}u1")
+        packages(tree / "build/packages" / suite,
+                 f"{VERSION}-1~deb{number}u1")
     said = ok(shell(tree, """
         release_sources
         release_files "$root/build" "$work/files"
@@ -283,6 +296,7 @@ def test_each_file_has_a_list_with_its_version_and_source(folder):
             assert not others
             continue
         assert others[0]["packageFileName"] == source.name
+        assert others[0]["versionInfo"] == VERSION
         assert others[0]["checksums"][0]["checksumValue"] == \
             sha256(source.read_bytes())
     deb12 = listed(folder / f"hone_{VERSION}-1~deb12u1_all.deb")
@@ -306,6 +320,14 @@ def test_the_list_of_a_static_command_has_its_libraries(folder):
     image = listed(folder / f"hone-{VERSION}-oci.tar")
     assert sha256(b"aarch64") in json.dumps(image)
     assert len(image["packages"]) == 6
+
+
+def test_the_list_of_the_pages_has_their_theme(folder):
+    made = listed(folder / f"hone-doc_{VERSION}-1~deb13u1_all.deb")
+    assert [(part["name"], part.get("versionInfo"), part["licenseDeclared"])
+            for part in made["packages"][2:]] == [
+        ("Sphinx", "5.3.0", "BSD-2-Clause"), ("Furo", "2022.12", "MIT"),
+        ("clipboard.js", "2.0.11", "MIT"), ("sphinx-copybutton", None, "MIT")]
 
 
 @pytest.mark.parametrize("row, said", [
@@ -343,7 +365,7 @@ def validate(path):
 
 @pytest.mark.parametrize("name", [
     f"hone-{VERSION}.tar.xz", f"hone-{VERSION}-oci.tar",
-    f"hone_{VERSION}-1~deb12u1_all.deb"])
+    f"hone-doc_{VERSION}-1~deb12u1_all.deb"])
 def test_the_lists_are_valid(folder, name):
     ok(validate(folder / f"{name}.spdx.json"))
 
