@@ -289,6 +289,26 @@ TEST(a_call_that_has_not_seen_the_claim_is_waited_for)
 	go_on(&t);
 }
 
+/* The search that has claimed the cache waits for its call. */
+TEST(an_owner_that_gives_way_is_in_no_call)
+{
+	struct hone_cache *a;
+	struct three t;
+
+	need_barriers();
+	load_others(&t, 0);
+	a = (struct hone_cache *)t.a;
+	atomic_store(&a->claimed, true);
+	assert_false(hone_mempool_enter_quickly(a));
+	assert_int_equal(atomic_load(&a->calls) % 2, 0);
+	atomic_store(&a->claimed, false);
+	assert_true(hone_mempool_enter_quickly(a));
+	assert_int_equal(atomic_load(&a->calls) % 2, 1);
+	hone_mempool_leave(a);
+	assert_int_equal(hone_mempool_get_bulk(t.c, t.objs, 20), 0);
+	go_on(&t);
+}
+
 static void
 end_claim(void)
 {
