@@ -35,8 +35,8 @@ struct image_decoder {
 	 * begins here; more than `length` if it is not complete; 0 if that
 	 * cannot be found out, or if its content is known to be longer than
 	 * *content. The bytes may be damaged. If the member is complete,
-	 * *content becomes the most content that it can have, unless that is
-	 * not known. NULL: members have no lengths.
+	 * *content becomes the most content that it can have, if that is less.
+	 * NULL: members have no lengths.
 	 */
 	size_t (*whole)(
 		const unsigned char *in, size_t length, size_t *content);

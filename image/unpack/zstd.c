@@ -13,6 +13,9 @@
 #define MAGIC 0xfd2fb528u
 #define SKIPPED 0x184d2a50u
 #define SKIPPED_MASK 0xfffffff0u
+/* Of RFC 8878: the least bytes of a block, and its most content. */
+#define BLOCK_HEADER 3
+#define BLOCK_CONTENT 131072
 
 struct zstd {
 	ZSTD_DStream *stream;
@@ -48,10 +51,15 @@ whole(const unsigned char *in, size_t length, size_t *content)
 	if (!unknown && known > *content)
 		return 0;
 	size_t n = ZSTD_findFrameCompressedSize(in, length);
-	if (!ZSTD_isError(n) && !unknown)
-		*content = (size_t)known;
-	if (!ZSTD_isError(n))
+	if (!ZSTD_isError(n)) {
+		uint64_t most =
+			((uint64_t)n / BLOCK_HEADER + 1) * BLOCK_CONTENT;
+		if (!unknown)
+			most = known;
+		if (most < *content)
+			*content = (size_t)most;
 		return n;
+	}
 	return ZSTD_getErrorCode(n) == ZSTD_error_srcSize_wrong ? length + 1
 								: 0;
 }
