@@ -143,9 +143,9 @@ add_other_ways()
 				add_everywhere(c);
 		}
 	for (unsigned n : {1, 8, 32, 256})
-		add_everywhere({"cross-n" + std::to_string(n),
-			producer_and_consumer, n, n, loop_of(n), false, big,
-			false});
+		add_everywhere(
+			{"cross-n" + std::to_string(n), producer_and_consumer,
+				n, n, loop_of(n), false, big, false});
 }
 
 // Each get and put calls the driver of DPDK's pool.
