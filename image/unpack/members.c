@@ -58,10 +58,11 @@ struct members {
 	size_t given;
 	/* offset of the first job in the packed stream */
 	uint64_t offset;
-	/* The input, of which `whole` bytes are whole members with so much
-	 * content at most. The next one is looked at when there are `enough`
-	 * bytes. */
+	/* The input from `begin` on, of which `whole` bytes are whole members
+	 * with so much content at most. The next one is looked at when there
+	 * are `enough` bytes. */
 	unsigned char *input;
+	size_t begin;
 	size_t length;
 	size_t whole;
 	size_t content;
@@ -205,8 +206,8 @@ look(struct members *m)
 		size_t content = m->unit;
 		if (left == 0)
 			break;
-		size_t n =
-			m->decoder->whole(m->input + m->whole, left, &content);
+		size_t n = m->decoder->whole(
+			m->input + m->begin + m->whole, left, &content);
 		if (n == 0) {
 			m->other = true;
 		} else if (n > left) {
@@ -221,15 +222,27 @@ look(struct members *m)
 	}
 }
 
+/* Returns the room behind the input. */
+static size_t
+make_room(struct members *m)
+{
+	/* Not at each job: a job may be small beside the input. */
+	if (m->begin > 0 && m->unit - m->begin - m->length < PIECE) {
+		memmove(m->input, m->input + m->begin, m->length);
+		m->begin = 0;
+	}
+	return m->unit - m->begin - m->length;
+}
+
 /* Read until there is a job, or something else. */
 static void
 read_input(struct members *m)
 {
 	look(m);
 	while (!m->full && !m->other && !m->ended && m->length < m->unit) {
-		size_t room = m->unit - m->length;
-		size_t got = 0;
-		m->rc = image_stream_read(m->packed, m->input + m->length,
+		size_t got = 0, room = make_room(m);
+		m->rc = image_stream_read(m->packed,
+			m->input + m->begin + m->length,
 			room < PIECE ? room : PIECE, &got, &m->err);
 		m->ended = m->rc < 0 || got == 0;
 		m->length += m->ended ? 0 : got;
@@ -251,12 +264,12 @@ make_job(struct members *m)
 
 	if (!in)
 		return false;
-	memcpy(in, m->input, m->whole);
+	memcpy(in, m->input + m->begin, m->whole);
 	job->in = in;
 	job->in_length = m->whole;
 	job->out_length = 0;
 	job->state = WAITING;
-	memmove(m->input, m->input + m->whole, m->length - m->whole);
+	m->begin += m->whole;
 	m->length -= m->whole;
 	m->enough = m->enough > m->whole ? m->enough - m->whole : 0;
 	m->whole = 0;
@@ -363,7 +376,7 @@ gather(struct members *m, size_t *length)
 		to += job->in_length;
 	}
 	if (bytes)
-		memcpy(to, m->input, m->length);
+		memcpy(to, m->input + m->begin, m->length);
 	return bytes;
 }
 

@@ -13,9 +13,14 @@
 #define MAGIC 0xfd2fb528u
 #define SKIPPED 0x184d2a50u
 #define SKIPPED_MASK 0xfffffff0u
-/* Of RFC 8878: the least bytes of a block, and its most content. */
+/* Of RFC 8878: the header of a block, its kinds but for raw ones, and the most
+ * content of a compressed one. */
 #define BLOCK_HEADER 3
+#define BLOCK_RLE 1
+#define BLOCK_COMPRESSED 2
 #define BLOCK_CONTENT 131072
+/* Bytes of the dictionary's ID, by the last two bits of the descriptor. */
+static const unsigned id_bytes[] = {0, 1, 2, 4};
 
 struct zstd {
 	ZSTD_DStream *stream;
@@ -40,6 +45,25 @@ begins(const unsigned char *head, size_t length)
 		       (magic_of(head) & SKIPPED_MASK) == SKIPPED);
 }
 
+/* The most content of a whole frame of n bytes, whose header has no size. */
+static uint64_t
+most_content(const unsigned char *in, size_t n)
+{
+	/* the magic, the descriptor and the window */
+	size_t at = 6 + id_bytes[in[4] & 3];
+	uint64_t most = 0;
+	uint32_t block = 0;
+
+	while (!(block & 1) && at + BLOCK_HEADER <= n) {
+		block = (uint32_t)in[at] | (uint32_t)in[at + 1] << 8 |
+			(uint32_t)in[at + 2] << 16;
+		uint32_t kind = block >> 1 & 3, size = block >> 3;
+		at += BLOCK_HEADER + (kind == BLOCK_RLE ? 1 : size);
+		most += kind == BLOCK_COMPRESSED ? BLOCK_CONTENT : size;
+	}
+	return most;
+}
+
 static size_t
 whole(const unsigned char *in, size_t length, size_t *content)
 {
@@ -52,10 +76,7 @@ whole(const unsigned char *in, size_t length, size_t *content)
 		return 0;
 	size_t n = ZSTD_findFrameCompressedSize(in, length);
 	if (!ZSTD_isError(n)) {
-		uint64_t most =
-			((uint64_t)n / BLOCK_HEADER + 1) * BLOCK_CONTENT;
-		if (!unknown)
-			most = known;
+		uint64_t most = unknown ? most_content(in, n) : known;
 		if (most < *content)
 			*content = (size_t)most;
 		return n;
@@ -68,10 +89,8 @@ whole(const unsigned char *in, size_t length, size_t *content)
 static uint64_t
 window_of(const unsigned char *head, size_t length)
 {
-	/* of RFC 8878: bytes of the content's size, and of the dictionary's
-	 * ID */
-	static const unsigned size_bytes[] = {1, 2, 4, 8},
-			      id_bytes[] = {0, 1, 2, 4};
+	/* of RFC 8878: bytes of the content's size */
+	static const unsigned size_bytes[] = {1, 2, 4, 8};
 
 	if (length < IMAGE_MEMBER_HEAD || magic_of(head) != MAGIC)
 		return 0;

@@ -18,12 +18,14 @@
 
 /* The allocation that fails, counted down; 0: none. */
 static _Atomic unsigned fail_allocation;
+static _Atomic unsigned allocations;
 
 static bool
 fails(void)
 {
 	unsigned left = atomic_load(&fail_allocation);
 
+	atomic_fetch_add(&allocations, 1);
 	while (left && !atomic_compare_exchange_weak(
 			       &fail_allocation, &left, left - 1))
 		;
@@ -733,6 +735,22 @@ TEST(threads_unpack_members_with_much_content)
 				result.data + n * 65000, zeros, sizeof(zeros));
 		assert_true(elsewhere >= 30);
 	}
+}
+
+/* A job for each would take far longer than unpacking it. */
+TEST(small_frames_of_zstd_share_a_job)
+{
+	packed.length = 0;
+	pack_zstd(&packed, noise(10), 10);
+	size_t one = packed.length;
+	for (size_t n = 1; n < 10000; n++)
+		add(&packed, packed.data, one);
+	elsewhere = allocations = 0;
+	assert_int_equal(
+		unpack(IMAGE_PACKING_ZSTD, &packed, &plain, &result), 0);
+	assert_int_equal(result.length, 100000);
+	assert_true(elsewhere >= 10000);
+	assert_true(allocations < 1000);
 }
 
 /* Its content has no length in the header, and does not fit. */
