@@ -47,6 +47,8 @@ THEME = [
      r"clipboard\.js v([^ \n]+)"),
     ("gumshoejs", "MIT", "_static/scripts/gumshoe-patched.js",
      "gumshoejs v([^ ]+)"),
+    ("normalize.css", "MIT", "_static/styles/furo.css", "()"),
+    ("Pygments", "BSD-2-Clause", "_static/pygments.css", "()"),
     ("sphinx-copybutton", "MIT", "_static/copybutton.js", "()"),
 ]
 # A licence that SPDX has no name for.
@@ -137,7 +139,7 @@ def theme(path):
         for name, licence, file, version in THEME:
             inside = f"./usr/share/doc/hone-doc/html/{file}"
             if inside not in tar.getnames():
-                continue
+                sys.exit(f"spdx: {path.name} has no {file} of {name}")
             text = tar.extractfile(inside).read().decode()
             found.append(package(name, re.search(version, text)[1], licence,
                                  "", ""))
@@ -152,7 +154,10 @@ def all_of(licences):
 
 
 def version_of(path, version):
-    """Debian's version if it is Debian's package."""
+    """Debian's version if it is Debian's package, or the source of one."""
+    if path.name.endswith((".dsc", ".debian.tar.xz")):
+        return path.name.removesuffix(".dsc").removesuffix(
+            ".debian.tar.xz").partition("_")[2]
     if path.suffix != ".deb":
         return version
     return subprocess.run(["dpkg-deb", "-f", path, "Version"], check=True,

@@ -105,6 +105,7 @@ release_files() {
     for each in "$1"/packages/*; do
         release_debian "$each" "$2"
     done
+    cmp "$2/hone-$released.tar.xz" "$2/hone_$released.orig.tar.xz"
     python3 -B packaging/spdx.py "$released" "$2" "$1/static/sources"
     (cd "$2" && LC_ALL=C sha256sum -- *) >"$2.sums"
     mv "$2.sums" "$2/SHA256SUMS"

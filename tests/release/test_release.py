@@ -116,23 +116,33 @@ def deb(folder, name, version, files):
     shutil.rmtree(folder / "root")
 
 
-def packages(folder, version):
+THEME = {
+    "index.html": "<!-- Generated with Sphinx 5.3.0 and Furo 2022.12 -->",
+    "_static/clipboard.min.js": "/*!\n * clipboard.js v2.0.11\n",
+    "_static/scripts/gumshoe-patched.js": "gumshoejs v5.1.2 (patched)\n",
+    "_static/styles/furo.css": "", "_static/pygments.css": "",
+    "_static/copybutton.js": "// Localization support\n"}
+
+
+def packages(folder, version, tarball):
     """What ./dev packages leaves: packages, and the source of all."""
     deb(folder, "hone", version, {})
-    deb(folder, "hone-doc", version, {
-        "index.html": "<!-- Generated with Sphinx 5.3.0 and Furo 2022.12 -->",
-        "_static/clipboard.min.js": "/*!\n * clipboard.js v2.0.11\n",
-        "_static/copybutton.js": "// Localization support\n"})
-    (folder / f"hone_{VERSION}.orig.tar.xz").write_text("the same")
+    deb(folder, "hone-doc", version, THEME)
+    shutil.copy(tarball, folder / f"hone_{VERSION}.orig.tar.xz")
+    (folder / f"hone_{version}.dsc").write_text(version)
 
 
 @pytest.fixture(scope="module", name="folder")
 def fixture_folder(tree):
     """The folder of a release that was made twice."""
     static(tree / "build/static")
+    work = ok(shell(tree, """
+        release_sources >&2
+        echo "$work" """)).split()[-1]
     for suite, number in ("bookworm", 12), ("trixie", 13):
         packages(tree / "build/packages" / suite,
-                 f"{VERSION}-1~deb{number}u1")
+                 f"{VERSION}-1~deb{number}u1",
+                 pathlib.Path(work, f"files/hone-{VERSION}.tar.xz"))
     said = ok(shell(tree, """
         release_sources
         release_files "$root/build" "$work/files"
@@ -327,7 +337,15 @@ def test_the_list_of_the_pages_has_their_theme(folder):
     assert [(part["name"], part.get("versionInfo"), part["licenseDeclared"])
             for part in made["packages"][2:]] == [
         ("Sphinx", "5.3.0", "BSD-2-Clause"), ("Furo", "2022.12", "MIT"),
-        ("clipboard.js", "2.0.11", "MIT"), ("sphinx-copybutton", None, "MIT")]
+        ("clipboard.js", "2.0.11", "MIT"), ("gumshoejs", "5.1.2", "MIT"),
+        ("normalize.css", None, "MIT"), ("Pygments", None, "BSD-2-Clause"),
+        ("sphinx-copybutton", None, "MIT")]
+
+
+def test_the_source_of_a_package_has_its_version(folder):
+    version = f"{VERSION}-1~deb13u1"
+    made = listed(folder / f"hone_{version}.dsc")
+    assert made["packages"][0]["versionInfo"] == version
 
 
 @pytest.mark.parametrize("row, said", [
