@@ -136,15 +136,20 @@ class PoolAndModel(RuleBasedStateMachine):
     def pick(self, which):
         return self.caches[which % len(self.caches)]
 
+    def full(self):
+        """The objects of a full magazine."""
+        size = self.stats().cache_size
+        exact = self.attr.flags & lib.EXACT
+        return size - min(size // 4, 64) if exact else size
+
     def may_hold(self, magazines, caches, back=()):
         """Whether these magazines may be out, once those objects are back:
         all that came full and whose objects are out, and of the others one
         for each cache."""
         out = set(self.out + self.held()) - set(back)
-        size = self.stats().cache_size
-        full = size - min(size // 4, 64) if self.attr.flags & lib.EXACT else size
         others = [held for held in magazines
-                  if len(held.came) < full or not out.issuperset(held.came)]
+                  if len(held.came) < self.full()
+                  or not out.issuperset(held.came)]
         return len(others) <= caches
 
     # What follows from a step.

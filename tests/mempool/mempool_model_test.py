@@ -240,7 +240,7 @@ class Pool(PoolAndModel):
     @rule(which=WHICH)
     def get_magazine(self, which):
         cache, stats = self.pick(which), self.stats()
-        full = stats.shared >= stats.cache_size
+        full = stats.shared >= self.full()
         if not self.may_hold(self.magazines, len(self.caches) - (not full)):
             return
         fewest, most = (n - cache.reserve for n in self.bounds(cache))
@@ -251,7 +251,7 @@ class Pool(PoolAndModel):
             return
         held = Held(magazine.contents)
         assert most > 0 and 1 <= len(held.came) <= stats.cache_size
-        assert len(held.came) == stats.cache_size or not full
+        assert len(held.came) >= self.full() or not full
         assert ctypes.addressof(held.magazine) % 64 == 0
         self.arrived(held.came)
         del self.out[-len(held.came):]
