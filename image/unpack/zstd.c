@@ -45,7 +45,11 @@ begins(const unsigned char *head, size_t length)
 		       (magic_of(head) & SKIPPED_MASK) == SKIPPED);
 }
 
-/* The most content of a whole frame of n bytes, whose header has no size. */
+/*
+ * The most content of a whole frame of n bytes, whose header has no size.
+ * ZSTD_decompressBound() is not in the stable part of libzstd, and takes each
+ * block for a full one.
+ */
 static uint64_t
 most_content(const unsigned char *in, size_t n)
 {
