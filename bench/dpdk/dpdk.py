@@ -5,6 +5,8 @@ cases of DPDK's performance test, which are made shorter than their 5 s.
 
 The runs of DPDK's test take turns between the two drivers, on two CPUs and on
 one. A figure is the median of the ratios of neighbouring runs.
+
+With --soak, DPDK's test runs once as it is, with the driver alone.
 """
 import argparse
 import os
@@ -14,6 +16,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "support"))
@@ -29,9 +32,8 @@ LINE = re.compile(r"^mempool_autotest cache=(\d+) cores=(\d+) n_get_bulk=(\d+)"
                   r" n_put_bulk=(\d+) n_keep=(\d+).* rate_persec=(\d+)", re.M)
 
 
-def perf_test(options, ops, cpus):
-    """Case -> objects a second, of one run of DPDK's test. A case may come
-    several times: the pools with other ops, and caches of the user."""
+def dpdk_test(options, ops, cpus, shorter):
+    """What DPDK's performance test prints. It passes, or this ends."""
     libs = {str(path.parent) for path in options.root.rglob("*.so.*")}
     # Preloaded: EAL opens no driver below a folder that all may write to.
     preload = [options.build / "integrations/dpdk/librte_mempool_hone.so",
@@ -45,19 +47,51 @@ def perf_test(options, ops, cpus):
             env={**os.environ, "LD_LIBRARY_PATH": ":".join(sorted(libs)),
                  "LD_PRELOAD": " ".join(map(str, preload)),
                  "HONE_DPDK_OPS": ops, "XDG_RUNTIME_DIR": runtime,
-                 "HONE_DPDK_SHORTER": str(options.shorter),
+                 "HONE_DPDK_SHORTER": str(shorter),
                  "DPDK_TEST": "mempool_perf_autotest"},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
             check=False)
+    if done.returncode or "Test OK" not in done.stdout:
+        sys.exit(f"{done.stdout[-3000:]}\ndpdk-test failed")
+    return done.stdout
+
+
+def perf_test(options, ops, cpus):
+    """Case -> objects a second, of one run of DPDK's test. A case may come
+    several times: the pools with other ops, and caches of the user."""
+    out = dpdk_test(options, ops, cpus, options.shorter)
     rates = {}
-    for *case, rate in LINE.findall(done.stdout):
+    for *case, rate in LINE.findall(out):
         cache, cores, get, put, keep = case
         name = f"cache {cache}, {cores} lcores, get {get}, put {put}, {keep}"
         # The first of a name: the pools that ask for ring_mp_mc.
         rates.setdefault(name, int(rate) * options.shorter)
-    if done.returncode or not rates:
-        sys.exit(f"{done.stdout[-3000:]}\ndpdk-test failed")
+    if not rates:
+        sys.exit(f"{out[-3000:]}\ndpdk-test printed no rates")
     return rates
+
+
+def command():
+    """The ./dev command for the same run."""
+    words = report.command(sys.argv).split()
+    at = words.index("--root")
+    return " ".join([*words[:2], "dpdk", *words[2:at], *words[at + 2:]])
+
+
+def soak(options):
+    """The log: the machine, the command, and a line for each case."""
+    cpus = sorted(os.sched_getaffinity(0))
+    begin = time.monotonic()
+    out = dpdk_test(options, "hone", (cpus[0], cpus[-1]), 1)
+    minutes = (time.monotonic() - begin) / 60
+    pools = re.findall(r"^start .*|^mempool_autotest .*", out, re.M)
+    cases = [line for line in pools if "rate_persec" in line]
+    return "\n".join([
+        ", ".join(f"{k} {v}" for k, v in report.machine().items()),
+        f"{command()}: {len(cases)} cases in {minutes:.0f} minutes: Test OK",
+        "cache, lcores, get, put, keep, constant, objects a second",
+        *(" ".join(re.findall(r"=(\d+)", line)) or line
+          for line in pools)]) + "\n"
 
 
 def placements():
@@ -152,8 +186,14 @@ def main():
     parser.add_argument("--place", default="",
                         help="'two' or 'one': the lcores of DPDK's test only "
                         "on as many CPUs. On one, ring_mp_mc takes far longer")
+    parser.add_argument("--soak", type=pathlib.Path, metavar="LOG",
+                        help="only run DPDK's test as it is, which takes an "
+                        "hour, with this driver, and write what it prints")
     options = parser.parse_args()
-    result = {"machine": report.machine(), "command": report.command(sys.argv),
+    if options.soak:
+        options.soak.write_text(soak(options))
+        return
+    result = {"machine": report.machine(), "command": command(),
               "parts": {"mempool": loops(options)}, "perf": perf(options)}
     print(", ".join(f"{k} {v}" for k, v in result["machine"].items()))
     report.print_tables("mempool", result["parts"]["mempool"])
