@@ -102,6 +102,9 @@ void
 add_each_burst()
 {
 	static const auto ceilings = present(pool_ceilings);
+#ifdef HAVE_DPDK_MEMPOOL
+	static const auto dpdk_ceiling = present(pool_dpdk_ceiling);
+#endif
 
 	for (unsigned keep : {32, 128, 512, 8192})
 		for (unsigned n : bursts) {
@@ -112,6 +115,10 @@ add_each_burst()
 			add_everywhere(c);
 			if (n == 32 && keep < most_kept)
 				add(c, ceilings.data());
+#ifdef HAVE_DPDK_MEMPOOL
+			if (keep == most_kept)
+				add(c, dpdk_ceiling.data());
+#endif
 			if (keep < 512 && n != 32)
 				continue;
 			c.threads = two;

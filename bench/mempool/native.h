@@ -4,7 +4,7 @@
 /*
  * Loops of callers that are compiled for this machine (-march=native), where
  * inline functions may use its widest vectors. Each row has the pool of another
- * row: only the loops differ.
+ * row: only the loops differ. And the ceiling of DPDK's pool, whose ops differ.
  */
 #include "pools.h"
 
@@ -14,6 +14,7 @@ extern "C" {
 
 extern const struct pool_subject pool_hone_native[];
 extern const struct pool_subject pool_dpdk_native[];
+extern const struct pool_subject pool_dpdk_ceiling[];
 
 /* Those of pool_dpdk. */
 const char *pool_dpdk_missing(const struct pool_subject *s);
