@@ -162,6 +162,10 @@ HOSTILE = {
     "line": (with_text("# The Disk", "nonsense\n#"),
              "line 10 of its descriptor is not understood: 'nonsense'",
              "well_formed"),
+    # OpenStack's inspector refuses it outside of the disk database.
+    "blank_before_equals": (with_text("# The Disk", 'encoding = "UTF-8"\n#'),
+                            "line 10 of its descriptor is not understood: "
+                            "'encoding = ", "well_formed"),
     "bytes": (with_text("# The Disk", "\xff\n#"),
               "its descriptor has the byte 0xff", "well_formed"),
     "behind_the_text": (with_text("# The Disk", "\0hidden=1\n"),
@@ -172,7 +176,8 @@ HOSTILE = {
                           "has parentFileNameHint in a comment or a value",
                           "descriptor"),
     "hint_in_a_value": (with_text("# The Disk",
-                                  'x = parentFileNameHint="/etc/passwd"\n#'),
+                                  'ddb.x = parentFileNameHint="/etc/passwd"\n'
+                                  '#'),
                         "has parentFileNameHint in a comment or a value",
                         "descriptor"),
     "vertical_tabs": (with_text("# The Disk", 'RW\v1\vFLAT\v"decoy"\v0=\n#'),

@@ -255,6 +255,10 @@ parse_line(struct parser *p, char *line)
 	if (!equals)
 		return refuse_line(p, whole);
 	*equals = '\0';
+	/* OpenStack's inspector allows a blank here in the disk database only,
+	 * "ddb.adapterType = ...". */
+	if (strncasecmp(line, "ddb", 3) != 0 && strchr(line, ' '))
+		return refuse_line(p, whole);
 	char *key = trim(line);
 	if (*key == '\0' || strpbrk(key, " \t"))
 		return refuse_line(p, whole);
