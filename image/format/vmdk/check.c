@@ -190,6 +190,8 @@ vmdk_check(struct image_store *store, struct image_verdict *verdict,
 		/* Extents of zeros alone name no file. */
 		if (k.v->count && k.extent->kind == VMDK_SPARSE)
 			rc = walk(&k, err);
+		else
+			rc = vmdk_check_subformat(k.v, err);
 		vmdk_free(k.v);
 	}
 	free(k.used);

@@ -235,6 +235,10 @@ parse_extent(struct parser *p, const char *whole, char *rest)
 	if (word && (!parse_number(word, 10, &line.offset) ||
 			    line.offset > INT64_MAX / VMDK_SECTOR))
 		return refuse_line(p, whole);
+	/* OpenStack's inspector takes every / of the line for that of a path.
+	 */
+	if (strchr(rest, '/'))
+		return refuse_line(p, whole);
 	return add_line(p, &line);
 }
 

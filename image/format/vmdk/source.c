@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "format/formats.h"
 #include "format/source.h"
 #include "format/vmdk/source.h"
@@ -165,6 +166,31 @@ static const struct image_source_ops source_ops = {
 };
 
 /*
+ * QEMU and OpenStack's inspector take the subformat from the first place of the
+ * text with this name, which may be a comment or another value.
+ */
+static int
+check_first_type(
+	const struct vmdk_source *v, const char *text, struct image_error *err)
+{
+	static const char field[] = "createType=\"";
+	const char *type = v->descriptor.create_type;
+	const char *found = strcasestr(text, field);
+
+	if (!type)
+		return 0;
+	found = found ? found + strlen(field) : "";
+	size_t length = strcspn(found, "\"");
+	if (found[length] && length == strlen(type) &&
+		memcmp(found, type, length) == 0)
+		return 0;
+	return image_fail(err, v->base.store->name, -EPERM,
+		"createType '" TEXT "' of its descriptor is not the first "
+		"createType=\"...\" of the text, which other programs read",
+		type);
+}
+
+/*
  * QEMU reads the descriptor of a sparse file at sector 1, and up to a NUL: the
  * text there has to be the one that was checked, with its end.
  */
@@ -205,12 +231,15 @@ read_descriptor(struct vmdk_source *v, uint64_t offset, uint64_t bytes,
 	char *text = malloc((size_t)reached + 1);
 	if (!text)
 		return image_no_memory(err);
+	text[reached] = '\0';
 	rc = image_store_read(store, offset, text, (size_t)reached, err);
 	if (rc == 0)
 		rc = vmdk_parse_descriptor(text, (size_t)reached, store->name,
 			&v->descriptor, err);
 	if (rc == 0)
 		rc = check_place(v, offset, text, (size_t)reached, err);
+	if (rc == 0)
+		rc = check_first_type(v, text, err);
 	free(text);
 	return rc;
 }
@@ -228,6 +257,21 @@ check_parent(const struct vmdk_source *v, struct image_error *err)
 		d->parent_cid, d->parent ? d->parent : "");
 }
 
+int
+vmdk_check_subformat(const struct vmdk_source *v, struct image_error *err)
+{
+	const char *type =
+		v->descriptor.create_type ? v->descriptor.create_type : "";
+
+	if (strcmp(type, "monolithicSparse") == 0 ||
+		strcmp(type, "streamOptimized") == 0)
+		return 0;
+	return image_fail(err, v->base.store->name, -EPERM,
+		"createType '" TEXT "' of its descriptor is neither "
+		"monolithicSparse nor streamOptimized",
+		type);
+}
+
 /*
  * The descriptor of a sparse file that is a whole disk: its only extent is the
  * file itself, whose name may have changed.
@@ -237,14 +281,10 @@ check_embedded(const struct vmdk_source *v, struct image_error *err)
 {
 	const struct vmdk_descriptor *d = &v->descriptor;
 	const char *name = v->base.store->name;
-	const char *type = d->create_type ? d->create_type : "";
 
-	if (strcmp(type, "monolithicSparse") != 0 &&
-		strcmp(type, "streamOptimized") != 0)
-		return image_fail(err, name, -EPERM,
-			"createType '" TEXT "' of its descriptor is neither "
-			"monolithicSparse nor streamOptimized",
-			type);
+	int rc = vmdk_check_subformat(v, err);
+	if (rc < 0)
+		return rc;
 	if (d->count != 1)
 		return image_fail(err, name, -EPERM,
 			"its descriptor has %zu extents, not 1", d->count);

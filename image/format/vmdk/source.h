@@ -54,6 +54,9 @@ vmdk_grain(const struct vmdk_extent *e)
  */
 int vmdk_open_source(struct image_store *store, const struct image_open *how,
 	bool whole, struct image_source **out, struct image_error *err);
+/* source.c: fail if the subformat is not one of a single file. */
+int vmdk_check_subformat(
+	const struct vmdk_source *source, struct image_error *err);
 /* source.c: free everything but the image's own store. */
 void vmdk_free(struct vmdk_source *v);
 
