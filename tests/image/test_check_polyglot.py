@@ -88,7 +88,8 @@ def test_a_zip_at_the_end_of_an_image(work, hone, comment, size, safe):
 
 @pytest.mark.parametrize("head,name", [
     (b"QFI\xfb\0\0\0\3", "qcow2"), (b"QFI\xfb\0\0\0\1", "QCOW version 1"),
-    (b"KDMV", "vmdk"), (b"COWD", "vmdk"), (b"# Disk DescriptorFile", "vmdk"),
+    (b"KDMV", "vmdk"), (b"COWD", "vmdk"),
+    (b"\xbe\xba\xfe\xca\0\0\0\0", "vmdk"), (b"# Disk DescriptorFile", "vmdk"),
     (b"vhdxfile", "VHDX"), (b"conectix", "vhd"),
     (bytes(64) + b"\x7f\x10\xda\xbe", "VDI"), (b"LUKS\xba\xbe", "LUKS"),
     (b"QED\0", "QED"), (b"WithoutFreeSpace", "Parallels"),

@@ -253,6 +253,26 @@ def test_a_hostile_image(hone, tmp_path, name):
     assert code in (0, 1) and (code == 0 or err.count(b"\n") == 1), err
 
 
+@pytest.mark.parametrize("ending", ["vmdk", "img"])
+@pytest.mark.parametrize("kind, head", [
+    ("COWD", b"COWD"), ("seSparse", struct.pack("<QQ", 0xCAFEBABE, 2 << 32))])
+def test_a_kind_of_extent_that_is_not_supported(hone, tmp_path, kind, head,
+                                                ending):
+    """It is named, whatever the name of the file."""
+    image, out = tmp_path / f"image.{ending}", tmp_path / "out.raw"
+    part = f"is a VMDK extent of the kind {kind}, which is not supported"
+    for size in len(head[:8]), 64 * 1024:
+        image.write_bytes(head.ljust(size, b"\0")[:size])
+        assert part in hone.fails("convert", image, out)
+        assert part in hone.fails("info", image)
+        assert not out.exists()
+        done = hone.run("check", image)
+        assert done.returncode == 1 and part in done.stdout.decode(), done
+    # One bit less of the magic is a raw disk.
+    image.write_bytes(bytes([head[0] ^ 2]) + head[1:].ljust(4096, b"\0"))
+    hone.ok("convert", "-q", "-f", "raw", image, out)
+
+
 @pytest.mark.parametrize("cut", range(0, 3 * SECTOR, 97))
 def test_an_image_that_is_cut(hone, tmp_path, cut):
     """In its footer, or in its header."""

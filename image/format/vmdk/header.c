@@ -4,6 +4,26 @@
 #include <inttypes.h>
 #include "format/vmdk/vmdk.h"
 
+const char *
+vmdk_other_kind(const unsigned char *head, size_t length)
+{
+	static const struct {
+		const char *name;
+		const char *magic;
+		size_t length;
+	} kinds[] = {
+		{"COWD", "COWD", 4},
+		/* constMagic 0xcafebabe, a number of 64 bits */
+		{"seSparse", "\xbe\xba\xfe\xca\0\0\0", 8},
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+		if (length >= kinds[i].length &&
+			memcmp(head, kinds[i].magic, kinds[i].length) == 0)
+			return kinds[i].name;
+	return NULL;
+}
+
 static int
 parse_kind(const unsigned char *raw, const char *name, struct vmdk_header *h,
 	struct image_error *err)

@@ -353,10 +353,12 @@ load(struct vmdk_source *v, const struct image_open *how, bool whole,
 		rc = image_store_read(store, 0, head, (size_t)reached, err);
 	if (rc < 0)
 		return rc;
-	if (reached >= 4 && memcmp(head, "COWD", 4) == 0)
+	const char *kind = vmdk_other_kind(head, (size_t)reached);
+	if (kind)
 		return image_fail(err, store->name, -ENOTSUP,
-			"is a VMDK extent of the old kind COWD, which is not "
-			"supported");
+			"is a VMDK extent of the kind %s, which is not "
+			"supported",
+			kind);
 	if (!vmdk_is_descriptor(head, (size_t)reached))
 		return load_sparse(v, how, whole || !store->forward, err);
 	rc = read_descriptor(v, 0, VMDK_MAX_DESCRIPTOR, err);

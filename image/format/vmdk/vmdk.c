@@ -5,8 +5,8 @@
 static bool
 vmdk_probe(const unsigned char *head, size_t length)
 {
-	return (length >= 4 && (memcmp(head, VMDK_MAGIC, 4) == 0 ||
-				       memcmp(head, "COWD", 4) == 0)) ||
+	return (length >= 4 && memcmp(head, VMDK_MAGIC, 4) == 0) ||
+	       vmdk_other_kind(head, length) ||
 	       vmdk_is_descriptor(head, length);
 }
 

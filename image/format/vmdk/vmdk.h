@@ -85,6 +85,10 @@ struct vmdk_header {
 	uint64_t overhead;
 };
 
+/* header.c: returns the name of the kind of extent that is known, but not
+ * supported, by the first bytes of a file; NULL: none. */
+const char *vmdk_other_kind(const unsigned char *head, size_t length);
+
 /* header.c: check the header that the first sector of a sparse extent holds. */
 int vmdk_parse_header(const unsigned char *raw, const char *name,
 	struct vmdk_header *header, struct image_error *err);
