@@ -114,6 +114,26 @@ parse_level(struct image_create *create, const char *level)
 		"convert", "--level: '%s' is not from 1 to %d", level, most);
 }
 
+/* Parts of one stream are joined, and only libdeflate makes such parts. */
+static int
+refuse_for_archive(const struct job *job)
+{
+	const struct cli *cli = job->cli;
+	bool fast = cli->option[OPTION_FAST];
+
+	if (cli->option[OPTION_COMPRESS])
+		return cli_usage("convert",
+			"-c: %s is always compressed; leave -c out",
+			image_format_name(job->format));
+	if (fast || cli->option[OPTION_WINDOW])
+		return cli_usage("convert",
+			"--%s: %s is always compressed by libdeflate with a "
+			"window of 32 KiB; --level chooses speed or size",
+			fast ? "fast" : "window",
+			image_format_name(job->format));
+	return 0;
+}
+
 static int
 parse_compression(struct job *job)
 {
@@ -122,20 +142,25 @@ parse_compression(struct job *job)
 	const char *level = cli->option[OPTION_LEVEL];
 	const char *window = cli->option[OPTION_WINDOW];
 
+	bool archive = image_format_is_archive(job->format);
+	int rc = archive ? refuse_for_archive(job) : 0;
+	if (rc != 0)
+		return rc;
 	create->compress = cli->option[OPTION_COMPRESS] ||
 			   image_format_always_compresses(job->format);
 	create->fast = cli->option[OPTION_FAST];
 	if (create->compress && !image_format_compresses(job->format))
-		return cli_usage("convert",
-			image_format_is_archive(job->format)
-				? "-c: %s is always compressed; leave -c out"
-				: "-c: %s cannot be compressed",
+		return cli_usage("convert", "-c: %s cannot be compressed",
 			image_format_name(job->format));
-	if ((level || window || create->fast) && !create->compress)
-		return cli_usage("convert", "--%s has no effect without -c",
+	if ((level || window || create->fast) && !create->compress && !archive)
+		return cli_usage("convert",
+			image_format_compresses(job->format)
+				? "--%s has no effect without -c"
+				: "--%s: %s cannot be compressed",
 			level    ? "level"
 			: window ? "window"
-				 : "fast");
+				 : "fast",
+			image_format_name(job->format));
 	if ((window || create->fast) && create->codec != IMAGE_CODEC_ZLIB)
 		return cli_usage("convert",
 			"--%s needs compression_type=zlib, but it is zstd",

@@ -317,7 +317,8 @@ gce_create(struct image_store *store, const struct image_create *create,
 		.format = &image_format_gce,
 		.store = store,
 		.size = (size + UNIT - 1) / UNIT * UNIT,
-		.codec = {.id = IMAGE_CODEC_ZLIB, .level = LEVEL}};
+		.codec = {.id = IMAGE_CODEC_ZLIB,
+			.level = create->level ? create->level : LEVEL}};
 	*out = &s->base;
 	return 0;
 }

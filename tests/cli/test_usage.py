@@ -103,6 +103,17 @@ def test_the_number_of_operands_is_named(hone, words, said):
     assert hone.misused(*words) == f"hone: {said}"
 
 
+def test_an_option_of_compression_without_compression(hone, small, out):
+    for option in ["--level", "1"], ["--fast"], ["--window", "12"]:
+        for name, why in (
+                ("disk.qcow2", " has no effect without -c"),
+                ("disk.vhd", ": vhd cannot be compressed"),
+                ("disk.raw", ": raw cannot be compressed")):
+            assert hone.misused("convert", *option, small, out / name) == (
+                f"hone: {option[0]}{why}")
+        assert not os.listdir(out)
+
+
 def test_an_option_of_zlib_is_refused_with_zstd(hone, small, out):
     for option in ["--fast"], ["--window", "12"]:
         assert hone.misused(

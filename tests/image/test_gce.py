@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Google's archives: GNU tar, gunzip and Python read what is written."""
 import os
+import pathlib
 import shutil
 import struct
 import subprocess
+import sys
 import tarfile
 import zlib
 
@@ -129,10 +131,23 @@ def test_blocks_of_deflate_of_every_kind(work, hone, kind):
             + noise[:100] * 50}[kind]
     disk = work / "source.raw"
     disk.write_bytes(data)
-    archive = pack(hone, disk)
-    assert_holds(hone, archive, disk)
-    if len(data) % SECTOR == 0:
-        assert data in unpacked(archive)
+    for level in "6", "1", "12":
+        archive = pack(hone, disk, "--level", level)
+        assert_holds(hone, archive, disk)
+        if len(data) % SECTOR == 0:
+            assert data in unpacked(archive)
+
+
+def test_levels(work, hone):
+    """A higher one makes a smaller archive; 6 is that without the option."""
+    disk = work / "source.raw"
+    disk.write_bytes(pathlib.Path(sys.executable).read_bytes()[:3 * MI])
+    low, middle, high = (pack(hone, disk, "--level", level).read_bytes()
+                         for level in ("1", "6", "12"))
+    assert len(high) < len(middle) < len(low)
+    assert pack(hone, disk).read_bytes() == middle
+    assert pack(hone, disk, "--level", "12", "--memory", "8M", "-m",
+                "8").read_bytes() == high
 
 
 # The header has 4 entries, and each block after it 21. The end is one, too.
@@ -217,7 +232,10 @@ def test_what_is_refused(work, hone):
                         stdin=cat.stdout)
     assert done.returncode == 1
     assert "the list of its data comes first" in error_line(done.stderr)
-    for words, part in ((["-c"], "gce is always compressed"),
+    for words, part in ((["-c"], "gce is always compressed; leave -c out"),
+                        (["--fast"], "--fast: gce is always compressed"),
+                        (["--window", "12"], "--window: gce is always"),
+                        (["--level", "13"], "'13' is not from 1 to 12"),
                         (["-n"], "only a raw DST"),
                         (["-f", "gce"], "'gce' is only written")):
         assert part in hone.misused("convert", "-O", "gce", *words, disk,
