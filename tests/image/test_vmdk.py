@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import resource
 import subprocess
 
 import pytest
@@ -123,7 +124,7 @@ def test_the_files_of_a_descriptor_have_the_length_that_it_says(hone, work):
     ('RW 9999999999999999999 ZERO', "is not understood"),
     ('RW 9007199254740992 ZERO\nRW 9007199254740992 ZERO\n' * 2,
      "too many sectors"),
-    ("RW 1 ZERO\n" * 1025, "more than 1024 extents"),
+    ("RW 1 ZERO\n" * 4097, "more than 4096 extents, which are 8 TiB in"),
     ("", "has no extents"),
     ("parentFileNameHint=\"b.vmdk\"\nRW 8 ZERO", "a parent 'b.vmdk'"),
     ("parentCID=12345678\nRW 8 ZERO", "parentCID 12345678 refers to"),
@@ -156,6 +157,46 @@ def test_extents_of_zeros_need_no_file(hone, work):
                      "RW 100 ZERO\nRW 0 ZERO\nRW 1 ZERO\n", encoding="ascii")
     (work / "zero").write_bytes(bytes(101 * SECTOR))
     same(hone, work, image, work / "zero")
+
+
+def test_a_descriptor_names_more_files_than_the_soft_limit_allows(hone, work):
+    """It is raised. The disk of 2,100 GiB of twoGbMaxExtentSparse has 1,050
+    files."""
+    count, image, out = 1050, work / "disk.vmdk", work / "out.raw"
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < count + 50:
+        pytest.skip(f"the hard limit of open files is {hard}")
+    lines = ["# Disk DescriptorFile", "version=1"]
+    for i in range(count):
+        (work / f"{i}.bin").write_bytes(f"{i:512}".encode())
+        lines.append(f'RW 1 FLAT "{i}.bin" 0')
+    image.write_text("\n".join(lines), encoding="ascii")
+    words = [hone.path, "convert", "-q", "--allow-data-file", work, image, out]
+    done = subprocess.run(["prlimit", "--nofile=100:1000", *words],
+                          check=False, stderr=subprocess.PIPE)
+    assert done.returncode == 1 and not out.exists()
+    assert (b"names 1050 files, and the hard limit of open files (ulimit "
+            b"-Hn) is 1000") in done.stderr
+    subprocess.run(["prlimit", "--nofile=100:", *words], check=True)
+    assert out.read_bytes() == b"".join(
+        f"{i:512}".encode() for i in range(count))
+
+
+def test_the_grain_directories_of_all_extents_have_a_limit(hone, work):
+    """A small descriptor may name one sparse file often."""
+    entries = 20 << 20
+    capacity = entries * ENTRIES * GRAIN
+    file = Builder()
+    file.header = {"capacity": capacity, "gd": 200}
+    os.truncate(file.write(work / "a.vmdk"), 200 * SECTOR + 4 * entries)
+    image = work / "disk.vmdk"
+    line = f'RW {capacity} SPARSE "a.vmdk"\n'
+    head = "# Disk DescriptorFile\nversion=1\n"
+    image.write_text(head + line, encoding="ascii")
+    hone.ok("map", "--allow-data-file", work, image)
+    image.write_text(head + 2 * line, encoding="ascii")
+    said = hone.fails("map", "--allow-data-file", work, image)
+    assert "would have more than 33554432 entries" in said, said
 
 
 @pytest.mark.parametrize("packed, footer", [

@@ -189,7 +189,8 @@ add_line(struct parser *p, const struct vmdk_line *line)
 
 	if (d->count == VMDK_MAX_EXTENTS)
 		return image_fail(p->err, p->name, -EFBIG,
-			"its descriptor has more than %d extents",
+			"its descriptor has more than %d extents, which are "
+			"8 TiB in files of 2 GiB",
 			VMDK_MAX_EXTENTS);
 	if ((d->count & (d->count - 1)) == 0) {
 		size_t room = d->count ? 2 * d->count : 1;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include "format/named.h"
 #include "format/vmdk/source.h"
 
@@ -66,7 +67,8 @@ check_flat(const struct vmdk_extent *e, struct image_error *err)
 }
 
 static int
-load_sparse(struct vmdk_extent *e, struct image_error *err)
+load_sparse(
+	struct vmdk_source *v, struct vmdk_extent *e, struct image_error *err)
 {
 	uint64_t sectors = (e->end - e->begin) / VMDK_SECTOR;
 
@@ -76,6 +78,13 @@ load_sparse(struct vmdk_extent *e, struct image_error *err)
 			"has %" PRIu64 " sectors, and the extent of its "
 			"descriptor has %" PRIu64,
 			e->header.capacity, sectors);
+	/* One file may be named by many lines. */
+	v->tables += rc == 0 ? e->header.tables : 0;
+	if (rc == 0 && v->tables > VMDK_MAX_DIRECTORY)
+		rc = image_fail(err, v->base.store->name, -EFBIG,
+			"the grain directories of its extents would have "
+			"more than %" PRIu64 " entries",
+			VMDK_MAX_DIRECTORY);
 	return rc == 0 ? vmdk_load_directory(e, err) : rc;
 }
 
@@ -93,7 +102,7 @@ open_extent(struct vmdk_source *v, const struct vmdk_line *line,
 	if (rc < 0)
 		return rc;
 	if (!is_flat(line->type))
-		return load_sparse(e, err);
+		return load_sparse(v, e, err);
 	e->kind = VMDK_FLAT;
 	e->host = line->offset * VMDK_SECTOR;
 	return check_flat(e, err);
@@ -107,6 +116,35 @@ first_name(const struct vmdk_descriptor *d)
 		if (d->lines[i].name)
 			return d->lines[i].name;
 	return NULL;
+}
+
+/* What the process has open besides extents, and opens later. */
+#define OTHER_FILES 256
+
+/*
+ * All files of the descriptor stay open. The usual soft limit, for programs
+ * that use select(), is 1024.
+ */
+static int
+allow_files(const struct vmdk_descriptor *d, const char *name,
+	struct image_error *err)
+{
+	struct rlimit limit;
+	rlim_t needed = OTHER_FILES;
+
+	for (size_t i = 0; i < d->count; i++)
+		needed += d->lines[i].name && d->lines[i].sectors;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= needed)
+		return 0;
+	limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (needed - OTHER_FILES < limit.rlim_max)
+		return 0;
+	return image_fail(err, name, -EMFILE,
+		"its descriptor names %" PRIu64
+		" files, and the hard limit of open files (ulimit -Hn) is "
+		"%" PRIu64,
+		(uint64_t)(needed - OTHER_FILES), (uint64_t)limit.rlim_max);
 }
 
 int
@@ -126,6 +164,9 @@ vmdk_open_extents(struct vmdk_source *v, const struct image_open *how,
 			"is a VMDK descriptor, and its extent '" TEXT
 			"' is not opened without --allow-data-file DIR",
 			first_name(d));
+	rc = allow_files(d, v->base.store->name, err);
+	if (rc < 0)
+		return rc;
 	v->extents = calloc(d->count + 1, sizeof(*v->extents));
 	if (!v->extents)
 		return image_no_memory(err);

@@ -28,6 +28,8 @@ struct vmdk_source {
 	/* in the order of the disk, without gaps */
 	size_t count;
 	struct vmdk_extent *extents;
+	/* entries of the grain directories of all extents that have files */
+	uint64_t tables;
 	/* grain tables */
 	struct image_slices *cache;
 	/* NULL, or the grains of a stream with its tables at the end */

@@ -119,8 +119,12 @@ struct vmdk_line {
 	uint64_t offset;
 };
 
-/* Most lines: 2 TiB in extents of 2 GiB. */
-#define VMDK_MAX_EXTENTS 1024
+/*
+ * Most lines: 8 TiB in extents of 2 GiB, the largest disk of VMware
+ * Workstation. The locks of a file that each line names take 4 s of CPU time,
+ * and 108 s with 16384 lines.
+ */
+#define VMDK_MAX_EXTENTS 4096
 
 struct vmdk_descriptor {
 	/* NULL if there is none */
