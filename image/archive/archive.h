@@ -27,13 +27,16 @@ bool image_archive_by_suffix(const char *name);
 
 /* The description and the manifest of an OVA. */
 struct manifest {
-	/* the first description and the first manifest that follows it; name is
-	 * NULL if there is none */
+	/* the first of each kind; name is NULL if there is none */
 	struct manifest_file {
 		char *name;
 		char *text;
 		size_t length;
 	} ovf, mf;
+	/* what is wrong with them: nothing that matters in an archive with only
+	 * one of the two, which is no OVA with a manifest */
+	int rc;
+	struct image_error why;
 };
 
 /* Keep a member that is a description or a manifest. */
@@ -42,9 +45,18 @@ int manifest_note(struct manifest *manifest, struct tar *tar,
 void manifest_free(struct manifest *manifest);
 
 /*
+ * For an archive whose image was read without manifest_stream(): returns
+ * -EINVAL if it has a manifest.
+ */
+int manifest_unread(const struct manifest *manifest, const char *archive,
+	struct image_error *err);
+
+/*
  * A stream of the bytes of `from`, which it owns, also after a failure. At its
- * end, when the manifest has all that there is, every line for the description
- * and for the disk of that name has to hold. The manifest stays the caller's.
+ * end, when the manifest has all that there is, it has to have a line for the
+ * disk of that name, and every line for the disk and for the description has to
+ * hold. An archive without a description, or without a manifest, is no error.
+ * The manifest stays the caller's.
  */
 int manifest_stream(struct image_stream *from, const struct manifest *manifest,
 	const char *disk, struct image_stream **out, struct image_error *err);

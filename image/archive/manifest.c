@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The manifest of an OVA: lines "SHA256(disk.vmdk)= HEX". OVF 2.1, clause 7:
- * the description comes first, and the manifest behind it or at the end.
+ * The manifest of an OVA: lines "SHA256(disk.vmdk)= HEX". By OVF 2.1,
+ * clause 7, the description comes first, and the manifest behind it or at the
+ * end. Programs that extract the files accept each order, and so does this.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -36,32 +37,80 @@ struct line {
 	struct image_expect expect;
 };
 
+/* Whether the archive is an OVA is known only with its description. */
+static bool
+is_there(const struct manifest *manifest)
+{
+	return manifest->ovf.name && manifest->mf.name;
+}
+
+int
+manifest_unread(const struct manifest *manifest, const char *archive,
+	struct image_error *err)
+{
+	if (!is_there(manifest))
+		return 0;
+	return image_fail(err, archive, -EINVAL,
+		"cannot be verified as a stream: its manifest '%.200s' and its "
+		"description '%.200s' come after the image; a file that is not "
+		"packed can",
+		manifest->mf.name, manifest->ovf.name);
+}
+
+/* Set what is wrong with a manifest, unless something is already. */
+static void
+fault(struct manifest *manifest, const struct tar *tar, int rc,
+	const char *what, const char *name)
+{
+	if (manifest->rc == 0)
+		manifest->rc = image_fail(&manifest->why, tar->store->name, rc,
+			"is an OVA with a file '%.200s' that is %s", name,
+			what);
+}
+
+static int
+keep(struct manifest *manifest, struct manifest_file *file, struct tar *tar,
+	const struct tar_member *member, struct image_error *err)
+{
+	bool plain = member->type == TAR_REGULAR && !member->sparse;
+	bool fits = member->size <= MAX_TEXT;
+
+	if (!plain)
+		fault(manifest, tar, -EINVAL, "sparse or not a regular file",
+			member->name);
+	else if (!fits)
+		fault(manifest, tar, -E2BIG, "larger than 4 MiB", member->name);
+	file->length = plain && fits ? member->size : 0;
+	file->name = strdup(member->name);
+	file->text = malloc(file->length + 1);
+	if (!file->name || !file->text)
+		return image_no_memory(err);
+	return image_store_read(
+		tar->store, member->from, file->text, file->length, err);
+}
+
+/* macOS adds "._vm.mf", which has attributes of the file, to archives. */
+static bool
+has_suffix(const char *name, const char *suffix)
+{
+	const char *slash = strrchr(name, '/');
+
+	return strncmp(slash ? slash + 1 : name, "._", 2) != 0 &&
+	       image_name_ends_with(name, strlen(name), suffix);
+}
+
 int
 manifest_note(struct manifest *manifest, struct tar *tar,
 	const struct tar_member *member, struct image_error *err)
 {
-	struct manifest_file *file = NULL;
-	size_t length = strlen(member->name);
-
-	if (!manifest->ovf.name &&
-		image_name_ends_with(member->name, length, ".ovf"))
-		file = &manifest->ovf;
-	else if (manifest->ovf.name && !manifest->mf.name &&
-		 image_name_ends_with(member->name, length, ".mf"))
-		file = &manifest->mf;
-	if (!file || member->type != TAR_REGULAR || member->sparse)
+	if (!manifest->ovf.name && has_suffix(member->name, ".ovf"))
+		return keep(manifest, &manifest->ovf, tar, member, err);
+	if (!has_suffix(member->name, ".mf"))
 		return 0;
-	if (member->size > MAX_TEXT)
-		return image_fail(err, tar->store->name, -E2BIG,
-			"has a file of an OVA, '%.200s', of more than 4 MiB",
-			member->name);
-	file->name = strdup(member->name);
-	file->text = malloc(member->size + 1);
-	if (!file->name || !file->text)
-		return image_no_memory(err);
-	file->length = member->size;
-	return image_store_read(
-		tar->store, member->from, file->text, file->length, err);
+	if (!manifest->mf.name)
+		return keep(manifest, &manifest->mf, tar, member, err);
+	fault(manifest, tar, -EINVAL, "a second manifest", member->name);
+	return 0;
 }
 
 void
@@ -118,9 +167,13 @@ parse_line(const char *text, const char *end, struct line *line)
 static bool
 is_for(const struct line *line, const char *name)
 {
+	const char *own = line->name;
+	size_t length = line->name_length;
+
+	for (; length > 2 && memcmp(own, "./", 2) == 0; length -= 2)
+		own += 2;
 	name = archive_name(name);
-	return strlen(name) == line->name_length &&
-	       memcmp(name, line->name, line->name_length) == 0;
+	return strlen(name) == length && memcmp(name, own, length) == 0;
 }
 
 /* The lines of a manifest that are not read yet. */
@@ -238,6 +291,13 @@ struct verified {
 	bool ended;
 };
 
+static int
+refuse(int rc, struct image_error *err)
+{
+	err->refused = true;
+	return rc;
+}
+
 /* Check a line for a file that has these digests. */
 static int
 check_line(const struct verified *v, const struct line *line,
@@ -252,8 +312,7 @@ check_line(const struct verified *v, const struct line *line,
 		names[line->algorithm],
 		(int)(line->name_length < 200 ? line->name_length : 200),
 		line->name, v->manifest->mf.name);
-	err->refused = true;
-	return rc;
+	return refuse(rc, err);
 }
 
 static int
@@ -262,18 +321,37 @@ check_lines(const struct verified *v, const struct digests *ovf,
 {
 	struct rest rest = all_lines(v->manifest);
 	struct line line;
+	bool named = false;
 	int rc = 0, more;
 
 	while (rc == 0 && (more = next_line(&rest, &line)) != 0) {
 		if (more < 0)
 			return fail_line(
 				v->manifest, v->stream.name, rest.number, err);
-		if (is_for(&line, v->disk))
+		if (is_for(&line, v->disk)) {
+			named = true;
 			rc = check_line(v, &line, &v->digests, err);
-		else if (is_for(&line, v->manifest->ovf.name))
+		} else if (is_for(&line, v->manifest->ovf.name)) {
 			rc = check_line(v, &line, ovf, err);
+		}
 	}
-	return rc;
+	if (rc < 0 || named)
+		return rc;
+	rc = image_fail(err, v->stream.name, -EINVAL,
+		"the file is refused: the manifest '%.200s' has no digest of "
+		"'%.200s'",
+		v->manifest->mf.name, v->disk);
+	return refuse(rc, err);
+}
+
+static int
+check_fault(const struct manifest *manifest, struct image_error *err)
+{
+	if (is_there(manifest) && manifest->rc < 0) {
+		*err = manifest->why;
+		return manifest->rc;
+	}
+	return 0;
 }
 
 static int
@@ -283,9 +361,11 @@ verify(struct verified *v, struct image_error *err)
 	struct digests digests = {0};
 
 	v->ended = true;
-	if (!v->manifest->mf.name)
+	if (!is_there(v->manifest))
 		return 0;
-	int rc = end(&v->digests, err);
+	int rc = check_fault(v->manifest, err);
+	if (rc == 0)
+		rc = end(&v->digests, err);
 	if (rc == 0)
 		rc = begin(&digests, ALL, err);
 	if (rc == 0)
@@ -345,9 +425,10 @@ manifest_stream(struct image_stream *from, const struct manifest *manifest,
 	v->disk = strdup(disk);
 	v->from = from;
 	v->manifest = manifest;
-	int rc = v->stream.name && v->disk
-			 ? begin(&v->digests, needed(manifest, disk), err)
-			 : image_no_memory(err);
+	int rc = v->stream.name && v->disk ? check_fault(manifest, err)
+					   : image_no_memory(err);
+	if (rc == 0)
+		rc = begin(&v->digests, needed(manifest, disk), err);
 	if (rc < 0) {
 		verified_close(&v->stream);
 		return rc;

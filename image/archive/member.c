@@ -268,6 +268,8 @@ member_unchanged(struct image_store *store, struct image_error *err)
 	struct member *m = of(store);
 
 	int rc = member_walk(m, err);
+	if (rc == 0 && m->unread)
+		rc = manifest_unread(&m->manifest, m->archive->name, err);
 	if (rc == 0)
 		return image_store_unchanged(m->archive, err);
 	settle(m, err);

@@ -12,6 +12,8 @@ struct member {
 	/* the user named the member */
 	bool named;
 	struct manifest manifest;
+	/* a manifest that a stream has behind the image is an error */
+	bool unread;
 
 	/* Everything below is used under the lock. */
 	pthread_mutex_t lock;

@@ -71,6 +71,21 @@ verify_member(struct member *m, const struct image_open *how,
 	return rc < 0 ? rc : image_forward_open(stream, how->memory, out, err);
 }
 
+/*
+ * Returns whether the archive is an OVA with a manifest. A stream may be one if
+ * it has a part of it before the image. Archives of other kinds have files with
+ * the suffix .mf, too, and their images may be sparse.
+ */
+static bool
+has_manifest(const struct member *m)
+{
+	bool ovf = m->manifest.ovf.name, mf = m->manifest.mf.name;
+
+	if (!m->archive->forward)
+		return ovf && mf;
+	return ovf || (mf && !m->file.sparse);
+}
+
 /* Closes the store on failure. */
 static int
 open_member(struct image_store **store, const struct image_open *how,
@@ -89,10 +104,9 @@ open_member(struct image_store **store, const struct image_open *how,
 		image_store_close(&m->store);
 		return rc;
 	}
-	bool unsure = m->archive->forward ? m->manifest.ovf.name != NULL
-					  : m->manifest.mf.name != NULL;
-	if (verify && unsure)
+	if (verify && has_manifest(m))
 		return verify_member(m, how, store, err);
+	m->unread = verify && m->archive->forward;
 	*store = &m->store;
 	return 0;
 }

@@ -2,6 +2,7 @@
 """Images inside tar archives."""
 import hashlib
 import io
+import itertools
 import json
 import os
 import re
@@ -516,7 +517,8 @@ def test_lines_of_a_manifest(hone, folder, work, out, digests):
     for line in (f"SHA256(disk.raw)= {digest}", f"sha256(disk.raw)={digest}",
                  f"SHA256 (disk.raw) = {digest.upper()}",
                  f"\nSHA256(disk.raw)= {digest}\r\n\r",
-                 f"SHA256(a(b)=c)= {digest}", "SHA1(x)= " + "0" * 40):
+                 f"SHA256(a(b)=c)= {digest}\nSHA256(disk.raw)= {digest}",
+                 f"SHA256(././disk.raw)= {digest}"):
         hone.ok("convert", "-q", "--force", ova(folder, archive,
                                                 lines=[line]), out / "x")
     os.unlink(out / "x")
@@ -527,10 +529,97 @@ def test_lines_of_a_manifest(hone, folder, work, out, digests):
                           out / "x")
         assert "its manifest 'vm.mf' has no digest of a file on line 1" in said
         assert not os.listdir(out)
-    # Only an OVA has a manifest: its description comes first.
-    write(folder, "vm.mf", b"text\n")
-    tar(folder, work / "a.tar", names=["vm.mf", "disk.raw"])
-    hone.ok("convert", "-q", work / "a.tar", out / "x")
+    # Without a line for the disk, nobody knows whether it is the right one.
+    for line in ("", f"SHA256(a)= {digest}", f"SHA256(isk.raw)= {digest}",
+                 f"SHA256(vm.ovf)= {digest_of(folder / 'vm.ovf')}"):
+        for late in (False, True):
+            ova(folder, archive, late=late, lines=[line])
+            done = hone.run("convert", archive, out / "x")
+            assert done.returncode == 3 and (
+                b"the manifest 'vm.mf' has no digest of 'disk.raw'"
+                in done.stderr), done
+            assert not os.listdir(out)
+
+
+def both_ways(hone, archive, target):
+    """Convert an archive as a file and as a pipe; only a success has DST."""
+    for way in "file", "pipe":
+        if way == "file":
+            done = hone.run("convert", "-q", archive, target)
+        else:
+            done = piped(hone, archive, "convert", "-q", "--member",
+                         "disk.raw", "-", target)
+        assert target.exists() == (done.returncode == 0), done
+        target.unlink(missing_ok=True)
+        yield way, done
+
+
+@pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.parametrize("prefix", ["", "./"])
+@pytest.mark.parametrize("order", list(itertools.permutations(
+    ["vm.ovf", "vm.mf", "disk.raw"])), ids="-".join)
+def test_a_manifest_is_verified_in_each_order(hone, folder, work, out, order,
+                                              prefix, wrong, digests):
+    """In a stream, one of the two files has to come before the image."""
+    assert digests is None
+    digest = "0" * 64 if wrong else digest_of(folder / "disk.raw")
+    # The name in the manifest and that in the archive may differ by "./".
+    line = f"SHA256({'' if prefix else './'}disk.raw)= {digest}"
+    ova(folder, work / "vm.ova", lines=[line])
+    tar(folder, work / "vm.ova", names=[prefix + name for name in order])
+    assert hone.json("info", "--json", work / "vm.ova")["format"] == "raw"
+    for way, done in both_ways(hone, work / "vm.ova", out / "x"):
+        late = way == "pipe" and order[0] == "disk.raw"
+        part = (b"cannot be verified as a stream: its manifest" if late else
+                b"disk.raw' is not that of the manifest" if wrong else b"")
+        assert done.returncode == (1 if late else 3 if wrong else 0), done
+        assert part in done.stderr, done
+    for words in (["check"], ["digest"], ["compare", folder / "disk.raw"]):
+        done = piped(hone, work / "vm.ova", *words, "-")
+        if order[0] == "disk.raw":
+            assert b"cannot be verified as a stream" in done.stderr, done
+        assert (done.returncode == 0) == (
+            order[0] != "disk.raw" and not wrong), done
+
+
+def test_files_of_an_ova_that_are_in_doubt(hone, folder, work, out, digests):
+    """They are refused. An archive of another kind may have them."""
+    assert digests is None
+    write(folder, "vm.ovf", b"<Envelope/>\n")
+    right = f"SHA256(disk.raw)= {digest_of(folder / 'disk.raw')}\n".encode()
+    disk = member(b"disk.raw", (folder / "disk.raw").read_bytes())
+    description = member(b"vm.ovf", b"<Envelope/>\n")
+    manifest = member(b"vm.mf", right)
+    empty = member(b"other.mf", b"")
+    large = member(b"vm.mf", bytes((4 << 20) + 1))
+    link = header(b"vm.mf", kind=b"2")
+    holes = gnu_sparse(b"vm.mf", [(0, 512)], right.ljust(512), 1024)
+    for files, part in (
+            ([empty, manifest], "'vm.mf' that is a second manifest"),
+            ([manifest, manifest], "'vm.mf' that is a second manifest"),
+            ([large], "'vm.mf' that is larger than 4 MiB"),
+            ([link], "'vm.mf' that is sparse or not a regular file"),
+            ([holes], "'vm.mf' that is sparse or not a regular file")):
+        for parts in ([description] + files + [disk],
+                      [description, disk] + files,
+                      files + [disk, description]):
+            archive = write(work, "a.ova", b"".join(parts) + END)
+            for _, done in both_ways(hone, archive, out / "x"):
+                assert done.returncode == 1, done
+                assert part in done.stderr.decode(), done
+        archive = write(work, "a.tar", b"".join(files) + disk + END)
+        for _, done in both_ways(hone, archive, out / "x"):
+            assert done.returncode == 0, done
+    mac = member(b"._vm.mf", b"x") + member(b"._vm.ovf", b"x")
+    archive = write(work, "a.ova", mac + description + manifest + disk + END)
+    for _, done in both_ways(hone, archive, out / "x"):
+        assert done.returncode == 0, done
+    # The description alone is no manifest; nor is a sparse disk one's.
+    hole = gnu_sparse(b"disk.raw", [(0, 512)], DATA, 1024)
+    for parts in ([disk, description], [member(b"a.mf", b"x"), hole]):
+        archive = write(work, "a.ova", b"".join(parts) + END)
+        for _, done in both_ways(hone, archive, out / "x"):
+            assert done.returncode == 0, done
 
 
 def test_the_digest_of_another_archive_is_named(hone, folder, work, out,
@@ -585,6 +674,34 @@ def test_an_archive_of_an_nbd_server(hone, folder, qcow2, work, out):
         hone.ok("convert", "-q", "--member", "disk.qcow2", address,
                 out / "x.raw")
     hone.ok("compare", "-q", out / "x.raw", folder / "disk.raw")
+
+
+@pytest.mark.parametrize("ranges", [False, True])
+@pytest.mark.parametrize("order", [["vm.mf", "vm.ovf", "disk.raw"],
+                                   ["disk.raw", "vm.ovf", "vm.mf"]],
+                         ids="-".join)
+def test_a_manifest_on_a_web_server_in_each_order(hone, folder, work, out,
+                                                  digests, order, ranges):
+    """With ranges as a file, without them as a pipe."""
+    assert digests is None
+    if not re.search(rb"\blibcurl \d", hone.version):
+        pytest.skip("this hone was built without libcurl")
+    os.truncate(folder / "disk.raw", 8 * MI)
+    answer = None if ranges else lambda handler, request: handler.whole(
+        request)
+    for digest in (digest_of(folder / "disk.raw"), "0" * 64):
+        ova(folder, work / "x", lines=[f"SHA256(disk.raw)= {digest}"])
+        tar(folder, work / "x", names=order)
+        with Server((work / "x").read_bytes(), answer) as server:
+            done = hone.run("convert", "-q", server.url("/vm.ova"),
+                            out / "x.raw", env=CLEAN)
+        if order[0] == "disk.raw" and not ranges:
+            assert done.returncode == 1, done
+            assert b"cannot be verified as a stream" in done.stderr
+        else:
+            assert done.returncode == (3 if digest == "0" * 64 else 0), done
+        assert os.listdir(out) == ["x.raw"] * (done.returncode == 0)
+        (out / "x.raw").unlink(missing_ok=True)
 
 
 @pytest.mark.parametrize("command", READERS)

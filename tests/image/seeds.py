@@ -142,6 +142,8 @@ def write_archives(directory):
         "pax": tars.pax((b"path", b"a.img"), (b"size", b"1024")) + disk,
         "early": description + manifest + disk,
         "late": description + disk + manifest,
+        "first": manifest + disk + description,
+        "last": disk + description + manifest,
         "two": disk + tars.member(b"b.img", data)}
     for version in ("0.0", "0.1", "1.0"):
         made[version] = tars.sparse(version, b"disk.raw", pieces, data, 9000)
