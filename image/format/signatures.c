@@ -245,6 +245,27 @@ check_mbr(const unsigned char *head, struct image_verdict *verdict)
 			"the MBR has the protective partition only");
 }
 
+/*
+ * Set *is_iso if the disk has a volume descriptor of ISO 9660. The MBR of an
+ * image for discs and sticks often has the protective partition besides others,
+ * or not in the first entry; OpenStack's inspector takes such a file for an ISO
+ * image, and has no test of its MBR.
+ */
+static int
+find_iso(struct search *search, bool *is_iso, struct image_error *err)
+{
+	static const char magic[] = "CD001";
+	const uint64_t offset = 32769;
+	char bytes[sizeof(magic) - 1];
+
+	*is_iso = false;
+	if (search->size < offset + sizeof(bytes))
+		return 0;
+	int rc = read_bytes(search, offset, bytes, sizeof(bytes), err);
+	*is_iso = rc == 0 && memcmp(bytes, magic, sizeof(bytes)) == 0;
+	return rc;
+}
+
 /* Returns whether the file has the bytes of the disk at their own offsets. */
 static bool
 begins_as_disk(const struct image_format *format, const unsigned char *head,
@@ -279,10 +300,14 @@ image_check_signatures(struct image_store *store,
 	else
 		image_verdict_add(verdict, "polyglot", 0, "%s",
 			"no signature of another format");
-	if (search.disk && length == MBR_SIZE && head[510] == 0x55 &&
-		head[511] == 0xaa)
+	if (!search.disk || length != MBR_SIZE || head[510] != 0x55 ||
+		head[511] != 0xaa)
+		return 0;
+	bool is_iso;
+	rc = find_iso(&search, &is_iso, err);
+	if (rc == 0 && !is_iso)
 		check_mbr(head, verdict);
-	return 0;
+	return rc;
 }
 
 /* Look at the disk that search has, which is written in search->format. */

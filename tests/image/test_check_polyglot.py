@@ -219,6 +219,38 @@ def test_the_mbr_of_a_raw_disk(work, hone, sector, expected):
     assert set(failed) <= {"mbr"}
 
 
+@pytest.mark.parametrize("sector", [
+    mbr((0, 0, 64), (0xef, 100, 50), flags=b"\x80"),
+    mbr((0xee, 1, 100), (0xef, 100, 50), (0xaf, 150, 50)),
+    mbr((0x83, 1, 63), (0xee, 1, 100), flags=b"\0\x80"),
+    mbr((0, 0, 0), (0xee, 1, 100), flags=b"\x80\1"),
+    mbr((0xee, 0, 200), (0xee, 1, 100))],
+    ids=["isohybrid", "three entries", "second entry", "flags", "twice"])
+def test_an_iso_image_that_is_a_disk_too(work, hone, sector):
+    """The partition tables of a hybrid ISO image are not tested: each program
+    that reads it as a disc leaves them out. Without the file system, they are
+    those of a disk."""
+    raw = work / "disk.iso"
+    whole = bytearray(sector.ljust(64 * KI, b"\0"))
+    whole[512:520] = b"EFI PART"
+    whole[32768:32775] = b"\1CD001\1"
+    raw.write_bytes(whole)
+    safe, failed, found = verdict(hone, raw)
+    assert safe, failed
+    assert [each["name"] for each in found["checks"]] == ["polyglot"]
+    with open(raw, "rb") as file, subprocess.Popen(
+            ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
+        hone.ok("check", "-", stdin=cat.stdout)
+    put(raw, 32769, b"CD002")
+    _, failed, _ = verdict(hone, raw)
+    assert set(failed) == ({"mbr"} if b"\xee" in sector else set())
+    # The end of the file is in the magic.
+    put(raw, 32769, b"CD001")
+    os.truncate(raw, 32773)
+    _, failed, _ = verdict(hone, raw)
+    assert set(failed) == ({"mbr"} if b"\xee" in sector else set())
+
+
 def test_real_partition_tables(work, hone):
     """As sfdisk makes them."""
     for label in "gpt", "dos":
