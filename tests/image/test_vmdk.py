@@ -60,6 +60,20 @@ def test_what_qemu_wrote_is_read_back(hone, work, kind, size):
     assert int(info["cid"], 16) == theirs["cid"]
 
 
+@pytest.mark.parametrize("kind", SPARSE)
+def test_a_disk_without_any_sector(hone, work, kind):
+    """QEMU makes one, which it does not read itself."""
+    raw, image = work / "disk.raw", work / "disk.vmdk"
+    raw.write_bytes(b"")
+    qemu.img("create", "-q", "-f", "vmdk", "-o", f"subformat={kind}", image, 0)
+    same(hone, work, image, raw)
+    info = hone.json("info", "--json", image)
+    assert (info["virtual_size"], info["subformat"]) == (0, kind)
+    assert hone.json("map", "--json", image) == []
+    safe, failed, _ = verdict(hone, image)
+    assert safe, failed
+
+
 @pytest.mark.parametrize("option", OPTIONS)
 @pytest.mark.parametrize("kind", SPARSE if ALL else SPARSE[:1])
 def test_the_options_of_qemu_change_nothing_for_a_reader(
