@@ -22,8 +22,8 @@ refuse_source(const struct job *job)
 	if (convert_to_stdout(job))
 		return 0;
 	if (image_is_address(job->cli->addresses[1]))
-		return strcmp(job->cli->addresses[1], job->cli->addresses[0]) ==
-				       0
+		return image_address_is_same(
+			       job->cli->addresses[1], job->cli->addresses[0])
 			       ? cli_fail(job->name, "is the source itself")
 			       : 0;
 	if (stat(job->name, &st) < 0 ||
@@ -84,11 +84,35 @@ verify(struct job *job, struct image_error *err)
 	return rc;
 }
 
+/*
+ * DST has zeros in its ends while it is written: content that was written may
+ * be refused, and a stream may end early.
+ */
+static bool
+is_cleared_first(const struct job *job)
+{
+	return job->expect.algorithm || job->open.expect ||
+	       image_source_is_forward(job->src);
+}
+
+/*
+ * The ends of DST are written last. If nothing but the disguise is judged, they
+ * keep until then what they had: SRC may be DST under another name, such as a
+ * device and an export of it, and is then written over with its own bytes.
+ */
+static bool
+is_held(const struct job *job)
+{
+	return !convert_to_stdout(job) &&
+	       (is_cleared_first(job) || convert_judges_written(job));
+}
+
 /* The steps after which DST has something else than it had. */
 static int
 fill(struct job *job, struct image_store *held, struct image_error *err)
 {
-	int rc = held ? image_target_clear(held, err) : 0;
+	int rc = held && is_cleared_first(job) ? image_target_clear(held, err)
+					       : 0;
 	if (rc == 0)
 		rc = image_copy(
 			job->src, job->dst, &job->run, &job->copied, err);
@@ -105,30 +129,39 @@ fill(struct job *job, struct image_store *held, struct image_error *err)
 	return rc == 0 ? image_flush(job->dst, err) : rc;
 }
 
-/* Append what DST has now to the message of a failure. */
+/*
+ * Append what DST has now to the message of a failure, at the expense of its
+ * end if it is too long.
+ */
 static void
-add_state(const struct job *job, bool is_held, bool is_whole,
-	struct image_error *err)
+add_state(const struct job *job, const char *state, struct image_error *err)
 {
-	size_t length = strlen(err->text);
+	size_t most = sizeof(err->text) - strlen(state) - 1;
+	size_t length = strnlen(err->text, most);
 
-	snprintf(err->text + length, sizeof(err->text) - length,
-		is_held && is_whole
-			? "; %s has that content now, but zeros in its first "
-			  "and last MiB"
-		: is_held ? "; %s is incomplete now, with zeros in its first "
-			    "and last MiB"
-			  : "; %s is incomplete now",
-		job->name);
+	if (!convert_to_stdout(job))
+		memcpy(err->text + length, state, strlen(state) + 1);
 }
 
-/* Content may be refused that has been written. */
-static bool
-is_judged_last(const struct job *job)
+/* After a failure of fill(). */
+static void
+fail_filled(struct job *job, struct image_error *err)
 {
-	return job->expect.algorithm || job->open.expect ||
-	       (job->open.untrusted && image_source_is_forward(job->src)) ||
-	       convert_judges_written(job);
+	bool is_whole = err->refused;
+
+	expect_settle(job, err);
+	if (!is_cleared_first(job))
+		add_state(job, "; DST is incomplete now", err);
+	else if (is_whole)
+		add_state(job,
+			"; DST has that content now, but zeros in its first "
+			"and last MiB",
+			err);
+	else
+		add_state(job,
+			"; DST is incomplete now, with zeros in its first and "
+			"last MiB",
+			err);
 }
 
 static int
@@ -137,7 +170,7 @@ write_target(
 {
 	struct image_store *held = NULL;
 
-	if (is_judged_last(job) && !convert_to_stdout(job)) {
+	if (is_held(job)) {
 		int rc = image_target_hold(&target, job->create.size, err);
 		if (rc < 0) {
 			image_store_close(target);
@@ -151,17 +184,17 @@ write_target(
 		return rc;
 	rc = fill(job, held, err);
 	job->size = image_sink_size(job->dst);
-	bool is_whole = rc < 0 && err->refused;
-	if (rc < 0)
-		expect_settle(job, err);
-	if (rc < 0 && !convert_to_stdout(job))
-		add_state(job, held, is_whole, err);
-	else if (rc == 0)
+	bool is_filled = rc == 0;
+	if (is_filled)
 		rc = image_target_usage(target, &job->output.usage, err);
+	else
+		fail_filled(job, err);
 	/* A server may serve one client at a time. */
 	image_sink_close(job->dst);
 	if (rc == 0 && job->cli->option[OPTION_VERIFY])
 		rc = verify(job, err);
+	if (rc < 0 && is_filled)
+		add_state(job, "; DST was written to its end", err);
 	return rc;
 }
 

@@ -184,6 +184,12 @@ bool image_is_address(const char *address);
  * too. A path is copied as it is. Returns NULL if there is no memory.
  */
 char *image_address_name(const char *address);
+/*
+ * Returns whether two addresses are known to name the same export: hosts and
+ * ports, sockets and names of exports are compared, with TLS or without. An
+ * export may have other addresses, which only its server knows.
+ */
+bool image_address_is_same(const char *a, const char *b);
 /* Returns whether the address is read without encryption or signature, so that
  * others can change what comes. */
 bool image_address_is_plain(const char *address);

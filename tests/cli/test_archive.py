@@ -13,7 +13,7 @@ import tarfile
 import pytest
 
 import images
-from harness import ENV, failure, snapshot
+from harness import ENV, error_line, failure, snapshot
 from hostile_tars import CUT, DATA, HOSTILE
 from http_server import Server
 from images import KI, MI
@@ -464,10 +464,35 @@ def test_the_manifest_of_an_ova_holds(hone, folder, work, out, late, algorithm,
             done = way(*words, out / "x.raw")
             assert done.returncode == 3 and part.encode() in done.stderr, done
             assert not os.listdir(out)
+        for more in [], ["--allow-disguised"]:
+            target = write(work, "target.img", b"old" * (6 * MI))
+            done = hone.run("convert", "-n", *more, archive, target)
+            assert done.returncode == 3, done
+            assert error_line(done.stderr).endswith(
+                "zeros in its first and last MiB")
+            found = target.read_bytes()
+            assert not any(found[:MI]) and not any(found[-MI:])
     # A refusal is neither a difference nor a failure.
     for words in (["digest"], ["map"], ["compare", folder / "disk.raw"]):
         done = hone.run(*words, archive)
         assert done.returncode == 3 and b"of 'vm.ovf'" in done.stderr, done
+
+
+def test_a_long_name_leaves_room_for_what_dst_has(hone, folder, work,
+                                                  digests):
+    assert digests is None
+    name = "/".join(["d" * 200] * 3) + "/disk.raw"
+    (folder / name).parent.mkdir(parents=True)
+    shutil.move(folder / "disk.raw", folder / name)
+    write(folder, "vm.ovf", b"<Envelope/>\n")
+    write(folder, "vm.mf", f"SHA256({name})= {64 * '0'}\n".encode())
+    tar(folder, work / "vm.ova", names=["vm.ovf", "vm.mf", name])
+    target = write(work, "target.img", b"old" * (6 * MI))
+    done = hone.run("convert", "-n", work / "vm.ova", target)
+    assert done.returncode == 3, done
+    said = error_line(done.stderr)
+    assert "d" * 200 in said and said.endswith(
+        "; DST has that content now, but zeros in its first and last MiB")
 
 
 @pytest.mark.parametrize("late", [False, True])

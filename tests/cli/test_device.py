@@ -2,6 +2,7 @@
 """DST exists already: block devices, and with -n a regular file."""
 import contextlib
 import fcntl
+import gzip
 import hashlib
 import os
 import random
@@ -443,7 +444,7 @@ def test_refused_content_has_no_partition_table(
     assert done.returncode == 3 and not done.stdout
     assert error_line(done.stderr) == (
         f"hone: {source}: the {what} is refused: its sha256 is "
-        f"{hashlib.sha256(data).hexdigest()}, not {wrong}; {device} has that "
+        f"{hashlib.sha256(data).hexdigest()}, not {wrong}; DST has that "
         "content now, but zeros in its first and last MiB")
     last = length if more else 8 * MIB
     wanted = bytearray(data + (stale(8 * MIB)[length:] if more
@@ -464,8 +465,8 @@ def test_a_disguised_disk_has_no_beginning_on_the_device(
     said = hone.fails("convert", "-f", "raw", "--expect", right, source,
                       device)
     assert "would be a raw file with the signature of qcow2" in said
-    assert said.endswith("is incomplete now, with zeros in its first and "
-                         "last MiB")
+    assert said.endswith("; DST is incomplete now, with zeros in its first "
+                         "and last MiB")
     assert content(device)[:MIB] == bytes(MIB)
     hone.ok("convert", "-q", "-f", "raw", "--expect", right,
             "--allow-disguised", source, device)
@@ -496,8 +497,44 @@ def test_a_failure_says_what_the_device_has(hone, strace, loop, work):
                 "inject=pread64:error=EIO:when=2+"])
     assert done.returncode == 1
     assert re.fullmatch(f"hone: {source}: cannot be read at offset .*; "
-                        f"{device} is incomplete now",
+                        "DST is incomplete now",
                         error_line(done.stderr))
+
+
+def test_what_dst_has_is_said_behind_any_digest_and_name(hone, work, digests):
+    """The names of files are as long as they can be."""
+    folder = work
+    while len(str(folder)) < 3800:
+        folder /= "d" * 200
+    os.makedirs(folder)
+    source, target = folder / ("s" * 200), folder / ("t" * 200)
+    write_sparse(source, disk(MIB))
+    for option in "--expect", "--expect-content":
+        target.write_bytes(stale(2 * MIB))
+        done = hone.run("convert", "-n", "-O", "raw", option,
+                        "sha512:" + 128 * "0", source, target)
+        assert done.returncode == 3
+        assert error_line(done.stderr).endswith(
+            "0; DST has that content now, but zeros in its first and last MiB")
+
+
+@pytest.mark.parametrize("more", [[], ["--allow-disguised"]], ids=" ".join)
+@pytest.mark.parametrize("way", ["file", "pipe"])
+def test_a_stream_that_ends_early_has_no_partition_table(
+        hone, work, more, way):
+    """Whatever its disk looks like."""
+    packed = work / "disk.raw.gz"
+    packed.write_bytes(gzip.compress(disk(3 * MIB))[:-9])
+    target = work / "target.img"
+    target.write_bytes(stale(4 * MIB))
+    words = [packed] if way == "file" else ["--unpack", "gzip", "-"]
+    done = hone.run("convert", "-n", "-f", "raw", *more, *words, target,
+                    stdin=None, input=packed.read_bytes())
+    assert done.returncode == 1
+    assert error_line(done.stderr).endswith(
+        "; DST is incomplete now, with zeros in its first and last MiB")
+    found = target.read_bytes()
+    assert found[:MIB] == found[-MIB:] == bytes(MIB)
 
 
 @pytest.mark.parametrize("more", [[], ["--keep-rest"]], ids=" ".join)

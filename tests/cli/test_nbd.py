@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Exports of NBD servers, as source and as destination."""
 import contextlib
+import mmap
 import os
 import random
 import re
@@ -13,6 +14,7 @@ import time
 
 import pytest
 
+import http_server
 import nbd_server
 from harness import (
     ENV, TIMEOUT, activated, error_line, free_port, listening)
@@ -255,6 +257,63 @@ def test_a_longer_image_is_refused(hone, source, work):
     with qemu_nbd(target, work, "-r") as url:
         assert "the server exports it read-only" in refused(
             hone, "convert", source, url)
+
+
+@pytest.mark.parametrize("more", [[], ["--untrusted"]], ids=" ".join)
+def test_an_export_is_not_copied_to_itself(hone, work, more):
+    """However its address is written."""
+    target = stale(work / "target.img", 3 * MI)
+    at, link = work / "qemu.sock", work / "link"
+    link.symlink_to(at)
+    with qemu_nbd(target, work, "-x", "disk") as url:
+        url = url.replace("///", "///disk")
+        for other in (f"nbd+unix:///disk?socket={link}",
+                      f"NBD+Unix:///d%69sk?socket={work}/./%71emu.sock",
+                      f"nbds+unix://host/disk?socket={at}"):
+            assert refused(hone, "convert", "-f", "raw", *more, url,
+                           other).endswith("is the source itself"), other
+        for other in (f"nbd+unix:///?socket={at}",
+                      f"nbd+unix:///disk?socket={work}/other"):
+            assert "cannot be opened" in refused(
+                hone, "convert", "-f", "raw", *more, url, other), other
+    assert target.read_bytes() == b"\xa5" * 3 * MI
+
+
+def test_an_export_of_a_host_is_not_copied_to_itself(hone, work):
+    target = stale(work / "target.img", 3 * MI)
+    with listening() as listener:
+        host = f"127.0.0.1:{listener.getsockname()[1]}"
+        with running(["qemu-nbd", "-t", "-e", "8", "-f", "raw", target],
+                     listener):
+            for other in f"{host}/", f"user@{host.replace(':', ':0')}":
+                assert refused(
+                    hone, "convert", "-f", "raw", f"nbd://{host}",
+                    f"NBD://{other}").endswith("is the source itself"), other
+    assert target.read_bytes() == b"\xa5" * 3 * MI
+
+
+@pytest.mark.parametrize("source", ["export", "web server"])
+def test_one_disk_under_two_names_keeps_its_bytes(hone, work, source):
+    """No comparison of their names shows that they are the same."""
+    data = disk(5 * MI)
+    data[:6000] = data[-6000:] = b"table " * 1000
+    target = work / "target.img"
+    target.write_bytes(data)
+    if source == "export":
+        # nbdkit takes any name for that of its only export.
+        with nbdkit(work, "file", target) as url:
+            for words in (["-n", url, target],
+                          [url, url.replace("///", "///other")]):
+                hone.ok("convert", "-q", "-f", "raw", *words)
+                assert target.read_bytes() == data
+    else:
+        with open(target, "rb") as file, mmap.mmap(
+                file.fileno(), 0, prot=mmap.PROT_READ) as content:
+            with http_server.Server(content) as server:
+                done = hone.run("convert", "-q", "-n", "-f", "raw",
+                                server.url(), target)
+                assert done.returncode == 0, done
+    assert target.read_bytes() == data
 
 
 @pytest.mark.parametrize("address, reason", [

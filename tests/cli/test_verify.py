@@ -129,6 +129,7 @@ def test_a_stream_on_a_larger_target_is_followed_by_zeros(
         assert done.returncode == 1
         assert "differs from the source" in error_line(done.stderr)
         assert part in error_line(done.stderr)
+        assert error_line(done.stderr).endswith("; DST was written to its end")
 
 
 def test_what_follows_a_stream_is_read_as_far_as_the_first_data(

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Compares addresses of exports. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include "hash/sums.h"
+#include "image.h"
+
+/* The port of NBD's URI specification. */
+#define PORT "10809"
+
+/* The parts of an address, in a copy of it. */
+struct place {
+	char *copy;
+	/* NULL: an address with a host */
+	char *socket;
+	const char *host;
+	const char *port;
+	char *name;
+};
+
+/* Replace %XX by the byte, as libnbd does. */
+static void
+decode(char *text)
+{
+	char *to = text;
+
+	for (const char *from = text; *from; to++) {
+		int high = *from == '%' ? image_hex_digit(from[1]) : -1;
+		int low = high < 0 ? -1 : image_hex_digit(from[2]);
+		*to = low < 0 ? *from : (char)(high << 4 | low);
+		from += low < 0 ? 1 : 3;
+	}
+	*to = '\0';
+}
+
+/* End the text at the first of these characters. Returns what follows. */
+static char *
+cut(char *text, const char *characters)
+{
+	char *end = text + strcspn(text, characters);
+
+	if (*end)
+		*end++ = '\0';
+	return end;
+}
+
+/* Split the host and the port after the user. */
+static void
+parse_host(char *authority, struct place *place)
+{
+	char *at = strrchr(authority, '@');
+	char *host = at ? at + 1 : authority;
+	char *bracket = strchr(host, ']');
+	char *port = cut(bracket ? bracket : host, ":");
+
+	place->host = host;
+	place->port = *port ? port : PORT;
+}
+
+/* Returns false if the address is not one of NBD, or without memory. */
+static bool
+parse(const char *address, struct place *place)
+{
+	*place = (struct place){.copy = strdup(address)};
+	if (!place->copy || strncasecmp(address, "nbd", 3) != 0)
+		return false;
+	char *after = strstr(place->copy, "://");
+	if (!after)
+		return false;
+	*after = '\0';
+	char *authority = after + 3;
+	char *query = cut(authority, "?#");
+	place->name = cut(authority, "/");
+	decode(place->name);
+	if (!strchr(place->copy, '+')) {
+		parse_host(authority, place);
+		return true;
+	}
+	while (*query && strncmp(query, "socket=", 7) != 0)
+		query = cut(query, "&;#");
+	cut(query, "&;#");
+	place->socket = *query ? query + 7 : query;
+	decode(place->socket);
+	return true;
+}
+
+static bool
+is_same_file(const char *a, const char *b)
+{
+	struct stat of_a, of_b;
+
+	if (stat(a, &of_a) < 0 || stat(b, &of_b) < 0)
+		return strcmp(a, b) == 0;
+	return of_a.st_dev == of_b.st_dev && of_a.st_ino == of_b.st_ino;
+}
+
+static bool
+is_same(const struct place *a, const struct place *b)
+{
+	if (!a->socket != !b->socket || strcmp(a->name, b->name) != 0)
+		return false;
+	if (a->socket)
+		return is_same_file(a->socket, b->socket);
+	return strcasecmp(a->host, b->host) == 0 &&
+	       strtoul(a->port, NULL, 10) == strtoul(b->port, NULL, 10);
+}
+
+bool
+image_address_is_same(const char *a, const char *b)
+{
+	struct place of_a = {0}, of_b = {0};
+
+	bool same = strcmp(a, b) == 0 || (parse(a, &of_a) && parse(b, &of_b) &&
+						 is_same(&of_a, &of_b));
+	free(of_a.copy);
+	free(of_b.copy);
+	return same;
+}
