@@ -23,10 +23,25 @@ from images import KI, MI
 AGAIN = 4
 
 
-@pytest.fixture(scope="module", autouse=True)
-def library(hone):
-    if not re.search(rb"with [^\n]*libnbd \d", hone.version):
-        pytest.skip("this hone was built without libnbd")
+@pytest.fixture(autouse=True)
+def library(request, hone):
+    """Skips in a build without libnbd; one test is of that build."""
+    has = bool(re.search(rb"with [^\n]*libnbd \d", hone.version))
+    if has == (request.node.name == "test_a_build_without_libnbd_says_so"):
+        pytest.skip(f"this hone was built {'with' if has else 'without'} "
+                    "libnbd")
+
+
+def test_a_build_without_libnbd_says_so(hone, small, out):
+    for address in ("nbd://127.0.0.1:1/a", "nbd+unix:///?socket=/nowhere",
+                    "nbds://127.0.0.1:1/a"):
+        for words in (["info", address], ["compare", small, address],
+                      ["convert", address, out / "d"],
+                      ["convert", small, address]):
+            said = hone.fails(*words)
+            assert f"{address}: needs libnbd" in said, said
+            assert "install libnbd-dev" in said, said
+    assert not os.listdir(out)
 
 
 def disk(size=6 * MI, seed=5):

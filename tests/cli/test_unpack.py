@@ -2,6 +2,7 @@
 """Images that are packed by gzip, xz, zstd or bzip2."""
 import bz2
 import gzip
+import hashlib
 import lzma
 import os
 import random
@@ -12,13 +13,17 @@ import pytest
 
 import images
 from harness import failure
+from http_server import Server
 from images import KI, MI
 from quick import some
+from test_http import CLEAN, WARNING
+from test_pipes import run_piped
 
 LIBRARIES = {"gzip": b"zlib", "xz": b"liblzma", "zstd": b"libzstd",
              "bzip2": b"libbz2"}
 SUFFIX = {"gzip": ".gz", "xz": ".xz", "zstd": ".zst", "bzip2": ".bz2"}
 PACKAGE = {"xz": "liblzma-dev", "bzip2": "libbz2-dev"}
+BOMB = 64 * MI
 READERS = ["convert", "map", "info", "compare", "check", "digest"]
 
 
@@ -162,57 +167,164 @@ def test_a_destination_that_is_the_packed_source_is_kept(hone, small, work,
     assert packed.read_bytes() == before
 
 
-def fails_everywhere(hone, packed, small, out, part):
+@pytest.fixture(name="server", scope="module")
+def server_fixture():
+    """A web server; the first part of a path says how it answers."""
+    def answer(handler, request):
+        how = request.path.split("/")[1]
+        if how == "stream":
+            return handler.whole(request, length=False)
+        if how == "short":
+            told, sent = handler.server.content
+            handler.head(200, {}, told)
+            handler.send(sent)
+            return handler.hang_up()
+        return None
+
+    with Server(answer=answer) as server:
+        yield server
+
+
+class Given:
+    """The command with a packed image from a file, a pipe or a server."""
+
+    def __init__(self, hone, way, work, server):
+        self.hone, self.way, self.work, self.server = hone, way, work, server
+        self.name = None
+
+    def run(self, packing, data, *words, before=()):
+        """Run it with these bytes in the place of the word None. Returns the
+        result without the warning about http; name is the source's then."""
+        name = "a.raw" + SUFFIX[packing]
+        if self.way == "pipe":
+            self.name = "stdin"
+            options = ["--unpack", packing, "-f", "raw"]
+            return run_piped(self.hone.run, data, words[0], *options, *(
+                "-" if word is None else word for word in words[1:]),
+                before=before)
+        if self.way == "file":
+            self.name = str(store(self.work, name, data))
+        else:
+            self.server.content = data
+            self.name = self.server.url(f"/{self.way}/{name}")
+        done = self.hone.run(
+            *(self.name if word is None else word for word in words),
+            before=before, env={**CLEAN, "HOME": str(self.work)})
+        done.stderr = WARNING.sub(b"", done.stderr)
+        return done
+
+
+@pytest.fixture(name="given", params=["file", "pipe", "ranges", "stream"])
+def given_fixture(request, hone, work, server):
+    """Each way in which a packed image comes: from a server with ranges and
+    from one without, too."""
+    if request.param in ("ranges", "stream") and (
+            b"libcurl" not in hone.version):
+        pytest.skip("this hone was built without libcurl")
+    return Given(hone, request.param, work, server)
+
+
+def served(given):
+    """Whether a server gives the image: each case takes longer then."""
+    return given.way in ("ranges", "stream")
+
+
+@pytest.fixture(name="disk")
+def disk_fixture(small):
+    """The small image in whole sectors, as a server's has to be."""
+    os.truncate(small, os.stat(small).st_size // 512 * 512)
+    return small
+
+
+def fails_everywhere(given, packing, data, disk, out, part):
     """No command accepts the image, and nothing is left."""
-    for words in (["convert", packed, out / "x"], ["compare", packed, small],
-                  ["digest", packed], ["check", packed]):
-        done = hone.run(*words)
+    for words in (["convert", None, out / "x"], ["compare", None, disk],
+                  ["digest", None], ["check", None]):
+        done = given.run(packing, data, *words)
         assert done.returncode == (2 if words[0] == "check"
-                                   else failure(words[0])), words
+                                   else failure(words[0])), (words, done)
         said = done.stderr.decode()
-        assert part in said and str(packed) in said, said
+        assert part in said and given.name in said, said
     assert not os.listdir(out)
 
 
-def test_a_file_cut_at_each_fiftieth_is_an_error(hone, small, work, packing,
-                                                 out):
-    data = PACK[packing](small.read_bytes())
-    for n in some(range(1, 50), 4):
-        packed = store(work, "a.raw" + SUFFIX[packing],
-                       data[:len(data) * n // 50])
-        said = hone.fails("convert", packed, out / "x")
+def test_a_file_cut_at_each_fiftieth_is_an_error(given, disk, packing, out):
+    data = PACK[packing](disk.read_bytes())
+    for n in some(range(1, 50), 12 if served(given) else 4):
+        cut = data[:len(data) * n // 50]
+        done = given.run(packing, cut, "convert", None, out / "x")
+        assert done.returncode == 1, done
+        said = done.stderr.decode()
         assert "the file is not complete" in said and "offset" in said
         assert not os.listdir(out)
-    fails_everywhere(hone, packed, small, out, "the file is not complete")
+    fails_everywhere(given, packing, cut, disk, out,
+                     "the file is not complete")
 
 
-def test_a_changed_byte_never_gives_another_disk(hone, small, work, packing,
+def test_a_changed_byte_never_gives_another_disk(hone, given, disk, packing,
                                                  out):
-    data = PACK[packing](small.read_bytes())
+    data = PACK[packing](disk.read_bytes())
     rand = random.Random(1)
-    for _ in some(range(40), 4):
+    for _ in some(range(8 if served(given) else 40), 4):
         changed = bytearray(data)
         changed[rand.randrange(20, len(data))] ^= 1 << rand.randrange(8)
-        packed = store(work, "a.raw" + SUFFIX[packing], changed)
-        done = hone.run("convert", "-q", packed, out / "x")
+        done = given.run(packing, changed, "convert", "-q", None, out / "x")
         if done.returncode == 0:
-            hone.ok("compare", "-q", small, out / "x")
+            hone.ok("compare", "-q", disk, out / "x")
             os.unlink(out / "x")
         else:
-            assert done.returncode == 1 and b"a.raw" in done.stderr
+            assert done.returncode == 1, done
+            assert given.name.encode() in done.stderr, done
             assert not os.listdir(out)
 
 
-def test_what_follows_the_last_member(hone, small, work, packing, out):
-    data = small.read_bytes()
-    packed = store(work, "a.raw" + SUFFIX[packing],
-                   PACK[packing](data[:100 * KI]) +
-                   PACK[packing](data[100 * KI:]) + bytes(700))
-    hone.ok("convert", "-q", packed, out / "x")
-    hone.ok("compare", "-q", "--strict", small, out / "x")
+def test_what_follows_the_last_member(hone, given, disk, packing, out):
+    data = disk.read_bytes()
+    data = (PACK[packing](data[:100 * KI]) + PACK[packing](data[100 * KI:]) +
+            bytes(700))
+    done = given.run(packing, data, "convert", "-q", None, out / "x")
+    assert (done.returncode, done.stderr) == (0, b""), done
+    hone.ok("compare", "-q", "--strict", disk, out / "x")
     os.unlink(out / "x")
-    packed.write_bytes(packed.read_bytes() + b"more")
-    fails_everywhere(hone, packed, small, out, "has other data after the end")
+    fails_everywhere(given, packing, data + b"more", disk, out,
+                     "has other data after the end")
+
+
+def test_a_file_cut_between_members_is_not_what_is_expected(
+        hone, given, disk, packing, out, digests):
+    """Without a digest, nobody could know."""
+    assert digests is None
+    data = disk.read_bytes()
+    first = PACK[packing](data[:100 * KI])
+    whole = first + PACK[packing](data[100 * KI:])
+    for expected, code in ((whole, 3), (first, 0)):
+        done = given.run(packing, first, "convert", "-q", "--expect",
+                         "sha256:" + hashlib.sha256(expected).hexdigest(),
+                         None, out / "x")
+        assert done.returncode == code, done
+        assert (b"the file is refused: its sha256 is" in done.stderr) == bool(
+            code), done
+        assert os.listdir(out) == ([] if code else ["x"])
+    assert (out / "x").read_bytes() == data[:100 * KI]
+
+
+def test_a_server_that_ends_between_members_too_early(hone, server, disk, work,
+                                                      packing, out):
+    """It told a greater length. With the zeros, all that it sent is read
+    before the end is missed: reads have 128 KiB."""
+    if b"libcurl" not in hone.version:
+        pytest.skip("this hone was built without libcurl")
+    given = Given(hone, "short", work, server)
+    first = PACK[packing](images.noise(MI))
+    first += bytes(-len(first) % (128 * KI))
+    told = len(first + PACK[packing](disk.read_bytes()))
+    for words in (["convert", None, out / "x"], ["digest", None],
+                  ["compare", None, disk]):
+        done = given.run(packing, (told, first), *words)
+        assert done.returncode == 4, done
+        assert (f"ended its answer at offset {len(first)}, before the end of "
+                "the file") in done.stderr.decode()
+    assert not os.listdir(out)
 
 
 @pytest.mark.parametrize("level", ["xz", "zstd"])
@@ -280,31 +392,43 @@ def test_parts_that_nobody_reads_are_verified(hone, small, work, out, has_xz):
     assert not os.listdir(out)
 
 
-def peak(hone, *words):
-    """Kilobytes that the command had in memory at most."""
-    done = hone.ok(*words, before=[
-        "python3", "-c", "import os, resource, subprocess, sys\n"
-        "subprocess.run(sys.argv[1:], check=True)\n"
-        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)"])
-    return int(done.stdout.split()[-1])
+PEAK = [
+    "python3", "-c", "import os, resource, subprocess, sys\n"
+    "done = subprocess.run(sys.argv[1:])\n"
+    "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+    "sys.exit(done.returncode)"]
 
 
-def test_a_bomb_stays_small(hone, work, out, packing):
+@pytest.fixture(name="bomb", scope="module")
+def bomb_fixture(tmp_path_factory):
+    """Call it with a packing: 64 MiB of zeros, packed once."""
+    made = {}
+    plain = tmp_path_factory.mktemp("bomb") / "a.raw"
+    with open(plain, "wb") as file:
+        file.truncate(BOMB)
+
+    def get(packing):
+        command = {"gzip": ["gzip", "-1"], "xz": ["xz", "-0"],
+                   "zstd": ["zstd", "-q"], "bzip2": ["bzip2", "-1"]}[packing]
+        if not shutil.which(command[0]):
+            pytest.skip(f"{command[0]} is not installed")
+        if packing not in made:
+            with open(plain, "rb") as file:
+                made[packing] = subprocess.run(
+                    [*command, "-c"], stdin=file, stdout=subprocess.PIPE,
+                    check=True).stdout
+        return made[packing]
+    return get
+
+
+def test_a_bomb_stays_small(hone, given, out, packing, bomb):
     """Zeros take neither memory nor space."""
-    size = 128 * MI
-    with open(work / "a.raw", "wb") as file:
-        file.truncate(size)
-    command = {"gzip": ["gzip", "-1"], "xz": ["xz", "-0"],
-               "zstd": ["zstd", "-q"], "bzip2": ["bzip2", "-1"]}[packing]
-    if not shutil.which(command[0]):
-        pytest.skip(f"{command[0]} is not installed")
-    packed = work / ("a.raw" + SUFFIX[packing])
-    with open(work / "a.raw", "rb") as plain, open(packed, "wb") as file:
-        subprocess.run([*command, "-c"], stdin=plain, stdout=file, check=True)
-    used = peak(hone, "convert", "-q", "-m", "1", packed, out / "x")
+    done = given.run(packing, bomb(packing), "convert", "-q", "-m", "1", None,
+                     out / "x", before=PEAK)
+    assert (done.returncode, done.stderr) == (0, b""), done
     if b"__asan_init" not in open(hone.path, "rb").read():
-        assert used < 40 * KI
-    assert os.stat(out / "x").st_size == size
+        assert int(done.stdout) < 40 * KI
+    assert os.stat(out / "x").st_size == BOMB
     assert os.stat(out / "x").st_blocks == 0
 
 
