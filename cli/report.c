@@ -4,6 +4,15 @@
 #include <hone/cpu.h>
 #include "convert.h"
 
+/* Returns the name of the compression of DST, or NULL. */
+static const char *
+compression(const struct job *job)
+{
+	if (!job->create.compress && !image_format_is_archive(job->format))
+		return NULL;
+	return job->create.codec == IMAGE_CODEC_ZSTD ? "zstd" : "zlib";
+}
+
 static void
 print_json(const struct job *job)
 {
@@ -20,10 +29,8 @@ print_json(const struct job *job)
 	json_number(&json, "data_bytes", job->copied.data);
 	json_number(&json, "zero_bytes", job->copied.zero);
 	json_number(&json, "hole_bytes", job->copied.hole);
-	if (job->create.compress) {
-		json_string(&json, "compression_type",
-			job->create.codec == IMAGE_CODEC_ZSTD ? "zstd"
-							      : "zlib");
+	if (compression(job)) {
+		json_string(&json, "compression_type", compression(job));
 		json_number(
 			&json, "compressed_from", job->copied.compressed_from);
 		json_number(&json, "compressed_to", job->copied.compressed_to);
@@ -59,10 +66,8 @@ print_text(const struct job *job)
 	if (job->size > image_source_size(job->src))
 		printf(" (rounded up from %" PRIu64 " bytes)",
 			image_source_size(job->src));
-	if (job->create.compress)
-		printf(" compressed with %s",
-			job->create.codec == IMAGE_CODEC_ZSTD ? "zstd"
-							      : "zlib");
+	if (compression(job))
+		printf(" compressed with %s", compression(job));
 	printf("; %s of data, %s of zeros left out; %s on disk",
 		cli_size_text(data, c->data),
 		cli_size_text(out, c->zero + c->hole),

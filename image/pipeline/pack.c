@@ -69,6 +69,8 @@ order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 		data = chunk->length;
 	pack->copied->data += data;
 	pack->copied->hole += chunk->length - data;
+	pack->copied->compressed_from += data;
+	pack->copied->compressed_to += data ? packed->stored : 0;
 	if (data == 0)
 		return 0;
 	return pack->sink->ops->append(pack->sink, packed, err);

@@ -40,7 +40,7 @@ vhd_info(const struct image_source *source, const struct image_reporter *r)
 	image_put_text(r, "size_from",
 		f->by_current_size ? "current_size" : "geometry");
 	if (v->header.block_size) {
-		image_put_number(r, "block_size", v->header.block_size);
+		image_put_number(r, "cluster_size", v->header.block_size);
 		image_put_number(r, "blocks", v->n_used);
 	}
 	put_uuid(r, f->uuid);
