@@ -75,9 +75,10 @@ mix(uint64_t hash, const unsigned char *bytes, size_t length)
 }
 
 /*
- * The same disk gets the same UUID, and others get others. The first and the
- * last sector have the identifiers of a partition table: the disk signature of
- * an MBR, the disk GUID of a GPT. stdout keeps no other bytes.
+ * The same disk gets the same UUID. So do disks of one size that differ in
+ * other sectors than the first and the last, such as states of one disk. These
+ * two have the identifiers of a partition table: the disk signature of an MBR,
+ * the disk GUID of a GPT. stdout keeps no other bytes.
  */
 static int
 put_uuid(unsigned char *to, struct sink *s, struct image_error *err)
