@@ -20,8 +20,8 @@ try:
 except ImportError:
     pyvhdi = None
 
-SIZES = [0, SECTOR, 100 * SECTOR, MI, 2 * MI + SECTOR, 5 * MI - 7 * SECTOR,
-         33 * MI]
+SIZES = [0, 1, SECTOR, 700, 100 * SECTOR, MI, 2 * MI + SECTOR,
+         5 * MI - 7 * SECTOR, 33 * MI]
 
 
 def pattern(work, size, name="disk.raw"):
@@ -76,11 +76,12 @@ def test_a_fixed_disk_without_any_sector(work, hone):
     assert not found["safe"]
 
 
-def test_the_largest_disk(work, hone):
+@pytest.mark.parametrize("subformat", ["dynamic", "fixed"])
+def test_the_largest_disk(work, hone, subformat):
     """2,040 GiB, with data at its end."""
     image, copy = work / "disk.vhd", work / "copy.qcow2"
-    qemu.img("create", "-q", "-f", "vpc", "-o", "force_size=on", image,
-             2040 * GI)
+    qemu.img("create", "-q", "-f", "vpc", "-o",
+             f"subformat={subformat},force_size=on", image, 2040 * GI)
     qemu.run("qemu-io", "-f", "vpc", "-c", f"write -P 3 {2040 * GI - KI} 1k",
              "-c", "write -P 4 1000g 3m", image)
     hone.ok("convert", "-q", image, copy)
@@ -88,11 +89,15 @@ def test_the_largest_disk(work, hone):
     theirs = work / "theirs.qcow2"
     qemu.img("convert", "-f", "vpc", "-O", "qcow2", image, theirs)
     hone.ok("compare", "-q", copy, theirs)
-    assert info(hone, image)["virtual_size"] == 2040 * GI
+    found = info(hone, image)
+    assert (found["virtual_size"], found["subformat"]) == (2040 * GI,
+                                                           subformat)
     extents = hone.json("map", "--json", image)
     data = [(each["offset"], each["length"]) for each in extents
             if each["kind"] == "data"]
-    assert data[0][0] == 1000 * GI and data[-1][0] < 2040 * GI - KI
+    assert data[0][0] == 1000 * GI
+    assert sum(length for _, length in data) == 3 * MI + 4 * KI
+    assert data[-1] == (2040 * GI - 4 * KI, 4 * KI)
     assert len(extents) < 10
     assert hone.json("check", "--json", image)["safe"]
 
