@@ -478,23 +478,6 @@ def test_the_manifest_of_an_ova_holds(hone, folder, work, out, late, algorithm,
         assert done.returncode == 3 and b"of 'vm.ovf'" in done.stderr, done
 
 
-def test_a_long_name_leaves_room_for_what_dst_has(hone, folder, work,
-                                                  digests):
-    assert digests is None
-    name = "/".join(["d" * 200] * 3) + "/disk.raw"
-    (folder / name).parent.mkdir(parents=True)
-    shutil.move(folder / "disk.raw", folder / name)
-    write(folder, "vm.ovf", b"<Envelope/>\n")
-    write(folder, "vm.mf", f"SHA256({name})= {64 * '0'}\n".encode())
-    tar(folder, work / "vm.ova", names=["vm.ovf", "vm.mf", name])
-    target = write(work, "target.img", b"old" * (6 * MI))
-    done = hone.run("convert", "-n", work / "vm.ova", target)
-    assert done.returncode == 3, done
-    said = error_line(done.stderr)
-    assert "d" * 200 in said and said.endswith(
-        "; DST has that content now, but zeros in its first and last MiB")
-
-
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("form", ["qcow2", "vmdk"])
 def test_a_disk_of_an_ova_that_is_no_raw_image(hone, folder, qemu_img, work,
