@@ -264,21 +264,12 @@ write_and_hash(void *opaque, struct image_scratch *scratch,
 {
 	struct image_copy *copy = opaque;
 	const struct image_copy_own *own = chunk->own;
-	struct image_error hash_err;
 
 	/* The hashers add what lies between the chunks as zeros. */
 	if (chunk->hole)
 		return write_puts(opaque, scratch, chunk, err);
-	image_hashers_post(copy->hashers, chunk, &own->listed);
-	int rc = write_puts(opaque, scratch, chunk, err);
-	if (rc < 0)
-		image_hashers_stop(copy->hashers);
-	int hash_rc = image_hashers_wait(copy->hashers, &hash_err);
-	if (rc == 0 && hash_rc < 0) {
-		*err = hash_err;
-		rc = hash_rc;
-	}
-	return rc;
+	return image_hashers_write(copy->hashers, &own->listed, write_puts,
+		opaque, scratch, chunk, err);
 }
 
 static void

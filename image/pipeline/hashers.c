@@ -105,9 +105,11 @@ hash_posted(struct hasher *hasher)
 		const struct image_extent *e = &all->pieces->list[i];
 		if (e->kind != IMAGE_DATA)
 			continue;
+		uint64_t at = e->host == IMAGE_NO_HOST
+				      ? e->offset - all->chunk->offset
+				      : e->host;
 		add_zeros(hasher, e->offset);
-		add(hasher, all->chunk->data + (e->offset - all->chunk->offset),
-			(size_t)e->length);
+		add(hasher, all->chunk->data + at, (size_t)e->length);
 	}
 	report(hasher);
 }
@@ -231,6 +233,26 @@ image_hashers_wait(struct image_hashers *all, struct image_error *err)
 		}
 	}
 	return 0;
+}
+
+int
+image_hashers_write(struct image_hashers *all,
+	const struct image_pieces *pieces, image_write_stage write,
+	void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
+	struct image_error *err)
+{
+	struct image_error hash_err;
+
+	image_hashers_post(all, chunk, pieces);
+	int rc = write(opaque, scratch, chunk, err);
+	if (rc < 0)
+		image_hashers_stop(all);
+	int hash_rc = image_hashers_wait(all, &hash_err);
+	if (rc == 0 && hash_rc < 0) {
+		*err = hash_err;
+		rc = hash_rc;
+	}
+	return rc;
 }
 
 int

@@ -28,6 +28,9 @@ void image_hashers_destroy(struct image_hashers *hashers);
  * Hash the pieces of data of a chunk. What lies between the last chunk and this
  * one, and between the pieces, is zero. Chunks come in ascending order, and
  * stay as they are until image_hashers_wait() returns.
+ *
+ * The bytes of a piece are in chunk->data at the place that the piece has in
+ * the chunk, or, if the piece has a host, at this offset.
  */
 void image_hashers_post(struct image_hashers *hashers,
 	const struct image_chunk *chunk, const struct image_pieces *pieces);
@@ -38,6 +41,14 @@ void image_hashers_post(struct image_hashers *hashers,
 void image_hashers_stop(struct image_hashers *hashers);
 /* Wait until the chunk was hashed by all. Returns the first error. */
 int image_hashers_wait(struct image_hashers *hashers, struct image_error *err);
+/* image_plan.write */
+typedef int (*image_write_stage)(void *opaque, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err);
+/* Hash the pieces beside write(), the write stage of a plan with one writer. */
+int image_hashers_write(struct image_hashers *hashers,
+	const struct image_pieces *pieces, image_write_stage write,
+	void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
+	struct image_error *err);
 
 /* Hash zeros up to size, the end of the disk, and set the digests. */
 int image_hashers_finish(struct image_hashers *hashers, uint64_t size,

@@ -2,9 +2,9 @@
 /*
  * Copy a source into a sink that is one deflate stream of the data alone. The
  * work stage compresses the data of a chunk, in all threads; the order stage
- * appends it to the stream.
+ * appends it to the stream. Digests are those of the disk, and the write stage
+ * computes them beside the write.
  */
-#include <errno.h>
 #include <string.h>
 #include "codec/join.h"
 #include "format/regions.h"
@@ -16,7 +16,16 @@ struct pack {
 	struct image_sink *sink;
 	size_t chunk;
 	size_t room;
+	/* NULL: no digests */
+	struct image_hashers *hashers;
 	struct image_copied *copied;
+};
+
+/* The data of a chunk that the stages share. */
+struct own {
+	struct image_packed packed;
+	/* only for digests: where the buffer has the data */
+	struct image_pieces pieces;
 };
 
 /* Read a range of whole sectors; zeros follow the disk. */
@@ -32,24 +41,43 @@ read_region(struct image_source *source, struct image_scratch *scratch,
 		source, scratch, begin, to, (size_t)(stop - begin), err);
 }
 
+/* Add a range of the disk whose bytes are at data[from], for the digests. */
+static void
+list_region(const struct pack *pack, struct image_pieces *pieces,
+	uint64_t begin, uint64_t end, uint64_t from)
+{
+	uint64_t size = pack->source->size;
+
+	if (pack->hashers)
+		pieces->list[pieces->count++] =
+			(struct image_extent){.kind = IMAGE_DATA,
+				.offset = begin,
+				.length = (end < size ? end : size) - begin,
+				.host = from};
+}
+
 static int
 work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 	struct image_error *err)
 {
 	struct pack *pack = opaque;
-	struct image_packed *packed = chunk->own;
+	struct own *own = chunk->own;
+	struct image_packed *packed = &own->packed;
 	uint64_t end = chunk->offset + chunk->length;
 	uint64_t to = (end + IMAGE_SECTOR - 1) & ~(uint64_t)(IMAGE_SECTOR - 1);
 	uint64_t at = chunk->offset;
 	int rc = 0;
 
-	*packed = (struct image_packed){0};
+	*own = (struct own){.pieces.list = (struct image_extent *)(own + 1)};
 	while (rc == 0 && at < to) {
 		uint64_t begin;
 		rc = image_region(pack->source, at, to, &begin, &at, err);
 		if (rc == 0 && begin < at)
 			rc = read_region(pack->source, scratch, begin, at,
 				chunk->data + packed->length, err);
+		if (rc == 0 && begin < at)
+			list_region(
+				pack, &own->pieces, begin, at, packed->length);
 		packed->length += rc == 0 ? at - begin : 0;
 	}
 	if (rc < 0 || packed->length == 0)
@@ -62,7 +90,8 @@ static int
 order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 {
 	struct pack *pack = opaque;
-	struct image_packed *packed = chunk->own;
+	struct own *own = chunk->own;
+	struct image_packed *packed = &own->packed;
 	uint64_t data = chunk->hole ? 0 : packed->length;
 
 	if (data > chunk->length)
@@ -81,11 +110,62 @@ write_packed(void *opaque, struct image_scratch *scratch,
 	struct image_chunk *chunk, struct image_error *err)
 {
 	struct pack *pack = opaque;
-	const struct image_packed *packed = chunk->own;
+	const struct own *own = chunk->own;
+	const struct image_packed *packed = &own->packed;
 
 	(void)scratch;
 	return image_store_write(pack->sink->store, packed->host,
 		chunk->data + pack->chunk, (size_t)packed->stored, err);
+}
+
+/* The one writer has the chunks in order. */
+static int
+write_and_hash(void *opaque, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err)
+{
+	struct pack *pack = opaque;
+	const struct own *own = chunk->own;
+
+	return image_hashers_write(pack->hashers, &own->pieces, write_packed,
+		opaque, scratch, chunk, err);
+}
+
+static void
+stop(void *opaque)
+{
+	struct pack *pack = opaque;
+	image_hashers_stop(pack->hashers);
+}
+
+static int
+visit(struct pack *pack, const struct image_run *run, struct image_error *err)
+{
+	struct image_sink *sink = pack->sink;
+	bool hashes = pack->hashers;
+	struct image_plan plan = {
+		.size = pack->source->size,
+		.stores = {pack->source->data, sink->store},
+		.chunk = pack->chunk,
+		.buffer = pack->chunk + pack->room,
+		.own = sizeof(struct own) +
+		       (hashes ? image_pieces_room(pack->chunk) *
+					       sizeof(struct image_extent)
+			       : 0),
+		.scratch = run->memory ? image_codec_memory(
+						 &sink->codec, pack->chunk) +
+						 image_pack_memory
+				       : 0,
+		.writers = sink->store->parallel_writes && !hashes ? 0 : 1,
+		.cut = image_pieces_cut,
+		.work = work,
+		.order = order,
+		.write = hashes ? write_and_hash : write_packed,
+		.stop = hashes ? stop : NULL,
+		.opaque = pack,
+	};
+
+	int rc = image_pipeline_run(&plan, run, &pack->copied->threads, err);
+	return rc < 0 ? rc : image_pieces_end(pack->source, err);
 }
 
 int
@@ -98,28 +178,19 @@ image_copy_pack(struct image_copy *copy, const struct image_run *run,
 		.chunk = chunk,
 		.room = IMAGE_PACK_ROOM(chunk),
 		.copied = copy->copied};
-	struct image_plan plan = {
-		.size = copy->source->size,
-		.stores = {copy->source->data, copy->sink->store},
-		.chunk = chunk,
-		.buffer = chunk + pack.room,
-		.own = sizeof(struct image_packed),
-		.scratch = run->memory ? image_codec_memory(
-						 &copy->sink->codec, chunk) +
-						 image_pack_memory
-				       : 0,
-		.writers = copy->sink->store->parallel_writes ? 0 : 1,
-		.cut = image_pieces_cut,
-		.work = work,
-		.order = order,
-		.write = write_packed,
-		.opaque = &pack,
-	};
+	/* The pipeline reports the progress. */
+	const struct image_run silent = {0};
 
-	if (run->digests)
-		return image_fail(err, copy->sink->store->name, -ENOTSUP,
-			"is packed in the same pass, in which digests cannot "
-			"be computed; use \"hone digest\"");
-	int rc = image_pipeline_run(&plan, run, &copy->copied->threads, err);
-	return rc < 0 ? rc : image_pieces_end(copy->source, err);
+	if (!run->digests)
+		return visit(&pack, run, err);
+	int rc = image_hashers_create(
+		&pack.hashers, run->digests, &silent, false, err);
+	if (rc < 0)
+		return rc;
+	rc = visit(&pack, run, err);
+	if (rc == 0)
+		rc = image_hashers_finish(
+			pack.hashers, pack.source->size, run->digests, err);
+	image_hashers_destroy(pack.hashers);
+	return rc;
 }

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Google's archives: GNU tar, gunzip and Python read what is written."""
+import hashlib
+import json
 import os
 import pathlib
 import shutil
@@ -205,6 +207,42 @@ def test_a_qcow2_source(work, hone, options):
             "write -z 6M 64k", "write -P 7 9437184 512")
     qemu.io(image, "write -c -P 9 4M 2M")
     assert_holds(hone, pack(hone, image), image)
+
+
+@pytest.mark.parametrize("threads", ["1", "4"])
+@pytest.mark.parametrize("size", [0, 700, MI + 300, 33 * MI + 1])
+def test_digests_of_the_disk(work, hone, size, threads):
+    """Those of the source, in the pass that packs it, with gaps and holes."""
+    disk, archive = work / "source.raw", work / "disk.tar.gz"
+    qemu.pattern_file(disk, size, size)
+    with open(disk, "r+b") as file:
+        for n in range(min(size, 2 * MI) // (8 * KI)):
+            os.pwrite(file.fileno(), b"%4d" % n, n * 8 * KI)
+        os.truncate(file.fileno(), size + (3 * MI if size > MI else 0))
+    algorithms = ("sha256", "md5")
+    wanted = {name: hashlib.new(name, disk.read_bytes()).hexdigest()
+              for name in algorithms}
+    plain = pack(hone, disk).read_bytes()
+    words = ["convert", "-O", "gce", "-m", threads, "--digest",
+             ",".join(algorithms)]
+    found = json.loads(hone.ok(*words, "--json", "--force", disk,
+                               archive).stdout)
+    assert found["digests"] == wanted
+    assert archive.read_bytes() == plain
+    done = hone.run(*words, disk, "-")
+    assert (done.returncode, done.stdout) == (0, plain)
+    for digest in wanted.values():
+        assert digest.encode() in done.stderr
+    right = "sha256:" + wanted["sha256"]
+    hone.ok("convert", "-q", "-O", "gce", "--force", "--expect-content",
+            right, disk, archive)
+    archive.unlink()
+    wrong = right[:-1] + ("0" if right[-1] != "0" else "1")
+    for target in (archive, "-"):
+        done = hone.run("convert", "-O", "gce", "--expect-content", wrong,
+                        disk, target)
+        assert done.returncode == 3, done
+    assert not archive.exists()
 
 
 def test_the_size_is_that_of_gzip(work, hone):
