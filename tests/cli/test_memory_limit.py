@@ -3,10 +3,11 @@
 
 Each kind of source and of destination, with a disk of 4 GiB that has 344 MiB
 of data, all in its first GiB. A packed source is that GiB: unpacking zeros took
-half of the time of these tests. The servers, and what fills a pipe, are outside
-of the cgroup.
+half of the time of these tests. So is a device, which has no holes. The
+servers, and what fills a pipe, are outside of the cgroup.
 """
 import bz2
+import contextlib
 import gzip
 import lzma
 import mmap
@@ -25,6 +26,7 @@ from http_server import Server
 from images import GI, KI, MI
 from quick import ALL
 from test_device import call
+from test_http import CLEAN
 from test_nbd import qemu_nbd
 
 LIMIT = 256 * MI
@@ -47,11 +49,11 @@ def group_fixture():
 @pytest.fixture(name="limited")
 def limited_fixture(hone, group):
     """Call it with arguments of hone, which must end well in the cgroup."""
-    def run(*args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE):
+    def run(*args, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=()):
         done = subprocess.run(
             [*group.words(), hone.path, *map(str, args)], stdin=stdin,
-            stdout=stdout, stderr=subprocess.PIPE, env=ENV, check=False,
-            timeout=SECONDS)
+            stdout=stdout, stderr=subprocess.PIPE, check=False,
+            timeout=SECONDS, env={**ENV, **dict(env)})
         assert (done.returncode, group.kills()) == (0, 0), done
     return run
 
@@ -142,7 +144,10 @@ def out_fixture(request, hone, disk, tmp_path):
     """The path of a new image, which must hold the disk after the test."""
     path = tmp_path / "out.raw"
     yield path
-    size = PACKED if "[raw." in request.node.name else SIZE
+    name = request.node.name
+    size = SIZE
+    if "[raw." in name or "device_as_source" in name:
+        size = PACKED
     assert path.stat().st_size == size
     # What follows the first GiB is zeros.
     hone.ok("compare", "-q", disk("raw"), path)
@@ -163,7 +168,8 @@ def test_a_file_as_source(limited, disk, out, suffix):
     limited("convert", "-q", disk(suffix), out)
 
 
-@pytest.mark.parametrize("suffix", ["raw", "qcow2", "zlib.qcow2"])
+@pytest.mark.parametrize("suffix", ["raw", "qcow2", "zlib.qcow2", "raw.gz",
+                                    "raw.zst"])
 def test_a_pipe_as_source(limited, disk, out, suffix):
     with subprocess.Popen(["cat", disk(suffix)],
                           stdout=subprocess.PIPE) as cat:
@@ -183,21 +189,31 @@ def served_fixture(hone):
     return serve
 
 
-@pytest.mark.parametrize("suffix", ["raw", "qcow2"])
+@pytest.mark.parametrize("suffix", ["raw", "qcow2", "raw.xz", "raw.zst"])
 def test_a_server_with_ranges_as_source(limited, disk, out, served, suffix):
     with served(disk(suffix)) as server:
-        limited("convert", "-q", server.url(), out)
+        limited("convert", "-q", server.url(f"/disk.{suffix}"), out)
+
+
+def test_a_bucket_as_source(limited, disk, out, served):
+    with served(disk("qcow2")) as server:
+        limited("convert", "-q", "s3://images/disk.qcow2", out, env={
+            **CLEAN, "HOME": str(out.parent), "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL": server.url(""), "AWS_ACCESS_KEY_ID": "key",
+            "AWS_SECRET_ACCESS_KEY": "secret"})
+        assert all("Signature=" in request.headers["Authorization"]
+                   for request in server.requests)
 
 
 @pytest.mark.parametrize("length", [True, False])
-@pytest.mark.parametrize("suffix", ["raw", "qcow2"])
+@pytest.mark.parametrize("suffix", ["raw", "qcow2", "raw.gz"])
 def test_a_server_without_ranges_as_source(limited, disk, out, served, suffix,
                                            length):
     def whole(handler, request):
         return handler.whole(request, length=length)
 
     with served(disk(suffix), whole) as server:
-        limited("convert", "-q", server.url(), out)
+        limited("convert", "-q", server.url(f"/disk.{suffix}"), out)
 
 
 @pytest.fixture(name="nbd")
@@ -208,8 +224,10 @@ def nbd_fixture(hone):
 
 
 @pytest.mark.usefixtures("nbd")
-def test_an_export_as_source(limited, disk, out, tmp_path):
-    with qemu_nbd(disk("raw"), tmp_path, "-r") as url:
+@pytest.mark.parametrize("suffix", ["raw", "qcow2"])
+def test_an_export_as_source(limited, disk, out, tmp_path, suffix):
+    """The export is the file: qcow2 in it, too."""
+    with qemu_nbd(disk(suffix), tmp_path, "-r") as url:
         limited("convert", "-q", url, out)
 
 
@@ -221,17 +239,29 @@ def test_an_export_as_destination(limited, disk, out, tmp_path):
         limited("convert", "-q", disk("raw"), url)
 
 
-def test_a_device_as_destination(limited, disk, out):
-    with open(out, "wb") as file:
-        file.truncate(SIZE)
+@contextlib.contextmanager
+def loop_device(path, *options):
+    """A loop device of a file."""
     try:
-        device = call("losetup", "-f", "--show", str(out))
+        device = call("losetup", "-f", "--show", *options, str(path))
     except (AssertionError, FileNotFoundError) as reason:
         pytest.skip(f"no loop device can be made here: {reason}")
     try:
-        limited("convert", "-q", disk("raw"), device)
+        yield device
     finally:
         call("losetup", "-d", device)
+
+
+def test_a_device_as_source(limited, disk, out):
+    with loop_device(disk("raw"), "-r", "--sizelimit", str(PACKED)) as device:
+        limited("convert", "-q", device, out)
+
+
+def test_a_device_as_destination(limited, disk, out):
+    with open(out, "wb") as file:
+        file.truncate(SIZE)
+    with loop_device(out) as device:
+        limited("convert", "-q", disk("raw"), device)
 
 
 @pytest.mark.parametrize("suffix, options", [
@@ -248,11 +278,13 @@ def test_another_format_as_destination(limited, hone, disk, tmp_path, suffix,
     shutil.rmtree(tmp_path)
 
 
-def test_a_pipe_as_destination(limited, hone, disk):
+@pytest.mark.parametrize("form", ["raw", "qcow2"])
+def test_a_pipe_as_destination(limited, hone, disk, form):
     with subprocess.Popen(
             [hone.path, "compare", "-q", "--strict", "-", disk("raw")],
             stdin=subprocess.PIPE, env=ENV) as reader:
-        limited("convert", "-q", disk("qcow2"), "-", stdout=reader.stdin)
+        limited("convert", "-q", "-O", form, disk("qcow2"), "-",
+                stdout=reader.stdin)
         reader.stdin.close()
     assert reader.returncode == 0
 
