@@ -26,6 +26,8 @@ machine](chart-parts.svg)
   program during which its thread was switched out is thrown away.
 - A difference of 3 % or less counts as none: two runs of one program differ by
   as much.
+- A peak of memory is at least that of the benchmark when it starts the tool:
+  19 to 24 MB.
 - The machines are virtual, and each run has a command, a date and a commit. A
   dash stands for what a run did not measure.
 
@@ -140,6 +142,7 @@ def benchmarks(runs):
                      [section(part, of) for part, of in runs.items()] +
                      [pages_args.section(markdown)] +
                      pages_convert.section(markdown) +
+                     pages_convert.clouds_section(markdown) +
                      pages_convert.reach_section(markdown))
 
 

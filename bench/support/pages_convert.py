@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The parts of docs/benchmarks.md about `hone convert`, and its figures
 elsewhere, from what `./dev bench convert --json` and `./dev bench reach --json`
-wrote: bench/results/convert-MACHINE-DATE.json and reach-MACHINE-DATE.json."""
+wrote: bench/results/convert-MACHINE-DATE.json, convert-clouds-MACHINE-DATE.json
+and reach-MACHINE-DATE.json."""
 import json
 import re
 
@@ -110,28 +111,44 @@ def section(markdown):
     return parts
 
 
-def reach_section(markdown):
-    """The section about images that are no files of this machine. Empty without
-    a run."""
+def targets_section(markdown, subject, title, command, note):
+    """A section whose cases have their targets below them. Empty without a
+    run."""
     parts = []
-    for machine, (path, report) in load("reach").items():
+    for machine, (path, report) in load(subject).items():
         about = report["machine"]
         parts.append(
-            "## Images by address, packed or through a pipe, on "
-            f"{kept.MACHINES[machine].name}\n\n"
-            f"- `./dev bench reach`, {about['date']}, commit "
+            f"## {title}, on {kept.MACHINES[machine].name}\n\n"
+            f"- `{command}`, {about['date']}, commit "
             f"{about['commit']} ([run](../bench/results/{path.name}))\n\n"
-            "Servers run on the same machine, and share its two CPUs with the "
-            "tool. `curl` alone only\nstores the file.\n")
+            f"{note}\n")
         for case, rows in cases(report).items():
             targets = [
                 f"- {target['text'].partition(': ')[2]}: "
                 f"{'met' if target['met'] else '**missed**'}"
                 for target in report["targets"]
                 if target["text"].startswith(f"{case}: ")]
-            parts.append(f"### {case}\n\n{table(markdown, rows)}\n" +
+            parts.append(f"### {case}\n\n{table(markdown, rows)}\n\n" +
                          "\n".join(targets) + "\n")
     return parts
+
+
+def clouds_section(markdown):
+    """The section about the formats of the clouds."""
+    return targets_section(
+        markdown, "convert-clouds", "VMDK, VHD and Google's archives",
+        "./dev bench convert --only 'VMDK|VHD|Google'",
+        "A disk of 12 GiB with 0.9 GiB of files. Sources are in the page "
+        "cache, and every output is on\nthe disk when its time ends.")
+
+
+def reach_section(markdown):
+    """The section about images that are no files of this machine."""
+    return targets_section(
+        markdown, "reach", "Images by address, packed or through a pipe",
+        "./dev bench reach",
+        "Servers run on the same machine, and share its two CPUs with the "
+        "tool. `curl` alone only\nstores the file.")
 
 
 def first(case):
