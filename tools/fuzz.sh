@@ -35,7 +35,7 @@ fuzz_target() {
         ;;
     esac
     case $name in
-    archive | qcow2 | check | convert | tables | vhd | vmdk)
+    archive | qcow2 | check | convert | tables | unpack | vhd | vmdk)
         source="$source tests/image/memory_store.c"
         ;;
     esac
@@ -52,6 +52,10 @@ fuzz_target() {
     compressed)
         python3 -B tests/image/seeds.py --streams "$corpus"
         keep=-keep_seed=1
+        ;;
+    unpack)
+        longest=32768
+        python3 -B tests/image/seeds.py --packed "$corpus"
         ;;
     vhd)
         longest=131072
@@ -84,7 +88,8 @@ fuzz_all() {
     case $seconds in
     '' | *[!0-9]*) die "fuzz: '$seconds' is not a number of seconds" ;;
     esac
-    need "$build_packages" clang libclang-rt-14-dev qemu-utils php8.2-dev
+    need "$build_packages" clang libclang-rt-14-dev qemu-utils xz-utils zstd \
+        php8.2-dev
     must fuzz-build build fuzz clang --buildtype=debug \
         -Doptimization=1 -Db_lundef=false \
         -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link \

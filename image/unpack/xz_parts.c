@@ -97,7 +97,8 @@ run(lzma_stream *stream, struct image_store *store,
 	const struct image_packed *part, uint64_t at, unsigned char *input,
 	int *result, struct image_error *err)
 {
-	uint64_t end = part->from + part->stored;
+	/* The index has the size without the padding, which is in the file. */
+	uint64_t end = part->from + (part->stored + 3) / 4 * 4;
 	lzma_ret rc = LZMA_OK;
 
 	while (rc == LZMA_OK) {
@@ -146,7 +147,7 @@ unpack_block(const struct image_parts *parts, struct image_store *store,
 			part->from, needed);
 	else if (result == 0 &&
 		 (rc != LZMA_STREAM_END || stream.avail_out ||
-			 stream.total_in + block->header_size != part->stored))
+			 lzma_block_unpadded_size(block) != part->stored))
 		result = block_failed(
 			store, part, "the data or a checksum is wrong", err);
 	lzma_end(&stream);
@@ -202,10 +203,9 @@ list_blocks(
 	if (!lzma_check_is_supported((lzma_check)parts->check))
 		return 0;
 	lzma_index_iter_init(&iter, index);
-	while (rc == 0 &&
-		!lzma_index_iter_next(&iter, LZMA_INDEX_ITER_NONEMPTY_BLOCK))
+	while (rc == 0 && !lzma_index_iter_next(&iter, LZMA_INDEX_ITER_BLOCK))
 		rc = image_parts_add(parts, iter.block.compressed_file_offset,
-			iter.block.total_size, iter.block.uncompressed_size,
+			iter.block.unpadded_size, iter.block.uncompressed_size,
 			err);
 	return rc < 0 ? rc : 1;
 }

@@ -91,6 +91,46 @@ pack(const unsigned char *from, size_t length, unsigned level)
 	lzma_end(&stream);
 }
 
+/*
+ * Add a stream of one block, whose size in the index is longer by so much.
+ * Returns the offset of the block's last byte.
+ */
+static size_t
+pack_block(const void *from, size_t length, unsigned longer)
+{
+	lzma_options_lzma options;
+	lzma_filter filters[] = {
+		{LZMA_FILTER_LZMA2, &options}, {LZMA_VLI_UNKNOWN, NULL}};
+	lzma_stream_flags flags = {.check = LZMA_CHECK_CRC32};
+	lzma_block block = {.check = LZMA_CHECK_CRC32, .filters = filters};
+	lzma_index *index = lzma_index_init(NULL);
+
+	assert_non_null(index);
+	assert_false(lzma_lzma_preset(&options, 0));
+	assert_int_equal(
+		lzma_stream_header_encode(&flags, packed + packed_length),
+		LZMA_OK);
+	packed_length += LZMA_STREAM_HEADER_SIZE;
+	assert_int_equal(lzma_block_buffer_encode(&block, NULL, from, length,
+				 packed, &packed_length, ROOM),
+		LZMA_OK);
+	size_t last = packed_length - 1;
+	assert_int_equal(
+		lzma_index_append(index, NULL,
+			lzma_block_unpadded_size(&block) + longer, length),
+		LZMA_OK);
+	flags.backward_size = lzma_index_size(index);
+	assert_int_equal(
+		lzma_index_buffer_encode(index, packed, &packed_length, ROOM),
+		LZMA_OK);
+	assert_int_equal(
+		lzma_stream_footer_encode(&flags, packed + packed_length),
+		LZMA_OK);
+	packed_length += LZMA_STREAM_HEADER_SIZE;
+	lzma_index_end(index, NULL);
+	return last;
+}
+
 /* Packed once: a test may change what is packed. */
 FIXTURE(pack_all)
 {
@@ -552,6 +592,56 @@ TEST_WITH(a_changed_byte_never_gives_other_content, pack_all, NULL)
 		packed[i] ^= 0x11;
 	}
 	assert_true(harmless <= 2);
+}
+
+/* Returns what a read of all blocks returns, or 1 if the parts cannot be used.
+ */
+static int
+read_all(void)
+{
+	struct counting c;
+	struct image_error err;
+
+	count_reads(&c);
+	struct image_store *store = open_parts(&c, 8, &err);
+	if (!store)
+		return 1;
+	int rc = image_store_unchanged(store, &err);
+	image_store_close(store);
+	return rc;
+}
+
+/* liblzma's decoder of streams refuses such a file, too. */
+TEST_WITH(a_size_of_the_index_without_padding_is_exact, pack_all, NULL)
+{
+	static const char text[] = "12345678";
+	unsigned refused = 0;
+
+	for (size_t length = 1; length <= 4; length++) {
+		packed_length = 0;
+		pack_block(text, length, 0);
+		size_t second = packed_length;
+		pack_block(text, length, 0);
+		assert_int_equal(read_all(), 0);
+		packed_length = second;
+		pack_block(text, length, 1);
+		int rc = read_all();
+		/* One has no padding: the block would not fit into the file. */
+		assert_true(rc == 1 || rc == -EIO);
+		refused += rc == -EIO;
+	}
+	assert_int_equal(refused, 3);
+}
+
+TEST_WITH(a_damaged_block_without_content_is_an_error, pack_all, NULL)
+{
+	packed_length = 0;
+	pack_block("a", 1, 0);
+	size_t last = pack_block("", 0, 0);
+	pack_block("b", 1, 0);
+	assert_int_equal(read_all(), 0);
+	packed[last] ^= 1;
+	assert_int_equal(read_all(), -EIO);
 }
 
 TEST_WITH(damage_names_its_block, pack_all, NULL)

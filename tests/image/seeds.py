@@ -4,10 +4,14 @@
 --streams, compressed clusters as compressed_fuzz.c takes them; or, after
 --lists, lists of digests; or, after --profiles, files of AWS as profile_fuzz.c
 takes them; or, after --vhd or --vmdk, images of that format; or, after
---archives, tar archives."""
+--archives, tar archives; or, after --packed, packed files as unpack_fuzz.c
+takes them."""
+import bz2
+import gzip
 import hashlib
 import importlib
 import pathlib
+import subprocess
 import sys
 import zlib
 
@@ -151,12 +155,57 @@ def write_archives(directory):
         (directory / f"archive-{name}").write_bytes(text + tars.END)
 
 
+def bgzip(data):
+    """One block of bgzip: a member of gzip with its length."""
+    packer = zlib.compressobj(6, zlib.DEFLATED, -15)
+    packed = packer.compress(data) + packer.flush()
+    head = b"\x1f\x8b\x08\x04" + bytes(5) + b"\xff\x06\x00BC\x02\x00"
+    return (head + (len(packed) + 25).to_bytes(2, "little") + packed +
+            zlib.crc32(data).to_bytes(4, "little") +
+            len(data).to_bytes(4, "little"))
+
+
+def pipe(data, *command):
+    """What the command makes of the data."""
+    return subprocess.run(command, input=data, stdout=subprocess.PIPE,
+                          check=True).stdout
+
+
+def write_packed(directory):
+    """Several members or blocks, with and without checksums and lengths."""
+    data = [bytes(20 * KI), bytes(range(256)) * 40, b"text\n" * 999,
+            hashlib.shake_128(b"x").digest(700)]
+    whole = b"".join(data)
+    # The least memory of unpack_fuzz.c is 1 MiB.
+    xz = ("xz", "-c", "--block-size=9000", "--lzma2=dict=64KiB")
+    zstd = ("zstd", "-qc", "--no-check", "--zstd=wlog=16")
+    made = {
+        "gzip": b"".join(gzip.compress(each, mtime=0) for each in data),
+        "bgzip": b"".join(bgzip(each) for each in [*data, data[0], b""]),
+        "bzip2": bz2.compress(whole, 1) + bz2.compress(b"x") + bytes(9),
+        "xz": pipe(whole, *xz, "-T2"),
+        "xz-none": pipe(whole, *xz, "-T2", "--check=none"),
+        "xz-unsized": pipe(whole, *xz, "-T1", "--check=none"),
+        "xz-streams": b"".join(pipe(each, *xz) + bytes(8) for each in data),
+        "xz-filter": pipe(whole, "xz", "-c", "--block-size=9000", "--x86",
+                          "--lzma2=dict=4KiB"),
+        "zstd": b"".join(pipe(each, *zstd, f"--stream-size={len(each)}")
+                         for each in [*data, *data[:2]]),
+        "zstd-unsized": b"".join(pipe(each, *zstd) for each in [*data, b""]),
+        "zstd-long": pipe(whole, "zstd", "-qc", "--check", "--long=21") +
+        b"\x50\x2a\x4d\x18\x01\0\0\0x" + ZSTD}
+    for number, (name, packed) in enumerate(made.items()):
+        for way in (0, number % 16, 21):
+            (directory / f"packed-{name}-{way}").write_bytes(
+                bytes([way]) + packed)
+
+
 def main():
     """As the arguments say."""
     writers = {"--streams": write_streams, "--lists": write_lists,
                "--profiles": write_profiles, "--vhd": write_vhd,
                "--vmdk": write_vmdk,
-               "--archives": write_archives}
+               "--archives": write_archives, "--packed": write_packed}
     if sys.argv[1] in writers:
         writers[sys.argv[1]](pathlib.Path(sys.argv[2]))
     else:
