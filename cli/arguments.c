@@ -226,9 +226,8 @@ cli_image_fail(const char *name, const struct image_error *err)
 	if (file && strcmp(file, "-") == 0)
 		file = "stdin";
 	/* An address that was not opened may still have its password. */
-	char *shown = file && image_is_address(file) ? image_address_name(file)
-						     : NULL;
-	int rc = cli_fail(shown ? shown : file, "%s", err->text);
+	char *shown = file ? image_hide_secrets(file) : NULL;
+	int rc = cli_fail(shown, "%s", err->text);
 
 	free(shown);
 	if (err->refused)

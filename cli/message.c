@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 #include "cli.h"
 
 static void
 print_line(const char *name, const char *format, va_list args)
 {
-	char text[1024];
+	char *text = NULL, *shown = NULL;
 
-	vsnprintf(text, sizeof(text), format, args);
+	/* A word of the command line, or a name from an image, may be an
+	 * address. */
+	if (vasprintf(&text, format, args) >= 0) {
+		shown = image_hide_secrets(text);
+		free(text);
+	}
 	fputs("hone: ", stderr);
 	if (name) {
 		cli_print_name(stderr, name);
 		fputs(": ", stderr);
 	}
-	cli_print_name(stderr, text);
+	cli_print_name(stderr, shown ? shown : "out of memory");
 	putc('\n', stderr);
+	free(shown);
 }
 
 int

@@ -159,38 +159,24 @@ has_protocol(const char *word)
 	return is_among(protocols, name, length);
 }
 
-/* Set shown to the word without user and password: ftp://USER:PASSWORD@HOST. */
-static void
-hide_user(const char *word, char *shown, size_t size)
-{
-	const char *host = strstr(word, "://");
-
-	host = host ? host + 3 : word;
-	const char *at = memrchr(host, '@', strcspn(host, "/?#"));
-	snprintf(shown, size, "%.*s%s", (int)(host - word), word,
-		at && host > word ? at + 1 : host);
-}
-
 int
 cli_refuse_protocol(const struct cli *cli, const char *operand)
 {
 	const char *command = cli_commands[cli->command].name;
-	char name[IMAGE_NAME_MAX];
 
 	if (image_is_address(operand) || !has_protocol(operand))
 		return 0;
-	hide_user(operand, name, sizeof(name));
 	if (cli->command == COMMAND_convert && operand == cli->operands[1])
 		return cli_usage(command,
 			"'%s' is not a file: write a file, then copy the file "
 			"by \"qemu-img convert -n\"; './%s' is a file of that "
 			"name",
-			name, name);
+			operand, operand);
 	return cli_usage(command,
 		"'%s' is not a file: \"qemu-nbd --read-only --connect "
 		"/dev/nbd0 '%s'\" serves it as a block device; './%s' is a "
 		"file of that name",
-		name, name, name);
+		operand, operand, operand);
 }
 
 int

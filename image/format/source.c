@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 #include "format/source.h"
 
 int
@@ -88,7 +89,10 @@ void
 image_put_text(
 	const struct image_reporter *r, const char *name, const char *text)
 {
-	struct image_field field = {IMAGE_FIELD_TEXT, name, 0, text};
-	if (text)
+	char *shown = text ? image_hide_secrets(text) : NULL;
+	struct image_field field = {IMAGE_FIELD_TEXT, name, 0, shown};
+
+	if (shown)
 		r->report(r->opaque, &field);
+	free(shown);
 }

@@ -190,6 +190,12 @@ char *image_address_name(const char *address);
  * export may have other addresses, which only its server knows.
  */
 bool image_address_is_same(const char *a, const char *b);
+/*
+ * Returns a text in which addresses may be, also those of schemes that this
+ * release does not know, without the same. The caller frees it. Returns NULL if
+ * there is no memory.
+ */
+char *image_hide_secrets(const char *text);
 /* Returns whether the address is read without encryption or signature, so that
  * others can change what comes. */
 bool image_address_is_plain(const char *address);

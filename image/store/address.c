@@ -77,6 +77,25 @@ is_host(const char *host, size_t length)
 	       strspn(colon + 1, "0123456789") == (size_t)(end - colon - 1);
 }
 
+/*
+ * Returns what may be shown of an address that has its host here: after a user,
+ * or nothing if a password may have a slash in it.
+ */
+static const char *
+behind_user(const char *host, const char *end)
+{
+	size_t length = strcspn(host, "/?#");
+
+	if (length > (size_t)(end - host))
+		length = (size_t)(end - host);
+	const char *at = memrchr(host, '@', length);
+	if (at) {
+		length -= (size_t)(at + 1 - host);
+		host = at + 1;
+	}
+	return is_host(host, length) ? host : end;
+}
+
 char *
 image_address_name(const char *address)
 {
@@ -92,16 +111,7 @@ image_address_name(const char *address)
 		return NULL;
 	if (host == address + before - 1) {
 		before += 2;
-		host = address + before;
-		size_t length = strcspn(host, "/?#");
-		const char *at = memrchr(host, '@', length);
-		if (at) {
-			length -= (size_t)(at + 1 - host);
-			host = at + 1;
-		}
-		/* A password with a slash in it, perhaps. */
-		if (!is_host(host, length))
-			host = address + end;
+		host = behind_user(address + before, address + end);
 	} else {
 		const char *at = memrchr(address, '@', end);
 		host = at ? at + 1 : address + before;
@@ -112,6 +122,41 @@ image_address_name(const char *address)
 	memcpy(name + before, host, rest);
 	name[before + rest] = '\0';
 	return name;
+}
+
+/* Returns whether the text up to here ends with "http://" or "https://". */
+static bool
+ends_as_http(const char *text, const char *end)
+{
+	size_t length = (size_t)(end - text);
+
+	return (length >= 7 && strncasecmp(end - 7, "http", 4) == 0) ||
+	       (length >= 8 && strncasecmp(end - 8, "https", 5) == 0);
+}
+
+char *
+image_hide_secrets(const char *text)
+{
+	if (image_is_address(text))
+		return image_address_name(text);
+	char *shown = malloc(strlen(text) + 1), *to = shown;
+	const char *host = strstr(text, "://");
+	if (!shown)
+		return NULL;
+	for (; host; host = strstr(text, "://")) {
+		host += 3;
+		/* the word of a message or of JSON */
+		const char *next = host + strcspn(host, " '\"");
+		const char *end = next;
+		if (ends_as_http(text, host))
+			end = host + strcspn(host, "?# '\"");
+		to = mempcpy(to, text, (size_t)(host - text));
+		host = behind_user(host, end);
+		to = mempcpy(to, host, (size_t)(end - host));
+		text = next;
+	}
+	memcpy(to, text, strlen(text) + 1);
+	return shown;
 }
 
 bool

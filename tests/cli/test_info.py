@@ -275,3 +275,23 @@ def test_sizes_and_dates_of_an_image_are_for_people(hone, work):
     assert f"date:          {time.strftime('%Y-%m-%d %H:%M:%S UTC', date)}\n" \
         in text
     assert "vm_state_size: 0 bytes\n" in text
+
+
+@pytest.mark.parametrize("name, shown", [
+    ("https://u:hidden@127.0.0.1:1/x?hidden", "https://127.0.0.1:1/x"),
+    ("ftp://hidden@h/x", "ftp://h/x"),
+    ('json:{"file.url": "http://u:hidden@h/x?hidden", "a": 1}',
+     'json:{"file.url": "http://h/x", "a": 1}'),
+    ("./a@b://c", "./a@b://c")])
+def test_a_backing_file_shows_no_secret(hone, work, out, qemu_img, name, shown):
+    top = work / "top.qcow2"
+    assert qemu_img("create", "-u", "-f", "qcow2", "-b", name, "-F", "raw",
+                    top, "1M")[0] == 0
+    assert hone.json("info", "--json", top)["backing_file"] == shown
+    for words in (["info"], ["check"], ["check", "--json"], ["map"],
+                  ["map", "--allow-backing", work]):
+        done = hone.run(*words, top)
+        said = (done.stdout + done.stderr).decode()
+        assert "hidden" not in said and shown[:5] in said, said
+    said = hone.fails("convert", top, out / "d")
+    assert f"its backing_file '{shown}' is not opened" in said

@@ -339,6 +339,23 @@ def test_a_protocol_is_known_in_upper_case_and_shows_no_password(
         hone, name, shown):
     said = hone.misused("info", name)
     assert f"'{shown}' is not a file: \"qemu-nbd " in said
+
+
+@pytest.mark.parametrize("word, shown", [
+    ("http://u:hidden@h/a?hidden#hidden", "http://h/a"),
+    ("nbd://hidden@h/a", "nbd://h/a"),
+    ("HTTPS://u:hid/den@h/a", "HTTPS://"),
+    ("ftps://u:h@hidden@h:1/a@b", "ftps://h:1/a@b"),
+    ("ssh://h/a", "ssh://h/a")])
+def test_a_wrong_word_shows_no_secret(hone, small, out, word, shown):
+    for words in ([word], ["convert", "-f", word, small, out / "d"],
+                  ["convert", "-O", word, small, out / "d"],
+                  ["info", "--unpack", word, small],
+                  ["convert", "-o", word + "=1", small, out / "d"]):
+        said = hone.misused(*words)
+        assert shown in said and "hid" not in said.replace(str(out), "")
+    said = hone.fails("convert", "--expect", "x:" + word, small, out / "d")
+    assert f"hone: x:{shown}: is not safe" in said
     assert "hidden" not in said
 
 
