@@ -21,6 +21,8 @@ parse(struct job *job)
 	if (rc == 0)
 		rc = create_parse(job);
 	if (rc == 0)
+		rc = progress_begin(&job->progress, cli, may_draw);
+	if (rc == 0)
 		rc = expect_parse(job);
 	if (rc != 0)
 		return rc;
@@ -28,8 +30,6 @@ parse(struct job *job)
 	job->write.is_zero = cli->option[OPTION_TARGET_IS_ZERO];
 	job->write.keep_rest = cli->option[OPTION_KEEP_REST];
 	rc = cache_parse(job);
-	if (rc == 0)
-		rc = progress_begin(&job->progress, cli, may_draw);
 	job->run.reflink = true;
 	job->run.progress = progress_update;
 	job->run.opaque = &job->progress;

@@ -96,18 +96,13 @@ digest(const struct cli *cli, struct image_source *img, struct image_run *run,
 	size_t block, struct image_digests *digests)
 {
 	const char *name = cli->operands[0];
-	struct progress progress;
+	struct progress *progress = run->opaque;
 	struct image_error err;
 
-	int rc = progress_begin(&progress, cli, !cli->option[OPTION_JSON]);
-	if (rc != 0)
-		return rc;
-	run->progress = progress_update;
-	run->opaque = &progress;
-	progress_phase(&progress, "read", name, image_source_size(img));
-	rc = block ? digest_blocks(cli, img, run, block, digests, &err)
-		   : image_digest(img, run, digests, &err);
-	progress_clear(&progress);
+	progress_phase(progress, "read", name, image_source_size(img));
+	int rc = block ? digest_blocks(cli, img, run, block, digests, &err)
+		       : image_digest(img, run, digests, &err);
+	progress_clear(progress);
 	if (rc < 0 && (cli->option[OPTION_EXPECT_FILE] ||
 			      cli->option[OPTION_UNTRUSTED]))
 		image_source_settle(img, &err);
@@ -119,7 +114,7 @@ digest(const struct cli *cli, struct image_source *img, struct image_run *run,
 		cli_digests_print(name, digests);
 	rc = cli_flush_stdout();
 	if (rc == 0)
-		progress_succeed(&progress);
+		progress_succeed(progress);
 	return rc;
 }
 
@@ -131,6 +126,7 @@ digest_run(const struct cli *cli)
 	struct image_expect expect;
 	struct image_open how;
 	struct image_run run;
+	struct progress progress;
 	struct image_error err;
 	struct image_source *img;
 	size_t block;
@@ -148,6 +144,10 @@ digest_run(const struct cli *cli)
 		rc = parse_block(cli, &block);
 	if (rc == 0)
 		rc = cli_cache(cli, &how);
+	if (rc == 0)
+		rc = progress_begin(&progress, cli, !cli->option[OPTION_JSON]);
+	run.progress = progress_update;
+	run.opaque = &progress;
 	if (rc == 0)
 		rc = cli_expect(cli, &expect, &how);
 	if (rc != 0)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Reports the progress: on a terminal, and as lines for a program. The phases
- * of a command are "read", and of convert also "flush" and "verify".
+ * of a command are "read", and of convert also "flush" and "verify"; SIGUSR1
+ * tells "open" before the first of them.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -50,7 +51,10 @@ parse_fd(struct progress *progress, const struct cli *cli)
 int
 progress_begin(struct progress *progress, const struct cli *cli, bool may_draw)
 {
-	*progress = (struct progress){.fd = -1, .shown = -1, .phase = "read"};
+	*progress = (struct progress){.fd = -1,
+		.shown = -1,
+		.phase = "open",
+		.total = IMAGE_SIZE_UNKNOWN};
 	progress->json = cli->option[OPTION_PROGRESS_JSON];
 	if (cli->option[OPTION_PROGRESS_FD]) {
 		int rc = parse_fd(progress, cli);
@@ -63,6 +67,8 @@ progress_begin(struct progress *progress, const struct cli *cli, bool may_draw)
 	/* A signal must clear the bar. */
 	if (progress->bar)
 		signals_catch();
+	/* A server may never answer. */
+	bar_tell(progress);
 	return 0;
 }
 

@@ -12,7 +12,7 @@ import time
 import pytest
 
 from harness import (ENV, TIMEOUT, Stalled, assert_same, error_line, failure,
-                     stamp)
+                     listening, stamp)
 
 
 def lines_of(hone, *words):
@@ -152,6 +152,24 @@ def test_a_question_by_signal_is_answered_by_a_line(hone, image, out, times):
             r"hone: read: \d+(\.\d)? [KM]?i?[Bb]y?t?e?s? of [\d.]+ MiB "
             r"\(\d+ %\)(, [\d.]+ [KMG]iB/s(, [\d:]+ left)?)?", line), line
     assert_same(source, out / "d", "raw")
+
+
+@pytest.mark.parametrize("command", ["convert", "compare", "digest"])
+def test_a_question_before_the_first_answer_is_answered(
+        hone, small, out, command):
+    """Of a server that never answers, perhaps."""
+    if b"libcurl " not in hone.version:
+        pytest.skip("this hone was built without libcurl")
+    if command == "digest" and b" with OpenSSL " not in hone.version:
+        pytest.skip("this hone was built without OpenSSL")
+    others = {"convert": [out / "d"], "compare": [small], "digest": []}
+    with listening() as listener:
+        url = f"https://127.0.0.1:{listener.getsockname()[1]}/a"
+        process = hone.start(command, url, *others[command])
+        with process, listener.accept()[0]:
+            process.send_signal(signal.SIGUSR1)
+            assert process.stderr.readline() == b"hone: open: 0 bytes\n"
+            process.kill()
 
 
 def test_a_question_that_the_parent_ignores_stays_ignored(hone, image, out):
