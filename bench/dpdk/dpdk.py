@@ -75,11 +75,15 @@ def command():
     """The ./dev command for the same run."""
     words = report.command(sys.argv).split()
     at = words.index("--root")
-    return " ".join([*words[:2], "dpdk", *words[2:at], *words[at + 2:]])
+    words = [*words[:2], "dpdk", *words[2:at], *words[at + 2:]]
+    if "--soak" in words:
+        words[words.index("--soak") + 1] = "LOG"
+    return " ".join(words)
 
 
 def soak(options):
     """The log: the machine, the command, and a line for each case."""
+    machine = report.machine()
     cpus = sorted(os.sched_getaffinity(0))
     begin = time.monotonic()
     out = dpdk_test(options, "hone", (cpus[0], cpus[-1]), 1)
@@ -87,7 +91,7 @@ def soak(options):
     pools = re.findall(r"^start .*|^mempool_autotest .*", out, re.M)
     cases = [line for line in pools if "rate_persec" in line]
     return "\n".join([
-        ", ".join(f"{k} {v}" for k, v in report.machine().items()),
+        ", ".join(f"{k} {v}" for k, v in machine.items()),
         f"{command()}: {len(cases)} cases in {minutes:.0f} minutes: Test OK",
         "cache, lcores, get, put, keep, constant, objects a second",
         *(" ".join(re.findall(r"=(\d+)", line)) or line
