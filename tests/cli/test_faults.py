@@ -12,6 +12,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 
 import pytest
 
@@ -19,6 +20,11 @@ import tar_builder
 from harness import ENV, Stalled, assert_same, failure, stamp
 from quick import ALL, LONG, some
 from without import NO_TMPFILE, Without, rule
+
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "image"))
+# pylint: disable=wrong-import-position
+from vhd_builder import Vhd  # noqa: E402
+from vmdk_builder import GRAIN, SECTOR, Builder  # noqa: E402
 
 CALL = re.compile(r"(?:\d+ +)?(\w+)\((.*)")
 # Calls that end the process or that no error can come back from (a failing
@@ -127,6 +133,8 @@ class Sweep:
         # One thread: its calls come in the same order in every run.
         self.words = ["convert", "--threads", "1", "-O", self.fmt, *options,
                       source, self.output]
+        if made_by is split:
+            self.words[1:1] = ["--allow-data-file", source.parent]
         self.disk = source.with_suffix(".img")
         # The reader of the tests knows no compression and no rounded sizes.
         self.plain = (made_by is None and "-c" not in options and
@@ -138,11 +146,13 @@ class Sweep:
         self.source = stamp(source)
         self.output.unlink()
         self.turn = list(DIRECTIONS).index(kind)
+        self.step = STEP if LONG or kind not in HALVED else max(STEP, 2)
 
     def part(self, which):
-        """The calls, or in the quick test every fourth one, beginning with
-        which (0 to 3), and in the next direction with the next one."""
-        return self.calls[(which + self.turn) % STEP::STEP]
+        """The calls, or in the quick test every fourth one (of HALVED, also
+        in --all every second one), beginning with which (0 to 3), and in the
+        next direction with the next one."""
+        return self.calls[(which + self.turn) % self.step::self.step]
 
     def put_old(self):
         """Make the file that is to be replaced, if there is to be one."""
@@ -192,9 +202,53 @@ class Sweep:
             self.hone.ok("compare", "-q", self.disk, self.output)
 
 
+def in_tar(small):
+    """The disk in an archive, between other members."""
+    source = small.with_suffix(".tar")
+    source.write_bytes(
+        tar_builder.member(b"note.txt", b"text") +
+        tar_builder.member(b"disk.img", small.read_bytes()) +
+        tar_builder.member(b"other.txt", bytes(3000)) + tar_builder.END)
+    return source
+
+
+def parts(data, size):
+    """Number: bytes, for the parts of this size that are not all zeros."""
+    found = {at // size: data[at:at + size]
+             for at in range(0, len(data), size)}
+    return {number: part for number, part in found.items() if any(part)}
+
+
+def dynamic(small):
+    """A VHD with blocks."""
+    data, block = small.read_bytes(), 64 << 10
+    image = Vhd(-(-len(data) // SECTOR) * SECTOR, block)
+    for number, part in parts(data, block).items():
+        image.add(number, part)
+    return image.write(small.with_suffix(".vhd"))
+
+
+def split(small):
+    """A VMDK whose descriptor names a flat file and a sparse one."""
+    data = small.read_bytes()
+    half = len(data) // 2 // SECTOR * SECTOR
+    rest = -(-(len(data) - half) // SECTOR)
+    (small.parent / "flat.vmdk").write_bytes(data[:half])
+    image = Builder(rest)
+    image.header = {"desc_offset": 0, "desc_size": 0}
+    image.grains = parts(data[half:], GRAIN * SECTOR)
+    image.write(small.parent / "sparse.vmdk")
+    source = small.with_suffix(".vmdk")
+    source.write_text("# Disk DescriptorFile\nversion=1\n"
+                      f'RW {half // SECTOR} FLAT "flat.vmdk" 0\n'
+                      f'RW {rest} SPARSE "sparse.vmdk"\n', encoding="ascii")
+    return source
+
+
 ZSTD = ["-c", "-o", "compression_type=zstd"]
-# What the source is made by, and what the conversion is. named: on a file
-# system where a new file needs a name; forced: over a file.
+# What the source is made by, a function or options of the command, and what the
+# conversion is. named: on a file system where a new file needs a name; forced:
+# over a file.
 DIRECTIONS = {
     "raw-raw": (None, "raw", []),
     "raw-qcow2": (None, "qcow2", []),
@@ -206,10 +260,14 @@ DIRECTIONS = {
     "vmdk-raw": (["-O", "vmdk"], "raw", []),
     "raw-vhd": (None, "vhd", []),
     "raw-gce": (None, "gce", []),
-    "tar-raw": ("tar", "raw", []),
+    "tar-raw": (in_tar, "raw", []),
     "named": (None, "raw", []),
     "forced": (None, "raw", ["--force"]),
+    "vhd-raw": (dynamic, "raw", []),
+    "split-raw": (split, "raw", []),
 }
+# Few of their calls are made nowhere else.
+HALVED = ("vhd-raw", "split-raw")
 
 
 @pytest.fixture(params=DIRECTIONS)
@@ -217,12 +275,8 @@ def sweep(request, hone, strace, small, out):
     """A sweep over the conversion in one direction."""
     made_by = DIRECTIONS[request.param][0]
     source = small
-    if made_by == "tar":
-        source = small.with_suffix(".tar")
-        source.write_bytes(
-            tar_builder.member(b"note.txt", b"text") +
-            tar_builder.member(b"disk.img", small.read_bytes()) +
-            tar_builder.member(b"other.txt", bytes(3000)) + tar_builder.END)
+    if callable(made_by):
+        source = made_by(small)
     elif made_by is not None:
         source = small.with_suffix(".qcow2")
         hone.ok("convert", "-q", "--force", *made_by, small, source)
