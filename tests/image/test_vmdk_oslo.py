@@ -6,10 +6,11 @@ https://opendev.org/openstack/oslo.utils, imageutils/format_inspector.py.
 """
 import re
 import struct
+import subprocess
 
 import pytest
 
-from test_vmdk_hostile import HOSTILE
+from test_vmdk_hostile import HOSTILE, packed
 from vmdk_builder import DESCRIPTOR, SECTOR, Builder
 
 MOST = (1 << 20) - 1
@@ -145,3 +146,38 @@ def test_the_rule_refuses_some_hostile_images():
     assert {"create_type", "no_create_type", "line", "bytes", "path",
             "no_extents", "blank_before_equals", "other_place"} <= refused
     assert len(refused) < len(HOSTILE) // 2
+
+
+def footer_refused_by_oslo(whole):
+    """Of an image whose header refers to a footer."""
+    marker, footer, end = (whole[len(whole) + at:][:SECTOR]
+                           for at in (-3 * SECTOR, -2 * SECTOR, -SECTOR))
+    return (footer[:8] != whole[:8] or footer[28:44] != whole[28:44]
+            or footer[56:64] == b"\xff" * 8
+            or marker[8:] != struct.pack("<II", 0, 3) + bytes(496)
+            or any(end))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_changed_footer(hone, tmp_path, stream):
+    """One byte of each field and of the rest of the markers, in a file and in
+    a stream."""
+    sound = packed().build()
+    assert not footer_refused_by_oslo(sound)
+    image = tmp_path / "image.vmdk"
+    refused = 0
+    for at in [None, *range(0, 3 * SECTOR, 4)][::7 if stream else 3]:
+        whole = bytearray(sound)
+        if at is not None:
+            whole[at - 3 * SECTOR] ^= 1
+        image.write_bytes(whole)
+        if stream:
+            with subprocess.Popen(["cat", image],
+                                  stdout=subprocess.PIPE) as cat:
+                done = hone.run("check", "-q", "-", stdin=cat.stdout)
+        else:
+            done = hone.run("check", "-q", image)
+        assert done.returncode in (0, 1), done
+        assert done.returncode or not footer_refused_by_oslo(whole), at
+        refused += done.returncode
+    assert refused > 30

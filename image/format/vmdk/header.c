@@ -2,6 +2,7 @@
 /* Reads the header and the footer of a sparse extent. */
 #include <errno.h>
 #include <inttypes.h>
+#include <hone/zero.h>
 #include "format/vmdk/vmdk.h"
 
 const char *
@@ -147,12 +148,16 @@ vmdk_parse_header(const unsigned char *raw, const char *name,
 	return rc == 0 ? parse_places(raw, name, header, err) : rc;
 }
 
-/* A marker without data: the sectors that follow, 0, and the type. */
+/*
+ * A marker without data: the sectors that follow, 0, and the type. The rest of
+ * the sector is zero, as OpenStack's inspector requires.
+ */
 static bool
 is_marker(const unsigned char *raw, uint64_t sectors, uint32_t type)
 {
 	return image_le64(raw) == sectors && image_le32(raw + 8) == 0 &&
-	       image_le32(raw + 12) == type;
+	       image_le32(raw + 12) == type &&
+	       hone_buffer_is_zero(raw + 16, VMDK_SECTOR - 16);
 }
 
 static bool
