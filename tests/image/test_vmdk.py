@@ -185,7 +185,7 @@ def test_extents_of_zeros_need_no_file(hone, work):
     same(hone, work, image, work / "zero")
 
 
-def test_a_descriptor_names_more_files_than_the_soft_limit_allows(hone, work):
+def test_a_descriptor_names_more_files_than_the_soft_limit(hone, work):
     """It is raised. The disk of 2,100 GiB of twoGbMaxExtentSparse has 1,050
     files."""
     count, image, out = 1050, work / "disk.vmdk", work / "out.raw"
