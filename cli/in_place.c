@@ -164,6 +164,18 @@ fail_filled(struct job *job, struct image_error *err)
 			err);
 }
 
+/* Only the report has the usage. A server is asked about all of DST for that,
+ * which may have EiB. */
+static int
+find_usage(struct job *job, struct image_store *target, struct image_error *err)
+{
+	const struct cli *cli = job->cli;
+
+	if (cli->option[OPTION_QUIET] && !cli->option[OPTION_JSON])
+		return 0;
+	return image_target_usage(target, &job->output.usage, err);
+}
+
 static int
 write_target(
 	struct job *job, struct image_store *target, struct image_error *err)
@@ -186,7 +198,7 @@ write_target(
 	job->size = image_sink_size(job->dst);
 	bool is_filled = rc == 0;
 	if (is_filled)
-		rc = image_target_usage(target, &job->output.usage, err);
+		rc = find_usage(job, target, err);
 	else
 		fail_filled(job, err);
 	/* A server may serve one client at a time. */

@@ -19,6 +19,8 @@ import nbd_server
 from harness import (
     ENV, TIMEOUT, activated, error_line, free_port, listening)
 from images import KI, MI
+from test_device import content, loop  # pylint: disable=unused-import
+from test_pipes import run_piped
 
 AGAIN = 4
 
@@ -174,6 +176,59 @@ def test_an_export_has_a_name_and_a_port(hone, work):
 def stale(path, size):
     path.write_bytes(b"\xa5" * size)
     return path
+
+
+def test_between_exports_and_through_pipes(hone, source, work):
+    (work / "far").mkdir()
+    data = source.read_bytes()
+    target = stale(work / "target.img", len(data) + MI)
+    with qemu_nbd(source, work, "-r") as url, qemu_nbd(
+            target, work / "far") as other:
+        hone.ok("convert", "-q", "-f", "raw", url, other)
+        assert target.read_bytes() == data + bytes(MI)
+        assert hone.ok("convert", "-q", "-f", "raw", "-O", "raw", url,
+                       "-").stdout == data
+        turned = data[::-1]
+        run_piped(hone.ok, turned, "convert", "-q", "-f", "raw", "-", other)
+        assert target.read_bytes() == turned + bytes(MI)
+
+
+def test_between_a_device_and_an_export(hone, source, work, loop):
+    device, small = loop(7 * MI), loop(MI)
+    data = source.read_bytes()
+    with qemu_nbd(source, work, "-r") as url:
+        hone.ok("convert", "-q", "-f", "raw", url, device)
+        assert "has 1048576 bytes, and the image has 6291456" in refused(
+            hone, "convert", "-f", "raw", url, small)
+    assert content(device) == data + bytes(MI)
+    target = stale(work / "target.img", 7 * MI)
+    with qemu_nbd(target, work) as url:
+        hone.ok("convert", "-q", "-f", "raw", device, url)
+    assert target.read_bytes() == data + bytes(MI)
+
+
+def test_zeros_need_no_write(hone, work):
+    """Nor anything where they are already."""
+    image = work / "image.img"
+    with open(image, "wb") as file:
+        file.truncate(5 * MI)
+    broken = ["error-pwrite=EIO", "error-pwrite-rate=100%"]
+    with nbdkit(work, "--filter=error", "memory", "6M", *broken) as url:
+        hone.ok("convert", "-q", "-f", "raw", image, url)
+    with nbdkit(work, "--filter=error", "memory", "6M", *broken,
+                "error-zero=EIO", "error-zero-rate=100%") as url:
+        hone.ok("convert", "-q", "-f", "raw", "--target-is-zero", image, url)
+
+
+def test_the_largest_export_is_a_destination(hone, source, work):
+    """7 EiB. On demand, its rest is not zeroed, nor asked about."""
+    with nbdkit(work, "null", "7E") as url:
+        hone.ok("convert", "-q", "--keep-rest", source, url)
+    for words, asked in (["-q"], False), (["--json"], True), ([], True):
+        with serve(work, bytearray(7 * MI)) as server:
+            hone.ok("convert", *words, "--keep-rest", source, server.url)
+        kinds = [request[0] for request in server.requests]
+        assert (nbd_server.BLOCK_STATUS in kinds) == asked, words
 
 
 @pytest.mark.parametrize("more", [0, 1, 512, 3 * MI])
