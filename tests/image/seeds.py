@@ -172,7 +172,8 @@ def pipe(data, *command):
 
 
 def write_packed(directory):
-    """Several members or blocks, with and without checksums and lengths."""
+    """Several members or blocks, with and without checksums and lengths; what
+    needs more memory than the limit, or has more content than it says."""
     data = [bytes(20 * KI), bytes(range(256)) * 40, b"text\n" * 999,
             hashlib.shake_128(b"x").digest(700)]
     whole = b"".join(data)
@@ -182,6 +183,7 @@ def write_packed(directory):
     made = {
         "gzip": b"".join(gzip.compress(each, mtime=0) for each in data),
         "bgzip": b"".join(bgzip(each) for each in [*data, data[0], b""]),
+        "bgzip-bomb": bgzip(bytes(16 * KI * KI)),
         "bzip2": bz2.compress(whole, 1) + bz2.compress(b"x") + bytes(9),
         "xz": pipe(whole, *xz, "-T2"),
         "xz-none": pipe(whole, *xz, "-T2", "--check=none"),
@@ -189,9 +191,12 @@ def write_packed(directory):
         "xz-streams": b"".join(pipe(each, *xz) + bytes(8) for each in data),
         "xz-filter": pipe(whole, "xz", "-c", "--block-size=9000", "--x86",
                           "--lzma2=dict=4KiB"),
+        "xz-large": pipe(whole, "xz", "-c", "--block-size=9000",
+                         "--lzma2=dict=32MiB"),
         "zstd": b"".join(pipe(each, *zstd, f"--stream-size={len(each)}")
                          for each in [*data, *data[:2]]),
         "zstd-unsized": b"".join(pipe(each, *zstd) for each in [*data, b""]),
+        "zstd-large": pipe(whole, "zstd", "-qc", "--long=25"),
         "zstd-long": pipe(whole, "zstd", "-qc", "--check", "--long=21") +
         b"\x50\x2a\x4d\x18\x01\0\0\0x" + ZSTD}
     for number, (name, packed) in enumerate(made.items()):
