@@ -230,7 +230,7 @@ cli_image_fail(const char *name, const struct image_error *err)
 	int rc = cli_fail(shown, "%s", err->text);
 
 	free(shown);
-	if (err->refused)
+	if (err->refused || err->damaged)
 		return CLI_REFUSED;
 	return err->again ? CLI_AGAIN : rc;
 }

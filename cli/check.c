@@ -92,7 +92,7 @@ check_run(const struct cli *cli)
 	if (image_check(cli->addresses[0], &how, keep, &verdict,
 		    &verdict.checked, &err) < 0) {
 		rc = cli_image_fail(verdict.name, &err);
-		return rc == CLI_AGAIN ? rc : NOT_CHECKED;
+		return rc == CLI_FAILED ? NOT_CHECKED : rc;
 	}
 	if (cli->option[OPTION_JSON])
 		print_json(&verdict);

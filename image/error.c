@@ -25,19 +25,39 @@ is_network(int code)
 	}
 }
 
+static void
+fail(struct image_error *err, const char *file, int code, const char *format,
+	va_list args)
+{
+	assert(code < 0);
+	snprintf(err->file, sizeof(err->file), "%s", file ? file : "");
+	vsnprintf(err->text, sizeof(err->text), format, args);
+	err->again = is_network(-code);
+	err->refused = err->damaged = false;
+}
+
 int
 image_fail(struct image_error *err, const char *file, int code,
 	const char *format, ...)
 {
 	va_list args;
 
-	assert(code < 0);
-	snprintf(err->file, sizeof(err->file), "%s", file ? file : "");
 	va_start(args, format);
-	vsnprintf(err->text, sizeof(err->text), format, args);
+	fail(err, file, code, format, args);
 	va_end(args);
-	err->again = is_network(-code);
-	err->refused = false;
+	return code;
+}
+
+int
+image_damaged(struct image_error *err, const char *file, int code,
+	const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fail(err, file, code, format, args);
+	va_end(args);
+	err->damaged = true;
 	return code;
 }
 

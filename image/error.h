@@ -11,6 +11,10 @@
 __attribute__((format(printf, 4, 5))) int image_fail(struct image_error *err,
 	const char *file, int code, const char *format, ...);
 
+/* The same for bytes that are damaged: sets err->damaged. */
+__attribute__((format(printf, 4, 5))) int image_damaged(struct image_error *err,
+	const char *file, int code, const char *format, ...);
+
 /* Fail with -ENOMEM. */
 int image_no_memory(struct image_error *err);
 

@@ -35,6 +35,9 @@ struct image_error {
 	/* the image is not what the caller expects or accepts:
 	 * image_open.expect, image_open.untrusted */
 	bool refused;
+	/* the bytes that were read are damaged: cut short, or with a checksum
+	 * or a structure that is wrong */
+	bool damaged;
 };
 
 /* Returns one if n is 1, otherwise several. For messages. */

@@ -170,7 +170,7 @@ no_member(struct unpacking *u, struct image_error *err)
 			"is not packed by %s: the %s header is missing at "
 			"offset %" PRIu64 "; --unpack none reads it as it is",
 			name, name, u->offset);
-	return image_fail(err, u->stream.name, -EINVAL,
+	return image_damaged(err, u->stream.name, -EINVAL,
 		"has other data after the end of the %s data, at offset "
 		"%" PRIu64,
 		name, u->offset);
@@ -215,7 +215,7 @@ decode_failed(
 			"cannot be unpacked: the %s data at offset %" PRIu64
 			" %s",
 			u->packing->name, u->offset, why);
-	return image_fail(err, u->stream.name, -EIO,
+	return image_damaged(err, u->stream.name, -EIO,
 		"has damaged %s data before offset %" PRIu64 ": %s",
 		u->packing->name, u->offset, why);
 }
@@ -247,7 +247,7 @@ decode(struct unpacking *u, void *buf, size_t length, size_t *got,
 		return 0;
 	if (io.in_left)
 		return decode_failed(u, -EIO, "the data makes no sense", err);
-	return image_fail(err, u->stream.name, -EIO,
+	return image_damaged(err, u->stream.name, -EIO,
 		"ends inside the %s data, at offset %" PRIu64
 		": the file is not complete",
 		u->packing->name, u->offset);
@@ -271,7 +271,7 @@ unpack_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
 	if (rc < 0 || *got || stream->size == IMAGE_SIZE_UNKNOWN ||
 		stream->size == u->content)
 		return rc;
-	return image_fail(err, stream->name, -EIO,
+	return image_damaged(err, stream->name, -EIO,
 		"has %" PRIu64 " %s of content, and its index has %" PRIu64,
 		u->content, image_plural(u->content, "byte", "bytes"),
 		stream->size);

@@ -61,7 +61,7 @@ static int
 block_failed(struct image_store *store, const struct image_packed *part,
 	const char *why, struct image_error *err)
 {
-	return image_fail(err, store->name, -EIO,
+	return image_damaged(err, store->name, -EIO,
 		"has damaged xz data in the block at offset %" PRIu64 ": %s",
 		part->from, why);
 }

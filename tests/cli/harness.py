@@ -64,10 +64,10 @@ class Hone:
         assert (done.returncode, done.stderr) == (code, b""), done
         return json.loads(done.stdout.decode("utf-8"))
 
-    def fails(self, *args, **kwargs):
+    def fails(self, *args, code=None, **kwargs):
         """Run it; it must fail and say why in exactly one line."""
         done = self.run(*args, **kwargs)
-        assert done.returncode == failure(args[0]), done
+        assert done.returncode == (code or failure(args[0])), done
         assert not done.stdout, done
         return error_line(done.stderr)
 
