@@ -241,6 +241,11 @@ def test_digests_of_the_disk(work, hone, size, threads):
                                archive).stdout)
     assert found["digests"] == wanted
     assert archive.read_bytes() == plain
+    # Several threads may write to such a file.
+    found = json.loads(hone.ok(*words, "--json", "--force", "--direct", disk,
+                               archive).stdout)
+    assert found["digests"] == wanted
+    assert archive.read_bytes() == plain
     done = hone.run(*words, disk, "-")
     assert (done.returncode, done.stdout) == (0, plain)
     for digest in wanted.values():
