@@ -908,12 +908,14 @@ def test_secrets_go_to_no_other_host(web, out, work):
     ("secret\n", "line 1 is not a header field"),
     ("A: b\n: secret\n", "line 2 is not a header field"),
     ("A b: secret\n", "line 1 is not a header field"),
+    ("A: b\r\n\n\r\n: secret\n", "line 4 is not a header field"),
+    ("A: b\rC: secret\n", "line 1 is not a header field"),
     ("A: sec\vret\n", "line 1 is not a header field"),
     ("Range: bytes=0-secret\n", "line 1: the field Range cannot be set"),
     ("accept-encoding: secret\n", "the field accept-encoding cannot be set"),
     ("A: secret\0\n", "is not a text of at most 65536 bytes"),
     ("A: secret\n" * 7000, "is not a text of at most 65536 bytes"),
-    (None, "cannot be opened: No such file")], ids=range(9))
+    (None, "cannot be opened: No such file")], ids=range(11))
 def test_a_header_that_is_refused(web, out, work, text, said):
     header = work / "header"
     if text is not None:

@@ -5,7 +5,7 @@
 --lists, lists of digests; or, after --profiles, files of AWS as profile_fuzz.c
 takes them; or, after --vhd or --vmdk, images of that format; or, after
 --archives, tar archives; or, after --packed, packed files as unpack_fuzz.c
-takes them."""
+takes them; or, after --fields, files of header fields."""
 import bz2
 import gzip
 import hashlib
@@ -97,6 +97,14 @@ s3 =
 """
     for way in range(8):
         (directory / f"profile-{way}").write_bytes(bytes([way]) + text)
+
+
+def write_fields(directory):
+    """Fields as a user sets them, with both ends of lines, and one of ours."""
+    good = b"Authorization: Bearer a.b-_~+/=\nX-A:\n\nAccept: */*\t;q=1\r\n"
+    for number, text in enumerate([good, good + b"Range: bytes=0-1\n",
+                                   good + b"X-B\n", b"X: " + b"y" * 999]):
+        (directory / f"fields-{number}").write_bytes(text)
 
 
 def write_lists(directory):
@@ -210,7 +218,8 @@ def main():
     writers = {"--streams": write_streams, "--lists": write_lists,
                "--profiles": write_profiles, "--vhd": write_vhd,
                "--vmdk": write_vmdk,
-               "--archives": write_archives, "--packed": write_packed}
+               "--archives": write_archives, "--packed": write_packed,
+               "--fields": write_fields}
     if sys.argv[1] in writers:
         writers[sys.argv[1]](pathlib.Path(sys.argv[2]))
     else:

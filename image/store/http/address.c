@@ -66,13 +66,14 @@ static int
 parse_headers(struct http_target *target, char *text, const char *file,
 	struct image_error *err)
 {
-	char *save = NULL;
 	unsigned number = 0;
 	int rc = 0;
 
-	for (char *line = strtok_r(text, "\n", &save); line && rc == 0;
-		line = strtok_r(NULL, "\n", &save)) {
-		line[strcspn(line, "\r")] = '\0';
+	while (text && rc == 0) {
+		char *line = strsep(&text, "\n");
+		size_t length = strlen(line);
+		if (length && line[length - 1] == '\r')
+			line[length - 1] = '\0';
 		number++;
 		if (line[0])
 			rc = parse_header(target, line, file, number, err);
