@@ -122,10 +122,12 @@ verify(struct job *job, struct image_error *err)
 	}
 	posix_fadvise(job->output.fd, 0, 0, POSIX_FADV_DONTNEED);
 	int rc = image_open_fd(job->output.fd, job->name, &how, &back, err);
-	if (rc < 0)
-		return rc;
-	rc = convert_compare(job, back, err);
-	image_close(back);
+	if (rc == 0) {
+		rc = convert_compare(job, back, err);
+		image_close(back);
+	}
+	/* It is the disk that failed: the content of SRC is not refused. */
+	err->damaged = false;
 	return rc;
 }
 
