@@ -8,14 +8,8 @@
 #include <string.h>
 #undef RTE_USE_LIBBSD
 #include <rte_mempool.h>
+#include "dpdk_loops.h"
 #include "native.h"
-
-#define POOL dpdk
-#define POOL_BEGIN(t) struct rte_mempool *pool = (t)
-#define POOL_END() (void)0
-#define POOL_GET(p, n) rte_mempool_get_bulk(pool, p, n)
-#define POOL_PUT(p, n) rte_mempool_put_bulk(pool, p, n)
-#include "loop.h"
 
 struct array {
 	unsigned n;

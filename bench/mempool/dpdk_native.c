@@ -6,14 +6,8 @@
 #undef RTE_USE_LIBBSD
 #include <rte_lcore.h>
 #include <rte_mempool.h>
+#include "dpdk_loops.h"
 #include "native.h"
-
-#define POOL dpdk
-#define POOL_BEGIN(t) struct rte_mempool *pool = (t)
-#define POOL_END() (void)0
-#define POOL_GET(p, n) rte_mempool_get_bulk(pool, p, n)
-#define POOL_PUT(p, n) rte_mempool_put_bulk(pool, p, n)
-#include "loop.h"
 
 /*
  * Since DPDK 23.07, a get of a constant n that the cache can satisfy is a loop
