@@ -194,9 +194,10 @@ char *image_address_name(const char *address);
  */
 bool image_address_is_same(const char *a, const char *b);
 /*
- * Returns a text in which addresses may be, also those of schemes that this
- * release does not know, without the same. The caller frees it. Returns NULL if
- * there is no memory.
+ * Returns a copy of a text, which the caller frees. An address in the text,
+ * also one of a scheme that this release does not know, loses its user and
+ * password, and for HTTP its query and fragment. Returns NULL if there is no
+ * memory.
  */
 char *image_hide_secrets(const char *text);
 /* Returns whether the address is read without encryption or signature, so that

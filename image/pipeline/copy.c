@@ -336,7 +336,7 @@ visit_and_hash(struct image_copy *copy, const struct image_run *run,
 	const struct image_run silent = {0};
 
 	int rc = image_hashers_create(
-		&copy->hashers, run->digests, &silent, false, err);
+		&copy->hashers, run->digests, &silent, 0, err);
 	if (rc < 0)
 		return rc;
 	rc = visit(copy, run, err);

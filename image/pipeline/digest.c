@@ -128,7 +128,8 @@ image_digest_part(struct image_source *source, uint64_t size,
 	quiet.progress = NULL;
 	if (data)
 		*data = source->size;
-	int rc = image_hashers_create(&digest.hashers, digests, run, true, err);
+	int rc = image_hashers_create(
+		&digest.hashers, digests, run, IMAGE_HASHERS_JOIN, err);
 	if (rc < 0)
 		return rc;
 	rc = image_pipeline_run(&plan, &quiet, &threads, err);

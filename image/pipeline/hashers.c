@@ -22,6 +22,7 @@ struct hasher {
 
 struct image_hashers {
 	const struct image_run *run;
+	bool compact;
 	size_t count;
 	/* the first hashers have threads */
 	size_t threads;
@@ -101,15 +102,16 @@ hash_posted(struct hasher *hasher)
 		add_zeros(hasher, all->end);
 		return;
 	}
+	size_t at = 0;
 	for (size_t i = 0; i < all->pieces->count; i++) {
 		const struct image_extent *e = &all->pieces->list[i];
 		if (e->kind != IMAGE_DATA)
 			continue;
-		uint64_t at = e->host == IMAGE_NO_HOST
-				      ? e->offset - all->chunk->offset
-				      : e->host;
+		if (!all->compact)
+			at = (size_t)(e->offset - all->chunk->offset);
 		add_zeros(hasher, e->offset);
 		add(hasher, all->chunk->data + at, (size_t)e->length);
+		at += (size_t)e->length;
 	}
 	report(hasher);
 }
@@ -148,7 +150,7 @@ start_threads(struct image_hashers *all, size_t wanted)
 int
 image_hashers_create(struct image_hashers **out,
 	const struct image_digests *digests, const struct image_run *run,
-	bool join, struct image_error *err)
+	unsigned flags, struct image_error *err)
 {
 	struct image_hashers *all = calloc(1, sizeof(*all));
 	int rc = 0;
@@ -157,6 +159,7 @@ image_hashers_create(struct image_hashers **out,
 	if (!all)
 		return image_no_memory(err);
 	all->run = run;
+	all->compact = flags & IMAGE_HASHERS_COMPACT;
 	pthread_mutex_init(&all->lock, NULL);
 	pthread_cond_init(&all->posted, NULL);
 	pthread_cond_init(&all->done, NULL);
@@ -173,7 +176,7 @@ image_hashers_create(struct image_hashers **out,
 		*out = NULL;
 		return rc;
 	}
-	start_threads(all, join ? all->count - 1 : all->count);
+	start_threads(all, all->count - (flags & IMAGE_HASHERS_JOIN ? 1 : 0));
 	return 0;
 }
 

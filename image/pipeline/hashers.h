@@ -11,16 +11,20 @@
 struct image_hashers;
 
 /*
- * Begin the digests of a disk. The caller's thread hashes in
- * image_hashers_wait() if `join` is set; otherwise every algorithm gets a
+ * Begin the digests of a disk; flags are those below. Every algorithm gets a
  * thread. With fewer threads than that, because the system refuses more, the
- * caller's thread hashes the rest.
+ * caller's thread hashes the rest in image_hashers_wait().
  *
  * Calls run->progress, which may be NULL, as the first algorithm goes on.
  */
 int image_hashers_create(struct image_hashers **out,
 	const struct image_digests *digests, const struct image_run *run,
-	bool join, struct image_error *err);
+	unsigned flags, struct image_error *err);
+/* One thread less: the caller's thread hashes, too. */
+#define IMAGE_HASHERS_JOIN 1u
+/* Chunks have the bytes of their data alone, piece behind piece. */
+#define IMAGE_HASHERS_COMPACT 2u
+
 /* NULL is allowed. */
 void image_hashers_destroy(struct image_hashers *hashers);
 
@@ -30,7 +34,7 @@ void image_hashers_destroy(struct image_hashers *hashers);
  * stay as they are until image_hashers_wait() returns.
  *
  * The bytes of a piece are in chunk->data at the place that the piece has in
- * the chunk, or, if the piece has a host, at this offset.
+ * the chunk, but for IMAGE_HASHERS_COMPACT.
  */
 void image_hashers_post(struct image_hashers *hashers,
 	const struct image_chunk *chunk, const struct image_pieces *pieces);

@@ -24,7 +24,7 @@ struct pack {
 /* The data of a chunk that the stages share. */
 struct own {
 	struct image_packed packed;
-	/* only for digests: where the buffer has the data */
+	/* only for digests: the data of the buffer */
 	struct image_pieces pieces;
 };
 
@@ -41,10 +41,10 @@ read_region(struct image_source *source, struct image_scratch *scratch,
 		source, scratch, begin, to, (size_t)(stop - begin), err);
 }
 
-/* Add a range of the disk whose bytes are at data[from], for the digests. */
+/* Add a range of the disk that was read, for the digests. */
 static void
 list_region(const struct pack *pack, struct image_pieces *pieces,
-	uint64_t begin, uint64_t end, uint64_t from)
+	uint64_t begin, uint64_t end)
 {
 	uint64_t size = pack->source->size;
 
@@ -53,7 +53,7 @@ list_region(const struct pack *pack, struct image_pieces *pieces,
 			(struct image_extent){.kind = IMAGE_DATA,
 				.offset = begin,
 				.length = (end < size ? end : size) - begin,
-				.host = from};
+				.host = IMAGE_NO_HOST};
 }
 
 static int
@@ -76,8 +76,7 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 			rc = read_region(pack->source, scratch, begin, at,
 				chunk->data + packed->length, err);
 		if (rc == 0 && begin < at)
-			list_region(
-				pack, &own->pieces, begin, at, packed->length);
+			list_region(pack, &own->pieces, begin, at);
 		packed->length += rc == 0 ? at - begin : 0;
 	}
 	if (rc < 0 || packed->length == 0)
@@ -183,8 +182,8 @@ image_copy_pack(struct image_copy *copy, const struct image_run *run,
 
 	if (!run->digests)
 		return visit(&pack, run, err);
-	int rc = image_hashers_create(
-		&pack.hashers, run->digests, &silent, false, err);
+	int rc = image_hashers_create(&pack.hashers, run->digests, &silent,
+		IMAGE_HASHERS_COMPACT, err);
 	if (rc < 0)
 		return rc;
 	rc = visit(&pack, run, err);
