@@ -4,7 +4,8 @@
 cases of DPDK's performance test, which are made shorter than their 5 s.
 
 The runs of DPDK's test take turns between the two drivers, on two CPUs and on
-one. A figure is the median of the ratios of neighbouring runs.
+one. A figure is the median of the ratios of neighbouring runs. ring_mp_mc runs
+twice in a turn: its ratio to itself shows what the machine adds.
 
 With --soak, DPDK's test runs once as it is, with the driver alone.
 """
@@ -116,17 +117,21 @@ def perf(options):
         for turn in range(options.repeat):
             print(f"DPDK's test, {place}, {turn + 1} of {options.repeat}",
                   file=sys.stderr)
-            runs = {ops: perf_test(options, ops, cpus)
-                    for ops in ("hone", "ring_mp_mc")}
-            for case, rate in runs["hone"].items():
-                row = cases.setdefault(case, {"hone": [], "ring_mp_mc": []})
-                row["hone"].append(rate)
-                row["ring_mp_mc"].append(runs["ring_mp_mc"][case])
+            for name, ops in (("hone", "hone"), ("ring_mp_mc", "ring_mp_mc"),
+                              ("again", "ring_mp_mc")):
+                for case, rate in perf_test(options, ops, cpus).items():
+                    cases.setdefault(case, {}).setdefault(
+                        name, []).append(rate)
         for row in cases.values():
-            row["ratio"] = round(statistics.median(
-                a / max(b, 1) for a, b in
-                zip(row["hone"], row["ring_mp_mc"])), 3)
+            row["ratio"] = ratio(row["hone"], row["ring_mp_mc"])
+            row["control"] = ratio(row["again"], row["ring_mp_mc"])
     return found
+
+
+def ratio(rates, rivals):
+    """The median of the ratios of neighbouring runs."""
+    return round(statistics.median(
+        a / max(b, 1) for a, b in zip(rates, rivals)), 3)
 
 
 def loops(options):
@@ -141,13 +146,17 @@ def print_perf(found):
     for place, cases in found.items():
         groups = {}
         for case, row in cases.items():
-            groups.setdefault(case.split(", get")[0], []).append(
-                (row["ratio"], case))
+            group = case.split(", get")[0]
+            groups.setdefault(group, []).append((row["ratio"], case))
+            groups.setdefault(f"{group}: itself", []).append(
+                (row["control"], case))
         rows = {}
         for group, ratios in groups.items():
             least, case = min(ratios)
             middle = statistics.median(ratio for ratio, _ in ratios)
-            rows[group] = {"cases": str(len(ratios)), "least": f"{least:.2f}",
+            rows[group] = {"cases": str(len(ratios)),
+                           "below 0.95": str(sum(r < 0.95 for r, _ in ratios)),
+                           "least": f"{least:.2f}",
                            "median": f"{middle:.2f}",
                            "most": f"{max(ratios)[0]:.2f}",
                            "the least is": "  " + case.split("lcores, ")[1]}
