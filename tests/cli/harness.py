@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Runs the installed `hone` and judges what it left on the disk."""
+import contextlib
 import fcntl
 import functools
 import json
 import os
 import re
+import signal
 import stat as modes
 import struct
 import socket
@@ -163,6 +165,15 @@ class Stalled:
         """Whether the command has come to rest in its write."""
         with open(f"/proc/{self.process.pid}/stat", "rb") as stat:
             return stat.read().rpartition(b")")[2].split()[0] == b"S"
+
+    @contextlib.contextmanager
+    def stopped(self):
+        """No thread of the command runs meanwhile. Without this, the threads
+        beside the one that writes the progress go on."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED)
+        yield
+        self.process.send_signal(signal.SIGCONT)
 
     def go_on(self):
         """Let the command finish; returns (status, stdout, stderr)."""

@@ -402,8 +402,9 @@ def test_a_source_cut_and_regrown_meanwhile_is_an_error(
     size = os.stat(source).st_size
     with Stalled(hone, "convert", "--threads", threads, "-O", fmt, source,
                  out / "d") as held:
-        os.truncate(source, 5000)
-        os.truncate(source, size)
+        with held.stopped():
+            os.truncate(source, 5000)
+            os.truncate(source, size)
         status, said, error = held.go_on()
     assert (status, said) == (1, b"")
     assert f"{source}: changed while it was read" in error_line(error)
