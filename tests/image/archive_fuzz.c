@@ -113,8 +113,9 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	int rc = play(bytes, size, false, &file, &err);
 	int again = play(bytes, size, true, &stream, &err);
 	bool late = again < 0 &&
-		strstr(err.text, "cannot be verified as a stream") != NULL;
-	if (((rc < 0) != (again < 0) && !late) || (again == 0 && file != stream))
+		    strstr(err.text, "cannot be verified as a stream") != NULL;
+	if (((rc < 0) != (again < 0) && !late) ||
+		(again == 0 && file != stream))
 		abort();
 	free(bytes);
 	return 0;
