@@ -156,7 +156,7 @@ convert_judges_written(const struct job *job)
 {
 	return !job->cli->option[OPTION_ALLOW_DISGUISED] &&
 	       (image_source_is_forward(job->src) ||
-		       image_is_address(job->cli->addresses[0]));
+		       image_source_is_served(job->src));
 }
 
 int

@@ -126,7 +126,7 @@ static int
 fail_line(const struct manifest *manifest, const char *store, unsigned number,
 	struct image_error *err)
 {
-	return image_fail(err, store, -EINVAL,
+	return image_damaged(err, store, -EINVAL,
 		"its manifest '%.200s' has no digest of a file on line %u",
 		manifest->mf.name, number);
 }

@@ -94,7 +94,7 @@ reach_piece(
 				     : 0;
 	if (rc < 0 || reached == length)
 		return rc;
-	return image_fail(err, m->archive->name, -EIO,
+	return image_damaged(err, m->archive->name, -EIO,
 		"ends inside its member " NAME ", at offset %" PRIu64
 		": the file is not complete",
 		m->file.name, from + reached);
@@ -110,7 +110,7 @@ member_read(struct image_store *store, uint64_t offset, void *buf,
 	int rc = 0;
 
 	if (offset > store->size || length > store->size - offset)
-		return image_fail(err, store->name, -EIO,
+		return image_damaged(err, store->name, -EIO,
 			"has no data at offset %" PRIu64
 			": it ends at offset %" PRIu64,
 			offset, store->size);
@@ -207,7 +207,7 @@ judge(const struct member *m, const struct tar_member *file,
 	struct image_error *err)
 {
 	if (same_name(file->name, m->file.name))
-		return image_fail(err, m->archive->name, -EINVAL,
+		return image_damaged(err, m->archive->name, -EINVAL,
 			"has two members of the name " NAME, m->file.name);
 	if (m->named || !is_image(file))
 		return 0;
@@ -396,6 +396,7 @@ member_open(struct image_store *archive, const struct image_open *how,
 	m->store.size = m->file.size;
 	m->store.member = m->file.name;
 	m->store.forward = archive->forward;
+	m->store.served = archive->served;
 	m->store.requests = archive->requests;
 	m->store.part = archive->part;
 	*out = m;

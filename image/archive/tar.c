@@ -61,7 +61,7 @@ static int
 fail_at(const struct tar *tar, uint64_t offset, const char *what,
 	const char *why, struct image_error *err)
 {
-	return image_fail(err, tar->store->name, -EINVAL,
+	return image_damaged(err, tar->store->name, -EINVAL,
 		"has a damaged tar archive: %s at offset %" PRIu64 " %s", what,
 		offset, why);
 }
@@ -69,7 +69,7 @@ fail_at(const struct tar *tar, uint64_t offset, const char *what,
 static int
 fail_short(const struct tar *tar, uint64_t offset, struct image_error *err)
 {
-	return image_fail(err, tar->store->name, -EIO,
+	return image_damaged(err, tar->store->name, -EIO,
 		"ends inside the tar archive, before offset %" PRIu64
 		": the file is not complete",
 		offset);

@@ -195,7 +195,7 @@ read_once(struct image_store **store, struct image_open *how,
 {
 	struct image_stream *stream;
 
-	if (!how->untrusted || (*store)->forward)
+	if (!how->untrusted || !(*store)->served || (*store)->forward)
 		return 0;
 	if ((*store)->ops->extent && !how->format)
 		image_probe(*store, &how->format, err);
@@ -221,7 +221,7 @@ image_open(const char *path, const struct image_open *how,
 		rc = image_unpack_store(&store, how, err);
 	if (rc == 0)
 		rc = image_archive_store(&store, how, !how->inspect, err);
-	if (rc == 0 && image_is_address(path))
+	if (rc == 0)
 		rc = read_once(&store, &inner, err);
 	return rc < 0 ? rc : image_open_store(store, &inner, out, err);
 }
@@ -271,6 +271,12 @@ bool
 image_source_is_forward(const struct image_source *source)
 {
 	return source->store->forward;
+}
+
+bool
+image_source_is_served(const struct image_source *source)
+{
+	return source->store->served;
 }
 
 const char *

@@ -350,6 +350,9 @@ uint64_t image_source_size(const struct image_source *source);
 bool image_source_is_unsized(const struct image_source *source);
 /* Returns true if the image comes through a stream, and can be visited once. */
 bool image_source_is_forward(const struct image_source *source);
+/* Returns true if the bytes come from a server: the next visit may find others.
+ */
+bool image_source_is_served(const struct image_source *source);
 /* With image_open.inspect: the member of an archive that is the image, or NULL.
  */
 const char *image_source_member(const struct image_source *source);

@@ -427,7 +427,7 @@ forward_read(struct image_store *store, uint64_t offset, void *buf,
 			part = length;
 		rc = pull_to(f, offset + part, err);
 		if (rc == 0 && f->position < offset + part)
-			rc = image_fail(err, store->name, -EIO,
+			rc = image_damaged(err, store->name, -EIO,
 				"has no data at offset %" PRIu64
 				": it ends at offset %" PRIu64,
 				offset > f->position ? offset : f->position,

@@ -111,6 +111,8 @@ struct image_store {
 	bool forward;
 	/* the bytes are those that were packed in the file of this name */
 	bool unpacked;
+	/* the bytes come from a server: the next read may find others */
+	bool served;
 	/* of an archive that has them; NULL: none */
 	const char *member;
 	/* for writing: what was never written reads as zeros */

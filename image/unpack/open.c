@@ -87,6 +87,7 @@ image_unpack_store(struct image_store **store, const struct image_open *how,
 	if (packing == IMAGE_PACKING_NONE)
 		return 0;
 	int rc = packing;
+	bool served = (*store)->served;
 	if (packing < 0)
 		image_store_close(*store);
 	else
@@ -96,6 +97,7 @@ image_unpack_store(struct image_store **store, const struct image_open *how,
 		return rc;
 	}
 	(*store)->unpacked = true;
+	(*store)->served = served;
 	return 0;
 }
 

@@ -234,7 +234,7 @@ parts_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
 	int rc = 0;
 
 	if (offset > store->size || length > store->size - offset)
-		return image_fail(err, store->name, -EIO,
+		return image_damaged(err, store->name, -EIO,
 			"has no data at offset %" PRIu64
 			": it ends at offset %" PRIu64,
 			offset, store->size);

@@ -231,7 +231,7 @@ def test_a_list_of_blocks_that_is_not_complete_is_no_json(hone, work):
         file.seek(193 * KI)
         file.write(b"\xff" * 400)
     done = hone.run("digest", "--json", "--blocks", "64k", disk)
-    assert done.returncode == 1 and done.stderr.startswith(b"hone: ")
+    assert done.returncode == 3 and done.stderr.startswith(b"hone: ")
     assert not done.stdout.endswith(b"}\n")
     with open("/dev/full", "wb") as full:
         done = hone.run("digest", "--json", "--blocks", "512", source,
@@ -246,7 +246,7 @@ def test_a_damaged_image_has_no_digest(hone, work, threads):
     with open(disk, "r+b") as file:
         file.seek(193 * KI)
         file.write(b"\xff" * 400)
-    assert str(disk) in hone.fails("digest", "-m", threads, disk)
+    assert str(disk) in hone.fails("digest", "-m", threads, disk, code=3)
     assert "cannot be opened" in hone.fails("digest", work / "none")
 
 

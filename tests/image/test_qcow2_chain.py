@@ -136,10 +136,10 @@ def test_without_leave_nothing_is_opened(work, hone):
     assert fields["backing_format"] == "raw"
 
 
-def refused(hone, image, directory):
+def refused(hone, image, directory, code=1):
     """The sentence that refuses an image of which files may be opened."""
     line = hone.fails("convert", "--allow-backing", directory, image,
-                      image.parent / "x.raw")
+                      image.parent / "x.raw", code=code)
     assert not (image.parent / "x.raw").exists()
     return line
 
@@ -235,10 +235,11 @@ def test_a_backing_file_without_its_footer(work, hone):
     """-f is the format of the first file: the sentence does not name it."""
     qemu.img("create", "-q", "-f", "raw", work / "base.vhd", MI)
     qemu.create(work / "a.qcow2", MI, "-u", "-b", "base.vhd", "-F", "vpc")
-    line = refused(hone, work / "a.qcow2", work)
+    line = refused(hone, work / "a.qcow2", work, code=3)
     assert "base.vhd: footer of a VHD is missing" in line
     assert "-f raw" not in line
-    assert "add -f raw" in hone.fails("info", work / "base.vhd")
+    assert "add -f raw" in hone.fails("info", work / "base.vhd",
+                                            code=3)
 
 
 def test_loops_end(work, hone):
@@ -274,7 +275,7 @@ def test_a_damaged_backing_file_is_named(work, hone):
     with open(work / "base", "r+b") as file:
         file.seek(20)
         file.write(b"\0\0\0\x63")
-    line = refused(hone, work / "a.qcow2", work)
+    line = refused(hone, work / "a.qcow2", work, code=3)
     assert "/base: cluster_bits 99" in line and "-f raw" not in line
 
 

@@ -59,13 +59,19 @@ HEADER = [
 ]
 
 
+# What these fields say is not damage.
+OTHER = ("-f raw", "version 1", "is encrypted (aes)", "incompatible feature bit 5",
+         "incompatible feature bit 63",
+         "has an external data file, but does not name it")
+
+
 @pytest.mark.parametrize("at,code,value,words", HEADER)
 def test_a_bad_field_of_the_header(work, hone, at, code, value, words):
     """Each field, out of its range."""
     image = make(work)
     image.put(code, at, value)
     image.write()
-    refused(hone, image, words)
+    refused(hone, image, words, status=1 if words in OTHER else 3)
 
 
 def test_a_codec_that_does_not_exist(work, hone):
@@ -92,13 +98,14 @@ def test_an_unknown_feature_is_named(work, hone):
     image.data[row + 2:row + 48] = b"flying clusters".ljust(46, b"\0")
     image.put("Q", 72, 1 << 40)
     image.write()
-    refused(hone, image, "incompatible feature 'flying clusters' (bit 40)")
+    refused(hone, image, "incompatible feature 'flying clusters' (bit 40)",
+            status=1)
     assert hone.json("info", "--json", image.path)["unknown_features"] == [
         {"bit": 40, "name": "'flying clusters' (bit 40)"}]
     # A name that fills its place has no zero byte at its end.
     image.data[row + 2:row + 48] = b"x" * 46
     image.write()
-    refused(hone, image, "feature '" + "x" * 46 + "' (bit 40)")
+    refused(hone, image, "feature '" + "x" * 46 + "' (bit 40)", status=1)
 
 
 @pytest.mark.parametrize("length", [0xffffffff, 0x7fffffff, 65536, 65520])
@@ -167,7 +174,7 @@ def test_encryption_names_the_command_that_serves_it(work, hone):
 def test_a_file_of_one_byte_ends_in_the_singular(work, hone):
     image = work / "a.qcow2"
     image.write_bytes(b"Q")
-    assert hone.fails("map", "-f", "qcow2", image) == (
+    assert hone.fails("map", "-f", "qcow2", image, code=3) == (
         f"hone: {image}: has 1 byte, too few for a qcow2 header")
 
 

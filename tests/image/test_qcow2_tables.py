@@ -104,7 +104,8 @@ def test_an_external_data_file_has_the_guest_s_offsets(work, hone):
         image.put("Q", image.l2(3), value)
         image.write()
         assert words in hone.fails(
-            "convert", "--allow-data-file", work, path, work / "out.raw")
+            "convert", "--allow-data-file", work, path, work / "out.raw",
+            code=3)
         assert not (work / "out.raw").exists()
         (work / "data").unlink()
 
@@ -162,7 +163,8 @@ def test_a_truncated_file_is_refused(work, hone, options):
         image.write()
         if end == 0:
             continue
-        refused(hone, image)
+        # Without its magic it is a file of another kind.
+        refused(hone, image, status=1 if end < 4 else 3)
 
 
 def damaged(rng, image, spots):
@@ -213,7 +215,7 @@ def test_what_qemu_refuses_is_refused(work, hone, options, where):
             os.truncate(ours, size)
             assert qemu.first_difference(ours, theirs) is None
         else:
-            assert mine.returncode == 1
+            assert mine.returncode in (1, 3)
             assert mine.stderr.count(b"\n") == 1
             assert mine.stderr.startswith(b"hone: ")
-        assert hone.run("info", image.path).returncode in (0, 1)
+        assert hone.run("info", image.path).returncode in (0, 1, 3)

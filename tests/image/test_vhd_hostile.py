@@ -216,12 +216,14 @@ def test_one_sentence_and_no_output(judge, make, part, test):
     make(judge.image)
     out = judge.folder / "out"
     out.mkdir()
-    judge.refused(1, part, "convert", "-f", "vhd", judge.image,
+    status = 1 if "differencing" in part else 3
+    judge.refused(status, part, "convert", "-f", "vhd", judge.image,
                   out / "disk.qcow2")
     assert not list(out.iterdir())
-    judge.refused(1, part, "map", "-f", "vhd", judge.image)
-    judge.refused(2, part, "compare", "-f", "vhd", judge.image, judge.image)
-    judge.refused(1, part, "digest", "-f", "vhd", judge.image)
+    judge.refused(status, part, "map", "-f", "vhd", judge.image)
+    judge.refused(max(status, 2), part, "compare", "-f", "vhd", judge.image,
+                  judge.image)
+    judge.refused(status, part, "digest", "-f", "vhd", judge.image)
     code, text, err = judge.run("check", "--json", "-f", "vhd", judge.image)
     assert (code, err) == (1, b""), (code, err)
     found = json.loads(text)

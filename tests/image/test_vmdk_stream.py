@@ -101,7 +101,7 @@ def test_a_stream_that_is_cut_names_the_grain(hone, work, cut, said):
     image = built().write(work / "disk.vmdk")
     os.truncate(image, cut)
     done = piped(hone.run, image, "convert", "-f", "vmdk", "-", work / "out")
-    assert done.returncode == 1
+    assert done.returncode == 3
     assert f"ends at offset {cut}" in done.stderr.decode(), done
     assert said in done.stderr.decode(), done
     assert not (work / "out").exists()
@@ -190,7 +190,8 @@ def test_a_hostile_stream(hone, work, name):
                   ["digest", "-"]):
         done = piped(hone.run, path, *words)
         said = done.stderr.decode()
-        assert done.returncode == 1 and part in said, (words, said)
+        status = 1 if "order of the disk" in part else 3
+        assert done.returncode == status and part in said, (words, said)
         assert said.startswith("hone: ") and said.count("\n") == 1
     assert not out.exists()
 

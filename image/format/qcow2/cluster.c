@@ -49,7 +49,7 @@ static int
 bad_entry(const struct qcow2_source *q, uint64_t guest, uint64_t entry,
 	const char *why, struct image_error *err)
 {
-	return image_fail(err, q->base.store->name, -EINVAL,
+	return image_damaged(err, q->base.store->name, -EINVAL,
 		"L2 entry 0x%016" PRIx64 " of guest offset 0x%" PRIx64 " %s",
 		entry, guest, why);
 }
@@ -58,7 +58,7 @@ static int
 past_the_end(const struct image_store *store, const char *kind, uint64_t guest,
 	uint64_t host, uint64_t length, struct image_error *err)
 {
-	return image_fail(err, store->name, -EINVAL,
+	return image_damaged(err, store->name, -EINVAL,
 		"%s cluster of guest offset 0x%" PRIx64 " at 0x%" PRIx64
 		" with %" PRIu64 " %s lies past the end of the file "
 		"(%" PRIu64 " bytes)",
@@ -111,12 +111,12 @@ parse_bitmap(const struct qcow2_source *q, uint64_t entry, uint64_t bitmap,
 	c->allocated = (uint32_t)bitmap;
 	c->zero = (uint32_t)(bitmap >> 32);
 	if (c->allocated & c->zero)
-		return image_fail(err, q->base.store->name, -EINVAL,
+		return image_damaged(err, q->base.store->name, -EINVAL,
 			"subcluster bitmap 0x%016" PRIx64 " of guest offset "
 			"0x%" PRIx64 " has subclusters both allocated and zero",
 			bitmap, guest);
 	if (c->allocated && !(entry & (OFFSET | COPIED)))
-		return image_fail(err, q->base.store->name, -EINVAL,
+		return image_damaged(err, q->base.store->name, -EINVAL,
 			"subcluster bitmap 0x%016" PRIx64 " of guest offset "
 			"0x%" PRIx64 " has subclusters allocated, but the "
 			"cluster has no offset",
@@ -206,7 +206,7 @@ check_place(const struct qcow2_source *q, uint64_t guest,
 	const char *table = table_at(q, c->host, c->stored);
 	if (!table)
 		return 0;
-	return image_fail(err, q->base.store->name, -EINVAL,
+	return image_damaged(err, q->base.store->name, -EINVAL,
 		"%s cluster of guest offset 0x%" PRIx64 " at 0x%" PRIx64
 		" overlaps the %s",
 		c->compressed ? "compressed" : "data", guest, c->host, table);

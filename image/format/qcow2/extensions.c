@@ -33,15 +33,15 @@ parse_name(const unsigned char *at, uint32_t length, uint32_t limit,
 	struct image_error *err)
 {
 	if (*out)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"header has two extensions: %s", field);
 	if (length == 0 || length > limit)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"%s has %" PRIu32 " bytes, which is not from 1 to "
 			"%" PRIu32,
 			field, length, limit);
 	if (memchr(at, 0, length))
-		return image_fail(
+		return image_damaged(
 			err, name, -EINVAL, "%s contains a zero byte", field);
 	*out = strndup((const char *)at, length);
 	return *out ? 0 : image_no_memory(err);
@@ -52,10 +52,10 @@ parse_feature_names(const struct extension *e, const char *name,
 	struct qcow2_header *h, struct image_error *err)
 {
 	if (h->features)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"header has two extensions: feature name table");
 	if (e->length % FEATURE_ROW != 0)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"feature name table has %" PRIu32 " %s, which is "
 			"not a multiple of 48",
 			e->length, image_plural(e->length, "byte", "bytes"));
@@ -78,10 +78,10 @@ parse_encryption(const struct extension *e, const char *name,
 	struct qcow2_header *h, struct image_error *err)
 {
 	if (h->encryption_header)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"header has two extensions: encryption header");
 	if (e->length != ENCRYPTION_BYTES)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"pointer to the encryption header has %" PRIu32
 			" %s, which is not 16",
 			e->length, image_plural(e->length, "byte", "bytes"));
@@ -140,7 +140,7 @@ parse_area(const unsigned char *raw, size_t end, const char *name,
 		struct extension e = {image_be32(raw + at),
 			image_be32(raw + at + 4), raw + at + HEAD};
 		if (e.length > end - at - HEAD)
-			return image_fail(err, name, -EINVAL,
+			return image_damaged(err, name, -EINVAL,
 				"header extension 0x%08" PRIx32 " at 0x%zx has "
 				"%" PRIu32
 				" %s and extends past the end of the "
@@ -167,7 +167,7 @@ qcow2_parse_extensions(const unsigned char *raw, size_t length,
 	if (backing == 0)
 		return parse_area(raw, length, name, h, err);
 	if (backing < h->length || backing > length)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"backing_file_offset 0x%" PRIx64
 			" is not from 0x%" PRIx32 " to 0x%zx",
 			backing, h->length, length);

@@ -21,13 +21,13 @@ parse_cluster_bits(const unsigned char *raw, const char *name,
 			image_be32(raw), (uint32_t)QCOW2_MAGIC);
 	h->version = image_be32(raw + 4);
 	if (h->version != 2 && h->version != 3)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"version %" PRIu32 " of qcow2 is neither 2 nor 3",
 			h->version);
 	h->cluster_bits = image_be32(raw + 20);
 	if (h->cluster_bits < QCOW2_MIN_CLUSTER_BITS ||
 		h->cluster_bits > QCOW2_MAX_CLUSTER_BITS)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"cluster_bits %u is not from 9 to 21", h->cluster_bits);
 	return 0;
 }
@@ -38,7 +38,7 @@ parse_version_3(const unsigned char *raw, size_t length, const char *name,
 	struct qcow2_header *h, struct image_error *err)
 {
 	if (length < LENGTH_3)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"has %zu bytes, too few for a qcow2 header", length);
 	h->incompatible = image_be64(raw + 72);
 	h->compatible = image_be64(raw + 80);
@@ -46,12 +46,12 @@ parse_version_3(const unsigned char *raw, size_t length, const char *name,
 	h->refcount_order = image_be32(raw + 96);
 	h->length = image_be32(raw + 100);
 	if (h->length < LENGTH_3 || h->length % 8 != 0 || h->length > length)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"header_length %" PRIu32 " is not a multiple of 8 from "
 			"104 to %zu",
 			h->length, length);
 	if (h->refcount_order > 6)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"refcount_order %u is not from 0 to 6",
 			h->refcount_order);
 	return 0;
@@ -66,22 +66,22 @@ parse_features(const unsigned char *raw, const char *name,
 	bool flagged = h->incompatible & QCOW2_COMPRESSION_TYPE;
 
 	if (flagged != (type != 0))
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"compression_type %u contradicts bit 3 of "
 			"incompatible_features, which is %d",
 			type, flagged);
 	if (type > 1)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"compression_type %u is neither 0 (zlib) nor 1 (zstd)",
 			type);
 	h->codec = type ? IMAGE_CODEC_ZSTD : IMAGE_CODEC_ZLIB;
 	if ((h->autoclear & QCOW2_DATA_FILE_RAW) &&
 		!(h->incompatible & QCOW2_DATA_FILE))
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"bit 1 of autoclear_features is set (raw external data "
 			"file), but the image has no external data file");
 	if ((h->incompatible & QCOW2_EXTENDED_L2) && h->cluster_bits < 14)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"cluster_bits %u is less than 14, which extended L2 "
 			"entries need",
 			h->cluster_bits);
@@ -94,11 +94,11 @@ parse_encryption(const unsigned char *raw, const char *name,
 {
 	h->crypt_method = image_be32(raw + 32);
 	if (h->crypt_method > 2)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"crypt_method %" PRIu32 " is not from 0 to 2",
 			h->crypt_method);
 	if (h->encryption_header != (h->crypt_method == 2))
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"crypt_method %" PRIu32 " contradicts the encryption "
 			"header, which is %s",
 			h->crypt_method,
@@ -115,17 +115,17 @@ qcow2_check_table(const struct image_store *store, const struct qcow2_header *h,
 	uint64_t end;
 
 	if (offset % cluster_size != 0)
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"%s offset 0x%" PRIx64 " is not a multiple of the "
 			"cluster size %" PRIu64,
 			what, offset, cluster_size);
 	if (bytes == 0 && offset <= INT64_MAX)
 		return 0;
 	if (offset == 0)
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"%s offset is 0, the offset of the header", what);
 	if (__builtin_add_overflow(offset, bytes, &end) || end > store->size)
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"%s at 0x%" PRIx64 " with %" PRIu64 " %s lies past "
 			"the end of the file (%" PRIu64 " bytes)",
 			what, offset, bytes,
@@ -150,13 +150,13 @@ parse_l1(const unsigned char *raw, const char *name, struct qcow2_header *h,
 	h->l1_entries = image_be32(raw + 36);
 	h->l1_offset = image_be64(raw + 40);
 	if (h->l1_entries > QCOW2_MAX_L1_BYTES / 8)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"l1_size %" PRIu32 " needs more than 32 MiB",
 			h->l1_entries);
 
 	uint64_t needed = qcow2_l1_entries(h, h->size);
 	if (h->l1_entries < needed)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"l1_size %" PRIu32 " is less than the %" PRIu64
 			" %s that a disk of %" PRIu64 " %s needs",
 			h->l1_entries, needed,
@@ -174,10 +174,10 @@ parse_refcount_table(const unsigned char *raw, const char *name,
 	h->refcount_table_offset = image_be64(raw + 48);
 	h->refcount_table_bytes = (uint64_t)clusters << h->cluster_bits;
 	if (clusters == 0)
-		return image_fail(
+		return image_damaged(
 			err, name, -EINVAL, "refcount_table_clusters is 0");
 	if (h->refcount_table_bytes > QCOW2_MAX_REFCOUNT_TABLE_BYTES)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"refcount_table_clusters %" PRIu32 " needs more than "
 			"8 MiB",
 			clusters);
@@ -191,7 +191,7 @@ parse_snapshot_table(const unsigned char *raw, const char *name,
 	h->n_snapshots = image_be32(raw + 60);
 	h->snapshots_offset = image_be64(raw + 64);
 	if (h->n_snapshots > QCOW2_MAX_SNAPSHOTS)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"nb_snapshots %" PRIu32 " is more than 65536",
 			h->n_snapshots);
 	return 0;
@@ -231,7 +231,7 @@ parse_header(const unsigned char *raw, size_t length, const char *name,
 		return rc;
 	h->size = image_be64(raw + 24);
 	if (h->size > INT64_MAX)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"size %" PRIu64 " is larger than any file", h->size);
 	/* Unknown features may change the meaning of the fields below. */
 	if (h->incompatible & ~QCOW2_KNOWN_INCOMPATIBLE)
@@ -256,7 +256,7 @@ qcow2_header_read(struct image_store *store, struct qcow2_header *h,
 
 	*h = (struct qcow2_header){0};
 	if (store->size < sizeof(first))
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"has %" PRIu64 " %s, too few for a qcow2 header",
 			store->size,
 			image_plural(store->size, "byte", "bytes"));
@@ -329,7 +329,7 @@ qcow2_header_supported(
 			feature);
 	}
 	if (h->incompatible & QCOW2_CORRUPT)
-		return image_fail(err, name, -ENOTSUP,
+		return image_damaged(err, name, -ENOTSUP,
 			"is marked corrupt (bit 1 of incompatible_features); "
 			"\"qemu-img check -r all\" may repair the image");
 	if (h->crypt_method)

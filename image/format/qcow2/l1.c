@@ -19,23 +19,23 @@ qcow2_parse_l1_entry(const struct qcow2_source *q, const char *what,
 	uint64_t offset = entry & OFFSET;
 
 	if (entry & ~(COPIED | OFFSET))
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"%s entry %" PRIu64 ", 0x%016" PRIx64
 			", has reserved bits set",
 			what, index, entry);
 	if (offset % cluster_size != 0)
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"%s entry %" PRIu64 ", 0x%016" PRIx64
 			", is not a multiple of the cluster size %" PRIu64,
 			what, index, entry, cluster_size);
 	if (offset == 0 && entry != 0)
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"%s entry %" PRIu64 ", 0x%016" PRIx64
 			", points at the header",
 			what, index, entry);
 	if (offset > store->size || store->size - offset < cluster_size)
 		if (offset)
-			return image_fail(err, store->name, -EINVAL,
+			return image_damaged(err, store->name, -EINVAL,
 				"L2 table at 0x%" PRIx64 " of %s entry "
 				"%" PRIu64 " lies past the end of the file "
 				"(%" PRIu64 " bytes)",
@@ -74,7 +74,7 @@ check_unique(
 			twice = sorted[i];
 	free(sorted);
 	if (twice)
-		return image_fail(err, q->base.store->name, -EINVAL,
+		return image_damaged(err, q->base.store->name, -EINVAL,
 			"two entries of the %s have the same L2 table at "
 			"0x%" PRIx64,
 			what, twice);
@@ -89,7 +89,7 @@ qcow2_load_l1(struct qcow2_source *q, const char *what, uint64_t offset,
 	uint64_t needed = qcow2_l1_entries(&q->header, q->base.size);
 
 	if (entries < needed)
-		return image_fail(err, q->base.store->name, -EINVAL,
+		return image_damaged(err, q->base.store->name, -EINVAL,
 			"%s has %" PRIu32 " %s, less than the %" PRIu64
 			" that a disk of %" PRIu64 " %s needs",
 			what, entries,

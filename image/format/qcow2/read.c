@@ -85,7 +85,7 @@ static int
 bad_cluster(const struct batch *batch, const struct packed *packed,
 	struct image_error *err)
 {
-	return image_fail(err, batch->layer->base.store->name, -EINVAL,
+	return image_damaged(err, batch->layer->base.store->name, -EINVAL,
 		"compressed cluster of guest offset 0x%" PRIx64 " at 0x%" PRIx64
 		" (%" PRIu32 " %s) does not decompress to exactly one "
 		"cluster of %" PRIu64 " bytes",
@@ -124,7 +124,8 @@ trim(const struct batch *batch, struct packed *packed, uint64_t end,
 {
 	if (packed->host >= end ||
 		end + IMAGE_SECTOR <= packed->host + packed->stored)
-		return image_fail(err, batch->layer->base.store->name, -EINVAL,
+		return image_damaged(err, batch->layer->base.store->name,
+			-EINVAL,
 			"compressed cluster of guest offset 0x%" PRIx64
 			" at 0x%" PRIx64 " with %" PRIu32
 			" %s lies past the end of the file (%" PRIu64 " bytes)",

@@ -35,12 +35,12 @@ check_end(const struct qcow2_source *q, const struct entry *e, uint64_t length,
 	uint64_t used = e->offset + length - q->header.snapshots_offset;
 
 	if (used > QCOW2_MAX_SNAPSHOT_TABLE_BYTES)
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"snapshot table has at least %" PRIu64 " bytes, which "
 			"is more than 64 MiB",
 			used);
 	if (e->offset + length > store->size)
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"snapshot table entry %" PRIu32 " at 0x%" PRIx64
 			" extends past the end of the file (%" PRIu64 " bytes)",
 			e->index, e->offset, store->size);
@@ -60,7 +60,7 @@ parse_fixed(const struct qcow2_source *q, const unsigned char *raw,
 	s->vm_state_size = image_be32(raw + 32);
 	e->extra = image_be32(raw + 36);
 	if (e->extra > MAX_EXTRA)
-		return image_fail(err, q->base.store->name, -EINVAL,
+		return image_damaged(err, q->base.store->name, -EINVAL,
 			"snapshot table entry %" PRIu32 " has %" PRIu32
 			" bytes of extra data, which is more than 1024",
 			e->index, e->extra);
@@ -75,12 +75,12 @@ check_l1(const struct qcow2_source *q, const struct entry *e,
 
 	snprintf(what, sizeof(what), "L1 table of snapshot %" PRIu32, e->index);
 	if (s->l1_entries > QCOW2_MAX_L1_BYTES / 8)
-		return image_fail(err, q->base.store->name, -EINVAL,
+		return image_damaged(err, q->base.store->name, -EINVAL,
 			"%s has %" PRIu32 " entries, which need more than "
 			"32 MiB",
 			what, s->l1_entries);
 	if (s->disk_size > INT64_MAX)
-		return image_fail(err, q->base.store->name, -EINVAL,
+		return image_damaged(err, q->base.store->name, -EINVAL,
 			"disk size %" PRIu64 " of snapshot %" PRIu32
 			" is larger than any file",
 			s->disk_size, e->index);

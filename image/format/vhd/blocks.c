@@ -21,7 +21,7 @@ check_outside(const struct vhd_source *v, uint64_t index, uint64_t begin,
 {
 	if (begin >= offset + bytes || offset >= begin + block_bytes(v))
 		return 0;
-	return image_fail(err, v->base.store->name, -EINVAL,
+	return image_damaged(err, v->base.store->name, -EINVAL,
 		"table entry %" PRIu64 ": the block at 0x%" PRIx64
 		" overlaps the %s at 0x%" PRIx64,
 		index, begin, what, offset);
@@ -56,7 +56,7 @@ check_entry(const struct vhd_source *v, uint64_t index, uint64_t end,
 			(uint64_t)v->header.table_entries * 4, err);
 	if (rc < 0 || begin + bytes <= end)
 		return rc;
-	return image_fail(err, v->base.store->name, -EINVAL,
+	return image_damaged(err, v->base.store->name, -EINVAL,
 		"table entry %" PRIu64 ": the block at 0x%" PRIx64
 		" with %" PRIu64 " bytes lies past the end of the blocks "
 		"(0x%" PRIx64 ")",
@@ -78,7 +78,7 @@ overlap(const struct vhd_source *v, const uint32_t *starts,
 	for (uint64_t i = 1; i < v->n_used; i++)
 		if (((uint64_t)starts[i] - starts[i - 1]) * VHD_SECTOR <
 			block_bytes(v))
-			return image_fail(err, v->base.store->name, -EINVAL,
+			return image_damaged(err, v->base.store->name, -EINVAL,
 				"the blocks at 0x%" PRIx64 " and 0x%" PRIx64
 				" overlap: a block has %" PRIu64 " bytes",
 				(uint64_t)starts[i - 1] * VHD_SECTOR,
@@ -124,7 +124,7 @@ read_table(struct vhd_source *v, struct image_error *err)
 	if (__builtin_add_overflow(
 		    offset, (uint64_t)v->header.table_entries * 4, &end) ||
 		end > store->size)
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"table at 0x%" PRIx64 " with %" PRIu32
 			" %s lies past the end of the file (%" PRIu64 " bytes)",
 			offset, v->header.table_entries,

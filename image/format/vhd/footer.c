@@ -46,11 +46,11 @@ parse_size(const char *where, const char *name, struct vhd_footer *f,
 		geometry == MAX_GEOMETRY || means_current_size(f->creator);
 	f->size = f->by_current_size ? f->current_size : geometry * VHD_SECTOR;
 	if (f->size % VHD_SECTOR)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"%s: current size %" PRIu64 " is not a multiple of 512",
 			where, f->size);
 	if (f->size > VHD_MAX_SIZE)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"%s: %s %" PRIu64 " is more than 2040 GiB", where,
 			f->by_current_size ? "current size"
 					   : "size of the geometry",
@@ -65,7 +65,7 @@ parse_type(const unsigned char *raw, const char *where, const char *name,
 	uint32_t type = image_be32(raw + 60);
 
 	if (type < VHD_FIXED || type > VHD_DIFFERENCING)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"%s: disk type %" PRIu32 " is neither 2 (fixed), 3 "
 			"(dynamic) nor 4 (differencing)",
 			where, type);
@@ -82,17 +82,17 @@ vhd_parse_footer(const unsigned char *raw, const char *where, const char *name,
 
 	*f = (struct vhd_footer){0};
 	if (!vhd_has_cookie(raw, VHD_FOOTER))
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"%s of a VHD is missing: it does not begin with "
 			"'" VHD_COOKIE "'",
 			where);
 	if (image_be32(raw + 64) != sum)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"%s: checksum 0x%08" PRIx32 " is not 0x%08" PRIx32
 			", the checksum of its bytes",
 			where, image_be32(raw + 64), sum);
 	if (version >> 16 != 1)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"%s: version 0x%08" PRIx32 " of VHD is not 1.x", where,
 			version);
 	f->header_offset = image_be64(raw + 16);

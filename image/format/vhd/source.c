@@ -189,19 +189,19 @@ check_copy(struct vhd_source *v, const unsigned char *head, bool whole,
 	if (rc < 0)
 		return rc;
 	if (copy->type == VHD_FIXED)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"copy of the footer: disk type 2 (fixed): a fixed disk "
 			"has no copy");
 	if (!whole)
 		return 0;
 	/* The bytes of a fixed disk are those of a guest. */
 	if (end.type != copy->type)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"footer: disk type %d contradicts the copy of the "
 			"footer, which has %d",
 			(int)end.type, (int)copy->type);
 	if (end.size != copy->size || end.header_offset != copy->header_offset)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"footer: size %" PRIu64 " and data offset 0x%" PRIx64
 			" contradict the copy of the footer, which has "
 			"%" PRIu64 " and 0x%" PRIx64,
@@ -216,12 +216,12 @@ load_fixed(struct vhd_source *v, struct image_error *err)
 	const struct image_store *store = v->base.store;
 
 	if (v->footer.type != VHD_FIXED)
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"footer: disk type %d, but the copy of the footer is "
 			"missing at the beginning of the file",
 			(int)v->footer.type);
 	if (v->footer.size > store->size - VHD_FOOTER)
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"footer: size %" PRIu64 " is more than the %" PRIu64
 			" %s before the footer",
 			v->footer.size, store->size - VHD_FOOTER,
@@ -244,7 +244,7 @@ load_dynamic(struct vhd_source *v, struct image_error *err)
 			"them");
 	if (__builtin_add_overflow(offset, (uint64_t)VHD_HEADER, &end) ||
 		end > store->size)
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"data offset 0x%" PRIx64 " lies past the end of the "
 			"file (%" PRIu64 " bytes)",
 			offset, store->size);
@@ -269,7 +269,7 @@ static int
 too_short(
 	const struct image_store *store, uint64_t size, struct image_error *err)
 {
-	return image_fail(err, store->name, -EINVAL,
+	return image_damaged(err, store->name, -EINVAL,
 		"has %" PRIu64 " %s, too few for the footer of a VHD", size,
 		image_plural(size, "byte", "bytes"));
 }
@@ -308,7 +308,7 @@ read_footer(struct vhd_source *v, const struct image_open *how, bool dynamic,
 	if (rc < 0)
 		return rc;
 	if (!vhd_has_cookie(raw, sizeof(raw)))
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"footer of a VHD is missing in its last 512 bytes%s",
 			dynamic ? ": the file is not complete" : hint);
 	return vhd_parse_footer(raw, "footer", store->name, &v->footer, err);

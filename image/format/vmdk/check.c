@@ -56,7 +56,7 @@ compare_tables(const struct check *k, uint64_t index, uint32_t redundant,
 	for (int i = 0; rc == 0 && i < 2; i++) {
 		uint64_t offset = (uint64_t)sectors[i] * VMDK_SECTOR;
 		if (offset > e->store->size || e->store->size - offset < bytes)
-			return image_fail(err, e->store->name, -EINVAL,
+			return image_damaged(err, e->store->name, -EINVAL,
 				"redundant grain table %" PRIu64
 				" at sector %" PRIu32
 				" lies past the end of the file",
@@ -64,7 +64,7 @@ compare_tables(const struct check *k, uint64_t index, uint32_t redundant,
 		rc = image_store_read(e->store, offset, tables[i], bytes, err);
 	}
 	if (rc == 0 && memcmp(tables[0], tables[1], bytes) != 0)
-		rc = image_fail(err, e->store->name, -EINVAL,
+		rc = image_damaged(err, e->store->name, -EINVAL,
 			"grain table %" PRIu64 " differs from its redundant "
 			"copy at sector %" PRIu32,
 			index, redundant);
@@ -91,7 +91,7 @@ check_redundant(struct check *k, struct image_error *err)
 			break;
 		uint32_t entry = le32toh(entries[i % 1024]);
 		if (!entry != !e->directory[i])
-			return image_fail(err, e->store->name, -EINVAL,
+			return image_damaged(err, e->store->name, -EINVAL,
 				"entry %" PRIu64 " of the redundant grain "
 				"directory is %" PRIu32 ", and that of the "
 				"directory %" PRIu32,

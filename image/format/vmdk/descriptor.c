@@ -64,7 +64,7 @@ struct parser {
 static int
 refuse_line(const struct parser *p, const char *line)
 {
-	return image_fail(p->err, p->name, -EINVAL,
+	return image_damaged(p->err, p->name, -EINVAL,
 		"line %u of its descriptor is not understood: '%.100s'",
 		p->line, line);
 }
@@ -103,7 +103,7 @@ set_text(struct parser *p, char **field, const char *key, char *value)
 	size_t length = strlen(value);
 
 	if (*field)
-		return image_fail(p->err, p->name, -EINVAL,
+		return image_damaged(p->err, p->name, -EINVAL,
 			"line %u of its descriptor has a second %s", p->line,
 			key);
 	/* Some programs write no quotes. */
@@ -122,11 +122,11 @@ set_cid(struct parser *p, bool *has, uint32_t *cid, const char *key,
 	uint64_t number;
 
 	if (*has)
-		return image_fail(p->err, p->name, -EINVAL,
+		return image_damaged(p->err, p->name, -EINVAL,
 			"line %u of its descriptor has a second %s", p->line,
 			key);
 	if (!parse_number(value, 16, &number) || number > UINT32_MAX)
-		return image_fail(p->err, p->name, -EINVAL,
+		return image_damaged(p->err, p->name, -EINVAL,
 			"%s '%.32s' of its descriptor is not a hexadecimal "
 			"number of 32 bits",
 			key, value);
@@ -334,7 +334,7 @@ vmdk_parse_descriptor(const char *text, size_t length, const char *name,
 		left = 0;
 	for (size_t i = 0; i < length; i += i == end && left ? left : 1)
 		if (i < end ? !is_text(text, i, end) : text[i] != 0)
-			return image_fail(err, name, -EINVAL,
+			return image_damaged(err, name, -EINVAL,
 				"its descriptor has the byte 0x%02x at offset "
 				"%zu, which is not text",
 				(unsigned char)text[i], i);

@@ -20,13 +20,13 @@ vmdk_set_size(struct vmdk_source *v, struct image_error *err)
 	uint64_t sectors = 0;
 
 	if (d->count == 0)
-		return image_fail(err, v->base.store->name, -EINVAL,
+		return image_damaged(err, v->base.store->name, -EINVAL,
 			"its descriptor has no extents");
 	for (size_t i = 0; i < d->count; i++)
 		if (__builtin_add_overflow(
 			    sectors, d->lines[i].sectors, &sectors) ||
 			sectors > INT64_MAX / VMDK_SECTOR)
-			return image_fail(err, v->base.store->name, -EINVAL,
+			return image_damaged(err, v->base.store->name, -EINVAL,
 				"the extents of its descriptor have too many "
 				"sectors");
 	v->base.size = sectors * VMDK_SECTOR;
@@ -60,7 +60,7 @@ check_flat(const struct vmdk_extent *e, struct image_error *err)
 
 	if (e->host <= e->store->size && e->store->size - e->host >= length)
 		return 0;
-	return image_fail(err, e->store->name, -EINVAL,
+	return image_damaged(err, e->store->name, -EINVAL,
 		"has %" PRIu64 " bytes, and its descriptor has an extent of "
 		"%" PRIu64 " bytes at offset %" PRIu64 " of the file",
 		e->store->size, length, e->host);
@@ -74,7 +74,7 @@ load_sparse(
 
 	int rc = vmdk_read_header(e->store, true, &e->header, err);
 	if (rc == 0 && e->header.capacity != sectors)
-		rc = image_fail(err, e->store->name, -EINVAL,
+		rc = image_damaged(err, e->store->name, -EINVAL,
 			"has %" PRIu64 " sectors, and the extent of its "
 			"descriptor has %" PRIu64,
 			e->header.capacity, sectors);

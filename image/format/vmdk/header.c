@@ -37,7 +37,7 @@ parse_kind(const unsigned char *raw, const char *name, struct vmdk_header *h,
 			image_le32(raw));
 	h->version = image_le32(raw + 4);
 	if (h->version < 1 || h->version > 3)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"version %" PRIu32 " of VMDK is not 1, 2 or 3",
 			h->version);
 	h->flags = image_le32(raw + 8);
@@ -46,7 +46,7 @@ parse_kind(const unsigned char *raw, const char *name, struct vmdk_header *h,
 			"flags 0x%08" PRIx32 " of VMDK have unknown bits",
 			h->flags);
 	if (memcmp(raw + 73, "\n \r\n", 4) != 0)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"its line ends at offset 73 were changed, as by a "
 			"transfer as text");
 	if (compression > VMDK_DEFLATE)
@@ -56,7 +56,7 @@ parse_kind(const unsigned char *raw, const char *name, struct vmdk_header *h,
 	bool packed = h->flags & VMDK_COMPRESSED;
 	if (packed != (compression == VMDK_DEFLATE) ||
 		packed != !!(h->flags & VMDK_MARKERS))
-		return image_fail(err, name, -ENOTSUP,
+		return image_damaged(err, name, -ENOTSUP,
 			"flags 0x%08" PRIx32 " and compressAlgorithm %" PRIu32
 			" contradict each other: compressed grains have "
 			"markers",
@@ -72,12 +72,12 @@ parse_geometry(const unsigned char *raw, const char *name,
 
 	h->capacity = image_le64(raw + 12);
 	if (h->capacity > INT64_MAX / VMDK_SECTOR)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"capacity %" PRIu64 " in sectors is too large",
 			h->capacity);
 	if (grain < VMDK_MIN_GRAIN || grain > VMDK_MAX_GRAIN ||
 		(grain & (grain - 1)) != 0)
-		return image_fail(err, name, -ENOTSUP,
+		return image_damaged(err, name, -ENOTSUP,
 			"grainSize %" PRIu64
 			" is not a power of two from 8 to 4096",
 			grain);
@@ -85,7 +85,7 @@ parse_geometry(const unsigned char *raw, const char *name,
 	h->entries = image_le32(raw + 44);
 	if (h->entries < 2 || h->entries > VMDK_TABLE_ENTRIES ||
 		(h->entries & (h->entries - 1)) != 0)
-		return image_fail(err, name, -ENOTSUP,
+		return image_damaged(err, name, -ENOTSUP,
 			"numGTEsPerGT %" PRIu32
 			" is not a power of two from 2 to 512",
 			h->entries);
@@ -105,7 +105,7 @@ parse_sectors(const char *name, const char *field, uint64_t sectors,
 	uint64_t *bytes, struct image_error *err)
 {
 	if (sectors > INT64_MAX / VMDK_SECTOR)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"%s %" PRIu64 " in sectors is too large", field,
 			sectors);
 	*bytes = sectors * VMDK_SECTOR;
@@ -180,18 +180,18 @@ vmdk_parse_footer(const unsigned char *raw, const char *name,
 		!is_marker(
 			raw + 2 * (size_t)VMDK_SECTOR, 0, VMDK_END_OF_STREAM) ||
 		memcmp(raw + VMDK_SECTOR, VMDK_MAGIC, 4) != 0)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"has no footer, and gdOffset of its header refers to "
 			"one: the file may be cut off");
 	int rc = vmdk_parse_header(raw + VMDK_SECTOR, name, &footer, err);
 	if (rc < 0)
 		return rc;
 	if (footer.at_end)
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"gdOffset of its footer refers to a footer");
 	/* A program that does not read the footer would see another disk. */
 	if (!same_disk(header, &footer))
-		return image_fail(err, name, -EINVAL,
+		return image_damaged(err, name, -EINVAL,
 			"its header and its footer describe different disks");
 	header->directory = footer.directory;
 	header->redundant = footer.redundant;
@@ -208,7 +208,7 @@ vmdk_read_header(struct image_store *store, bool whole,
 
 	int rc = image_store_reach(store, 0, VMDK_SECTOR, &reached, err);
 	if (rc == 0 && reached < VMDK_SECTOR)
-		rc = image_fail(err, store->name, -EINVAL,
+		rc = image_damaged(err, store->name, -EINVAL,
 			"has %" PRIu64 " %s, too few for a VMDK header",
 			reached, image_plural(reached, "byte", "bytes"));
 	if (rc == 0)
@@ -218,7 +218,7 @@ vmdk_read_header(struct image_store *store, bool whole,
 	if (rc < 0 || !header->at_end || !whole)
 		return rc;
 	if (store->size < 4 * (uint64_t)VMDK_SECTOR)
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"has %" PRIu64 " bytes, too few for a VMDK footer",
 			store->size);
 	/* The last three sectors; what follows the last sector is ignored, as

@@ -46,13 +46,13 @@ parse_marker(const struct vmdk_extent *e, const struct packed *p,
 	uint32_t size = image_le32(raw + 8);
 
 	if (sector != (p->guest - e->begin) / VMDK_SECTOR)
-		return image_fail(err, e->store->name, -EINVAL,
+		return image_damaged(err, e->store->name, -EINVAL,
 			"marker at sector %" PRIu64 " is of the grain at disk "
 			"sector %" PRIu64 ", not %" PRIu64,
 			p->host / VMDK_SECTOR, sector,
 			(p->guest - e->begin) / VMDK_SECTOR);
 	if (size == 0 || size > most_stored(e) - VMDK_GRAIN_MARKER)
-		return image_fail(err, e->store->name, -EINVAL,
+		return image_damaged(err, e->store->name, -EINVAL,
 			"marker at sector %" PRIu64 " has %" PRIu32
 			" compressed bytes, and the limit is 1 to %zu",
 			p->host / VMDK_SECTOR, size,
@@ -74,7 +74,7 @@ unpack(const struct batch *b, const struct packed *p,
 	if (rc < 0)
 		return rc;
 	if (stored > room - VMDK_GRAIN_MARKER)
-		return image_fail(err, e->store->name, -EINVAL,
+		return image_damaged(err, e->store->name, -EINVAL,
 			"compressed grain of guest offset 0x%" PRIx64
 			" at sector %" PRIu64 " with %zu bytes lies past the "
 			"end of the file",
@@ -87,7 +87,7 @@ unpack(const struct batch *b, const struct packed *p,
 	/* The last grain may end with the disk. */
 	uint64_t left = e->end - p->guest;
 	if (rc < 0 || made < (left < grain ? left : grain))
-		return image_fail(err, e->store->name, -EINVAL,
+		return image_damaged(err, e->store->name, -EINVAL,
 			"compressed grain of guest offset 0x%" PRIx64
 			" at sector %" PRIu64 " with %zu %s is damaged",
 			p->guest, p->host / VMDK_SECTOR, stored,

@@ -49,7 +49,7 @@ check_unique(const struct vmdk_extent *e, struct image_error *err)
 			twice = sorted[i];
 	free(sorted);
 	if (twice)
-		return image_fail(err, e->store->name, -EINVAL,
+		return image_damaged(err, e->store->name, -EINVAL,
 			"two grain tables overlap at sector %" PRIu32, twice);
 	return 0;
 }
@@ -64,7 +64,7 @@ parse_directory(const struct vmdk_extent *e, struct image_error *err)
 		e->directory[i] = sector;
 		if (sector && is_past_end(store, (uint64_t)sector * VMDK_SECTOR,
 				      table_bytes(&e->header)))
-			return image_fail(err, store->name, -EINVAL,
+			return image_damaged(err, store->name, -EINVAL,
 				"entry %" PRIu64
 				" of the grain directory has a grain table at "
 				"sector %" PRIu32
@@ -83,14 +83,14 @@ vmdk_load_directory(struct vmdk_extent *extent, struct image_error *err)
 	size_t bytes = (size_t)h->tables * sizeof(uint32_t);
 
 	if (h->tables && is_past_end(store, h->directory, bytes))
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"grain directory at sector %" PRIu64 " with %" PRIu64
 			" %s lies past the end of the file (%" PRIu64 " bytes)",
 			h->directory / VMDK_SECTOR, h->tables,
 			image_plural(h->tables, "entry", "entries"),
 			store->size);
 	if (h->tables && h->directory < VMDK_SECTOR)
-		return image_fail(err, store->name, -EINVAL,
+		return image_damaged(err, store->name, -EINVAL,
 			"gdOffset 0 of its header lies on the header");
 	extent->directory = malloc(bytes + 1);
 	if (!extent->directory)
@@ -130,14 +130,14 @@ parse_grain(const struct vmdk_extent *e, uint64_t guest, uint32_t entry,
 	uint64_t host = (uint64_t)entry * VMDK_SECTOR;
 
 	if (host < e->header.overhead)
-		return image_fail(err, e->store->name, -EINVAL,
+		return image_damaged(err, e->store->name, -EINVAL,
 			"grain of guest offset 0x%" PRIx64 " at sector %" PRIu32
 			" lies before sector %" PRIu64
 			", the first of the grains",
 			e->begin + guest, entry,
 			e->header.overhead / VMDK_SECTOR);
 	if (is_past_end(e->store, host, wanted))
-		return image_fail(err, e->store->name, -EINVAL,
+		return image_damaged(err, e->store->name, -EINVAL,
 			"grain of guest offset 0x%" PRIx64 " at sector %" PRIu32
 			" lies past the end of the file (%" PRIu64 " bytes)",
 			e->begin + guest, entry, e->store->size);

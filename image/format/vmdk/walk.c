@@ -125,7 +125,7 @@ parse_grain(struct vmdk_walk *w, const struct marker *m, uint64_t *index)
 	uint64_t grain = vmdk_grain(w->extent) / VMDK_SECTOR;
 
 	if (m->value % grain != 0 || m->value >= h->capacity)
-		return image_fail(&w->err, name_of(w), -EINVAL,
+		return image_damaged(&w->err, name_of(w), -EINVAL,
 			"marker at sector %" PRIu64 " has disk sector %" PRIu64
 			", where no grain begins",
 			w->at / VMDK_SECTOR, m->value);
@@ -135,7 +135,7 @@ parse_grain(struct vmdk_walk *w, const struct marker *m, uint64_t *index)
 			"comes as a stream, and its grains are not in the "
 			"order of the disk" WRITE_FIRST);
 	if (w->at / VMDK_SECTOR > UINT32_MAX)
-		return image_fail(&w->err, name_of(w), -EINVAL,
+		return image_damaged(&w->err, name_of(w), -EINVAL,
 			"has a grain past 2 TiB of the file");
 	return 0;
 }
@@ -175,7 +175,7 @@ read_behind(struct vmdk_walk *w, const struct marker *m, const char *what,
 	uint64_t length = vmdk_align(bytes);
 
 	if (m->value != length / VMDK_SECTOR)
-		return image_fail(&w->err, name_of(w), -EINVAL,
+		return image_damaged(&w->err, name_of(w), -EINVAL,
 			"marker at sector %" PRIu64 " has a %s of %" PRIu64
 			" %s, not %" PRIu64,
 			w->at / VMDK_SECTOR, what, m->value,
@@ -233,7 +233,7 @@ add_directory(struct vmdk_walk *w, const struct marker *m)
 	size_t bytes = (size_t)w->extent->header.tables * sizeof(*w->directory);
 
 	if (w->directory)
-		return image_fail(&w->err, name_of(w), -EINVAL,
+		return image_damaged(&w->err, name_of(w), -EINVAL,
 			"marker at sector %" PRIu64
 			" has a second grain directory",
 			w->at / VMDK_SECTOR);
@@ -296,20 +296,20 @@ end(struct vmdk_walk *w)
 	/* A disk without bytes has no directory. */
 	if (header.tables &&
 		(!w->directory || header.directory != w->directory_at))
-		return image_fail(&w->err, name_of(w), -EINVAL,
+		return image_damaged(&w->err, name_of(w), -EINVAL,
 			"gdOffset %" PRIu64
 			" of its footer is not that of the grain directory",
 			header.directory / VMDK_SECTOR);
 	for (uint64_t i = 0; i < header.tables; i++)
 		if (!agrees(w, i))
-			return image_fail(&w->err, name_of(w), -EINVAL,
+			return image_damaged(&w->err, name_of(w), -EINVAL,
 				"grain table %" PRIu64
 				" differs from the markers of the grains",
 				i);
 	rc = image_store_reach(
 		store, w->at + sizeof(raw), VMDK_SECTOR, &reached, &w->err);
 	if (rc == 0 && reached == VMDK_SECTOR)
-		rc = image_fail(&w->err, name_of(w), -EINVAL,
+		rc = image_damaged(&w->err, name_of(w), -EINVAL,
 			"has data behind the end of the stream at sector "
 			"%" PRIu64,
 			w->at / VMDK_SECTOR + 3);
@@ -334,12 +334,12 @@ read_marker(struct vmdk_walk *w, unsigned char *raw, size_t length)
 	if (reached == w->at + length)
 		return image_store_read(store, w->at, raw, length, &w->err);
 	if (w->known == 0)
-		return image_fail(&w->err, name_of(w), -EIO,
+		return image_damaged(&w->err, name_of(w), -EIO,
 			"ends at offset %" PRIu64
 			", in front of its first grain: the file is not "
 			"complete",
 			reached);
-	return image_fail(&w->err, name_of(w), -EIO,
+	return image_damaged(&w->err, name_of(w), -EIO,
 		"ends at offset %" PRIu64 ", %s the grain of disk offset "
 		"0x%" PRIx64 ": the file is not complete",
 		reached, reached < w->at && !w->directory ? "inside" : "behind",
@@ -368,7 +368,7 @@ step(struct vmdk_walk *w)
 	case VMDK_FOOTER:
 		return end(w);
 	default:
-		return image_fail(&w->err, name_of(w), -EINVAL,
+		return image_damaged(&w->err, name_of(w), -EINVAL,
 			"marker at sector %" PRIu64 " has type %" PRIu32
 			" and no data",
 			w->at / VMDK_SECTOR, m.type);

@@ -79,6 +79,7 @@ allocate(const char *address)
 	if (!http)
 		return NULL;
 	http->store.ops = &http_ops;
+	http->store.served = true;
 	http->store.name = image_address_name(address);
 	pthread_mutex_init(&http->lock, NULL);
 	pthread_cond_init(&http->changed, NULL);

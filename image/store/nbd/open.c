@@ -105,6 +105,7 @@ create(const char *address, const struct image_store_how *how, bool writable)
 			UINT64_C(1000000000);
 	nbd->store = (struct image_store){.ops = &image_nbd_ops,
 		.name = image_address_name(address),
+		.served = true,
 		.fixed = true,
 		.requests = 8,
 		.parallel_writes = true};
