@@ -60,8 +60,8 @@ HEADER = [
 
 
 # What these fields say is not damage.
-OTHER = ("-f raw", "version 1", "is encrypted (aes)", "incompatible feature bit 5",
-         "incompatible feature bit 63",
+OTHER = ("-f raw", "version 1", "is encrypted (aes)",
+         "incompatible feature bit 5", "incompatible feature bit 63",
          "has an external data file, but does not name it")
 
 
