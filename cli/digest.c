@@ -104,7 +104,8 @@ digest(const struct cli *cli, struct image_source *img, struct image_run *run,
 		       : image_digest(img, run, digests, &err);
 	progress_clear(progress);
 	if (rc < 0 && (cli->option[OPTION_EXPECT_FILE] ||
-			      cli->option[OPTION_UNTRUSTED]))
+			      cli->option[OPTION_UNTRUSTED] ||
+			      !image_source_is_forward(img)))
 		image_source_settle(img, &err);
 	if (rc < 0)
 		return cli_image_fail(name, &err);

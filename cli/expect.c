@@ -156,6 +156,7 @@ expect_verify(struct job *job, struct image_error *err)
 void
 expect_settle(struct job *job, struct image_error *err)
 {
-	if (job->open.expect || job->open.untrusted)
+	if (job->open.expect || job->open.untrusted ||
+		!image_source_is_forward(job->src))
 		image_source_settle(job->src, err);
 }

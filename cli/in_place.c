@@ -77,10 +77,12 @@ verify(struct job *job, struct image_error *err)
 	struct image_source *back;
 
 	int rc = image_open(job->cli->addresses[1], &how, &back, err);
-	if (rc < 0)
-		return rc;
-	rc = convert_compare(job, back, err);
-	image_close(back);
+	if (rc == 0) {
+		rc = convert_compare(job, back, err);
+		image_close(back);
+	}
+	/* It is the target that failed: the content of SRC is not refused. */
+	err->damaged = false;
 	return rc;
 }
 

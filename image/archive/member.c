@@ -207,7 +207,7 @@ judge(const struct member *m, const struct tar_member *file,
 	struct image_error *err)
 {
 	if (same_name(file->name, m->file.name))
-		return image_damaged(err, m->archive->name, -EINVAL,
+		return image_fail(err, m->archive->name, -EINVAL,
 			"has two members of the name " NAME, m->file.name);
 	if (m->named || !is_image(file))
 		return 0;

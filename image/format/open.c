@@ -164,8 +164,13 @@ image_open_store(struct image_store *store, const struct image_open *how,
 void
 image_source_settle(struct image_source *source, struct image_error *err)
 {
+	struct image_error other;
+
 	if (source->store->forward)
 		settle(source->store, source->format, source->check_last, err);
+	else if (err->damaged && is_about(err, source->store) &&
+		 image_store_unchanged(source->store, &other) < 0)
+		*err = other;
 }
 
 /*

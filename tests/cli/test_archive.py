@@ -335,7 +335,8 @@ def test_a_sparse_disk_of_exabytes_takes_no_time(hone, work):
 
 # These archives are not damaged: the status is 1, and 3 for the others.
 REFUSED = (
-    "text", "wrong checksum", "checksum of blanks", "nothing", "no image",
+    "no bytes", "half a header", "the same name twice",
+    "the same name, a link", "text", "wrong checksum", "checksum of blanks", "nothing", "no image",
     "only a link", "only a hidden file", "two images")
 
 
@@ -369,12 +370,13 @@ def test_an_archive_cut_at_each_fiftieth_is_an_error(hone, folder, work, out):
                 folder / "disk.raw")
         for n in some(range(50), 4):
             archive = write(work, "a.tar", data[:len(data) * n // 50])
-            said = hone.fails("convert", archive, out / "x", code=3)
+            said = hone.fails("convert", archive, out / "x",
+                              code=3 if n else 1)
             assert CUT in said
             assert not os.listdir(out)
             done = piped(hone, archive, "convert", "--member", "disk.raw",
                          "-", out / "x")
-            assert done.returncode == 3 and not os.listdir(out)
+            assert done.returncode == (3 if n else 1) and not os.listdir(out)
 
 
 def test_a_second_image_comes_late_in_a_stream(hone, folder, qcow2, work, out):
@@ -384,7 +386,7 @@ def test_a_second_image_comes_late_in_a_stream(hone, folder, qcow2, work, out):
     for names, words, status, part in (
             (["disk.raw", "b.txt", "disk.qcow2"], [], 1, b"has two images"),
             (["disk.raw", "b.txt", "./disk.raw"],
-             ["--member", "disk.raw"], 3, b"has two members of the name")):
+             ["--member", "disk.raw"], 1, b"has two members of the name")):
         tar(folder, archive, "--format=gnu", names=names)
         done = piped(hone, archive, "convert", *words, "-", out / "x.raw")
         assert done.returncode == status and part in done.stderr

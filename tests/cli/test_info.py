@@ -46,7 +46,7 @@ def test_info_of_a_cut_qcow2_header_does_not_invent_fields(hone, work):
         path = work / "disk.qcow2"
         path.write_bytes((b"QFI\xfb\0\0\0\3" + bytes(100))[:length])
         done = hone.run("info", "--json", path)
-        assert done.returncode in (0, 3)
+        assert done.returncode in (0, 1, 3)
         if done.returncode == 0:
             assert b"cluster_size" not in done.stdout
 

@@ -873,6 +873,22 @@ def test_a_server_that_lies_about_data(hone, work, lie):
     assert not (work / "out").exists()
 
 
+def test_a_target_that_spoils_a_table_is_a_failure(hone, work):
+    """The content of SRC is not what was refused."""
+    def read(connection, cookie, offset, length):
+        data = bytearray(disk[offset:offset + length])
+        if offset >= 65536:
+            data[:] = b"\xff" * length
+        connection.answer(cookie, data=bytes(data), offset=offset)
+        return True
+    disk = bytearray(8 * MI)
+    (work / "disk").write_bytes(b"x" * MI)
+    with serve(work, disk, read=read, extents=None) as server:
+        line = refused(hone, "convert", "-q", "--verify", "-O", "qcow2",
+                       work / "disk", server.url)
+    assert "has reserved bits set" in line
+
+
 def test_a_server_that_shows_a_disguise_late(hone, work):
     """What was looked at is not what is copied."""
     def read(connection, cookie, offset, length):

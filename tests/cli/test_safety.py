@@ -213,7 +213,7 @@ def test_an_image_of_another_format_is_not_taken_for_raw(
     content = VDI if name == "vdi" else MAGICS[name]
     source.write_bytes(content + bytes(70000 - len(content)))
     # The damage of formats that are read is what is said.
-    code = 3 if name in ("qcow2", "vhd", "vmdk") else 1
+    code = 3 if name == "vhd" else 1
     line = refused(source, out / "d", code=code)
     assert name in line.lower()
     assert name in ("qcow2", "vhd", "vmdk") or "-f raw" in line
@@ -236,9 +236,7 @@ def test_a_name_that_promises_another_format_is_not_taken_for_raw(
         refused, hone, small, out, suffix):
     source = small.with_suffix("." + suffix)
     os.link(small, source)
-    # A VHD that was cut has lost its footer.
-    refused(source, out / "d", says=["-f raw"],
-            code=3 if suffix in ("vhd", "vpc") else 1)
+    refused(source, out / "d", says=["-f raw"])
     hone.ok("convert", "-q", "-f", "raw", source, out / "d")
     assert_same(small, out / "d", "raw")
 
@@ -246,11 +244,10 @@ def test_a_name_that_promises_another_format_is_not_taken_for_raw(
 def test_a_damaged_qcow2_source_is_never_taken_for_raw(refused, out):
     source = out / "x.qcow2"
     source.write_bytes(b"QFI\xfb" + bytes(65532))
-    line = refused(source, out / "d", code=3)
+    line = refused(source, out / "d")
     # as raw, a damaged image would be turned into garbage
     assert "version 0" in line and "-f raw" not in line
-    assert "version 0" in refused("-f", "qcow2", source, out / "d",
-                                  code=3)
+    assert "version 0" in refused("-f", "qcow2", source, out / "d")
     source.write_bytes(b"QFJ\xfb" + bytes(65532))
     assert " header; add -f raw to read it as a raw image" in refused(
         source, out / "d")

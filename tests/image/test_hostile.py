@@ -110,7 +110,9 @@ class Judge:
 
 # What these images have is not damage: the status is 1, and 3 for the others.
 REFUSED = (
-    "unknown_feature_5", "unknown_feature_31", "unknown_feature_63",
+    "version_0", "version_4", "version_huge", "crypt_method_3",
+    "compression_type_2", "header_cut_at_71", "backing_format_vmdk",
+    "backing_format_vpc", "unknown_feature_5", "unknown_feature_31", "unknown_feature_63",
     "encrypted", "data_file_without_name", "magic_damaged",
     "feature_name_for_the_terminal", "encryption_header_past_the_end",
     "backing_absolute", "backing_relative", "backing_above", "backing_passwd",

@@ -235,11 +235,10 @@ def test_a_backing_file_without_its_footer(work, hone):
     """-f is the format of the first file: the sentence does not name it."""
     qemu.img("create", "-q", "-f", "raw", work / "base.vhd", MI)
     qemu.create(work / "a.qcow2", MI, "-u", "-b", "base.vhd", "-F", "vpc")
-    line = refused(hone, work / "a.qcow2", work, code=3)
+    line = refused(hone, work / "a.qcow2", work)
     assert "base.vhd: footer of a VHD is missing" in line
     assert "-f raw" not in line
-    assert "add -f raw" in hone.fails("info", work / "base.vhd",
-                                            code=3)
+    assert "add -f raw" in hone.fails("info", work / "base.vhd")
 
 
 def test_loops_end(work, hone):

@@ -210,7 +210,7 @@ def test_a_fixed_disk_is_chosen_by_name_or_option(work, hone):
     # A raw disk with that name is not guessed.
     raw = work / "raw.vhd"
     raw.write_bytes(data)
-    line = hone.fails("convert", raw, work / "out.raw", code=3)
+    line = hone.fails("convert", raw, work / "out.raw")
     assert "footer of a VHD is missing" in line
 
 
@@ -228,7 +228,7 @@ def test_a_fixed_disk_from_a_pipe(work, hone):
     with open(os.devnull, "rb") as empty:
         done = hone.run("convert", "-f", "vhd", "-", work / "none.raw",
                         stdin=empty)
-    assert done.returncode == 3 and b"too few" in done.stderr
+    assert done.returncode == 1 and b"too few" in done.stderr
 
 
 def test_other_formats_in_a_fixed_disk(work, hone):

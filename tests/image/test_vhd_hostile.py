@@ -122,13 +122,13 @@ ROWS = [
      "which has 65536 and 0x400", "well_formed"),
     ("copy_size_huge", dynamic(copy={"current_size": HUGE64 - 511}),
      "copy of the footer: current size", "well_formed"),
-    ("no_footer", dynamic(has_footer=False), "footer of a VHD is missing",
-     "well_formed"),
+    ("no_footer", dynamic(has_footer=False),
+     "missing in its last 512 bytes: the file is not complete", "well_formed"),
     ("cut", dynamic(cut=512, has_footer=False),
      "missing in its last 512 bytes: the file is not complete",
      "well_formed"),
     ("more_at_the_end", dynamic(has_footer=False, extra=b"x" * 700),
-     "footer of a VHD is missing", "well_formed"),
+     "missing in its last 512 bytes: the file is not complete", "well_formed"),
     ("footer_checksum", dynamic({"checksum": 9}, copy={"checksum": 9}),
      "footer: checksum 0x00000009", "well_formed"),
     ("data_offset_past_the_end", dynamic({"data_offset": 1 << 40}),
@@ -208,6 +208,11 @@ def judge_fixture(hone, work):
     return judge
 
 
+# Another format, and what this release does not support, is not damage.
+OTHER = ("differencing", "bytes, too few", "footer of a VHD is missing",
+         "version 0x")
+
+
 @pytest.mark.parametrize("make,part,test",
                          [row[1:] for row in ROWS],
                          ids=[row[0] for row in ROWS])
@@ -216,7 +221,7 @@ def test_one_sentence_and_no_output(judge, make, part, test):
     make(judge.image)
     out = judge.folder / "out"
     out.mkdir()
-    status = 1 if "differencing" in part else 3
+    status = 1 if any(words in part for words in OTHER) else 3
     judge.refused(status, part, "convert", "-f", "vhd", judge.image,
                   out / "disk.qcow2")
     assert not list(out.iterdir())

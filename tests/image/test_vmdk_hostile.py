@@ -229,7 +229,10 @@ HOSTILE = {
 
 # What these images have is not damage: the status is 1, and 3 for the others.
 REFUSED = (
-    "flags", "algorithm", "capacity_2^55", "no_descriptor",
+    "version_0", "version_4", "flags", "algorithm", "deflate_without_flag",
+    "flag_without_deflate", "no_markers", "grain_0", "grain_100",
+    "grain_2^63", "entries_0", "entries_1024", "entries_3",
+    "capacity_2^55", "no_descriptor",
     "parent_cid", "parent_hint", "create_type", "no_create_type",
     "flat_extent", "two_extents", "no_extents", "path", "hint_in_a_comment",
     "hint_in_a_value", "other_place", "no_end", "capacity_0")
@@ -291,7 +294,9 @@ def test_an_image_that_is_cut(hone, tmp_path, cut):
     for data in whole[:len(whole) - 1 - cut], whole[:4 + cut]:
         image.write_bytes(data)
         out = tmp_path / "out.raw"
-        assert str(image) in hone.fails("convert", image, out, code=3)
+        # It may be any file before it has a header.
+        assert str(image) in hone.fails("convert", image, out,
+                                        code=1 if len(data) < SECTOR else 3)
         assert not out.exists()
 
 
@@ -308,6 +313,23 @@ def test_redundant_tables_that_differ(hone, tmp_path):
         path = image.write(tmp_path / "image.vmdk")
         done = hone.run("check", path)
         assert done.returncode == 1 and part in done.stdout.decode(), done
+    for at in 1 << 40, len(whole) // SECTOR + 1:
+        image.header = {"flags": 3, "rgd": at}
+        path = image.write(tmp_path / "image.vmdk")
+        part = f"redundant grain directory at sector {at} with "
+        done = hone.run("check", path)
+        assert done.returncode == 1 and part in done.stdout.decode(), done
+        assert part in hone.fails("convert", "--untrusted", path,
+                                  tmp_path / "out.raw", code=3)
+
+
+@pytest.mark.parametrize("cut", [SECTOR, SECTOR + 1, 2 * SECTOR - 1])
+def test_a_descriptor_that_is_cut(hone, tmp_path, cut):
+    """As half a download has it."""
+    path = tmp_path / "image.vmdk"
+    path.write_bytes(sparse().build()[:cut])
+    assert "inside its descriptor: the file is not complete" in hone.fails(
+        "convert", path, tmp_path / "out.raw", code=3)
 
 
 def test_what_qemu_leaves_behind_a_short_cid(hone, tmp_path):

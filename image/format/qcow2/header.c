@@ -21,7 +21,7 @@ parse_cluster_bits(const unsigned char *raw, const char *name,
 			image_be32(raw), (uint32_t)QCOW2_MAGIC);
 	h->version = image_be32(raw + 4);
 	if (h->version != 2 && h->version != 3)
-		return image_damaged(err, name, -EINVAL,
+		return image_fail(err, name, -EINVAL,
 			"version %" PRIu32 " of qcow2 is neither 2 nor 3",
 			h->version);
 	h->cluster_bits = image_be32(raw + 20);
@@ -71,7 +71,7 @@ parse_features(const unsigned char *raw, const char *name,
 			"incompatible_features, which is %d",
 			type, flagged);
 	if (type > 1)
-		return image_damaged(err, name, -EINVAL,
+		return image_fail(err, name, -EINVAL,
 			"compression_type %u is neither 0 (zlib) nor 1 (zstd)",
 			type);
 	h->codec = type ? IMAGE_CODEC_ZSTD : IMAGE_CODEC_ZLIB;
@@ -94,7 +94,7 @@ parse_encryption(const unsigned char *raw, const char *name,
 {
 	h->crypt_method = image_be32(raw + 32);
 	if (h->crypt_method > 2)
-		return image_damaged(err, name, -EINVAL,
+		return image_fail(err, name, -EINVAL,
 			"crypt_method %" PRIu32 " is not from 0 to 2",
 			h->crypt_method);
 	if (h->encryption_header != (h->crypt_method == 2))
@@ -256,7 +256,7 @@ qcow2_header_read(struct image_store *store, struct qcow2_header *h,
 
 	*h = (struct qcow2_header){0};
 	if (store->size < sizeof(first))
-		return image_damaged(err, store->name, -EINVAL,
+		return image_fail(err, store->name, -EINVAL,
 			"has %" PRIu64 " %s, too few for a qcow2 header",
 			store->size,
 			image_plural(store->size, "byte", "bytes"));

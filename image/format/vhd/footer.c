@@ -92,7 +92,7 @@ vhd_parse_footer(const unsigned char *raw, const char *where, const char *name,
 			", the checksum of its bytes",
 			where, image_be32(raw + 64), sum);
 	if (version >> 16 != 1)
-		return image_damaged(err, name, -EINVAL,
+		return image_fail(err, name, -EINVAL,
 			"%s: version 0x%08" PRIx32 " of VHD is not 1.x", where,
 			version);
 	f->header_offset = image_be64(raw + 16);

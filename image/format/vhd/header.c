@@ -50,7 +50,7 @@ vhd_parse_header(const unsigned char *raw, uint64_t size, const char *name,
 			" is not 0x%08" PRIx32 ", the checksum of its bytes",
 			image_be32(raw + 36), sum);
 	if (version >> 16 != 1)
-		return image_damaged(err, name, -EINVAL,
+		return image_fail(err, name, -EINVAL,
 			"header version 0x%08" PRIx32 " is not 1.x", version);
 	return parse_table(raw, size, name, h, err);
 }

@@ -269,7 +269,7 @@ static int
 too_short(
 	const struct image_store *store, uint64_t size, struct image_error *err)
 {
-	return image_damaged(err, store->name, -EINVAL,
+	return image_fail(err, store->name, -EINVAL,
 		"has %" PRIu64 " %s, too few for the footer of a VHD", size,
 		image_plural(size, "byte", "bytes"));
 }
@@ -295,8 +295,6 @@ read_footer(struct vhd_source *v, const struct image_open *how, bool dynamic,
 	struct image_error *err)
 {
 	struct image_store *store = v->base.store;
-	/* The name of the file chose the format. */
-	const char *hint = how->format ? "" : "; " RAW_HINT;
 	unsigned char raw[VHD_FOOTER];
 	int rc = 0;
 
@@ -307,11 +305,18 @@ read_footer(struct vhd_source *v, const struct image_open *how, bool dynamic,
 			store, store->size - VHD_FOOTER, raw, sizeof(raw), err);
 	if (rc < 0)
 		return rc;
-	if (!vhd_has_cookie(raw, sizeof(raw)))
+	if (vhd_has_cookie(raw, sizeof(raw)))
+		return vhd_parse_footer(
+			raw, "footer", store->name, &v->footer, err);
+	/* The copy of the footer shows that it was a VHD. */
+	if (dynamic)
 		return image_damaged(err, store->name, -EINVAL,
-			"footer of a VHD is missing in its last 512 bytes%s",
-			dynamic ? ": the file is not complete" : hint);
-	return vhd_parse_footer(raw, "footer", store->name, &v->footer, err);
+			"footer of a VHD is missing in its last 512 bytes: "
+			"the file is not complete");
+	/* Without -f, the name of the file chose the format. */
+	return image_fail(err, store->name, -EINVAL,
+		"footer of a VHD is missing in its last 512 bytes%s",
+		how->format ? "" : "; " RAW_HINT);
 }
 
 static int

@@ -81,6 +81,13 @@ check_redundant(struct check *k, struct image_error *err)
 
 	if (!h->redundant)
 		return 0;
+	if (h->redundant > e->store->size ||
+		e->store->size - h->redundant < h->tables * sizeof(uint32_t))
+		return image_damaged(err, e->store->name, -EINVAL,
+			"redundant grain directory at sector %" PRIu64
+			" with %" PRIu64 " %s lies past the end of the file",
+			h->redundant / VMDK_SECTOR, h->tables,
+			image_plural(h->tables, "entry", "entries"));
 	use(k, h->redundant, h->tables * sizeof(uint32_t));
 	for (uint64_t i = 0; rc == 0 && i < h->tables; i++) {
 		uint64_t left = h->tables - i;

@@ -37,7 +37,7 @@ parse_kind(const unsigned char *raw, const char *name, struct vmdk_header *h,
 			image_le32(raw));
 	h->version = image_le32(raw + 4);
 	if (h->version < 1 || h->version > 3)
-		return image_damaged(err, name, -EINVAL,
+		return image_fail(err, name, -EINVAL,
 			"version %" PRIu32 " of VMDK is not 1, 2 or 3",
 			h->version);
 	h->flags = image_le32(raw + 8);
@@ -56,7 +56,7 @@ parse_kind(const unsigned char *raw, const char *name, struct vmdk_header *h,
 	bool packed = h->flags & VMDK_COMPRESSED;
 	if (packed != (compression == VMDK_DEFLATE) ||
 		packed != !!(h->flags & VMDK_MARKERS))
-		return image_damaged(err, name, -ENOTSUP,
+		return image_fail(err, name, -ENOTSUP,
 			"flags 0x%08" PRIx32 " and compressAlgorithm %" PRIu32
 			" contradict each other: compressed grains have "
 			"markers",
@@ -77,7 +77,7 @@ parse_geometry(const unsigned char *raw, const char *name,
 			h->capacity);
 	if (grain < VMDK_MIN_GRAIN || grain > VMDK_MAX_GRAIN ||
 		(grain & (grain - 1)) != 0)
-		return image_damaged(err, name, -ENOTSUP,
+		return image_fail(err, name, -ENOTSUP,
 			"grainSize %" PRIu64
 			" is not a power of two from 8 to 4096",
 			grain);
@@ -85,7 +85,7 @@ parse_geometry(const unsigned char *raw, const char *name,
 	h->entries = image_le32(raw + 44);
 	if (h->entries < 2 || h->entries > VMDK_TABLE_ENTRIES ||
 		(h->entries & (h->entries - 1)) != 0)
-		return image_damaged(err, name, -ENOTSUP,
+		return image_fail(err, name, -ENOTSUP,
 			"numGTEsPerGT %" PRIu32
 			" is not a power of two from 2 to 512",
 			h->entries);
@@ -208,7 +208,7 @@ vmdk_read_header(struct image_store *store, bool whole,
 
 	int rc = image_store_reach(store, 0, VMDK_SECTOR, &reached, err);
 	if (rc == 0 && reached < VMDK_SECTOR)
-		rc = image_damaged(err, store->name, -EINVAL,
+		rc = image_fail(err, store->name, -EINVAL,
 			"has %" PRIu64 " %s, too few for a VMDK header",
 			reached, image_plural(reached, "byte", "bytes"));
 	if (rc == 0)

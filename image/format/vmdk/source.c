@@ -228,6 +228,11 @@ read_descriptor(struct vmdk_source *v, uint64_t offset, uint64_t bytes,
 	int rc = image_store_reach(store, offset, (size_t)bytes, &reached, err);
 	if (rc < 0)
 		return rc;
+	if (offset && reached < bytes)
+		return image_damaged(err, store->name, -EINVAL,
+			"ends at offset %" PRIu64
+			", inside its descriptor: the file is not complete",
+			offset + reached);
 	char *text = malloc((size_t)reached + 1);
 	if (!text)
 		return image_no_memory(err);
