@@ -141,8 +141,7 @@ expect_verify(struct job *job, struct image_error *err)
 				  job->expect.bytes,
 				  image_algorithm_length(algorithm)) == 0)
 		return 0;
-	err->refused = true;
-	err->again = false;
+	*err = (struct image_error){.refused = true};
 	snprintf(err->file, sizeof(err->file), "%s", job->source);
 	snprintf(err->text, sizeof(err->text),
 		"the content is refused: its %s is %s, not %s",
