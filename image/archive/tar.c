@@ -69,16 +69,13 @@ fail_at(const struct tar *tar, uint64_t offset, const char *what,
 static int
 fail_short(const struct tar *tar, uint64_t offset, struct image_error *err)
 {
-	/* Before its first header has a checksum, it may be any file. */
-	if (offset <= TAR_BLOCK)
-		return image_fail(err, tar->store->name, -EIO,
-			"ends inside the tar archive, before offset %" PRIu64
-			": the file is not complete",
-			offset);
-	return image_damaged(err, tar->store->name, -EIO,
+	int rc = image_fail(err, tar->store->name, -EIO,
 		"ends inside the tar archive, before offset %" PRIu64
 		": the file is not complete",
 		offset);
+	/* Before its first header has a checksum, it may be any file. */
+	err->damaged = offset > TAR_BLOCK;
+	return rc;
 }
 
 /* Read exactly length bytes. */

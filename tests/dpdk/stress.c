@@ -153,7 +153,8 @@ check(unsigned lost)
 		wrong("no object is lost");
 	unsigned got = n;
 	if (rte_mempool_ops_dequeue_bulk(pool, objs, n) != 0) {
-		/* The count still has what a killed process was moving. */
+		/* The count has what a killed process had loaded in a call; no
+		 * get takes that: see calls_of() in src/mempool/exact.c. */
 		got = 0;
 		while (got < n &&
 			rte_mempool_ops_dequeue_bulk(pool, objs + got, 1) == 0)
