@@ -72,9 +72,11 @@ compare(struct pair *pair)
 	int rc = image_compare(
 		pair->a, pair->b, &pair->run, &pair->compared, &err);
 	progress_clear(&pair->progress);
-	if (rc < 0)
+	if (rc < 0) {
+		image_source_settle(pair->a, &err);
+		image_source_settle(pair->b, &err);
 		return cli_image_fail(NULL, &err);
-
+	}
 	pair->equal =
 		pair->compared.equal && (pair->compared.same_size || !strict);
 	if (cli->option[OPTION_JSON])

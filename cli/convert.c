@@ -229,7 +229,7 @@ write_file(struct job *job)
 		rc = fill(job, &err);
 	}
 	if (rc < 0)
-		expect_settle(job, &err);
+		image_source_settle(job->src, &err);
 	image_sink_close(job->dst);
 	if (rc < 0) {
 		output_abandon(&job->output);

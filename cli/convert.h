@@ -89,9 +89,6 @@ int in_place_open(struct job *job, struct image_store **target);
 /* Write to the target and close it. Returns 0 or the exit status. */
 int in_place_write(struct job *job, struct image_store *target);
 
-/* After a failure: err is that the digest of --expect does not hold, if so. */
-void expect_settle(struct job *job, struct image_error *err);
-
 /* report.c: the result as text or JSON. */
 void report_print(const struct job *job);
 

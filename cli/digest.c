@@ -103,12 +103,10 @@ digest(const struct cli *cli, struct image_source *img, struct image_run *run,
 	int rc = block ? digest_blocks(cli, img, run, block, digests, &err)
 		       : image_digest(img, run, digests, &err);
 	progress_clear(progress);
-	if (rc < 0 && (cli->option[OPTION_EXPECT_FILE] ||
-			      cli->option[OPTION_UNTRUSTED] ||
-			      !image_source_is_forward(img)))
+	if (rc < 0) {
 		image_source_settle(img, &err);
-	if (rc < 0)
 		return cli_image_fail(name, &err);
+	}
 	if (cli->option[OPTION_JSON] && !block)
 		print_json(name, img, digests);
 	else if (!block)

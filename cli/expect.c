@@ -151,11 +151,3 @@ expect_verify(struct job *job, struct image_error *err)
 		cli_digest_text(algorithm, job->expect.bytes, wanted));
 	return -EINVAL;
 }
-
-void
-expect_settle(struct job *job, struct image_error *err)
-{
-	if (job->open.expect || job->open.untrusted ||
-		!image_source_is_forward(job->src))
-		image_source_settle(job->src, err);
-}

@@ -151,7 +151,7 @@ fail_filled(struct job *job, struct image_error *err)
 {
 	bool is_whole = err->refused;
 
-	expect_settle(job, err);
+	image_source_settle(job->src, err);
 	if (!is_cleared_first(job))
 		add_state(job, "; DST is incomplete now", err);
 	else if (is_whole)

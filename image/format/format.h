@@ -69,6 +69,9 @@ struct image_source {
 	uint64_t unit;
 	/* image_check_last() follows a visit of the whole image */
 	bool check_last;
+	/* a failure is followed by the rest of the file: its digest is
+	 * expected, or check_last */
+	bool settles;
 	/* only with image_open.inspect: the fault of the metadata, or NULL */
 	const struct image_error *fault;
 	/* only with image_open.inspect: not 0 if the disk cannot be read, and

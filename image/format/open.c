@@ -152,6 +152,7 @@ image_open_store(struct image_store *store, const struct image_open *how,
 	if (rc == 0) {
 		assert(*out);
 		(*out)->check_last = check_last;
+		(*out)->settles = how->expect || check_last;
 		return 0;
 	}
 	if (how->expect || check_last)
@@ -166,9 +167,10 @@ image_source_settle(struct image_source *source, struct image_error *err)
 {
 	struct image_error other;
 
-	if (source->store->forward)
+	if (source->settles)
 		settle(source->store, source->format, source->check_last, err);
-	else if (err->damaged && is_about(err, source->store) &&
+	else if (!source->store->forward && err->damaged &&
+		 is_about(err, source->store) &&
 		 image_store_unchanged(source->store, &other) < 0)
 		*err = other;
 }

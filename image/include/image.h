@@ -331,11 +331,11 @@ int image_open_fd(int fd, const char *name, const struct image_open *how,
 /* NULL is allowed. */
 void image_close(struct image_source *source);
 /*
- * After a call on a source of image_open.expect or image_open.untrusted failed:
- * if the failure is about the file of the source, and the file does not have
- * the digest or is not safe, *err becomes that. The rest of the file is read.
- * image_open() does the same. For other sources that are no streams: if the
- * failure is damage, and the file has changed since open, *err becomes that.
+ * After a call on the source failed, and if the failure is about its file.
+ * With image_open.expect or image_open.untrusted: if the file does not have the
+ * digest or is not safe, *err becomes that; the rest of a stream is read, and
+ * image_open() does the same. Without them: if the failure is damage, and the
+ * file changed after open, *err becomes that.
  */
 void image_source_settle(struct image_source *source, struct image_error *err);
 
