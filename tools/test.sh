@@ -30,7 +30,7 @@ all_stages='spin bench sve128 sve256 sve512 s390x riscv64 rv64 rvv128
     php82-opcache php82-valgrind php82-cache php82-server php82-args
     php82-values php84-build php84 php84-opcache php84-args php85-build
     php85 php86-build php86 php86-opcache php86-args
-    php83-build php83 cli-asan static release'
+    php83-build php83 cli-asan bare-build bare static release'
 # Those of ./dev long.
 long_stages='O0 cli-faults php82-build php82-valgrind-all php-zts-build php-zts
     php-zts-threads php85-build php85 php85-opcache php85-args'
@@ -41,7 +41,7 @@ long_stages='O0 cli-faults php82-build php82-valgrind-all php-zts-build php-zts
 test_groups='test_asan test_cli test_cli_remote test_php82 test_gcc test_tsan
     test_image test_docs test_model test_cli_faults test_aarch64 test_consumers'
 all_groups='test_spin test_php_chroots test_php82_setup
-    test_static test_release test_musl test_mutants test_s390x test_riscv64 test_bench
+    test_static test_release test_musl test_bare test_mutants test_s390x test_riscv64 test_bench
     test_dpdk test_php82_args test_php82_values'
 long_groups='test_php82_valgrind test_php_zts test_O0 test_cli_faults test_php85'
 
@@ -49,7 +49,7 @@ long_groups='test_php82_valgrind test_php_zts test_O0 test_cli_faults test_php85
 left_out='PHP 8.3, 8.4, 8.5, 8.6; PHP with opcache, with valgrind,
 with servers, Redis and a browser, the setup of the extension,
 the parsing of arguments; on aarch64 all but the variants with NEON; s390x; riscv64;
-musl; the static command; ./dev release; benchmarks; the driver of DPDK; the command with
+musl; the command without its optional libraries; the static command; ./dev release; benchmarks; the driver of DPDK; the command with
 sanitizers; the command in a cgroup
 of 256 MB; S3 and EBS of moto; the example in Go; the pages as Meson builds them; six
 of the models; mutants; seven of eight alignments of each length; with sanitizers,
@@ -202,6 +202,31 @@ test_static() {
     pytest_stage static with_static tests/static
 }
 
+# The command without its optional libraries, and its assertions. Meson's
+# auto_features is the value of each option that is a feature.
+bare_build() {
+    configure bare gcc -Dauto_features=disabled -Dwerror=true -Doptimization=0 \
+        -Ddebug=false -Db_ndebug=false -Ddefault_library=static
+    ninja -j "$jobs" -C build/bare cli/hone
+    build/bare/cli/hone --version |
+        grep ' without OpenSSL, liblzma, libnbd, libbz2, libcurl$'
+}
+
+with_bare() {
+    HONE=$root/build/bare/cli/hone
+    export HONE
+    "$@"
+}
+
+# The tests of such a build, and some of what it has.
+test_bare() {
+    bounded bare-build bare_build
+    record none -
+    pytest_stage bare with_bare tests/cli/test_convert.py tests/cli/test_digest.py \
+        tests/cli/test_http.py tests/cli/test_nbd.py tests/cli/test_unpack.py \
+        -k "$of_bare or accounts_for_every_byte or suffix_names or $packed_there"
+}
+
 # The validator of SPDX lists, which Debian has not. Without it, its tests are skipped.
 install_spdx() {
     rm -rf build/spdx
@@ -244,7 +269,8 @@ test_asan() {
         -Dthorough="$thorough" -Dc_args=-gline-tables-only \
         -Db_sanitize=address,undefined -Db_lundef=false
     record meson build/asan/meson-logs/testlog.json
-    [ -z "$all" ] || pytest_stage cli-asan with_asan tests/cli tests/image
+    [ -z "$all" ] || pytest_stage cli-asan with_asan tests/cli tests/image \
+        -k "not $of_bare"
 }
 
 # Meson compiles only the tests with threads.
@@ -332,16 +358,19 @@ test_model() {
 cli_remote='tests/cli/test_http.py tests/cli/test_http_nginx.py tests/cli/test_nbd.py
     tests/cli/test_s3.py'
 cli_faults=tests/cli/test_faults.py
+# A part of the names of the tests of the stage bare, which other builds skip.
+of_bare=a_build_without
+packed_there='(how_it_is_packed and (gzip or zstd))'
 
 test_cli() {
     # shellcheck disable=SC2046,SC2086
-    pytest_stage cli with_installed tests/cli \
+    pytest_stage cli with_installed tests/cli -k "not $of_bare" \
         $(printf -- '--ignore=%s ' $cli_remote $cli_faults)
 }
 
 test_cli_remote() {
     # shellcheck disable=SC2086
-    pytest_stage cli-remote with_installed $cli_remote
+    pytest_stage cli-remote with_installed $cli_remote -k "not $of_bare"
 }
 
 # With HONE_TEST_LONG: each disturbed call gets each error and each signal.

@@ -386,4 +386,4 @@ def test_a_build_without_openssl_says_so(hone, small, out):
     done = hone.run("convert", "--digest", "md5", small, out / "d")
     assert done.returncode == 1 and b"libssl-dev" in done.stderr
     assert not os.listdir(out)
-    assert b" without OpenSSL\n" in hone.version
+    assert b" without OpenSSL" in hone.version
