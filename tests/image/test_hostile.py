@@ -25,8 +25,9 @@ FILE_SIZE_ERRORS = ("File too large", "Invalid argument")
 class Judge:
     """Runs the command on one image, with bounds."""
 
-    def __init__(self, hone, folder):
+    def __init__(self, hone, folder, memory=MEMORY):
         self.path = hone.path
+        self.memory = memory
         self.folder = folder
         self.image = folder / "image.qcow2"
         with open(hone.path, "rb") as binary:
@@ -38,7 +39,7 @@ class Judge:
         limits = ["prlimit", "--core=0:0"]
         if not self.sanitized:
             limits += [f"--cpu={SECONDS}:{SECONDS}",
-                       f"--as={MEMORY}:{MEMORY}"]
+                       f"--as={self.memory}:{self.memory}"]
         with subprocess.Popen(
                 [*limits, self.path, *map(str, args)], env=ENV,
                 cwd=self.folder, stdin=subprocess.DEVNULL,

@@ -7,8 +7,9 @@ import zlib
 
 import pytest
 
+from qemu import MI
 from test_hostile import Judge
-from vmdk_builder import AT_END, DESCRIPTOR, GRAIN, SECTOR, Builder
+from vmdk_builder import AT_END, DESCRIPTOR, ENTRIES, GRAIN, SECTOR, Builder
 
 DATA = b"data" * (GRAIN * SECTOR // 4)
 
@@ -338,3 +339,31 @@ def test_what_qemu_leaves_behind_a_short_cid(hone, tmp_path):
     image.descriptor += "\0\n"
     image.write(tmp_path / "image.vmdk")
     hone.ok("check", tmp_path / "image.vmdk")
+
+
+def test_a_check_of_a_file_of_holes_is_bounded(hone, tmp_path):
+    """520 KiB with grains every 16 MiB of 2 TiB: no two use one page of a map
+    of sectors."""
+    count = 1 << 17
+    image = Builder(count * GRAIN)
+    tables = count // ENTRIES
+    image.directory = {index: 130 + 4 * index for index in range(tables)}
+    judge = Judge(hone, tmp_path, memory=200 * MI)
+    judge.image = tmp_path / "image.vmdk"
+    places = [(index + 1) << 15 for index in range(count - 1)]
+
+    def write(last):
+        with open(judge.image, "wb") as file:
+            file.write(image.build())
+            file.write(struct.pack(f"<{count}I", *places, last))
+            file.truncate(1 << 41)
+    write(places[-1] + GRAIN)
+    out = tmp_path / "out.raw"
+    judge.reads("check", judge.image)
+    judge.reads("convert", "-q", "--untrusted", judge.image, out)
+    # in the last window
+    write(places[-1] + GRAIN - 1)
+    code, found, err = judge.run("check", judge.image)
+    assert (code, err) == (1, b""), (found, err)
+    assert f"sector {places[-1] + GRAIN - 1} of the file is used twice" in (
+        found.decode())

@@ -10,12 +10,21 @@
 #include "format/verdict.h"
 #include "format/vmdk/source.h"
 
+/*
+ * Sectors whose use is known at once, in 64 MiB of memory: those of 256 GiB of
+ * a file. A small file with holes may be as large as 2 TiB. Then its tables are
+ * walked once for each such window.
+ */
+#define WINDOW (UINT64_C(1) << 29)
+
 struct check {
 	struct vmdk_source *v;
 	const struct vmdk_extent *extent;
-	/* a bit for each sector of the file that is used */
+	/* a bit for each sector of the window that is used */
 	uint64_t *used;
-	uint64_t sectors;
+	/* the window, in sectors */
+	uint64_t begin;
+	uint64_t end;
 	uint64_t tables;
 	uint64_t grains;
 	uint64_t overlaps;
@@ -23,7 +32,7 @@ struct check {
 	uint64_t overlap;
 };
 
-/* Mark the sectors of a range as used, up to the end of the file. */
+/* Mark the sectors of a range as used, as far as they are in the window. */
 static void
 use(struct check *k, uint64_t offset, uint64_t bytes)
 {
@@ -31,14 +40,22 @@ use(struct check *k, uint64_t offset, uint64_t bytes)
 	uint64_t end = at + (bytes + VMDK_SECTOR - 1) / VMDK_SECTOR;
 	bool twice = false;
 
-	for (; at < end && at < k->sectors; at++) {
-		uint64_t bit = UINT64_C(1) << at % 64;
-		if (k->used[at / 64] & bit && !twice) {
+	at = at > k->begin ? at : k->begin;
+	end = end < k->end ? end : k->end;
+	while (at < end) {
+		unsigned shift = at % 64;
+		uint64_t n = 64 - shift < end - at ? 64 - shift : end - at;
+		uint64_t bits = UINT64_MAX >> (64 - n) << shift;
+		uint64_t *word = &k->used[(at - k->begin) / 64];
+		if (*word & bits && !twice) {
 			twice = true;
 			if (k->overlaps++ == 0)
-				k->overlap = at;
+				k->overlap =
+					at - shift +
+					(uint64_t)__builtin_ctzll(*word & bits);
 		}
-		k->used[at / 64] |= bit;
+		*word |= bits;
+		at += n;
 	}
 }
 
@@ -138,19 +155,14 @@ check_grains(struct check *k, struct image_error *err)
 	return 0;
 }
 
-/* Check the tables of a sparse file. */
+/* Check what is in the window. */
 static int
-walk(struct check *k, struct image_error *err)
+check_window(struct check *k, struct image_error *err)
 {
 	const struct vmdk_extent *e = k->extent;
 	const struct vmdk_header *h = &e->header;
 
-	k->sectors = e->store->size / VMDK_SECTOR + 1;
-	if (k->sectors > (UINT64_C(1) << 32) + VMDK_MAX_GRAIN)
-		k->sectors = (UINT64_C(1) << 32) + VMDK_MAX_GRAIN;
-	k->used = calloc((size_t)(k->sectors / 64 + 1), sizeof(*k->used));
-	if (!k->used)
-		return image_no_memory(err);
+	k->tables = k->grains = 0;
 	use(k, 0, VMDK_SECTOR);
 	use(k, h->descriptor, h->descriptor_bytes);
 	use(k, h->directory, h->tables * sizeof(uint32_t));
@@ -163,6 +175,29 @@ walk(struct check *k, struct image_error *err)
 	}
 	int rc = check_redundant(k, err);
 	return rc == 0 ? check_grains(k, err) : rc;
+}
+
+/* Check the tables of a sparse file. */
+static int
+walk(struct check *k, struct image_error *err)
+{
+	uint64_t sectors = k->extent->store->size / VMDK_SECTOR + 1;
+	int rc = 0;
+
+	if (sectors > (UINT64_C(1) << 32) + VMDK_MAX_GRAIN)
+		sectors = (UINT64_C(1) << 32) + VMDK_MAX_GRAIN;
+	for (uint64_t at = 0; rc == 0 && at < sectors; at += WINDOW) {
+		k->begin = at;
+		k->end = sectors - at < WINDOW ? sectors : at + WINDOW;
+		/* Pages without a bit take no memory. */
+		free(k->used);
+		k->used = calloc(
+			(size_t)((k->end - at) / 64 + 1), sizeof(*k->used));
+		if (!k->used)
+			return image_no_memory(err);
+		rc = check_window(k, err);
+	}
+	return rc;
 }
 
 static void
