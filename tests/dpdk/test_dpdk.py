@@ -80,24 +80,54 @@ def tool(name):
     return next(ROOT.rglob(name))
 
 
+def pools(out):
+    """Pool -> its ops, of the pools that the output shows. All objects of a
+    pool are there when it is shown last."""
+    ops, objects = {}, {}
+    for name, size, its, cached, left in re.findall(
+            r"^mempool <(\w+)>@.*?^  size=(\d+)$.*?^  ops_name: <(\w+)>$.*?"
+            r"(?:^    total_cache_count=(\d+)$\s)?^  common_pool_count=(\d+)$",
+            out, re.M | re.S):
+        ops[name] = its
+        objects[name] = int(size), int(cached or 0) + int(left)
+    assert all(size == n for size, n in objects.values()), objects
+    return ops
+
+
 def passes(test, *options, env=None):
+    """What one of DPDK's own tests prints."""
     out = run(tool("dpdk-test"), *ALONE, *LCORES, *options,
               env={"DPDK_TEST": test, **(env or {})})
     assert "Test OK" in out
     return out
 
 
-@pytest.mark.parametrize("test", ["mempool_autotest", "mbuf_autotest"])
-def test_dpdks_own_test_passes_by_the_options(driver, test):
+@pytest.mark.parametrize("test, pool", [
+    ("mempool_autotest", "default_pool"), ("mbuf_autotest", "refcnt_pool")])
+def test_dpdks_own_test_passes_by_the_options(driver, test, pool):
     """What takes the default of mbufs is the driver's."""
     out = passes(test, "-d", driver, "--mbuf-pool-ops-name=hone")
-    assert test != "mempool_autotest" or "ops_name: <hone>" in out
+    assert pools(out)[pool] == "hone"
 
 
-@pytest.mark.parametrize("test", ["mempool_autotest", "mbuf_autotest"])
-def test_dpdks_own_test_passes_where_it_names_ring_mp_mc(driver, test):
+@pytest.mark.parametrize("test, others", [
+    ("mempool_autotest", {"test_stack": "stack"}), ("mbuf_autotest", {})])
+def test_dpdks_own_test_passes_where_it_names_ring_mp_mc(driver, test, others):
     out = passes(test, "-d", driver, env={"LD_PRELOAD": str(SHIM)})
     assert "shim: ring_mp_mc is hone" in out
+    found = pools(out)
+    assert found and found == dict.fromkeys(found, "hone") | others
+
+
+def test_dpdks_performance_test_passes(driver):
+    """Each case takes some ms, not 5 s. Half of them have no cache, so that
+    each get and put calls the driver."""
+    out = passes("mempool_perf_autotest", "-d", driver,
+                 env={"LD_PRELOAD": str(SHIM), "HONE_DPDK_SHORTER": "5000"})
+    cases = re.findall(r" cache=(\d+) .* rate_persec=[1-9]", out)
+    assert len(cases) == 720 and cases.count("0") == 360
+    assert pools(out) == dict.fromkeys(
+        ["perf_test_nocache", "perf_test_cache", "default_pool"], "hone")
 
 
 def whole(out):
@@ -177,9 +207,11 @@ def both_processes(drivers, folder):
 
 
 def test_testpmd_forwards_between_null_devices(drivers):
-    out = run(tool("dpdk-testpmd"), *ALONE, *LCORES, *drivers,
+    # By lines: testpmd writes its prompt past the buffer of the rest.
+    out = run("stdbuf", "-oL", tool("dpdk-testpmd"), *ALONE, *LCORES, *drivers,
               "--mbuf-pool-ops-name=hone", "--vdev=net_null0",
               "--vdev=net_null1", "--", "-i", "--total-num-mbufs=8192",
-              text="start\nshow port stats all\nstop\nquit\n")
+              text="start\nshow port stats all\nstop\ndump_mempool\nquit\n")
     sent = re.findall(r"TX-total: (\d+)", out)
     assert sent and int(sent[-1]) > 0
+    assert pools(out) == {"mb_pool_0": "hone"}
