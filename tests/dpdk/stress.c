@@ -4,15 +4,18 @@
  * other processes. The object's owner is in its first word, so an object that
  * two threads have is found.
  *
- *	stress EAL-OPTION... -- CACHE-SIZE [fork | kill | wait | secondary]
+ *	stress EAL-OPTION... -- CACHE-SIZE
+ *		[fork | kill | wait | secondary | lose | twice]
  *
  * fork: a child of fork() shares the memory of DPDK, and takes part as another
  * lcore. kill: the child is killed at a random moment; then what it held is
  * lost, and nothing else. wait: "ready" is printed, and the check comes after a
- * line of input. secondary: takes part in the pool of a primary process.
+ * line of input. secondary: takes part in the pool of a primary process. lose,
+ * twice: what a driver with a bug does, which must be found.
  */
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -191,6 +194,21 @@ create(unsigned cache_size)
 	return pool;
 }
 
+/* An object is lost, or is in the pool twice. */
+static void
+plant_bug(const char *how)
+{
+	bool lose = strcmp(how, "lose") == 0, twice = strcmp(how, "twice") == 0;
+	void *objs[2];
+
+	if (!lose && !twice)
+		return;
+	if (rte_mempool_ops_dequeue_bulk(pool, objs, 2) != 0)
+		rte_exit(1, "the pool is empty\n");
+	objs[1] = objs[0];
+	(void)rte_mempool_ops_enqueue_bulk(pool, objs, lose ? 1 : 2);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -207,6 +225,7 @@ main(int argc, char **argv)
 		pool = create((unsigned)atoi(argv[used + 1]));
 	if (!pool)
 		rte_exit(1, "there is no pool\n");
+	plant_bug(how);
 	if (strcmp(how, "wait") == 0)
 		puts("ready");
 	fflush(stdout);

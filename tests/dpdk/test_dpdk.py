@@ -61,8 +61,8 @@ def drivers(driver):
     return [word for path in [*found, driver] for word in ("-d", path)]
 
 
-def run(program, *options, env=None, text=None):
-    """The output of a program of DPDK, which must succeed."""
+def run(program, *options, env=None, text=None, status=0):
+    """The output of a program of DPDK, which must end with this status."""
     with tempfile.TemporaryDirectory() as runtime:
         done = subprocess.run(
             [program, *options], input=text, timeout=LIMIT, check=False,
@@ -71,7 +71,7 @@ def run(program, *options, env=None, text=None):
             env={**os.environ, "LD_LIBRARY_PATH": LIBS,
                  "XDG_RUNTIME_DIR": runtime, **(env or {})})
     sys.stdout.write(done.stdout)
-    assert done.returncode == 0
+    assert done.returncode == status
     return done.stdout
 
 
@@ -144,6 +144,18 @@ def test_lcores_other_threads_and_a_process_lose_nothing(drivers, cache, how):
     if how == "kill":
         assert ", 0 errors\n" in out
     else:
+        whole(out)
+
+
+@pytest.mark.parametrize("bug, found", [
+    ("lose", "no object is lost"),
+    ("twice", "an object belongs to one thread at a time")])
+def test_the_stress_finds_a_bug(drivers, bug, found):
+    """The driver has none, so the stress does what one with a bug does."""
+    out = run(BUILD / "stress", *ALONE, *LCORES, *drivers, "--", "0", bug,
+              status=1)
+    assert f"not so: {found}" in out
+    with pytest.raises(AssertionError):
         whole(out)
 
 
