@@ -51,7 +51,8 @@ cli_warn_plain(const struct cli *cli, int operand)
 	bool has_expect =
 		cli_options[OPTION_EXPECT_FILE].commands & (1u << cli->command);
 
-	if (cli->option[OPTION_EXPECT_FILE] || cli->option[OPTION_EXPECT] ||
+	if (cli->option[OPTION_QUIET] || cli->option[OPTION_EXPECT_FILE] ||
+		cli->option[OPTION_EXPECT] ||
 		!image_address_is_plain(cli->addresses[operand]))
 		return;
 	cli_fail(cli->operands[operand],
@@ -64,6 +65,9 @@ int
 cli_image_open(const struct cli *cli, int operand, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
 {
-	cli_warn_plain(cli, operand);
-	return image_open(cli->addresses[operand], how, out, err);
+	int rc = image_open(cli->addresses[operand], how, out, err);
+
+	if (rc == 0)
+		cli_warn_plain(cli, operand);
+	return rc;
 }

@@ -193,7 +193,7 @@ int
 cli_open(const struct cli *cli, struct image_open *how)
 {
 	/* Lives as long as the image. */
-	static struct image_spill spill = {.begin = begin_spill};
+	static struct image_spill spill;
 	struct image_run run = {0};
 
 	*how = (struct image_open){
@@ -206,6 +206,8 @@ cli_open(const struct cli *cli, struct image_open *how)
 		.spill = &spill,
 	};
 	spill.folder = scratch(cli);
+	if (!cli->option[OPTION_QUIET])
+		spill.begin = begin_spill;
 	int rc = parse_network(cli, &how->network);
 	if (rc == 0)
 		rc = parse_unpack(cli, &how->packing);

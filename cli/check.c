@@ -88,12 +88,12 @@ check_run(const struct cli *cli)
 		rc = cli_format(cli, OPTION_FORMAT, &how.format);
 	if (rc != 0)
 		return rc;
-	cli_warn_plain(cli, 0);
 	if (image_check(cli->addresses[0], &how, keep, &verdict,
 		    &verdict.checked, &err) < 0) {
 		rc = cli_image_fail(verdict.name, &err);
 		return rc == CLI_FAILED ? NOT_CHECKED : rc;
 	}
+	cli_warn_plain(cli, 0);
 	if (cli->option[OPTION_JSON])
 		print_json(&verdict);
 	else if (!cli->option[OPTION_QUIET])

@@ -162,10 +162,10 @@ const char *cli_list_formats(char *list, const char *before, bool written);
  * CLI_FAILED after a message.
  */
 int cli_addresses(struct cli *cli);
-/* Print a line if others can change what comes from the address. Called after
- * the options were found valid. */
+/* Without -q, print a line if others can change what comes from the address.
+ * Called after the image was read: a failure to open it needs no such line. */
 void cli_warn_plain(const struct cli *cli, int operand);
-/* cli_warn_plain(), then image_open() of the operand. */
+/* image_open() of the operand, then cli_warn_plain(). */
 int cli_image_open(const struct cli *cli, int operand,
 	const struct image_open *how, struct image_source **out,
 	struct image_error *err);

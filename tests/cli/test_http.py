@@ -120,18 +120,19 @@ def test_each_command_reads_an_image_on_a_server(
                 "qcow2", small, path)
     with Server(path.read_bytes()) as server:
         url = server.url()
-        for target in "raw", "qcow2":
-            done = web.ok("convert", "-q", "-O", target, "--threads", threads,
-                          url, out / target)
-            assert done.warned == 1
+        for target, quiet in ("raw", []), ("qcow2", ["-q"]):
+            done = web.ok("convert", *quiet, "-O", target, "--threads",
+                          threads, url, out / target)
+            assert done.warned == (0 if quiet else 1)
             hone.ok("compare", small, out / target)
         data = web.ok("convert", "-q", "-O", "qcow2", url, "-").stdout
         (out / "streamed").write_bytes(data)
         hone.ok("compare", small, out / "streamed")
         done = web.ok("compare", url, server.url("/again"))
         assert done.warned == 2
-        web.ok("compare", small, url)
-        web.ok("check", url)
+        assert web.ok("compare", "-q", small, url).warned == 0
+        assert web.ok("check", "-q", url).warned == 0
+        assert web.ok("check", url).warned == 1
         assert web.ok("map", "--json", url).stdout
         digest = web.ok("digest", url).stdout.decode()
         raw = small.read_bytes()
@@ -608,6 +609,19 @@ def test_a_scheme_may_have_upper_case(web, out):
 def test_a_misuse_is_reported_without_the_warning(hone, small, out, words):
     last = {"convert": [out / "d"], "compare": [small]}.get(words[0], [])
     hone.misused(*words, "http://127.0.0.1:1/a", *last, env=CLEAN)
+
+
+@pytest.mark.parametrize("command", [
+    "convert", "digest", "map", "compare", "info", "check"])
+def test_what_is_not_read_is_not_warned_about(web, small, out, command):
+    env = {"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}
+    last = {"convert": [out / "d"], "compare": [small]}.get(command, [])
+    status = 2 if command in ("check", "compare") else 1
+    done = web.run(command, "s3:bucket/a", *last, env=env)
+    assert (done.returncode, done.warned) == (status, 0), done
+    assert b"is not a valid address" in done.stderr
+    done = web.run(command, "http://127.0.0.1:1/a", *last)
+    assert (done.returncode, done.warned) == (4, 0), done
 
 
 def test_proc_has_no_secret_of_the_address_of_a_list(web, small):

@@ -144,7 +144,7 @@ def trusted(nginx):
 
 def copy(web, nginx, out, url, **kwargs):
     """A copy must be as the file."""
-    done = web.ok("convert", "-q", "-f", "raw", url, out / "d", **kwargs)
+    done = web.ok("convert", "-f", "raw", url, out / "d", **kwargs)
     assert (out / "d").read_bytes() == (
         nginx.folder / "files" / "disk.img").read_bytes()
     (out / "d").unlink()
@@ -223,7 +223,7 @@ def test_the_expected_digest_of_a_file_on_a_server(web, nginx, out):
         url = f"http://127.0.0.1:{nginx.plain}/{place}disk.img"
         done = copy(web, nginx, out, url + "?a", **{})
         assert done.warned == 1
-        done = web.ok("convert", "-q", "-f", "raw", "--expect", right, url,
+        done = web.ok("convert", "-f", "raw", "--expect", right, url,
                       out / "d")
         assert done.warned == 0
         assert (out / "d").read_bytes() == content

@@ -305,11 +305,13 @@ def test_tables_behind_much_data_take_a_temporary_file(hone, tmp_path):
             f"keeping bytes in a temporary file in {scratch}\n").encode()
     for args, env in ((["--scratch", scratch], {}),
                       ([], {"TMPDIR": str(scratch)})):
-        done = run_piped(hone.run, data, "convert", "--force", "-q", *args,
-                         "-", out, env=env)
+        done = run_piped(hone.run, data, "convert", "--force", *args, "-", out,
+                         env=env)
         assert (done.returncode, done.stderr) == (0, said), done
         assert out.read_bytes() == disk.read_bytes()
         assert not list(scratch.iterdir())
+    run_piped(hone.ok, data, "convert", "--force", "-q", "--scratch", scratch,
+              "-", out)
     line = run_piped(hone.run, data, "convert", "--force", "--scratch",
                      tmp_path / "no", "-", out)
     assert line.returncode == 1
