@@ -4,8 +4,9 @@
 cases of DPDK's performance test, which are made shorter than their 5 s.
 
 The runs of DPDK's test take turns between the two drivers, on two CPUs and on
-one. A figure is the median of the ratios of neighbouring runs. ring_mp_mc runs
-twice in a turn: its ratio to itself shows what the machine adds.
+one. A figure is the median of the ratios of runs of the same turn. ring_mp_mc
+runs twice in a turn: its ratio to itself shows what the machine adds. Each of
+the three runs is first in one turn of three.
 
 With --soak, DPDK's test runs once as it is, with the driver alone.
 """
@@ -25,6 +26,9 @@ import report
 from targets import Target
 
 OURS, RIVAL = "dpdk-hone", "dpdk-ring"
+# The runs of a turn, and the ops of each.
+RUNS = [("hone", "hone"), ("ring_mp_mc", "ring_mp_mc"),
+        ("again", "ring_mp_mc")]
 LOOPS = ["1t-uncached-keep512-n1", "1t-uncached-keep512-n4",
          "1t-uncached-keep512-n8", "1t-uncached-keep512-n32",
          "1t-keep8192-n1", "1t-keep8192-n8", "1t-keep8192-n32",
@@ -117,8 +121,8 @@ def perf(options):
         for turn in range(options.repeat):
             print(f"DPDK's test, {place}, {turn + 1} of {options.repeat}",
                   file=sys.stderr)
-            for name, ops in (("hone", "hone"), ("ring_mp_mc", "ring_mp_mc"),
-                              ("again", "ring_mp_mc")):
+            first = turn % len(RUNS)
+            for name, ops in RUNS[first:] + RUNS[:first]:
                 for case, rate in perf_test(options, ops, cpus).items():
                     cases.setdefault(case, {}).setdefault(
                         name, []).append(rate)
@@ -129,7 +133,7 @@ def perf(options):
 
 
 def ratio(rates, rivals):
-    """The median of the ratios of neighbouring runs."""
+    """The median of the ratios of runs of the same turn."""
     return round(statistics.median(
         a / max(b, 1) for a, b in zip(rates, rivals)), 3)
 
@@ -193,7 +197,8 @@ def main():
     parser.add_argument("--min-time", default="0.004",
                         help="least seconds of a repetition of the loop")
     parser.add_argument("--repeat", type=int, default=3,
-                        help="runs of DPDK's test with each driver")
+                        help="turns of DPDK's test; of a multiple of 3, each "
+                        "run is first equally often")
     parser.add_argument("--shorter", type=int, default=50,
                         help="each case of DPDK's test takes 5 s / SHORTER")
     parser.add_argument("--place", default="",
