@@ -40,8 +40,10 @@ class Judge:
         if not self.sanitized:
             limits += [f"--cpu={SECONDS}:{SECONDS}",
                        f"--as={self.memory}:{self.memory}"]
+        # Each arena would count as 64 MiB.
         with subprocess.Popen(
-                [*limits, self.path, *map(str, args)], env=ENV,
+                [*limits, self.path, *map(str, args)],
+                env=dict(ENV, MALLOC_ARENA_MAX="1"),
                 cwd=self.folder, stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE) as child:
             try:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """streamOptimized images through a pipe: by their markers, in one pass, and
 not one byte otherwise than from a file."""
+import gzip
 import os
 import random
 import struct
@@ -11,6 +12,7 @@ import pytest
 
 import qemu
 from qemu import KI, MI, SECTOR
+from test_hostile import Judge
 from vmdk_builder import ENTRIES, GRAIN, Builder, marker
 
 COVERED = ENTRIES * GRAIN * SECTOR
@@ -127,6 +129,11 @@ def other_place(image):
     image.change_table = lambda index, table: table[28:32] + table[4:]
 
 
+def late_grain(image):
+    """A grain behind its table, which does not have it."""
+    image.extra = image.grain_bytes(1535, image.grains.pop(1535))
+
+
 def directory(index, sector):
     """An entry of the directory."""
     def change(image):
@@ -152,6 +159,7 @@ HOSTILE = {
     "first_entry": (first_entry, "grain table 0 differs from the markers"),
     "missing_grain": (missing_grain, "grain table 0 differs from the mark"),
     "other_place": (other_place, "grain table 0 differs from the markers"),
+    "late_grain": (late_grain, "grain table 2 differs from the markers"),
     "no_table": (directory(0, 0), "grain table 0 differs from the markers"),
     "table_of_none": (directory(1, 128), "grain table 1 differs from the"),
     "table_past_end": (directory(2, 1 << 31), "grain table 2 differs from"),
@@ -223,3 +231,25 @@ def test_the_tables_of_a_stream_are_bounded(hone, work):
                        .ljust(SECTOR, b"\0"))
     line = piped(hone.fails, path, "digest", "-")
     assert "has more than 65536 grain tables; write it to a file" in line
+
+
+@pytest.mark.parametrize("count, wrong, status, part", [
+    (65536, 2048, 3, "ends at offset 44105728, behind the grain of disk"),
+    (2049, 2049, 1, "has more than 4096 grain tables that are not behind "
+     "their grains; write it to a file first")])
+def test_the_memory_for_the_tables_of_a_packed_stream(hone, work, count,
+                                                      wrong, status, part):
+    """Each grain has a table, and some have two tables of other grains."""
+    judge = Judge(hone, work, memory=200 * MI)
+    image = Builder(count * 8 * ENTRIES, True, True)
+    image.header = {"grain": 8}
+    grain = zlib.compress(b"x" * 8 * SECTOR)
+    with gzip.open(work / "disk.vmdk.gz", "wb", 1) as file:
+        file.write(image.build()[:128 * SECTOR])
+        for index in range(count):
+            file.write((struct.pack("<QI", index * 8 * ENTRIES, len(grain))
+                        + grain).ljust(SECTOR, b"\0"))
+            if index < wrong:
+                file.write(2 * (marker(4, 1) + b"\1" * 4 * ENTRIES))
+    judge.refused(status, part, "map", "--memory", "64M",
+                  work / "disk.vmdk.gz")

@@ -19,16 +19,20 @@
 #define MAX_DIRECTORY ((uint64_t)1 << 20)
 #define MAX_TABLES 65536
 
+/* Most tables that are kept until the directory comes, because they are not
+ * behind their grains: those of 128 GiB of a disk take 8 MiB. */
+#define MAX_KEPT 4096
+
 #define WRITE_FIRST "; write it to a file first"
 
 /* A grain table of the image that came. */
 struct passed {
 	uint32_t sector;
-	/* equal to this table that was made by the markers */
-	uint32_t index;
 	/* NULL, or the entries of a table that is not equal to the one of the
 	 * last grain */
 	uint32_t *entries;
+	/* grains before this one were known when the table came */
+	uint64_t known;
 };
 
 struct vmdk_walk {
@@ -47,6 +51,8 @@ struct vmdk_walk {
 	uint64_t n_tables;
 	struct passed *passed;
 	uint64_t n_passed;
+	/* those with entries */
+	uint64_t n_kept;
 	/* the grain directory of the image, and its offset */
 	uint32_t *directory;
 	uint64_t directory_at;
@@ -134,9 +140,6 @@ parse_grain(struct vmdk_walk *w, const struct marker *m, uint64_t *index)
 		return image_fail(&w->err, name_of(w), -ESPIPE,
 			"comes as a stream, and its grains are not in the "
 			"order of the disk" WRITE_FIRST);
-	if (w->at / VMDK_SECTOR > UINT32_MAX)
-		return image_damaged(&w->err, name_of(w), -EINVAL,
-			"has a grain past 2 TiB of the file");
 	return 0;
 }
 
@@ -189,6 +192,22 @@ read_behind(struct vmdk_walk *w, const struct marker *m, const char *what,
 	return rc;
 }
 
+/* Keep the entries of a table until the directory comes. */
+static int
+keep(struct vmdk_walk *w, struct passed *p, const uint32_t *entries)
+{
+	if (w->n_kept++ == MAX_KEPT)
+		return image_fail(&w->err, name_of(w), -EFBIG,
+			"comes as a stream, and has more than %d grain tables "
+			"that are not behind their grains" WRITE_FIRST,
+			MAX_KEPT);
+	p->entries = malloc(table_bytes(w));
+	if (!p->entries)
+		return image_no_memory(&w->err);
+	memcpy(p->entries, entries, table_bytes(w));
+	return 0;
+}
+
 /* A grain table of the image: it is expected behind its grains. */
 static int
 add_table(struct vmdk_walk *w, const struct marker *m)
@@ -196,7 +215,6 @@ add_table(struct vmdk_walk *w, const struct marker *m)
 	uint32_t entries[VMDK_TABLE_ENTRIES];
 	uint64_t last =
 		w->known ? (w->known - 1) / w->extent->header.entries : 0;
-	struct passed *p;
 
 	if (w->n_passed == 2 * (uint64_t)MAX_TABLES)
 		return image_fail(&w->err, name_of(w), -EFBIG,
@@ -205,7 +223,8 @@ add_table(struct vmdk_walk *w, const struct marker *m)
 			2 * MAX_TABLES);
 	if ((w->n_passed & (w->n_passed - 1)) == 0) {
 		uint64_t room = w->n_passed ? 2 * w->n_passed : 1;
-		p = realloc(w->passed, (size_t)room * sizeof(*p));
+		struct passed *p =
+			realloc(w->passed, (size_t)room * sizeof(*p));
 		if (!p)
 			return image_no_memory(&w->err);
 		w->passed = p;
@@ -214,17 +233,13 @@ add_table(struct vmdk_walk *w, const struct marker *m)
 	int rc = read_behind(w, m, "grain table", entries, table_bytes(w));
 	if (rc < 0)
 		return rc;
-	p = &w->passed[w->n_passed];
-	*p = (struct passed){(uint32_t)sector, (uint32_t)last, NULL};
+	struct passed *p = &w->passed[w->n_passed];
+	*p = (struct passed){.sector = (uint32_t)sector, .known = w->known};
 	if (!w->tables[last] ||
-		memcmp(entries, w->tables[last], table_bytes(w)) != 0) {
-		p->entries = malloc(table_bytes(w));
-		if (!p->entries)
-			return image_no_memory(&w->err);
-		memcpy(p->entries, entries, table_bytes(w));
-	}
-	w->n_passed++;
-	return 0;
+		memcmp(entries, w->tables[last], table_bytes(w)) != 0)
+		rc = keep(w, p, entries);
+	w->n_passed += rc == 0;
+	return rc;
 }
 
 static int
@@ -262,6 +277,21 @@ find_passed(const struct vmdk_walk *w, uint32_t sector)
 	return NULL;
 }
 
+/* Returns whether the table is complete: no grain of it came afterwards. */
+static bool
+is_complete(const struct vmdk_walk *w, const struct passed *p, uint64_t index)
+{
+	uint32_t entries = w->extent->header.entries;
+	const uint32_t *made = w->tables[index];
+
+	if (!made || p->known == 0 || (p->known - 1) / entries != index)
+		return false;
+	for (uint64_t i = p->known; i / entries == index; i++)
+		if (made[i % entries])
+			return false;
+	return true;
+}
+
 /* Returns whether the entry of the directory agrees with the markers. */
 static bool
 agrees(const struct vmdk_walk *w, uint64_t index)
@@ -276,7 +306,7 @@ agrees(const struct vmdk_walk *w, uint64_t index)
 	if (!p)
 		return false;
 	if (!p->entries)
-		return p->index == index;
+		return is_complete(w, p, index);
 	return memcmp(p->entries, made, table_bytes(w)) == 0;
 }
 
@@ -356,6 +386,10 @@ step(struct vmdk_walk *w)
 	int rc = read_marker(w, raw, sizeof(raw));
 	if (rc < 0)
 		return rc;
+	/* Entries of the tables have 32 bits. */
+	if (w->at / VMDK_SECTOR >= UINT32_MAX)
+		return image_damaged(&w->err, name_of(w), -EINVAL,
+			"has a grain or a table past 2 TiB of the file");
 	m = (struct marker){
 		image_le64(raw), image_le32(raw + 8), image_le32(raw + 12)};
 	if (m.size)
