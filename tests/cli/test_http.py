@@ -824,6 +824,49 @@ def test_a_file_that_changes_meanwhile(web, out, before, after, same):
             assert "changed while it was read" in web.refuses(server, out)
 
 
+LINE = b"X-Foo: " + b"a" * 1000 + b"\r\n"
+BEGIN, OK, EARLY = (b"HTTP/1.1 %d x\r\n" % status for status in (
+    206, 200, 103))
+RANGE = b"Content-Range: bytes 0-511/512\r\n"
+CHUNKED = (b"Transfer-Encoding: chunked\r\n\r\n200\r\n" + bytes(512) +
+           b"\r\n0\r\n")
+
+
+@pytest.mark.parametrize("before, line, after", [
+    (BEGIN, LINE, RANGE + CHUNKED + b"\r\n"),
+    (b"", EARLY + LINE + b"\r\n", BEGIN + RANGE + CHUNKED + b"\r\n"),
+    (BEGIN + RANGE + CHUNKED, LINE, b"\r\n"),
+    (OK + CHUNKED, LINE, b"\r\n")],
+    ids=["header", "1xx", "trailers", "trailers of a whole file"])
+def test_a_header_has_at_most_256_kib(web, out, before, line, after):
+    """libcurl keeps all of it, so one without an end would take the memory."""
+    for count, good in (200, True), (300, False):
+        def answer(handler, _):
+            handler.close_connection = True
+            handler.wfile.write(before + count * line + after)  # pylint: disable=cell-var-from-loop
+            return True
+        with Server(bytes(512), answer) as server:
+            if good:
+                web.copies(server, out)
+                continue
+            assert web.refuses(server, out).endswith(
+                ": the server sent more than 262144 bytes of header fields")
+            assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("before, length", [
+    (BEGIN, 200 * KI), (OK + CHUNKED, 8 * KI)], ids=["header", "trailers"])
+def test_a_header_line_that_is_too_long(web, out, before, length):
+    """libcurl reports that it has no memory."""
+    def answer(handler, _):
+        handler.wfile.write(before + b"X-Foo: " + length * b"a")
+        return handler.hang_up()
+    with Server(b"", answer) as server:
+        assert web.refuses(server, out).endswith(
+            ": the server sent a header line that is too long")
+        assert len(server.requests) == 1
+
+
 def test_an_encoding_that_was_not_asked_for(web, out):
     for name in "gzip", "br", "identity, gzip", "x" * 100:
         with Server(images.noise(MI), lambda handler, request: handler.good(

@@ -136,6 +136,8 @@ struct http_transfer {
 	struct http_answer answer;
 	enum http_verdict verdict;
 	uint64_t discarded;
+	/* bytes of its header and its trailers */
+	size_t header;
 	/* bytes of a whole file that came with an answer before */
 	uint64_t skip;
 	/* "0-131071" */

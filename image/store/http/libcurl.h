@@ -7,6 +7,11 @@
  */
 #include <curl/curl.h>
 
+/* What is loaded may be newer than the header. */
+#if LIBCURL_VERSION_NUM < 0x080600
+#define CURLE_TOO_LARGE ((CURLcode)100)
+#endif
+
 struct image_libcurl {
 #define IMAGE_LOADED(prefix, name) __typeof__(prefix##name) *name;
 #include "store/http/libcurl.def"

@@ -14,6 +14,9 @@
 
 /* Bytes of an error page, read so that the connection can be used again. */
 #define MAX_PAGE 65536
+/* Bytes of the header and the trailers of one answer. libcurl keeps them all,
+ * and older releases have no limit. */
+#define MAX_HEADER 262144
 /* Fewer bytes a second are no progress. */
 #define LOW_SPEED 100
 /* Failures that one time-out counts as: there is one second try. */
@@ -307,6 +310,13 @@ on_header(char *line, size_t size, size_t n, void *opaque)
 {
 	struct http_transfer *t = opaque;
 
+	t->header += size * n;
+	if (t->header > MAX_HEADER) {
+		fail(t, -EPROTO,
+			"the server sent more than %d bytes of header fields",
+			MAX_HEADER);
+		return 0;
+	}
 	http_answer_line(&t->answer, line, size * n);
 	/* 1xx comes before the answer, a trailer after it. */
 	if (t->answer.complete && t->answer.status >= 200 &&
@@ -476,6 +486,7 @@ http_transfer_begin(struct http_transfer *t)
 	t->answer = (struct http_answer){.length = IMAGE_SIZE_UNKNOWN};
 	t->verdict = HTTP_UNJUDGED;
 	t->discarded = 0;
+	t->header = 0;
 	t->text[0] = '\0';
 	if (!t->easy)
 		t->easy = libcurl.easy_init();
@@ -575,13 +586,34 @@ comes_once(const struct http *http)
 		       http->first.length == IMAGE_SIZE_UNKNOWN);
 }
 
+/*
+ * Returns whether libcurl has no space for a line of the header or of the
+ * trailers. It reports the same if there is no memory, which is far less likely
+ * after the first byte of an answer.
+ */
+static bool
+is_long_line(const struct http_transfer *t, CURLcode result)
+{
+	static const char trailer[] = "Out of memory in chunked-encoding";
+	curl_off_t first_byte = 0;
+
+	if (strcmp(t->text, trailer) == 0)
+		return true;
+	if (result != CURLE_OUT_OF_MEMORY && result != CURLE_TOO_LARGE)
+		return false;
+	libcurl.easy_getinfo(
+		t->easy, CURLINFO_STARTTRANSFER_TIME_T, &first_byte);
+	return first_byte > 0 && t->verdict == HTTP_UNJUDGED;
+}
+
 /* The connection was lost. */
 static bool
 end_lost(struct http_transfer *t, CURLcode result)
 {
 	const char *text = t->text[0] ? t->text : libcurl.easy_strerror(result);
 	bool timeout = result == CURLE_OPERATION_TIMEDOUT;
-	bool again = may_pass(result);
+	bool long_line = is_long_line(t, result);
+	bool again = may_pass(result) && !long_line;
 	bool hopeless = !again || comes_once(t->http) ||
 			(!t->http->open && is_unreachable(result));
 
@@ -597,6 +629,9 @@ end_lost(struct http_transfer *t, CURLcode result)
 			"the server sent nothing for %ld seconds at offset "
 			"%" PRIu64,
 			t->http->target.timeout, t->at);
+	else if (long_line)
+		fail(t, -EPROTO,
+			"the server sent a header line that is too long");
 	else
 		fail(t, result == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EIO,
 			"cannot be read at offset %" PRIu64 ": %s", t->at,
