@@ -91,6 +91,18 @@ run_global(const struct cli *cli)
 	return -1;
 }
 
+/* An operand is empty after an error in a script: an unset variable. */
+static int
+refuse_empty(const struct command_row *row, int operand)
+{
+	const char *word = row->synopsis;
+
+	while (operand-- > 0)
+		word += strcspn(word, " ") + 1;
+	return cli_usage(row->name, "the name of %.*s is empty",
+		(int)strcspn(word, " "), word);
+}
+
 static int
 run_parsed(struct cli *cli)
 {
@@ -112,6 +124,8 @@ run_parsed(struct cli *cli)
 	if (cli->command == COMMAND_help)
 		return run[cli->command](cli);
 	for (int i = 0; i < cli->n_operands; i++) {
+		if (!*cli->operands[i])
+			return refuse_empty(row, i);
 		int rc = cli_refuse_stream(cli, i);
 		if (rc == 0)
 			rc = cli_refuse_protocol(cli, cli->operands[i]);

@@ -31,14 +31,26 @@ cli_refuse_command(const char *name)
 		suggest_text(&suggestion, "", text));
 }
 
+/* Print that the first bytes of a word are not an option there, and a hint. */
+static void
+complain(unsigned where, const char *word, size_t length, const char *before,
+	const char *hint)
+{
+	const char *command = where == IN_GLOBAL
+				      ? NULL
+				      : cli_commands[__builtin_ctz(where)].name;
+
+	cli_complain("'%.*s' is not an option of hone%s%s%s%s", (int)length,
+		word, command ? " " : "", command ? command : "", before, hint);
+}
+
 void
 cli_refuse_letter(unsigned where, int letter)
 {
 	const char word[] = {'-', (char)letter, '\0'};
 	const char *hint = cli_find_hint(where, word, 2);
 
-	cli_complain("'%s' is not an option%s%s", word, hint ? ": " : "",
-		hint ? hint : "");
+	complain(where, word, 2, hint ? ": " : "", hint ? hint : "");
 }
 
 /* List the options that begin with the word. Returns their number. */
@@ -114,8 +126,7 @@ cli_refuse_word(unsigned where, const char *word)
 	}
 	const struct hint_row *row = find_long_hint(where, word, length);
 	if (row) {
-		cli_complain("'%.*s' is not an option: %s", (int)length, word,
-			row->hint);
+		complain(where, word, length, ": ", row->hint);
 		return;
 	}
 	snprintf(name, sizeof(name), "%.*s", length > 2 ? (int)length - 2 : 0,
@@ -124,8 +135,8 @@ cli_refuse_word(unsigned where, const char *word)
 	for (int id = 0; id < OPTION_COUNT; id++)
 		if ((cli_options[id].commands & where) && cli_options[id].help)
 			suggest_offer(&suggestion, cli_options[id].name);
-	cli_complain("'%.*s' is not an option%s", (int)length, word,
-		suggest_text(&suggestion, "--", text));
+	complain(
+		where, word, length, "", suggest_text(&suggestion, "--", text));
 }
 
 static bool

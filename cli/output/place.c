@@ -101,7 +101,8 @@ check_name(struct output *output)
 	/* A file there would take memory, and be gone at the next start. */
 	if (has_devices(output) &&
 		faccessat(output->directory, output->name, F_OK, 0) < 0)
-		return output_refuse(output, "is not a device");
+		return output_refuse(output,
+			"does not exist, and no file is made among devices");
 	return 0;
 }
 

@@ -183,7 +183,7 @@ def test_a_snapshot_is_read(hone, image, work, qemu_img):
     (["--blocks", "64k"], "--blocks needs --json"),
     *((["--json", "--blocks", size], f"--blocks: '{size}' is not a power of")
       for size in ("0", "256", "513", "3M", "32M", "x")),
-    (["-q"], "'-q' is not an option")], ids=str)
+    (["-q"], "'-q' is not an option of hone digest")], ids=str)
 def test_a_misuse_of_digest_names_the_mistake(hone, small, words, said):
     assert said in hone.misused("digest", *words, small)
 

@@ -370,11 +370,17 @@ def test_a_text_descriptor_is_refused_by_every_command(hone, tmp_path, out):
     raw = tmp_path / "upload.img"
     raw.write_bytes(DESCRIPTOR)
     for words, status in ((["convert", raw, out / "d"], 1), (["map", raw], 1),
-                          (["compare", raw, raw], 2),
-                          (["check", raw], 1)):
+                          (["compare", raw, raw], 2)):
         done = hone.run(*words)
         assert done.returncode == status, words
         assert (b"its extent '/etc/passwd' is not opened without "
-                b"--allow-data-file DIR") in done.stdout + done.stderr, words
+                b"--allow-data-file DIR") in done.stderr, words
+    # Neither has an option that opens the file.
+    for words, status in ((["check", raw], 1),
+                          (["convert", "--untrusted", raw, out / "d"], 3)):
+        done = hone.run(*words)
+        assert done.returncode == status, words
+        assert (b"names the file '/etc/passwd'; a safe image names no other "
+                b"file") in done.stdout + done.stderr, words
     assert b"monolithicFlat" in hone.ok("info", raw).stdout
     assert os.listdir(out) == []

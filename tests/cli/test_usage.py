@@ -206,6 +206,15 @@ def test_the_mistaken_word_is_named(hone, small, out):
         assert word in hone.misused(*words)
 
 
+@pytest.mark.parametrize("words, named", [
+    (["convert", "", "d"], "SRC"), (["convert", "", ""], "SRC"),
+    (["convert", "-", ""], "DST"), (["compare", "-", ""], "B"),
+    *(([command, ""], "IMAGE")
+      for command in ("map", "info", "check", "digest"))], ids=str)
+def test_an_empty_operand_is_a_mistake(hone, words, named):
+    assert hone.misused(*words) == f"hone: the name of {named} is empty"
+
+
 HABITS = {
     "convert": {"-r": "--rate-limit", "-l": "--snapshot",
                 "-C": "by itself", "-B": "--allow-backing",
@@ -225,7 +234,8 @@ HABITS = {
 def test_who_comes_from_qemu_img_is_told_what_to_type(hone, small, command):
     for word, told in HABITS[command].items():
         said = hone.misused(command, word, small, small)
-        assert f"'{word.split('=')[0]}' is not an option: " in said
+        assert (f"'{word.split('=')[0]}' is not an option of hone {command}: "
+                in said)
         assert told in said
 
 
@@ -239,11 +249,12 @@ def test_all_unknown_options_are_answered_at_once(hone, small, out):
     lines = done.stderr.decode().splitlines()
     assert [line.split("'")[1] for line in lines[:-1]] == [
         "-B", "-F", "--frobnicate", "-y", "--object", "--salvage"]
-    assert all("is not an option" in line for line in lines[:-1])
+    assert all("is not an option of hone convert" in line
+               for line in lines[:-1])
     assert lines[-1] == "Try 'hone convert --help'."
     for words in ["-B"], ["--object"]:
-        assert f"'{words[0]}' is not an option: " in hone.misused(
-            "convert", *words)
+        assert f"'{words[0]}' is not an option of hone convert: " in (
+            hone.misused("convert", *words))
     assert not os.listdir(out)
 
 
@@ -269,16 +280,17 @@ def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
     done = hone.run("convert", "--o", "--frob", small, out / "d")
     assert done.stderr.decode().splitlines()[:-1] == [
         "hone: '--o' is ambiguous: --output-format, --options, --out-of-order",
-        "hone: '--frob' is not an option"]
+        "hone: '--frob' is not an option of hone convert"]
     # The next word is the value, of the abbreviation too.
     for word in "--object", "--ob":
         said = hone.misused("convert", word, "--frob", small, out / "d")
-        assert f"'{word}' is not an option: hone does not support" in said
+        assert (f"'{word}' is not an option of hone convert: hone does not "
+                f"support" in said)
     for command, word, hint in (
             ("convert", "--target-im", ": DST is named by its path"),
             ("info", "--o", "")):
         assert hone.misused(command, word, small, out / "d") == (
-            f"hone: '{word}' is not an option{hint}")
+            f"hone: '{word}' is not an option of hone {command}{hint}")
 
 
 def test_what_means_the_same_as_in_qemu_img_is_accepted(
@@ -379,7 +391,7 @@ def test_formats_of_others_come_with_the_way_out(hone, small, out):
 
 def test_hints_are_not_only_for_options_of_commands(hone):
     assert hone.misused("-V") == (
-        "hone: '-V' is not an option: --version prints the version")
+        "hone: '-V' is not an option of hone: --version prints the version")
     for word in ("measure", "create", "resize", "rebase", "commit", "amend",
                  "bitmap", "dd"):
         said = hone.misused(word, "x")
@@ -413,8 +425,8 @@ def test_a_word_like_no_other_gets_no_suggestion(hone, word):
 def test_a_mistyped_option_is_answered_with_the_one_meant(
         hone, small, word, meant):
     said = hone.misused("convert", word, small, "d")
-    assert said == (f"hone: '{word.split('=')[0]}' is not an option; "
-                    f"did you mean {meant}?")
+    assert said == (f"hone: '{word.split('=')[0]}' is not an option of "
+                    f"hone convert; did you mean {meant}?")
 
 
 def test_a_hidden_option_is_not_suggested(hone, small):

@@ -221,7 +221,8 @@ int
 vmdk_check(struct image_store *store, struct image_verdict *verdict,
 	struct image_error *err)
 {
-	const struct image_open how = {.format = &image_format_vmdk};
+	const struct image_open how = {
+		.format = &image_format_vmdk, .untrusted = true};
 	struct image_source *source;
 	struct check k = {.used = NULL};
 

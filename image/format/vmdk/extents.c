@@ -161,8 +161,12 @@ vmdk_open_extents(struct vmdk_source *v, const struct image_open *how,
 		return rc;
 	if (!how->allow_data_file && first_name(d))
 		return image_fail(err, v->base.store->name, -EPERM,
-			"is a VMDK descriptor, and its extent '" TEXT
-			"' is not opened without --allow-data-file DIR",
+			how->untrusted
+				? "is a VMDK descriptor that names the file "
+				  "'" TEXT "'; a safe image names no other file"
+				: "is a VMDK descriptor, and its extent '" TEXT
+				  "' is not opened without "
+				  "--allow-data-file DIR",
 			first_name(d));
 	rc = allow_files(d, v->base.store->name, err);
 	if (rc < 0)
