@@ -60,6 +60,8 @@ check_opened(int fd, const char *path, const struct stat *looked,
 		st.st_rdev != looked->st_rdev || st.st_mode != looked->st_mode)
 		return image_fail(
 			err, path, -EAGAIN, "was replaced while it was opened");
+	if (image_loop_in_use(&st, text, sizeof(text)))
+		return image_fail(err, path, -EBUSY, "%s", text);
 	int rc = image_lock_exclusive(fd, text, sizeof(text));
 	return rc < 0 ? image_fail(err, path, rc, "%s", text) : 0;
 }

@@ -314,20 +314,12 @@ file_usage(const struct image_store *store, struct image_usage *usage,
 }
 
 static bool
-same(const struct stat *a, const struct stat *b)
-{
-	if (S_ISBLK(a->st_mode) && S_ISBLK(b->st_mode))
-		return a->st_rdev == b->st_rdev;
-	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-static bool
 file_same(const struct image_store *store, int fd)
 {
 	struct stat st;
 
 	return fstat(fd, &st) == 0 &&
-	       same(&st, &((const struct image_file *)store)->st);
+	       image_is_same_disk(&st, &((const struct image_file *)store)->st);
 }
 
 static void
@@ -350,7 +342,7 @@ image_store_same(const struct image_store *a, const struct image_store *b)
 {
 	if (a->ops != &image_file_ops || b->ops != &image_file_ops)
 		return a == b;
-	return same(&((const struct image_file *)a)->st,
+	return image_is_same_disk(&((const struct image_file *)a)->st,
 		&((const struct image_file *)b)->st);
 }
 

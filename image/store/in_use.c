@@ -110,9 +110,8 @@ find_line(const char *path, dev_t device,
 	return is_found;
 }
 
-/* The folder of a device in sysfs, with a name below it. */
-static void
-sysfs_path(char *path, size_t size, dev_t device, const char *below)
+void
+image_sysfs_path(char *path, size_t size, dev_t device, const char *below)
 {
 	snprintf(path, size, "/sys/dev/block/%u:%u/%s", major(device),
 		minor(device), below);
@@ -126,7 +125,7 @@ find_holder(dev_t device, char where[NAME])
 	char path[64];
 	bool found = false;
 
-	sysfs_path(path, sizeof(path), device, "holders");
+	image_sysfs_path(path, sizeof(path), device, "holders");
 	DIR *folder = opendir(path);
 	if (!folder)
 		return false;
@@ -155,28 +154,35 @@ find_use(dev_t device, char *text, size_t size)
 	return true;
 }
 
-/* Returns the device of a partition in the sysfs folder of its disk, or 0. */
-static dev_t
-partition_of(dev_t disk, const char *name)
+dev_t
+image_sysfs_device(const char *path)
 {
 	unsigned major_number, minor_number;
-	char path[64 + NAME], below[NAME];
 	dev_t device = 0;
-	struct stat st;
-
-	snprintf(below, sizeof(below), "%.200s/partition", name);
-	sysfs_path(path, sizeof(path), disk, below);
-	if (stat(path, &st) < 0)
-		return 0;
-	snprintf(below, sizeof(below), "%.200s/dev", name);
-	sysfs_path(path, sizeof(path), disk, below);
 	FILE *file = fopen(path, "re");
+
 	if (!file)
 		return 0;
 	if (fscanf(file, "%u:%u", &major_number, &minor_number) == 2)
 		device = makedev(major_number, minor_number);
 	fclose(file);
 	return device;
+}
+
+/* Returns the device of a partition in the sysfs folder of its disk, or 0. */
+static dev_t
+partition_of(dev_t disk, const char *name)
+{
+	char path[64 + NAME], below[NAME];
+	struct stat st;
+
+	snprintf(below, sizeof(below), "%.200s/partition", name);
+	image_sysfs_path(path, sizeof(path), disk, below);
+	if (stat(path, &st) < 0)
+		return 0;
+	snprintf(below, sizeof(below), "%.200s/dev", name);
+	image_sysfs_path(path, sizeof(path), disk, below);
+	return image_sysfs_device(path);
 }
 
 bool
@@ -188,7 +194,7 @@ image_device_in_use(dev_t device, char *text, size_t size)
 
 	if (found)
 		return true;
-	sysfs_path(path, sizeof(path), device, "");
+	image_sysfs_path(path, sizeof(path), device, "");
 	DIR *folder = opendir(path);
 	if (!folder)
 		return false;

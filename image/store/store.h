@@ -92,8 +92,8 @@ struct image_store_ops {
 	int (*usage)(const struct image_store *store, struct image_usage *usage,
 		struct image_error *err);
 
-	/* Returns true if the descriptor is open on the same file or device.
-	 * NULL: it is not. */
+	/* Returns true if the descriptor is open on the same file or device,
+	 * or if one is a loop device of the other. NULL: it is not. */
 	bool (*same)(const struct image_store *store, int fd);
 
 	void (*close)(struct image_store *store);
@@ -202,7 +202,8 @@ int image_store_unchanged(struct image_store *store, struct image_error *err);
 bool image_store_is(const struct image_store *store, int fd);
 void image_store_release(
 	struct image_store *store, uint64_t offset, uint64_t length);
-/* Returns true if both are open on the same file or device. */
+/* Returns true if both are open on the same file or device, or if one is a loop
+ * device of the other. */
 bool image_store_same(const struct image_store *a, const struct image_store *b);
 
 #endif
