@@ -64,13 +64,13 @@ struct image_extent {
 	uint64_t offset;
 	uint64_t length;
 	enum image_kind kind;
-	/* the bytes are stored compressed, beginning at host */
+	/* the bytes are stored compressed: none of them has an offset */
 	bool compressed;
 	/* for IMAGE_HOLE: the format marks the range as zeros */
 	bool zero_cluster;
 	/* 0: in the image itself; n: in the nth file of its backing chain */
 	unsigned depth;
-	/* offset in the file that has the bytes, or IMAGE_NO_HOST */
+	/* offset of the bytes in the file that has them, or IMAGE_NO_HOST */
 	uint64_t host;
 };
 
@@ -560,10 +560,11 @@ int image_copy(struct image_source *source, struct image_sink *sink,
  * Report all extents in order, with adjacent extents of one kind merged. The
  * extents cover the image. If report() returns another value than 0,
  * image_map() stops and returns the value. With scan, data is searched for
- * zeros; otherwise only metadata is read.
+ * zeros; otherwise only metadata is read. With plain, extents have a kind only,
+ * and adjacent ones differ in kind; otherwise they may differ in each member.
  */
 int image_map(struct image_source *source, const struct image_run *run,
-	bool scan,
+	bool scan, bool plain,
 	int (*report)(void *opaque, const struct image_extent *extent),
 	void *opaque, struct image_error *err);
 

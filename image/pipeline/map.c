@@ -8,6 +8,7 @@ struct map {
 	size_t chunk;
 	const struct image_run *run;
 	bool scan;
+	bool plain;
 	int (*report)(void *opaque, const struct image_extent *extent);
 	void *opaque;
 	/* not reported yet: the next extent may continue this one */
@@ -49,10 +50,12 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 }
 
 static int
-pass(struct map *map, const struct image_extent *extent)
+pass(struct map *map, struct image_extent *extent)
 {
 	int rc = 0;
 
+	if (map->plain)
+		image_extent_plain(extent);
 	if (map->merged.length &&
 		image_extent_continues(&map->merged, extent)) {
 		map->merged.length += extent->length;
@@ -84,6 +87,7 @@ order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 
 int
 image_map(struct image_source *source, const struct image_run *run, bool scan,
+	bool plain,
 	int (*report)(void *opaque, const struct image_extent *extent),
 	void *opaque, struct image_error *err)
 {
@@ -91,6 +95,7 @@ image_map(struct image_source *source, const struct image_run *run, bool scan,
 		.chunk = image_chunk_size(source),
 		.run = run,
 		.scan = scan,
+		.plain = plain,
 		.report = report,
 		.opaque = opaque};
 	size_t room = image_pieces_room(map.chunk);

@@ -13,10 +13,7 @@ image_extent_continues(
 		a->zero_cluster != b->zero_cluster || a->depth != b->depth ||
 		image_extent_end(a) != b->offset)
 		return false;
-	/* Each part of a compressed extent has the host offset of the whole
-	 * extent. */
-	if (a->compressed || a->host == IMAGE_NO_HOST ||
-		b->host == IMAGE_NO_HOST)
+	if (a->host == IMAGE_NO_HOST || b->host == IMAGE_NO_HOST)
 		return a->host == b->host;
 	return a->host + a->length == b->host;
 }
@@ -31,7 +28,7 @@ image_extent_part(
 		uint64_t gone = offset - part.offset;
 		part.offset = offset;
 		part.length -= gone;
-		if (part.host != IMAGE_NO_HOST && !part.compressed)
+		if (part.host != IMAGE_NO_HOST)
 			part.host += gone;
 	}
 	if (image_extent_end(&part) > end)

@@ -70,13 +70,26 @@ def test_map_looks_for_zeros_in_blocks_of_the_size_asked(hone, image, scan):
 
 
 def test_a_compressed_extent_is_one_however_long(hone, work):
-    """Its host offset is that of its first byte."""
+    """Its bytes have no offset in the file."""
     part = images.noise(32 << 10) + bytes(32 << 10)
     (work / "disk").write_bytes(part * 64)
     hone.ok("convert", "-c", work / "disk", work / "disk.qcow2")
     assert hone.json("map", "--json", "-S", "64k", work / "disk.qcow2") == [
-        {"offset": 0, "length": 4 << 20, "kind": "data", "compressed": True,
-         "host_offset": 3 * 65536}]
+        {"offset": 0, "length": 4 << 20, "kind": "data",
+         "compressed": True}]
+
+
+def test_extents_for_people_differ_in_kind(hone, work):
+    """Those of --json differ in their place, too."""
+    part = images.noise(64 << 10) + b"x" * (64 << 10)
+    (work / "disk").write_bytes(part * 16)
+    hone.ok("convert", "-c", work / "disk", work / "disk.qcow2")
+    found = hone.json("map", "--json", work / "disk.qcow2")
+    assert [sorted(entry)[0] for entry in found] == [
+        "host_offset", "compressed"] * 16
+    lines = hone.ok("map", work / "disk.qcow2").stdout.splitlines()
+    assert [line.split() for line in lines[1:-1]] == [
+        [b"0", b"2097152", b"data"]]
 
 
 def test_map_of_an_empty_file_is_an_empty_list(hone, work):

@@ -81,9 +81,8 @@ extent(struct image_source *source, uint64_t offset, uint64_t length,
 		.compressed = kind == 'c',
 		.zero_cluster = kind == '0',
 		.depth = kind == 'b',
-		.host = is_hole(kind) ? IMAGE_NO_HOST : FAKE_HOST + offset};
-	if (kind == 'c')
-		extent->host = FAKE_HOST;
+		.host = is_hole(kind) || kind == 'c' ? IMAGE_NO_HOST
+						     : FAKE_HOST + offset};
 	return 0;
 }
 

@@ -14,6 +14,7 @@
 struct listing {
 	char text[4096];
 	size_t used;
+	bool plain;
 	/* report() returns rc at the nth call */
 	unsigned calls;
 	unsigned stop_at;
@@ -52,8 +53,8 @@ map(struct fake *fake, struct listing *to, unsigned threads, bool scan,
 	struct image_run run = {.block = GRAIN, .threads = threads};
 
 	*to = (struct listing){
-		.stop_at = to->stop_at, .rc = to->rc, .text = ""};
-	return image_map(&fake->source, &run, scan, report, to, err);
+		.plain = to->plain, .stop_at = to->stop_at, .rc = to->rc};
+	return image_map(&fake->source, &run, scan, to->plain, report, to, err);
 }
 
 static void
@@ -84,10 +85,32 @@ TEST(neighbours_that_are_alike_are_one)
 {
 	check_map("xxyy--00zz", false, "d4@0 h2 h20 d2@8");
 	check_map("xxyy--00zz", true, "d4@0 h2 h20 z2@8");
-	check_map("ccxcbb-b", false, "d2c@0 d1@2 d1c@0 d2@4/1 h1 d1@7/1");
+	check_map("ccxcbb-b", false, "d2c d1@2 d1c d2@4/1 h1 d1@7/1");
 	/* what lies apart in the file is read all the same */
-	check_map("ccxcbb-b", true, "d2c@0 d1@2 d1c@0 d2@4/1 h1 d1@7/1");
+	check_map("ccxcbb-b", true, "d2c d1@2 d1c d2@4/1 h1 d1@7/1");
 	check_map("xzxzz-z", true, "d1@0 z1@1 d1@2 z2@3 h1 z1@6");
+}
+
+/* For a reader to whom the place of the bytes does not matter. */
+TEST(plain_neighbours_differ_in_kind)
+{
+	struct listing listing = {.plain = true};
+	struct image_error err;
+	char letters[1025];
+	struct fake fake;
+
+	fake_init(&fake, "ccxcbb-0bzx", GRAIN, 11 * GRAIN);
+	assert_int_equal(map(&fake, &listing, 2, true, &err), 0);
+	assert_string_equal(listing.text, "d6 h2 d1 z1 d1");
+	fake_destroy(&fake);
+	/* a hole of whole chunks passes the stages by itself */
+	memset(letters, '-', 512);
+	memset(letters + 512, '0', 512);
+	letters[1024] = '\0';
+	fake_init(&fake, letters, GRAIN, 1024 * GRAIN);
+	assert_int_equal(map(&fake, &listing, 2, true, &err), 0);
+	assert_string_equal(listing.text, "h1024");
+	fake_destroy(&fake);
 }
 
 /* Extents that pass the ends of chunks, and what begins or ends there. */
@@ -100,14 +123,14 @@ TEST(extents_pass_the_ends_of_chunks)
 	letters[1024] = '\0';
 	check_map(letters, false, "d1024@0");
 	memset(letters, 'c', 1024);
-	check_map(letters, false, "d1024c@0");
+	check_map(letters, false, "d1024c");
 	memset(letters, 'x', 1024);
 	memset(letters + 255, '-', 2);
 	check_map(letters, false, "d255@0 h2 d767@257");
 	memset(letters + 512, '-', 256);
 	check_map(letters, true, "d255@0 h2 d255@257 h256 d256@768");
 	memset(letters + 700, 'c', 100);
-	check_map(letters, false, "d255@0 h2 d255@257 h188 d100c@0 d224@800");
+	check_map(letters, false, "d255@0 h2 d255@257 h188 d100c d224@800");
 	memset(letters + 512, '-', 512);
 	check_map(letters, true, "d255@0 h2 d255@257 h512");
 	memset(letters, '-', 255);

@@ -58,7 +58,7 @@ map(const char *snapshot)
 
 	if (image_open_store(open_store(), &how, &source, &err) < 0)
 		return false;
-	int rc = image_map(source, &run, false, follow, &next, &err);
+	int rc = image_map(source, &run, false, false, follow, &next, &err);
 	if (rc == 0 && next != source->size)
 		abort();
 	image_close(source);

@@ -29,7 +29,7 @@ QCOW2 = {"version", "cluster_size", "compression_type", "refcount_bits",
          "extended_l2", "lazy_refcounts", "dirty", "corrupt"}
 EXTENT = {"offset", "length", "kind"}
 PLACED = {"host_offset"}
-PACKED = {"host_offset", "compressed"}
+PACKED = {"compressed"}
 # kind of the image: (words of convert, or of qemu-img; what info has besides;
 # what the extents of map may have)
 IMAGES = {

@@ -3,24 +3,11 @@
 #include "format/qcow2/source.h"
 #include "format/source.h"
 
-/*
- * Adjacent compressed clusters have at most the rest of a sector between them.
- */
-static bool
-follows(const struct qcow2_place *last, const struct qcow2_place *next)
-{
-	return next->layer == last->layer && !next->other &&
-	       next->run.kind == QCOW2_COMPRESSED &&
-	       next->run.host > last->run.host &&
-	       next->run.host <= last->run.host + last->run.stored;
-}
-
-/* Extend an extent of one compressed cluster by the adjacent ones after it. */
+/* Extend an extent of one compressed cluster by those of the layer after it. */
 static int
 join_compressed(struct qcow2_source *q, const struct qcow2_place *first,
 	uint64_t limit, struct image_extent *extent, struct image_error *err)
 {
-	struct qcow2_place last = *first;
 	uint64_t offset = extent->offset;
 	/* at most to the end of the range of the cluster's L2 table */
 	unsigned bits =
@@ -34,10 +21,10 @@ join_compressed(struct qcow2_source *q, const struct qcow2_place *first,
 		int rc = qcow2_find(q, at, end - at, &next, err);
 		if (rc < 0)
 			return rc;
-		if (!follows(&last, &next))
+		if (next.layer != first->layer || next.other ||
+			next.run.kind != QCOW2_COMPRESSED)
 			break;
 		extent->length += next.run.length;
-		last = next;
 	}
 	return 0;
 }
@@ -121,9 +108,9 @@ qcow2_extent(struct image_source *source, uint64_t offset, uint64_t length,
 		place.run.kind != QCOW2_COMPRESSED)
 		return 0;
 	extent->kind = IMAGE_DATA;
-	extent->host = place.run.host;
 	extent->compressed = place.run.kind == QCOW2_COMPRESSED;
-	return extent->compressed ? join_compressed(q, &place, offset + length,
-					    extent, err)
-				  : look_for_holes(place.layer, extent, err);
+	if (extent->compressed)
+		return join_compressed(q, &place, offset + length, extent, err);
+	extent->host = place.run.host;
+	return look_for_holes(place.layer, extent, err);
 }

@@ -15,7 +15,7 @@
 /* Shortens a text from the image, so that the message fits into its buffer. */
 #define TEXT "%.100s"
 
-/* Adjacent packed grains are one extent: they are not joined by vmdk_lookup. */
+/* Packed grains are one extent: they are not joined by vmdk_lookup. */
 static int
 join_packed(struct vmdk_source *v, uint64_t limit, struct image_extent *extent,
 	struct vmdk_run *run, struct image_error *err)
@@ -32,11 +32,10 @@ join_packed(struct vmdk_source *v, uint64_t limit, struct image_extent *extent,
 		end = extent->offset + limit;
 	while (extent->offset + extent->length < end) {
 		uint64_t at = extent->offset + extent->length;
-		uint64_t last = run->host;
 		int rc = vmdk_lookup(v, at, end - at, run, err);
 		if (rc < 0)
 			return rc;
-		if (run->kind != VMDK_PACKED || run->host <= last)
+		if (run->kind != VMDK_PACKED)
 			break;
 		extent->length += run->length;
 	}
@@ -76,7 +75,7 @@ vmdk_extent(struct image_source *source, uint64_t offset, uint64_t length,
 	extent->kind = IMAGE_DATA;
 	extent->compressed = run.kind == VMDK_PACKED;
 	/* Offsets are those of one file. */
-	if (store == source->data)
+	if (store == source->data && !extent->compressed)
 		extent->host = run.host;
 	/* The markers of a stream are followed no farther than needed. */
 	return extent->compressed && !v->walk
