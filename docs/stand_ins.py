@@ -116,9 +116,12 @@ class StandIns:
         disk = (self.folder / "disk.img").read_bytes()
         (self.folder / "raspios.img.xz").write_bytes(
             lzma.compress(disk, preset=0))
-        (self.folder / "SHA256SUMS").write_text("".join(
+        sums = "".join(
             hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
-            + f"  {name}\n" for name in ("noble.qcow2", "raspios.img.xz")))
+            + f"  {name}\n" for name in ("noble.qcow2", "raspios.img.xz"))
+        (self.folder / "sums").write_text(sums)
+        # gpgv warns if this file lies beside SHA256SUMS.asc.
+        (self.store / "SHA256SUMS").write_text(sums)
         layers = self.store / "layers"
         layers.mkdir()
         with tarfile.open(layers / "layer", "w:gz") as tar:
@@ -148,7 +151,8 @@ class StandIns:
                                 self.store / "key.pem")
 
         def answer(handler, request):
-            file = self.folder / request.path.lstrip("/")
+            name = request.path.lstrip("/")
+            file = (self.store if name == "SHA256SUMS" else self.folder) / name
             if not request.range:
                 content = file.read_bytes()
                 handler.head(200, {}, len(content))
@@ -214,8 +218,9 @@ class StandIns:
         run(*gpg, "--quick-generate-key", "images@example.org", "ed25519",
             "sign", "never")
         run(*gpg, "--output", "keys.gpg", "--export", cwd=self.folder)
-        run(*gpg, "--clear-sign", "SHA256SUMS", cwd=self.folder)
-        (self.folder / "SHA256SUMS").unlink()
+        run(*gpg, "--output", "SHA256SUMS.asc", "--clear-sign", "sums",
+            cwd=self.folder)
+        (self.folder / "sums").unlink()
         return None
 
     def export(self):
