@@ -109,15 +109,12 @@ is_held(const struct job *job)
 	       (is_cleared_first(job) || convert_judges_written(job));
 }
 
-/* The steps after which DST has something else than it had. */
+/* Write DST, but for the ends that are held. */
 static int
-fill(struct job *job, struct image_store *held, struct image_error *err)
+fill(struct job *job, struct image_error *err)
 {
-	int rc = held && is_cleared_first(job) ? image_target_clear(held, err)
-					       : 0;
-	if (rc == 0)
-		rc = image_copy(
-			job->src, job->dst, &job->run, &job->copied, err);
+	int rc = image_copy(job->src, job->dst, &job->run, &job->copied, err);
+
 	if (rc == 0)
 		rc = expect_verify(job, err);
 	job->size = image_sink_size(job->dst);
@@ -126,9 +123,7 @@ fill(struct job *job, struct image_store *held, struct image_error *err)
 		rc = image_finish(job->dst, err);
 	if (rc == 0)
 		rc = convert_refuse_written(job, err);
-	if (rc == 0 && held)
-		rc = image_target_release(held, err);
-	return rc == 0 ? image_flush(job->dst, err) : rc;
+	return rc;
 }
 
 /*
@@ -166,6 +161,31 @@ fail_filled(struct job *job, struct image_error *err)
 			err);
 }
 
+/*
+ * Write DST, its ends last. After a failure, the message says what DST has. A
+ * failure at the ends leaves open which bytes are on the disk.
+ */
+static int
+fill_held(struct job *job, struct image_store *held, struct image_error *err)
+{
+	int rc = held && is_cleared_first(job) ? image_target_clear(held, err)
+					       : 0;
+	if (rc == 0) {
+		rc = fill(job, err);
+		if (rc < 0) {
+			fail_filled(job, err);
+			return rc;
+		}
+		if (held)
+			rc = image_target_release(held, err);
+		if (rc == 0)
+			rc = image_flush(job->dst, err);
+	}
+	if (rc < 0)
+		add_state(job, "; DST may be incomplete now", err);
+	return rc;
+}
+
 /* Only the report has the usage. A server is asked about all of DST for that,
  * which may have EiB. */
 static int
@@ -196,13 +216,11 @@ write_target(
 		target, job->format, &job->create, &job->dst, err);
 	if (rc < 0)
 		return rc;
-	rc = fill(job, held, err);
+	rc = fill_held(job, held, err);
 	job->size = image_sink_size(job->dst);
 	bool is_filled = rc == 0;
 	if (is_filled)
 		rc = find_usage(job, target, err);
-	else
-		fail_filled(job, err);
 	/* A server may serve one client at a time. */
 	image_sink_close(job->dst);
 	if (rc == 0 && job->cli->option[OPTION_VERIFY])
