@@ -91,12 +91,12 @@ cli_help(void)
 			cli_commands[i].summary);
 	printf("\nOptions:\n");
 	print_options(IN_GLOBAL);
-	printf("\nSizes are in bytes, or end in k, M, G or T (powers of 1024): "
-	       "64k or 64KiB.\n"
+	printf("\nSizes are in bytes, or end in k, M, G, T, P or E (powers of "
+	       "1024): 64k or 64KiB.\n"
 	       "Exit status: 0 success, 1 failure, 2 usage error. "
 	       "For compare: 1 different,\n"
 	       "2 failure; for check: 1 not safe, 2 not checked; "
-	       "for all: 3 refused,\n4 try again.\n"
+	       "for all: 3 content refused\nor damaged, 4 try again.\n"
 	       "'hone COMMAND --help' explains a command.\n");
 	print_examples(IN_GLOBAL);
 }

@@ -499,7 +499,14 @@ def test_help_names_every_command_and_every_option(hone):
     assert said == hone.ok("help").stdout.decode()
     assert max(map(len, said.splitlines())) <= 80
     assert all(command in said for command in COMMANDS)
+    assert "3 content refused" in said and "4 try again" in said
+    for command in ("compare", "check"):
+        text = hone.ok(command, "--help").stdout.decode()
+        assert all(f" {status} if" in text.replace("\n", " ")
+                   for status in range(5)), command
     said = hone.ok("convert", "--help").stdout.decode()
+    for suffix in (".tar", ".tgz", ".txz", ".tzst", ".tbz2", ".ova"):
+        assert suffix in said
     for option in ("-f", "-O", "-o", "-S", "--force", "--progress-fd",
                    "--json", "-q"):
         assert option in said
