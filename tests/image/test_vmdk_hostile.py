@@ -96,8 +96,15 @@ HOSTILE = {
     "capacity_2^63": (with_header(capacity=1 << 63),
                       "capacity 9223372036854775808 in sectors",
                       "well_formed"),
-    "capacity_2^55": (with_header(capacity=1 << 53),
-                      "the grain directory would have", "well_formed"),
+    "capacity_2^53": (with_header(capacity=1 << 53),
+                      "needs a grain directory of 137438953472 entries",
+                      "well_formed"),
+    "capacity_past_64_tib": (
+        with_header(capacity=(1 << 37) + 1),
+        "capacity 137438953473 in sectors needs a grain directory of 2097153 "
+        "entries, more than 2097152", "well_formed"),
+    "capacity_64_tib": (with_header(capacity=1 << 37),
+                        "with 2097152 entries lies past", "well_formed"),
     "capacity_past_directory": (with_header(capacity=1 << 36),
                                 "grain directory at sector", "well_formed"),
     "grain_0": (with_header(grain=0), "grainSize 0 is not", "well_formed"),
@@ -233,7 +240,7 @@ REFUSED = (
     "version_0", "version_4", "flags", "algorithm", "deflate_without_flag",
     "flag_without_deflate", "no_markers", "grain_0", "grain_100",
     "grain_2^63", "entries_0", "entries_1024", "entries_3",
-    "capacity_2^55", "no_descriptor",
+    "capacity_2^53", "capacity_past_64_tib", "no_descriptor",
     "parent_cid", "parent_hint", "create_type", "no_create_type",
     "flat_extent", "two_extents", "no_extents", "path", "hint_in_a_comment",
     "hint_in_a_value", "other_place", "no_end", "capacity_0")
@@ -339,6 +346,22 @@ def test_what_qemu_leaves_behind_a_short_cid(hone, tmp_path):
     image.descriptor += "\0\n"
     image.write(tmp_path / "image.vmdk")
     hone.ok("check", tmp_path / "image.vmdk")
+
+
+def test_a_full_directory_is_bounded(hone, tmp_path):
+    """8 MiB with 64 TiB of grain tables in holes."""
+    count = 1 << 21
+    begin = 128 + count * 4 // SECTOR
+    image = with_header(capacity=count * ENTRIES * GRAIN, gd=128)
+    judge = Judge(hone, tmp_path, memory=200 * MI)
+    judge.image = tmp_path / "image.vmdk"
+    with open(judge.image, "wb") as file:
+        file.write(image.build()[:128 * SECTOR])
+        file.write(struct.pack(f"<{count}I", *range(
+            begin, begin + 4 * count, 4)))
+        file.truncate((begin + 4 * count) * SECTOR)
+    judge.reads("info", judge.image)
+    assert b"data 0 bytes" in judge.reads("map", judge.image)
 
 
 def test_a_check_of_a_file_of_holes_is_bounded(hone, tmp_path):

@@ -93,9 +93,9 @@ parse_geometry(const unsigned char *raw, const char *name,
 	h->tables = h->capacity / covered + (h->capacity % covered != 0);
 	if (h->tables > VMDK_MAX_DIRECTORY)
 		return image_fail(err, name, -EFBIG,
-			"the grain directory would have %" PRIu64
-			" entries, more than %" PRIu64,
-			h->tables, VMDK_MAX_DIRECTORY);
+			"capacity %" PRIu64 " in sectors needs a grain "
+			"directory of %" PRIu64 " entries, more than %" PRIu64,
+			h->capacity, h->tables, VMDK_MAX_DIRECTORY);
 	return 0;
 }
 

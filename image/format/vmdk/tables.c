@@ -191,7 +191,7 @@ describe(const struct table *t, uint64_t at, uint64_t limit,
 	return 0;
 }
 
-/* The range has no grain table up to the next one. */
+/* The range has no grain up to the next grain table. */
 static void
 describe_gap(const struct vmdk_extent *e, uint64_t at, uint64_t limit,
 	struct vmdk_run *run)
@@ -227,7 +227,11 @@ lookup_sparse(struct vmdk_source *v, const struct vmdk_extent *e, uint64_t at,
 		table_bytes(&e->header), &slice, err);
 	if (rc < 0)
 		return rc;
-	rc = describe(&(struct table){e, slice}, at, limit, run, err);
+	/* A sparse file may have millions of tables in holes. */
+	if (slice->zero)
+		describe_gap(e, at, limit, run);
+	else
+		rc = describe(&(struct table){e, slice}, at, limit, run, err);
 	image_slices_put(v->cache, slice);
 	return rc;
 }

@@ -52,7 +52,9 @@
 /* The limits of QEMU, and those of a cluster of this pipeline. */
 #define VMDK_MIN_GRAIN 8
 #define VMDK_MAX_GRAIN 4096
-#define VMDK_MAX_DIRECTORY ((uint64_t)32 << 20)
+/* Entries of grain directories: 64 TiB in tables of 32 MiB. The largest disk of
+ * VMware has 62 TB. */
+#define VMDK_MAX_DIRECTORY ((uint64_t)2 << 20)
 #define VMDK_MAX_DESCRIPTOR (((size_t)1 << 20) - 1)
 
 /* Returns the bytes of the sectors that have so many bytes. */
