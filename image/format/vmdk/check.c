@@ -12,8 +12,8 @@
 
 /*
  * Sectors whose use is known at once, in 64 MiB of memory: those of 256 GiB of
- * a file. A small file with holes may be as large as 2 TiB. Then its tables are
- * walked once for each such window.
+ * a file. A small file with holes may be as large as 2 TiB. Then the tables
+ * with grains in a window are walked once for each window.
  */
 #define WINDOW (UINT64_C(1) << 29)
 
@@ -25,6 +25,9 @@ struct check {
 	/* the window, in sectors */
 	uint64_t begin;
 	uint64_t end;
+	/* of each grain table: a bit for each window with one of its grains,
+	 * known after the first window */
+	uint16_t *windows;
 	uint64_t tables;
 	uint64_t grains;
 	uint64_t overlaps;
@@ -123,34 +126,45 @@ check_redundant(struct check *k, struct image_error *err)
 		if (!entry)
 			continue;
 		use(k, (uint64_t)entry * VMDK_SECTOR, h->entries * UINT64_C(4));
-		rc = compare_tables(k, i, entry, err);
+		if (k->begin == 0)
+			rc = compare_tables(k, i, entry, err);
 	}
 	return rc;
 }
 
+/* Mark grains of a table. */
+static void
+use_grains(struct check *k, uint64_t index, const struct vmdk_run *run)
+{
+	unsigned bits = k->extent->header.grain_bits;
+	/* The length of a packed grain is in its marker, which is checked when
+	 * the grain is read. */
+	uint64_t bytes = run->kind == VMDK_PLAIN ? run->length : 1;
+	uint64_t first = run->host / VMDK_SECTOR / WINDOW;
+	uint64_t last = (run->host + bytes - 1) / VMDK_SECTOR / WINDOW;
+
+	use(k, run->host, bytes);
+	if (k->begin == 0)
+		k->grains += (run->length + vmdk_grain(k->extent) - 1) >> bits;
+	k->windows[index] |= (uint16_t)(1u << first | 1u << last);
+}
+
 static int
-check_grains(struct check *k, struct image_error *err)
+check_grains(struct check *k, uint64_t index, struct image_error *err)
 {
 	const struct vmdk_extent *e = k->extent;
-	uint64_t at = 0;
+	uint64_t covered = vmdk_grain(e) * e->header.entries;
+	uint64_t at = index * covered;
+	uint64_t end = e->end - at < covered ? e->end : at + covered;
 
-	while (at < e->end) {
+	while (at < end) {
 		struct vmdk_run run;
-		int rc = vmdk_lookup(k->v, at, e->end - at, &run, err);
+		int rc = vmdk_lookup(k->v, at, end - at, &run, err);
 		if (rc < 0)
 			return rc;
 		at += run.length;
-		if (run.kind == VMDK_PLAIN) {
-			k->grains += (run.length + vmdk_grain(e) - 1) >>
-				     e->header.grain_bits;
-			use(k, run.host, run.length);
-		}
-		/* Its length is in its marker, which is checked when the grain
-		 * is read. */
-		if (run.kind == VMDK_PACKED) {
-			k->grains++;
-			use(k, run.host, 1);
-		}
+		if (run.kind == VMDK_PLAIN || run.kind == VMDK_PACKED)
+			use_grains(k, index, &run);
 	}
 	return 0;
 }
@@ -162,19 +176,24 @@ check_window(struct check *k, struct image_error *err)
 	const struct vmdk_extent *e = k->extent;
 	const struct vmdk_header *h = &e->header;
 
-	k->tables = k->grains = 0;
+	uint16_t window = (uint16_t)(1u << k->begin / WINDOW);
+
 	use(k, 0, VMDK_SECTOR);
 	use(k, h->descriptor, h->descriptor_bytes);
 	use(k, h->directory, h->tables * sizeof(uint32_t));
-	for (uint64_t i = 0; i < h->tables; i++) {
+	for (uint64_t i = 0; i < h->tables; i++)
+		if (e->directory[i])
+			use(k, (uint64_t)e->directory[i] * VMDK_SECTOR,
+				h->entries * UINT64_C(4));
+	int rc = check_redundant(k, err);
+	for (uint64_t i = 0; rc == 0 && i < h->tables; i++) {
 		if (!e->directory[i])
 			continue;
-		k->tables++;
-		use(k, (uint64_t)e->directory[i] * VMDK_SECTOR,
-			h->entries * UINT64_C(4));
+		k->tables += k->begin == 0;
+		if (k->begin == 0 || k->windows[i] & window)
+			rc = check_grains(k, i, err);
 	}
-	int rc = check_redundant(k, err);
-	return rc == 0 ? check_grains(k, err) : rc;
+	return rc;
 }
 
 /* Check the tables of a sparse file. */
@@ -184,8 +203,13 @@ walk(struct check *k, struct image_error *err)
 	uint64_t sectors = k->extent->store->size / VMDK_SECTOR + 1;
 	int rc = 0;
 
+	_Static_assert((UINT64_C(1) << 32) / WINDOW < 16, "bits of windows[]");
 	if (sectors > (UINT64_C(1) << 32) + VMDK_MAX_GRAIN)
 		sectors = (UINT64_C(1) << 32) + VMDK_MAX_GRAIN;
+	k->windows = calloc(
+		(size_t)k->extent->header.tables + 1, sizeof(*k->windows));
+	if (!k->windows)
+		return image_no_memory(err);
 	for (uint64_t at = 0; rc == 0 && at < sectors; at += WINDOW) {
 		k->begin = at;
 		k->end = sectors - at < WINDOW ? sectors : at + WINDOW;
@@ -238,6 +262,7 @@ vmdk_check(struct image_store *store, struct image_verdict *verdict,
 		vmdk_free(k.v);
 	}
 	free(k.used);
+	free(k.windows);
 	if (rc == 0)
 		report(verdict, &k);
 	else if (rc == -EPERM)
