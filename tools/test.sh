@@ -30,7 +30,8 @@ all_stages='spin bench sve128 sve256 sve512 s390x riscv64 rv64 rvv128
     php82-opcache php82-valgrind php82-cache php82-server php82-args
     php82-values php84-build php84 php84-opcache php84-args php85-build
     php85 php86-build php86 php86-opcache php86-args
-    php83-build php83 cli-asan bare-build bare static release'
+    php83-build php83 cli-asan cli-tsan-build cli-tsan bare-build bare
+    static release'
 # Those of ./dev long.
 long_stages='O0 cli-faults php82-build php82-valgrind-all php-zts-build php-zts
     php-zts-threads php85-build php85 php85-opcache php85-args'
@@ -284,6 +285,11 @@ threads_with_tsan() {
 test_tsan() {
     bounded tsan with_gold threads_with_tsan
     record meson build/tsan/meson-logs/testlog.json
+    [ -n "$all" ] || return 0
+    bounded cli-tsan-build ninja -j "$jobs" -C build/tsan cli/hone
+    record none -
+    pytest_stage cli-tsan with_tsan tests/cli/test_http.py \
+        tests/cli/test_http_nginx.py tests/cli/test_nbd.py -k "$of_tsan"
 }
 
 test_consumers() {
@@ -311,6 +317,15 @@ with_asan() {
     HONE=$root/build/asan/cli/hone
     SINK_PLAY=$root/build/asan/tests/image/sink_play
     export HONE SINK_PLAY
+    "$@"
+}
+
+# After a report of ThreadSanitizer, the command ends with status 66, which no test
+# accepts.
+with_tsan() {
+    unset HONE_TEST_ALL
+    HONE=$root/build/tsan/cli/hone
+    export HONE
     "$@"
 }
 
@@ -361,6 +376,13 @@ cli_faults=tests/cli/test_faults.py
 # A part of the names of the tests of the stage bare, which other builds skip.
 of_bare=a_build_without
 packed_there='(how_it_is_packed and (gzip or zstd))'
+# Tests of the threads that read from servers and write to them: several
+# connections, lost ones, streams, TLS, ends in the middle.
+of_tsan="ranges_are_long or six_requests or 16_mib or goes_on_at_the_byte or \
+changes_meanwhile or stops_in_the_middle or comes_again_five or \
+without_ranges_is_read or limit_of_the_rate or many_and_large or made_again or \
+over_lost or fewer_connections or handshakes_are_finished or another_size or \
+errors_of_the_server or tries_are_bounded"
 
 test_cli() {
     # shellcheck disable=SC2046,SC2086
