@@ -14,7 +14,7 @@ import pytest
 import images
 from http_server import Server
 from images import KI, MI
-from quick import some
+from quick import ALL, some
 from test_http import CLEAN, WARNING
 from test_pipes import run_piped
 
@@ -428,6 +428,32 @@ def test_a_bomb_stays_small(hone, given, out, packing, bomb):
     if b"__asan_init" not in open(hone.path, "rb").read():
         assert int(done.stdout) < 40 * KI
     assert os.stat(out / "x").st_size == BOMB
+    assert os.stat(out / "x").st_blocks == 0
+
+
+# Zeros that several threads unpack. zstd writes the length of a frame if it knows
+# it; without one, a thread learns that a frame is too long when it unpacks it.
+PARTS = {
+    "xz": lambda: xz(bytes(64 * MI), "-0", "--block-size=8MiB"),
+    "zstd": lambda: zstd(bytes(8 * MI), f"--stream-size={8 * MI}") * 8,
+    "unknown": lambda: zstd(bytes(8 * MI)) * 8,
+    "long": lambda: zstd(bytes(64 * MI)),
+}
+
+
+@pytest.mark.parametrize("given", ["file", "pipe"], indirect=True)
+@pytest.mark.parametrize("kind", PARTS)
+def test_a_bomb_of_many_parts_stays_small(hone, given, out, has_xz, kind):
+    """What four threads unpack at a time is bounded, however long it is."""
+    assert has_xz is None
+    times = 8 if ALL else 4
+    bomb = PARTS[kind]() * times
+    done = given.run("xz" if kind == "xz" else "zstd", bomb, "convert", "-q",
+                     "-m", "4", None, out / "x", before=PEAK)
+    assert (done.returncode, done.stderr) == (0, b""), done
+    if b"__asan_init" not in open(hone.path, "rb").read():
+        assert int(done.stdout) < 200 * KI
+    assert os.stat(out / "x").st_size == times * 64 * MI
     assert os.stat(out / "x").st_blocks == 0
 
 
