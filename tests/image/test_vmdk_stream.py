@@ -166,6 +166,8 @@ HOSTILE = {
                "gdOffset 130 of its footer is not that of the grain"),
     "other_disk": (member("footer_fields", {"capacity": 1}),
                    "its header and its footer describe different disks"),
+    "footer_version": (member("footer_fields", {"version": 9}),
+                       "version 9 of VMDK is not"),
     "cut": (member("cut", SECTOR), "it ends at offset"),
     "cut_more": (member("cut", 4 * SECTOR), "it ends at offset"),
     "behind": (member("tail", bytes(SECTOR)),

@@ -184,8 +184,11 @@ vmdk_parse_footer(const unsigned char *raw, const char *name,
 			"has no footer, and gdOffset of its header refers to "
 			"one: the file may be cut off");
 	int rc = vmdk_parse_header(raw + VMDK_SECTOR, name, &footer, err);
-	if (rc < 0)
+	if (rc < 0) {
+		/* The header is one that this release can read. */
+		err->damaged = true;
 		return rc;
+	}
 	if (footer.at_end)
 		return image_damaged(err, name, -EINVAL,
 			"gdOffset of its footer refers to a footer");

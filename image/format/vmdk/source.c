@@ -227,6 +227,11 @@ read_descriptor(struct vmdk_source *v, uint64_t offset, uint64_t bytes,
 	int rc = image_store_reach(store, offset, (size_t)bytes, &reached, err);
 	if (rc < 0)
 		return rc;
+	if (offset && reached == 0)
+		return image_damaged(err, store->name, -EINVAL,
+			"descriptorOffset %" PRIu64
+			" lies past the end of the file",
+			offset / VMDK_SECTOR);
 	if (offset && reached < bytes)
 		return image_damaged(err, store->name, -EINVAL,
 			"ends at offset %" PRIu64
