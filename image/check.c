@@ -10,8 +10,8 @@
 #include "unpack/unpack.h"
 
 /*
- * Set *format; NULL, after a reported fault, if suffix and first bytes
- * contradict each other.
+ * Set *format; NULL, after a reported fault, if the suffix is that of a format
+ * and the first bytes are those of none.
  */
 static int
 find_format(struct image_store *store, const struct image_open *how,

@@ -179,6 +179,20 @@ def test_a_name_that_the_bytes_contradict(work, hone):
     assert "magic 0x00000000" in failed["well_formed"]
 
 
+@pytest.mark.parametrize("made, suffix", [
+    *(("qcow2", suffix) for suffix in ("vmdk", "vhd", "vdi", "vhdx", "raw")),
+    ("vmdk", "qcow2")])
+def test_a_name_does_not_matter_beside_a_header(work, hone, made, suffix):
+    """Programs that detect the format read it as what was checked."""
+    qemu.pattern_file(work / "disk", MI, 1)
+    image = work / f"disk.{suffix}"
+    hone.ok("convert", "-q", "-O", made, work / "disk", image)
+    safe, failed, found = verdict(hone, image)
+    assert safe, failed
+    assert found["format"] == made
+    hone.ok("compare", "-q", image, "-F", "raw", work / "disk")
+
+
 def mbr(*entries, flags=b"", chs=bytes(3)):
     """A sector with partitions: (type, first sector, sectors)."""
     table = bytearray(b"".join(struct.pack("<x3sB3xII", chs, *each)
