@@ -59,6 +59,8 @@ print_text(const struct job *job)
 	char size[CLI_SIZE_TEXT], data[CLI_SIZE_TEXT], out[CLI_SIZE_TEXT];
 	char disk[CLI_SIZE_TEXT];
 	double read = (double)(c->data + c->zero);
+	/* an archive has the zeros that the source stores */
+	uint64_t kept = image_format_is_archive(job->format) ? c->zero : 0;
 
 	cli_print_name(stdout, job->cli->operands[1]);
 	printf(": %s, %s", image_format_name(job->format),
@@ -68,9 +70,11 @@ print_text(const struct job *job)
 			image_source_size(job->src));
 	if (compression(job))
 		printf(" compressed with %s", compression(job));
-	printf("; %s of data, %s of zeros left out; %s on disk",
-		cli_size_text(data, c->data),
-		cli_size_text(out, c->zero + c->hole),
+	printf("; %s of data", cli_size_text(data, c->data));
+	if (kept)
+		printf(", %s of zeros kept", cli_size_text(out, kept));
+	printf(", %s of zeros left out; %s on disk",
+		cli_size_text(out, c->zero - kept + c->hole),
 		cli_size_text(disk, job->output.usage.disk_usage));
 	if (c->shared)
 		printf(", shared with the source");

@@ -239,10 +239,9 @@ sink_plan(struct image_sink *sink, struct image_source *source, size_t memory,
 	(void)memory;
 	if (source->store->forward)
 		return image_fail(err, source->store->name, -ENOTSUP,
-			"is read in one pass, as a pipe, --expect and the "
-			"manifest of an OVA require, but the list of its data "
-			"comes first in the archive; convert it to a file "
-			"first");
+			"is read as a stream, and an archive of -O gce begins "
+			"with the list of the data of the whole disk; convert "
+			"it to a raw file first, and that file to gce");
 	s->in = malloc(COLLECTED);
 	s->out = malloc(IMAGE_PACK_ROOM(COLLECTED));
 	if (s->in && s->out)

@@ -6,6 +6,7 @@
  * computes them beside the write.
  */
 #include <string.h>
+#include <hone/zero.h>
 #include "codec/join.h"
 #include "format/regions.h"
 #include "pipeline/copy.h"
@@ -16,6 +17,8 @@ struct pack {
 	struct image_sink *sink;
 	size_t chunk;
 	size_t room;
+	/* bytes of the blocks that are searched for zeros, to count them */
+	size_t block;
 	/* NULL: no digests */
 	struct image_hashers *hashers;
 	struct image_copied *copied;
@@ -24,6 +27,9 @@ struct pack {
 /* The data of a chunk that the stages share. */
 struct own {
 	struct image_packed packed;
+	/* bytes of the disk that are packed, and those in blocks of zeros */
+	uint64_t bytes;
+	uint64_t zero;
 	/* only for digests: the data of the buffer */
 	struct image_pieces pieces;
 };
@@ -39,6 +45,27 @@ read_region(struct image_source *source, struct image_scratch *scratch,
 	memset(to + (stop - begin), 0, (size_t)(end - stop));
 	return source->ops->read(
 		source, scratch, begin, to, (size_t)(stop - begin), err);
+}
+
+/*
+ * Returns how much of the disk's bytes from begin to end are blocks of zeros.
+ * Blocks are aligned in the disk.
+ */
+static uint64_t
+count_zeros(const struct pack *pack, uint64_t begin, uint64_t end,
+	const unsigned char *bytes)
+{
+	uint64_t stop = end < pack->source->size ? end : pack->source->size;
+	uint64_t zero = 0;
+
+	for (uint64_t at = begin, next; at < stop; at = next) {
+		next = (at | (pack->block - 1)) + 1;
+		if (next > stop)
+			next = stop;
+		if (hone_buffer_is_zero(bytes + (at - begin), next - at))
+			zero += next - at;
+	}
+	return zero;
 }
 
 /* Add a range of the disk that was read, for the digests. */
@@ -70,14 +97,20 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 
 	*own = (struct own){.pieces.list = (struct image_extent *)(own + 1)};
 	while (rc == 0 && at < to) {
+		unsigned char *bytes = chunk->data + packed->length;
 		uint64_t begin;
 		rc = image_region(pack->source, at, to, &begin, &at, err);
-		if (rc == 0 && begin < at)
-			rc = read_region(pack->source, scratch, begin, at,
-				chunk->data + packed->length, err);
-		if (rc == 0 && begin < at)
-			list_region(pack, &own->pieces, begin, at);
-		packed->length += rc == 0 ? at - begin : 0;
+		if (rc < 0 || begin == at)
+			continue;
+		rc = read_region(pack->source, scratch, begin, at, bytes, err);
+		if (rc < 0)
+			return rc;
+		own->bytes +=
+			(at < pack->source->size ? at : pack->source->size) -
+			begin;
+		own->zero += count_zeros(pack, begin, at, bytes);
+		list_region(pack, &own->pieces, begin, at);
+		packed->length += at - begin;
 	}
 	if (rc < 0 || packed->length == 0)
 		return rc;
@@ -91,15 +124,15 @@ order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 	struct pack *pack = opaque;
 	struct own *own = chunk->own;
 	struct image_packed *packed = &own->packed;
-	uint64_t data = chunk->hole ? 0 : packed->length;
+	uint64_t stored = chunk->hole ? 0 : own->bytes;
+	uint64_t zero = chunk->hole ? 0 : own->zero;
 
-	if (data > chunk->length)
-		data = chunk->length;
-	pack->copied->data += data;
-	pack->copied->hole += chunk->length - data;
-	pack->copied->compressed_from += data;
-	pack->copied->compressed_to += data ? packed->stored : 0;
-	if (data == 0)
+	pack->copied->data += stored - zero;
+	pack->copied->zero += zero;
+	pack->copied->hole += chunk->length - stored;
+	pack->copied->compressed_from += stored;
+	pack->copied->compressed_to += stored ? packed->stored : 0;
+	if (stored == 0)
 		return 0;
 	return pack->sink->ops->append(pack->sink, packed, err);
 }
@@ -176,6 +209,7 @@ image_copy_pack(struct image_copy *copy, const struct image_run *run,
 		.sink = copy->sink,
 		.chunk = chunk,
 		.room = IMAGE_PACK_ROOM(chunk),
+		.block = run->block,
 		.copied = copy->copied};
 	/* The pipeline reports the progress. */
 	const struct image_run silent = {0};

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Google's archives: GNU tar, gunzip and Python read what is written."""
+import gzip
 import hashlib
 import json
 import os
@@ -172,6 +173,27 @@ def test_lists_of_every_length(work, hone, count):
                                         for index in range(count)]
 
 
+@pytest.mark.parametrize("block", [512, 8 * KI, 2 * MI])
+@pytest.mark.parametrize("size", [0, 700, 3 * MI + 4 * KI + 2000])
+def test_zeros_are_counted_as_for_raw(work, hone, size, block):
+    """Though they are kept, in blocks that lie across data and holes, too."""
+    disk = work / "source.raw"
+    with open(disk, "wb") as file:
+        for at in range(4 * KI, size, 64 * KI):
+            file.seek(at)
+            file.write(b"x" * 700 + bytes(30 * KI))
+        file.truncate(size)
+    kinds = ("data_bytes", "zero_bytes", "hole_bytes")
+    raw, gce = (hone.json("convert", "--json", "-S", str(block), "-O",
+                          name, disk, work / name) for name in ("raw", "gce"))
+    assert [gce[kind] for kind in kinds] == [raw[kind] for kind in kinds]
+    assert gce["compressed_from"] == gce["data_bytes"] + gce["zero_bytes"]
+    done = hone.ok("convert", "--force", "-S", str(block), "-O", "gce", disk,
+                   work / "gce").stdout
+    assert (b" of zeros kept, " in done) == (gce["zero_bytes"] > 0)
+    assert (b", 0 bytes of zeros left out" in done) == (gce["hole_bytes"] == 0)
+
+
 def test_numbers_past_8_gib(work, hone):
     """They do not fit into eleven octal digits."""
     disk = work / "source.raw"
@@ -286,7 +308,15 @@ def test_what_is_refused(work, hone):
         done = hone.run("convert", "-f", "raw", "-O", "gce", "-", archive,
                         stdin=cat.stdout)
     assert done.returncode == 1
-    assert "the list of its data comes first" in error_line(done.stderr)
+    why = ("is read as a stream, and an archive of -O gce begins with the "
+           "list of the data of the whole disk; convert it to a raw file "
+           "first, and that file to gce")
+    assert error_line(done.stderr) == f"hone: stdin: {why}"
+    # The same of a packed file, which is neither a pipe nor an OVA.
+    packed = work / "source.raw.gz"
+    packed.write_bytes(gzip.compress(disk.read_bytes()))
+    assert hone.fails("convert", "-O", "gce", packed,
+                      archive) == f"hone: {packed}: {why}"
     for words, part in ((["-c"], "gce is always compressed; leave -c out"),
                         (["--fast"], "--fast: gce is always compressed"),
                         (["--window", "12"], "--window: gce is always"),
