@@ -107,6 +107,8 @@ image_check_store(struct image_store *store, const struct image_open *how,
 	struct image_verdict *verdict, struct image_error *err)
 {
 	int rc = check_metadata(store, how, false, verdict, err);
+	if (rc < 0)
+		image_store_settle(store, err);
 	return rc ? rc : image_store_unchanged(store, err);
 }
 
@@ -130,6 +132,9 @@ refuse(struct image_store *store, const struct image_open *how, bool keep,
 	int rc = check_metadata(store, how, keep, &verdict, err);
 	if (rc < 0 || checked.safe)
 		return rc;
+	/* A file that changes meanwhile may have no fault at all. */
+	if (keep && image_store_unchanged(image_store_origin(store), err) < 0)
+		return -EIO;
 	rc = image_fail(err, store->name, -EPERM, "is not safe: %s: %s",
 		first.name, first.text);
 	err->refused = true;

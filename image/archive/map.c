@@ -5,6 +5,9 @@
 /* 24 MiB of memory. A file system has extents of 4 KiB and more. */
 #define MAX_PIECES ((size_t)1 << 20)
 
+const char tar_no_memory[] = "needs more memory than there is";
+const char tar_many_pieces[] = "has more than 1,048,576 pieces";
+
 const char *
 tar_map_add(struct tar_map *map, uint64_t offset, uint64_t length)
 {
@@ -24,13 +27,13 @@ tar_map_add(struct tar_map *map, uint64_t offset, uint64_t length)
 		return "has a piece, not the last one, that is not a multiple "
 		       "of 512 bytes";
 	if (map->count == MAX_PIECES)
-		return "has more than 1,048,576 pieces";
+		return tar_many_pieces;
 	if (!map->list || map->count == map->room) {
 		size_t room = map->room ? 2 * map->room : 16;
 		struct tar_piece *list =
 			realloc(map->list, room * sizeof(*list));
 		if (!list)
-			return "needs more memory than there is";
+			return tar_no_memory;
 		map->list = list;
 		map->room = room;
 	}

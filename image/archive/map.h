@@ -10,6 +10,13 @@ struct tar_map {
 	size_t room;
 };
 
+/* Reasons to refuse a header that does not prove that the archive is damaged.
+ */
+extern const char tar_no_memory[];
+extern const char tar_many_pieces[];
+extern const char tar_other_key[];
+extern const char tar_of_star[];
+
 /* Why a map is refused: text for the message; NULL: it is not. */
 const char *tar_map_add(struct tar_map *map, uint64_t offset, uint64_t length);
 

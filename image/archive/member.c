@@ -276,22 +276,6 @@ member_unchanged(struct image_store *store, struct image_error *err)
 	return rc;
 }
 
-static int
-member_usage(const struct image_store *store, struct image_usage *usage,
-	struct image_error *err)
-{
-	const struct image_store *archive =
-		((const struct member *)store)->archive;
-
-	return archive->ops->usage(archive, usage, err);
-}
-
-static bool
-member_same(const struct image_store *store, int fd)
-{
-	return image_store_is(((const struct member *)store)->archive, fd);
-}
-
 static void
 member_close(struct image_store *store)
 {
@@ -311,8 +295,6 @@ static const struct image_store_ops member_ops = {
 	.reach = member_reach,
 	.release = member_release,
 	.unchanged = member_unchanged,
-	.usage = member_usage,
-	.same = member_same,
 	.close = member_close,
 };
 
@@ -379,7 +361,7 @@ member_open(struct image_store *archive, const struct image_open *how,
 	}
 	pthread_mutex_init(&m->lock, NULL);
 	m->store.ops = &member_ops;
-	m->archive = m->tar.store = archive;
+	m->store.below = m->archive = m->tar.store = archive;
 	m->named = m->tar.named = how->member;
 	int rc = search(m, how->member, err);
 	if (rc == 0 && asprintf(&m->store.name, "%s: %s", archive->name,
@@ -390,13 +372,14 @@ member_open(struct image_store *archive, const struct image_open *how,
 	if (rc < 0) {
 		if (how->expect)
 			settle(m, err);
+		else
+			image_store_settle(archive, err);
 		member_close(&m->store);
 		return rc;
 	}
 	m->store.size = m->file.size;
 	m->store.member = m->file.name;
 	m->store.forward = archive->forward;
-	m->store.served = archive->served;
 	m->store.requests = archive->requests;
 	m->store.part = archive->part;
 	*out = m;

@@ -101,6 +101,7 @@ open_member(struct image_store **store, const struct image_open *how,
 	if (!m->archive->forward)
 		rc = member_walk(m, err);
 	if (rc < 0) {
+		image_store_settle(&m->store, err);
 		image_store_close(&m->store);
 		return rc;
 	}

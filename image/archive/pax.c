@@ -3,6 +3,9 @@
 #include <string.h>
 #include "archive/pax.h"
 
+const char tar_other_key[] = "has a key GNU.sparse that is not known";
+const char tar_of_star[] = "has a sparse file of star";
+
 static const char no_number[] = "has a value that is not a number";
 
 void
@@ -35,7 +38,7 @@ tar_set_name(char **name, const char *value, size_t length)
 	if (*name)
 		return "has two names";
 	*name = strndup(value, length);
-	return *name ? NULL : "needs more memory than there is";
+	return *name ? NULL : tar_no_memory;
 }
 
 static const char *
@@ -110,7 +113,7 @@ set_sparse(struct tar_extra *extra, const char *key, const char *value,
 		return set_piece(extra, value, length);
 	if (strcmp(key, "map") == 0)
 		return set_map(extra, value, length);
-	return "has a key GNU.sparse that is not known";
+	return tar_other_key;
 }
 
 static const char *
@@ -124,7 +127,7 @@ set_key(struct tar_extra *extra, const char *key, const char *value,
 
 	/* star has maps of its own. */
 	if (strcmp(key, "SCHILY.realsize") == 0)
-		return "has a sparse file of star";
+		return tar_of_star;
 	if (!is_sparse && !is_path && !is_size)
 		return NULL;
 	if (global)

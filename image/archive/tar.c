@@ -57,10 +57,26 @@ _Static_assert(sizeof(struct more_map) == TAR_BLOCK, "it is a block");
 
 static const char gnu_magic[8] = "ustar  ";
 
+/* A sound archive may have what this reader does not take. */
+static int
+refuse_at(const struct tar *tar, uint64_t offset, const char *what,
+	const char *why, struct image_error *err)
+{
+	return image_fail(err, tar->store->name, -ENOTSUP,
+		"has a tar archive that cannot be read: %s at offset %" PRIu64
+		" %s",
+		what, offset, why);
+}
+
 static int
 fail_at(const struct tar *tar, uint64_t offset, const char *what,
 	const char *why, struct image_error *err)
 {
+	if (why == tar_no_memory)
+		return image_no_memory(err);
+	if (why == tar_many_pieces || why == tar_other_key ||
+		why == tar_of_star)
+		return refuse_at(tar, offset, what, why, err);
 	return image_damaged(err, tar->store->name, -EINVAL,
 		"has a damaged tar archive: %s at offset %" PRIu64 " %s", what,
 		offset, why);
@@ -227,7 +243,7 @@ read_extra(struct tar *tar, const struct header *h, uint64_t size,
 	const char *why = NULL;
 
 	if (size > (pax ? MAX_PAX : MAX_NAME))
-		return fail_at(
+		return refuse_at(
 			tar, at, "the extended header", "is too long", err);
 	if (h->type != 'g' && h->type != 'K') {
 		if (*seen)
@@ -396,7 +412,8 @@ read_pax_map(struct tar *tar, struct tar_extra *extra,
 	if (!extra->has_real_size)
 		why = "has no size of the file";
 	else if (!in_data && (extra->major || extra->minor > 1))
-		why = "has a version that is not known";
+		return refuse_at(tar, member->from, "the sparse map",
+			"has a version that is not known", err);
 	else if (in_data && map->count)
 		why = "is there twice";
 	/* An empty piece at the end is not in the map. */
@@ -471,7 +488,7 @@ set_member(struct tar *tar, const struct header *h, struct tar_extra *extra,
 		return fail_at(tar, tar->at, "a member that is not a file",
 			"has bytes", err);
 	if (member->type == 'M' || member->type == 'N')
-		return fail_at(tar, tar->at, "a member",
+		return refuse_at(tar, tar->at, "a member",
 			"goes on from another archive, or has an old form of "
 			"long names",
 			err);
@@ -485,7 +502,7 @@ finish_member(struct tar *tar, const struct header *h, struct tar_extra *extra,
 	char **name = extra->sparse_name ? &extra->sparse_name : &extra->path;
 
 	if (++tar->n_members > MAX_MEMBERS)
-		return fail_at(tar, tar->at, "the header",
+		return refuse_at(tar, tar->at, "the header",
 			"is that of more than 1,048,576 members", err);
 	member->name = *name ? *name : header_name(h);
 	*name = NULL;
@@ -558,6 +575,16 @@ check_end(struct tar *tar, struct image_error *err)
 	return rc;
 }
 
+static int
+not_an_archive(const struct tar *tar, const char *why, struct image_error *err)
+{
+	return image_fail(err, tar->store->name, -EINVAL,
+		"is not a tar archive: the header at offset 0 %s; %s reads it "
+		"as it is",
+		why,
+		tar->named ? "a command without --member" : "--unpack none");
+}
+
 /* Read a header and check it. Sets *end to true at the end of the archive. */
 static int
 read_header(struct tar *tar, struct header *h, uint64_t *size, bool *end,
@@ -569,14 +596,13 @@ read_header(struct tar *tar, struct header *h, uint64_t *size, bool *end,
 		return rc;
 	if (hone_buffer_is_zero(h, sizeof(*h))) {
 		*end = true;
-		return check_end(tar, err);
+		rc = check_end(tar, err);
+		return rc < 0 && err->damaged && tar->at == 0
+			       ? not_an_archive(tar, "is empty", err)
+			       : rc;
 	}
 	if (!checksum_holds(h) && tar->at == 0)
-		return image_fail(err, tar->store->name, -EINVAL,
-			"is not a tar archive: the header at offset 0 has a "
-			"wrong checksum; %s reads it as it is",
-			tar->named ? "a command without --member"
-				   : "--unpack none");
+		return not_an_archive(tar, "has a wrong checksum", err);
 	if (!checksum_holds(h))
 		return fail_at(tar, tar->at, "the header",
 			"has a wrong checksum", err);

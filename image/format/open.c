@@ -157,6 +157,8 @@ image_open_store(struct image_store *store, const struct image_open *how,
 	}
 	if (how->expect || check_last)
 		settle(store, format, check_last, err);
+	else
+		image_store_settle(store, err);
 	image_store_close(store);
 	*out = NULL;
 	return rc;
@@ -165,13 +167,16 @@ image_open_store(struct image_store *store, const struct image_open *how,
 void
 image_source_settle(struct image_source *source, struct image_error *err)
 {
+	struct image_store *store = source->store;
 	struct image_error other;
 
 	if (source->settles)
-		settle(source->store, source->format, source->check_last, err);
-	else if (!source->store->forward && err->damaged &&
-		 is_about(err, source->store) &&
-		 image_store_unchanged(source->store, &other) < 0)
+		settle(store, source->format, source->check_last, err);
+	else if (store->below)
+		image_store_settle(store, err);
+	/* The damage may be that of another file of the image. */
+	else if (err->damaged && !store->forward &&
+		 source->ops->unchanged(source, &other) < 0)
 		*err = other;
 }
 
@@ -200,14 +205,20 @@ static int
 read_once(struct image_store **store, struct image_open *how,
 	struct image_error *err)
 {
+	const struct image_format *format = how->format;
 	struct image_stream *stream;
 
-	if (!how->untrusted || !(*store)->served || (*store)->forward)
+	if (!how->untrusted || !image_store_origin(*store)->served ||
+		(*store)->forward)
 		return 0;
-	if ((*store)->ops->extent && !how->format)
-		image_probe(*store, &how->format, err);
-	if ((*store)->ops->extent && how->format == &image_format_raw)
+	/* The bytes that come once are probed again, and refused then. */
+	if ((*store)->ops->extent && !format &&
+		image_probe(*store, &format, err) < 0)
+		format = NULL;
+	if ((*store)->ops->extent && format == &image_format_raw) {
+		how->format = format;
 		return 0;
+	}
 	int rc = image_stream_of_store(*store, &stream, err);
 	return rc < 0 ? rc : image_forward_open(stream, 0, store, err);
 }
@@ -283,7 +294,7 @@ image_source_is_forward(const struct image_source *source)
 bool
 image_source_is_served(const struct image_source *source)
 {
-	return source->store->served;
+	return image_store_origin(source->store)->served;
 }
 
 const char *
@@ -302,7 +313,7 @@ int
 image_source_usage(const struct image_source *source, struct image_usage *usage,
 	struct image_error *err)
 {
-	return source->store->ops->usage(source->store, usage, err);
+	return image_store_usage(source->store, usage, err);
 }
 
 bool

@@ -534,26 +534,14 @@ image_forward_drain(struct image_store *store, struct image_error *err)
 	return rc;
 }
 
+/* That of a pipe. */
 static int
 forward_usage(const struct image_store *store, struct image_usage *usage,
 	struct image_error *err)
 {
-	const struct image_store *from =
-		((const struct forward *)store)->stream->store;
-
-	if (from)
-		return from->ops->usage(from, usage, err);
+	(void)err;
 	usage->file_size = usage->disk_usage = store->size;
 	return 0;
-}
-
-static bool
-forward_same(const struct image_store *store, int fd)
-{
-	const struct image_store *from =
-		((const struct forward *)store)->stream->store;
-
-	return from && image_store_is(from, fd);
 }
 
 static void
@@ -591,7 +579,6 @@ static const struct image_store_ops forward_ops = {
 	.release = forward_release,
 	.unchanged = image_forward_drain,
 	.usage = forward_usage,
-	.same = forward_same,
 	.close = forward_close,
 };
 
@@ -623,6 +610,7 @@ image_forward_open(struct image_stream *stream, uint64_t memory,
 		return image_no_memory(err);
 	}
 	f->store.ops = &forward_ops;
+	f->store.below = stream->store;
 	f->store.size = stream->size;
 	f->store.forward = true;
 	f->stream = stream;

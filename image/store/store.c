@@ -48,10 +48,40 @@ image_store_unchanged(struct image_store *store, struct image_error *err)
 	return store->ops->unchanged ? store->ops->unchanged(store, err) : 0;
 }
 
+struct image_store *
+image_store_origin(const struct image_store *store)
+{
+	while (store->below)
+		store = store->below;
+	/* Whoever has a store may change it. */
+	return (struct image_store *)store;
+}
+
+int
+image_store_usage(const struct image_store *store, struct image_usage *usage,
+	struct image_error *err)
+{
+	store = image_store_origin(store);
+	return store->ops->usage(store, usage, err);
+}
+
 bool
 image_store_is(const struct image_store *store, int fd)
 {
+	store = image_store_origin(store);
 	return store->ops->same && store->ops->same(store, fd);
+}
+
+void
+image_store_settle(struct image_store *store, struct image_error *err)
+{
+	struct image_store *origin = image_store_origin(store);
+	struct image_error other;
+
+	/* A stream has no second look. */
+	if (err->damaged && !origin->forward &&
+		image_store_unchanged(origin, &other) < 0)
+		*err = other;
 }
 
 int

@@ -88,12 +88,14 @@ struct image_store_ops {
 	 * one that each read detects. */
 	int (*unchanged)(struct image_store *store, struct image_error *err);
 
-	/* Set *usage to the sizes of the store in the file system. */
+	/* Set *usage to the sizes of the store in the file system. Not called
+	 * if there is a store below. */
 	int (*usage)(const struct image_store *store, struct image_usage *usage,
 		struct image_error *err);
 
 	/* Returns true if the descriptor is open on the same file or device,
-	 * or if one is a loop device of the other. NULL: it is not. */
+	 * or if one is a loop device of the other. Not called if there is a
+	 * store below. NULL: it is not. */
 	bool (*same)(const struct image_store *store, int fd);
 
 	void (*close)(struct image_store *store);
@@ -102,6 +104,8 @@ struct image_store_ops {
 /* Set by the kind of store when it is opened; constant after that. */
 struct image_store {
 	const struct image_store_ops *ops;
+	/* the store from whose bytes these are made; NULL: none */
+	struct image_store *below;
 	/* for messages */
 	char *name;
 	/* bytes at open; IMAGE_SIZE_UNKNOWN if only the last byte tells it */
@@ -199,9 +203,21 @@ int image_store_extent(struct image_store *store, uint64_t offset,
 int image_store_reach(struct image_store *store, uint64_t offset, size_t length,
 	uint64_t *reached, struct image_error *err);
 int image_store_unchanged(struct image_store *store, struct image_error *err);
+int image_store_usage(const struct image_store *store,
+	struct image_usage *usage, struct image_error *err);
 bool image_store_is(const struct image_store *store, int fd);
 void image_store_release(
 	struct image_store *store, uint64_t offset, uint64_t length);
+
+/* Returns the lowest store, such as the packed file of an archive. */
+struct image_store *image_store_origin(const struct image_store *store);
+
+/*
+ * Called after a failure. Damage of a file that has changed since it was opened
+ * is not proven: the message is that of the change instead.
+ */
+void image_store_settle(struct image_store *store, struct image_error *err);
+
 /* Returns true if both are open on the same file or device, or if one is a loop
  * device of the other. */
 bool image_store_same(const struct image_store *a, const struct image_store *b);

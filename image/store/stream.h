@@ -34,7 +34,7 @@ struct image_stream {
 	 * if it does not end there. */
 	uint64_t size;
 	/* the store whose bytes these are, packed or not; NULL: none */
-	const struct image_store *store;
+	struct image_store *store;
 };
 
 /*

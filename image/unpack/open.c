@@ -67,6 +67,7 @@ unpack(struct image_store **store, enum image_packing packing,
 	if (packing == IMAGE_PACKING_XZ && !(*store)->forward)
 		rc = image_parts_of_xz(*store, &parts, err);
 	if (rc < 0) {
+		image_store_settle(*store, err);
 		free(parts.list);
 		image_store_close(*store);
 		return rc;
@@ -87,7 +88,6 @@ image_unpack_store(struct image_store **store, const struct image_open *how,
 	if (packing == IMAGE_PACKING_NONE)
 		return 0;
 	int rc = packing;
-	bool served = (*store)->served;
 	if (packing < 0)
 		image_store_close(*store);
 	else
@@ -97,7 +97,6 @@ image_unpack_store(struct image_store **store, const struct image_open *how,
 		return rc;
 	}
 	(*store)->unpacked = true;
-	(*store)->served = served;
 	return 0;
 }
 

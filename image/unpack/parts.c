@@ -36,7 +36,6 @@ struct slot {
 
 struct unpacked {
 	struct image_store store;
-	struct image_store *packed;
 	struct image_parts parts;
 	/* of the longest part */
 	size_t longest;
@@ -152,7 +151,7 @@ fill(struct unpacked *u, struct slot *slot, size_t part,
 		rc = image_no_memory(err);
 	if (rc == 0)
 		rc = u->parts.unpack(
-			&u->parts, u->packed, packed, slot->bytes, err);
+			&u->parts, u->store.below, packed, slot->bytes, err);
 	pthread_mutex_lock(&u->lock);
 	slot->state = rc == 0 ? READY : EMPTY;
 	slot->used = ++u->time;
@@ -277,26 +276,7 @@ parts_unchanged(struct image_store *store, struct image_error *err)
 			slot->readers--;
 	}
 	pthread_mutex_unlock(&u->lock);
-	return rc < 0 ? rc : image_store_unchanged(u->packed, err);
-}
-
-static int
-parts_usage(const struct image_store *store, struct image_usage *usage,
-	struct image_error *err)
-{
-	const struct image_store *packed =
-		((const struct unpacked *)store)->packed;
-
-	return packed->ops->usage(packed, usage, err);
-}
-
-static bool
-parts_same(const struct image_store *store, int fd)
-{
-	const struct image_store *packed =
-		((const struct unpacked *)store)->packed;
-
-	return image_store_is(packed, fd);
+	return rc < 0 ? rc : image_store_unchanged(u->store.below, err);
 }
 
 static void
@@ -306,7 +286,7 @@ parts_close(struct image_store *store)
 
 	for (size_t i = 0; i < u->n_slots; i++)
 		free(u->slots[i].bytes);
-	image_store_close(u->packed);
+	image_store_close(u->store.below);
 	pthread_cond_destroy(&u->changed);
 	pthread_mutex_destroy(&u->lock);
 	free(u->parts.list);
@@ -318,8 +298,6 @@ parts_close(struct image_store *store)
 static const struct image_store_ops parts_ops = {
 	.read = parts_read,
 	.unchanged = parts_unchanged,
-	.usage = parts_usage,
-	.same = parts_same,
 	.close = parts_close,
 };
 
@@ -371,7 +349,7 @@ image_parts_open(struct image_store *packed, const struct image_parts *parts,
 	}
 	u->store.ops = &parts_ops;
 	u->store.size = image_parts_size(parts);
-	u->packed = packed;
+	u->store.below = packed;
 	u->parts = *parts;
 	u->longest = (size_t)longest(parts);
 	u->store.part = u->longest;

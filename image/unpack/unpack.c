@@ -210,7 +210,7 @@ decode_failed(
 {
 	if (rc == -ENOMEM)
 		return image_no_memory(err);
-	if (rc == -E2BIG)
+	if (rc == -E2BIG || rc == -ENOTSUP)
 		return image_fail(err, u->stream.name, rc,
 			"cannot be unpacked: the %s data at offset %" PRIu64
 			" %s",

@@ -45,9 +45,9 @@ reason(lzma_ret rc)
 {
 	switch (rc) {
 	case LZMA_UNSUPPORTED_CHECK:
-		return "its kind of checksum is not supported";
+		return "has a kind of checksum that is not supported";
 	case LZMA_OPTIONS_ERROR:
-		return "its filters or options are not supported";
+		return "has filters or options that are not supported";
 	case LZMA_FORMAT_ERROR:
 		return "the header is not one of xz";
 	default:
@@ -85,7 +85,9 @@ decode(void *state, struct image_decode *io)
 		return -E2BIG;
 	}
 	snprintf(io->why, sizeof(io->why), "%s", reason(rc));
-	return -EINVAL;
+	return rc == LZMA_UNSUPPORTED_CHECK || rc == LZMA_OPTIONS_ERROR
+		       ? -ENOTSUP
+		       : -EINVAL;
 }
 
 static void

@@ -85,10 +85,17 @@ read_header(const struct image_parts *parts, struct image_store *store,
 	block->version = 1;
 	block->check = (lzma_check)parts->check;
 	block->header_size = lzma_block_header_size_decode(header[0]);
-	if (header[0] == 0 || block->header_size > length ||
-		lzma_block_header_decode(block, NULL, header) != LZMA_OK)
-		return block_failed(store, part, "its header is wrong", err);
-	return 0;
+	lzma_ret result = LZMA_DATA_ERROR;
+	if (header[0] && block->header_size <= length)
+		result = lzma_block_header_decode(block, NULL, header);
+	if (result == LZMA_OPTIONS_ERROR)
+		return image_fail(err, store->name, -ENOTSUP,
+			"cannot be unpacked: the xz block at offset %" PRIu64
+			" has filters or options that are not supported",
+			part->from);
+	return result == LZMA_OK
+		       ? 0
+		       : block_failed(store, part, "its header is wrong", err);
 }
 
 /* Run the decoder over the packed bytes that follow the header. */

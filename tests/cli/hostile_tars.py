@@ -39,6 +39,9 @@ HOSTILE = {
     # headers
     "no bytes": (b"", CUT),
     "text": (b"text\n" * 200, "is not a tar archive"),
+    "zeros before text": (bytes(32768) + b"text\n" * 200,
+                          "is not a tar archive: the header at offset 0 is "
+                          "empty"),
     "half a header": (DISK[:300], CUT),
     "wrong checksum": (header(b"disk.raw", 512, checksum=b"000001\0 ") + DATA,
                        "is not a tar archive"),

@@ -904,6 +904,16 @@ def test_a_server_that_shows_a_disguise_late(hone, work):
     assert not (work / "out").exists()
 
 
+def test_an_untrusted_export_is_no_page(hone, work):
+    """What is not an image is refused with --untrusted, too."""
+    page = b"<!DOCTYPE html>\n<html>".ljust(MI, b"a")
+    for words in ((), ("--untrusted",)):
+        with serve(work, page) as server:
+            line = refused(hone, "convert", *words, server.url, work / "out")
+        assert "is a text" in line, line
+        assert not (work / "out").exists()
+
+
 @pytest.mark.parametrize("answer", [
     lambda o, n: [(0, 3)], lambda o, n: [(0, 0), (0, 3), (n, 0)],
     lambda o, n: [(0xffffffff, 0)] * 3, lambda o, n: [(1, 0)] * 70000,

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import random
 import re
 import signal
 import subprocess
@@ -411,6 +412,25 @@ def test_a_source_cut_and_regrown_meanwhile_is_an_error(
     assert not os.listdir(out)
 
 
+def spoil_tables(path):
+    """Overwrite all L2 tables of a qcow2 image."""
+    with open(path, "r+b") as file:
+        first = int.from_bytes(os.pread(file.fileno(), 8, 40), "big")
+        count = int.from_bytes(os.pread(file.fileno(), 4, 36), "big")
+        for at in range(first, first + 8 * count, 8):
+            entry = int.from_bytes(os.pread(file.fileno(), 8, at), "big")
+            if entry:
+                os.pwrite(file.fileno(), b"\xff" * 4096,
+                          entry & ((1 << 56) - 512))
+
+
+def spoil_end(path):
+    """Overwrite the last two thirds of a file."""
+    with open(path, "r+b") as file:
+        size = os.fstat(file.fileno()).st_size
+        os.pwrite(file.fileno(), b"\xff" * (size - size // 3), size // 3)
+
+
 @pytest.mark.parametrize("command", ["convert", "digest", "compare"])
 def test_tables_that_change_meanwhile_are_no_damage(
         hone, image, out, work, command):
@@ -421,17 +441,48 @@ def test_tables_that_change_meanwhile_are_no_damage(
     more = {"convert": [out / "d"], "compare": [image("filled_ext4")]}
     with Stalled(hone, command, "-m", "1", source,
                  *more.get(command, ())) as held:
-        with held.stopped(), open(source, "r+b") as file:
-            first = int.from_bytes(os.pread(file.fileno(), 8, 40), "big")
-            count = int.from_bytes(os.pread(file.fileno(), 4, 36), "big")
-            for at in range(first, first + 8 * count, 8):
-                entry = int.from_bytes(os.pread(file.fileno(), 8, at), "big")
-                if entry:
-                    os.pwrite(file.fileno(), b"\xff" * 4096,
-                              entry & ((1 << 56) - 512))
+        with held.stopped():
+            spoil_tables(source)
         status, said, error = held.go_on()
     assert (status, said) == (failure(command), b"")
     assert f"{source}: changed while it was read" in error_line(error)
+    assert not os.listdir(out)
+
+
+@pytest.mark.parametrize("kind", ["backing", "xz", "tar.xz"])
+def test_files_below_that_change_meanwhile_are_no_damage(
+        hone, out, work, kind):
+    """The packed file has changed, or the file that the image names."""
+    plain = work / "disk.raw"
+    plain.write_bytes(random.Random(7).randbytes(32 << 20))
+    words = []
+    if kind == "backing":
+        changed = work / "base.qcow2"
+        hone.ok("convert", "-q", "-O", "qcow2", "-o", "cluster_size=4096",
+                plain, changed)
+        source = work / "top.qcow2"
+        subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", "-F",
+                        "qcow2", "-b", changed, source], check=True)
+        words = ["--allow-backing", work]
+    else:
+        source = changed = work / f"disk.raw.{kind}"
+        if kind == "tar.xz":
+            source = changed = work / "disk.tar.xz"
+            subprocess.run(["tar", "-C", work, "-cf", work / "disk.tar",
+                            plain.name], check=True)
+            plain = work / "disk.tar"
+        subprocess.run(["xz", "-0", "-T2", "--block-size=1MiB", "-k", plain],
+                       check=True)
+    with Stalled(hone, "convert", "-m", "1", *words, source,
+                 out / "d") as held:
+        with held.stopped():
+            if kind == "backing":
+                spoil_tables(changed)
+            else:
+                spoil_end(changed)
+        status, said, error = held.go_on()
+    assert (status, said) == (1, b""), error
+    assert f"{changed}: changed while it was read" in error_line(error)
     assert not os.listdir(out)
 
 

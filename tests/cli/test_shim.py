@@ -13,6 +13,7 @@ import pytest
 import qcow2_reader
 from harness import assert_same, error_line, failure
 from quick import ALL
+from tar_builder import END, sparse
 
 HERE = pathlib.Path(__file__).parent
 
@@ -156,6 +157,23 @@ def test_an_image_cut_at_any_call_of_map_or_compare_never_crashes(
                 refused += 1
             at += 1
         assert refused >= 1
+
+
+def test_an_archive_without_memory_is_no_damage(bent, work, out):
+    if b"__asan_init" in pathlib.Path(bent.hone.path).read_bytes():
+        pytest.skip("this build's sanitizer brings a malloc of its own")
+    archive = work / "disk.tar"
+    pieces = [(n * 1024, 512) for n in range(100)]
+    archive.write_bytes(sparse("0.1", b"disk.raw", pieces, bytes(51200),
+                               102400) + END)
+    clean, made, _ = bent.run("info", archive, starve=1 << 60)
+    assert clean.returncode == 0 and made > 0
+    refused = 0
+    for victim in range(1, made + 1):
+        done, _, starved = bent.run("info", archive, starve=victim)
+        assert starved == 1 and done.returncode in (0, 1), done
+        refused += done.returncode
+    assert refused and not os.listdir(out)
 
 
 @pytest.mark.parametrize("words", [["convert", "-O", "raw"],

@@ -177,6 +177,12 @@ def test_a_file_of_one_byte_ends_in_the_singular(work, hone):
     image.write_bytes(b"Q")
     assert hone.fails("map", "-f", "qcow2", image) == (
         f"hone: {image}: has 1 byte, too few for a qcow2 header")
+    pipe, writer = os.pipe()
+    os.write(writer, b"Q")
+    os.close(writer)
+    with open(pipe, "rb") as file:
+        assert hone.fails("map", "-f", "qcow2", "-", stdin=file) == (
+            "hone: stdin: has 1 byte, too few for a qcow2 header")
 
 
 def peak(hone, path):

@@ -605,8 +605,8 @@ TEST(an_unknown_checksum_of_xz_is_refused)
 	for (unsigned i = 0; i < 4; i++)
 		packed.data[8 + i] = (unsigned char)(crc >> 8 * i);
 	assert_int_equal(
-		unpack(IMAGE_PACKING_XZ, &packed, &plain, &result), -EIO);
-	EXPECT_TEXT(result, "its kind of checksum is not supported");
+		unpack(IMAGE_PACKING_XZ, &packed, &plain, &result), -ENOTSUP);
+	EXPECT_TEXT(result, "has a kind of checksum that is not supported");
 }
 
 /* One block of bgzip. */

@@ -253,14 +253,17 @@ qcow2_header_read(struct image_store *store, struct qcow2_header *h,
 	struct image_error *err)
 {
 	unsigned char first[LENGTH_2];
+	uint64_t reached;
 
 	*h = (struct qcow2_header){0};
-	if (store->size < sizeof(first))
+	int rc = image_store_reach(store, 0, sizeof(first), &reached, err);
+	if (rc < 0)
+		return rc;
+	if (reached < sizeof(first))
 		return image_fail(err, store->name, -EINVAL,
 			"has %" PRIu64 " %s, too few for a qcow2 header",
-			store->size,
-			image_plural(store->size, "byte", "bytes"));
-	int rc = image_store_read(store, 0, first, sizeof(first), err);
+			reached, image_plural(reached, "byte", "bytes"));
+	rc = image_store_read(store, 0, first, sizeof(first), err);
 	if (rc == 0)
 		rc = parse_cluster_bits(first, store->name, h, err);
 	if (rc < 0)
