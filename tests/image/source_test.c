@@ -224,7 +224,8 @@ list_extents(void *opaque)
 		EXPECT(e.length <= b->size - at, run);
 		for (uint64_t i = 0; e.kind == IMAGE_HOLE && i < e.length; i++)
 			EXPECT(b->disk[at + i] == 0, run);
-		EXPECT((e.kind == IMAGE_HOLE) == (e.host == IMAGE_NO_HOST),
+		EXPECT((e.kind == IMAGE_HOLE || e.compressed) ==
+				(e.host == IMAGE_NO_HOST),
 			run);
 		if (e.kind == IMAGE_DATA && !e.compressed)
 			EXPECT(memcmp(b->bytes + e.host, b->disk + at,
