@@ -189,7 +189,7 @@ class Stalled:
         os.close(self.reader)
 
 
-def listening(path=None):
+def listening(path=None, host="127.0.0.1"):
     """A socket that listens: at a path, or on a port that the kernel chooses.
     A server inherits it, so the port is never free for another program, and a
     client that connects before the server has begun is served later."""
@@ -198,7 +198,7 @@ def listening(path=None):
         listener.bind(str(path))
     else:
         listener = socket.socket()
-        listener.bind(("127.0.0.1", 0))
+        listener.bind((host, 0))
     listener.listen(64)
     return listener
 

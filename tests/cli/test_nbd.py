@@ -525,16 +525,19 @@ def test_a_server_that_ends_with_its_last_client(hone, source, work):
 
 
 def test_a_server_that_ends_in_the_middle(hone, source, work):
-    """It is asked to end while reads wait, and nobody comes after it."""
-    event, at = work / "event", work / "kit.sock"
-    with running(["nbdkit", "-f", "--filter=exitwhen", "--filter=delay",
-                  "file", source, "delay-read=100ms",
-                  f"exit-when-file-created={event}", "exit-when-poll=1"],
+    """It is killed while a read waits, and nobody comes after it."""
+    log, at = work / "log", work / "kit.sock"
+    with running(["nbdkit", "-f", "--filter=log", "--filter=delay", "file",
+                  source, "delay-read=3600", f"logfile={log}"],
                  listening(at)) as server:
         with subprocess.Popen([
                 hone.path, "convert", "-q", "-f", "raw",
                 f"nbd+unix:///?socket={at}", work / "out"], env=ENV,
                 stderr=subprocess.PIPE) as copy:
+            end = time.monotonic() + TIMEOUT
+            while not log.exists() or " Read " not in log.read_text():
+                assert copy.poll() is None and time.monotonic() < end
+                time.sleep(0.01)
             server.kill()
             said = copy.communicate(timeout=TIMEOUT)[1]
     assert copy.returncode == AGAIN, said
@@ -986,7 +989,7 @@ def test_tls_with_certificates(hone, source, work):
     folder = certificates(work)
     empty = work / "other"
     empty.mkdir()
-    listener = listening()
+    listener = listening(host="0.0.0.0")
     port = listener.getsockname()[1]
     with running(["nbdkit", "-f", "--tls=require", f"--tls-certificates={folder}",
                   "--tls-verify-peer", "file", source], listener):
@@ -996,9 +999,9 @@ def test_tls_with_certificates(hone, source, work):
         refused(hone, "info", f"nbd://localhost:{port}/")
         refused(hone, "info", "--tls-certificates", empty, url)
         # the name in the certificate is another
-        done = hone.run("info", "--tls-certificates", folder,
-                        f"nbds://127.0.0.2:{port}/")
-        assert done.returncode in (1, AGAIN)
+        said = refused(hone, "info", "--tls-certificates", folder,
+                       f"nbds://127.0.0.2:{port}/")
+        assert "certificate" in said, said
     assert (work / "out").read_bytes() == source.read_bytes()
 
 
