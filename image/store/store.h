@@ -147,6 +147,7 @@ struct image_store_how {
 	/* for stdout, as in struct image_write */
 	bool allow_disguised;
 	/* as in struct image_open */
+	bool inspect;
 	bool whole;
 	struct image_network network;
 };
@@ -158,6 +159,7 @@ image_store_how(const struct image_open *how)
 		.force_share = how->force_share,
 		.direct = how->direct,
 		.drop_cache = how->drop_cache,
+		.inspect = how->inspect,
 		.whole = how->whole,
 		.network = how->network,
 	};

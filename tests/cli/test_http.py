@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Images on web servers."""
+import bz2
 import concurrent.futures
 import hashlib
+import io
 import json
 import os
 import random
 import re
 import select
 import socket
+import tarfile
 import threading
 
 import pytest
@@ -292,6 +295,39 @@ def test_info_reads_less_than_a_megabyte(hone, web, work):
             assert server.sent < 1000000
             assert sum(last + 1 - first for first, last in
                        (r.range for r in server.requests)) < 1000000
+            # Those behind the data, which are 2 MiB apart.
+            web.run("check", server.url())
+            assert server.sent < 2000000
+
+
+def tar(path):
+    """The archive of a large file and of an image, which is not at its end."""
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w") as archive:
+        for name, data in (("a", images.noise(3 * MI)),
+                           ("disk.qcow2", path.read_bytes()),
+                           ("z", bytes(3 * MI))):
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return content.getvalue()
+
+
+@pytest.mark.parametrize("suffix", ["qcow2.bz2", "tar"])
+def test_info_of_a_packed_image_reads_less_than_a_megabyte(
+        hone, web, work, suffix):
+    """A block of bzip2 has 900 kB: ascending reads, with nothing ahead."""
+    if suffix == "qcow2.bz2" and b"libbz2" not in hone.version:
+        pytest.skip("this hone was built without libbz2")
+    raw, path = work / "raw", work / "image.qcow2"
+    raw.write_bytes(images.noise(12 * MI))
+    hone.ok("convert", "-q", "-O", "qcow2", raw, path)
+    content = tar(path) if suffix == "tar" else bz2.compress(path.read_bytes())
+    with Server(content) as server:
+        url = server.url(f"/disk.{suffix}")
+        info = json.loads(web.ok("info", "--json", url).stdout)
+        assert info["format"] == "qcow2"
+        assert server.sent < 1000000
 
 
 def test_a_lost_connection_goes_on_at_the_byte(web, out):

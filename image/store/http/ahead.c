@@ -44,6 +44,8 @@ http_ahead_begin(struct http *http)
 void
 http_ahead(struct http *http, uint64_t offset, uint64_t end)
 {
+	if (http->inspect)
+		return;
 	struct http_track *track = find_track(http, offset, end);
 	/* A short sequence, such as the tables of a header, asks for little. */
 	uint64_t window =

@@ -163,6 +163,8 @@ struct http_transfer {
 struct http {
 	struct image_store store;
 	struct http_target target;
+	/* little is read, and nothing is requested ahead */
+	bool inspect;
 	/* the first read begins a sequence that is known to be long */
 	bool whole;
 

@@ -161,6 +161,7 @@ image_http_open(const char *address, const struct image_store_how *how,
 	struct http *http = allocate(address);
 	if (!http)
 		return image_no_memory(err);
+	http->inspect = how->inspect;
 	http->whole = how->whole;
 	if (!http->store.name || !prepare(http))
 		rc = image_no_memory(err);
