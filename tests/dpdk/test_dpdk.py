@@ -214,8 +214,10 @@ def both_processes(drivers, folder):
     huge.mkdir()
     work.mkdir()
     shutil.copy(BUILD / "stress", work)
-    whole(run("unshare", "--mount", "sh", "-c", script, "sh", str(huge),
-              str(work), " ".join(drivers), str(CPUS[0]), str(CPUS[-1])))
+    # If the time is up, all processes of the script end with unshare.
+    whole(run("unshare", "--mount", "--pid", "--fork", "--kill-child", "sh",
+              "-c", script, "sh", str(huge), str(work), " ".join(drivers),
+              str(CPUS[0]), str(CPUS[-1])))
 
 
 def test_testpmd_forwards_between_null_devices(drivers):
