@@ -69,6 +69,25 @@ def test_another_format_in_the_same_file(work, hone, at, data, name, in_raw):
     assert set(failed) == ({"polyglot"} if in_raw else set())
 
 
+@pytest.mark.parametrize("driver,name", [("vmdk", "vmdk"), ("vpc", "vhd")])
+def test_another_format_in_the_same_vmdk_or_vhd(work, hone, driver, name):
+    """The signature is named, whatever it has destroyed."""
+    image, written = work / "disk", work / f"disk.{driver}"
+    qemu.img("create", "-q", "-f", driver, written, "8M")
+    subprocess.run(["qemu-io", "-f", driver, "-c", "write -P 7 0 4M",
+                    str(written)], check=True, capture_output=True)
+    for at, data, other, _ in SIGNATURES:
+        if at < 0 and name == "vhd":
+            continue
+        image.write_bytes(written.read_bytes())
+        put(image, at, data)
+        found = json.loads(hone.run("check", "--json", image).stdout)
+        failed = {check["name"]: check["text"] for check in found["checks"]
+                  if not check["passed"]}
+        assert found["format"] == name and not found["safe"]
+        assert f"has the signature of {other} at offset" in failed["polyglot"]
+
+
 @pytest.mark.parametrize("comment,size,safe", [
     (b"", 0, False), (b"x" * 65535, 0, False), (b"", 1, True)])
 def test_a_zip_at_the_end_of_an_image(work, hone, comment, size, safe):
