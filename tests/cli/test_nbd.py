@@ -59,7 +59,7 @@ import nbd_server
 from harness import (
     ENV, TIMEOUT, activated, error_line, free_port, listening)
 from images import KI, MI
-from test_device import content, loop  # pylint: disable=unused-import
+from test_device import attach, content, loop  # pylint: disable=unused-import
 from test_pipes import run_piped
 
 AGAIN = 4

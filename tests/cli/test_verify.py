@@ -153,7 +153,7 @@ def test_an_archive_for_google_is_read_back(hone, source, out):
     with subprocess.Popen(["cat", source], stdout=subprocess.PIPE) as cat:
         done = hone.run("convert", "--verify", "-O", "gce", "-f", "raw", "-",
                         out / "e", stdin=cat.stdout)
-    assert "the list of its data comes first" in error_line(done.stderr)
+    assert "is read as a stream" in error_line(done.stderr)
 
 
 def test_stdout_cannot_be_verified(hone, source):
