@@ -89,12 +89,12 @@ reach_piece(
 {
 	uint64_t reached = length;
 
-	int rc = m->archive->forward ? image_store_reach(m->archive, from,
-					       length, &reached, err)
-				     : 0;
+	int rc = m->store.below->forward ? image_store_reach(m->store.below,
+						   from, length, &reached, err)
+					 : 0;
 	if (rc < 0 || reached == length)
 		return rc;
-	return image_damaged(err, m->archive->name, -EIO,
+	return image_damaged(err, m->store.below->name, -EIO,
 		"ends inside its member " NAME ", at offset %" PRIu64
 		": the file is not complete",
 		m->file.name, from + reached);
@@ -123,7 +123,7 @@ member_read(struct image_store *store, uint64_t offset, void *buf,
 		else
 			memset(to, 0, n);
 		if (rc == 0 && piece)
-			rc = image_store_read(m->archive, from, to, n, err);
+			rc = image_store_read(m->store.below, from, to, n, err);
 		to += n;
 		offset += n;
 		length -= n;
@@ -142,7 +142,7 @@ member_extent(struct image_store *store, uint64_t offset, uint64_t limit,
 	*hole = !piece;
 	if (!piece)
 		return 0;
-	return image_store_extent(m->archive,
+	return image_store_extent(m->store.below,
 		piece->from + (offset - piece->offset), *length, length, hole,
 		err);
 }
@@ -194,7 +194,7 @@ member_release(struct image_store *store, uint64_t offset, uint64_t length)
 	while (length) {
 		uint64_t n = range_at(m, offset, length, &piece);
 		if (piece)
-			image_store_release(m->archive,
+			image_store_release(m->store.below,
 				piece->from + (offset - piece->offset), n);
 		offset += n;
 		length -= n;
@@ -207,11 +207,11 @@ judge(const struct member *m, const struct tar_member *file,
 	struct image_error *err)
 {
 	if (same_name(file->name, m->file.name))
-		return image_fail(err, m->archive->name, -EINVAL,
+		return image_fail(err, m->store.below->name, -EINVAL,
 			"has two members of the name " NAME, m->file.name);
 	if (m->named || !is_image(file))
 		return 0;
-	return image_fail(err, m->archive->name, -EINVAL,
+	return image_fail(err, m->store.below->name, -EINVAL,
 		"has two images, " NAME " and " NAME
 		"; --member NAME chooses one",
 		m->file.name, file->name);
@@ -258,7 +258,7 @@ settle(const struct member *m, struct image_error *err)
 {
 	struct image_error other;
 
-	if (image_store_unchanged(m->archive, &other) < 0 && other.refused)
+	if (image_store_unchanged(m->store.below, &other) < 0 && other.refused)
 		*err = other;
 }
 
@@ -269,9 +269,9 @@ member_unchanged(struct image_store *store, struct image_error *err)
 
 	int rc = member_walk(m, err);
 	if (rc == 0 && m->unread)
-		rc = manifest_unread(&m->manifest, m->archive->name, err);
+		rc = manifest_unread(&m->manifest, m->store.below->name, err);
 	if (rc == 0)
-		return image_store_unchanged(m->archive, err);
+		return image_store_unchanged(m->store.below, err);
 	settle(m, err);
 	return rc;
 }
@@ -281,7 +281,7 @@ member_close(struct image_store *store)
 {
 	struct member *m = of(store);
 
-	image_store_close(m->archive);
+	image_store_close(m->store.below);
 	tar_free(&m->file);
 	manifest_free(&m->manifest);
 	pthread_mutex_destroy(&m->lock);
@@ -302,9 +302,9 @@ static int
 not_found(const struct member *m, const char *wanted, struct image_error *err)
 {
 	if (wanted)
-		return image_fail(err, m->archive->name, -ENOENT,
+		return image_fail(err, m->store.below->name, -ENOENT,
 			"has no member " NAME, wanted);
-	return image_fail(err, m->archive->name, -ENOENT,
+	return image_fail(err, m->store.below->name, -ENOENT,
 		"has no member with the suffix of an image; --member NAME "
 		"chooses another one");
 }
@@ -320,12 +320,12 @@ choose(struct member *m, const char *wanted, bool *found,
 	if (!*found)
 		return manifest_note(&m->manifest, &m->tar, file, err);
 	if (file->type != TAR_REGULAR)
-		return image_fail(err, m->archive->name, -EINVAL,
+		return image_fail(err, m->store.below->name, -EINVAL,
 			"its member " NAME " is %s", file->name,
 			tar_type_text(file->type));
 	/* The largest number is that of a size that is not known. */
 	if (file->size >= IMAGE_SIZE_UNKNOWN)
-		return image_fail(err, m->archive->name, -EFBIG,
+		return image_fail(err, m->store.below->name, -EFBIG,
 			"its member " NAME " has %" PRIu64 " bytes", file->name,
 			file->size);
 	return 0;
@@ -361,7 +361,7 @@ member_open(struct image_store *archive, const struct image_open *how,
 	}
 	pthread_mutex_init(&m->lock, NULL);
 	m->store.ops = &member_ops;
-	m->store.below = m->archive = m->tar.store = archive;
+	m->store.below = m->tar.store = archive;
 	m->named = m->tar.named = how->member;
 	int rc = search(m, how->member, err);
 	if (rc == 0 && asprintf(&m->store.name, "%s: %s", archive->name,

@@ -6,8 +6,8 @@
 
 /* A store of the bytes of a member. Its name is "ARCHIVE: MEMBER". */
 struct member {
+	/* below it is the archive */
 	struct image_store store;
-	struct image_store *archive;
 	struct tar_member file;
 	/* the user named the member */
 	bool named;

@@ -73,17 +73,17 @@ verify_member(struct member *m, const struct image_open *how,
 
 /*
  * Returns whether the archive is an OVA with a manifest. A stream may be one if
- * it has a part of it before the image. Archives of other kinds have files with
- * the suffix .mf, too, and their images may be sparse.
+ * it has a part of it before the image. Archives of other kinds have such
+ * files, too, and their images may be sparse.
  */
 static bool
 has_manifest(const struct member *m)
 {
 	bool ovf = m->manifest.ovf.name, mf = m->manifest.mf.name;
 
-	if (!m->archive->forward)
+	if (!m->store.forward || m->file.sparse)
 		return ovf && mf;
-	return ovf || (mf && !m->file.sparse);
+	return ovf || mf;
 }
 
 /* Closes the store on failure. */
@@ -98,7 +98,7 @@ open_member(struct image_store **store, const struct image_open *how,
 	if (rc < 0)
 		return rc;
 	/* Only the headers of a file are read; a stream is read to its end. */
-	if (!m->archive->forward)
+	if (!m->store.below->forward)
 		rc = member_walk(m, err);
 	if (rc < 0) {
 		image_store_settle(&m->store, err);
@@ -107,7 +107,7 @@ open_member(struct image_store **store, const struct image_open *how,
 	}
 	if (verify && has_manifest(m))
 		return verify_member(m, how, store, err);
-	m->unread = verify && m->archive->forward;
+	m->unread = verify && m->store.below->forward;
 	*store = &m->store;
 	return 0;
 }

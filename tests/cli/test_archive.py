@@ -640,10 +640,16 @@ def test_files_of_an_ova_that_are_in_doubt(hone, folder, work, out, digests):
         assert done.returncode == 0, done
     # The description alone is no manifest; nor is a sparse disk one's.
     hole = gnu_sparse(b"disk.raw", [(0, 512)], DATA, 1024)
-    for parts in ([disk, description], [member(b"a.mf", b"x"), hole]):
+    for parts in ([disk, description], [member(b"a.mf", b"x"), hole],
+                  [description, hole]):
         archive = write(work, "a.ova", b"".join(parts) + END)
         for _, done in both_ways(hone, archive, out / "x"):
             assert done.returncode == 0, done
+    archive = write(work, "a.ova", description + hole + manifest + END)
+    for way, done in both_ways(hone, archive, out / "x"):
+        assert done.returncode == 1, done
+        assert (b"cannot be verified as a stream" if way == "pipe" else
+                b"is sparse") in done.stderr, done
 
 
 def test_the_digest_of_another_archive_is_named(hone, folder, work, out,

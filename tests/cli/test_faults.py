@@ -121,6 +121,18 @@ def sanitizer_fell(done):
     return b"Sanitizer failed to allocate" in done.stderr
 
 
+def disturb(how, call, fault, ever=""):
+    """Run the command with one call disturbed; returns what was done to the
+    call, and the finished run."""
+    inject = f"{call.name}:{fault}:when={call.number}{ever}"
+    stops = [FILTERED] if fault.startswith("error") else []
+    with alike():
+        return inject, how.hone.run(*how.words, env=DISTURBED, before=[
+            *how.strace, *stops, "-qq", "-o", "/dev/null", "-e",
+            "signal=none", "-e", f"trace={call.name}", "-e",
+            f"inject={inject}"])
+
+
 class Sweep:
     """Runs of one conversion with one call disturbed in each."""
 
@@ -166,13 +178,7 @@ class Sweep:
         """One run; returns it, with its output checked if there is one. ever
         is "+" if the fault is that of all later calls, too."""
         self.put_old()
-        inject = f"{call.name}:{fault}:when={call.number}{ever}"
-        stops = [FILTERED] if fault.startswith("error") else []
-        with alike():
-            done = self.hone.run(*self.words, env=DISTURBED, before=[
-                *self.strace, *stops, "-qq", "-o", "/dev/null", "-e",
-                "signal=none", "-e", f"trace={call.name}", "-e",
-                f"inject={inject}"])
+        inject, done = disturb(self, call, fault, ever)
         where = f"{inject} {call.text[:100]}: {done}"
         assert stamp(self.small) == self.source, where
         left = set(os.listdir(self.out))
@@ -497,13 +503,7 @@ class InPlace:
     def run(self, call, fault):
         """One run. Returns it and what the target has then."""
         self.target.write_bytes(self.old)
-        inject = f"{call.name}:{fault}:when={call.number}"
-        stops = [FILTERED] if fault.startswith("error") else []
-        with alike():
-            done = self.hone.run(*self.words, env=DISTURBED, before=[
-                *self.strace, *stops, "-qq", "-o", "/dev/null", "-e",
-                "signal=none", "-e", f"trace={call.name}", "-e",
-                f"inject={inject}"])
+        inject, done = disturb(self, call, fault)
         return (done, self.target.read_bytes(),
                 f"{inject} {call.text[:100]}: {done}")
 
