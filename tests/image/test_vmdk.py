@@ -277,6 +277,21 @@ def test_a_grain_that_is_marked_as_zeros(hone, work):
     assert "zero_cluster" in json.dumps(found)
 
 
+@pytest.mark.parametrize("lacks", [(), (0,), (31, 33), (5, 32, 69)])
+def test_tables_apart_and_adjacent(hone, work, lacks):
+    """The command reads 32 tables at a time if they are adjacent."""
+    image = Builder(70 * ENTRIES * GRAIN)
+    image.header["flags"] = 1 | 4
+    image.entries = {(table, 7 * table): 1 for table in range(70)
+                     if table not in lacks}
+    found = json.loads(hone.ok(
+        "map", "--json", image.write(work / "disk.vmdk")).stdout)
+    assert [each["offset"] for each in found
+            if "zero_cluster" in each] == [
+        (table * ENTRIES + entry) * GRAIN * SECTOR
+        for table, entry in image.entries]
+
+
 def test_a_disk_past_2_tib(hone, work):
     """The last sectors of a disk of 3 TiB; its tables are holes."""
     image, size = work / "disk.vmdk", 3 << 40

@@ -100,15 +100,43 @@ vmdk_load_directory(struct vmdk_extent *extent, struct image_error *err)
 	return rc == 0 ? parse_directory(extent, err) : rc;
 }
 
-/* The entries of a grain table in the cache. */
-struct table {
+/* Grain tables that are read at a time: 64 KiB, as a table of qcow2 has. */
+#define ADJACENT 32
+
+/* Grain tables of an extent that are adjacent in the file, in the cache. */
+struct tables {
 	const struct vmdk_extent *extent;
 	const struct image_slice *slice;
+	/* of the grain directory */
+	uint64_t first;
+	uint64_t count;
 };
 
-static uint32_t
-entry_of(const struct table *t, uint64_t index)
+/*
+ * Find the tables that are read with that of an entry, which has one. An entry
+ * is always in the same group, so that slices do not overlap.
+ */
+static struct tables
+find_tables(const struct vmdk_extent *e, uint64_t index)
 {
+	uint64_t first = index - index % ADJACENT;
+	uint64_t left = e->header.tables - first;
+	uint64_t count = left < ADJACENT ? left : ADJACENT;
+	uint64_t step = table_bytes(&e->header) / VMDK_SECTOR;
+	const uint32_t *sectors = e->directory + first;
+
+	for (uint64_t i = 0; i < count; i++)
+		if (!sectors[i] || sectors[i] != sectors[0] + i * step)
+			return (struct tables){e, NULL, index, 1};
+	return (struct tables){e, NULL, first, count};
+}
+
+/* grain: of the extent, in one of the tables. */
+static uint32_t
+entry_of(const struct tables *t, uint64_t grain)
+{
+	uint64_t index = grain - t->first * t->extent->header.entries;
+
 	return image_le32((const unsigned char *)t->slice->words + 4 * index);
 }
 
@@ -145,25 +173,25 @@ parse_grain(const struct vmdk_extent *e, uint64_t guest, uint32_t entry,
 }
 
 /*
- * Describe a range of one grain table, from the byte `at` of the extent on.
+ * Describe a range of grain tables, from the byte `at` of the extent on.
  * Entries of one kind that are adjacent are one run.
  */
 static int
-describe(const struct table *t, uint64_t at, uint64_t limit,
+describe(const struct tables *t, uint64_t at, uint64_t limit,
 	struct vmdk_run *run, struct image_error *err)
 {
 	const struct vmdk_extent *e = t->extent;
-	uint64_t grain = vmdk_grain(e), mask = e->header.entries - 1;
+	uint64_t grain = vmdk_grain(e);
 	uint64_t index = at >> e->header.grain_bits;
-	uint64_t end = (index | mask) + 1;
-	uint32_t first = entry_of(t, index & mask);
+	uint64_t end = (t->first + t->count) * e->header.entries;
+	uint32_t first = entry_of(t, index);
 	uint64_t step = grain / VMDK_SECTOR;
 
 	run->kind = kind_of(e, first);
 	run->host = (uint64_t)first * VMDK_SECTOR;
 	run->length = 0;
 	for (uint64_t i = index; i < end && run->length < limit; i++) {
-		uint32_t entry = entry_of(t, i & mask);
+		uint32_t entry = entry_of(t, i);
 		uint64_t skip = i == index ? at & (grain - 1) : 0;
 		uint64_t part = grain - skip;
 		if (part > limit - run->length)
@@ -191,18 +219,18 @@ describe(const struct table *t, uint64_t at, uint64_t limit,
 	return 0;
 }
 
-/* The range has no grain up to the next grain table. */
+/* The range has no grain up to the grain table of entry `index`, or up to a
+ * later one. */
 static void
-describe_gap(const struct vmdk_extent *e, uint64_t at, uint64_t limit,
-	struct vmdk_run *run)
+describe_gap(const struct vmdk_extent *e, uint64_t index, uint64_t at,
+	uint64_t limit, struct vmdk_run *run)
 {
 	uint64_t covered = vmdk_grain(e) * e->header.entries;
-	uint64_t index = at / covered;
 	uint64_t end = at + limit;
 
-	while (++index < e->header.tables && !e->directory[index] &&
+	while (index < e->header.tables && !e->directory[index] &&
 		index * covered < end)
-		;
+		index++;
 	run->kind = VMDK_HOLE;
 	run->length = index * covered - at;
 	if (run->length > limit)
@@ -219,19 +247,21 @@ lookup_sparse(struct vmdk_source *v, const struct vmdk_extent *e, uint64_t at,
 	if (v->walk)
 		return vmdk_walk_lookup(v->walk, at, limit, run, err);
 	if (!e->directory[index]) {
-		describe_gap(e, at, limit, run);
+		describe_gap(e, index + 1, at, limit, run);
 		return 0;
 	}
+	struct tables t = find_tables(e, index);
 	int rc = image_slices_get(v->cache, e->store,
-		(uint64_t)e->directory[index] * VMDK_SECTOR,
-		table_bytes(&e->header), &slice, err);
+		(uint64_t)e->directory[t.first] * VMDK_SECTOR,
+		(size_t)(t.count * table_bytes(&e->header)), &slice, err);
 	if (rc < 0)
 		return rc;
 	/* A sparse file may have millions of tables in holes. */
+	t.slice = slice;
 	if (slice->zero)
-		describe_gap(e, at, limit, run);
+		describe_gap(e, t.first + t.count, at, limit, run);
 	else
-		rc = describe(&(struct table){e, slice}, at, limit, run, err);
+		rc = describe(&t, at, limit, run, err);
 	image_slices_put(v->cache, slice);
 	return rc;
 }
