@@ -65,6 +65,9 @@ fuzz_target() {
         longest=32768
         python3 -B tests/image/seeds.py --vmdk "$corpus"
         ;;
+    address)
+        python3 -B tests/image/seeds.py --addresses "$corpus"
+        ;;
     fields)
         python3 -B tests/image/seeds.py --fields "$corpus"
         ;;

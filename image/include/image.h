@@ -195,9 +195,9 @@ char *image_address_name(const char *address);
 bool image_address_is_same(const char *a, const char *b);
 /*
  * Returns a copy of a text, which the caller frees. An address in the text,
- * also one of a scheme that this release does not know, loses its user and
- * password, and for HTTP its query and fragment. Returns NULL if there is no
- * memory.
+ * also one of a scheme that this release does not know or inside another
+ * address, loses its user and password, and for HTTP its query and fragment.
+ * Returns NULL if there is no memory.
  */
 char *image_hide_secrets(const char *text);
 /* Returns whether the address is read without encryption or signature, so that

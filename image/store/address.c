@@ -64,17 +64,21 @@ is_http(const struct scheme *scheme)
 	       strcmp(scheme->name, "https") == 0;
 }
 
-/* Returns whether host and port have no colon that a password may follow. */
+/* Returns whether this is a host, maybe with a port, and not the beginning of a
+ * user and a password. */
 static bool
 is_host(const char *host, size_t length)
 {
-	const char *bracket = memchr(host, ']', length);
-	const char *from = bracket ? bracket : host;
 	const char *end = host + length;
-	const char *colon = memchr(from, ':', (size_t)(end - from));
+	const char *colon = memchr(host, ':', length);
+	const char *bracket = memchr(host, ']', length);
 
-	return !colon ||
-	       strspn(colon + 1, "0123456789") == (size_t)(end - colon - 1);
+	if (strcspn(host, " '\"") < length)
+		return false;
+	if (bracket && *host == '[')
+		colon = bracket + 1 < end ? bracket + 1 : NULL;
+	return !colon || (*colon == ':' && strspn(colon + 1, "0123456789") ==
+						   (size_t)(end - colon - 1));
 }
 
 /*
@@ -96,34 +100,6 @@ behind_user(const char *host, const char *end)
 	return is_host(host, length) ? host : end;
 }
 
-char *
-image_address_name(const char *address)
-{
-	const struct scheme *scheme = scheme_of(address);
-	const char *host = scheme ? strstr(address, "://") : NULL;
-
-	if (!scheme)
-		return strdup(address);
-	size_t before = strlen(scheme->name) + 1;
-	size_t end = strcspn(address, is_http(scheme) ? "?#" : "");
-	char *name = malloc(strlen(address) + 1);
-	if (!name)
-		return NULL;
-	if (host == address + before - 1) {
-		before += 2;
-		host = behind_user(address + before, address + end);
-	} else {
-		const char *at = memrchr(address, '@', end);
-		host = at ? at + 1 : address + before;
-	}
-	memcpy(name, address, before);
-	memcpy(name, scheme->name, strlen(scheme->name));
-	size_t rest = (size_t)(address + end - host);
-	memcpy(name + before, host, rest);
-	name[before + rest] = '\0';
-	return name;
-}
-
 /* Returns whether the text up to here ends with "http://" or "https://". */
 static bool
 ends_as_http(const char *text, const char *end)
@@ -134,28 +110,76 @@ ends_as_http(const char *text, const char *end)
 	       (length >= 8 && strncasecmp(end - 8, "https", 5) == 0);
 }
 
+static char *
+append(char *to, const char *from, const char *end)
+{
+	size_t length = (size_t)(end - from);
+
+	memmove(to, from, length);
+	return to + length;
+}
+
+/* Hide the secrets of all addresses in a text, which becomes shorter. */
+static void
+hide(char *text)
+{
+	/* the word of a message or of JSON, and what is shown of it */
+	const char *word = text, *end = text;
+	const char *from = text, *host;
+	char *to = text;
+
+	while ((host = strstr(from, "://"))) {
+		host += 3;
+		if (host > word)
+			word = end = host + strcspn(host, " '\"");
+		if (ends_as_http(from, host))
+			end = host + strcspn(host, "?# '\"");
+		to = append(to, from, host);
+		from = behind_user(host, end);
+		/* An address may be a part of another. */
+		if (!memmem(from, (size_t)(end - from), "://", 3)) {
+			to = append(to, from, end);
+			from = word;
+		}
+	}
+	append(to, from, from + strlen(from) + 1);
+}
+
+char *
+image_address_name(const char *address)
+{
+	const struct scheme *scheme = scheme_of(address);
+	char *name = strdup(address);
+
+	if (!scheme || !name)
+		return name;
+	size_t length = strlen(scheme->name);
+	memcpy(name, scheme->name, length);
+	char *from = name + length + 1;
+	const char *host = from;
+	if (is_http(scheme))
+		from[strcspn(from, "?#")] = '\0';
+	if (strncmp(from, "//", 2) == 0) {
+		from += 2;
+		host = behind_user(from, from + strlen(from));
+	} else {
+		hide(name);
+		char *at = strrchr(from, '@');
+		if (at)
+			host = at + 1 + strspn(at + 1, "/");
+	}
+	memmove(from, host, strlen(host) + 1);
+	hide(name);
+	return name;
+}
+
 char *
 image_hide_secrets(const char *text)
 {
-	if (image_is_address(text))
-		return image_address_name(text);
-	char *shown = malloc(strlen(text) + 1), *to = shown;
-	const char *host = strstr(text, "://");
-	if (!shown)
-		return NULL;
-	for (; host; host = strstr(text, "://")) {
-		host += 3;
-		/* the word of a message or of JSON */
-		const char *next = host + strcspn(host, " '\"");
-		const char *end = next;
-		if (ends_as_http(text, host))
-			end = host + strcspn(host, "?# '\"");
-		to = mempcpy(to, text, (size_t)(host - text));
-		host = behind_user(host, end);
-		to = mempcpy(to, host, (size_t)(end - host));
-		text = next;
-	}
-	memcpy(to, text, strlen(text) + 1);
+	char *shown = image_address_name(text);
+
+	if (shown)
+		hide(shown);
 	return shown;
 }
 

@@ -5,7 +5,8 @@
 --lists, lists of digests; or, after --profiles, files of AWS as profile_fuzz.c
 takes them; or, after --vhd or --vmdk, images of that format; or, after
 --archives, tar archives; or, after --packed, packed files as unpack_fuzz.c
-takes them; or, after --fields, files of header fields."""
+takes them; or, after --fields, files of header fields; or, after --addresses,
+parts of addresses as address_fuzz.c takes them."""
 import bz2
 import gzip
 import hashlib
@@ -105,6 +106,17 @@ def write_fields(directory):
     for number, text in enumerate([good, good + b"Range: bytes=0-1\n",
                                    good + b"X-B\n", b"X: " + b"y" * 999]):
         (directory / f"fields-{number}").write_bytes(text)
+
+
+def write_addresses(directory):
+    """Each scheme, alone and as a word of a text, with and without a
+    password."""
+    for form in range(128):
+        parts = (b"ftp://a:b@c/ ", b"user", b"pa/ss" if form & 1 else b"p%40",
+                 b"[::1]:1" if form & 2 else b"host", b"/a@b",
+                 b"sig=x&socket=/s", b"part", b" nbds://HOST:10809/a%40b")
+        (directory / f"address-{form}").write_bytes(
+            bytes([form]) + b"\0".join(parts))
 
 
 def write_lists(directory):
@@ -219,7 +231,7 @@ def main():
                "--profiles": write_profiles, "--vhd": write_vhd,
                "--vmdk": write_vmdk,
                "--archives": write_archives, "--packed": write_packed,
-               "--fields": write_fields}
+               "--fields": write_fields, "--addresses": write_addresses}
     if sys.argv[1] in writers:
         writers[sys.argv[1]](pathlib.Path(sys.argv[2]))
     else:

@@ -75,7 +75,7 @@ check_address(const char *address, const struct image_store_how *how,
 
 	if (!after || strncmp(after, "://", 3) != 0)
 		return image_fail(err, address, -EINVAL,
-			"is not an address: write nbd://HOST[:PORT]/EXPORT or "
+			"is not an address: write nbd://HOST/EXPORT or "
 			"nbd+unix:///EXPORT?socket=SOCKET");
 	int rc = query ? check_query(address, query + 1, err) : 0;
 	if (rc < 0)

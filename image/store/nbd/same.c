@@ -65,7 +65,8 @@ static bool
 parse(const char *address, struct place *place)
 {
 	*place = (struct place){.copy = strdup(address)};
-	if (!place->copy || strncasecmp(address, "nbd", 3) != 0)
+	if (!place->copy || !image_is_address(address) ||
+		strncasecmp(address, "nbd", 3) != 0)
 		return false;
 	char *after = strstr(place->copy, "://");
 	if (!after)

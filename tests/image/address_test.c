@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* What is shown of addresses, and which ones are one export. Addresses as users
+ * write them are in tests/cli. */
+#include <stdlib.h>
+#include "support.h"
+#include "image.h"
+
+static void
+shows(const char *text, const char *expected)
+{
+	char *shown = image_hide_secrets(text);
+
+	assert_non_null(shown);
+	assert_string_equal(shown, expected);
+	free(shown);
+}
+
+TEST(no_bracket_in_a_password_makes_it_a_host)
+{
+	shows("https://u:pa]ss/wo@h/a", "https://");
+	shows("https://u:pa]:1/wo@h/a", "https://");
+	shows("https://[u:pa]s/wo@h/a", "https://");
+	shows("https://[u:pa' ]/wo@h/a", "https://");
+	shows("https://u:p@[::1]:80/a", "https://[::1]:80/a");
+	shows("https://[::1]", "https://[::1]");
+}
+
+TEST(an_address_inside_another_shows_no_secret)
+{
+	shows("https://p/https://u:hid@h/a?hid", "https://p/https://h/a");
+	shows("a https://p/ftp://u:hid@h?hid", "a https://p/ftp://h");
+	shows("a=ftp://u@h,b=ftp://u:hid@h", "a=ftp://h,b=ftp://h");
+	shows("ftp://u:hid://den@h/a b", "ftp:// b");
+
+	char *name = image_address_name("nbd://h/ftp://u:hid@h");
+	assert_string_equal(name, "nbd://h/ftp://h");
+	free(name);
+}
+
+TEST(an_address_after_another_shows_no_secret)
+{
+	shows("nbd://u@h/a ftp://u:hid@h/a", "nbd://h/a ftp://h/a");
+	shows("s3://b/a https://u:hid@h/a?hid 'ssh://u@h'",
+		"s3://b/a https://h/a 'ssh://h'");
+	shows("nbd: https://u:hid@h/a?hid", "nbd: https://h/a");
+	shows("nbd:u@//h:x", "nbd:h:x");
+}
+
+TEST(a_path_is_no_export)
+{
+	assert_true(image_address_is_same("nbd://h/a", "NBDS://u@H:10809/%61"));
+	assert_false(image_address_is_same("nbd://h/a", "nbdx://h/a"));
+	assert_false(image_address_is_same("nbd.img://h/a", "nbd://h/a"));
+}
