@@ -137,6 +137,8 @@ static int
 parse_network(const struct cli *cli, struct image_network *network)
 {
 	const char *header = cli->option[OPTION_HTTP_HEADER];
+	const char *file = cli->option[OPTION_CACERT];
+	const char *directory = cli->option[OPTION_CAPATH];
 	const char *timeout = cli->option[OPTION_TIMEOUT];
 	int seconds = 0;
 
@@ -149,7 +151,13 @@ parse_network(const struct cli *cli, struct image_network *network)
 		return cli_usage(command_name(cli),
 			"--timeout: '%s' is not a number from 1 to %d", timeout,
 			MAX_TIMEOUT);
+	/* Of a variable that is not set. */
+	if ((file && !file[0]) || (directory && !directory[0]))
+		return cli_usage(command_name(cli), "--%s: the name is empty",
+			file && !file[0] ? "cacert" : "capath");
 	network->http_header_file = header ? header + 1 : NULL;
+	network->ca_file = file;
+	network->ca_directory = directory;
 	network->timeout = (unsigned)seconds;
 	network->tls_certificates = cli->option[OPTION_TLS_CERTIFICATES];
 	network->tls_psk = cli->option[OPTION_TLS_PSK];

@@ -81,8 +81,8 @@ cli_expect(const struct cli *cli, struct image_expect *expect,
 		return cli_usage(cli_commands[cli->command].name,
 			"--expect: '@' is not followed by the name of a list");
 	if (list) {
-		rc = image_expect_in_list(expect, list, how->network.timeout,
-			cli->addresses[0], &err);
+		rc = image_expect_in_list(
+			expect, list, &how->network, cli->addresses[0], &err);
 		return rc < 0 ? cli_image_fail(list, &err) : 0;
 	}
 	return parse_digest(cli, OPTION_EXPECT_FILE, expect);

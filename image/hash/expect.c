@@ -28,10 +28,10 @@ open_file(const char *path, struct image_stream **out, struct image_error *err)
 }
 
 static int
-open_list(const char *list, unsigned timeout, struct image_stream **out,
-	struct image_error *err)
+open_list(const char *list, const struct image_network *network,
+	struct image_stream **out, struct image_error *err)
 {
-	const struct image_store_how how = {.network.timeout = timeout};
+	struct image_store_how how = {.network = *network};
 	bool https = strncasecmp(list, "https:", 6) == 0;
 	struct image_store *store;
 
@@ -41,6 +41,8 @@ open_list(const char *list, unsigned timeout, struct image_stream **out,
 		return image_fail(err, list, -EPROTONOSUPPORT,
 			"is not safe: a list of digests comes from a file or "
 			"by https");
+	/* They are for the host of the image. */
+	how.network.http_header_file = NULL;
 	int rc = image_store_open_address(list, &how, &store, err);
 	return rc < 0 ? rc : image_stream_of_store(store, out, err);
 }
@@ -105,7 +107,7 @@ name_of(const char *address)
 }
 
 static int
-find(const char *list, unsigned timeout, const char *name,
+find(const char *list, const struct image_network *network, const char *name,
 	struct image_expect *expect, struct image_error *err)
 {
 	struct image_stream *stream = NULL;
@@ -114,7 +116,7 @@ find(const char *list, unsigned timeout, const char *name,
 
 	if (!text)
 		return image_no_memory(err);
-	int rc = open_list(list, timeout, &stream, err);
+	int rc = open_list(list, network, &stream, err);
 	if (rc == 0 && stream) {
 		rc = read_all(stream, text, &length, err);
 		if (rc == 0)
@@ -128,7 +130,8 @@ find(const char *list, unsigned timeout, const char *name,
 
 int
 image_expect_in_list(struct image_expect *expect, const char *list,
-	unsigned timeout, const char *address, struct image_error *err)
+	const struct image_network *network, const char *address,
+	struct image_error *err)
 {
 	char *name = name_of(address);
 	int rc;
@@ -139,7 +142,7 @@ image_expect_in_list(struct image_expect *expect, const char *list,
 		rc = image_fail(err, address, -EINVAL,
 			"has no file name that a list of digests could have");
 	else
-		rc = find(list, timeout, name, expect, err);
+		rc = find(list, network, name, expect, err);
 	free(name);
 	return rc;
 }

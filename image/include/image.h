@@ -251,6 +251,11 @@ struct image_network {
 	 * line, such as a token. Only the host of the address gets them. NULL:
 	 * none */
 	const char *http_header_file;
+	/* HTTPS: a file in PEM and a directory, with the certificates of the
+	 * authorities that are trusted, and no others. NULL for both: those of
+	 * the environment variables of curl or of the system */
+	const char *ca_file;
+	const char *ca_directory;
 	/* seconds that a server may send nothing; 0: the default, 60 */
 	unsigned timeout;
 	/* TLS of NBD: a directory with ca-cert.pem and, if the server asks for
@@ -666,13 +671,14 @@ bool image_expect_hex(struct image_expect *expect,
 	size_t length);
 /*
  * Set *expect to what a list such as SHA256SUMS has for the last part of an
- * image's address. list is a file of any kind, or an address with https;
- * timeout as in struct image_network.
+ * image's address. list is a file of any kind, or an address with https, for
+ * which network is used without its fields of a header.
  * Signatures are not checked. Returns -ENOENT if the list does not have the
  * name.
  */
 int image_expect_in_list(struct image_expect *expect, const char *list,
-	unsigned timeout, const char *address, struct image_error *err);
+	const struct image_network *network, const char *address,
+	struct image_error *err);
 
 /*
  * Compute digests of the bytes of the disk. Holes are not read. More threads

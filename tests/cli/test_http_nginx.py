@@ -3,6 +3,7 @@
 and the settings of the user."""
 import hashlib
 import os
+import re
 import shutil
 import ssl
 import subprocess
@@ -14,6 +15,9 @@ import images
 from harness import TIMEOUT, listening
 from http_server import Server
 from test_http import MI, NOWHERE, Web
+
+# Where the certificates of distributions are, in a trace.
+SYSTEM = re.compile(r'"/etc/(?:ssl|pki)/[^"]*(?:cert|\.pem|/[0-9a-f]{8}\.0)')
 
 CONFIG = """
 daemon off;
@@ -56,12 +60,12 @@ http {{
 """
 
 
-def certificate(folder):
+def certificate(folder, owner="localhost"):
     """A certificate of localhost that signs itself."""
     subprocess.run([
         "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
         "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
-        "/CN=localhost", "-addext", "subjectAltName=DNS:localhost", "-keyout",
+        f"/CN={owner}", "-addext", "subjectAltName=DNS:localhost", "-keyout",
         folder / "key.pem", "-out", folder / "cert.pem"],
         check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
@@ -137,14 +141,42 @@ def web(hone, tmp_path):
     return Web(hone, tmp_path / "home")
 
 
+@pytest.fixture
+def stranger(tmp_path):
+    """A certificate of another authority."""
+    folder = tmp_path / "stranger"
+    folder.mkdir()
+    certificate(folder, "stranger")
+    return folder / "cert.pem"
+
+
 def trusted(nginx):
     """The settings under which its certificate is good."""
     return {"CURL_CA_BUNDLE": str(nginx.folder / "cert.pem")}
 
 
-def copy(web, nginx, out, url, **kwargs):
+def context_of(nginx):
+    """The certificate of nginx, for another server."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(nginx.folder / "cert.pem",
+                            nginx.folder / "key.pem")
+    return context
+
+
+def folder_of(cert):
+    """A folder of certificates that has this one."""
+    folder = cert.parent / "trust"
+    folder.mkdir(exist_ok=True)
+    name = subprocess.run(
+        ["openssl", "x509", "-hash", "-noout", "-in", cert], check=True,
+        stdout=subprocess.PIPE).stdout.decode().strip()
+    shutil.copy(cert, folder / f"{name}.0")
+    return str(folder)
+
+
+def copy(web, nginx, out, url, *words, **kwargs):
     """A copy must be as the file."""
-    done = web.ok("convert", "-f", "raw", url, out / "d", **kwargs)
+    done = web.ok("convert", "-f", "raw", *words, url, out / "d", **kwargs)
     assert (out / "d").read_bytes() == (
         nginx.folder / "files" / "disk.img").read_bytes()
     (out / "d").unlink()
@@ -190,21 +222,157 @@ def test_a_redirect_from_http_to_https_and_not_back(web, nginx, out):
 
 def test_who_is_trusted(web, nginx, out):
     url = f"https://localhost:{nginx.tls}/disk.img"
-    cert = str(nginx.folder / "cert.pem")
-    copy(web, nginx, out, url, env={"SSL_CERT_FILE": cert})
+    cert = nginx.folder / "cert.pem"
+    copy(web, nginx, out, url, env={"SSL_CERT_FILE": str(cert)})
     copy(web, nginx, out, url, env={"SSL_CERT_FILE": "/dev/null",
-                                    "CURL_CA_BUNDLE": cert})
-    folder = nginx.folder / "trust"
-    folder.mkdir(exist_ok=True)
-    name = subprocess.run(
-        ["openssl", "x509", "-hash", "-noout", "-in", cert], check=True,
-        stdout=subprocess.PIPE).stdout.decode().strip()
-    shutil.copy(cert, folder / f"{name}.0")
-    copy(web, nginx, out, url, env={"SSL_CERT_DIR": str(folder)})
+                                    "CURL_CA_BUNDLE": str(cert)})
+    copy(web, nginx, out, url, env={"SSL_CERT_DIR": folder_of(cert)})
     for address in url, url.replace("localhost", "127.0.0.1"):
         env = {} if address == url else trusted(nginx)
         said = web.fails("info", address, env=env)
         assert "SSL" in said and "certificate" in said.lower(), said
+
+
+@pytest.mark.parametrize("command", [
+    "convert", "map", "info", "compare", "check", "digest"])
+def test_an_option_names_who_is_trusted(web, nginx, out, command):
+    path = nginx.folder / "files" / "disk.qcow2"
+    web.ok("convert", "-q", "--force", "-f", "raw", "-O", "qcow2",
+           nginx.folder / "files" / "disk.img", path)
+    url = f"https://localhost:{nginx.tls}/disk.qcow2"
+    cert = nginx.folder / "cert.pem"
+    for words in (["--cacert", cert], ["--capath", folder_of(cert)],
+                  ["--capath", f"{nginx.folder}:{folder_of(cert)}"], []):
+        last = {"convert": [out / f"d{len(os.listdir(out))}"],
+                "compare": [path]}.get(command, [])
+        if words:
+            web.ok(command, *words, url, *last)
+    assert "certificate" in web.fails(
+        command, url, *last, code=2 if command in ("check", "compare") else 1)
+
+
+def test_an_option_has_precedence_over_the_environment(
+        web, nginx, stranger, out):
+    """In each, one certificate is good: that of the option, or the other."""
+    url = f"https://localhost:{nginx.tls}/disk.img"
+    good, bad = nginx.folder / "cert.pem", stranger
+    for one, other, works in (good, bad, True), (bad, good, False):
+        for option in ["--cacert", one], ["--capath", folder_of(one)]:
+            for env in ({"CURL_CA_BUNDLE": str(other)},
+                        {"SSL_CERT_FILE": str(other)},
+                        {"SSL_CERT_DIR": folder_of(other)}):
+                if works:
+                    copy(web, nginx, out, url, "--threads", "1", *option,
+                         env=env)
+                else:
+                    assert "certificate" in web.fails(
+                        "info", *option, url, env=env)
+    # One of both is enough.
+    copy(web, nginx, out, url, "--cacert", bad, "--capath", folder_of(good))
+    copy(web, nginx, out, url, "--cacert", good, "--capath", folder_of(bad))
+
+
+@pytest.mark.parametrize("option", ["--cacert", "--capath"])
+def test_an_option_replaces_what_the_system_trusts(
+        web, nginx, stranger, strace, work, option):
+    """No certificate of the system is looked for."""
+    log = work / "log"
+    value = stranger if option == "--cacert" else folder_of(stranger)
+    for words in [], [option, value]:
+        said = web.fails(
+            "info", *words, f"https://localhost:{nginx.tls}/disk.img",
+            before=[*strace, "-o", str(log), "-e", "trace=%file"])
+        assert "certificate" in said
+        found = SYSTEM.search(log.read_text())
+        assert bool(found) != bool(words), found
+
+
+@pytest.mark.parametrize("text, said", [
+    (None, "cannot be opened: No such file or directory"),
+    ("", "has no certificate in PEM"),
+    ("BEGIN CERTIFICATE\n", "has no certificate in PEM"),
+    ("-----BEGIN PRIVATE KEY-----\n", "has no certificate in PEM"),
+    ("x" * ((4 << 20) + 1), "is larger than 4 MiB")])
+def test_a_file_without_a_certificate(web, out, work, text, said):
+    """It is refused before there is a connection."""
+    path = work / "ca.pem"
+    if text is not None:
+        path.write_text(text)
+    with Server(b"x") as server:
+        for address in server.url(), server.url().replace("http:", "https:"):
+            got = web.refuses(server, out, "--cacert", path, url=address)
+            assert got.startswith(f"hone: {path}: {said}"), got
+        assert not server.requests
+    # A list of digests comes first, and nothing is asked for.
+    got = web.fails("digest", "--cacert", path, "--expect",
+                    "https://127.0.0.1:1/sums", server.url())
+    assert got.startswith(f"hone: {path}: {said}"), got
+
+
+@pytest.mark.parametrize("cut", [
+    lambda lines: lines[:4],
+    lambda lines: lines[:2] + ["!" + lines[2][1:]] + lines[3:],
+    lambda lines: lines + lines[:2] + ["!" + lines[2][1:]] + lines[3:],
+    lambda lines: [lines[0], "AAAA", lines[-1]]])
+def test_a_damaged_certificate(web, nginx, work, cut):
+    path = work / "ca.pem"
+    lines = (nginx.folder / "cert.pem").read_text().splitlines()
+    path.write_text("\n".join(cut(lines)) + "\n")
+    said = web.fails("info", "--cacert", path,
+                     f"https://localhost:{nginx.tls}/disk.img")
+    assert said == f"hone: {path}: has a certificate that is not valid"
+
+
+def test_a_folder_of_certificates_that_is_none(web, nginx, work, out):
+    url = f"https://localhost:{nginx.tls}/disk.img"
+    cert = nginx.folder / "cert.pem"
+    for value, name, said in (
+            (work / "none", work / "none", "cannot be opened: No such file"),
+            (cert, cert, "is not a directory"),
+            (f"{folder_of(cert)}:{cert}", cert, "is not a directory")):
+        got = web.fails("info", "--capath", value, url)
+        assert got.startswith(f"hone: {name}: {said}"), got
+    for option in "--cacert", "--capath":
+        done = web.run("convert", option, "", url, out / "d")
+        assert done.returncode == 2
+        assert f"{option}: the name is empty".encode() in done.stderr
+    assert not os.listdir(out)
+
+
+def test_an_option_names_who_is_trusted_for_a_list_of_digests(
+        web, nginx, stranger):
+    """And the fields of the image's host do not go to that of the list."""
+    image = nginx.folder / "files" / "disk.img"
+    cert = nginx.folder / "cert.pem"
+    sums = f"{hashlib.sha256(image.read_bytes()).hexdigest()} *disk.img\n"
+    token = nginx.folder / "token"
+    token.write_text("X-Token: secret\n")
+    with Server(sums.encode(), context=context_of(nginx)) as server:
+        url = server.url("/SHA256SUMS").replace("127.0.0.1", "localhost")
+        words = ["digest", "-f", "raw", "--http-header", f"@{token}",
+                 "--expect", url]
+        for option in ["--cacert", cert], ["--capath", folder_of(cert)]:
+            web.ok(*words, *option, image)
+        assert "certificate" in web.fails(
+            *words, "--cacert", stranger, image, env=trusted(nginx))
+        assert server.requests
+        for request in server.requests:
+            assert "X-Token" not in request.headers
+
+
+def test_a_proxy_with_tls(web, nginx, out):
+    """It may have a certificate of --capath, and none of --cacert, as for
+    curl."""
+    cert = nginx.folder / "cert.pem"
+    url = f"http://{NOWHERE}:81/a?b"
+    with Server(images.noise(MI), context=context_of(nginx)) as server:
+        env = {"http_proxy": server.url("").replace("127.0.0.1", "localhost")}
+        web.copies(server, out, "--capath", folder_of(cert), url=url, env=env)
+        web.copies(server, out, url=url, env={
+            **env, "SSL_CERT_DIR": folder_of(cert)})
+        for words in [], ["--cacert", cert]:
+            assert "certificate" in web.refuses(
+                server, out, *words, url=url, env=env)
 
 
 def test_a_server_whose_tls_fails(web, tmp_path):
@@ -295,10 +463,7 @@ def test_a_netrc(web, out, moved):
 
 def test_secrets_stay_when_http_becomes_https(web, nginx, out):
     """The same host with TLS is another host, as for curl."""
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(nginx.folder / "cert.pem",
-                            nginx.folder / "key.pem")
-    with Server(images.noise(1000), context=context) as secure:
+    with Server(images.noise(1000), context=context_of(nginx)) as secure:
         url = secure.url().replace("127.0.0.1", "localhost")
         with Server(b"", lambda handler, _: handler.status(
                 302, Location=url)) as first:

@@ -100,32 +100,44 @@ read_whole(int fd, char *buf, size_t size)
 	return (ssize_t)length;
 }
 
+ssize_t
+http_read_file(
+	const char *file, size_t max, char **text, struct image_error *err)
+{
+	int fd = open(file, O_RDONLY | O_CLOEXEC);
+	ssize_t n;
+
+	*text = NULL;
+	if (fd < 0)
+		return image_fail(err, file, -errno, "cannot be opened: %s",
+			strerror(errno));
+	*text = calloc(1, max + 2);
+	if (!*text) {
+		n = image_no_memory(err);
+	} else {
+		n = read_whole(fd, *text, max + 1);
+		if (n < 0)
+			image_fail(err, file, (int)n, "cannot be read: %s",
+				strerror((int)-n));
+	}
+	close(fd);
+	return n;
+}
+
 static int
 read_headers(
 	struct http_target *target, const char *file, struct image_error *err)
 {
-	int fd = open(file, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return image_fail(err, file, -errno, "cannot be opened: %s",
-			strerror(errno));
-	char *text = calloc(1, MAX_HEADERS + 1);
-	int rc;
-	if (!text) {
-		rc = image_no_memory(err);
-	} else {
-		ssize_t n = read_whole(fd, text, MAX_HEADERS + 1);
-		if (n < 0)
-			rc = image_fail(err, file, (int)n, "cannot be read: %s",
-				strerror((int)-n));
-		else if (n > MAX_HEADERS || strlen(text) < (size_t)n)
-			rc = image_fail(err, file, -EINVAL,
-				"is not a text of at most %d bytes",
-				MAX_HEADERS);
-		else
-			rc = parse_headers(target, text, file, err);
-	}
+	char *text;
+	ssize_t n = http_read_file(file, MAX_HEADERS, &text, err);
+	int rc = (int)n;
+
+	if (n > MAX_HEADERS || (n >= 0 && text && strlen(text) < (size_t)n))
+		rc = image_fail(err, file, -EINVAL,
+			"is not a text of at most %d bytes", MAX_HEADERS);
+	else if (n >= 0)
+		rc = parse_headers(target, text, file, err);
 	free(text);
-	close(fd);
 	return rc;
 }
 
@@ -205,6 +217,8 @@ http_target_parse(struct http_target *target, const char *address,
 	int rc = strncmp(address, "s3:", 3) == 0
 			 ? http_s3_parse(target, address, name, err)
 			 : parse_address(target, address, name, err);
+	if (rc == 0)
+		rc = http_trust_parse(&target->trust, &how->network, err);
 	if (rc == 0 && how->network.http_header_file)
 		rc = read_headers(target, how->network.http_header_file, err);
 	return rc;
@@ -218,6 +232,7 @@ http_target_free(struct http_target *target)
 	free(target->password);
 	free(target->sigv4);
 	free(target->region);
+	http_trust_free(&target->trust);
 	libcurl.slist_free_all(target->headers);
 	libcurl.slist_free_all(target->plain);
 }

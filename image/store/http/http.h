@@ -51,6 +51,16 @@
 /* Sequences of ascending reads. */
 #define HTTP_TRACKS 4
 
+/* What --cacert and --capath say. {0}: what the environment says. */
+struct http_trust {
+	/* with its content; NULL: none */
+	char *file;
+	char *pem;
+	size_t length;
+	/* NULL: none */
+	char *directory;
+};
+
 /* What the user's address and options say. Constant. */
 struct http_target {
 	/* without user, password and fragment */
@@ -66,6 +76,7 @@ struct http_target {
 	struct curl_slist *headers;
 	/* for other hosts */
 	struct curl_slist *plain;
+	struct http_trust trust;
 	/* seconds without progress */
 	long timeout;
 };
@@ -213,6 +224,12 @@ int http_target_parse(struct http_target *target, const char *address,
 /* Append a field of a header. Returns false if there is no memory. */
 bool http_append(struct curl_slist **list, const char *line);
 void http_target_free(struct http_target *target);
+/*
+ * Set *text to the content of a file, to be freed; a NUL follows. Returns the
+ * number of bytes, max + 1 if the file has more than max, or a negative errno.
+ */
+ssize_t http_read_file(
+	const char *file, size_t max, char **text, struct image_error *err);
 /* Set the options of a request that depend on its address. */
 bool http_target_apply(
 	const struct http_target *target, CURL *easy, const char *url);
@@ -221,6 +238,14 @@ bool http_target_apply(
  * refused.
  */
 const char *http_refuse_redirect(const char *from, const char *to);
+
+/* trust.c */
+/* Set *trust, which http_trust_free() frees, also after a failure. */
+int http_trust_parse(struct http_trust *trust,
+	const struct image_network *network, struct image_error *err);
+void http_trust_free(struct http_trust *trust);
+/* Set the options of a request. */
+CURLcode http_trust_apply(const struct http_trust *trust, CURL *easy);
 
 /* s3.c: set url, keys and signature. */
 int http_s3_parse(struct http_target *target, const char *address,

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include <hone/api.h>
 #include "store/http/http.h"
 #include "thread.h"
@@ -399,59 +398,11 @@ on_body(char *data, size_t size, size_t n, void *opaque)
 #define SET(option, value)                                                     \
 	(code = code ? code : libcurl.easy_setopt(t->easy, (option), (value)))
 
-/*
- * Returns the certificates that this system trusts, or NULL if libcurl knows
- * them: that of a distribution does.
- */
-static const char *
-system_bundle(void)
-{
-#ifdef IMAGE_LINKED
-	static const char *const bundles[] = {
-		/* Debian, Ubuntu, Arch, Alpine */
-		"/etc/ssl/certs/ca-certificates.crt",
-		/* Fedora, Red Hat */
-		"/etc/pki/tls/certs/ca-bundle.crt",
-		"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
-		/* SUSE */
-		"/etc/ssl/ca-bundle.pem",
-		/* Alpine without ca-certificates, FreeBSD */
-		"/etc/ssl/cert.pem",
-	};
-
-	for (size_t i = 0; i < sizeof(bundles) / sizeof(bundles[0]); i++)
-		if (access(bundles[i], R_OK) == 0)
-			return bundles[i];
-#endif
-	return NULL;
-}
-
-static CURLcode
-set_trust(struct http_transfer *t)
-{
-	CURLcode code = CURLE_OK;
-	const char *bundle = getenv("CURL_CA_BUNDLE");
-	const char *directory = getenv("SSL_CERT_DIR");
-	const char *netrc = getenv("NETRC");
-
-	/* libcurl leaves these to programs; names and order are curl's. */
-	if (!bundle || !bundle[0])
-		bundle = getenv("SSL_CERT_FILE");
-	if (!(bundle && bundle[0]))
-		bundle = system_bundle();
-	if (bundle)
-		SET(CURLOPT_CAINFO, bundle);
-	if (directory && directory[0])
-		SET(CURLOPT_CAPATH, directory);
-	if (netrc && netrc[0])
-		SET(CURLOPT_NETRC_FILE, netrc);
-	return code;
-}
-
 static CURLcode
 set_up(struct http_transfer *t)
 {
 	const struct http_target *target = &t->http->target;
+	const char *netrc = getenv("NETRC");
 	CURLcode code = CURLE_OK;
 
 	snprintf(t->range, sizeof(t->range), "%" PRIu64 "-%" PRIu64, t->at,
@@ -475,9 +426,10 @@ set_up(struct http_transfer *t)
 	SET(CURLOPT_CONNECTTIMEOUT, target->timeout);
 	SET(CURLOPT_LOW_SPEED_LIMIT, (long)LOW_SPEED);
 	SET(CURLOPT_LOW_SPEED_TIME, target->timeout);
-	if (!code)
-		code = set_trust(t);
-	return code;
+	/* libcurl leaves this to programs; the name is curl's. */
+	if (netrc && netrc[0])
+		SET(CURLOPT_NETRC_FILE, netrc);
+	return code ? code : http_trust_apply(&target->trust, t->easy);
 }
 
 int
@@ -606,6 +558,14 @@ is_long_line(const struct http_transfer *t, CURLcode result)
 	return first_byte > 0 && t->verdict == HTTP_UNJUDGED;
 }
 
+/* Returns whether libcurl cannot use the file of --cacert. */
+static bool
+is_bad_trust(const struct http_transfer *t)
+{
+	return t->http->target.trust.file &&
+	       strcmp(t->text, "error importing CA certificate blob") == 0;
+}
+
 /* The connection was lost. */
 static bool
 end_lost(struct http_transfer *t, CURLcode result)
@@ -629,6 +589,9 @@ end_lost(struct http_transfer *t, CURLcode result)
 			"the server sent nothing for %ld seconds at offset "
 			"%" PRIu64,
 			t->http->target.timeout, t->at);
+	else if (is_bad_trust(t))
+		t->code = image_fail(&t->err, t->http->target.trust.file,
+			-EINVAL, "has a certificate that is not valid");
 	else if (long_line)
 		fail(t, -EPROTO,
 			"the server sent a header line that is too long");
