@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Images on nginx: TLS, HTTP/2, compression, redirects; certificates, proxies
 and the settings of the user."""
+import contextlib
 import hashlib
 import os
 import re
 import shutil
+import socket
 import ssl
 import subprocess
+import threading
 import time
 
 import pytest
@@ -375,13 +378,95 @@ def test_a_proxy_with_tls(web, nginx, out):
                 server, out, *words, url=url, env=env)
 
 
-def test_a_server_whose_tls_fails(web, tmp_path):
-    """Plain text where TLS is expected."""
-    assert tmp_path
-    with Server(b"x") as server:
-        said = web.fails("info", server.url().replace("http:", "https:"),
-                         code=4)
+class Raw:
+    """Gives each client the same bytes for its first ones, and leaves."""
+
+    def __init__(self, answer):
+        self.answer = answer
+        self.clients = 0
+        self.socket = listening()
+        self.port = self.socket.getsockname()[1]
+        self.thread = threading.Thread(target=self.serve)
+
+    def serve(self):
+        """Until there is one without a byte."""
+        while True:
+            with self.socket.accept()[0] as client:
+                if not client.recv(65536):
+                    return
+                self.clients += 1
+                with contextlib.suppress(OSError):
+                    client.sendall(self.answer)
+                    client.shutdown(socket.SHUT_WR)
+                    # Bytes that were not read would cut the answer.
+                    while client.recv(65536):
+                        pass
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        socket.create_connection(("127.0.0.1", self.port)).close()
+        self.thread.join()
+        self.socket.close()
+
+
+@pytest.mark.parametrize("answer, again", [
+    (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", False),
+    (b"220 hello\r\n", False),
+    # alerts: no version, and no cipher, in common
+    (bytes.fromhex("15030300020246"), False),
+    (bytes.fromhex("15030300020228"), False),
+    # an internal error of the server, and half an answer
+    (bytes.fromhex("15030300020250"), True),
+    (bytes.fromhex("160303004602"), True)])
+def test_a_server_whose_tls_fails(web, answer, again):
+    """What cannot pass is tried once, and has another exit status."""
+    with Raw(answer) as server:
+        said = web.fails("info", f"https://127.0.0.1:{server.port}/a",
+                         code=4 if again else 1)
         assert "cannot be read at offset 0" in said
+        assert server.clients == (6 if again else 1)
+
+
+def test_tls_that_fails_after_the_first_answer(web, nginx, out):
+    """It was there, so it may come again."""
+    content = images.noise(6 * MI)
+    with Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n") as plain:
+        def answer(handler, request):
+            if request.number < 1:
+                return None
+            return handler.status(302, Location=(
+                f"https://localhost:{plain.port}/a"))
+        with Server(content, answer, context_of(nginx)) as server:
+            web.refuses(server, out, "--cacert", nginx.folder / "cert.pem",
+                        url=server.url().replace("127.0.0.1", "localhost"),
+                        code=4)
+
+
+@pytest.mark.parametrize("proxy, code", [
+    ("ftp://me:hidden@127.0.0.1:1", 1), ("me:hid den@127.0.0.1", 1),
+    ("http://me:hid den@127.0.0.1:1", 1), ("http://me:hidden@127.0.0.1:1", 4),
+    ("socks5://me:hidden@127.0.0.1:1", 4), (f"http://me:hidden@{NOWHERE}", 4)])
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_a_proxy_that_cannot_be_used(web, scheme, proxy, code):
+    said = web.fails("info", f"{scheme}://{NOWHERE}/a", code=code,
+                     env={f"{scheme}_proxy": proxy})
+    assert "hid" not in said and " den" not in said
+    assert ("the address of the proxy is not valid" in said) == (code == 1)
+
+
+@pytest.mark.parametrize("status, text, code", [
+    (407, " (proxy authentication required)", 1), (403, " (forbidden)", 1),
+    (302, "", 1), (503, " (service unavailable)", 4)])
+def test_a_proxy_that_does_not_connect(web, status, text, code):
+    with Raw(f"HTTP/1.1 {status} X\r\nContent-Length: 0\r\n\r\n".encode()
+             ) as server:
+        said = web.fails("info", f"https://{NOWHERE}/a", code=code, env={
+            "https_proxy": f"http://127.0.0.1:{server.port}"})
+        assert said.endswith(f": the proxy answered {status}{text}")
+        assert server.clients == (6 if code == 4 else 1)
 
 
 def test_the_expected_digest_of_a_file_on_a_server(web, nginx, out):

@@ -78,6 +78,8 @@ reason(unsigned status)
 		return " (forbidden)";
 	case 404:
 		return " (not found)";
+	case 407:
+		return " (proxy authentication required)";
 	case 410:
 		return " (gone)";
 	case 416:
@@ -258,6 +260,23 @@ is_other_region(const struct http_transfer *t)
 		       a->status == 403);
 }
 
+/* Returns whether the same request may have another answer later. */
+static bool
+is_busy(unsigned status)
+{
+	switch (status) {
+	case 408:
+	case 429:
+	case 500:
+	case 502:
+	case 503:
+	case 504:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static enum http_verdict
 judge(struct http_transfer *t)
 {
@@ -268,6 +287,8 @@ judge(struct http_transfer *t)
 			"the server answered %u%s: the bucket is in region %s; "
 			"set AWS_REGION",
 			a->status, reason(a->status), a->region);
+	if (is_busy(a->status))
+		return HTTP_RETRY;
 	switch (a->status) {
 	case 301:
 	case 302:
@@ -275,13 +296,6 @@ judge(struct http_transfer *t)
 	case 307:
 	case 308:
 		return a->location ? HTTP_REDIRECT : judge_status(t);
-	case 408:
-	case 429:
-	case 500:
-	case 502:
-	case 503:
-	case 504:
-		return HTTP_RETRY;
 	case 200:
 	case 206:
 		break;
@@ -566,25 +580,57 @@ is_bad_trust(const struct http_transfer *t)
 	       strcmp(t->text, "error importing CA certificate blob") == 0;
 }
 
-/* The connection was lost. */
+/* Returns whether libcurl cannot use the address of the proxy. Its codes are
+ * those of a host that cannot be reached. */
 static bool
-end_lost(struct http_transfer *t, CURLcode result)
+is_bad_proxy(const struct http_transfer *t)
+{
+	static const char text[] = "Unsupported proxy ";
+
+	return strncmp(t->text, text, strlen(text)) == 0;
+}
+
+/* Returns the status by which a proxy refused to connect, or 0. */
+static unsigned
+proxy_status(const struct http_transfer *t)
+{
+	long status = 0;
+
+	libcurl.easy_getinfo(t->easy, CURLINFO_HTTP_CONNECTCODE, &status);
+	return status >= 300 ? (unsigned)status : 0;
+}
+
+/*
+ * Returns whether the peer answered, but not as one that has TLS, or by
+ * refusing ours. A cut connection has the same code. After a first answer by
+ * TLS, such an answer may pass.
+ */
+static bool
+is_without_tls(const struct http_transfer *t, CURLcode result)
+{
+	static const char *const texts[] = {"wrong version number",
+		"alert protocol version", "alert handshake failure"};
+
+	if (result == CURLE_SSL_CONNECT_ERROR && !t->http->open)
+		for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+			if (strstr(t->text, texts[i]))
+				return true;
+	return false;
+}
+
+/* Set the error of a lost connection. */
+static void
+fail_lost(struct http_transfer *t, CURLcode result, bool long_line)
 {
 	const char *text = t->text[0] ? t->text : libcurl.easy_strerror(result);
-	bool timeout = result == CURLE_OPERATION_TIMEDOUT;
-	bool long_line = is_long_line(t, result);
-	bool again = may_pass(result) && !long_line;
-	bool hopeless = !again || comes_once(t->http) ||
-			(!t->http->open && is_unreachable(result));
+	unsigned proxy = proxy_status(t);
 
-	if (!hopeless && try_again(t, timeout ? TIMEOUT_TRIES : 1))
-		return false;
 	if (result == CURLE_OK || result == CURLE_PARTIAL_FILE)
 		fail(t, -EIO,
 			"the server ended its answer at offset %" PRIu64
 			", before the end of the %s",
 			t->at, t->whole ? "file" : "range");
-	else if (timeout)
+	else if (result == CURLE_OPERATION_TIMEDOUT)
 		fail(t, -ETIMEDOUT,
 			"the server sent nothing for %ld seconds at offset "
 			"%" PRIu64,
@@ -592,6 +638,14 @@ end_lost(struct http_transfer *t, CURLcode result)
 	else if (is_bad_trust(t))
 		t->code = image_fail(&t->err, t->http->target.trust.file,
 			-EINVAL, "has a certificate that is not valid");
+	else if (is_bad_proxy(t))
+		/* Without the address, which may have a password. */
+		fail(t, -EINVAL,
+			"cannot be read: the address of the proxy is not "
+			"valid, or libcurl does not support its scheme: see "
+			"http_proxy, https_proxy and all_proxy");
+	else if (proxy)
+		fail(t, -EIO, "the proxy answered %u%s", proxy, reason(proxy));
 	else if (long_line)
 		fail(t, -EPROTO,
 			"the server sent a header line that is too long");
@@ -599,6 +653,23 @@ end_lost(struct http_transfer *t, CURLcode result)
 		fail(t, result == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EIO,
 			"cannot be read at offset %" PRIu64 ": %s", t->at,
 			text);
+}
+
+/* The connection was lost. */
+static bool
+end_lost(struct http_transfer *t, CURLcode result)
+{
+	bool timeout = result == CURLE_OPERATION_TIMEDOUT;
+	bool long_line = is_long_line(t, result);
+	unsigned proxy = proxy_status(t);
+	bool again = may_pass(result) && !long_line && !is_bad_proxy(t) &&
+		     (!proxy || is_busy(proxy)) && !is_without_tls(t, result);
+	bool hopeless = !again || comes_once(t->http) ||
+			(!t->http->open && is_unreachable(result));
+
+	if (!hopeless && try_again(t, timeout ? TIMEOUT_TRIES : 1))
+		return false;
+	fail_lost(t, result, long_line);
 	t->err.again = again;
 	return true;
 }
