@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Hostile VHD images: one sentence, no output, bounded time and memory."""
 import json
+import shutil
+import subprocess
 
 import pytest
 
@@ -235,3 +237,28 @@ def test_one_sentence_and_no_output(judge, make, part, test):
     failed = {each["name"]: each["text"] for each in found["checks"]
               if not each["passed"]}
     assert part in failed[test], failed
+
+
+@pytest.mark.parametrize("down", [False, True])
+def test_bitmaps_in_a_hole_of_the_file_are_not_read(judge, down):
+    """8192 of them, and one between them that is not."""
+    count = 8192
+    image = Vhd(count * SECTOR, SECTOR)
+    places = range(image.next, image.next + 2 * count * SECTOR, 2 * SECTOR)
+    for index, place in enumerate(places):
+        image.table[count - 1 - index if down else index] = place // SECTOR
+    index = image.table.index(places[5000] // SECTOR)
+    image.add(index, b"x" * SECTOR, at=places[5000])
+    image.next = places[-1] + 2 * SECTOR
+    image.write(judge.image)
+    out = judge.folder / "disk.raw"
+    judge.reads("convert", "-q", judge.image, out)
+    assert out.read_bytes() == (b"x" * SECTOR).rjust(
+        (index + 1) * SECTOR, b"\0").ljust(count * SECTOR, b"\0")
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    log = judge.folder / "log"
+    subprocess.run(["strace", "-f", "-e", "trace=pread64,lseek", "-o", log,
+                    judge.path, "map", judge.image], check=True,
+                   stdout=subprocess.DEVNULL)
+    assert len(log.read_text().splitlines()) < count // 8

@@ -5,7 +5,11 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <hone/zero.h>
 #include "format/vhd/vhd.h"
+
+/* A hole is looked for from a multiple of these bytes of the file on. */
+#define HOLE_STEP ((uint64_t)64 << 20)
 
 /* Bytes of a block in the file. */
 static uint64_t
@@ -184,6 +188,34 @@ vhd_find(const struct vhd_source *v, uint64_t offset, uint64_t length,
 	run->host = begin + v->bitmap_bytes + in_block;
 }
 
+/*
+ * Keep the hole of the file with a bitmap of zeros, if there is one, so that
+ * the others in it are not read: a small file may have millions.
+ */
+static int
+note_hole(struct vhd_source *v, uint64_t offset, struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+
+	/* The bitmap that is needed next may be in front of this one. */
+	for (uint64_t step = HOLE_STEP; step > VHD_SECTOR; step /= 16) {
+		uint64_t start = offset - offset % step, length;
+		bool hole;
+		int rc = image_store_extent(
+			store, start, store->size - start, &length, &hole, err);
+		if (rc < 0)
+			return rc;
+		if (!hole || start + length < offset + VHD_SECTOR)
+			continue;
+		pthread_mutex_lock(&v->lock);
+		v->hole = start;
+		v->hole_end = start + length;
+		pthread_mutex_unlock(&v->lock);
+		break;
+	}
+	return 0;
+}
+
 int
 vhd_read_bits(struct vhd_source *v, uint64_t offset,
 	unsigned char bits[VHD_SECTOR], struct image_error *err)
@@ -196,12 +228,19 @@ vhd_read_bits(struct vhd_source *v, uint64_t offset,
 
 	pthread_mutex_lock(&v->lock);
 	bool hit = slot->used && slot->offset == offset;
-	if (hit)
+	if (hit) {
 		memcpy(bits, slot->bits, VHD_SECTOR);
+	} else if (offset >= v->hole && offset + VHD_SECTOR <= v->hole_end) {
+		memset(bits, 0, VHD_SECTOR);
+		hit = true;
+	}
 	pthread_mutex_unlock(&v->lock);
 	if (hit)
 		return 0;
 	int rc = image_store_read(v->base.store, offset, bits, VHD_SECTOR, err);
+	if (rc == 0 && !v->base.store->forward &&
+		hone_buffer_is_zero(bits, VHD_SECTOR))
+		rc = note_hole(v, offset, err);
 	if (rc < 0)
 		return rc;
 	pthread_mutex_lock(&v->lock);

@@ -103,6 +103,9 @@ struct vhd_source {
 	pthread_mutex_t lock;
 	/* under lock */
 	struct vhd_slot slots[VHD_SLOTS];
+	/* a hole of the file, under lock; 0 and 0: not known */
+	uint64_t hole;
+	uint64_t hole_end;
 };
 
 static inline struct vhd_source *
