@@ -2,7 +2,9 @@
 """Hostile VMDK images: one sentence, no output, bounded time and memory."""
 import json
 import os
+import shutil
 import struct
+import subprocess
 import zlib
 
 import pytest
@@ -372,6 +374,37 @@ def test_a_full_directory_is_bounded(hone, tmp_path):
         file.truncate((begin + 4 * count) * SECTOR)
     judge.reads("info", judge.image)
     assert b"data 0 bytes" in judge.reads("map", judge.image)
+
+
+def test_copies_of_tables_in_holes_are_not_read(hone, tmp_path):
+    """2048 tables and their copies; then one byte of each kind."""
+    count = 2048
+    first = 128 + 2 * (count * 4 // SECTOR)
+    image = with_header(capacity=count * ENTRIES * GRAIN, gd=128,
+                        rgd=128 + count * 4 // SECTOR, flags=3)
+    path, log = tmp_path / "image.vmdk", tmp_path / "log"
+    with open(path, "wb") as file:
+        file.write(image.build()[:128 * SECTOR])
+        file.write(struct.pack(f"<{2 * count}I", *range(
+            first, first + 8 * count, 4)))
+        file.truncate((first + 8 * count) * SECTOR)
+    hone.ok("check", path)
+    for index in 1000, count + 1500:
+        at = (first + 4 * index) * SECTOR
+        with open(path, "r+b") as file:
+            file.seek(at)
+            file.write(b"\1")
+        done = hone.run("check", path)
+        assert done.returncode == 1
+        assert f"grain table {index % count} differs" in done.stdout.decode()
+        with open(path, "r+b") as file:
+            file.seek(at)
+            file.write(b"\0")
+    if not shutil.which("strace"):
+        pytest.skip("strace is not installed")
+    subprocess.run(["strace", "-f", "-e", "trace=pread64,lseek", "-o", log,
+                    hone.path, "check", "-q", path], check=True)
+    assert len(log.read_text().splitlines()) < count // 4
 
 
 def test_a_check_of_a_file_of_holes_is_bounded(hone, tmp_path):

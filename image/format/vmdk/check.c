@@ -28,6 +28,11 @@ struct check {
 	/* of each grain table: a bit for each window with one of its grains,
 	 * known after the first window */
 	uint16_t *windows;
+	/* holes of the file: of both kinds of tables */
+	struct hole {
+		uint64_t begin;
+		uint64_t end;
+	} holes[2];
 	uint64_t tables;
 	uint64_t grains;
 	uint64_t overlaps;
@@ -62,15 +67,36 @@ use(struct check *k, uint64_t offset, uint64_t bytes)
 	}
 }
 
+/* Set *inside to whether the range lies in a hole of the file. The last hole is
+ * kept: a sparse file may have millions of tables in it. */
+static int
+find_hole(struct image_store *store, struct hole *hole, uint64_t offset,
+	size_t bytes, bool *inside, struct image_error *err)
+{
+	uint64_t length;
+	int rc = 0;
+
+	*inside = offset >= hole->begin && offset + bytes <= hole->end;
+	if (*inside || store->forward)
+		return 0;
+	rc = image_store_extent(
+		store, offset, store->size - offset, &length, inside, err);
+	if (rc == 0 && *inside)
+		*hole = (struct hole){offset, offset + length};
+	*inside = *inside && length >= bytes;
+	return rc;
+}
+
 /* Compare a redundant grain table with the table of the directory. */
 static int
-compare_tables(const struct check *k, uint64_t index, uint32_t redundant,
+compare_tables(struct check *k, uint64_t index, uint32_t redundant,
 	struct image_error *err)
 {
 	const struct vmdk_extent *e = k->extent;
 	unsigned char tables[2][VMDK_TABLE_ENTRIES * 4];
 	size_t bytes = e->header.entries * sizeof(uint32_t);
 	uint32_t sectors[2] = {e->directory[index], redundant};
+	bool inside[2] = {false, false};
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < 2; i++) {
@@ -81,8 +107,15 @@ compare_tables(const struct check *k, uint64_t index, uint32_t redundant,
 				" at sector %" PRIu32
 				" lies past the end of the file",
 				index, sectors[i]);
-		rc = image_store_read(e->store, offset, tables[i], bytes, err);
+		rc = find_hole(
+			e->store, &k->holes[i], offset, bytes, &inside[i], err);
 	}
+	if (inside[0] && inside[1])
+		return rc;
+	for (int i = 0; rc == 0 && i < 2; i++)
+		rc = image_store_read(e->store,
+			(uint64_t)sectors[i] * VMDK_SECTOR, tables[i], bytes,
+			err);
 	if (rc == 0 && memcmp(tables[0], tables[1], bytes) != 0)
 		rc = image_damaged(err, e->store->name, -EINVAL,
 			"grain table %" PRIu64 " differs from its redundant "
@@ -190,7 +223,12 @@ check_window(struct check *k, struct image_error *err)
 		if (!e->directory[i])
 			continue;
 		k->tables += k->begin == 0;
-		if (k->begin == 0 || k->windows[i] & window)
+		bool inside = false;
+		rc = find_hole(e->store, &k->holes[0],
+			(uint64_t)e->directory[i] * VMDK_SECTOR,
+			h->entries * sizeof(uint32_t), &inside, err);
+		if (rc == 0 && !inside &&
+			(k->begin == 0 || k->windows[i] & window))
 			rc = check_grains(k, i, err);
 	}
 	return rc;
