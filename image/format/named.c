@@ -26,7 +26,7 @@ parse_path(const struct image_store *image, const char *field, const char *name,
 			"' begins with a protocol; only file names are allowed",
 			field, name);
 	/* Its directory is one of a server. */
-	if (name[0] != '/' && image_is_address(image->name))
+	if (name[0] != '/' && image_store_origin(image)->served)
 		return image_fail(err, image->name, -EPERM,
 			"its %s '" NAME
 			"' lies on the server, and an image names files of "

@@ -8,7 +8,6 @@
 #include <string.h>
 #include <strings.h>
 #include "format/formats.h"
-#include "store/address.h"
 
 /* Returns whether the bytes are those of a page in HTML or XML. */
 static bool
@@ -40,7 +39,7 @@ int
 image_refuse_text(const struct image_store *store, const unsigned char *head,
 	size_t length, struct image_error *err)
 {
-	bool web = image_address_is_web(store->name) && !store->unpacked;
+	bool unsure = image_store_origin(store)->unsure && !store->unpacked;
 	uint64_t size = length < IMAGE_HEAD_SIZE ? length : store->size;
 	const char *text = (const char *)head;
 
@@ -50,12 +49,12 @@ image_refuse_text(const struct image_store *store, const unsigned char *head,
 	}
 	for (; length && strchr(" \t\r\n", *text) && *text; length--)
 		text++;
-	if (is_page(text, length) || (web && is_text(text, length)))
+	if (is_page(text, length) || (unsure && is_text(text, length)))
 		return image_fail(err, store->name, -EINVAL,
 			"is a text that begins with '%.*s', not an "
 			"image; " RAW_HINT,
 			(int)(length < 24 ? length : 24), text);
-	if (!web || size == IMAGE_SIZE_UNKNOWN ||
+	if (!unsure || size == IMAGE_SIZE_UNKNOWN ||
 		(size > 0 && size % IMAGE_SECTOR == 0))
 		return 0;
 	return image_fail(err, store->name, -EINVAL,

@@ -48,14 +48,6 @@ image_is_address(const char *address)
 	return scheme_of(address) != NULL;
 }
 
-bool
-image_address_is_web(const char *address)
-{
-	const struct scheme *scheme = scheme_of(address);
-
-	return scheme && scheme->open == image_http_open;
-}
-
 /* Of these, the query may be a signature. */
 static bool
 is_http(const struct scheme *scheme)

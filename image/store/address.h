@@ -17,9 +17,6 @@
 /* Returns whether the settings of the user make s3: use http. */
 bool image_s3_is_plain(void);
 
-/* Returns whether the address is one of a web server: http, https and s3. */
-bool image_address_is_web(const char *address);
-
 /* Open an address for reading. */
 int image_store_open_address(const char *address,
 	const struct image_store_how *how, struct image_store **out,

@@ -117,6 +117,8 @@ struct image_store {
 	bool unpacked;
 	/* the bytes come from a server: the next read may find others */
 	bool served;
+	/* a page, a text or a part may have come in place of the file */
+	bool unsure;
 	/* of an archive that has them; NULL: none */
 	const char *member;
 	/* for writing: what was never written reads as zeros */

@@ -616,12 +616,17 @@ def test_an_address_without_a_path_shows_no_password(web, work, digests):
                     "of digests could have")
 
 
-def test_a_backing_file_of_a_server_is_not_opened(web, work, out, qemu_img):
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("ranges", [False, True])
+def test_a_backing_file_of_a_server_is_not_opened(
+        web, work, out, qemu_img, packed, ranges):
     top = work / "top.qcow2"
     assert qemu_img("create", "-f", "qcow2", "-u", "-b", "base.raw", "-F",
                     "raw", str(top), "1M")[0] == 0
-    with Server(top.read_bytes()) as server:
-        url = server.url("/top.qcow2")
+    content = top.read_bytes()
+    with Server(bz2.compress(content) if packed else content,
+                None if ranges else whole) as server:
+        url = server.url("/top.qcow2" + (".bz2" if packed else ""))
         said = web.fails("convert", "--allow-backing", work, url, out / "d")
     assert said == (
         f"hone: {url}: its backing_file 'base.raw' lies on the server, and an "
@@ -751,6 +756,20 @@ def test_what_comes_in_place_of_an_image_is_no_disk(web, out, name, form):
             assert any(part in said for part in reason.split("|")), said
         assert not os.listdir(out)
         web.copies(server, out)
+
+
+def test_a_text_in_an_archive_on_a_server_is_no_disk(web, out, work):
+    text, reason = TEXTS["error"]
+    (work / "disk.raw").write_bytes(text)
+    with tarfile.open(work / "a.tar", "w") as archive:
+        archive.add(work / "disk.raw", "disk.raw")
+    web.ok("convert", "-q", work / "a.tar", out / "d")
+    (out / "d").unlink()
+    for answer in None, whole:
+        with Server((work / "a.tar").read_bytes(), answer) as server:
+            assert reason in web.fails(
+                "convert", server.url("/a.tar"), out / "d")
+    assert not os.listdir(out)
 
 
 def test_a_page_that_was_saved_as_a_file_is_no_disk(hone, out, work):

@@ -253,9 +253,9 @@ check_made(const uint8_t *data, size_t size)
 	char *name = hide(image_address_name, m.address);
 	check_public(name);
 	check_shown(&m, name);
-	if (image_address_is_web(m.address))
+	if (strncmp(m.scheme, "nbd", 3) != 0)
 		check_target(&m, name);
-	if (strcmp(m.scheme, "nbd") == 0)
+	else if (strcmp(m.scheme, "nbd") == 0)
 		check_export(&m);
 	free(name);
 }

@@ -79,7 +79,7 @@ allocate(const char *address)
 	if (!http)
 		return NULL;
 	http->store.ops = &http_ops;
-	http->store.served = true;
+	http->store.served = http->store.unsure = true;
 	http->store.name = image_address_name(address);
 	pthread_mutex_init(&http->lock, NULL);
 	pthread_cond_init(&http->changed, NULL);
@@ -123,7 +123,11 @@ finish_open(
 		return 0;
 	}
 	int rc = http_stream_open(http, &stream, err);
-	return rc < 0 ? rc : image_forward_open(stream, 0, out, err);
+	if (rc == 0)
+		rc = image_forward_open(stream, 0, out, err);
+	if (rc == 0)
+		(*out)->served = (*out)->unsure = true;
+	return rc;
 }
 
 struct image_libcurl libcurl;
