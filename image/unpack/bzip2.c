@@ -13,10 +13,11 @@ struct bzip2 {
 };
 
 static int
-open_decoder(void **state, uint64_t memory)
+open_decoder(void **state, uint64_t memory, unsigned threads)
 {
 	/* Blocks of 900 KB need 3.7 MB, which is below every limit. */
 	(void)memory;
+	(void)threads;
 	*state = calloc(1, sizeof(struct bzip2));
 	return *state ? 0 : -ENOMEM;
 }

@@ -45,9 +45,10 @@ struct image_decoder {
 	 * of this; 0: never */
 	unsigned padding;
 
-	/* memory is the limit of everything that state refers to. Returns
-	 * -ENOMEM on failure. */
-	int (*open)(void **state, uint64_t memory);
+	/* memory is the limit of everything that state refers to; threads: how
+	 * many a decoder may use if its library has threads. Returns -ENOMEM on
+	 * failure. */
+	int (*open)(void **state, uint64_t memory, unsigned threads);
 
 	/* Prepare for a member that begins with these bytes. Returns -ENOMEM on
 	 * failure. */
@@ -55,9 +56,10 @@ struct image_decoder {
 
 	/*
 	 * Decode until the input or the room for the output ends, or the
-	 * member. A call that needs more input changes nothing. Returns -EINVAL
-	 * for damaged data and -E2BIG for data that needs more memory than the
-	 * limit, with io->why; or -ENOMEM.
+	 * member. Without input, the packed bytes have ended. A call that needs
+	 * more input changes nothing. Returns -EINVAL for damaged data and
+	 * -E2BIG for data that needs more memory than the limit, with io->why;
+	 * or -ENOMEM.
 	 */
 	int (*decode)(void *state, struct image_decode *io);
 
@@ -67,10 +69,11 @@ struct image_decoder {
 /* The decoder of a packing, not IMAGE_PACKING_NONE. */
 const struct image_decoder *image_unpack_decoder(enum image_packing packing);
 
-/* As image_unpack_open(), but the members before the offset were read. */
+/* As image_unpack_open(), one member after the other; the members before the
+ * offset were read. */
 int image_unpack_resume(enum image_packing packing, struct image_stream *packed,
-	uint64_t memory, uint64_t offset, struct image_stream **out,
-	struct image_error *err);
+	uint64_t memory, unsigned threads, uint64_t offset,
+	struct image_stream **out, struct image_error *err);
 
 #define IMAGE_PACKING_ROW(id, name, ...)                                       \
 	extern const struct image_decoder image_decoder_##name;

@@ -40,12 +40,13 @@ whole(const unsigned char *in, size_t length, size_t *content)
 }
 
 static int
-open_decoder(void **state, uint64_t memory)
+open_decoder(void **state, uint64_t memory, unsigned threads)
 {
 	z_stream *stream = calloc(1, sizeof(*stream));
 
 	/* A window of 32 KiB is below every limit. */
 	(void)memory;
+	(void)threads;
 	*state = NULL;
 	if (!stream ||
 		inflateInit2(stream, WINDOW_BITS + GZIP_HEADER) != Z_OK) {

@@ -162,7 +162,7 @@ run(void *opaque)
 {
 	struct members *m = opaque;
 	void *state;
-	bool good = m->decoder->open(&state, m->unit / JOBS) == 0;
+	bool good = m->decoder->open(&state, m->unit / JOBS, 1) == 0;
 
 	pthread_mutex_lock(&m->lock);
 	while (!m->stop) {
@@ -419,8 +419,8 @@ begin_rest(struct members *m, struct image_error *err)
 	rest->rc = m->rc;
 	rest->err = m->err;
 	m->packed = NULL;
-	return image_unpack_resume(
-		m->packing, &rest->stream, m->memory, m->offset, &m->rest, err);
+	return image_unpack_resume(m->packing, &rest->stream, m->memory, 1,
+		m->offset, &m->rest, err);
 }
 
 /* Wait for the first job. Returns NULL if it failed or there is none. */
@@ -499,14 +499,15 @@ start_threads(struct members *m, unsigned threads)
 }
 
 int
-image_members_open(enum image_packing packing, struct image_stream *packed,
+image_unpack_open(enum image_packing packing, struct image_stream *packed,
 	uint64_t memory, unsigned threads, struct image_stream **out,
 	struct image_error *err)
 {
 	const struct image_decoder *decoder = image_unpack_decoder(packing);
 
 	if (threads < 2 || !decoder->whole)
-		return image_unpack_open(packing, packed, memory, out, err);
+		return image_unpack_resume(
+			packing, packed, memory, threads, 0, out, err);
 	*out = NULL;
 	struct members *m = calloc(1, sizeof(*m));
 	if (!m) {

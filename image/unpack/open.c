@@ -4,7 +4,6 @@
 #include <string.h>
 #include "store/forward.h"
 #include "thread.h"
-#include "unpack/parts.h"
 #include "unpack/unpack.h"
 
 /* Returns the packing that the first bytes have, or a negative errno. */
@@ -33,50 +32,34 @@ choose(struct image_store *store, const struct image_open *how,
 	return packing_by_magic(store, err);
 }
 
-/* size: of the content, or IMAGE_SIZE_UNKNOWN. Closes the store on failure. */
-static int
-unpack_forward(struct image_store **store, enum image_packing packing,
-	uint64_t size, const struct image_open *how, struct image_error *err)
-{
-	struct image_stream *packed, *stream;
-
-	int rc = image_stream_of_store(*store, &packed, err);
-	/* A look at an image needs few bytes. */
-	unsigned threads = how->threads ? how->threads : image_cpus();
-	if (rc == 0)
-		rc = image_members_open(packing, packed, how->memory,
-			how->inspect ? 1 : threads, &stream, err);
-	if (rc != 0)
-		return rc;
-	stream->size = size;
-	return image_forward_open(stream, how->memory, store, err);
-}
-
-/*
- * Use the parts of the file, if it has several. A look at an image needs few
- * bytes, for which a part is too much. Closes the store on failure.
- */
+/* Closes the store on failure. */
 static int
 unpack(struct image_store **store, enum image_packing packing,
 	const struct image_open *how, struct image_error *err)
 {
-	uint64_t memory = how->memory ? how->memory : IMAGE_UNPACK_MEMORY;
-	struct image_parts parts = {.count = 0};
+	struct image_stream *packed, *stream;
+	uint64_t size = IMAGE_SIZE_UNKNOWN;
+	/* A look at an image needs few bytes. */
+	unsigned threads = how->inspect   ? 1
+			   : how->threads ? how->threads
+					  : image_cpus();
 	int rc = 0;
 
 	if (packing == IMAGE_PACKING_XZ && !(*store)->forward)
-		rc = image_parts_of_xz(*store, &parts, err);
+		rc = image_unpack_size_of_xz(*store, &size, err);
 	if (rc < 0) {
 		image_store_settle(*store, err);
-		free(parts.list);
 		image_store_close(*store);
 		return rc;
 	}
-	if (!how->inspect && image_parts_fit(&parts, memory))
-		return image_parts_open(*store, &parts, memory, store, err);
-	uint64_t size = image_parts_size(&parts);
-	free(parts.list);
-	return unpack_forward(store, packing, size, how, err);
+	rc = image_stream_of_store(*store, &packed, err);
+	if (rc == 0)
+		rc = image_unpack_open(
+			packing, packed, how->memory, threads, &stream, err);
+	if (rc != 0)
+		return rc;
+	stream->size = size;
+	return image_forward_open(stream, how->memory, store, err);
 }
 
 int

@@ -301,16 +301,9 @@ image_unpack_decoder(enum image_packing packing)
 }
 
 int
-image_unpack_open(enum image_packing packing, struct image_stream *packed,
-	uint64_t memory, struct image_stream **out, struct image_error *err)
-{
-	return image_unpack_resume(packing, packed, memory, 0, out, err);
-}
-
-int
 image_unpack_resume(enum image_packing packing, struct image_stream *packed,
-	uint64_t memory, uint64_t offset, struct image_stream **out,
-	struct image_error *err)
+	uint64_t memory, unsigned threads, uint64_t offset,
+	struct image_stream **out, struct image_error *err)
 {
 	const struct packing *row = &packings[packing];
 	int rc = 0;
@@ -336,8 +329,8 @@ image_unpack_resume(enum image_packing packing, struct image_stream *packed,
 		u->packing = row;
 		u->offset = offset;
 		u->has_member = offset > 0;
-		rc = row->decoder->open(
-			&u->state, memory ? memory : IMAGE_UNPACK_MEMORY);
+		rc = row->decoder->open(&u->state,
+			memory ? memory : IMAGE_UNPACK_MEMORY, threads);
 	} else {
 		packed->ops->close(packed);
 	}

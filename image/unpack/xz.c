@@ -11,10 +11,11 @@
 struct xz {
 	lzma_stream stream;
 	uint64_t memory;
+	unsigned threads;
 };
 
 static int
-open_decoder(void **state, uint64_t memory)
+open_decoder(void **state, uint64_t memory, unsigned threads)
 {
 	struct xz *xz = calloc(1, sizeof(*xz));
 
@@ -23,6 +24,7 @@ open_decoder(void **state, uint64_t memory)
 		return -ENOMEM;
 	xz->stream = (lzma_stream)LZMA_STREAM_INIT;
 	xz->memory = memory;
+	xz->threads = threads;
 	return 0;
 }
 
@@ -30,14 +32,21 @@ static int
 begin(void *state, const unsigned char *head, size_t length)
 {
 	struct xz *xz = state;
+	/* A check that liblzma does not know would not be verified. */
+	lzma_mt threaded = {
+		.flags = LZMA_TELL_UNSUPPORTED_CHECK,
+		.threads = xz->threads,
+		.memlimit_threading = xz->memory,
+		.memlimit_stop = xz->memory,
+	};
 
 	(void)head;
 	(void)length;
-	/* A check that liblzma does not know would not be verified. */
-	return lzma_stream_decoder(&xz->stream, xz->memory,
-		       LZMA_TELL_UNSUPPORTED_CHECK) == LZMA_OK
-		       ? 0
-		       : -ENOMEM;
+	lzma_ret rc = xz->threads < 2
+			      ? lzma_stream_decoder(
+					&xz->stream, xz->memory, threaded.flags)
+			      : lzma_stream_decoder_mt(&xz->stream, &threaded);
+	return rc == LZMA_OK ? 0 : -ENOMEM;
 }
 
 static const char *
@@ -65,7 +74,8 @@ decode(void *state, struct image_decode *io)
 	stream->avail_in = io->in_left;
 	stream->next_out = io->out;
 	stream->avail_out = io->out_left;
-	lzma_ret rc = lzma_code(stream, LZMA_RUN);
+	/* LZMA_RUN does not wait for what the threads still unpack. */
+	lzma_ret rc = lzma_code(stream, io->in_left ? LZMA_RUN : LZMA_FINISH);
 	io->in = stream->next_in;
 	io->in_left = stream->avail_in;
 	io->out = stream->next_out;
@@ -78,10 +88,9 @@ decode(void *state, struct image_decode *io)
 		return -ENOMEM;
 	if (rc == LZMA_MEMLIMIT_ERROR) {
 		snprintf(io->why, sizeof(io->why),
-			"needs %" PRIu64
-			" bytes of memory, and the limit is %" PRIu64
-			"; --memory sets the limit",
-			lzma_memusage(stream), xz->memory);
+			"needs more memory than the limit, %" PRIu64
+			" bytes; --memory sets the limit",
+			xz->memory);
 		return -E2BIG;
 	}
 	snprintf(io->why, sizeof(io->why), "%s", reason(rc));

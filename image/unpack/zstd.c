@@ -112,12 +112,13 @@ window_of(const unsigned char *head, size_t length)
 }
 
 static int
-open_decoder(void **state, uint64_t memory)
+open_decoder(void **state, uint64_t memory, unsigned threads)
 {
 	struct zstd *zstd = calloc(1, sizeof(*zstd));
 	ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
 	int bits = bounds.lowerBound;
 
+	(void)threads;
 	*state = NULL;
 	if (zstd)
 		zstd->stream = ZSTD_createDStream();

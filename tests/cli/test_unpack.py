@@ -387,7 +387,7 @@ def test_parts_that_nobody_reads_are_verified(hone, small, work, out, has_xz):
     data[-2 * MI] ^= 1
     packed.write_bytes(data)
     said = hone.fails("convert", packed, out / "x", code=3)
-    assert "has damaged xz data in the block at offset" in said
+    assert "has damaged xz data before offset" in said
     assert not os.listdir(out)
 
 

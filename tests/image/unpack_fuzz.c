@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Any bytes as a packed file, as a stream by one thread, and as a file by
- * several: by its parts or members. Both have the same bytes, or both are
- * refused. Neither takes more memory than the limit allows. The first byte of
- * the input chooses the limit, the length of reads, and whether the checksums
- * of gzip and of the headers of xz are made right first, since few inputs would
- * pass them.
+ * several. Both have the same bytes, or both are refused. Neither takes more
+ * memory than the limit allows. The first byte of the input chooses the limit,
+ * the length of reads, and whether the checksums of gzip and of the headers of
+ * xz are made right first, since few inputs would pass them.
  */
 #include <errno.h>
 #include <lzma.h>

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <zlib.h>
 #include <zstd.h>
 #include "support.h"
@@ -250,8 +251,8 @@ unpack_by(enum image_packing packing, const struct bytes *bytes,
 	here = pthread_self();
 	result->length = 0;
 	result->err = (struct image_error){0};
-	int rc = image_members_open(packing, &given.stream, way->memory,
-		threads, &out, &result->err);
+	int rc = image_unpack_open(packing, &given.stream, way->memory, threads,
+		&out, &result->err);
 	while (rc == 0 && got) {
 		size_t room = ROOM - result->length;
 		rc = out->ops->read(out, result->data + result->length,
@@ -271,9 +272,10 @@ static void
 without_offset(char *text)
 {
 	char *at = strstr(text, "before offset ");
+	char *end = at ? strchr(at, ':') : NULL;
 
-	while (at && *at && *at != ':')
-		*at++ = ' ';
+	if (end)
+		memmove(at, end, strlen(end) + 1);
 }
 
 /* Threads give the same content, failure and message as none. */
@@ -554,8 +556,8 @@ TEST(a_dictionary_past_the_limit_is_refused)
 	pack_xz_with(&packed, content(1000), 1000, 9);
 	assert_int_equal(
 		unpack(IMAGE_PACKING_XZ, &packed, &way, &result), -E2BIG);
-	EXPECT_TEXT(result, "needs 6");
-	EXPECT_TEXT(result, "the limit is 8388608; --memory");
+	EXPECT_TEXT(result, "needs more memory than the limit, 8388608 bytes; "
+			    "--memory");
 	assert_int_equal(unpack(IMAGE_PACKING_XZ, &packed, &plain, &result), 0);
 
 	packed.length = 0;
@@ -651,13 +653,36 @@ noise(size_t length)
 	return bytes;
 }
 
-/* Members of `each` bytes of noise. Returns the length of the content. */
+/* One stream, whose blocks have their lengths in their headers. */
+static void
+pack_xz_blocks(struct bytes *to, const void *from, size_t length, size_t each)
+{
+	lzma_stream z = LZMA_STREAM_INIT;
+	lzma_mt mt = {
+		.threads = 1, .block_size = each, .check = LZMA_CHECK_CRC64};
+
+	assert_int_equal(lzma_stream_encoder_mt(&z, &mt), LZMA_OK);
+	z.next_in = from;
+	z.avail_in = length;
+	z.next_out = to->data + to->length;
+	z.avail_out = ROOM - to->length;
+	assert_int_equal(lzma_code(&z, LZMA_FINISH), LZMA_STREAM_END);
+	to->length += z.total_out;
+	lzma_end(&z);
+}
+
+/* Members, or blocks of xz, of `each` bytes of noise. Returns the length of the
+ * content. */
 static size_t
 pack_members(enum image_packing packing, size_t n, size_t each)
 {
 	const unsigned char *bytes = noise(n * each);
 
 	packed.length = 0;
+	if (packing == IMAGE_PACKING_XZ) {
+		pack_xz_blocks(&packed, bytes, n * each, each);
+		return n * each;
+	}
 	for (size_t i = 0; i < n; i++)
 		if (packing == IMAGE_PACKING_GZIP)
 			pack_bgzip(&packed, bytes + i * each, each);
@@ -666,9 +691,10 @@ pack_members(enum image_packing packing, size_t n, size_t each)
 	return n * each;
 }
 
-/* The packings whose members threads unpack. */
+/* The packings whose members threads unpack, and that of whose blocks those of
+ * liblzma do. */
 static const enum image_packing threaded[] = {
-	IMAGE_PACKING_GZIP, IMAGE_PACKING_ZSTD};
+	IMAGE_PACKING_GZIP, IMAGE_PACKING_ZSTD, IMAGE_PACKING_XZ};
 
 /* 30 members are 8 jobs, more than there are at a time. */
 TEST(threads_unpack_frames_of_zstd_and_blocks_of_bgzip)
@@ -771,10 +797,66 @@ TEST(content_that_is_too_long_for_threads_is_unpacked)
 	assert_true(longest > 200000 && longest <= 300000);
 }
 
+static size_t
+count_threads(void)
+{
+	struct stat st;
+
+	assert_int_equal(stat("/proc/self/task", &st), 0);
+	return (size_t)st.st_nlink - 2;
+}
+
+TEST(threads_of_liblzma_unpack_blocks)
+{
+	static const struct way ways[] = {
+		{ROOM, ROOM, 0, 0}, {997, 4096, 0, 0}, {ROOM, 10007, 0, 0}};
+	size_t length = pack_members(IMAGE_PACKING_XZ, 30, 65000);
+
+	for (size_t w = 0; w < 3; w++) {
+		assert_int_equal(
+			unpack(IMAGE_PACKING_XZ, &packed, &ways[w], &result),
+			0);
+		assert_int_equal(result.length, length);
+		assert_memory_equal(result.data, noise(length), length);
+	}
+}
+
+/* Begin to unpack what is packed. Returns the threads that do it. */
+static size_t
+count_unpackers(uint64_t memory, unsigned threads)
+{
+	bool closed = false;
+	char name[] = "disk";
+	struct given given = {{&given_ops, name, packed.length, NULL}, &packed,
+		0, ROOM, SIZE_MAX, &closed};
+	struct image_stream *out;
+	size_t got, before = count_threads();
+
+	assert_int_equal(image_unpack_open(IMAGE_PACKING_XZ, &given.stream,
+				 memory, threads, &out, &result.err),
+		0);
+	assert_int_equal(
+		out->ops->read(out, result.data, 1, &got, &result.err), 0);
+	size_t found = count_threads() - before;
+	out->ops->close(out);
+	assert_int_equal(count_threads(), before);
+	return found;
+}
+
+TEST(the_memory_limits_the_threads_of_liblzma)
+{
+	pack_members(IMAGE_PACKING_XZ, 10, 200000);
+	assert_int_equal(count_unpackers(0, 1), 0);
+	assert_in_range(count_unpackers(0, 2), 1, 2);
+	/* Enough for a dictionary of 256 KiB, not for a block and its content.
+	 */
+	assert_int_equal(count_unpackers(400000, 2), 0);
+}
+
 /* unpack() compares the messages. */
 TEST(damage_in_any_member_is_reported_as_without_threads)
 {
-	for (size_t i = 0; i < 2; i++)
+	for (size_t i = 0; i < 3; i++)
 		for (size_t member = 0; member < 30; member += 7) {
 			pack_members(threaded[i], 30, 30000);
 			size_t at = packed.length / 30 * member + 15000;
@@ -789,7 +871,7 @@ TEST(damage_in_any_member_is_reported_as_without_threads)
 
 TEST(a_file_that_ends_in_any_member_is_reported_as_without_threads)
 {
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		pack_members(threaded[i], 30, 30000);
 		size_t whole = packed.length;
 		for (size_t n = 1; n < 30; n += 4) {
@@ -799,6 +881,20 @@ TEST(a_file_that_ends_in_any_member_is_reported_as_without_threads)
 				-EIO);
 			EXPECT_TEXT(result, "the file is not complete");
 		}
+	}
+}
+
+TEST(damage_in_front_of_a_missing_end_is_reported)
+{
+	static const struct way way = {ROOM, 4096, 0, 0};
+
+	for (size_t i = 0; i < 3; i++) {
+		pack_members(threaded[i], 30, 60000);
+		packed.data[packed.length / 30 * 27 + 30000] ^= 0x10;
+		packed.length -= 70000;
+		assert_int_equal(
+			unpack(threaded[i], &packed, &way, &result), -EIO);
+		EXPECT_TEXT(result, "has damaged");
 	}
 }
 
