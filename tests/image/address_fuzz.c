@@ -224,16 +224,18 @@ check_export(const struct made *m)
 	if (strcspn(host, "/?#@") < strlen(host) || path[0] != '/' ||
 		strpbrk(path, "?#") || strstr(path, "%00"))
 		return;
-	snprintf(other, sizeof(other), "NBDS://%s%s", host, path);
+	int n = snprintf(other, sizeof(other), "NBDS://%s", host);
+	must(n > 0);
 	set_case(other, toupper);
-	memcpy(strchr(other + 7, '/'), path, strlen(path));
+	size_t room = sizeof(other) - (size_t)n;
+	snprintf(other + n, room, "%s", path);
 	char *plain = strdup(m->address);
 	must(plain);
 	plain[strcspn(plain, "?#")] = '\0';
 	if (!strpbrk(m->part[PASSWORD], "/?#"))
 		must(image_address_is_same(plain, other));
 	free(plain);
-	strcat(other, "-");
+	snprintf(other + n, room, "%s-", path);
 	must(!image_address_is_same(m->address, other));
 }
 
