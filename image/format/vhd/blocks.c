@@ -189,11 +189,12 @@ vhd_find(const struct vhd_source *v, uint64_t offset, uint64_t length,
 }
 
 /*
- * Keep the hole of the file with a bitmap of zeros, if there is one, so that
- * the others in it are not read: a small file may have millions.
+ * Keep the hole of the file with a bitmap of zeros, so that the others in it
+ * are not read: a small file may have millions. If the bitmap is data, keep
+ * where it is: some file systems visit each page of data to find its end.
  */
 static int
-note_hole(struct vhd_source *v, uint64_t offset, struct image_error *err)
+note_extent(struct vhd_source *v, uint64_t offset, struct image_error *err)
 {
 	struct image_store *store = v->base.store;
 
@@ -205,11 +206,12 @@ note_hole(struct vhd_source *v, uint64_t offset, struct image_error *err)
 			store, start, store->size - start, &length, &hole, err);
 		if (rc < 0)
 			return rc;
-		if (!hole || start + length < offset + VHD_SECTOR)
+		if (start + length < offset + VHD_SECTOR)
 			continue;
 		pthread_mutex_lock(&v->lock);
-		v->hole = start;
-		v->hole_end = start + length;
+		v->known.begin = start;
+		v->known.end = start + length;
+		v->known.hole = hole;
 		pthread_mutex_unlock(&v->lock);
 		break;
 	}
@@ -228,9 +230,11 @@ vhd_read_bits(struct vhd_source *v, uint64_t offset,
 
 	pthread_mutex_lock(&v->lock);
 	bool hit = slot->used && slot->offset == offset;
+	bool known =
+		offset >= v->known.begin && offset + VHD_SECTOR <= v->known.end;
 	if (hit) {
 		memcpy(bits, slot->bits, VHD_SECTOR);
-	} else if (offset >= v->hole && offset + VHD_SECTOR <= v->hole_end) {
+	} else if (known && v->known.hole) {
 		memset(bits, 0, VHD_SECTOR);
 		hit = true;
 	}
@@ -238,9 +242,9 @@ vhd_read_bits(struct vhd_source *v, uint64_t offset,
 	if (hit)
 		return 0;
 	int rc = image_store_read(v->base.store, offset, bits, VHD_SECTOR, err);
-	if (rc == 0 && !v->base.store->forward &&
+	if (rc == 0 && !known && !v->base.store->forward &&
 		hone_buffer_is_zero(bits, VHD_SECTOR))
-		rc = note_hole(v, offset, err);
+		rc = note_extent(v, offset, err);
 	if (rc < 0)
 		return rc;
 	pthread_mutex_lock(&v->lock);

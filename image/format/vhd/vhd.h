@@ -103,9 +103,12 @@ struct vhd_source {
 	pthread_mutex_t lock;
 	/* under lock */
 	struct vhd_slot slots[VHD_SLOTS];
-	/* a hole of the file, under lock; 0 and 0: not known */
-	uint64_t hole;
-	uint64_t hole_end;
+	/* a hole of the file, or data, under lock; length 0: not known */
+	struct {
+		uint64_t begin;
+		uint64_t end;
+		bool hole;
+	} known;
 };
 
 static inline struct vhd_source *

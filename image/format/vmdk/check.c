@@ -28,11 +28,12 @@ struct check {
 	/* of each grain table: a bit for each window with one of its grains,
 	 * known after the first window */
 	uint16_t *windows;
-	/* holes of the file: of both kinds of tables */
-	struct hole {
+	/* where the last tables are in the file, of both kinds */
+	struct known {
 		uint64_t begin;
 		uint64_t end;
-	} holes[2];
+		bool hole;
+	} known[2];
 	uint64_t tables;
 	uint64_t grains;
 	uint64_t overlaps;
@@ -67,23 +68,26 @@ use(struct check *k, uint64_t offset, uint64_t bytes)
 	}
 }
 
-/* Set *inside to whether the range lies in a hole of the file. The last hole is
- * kept: a sparse file may have millions of tables in it. */
+/*
+ * Set *inside to whether the range lies in a hole of the file. The last hole is
+ * kept: a sparse file may have millions of tables in it. The last data is kept
+ * too: some file systems visit each page of data to find its end.
+ */
 static int
-find_hole(struct image_store *store, struct hole *hole, uint64_t offset,
+find_hole(struct image_store *store, struct known *known, uint64_t offset,
 	size_t bytes, bool *inside, struct image_error *err)
 {
-	uint64_t length;
 	int rc = 0;
 
-	*inside = offset >= hole->begin && offset + bytes <= hole->end;
-	if (*inside || store->forward)
-		return 0;
-	rc = image_store_extent(
-		store, offset, store->size - offset, &length, inside, err);
-	if (rc == 0 && *inside)
-		*hole = (struct hole){offset, offset + length};
-	*inside = *inside && length >= bytes;
+	if (!store->forward &&
+		(offset < known->begin || offset + bytes > known->end)) {
+		uint64_t length;
+		rc = image_store_extent(store, offset, store->size - offset,
+			&length, &known->hole, err);
+		known->begin = offset;
+		known->end = rc == 0 ? offset + length : offset;
+	}
+	*inside = known->hole && offset + bytes <= known->end;
 	return rc;
 }
 
@@ -108,7 +112,7 @@ compare_tables(struct check *k, uint64_t index, uint32_t redundant,
 				" lies past the end of the file",
 				index, sectors[i]);
 		rc = find_hole(
-			e->store, &k->holes[i], offset, bytes, &inside[i], err);
+			e->store, &k->known[i], offset, bytes, &inside[i], err);
 	}
 	if (inside[0] && inside[1])
 		return rc;
@@ -223,12 +227,13 @@ check_window(struct check *k, struct image_error *err)
 		if (!e->directory[i])
 			continue;
 		k->tables += k->begin == 0;
+		if (k->begin != 0 && !(k->windows[i] & window))
+			continue;
 		bool inside = false;
-		rc = find_hole(e->store, &k->holes[0],
+		rc = find_hole(e->store, &k->known[0],
 			(uint64_t)e->directory[i] * VMDK_SECTOR,
 			h->entries * sizeof(uint32_t), &inside, err);
-		if (rc == 0 && !inside &&
-			(k->begin == 0 || k->windows[i] & window))
+		if (rc == 0 && !inside)
 			rc = check_grains(k, i, err);
 	}
 	return rc;
