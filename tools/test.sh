@@ -372,7 +372,7 @@ test_model() {
 # Those that mostly wait, for servers in the test or for the end of a time.
 cli_remote='tests/cli/test_http.py tests/cli/test_http_nginx.py tests/cli/test_nbd.py
     tests/cli/test_s3.py'
-cli_faults=tests/cli/test_faults.py
+cli_faults='tests/cli/test_faults.py tests/cli/test_faults_servers.py'
 # A part of the names of the tests of the stage bare, which other builds skip.
 of_bare=a_build_without
 packed_there='(how_it_is_packed and (gzip or zstd))'
@@ -397,7 +397,8 @@ test_cli_remote() {
 
 # With HONE_TEST_LONG: each disturbed call gets each error and each signal.
 test_cli_faults() {
-    pytest_stage cli-faults with_installed "$cli_faults"
+    # shellcheck disable=SC2086
+    pytest_stage cli-faults with_installed $cli_faults
 }
 
 test_image() {

@@ -7,6 +7,7 @@ after call is then made to fail, or to be the moment at which a signal comes.
 import collections
 import contextlib
 import ctypes
+import fcntl
 import hashlib
 import lzma
 import os
@@ -87,11 +88,13 @@ def alike():
 Call = collections.namedtuple("Call", "name number text after_rename")
 
 
-def traced(hone, strace, work, words, in_place=False):
-    """The calls of a clean run, from the opening of the source on."""
+def traced(hone, strace, work, words, in_place=False, **how):
+    """The calls of a clean run, from the first on that has the source: a file,
+    or a pipe as stdin."""
     log, final = work / "trace", f'"{words[-1].name}"'
     with alike():
-        hone.ok(*words, env=DISTURBED, before=[*strace, "-y", "-o", str(log)])
+        hone.ok(*words, env=DISTURBED, before=[*strace, "-y", "-o", str(log)],
+                **how)
     counts = collections.Counter()
     calls, begun, renamed = [], False, False
     for line in log.read_text().splitlines():
@@ -100,9 +103,12 @@ def traced(hone, strace, work, words, in_place=False):
             continue
         name, text = match.groups()
         counts[name] += 1
-        begun = begun or "source/disk." in text and name != "execve"
-        # MAP_FIXED is how a sanitizer's own memory grows.
-        if begun and name not in NEVER and "MAP_FIXED" not in text:
+        begun = begun or name != "execve" and (
+            "source/disk." in text or "0<pipe:[" in text)
+        # MAP_FIXED is how a sanitizer's own memory grows. To wake a thread
+        # cannot fail: glibc aborts if the kernel says so.
+        if begun and name not in NEVER and (
+                "MAP_FIXED" not in text and "FUTEX_WAKE" not in text):
             calls.append(Call(name, counts[name], text, renamed))
         renamed = renamed or (name in RENAMING and final in text and
                               text.endswith("= 0"))
@@ -121,16 +127,29 @@ def sanitizer_fell(done):
     return b"Sanitizer failed to allocate" in done.stderr
 
 
-def disturb(how, call, fault, ever=""):
+def disturb(how, call, fault, ever="", env=(), **kwargs):
     """Run the command with one call disturbed; returns what was done to the
     call, and the finished run."""
     inject = f"{call.name}:{fault}:when={call.number}{ever}"
     stops = [FILTERED] if fault.startswith("error") else []
     with alike():
-        return inject, how.hone.run(*how.words, env=DISTURBED, before=[
-            *how.strace, *stops, "-qq", "-o", "/dev/null", "-e",
-            "signal=none", "-e", f"trace={call.name}", "-e",
-            f"inject={inject}"])
+        return inject, how.hone.run(
+            *how.words, env={**DISTURBED, **dict(env)}, before=[
+                *how.strace, *stops, "-qq", "-o", "/dev/null", "-e",
+                "signal=none", "-e", f"trace={call.name}", "-e",
+                f"inject={inject}"], **kwargs)
+
+
+@contextlib.contextmanager
+def full_pipe(data):
+    """A pipe that has all of these bytes, so that each run makes the same
+    reads."""
+    reader, writer = os.pipe()
+    with open(reader, "rb") as file:
+        with open(writer, "wb", buffering=0) as end:
+            fcntl.fcntl(end, fcntl.F_SETPIPE_SZ, images.MI)
+            assert end.write(data) == len(data)
+        yield file
 
 
 class Sweep:
@@ -146,8 +165,9 @@ class Sweep:
         self.nameless = kind not in ("named", "forced")
         self.old = b"precious" if kind == "forced" else None
         # One thread: its calls come in the same order in every run.
+        self.piped = source.read_bytes() if kind in PIPED else None
         self.words = ["convert", "--threads", "1", "-O", self.fmt, *options,
-                      source, self.output]
+                      "-" if self.piped else source, self.output]
         if made_by is split:
             self.words[1:1] = ["--allow-data-file", source.parent]
         self.disk = source.with_suffix(".img")
@@ -155,7 +175,9 @@ class Sweep:
         self.plain = (made_by is None and "-c" not in options and
                       self.fmt in ("raw", "qcow2"))
         self.put_old()
-        self.calls = traced(self.hone, self.strace, source.parent, self.words)
+        with self.stdin() as stdin:
+            self.calls = traced(self.hone, self.strace, source.parent,
+                                self.words, stdin=stdin)
         self.assert_equal()
         self.reference = self.output.read_bytes()
         self.source = stamp(source)
@@ -169,6 +191,11 @@ class Sweep:
         next direction with the next one."""
         return self.calls[(which + self.turn) % self.step::self.step]
 
+    def stdin(self):
+        """What the command reads there."""
+        return (full_pipe(self.piped) if self.piped else
+                contextlib.nullcontext(subprocess.DEVNULL))
+
     def put_old(self):
         """Make the file that is to be replaced, if there is to be one."""
         if self.old:
@@ -178,7 +205,8 @@ class Sweep:
         """One run; returns it, with its output checked if there is one. ever
         is "+" if the fault is that of all later calls, too."""
         self.put_old()
-        inject, done = disturb(self, call, fault, ever)
+        with self.stdin() as stdin:
+            inject, done = disturb(self, call, fault, ever, stdin=stdin)
         where = f"{inject} {call.text[:100]}: {done}"
         assert stamp(self.small) == self.source, where
         left = set(os.listdir(self.out))
@@ -264,6 +292,24 @@ def split(small):
     return source
 
 
+def ova(small):
+    """A packed VMDK in an archive, with a manifest."""
+    data = small.read_bytes()
+    image = Builder(-(-len(data) // SECTOR), packed=True, footer=True)
+    grain = GRAIN * SECTOR
+    image.grains = {number: part.ljust(grain, b"\0")
+                    for number, part in parts(data, grain).items()}
+    members = [(b"vm.ovf", b"<Envelope/>\n"), (b"disk.vmdk", image.build())]
+    lines = [b"SHA256(%s)= %s\n" % (
+        name, hashlib.sha256(content).hexdigest().encode())
+             for name, content in members]
+    members.insert(1, (b"vm.mf", b"".join(lines)))
+    source = small.with_suffix(".ova")
+    source.write_bytes(b"".join(
+        tar_builder.member(*member) for member in members) + tar_builder.END)
+    return source
+
+
 ZSTD = ["-c", "-o", "compression_type=zstd"]
 # What the source is made by, a function or options of the command, and what the
 # conversion is. named: on a file system where a new file needs a name; forced:
@@ -285,9 +331,13 @@ DIRECTIONS = {
     "vhd-raw": (dynamic, "raw", []),
     "split-raw": (split, "raw", []),
     "xz-raw": (packed, "raw", []),
+    "ova-raw": (ova, "raw", []),
+    "pipe-raw": (["-O", "vmdk"], "raw", []),
 }
 # Few of their calls are made nowhere else.
-HALVED = ("vhd-raw", "split-raw")
+HALVED = ("vhd-raw", "split-raw", "ova-raw", "pipe-raw")
+# The source comes from a pipe.
+PIPED = ("pipe-raw",)
 
 
 @pytest.fixture(params=DIRECTIONS)
@@ -335,7 +385,9 @@ def test_a_file_system_that_lacks_a_call_is_no_obstacle(sweep):
     tried = 0
     first = next((call for call in sweep.calls if call.name == "lseek"), None)
     for call in sweep.calls:
-        if call.name == "mmap" and "MAP_ANONYMOUS" in call.text:
+        # Anonymous memory, or a library.
+        if call.name == "mmap" and ("MAP_ANONYMOUS" in call.text or
+                                    "MAP_DENYWRITE" in call.text):
             continue
         errors = LACKING.get(call.name, ())
         if call.name == "fsync" and call.after_rename:
@@ -494,10 +546,7 @@ class InPlace:
         self.words = ["convert", "--threads", "1", "-n", "--expect",
                       f"sha256:{digest}", source, self.target]
         self.target.write_bytes(self.old)
-        # To wake a thread cannot fail: glibc aborts if the kernel says so.
-        self.calls = [call for call in traced(
-            hone, strace, source.parent, self.words, True)
-            if "FUTEX_WAKE" not in call.text]
+        self.calls = traced(hone, strace, source.parent, self.words, True)
         assert self.target.read_bytes() == self.new
 
     def run(self, call, fault):
@@ -566,7 +615,6 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
         name = match[1]
         counts[name] += 1
         begun = begun or "source/disk." in line and name != "execve"
-        # To wake a thread cannot fail: glibc aborts if the kernel says so.
         if (not begun or name in NEVER or "MAP_FIXED" in line
                 or "FUTEX_WAKE" in line):
             continue

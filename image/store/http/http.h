@@ -290,7 +290,7 @@ void http_fail(struct http *http, int code, const struct image_error *err);
 /* With the lock. */
 void http_fail_no_memory(struct http *http);
 void *http_thread(void *http);
-/* Let the thread look at the queue. */
-void http_wake(struct http *http);
+/* Let the thread look at the queue. Returns false if it cannot be woken. */
+bool http_wake(struct http *http);
 
 #endif

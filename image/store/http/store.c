@@ -172,6 +172,11 @@ image_http_open(const char *address, const struct image_store_how *how,
 	if (rc == 0)
 		rc = http_target_parse(
 			&http->target, address, http->store.name, how, err);
+	/* libcurl goes on if it has no sockets for that. */
+	if (rc == 0 && !http_wake(http))
+		rc = image_fail(err, http->store.name, -EMFILE,
+			"cannot be read: libcurl cannot make a pair of "
+			"sockets; too many files may be open");
 	if (rc == 0) {
 		rc = image_thread_create(&http->thread, http_thread, http);
 		if (rc != 0)

@@ -7,10 +7,17 @@
 /* Longest sleep without an event. */
 #define IDLE_MS 10000
 
-void
+/* The kernel may lack the memory for a byte, and has it at the next attempt. A
+ * wake-up that is lost comes IDLE_MS late. */
+bool
 http_wake(struct http *http)
 {
-	libcurl.multi_wakeup(http->multi);
+	unsigned tries = 0;
+
+	while (libcurl.multi_wakeup(http->multi) != CURLM_OK)
+		if (++tries == HTTP_TRIES)
+			return false;
+	return true;
 }
 
 static void

@@ -691,8 +691,11 @@ image_nbd_start(struct image_nbd_store *nbd, struct image_error *err)
 	int rc = image_nbd_connect(&nbd->connections[0], err);
 	if (rc < 0)
 		return rc;
-	if (image_thread_create(&nbd->thread, loop, nbd) != 0)
-		return image_no_memory(err);
+	rc = image_thread_create(&nbd->thread, loop, nbd);
+	if (rc != 0)
+		return image_fail(err, nbd->store.name, -rc,
+			"cannot be opened: no thread can be started: %s",
+			strerror(rc));
 	nbd->started = true;
 	pthread_mutex_lock(&nbd->lock);
 	while (!nbd->open)
