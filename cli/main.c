@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -176,6 +177,18 @@ occupy_standard_descriptors(void)
 	return 0;
 }
 
+/*
+ * glibc keeps freed memory for the thread that had it. Blocks of xz have
+ * several MiB, and those of one thread are of no use to another.
+ */
+static void
+return_large_blocks(void)
+{
+#ifdef __GLIBC__
+	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
+}
+
 int
 main(int argc, char **argv)
 {
@@ -184,6 +197,7 @@ main(int argc, char **argv)
 	if (occupy_standard_descriptors() != 0)
 		return CLI_FAILED;
 	signals_tell();
+	return_large_blocks();
 	int rc = cli_parse(&cli, IN_GLOBAL, argc, argv);
 	if (rc != 0)
 		return rc;
