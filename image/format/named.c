@@ -6,8 +6,16 @@
 #include <string.h>
 #include "format/named.h"
 
-/* Shortens a name from the image, so that the message fits into its buffer. */
-#define NAME "%.200s"
+const char *
+image_named_show(char shown[IMAGE_NAME_SHOWN + 1], const char *name)
+{
+	char *whole = image_hide_secrets(name);
+
+	snprintf(shown, IMAGE_NAME_SHOWN + 1, "%s",
+		whole ? whole : "out of memory");
+	free(whole);
+	return shown;
+}
 
 /*
  * Fail if the name is that of no file here. It may begin with a protocol, such
@@ -22,17 +30,16 @@ parse_path(const struct image_store *image, const char *field, const char *name,
 
 	if (name[n] == ':')
 		return image_fail(err, image->name, -EPERM,
-			"its %s '" NAME
-			"' begins with a protocol; only file names are allowed",
-			field, name);
+			"its %s '%s' begins with a protocol; only file names "
+			"are allowed",
+			field, IMAGE_NAME(name));
 	/* Its directory is one of a server. */
 	if (name[0] != '/' && image_store_origin(image)->served)
 		return image_fail(err, image->name, -EPERM,
-			"its %s '" NAME
-			"' lies on the server, and an image names files of "
-			"this machine only: copy both files, then read the "
-			"copy",
-			field, name);
+			"its %s '%s' lies on the server, and an image names "
+			"files of this machine only: copy both files, then "
+			"read the copy",
+			field, IMAGE_NAME(name));
 	return 0;
 }
 

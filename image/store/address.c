@@ -73,13 +73,61 @@ is_host(const char *host, size_t length)
 						   (size_t)(end - colon - 1));
 }
 
+static bool
+ends_as(const char *text, const char *end, const char *word)
+{
+	size_t length = strlen(word);
+
+	return (size_t)(end - text) >= length &&
+	       strncasecmp(end - length, word, length) == 0;
+}
+
+/* Returns what follows two slashes, in JSON maybe "\/\/", or NULL. */
+static const char *
+behind_two(const char *text)
+{
+	for (int i = 0; i < 2; i++) {
+		text += *text == '\\';
+		if (*text++ != '/')
+			return NULL;
+	}
+	return text;
+}
+
+/* Returns the colon of the next "://" of a text, or NULL. */
+static const char *
+find_colon(const char *text)
+{
+	do
+		text = strchr(text, ':');
+	while (text && !behind_two(++text));
+	return text ? text - 1 : NULL;
+}
+
+/* Without a host, such an address has the name of an export. */
+static bool
+is_nbd(const char *text, const char *colon)
+{
+	return ends_as(text, colon, "nbd") || ends_as(text, colon, "nbds") ||
+	       ends_as(text, colon, "+unix");
+}
+
+/* libcurl takes a host after more than two slashes, too. */
+static const char *
+host_of(const char *text, const char *colon)
+{
+	return is_nbd(text, colon) ? behind_two(colon + 1)
+				   : colon + 1 + strspn(colon + 1, "\\/");
+}
+
 /*
- * Returns what may be shown of an address that has its host here: after a user,
- * or nothing if a password may have a slash in it.
+ * Returns what may be shown of an address behind its scheme and slashes: what
+ * follows a user, or nothing if a password may have a slash in it.
  */
 static const char *
-behind_user(const char *host, const char *end)
+behind_user(const char *text, const char *colon, const char *end)
 {
+	const char *host = host_of(text, colon);
 	size_t length = strcspn(host, "/?#");
 
 	if (length > (size_t)(end - host))
@@ -88,18 +136,11 @@ behind_user(const char *host, const char *end)
 	if (at) {
 		length -= (size_t)(at + 1 - host);
 		host = at + 1;
+		/* Shown, its slashes would be some more of the scheme's. */
+		if (strchr("\\/", *host) && !is_nbd(text, colon))
+			return end;
 	}
 	return is_host(host, length) ? host : end;
-}
-
-/* Returns whether the text up to here ends with "http://" or "https://". */
-static bool
-ends_as_http(const char *text, const char *end)
-{
-	size_t length = (size_t)(end - text);
-
-	return (length >= 7 && strncasecmp(end - 7, "http", 4) == 0) ||
-	       (length >= 8 && strncasecmp(end - 8, "https", 5) == 0);
 }
 
 static char *
@@ -117,21 +158,25 @@ hide(char *text)
 {
 	/* the word of a message or of JSON, and what is shown of it */
 	const char *word = text, *end = text;
-	const char *from = text, *host;
+	const char *from = text, *colon = find_colon(text);
 	char *to = text;
 
-	while ((host = strstr(from, "://"))) {
-		host += 3;
+	while (colon) {
+		const char *host = host_of(from, colon);
 		if (host > word)
 			word = end = host + strcspn(host, " '\"");
-		if (ends_as_http(from, host))
+		if (ends_as(from, colon, "http") ||
+			ends_as(from, colon, "https"))
 			end = host + strcspn(host, "?# '\"");
+		const char *shown = behind_user(from, colon, end);
 		to = append(to, from, host);
-		from = behind_user(host, end);
+		from = shown;
+		colon = find_colon(from);
 		/* An address may be a part of another. */
-		if (!memmem(from, (size_t)(end - from), "://", 3)) {
+		if (!colon || colon >= end) {
 			to = append(to, from, end);
 			from = word;
+			colon = find_colon(from);
 		}
 	}
 	append(to, from, from + strlen(from) + 1);
@@ -152,8 +197,8 @@ image_address_name(const char *address)
 	if (is_http(scheme))
 		from[strcspn(from, "?#")] = '\0';
 	if (strncmp(from, "//", 2) == 0) {
-		from += 2;
-		host = behind_user(from, from + strlen(from));
+		host = behind_user(name, from - 1, from + strlen(from));
+		from += host_of(name, from - 1) - from;
 	} else {
 		hide(name);
 		char *at = strrchr(from, '@');

@@ -1055,6 +1055,7 @@ def test_a_misused_option(hone, small, words, said):
     ("http://u:s@secret@127.0.0.1:1", "http://127.0.0.1:1"),
     ("http://[::1]:1/?secret", "http://[::1]:1/"),
     ("http://u:sec/ret@127.0.0.1/a", "http://"),
+    ("http:///u:secret@127.0.0.1:1/a?secret", "http:///127.0.0.1:1/a"),
     ("http:127.0.0.1:1?secret", "http:127.0.0.1:1"),
     ("http:u:secret@127.0.0.1:1", "http:127.0.0.1:1")])
 def test_no_message_has_a_secret(web, out, address, name):

@@ -4,7 +4,7 @@
  * address, and no others, are in its user, its password, its query and its
  * fragment. A capital in a name or a message is therefore a part of a secret.
  *
- * The first bytes choose the form of the address. Its parts follow, each up to
+ * The first byte chooses the form of the address. Its parts follow, each up to
  * a NUL.
  */
 #include <ctype.h>
@@ -23,6 +23,7 @@ enum part { BEFORE, USER, PASSWORD, HOST, PATH, QUERY, FRAGMENT, AFTER, PARTS };
 
 struct made {
 	const char *scheme;
+	const char *slashes;
 	bool http;
 	bool has_password;
 	char part[PARTS][LONGEST];
@@ -91,6 +92,12 @@ clean(struct made *m, bool word)
 	replace(m->part[USER], "[", '_');
 }
 
+static bool
+is_nbd(const struct made *m)
+{
+	return strncmp(m->scheme, "nbd", 3) == 0;
+}
+
 static void
 make(struct made *m, uint8_t form)
 {
@@ -100,9 +107,15 @@ make(struct made *m, uint8_t form)
 	m->scheme = schemes[form & 7];
 	m->http = (form & 7) < 2;
 	m->has_password = form & 8;
-	clean(m, (form & 7) > 5 || form & 16);
-	snprintf(m->address, sizeof(m->address), "%s://%s%s%s@%s%s%s%s%s%s",
-		m->scheme, m->part[USER], m->has_password ? ":" : "",
+	bool word = (form & 7) > 5 || form & 16;
+	clean(m, word);
+	/* Some more for libcurl, and in a text as JSON may have them. */
+	m->slashes = !(form & 128) || is_nbd(m) ? "//"
+		     : word                     ? "\\/\\/\\/"
+						: "///";
+	snprintf(m->address, sizeof(m->address), "%s:%s%s%s%s@%s%s%s%s%s%s",
+		m->scheme, m->slashes, m->part[USER],
+		m->has_password ? ":" : "",
 		m->has_password ? m->part[PASSWORD] : "", m->part[HOST],
 		m->part[PATH], form & 32 ? "?" : "",
 		form & 32 ? m->part[QUERY] : "", form & 64 ? "#" : "",
@@ -142,13 +155,15 @@ check_shown(const struct made *m, const char *shown)
 	const char *host = m->part[HOST], *path = m->part[PATH];
 	size_t scheme = strlen(m->scheme), length = strlen(host);
 
-	if (host[strspn(host, good)] || path[0] != '/' ||
-		strpbrk(path, "?#'\" ") || strstr(path, "://") ||
-		strpbrk(m->part[PASSWORD], "/?#"))
+	if (host[strspn(host, good)] || (!*host && !is_nbd(m)) ||
+		path[0] != '/' || strpbrk(path, "?#'\" \\") ||
+		strstr(path, "://") || strpbrk(m->part[PASSWORD], "/?#"))
 		return;
 	must(strncmp(shown, m->scheme, scheme) == 0);
-	must(strncmp(shown + scheme, "://", 3) == 0);
-	shown += scheme + 3;
+	must(shown[scheme] == ':');
+	shown += scheme + 1;
+	must(strncmp(shown, m->slashes, strlen(m->slashes)) == 0);
+	shown += strlen(m->slashes);
 	must(strncmp(shown, host, length) == 0);
 	must(strncmp(shown + length, path, strlen(path)) == 0);
 	must(!m->http || !shown[length + strlen(path)]);
@@ -255,7 +270,7 @@ check_made(const uint8_t *data, size_t size)
 	char *name = hide(image_address_name, m.address);
 	check_public(name);
 	check_shown(&m, name);
-	if (strncmp(m.scheme, "nbd", 3) != 0)
+	if (!is_nbd(&m))
 		check_target(&m, name);
 	else if (strcmp(m.scheme, "nbd") == 0)
 		check_export(&m);

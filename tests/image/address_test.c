@@ -25,6 +25,31 @@ TEST(no_bracket_in_a_password_makes_it_a_host)
 	shows("https://[::1]", "https://[::1]");
 }
 
+TEST(more_slashes_are_no_host)
+{
+	shows("http:///u:hid@h/a?hid", "http:///h/a");
+	shows("a https:////u:hid@h/a?hid b", "a https:////h/a b");
+	shows("https://h:8/https:///u:hid@h/", "https://h:8/https:///h/");
+	shows("https:///u:hid/den@h/", "https:///");
+	shows("ftp://u@//u:hid@h", "ftp://");
+}
+
+TEST(an_export_without_a_host_has_no_user)
+{
+	shows("nbd+unix:///a@b:c?socket=/s", "nbd+unix:///a@b:c?socket=/s");
+	shows("a nbds://u@/b:c", "a nbds:///b:c");
+	shows("NBD:///a:b", "nbd:///a:b");
+}
+
+TEST(an_address_in_json_shows_no_secret)
+{
+	shows("{\"a\":\"https:\\/\\/u:hid@h\\/a?hid\"}",
+		"{\"a\":\"https:\\/\\/h\\/a\"}");
+	shows("\"https:\\/\\/\\/u:hid@h\"", "\"https:\\/\\/\\/h\"");
+	shows("https:\\/a@b", "https:b");
+	shows("a:\\/a@b", "a:\\/a@b");
+}
+
 TEST(an_address_inside_another_shows_no_secret)
 {
 	shows("https://p/https://u:hid@h/a?hid", "https://p/https://h/a");

@@ -110,8 +110,8 @@ def write_fields(directory):
 
 def write_addresses(directory):
     """Each scheme, alone and as a word of a text, with and without a
-    password."""
-    for form in range(128):
+    password, with two slashes and with more."""
+    for form in range(256):
         parts = (b"ftp://a:b@c/ ", b"user", b"pa/ss" if form & 1 else b"p%40",
                  b"[::1]:1" if form & 2 else b"host", b"/a@b",
                  b"sig=x&socket=/s", b"part", b" nbds://HOST:10809/a%40b")

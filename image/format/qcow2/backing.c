@@ -15,9 +15,6 @@
 /* Bytes of the L1 tables of a chain. */
 #define MAX_CHAIN_L1 ((uint64_t)96 << 20)
 
-/* Shortens a name from the image, so that the message fits into its buffer. */
-#define NAME "%.200s"
-
 /* Fail if the store is a file that the chain has already. */
 static int
 check_loop(const struct qcow2_source *q, const struct image_store *store,
@@ -26,10 +23,9 @@ check_loop(const struct qcow2_source *q, const struct image_store *store,
 	for (; chain; chain = chain->above)
 		if (image_store_same(chain->source->base.store, store))
 			return image_fail(err, q->base.store->name, -EPERM,
-				"its backing_file '" NAME
-				"' is already in the backing chain: the chain "
-				"is a loop",
-				q->header.backing_file);
+				"its backing_file '%s' is already in the "
+				"backing chain: the chain is a loop",
+				IMAGE_NAME(q->header.backing_file));
 	return 0;
 }
 
@@ -44,9 +40,9 @@ qcow2_open_data_file(struct qcow2_source *q, const struct image_open *how,
 			"has an external data file, but does not name it");
 	if (!how->allow_data_file)
 		return image_fail(err, q->base.store->name, -EPERM,
-			"its data_file '" NAME "' is not opened without "
+			"its data_file '%s' is not opened without "
 			"--allow-data-file DIR",
-			name);
+			IMAGE_NAME(name));
 	struct image_store *store;
 	int rc = image_named_open(q->base.store, "data_file", name,
 		how->allow_data_file, how, &store, err);
@@ -78,10 +74,9 @@ parse_format(const struct qcow2_source *q, struct image_store *store,
 			image_be32(head) == QCOW2_MAGIC)
 			return 0;
 		return image_fail(err, q->base.store->name, -EPERM,
-			"its backing_file '" NAME
-			"' has no qcow2 header, and the image has no "
-			"backing_format",
-			q->header.backing_file);
+			"its backing_file '%s' has no qcow2 header, and the "
+			"image has no backing_format",
+			IMAGE_NAME(q->header.backing_file));
 	}
 	*out = image_format_by_name(format);
 	if (*out && (*out)->open)
@@ -101,14 +96,14 @@ qcow2_open_backing_store(const struct qcow2_source *q,
 
 	if (!how->allow_backing)
 		return image_fail(err, q->base.store->name, -EPERM,
-			"its backing_file '" NAME "' is not opened without "
+			"its backing_file '%s' is not opened without "
 			"--allow-backing DIR",
-			name);
+			IMAGE_NAME(name));
 	if (chain->depth == MAX_DEPTH - 1)
 		return image_fail(err, q->base.store->name, -EPERM,
-			"its backing_file '" NAME "' is file %d of the chain; "
+			"its backing_file '%s' is file %d of the chain; "
 			"64 are allowed",
-			name, MAX_DEPTH + 1);
+			IMAGE_NAME(name), MAX_DEPTH + 1);
 	if (chain->l1_bytes > MAX_CHAIN_L1)
 		return image_fail(err, q->base.store->name, -ENOTSUP,
 			"the L1 tables of its chain have %" PRIu64 " bytes, "

@@ -4,10 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "format/named.h"
 #include "format/qcow2/check.h"
-
-/* Shortens a name from the image, so that the message fits into its buffer. */
-#define NAME "%.180s"
 
 /* Set the text of a test that passed. */
 __attribute__((format(printf, 3, 4))) static void
@@ -53,11 +51,12 @@ check_header(struct qcow2_check *k)
 
 	if (h->backing_file)
 		qcow2_fault(k, QCOW2_TEST_BACKING_FILE,
-			"names the backing file '" NAME "'", h->backing_file);
+			"names the backing file '%s'",
+			IMAGE_NAME(h->backing_file));
 	if ((h->incompatible & QCOW2_DATA_FILE) || h->data_file)
 		qcow2_fault(k, QCOW2_TEST_DATA_FILE,
-			"has the external data file '" NAME "'",
-			h->data_file ? h->data_file : "");
+			"has the external data file '%s'",
+			IMAGE_NAME(h->data_file ? h->data_file : ""));
 	for (; unknown; unknown &= unknown - 1) {
 		qcow2_feature_name(h, (unsigned)__builtin_ctzll(unknown),
 			feature, sizeof(feature));

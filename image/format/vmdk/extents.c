@@ -10,9 +10,6 @@
 #include "format/named.h"
 #include "format/vmdk/source.h"
 
-/* Shortens a text from the image, so that the message fits into its buffer. */
-#define TEXT "%.100s"
-
 int
 vmdk_set_size(struct vmdk_source *v, struct image_error *err)
 {
@@ -163,11 +160,10 @@ vmdk_open_extents(struct vmdk_source *v, const struct image_open *how,
 		return image_fail(err, v->base.store->name, -EPERM,
 			how->untrusted
 				? "is a VMDK descriptor that names the file "
-				  "'" TEXT "'; a safe image names no other file"
-				: "is a VMDK descriptor, and its extent '" TEXT
-				  "' is not opened without "
-				  "--allow-data-file DIR",
-			first_name(d));
+				  "'%s'; a safe image names no other file"
+				: "is a VMDK descriptor, and its extent '%s' "
+				  "is not opened without --allow-data-file DIR",
+			IMAGE_NAME(first_name(d)));
 	rc = allow_files(d, v->base.store->name, err);
 	if (rc < 0)
 		return rc;

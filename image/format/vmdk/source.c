@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "format/formats.h"
+#include "format/named.h"
 #include "format/source.h"
 #include "format/vmdk/source.h"
 
@@ -261,9 +262,9 @@ check_parent(const struct vmdk_source *v, struct image_error *err)
 	if (d->parent_cid == VMDK_NO_PARENT && !d->parent)
 		return 0;
 	return image_fail(err, v->base.store->name, -EPERM,
-		"its parentCID %08" PRIx32 " refers to a parent '" TEXT
-		"', and VMDK images with a parent are not supported",
-		d->parent_cid, d->parent ? d->parent : "");
+		"its parentCID %08" PRIx32 " refers to a parent '%s', "
+		"and VMDK images with a parent are not supported",
+		d->parent_cid, IMAGE_NAME(d->parent ? d->parent : ""));
 }
 
 int
@@ -303,8 +304,8 @@ check_embedded(const struct vmdk_source *v, struct image_error *err)
 			d->lines[0].type);
 	if (strpbrk(d->lines[0].name, "/\\"))
 		return image_fail(err, name, -EPERM,
-			"its descriptor has an extent with the path '" TEXT "'",
-			d->lines[0].name);
+			"its descriptor has an extent with the path '%s'",
+			IMAGE_NAME(d->lines[0].name));
 	/* QEMU takes such a file for a descriptor, and opens the extent. */
 	if (v->base.size == 0 && d->lines[0].sectors)
 		return image_fail(err, name, -EPERM,
