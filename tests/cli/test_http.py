@@ -12,6 +12,7 @@ import select
 import socket
 import tarfile
 import threading
+import time
 
 import pytest
 
@@ -591,6 +592,30 @@ def test_a_server_that_never_answers(web, work, command):
                          *more.get(command, []), code=4)
         end.set()
     assert "the server sent nothing for 1 seconds" in said
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_a_slow_reader_is_not_a_silent_server(web, ranges):
+    """stdout takes nothing for longer than the time-out."""
+    content = images.noise(64 * MI)
+    answer = None if ranges else lambda handler, request: handler.whole(request)
+    with Server(content, answer) as server, \
+            concurrent.futures.ThreadPoolExecutor() as pool:
+        read, write = os.pipe()
+
+        def take():
+            time.sleep(3)
+            sent = server.sent
+            with open(read, "rb") as pipe:
+                return sent, pipe.read()
+        taken = pool.submit(take)
+        try:
+            web.ok("convert", "-q", "--timeout", "1", "-O", "raw",
+                   server.url(), "-", stdout=write)
+        finally:
+            os.close(write)
+        sent, got = taken.result()
+    assert sent < len(content) and got == content
 
 
 def test_a_list_of_digests_from_a_server_that_never_answers(
