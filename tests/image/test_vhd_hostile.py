@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+from harness import ENV
 from test_hostile import Judge
 from vhd_builder import SECTOR, Vhd, fixed
 
@@ -259,12 +260,12 @@ def test_bitmaps_in_a_hole_of_the_file_are_not_read(judge, down):
         pytest.skip("strace is not installed")
     log = judge.folder / "log"
     subprocess.run(["strace", "-f", "-e", "trace=pread64,lseek", "-o", log,
-                    judge.path, "map", judge.image], check=True,
+                    judge.path, "map", judge.image], check=True, env=ENV,
                    stdout=subprocess.DEVNULL)
     assert len(log.read_text().splitlines()) < count // 8
     # Without holes: a file system may visit all data to find its end.
     judge.image.write_bytes(judge.image.read_bytes())
     subprocess.run(["strace", "-f", "-e", "trace=lseek", "-o", log,
-                    judge.path, "map", judge.image], check=True,
+                    judge.path, "map", judge.image], check=True, env=ENV,
                    stdout=subprocess.DEVNULL)
     assert len(log.read_text().splitlines()) < 100

@@ -9,6 +9,7 @@ import zlib
 
 import pytest
 
+from harness import ENV
 from qemu import MI
 from test_hostile import Judge
 from vmdk_builder import AT_END, DESCRIPTOR, ENTRIES, GRAIN, SECTOR, Builder
@@ -403,12 +404,12 @@ def test_copies_of_tables_in_holes_are_not_read(hone, tmp_path):
     if not shutil.which("strace"):
         pytest.skip("strace is not installed")
     subprocess.run(["strace", "-f", "-e", "trace=pread64,lseek", "-o", log,
-                    hone.path, "check", "-q", path], check=True)
+                    hone.path, "check", "-q", path], check=True, env=ENV)
     assert len(log.read_text().splitlines()) < count // 4
     # Without holes: a file system may visit all data to find its end.
     path.write_bytes(path.read_bytes())
     subprocess.run(["strace", "-f", "-e", "trace=lseek", "-o", log,
-                    hone.path, "check", "-q", path], check=True)
+                    hone.path, "check", "-q", path], check=True, env=ENV)
     assert len(log.read_text().splitlines()) < 100
 
 
