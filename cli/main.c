@@ -178,14 +178,14 @@ occupy_standard_descriptors(void)
 }
 
 /*
- * glibc keeps freed memory for the thread that had it. Blocks of xz have
- * several MiB, and those of one thread are of no use to another.
+ * By default glibc keeps freed memory for the thread that had it. Blocks of xz
+ * have several MiB, and those of one thread are of no use to another.
  */
 static void
-return_large_blocks(void)
+share_freed_memory(void)
 {
 #ifdef __GLIBC__
-	mallopt(M_MMAP_THRESHOLD, 1 << 20);
+	mallopt(M_ARENA_MAX, 1);
 #endif
 }
 
@@ -197,7 +197,7 @@ main(int argc, char **argv)
 	if (occupy_standard_descriptors() != 0)
 		return CLI_FAILED;
 	signals_tell();
-	return_large_blocks();
+	share_freed_memory();
 	int rc = cli_parse(&cli, IN_GLOBAL, argc, argv);
 	if (rc != 0)
 		return rc;
