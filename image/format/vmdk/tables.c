@@ -256,8 +256,8 @@ lookup_sparse(struct vmdk_source *v, const struct vmdk_extent *e, uint64_t at,
 		(size_t)(t.count * table_bytes(&e->header)), &slice, err);
 	if (rc < 0)
 		return rc;
-	/* A sparse file may have millions of tables in holes. */
 	t.slice = slice;
+	/* A sparse file may have millions of tables in holes. */
 	if (slice->zero)
 		describe_gap(e, t.first + t.count, at, limit, run);
 	else
