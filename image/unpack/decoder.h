@@ -41,6 +41,15 @@ struct image_decoder {
 	size_t (*whole)(
 		const unsigned char *in, size_t length, size_t *content);
 
+	/*
+	 * Set *size to the bytes of content that the packed file states, or to
+	 * IMAGE_SIZE_UNKNOWN if it states none or something is wrong with it,
+	 * which decode() reports. The store is not a stream. Returns the
+	 * failure of a read, or -ENOMEM. NULL: no file states it.
+	 */
+	int (*size)(struct image_store *store, uint64_t *size,
+		struct image_error *err);
+
 	/* zeros between two members are allowed if their number is a multiple
 	 * of this; 0: never */
 	unsigned padding;
@@ -74,6 +83,10 @@ const struct image_decoder *image_unpack_decoder(enum image_packing packing);
 int image_unpack_resume(enum image_packing packing, struct image_stream *packed,
 	uint64_t memory, unsigned threads, uint64_t offset,
 	struct image_stream **out, struct image_error *err);
+
+/* xz_size.c: `size` of the decoder of xz. */
+int image_xz_size(
+	struct image_store *store, uint64_t *size, struct image_error *err);
 
 #define IMAGE_PACKING_ROW(id, name, ...)                                       \
 	extern const struct image_decoder image_decoder_##name;

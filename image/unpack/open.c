@@ -4,7 +4,7 @@
 #include <string.h>
 #include "store/forward.h"
 #include "thread.h"
-#include "unpack/unpack.h"
+#include "unpack/decoder.h"
 
 /* Returns the packing that the first bytes have, or a negative errno. */
 static int
@@ -37,6 +37,7 @@ static int
 unpack(struct image_store **store, enum image_packing packing,
 	const struct image_open *how, struct image_error *err)
 {
+	const struct image_decoder *decoder = image_unpack_decoder(packing);
 	struct image_stream *packed, *stream;
 	uint64_t size = IMAGE_SIZE_UNKNOWN;
 	/* A look at an image needs few bytes. */
@@ -45,8 +46,8 @@ unpack(struct image_store **store, enum image_packing packing,
 					  : image_cpus();
 	int rc = 0;
 
-	if (packing == IMAGE_PACKING_XZ && !(*store)->forward)
-		rc = image_unpack_size_of_xz(*store, &size, err);
+	if (decoder->size && !(*store)->forward)
+		rc = decoder->size(*store, &size, err);
 	if (rc < 0) {
 		image_store_settle(*store, err);
 		image_store_close(*store);

@@ -29,28 +29,25 @@ enum image_packing image_unpack_by_magic(
 	const unsigned char *head, size_t length);
 
 /*
- * Read what is packed in a stream, by up to `threads` threads beside the reader
- * if the packing allows it: 4 unpack members that are not longer than a twelfth
- * of the memory, and those of liblzma unpack blocks. memory is the limit of the
- * decoders and of what they have unpacked; 0: IMAGE_UNPACK_MEMORY. The stream
- * fails if a checksum is wrong, if the packed bytes end inside a member, or if
- * something else than zeros and members follows the first member.
+ * Read what is packed in a stream. The stream fails if a checksum is wrong, if
+ * the packed bytes end inside a member, or if something else than zeros and
+ * members follows the first member.
  *
- * The new stream owns `packed`, which is closed on failure too.
+ * threads: how many may unpack beside the reader; 1: the reader alone. Blocks
+ * of xz have as many as the memory allows. Members of gzip and zstd have up to
+ * 4 if each member is not longer than a twelfth of the memory.
+ *
+ * memory: bytes of the decoders and of what they have unpacked; 0:
+ * IMAGE_UNPACK_MEMORY. malloc() may keep more of what was freed.
+ *
+ * The new stream owns `packed`, which is closed on failure too. One thread at a
+ * time uses the stream.
  *
  * Returns -ENOTSUP if this build lacks the library.
  */
 int image_unpack_open(enum image_packing packing, struct image_stream *packed,
 	uint64_t memory, unsigned threads, struct image_stream **out,
 	struct image_error *err);
-
-/*
- * Set *size to the length of the content that the index of an xz file has, or
- * to IMAGE_SIZE_UNKNOWN if the index cannot be used; the decoder then reports
- * what is wrong with the file.
- */
-int image_unpack_size_of_xz(
-	struct image_store *store, uint64_t *size, struct image_error *err);
 
 /*
  * Replace a store by one of the bytes that are packed in it, as how->packing

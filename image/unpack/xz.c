@@ -113,6 +113,7 @@ const struct image_decoder image_decoder_xz = {
 	.begins = image_begins_xz,
 	/* "Stream Padding" of the format */
 	.padding = 4,
+	.size = image_xz_size,
 	.open = open_decoder,
 	.begin = begin,
 	.decode = decode,

@@ -2,7 +2,7 @@
 /* The length of what is in an xz file, by the index at its end. */
 #include <lzma.h>
 #include <stdlib.h>
-#include "unpack/unpack.h"
+#include "unpack/decoder.h"
 
 /* Bytes of the packed file that are read at a time. */
 #define INPUT ((size_t)128 << 10)
@@ -55,7 +55,7 @@ read_index(struct image_store *store, unsigned char *input, lzma_index **index,
 }
 
 int
-image_unpack_size_of_xz(
+image_xz_size(
 	struct image_store *store, uint64_t *size, struct image_error *err)
 {
 	unsigned char *input = malloc(INPUT);
