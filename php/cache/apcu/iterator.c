@@ -15,6 +15,10 @@ struct iterator {
 	 * objects of static properties. */
 	zend_string *regex;
 	HashTable *search; /* keys from the script, or NULL */
+	/* The value of the present item; undefined before the first look. */
+	zval value;
+	uint32_t moves; /* counts changes of the position */
+	bool fetching;  /* methods of a value run, which may use the iterator */
 	zend_object std;
 };
 
@@ -40,10 +44,31 @@ create(zend_class_entry *class)
 	return &iterator->std;
 }
 
+/* Call this at each change of the position. A destructor of the value may use
+ * the iterator, which is complete by then. */
+static void
+forget(struct iterator *iterator)
+{
+	zval value;
+
+	ZVAL_COPY_VALUE(&value, &iterator->value);
+	ZVAL_UNDEF(&iterator->value);
+	iterator->moves++;
+	zval_ptr_dtor(&value);
+}
+
 static void
 reset(struct iterator *iterator)
 {
 	php_hone_walk_reset(&iterator->walk);
+	forget(iterator);
+}
+
+static void
+advance(struct iterator *iterator)
+{
+	iterator->walk.at++;
+	forget(iterator);
 }
 
 static void
@@ -59,6 +84,15 @@ destroy(zend_object *object)
 	zend_object_std_dtor(object);
 }
 
+/* A method of the value may have stored the iterator in the value. */
+static HashTable *
+get_gc(zend_object *object, zval **table, int *n)
+{
+	*table = &iterator_of(object)->value;
+	*n = 1;
+	return zend_std_get_properties(object);
+}
+
 void
 php_hone_apcu_iterator_minit(zend_class_entry *class)
 {
@@ -68,6 +102,7 @@ php_hone_apcu_iterator_minit(zend_class_entry *class)
 		sizeof iterator_handlers);
 	iterator_handlers.offset = offsetof(struct iterator, std);
 	iterator_handlers.free_obj = destroy;
+	iterator_handlers.get_gc = get_gc;
 	iterator_handlers.clone_obj = NULL;
 }
 
@@ -94,15 +129,21 @@ matches(struct iterator *iterator, zend_string *key)
 
 static void
 describe(zval *element, const struct php_hone_item *item, zend_long format,
-	zval *value)
+	const zval *value)
 {
+	zval copy;
+
 	array_init(element);
 	if (format & PHP_HONE_ITER_TYPE)
 		add_assoc_string(element, "type", "user");
 	if (format & PHP_HONE_ITER_KEY)
 		add_assoc_str(element, "key", zend_string_copy(item->key));
-	if (format & PHP_HONE_ITER_VALUE)
-		add_assoc_zval(element, "value", value);
+	if (format & PHP_HONE_ITER_VALUE) {
+		ZVAL_COPY(&copy, value);
+		if (Z_ISUNDEF(copy))
+			ZVAL_NULL(&copy);
+		add_assoc_zval(element, "value", &copy);
+	}
 	if (format & PHP_HONE_ITER_NUM_HITS)
 		add_assoc_long(element, "num_hits", item->hits);
 	if (format & PHP_HONE_ITER_MTIME)
@@ -151,15 +192,65 @@ more(struct iterator *iterator)
 	return false;
 }
 
-/* NULL at the end. */
+/* NULL at the end. The key may be gone since it was listed. */
 static const struct php_hone_item *
-present(struct iterator *iterator)
+listed(struct iterator *iterator)
 {
 	struct php_hone_walk *walk = &iterator->walk;
 
 	if (walk->at >= walk->n && !more(iterator))
 		return NULL;
 	return &walk->items[walk->at];
+}
+
+/*
+ * Fetch the value of a listed item. Returns false if the key is gone: the
+ * iterator then stands at the next item. Returns false, too, if the methods of
+ * the value have moved the iterator.
+ */
+static bool
+take_value(struct iterator *iterator, const struct php_hone_item *item)
+{
+	zend_string *key = zend_string_copy(item->key);
+	uint32_t moves = iterator->moves;
+	zval value;
+
+	/* Stays undefined if the key is gone. A value that cannot be
+	 * unserialized is null. */
+	ZVAL_UNDEF(&value);
+	iterator->fetching = true;
+	php_hone_cache_peek(key, 0, &value);
+	iterator->fetching = false;
+	zend_string_release(key);
+	if (iterator->moves != moves) {
+		zval_ptr_dtor(&value);
+		return false;
+	}
+	if (Z_ISUNDEF(value)) {
+		advance(iterator);
+		return false;
+	}
+	ZVAL_COPY_VALUE(&iterator->value, &value);
+	return true;
+}
+
+/*
+ * NULL at the end. If the format has values, the iterator has that of this
+ * item, and passes over keys that are gone since they were listed. Methods of a
+ * value get items without values: otherwise these methods would run again.
+ */
+static const struct php_hone_item *
+present(struct iterator *iterator)
+{
+	const struct php_hone_item *item;
+
+	while ((item = listed(iterator)) != NULL &&
+		(iterator->format & PHP_HONE_ITER_VALUE) &&
+		Z_ISUNDEF(iterator->value) && !iterator->fetching) {
+		if (!take_value(iterator, item) && EG(exception))
+			return NULL;
+	}
+	return item;
 }
 
 /* Only strings can be keys of the cache, so an int never matches. */
@@ -270,7 +361,7 @@ rewind_of(struct iterator *iterator, zval *result)
 {
 	(void)result;
 	reset(iterator);
-	present(iterator);
+	listed(iterator);
 }
 
 static void
@@ -286,31 +377,20 @@ key_of(struct iterator *iterator, zval *result)
 
 	if (item != NULL)
 		ZVAL_STR_COPY(result, item->key);
-	else
+	else if (!EG(exception))
 		zend_throw_error(NULL, "Cannot call key() on invalid iterator");
 }
 
-/* The item is copied: unserializing the value may run code of the user, which
- * may move the iterator. */
 static void
 current_of(struct iterator *iterator, zval *result)
 {
-	const struct php_hone_item *found = present(iterator);
-	struct php_hone_item item;
-	zval value;
+	const struct php_hone_item *item = present(iterator);
 
-	if (found == NULL) {
+	if (item != NULL)
+		describe(result, item, iterator->format, &iterator->value);
+	else if (!EG(exception))
 		zend_throw_error(
 			NULL, "Cannot call current() on invalid iterator");
-		return;
-	}
-	item = *found;
-	zend_string_addref(item.key);
-	if (!(iterator->format & PHP_HONE_ITER_VALUE) ||
-		!php_hone_cache_peek(item.key, 0, &value))
-		ZVAL_NULL(&value);
-	describe(result, &item, iterator->format, &value);
-	zend_string_release(item.key);
 }
 
 static void
@@ -318,7 +398,7 @@ next_of(struct iterator *iterator, zval *result)
 {
 	(void)result;
 	if (present(iterator) != NULL)
-		iterator->walk.at++;
+		advance(iterator);
 }
 
 /* Uses a second walk, so that the iterator keeps its position. */
@@ -389,9 +469,10 @@ php_hone_apcu_iterator_delete(zval *object)
 	iterator = constructed(object);
 	if (iterator == NULL)
 		return false;
-	while ((item = present(iterator)) != NULL) {
+	/* Without a look at the values. */
+	while ((item = listed(iterator)) != NULL) {
 		php_hone_cache_delete(item->key);
-		iterator->walk.at++;
+		advance(iterator);
 	}
 	return true;
 }

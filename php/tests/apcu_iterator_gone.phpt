@@ -1,0 +1,162 @@
+--TEST--
+APCUIterator: a key that goes between the listing and the look has no element
+--EXTENSIONS--
+hone
+--SKIPIF--
+<?php
+if (extension_loaded('apcu')) die('skip APCu is loaded');
+?>
+--INI--
+hone.cache_cli=1
+--FILE--
+<?php
+const N = 20;
+
+/** Keys of one batch: all are listed at the first look. */
+function fill(mixed $value = 'value'): void
+{
+    apcu_clear_cache();
+    for ($i = 0; $i < N; $i++) {
+        apcu_store("key$i", $value);
+    }
+}
+
+function others(string $key): array
+{
+    return array_values(array_filter(array_map(fn($i) => "key$i", range(0, N - 1)), fn($other) => $other !== $key));
+}
+
+echo "the loop deletes all others: ";
+fill();
+$seen = [];
+foreach (new APCUIterator('/^key/') as $key => $element) {
+    $seen[] = $element['key'] === $key ? $element['value'] : 'another key';
+    apcu_delete(others($key));
+}
+echo json_encode($seen), "\n";
+
+echo "the loop deletes every second one: ";
+fill();
+$seen = [];
+foreach (new APCUIterator(null, APC_ITER_VALUE) as $key => $element) {
+    $seen[] = $element['value'];
+    if (count($seen) === 1) {
+        foreach (array_slice(others($key), 0, 10) as $other) {
+            apcu_delete($other);
+        }
+    }
+}
+echo count($seen), ' ', json_encode(array_unique($seen)), "\n";
+
+echo "valid() has the value: ";
+fill();
+$iterator = new APCUIterator('/^key/');
+var_dump($iterator->valid());
+apcu_clear_cache();
+var_dump($iterator->current()['value'], is_string($iterator->key()));
+$iterator->next();
+var_dump($iterator->valid());
+
+echo "next() passes over what is gone: ";
+fill();
+$iterator->rewind();
+$first = $iterator->key();
+$iterator->next();
+apcu_delete(others($first));
+var_dump($iterator->valid());
+
+echo "a value of null is a value: ";
+fill(null);
+$seen = [];
+foreach (new APCUIterator('/^key[12]$/', APC_ITER_VALUE) as $element) {
+    $seen[] = $element;
+}
+echo json_encode($seen), "\n";
+
+echo "without values, the list is that of the first look: ";
+fill();
+$seen = 0;
+foreach (new APCUIterator('/^key/', APC_ITER_KEY) as $element) {
+    $seen++;
+    apcu_clear_cache();
+}
+echo $seen, "\n";
+
+/** Its method runs when the value is fetched. */
+class Restless
+{
+    public static ?APCUIterator $iterator = null;
+    public static int $woken = 0;
+    public static mixed $do = null;
+
+    public function __wakeup(): void
+    {
+        self::$woken++;
+        (self::$do)(self::$iterator);
+    }
+}
+
+echo "a deletion by an iterator makes no objects: ";
+Restless::$do = fn() => null;
+fill(new Restless);
+apcu_delete(new APCUIterator('/^key/'));
+echo Restless::$woken, ' ', apcu_cache_info(true)['num_entries'], "\n";
+
+$ways = [
+    'goes on' => fn($iterator) => $iterator->next(),
+    'asks for the value' => fn($iterator) => Restless::$woken < 3 && $iterator->current(),
+    'begins anew, once' => fn($iterator) => Restless::$woken === 2 && $iterator->rewind(),
+    'throws' => fn() => throw new Exception('thrown'),
+];
+foreach ($ways as $name => Restless::$do) {
+    echo "a method $name: ";
+    Restless::$woken = 0;
+    fill(new Restless);
+    Restless::$iterator = new APCUIterator('/^key/');
+    $seen = [];
+    try {
+        foreach (Restless::$iterator as $key => $element) {
+            $seen[] = $element['value']::class;
+        }
+        echo count($seen) <= 2 * N ? 'ended' : 'too many', ', ', json_encode(array_unique($seen)), "\n";
+    } catch (Exception $e) {
+        echo $e->getMessage(), "\n";
+    }
+}
+
+echo "an iterator in its own value is freed: ";
+class Holder
+{
+    public ?APCUIterator $iterator = null;
+    public static int $freed = 0;
+
+    public function __destruct()
+    {
+        self::$freed++;
+    }
+}
+apcu_clear_cache();
+apcu_store('key', $holder = new Holder);
+unset($holder);
+$iterator = new APCUIterator('/^key/');
+$iterator->current()['value']->iterator = $iterator;
+unset($iterator);
+gc_collect_cycles();
+echo Holder::$freed, "\n";
+?>
+--EXPECT--
+the loop deletes all others: ["value"]
+the loop deletes every second one: 10 ["value"]
+valid() has the value: bool(true)
+string(5) "value"
+bool(true)
+bool(false)
+next() passes over what is gone: bool(false)
+a value of null is a value: [{"value":null},{"value":null}]
+without values, the list is that of the first look: 20
+a deletion by an iterator makes no objects: 0 0
+a method goes on: ended, []
+a method asks for the value: ended, ["Restless"]
+a method begins anew, once: ended, ["Restless"]
+a method throws: thrown
+an iterator in its own value is freed: 2
