@@ -151,6 +151,8 @@ struct image_store_how {
 	/* as in struct image_open */
 	bool inspect;
 	bool whole;
+	/* the caller compares the digest of all bytes */
+	bool expected;
 	struct image_network network;
 };
 
@@ -163,6 +165,7 @@ image_store_how(const struct image_open *how)
 		.drop_cache = how->drop_cache,
 		.inspect = how->inspect,
 		.whole = how->whole,
+		.expected = how->expect != NULL,
 		.network = how->network,
 	};
 }

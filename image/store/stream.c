@@ -147,12 +147,31 @@ image_stream_of_store(struct image_store *store, struct image_stream **out,
 	return 0;
 }
 
+/* Compare the size that was stated with the bytes that came. */
+static int
+check_size(
+	const struct image_stream *stream, bool ended, struct image_error *err)
+{
+	uint64_t size = stream->size, came = stream->came;
+
+	if (size == IMAGE_SIZE_UNKNOWN || (ended ? came == size : came <= size))
+		return 0;
+	return image_damaged(err, stream->name, -EIO,
+		"has %" PRIu64 " %s%s, and its stated size is %" PRIu64, came,
+		image_plural(came, "byte", "bytes"), ended ? "" : " or more",
+		size);
+}
+
 int
 image_stream_read(struct image_stream *stream, void *buf, size_t length,
 	size_t *got, struct image_error *err)
 {
 	*got = 0;
-	return length ? stream->ops->read(stream, buf, length, got, err) : 0;
+	if (length == 0)
+		return 0;
+	int rc = stream->ops->read(stream, buf, length, got, err);
+	stream->came += *got;
+	return rc == 0 ? check_size(stream, *got == 0, err) : rc;
 }
 
 void

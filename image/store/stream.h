@@ -30,11 +30,14 @@ struct image_stream {
 	const struct image_stream_ops *ops;
 	/* for messages */
 	char *name;
-	/* bytes of the whole stream, or IMAGE_SIZE_UNKNOWN. The stream fails
-	 * if it does not end there. */
+	/* bytes of the whole stream, or IMAGE_SIZE_UNKNOWN.
+	 * image_stream_read() fails if the stream does not end there: a size
+	 * may be what a server or an index states. */
 	uint64_t size;
 	/* the store whose bytes these are, packed or not; NULL: none */
 	struct image_store *store;
+	/* bytes that were read by image_stream_read() */
+	uint64_t came;
 };
 
 /*

@@ -126,7 +126,7 @@ fill(struct unpacking *u, size_t least, struct image_error *err)
 		memmove(u->input, u->input + u->at, u->end - u->at);
 		u->end -= u->at;
 		u->at = 0;
-		int rc = u->packed->ops->read(u->packed, u->input + u->end,
+		int rc = image_stream_read(u->packed, u->input + u->end,
 			INPUT - u->end, &got, err);
 		if (rc < 0)
 			return rc;

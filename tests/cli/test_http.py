@@ -2,6 +2,7 @@
 """Images on web servers."""
 import bz2
 import concurrent.futures
+import gzip
 import hashlib
 import io
 import json
@@ -10,6 +11,7 @@ import random
 import re
 import select
 import socket
+import sys
 import tarfile
 import threading
 import time
@@ -20,6 +22,10 @@ import images
 from harness import ENV, TIMEOUT
 from http_server import Server
 from quick import some
+
+sys.path.append(os.path.join(os.path.dirname(__file__), "..", "image"))
+# pylint: disable=wrong-import-position
+from vhd_builder import fixed  # noqa: E402
 
 KI, MI = 1 << 10, 1 << 20
 BLOCK = 128 * KI
@@ -403,13 +409,20 @@ def chunked(handler, request):
     return True
 
 
+def expecting(content):
+    """The option with the digest of a file."""
+    return "--expect=sha256:" + hashlib.sha256(content).hexdigest()
+
+
 @pytest.mark.parametrize("answer", [unknown, chunked])
 @pytest.mark.parametrize("size", [0, 1, 512, BLOCK + 1, 9 * MI + 5])
 def test_files_of_each_size_without_a_length(web, out, answer, size):
     with Server(images.noise(size), answer) as server:
-        web.copies(server, out)
+        # A connection that was closed is no end: only a digest shows one.
+        digest = [expecting(server.content)] if answer is unknown else []
+        web.copies(server, out, *digest)
         assert len(server.requests) == 1
-        done = web.ok("digest", "-f", "raw", server.url())
+        done = web.ok("digest", "-f", "raw", *digest, server.url())
         assert done.stdout.decode().startswith(
             hashlib.sha256(server.content).hexdigest())
 
@@ -419,11 +432,108 @@ def test_a_qcow2_image_without_a_length(
         hone, web, small, work, out, answer, threads):
     hone.ok("convert", "-q", "-c", "-O", "qcow2", small, work / "image")
     with Server((work / "image").read_bytes(), answer) as server:
+        digest = [expecting(server.content)] if answer is unknown else []
         for target in "raw", "qcow2":
             web.ok("convert", "-q", "-O", target, "--threads", threads,
-                   server.url(), out / target)
+                   *digest, server.url(), out / target)
             hone.ok("compare", small, out / target)
         web.ok("info", server.url())
+
+
+NO_END = "gave no length that shows whether this is the end of the file"
+
+
+@pytest.mark.parametrize("length", [
+    None, 2 ** 64 - 1, 2 ** 64, 10 ** 30], ids=str)
+def test_a_connection_that_is_closed_is_no_end(web, out, work, length):
+    """Half a disk looks the same."""
+    def answer(handler, _):
+        handler.head(200, {}, length)
+        handler.send(handler.server.content)
+        return handler.hang_up()
+    disk = work / "disk"
+    with Server(images.noise(MI), answer) as server:
+        disk.write_bytes(server.content)
+        assert NO_END in web.refuses(server, out, code=4)
+        for words in ["digest"], ["compare", disk], ["map"]:
+            done = web.run(*words, "-f", "raw", server.url())
+            assert done.returncode == 4 and NO_END.encode() in done.stderr
+        web.ok("info", "-f", "raw", server.url())
+        web.copies(server, out, expecting(server.content))
+
+
+CUTS = {
+    "both": [("Content-Length", 512), ("Transfer-Encoding", "chunked")],
+    "the other order": [
+        ("Transfer-Encoding", "chunked"), ("Content-Length", 512)],
+    "folded": [("Transfer-Encoding", "chunked"),
+               ("X-Foo", "a\r\n Content-Length: 512")],
+    "folded by a tab": [("Transfer-Encoding", "chunked"),
+                        ("X-Foo", "a\r\n\tContent-Length: 512")],
+}
+
+
+@pytest.mark.parametrize("fields", CUTS.values(), ids=CUTS)
+def test_a_length_beside_chunks_cuts_no_disk(
+        hone, web, out, work, fields):
+    """A mirror would cut a disk although the digest of all bytes is right."""
+    def answer(handler, _):
+        handler.send_response_only(200)
+        for name, value in fields:
+            handler.send_header(name, str(value))
+        handler.end_headers()
+        content = handler.server.content
+        handler.wfile.write(b"%x\r\n%b\r\n0\r\n\r\n" % (
+            len(content), content))
+        handler.close_connection = True
+        return True
+    with Server(images.noise(MI), answer) as server:
+        web.copies(server, out)
+        web.copies(server, out, expecting(server.content))
+        done = web.ok("digest", "-f", "raw", server.url())
+        assert done.stdout.decode().startswith(
+            hashlib.sha256(server.content).hexdigest())
+        (work / "cut").write_bytes(server.content[:512])
+        assert web.run("compare", "--strict", "-f", "raw", work / "cut",
+                       server.url()).returncode == 1
+        (work / "raw").write_bytes(server.content)
+        server.content = fixed(work / "disk.vhd",
+                               server.content).read_bytes()
+        web.ok("convert", "-q", "-f", "vhd", "-O", "raw", server.url(),
+               out / "raw")
+        hone.ok("compare", "--strict", work / "raw", out / "raw")
+
+
+@pytest.mark.parametrize("fields", [
+    [512, MI], [MI, 512], ["512, 1048576"], [f"{MI}x"], ["-1"], ["0x200"]],
+    ids=str)
+def test_a_length_that_is_not_one_number(web, out, fields):
+    def answer(handler, _):
+        handler.send_response_only(200)
+        for value in fields:
+            handler.send_header("Content-Length", str(value))
+        handler.end_headers()
+        handler.send(handler.server.content)
+        return handler.hang_up()
+    with Server(images.noise(MI), answer) as server:
+        for words in [], [expecting(server.content[:512])]:
+            said = web.refuses(server, out, *words)
+            assert "Content-Length" in said, said
+
+
+def test_a_transfer_that_is_encoded(web, out):
+    """libcurl would decode it."""
+    def answer(handler, request):
+        name = request.path[1:].replace("+", ", ")
+        handler.head(200, {"Transfer-Encoding": name}, None)
+        body = gzip.compress(handler.server.content)
+        handler.wfile.write(b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)
+                            if "chunked" in name else body)
+        return handler.hang_up()
+    with Server(bytes(MI), answer) as server:
+        for name in "gzip", "gzip+chunked", "x-gzip", "deflate+chunked":
+            said = web.refuses(server, out, url=server.url("/" + name))
+            assert "Transfer-Encoding: " + name.split("+", 1)[0] in said
 
 
 def test_a_last_chunk_that_does_not_come(web, out):
@@ -772,8 +882,7 @@ TEXTS = {
 @pytest.mark.parametrize("name", TEXTS)
 def test_what_comes_in_place_of_an_image_is_no_disk(web, out, name, form):
     text, reason = TEXTS[name]
-    answer = None if form == "ranges" else lambda handler, request: (
-        handler.whole(request, length=form == "whole"))
+    answer = {"ranges": None, "whole": whole, "stream": chunked}[form]
     with Server(text, answer) as server:
         if (name, form) != ("part", "stream"):
             said = web.fails("convert", server.url("/disk.img"),

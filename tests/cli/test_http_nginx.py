@@ -57,6 +57,7 @@ http {{
             return 302 http://localhost:{plain}/disk.img;
         }}
         location /slow/ {{ limit_rate 20m; alias {folder}/files/; }}
+        location /endless/ {{ ssi on; ssi_types *; alias {folder}/files/; }}
         location /none/ {{ max_ranges 0; alias {folder}/files/; }}
     }}
 }}
@@ -207,6 +208,32 @@ def test_without_ranges(web, nginx, out, scheme):
     copy(web, nginx, out, f"{scheme}://localhost:{port}/none/disk.img?"
          f"{scheme}", env=trusted(nginx))
     assert len(nginx.requests(f"?{scheme}", 1)) == 1
+
+
+def test_the_end_of_a_stream_of_http_2_is_an_end(web, nginx, out):
+    """nginx does not know the length of what it looks for directives."""
+    copy(web, nginx, out, f"https://localhost:{nginx.tls}/endless/disk.img?e",
+         env=trusted(nginx))
+    assert nginx.requests("?e", 1)[-1].startswith("HTTP/2.0 200 ")
+
+
+@pytest.mark.parametrize("notify", [False, True])
+def test_the_end_of_tls_is_no_end(web, nginx, out, notify):
+    """Neither a connection that is cut nor one that is closed."""
+    def answer(handler, _):
+        handler.head(200, {}, None)
+        handler.send(handler.server.content)
+        if notify:
+            with contextlib.suppress(OSError):
+                handler.connection.unwrap()
+        return handler.hang_up()
+    pem = ["--cacert", nginx.folder / "cert.pem"]
+    with Server(images.noise(MI), answer, context_of(nginx)) as server:
+        url = server.url().replace("127.0.0.1", "localhost")
+        web.refuses(server, out, *pem, url=url, code=4)
+        if notify:
+            web.copies(server, out, *pem, "--expect=sha256:" + hashlib.sha256(
+                server.content).hexdigest(), url=url)
 
 
 def test_a_limit_of_the_rate(web, nginx, out):

@@ -15,7 +15,7 @@ import images
 from http_server import Server
 from images import KI, MI
 from quick import ALL, some
-from test_http import CLEAN, WARNING
+from test_http import CLEAN, WARNING, chunked
 from test_pipes import run_piped
 
 LIBRARIES = {"gzip": b"zlib", "xz": b"liblzma", "zstd": b"libzstd",
@@ -172,7 +172,7 @@ def server_fixture():
     def answer(handler, request):
         how = request.path.split("/")[1]
         if how == "stream":
-            return handler.whole(request, length=False)
+            return chunked(handler, request)
         if how == "short":
             told, sent = handler.server.content
             handler.head(200, {}, told)

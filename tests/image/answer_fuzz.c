@@ -16,12 +16,16 @@ check(const struct http_answer *answer)
 		strnlen(answer->modified, HTTP_WORD) == HTTP_WORD ||
 		strnlen(answer->encoding, HTTP_WORD) == HTTP_WORD ||
 		strnlen(answer->region, HTTP_WORD) == HTTP_WORD ||
+		strnlen(answer->transfer, HTTP_WORD) == HTTP_WORD ||
 		answer->status > 999 || answer->length > IMAGE_SIZE_UNKNOWN)
 		abort();
 	if (answer->has_range && !answer->bad_range &&
 		answer->first <= answer->last && answer->last >= answer->total)
 		abort();
 	if (http_answer_differs(answer, answer))
+		abort();
+	if (answer->complete && answer->chunked &&
+		answer->length != IMAGE_SIZE_UNKNOWN)
 		abort();
 }
 

@@ -115,15 +115,100 @@ TEST(an_encoding_is_never_overlooked)
 	assert_string_equal(answer_of(line).encoding, "unknown");
 }
 
-TEST(a_wrong_length_counts_as_none)
+TEST(a_length_is_one_number)
 {
+	static const char *const bad[] = {"", "-1", "+1", "1 2", "17x", "0x10",
+		"17, 18", "17, 17, 9", "18446744073709551616, 1"};
+	char line[100];
+
 	assert_int_equal(answer_of("Content-Length: 17").length, 17);
-	assert_true(answer_of("Content-Length: 17, 17").length ==
-		    IMAGE_SIZE_UNKNOWN);
-	assert_true(
-		answer_of("Content-Length: -1").length == IMAGE_SIZE_UNKNOWN);
-	assert_true(answer_of("Content-Length: 9223372036854775807").length ==
-		    IMAGE_SIZE_UNKNOWN);
+	assert_false(answer_of("Content-Length: 17").bad_length);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		snprintf(line, sizeof(line), "Content-Length: %s\r\n", bad[i]);
+		assert_true(answer_of(line).bad_length);
+	}
+}
+
+TEST(a_length_may_come_twice_if_it_is_the_same)
+{
+	struct http_answer answer = answer_of("Content-Length: 17 , 17");
+
+	take(&answer, "content-length: 17\r\n");
+	assert_false(answer.bad_length);
+	assert_int_equal(answer.length, 17);
+	take(&answer, "Content-Length: 18");
+	assert_true(answer.bad_length);
+	take(&answer, "Content-Length: 18");
+	assert_true(answer.bad_length);
+}
+
+TEST(a_length_that_no_file_has_counts_as_none)
+{
+	static const char *const large[] = {"9223372036854775807",
+		"18446744073709551615", "18446744073709551616",
+		"99999999999999999999999999"};
+	char line[100];
+
+	for (size_t i = 0; i < sizeof(large) / sizeof(*large); i++) {
+		snprintf(line, sizeof(line), "Content-Length: %s", large[i]);
+		struct http_answer answer = answer_of(line);
+		assert_false(answer.bad_length);
+		assert_true(answer.length == IMAGE_SIZE_UNKNOWN);
+	}
+}
+
+TEST(with_chunks_the_length_is_not_known)
+{
+	static const char *const fields[] = {
+		"Content-Length: 512\r\n", "Transfer-Encoding: Chunked\r\n"};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct http_answer answer = answer_of(fields[i]);
+		take(&answer, fields[1 - i]);
+		take(&answer, "\r\n");
+		assert_true(answer.chunked && !answer.transfer[0]);
+		assert_true(answer.length == IMAGE_SIZE_UNKNOWN);
+		/* a trailer */
+		take(&answer, "Content-Length: 512\r\n");
+		assert_true(answer.length == IMAGE_SIZE_UNKNOWN);
+	}
+}
+
+TEST(a_transfer_is_never_encoded_unseen)
+{
+	static const struct {
+		const char *line;
+		const char *transfer;
+		bool chunked;
+	} rows[] = {{"Transfer-Encoding: gzip, chunked", "gzip", true},
+		{"Transfer-Encoding: chunked,gzip", "gzip", true},
+		{"Transfer-Encoding: x-gzip", "x-gzip", false},
+		{"Transfer-Encoding: chunkedx", "chunkedx", false},
+		{"Transfer-Encoding: identity", "", false},
+		{"Transfer-Encoding: identity, deflate", "deflate", false},
+		{"Transfer-Encoding:", "", false}};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
+		struct http_answer answer = answer_of(rows[i].line);
+		assert_string_equal(answer.transfer, rows[i].transfer);
+		assert_int_equal(answer.chunked, rows[i].chunked);
+	}
+}
+
+TEST(a_folded_line_is_no_field)
+{
+	static const char *const lines[] = {" Content-Length: 512\r\n",
+		"\tContent-Length: 512\r\n", " ETag: \"b\"\r\n",
+		" Content-Encoding: identity\r\n", " HTTP/1.1 200 OK\r\n"};
+	struct http_answer answer = answer_of("ETag: \"a\"\r\n");
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+		take(&answer, lines[i]);
+	assert_int_equal(answer.status, 206);
+	assert_false(answer.has_length);
+	assert_string_equal(answer.etag, "\"a\"");
+	take(&answer, "\r\n");
+	assert_true(answer.complete);
 }
 
 TEST(the_date_counts_without_a_strong_etag)

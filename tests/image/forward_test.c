@@ -290,6 +290,25 @@ TEST(drain_finds_a_failure_behind_the_image)
 	image_store_close(store);
 }
 
+/* What a server or an index states is no proof. */
+TEST(a_stream_ends_where_its_size_says)
+{
+	static const size_t sizes[] = {0, 1, 512, 99999, 100001, 2 * SIZE};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+		struct fake *fake = fake_stream(100000);
+		fake->stream.size = sizes[i];
+		struct image_store *store = open_store(fake, false);
+		struct image_error err;
+		size_t both = sizes[i] < 100000 ? sizes[i] : 100000;
+		expect_bytes(store, 0, both);
+		assert_int_equal(image_store_unchanged(store, &err), -EIO);
+		assert_true(err.damaged);
+		assert_non_null(strstr(err.text, "its stated size is"));
+		image_store_close(store);
+	}
+}
+
 TEST(drain_reads_to_the_end_and_keeps_nothing)
 {
 	struct fake *fake = fake_stream(SIZE);

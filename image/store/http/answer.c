@@ -87,6 +87,77 @@ parse_etag(struct http_answer *answer, struct piece value)
 		copy(answer->etag, sizeof(answer->etag), value);
 }
 
+static struct piece
+trim(struct piece p)
+{
+	while (p.length && strchr(" \t\r\n", p.at[p.length - 1]))
+		p.length--;
+	while (p.length && (*p.at == ' ' || *p.at == '\t')) {
+		p.at++;
+		p.length--;
+	}
+	return p;
+}
+
+/* Take what is before the first comma from the front. */
+static struct piece
+take_item(struct piece *list)
+{
+	const char *comma = memchr(list->at, ',', list->length);
+	size_t length = comma ? (size_t)(comma - list->at) : list->length;
+	struct piece item = {list->at, length};
+
+	length += comma != NULL;
+	list->at += length;
+	list->length -= length;
+	return trim(item);
+}
+
+/* libcurl takes the first digits, and what follows them may be anything. */
+static void
+parse_length(struct http_answer *answer, struct piece item)
+{
+	uint64_t length = IMAGE_SIZE_UNKNOWN;
+	size_t digits = 0;
+
+	while (digits < item.length && is_digit(item.at[digits]))
+		digits++;
+	if (digits == 0 || digits < item.length)
+		answer->bad_length = true;
+	else if (!parse_number(&item, &length))
+		length = IMAGE_SIZE_UNKNOWN;
+	if (answer->has_length && answer->length != length)
+		answer->bad_length = true;
+	answer->has_length = true;
+	answer->length = length;
+}
+
+/* identity is what the first releases of HTTP/1.1 had for none. */
+static void
+parse_transfer(struct http_answer *answer, struct piece item)
+{
+	struct piece rest = item;
+
+	if (take(&rest, "chunked") && rest.length == 0) {
+		answer->chunked = true;
+	} else if (item.length && !answer->transfer[0] &&
+		   !(take(&rest, "identity") && rest.length == 0)) {
+		copy(answer->transfer, sizeof(answer->transfer),
+			(struct piece){"unknown", strlen("unknown")});
+		copy(answer->transfer, sizeof(answer->transfer), item);
+	}
+}
+
+/* Give each item of a list to a function. */
+static void
+parse_list(struct http_answer *answer, struct piece list,
+	void (*parse)(struct http_answer *answer, struct piece item))
+{
+	do
+		parse(answer, take_item(&list));
+	while (list.length);
+}
+
 static void
 parse_field(struct http_answer *answer, struct piece name, struct piece value)
 {
@@ -98,8 +169,9 @@ parse_field(struct http_answer *answer, struct piece name, struct piece value)
 	} else if (NAME("last-modified")) {
 		copy(answer->modified, sizeof(answer->modified), value);
 	} else if (NAME("content-length")) {
-		if (!parse_number(&value, &answer->length) || value.length)
-			answer->length = IMAGE_SIZE_UNKNOWN;
+		parse_list(answer, value, parse_length);
+	} else if (NAME("transfer-encoding")) {
+		parse_list(answer, value, parse_transfer);
 	} else if (NAME("content-range")) {
 		answer->bad_range =
 			answer->has_range || !parse_range(answer, value);
@@ -119,16 +191,13 @@ parse_field(struct http_answer *answer, struct piece name, struct piece value)
 #undef NAME
 }
 
-static struct piece
-trim(struct piece p)
+/* The length of a body whose encoding marks its end is not that of the file. */
+static void
+complete(struct http_answer *answer)
 {
-	while (p.length && strchr(" \t\r\n", p.at[p.length - 1]))
-		p.length--;
-	while (p.length && (*p.at == ' ' || *p.at == '\t')) {
-		p.at++;
-		p.length--;
-	}
-	return p;
+	answer->complete = true;
+	if (answer->chunked || answer->transfer[0])
+		answer->length = IMAGE_SIZE_UNKNOWN;
 }
 
 void
@@ -137,6 +206,8 @@ http_answer_line(struct http_answer *answer, const char *line, size_t length)
 	struct piece all = trim((struct piece){line, length});
 	struct piece rest = all;
 
+	if (length && (*line == ' ' || *line == '\t'))
+		return;
 	if (take(&rest, "HTTP/")) {
 		uint64_t status = 0;
 		while (rest.length && *rest.at != ' ') {
@@ -151,9 +222,9 @@ http_answer_line(struct http_answer *answer, const char *line, size_t length)
 		return;
 	}
 	if (all.length == 0)
-		answer->complete = true;
+		complete(answer);
 	const char *colon = memchr(all.at, ':', all.length);
-	if (!colon)
+	if (!colon || answer->complete)
 		return;
 	size_t name = (size_t)(colon - all.at);
 	parse_field(answer, (struct piece){all.at, name},

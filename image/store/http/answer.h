@@ -25,8 +25,16 @@ struct http_answer {
 	char encoding[HTTP_WORD];
 	/* x-amz-bucket-region, or "" */
 	char region[HTTP_WORD];
-	/* Content-Length, or IMAGE_SIZE_UNKNOWN */
+	/* the first Transfer-Encoding other than chunked, or "" */
+	char transfer[HTTP_WORD];
+	/* each chunk has its length, and the last one is marked */
+	bool chunked;
+	/* Content-Length; IMAGE_SIZE_UNKNOWN if there is none, if it is too
+	 * large for a file, or with Transfer-Encoding */
 	uint64_t length;
+	bool has_length;
+	/* Content-Length is no number, or there are two that differ */
+	bool bad_length;
 	/* Content-Range: bytes first-last/total. Without a range, as in
 	 * "bytes * /total", first is above last. */
 	bool has_range;
@@ -39,7 +47,8 @@ struct http_answer {
 
 /*
  * Take one line of the header, which may end with CR and LF. A status line
- * begins a new answer.
+ * begins a new answer. A folded line, which begins with a space, is no field,
+ * nor is a trailer, which follows the empty line.
  */
 void http_answer_line(
 	struct http_answer *answer, const char *line, size_t length);

@@ -178,6 +178,8 @@ struct http {
 	bool inspect;
 	/* the first read begins a sequence that is known to be long */
 	bool whole;
+	/* a digest shows whether all bytes came */
+	bool expected;
 
 	/* of the thread alone */
 	CURLM *multi;

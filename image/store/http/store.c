@@ -167,6 +167,7 @@ image_http_open(const char *address, const struct image_store_how *how,
 		return image_no_memory(err);
 	http->inspect = how->inspect;
 	http->whole = how->whole;
+	http->expected = how->expected;
 	if (!http->store.name || !prepare(http))
 		rc = image_no_memory(err);
 	if (rc == 0)

@@ -93,6 +93,33 @@ reason(unsigned status)
 	}
 }
 
+/*
+ * Returns HTTP_TAKE if the body of an answer is the bytes of the file, in a
+ * length that libcurl and this store agree on.
+ */
+static enum http_verdict
+check_body(struct http_transfer *t)
+{
+	const struct http_answer *a = &t->answer;
+
+	if (a->bad_length)
+		return fail(t, -EPROTO,
+			"the server answered with a Content-Length that is no "
+			"number, or with two that differ");
+	/* libcurl decodes some, without being asked. */
+	if (a->transfer[0])
+		return fail(t, -EPROTO,
+			"the server encoded its answer (Transfer-Encoding: "
+			"%s), although the bytes of the file were asked for",
+			a->transfer);
+	if (a->encoding[0])
+		return fail(t, -EPROTO,
+			"the server encoded the file (Content-Encoding: %s), "
+			"although the bytes of the file were asked for",
+			a->encoding);
+	return HTTP_TAKE;
+}
+
 /* The checks of the answer to each request for a range. */
 static enum http_verdict
 check_range(struct http_transfer *t)
@@ -310,11 +337,8 @@ judge(struct http_transfer *t)
 	default:
 		return judge_status(t);
 	}
-	if (a->encoding[0])
-		return fail(t, -EPROTO,
-			"the server encoded the file (Content-Encoding: %s), "
-			"although the bytes of the file were asked for",
-			a->encoding);
+	if (check_body(t) != HTTP_TAKE)
+		return HTTP_FAIL;
 	return a->status == 206 ? judge_range(t) : judge_whole(t);
 }
 
@@ -707,6 +731,39 @@ end_redirect(struct http_transfer *t)
 	return false;
 }
 
+/*
+ * Returns whether the end of a body without a failure is that of the file.
+ * Whoever closes a connection may have failed, or have been cut off.
+ */
+static bool
+is_whole(const struct http_transfer *t)
+{
+	long version = 0;
+
+	if (t->http->expected || t->answer.chunked ||
+		t->answer.length != IMAGE_SIZE_UNKNOWN)
+		return true;
+	libcurl.easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
+	return version >= CURL_HTTP_VERSION_2_0;
+}
+
+/* The answer with the whole file has ended. */
+static bool
+end_whole(struct http_transfer *t)
+{
+	if (is_whole(t)) {
+		http_ring_end(t->http);
+		return true;
+	}
+	fail(t, -EIO,
+		"the server closed the connection at offset %" PRIu64
+		", and gave no length that shows whether this is the end of "
+		"the file; with --expect, its digest does",
+		t->at);
+	t->err.again = true;
+	return true;
+}
+
 bool
 http_transfer_end(struct http_transfer *t, CURLcode result)
 {
@@ -721,10 +778,8 @@ http_transfer_end(struct http_transfer *t, CURLcode result)
 	case HTTP_UNJUDGED:
 		break;
 	}
-	if (t->http->ring.data && result == CURLE_OK) {
-		http_ring_end(t->http);
-		return true;
-	}
+	if (t->http->ring.data && result == CURLE_OK)
+		return end_whole(t);
 	/* Of a whole file, `end` is that of the range before. */
 	if (!t->whole && t->at == t->end && t->verdict == HTTP_TAKE) {
 		pthread_mutex_lock(&t->http->lock);
