@@ -422,7 +422,8 @@ struct output {
 
 	/* The rest is for output/ alone. */
 	struct output_how how;
-	/* the destination: a directory with a trailing slash, and a name */
+	/* the destination: a directory, a path that led to it at the beginning,
+	 * and a name in it */
 	char *folder;
 	char *name;
 	int directory;

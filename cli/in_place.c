@@ -4,7 +4,6 @@
  * a regular file. It has no other name to appear under, so that an expected
  * digest guards it in another way: its first and last MiB are written last.
  */
-#include <fcntl.h>
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
@@ -17,7 +16,8 @@
 static int
 refuse_source(const struct job *job)
 {
-	struct stat st;
+	struct image_path path;
+	struct image_error err;
 
 	if (convert_to_stdout(job))
 		return 0;
@@ -26,13 +26,12 @@ refuse_source(const struct job *job)
 			       job->cli->addresses[1], job->cli->addresses[0])
 			       ? cli_fail(job->name, "is the source itself")
 			       : 0;
-	if (stat(job->name, &st) < 0 ||
-		(!S_ISBLK(st.st_mode) && !job->write.in_place))
+	if (image_path_find(job->name, &path, &err) < 0)
 		return 0;
-	int fd = open(job->name, O_PATH | O_CLOEXEC);
-	bool same = fd >= 0 && image_source_uses(job->src, fd);
-	if (fd >= 0)
-		close(fd);
+	bool same = path.fd >= 0 &&
+		    (S_ISBLK(path.st.st_mode) || job->write.in_place) &&
+		    image_source_uses(job->src, path.fd);
+	image_path_close(&path);
 	return same ? cli_fail(job->name, "is the source, or a file of it") : 0;
 }
 

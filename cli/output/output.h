@@ -20,7 +20,7 @@
 __attribute__((format(printf, 2, 3))) int output_refuse(
 	struct output *output, const char *format, ...);
 
-/* place.c: set path, name and directory. */
+/* place.c: set folder, name and directory. */
 int output_find_place(struct output *output, const char *name);
 /* Fail if the user's path no longer leads to the directory. */
 int output_check_place(struct output *output);

@@ -6,101 +6,102 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "output/output.h"
 
+/*
+ * Resolve a link of /proc, such as the end of /dev/stdout, by its text: a new
+ * file needs a directory. The text has to lead to the same file.
+ */
 static int
-open_directory(struct output *output)
+resolve_magic(
+	struct output *output, struct image_path *path, struct image_error *err)
 {
-	output->directory =
-		open(output->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	output->may_sync = output->directory >= 0;
-	/* The directory may allow creation of files but not reading. */
-	if (output->directory < 0 && errno == EACCES)
-		output->directory =
-			open(output->folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (output->directory < 0)
-		return output_refuse(output,
-			"its directory cannot be opened: %s", strerror(errno));
-	return 0;
+	struct stat opened = path->st;
+	char text[PATH_MAX];
+
+	ssize_t n =
+		readlinkat(path->directory, path->name, text, sizeof(text) - 1);
+	image_path_close(path);
+	text[n < 0 ? 0 : n] = '\0';
+	if (text[0] == '/' && image_path_find(text, path, err) == 0 &&
+		path->fd >= 0 && path->st.st_dev == opened.st_dev &&
+		path->st.st_ino == opened.st_ino) {
+		path->is_link = true;
+		return 0;
+	}
+	return output_refuse(output,
+		"is a link to what is no file; '-' is the standard output");
 }
 
-/* Split a path, which must not be output->folder or output->name. */
 static int
-set_place(struct output *output, const char *path)
+find(struct output *output, const char *name, struct image_path *path)
 {
-	const char *slash = strrchr(path, '/');
-	const char *name = slash ? slash + 1 : path;
+	struct image_error err;
 
-	free(output->folder);
-	free(output->name);
-	output->folder =
-		slash ? strndup(path, (size_t)(name - path)) : strdup(".");
-	output->name = strdup(name);
-	if (!output->folder || !output->name)
-		return output_refuse(output, "out of memory");
-	if (output->directory >= 0)
-		close(output->directory);
-	return open_directory(output);
+	if (image_path_find(name, path, &err) < 0)
+		return output_refuse(output, "%s", err.text);
+	return path->is_magic ? resolve_magic(output, path, &err) : 0;
 }
 
 /*
- * A link that another user created in /tmp would replace a file of that user's
- * choice. The kernel refuses such a link only if fs.protected_symlinks is set.
+ * Set what leads to the directory: the folder's "." or, if the user's path is a
+ * link, the link.
  */
-static bool
-planted(const struct output *output, const struct stat *link)
-{
-	struct stat st;
-
-	return fstat(output->directory, &st) < 0 ||
-	       ((st.st_mode & S_ISVTX) && (st.st_mode & S_IWOTH) &&
-		       link->st_uid != geteuid() && link->st_uid != st.st_uid);
-}
-
-/* errno has the reason why the link could not be followed. */
 static int
-refuse_link(struct output *output)
+set_folder(struct output *output, const char *name, bool is_link)
 {
-	struct stat st;
+	const char *slash = strrchr(name, '/');
+	int length = is_link ? (int)strlen(name)
+		     : slash ? (int)(slash + 1 - name)
+			     : 0;
 
-	if (errno == ENOENT &&
-		fstatat(output->directory, output->name, &st, 0) == 0)
-		return output_refuse(output,
-			"is a link to what is no file; '-' is the standard "
-			"output");
-	if (errno == ENOENT || errno == ELOOP)
-		return output_refuse(output, "is a broken symbolic link");
-	return output_refuse(output, "cannot be resolved: %s", strerror(errno));
+	if (asprintf(&output->folder, "%.*s%s", length, name,
+		    is_link ? "" : ".") >= 0)
+		return 0;
+	output->folder = NULL;
+	return output_refuse(output, "out of memory");
 }
 
-/* Returns whether the directory is one of devices. /dev/shm has files. */
-static bool
-has_devices(const struct output *output)
+/* The directory may allow creation of files but not reading. */
+static void
+open_directory(struct output *output, struct image_path *path)
 {
-	char *folder = realpath(output->folder, NULL);
-	bool found = folder &&
-		     (strcmp(folder, "/dev") == 0 ||
-			     strncmp(folder, "/dev/", 5) == 0) &&
-		     strcmp(folder, "/dev/shm") != 0 &&
-		     strncmp(folder, "/dev/shm/", 9) != 0;
+	output->directory = openat(
+		path->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	output->may_sync = output->directory >= 0;
+	if (output->directory >= 0)
+		return;
+	output->directory = path->directory;
+	path->directory = -1;
+}
 
-	free(folder);
+/* Returns whether the folder is one of devices. /dev/shm has files. */
+static bool
+is_of_devices(const char *folder)
+{
+	char *real = realpath(folder, NULL);
+	bool found =
+		real &&
+		(strcmp(real, "/dev") == 0 || strncmp(real, "/dev/", 5) == 0) &&
+		strcmp(real, "/dev/shm") != 0 &&
+		strncmp(real, "/dev/shm/", 9) != 0;
+
+	free(real);
 	return found;
 }
 
-/* A name that is no link. */
 static int
-check_name(struct output *output)
+check_name(struct output *output, const struct image_path *path)
 {
-	if (!*output->name)
+	if (!*path->name)
 		return output_refuse(output, "is not the name of a file");
 	/* A file there would take memory, and be gone at the next start. */
-	if (has_devices(output) &&
-		faccessat(output->directory, output->name, F_OK, 0) < 0)
+	if (path->fd < 0 && is_of_devices(output->folder))
 		return output_refuse(output,
 			"does not exist, and no file is made among devices");
 	return 0;
@@ -109,39 +110,37 @@ check_name(struct output *output)
 int
 output_find_place(struct output *output, const char *name)
 {
-	struct stat st;
+	struct image_path path;
 
-	int rc = set_place(output, name);
-	if (rc < 0)
-		return rc;
-	if (fstatat(output->directory, output->name, &st, AT_SYMLINK_NOFOLLOW) <
-			0 ||
-		!S_ISLNK(st.st_mode))
-		return check_name(output);
-	if (planted(output, &st))
-		return output_refuse(output,
-			"is a symbolic link of another user in a sticky "
-			"directory");
-	char *resolved = realpath(name, NULL);
-	if (!resolved)
-		return refuse_link(output);
-	rc = set_place(output, resolved);
-	free(resolved);
+	int rc = find(output, name, &path);
+	if (rc == 0)
+		rc = set_folder(output, name, path.is_link);
+	if (rc == 0)
+		rc = check_name(output, &path);
+	if (rc == 0) {
+		open_directory(output, &path);
+		output->name = path.name;
+		path.name = NULL;
+	}
+	image_path_close(&path);
 	return rc;
 }
 
 int
 output_check_place(struct output *output)
 {
+	struct image_path path;
 	struct stat named, opened;
 
-	if (stat(output->folder, &named) < 0 ||
-		fstat(output->directory, &opened) < 0)
-		return output_refuse(output,
-			"its directory cannot be found again: %s",
-			strerror(errno));
-	if (named.st_dev == opened.st_dev && named.st_ino == opened.st_ino)
-		return 0;
+	int rc = find(output, output->folder, &path);
+	bool is_same = rc == 0 && fstat(path.directory, &named) == 0 &&
+		       fstat(output->directory, &opened) == 0 &&
+		       named.st_dev == opened.st_dev &&
+		       named.st_ino == opened.st_ino;
+
+	image_path_close(&path);
+	if (rc < 0 || is_same)
+		return rc;
 	return output_refuse(
 		output, "its directory was moved while the image was written");
 }

@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 struct image_source;
 struct image_sink;
@@ -436,6 +437,48 @@ struct image_write {
 	bool allow_disguised;
 	struct image_network network;
 };
+
+/*
+ * Where the path of a destination leads: a directory, and a name in it that is
+ * no symbolic link. Nobody can exchange the directory.
+ */
+struct image_path {
+	/* open with O_PATH */
+	int directory;
+	/* "" if the path ends in a slash */
+	char *name;
+	/* what has the name, open with O_PATH; or -1, and code is the negative
+	 * errno, such as -ENOENT */
+	int fd;
+	int code;
+	/* of fd */
+	struct stat st;
+	/* the path itself is a link */
+	bool is_link;
+	/* the name is a link of /proc, which the kernel alone can follow */
+	bool is_magic;
+};
+
+/*
+ * Find the place, for every destination. The links on the path are followed,
+ * but for a link that the kernel's fs.protected_symlinks would refuse: that of
+ * another user, who does not own the directory, in a sticky directory that
+ * everybody may write to.
+ */
+int image_path_find(
+	const char *path, struct image_path *place, struct image_error *err);
+void image_path_close(struct image_path *place);
+/*
+ * Open what has the name by open(2). Returns the descriptor or a negative
+ * errno. Another file may have the name by now: compare it with place->st.
+ */
+int image_path_open(const struct image_path *place, int flags);
+/*
+ * Returns whether the file is one that the kernel's fs.protected_regular
+ * protects: that of another user, who does not own the directory, in a sticky
+ * directory that others may write to.
+ */
+bool image_path_is_foreign(const struct image_path *place);
 
 /*
  * Begin a new image in fd: an empty regular file, open for reading and writing,

@@ -16,22 +16,19 @@
  * of another device, and prevent this until the descriptor is closed.
  */
 static int
-open_exclusively(
-	const char *path, const struct stat *st, struct image_error *err)
+open_exclusively(const char *path, const struct image_path *place,
+	struct image_error *err)
 {
 	char text[sizeof(err->text)];
-	bool device = S_ISBLK(st->st_mode);
-	int fd;
+	bool device = S_ISBLK(place->st.st_mode);
 
-	do
-		fd = open(path, O_RDWR | O_CLOEXEC | O_NOCTTY |
-					(device ? O_EXCL : O_NONBLOCK));
-	while (fd < 0 && errno == EINTR);
-	int code = errno;
+	int fd = image_path_open(
+		place, O_RDWR | O_NOCTTY | (device ? O_EXCL : O_NONBLOCK));
+	int code = fd < 0 ? -fd : 0;
 	/* Before the answer of open(): the reason helps more than "busy", and
 	 * not every use needs the device for itself. */
 	if (device && (fd >= 0 || code == EBUSY) &&
-		image_device_in_use(st->st_rdev, text, sizeof(text))) {
+		image_device_in_use(place->st.st_rdev, text, sizeof(text))) {
 		if (fd >= 0)
 			close(fd);
 		return image_fail(err, path, -EBUSY, "%s", text);
@@ -75,30 +72,35 @@ has_large_sectors(int fd)
 	return ioctl(fd, BLKSSZGET, &sector) == 0 && sector > IMAGE_ALIGN;
 }
 
-int
-image_device_open(const char *path, const struct image_store_how *how,
-	struct image_store **out, struct image_error *err)
+static int
+refuse_place(const char *path, const struct image_path *place,
+	struct image_error *err)
 {
-	struct image_store_how file_how = *how;
-	struct stat st;
-
-	*out = NULL;
-	/* Whoever makes the new file reports what is wrong with its path. */
-	if (stat(path, &st) < 0)
-		return how->in_place
-			       ? image_fail(err, path, -errno,
-					 "cannot be opened for writing: %s",
-					 strerror(errno))
-			       : 0;
-	if (!S_ISBLK(st.st_mode) && !how->in_place)
-		return 0;
-	if (!S_ISBLK(st.st_mode) && !S_ISREG(st.st_mode))
+	if (!S_ISBLK(place->st.st_mode) && !S_ISREG(place->st.st_mode))
 		return image_fail(err, path, -EINVAL,
 			"is neither a regular file nor a block device");
-	int fd = open_exclusively(path, &st, err);
+	if (image_path_is_foreign(place))
+		return image_fail(err, path, -EACCES,
+			"belongs to another user (%u) in a sticky directory; "
+			"only your own files are written there",
+			(unsigned)place->st.st_uid);
+	return 0;
+}
+
+static int
+open_place(const char *path, const struct image_path *place,
+	const struct image_store_how *how, struct image_store **out,
+	struct image_error *err)
+{
+	struct image_store_how file_how = *how;
+
+	int rc = refuse_place(path, place, err);
+	if (rc < 0)
+		return rc;
+	int fd = open_exclusively(path, place, err);
 	if (fd < 0)
 		return fd;
-	int rc = check_opened(fd, path, &st, err);
+	rc = check_opened(fd, path, &place->st, err);
 	if (rc < 0) {
 		close(fd);
 		return rc;
@@ -111,4 +113,25 @@ image_device_open(const char *path, const struct image_store_how *how,
 	(*out)->fixed = true;
 	(*out)->zeros = false;
 	return 0;
+}
+
+int
+image_device_open(const char *path, const struct image_store_how *how,
+	struct image_store **out, struct image_error *err)
+{
+	struct image_path place;
+
+	*out = NULL;
+	int rc = image_path_find(path, &place, err);
+	/* Whoever makes the new file reports what is wrong with its path. */
+	if (rc < 0)
+		return how->in_place ? rc : 0;
+	if (place.fd < 0 && how->in_place)
+		rc = image_fail(err, path, place.code,
+			"cannot be opened for writing: %s",
+			strerror(-place.code));
+	else if (place.fd >= 0 && (S_ISBLK(place.st.st_mode) || how->in_place))
+		rc = open_place(path, &place, how, out, err);
+	image_path_close(&place);
+	return rc;
 }

@@ -66,7 +66,8 @@ def test_what_is_no_file_is_not_opened_to_be_replaced(
     os.mkfifo(out / "fifo")
     lines = opened(hone, "convert", "--force", small, out / "fifo",
                    check=False)
-    assert not calls_of(lines, "fifo")
+    assert not [line for line in calls_of(lines, "fifo")
+                if "O_PATH" not in line]
 
 
 def test_direct_opens_source_and_output_so(hone, opened, small, out):
