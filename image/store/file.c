@@ -82,8 +82,15 @@ file_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
 	size_t done = 0;
 
 	while (done < length) {
+		size_t left = length - done;
+		size_t zeros = image_file_hole(file, offset + done, &left);
+		if (zeros) {
+			memset((char *)buf + done, 0, zeros);
+			done += zeros;
+			continue;
+		}
 		ssize_t n = read_some(
-			file, offset + done, (char *)buf + done, length - done);
+			file, offset + done, (char *)buf + done, left);
 		if (n > 0) {
 			done += (size_t)n;
 			continue;
@@ -166,71 +173,30 @@ file_resize(struct image_store *store, uint64_t size, struct image_error *err)
 	return 0;
 }
 
-static off_t
-seek(struct image_file *file, uint64_t offset, int whence)
-{
-	off_t found;
-	do
-		found = lseek(file->fd, (off_t)offset, whence);
-	while (found == -1 && errno == EINTR);
-	if (found == -1)
-		return -errno;
-	/* The hole after the last block of 8 EiB begins at 2^63. */
-	return found < 0 ? INT64_MAX : found;
-}
-
-/* File systems and devices without support for holes return one of these. */
-static bool
-unsupported(off_t rc)
-{
-	return rc == -EINVAL || rc == -EOPNOTSUPP || rc == -ENOSYS;
-}
-
 static int
 seek_failed(struct image_store *store, const char *what, uint64_t offset,
-	off_t rc, struct image_error *err)
+	int rc, struct image_error *err)
 {
-	return image_fail(err, store->name, (int)rc,
+	return image_fail(err, store->name, rc,
 		"cannot be searched for %s from offset %" PRIu64 ": %s", what,
-		offset, strerror((int)-rc));
+		offset, strerror(-rc));
 }
 
-/*
- * The result is limited to the size at open: the file may have become shorter
- * or longer since then. unchanged() reports such a change at the end.
- */
+/* unchanged() reports a change of the file since it was opened, at the end. */
 static int
 file_extent(struct image_store *store, uint64_t offset, uint64_t limit,
 	uint64_t *length, bool *hole, struct image_error *err)
 {
-	struct image_file *file = image_file(store);
+	struct image_file_part part;
 
+	int rc = image_file_find(image_file(store), offset, &part);
+	if (rc < 0)
+		return seek_failed(store, part.in_data ? "a hole" : "data",
+			offset, rc, err);
+	*hole = part.hole;
 	*length = limit;
-	*hole = false;
-	off_t data = seek(file, offset, SEEK_DATA);
-	if (data == -ENXIO) {
-		*hole = true;
-		return 0;
-	}
-	if (unsupported(data))
-		return 0;
-	if (data < 0)
-		return seek_failed(store, "data", offset, data, err);
-	if ((uint64_t)data > offset) {
-		*hole = true;
-		if ((uint64_t)data - offset < limit)
-			*length = (uint64_t)data - offset;
-		return 0;
-	}
-	off_t end = seek(file, offset, SEEK_HOLE);
-	if (unsupported(end) || end == -ENXIO)
-		return 0;
-	if (end < 0)
-		return seek_failed(store, "a hole", offset, end, err);
-	/* end == offset: a hole was punched since the first call; treat it as
-	 * data */
-	if ((uint64_t)end > offset && (uint64_t)end - offset < limit)
-		*length = (uint64_t)end - offset;
+	if (part.end > offset && part.end - offset < limit)
+		*length = part.end - offset;
 	return 0;
 }
 
@@ -331,6 +297,7 @@ file_close(struct image_store *store)
 		close(file->direct_fd);
 	if (file->owns_fd && file->fd >= 0)
 		close(file->fd);
+	pthread_mutex_destroy(&file->parts_lock);
 	pthread_mutex_destroy(&file->lock);
 	free(file->windows);
 	free(store->name);

@@ -199,6 +199,7 @@ make_store(int fd, bool owns_fd, const char *name, int access,
 	file->owns_fd = owns_fd;
 	file->drop_cache = how->drop_cache;
 	pthread_mutex_init(&file->lock, NULL);
+	pthread_mutex_init(&file->parts_lock, NULL);
 	file->direct_fd = how->direct ? open_direct(fd, access) : -1;
 	file->store.parallel_writes = file->direct_fd >= 0;
 	/* A file that is written is a new one. */
@@ -208,6 +209,9 @@ make_store(int fd, bool owns_fd, const char *name, int access,
 	if (rc == 0)
 		rc = check_kind(name, &file->st, err);
 	file->regular = rc == 0 && S_ISREG(file->st.st_mode);
+	file->remembers = access == O_RDONLY;
+	file->sparse = file->regular && file->remembers &&
+		       (uint64_t)file->st.st_blocks < file->store.size / 512;
 	if (rc == 0 && access == O_RDONLY && file->store.size == 0 &&
 		file->regular)
 		rc = check_empty(fd, name, err);

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where files hold data, and how two of them compare: written for tests."""
+import ctypes
 import errno
 import itertools
+import mmap
 import os
 
 STEP = 1 << 20
@@ -81,3 +83,24 @@ def kinds(path, block):
 def disk_usage(path):
     """Bytes of disk behind a file."""
     return os.stat(path).st_blocks * 512
+
+
+def cached(path):
+    """Bytes of a file in the page cache."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int,
+                          ctypes.c_int, ctypes.c_int, ctypes.c_int64]
+    libc.munmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t]
+    libc.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t,
+                             ctypes.c_char_p]
+    size = os.stat(path).st_size
+    pages = ctypes.create_string_buffer(-(-size // mmap.PAGESIZE))
+    with open(path, "rb", buffering=0) as file:
+        at = libc.mmap(None, size, mmap.PROT_READ, mmap.MAP_SHARED,
+                       file.fileno(), 0)
+    assert at != ctypes.c_void_p(-1).value, ctypes.get_errno()
+    found = libc.mincore(at, size, pages)
+    libc.munmap(at, size)
+    assert found == 0, ctypes.get_errno()
+    return sum(page & 1 for page in pages.raw) * mmap.PAGESIZE

@@ -22,6 +22,8 @@ class Defect:
     options: tuple = ()
     # of convert alone
     convert: tuple = ()
+    # bytes that a command may read
+    read: int = 64 << 20
     # another file is named, "decoy", which must not be opened
     decoy: bool = False
 

@@ -56,7 +56,7 @@ packed("zstd_short", ZSTD + b"\x60\x00\x0e" + b"\x01\x78\x00" + bytes(15),
 
 
 @defect("", info=True, check=("overlaps",),
-        builder={"bits": 16, "size": 512 << 20})
+        builder={"bits": 16, "size": 512 << 20}, read=520 << 20)
 def data_bomb(image, _folder):
     """One cluster of zeros is 8192 clusters of the disk."""
     where = 5 * image.cluster

@@ -9,6 +9,7 @@ import zlib
 
 import pytest
 
+from extents import cached
 from harness import ENV
 from qemu import MI
 from test_hostile import Judge
@@ -362,7 +363,7 @@ def test_what_qemu_leaves_behind_a_short_cid(hone, tmp_path):
 
 
 def test_a_full_directory_is_bounded(hone, tmp_path):
-    """8 MiB with 64 TiB of grain tables in holes."""
+    """8 MiB with 4 GiB of grain tables in holes, for 64 TiB."""
     count = 1 << 21
     begin = 128 + count * 4 // SECTOR
     image = with_header(capacity=count * ENTRIES * GRAIN, gd=128)
@@ -375,6 +376,12 @@ def test_a_full_directory_is_bounded(hone, tmp_path):
         file.truncate((begin + 4 * count) * SECTOR)
     judge.reads("info", judge.image)
     assert b"data 0 bytes" in judge.reads("map", judge.image)
+    # The directory and little more: neither the tables nor their pages.
+    assert judge.read < 10 * MI
+    assert cached(judge.image) < 16 * MI
+    judge.reads("check", "-q", judge.image)
+    assert judge.read < 10 * MI
+    assert cached(judge.image) < 16 * MI
 
 
 def test_copies_of_tables_in_holes_are_not_read(hone, tmp_path):

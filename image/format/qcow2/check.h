@@ -38,9 +38,6 @@ struct qcow2_check {
 	bool *bad_l1;
 	/* one piece of a table */
 	uint64_t *words;
-	/* a range of the file without holes */
-	uint64_t data_from;
-	uint64_t data_to;
 	uint64_t n_l2;
 	uint64_t n_data;
 	uint64_t n_compressed;

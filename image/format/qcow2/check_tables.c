@@ -12,20 +12,11 @@ find_extent(struct qcow2_check *k, uint64_t offset, uint64_t limit,
 {
 	struct image_store *store = k->q.base.store;
 
-	*hole = false;
-	if (offset >= k->data_from && offset < k->data_to) {
-		*length = k->data_to - offset;
-	} else {
-		/* up to the end of the file, for the next tables */
-		int rc = image_store_extent(
-			store, offset, store->size - offset, length, hole, err);
-		if (rc < 0)
-			return rc;
-		if (!*hole) {
-			k->data_from = offset;
-			k->data_to = offset + *length;
-		}
-	}
+	/* up to the end of the file, for the next tables */
+	int rc = image_store_extent(
+		store, offset, store->size - offset, length, hole, err);
+	if (rc < 0)
+		return rc;
 	if (*length >= limit) {
 		*length = limit;
 		return 0;

@@ -45,33 +45,20 @@ extent_of_other(const struct qcow2_place *place, uint64_t offset,
 /*
  * Shorten an extent of standard clusters to one hole or one range of data of
  * the file. Preallocated and discarded clusters are holes, which need not be
- * read. The last range of data is cached, so that a file without holes needs
- * one lookup.
+ * read.
  */
 static int
 look_for_holes(struct qcow2_source *layer, struct image_extent *extent,
 	struct image_error *err)
 {
 	struct image_store *store = layer->base.data;
-	uint64_t length = 0;
-	bool hole = false;
+	uint64_t length;
+	bool hole;
 
-	pthread_mutex_lock(&layer->mutex);
-	if (extent->host >= layer->data_from && extent->host < layer->data_to)
-		length = layer->data_to - extent->host;
-	pthread_mutex_unlock(&layer->mutex);
-	if (length == 0) {
-		int rc = image_store_extent(store, extent->host,
-			store->size - extent->host, &length, &hole, err);
-		if (rc < 0)
-			return rc;
-	}
-	if (!hole) {
-		pthread_mutex_lock(&layer->mutex);
-		layer->data_from = extent->host;
-		layer->data_to = extent->host + length;
-		pthread_mutex_unlock(&layer->mutex);
-	}
+	int rc = image_store_extent(store, extent->host,
+		store->size - extent->host, &length, &hole, err);
+	if (rc < 0)
+		return rc;
 	if (extent->length > length)
 		extent->length = length;
 	if (hole) {

@@ -45,7 +45,6 @@ destroy(struct qcow2_source *q)
 	qcow2_header_destroy(&q->header);
 	if (q->owns_cache)
 		image_slices_destroy(q->cache);
-	pthread_mutex_destroy(&q->mutex);
 	free(q->l1);
 	free(q);
 }
@@ -213,7 +212,6 @@ qcow2_open_source(const struct image_format *format, struct image_store *store,
 	struct qcow2_source *q = calloc(1, sizeof(*q));
 	if (!q)
 		return image_no_memory(err);
-	pthread_mutex_init(&q->mutex, NULL);
 	q->base.ops = &source_ops;
 	q->base.format = format;
 	q->base.store = store;

@@ -2,7 +2,6 @@
 #ifndef HONE_IMAGE_QCOW2_SOURCE_H
 #define HONE_IMAGE_QCOW2_SOURCE_H
 /* The source of a qcow2 image, for the files that implement it. */
-#include <pthread.h>
 #include "format/slices.h"
 #include "format/qcow2/header.h"
 
@@ -19,10 +18,7 @@ struct qcow2_snapshot {
 	uint64_t vm_state_size;
 };
 
-/*
- * Constant after open, except for the cache and the members that the mutex
- * guards.
- */
+/* Constant after open, except for the cache. */
 struct qcow2_source {
 	struct image_source base;
 	struct qcow2_header header;
@@ -46,10 +42,6 @@ struct qcow2_source {
 	uint32_t n_snapshots;
 	/* bytes of the snapshot table */
 	uint64_t snapshots_bytes;
-	/* a range of base.data without holes */
-	pthread_mutex_t mutex;
-	uint64_t data_from;
-	uint64_t data_to;
 };
 
 static inline struct qcow2_source *

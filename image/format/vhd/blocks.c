@@ -5,11 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <hone/zero.h>
 #include "format/vhd/vhd.h"
-
-/* A hole is looked for from a multiple of these bytes of the file on. */
-#define HOLE_STEP ((uint64_t)64 << 20)
 
 /* Bytes of a block in the file. */
 static uint64_t
@@ -188,36 +184,6 @@ vhd_find(const struct vhd_source *v, uint64_t offset, uint64_t length,
 	run->host = begin + v->bitmap_bytes + in_block;
 }
 
-/*
- * Keep the hole of the file with a bitmap of zeros, so that the others in it
- * are not read: a small file may have millions. If the bitmap is data, keep
- * where it is: some file systems visit each page of data to find its end.
- */
-static int
-note_extent(struct vhd_source *v, uint64_t offset, struct image_error *err)
-{
-	struct image_store *store = v->base.store;
-
-	/* The bitmap that is needed next may be in front of this one. */
-	for (uint64_t step = HOLE_STEP; step > VHD_SECTOR; step /= 16) {
-		uint64_t start = offset - offset % step, length;
-		bool hole;
-		int rc = image_store_extent(
-			store, start, store->size - start, &length, &hole, err);
-		if (rc < 0)
-			return rc;
-		if (start + length < offset + VHD_SECTOR)
-			continue;
-		pthread_mutex_lock(&v->lock);
-		v->known.begin = start;
-		v->known.end = start + length;
-		v->known.hole = hole;
-		pthread_mutex_unlock(&v->lock);
-		break;
-	}
-	return 0;
-}
-
 int
 vhd_read_bits(struct vhd_source *v, uint64_t offset,
 	unsigned char bits[VHD_SECTOR], struct image_error *err)
@@ -230,21 +196,12 @@ vhd_read_bits(struct vhd_source *v, uint64_t offset,
 
 	pthread_mutex_lock(&v->lock);
 	bool hit = slot->used && slot->offset == offset;
-	bool known =
-		offset >= v->known.begin && offset + VHD_SECTOR <= v->known.end;
-	if (hit) {
+	if (hit)
 		memcpy(bits, slot->bits, VHD_SECTOR);
-	} else if (known && v->known.hole) {
-		memset(bits, 0, VHD_SECTOR);
-		hit = true;
-	}
 	pthread_mutex_unlock(&v->lock);
 	if (hit)
 		return 0;
 	int rc = image_store_read(v->base.store, offset, bits, VHD_SECTOR, err);
-	if (rc == 0 && !known && !v->base.store->forward &&
-		hone_buffer_is_zero(bits, VHD_SECTOR))
-		rc = note_extent(v, offset, err);
 	if (rc < 0)
 		return rc;
 	pthread_mutex_lock(&v->lock);

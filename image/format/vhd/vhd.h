@@ -103,12 +103,6 @@ struct vhd_source {
 	pthread_mutex_t lock;
 	/* under lock */
 	struct vhd_slot slots[VHD_SLOTS];
-	/* a hole of the file, or data, under lock; length 0: not known */
-	struct {
-		uint64_t begin;
-		uint64_t end;
-		bool hole;
-	} known;
 };
 
 static inline struct vhd_source *

@@ -28,12 +28,6 @@ struct check {
 	/* of each grain table: a bit for each window with one of its grains,
 	 * known after the first window */
 	uint16_t *windows;
-	/* where the last tables are in the file, of both kinds */
-	struct known {
-		uint64_t begin;
-		uint64_t end;
-		bool hole;
-	} known[2];
 	uint64_t tables;
 	uint64_t grains;
 	uint64_t overlaps;
@@ -69,25 +63,21 @@ use(struct check *k, uint64_t offset, uint64_t bytes)
 }
 
 /*
- * Set *inside to whether the range lies in a hole of the file. The last hole is
- * kept: a sparse file may have millions of tables in it. The last data is kept
- * too: some file systems visit each page of data to find its end.
+ * Set *inside to whether the range lies in a hole of the file: a sparse file
+ * may have millions of tables there.
  */
 static int
-find_hole(struct image_store *store, struct known *known, uint64_t offset,
-	size_t bytes, bool *inside, struct image_error *err)
+find_hole(struct image_store *store, uint64_t offset, size_t bytes,
+	bool *inside, struct image_error *err)
 {
+	uint64_t length = 0;
+	bool hole = false;
 	int rc = 0;
 
-	if (!store->forward &&
-		(offset < known->begin || offset + bytes > known->end)) {
-		uint64_t length;
+	if (!store->forward)
 		rc = image_store_extent(store, offset, store->size - offset,
-			&length, &known->hole, err);
-		known->begin = offset;
-		known->end = rc == 0 ? offset + length : offset;
-	}
-	*inside = known->hole && offset + bytes <= known->end;
+			&length, &hole, err);
+	*inside = hole && length >= bytes;
 	return rc;
 }
 
@@ -111,8 +101,7 @@ compare_tables(struct check *k, uint64_t index, uint32_t redundant,
 				" at sector %" PRIu32
 				" lies past the end of the file",
 				index, sectors[i]);
-		rc = find_hole(
-			e->store, &k->known[i], offset, bytes, &inside[i], err);
+		rc = find_hole(e->store, offset, bytes, &inside[i], err);
 	}
 	if (inside[0] && inside[1])
 		return rc;
@@ -230,7 +219,7 @@ check_window(struct check *k, struct image_error *err)
 		if (k->begin != 0 && !(k->windows[i] & window))
 			continue;
 		bool inside = false;
-		rc = find_hole(e->store, &k->known[0],
+		rc = find_hole(e->store,
 			(uint64_t)e->directory[i] * VMDK_SECTOR,
 			h->entries * sizeof(uint32_t), &inside, err);
 		if (rc == 0 && !inside)
