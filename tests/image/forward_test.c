@@ -301,7 +301,8 @@ TEST(a_stream_ends_where_its_size_says)
 		struct image_store *store = open_store(fake, false);
 		struct image_error err;
 		size_t both = sizes[i] < 100000 ? sizes[i] : 100000;
-		expect_bytes(store, 0, both);
+		if (both)
+			expect_bytes(store, 0, both);
 		assert_int_equal(image_store_unchanged(store, &err), -EIO);
 		assert_true(err.damaged);
 		assert_non_null(strstr(err.text, "its stated size is"));
