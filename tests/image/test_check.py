@@ -313,6 +313,23 @@ def test_statuses_of_the_command(work, hone):
             b"\n") == 1
 
 
+def test_what_is_another_disk_in_qemu(work, hone):
+    """A size that QEMU rounds down; a name that QEMU takes for another."""
+    image = make(work)
+    image.put("Q", 24, image.get("Q", 24) - 100)
+    image.write()
+    assert_unsafe(hone, image.path, (
+        "well_formed", "at byte 24 of the header is no multiple of 512"))
+    hone.ok("convert", "-q", image.path, work / "read.raw")
+    for name in "victim", "file:victim":
+        (work / name).write_bytes(b"x" * MI)
+    over = work / "over.qcow2"
+    qemu.create(over, MI, "-u", "-b", "file:victim", "-F", "raw")
+    assert_unsafe(hone, over, ("backing_file", "'file:victim'"))
+    assert "begins with a protocol" in hone.fails(
+        "convert", "--allow-backing", work, over, work / "out.raw")
+
+
 def test_what_is_safe_is_read_without_trust(work, hone):
     """With the same result."""
     image = make(work)

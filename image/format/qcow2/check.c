@@ -49,6 +49,13 @@ check_header(struct qcow2_check *k)
 	uint64_t unknown = h->incompatible & ~QCOW2_KNOWN_INCOMPATIBLE;
 	char feature[QCOW2_FEATURE_NAME + 32];
 
+	if (h->size % IMAGE_SECTOR)
+		qcow2_fault(k, QCOW2_TEST_WELL_FORMED,
+			"size %" PRIu64 " at byte 24 of the header is no "
+			"multiple of 512, and QEMU leaves its last %" PRIu64
+			" %s out",
+			h->size, h->size % IMAGE_SECTOR,
+			image_plural(h->size % IMAGE_SECTOR, "byte", "bytes"));
 	if (h->backing_file)
 		qcow2_fault(k, QCOW2_TEST_BACKING_FILE,
 			"names the backing file '%s'",
