@@ -67,7 +67,12 @@ cli_image_open(const struct cli *cli, int operand, const struct image_open *how,
 {
 	int rc = image_open(cli->addresses[operand], how, out, err);
 
-	if (rc == 0)
-		cli_warn_plain(cli, operand);
-	return rc;
+	if (rc < 0)
+		return rc;
+	cli_warn_plain(cli, operand);
+	if (image_source_doubt(*out) && !how->inspect &&
+		!cli->option[OPTION_QUIET])
+		cli_fail(
+			cli->operands[operand], "%s", image_source_doubt(*out));
+	return 0;
 }

@@ -225,6 +225,8 @@ cli_open(const struct cli *cli, struct image_open *how)
 		rc = parse_threads(cli, &run);
 	how->memory = run.memory;
 	how->threads = run.threads;
+	if (rc == 0)
+		rc = cli_source_choices(cli, how);
 	return rc ? rc : cli_cache_mode(cli, OPTION_SOURCE_CACHE, &how->direct);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Options of a new image's format: -o KEY=VALUE,... and -o help. */
+/* Options of formats, for SRC and DST: -o KEY=VALUE,... and -o help. */
+#include <stdlib.h>
 #include <string.h>
 #include "cli.h"
 
@@ -39,18 +40,8 @@ print_values(const struct image_option *option)
 }
 
 static void
-print_choices(const struct image_format *format)
+print_rows(const struct image_option *option)
 {
-	const struct image_option *option = image_format_options(format);
-	const char *name = image_format_name(format);
-
-	if (!option->name) {
-		printf("%s has no options.\n", name);
-		return;
-	}
-	printf("Options of %s (-o KEY=VALUE,...), with defaults in "
-	       "parentheses:\n",
-		name);
 	for (; option->name; option++) {
 		int n = printf("  %s=", option->name);
 		n += print_values(option);
@@ -63,6 +54,29 @@ print_choices(const struct image_format *format)
 	}
 }
 
+static void
+print_choices(const struct image_format *format)
+{
+	const struct image_option *option = image_format_options(format);
+	const char *name = image_format_name(format);
+
+	if (!option->name) {
+		printf("%s has no options.\n", name);
+		return;
+	}
+	printf("Options of %s (-o KEY=VALUE,...), with defaults in "
+	       "parentheses:\n",
+		name);
+	print_rows(option);
+}
+
+static void
+print_source_choices(void)
+{
+	puts("Options of SRC:");
+	print_rows(image_open_options());
+}
+
 int
 cli_print_choices(const struct cli *cli)
 {
@@ -73,13 +87,12 @@ cli_print_choices(const struct cli *cli)
 		return rc;
 	if (!format && cli->n_operands == 2)
 		format = image_format_by_suffix(cli->operands[1]);
-	if (format) {
+	if (format)
 		print_choices(format);
-		return cli_flush_stdout();
-	}
-	for (size_t i = 0; (format = image_format(i)); i++)
-		if (image_format_writable(format))
-			print_choices(format);
+	for (size_t i = 0; !format && image_format(i); i++)
+		if (image_format_writable(image_format(i)))
+			print_choices(image_format(i));
+	print_source_choices();
 	return cli_flush_stdout();
 }
 
@@ -108,4 +121,120 @@ cli_find_choice(const struct image_format *format, const char *key,
 		image_format_name(format),
 		suggestion.best ? suggest_text(&suggestion, "", text)
 				: "; -o help lists its options");
+}
+
+/* Set *value to the index of text in a space separated list. */
+static bool
+parse_word(const char *words, const char *text, uint64_t *value)
+{
+	size_t length = strlen(text);
+
+	for (*value = 0; *words; ++*value) {
+		size_t n = strcspn(words, " ");
+		if (n == length && strncmp(words, text, n) == 0)
+			return true;
+		words += n + (words[n] == ' ');
+	}
+	return false;
+}
+
+int
+cli_parse_choice(const struct cli *cli, const struct image_option *option,
+	const char *text, uint64_t *value)
+{
+	const char *command = cli_commands[cli->command].name;
+	int number;
+	bool valid = false;
+
+	switch (option->type) {
+	case IMAGE_OPTION_SIZE:
+		if (!cli_parse_size(text, value))
+			return cli_usage(command,
+				"-o %s: '%s' is not a valid size", option->name,
+				text);
+		return 0;
+	case IMAGE_OPTION_NUMBER:
+		valid = cli_parse_int(text, &number);
+		*value = valid ? (uint64_t)number : 0;
+		if (!valid)
+			return cli_usage(command,
+				"-o %s: '%s' is not a valid number",
+				option->name, text);
+		return 0;
+	case IMAGE_OPTION_FLAG:
+		valid = parse_word("off on", text, value);
+		if (!valid)
+			return cli_usage(command,
+				"-o %s: '%s' is neither on nor off",
+				option->name, text);
+		return 0;
+	case IMAGE_OPTION_WORD:
+		break;
+	}
+	if (!parse_word(option->words, text, value))
+		return cli_usage(command, "-o %s: '%s' is not one of: %s",
+			option->name, text, option->words);
+	return 0;
+}
+
+/* Returns the option of an image that is read, or NULL. */
+static const struct image_option *
+find_source_choice(const char *key)
+{
+	for (const struct image_option *option = image_open_options();
+		option->name; option++)
+		if (strcmp(option->name, key) == 0)
+			return option;
+	return NULL;
+}
+
+bool
+cli_is_source_choice(const char *key)
+{
+	return find_source_choice(key);
+}
+
+/* One KEY=VALUE of -o. In convert, other keys are those of DST. */
+static int
+parse_source_pair(const struct cli *cli, char *pair, struct image_open *how)
+{
+	const char *command = cli_commands[cli->command].name;
+	char *equals = strchr(pair, '=');
+	uint64_t value;
+
+	if (equals)
+		*equals = '\0';
+	const struct image_option *option = find_source_choice(pair);
+	if (!option && cli->command == COMMAND_convert)
+		return 0;
+	if (!option)
+		return cli_usage(command,
+			"-o: '%s' is not an option of an image that is read",
+			pair);
+	if (!equals)
+		return cli_usage(command, "-o: '%s' is not KEY=VALUE", pair);
+	int rc = cli_parse_choice(cli, option, equals + 1, &value);
+	if (rc == 0)
+		image_open_set(how, option, value);
+	return rc;
+}
+
+int
+cli_source_choices(const struct cli *cli, struct image_open *how)
+{
+	const char *text =
+		cli->option[cli->command == COMMAND_convert ? OPTION_CREATE
+							    : OPTION_SOURCE];
+	char *copy = text ? strdup(text) : NULL;
+	char *rest = copy;
+	int rc = 0;
+
+	if (text && !copy)
+		return cli_fail(NULL, "out of memory");
+	while (rc == 0 && rest) {
+		char *pair = strsep(&rest, ",");
+		rc = parse_source_pair(cli, pair, how);
+	}
+	free(copy);
+	return rc;
 }

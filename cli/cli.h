@@ -286,6 +286,13 @@ int cli_print_choices(const struct cli *cli);
  */
 int cli_find_choice(const struct image_format *format, const char *key,
 	const struct image_option **out);
+/* Set *value to that of the option. Returns 0, or CLI_USAGE after a message. */
+int cli_parse_choice(const struct cli *cli, const struct image_option *option,
+	const char *text, uint64_t *value);
+/* Returns whether the key of -o is about the image that is read. */
+bool cli_is_source_choice(const char *key);
+/* Set what these keys choose. Returns 0, or a status after a message. */
+int cli_source_choices(const struct cli *cli, struct image_open *how);
 
 /* calibrate/: measure, and print the results. Returns the exit status. */
 int calibrate_run(bool as_json);

@@ -104,8 +104,9 @@ open_side(const struct cli *cli, int which, const struct image_format *format,
 		return rc;
 	how.format = format;
 	how.whole = true;
-	/* --snapshot, --unpack and --member are about A */
+	/* --snapshot, --unpack, --member and -o are about A */
 	if (which == 1) {
+		how.vhd_size = IMAGE_VHD_SIZE_BY_CREATOR;
 		how.member = NULL;
 		how.snapshot = NULL;
 		how.packing = IMAGE_PACKING_AUTO;

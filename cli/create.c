@@ -4,59 +4,6 @@
 #include <string.h>
 #include "convert.h"
 
-/* Set *value to the index of text in a space separated list. */
-static bool
-parse_word(const char *words, const char *text, uint64_t *value)
-{
-	size_t length = strlen(text);
-
-	for (*value = 0; *words; ++*value) {
-		size_t n = strcspn(words, " ");
-		if (n == length && strncmp(words, text, n) == 0)
-			return true;
-		words += n + (words[n] == ' ');
-	}
-	return false;
-}
-
-static int
-parse_value(
-	const struct image_option *option, const char *text, uint64_t *value)
-{
-	int number;
-	bool valid = false;
-
-	switch (option->type) {
-	case IMAGE_OPTION_SIZE:
-		if (!cli_parse_size(text, value))
-			return cli_usage("convert",
-				"-o %s: '%s' is not a valid size", option->name,
-				text);
-		return 0;
-	case IMAGE_OPTION_NUMBER:
-		valid = cli_parse_int(text, &number);
-		*value = valid ? (uint64_t)number : 0;
-		if (!valid)
-			return cli_usage("convert",
-				"-o %s: '%s' is not a valid number",
-				option->name, text);
-		return 0;
-	case IMAGE_OPTION_FLAG:
-		valid = parse_word("off on", text, value);
-		if (!valid)
-			return cli_usage("convert",
-				"-o %s: '%s' is neither on nor off",
-				option->name, text);
-		return 0;
-	case IMAGE_OPTION_WORD:
-		break;
-	}
-	if (!parse_word(option->words, text, value))
-		return cli_usage("convert", "-o %s: '%s' is not one of: %s",
-			option->name, text, option->words);
-	return 0;
-}
-
 static int
 parse_pair(struct job *job, char *pair)
 {
@@ -67,12 +14,15 @@ parse_pair(struct job *job, char *pair)
 	if (equals)
 		*equals = '\0';
 	const struct image_option *option;
+	/* cli_open() has the options of SRC. */
+	if (cli_is_source_choice(pair))
+		return 0;
 	int rc = cli_find_choice(job->format, pair, &option);
 	if (rc != 0)
 		return rc;
 	if (!equals)
 		return cli_usage("convert", "-o: '%s' is not KEY=VALUE", pair);
-	rc = parse_value(option, equals + 1, &value);
+	rc = cli_parse_choice(job->cli, option, equals + 1, &value);
 	if (rc == 0 && image_format_set(job->format, &job->create, option,
 			       value, &err) < 0)
 		rc = cli_usage(

@@ -82,6 +82,7 @@ check_metadata(struct image_store *store, const struct image_open *how,
 	const struct image_format *format;
 
 	*verdict->checked = (struct image_checked){.safe = true};
+	verdict->vhd_size = how->vhd_size;
 	int rc = find_format(store, how, verdict, &format, err);
 	if (rc < 0 || !format)
 		return rc;
@@ -127,7 +128,8 @@ refuse(struct image_store *store, const struct image_open *how, bool keep,
 {
 	struct image_finding first = {.faults = 0};
 	struct image_checked checked;
-	struct image_verdict verdict = {keep_first, &first, &checked};
+	struct image_verdict verdict = {
+		.report = keep_first, .opaque = &first, .checked = &checked};
 
 	int rc = check_metadata(store, how, keep, &verdict, err);
 	if (rc < 0 || checked.safe)
@@ -149,12 +151,10 @@ image_check_refuse(struct image_store *store, const struct image_open *how,
 }
 
 int
-image_check_last(struct image_store *store, const struct image_format *format,
+image_check_last(struct image_store *store, const struct image_open *how,
 	struct image_error *err)
 {
-	const struct image_open how = {.format = format};
-
-	return refuse(store, &how, false, err);
+	return refuse(store, how, false, err);
 }
 
 /* Read the data of a disk and forget it. */
@@ -190,7 +190,8 @@ read_data(struct image_source *source)
 static struct image_source *
 visit(struct image_store *store, const struct image_open *how)
 {
-	const struct image_open plain = {.untrusted = true};
+	const struct image_open plain = {
+		.untrusted = true, .vhd_size = how->vhd_size};
 	const struct image_format *format = how->format;
 	struct image_source *source;
 	struct image_error err;
@@ -212,7 +213,8 @@ image_check(const char *path, const struct image_open *how,
 	void *opaque, struct image_checked *checked, struct image_error *err)
 {
 	struct image_store_how store_how = image_store_how(how);
-	struct image_verdict verdict = {report, opaque, checked};
+	struct image_verdict verdict = {
+		.report = report, .opaque = opaque, .checked = checked};
 	struct image_store *store;
 
 	int rc = image_store_open_address(path, &store_how, &store, err);

@@ -38,6 +38,12 @@ struct image_source_ops {
 		uint64_t offset, void *buf, size_t length,
 		struct image_error *err);
 
+	/*
+	 * After a visit of the whole image: fail if what only the end of a
+	 * stream tells contradicts the disk that was read. NULL: nothing does.
+	 */
+	int (*ended)(struct image_source *source, struct image_error *err);
+
 	/* Returns -EIO if a change of a file of the image was detected. */
 	int (*unchanged)(struct image_source *source, struct image_error *err);
 
@@ -72,6 +78,10 @@ struct image_source {
 	/* a failure is followed by the rest of the file: its digest is
 	 * expected, or check_last */
 	bool settles;
+	/* image_source_doubt() */
+	const char *doubt;
+	/* of image_open */
+	enum image_vhd_size vhd_size;
 	/* only with image_open.inspect: the fault of the metadata, or NULL */
 	const struct image_error *fault;
 	/* only with image_open.inspect: not 0 if the disk cannot be read, and

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The list of formats; detection of a format by file name and first bytes. */
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
@@ -108,6 +109,27 @@ image_format_set(const struct image_format *format, struct image_create *create,
 	struct image_error *err)
 {
 	return format->set(create, option, value, err);
+}
+
+static const struct image_option open_options[] = {
+	{"size", IMAGE_OPTION_WORD, "current geometry",
+		"which size of a VHD (by its creator)"},
+	{0},
+};
+
+const struct image_option *
+image_open_options(void)
+{
+	return open_options;
+}
+
+void
+image_open_set(struct image_open *how, const struct image_option *option,
+	uint64_t value)
+{
+	assert(option == open_options);
+	how->vhd_size =
+		value == 0 ? IMAGE_VHD_CURRENT_SIZE : IMAGE_VHD_GEOMETRY;
 }
 
 void

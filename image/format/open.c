@@ -105,15 +105,15 @@ is_about(const struct image_error *err, const struct image_store *store)
 
 /* A file that is damaged, unsafe, or another one, fails in many ways. */
 static void
-settle(struct image_store *store, const struct image_format *format,
-	bool check_last, struct image_error *err)
+settle(struct image_store *store, const struct image_open *how, bool check_last,
+	struct image_error *err)
 {
 	struct image_error other = {.refused = false};
 
 	if (err->refused || err->again || !is_about(err, store))
 		return;
 	if (check_last)
-		image_check_last(store, format, &other);
+		image_check_last(store, how, &other);
 	if (!other.refused)
 		image_store_unchanged(store, &other);
 	if (other.refused)
@@ -155,8 +155,9 @@ image_open_store(struct image_store *store, const struct image_open *how,
 		(*out)->settles = how->expect || check_last;
 		return 0;
 	}
+	inner.format = format;
 	if (how->expect || check_last)
-		settle(store, format, check_last, err);
+		settle(store, &inner, check_last, err);
 	else
 		image_store_settle(store, err);
 	image_store_close(store);
@@ -167,11 +168,13 @@ image_open_store(struct image_store *store, const struct image_open *how,
 void
 image_source_settle(struct image_source *source, struct image_error *err)
 {
+	const struct image_open how = {
+		.format = source->format, .vhd_size = source->vhd_size};
 	struct image_store *store = source->store;
 	struct image_error other;
 
 	if (source->settles)
-		settle(store, source->format, source->check_last, err);
+		settle(store, &how, source->check_last, err);
 	else if (store->below)
 		image_store_settle(store, err);
 	/* The damage may be that of another file of the image. */
@@ -301,6 +304,12 @@ const char *
 image_source_member(const struct image_source *source)
 {
 	return source->store->member;
+}
+
+const char *
+image_source_doubt(const struct image_source *source)
+{
+	return source->doubt;
 }
 
 const struct image_error *

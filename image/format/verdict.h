@@ -8,6 +8,8 @@ struct image_verdict {
 	void (*report)(void *opaque, const struct image_finding *finding);
 	void *opaque;
 	struct image_checked *checked;
+	/* of image_open */
+	enum image_vhd_size vhd_size;
 };
 
 /*
@@ -39,9 +41,10 @@ int image_check_refuse(struct image_store *store, const struct image_open *how,
 
 /*
  * The same for a store that is forward, after a visit of the whole image: the
- * tables were not released. Reads the rest of the stream. format may be NULL.
+ * tables were not released. Reads the rest of the stream. how->format may be
+ * NULL.
  */
-int image_check_last(struct image_store *store,
-	const struct image_format *format, struct image_error *err);
+int image_check_last(struct image_store *store, const struct image_open *how,
+	struct image_error *err);
 
 #endif

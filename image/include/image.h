@@ -87,6 +87,8 @@ enum image_option_type {
 	IMAGE_OPTION_WORD
 };
 
+struct image_open;
+
 /* One option of a new image, with the name of qemu-img create -o. */
 struct image_option {
 	const char *name;
@@ -162,6 +164,12 @@ const struct image_option *image_format_options(
 int image_format_set(const struct image_format *format,
 	struct image_create *create, const struct image_option *option,
 	uint64_t value, struct image_error *err);
+
+/* The options of an image that is read; ends with a NULL name. */
+const struct image_option *image_open_options(void);
+/* As image_format_set(); every value is allowed. */
+void image_open_set(struct image_open *how, const struct image_option *option,
+	uint64_t value);
 
 /* Formats in the order of formats.def; NULL past the last one. */
 const struct image_format *image_format(size_t index);
@@ -266,6 +274,18 @@ struct image_network {
 	const char *tls_psk;
 };
 
+/*
+ * The size of a VHD, whose footer has two: one field with bytes, and a geometry
+ * of cylinders, heads and sectors. BY_CREATOR: the geometry if the program that
+ * wrote the image uses it, and if the length of a fixed file does not prove the
+ * current size; otherwise the current size.
+ */
+enum image_vhd_size {
+	IMAGE_VHD_SIZE_BY_CREATOR,
+	IMAGE_VHD_CURRENT_SIZE,
+	IMAGE_VHD_GEOMETRY
+};
+
 /* How an image is opened. {0} has the defaults. */
 struct image_open {
 	/* NULL: detect the format by the first bytes and the name */
@@ -289,6 +309,9 @@ struct image_open {
 	const char *allow_data_file;
 	/* ID or name of an internal snapshot; NULL: the active state */
 	const char *snapshot;
+	/* of the file itself, as allow_backing is not; no effect on other
+	 * formats */
+	enum image_vhd_size vhd_size;
 	/* for info: also open an image that cannot be read: an encrypted or
 	 * truncated one, or one whose backing file is not allowed */
 	bool inspect;
@@ -363,6 +386,12 @@ bool image_source_is_served(const struct image_source *source);
 /* With image_open.inspect: the member of an archive that is the image, or NULL.
  */
 const char *image_source_member(const struct image_source *source);
+/*
+ * A sentence about a choice that was made for the image, and that other
+ * programs make in another way; it names the option that chooses. NULL if there
+ * is none.
+ */
+const char *image_source_doubt(const struct image_source *source);
 /*
  * With image_open.inspect: the fault that prevents reading of the disk, such as
  * a table past the end of the file. NULL if there is none.

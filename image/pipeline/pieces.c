@@ -73,10 +73,13 @@ image_pieces_reach(const struct image_source *source)
 int
 image_pieces_end(struct image_source *source, struct image_error *err)
 {
-	int rc = source->check_last
-			 ? image_check_last(source->store, source->format, err)
-			 : 0;
+	const struct image_open how = {
+		.format = source->format, .vhd_size = source->vhd_size};
+	int rc = source->check_last ? image_check_last(source->store, &how, err)
+				    : 0;
 
+	if (rc == 0 && source->ops->ended)
+		rc = source->ops->ended(source, err);
 	if (rc == 0)
 		rc = source->ops->unchanged(source, err);
 	if (rc == 0 && image_source_unsized(source))

@@ -288,7 +288,7 @@ def test_only_options_make_an_abbreviation_ambiguous(hone, small, out):
                 f"support" in said)
     for command, word, hint in (
             ("convert", "--target-im", ": DST is named by its path"),
-            ("info", "--o", "")):
+            ("cpu", "--o", "")):
         assert hone.misused(command, word, small, out / "d") == (
             f"hone: '{word}' is not an option of hone {command}{hint}")
 
@@ -462,7 +462,7 @@ def test_o_help_lists_the_options_of_a_format(hone, small, out):
             assert said.startswith(qcow2) and b"cluster_size=SIZE" in said
             assert b"compression_type=zlib|zstd " in said
             assert max(len(line) for line in said.split(b"\n")) <= 80
-    assert hone.ok("convert", "-o", "help", "-O", "raw").stdout == (
+    assert hone.ok("convert", "-o", "help", "-O", "raw").stdout.startswith(
         b"raw has no options.\n")
     hone.misused("convert", "-o", "help", "-O", "qcow3")
     assert not os.listdir(out)

@@ -48,7 +48,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct image_open how = {.format = &image_format_qcow2};
 	struct image_checked checked;
 	unsigned failed = 0;
-	struct image_verdict verdict = {report, &failed, &checked};
+	struct image_verdict verdict = {
+		.report = report, .opaque = &failed, .checked = &checked};
 	struct image_source *source;
 	struct image_store *store;
 	struct image_error err;

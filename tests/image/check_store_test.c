@@ -47,7 +47,8 @@ check(struct image_error *err)
 	struct image_open how = {.format = &image_format_qcow2};
 	struct image_checked checked;
 	uint64_t faults = 0;
-	struct image_verdict verdict = {count_faults, &faults, &checked};
+	struct image_verdict verdict = {
+		.report = count_faults, .opaque = &faults, .checked = &checked};
 	struct image_store *store;
 
 	small_image(image);
@@ -116,7 +117,8 @@ judge(const void *image, size_t length, const char *failed, const char *text)
 	struct image_open how = {.format = &image_format_qcow2};
 	struct image_checked checked;
 	struct found found = {"", ""};
-	struct image_verdict verdict = {note, &found, &checked};
+	struct image_verdict verdict = {
+		.report = note, .opaque = &found, .checked = &checked};
 	struct image_store *store;
 	struct image_error err;
 

@@ -46,7 +46,8 @@ check(const void *bytes, size_t length, struct found *found,
 	struct image_checked *checked, struct image_error *err)
 {
 	struct image_open how = {.format = &image_format_qcow2};
-	struct image_verdict verdict = {note, found, checked};
+	struct image_verdict verdict = {
+		.report = note, .opaque = found, .checked = checked};
 	struct image_store *store;
 
 	*found = (struct found){{0}, {0}, {0}};

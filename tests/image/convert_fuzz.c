@@ -29,7 +29,8 @@ check(int fd)
 {
 	struct image_open how = {0};
 	struct image_checked checked;
-	struct image_verdict verdict = {report, NULL, &checked};
+	struct image_verdict verdict = {
+		.report = report, .opaque = NULL, .checked = &checked};
 	struct image_store_how store_how = {0};
 	struct image_store *store;
 	struct image_error err;

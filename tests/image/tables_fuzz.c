@@ -70,7 +70,8 @@ is_safe(void)
 {
 	struct image_open how = {.format = &image_format_qcow2};
 	struct image_checked checked;
-	struct image_verdict verdict = {ignore, NULL, &checked};
+	struct image_verdict verdict = {
+		.report = ignore, .opaque = NULL, .checked = &checked};
 	struct image_store *store = open_store();
 	struct image_error err;
 

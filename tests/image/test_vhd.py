@@ -102,29 +102,114 @@ def test_the_largest_disk(work, hone, subformat):
     assert hone.json("check", "--json", image)["safe"]
 
 
-# A creator, and whether its disk has the current size.
-CREATORS = [(b"vpc ", False), (b"qemu", False), (b"xyz\0", False),
-            (b"qem2", True), (b"win ", True), (b"d2v ", True),
-            (b"tap\0", True), (b"CTXS", True), (b"wa\0\0", True)]
+# A creator, whether its disk has the current size, and whether QEMU 7 agrees
+# (it knows the creator of Azure since 9.1, and takes the geometry of others).
+CREATORS = [(b"vpc ", False, True), (b"vs  ", False, True),
+            (b"qemu", False, True), (b"xyz\0", True, False),
+            (b"*img", True, False), (b"vbox", True, False),
+            (b"caml", True, False), (b"xo  ", True, False),
+            (b"d2v\0", True, False), (b"qem2", True, True),
+            (b"win ", True, True), (b"d2v ", True, True),
+            (b"tap\0", True, True), (b"CTXS", True, True),
+            (b"wa\0\0", True, False)]
+# Those whose disk has one size for all readers.
+SURE = (b"qem2", b"win ", b"d2v ", b"d2v\0", b"tap\0", b"CTXS", b"wa\0\0")
+GEOMETRY = 30 * 4 * 17 * SECTOR
 
 
-@pytest.mark.parametrize("creator,current", CREATORS)
-def test_the_creator_decides_about_the_size(work, hone, creator, current):
+@pytest.mark.parametrize("creator,current,same", CREATORS)
+def test_the_creator_decides_about_the_size(work, hone, creator, current,
+                                            same):
     """Current size or geometry; and qemu-img has the same."""
     image = Vhd(1 << 20, 1 << 16)
     image.footer.update(creator=creator, cylinders=30, heads=4, sectors=17)
     path = image.write(work / "disk.vhd")
-    wanted = MI if current else 30 * 4 * 17 * SECTOR
+    wanted = MI if current else GEOMETRY
     found = info(hone, path)
     assert found["virtual_size"] == wanted
+    assert found["size_from"] == ("current_size" if current else "geometry")
     assert found["creator_app"] == creator.rstrip(b"\0").decode()
     assert found["geometry"] == "30/4/17"
-    # QEMU knows the creator of Azure since 9.1.
-    if creator != b"wa\0\0":
-        assert qemu.info_of(path)["virtual-size"] == wanted
+    assert (qemu.info_of(path)["virtual-size"] == wanted) == same
+    for choice, size in ("current", MI), ("geometry", GEOMETRY):
+        assert info(hone, path, "-o",
+                    f"size={choice}")["virtual_size"] == size
     # The largest geometry says nothing.
     image.footer.update(cylinders=65535, heads=16, sectors=255)
     assert info(hone, image.write(path))["virtual_size"] == MI
+
+
+def kinds(work, creator, data):
+    """The disk as a fixed and as a dynamic image."""
+    where = {"creator": creator, "cylinders": 30, "heads": 4, "sectors": 17}
+    yield fixed(work / "fixed.vhd", data, **where)
+    image = Vhd(len(data), 1 << 16)
+    image.footer.update(where)
+    for index in range(len(data) >> 16):
+        image.add(index, data[index << 16:index + 1 << 16])
+    yield image.write(work / "dynamic.vhd")
+
+
+@pytest.mark.parametrize("creator,current", [row[:2] for row in CREATORS])
+def test_two_sizes_are_one_warning(work, hone, creator, current):
+    """The copy goes on. What a size would cut is refused by the check, unless
+    the user chooses: here, a backup GPT in the last sector."""
+    out, sure = work / "out.raw", creator in SURE
+    for end, unsafe in (b"EFI PART", not sure), (b"", False):
+        data = (b"x" * 4096).ljust(MI - SECTOR, b"\0") + end.ljust(SECTOR,
+                                                                   b"\0")
+        for path in kinds(work, creator, data):
+            # The length of a fixed file proves its current size.
+            size = MI if current or path.name == "fixed.vhd" else GEOMETRY
+            done = hone.run("convert", "--force", path, out)
+            assert done.returncode == 0
+            assert out.read_bytes() == data[:size]
+            if sure:
+                assert done.stderr == b""
+            else:
+                line = error_line(done.stderr)
+                for part in (str(path), f"{size} bytes by its ",
+                             f"{MI + GEOMETRY - size} by its ",
+                             "-o size=geometry", "-o size=current"):
+                    assert part in line, line
+            found = hone.json("check", "--json", path, code=1 if unsafe else 0)
+            assert [each["name"] for each in found["checks"]
+                    if not each["passed"]] == ["size"] * unsafe
+            for choice, cut in ("current", MI), ("geometry", GEOMETRY):
+                words = ["-o", f"size={choice}"]
+                assert raw_of(hone, path, *words) == data[:cut]
+                assert raw_of(hone, path, *words,
+                              "--untrusted") == data[:cut]
+                assert hone.json("check", "--json", *words, path)["safe"]
+                done = hone.ok("digest", *words, path)
+                assert not done.stderr
+            status = 3 if unsafe else 0
+            for words in [["-f", "vhd", path], ["-f", "vhd", "-"]]:
+                with open(path, "rb") as file, subprocess.Popen(
+                        ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
+                    done = hone.run("convert", "--force", "--untrusted",
+                                    *words, out, stdin=cat.stdout)
+                assert done.returncode == status, (path, words, done.stderr)
+
+
+def test_a_size_is_chosen_by_name(work, hone):
+    """The keys and the values of -o that are about the source."""
+    path = next(kinds(work, b"xyz ", bytes(MI)))
+    out = work / "out.qcow2"
+    hone.ok("convert", "-q", "-o", "size=geometry,cluster_size=4k", path, out)
+    found = info(hone, out)
+    assert (found["virtual_size"], found["cluster_size"]) == (GEOMETRY, 4096)
+    assert "is not one of: current geometry" in hone.misused(
+        "convert", "-o", "size=1M", path, work / "other.qcow2")
+    assert "is not an option of an image that is read" in hone.misused(
+        "info", "-o", "cluster_size=4k", path)
+    assert "is not KEY=VALUE" in hone.misused("map", "-o", "size", path)
+    assert b"size=current|geometry" in hone.ok("convert", "-o",
+                                               "help").stdout
+    # of A alone
+    hone.run("compare", "--strict", "-o", "size=geometry", path, path)
+    assert hone.run("compare", "--strict", "-o", "size=geometry", path,
+                    path).returncode == 1
 
 
 def some_bits(block_size):

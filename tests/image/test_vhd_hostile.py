@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Hostile VHD images: one sentence, no output, bounded time and memory."""
+import hashlib
 import json
+import os
 import shutil
 import subprocess
 
@@ -92,10 +94,12 @@ ROWS = [
     ("size_past_2040_gib", at_end(current_size=2040 * GI + 512),
      "is more than 2040 GiB", "well_formed"),
     ("geometry_past_the_footer",
-     at_end(creator=b"vpc ", cylinders=9, heads=1, sectors=1),
+     at_end(creator=b"vpc ", cylinders=9, heads=1, sectors=1,
+            current_size=512),
      "size 4608 is more than the 4096 bytes", "well_formed"),
     ("geometry_huge",
-     at_end(creator=b"vpc ", cylinders=65535, heads=255, sectors=255),
+     at_end(creator=b"vpc ", cylinders=65535, heads=255, sectors=255,
+            current_size=512),
      "size 2181843648000 is more than the 4096 bytes", "well_formed"),
     ("geometry_at_its_most",
      at_end(creator=b"vpc ", cylinders=65535, heads=16, sectors=255,
@@ -269,3 +273,107 @@ def test_bitmaps_in_a_hole_of_the_file_are_not_read(judge, down):
                     judge.path, "map", judge.image], check=True, env=ENV,
                    stdout=subprocess.DEVNULL)
     assert len(log.read_text().splitlines()) < 100
+
+
+def lost_sector(path):
+    """A sector of the last block is lost: the footer is where its end was."""
+    dynamic()(path)
+    raw = path.read_bytes()
+    path.write_bytes(raw[:-4 * SECTOR] + raw[-3 * SECTOR:])
+
+
+def lost_footer(path):
+    """The last block is whole, and other bytes follow."""
+    dynamic()(path)
+    path.write_bytes(path.read_bytes()[:-SECTOR] + b"x" * SECTOR)
+
+
+def dirty(sector, index=2):
+    """A maker of an image with a clear bit over bytes that are not zero."""
+    def make(path):
+        image = Vhd()
+        image.add(0, b"a" * 4096)
+        bits = [True] * 32
+        bits[sector] = False
+        image.add(index, (b"c" * SECTOR).rjust((sector + 1) * SECTOR, b"b"),
+                  bits)
+        image.write(path)
+    return make
+
+
+def small_blocks(path):
+    """QEMU has no bitmap for them."""
+    image = Vhd(16 * 1024, 2048)
+    image.add(1, b"a" * 2048)
+    image.write(path)
+
+
+# What other readers do not see as Hone does: name, maker, part of the reason,
+# and whether it can be read without --untrusted.
+VERDICTS = [
+    ("lost_sector", lost_sector, "past the end of the blocks", False),
+    ("lost_footer", lost_footer, "footer of a VHD is missing", False),
+    ("footers_differ",
+     dynamic(copy={"current_size": 32768}), "contradict", False),
+    ("dirty_sector", dirty(5), "disk offset 0x8a00, from 0x5600 of the file",
+     True),
+    ("dirty_last_sector", dirty(31, 3), "bitmap at 0x4a00 are clear", True),
+    ("small_blocks", small_blocks, "block size 2048 of the header", True),
+]
+
+
+@pytest.mark.parametrize("make,part,read", [row[1:] for row in VERDICTS],
+                         ids=[row[0] for row in VERDICTS])
+def test_one_verdict_for_a_file_and_a_stream(judge, make, part, read):
+    """By check, by --untrusted and without it; with a digest to expect."""
+    make(judge.image)
+    digest = hashlib.sha256(judge.image.read_bytes()).hexdigest()
+    out = judge.folder / "out.raw"
+    ways = [([], judge.image), ([], "-"),
+            (["--expect", f"sha256:{digest}"], judge.image),
+            (["--expect", f"sha256:{digest}"], "-")]
+    for words, name in ways:
+        for more, status in (["--untrusted"], 3), ([], 0 if read else 3):
+            with open(judge.image, "rb") as file, subprocess.Popen(
+                    ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
+                done = subprocess.run(
+                    [judge.path, "convert", "-q", "--force", "-f", "vhd",
+                     *words, *more, name, out], stdin=cat.stdout, env=ENV,
+                    stderr=subprocess.PIPE, check=False)
+            assert done.returncode == status, (words, name, more, done)
+            assert status == 0 or part in done.stderr.decode(), done
+            assert status == 0 or not out.exists()
+            if status == 0:
+                os.unlink(out)
+    for name in judge.image, "-":
+        with open(judge.image, "rb") as file, subprocess.Popen(
+                ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
+            done = subprocess.run(
+                [judge.path, "check", "--json", "-f", "vhd", name],
+                stdin=cat.stdout, env=ENV, stdout=subprocess.PIPE, check=False)
+        assert done.returncode == 1, done
+        failed = [each["text"] for each in json.loads(done.stdout)["checks"]
+                  if not each["passed"]]
+        assert part in str(failed), failed
+
+
+def test_clear_sectors_of_zeros_are_safe(judge):
+    """Most programs that clear bits leave zeros there."""
+    image = Vhd(8 << 20, 2 << 20)
+    bits = [sector % 5 != 0 for sector in range(4096)]
+    data = b"".join((b"d" if bit else b"\0") * SECTOR for bit in bits)
+    for index in range(4):
+        image.add(index, data, bits)
+    image.write(judge.image)
+    found = json.loads(judge.reads("check", "--json", judge.image))
+    assert found["safe"]
+    for words in ["check"], ["convert", "-q", "-O", "raw", "--untrusted"]:
+        with open(judge.image, "rb") as file, subprocess.Popen(
+                ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
+            done = subprocess.run(
+                [judge.path, *words, "-",
+                 *[judge.folder / "out"] * (words[0] == "convert")],
+                stdin=cat.stdout, env=ENV, stdout=subprocess.PIPE,
+                check=False)
+        assert done.returncode == 0, done
+    assert (judge.folder / "out").read_bytes() == data * 4

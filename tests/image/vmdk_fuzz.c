@@ -107,7 +107,8 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static unsigned char disks[2][MOST];
 	struct image_checked checked;
-	struct image_verdict verdict = {ignore_finding, NULL, &checked};
+	struct image_verdict verdict = {
+		.report = ignore_finding, .opaque = NULL, .checked = &checked};
 	struct image_error err;
 	bool whole[2];
 

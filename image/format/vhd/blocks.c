@@ -156,6 +156,10 @@ vhd_load_table(struct vhd_source *v, uint64_t end, struct image_error *err)
 			continue;
 		v->n_used++;
 		rc = check_entry(v, i, end, err);
+		uint64_t last =
+			(uint64_t)v->table[i] * VHD_SECTOR + used_bytes(v, i);
+		if (last > v->blocks_end)
+			v->blocks_end = last;
 	}
 	return rc < 0 ? rc : check_overlaps(v, err);
 }

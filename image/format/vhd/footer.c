@@ -20,15 +20,28 @@ vhd_checksum(const unsigned char *raw, size_t length, size_t skip)
 }
 
 /*
- * Virtual PC and early QEMU use the geometry, and others the current size.
- * Neither field tells which. The rule is that of vpc_open() of QEMU: the
- * program that wrote the image decides. "wa" is Azure.
+ * Virtual PC, Virtual Server and early QEMU use the geometry, and all others
+ * the current size. Neither field tells which. The rule is that of vpc_open()
+ * of QEMU 10: the program that wrote the image decides.
+ */
+static bool
+means_geometry(const unsigned char *creator)
+{
+	return memcmp(creator, "vpc ", 4) == 0 ||
+	       memcmp(creator, "vs  ", 4) == 0 ||
+	       memcmp(creator, "qemu", 4) == 0;
+}
+
+/*
+ * QEMU before release 10 uses the geometry unless it knows the creator. So only
+ * the disks of these have the same size in every release; "wa" is Azure, and
+ * disk2vhd writes "d2v" with a blank or a NUL.
  */
 static bool
 means_current_size(const unsigned char *creator)
 {
 	static const char known[][5] = {
-		"win ", "qem2", "d2v ", "tap\0", "CTXS", "wa\0\0"};
+		"win ", "qem2", "d2v ", "d2v\0", "tap\0", "CTXS", "wa\0\0"};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (memcmp(creator, known[i], 4) == 0)
@@ -36,15 +49,37 @@ means_current_size(const unsigned char *creator)
 	return false;
 }
 
-static int
-parse_size(const char *where, const char *name, struct vhd_footer *f,
-	struct image_error *err)
+/* Choose between the two sizes of the footer. */
+static void
+choose_size(const struct image_store *store, uint64_t geometry,
+	struct vhd_footer *f)
 {
-	uint64_t geometry = (uint64_t)f->cylinders * f->heads * f->sectors;
+	bool most = geometry == MAX_GEOMETRY;
+	/* A fixed file is as long as its disk and the footer. */
+	bool proven = f->type == VHD_FIXED &&
+		      store->size == f->current_size + VHD_FOOTER &&
+		      f->current_size != geometry * VHD_SECTOR;
 
-	f->by_current_size =
-		geometry == MAX_GEOMETRY || means_current_size(f->creator);
-	f->size = f->by_current_size ? f->current_size : geometry * VHD_SECTOR;
+	f->by_current_size = most || proven || !means_geometry(f->creator);
+	if (f->choice)
+		f->by_current_size = f->choice == IMAGE_VHD_CURRENT_SIZE;
+	f->size = geometry * VHD_SECTOR;
+	f->other_size = f->current_size;
+	if (f->by_current_size) {
+		f->other_size = f->size;
+		f->size = f->current_size;
+	}
+	f->unsure = !f->choice && !most && f->size != f->other_size &&
+		    !means_current_size(f->creator);
+}
+
+static int
+parse_size(const char *where, const struct image_store *store,
+	struct vhd_footer *f, struct image_error *err)
+{
+	const char *name = store->name;
+
+	choose_size(store, (uint64_t)f->cylinders * f->heads * f->sectors, f);
 	if (f->size % VHD_SECTOR)
 		return image_damaged(err, name, -EINVAL,
 			"%s: current size %" PRIu64 " is not a multiple of 512",
@@ -74,13 +109,15 @@ parse_type(const unsigned char *raw, const char *where, const char *name,
 }
 
 int
-vhd_parse_footer(const unsigned char *raw, const char *where, const char *name,
+vhd_parse_footer(const unsigned char *raw, const char *where,
+	const struct image_store *store, enum image_vhd_size choice,
 	struct vhd_footer *f, struct image_error *err)
 {
+	const char *name = store->name;
 	uint32_t sum = vhd_checksum(raw, VHD_FOOTER, 64);
 	uint32_t version = image_be32(raw + 12);
 
-	*f = (struct vhd_footer){0};
+	*f = (struct vhd_footer){.choice = choice};
 	if (!vhd_has_cookie(raw, VHD_FOOTER))
 		return image_damaged(err, name, -EINVAL,
 			"%s of a VHD is missing: it does not begin with "
@@ -104,5 +141,5 @@ vhd_parse_footer(const unsigned char *raw, const char *where, const char *name,
 	f->sectors = raw[59];
 	memcpy(f->uuid, raw + 68, sizeof(f->uuid));
 	int rc = parse_type(raw, where, name, f, err);
-	return rc < 0 ? rc : parse_size(where, name, f, err);
+	return rc < 0 ? rc : parse_size(where, store, f, err);
 }

@@ -12,7 +12,7 @@
  * at which a block begins. A sector whose bit is clear reads as zeros.
  *
  * footer.c and header.c parse; blocks.c has the table and the bitmaps; source.c
- * opens and reads.
+ * opens and reads; check.c looks for what other readers take for another disk.
  */
 #include <pthread.h>
 #include <string.h>
@@ -51,6 +51,12 @@ struct vhd_footer {
 	uint64_t size;
 	/* size is current_size, not that of the geometry */
 	bool by_current_size;
+	/* the size by the other field */
+	uint64_t other_size;
+	/* the two sizes differ, and readers disagree about them */
+	bool unsure;
+	/* of the user */
+	enum image_vhd_size choice;
 };
 
 /* The header of a dynamic disk. */
@@ -72,9 +78,10 @@ vhd_has_cookie(const unsigned char *p, size_t length)
  * zero. */
 uint32_t vhd_checksum(const unsigned char *raw, size_t length, size_t skip);
 
-/* Check a footer. `where` is for the message: "footer". */
+/* Check a footer of the store. `where` is for the message: "footer". */
 int vhd_parse_footer(const unsigned char *raw, const char *where,
-	const char *name, struct vhd_footer *footer, struct image_error *err);
+	const struct image_store *store, enum image_vhd_size choice,
+	struct vhd_footer *footer, struct image_error *err);
 /* Check the header of a dynamic disk of `size` bytes. */
 int vhd_parse_header(const unsigned char *raw, uint64_t size, const char *name,
 	struct vhd_header *header, struct image_error *err);
@@ -100,6 +107,16 @@ struct vhd_source {
 	uint64_t n_used;
 	/* bytes of the bitmap of a block */
 	uint64_t bitmap_bytes;
+	/* the end of the last block in the file */
+	uint64_t blocks_end;
+	/* vhd_check() follows a visit of a stream */
+	bool untrusted;
+	/* the disk has this size at least, whatever its reader */
+	uint64_t sure_size;
+	/* the footer at the end of the file was read */
+	bool has_end;
+	/* for image_source.doubt */
+	char doubt[160];
 	pthread_mutex_t lock;
 	/* under lock */
 	struct vhd_slot slots[VHD_SLOTS];
@@ -147,6 +164,9 @@ int vhd_open_source(struct image_store *store, const struct image_open *how,
 	bool whole, struct image_source **out, struct image_error *err);
 /* Free everything but the store. */
 void vhd_free(struct image_source *source);
+/* check.c: as image_format.check. */
+int vhd_check(struct image_store *store, struct image_verdict *verdict,
+	struct image_error *err);
 extern const struct image_option vhd_options[];
 int vhd_set(struct image_create *create, const struct image_option *option,
 	uint64_t value, struct image_error *err);
