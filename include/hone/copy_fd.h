@@ -64,7 +64,8 @@ struct hone_copy_fd_result {
  * If the kernel, the file system or a seccomp filter refuses a method for these
  * two descriptors, the next method takes over, even in the middle of a copy.
  * Nothing is remembered after the call. If copy_file_range() reports the end,
- * the next method checks it: files in /proc have no size, and yet content. A
+ * the next method checks it. A file of size 0 is read by read(): in /proc it
+ * may have content, of which some files return nothing but to the first read. A
  * file of known size up to 1 GiB is copied within a file system by three system
  * calls.
  *

@@ -12,7 +12,12 @@
  * A file without a size of its own (in /proc, a pipe, a FIFO, a device) is read
  * until it ends. The memory grows, and is cut to the size at the end. The same
  * happens if a file is longer or shorter than fstat reported: files that other
- * processes write to, and files in /sys, which all report 4096 bytes.
+ * processes write to, and files in /sys, which all report 4096 bytes. Some
+ * files in /proc/sys return nothing but to the first read, however little it
+ * requests. So a regular file without a size is read again, into twice the
+ * memory, if a single read returned all of it and more than half of its
+ * request: from 32 KiB on. hone_read_small() and hone_read_into() leave this to
+ * the caller.
  *
  * Any thread may call any of these functions; they keep no state.
  * hone_read_file(), hone_read_fd() and hone_read_files() return 0 or a negative
@@ -333,7 +338,8 @@ HONE_API void hone_batch_attr_init(struct hone_batch_attr *attr);
  *
  * With io_uring, all small files that are read at the same time take three
  * system calls together, not four each; files that are not in memory are
- * fetched concurrently. io_uring requires Linux 5.19, and must not be forbidden
+ * fetched concurrently. Files without a size and above 16 KiB are read by plain
+ * calls. io_uring requires Linux 5.19, and must not be forbidden
  * by sysctl kernel.io_uring_disabled or by a seccomp filter. If io_uring does
  * not work, or stops working, the rest is read by plain calls with the same
  * results. A file at which io_uring fails is also read by plain calls, unless

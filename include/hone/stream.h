@@ -25,13 +25,18 @@
  * - After a read that returned 0 there is no further read until
  *   hone_stream_clear_eof() or a seek. The same applies to a regular file after
  *   a read that returned less than requested, if the read reached the size that
- *   the file had when the stream was opened.
+ *   the file had when the stream was opened. A regular file of size 0, as in
+ *   /proc, whose first read returned more than half of its request and whose
+ *   second read returned nothing, is read again before the end is reported:
+ * some files in /proc/sys return nothing but to the first read, however little
+ * it requests.
  * - A seek by SEEK_SET or SEEK_CUR finds out the position first if the buffer
  *   contains anything. If the target lies in the buffer or at its end, the seek
  *   then makes no call. Any other seek is one call, as in exact mode. Bytes
  *   that were taken remain in the buffer until the next read of the source.
  * - hone_stream_skip() takes what is in the buffer. If buffer_size bytes or
- *   more are then missing and the source can seek, it finds out the position,
+ *   more are then missing and the source can seek, and is not a file in /sys or
+ *   /proc (of at most 64 KiB without blocks), it finds out the position,
  *   calls seek(0, SEEK_END), and then seek(target, SEEK_SET). If the end is not
  *   ahead, is unknown, or comes too early, it continues with reads of
  *   buffer_size bytes until it has enough.

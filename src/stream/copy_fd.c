@@ -25,17 +25,29 @@ hone_copying_count(
 	c->result.methods |= method;
 }
 
+/*
+ * A file with bytes, as far as its size says. copy_file_range() finds no bytes
+ * in a file of /proc, whose size is 0. The other methods of the kernel read 64
+ * KiB at a time, and some files of /proc/sys return nothing but to the first
+ * read.
+ */
+static bool
+has_size(const struct stat *status)
+{
+	return S_ISREG(status->st_mode) && status->st_size > 0;
+}
+
 /* sendfile() requires a file that can be mapped. */
 static bool
 has_pages(const struct stat *status)
 {
-	return S_ISREG(status->st_mode) || S_ISBLK(status->st_mode);
+	return has_size(status) || S_ISBLK(status->st_mode);
 }
 
 static bool
 range_fits(const struct hone_copying *c)
 {
-	return S_ISREG(c->in_status.st_mode) && S_ISREG(c->out_status.st_mode);
+	return has_size(&c->in_status) && S_ISREG(c->out_status.st_mode);
 }
 
 static ssize_t

@@ -7,9 +7,8 @@
 #include "stream/read_file.h"
 
 /*
- * First capacity if the size is unknown: what a pipe holds. A smaller first
- * read would lose data: some files in /proc/sys return nothing at a second
- * read, even if the first read did not get everything.
+ * First capacity if the size is unknown: what a pipe holds. With a smaller one
+ * more files of /proc/sys would have to be read again: see read_file.c.
  */
 #define FIRST_CAPACITY ((size_t)64 << 10)
 
@@ -105,6 +104,8 @@ hone_file_buffer_grow(struct hone_file_buffer *f)
 
 	if (f->size > limit)
 		return -EFBIG;
+	if (capacity > limit)
+		return 0;
 	/* Doubled, so that each byte is moved about once, however long the file
 	 * is. */
 	capacity =

@@ -77,11 +77,12 @@ expected_size(int fd, const struct hone_read_attr *attr)
 	return S_ISDIR(st.st_mode) ? -EISDIR : 0;
 }
 
-/* Returns 0 or a negative errno; after an error the caller drops the buffer. */
+/* Returns 0 or a negative errno; after an error the caller drops the buffer.
+ * *reads: set to the number of reads that returned bytes. */
 static int
-read_to_end(struct hone_file_buffer *f, int fd)
+read_to_end(struct hone_file_buffer *f, int fd, size_t *reads)
 {
-	for (;;) {
+	for (*reads = 0;; ++*reads) {
 		size_t requested;
 		ssize_t got;
 		int error = hone_file_buffer_make_room(f);
@@ -89,13 +90,51 @@ read_to_end(struct hone_file_buffer *f, int fd)
 		if (error)
 			return error;
 		requested = hone_file_buffer_request(f);
-		got = read(fd, f->data + f->size, requested);
-		if (got < 0) {
-			if (errno != EINTR)
-				return -errno;
-		} else if (hone_file_buffer_add(f, requested, (size_t)got)) {
+		do
+			got = read(fd, f->data + f->size, requested);
+		while (got < 0 && errno == EINTR);
+		if (got < 0)
+			return -errno;
+		if (hone_file_buffer_add(f, requested, (size_t)got))
 			return 0;
-		}
+	}
+}
+
+/* Moves the position back by n bytes, to where a regular file was begun. */
+static bool
+go_back(int fd, size_t n)
+{
+	struct stat st;
+
+	return fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
+	       lseek(fd, -(off_t)n, SEEK_CUR) >= 0;
+}
+
+/*
+ * Some files of /proc/sys return nothing but to the first read, however little
+ * it requested: ip_local_reserved_ports with many ports. So the end is not
+ * believed if one read returned all, and more than half of its request. The
+ * file is then read again, from where it began, into twice the memory, until
+ * that brings no more.
+ */
+static int
+read_sizeless(struct hone_file_buffer *f, int fd)
+{
+	size_t before = 0, reads;
+
+	for (;;) {
+		size_t requested = f->capacity;
+		int error = read_to_end(f, fd, &reads);
+
+		if (error || reads != 1 || f->size <= requested / 2 ||
+			f->size <= before)
+			return error;
+		if (f->capacity < 2 * requested)
+			error = hone_file_buffer_grow(f);
+		if (error || f->capacity == requested || !go_back(fd, f->size))
+			return error;
+		before = f->size;
+		f->size = 0;
 	}
 }
 
@@ -113,6 +152,7 @@ read_expected(struct hone_file_data *out, int fd,
 {
 	struct hone_file_buffer f
 		__attribute__((cleanup(drop_unless_finished)));
+	size_t reads;
 	int error;
 
 	f.data = NULL;
@@ -121,7 +161,8 @@ read_expected(struct hone_file_data *out, int fd,
 	error = hone_file_buffer_begin(&f, attr, (uint64_t)expected);
 	if (error)
 		return error;
-	error = read_to_end(&f, fd);
+	error = expected > 0 ? read_to_end(&f, fd, &reads)
+			     : read_sizeless(&f, fd);
 	if (error)
 		return error;
 	hone_file_buffer_finish(&f, out);

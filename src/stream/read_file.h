@@ -47,8 +47,8 @@ int hone_file_buffer_begin(struct hone_file_buffer *f,
 	const struct hone_read_attr *attr, uint64_t expected);
 
 /*
- * Enlarges the memory, which is full. Returns 0, -EFBIG or -ENOMEM; after an
- * error everything is unchanged.
+ * Enlarges the memory, unless it reaches the limit and has a free byte. Returns
+ * 0, -EFBIG or -ENOMEM; after an error everything is unchanged.
  */
 int hone_file_buffer_grow(struct hone_file_buffer *f);
 
@@ -61,26 +61,39 @@ void hone_file_buffer_cut(struct hone_file_buffer *f);
  * 4: 1.009 times the bare system calls, not 1.015).
  */
 
+/* Returns true if a regular file may lack bytes of its size: a file in /sys
+ * claims a page, of 64 KiB at most, and has no blocks. */
+static inline bool
+hone_size_is_claim(const struct stat *st)
+{
+	return st->st_blocks == 0 && st->st_size <= 65536;
+}
+
 /*
  * Returns the size of a regular file, or 0 if the size is above the limit and
- * may be wrong: a file in /sys claims a page, of 64 KiB at most, and has no
- * blocks. Reading then shows whether the file has more bytes than the limit.
+ * may be wrong. Reading then shows whether the file has more bytes than the
+ * limit.
  */
 static inline int64_t
 hone_read_size(const struct stat *st, size_t limit)
 {
 	if (st->st_size <= 0 ||
-		((uint64_t)st->st_size > limit && st->st_blocks == 0 &&
-			st->st_size <= 65536))
+		((uint64_t)st->st_size > limit && hone_size_is_claim(st)))
 		return 0;
 	return st->st_size;
 }
 
-/* Makes room for at least one more byte. Returns 0 or a negative errno. */
+/* Least room for a read if the size is unknown: /dev/kmsg loses a record that
+ * does not fit (the kernel's PRINTKRB_RECORD_MAX and CONSOLE_EXT_LOG_MAX). */
+#define HONE_READ_RECORD ((size_t)8 << 10)
+
+/* Makes room for the next read. Returns 0 or a negative errno. */
 static inline int
 hone_file_buffer_make_room(struct hone_file_buffer *f)
 {
-	return f->size < f->capacity ? 0 : hone_file_buffer_grow(f);
+	size_t least = f->expected > 0 ? 1 : HONE_READ_RECORD;
+
+	return f->capacity - f->size >= least ? 0 : hone_file_buffer_grow(f);
 }
 
 /* Number of bytes that the next read requests. */

@@ -195,7 +195,8 @@ int64_t
 hone_stream_skip(struct hone_stream *stream, uint64_t n)
 {
 	struct hone_reader *r = hone_reader(stream);
-	bool may_seek = r->seekable && !hone_reader_exact(r);
+	bool may_seek =
+		r->seekable && !r->size_is_claim && !hone_reader_exact(r);
 	int64_t done = 0, got;
 
 	if (n > INT64_MAX)

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
+#include "stream/read_file.h"
 #include "stream/socket.h"
 #include "stream/stream.h"
 
@@ -52,8 +53,8 @@ hone_stream_wait(const struct hone_stream *s)
 	return nonblock ? -EAGAIN : -ETIMEDOUT;
 }
 
-static ptrdiff_t
-read_fd(struct hone_stream *s, void *buf, size_t n)
+ptrdiff_t
+hone_source_fd_read(struct hone_stream *s, void *buf, size_t n)
 {
 	ssize_t got = read(hone_reader(s)->fd, buf, n);
 
@@ -77,15 +78,15 @@ read_waiting(struct hone_stream *s, void *buf, size_t n)
 
 		if (got < 0)
 			return got;
-		got = read_fd(s, buf, n);
+		got = hone_source_fd_read(s, buf, n);
 		if (got != -EAGAIN || nonblock)
 			return got;
 		poll_first = true;
 	}
 }
 
-static int64_t
-seek_fd(struct hone_stream *s, int64_t offset, int whence)
+int64_t
+hone_source_fd_seek(struct hone_stream *s, int64_t offset, int whence)
 {
 	off_t position = lseek(hone_reader(s)->fd, offset, whence);
 
@@ -100,7 +101,7 @@ static int64_t
 seek_device(struct hone_stream *s, int64_t offset, int whence)
 {
 	const struct hone_reader *r = hone_reader(s);
-	int64_t position = seek_fd(s, offset, whence);
+	int64_t position = hone_source_fd_seek(s, offset, whence);
 
 	if (offset == 0 && whence == SEEK_CUR && !r->known && position >= 0 &&
 		position < r->offset)
@@ -108,8 +109,8 @@ seek_device(struct hone_stream *s, int64_t offset, int whence)
 	return position;
 }
 
-static int
-close_fd(struct hone_stream *s)
+int
+hone_source_fd_close(struct hone_stream *s)
 {
 	const struct hone_reader *r = hone_reader(s);
 
@@ -119,18 +120,22 @@ close_fd(struct hone_stream *s)
 	return errno == EINTR ? 0 : -errno;
 }
 
-const struct hone_source hone_source_file = {read_fd, seek_fd, close_fd};
-const struct hone_source hone_source_pipe = {read_waiting, NULL, close_fd};
+const struct hone_source hone_source_file = {
+	hone_source_fd_read, hone_source_fd_seek, hone_source_fd_close};
+const struct hone_source hone_source_pipe = {
+	read_waiting, NULL, hone_source_fd_close};
 const struct hone_source hone_source_device = {
-	read_waiting, seek_device, close_fd};
+	read_waiting, seek_device, hone_source_fd_close};
 const struct hone_source hone_source_socket = {
-	hone_socket_source_read, NULL, close_fd};
+	hone_socket_source_read, NULL, hone_source_fd_close};
 
 static const struct hone_source *
-source_of(mode_t mode)
+source_of(const struct stat *status)
 {
-	switch (mode & S_IFMT) {
+	switch (status->st_mode & S_IFMT) {
 	case S_IFREG:
+		return status->st_size == 0 ? &hone_source_sizeless
+					    : &hone_source_file;
 	case S_IFBLK:
 		return &hone_source_file;
 	case S_IFCHR:
@@ -159,12 +164,15 @@ hone_stream_open_fd(struct hone_stream **stream, int fd,
 	error = S_ISSOCK(status.st_mode) ? hone_socket_check(fd) : 0;
 	if (error)
 		return error;
-	error = hone_reader_create(&r, attr, source_of(status.st_mode));
+	error = hone_reader_create(&r, attr, source_of(&status));
 	if (error)
 		return error;
 	r->fd = fd;
-	if (S_ISREG(status.st_mode))
+	if (S_ISREG(status.st_mode)) {
 		r->file_size = status.st_size;
+		r->size_is_claim = hone_size_is_claim(&status);
+		r->single.next = true;
+	}
 	*stream = &r->view;
 	return 0;
 }

@@ -42,6 +42,17 @@ struct hone_stream_search {
  */
 #define HONE_STREAM_LINES 128
 
+/*
+ * A file without a size that may return nothing but to its first read: the
+ * bytes of that read, as long as no other one has returned any.
+ */
+struct hone_stream_single {
+	/* the next read is the first one, at its place */
+	bool next;
+	/* 0: the end may be believed */
+	size_t bytes;
+};
+
 struct hone_reader {
 	/* first member: the same address */
 	struct hone_stream view;
@@ -81,6 +92,9 @@ struct hone_reader {
 	int fd;
 	/* size of a regular file when the stream was opened; otherwise 0 */
 	int64_t file_size;
+	/* that file may end before its size */
+	bool size_is_claim;
+	struct hone_stream_single single;
 	struct hone_stream_ops ops;
 	void *ops_source;
 };
@@ -137,6 +151,8 @@ int hone_reader_create(struct hone_reader **reader,
 /* source_fd.c: regular files and block devices; pipes and others that have no
  * position; character devices, which may have one. */
 extern const struct hone_source hone_source_file;
+/* source_sizeless.c: regular files whose size is 0, as in /proc. */
+extern const struct hone_source hone_source_sizeless;
 extern const struct hone_source hone_source_pipe;
 extern const struct hone_source hone_source_device;
 /* source_fd.c, with the read of source_socket.c: recv first, and poll only
@@ -145,6 +161,11 @@ extern const struct hone_source hone_source_socket;
 ptrdiff_t hone_socket_source_read(struct hone_stream *s, void *buf, size_t n);
 extern const struct hone_source hone_source_memory;
 extern const struct hone_source hone_source_ops;
+
+/* source_fd.c: the functions of hone_source_file. */
+ptrdiff_t hone_source_fd_read(struct hone_stream *s, void *buf, size_t n);
+int64_t hone_source_fd_seek(struct hone_stream *s, int64_t offset, int whence);
+int hone_source_fd_close(struct hone_stream *s);
 
 /*
  * source_fd.c: makes one poll until the descriptor can be read or has failed,

@@ -135,18 +135,36 @@ finish(struct hone_uring *u, struct hone_uring_slot *slot)
 	hone_batch_deliver(u->b, &u->b->used.uring, slot->index, 0, &file);
 }
 
-/* The size by the path: good enough for the first allocation, but no proof of
- * the end, since another file may have the path now. */
-static uint64_t
-size_hint(const struct hone_uring *u, const struct hone_uring_slot *slot)
+/* Returns false if the path is gone. */
+static bool
+look(const struct hone_uring *u, const struct hone_uring_slot *slot,
+	struct stat *st)
 {
-	struct stat st;
 	int follow = slot->open_flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0;
 
-	if (fstatat(u->b->read->dirfd, u->b->paths[slot->index], &st, follow) ||
-		!S_ISREG(st.st_mode) || st.st_size <= (off_t)slot->buffer.size)
-		return 0;
-	return (uint64_t)hone_read_size(&st, u->b->read->limit);
+	return fstatat(u->b->read->dirfd, u->b->paths[slot->index], st,
+		       follow) == 0;
+}
+
+/*
+ * Sets the size by the path: good enough for the first allocation, but no proof
+ * of the end, since another file may have the path now. Returns false if the
+ * file has more bytes than its size, as in /proc: some such files return
+ * nothing to a second read, so read_file.c reads them, from their beginning.
+ */
+static bool
+size_hint(const struct hone_uring *u, struct hone_uring_slot *slot)
+{
+	struct stat st;
+
+	slot->hint = 0;
+	if (!look(u, slot, &st) || !S_ISREG(st.st_mode))
+		return true;
+	if (st.st_size < (off_t)slot->buffer.size)
+		return false;
+	if (st.st_size > (off_t)slot->buffer.size)
+		slot->hint = (uint64_t)hone_read_size(&st, u->b->read->limit);
+	return true;
 }
 
 /* Returns true if a result of that many bytes does not fit beside the others.
@@ -167,8 +185,10 @@ enlarge(struct hone_uring *u, struct hone_uring_slot *slot)
 	struct hone_file_buffer larger;
 	int error;
 
-	if (slot->stage != HONE_URING_PARKED)
-		slot->hint = size_hint(u, slot);
+	if (slot->stage != HONE_URING_PARKED && !size_hint(u, slot)) {
+		read_again_plain(u, slot);
+		return false;
+	}
 	if (must_wait(u, slot->hint ? slot->hint : 4 * HONE_URING_SMALL)) {
 		slot->stage = HONE_URING_PARKED;
 		return false;
@@ -196,10 +216,8 @@ make_room(struct hone_uring *u, struct hone_uring_slot *slot)
 		fail(u, slot, -EFBIG);
 		return false;
 	}
-	if (slot->buffer.size < before)
-		return true;
 	if (is_small(slot))
-		return enlarge(u, slot);
+		return slot->buffer.size < before || enlarge(u, slot);
 	error = hone_file_buffer_make_room(&slot->buffer);
 	if (error) {
 		fail(u, slot, error);
@@ -225,6 +243,18 @@ opened(struct hone_uring *u, struct hone_uring_slot *slot, int result)
 	}
 }
 
+/* /dev/kmsg returns -EINVAL for a record that does not fit. The next reader of
+ * the path begins at the first record. */
+static bool
+is_record_lost(const struct hone_uring *u, const struct hone_uring_slot *slot,
+	int error)
+{
+	struct stat st;
+
+	return error == -EINVAL && is_small(slot) && look(u, slot, &st) &&
+	       S_ISCHR(st.st_mode);
+}
+
 static void
 got(struct hone_uring *u, struct hone_uring_slot *slot, int result)
 {
@@ -236,7 +266,7 @@ got(struct hone_uring *u, struct hone_uring_slot *slot, int result)
 			queue_read(u, slot);
 	} else if (result == -EINTR) {
 		queue_read(u, slot);
-	} else if (slot->buffer.size == 0) {
+	} else if (slot->buffer.size == 0 || is_record_lost(u, slot, result)) {
 		read_again_plain(u, slot);
 	} else {
 		fail(u, slot, result); /* a pipe's bytes cannot be read again */

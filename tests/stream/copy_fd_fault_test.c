@@ -340,8 +340,7 @@ TEST(the_calls_are_those_that_are_told)
 			{0, 0, 1, 1, 1, 0, 0, 2}},
 		{FROM_SOCKET, TO_SOCKET, 0, 0, 100, 8,
 			{0, 0, 0, 1, 1, 0, 0, 2}},
-		{FROM_PROC, TO_NULL, BIT(SENDFILE), 0, 10, 8,
-			{0, 1, 0, 1, 1, 0, 0, 2}},
+		{FROM_PROC, TO_NULL, 0, 0, 10, 8, {0, 0, 0, 1, 1, 0, 0, 2}},
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
