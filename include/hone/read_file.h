@@ -351,6 +351,13 @@ HONE_API void hone_batch_attr_init(struct hone_batch_attr *attr);
  * threads, and its file is read again after all of them have ended. The error
  * is a result only if the batch then holds no other descriptor.
  *
+ * With io_uring, a thread reads at most as many files at a time as
+ * RLIMIT_NOFILE allows descriptors. The call leaves this limit as it is. The
+ * kernel may start workers for io_uring, which are threads of the process and
+ * end up to a second after the call. While one of them is there, system calls
+ * fail that only a process with one thread may make, such as
+ * unshare(CLONE_NEWUSER): make them before, or use HONE_BATCH_PLAIN.
+ *
  * A file may stay open until the call returns, even after done() received it.
  * After a stop done() is not called again, unfinished results are given back,
  * and nothing is left running. done() may call any function, this one included.

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,17 +30,49 @@ try_submit(const struct hone_uring *u)
 	return 0;
 }
 
+/* Returns 0 or a negative errno. */
 static int
-make_ring(struct hone_uring *u, unsigned depth)
+make_table_of(const struct hone_uring *u, unsigned n)
+{
+	struct io_uring_rsrc_register table = {
+		.nr = n, .flags = IORING_RSRC_REGISTER_SPARSE};
+
+	if (syscall(SYS_io_uring_register, u->ring.ring_fd,
+		    IORING_REGISTER_FILES2, &table, sizeof(table)) < 0)
+		return -errno;
+	return 0;
+}
+
+/*
+ * Makes the table of direct descriptors. The kernel allows as many as
+ * RLIMIT_NOFILE. liburing would raise this limit of the whole process, and
+ * leave the limit raised, which may be a part of a sandbox: so this is a system
+ * call of our own, and a table that is too large becomes smaller.
+ */
+static int
+make_table(struct hone_uring *u)
+{
+	int error = make_table_of(u, u->depth);
+	struct rlimit limit;
+
+	if (error != -EMFILE || getrlimit(RLIMIT_NOFILE, &limit) != 0 ||
+		limit.rlim_cur >= u->depth || limit.rlim_cur == 0)
+		return error;
+	u->depth = (unsigned)limit.rlim_cur;
+	return make_table_of(u, u->depth);
+}
+
+static int
+make_ring(struct hone_uring *u)
 {
 	/* one entry for each slot, one to cancel */
-	int error = io_uring_queue_init(depth + 1, &u->ring, 0);
+	int error = io_uring_queue_init(u->depth + 1, &u->ring, 0);
 
 	if (error)
 		return error;
 	error = try_submit(u);
 	if (!error)
-		error = io_uring_register_files_sparse(&u->ring, depth);
+		error = make_table(u);
 	if (error) {
 		io_uring_queue_exit(&u->ring);
 		return error;
@@ -56,8 +89,10 @@ make_ring(struct hone_uring *u, unsigned depth)
 #define SMALL_STRIDE (HONE_URING_SMALL + 64)
 
 static int
-make_slots(struct hone_uring *u, unsigned depth)
+make_slots(struct hone_uring *u)
 {
+	unsigned depth = u->depth;
+
 	u->slots = calloc(depth, sizeof(*u->slots));
 	u->idle = calloc(depth, sizeof(*u->idle));
 	u->small = malloc(depth * SMALL_STRIDE);
@@ -197,7 +232,7 @@ wait_for_rest(struct hone_uring *u)
 static void
 finish_plain(struct hone_uring *u)
 {
-	for (unsigned i = 0; i < u->b->depth; i++) {
+	for (unsigned i = 0; i < u->depth; i++) {
 		struct hone_uring_slot *slot = &u->slots[i];
 
 		if (slot->stage == HONE_URING_IDLE)
@@ -217,10 +252,15 @@ hone_uring_open(struct hone_uring **ring, struct hone_batch *b)
 	if (!u)
 		return -ENOMEM;
 	u->b = b;
-	error = make_slots(u, b->depth);
-	if (!error)
-		error = make_ring(u, b->depth);
+	u->depth = b->depth;
+	error = make_ring(u);
 	if (error) {
+		free_all(u);
+		return error;
+	}
+	error = make_slots(u);
+	if (error) {
+		io_uring_queue_exit(&u->ring);
 		free_all(u);
 		return error;
 	}

@@ -36,6 +36,8 @@ struct hone_uring_slot {
 struct hone_uring {
 	struct io_uring ring;
 	struct hone_batch *b;
+	/* number of slots: that of the batch, or fewer */
+	unsigned depth;
 	struct hone_uring_slot *slots;
 	unsigned char *small;
 	/* numbers of the slots that are idle, as a stack */

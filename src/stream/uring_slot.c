@@ -277,7 +277,7 @@ got(struct hone_uring *u, struct hone_uring_slot *slot, int result)
 static void
 unpark(struct hone_uring *u)
 {
-	for (unsigned i = 0; i < u->b->depth; i++) {
+	for (unsigned i = 0; i < u->depth; i++) {
 		struct hone_uring_slot *slot = &u->slots[i];
 
 		if (slot->stage == HONE_URING_PARKED &&

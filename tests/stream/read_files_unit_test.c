@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Batches by either method: results, stopping, and what is refused. */
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include "read_files_support.h"
 
@@ -194,6 +195,48 @@ DIRECTORY_TEST(a_fifo_is_read_to_its_end)
 		assert_int_equal(sizes[i], 100000);
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_int_equal(status, 0);
+}
+
+/* In a child, since a hard limit cannot be raised again. Returns an exit
+ * status. */
+static int
+read_below_limit(struct batch *batch, rlim_t soft, rlim_t hard)
+{
+	struct rlimit limit = {soft, hard}, after;
+
+	if (setrlimit(RLIMIT_NOFILE, &limit) != 0)
+		return 2;
+	if (read_all(batch) != 0 || batch->results != PATHS)
+		return 3;
+	if (getrlimit(RLIMIT_NOFILE, &after) != 0 || after.rlim_cur != soft ||
+		after.rlim_max != hard)
+		return 4;
+	return batch->used.uring < PATHS / 2;
+}
+
+DIRECTORY_TEST(the_limit_of_descriptors_stays_and_a_low_one_suffices)
+{
+	static const rlim_t limits[] = {16, 32, 64, 1024};
+	struct batch batch;
+	struct rlimit now;
+	int status;
+
+	skip_without_uring();
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &now), 0);
+	make_batch(&batch);
+	batch.attr.flags = HONE_BATCH_URING;
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		for (int hard = 0; hard < 2; hard++) {
+			pid_t child = fork();
+
+			assert_true(child >= 0);
+			batch.attr.depth = i % 2 ? 64 : 2048;
+			if (child == 0)
+				_exit(read_below_limit(&batch, limits[i],
+					hard ? limits[i] : now.rlim_max));
+			assert_int_equal(waitpid(child, &status, 0), child);
+			assert_int_equal(status, 0);
+		}
 }
 
 static int
