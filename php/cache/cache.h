@@ -26,6 +26,7 @@
  */
 #include "../php_hone.h"
 #include "php_ini.h"
+#include <errno.h>
 #define HONE_ARGS_SHARED
 #include "../hone_args.h"
 
@@ -103,6 +104,8 @@ struct php_hone_store *php_hone_pools_store(void);
  */
 bool php_hone_pools_match(void);
 void php_hone_pools_evicted(struct php_hone_member *member);
+/* Logs that a process is stopped while it has a mutex of the store. */
+void php_hone_pools_stopped(struct php_hone_member *member);
 /* The reason why this process has no store. NULL if the process has a store. */
 const char *php_hone_pools_off(void);
 /* Calls `visit` for each pool, also for pools of other processes. */
@@ -208,6 +211,16 @@ php_hone_key_of(struct php_hone_key *key, zend_string *string)
 	key->bytes = ZSTR_VAL(string);
 	key->len = ZSTR_LEN(string);
 	key->hash = ZSTR_HASH(string);
+}
+
+/* Passes on what a function of the store returned that writes, and logs
+ * -ETIMEDOUT. */
+static zend_always_inline int
+php_hone_cache_result(struct php_hone_member *member, int error)
+{
+	if (UNEXPECTED(error == -ETIMEDOUT))
+		php_hone_pools_stopped(member);
+	return error;
 }
 
 /* The root of an entry's value, which belongs to the entry. */

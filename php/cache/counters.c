@@ -20,7 +20,8 @@ php_hone_cache_add_to(
 	if (member == NULL)
 		return false;
 	php_hone_key_of(&of, key);
-	error = php_hone_store_change(member, &of, &wanted);
+	error = php_hone_cache_result(
+		member, php_hone_store_change(member, &of, &wanted));
 	if (error == -ENOENT) {
 		ZVAL_LONG(&first, step);
 		if (php_hone_cache_store(key, &first, &how)) {
@@ -49,5 +50,6 @@ php_hone_cache_cas(zend_string *key, zend_long old, zend_long new_value)
 	if (member == NULL)
 		return false;
 	php_hone_key_of(&of, key);
-	return php_hone_store_change(member, &of, &wanted) == 0;
+	return php_hone_cache_result(member,
+		       php_hone_store_change(member, &of, &wanted)) == 0;
 }

@@ -231,6 +231,6 @@ ZEND_METHOD(Hone_Cache, clear)
 	ZEND_PARSE_PARAMETERS_NONE();
 	if (member == NULL)
 		RETURN_FALSE;
-	php_hone_store_clear(member);
-	RETURN_TRUE;
+	RETURN_BOOL(php_hone_cache_result(
+			    member, php_hone_store_clear(member)) == 0);
 }

@@ -382,6 +382,25 @@ php_hone_pools_evicted(struct php_hone_member *member)
 	php_log_err_with_severity(text, LOG_NOTICE);
 }
 
+/* To the log: the script may go on, and an error handler may turn a warning
+ * into an exception. */
+ZEND_COLD void
+php_hone_pools_stopped(struct php_hone_member *member)
+{
+	char text[256];
+
+	if (!PG(log_errors) || mine == NULL ||
+		!php_hone_store_tell(member, PHP_HONE_TELL_STOPPED))
+		return;
+	snprintf(text, sizeof text,
+		"PHP Warning:  The shared cache \"%s\": a write fails, because "
+		"a process has kept a lock of the cache for 0.1 s; is a "
+		"process stopped, by a signal, a debugger or a paused "
+		"container?",
+		mine->name);
+	php_log_err_with_severity(text, LOG_WARNING);
+}
+
 void
 php_hone_pools_unmap(void)
 {

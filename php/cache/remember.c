@@ -119,7 +119,8 @@ php_hone_cache_remember(
 		return;
 	php_hone_key_of(&of, key);
 	for (;;) {
-		error = php_hone_store_claim(member, &of, CLAIM_SECONDS);
+		error = php_hone_cache_result(member,
+			php_hone_store_claim(member, &of, CLAIM_SECONDS));
 		if (error != -EBUSY)
 			break;
 		if (how->grace > 0 &&

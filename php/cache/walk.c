@@ -182,6 +182,7 @@ struct deletion {
 	struct php_hone_member *member;
 	const zend_string *prefix;
 	zend_long deleted;
+	int error;
 };
 
 static bool
@@ -189,10 +190,13 @@ delete_if_match(const struct php_hone_entry *entry, void *opaque)
 {
 	struct deletion *deletion = opaque;
 
-	if (begins_with(entry, deletion->prefix) &&
-		php_hone_store_delete_entry(deletion->member, entry) == 0)
-		deletion->deleted++;
-	return true;
+	if (deletion->error != -ETIMEDOUT &&
+		begins_with(entry, deletion->prefix)) {
+		deletion->error =
+			php_hone_store_delete_entry(deletion->member, entry);
+		deletion->deleted += deletion->error == 0;
+	}
+	return deletion->error != -ETIMEDOUT;
 }
 
 /* Each entry is deleted while the walk looks at it: a fetch of many entries
@@ -200,11 +204,12 @@ delete_if_match(const struct php_hone_entry *entry, void *opaque)
 zend_long
 php_hone_cache_delete_prefix(zend_string *prefix)
 {
-	struct deletion deletion = {php_hone_cache_open(), prefix, 0};
+	struct deletion deletion = {php_hone_cache_open(), prefix, 0, 0};
 	uint64_t cursor = 0;
 
 	if (deletion.member != NULL)
 		php_hone_store_walk(
 			deletion.member, &cursor, delete_if_match, &deletion);
+	php_hone_cache_result(deletion.member, deletion.error);
 	return deletion.deleted;
 }

@@ -83,14 +83,16 @@ php_hone_cache_invalidate(zend_string *tag)
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	struct php_hone_key of;
+	int error;
 
 	if (member == NULL)
 		return false;
 	php_hone_key_of(&of, tag);
-	if (php_hone_store_invalidate_tag(member, &of) == 0)
-		return true;
-	too_long("tag", tag);
-	return false;
+	error = php_hone_cache_result(
+		member, php_hone_store_invalidate_tag(member, &of));
+	if (error == -EINVAL)
+		too_long("tag", tag);
+	return error == 0;
 }
 
 static void
@@ -102,6 +104,9 @@ complain(int error, const zend_string *key, HashTable *tags,
 	switch (error) {
 	case -EEXIST:
 	case -ENOENT:
+		return;
+	case -ETIMEDOUT:
+		php_hone_pools_stopped(member);
 		return;
 	case -EFBIG:
 		php_hone_store_info(member, &info);
@@ -353,5 +358,6 @@ php_hone_cache_delete(zend_string *key)
 	if (member == NULL)
 		return false;
 	php_hone_key_of(&of, key);
-	return php_hone_store_delete(member, &of) == 0;
+	return php_hone_cache_result(
+		       member, php_hone_store_delete(member, &of)) == 0;
 }

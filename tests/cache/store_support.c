@@ -51,6 +51,31 @@ STANDS_FOR(int, clock_gettime, clockid_t clock, struct timespec *now)
 	return 0;
 }
 
+static _Atomic bool limited;
+static _Atomic unsigned waits;
+
+STANDS_FOR(int, pthread_mutex_timedlock, pthread_mutex_t *mutex,
+	const struct timespec *until)
+{
+	if (!limited)
+		return pthread_mutex_lock(mutex);
+	waits++;
+	return __real_pthread_mutex_timedlock(mutex, until);
+}
+
+unsigned
+mutex_waits(void)
+{
+	return waits;
+}
+
+void
+wait_for_mutexes(bool without_limit)
+{
+	limited = !without_limit;
+	waits = 0;
+}
+
 void
 stop_clock(void)
 {
@@ -265,23 +290,43 @@ is_open(struct php_hone_member *member)
 }
 
 pid_t
-start_stopped(struct php_hone_store *store,
+fork_member(struct php_hone_store *store,
 	void (*run)(struct php_hone_member *child))
 {
-	int status = 0;
 	fflush(NULL);
 	pid_t pid = fork();
 	if (pid == 0) {
 		struct php_hone_member child;
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		if (php_hone_member_join(&child, store) != 0 ||
-			ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+		if (php_hone_member_join(&child, store) != 0)
 			_exit(1);
-		raise(SIGSTOP);
 		run(&child);
-		raise(SIGSTOP);
 		_exit(0);
 	}
+	assert_true(pid > 0);
+	return pid;
+}
+
+/* What the child of start_stopped() runs. */
+static void (*traced)(struct php_hone_member *child);
+
+static void
+run_traced(struct php_hone_member *child)
+{
+	if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0)
+		_exit(1);
+	raise(SIGSTOP);
+	traced(child);
+	raise(SIGSTOP);
+}
+
+pid_t
+start_stopped(struct php_hone_store *store,
+	void (*run)(struct php_hone_member *child))
+{
+	int status = 0;
+	traced = run;
+	pid_t pid = fork_member(store, run_traced);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGSTOP);
 	return pid;

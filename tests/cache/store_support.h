@@ -36,6 +36,12 @@ struct php_hone_key key_of(const char *name);
 void stop_clock(void);
 void time_passes(unsigned ms);
 
+/* Whether mutexes are waited for without a limit, as at first: a machine that
+ * has much to do stops processes, too. */
+void wait_for_mutexes(bool without_limit);
+/* How often a mutex was waited for, with a limit. */
+unsigned mutex_waits(void);
+
 struct php_hone_store *make_store(size_t size, unsigned shards);
 
 /*
@@ -83,6 +89,9 @@ const struct php_hone_entry *find_key(
 /* Whether a fetch that begins now is open. */
 bool is_open(struct php_hone_member *member);
 
+/* A child that has joined the store, and does not outlive a test that fails. */
+pid_t fork_member(struct php_hone_store *store,
+	void (*run)(struct php_hone_member *child));
 /*
  * A child that has joined the store and stops before `run` and after it. It
  * does not outlive a test that fails.

@@ -30,8 +30,10 @@ HONE_FUNCTION(apcu_clear_cache)
 {
 	HONE_ARGS(0, 0)
 	HONE_ARGS_END();
-	if (php_hone_apcu_enabled())
-		php_hone_store_clear(&HONE_G(cache).member);
+	if (php_hone_apcu_enabled()) {
+		struct php_hone_member *member = &HONE_G(cache).member;
+		php_hone_cache_result(member, php_hone_store_clear(member));
+	}
 	RETURN_TRUE;
 }
 

@@ -60,7 +60,8 @@ php_hone_store_claim(struct php_hone_member *member,
 	struct php_hone_place place = php_hone_place(store, key->hash);
 	struct php_hone_room room = {.key = key, .ttl = seconds};
 	int result = -EBUSY;
-	php_hone_lock(member, place.shard);
+	if (!php_hone_lock(member, place.shard))
+		return -ETIMEDOUT;
 	uint32_t *link =
 		php_hone_link_of_key(store, place, key, PHP_HONE_CLAIM);
 	const struct php_hone_entry *old =
@@ -93,7 +94,9 @@ php_hone_store_unclaim(
 	struct php_hone_store *store = member->store;
 	php_hone_settle(member);
 	struct php_hone_place place = php_hone_place(store, key->hash);
-	php_hone_lock(member, place.shard);
+	/* The claim then ends by its time. */
+	if (!php_hone_lock(member, place.shard))
+		return;
 	uint32_t *link =
 		php_hone_link_of_key(store, place, key, PHP_HONE_CLAIM);
 	if (link != NULL && is_mine(member, php_hone_entry_at(store,
@@ -140,16 +143,17 @@ leads_back(struct php_hone_member *member, uint64_t hash)
 	return false;
 }
 
-/* Returns false if the wait would close a circle. */
-static bool
+/* Returns -EDEADLK if the wait would close a circle. */
+static int
 begin_to_wait(struct php_hone_member *member, uint64_t hash)
 {
-	php_hone_lock(member, 0);
+	if (!php_hone_lock(member, 0))
+		return -ETIMEDOUT;
 	bool may = !leads_back(member, hash);
 	if (may)
 		php_hone_set64(&member->slot->waits, hash);
 	php_hone_unlock(member, 0);
-	return may;
+	return may ? 0 : -EDEADLK;
 }
 
 static bool
@@ -201,9 +205,10 @@ php_hone_store_wait(struct php_hone_member *member,
 	const struct php_hone_key *key, unsigned timeout)
 {
 	php_hone_settle(member);
-	if (!begin_to_wait(member, key->hash))
-		return -EDEADLK;
-	int result = wait_for(member, key, timeout);
+	int result = begin_to_wait(member, key->hash);
+	if (result != 0)
+		return result;
+	result = wait_for(member, key, timeout);
 	php_hone_set64(&member->slot->waits, 0);
 	return result;
 }

@@ -5,6 +5,20 @@
 #include "arena.h"
 #include "epoch.h"
 
+/* Seconds from one line in the log to the next one of its kind. */
+#define QUIET 60
+
+bool
+php_hone_store_tell(struct php_hone_member *member, enum php_hone_news news)
+{
+	uint32_t *told = &member->store->region->told[news];
+	uint32_t last = php_hone_get32(told);
+	uint32_t now = php_hone_store_now(member->store);
+	return (last == 0 || now - last >= QUIET) &&
+	       __atomic_compare_exchange_n(told, &last, now, false,
+		       __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+}
+
 static void
 add_shard(const struct php_hone_store *store,
 	const struct php_hone_shard *shard, struct php_hone_store_info *info)
@@ -48,7 +62,8 @@ php_hone_store_info(
 	php_hone_slots_reap(member, NULL);
 	for (unsigned i = 0; i < store->n_shards; i++) {
 		struct php_hone_shard *shard = php_hone_shard_at(store, i);
-		php_hone_lock(member, i);
+		if (!php_hone_lock(member, i))
+			continue;
 		/* Free and merge what waits for it: the figures count it as
 		 * free. */
 		php_hone_reclaim_all(store, shard);
@@ -147,7 +162,8 @@ php_hone_store_holders(struct php_hone_member *member,
 		for (unsigned i = 0; i < store->n_shards; i++) {
 			const struct php_hone_shard *shard =
 				php_hone_shard_at(store, i);
-			php_hone_lock(member, i);
+			if (!php_hone_lock(member, i))
+				continue;
 			add_list(store, shard->retired_list, shares, some);
 			add_list(store, shard->held_list, shares, some);
 			php_hone_unlock(member, i);
@@ -223,7 +239,8 @@ php_hone_store_map(
 	for (unsigned i = 0; i < store->n_shards; i++) {
 		const struct php_hone_shard *shard =
 			php_hone_shard_at(store, i);
-		php_hone_lock(member, i);
+		if (!php_hone_lock(member, i))
+			continue;
 		add_range(&p, done, shard->first, 3);
 		for (uint32_t at = shard->first; at < shard->end;) {
 			uint64_t word = php_hone_block(store, at);

@@ -95,6 +95,8 @@ struct php_hone_region {
 	uint64_t generation; /* of tags; each value is used once */
 	uint32_t slots_high; /* slots beyond were never taken */
 	uint32_t evicted;    /* enum php_hone_evicted */
+	/* Seconds of the last lines in the log, by enum php_hone_news. */
+	uint32_t told[PHP_HONE_NEWS];
 	/* Written at each removal. */
 	uint64_t epoch __attribute__((aligned(64)));
 } __attribute__((aligned(64)));
@@ -214,11 +216,13 @@ bool php_hone_owner_lives(uint64_t owner);
 void php_hone_slots_reap(
 	struct php_hone_member *member, struct php_hone_shard *shard);
 
-void php_hone_lock(struct php_hone_member *member, unsigned shard);
+/* Returns false if another process has the mutex and is stopped. */
+bool php_hone_lock(struct php_hone_member *member, unsigned shard);
 void php_hone_unlock(struct php_hone_member *member, unsigned shard);
 /* Put a shard in order after the owner of its mutex died. */
 void php_hone_recover(struct php_hone_store *store, struct php_hone_shard *s);
-/* Cancel an unfinished reservation: store.h has the rule. */
+/* Cancel an unfinished reservation: store.h has the rule. The reservation stays
+ * if the mutex of its shard cannot be taken. */
 void php_hone_settle(struct php_hone_member *member);
 
 /* ---- arena.c ---- */

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 #include "arena.h"
 #include "epoch.h"
@@ -58,6 +59,9 @@ read_stat(pid_t pid, char *state, unsigned *threads, uint32_t *start)
 	return true;
 }
 
+/* The identity of a process that does not exist: no pid is so large. */
+#define NOBODY ((uint64_t)INT32_MAX << 32)
+
 static uint64_t
 own_identity(void)
 {
@@ -89,9 +93,9 @@ php_hone_owner_lives(uint64_t owner)
 	return !((state == 'Z' || state == 'X') && threads <= 1);
 }
 
-/* Reset a slot that this process owns. */
+/* Reset a slot that this process owns, but for the block that it fills. */
 static void
-clean(struct php_hone_slot *slot)
+clean_reads(struct php_hone_slot *slot)
 {
 	/* Release: for a slot of this process, all its reads come before. */
 	__atomic_store_n(&slot->busy, 0, __ATOMIC_RELEASE);
@@ -99,6 +103,12 @@ clean(struct php_hone_slot *slot)
 	php_hone_set64(&slot->began, 0);
 	for (unsigned i = 0; i < PHP_HONE_HELD_WORDS; i++)
 		__atomic_store_n(&slot->held[i], 0, __ATOMIC_RELEASE);
+}
+
+static void
+clean(struct php_hone_slot *slot)
+{
+	clean_reads(slot);
 	php_hone_set32(&slot->reserved, 0);
 }
 
@@ -162,8 +172,11 @@ php_hone_member_leave(struct php_hone_member *member)
 	if (slot == NULL)
 		return;
 	php_hone_settle(member);
-	clean(slot);
-	__atomic_store_n(&slot->owner, 0, __ATOMIC_RELEASE);
+	clean_reads(slot);
+	/* A block whose mutex could not be taken is left to
+	 * php_hone_slots_reap(), like that of a dead process. */
+	__atomic_store_n(&slot->owner, member->reserved != NULL ? NOBODY : 0,
+		__ATOMIC_RELEASE);
 	memset(member, 0, sizeof *member);
 }
 
@@ -385,7 +398,20 @@ php_hone_recover(struct php_hone_store *store, struct php_hone_shard *shard)
  * The mutex of a shard is robust: if its owner dies, the kernel marks it, and
  * the next owner puts the shard in order before it does anything else. If that
  * process dies, too, the mark stays.
+ *
+ * An owner may also be stopped, by SIGSTOP, a debugger or a paused container.
+ * Other processes then wait for a tenth of a second, and fail. They wait in
+ * slices: if all processes lose the CPU at one time, this ends one slice. A
+ * member that has waited in vain waits only for a short slice for this shard
+ * during a second, so that not each store of a request takes so long.
+ *
+ * The deadlines are of the clock of the day: ThreadSanitizer does not know
+ * pthread_mutex_clocklock(), and musl lacks it.
  */
+#define SLICES 10
+#define SLICE_NS 10000000
+#define SHORT_NS 1000000
+#define TICKS 16 /* of php_hone_store_tick(), in a second */
 
 static void
 have(struct php_hone_member *member, unsigned i, int error)
@@ -398,14 +424,52 @@ have(struct php_hone_member *member, unsigned i, int error)
 	member->locked |= 1u << i;
 }
 
-void
+static int
+lock_for(pthread_mutex_t *mutex, long ns)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_nsec += ns;
+	if (until.tv_nsec >= 1000000000) {
+		until.tv_sec++;
+		until.tv_nsec -= 1000000000;
+	}
+	return pthread_mutex_timedlock(mutex, &until);
+}
+
+/* Another member has the mutex. */
+static __attribute__((noinline, cold)) int
+lock_in_time(struct php_hone_member *member, unsigned i)
+{
+	pthread_mutex_t *mutex = &php_hone_shard_at(member->store, i)->mutex;
+	bool again = (member->stuck & 1u << i) != 0 &&
+		     php_hone_store_tick() - member->stuck_at < TICKS;
+	if (again)
+		return lock_for(mutex, SHORT_NS);
+	int error = ETIMEDOUT;
+	for (unsigned n = 0; n < SLICES && error == ETIMEDOUT; n++)
+		error = lock_for(mutex, SLICE_NS);
+	member->stuck &= ~(1u << i);
+	if (error == ETIMEDOUT) {
+		member->stuck |= 1u << i;
+		member->stuck_at = php_hone_store_tick();
+	}
+	return error;
+}
+
+bool
 php_hone_lock(struct php_hone_member *member, unsigned i)
 {
 	struct php_hone_shard *shard = php_hone_shard_at(member->store, i);
 	assert((member->locked & 1u << i) == 0);
-	int error = pthread_mutex_lock(&shard->mutex);
+	int error = pthread_mutex_trylock(&shard->mutex);
+	if (__builtin_expect(error == EBUSY, 0))
+		error = lock_in_time(member, i);
+	if (error == ETIMEDOUT)
+		return false;
 	assert(error == 0 || error == EOWNERDEAD);
 	have(member, i, error);
+	return true;
 }
 
 static bool

@@ -119,7 +119,7 @@ php_hone_reserve_locked(struct php_hone_member *member, unsigned i,
 	return entry;
 }
 
-/* The generation of a tag, which is made if there is none: 0 or -ENOMEM. */
+/* The generation of a tag, which is made if there is none. */
 static int tag_generation(struct php_hone_member *member,
 	const struct php_hone_key *tag, uint64_t *generation);
 
@@ -145,7 +145,8 @@ reserve(struct php_hone_member *member, const struct php_hone_room *room,
 {
 	struct php_hone_store *store = member->store;
 	unsigned i = php_hone_place(store, room->key->hash).shard;
-	php_hone_lock(member, i);
+	if (!php_hone_lock(member, i))
+		return -ETIMEDOUT;
 	*entry = php_hone_reserve_locked(member, i, room, PHP_HONE_VALUE);
 	if (*entry == NULL) {
 		php_hone_unlock(member, i);
@@ -169,14 +170,17 @@ php_hone_store_reserve(struct php_hone_member *member,
 {
 	php_hone_settle(member);
 	*entry = NULL;
+	if (member->reserved != NULL)
+		return -ETIMEDOUT;
 	if (room->key->len > PHP_HONE_KEY_MOST || room->n_tags > UINT8_MAX)
 		return -EINVAL;
 	if (room->n_tags == 0) {
 		/* The units are not counted here first. A second count would
 		 * take 30 of 1446 instructions of a store. */
 		int error = reserve(member, room, NULL, entry);
-		return error < 0 && units_of(member->store, room) == 0 ? -EFBIG
-								       : error;
+		return error == -ENOMEM && units_of(member->store, room) == 0
+			       ? -EFBIG
+			       : error;
 	}
 	/* Checked first: a value that cannot be stored makes no tags. */
 	if (units_of(member->store, room) == 0)
@@ -186,15 +190,14 @@ php_hone_store_reserve(struct php_hone_member *member,
 	return error != 0 ? error : reserve(member, room, tags, entry);
 }
 
-/* Take the mutex of the reservation, unless it was kept. Returns the shard. */
-static unsigned
-lock_reserved(struct php_hone_member *member)
+/* Take the mutex of the reservation, unless it was kept. */
+static bool
+lock_reserved(struct php_hone_member *member, unsigned *shard)
 {
 	unsigned i =
 		php_hone_place(member->store, member->reserved->hash).shard;
-	if ((member->locked & 1u << i) == 0)
-		php_hone_lock(member, i);
-	return i;
+	*shard = i;
+	return (member->locked & 1u << i) != 0 || php_hone_lock(member, i);
 }
 
 static void
@@ -215,7 +218,10 @@ php_hone_store_cancel(
 {
 	assert(member->reserved == entry);
 	(void)entry;
-	free_reserved(member, lock_reserved(member));
+	unsigned i;
+	/* The next php_hone_settle() tries again. */
+	if (lock_reserved(member, &i))
+		free_reserved(member, i);
 }
 
 /* Whether an entry counts: not expired, and its tags are valid. */
@@ -261,7 +267,9 @@ php_hone_store_publish(struct php_hone_member *member,
 {
 	assert(member->reserved == entry);
 	struct php_hone_store *store = member->store;
-	unsigned i = lock_reserved(member);
+	unsigned i;
+	if (!lock_reserved(member, &i))
+		return -ETIMEDOUT;
 	struct php_hone_place place = php_hone_place(store, entry->hash);
 	struct php_hone_key key = {(const char *)php_hone_entry_key(entry),
 		entry->key_len, entry->hash};
@@ -387,7 +395,8 @@ php_hone_store_delete(
 	struct php_hone_store *store = member->store;
 	php_hone_settle(member);
 	struct php_hone_place place = php_hone_place(store, key->hash);
-	php_hone_lock(member, place.shard);
+	if (!php_hone_lock(member, place.shard))
+		return -ETIMEDOUT;
 	uint32_t *link =
 		php_hone_link_of_key(store, place, key, PHP_HONE_VALUE);
 	int result = -ENOENT;
@@ -413,7 +422,8 @@ php_hone_store_delete_entry(
 	php_hone_settle(member);
 	struct php_hone_place place = php_hone_place(store, entry->hash);
 	uint32_t offset = php_hone_seen_offset(store, entry);
-	php_hone_lock(member, place.shard);
+	if (!php_hone_lock(member, place.shard))
+		return -ETIMEDOUT;
 	uint32_t *link = php_hone_link_of(store, offset);
 	if (link != NULL) {
 		php_hone_remove_locked(member, place.shard, link);
@@ -445,7 +455,8 @@ php_hone_store_change(struct php_hone_member *member,
 	struct php_hone_store *store = member->store;
 	php_hone_settle(member);
 	struct php_hone_place place = php_hone_place(store, key->hash);
-	php_hone_lock(member, place.shard);
+	if (!php_hone_lock(member, place.shard))
+		return -ETIMEDOUT;
 	uint32_t *link =
 		php_hone_link_of_key(store, place, key, PHP_HONE_VALUE);
 	int result = -ENOENT;
@@ -494,13 +505,17 @@ clear_shard(struct php_hone_store *store, unsigned i)
 	php_hone_claims_wake(shard);
 }
 
-void
+int
 php_hone_store_clear(struct php_hone_member *member)
 {
 	struct php_hone_store *store = member->store;
+	int result = 0;
 	php_hone_settle(member);
 	for (unsigned i = 0; i < store->n_shards; i++) {
-		php_hone_lock(member, i);
+		if (!php_hone_lock(member, i)) {
+			result = -ETIMEDOUT;
+			continue;
+		}
 		clear_shard(store, i);
 		php_hone_unlock(member, i);
 	}
@@ -514,6 +529,7 @@ php_hone_store_clear(struct php_hone_member *member)
 	php_hone_set64(&store->region->misses_before, misses);
 	__atomic_store_n(
 		&store->region->start, (int64_t)time(NULL), __ATOMIC_RELAXED);
+	return result;
 }
 
 /* ---- tags ---- */
@@ -592,7 +608,8 @@ make(struct php_hone_member *member, const struct php_hone_key *tag,
 	struct php_hone_store *store = member->store;
 	struct php_hone_place place = php_hone_place(store, tag->hash);
 	int result = 0;
-	php_hone_lock(member, place.shard);
+	if (!php_hone_lock(member, place.shard))
+		return -ETIMEDOUT;
 	uint32_t *link = php_hone_link_of_key(store, place, tag, PHP_HONE_TAG);
 	if (link != NULL) {
 		*generation = php_hone_get64(
@@ -639,7 +656,8 @@ php_hone_store_invalidate_tag(
 		return -EINVAL;
 	php_hone_settle(member);
 	struct php_hone_place place = php_hone_place(store, tag->hash);
-	php_hone_lock(member, place.shard);
+	if (!php_hone_lock(member, place.shard))
+		return -ETIMEDOUT;
 	uint32_t *link = php_hone_link_of_key(store, place, tag, PHP_HONE_TAG);
 	if (link != NULL)
 		php_hone_set64(&php_hone_entry_at(store, php_hone_follow(link))

@@ -47,7 +47,8 @@
  * A store:
  *
  *	php_hone_store_reserve()    publish.c
- *	  php_hone_lock()           process.c  recovers if the owner died
+ *	  php_hone_lock()           process.c  recovers if the owner died;
+ *	                                       fails if the owner is stopped
  *	  php_hone_make_room()      reclaim.c  frees what no reader has; evicts
  *	    php_hone_arena_alloc()  arena.c    a block, reserved
  *	the caller fills the data in
@@ -59,7 +60,10 @@
  *
  * Other files: claim.c (one process computes a value), info.c (figures).
  *
- * Functions return 0 or a negative errno, unless their comment differs.
+ * Functions return 0 or a negative errno, unless their comment differs. A
+ * function that writes, claims or waits also returns -ETIMEDOUT: a process has
+ * the mutex of the shard for a tenth of a second. It is stopped, or has lost
+ * the CPU.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -117,6 +121,8 @@ struct php_hone_member {
 	/* the rest belongs to the store; all zero at first */
 	struct php_hone_entry *reserved; /* neither published nor cancelled */
 	unsigned locked;        /* shards whose mutex it has; a bit each */
+	unsigned stuck;         /* shards whose mutex it could not take */
+	uint32_t stuck_at;      /* when that was */
 	unsigned pins, fetches; /* depth of nesting */
 	bool open;              /* of the last fetch; see "A fetch" below */
 	/* The first eviction of the store came within PHP_HONE_EARLY seconds,
@@ -276,7 +282,7 @@ enum php_hone_publish {
 };
 
 /* Make the entry visible, and retire the one it replaces. On an error, the
- * block is freed. */
+ * block is freed; after -ETIMEDOUT, by a later call. */
 int php_hone_store_publish(struct php_hone_member *member,
 	struct php_hone_entry *entry, enum php_hone_publish how);
 void php_hone_store_cancel(
@@ -305,8 +311,8 @@ struct php_hone_change {
 int php_hone_store_change(struct php_hone_member *member,
 	const struct php_hone_key *key, struct php_hone_change *change);
 
-/* Remove every entry. */
-void php_hone_store_clear(struct php_hone_member *member);
+/* Remove every entry. After -ETIMEDOUT, those of a shard are left. */
+int php_hone_store_clear(struct php_hone_member *member);
 
 /*
  * Call `visit` with every live value, each once. Entries that are added or
@@ -361,7 +367,18 @@ void php_hone_store_unclaim(
 int php_hone_store_wait(struct php_hone_member *member,
 	const struct php_hone_key *key, unsigned milliseconds);
 
-/* ---- figures ---- */
+/* ---- figures: without those of a shard whose mutex cannot be taken ---- */
+
+/* What the log has a line about, at most once a minute. */
+enum php_hone_news {
+	PHP_HONE_TELL_STOPPED, /* -ETIMEDOUT */
+	PHP_HONE_TELL_REFUSED, /* a value that was not stored */
+	PHP_HONE_NEWS,
+};
+
+/* Whether the caller is to write such a line now: of all members, one is. */
+bool php_hone_store_tell(
+	struct php_hone_member *member, enum php_hone_news news);
 
 struct php_hone_store_info {
 	const char *name;
