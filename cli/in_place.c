@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Writes into a destination that exists: a block device, an export, or with -n
- * a regular file. It has no other name to appear under, so that an expected
- * digest guards it in another way: its first and last MiB are written last.
+ * a regular file. It has no other name to appear under, so that it is guarded
+ * in another way: its first and last MiB are written last.
  */
 #include <signal.h>
 #include <string.h>
@@ -86,26 +86,30 @@ verify(struct job *job, struct image_error *err)
 }
 
 /*
- * DST has zeros in its ends while it is written: content that was written may
- * be refused, and a stream may end early.
+ * No comparison of names shows that a device and an export of it, or two names
+ * of a host, are one disk. Such a disk is written over with its own bytes, and
+ * keeps them.
+ */
+static bool
+may_be_source(const struct job *job)
+{
+	const struct image_format *raw = image_format_by_name("raw");
+
+	return (image_source_is_served(job->src) ||
+		       image_is_address(job->cli->addresses[1])) &&
+	       image_source_format(job->src) == raw && job->format == raw;
+}
+
+/*
+ * The ends of DST are written last. They have zeros until then: the copy may
+ * fail at any byte, and DST then has neither a new partition table in front of
+ * old data nor an old one in front of new data.
  */
 static bool
 is_cleared_first(const struct job *job)
 {
 	return job->expect.algorithm || job->open.expect ||
-	       image_source_is_forward(job->src);
-}
-
-/*
- * The ends of DST are written last. If nothing but the disguise is judged, they
- * keep until then what they had: SRC may be DST under another name, such as a
- * device and an export of it, and is then written over with its own bytes.
- */
-static bool
-is_held(const struct job *job)
-{
-	return !convert_to_stdout(job) &&
-	       (is_cleared_first(job) || convert_judges_written(job));
+	       image_source_is_forward(job->src) || !may_be_source(job);
 }
 
 /* Write DST, but for the ends that are held. */
@@ -203,7 +207,7 @@ write_target(
 {
 	struct image_store *held = NULL;
 
-	if (is_held(job)) {
+	if (!convert_to_stdout(job)) {
 		int rc = image_target_hold(&target, job->create.size, err);
 		if (rc < 0) {
 			image_store_close(target);

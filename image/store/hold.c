@@ -3,12 +3,17 @@
  * A target whose first and last bytes are written last. A disk has its
  * partition tables there: without them, nothing uses what was written so far.
  */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <hone/zero.h>
 #include "store/store.h"
 
 /* Bytes at each end: more than a partition table and a boot sector. */
 #define HELD ((uint64_t)1 << 20)
+/* The last part begins at a multiple, so that what lies before it can be shared
+ * with another file. Zeros of this length are not written over zeros. */
+#define UNIT ((uint64_t)64 << 10)
 
 /* Bytes that are kept in memory. */
 struct part {
@@ -22,6 +27,8 @@ struct held {
 	struct image_store *inner;
 	/* in ascending order */
 	struct part parts[2];
+	/* the target has zeros there */
+	bool is_cleared;
 };
 
 static struct held *
@@ -119,6 +126,46 @@ held_zero(struct image_store *store, uint64_t offset, uint64_t length,
 	return rc;
 }
 
+/* Read what lies in the parts, or share what lies between them. */
+static int
+take(struct held *h, bool in_parts, uint64_t offset, struct image_store *from,
+	uint64_t from_offset, uint64_t length, struct image_error *err)
+{
+	struct part *part;
+	int rc = 0;
+
+	for (uint64_t n; rc == 0 && length; length -= n) {
+		n = piece(h, offset, length, &part);
+		if (part && in_parts)
+			rc = image_store_read(from, from_offset,
+				part->bytes + (offset - part->offset),
+				(size_t)n, err);
+		else if (!part && !in_parts)
+			rc = h->inner->ops->share(
+				h->inner, offset, from, from_offset, n, err);
+		offset += n;
+		from_offset += n;
+	}
+	return rc;
+}
+
+static int
+held_share(struct image_store *store, uint64_t offset, struct image_store *from,
+	uint64_t from_offset, uint64_t length, struct image_error *err)
+{
+	struct held *h = held(store);
+	uint64_t from_here = h->parts[0].length, to_here = h->parts[1].offset;
+
+	if (!h->inner->ops->share || from_here >= to_here ||
+		offset >= to_here || length <= from_here)
+		return -EOPNOTSUPP;
+	/* First: it fails if nothing can be shared, and nothing is read then.
+	 */
+	int rc = take(h, false, offset, from, from_offset, length, err);
+	return rc < 0 ? rc
+		      : take(h, true, offset, from, from_offset, length, err);
+}
+
 static int
 held_flush(struct image_store *store, struct image_error *err)
 {
@@ -149,6 +196,7 @@ static const struct image_store_ops held_ops = {
 	.read = held_read,
 	.write = held_write,
 	.zero = held_zero,
+	.share = held_share,
 	.flush = held_flush,
 	.usage = held_usage,
 	.close = held_close,
@@ -171,10 +219,10 @@ image_target_hold(
 		end = inner->size;
 	struct part *first = &h->parts[0], *last = &h->parts[1];
 	first->length = end < HELD ? end : HELD;
-	last->length = end - first->length;
-	if (last->length > HELD)
-		last->length = HELD;
-	last->offset = end - last->length;
+	last->offset = end - first->length < HELD ? first->length : end - HELD;
+	if (last->offset > first->length)
+		last->offset &= ~(UNIT - 1);
+	last->length = end - last->offset;
 	/* calloc(0) may return NULL. */
 	first->bytes = calloc(1, first->length + 1);
 	last->bytes = calloc(1, last->length + 1);
@@ -196,32 +244,76 @@ image_target_hold(
 	return 0;
 }
 
+/* Returns whether the range has zeros already. One that is not read has not. */
+static bool
+has_zeros(struct image_store *inner, const struct part *part)
+{
+	struct image_error err;
+	void *bytes = malloc((size_t)part->length);
+
+	bool zeros = bytes &&
+		     image_store_read(inner, part->offset, bytes,
+			     (size_t)part->length, &err) == 0 &&
+		     hone_buffer_is_zero(bytes, (size_t)part->length);
+	free(bytes);
+	return zeros;
+}
+
 int
 image_target_clear(struct image_store *target, struct image_error *err)
 {
-	struct image_store *inner = held(target)->inner;
+	struct held *h = held(target);
+	struct image_store *inner = h->inner;
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < 2; i++) {
-		const struct part *part = &held(target)->parts[i];
-		if (part->length)
+		const struct part *part = &h->parts[i];
+		if (part->length && !has_zeros(inner, part))
 			rc = inner->ops->zero(
 				inner, part->offset, part->length, err);
 	}
+	h->is_cleared = rc == 0;
 	return rc == 0 ? inner->ops->flush(inner, err) : rc;
+}
+
+/*
+ * One call writes the part, so that a process that is killed leaves all of it
+ * or nothing. Zeros around its data leave the holes that the target has.
+ */
+static int
+write_part(struct held *h, const struct part *part, struct image_error *err)
+{
+	struct image_store *inner = h->inner;
+	size_t length = (size_t)part->length;
+	uint64_t begin = hone_find_nonzero(part->bytes, length), end = length;
+	bool keeps_zeros = h->is_cleared || inner->zeros;
+
+	if (begin == length)
+		return keeps_zeros || length == 0
+			       ? 0
+			       : inner->ops->zero(inner, part->offset,
+					 part->length, err);
+	if (keeps_zeros) {
+		begin &= ~(UNIT - 1);
+		end = hone_rfind_nonzero(part->bytes, length) + 1;
+		end = (end + UNIT - 1) & ~(UNIT - 1);
+	} else {
+		begin = 0;
+	}
+	if (end > length)
+		end = length;
+	return image_store_write(inner, part->offset + begin,
+		part->bytes + begin, (size_t)(end - begin), err);
 }
 
 int
 image_target_release(struct image_store *target, struct image_error *err)
 {
-	struct image_store *inner = held(target)->inner;
+	struct held *h = held(target);
 
 	/* All else is on the disk when the partition table appears. */
-	int rc = inner->ops->flush(inner, err);
-	for (size_t i = 2; rc == 0 && i-- > 0;) {
-		const struct part *part = &held(target)->parts[i];
-		rc = image_store_write(inner, part->offset, part->bytes,
-			(size_t)part->length, err);
-	}
+	int rc = h->inner->ops->flush(h->inner, err);
+	for (size_t i = 2; rc == 0 && i-- > 0;)
+		rc = write_part(h, &h->parts[i], err);
 	return rc;
 }

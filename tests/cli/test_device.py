@@ -8,6 +8,7 @@ import os
 import random
 import re
 import stat
+import struct
 import subprocess
 import sys
 
@@ -278,11 +279,11 @@ def test_a_device_of_zeros_is_not_zeroed_again(hone, strace, loop, work):
 
 def test_verify_reads_the_device_itself(hone, loop, work):
     """What was said of it need not be true."""
-    source = write_sparse(work / "disk.img", disk(2 * MIB))
-    device = loop(2 * MIB)
+    source = write_sparse(work / "disk.img", disk(4 * MIB))
+    device = loop(4 * MIB)
     said = hone.fails("convert", "--target-is-zero", "--verify", source,
                       device)
-    assert re.search("differs from the source at offset 7.* when read back",
+    assert re.search("differs from the source at offset 1.* when read back",
                      said)
 
 
@@ -419,6 +420,9 @@ def test_the_report_of_a_device_has_its_size(hone, loop, work):
     told = hone.json("convert", "--json", source, loop(4 * MIB))
     assert told["virtual_size"] == 2 * MIB
     assert told["file_size"] == told["disk_usage"] == 4 * MIB
+    # All bytes of a small disk are written last.
+    told = hone.json("convert", "--json", source, loop(2 * MIB))
+    assert told["shared_bytes"] == 0 < told["data_bytes"]
 
 
 @pytest.mark.parametrize("more", [[], ["--keep-rest"], ["--direct"]],
@@ -482,6 +486,85 @@ def test_a_disguised_disk_has_no_beginning_on_the_device(
     assert content(device)[:6 * MIB] == data
 
 
+def damage_last_cluster(hone, image, out):
+    """A qcow2 image whose last compressed cluster does not unpack."""
+    hone.ok("convert", "-q", "-c", "-O", "qcow2", image, out)
+    data = bytearray(out.read_bytes())
+    first, = struct.unpack_from(">Q", data, 40)
+    table = struct.unpack_from(">Q", data, first)[0] & (1 << 56) - 1
+    entries = struct.unpack_from(">8192Q", data, table)
+    at = [entry & (1 << 54) - 1 for entry in entries if entry >> 62 & 1][-1]
+    data[at:at + 64] = b"\xff" * 64
+    out.write_bytes(data)
+    return out
+
+
+def text_disk(length):
+    """A disk whose clusters of data can be compressed."""
+    return bytes(MIB // 2) + (b"a boot sector and text " * MIB)[
+        :length - MIB] + bytes(MIB // 2)
+
+
+@pytest.fixture(params=["device", "file"])
+def place(request):
+    """What is written in place: its words and its path, with stale data."""
+    def make(length):
+        if request.param == "device":
+            return [request.getfixturevalue("loop")(length)]
+        path = request.getfixturevalue("work") / "target.img"
+        path.write_bytes(stale(length))
+        return ["-n", path]
+    return make
+
+
+@pytest.mark.parametrize("more", [[], ["--untrusted"], ["--keep-rest"],
+                                  ["--direct"]], ids=" ".join)
+def test_what_fails_late_has_no_boot_sector(hone, place, work, more):
+    """The check of an image does not read its data."""
+    data = b"\x55\xaa" + text_disk(6 * MIB)[2:]
+    raw = write_sparse(work / "disk.img", data)
+    source = damage_last_cluster(hone, raw, work / "disk.qcow2")
+    hone.ok("check", "-q", source)
+    *words, target = place(8 * MIB)
+    done = hone.run("convert", "-m", "1", *more, *words, "-O", "raw", source,
+                    target)
+    assert done.returncode == 3
+    assert error_line(done.stderr).endswith(
+        "; DST is incomplete now, with zeros in its first and last MiB")
+    found = content(target)
+    last = 6 * MIB if "--keep-rest" in more else 8 * MIB
+    assert found[:MIB] == found[last - MIB:last] == bytes(MIB)
+    if "--keep-rest" in more:
+        assert found[last:] == stale(8 * MIB)[last:]
+    # It did fail late.
+    assert found[MIB:2 * MIB] == data[MIB:2 * MIB]
+    hone.ok("convert", "-q", *more, *words, raw, target)
+    assert content(target)[:6 * MIB] == data
+
+
+@pytest.mark.parametrize("size", [4096, MIB, MIB + 512, 2 * MIB, 2 * MIB + 512,
+                                  3 * MIB])
+def test_every_size_is_whole_in_place(hone, work, size):
+    """The ends of a small disk meet."""
+    data = random.Random(size).randbytes(size)
+    (work / "disk.img").write_bytes(data)
+    for more in 0, 512, 2 * MIB:
+        (work / "target.img").write_bytes(stale(size + more))
+        hone.ok("convert", "-q", "-n", work / "disk.img", work / "target.img")
+        assert (work / "target.img").read_bytes() == data + bytes(more)
+
+
+def test_the_ends_of_a_file_stay_holes(hone, work):
+    with open(work / "disk.img", "wb") as file:
+        file.truncate(8 * MIB)
+        file.seek(3 * MIB)
+        file.write(b"x")
+    (work / "target.img").write_bytes(stale(8 * MIB))
+    hone.ok("convert", "-q", "-n", work / "disk.img", work / "target.img")
+    assert os.stat(work / "target.img").st_blocks * 512 <= MIB
+    hone.ok("compare", work / "disk.img", work / "target.img")
+
+
 def test_the_partition_table_is_written_last(hone, loop, work, digests):
     data = disk(8 * MIB)
     source = write_sparse(work / "disk.img", data)
@@ -506,8 +589,8 @@ def test_a_failure_says_what_the_device_has(hone, strace, loop, work):
                 "inject=pread64:error=EIO:when=2+"])
     assert done.returncode == 1
     assert re.fullmatch(f"hone: {source}: cannot be read at offset .*; "
-                        "DST is incomplete now",
-                        error_line(done.stderr))
+                        "DST is incomplete now, with zeros in its first and "
+                        "last MiB", error_line(done.stderr))
 
 
 def test_what_dst_has_is_said_behind_any_digest_and_name(hone, work, digests):
