@@ -159,6 +159,8 @@ parse_network(const struct cli *cli, struct image_network *network)
 	network->ca_file = file;
 	network->ca_directory = directory;
 	network->timeout = (unsigned)seconds;
+	network->public_redirects = cli->option[OPTION_PUBLIC_REDIRECTS] ||
+				    cli->option[OPTION_UNTRUSTED];
 	network->tls_certificates = cli->option[OPTION_TLS_CERTIFICATES];
 	network->tls_psk = cli->option[OPTION_TLS_PSK];
 	return 0;

@@ -197,6 +197,15 @@ bool image_is_address(const char *address);
  */
 char *image_address_name(const char *address);
 /*
+ * If the address begins with "file://", replace it by the path that it names,
+ * which is shorter. For words of the user alone: no server and no image names a
+ * file of this machine so.
+ * Returns 1 if the address has become a path, and 0 if it is another address.
+ * Returns -EINVAL and sets *why, which a message has behind the address, if it
+ * names no path of this machine. What the address is then is not defined.
+ */
+int image_file_url(char *address, const char **why);
+/*
  * Returns whether two addresses are known to name the same export: hosts and
  * ports, sockets and names of exports are compared, with TLS or without. An
  * export may have other addresses, which only its server knows.
@@ -267,6 +276,9 @@ struct image_network {
 	const char *ca_directory;
 	/* seconds that a server may send nothing; 0: the default, 60 */
 	unsigned timeout;
+	/* HTTP: refuse redirects to addresses that not everyone can reach, such
+	 * as loopback and private ones */
+	bool public_redirects;
 	/* TLS of NBD: a directory with ca-cert.pem and, if the server asks for
 	 * them, client-cert.pem and client-key.pem; NULL: that of the system */
 	const char *tls_certificates;

@@ -1078,6 +1078,57 @@ def test_a_redirect_is_followed_once(web, out, status):
         assert [r.path for r in server.requests].count("/disk.img") == 1
 
 
+PRIVATE = ["127.0.0.2", "10.1.2.3", "172.16.0.1", "192.168.1.1", "100.64.0.1",
+           "169.254.169.254", "0.0.0.0", "[::1]", "[fe80::1]", "[fd00::1]",
+           "[::ffff:127.0.0.1]", "2130706434", "0x7f.2"]
+
+
+@pytest.mark.parametrize("option", ["--untrusted", "--public-redirects"])
+def test_a_redirect_to_a_private_address_is_refused(web, out, option):
+    """By the address, before there is a connection to it. That of the host
+    that the user named may be private."""
+    with Server(images.noise(MI)) as other:
+        def answer(handler, request):
+            if request.path == "/same":
+                return handler.status(302, Location="/disk.img")
+            if request.path == "/self":
+                return handler.status(302, Location=server.url().replace(
+                    "127.0.0.1", "localhost"))
+            if request.path == "/port":
+                return handler.status(302, Location=other.url())
+            if request.path.startswith("/to/"):
+                place = request.path[len("/to/"):]
+                return handler.status(302, Location=f"http://{place}:1/a")
+            return None
+        with Server(images.noise(MI), answer) as server:
+            web.copies(server, out, option)
+            web.copies(server, out, option, url=server.url("/same"))
+            web.copies(server, out, option, url=server.url("/self"))
+            said = web.refuses(server, out, option, url=server.url("/port"))
+            assert "the server redirects to 127.0.0.1, a private add" in said
+            for place in PRIVATE:
+                said = web.refuses(server, out, option,
+                                   url=server.url("/to/" + place))
+                assert "a private address" in said, (place, said)
+            assert not other.requests
+            web.copies(server, out, url=server.url("/port"))
+
+
+@pytest.mark.parametrize("command", [
+    "map", "info", "compare", "check", "digest"])
+def test_each_command_refuses_redirects(web, command):
+    with Server(images.noise(MI)) as other:
+        with Server(answer=lambda handler, _: handler.status(
+                302, Location=other.url())) as server:
+            words = [command, "--public-redirects", server.url()]
+            done = web.run(*words, *([server.url()] if command == "compare"
+                                     else []))
+            assert b"a private address" in done.stderr
+            assert done.returncode == (
+                2 if command in ("compare", "check") else 1)
+        assert not other.requests
+
+
 def test_ten_redirects_and_no_more(web, out):
     def answer(handler, request):
         left = int(request.path[1:])

@@ -214,6 +214,7 @@ http_target_parse(struct http_target *target, const char *address,
 	if (!http_append(&target->headers, "Accept-Encoding: identity") ||
 		!http_append(&target->plain, "Accept-Encoding: identity"))
 		return image_no_memory(err);
+	target->public_redirects = how->network.public_redirects;
 	int rc = strncmp(address, "s3:", 3) == 0
 			 ? http_s3_parse(target, address, name, err)
 			 : parse_address(target, address, name, err);
@@ -252,7 +253,7 @@ same_part(CURLU *a, CURLU *b, CURLUPart which)
 /* Set the options that may hold credentials. */
 static bool
 apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
-	CURLU *parts, const char *url)
+	CURLU *parts, const char *url, bool *named)
 {
 	if (libcurl.url_set(origin, CURLUPART_URL, target->url, 0) ||
 		libcurl.url_set(parts, CURLUPART_URL, url, CURLU_URLENCODE))
@@ -261,6 +262,7 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 	bool same = same_part(origin, parts, CURLUPART_SCHEME) &&
 		    same_part(origin, parts, CURLUPART_HOST) &&
 		    same_part(origin, parts, CURLUPART_PORT);
+	*named = same;
 	/* A server chose those of a redirect. */
 	libcurl.url_set(parts, CURLUPART_USER, NULL, 0);
 	libcurl.url_set(parts, CURLUPART_PASSWORD, NULL, 0);
@@ -287,12 +289,13 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 }
 
 bool
-http_target_apply(const struct http_target *target, CURL *easy, const char *url)
+http_target_apply(const struct http_target *target, CURL *easy, const char *url,
+	bool *named)
 {
 	CURLU *origin = libcurl.url();
 	CURLU *parts = libcurl.url();
 	bool good = origin && parts &&
-		    apply_parts(target, easy, origin, parts, url);
+		    apply_parts(target, easy, origin, parts, url, named);
 
 	libcurl.url_cleanup(origin);
 	libcurl.url_cleanup(parts);

@@ -25,7 +25,9 @@
  *
  * After a failure the store stays failed: every read returns the first failure.
  */
+#include <netinet/in.h>
 #include <pthread.h>
+#include <sys/socket.h>
 #include "store/http/answer.h"
 #include "store/http/libcurl.h"
 #include "store/store.h"
@@ -79,6 +81,8 @@ struct http_target {
 	struct http_trust trust;
 	/* seconds without progress */
 	long timeout;
+	/* redirects lead to no private address */
+	bool public_redirects;
 };
 
 struct http_slot {
@@ -157,6 +161,10 @@ struct http_transfer {
 	bool whole;
 	/* NULL: that of http.url */
 	char *url;
+	/* the request goes to the host of the user's address */
+	bool named;
+	/* the private address that a redirect led to, or "" */
+	char refused_peer[INET6_ADDRSTRLEN];
 	unsigned redirects;
 	/* failures since the byte `good` */
 	unsigned tries;
@@ -186,6 +194,8 @@ struct http {
 	struct http_transfer *running[HTTP_TRANSFERS];
 	/* address of the first answer, after redirects */
 	char *url;
+	/* the private address to which the host that the user named led last */
+	struct sockaddr_storage named;
 	struct http_answer first;
 
 	pthread_t thread;
@@ -232,9 +242,10 @@ void http_target_free(struct http_target *target);
  */
 ssize_t http_read_file(
 	const char *file, size_t max, char **text, struct image_error *err);
-/* Set the options of a request that depend on its address. */
-bool http_target_apply(
-	const struct http_target *target, CURL *easy, const char *url);
+/* Set the options of a request that depend on its address, and *named to
+ * whether its host is that of the target. */
+bool http_target_apply(const struct http_target *target, CURL *easy,
+	const char *url, bool *named);
 /*
  * Check a redirect from one address to another. Returns NULL, or why it is
  * refused.
@@ -248,6 +259,9 @@ int http_trust_parse(struct http_trust *trust,
 void http_trust_free(struct http_trust *trust);
 /* Set the options of a request. */
 CURLcode http_trust_apply(const struct http_trust *trust, CURL *easy);
+
+/* peer.c: judge each address before a request is connected to it. */
+CURLcode http_peer_apply(struct http_transfer *transfer);
 
 /* s3.c: set url, keys and signature. */
 int http_s3_parse(struct http_target *target, const char *address,

@@ -467,6 +467,8 @@ set_up(struct http_transfer *t)
 	/* libcurl leaves this to programs; the name is curl's. */
 	if (netrc && netrc[0])
 		SET(CURLOPT_NETRC_FILE, netrc);
+	if (!code)
+		code = http_peer_apply(t);
 	return code ? code : http_trust_apply(&target->trust, t->easy);
 }
 
@@ -483,7 +485,8 @@ http_transfer_begin(struct http_transfer *t)
 	else
 		libcurl.easy_reset(t->easy);
 	if (!t->easy || set_up(t) != CURLE_OK ||
-		!http_target_apply(&t->http->target, t->easy, url_of(t)))
+		!http_target_apply(
+			&t->http->target, t->easy, url_of(t), &t->named))
 		fail(t, -ENOMEM, "out of memory");
 	return t->code;
 }
@@ -691,6 +694,13 @@ end_lost(struct http_transfer *t, CURLcode result)
 	bool hopeless = !again || comes_once(t->http) ||
 			(!t->http->open && is_unreachable(result));
 
+	if (t->refused_peer[0]) {
+		fail(t, -EPROTO,
+			"the server redirects to %s, a private address: if "
+			"that is meant, use the address of the redirect",
+			t->refused_peer);
+		return true;
+	}
 	if (!hopeless && try_again(t, timeout ? TIMEOUT_TRIES : 1))
 		return false;
 	fail_lost(t, result, long_line);
