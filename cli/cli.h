@@ -157,6 +157,12 @@ int cli_refuse_format(
 const char *cli_list_formats(char *list, const char *before, bool written);
 
 /*
+ * file_url.c: make paths of the operands and of --expect that are addresses of
+ * files. Returns 0, or another status after a message.
+ */
+int cli_file_urls(struct cli *cli);
+
+/*
  * address.c: set cli->addresses and cli->list, and remove what is secret from
  * the command line, which other users can see in /proc. Returns 0, or
  * CLI_FAILED after a message.

@@ -124,15 +124,16 @@ run_parsed(struct cli *cli)
 			cli->n_operands);
 	if (cli->command == COMMAND_help)
 		return run[cli->command](cli);
-	for (int i = 0; i < cli->n_operands; i++) {
+	int rc = cli_file_urls(cli);
+	for (int i = 0; rc == 0 && i < cli->n_operands; i++) {
 		if (!*cli->operands[i])
 			return refuse_empty(row, i);
-		int rc = cli_refuse_stream(cli, i);
+		rc = cli_refuse_stream(cli, i);
 		if (rc == 0)
 			rc = cli_refuse_protocol(cli, cli->operands[i]);
-		if (rc != 0)
-			return rc;
 	}
+	if (rc != 0)
+		return rc;
 	/* For compare, 1 means a difference. */
 	if (cli_addresses(cli) != 0)
 		return cli->command == COMMAND_compare ? CLI_USAGE : CLI_FAILED;

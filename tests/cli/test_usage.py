@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Words on the command line: what is wrong exits 2, what asks for help 0."""
+import hashlib
+import json
 import os
 import re
 import subprocess
@@ -609,3 +611,43 @@ def test_bash_completes(hone, words, offered, others):
                           stdout=subprocess.PIPE, text=True, check=True)
     found = set(done.stdout.split())
     assert offered <= found and not others & found
+
+
+@pytest.mark.parametrize("host", ["", "localhost"])
+def test_the_address_of_a_file_is_a_path(hone, small, out, host):
+    """As SRC and as DST."""
+    source = out / "a disk %41.img"
+    source.write_bytes(small.read_bytes())
+    url = f"file://{host}{out}/"
+    name = url + "a%20disk%20%2541.img"
+    hone.ok("convert", "-q", "-O", "raw", name, url + "new%2eraw")
+    assert (out / "new.raw").read_bytes() == small.read_bytes()
+    hone.ok("compare", "-q", name, url + "new.raw")
+    shown = hone.ok("info", "--json", name).stdout
+    assert json.loads(shown)["file"] == str(source)
+    hone.ok("map", name)
+    hone.ok("check", name)
+
+
+@pytest.mark.usefixtures("digests")
+@pytest.mark.parametrize("mark", ["@", ""])
+def test_the_address_of_a_file_is_a_list_of_digests(hone, small, out, mark):
+    digest = hashlib.sha256(small.read_bytes()).hexdigest()
+    (out / "SUMS").write_text(f"{digest}  {small.name}\n")
+    hone.ok("convert", "-q", "-O", "raw", f"--expect={mark}file://{out}/SUMS",
+            f"file://{small}", out / "new")
+
+
+@pytest.mark.parametrize("url, said", [
+    ("file://host/a", "names a file of another host"),
+    ("file://me:hidden@host/a", "names a file of another host"),
+    ("file://localhost", "has no path"),
+    ("file:///a?b", "which is %3F or %23 in a path"),
+    ("file:///a%0", "without the two digits"),
+    ("file:///a%00", "without the two digits")])
+def test_an_address_of_a_file_that_is_none(hone, small, out, url, said):
+    for words in [url, out / "new"], [small, url]:
+        done = hone.run("convert", *words)
+        text = done.stderr.decode()
+        assert done.returncode == 2 and said in text and "hidden" not in text
+    assert not os.listdir(out)

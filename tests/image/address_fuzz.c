@@ -277,6 +277,24 @@ check_made(const uint8_t *data, size_t size)
 	free(name);
 }
 
+/* What is behind the scheme of an address of a file. */
+static void
+check_file(const char *rest)
+{
+	static const char scheme[] = "file://";
+	char *address = malloc(sizeof(scheme) + strlen(rest));
+	const char *why = NULL;
+
+	must(address);
+	strcpy(stpcpy(address, scheme), rest);
+	int rc = image_file_url(address, &why);
+	if (rc == 1)
+		must(address[0] == '/' && strlen(address) <= strlen(rest));
+	else
+		must(rc < 0 && why);
+	free(address);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
@@ -289,6 +307,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	must(text);
 	free(hide(image_hide_secrets, text));
 	free(hide(image_address_name, text));
+	check_file(text);
 	free(text);
 	return 0;
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What is shown of addresses, and which ones are one export. Addresses as users
  * write them are in tests/cli. */
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "support.h"
 #include "image.h"
 
@@ -13,6 +15,61 @@ shows(const char *text, const char *expected)
 	assert_non_null(shown);
 	assert_string_equal(shown, expected);
 	free(shown);
+}
+
+static void
+names(const char *address, const char *path)
+{
+	char *text = strdup(address);
+	const char *why;
+
+	assert_non_null(text);
+	assert_int_equal(image_file_url(text, &why), 1);
+	assert_string_equal(text, path);
+	free(text);
+}
+
+TEST(the_address_of_a_file_is_its_path)
+{
+	names("file:///a", "/a");
+	names("FILE://LocalHost/a/b.qcow2", "/a/b.qcow2");
+	names("file:////a", "//a");
+	names("file:///", "/");
+	names("file:///a%20b%25%2f%C3%bc%3F%23", "/a b%/\xc3\xbc?#");
+	names("file:///http://h/%41", "/http://h/A");
+}
+
+TEST(other_addresses_of_files_are_refused)
+{
+	static const char *const bad[] = {"file://", "file://localhost",
+		"file://host/a", "file://localhos/a", "file://localhost:1/a",
+		"file://me@localhost/a", "file://127.0.0.1/a", "file:///a?b",
+		"file:///a#b", "file:///%", "file:///%4", "file:///%4g",
+		"file:///%g4", "file:///a%00b", "file://%6cocalhost/a"};
+
+	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
+		char *text = strdup(bad[i]);
+		const char *why = NULL;
+		assert_non_null(text);
+		assert_int_equal(image_file_url(text, &why), -EINVAL);
+		assert_non_null(why);
+		free(text);
+	}
+}
+
+TEST(what_is_no_address_of_a_file_stays)
+{
+	static const char *const others[] = {"", "file", "file:", "file:/a",
+		"file:a", "./file:///a", "/file:///a", "http://file:///a"};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
+		char *text = strdup(others[i]);
+		const char *why;
+		assert_non_null(text);
+		assert_int_equal(image_file_url(text, &why), 0);
+		assert_string_equal(text, others[i]);
+		free(text);
+	}
 }
 
 TEST(no_bracket_in_a_password_makes_it_a_host)
