@@ -466,6 +466,52 @@ def test_zeros_without_an_end_behind_xz(hone, work, has_xz):
     assert "damaged xz data" in hone.fails("info", path, code=3)
 
 
+def test_each_stream_of_xz_is_looked_at_once(hone, work, has_xz):
+    """12 MiB of empty streams: joined indexes would take some minutes."""
+    assert has_xz is None
+    empty = lzma.compress(b"", check=lzma.CHECK_NONE)
+    path = store(work, "disk.raw.xz", lzma.compress(bytes(64 * KI)) +
+                 empty * 400_000 + bytes(4) + empty)
+    # a guard: 30 times what it takes
+    before = ["prlimit", "--cpu=30:30"]
+    assert hone.json("info", "--json", path,
+                     before=before)["virtual_size"] == 64 * KI
+    hone.ok("convert", "-q", path, work / "out", before=before)
+    assert os.stat(work / "out").st_size == 64 * KI
+
+
+def test_the_size_by_the_indexes_of_xz(hone, work, has_xz):
+    """One that is longer than what is read at a time, zeros between streams,
+    and what is wrong: then the content is counted, which finds the damage."""
+    assert has_xz is None
+    parts = [xz(bytes(32 * MI), "-0", "--block-size=512"),
+             lzma.compress(images.noise(100 * KI)), xz(b"end", "--check=sha256")]
+    sound = parts[0] + bytes(8) + parts[1] + parts[2] + bytes(400 * KI)
+    size = 32 * MI + 100 * KI + 3
+    info = "info", "--json", "-f", "raw"
+    assert hone.json(*info, store(work, "a.xz", sound))["virtual_size"] == size
+    hone.ok("convert", "-q", "-f", "raw", work / "a.xz", work / "out")
+    assert os.stat(work / "out").st_size == size
+    first = len(parts[0])
+    index = 4 * int.from_bytes(sound[first - 8:first - 4], "little") + 4
+    assert index > 128 * KI
+
+    def unknown(wrong):
+        path = store(work, "a.xz", wrong)
+        assert hone.json(*info, path)["virtual_size"] is None
+        return path
+    for at in (first - 1, first - 8, first - 12, first - 12 - index,
+               first - 12 - index // 2, first + 8 + 7, 7):
+        wrong = bytearray(sound)
+        wrong[at] ^= 1
+        path = unknown(wrong)
+    assert "xz data" in hone.fails("digest", "-f", "raw", path, code=3)
+    unknown(sound + bytes(3))
+    path = unknown(sound[:first + 8] + bytes(2) + sound[first + 8:])
+    assert "after the end of the xz data" in hone.fails(
+        "digest", "-f", "raw", path, code=3)
+
+
 def test_a_check_of_a_raw_disk_needs_no_scratch_space(hone, work, packing):
     plain = images.noise(64 * KI) + bytes(20 * MI) + images.noise(64 * KI, 2)
     packed = store(work, "a.raw" + SUFFIX[packing], PACK[packing](plain))
