@@ -82,7 +82,10 @@ enum hone_mempool_flag {
 	HONE_MEMPOOL_SHARED = 64
 };
 
-/** Attributes of a pool; hone_mempool_attr_init() sets every member. */
+/** Attributes of a pool; hone_mempool_attr_init() sets every member. Without
+ * this call, an alignment or a max_caches of 0 stands for the default, and
+ * beside one of them so does a numa_node of 0: {.object_size = 64, .capacity =
+ * 1000} is enough. */
 struct hone_mempool_attr {
 	/** bytes of an object, at least 1. No default: must be set, but for
 	 * HONE_MEMPOOL_FOREIGN */

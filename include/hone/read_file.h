@@ -56,12 +56,13 @@ enum hone_read_flag {
 };
 
 /**
- * How to read; hone_read_attr_init() sets every member. With a struct that is
- * only zero, every call returns -EINVAL.
+ * How to read; hone_read_attr_init() sets every member. Without this call, in a
+ * struct whose allocate, resize and release are NULL, each member that is 0 has
+ * its default: {.flags = HONE_READ_NOFOLLOW} is enough.
  */
 struct hone_read_attr {
 	/** directory at which relative paths begin. Default: AT_FDCWD, the
-	 * current directory */
+	 * current directory, which is not 0 */
 	int dirfd;
 	/** HONE_READ_* bits. Default: none */
 	unsigned flags;
@@ -142,13 +143,15 @@ HONE_API HONE_DETAIL_RESULT int hone_read_file(struct hone_file_data *out,
  * :param attr: as for hone_read_file(); dirfd and all flags except
  *              HONE_READ_HUGE_ADVISE have no effect. NULL: defaults.
  * :return: as hone_read_file();
- *          -EBADF if fd is not open.
+ *          -EBADF if fd is not open;
+ *          -EINVAL, before the first byte, if fd is a file or a block device
+ *          with O_DIRECT, whose reads must be aligned.
  *
  * After a failure the position is anywhere between the old one and the end. If
  * fd is non-blocking (O_NONBLOCK) and has no data at the moment, the call
  * returns -EAGAIN, and bytes that it has read from a pipe or socket are lost.
- * For a regular file the call makes one lseek in addition to fstat and read.
- * Since 0.1.
+ * For a regular file the call makes fcntl and lseek in addition to fstat and
+ * read. Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT int hone_read_fd(
 	struct hone_file_data *out, int fd, const struct hone_read_attr *attr);
@@ -261,7 +264,8 @@ struct hone_batch_used {
 	size_t reserved[2];
 };
 
-/** How to read a batch; hone_batch_attr_init() sets every member. */
+/** How to read a batch; hone_batch_attr_init() sets every member. A member that
+ * is 0 has its default. */
 struct hone_batch_attr {
 	/** most files that each thread reads at a time by io_uring, 1 to 4096.
 	 * Each takes 16 KiB of memory during the call. Default: 64 */

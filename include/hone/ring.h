@@ -183,7 +183,7 @@ HONE_API HONE_DETAIL_RESULT size_t hone_ring_enqueue_burst(
  * Dequeue the oldest element.
  *
  * :param ring:    the ring.
- * :param element: set to the element; unspecified on error.
+ * :param element: set to the element; unchanged on error.
  * :return: 0 on success;
  *          -ENOENT if the ring is empty;
  *          -EAGAIN if the oldest element is not yet filled by its producer

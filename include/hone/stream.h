@@ -121,9 +121,11 @@ enum hone_stream_flag {
 	HONE_STREAM_WHOLE_LINES = 8
 };
 
-/** Attributes of a stream; hone_stream_attr_init() sets every member. */
+/** Attributes of a stream; hone_stream_attr_init() sets every member. In a
+ * struct without this call, a buffer_size of 0 stands for the default, and so
+ * does a bypass_size of 0 beside it: {.flags = HONE_STREAM_EXACT} is enough. */
 struct hone_stream_attr {
-	/** bytes, 1 to HONE_STREAM_BUFFER_MAX; allocated at the first use.
+	/** bytes, up to HONE_STREAM_BUFFER_MAX; allocated at the first use.
 	 * Default: 64 KiB */
 	size_t buffer_size;
 	/** a read that misses this many bytes or more bypasses the buffer;
@@ -155,18 +157,21 @@ HONE_API void hone_stream_attr_init(struct hone_stream_attr *attr);
  * :param attr:   copied; NULL: defaults.
  * :return: 0 on success;
  *          -EINVAL if an attribute is out of range;
+ *          -EINVAL if fd is a file or a block device with O_DIRECT, whose reads
+ *          must be aligned;
  *          -EISDIR if fd is a directory;
  *          -EPROTOTYPE if fd is a socket of another type than SOCK_STREAM;
  *          -ENOMEM if there is no memory;
  *          the error of fstat if it fails.
  *
- * Makes one system call, fstat, and for a socket also getsockopt. A stream
- * reads a socket by recv, any other descriptor by read. The attributes decide
- * whether a call waits, not O_NONBLOCK: that flag of the descriptor is shared
- * with other processes. So by default a call waits by poll even if O_NONBLOCK
- * is set, unlike hone_read_fd() and hone_copy_fd(). hone_stream_close() leaves
- * the position of the descriptor where the last read or seek of the stream put
- * it: after the bytes in the buffer. Since 0.1.
+ * Makes one system call, fstat; for a file or a block device also fcntl, and
+ * for a socket getsockopt. A stream reads a socket by recv, any other
+ * descriptor by read. The attributes decide whether a call waits, not
+ * O_NONBLOCK: that flag of the descriptor is shared with other processes. So by
+ * default a call waits by poll even if O_NONBLOCK is set, unlike hone_read_fd()
+ * and hone_copy_fd(). hone_stream_close() leaves the position of the descriptor
+ * where the last read or seek of the stream put it: after the bytes in the
+ * buffer. Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT int hone_stream_open_fd(struct hone_stream **stream,
 	int fd, const struct hone_stream_attr *attr);

@@ -15,12 +15,31 @@ hone_mempool_attr_init(struct hone_mempool_attr *attr)
 	attr->numa_node = -1;
 }
 
+/* Copies attributes and sets each member that has no value to its default. A
+ * struct without these two was not set by hone_mempool_attr_init(), so node 0
+ * is not meant. */
+static struct hone_mempool_attr
+complete(const struct hone_mempool_attr *attr)
+{
+	struct hone_mempool_attr all = *attr, defaults;
+
+	hone_mempool_attr_init(&defaults);
+	if ((all.alignment == 0 || all.max_caches == 0) && all.numa_node == 0)
+		all.numa_node = defaults.numa_node;
+	if (all.alignment == 0)
+		all.alignment = defaults.alignment;
+	if (all.max_caches == 0)
+		all.max_caches = defaults.max_caches;
+	return all;
+}
+
 size_t
 hone_mempool_memory_size(const struct hone_mempool_attr *attr)
 {
+	struct hone_mempool_attr all = complete(attr);
 	struct hone_mempool_layout layout;
 
-	return hone_mempool_layout(&layout, attr) == 0 ? layout.memory_size : 0;
+	return hone_mempool_layout(&layout, &all) == 0 ? layout.memory_size : 0;
 }
 
 void
@@ -206,16 +225,17 @@ int
 hone_mempool_create(
 	struct hone_mempool **result, const struct hone_mempool_attr *attr)
 {
+	struct hone_mempool_attr all = complete(attr);
 	struct hone_mempool_layout layout;
 	struct hone_mempool *pool;
-	int error = hone_mempool_layout(&layout, attr);
+	int error = hone_mempool_layout(&layout, &all);
 
 	if (!error)
-		error = allocate_pool(&pool, &layout, attr);
+		error = allocate_pool(&pool, &layout, &all);
 	if (error)
 		return error;
-	set_members(pool, &layout, attr);
-	error = hone_mempool_allocate(pool, &layout, attr);
+	set_members(pool, &layout, &all);
+	error = hone_mempool_allocate(pool, &layout, &all);
 	if (!error)
 		error = make_mutex(pool);
 	if (error) {

@@ -52,6 +52,25 @@ hone_read_attr_init(struct hone_read_attr *attr)
 	*attr = hone_read_defaults;
 }
 
+const struct hone_read_attr *
+hone_read_complete(
+	const struct hone_read_attr *attr, struct hone_read_attr *all)
+{
+	if (!attr)
+		return &hone_read_defaults;
+	if (attr->allocate || attr->resize || attr->release)
+		return attr;
+	*all = *attr;
+	all->allocate = from_malloc;
+	all->resize = by_realloc;
+	all->release = by_free;
+	if (all->dirfd == 0)
+		all->dirfd = AT_FDCWD;
+	if (all->limit == 0)
+		all->limit = SIZE_MAX;
+	return all;
+}
+
 /* Most bytes of a file: with its zero byte, the size of a C object. */
 static size_t
 most(const struct hone_read_attr *attr)

@@ -63,18 +63,22 @@ open_to_read(const char *path, const struct hone_read_attr *attr)
 	return fd;
 }
 
-/* The size of a regular file from fstat; 0 for other files, and if the size may
- * be wrong; or -errno. */
+/* The size of a regular file; 0 for other files, and if the size may be wrong;
+ * or -EISDIR. */
 static int64_t
-expected_size(int fd, const struct hone_read_attr *attr)
+expected_size(const struct stat *st, const struct hone_read_attr *attr)
 {
-	struct stat st;
+	if (S_ISREG(st->st_mode))
+		return hone_read_size(st, attr->limit);
+	return S_ISDIR(st->st_mode) ? -EISDIR : 0;
+}
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (S_ISREG(st.st_mode))
-		return hone_read_size(&st, attr->limit);
-	return S_ISDIR(st.st_mode) ? -EISDIR : 0;
+bool
+hone_reads_directly(int fd, const struct stat *st)
+{
+	/* Of a pipe, the same flag keeps packets apart. */
+	return (S_ISREG(st->st_mode) || S_ISBLK(st->st_mode)) &&
+	       fcntl(fd, F_GETFL) & O_DIRECT;
 }
 
 /* Returns 0 or a negative errno; after an error the caller drops the buffer.
@@ -182,26 +186,34 @@ hone_read_file(struct hone_file_data *out, const char *path,
 	const struct hone_read_attr *attr)
 {
 	int fd __attribute__((cleanup(close_file))) = -1;
+	struct hone_read_attr all;
+	struct stat st;
 
-	if (!attr)
-		attr = &hone_read_defaults;
+	attr = hone_read_complete(attr, &all);
 	fd = open_to_read(path, attr);
 	if (fd < 0)
 		return fd;
-	return read_expected(out, fd, attr, expected_size(fd, attr));
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return read_expected(out, fd, attr, expected_size(&st, attr));
 }
 
 int
 hone_read_fd(
 	struct hone_file_data *out, int fd, const struct hone_read_attr *attr)
 {
+	struct hone_read_attr all;
+	struct stat st;
 	int64_t expected;
 
-	if (!attr)
-		attr = &hone_read_defaults;
+	attr = hone_read_complete(attr, &all);
 	if (hone_read_open_flags(attr) < 0)
 		return -EINVAL;
-	expected = expected_size(fd, attr);
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (hone_reads_directly(fd, &st))
+		return -EINVAL;
+	expected = expected_size(&st, attr);
 	if (expected > 0) {
 		off_t position = lseek(fd, 0, SEEK_CUR);
 

@@ -17,6 +17,13 @@ hone_reserved_are_zero(void *const reserved[4])
 	return !reserved[0] && !reserved[1] && !reserved[2] && !reserved[3];
 }
 
+/*
+ * Returns attributes in which each member has its value: attr, the defaults if
+ * it is NULL, or *all if attr has no function of an allocator.
+ */
+const struct hone_read_attr *hone_read_complete(
+	const struct hone_read_attr *attr, struct hone_read_attr *all);
+
 /* Returns the flags for open(); -EINVAL if attr has unknown flags or reserved
  * members, or lacks a function. */
 int hone_read_open_flags(const struct hone_read_attr *attr);
@@ -60,6 +67,9 @@ void hone_file_buffer_cut(struct hone_file_buffer *f);
  * predictors at each system call, calls and returns cost more (12 bytes on Zen
  * 4: 1.009 times the bare system calls, not 1.015).
  */
+
+/* Returns true if reads of fd must be aligned, as with O_DIRECT. */
+bool hone_reads_directly(int fd, const struct stat *st);
 
 /* Returns true if a regular file may lack bytes of its size: a file in /sys
  * claims a page, of 64 KiB at most, and has no blocks. */

@@ -261,6 +261,22 @@ read_batch(struct hone_batch *b, const struct hone_batch_attr *attr)
 	return b->stop;
 }
 
+/* Returns attributes in which each member has its value. */
+static const struct hone_batch_attr *
+complete(const struct hone_batch_attr *attr, struct hone_batch_attr *all)
+{
+	if (!attr)
+		return &defaults;
+	*all = *attr;
+	if (all->depth == 0)
+		all->depth = defaults.depth;
+	if (all->threads == 0)
+		all->threads = defaults.threads;
+	if (all->memory == 0)
+		all->memory = defaults.memory;
+	return all;
+}
+
 static bool
 is_valid(const struct hone_batch_attr *attr)
 {
@@ -285,18 +301,19 @@ hone_read_files(const char *const *paths, size_t n,
 	const struct hone_read_attr *attr, hone_read_done_fn done, void *arg,
 	const struct hone_batch_attr *batch)
 {
+	struct hone_read_attr all;
+	struct hone_batch_attr all_batch;
 	struct hone_batch b HONE_CLEANUP(end_batch) = {
 		.paths = paths,
 		.n = n,
-		.read = attr ? attr : &hone_read_defaults,
+		.read = hone_read_complete(attr, &all),
 		.done = done,
 		.arg = arg,
 		.lock = PTHREAD_MUTEX_INITIALIZER,
 	};
 	int result;
 
-	if (!batch)
-		batch = &defaults;
+	batch = complete(batch, &all_batch);
 	assert(n == 0 || (paths && done));
 	if (hone_read_open_flags(b.read) < 0 || !is_valid(batch))
 		return -EINVAL;

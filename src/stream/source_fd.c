@@ -159,6 +159,8 @@ hone_stream_open_fd(struct hone_stream **stream, int fd,
 		return -errno;
 	if (S_ISDIR(status.st_mode))
 		return -EISDIR;
+	if (hone_reads_directly(fd, &status))
+		return -EINVAL;
 	/* Of a socket with messages, an empty message would look like the end.
 	 */
 	error = S_ISSOCK(status.st_mode) ? hone_socket_check(fd) : 0;

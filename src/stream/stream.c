@@ -2,6 +2,7 @@
 /* Creating, closing and configuring streams of every source. */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "stream/read_file.h"
 #include "stream/stream.h"
 
@@ -38,7 +39,14 @@ hone_reader_create(struct hone_reader **reader,
 	struct hone_reader *r;
 
 	hone_stream_attr_init(&defaults);
-	if (!attr)
+	if (attr && attr->buffer_size == 0) {
+		defaults.flags = attr->flags;
+		memcpy(defaults.reserved, attr->reserved,
+			sizeof(defaults.reserved));
+		if (attr->bypass_size > 0)
+			defaults.bypass_size = attr->bypass_size;
+	}
+	if (!attr || attr->buffer_size == 0)
 		attr = &defaults;
 	if (!is_buffer_size(attr->buffer_size) || (attr->flags & ~FLAGS) ||
 		!hone_reserved_are_zero(attr->reserved))

@@ -21,6 +21,8 @@ compiles() {
     shift 4
     if [ "$language" = c++ ]; then
         set -- -Wold-style-cast -Wzero-as-null-pointer-constant "$@"
+    else
+        set -- -Wbad-function-cast "$@"
     fi
     # shellcheck disable=SC2086
     printf '#include <%s>\n#include <%s>\n' "$header" "$header" |

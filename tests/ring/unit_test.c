@@ -70,6 +70,27 @@ for_each_ring(void (*fn)(const struct made *), size_t max_capacity)
 }
 
 static void
+fail_to_dequeue(const struct made *made)
+{
+	struct hone_ring *ring = made->ring;
+	void *const before = &seed;
+	void *got = before;
+
+	MUST(hone_ring_dequeue(ring, &got) == -ENOENT, made);
+	MUST(got == before, made);
+	MUST(hone_ring_enqueue(ring, NULL) == 0, made);
+	MUST(hone_ring_dequeue(ring, &got) == 0 && got == NULL, made);
+	got = before;
+	MUST(hone_ring_dequeue(ring, &got) == -ENOENT, made);
+	MUST(got == before, made);
+}
+
+TEST(a_failed_dequeue_leaves_the_element_alone)
+{
+	for_each_ring(fail_to_dequeue, 3);
+}
+
+static void
 fill_and_empty(const struct made *made)
 {
 	struct hone_ring *ring = made->ring;

@@ -73,7 +73,7 @@ hone_ring_enqueue(struct hone_ring *ring, void *element)
 HONE_INLINE int
 hone_ring_dequeue(struct hone_ring *ring, void **element)
 {
-	void *taken = NULL;
+	void *taken;
 	int error;
 
 #if defined(__GNUC__)
@@ -107,7 +107,8 @@ hone_ring_dequeue(struct hone_ring *ring, void **element)
 	/* Not element: a variable of the caller that went to a function out of
 	 * line would not stay in a register. */
 	error = hone_detail_ring_dequeue(ring, &taken);
-	*element = taken;
+	if (error == 0)
+		*element = taken;
 	return error;
 }
 

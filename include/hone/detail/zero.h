@@ -38,6 +38,16 @@ hone_detail_word_is_zero(const unsigned char *p)
 	return word == 0;
 }
 
+/* Loads both words before the one branch. */
+static inline bool
+hone_detail_words_are_zero(const unsigned char *p, const unsigned char *q)
+{
+	int first = hone_detail_word_is_zero(p);
+	int last = hone_detail_word_is_zero(q);
+
+	return first & last;
+}
+
 /* 0 to 16 bytes in two or three loads that overlap. */
 static inline bool
 hone_detail_upto16_is_zero(const unsigned char *p, size_t len)
@@ -45,8 +55,7 @@ hone_detail_upto16_is_zero(const unsigned char *p, size_t len)
 	uint32_t head, tail;
 
 	if (len >= 8)
-		return (int)hone_detail_word_is_zero(p) &
-		       (int)hone_detail_word_is_zero(p + len - 8);
+		return hone_detail_words_are_zero(p, p + len - 8);
 	if (len < 4)
 		return len == 0 || (p[0] | p[len / 2] | p[len - 1]) == 0;
 	memcpy(&head, p, sizeof(head));
@@ -68,8 +77,7 @@ hone_buffer_is_zero(const void *buf, size_t len)
 	 * 5.4 instead of 3.5 ns (bench/zero, lengths-1..64, on Zen 4).
 	 */
 	if (((len - 8) & ~(size_t)8) == 0)
-		return (int)hone_detail_word_is_zero(p) &
-		       (int)hone_detail_word_is_zero(p + len - 8);
+		return hone_detail_words_are_zero(p, p + len - 8);
 	/*
 	 * Three samples, one branch each, in this order. They lie on different
 	 * cache lines, and the first alone decides nearly all blocks with data
