@@ -190,6 +190,17 @@ share_freed_memory(void)
 #endif
 }
 
+/*
+ * libcurl and GnuTLS would write the keys of each connection into a file that a
+ * variable names, which a user may have inherited without knowing. There are no
+ * other threads yet.
+ */
+static void
+forget_key_log(void)
+{
+	unsetenv("SSLKEYLOGFILE");
+}
+
 int
 main(int argc, char **argv)
 {
@@ -199,6 +210,7 @@ main(int argc, char **argv)
 		return CLI_FAILED;
 	signals_tell();
 	share_freed_memory();
+	forget_key_log();
 	int rc = cli_parse(&cli, IN_GLOBAL, argc, argv);
 	if (rc != 0)
 		return rc;

@@ -195,6 +195,12 @@ def test_ranges_by_http_2_and_tls(web, nginx, out):
         assert line.startswith("HTTP/2.0 206 /disk.img?h2 bytes="), line
 
 
+def test_no_keys_are_written(web, nginx, out, work):
+    copy(web, nginx, out, f"https://localhost:{nginx.tls}/disk.img",
+         env={**trusted(nginx), "SSLKEYLOGFILE": str(work / "keys")})
+    assert not (work / "keys").exists()
+
+
 def test_a_file_that_nginx_could_compress(web, nginx, out):
     done = copy(web, nginx, out, f"http://127.0.0.1:{nginx.plain}/disk.img?z")
     assert done.warned == 1
