@@ -1056,6 +1056,55 @@ def test_a_header_line_that_is_too_long(web, out, before, length):
         assert len(server.requests) == 1
 
 
+@pytest.mark.parametrize("form", ["ranges", "whole", "chunked", "slow"])
+@pytest.mark.parametrize("name", ["x-gzip", "GZIP"])
+def test_an_encoding_of_a_gzip_file_is_its_suffix(web, out, form, name):
+    """Apache makes one of the other."""
+    fields = {"Content-Encoding": name}
+
+    def answer(handler, request):
+        if request.path == "/latest":
+            return handler.status(302, Location="/disk.img.gz")
+        if form == "ranges":
+            return handler.good(request, **fields)
+        if form == "whole":
+            return handler.whole(request, **fields)
+        handler.head(200, {"Transfer-Encoding": "chunked", **fields}, None)
+        content = handler.server.content
+        begin = content[:3] if form == "slow" else b""
+        for piece in [*(begin[i:i + 1] for i in range(len(begin))),
+                      content[len(begin):]]:
+            handler.wfile.write(b"%x\r\n%b\r\n" % (len(piece), piece))
+        handler.wfile.write(b"0\r\n\r\n")
+        return True
+    disk = images.noise(MI)
+    with Server(gzip.compress(disk, 1), answer) as server:
+        for path in ("/disk.img.gz", "/disk.tgz", "/disk.IMG.GZ?x=.zip",
+                     "/latest"):
+            words = ["--unpack=gzip", expecting(server.content),
+                     server.url(path)]
+            if "tgz" in path:
+                words[0] = "--unpack=none"
+            web.ok("convert", "-q", "-f", "raw", "-O", "raw", *words,
+                   out / "raw")
+            assert (out / "raw").read_bytes() == (
+                server.content if "tgz" in path else disk)
+            (out / "raw").unlink()
+        assert "encoded the file" in web.refuses(server, out)
+        server.content = disk
+        for path in "/disk.img.gz", "/latest":
+            assert "encoded the file" in web.refuses(
+                server, out, url=server.url(path))
+
+
+@pytest.mark.parametrize("name", ["deflate", "gzip, gzip", "x-gzipx", "br"])
+def test_another_encoding_of_a_gzip_file(web, out, name):
+    with Server(gzip.compress(bytes(MI)), lambda handler, request:
+                handler.good(request, Content_Encoding=name)) as server:
+        assert "encoded the file" in web.refuses(
+            server, out, url=server.url("/disk.img.gz"))
+
+
 def test_an_encoding_that_was_not_asked_for(web, out):
     for name in "gzip", "br", "identity, gzip", "x" * 100:
         with Server(images.noise(MI), lambda handler, request: handler.good(

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <hone/api.h>
 #include "store/http/http.h"
 #include "thread.h"
@@ -93,6 +94,60 @@ reason(unsigned status)
 	}
 }
 
+static enum http_verdict
+fail_encoded(struct http_transfer *t)
+{
+	return fail(t, -EPROTO,
+		"the server encoded the file (Content-Encoding: %s), although "
+		"the bytes of the file were asked for",
+		t->answer.encoding);
+}
+
+/* Returns whether the path of an address ends as that of a gzip file. */
+static bool
+names_gzip(const char *url)
+{
+	static const char *const ends[] = {".gz", ".tgz"};
+	size_t length = strcspn(url, "?#");
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++) {
+		size_t n = strlen(ends[i]);
+		if (length > n &&
+			strncasecmp(url + length - n, ends[i], n) == 0)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Returns whether the encoding may be that of the file itself: a common setting
+ * of Apache makes a Content-Encoding of the suffix of each file.
+ */
+static bool
+may_be_gzip_file(const struct http_transfer *t)
+{
+	const char *encoding = t->answer.encoding;
+
+	return (strcasecmp(encoding, "gzip") == 0 ||
+		       strcasecmp(encoding, "x-gzip") == 0) &&
+	       (names_gzip(url_of(t)) || names_gzip(t->http->target.url));
+}
+
+/* Returns whether these bytes show that an encoding is not that of the file.
+ * There may be a byte of them only. */
+static bool
+is_no_gzip_file(const struct http_transfer *t, const char *data, size_t length)
+{
+	static const char magic[] = {'\x1f', '\x8b'};
+
+	if (!t->answer.encoding[0] || t->skip)
+		return false;
+	for (size_t i = 0; i < length && t->at + i < sizeof(magic); i++)
+		if (data[i] != magic[t->at + i])
+			return true;
+	return false;
+}
+
 /*
  * Returns HTTP_TAKE if the body of an answer is the bytes of the file, in a
  * length that libcurl and this store agree on.
@@ -112,11 +167,8 @@ check_body(struct http_transfer *t)
 			"the server encoded its answer (Transfer-Encoding: "
 			"%s), although the bytes of the file were asked for",
 			a->transfer);
-	if (a->encoding[0])
-		return fail(t, -EPROTO,
-			"the server encoded the file (Content-Encoding: %s), "
-			"although the bytes of the file were asked for",
-			a->encoding);
+	if (a->encoding[0] && !may_be_gzip_file(t))
+		return fail_encoded(t);
 	return HTTP_TAKE;
 }
 
@@ -414,6 +466,10 @@ on_body(char *data, size_t size, size_t n, void *opaque)
 	struct http_transfer *t = opaque;
 	size_t length = size * n;
 
+	if (t->verdict == HTTP_TAKE && is_no_gzip_file(t, data, length)) {
+		fail_encoded(t);
+		return 0;
+	}
 	if (t->verdict == HTTP_TAKE && t->whole)
 		return put(t, data, length);
 	if (t->verdict != HTTP_TAKE || t->answer.status == 416) {
