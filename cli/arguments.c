@@ -186,17 +186,46 @@ begin_spill(void *opaque, const char *name, const char *folder)
 		name, folder);
 }
 
+/* Returns a packing of a list, which may be auto or none if it is alone. */
+static enum image_packing
+parse_packing(const char *text, size_t length, bool alone)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "%.*s", (int)length, text);
+	enum image_packing packing = length < sizeof(name)
+					     ? image_packing_by_name(name)
+					     : IMAGE_PACKINGS;
+	return alone || packing > IMAGE_PACKING_NONE ? packing : IMAGE_PACKINGS;
+}
+
+/* Parse "xz,gzip": the packings from the outside in. */
 static int
-parse_unpack(const struct cli *cli, enum image_packing *packing)
+parse_unpack(const struct cli *cli, struct image_open *how)
 {
 	const char *text = cli->option[OPTION_UNPACK];
 
-	*packing = text ? image_packing_by_name(text) : IMAGE_PACKING_AUTO;
-	if (*packing != IMAGE_PACKINGS)
-		return 0;
-	return cli_usage(command_name(cli),
-		"--unpack: '%s' is not auto, none, gzip, xz, zstd or bzip2",
-		text);
+	for (unsigned i = 0; text; i++) {
+		size_t length = strcspn(text, ",");
+		bool alone = i == 0 && !text[length];
+		enum image_packing packing = parse_packing(text, length, alone);
+		if (packing == IMAGE_PACKINGS)
+			return cli_usage(command_name(cli),
+				"--unpack: '%.*s' is not auto, none, gzip, xz, "
+				"zstd or bzip2%s",
+				(int)length, text,
+				alone ? "" : ", and a list has the last four");
+		if (i == IMAGE_ROUNDS)
+			return cli_usage(command_name(cli),
+				"--unpack: '%s' has more than %d packings",
+				cli->option[OPTION_UNPACK], IMAGE_ROUNDS);
+		if (i == 0)
+			how->packing = packing;
+		else
+			how->inner[i - 1] = packing;
+		text = text[length] ? text + length + 1 : NULL;
+	}
+	return 0;
 }
 
 int
@@ -220,7 +249,7 @@ cli_open(const struct cli *cli, struct image_open *how)
 		spill.begin = begin_spill;
 	int rc = parse_network(cli, &how->network);
 	if (rc == 0)
-		rc = parse_unpack(cli, &how->packing);
+		rc = parse_unpack(cli, how);
 	if (rc == 0)
 		rc = parse_memory(cli, &run);
 	if (rc == 0)

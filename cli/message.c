@@ -92,6 +92,13 @@ void
 cli_name_second_format(char *text)
 {
 	char *option = strstr(text, "-f raw");
+	char *first = strstr(text, "--unpack ");
+
+	if (!first)
+		first = strstr(text, "--member NAME");
 	if (option)
 		option[1] = 'F';
+	/* Those are options of A. */
+	if (first && option > first)
+		memmove(first, option, strlen(option) + 1);
 }

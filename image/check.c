@@ -21,7 +21,7 @@ find_format(struct image_store *store, const struct image_open *how,
 	*format = how->format;
 	if (*format)
 		return 0;
-	int rc = image_probe(store, format, err);
+	int rc = image_probe(store, how, format, err);
 	if (rc != -EINVAL)
 		return rc;
 	*format = NULL;
@@ -197,7 +197,7 @@ visit(struct image_store *store, const struct image_open *how)
 	struct image_error err;
 
 	if (!store->forward ||
-		(!format && image_probe(store, &format, &err) < 0) ||
+		(!format && image_probe(store, how, &format, &err) < 0) ||
 		!format->check)
 		return NULL;
 	image_forward_keep_ends(store);
@@ -219,9 +219,7 @@ image_check(const char *path, const struct image_open *how,
 
 	int rc = image_store_open_address(path, &store_how, &store, err);
 	if (rc == 0)
-		rc = image_unpack_store(&store, how, err);
-	if (rc == 0)
-		rc = image_archive_store(&store, how, true, err);
+		rc = image_unwrap_store(&store, how, true, err);
 	if (rc < 0)
 		return rc;
 	image_forward_spill(store, how->spill);

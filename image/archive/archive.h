@@ -13,14 +13,15 @@
 #include "store/stream.h"
 
 /*
- * Replace a store by one of an image that is a member of it, as how->member
- * says. No change if it is not an archive. Closes the store on failure.
+ * Replace a store by what is packed in it, by an image that is a member of
+ * that, as how->member says, and by what is packed in the member. No change if
+ * it is neither packed nor an archive. Closes the store on failure.
  *
  * With verify, the bytes are those that the manifest of an OVA names, or the
  * last read fails with err->refused.
  */
-int image_archive_store(struct image_store **store,
-	const struct image_open *how, bool verify, struct image_error *err);
+int image_unwrap_store(struct image_store **store, const struct image_open *how,
+	bool verify, struct image_error *err);
 
 /* Returns whether the name is that of an archive, packed or not. */
 bool image_archive_by_suffix(const char *name);

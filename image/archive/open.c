@@ -39,9 +39,11 @@ decide(struct image_store *store, const struct image_open *how, bool *archive,
 
 	*archive = how->member || (how->packing != IMAGE_PACKING_NONE &&
 					  image_archive_by_suffix(store->name));
-	/* A guest chooses the first bytes of a disk. */
-	if (*archive || how->packing != IMAGE_PACKING_AUTO || how->format ||
-		is_named_as_image(store->name))
+	/* A guest chooses the first bytes of a disk, also of one that is packed
+	 * in a file of such a name. */
+	if (*archive || !image_bytes_decide(store, how) ||
+		is_named_as_image(store->name) ||
+		store->name[image_unpack_name(store->name)])
 		return 0;
 	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);
 	if (rc == 0)
@@ -68,7 +70,12 @@ verify_member(struct member *m, const struct image_open *how,
 	if (rc == 0)
 		rc = manifest_stream(
 			stream, &m->manifest, m->file.name, &stream, err);
-	return rc < 0 ? rc : image_forward_open(stream, how->memory, out, err);
+	if (rc == 0)
+		rc = image_forward_open(stream, how->memory, out, err);
+	/* The store below has the name. */
+	if (rc == 0)
+		(*out)->member = m->file.name;
+	return rc;
 }
 
 /*
@@ -112,8 +119,9 @@ open_member(struct image_store **store, const struct image_open *how,
 	return 0;
 }
 
-int
-image_archive_store(struct image_store **store, const struct image_open *how,
+/* Closes the store on failure. */
+static int
+archive_store(struct image_store **store, const struct image_open *how,
 	bool verify, struct image_error *err)
 {
 	bool archive;
@@ -123,6 +131,17 @@ image_archive_store(struct image_store **store, const struct image_open *how,
 		image_store_close(*store);
 	else if (archive)
 		rc = open_member(store, how, verify, err);
+	return rc < 0 || !archive ? rc : image_unpack_member(store, how, err);
+}
+
+int
+image_unwrap_store(struct image_store **store, const struct image_open *how,
+	bool verify, struct image_error *err)
+{
+	int rc = image_unpack_store(store, how, err);
+
+	if (rc == 0)
+		rc = archive_store(store, how, verify, err);
 	if (rc < 0)
 		*store = NULL;
 	return rc;

@@ -181,6 +181,14 @@ image_has_suffix(const char *path)
 	return foreign_by_suffix(path);
 }
 
+bool
+image_is_disk_name(const char *path)
+{
+	static const char others[] = ".dd .disk .dsk .hdd .iso .vol";
+
+	return image_has_suffix(path) || listed(others, suffix_of(path));
+}
+
 const char *
 image_foreign_by_magic(const unsigned char *head, size_t length, bool *in_disk)
 {

@@ -27,6 +27,8 @@ const char *image_foreign_driver(const char *name);
  * knows, such as ".img".
  */
 bool image_has_suffix(const char *path);
+/* The same, or one that disks have which are read as raw images: ".dd". */
+bool image_is_disk_name(const char *path);
 /*
  * Returns the name of the format with the suffix of path; NULL for raw or none.
  */
@@ -34,13 +36,29 @@ const char *image_claimed_by_suffix(const char *path);
 
 /*
  * open.c: set *format to the format of the store.
- * Returns -ENOTSUP if that is a format of foreign.def.
+ * Returns -ENOTSUP if that is one of foreign.def.
+ * Returns -EINVAL if the store is a container of containers.def.
  * Returns -EINVAL if the suffix is that of a format whose magic is missing.
+ * Returns -EINVAL, with err->refused, if the store begins as a packed file.
  */
-int image_probe(struct image_store *store, const struct image_format **format,
-	struct image_error *err);
+int image_probe(struct image_store *store, const struct image_open *how,
+	const struct image_format **format, struct image_error *err);
 
 #define RAW_HINT "add -f raw to read it as a raw image"
+
+/* Bytes at the end that have each magic of containers.def. */
+#define IMAGE_TAIL_SIZE 512
+
+/*
+ * containers.c: fail if a file without the header of an image is a packed file,
+ * an archive, or one of containers.def. It begins with head.
+ */
+int image_refuse_container(const struct image_store *store,
+	const struct image_open *how, const unsigned char *head, size_t length,
+	struct image_error *err);
+/* The same by the end of a store that has `size` bytes. */
+int image_refuse_tail(
+	struct image_store *store, uint64_t size, struct image_error *err);
 
 /*
  * text.c: fail if a file without the header of an image is no raw image either.

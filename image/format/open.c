@@ -47,14 +47,17 @@ refuse_foreign(const struct image_store *store, const char *foreign,
 {
 	const char *driver = image_foreign_driver(foreign);
 	bool secret = strcmp(driver, "luks") == 0;
+	/* QEMU opens neither pipes nor members of archives. */
+	bool alone = store->below || store->forward;
 
 	return image_fail(err, store->name, -ENOTSUP,
-		"has a %s header, and this release cannot read %s images: "
+		"has a %s header, and this release cannot read %s images: %s"
 		"\"qemu-nbd --read-only --fork --socket=/tmp/disk.sock "
 		"%s%s%s\" serves the disk, and \"hone convert --format=raw "
 		"'nbd+unix:///?socket=/tmp/disk.sock' DST\" reads "
 		"it; " RAW_HINT,
 		foreign, foreign,
+		alone ? "make a file of the image alone; " : "",
 		secret ? "--object=secret,id=key,file=KEYFILE --image-opts "
 			 "driver="
 		       : "--format=",
@@ -63,8 +66,8 @@ refuse_foreign(const struct image_store *store, const char *foreign,
 }
 
 int
-image_probe(struct image_store *store, const struct image_format **format,
-	struct image_error *err)
+image_probe(struct image_store *store, const struct image_open *how,
+	const struct image_format **format, struct image_error *err)
 {
 	unsigned char head[IMAGE_HEAD_SIZE];
 	uint64_t length;
@@ -88,7 +91,9 @@ image_probe(struct image_store *store, const struct image_format **format,
 		*format = found;
 		return 0;
 	}
-	rc = image_refuse_text(store, head, (size_t)length, err);
+	rc = image_refuse_container(store, how, head, (size_t)length, err);
+	if (rc == 0)
+		rc = image_refuse_text(store, head, (size_t)length, err);
 	return rc < 0 ? rc : choose_by_name(store, format, err);
 }
 
@@ -141,8 +146,12 @@ image_open_store(struct image_store *store, const struct image_open *how,
 		rc = image_check_refuse(store, how, err);
 	}
 	if (rc == 0 && !format)
-		rc = image_probe(store, &format, err);
+		rc = image_probe(store, how, &format, err);
 	assert(rc < 0 || format);
+	/* The end of a stream comes later. */
+	if (rc == 0 && !how->format && format == &image_format_raw &&
+		!store->forward)
+		rc = image_refuse_tail(store, store->size, err);
 	if (rc == 0 && how->snapshot && !format->snapshots)
 		rc = image_fail(err, store->name, -ENOENT,
 			"is a %s image, which has no snapshot '%s'",
@@ -216,7 +225,7 @@ read_once(struct image_store **store, struct image_open *how,
 		return 0;
 	/* The bytes that come once are probed again, and refused then. */
 	if ((*store)->ops->extent && !format &&
-		image_probe(*store, &format, err) < 0)
+		image_probe(*store, how, &format, err) < 0)
 		format = NULL;
 	if ((*store)->ops->extent && format == &image_format_raw) {
 		how->format = format;
@@ -239,9 +248,7 @@ image_open(const char *path, const struct image_open *how,
 	if (rc == 0 && how->expect)
 		rc = expect_digest(&store, how->expect, err);
 	if (rc == 0)
-		rc = image_unpack_store(&store, how, err);
-	if (rc == 0)
-		rc = image_archive_store(&store, how, !how->inspect, err);
+		rc = image_unwrap_store(&store, how, !how->inspect, err);
 	if (rc == 0)
 		rc = read_once(&store, &inner, err);
 	return rc < 0 ? rc : image_open_store(store, &inner, out, err);
@@ -257,9 +264,7 @@ image_open_fd(int fd, const char *name, const struct image_open *how,
 	*out = NULL;
 	int rc = image_store_use(fd, name, &store_how, &store, err);
 	if (rc == 0)
-		rc = image_unpack_store(&store, how, err);
-	if (rc == 0)
-		rc = image_archive_store(&store, how, !how->inspect, err);
+		rc = image_unwrap_store(&store, how, !how->inspect, err);
 	return rc < 0 ? rc : image_open_store(store, how, out, err);
 }
 

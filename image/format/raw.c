@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include "format/formats.h"
 #include "format/source.h"
 
 /*
@@ -10,6 +11,31 @@
  * there. Shorter zeros are written with the data around them.
  */
 #define FILL_UNIT ((uint64_t)64 << 10)
+
+struct raw {
+	struct image_source base;
+	/* the format was detected, and the end of the stream has to come */
+	bool guessed;
+};
+
+/* The end of a stream may be that of a container. */
+static int
+raw_unchanged(struct image_source *source, struct image_error *err)
+{
+	struct raw *raw = (struct raw *)source;
+	uint64_t size = source->store->size;
+
+	int rc = image_single_unchanged(source, err);
+	if (rc < 0 || !raw->guessed)
+		return rc;
+	if (size == IMAGE_SIZE_UNKNOWN)
+		rc = image_store_reach(source->store, 0,
+			(size_t)IMAGE_SIZE_UNKNOWN, &size, err);
+	if (rc == 0)
+		rc = image_refuse_tail(source->store, size, err);
+	/* Whoever left the visit early needs no verdict. */
+	return rc == -ESPIPE ? 0 : rc;
+}
 
 static void
 raw_close(struct image_source *source)
@@ -21,7 +47,7 @@ raw_close(struct image_source *source)
 static const struct image_source_ops source_ops = {
 	.extent = image_flat_extent,
 	.read = image_flat_read,
-	.unchanged = image_single_unchanged,
+	.unchanged = raw_unchanged,
 	.uses = image_single_uses,
 	.close = raw_close,
 };
@@ -30,11 +56,12 @@ static int
 raw_open(struct image_store *store, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
 {
-	struct image_source *source = calloc(1, sizeof(*source));
+	struct raw *raw = calloc(1, sizeof(*raw));
 
-	(void)how;
-	if (!source)
+	if (!raw)
 		return image_no_memory(err);
+	raw->guessed = !how->format && store->forward;
+	struct image_source *source = &raw->base;
 	source->ops = &source_ops;
 	source->format = &image_format_raw;
 	source->store = source->data = store;

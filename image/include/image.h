@@ -237,9 +237,18 @@ struct image_spill {
 	void *opaque;
 };
 
+/* Packings that lie in each other, those of an archive and of its member
+ * together. */
+#define IMAGE_ROUNDS 4
+
 /* How the file of an image is packed. */
 enum image_packing {
-	/* by the suffix; by the first bytes too, if the format is detected */
+	/*
+	 * By the suffixes of the name. Without one, and if the format is
+	 * detected, by the first bytes, too: of a pipe, of a file on a web
+	 * server, and of a name that is not one of a disk. A guest wrote those
+	 * of other files: they are refused if they begin as a packed file.
+	 */
 	IMAGE_PACKING_AUTO,
 	IMAGE_PACKING_NONE,
 	IMAGE_PACKING_GZIP,
@@ -304,10 +313,14 @@ struct image_open {
 	const struct image_format *format;
 	/* of the file itself, not of backing files and data files */
 	enum image_packing packing;
+	/* the packings inside of it; IMAGE_PACKING_AUTO (0) ends the list. The
+	 * suffixes of a member's name are its own, except with
+	 * IMAGE_PACKING_NONE */
+	enum image_packing inner[IMAGE_ROUNDS - 1];
 	/* the member of a tar archive that is the image. NULL: the first one
 	 * with the suffix of an image, if the file is an archive by its suffix,
 	 * or if format is NULL and packing IMAGE_PACKING_AUTO, by its first
-	 * bytes */
+	 * bytes, where these may decide */
 	const char *member;
 	/* most bytes of what unpacks the file; 0: the default. A file that
 	 * needs more is refused. */

@@ -212,6 +212,7 @@ make_store(int fd, bool owns_fd, const char *name, int access,
 	file->remembers = access == O_RDONLY;
 	file->sparse = file->regular && file->remembers &&
 		       (uint64_t)file->st.st_blocks < file->store.size / 512;
+	file->store.device = rc == 0 && S_ISBLK(file->st.st_mode);
 	if (rc == 0 && access == O_RDONLY && file->store.size == 0 &&
 		file->regular)
 		rc = check_empty(fd, name, err);

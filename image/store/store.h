@@ -113,8 +113,14 @@ struct image_store {
 	/* bytes come or go once, in order: reads and writes at ascending
 	 * offsets are fast, and others may be refused */
 	bool forward;
-	/* the bytes are those that were packed in the file of this name */
-	bool unpacked;
+	/* the bytes are those that were packed in the file of this name, so
+	 * many times; 0: it is not packed */
+	unsigned unpacked;
+	/* its packings, from the outside in */
+	enum image_packing packings[IMAGE_ROUNDS];
+	/* a block device, or an export of a server: a guest wrote the first
+	 * bytes */
+	bool device;
 	/* the bytes come from a server: the next read may find others */
 	bool served;
 	/* a page, a text or a part may have come in place of the file */

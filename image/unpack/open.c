@@ -1,14 +1,85 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Decides whether a store is packed, and puts another store above it. */
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "format/formats.h"
 #include "store/forward.h"
 #include "thread.h"
 #include "unpack/decoder.h"
 
-/* Returns the packing that the first bytes have, or a negative errno. */
+/* Packings that lie in each other, from the outside in. */
+struct rounds {
+	unsigned count;
+	enum image_packing list[IMAGE_ROUNDS];
+};
+
 static int
-packing_by_magic(struct image_store *store, struct image_error *err)
+too_many(const struct image_store *store, struct image_error *err)
+{
+	return image_fail(err, store->name, -E2BIG,
+		"is packed more than %d times", IMAGE_ROUNDS);
+}
+
+/* The packings that were removed already, of the archive too. */
+static unsigned
+rounds_below(const struct image_store *store)
+{
+	unsigned count = 0;
+
+	for (; store; store = store->below)
+		count += store->unpacked;
+	return count;
+}
+
+/* Set the rounds that the suffixes of the name say. */
+static int
+rounds_of_name(const struct image_store *store, struct rounds *rounds,
+	struct image_error *err)
+{
+	size_t length = strlen(store->name);
+	enum image_packing packing;
+	bool more = true;
+
+	while (more) {
+		packing = image_unpack_suffix(store->name, &length, &more);
+		if (packing == IMAGE_PACKING_NONE)
+			return 0;
+		if (rounds_below(store) + rounds->count == IMAGE_ROUNDS)
+			return too_many(store, err);
+		rounds->list[rounds->count++] = packing;
+	}
+	return 0;
+}
+
+/* Set the rounds that the user chose. */
+static void
+rounds_of_user(const struct image_open *how, struct rounds *rounds)
+{
+	if (how->packing == IMAGE_PACKING_NONE)
+		return;
+	rounds->list[rounds->count++] = how->packing;
+	for (unsigned i = 0; i < IMAGE_ROUNDS - 1 && how->inner[i]; i++)
+		rounds->list[rounds->count++] = how->inner[i];
+}
+
+bool
+image_bytes_decide(
+	const struct image_store *store, const struct image_open *how)
+{
+	const struct image_store *origin = image_store_origin(store);
+
+	if (how->packing != IMAGE_PACKING_AUTO || how->format || origin->device)
+		return false;
+	/* What is uploaded is the file, whatever its name. */
+	return origin->served || !image_is_disk_name(origin->name);
+}
+
+/* Set the packing that the first bytes have, if there is one. */
+static int
+round_of_bytes(struct image_store *store, struct rounds *rounds,
+	struct image_error *err)
 {
 	unsigned char head[IMAGE_UNPACK_HEAD];
 	uint64_t reached;
@@ -16,80 +87,185 @@ packing_by_magic(struct image_store *store, struct image_error *err)
 	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);
 	if (rc == 0)
 		rc = image_store_read(store, 0, head, (size_t)reached, err);
-	return rc < 0 ? rc : (int)image_unpack_by_magic(head, (size_t)reached);
+	if (rc < 0)
+		return rc;
+	rounds->list[0] = image_unpack_by_magic(head, (size_t)reached);
+	rounds->count = rounds->list[0] != IMAGE_PACKING_NONE;
+	return 0;
 }
 
 static int
 choose(struct image_store *store, const struct image_open *how,
+	struct rounds *rounds, struct image_error *err)
+{
+	int rc = 0;
+
+	if (how->packing != IMAGE_PACKING_AUTO)
+		rounds_of_user(how, rounds);
+	else
+		rc = rounds_of_name(store, rounds, err);
+	if (rc == 0 && rounds->count == 0 && image_bytes_decide(store, how))
+		rc = round_of_bytes(store, rounds, err);
+	return rc;
+}
+
+/*
+ * Returns the memory of one round: the decoders with a large window share it.
+ */
+static uint64_t
+share(const struct rounds *rounds, const struct image_open *how)
+{
+	uint64_t memory = how->memory ? how->memory : IMAGE_UNPACK_MEMORY;
+	unsigned large = 0;
+
+	for (unsigned i = 0; i < rounds->count; i++)
+		large += rounds->list[i] == IMAGE_PACKING_XZ ||
+			 rounds->list[i] == IMAGE_PACKING_ZSTD;
+	return large > 1 ? memory / large : memory;
+}
+
+/* Owns the stream, and closes it on failure. */
+static int
+unpack_stream(struct image_stream *stream, const struct rounds *rounds,
+	const struct image_open *how, struct image_stream **out,
 	struct image_error *err)
 {
-	if (how->packing != IMAGE_PACKING_AUTO)
-		return (int)how->packing;
-	enum image_packing packing = image_unpack_by_suffix(store->name);
-	/* A guest chooses the first bytes of a raw disk. */
-	if (packing != IMAGE_PACKING_NONE || how->format)
-		return (int)packing;
-	return packing_by_magic(store, err);
+	/* A look at an image needs few bytes. Further threads have buffers,
+	 * which only the single round of a file has memory for. */
+	unsigned threads = how->inspect || rounds->count > 1 ? 1
+			   : how->threads                    ? how->threads
+							     : image_cpus();
+	uint64_t memory = share(rounds, how);
+	int rc = 0;
+
+	for (unsigned i = 0; rc == 0 && i < rounds->count; i++)
+		rc = image_unpack_open(
+			rounds->list[i], stream, memory, threads, &stream, err);
+	*out = stream;
+	return rc;
 }
 
 /* Closes the store on failure. */
 static int
-unpack(struct image_store **store, enum image_packing packing,
+unpack(struct image_store **store, const struct rounds *rounds,
 	const struct image_open *how, struct image_error *err)
 {
-	const struct image_decoder *decoder = image_unpack_decoder(packing);
-	struct image_stream *packed, *stream;
+	const struct image_decoder *decoder =
+		image_unpack_decoder(rounds->list[0]);
+	struct image_stream *stream;
 	uint64_t size = IMAGE_SIZE_UNKNOWN;
-	/* A look at an image needs few bytes. */
-	unsigned threads = how->inspect   ? 1
-			   : how->threads ? how->threads
-					  : image_cpus();
 	int rc = 0;
 
-	if (decoder->size && !(*store)->forward)
+	if (rounds->count == 1 && decoder->size && !(*store)->forward)
 		rc = decoder->size(*store, &size, err);
 	if (rc < 0) {
 		image_store_settle(*store, err);
 		image_store_close(*store);
 		return rc;
 	}
-	rc = image_stream_of_store(*store, &packed, err);
+	rc = image_stream_of_store(*store, &stream, err);
 	if (rc == 0)
-		rc = image_unpack_open(
-			packing, packed, how->memory, threads, &stream, err);
+		rc = unpack_stream(stream, rounds, how, &stream, err);
 	if (rc != 0)
 		return rc;
 	stream->size = size;
 	return image_forward_open(stream, how->memory, store, err);
 }
 
-int
-image_unpack_store(struct image_store **store, const struct image_open *how,
-	struct image_error *err)
+/* Replace the store by what the rounds unpack. */
+static int
+run(struct image_store **store, const struct rounds *rounds,
+	const struct image_open *how, struct image_error *err)
 {
-	int packing = choose(*store, how, err);
+	int rc = unpack(store, rounds, how, err);
 
-	if (packing == IMAGE_PACKING_NONE)
-		return 0;
-	int rc = packing;
-	if (packing < 0)
-		image_store_close(*store);
-	else
-		rc = unpack(store, (enum image_packing)packing, how, err);
 	if (rc < 0) {
 		*store = NULL;
 		return rc;
 	}
-	(*store)->unpacked = true;
+	(*store)->unpacked = rounds->count;
+	memcpy((*store)->packings, rounds->list, sizeof(rounds->list));
 	return 0;
+}
+
+int
+image_unpack_store(struct image_store **store, const struct image_open *how,
+	struct image_error *err)
+{
+	struct rounds rounds = {0};
+
+	int rc = choose(*store, how, &rounds, err);
+	if (rc == 0)
+		return rounds.count ? run(store, &rounds, how, err) : 0;
+	image_store_close(*store);
+	*store = NULL;
+	return rc;
+}
+
+int
+image_unpack_member(struct image_store **store, const struct image_open *how,
+	struct image_error *err)
+{
+	const char *member = (*store)->member;
+	struct rounds rounds = {0};
+	int rc = 0;
+
+	if (how->packing != IMAGE_PACKING_NONE)
+		rc = rounds_of_name(*store, &rounds, err);
+	if (rc < 0) {
+		image_store_close(*store);
+		*store = NULL;
+	} else if (rounds.count) {
+		rc = run(store, &rounds, how, err);
+		/* The store below has the name. */
+		if (rc == 0)
+			(*store)->member = member;
+	}
+	return rc;
 }
 
 size_t
 image_unpack_name(const char *name)
 {
-	const char *dot = strrchr(name, '.');
+	size_t length = strlen(name);
+	bool more = true;
 
-	return image_unpack_by_suffix(name) == IMAGE_PACKING_NONE
-		       ? strlen(name)
-		       : (size_t)(dot - name);
+	while (more)
+		image_unpack_suffix(name, &length, &more);
+	return length;
+}
+
+/* Append the name of a packing to a list. */
+static void
+append(char *list, size_t size, enum image_packing packing)
+{
+	size_t length = strlen(list);
+
+	snprintf(list + length, size - length, "%s%s", length ? "," : "",
+		image_packing_name(packing));
+}
+
+int
+image_refuse_packed(const struct image_store *store, const unsigned char *head,
+	size_t length, struct image_error *err)
+{
+	enum image_packing packing = image_unpack_by_magic(head, length);
+	const char *name = image_packing_name(packing);
+	char list[64] = "";
+
+	if (packing == IMAGE_PACKING_NONE)
+		return 0;
+	if (store->member || rounds_below(store) == IMAGE_ROUNDS)
+		image_fail(err, store->name, -EINVAL,
+			"begins as %s: extract it, then --unpack %s, or -f raw",
+			name, name);
+	else {
+		for (unsigned i = 0; i < store->unpacked; i++)
+			append(list, sizeof(list), store->packings[i]);
+		append(list, sizeof(list), packing);
+		image_fail(err, store->name, -EINVAL,
+			"begins as %s: --unpack %s or -f raw", name, list);
+	}
+	err->refused = true;
+	return -EINVAL;
 }

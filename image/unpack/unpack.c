@@ -46,14 +46,19 @@ image_unpack_is_tar(const char *name)
 }
 
 enum image_packing
-image_unpack_by_suffix(const char *name)
+image_unpack_suffix(const char *name, size_t *length, bool *more)
 {
-	size_t length = strlen(name);
+	size_t whole = *length;
 
-	for (int i = FIRST; i < IMAGE_PACKINGS; i++)
-		if (image_name_ends_with(name, length, packings[i].suffix) ||
-			image_name_ends_with(name, length, packings[i].tar))
-			return (enum image_packing)i;
+	*more = false;
+	for (int i = FIRST; i < IMAGE_PACKINGS; i++) {
+		const char *suffix = packings[i].suffix, *tar = packings[i].tar;
+		*more = image_name_ends_with(name, whole, suffix);
+		if (!*more && !image_name_ends_with(name, whole, tar))
+			continue;
+		*length -= strlen(*more ? suffix : tar);
+		return (enum image_packing)i;
+	}
 	return IMAGE_PACKING_NONE;
 }
 

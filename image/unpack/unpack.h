@@ -16,9 +16,13 @@
  * lacks the library. */
 const char *image_unpack_version(enum image_packing packing);
 
-/* Returns the packing that the suffix of the name claims, or
- * IMAGE_PACKING_NONE. */
-enum image_packing image_unpack_by_suffix(const char *name);
+/*
+ * Returns the packing that the suffix of the first *length bytes of a name
+ * claims, and takes the suffix from *length; or IMAGE_PACKING_NONE. Sets *more
+ * to true if another suffix may stand before that one: not before ".tgz".
+ */
+enum image_packing image_unpack_suffix(
+	const char *name, size_t *length, bool *more);
 
 /* Returns whether the name has the suffix of a packed tar archive: ".tgz". */
 bool image_unpack_is_tar(const char *name);
@@ -51,16 +55,29 @@ int image_unpack_open(enum image_packing packing, struct image_stream *packed,
 
 /*
  * Replace a store by one of the bytes that are packed in it, as how->packing
- * says. No change if it is not packed. Closes the store on failure.
+ * and how->inner say. No change if it is not packed. Closes the store on
+ * failure.
  */
 int image_unpack_store(struct image_store **store, const struct image_open *how,
 	struct image_error *err);
+
+/* The same for the member of an archive, as the suffixes of its name say. */
+int image_unpack_member(struct image_store **store,
+	const struct image_open *how, struct image_error *err);
+
+/* Returns whether the first bytes of the file may decide how it is packed. */
+bool image_bytes_decide(
+	const struct image_store *store, const struct image_open *how);
+
+/* Fail if the store begins as a packed file, with its first bytes. */
+int image_refuse_packed(const struct image_store *store,
+	const unsigned char *head, size_t length, struct image_error *err);
 
 /* Returns whether the first `length` bytes of a name end with the suffix, in
  * upper or lower case, and are more than that. */
 bool image_name_ends_with(const char *name, size_t length, const char *suffix);
 
-/* Returns the length of the name without the suffix of a packing. */
+/* Returns the length of the name without the suffixes of packings. */
 size_t image_unpack_name(const char *name);
 
 #endif

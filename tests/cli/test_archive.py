@@ -231,7 +231,9 @@ def test_what_is_an_archive(hone, folder, work, out):
         assert virtual_size(name) == size
     # A guest wrote the first bytes of a disk.
     for name in ("a.raw", "b.img", "c.bin"):
-        assert virtual_size(name) == len(data)
+        said = hone.fails("info", write(work, name, data), code=3)
+        assert "begins as a tar archive: --member NAME or -f raw" in said
+        assert virtual_size(name, "-f", "raw") == len(data)
     assert virtual_size("c", "-f", "raw") == len(data)
     assert virtual_size("a.tar", "-f", "raw") == size
     assert virtual_size("a.tar", "--unpack", "none") == len(data)

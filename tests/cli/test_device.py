@@ -202,6 +202,20 @@ def test_a_device_in_memory_is_zeroed(hone, zram, work):
     assert content(zram) == data + bytes(MIB - 100)
 
 
+def test_a_guest_does_not_choose_how_a_device_is_packed(hone, loop, work):
+    data = gzip.compress(bytes(1024))
+    device = loop(MIB, fill=lambda length: data.ljust(length, b"\0"))
+    with open(device, "rb") as file:
+        for words in ([device], ["--untrusted", device], ["-"]):
+            said = hone.fails("convert", "-O", "raw", *words, work / "x",
+                              code=3, stdin=file)
+            assert "begins as gzip: --unpack gzip or -f raw" in said
+            assert not (work / "x").exists()
+    hone.ok("convert", "-q", "-f", "raw", device, work / "x")
+    with open(work / "x", "rb") as file:
+        assert file.read(len(data)) == data
+
+
 def test_a_link_to_a_device_is_the_device(hone, loop, work):
     data = disk(2 * MIB)
     source = write_sparse(work / "disk.img", data)

@@ -112,7 +112,7 @@ def test_the_suffix_or_the_option_says_how_it_is_packed(hone, qcow2, work,
                                                         packing):
     data = PACK[packing](qcow2.read_bytes())
     named = store(work, "a.qcow2" + SUFFIX[packing].upper(), data)
-    other = store(work, "b.qcow2", data)
+    other = store(work, "b", data)
     for words in ([named], ["--unpack", "auto", named],
                   ["--unpack", packing, named], ["-f", "qcow2", named],
                   [other], ["--unpack", packing, "-f", "qcow2", other]):

@@ -89,7 +89,7 @@ play(const unsigned char *bytes, size_t size, bool stream, uint64_t *sum,
 	}
 	if (rc < 0)
 		abort();
-	rc = image_archive_store(&store, &how, true, err);
+	rc = image_unwrap_store(&store, &how, true, err);
 	if (rc < 0)
 		return rc;
 	*sum = mix(store->size, (const unsigned char *)store->name,

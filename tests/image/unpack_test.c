@@ -971,9 +971,13 @@ TEST(a_packing_is_known_by_its_suffix)
 		{"a.xz.raw", IMAGE_PACKING_NONE}, {"", IMAGE_PACKING_NONE},
 		{"d/.gz", IMAGE_PACKING_NONE}, {".xz", IMAGE_PACKING_NONE}};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		assert_int_equal(image_unpack_by_suffix(cases[i].name),
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		size_t length = strlen(cases[i].name);
+		bool more;
+		assert_int_equal(
+			image_unpack_suffix(cases[i].name, &length, &more),
 			cases[i].packing);
+	}
 }
 
 TEST(a_packing_is_known_by_its_magic)

@@ -106,6 +106,7 @@ create(const char *address, const struct image_store_how *how, bool writable)
 	nbd->store = (struct image_store){.ops = &image_nbd_ops,
 		.name = image_address_name(address),
 		.served = true,
+		.device = true,
 		.fixed = true,
 		.requests = 8,
 		.parallel_writes = true};

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Names and --unpack unpack, in as many rounds as they say. What a guest wrote
+never does."""
+import bz2
+import gzip
+import io
+import lzma
+import os
+import tarfile
+
+import pytest
+
+import images
+from http_server import Server
+from images import KI
+from test_http import CLEAN, WARNING
+from test_pipes import run_piped
+
+DISK = images.noise(8 * KI)
+PACK = {"gzip": (".gz", lambda data: gzip.compress(data, 1)),
+        "xz": (".xz", lambda data: lzma.compress(data, preset=0)),
+        "bzip2": (".bz2", bz2.compress)}
+
+
+@pytest.fixture(autouse=True)
+def libraries(hone):
+    """Skip without the libraries of the packings."""
+    for library in (b"liblzma 5", b"libbz2 1"):
+        if library not in hone.version:
+            pytest.skip("this hone cannot unpack each file")
+
+
+def pack(data, *packings):
+    """Packed, the first packing inside."""
+    for packing in packings:
+        data = PACK[packing][1](data)
+    return data
+
+
+def write(work, name, data):
+    """A file of these bytes."""
+    path = work / name
+    path.write_bytes(data)
+    return path
+
+
+def tar(*members):
+    """An archive of pairs of name and bytes."""
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w") as archive:
+        for name, data in members:
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+    return file.getvalue()
+
+
+def guest(packing="gzip"):
+    """A disk that a guest made begin as a packed file: zeros follow it."""
+    data = pack(bytes(1024), packing)
+    return data + bytes(8 * KI - len(data))
+
+
+def converted(hone, out, *words, **kwargs):
+    """The disk that convert writes."""
+    hone.ok("convert", "-q", *words, out / "x", **kwargs)
+    data = (out / "x").read_bytes()
+    os.unlink(out / "x")
+    return data
+
+
+def refused(hone, out, said, *words):
+    """Each command refuses it, convert with nothing left."""
+    line = hone.fails("convert", *words, out / "x", code=3)
+    assert said in line, line
+    for command in ("info", "map"):
+        assert said in hone.fails(command, *words, code=3)
+    assert not os.listdir(out)
+
+
+@pytest.mark.parametrize("rounds", [
+    ("gzip",), ("gzip", "gzip"), ("xz", "gzip"), ("gzip", "xz", "bzip2"),
+    ("gzip", "gzip", "xz", "xz")], ids=",".join)
+def test_a_name_says_each_round(hone, work, out, rounds):
+    suffixes = "".join(PACK[packing][0] for packing in rounds)
+    data = pack(DISK, *rounds)
+    named = write(work, "disk.raw" + suffixes, data)
+    assert converted(hone, out, named) == DISK
+    assert converted(hone, out, "-f", "raw", named) == DISK
+    listed = ",".join(reversed(rounds))
+    other = write(work, "disk.img", data)
+    assert converted(hone, out, "--unpack", listed, other) == DISK
+    assert converted(hone, out, "--unpack", "none", "-f", "raw",
+                     named) == data
+    assert hone.json("check", "--json", named)["safe"]
+
+
+def test_five_rounds_are_too_many(hone, work, out):
+    rounds = ["gzip"] * 5
+    named = write(work, "disk.raw" + ".gz" * 5, pack(DISK, *rounds))
+    said = hone.fails("convert", named, out / "x")
+    assert "is packed more than 4 times" in said
+    said = hone.misused("convert", "--unpack", ",".join(rounds), named,
+                        out / "x")
+    assert "has more than 4 packings" in said
+    inside = write(work, "a.tar.gz.gz.gz", pack(tar(
+        ("disk.raw.gz.gz", pack(DISK, "gzip", "gzip"))), *rounds[:3]))
+    said = hone.fails("convert", "--member", "disk.raw.gz.gz", inside,
+                      out / "x")
+    assert "is packed more than 4 times" in said
+
+
+def test_a_list_of_packings_has_packings_only(hone, work, out):
+    packed = write(work, "disk.raw.gz", pack(DISK, "gzip"))
+    for word, part in (("gzip,", "''"), (",gzip", "''"),
+                       ("gzip,none", "'none'"), ("auto,gzip", "'auto'"),
+                       ("gzip,lzip", "'lzip'"), ("gzip,,xz", "''")):
+        said = hone.misused("convert", "--unpack", word, packed, out / "x")
+        assert f"--unpack: {part} is not auto, none, gzip" in said
+
+
+@pytest.mark.parametrize("name", ["disk.img", "disk.raw", "disk.dd", "a.BIN",
+                                  "disk.iso"])
+def test_a_guest_does_not_choose_the_packing(hone, work, out, name):
+    for packing in PACK:
+        disk = write(work, name, guest(packing))
+        said = f"begins as {packing}: --unpack {packing} or -f raw"
+        refused(hone, out, said, disk)
+        assert said in hone.fails("convert", "--untrusted", disk, out / "x",
+                                  code=3)
+        assert converted(hone, out, "-f", "raw", disk) == guest(packing)
+        found = hone.json("check", "--json", disk, code=1)
+        assert not found["safe"]
+
+
+def test_compare_names_the_option_of_the_second_image(hone, work):
+    disk = write(work, "disk.img", guest())
+    other = write(work, "other", DISK)
+    assert "begins as gzip: --unpack gzip or -f raw" in hone.fails(
+        "compare", disk, other, code=3)
+    assert hone.fails("compare", other, disk, code=3).endswith(
+        "begins as gzip: -F raw")
+
+
+def test_a_guest_does_not_choose_behind_a_name(hone, work, out):
+    packed = write(work, "disk.raw.xz", pack(guest(), "xz"))
+    refused(hone, out, "begins as gzip: --unpack xz,gzip or -f raw", packed)
+    assert converted(hone, out, "-f", "raw", packed) == guest()
+    # Nor behind --unpack, nor after what the bytes of a pipe said.
+    refused(hone, out, "--unpack xz,gzip or -f raw", "--unpack", "xz", packed)
+    done = run_piped(hone.run, pack(DISK, "xz", "gzip"), "convert", "-", "-O",
+                     "raw", out / "x")
+    assert done.returncode == 3
+    assert b"begins as xz: --unpack gzip,xz or -f raw" in done.stderr
+    assert not os.listdir(out)
+
+
+def test_a_tar_that_a_guest_wrote_is_no_archive(hone, work, out):
+    archive = tar(("other.raw", DISK))
+    refused(hone, out, "begins as a tar archive: --member NAME or -f raw",
+            write(work, "disk.img", archive))
+    refused(hone, out, "begins as a tar archive: --member NAME or -f raw",
+            write(work, "disk.gz", pack(archive, "gzip")))
+    assert converted(hone, out, "--member", "other.raw",
+                     work / "disk.img") == DISK
+    assert converted(hone, out, work / "disk.img", "-f", "raw") == archive
+
+
+def test_pipes_and_other_names_are_judged_by_their_bytes(hone, work, out):
+    data = pack(DISK, "gzip")
+    for name in ("upload", "a.dat", "disk.img.part"):
+        assert converted(hone, out, write(work, name, data)) == DISK
+    done = run_piped(hone.run, data, "convert", "-q", "-O", "raw", "-",
+                     out / "x")
+    assert done.returncode == 0 and (out / "x").read_bytes() == DISK
+    os.unlink(out / "x")
+    archive = pack(tar(("disk.raw", DISK)), "gzip")
+    assert converted(hone, out, write(work, "blob", archive)) == DISK
+    with open(work / "upload", "rb") as file:
+        assert converted(hone, out, "-", stdin=file) == DISK
+
+
+def test_what_is_uploaded_is_the_file(hone, work, out):
+    if b"libcurl" not in hone.version:
+        pytest.skip("this hone was built without libcurl")
+    with Server() as server:
+        server.content = pack(DISK, "gzip")
+        done = hone.run("convert", "-q", server.url("/disk.img"), out / "x",
+                        env={**CLEAN, "HOME": str(work)})
+    assert (done.returncode, WARNING.sub(b"", done.stderr)) == (0, b"")
+    assert (out / "x").read_bytes() == DISK
+
+
+def test_a_member_is_unpacked_by_its_name(hone, work, out):
+    packed = pack(DISK, "gzip")
+    for archive in (write(work, "a.tar", tar(("disk.img.gz", packed))),
+                    write(work, "a.ova", tar(("d/disk.img.gz", packed))),
+                    write(work, "a.tar.xz", pack(
+                        tar(("disk.img.gz", packed)), "xz"))):
+        name = "d/disk.img.gz" if archive.suffix == ".ova" else "disk.img.gz"
+        assert converted(hone, out, "--member", name, archive) == DISK
+        assert converted(hone, out, "-f", "raw", "--member", name,
+                         archive) == DISK
+        found = hone.json("info", "--json", "--member", name, archive)
+        assert (found["member"], found["format"]) == (name, "raw")
+    # Not by what a guest wrote.
+    archive = write(work, "b.tar", tar(("disk.img", guest()),
+                                       ("other", guest())))
+    for name in ("disk.img", "other"):
+        refused(hone, out, "begins as gzip: extract it, then --unpack gzip, "
+                "or -f raw", "--member", name, archive)
+        assert converted(hone, out, "-f", "raw", "--member", name,
+                         archive) == guest()
+    assert converted(hone, out, "--unpack", "none", "-f", "raw", "--member",
+                     "disk.img.gz", work / "a.tar") == packed
+
+
+def test_the_rounds_share_the_memory(hone, work, out):
+    """Each of two dictionaries has half."""
+    data = lzma.compress(lzma.compress(DISK, preset=5), preset=5)
+    packed = write(work, "disk.raw.xz.xz", data)
+    assert converted(hone, out, "--memory", "32M", packed) == DISK
+    said = hone.fails("convert", "--memory", "16M", packed, out / "x")
+    assert "cannot be unpacked" in said
