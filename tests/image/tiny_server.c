@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <arpa/inet.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -60,7 +61,7 @@ send_range(int fd, const char *request)
 {
 	static const char field[] = "\r\nRange: bytes=";
 	const char *range = strstr(request, field);
-	unsigned long first = 0, last = served.length - 1;
+	unsigned long first = 0, last = ULONG_MAX;
 	char head[256];
 
 	if (range) {
@@ -68,10 +69,17 @@ send_range(int fd, const char *request)
 		first = strtoul(range + strlen(field), &end, 10);
 		last = strtoul(end + 1, NULL, 10);
 	}
-	if (last >= served.length)
+	if (last >= served.length && served.length)
 		last = served.length - 1;
-	if (first > last)
+	if (first > last || served.length == 0) {
+		snprintf(head, sizeof(head),
+			"HTTP/1.1 416 Range Not Satisfiable\r\n"
+			"Connection: close\r\nContent-Length: 0\r\n"
+			"Content-Range: bytes */%zu\r\n\r\n",
+			served.length);
+		send_all(fd, head, strlen(head));
 		return;
+	}
 	snprintf(head, sizeof(head),
 		"HTTP/1.1 206 Partial Content\r\nETag: \"one\"\r\n"
 		"Connection: close\r\nContent-Length: %lu\r\n"

@@ -13,16 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "hash/hash.h"
 #include "hostile_images.h"
-#include "image.h"
 #include "small_image.h"
 #include "support.h"
-#include "ways.h"
-
-/* The exit statuses of the command. */
-enum status { READS = 0, FAILS = 1, REFUSES = 3, LOSES = 4 };
-enum check { SAFE, UNSAFE, NO_CHECK };
+#include "verdicts.h"
 
 /* Bytes from `at` on become a number. bytes 0: none. */
 struct change {
@@ -45,13 +39,6 @@ struct hostile_case {
 	size_t cut;
 	/* the last step; NULL: none */
 	void (*damage)(struct hostile_image *image);
-};
-
-/* What became of one try. */
-struct outcome {
-	enum status status;
-	unsigned char digest[IMAGE_DIGEST_MAX];
-	char text[512];
 };
 
 static void
@@ -142,8 +129,6 @@ static const struct hostile_case cases[] = {
 		{{0}}, 0, damage_grain},
 };
 
-static const struct image_algorithm *sha256;
-
 static void
 make_case(const struct hostile_case *one, struct hostile_image *image)
 {
@@ -157,74 +142,6 @@ make_case(const struct hostile_case *one, struct hostile_image *image)
 	if (one->damage)
 		one->damage(image);
 	assert_true(image->length <= HOSTILE_ROOM);
-}
-
-static void
-digest_of(const struct hostile_image *image, struct image_expect *expect)
-{
-	struct image_error err;
-	struct image_hash *hash;
-
-	expect->algorithm = sha256;
-	assert_int_equal(image_hash_create(&hash, sha256, &err), 0);
-	assert_int_equal(image_hash_begin(hash, &err), 0);
-	assert_int_equal(
-		image_hash_add(hash, image->bytes, image->length, &err), 0);
-	assert_int_equal(image_hash_end(hash, expect->bytes, &err), 0);
-	image_hash_destroy(hash);
-}
-
-static struct outcome
-failed(const struct image_error *err)
-{
-	struct outcome outcome = {.status = FAILS};
-
-	if (err->refused || err->damaged)
-		outcome.status = REFUSES;
-	else if (err->again)
-		outcome.status = LOSES;
-	snprintf(outcome.text, sizeof(outcome.text), "%s", err->text);
-	return outcome;
-}
-
-/* As hone digest --untrusted does. */
-static struct outcome
-read_image(const char *address, const struct image_open *how)
-{
-	struct image_digests digests = {
-		.count = 1, .list = {{.algorithm = sha256}}};
-	struct image_run run = {.block = 4096, .threads = 2};
-	struct outcome outcome = {.status = READS};
-	struct image_source *source;
-	struct image_error err;
-
-	if (image_open(address, how, &source, &err) < 0)
-		return failed(&err);
-	if (image_digest(source, &run, &digests, &err) < 0) {
-		image_source_settle(source, &err);
-		outcome = failed(&err);
-	}
-	memcpy(outcome.digest, digests.list[0].bytes, sizeof(outcome.digest));
-	image_close(source);
-	return outcome;
-}
-
-static void
-ignore(void *opaque, const struct image_finding *finding)
-{
-	(void)opaque;
-	(void)finding;
-}
-
-static enum check
-check_image(const char *address, const struct image_open *how)
-{
-	struct image_checked checked;
-	struct image_error err;
-
-	if (image_check(address, how, ignore, NULL, &checked, &err) < 0)
-		return NO_CHECK;
-	return checked.safe ? SAFE : UNSAFE;
 }
 
 /* Counts a verdict that is wrong. */
@@ -242,39 +159,28 @@ differs(const struct hostile_case *one, enum way way, const char *what,
 /* Returns the number of verdicts that are wrong. */
 static unsigned
 judge(const struct hostile_case *one, const struct hostile_image *image,
-	enum way way, struct outcome *first)
+	enum way way, struct verdicts *first)
 {
-	static const char *const names[] = {"untrusted", "with its digest"};
-	struct image_expect expect;
-	struct image_open how = {.whole = true,
-		.threads = 1,
-		.format =
-			one->format ? image_format_by_name(one->format) : NULL};
+	static struct verdicts found;
 	unsigned wrong = 0;
 
-	digest_of(image, &expect);
-	for (int i = 0; i < 2; i++) {
-		how.untrusted = true;
-		how.expect = i ? &expect : NULL;
-		const char *address = way_begin(
-			way, "disk.image", image->bytes, image->length);
-		struct outcome found = read_image(address, &how);
-		way_end(way);
-		wrong += differs(one, way, names[i], one->read, found.status,
-			found.text);
-		if (way == WAY_FILE && i == 0)
-			*first = found;
-		if (found.status == READS && first->status == READS)
-			assert_memory_equal(found.digest, first->digest,
-				image_algorithm_length(sha256));
+	verdicts_of(&found, way, "disk.image", one->format, image->bytes,
+		image->length);
+	if (way == WAY_FILE)
+		*first = found;
+	for (int i = PLAIN; i < VERDICT_TRIES; i++) {
+		const struct outcome *read = &found.read[i];
+		/* Without --untrusted, unsafe images may be read: on each way,
+		 * or on none. */
+		wrong += differs(one, way, verdict_try(i),
+			i == PLAIN ? (int)first->read[i].status
+				   : (int)one->read,
+			(int)read->status, read->text);
+		assert_memory_equal(read->digest, first->read[i].digest,
+			sizeof(read->digest));
 	}
-	how.untrusted = false;
-	how.expect = NULL;
-	const char *address =
-		way_begin(way, "disk.image", image->bytes, image->length);
-	enum check check = check_image(address, &how);
-	way_end(way);
-	return wrong + differs(one, way, "check", one->check, check, "");
+	return wrong + differs(one, way, "check", (int)one->check,
+			       (int)found.check, found.text);
 }
 
 TEST(one_image_has_one_verdict_on_each_way)
@@ -284,7 +190,7 @@ TEST(one_image_has_one_verdict_on_each_way)
 
 	assert_non_null(image);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct outcome first = {.status = FAILS};
+		static struct verdicts first;
 		make_case(&cases[i], image);
 		for (enum way way = 0; way < WAYS; way++) {
 			if (way_is_served(way) && !image_http_library())
@@ -298,7 +204,6 @@ TEST(one_image_has_one_verdict_on_each_way)
 
 FIXTURE(begin)
 {
-	sha256 = image_algorithm_by_name("sha256", strlen("sha256"));
 	ways_begin();
 	return 0;
 }
