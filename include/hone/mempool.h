@@ -96,8 +96,13 @@ struct hone_mempool_attr {
 	size_t capacity;
 	/** objects that a cache may keep to itself, 1 to
 	 * HONE_MEMPOOL_CACHE_MAX. Default: 0, the largest fast size with which
-	 * max_caches caches together keep at most half of the capacity; with
-	 * HONE_MEMPOOL_EXACT, at most 16 of them count */
+	 * max_caches caches together keep at most half of the capacity (with
+	 * HONE_MEMPOOL_EXACT, at most 16 of them count), but at least 8 or half
+	 * of the capacity, so that one thread is fast. With 32 caches this
+	 * takes more than half of a pool of fewer than 512 objects: 31 other
+	 * caches may keep 248 objects, all of a pool of 248. If so many threads
+	 * share a small pool, set max_caches and this size, or use
+	 * HONE_MEMPOOL_EXACT */
 	size_t cache_size;
 	/** caches that may be open at the same time, 1 to 65535. Default: 32 */
 	unsigned max_caches;
@@ -156,6 +161,20 @@ HONE_API void hone_mempool_attr_init(struct hone_mempool_attr *attr);
 HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
 
 /**
+ * Name an attribute that hone_mempool_create() would refuse by -EINVAL.
+ *
+ * :param attr: as for hone_mempool_create().
+ * :return: the name of a member of struct hone_mempool_attr, a constant string;
+ *          NULL if no attribute is refused.
+ *
+ * If two members do not go together, the name is that of one of them. If the
+ * objects exceed the address space, the name is object_size or capacity. Since
+ * 0.1.
+ */
+HONE_API const char *hone_mempool_check_attr(
+	const struct hone_mempool_attr *attr);
+
+/**
  * Create a pool that holds all its objects, or none if they are foreign.
  *
  * :param pool: set to the pool; unchanged on failure.
@@ -163,7 +182,7 @@ HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
  * :return: 0;
  *          -EINVAL if an attribute is out of range, memory is misaligned,
  *          huge pages are requested in memory of the caller, or flags do not
- *          go with other attributes;
+ *          go with other attributes: see hone_mempool_check_attr();
  *          -ENOBUFS if memory_size is too small;
  *          -ENOTSUP with HONE_MEMPOOL_SHARED if the kernel, or an emulator of
  *          it, has no robust mutexes;

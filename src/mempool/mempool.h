@@ -306,8 +306,8 @@ struct hone_mempool_layout {
 	/* offset of the objects in memory of the caller, and bytes of it */
 	size_t objects, memory_size;
 };
-/* Returns 0 or -EINVAL. */
-int hone_mempool_layout(struct hone_mempool_layout *layout,
+/* Returns NULL, or the name of an attribute that is out of range. */
+const char *hone_mempool_layout(struct hone_mempool_layout *layout,
 	const struct hone_mempool_attr *attr);
 /* Sets objects, mapping and mapping_size; returns 0 or a negative errno. */
 int hone_mempool_allocate(struct hone_mempool *pool,

