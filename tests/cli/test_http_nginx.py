@@ -561,6 +561,19 @@ def test_a_proxy(web, out):
         assert "Could not resolve host" in said
 
 
+def test_a_proxy_may_be_private(web, out):
+    """Redirects are for the proxy, which the user named."""
+    def answer(handler, request):
+        if request.path.endswith("/old"):
+            return handler.status(302, Location=f"http://b{NOWHERE[1:]}/new")
+        assert request.path == f"http://b{NOWHERE[1:]}/new"
+        return None
+    with Server(images.noise(MI), answer) as proxy:
+        web.copies(proxy, out, "--untrusted",
+                   url=f"http://a{NOWHERE[1:]}/old",
+                   env={"http_proxy": proxy.url("")})
+
+
 @pytest.mark.parametrize("moved", [False, True])
 def test_a_netrc(web, out, moved):
     path = web.home / ("other" if moved else ".netrc")
