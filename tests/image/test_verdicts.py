@@ -15,9 +15,14 @@ import test_vhd_hostile
 import test_vmdk_hostile
 from defects import DEFECTS
 from hostile import make_image
+from hostile_tars import HOSTILE
 
 # Bytes of an image. A pipe has no holes.
 LARGEST = 16 << 20
+# From a server, what has no header of an archive or of an image is refused if it
+# is a text or no sectors; so is a member before its end is missed.
+NO_DISKS = ("text", "zeros before text", "half a header", "half a padding",
+            "size 2^33")
 
 
 @pytest.fixture(name="play")
@@ -76,3 +81,13 @@ def test_hostile_vhd_images(play, tmp_path):
         if path.stat().st_size < LARGEST:
             files.append(path)
     compare(play, "vhd", files, 60)
+
+
+def test_hostile_archives(play, tmp_path):
+    """Without a suffix: a pipe has no name."""
+    files = []
+    for number, (name, (data, _)) in enumerate(HOSTILE.items()):
+        if data and name not in NO_DISKS:
+            files.append(tmp_path / str(number))
+            files[-1].write_bytes(data)
+    compare(play, "-", files, 90)
