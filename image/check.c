@@ -215,11 +215,13 @@ image_check(const char *path, const struct image_open *how,
 	struct image_store_how store_how = image_store_how(how);
 	struct image_verdict verdict = {
 		.report = report, .opaque = opaque, .checked = checked};
+	struct image_open strict = *how;
 	struct image_store *store;
 
+	strict.untrusted = true;
 	int rc = image_store_open_address(path, &store_how, &store, err);
 	if (rc == 0)
-		rc = image_unwrap_store(&store, how, true, err);
+		rc = image_unwrap_store(&store, &strict, true, err);
 	if (rc < 0)
 		return rc;
 	image_forward_spill(store, how->spill);

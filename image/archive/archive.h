@@ -56,11 +56,13 @@ int manifest_unread(const struct manifest *manifest, const char *archive,
  * A stream of the bytes of `from`, which it owns, also after a failure. At its
  * end, when the manifest has all that there is, it has to have a line for the
  * disk of that name, and every line for the disk and for the description has to
- * hold. An archive without a description, or without a manifest, is no error.
+ * hold. With strict, one of them has to be by another algorithm than SHA-1. An
+ * archive without a description, or without a manifest, is no error.
  * The manifest stays the caller's.
  */
 int manifest_stream(struct image_stream *from, const struct manifest *manifest,
-	const char *disk, struct image_stream **out, struct image_error *err);
+	const char *disk, bool strict, struct image_stream **out,
+	struct image_error *err);
 
 /* Returns the name without a leading "./". */
 const char *archive_name(const char *name);

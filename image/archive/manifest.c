@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The manifest of an OVA: lines "SHA256(disk.vmdk)= HEX". By OVF 2.1,
- * clause 7, the description comes first, and the manifest behind it or at the
- * end. Programs that extract the files accept each order, and so does this.
+ * The manifest of an OVA: lines "SHA256(disk.vmdk)= HEX", as line.h reads them.
+ * By OVF 2.1, clause 7, the description comes first, and the manifest behind it
+ * or at the end. Programs that extract the files accept each order, and so does
+ * this.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include "archive/archive.h"
 #include "hash/hash.h"
+#include "hash/line.h"
 #include "unpack/unpack.h"
 
 /* More than a description of hundreds of disks. */
@@ -30,11 +31,9 @@ struct digests {
 };
 
 struct line {
+	struct image_sum sum;
 	/* of names */
 	size_t algorithm;
-	const char *name;
-	size_t name_length;
-	struct image_expect expect;
 };
 
 /* Whether the archive is an OVA is known only with its description. */
@@ -131,49 +130,38 @@ fail_line(const struct manifest *manifest, const char *store, unsigned number,
 		manifest->mf.name, number);
 }
 
-/* Parse "SHA256(NAME)= HEX". Blanks around the parts are allowed. */
+/* Parse a line, which has one of the algorithms of OVF. */
 static bool
 parse_line(const char *text, const char *end, struct line *line)
 {
-	const char *open = memchr(text, '(', (size_t)(end - text));
-	const char *equals = memrchr(text, '=', (size_t)(end - text));
-	const char *close, *word;
-
-	if (!open || !equals || equals < open)
+	if (!image_sum_parse(text, (size_t)(end - text), &line->sum) ||
+		!line->sum.name)
 		return false;
-	close = memrchr(open, ')', (size_t)(equals - open));
-	if (!close || strspn(close + 1, " \t") < (size_t)(equals - close - 1))
-		return false;
-	word = open;
-	while (word > text && word[-1] == ' ')
-		word--;
-	line->name = open + 1;
-	line->name_length = (size_t)(close - open - 1);
-	for (equals++; equals < end && *equals == ' '; equals++)
-		;
-	for (size_t i = 0; i < ALGORITHMS; i++) {
-		size_t n = (size_t)(word - text);
-		if (strlen(names[i]) != n ||
-			strncasecmp(text, names[i], n) != 0)
-			continue;
-		line->algorithm = i;
-		return image_expect_hex(&line->expect,
-			image_algorithm_by_name(names[i], n), equals,
-			(size_t)(end - equals));
-	}
+	const char *name = image_algorithm_name(line->sum.expect.algorithm);
+	for (line->algorithm = 0; line->algorithm < ALGORITHMS;
+		line->algorithm++)
+		if (strcmp(names[line->algorithm], name) == 0)
+			return true;
 	return false;
 }
 
+/*
+ * Returns whether the line is for a member of that name. Names are relative to
+ * the folder of the manifest, or to that of the archive.
+ */
 static bool
-is_for(const struct line *line, const char *name)
+is_for(const struct manifest *manifest, const struct line *line,
+	const char *name)
 {
-	const char *own = line->name;
-	size_t length = line->name_length;
+	const char *mf = archive_name(manifest->mf.name);
+	const char *slash = strrchr(mf, '/');
+	size_t folder = slash ? (size_t)(slash - mf) + 1 : 0;
 
-	for (; length > 2 && memcmp(own, "./", 2) == 0; length -= 2)
-		own += 2;
 	name = archive_name(name);
-	return strlen(name) == length && memcmp(name, own, length) == 0;
+	if (image_sum_is_for(&line->sum, name, false))
+		return true;
+	return folder && strncmp(name, mf, folder) == 0 &&
+	       image_sum_is_for(&line->sum, name + folder, false);
 }
 
 /* The lines of a manifest that are not read yet. */
@@ -227,7 +215,7 @@ needed(const struct manifest *manifest, const char *name)
 		return ALL;
 	struct rest rest = all_lines(manifest);
 	while (next_line(&rest, &line) > 0)
-		if (is_for(&line, name))
+		if (is_for(manifest, &line, name))
 			bits |= 1u << line.algorithm;
 	return bits;
 }
@@ -288,6 +276,8 @@ struct verified {
 	const struct manifest *manifest;
 	char *disk;
 	struct digests digests;
+	/* SHA-1 alone does not do */
+	bool strict;
 	bool ended;
 };
 
@@ -303,15 +293,15 @@ static int
 check_line(const struct verified *v, const struct line *line,
 	const struct digests *digests, struct image_error *err)
 {
-	if (memcmp(digests->list[line->algorithm].bytes, line->expect.bytes,
-		    line->expect.algorithm->length) == 0)
+	if (memcmp(digests->list[line->algorithm].bytes, line->sum.expect.bytes,
+		    line->sum.expect.algorithm->length) == 0)
 		return 0;
 	int rc = image_fail(err, v->stream.name, -EINVAL,
 		"the file is refused: the %s of '%.*s' is not that of the "
 		"manifest '%.200s'",
 		names[line->algorithm],
-		(int)(line->name_length < 200 ? line->name_length : 200),
-		line->name, v->manifest->mf.name);
+		(int)(line->sum.length < 200 ? line->sum.length : 200),
+		line->sum.name, v->manifest->mf.name);
 	return refuse(rc, err);
 }
 
@@ -321,26 +311,29 @@ check_lines(const struct verified *v, const struct digests *ovf,
 {
 	struct rest rest = all_lines(v->manifest);
 	struct line line;
-	bool named = false;
+	bool named = false, proven = !v->strict;
 	int rc = 0, more;
 
 	while (rc == 0 && (more = next_line(&rest, &line)) != 0) {
 		if (more < 0)
 			return fail_line(
 				v->manifest, v->stream.name, rest.number, err);
-		if (is_for(&line, v->disk)) {
+		if (is_for(v->manifest, &line, v->disk)) {
 			named = true;
+			proven |= image_algorithm_is_safe(
+				line.sum.expect.algorithm);
 			rc = check_line(v, &line, &v->digests, err);
-		} else if (is_for(&line, v->manifest->ovf.name)) {
+		} else if (is_for(v->manifest, &line, v->manifest->ovf.name)) {
 			rc = check_line(v, &line, ovf, err);
 		}
 	}
-	if (rc < 0 || named)
+	if (rc < 0 || (named && proven))
 		return rc;
 	rc = image_fail(err, v->stream.name, -EINVAL,
 		"the file is refused: the manifest '%.200s' has no digest of "
-		"'%.200s'",
-		v->manifest->mf.name, v->disk);
+		"'%.200s'%s",
+		v->manifest->mf.name, v->disk,
+		named ? " but SHA-1, which proves nothing; --expect does" : "");
 	return refuse(rc, err);
 }
 
@@ -409,7 +402,8 @@ static const struct image_stream_ops verified_ops = {
 
 int
 manifest_stream(struct image_stream *from, const struct manifest *manifest,
-	const char *disk, struct image_stream **out, struct image_error *err)
+	const char *disk, bool strict, struct image_stream **out,
+	struct image_error *err)
 {
 	struct verified *v = calloc(1, sizeof(*v));
 
@@ -425,6 +419,7 @@ manifest_stream(struct image_stream *from, const struct manifest *manifest,
 	v->disk = strdup(disk);
 	v->from = from;
 	v->manifest = manifest;
+	v->strict = strict;
 	int rc = v->stream.name && v->disk ? check_fault(manifest, err)
 					   : image_no_memory(err);
 	if (rc == 0)

@@ -4,7 +4,8 @@
 #include "hash/hash.h"
 
 static const struct image_algorithm algorithms[] = {
-#define IMAGE_ALGORITHM(name, tag, evp, bits) {name, tag, evp, (bits) / 8},
+#define IMAGE_ALGORITHM(name, tag, other_tags, evp, bits)                      \
+	{name, tag, other_tags, evp, (bits) / 8},
 #include "hash/algorithms.def"
 #undef IMAGE_ALGORITHM
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "hash/line.h"
 #include "hash/sums.h"
 #include "store/address.h"
 #include "store/forward.h"

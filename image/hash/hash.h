@@ -12,6 +12,8 @@ struct image_algorithm {
 	const char *name;
 	/* as GNU coreutils print it */
 	const char *tag;
+	/* of other tools, with blanks between them */
+	const char *other_tags;
 	/* in OpenSSL */
 	const char *evp;
 	/* bytes of a digest */

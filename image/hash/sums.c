@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 #include "hash/hash.h"
+#include "hash/line.h"
 #include "hash/sums.h"
 
 /* SHA-224 has the shortest digest that is accepted. */
@@ -19,6 +20,10 @@ struct sums {
 	struct image_expect found[IMAGE_ALGORITHMS];
 	/* an algorithm with two different digests, or NULL */
 	const struct image_algorithm *conflict;
+	/* lines that are not empty */
+	size_t lines;
+	/* the digits of a line that has no name; algorithm NULL: none */
+	struct image_expect alone;
 };
 
 static bool
@@ -33,15 +38,6 @@ skip(struct span *span, size_t n)
 {
 	span->at += n;
 	span->length -= n;
-}
-
-static bool
-skip_char(struct span *span, char c)
-{
-	if (!span->length || span->at[0] != c)
-		return false;
-	skip(span, 1);
-	return true;
 }
 
 static void
@@ -66,62 +62,9 @@ next_line(struct span *rest, struct span *line)
 }
 
 bool
-image_expect_hex(struct image_expect *expect,
-	const struct image_algorithm *algorithm, const char *digits,
-	size_t length)
-{
-	if (length != 2 * algorithm->length)
-		return false;
-	for (size_t i = 0; i < length; i += 2) {
-		int high = image_hex_digit(digits[i]),
-		    low = image_hex_digit(digits[i + 1]);
-		if (high < 0 || low < 0)
-			return false;
-		expect->bytes[i / 2] = (unsigned char)(high << 4 | low);
-	}
-	expect->algorithm = algorithm;
-	return true;
-}
-
-bool
 image_algorithm_is_safe(const struct image_algorithm *algorithm)
 {
 	return algorithm->length >= LEAST_LENGTH;
-}
-
-/* Replace the escapes of a name. Returns false for an unknown one. */
-static bool
-unescape(struct span *name)
-{
-	size_t to = 0;
-
-	for (size_t i = 0; i < name->length; i++) {
-		char c = name->at[i];
-		if (c == '\\') {
-			if (++i == name->length)
-				return false;
-			c = name->at[i];
-			if (c == 'n')
-				c = '\n';
-			else if (c == 'r')
-				c = '\r';
-			else if (c != '\\')
-				return false;
-		}
-		name->at[to++] = c;
-	}
-	name->length = to;
-	return true;
-}
-
-/* Remove the folders of a name. */
-static void
-keep_last_part(struct span *name)
-{
-	char *slash = memrchr(name->at, '/', name->length);
-
-	if (slash)
-		skip(name, (size_t)(slash - name->at) + 1);
 }
 
 static void
@@ -138,96 +81,21 @@ note(struct sums *sums, const struct image_expect *expect)
 	*found = *expect;
 }
 
-/* Set *algorithm to that of the tag, and skip the tag. */
-static bool
-skip_tag(struct span *line, const struct image_algorithm **algorithm)
-{
-	for (size_t i = 0; (*algorithm = image_algorithm(i)); i++) {
-		size_t length = strlen((*algorithm)->tag);
-		if (length < line->length &&
-			memcmp(line->at, (*algorithm)->tag, length) == 0) {
-			skip(line, length);
-			return true;
-		}
-	}
-	return false;
-}
-
-/* "SHA256 (NAME) = HEX", and "SHA256(NAME)= HEX" of OpenSSL. */
-static bool
-parse_tagged(struct span line, struct span *name, struct image_expect *expect)
-{
-	const struct image_algorithm *algorithm;
-
-	if (!skip_tag(&line, &algorithm))
-		return false;
-	skip_char(&line, ' ');
-	size_t digits = 2 * algorithm->length;
-	if (!skip_char(&line, '(') || line.length <= digits)
-		return false;
-	line.length -= digits;
-	if (!image_expect_hex(expect, algorithm, line.at + line.length, digits))
-		return false;
-	trim_end(&line, " ");
-	if (!line.length || line.at[--line.length] != '=')
-		return false;
-	trim_end(&line, " ");
-	if (!line.length || line.at[--line.length] != ')')
-		return false;
-	*name = line;
-	return true;
-}
-
-/* The algorithm of coreutils with that digest, or NULL. */
-static const struct image_algorithm *
-by_digits(size_t digits)
-{
-	const struct image_algorithm *algorithm;
-	size_t i = 0;
-
-	/* SHA-512 stands before BLAKE2b. */
-	while ((algorithm = image_algorithm(i)) &&
-		2 * algorithm->length != digits)
-		i++;
-	return algorithm;
-}
-
-/* "HEX  NAME", "HEX *NAME", and "HEX NAME" of BSD. */
-static bool
-parse_plain(struct span line, struct span *name, struct image_expect *expect)
-{
-	size_t digits = 0;
-
-	while (digits < line.length && image_hex_digit(line.at[digits]) >= 0)
-		digits++;
-	const struct image_algorithm *algorithm = by_digits(digits);
-	if (!algorithm || !image_expect_hex(expect, algorithm, line.at, digits))
-		return false;
-	skip(&line, digits);
-	if (!skip_char(&line, ' '))
-		return false;
-	if (!skip_char(&line, ' '))
-		skip_char(&line, '*');
-	*name = line;
-	return true;
-}
-
 static void
 parse_line(struct sums *sums, struct span line)
 {
-	struct image_expect expect;
-	struct span name;
-	bool escaped = skip_char(&line, '\\');
+	struct image_sum sum;
+	struct span text = line;
 
-	if (!parse_tagged(line, &name, &expect) &&
-		!parse_plain(line, &name, &expect))
+	trim_end(&text, " \t");
+	sums->lines += text.length > 0;
+	if (!image_sum_parse(line.at, line.length, &sum) ||
+		!image_algorithm_is_safe(sum.expect.algorithm))
 		return;
-	if (!image_algorithm_is_safe(expect.algorithm) ||
-		(escaped && !unescape(&name)))
-		return;
-	keep_last_part(&name);
-	if (is(&name, sums->name))
-		note(sums, &expect);
+	if (!sum.name)
+		sums->alone = sum.expect;
+	else if (image_sum_is_for(&sum, sums->name, true))
+		note(sums, &sum.expect);
 }
 
 /* Returns whether the line is an armor header line of OpenPGP. */
@@ -298,6 +166,9 @@ choose(const struct sums *sums, const char *list, struct image_expect *expect,
 					  best->algorithm->length))
 			best = found;
 	}
+	/* A file such as disk.img.sha256, with the digits alone */
+	if (!best && sums->lines == 1 && sums->alone.algorithm)
+		best = &sums->alone;
 	if (!best)
 		return image_fail(err, list, -ENOENT,
 			"has no digest of '%s', by SHA-2 or BLAKE2b",

@@ -2,23 +2,12 @@
 #ifndef HONE_IMAGE_SUMS_H
 #define HONE_IMAGE_SUMS_H
 /*
- * Lists of digests, such as SHA256SUMS: the lines of GNU coreutils
- * ("HEX  NAME", "HEX *NAME"), those with tags ("SHA256 (NAME) = HEX"), and both
- * within a clear-signed message of OpenPGP, whose signature is not checked. A
- * line that begins with a backslash has a name with escapes. Other lines are
- * ignored.
+ * Lists of digests, such as SHA256SUMS: the lines of line.h, also within a
+ * clear-signed message of OpenPGP, whose signature is not checked. Other lines
+ * are ignored. Digits alone are the digest of each name if they are the only
+ * line.
  */
 #include "error.h"
-
-/* The value of a hexadecimal digit, or -1. */
-static inline int
-image_hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 'a' - 'A';
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /*
  * Set *expect to the digest of a file. name has no folder, and folders in the

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <strings.h>
-#include "hash/sums.h"
+#include "hash/line.h"
 #include "image.h"
 
 #define SCHEME "file://"

@@ -80,6 +80,43 @@ TEST(lines_of_every_tool_are_read)
 	finds("SHA512 (disk.img) = " B512, "sha512", 0xbb);
 	finds("BLAKE2b (disk.img) = " A512 "\r\n", "blake2b", 0xaa);
 	finds("SHA256(disk.img)= " A256 "\n", "sha256", 0xaa);
+	/* OpenSSL 3, and 1.1 of BLAKE2b */
+	finds("SHA2-256(disk.img)= " A256 "\n", "sha256", 0xaa);
+	finds("SHA2-224(disk.img)= " A224 "\n", "sha224", 0xaa);
+	finds("SHA2-384(disk.img)= " A384 "\n", "sha384", 0xaa);
+	finds("SHA2-512(disk.img)= " A512 "\n", "sha512", 0xaa);
+	finds("BLAKE2B-512(disk.img)= " A512 "\n", "blake2b", 0xaa);
+	finds("BLAKE2b512(disk.img)= " A512 "\n", "blake2b", 0xaa);
+	finds("SHA-256 (./disk.img) = " A256 "\n", "sha256", 0xaa);
+	finds("sha512 (disk.img) =" A512 " \n", "sha512", 0xaa);
+	finds("SHA256 (*disk.img) = " A256 "\n", "sha256", 0xaa);
+	finds(A256 "  *disk.img\n", "sha256", 0xaa);
+	finds(A256 " *./disk.img\n", "sha256", 0xaa);
+}
+
+TEST(digits_alone_are_the_only_line)
+{
+	finds(A256, "sha256", 0xaa);
+	finds("\n" A512 " \r\n\n", "sha512", 0xaa);
+	finds_nothing(A160 "\n");
+	finds_nothing(A128 "\n");
+	finds_nothing(A256 "\n" A256 "\n");
+	finds_nothing("# of a file\n" A256 "\n");
+	finds_nothing(A256 "  other\n" B256 "\n");
+	finds(A256 "  disk.img\n" B256 "\n", "sha256", 0xaa);
+	finds(MESSAGE "\n" A256 "\n" SIGNATURE, "sha256", 0xaa);
+}
+
+TEST(other_algorithms_are_not_taken_for_one)
+{
+	finds_nothing("SHA3-256(disk.img)= " A256 "\n");
+	finds_nothing("SHA2-512/256(disk.img)= " A256 "\n");
+	finds_nothing("SHA512-256 (disk.img) = " A256 "\n");
+	finds_nothing("BLAKE2b-256 (disk.img) = " A256 "\n");
+	finds_nothing("KECCAK-256(disk.img)= " A256 "\n");
+	finds_nothing("HMAC-SHA2-256(disk.img)= " A256 "\n");
+	finds_nothing(" (disk.img)= " A256 "\n");
+	finds_nothing("(disk.img)= " A256 "\n");
 }
 
 TEST(other_lines_and_names_are_ignored)
@@ -90,8 +127,6 @@ TEST(other_lines_and_names_are_ignored)
 		"sha256", 0xaa);
 	finds_nothing("");
 	finds_nothing("\n\n\\\n");
-	finds_nothing(A256);
-	finds_nothing(A256 " ");
 	finds_nothing(A256 "\tdisk.img\n");
 	finds_nothing(A256 "  DISK.IMG\n");
 	finds_nothing(A256 "0  disk.img\n");

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""OVAs as programs write them: their manifests, and the disks that their
+descriptions name."""
+import hashlib
+import os
+
+import pytest
+
+import images
+from images import KI
+from tar_builder import END, member
+from test_pipes import run_piped
+
+DISK = images.noise(64 * KI)
+SPELLED = {"sha256": ["SHA256", "SHA2-256", "SHA-256", "sha256"],
+           "sha512": ["SHA512", "SHA2-512"], "sha1": ["SHA1", "SHA-1"]}
+
+
+@pytest.fixture(autouse=True)
+def openssl(hone):
+    """Skip without digests."""
+    if b"without OpenSSL" in hone.version:
+        pytest.skip("this hone was built without OpenSSL")
+
+
+def write(work, *members):
+    """An OVA of pairs of name and bytes."""
+    path = work / "vm.ova"
+    path.write_bytes(b"".join(member(name.encode(), data)
+                              for name, data in members) + END)
+    return path
+
+
+def digest(algorithm, data):
+    """In hexadecimal digits."""
+    return hashlib.new(algorithm, data).hexdigest()
+
+
+def each_way(hone, archive, out, *options):
+    """Convert it as a file and in a pipe: exit status, message, disk."""
+    target = out / "x"
+    for way in ("file", "pipe"):
+        words = ["convert", "-q", "-O", "raw", *options]
+        if way == "file":
+            done = hone.run(*words, archive, target)
+        else:
+            done = run_piped(hone.run, archive.read_bytes(), *words, "-",
+                             target)
+        found = target.read_bytes() if target.exists() else None
+        target.unlink(missing_ok=True)
+        assert not os.listdir(out)
+        yield done.returncode, done.stderr.decode(), found
+
+
+def one_of(algorithm, spelled, disk=DISK, name="disk.raw"):
+    """A line of a manifest."""
+    return f"{spelled}({name})= {digest(algorithm, disk)}\n".encode()
+
+
+@pytest.mark.parametrize("algorithm", list(SPELLED))
+def test_each_spelling_of_a_line_is_verified(hone, work, out, algorithm):
+    good = [one_of(algorithm, tag) for tag in SPELLED[algorithm]]
+    hexed = digest(algorithm, DISK)
+    good += [f"{algorithm.upper()} (./disk.raw) = {hexed}\r\n".encode(),
+             f"{hexed}  disk.raw\n".encode(), f"{hexed} *disk.raw\n".encode(),
+             f"{algorithm.upper()}(*disk.raw)= {hexed}\n".encode()]
+    wrong = ("0" if hexed[0] != "0" else "1") + hexed[1:]
+    for line in good:
+        for text, code in ((line, 0), (line.replace(
+                hexed.encode(), wrong.encode()), 3)):
+            archive = write(work, ("vm.ovf", b"<Envelope/>"), ("vm.mf", text),
+                            ("disk.raw", DISK))
+            for status, said, found in each_way(hone, archive, out):
+                assert status == code, (line, said)
+                assert found == (None if code else DISK)
+                assert code == 0 or "of 'disk.raw' is not that" in said or (
+                    "of '*disk.raw' is not" in said or "./disk" in said)
+
+
+def test_a_manifest_in_a_folder_names_files_of_the_folder(hone, work, out):
+    for name in ("disk.raw", "./disk.raw", "vm/disk.raw"):
+        line = one_of("sha256", "SHA256", name=name)
+        for disk, code in ((DISK, 0), (DISK[:-1] + b"\0", 3)):
+            archive = write(work, ("vm/vm.ovf", b"<Envelope/>"),
+                            ("vm/vm.mf", line), ("vm/disk.raw", disk))
+            for status, said, found in each_way(hone, archive, out):
+                assert (status, found) == (code, None if code else disk), said
+    # A file of another folder is another file.
+    archive = write(work, ("vm/vm.ovf", b"<Envelope/>"), ("vm/vm.mf", one_of(
+        "sha256", "SHA256")), ("other/disk.raw", DISK))
+    for status, said, found in each_way(hone, archive, out):
+        assert status == 3 and found is None
+        assert "has no digest of 'other/disk.raw'" in said
+
+
+def test_sha1_alone_is_no_proof(hone, work, out):
+    both = one_of("sha1", "SHA1") + one_of("sha256", "SHA256")
+    for lines, code in ((one_of("sha1", "SHA1"), 3), (both, 0),
+                        (one_of("sha512", "SHA512"), 0)):
+        archive = write(work, ("vm.ovf", b"<Envelope/>"), ("vm.mf", lines),
+                        ("disk.raw", DISK))
+        for status, said, found in each_way(hone, archive, out):
+            assert (status, found) == (0, DISK), said
+        for status, said, found in each_way(hone, archive, out,
+                                            "--untrusted"):
+            assert (status, found) == (code, None if code else DISK), said
+            assert code == 0 or ("has no digest of 'disk.raw' but SHA-1, which "
+                                 "proves nothing; --expect does") in said
+        found = hone.json("check", "--json", archive, code=code and 1)
+        failed = [test["name"] for test in found["checks"]
+                  if not test["passed"]]
+        assert failed == (["manifest"] if code else [])
+        known = "sha256:" + digest("sha256", archive.read_bytes())
+        for status, said, found in each_way(hone, archive, out, "--untrusted",
+                                            "--expect", known):
+            assert (status, found) == (0, DISK), said
