@@ -422,6 +422,9 @@ struct output_how {
 	/* returns true if fd, which may be open with O_PATH alone, is a file of
 	 * the source */
 	bool (*is_source)(const void *source, int fd);
+	/* calls it with each file or device of the source */
+	void (*visit_source)(const void *source,
+		void (*call)(void *opaque, int fd), void *opaque);
 	const void *source;
 };
 

@@ -210,6 +210,13 @@ is_source(const void *source, int fd)
 	return image_source_uses(source, fd);
 }
 
+static void
+visit_source(
+	const void *source, void (*call)(void *opaque, int fd), void *opaque)
+{
+	image_source_visit(source, call, opaque);
+}
+
 /* Write a new file. */
 static int
 write_file(struct job *job)
@@ -218,6 +225,7 @@ write_file(struct job *job)
 
 	const struct output_how how = {.force = job->cli->option[OPTION_FORCE],
 		.is_source = is_source,
+		.visit_source = visit_source,
 		.source = job->src};
 	if (output_begin(&job->output, job->name, &how) < 0)
 		return fail(job, job->output.text);

@@ -74,6 +74,19 @@ acl_restrict(
 	}
 }
 
+unsigned
+acl_least(const unsigned char *acl, size_t size)
+{
+	const unsigned of_group = USER | GROUP_OBJ | GROUP;
+	unsigned mask = permissions(acl, size, MASK);
+	unsigned least = permissions(acl, size, OTHER);
+
+	for (size_t at = HEADER; at + ENTRY <= size; at += ENTRY)
+		if (get16(acl + at) & of_group)
+			least &= get16(acl + at + 2) & mask;
+	return least;
+}
+
 mode_t
 mode_restrict(mode_t mode, bool keeps_owner, bool keeps_group)
 {

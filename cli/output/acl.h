@@ -14,6 +14,9 @@
 void acl_restrict(
 	unsigned char *acl, size_t size, bool keeps_owner, bool keeps_group);
 
+/* Returns the permissions that each entry but the owner's gives, 0 to 7. */
+unsigned acl_least(const unsigned char *acl, size_t size);
+
 /* The nine permission bits of a file without an ACL. */
 mode_t mode_restrict(mode_t mode, bool keeps_owner, bool keeps_group);
 

@@ -16,16 +16,6 @@
 #define ACL "system.posix_acl_access"
 #define USER_PREFIX "user."
 
-/*
- * Returns true if the file system has no such attributes, or the file does not
- * have this one.
- */
-static bool
-absent(int code)
-{
-	return code == ENODATA || code == EOPNOTSUPP || code == ENOSYS;
-}
-
 static bool
 forbidden(int code)
 {
@@ -39,7 +29,7 @@ keep_attribute(struct output *output, const char *name, void *value)
 
 	if (n >= 0 && fsetxattr(output->fd, name, value, (size_t)n, 0) == 0)
 		return 0;
-	if (absent(errno) || forbidden(errno))
+	if (attribute_is_absent(errno) || forbidden(errno))
 		return 0;
 	return output_refuse(output, "its attribute %s cannot be kept: %s",
 		name, strerror(errno));
@@ -56,7 +46,7 @@ keep_attributes(struct output *output, void *value)
 
 	int rc = 0;
 	ssize_t n = flistxattr(output->old.fd, names, XATTR_LIST_MAX);
-	if (n < 0 && !absent(errno))
+	if (n < 0 && !attribute_is_absent(errno))
 		rc = output_refuse(output, "its attributes cannot be read: %s",
 			strerror(errno));
 	for (ssize_t at = 0; rc == 0 && at < n;
@@ -105,7 +95,7 @@ read_acl(const struct output *output, void *acl)
 static int
 set_mode(struct output *output, mode_t mode)
 {
-	if (fremovexattr(output->fd, ACL) < 0 && !absent(errno))
+	if (fremovexattr(output->fd, ACL) < 0 && !attribute_is_absent(errno))
 		return output_refuse(output, "its ACL cannot be removed: %s",
 			strerror(errno));
 	if (fchmod(output->fd, mode) < 0)
@@ -125,7 +115,7 @@ keep_permissions(
 	mode_t mode = output->old.st.st_mode & 0777;
 	ssize_t n = read_acl(output, acl);
 
-	if (n < 0 && absent(errno))
+	if (n < 0 && attribute_is_absent(errno))
 		return set_mode(
 			output, mode_restrict(mode, keeps_owner, keeps_group));
 	/* Without /proc the ACL is unknown, so the group bits may be a mask. */

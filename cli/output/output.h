@@ -33,6 +33,11 @@ bool output_judged(const struct output *output);
 /* inherit.c: copy owner, permissions and attributes of the old file. */
 int output_inherit(struct output *output);
 
+/* limit.c: the group that a new file will get, unless a mount option chooses
+ * another one; and the mode with which a new file of that group is created. */
+gid_t output_group(const struct output *output);
+mode_t output_mode(const struct output *output, gid_t group);
+
 /* temporary.c: create the new file; later give the file its name. */
 int output_make(struct output *output);
 int output_publish(struct output *output);
@@ -43,5 +48,10 @@ int output_publish(struct output *output);
  * unknown.
  */
 uint64_t output_attributes(int fd);
+/*
+ * Returns whether the errno of a call about an extended attribute says that the
+ * file system has no such attributes, or the file does not have this one.
+ */
+bool attribute_is_absent(int code);
 
 #endif

@@ -149,15 +149,9 @@ make_nameless(const struct output *output, mode_t mode)
 	return fd;
 }
 
-/*
- * A new file gets 0666, restricted by the umask or by the default ACL of the
- * directory. A file that replaces another one is private until
- * output_inherit().
- */
-int
-output_make(struct output *output)
+static int
+make(struct output *output, mode_t mode)
 {
-	mode_t mode = output->old.fd >= 0 ? 0600 : 0666;
 	uint64_t directory = output_attributes(output->directory);
 
 	if (directory & STATX_ATTR_IMMUTABLE)
@@ -174,6 +168,39 @@ output_make(struct output *output)
 		return output_refuse(
 			output, "cannot be created: %s", strerror(errno));
 	return 0;
+}
+
+static void
+discard(struct output *output)
+{
+	if (output->named)
+		unlinkat(output->directory, output->temporary, 0);
+	signals_remove(-1, NULL);
+	output->named = false;
+	close(output->fd);
+	output->fd = -1;
+}
+
+/*
+ * A new file gets the permissions of the source, restricted by the umask or by
+ * the default ACL of the directory. A file that replaces another one is private
+ * until output_inherit(). Whoever may open the file when it is empty may read
+ * it later: it never has more permissions than in the end.
+ */
+int
+output_make(struct output *output)
+{
+	gid_t group = output_group(output);
+	struct stat st;
+
+	if (output->old.fd >= 0)
+		return make(output, 0600);
+	int rc = make(output, output_mode(output, group));
+	/* The mount option grpid gives the file the group of the directory. */
+	if (rc < 0 || fstat(output->fd, &st) < 0 || st.st_gid == group)
+		return rc;
+	discard(output);
+	return make(output, output_mode(output, st.st_gid));
 }
 
 /* Give the file its name, and replace an existing file or fail with EEXIST. */

@@ -51,9 +51,10 @@ struct image_source_ops {
 	void (*info)(const struct image_source *source,
 		const struct image_reporter *reporter);
 
-	/* Returns true if fd is open on a file of the image: its own, its data
-	 * file, or a file of its backing chain. */
-	bool (*uses)(const struct image_source *source, int fd);
+	/* Returns whether the test is true of a store of the image: its own,
+	 * its data file's, or one of its backing chain. Stops there. */
+	bool (*any)(const struct image_source *source, image_store_test *test,
+		void *opaque);
 
 	/* Free everything, the store included. */
 	void (*close)(struct image_source *source);

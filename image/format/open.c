@@ -330,10 +330,42 @@ image_source_usage(const struct image_source *source, struct image_usage *usage,
 	return image_store_usage(source->store, usage, err);
 }
 
+static bool
+is_open_on(const struct image_store *store, void *fd)
+{
+	return image_store_is(store, *(const int *)fd);
+}
+
 bool
 image_source_uses(const struct image_source *source, int fd)
 {
-	return source->ops->uses(source, fd);
+	return source->ops->any(source, is_open_on, &fd);
+}
+
+/* A visitor of files. */
+struct visit {
+	void (*call)(void *opaque, int fd);
+	void *opaque;
+};
+
+static bool
+visit_file(const struct image_store *store, void *opaque)
+{
+	const struct visit *visit = opaque;
+	int fd = image_store_fd(store);
+
+	if (fd >= 0)
+		visit->call(visit->opaque, fd);
+	return false;
+}
+
+void
+image_source_visit(const struct image_source *source,
+	void (*call)(void *opaque, int fd), void *opaque)
+{
+	struct visit visit = {call, opaque};
+
+	source->ops->any(source, visit_file, &visit);
 }
 
 void

@@ -48,7 +48,7 @@ static const struct image_source_ops source_ops = {
 	.extent = image_flat_extent,
 	.read = image_flat_read,
 	.unchanged = raw_unchanged,
-	.uses = image_single_uses,
+	.any = image_single_any,
 	.close = raw_close,
 };
 

@@ -51,9 +51,10 @@ image_single_unchanged(struct image_source *source, struct image_error *err)
 }
 
 bool
-image_single_uses(const struct image_source *source, int fd)
+image_single_any(
+	const struct image_source *source, image_store_test *test, void *opaque)
 {
-	return image_store_is(source->store, fd);
+	return test(source->store, opaque);
 }
 
 int

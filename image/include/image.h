@@ -426,6 +426,12 @@ const struct image_error *image_source_fault(const struct image_source *source);
  * Returns true if fd is open on a file of the source or of its backing chain.
  */
 bool image_source_uses(const struct image_source *source, int fd);
+/*
+ * Call it with the descriptor of each local file or device of the source and of
+ * its backing chain. Pipes and addresses have none.
+ */
+void image_source_visit(const struct image_source *source,
+	void (*call)(void *opaque, int fd), void *opaque);
 
 /* One field of the description of an image by its format. */
 enum image_field_type {

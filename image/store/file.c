@@ -304,6 +304,16 @@ file_close(struct image_store *store)
 	free(file);
 }
 
+int
+image_store_fd(const struct image_store *store)
+{
+	const struct image_store *origin = image_store_origin(store);
+
+	return origin->ops == &image_file_ops
+		       ? ((const struct image_file *)origin)->fd
+		       : -1;
+}
+
 bool
 image_store_same(const struct image_store *a, const struct image_store *b)
 {

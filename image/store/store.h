@@ -219,6 +219,9 @@ int image_store_unchanged(struct image_store *store, struct image_error *err);
 int image_store_usage(const struct image_store *store,
 	struct image_usage *usage, struct image_error *err);
 bool image_store_is(const struct image_store *store, int fd);
+/* Returns the descriptor of the file or device of the bytes; -1: none. */
+int image_store_fd(const struct image_store *store);
+typedef bool image_store_test(const struct image_store *store, void *opaque);
 void image_store_release(
 	struct image_store *store, uint64_t offset, uint64_t length);
 

@@ -258,6 +258,7 @@ def test_names_without_a_directory_work_in_the_current_one(hone, small):
 
 
 def test_output_mode_follows_the_umask(hone, small, out):
+    os.chmod(small, 0o666)
     for umask, mode in ((0o022, 0o644), (0o077, 0o600), (0o002, 0o664)):
         output = out / f"{umask:o}"
         hone.ok("convert", "-q", small, output, umask=umask)

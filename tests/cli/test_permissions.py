@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Who may do what with the output: umask, ACLs, owners, /tmp."""
+import gzip
+import hashlib
 import os
 import pathlib
 import shutil
@@ -21,6 +23,14 @@ GROUP = 54321
 def either(request, hone):
     """The command on file systems with and without O_TMPFILE."""
     return hone if request.param == "nameless" else Without(hone, NO_TMPFILE)
+
+
+@pytest.fixture(autouse=True)
+def umask():
+    """The usual one."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
 
 
 @pytest.fixture
@@ -52,25 +62,160 @@ def acl(path):
     return said.split()
 
 
-@pytest.mark.parametrize("umask", [0o000, 0o022, 0o027, 0o077], ids=oct)
-def test_a_new_file_gets_what_the_umask_leaves(either, small, out, umask):
-    before = os.umask(umask)
-    try:
-        either.ok("convert", "-q", small, out / "d")
-    finally:
-        os.umask(before)
-    assert mode(out / "d") == 0o666 & ~umask
+@pytest.mark.parametrize("bits", [0o000, 0o022, 0o027, 0o077], ids=oct)
+def test_a_new_file_gets_what_the_umask_leaves(either, small, out, bits):
+    os.chmod(small, 0o666)
+    os.umask(bits)
+    either.ok("convert", "-q", small, out / "d")
+    assert mode(out / "d") == 0o666 & ~bits
 
 
 def test_a_new_file_gets_the_default_acl_of_its_directory(
         either, small, out):
     setfacl("-d", "-m", f"u:{OTHER}:rw,g::r,o::-", out)
+    os.chmod(small, 0o666)
     either.ok("convert", "-q", small, out / "d")
     (out / "touched").touch()
     assert acl(out / "d") == acl(out / "touched")
     assert acl(out / "d") == [
         "user::rw-", f"user:{OTHER}:rw-", "group::r--", "mask::rw-",
         "other::---"]
+
+
+@pytest.mark.parametrize("bits, got", [
+    (0o600, 0o600), (0o640, 0o640), (0o604, 0o604), (0o660, 0o640),
+    (0o444, 0o444), (0o400, 0o400), (0o4755, 0o644)], ids=oct)
+def test_a_new_file_has_no_more_permissions_than_the_source(
+        either, small, out, bits, got):
+    os.chmod(small, bits)
+    either.ok("convert", "-q", small, out / "d")
+    assert mode(out / "d") == got
+
+
+def test_a_packed_source_and_a_file_as_stdin_give_their_permissions(
+        hone, digests, small, out):
+    packed = out / "d.raw.gz"
+    packed.write_bytes(gzip.compress(small.read_bytes()))
+    for path in packed, small:
+        os.chmod(path, 0o600)
+    right = f"sha256:{hashlib.sha256(small.read_bytes()).hexdigest()}"
+    hone.ok("convert", "-q", packed, out / "unpacked")
+    hone.ok("convert", "-q", "--expect", right, small, out / "expected")
+    with open(small, "rb") as file:
+        hone.ok("convert", "-q", "-f", "raw", "-", out / "stdin", stdin=file)
+    for name in "unpacked", "expected", "stdin":
+        assert mode(out / name) == 0o600, name
+
+
+def test_a_pipe_gives_what_the_umask_leaves(hone, small, out):
+    hone.ok("convert", "-q", "-f", "raw", "-", out / "d", stdin=None,
+            input=small.read_bytes())
+    assert mode(out / "d") == 0o644
+
+
+def test_a_secret_backing_file_gives_a_secret_disk(
+        hone, qemu_img, small, out):
+    """One for reading alone does not make the disk one."""
+    qemu_img("create", "-q", "-f", "qcow2", "-F", "raw", "-b", str(small),
+             str(out / "overlay.qcow2"))
+    os.chmod(out / "overlay.qcow2", 0o644)
+    for bits, got in (0o600, 0o600), (0o444, 0o644), (0o640, 0o640):
+        os.chmod(small, bits)
+        hone.ok("convert", "-q", "--allow-backing", small.parent,
+                out / "overlay.qcow2", out / f"d{bits}")
+        assert mode(out / f"d{bits}") == got
+
+
+@pytest.mark.parametrize("bits, got", [
+    (0o640, 0o600), (0o644, 0o644), (0o604, 0o600), (0o664, 0o644)], ids=oct)
+def test_the_group_of_the_source_is_not_another_group(
+        either, root, small, out, bits, got):
+    os.chown(small, 0, GROUP)
+    os.chmod(small, bits)
+    either.ok("convert", "-q", small, out / "d")
+    assert mode(out / "d") == got
+
+
+def test_a_directory_may_give_the_group_of_the_source(
+        either, root, small, out):
+    for group, got in (GROUP, 0o640), (0, 0o600):
+        os.chown(small, 0, group)
+        os.chmod(small, 0o640)
+        os.chown(out, 0, GROUP)
+        os.chmod(out, 0o2755)
+        either.ok("convert", "-q", small, out / f"d{group}")
+        assert os.stat(out / f"d{group}").st_gid == GROUP
+        assert mode(out / f"d{group}") == got
+
+
+def test_who_was_kept_out_of_the_source_as_its_owner_stays_out(
+        hone, root, small, out):
+    os.chown(small, OTHER, 0)
+    os.chmod(small, 0o066)
+    hone.ok("convert", "-q", small, out / "d")
+    assert mode(out / "d") == 0
+
+
+def test_an_acl_of_the_source_gives_no_more_than_each_of_its_entries(
+        either, small, out):
+    for entries, got in (
+            (f"u:{OTHER}:-,g::r,m::rw,o::r", 0o600),
+            (f"u:{OTHER}:rw,g::-,m::rw,o::-", 0o600),
+            (f"u:{OTHER}:r,g:{GROUP}:rw,g::rw,m::rw,o::r", 0o644)):
+        setfacl("-b", small)
+        setfacl("-m", entries, small)
+        either.ok("convert", "-q", "--force", small, out / "d")
+        assert mode(out / "d") == got, entries
+        os.unlink(out / "d")
+
+
+def test_a_default_acl_opens_no_secret(either, small, out):
+    """The group bits of a file are the mask of its ACL."""
+    setfacl("-d", "-m", f"u:{OTHER}:rw,g::rw,o::rw", out)
+    for bits, mask in (0o600, "mask::---"), (0o640, "mask::---"), (
+            0o644, "mask::r--"):
+        os.chmod(small, bits)
+        either.ok("convert", "-q", small, out / f"d{bits}")
+        assert mask in acl(out / f"d{bits}")
+
+
+def test_a_mount_may_give_each_file_the_group_of_its_directory(
+        either, root, small, work):
+    disk, folder = work / "fs", work / "mount"
+    folder.mkdir()
+    with open(disk, "wb") as file:
+        file.truncate(8 << 20)
+    for words in (["mkfs.ext4", "-q", disk],
+                  ["mount", "-o", "loop,grpid", disk, folder]):
+        try:
+            done = subprocess.run(words, check=False, stderr=subprocess.PIPE)
+        except OSError as error:
+            pytest.skip(str(error))
+        if done.returncode:
+            pytest.skip(done.stderr.decode())
+    try:
+        os.chown(folder, 0, GROUP)
+        os.chmod(small, 0o640)
+        either.ok("convert", "-q", small, folder / "d")
+        assert os.stat(folder / "d").st_gid == GROUP
+        assert mode(folder / "d") == 0o600
+        assert sorted(os.listdir(folder)) == ["d", "lost+found"]
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+def test_a_secret_is_closed_to_others_at_any_moment(hone, image, out):
+    source = out / "source.img"
+    source.write_bytes(image("filled_ext4").read_bytes())
+    os.chmod(source, 0o600)
+    for turn, how in enumerate((Without(hone, NO_TMPFILE), hone)):
+        with Stalled(how, "convert", "-q", source, out / f"d{turn}") as held:
+            found = os.listdir(out)
+            assert {mode(out / name) for name in found} == {0o600}
+            # The source, and a file with a temporary name.
+            assert len(found) == 2
+            assert held.go_on()[0] == 0
+        assert mode(out / f"d{turn}") == 0o600
 
 
 def test_force_keeps_an_acl_as_it_is(either, small, out):

@@ -23,14 +23,14 @@ qcow2_unchanged(struct image_source *source, struct image_error *err)
 }
 
 static bool
-qcow2_uses(const struct image_source *source, int fd)
+qcow2_any(
+	const struct image_source *source, image_store_test *test, void *opaque)
 {
 	const struct qcow2_source *q = (const struct qcow2_source *)source;
 
-	return image_store_is(source->store, fd) ||
-	       (q->base.data != source->store &&
-		       image_store_is(q->base.data, fd)) ||
-	       (q->backing && q->backing->ops->uses(q->backing, fd));
+	return test(source->store, opaque) ||
+	       (q->base.data != source->store && test(q->base.data, opaque)) ||
+	       (q->backing && q->backing->ops->any(q->backing, test, opaque));
 }
 
 /* Free everything but the image's own store. */
@@ -63,7 +63,7 @@ static const struct image_source_ops source_ops = {
 	.read = qcow2_read,
 	.unchanged = qcow2_unchanged,
 	.info = qcow2_info,
-	.uses = qcow2_uses,
+	.any = qcow2_any,
 	.close = qcow2_close,
 };
 

@@ -221,7 +221,7 @@ static const struct image_source_ops source_ops = {
 	.ended = vhd_ended,
 	.unchanged = image_single_unchanged,
 	.info = vhd_info,
-	.uses = image_single_uses,
+	.any = image_single_any,
 	.close = vhd_close,
 };
 

@@ -99,15 +99,15 @@ vmdk_unchanged(struct image_source *source, struct image_error *err)
 }
 
 static bool
-vmdk_uses(const struct image_source *source, int fd)
+vmdk_any(
+	const struct image_source *source, image_store_test *test, void *opaque)
 {
 	const struct vmdk_source *v = (const struct vmdk_source *)source;
 
 	for (size_t i = 0; i < v->count; i++)
-		if (v->extents[i].store &&
-			image_store_is(v->extents[i].store, fd))
+		if (v->extents[i].store && test(v->extents[i].store, opaque))
 			return true;
-	return image_store_is(source->store, fd);
+	return test(source->store, opaque);
 }
 
 static void
@@ -161,7 +161,7 @@ static const struct image_source_ops source_ops = {
 	.read = vmdk_read,
 	.unchanged = vmdk_unchanged,
 	.info = vmdk_info,
-	.uses = vmdk_uses,
+	.any = vmdk_any,
 	.close = vmdk_close,
 };
 
