@@ -89,6 +89,23 @@ parse_memory(const struct cli *cli, struct image_run *run)
 	return 0;
 }
 
+/* Of a guest's or a server's image: more than most disks have. */
+#define UNTRUSTED_SIZE ((uint64_t)2 << 40)
+#define UNTRUSTED_WRITTEN ((uint64_t)64 << 30)
+
+/* Set *size to the limit, or to the default with --untrusted. */
+static int
+parse_max_size(const struct cli *cli, uint64_t untrusted, uint64_t *size)
+{
+	const char *text = cli->option[OPTION_MAX_SIZE];
+
+	*size = cli->option[OPTION_UNTRUSTED] ? untrusted : 0;
+	if (text && (!cli_parse_size(text, size) || *size == 0))
+		return cli_usage(command_name(cli),
+			"--max-size: '%s' is not a valid size", text);
+	return 0;
+}
+
 static int
 parse_rate(const struct cli *cli, struct image_run *run)
 {
@@ -111,6 +128,8 @@ cli_run(const struct cli *cli, struct image_run *run)
 		rc = parse_threads(cli, run);
 	if (rc == 0)
 		rc = parse_memory(cli, run);
+	if (rc == 0)
+		rc = parse_max_size(cli, UNTRUSTED_WRITTEN, &run->max_written);
 	return rc ? rc : parse_rate(cli, run);
 }
 
@@ -254,6 +273,8 @@ cli_open(const struct cli *cli, struct image_open *how)
 		rc = parse_memory(cli, &run);
 	if (rc == 0)
 		rc = parse_threads(cli, &run);
+	if (rc == 0)
+		rc = parse_max_size(cli, UNTRUSTED_SIZE, &how->max_size);
 	how->memory = run.memory;
 	how->threads = run.threads;
 	if (rc == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The part of image_check() that all formats share. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include "archive/archive.h"
 #include "format/formats.h"
@@ -207,6 +208,31 @@ visit(struct image_store *store, const struct image_open *how)
 	return source;
 }
 
+/*
+ * Report "size", the test of image_open.max_size. *source is that of visit(),
+ * or becomes one that owns the store. An image that cannot be opened has other
+ * faults.
+ */
+static void
+check_size(struct image_store *store, struct image_source **source,
+	const struct image_open *how, struct image_verdict *verdict)
+{
+	const struct image_format *format = verdict->checked->format;
+	const struct image_open look = {
+		.inspect = true, .vhd_size = how->vhd_size};
+	struct image_error err;
+
+	if (!how->max_size || !format)
+		return;
+	if (!*source && !store->forward &&
+		format->open(store, &look, source, &err) < 0)
+		return;
+	uint64_t size = *source ? (*source)->size : store->size;
+	image_verdict_add(verdict, "size", size > how->max_size,
+		"the disk has %" PRIu64 " %s, and --max-size allows %" PRIu64,
+		size, image_plural(size, "byte", "bytes"), how->max_size);
+}
+
 int
 image_check(const char *path, const struct image_open *how,
 	void (*report)(void *opaque, const struct image_finding *finding),
@@ -227,10 +253,14 @@ image_check(const char *path, const struct image_open *how,
 	image_forward_spill(store, how->spill);
 	struct image_source *source = visit(store, how);
 	rc = image_check_store(store, how, &verdict, err);
-	/* Without a digest to expect, only the manifest refuses content. */
+	/* Without a digest to expect, only the manifest refuses content, or the
+	 * limit of what is unpacked. */
 	if (rc < 0 && err->refused) {
-		image_verdict_add(&verdict, "manifest", 1, "%s", err->text);
+		image_verdict_add(&verdict, rc == -EFBIG ? "size" : "manifest",
+			1, "%s", err->text);
 		rc = 0;
+	} else if (rc == 0) {
+		check_size(store, &source, how, &verdict);
 	}
 	if (source)
 		image_close(source);

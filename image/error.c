@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include "error.h"
@@ -59,6 +60,17 @@ image_damaged(struct image_error *err, const char *file, int code,
 	va_end(args);
 	err->damaged = true;
 	return code;
+}
+
+int
+image_too_large(struct image_error *err, const char *file, const char *what,
+	uint64_t limit)
+{
+	int rc = image_fail(err, file, -EFBIG,
+		"%s %" PRIu64 " bytes, the limit; --max-size sets the limit",
+		what, limit);
+	err->refused = true;
+	return rc;
 }
 
 int

@@ -15,6 +15,11 @@ __attribute__((format(printf, 4, 5))) int image_fail(struct image_error *err,
 __attribute__((format(printf, 4, 5))) int image_damaged(struct image_error *err,
 	const char *file, int code, const char *format, ...);
 
+/* Fail with err->refused: more than the limit of --max-size. `what` continues
+ * the name of the file: "has a disk of more than". */
+int image_too_large(struct image_error *err, const char *file, const char *what,
+	uint64_t limit);
+
 /* Fail with -ENOMEM. */
 int image_no_memory(struct image_error *err);
 

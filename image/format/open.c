@@ -125,6 +125,20 @@ settle(struct image_store *store, const struct image_open *how, bool check_last,
 		*err = other;
 }
 
+/* A disk of unknown size has the limit when it is read. */
+static int
+limit_size(const struct image_source *source, uint64_t max_size,
+	struct image_error *err)
+{
+	if (max_size == 0 || source->size <= max_size)
+		return 0;
+	if (!image_source_unsized(source))
+		return image_too_large(err, source->store->name,
+			"has a disk of more than", max_size);
+	source->store->max_size = max_size;
+	return 0;
+}
+
 int
 image_open_store(struct image_store *store, const struct image_open *how,
 	struct image_source **out, struct image_error *err)
@@ -162,7 +176,12 @@ image_open_store(struct image_store *store, const struct image_open *how,
 		assert(*out);
 		(*out)->check_last = check_last;
 		(*out)->settles = how->expect || check_last;
-		return 0;
+		rc = limit_size(*out, how->max_size, err);
+		if (rc < 0) {
+			image_close(*out);
+			*out = NULL;
+		}
+		return rc;
 	}
 	inner.format = format;
 	if (how->expect || check_last)

@@ -345,6 +345,10 @@ struct image_open {
 	bool whole;
 	/* open only an image that image_check() calls safe */
 	bool untrusted;
+	/* most bytes of the disk; 0: no limit. A packed file is not unpacked
+	 * much farther: a sixteenth and 64 MiB are for tables. The failure of
+	 * an image with a larger disk has err.refused. */
+	uint64_t max_size;
 	/* neither take nor test QEMU's locks against writers: the data may be
 	 * inconsistent */
 	bool force_share;
@@ -606,6 +610,9 @@ struct image_run {
 	size_t memory;
 	/* most bytes to read a second; 0: no limit */
 	uint64_t rate;
+	/* copy: most bytes of data that are written; 0: no limit. The failure
+	 * of a disk with more has err.refused. */
+	uint64_t max_written;
 	/* copy: share blocks with the source if the file system can */
 	bool reflink;
 	/* copy: also compute these digests of the disk, from the bytes that are
@@ -700,8 +707,8 @@ struct image_checked {
 /*
  * Check whether an image is safe to use. Reads the metadata alone, opens no
  * other file, and repairs nothing. Calls report for each test. Leaves out tests
- * that an earlier failure makes meaningless. Uses format and force_share of
- * how.
+ * that an earlier failure makes meaningless. Uses format, max_size and
+ * force_share of how.
  *
  * Returns 0 if checked has the result.
  * Returns a negative errno if the image could not be checked.

@@ -180,9 +180,13 @@ order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 		put_zeros(copy, own, at, chunk->length);
 	}
 	add_up(copy->copied, &own->copied);
+	int rc = image_copy_limit(
+		copy->sink, copy->copied, copy->max_written, err);
+	if (rc < 0)
+		return rc;
 	for (size_t i = 0; i < own->n_puts; i++) {
 		struct image_place place = own->puts[i].place;
-		int rc = reserve_zero(copy, at, place.guest, err);
+		rc = reserve_zero(copy, at, place.guest, err);
 		if (rc == 0)
 			rc = copy->sink->ops->reserve(copy->sink, &place, err);
 		if (rc < 0)
@@ -355,6 +359,7 @@ image_copy(struct image_source *source, struct image_sink *sink,
 	struct image_copy copy = {.source = source,
 		.sink = sink,
 		.copied = copied,
+		.max_written = run->max_written,
 		/* Zeros shorter than a unit of the sink save no space. */
 		.block = run->block > sink->unit ? run->block
 						 : (size_t)sink->unit,

@@ -19,10 +19,24 @@ struct image_copy {
 	int share;
 	/* NULL: no digests */
 	struct image_hashers *hashers;
+	/* image_run.max_written */
+	uint64_t max_written;
 	/* used by the order stage alone, except for `shared`, which is
 	 * atomic */
 	struct image_copied *copied;
 };
+
+/* Returns a failure if more data is to be written than the limit, 0: none. */
+static inline int
+image_copy_limit(const struct image_sink *sink,
+	const struct image_copied *copied, uint64_t limit,
+	struct image_error *err)
+{
+	return limit == 0 || copied->data <= limit
+		       ? 0
+		       : image_too_large(err, sink->store->name,
+				 "would get more data than", limit);
+}
 
 /* Bytes for one place of the file. */
 struct image_put {

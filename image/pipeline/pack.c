@@ -22,6 +22,8 @@ struct pack {
 	/* NULL: no digests */
 	struct image_hashers *hashers;
 	struct image_copied *copied;
+	/* image_run.max_written */
+	uint64_t max_written;
 };
 
 /* The data of a chunk that the stages share. */
@@ -134,7 +136,9 @@ order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 	pack->copied->compressed_to += stored ? packed->stored : 0;
 	if (stored == 0)
 		return 0;
-	return pack->sink->ops->append(pack->sink, packed, err);
+	int rc = image_copy_limit(
+		pack->sink, pack->copied, pack->max_written, err);
+	return rc < 0 ? rc : pack->sink->ops->append(pack->sink, packed, err);
 }
 
 static int
@@ -210,7 +214,8 @@ image_copy_pack(struct image_copy *copy, const struct image_run *run,
 		.chunk = chunk,
 		.room = IMAGE_PACK_ROOM(chunk),
 		.block = run->block,
-		.copied = copy->copied};
+		.copied = copy->copied,
+		.max_written = run->max_written};
 	/* The pipeline reports the progress. */
 	const struct image_run silent = {0};
 

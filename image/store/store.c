@@ -88,8 +88,14 @@ int
 image_store_reach(struct image_store *store, uint64_t offset, size_t length,
 	uint64_t *reached, struct image_error *err)
 {
-	if (store->ops->reach)
-		return store->ops->reach(store, offset, length, reached, err);
+	if (store->ops->reach) {
+		int rc = store->ops->reach(store, offset, length, reached, err);
+		if (rc < 0 || !store->max_size || *reached == 0 ||
+			offset + *reached <= store->max_size)
+			return rc;
+		return image_too_large(err, store->name,
+			"has a disk of more than", store->max_size);
+	}
 	uint64_t left = offset < store->size ? store->size - offset : 0;
 	*reached = left < length ? left : length;
 	return 0;

@@ -110,6 +110,8 @@ struct image_store {
 	char *name;
 	/* bytes at open; IMAGE_SIZE_UNKNOWN if only the last byte tells it */
 	uint64_t size;
+	/* image_store_reach() fails if the store has more bytes; 0: no limit */
+	uint64_t max_size;
 	/* bytes come or go once, in order: reads and writes at ascending
 	 * offsets are fast, and others may be refused */
 	bool forward;

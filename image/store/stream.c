@@ -162,6 +162,25 @@ check_size(
 		size);
 }
 
+/* What an image may have beside its disk: tables, other parts of an archive. */
+static uint64_t
+room_beside(uint64_t max_size)
+{
+	return max_size / 16 + (UINT64_C(64) << 20);
+}
+
+static int
+check_limit(const struct image_stream *stream, struct image_error *err)
+{
+	uint64_t limit = stream->max_size;
+
+	if (limit == 0 || stream->came <= limit ||
+		stream->came - limit <= room_beside(limit))
+		return 0;
+	return image_too_large(
+		err, stream->name, "unpacks to more than a disk of", limit);
+}
+
 int
 image_stream_read(struct image_stream *stream, void *buf, size_t length,
 	size_t *got, struct image_error *err)
@@ -171,7 +190,9 @@ image_stream_read(struct image_stream *stream, void *buf, size_t length,
 		return 0;
 	int rc = stream->ops->read(stream, buf, length, got, err);
 	stream->came += *got;
-	return rc == 0 ? check_size(stream, *got == 0, err) : rc;
+	if (rc == 0)
+		rc = check_size(stream, *got == 0, err);
+	return rc == 0 ? check_limit(stream, err) : rc;
 }
 
 void

@@ -38,6 +38,9 @@ struct image_stream {
 	struct image_store *store;
 	/* bytes that were read by image_stream_read() */
 	uint64_t came;
+	/* of a packed file: the limit of its disk; image_stream_read() fails if
+	 * more come than the tables of such a disk need. 0: no limit */
+	uint64_t max_size;
 };
 
 /*

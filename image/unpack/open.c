@@ -138,9 +138,12 @@ unpack_stream(struct image_stream *stream, const struct rounds *rounds,
 	uint64_t memory = share(rounds, how);
 	int rc = 0;
 
-	for (unsigned i = 0; rc == 0 && i < rounds->count; i++)
+	for (unsigned i = 0; rc == 0 && i < rounds->count; i++) {
 		rc = image_unpack_open(
 			rounds->list[i], stream, memory, threads, &stream, err);
+		if (rc == 0)
+			stream->max_size = how->max_size;
+	}
 	*out = stream;
 	return rc;
 }

@@ -123,6 +123,32 @@ TEST(a_unit_may_be_longer_than_a_chunk)
 	}
 }
 
+/* Zeros and holes are not written. */
+TEST(data_past_the_limit_is_refused)
+{
+	for (unsigned i = 0; i < 8; i++) {
+		uint64_t limit = i % 2 ? 3 * CHUNK : 3 * CHUNK - 512;
+		begin("x-z0rzx", CHUNK, 0);
+		if (i & 2)
+			compress(CHUNK / 2);
+		struct image_run run = {.block = 4096,
+			.threads = 1 + i / 4,
+			.max_written = limit};
+		int rc = image_copy(&fake.source, &sink.sink, &run,
+			&sink.copied, &sink.err);
+		assert_int_equal(rc, i % 2 ? 0 : -EFBIG);
+		if (rc == 0) {
+			check_disk();
+		} else {
+			assert_true(sink.err.refused);
+			assert_non_null(strstr(sink.err.text,
+				"more data than 3145216 bytes, the limit"));
+			assert_int_equal(sink.n_places, i & 2 ? 4 : 2);
+		}
+		fake_destroy(&fake);
+	}
+}
+
 /* Zeros are found in blocks of 4 KiB or, when compressed, in units. */
 TEST(random_disks_are_copied_whole)
 {
