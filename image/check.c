@@ -233,6 +233,19 @@ check_size(struct image_store *store, struct image_source **source,
 		size, image_plural(size, "byte", "bytes"), how->max_size);
 }
 
+/* The end of a stream contradicts what was read of it, and forgotten. */
+static int
+judge_end(struct image_verdict *verdict, int rc,
+	const struct image_error *fault, struct image_error *err)
+{
+	if (!fault->damaged) {
+		*err = *fault;
+		return rc;
+	}
+	image_verdict_add(verdict, "stream", 1, "%s", fault->text);
+	return 0;
+}
+
 int
 image_check(const char *path, const struct image_open *how,
 	void (*report)(void *opaque, const struct image_finding *finding),
@@ -252,7 +265,13 @@ image_check(const char *path, const struct image_open *how,
 		return rc;
 	image_forward_spill(store, how->spill);
 	struct image_source *source = visit(store, how);
+	struct image_error fault;
+	int ended = source && source->ops->ended
+			    ? source->ops->ended(source, &fault)
+			    : 0;
 	rc = image_check_store(store, how, &verdict, err);
+	if (rc == 0 && checked->safe && ended < 0)
+		rc = judge_end(&verdict, ended, &fault, err);
 	/* Without a digest to expect, only the manifest refuses content, or the
 	 * limit of what is unpacked. */
 	if (rc < 0 && err->refused) {

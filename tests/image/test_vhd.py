@@ -174,7 +174,7 @@ def test_two_sizes_are_one_warning(work, hone, creator, current):
                     assert part in line, line
             found = hone.json("check", "--json", path, code=1 if unsafe else 0)
             assert [each["name"] for each in found["checks"]
-                    if not each["passed"]] == ["size"] * unsafe
+                    if not each["passed"]] == ["sizes"] * unsafe
             for choice, cut in ("current", MI), ("geometry", GEOMETRY):
                 words = ["-o", f"size={choice}"]
                 assert raw_of(hone, path, *words) == data[:cut]

@@ -4,6 +4,7 @@ import json
 import os
 import random
 import resource
+import struct
 import subprocess
 
 import pytest
@@ -12,7 +13,8 @@ import qemu
 from checks import verdict
 from qemu import KI, MI, GI, SECTOR
 from quick import ALL
-from vmdk_builder import ENTRIES, GRAIN, Builder
+from vmdk_builder import (AT_END, DESCRIPTOR, ENTRIES, GRAIN, Builder, marker,
+                          sectors)
 
 SPARSE = ["monolithicSparse", "streamOptimized"]
 SPLIT = ["monolithicFlat", "twoGbMaxExtentSparse", "twoGbMaxExtentFlat"]
@@ -169,7 +171,8 @@ REFUSED = (
     ("parentCID=ffffffff\nparentCID=ffffffff\n", "a second parentCID"),
     ("createType=\"x\"\ncreateType=\"y\"\n", "a second createType"),
     ("CID=g\nRW 8 ZERO", "CID 'g' of its descriptor is not a hexadecimal"),
-    ("what is this\n", "line 4 of its descriptor is not understood"),
+    ("NOACCESS 8 ZERO\n", "line 4 of its descriptor is not underst"),
+    ('RW\t8\tFLAT x\n', "line 4 of its descriptor is not understood"),
     ("caf\xe9=1\n", "has the byte 0xe9 at offset"),
 ])
 def test_a_descriptor_that_is_refused(hone, work, text, part):
@@ -318,3 +321,142 @@ def test_a_stream_of_an_image_with_tables_in_front(hone, work):
             ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
         hone.ok("convert", "-q", "-", out, stdin=cat.stdout)
     assert qemu.first_difference(raw, out) is None
+
+
+def described(text, packed=False):
+    """An image with two grains and this descriptor."""
+    image = Builder(packed=packed, footer=packed)
+    image.grains = {0: b"one!" * (GRAIN * SECTOR // 4),
+                    5: b"five" * (GRAIN * SECTOR // 4)}
+    image.descriptor = text
+    return image
+
+
+def plain(old, new, packed=False):
+    """The descriptor of a sound image with another part."""
+    text = DESCRIPTOR.format(
+        kind="streamOptimized" if packed else "monolithicSparse",
+        capacity=8 * GRAIN)
+    assert old in text
+    return text.replace(old, new)
+
+
+def encoded(encoding, name):
+    """The descriptor as another encoding has it; the builder writes Latin-1.
+    """
+    text = plain("version=1\n", f'version=1\nencoding="{encoding}"\n')
+    return text.replace("disk.vmdk", name.encode(encoding).decode("latin-1"))
+
+
+# A descriptor that every other reader takes, and whether hone check does.
+FOREIGN = {
+    # of mkimg of FreeBSD
+    "no_name": (plain('"disk.vmdk"', '""'), True),
+    "utf_8": (plain("disk.vmdk", "Ü日本.vmdk".encode().decode("latin-1")),
+              False),
+    "gbk": (encoded("GBK", "磁盘.vmdk"), False),
+    # The second byte of this letter is a backslash in ASCII.
+    "shift_jis": (encoded("Shift_JIS", "ソ.vmdk"), False),
+    "path": (plain("disk.vmdk", "/vmfs/volumes/ds/vm/disk.vmdk"), False),
+    "windows_path": (plain("disk.vmdk", "C:\\VMs\\disk.vmdk"), False),
+    "cid_in_decimal": (plain("CID=12345678", "CID=4294967295"), True),
+    "other_lines": (plain("# The Disk", 'encoding = "UTF-8"\nso what\n#'),
+                    False),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_what_every_other_reader_takes(hone, work, name):
+    """The bytes of qemu-img; nothing that the descriptor names is opened."""
+    text, safe = FOREIGN[name]
+    image, theirs = work / "disk.vmdk", work / "theirs.raw"
+    described(text).write(image)
+    qemu.img("convert", "-f", "vmdk", "-O", "raw", image, theirs)
+    ours = work / "ours.raw"
+    hone.ok("convert", "-q", image, ours)
+    assert ours.read_bytes() == theirs.read_bytes()
+    with open(image, "rb") as file:
+        hone.ok("convert", "-q", "--force", "-O", "raw", "-", ours, stdin=file)
+    assert ours.read_bytes() == theirs.read_bytes()
+    found = hone.json("check", "--json", image, code=0 if safe else 1)
+    assert found["safe"] == safe
+    done = hone.run("convert", "--untrusted", "--force", image, ours)
+    assert done.returncode == (0 if safe else 3), done
+
+
+def test_bytes_that_are_no_text_stay_refused(hone, work):
+    """Not UTF-8, and no encoding that makes letters of them."""
+    image = work / "disk.vmdk"
+    for bad in "\xff", "\xc3", "\xc0\xaf", "\xed\xa0", "\x80", "\x0b":
+        described(plain("disk.vmdk", f"a{bad}.vmdk")).write(image)
+        line = hone.fails("convert", image, work / "out.raw", code=3)
+        assert "which is not text" in line, line
+    # A CID is of 32 bits, and that of a parent has its digits.
+    for text in ("CID=4294967296", "CID=12345678901"):
+        described(plain("CID=12345678", text)).write(image)
+        assert "is not a hexadecimal number" in hone.fails(
+            "convert", image, work / "out.raw", code=3)
+
+
+def test_a_name_of_qemu_img_that_is_not_ascii(hone, work):
+    """The name of the file is in its descriptor."""
+    disk, image = work / "disk.raw", work / "Ü.vmdk"
+    qemu.pattern_file(disk, 3 * MI, 3)
+    for options in [], ["-o", "subformat=streamOptimized"]:
+        qemu.img("convert", "-f", "raw", "-O", "vmdk", *options, disk, image)
+        hone.ok("compare", "-q", image, disk)
+
+
+def orchestra(path, grains, tables=3, padding=0):
+    """An export of Xen Orchestra: markers count no sectors, one of them is in
+    front of all tables, grains begin where the header has tables, and zeros
+    may fill the file up to a length that was stated before."""
+    capacity = tables * ENTRIES * GRAIN
+    builder = Builder(capacity, packed=True, footer=True)
+    text = ("# Disk DescriptorFile\n        version=1\n"
+            "        CID=3735928559\n        parentCID=ffffffff\n"
+            '        createType="streamOptimized"\n'
+            "        # Extent description\n"
+            f'        RW {capacity} SPARSE "disk.vmdk"\n'
+            '        #DDB\n        ddb.adapterType = "ide"\n')
+    overhead = 2 + 1 + 4 * tables
+    places, out = {}, bytearray(sectors(text.encode()))
+    for number in sorted(grains):
+        places[number] = 1 + len(out) // SECTOR
+        out += builder.grain_bytes(number, grains[number])
+    out += bytes(padding * SECTOR) + marker(0, 1)
+    first = 1 + len(out) // SECTOR
+    for number in range(tables * ENTRIES):
+        out += struct.pack("<I", places.get(number, 0))
+    out += marker(0, 2)
+    place = 1 + len(out) // SECTOR
+    out += sectors(b"".join(struct.pack("<I", first + 4 * index)
+                            for index in range(tables)))
+    fields = {"desc_size": 1, "overhead": overhead}
+    out += marker(0, 3) + builder.pack_header(builder.fields(place, fields))
+    out += marker(0, 0)
+    path.write_bytes(builder.pack_header(builder.fields(AT_END, fields))
+                     + bytes(out))
+    return path
+
+
+@pytest.mark.parametrize("padding", [0, 1, 300])
+@pytest.mark.parametrize("tables, numbers", [
+    (1, []), (1, [0]), (1, [0, 3, 511]), (3, [0, 600, 1535]), (3, [1030]),
+    (40, [5, 19999])])
+def test_an_export_of_xen_orchestra(hone, work, tables, numbers, padding):
+    """As a file and as a stream; qemu-img reads the same, and 7-Zip."""
+    grains = {number: bytes([number % 251 + 1]) * (GRAIN * SECTOR)
+              for number in numbers}
+    image = orchestra(work / "disk.vmdk", grains, tables, padding)
+    theirs, ours = work / "theirs.qcow2", work / "ours.qcow2"
+    qemu.img("convert", "-f", "vmdk", "-O", "qcow2", image, theirs)
+    for words in ["convert"], ["convert", "--untrusted"]:
+        hone.ok(*words, "-q", "--force", image, ours)
+        hone.ok("compare", "-q", ours, theirs)
+        with open(image, "rb") as file:
+            hone.ok(*words, "-q", "--force", "-", ours, stdin=file)
+        hone.ok("compare", "-q", ours, theirs)
+    assert hone.json("check", "--json", image)["safe"]
+    with open(image, "rb") as file:
+        hone.ok("check", "-", stdin=file)

@@ -151,7 +151,7 @@ HOSTILE = {
                        "guest offset 0x30000 at sector 4294967280 lies past",
                        "well_formed"),
     "grain_in_header": (changed(entries={(0, 3): 5}),
-                        "at sector 5 lies before sector 128",
+                        "at sector 5 lies before sector 21,",
                         "well_formed"),
     "zeroed_without_flag": (changed(entries={(0, 3): 1}),
                             "at sector 1 lies before", "well_formed"),
@@ -228,15 +228,17 @@ HOSTILE = {
                      "flags 0x00000009 of VMDK have unknown", "well_formed"),
     "footer_grain": (changed(packed, footer_fields={"grain": 100}),
                      "grainSize 100 is not", "well_formed"),
-    "marker_of_another": (with_pack(lambda n, data: stored(n, data, 77)),
+    "marker_of_another": (with_pack(lambda n, data: stored(n, data, 77),
+                                    False),
                           "is of the grain at disk sector 77, not 0", None),
-    "length_0": (with_pack(lambda n, data: stored(n, data, length=0)),
+    "length_0": (with_pack(lambda n, data: stored(n, data, length=0),
+                           False),
                  "has 0 compressed bytes", None),
     "length_2^32": (with_pack(lambda n, data: stored(
-        n, data, length=0xFFFFFFFF)), "has 4294967295 compressed bytes",
+        n, data, length=0xFFFFFFFF), False), "has 4294967295 compressed bytes",
         None),
     "length_past_end": (with_pack(lambda n, data: stored(
-        n, data, length=100000)), "lies past the end of the file", None),
+        n, data, length=100000), False), "lies past the end of the file", None),
     "not_deflate": (with_pack(lambda n, data: stored(n, data)[:12]
                               + bytes(100)), "is damaged", None),
     "checksum": (with_pack(flipped), "is damaged", None),
@@ -256,8 +258,13 @@ REFUSED = (
     "grain_2^63", "entries_0", "entries_1024", "entries_3",
     "capacity_2^53", "capacity_past_64_tib", "no_descriptor",
     "parent_cid", "parent_hint", "create_type", "no_create_type",
-    "flat_extent", "two_extents", "no_extents", "path", "hint_in_a_comment",
+    "flat_extent", "two_extents", "no_extents", "hint_in_a_comment",
     "hint_in_a_value", "other_place", "no_end", "capacity_0")
+
+
+# What check and --untrusted refuse, and QEMU and others read: the disk is the
+# same for all of them.
+READ = ("path", "line", "blank_before_equals")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -268,7 +275,10 @@ def test_a_hostile_image(hone, tmp_path, name):
     image.write(judge.image)
     os.mkfifo(tmp_path / "decoy")
     out = tmp_path / "out.raw"
-    if part:
+    if name in READ:
+        judge.refused(3, part, "convert", "--untrusted", judge.image, out)
+        assert not out.exists()
+    if part and name not in READ:
         status = 1 if name in REFUSED else 3
         judge.refused(status, part, "convert", judge.image, out)
         assert not out.exists()
@@ -447,3 +457,81 @@ def test_a_check_of_a_file_of_holes_is_bounded(hone, tmp_path):
     assert (code, err) == (1, b""), (found, err)
     assert f"sector {places[-1] + GRAIN - 1} of the file is used twice" in (
         found.decode())
+
+
+def without_entry(image):
+    """A grain that a marker has, and no table."""
+    image.entries = {}
+    image.change_table = lambda index, table: table[:4] + bytes(4) + table[8:]
+
+
+def gap(image):
+    """Bytes that belong to no marker, in front of the footer."""
+    image.extra = b"\0" * 16 + b"x" + b"\0" * 495
+
+
+def jump(image):
+    """A length that leads into the footer."""
+    image.extra = struct.pack("<QI", GRAIN, 3 * SECTOR).ljust(SECTOR, b"\0")
+
+
+def other_grain(image):
+    """A marker of another grain than that of the table."""
+    image.pack = lambda n, data: stored(n, data, 2 * GRAIN if n else None)
+
+
+# Images whose markers and tables contradict each other, and what the file and
+# the stream have in the sentence.
+CONTRADICTIONS = {
+    "without_entry": (without_entry, "has the grain of disk sector 128",
+                      "grain table 0 differs"),
+    "gap": (gap, "has no length and no type", "has type 0 and no data"),
+    "jump": (jump, "has the grain of disk sector 128", "grains are not in"),
+    "other_grain": (other_grain, "has the grain of disk sector 256",
+                    "grain table 0 differs"),
+}
+
+
+def from_a_pipe(judge, *words):
+    """Runs the command with the image on stdin."""
+    with open(judge.image, "rb") as file, subprocess.Popen(
+            ["cat"], stdin=file, stdout=subprocess.PIPE) as cat:
+        return subprocess.run([judge.path, *map(str, words)], check=False,
+                              stdin=cat.stdout, env=ENV,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_one_verdict_for_a_file_and_a_stream(hone, tmp_path, name):
+    """By check and with --untrusted."""
+    change, of_file, of_stream = CONTRADICTIONS[name]
+    judge = Judge(hone, tmp_path)
+    judge.image = tmp_path / "image.vmdk"
+    image = packed()
+    change(image)
+    image.write(judge.image)
+    out = tmp_path / "out.raw"
+    judge.refused(3, of_file, "convert", "--untrusted", judge.image, out)
+    code, found, err = judge.run("check", "--json", judge.image)
+    assert (code, err) == (1, b"") and of_file in found.decode()
+    done = from_a_pipe(judge, "convert", "--untrusted", "-", out)
+    assert done.returncode == 3 and (of_file in done.stderr.decode()
+                                     or of_stream in done.stderr.decode())
+    done = from_a_pipe(judge, "check", "--json", "-")
+    assert done.returncode == 1, done
+    assert not out.exists()
+
+
+def test_a_long_stream_is_compared_with_its_tables(hone, tmp_path):
+    """More than stays in memory: hone check has forgotten the grains."""
+    judge = Judge(hone, tmp_path)
+    judge.image = tmp_path / "image.vmdk"
+    image = Builder(512 * GRAIN, packed=True, footer=True)
+    image.grains = {n: os.urandom(GRAIN * SECTOR) for n in range(100)}
+    image.write(judge.image)
+    assert from_a_pipe(judge, "check", "-").returncode == 0
+    without_entry(image)
+    image.write(judge.image)
+    done = from_a_pipe(judge, "check", "-")
+    assert done.returncode == 1 and b"stream" in done.stdout, done
+    assert judge.run("check", judge.image)[0] == 1

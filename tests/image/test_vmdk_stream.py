@@ -172,7 +172,7 @@ HOSTILE = {
     "cut_more": (member("cut", 4 * SECTOR), "it ends at offset"),
     "behind": (member("tail", bytes(SECTOR)),
                "has data behind the end of the stream"),
-    "end": (member("extra", marker(0, 0)), "has type 0 and no data"),
+    "end": (member("extra", marker(0, 0)[:-1] + b"x"), "has type 0 and no da"),
     "unknown": (member("extra", marker(0, 9)), "has type 9 and no data"),
     "directory_twice": (member("extra", marker(1, 2) + bytes(SECTOR)),
                         "has a second grain directory"),

@@ -190,11 +190,11 @@ check_sizes(struct check *k, struct image_error *err)
 	if (rc < 0)
 		return rc;
 	if (dirty)
-		image_verdict_add(k->verdict, "size", 1,
+		image_verdict_add(k->verdict, "sizes", 1,
 			"%s, and has data behind the smaller size",
 			k->v->doubt);
 	else
-		image_verdict_add(k->verdict, "size", 0,
+		image_verdict_add(k->verdict, "sizes", 0,
 			"%" PRIu64 " bytes by its %s", f->size, field);
 	return 0;
 }

@@ -338,14 +338,15 @@ too_short(
  * visited: what comes before them is not needed any more.
  */
 static int
-find_end(struct image_store *store, bool visited, struct image_error *err)
+find_end(struct image_store *store, uint64_t from, bool visited,
+	struct image_error *err)
 {
-	uint64_t at = 0, reached;
+	uint64_t at = from, reached;
 	int rc;
 
 	do {
 		rc = image_store_reach(store, at, STEP, &reached, err);
-		if (rc == 0 && visited && at >= STEP)
+		if (rc == 0 && visited && at - from >= STEP)
 			image_store_release(store, at - STEP, STEP);
 		at += reached;
 	} while (rc == 0 && reached == STEP);
@@ -363,7 +364,7 @@ read_footer(struct vhd_source *v, const struct image_open *how, bool dynamic,
 	int rc = 0;
 
 	if (store->size == IMAGE_SIZE_UNKNOWN)
-		rc = find_end(store, false, err);
+		rc = find_end(store, 0, false, err);
 	if (rc == 0)
 		rc = image_store_read(
 			store, store->size - VHD_FOOTER, raw, sizeof(raw), err);
@@ -392,10 +393,15 @@ check_end(struct vhd_source *v, struct image_error *err)
 		.format = &image_format_vhd, .vhd_size = v->footer.choice};
 	struct image_store *store = v->base.store;
 	struct vhd_footer end = {.size = 0};
+	/* Whoever checks the stream reads the table and the bitmaps again. */
+	uint64_t tables =
+		v->header.table_offset + (uint64_t)v->header.table_entries * 4;
 	int rc = 0;
 
 	if (store->size == IMAGE_SIZE_UNKNOWN)
-		rc = find_end(store, true, err);
+		rc = find_end(store,
+			v->blocks_end > tables ? v->blocks_end : tables, true,
+			err);
 	if (rc == 0 && v->blocks_end > store->size - VHD_FOOTER)
 		rc = image_damaged(err, store->name, -EINVAL,
 			"its last block, up to 0x%" PRIx64

@@ -287,10 +287,10 @@ vmdk_check(struct image_store *store, struct image_verdict *verdict,
 		k.v = vmdk_source(source);
 		k.extent = k.v->extents;
 		/* Extents of zeros alone name no file. */
-		if (k.v->count && k.extent->kind == VMDK_SPARSE)
-			rc = walk(&k, err);
-		else
-			rc = vmdk_check_subformat(k.v, err);
+		bool sparse = k.v->count && k.extent->kind == VMDK_SPARSE;
+		rc = sparse ? walk(&k, err) : vmdk_check_subformat(k.v, err);
+		if (rc == 0 && sparse)
+			rc = vmdk_check_markers(k.v, err);
 		vmdk_free(k.v);
 	}
 	free(k.used);

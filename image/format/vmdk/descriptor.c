@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Parses the text of a descriptor. Every line has to be one that is understood,
- * as in OpenStack's format inspector: another program may understand more.
+ * Parses the text of a descriptor. With strict, every line has to be one that
+ * is understood, as in OpenStack's format inspector: another program may
+ * understand more. Otherwise the rules are those of QEMU, 7-Zip and libvmdk, as
+ * far as they agree on the files of the disk.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -56,6 +58,7 @@ struct parser {
 	const char *name;
 	struct vmdk_descriptor *descriptor;
 	unsigned line;
+	bool strict;
 	bool has_cid;
 	bool has_parent_cid;
 	struct image_error *err;
@@ -115,6 +118,19 @@ set_text(struct parser *p, char **field, const char *key, char *value)
 	return *field ? 0 : image_no_memory(p->err);
 }
 
+/*
+ * Xen Orchestra writes the CID in decimal digits. Eight of them may be either,
+ * and the CID has no matter without a parent.
+ */
+static bool
+parse_cid(const char *value, bool parent, uint64_t *number)
+{
+	if (parse_number(value, 16, number) && *number <= UINT32_MAX)
+		return true;
+	return !parent && strlen(value) <= 10 &&
+	       parse_number(value, 10, number) && *number <= UINT32_MAX;
+}
+
 static int
 set_cid(struct parser *p, bool *has, uint32_t *cid, const char *key,
 	const char *value)
@@ -125,7 +141,7 @@ set_cid(struct parser *p, bool *has, uint32_t *cid, const char *key,
 		return image_damaged(p->err, p->name, -EINVAL,
 			"line %u of its descriptor has a second %s", p->line,
 			key);
-	if (!parse_number(value, 16, &number) || number > UINT32_MAX)
+	if (!parse_cid(value, has == &p->has_parent_cid, &number))
 		return image_damaged(p->err, p->name, -EINVAL,
 			"%s '%.32s' of its descriptor is not a hexadecimal "
 			"number of 32 bits",
@@ -145,6 +161,8 @@ parse_field(struct parser *p, const char *key, char *value)
 		return set_text(p, &d->create_type, key, value);
 	if (strcasecmp(key, "parentFileNameHint") == 0)
 		return set_text(p, &d->parent, key, value);
+	if (strcasecmp(key, "encoding") == 0)
+		return set_text(p, &d->encoding, key, value);
 	if (strcasecmp(key, "ddb.adapterType") == 0)
 		return set_text(p, &d->adapter_type, key, value);
 	if (strcasecmp(key, "ddb.virtualHWVersion") == 0)
@@ -228,7 +246,7 @@ parse_extent(struct parser *p, const char *whole, char *rest)
 	for (size_t i = 0; word[i]; i++)
 		line.type[i] = (char)(word[i] & (word[i] >= 'a' ? ~0x20 : ~0));
 	line.name = next_word(&rest, &quoted);
-	if (line.name && (!quoted || line.name[0] == '\0'))
+	if (line.name && !quoted)
 		return refuse_line(p, whole);
 	if (!line.name && strcmp(line.type, "ZERO") != 0)
 		return refuse_line(p, whole);
@@ -238,9 +256,17 @@ parse_extent(struct parser *p, const char *whole, char *rest)
 		return refuse_line(p, whole);
 	/* OpenStack's inspector takes every / of the line for that of a path.
 	 */
-	if (strchr(rest, '/'))
+	if (p->strict && strchr(rest, '/'))
 		return refuse_line(p, whole);
 	return add_line(p, &line);
+}
+
+/* Other programs read a line with such a word as an extent. */
+static bool
+is_access(const char *word, size_t length)
+{
+	return (length == 2 && strncasecmp(word, "RW", 2) == 0) ||
+	       (length == 6 && strncasecmp(word, "RDONLY", 6) == 0);
 }
 
 static int
@@ -252,22 +278,28 @@ parse_line(struct parser *p, char *line)
 	if (*line == '\0' || *line == '#')
 		return 0;
 	snprintf(whole, sizeof(whole), "%s", line);
-	if (strncasecmp(line, "RW ", 3) == 0)
-		return parse_extent(p, whole, line + 3);
-	if (strncasecmp(line, "RDONLY ", 7) == 0)
-		return parse_extent(p, whole, line + 7);
+	size_t length = strcspn(line, " \t");
+	if (is_access(line, length)) {
+		/* OpenStack's inspector splits at blanks alone. */
+		if (p->strict && line[length] != ' ')
+			return refuse_line(p, whole);
+		return parse_extent(p, whole, line + length);
+	}
 	char *equals = strchr(line, '=');
-	if (!equals)
+	bool noaccess = length == 8 && strncasecmp(line, "NOACCESS", 8) == 0;
+	if (noaccess || (!equals && p->strict))
 		return refuse_line(p, whole);
+	if (!equals)
+		return 0;
 	*equals = '\0';
 	/* OpenStack's inspector allows a blank here in the disk database only,
 	 * "ddb.adapterType = ...". */
-	if (strncasecmp(line, "ddb", 3) != 0 && strchr(line, ' '))
+	if (p->strict && strncasecmp(line, "ddb", 3) != 0 && strchr(line, ' '))
 		return refuse_line(p, whole);
 	char *key = trim(line);
-	if (*key == '\0' || strpbrk(key, " \t"))
-		return refuse_line(p, whole);
-	return parse_field(p, key, trim(equals + 1));
+	if (*key != '\0' && !strpbrk(key, " \t"))
+		return parse_field(p, key, trim(equals + 1));
+	return p->strict ? refuse_line(p, whole) : 0;
 }
 
 static int
@@ -297,6 +329,72 @@ is_text(const char *text, size_t at, size_t end)
 	return c == '\t' || c == '\n' || (c >= ' ' && c < 0x7f);
 }
 
+/* Returns the bytes of a character that is not ASCII, or 0 if it is not UTF-8.
+ */
+static size_t
+utf8_length(const char *text, size_t left)
+{
+	unsigned char first = (unsigned char)text[0];
+	size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+
+	if (first < 0xc2 || first > 0xf4 || length > left)
+		return 0;
+	for (size_t i = 1; i < length; i++)
+		if (((unsigned char)text[i] & 0xc0) != 0x80)
+			return 0;
+	return length;
+}
+
+/*
+ * Returns whether the bytes that are not ASCII are those of a text. Names are
+ * in UTF-8, or as the line encoding="GBK" states. In each encoding of VMware,
+ * no part of a character is a quote, a slash, a blank or a control character.
+ */
+static bool
+is_encoded(const struct parser *p, const char *text, size_t at, size_t end,
+	size_t *length)
+{
+	const char *encoding = p->descriptor->encoding;
+
+	*length = 1;
+	if (p->strict || !(text[at] & 0x80))
+		return false;
+	if (encoding && strcasecmp(encoding, "UTF-8") != 0)
+		return true;
+	*length = utf8_length(text + at, end - at);
+	return *length > 0;
+}
+
+/*
+ * Fail if a byte is not one of text. QEMU writes a CID of fewer than 7 digits
+ * over one of 8, and leaves the end of the longer text behind the NUL.
+ */
+static int
+check_bytes(const struct parser *p, const char *text, size_t end, size_t length)
+{
+	size_t left =
+		end < length ? strnlen(text + end + 1, length - end - 1) : 0;
+	size_t step;
+
+	if (left && left <= 6 && left <= end &&
+		memcmp(text + end + 1, text + end - left, left) == 0)
+		left++;
+	else
+		left = 0;
+	for (size_t i = 0; i < length; i += step) {
+		step = i == end && left ? left : 1;
+		if (i < end ? is_text(text, i, end) ||
+					is_encoded(p, text, i, end, &step)
+			    : text[i] == 0)
+			continue;
+		return image_damaged(p->err, p->name, -EINVAL,
+			"its descriptor has the byte 0x%02x at offset %zu, "
+			"which is not text",
+			(unsigned char)text[i], i);
+	}
+	return 0;
+}
+
 /*
  * QEMU looks for the name of this field in the whole text, and opens the file
  * that follows it, also in a comment.
@@ -316,34 +414,35 @@ check_hint(const char *text, size_t length, const struct parser *p)
 
 int
 vmdk_parse_descriptor(const char *text, size_t length, const char *name,
-	struct vmdk_descriptor *descriptor, struct image_error *err)
+	bool strict, struct vmdk_descriptor *descriptor,
+	struct image_error *err)
 {
-	struct parser p = {.name = name, .descriptor = descriptor, .err = err};
+	struct parser p = {.name = name,
+		.descriptor = descriptor,
+		.strict = strict,
+		.err = err};
 	/* The rest of the last sector is zero. */
 	size_t end = strnlen(text, length);
 
 	*descriptor = (struct vmdk_descriptor){.parent_cid = VMDK_NO_PARENT};
-	/* QEMU writes a CID of fewer than 7 digits over one of 8, and leaves
-	 * the end of the longer text behind the NUL. */
-	size_t left =
-		end < length ? strnlen(text + end + 1, length - end - 1) : 0;
-	if (left && left <= 6 && left <= end &&
-		memcmp(text + end + 1, text + end - left, left) == 0)
-		left++;
-	else
-		left = 0;
-	for (size_t i = 0; i < length; i += i == end && left ? left : 1)
-		if (i < end ? !is_text(text, i, end) : text[i] != 0)
-			return image_damaged(err, name, -EINVAL,
-				"its descriptor has the byte 0x%02x at offset "
-				"%zu, which is not text",
-				(unsigned char)text[i], i);
 	char *copy = strndup(text, end);
 	if (!copy)
 		return image_no_memory(err);
 	int rc = parse_lines(&p, copy);
 	free(copy);
-	return rc == 0 ? check_hint(text, end, &p) : rc;
+	if (rc == -ENOMEM)
+		return rc;
+	/* Any line may have the encoding. A byte that is not text is the reason
+	 * why its line is not understood. */
+	struct image_error of_bytes = {.refused = false};
+	p.err = &of_bytes;
+	int bytes = check_bytes(&p, text, end, length);
+	p.err = err;
+	if (bytes < 0)
+		*err = of_bytes;
+	if (bytes < 0 || rc < 0)
+		return bytes < 0 ? bytes : rc;
+	return check_hint(text, end, &p);
 }
 
 void
@@ -355,6 +454,7 @@ vmdk_descriptor_destroy(struct vmdk_descriptor *descriptor)
 	free(descriptor->create_type);
 	free(descriptor->adapter_type);
 	free(descriptor->hw_version);
+	free(descriptor->encoding);
 	free(descriptor->parent);
 	*descriptor = (struct vmdk_descriptor){.count = 0};
 }

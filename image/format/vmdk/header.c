@@ -176,7 +176,9 @@ vmdk_parse_footer(const unsigned char *raw, const char *name,
 {
 	struct vmdk_header footer;
 
-	if (!is_marker(raw, 1, VMDK_FOOTER) ||
+	/* Xen Orchestra counts no sector. */
+	if ((!is_marker(raw, 1, VMDK_FOOTER) &&
+		    !is_marker(raw, 0, VMDK_FOOTER)) ||
 		!is_marker(
 			raw + 2 * (size_t)VMDK_SECTOR, 0, VMDK_END_OF_STREAM) ||
 		memcmp(raw + VMDK_SECTOR, VMDK_MAGIC, 4) != 0)
@@ -199,6 +201,7 @@ vmdk_parse_footer(const unsigned char *raw, const char *name,
 	header->directory = footer.directory;
 	header->redundant = footer.redundant;
 	header->at_end = false;
+	header->has_footer = true;
 	return 0;
 }
 

@@ -85,13 +85,19 @@ vmdk_extent(struct image_source *source, uint64_t offset, uint64_t length,
 }
 
 static int
+vmdk_ended(struct image_source *source, struct image_error *err)
+{
+	struct vmdk_source *v = vmdk_source(source);
+
+	return v->walk ? vmdk_walk_finish(v->walk, err) : 0;
+}
+
+static int
 vmdk_unchanged(struct image_source *source, struct image_error *err)
 {
 	struct vmdk_source *v = vmdk_source(source);
-	int rc = v->walk ? vmdk_walk_finish(v->walk, err) : 0;
+	int rc = image_store_unchanged(source->store, err);
 
-	if (rc == 0)
-		rc = image_store_unchanged(source->store, err);
 	for (size_t i = 0; rc == 0 && i < v->count; i++)
 		if (v->extents[i].store && v->extents[i].store != source->store)
 			rc = image_store_unchanged(v->extents[i].store, err);
@@ -159,6 +165,7 @@ vmdk_close(struct image_source *source)
 static const struct image_source_ops source_ops = {
 	.extent = vmdk_extent,
 	.read = vmdk_read,
+	.ended = vmdk_ended,
 	.unchanged = vmdk_unchanged,
 	.info = vmdk_info,
 	.any = vmdk_any,
@@ -245,7 +252,7 @@ read_descriptor(struct vmdk_source *v, uint64_t offset, uint64_t bytes,
 	rc = image_store_read(store, offset, text, (size_t)reached, err);
 	if (rc == 0)
 		rc = vmdk_parse_descriptor(text, (size_t)reached, store->name,
-			&v->descriptor, err);
+			v->strict, &v->descriptor, err);
 	if (rc == 0)
 		rc = check_place(v, offset, text, (size_t)reached, err);
 	if (rc == 0)
@@ -302,7 +309,8 @@ check_embedded(const struct vmdk_source *v, struct image_error *err)
 		return image_fail(err, name, -EPERM,
 			"its descriptor has an extent of type %s, not SPARSE",
 			d->lines[0].type);
-	if (strpbrk(d->lines[0].name, "/\\"))
+	/* The file itself is the extent: no other program opens the path. */
+	if (v->strict && strpbrk(d->lines[0].name, "/\\"))
 		return image_fail(err, name, -EPERM,
 			"its descriptor has an extent with the path '%s'",
 			IMAGE_NAME(d->lines[0].name));
@@ -391,6 +399,7 @@ vmdk_open_source(struct image_store *store, const struct image_open *how,
 	v->base.ops = &source_ops;
 	v->base.format = &image_format_vmdk;
 	v->base.store = v->base.data = store;
+	v->strict = how->untrusted;
 	int rc = load(v, how, whole, err);
 	if (rc == -EINVAL)
 		v->base.fault = &v->base.refusal;

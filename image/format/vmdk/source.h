@@ -36,6 +36,8 @@ struct vmdk_source {
 	struct vmdk_walk *walk;
 	/* the size and the descriptor are known */
 	bool described;
+	/* the image is not safe if other programs may see another one */
+	bool strict;
 };
 
 static inline struct vmdk_source *
@@ -106,6 +108,17 @@ void vmdk_walk_destroy(struct vmdk_walk *walk);
 int vmdk_walk_lookup(struct vmdk_walk *walk, uint64_t at, uint64_t limit,
 	struct vmdk_run *run, struct image_error *err);
 int vmdk_walk_finish(struct vmdk_walk *walk, struct image_error *err);
+
+/* markers.c: set *at to the offset of the first marker of a stream. */
+int vmdk_first_marker(const struct vmdk_extent *extent, uint64_t *at,
+	struct image_error *err);
+/* markers.c: set *count to the number of grain tables at an offset, behind a
+ * marker that does not count sectors. */
+int vmdk_count_tables(const struct vmdk_extent *extent, uint64_t at,
+	uint64_t *count, struct image_error *err);
+/* markers.c: fail if the markers of an image with a footer contradict its
+ * tables. */
+int vmdk_check_markers(struct vmdk_source *v, struct image_error *err);
 
 /* read.c: as image_source_ops.read. */
 int vmdk_read(struct image_source *source, struct image_scratch *scratch,

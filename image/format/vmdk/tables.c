@@ -157,13 +157,15 @@ parse_grain(const struct vmdk_extent *e, uint64_t guest, uint32_t entry,
 {
 	uint64_t host = (uint64_t)entry * VMDK_SECTOR;
 
-	if (host < e->header.overhead)
+	/* What the header states may be the end of tables that are not there.
+	 */
+	if (host < vmdk_begin(&e->header))
 		return image_damaged(err, e->store->name, -EINVAL,
 			"grain of guest offset 0x%" PRIx64 " at sector %" PRIu32
 			" lies before sector %" PRIu64
-			", the first of the grains",
+			", the first that is free for grains",
 			e->begin + guest, entry,
-			e->header.overhead / VMDK_SECTOR);
+			vmdk_begin(&e->header) / VMDK_SECTOR);
 	if (is_past_end(e->store, host, wanted))
 		return image_damaged(err, e->store->name, -EINVAL,
 			"grain of guest offset 0x%" PRIx64 " at sector %" PRIu32

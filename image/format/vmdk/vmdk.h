@@ -83,9 +83,20 @@ struct vmdk_header {
 	uint64_t tables;
 	/* the footer has the offset of the directory */
 	bool at_end;
+	/* the same, and the footer was read */
+	bool has_footer;
 	/* bytes in front of the first grain */
 	uint64_t overhead;
 };
+
+/* Returns the end of the header and the descriptor: no grain is before it. */
+static inline uint64_t
+vmdk_begin(const struct vmdk_header *h)
+{
+	return h->descriptor && h->descriptor_bytes
+		       ? h->descriptor + h->descriptor_bytes
+		       : VMDK_SECTOR;
+}
 
 /* header.c: returns the name of the kind of extent that is known, but not
  * supported, by the first bytes of a file; NULL: none. */
@@ -133,6 +144,8 @@ struct vmdk_descriptor {
 	char *create_type;
 	char *adapter_type;
 	char *hw_version;
+	/* of the text; NULL: UTF-8 */
+	char *encoding;
 	char *parent;
 	uint32_t cid;
 	uint32_t parent_cid;
@@ -143,11 +156,14 @@ struct vmdk_descriptor {
 #define VMDK_NO_PARENT UINT32_MAX
 
 /*
- * descriptor.c: check the text of a descriptor. The caller frees *descriptor by
+ * descriptor.c: check the text of a descriptor. strict: each line has to be one
+ * that is understood, in ASCII; otherwise lines that have no matter for the
+ * data may be any text. The caller frees *descriptor by
  * vmdk_descriptor_destroy(), also after a failure.
  */
 int vmdk_parse_descriptor(const char *text, size_t length, const char *name,
-	struct vmdk_descriptor *descriptor, struct image_error *err);
+	bool strict, struct vmdk_descriptor *descriptor,
+	struct image_error *err);
 void vmdk_descriptor_destroy(struct vmdk_descriptor *descriptor);
 
 /* descriptor.c: returns whether the first bytes of a file are a descriptor, by

@@ -12,6 +12,7 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <hone/zero.h>
 #include "format/vmdk/source.h"
 
 /* Most entries of a grain directory, and most tables: 4 bytes for each grain of
@@ -96,15 +97,15 @@ vmdk_walk_create(const struct vmdk_extent *extent, bool keep_tables,
 	pthread_mutex_init(&w->mutex, NULL);
 	w->extent = extent;
 	w->keeps_tables = keep_tables;
-	w->at = h->overhead;
 	/* NOLINTNEXTLINE(bugprone-sizeof-expression): a table of pointers */
 	w->tables = calloc((size_t)h->tables + 1, sizeof(*w->tables));
-	if (!w->tables) {
+	int rc = w->tables ? vmdk_first_marker(extent, &w->at, err)
+			   : image_no_memory(err);
+	if (rc == 0)
+		*out = w;
+	else
 		vmdk_walk_destroy(w);
-		return image_no_memory(err);
-	}
-	*out = w;
-	return 0;
+	return rc;
 }
 
 void
@@ -169,26 +170,40 @@ add_grain(struct vmdk_walk *w, const struct marker *m)
 	return 0;
 }
 
-/* Read what follows a marker, at most `bytes` of its sectors, and pass it. */
+/*
+ * Pass a marker that has `bytes` behind it. Xen Orchestra counts 0 sectors in
+ * each marker.
+ */
 static int
-read_behind(struct vmdk_walk *w, const struct marker *m, const char *what,
-	void *to, size_t bytes)
+pass_marker(struct vmdk_walk *w, const struct marker *m, const char *what,
+	size_t bytes)
 {
-	struct image_store *store = w->extent->store;
 	uint64_t length = vmdk_align(bytes);
 
-	if (m->value != length / VMDK_SECTOR)
+	if (m->value && m->value != length / VMDK_SECTOR)
 		return image_damaged(&w->err, name_of(w), -EINVAL,
 			"marker at sector %" PRIu64 " has a %s of %" PRIu64
 			" %s, not %" PRIu64,
 			w->at / VMDK_SECTOR, what, m->value,
 			image_plural(m->value, "sector", "sectors"),
 			length / VMDK_SECTOR);
-	int rc = image_store_read(
-		store, w->at + VMDK_SECTOR, to, bytes, &w->err);
+	if (!w->keeps_tables)
+		image_store_release(w->extent->store, w->at, VMDK_SECTOR);
+	w->at += VMDK_SECTOR;
+	return 0;
+}
+
+/* Read what a marker has behind it, and pass its sectors. */
+static int
+read_behind(struct vmdk_walk *w, void *to, size_t bytes)
+{
+	struct image_store *store = w->extent->store;
+	uint64_t length = vmdk_align(bytes);
+
+	int rc = image_store_read(store, w->at, to, bytes, &w->err);
 	if (rc == 0 && !w->keeps_tables)
-		image_store_release(store, w->at, VMDK_SECTOR + length);
-	w->at += VMDK_SECTOR + length;
+		image_store_release(store, w->at, length);
+	w->at += length;
 	return rc;
 }
 
@@ -208,29 +223,37 @@ keep(struct vmdk_walk *w, struct passed *p, const uint32_t *entries)
 	return 0;
 }
 
-/* A grain table of the image: it is expected behind its grains. */
+/* Make room for one more table. */
 static int
-add_table(struct vmdk_walk *w, const struct marker *m)
+reserve_table(struct vmdk_walk *w)
 {
-	uint32_t entries[VMDK_TABLE_ENTRIES];
-	uint64_t last =
-		w->known ? (w->known - 1) / w->extent->header.entries : 0;
-
 	if (w->n_passed == 2 * (uint64_t)MAX_TABLES)
 		return image_fail(&w->err, name_of(w), -EFBIG,
 			"comes as a stream, and has more than %d grain "
 			"tables" WRITE_FIRST,
 			2 * MAX_TABLES);
-	if ((w->n_passed & (w->n_passed - 1)) == 0) {
-		uint64_t room = w->n_passed ? 2 * w->n_passed : 1;
-		struct passed *p =
-			realloc(w->passed, (size_t)room * sizeof(*p));
-		if (!p)
-			return image_no_memory(&w->err);
-		w->passed = p;
-	}
-	uint64_t sector = w->at / VMDK_SECTOR + 1;
-	int rc = read_behind(w, m, "grain table", entries, table_bytes(w));
+	if ((w->n_passed & (w->n_passed - 1)) != 0)
+		return 0;
+	uint64_t room = w->n_passed ? 2 * w->n_passed : 1;
+	struct passed *p = realloc(w->passed, (size_t)room * sizeof(*p));
+	if (!p)
+		return image_no_memory(&w->err);
+	w->passed = p;
+	return 0;
+}
+
+/* A grain table of the image: it is expected behind its grains. */
+static int
+add_table(struct vmdk_walk *w)
+{
+	uint32_t entries[VMDK_TABLE_ENTRIES];
+	uint64_t last =
+		w->known ? (w->known - 1) / w->extent->header.entries : 0;
+	uint64_t sector = w->at / VMDK_SECTOR;
+
+	int rc = reserve_table(w);
+	if (rc == 0)
+		rc = read_behind(w, entries, table_bytes(w));
 	if (rc < 0)
 		return rc;
 	struct passed *p = &w->passed[w->n_passed];
@@ -239,6 +262,21 @@ add_table(struct vmdk_walk *w, const struct marker *m)
 		memcmp(entries, w->tables[last], table_bytes(w)) != 0)
 		rc = keep(w, p, entries);
 	w->n_passed += rc == 0;
+	return rc;
+}
+
+/* The tables behind a marker. */
+static int
+add_tables(struct vmdk_walk *w, const struct marker *m)
+{
+	const struct vmdk_extent *e = w->extent;
+	uint64_t count = 1;
+
+	int rc = pass_marker(w, m, "grain table", table_bytes(w));
+	if (rc == 0 && m->value == 0)
+		rc = vmdk_count_tables(e, w->at, &count, &w->err);
+	for (; rc == 0 && count; count--)
+		rc = add_table(w);
 	return rc;
 }
 
@@ -255,8 +293,9 @@ add_directory(struct vmdk_walk *w, const struct marker *m)
 	w->directory = malloc(bytes + 1);
 	if (!w->directory)
 		return image_no_memory(&w->err);
-	w->directory_at = w->at + VMDK_SECTOR;
-	return read_behind(w, m, "grain directory", w->directory, bytes);
+	int rc = pass_marker(w, m, "grain directory", bytes);
+	w->directory_at = w->at;
+	return rc < 0 ? rc : read_behind(w, w->directory, bytes);
 }
 
 /* Returns the table at a sector of the file, or NULL. */
@@ -376,6 +415,24 @@ read_marker(struct vmdk_walk *w, unsigned char *raw, size_t length)
 		(w->known - 1) << w->extent->header.grain_bits);
 }
 
+/* A sector of zeros: some programs write them in front of the tables. */
+static int
+pass_zeros(struct vmdk_walk *w)
+{
+	unsigned char raw[VMDK_SECTOR];
+
+	int rc = read_marker(w, raw, sizeof(raw));
+	if (rc < 0)
+		return rc;
+	if (!hone_buffer_is_zero(raw, sizeof(raw)))
+		return image_damaged(&w->err, name_of(w), -EINVAL,
+			"marker at sector %" PRIu64 " has type 0 and no data",
+			w->at / VMDK_SECTOR);
+	image_store_release(w->extent->store, w->at, VMDK_SECTOR);
+	w->at += VMDK_SECTOR;
+	return 0;
+}
+
 /* Follow one marker. */
 static int
 step(struct vmdk_walk *w)
@@ -395,8 +452,10 @@ step(struct vmdk_walk *w)
 	if (m.size)
 		return add_grain(w, &m);
 	switch (m.type) {
+	case VMDK_END_OF_STREAM:
+		return pass_zeros(w);
 	case VMDK_GRAIN_TABLE:
-		return add_table(w, &m);
+		return add_tables(w, &m);
 	case VMDK_GRAIN_DIRECTORY:
 		return add_directory(w, &m);
 	case VMDK_FOOTER:
