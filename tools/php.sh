@@ -77,14 +77,14 @@ php_valgrind='-m -d pcre.jit=0'
 # One third of the tests, by valgrind: those that take each part of the extension
 # through its memory in few processes. ./dev long takes all.
 valgrind_tests() {
-    for each in apcu_functions apcu_references buffer_is_zero cache_blocks \
-        cache_counters cache_fetch cache_field cache_fork cache_known \
-        cache_multi cache_objects cache_objects_hooks cache_objects_lists \
-        cache_objects_references cache_objects_thrown cache_prefix \
-        cache_references_field cache_references_tags cache_remember_fibers \
-        cache_snapshot cache_snapshot_reasons cache_tags cache_values \
-        fileread_closed fileread_contents fileread_copy fileread_fails \
-        fileread_lines objects_child; do
+    for each in apcu_functions apcu_module apcu_references buffer_is_zero \
+        cache_blocks cache_counters cache_fetch cache_field cache_fork \
+        cache_known cache_multi cache_objects cache_objects_hooks \
+        cache_objects_lists cache_objects_references cache_objects_thrown \
+        cache_prefix cache_references_field cache_references_tags \
+        cache_remember_fibers cache_snapshot cache_snapshot_reasons \
+        cache_tags cache_values fileread_closed fileread_contents \
+        fileread_copy fileread_fails fileread_lines objects_child; do
         printf '%s ' "$(php_work)/tests/$each.phpt"
     done
 }

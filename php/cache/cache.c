@@ -13,10 +13,10 @@ php_hone_cache_minit(int type, int module_number, zend_class_entry *class,
 	/* The class has only static methods, so no object needs handlers. */
 	(void)class;
 	php_hone_cache_settings(type, module_number);
+	php_hone_apcu_minit(type, module_number);
 	php_hone_pools_make(type);
 	php_hone_snapshot_begin();
 	php_hone_entries_minit(entries);
-	php_hone_apcu_minit(type, module_number);
 	php_hone_dates_minit();
 	if (php_hone_pools_store() != NULL)
 		php_hone_fork_minit();

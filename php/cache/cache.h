@@ -386,11 +386,11 @@ void php_hone_snapshot_before_fork(void);
 
 /* ---- apcu/ ---- */
 
+/* Before the pools: apc.shm_size may be the size of one. */
 void php_hone_apcu_minit(int type, int module_number);
 /* Whether the functions exist. */
 bool php_hone_apcu_offered(void);
 /* Whether the functions have an effect in this process. */
 bool php_hone_apcu_enabled(void);
-void php_hone_apcu_settings(int type, int module_number);
 
 #endif

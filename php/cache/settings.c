@@ -121,6 +121,7 @@ PHP_INI_BEGIN()
 	ENTRY("snapshot", "", PHP_INI_SYSTEM, OnUpdateString, snapshot)
 	SWITCH("cache_cli", "0", "off", cli)
 	SWITCH("apcu_compat", "1", "on", apcu_compat)
+	SWITCH("apcu_module", "1", "on", apcu_module)
 	SWITCH("cache_protect", "0", "off", protect)
 	SWITCH("cache_huge_pages", "0", "off", huge_pages)
 	SWITCH("cache_populate", "0", "off", populate)
@@ -147,5 +148,4 @@ void
 php_hone_cache_settings(int type, int module_number)
 {
 	REGISTER_INI_ENTRIES();
-	php_hone_apcu_settings(type, module_number);
 }

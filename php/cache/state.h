@@ -42,6 +42,7 @@ struct php_hone_cache {
 	char *snapshot;
 	bool cli;
 	bool apcu_compat;
+	bool apcu_module;
 	bool protect;
 	bool huge_pages;
 	bool populate;

@@ -4,7 +4,7 @@ The functions of APCu have the results of APCu 5.1.22
 hone
 --SKIPIF--
 <?php
-if (extension_loaded('apcu')) die('skip APCu is loaded');
+require __DIR__ . '/apcu_served.inc';
 if (PHP_VERSION_ID >= 80300) die('skip the output was recorded with PHP 8.2');
 ?>
 --INI--

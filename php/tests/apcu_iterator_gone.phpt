@@ -4,7 +4,7 @@ APCUIterator: a key that goes between the listing and the look has no element
 hone
 --SKIPIF--
 <?php
-if (extension_loaded('apcu')) die('skip APCu is loaded');
+require __DIR__ . '/apcu_served.inc';
 ?>
 --INI--
 hone.cache_cli=1

@@ -4,7 +4,7 @@ APCUIterator: an iterator with a regular expression is freed after pcre (valgrin
 hone
 --SKIPIF--
 <?php
-if (extension_loaded('apcu')) die('skip APCu is loaded');
+require __DIR__ . '/apcu_served.inc';
 ?>
 --INI--
 hone.cache_cli=1

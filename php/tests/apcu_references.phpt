@@ -4,7 +4,7 @@ apcu_fetch() uses the keys as they were passed, also if __wakeup() changes them 
 hone
 --SKIPIF--
 <?php
-if (extension_loaded('apcu')) die('skip APCu is loaded');
+require __DIR__ . '/apcu_served.inc';
 ?>
 --INI--
 hone.cache_cli=1

@@ -4,7 +4,7 @@ apcu_store() and apcu_add() of an array store nothing after an element that thro
 hone
 --SKIPIF--
 <?php
-if (extension_loaded('apcu')) die('skip APCu is loaded');
+require __DIR__ . '/apcu_served.inc';
 ?>
 --INI--
 apc.enable_cli=1

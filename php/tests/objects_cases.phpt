@@ -4,7 +4,7 @@ Hone\Cache and apcu_*: objects by hand have the result of unserialize(serialize(
 hone
 --SKIPIF--
 <?php
-if (extension_loaded('apcu')) die('skip APCu is loaded');
+require __DIR__ . '/apcu_served.inc';
 ?>
 --INI--
 hone.cache_cli=1

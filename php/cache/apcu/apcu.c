@@ -1,6 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Decides whether the functions of APCu are offered, and registers them. */
+/*
+ * Decides whether the functions of APCu are offered, and registers them as a
+ * module of their own with the name of APCu.
+ *
+ * Programs ask for the name: extension_loaded('apcu'). So functions, class,
+ * constants and settings belong to that module, and PHP starts and ends it as
+ * any other one. PHP ends modules in reverse order, so this module ends before
+ * hone, which has its memory.
+ */
 #include "apcu.h"
+#include "php_ini.h"
+#include "ext/standard/info.h"
 #include "zend_interfaces.h"
 #include "apcu_arginfo.h"
 
@@ -19,37 +29,11 @@ php_hone_apcu_enabled(void)
 	       php_hone_cache_open() != NULL;
 }
 
-/*
- * All modules of php.ini are in the registry before the first of them starts:
- * the order of their lines does not matter.
- */
-static bool
-apcu_is_loaded(void)
-{
-	return zend_hash_str_exists(
-		&module_registry, "apcu", sizeof "apcu" - 1);
-}
-
-/* Called by php_hone_apcu_settings(), when hone.* has been read. */
-void
-php_hone_apcu_offer(int type)
-{
-	offered = type != MODULE_TEMPORARY && HONE_G(cache).apcu_compat &&
-		  !apcu_is_loaded();
-}
-
-void
-php_hone_apcu_minit(int type, int module_number)
+static void
+register_constants(int module_number)
 {
 #define CONSTANT(name, value)                                                  \
 	REGISTER_LONG_CONSTANT(name, value, CONST_PERSISTENT | CONST_CS)
-	if (!offered)
-		return;
-	if (zend_register_functions(NULL, ext_functions, NULL, type) !=
-		SUCCESS) {
-		offered = false;
-		return;
-	}
 	CONSTANT("APC_LIST_ACTIVE", PHP_HONE_LIST_ACTIVE);
 	CONSTANT("APC_LIST_DELETED", PHP_HONE_LIST_DELETED);
 	CONSTANT("APC_ITER_TYPE", PHP_HONE_ITER_TYPE);
@@ -65,7 +49,94 @@ php_hone_apcu_minit(int type, int module_number)
 	CONSTANT("APC_ITER_TTL", PHP_HONE_ITER_TTL);
 	CONSTANT("APC_ITER_NONE", 0);
 	CONSTANT("APC_ITER_ALL", PHP_HONE_ITER_ALL);
+#undef CONSTANT
+}
+
+/* PHP takes the module of the class and of the functions from
+ * EG(current_module). */
+static PHP_MINIT_FUNCTION(apcu)
+{
+	php_hone_apcu_settings(type, module_number);
+	register_constants(module_number);
 	php_hone_apcu_iterator_minit(
 		register_class_APCUIterator(zend_ce_iterator));
-#undef CONSTANT
+	return SUCCESS;
+}
+
+static PHP_MSHUTDOWN_FUNCTION(apcu)
+{
+	UNREGISTER_INI_ENTRIES();
+	return SUCCESS;
+}
+
+static PHP_MINFO_FUNCTION(apcu)
+{
+	php_info_print_table_start();
+	php_info_print_table_row(2, "APCu Support",
+		php_hone_apcu_enabled() ? "Enabled" : "Disabled");
+	php_info_print_table_row(2, "Version", PHP_HONE_APCU_VERSION);
+	php_info_print_table_row(2, "Served by",
+		"Hone " PHP_HONE_VERSION ", not by APCu itself");
+	php_info_print_table_end();
+	DISPLAY_INI_ENTRIES();
+}
+
+static const zend_module_entry template = {
+	STANDARD_MODULE_HEADER,
+	"apcu",
+	ext_functions,
+	PHP_MINIT(apcu),
+	PHP_MSHUTDOWN(apcu),
+	NULL,
+	NULL,
+	PHP_MINFO(apcu),
+	PHP_HONE_APCU_VERSION,
+	STANDARD_MODULE_PROPERTIES,
+};
+
+/* PHP writes to the entry: each start of PHP in this process needs a new one.
+ */
+static zend_module_entry apcu_module_entry;
+
+/* As PHP does with a module of php.ini. Warns and returns false if a function
+ * of that name exists. */
+static bool
+register_module(void)
+{
+	zend_module_entry *module, *caller = EG(current_module);
+	bool done;
+
+	memcpy(&apcu_module_entry, &template, sizeof template);
+	module = zend_register_internal_module(&apcu_module_entry);
+	done = module != NULL && zend_startup_module_ex(module) == SUCCESS;
+	EG(current_module) = caller;
+	return done;
+}
+
+/*
+ * All modules of php.ini are in the registry before the first of them starts:
+ * the order of their lines does not matter.
+ */
+static bool
+apcu_is_loaded(void)
+{
+	return zend_hash_str_exists(
+		&module_registry, "apcu", sizeof "apcu" - 1);
+}
+
+void
+php_hone_apcu_minit(int type, int module_number)
+{
+	/* What dl() loaded ends with its request, a module of ours does not. */
+	offered = type != MODULE_TEMPORARY && HONE_G(cache).apcu_compat &&
+		  !apcu_is_loaded();
+	if (!offered)
+		return;
+	if (HONE_G(cache).apcu_module)
+		offered = register_module();
+	else
+		offered = zend_register_functions(
+				  NULL, ext_functions, NULL, type) == SUCCESS &&
+			  ZEND_MODULE_STARTUP_N(apcu)(type, module_number) ==
+				  SUCCESS;
 }

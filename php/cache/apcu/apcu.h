@@ -6,11 +6,15 @@
  * APCu. They exist if APCu is not loaded. Results, warnings and errors are
  * those of APCu 5.1.22, except for the differences in docs/php-cache.md.
  *
- *	apcu.c      registers functions, class, constants; settings.c INI apc.*
+ *	apcu.c      the module apcu: functions, class, constants
+ *	settings.c  INI apc.*
  *	store.c, fetch.c, figures.c  the functions
  *	iterator.c  APCUIterator
  */
 #include "../cache.h"
+
+/* The version of the functions: phpversion('apcu'). */
+#define PHP_HONE_APCU_VERSION "5.1.22"
 
 #define PHP_HONE_ITER_TYPE (1 << 0)
 #define PHP_HONE_ITER_KEY (1 << 1)
@@ -38,8 +42,8 @@ php_hone_apcu_on(void)
 	return EXPECTED(HONE_G(cache).apc.enabled);
 }
 
-/* apcu.c */
-void php_hone_apcu_offer(int type);
+/* settings.c */
+void php_hone_apcu_settings(int type, int module_number);
 
 /* iterator.c */
 void php_hone_apcu_iterator_minit(zend_class_entry *class);

@@ -49,8 +49,8 @@ PHP_INI_BEGIN()
 	ENTRY("gc_ttl", "3600", PHP_INI_SYSTEM, OnUpdateString, unused)
 	ENTRY("smart", "0", PHP_INI_SYSTEM, OnUpdateString, unused)
 	ENTRY("slam_defense", "0", PHP_INI_SYSTEM, OnUpdateString, unused)
-	ENTRY("mmap_file_mask", "", PHP_INI_SYSTEM, OnUpdateString, unused)
-	ENTRY("preload_path", "", PHP_INI_SYSTEM, OnUpdateString, unused)
+	ENTRY("mmap_file_mask", NULL, PHP_INI_SYSTEM, OnUpdateString, unused)
+	ENTRY("preload_path", NULL, PHP_INI_SYSTEM, OnUpdateString, unused)
 	ENTRY("coredump_unmap", "0", PHP_INI_SYSTEM, OnUpdateString, unused)
 PHP_INI_END()
 /* clang-format on */
@@ -85,9 +85,6 @@ has_a_cache(void)
 void
 php_hone_apcu_settings(int type, int module_number)
 {
-	php_hone_apcu_offer(type);
-	if (!php_hone_apcu_offered())
-		return;
 	REGISTER_INI_ENTRIES();
 	if (HONE_G(cache).cli) {
 		set("apc.enable_cli", "1");
