@@ -139,7 +139,7 @@ def all_cases(hone, made, folder):
             ours(' --level 2', 'c', source, '-c', '--level', '2', '-O',
                  'qcow2'),
             ours(' --fast', 'd', source, '-c', '--fast', '-O', 'qcow2'),
-            qemu('', 'b', source, '-c', '-f', 'raw', '-O', 'qcow2', '-m', '16'),
+            qemu('', 'b', source, '-c', '-f', 'raw', '-O', 'qcow2', *BUFFERED),
         ], [Faster('hone', 8), Part('disk_usage', 'hone', 'qemu-img', 1.02),
             Faster('hone --level 2', 5),
             Part('disk_usage', 'hone --level 2', 'qemu-img', 1.00),
@@ -151,7 +151,7 @@ def all_cases(hone, made, folder):
         zstd = ('-o', 'compression_type=zstd', '-O', 'qcow2')
         return [
             ours('', 'a', source, '-c', *zstd),
-            qemu('', 'b', source, '-c', '-f', 'raw', *zstd, '-m', '16'),
+            qemu('', 'b', source, '-c', '-f', 'raw', *zstd, *BUFFERED),
         ], [Faster('hone', 1.6),
             Part('disk_usage', 'hone', 'qemu-img', 1.001)]
 
@@ -167,7 +167,7 @@ def all_cases(hone, made, folder):
         source = made.get('zlib.qcow2')
         zstd = ('-c', '-o', 'compression_type=zstd', '-O', 'qcow2')
         return [ours('', 'a', source, *zstd),
-                qemu('', 'b', source, '-f', 'qcow2', *zstd, '-m', '16'),
+                qemu('', 'b', source, '-f', 'qcow2', *zstd, *BUFFERED),
                 ], [Faster('hone', 3)]
 
     def from_vmdk(form):
@@ -183,7 +183,7 @@ def all_cases(hone, made, folder):
         source = made.get('middle.img')
         return [ours('', 'a', source, '-O', 'vmdk'),
                 qemu('', 'b', source, '-f', 'raw', '-O', 'vmdk', '-o',
-                     'subformat=streamOptimized', '-m', '16')], [
+                     'subformat=streamOptimized', *BUFFERED)], [
             Faster('hone', 5), Part('disk_usage', 'hone', 'qemu-img', 1.00),
             Most('peak_memory', 'hone', 200_000_000)]
 

@@ -153,7 +153,7 @@ def all_cases(hone, made, folder):
                           out['a']], [out['a']]),
             shell('zstd, then qemu-img',
                   'zstd -q -dc "$0" >"$1"; exec qemu-img convert -c -f raw '
-                  '-O qcow2 -m 16 "$1" "$2"',
+                  '-O qcow2 -t writeback -W -m 16 "$1" "$2"',
                   source, out['b'], out['c'], outputs=[out['b'], out['c']])], [
             Faster('hone', 8), MEMORY]
 

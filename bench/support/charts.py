@@ -24,15 +24,16 @@ def convert():
     for case, label in pages_convert.CHART:
         ours, best = pages_convert.first(case)
         width = RIGHT - chart.MARGIN
+        star = "*" if pages_convert.is_one_core(best) else ""
         canvas.line(label, "", step=30)
         canvas.text(RIGHT, canvas.y, f"hone {seconds(ours['wall'])}, "
-                    f"{best['tool']} {seconds(best['wall'])}", "right")
+                    f"{best['tool']}{star} {seconds(best['wall'])}", "right")
         canvas.bar("track", chart.MARGIN, canvas.y + 6, width, 12)
         canvas.bar("hone", chart.MARGIN, canvas.y + 6,
                    width * min(ours["wall"] / best["wall"], 1), 12)
         canvas.y += 12
-    canvas.line("The grey bar is the time of qemu-img with its best settings.",
-                step=28)
+    canvas.line("The grey bar is the time of qemu-img. *: without -W, on one "
+                "core.", step=28)
     canvas.line(f"./dev bench convert, {kept.where(machine)}, "
                 f"{report['machine']['date']}")
     return canvas.finish()

@@ -155,13 +155,15 @@ def readme(runs):
     pairs = pools.compare("2t-keep8192-n32", "hone", cases.POOL)
     machine, (_, report) = next(iter(pages_convert.load().items()))
     wall, best = pages_convert.first("raw to qcow2, zlib")
+    one_core = (" without `-W`, on one core,"
+                if pages_convert.is_one_core(best) else "")
     # The image is that of make_large() in bench/convert/images.py.
     rows = [
         ["product", "try it", "one figure"], ["---"] * 3,
         ["**hone**, a command that converts, checks and compares disk images "
          "of virtual machines", "`hone convert -c disk.img disk.qcow2`",
          f"40 GiB with 4 GiB of files: {wall['wall']:.1f} s; "
-         f"{best['tool']} takes {best['wall']:.1f} s"],
+         f"{best['tool']}{one_core} takes {best['wall']:.1f} s"],
         ["**the PHP extension**, a shared cache with APCu's functions, and "
          "faster file functions", "`apcu_fetch('routes')`",
          f"an array of 10,000 rows in {array['hone']:.0f} ns; APCu takes "
