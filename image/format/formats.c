@@ -127,6 +127,7 @@ void
 image_open_set(struct image_open *how, const struct image_option *option,
 	uint64_t value)
 {
+	(void)option;
 	assert(option == open_options);
 	how->vhd_size =
 		value == 0 ? IMAGE_VHD_CURRENT_SIZE : IMAGE_VHD_GEOMETRY;

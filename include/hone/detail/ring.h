@@ -107,9 +107,10 @@ hone_ring_dequeue(struct hone_ring *ring, void **element)
 	/* Not element: a variable of the caller that went to a function out of
 	 * line would not stay in a register. */
 	error = hone_detail_ring_dequeue(ring, &taken);
-	if (error == 0)
-		*element = taken;
-	return error;
+	if (error < 0)
+		return error;
+	*element = taken;
+	return 0;
 }
 
 HONE_INLINE size_t
