@@ -2,6 +2,7 @@
 /* Begin and end of processes, requests and children. */
 #include "cache.h"
 #include "ext/standard/file.h"
+#include "php_syslog.h"
 
 /* Memory that a builder keeps from request to request. */
 #define BUILDER_KEEP ((size_t)1 << 20)
@@ -82,13 +83,15 @@ php_hone_cache_open_first(void)
 	if (cache->member.slot == NULL) {
 		error = php_hone_member_join(&cache->member, store);
 		if (error < 0) {
-			/* Set before the warning, because an error handler may
-			 * use the cache. */
 			cache->refused =
 				"all slots of hone.cache_slots are in use";
-			php_error_docref(NULL, E_WARNING,
-				"The shared cache is off in this request: "
-				"more processes than hone.cache_slots use it");
+			/* To the log: an error handler may turn a warning into
+			 * an exception. */
+			php_log_err_with_severity(
+				"PHP Warning:  The shared cache is off in this "
+				"request: more processes than hone.cache_slots "
+				"use it",
+				LOG_WARNING);
 			return NULL;
 		}
 	}

@@ -104,6 +104,8 @@ struct php_hone_store *php_hone_pools_store(void);
  */
 bool php_hone_pools_match(void);
 void php_hone_pools_evicted(struct php_hone_member *member);
+/* Logs why a value was not stored, at most once a minute for the pool. */
+void php_hone_pools_refused(struct php_hone_member *member, const char *why);
 /* Logs that a process is stopped while it has a mutex of the store. */
 void php_hone_pools_stopped(struct php_hone_member *member);
 /* The reason why this process has no store. NULL if the process has a store. */
@@ -274,11 +276,15 @@ struct php_hone_write {
 	enum php_hone_publish how;
 	zend_long ttl;   /* less than 0: the value has expired already */
 	HashTable *tags; /* of strings; NULL: none */
-	bool throws;     /* closures and lazy objects: as APCu */
+	/* As APCu: closures and lazy objects throw, and there is no warning of
+	 * a value that is not stored. */
+	bool apcu;
 };
 
-/* Returns false if the value was not stored, with a warning in some cases. Runs
- * code of the user if the value has objects. */
+/*
+ * Returns false if the value was not stored; in some cases with a warning, or
+ * with a line in the log. Runs code of the user if the value has objects.
+ */
 bool php_hone_cache_store(
 	zend_string *key, zval *value, const struct php_hone_write *how);
 bool php_hone_cache_delete(zend_string *key);
@@ -292,11 +298,11 @@ void php_hone_write_head(
 /* ---- counters.c ---- */
 
 /*
- * Adds to the int of a key. A key that does not exist is made. Returns false if
- * the value is not an int, or could not be stored.
+ * Adds to the int of a key. A key that does not exist is made, by how->ttl.
+ * Returns false if the value is not an int, or could not be stored.
  */
-bool php_hone_cache_add_to(
-	zend_string *key, zend_long step, zend_long ttl, zend_long *result);
+bool php_hone_cache_add_to(zend_string *key, zend_long step,
+	const struct php_hone_write *how, zend_long *result);
 bool php_hone_cache_cas(zend_string *key, zend_long old, zend_long new_value);
 
 /* ---- methods.c ---- */

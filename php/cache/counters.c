@@ -3,10 +3,9 @@
 #include "cache.h"
 
 bool
-php_hone_cache_add_to(
-	zend_string *key, zend_long step, zend_long ttl, zend_long *result)
+php_hone_cache_add_to(zend_string *key, zend_long step,
+	const struct php_hone_write *how, zend_long *result)
 {
-	struct php_hone_write how = {.how = PHP_HONE_ADD, .ttl = ttl};
 	/* The sum wraps around, as in APCu. */
 	struct php_hone_change wanted = {
 		.type = IS_LONG,
@@ -24,9 +23,9 @@ php_hone_cache_add_to(
 		member, php_hone_store_change(member, &of, &wanted));
 	if (error == -ENOENT) {
 		ZVAL_LONG(&first, step);
-		if (php_hone_cache_store(key, &first, &how)) {
+		if (php_hone_cache_store(key, &first, how)) {
 			*result = step;
-			return ttl >= 0;
+			return how->ttl >= 0;
 		}
 		/* Another process may have stored the key meanwhile. */
 		error = php_hone_store_change(member, &of, &wanted);

@@ -134,11 +134,12 @@ STORE_METHOD(replace, PHP_HONE_REPLACE)
 static void
 add_to(zval *result, zend_string *key, zend_long step, zend_long ttl)
 {
+	struct php_hone_write how = {.how = PHP_HONE_ADD, .ttl = ttl};
 	zend_long sum;
 
 	if (!php_hone_cache_check(ttl, 3, NULL, 0))
 		return;
-	if (php_hone_cache_add_to(key, step, ttl, &sum))
+	if (php_hone_cache_add_to(key, step, &how, &sum))
 		ZVAL_LONG(result, sum);
 	else
 		ZVAL_FALSE(result);

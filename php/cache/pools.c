@@ -382,6 +382,21 @@ php_hone_pools_evicted(struct php_hone_member *member)
 	php_log_err_with_severity(text, LOG_NOTICE);
 }
 
+ZEND_COLD void
+php_hone_pools_refused(struct php_hone_member *member, const char *why)
+{
+	char text[512];
+
+	if (!PG(log_errors) || mine == NULL ||
+		!php_hone_store_tell(member, PHP_HONE_TELL_REFUSED))
+		return;
+	snprintf(text, sizeof text,
+		"PHP Notice:  The shared cache \"%s\": %.380s; the log has at "
+		"most one such line a minute",
+		mine->name, why);
+	php_log_err_with_severity(text, LOG_NOTICE);
+}
+
 /* To the log: the script may go on, and an error handler may turn a warning
  * into an exception. */
 ZEND_COLD void

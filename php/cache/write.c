@@ -52,26 +52,46 @@ place(struct php_hone_member *member, const struct php_hone_room *room,
 	return php_hone_store_publish(member, entry, how);
 }
 
-static void
-too_long(const char *what, const zend_string *string)
+/*
+ * A value was not stored. APCu then only returns false, and frameworks turn a
+ * warning into an exception, so the functions of APCu write to the log.
+ */
+static ZEND_COLD void
+tell(const struct php_hone_write *how, const char *format, ...)
 {
-	php_error_docref(NULL, E_WARNING,
+	char text[512];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	if (how->apcu)
+		php_hone_pools_refused(&HONE_G(cache).member, text);
+	else
+		php_error_docref(NULL, E_WARNING, "%s", text);
+}
+
+static void
+too_long(const struct php_hone_write *how, const char *what,
+	const zend_string *string)
+{
+	tell(how,
 		"A %s of the shared cache is limited to %d bytes: \"%.40s...\" "
 		"has %zu",
 		what, PHP_HONE_KEY_MOST, ZSTR_VAL(string), ZSTR_LEN(string));
 }
 
 static void
-too_long_tag(HashTable *tags)
+too_long_tag(const struct php_hone_write *how)
 {
 	zval *tag;
 
-	ZEND_HASH_FOREACH_VAL(tags, tag)
+	ZEND_HASH_FOREACH_VAL(how->tags, tag)
 	{
 		ZVAL_DEREF(tag);
 		if (Z_TYPE_P(tag) == IS_STRING &&
 			Z_STRLEN_P(tag) > PHP_HONE_KEY_MOST) {
-			too_long("tag", Z_STR_P(tag));
+			too_long(how, "tag", Z_STR_P(tag));
 			return;
 		}
 	}
@@ -91,12 +111,12 @@ php_hone_cache_invalidate(zend_string *tag)
 	error = php_hone_cache_result(
 		member, php_hone_store_invalidate_tag(member, &of));
 	if (error == -EINVAL)
-		too_long("tag", tag);
+		too_long(&(const struct php_hone_write){0}, "tag", tag);
 	return error == 0;
 }
 
-static void
-complain(int error, const zend_string *key, HashTable *tags,
+static ZEND_COLD void
+complain(int error, const zend_string *key, const struct php_hone_write *how,
 	struct php_hone_member *member)
 {
 	struct php_hone_store_info info;
@@ -110,31 +130,29 @@ complain(int error, const zend_string *key, HashTable *tags,
 		return;
 	case -EFBIG:
 		php_hone_store_info(member, &info);
-		php_error_docref(NULL, E_WARNING,
+		tell(how,
 			"The value of \"%s\" exceeds the limit of %zu bytes "
 			"for a value in this cache",
 			ZSTR_VAL(key), info.largest_value);
 		return;
 	case -ENOMEM:
-		php_error_docref(NULL, E_WARNING,
-			"No memory in the shared cache for \"%s\"",
+		tell(how, "No memory in the shared cache for \"%s\"",
 			ZSTR_VAL(key));
 		return;
 	case -EINVAL:
 		if (ZSTR_LEN(key) > PHP_HONE_KEY_MOST)
-			too_long("key", key);
+			too_long(how, "key", key);
 		else
-			too_long_tag(tags);
+			too_long_tag(how);
 		return;
 	case -EBADMSG:
-		php_error_docref(NULL, E_WARNING,
+		tell(how,
 			"The value of \"%s\" cannot be stored: a tag is no "
 			"longer a string",
 			ZSTR_VAL(key));
 		return;
 	default:
-		php_error_docref(NULL, E_WARNING,
-			"The shared cache could not store \"%s\": %s",
+		tell(how, "The shared cache could not store \"%s\": %s",
 			ZSTR_VAL(key), strerror(-error));
 	}
 }
@@ -188,7 +206,7 @@ reserve_and_place(struct php_hone_member *member, zend_string *key,
 	if (tags != few)
 		efree(tags);
 	if (UNEXPECTED(error < 0)) {
-		complain(error, key, how->tags, member);
+		complain(error, key, how, member);
 		return false;
 	}
 	return true;
@@ -205,13 +223,14 @@ store_nothing(zend_string *key, enum php_hone_publish how)
 }
 
 static bool
-refuse(const zend_string *key, const char *what, bool throws)
+refuse(const zend_string *key, const char *what,
+	const struct php_hone_write *how)
 {
-	if (throws && strcmp(what, "a closure") == 0)
+	if (how->apcu && strcmp(what, "a closure") == 0)
 		zend_throw_exception(
 			NULL, "Serialization of 'Closure' is not allowed", 0);
 	else
-		php_error_docref(NULL, E_WARNING,
+		tell(how,
 			"The value of \"%s\" cannot be stored: it contains %s",
 			ZSTR_VAL(key), what);
 	return false;
@@ -229,7 +248,7 @@ store_object(struct php_hone_member *member, zend_string *key, zval *value,
 	zval string, held;
 
 	if (php_hone_value_is_refused(builder, value))
-		return refuse(key, builder->refused, how->throws);
+		return refuse(key, builder->refused, how);
 	/* Held, because __serialize() may assign to a reference to the
 	 * value. */
 	ZVAL_COPY(&held, value);
@@ -241,7 +260,7 @@ store_object(struct php_hone_member *member, zend_string *key, zval *value,
 	if (php_hone_value_build(builder, &string) == PHP_HONE_BUILT_DATA)
 		stored = reserve_and_place(member, key, flags, NULL, how);
 	else
-		complain(-ENOMEM, key, NULL, member);
+		complain(-ENOMEM, key, how, member);
 	zend_string_release_ex(bytes, 0);
 	return stored;
 }
@@ -341,11 +360,11 @@ php_hone_cache_store(
 		return reserve_and_place(member, key, 0, NULL, how);
 	case PHP_HONE_BUILT_OBJECT:
 		/* APCu initializes a lazy object. */
-		if (!how->throws && is_lazy(value))
-			return refuse(key, "a lazy object", false);
+		if (!how->apcu && is_lazy(value))
+			return refuse(key, "a lazy object", how);
 		return store_objects(member, key, value, how);
 	default:
-		return refuse(key, builder->refused, how->throws);
+		return refuse(key, builder->refused, how);
 	}
 }
 

@@ -10,9 +10,16 @@
 
 /* The fetch of the reader ends while a store waits for the n-th time. */
 static unsigned waits, end_at;
+/* The request of the reader ends in the n-th pause without the mutex. */
+static unsigned pauses, leave_at;
 
 STANDS_FOR(int, nanosleep, const struct timespec *time, struct timespec *left)
 {
+	if (time->tv_nsec >= 1000000) {
+		if (++pauses == leave_at)
+			php_hone_member_unpin(&reader);
+		return 0;
+	}
 	if (++waits == end_at)
 		php_hone_fetch_end(&reader);
 	return __real_nanosleep(time, left);
@@ -20,7 +27,7 @@ STANDS_FOR(int, nanosleep, const struct timespec *time, struct timespec *left)
 
 FIXTURE(setup)
 {
-	waits = end_at = 0;
+	waits = end_at = pauses = leave_at = 0;
 	pair_setup(state);
 	php_hone_member_pin(&reader);
 	return 0;
@@ -119,7 +126,54 @@ STORE_TEST(a_store_does_not_wait_for_long)
 	php_hone_fetch_begin(&reader);
 	assert_int_equal(put_largest(), -ENOMEM);
 	assert_in_range(waits, 1, 20);
+	assert_in_range(pauses, 1, 20);
 	php_hone_fetch_end(&reader);
+}
+
+/* A young request has found something in each part of the memory. */
+static void
+read_all(void)
+{
+	char name[24];
+	uint64_t number = 0;
+	for (unsigned i = 0; i < 4000; i++) {
+		snprintf(name, sizeof name, "k%u", i);
+		(void)get(&reader, name, &number);
+	}
+}
+
+STORE_TEST(a_store_waits_for_a_request_that_ends)
+{
+	fill();
+	read_all();
+	leave_at = 3;
+	assert_int_equal(put(&writer, "new", 1, 100000), 0);
+	assert_int_equal(pauses, 3);
+	/* For a minute, requests copy what they fetch. */
+	php_hone_member_pin(&reader);
+	assert_false(is_open(&reader));
+	time_passes(60000);
+	php_hone_member_unpin(&reader);
+	php_hone_member_pin(&reader);
+	assert_true(is_open(&reader));
+}
+
+STORE_TEST(a_store_beside_a_request_without_end_fails)
+{
+	struct php_hone_key key = key_of("k3999");
+	uint64_t number = 0;
+	fill();
+	const struct php_hone_entry *entry = find_key(&reader, &key);
+	read_all();
+	assert_int_equal(put(&writer, "new", 1, 100000), -ENOMEM);
+	assert_int_equal(pauses, 20);
+	/* The next ones do not wait, for a moment. */
+	assert_int_equal(put(&writer, "new", 1, 100000), -ENOMEM);
+	assert_int_equal(pauses, 20);
+	time_passes(100);
+	assert_int_equal(put(&writer, "new", 1, 100000), -ENOMEM);
+	assert_int_equal(pauses, 40);
+	assert_true(is_whole(entry, &number) && number == 3999);
 }
 
 /* A young request that has all values, and then all new ones, and so on. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include "store_support.h"
 #include "arena.h"
 
@@ -319,6 +320,155 @@ TEST(claims_stay_when_memory_is_short)
 	php_hone_member_leave(&m);
 	php_hone_member_leave(&owner);
 	php_hone_store_unmap(store);
+}
+
+/* ---- requests that have most of a small store ---- */
+
+#define WORKERS 6
+#define KEPT 32
+#define REQUESTS_STORES 9000
+
+/*
+ * Requests of several workers: a request reads keys, then stores values, and a
+ * value that it did not find. A store is a step, of 10 ms. What a request has
+ * read stays whole until it ends. While a store waits, the others go on.
+ */
+struct worker {
+	struct php_hone_member m;
+	uint64_t random;
+	unsigned at; /* of the request; 0: between requests */
+	bool waits;
+	unsigned n_kept;
+	const struct php_hone_entry *kept[KEPT];
+};
+
+struct shape {
+	unsigned keys, reads, stores;
+	size_t least, more; /* bytes of a value */
+};
+
+static struct worker workers[WORKERS];
+static struct worker *stepping;
+static const struct shape *shape;
+static unsigned stored, refused, damaged, waited;
+
+/* Whether the key was found. */
+static bool
+read_and_keep(struct worker *w, const struct php_hone_key *key)
+{
+	const struct php_hone_entry *entry = php_hone_fetch_find(&w->m, key);
+	if (entry != NULL && w->m.open && w->n_kept < KEPT)
+		w->kept[w->n_kept++] = entry;
+	php_hone_fetch_end(&w->m);
+	return entry != NULL;
+}
+
+static void
+end_request(struct worker *w)
+{
+	uint64_t number = 0;
+	for (unsigned i = 0; i < w->n_kept; i++)
+		damaged += !is_whole(w->kept[i], &number);
+	php_hone_member_unpin(&w->m);
+	w->at = 0;
+}
+
+static void
+store_value(struct worker *w, const struct php_hone_key *key)
+{
+	struct php_hone_room room = {.key = key,
+		.data = shape->least + support_below(&w->random, shape->more)};
+	struct php_hone_entry *entry;
+	struct worker *before = stepping;
+	stepping = w;
+	int error = reserve_part(&w->m, &room, stored, &entry);
+	if (error == 0)
+		error = php_hone_store_publish(&w->m, entry, PHP_HONE_STORE);
+	stepping = before;
+	stored++;
+	refused += error != 0;
+}
+
+static void
+one_step(struct worker *w)
+{
+	bool found = true;
+	if (w->at == 0) {
+		php_hone_member_pin(&w->m);
+		w->n_kept = 0;
+	}
+	while (found && w->at < shape->reads + shape->stores) {
+		char name[24];
+		struct php_hone_key key =
+			numbered(name, support_below(&w->random, shape->keys));
+		found = w->at++ < shape->reads && read_and_keep(w, &key);
+		if (!found)
+			store_value(w, &key);
+	}
+	if (w->at == shape->reads + shape->stores)
+		end_request(w);
+}
+
+/* A millisecond: each request makes a step, except those that wait. */
+STANDS_FOR(int, nanosleep, const struct timespec *time, struct timespec *left)
+{
+	if (stepping == NULL || time->tv_nsec < 1000000)
+		return __real_nanosleep(time, left);
+	struct worker *w = stepping;
+	w->waits = true;
+	waited++;
+	for (unsigned i = 0; i < WORKERS; i++) {
+		if (!workers[i].waits)
+			one_step(&workers[i]);
+	}
+	w->waits = false;
+	return 0;
+}
+
+static void
+run_requests(const struct shape *of, uint64_t seed)
+{
+	stop_clock();
+	struct php_hone_store *store = make_store((size_t)4 << 20, 1);
+	shape = of;
+	stored = refused = damaged = waited = 0;
+	memset(workers, 0, sizeof workers);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		workers[i].random = seed * WORKERS + i + 1;
+		assert_int_equal(php_hone_member_join(&workers[i].m, store), 0);
+	}
+	/* One after the other, so that their ends are apart. */
+	for (unsigned turn = 0; stored < REQUESTS_STORES; turn++) {
+		time_passes(10);
+		for (unsigned i = 0; i < WORKERS; i++) {
+			if (turn >= i * shape->stores / WORKERS)
+				one_step(&workers[i]);
+		}
+	}
+	printf("# %u to %zu bytes: %u of %u stores failed after %u waits\n",
+		(unsigned)of->least, of->least + of->more, refused, stored,
+		waited);
+	for (unsigned i = 0; i < WORKERS; i++) {
+		if (workers[i].at != 0)
+			end_request(&workers[i]);
+	}
+	assert_null(audit(&workers[0].m));
+	for (unsigned i = 0; i < WORKERS; i++)
+		php_hone_member_leave(&workers[i].m);
+	php_hone_store_unmap(store);
+	assert_int_equal(damaged, 0);
+	assert_true(refused <= stored / 100);
+}
+
+TEST(stores_find_room_though_requests_have_most)
+{
+	static const struct shape shapes[] = {
+		{1000, 1000, 30, 2000, 4000},
+		{200, 200, 30, 10000, 20000},
+		{100, 100, 20, 20000, 30000},
+	};
+	for (unsigned i = 0; i < sizeof shapes / sizeof *shapes; i++)
+		run_requests(&shapes[i], i);
 }
 
 /* ---- expiry ---- */

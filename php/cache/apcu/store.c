@@ -6,7 +6,7 @@ static bool
 store_one(
 	zend_string *key, zval *value, zend_long ttl, enum php_hone_publish how)
 {
-	struct php_hone_write write = {.how = how, .ttl = ttl, .throws = true};
+	struct php_hone_write write = {.how = how, .ttl = ttl, .apcu = true};
 
 	if (!php_hone_apcu_on())
 		return false;
@@ -86,9 +86,11 @@ static void
 add_to(zval *result, zend_string *key, zend_long step, zval *success,
 	zend_long ttl)
 {
+	struct php_hone_write how = {
+		.how = PHP_HONE_ADD, .ttl = ttl, .apcu = true};
 	zend_long sum = 0;
 	bool done = php_hone_apcu_on() &&
-		    php_hone_cache_add_to(key, step, ttl, &sum);
+		    php_hone_cache_add_to(key, step, &how, &sum);
 
 	if (success != NULL)
 		ZEND_TRY_ASSIGN_REF_BOOL(success, done);
@@ -154,7 +156,7 @@ PHP_FUNCTION(apcu_entry)
 		.fcc = &fcc,
 		/* APCu waits for its lock, without a limit. */
 		.wait_ms = 60000,
-		.write = {.how = PHP_HONE_ADD, .throws = true},
+		.write = {.how = PHP_HONE_ADD, .apcu = true},
 	};
 	zend_string *key;
 

@@ -25,6 +25,9 @@
 #include "epoch.h"
 #include "index.h"
 
+/* Seconds in which requests begin closed, after a store found no room. */
+#define SHORT_SECONDS 60
+
 #define GENERATION_SHIFT 48
 #define END_MASK (((uint64_t)1 << GENERATION_SHIFT) - 1)
 #define END_OPEN ((uint64_t)0)
@@ -96,6 +99,9 @@ php_hone_member_pin(struct php_hone_member *member)
 	/* The epoch may have advanced before the announcement. Then writers
 	 * take the request for an older one, and free less. */
 	announce(&slot->pin, php_hone_epoch_now(member->store));
+	if (php_hone_get32(&member->store->region->short_until) >
+		php_hone_get32(&slot->since))
+		php_hone_member_close(member);
 }
 
 void
@@ -417,6 +423,14 @@ close_slot(struct php_hone_store *store, struct php_hone_slot *slot)
 	(void)__atomic_compare_exchange_n(&slot->close, &close,
 		(close & ~END_MASK) | end, false, __ATOMIC_SEQ_CST,
 		__ATOMIC_RELAXED);
+}
+
+void
+php_hone_readers_keep_nothing(struct php_hone_store *store)
+{
+	php_hone_set32(&store->region->short_until,
+		php_hone_store_now(store) + SHORT_SECONDS);
+	php_hone_readers_close(store, 0);
 }
 
 void

@@ -72,6 +72,14 @@ bool php_hone_readers_have(const struct php_hone_store *store,
 /* Close the slots that were pinned for that many seconds or more. */
 void php_hone_readers_close(struct php_hone_store *store, uint32_t seconds);
 
+/*
+ * Close all slots, and those of the requests that begin in the next minute:
+ * they copy what they fetch. Call this when stores find no room, or soon would
+ * not. With a request open, each store would have to wait for the end of a
+ * request.
+ */
+void php_hone_readers_keep_nothing(struct php_hone_store *store);
+
 /* php_hone_fetch_begin() of a fetch that looks at one chain. */
 void php_hone_fetch_chain(
 	struct php_hone_member *member, struct php_hone_place place);

@@ -97,6 +97,8 @@ struct php_hone_region {
 	uint32_t evicted;    /* enum php_hone_evicted */
 	/* Seconds of the last lines in the log, by enum php_hone_news. */
 	uint32_t told[PHP_HONE_NEWS];
+	/* The second until which requests begin closed: epoch.c; atomic. */
+	uint32_t short_until;
 	/* Written at each removal. */
 	uint64_t epoch __attribute__((aligned(64)));
 } __attribute__((aligned(64)));

@@ -16,6 +16,10 @@
  * them takes less time than to take a mutex that others want.
  */
 #define KEEP_LOCKED 32768
+/* A store that finds no room waits so often, and each time so long. A member
+ * that has waited in vain does not wait again in the same 1/16 second. */
+#define REQUEST_WAITS 20
+#define REQUEST_NS 1000000
 /* A value of 1/LARGE of a shard or more is large for it. */
 #define LARGE 16
 
@@ -139,6 +143,35 @@ generations(struct php_hone_member *member, const struct php_hone_room *room,
 	return 0;
 }
 
+/*
+ * There is no room until requests end that hold back memory. Waits for them
+ * without the mutex: they may need it before they end. Returns with the mutex,
+ * or with an error.
+ */
+static __attribute__((noinline, cold)) int
+reserve_patiently(struct php_hone_member *member, unsigned i,
+	const struct php_hone_room *room, struct php_hone_entry **entry)
+{
+	struct php_hone_store *store = member->store;
+	const struct timespec pause = {.tv_nsec = REQUEST_NS};
+	bool waits = units_of(store, room) != 0 && !room->spare &&
+		     member->waited_at != php_hone_store_tick();
+	for (unsigned n = 0; waits && n < REQUEST_WAITS; n++) {
+		php_hone_unlock(member, i);
+		nanosleep(&pause, NULL);
+		if (!php_hone_lock(member, i))
+			return -ETIMEDOUT;
+		*entry = php_hone_reserve_locked(
+			member, i, room, PHP_HONE_VALUE);
+		if (*entry != NULL)
+			return 0;
+	}
+	if (waits)
+		member->waited_at = php_hone_store_tick();
+	php_hone_unlock(member, i);
+	return -ENOMEM;
+}
+
 static int
 reserve(struct php_hone_member *member, const struct php_hone_room *room,
 	const struct php_hone_tag *tags, struct php_hone_entry **entry)
@@ -148,9 +181,10 @@ reserve(struct php_hone_member *member, const struct php_hone_room *room,
 	if (!php_hone_lock(member, i))
 		return -ETIMEDOUT;
 	*entry = php_hone_reserve_locked(member, i, room, PHP_HONE_VALUE);
-	if (*entry == NULL) {
-		php_hone_unlock(member, i);
-		return -ENOMEM;
+	if (__builtin_expect(*entry == NULL, 0)) {
+		int error = reserve_patiently(member, i, room, entry);
+		if (error != 0)
+			return error;
 	}
 	if (room->n_tags != 0)
 		memcpy(php_hone_entry_tags(*entry), tags,

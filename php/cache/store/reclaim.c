@@ -192,6 +192,12 @@ php_hone_hold_back_less(struct php_hone_member *member,
 #define ROUNDS 4
 #define ROUND 512
 #define SMALL 64 /* units; up to them the hand alone mostly makes room */
+/* A value of 1/LARGE of a shard or more may find no room, although others do.
+ */
+#define LARGE 16
+/* Readers have most of what is live: soon they would have all, and no store
+ * would find room until they end. */
+#define MOST_HAD 3
 /* From this number of retired entries on, the hand passes over what readers
  * have. */
 #define HELD_BACK 32
@@ -202,8 +208,10 @@ struct pass {
 	uint32_t now;
 	unsigned n;
 	uint32_t units; /* of victims */
+	uint32_t had;   /* units that readers have, of those it looked at */
 	uint32_t victims[BATCH];
 	bool look; /* readers is valid */
+	bool much; /* the hand passes over what readers have */
 	struct php_hone_readers readers;
 };
 
@@ -216,7 +224,9 @@ begin(struct pass *pass, struct php_hone_store *store,
 	pass->now = php_hone_store_now(store);
 	pass->n = 0;
 	pass->units = 0;
-	pass->look = shard->n_retired > HELD_BACK;
+	pass->had = 0;
+	pass->much = shard->n_retired > HELD_BACK;
+	pass->look = pass->much;
 	if (pass->look)
 		php_hone_readers_look(store, &pass->readers);
 }
@@ -311,8 +321,11 @@ step(struct pass *pass)
 		return;
 	struct php_hone_entry *entry = php_hone_entry_at(pass->store, at);
 	bool expired = php_hone_expired(entry, pass->now);
-	if (!expired && had(pass, entry))
-		return;
+	if (!expired && had(pass, entry)) {
+		pass->had += php_hone_word_units(word);
+		if (pass->much)
+			return;
+	}
 	/* A claim is evicted only after its time. Without it, all processes
 	 * would compute the value. */
 	if (!expired && used(entry) != 0)
@@ -377,15 +390,21 @@ pace(struct php_hone_store *store, struct php_hone_shard *shard)
 {
 	struct pass pass;
 	begin(&pass, store, shard);
+	if (!pass.look) {
+		pass.look = true;
+		php_hone_readers_look(store, &pass.readers);
+	}
 	sweep(&pass);
 	/* Entries that can be evicted may be far apart. The hand makes one turn
 	 * at most. */
-	uint64_t most = pass.look ? shard->entries : PACE;
+	uint64_t most = pass.much ? shard->entries : PACE;
 	for (uint64_t i = 0; i < most && pass.units < shard->reserve / 2; i++)
 		step(&pass);
 	flush(&pass);
+	if (pass.had > MOST_HAD * pass.units)
+		php_hone_readers_keep_nothing(store);
 	php_hone_reclaim(store, shard);
-	if (!pass.look)
+	if (!pass.much)
 		return;
 	bool too_little = pass.units < shard->reserve / 4;
 	if (too_little) {
@@ -598,7 +617,10 @@ php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
 		return offset;
 	/* Readers hold back too much. Some of them may have died. */
 	php_hone_slots_reap(member, shard);
-	php_hone_readers_close(store, PHP_HONE_CLOSE_AFTER);
+	if (units < (shard->end - shard->first) / LARGE)
+		php_hone_readers_keep_nothing(store);
+	else
+		php_hone_readers_close(store, 0);
 	offset = by_eviction(store, shard, units);
 	if (offset == 0 && reclaim_patiently(store, shard))
 		offset = by_eviction(store, shard, units);

@@ -123,6 +123,7 @@ struct php_hone_member {
 	unsigned locked;        /* shards whose mutex it has; a bit each */
 	unsigned stuck;         /* shards whose mutex it could not take */
 	uint32_t stuck_at;      /* when that was */
+	uint32_t waited_at;     /* when it waited for memory in vain */
 	unsigned pins, fetches; /* depth of nesting */
 	bool open;              /* of the last fetch; see "A fetch" below */
 	/* The first eviction of the store came within PHP_HONE_EARLY seconds,
