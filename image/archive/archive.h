@@ -6,6 +6,8 @@
  *
  *   open.c      is it an archive, and which member is the image?
  *   member.c    the store of the member: a map from it to the archive
+ *   parts.c     a disk that is in several members
+ *   ovf.c       the disks that the description of an OVA names
  *   manifest.c  the digests that an OVA has for its members
  *   tar.c       headers; pax.c: extended headers; map.c: sparse members
  */
@@ -40,6 +42,14 @@ struct manifest {
 	struct image_error why;
 };
 
+/* A member of an archive that is a disk, or a part of one. */
+struct archive_part {
+	char *name;
+	uint64_t size;
+	/* where the archive has its bytes */
+	uint64_t from;
+};
+
 /* Keep a member that is a description or a manifest. */
 int manifest_note(struct manifest *manifest, struct tar *tar,
 	const struct tar_member *member, struct image_error *err);
@@ -61,8 +71,8 @@ int manifest_unread(const struct manifest *manifest, const char *archive,
  * The manifest stays the caller's.
  */
 int manifest_stream(struct image_stream *from, const struct manifest *manifest,
-	const char *disk, bool strict, struct image_stream **out,
-	struct image_error *err);
+	const struct archive_part *parts, size_t count, bool strict,
+	struct image_stream **out, struct image_error *err);
 
 /* Returns the name without a leading "./". */
 const char *archive_name(const char *name);

@@ -274,7 +274,13 @@ struct verified {
 	struct image_stream stream;
 	struct image_stream *from;
 	const struct manifest *manifest;
-	char *disk;
+	/* the disk, or its parts, of which one is read */
+	const struct archive_part *parts;
+	size_t count;
+	size_t at;
+	/* bytes of the part that are to come; without an end if it is alone */
+	uint64_t left;
+	const char *disk;
 	struct digests digests;
 	/* SHA-1 alone does not do */
 	bool strict;
@@ -287,6 +293,9 @@ refuse(int rc, struct image_error *err)
 	err->refused = true;
 	return rc;
 }
+
+/* Bytes of lines that are read for all parts of a disk: some 30 s. */
+#define MAX_LINES ((uint64_t)32 << 30)
 
 /* Check a line for a file that has these digests. */
 static int
@@ -323,7 +332,8 @@ check_lines(const struct verified *v, const struct digests *ovf,
 			proven |= image_algorithm_is_safe(
 				line.sum.expect.algorithm);
 			rc = check_line(v, &line, &v->digests, err);
-		} else if (is_for(v->manifest, &line, v->manifest->ovf.name)) {
+		} else if (v->at == 0 &&
+			   is_for(v->manifest, &line, v->manifest->ovf.name)) {
 			rc = check_line(v, &line, ovf, err);
 		}
 	}
@@ -353,14 +363,13 @@ verify(struct verified *v, struct image_error *err)
 	const struct manifest_file *ovf = &v->manifest->ovf;
 	struct digests digests = {0};
 
-	v->ended = true;
 	if (!is_there(v->manifest))
 		return 0;
 	int rc = check_fault(v->manifest, err);
 	if (rc == 0)
 		rc = end(&v->digests, err);
 	if (rc == 0)
-		rc = begin(&digests, ALL, err);
+		rc = begin(&digests, v->at == 0 ? ALL : 0, err);
 	if (rc == 0)
 		rc = add(&digests, ovf->text, ovf->length, err);
 	if (rc == 0)
@@ -371,18 +380,51 @@ verify(struct verified *v, struct image_error *err)
 	return rc;
 }
 
+/* Begin the digests of a part. */
+static int
+begin_part(struct verified *v, struct image_error *err)
+{
+	const struct archive_part *part = &v->parts[v->at];
+
+	v->disk = part->name;
+	v->left = v->count == 1 ? UINT64_MAX : part->size;
+	destroy(&v->digests);
+	v->digests = (struct digests){0};
+	return begin(&v->digests, needed(v->manifest, v->disk), err);
+}
+
+/* Verify the parts that have ended, an empty one, too. */
+static int
+end_parts(struct verified *v, bool last, struct image_error *err)
+{
+	int rc = 0;
+
+	while (rc == 0 && !v->ended && (v->left == 0 || last)) {
+		rc = verify(v, err);
+		v->ended = ++v->at == v->count;
+		if (rc == 0 && !v->ended)
+			rc = begin_part(v, err);
+	}
+	return rc;
+}
+
 static int
 verified_read(struct image_stream *stream, void *buf, size_t length,
 	size_t *got, struct image_error *err)
 {
 	struct verified *v = (struct verified *)stream;
 
-	int rc = image_stream_read(v->from, buf, length, got, err);
+	*got = 0;
+	int rc = end_parts(v, false, err);
+	if (rc < 0)
+		return rc;
+	if (!v->ended && length > v->left)
+		length = (size_t)v->left;
+	rc = image_stream_read(v->from, buf, length, got, err);
 	if (rc == 0 && *got)
 		rc = add(&v->digests, buf, *got, err);
-	else if (rc == 0 && !v->ended)
-		rc = verify(v, err);
-	return rc;
+	v->left -= *got;
+	return rc == 0 && *got == 0 ? end_parts(v, true, err) : rc;
 }
 
 static void
@@ -392,7 +434,6 @@ verified_close(struct image_stream *stream)
 
 	image_stream_close(v->from);
 	destroy(&v->digests);
-	free(v->disk);
 	free(stream->name);
 	free(v);
 }
@@ -402,8 +443,8 @@ static const struct image_stream_ops verified_ops = {
 
 int
 manifest_stream(struct image_stream *from, const struct manifest *manifest,
-	const char *disk, bool strict, struct image_stream **out,
-	struct image_error *err)
+	const struct archive_part *parts, size_t count, bool strict,
+	struct image_stream **out, struct image_error *err)
 {
 	struct verified *v = calloc(1, sizeof(*v));
 
@@ -416,14 +457,19 @@ manifest_stream(struct image_stream *from, const struct manifest *manifest,
 	v->stream.size = from->size;
 	v->stream.store = from->store;
 	v->stream.name = strdup(from->name);
-	v->disk = strdup(disk);
+	v->parts = parts;
+	v->count = count;
 	v->from = from;
 	v->manifest = manifest;
 	v->strict = strict;
-	int rc = v->stream.name && v->disk ? check_fault(manifest, err)
-					   : image_no_memory(err);
+	int rc = v->stream.name ? check_fault(manifest, err)
+				: image_no_memory(err);
+	if (rc == 0 && count * (uint64_t)manifest->mf.length > MAX_LINES)
+		rc = image_fail(err, v->stream.name, -E2BIG,
+			"has %zu parts, too many for a manifest of %zu bytes",
+			count, manifest->mf.length);
 	if (rc == 0)
-		rc = begin(&v->digests, needed(manifest, disk), err);
+		rc = begin_part(v, err);
 	if (rc < 0) {
 		verified_close(&v->stream);
 		return rc;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "archive/member.h"
+#include "archive/ovf.h"
 #include "store/forward.h"
 #include "format/formats.h"
 
@@ -31,15 +32,63 @@ same_name(const char *a, const char *b)
 	return strcmp(archive_name(a), archive_name(b)) == 0;
 }
 
+/* Times that a description, of 4 MiB at most, is searched. */
+#define MAX_SEARCHES 256
+
+static bool
+is_described(struct member *m, const struct tar_member *file)
+{
+	struct ovf_file found;
+
+	return m->described && m->searches++ < MAX_SEARCHES &&
+	       ovf_find(&m->manifest.ovf, file->name, &found) && found.disk;
+}
+
 /* macOS adds "._disk.raw", which has attributes of the file, to archives. */
 static bool
-is_image(const struct tar_member *file)
+is_image(struct member *m, const struct tar_member *file)
 {
 	const char *slash = strrchr(file->name, '/');
 	const char *name = slash ? slash + 1 : file->name;
+	int part = ovf_part(name);
+	char whole[IMAGE_NAME_MAX];
 
-	return file->type == TAR_REGULAR && name[0] != '.' &&
-	       image_has_suffix(name);
+	if (file->type != TAR_REGULAR || name[0] == '.' || part > 0)
+		return false;
+	snprintf(whole, sizeof(whole), "%.*s",
+		(int)(strlen(name) - (part < 0 ? 0 : OVF_PART)), name);
+	return image_has_suffix(whole) || is_described(m, file);
+}
+
+/* Returns whether the member is the first part of the disk of that name. */
+static bool
+is_first_part(const char *name, const char *disk)
+{
+	size_t length = strlen(archive_name(disk));
+
+	name = archive_name(name);
+	return ovf_part(name) == 0 && strlen(name) == length + OVF_PART &&
+	       memcmp(name, archive_name(disk), length) == 0;
+}
+
+/* Remember the name of a member for the message that there is no image. */
+static void
+note_name(struct member *m, const struct tar_member *file)
+{
+	static const char more[] = ", ...";
+	size_t length = strlen(m->seen);
+	size_t room = sizeof(m->seen) - sizeof(more) - length;
+	const char *before = length ? ", " : ": ";
+
+	if (file->type != TAR_REGULAR || m->seen_all)
+		return;
+	size_t needed = strlen(before) + strlen(file->name) + 2;
+	m->seen_all = needed >= room;
+	if (m->seen_all)
+		snprintf(m->seen + length, sizeof(more), "%s",
+			length ? more : "");
+	else
+		snprintf(m->seen + length, room, "%s'%s'", before, file->name);
 }
 
 /* Returns the index of the first piece that ends behind offset. */
@@ -201,15 +250,23 @@ member_release(struct image_store *store, uint64_t offset, uint64_t length)
 	}
 }
 
+/* The headers may be read twice. */
+static int
+note(struct member *m, const struct tar_member *file, struct image_error *err)
+{
+	return m->noted ? 0 : manifest_note(&m->manifest, &m->tar, file, err);
+}
+
 /* Returns -EINVAL if a member behind the image is another one. */
 static int
-judge(const struct member *m, const struct tar_member *file,
-	struct image_error *err)
+judge(struct member *m, struct tar_member *file, struct image_error *err)
 {
+	if (m->joined && parts_belong(m, file->name))
+		return parts_add(m, file, err);
 	if (same_name(file->name, m->file.name))
 		return image_fail(err, m->store.below->name, -EINVAL,
 			"has two members of the name " NAME, m->file.name);
-	if (m->named || !is_image(file))
+	if (m->named || !is_image(m, file))
 		return 0;
 	return image_fail(err, m->store.below->name, -EINVAL,
 		"has two images, " NAME " and " NAME
@@ -231,10 +288,10 @@ walk(struct member *m, struct image_error *err)
 		if (rc == 0 && more)
 			rc = judge(m, &file, err);
 		if (rc == 0 && more)
-			rc = manifest_note(&m->manifest, &m->tar, &file, err);
+			rc = note(m, &file, err);
 		tar_free(&file);
 	}
-	return rc;
+	return rc == 0 && m->joined ? parts_join(m, err) : rc;
 }
 
 int
@@ -284,6 +341,8 @@ member_close(struct image_store *store)
 	image_store_close(m->store.below);
 	tar_free(&m->file);
 	manifest_free(&m->manifest);
+	parts_free(m);
+	free(m->disk);
 	pthread_mutex_destroy(&m->lock);
 	free(store->name);
 	free(m);
@@ -306,7 +365,29 @@ not_found(const struct member *m, const char *wanted, struct image_error *err)
 			"has no member " NAME, wanted);
 	return image_fail(err, m->store.below->name, -ENOENT,
 		"has no member with the suffix of an image; --member NAME "
-		"chooses another one");
+		"chooses another one%s",
+		m->seen);
+}
+
+/* The member is a part of an image. */
+static int
+begin_parts(struct member *m, const char *wanted, struct image_error *err)
+{
+	struct tar_member *file = &m->file;
+	int length = (int)(strlen(file->name) - OVF_PART);
+
+	if (wanted && same_name(file->name, wanted))
+		return image_fail(err, m->store.below->name, -EINVAL,
+			"its member " NAME " is one part of a disk; --member "
+			"'%.*s' joins them",
+			file->name, length < 200 ? length : 200, file->name);
+	if (m->store.below->forward)
+		return image_fail(err, m->store.below->name, -ESPIPE,
+			"has '%.*s' in parts, which cannot be joined in a "
+			"stream: write the archive to a file first",
+			length < 200 ? length : 200, file->name);
+	m->joined = true;
+	return parts_add(m, file, err);
 }
 
 /* Set *found to true if the member is the one to read. */
@@ -316,9 +397,15 @@ choose(struct member *m, const char *wanted, bool *found,
 {
 	const struct tar_member *file = &m->file;
 
-	*found = wanted ? same_name(file->name, wanted) : is_image(file);
-	if (!*found)
-		return manifest_note(&m->manifest, &m->tar, file, err);
+	*found = wanted ? same_name(file->name, wanted) ||
+				  is_first_part(file->name, wanted)
+			: is_image(m, file);
+	if (!*found) {
+		note_name(m, file);
+		return note(m, file, err);
+	}
+	if (ovf_part(file->name) >= 0)
+		return begin_parts(m, wanted, err);
 	if (file->type != TAR_REGULAR)
 		return image_fail(err, m->store.below->name, -EINVAL,
 			"its member " NAME " is %s", file->name,
@@ -331,17 +418,33 @@ choose(struct member *m, const char *wanted, bool *found,
 	return 0;
 }
 
+/* No member has a suffix: search for a disk that the description names. */
+static void
+search_again(struct member *m)
+{
+	m->described = m->noted = true;
+	m->seen[0] = '\0';
+	m->seen_all = false;
+	m->tar = (struct tar){.store = m->tar.store, .named = m->tar.named};
+}
+
 static int
 search(struct member *m, const char *wanted, struct image_error *err)
 {
 	bool found = false;
 	int rc = 0;
 
+	m->described = m->store.below->forward;
+
 	while (rc == 0 && !found) {
 		tar_free(&m->file);
 		rc = tar_next(&m->tar, &m->file, err);
-		if (rc == 0 && !m->file.name)
-			return not_found(m, wanted, err);
+		if (rc == 0 && !m->file.name) {
+			if (wanted || m->described || !m->manifest.ovf.name)
+				return not_found(m, wanted, err);
+			search_again(m);
+			continue;
+		}
 		if (rc == 0)
 			rc = choose(m, wanted, &found, err);
 	}
@@ -364,6 +467,8 @@ member_open(struct image_store *archive, const struct image_open *how,
 	m->store.below = m->tar.store = archive;
 	m->named = m->tar.named = how->member;
 	int rc = search(m, how->member, err);
+	if (rc == 0)
+		rc = parts_alone(m, err);
 	if (rc == 0 && asprintf(&m->store.name, "%s: %s", archive->name,
 			       m->file.name) < 0) {
 		m->store.name = NULL;

@@ -68,13 +68,13 @@ verify_member(struct member *m, const struct image_open *how,
 	}
 	int rc = image_stream_of_store(&m->store, &stream, err);
 	if (rc == 0)
-		rc = manifest_stream(stream, &m->manifest, m->file.name,
+		rc = manifest_stream(stream, &m->manifest, m->parts, m->n_parts,
 			how->untrusted && !how->expect, &stream, err);
 	if (rc == 0)
 		rc = image_forward_open(stream, how->memory, out, err);
 	/* The store below has the name. */
 	if (rc == 0)
-		(*out)->member = m->file.name;
+		(*out)->member = m->store.member;
 	return rc;
 }
 

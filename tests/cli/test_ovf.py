@@ -114,3 +114,143 @@ def test_sha1_alone_is_no_proof(hone, work, out):
         for status, said, found in each_way(hone, archive, out, "--untrusted",
                                             "--expect", known):
             assert (status, found) == (0, DISK), said
+
+
+def description(*files, disks=None, chunk=None, folder=""):
+    """An .ovf with these pairs of name and size."""
+    text = ['<?xml version="1.0"?><!-- <File ovf:href="no"/> -->',
+            '<Envelope xmlns:ovf="x"><References>']
+    for name, size in files:
+        more = f' ovf:chunkSize="{chunk}"' if chunk else ""
+        text.append(f'<File ovf:href="{name}" ovf:id="id-{name}" '
+                    f'ovf:size="{size}"{more} />')
+    text.append("</References><DiskSection>")
+    for name in ([each for each, _ in files] if disks is None else disks):
+        text.append(f"<Disk ovf:fileRef='{folder}id-{name}'/>")
+    return "\n".join([*text, "</DiskSection></Envelope>"]).encode()
+
+
+CHUNK = 20 * KI
+
+
+def parts(name="disk.raw", disk=DISK, chunk=CHUNK):
+    """The members of a disk in parts."""
+    return [(f"{name}.{at // chunk:09d}", disk[at:at + chunk])
+            for at in range(0, len(disk), chunk)]
+
+
+def test_parts_are_one_disk(hone, work, out):
+    ovf = description(("disk.raw", len(DISK)), chunk=CHUNK)
+    lines = b"".join(one_of("sha256", "SHA256", data, name)
+                     for name, data in [*parts(), ("vm.ovf", ovf)])
+    for members in ([("vm.ovf", ovf), *parts()],
+                    [*parts(), ("vm.ovf", ovf)], parts(),
+                    [("vm.ovf", ovf), ("vm.mf", lines), *parts()],
+                    [("vm.ovf", ovf), *parts(), ("vm.mf", lines)],
+                    [*parts(disk=DISK[:CHUNK])]):
+        archive = write(work, *members)
+        disk = DISK if len(members) > 1 else DISK[:CHUNK]
+        for options in ([], ["--member", "disk.raw"], ["--untrusted"]):
+            hone.ok("convert", "-q", *options, archive, out / "x")
+            assert (out / "x").read_bytes() == disk
+            os.unlink(out / "x")
+        assert hone.json("info", "--json", archive)["member"] == "disk.raw"
+        assert hone.json("check", "--json", archive)["safe"]
+        done = run_piped(hone.run, archive.read_bytes(), "convert", "-", "-O",
+                         "raw", out / "x")
+        assert done.returncode == 1 and (
+            b"has 'disk.raw' in parts, which cannot be joined in a stream: "
+            b"write the archive to a file first") in done.stderr
+        assert not os.listdir(out)
+
+
+def test_a_part_is_no_disk(hone, work, out):
+    archive = write(work, ("vm.ovf", description(
+        ("disk.raw", len(DISK)), chunk=CHUNK)), *parts())
+    for name, _ in parts():
+        said = hone.fails("convert", "--member", name, archive, out / "x")
+        assert (f"its member '{name}' is one part of a disk; --member "
+                "'disk.raw' joins them") in said
+    assert not os.listdir(out)
+
+
+def test_parts_that_lack_something_are_refused(hone, work, out):
+    ovf = ("vm.ovf", description(("disk.raw", len(DISK)), chunk=CHUNK))
+    all_parts = parts()
+    short = [*all_parts[:1], (all_parts[1][0], all_parts[1][1][:-512]),
+             *all_parts[2:]]
+    for members, said in (
+            ([*all_parts[:2], *all_parts[3:]], "has the part "
+             "'disk.raw.000000003' of a disk where number 2 has to be"),
+            ([all_parts[0], all_parts[2], all_parts[1]], "where number 1"),
+            ([*all_parts, all_parts[1]], "where number 4 has to be"),
+            (all_parts[:-1], "its description has 65536: the archive is not "
+             "complete"),
+            (short, "its member 'disk.raw.000000001' has 19968 bytes, and "
+             "its description has parts of 20480"),
+            (all_parts[1:], "has no member with the suffix")):
+        archive = write(work, ovf, *members)
+        line = hone.fails("convert", archive, out / "x",
+                          code=1 if members == all_parts[1:] else 3)
+        assert said in line, line
+        assert not os.listdir(out)
+
+
+def test_each_part_is_verified(hone, work, out):
+    ovf = description(("disk.raw", len(DISK)), chunk=CHUNK)
+    for wrong, (name, _) in enumerate(parts()):
+        lines = [one_of("sha256", "SHA256", data + b"x" * (at == wrong), each)
+                 for at, (each, data) in enumerate(parts())]
+        archive = write(work, ("vm.ovf", ovf), ("vm.mf", b"".join(lines)),
+                        *parts())
+        said = hone.fails("convert", archive, out / "x", code=3)
+        assert f"of '{name}' is not that of the manifest" in said
+        del lines[wrong]
+        archive = write(work, ("vm.ovf", ovf), ("vm.mf", b"".join(lines)),
+                        *parts())
+        said = hone.fails("convert", archive, out / "x", code=3)
+        assert f"has no digest of '{name}'" in said
+        assert not os.listdir(out)
+
+
+def test_a_disk_that_only_the_description_names(hone, work, out):
+    """As oVirt writes them; the suffix of a format has precedence."""
+    name = "5ffb6b3c-0b6a-4d9a-8a0e-1b6cf1a3f3a0"
+    for folder in ("", "images/"):
+        ovf = description((name, len(DISK)), ("notes", 3), disks=[name],
+                          folder=folder)
+        for members in ([("vm.ovf", ovf), ("notes", b"abc"), (name, DISK)],
+                        [("notes", b"abc"), (name, DISK), ("vm.ovf", ovf)],
+                        [("vm/vm.ovf", ovf), ("vm/" + name, DISK)]):
+            archive = write(work, *members)
+            hone.ok("convert", "-q", "-O", "raw", archive, out / "x")
+            assert (out / "x").read_bytes() == DISK
+            os.unlink(out / "x")
+            if members[0][0].endswith(".ovf"):
+                done = run_piped(hone.run, archive.read_bytes(), "convert",
+                                 "-q", "-O", "raw", "-", out / "x")
+                assert done.returncode == 0, done
+                assert (out / "x").read_bytes() == DISK
+                os.unlink(out / "x")
+    two = description((name, 3), ("other", 3))
+    archive = write(work, ("vm.ovf", two), (name, DISK), ("other", DISK))
+    said = hone.fails("convert", "-O", "raw", archive, out / "x")
+    assert f"has two images, '{name}' and 'other'; --member NAME" in said
+    # What a guest wrote there is a disk, or refused: no packed file.
+    packed = b"\x1f\x8b\x08" + bytes(509)
+    archive = write(work, ("vm.ovf", ovf), (name, packed))
+    hone.fails("convert", "-O", "raw", archive, out / "x", code=3)
+    assert not os.listdir(out)
+
+
+def test_the_message_lists_the_members(hone, work, out):
+    archive = write(work, ("notes", b"abc"), ("d/disk", DISK))
+    said = hone.fails("convert", "-O", "raw", archive, out / "x")
+    assert said.endswith("--member NAME chooses another one: 'notes', "
+                         "'d/disk'")
+    archive = write(work, *((f"member number {n}", b"") for n in range(99)))
+    said = hone.fails("convert", "-O", "raw", archive, out / "x")
+    assert "'member number 3', " in said and said.endswith("', ...")
+    archive = write(work, ("x" * 99, b""), ("y" * 99, b""), ("z" * 99, b""))
+    said = hone.fails("convert", "-O", "raw", archive, out / "x")
+    assert said.endswith("y', ...")

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <stdlib.h>
+#include <string.h>
+#include "archive/ovf.h"
+
+/* Bytes of the text; not terminated. */
+struct span {
+	const char *at;
+	size_t length;
+};
+
+#define BLANKS " \t\r\n"
+#define MAX_PARTS 100000
+
+static bool
+is(struct span span, const char *text)
+{
+	return span.length == strlen(text) &&
+	       memcmp(span.at, text, span.length) == 0;
+}
+
+static bool
+same(struct span a, struct span b)
+{
+	return a.length && a.length == b.length &&
+	       memcmp(a.at, b.at, a.length) == 0;
+}
+
+static void
+skip(struct span *span, size_t n)
+{
+	span->at += n;
+	span->length -= n;
+}
+
+static struct span
+take_until(struct span *from, const char *set)
+{
+	struct span taken = {from->at, 0};
+
+	while (taken.length < from->length &&
+		(!from->at[taken.length] ||
+			!strchr(set, from->at[taken.length])))
+		taken.length++;
+	skip(from, taken.length);
+	return taken;
+}
+
+/* "ovf:File" is File. */
+static struct span
+local(struct span name)
+{
+	const char *colon = memchr(name.at, ':', name.length);
+
+	if (colon)
+		skip(&name, (size_t)(colon - name.at) + 1);
+	return name;
+}
+
+/* Take the next element that begins. Sets *name, and *inside to its attributes.
+ */
+static bool
+next_element(struct span *text, struct span *name, struct span *inside)
+{
+	for (;;) {
+		take_until(text, "<");
+		if (!text->length)
+			return false;
+		skip(text, 1);
+		if (text->length >= 3 && memcmp(text->at, "!--", 3) == 0) {
+			const char *end =
+				memmem(text->at, text->length, "-->", 3);
+			if (!end)
+				return false;
+			skip(text, (size_t)(end - text->at));
+			continue;
+		}
+		*inside = take_until(text, ">");
+		*name = local(take_until(inside, BLANKS "/"));
+		return true;
+	}
+}
+
+/* Take the next attribute of an element: NAME="VALUE". */
+static bool
+next_attribute(struct span *inside, struct span *name, struct span *value)
+{
+	while (inside->length && strchr(BLANKS "/", inside->at[0]) &&
+		inside->at[0])
+		skip(inside, 1);
+	*name = local(take_until(inside, BLANKS "="));
+	take_until(inside, "\"'");
+	if (!inside->length)
+		return false;
+	const char quote[] = {inside->at[0], '\0'};
+	skip(inside, 1);
+	*value = take_until(inside, quote);
+	if (!inside->length)
+		return false;
+	skip(inside, 1);
+	return true;
+}
+
+/* Returns the value of an attribute; empty if there is none. */
+static struct span
+attribute(struct span inside, const char *wanted)
+{
+	struct span name, value;
+
+	while (next_attribute(&inside, &name, &value))
+		if (is(name, wanted))
+			return value;
+	return (struct span){"", 0};
+}
+
+/* Returns a number, or another value if these are no digits. */
+static uint64_t
+number(struct span digits, uint64_t other)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < digits.length; i++) {
+		char c = digits.at[i];
+		if (c < '0' || c > '9' || value > (uint64_t)INT64_MAX / 10 - 1)
+			return other;
+		value = value * 10 + (uint64_t)(c - '0');
+	}
+	return digits.length ? value : other;
+}
+
+static struct span
+last_part(struct span path)
+{
+	const char *slash = memrchr(path.at, '/', path.length);
+
+	if (slash)
+		skip(&path, (size_t)(slash - path.at) + 1);
+	return path;
+}
+
+/* Returns whether a disk refers to the file. oVirt puts a folder before it. */
+static bool
+is_disk(struct span text, struct span id, struct span href)
+{
+	struct span name, inside;
+
+	while (next_element(&text, &name, &inside)) {
+		if (!is(name, "Disk"))
+			continue;
+		struct span ref = attribute(inside, "fileRef");
+		if (same(ref, id) || same(ref, href) ||
+			same(last_part(ref), last_part(id)) ||
+			same(last_part(ref), last_part(href)))
+			return true;
+	}
+	return false;
+}
+
+/* Returns whether a reference, relative to the description, is the member. */
+static bool
+is_member(const struct manifest_file *ovf, struct span href, const char *name)
+{
+	const char *own = archive_name(ovf->name);
+	const char *slash = strrchr(own, '/');
+	size_t folder = slash ? (size_t)(slash - own) + 1 : 0;
+
+	while (href.length > 2 && memcmp(href.at, "./", 2) == 0)
+		skip(&href, 2);
+	name = archive_name(name);
+	return is(href, name) || (folder && strncmp(name, own, folder) == 0 &&
+					 is(href, name + folder));
+}
+
+bool
+ovf_find(const struct manifest_file *ovf, const char *name,
+	struct ovf_file *file)
+{
+	struct span whole = {ovf->text, ovf->length};
+	struct span text = whole, element, inside;
+
+	while (ovf->name && next_element(&text, &element, &inside)) {
+		struct span href = attribute(inside, "href");
+		if (!is(element, "File") || !is_member(ovf, href, name))
+			continue;
+		*file = (struct ovf_file){
+			.disk = is_disk(whole, attribute(inside, "id"), href),
+			.size = number(
+				attribute(inside, "size"), IMAGE_SIZE_UNKNOWN),
+			.chunk = number(attribute(inside, "chunkSize"), 0),
+		};
+		return true;
+	}
+	return false;
+}
+
+int
+ovf_part(const char *name)
+{
+	size_t length = strlen(name);
+
+	if (length <= OVF_PART || name[length - OVF_PART] != '.')
+		return -1;
+	struct span digits = {name + length - OVF_PART + 1, OVF_PART - 1};
+	uint64_t value = number(digits, MAX_PARTS);
+	return value < MAX_PARTS ? (int)value : -1;
+}
