@@ -762,6 +762,67 @@ def test_an_answer_without_an_end(hone, work, kind):
             nbd_server.Connection.chunk = request
 
 
+@pytest.mark.parametrize("kind", ["plain", "at an offset"])
+def test_errors_without_an_end(hone, work, kind):
+    """libnbd takes them as long as they come, in one call, and tells nobody of
+    those without an offset."""
+    def read(connection, cookie, offset, length):
+        assert length
+        error = nbd_server.struct.pack(">IH", nbd_server.EIO, 0)
+        number = (1 << 15) + 1
+        if kind != "plain":
+            error += offset.to_bytes(8, "big")
+            number += 1
+        chunk = nbd_server.struct.pack(
+            ">IHHQI", nbd_server.STRUCTURED, 0, number, cookie,
+            len(error)) + error
+        while True:
+            connection.connection.sendall(chunk * 10000)
+    with serve(work, disk(), read=read) as server:
+        done = hone.run("convert", "--timeout", "1", "-f", "raw", server.url,
+                        work / "out")
+    assert done.returncode == (AGAIN if kind == "plain" else 1), done
+    said = error_line(done.stderr)
+    assert ("sends an answer without an end" if kind == "plain" else
+            "the server reports: Input/output error") in said, said
+    assert not (work / "out").exists()
+
+
+@pytest.mark.parametrize("size", [1, 511])
+def test_parts_of_an_answer_are_counted(hone, work, size):
+    """A server may divide its answer by sectors, and not by bytes."""
+    data = disk(256 * KI)
+    sent = []
+
+    def read(connection, cookie, offset, length):
+        for at in range(offset, offset + length, size):
+            end = min(at + size, offset + length)
+            sent.append(at)
+            connection.chunk(cookie, 1, at.to_bytes(8, "big") + data[at:end],
+                             end == offset + length)
+        return True
+    with serve(work, data, read=read) as server:
+        if size == 511:
+            hone.ok("convert", "-q", "-f", "raw", server.url, work / "out")
+            assert (work / "out").read_bytes() == data
+            return
+        refused(hone, "convert", "-f", "raw", server.url, work / "out",
+                code=AGAIN)
+    assert not (work / "out").exists()
+
+
+def test_block_status_of_single_bytes_is_counted(hone, work):
+    """A TiB would have as many answers as bytes, each of them in time."""
+    with serve(work, bytearray(4 * KI), size=1 << 40,
+               read=lambda c, k, o, n: c.answer(
+                   k, data=bytes(n), offset=o) or True,
+               extents=lambda o, n: [(1, 3 * (o % 2))]) as server:
+        line = refused(hone, "digest", "-f", "raw", server.url)
+        assert len(server.requests) < 3000
+    assert "describes ranges of less than 512 bytes, such as that at offset" in (
+        line), line
+
+
 def test_a_handshake_of_single_bytes(hone, work):
     with serve(work, disk()) as server:
         def slow(connection):

@@ -22,6 +22,13 @@
 #define MAX_REQUEST_LOSSES 5
 /* A flush takes longer than other requests. */
 #define FLUSH_LIMITS 10
+/* Bytes may come, and no part of an answer, for so many times the limit: a
+ * slow network has 256 KiB of an answer in 4 minutes. */
+#define PROGRESS_LIMITS 4
+/* A server has reasons for a part of each sector of the answer, and for some
+ * errors, not for more. */
+#define CHUNKS_LEAST 64
+#define CHUNK_BYTES 512
 
 static unsigned char zeros[NBD_PIECE];
 
@@ -36,6 +43,57 @@ wake(struct image_nbd_store *nbd)
 	while (n < 0 && errno == EINTR);
 }
 
+/*
+ * libnbd reads as long as bytes come, and a server that is faster sends errors
+ * without an end: then the thread does not come back from libnbd. All requests
+ * that are under way have 4 MiB, so that more than the time limit in one call
+ * is never an answer.
+ */
+static void
+watch(struct image_nbd_store *nbd)
+{
+	pthread_mutex_lock(&nbd->watch_lock);
+	if (nbd->watched_ns &&
+		image_now_ns() - nbd->watched_ns > nbd->limit_ns) {
+		__atomic_store_n(&nbd->stuck, 1, __ATOMIC_RELAXED);
+		shutdown(nbd->watched_fd, SHUT_RDWR);
+	}
+	pthread_mutex_unlock(&nbd->watch_lock);
+}
+
+/* Begin, or with ns 0 end, a call of libnbd that may read without an end. */
+static void
+set_watched(struct image_nbd_store *nbd, int fd, uint64_t ns)
+{
+	pthread_mutex_lock(&nbd->watch_lock);
+	nbd->watched_fd = fd;
+	nbd->watched_ns = ns;
+	pthread_mutex_unlock(&nbd->watch_lock);
+}
+
+/* Wait for a change, or at most for the time limit. With the lock. */
+static void
+await(struct image_nbd_store *nbd, pthread_cond_t *changed)
+{
+	uint64_t until = image_now_ns() + nbd->limit_ns;
+	const struct timespec time = {.tv_sec = (time_t)(until / 1000000000),
+		.tv_nsec = (long)(until % 1000000000)};
+
+	if (pthread_cond_timedwait(changed, &nbd->lock, &time) == ETIMEDOUT)
+		watch(nbd);
+}
+
+void
+image_nbd_condition(pthread_cond_t *condition)
+{
+	pthread_condattr_t clock;
+
+	pthread_condattr_init(&clock);
+	pthread_condattr_setclock(&clock, CLOCK_MONOTONIC);
+	pthread_cond_init(condition, &clock);
+	pthread_condattr_destroy(&clock);
+}
+
 int
 image_nbd_run(struct image_nbd_store *nbd, struct image_nbd_call *call,
 	struct image_error *err)
@@ -46,13 +104,13 @@ image_nbd_run(struct image_nbd_store *nbd, struct image_nbd_call *call,
 	call->err = err;
 	call->later = NULL;
 	call->done = false;
-	pthread_cond_init(&call->changed, NULL);
+	image_nbd_condition(&call->changed);
 	pthread_mutex_lock(&nbd->lock);
 	*nbd->queue_end = call;
 	nbd->queue_end = &call->later;
 	wake(nbd);
 	while (!call->done)
-		pthread_cond_wait(&call->changed, &nbd->lock);
+		await(nbd, &call->changed);
 	pthread_mutex_unlock(&nbd->lock);
 	pthread_cond_destroy(&call->changed);
 	return call->rc;
@@ -193,8 +251,12 @@ receive(void *opaque, const void *bytes, size_t count, uint64_t offset,
 
 	(void)bytes;
 	(void)error;
+	if (++slot->chunks > CHUNKS_LEAST + slot->length / CHUNK_BYTES)
+		cut(slot);
 	if (status == LIBNBD_READ_ERROR)
 		return 0;
+	if (count)
+		slot->connection->progress_ns = image_now_ns();
 	if (at > slot->reached)
 		memset(begin + slot->reached, 0, (size_t)(at - slot->reached));
 	if (at + count > slot->reached)
@@ -214,6 +276,7 @@ answered(void *opaque, int *error)
 	struct image_nbd_connection *connection = slot->connection;
 
 	connection->under_way--;
+	connection->progress_ns = image_now_ns();
 	if (slot->call->kind == NBD_FLUSH)
 		connection->flushes--;
 	connection->leaving |= *error == ESHUTDOWN;
@@ -263,7 +326,7 @@ issue(struct nbd_handle *h, struct image_nbd_slot *slot)
 	size_t at = (size_t)(slot->offset - call->offset);
 	size_t length = (size_t)slot->length;
 
-	slot->received = 0;
+	slot->received = slot->chunks = 0;
 	switch (call->kind) {
 	case NBD_READ:
 		slot->reached = 0;
@@ -301,7 +364,7 @@ send_slot(struct image_nbd_connection *connection, struct image_nbd_slot *slot)
 	bool flush = call->kind == NBD_FLUSH;
 
 	if (connection->under_way == 0)
-		connection->heard_ns = image_now_ns();
+		connection->heard_ns = connection->progress_ns = image_now_ns();
 	slot->connection = connection;
 	connection->under_way++;
 	connection->flushes += flush;
@@ -488,7 +551,9 @@ late_ns(const struct image_nbd_connection *connection)
 		return UINT64_MAX;
 	if (connection->flushes)
 		limit *= FLUSH_LIMITS;
-	return connection->heard_ns + limit;
+	uint64_t heard = connection->heard_ns + limit;
+	uint64_t progress = connection->progress_ns + PROGRESS_LIMITS * limit;
+	return connection->ready && progress < heard ? progress : heard;
 }
 
 /* The message about a connection that is lost. */
@@ -507,6 +572,16 @@ lost_error(
 }
 
 static void
+endless(struct image_nbd_store *nbd)
+{
+	struct image_error err;
+
+	int rc = image_fail(&err, nbd->store.name, -ETIMEDOUT,
+		"the server sends an answer without an end");
+	fail_all(nbd, rc, &err);
+}
+
+static void
 check(struct image_nbd_connection *connection)
 {
 	struct image_nbd_store *nbd = connection->nbd;
@@ -516,6 +591,10 @@ check(struct image_nbd_connection *connection)
 	if (!h)
 		return;
 	if (is_lost(connection)) {
+		if (__atomic_load_n(&nbd->stuck, __ATOMIC_RELAXED)) {
+			endless(nbd);
+			return;
+		}
 		int rc = lost_error(connection, &err);
 		lost(connection, rc, &err);
 		return;
@@ -530,6 +609,10 @@ check(struct image_nbd_connection *connection)
 	 * fewer. */
 	if (!connection->ready && connection != &nbd->connections[0]) {
 		close_connection(connection);
+		return;
+	}
+	if (image_now_ns() < connection->heard_ns + nbd->limit_ns) {
+		endless(nbd);
 		return;
 	}
 	int rc = image_fail(&err, nbd->store.name, -ETIMEDOUT,
@@ -586,11 +669,14 @@ notify(struct image_nbd_connection *connection, short happened)
 	if (connection->ready)
 		connection->heard_ns = image_now_ns();
 	if ((direction & LIBNBD_AIO_DIRECTION_READ) &&
-		(happened & (POLLIN | POLLHUP | POLLERR)))
+		(happened & (POLLIN | POLLHUP | POLLERR))) {
+		set_watched(connection->nbd, connection->fd, image_now_ns());
 		rc = libnbd.aio_notify_read(h);
-	else if ((direction & LIBNBD_AIO_DIRECTION_WRITE) &&
-		 (happened & (POLLOUT | POLLHUP | POLLERR)))
+		set_watched(connection->nbd, -1, 0);
+	} else if ((direction & LIBNBD_AIO_DIRECTION_WRITE) &&
+		   (happened & (POLLOUT | POLLHUP | POLLERR))) {
 		rc = libnbd.aio_notify_write(h);
+	}
 	/* The handle is dead then, which check() finds. */
 	if (rc < 0)
 		image_nbd_explain(connection);
@@ -699,7 +785,7 @@ image_nbd_start(struct image_nbd_store *nbd, struct image_error *err)
 	nbd->started = true;
 	pthread_mutex_lock(&nbd->lock);
 	while (!nbd->open)
-		pthread_cond_wait(&nbd->opened, &nbd->lock);
+		await(nbd, &nbd->opened);
 	rc = nbd->rc;
 	if (rc < 0)
 		*err = nbd->err;

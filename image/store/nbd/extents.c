@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What the server reports of holes. */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include "store/nbd/nbd.h"
 
@@ -67,6 +68,27 @@ describe(struct image_nbd_window *window, uint64_t offset, uint64_t limit,
 		*length = limit;
 }
 
+/* Ranges of fewer bytes on average are not those of a disk. A disk of a TiB
+ * would take as many answers as it has bytes, and each would come in time. */
+#define RANGE_LEAST 512
+#define SHORT_ANSWERS 1000
+
+static int
+refuse_short(struct image_nbd_store *nbd, const struct image_nbd_window *window,
+	uint64_t end, struct image_error *err)
+{
+	uint64_t described = window_end(window) - window->from;
+
+	if (window_end(window) >= end ||
+		described >= window->count * UINT64_C(1) * RANGE_LEAST ||
+		++nbd->short_answers <= SHORT_ANSWERS)
+		return 0;
+	return image_fail(err, nbd->store.name, -EPROTO,
+		"the server describes ranges of less than %d bytes, such as "
+		"that at offset %" PRIu64 ", more than %d times",
+		RANGE_LEAST, window->from, SHORT_ANSWERS);
+}
+
 /* Ask for what follows the offset. Replaces the window that was not used for
  * the longest time. */
 static int
@@ -93,6 +115,8 @@ ask(struct image_nbd_store *nbd, uint64_t offset, struct image_nbd_window **out,
 	window->room = NBD_RANGES;
 	call.window = window;
 	int rc = image_nbd_run(nbd, &call, err);
+	if (rc == 0)
+		rc = refuse_short(nbd, window, call.end, err);
 	if (rc < 0)
 		window->count = 0;
 	*out = window;

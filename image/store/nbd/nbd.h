@@ -99,6 +99,8 @@ struct image_nbd_slot {
 	 * them, from the offset; for NBD_STATUS: lists */
 	uint64_t received;
 	uint64_t reached;
+	/* parts of the answer, those with an error too */
+	uint64_t chunks;
 };
 
 struct image_nbd_connection {
@@ -120,6 +122,8 @@ struct image_nbd_connection {
 	/* when the server was last heard, or a request was sent to an idle
 	 * one */
 	uint64_t heard_ns;
+	/* the same, but for bytes that are no part of an answer yet */
+	uint64_t progress_ns;
 };
 
 struct image_nbd_store {
@@ -139,6 +143,14 @@ struct image_nbd_store {
 	/* bytes; 1: any */
 	uint64_t align;
 	uint64_t piece;
+
+	/* Guards what the callers watch: the socket that libnbd reads, and
+	 * since when; 0: none. */
+	pthread_mutex_t watch_lock;
+	int watched_fd;
+	uint64_t watched_ns;
+	/* atomic: a caller has shut the socket down */
+	int stuck;
 
 	pthread_t thread;
 	bool started;
@@ -176,6 +188,8 @@ struct image_nbd_store {
 	struct image_nbd_window windows[NBD_WINDOWS];
 	uint64_t uses;
 	bool no_status;
+	/* answers with ranges that are shorter than sectors */
+	unsigned short_answers;
 
 	/* Held to change a part of a block of `align` bytes. */
 	pthread_mutex_t part_lock;
@@ -188,6 +202,8 @@ struct image_nbd_store {
 int image_nbd_start(struct image_nbd_store *nbd, struct image_error *err);
 /* Allowed after a failure of image_nbd_start(). */
 void image_nbd_stop(struct image_nbd_store *nbd);
+/* Make a condition on which a thread waits with the time limit. */
+void image_nbd_condition(pthread_cond_t *condition);
 /* Run a call whose first members are set. -EOPNOTSUPP: the server refuses to
  * zero, or has no block status. */
 int image_nbd_run(struct image_nbd_store *nbd, struct image_nbd_call *call,

@@ -95,9 +95,10 @@ create(const char *address, const struct image_store_how *how, bool writable)
 	if (!nbd)
 		return NULL;
 	pthread_mutex_init(&nbd->lock, NULL);
-	pthread_cond_init(&nbd->opened, NULL);
+	image_nbd_condition(&nbd->opened);
 	pthread_mutex_init(&nbd->windows_lock, NULL);
 	pthread_mutex_init(&nbd->part_lock, NULL);
+	pthread_mutex_init(&nbd->watch_lock, NULL);
 	nbd->wake = -1;
 	nbd->writable = writable;
 	nbd->limit_ns = (how->network.timeout ? how->network.timeout

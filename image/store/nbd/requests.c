@@ -37,7 +37,7 @@ read_part(struct image_nbd_store *nbd, uint64_t offset, void *buf,
 
 	if (end > nbd->store.size)
 		end = nbd->store.size;
-	unsigned char *blocks = malloc((size_t)(end - from));
+	unsigned char *blocks = calloc(1, (size_t)(end - from));
 	if (!blocks)
 		return image_no_memory(err);
 	int rc = transfer(nbd, NBD_READ, from, blocks, end - from, err);
@@ -194,6 +194,7 @@ close_store(struct image_store *store)
 	image_nbd_stop(nbd);
 	for (int i = 0; i < NBD_WINDOWS; i++)
 		free(nbd->windows[i].ranges);
+	pthread_mutex_destroy(&nbd->watch_lock);
 	pthread_mutex_destroy(&nbd->part_lock);
 	pthread_mutex_destroy(&nbd->windows_lock);
 	pthread_cond_destroy(&nbd->opened);
