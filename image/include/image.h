@@ -334,7 +334,7 @@ struct image_open {
 	const char *allow_data_file;
 	/* ID or name of an internal snapshot; NULL: the active state */
 	const char *snapshot;
-	/* of the file itself, as allow_backing is not; no effect on other
+	/* of the file itself, and of its backing files; no effect on other
 	 * formats */
 	enum image_vhd_size vhd_size;
 	/* for info: also open an image that cannot be read: an encrypted or

@@ -192,6 +192,20 @@ def test_two_sizes_are_one_warning(work, hone, creator, current):
                 assert done.returncode == status, (path, words, done.stderr)
 
 
+def test_a_backing_file_may_have_two_sizes(work, hone):
+    """What it has behind its geometry is part of the disk."""
+    for path in kinds(work, b"*img", b"y" * MI):
+        over, out = work / "over.qcow2", work / "out.raw"
+        qemu.create(over, MI, "-u", "-b", path.name, "-F", "vpc")
+        words = ["convert", "--force", "--allow-backing", work, over, out]
+        line = error_line(hone.run(*words).stderr)
+        assert f"its backing file '{path.name}' has {MI} bytes by" in line
+        assert out.read_bytes() == b"y" * MI
+        done = hone.run(*words, "-o", "size=geometry")
+        assert (done.returncode, done.stderr) == (0, b"")
+        assert out.read_bytes() == (b"y" * GEOMETRY).ljust(MI, b"\0")
+
+
 def test_a_size_is_chosen_by_name(work, hone):
     """The keys and the values of -o that are about the source."""
     path = next(kinds(work, b"xyz ", bytes(MI)))

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Opens a qcow2 image as a source. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include "format/named.h"
 #include "format/qcow2/source.h"
 #include "format/source.h"
 
@@ -118,6 +120,20 @@ load_tables(struct qcow2_source *q, const char *wanted, struct image_error *err)
 	return rc == 0 ? load_state(q, wanted, err) : rc;
 }
 
+/* What was chosen for a backing file that is a VHD, changes the disk. */
+static void
+repeat_doubt(struct qcow2_source *q)
+{
+	const struct image_source *backing = q->backing;
+
+	q->base.doubt = backing->doubt;
+	if (!backing->doubt || backing->format == q->base.format)
+		return;
+	snprintf(q->doubt, sizeof(q->doubt), "its backing file '%s' %s",
+		IMAGE_NAME(q->header.backing_file), backing->doubt);
+	q->base.doubt = q->doubt;
+}
+
 static int
 open_backing(struct qcow2_source *q, const struct image_open *how,
 	const struct qcow2_chain *chain, struct image_error *err)
@@ -141,6 +157,8 @@ open_backing(struct qcow2_source *q, const struct image_open *how,
 		rc = format->open(store, &below, &q->backing, err);
 	if (rc < 0)
 		image_store_close(store);
+	else
+		repeat_doubt(q);
 	return rc;
 }
 

@@ -2,6 +2,7 @@
 #ifndef HONE_IMAGE_QCOW2_SOURCE_H
 #define HONE_IMAGE_QCOW2_SOURCE_H
 /* The source of a qcow2 image, for the files that implement it. */
+#include "format/named.h"
 #include "format/slices.h"
 #include "format/qcow2/header.h"
 
@@ -42,6 +43,8 @@ struct qcow2_source {
 	uint32_t n_snapshots;
 	/* bytes of the snapshot table */
 	uint64_t snapshots_bytes;
+	/* for image_source.doubt */
+	char doubt[IMAGE_NAME_SHOWN + 256];
 };
 
 static inline struct qcow2_source *

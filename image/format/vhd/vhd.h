@@ -116,7 +116,7 @@ struct vhd_source {
 	/* the footer at the end of the file was read */
 	bool has_end;
 	/* for image_source.doubt */
-	char doubt[160];
+	char doubt[192];
 	pthread_mutex_t lock;
 	/* under lock */
 	struct vhd_slot slots[VHD_SLOTS];
