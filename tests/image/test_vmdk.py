@@ -460,3 +460,29 @@ def test_an_export_of_xen_orchestra(hone, work, tables, numbers, padding):
     assert hone.json("check", "--json", image)["safe"]
     with open(image, "rb") as file:
         hone.ok("check", "-", stdin=file)
+
+
+@pytest.mark.parametrize("encoding", ["UTF-8", "GBK", "Shift_JIS"])
+@pytest.mark.parametrize("file", ["bytes", "letters"])
+def test_files_whose_names_are_not_ascii(hone, work, encoding, file):
+    """The file has the bytes of the descriptor, or is in UTF-8."""
+    name = "表.vmdk"
+    data = os.urandom(64 * KI)
+    places = {"bytes": name.encode(encoding), "letters": name.encode()}
+    with open(os.path.join(os.fsencode(work), places[file]), "wb") as flat:
+        flat.write(data)
+    image = work / "disk.vmdk"
+    image.write_bytes(
+        b'# Disk DescriptorFile\nversion=1\n'
+        b'createType="monolithicFlat"\nRW 128 FLAT "'
+        + name.encode(encoding) + b'" 0\nencoding="' + encoding.encode()
+        + b'"\n')
+    out = work / "out.raw"
+    hone.ok("convert", "-q", "--allow-data-file", work, image, out)
+    assert out.read_bytes() == data
+    # Nothing that the image names is a module of iconv.
+    image.write_bytes(image.read_bytes().replace(
+        f'="{encoding}"'.encode(), b'="../x"'))
+    if encoding != "UTF-8" and file == "letters":
+        assert "No such file" in hone.fails(
+            "convert", "--allow-data-file", work, image, work / "none.raw")

@@ -85,6 +85,31 @@ load_sparse(
 	return rc == 0 ? vmdk_load_directory(e, err) : rc;
 }
 
+/* Open a file by the bytes of its name, or by its letters in UTF-8. */
+static int
+open_named(struct vmdk_source *v, const char *name,
+	const struct image_open *how, struct image_store **store,
+	struct image_error *err)
+{
+	const char *below = how->allow_data_file;
+	struct image_error of_bytes;
+
+	int rc = image_named_open(
+		v->base.store, "extent", name, below, how, store, err);
+	if (rc != -ENOENT)
+		return rc;
+	char *utf8 = vmdk_utf8_name(&v->descriptor, name);
+	if (!utf8)
+		return rc;
+	of_bytes = *err;
+	rc = image_named_open(
+		v->base.store, "extent", utf8, below, how, store, err);
+	free(utf8);
+	if (rc == -ENOENT)
+		*err = of_bytes;
+	return rc;
+}
+
 static int
 open_extent(struct vmdk_source *v, const struct vmdk_line *line,
 	const struct image_open *how, struct vmdk_extent *e,
@@ -94,8 +119,7 @@ open_extent(struct vmdk_source *v, const struct vmdk_line *line,
 		e->kind = VMDK_ZERO;
 		return 0;
 	}
-	int rc = image_named_open(v->base.store, "extent", line->name,
-		how->allow_data_file, how, &e->store, err);
+	int rc = open_named(v, line->name, how, &e->store, err);
 	if (rc < 0)
 		return rc;
 	if (!is_flat(line->type))

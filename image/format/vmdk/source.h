@@ -124,6 +124,13 @@ int vmdk_check_markers(struct vmdk_source *v, struct image_error *err);
 int vmdk_read(struct image_source *source, struct image_scratch *scratch,
 	uint64_t offset, void *buf, size_t length, struct image_error *err);
 
+/*
+ * encoding.c: returns the name in UTF-8, which the caller frees, or NULL if the
+ * descriptor has no other encoding or the name cannot be converted.
+ */
+char *vmdk_utf8_name(
+	const struct vmdk_descriptor *descriptor, const char *name);
+
 /* extents.c: set the size of the disk by the lines of the descriptor. */
 int vmdk_set_size(struct vmdk_source *v, struct image_error *err);
 /* extents.c: open the files that a descriptor names. */
