@@ -31,6 +31,8 @@ names("backing_json", "begins with a protocol",
       allow=ALLOW)
 names("backing_protocol", "begins with a protocol", b"file:FOLDER/decoy",
       allow=ALLOW)
+names("backing_file_url", "begins with a protocol", b"file://FOLDER/decoy",
+      allow=ALLOW)
 names("backing_nbd", "begins with a protocol", b"nbd://127.0.0.1:1/x",
       allow=ALLOW)
 names("backing_outside", "is not below the allowed directory", b"/etc/passwd",
