@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of options that several commands have. */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
@@ -205,6 +207,23 @@ begin_spill(void *opaque, const char *name, const char *folder)
 		name, folder);
 }
 
+static void
+report_left(void *opaque, const char *name, uint64_t bytes)
+{
+	(void)opaque;
+	cli_complain("%s: %" PRIu64 " %s behind the packed data %s left", name,
+		bytes, image_plural(bytes, "byte", "bytes"),
+		image_plural(bytes, "was", "were"));
+}
+
+static void
+leave_silently(void *opaque, const char *name, uint64_t bytes)
+{
+	(void)opaque;
+	(void)name;
+	(void)bytes;
+}
+
 /* Returns a packing of a list, which may be auto or none if it is alone. */
 static enum image_packing
 parse_packing(const char *text, size_t length, bool alone)
@@ -252,6 +271,7 @@ cli_open(const struct cli *cli, struct image_open *how)
 {
 	/* Lives as long as the image. */
 	static struct image_spill spill;
+	static struct image_trailing trailing;
 	struct image_run run = {0};
 
 	*how = (struct image_open){
@@ -266,6 +286,10 @@ cli_open(const struct cli *cli, struct image_open *how)
 	spill.folder = scratch(cli);
 	if (!cli->option[OPTION_QUIET])
 		spill.begin = begin_spill;
+	trailing.left =
+		cli->option[OPTION_QUIET] ? leave_silently : report_left;
+	if (cli->option[OPTION_TRAILING_DATA])
+		how->trailing = &trailing;
 	int rc = parse_network(cli, &how->network);
 	if (rc == 0)
 		rc = parse_unpack(cli, how);

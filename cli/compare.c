@@ -111,6 +111,7 @@ open_side(const struct cli *cli, int which, const struct image_format *format,
 		how.snapshot = NULL;
 		how.packing = IMAGE_PACKING_AUTO;
 		how.inner[0] = IMAGE_PACKING_AUTO;
+		how.trailing = NULL;
 	}
 	if (cli_image_open(cli, which, &how, source, &err) < 0) {
 		if (which == 1)

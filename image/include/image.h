@@ -237,6 +237,14 @@ struct image_spill {
 	void *opaque;
 };
 
+/* For bytes behind the packed data of a file, such as a signature. */
+struct image_trailing {
+	/* Called once for each packed stream that has them, after its end.
+	 * name is that of the stream. Any thread. */
+	void (*left)(void *opaque, const char *name, uint64_t bytes);
+	void *opaque;
+};
+
 /* Packings that lie in each other, those of an archive and of its member
  * together. */
 #define IMAGE_ROUNDS 4
@@ -317,6 +325,10 @@ struct image_open {
 	 * suffixes of a member's name are its own, except with
 	 * IMAGE_PACKING_NONE */
 	enum image_packing inner[IMAGE_ROUNDS - 1];
+	/* the packed data ends where no other member begins, and the rest is
+	 * left; valid until the image is closed. NULL: a rest is an error,
+	 * except zeros */
+	const struct image_trailing *trailing;
 	/* the member of a tar archive that is the image. NULL: the first one
 	 * with the suffix of an image, if the file is an archive by its suffix,
 	 * or if format is NULL and packing IMAGE_PACKING_AUTO, by its first

@@ -41,6 +41,8 @@ struct image_stream {
 	/* of a packed file: the limit of its disk; image_stream_read() fails if
 	 * more come than the tables of such a disk need. 0: no limit */
 	uint64_t max_size;
+	/* of a packed stream: as in struct image_open */
+	const struct image_trailing *trailing;
 };
 
 /*

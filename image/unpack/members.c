@@ -415,6 +415,7 @@ begin_rest(struct members *m, struct image_error *err)
 	rest->stream.ops = &rest_ops;
 	rest->stream.size = IMAGE_SIZE_UNKNOWN;
 	rest->stream.store = m->stream.store;
+	rest->stream.trailing = m->packed->trailing;
 	rest->packed = m->packed;
 	rest->rc = m->rc;
 	rest->err = m->err;

@@ -139,6 +139,7 @@ unpack_stream(struct image_stream *stream, const struct rounds *rounds,
 	int rc = 0;
 
 	for (unsigned i = 0; rc == 0 && i < rounds->count; i++) {
+		stream->trailing = how->trailing;
 		rc = image_unpack_open(
 			rounds->list[i], stream, memory, threads, &stream, err);
 		if (rc == 0)
@@ -159,7 +160,8 @@ unpack(struct image_store **store, const struct rounds *rounds,
 	uint64_t size = IMAGE_SIZE_UNKNOWN;
 	int rc = 0;
 
-	if (rounds->count == 1 && decoder->size && !(*store)->forward)
+	if (rounds->count == 1 && decoder->size && !how->trailing &&
+		!(*store)->forward)
 		rc = decoder->size(*store, &size, err);
 	if (rc < 0) {
 		image_store_settle(*store, err);

@@ -177,8 +177,28 @@ no_member(struct unpacking *u, struct image_error *err)
 			name, name, u->offset);
 	return image_damaged(err, u->stream.name, -EINVAL,
 		"has other data after the end of the %s data, at offset "
-		"%" PRIu64,
+		"%" PRIu64 "; --trailing-data leaves it",
 		name, u->offset);
+}
+
+/* The packed data has ended: count the bytes that are left. */
+static int
+leave_rest(struct unpacking *u, uint64_t zeros, struct image_error *err)
+{
+	const struct image_trailing *trailing = u->packed->trailing;
+	uint64_t bytes = zeros;
+	int rc = 0;
+
+	do {
+		bytes += u->end - u->at;
+		take(u, u->end - u->at);
+		rc = fill(u, 1, err);
+	} while (rc == 0 && u->at < u->end);
+	if (rc < 0)
+		return rc;
+	u->place = COMPLETE;
+	trailing->left(trailing->opaque, u->stream.name, bytes);
+	return 0;
 }
 
 /* Begin the next member, if there is one. */
@@ -200,7 +220,10 @@ begin_member(struct unpacking *u, struct image_error *err)
 	}
 	bool allowed = zeros == 0 ||
 		       (decoder->padding && zeros % decoder->padding == 0);
-	if (!allowed || !decoder->begins(u->input + u->at, left))
+	bool begins = allowed && decoder->begins(u->input + u->at, left);
+	if (!begins && u->has_member && u->packed->trailing)
+		return leave_rest(u, zeros, err);
+	if (!begins)
 		return no_member(u, err);
 	if (decoder->begin(u->state, u->input + u->at, left) < 0)
 		return image_no_memory(err);

@@ -215,6 +215,39 @@ def test_a_member_is_unpacked_by_its_name(hone, work, out):
                      "disk.img.gz", work / "a.tar") == packed
 
 
+@pytest.mark.parametrize("packing", list(PACK))
+def test_what_follows_the_packed_data_is_left(hone, work, out, packing):
+    """As the metadata of OpenWrt does; without the option it is an error."""
+    suffix, data = PACK[packing][0], pack(DISK[:KI], packing)
+    both = data + pack(DISK[KI:], packing)
+    for rest in (b"{\"metadata\": 1}FWx0", b"\0" * 700 + b"x",
+                 b"x" * (300 * KI)):
+        packed = write(work, "disk.raw" + suffix, both + rest)
+        said = hone.fails("convert", packed, out / "x", code=3)
+        assert "has other data after the end" in said
+        assert said.endswith("; --trailing-data leaves it")
+        for words in ([packed], ["--unpack", packing, "-"]):
+            with open(packed, "rb") as file:
+                done = hone.run("convert", "-O", "raw", "--trailing-data",
+                                *words, out / "x", stdin=file)
+            said = done.stderr.decode()
+            assert done.returncode == 0, done
+            assert said.count("\n") == 1 and said.endswith(
+                f": {len(rest)} bytes behind the packed data were left\n")
+            assert (out / "x").read_bytes() == DISK
+            os.unlink(out / "x")
+        assert converted(hone, out, "--trailing-data", packed) == DISK
+    packed = write(work, "disk.raw" + suffix, both + b"x")
+    assert hone.run("digest", "--trailing-data", packed).stderr.endswith(
+        b": 1 byte behind the packed data was left\n")
+    # Not more than that: data that begins is not left, nor is a wrong start.
+    for wrong in (b"x" + both, both[:-3], both + data[:-3]):
+        packed = write(work, "disk.raw" + suffix, wrong)
+        done = hone.run("convert", "--trailing-data", packed, out / "x")
+        assert done.returncode in (1, 3), done
+        assert not os.listdir(out)
+
+
 def test_the_rounds_share_the_memory(hone, work, out):
     """Each of two dictionaries has half."""
     data = lzma.compress(lzma.compress(DISK, preset=5), preset=5)

@@ -243,9 +243,9 @@ unpack_by(enum image_packing packing, const struct bytes *bytes,
 {
 	char name[] = "disk";
 	bool closed = false;
-	struct given given = {{&given_ops, name, bytes->length, NULL, 0, 0},
-		bytes, 0, way->piece, way->broken ? way->broken : SIZE_MAX,
-		&closed};
+	struct given given = {
+		{&given_ops, name, bytes->length, NULL, 0, 0, NULL}, bytes, 0,
+		way->piece, way->broken ? way->broken : SIZE_MAX, &closed};
 	struct image_stream *out;
 	size_t got = 1;
 
@@ -828,8 +828,9 @@ count_unpackers(uint64_t memory, unsigned threads)
 {
 	bool closed = false;
 	char name[] = "disk";
-	struct given given = {{&given_ops, name, packed.length, NULL, 0, 0},
-		&packed, 0, ROOM, SIZE_MAX, &closed};
+	struct given given = {
+		{&given_ops, name, packed.length, NULL, 0, 0, NULL}, &packed, 0,
+		ROOM, SIZE_MAX, &closed};
 	struct image_stream *out;
 	size_t got, before = count_threads();
 
