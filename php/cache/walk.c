@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* All keys, a batch at a time, so that the memory for them is bounded. */
 #include "cache.h"
-#include <time.h>
 
 /* Memory of malloc(): nothing here may leave by longjmp(). */
 struct gather {
@@ -85,15 +84,14 @@ gather_end(struct gather *into)
 }
 
 static void
-describe(const struct php_hone_entry *entry, uint32_t now, time_t unix_now,
-	struct php_hone_item *item)
+describe(const struct php_hone_entry *entry, struct php_hone_item *item)
 {
 	size_t size = (size_t)entry->data_at + entry->data_size;
 
 	item->size = (size + PHP_HONE_VALUE_ALIGN - 1) &
 		     ~(size_t)(PHP_HONE_VALUE_ALIGN - 1);
 	item->hits = __atomic_load_n(&entry->hits, __ATOMIC_RELAXED);
-	item->created = (zend_long)unix_now - (zend_long)(now - entry->created);
+	item->created = (zend_long)entry->date;
 	/* The store rounds up: a value lives at least for its lifetime. */
 	item->ttl =
 		entry->expires != 0 ? entry->expires - entry->created - 1 : 0;
@@ -125,14 +123,12 @@ php_hone_walk_reset(struct php_hone_walk *walk)
 static void
 copy_items(struct php_hone_walk *walk, const struct gather *from)
 {
-	time_t unix_now = time(NULL);
-
 	walk->items = safe_emalloc(from->n, sizeof *walk->items, 0);
 	for (uint32_t i = 0; i < from->n; i++) {
 		struct php_hone_item *item = &walk->items[i];
 		item->key = zend_string_init(key_of_entry(from->found[i]),
 			from->found[i]->key_len, 0);
-		describe(from->found[i], from->now, unix_now, item);
+		describe(from->found[i], item);
 		walk->n = i + 1;
 	}
 }
@@ -173,7 +169,7 @@ php_hone_walk_one(zend_string *key, struct php_hone_item *item)
 	entry = php_hone_fetch_peek(member, &of);
 	found = entry != NULL && lives(entry, now);
 	if (found)
-		describe(entry, now, time(NULL), item);
+		describe(entry, item);
 	php_hone_fetch_end(member);
 	return found;
 }

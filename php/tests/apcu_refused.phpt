@@ -4,7 +4,7 @@ apcu_*: a value that is not stored gives no warning, and the log has one line a 
 hone
 --SKIPIF--
 <?php
-if (extension_loaded('apcu')) die('skip APCu is loaded');
+require __DIR__ . '/apcu_served.inc';
 ?>
 --INI--
 hone.cache_cli=1

@@ -89,6 +89,9 @@ fill(struct php_hone_store *store, struct php_hone_entry *entry,
 	entry->used = 0;
 	entry->n_tags = (uint8_t)room->n_tags;
 	entry->hits = 0;
+	/* A later reader cannot compute this from `created`: two clocks begin
+	 * their seconds at two moments, and one of them may be set. */
+	entry->date = (uint32_t)time(NULL);
 	memset(entry->bytes, 0, PHP_HONE_KEY_HEAD);
 	unsigned char *key = entry->bytes + PHP_HONE_KEY_HEAD;
 	memcpy(key, room->key->bytes, room->key->len);

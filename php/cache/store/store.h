@@ -183,6 +183,7 @@ struct php_hone_entry {
 	uint8_t used;  /* 0 to 3, for eviction; atomic, may be lost */
 	uint8_t n_tags;
 	uint32_t hits; /* sampled; atomic, may be lost */
+	uint32_t date; /* seconds since 1970, when it was created */
 	/* The caller's head of the key, then the key and a NUL, then the tags.
 	 * write.c makes a zend_string of head and key, so they are aligned like
 	 * one. */
