@@ -78,7 +78,7 @@ if test "$PHP_HONE" != "no"; then
     cache/block.c cache/cache.c cache/counters.c cache/dates.c
     cache/entries.c
     cache/fetch.c cache/fork.c cache/hooks.c cache/info.c
-    cache/methods.c cache/multi.c cache/objects.c
+    cache/methods.c cache/multi.c cache/names.c cache/objects.c
     cache/length.c cache/objects_text.c cache/pools.c cache/protect.c
     cache/remember.c
     cache/serialize.c cache/settings.c cache/walk.c cache/write.c

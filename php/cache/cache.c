@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Begin and end of processes, requests and children. */
 #include "cache.h"
+#include "names.h"
 #include "ext/standard/file.h"
 #include "php_syslog.h"
 
@@ -13,6 +14,7 @@ php_hone_cache_minit(int type, int module_number, zend_class_entry *class,
 {
 	/* The class has only static methods, so no object needs handlers. */
 	(void)class;
+	php_hone_names_minit();
 	php_hone_cache_settings(type, module_number);
 	php_hone_apcu_minit(type, module_number);
 	php_hone_pools_make(type);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The class Hone\CacheEntries: an iterator over keys. */
 #include "cache.h"
+#include "names.h"
 #include "zend_interfaces.h"
 
 struct entries {
@@ -112,21 +113,26 @@ ZEND_METHOD(Hone_CacheEntries, key)
 ZEND_METHOD(Hone_CacheEntries, current)
 {
 	const struct php_hone_item *item;
+	zval type;
 
 	ZEND_PARSE_PARAMETERS_NONE();
 	item = present(ZEND_THIS);
 	if (item == NULL)
 		return;
-	array_init(return_value);
-	add_assoc_string(return_value, "type",
-		item->flags & PHP_HONE_OBJECTS ? "objects"
-		: item->flags != 0             ? "serialized"
+	php_hone_named_init(return_value, 6);
+	ZVAL_STRING(&type, item->flags & PHP_HONE_OBJECTS ? "objects"
+			   : item->flags != 0
+				   ? "serialized"
 				   : zend_get_type_by_const(item->type));
-	add_assoc_long(return_value, "size", (zend_long)item->size);
-	add_assoc_long(return_value, "hits", item->hits);
-	add_assoc_long(return_value, "created", item->created);
-	add_assoc_long(return_value, "expires", item->expires);
-	add_assoc_long(return_value, "tags", item->n_tags);
+	php_hone_named_add(return_value, PHP_HONE_NAME_type, &type);
+#define ADD(name, number)                                                      \
+	php_hone_named_add_long(return_value, PHP_HONE_NAME_##name, number)
+	ADD(size, (zend_long)item->size);
+	ADD(hits, item->hits);
+	ADD(created, item->created);
+	ADD(expires, item->expires);
+	ADD(tags, item->n_tags);
+#undef ADD
 }
 
 ZEND_METHOD(Hone_CacheEntries, next)

@@ -5,6 +5,7 @@
  * docs/php-cache.md.
  */
 #include "apcu.h"
+#include "../names.h"
 
 /* apcu_sma_info() reports each of these parts of the memory as free or used. */
 #define MAP_PARTS 4096
@@ -37,21 +38,26 @@ HONE_FUNCTION(apcu_clear_cache)
 	RETURN_TRUE;
 }
 
+#define ADD(array, name, number)                                               \
+	php_hone_named_add_long(&(array), PHP_HONE_NAME_##name, number)
+
 static void
 add_item(zval *list, const struct php_hone_item *item)
 {
-	zval link;
+	zval link, value;
 
-	array_init(&link);
-	add_assoc_str(&link, "info", zend_string_copy(item->key));
-	add_assoc_long(&link, "ttl", item->ttl);
-	add_assoc_double(&link, "num_hits", item->hits);
-	add_assoc_long(&link, "mtime", item->created);
-	add_assoc_long(&link, "creation_time", item->created);
-	add_assoc_long(&link, "deletion_time", 0);
-	add_assoc_long(&link, "access_time", item->created);
-	add_assoc_long(&link, "ref_count", 0);
-	add_assoc_long(&link, "mem_size", (zend_long)item->size);
+	php_hone_named_init(&link, 9);
+	ZVAL_STR_COPY(&value, item->key);
+	php_hone_named_add(&link, PHP_HONE_NAME_info, &value);
+	ADD(link, ttl, item->ttl);
+	ZVAL_DOUBLE(&value, item->hits);
+	php_hone_named_add(&link, PHP_HONE_NAME_num_hits, &value);
+	ADD(link, mtime, item->created);
+	ADD(link, creation_time, item->created);
+	ADD(link, deletion_time, 0);
+	ADD(link, access_time, item->created);
+	ADD(link, ref_count, 0);
+	ADD(link, mem_size, (zend_long)item->size);
 	add_next_index_zval(list, &link);
 }
 
@@ -115,14 +121,14 @@ HONE_FUNCTION(apcu_key_info)
 	HONE_ARGS_END();
 	if (!php_hone_apcu_enabled() || !php_hone_walk_one(key, &item))
 		RETURN_NULL();
-	array_init(return_value);
-	add_assoc_long(return_value, "hits", item.hits);
-	add_assoc_long(return_value, "access_time", item.created);
-	add_assoc_long(return_value, "mtime", item.created);
-	add_assoc_long(return_value, "creation_time", item.created);
-	add_assoc_long(return_value, "deletion_time", 0);
-	add_assoc_long(return_value, "ttl", item.ttl);
-	add_assoc_long(return_value, "refs", 0);
+	php_hone_named_init(return_value, 7);
+	ADD(*return_value, hits, item.hits);
+	ADD(*return_value, access_time, item.created);
+	ADD(*return_value, mtime, item.created);
+	ADD(*return_value, creation_time, item.created);
+	ADD(*return_value, deletion_time, 0);
+	ADD(*return_value, ttl, item.ttl);
+	ADD(*return_value, refs, 0);
 }
 
 /* APCu lists its free blocks. These are runs of free parts. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The class APCUIterator. */
 #include "apcu.h"
+#include "../names.h"
 #include "ext/pcre/php_pcre.h"
 #include "zend_interfaces.h"
 
@@ -133,33 +134,33 @@ describe(zval *element, const struct php_hone_item *item, zend_long format,
 {
 	zval copy;
 
-	array_init(element);
-	if (format & PHP_HONE_ITER_TYPE)
-		add_assoc_string(element, "type", "user");
-	if (format & PHP_HONE_ITER_KEY)
-		add_assoc_str(element, "key", zend_string_copy(item->key));
+	php_hone_named_init(element, 8);
+	if (format & PHP_HONE_ITER_TYPE) {
+		ZVAL_INTERNED_STR(&copy, php_hone_names[PHP_HONE_NAME_user]);
+		php_hone_named_add(element, PHP_HONE_NAME_type, &copy);
+	}
+	if (format & PHP_HONE_ITER_KEY) {
+		ZVAL_STR_COPY(&copy, item->key);
+		php_hone_named_add(element, PHP_HONE_NAME_key, &copy);
+	}
 	if (format & PHP_HONE_ITER_VALUE) {
 		ZVAL_COPY(&copy, value);
 		if (Z_ISUNDEF(copy))
 			ZVAL_NULL(&copy);
-		add_assoc_zval(element, "value", &copy);
+		php_hone_named_add(element, PHP_HONE_NAME_value, &copy);
 	}
-	if (format & PHP_HONE_ITER_NUM_HITS)
-		add_assoc_long(element, "num_hits", item->hits);
-	if (format & PHP_HONE_ITER_MTIME)
-		add_assoc_long(element, "mtime", item->created);
-	if (format & PHP_HONE_ITER_CTIME)
-		add_assoc_long(element, "creation_time", item->created);
-	if (format & PHP_HONE_ITER_DTIME)
-		add_assoc_long(element, "deletion_time", 0);
-	if (format & PHP_HONE_ITER_ATIME)
-		add_assoc_long(element, "access_time", item->created);
-	if (format & PHP_HONE_ITER_REFCOUNT)
-		add_assoc_long(element, "ref_count", 0);
-	if (format & PHP_HONE_ITER_MEM_SIZE)
-		add_assoc_long(element, "mem_size", (zend_long)item->size);
-	if (format & PHP_HONE_ITER_TTL)
-		add_assoc_long(element, "ttl", item->ttl);
+#define ADD(flag, name, number)                                                \
+	if (format & PHP_HONE_ITER_##flag)                                     \
+	php_hone_named_add_long(element, PHP_HONE_NAME_##name, number)
+	ADD(NUM_HITS, num_hits, item->hits);
+	ADD(MTIME, mtime, item->created);
+	ADD(CTIME, creation_time, item->created);
+	ADD(DTIME, deletion_time, 0);
+	ADD(ATIME, access_time, item->created);
+	ADD(REFCOUNT, ref_count, 0);
+	ADD(MEM_SIZE, mem_size, (zend_long)item->size);
+	ADD(TTL, ttl, item->ttl);
+#undef ADD
 }
 
 /* Removes the items that do not match from the batch. */
