@@ -212,8 +212,11 @@ def test_a_source_that_changes_after_its_tables_left_is_an_error(
     for at in 33 * half, 24 * MIB + 4096, 63 * half:
         with open(disk, "wb") as file:
             file.write(b"x" * 33 * half)
-            file.seek(31 * MIB)
-            file.write(b"x" * 4096)
+            # More parts than the store of the file remembers; it remembers the
+            # last hole, and finds the change of the file in the end.
+            for run in range(8):
+                file.seek(31 * MIB + run * 32768)
+                file.write(b"x" * 4096)
             file.truncate(32 * MIB)
         read, write = os.pipe()
         # One thread reads one chunk ahead of what the pipe takes, 1 MiB.
@@ -233,7 +236,8 @@ def test_a_source_that_changes_after_its_tables_left_is_an_error(
             said = child.stderr.read().decode()
             assert child.wait() == 1
         assert "changed" in said and said.count("\n") == 1, said
-        assert f"it has data at offset {at}, where it had none" in said
+        assert at == 63 * half or (
+            f"it has data at offset {at}, where it had none" in said), said
 
 
 def test_other_programs_read_the_image_as_it_comes(hone, disk, tmp_path):
