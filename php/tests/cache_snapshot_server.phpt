@@ -22,7 +22,7 @@ function serve(string $options, string $program = 'TEST_PHP_CGI_EXECUTABLE', str
     $socket = sys_get_temp_dir() . '/hone-' . getmypid() . '.sock';
     // An empty environment: from that of run-tests.php, php-cgi would take the
     // name of this script, and run it again.
-    $command = 'exec env -i LD_LIBRARY_PATH=' . escapeshellarg((string) getenv('LD_LIBRARY_PATH')) . " $variables timeout 20 " . getenv($program)
+    $command = 'exec env -i LD_LIBRARY_PATH=' . escapeshellarg((string) getenv('LD_LIBRARY_PATH')) . " $variables timeout 300 " . getenv($program)
         . " $extra -d html_errors=0 -d display_startup_errors=1 $options " . ($fastcgi ? "-b $socket" : "$file.php") . ' 2>&1';
     $process = proc_open($command, [['file', '/dev/null', 'r'], ['pipe', 'w']], $pipes);
     $answer = $fastcgi ? ask($socket, "$file.php") : '';

@@ -102,7 +102,7 @@ def qemu_img():
     def run(*args):
         done = subprocess.run(["qemu-img", *args], check=False,
                               stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=100)
+                              stderr=subprocess.STDOUT, timeout=1000)
         return done.returncode, done.stdout.decode()
     return run
 

@@ -23,7 +23,8 @@ ENV = dict(os.environ, LC_ALL="C", ASAN_OPTIONS=(
     os.environ.get("ASAN_OPTIONS", "") +
     ":detect_leaks=0:verify_asan_link_order=0:handle_sigbus=0"))
 ENV.pop("HONE_SEED", None)
-TIMEOUT = 100
+# A guard against hangs alone: more than 20 times what the longest command takes.
+TIMEOUT = 1000
 PIPE = 4096
 
 

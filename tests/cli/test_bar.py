@@ -147,7 +147,7 @@ def test_a_signal_clears_the_bar(hone, strace, image, out, tmp_path, number):
                                      out / "d")
     os.kill(child, number)
     os.kill(child, signal.SIGCONT)
-    assert process.wait(timeout=60) == -number
+    assert process.wait(timeout=1000) == -number
     shown = terminal.close()
     assert b"%" in shown
     assert seen(shown) == [""]
@@ -164,7 +164,7 @@ def test_a_bar_in_a_window_that_became_narrow_is_cleared_within_it(
     terminal.drain()
     before = len(terminal.shown)
     os.kill(child, signal.SIGCONT)
-    assert process.wait(timeout=60) == 0
+    assert process.wait(timeout=1000) == 0
     after = terminal.close()[before:].decode()
     assert max(len(part) for part in after.split("\r")) == 19
 

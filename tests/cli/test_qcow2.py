@@ -106,7 +106,7 @@ def ask_7zip(source, output, size):
     if not program:
         return False
     done = subprocess.run([program, "x", "-so", output], check=True,
-                          timeout=100, stdout=subprocess.PIPE,
+                          timeout=1000, stdout=subprocess.PIPE,
                           stderr=subprocess.DEVNULL)
     assert len(done.stdout) == size
     assert hashlib.sha256(done.stdout).hexdigest() == padded_digest(

@@ -49,7 +49,7 @@ def qemu_check(image):
     done = subprocess.run(["qemu-img", "check", "-f", "qcow2",
                            "--output=json", str(image)], check=False,
                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          timeout=100)
+                          timeout=1000)
     if done.returncode not in (0, 2, 3):
         return None
     found = json.loads(done.stdout)

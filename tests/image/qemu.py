@@ -13,7 +13,7 @@ def run(*words):
     """Run a tool; returns its stdout."""
     done = subprocess.run([str(word) for word in words], check=False,
                           stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, timeout=100)
+                          stderr=subprocess.STDOUT, timeout=1000)
     assert done.returncode == 0, (words, done.stdout)
     return done.stdout
 
@@ -43,7 +43,7 @@ def io_some(image, commands):
         done = subprocess.run(["qemu-io", "-f", "qcow2", *words, image],
                               check=False, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE,
-                              stderr=subprocess.STDOUT, timeout=100)
+                              stderr=subprocess.STDOUT, timeout=1000)
         assert done.returncode in (0, 1), done
 
 

@@ -47,7 +47,7 @@ def extracted(archive):
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
     subprocess.run(["tar", "-xSzf", archive, "-C", folder], check=True,
-                   timeout=100)
+                   timeout=1000)
     assert os.listdir(folder) == [NAME]
     return folder / NAME
 
@@ -296,7 +296,7 @@ def test_the_size_is_that_of_gzip(work, hone):
         out.truncate(GI)
     theirs = subprocess.run(
         ["tar", "--format=oldgnu", "-Sczf", "-", "-C", work, NAME],
-        check=True, timeout=100, stdout=subprocess.PIPE).stdout
+        check=True, timeout=1000, stdout=subprocess.PIPE).stdout
     assert os.stat(pack(hone, disk)).st_size <= len(theirs)
 
 

@@ -193,7 +193,7 @@ def test_what_an_image_names_is_not_opened(hone, tmp_path, name):
             ["strace", "-f", "-e", "trace=open,openat,openat2", "-o", "trace",
              hone.path, *words], cwd=tmp_path, env=ENV, check=False,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE, timeout=100)
+            stderr=subprocess.PIPE, timeout=1000)
         assert (done.returncode == 0) == (words[0] == "info")
         for line in (tmp_path / "trace").read_text().splitlines():
             opened = "ENOENT" not in line and "O_PATH" not in line

@@ -204,7 +204,7 @@ def test_what_qemu_refuses_is_refused(work, hone, options, where):
         done = subprocess.run(
             ["qemu-img", "convert", "-O", "raw", image.path, theirs],
             check=False, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            timeout=100)
+            timeout=1000)
         mine = hone.run("convert", "-q", "--force", "-O", "raw", image.path,
                         ours)
         if mine.returncode == 0:

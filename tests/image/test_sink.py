@@ -28,14 +28,14 @@ def play(path, size, seed, **options):
     words = [f"{name}={value}" for name, value in options.items()]
     done = subprocess.run(
         [program, path / "a.qcow2", path / "a.raw", str(size), str(seed),
-         *words], check=False, stderr=subprocess.PIPE, timeout=100)
+         *words], check=False, stderr=subprocess.PIPE, timeout=1000)
     assert done.returncode == 0, done.stderr.decode()
     return path / "a.qcow2", path / "a.raw"
 
 
 def qemu_img(*words):
     """Run qemu-img, which has to find nothing wrong."""
-    done = subprocess.run(["qemu-img", *words], check=False, timeout=100,
+    done = subprocess.run(["qemu-img", *words], check=False, timeout=1000,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     assert done.returncode == 0, done.stdout.decode()
 

@@ -357,7 +357,7 @@ def read_by_others(image, size):
     if program:
         # Without -tVHD, it opens what is in the disk.
         yield "7-Zip", subprocess.run(
-            [program, "x", "-so", "-tVHD", image], check=True, timeout=100,
+            [program, "x", "-so", "-tVHD", image], check=True, timeout=1000,
             stdout=subprocess.PIPE).stdout
     if pyvhdi:
         file = pyvhdi.file()

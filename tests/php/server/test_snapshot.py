@@ -154,7 +154,7 @@ def test_a_daemon_writes_and_reads_its_file(server, tmp_path):
 
     def once(**query):
         run = subprocess.run([*command, '-D'], env=server.environment, text=True,
-                             capture_output=True, check=True, timeout=60)
+                             capture_output=True, check=True, timeout=1000)
         master = int(pid.read_text())
         page = os.path.join(fpm.PAGES, 'page.php')
         # The process that was started has ended, and is not the server.
@@ -172,7 +172,7 @@ def test_a_daemon_writes_and_reads_its_file(server, tmp_path):
     path.write_bytes(b'damaged')
     # A check of the configuration tells of it, too, and writes nothing.
     check = subprocess.run([*command, '-t'], env=server.environment, text=True,
-                           capture_output=True, check=True, timeout=60)
+                           capture_output=True, check=True, timeout=1000)
     assert 'the cache is empty' in check.stderr
     assert path.read_bytes() == b'damaged'
     result, errors = once(do='fetch', key='k')
