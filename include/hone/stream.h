@@ -27,9 +27,8 @@
  *   a read that returned less than requested, if the read reached the size that
  *   the file had when the stream was opened. A regular file of size 0, as in
  *   /proc, whose first read returned more than half of its request and whose
- *   second read returned nothing, is read again before the end is reported:
- * some files in /proc/sys return nothing but to the first read, however little
- * it requests.
+ *   second read returned nothing, is read again before the end is reported.
+ *   Some files in /proc/sys return nothing but to the first read.
  * - A seek by SEEK_SET or SEEK_CUR finds out the position first if the buffer
  *   contains anything. If the target lies in the buffer or at its end, the seek
  *   then makes no call. Any other seek is one call, as in exact mode. Bytes

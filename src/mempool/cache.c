@@ -179,6 +179,12 @@ hone_mempool_thread_cache(struct hone_mempool *pool)
 	return cache;
 }
 
+struct hone_mempool *
+hone_detail_mempool_pool(struct hone_mempool_cache *cache)
+{
+	return ((struct hone_cache *)cache)->pool;
+}
+
 void
 hone_mempool_close_own(struct hone_mempool *pool)
 {

@@ -129,6 +129,31 @@ meson_static() {
         needs meson/static/use no
 }
 
+# race_is_reported PROGRAM...: ThreadSanitizer's exit status.
+race_is_reported() {
+    status=0
+    "$@" race >/dev/null 2>&1 || status=$?
+    [ "$status" -eq 66 ]
+}
+
+# The installed library was built without ThreadSanitizer: the headers tell the
+# tool of the order that the library makes. Older tools need fixed addresses.
+thread_sanitizer() {
+    still='env'
+    setarch -R true 2>/dev/null && still='setarch -R'
+    for compiler in gcc clang; do
+        if ! echo 'int main(void) { return 0; }' |
+            "$compiler" -fsanitize=thread -x c -o can - || ! $still ./can; then
+            echo "$compiler has no ThreadSanitizer here" && continue
+        fi
+        # shellcheck disable=SC2046,SC2086
+        "$compiler" -std=c11 -O1 -g -fsanitize=thread -Wall -Wextra -Werror \
+            -D_GNU_SOURCE -o tsan "$here/tsan.c" \
+            $(pkg-config --cflags --libs hone) -lpthread &&
+            run $still ./tsan && race_is_reported run $still ./tsan || return 1
+    done
+}
+
 # What the library loads is what README says; liburing is optional.
 libraries_are_few() {
     others=$(readelf -d "$libdir/libhone.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
@@ -148,12 +173,13 @@ relro() {
     full_relro "$libdir/libhone.so" "$staged/usr/bin/hone"
 }
 
-echo 1..14
+echo 1..15
 check 'pkg-config, C99' pkg_config_c
 check 'pkg-config, C++11' pkg_config_cxx
 check 'pkg-config, wholly static program' pkg_config_static
 check 'structs have the layout of docs/abi.md' layout_is_frozen
 check 'exceptions pass through the library' exceptions_pass
+check 'ThreadSanitizer in a program, not in the library' thread_sanitizer
 check 'pkg-config tells the version of the library' pkg_config_version
 check 'CMake, hone::hone' cmake_shared
 check 'CMake, hone::static' cmake_static

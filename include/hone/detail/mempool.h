@@ -2,6 +2,7 @@
 #ifndef HONE_DETAIL_MEMPOOL_H
 #define HONE_DETAIL_MEMPOOL_H
 #include <hone/copy.h>
+#include <hone/detail/tsan.h>
 
 HONE_BEGIN_DECLS
 
@@ -36,6 +37,19 @@ HONE_API size_t hone_detail_mempool_get_burst(
 HONE_API void hone_detail_mempool_put_bulk(
 	struct hone_mempool_cache *cache, void *const *objs, size_t n);
 
+/* Private: the pool of a cache, for ThreadSanitizer. */
+HONE_API struct hone_mempool *hone_detail_mempool_pool(
+	struct hone_mempool_cache *cache);
+
+/*
+ * The cache may pass on its magazine and its objects, at this call or later, by
+ * a close at the end of the thread too; and the cache may have got others.
+ */
+#define HONE_DETAIL_GIVES(cache)                                               \
+	HONE_DETAIL_RELEASE(hone_detail_mempool_pool(cache))
+#define HONE_DETAIL_TAKES(cache)                                               \
+	HONE_DETAIL_ACQUIRE(hone_detail_mempool_pool(cache))
+
 /*
  * Relaxed: only the thread of the cache writes len. Another thread may read len
  * to count the objects of the pool; the count orders nothing.
@@ -62,11 +76,18 @@ HONE_INLINE void *
 hone_mempool_get(struct hone_mempool_cache *cache)
 {
 	size_t len = HONE_DETAIL_LEN(&cache->view);
+	void *obj;
 
-	if (HONE_DETAIL_RARE(len == 0))
-		return hone_detail_mempool_get(cache);
+	HONE_DETAIL_GIVES(cache);
+	if (HONE_DETAIL_RARE(len == 0)) {
+		obj = hone_detail_mempool_get(cache);
+		HONE_DETAIL_TAKES(cache);
+		return obj;
+	}
 	HONE_DETAIL_SET_LEN(&cache->view, len - 1);
-	return cache->view.slots[len - 1];
+	obj = cache->view.slots[len - 1];
+	HONE_DETAIL_GIVES(cache);
+	return obj;
 }
 
 HONE_INLINE void
@@ -74,13 +95,16 @@ hone_mempool_put(struct hone_mempool_cache *cache, void *obj)
 {
 	size_t len = HONE_DETAIL_LEN(&cache->view);
 
+	HONE_DETAIL_GIVES(cache);
 	if (HONE_DETAIL_RARE(len == cache->view.size)) {
 		hone_detail_mempool_put(cache, obj);
+		HONE_DETAIL_TAKES(cache);
 		return;
 	}
 	cache->view.slots[len] = obj;
 	HONE_DETAIL_IN_ORDER();
 	HONE_DETAIL_SET_LEN(&cache->view, len + 1);
+	HONE_DETAIL_GIVES(cache);
 }
 
 /* Gets n objects from the loaded magazine; returns 0 if it has fewer. */
@@ -95,22 +119,31 @@ hone_detail_mempool_get_loaded(
 	HONE_DETAIL_SET_LEN(&cache->view, len - n);
 	HONE_DETAIL_IN_ORDER();
 	hone_copy_pointers(objs, cache->view.slots + len - n, n);
+	HONE_DETAIL_GIVES(cache);
 	return 1;
 }
 
 HONE_INLINE int
 hone_mempool_get_bulk(struct hone_mempool_cache *cache, void **objs, size_t n)
 {
-	if (!hone_detail_mempool_get_loaded(cache, objs, n))
-		return hone_detail_mempool_get_bulk(cache, objs, n);
-	return 0;
+	int error = 0;
+
+	HONE_DETAIL_GIVES(cache);
+	if (!hone_detail_mempool_get_loaded(cache, objs, n)) {
+		error = hone_detail_mempool_get_bulk(cache, objs, n);
+		HONE_DETAIL_TAKES(cache);
+	}
+	return error;
 }
 
 HONE_INLINE size_t
 hone_mempool_get_burst(struct hone_mempool_cache *cache, void **objs, size_t n)
 {
-	if (!hone_detail_mempool_get_loaded(cache, objs, n))
-		return hone_detail_mempool_get_burst(cache, objs, n);
+	HONE_DETAIL_GIVES(cache);
+	if (!hone_detail_mempool_get_loaded(cache, objs, n)) {
+		n = hone_detail_mempool_get_burst(cache, objs, n);
+		HONE_DETAIL_TAKES(cache);
+	}
 	return n;
 }
 
@@ -120,13 +153,16 @@ hone_mempool_put_bulk(
 {
 	size_t len = HONE_DETAIL_LEN(&cache->view);
 
+	HONE_DETAIL_GIVES(cache);
 	if (HONE_DETAIL_RARE(cache->view.size - len < n)) {
 		hone_detail_mempool_put_bulk(cache, objs, n);
+		HONE_DETAIL_TAKES(cache);
 		return;
 	}
 	hone_copy_pointers(cache->view.slots + len, objs, n);
 	HONE_DETAIL_IN_ORDER();
 	HONE_DETAIL_SET_LEN(&cache->view, len + n);
+	HONE_DETAIL_GIVES(cache);
 }
 
 /*
@@ -138,11 +174,13 @@ static inline void
 hone_detail_cursor_save(const struct hone_mempool_cursor *cursor)
 {
 	HONE_DETAIL_SET_LEN(&cursor->cache->view, cursor->len);
+	HONE_DETAIL_GIVES(cursor->cache);
 }
 
 static inline void
 hone_detail_cursor_load(struct hone_mempool_cursor *cursor)
 {
+	HONE_DETAIL_TAKES(cursor->cache);
 	cursor->slots = cursor->cache->view.slots;
 	cursor->len = HONE_DETAIL_LEN(&cursor->cache->view);
 }
@@ -218,6 +256,76 @@ hone_mempool_cursor_put_bulk(
 	hone_copy_pointers(cursor->slots + cursor->len, objs, n);
 	cursor->len += n;
 }
+
+#if HONE_DETAIL_TSAN
+/* The calls that are never inline. */
+static inline int
+hone_detail_tsan_cache_open(
+	struct hone_mempool *pool, struct hone_mempool_cache **cache)
+{
+	int error = hone_mempool_cache_open(pool, cache);
+
+	HONE_DETAIL_ACQUIRE(pool);
+	return error;
+}
+
+static inline void
+hone_detail_tsan_cache_close(struct hone_mempool_cache *cache)
+{
+	if (cache)
+		HONE_DETAIL_GIVES(cache);
+	hone_mempool_cache_close(cache);
+}
+
+static inline struct hone_mempool_cache *
+hone_detail_tsan_thread_cache(struct hone_mempool *pool)
+{
+	struct hone_mempool_cache *cache = hone_mempool_thread_cache(pool);
+
+	HONE_DETAIL_ACQUIRE(pool);
+	return cache;
+}
+
+static inline struct hone_mempool_magazine *
+hone_detail_tsan_get_magazine(struct hone_mempool_cache *cache)
+{
+	struct hone_mempool_magazine *magazine;
+
+	HONE_DETAIL_GIVES(cache);
+	magazine = hone_mempool_get_magazine(cache);
+	HONE_DETAIL_TAKES(cache);
+	return magazine;
+}
+
+static inline void
+hone_detail_tsan_put_magazine(struct hone_mempool_cache *cache,
+	struct hone_mempool_magazine *magazine)
+{
+	HONE_DETAIL_GIVES(cache);
+	hone_mempool_put_magazine(cache, magazine);
+	HONE_DETAIL_TAKES(cache);
+}
+
+static inline int
+hone_detail_tsan_reserve(struct hone_mempool_cache *cache, size_t n)
+{
+	int error;
+
+	HONE_DETAIL_GIVES(cache);
+	error = hone_mempool_reserve(cache, n);
+	HONE_DETAIL_TAKES(cache);
+	return error;
+}
+
+#define hone_mempool_cache_open(pool, cache)                                   \
+	hone_detail_tsan_cache_open(pool, cache)
+#define hone_mempool_cache_close(cache) hone_detail_tsan_cache_close(cache)
+#define hone_mempool_thread_cache(pool) hone_detail_tsan_thread_cache(pool)
+#define hone_mempool_get_magazine(cache) hone_detail_tsan_get_magazine(cache)
+#define hone_mempool_put_magazine(cache, magazine)                             \
+	hone_detail_tsan_put_magazine(cache, magazine)
+#define hone_mempool_reserve(cache, n) hone_detail_tsan_reserve(cache, n)
+#endif
 
 HONE_END_DECLS
 #endif

@@ -14,7 +14,14 @@
  * end. As long as they suffice, the end does not access the cache line of the
  * other end.
  */
+#include <hone/detail/tsan.h>
+
 HONE_BEGIN_DECLS
+
+/* Addresses that stand for two orders, for ThreadSanitizer: of what is enqueued
+ * before what is dequeued, and of a slot that is read before it is filled. */
+#define HONE_DETAIL_FILLED(ring) ((void *)(ring))
+#define HONE_DETAIL_EMPTIED(ring) ((void *)((ring) + 1))
 
 /* Private: the slow paths of the inline functions. */
 HONE_API int hone_detail_ring_enqueue(struct hone_ring *ring, void *element);
@@ -34,7 +41,10 @@ hone_detail_ring_slot(struct hone_ring *ring, uint64_t position)
 HONE_INLINE int
 hone_ring_enqueue(struct hone_ring *ring, void *element)
 {
+	int error;
+
 #if defined(__GNUC__)
+	HONE_DETAIL_RELEASE(HONE_DETAIL_FILLED(ring));
 	if (ring->flags & HONE_RING_SINGLE_PRODUCER) {
 		/* Only this thread writes tail and head_seen in this mode. */
 		uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_RELAXED);
@@ -47,6 +57,7 @@ hone_ring_enqueue(struct hone_ring *ring, void *element)
 			 * leave() of src/ring/take.c: the slot was read.
 			 */
 			head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+			HONE_DETAIL_ACQUIRE(HONE_DETAIL_EMPTIED(ring));
 			__atomic_store_n(
 				&ring->head_seen, head, __ATOMIC_RELAXED);
 			if (tail - head >= ring->capacity)
@@ -67,7 +78,9 @@ hone_ring_enqueue(struct hone_ring *ring, void *element)
 		return 0;
 	}
 #endif
-	return hone_detail_ring_enqueue(ring, element);
+	error = hone_detail_ring_enqueue(ring, element);
+	HONE_DETAIL_ACQUIRE(HONE_DETAIL_EMPTIED(ring));
+	return error;
 }
 
 HONE_INLINE int
@@ -77,6 +90,7 @@ hone_ring_dequeue(struct hone_ring *ring, void **element)
 	int error;
 
 #if defined(__GNUC__)
+	HONE_DETAIL_RELEASE(HONE_DETAIL_EMPTIED(ring));
 	if (ring->flags == HONE_RING_SPSC) {
 		/* Only this thread writes head and tail_seen in this mode. */
 		uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_RELAXED);
@@ -87,6 +101,7 @@ hone_ring_dequeue(struct hone_ring *ring, void **element)
 			/* Acquire: pairs with the release of tail above and in
 			 * add_single() of src/ring/add.c. */
 			tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+			HONE_DETAIL_ACQUIRE(HONE_DETAIL_FILLED(ring));
 			__atomic_store_n(
 				&ring->tail_seen, tail, __ATOMIC_RELAXED);
 			if (head == tail)
@@ -107,6 +122,7 @@ hone_ring_dequeue(struct hone_ring *ring, void **element)
 	/* Not element: a variable of the caller that went to a function out of
 	 * line would not stay in a register. */
 	error = hone_detail_ring_dequeue(ring, &taken);
+	HONE_DETAIL_ACQUIRE(HONE_DETAIL_FILLED(ring));
 	if (error < 0)
 		return error;
 	*element = taken;
@@ -118,6 +134,65 @@ hone_ring_capacity(const struct hone_ring *ring)
 {
 	return ring->capacity;
 }
+
+#if HONE_DETAIL_TSAN
+/* The calls that are never inline. */
+static inline int
+hone_detail_tsan_enqueue_bulk(
+	struct hone_ring *ring, void *const *elements, size_t n)
+{
+	int error;
+
+	HONE_DETAIL_RELEASE(HONE_DETAIL_FILLED(ring));
+	error = hone_ring_enqueue_bulk(ring, elements, n);
+	HONE_DETAIL_ACQUIRE(HONE_DETAIL_EMPTIED(ring));
+	return error;
+}
+
+static inline size_t
+hone_detail_tsan_enqueue_burst(
+	struct hone_ring *ring, void *const *elements, size_t n)
+{
+	size_t done;
+
+	HONE_DETAIL_RELEASE(HONE_DETAIL_FILLED(ring));
+	done = hone_ring_enqueue_burst(ring, elements, n);
+	HONE_DETAIL_ACQUIRE(HONE_DETAIL_EMPTIED(ring));
+	return done;
+}
+
+static inline int
+hone_detail_tsan_dequeue_bulk(struct hone_ring *ring, void **elements, size_t n)
+{
+	int error;
+
+	HONE_DETAIL_RELEASE(HONE_DETAIL_EMPTIED(ring));
+	error = hone_ring_dequeue_bulk(ring, elements, n);
+	HONE_DETAIL_ACQUIRE(HONE_DETAIL_FILLED(ring));
+	return error;
+}
+
+static inline size_t
+hone_detail_tsan_dequeue_burst(
+	struct hone_ring *ring, void **elements, size_t n)
+{
+	size_t done;
+
+	HONE_DETAIL_RELEASE(HONE_DETAIL_EMPTIED(ring));
+	done = hone_ring_dequeue_burst(ring, elements, n);
+	HONE_DETAIL_ACQUIRE(HONE_DETAIL_FILLED(ring));
+	return done;
+}
+
+#define hone_ring_enqueue_bulk(ring, elements, n)                              \
+	hone_detail_tsan_enqueue_bulk(ring, elements, n)
+#define hone_ring_enqueue_burst(ring, elements, n)                             \
+	hone_detail_tsan_enqueue_burst(ring, elements, n)
+#define hone_ring_dequeue_bulk(ring, elements, n)                              \
+	hone_detail_tsan_dequeue_bulk(ring, elements, n)
+#define hone_ring_dequeue_burst(ring, elements, n)                             \
+	hone_detail_tsan_dequeue_burst(ring, elements, n)
+#endif
 
 HONE_END_DECLS
 #endif
