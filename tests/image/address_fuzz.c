@@ -81,6 +81,9 @@ clean(struct made *m, bool word)
 			replace(m->part[i], " '\"", '_');
 	}
 	replace(m->part[USER], "/?#", '_');
+	/* It counts as one more slash, as in JSON, and stays. */
+	if (m->part[USER][0] == '\\')
+		m->part[USER][0] = '_';
 	if (!m->has_password || !strpbrk(password, "/?#"))
 		return;
 	/* With such a password, the address could be that of another host. */
