@@ -97,6 +97,7 @@ visit(const uint8_t *data, size_t size, bool stream, unsigned char *disk,
 	image_info(source, ignore_field, &characters);
 	size_t length = read_disk(source, disk);
 	*whole = (length == source->size || length == MOST) &&
+		 source->ops->ended(source, &err) == 0 &&
 		 source->ops->unchanged(source, &err) == 0;
 	image_close(source);
 	return length;
