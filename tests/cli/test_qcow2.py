@@ -336,3 +336,20 @@ def test_shared_blocks_change_no_byte_of_the_image(hone, xfs, out):
     shutil.copyfile(source, copied)
     write(hone, copied, out / "disk.qcow2")
     assert output.read_bytes() == (out / "disk.qcow2").read_bytes()
+
+
+@pytest.mark.parametrize("size", [8 * MI, 5 * MI + 4096 * 3 + 512])
+def test_a_file_in_place_shares_what_lies_between_its_ends(hone, xfs, size):
+    """The first and the last MiB are written last, and so are copied."""
+    source, target = xfs / "disk.img", xfs / "target.img"
+    source.write_bytes(images.noise(size))
+    target.write_bytes(b"stale" * (size // 5 + 1))
+    os.truncate(target, size)
+    result = hone.json("convert", "--json", "-n", source, target)
+    assert target.read_bytes() == source.read_bytes()
+    assert result["shared_bytes"] > 0
+    # As filefrag(8): some extents of both files are shared.
+    sbin = dict(os.environ, PATH=os.environ["PATH"] + ":/usr/sbin:/sbin")
+    said = subprocess.run(["filefrag", "-v", target], check=True, env=sbin,
+                          stdout=subprocess.PIPE).stdout.decode()
+    assert "shared" in said
