@@ -13,6 +13,7 @@ import pytest
 
 import images
 from images import KI
+from tar_builder import END, member
 from test_pipes import run_piped
 
 DISK = images.noise(64 * KI)
@@ -103,3 +104,22 @@ def test_the_trailer_of_a_dmg_is_found_at_each_end(hone, work, out):
     hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", work / "a",
             out / "x")
     assert (out / "x").read_bytes() == data
+
+
+def test_the_advice_is_for_the_file_that_was_named(hone, work, out):
+    """qemu-nbd opens no pipe and no member; an extent is not the disk."""
+    vhdx = b"vhdxfile".ljust(64 * KI, b"\0")
+    (work / "a.vhdx").write_bytes(vhdx)
+    said = hone.fails("convert", work / "a.vhdx", out / "x", code=1)
+    assert 'images: "qemu-nbd --read-only' in said
+    first = 'images: make a file of the image alone; "qemu-nbd --read-only'
+    done = run_piped(hone.run, vhdx, "convert", "-O", "raw", "-", out / "x")
+    assert done.returncode == 1 and first in done.stderr.decode()
+    (work / "a.tar").write_bytes(member(b"a.vhdx", vhdx) + END)
+    assert first in hone.fails("convert", work / "a.tar", out / "x", code=1)
+    (work / "vm-flat.vmdk").write_bytes(DISK)
+    said = hone.fails("convert", work / "vm-flat.vmdk", out / "x", code=1)
+    assert ("is the data of a VMDK image: 'vm.vmdk' is the descriptor that "
+            "names it, and is read with --allow-data-file; add -f raw") in said
+    hone.ok("convert", "-q", "-f", "raw", work / "vm-flat.vmdk", out / "x")
+    assert (out / "x").read_bytes() == DISK
