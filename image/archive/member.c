@@ -40,7 +40,7 @@ is_described(struct member *m, const struct tar_member *file)
 {
 	struct ovf_file found;
 
-	return m->described && m->searches++ < MAX_SEARCHES &&
+	return m->manifest.ovf.name && m->searches++ < MAX_SEARCHES &&
 	       ovf_find(&m->manifest.ovf, file->name, &found) && found.disk;
 }
 
@@ -418,11 +418,12 @@ choose(struct member *m, const char *wanted, bool *found,
 	return 0;
 }
 
-/* No member has a suffix: search for a disk that the description names. */
+/* Search for a disk that stands before the description that names it. */
 static void
 search_again(struct member *m)
 {
-	m->described = m->noted = true;
+	m->noted = true;
+	m->searches = 0;
 	m->seen[0] = '\0';
 	m->seen_all = false;
 	m->tar = (struct tar){.store = m->tar.store, .named = m->tar.named};
@@ -434,13 +435,12 @@ search(struct member *m, const char *wanted, struct image_error *err)
 	bool found = false;
 	int rc = 0;
 
-	m->described = m->store.below->forward;
-
 	while (rc == 0 && !found) {
 		tar_free(&m->file);
 		rc = tar_next(&m->tar, &m->file, err);
 		if (rc == 0 && !m->file.name) {
-			if (wanted || m->described || !m->manifest.ovf.name)
+			if (wanted || m->noted || !m->manifest.ovf.name ||
+				m->store.below->forward)
 				return not_found(m, wanted, err);
 			search_again(m);
 			continue;

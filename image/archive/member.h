@@ -11,9 +11,6 @@ struct member {
 	struct tar_member file;
 	/* the user named the member */
 	bool named;
-	/* a disk of the description is an image, whatever its name: suffixes
-	 * are looked for first where the headers can be read twice */
-	bool described;
 	struct manifest manifest;
 	/* all members were looked at for it */
 	bool noted;

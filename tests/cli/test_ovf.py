@@ -214,7 +214,7 @@ def test_each_part_is_verified(hone, work, out):
 
 
 def test_a_disk_that_only_the_description_names(hone, work, out):
-    """As oVirt writes them; the suffix of a format has precedence."""
+    """As oVirt writes them; it is an image as one with a suffix is."""
     name = "5ffb6b3c-0b6a-4d9a-8a0e-1b6cf1a3f3a0"
     for folder in ("", "images/"):
         ovf = description((name, len(DISK)), ("notes", 3), disks=[name],
@@ -236,6 +236,10 @@ def test_a_disk_that_only_the_description_names(hone, work, out):
     archive = write(work, ("vm.ovf", two), (name, DISK), ("other", DISK))
     said = hone.fails("convert", "-O", "raw", archive, out / "x")
     assert f"has two images, '{name}' and 'other'; --member NAME" in said
+    archive = write(work, ("vm.ovf", ovf), (name, DISK), ("disk.raw", DISK))
+    for status, said, found in each_way(hone, archive, out):
+        assert status == 1 and found is None
+        assert f"has two images, '{name}' and 'disk.raw'" in said
     # What a guest wrote there is a disk, or refused: no packed file.
     packed = b"\x1f\x8b\x08" + bytes(509)
     archive = write(work, ("vm.ovf", ovf), (name, packed))
