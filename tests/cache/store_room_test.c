@@ -457,7 +457,9 @@ run_requests(const struct shape *of, uint64_t seed)
 		php_hone_member_leave(&workers[i].m);
 	php_hone_store_unmap(store);
 	assert_int_equal(damaged, 0);
-	assert_true(refused <= stored / 100);
+	/* The target is 1 %. Without an early end of what requests keep, up to
+	 * 0.7 % fail here. */
+	assert_true(refused <= stored / 1000);
 }
 
 TEST(stores_find_room_though_requests_have_most)
