@@ -178,7 +178,7 @@ chroot_build() {
         meson setup build --buildtype=release -Dtools=false --prefix=/usr \
             -Dlibdir=lib
         meson install -C build
-        sh phpext.sh build php work "php-config$0"' "$1"
+        sh phpext.sh build php work "php-config$0" --with-hone' "$1"
 }
 
 # chroot_tests VERSION JUNIT ARGUMENT...

@@ -50,16 +50,29 @@ release_xz() {
     )
 }
 
-# release_source REPOSITORY FOLDER: its commit as FOLDER/hone-VERSION.tar.xz,
-# whatever the user, the umask and the settings of git are. `meson dist` would write
-# the name of the user.
+# release_commit REPOSITORY FOLDER NAME [PATH...]: its commit, or these paths of it,
+# as FOLDER/NAME.tar, whatever the user, the umask and the settings of git are.
+# `meson dist` would write the name of the user.
+release_commit() {
+    repository=$1
+    folder=$2
+    name=$3
+    shift 3
+    mkdir -p "$folder"
+    git -C "$repository" -c tar.umask=0022 -c core.autocrlf=false \
+        -c core.eol=lf -c core.attributesFile=/dev/null archive --format=tar \
+        --prefix="$name/" --output="$folder/$name.tar" HEAD -- "$@"
+}
+
+# release_source REPOSITORY FOLDER: FOLDER/hone-VERSION.tar.xz, and the extension
+# for PHP's installer PIE, which puts the name of the tag into that of the file.
 release_source() {
-    name=hone-$released
-    mkdir -p "$2"
-    git -C "$1" -c tar.umask=0022 -c core.autocrlf=false -c core.eol=lf \
-        -c core.attributesFile=/dev/null archive --format=tar \
-        --prefix="$name/" --output="$2/$name.tar" HEAD
-    release_xz "$2/$name.tar"
+    release_commit "$1" "$2" "hone-$released"
+    release_xz "$2/hone-$released.tar"
+    extension=php_hone-v$released-src
+    release_commit "$1" "$2" "$extension" composer.json LICENSE php src include
+    gzip -9 -n <"$2/$extension.tar" >"$2/$extension.tgz"
+    rm "$2/$extension.tar"
 }
 
 # release_other COMMAND...: what may leave a trace differs from the first time.
@@ -80,8 +93,7 @@ release_sources() {
     release_other git clone -q "file://$root" "$other/clone"
     release_other release_source "$other/clone" "$other/files"
     rm -rf "$other/clone"
-    name=hone-$released.tar.xz
-    cmp "$work/files/$name" "$other/files/$name"
+    diff "$work/files" "$other/files"
 }
 
 # release_tar FILE OPTION...: without owners, in one order, by one date.

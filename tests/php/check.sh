@@ -149,6 +149,64 @@ END
             PKG_CONFIG_LIBDIR="$work/own/${libdir#"$staged/usr/"}/pkgconfig"
 }
 
+# export_of FOLDER: a clean export, as PIE downloads it; "phpize" has been called.
+export_of() {
+    mkdir "$1" && cp -R "$top/php" "$top/src" "$top/include" "$1" &&
+        (cd "$1/php" && "$(echo "$config" |
+            sed 's/php-config\([^/]*\)$/phpize\1/')")
+}
+
+# The options after "make" for warnings as errors.
+export_cflags() {
+    printf '%s %s' '-Wall -Wextra -Wstrict-prototypes -Wno-unused-parameter
+        -Werror' "$("$config" --includes | sed 's/-I/-isystem /g')" |
+        tr '\n' ' '
+}
+
+# has_libhone_inside MODULE: none but that of the module is needed, and PHP alone
+# sees the module.
+has_libhone_inside() {
+    readelf -d "$1" >inside.dynamic && ! grep 'NEEDED.*libhone' inside.dynamic &&
+        nm -D --defined-only "$1" >inside.symbols &&
+        [ "$(cut -d' ' -f3 inside.symbols)" = get_module ]
+}
+
+# The sources of libhone are compiled in: there is no libhone, and no pkg-config.
+export_build() {
+    export_of export-gcc &&
+        (cd export-gcc/php && without_path env PKG_CONFIG=/nonexistent \
+            ./configure --with-php-config="$config" CC=gcc CFLAGS=-O1 &&
+            make EXTRA_CFLAGS="$(export_cflags)") &&
+        has_libhone_inside export-gcc/php/modules/hone.so &&
+        without_path sh "$top/tools/phpext.sh" test export-gcc/php "$config" \
+            "$work/export.xml" export-gcc/php/tests/buffer_*.phpt \
+            export-gcc/php/tests/cpu*.phpt export-gcc/php/tests/version.phpt \
+            export-gcc/php/tests/fileread_contents.phpt \
+            export-gcc/php/tests/cache_values.phpt
+}
+
+# By clang, in another folder than that of the sources, which stays as it was.
+export_build_elsewhere() {
+    export_of export-clang &&
+        find export-clang -type f | sort >export.before &&
+        mkdir export-build && (cd export-build && without_path env \
+            PKG_CONFIG=/nonexistent ../export-clang/php/configure \
+            --with-php-config="$config" CC=clang CFLAGS=-O1 &&
+            make EXTRA_CFLAGS="$(export_cflags)") &&
+        find export-clang -type f | sort | cmp export.before - &&
+        has_libhone_inside export-build/modules/hone.so &&
+        "$php" -n -d extension="$work/export-build/modules/hone.so" \
+            -r 'exit(Hone\buffer_is_zero(str_repeat("\0", 5000)) ? 0 : 1);'
+}
+
+# --with-hone asks for the installed one, also in a whole source tree.
+export_takes_the_installed_library() {
+    (cd export-gcc/php && without_path ./configure --with-php-config="$config" \
+        --with-hone="$work/own" CFLAGS=-O1) >export.log &&
+        ! grep 'libhone is compiled in' export.log &&
+        grep "^HONE_SHARED_LIBADD = .*$work/own/.*-lhone" export-gcc/php/Makefile
+}
+
 # Its functions are hidden from other libraries that load a libhone.
 static_build_keeps_libhone_to_itself() {
     nm -D --defined-only static/modules/hone.so >symbols &&
@@ -218,12 +276,13 @@ dl_wraps_nothing() {
 
 # PIE reads the options of ./configure from composer.json.
 composer_has_the_options_of_configure() {
-    python3 - "$top/php/composer.json" >composer.options <<'END'
+    python3 - "$top/composer.json" >composer.options <<'END'
 import json, sys
 package = json.load(open(sys.argv[1]))
 assert package['type'] == 'php-ext', package['type']
 assert package['license'] == 'BSD-3-Clause', package['license']
 assert package['php-ext']['extension-name'] == 'hone', package['php-ext']
+assert package['php-ext']['build-path'] == 'php', package['php-ext']
 for option in package['php-ext']['configure-options']:
     print('--' + option['name'] + '[=DIR]' * option['needs-value'])
 END
@@ -312,7 +371,7 @@ side_effects_are_the_same() {
     python3 "$here/side_effects.py" static "$php"
 }
 
-echo 1..30
+echo 1..33
 check 'arginfo is made from the stub' arginfo_is_of_the_stub
 check 'the license is there, and the same' license_is_the_same
 check 'clang has no warning' clang_without_warnings
@@ -325,6 +384,10 @@ check 'build with the static library at that prefix' static_build
 check 'configure finds the static library below a sysroot' \
     static_below_a_sysroot
 check 'the static library stays inside' static_build_keeps_libhone_to_itself
+check 'a clean export has libhone inside, by gcc without a warning' export_build
+check 'also by clang, in another folder' export_build_elsewhere
+check 'a clean export takes the installed library if asked' \
+    export_takes_the_installed_library
 check 'make install, into a folder of its own' make_install
 check 'hone_args.h is installed with all that it needs' args_header_is_installed
 check 'lists of parameters compile if they agree' with_args_header lists.sh

@@ -239,15 +239,32 @@ def test_the_tarball_is_the_commit_and_nothing_of_the_user(tree, folder):
         assert member.mode in (0o644, 0o755)
 
 
+def test_the_extension_has_what_pie_builds(tree, folder):
+    """One folder, with composer.json at its top."""
+    name = f"php_hone-v{VERSION}-src"
+    with tarfile.open(folder / f"{name}.tgz") as tar:
+        names = {member.name for member in tar if member.isfile()}
+        package = json.load(tar.extractfile(f"{name}/composer.json"))
+    assert names == {
+        f"{name}/{path}" for path in git(
+            tree, "ls-files", "composer.json", "LICENSE", "php", "src",
+            "include").splitlines()}
+    extension = package["php-ext"]
+    assert f"{name}/{extension['build-path']}/config.m4" in names
+    # PIE takes the first method for which the release has a file.
+    assert extension["download-url-method"] == ["pre-packaged-source",
+                                                "composer-default"]
+
+
 def test_settings_of_git_do_not_change_the_tarball(tree, folder, tmp_path):
     (tmp_path / ".gitconfig").write_text(
         "[tar]\n umask = 0077\n[core]\n autocrlf = true\n"
         f" attributesFile = {tmp_path}/attributes\n")
     (tmp_path / "attributes").write_text("*.md export-ignore\n")
     ok(shell(tree, f"release_source . {tmp_path}/made", HOME=str(tmp_path)))
-    name = f"hone-{VERSION}.tar.xz"
-    assert (tmp_path / "made" / name).read_bytes() == \
-        (folder / name).read_bytes()
+    for name in f"hone-{VERSION}.tar.xz", f"php_hone-v{VERSION}-src.tgz":
+        assert (tmp_path / "made" / name).read_bytes() == \
+            (folder / name).read_bytes()
 
 
 def test_the_checksums_are_those_of_all_files(folder):
