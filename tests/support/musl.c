@@ -13,6 +13,7 @@ off_t lseek64(int fd, off_t offset, int whence);
 int open64(const char *path, int flags, ...);
 int openat64(int dirfd, const char *path, int flags, ...);
 int fstat64(int fd, struct stat *st);
+int fstatat64(int dirfd, const char *path, struct stat *st, int flags);
 
 off_t
 lseek64(int fd, off_t offset, int whence)
@@ -33,8 +34,15 @@ open64(const char *path, int flags, ...)
 	return openat64(AT_FDCWD, path, flags);
 }
 
+/* Here, struct stat of musl is that of the kernel: with 64 bits. */
+int
+fstatat64(int dirfd, const char *path, struct stat *st, int flags)
+{
+	return (int)syscall(SYS_newfstatat, dirfd, path, st, flags);
+}
+
 int
 fstat64(int fd, struct stat *st)
 {
-	return fstatat(fd, "", st, AT_EMPTY_PATH);
+	return fstatat64(fd, "", st, AT_EMPTY_PATH);
 }
