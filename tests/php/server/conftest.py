@@ -27,7 +27,9 @@ class Server:
             'usr/lib/*-linux-gnu*/pulseaudio') for path in root.glob(name)]
         self.environment = {
             'PATH': os.environ['PATH'], 'LC_ALL': 'C.UTF-8',
-            'LD_LIBRARY_PATH': ':'.join(map(str, libraries))}
+            'LD_LIBRARY_PATH': ':'.join(map(str, libraries)),
+            # php-fpm has no -n: a php-fpm of the system has its own settings.
+            'PHP_INI_SCAN_DIR': ''}
 
     def program(self, name):
         found = [*self.root.glob(f'usr/bin/{name}'),
