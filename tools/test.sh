@@ -19,7 +19,7 @@ staged=$root/build/stage
 running=$root/build/running
 # Seconds that a stage may take: several times what the longest one takes. A
 # machine that is busy with other work needs more.
-stage_limit=${HONE_STAGE_LIMIT:-1800}
+stage_limit=${HONE_STAGE_LIMIT:-3600}
 
 # The stages that must leave results, in the order of the tally.
 test_stages='gcc-build gcc asan tsan aarch64 neon headers consume exports
