@@ -22,8 +22,9 @@ class Defect:
     options: tuple = ()
     # of convert alone
     convert: tuple = ()
-    # bytes that a command may read
-    read: int = 64 << 20
+    # bytes that a command may read: the largest table, and what a sanitizer reads
+    # of /proc
+    read: int = 65 << 20
     # another file is named, "decoy", which must not be opened
     decoy: bool = False
 
