@@ -144,11 +144,15 @@ remember(struct image_file *file, struct image_file_part *part)
 {
 	pthread_mutex_lock(&file->parts_lock);
 	struct image_file_part *place = place_of(file, part);
-	if (place->end == part->end && place->hole == part->hole)
+	bool same = place->end == part->end && place->hole == part->hole;
+	/* Another thread may have found more of this part since then. */
+	bool less = same && place->begin <= part->begin;
+	if (same)
 		part->descents = place->descents + 1;
-	*place = *part;
+	if (!less)
+		*place = *part;
 	pthread_mutex_unlock(&file->parts_lock);
-	if (part->descents != DESCENTS)
+	if (less || part->descents < DESCENTS)
 		return;
 	find_begin(file, part);
 	pthread_mutex_lock(&file->parts_lock);
