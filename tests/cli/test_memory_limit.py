@@ -23,11 +23,11 @@ import pytest
 import images
 import memory_cgroup
 from harness import ENV
-from http_server import Server
+from http_server import Handler, Server
 from images import GI, KI, MI
 from quick import ALL
 from test_device import call
-from test_http import CLEAN
+from test_http import CLEAN, chunked
 from test_nbd import qemu_nbd
 
 LIMIT = 256 * MI
@@ -239,14 +239,11 @@ def test_a_bucket_as_source(limited, disk, out, served):
                    for request in server.requests)
 
 
-@pytest.mark.parametrize("length", [True, False])
+@pytest.mark.parametrize("answer", [Handler.whole, chunked])
 @pytest.mark.parametrize("suffix", ["raw", "qcow2", "raw.gz"])
 def test_a_server_without_ranges_as_source(limited, disk, out, served, suffix,
-                                           length):
-    def whole(handler, request):
-        return handler.whole(request, length=length)
-
-    with served(disk(suffix), whole) as server:
+                                           answer):
+    with served(disk(suffix), answer) as server:
         limited("convert", "-q", server.url(f"/disk.{suffix}"), out)
 
 
