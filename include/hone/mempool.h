@@ -234,8 +234,9 @@ HONE_API void hone_mempool_cache_close(struct hone_mempool_cache *cache);
  *
  * :param pool: the pool of the objects.
  * :return: the cache;
- *          NULL if max_caches caches are open, no pthread key is left, or the
- *          pool has HONE_MEMPOOL_SHARED.
+ *          NULL if max_caches caches are open, memory or the pthread key that
+ *          all pools share is not to be had, or the pool has
+ *          HONE_MEMPOOL_SHARED.
  *
  * Each call costs a look-up: keep the pointer during a loop. Code of the
  * library closes the cache, so the shared library stays in memory after

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Opening and closing caches: by the user, with a thread, and after a fork. */
+/* Opening and closing caches, and what a child of fork() does with them. */
 #include <assert.h>
 #include <errno.h>
 #include "mempool/exact.h"
@@ -76,31 +76,6 @@ put_down(struct hone_cache *c, struct hone_mempool_magazine *m)
 		hone_mempool_push(c, m);
 }
 
-/*
- * Returns true if a cache that was this thread's own cache still is. Another
- * thread may have closed the cache, and a third may have opened it again.
- * Relaxed: the value equals pthread_self() only if this thread stored it and no
- * later store, from a close, is visible to this thread.
- */
-static bool
-is_own(struct hone_mempool_cache *cache)
-{
-	struct hone_cache *c = (struct hone_cache *)cache;
-
-	return c && atomic_load_explicit(&c->thread, memory_order_relaxed) ==
-			    (uintptr_t)pthread_self();
-}
-
-/* Clears the thread's own cache if the thread closes it by a call. */
-static void
-forget(struct hone_mempool *pool, struct hone_mempool_cache *cache)
-{
-	/* Acquire: pairs with the release in has_key(). */
-	if (atomic_load_explicit(&pool->has_key, memory_order_acquire) &&
-		pthread_getspecific(pool->key) == cache)
-		(void)pthread_setspecific(pool->key, NULL);
-}
-
 void
 hone_mempool_cache_close(struct hone_mempool_cache *cache)
 {
@@ -111,7 +86,6 @@ hone_mempool_cache_close(struct hone_mempool_cache *cache)
 	if (!c)
 		return;
 	pool = c->pool;
-	forget(pool, cache);
 	hone_mempool_lock(pool);
 	assert(c->open);
 	if (pool->exact)
@@ -124,7 +98,7 @@ hone_mempool_cache_close(struct hone_mempool_cache *cache)
 	hone_mempool_set_len(c->view, 0);
 	c->view->size = 0;
 	put_down(c, m);
-	/* Relaxed: see is_own(), and read under the mutex. */
+	/* Relaxed: see is_own() in own.c. */
 	atomic_store_explicit(&c->thread, 0, memory_order_relaxed);
 	if (pool->exact)
 		hone_mempool_leave(c);
@@ -132,65 +106,10 @@ hone_mempool_cache_close(struct hone_mempool_cache *cache)
 	hone_mempool_unlock(pool);
 }
 
-static void
-close_at_exit(void *cache)
-{
-	if (is_own(cache))
-		hone_mempool_cache_close(cache);
-}
-
-static bool
-has_key(struct hone_mempool *pool)
-{
-	/* Acquire: pairs with the release below. */
-	if (atomic_load_explicit(&pool->has_key, memory_order_acquire))
-		return true;
-	hone_mempool_lock(pool);
-	/* Relaxed: written under the mutex only. */
-	if (!atomic_load_explicit(&pool->has_key, memory_order_relaxed) &&
-		pthread_key_create(&pool->key, close_at_exit) == 0)
-		/* Release: pairs with the acquires: key is written before. */
-		atomic_store_explicit(
-			&pool->has_key, true, memory_order_release);
-	hone_mempool_unlock(pool);
-	return atomic_load_explicit(&pool->has_key, memory_order_acquire);
-}
-
-struct hone_mempool_cache *
-hone_mempool_thread_cache(struct hone_mempool *pool)
-{
-	struct hone_mempool_cache *cache;
-
-	/* A key is one process's. */
-	if (pool->shared || !has_key(pool))
-		return NULL;
-	cache = pthread_getspecific(pool->key);
-	if (is_own(cache))
-		return cache;
-	if (hone_mempool_cache_open(pool, &cache))
-		return NULL;
-	if (pthread_setspecific(pool->key, cache)) {
-		hone_mempool_cache_close(cache);
-		return NULL;
-	}
-	/* Relaxed: see is_own(). */
-	atomic_store_explicit(&((struct hone_cache *)cache)->thread,
-		(uintptr_t)pthread_self(), memory_order_relaxed);
-	return cache;
-}
-
 struct hone_mempool *
 hone_detail_mempool_pool(struct hone_mempool_cache *cache)
 {
 	return ((struct hone_cache *)cache)->pool;
-}
-
-void
-hone_mempool_close_own(struct hone_mempool *pool)
-{
-	/* Acquire: pairs with the release in has_key(). */
-	if (atomic_load_explicit(&pool->has_key, memory_order_acquire))
-		close_at_exit(pthread_getspecific(pool->key));
 }
 
 size_t
@@ -200,8 +119,8 @@ hone_mempool_after_fork(struct hone_mempool *pool)
 
 	/* A thread that does not exist in the child may have held the mutex. */
 	(void)pthread_mutex_init(&pool->mutex, NULL);
-	if (atomic_load_explicit(&pool->has_key, memory_order_relaxed))
-		(void)pthread_setspecific(pool->key, NULL);
+	/* Those threads, too, do not exist. */
+	pool->n_ending = 0;
 	hone_mempool_mark_objects(pool, &findings, NULL, NULL);
 	atomic_store_explicit(&pool->partial, NULL, memory_order_relaxed);
 	for (size_t i = 0; i < pool->n_magazines; i++)

@@ -74,7 +74,7 @@ struct hone_cache {
 	_Atomic size_t steals;
 	_Atomic size_t failures;
 	/* pthread_self() of the thread whose hone_mempool_thread_cache() this
-	 * is; 0 if it is nobody's. Relaxed: see is_own() in cache.c. */
+	 * is; 0 if it is nobody's. Relaxed: see is_own() in own.c. */
 	_Atomic uintptr_t thread;
 	/* Protected by the mutex of the pool. */
 	bool open;
@@ -137,10 +137,11 @@ struct hone_mempool {
 	/* Taken to open, to close and for the audit, and in an exact pool by a
 	 * get that finds too few objects; never else for get and put. */
 	pthread_mutex_t mutex;
-	pthread_key_t key;
-	/* Release after key was created, under the mutex; acquire before key
-	 * is used. */
-	atomic_bool has_key;
+	/* Names the pool in own.c; 0 until a thread has a cache of its own. */
+	_Atomic size_t id;
+	/* Threads that are closing their own caches at their end. Protected by
+	 * the mutex of own.c. */
+	size_t n_ending;
 	/*
 	 * Caches with this number and above were never open: they have nothing
 	 * to steal. Release under the mutex; acquire in steal().
@@ -283,8 +284,12 @@ void hone_mempool_reset(struct hone_cache *c, size_t deque_slots);
 /* cache.c: sets the partial magazine of the pool; the mutex is held. */
 void hone_mempool_set_partial(
 	struct hone_mempool *pool, struct hone_mempool_magazine *m);
-/* Closes the calling thread's own cache, if there is one. */
+
+/* own.c: closes the calling thread's own cache, if there is one. */
 void hone_mempool_close_own(struct hone_mempool *pool);
+/* Makes a pool unknown to the ends of threads. Returns false if the end of a
+ * thread is just closing a cache. */
+bool hone_mempool_unlist(struct hone_mempool *pool);
 
 /* layout.c: sizes and offsets, in bytes. */
 struct hone_mempool_layout {

@@ -304,11 +304,9 @@ int
 hone_mempool_destroy(struct hone_mempool *pool)
 {
 	hone_mempool_close_own(pool);
-	if (busy(pool))
+	if (busy(pool) || !hone_mempool_unlist(pool))
 		return -EBUSY;
 	hone_mempool_watch_end(pool);
-	if (atomic_load_explicit(&pool->has_key, memory_order_acquire))
-		(void)pthread_key_delete(pool->key);
 	(void)pthread_mutex_destroy(&pool->mutex);
 	free_pool(pool);
 	return 0;

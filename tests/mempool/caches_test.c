@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <semaphore.h>
+#include <sys/mman.h>
 #include "mempool_support.h"
 
 /* As many as there may be; fewer where, as in emulators, each mapped page is
@@ -13,6 +14,7 @@
 #define CACHES 4096
 #endif
 #define OPEN 500
+#define POOLS (PTHREAD_KEYS_MAX + 100)
 
 struct other {
 	pthread_t id;
@@ -26,6 +28,18 @@ wait_for(sem_t *sem)
 {
 	while (sem_wait(sem) != 0)
 		;
+}
+
+/* What a call that has closed a cache posts, if it is set, before it waits. */
+static sem_t *closed, *return_after;
+
+STANDS_FOR(void, hone_mempool_cache_close, struct hone_mempool_cache *cache)
+{
+	__real_hone_mempool_cache_close(cache);
+	if (closed) {
+		(void)sem_post(closed);
+		wait_for(return_after);
+	}
 }
 
 /* A thread with a cache of its own, in which an object is loaded. */
@@ -117,28 +131,154 @@ TEST(a_thread_whose_cache_was_closed_gets_another)
 	destroyed(pool);
 }
 
-TEST(a_thread_has_a_cache_in_as_many_pools_as_there_are_keys)
+/* The number of keys that are free. */
+static int
+free_keys(void)
 {
-	static struct hone_mempool *pools[PTHREAD_KEYS_MAX + 1];
-	struct hone_mempool_cache *c;
-	size_t n = 0;
+	static pthread_key_t keys[PTHREAD_KEYS_MAX];
+	int n = 0;
 
-	do {
-		pools[n] = pool_of(4, 2, 1);
-		c = hone_mempool_thread_cache(pools[n]);
-		if (c)
-			hone_mempool_put(c, hone_mempool_get(c));
-	} while (c && ++n <= PTHREAD_KEYS_MAX);
-	assert_null(c);
-	assert_in_range(n, 1, PTHREAD_KEYS_MAX);
-	/* A cache that is opened by hand needs no key, */
-	c = opened(pools[n]);
-	hone_mempool_cache_close(c);
-	/* and a destroyed pool releases its key. */
-	destroyed(pools[0]);
-	assert_non_null(hone_mempool_thread_cache(pools[n]));
-	for (size_t i = 1; i <= n; i++)
+	while (n < PTHREAD_KEYS_MAX && pthread_key_create(&keys[n], NULL) == 0)
+		n++;
+	for (int i = 0; i < n; i++)
+		assert_int_equal(pthread_key_delete(keys[i]), 0);
+	return n;
+}
+
+static struct hone_mempool *pools[POOLS];
+
+/* A thread with caches of its own in many pools. */
+static void *
+have_many(void *arg)
+{
+	struct other *o = arg;
+	struct hone_mempool_cache *c[POOLS];
+
+	for (int i = 0; i < POOLS; i++)
+		c[i] = hone_mempool_thread_cache(pools[i]);
+	for (int i = 0; i < POOLS; i++) {
+		o->own = hone_mempool_thread_cache(pools[i]);
+		if (!o->own || o->own != c[i])
+			return arg;
+		hone_mempool_put(c[i], hone_mempool_get(c[i]));
+	}
+	(void)sem_post(&o->opened);
+	wait_for(&o->go_on);
+	return NULL;
+}
+
+TEST(all_pools_share_one_key)
+{
+	struct hone_mempool *first = pool_of(4, 2, 1);
+	int before;
+
+	assert_non_null(hone_mempool_thread_cache(first));
+	before = free_keys();
+	assert_in_range(before, 1, PTHREAD_KEYS_MAX - 1);
+	for (int i = 0; i < POOLS; i++) {
+		pools[i] = pool_of(4, 2, 2);
+		assert_non_null(hone_mempool_thread_cache(pools[i]));
+	}
+	assert_int_equal(free_keys(), before);
+	for (int i = 0; i < POOLS; i++)
 		destroyed(pools[i]);
+	assert_int_equal(free_keys(), before);
+	destroyed(first);
+}
+
+TEST(a_thread_ends_with_caches_in_many_pools)
+{
+	struct other o;
+	void *failed;
+
+	for (int i = 0; i < POOLS; i++)
+		pools[i] = pool_of(4, 2, 2);
+	assert_int_equal(sem_init(&o.opened, 0, 0), 0);
+	assert_int_equal(sem_init(&o.go_on, 0, 0), 0);
+	assert_int_equal(pthread_create(&o.id, NULL, have_many, &o), 0);
+	wait_for(&o.opened);
+	for (int i = 0; i < POOLS; i++)
+		assert_int_equal(stats_of(pools[i]).caches, 1);
+	(void)sem_post(&o.go_on);
+	assert_int_equal(pthread_join(o.id, &failed), 0);
+	assert_null(failed);
+	for (int i = 0; i < POOLS; i++)
+		destroyed(pools[i]);
+	(void)sem_destroy(&o.opened);
+	(void)sem_destroy(&o.go_on);
+}
+
+/* The thread still knows the pool that was destroyed. */
+TEST(a_thread_outlives_a_pool_with_its_cache)
+{
+	for (int round = 0; round < 10; round++) {
+		struct hone_mempool *pool = pool_of(100, 10, 3), *next;
+		struct hone_mempool_cache *c;
+		struct other o;
+		void *page;
+
+		start(&o, pool);
+		hone_mempool_cache_close(o.own);
+		destroyed(pool);
+		/* Who looks at the old cache gets a signal. */
+		page = mmap(o.own, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS,
+			-1, 0);
+		assert_ptr_equal(page, o.own);
+		next = pool_of(100, 10, 3);
+		c = hone_mempool_thread_cache(next);
+		assert_non_null(c);
+		o.pool = next;
+		/* The thread may request one in the new pool. */
+		o.again = round % 2 ? c : NULL;
+		end(&o);
+		assert_ptr_equal(hone_mempool_thread_cache(next), c);
+		assert_int_equal(stats_of(next).caches, 1);
+		if (round % 2)
+			assert_ptr_not_equal(o.again, c);
+		assert_int_equal(munmap(page, 4096), 0);
+		destroyed(next);
+	}
+}
+
+TEST(a_pool_stays_while_a_thread_that_ends_closes_its_cache)
+{
+	struct hone_mempool *pool = pool_of(100, 10, 3);
+	static sem_t go_on, has_closed;
+	struct other o;
+
+	assert_int_equal(sem_init(&go_on, 0, 0), 0);
+	assert_int_equal(sem_init(&has_closed, 0, 0), 0);
+	start(&o, pool);
+	closed = &has_closed;
+	return_after = &go_on;
+	(void)sem_post(&o.go_on);
+	wait_for(&has_closed);
+	closed = NULL;
+	assert_int_equal(stats_of(pool).caches, 0);
+	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
+	(void)sem_post(&go_on);
+	end(&o);
+	destroyed(pool);
+}
+
+/* A thread's table does not grow with the pools that were destroyed. */
+TEST(a_thread_forgets_pools_that_were_destroyed)
+{
+	struct hone_mempool *kept = pool_of(4, 2, 1), *left = pool_of(4, 2, 1);
+	struct hone_mempool_cache *c = hone_mempool_thread_cache(kept);
+
+	hone_mempool_cache_close(hone_mempool_thread_cache(left));
+	for (int i = 0; i < 10 * POOLS; i++) {
+		struct hone_mempool *pool = pool_of(4, 2, 1);
+
+		assert_non_null(hone_mempool_thread_cache(pool));
+		destroyed(pool);
+	}
+	assert_ptr_equal(hone_mempool_thread_cache(kept), c);
+	assert_int_equal(stats_of(left).caches, 0);
+	assert_non_null(hone_mempool_thread_cache(left));
+	destroyed(left);
+	destroyed(kept);
 }
 
 /* The largest possible need exceeds the machine's memory; the real need does

@@ -28,6 +28,22 @@ STANDS_FOR(int, pthread_key_create, pthread_key_t *key, void (*end)(void *))
 	return fails() ? EAGAIN : __real_pthread_key_create(key, end);
 }
 
+STANDS_FOR(int, pthread_atfork, void (*before)(void), void (*parent)(void),
+	void (*child)(void))
+{
+	return fails() ? ENOMEM : __real_pthread_atfork(before, parent, child);
+}
+
+STANDS_FOR(void *, calloc, size_t n, size_t size)
+{
+	return fails() ? NULL : __real_calloc(n, size);
+}
+
+STANDS_FOR(void *, realloc, void *memory, size_t size)
+{
+	return fails() ? NULL : __real_realloc(memory, size);
+}
+
 STANDS_FOR(int, pthread_setspecific, pthread_key_t key, const void *value)
 {
 	return fails() ? ENOMEM : __real_pthread_setspecific(key, value);
@@ -71,22 +87,71 @@ TEST(every_allocation_may_fail_once)
 	may_fail_once(attr, 2);
 }
 
-TEST(a_thread_cache_may_fail_and_come_later)
+static struct hone_mempool *pools[20];
+
+/* The first caches of a thread, each of which may need more memory. Returns
+ * what is wrong, or NULL. */
+static const char *
+open_many(int turn, bool *failed)
 {
-	for (int turn = 1; turn <= 2; turn++) {
-		struct hone_mempool *pool = pool_of(100, 10, 1);
+	calls = 0;
+	fails_at = turn;
+	for (int i = 0; i < 20; i++) {
 		struct hone_mempool_cache *c;
 
-		calls = 0;
-		fails_at = turn;
-		assert_null(hone_mempool_thread_cache(pool));
-		fails_at = 0;
-		/* the failure did not lose the only cache */
-		c = hone_mempool_thread_cache(pool);
-		assert_non_null(c);
-		assert_ptr_equal(hone_mempool_thread_cache(pool), c);
-		destroyed(pool);
+		c = hone_mempool_thread_cache(pools[i]);
+		if (!c) {
+			if (calls != turn || *failed)
+				return "another call failed";
+			*failed = true;
+			c = hone_mempool_thread_cache(pools[i]);
+		}
+		if (!c)
+			return "the failure lost the only cache";
+		if (hone_mempool_thread_cache(pools[i]) != c)
+			return "the thread opened a second cache";
 	}
+	return NULL;
+}
+
+struct opener {
+	int turn;
+	bool failed;
+	const char *wrong;
+};
+
+static void *
+open_in_a_thread(void *arg)
+{
+	struct opener *o = arg;
+
+	o->wrong = open_many(o->turn, &o->failed);
+	fails_at = 0;
+	return NULL;
+}
+
+/* pthread_atfork() and pthread_key_create() are called once in the process;
+ * two lists and two tables, and pthread_setspecific() for each table. */
+TEST(a_thread_cache_may_fail_and_come_later)
+{
+	struct opener o = {.failed = true};
+
+	while (o.failed) {
+		pthread_t thread;
+
+		o.turn++;
+		o.failed = false;
+		for (int i = 0; i < 20; i++)
+			pools[i] = pool_of(100, 10, 1);
+		assert_int_equal(
+			pthread_create(&thread, NULL, open_in_a_thread, &o), 0);
+		assert_int_equal(pthread_join(thread, NULL), 0);
+		if (o.wrong)
+			fail_msg("call %d: %s", o.turn, o.wrong);
+		for (int i = 0; i < 20; i++)
+			destroyed(pools[i]);
+	}
+	assert_in_range(o.turn, 6, 20);
 }
 
 static void

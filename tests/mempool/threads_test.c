@@ -353,6 +353,39 @@ TEST(a_thread_that_ends_strands_nothing)
 	assert_int_equal(hone_mempool_destroy(run.pool), 0);
 }
 
+/* Each thread has caches in a pool of all threads and in pools of its own. */
+static void *
+have_pools_that_come_and_go(void *arg)
+{
+	struct thread *t = arg;
+	struct hone_mempool *first = pool_of(8, 2, 1);
+	struct hone_mempool_cache *c = hone_mempool_thread_cache(first);
+
+	for (int i = 0; i < 20; i++) {
+		struct hone_mempool *pool = pool_of(8, 2, 1);
+
+		EXPECT(hone_mempool_thread_cache(pool) != NULL, t->run);
+		(void)leave_with_objects_loaded(t);
+		EXPECT(hone_mempool_destroy(pool) == 0, t->run);
+	}
+	EXPECT(c && hone_mempool_thread_cache(first) == c, t->run);
+	EXPECT(hone_mempool_destroy(first) == 0, t->run);
+	return NULL;
+}
+
+TEST(threads_end_while_pools_come_and_go)
+{
+	struct run run = {.pool = pool_of(777, 100, THREADS)};
+	struct thread threads[THREADS];
+
+	for (int round = 0; round < 10; round++) {
+		start(threads, &run, have_pools_that_come_and_go, THREADS);
+		join(threads, THREADS);
+		assert_int_equal(run.errors, 0);
+	}
+	destroyed(run.pool);
+}
+
 static void *
 count_all_the_time(void *arg)
 {

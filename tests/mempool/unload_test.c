@@ -2,7 +2,8 @@
 /*
  * A program that closes the shared library while a thread has a cache of its
  * own: the thread closes the cache at its exit, by code of the library. The
- * argument is the path of the library.
+ * arguments are the path of the library, and that of a module that contains the
+ * static library and can be unloaded.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -10,7 +11,7 @@
 #include <unistd.h>
 #include "mempool_support.h"
 
-static const char *path;
+static const char *path, *module;
 
 /* What the test calls, in the library that was opened. */
 static struct {
@@ -69,23 +70,96 @@ close_before_the_thread_ends(void)
 	return pthread_join(thread, &end) == 0 && end == pool ? 0 : 5;
 }
 
-TEST(a_thread_may_end_after_the_library_was_closed)
+static void (*use)(void);
+
+static void *
+use_a_pool(void *arg)
+{
+	use();
+	(void)pthread_barrier_wait(&barrier); /* used */
+	(void)pthread_barrier_wait(&barrier); /* closed */
+	return arg;
+}
+
+/* The thread has a table of its caches, whose pool was destroyed. */
+static int
+unload_before_the_thread_ends(void)
+{
+	void *library = dlopen(module, RTLD_NOW | RTLD_LOCAL);
+	pthread_t thread;
+
+	if (!library)
+		return 1;
+	find(library, "use_a_pool", &use);
+	if (pthread_barrier_init(&barrier, NULL, 2) != 0 ||
+		pthread_create(&thread, NULL, use_a_pool, NULL) != 0)
+		return 3;
+	(void)pthread_barrier_wait(&barrier);
+	if (dlclose(library) != 0)
+		return 4;
+	(void)pthread_barrier_wait(&barrier);
+	return pthread_join(thread, NULL) == 0 ? 0 : 5;
+}
+
+/* In a process that has no other key: the first call fails, and the next. */
+static int
+open_without_a_key(void)
+{
+	pthread_key_t last = 0, more;
+	struct hone_mempool_attr attr;
+	struct hone_mempool *pool;
+	void *library;
+
+	while (pthread_key_create(&more, NULL) == 0)
+		last = more;
+	library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!library)
+		return 1;
+	find(library, "hone_mempool_attr_init", &lib.init);
+	find(library, "hone_mempool_create", &lib.create);
+	find(library, "hone_mempool_thread_cache", &lib.thread_cache);
+	lib.init(&attr);
+	attr.object_size = attr.capacity = 64;
+	if (lib.create(&pool, &attr) != 0 || lib.thread_cache(pool) ||
+		lib.thread_cache(pool))
+		return 3;
+	return pthread_key_delete(last) == 0 && lib.thread_cache(pool) ? 0 : 4;
+}
+
+static void
+passes(int (*test)(void))
 {
 	int status;
 	pid_t child = fork();
 
 	assert_true(child >= 0);
 	if (child == 0)
-		_exit(close_before_the_thread_ends());
+		_exit(test());
 	assert_int_equal(waitpid(child, &status, 0), child);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
+TEST(a_thread_may_end_after_the_library_was_closed)
+{
+	passes(close_before_the_thread_ends);
+}
+
+TEST(a_thread_may_end_after_a_module_was_unloaded)
+{
+	passes(unload_before_the_thread_ends);
+}
+
+TEST(a_thread_cache_needs_one_key)
+{
+	passes(open_without_a_key);
+}
+
 int
 main(int argc, char **argv)
 {
-	assert_int_equal(argc, 2);
+	assert_int_equal(argc, 3);
 	path = argv[1];
+	module = argv[2];
 	return run_all_tests(NULL, NULL);
 }
