@@ -154,9 +154,10 @@ HONE_API void hone_mempool_attr_init(struct hone_mempool_attr *attr);
  * the result include bookkeeping: a magazine of at most 4 KiB for each
  * cache_size objects, or with HONE_MEMPOOL_EXACT for each three quarters of it,
  * and for each cache four magazines, 4 KiB, and 16 to 32 bytes for each
- * magazine of the pool. hone_mempool_create() writes to all of
- * it. Otherwise the pool allocates its bookkeeping itself, and objects that are
- * foreign need 0 bytes. Since 0.1.
+ * magazine of the pool, but of more than 64 caches, each counts 1,024 of them,
+ * or 64 times its equal share, if there are more. hone_mempool_create() writes
+ * to all of it. Otherwise the pool allocates its bookkeeping itself, of which
+ * it touches little, and objects that are foreign need 0 bytes. Since 0.1.
  */
 HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
 

@@ -123,6 +123,10 @@ hone_mempool_after_fork(struct hone_mempool *pool)
 	pool->n_ending = 0;
 	hone_mempool_mark_objects(pool, &findings, NULL, NULL);
 	atomic_store_explicit(&pool->partial, NULL, memory_order_relaxed);
+	atomic_store_explicit(
+		&pool->spilled[HONE_MEMPOOL_FULL], 0, memory_order_relaxed);
+	atomic_store_explicit(
+		&pool->spilled[HONE_MEMPOOL_EMPTY], 0, memory_order_relaxed);
 	for (size_t i = 0; i < pool->n_magazines; i++)
 		hone_mempool_magazine(pool, i)->count = 0;
 	for (size_t i = 0; i < pool->max_caches; i++) {

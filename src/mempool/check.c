@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Counting and finding objects. */
 #include <string.h>
+#include "mempool/spill.h"
 #include "mempool/exact.h"
 
 /* Relaxed, as all reads of other threads' data here: they order nothing. */
@@ -32,6 +33,8 @@ hone_mempool_count(struct hone_mempool *pool, struct hone_mempool_stats *stats)
 		stats->steals += read_one(&c->steals);
 		stats->failures += read_one(&c->failures);
 	}
+	stats->shared +=
+		pool->full * hone_mempool_n_spilled(pool, HONE_MEMPOOL_FULL);
 	if (atomic_load_explicit(&pool->partial, memory_order_relaxed))
 		stats->shared += read_one(&pool->n_partial);
 	hone_mempool_unlock(pool);
@@ -164,6 +167,9 @@ hone_mempool_mark_objects(struct hone_mempool *pool,
 		for (m = c->reserve; m; m = hone_mempool_next(m))
 			mark_magazine(&a, m);
 	}
+	m = hone_mempool_first_spilled(pool, HONE_MEMPOOL_FULL);
+	for (; m; m = hone_mempool_next_spilled(pool, m))
+		mark_magazine(&a, m);
 	m = atomic_load_explicit(&pool->partial, memory_order_acquire);
 	if (m)
 		mark_magazine(&a, m);

@@ -3,9 +3,9 @@
 #define HONE_MEMPOOL_DEQUE_H
 /*
  * A deque of pointers after Chase and Lev (2005). Its owner pushes and pops at
- * the bottom, any thread steals at the top. The capacity is fixed and large
- * enough for every item that could ever be pushed. So a push cannot fail and
- * need not read top.
+ * the bottom, any thread steals at the top. The capacity is fixed: a push into
+ * a full deque fails. The owner remembers up to which index there is room for
+ * certain, so that most pushes need not read top.
  *
  * Indices only grow; index i lies in slot i & mask. The deque contains the
  * indices from top to bottom - 1. Each index is taken once:
@@ -37,6 +37,9 @@
 struct hone_deque {
 	/* Index after the newest item. Only the owner writes it. */
 	_Alignas(HONE_DEQUE_APART) _Atomic size_t bottom;
+	/* An index before which there was room when the owner looked: top was
+	 * end - mask - 1. Only the owner uses it. */
+	size_t end;
 	/* mask + 1 slots, a power of two; neither changes. */
 	void *_Atomic *slots;
 	size_t mask;
@@ -44,12 +47,13 @@ struct hone_deque {
 	_Alignas(HONE_DEQUE_APART) _Atomic size_t top;
 };
 
-/* slots: mask + 1 of them, more than the deque can ever contain. */
+/* slots: mask + 1 of them. */
 static inline void
 hone_deque_init(struct hone_deque *d, void *_Atomic *slots, size_t mask)
 {
 	d->slots = slots;
 	d->mask = mask;
+	d->end = mask + 1;
 	atomic_init(&d->bottom, 0);
 	atomic_init(&d->top, 0);
 }
@@ -61,13 +65,21 @@ hone_deque_span(size_t top, size_t bottom)
 	return (ptrdiff_t)(bottom - top);
 }
 
-/* Owner: adds an item. */
-static inline void
+/* Owner: adds an item; returns false if there is no room. */
+static inline bool
 hone_deque_push(struct hone_deque *d, void *item)
 {
 	/* Relaxed: only this thread writes bottom. */
 	size_t b = atomic_load_explicit(&d->bottom, memory_order_relaxed);
 
+	if (b == d->end) {
+		/* Acquire: pairs with the compare-and-swap of a thief, which
+		 * has read the slot before. An old value shows less room. */
+		d->end = atomic_load_explicit(&d->top, memory_order_acquire) +
+			 d->mask + 1;
+		if (b == d->end)
+			return false;
+	}
 	/*
 	 * Relaxed: a thief may read this slot for an index that is mask + 1
 	 * lower, but its compare-and-swap then fails.
@@ -79,6 +91,7 @@ hone_deque_push(struct hone_deque *d, void *item)
 	 * that sees the new bottom sees the slot and what the item points to.
 	 */
 	atomic_store_explicit(&d->bottom, b + 1, memory_order_release);
+	return true;
 }
 
 /* Owner: takes the newest item; returns NULL if there is none. */

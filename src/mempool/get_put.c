@@ -8,6 +8,7 @@
  */
 #include <assert.h>
 #include <errno.h>
+#include "mempool/spill.h"
 #include "mempool/exact.h"
 
 /*
@@ -50,6 +51,8 @@ hone_mempool_take_full(struct hone_cache *c)
 
 	if (!m)
 		m = steal(c, HONE_MEMPOOL_FULL);
+	if (!m)
+		m = hone_mempool_take_spilled(c->pool, HONE_MEMPOOL_FULL);
 	/*
 	 * A load first, since an exchange takes the cache line from other CPUs
 	 * even if it finds NULL. Acquire: pairs with the release in cache.c,
@@ -70,6 +73,9 @@ hone_mempool_take_empty(struct hone_cache *c)
 
 	for (size_t turn = 0; !m; turn++) {
 		m = steal(c, HONE_MEMPOOL_EMPTY);
+		if (!m)
+			m = hone_mempool_take_spilled(
+				c->pool, HONE_MEMPOOL_EMPTY);
 		if (!m && turn > 0 && turn % FAILED_SEARCHES == 0)
 			hone_mempool_fault(
 				c->pool, HONE_MEMPOOL_FAULT_NO_MAGAZINE, NULL);
@@ -94,10 +100,12 @@ hone_mempool_load(struct hone_cache *c, struct hone_mempool_magazine *m)
 void
 hone_mempool_push(struct hone_cache *c, struct hone_mempool_magazine *m)
 {
+	enum hone_mempool_side side =
+		m->count ? HONE_MEMPOOL_FULL : HONE_MEMPOOL_EMPTY;
+
 	assert(m->count == 0 || m->count == c->pool->full);
-	hone_deque_push(
-		&c->deque[m->count ? HONE_MEMPOOL_FULL : HONE_MEMPOOL_EMPTY],
-		m);
+	if (HONE_DETAIL_RARE(!hone_deque_push(&c->deque[side], m)))
+		hone_mempool_spill(c->pool, side, m);
 }
 
 void

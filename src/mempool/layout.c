@@ -33,6 +33,10 @@
 #define MOST_ABOVE 64
 /* Caches that the default cache size of an exact pool assumes to be busy. */
 #define BUSY_CACHES 16
+/* Slots of a deque that has none for each magazine of the pool: as many, or as
+ * many for each magazine that is the cache's by an equal share. */
+#define SLOTS_PER_CACHE 1024
+#define SLOTS_PER_MAGAZINE 64
 /* Default cache size of pools with few objects for each cache, and 16 or more.
  */
 #define LEAST_FAST 8
@@ -195,12 +199,32 @@ count_magazines(
 	/* No overflow: the objects have at most SIZE_MAX / 2 bytes, and the
 	 * capacity is limited if they are foreign. */
 	layout->n_magazines = capacity / layout->full + caches * 4 + 2;
-	if (layout->n_magazines > SIZE_MAX / HONE_MEMPOOL_PAGE / 4)
+	/* A stack of those that spilled has 32 bits for the number of one. */
+	if (layout->n_magazines > SIZE_MAX / HONE_MEMPOOL_PAGE / 4 ||
+		layout->n_magazines >= UINT32_MAX)
 		return false;
-	layout->deque_slots = HONE_MEMPOOL_LINE / sizeof(void *);
-	while (layout->deque_slots <= layout->n_magazines)
-		layout->deque_slots *= 2;
 	return true;
+}
+
+/*
+ * Room for all magazines in each deque; but with more than 64 caches, all
+ * deques together have room for so many times as many as there are, or for so
+ * many for each cache. A magazine for which a deque has no room spills
+ * (spill.h): the next thread takes it as fast, but all threads change the same
+ * word.
+ */
+static void
+choose_slots(struct hone_mempool_layout *layout, size_t caches)
+{
+	/* No overflow: n_magazines is limited. */
+	size_t most = (layout->n_magazines / caches + 1) * SLOTS_PER_MAGAZINE;
+
+	if (most < SLOTS_PER_CACHE)
+		most = SLOTS_PER_CACHE;
+	layout->deque_slots = HONE_MEMPOOL_LINE / sizeof(void *);
+	while (layout->deque_slots < layout->n_magazines &&
+		layout->deque_slots < most)
+		layout->deque_slots *= 2;
 }
 
 /*
@@ -301,6 +325,7 @@ hone_mempool_layout(struct hone_mempool_layout *layout,
 	count_marks(layout, attr);
 	if (!count_magazines(layout, attr->capacity, caches))
 		return "capacity";
+	choose_slots(layout, caches);
 	slots = layout->deque_slots * 2 * sizeof(void *);
 	if (!area(&size, &none, caches, HONE_MEMPOOL_PAGE) ||
 		!area(&size, &layout->slots, caches, slots) ||

@@ -156,6 +156,8 @@ struct hone_mempool {
 		partial;
 	/* Number of objects in it. Relaxed: for statistics. */
 	_Atomic size_t n_partial;
+	/* Magazines for which a deque had no room, by side: see spill.h. */
+	_Atomic uint64_t spilled[2];
 };
 
 _Static_assert(sizeof(struct hone_cache) <= HONE_MEMPOOL_PAGE &&
@@ -302,7 +304,8 @@ struct hone_mempool_layout {
 	size_t full;
 	size_t magazine_stride;
 	size_t n_magazines;
-	/* number of slots of one deque, a power of two */
+	/* number of slots of one deque, a power of two: room for all
+	 * magazines, unless there are many caches */
 	size_t deque_slots;
 	/* bytes of the marks, and places of the table if objects are foreign */
 	size_t marks_size, n_places;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include "mempool/spill.h"
 #include "mempool/exact.h"
 
 void
@@ -84,11 +85,28 @@ marked(struct hone_mempool *pool, size_t i)
 					    : NULL;
 }
 
+/* Pushes a magazine, onto the deque of cache *i or of a later one. */
+static void
+stock(struct hone_mempool *pool, enum hone_mempool_side side,
+	struct hone_mempool_magazine *m, size_t *i)
+{
+	while (*i < pool->max_caches &&
+		!hone_deque_push(
+			&hone_mempool_cache_at(pool, *i)->deque[side], m))
+		++*i;
+	if (*i == pool->max_caches)
+		hone_mempool_spill(pool, side, m);
+	/* Relaxed: no other call runs. */
+	else if (*i >=
+		 atomic_load_explicit(&pool->n_used, memory_order_relaxed))
+		atomic_store_explicit(
+			&pool->n_used, *i + 1, memory_order_relaxed);
+}
+
 void
 hone_mempool_fill(struct hone_mempool *pool)
 {
-	struct hone_cache *first = hone_mempool_cache_at(pool, 0);
-	size_t n = 0;
+	size_t n = 0, full = 0, empty = 0;
 	struct hone_mempool_magazine *m = hone_mempool_magazine(pool, n);
 
 	for (size_t i = 0; i < pool->n_places; i++) {
@@ -98,7 +116,7 @@ hone_mempool_fill(struct hone_mempool *pool)
 			continue;
 		m->objects[m->count++] = object;
 		if (m->count == pool->full) {
-			hone_mempool_push(first, m);
+			stock(pool, HONE_MEMPOOL_FULL, m, &full);
 			m = hone_mempool_magazine(pool, ++n);
 		}
 	}
@@ -108,7 +126,8 @@ hone_mempool_fill(struct hone_mempool *pool)
 	}
 	/* The memory of these is untouched, and so their count is zero. */
 	for (; n < pool->n_magazines; n++)
-		hone_mempool_push(first, hone_mempool_magazine(pool, n));
+		stock(pool, HONE_MEMPOOL_EMPTY, hone_mempool_magazine(pool, n),
+			&empty);
 }
 
 void
@@ -160,8 +179,6 @@ set_members(struct hone_mempool *pool, const struct hone_mempool_layout *layout,
 	pool->debug = attr->flags & HONE_MEMPOOL_DEBUG;
 	if (attr->name)
 		strncpy(pool->name, attr->name, sizeof(pool->name) - 1);
-	/* The deques of the first cache hold everything at the start. */
-	atomic_init(&pool->n_used, 1);
 }
 
 static void
@@ -197,8 +214,8 @@ allocate_pool(struct hone_mempool **pool,
 		memset(*pool, 0, layout->size);
 		return 0;
 	}
-	/* NORESERVE: most of it is never touched, since the deques of each
-	 * cache have room for all magazines. */
+	/* NORESERVE: most of it is never touched, since there may be few caches
+	 * and their deques have room for many magazines. */
 	*pool = mmap(NULL, layout->size, PROT_READ | PROT_WRITE,
 		MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	return *pool == MAP_FAILED ? -ENOMEM : 0;
@@ -282,6 +299,8 @@ magazines_there(struct hone_mempool *pool)
 		n += hone_deque_count(&c->deque[HONE_MEMPOOL_FULL]) +
 		     hone_deque_count(&c->deque[HONE_MEMPOOL_EMPTY]);
 	}
+	n += hone_mempool_n_spilled(pool, HONE_MEMPOOL_FULL) +
+	     hone_mempool_n_spilled(pool, HONE_MEMPOOL_EMPTY);
 	/* Relaxed: no other call runs. */
 	return n + (atomic_load_explicit(
 			    &pool->partial, memory_order_relaxed) != NULL);

@@ -281,8 +281,7 @@ TEST(a_thread_forgets_pools_that_were_destroyed)
 	destroyed(kept);
 }
 
-/* The largest possible need exceeds the machine's memory; the real need does
- * not. */
+/* As many as there may be, of which few are open. */
 TEST(many_caches_may_be_open)
 {
 	struct hone_mempool *pool = pool_of(OPEN, 1, CACHES);

@@ -5,6 +5,7 @@
  * checks what only a CPU with weaker ordering would show.
  */
 #include <pthread.h>
+#include <stdio.h>
 #include "deque.h"
 #include "support.h"
 
@@ -24,6 +25,7 @@ begin(struct deque *deque, size_t first)
 	hone_deque_init(&deque->d, deque->slots, SLOTS - 1);
 	atomic_store(&deque->d.bottom, first);
 	atomic_store(&deque->d.top, first);
+	deque->d.end = first + SLOTS;
 }
 
 /* Items are numbers from 1 here. */
@@ -42,13 +44,18 @@ TEST(owner_and_thief_take_from_their_ends)
 	for (size_t before = 0; before < 3 * SLOTS; before++) {
 		begin(&deque, before % 2 ? SIZE_MAX / 2 + 1 - before
 					 : SIZE_MAX - before);
-		for (size_t n = 0; n < SLOTS; n++) {
+		for (size_t n = 0; n <= SLOTS; n++) {
 			size_t low = 1, high = n;
 
 			assert_null(hone_deque_pop(d));
 			assert_null(hone_deque_steal(d));
 			for (size_t i = 1; i <= n; i++)
-				hone_deque_push(d, item(i));
+				assert_true(hone_deque_push(d, item(i)));
+			assert_int_equal(
+				hone_deque_push(d, item(n + 1)), n < SLOTS);
+			if (n < SLOTS)
+				assert_ptr_equal(
+					hone_deque_pop(d), item(n + 1));
 			while (low <= high) {
 				assert_int_equal(
 					hone_deque_count(d), high - low + 1);
@@ -98,23 +105,24 @@ steal_all_the_time(void *arg)
 	return NULL;
 }
 
-/* Push and pop at random, push only while there is room for sure. */
+/* Push and pop at random, often while there is no room. */
 static void
 push_and_pop(struct run *run, uint64_t seed)
 {
 	struct hone_deque *d = &run->deque.d;
-	size_t pushed = 0;
+	size_t pushed = 0, refused = 0;
 	void *got;
 
 	while (pushed < PUSHES) {
-		size_t n = support_below(&seed, SLOTS);
+		size_t n = support_below(&seed, 2 * SLOTS);
 
-		/* Thieves only remove items. */
-		for (n -= n < hone_deque_count(d) ? n : hone_deque_count(d);
-			n > 0 && pushed < PUSHES; n--) {
-			pushed++;
-			run->says[pushed] = pushed;
-			hone_deque_push(d, item(pushed));
+		for (; n > 0 && pushed < PUSHES; n--) {
+			run->says[pushed + 1] = pushed + 1;
+			/* Thieves only remove items. */
+			if (hone_deque_push(d, item(pushed + 1)))
+				pushed++;
+			else
+				refused++;
 		}
 		for (n = support_below(&seed, SLOTS); n > 0; n--)
 			if ((got = hone_deque_pop(d)))
@@ -122,6 +130,7 @@ push_and_pop(struct run *run, uint64_t seed)
 	}
 	while ((got = hone_deque_pop(d)))
 		took(run, got);
+	EXPECT(refused > 0, run);
 }
 
 TEST(each_item_is_taken_once)

@@ -19,6 +19,9 @@ MODELLED = {
                               "get_exact", "get_quickly", "put_exact",
                               "put_quickly"],
     "src/mempool/mempool.h": ["add", "set_len"],
+    # The model has one word for what is in no deque: the partial magazine.
+    "src/mempool/spill.h": ["take_spilled"],
+    "src/mempool/spill.c": ["spill", "pop_spilled"],
 }
 ORDER = re.compile(r"(?:memory_order|__ATOMIC)_(\w+)")
 HEAD = r"(?:hone_mempool_)?(\w+)"
@@ -34,7 +37,8 @@ def bodies():
 def accesses(name, body):
     """[(function, operation, location, orders...)] in the order of the text."""
     for match in re.finditer(
-            r"atomic_(load|store|exchange)(?:_explicit|_n)\(", body):
+            r"atomic_(load|store|exchange|compare_exchange_weak)"
+            r"(?:_explicit|_n)\(", body):
         given = arguments(body[match.end():])
         orders_of = [ORDER.fullmatch(each) for each in given]
         yield (name, match[1], re.findall(r"\w+", given[0])[-1],

@@ -13,6 +13,7 @@
  *   TOLD: 1 if a steal may happen after all that the owner has done so far
  *   PROMISES: those that are checked, a sum of the five below
  * Planted bugs, if defined:
+ *   NO_LIMIT: push does not look whether there is room
  *   LAST_BY_STORE: pop takes the last one by a store to top
  *   BOTTOM_STAYS: pop leaves bottom where it was for the last one
  *   NO_RETRY: steal returns NULL if another was faster
@@ -93,14 +94,30 @@ inline push() {
 	atomic {
 		calls < CALLS && pushes < PUSHES && held > 0;
 		calls++;
-		held--;
+		/* One step with the next: only the owner stores to it. */
+		load(OWNER, BOTTOM, PUSH_LOAD_BOTTOM, b);
+#ifndef NO_LIMIT
+		if
+		:: b == end_ ->
+			load(OWNER, TOP, PUSH_LOAD_TOP, t);
+			end_ = t + SLOTS;
+			t = 0;
+			if
+			:: b == end_ -> goto refused
+			:: else
+			fi
+		:: else -> goto room
+		fi
+#endif
+	}
+	atomic {
+		skip;
+room:		held--;
 		pushes++;
 		d_step {
 			last[DATA] = pushes;
 			SEEN(OWNER, DATA) = pushes
 		}
-		/* One step with the next: only the owner stores to it. */
-		load(OWNER, BOTTOM, PUSH_LOAD_BOTTOM, b);
 		store(OWNER, SLOT(b), PUSH_STORE_SLOT, pushes)
 	}
 	atomic {
@@ -108,7 +125,7 @@ inline push() {
 		pushed = pushed | BIT(pushes);
 		place[pushes] = b;
 		public[pushes] = last[BOTTOM];
-		b = 0
+refused:	b = 0
 	}
 }
 
@@ -266,6 +283,7 @@ inline end(thread) {
 
 active proctype owner() {
 	byte calls, b, t, item;
+	byte end_ = SLOTS;
 	bool done;
 
 	do

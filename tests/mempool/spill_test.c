@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Deques that have no room for all magazines: what they lack room for spills,
+ * and comes back. The library's own layout has such deques only in pools of
+ * many caches; this file makes them smaller.
+ */
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "mmap_wrap.h"
+#include "spill.h"
+
+#define CAPACITY 1000
+#define CACHE 10
+#define THREADS 4
+#define TURNS 5000
+#define MOST 60
+
+static size_t deque_slots; /* 0: as the library chooses */
+
+STANDS_FOR(const char *, hone_mempool_layout,
+	struct hone_mempool_layout *layout,
+	const struct hone_mempool_attr *attr)
+{
+	const char *name = __real_hone_mempool_layout(layout, attr);
+
+	if (deque_slots > 0)
+		layout->deque_slots = deque_slots;
+	return name;
+}
+
+static struct hone_mempool *
+pool_with(unsigned flags, size_t slots, unsigned max_caches)
+{
+	struct hone_mempool_attr attr = attributes(CAPACITY, CACHE, max_caches);
+	struct hone_mempool *pool;
+
+	attr.flags |= flags;
+	deque_slots = slots;
+	assert_int_equal(hone_mempool_create(&pool, &attr), 0);
+	deque_slots = 0;
+	return pool;
+}
+
+static size_t
+size_of_caches(unsigned max_caches)
+{
+	size_t size;
+	struct hone_mempool *pool;
+	struct hone_mempool_cache *c;
+
+	mapped = 0;
+	pool = pool_of(CAPACITY, 504, max_caches);
+	size = mapped;
+	c = opened(pool);
+	hone_mempool_put(c, hone_mempool_get(c));
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+	assert_int_equal(mapped, 0);
+	return size;
+}
+
+/* The page of a cache, its four magazines, and its deques. */
+TEST(caches_take_memory_by_their_number)
+{
+	const size_t one = (size_t)5 * 4096 + (size_t)2 * 1024 * sizeof(void *);
+	size_t size = size_of_caches(10000);
+
+	assert_in_range(size, 10000 * one, 10000 * one + ((size_t)1 << 20));
+	assert_in_range(
+		size_of_caches(20000), 2 * size - ((size_t)1 << 20), 2 * size);
+	/* With few, each deque has room for all magazines. */
+	assert_true(size_of_caches(32) < 32 * one);
+}
+
+/* Of few caches with many magazines, each deque has room for all. */
+TEST(few_caches_never_spill)
+{
+	struct hone_mempool_layout layout;
+
+	for (unsigned caches = 1; caches <= 64; caches++)
+		for (size_t capacity = 1000; capacity <= 10000000;
+			capacity *= 10) {
+			struct hone_mempool_attr attr = attributes(
+				capacity, 1 + capacity % 504, caches);
+
+			assert_null(hone_mempool_layout(&layout, &attr));
+			assert_true(layout.deque_slots >= layout.n_magazines);
+			assert_true(layout.deque_slots <
+				    2 * layout.n_magazines + 8);
+		}
+}
+
+/* A magazine has a number of 32 bits. */
+TEST(a_pool_of_too_many_magazines_is_refused)
+{
+	struct hone_mempool_attr attr = attributes(UINT32_MAX, 1, 1);
+
+	attr.object_size = 0;
+	attr.flags = HONE_MEMPOOL_FOREIGN;
+	assert_string_equal(hone_mempool_check_attr(&attr), "capacity");
+	attr.capacity = UINT32_MAX - 4 - 2;
+	assert_string_equal(hone_mempool_check_attr(&attr), "capacity");
+	attr.capacity--;
+	if (sizeof(size_t) > sizeof(uint32_t))
+		assert_null(hone_mempool_check_attr(&attr));
+}
+
+static void *objs[CAPACITY + 1];
+
+/* One cache takes all and puts all, so its deques overflow by both sides. */
+static void
+all_come_and_go(struct hone_mempool *pool)
+{
+	struct hone_mempool_cache *c = opened(pool), *d = opened(pool);
+
+	for (int round = 0; round < 4; round++) {
+		assert_int_equal(hone_mempool_get_burst(c, objs, CAPACITY + 1),
+			CAPACITY);
+		assert_int_equal(hone_mempool_available(pool), 0);
+		assert_null(hone_mempool_get(d));
+		audited(pool, CAPACITY);
+		hone_mempool_put_bulk(d, objs, CAPACITY / 2);
+		assert_int_equal(hone_mempool_available(pool), CAPACITY / 2);
+		audited(pool, CAPACITY / 2);
+		hone_mempool_put_bulk(
+			c, objs + CAPACITY / 2, CAPACITY - CAPACITY / 2);
+		assert_int_equal(hone_mempool_available(pool), CAPACITY);
+		audited(pool, 0);
+		hone_mempool_cache_close(d);
+		d = opened(pool);
+	}
+	hone_mempool_cache_close(c);
+	hone_mempool_cache_close(d);
+	assert_int_equal(stats_of(pool).shared, CAPACITY);
+	destroyed(pool);
+}
+
+TEST(what_spills_comes_back)
+{
+	static const unsigned flags[] = {
+		0, HONE_MEMPOOL_EXACT, HONE_MEMPOOL_DEBUG};
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+		for (size_t slots = 1; slots <= 256; slots *= 4)
+			all_come_and_go(pool_with(flags[i], slots, 3));
+}
+
+/* Deques of the library's own size: 250,000 magazines, 16,384 slots. */
+TEST(one_of_many_caches_takes_all)
+{
+	enum { MANY = 250000 };
+	struct hone_mempool *pool = pool_of(MANY, 1, 1000);
+	struct hone_mempool_cache *c = opened(pool);
+	void **all = calloc(MANY, sizeof(void *));
+
+	assert_non_null(all);
+	for (int round = 0; round < 2; round++) {
+		assert_int_equal(hone_mempool_get_bulk(c, all, MANY), 0);
+		assert_null(hone_mempool_get(c));
+		hone_mempool_put_bulk(c, all, MANY);
+		assert_int_equal(hone_mempool_available(pool), MANY);
+	}
+	audited(pool, 0);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+	free(all);
+}
+
+/* A thread that was stopped since it loaded the word must not take it for the
+ * same, since the magazine below may be another. */
+TEST(each_change_of_a_stack_shows)
+{
+	struct hone_mempool *pool = pool_with(0, 1, 2);
+	_Atomic uint64_t *stack = &pool->spilled[HONE_MEMPOOL_FULL];
+	uint64_t before = atomic_load(stack);
+	struct hone_mempool_magazine *m =
+		hone_mempool_take_spilled(pool, HONE_MEMPOOL_FULL);
+
+	assert_non_null(m);
+	assert_true(atomic_load(stack) != before);
+	hone_mempool_spill(pool, HONE_MEMPOOL_FULL, m);
+	assert_int_equal((uint32_t)atomic_load(stack), (uint32_t)before);
+	assert_true(atomic_load(stack) != before);
+	destroyed(pool);
+}
+
+TEST(a_pool_stays_while_a_magazine_is_out)
+{
+	struct hone_mempool *pool = pool_with(0, 1, 2);
+	struct hone_mempool_cache *c = opened(pool);
+	struct hone_mempool_magazine *m = hone_mempool_get_magazine(c);
+
+	hone_mempool_put_bulk(c, m->objects, m->count);
+	m->count = 0;
+	hone_mempool_cache_close(c);
+	assert_int_equal(hone_mempool_available(pool), CAPACITY);
+	assert_int_equal(hone_mempool_destroy(pool), -EBUSY);
+	c = opened(pool);
+	hone_mempool_put_magazine(c, m);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+static int
+child(struct hone_mempool *pool, void *mine)
+{
+	struct hone_mempool_findings findings;
+	struct hone_mempool_cache *c;
+
+	if (hone_mempool_after_fork(pool) != 1 ||
+		hone_mempool_cache_open(pool, &c) != 0)
+		return 1;
+	hone_mempool_audit(pool, &findings, NULL, NULL);
+	if (findings.in_pool != CAPACITY - 1 || findings.doubled)
+		return 2;
+	if (hone_mempool_get_burst(c, objs, CAPACITY) != CAPACITY - 1)
+		return 3;
+	hone_mempool_put_bulk(c, objs, CAPACITY - 1);
+	hone_mempool_put(c, mine);
+	hone_mempool_cache_close(c);
+	return hone_mempool_destroy(pool) == 0 ? 0 : 4;
+}
+
+TEST(a_child_has_what_spilled)
+{
+	struct hone_mempool *pool = pool_with(0, 4, 3);
+	struct hone_mempool_cache *c = opened(pool);
+	void *mine = hone_mempool_get(c);
+	int status;
+	pid_t pid;
+
+	assert_int_equal(hone_mempool_get_bulk(c, objs, CAPACITY / 2), 0);
+	hone_mempool_put_bulk(c, objs, CAPACITY / 2);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0)
+		_exit(child(pool, mine));
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+	hone_mempool_put(c, mine);
+	hone_mempool_cache_close(c);
+	destroyed(pool);
+}
+
+struct run {
+	struct hone_mempool *pool;
+	bool exact;
+	pthread_barrier_t barrier;
+	_Atomic unsigned errors;
+};
+
+struct thread {
+	pthread_t id;
+	struct run *run;
+	uint64_t seed;
+};
+
+/* Who has an object writes to it, so that TSan sees an object of two users. */
+static void
+write_to(void *const *mine, size_t n, size_t value)
+{
+	for (size_t i = 0; i < n; i++)
+		*(size_t *)mine[i] = value;
+}
+
+/* Each thread has at most MOST objects, and the pool more than all together: a
+ * get may fail only for what other caches have loaded. */
+static void *
+get_and_put(void *arg)
+{
+	struct thread *t = arg;
+	struct hone_mempool_cache *c = NULL;
+	void *mine[MOST];
+	size_t have = 0, k;
+
+	EXPECT(hone_mempool_cache_open(t->run->pool, &c) == 0, t->run);
+	(void)pthread_barrier_wait(&t->run->barrier);
+	for (unsigned turn = 0; turn < TURNS; turn++) {
+		k = support_below(&t->seed, MOST - have + 1);
+		if (hone_mempool_get_bulk(c, mine + have, k) != 0) {
+			EXPECT(!t->run->exact, t->run);
+			k = 0;
+		}
+		write_to(mine + have, k, (size_t)t->id + turn);
+		have += k;
+		for (size_t i = have - k; i < have; i++)
+			EXPECT(*(size_t *)mine[i] == (size_t)t->id + turn,
+				t->run);
+		k = support_below(&t->seed, have + 1);
+		have -= k;
+		hone_mempool_put_bulk(c, mine + have, k);
+	}
+	hone_mempool_put_bulk(c, mine, have);
+	hone_mempool_cache_close(c);
+	return NULL;
+}
+
+static void
+stressed(unsigned flags, size_t slots)
+{
+	struct run run = {.exact = flags & HONE_MEMPOOL_EXACT};
+	struct hone_mempool_attr attr =
+		attributes((size_t)THREADS * MOST, 4, THREADS);
+	struct thread threads[THREADS];
+	uint64_t seed = support_seed();
+
+	attr.flags |= flags;
+	deque_slots = slots;
+	assert_int_equal(hone_mempool_create(&run.pool, &attr), 0);
+	deque_slots = 0;
+	assert_int_equal(pthread_barrier_init(&run.barrier, NULL, THREADS), 0);
+	for (size_t i = 0; i < THREADS; i++) {
+		threads[i].run = &run;
+		threads[i].seed = support_random(&seed);
+		assert_int_equal(pthread_create(&threads[i].id, NULL,
+					 get_and_put, &threads[i]),
+			0);
+	}
+	for (size_t i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(threads[i].id, NULL), 0);
+	assert_int_equal(run.errors, 0);
+	assert_int_equal(hone_mempool_available(run.pool), attr.capacity);
+	audited(run.pool, 0);
+	(void)pthread_barrier_destroy(&run.barrier);
+	destroyed(run.pool);
+}
+
+TEST(threads_share_what_spills)
+{
+	stressed(0, 1);
+	stressed(0, 4);
+}
+
+TEST(a_get_from_an_exact_pool_finds_what_spilled)
+{
+	stressed(HONE_MEMPOOL_EXACT, 1);
+	stressed(HONE_MEMPOOL_EXACT, 4);
+}
