@@ -13,7 +13,7 @@ import boto3
 BLOCK = 512 << 10  # the only size that EBS has
 
 blocks = json.loads(subprocess.run(
-    ["hone", "digest", "--json", "--blocks", str(BLOCK), sys.argv[1]],
+    ["hone", "digest", "-f", "raw", "--json", "--blocks", str(BLOCK), sys.argv[1]],
     check=True, stdout=subprocess.PIPE).stdout)
 ebs = boto3.client("ebs", endpoint_url=os.environ.get("AWS_ENDPOINT_URL"))
 snapshot = ebs.start_snapshot(

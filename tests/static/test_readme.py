@@ -44,8 +44,9 @@ class Alone(Empty):
         if "|" not in words:
             return self.hone(words)
         at = words.index("|")
-        assert words[:2] == ["ssh", "HOST"]
-        with subprocess.Popen(words[2:at], cwd=self.root,
+        assert words[:3] == ["ssh", "HOST", "hone"]
+        with subprocess.Popen([*self.words, *words[3:at]], env={},
+                              preexec_fn=self.enter,
                               stdout=subprocess.PIPE) as other:
             output = self.hone(words[at + 1:], stdin=other.stdout)
         assert other.returncode == 0

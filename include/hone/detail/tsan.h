@@ -2,11 +2,11 @@
 #ifndef HONE_DETAIL_TSAN_H
 #define HONE_DETAIL_TSAN_H
 /*
- * For programs with ThreadSanitizer. The tool does not see what an installed
- * library does that was built without it, and would report races between
- * threads that the library orders. So the headers tell the tool of this order,
- * before and after each call that goes out of line. The library and its own
- * tests define HONE_NO_TSAN: the tool then checks the order itself.
+ * For programs with ThreadSanitizer. The tool does not watch a library that was
+ * built without it, and would report races between threads that the library
+ * orders. So the headers annotate this order, before and after each call that
+ * goes out of line. The library and its own tests define HONE_NO_TSAN: the tool
+ * then checks the order itself.
  */
 #include <hone/api.h>
 
