@@ -480,6 +480,19 @@ def other_grain(image):
     image.pack = lambda n, data: stored(n, data, 2 * GRAIN if n else None)
 
 
+def hidden_grain(image):
+    """A grain of the tables in what a marker calls a table."""
+    image.extra = struct.pack("<QII", 4, 0, 1).ljust(SECTOR, b"\0") + stored(
+        2, DATA).ljust(4 * SECTOR, b"\0")
+    table = len(image.build()) // SECTOR - 3 - 4
+    image.entries = {(0, 2): table}
+
+
+def far_marker(image):
+    """A marker of a table that is 100 sectors long."""
+    image.extra = struct.pack("<QII", 100, 0, 1).ljust(5 * SECTOR, b"\0")
+
+
 # Images whose markers and tables contradict each other, and what the file and
 # the stream have in the sentence.
 CONTRADICTIONS = {
@@ -489,6 +502,10 @@ CONTRADICTIONS = {
     "jump": (jump, "has the grain of disk sector 128", "grains are not in"),
     "other_grain": (other_grain, "has the grain of disk sector 256",
                     "grain table 0 differs"),
+    "hidden_grain": (hidden_grain, "grain tables have 3 grains, and its "
+                     "markers 2", "grain table"),
+    "far_marker": (far_marker, "states 100 sectors, not 4",
+                   "has a grain table of 100 sectors, not 4"),
 }
 
 

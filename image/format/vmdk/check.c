@@ -290,7 +290,7 @@ vmdk_check(struct image_store *store, struct image_verdict *verdict,
 		bool sparse = k.v->count && k.extent->kind == VMDK_SPARSE;
 		rc = sparse ? walk(&k, err) : vmdk_check_subformat(k.v, err);
 		if (rc == 0 && sparse)
-			rc = vmdk_check_markers(k.v, err);
+			rc = vmdk_check_markers(k.v, k.grains, err);
 		vmdk_free(k.v);
 	}
 	free(k.used);

@@ -69,6 +69,7 @@ struct markers {
 	uint64_t at;
 	/* of the marker of the footer */
 	uint64_t end;
+	uint64_t grains;
 };
 
 /* Pass zeros: some programs write them in front of the tables. */
@@ -123,6 +124,7 @@ pass_grain(struct markers *m, uint64_t sector, uint32_t bytes,
 			"have there",
 			m->at / VMDK_SECTOR, sector);
 	m->at += vmdk_align(VMDK_GRAIN_MARKER + (uint64_t)bytes);
+	m->grains++;
 	return 0;
 }
 
@@ -150,6 +152,13 @@ pass_marker(struct markers *m, struct image_error *err)
 			"marker at sector %" PRIu64 " has type %" PRIu32
 			" and no data",
 			m->at / VMDK_SECTOR, type);
+	if (value && value != vmdk_align(length) / VMDK_SECTOR)
+		return image_damaged(err, store->name, -EINVAL,
+			"marker at sector %" PRIu64 " states %" PRIu64
+			" %s, not %" PRIu64,
+			m->at / VMDK_SECTOR, value,
+			image_plural(value, "sector", "sectors"),
+			vmdk_align(length) / VMDK_SECTOR);
 	m->at += VMDK_SECTOR;
 	uint64_t count = 1;
 	if (type == VMDK_GRAIN_TABLE && value == 0)
@@ -159,7 +168,8 @@ pass_marker(struct markers *m, struct image_error *err)
 }
 
 int
-vmdk_check_markers(struct vmdk_source *v, struct image_error *err)
+vmdk_check_markers(
+	struct vmdk_source *v, uint64_t grains, struct image_error *err)
 {
 	const struct vmdk_extent *e = v->extents;
 	struct markers m = {.v = v,
@@ -176,6 +186,13 @@ vmdk_check_markers(struct vmdk_source *v, struct image_error *err)
 			"its markers end at sector %" PRIu64
 			", and its footer is at sector %" PRIu64,
 			m.at / VMDK_SECTOR, m.end / VMDK_SECTOR);
+	/* Each marker has a grain of its own in the tables. */
+	if (rc == 0 && m.grains != grains)
+		rc = image_damaged(err, e->store->name, -EINVAL,
+			"its grain tables have %" PRIu64
+			" %s, and its markers %" PRIu64,
+			grains, image_plural(grains, "grain", "grains"),
+			m.grains);
 	/* The visit of a stream compared the grains that it released. */
 	return rc == -ESPIPE && e->store->forward ? 0 : rc;
 }

@@ -117,8 +117,9 @@ int vmdk_first_marker(const struct vmdk_extent *extent, uint64_t *at,
 int vmdk_count_tables(const struct vmdk_extent *extent, uint64_t at,
 	uint64_t *count, struct image_error *err);
 /* markers.c: fail if the markers of an image with a footer contradict its
- * tables. */
-int vmdk_check_markers(struct vmdk_source *v, struct image_error *err);
+ * tables, which have that many grains. */
+int vmdk_check_markers(
+	struct vmdk_source *v, uint64_t grains, struct image_error *err);
 
 /* read.c: as image_source_ops.read. */
 int vmdk_read(struct image_source *source, struct image_scratch *scratch,
