@@ -257,11 +257,12 @@ note(struct member *m, const struct tar_member *file, struct image_error *err)
 	return m->noted ? 0 : manifest_note(&m->manifest, &m->tar, file, err);
 }
 
-/* Returns -EINVAL if a member behind the image is another one. */
+/* Add a further part of the image. Fails if a member behind the image is
+ * another image. */
 static int
 judge(struct member *m, struct tar_member *file, struct image_error *err)
 {
-	if (m->joined && parts_belong(m, file->name))
+	if (parts_belong(m, file->name))
 		return parts_add(m, file, err);
 	if (same_name(file->name, m->file.name))
 		return image_fail(err, m->store.below->name, -EINVAL,

@@ -11,11 +11,14 @@
 bool
 parts_belong(const struct member *m, const char *name)
 {
-	size_t length = strlen(m->file.name) - OVF_PART;
+	if (!m->joined)
+		return false;
+	const char *first = archive_name(m->file.name);
+	size_t length = strlen(first) - OVF_PART;
 
-	return m->joined && ovf_part(name) >= 0 &&
-	       strlen(name) == length + OVF_PART &&
-	       memcmp(name, m->file.name, length) == 0;
+	name = archive_name(name);
+	return ovf_part(name) >= 0 && strlen(name) == length + OVF_PART &&
+	       memcmp(name, first, length) == 0;
 }
 
 /* Append a part to the list. */
