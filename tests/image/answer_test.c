@@ -185,6 +185,8 @@ TEST(a_transfer_is_never_encoded_unseen)
 		{"Transfer-Encoding: x-gzip", "x-gzip", false},
 		{"Transfer-Encoding: chunkedx", "chunkedx", false},
 		{"Transfer-Encoding: identity", "", false},
+		{"Transfer-Encoding: chunkedidentity", "chunkedidentity",
+			false},
 		{"Transfer-Encoding: identity, deflate", "deflate", false},
 		{"Transfer-Encoding:", "", false}};
 

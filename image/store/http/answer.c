@@ -132,16 +132,20 @@ parse_length(struct http_answer *answer, struct piece item)
 	answer->length = length;
 }
 
+static bool
+is_word(struct piece p, const char *word)
+{
+	return take(&p, word) && p.length == 0;
+}
+
 /* identity is what the first releases of HTTP/1.1 had for none. */
 static void
 parse_transfer(struct http_answer *answer, struct piece item)
 {
-	struct piece rest = item;
-
-	if (take(&rest, "chunked") && rest.length == 0) {
+	if (is_word(item, "chunked")) {
 		answer->chunked = true;
 	} else if (item.length && !answer->transfer[0] &&
-		   !(take(&rest, "identity") && rest.length == 0)) {
+		   !is_word(item, "identity")) {
 		copy(answer->transfer, sizeof(answer->transfer),
 			(struct piece){"unknown", strlen("unknown")});
 		copy(answer->transfer, sizeof(answer->transfer), item);

@@ -7,7 +7,6 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
-#include <unistd.h>
 #include "store/http/http.h"
 #include "store/http/private.h"
 
@@ -61,6 +60,8 @@ open_socket(void *opaque, curlsocktype purpose, struct curl_sockaddr *address)
 	(void)purpose;
 	if (!may_connect(t, &address->addr, (socklen_t)address->addrlen))
 		return CURL_SOCKET_BAD;
+	/* Another address of the host may be connected to. */
+	t->refused_peer[0] = '\0';
 	return socket(address->family, address->socktype | SOCK_CLOEXEC,
 		address->protocol);
 }
