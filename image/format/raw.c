@@ -20,21 +20,17 @@ struct raw {
 
 /* The end of a stream may be that of a container. */
 static int
-raw_unchanged(struct image_source *source, struct image_error *err)
+raw_ended(struct image_source *source, struct image_error *err)
 {
-	struct raw *raw = (struct raw *)source;
 	uint64_t size = source->store->size;
+	int rc = 0;
 
-	int rc = image_single_unchanged(source, err);
-	if (rc < 0 || !raw->guessed)
-		return rc;
+	if (!((struct raw *)source)->guessed)
+		return 0;
 	if (size == IMAGE_SIZE_UNKNOWN)
 		rc = image_store_reach(source->store, 0,
 			(size_t)IMAGE_SIZE_UNKNOWN, &size, err);
-	if (rc == 0)
-		rc = image_refuse_tail(source->store, size, err);
-	/* Whoever left the visit early needs no verdict. */
-	return rc == -ESPIPE ? 0 : rc;
+	return rc < 0 ? rc : image_refuse_tail(source->store, size, err);
 }
 
 static void
@@ -47,7 +43,8 @@ raw_close(struct image_source *source)
 static const struct image_source_ops source_ops = {
 	.extent = image_flat_extent,
 	.read = image_flat_read,
-	.unchanged = raw_unchanged,
+	.ended = raw_ended,
+	.unchanged = image_single_unchanged,
 	.any = image_single_any,
 	.close = raw_close,
 };

@@ -131,7 +131,7 @@ visit(struct blocks *blocks, const struct image_run *run,
 		.opaque = blocks,
 	};
 	int rc = image_pipeline_run(&plan, run, &threads, err);
-	return rc == 0 ? image_pieces_end(source, err) : rc;
+	return rc == 0 ? image_pieces_end(source, true, err) : rc;
 }
 
 int

@@ -256,9 +256,9 @@ image_compare(struct image_source *a, struct image_source *b,
 	*compared = (struct image_compared){.equal = true};
 	int rc = image_pipeline_run(&plan, run, &threads, err);
 	if (rc >= 0)
-		rc = image_pieces_end(a, err);
+		rc = image_pieces_end(a, compared->equal, err);
 	if (rc == 0)
-		rc = image_pieces_end(b, err);
+		rc = image_pieces_end(b, compared->equal, err);
 	compared->same_size = a->size == b->size;
 	return rc;
 }

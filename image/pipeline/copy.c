@@ -327,7 +327,7 @@ visit(struct image_copy *copy, const struct image_run *run,
 	bool unsized = image_source_unsized(source);
 	int rc = image_pipeline_run(&plan, run, &copy->copied->threads, err);
 	if (rc == 0)
-		rc = image_pieces_end(source, err);
+		rc = image_pieces_end(source, true, err);
 	return rc == 0 && unsized ? sink->ops->resize(sink, source->size, err)
 				  : rc;
 }

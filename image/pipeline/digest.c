@@ -134,7 +134,7 @@ image_digest_part(struct image_source *source, uint64_t size,
 		return rc;
 	rc = image_pipeline_run(&plan, &quiet, &threads, err);
 	if (rc == 0)
-		rc = image_pieces_end(source, err);
+		rc = image_pieces_end(source, true, err);
 	if (rc == 0)
 		rc = image_hashers_finish(digest.hashers,
 			size == WHOLE ? source->size : size, digests, err);

@@ -116,7 +116,7 @@ image_map(struct image_source *source, const struct image_run *run, bool scan,
 
 	int rc = image_pipeline_run(&plan, run, &threads, err);
 	if (rc == 0)
-		rc = image_pieces_end(source, err);
+		rc = image_pieces_end(source, true, err);
 	if (rc == 0 && map.merged.length)
 		rc = report(opaque, &map.merged);
 	return rc;

@@ -201,7 +201,7 @@ visit(struct pack *pack, const struct image_run *run, struct image_error *err)
 	};
 
 	int rc = image_pipeline_run(&plan, run, &pack->copied->threads, err);
-	return rc < 0 ? rc : image_pieces_end(pack->source, err);
+	return rc < 0 ? rc : image_pieces_end(pack->source, true, err);
 }
 
 int

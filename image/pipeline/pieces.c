@@ -71,14 +71,15 @@ image_pieces_reach(const struct image_source *source)
 }
 
 int
-image_pieces_end(struct image_source *source, struct image_error *err)
+image_pieces_end(
+	struct image_source *source, bool whole, struct image_error *err)
 {
 	const struct image_open how = {
 		.format = source->format, .vhd_size = source->vhd_size};
 	int rc = source->check_last ? image_check_last(source->store, &how, err)
 				    : 0;
 
-	if (rc == 0 && source->ops->ended)
+	if (rc == 0 && whole && source->ops->ended)
 		rc = source->ops->ended(source, err);
 	if (rc == 0)
 		rc = source->ops->unchanged(source, err);

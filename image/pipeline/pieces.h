@@ -84,11 +84,12 @@ typedef int (*image_reach)(
 image_reach image_pieces_reach(const struct image_source *source);
 
 /*
- * After the visit: the check of an untrusted stream, and
- * source->ops->unchanged(). Then sets the size of the source
- * if it was not known.
+ * After the visit: the check of an untrusted stream, source->ops->ended() if
+ * the visit was whole, and source->ops->unchanged(). Then sets the size of the
+ * source if it was not known.
  */
-int image_pieces_end(struct image_source *source, struct image_error *err);
+int image_pieces_end(
+	struct image_source *source, bool whole, struct image_error *err);
 
 /*
  * List the extents of a chunk as the source describes them: data and holes.
