@@ -35,7 +35,7 @@ cli_addresses(struct cli *cli)
 	assert(cli->n_operands <= CLI_OPERANDS);
 	for (int i = 0; good && i < cli->n_operands; i++)
 		good = take(cli->operands[i], &cli->addresses[i]);
-	if (good && expect && strstr(expect, "://"))
+	if (good && expect && !cli->list && strstr(expect, "://"))
 		/* a word of main()'s argv, which may be changed */
 		good = take((char *)(uintptr_t)expect + (*expect == '@'),
 			&cli->list);
@@ -72,7 +72,12 @@ cli_image_open(const struct cli *cli, int operand, const struct image_open *how,
 	cli_warn_plain(cli, operand);
 	if (image_source_doubt(*out) && !how->inspect &&
 		!cli->option[OPTION_QUIET])
-		cli_fail(
-			cli->operands[operand], "%s", image_source_doubt(*out));
+		/* For compare, -o is about A. */
+		cli_fail(cli->operands[operand], "%s%s",
+			image_source_doubt(*out),
+			cli->command == COMMAND_compare && operand == 1
+				? ""
+				: "; -o size=current or -o size=geometry "
+				  "chooses");
 	return 0;
 }

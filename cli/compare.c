@@ -104,7 +104,7 @@ open_side(const struct cli *cli, int which, const struct image_format *format,
 		return rc;
 	how.format = format;
 	how.whole = true;
-	/* --snapshot, --unpack, --member and -o are about A */
+	/* --snapshot, --unpack, --member, --trailing-data and -o are about A */
 	if (which == 1) {
 		how.vhd_size = IMAGE_VHD_SIZE_BY_CREATOR;
 		how.member = NULL;

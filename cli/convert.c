@@ -151,8 +151,12 @@ convert_to_stdout(const struct job *job)
 	return strcmp(job->cli->addresses[1], "-") == 0;
 }
 
-bool
-convert_judges_written(const struct job *job)
+/*
+ * Returns whether the disguise is looked for in what was written: the source is
+ * read once, or its server may change its answer.
+ */
+static bool
+judges_written(const struct job *job)
 {
 	return !job->cli->option[OPTION_ALLOW_DISGUISED] &&
 	       (image_source_is_forward(job->src) ||
@@ -164,7 +168,7 @@ convert_refuse_written(struct job *job, struct image_error *err)
 {
 	struct image_disguise disguise;
 
-	if (!convert_judges_written(job))
+	if (!judges_written(job))
 		return 0;
 	int rc = image_disguise_written(job->dst, &disguise, err);
 	if (rc < 0 || !disguise.name)

@@ -70,11 +70,6 @@ int convert_compare(
 /* convert.c: returns whether DST is "-". */
 bool convert_to_stdout(const struct job *job);
 /*
- * convert.c: returns whether the disguise is looked for in what was written:
- * the source is read once, or its server may change its answer.
- */
-bool convert_judges_written(const struct job *job);
-/*
  * convert.c: after image_finish(): as refuse_disguised(), for a source that can
  * be read once. Returns -EINVAL with a message about DST.
  */

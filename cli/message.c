@@ -101,4 +101,9 @@ cli_name_second_format(char *text)
 	/* Those are options of A. */
 	if (first && option > first)
 		memmove(first, option, strlen(option) + 1);
+	char *of_a = strstr(text, "; --unpack none reads");
+	if (!of_a)
+		of_a = strstr(text, "; --trailing-data leaves");
+	if (of_a)
+		*of_a = '\0';
 }

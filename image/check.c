@@ -224,6 +224,9 @@ check_size(struct image_store *store, struct image_source **source,
 
 	if (!how->max_size || !format)
 		return;
+	/* A stream cannot be opened again, and its length is not the disk's. */
+	if (!*source && store->forward && format->check)
+		return;
 	if (!*source && !store->forward &&
 		format->open(store, &look, source, &err) < 0)
 		return;

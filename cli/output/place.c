@@ -68,16 +68,20 @@ set_folder(struct output *output, const char *name, bool is_link)
 }
 
 /* The directory may allow creation of files but not reading. */
-static void
+static int
 open_directory(struct output *output, struct image_path *path)
 {
 	output->directory = openat(
 		path->directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	output->may_sync = output->directory >= 0;
 	if (output->directory >= 0)
-		return;
+		return 0;
+	if (errno != EACCES)
+		return output_refuse(output,
+			"its directory cannot be opened: %s", strerror(errno));
 	output->directory = path->directory;
 	path->directory = -1;
+	return 0;
 }
 
 /* Returns whether the folder is one of devices. /dev/shm has files. */
@@ -117,8 +121,9 @@ output_find_place(struct output *output, const char *name)
 		rc = set_folder(output, name, path.is_link);
 	if (rc == 0)
 		rc = check_name(output, &path);
+	if (rc == 0)
+		rc = open_directory(output, &path);
 	if (rc == 0) {
-		open_directory(output, &path);
 		output->name = path.name;
 		path.name = NULL;
 	}

@@ -190,15 +190,20 @@ discard(struct output *output)
 int
 output_make(struct output *output)
 {
-	gid_t group = output_group(output);
 	struct stat st;
 
 	if (output->old.fd >= 0)
 		return make(output, 0600);
+	gid_t group = output_group(output);
 	int rc = make(output, output_mode(output, group));
-	/* The mount option grpid gives the file the group of the directory. */
-	if (rc < 0 || fstat(output->fd, &st) < 0 || st.st_gid == group)
+	if (rc < 0)
 		return rc;
+	if (fstat(output->fd, &st) < 0)
+		return output_refuse(output, "its group cannot be read: %s",
+			strerror(errno));
+	/* The mount option grpid gives the file the group of the directory. */
+	if (st.st_gid == group)
+		return 0;
 	discard(output);
 	return make(output, output_mode(output, st.st_gid));
 }

@@ -155,9 +155,11 @@ held_share(struct image_store *store, uint64_t offset, struct image_store *from,
 {
 	struct held *h = held(store);
 	uint64_t from_here = h->parts[0].length, to_here = h->parts[1].offset;
+	/* in front of what lies between the parts */
+	uint64_t before = offset < from_here ? from_here - offset : 0;
 
 	if (!h->inner->ops->share || from_here >= to_here ||
-		offset >= to_here || length <= from_here)
+		offset >= to_here || length <= before)
 		return -EOPNOTSUPP;
 	/* First: it fails if nothing can be shared, and nothing is read then.
 	 */

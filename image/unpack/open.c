@@ -60,7 +60,8 @@ rounds_of_user(const struct image_open *how, struct rounds *rounds)
 	if (how->packing == IMAGE_PACKING_NONE)
 		return;
 	rounds->list[rounds->count++] = how->packing;
-	for (unsigned i = 0; i < IMAGE_ROUNDS - 1 && how->inner[i]; i++)
+	for (unsigned i = 0;
+		i < IMAGE_ROUNDS - 1 && how->inner[i] > IMAGE_PACKING_NONE; i++)
 		rounds->list[rounds->count++] = how->inner[i];
 }
 

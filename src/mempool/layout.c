@@ -279,7 +279,7 @@ count_marks(struct hone_mempool_layout *layout,
 	layout->n_places = n;
 	layout->marks_size = n / 8 + 1;
 	if (attr->flags & HONE_MEMPOOL_FOREIGN) {
-		/* No overflow: valid() limits the capacity. */
+		/* No overflow: wrong_foreign() limits the capacity. */
 		layout->n_places = n + n / 4 + 1;
 		layout->marks_size = layout->n_places * sizeof(void *);
 	}

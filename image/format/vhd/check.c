@@ -130,7 +130,7 @@ find_disk_bytes(struct check *k, struct image_source *source, uint64_t at,
 	uint64_t end, bool *dirty, struct image_error *err)
 {
 	struct image_scratch scratch = {0};
-	struct image_extent extent;
+	struct image_extent extent = {.length = 0};
 	int rc = 0;
 
 	for (; rc == 0 && at < end && !*dirty; at += extent.length) {
@@ -191,7 +191,7 @@ check_sizes(struct check *k, struct image_error *err)
 		return rc;
 	if (dirty)
 		image_verdict_add(k->verdict, "sizes", 1,
-			"%s, and has data behind the smaller size",
+			"%s, and there is data behind the smaller size",
 			k->v->doubt);
 	else
 		image_verdict_add(k->verdict, "sizes", 0,

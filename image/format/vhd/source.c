@@ -427,12 +427,9 @@ describe_sizes(struct vhd_source *v)
 		return;
 	snprintf(v->doubt, sizeof(v->doubt),
 		"has %" PRIu64 " bytes by its %s and %" PRIu64
-		" by its %s; the first is used: "
-		"-o size=%s or -o size=%s chooses",
+		" by its %s; the first is used",
 		f->size, names[f->by_current_size], f->other_size,
-		names[!f->by_current_size],
-		f->by_current_size ? "current" : "geometry",
-		f->by_current_size ? "geometry" : "current");
+		names[!f->by_current_size]);
 	v->base.doubt = v->doubt;
 }
 
