@@ -31,7 +31,8 @@ struct listed {
 	struct hone_mempool *pool;
 };
 
-/* Protects the variables below. A thread that has it waits for nothing else. */
+/* Protects the variables below. A thread that has it takes no lock of a pool;
+ * it may allocate. */
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static pthread_key_t key;
 static bool has_key, knows_forks;
@@ -127,13 +128,23 @@ end_of_thread(void *arg)
 	free(table);
 }
 
+/*
+ * In a child of fork(), nobody else would unlock the mutex. At the start, since
+ * the handlers of a program that are registered later run without the mutex:
+ * such a handler of a child may destroy a pool.
+ */
+__attribute__((constructor)) static void
+know_forks(void)
+{
+	if (!knows_forks)
+		knows_forks = pthread_atfork(lock, unlock, unlock) == 0;
+}
+
 /* What else is to be done before the first pool is listed. */
 static bool
 begin(void)
 {
-	/* In a child of fork(), nobody else would unlock the mutex. */
-	if (!knows_forks)
-		knows_forks = pthread_atfork(lock, unlock, unlock) == 0;
+	know_forks();
 	if (knows_forks && !has_key)
 		has_key = pthread_key_create(&key, end_of_thread) == 0;
 	if (last_id == SIZE_MAX)
@@ -150,6 +161,9 @@ end(void)
 	if (pthread_mutex_trylock(&mutex))
 		return;
 	if (has_key && n_listed == 0) {
+		/* Without a pool, no table has a cache. Those of other threads
+		 * are lost. */
+		free(pthread_getspecific(key));
 		(void)pthread_key_delete(key);
 		has_key = false;
 	}
@@ -231,6 +245,20 @@ new_table(size_t places)
 	return table;
 }
 
+/* Returns how many caches this thread still has. */
+static size_t
+count_own(const struct table *table)
+{
+	size_t n = 0;
+
+	lock();
+	for (size_t i = 0; i <= table->mask; i++)
+		n += find(table->places[i].id) &&
+		     is_own(table->places[i].cache);
+	unlock();
+	return n;
+}
+
 /* Copies the caches that this thread still has. */
 static void
 copy_own(struct table *to, struct table *from)
@@ -251,11 +279,16 @@ copy_own(struct table *to, struct table *from)
 static struct table *
 with_room(struct table *table)
 {
+	size_t n, places = LEAST_PLACES;
 	struct table *larger;
 
 	if (table && (table->n + 1) * 4 <= (table->mask + 1) * 3)
 		return table;
-	larger = new_table(table ? (table->mask + 1) * 2 : LEAST_PLACES);
+	n = table ? count_own(table) : 0;
+	/* Pools may have gone. Half of the places are for others. */
+	while (table && (n + 1) * 2 > places)
+		places *= 2;
+	larger = new_table(places);
 	if (!larger)
 		return NULL;
 	if (pthread_setspecific(key, larger)) {

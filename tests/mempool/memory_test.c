@@ -28,12 +28,6 @@ STANDS_FOR(int, pthread_key_create, pthread_key_t *key, void (*end)(void *))
 	return fails() ? EAGAIN : __real_pthread_key_create(key, end);
 }
 
-STANDS_FOR(int, pthread_atfork, void (*before)(void), void (*parent)(void),
-	void (*child)(void))
-{
-	return fails() ? ENOMEM : __real_pthread_atfork(before, parent, child);
-}
-
 STANDS_FOR(void *, calloc, size_t n, size_t size)
 {
 	return fails() ? NULL : __real_calloc(n, size);
@@ -130,8 +124,8 @@ open_in_a_thread(void *arg)
 	return NULL;
 }
 
-/* pthread_atfork() and pthread_key_create() are called once in the process;
- * two lists and two tables, and pthread_setspecific() for each table. */
+/* pthread_key_create() is called once in the process; two lists and two tables,
+ * and pthread_setspecific() for each table. */
 TEST(a_thread_cache_may_fail_and_come_later)
 {
 	struct opener o = {.failed = true};
