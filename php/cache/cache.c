@@ -3,7 +3,6 @@
 #include "cache.h"
 #include "names.h"
 #include "ext/standard/file.h"
-#include "php_syslog.h"
 
 /* Memory that a builder keeps from request to request. */
 #define BUILDER_KEEP ((size_t)1 << 20)
@@ -87,13 +86,7 @@ php_hone_cache_open_first(void)
 		if (error < 0) {
 			cache->refused =
 				"all slots of hone.cache_slots are in use";
-			/* To the log: an error handler may turn a warning into
-			 * an exception. */
-			php_log_err_with_severity(
-				"PHP Warning:  The shared cache is off in this "
-				"request: more processes than hone.cache_slots "
-				"use it",
-				LOG_WARNING);
+			php_hone_pools_full(store);
 			return NULL;
 		}
 	}

@@ -108,6 +108,8 @@ void php_hone_pools_evicted(struct php_hone_member *member);
 void php_hone_pools_refused(struct php_hone_member *member, const char *why);
 /* Logs that a process is stopped while it has a mutex of the store. */
 void php_hone_pools_stopped(struct php_hone_member *member);
+/* Logs that a process has no slot of the store. */
+void php_hone_pools_full(struct php_hone_store *store);
 /* The reason why this process has no store. NULL if the process has a store. */
 const char *php_hone_pools_off(void);
 /* Calls `visit` for each pool, also for pools of other processes. */

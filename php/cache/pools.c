@@ -382,38 +382,45 @@ php_hone_pools_evicted(struct php_hone_member *member)
 	php_log_err_with_severity(text, LOG_NOTICE);
 }
 
-ZEND_COLD void
-php_hone_pools_refused(struct php_hone_member *member, const char *why)
+/* To the log: the script may go on, and an error handler may turn a warning
+ * into an exception. */
+static void
+tell(struct php_hone_store *store, enum php_hone_news news, const char *kind,
+	int severity, const char *what)
 {
 	char text[512];
 
 	if (!PG(log_errors) || mine == NULL ||
-		!php_hone_store_tell(member, PHP_HONE_TELL_REFUSED))
+		!php_hone_store_tell(store, news))
 		return;
 	snprintf(text, sizeof text,
-		"PHP Notice:  The shared cache \"%s\": %.380s; the log has at "
-		"most one such line a minute",
-		mine->name, why);
-	php_log_err_with_severity(text, LOG_NOTICE);
+		"PHP %s:  The shared cache \"%s\": %.380s; the log has at most "
+		"one such line a minute",
+		kind, mine->name, what);
+	php_log_err_with_severity(text, severity);
 }
 
-/* To the log: the script may go on, and an error handler may turn a warning
- * into an exception. */
+ZEND_COLD void
+php_hone_pools_refused(struct php_hone_member *member, const char *why)
+{
+	tell(member->store, PHP_HONE_TELL_REFUSED, "Notice", LOG_NOTICE, why);
+}
+
 ZEND_COLD void
 php_hone_pools_stopped(struct php_hone_member *member)
 {
-	char text[256];
+	tell(member->store, PHP_HONE_TELL_STOPPED, "Warning", LOG_WARNING,
+		"a write fails, because a process has kept a lock of the cache "
+		"for 0.1 s; is a process stopped, by a signal, a debugger or a "
+		"paused container?");
+}
 
-	if (!PG(log_errors) || mine == NULL ||
-		!php_hone_store_tell(member, PHP_HONE_TELL_STOPPED))
-		return;
-	snprintf(text, sizeof text,
-		"PHP Warning:  The shared cache \"%s\": a write fails, because "
-		"a process has kept a lock of the cache for 0.1 s; is a "
-		"process stopped, by a signal, a debugger or a paused "
-		"container?",
-		mine->name);
-	php_log_err_with_severity(text, LOG_WARNING);
+ZEND_COLD void
+php_hone_pools_full(struct php_hone_store *store)
+{
+	tell(store, PHP_HONE_TELL_SLOTS, "Warning", LOG_WARNING,
+		"it is off in this request: more processes than "
+		"hone.cache_slots use it");
 }
 
 void

@@ -79,7 +79,7 @@ foreach (['goes on' => SIGCONT, 'is killed' => SIGKILL] as $name => $signal) {
 }
 ?>
 --EXPECT--
-PHP Warning:  The shared cache "default": a write fails, because a process has kept a lock of the cache for 0.1 s; is a process stopped, by a signal, a debugger or a paused container?
+PHP Warning:  The shared cache "default": a write fails, because a process has kept a lock of the cache for 0.1 s; is a process stopped, by a signal, a debugger or a paused container?; the log has at most one such line a minute
 stopped
 [false,false,false,false,false,false,false,false,false,0,{"a":-1,"b":-1},false,false,false]
 ["computed","too",1,true,true,false]

@@ -211,14 +211,14 @@ STOPPED_TEST(one_member_tells_it_each_minute)
 	struct stopped *s = *state;
 	struct php_hone_member other;
 	assert_int_equal(php_hone_member_join(&other, s->store), 0);
-	assert_true(php_hone_store_tell(&s->m, PHP_HONE_TELL_STOPPED));
-	assert_false(php_hone_store_tell(&s->m, PHP_HONE_TELL_STOPPED));
-	assert_false(php_hone_store_tell(&other, PHP_HONE_TELL_STOPPED));
-	assert_true(php_hone_store_tell(&other, PHP_HONE_TELL_REFUSED));
+	assert_true(php_hone_store_tell(s->m.store, PHP_HONE_TELL_STOPPED));
+	assert_false(php_hone_store_tell(s->m.store, PHP_HONE_TELL_STOPPED));
+	assert_false(php_hone_store_tell(other.store, PHP_HONE_TELL_STOPPED));
+	assert_true(php_hone_store_tell(other.store, PHP_HONE_TELL_REFUSED));
 	time_passes(59000);
-	assert_false(php_hone_store_tell(&other, PHP_HONE_TELL_STOPPED));
+	assert_false(php_hone_store_tell(other.store, PHP_HONE_TELL_STOPPED));
 	time_passes(1000);
-	assert_true(php_hone_store_tell(&other, PHP_HONE_TELL_STOPPED));
-	assert_false(php_hone_store_tell(&s->m, PHP_HONE_TELL_STOPPED));
+	assert_true(php_hone_store_tell(other.store, PHP_HONE_TELL_STOPPED));
+	assert_false(php_hone_store_tell(s->m.store, PHP_HONE_TELL_STOPPED));
 	php_hone_member_leave(&other);
 }

@@ -9,11 +9,11 @@
 #define QUIET 60
 
 bool
-php_hone_store_tell(struct php_hone_member *member, enum php_hone_news news)
+php_hone_store_tell(struct php_hone_store *store, enum php_hone_news news)
 {
-	uint32_t *told = &member->store->region->told[news];
+	uint32_t *told = &store->region->told[news];
 	uint32_t last = php_hone_get32(told);
-	uint32_t now = php_hone_store_now(member->store);
+	uint32_t now = php_hone_store_now(store);
 	return (last == 0 || now - last >= QUIET) &&
 	       __atomic_compare_exchange_n(told, &last, now, false,
 		       __ATOMIC_RELAXED, __ATOMIC_RELAXED);

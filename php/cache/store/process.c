@@ -422,6 +422,7 @@ have(struct php_hone_member *member, unsigned i, int error)
 		pthread_mutex_consistent(&shard->mutex);
 	}
 	member->locked |= 1u << i;
+	member->stuck &= ~(1u << i);
 }
 
 static int
@@ -442,17 +443,17 @@ static __attribute__((noinline, cold)) int
 lock_in_time(struct php_hone_member *member, unsigned i)
 {
 	pthread_mutex_t *mutex = &php_hone_shard_at(member->store, i)->mutex;
-	bool again = (member->stuck & 1u << i) != 0 &&
-		     php_hone_store_tick() - member->stuck_at < TICKS;
-	if (again)
+	if (php_hone_store_tick() - member->stuck_at >= TICKS)
+		member->stuck = 0;
+	if ((member->stuck & 1u << i) != 0)
 		return lock_for(mutex, SHORT_NS);
 	int error = ETIMEDOUT;
 	for (unsigned n = 0; n < SLICES && error == ETIMEDOUT; n++)
 		error = lock_for(mutex, SLICE_NS);
-	member->stuck &= ~(1u << i);
 	if (error == ETIMEDOUT) {
+		if (member->stuck == 0)
+			member->stuck_at = php_hone_store_tick();
 		member->stuck |= 1u << i;
-		member->stuck_at = php_hone_store_tick();
 	}
 	return error;
 }

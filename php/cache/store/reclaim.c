@@ -195,8 +195,8 @@ php_hone_hold_back_less(struct php_hone_member *member,
 /* A value of 1/LARGE of a shard or more may find no room, although others do.
  */
 #define LARGE 16
-/* Readers have most of what is live: soon they would have all, and no store
- * would find room until they end. */
+/* Readers have this many times what they do not have: soon they would have all,
+ * and no store would find room until they end. */
 #define MOST_HAD 3
 /* From this number of retired entries on, the hand passes over what readers
  * have. */
@@ -208,7 +208,8 @@ struct pass {
 	uint32_t now;
 	unsigned n;
 	uint32_t units; /* of victims */
-	uint32_t had;   /* units that readers have, of those it looked at */
+	uint32_t seen;  /* units of entries that the hand looked at */
+	uint32_t had;   /* units of them that readers have */
 	uint32_t victims[BATCH];
 	bool look; /* readers is valid */
 	bool much; /* the hand passes over what readers have */
@@ -224,6 +225,7 @@ begin(struct pass *pass, struct php_hone_store *store,
 	pass->now = php_hone_store_now(store);
 	pass->n = 0;
 	pass->units = 0;
+	pass->seen = 0;
 	pass->had = 0;
 	pass->much = shard->n_retired > HELD_BACK;
 	pass->look = pass->much;
@@ -321,6 +323,8 @@ step(struct pass *pass)
 		return;
 	struct php_hone_entry *entry = php_hone_entry_at(pass->store, at);
 	bool expired = php_hone_expired(entry, pass->now);
+	if (!expired)
+		pass->seen += php_hone_word_units(word);
 	if (!expired && had(pass, entry)) {
 		pass->had += php_hone_word_units(word);
 		if (pass->much)
@@ -401,7 +405,7 @@ pace(struct php_hone_store *store, struct php_hone_shard *shard)
 	for (uint64_t i = 0; i < most && pass.units < shard->reserve / 2; i++)
 		step(&pass);
 	flush(&pass);
-	if (pass.had > MOST_HAD * pass.units)
+	if (pass.had > pass.seen / (MOST_HAD + 1) * MOST_HAD)
 		php_hone_readers_keep_nothing(store);
 	php_hone_reclaim(store, shard);
 	if (!pass.much)

@@ -375,12 +375,12 @@ int php_hone_store_wait(struct php_hone_member *member,
 enum php_hone_news {
 	PHP_HONE_TELL_STOPPED, /* -ETIMEDOUT */
 	PHP_HONE_TELL_REFUSED, /* a value that was not stored */
+	PHP_HONE_TELL_SLOTS,   /* a process that has no slot */
 	PHP_HONE_NEWS,
 };
 
-/* Whether the caller is to write such a line now: of all members, one is. */
-bool php_hone_store_tell(
-	struct php_hone_member *member, enum php_hone_news news);
+/* Whether the caller is to write such a line now: of all processes, one is. */
+bool php_hone_store_tell(struct php_hone_store *store, enum php_hone_news news);
 
 struct php_hone_store_info {
 	const char *name;
