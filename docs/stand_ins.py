@@ -25,11 +25,24 @@ import moto_server  # noqa: E402 pylint: disable=wrong-import-position
 from http_server import Server  # noqa: E402 pylint: disable=C0413
 
 MIB = 1 << 20
+HOSTS = [
+    "https://images.example.org/", "https://fedoraproject.org/",
+    "https://cloud-images.ubuntu.com/noble/current/",
+    "https://cdimage.debian.org/debian-cd/current/amd64/iso-cd/",
+    "https://dl.fedoraproject.org/pub/fedora/linux/releases/43/Cloud/x86_64/"
+    "images/"]
+KEYRINGS = ["/usr/share/keyrings/ubuntu-cloudimage-keyring.gpg",
+            "/usr/share/keyrings/debian-role-keys.gpg"]
+# The images of the distributions, by what they are here.
+PUBLISHED = {"noble-server-cloudimg-amd64.img": "noble.qcow2",
+             "debian-13.2.0-amd64-netinst.iso": "disk.img",
+             "Fedora-Cloud-Base-Generic-43-1.6.x86_64.qcow2": "noble.qcow2"}
 DEVICES = ["/dev/cdi-block-volume", "/dev/pve/vm-100-disk-0", "/dev/sdX"]
 
 # Raw images that the recipes make, by what their blocks need.
-MADE = {None: ["third.img", "data/disk.img", "store/noble.glance"],
-        "gpg": ["noble.img", "again.img"], "jq": ["vm0.img", "vm1.img"],
+MADE = {None: ["third.img", "copy.img", "data/disk.img",
+               "store/noble.glance"],
+        "gpg": ["noble.img", "fedora.img"], "jq": ["vm0.img", "vm1.img"],
         "bash": ["store/volumesvm1"]}
 
 # The programs, with $STORE for what they keep.
@@ -67,6 +80,7 @@ path) echo "/dev/pve/${2#*:}" ;;
 esac
 """,
     "qm": 'echo "update VM $2: $3 $4"',
+    "ssh": 'shift; exec "$@"',
     "skopeo": """
 for to; do :; done
 cp -r "$STORE/layers" "${to#dir:}"
@@ -116,12 +130,13 @@ class StandIns:
         disk = (self.folder / "disk.img").read_bytes()
         (self.folder / "raspios.img.xz").write_bytes(
             lzma.compress(disk, preset=0))
-        sums = "".join(
-            hashlib.sha256((self.folder / name).read_bytes()).hexdigest()
-            + f"  {name}\n" for name in ("noble.qcow2", "raspios.img.xz"))
-        (self.folder / "sums").write_text(sums)
-        # gpgv warns if this file lies beside SHA256SUMS.asc.
+        for name, image in PUBLISHED.items():
+            shutil.copy(self.folder / image, self.folder / name)
+        sums = self.sums("sha256", "{digest} *{name}\n")
+        (self.folder / "SHA256SUMS").write_text(sums)
         (self.store / "SHA256SUMS").write_text(sums)
+        (self.store / "SHA512SUMS").write_text(
+            self.sums("sha512", "{digest}  {name}\n"))
         layers = self.store / "layers"
         layers.mkdir()
         with tarfile.open(layers / "layer", "w:gz") as tar:
@@ -130,6 +145,13 @@ class StandIns:
         (layers / "layer").rename(layers / digest)
         (layers / "manifest.json").write_text(
             '{"layers": [{"digest": "sha256:' + digest + '"}]}')
+
+    def sums(self, algorithm, line):
+        """A list of the digests of the images."""
+        return "".join(
+            line.format(name=name, digest=hashlib.new(
+                algorithm, (self.folder / name).read_bytes()).hexdigest())
+            for name in ["noble.qcow2", "raspios.img.xz", *PUBLISHED])
 
     def programs(self):
         """Programs in front of those of the machine."""
@@ -152,7 +174,9 @@ class StandIns:
 
         def answer(handler, request):
             name = request.path.lstrip("/")
-            file = (self.store if name == "SHA256SUMS" else self.folder) / name
+            file = self.store / name
+            if not file.is_file():
+                file = self.folder / name
             if not request.range:
                 content = file.read_bytes()
                 handler.head(200, {}, len(content))
@@ -162,7 +186,7 @@ class StandIns:
 
         server = self.stack.enter_context(Server(b"", answer, context))
         self.environment["CURL_CA_BUNDLE"] = str(self.store / "cert.pem")
-        self.words["https://images.example.org/"] = server.url("/")
+        self.words.update({host: server.url("/") for host in HOSTS})
         self.words["/data/"] = f"{self.folder}/data/"
         (self.folder / "data").mkdir()
 
@@ -208,19 +232,29 @@ class StandIns:
         return None
 
     def keys(self):
-        """A key, and the list of digests signed by it."""
-        if not shutil.which("gpg") or not shutil.which("gpg-agent"):
-            return "gpg or gpg-agent is not installed"
+        """A key, and the lists of digests signed by it, as on the hosts."""
+        for name in "gpg", "gpg-agent", "gpgv", "curl":
+            if not shutil.which(name):
+                return f"{name} is not installed"
         home = self.stack.enter_context(short_folder())
         gpg = ["gpg", "--homedir", str(home), "--batch", "--passphrase", ""]
         self.stack.callback(run, "gpgconf", "--homedir", str(home), "--kill",
                             "all")
         run(*gpg, "--quick-generate-key", "images@example.org", "ed25519",
             "sign", "never")
-        run(*gpg, "--output", "keys.gpg", "--export", cwd=self.folder)
-        run(*gpg, "--output", "SHA256SUMS.asc", "--clear-sign", "sums",
-            cwd=self.folder)
-        (self.folder / "sums").unlink()
+        sign = [*gpg, "--yes", "--output"]
+        run(*sign, "fedora.gpg", "--export", cwd=self.store)
+        for name in KEYRINGS:
+            self.words[name] = str(self.store / "fedora.gpg")
+        run(*sign, "SHA256SUMS.gpg", "--armor", "--detach-sign", "SHA256SUMS",
+            cwd=self.store)
+        run(*sign, "SHA512SUMS.sign", "--armor", "--detach-sign",
+            "SHA512SUMS", cwd=self.store)
+        (self.store / "list").write_text(
+            self.sums("sha256", "# {name}: a size\n"
+                      "SHA256 ({name}) = {digest}\n"))
+        run(*sign, "Fedora-Cloud-43-1.6-x86_64-CHECKSUM", "--clear-sign",
+            "list", cwd=self.store)
         return None
 
     def export(self):

@@ -113,13 +113,18 @@ PAGES = {str(page.relative_to(DOCS)): page for page in
          sorted(DOCS.rglob("*.rst")) if blocks(page.read_text("utf-8"))}
 
 
+def run_line(line, folder, environment):
+    """Run a command of a page, with all that it prints in one text."""
+    return subprocess.run(
+        ["sh", "-c", line], cwd=folder, env=environment,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+        text=True, check=False, timeout=120)
+
+
 def run_block(block, where, folder, environment, said):
     """Run the commands of a block. said() puts stand-ins into a text."""
     for command, expected in steps(block):
-        done = subprocess.run(
-            ["sh", "-c", said(command)], cwd=folder, env=environment,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            text=True, check=False, timeout=120)
+        done = run_line(said(command), folder, environment)
         assert done.returncode == 0, f"{where}: {command}\n{done.stdout}"
         assert matches(said(expected), done.stdout), (
             f"{where}: {command}\nprinted:\n{done.stdout}not:\n{expected}")
@@ -151,6 +156,36 @@ def test_console_examples(name, environment, tmp_path):
     if left_out:
         pytest.skip("all other examples of the page passed; " +
                     "; ".join(left_out))
+
+
+def test_a_signed_list_that_was_changed_converts_nothing(environment,
+                                                         tmp_path):
+    environment = dict(environment)
+    make_image(tmp_path / "disk.img")
+    with stand_ins.StandIns(tmp_path, environment) as used:
+        used.of_recipes()
+        if used.lacks("gpg"):
+            pytest.skip(used.lacks("gpg"))
+        # A line of another image: the signature alone refuses the list.
+        for name in ("SHA256SUMS", "SHA512SUMS",
+                     "Fedora-Cloud-43-1.6-x86_64-CHECKSUM"):
+            signed = (used.store / name).read_text()
+            assert "raspios" in signed
+            (used.store / name).write_text(signed.replace("raspios", "other"))
+        shown = [block for _, block, needs in
+                 blocks(PAGES["recipes.rst"].read_text("utf-8"))
+                 if "gpg" in needs]
+        assert len(shown) == 3
+        for block in shown:
+            *fetch, (command, _) = steps(used.said(block))
+            for line, _ in fetch:
+                assert run_line(line, tmp_path, environment).returncode == 0
+            done = run_line(command.replace("/dev/sdX", "stick.img"),
+                            tmp_path, environment)
+            assert done.returncode != 0 and "BAD signature" in done.stdout
+    images = {path.name for path in tmp_path.glob("*.img")}
+    assert images == {"disk.img", "noble-server-cloudimg-amd64.img"}
+    shutil.rmtree(tmp_path)
 
 
 @pytest.mark.parametrize("need, command", [
