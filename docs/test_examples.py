@@ -226,6 +226,22 @@ def test_readme_shows_readme_c():
     assert shown[1] == example.partition("\n")[2]
 
 
+def test_each_example_is_in_one_package():
+    top = DOCS.parent
+    packages = {
+        file.stem: sorted(path.name for pattern in file.read_text().split()
+                          for path in top.glob(pattern))
+        for file in (top / "packaging" / "debian").glob("*.examples")}
+    assert packages["php8.2-hone"] == [
+        "chain.php", "dashboard.php", "hone-redis.php", "metrics.php",
+        "psr16.php", "psr6.php", "wordpress-object-cache.php"]
+    assert "first.c" in packages["libhone-dev"]
+    assert "import.py" in packages["hone"]
+    assert sorted(sum(packages.values(), ["dashboard.php"])) == sorted(
+        ["dashboard.php", "dashboard.php",
+         *(path.name for path in (DOCS / "examples").iterdir())])
+
+
 def test_pages_with_examples_are_found():
     assert {"start.rst", "programs.rst", "tasks.rst", "recipes.rst",
             "automation.rst", "man/hone.rst", "man/hone-convert.rst",
