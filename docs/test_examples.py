@@ -23,6 +23,7 @@ import pytest
 import stand_ins
 
 DOCS = pathlib.Path(__file__).resolve().parent
+README = (DOCS.parent / "README.md").read_text("utf-8")
 MIB = 1 << 20
 
 
@@ -220,8 +221,7 @@ def test_the_programs_try_again(need, command, environment, tmp_path):
 
 
 def test_readme_shows_readme_c():
-    text = (DOCS.parent / "README.md").read_text("utf-8")
-    shown = re.search(r"^```c\n(.*?)^```$", text, re.DOTALL | re.MULTILINE)
+    shown = re.search(r"^```c\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
     example = (DOCS / "examples" / "readme.c").read_text("utf-8")
     assert shown[1] == example.partition("\n")[2]
 
@@ -240,6 +240,19 @@ def test_each_example_is_in_one_package():
     assert sorted(sum(packages.values(), ["dashboard.php"])) == sorted(
         ["dashboard.php", "dashboard.php",
          *(path.name for path in (DOCS / "examples").iterdir())])
+
+
+def test_readme_c_prints_what_readme_shows(environment, tmp_path):
+    shown = re.search(r"^    (cc .*)\n\nThis prints `(.*?)`", README,
+                      re.MULTILINE)
+    shutil.copy(DOCS / "examples" / "readme.c", tmp_path)
+    done = subprocess.run(["sh", "-c", shown[1]], cwd=tmp_path, text=True,
+                          env=environment, stdout=subprocess.PIPE, check=True)
+    assert done.stdout == shown[2] + "\n"
+
+
+def test_readme_is_short():
+    assert README.count("\n") <= 90
 
 
 def test_pages_with_examples_are_found():

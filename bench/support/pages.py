@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Write docs/benchmarks.md and the figures of README.md from the kept runs."""
+"""Write docs/benchmarks.md from the kept runs."""
 import cases
 import kept
 import pages_args
@@ -144,41 +144,3 @@ def benchmarks(runs):
                      pages_convert.section(markdown) +
                      pages_convert.clouds_section(markdown) +
                      pages_convert.reach_section(markdown))
-
-
-def readme(runs):
-    """README.md's three products: a command and a figure of each."""
-    run = pages_cache.newest(runs["cache"]) or (
-        runs["cache"][tables.README_MACHINE])
-    array = run.cases["fetch 10,000 nested"]
-    pools = runs["mempool"][tables.README_MACHINE]
-    pairs = pools.compare("2t-keep8192-n32", "hone", cases.POOL)
-    machine, (_, report) = next(iter(pages_convert.load().items()))
-    wall, best = pages_convert.first("raw to qcow2, zlib")
-    one_core = (" without `-W`, on one core,"
-                if pages_convert.is_one_core(best) else "")
-    # The image is that of make_large() in bench/convert/images.py.
-    rows = [
-        ["product", "try it", "one figure"], ["---"] * 3,
-        ["**hone**, a command that converts, checks and compares disk images "
-         "of virtual machines", "`hone convert -c disk.img disk.qcow2`",
-         f"40 GiB with 4 GiB of files: {wall['wall']:.1f} s; "
-         f"{best['tool']}{one_core} takes {best['wall']:.1f} s"],
-        ["**the PHP extension**, a shared cache with APCu's functions, and "
-         "faster file functions", "`apcu_fetch('routes')`",
-         f"an array of 10,000 rows in {array['hone']:.0f} ns; APCu takes "
-         f"{array['apcu-igbinary'] / 1e6:.1f} ms"],
-        ["**libhone**, a C library of zero detection, copies, object pools, "
-         "rings and file reading", "`#include <hone/hone.h>`",
-         "pools, two threads: "
-         f"{kept.shown('mempool', pairs.ns)}; {cases.NAMES[pairs.rival]} "
-         f"{kept.shown('mempool', pairs.rival_ns)}"]]
-    table_text = "\n".join("| " + " | ".join(row) + " |" for row in rows)
-    return (f"{table_text}\n\n"
-            f"`./dev bench convert`, {kept.where(machine)}, "
-            f"{report['machine']['date']}; " + "; ".join(
-                f"`./dev bench {name}`, {kept.where(key)}, {date}"
-                for name, key, date in (
-                    ("cache", run.machine, run.about["date"]),
-                    ("mempool", tables.README_MACHINE, pools.about["date"]))) +
-            ".")

@@ -16,6 +16,7 @@ sys.dont_write_bytecode = True
 import charts  # noqa: E402 (after the line above)
 import kept  # noqa: E402
 import pages  # noqa: E402
+import pages_readme  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 END = "<!-- end -->\n"
@@ -35,7 +36,10 @@ def replace(text, begin, made):
 def readme(runs):
     """README.md with its figures made again."""
     text = (ROOT / "README.md").read_text()
-    return replace(text, "<!-- made by ./dev plot -->\n", pages.readme(runs))
+    text = replace(text, "<!-- made by ./dev plot -->\n",
+                   pages_readme.products(runs))
+    return replace(text, "<!-- the price, made by ./dev plot -->\n",
+                   pages_readme.price())
 
 
 def files():

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <stdio.h>
-#include <stdlib.h>
 #include <hone/hone.h>
 
 int
-main(int argc, char **argv)
+main(void)
 {
-	struct hone_file_data file;
+	static unsigned char disk[1 << 20];
+	unsigned char map[256 / 8]; /* a bit for each block of 4 KiB */
 
-	if (argc != 2 || hone_read_file(&file, argv[1], NULL) != 0)
-		return EXIT_FAILURE;
-	printf("%zu bytes, %zu zero bytes first\n", file.size,
-		hone_find_nonzero(file.data, file.size));
-	free(file.data);
-	return EXIT_SUCCESS;
+	disk[5000] = 1;
+	printf("%zu of 256 blocks are zero\n",
+		hone_zero_map(disk, sizeof(disk), 4096, map));
 }
