@@ -19,17 +19,14 @@ MODELLED = {
                               "get_exact", "get_quickly", "put_exact",
                               "put_quickly"],
     "src/mempool/mempool.h": ["add", "set_len"],
-    # The model has one word for what is in no deque: the partial magazine.
-    "src/mempool/spill.h": ["take_spilled"],
-    "src/mempool/spill.c": ["spill", "pop_spilled"],
 }
 ORDER = re.compile(r"(?:memory_order|__ATOMIC)_(\w+)")
 HEAD = r"(?:hone_mempool_)?(\w+)"
 
 
-def bodies():
-    """[(file, function, body)] in the order of MODELLED."""
-    for path, names in MODELLED.items():
+def bodies(modelled):
+    """[(file, function, body)] of {file: functions}, in that order."""
+    for path, names in modelled.items():
         found = functions(ROOT / path, HEAD)
         yield from ((path, name, found.get(name, "")) for name in names)
 
@@ -41,18 +38,18 @@ def accesses(name, body):
             r"(?:_explicit|_n)\(", body):
         given = arguments(body[match.end():])
         orders_of = [ORDER.fullmatch(each) for each in given]
-        yield (name, match[1], re.findall(r"\w+", given[0])[-1],
+        yield (name, match[1], re.findall(r"[a-z]\w*", given[0])[-1],
                *(found[1].lower() for found in orders_of if found))
 
 
 def orders(_directory):
-    got = [access for _, name, body in bodies()
+    got = [access for _, name, body in bodies(MODELLED)
            for access in accesses(name, body)]
     want = [tuple(each for each in row[:5] if each != "-") for row in ROWS]
     return compare_orders("src/mempool", got, want)
 
 
 def shape(_directory):
-    text = "".join(path + name + body for path, name, body in bodies())
+    text = "".join(path + name + body for path, name, body in bodies(MODELLED))
     return compare_shape("src/mempool", text, SHAPE, "exact.pml",
                          "exact_cases.py")

@@ -41,14 +41,17 @@ import code_of_cache
 import code_of_deque
 import code_of_exact
 import code_of_ring
+import code_of_spill
 import deque_cases
 import exact_cases
 import ring_cases
 import searched
+import spill_cases
 from litmus_cases import LITMUS
 
 DEQUE, RING = "mempool/model/deque.pml", "ring/model/ring.pml"
 EXACT, CACHE = "mempool/model/exact.pml", "cache/model/cache.pml"
+SPILL = "mempool/model/spill.pml"
 MEMORY_MODEL = "support/model/litmus.pml"
 # Limit of one run. The longest takes 15 s by itself, of the large ones a minute.
 SECONDS, LARGE_SECONDS = 600, 3600
@@ -207,6 +210,7 @@ def searches():
               if len(line) > 5}
     yield from searches_of("", DEQUE, orders, deque_cases)
     yield from searches_of("exact: ", EXACT, exact_cases.ORDERS, exact_cases)
+    yield from searches_of("spill: ", SPILL, spill_cases.ORDERS, spill_cases)
     yield from searches_of("ring: ", RING, ring_cases.ORDERS, ring_cases)
     yield from searches_of("cache: ", CACHE, cache_cases.ORDERS, cache_cases)
     for shape, chosen, allowed in LITMUS:
@@ -245,6 +249,9 @@ def code_tests(all_searches):
     yield "code of deque.h is what the model follows", code_of_deque.shape, ()
     yield "orders of exact pools are the model's", code_of_exact.orders, ()
     yield "code of exact pools is what the model follows", code_of_exact.shape, ()
+    yield "orders of spilled magazines are the model's", code_of_spill.orders, ()
+    yield ("code of spilled magazines is what the model follows",
+           code_of_spill.shape, ())
     yield "orders in src/ring are the model's", code_of_ring.orders, ()
     yield "code of src/ring is what the model follows", code_of_ring.shape, ()
     yield "orders in php/cache/store are the model's", code_of_cache.orders, ()
