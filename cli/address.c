@@ -55,7 +55,7 @@ cli_warn_plain(const struct cli *cli, int operand)
 		cli->option[OPTION_EXPECT] ||
 		!image_address_is_plain(cli->addresses[operand]))
 		return;
-	cli_fail(cli->operands[operand],
+	cli_warn(cli->operands[operand],
 		"http does not protect the image against changes on the way; "
 		"use https%s",
 		has_expect ? " or --expect" : "");
@@ -73,7 +73,7 @@ cli_image_open(const struct cli *cli, int operand, const struct image_open *how,
 	if (image_source_doubt(*out) && !how->inspect &&
 		!cli->option[OPTION_QUIET])
 		/* For compare, -o is about A. */
-		cli_fail(cli->operands[operand], "%s%s",
+		cli_warn(cli->operands[operand], "%s%s",
 			image_source_doubt(*out),
 			cli->command == COMMAND_compare && operand == 1
 				? ""

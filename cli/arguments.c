@@ -118,6 +118,12 @@ parse_rate(const struct cli *cli, struct image_run *run)
 			"--rate-limit: '%s' is not a valid number of bytes a "
 			"second",
 			text);
+	/* A rate below 1 KiB/s is a number whose unit was forgotten. */
+	if (text && run->rate < 1024)
+		return cli_usage(command_name(cli),
+			"--rate-limit: '%s' is %" PRIu64
+			" bytes a second; add a unit: %sM is %s MiB/s",
+			text, run->rate, text, text);
 	return 0;
 }
 

@@ -186,6 +186,9 @@ void cli_command_help(enum command_id id);
  */
 __attribute__((format(printf, 2, 3))) int cli_fail(
 	const char *name, const char *format, ...);
+/* "hone: warning: NAME: ...", or without the name if it is NULL. */
+__attribute__((format(printf, 2, 3))) void cli_warn(
+	const char *name, const char *format, ...);
 /* "hone: ..." */
 __attribute__((format(printf, 1, 2))) void cli_complain(
 	const char *format, ...);

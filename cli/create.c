@@ -2,6 +2,7 @@
 /* The options of the new image: -O, -o, -c and related ones. */
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include "convert.h"
 
 static int
@@ -51,17 +52,37 @@ parse_pairs(struct job *job)
 	return rc;
 }
 
+static bool
+has_choice(const struct image_format *format, const char *key)
+{
+	const struct image_option *option = image_format_options(format);
+
+	while (option->name && strcmp(option->name, key) != 0)
+		option++;
+	return option->name;
+}
+
 /* The codec and its window determine the range of levels. */
 static int
-parse_level(struct image_create *create, const char *level)
+parse_level(struct job *job, const char *level)
 {
+	struct image_create *create = &job->create;
 	int most = image_create_levels(create);
+	bool zstd = create->codec == IMAGE_CODEC_ZSTD;
+	bool limited = create->fast || create->small_window;
 
 	if (cli_parse_int(level, &create->level) && create->level >= 1 &&
 		create->level <= most)
 		return 0;
-	return cli_usage(
-		"convert", "--level: '%s' is not from 1 to %d", level, most);
+	return cli_usage("convert", "--level: '%s': %s%s has 1 to %d%s", level,
+		zstd ? "zstd" : "zlib",
+		create->fast           ? " with --fast"
+		: create->small_window ? " with --window 12"
+				       : "",
+		most,
+		!zstd && !limited && has_choice(job->format, "compression_type")
+			? "; zstd (-o compression_type=zstd) has 1 to 19"
+			: "");
 }
 
 /* Parts of one stream are joined, and only libdeflate makes such parts. */
@@ -119,7 +140,22 @@ parse_compression(struct job *job)
 	if (window && !create->small_window && strcmp(window, "15") != 0)
 		return cli_usage("convert",
 			"--window: '%s' is neither 12 nor 15", window);
-	return level ? parse_level(create, level) : 0;
+	return level ? parse_level(job, level) : 0;
+}
+
+/* The names of archives that -O gce writes. */
+static bool
+may_be_gce(const char *name)
+{
+	static const char *const ends[] = {".tar.gz", ".tgz"};
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		size_t n = strlen(ends[i]);
+		if (length > n && strcasecmp(name + length - n, ends[i]) == 0)
+			return true;
+	}
+	return false;
 }
 
 static int
@@ -132,6 +168,11 @@ parse_format(struct job *job)
 	if (job->format)
 		return 0;
 	char list[CLI_FORMATS];
+	if (may_be_gce(job->name))
+		return cli_fail(job->name,
+			"the name does not say which format; -O gce writes "
+			"Google's archive, or choose one of: %s",
+			cli_list_formats(list, "-O ", true));
 	return cli_fail(job->name,
 		"suffix '%s' means a format that hone cannot write; add one "
 		"of: %s",

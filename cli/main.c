@@ -104,6 +104,28 @@ refuse_empty(const struct command_row *row, int operand)
 		(int)strcspn(word, " "), word);
 }
 
+/* "convert needs SRC and DST; DST is missing" */
+static int
+refuse_number(const struct command_row *row, const struct cli *cli)
+{
+	char names[64] = "";
+	const char *last = strrchr(row->synopsis, ' ');
+
+	if (last)
+		snprintf(names, sizeof(names), "%.*s and %s",
+			(int)(last - row->synopsis), row->synopsis, last + 1);
+	else
+		snprintf(names, sizeof(names), "%s",
+			row->operands ? row->synopsis : "no operand");
+	if (cli->n_operands > row->operands)
+		return cli_usage(row->name,
+			"%s takes %s; '%s' is one operand too many", row->name,
+			names, cli->operands[row->operands]);
+	return cli_usage(row->name, "%s needs %s%s%s%s", row->name, names,
+		cli->n_operands ? "; " : "", cli->n_operands ? last + 1 : "",
+		cli->n_operands ? " is missing" : "");
+}
+
 static int
 run_parsed(struct cli *cli)
 {
@@ -118,10 +140,7 @@ run_parsed(struct cli *cli)
 	bool too_few =
 		cli->n_operands < row->operands && cli->command != COMMAND_help;
 	if (too_few || cli->n_operands > row->operands)
-		return cli_usage(row->name, "%s takes %d %s, not %d", row->name,
-			row->operands,
-			row->operands == 1 ? "operand" : "operands",
-			cli->n_operands);
+		return refuse_number(row, cli);
 	if (cli->command == COMMAND_help)
 		return run[cli->command](cli);
 	int rc = cli_file_urls(cli);

@@ -5,8 +5,9 @@
 #include <string.h>
 #include "cli.h"
 
+/* kind is "" or "warning: ". */
 static void
-print_line(const char *name, const char *format, va_list args)
+print_line(const char *kind, const char *name, const char *format, va_list args)
 {
 	char *text = NULL, *shown = NULL;
 
@@ -16,7 +17,7 @@ print_line(const char *name, const char *format, va_list args)
 		shown = image_hide_secrets(text);
 		free(text);
 	}
-	fputs("hone: ", stderr);
+	fprintf(stderr, "hone: %s", kind);
 	if (name) {
 		cli_print_name(stderr, name);
 		fputs(": ", stderr);
@@ -32,9 +33,19 @@ cli_fail(const char *name, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	print_line(name, format, args);
+	print_line("", name, format, args);
 	va_end(args);
 	return CLI_FAILED;
+}
+
+void
+cli_warn(const char *name, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	print_line("warning: ", name, format, args);
+	va_end(args);
 }
 
 void
@@ -43,7 +54,7 @@ cli_complain(const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	print_line(NULL, format, args);
+	print_line("", NULL, format, args);
 	va_end(args);
 }
 
@@ -61,7 +72,7 @@ cli_usage(const char *command, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	print_line(NULL, format, args);
+	print_line("", NULL, format, args);
 	va_end(args);
 	return cli_point_at_help(command);
 }

@@ -57,7 +57,7 @@ print_text(const struct job *job)
 {
 	const struct image_copied *c = &job->copied;
 	char size[CLI_SIZE_TEXT], data[CLI_SIZE_TEXT], out[CLI_SIZE_TEXT];
-	char disk[CLI_SIZE_TEXT];
+	char disk[CLI_SIZE_TEXT], rate[CLI_SIZE_TEXT];
 	double read = (double)(c->data + c->zero);
 	/* an archive has the zeros that the source stores */
 	uint64_t kept = image_format_is_archive(job->format) ? c->zero : 0;
@@ -80,7 +80,8 @@ print_text(const struct job *job)
 		printf(", shared with the source");
 	printf("; %.2f s", job->seconds);
 	if (job->seconds > 0 && !c->shared)
-		printf(", %.0f MB/s", read / job->seconds / 1e6);
+		printf(", %s/s",
+			cli_size_text(rate, (uint64_t)(read / job->seconds)));
 	if (job->cli->option[OPTION_VERIFY])
 		printf("; verified");
 	putchar('\n');
@@ -93,6 +94,11 @@ report_print(const struct job *job)
 		print_json(job);
 	else if (!job->cli->option[OPTION_QUIET])
 		print_text(job);
+	/* The header of such an image names zstd for later writes. */
+	if (job->create.codec == IMAGE_CODEC_ZSTD && !job->create.compress &&
+		!job->cli->option[OPTION_QUIET])
+		cli_warn(job->name,
+			"compression_type=zstd compresses nothing without -c");
 	if (job->cli->option[OPTION_JSON] || job->cli->option[OPTION_QUIET] ||
 		!job->n_printed)
 		return;

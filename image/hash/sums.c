@@ -171,7 +171,8 @@ choose(const struct sums *sums, const char *list, struct image_expect *expect,
 		best = &sums->alone;
 	if (!best)
 		return image_fail(err, list, -ENOENT,
-			"has no digest of '%s', by SHA-2 or BLAKE2b",
+			"lists no SHA-2 or BLAKE2b digest of '%s' (the name in "
+			"the list must be that of the image's file)",
 			sums->name);
 	*expect = *best;
 	return 0;

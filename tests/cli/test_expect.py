@@ -306,7 +306,7 @@ def test_the_coreutils_write_lists(hone, work):
             stdout=subprocess.PIPE).stdout)
         hone.ok("digest", "--expect", "@sums", path.name, cwd=work)
         hone.ok("digest", "--expect", "@sums", path, cwd=work)
-    assert "has no digest of" in hone.fails(
+    assert "lists no SHA-2 or BLAKE2b digest of" in hone.fails(
         "digest", "--expect", "@sums", "sums", cwd=work)
 
 
@@ -326,15 +326,16 @@ def test_a_list_comes_through_a_pipe(hone, source):
 
 
 @pytest.mark.parametrize("text, said", [
-    ("", "has no digest of 'disk.img', by SHA-2 or BLAKE2b"),
-    ("0" * 64 + "  other\n", "has no digest of 'disk.img'"),
+    ("", "lists no SHA-2 or BLAKE2b digest of 'disk.img' (the name in the list "
+     "must be that of the image's file)"),
+    ("0" * 64 + "  other\n", "lists no SHA-2 or BLAKE2b digest of 'disk.img'"),
     ("0" * 32 + "  disk.img\n" + "0" * 40 + "  disk.img\n",
-     "has no digest of 'disk.img'"),
+     "lists no SHA-2 or BLAKE2b digest of 'disk.img'"),
     ("0" * 64 + "  disk.img\n" + "1" * 64 + " *a/disk.img\n",
      "has two different sha256 digests of 'disk.img'"),
     (signed("0" * 64 + "  disk.img\n")[:150],
      "has a signed message without an end: the list is not complete"),
-    ("0" * 64 + "  disk.img\n" + signed("\n"), "has no digest of 'disk.img'"),
+    ("0" * 64 + "  disk.img\n" + signed("\n"), "lists no SHA-2 or BLAKE2b digest of 'disk.img'"),
     (signed("\n") * 2, "has two signed messages")], ids=range(7))
 def test_a_list_without_the_digest_is_refused(
         hone, small, work, out, text, said):
@@ -358,7 +359,7 @@ def test_a_list_that_cannot_be_read_is_an_error(hone, small, work):
     images.pieces(large, 16 * MI + 1)
     assert "is larger than 16 MiB" in fails(f"@{large}")
     images.pieces(large, 16 * MI - 1)
-    assert "has no digest of" in fails(f"@{large}")
+    assert "lists no SHA-2 or BLAKE2b digest of" in fails(f"@{large}")
     for what in "http://host/SHA256SUMS", "@ftp://host/SHA256SUMS":
         assert f"{what.lstrip('@')}: is not safe" in fails(what)
 

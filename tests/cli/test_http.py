@@ -36,8 +36,8 @@ CLEAN = {name: "" for name in ENV if name.lower().endswith("_proxy") or
 # A label of a name has at most 63 bytes: no name server is asked.
 NOWHERE = "n" * 64 + ".invalid"
 WARNING = re.compile(
-    rb"hone: ((?:http|s3)://[^\n]*): http does not protect the image against "
-    rb"changes on the way; use https(?: or --expect)?\n")
+    rb"hone: warning: ((?:http|s3)://[^\n]*): http does not protect the image "
+    rb"against changes on the way; use https(?: or --expect)?\n")
 
 
 @pytest.fixture(autouse=True)
@@ -1520,5 +1520,5 @@ def test_plain_s3_is_warned_about(web, small):
             CLEAN, HOME=str(web.home), AWS_ENDPOINT_URL=server.url("")))
         assert done.returncode == 0
         assert done.stderr == (
-            b"hone: s3://bucket/a: http does not protect the image against "
-            b"changes on the way; use https\n")
+            b"hone: warning: s3://bucket/a: http does not protect the image "
+            b"against changes on the way; use https\n")

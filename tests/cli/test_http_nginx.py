@@ -19,6 +19,10 @@ from harness import TIMEOUT, listening
 from http_server import Server
 from test_http import MI, NOWHERE, Web
 
+BUNDLES = ["/etc/ssl/certs/ca-certificates.crt",
+           "/etc/pki/tls/certs/ca-bundle.crt",
+           "/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+           "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"]
 # Where the certificates of distributions are, in a trace.
 SYSTEM = re.compile(r'"/etc/(?:ssl|pki)/[^"]*(?:cert|\.pem|/[0-9a-f]{8}\.0)')
 
@@ -267,6 +271,27 @@ def test_who_is_trusted(web, nginx, out):
         env = {} if address == url else trusted(nginx)
         said = web.fails("info", address, env=env)
         assert "SSL" in said and "certificate" in said.lower(), said
+        # Another authority would not help with the name of the host.
+        assert said.endswith("self-signed certificate; --cacert FILE trusts "
+                             "another authority") == (not env), said
+
+
+@pytest.mark.parametrize("variable", [None, "SSL_CERT_FILE", "CURL_CA_BUNDLE"])
+def test_without_any_authority(web, nginx, strace, work, variable):
+    """As on a system without ca-certificates."""
+    url = f"https://localhost:{nginx.tls}/disk.img"
+    missing = work / "missing.pem"
+    before = [*strace, "-qq", "-o", "/dev/null", *(
+        word for name in BUNDLES for word in ("-P", name)), "-e",
+        "inject=open,openat,access:error=ENOENT"]
+    said = web.fails(
+        "info", url, before=() if variable else before,
+        env={variable: str(missing)} if variable else {})
+    assert said == f"hone: {url}: " + (
+        f"{variable} names '{missing}', which has no certificate that can be "
+        "read" if variable else
+        "there are no certificates of authorities here: install "
+        "ca-certificates, or use --cacert FILE")
 
 
 @pytest.mark.parametrize("command", [
@@ -446,8 +471,8 @@ class Raw:
 
 
 @pytest.mark.parametrize("answer, again", [
-    (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", False),
-    (b"220 hello\r\n", False),
+    (b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n", None),
+    (b"220 hello\r\n", None),
     # alerts: no version, and no cipher, in common
     (bytes.fromhex("15030300020246"), False),
     (bytes.fromhex("15030300020228"), False),
@@ -459,7 +484,9 @@ def test_a_server_whose_tls_fails(web, answer, again):
     with Raw(answer) as server:
         said = web.fails("info", f"https://127.0.0.1:{server.port}/a",
                          code=4 if again else 1)
-        assert "cannot be read at offset 0" in said
+        assert ("cannot be read at offset 0" if again is not None else
+                "/a: the server does not speak TLS at this port; is it an "
+                "http:// address?") in said
         assert server.clients == (6 if again else 1)
 
 

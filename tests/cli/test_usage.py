@@ -24,6 +24,7 @@ MISUSES = {
     "unknown feature": ["--cpu-limit", "avx1024", "cpu"],
     "cpu limit without a list": ["--cpu-limit"],
     "no source": ["convert"],
+    "slow rate": ["convert", "--rate-limit", "10", "SRC", "DST"],
     "no destination": ["convert", "SRC"],
     "three names": ["convert", "SRC", "DST", "DST"],
     "unknown option": ["convert", "--frobnicate", "SRC", "DST"],
@@ -84,25 +85,84 @@ def test_a_misuse_exits_2_with_one_line_and_makes_nothing(
     assert not os.listdir(out)
 
 
-@pytest.mark.parametrize("most, options", [
-    (12, []), (9, ["--window", "12"]), (3, ["--fast"]),
-    (19, ["-o", "compression_type=zstd"])], ids=str)
-def test_a_level_that_the_codec_does_not_have(hone, small, out, most, options):
+@pytest.mark.parametrize("most, has, options", [
+    (12, "zlib has 1 to 12; zstd (-o compression_type=zstd) has 1 to 19", []),
+    (9, "zlib with --window 12 has 1 to 9", ["--window", "12"]),
+    (3, "zlib with --fast has 1 to 3", ["--fast"]),
+    (19, "zstd has 1 to 19", ["-o", "compression_type=zstd"])], ids=str)
+def test_a_level_that_the_codec_does_not_have(
+        hone, small, out, most, has, options):
     disk = out / "disk.qcow2"
     for level in "0", "-1", "x", str(most + 1):
         said = hone.misused("convert", "-c", *options, "--level", level, small,
                             disk)
-        assert f"--level: '{level}' is not from 1 to {most}" in said
+        assert said == f"hone: --level: '{level}': {has}"
     hone.ok("convert", "-q", "-c", *options, "--level", str(most), small, disk)
 
 
 @pytest.mark.parametrize("words, said", [
-    (["convert", "a"], "convert takes 2 operands, not 1"),
-    (["info"], "info takes 1 operand, not 0"),
-    (["cpu", "a"], "cpu takes 0 operands, not 1"),
-    (["help", "map", "cpu"], "help takes 1 operand, not 2")], ids=str)
-def test_the_number_of_operands_is_named(hone, words, said):
+    (["convert"], "convert needs SRC and DST"),
+    (["convert", "a"], "convert needs SRC and DST; DST is missing"),
+    (["convert", "a", "b", "http://u:hidden@h/c"],
+     "convert takes SRC and DST; 'http://h/c' is one operand too many"),
+    (["compare", "a"], "compare needs A and B; B is missing"),
+    (["map"], "map needs IMAGE"),
+    (["cpu", "a"], "cpu takes no operand; 'a' is one operand too many"),
+    (["help", "map", "cpu"],
+     "help takes [COMMAND]; 'cpu' is one operand too many")], ids=str)
+def test_the_operand_that_is_missing_or_too_many_is_named(hone, words, said):
     assert hone.misused(*words) == f"hone: {said}"
+
+
+@pytest.mark.parametrize("command", ["convert", "compare", "digest"])
+def test_a_rate_needs_a_unit(hone, small, out, command):
+    last = {"convert": [out / "d"], "compare": [small], "digest": []}[command]
+    for number in "1", "10", "1023":
+        assert hone.misused(command, "--rate-limit", number, small, *last) == (
+            f"hone: --rate-limit: '{number}' is {number} bytes a second; add "
+            f"a unit: {number}M is {number} MiB/s")
+    assert "is not a valid number of bytes" in hone.misused(
+        command, "--rate-limit", "0k", small, *last)
+    assert not os.listdir(out)
+    hone.ok(command, "--rate-limit", "1024k", small, *last)
+
+
+def test_the_report_has_the_unit_of_the_bar(hone, small, out):
+    said = hone.ok("convert", small, out / "d").stdout.decode()
+    assert re.search(r"; \d+\.\d\d s(, \d+(\.\d)? ([KMG]iB|bytes)/s)?\n$",
+                     said), said
+    assert "MB/s" not in said
+
+
+def test_zstd_without_compression_is_warned_about(hone, small, out):
+    words = ["convert", "-o", "compression_type=zstd", "--force", small,
+             out / "d.qcow2"]
+    done = hone.run(*words)
+    assert (done.returncode, done.stderr) == (
+        0, f"hone: warning: {out / 'd.qcow2'}: compression_type=zstd "
+        "compresses nothing without -c\n".encode())
+    for option in "-q", "-c":
+        hone.ok(*words, option)
+    hone.ok(*words, "-o", "compression_type=zlib")
+
+
+@pytest.mark.parametrize("name", ["y.tar.gz", "y.TGZ"])
+def test_an_archive_has_several_formats(hone, small, out, name):
+    said = hone.fails("convert", small, out / name)
+    assert said.startswith(
+        f"hone: {out / name}: the name does not say which format; -O gce "
+        "writes Google's archive, or choose one of: -O "), said
+    assert "-O raw" in said and not os.listdir(out)
+
+
+@pytest.mark.parametrize("name", ["qcow2", "vmdk"])
+def test_a_file_that_is_not_of_the_format_is_shown_by_its_bytes(
+        hone, work, name):
+    path = work / "disk"
+    path.write_bytes(b"\x80\0\x01A" + bytes(65536))
+    assert hone.fails("map", "-f", name, path) == (
+        f"hone: {path}: is not a {name.replace('vmdk', 'VMDK')} image (first "
+        "bytes 80 00 01 41)")
 
 
 def test_an_option_of_compression_without_compression(hone, small, out):

@@ -113,7 +113,7 @@ field_defect("unknown_compatible_and_autoclear_features",
               "autoclear_features": HUGE64 & ~3}, "", info=True, check=())
 
 
-@defect("magic 0x514649fc")
+@defect("first bytes 51 46 49 fc")
 def magic_damaged(image, _folder):
     """Opened with -f qcow2 alone."""
     image.fields["magic"] = 0x514649fc

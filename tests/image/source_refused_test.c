@@ -100,7 +100,7 @@ judge_all(const struct shape *shape, const struct damage *damages, size_t count)
 TEST(fields_of_the_header_have_ranges)
 {
 	static const struct damage damages[] = {
-		{0, 4, 0x514649fa, "magic 0x514649fa"},
+		{0, 4, 0x514649fa, "first bytes 51 46 49 fa"},
 		{4, 4, 1, "version 1"},
 		{4, 4, 4, "version 4"},
 		{20, 4, 8, "cluster_bits 8"},

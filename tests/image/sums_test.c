@@ -63,8 +63,9 @@ finds_nothing(const char *list)
 {
 	assert_int_equal(find(list, "disk.img"), -ENOENT);
 	assert_string_equal(err.file, "list");
-	assert_string_equal(
-		err.text, "has no digest of 'disk.img', by SHA-2 or BLAKE2b");
+	assert_string_equal(err.text,
+		"lists no SHA-2 or BLAKE2b digest of 'disk.img' (the "
+		"name in the list must be that of the image's file)");
 }
 
 TEST(lines_of_every_tool_are_read)

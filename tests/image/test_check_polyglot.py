@@ -195,7 +195,7 @@ def test_a_name_that_the_bytes_contradict(work, hone):
     safe, failed, _ = verdict(hone, raw, "-f", "raw")
     assert safe, failed
     safe, failed, _ = verdict(hone, raw, "-f", "qcow2")
-    assert "magic 0x00000000" in failed["well_formed"]
+    assert "is not a qcow2 image (first bytes 00 00 00 00)" in failed["well_formed"]
 
 
 @pytest.mark.parametrize("made, suffix", [

@@ -320,7 +320,7 @@ def test_what_is_refused(work, hone):
     for words, part in ((["-c"], "gce is always compressed; leave -c out"),
                         (["--fast"], "--fast: gce is always compressed"),
                         (["--window", "12"], "--window: gce is always"),
-                        (["--level", "13"], "'13' is not from 1 to 12"),
+                        (["--level", "13"], "'13': zlib has 1 to 12"),
                         (["-n"], "only a raw DST"),
                         (["-f", "gce"], "'gce' is only written")):
         assert part in hone.misused("convert", "-O", "gce", *words, disk,

@@ -16,9 +16,9 @@ parse_cluster_bits(const unsigned char *raw, const char *name,
 {
 	if (image_be32(raw) != QCOW2_MAGIC)
 		return image_fail(err, name, -EINVAL,
-			"magic 0x%08" PRIx32 " is not 0x%08" PRIx32
-			", the magic of qcow2",
-			image_be32(raw), (uint32_t)QCOW2_MAGIC);
+			"is not a qcow2 image (first bytes %02x %02x %02x "
+			"%02x)",
+			raw[0], raw[1], raw[2], raw[3]);
 	h->version = image_be32(raw + 4);
 	if (h->version != 2 && h->version != 3)
 		return image_fail(err, name, -EINVAL,

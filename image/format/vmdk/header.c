@@ -33,8 +33,8 @@ parse_kind(const unsigned char *raw, const char *name, struct vmdk_header *h,
 
 	if (memcmp(raw, VMDK_MAGIC, 4) != 0)
 		return image_fail(err, name, -EINVAL,
-			"magic 0x%08" PRIx32 " is not that of a VMDK extent",
-			image_le32(raw));
+			"is not a VMDK image (first bytes %02x %02x %02x %02x)",
+			raw[0], raw[1], raw[2], raw[3]);
 	h->version = image_le32(raw + 4);
 	if (h->version < 1 || h->version > 3)
 		return image_fail(err, name, -EINVAL,

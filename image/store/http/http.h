@@ -259,6 +259,9 @@ int http_trust_parse(struct http_trust *trust,
 void http_trust_free(struct http_trust *trust);
 /* Set the options of a request. */
 CURLcode http_trust_apply(const struct http_trust *trust, CURL *easy);
+/* Returns the file of certificates that the environment names, and its variable
+ * in *name, or NULL. */
+const char *http_trust_variable(const char **name);
 
 /* peer.c: judge each address before a request is connected to it. */
 CURLcode http_peer_apply(struct http_transfer *transfer);

@@ -683,6 +683,9 @@ proxy_status(const struct http_transfer *t)
 	return status >= 300 ? (unsigned)status : 0;
 }
 
+/* OpenSSL's text if the peer answered, but not by TLS. */
+#define NO_TLS "wrong version number"
+
 /*
  * Returns whether the peer answered, but not as one that has TLS, or by
  * refusing ours. A cut connection has the same code. After a first answer by
@@ -691,14 +694,56 @@ proxy_status(const struct http_transfer *t)
 static bool
 is_without_tls(const struct http_transfer *t, CURLcode result)
 {
-	static const char *const texts[] = {"wrong version number",
-		"alert protocol version", "alert handshake failure"};
+	static const char *const texts[] = {
+		NO_TLS, "alert protocol version", "alert handshake failure"};
 
 	if (result == CURLE_SSL_CONNECT_ERROR && !t->http->open)
 		for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
 			if (strstr(t->text, texts[i]))
 				return true;
 	return false;
+}
+
+/* Set the error of a connection without TLS or without authorities. Returns
+ * false if the reason is another. */
+static bool
+fail_tls(struct http_transfer *t, CURLcode result)
+{
+	const char *file, *variable;
+
+	if (is_without_tls(t, result) && strstr(t->text, NO_TLS)) {
+		fail(t, -EIO,
+			"the server does not speak TLS at this port; is it an "
+			"http:// address?");
+		return true;
+	}
+	if (result != CURLE_SSL_CACERT_BADFILE)
+		return false;
+	file = http_trust_variable(&variable);
+	if (file)
+		fail(t, -EIO,
+			"%s names '%s', which has no certificate that can be "
+			"read",
+			variable, file);
+	else
+		fail(t, -EIO,
+			"there are no certificates of authorities here: "
+			"install ca-certificates, or use --cacert FILE");
+	return true;
+}
+
+/* Returns what follows libcurl's text about an authority that is not trusted. A
+ * date or a name that does not fit has other texts. */
+static const char *
+way_to_trust(CURLcode result, const char *text)
+{
+	bool unknown = strstr(text, "self-signed certificate") ||
+		       strstr(text, "self signed certificate") ||
+		       strstr(text, "issuer certificate");
+
+	return result == CURLE_PEER_FAILED_VERIFICATION && unknown
+		       ? "; --cacert FILE trusts another authority"
+		       : "";
 }
 
 /* Set the error of a lost connection. */
@@ -732,10 +777,10 @@ fail_lost(struct http_transfer *t, CURLcode result, bool long_line)
 	else if (long_line)
 		fail(t, -EPROTO,
 			"the server sent a header line that is too long");
-	else
+	else if (!fail_tls(t, result))
 		fail(t, result == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EIO,
-			"cannot be read at offset %" PRIu64 ": %s", t->at,
-			text);
+			"cannot be read at offset %" PRIu64 ": %s%s", t->at,
+			text, way_to_trust(result, text));
 }
 
 /* The connection was lost. */

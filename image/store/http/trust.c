@@ -152,16 +152,29 @@ apply_options(const struct http_trust *trust, CURL *easy)
 }
 
 /* libcurl leaves these to programs; names and order are curl's. */
+const char *
+http_trust_variable(const char **name)
+{
+	static const char *const names[] = {"CURL_CA_BUNDLE", "SSL_CERT_FILE"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const char *file = getenv(names[i]);
+		*name = names[i];
+		if (file && file[0])
+			return file;
+	}
+	return NULL;
+}
+
 static CURLcode
 apply_environment(CURL *easy)
 {
-	const char *bundle = getenv("CURL_CA_BUNDLE");
+	const char *name;
+	const char *bundle = http_trust_variable(&name);
 	const char *directory = getenv("SSL_CERT_DIR");
 	CURLcode code = CURLE_OK;
 
-	if (!bundle || !bundle[0])
-		bundle = getenv("SSL_CERT_FILE");
-	if (!bundle || !bundle[0])
+	if (!bundle)
 		bundle = system_bundle();
 	if (bundle)
 		code = libcurl.easy_setopt(easy, CURLOPT_CAINFO, bundle);
