@@ -38,6 +38,7 @@ html_theme_options = ({"top_of_page_buttons": []}
                       if "top_of_page_buttons" in options.read_text()
                       else {"top_of_page_button": None})
 html_css_files = ["hone.css"]
+html_favicon = "_static/favicon.svg"
 pygments_dark_style = "github-dark"
 # A click copies the commands, neither their prompts nor what they print.
 copybutton_prompt_text = "$ "

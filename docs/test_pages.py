@@ -148,6 +148,20 @@ def test_the_site_has_dark_colours_and_a_switch_for_them(built):
     assert not re.search(r"^import ", script, re.MULTILINE)
 
 
+def test_the_site_needs_no_file_of_another_place(built):
+    html = built / "html"
+    for style in html.rglob("*.css"):
+        for address in re.findall(r"url\(['\"]?([^)'\"]*)",
+                                  style.read_text(encoding="utf-8")):
+            assert address.startswith("data:") or (
+                style.parent / address).exists(), f"{style}: {address}"
+    page = (html / "index.html").read_text(encoding="utf-8")
+    for tag, address in re.findall(
+            r'<(link|script|img)\b[^>]*? (?:href|src)="([^"]+)"', page):
+        assert (html / address.partition("?")[0]).exists(), f"{tag} {address}"
+    assert 'href="_static/favicon.svg' in page
+
+
 def tree_of(text):
     """The paths of a tree that is drawn by indentation, four a level."""
     parents = []

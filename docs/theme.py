@@ -3,13 +3,21 @@
 
 Its script imports another script, which only a module may do, so no script of
 the theme runs: there is no switch between light and dark. Its style sheet
-lacks the rule for browsers that prefer dark. A Furo that has neither fault is
-left as it is.
+lacks the rule for browsers that prefer dark, and imports a file that only a web
+server of Debian has. A Furo that has none of these faults is left as it is.
 """
 import re
 
 IMPORT = 'import Gumshoe from "./gumshoe-patched.js";\n'
 DARK = re.compile(r'body\[data-theme="dark"\] \{(.*?)\}', re.DOTALL)
+RESET_IMPORT = "@import url(/javascript/normalize.css/normalize.css);"
+# What the theme takes from that file: it sets all other properties itself.
+RESET = """
+body { margin: 0; }
+html { line-height: 1.15; text-size-adjust: 100%; }
+code, pre { font-size: 1em; }
+button, input { font: inherit; margin: 0; }
+"""
 PREFERS_DARK = """
 @media not print {
   @media (prefers-color-scheme: dark) {
@@ -29,6 +37,7 @@ def mend(static):
                           + text[len(IMPORT):], encoding="utf-8")
     style = static / "styles" / "furo.css"
     text = style.read_text(encoding="utf-8")
+    mended = text.replace(RESET_IMPORT, RESET)
     if "prefers-color-scheme" not in text:
-        style.write_text(text + PREFERS_DARK % DARK.search(text)[1],
-                         encoding="utf-8")
+        mended += PREFERS_DARK % DARK.search(text)[1]
+    style.write_text(mended, encoding="utf-8")
