@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 #include "image.h"
-#include "store/holder.h"
 #include "store/lock.h"
 
 /* Offset of the bytes that a process locks for the operations that it does. */
@@ -57,15 +56,11 @@ fail(int code, char *text, size_t size)
 	return -code;
 }
 
-/* Fail with a message about the process that holds the lock. */
+/* The kernel reports no owner of a lock of an open file description. */
 static int
-refuse(int fd, const struct flock *held, const char *what, char *text,
-	size_t size)
+refuse(const char *what, char *text, size_t size)
 {
-	char holder[IMAGE_HOLDER];
-
-	image_holder(fd, held, holder);
-	snprintf(text, size, "%s %s", what, holder);
+	snprintf(text, size, "%s another process", what);
 	return -EBUSY;
 }
 
@@ -87,11 +82,7 @@ take(int fd, int first, int length, char *text, size_t size)
 		return -EOPNOTSUPP;
 	if (code != EAGAIN && code != EACCES)
 		return fail(code, text, size);
-	lock.l_type = F_RDLCK;
-	lock.l_pid = 0;
-	if (call(fd, F_OFD_GETLK, &lock) != 0)
-		lock = range(first, length);
-	return refuse(fd, &lock, "is locked by", text, size);
+	return refuse("is locked by", text, size);
 }
 
 /* Refuse the file if another process holds a lock on one of the bytes. */
@@ -108,7 +99,7 @@ test(int fd, int first, int length, const char *what, char *text, size_t size)
 		return fail(code, text, size);
 	if (lock.l_type == F_UNLCK)
 		return 0;
-	return refuse(fd, &lock, what, text, size);
+	return refuse(what, text, size);
 }
 
 /* Every command that reads an image has the option. */

@@ -1,29 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The calls by which files are opened, made and named, one at a time."""
-import fcntl
 import os
 import re
 import socket
 import stat
-import struct
-import subprocess
-import sys
 
 import pytest
 
 from harness import Stalled, assert_same
-from test_locks import WRITER, locked, me
 from test_output import refused_at_once
 from without import NO_TMPFILE, Without, rule
-
-HOLD = f"""
-import os, sys
-sys.path.insert(0, {os.path.dirname(__file__)!r})
-from test_locks import locked, WRITER
-with locked(sys.argv[1], WRITER):
-    print("locked", flush=True)
-    sys.stdin.read()
-"""
 
 
 @pytest.fixture(params=["nameless", "named"])
@@ -163,23 +149,3 @@ def test_a_directory_that_cannot_be_synced_loses_the_new_file(
     done = hone.run("convert", "--force", small, out / "d", before=before)
     assert done.returncode == 1
     assert_same(small, out / "d", "raw")
-
-
-def test_the_holder_is_who_holds_this_file(hone, small, out):
-    """Another process has a lock of another file, and a lower number."""
-    other = out / "other"
-    other.write_bytes(b"other")
-    with locked(other, WRITER), subprocess.Popen(
-            [sys.executable, "-B", "-c", HOLD, str(small)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout.readline() == b"locked\n"
-        said = hone.fails("info", small)
-        holder.stdin.close()
-    assert f"(pid {holder.pid})" in said
-
-
-def test_a_lock_up_to_the_end_of_the_file_has_a_holder(hone, small):
-    with open(small, "r+b") as file:
-        fcntl.fcntl(file, fcntl.F_OFD_SETLK, struct.pack(
-            "hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 150, 0, 0))
-        assert me() in hone.fails("info", small)

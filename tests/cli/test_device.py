@@ -10,7 +10,6 @@ import re
 import stat
 import struct
 import subprocess
-import sys
 
 import pytest
 
@@ -754,7 +753,7 @@ def test_a_file_that_is_in_use_is_not_written_in_place(hone, work):
     target.write_bytes(stale(4 * MIB))
     with locked(target, WRITER):
         said = hone.fails("convert", "-n", source, target)
-    assert f"is in use by {os.path.basename(sys.executable)[:6]}" in said
+    assert "is in use by another process" in said
     assert target.read_bytes() == stale(4 * MIB)
 
 

@@ -38,12 +38,6 @@ def locked(path, bytes_locked, kind=fcntl.F_RDLCK):
         os.close(fd)
 
 
-def me():
-    """How this process is called in a sentence."""
-    with open("/proc/self/comm", encoding="utf-8") as comm:
-        return f"{comm.read().strip()} (pid {os.getpid()})"
-
-
 def commands(source, out):
     """Every command that reads an image."""
     other = out / "other"
@@ -55,12 +49,12 @@ def commands(source, out):
 
 @pytest.mark.parametrize("held", [
     WRITER, (WRITE,), (RESIZE,), (NO_READ,)], ids=str)
-def test_a_source_that_another_process_may_write_is_refused_naming_it(
+def test_a_source_that_another_process_may_write_is_refused(
         hone, small, out, held):
     with locked(small, held):
         for words in commands(small, out):
             said = hone.fails(*words)
-            assert str(small) in said and me() in said, said
+            assert str(small) in said and "another process" in said, said
             assert "--force-share" in said
         assert os.listdir(out) == ["other"]
 
@@ -94,7 +88,7 @@ def test_a_lock_of_another_kind_is_a_conflict_too(hone, small):
         assert "is locked by" in hone.fails("info", small)
     with open(small, "r+b") as file:
         fcntl.lockf(file, fcntl.LOCK_EX)
-        assert f"is locked by {me()}" in hone.fails("info", small)
+        assert "is locked by another process" in hone.fails("info", small)
         fcntl.lockf(file, fcntl.LOCK_UN)
         hone.ok("info", small)
 
@@ -111,20 +105,6 @@ def test_writers_are_kept_out_while_the_source_is_read(hone, image, out):
     shared, none = fcntl.F_RDLCK, fcntl.F_UNLCK
     assert kinds == {READ: shared, WRITE: none, NO_READ: none,
                      NO_WRITE: shared, NO_RESIZE: shared}
-
-
-def test_a_holder_that_is_not_shown_is_another_process(hone, small, out):
-    """/proc shows the descriptors of another user to root alone."""
-    if os.geteuid():
-        pytest.skip("only root can become somebody who may not look")
-    os.chmod(small, 0o644)
-    with locked(small, WRITER):
-        try:
-            said = hone.fails("info", small, user=65534, group=65534,
-                              extra_groups=[])
-        except OSError:
-            pytest.skip("another user cannot reach the command")
-    assert "another process" in said or "Permission denied" in said
 
 
 @pytest.mark.parametrize("error", ["EINVAL", "ENOLCK", "ENOSYS",
@@ -145,7 +125,7 @@ def test_a_lock_that_fails_otherwise_is_an_error(hone, strace, small):
 
 @contextlib.contextmanager
 def qemu_nbd(path, *options):
-    """qemu-nbd serving an image; its process."""
+    """qemu-nbd serving an image."""
     if not shutil.which("qemu-nbd"):
         pytest.skip("qemu-nbd is not installed")
     socket, pid = path.with_suffix(".sock"), path.with_suffix(".pid")
@@ -153,7 +133,7 @@ def qemu_nbd(path, *options):
                     "--pid-file", str(pid), *options, str(path)], check=True)
     number = int(pid.read_text())
     try:
-        yield number
+        yield
     finally:
         watch = os.pidfd_open(number)
         # It loses a SIGTERM that comes early.
@@ -174,9 +154,9 @@ def qcow2(small, out):
 
 def test_an_image_that_qemu_nbd_serves_for_writing_is_refused(
         hone, qemu_img, qcow2):
-    with qemu_nbd(qcow2, "-f", "qcow2") as pid:
+    with qemu_nbd(qcow2, "-f", "qcow2"):
         said = hone.fails("info", qcow2)
-        assert f"is open for writing in qemu-nbd (pid {pid})" in said
+        assert "is open for writing in another process" in said
         hone.ok("info", "-U", qcow2)
     hone.ok("info", qcow2)
 
@@ -196,8 +176,7 @@ def test_an_image_that_qemu_io_writes_is_refused(hone, qemu_img, small):
         process.stdin.flush()
         while b"wrote" not in process.stdout.readline():
             pass
-        said = hone.fails("map", small)
-        assert f"qemu-io (pid {process.pid})" in said
+        assert "another process" in hone.fails("map", small)
         process.communicate(b"quit\n")
     hone.ok("map", small)
 

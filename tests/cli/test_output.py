@@ -11,7 +11,7 @@ import tempfile
 import pytest
 
 from harness import Stalled, assert_same, error_line, snapshot
-from test_locks import READ, locked, lock, me, qemu_nbd
+from test_locks import READ, locked, lock, qemu_nbd
 from without import NO_TMPFILE, Without
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGIO, signal.SIGPWR,
@@ -196,7 +196,7 @@ def test_an_image_opened_meanwhile_is_not_replaced(either, image, out):
         lock(fd, READ)
     os.close(fd)
     assert result["status"] == 1
-    assert f"is in use by {me()}" in error_line(result["error"])
+    assert "is in use by another process" in error_line(result["error"])
     assert (out / "d").read_bytes() == b"precious"
 
 
@@ -206,7 +206,7 @@ def test_an_image_that_another_process_uses_is_not_replaced(
     (out / "d").write_bytes(b"precious")
     with locked(out / "d", (byte,)):
         said = hone.fails("convert", "--force", small, out / "d")
-        assert f"is in use by {me()}" in said
+        assert "is in use by another process" in said
     assert (out / "d").read_bytes() == b"precious"
     assert os.listdir(out) == ["d"]
     hone.ok("convert", "-q", "--force", small, out / "d")
@@ -219,9 +219,9 @@ def test_an_image_that_qemu_nbd_serves_is_not_replaced(
     folder.mkdir()
     path = folder / "disk.img"
     path.write_bytes(small.read_bytes())
-    with qemu_nbd(path, "-f", "raw", *options) as pid:
+    with qemu_nbd(path, "-f", "raw", *options):
         said = hone.fails("convert", "--force", small, path)
-        assert f"is in use by qemu-nbd (pid {pid})" in said
+        assert "is in use by another process" in said
 
 
 def test_what_is_being_replaced_cannot_be_opened_by_qemu(

@@ -11,7 +11,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "image.h"
-#include "store/holder.h"
 #include "store/lock.h"
 #include "support.h"
 
@@ -24,15 +23,6 @@
 
 static int ours = -1;
 static int peer = -1;
-
-/* Looking through all of /proc takes long where there are many processes. */
-STANDS_FOR(void, image_holder, int fd, const struct flock *held,
-	char text[IMAGE_HOLDER])
-{
-	(void)fd;
-	(void)held;
-	snprintf(text, IMAGE_HOLDER, "another process");
-}
 
 FIXTURE(begin)
 {
