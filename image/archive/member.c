@@ -487,7 +487,6 @@ member_open(struct image_store *archive, const struct image_open *how,
 	m->store.member = m->file.name;
 	m->store.forward = archive->forward;
 	m->store.requests = archive->requests;
-	m->store.part = archive->part;
 	*out = m;
 	return 0;
 }

@@ -53,8 +53,7 @@ struct image_plan {
 	 * are written in the order of tickets, too */
 	unsigned writers;
 	/* that are read or written; NULL: none. If run->threads is 0, there are
-	 * at least as many threads as one of them has requests; parts add
-	 * chunks. */
+	 * at least as many threads as one of them has requests. */
 	const struct image_store *stores[2];
 	/* the write stage is called for a hole, too */
 	bool write_holes;

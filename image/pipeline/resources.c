@@ -38,20 +38,12 @@ construct(void *object, size_t index, void *arg)
 
 /*
  * Chunks in progress: for each thread, one in the work stage and one that waits
- * for its ticket. A single thread needs no second chunk. Where the source makes
- * parts, a thread may be at a later part while others read two parts more.
+ * for its ticket. A single thread needs no second chunk.
  */
 static size_t
-wanted_chunks(const struct image_plan *plan, unsigned threads)
+wanted_chunks(unsigned threads)
 {
-	size_t part = 0;
-
-	if (threads == 1)
-		return 1;
-	for (int i = 0; i < 2; i++)
-		if (plan->stores[i] && plan->stores[i]->part > part)
-			part = plan->stores[i]->part;
-	return 2 * (size_t)threads + 2 * (part / plan->chunk);
+	return threads == 1 ? 1 : 2 * (size_t)threads;
 }
 
 /*
@@ -66,7 +58,7 @@ divide_memory(struct pipeline *p, size_t chunk, unsigned *threads)
 
 	if (*threads > most)
 		*threads = most ? (unsigned)most : 1;
-	p->n_chunks = wanted_chunks(p->plan, *threads);
+	p->n_chunks = wanted_chunks(*threads);
 	size_t affordable =
 		most ? (memory - *threads * p->plan->scratch) / chunk : 1;
 	if (p->n_chunks > affordable)

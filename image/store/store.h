@@ -142,9 +142,6 @@ struct image_store {
 	/* calls of read and write that are under way at once if the store is
 	 * used best; 0: no matter */
 	unsigned requests;
-	/* bytes that are made together, before the first of them can be read;
-	 * 0: none are */
-	size_t part;
 };
 
 /* Options of image_store_open() and image_store_use(). */

@@ -66,19 +66,6 @@ TEST(a_chunk_that_is_written_is_not_used_again)
 	assert_int_equal(play.next, play.plan.size);
 }
 
-/* While one thread is at a later part, another one reads two parts more. */
-TEST(a_source_of_parts_has_chunks_for_two_more)
-{
-	const struct image_store store = {.part = 2 * CHUNK};
-	struct staged play;
-
-	staged_init(&play, 8, 2);
-	play.plan.stores[0] = &store;
-	play.work[0].until = &play.work[7].ended;
-	assert_int_equal(run(&play), 0);
-	assert_int_equal(atomic_load(&play.most_held), 8);
-}
-
 TEST(writers_are_as_many_as_allowed)
 {
 	struct staged play;
