@@ -16,11 +16,6 @@ refuse_kind(struct output *output, mode_t mode)
 		kind = "is a directory";
 	if (S_ISLNK(mode))
 		kind = "has become a symbolic link";
-	if (S_ISBLK(mode))
-		return output_refuse(output,
-			"is a block device; write a raw file, then "
-			"copy the file by \"qemu-img convert -n -f raw "
-			"-O raw\" or dd(1)");
 	return output_refuse(
 		output, "%s; only a regular file can be replaced", kind);
 }
