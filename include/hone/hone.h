@@ -4,18 +4,16 @@
 /**
  * Overview of libhone: all headers.
  *
- * ====================  ======================================================
- * hone/api.h            version, visibility
- * hone/copy.h           memcpy into the CPU cache, or past it
- * hone/copy_fd.h        copies between descriptors; test of a socket's peer
- * hone/cpu.h            features of this CPU, and the variant of each part
- * hone/mempool.h        pools of objects of one size, one cache for each thread
- * hone/mempool_check.h  statistics and audit of a pool
- * hone/read_file.h      whole files in memory, one or many at once
- * hone/ring.h           bounded FIFO ring of pointers between threads
- * hone/stream.h         buffered reading of descriptors, memory and functions
- * hone/zero.h           zero detection: is a buffer zero, and where is it not
- * ====================  ======================================================
+ * - hone/api.h: version, visibility
+ * - hone/copy.h: memcpy into the CPU cache, or past it
+ * - hone/copy_fd.h: copies between descriptors; test of a socket's peer
+ * - hone/cpu.h: features of this CPU, and the variant of each part
+ * - hone/mempool.h: pools of objects of one size, one cache for each thread
+ * - hone/mempool_check.h: statistics and audit of a pool
+ * - hone/read_file.h: whole files in memory, one or many at once
+ * - hone/ring.h: bounded FIFO ring of pointers between threads
+ * - hone/stream.h: buffered reading of descriptors, memory and functions
+ * - hone/zero.h: zero detection: is a buffer zero, and where is it not
  *
  * No part has state that a caller must set up. No part reads the environment,
  * prints, or calls exit.
