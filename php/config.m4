@@ -123,7 +123,7 @@ if test "$PHP_HONE" != "no"; then
     fileread/others.c fileread/output.c fileread/plain.c
     fileread/resume.c fileread/stream.c fileread/whole.c
     cache/block.c cache/cache.c cache/counters.c cache/dates.c
-    cache/entries.c
+    cache/early.c cache/entries.c
     cache/fetch.c cache/fork.c cache/hooks.c cache/info.c
     cache/methods.c cache/multi.c cache/names.c cache/objects.c
     cache/length.c cache/objects_text.c cache/pools.c cache/protect.c

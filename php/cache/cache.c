@@ -20,8 +20,10 @@ php_hone_cache_minit(int type, int module_number, zend_class_entry *class,
 	php_hone_snapshot_begin();
 	php_hone_entries_minit(entries);
 	php_hone_dates_minit();
-	if (php_hone_pools_store() != NULL)
+	if (php_hone_pools_store() != NULL) {
 		php_hone_fork_minit();
+		php_hone_apcu_tell();
+	}
 }
 
 static void
@@ -54,6 +56,8 @@ void
 php_hone_cache_rinit(void)
 {
 	php_hone_pools_choose();
+	if (UNEXPECTED(php_hone_pools_is_left_out()))
+		php_hone_apcu_disable();
 }
 
 const char *

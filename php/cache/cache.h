@@ -8,6 +8,7 @@
  *	cache.c     begin and end of processes, requests and children
  *	fork.c      children of a request
  *	pools.c     the stores, and the choice of the store of this process
+ *	early.c     lines of the log from the start of a server
  *	fetch.c     the three modes of reading; block.c has block copies
  *	write.c     store, add, replace, delete
  *	length.c    an estimate of the values as strings of serialize()
@@ -96,6 +97,8 @@ void php_hone_pools_make(int type);
 /* The first request of a process: unmap the stores of the other pools. */
 void php_hone_pools_choose(void);
 void php_hone_pools_unmap(void);
+/* Whether this server has pools, but none for this process. */
+bool php_hone_pools_is_left_out(void);
 /* The store of this process, or NULL. */
 struct php_hone_store *php_hone_pools_store(void);
 /*
@@ -106,6 +109,9 @@ bool php_hone_pools_match(void);
 void php_hone_pools_evicted(struct php_hone_member *member);
 /* Logs why a value was not stored, at most once a minute for the pool. */
 void php_hone_pools_refused(struct php_hone_member *member, const char *why);
+/* Writes to `text` which setting to raise, so that a value of `needs` bytes can
+ * be stored. */
+void php_hone_pools_advise(size_t needs, char *text, size_t room);
 /* Logs that a process is stopped while it has a mutex of the store. */
 void php_hone_pools_stopped(struct php_hone_member *member);
 /* Logs that a process has no slot of the store. */
@@ -128,6 +134,19 @@ void php_hone_pools_each_made(
 #define PHP_HONE_DEFAULT_POOL "default"
 /* Whether PHP runs one program, as opposed to a server. */
 bool php_hone_pools_command_line(void);
+
+/* ---- early.c ---- */
+
+bool php_hone_early_is_fpm(void);
+/* Whether PHP serves requests, as opposed to one program or one request. */
+bool php_hone_early_is_server(void);
+/* As PHP warns at its start; FPM repeats the line in its own log. */
+void php_hone_early_warning(const char *text);
+/* The same, but only to the log. */
+void php_hone_early_notice(const char *text);
+/* Before FPM forks a worker. */
+void php_hone_early_repeat(void);
+void php_hone_early_end(void);
 
 /* ---- protect.c ---- */
 
@@ -396,8 +415,14 @@ void php_hone_snapshot_before_fork(void);
 
 /* Before the pools: apc.shm_size may be the size of one. */
 void php_hone_apcu_minit(int type, int module_number);
+/* Logs that APCu itself is loaded, which a server may not mean. */
+void php_hone_apcu_tell(void);
 /* Whether the functions exist. */
 bool php_hone_apcu_offered(void);
+/* The same for phpinfo(), with the reason if they do not. */
+const char *php_hone_apcu_state(void);
+/* Sets apc.enabled to 0 until the end of this request. */
+void php_hone_apcu_disable(void);
 /* Whether the functions have an effect in this process. */
 bool php_hone_apcu_enabled(void);
 

@@ -151,6 +151,8 @@ php_hone_cache_minfo(void)
 	php_info_print_table_header(2, "Shared cache", "Value");
 	if (member == NULL) {
 		php_info_print_table_row(2, "Shared cache, state", off);
+		php_info_print_table_row(
+			2, "Functions of APCu", php_hone_apcu_state());
 		php_info_print_table_end();
 		return;
 	}
@@ -158,8 +160,7 @@ php_hone_cache_minfo(void)
 	php_hone_store_info(member, &info);
 	php_info_print_table_row(2, "Shared cache, state", "on");
 	php_info_print_table_row(2, "Pool", info.name);
-	php_info_print_table_row(2, "Functions of APCu",
-		php_hone_apcu_enabled() ? "offered" : "not offered");
+	php_info_print_table_row(2, "Functions of APCu", php_hone_apcu_state());
 	number_row("Bytes", info.size);
 	number_row("Bytes used", info.used);
 	number_row("Bytes free", info.free);

@@ -11,6 +11,8 @@
 #define NAME_ROOM 32
 #define POOLS_MAX 32
 _Static_assert(POOLS_MAX == 32 && NAME_ROOM == 32, "as warnings have it");
+#define NO_POOL                                                                \
+	"hone.cache_pool is empty, and there is no pool of hone.cache_size"
 #define NOT_A_SIZE "the size must be a number such as 64M or 1G"
 
 /* The pool of a process without hone.cache_pool, of hone.cache_size bytes. */
@@ -256,6 +258,7 @@ php_hone_pools_make(int type)
 		make_list(list);
 	if (n_pools == 0) {
 		off = "no store could be made";
+		has_chosen = true; /* none, as any process will */
 		return;
 	}
 	/* Not NULL, so that the process counts as having a store.
@@ -274,35 +277,53 @@ wanted_name(void)
 	return name == NULL || *name == '\0' ? default_name : name;
 }
 
+/*
+ * To the log, so that the page of this request has no warning. A site without
+ * a cache may be meant, so its processes have one line a minute, by a store
+ * that is still mapped.
+ */
+static ZEND_COLD void
+tell_no_pool(const char *name)
+{
+	const char *setting = HONE_G(cache).pool;
+	char text[256];
+
+	if (setting != NULL && *setting != '\0') {
+		off = "the pool of hone.cache_pool does not exist";
+		snprintf(text, sizeof text,
+			"PHP Warning:  hone.cache_pool: \"%.100s\" is not in "
+			"hone.cache_pools; the cache is off in this process",
+			name);
+		php_log_err_with_severity(text, LOG_WARNING);
+		return;
+	}
+	off = NO_POOL;
+	if (PG(log_errors) &&
+		php_hone_store_tell(pools[0].store, PHP_HONE_TELL_NO_POOL))
+		php_log_err_with_severity("PHP Notice:  " NO_POOL
+					  "; the cache is off in this process",
+			LOG_NOTICE);
+}
+
 static void
 choose(void)
 {
 	const char *name = wanted_name();
-	char text[256];
 
 	mine = NULL;
 	has_chosen = true;
-	for (unsigned i = 0; i < n_pools; i++) {
-		if (strcmp(pools[i].name, name) == 0 && mine == NULL) {
+	for (unsigned i = 0; i < n_pools && mine == NULL; i++)
+		if (strcmp(pools[i].name, name) == 0)
 			mine = &pools[i];
-		} else {
+	chosen = mine != NULL ? mine->store : NULL;
+	if (mine == NULL)
+		tell_no_pool(name);
+	for (unsigned i = 0; i < n_pools; i++) {
+		if (&pools[i] != mine) {
 			php_hone_store_unmap(pools[i].store);
 			pools[i].store = NULL;
 		}
 	}
-	chosen = mine != NULL ? mine->store : NULL;
-	if (mine != NULL)
-		return;
-	off = "the pool of hone.cache_pool does not exist";
-	/* A process that names no pool has no cache, which is not an error. */
-	if (strcmp(name, default_name) == 0)
-		return;
-	/* To the log, so that the page of this request has no warning. */
-	snprintf(text, sizeof text,
-		"PHP Warning:  hone.cache_pool: \"%.100s\" is not in "
-		"hone.cache_pools; the cache is off in this process",
-		name);
-	php_log_err_with_severity(text, LOG_WARNING);
 }
 
 /*
@@ -423,6 +444,38 @@ php_hone_pools_full(struct php_hone_store *store)
 		"hone.cache_slots use it");
 }
 
+/* As the settings have it: "64M". */
+static void
+print_size(char *to, size_t room, size_t size)
+{
+	static const char units[] = {'\0', 'K', 'M', 'G', '\0'};
+	unsigned unit = 0;
+
+	for (; units[unit + 1] != '\0' && size % 1024 == 0 && size != 0; unit++)
+		size /= 1024;
+	snprintf(to, room, "%zu%.1s", size, &units[unit]);
+}
+
+ZEND_COLD void
+php_hone_pools_advise(size_t needs, char *text, size_t room)
+{
+	size_t size = php_hone_store_size_for(
+		needs, mine->size, (unsigned)HONE_G(cache).slots);
+	char now[24], to[24];
+
+	print_size(now, sizeof now, mine->size);
+	print_size(to, sizeof to, size);
+	if (size == 0)
+		snprintf(text, room, "divide it");
+	else if (strcmp(mine->name, default_name) == 0)
+		snprintf(text, room, "raise %s, now %s, to %s", mine->setting,
+			now, to);
+	else
+		snprintf(text, room,
+			"raise the size of '%s' in %s, now %s, to %s",
+			mine->name, mine->setting, now, to);
+}
+
 void
 php_hone_pools_unmap(void)
 {
@@ -433,6 +486,12 @@ php_hone_pools_unmap(void)
 	chosen = NULL;
 	has_chosen = false;
 	off = "the module has ended";
+}
+
+bool
+php_hone_pools_is_left_out(void)
+{
+	return has_chosen && mine == NULL;
 }
 
 struct php_hone_store *

@@ -3,6 +3,7 @@
  * and publishes the entry. */
 #include "cache.h"
 #include "zend_exceptions.h"
+#include <ctype.h>
 
 /* 68 years. A longer ttl means that the value never expires. */
 #define TTL_MAX 0x7fffffff
@@ -53,6 +54,19 @@ place(struct php_hone_member *member, const struct php_hone_room *room,
 }
 
 /*
+ * With html_errors, PHP writes a warning to the log with these characters as
+ * entities of HTML. A key with a line feed would make a line of its own.
+ */
+static void
+make_plain(char *text)
+{
+	for (; *text != '\0'; text++)
+		if (iscntrl((unsigned char)*text) ||
+			strchr("\"&<>", *text) != NULL)
+			*text = '?';
+}
+
+/*
  * A value was not stored. APCu then only returns false, and frameworks turn a
  * warning into an exception, so the functions of APCu write to the log.
  */
@@ -65,6 +79,7 @@ tell(const struct php_hone_write *how, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
+	make_plain(text);
 	if (how->apcu)
 		php_hone_pools_refused(&HONE_G(cache).member, text);
 	else
@@ -76,7 +91,7 @@ too_long(const struct php_hone_write *how, const char *what,
 	const zend_string *string)
 {
 	tell(how,
-		"A %s of the shared cache is limited to %d bytes: \"%.40s...\" "
+		"A %s of the shared cache is limited to %d bytes: '%.40s...' "
 		"has %zu",
 		what, PHP_HONE_KEY_MOST, ZSTR_VAL(string), ZSTR_LEN(string));
 }
@@ -115,12 +130,31 @@ php_hone_cache_invalidate(zend_string *tag)
 	return error == 0;
 }
 
+/* The larger number is rounded up, the smaller one down. */
+static ZEND_COLD void
+too_large(struct php_hone_member *member, const zend_string *key, size_t needs,
+	const struct php_hone_write *how)
+{
+	const size_t tenth = (1 << 20) / 10;
+	struct php_hone_store_info info;
+	char advice[128];
+	size_t room;
+
+	php_hone_store_info(member, &info);
+	php_hone_pools_advise(needs, advice, sizeof advice);
+	needs = needs / tenth + 1;
+	room = info.largest_value / (tenth + 1);
+	tell(how,
+		"'%.100s' needs %zu.%zu MiB; a value of this cache may have "
+		"%zu.%zu MiB: %s",
+		ZSTR_VAL(key), needs / 10, needs % 10, room / 10, room % 10,
+		advice);
+}
+
 static ZEND_COLD void
 complain(int error, const zend_string *key, const struct php_hone_write *how,
 	struct php_hone_member *member)
 {
-	struct php_hone_store_info info;
-
 	switch (error) {
 	case -EEXIST:
 	case -ENOENT:
@@ -128,15 +162,8 @@ complain(int error, const zend_string *key, const struct php_hone_write *how,
 	case -ETIMEDOUT:
 		php_hone_pools_stopped(member);
 		return;
-	case -EFBIG:
-		php_hone_store_info(member, &info);
-		tell(how,
-			"The value of \"%s\" exceeds the limit of %zu bytes "
-			"for a value in this cache",
-			ZSTR_VAL(key), info.largest_value);
-		return;
 	case -ENOMEM:
-		tell(how, "No memory in the shared cache for \"%s\"",
+		tell(how, "No memory in the shared cache for '%.256s'",
 			ZSTR_VAL(key));
 		return;
 	case -EINVAL:
@@ -147,12 +174,12 @@ complain(int error, const zend_string *key, const struct php_hone_write *how,
 		return;
 	case -EBADMSG:
 		tell(how,
-			"The value of \"%s\" cannot be stored: a tag is no "
+			"The value of '%.256s' cannot be stored: a tag is no "
 			"longer a string",
 			ZSTR_VAL(key));
 		return;
 	default:
-		tell(how, "The shared cache could not store \"%s\": %s",
+		tell(how, "The shared cache could not store '%.256s': %s",
 			ZSTR_VAL(key), strerror(-error));
 	}
 }
@@ -205,11 +232,13 @@ reserve_and_place(struct php_hone_member *member, zend_string *key,
 		php_hone_pools_evicted(member);
 	if (tags != few)
 		efree(tags);
-	if (UNEXPECTED(error < 0)) {
+	if (EXPECTED(error >= 0))
+		return true;
+	if (error == -EFBIG)
+		too_large(member, key, room.data + ZSTR_LEN(key), how);
+	else
 		complain(error, key, how, member);
-		return false;
-	}
-	return true;
+	return false;
 }
 
 /* The value has expired already: returns the results of add() and replace()
@@ -231,7 +260,8 @@ refuse(const zend_string *key, const char *what,
 			NULL, "Serialization of 'Closure' is not allowed", 0);
 	else
 		tell(how,
-			"The value of \"%s\" cannot be stored: it contains %s",
+			"The value of '%.256s' cannot be stored: it contains "
+			"%s",
 			ZSTR_VAL(key), what);
 	return false;
 }

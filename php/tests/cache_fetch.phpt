@@ -72,4 +72,4 @@ bool(true)
 bool(false)
 NULL
 bool(false)
-string(129) "Hone\Cache::store(): A key of the shared cache is limited to 65535 bytes: "kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk..." has 65536"
+string(129) "Hone\Cache::store(): A key of the shared cache is limited to 65535 bytes: 'kkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkkk...' has 65536"

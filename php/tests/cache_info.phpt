@@ -95,7 +95,7 @@ bool(true)
 bool(true)
 bool(true)
 bool(false)
-string(%d) "Hone\Cache::store(): The value of "too large" exceeds the limit of %d bytes for a value in this cache"
+string(%d) "Hone\Cache::store(): 'too large' needs %f MiB; a value of this cache may have %f MiB: raise hone.cache_size, now 8M, to %s"
 bool(true)
 int(0)
 bool(true)

@@ -21,12 +21,12 @@ foreach (['newLazyGhost' => function (Row $row) { echo "read\n"; }, 'newLazyProx
 ?>
 --EXPECT--
 bool(false)
-string(81) "Hone\Cache::store(): The value of "k" cannot be stored: it contains a lazy object"
+string(81) "Hone\Cache::store(): The value of 'k' cannot be stored: it contains a lazy object"
 read
 bool(true)
 int(1)
 bool(false)
-string(81) "Hone\Cache::store(): The value of "k" cannot be stored: it contains a lazy object"
+string(81) "Hone\Cache::store(): The value of 'k' cannot be stored: it contains a lazy object"
 read
 bool(true)
 int(1)

@@ -41,7 +41,7 @@ int(2)
 bool(false)
 bool(true)
 
-Warning: Hone\Cache::store_multi(): The value of "bad" cannot be stored: it contains a resource in %s on line %d
+Warning: Hone\Cache::store_multi(): The value of 'bad' cannot be stored: it contains a resource in %s on line %d
 bool(false)
 array(2) {
   ["good"]=>

@@ -41,20 +41,20 @@ var_dump(Cache::store_multi(['value' => &$value]), $value, Cache::fetch('value')
 ?>
 --EXPECTF--
 
-Warning: Hone\Cache::store(): The value of "int" cannot be stored: a tag is no longer a string in %s on line %d
+Warning: Hone\Cache::store(): The value of 'int' cannot be stored: a tag is no longer a string in %s on line %d
 bool(false)
 bool(false)
 bool(true)
 bool(true)
 bool(false)
 
-Warning: Hone\Cache::store_multi(): The value of "first" cannot be stored: a tag is no longer a string in %s on line %d
+Warning: Hone\Cache::store_multi(): The value of 'first' cannot be stored: a tag is no longer a string in %s on line %d
 
-Warning: Hone\Cache::store_multi(): The value of "second" cannot be stored: a tag is no longer a string in %s on line %d
+Warning: Hone\Cache::store_multi(): The value of 'second' cannot be stored: a tag is no longer a string in %s on line %d
 bool(false)
 bool(false)
 
-Warning: Hone\Cache::remember(): The value of "remember" cannot be stored: a tag is no longer a string in %s on line %d
+Warning: Hone\Cache::remember(): The value of 'remember' cannot be stored: a tag is no longer a string in %s on line %d
 string(8) "computed"
 bool(false)
 bool(true)

@@ -84,15 +84,15 @@ int(8)
 bool(true)
 NULL
 bool(false)
-string(129) "Hone\Cache::store(): A tag of the shared cache is limited to 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
+string(129) "Hone\Cache::store(): A tag of the shared cache is limited to 65535 bytes: 'tttttttttttttttttttttttttttttttttttttttt...' has 65536"
 bool(false)
-string(135) "Hone\Cache::store_multi(): A tag of the shared cache is limited to 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
+string(135) "Hone\Cache::store_multi(): A tag of the shared cache is limited to 65535 bytes: 'tttttttttttttttttttttttttttttttttttttttt...' has 65536"
 bool(false)
-string(129) "Hone\Cache::store(): A key of the shared cache is limited to 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
+string(129) "Hone\Cache::store(): A key of the shared cache is limited to 65535 bytes: 'tttttttttttttttttttttttttttttttttttttttt...' has 65536"
 bool(false)
-string(138) "Hone\Cache::invalidate_tag(): A tag of the shared cache is limited to 65535 bytes: "tttttttttttttttttttttttttttttttttttttttt..." has 65536"
+string(138) "Hone\Cache::invalidate_tag(): A tag of the shared cache is limited to 65535 bytes: 'tttttttttttttttttttttttttttttttttttttttt...' has 65536"
 bool(false)
 string(3) "new"
 bool(false)
-string(%d) "Hone\Cache::store(): The value of "large" exceeds the limit of %d bytes for a value in this cache"
+string(%d) "Hone\Cache::store(): 'large' needs %f MiB; a value of this cache may have %f MiB: raise hone.cache_size, now %s, to %s"
 int(0)

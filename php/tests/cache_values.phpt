@@ -127,15 +127,15 @@ bool(true)
 bool(true)
 bool(true)
 resource: bool(false)
-string(84) "Hone\Cache::store(): The value of "refused" cannot be stored: it contains a resource"
+string(84) "Hone\Cache::store(): The value of 'refused' cannot be stored: it contains a resource"
 in an array: bool(false)
-string(84) "Hone\Cache::store(): The value of "refused" cannot be stored: it contains a resource"
+string(84) "Hone\Cache::store(): The value of 'refused' cannot be stored: it contains a resource"
 closure: bool(false)
-string(83) "Hone\Cache::store(): The value of "refused" cannot be stored: it contains a closure"
+string(83) "Hone\Cache::store(): The value of 'refused' cannot be stored: it contains a closure"
 loop: bool(false)
-string(103) "Hone\Cache::store(): The value of "refused" cannot be stored: it contains an array that contains itself"
+string(103) "Hone\Cache::store(): The value of 'refused' cannot be stored: it contains an array that contains itself"
 
-Warning: Hone\Cache::store(): The value of "refused" cannot be stored: it contains a closure in %s on line %d
+Warning: Hone\Cache::store(): The value of 'refused' cannot be stored: it contains a closure in %s on line %d
 bool(false)
 from __serialize
 from __serialize

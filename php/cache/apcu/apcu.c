@@ -14,7 +14,11 @@
 #include "zend_interfaces.h"
 #include "apcu_arginfo.h"
 
+#define LOADED "apcu is loaded: phpdismod apcu"
+
 static bool offered;
+/* APCu itself is loaded, although its functions are wanted from here. */
+static bool is_in_the_way;
 
 bool
 php_hone_apcu_offered(void)
@@ -27,6 +31,24 @@ php_hone_apcu_enabled(void)
 {
 	return offered && HONE_G(cache).apc.enabled &&
 	       php_hone_cache_open() != NULL;
+}
+
+ZEND_COLD void
+php_hone_apcu_tell(void)
+{
+	if (is_in_the_way && php_hone_early_is_server())
+		php_hone_early_notice(
+			"hone: " LOADED
+			" (its functions do not use the cache of hone; "
+			"hone.apcu_compat=0 if this is meant)");
+}
+
+const char *
+php_hone_apcu_state(void)
+{
+	if (is_in_the_way)
+		return "not offered, " LOADED;
+	return php_hone_apcu_enabled() ? "offered" : "not offered";
 }
 
 static void
@@ -128,8 +150,9 @@ void
 php_hone_apcu_minit(int type, int module_number)
 {
 	/* What dl() loaded ends with its request, a module of ours does not. */
-	offered = type != MODULE_TEMPORARY && HONE_G(cache).apcu_compat &&
-		  !apcu_is_loaded();
+	offered = type != MODULE_TEMPORARY && HONE_G(cache).apcu_compat;
+	is_in_the_way = offered && apcu_is_loaded();
+	offered = offered && !is_in_the_way;
 	if (!offered)
 		return;
 	if (HONE_G(cache).apcu_module)

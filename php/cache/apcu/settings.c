@@ -73,6 +73,21 @@ set(const char *name, const char *value)
 	entry->value = zend_string_init_interned(value, strlen(value), 1);
 }
 
+/* A script of this process reads that there is no cache. PHP restores the
+ * setting after the request. */
+void
+php_hone_apcu_disable(void)
+{
+	zend_string *name;
+
+	if (!php_hone_apcu_offered() || !HONE_G(cache).apc.enabled)
+		return;
+	name = zend_string_init("apc.enabled", sizeof "apc.enabled" - 1, 0);
+	zend_alter_ini_entry_chars(
+		name, "0", 1, PHP_INI_SYSTEM, PHP_INI_STAGE_ACTIVATE);
+	zend_string_release(name);
+}
+
 static bool
 has_a_cache(void)
 {

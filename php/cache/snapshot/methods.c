@@ -8,37 +8,11 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
-#include <sys/stat.h>
 #include "snapshot.h"
-#include "SAPI.h"
 #include "main/fopen_wrappers.h"
 
-/* Warnings from the start of FPM, kept until the log of FPM is open. */
-static char *early;
-static size_t early_size;
-static struct stat early_stderr;
 /* The process of FPM that forks workers; 0 before the first fork. */
 static pid_t master;
-
-static bool
-is_fpm(void)
-{
-	return strcmp(sapi_module.name, "fpm-fcgi") == 0;
-}
-
-/*
- * A php-cgi that runs a command or one request of CGI is not a server. The
- * former has additional functions, the latter has the variables of a request.
- */
-static bool
-is_server(void)
-{
-	if (strcmp(sapi_module.name, "cgi-fcgi") == 0)
-		return sapi_module.additional_functions == NULL &&
-		       getenv("GATEWAY_INTERFACE") == NULL &&
-		       getenv("REQUEST_METHOD") == NULL;
-	return !php_hone_pools_command_line();
-}
 
 /* The pool "default" has the path of the setting. Other pools append their
  * name, in which pools.c allows no slash. */
@@ -81,20 +55,6 @@ can_be_written(const char *path, const char **problem)
 	return false;
 }
 
-static void
-keep_early(const char *text)
-{
-	static const char prefix[] = "PHP Warning:  ";
-	size_t size = sizeof prefix + strlen(text);
-	char *more = realloc(early, early_size + size + 1);
-
-	if (more == NULL)
-		return;
-	early = more;
-	snprintf(early + early_size, size + 1, "%s%s\n", prefix, text);
-	early_size += size;
-}
-
 /* Warns as PHP does at its start. */
 static ZEND_COLD void
 complain(const char *format, ...)
@@ -105,9 +65,7 @@ complain(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	zend_error(E_WARNING, "%s", text);
-	if (is_fpm())
-		keep_early(text);
+	php_hone_early_warning(text);
 }
 
 static void
@@ -135,11 +93,8 @@ load_pool(const char *pool, struct php_hone_store *store, void *opaque)
 void
 php_hone_snapshot_begin(void)
 {
-	if (!is_set() || !is_server())
-		return;
-	if (fstat(STDERR_FILENO, &early_stderr) != 0)
-		memset(&early_stderr, 0, sizeof early_stderr);
-	php_hone_pools_each_made(load_pool, NULL);
+	if (is_set() && php_hone_early_is_server())
+		php_hone_pools_each_made(load_pool, NULL);
 }
 
 /*
@@ -153,33 +108,18 @@ forks_workers(void)
 {
 	struct sigaction now;
 
-	return is_fpm() && php_hone_pools_is_maker() &&
+	return php_hone_early_is_fpm() && php_hone_pools_is_maker() &&
 	       sigaction(SIGCHLD, NULL, &now) == 0 &&
 	       now.sa_handler != SIG_DFL && now.sa_handler != SIG_IGN;
 }
 
-/*
- * FPM opens its log after the modules have started, and uses the log as stderr
- * before it forks a worker. Lines that went to an earlier stderr are repeated
- * there.
- */
 void
 php_hone_snapshot_before_fork(void)
 {
-	struct stat now;
-
 	if (!forks_workers())
 		return;
 	master = getpid();
-	if (early == NULL || fstat(STDERR_FILENO, &now) != 0 ||
-		(now.st_dev == early_stderr.st_dev &&
-			now.st_ino == early_stderr.st_ino))
-		return;
-	/* If the log is not writable, the lines have no other place. */
-	(void)!write(STDERR_FILENO, early, early_size);
-	free(early);
-	early = NULL;
-	early_size = 0;
+	php_hone_early_repeat();
 }
 
 static void
@@ -202,10 +142,9 @@ save_pool(const char *pool, struct php_hone_store *store, void *opaque)
 void
 php_hone_snapshot_end(void)
 {
-	free(early);
-	early = NULL;
-	early_size = 0;
-	if (is_set() && is_server() && (!is_fpm() || master == getpid()))
+	php_hone_early_end();
+	if (is_set() && php_hone_early_is_server() &&
+		(!php_hone_early_is_fpm() || master == getpid()))
 		php_hone_pools_each_made(save_pool, NULL);
 }
 

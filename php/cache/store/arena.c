@@ -240,6 +240,26 @@ php_hone_store_create(
 	return error;
 }
 
+size_t
+php_hone_store_size_for(size_t bytes, size_t now, unsigned slots)
+{
+	const struct php_hone_store_attr attr = {0};
+	for (size_t size = HUGE; size <= PHP_HONE_STORE_MOST; size *= 2) {
+		unsigned shards = shards_of(&attr, size);
+		size_t head = (size_t)slots * sizeof(struct php_hone_slot);
+		if (head > size / 8)
+			head = size / 8;
+		head += sizeof(struct php_hone_region) +
+			shards * sizeof(struct php_hone_shard);
+		size_t each = (size - head) / shards;
+		/* The index takes up to a 64th, and the tags of a value a few
+		 * KiB. */
+		if (size > now && bytes < each - each / 64 - 8192)
+			return size;
+	}
+	return 0;
+}
+
 void
 php_hone_store_unmap(struct php_hone_store *store)
 {

@@ -97,6 +97,11 @@ struct php_hone_store_attr {
 /* Make a store. Call this before the processes that share it are forked. */
 int php_hone_store_create(
 	struct php_hone_store **store, const struct php_hone_store_attr *attr);
+/*
+ * Returns a size above `now` of a store with so many slots that has room for a
+ * value of so many bytes, or 0. A value lies in one shard.
+ */
+size_t php_hone_store_size_for(size_t bytes, size_t now, unsigned slots);
 /* Unmap it in this process. Other processes keep theirs. */
 void php_hone_store_unmap(struct php_hone_store *store);
 /* Whether an address is in one of its views. Safe in a signal handler. */
@@ -376,6 +381,7 @@ enum php_hone_news {
 	PHP_HONE_TELL_STOPPED, /* -ETIMEDOUT */
 	PHP_HONE_TELL_REFUSED, /* a value that was not stored */
 	PHP_HONE_TELL_SLOTS,   /* a process that has no slot */
+	PHP_HONE_TELL_NO_POOL, /* a process that uses no pool */
 	PHP_HONE_NEWS,
 };
 

@@ -141,6 +141,29 @@ def test_apcu_of_php_ini_has_priority_in_either_order(server, apcu):
         assert (done.stdout, done.stderr) == ('[false,false]', '')
 
 
+LOADED_LINE = 'hone: apcu is loaded: phpdismod apcu'
+
+
+def test_a_server_with_apcu_itself_says_so_once_in_its_log(start_fpm, apcu):
+    for settings, lines in (({}, 1), ({'hone.apcu_compat': 0}, 0),
+                            ({'hone.cache_size': 0}, 0)):
+        master = start_fpm({'log_errors': f'1\nextension = {apcu}', **settings},
+                           {'www': {'pm': 'static', 'pm.max_children': 2}})
+        assert not master.page('www', script=PAGE).json()['served']
+        master.stop()
+        assert master.log.read_text().count(LOADED_LINE) == lines
+        assert master.early.read_text().count(LOADED_LINE) == lines
+
+
+def test_phpinfo_has_what_to_do_and_a_command_has_no_line(server, apcu):
+    done = run(server, [apcu, server.module], '-r',
+               '(new ReflectionExtension("hone"))->info();',
+               options=['hone.cache_cli=1', 'log_errors=1'])
+    assert done.stderr == ''
+    assert ('\nFunctions of APCu => not offered, '
+            'apcu is loaded: phpdismod apcu\n') in done.stdout
+
+
 def test_apcu_by_dl_is_refused_by_one_sentence(server, apcu):
     folder, name = os.path.split(apcu)
     done = run(server, [server.module], '-r', f'''

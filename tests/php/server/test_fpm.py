@@ -98,9 +98,28 @@ def test_a_pool_that_does_not_exist_is_off_with_a_warning(start_fpm):
     assert b'"nobody" is not in hone.cache_pools' in (
         answer.body + answer.errors.encode() +
         master.log.read_bytes()), (answer.body, answer.errors)
+    lines = 0
+    for _ in range(20):
+        answer = master.page('none', do='setting', key='apc.enabled')
+        assert json.loads(answer.body)['result'] == '0'
+        lines += answer.errors.count(
+            'PHP Notice:  hone.cache_pool is empty, and there is no pool of '
+            'hone.cache_size; the cache is off in this process')
+    assert lines == 1
     assert not master.call('none', do='info')['result']['enabled']
     for worker in workers_of(master, 'none'):
         assert not covered(shared_mappings(worker), SHOP)
+
+
+def test_opcache_computes_ini_get_once_for_all_pools(start_fpm):
+    """The page says so, and which functions to ask instead."""
+    master = start_fpm(
+        {**SETTINGS, 'zend_extension': 'opcache'},
+        {'shop': pool('shop'), 'none': STATIC})
+    for name, enabled in (('shop', True), ('none', False)):
+        for _ in range(10):
+            assert master.page(name, script='enabled.php').json() == [
+                '1', enabled, enabled, enabled]
 
 
 def test_a_request_of_another_pool_has_no_cache_and_the_log_says_why(start_fpm):
