@@ -1,22 +1,36 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh disable=SC2154 # what dev sets
 # ./dev bench convert and reach. Sourced by dev: root, build_packages, need, must,
-# build.
+# build; after tools/rivals.sh.
+
+# rivals_option ARGUMENT...: makes what --rivals asks for, and sets $rivals_root to
+# the option of convert.py that names it.
+rivals_option() {
+    rivals_root=
+    case $(rivals_chosen "$@") in
+    newest)
+        rivals_ready
+        rivals_root="--root=build/sysroot/rivals"
+        ;;
+    esac
+}
 
 bench_convert() {
+    rivals_option "$@"
     need "$build_packages" libisal-dev e2fsprogs xfsprogs qemu-utils libnbd-bin \
         pigz strace util-linux
     must build build bench-convert gcc --buildtype=release
     python3 bench/convert/convert.py --hone "$root/build/bench-convert/cli/hone" \
-        --dir build/bench-convert-images "$@"
+        --dir build/bench-convert-images ${rivals_root:+"$rivals_root"} "$@"
 }
 
 bench_reach() {
+    rivals_option "$@"
     # qemu-block-extra: qemu-img reads http://.
     need "$build_packages" e2fsprogs qemu-utils qemu-block-extra libnbd-bin \
         nginx-light curl openssl xz-utils zstd util-linux
     must build build bench-convert gcc --buildtype=release
     python3 bench/convert/convert.py --reach \
         --hone "$root/build/bench-convert/cli/hone" \
-        --dir build/bench-convert-images "$@"
+        --dir build/bench-convert-images ${rivals_root:+"$rivals_root"} "$@"
 }

@@ -5,13 +5,17 @@
 convert.py --hone PROGRAM --dir DIRECTORY [--json FILE] [--rounds N]
            [--scale X] [--only REGEX] [--reach]
 
-The tools take turns (A B A B) after one turn that is not counted; printed are
-medians. Sources are in the page cache; every output is on the disk when its
-turn ends. Memory is touched and freed before the first turn, since a virtual
-machine may have to get it back from its host. Exits 1 if a target is missed.
+The tools take turns, each time from another one, after one turn of each that
+is not counted and whose output is compared with the source; printed are
+medians. Of a rival with several sets of flags the fastest is timed: each set is
+tried in this run. Sources are in the page cache; every output is on the disk
+when its turn ends. Memory is touched and freed before the first turn, since a
+virtual machine may have to get it back from its host. Exits 1 if a target is
+missed.
 """
 import argparse
 import json
+import os
 import re
 import shutil
 import statistics
@@ -28,6 +32,7 @@ import reach  # noqa: E402
 
 sys.path.insert(0, str(HERE.parent / 'support'))
 import report  # noqa: E402 (from bench/support)
+import rivals  # noqa: E402
 
 
 TOUCH = """
@@ -47,23 +52,60 @@ def touch_memory(size):
     subprocess.run([sys.executable, '-c', TOUCH, str(size)], check=True)
 
 
+def turn(case, tool, limit=None):
+    """One run of a tool, from cached sources."""
+    for source in tool.sources():
+        process.warm(source)
+    outcome = process.run(tool.command, tool.outputs, limit)
+    if outcome.status not in tool.good and not outcome.stopped:
+        fail(case, tool, outcome)
+    if tool.prints:
+        outcome.seconds = float(outcome.stdout)
+    return outcome
+
+
+def fail(case, tool, outcome, what=''):
+    sys.exit(f'convert.py: {case.name}: {tool.name}{what}: exit status '
+             f'{outcome.status}: {outcome.stderr.strip()}')
+
+
+def try_ways(case, tool):
+    """Choose the fastest of a tool's sets of flags: each has one run, which is
+    stopped when it takes longer than another did."""
+    best = None
+    for flags in tool.ways:
+        tool.choose(flags)
+        outcome = turn(case, tool, best and best[0])
+        tool.tried[' '.join(flags)] = (None if outcome.stopped
+                                       else outcome.seconds)
+        if not outcome.stopped and (not best or outcome.seconds < best[0]):
+            best = outcome.seconds, flags
+    tool.choose(best[1])
+
+
 def measure(case, rounds):
-    """Run every tool of a case in turns; fills in tool.turns."""
-    for turn in range(rounds + 1):
-        order = case.tools if turn % 2 else case.tools[::-1]
-        for tool in order:
-            for source in tool.sources():
-                process.warm(source)
-            outcome = process.run(tool.command, tool.outputs)
-            if outcome.status not in tool.good:
-                sys.exit(f'convert.py: {case.name}: {tool.name}: exit status '
-                         f'{outcome.status}: {outcome.stderr.strip()}')
-            if turn:
-                tool.turns.append(outcome)
+    """Run every tool of a case in turns; fills in tool.turns.
+
+    Each has a run before that is not counted: who runs first pays for memory
+    that nobody has touched. Its output is compared with the source.
+    """
+    for tool in case.tools:
+        turn(case, tool)
+        if tool.check:
+            outcome = process.run(tool.check, [])
+            if outcome.status:
+                fail(case, tool, outcome, ': the output is not the source')
+    for tool in case.tools:
+        if tool.ways:
+            try_ways(case, tool)
+    for number in range(rounds):
+        first = number % len(case.tools)
+        for tool in case.tools[first:] + case.tools[:first]:
+            tool.turns.append(turn(case, tool))
             tool.size = sum(process.disk_usage(p) for p in tool.outputs)
             tool.cached = sum(map(process.page_cache, tool.outputs))
     for tool in case.tools:
-        if case.count_calls:
+        if case.count_calls and tool.rival:
             tool.calls = process.system_calls(tool.command, tool.outputs)
 
 
@@ -85,20 +127,28 @@ def rows_of(case):
             'wall': median(tool, 'seconds'), 'cpu': median(tool, 'cpu'),
             'peak_memory': max(turn.memory for turn in tool.turns),
             'disk_usage': tool.size, 'page_cache_left': tool.cached,
-            'system_calls': tool.calls,
+            'system_calls': tool.calls, 'rival': tool.rival,
+            'version': rivals.version(tool.command[0]),
+            'flags': ' '.join(tool.flags), 'tried': tool.tried,
         }
 
 
 def show(case, rows):
     print(f'\n{case.name}')
-    print(f'  {"":24}{"seconds":>9}{"CPU s":>8}{"peak MB":>9}'
+    print(f'  {"":28}{"seconds":>9}{"CPU s":>8}{"peak MB":>9}'
           f'{"on disk MiB":>13}{"cached MiB":>12}{"calls":>9}')
     for row in rows:
         calls = '' if row['system_calls'] is None else row['system_calls']
-        print(f'  {row["tool"]:24}{row["wall"]:9.2f}{row["cpu"]:8.2f}'
+        print(f'  {row["tool"]:28}{row["wall"]:9.2f}{row["cpu"]:8.2f}'
               f'{row["peak_memory"] / 1e6:9.0f}'
               f'{row["disk_usage"] / images.MIB:13.0f}'
               f'{row["page_cache_left"] / images.MIB:12.0f}{calls:>9}')
+        if row['version']:
+            print(f'    {row["version"]}')
+        for flags, seconds in row['tried'].items():
+            took = 'stopped' if seconds is None else f'{seconds:.2f} s'
+            mark = '*' if flags == row['flags'] else ' '
+            print(f'    {mark} {flags or "no flags"}: {took}')
 
 
 def judge(case, rows):
@@ -144,14 +194,26 @@ def main():
                         help='cases whose name matches this regular '
                         'expression; a file of --json keeps its other cases, '
                         'and names the commit and date of these')
+    parser.add_argument('--rivals', choices=('newest', 'debian12'),
+                        default='newest',
+                        help='the rivals of Debian sid, in a chroot (needs '
+                        'root), or those of this system')
+    parser.add_argument('--root', type=Path, help=argparse.SUPPRESS)
     parser.add_argument('--reach', action='store_true',
                         help='images by HTTP and NBD, packed ones, pipes')
     args = parser.parse_args()
     shutil.rmtree(args.dir, ignore_errors=True)
     args.dir.mkdir(parents=True)
     made = images.Images(args.dir, args.scale)
-    result = {'machine': report.machine(), 'scale': args.scale, 'rows': [],
-              'targets': []}
+    if args.root:
+        wrapped = args.dir / 'programs'
+        rivals.wrap(args.root.resolve(), wrapped)
+        os.environ['PATH'] = f'{wrapped.resolve()}:{os.environ["PATH"]}'
+    result = {'machine': report.machine(), 'scale': args.scale,
+              'large': images.LARGE, 'rivals': rivals.about(args.root),
+              'rows': [], 'targets': []}
+    for what, value in result['rivals'].items():
+        print(f'{what}: {value}')
     again = None
     if args.only and args.json and args.json.exists():
         again = {what: result['machine'][what] for what in ('commit', 'date')}

@@ -11,6 +11,7 @@ from pathlib import Path
 MIB = 1 << 20
 GIB = 1 << 30
 BLOCK = 4096
+LARGE = '20 GiB with 2 GiB of files'
 
 
 def run(*command):
@@ -104,8 +105,8 @@ class Images:
         return self.made[name]
 
     def make_large(self, path):
-        """40 GiB with 4 GiB of files."""
-        ext4(path, self.bytes(40 * GIB), self.bytes(4 * GIB))
+        """20 GiB with 2 GiB of files: LARGE."""
+        ext4(path, self.bytes(20 * GIB), self.bytes(2 * GIB))
 
     def make_middle(self, path):
         """12 GiB with 0.9 GiB of files."""

@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 import subprocess
+import threading
 import time
 from dataclasses import dataclass
 
@@ -16,6 +17,8 @@ class Outcome:
     memory: int  # bytes resident at the most, of the largest process
     status: int
     stderr: str
+    stdout: str = ''
+    stopped: bool = False
 
 
 def remove(outputs):
@@ -37,18 +40,29 @@ def warm(path):
                 at += len(os.pread(file.fileno(), min(1 << 20, hole - at), at))
 
 
-def run(command, outputs):
-    """Run a command whose outputs do not exist yet."""
+def run(command, outputs, limit=None):
+    """Run a command whose outputs do not exist yet; stop it at the limit."""
     remove(outputs)
+    stopped = []
     began = time.monotonic()
     with subprocess.Popen([str(word) for word in command],
-                          stdout=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, text=True) as process:
-        stderr = process.stderr.read()
+        def stop():
+            stopped.append(True)
+            process.kill()
+
+        timer = threading.Timer(limit or 0, stop)
+        if limit:
+            timer.start()
+        stdout, stderr = process.stdout.read(), process.stderr.read()
         _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.monotonic() - began
+        timer.cancel()
         process.returncode = os.waitstatus_to_exitcode(status)
-    return Outcome(time.monotonic() - began, usage.ru_utime + usage.ru_stime,
-                   usage.ru_maxrss * 1024, process.returncode, stderr)
+    return Outcome(seconds, usage.ru_utime + usage.ru_stime,
+                   usage.ru_maxrss * 1024, process.returncode, stderr, stdout,
+                   bool(stopped))
 
 
 def disk_usage(path):

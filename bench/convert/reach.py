@@ -4,7 +4,8 @@ that are packed, or whose digest is expected."""
 import hashlib
 import subprocess
 
-from cases import BUFFERED, QEMU, Case, Faster, Most, Part, Tool
+from cases import (BUFFERED, IN_ORDER, NBDCOPY_WAYS, QEMU, WAYS, Case, Faster,
+                   Most, Part, Tool)
 from servers import Servers
 
 # Of the line to the server: 20 ms there and back, and 1 Gbit/s.
@@ -112,9 +113,10 @@ def all_cases(hone, made, folder):
         return [
             Tool('hone', [hone, 'convert', '-q', '-O', 'raw', url, out['a']],
                  [out['a']]),
-            Tool('nbdcopy', ['nbdcopy', '--flush', url, out['b']], [out['b']]),
-            Tool('qemu-img', [*QEMU, '-f', 'raw', '-O', 'raw', *BUFFERED, url,
-                              out['c']], [out['c']])], [
+            Tool('nbdcopy', ['nbdcopy', url, out['b']], [out['b']],
+                 ways=NBDCOPY_WAYS, head=1),
+            Tool('qemu-img', [*QEMU, '-f', 'raw', '-O', 'raw', url, out['c']],
+                 [out['c']], ways=WAYS + IN_ORDER, head=len(QEMU))], [
             Times('hone', 'nbdcopy', 1),
             Times('hone', 'qemu-img', 1.5), MEMORY]
 
@@ -126,10 +128,10 @@ def all_cases(hone, made, folder):
         url = servers.qemu_nbd(target, 'raw')
         return [
             Tool('hone', [hone, 'convert', '-q', '-O', 'raw', source, url]),
-            Tool('nbdcopy', ['nbdcopy', '--flush', source, url]),
-            Tool('qemu-img', [*QEMU, '-n', '-f', 'raw', '-O', 'raw',
-                              '-t', 'writeback', '-W', '-m', '16', source,
-                              url])], [
+            Tool('nbdcopy', ['nbdcopy', source, url], ways=NBDCOPY_WAYS,
+                 head=1),
+            Tool('qemu-img', [*QEMU, '-n', '-f', 'raw', '-O', 'raw', source,
+                              url], ways=WAYS + IN_ORDER, head=len(QEMU))], [
             Times('hone', 'nbdcopy', 1),
             Times('hone', 'qemu-img', 1.5), MEMORY]
 
@@ -197,7 +199,7 @@ def all_cases(hone, made, folder):
         Case('raw.xz to qcow2', from_xz, need=(qemu, 'xz')),
         Case('raw.zst to qcow2, zlib', from_zstd, need=(qemu, 'zstd')),
         Case('qcow2 zlib to stdout', to_stdout),
-        Case('digest of 40 GiB with 4 GiB of data', digest, need=('openssl',)),
+        Case('digest of 20 GiB with 2 GiB of data', digest, need=('openssl',)),
         Case('qcow2 zlib to raw, --expect', expected, need=('openssl',)),
     ]
     for case in cases:

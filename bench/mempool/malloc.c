@@ -78,6 +78,7 @@ const struct pool_subject pool_mallocs[] = {
 	ROW("glibc", "libc.so.6"),
 	ROW("jemalloc", "libjemalloc.so.2"),
 	ROW("mimalloc", "libmimalloc.so.2"),
+	ROW("mimalloc-3", "libmimalloc.so.3"),
 	ROW("tcmalloc", "libtcmalloc_minimal.so.4"),
 	{0},
 };

@@ -15,7 +15,7 @@ ZERO = ("naive", "memcmp", "qemu-algorithm", "isa-l")
 COPY = ("glibc", "rep-movsb", "dpdk-sse", "dpdk-avx2", "dpdk-avx512")
 POOL = ("dpdk-ring", "dpdk-rts", "dpdk-hts", "dpdk-stack", "dpdk-lf-stack",
         "dpdk-later-get", "ck-ring")
-MALLOC = ("glibc", "jemalloc", "mimalloc", "tcmalloc")
+MALLOC = ("glibc", "jemalloc", "mimalloc", "mimalloc-3", "tcmalloc")
 MPMC = ("mutex", "ck-mpmc", "dpdk-mpmc", "dpdk-rts", "dpdk-hts")
 SPSC = MPMC + ("ck-spsc", "dpdk-spsc")
 BARE = ("bare", "stdio")
@@ -65,7 +65,7 @@ NAMES = {
     "mmap-memchr": "mmap and memchr", "stock": "PHP",
     "bare-2t": "system calls",
     "poll-recv": "poll and recv", "jemalloc": "jemalloc",
-    "mimalloc": "mimalloc", "tcmalloc": "tcmalloc",
+    "mimalloc": "mimalloc", "mimalloc-3": "mimalloc 3", "tcmalloc": "tcmalloc",
     "apcu": "APCu", "apcu-php": "APCu, php",
     "apcu-igbinary": "APCu, igbinary", "apcu-default": "APCu, default",
     "yac": "yac", "include": "`include`", "memcached": "memcached",

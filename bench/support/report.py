@@ -18,6 +18,7 @@ import statistics
 import subprocess
 import sys
 
+import rivals
 import targets
 import targets_cache
 
@@ -69,7 +70,7 @@ def machine():
 
 def cases_of(program):
     """Case -> subjects, in the order of the program."""
-    listed = subprocess.run([program, "--benchmark_list_tests=true"],
+    listed = subprocess.run([*program, "--benchmark_list_tests=true"],
                             stdout=subprocess.PIPE, text=True, check=True)
     cases = collections.OrderedDict()
     for line in listed.stdout.split():
@@ -81,7 +82,7 @@ def cases_of(program):
 def run_once(program, pattern, options):
     """All repetitions of the benchmarks that match, from Google's JSON."""
     run = subprocess.run(
-        [program, f"--benchmark_filter={pattern}",
+        [*program, f"--benchmark_filter={pattern}",
          f"--benchmark_repetitions={options.repetitions}",
          "--benchmark_enable_random_interleaving=true",
          f"--benchmark_min_time={options.min_time}",
@@ -222,16 +223,24 @@ def run_part(program, part, options):
 def command(argv):
     """The ./dev command for the same run, without the path of --json."""
     words = argv[1:]
-    for option in ("--build", "--json"):
+    for option in ("--build", "--json", "--root"):
         if option in words:
             at = words.index(option)
             words[at:at + 2] = []
     return " ".join(["./dev bench", *words])
 
 
+def programs_of(build, root):
+    """Part -> the command of its benchmark, which runs in the root."""
+    found = sorted((build / "bench").glob("*/*_bench"))
+    if not root:
+        return {p.parent.name: [p] for p in found}
+    return {p.parent.name: ["chroot", root, f"/{p.relative_to(root)}"]
+            for p in found}
+
+
 def measure(options):
-    programs = {p.parent.name: p
-                for p in sorted((options.build / "bench").glob("*/*_bench"))}
+    programs = programs_of(options.build, options.root)
     unknown = set(options.part) - set(programs)
     if unknown:
         sys.exit(f"no part {', '.join(unknown)}; the parts are: " +
@@ -242,7 +251,7 @@ def measure(options):
     if not any(parts.values()):
         sys.exit(f"no name of a case contains {options.filter}")
     return {"machine": machine(), "command": command(sys.argv),
-            "parts": parts}
+            "rivals": rivals.about(options.root), "parts": parts}
 
 
 def print_php(report):
@@ -257,6 +266,8 @@ def print_php(report):
 def print_report(report):
     """Print the tables and the targets, and add the targets to the report."""
     print(", ".join(f"{k} {v}" for k, v in report["machine"].items()))
+    for what, value in report.get("rivals", {}).items():
+        print(f"{what}: {value}")
     if "ns" in report:
         print_php(report)
         return
@@ -303,6 +314,11 @@ def main():
     parser.add_argument("part", nargs="*", help="default: all parts")
     parser.add_argument("--build", type=pathlib.Path,
                         help="a build folder with benchmarks")
+    parser.add_argument("--rivals", choices=("newest", "debian12"),
+                        default="newest",
+                        help="build and run in a chroot of Debian sid (needs "
+                        "root), or on this system")
+    parser.add_argument("--root", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--json", type=pathlib.Path,
                         help="write the results to this file")
     parser.add_argument("--load", type=pathlib.Path,

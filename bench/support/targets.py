@@ -102,7 +102,7 @@ def copy(medians):
 
 DPDK = "dpdk-ring"  # the default of DPDK
 DPDK_OTHERS = ("dpdk-rts", "dpdk-hts", "dpdk-stack", "dpdk-lf-stack")
-MALLOCS = ("glibc", "jemalloc", "mimalloc", "tcmalloc")
+MALLOCS = ("glibc", "jemalloc", "mimalloc", "mimalloc-3", "tcmalloc")
 STORES = ("store-64", "store-128", "store-256", "store-512")
 
 
