@@ -45,8 +45,10 @@ mutants() {
     python3 -B tests/support/mutants.py --check
 }
 
-# docs/benchmarks.md, its charts and README's figures are those of bench/results.
+# docs/benchmarks.md, its charts and README's figures are those of bench/results. A
+# test first shows that a rival has its fastest flags.
 figures() {
+    python3 -B bench/support/rivals_test.py
     python3 -B bench/support/publish.py --check
 }
 

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What the charts share: colours, text, and a canvas of SVG.
 
-A chart follows the colour scheme of the reader, and has a background of its
-own: a page in another scheme does not make it unreadable. It is narrow, so
-that its text can be read on a telephone.
+A chart is a light card with a border: it looks the same in a light and in a
+dark page. Two of them fit beside each other in a page of GitHub, and the text
+of one can be read on a telephone.
 """
 import math
 from xml.sax.saxutils import escape
 
-WIDTH = 440
+WIDTH = 400
 MARGIN = 12
 
 STYLE = """
@@ -29,18 +29,6 @@ text{font:13px system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;
 .t0{fill:#2f81e0}.t1{fill:#8250df}.t2{fill:#bf5f00}.t3{fill:#1a7f37}
 .line{fill:none;stroke-width:2.5}
 .dashed{stroke-dasharray:5 4}
-@media (prefers-color-scheme:dark){
-text{fill:#e6edf3}
-.about{fill:#9aa4ae}
-.page{fill:#0d1117;stroke:#3d444d}
-.grid{stroke:#262c34}
-.level{stroke:#9aa4ae}
-.track{fill:#3d444d}
-.hone{fill:#4a94ee}
-.slow{fill:#0d1117;stroke:#e07b43}
-.c0{stroke:#4a94ee}.c1{stroke:#b392f0}.c2{stroke:#e69138}.c3{stroke:#56c271}
-.t0{fill:#4a94ee}.t1{fill:#b392f0}.t2{fill:#e69138}.t3{fill:#56c271}
-}
 """
 
 

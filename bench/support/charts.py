@@ -18,13 +18,18 @@ def seconds(value):
 
 
 def convert():
-    """Five bars: the share of qemu-img's time that hone takes."""
-    machine, (_, report) = next(iter(pages_convert.load().items()))
-    canvas = chart.Canvas("Seconds to convert, beside qemu-img")
+    """Five bars: the share of the best rival's time that hone takes."""
+    machine, report = pages_convert.newest()
+    canvas = chart.Canvas("Seconds to convert, beside the best rival")
+    one_core = False
     for case, label in pages_convert.CHART:
-        ours, best = pages_convert.first(case)
+        found = pages_convert.first(case)
+        if not found:
+            continue
+        ours, best = found
         width = RIGHT - chart.MARGIN
         star = "*" if pages_convert.is_one_core(best) else ""
+        one_core |= bool(star)
         canvas.line(label, "", step=30)
         canvas.text(RIGHT, canvas.y, f"hone {seconds(ours['wall'])}, "
                     f"{best['tool']}{star} {seconds(best['wall'])}", "right")
@@ -32,11 +37,19 @@ def convert():
         canvas.bar("hone", chart.MARGIN, canvas.y + 6,
                    width * min(ours["wall"] / best["wall"], 1), 12)
         canvas.y += 12
-    canvas.line("The grey bar is the time of qemu-img. *: without -W, on one "
-                "core.", step=28)
+    canvas.line(f"Blue: hone. Grey: {rival(best)}.", step=28)
+    if one_core:
+        canvas.line("*: without -W, on one core.")
     canvas.line(f"./dev bench convert, {kept.where(machine)}, "
                 f"{report['machine']['date']}")
     return canvas.finish()
+
+
+def rival(row):
+    """What the grey bars are."""
+    name = pages_convert.version(row)
+    return name if name == row["tool"] else (
+        f"{name} with its fastest flags, on all cores")
 
 
 # Arrays, and the bytes of serialize() of bench/cache/php/shapes.php.
@@ -46,7 +59,7 @@ FETCHED = (("64 integers", 818), ("100 keys", 3405), ("600 options", 53120),
 POSTS = (("3 posts", 1359), ("20 posts", 9067), ("200 posts", 91368),
          ("1,000 posts", 458569))
 LINES = (("hone", "Hone"), ("apcu-igbinary", "APCu, igbinary"),
-         ("apcu-php", "APCu, php"), ("include", "include, opcache"))
+         ("apcu-php", "APCu, php"), ("include", "include"))
 
 
 def ticks(canvas, scale, values, vertical, begin, end):
@@ -76,12 +89,20 @@ def string(run):
             f"APCu {row['apcu-php']:.0f} ns.")
 
 
+def name_lines(canvas, x, names):
+    """The names of lines at their ends: none covers another."""
+    lowest = 0
+    for y, name, style in sorted(names):
+        lowest = max(y, lowest + 15)
+        canvas.text(x, lowest, name, style)
+
+
 def fetch(runs):
     """Lines: the time of a fetch over the size of the value."""
     objects = pages_cache.newest(runs["cache"])
     run = objects or runs["cache"][tables.README_MACHINE]
     canvas = chart.Canvas("Time to fetch a value from a PHP cache")
-    top, bottom, left, right = canvas.y + 16, canvas.y + 256, 62, RIGHT - 112
+    top, bottom, left, right = canvas.y + 16, canvas.y + 256, 58, RIGHT - 132
     wide = chart.Scale(500, 1e6, left, right)
     high = chart.Scale(1e1, 4e6, bottom, top)
     ticks(canvas, wide, ((1e3, "1 KB"), (1e4, "10 KB"),
@@ -89,60 +110,71 @@ def fetch(runs):
     ticks(canvas, high, ((1e1, "10 ns"), (1e2, "100 ns"), (1e3, "1 us"),
                          (1e4, "10 us"), (1e5, "100 us"), (1e6, "1 ms")),
           False, left, right)
+    names = []
     for number, (subject, name) in enumerate(LINES):
         points = [(wide(size), high(run.cases[f"fetch {value}"][subject]))
                   for value, size in FETCHED]
         canvas.path(f"line c{number}", points)
-        # The two upper lines end close together, as do the two lower ones.
-        apart = {"apcu-php": -5, "apcu-igbinary": 12, "include": -2,
-                 "hone": 8}[subject]
-        if subject == "apcu-igbinary":
-            lowest = points[-1][1] + apart
-        canvas.text(right + 6, points[-1][1] + apart, name, f"t{number}")
+        names.append((points[-1][1] + 4, name, f"t{number}"))
     if objects:
         for number in (1, 0):
             points = [(wide(size), high(run.cases[f"fetch {value}"][
                 LINES[number][0]])) for value, size in POSTS]
             canvas.path(f"line dashed c{number}", points)
-        canvas.text(right + 6, max(points[-1][1] + 4, lowest + 17),
-                    "Hone, objects", "t0")
+            names.append((points[-1][1] + 4, f"{LINES[number][1]}, posts",
+                          f"t{number}"))
+    name_lines(canvas, right + 6, names)
     canvas.y = bottom + 18
-    canvas.line("Size: that of serialize(). Hone returns a pointer into")
-    canvas.line("shared memory, and makes objects anew. " + (
-        "Dashed: objects." if objects else "The lines are"))
-    canvas.line(posts(run) if objects else f"of arrays. {string(run)}")
+    canvas.line("Size: that of serialize(). Solid lines: arrays, to which")
+    canvas.line("Hone returns a pointer into shared memory.")
+    if objects:
+        canvas.line("Dashed: 3, 20, 200 and 1,000 posts, objects with the "
+                    "fields")
+        canvas.line("of WordPress's. " + posts(run))
+    else:
+        canvas.line(string(run))
     canvas.line(f"./dev bench cache, {kept.where(run.machine)}, "
                 f"{run.about['date']}")
     return canvas.finish()
 
 
+def ratios(runs):
+    """Part -> for each machine, the ratios of all cases in order."""
+    machine, report = pages_convert.newest()
+    found = {"convert": {machine: pages_convert.ratios(report)}}
+    for part, of in runs.items():
+        found[part] = {key: [result.ratio for result in run.results()]
+                       for key, run in of.items()}
+    return found
+
+
 def parts(runs):
     """A row of dots for each part: the median and the slowest case of each
     machine."""
-    canvas = chart.Canvas("Speed of each part over its best rival")
+    found = ratios(runs)
+    canvas = chart.Canvas("Speed over the best rival, by benchmark")
     top = canvas.y + 22
     scale = chart.Scale(0.25, 8, 84, RIGHT - 10)
     canvas.text(scale(1) - 8, top - 2, "slower", "about right")
     canvas.text(scale(1) + 8, top - 2, "faster", "about")
-    bottom = top + 8 + 28 * len(runs)
+    bottom = top + 8 + 28 * len(found)
     ticks(canvas, scale, ((.25, "0.25x"), (.5, "0.5x"), (1, "1x"), (2, "2x"),
                           (4, "4x"), (8, "8x")), True, top + 6, bottom)
     canvas.path("level", [(scale(1), top + 6), (scale(1), bottom)])
     y = top + 8
-    for part, of in runs.items():
+    for part, of in found.items():
         y += 28
         canvas.text(chart.MARGIN, y - 8, part, "name")
-        for run in of.values():
-            found = run.results()
-            median = statistics.median(result.ratio for result in found)
-            canvas.dot("slow", scale(found[0].ratio), y - 12)
-            canvas.dot("hone", scale(median), y - 12)
+        for every in of.values():
+            canvas.dot("slow", scale(max(every[0], scale.low)), y - 12)
+            canvas.dot("hone", scale(statistics.median(every)), y - 12)
     canvas.y = bottom + 20
-    canvas.line("A full dot is the median of all cases on one machine, an "
-                "open dot")
-    canvas.line("the slowest case. A rival is the fastest one of each case.")
-    machines = sorted({key for of in runs.values() for key in of},
+    canvas.line("convert: disk images. php: file functions. The others are")
+    canvas.line("parts of the C library, and the cache is PHP's.")
+    canvas.line("A full dot is the median of all cases on one machine, an")
+    canvas.line("open dot the slowest case.")
+    machines = sorted({key for of in found.values() for key in of},
                       key=list(kept.MACHINES).index)
-    canvas.line("./dev bench PART; " + ", ".join(
+    canvas.line("./dev bench; " + ", ".join(
         kept.MACHINES[key].name for key in machines))
     return canvas.finish()

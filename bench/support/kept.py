@@ -42,6 +42,8 @@ class Run:
         self.part, self.machine, self.path = part, machine, path
         report = json.loads(path.read_text())
         self.about = report["machine"]
+        # The rivals and the compilers; not of runs before 2026-11-29.
+        self.rivals = report.get("rivals")
         self.command = command(report["command"])
         # Subject -> {"rate": 0 to 1}; of the part cache alone.
         self.hits = report.get("hits", {})

@@ -73,6 +73,28 @@ def instructions(markdown, runs):
             f"{markdown(['case', *columns], body)}\n"]
 
 
+# What the overview has: the part, and the case.
+SUMMARY = (*(("cache", f"{work} {value}") for work in ("fetch", "store")
+             for value in ("20 B", "100 keys", "10,000 nested")),
+           *(("cache", f"{work} 20 posts") for work in ("fetch", "store")),
+           ("php", "file_get_contents 4k"), ("php", "file_get_contents 700k"),
+           ("php", "fread 20000"), ("php", "passed on: a short fread"))
+
+
+def overview(markdown, runs, cells):
+    """The table of docs/benchmarks.md, of the last run of each part."""
+    last = {part: max(runs[part].values(), key=lambda run: run.about["date"])
+            for part in ("cache", "php")}
+    last["cache"] = newest(runs["cache"]) or last["cache"]
+    body = [[kept.MACHINES[last[part].machine].name,
+             *cells(part, last[part], case)] for part, case in SUMMARY]
+    body = [[row[1], row[0], *row[2:]] for row in body if row[-1] != "–"]
+    dates = "; ".join(f"{part}: {run.about['date']}"
+                      for part, run in last.items())
+    return (f"PHP 8.2 and the rivals of Debian 12. {dates}.\n\n" +
+            markdown(["call", "machine", "hone", "best rival", "ratio"], body))
+
+
 def hits(markdown, runs):
     """Tables in a list; an empty list if no run has hit rates."""
     texts = table(markdown, {m: run.hits for m, run in runs.items()}, NAMES)
@@ -100,7 +122,7 @@ def missed(runs):
                  f"{target['required']:.4g}" for target in run.targets
                  if target["verdict"] == "short"]
         if run.hits and short:
-            found.append("### Targets that were missed on "
+            found.append("## cache, "
                          f"{kept.MACHINES[machine].name}\n\n" +
                          "\n".join(short) + "\n")
     return found

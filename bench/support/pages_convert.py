@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The parts of docs/benchmarks.md about `hone convert`, and its figures
-elsewhere, from what `./dev bench convert --json` and `./dev bench reach --json`
+"""The pages of docs/benchmarks/ about `hone convert`, and its figures elsewhere,
+from what `./dev bench convert --json` and `./dev bench reach --json`
 wrote: bench/results/convert-MACHINE-DATE.json, convert-clouds-MACHINE-DATE.json
 and reach-MACHINE-DATE.json."""
 import json
@@ -15,11 +15,7 @@ NOTES = {"convert-zen3-2026-11-22.json":
          "qcow2 are of a\nbenchmark that did not keep the source in the page "
          "cache for every tool. They\nunderstate hone.\n"}
 ONE_CORE = ("Rows of `qemu-img` *without `-W`* are not its best time: it "
-            "compresses on one core then.\nThis page called them its best. On "
-            "two cores of an Emerald Rapids, hone was 10.7 times as\nfast as "
-            "`qemu-img` 7.2 without `-W` and 5.9 times as fast as with it "
-            "(zlib), 3.4 and 2.0 times\n(zstd), on 2026-11-28. These rows will "
-            "be measured again, with `-W`.\n")
+            "compresses on one core then.\nThey have no ratio.\n")
 # What the chart has: a case, and what to call it there.
 CHART = [("raw to qcow2, zlib", "raw to zlib qcow2"),
           ("raw to qcow2, zstd", "raw to zstd qcow2"),
@@ -57,13 +53,30 @@ def is_one_core(row):
     return "qemu-img convert" in row["command"] and " -W " not in row["command"]
 
 
+def is_rival(row):
+    """Whether it does all of the work; a library alone does not."""
+    return not is_ours(row) and row.get("rival", True)
+
+
 def name(row):
+    if not row.get("rival", True):
+        return row["tool"]
     return f"`{row['tool']}`" + (", without `-W`" if is_one_core(row) else "")
 
 
 def best_rival(rows):
-    return min((row for row in rows if not is_ours(row)),
-               key=lambda row: row["wall"])
+    return min(filter(is_rival, rows), key=lambda row: row["wall"])
+
+
+def is_fair(rows):
+    """Whether the best rival of a case had all cores."""
+    return not is_one_core(best_rival(rows))
+
+
+def version(row):
+    """`qemu-img` 11.1.3: what a report has of a rival's version."""
+    number = re.search(r"\d+\.\d+(\.\d+)?", row.get("version", ""))
+    return f"{row['tool']} {number[0]}" if number else row["tool"]
 
 
 def table(markdown, rows):
@@ -81,7 +94,8 @@ def table(markdown, rows):
             name(row), f"{row['wall']:.2f}", f"{row['cpu']:.2f}",
             f"{row['peak_memory'] / 1e6:.0f}", written, left,
             f"{calls:,}" if calls else "–",
-            kept.times(best["wall"] / row["wall"]) if is_ours(row) else ""])
+            kept.times(best["wall"] / row["wall"])
+            if is_ours(row) and is_fair(rows) else ""])
     return markdown(["tool", "seconds", "CPU s", "peak MB", "on disk MiB",
                      "page cache left MiB", "system calls", "ratio"], body)
 
@@ -101,78 +115,139 @@ def measured_again(rows):
     return text + "\n\n"
 
 
-def section(markdown):
-    """The section; markdown(header, rows) makes a table. Empty without a
-    run."""
-    parts = []
-    for machine, (path, report) in load().items():
+def rivals_of(report):
+    """What a report says of the rivals and the compilers: lines of a list."""
+    about = report.get("rivals")
+    if not about:
+        return []
+    packages = ", ".join(f"{package} {version}"
+                         for package, version in about["packages"].items())
+    return [f"- Rivals of {about['suite']}: {packages}",
+            f"- hone: {about['compiler_here']}; rivals: "
+            f"{about['compiler_of_rivals']}"]
+
+
+def tried(rows):
+    """The sets of flags that a case tried: lines of a list."""
+    lines = []
+    for row in rows:
+        found = row.get("tried") or {}
+        if len(found) > 1:
+            shown = ", ".join(
+                f"`{flags or 'none'}` " + (f"{seconds:.2f} s" if seconds
+                                           else "slower, stopped")
+                for flags, seconds in found.items())
+            lines.append(f"{version(row)}, one run of each set of flags: "
+                         f"{shown}. Timed: `{row['flags'] or 'none'}`.")
+    return "".join(f"\n{line}\n" for line in lines)
+
+
+def page(markdown, subject, title, command, note):
+    """A page: its machines, and the cases of each. Empty without a run."""
+    parts = [f"# {title}\n\n{note}\n"]
+    for machine, (path, report) in newest_first(load(subject)):
         about = report["machine"]
-        parts.append(
-            f"## `hone convert` on {kept.MACHINES[machine].name}\n\n"
-            f"- `./dev bench convert`, {about['date']}, commit "
-            f"{about['commit']} ([run](../bench/results/{path.name}))\n"
-            "- Why it is so: [reasons and limits](design/image.md)\n\n"
-            "Sources are in the page cache, and every output is on the disk "
-            "when its time ends.\nThe ratio is the time of the fastest other "
-            "tool over that of hone.\n")
+        lines = [f"- `{command}`, {about['date']}, commit {about['commit']} "
+                 f"([run](../bench/results/{path.name}))",
+                 *rivals_of(report)]
+        parts.append(f"## {kept.MACHINES[machine].name}, {about['date']}\n\n" +
+                     "\n".join(lines) + "\n")
         if path.name in NOTES:
             parts.append(NOTES[path.name])
         if any(map(is_one_core, report["rows"])):
             parts.append(ONE_CORE)
-        short = [t["text"] for t in report["targets"] if not t["met"]]
-        if short:
-            parts.append("Targets that were missed:\n\n" +
-                         "\n".join(f"- {text}" for text in short) + "\n")
         for case, rows in cases(report).items():
             parts.append(f"### {case}\n\n{measured_again(rows)}"
-                         f"{table(markdown, rows)}\n")
-    return parts
+                         f"{table(markdown, rows)}\n{tried(rows)}")
+    return "\n".join(parts) if parts[1:] else ""
 
 
-def targets_section(markdown, subject, title, command, note):
-    """A section whose cases have their targets below them. Empty without a
-    run."""
-    parts = []
-    for machine, (path, report) in load(subject).items():
-        about = report["machine"]
-        parts.append(
-            f"## {title}, on {kept.MACHINES[machine].name}\n\n"
-            f"- `{command}`, {about['date']}, commit "
-            f"{about['commit']} ([run](../bench/results/{path.name}))\n\n"
-            f"{note}\n")
-        if any(map(is_one_core, report["rows"])):
-            parts.append(ONE_CORE)
-        for case, rows in cases(report).items():
-            targets = [
-                f"- {target['text'].partition(': ')[2]}: "
-                f"{'met' if target['met'] else '**missed**'}"
-                for target in report["targets"]
-                if target["text"].startswith(f"{case}: ")]
-            parts.append(f"### {case}\n\n{table(markdown, rows)}\n\n" +
-                         "\n".join(targets) + "\n")
-    return parts
+def newest_first(found):
+    return sorted(found.items(), reverse=True,
+                  key=lambda item: item[1][1]["machine"]["date"])
 
 
-def clouds_section(markdown):
-    """The section about the formats of the clouds."""
-    return targets_section(
-        markdown, "convert-clouds", "VMDK, VHD and Google's archives",
-        "./dev bench convert --only 'VMDK|VHD|Google'",
-        "A disk of 12 GiB with 0.9 GiB of files. Sources are in the page "
-        "cache, and every output is on\nthe disk when its time ends.")
+def pages(markdown):
+    """Name -> page."""
+    cached = ("Sources are in the page cache, and every output is on the disk "
+              "when its time ends. The\nratio is the time of the fastest other "
+              "tool over that of hone. [Reasons and\nlimits](design/image.md).")
+    return {
+        "convert": page(markdown, "convert", "Conversions of disk images",
+                        "./dev bench convert", cached),
+        "clouds": page(markdown, "convert-clouds",
+                       "VMDK, VHD and Google's archives",
+                       "./dev bench convert --only 'VMDK|VHD|Google'",
+                       "A disk of 12 GiB with 0.9 GiB of files. " + cached),
+        "reach": page(markdown, "reach",
+                      "Images by address, packed or through a pipe",
+                      "./dev bench reach",
+                      "Servers run on the same machine, and share its two CPUs "
+                      "with the tool. `curl` alone only\nstores the file."),
+    }
 
 
-def reach_section(markdown):
-    """The section about images that are no files of this machine."""
-    return targets_section(
-        markdown, "reach", "Images by address, packed or through a pipe",
-        "./dev bench reach",
-        "Servers run on the same machine, and share its two CPUs with the "
-        "tool. `curl` alone only\nstores the file.")
+def newest():
+    """Machine and report of the last run of conversions."""
+    machine, (_, report) = newest_first(load())[0]
+    return machine, report
+
+
+def overview(markdown):
+    """The table of docs/benchmarks.md: the last run of conversions, and the
+    last one of images by address."""
+    body = []
+    for subject in "convert", "reach":
+        for _, (_, report) in newest_first(load(subject))[:1]:
+            for case, rows in cases(report).items():
+                row = summary(case, rows)
+                if row:
+                    body.append(row)
+    return markdown(["work", "hone", "best rival", "ratio", "its flags",
+                     "of the codec alone"], body)
+
+
+def summary(case, rows):
+    """A row of the overview; None if a case has no fair rival."""
+    mine = [row for row in rows if row["tool"].startswith("hone")
+            and row["tool"].split(" --")[0] == "hone"][:1]
+    if not mine or not any(map(is_rival, rows)) or not is_fair(rows):
+        return None
+    best, wall = best_rival(rows), mine[0]["wall"]
+    alone = [f"{row['wall'] / wall:.2f}, {row['tool'].split(' ')[0]}"
+             for row in rows if not row.get("rival", True)]
+    return [case, f"{wall:.2f} s", f"{best['wall']:.2f} s, {version(best)}",
+            kept.times(best["wall"] / wall),
+            f"`{best['flags']}`" if best.get("flags") else "–",
+            alone[0] if alone else "–"]
+
+
+def missed():
+    """Machine, subject -> the targets that its last run missed, without those
+    of cases whose rival had one core."""
+    found = {}
+    for subject in "convert", "convert-clouds", "reach":
+        for machine, (_, report) in load(subject).items():
+            of = cases(report)
+            short = [t["text"] for t in report["targets"] if not t["met"]
+                     and is_fair(of[t["text"].split(": ")[0]])]
+            if short:
+                found[machine, subject] = short
+    return found
 
 
 def first(case):
-    """The rows of hone and of the best rival in the first machine's run."""
-    _, report = next(iter(load().values()))
-    rows = cases(report)[case]
+    """The rows of hone and of the best rival in the last run."""
+    rows = cases(newest()[1]).get(case)
+    if not rows:
+        return None
     return next(row for row in rows if row["tool"] == "hone"), best_rival(rows)
+
+
+def ratios(report):
+    """How many times as fast as the best rival hone is, of each case with a
+    fair one."""
+    return sorted(best_rival(rows)["wall"] / next(
+        row["wall"] for row in rows if is_ours(row))
+        for rows in cases(report).values()
+        if any(map(is_rival, rows)) and is_fair(rows))

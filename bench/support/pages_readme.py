@@ -8,20 +8,22 @@ import pages_cache
 import pages_convert
 import tables
 
-# Those of Debian 12, of which the kept runs are.
+# Those of Debian 12, for runs that do not have their rivals' versions.
 VERSIONS = {"qemu-img": "qemu-img 7.2", "apcu": "APCu 5.1.22",
             "dpdk": "DPDK 22.11"}
 
 
 def disk_images():
     """The figure of the command, and where it is from."""
-    machine, (_, report) = next(iter(pages_convert.load().items()))
+    machine, report = pages_convert.newest()
     ours, best = pages_convert.first("raw to qcow2, zlib")
-    tool = VERSIONS.get(best["tool"], best["tool"])
+    tool = pages_convert.version(best)
+    if "version" not in best:
+        tool = VERSIONS.get(best["tool"], tool)
     if pages_convert.is_one_core(best):
         tool += " without `-W`, on one core,"
-    # The image is that of make_large() in bench/convert/images.py.
-    return (f"40 GiB with 4 GiB of files: {ours['wall']:.1f} s; "
+    large = report.get("large", "40 GiB with 4 GiB of files")
+    return (f"{large}: {ours['wall']:.1f} s; "
             f"{tool} takes {best['wall']:.1f} s ({kept.where(machine)})",
             f"`./dev bench convert` {report['machine']['date']}")
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Make docs/benchmarks.md, the charts docs/chart-*.svg and the figures of
-README.md from the runs that bench/results keeps.
+"""Make docs/benchmarks.md, the pages of docs/benchmarks/, docs/design/targets.md,
+the charts docs/chart-*.svg and the figures of README.md from the runs that
+bench/results keeps.
 
 The same runs give the same bytes. With --check nothing is written, and the
 exit status is 1 if a file is not up to date.
@@ -46,6 +47,9 @@ def files():
     """Path -> what it has to hold."""
     runs = kept.load()
     return {"docs/benchmarks.md": pages.benchmarks(runs),
+            **{f"docs/benchmarks/{name}.md": text
+               for name, text in pages.subpages(runs).items()},
+            "docs/design/targets.md": pages.missed(runs),
             "docs/chart-convert.svg": charts.convert(),
             "docs/chart-fetch.svg": charts.fetch(runs),
             "docs/chart-parts.svg": charts.parts(runs),
@@ -67,6 +71,7 @@ def main():
         if options.check:
             print(f"{name} is not what ./dev plot makes of bench/results")
         else:
+            path.parent.mkdir(exist_ok=True)
             path.write_text(content)
             print(name)
     return 1 if options.check and stale else 0

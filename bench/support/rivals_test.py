@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""What makes a comparison fair: the rival has its fastest flags, and a ratio
+has a rival with all cores."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import pages_convert  # noqa: E402
+import rivals  # noqa: E402
+
+# Both folders have a module of this name; what follows needs that of convert.
+del sys.modules["cases"]
+sys.path.insert(0, str(HERE.parent / "convert"))
+import cases  # noqa: E402
+import convert  # noqa: E402
+
+
+def outcome(seconds, stopped=False):
+    return convert.process.Outcome(seconds, 0, 0, 0, "", "", stopped)
+
+
+class Ways(unittest.TestCase):
+    def choose(self, seconds):
+        """The flags chosen when each set takes so long, and what was
+        recorded."""
+        tool = cases.Tool("rival", ["rival", "convert", "image"], head=2,
+                          ways=tuple((flag,) for flag in seconds))
+
+        def turn(_, tool, limit=None):
+            took = seconds[tool.flags[0]]
+            return outcome(took, bool(limit) and took > limit)
+
+        before, convert.turn = convert.turn, turn
+        try:
+            convert.try_ways(cases.Case("case", None), tool)
+        finally:
+            convert.turn = before
+        return tool
+
+    def test_the_fastest_flags_are_timed(self):
+        tool = self.choose({"-a": 3.0, "-b": 1.0, "-c": 2.0})
+        self.assertEqual(tool.command, ["rival", "convert", "-b", "image"])
+
+    def test_what_was_tried_is_kept(self):
+        tool = self.choose({"-a": 3.0, "-b": 1.0, "-c": 2.0})
+        self.assertEqual(tool.tried, {"-a": 3.0, "-b": 1.0, "-c": None})
+
+    def test_qemu_img_compresses_with_all_cores(self):
+        for flags in cases.WAYS:
+            self.assertIn("-W", flags)
+
+
+class Order(unittest.TestCase):
+    def test_every_tool_is_first_once_and_runs_untimed_before(self):
+        ran = []
+
+        def turn(_, tool, limit=None):
+            ran.append(tool.name)
+            return outcome(1.0)
+
+        case = cases.Case("case", None, tools=[
+            cases.Tool(name, [name]) for name in "abc"])
+        before, convert.turn = convert.turn, turn
+        try:
+            convert.measure(case, 3)
+        finally:
+            convert.turn = before
+        self.assertEqual("".join(ran), "abc" "abc" "bca" "cab")
+        self.assertEqual([len(tool.turns) for tool in case.tools], [3, 3, 3])
+
+
+def row(tool, command, wall, **more):
+    return {"case": "case", "tool": tool, "command": command, "wall": wall,
+            **more}
+
+
+class Ratios(unittest.TestCase):
+    OURS = row("hone", "hone convert", 1.0)
+
+    def test_a_rival_on_one_core_has_no_ratio(self):
+        slow = row("qemu-img", "qemu-img convert -c a b", 9.0)
+        self.assertIsNone(pages_convert.summary("case", [self.OURS, slow]))
+
+    def test_a_rival_on_all_cores_has_one(self):
+        fair = row("qemu-img", "qemu-img convert -W -c a b", 5.0)
+        found = pages_convert.summary("case", [self.OURS, fair])
+        self.assertEqual(found[3], "5.00x")
+
+    def test_a_library_alone_is_not_a_rival(self):
+        fair = row("qemu-img", "qemu-img convert -W -c a b", 5.0)
+        alone = row("libzstd alone", "codec.py", 0.8, rival=False)
+        found = pages_convert.summary("case", [self.OURS, fair, alone])
+        self.assertEqual((found[3], found[5]), ("5.00x", "0.80, libzstd"))
+
+    def test_a_target_is_met_at_the_speed_of_the_codec(self):
+        target = cases.Faster("hone", 2)
+        fair = row("qemu-img", "qemu-img convert -W", 1.5, rival=True)
+        ours = {**self.OURS, "rival": True}
+        self.assertFalse(target.judge([ours, fair])[1])
+        for wall, met in ((0.85, False), (0.95, True)):
+            alone = row("libzstd alone", "codec.py", wall, rival=False)
+            self.assertEqual(target.judge([ours, fair, alone])[1], met)
+
+
+class Wrapped(unittest.TestCase):
+    def test_a_program_of_the_root_runs_by_the_loader_of_the_root(self):
+        loaders = sorted(pathlib.Path("/usr/lib").glob("*/ld-linux*.so.*"))
+        if not loaders:
+            self.skipTest("no loader of glibc below /usr/lib")
+        with tempfile.TemporaryDirectory() as name:
+            root, folder = pathlib.Path(name, "root"), pathlib.Path(name, "p")
+            (root / "usr/bin").mkdir(parents=True)
+            (root / "usr/lib").mkdir()
+            (root / "usr/lib" / loaders[0].parent.name).symlink_to(
+                loaders[0].parent)
+            (root / "usr/bin/cp").symlink_to("/usr/bin/echo")
+            rivals.wrap(root, folder)
+            self.assertEqual([path.name for path in folder.iterdir()], ["cp"])
+            done = subprocess.run([folder / "cp", "a b", "c"], check=True,
+                                  capture_output=True, text=True)
+            self.assertEqual(done.stdout, "a b c\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
