@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The settings: docs/php-cache.md. Those of APCu are in apcu/settings.c. */
+/* The settings: docs/php-cache-reference.md. Those of APCu are in
+ * apcu/settings.c. */
 #include "cache.h"
 
 static const char *const read_names[] = {

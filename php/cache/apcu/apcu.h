@@ -4,7 +4,7 @@
 /*
  * The functions of APCu on the shared cache, for programs that are written for
  * APCu. They exist if APCu is not loaded. Results, warnings and errors are
- * those of APCu 5.1.22, except for the differences in docs/php-cache.md.
+ * those of APCu 5.1.22: docs/php-cache-reference.md has the differences.
  *
  *	apcu.c      the module apcu: functions, class, constants
  *	settings.c  INI apc.*

@@ -2,7 +2,7 @@
 /*
  * apcu_cache_info() and the other functions that return figures. Figures that
  * the shared cache does not count have the value of an unused entry:
- * docs/php-cache.md.
+ * docs/php-cache-reference.md.
  */
 #include "apcu.h"
 #include "../names.h"
