@@ -144,6 +144,7 @@ function keys(string $prefix): array
         }
     }
     array_map($trim, ['size', 'hits']);
+    $tables['hits'] = array_filter($tables['hits'], fn($entry) => $entry['hits'] > 0);
     return ['largest' => $tables['size'], 'hottest' => $tables['hits'], 'found' => $found, 'seen' => $seen, 'all' => $all];
 }
 
@@ -160,24 +161,34 @@ function map(string $map): string
     return $svg;
 }
 
-function table(string $title, string $id, array $rows, bool $may_delete): string
+/** The attribute is the column by which the server has sorted; the script sorts by each. */
+function table(string $title, string $id, array $rows, bool $may_delete, string $by = '', string $none = 'No keys.'): string
 {
     if ($rows === []) {
-        return "<section id=\"$id\"><h2>" . h($title) . '</h2><p class="quiet">No keys.</p></section>';
+        return "<section id=\"$id\"><h2>" . h($title) . '</h2><p class="quiet">' . h($none) . '</p></section>';
     }
-    $by = $id === 'hottest' ? 'hits' : 'size';
-    $most = max(1, ...array_column($rows, $by));
-    $html = "<section id=\"$id\"><h2>" . h($title) . '</h2><div class="wide"><table><thead><tr><th>Key<th>Type<th class="n">Size<th class="n">Hits<th class="n">Ends'
-        . ($may_delete ? '<th><span class="hidden">Delete</span>' : '') . '</thead><tbody>';
+    $most = max(1, ...array_column($rows, $by === 'hits' ? 'hits' : 'size'));
+    $html = "<section id=\"$id\"><h2>" . h($title) . '</h2><div class="wide"><table class="keys"><thead><tr>';
+    foreach (['key' => 'Key', 'type' => 'Type', 'size' => 'Size', 'hits' => 'Hits', 'ends' => 'Ends'] as $column => $name) {
+        $html .= '<th' . (in_array($column, ['key', 'type'], true) ? '' : ' class="n"') . ($column === $by ? ' aria-sort="descending"' : '') . ">$name";
+    }
+    $html .= ($may_delete ? '<th><span class="hidden">Delete</span>' : '') . '</thead><tbody>';
     foreach ($rows as $row) {
         $name = h(visible($row['key']));
         $link = $may_delete ? '<a href="?key=' . h(rawurlencode(name_of($row['key']))) . "\">$name</a>" : $name;
-        $ends = $row['expires'] === 0 ? 'never' : number_format(max(0, $row['expires'] - time())) . ' s';
-        $html .= "<tr><td class=\"key\">$link" . sprintf('<svg class="bar" viewBox="0 0 100 2" preserveAspectRatio="none" aria-hidden="true"><rect width="%.1F" height="2"/></svg>', 100 * $row[$by] / $most)
-            . '<td>' . h($row['type']) . '<td class="n">' . bytes($row['size']) . '<td class="n">' . number_format($row['hits']) . "<td class=\"n\">$ends"
+        $left = $row['expires'] === 0 ? null : max(0, $row['expires'] - time());
+        $html .= "<tr><td class=\"key\">$link" . sprintf('<svg class="bar" viewBox="0 0 100 2" preserveAspectRatio="none" aria-hidden="true"><rect width="%.1F" height="2"/></svg>', 100 * $row[$by === 'hits' ? 'hits' : 'size'] / $most)
+            . '<td>' . h($row['type']) . "<td class=\"n\" data-value=\"$row[size]\">" . bytes($row['size']) . "<td class=\"n\" data-value=\"$row[hits]\">" . number_format($row['hits'])
+            . '<td class="n" data-value="' . ($left ?? PHP_INT_MAX) . '">' . ($left === null ? 'never' : number_format($left) . ' s')
             . ($may_delete ? '<td>' . delete_button($row['key']) : '') . '</tr>';
     }
     return $html . '</tbody></table></div></section>';
+}
+
+function meter(string $id, int|float $part, int|float $whole): string
+{
+    return sprintf('<svg class="meter" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect class="back" width="100" height="1"/><rect class="front" id="%s" width="%.2F" height="1"/></svg>',
+        $id, 100 * $part / max(1, $whole));
 }
 
 function delete_button(string $key): string
@@ -248,7 +259,7 @@ section{grid-column:span 6;min-width:0;background:var(--card);border:1px solid v
 .figures div{background:var(--card);border:1px solid var(--line);border-radius:8px;padding:.7rem 1rem}dt{color:var(--quiet);font-size:.85rem}dd{margin:0;font-size:1.25rem;font-variant-numeric:tabular-nums;white-space:nowrap}dd small{font-size:.8rem;color:var(--quiet)}
 svg{display:block;width:100%}.m0{fill:var(--free)}.m1{fill:var(--used)}.m2{fill:var(--retired)}.m3{fill:var(--own)}.legend{display:flex;flex-wrap:wrap;gap:.2rem 1.2rem;margin:.6rem 0 0;padding:0;list-style:none;color:var(--quiet);font-size:.85rem}.legend svg{display:inline-block;width:.8em;height:.8em;margin-right:.4em}
 #chart{height:9rem}#chart .axis{stroke:var(--line);vector-effect:non-scaling-stroke}#chart path{fill:none;stroke:var(--good);stroke-width:2;vector-effect:non-scaling-stroke}#chart .evicted{stroke:var(--bad);stroke-width:1.5}.wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:.9rem}
-th{text-align:left;color:var(--quiet);font-weight:normal}th,td{padding:.3rem .5rem .3rem 0;border-bottom:1px solid var(--line);vertical-align:top}.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
+th{text-align:left;color:var(--quiet);font-weight:normal}th,td{padding:.3rem .5rem .3rem 0;border-bottom:1px solid var(--line);vertical-align:top}th button{all:unset;cursor:pointer;padding:.1rem 0}th button:focus-visible{outline:2px solid var(--used)}th[aria-sort] button{color:var(--text)}th[aria-sort=descending] button::after{content:" ↓"}th[aria-sort=ascending] button::after{content:" ↑"}.n{text-align:right;white-space:nowrap;font-variant-numeric:tabular-nums}
 .key{font-family:ui-monospace,"DejaVu Sans Mono",monospace;overflow-wrap:anywhere;min-width:10rem}.bar{height:2px;margin-top:3px}.bar rect{fill:var(--used)}.meter{height:.6rem;margin:.2rem 0 .8rem}.meter .back{fill:var(--free)}.meter .front{fill:var(--used)}a{color:var(--used)}
 button,input{font:inherit;color:inherit;background:var(--back);border:1px solid var(--line);border-radius:5px;padding:.25rem .6rem;max-width:100%}td button{padding:0 .5rem;font-size:.85rem}button:hover{border-color:var(--bad);color:var(--bad)}form{margin:0}pre{overflow:auto;max-height:30rem;background:var(--back);padding:.8rem;border-radius:5px}.hidden{position:absolute;width:1px;height:1px;overflow:hidden;clip-path:inset(50%)}.note{grid-column:1/-1;margin:0;padding:.6rem 1rem;border:1px solid var(--line);border-left:4px solid var(--good);background:var(--card);border-radius:5px}@media(max-width:52rem){section{grid-column:1/-1}.figures{grid-template-columns:repeat(2,minmax(0,1fr));gap:.6rem}dd{font-size:1.05rem}section{padding:.8rem}}
 CSS;
@@ -292,8 +303,25 @@ function take(now) {
     document.getElementById("now").textContent = (p.rate === null ? "no fetches" : (100 * p.rate).toFixed(1) + " %") + " now, " + number(asked / time) + " fetches/s, " + number(p.evicted) + " evictions/s";
     for (const name of ["entries", "hits", "misses", "stores", "evictions", "expirations", "slots_used", "closed_slots", "recoveries"]) set(name, number(now[name]));
     for (const name of ["used", "serialized_bytes", "free", "retired", "largest_free", "largest_value"]) set(name, bytes(now[name]));
+    for (const [name, part, whole] of [["fill", now.used, now.size], ["slots", now.slots_used, now.slots]]) document.getElementById(name).setAttribute("width", (100 * part / whole).toFixed(2));
+    set("fill", (100 * now.used / now.size).toFixed(1) + " %");
     set("rate", now.hits + now.misses > 0 ? (100 * now.hits / (now.hits + now.misses)).toFixed(1) + " %" : "–");
     map((last = now).map);
+}
+function sort(head) {
+    const body = head.closest("table").tBodies[0], down = head.getAttribute("aria-sort") ? head.getAttribute("aria-sort") === "ascending" : head.classList.contains("n");
+    const value = row => row.cells[head.cellIndex].dataset.value ?? row.cells[head.cellIndex].textContent;
+    const compare = head.classList.contains("n") ? (a, b) => value(a) - value(b) : (a, b) => value(a) < value(b) ? -1 : value(a) > value(b) ? 1 : 0;
+    const rows = [...body.rows].sort(compare);
+    body.replaceChildren(...(down ? rows.reverse() : rows));
+    for (const other of head.parentNode.cells) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", down ? "descending" : "ascending");
+}
+for (const head of document.querySelectorAll(".keys th:not(:has(span))")) {
+    const button = document.createElement("button");
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => sort(head));
 }
 async function poll() {
     try {
@@ -355,7 +383,8 @@ $keys = keys($prefix);
 $first = figures();
 
 $body = '<header><h1>Hone cache</h1><p class="quiet">pool ' . h($info['pool']) . ', ' . bytes($info['size']) . ', since ' . date('Y-m-d H:i:s', $info['start'])
-    . ', reads: ' . h($info['read']) . ($has_token ? '' : ', read-only: no token is set') . '</p></header><main>';
+    . ', reads: ' . h($info['read']) . '</p><p class="quiet">host ' . h(php_uname('n')) . ', Hone ' . h((string)phpversion('hone')) . ', PHP ' . PHP_VERSION . ' (' . PHP_SAPI . ')'
+    . ($has_token ? '' : '. Set HONE_DASHBOARD_TOKEN to see values.') . '</p></header><main>';
 if (isset($_GET['done'])) {
     $body .= '<p class="note" role="status">' . ($_GET['done'] === 'deleted' ? 'The key was deleted.' : 'The key no longer existed.') . '</p>';
 }
@@ -375,7 +404,8 @@ if ($has_token && isset($_GET['key'])) {
     $key = key_of($_GET['key']);
     $body .= '<section class="all" id="value"><h2 class="key">' . h(visible($key ?? '', 400)) . '</h2>' . value($key) . '</section>';
 }
-$body .= '<section class="all"><h2>Memory</h2><svg id="map" viewBox="0 0 ' . MAP_COLUMNS * 10 . ' ' . MAP_ROWS * 10 . '" preserveAspectRatio="none" height="' . MAP_ROWS * 10
+$body .= '<section class="all"><h2>Memory <span class="quiet"><span id="f-fill">' . share($info['used'], $info['size']) . '</span> in use</span></h2>'
+    . meter('fill', $info['used'], $info['size']) . '<svg id="map" viewBox="0 0 ' . MAP_COLUMNS * 10 . ' ' . MAP_ROWS * 10 . '" preserveAspectRatio="none" height="' . MAP_ROWS * 10
     . '" role="img" aria-label="Map of the memory">' . map($first['map']) . '</svg><ul class="legend">';
 foreach ([1 => 'values', 2 => 'removed, but perhaps still in use: <span id="f-retired">' . bytes($info['retired']) . '</span>',
     0 => 'free; the largest block: <span id="f-largest_free">' . bytes($info['largest_free']) . '</span>', 3 => 'reserved by the cache'] as $kind => $text) {
@@ -388,7 +418,7 @@ $body .= '</ul></section><section><h2>Hit rate <span class="quiet" id="now">whil
 $body .= '<section><h2>Processes and pools</h2><p class="quiet"><span id="f-slots_used">' . number_format($info['slots_used']) . '</span> of ' . number_format($info['slots'])
     . ' process slots are used; <span id="f-closed_slots">' . number_format($info['closed_slots']) . '</span> requests were switched to block copies for lack of memory; <span id="f-recoveries">'
     . number_format($info['recoveries']) . '</span> repairs after a killed process</p>'
-    . sprintf('<svg class="meter" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true"><rect class="back" width="100" height="1"/><rect class="front" width="%.2F" height="1"/></svg>', 100 * $info['slots_used'] / max(1, $info['slots']))
+    . meter('slots', $info['slots_used'], $info['slots'])
     . '<table><thead><tr><th>Pool<th class="n">Size</thead><tbody>';
 foreach ($info['pools'] as $name => $size) {
     $body .= '<tr><td class="key">' . h(visible((string)$name)) . ((string)$name === $info['pool'] ? ' <span class="quiet">(this one)</span>' : '') . '<td class="n">' . bytes($size);
@@ -404,6 +434,7 @@ if ($info['holders'] !== []) {
 $body .= '</section><section class="all"><h2>Keys</h2><form method="get"><label>that begin with <input name="prefix" value="' . h($prefix)
     . '"></label> <button>Show</button></form><p class="quiet">' . number_format($keys['seen']) . ' keys' . ($keys['all'] ? '' : ' were examined; there are more')
     . '. Hits are sampled.</p></section>';
-$body .= ($prefix !== '' ? table('With this prefix', 'found', $keys['found'], $has_token) : '') . table('Largest', 'largest', $keys['largest'], $has_token) . table('Hottest', 'hottest', $keys['hottest'], $has_token)
+$body .= ($prefix !== '' ? table('With this prefix', 'found', $keys['found'], $has_token) : '') . table('Largest', 'largest', $keys['largest'], $has_token, 'size')
+    . table('Hottest', 'hottest', $keys['hottest'], $has_token, 'hits', $keys['seen'] > 0 ? 'No key has hits.' : 'No keys.')
     . '</main><script type="application/json" id="first">' . json_encode($first, JSON_HEX_TAG | JSON_HEX_AMP | JSON_THROW_ON_ERROR) . '</script>';
 page($body, SCRIPT);

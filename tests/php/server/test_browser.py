@@ -108,6 +108,37 @@ def test_every_screen(serve, chromium, tmp_path):
             if not each.startswith((address, 'about:'))} == set()
 
 
+def test_a_click_sorts_the_keys(serve, chromium):
+    address = serve()
+    chromium.open(address, 1280, 900, 'light')
+
+    def column(name):
+        at = ['key', 'type', 'size', 'hits', 'ends'].index(name)
+        return chromium.value(f'''[...document.querySelectorAll(
+            "#largest tbody tr")].map(row => row.cells[{at}].dataset.value ??
+                row.cells[{at}].textContent)''')
+
+    def click(name):
+        chromium.value(f'''[...document.querySelectorAll("#largest th button")]
+            .find(e => e.textContent === "{name}").click()''')
+        return chromium.value(
+            '''[...document.querySelectorAll("#largest th[aria-sort]")]
+                .map(e => e.textContent + " " + e.ariaSort).join()''')
+
+    sizes = [int(each) for each in column('size')]
+    assert len(sizes) > 2 and sizes == sorted(sizes, reverse=True)
+    keys = column('key')
+    assert click('Key') == 'Key ascending'
+    assert column('key') == sorted(keys) != keys
+    assert click('Key') == 'Key descending'
+    assert column('key') == sorted(keys, reverse=True)
+    assert click('Size') == 'Size descending'
+    assert [int(each) for each in column('size')] == sizes
+    assert click('Size') == 'Size ascending'
+    assert [int(each) for each in column('size')] == sizes[::-1]
+    assert chromium.complaints() == []
+
+
 def test_signing_in_and_deleting(serve, chromium, tmp_path):
     address = serve(HONE_DASHBOARD_TOKEN=TOKEN)
     chromium.open(address, 1280, 900, 'light')

@@ -3,6 +3,7 @@
 import base64
 import html
 import html.parser
+import os
 import pathlib
 import re
 from urllib.parse import parse_qs
@@ -85,6 +86,46 @@ def test_without_a_token_it_is_local_and_read_only(start_fpm):
                  {'token': '', 'delete': name, 'csrf': '0' * 64}):
         assert page(master, form=form).status == 403
     assert has(master, 'mine')
+
+
+def test_it_shows_the_host_versions_and_how_to_see_values(start_fpm):
+    master = start(start_fpm)
+    header = re.search(r'<header>.*?</header>', page(master).body.decode(), re.S)[0]
+    assert f'host {os.uname().nodename}, Hone ' in header
+    assert re.search(r'Hone \d+\.\d+\.\d+, PHP 8\.\S+ \(fpm-fcgi\)', header)
+    hint = 'Set HONE_DASHBOARD_TOKEN to see values.'
+    assert hint in header
+    master.stop()
+    master = start(start_fpm, TOKEN)
+    assert hint not in page(master, sign_in(master)).body.decode()
+
+
+def test_the_hottest_keys_are_without_those_that_have_no_hits(start_fpm):
+    master = start(start_fpm)
+    rows = re.compile(r'<section id="hottest">.*?</section>', re.S)
+    assert 'No keys.' in rows.search(page(master).body.decode())[0]
+    for key in ('cold', 'hot'):
+        master.call('www', do='store', key=key, value='v')
+    assert 'No key has hits.' in rows.search(page(master).body.decode())[0]
+    # Hits are sampled.
+    for _ in range(2000):
+        master.call('www', do='fetch', key='hot')
+        hottest = rows.search(page(master).body.decode())[0]
+        if 'No key' not in hottest:
+            break
+    assert '>hot<' in hottest and '>cold<' not in hottest
+    assert b'>cold<' in page(master).body
+
+
+def test_the_meter_is_the_share_of_the_memory_in_use(start_fpm):
+    master = start(start_fpm)
+    assert master.call('www', do='large', key='k', size=4 << 20)['result'] is True
+    text = page(master).body.decode()
+    info = page(master, data='1').json()
+    used = 100 * info['used'] / info['size']
+    assert used > 20
+    assert f'id="fill" width="{used:.2f}"' in text
+    assert f'<span id="f-fill">{used:.1f} %</span> in use' in text
 
 
 def test_a_token_is_asked_for_and_allows_deleting(start_fpm):
