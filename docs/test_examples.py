@@ -12,6 +12,8 @@ The command and the library are those installed below a prefix: that of HONE,
 the path of an installed command, or else what `meson install` puts in a
 temporary folder from HONE_BUILD.
 """
+import contextlib
+import hashlib
 import os
 import pathlib
 import re
@@ -21,6 +23,7 @@ import subprocess
 import pytest
 
 import stand_ins
+import test_lists
 
 DOCS = pathlib.Path(__file__).resolve().parent
 README = (DOCS.parent / "README.md").read_text("utf-8")
@@ -249,6 +252,72 @@ def test_readme_c_prints_what_readme_shows(environment, tmp_path):
     done = subprocess.run(["sh", "-c", shown[1]], cwd=tmp_path, text=True,
                           env=environment, stdout=subprocess.PIPE, check=True)
     assert done.stdout == shown[2] + "\n"
+
+
+PACKERS = {"gzip": "gzip", "xz": "xz", "zstd": "zstd -q", "bzip2": "bzip2"}
+
+
+def device_of(file, stack):
+    """A loop device, or None where none can be made."""
+    done = subprocess.run(["losetup", "-f", "--show", file], check=False,
+                          stdout=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        return None
+    device = done.stdout.strip()
+    stack.callback(subprocess.run, ["losetup", "-d", device], check=True)
+    return device
+
+
+def write_commands(name, device):
+    """A line for each column of README's table that may have "write"."""
+    convert = f"hone convert -q -f raw -O {name} disk.img"
+    return [f"{convert} file && {convert} - >pipe",
+            device and f"{convert} {device}"]
+
+
+def read_commands(name, device, url):
+    """A line for each column of README's table."""
+    digest = f"hone digest -f {name}"
+    packed = " && ".join(f"{tool} -c file >p && {digest} --unpack {packing} p"
+                         for packing, tool in PACKERS.items())
+    return [f"{digest} file && {digest} - <pipe",
+            device and f"{digest} {device}", f"{digest} {url}", packed,
+            f"tar cf t.tar file && {digest} --member file t.tar"]
+
+
+@pytest.mark.parametrize("name", test_lists.FORMATS)
+def test_formats_are_read_and_written_where_readme_says(
+        name, environment, tmp_path):
+    cells = test_lists.table()[1][name]
+    disk = bytes(range(256)) * 2048 + bytes(MIB // 2)
+    (tmp_path / "disk.img").write_bytes(disk)
+    (tmp_path / "old").write_bytes(b"old bytes " * (4 * MIB // 10))
+    os.truncate(tmp_path / "old", 4 * MIB)
+
+    def run(line):
+        return subprocess.run(
+            ["bash", "-ec", line], cwd=tmp_path, check=False,
+            env={**environment, "no_proxy": "127.0.0.1"}, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+    def reads(line):
+        done = run(line)
+        digests = {each.split()[0] for each in done.stdout.splitlines()}
+        return done.returncode == 0 and digests == {
+            hashlib.sha256(disk).hexdigest()}
+
+    with contextlib.ExitStack() as stack:
+        lines = write_commands(name, device_of(tmp_path / "old", stack))
+        for line, cell in zip(lines, cells):
+            if line:
+                assert (run(line).returncode == 0) == ("write" in cell), line
+        server = stack.enter_context(stand_ins.Server(
+            (tmp_path / "file").read_bytes()))
+        lines = read_commands(
+            name, device_of(tmp_path / "file", stack), server.url())
+        for line, cell in zip(lines, cells):
+            if line:
+                assert reads(line) == ("read" in cell), line
 
 
 def test_readme_is_short():
