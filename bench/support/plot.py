@@ -19,6 +19,7 @@ from matplotlib.colors import TwoSlopeNorm  # noqa: E402
 matplotlib.rcParams.update({"svg.hashsalt": "hone", "svg.fonttype": "none",
                             "font.size": 9, "axes.grid": True,
                             "grid.alpha": 0.3})
+DARK = 1.6  # the factor at which a cell is too dark for black
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20}
 
 
@@ -80,7 +81,8 @@ def keep_or_stream(results, machine, path):
             if ratio == ratio:
                 axes.text(x, y, f"{ratio:.2f}" if ratio < 10
                           else f"{ratio:.0f}", ha="center", va="center",
-                          fontsize=8)
+                          fontsize=8, color="black"
+                          if 1 / DARK < ratio < DARK else "white")
     axes.set_xticks(range(len(sizes)), sizes)
     axes.set_yticks(range(len(labels)), labels)
     axes.grid(False)
