@@ -37,19 +37,14 @@ def convert():
         canvas.bar("hone", chart.MARGIN, canvas.y + 6,
                    width * min(ours["wall"] / best["wall"], 1), 12)
         canvas.y += 12
-    canvas.line(f"Blue: hone. Grey: {rival(best)}.", step=28)
+    canvas.line(f"Blue: hone. Grey: {pages_convert.version(best)}.", step=28)
     if one_core:
         canvas.line("*: without -W, on one core.")
+    elif best.get("flags"):
+        canvas.line("Each rival has its fastest flags, and all cores.")
     canvas.line(f"./dev bench convert, {kept.where(machine)}, "
                 f"{report['machine']['date']}")
     return canvas.finish()
-
-
-def rival(row):
-    """What the grey bars are."""
-    name = pages_convert.version(row)
-    return name if name == row["tool"] else (
-        f"{name} with its fastest flags, on all cores")
 
 
 # Arrays, and the bytes of serialize() of bench/cache/php/shapes.php.
@@ -58,6 +53,7 @@ FETCHED = (("64 integers", 818), ("100 keys", 3405), ("600 options", 53120),
 # Objects, in the same way.
 POSTS = (("3 posts", 1359), ("20 posts", 9067), ("200 posts", 91368),
          ("1,000 posts", 458569))
+POSTS_NAMES = ("Hone, posts", "igbinary, posts")
 LINES = (("hone", "Hone"), ("apcu-igbinary", "APCu, igbinary"),
          ("apcu-php", "APCu, php"), ("include", "include"))
 
@@ -102,7 +98,7 @@ def fetch(runs):
     objects = pages_cache.newest(runs["cache"])
     run = objects or runs["cache"][tables.README_MACHINE]
     canvas = chart.Canvas("Time to fetch a value from a PHP cache")
-    top, bottom, left, right = canvas.y + 16, canvas.y + 256, 58, RIGHT - 132
+    top, bottom, left, right = canvas.y + 16, canvas.y + 256, 58, RIGHT - 112
     wide = chart.Scale(500, 1e6, left, right)
     high = chart.Scale(1e1, 4e6, bottom, top)
     ticks(canvas, wide, ((1e3, "1 KB"), (1e4, "10 KB"),
@@ -121,7 +117,7 @@ def fetch(runs):
             points = [(wide(size), high(run.cases[f"fetch {value}"][
                 LINES[number][0]])) for value, size in POSTS]
             canvas.path(f"line dashed c{number}", points)
-            names.append((points[-1][1] + 4, f"{LINES[number][1]}, posts",
+            names.append((points[-1][1] + 4, POSTS_NAMES[number],
                           f"t{number}"))
     name_lines(canvas, right + 6, names)
     canvas.y = bottom + 18
