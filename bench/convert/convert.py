@@ -104,8 +104,11 @@ def measure(case, rounds):
             tool.turns.append(turn(case, tool))
             tool.size = sum(process.disk_usage(p) for p in tool.outputs)
             tool.cached = sum(map(process.page_cache, tool.outputs))
+    counted = [name for target in case.targets
+               if getattr(target, 'what', '') == 'system_calls'
+               for name in (target.name, target.other)]
     for tool in case.tools:
-        if case.count_calls and tool.rival:
+        if tool.name in counted:
             tool.calls = process.system_calls(tool.command, tool.outputs)
 
 
@@ -187,6 +190,9 @@ def main():
     parser.add_argument('--hone', required=True, type=Path)
     parser.add_argument('--dir', required=True, type=Path)
     parser.add_argument('--json', type=Path)
+    parser.add_argument('--images', type=Path,
+                        help='make the images in this folder and keep them, '
+                        'or take those that an earlier run made there')
     parser.add_argument('--rounds', type=int, default=3)
     parser.add_argument('--scale', type=float, default=1,
                         help='part of the sizes that the targets are for')
@@ -204,7 +210,9 @@ def main():
     args = parser.parse_args()
     shutil.rmtree(args.dir, ignore_errors=True)
     args.dir.mkdir(parents=True)
-    made = images.Images(args.dir, args.scale)
+    if args.images:
+        args.images.mkdir(parents=True, exist_ok=True)
+    made = images.Images(args.images or args.dir, args.scale)
     if args.root:
         wrapped = args.dir / 'programs'
         rivals.wrap(args.root.resolve(), wrapped)
@@ -237,7 +245,7 @@ def main():
             finally:
                 case.clean()
             rows = list(rows_of(case))
-            if again:
+            if again and case.name in before:
                 for row in rows:
                     row['again'] = again
                     row['before'] = before.get(case.name, {}).get(row['tool'])

@@ -11,7 +11,7 @@ from pathlib import Path
 MIB = 1 << 20
 GIB = 1 << 30
 BLOCK = 4096
-LARGE = '20 GiB with 2 GiB of files'
+LARGE = '16 GiB with 1 GiB of files'
 
 
 def run(*command):
@@ -99,14 +99,18 @@ class Images:
     def get(self, name):
         if name not in self.made:
             path = self.folder / name
-            print(f'  making {name}', flush=True)
-            getattr(self, 'make_' + name.split('.')[0])(path)
             self.made[name] = path
+            if path.exists():  # of an earlier run: --images
+                return path
+            print(f'  making {name}', flush=True)
+            part = path.with_name(f'part.{name}')
+            getattr(self, 'make_' + name.split('.')[0])(part)
+            part.rename(path)
         return self.made[name]
 
     def make_large(self, path):
-        """20 GiB with 2 GiB of files: LARGE."""
-        ext4(path, self.bytes(20 * GIB), self.bytes(2 * GIB))
+        """What LARGE says."""
+        ext4(path, self.bytes(16 * GIB), self.bytes(GIB))
 
     def make_middle(self, path):
         """12 GiB with 0.9 GiB of files."""
