@@ -71,7 +71,8 @@ rivals_build() {
     mkdir -p "$chroot/hone"
     for each in include src packaging bench meson.build meson_options.txt; do
         rm -rf "$chroot/hone/$each"
-        cp -R "$root/$each" "$chroot/hone/"
+        # Only what has changed is compiled again.
+        cp -Rp "$root/$each" "$chroot/hone/"
     done
     # shellcheck disable=SC2016 # expanded by the inner shell
     chroot_run sh -euc '
