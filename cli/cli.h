@@ -39,6 +39,16 @@ enum option_id {
 	OPTION_COUNT
 };
 
+enum group_id {
+#define HONE_COMMAND(...)
+#define HONE_OPTION(...)
+#define HONE_GROUP(name, what) GROUP_##name,
+#include "options.def"
+#undef HONE_COMMAND
+#undef HONE_OPTION
+	GROUP_COUNT
+};
+
 #define HONE_COMMAND(...)
 #define HONE_OPTION(...)
 #define HONE_HINT(...) +1
@@ -84,7 +94,15 @@ struct command_row {
 	const char *details;
 };
 
+struct group_row {
+	const char *name;
+	const char *what;
+};
+
 struct option_row {
+	enum group_id group;
+	/* the commands whose help shows the option without a group */
+	unsigned often;
 	unsigned commands;
 	int letter;
 	const char *name;
@@ -110,10 +128,13 @@ struct hint_row {
 
 /* rows.c */
 extern const struct command_row cli_commands[COMMAND_COUNT];
+extern const struct group_row cli_groups[GROUP_COUNT];
 extern const struct option_row cli_options[OPTION_COUNT];
 /* Ends with a NULL word. */
 extern const struct hint_row cli_hints[HINT_COUNT + 1];
 const struct command_row *cli_command(const char *name, size_t length);
+/* Returns whether the group has an option of the commands that is shown. */
+bool cli_has_group(enum group_id group, unsigned where);
 
 /*
  * parse.c: parse the options of `where` (IN_GLOBAL or one command's bit).
@@ -178,7 +199,14 @@ int cli_image_open(const struct cli *cli, int operand,
 
 /* help.c */
 void cli_help(void);
-void cli_command_help(enum command_id id);
+/*
+ * With the options of a group, or with the most used ones if the name is empty.
+ * Returns 0, or CLI_USAGE after a message if the command has no such group.
+ */
+int cli_command_help(enum command_id id, const char *group);
+
+/* completion/: print the script for a shell. Returns false if there is none. */
+bool completion_print(const char *shell);
 
 /* message.c: each function prints one line on stderr. */
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Prints help, completion and manual from the rows of options.def. */
+/* Prints help and manual from the rows of options.def. */
 #include <string.h>
 #include "cli.h"
 
@@ -40,12 +40,26 @@ print_spelling(const struct option_row *row)
 	return n;
 }
 
+/* In place of a group. */
+#define ALL GROUP_COUNT
+#define OFTEN (GROUP_COUNT + 1)
+
+static bool
+is_shown(const struct option_row *row, unsigned where, int group)
+{
+	if (!row->help || !(row->commands & where))
+		return false;
+	if (group == OFTEN)
+		return row->often & where;
+	return group == ALL || (int)row->group == group;
+}
+
 static void
-print_options(unsigned where)
+print_options(unsigned where, int group)
 {
 	for (int id = 0; id < OPTION_COUNT; id++) {
 		const struct option_row *row = &cli_options[id];
-		if (!(row->commands & where) || !row->help)
+		if (!is_shown(row, where, group))
 			continue;
 		printf("  ");
 		int column = 2 + print_spelling(row);
@@ -90,7 +104,7 @@ cli_help(void)
 		printf("  %-10s %s\n", cli_commands[i].name,
 			cli_commands[i].summary);
 	printf("\nOptions:\n");
-	print_options(IN_GLOBAL);
+	print_options(IN_GLOBAL, ALL);
 	printf("\nSizes are in bytes, or end in k, M, G, T, P or E (powers of "
 	       "1024): 64k or 64KiB.\n"
 	       "Exit status: 0 success, 1 failure, 2 usage error. "
@@ -101,93 +115,79 @@ cli_help(void)
 	print_examples(IN_GLOBAL);
 }
 
-void
-cli_command_help(enum command_id id)
-{
-	const struct command_row *row = &cli_commands[id];
-
-	printf("Usage: hone %s [OPTION]...%s%s\n%s\n\n", row->name,
-		*row->synopsis ? " " : "", row->synopsis, row->summary);
-	print_wrapped(row->details, 0, 0);
-	printf("\nOptions:\n");
-	print_options(1u << id);
-	print_examples(1u << id);
-}
-
-static void
-complete_options(unsigned where)
+/* Returns whether the command has options that its help shows in a group
+ * alone. */
+static bool
+has_more(unsigned where)
 {
 	for (int id = 0; id < OPTION_COUNT; id++)
-		if ((cli_options[id].commands & where) && cli_options[id].help)
-			printf(" --%s", cli_options[id].name);
+		if (is_shown(&cli_options[id], where, ALL) &&
+			!is_shown(&cli_options[id], where, OFTEN))
+			return true;
+	return false;
 }
 
 static void
-complete_commands(void)
+print_groups(const char *command, unsigned where)
 {
-	for (int i = 0; i < COMMAND_COUNT; i++)
-		printf("%s%s", i ? " " : "", cli_commands[i].name);
+	printf("\nMore options: 'hone %s --help GROUP', where GROUP is one "
+	       "of\n",
+		command);
+	for (int id = 0; id < GROUP_COUNT; id++)
+		if (cli_has_group((enum group_id)id, where))
+			printf("  %-10s %s\n", cli_groups[id].name,
+				cli_groups[id].what);
+	printf("  %-10s every option\n", "all");
 }
 
-static void
-complete_formats(bool written)
+/* Returns a group of the command, ALL, or -1 after a message. */
+static int
+find_group(const char *command, unsigned where, const char *name)
 {
-	const struct image_format *format;
+	char list[128] = "";
+	size_t used = 0;
 
-	for (size_t i = 0; (format = image_format(i)); i++)
-		if (written ? image_format_writable(format)
-			    : image_format_readable(format))
-			printf(" %s", image_format_name(format));
-}
-
-/* What follows "hone help" and the options of formats. */
-static void
-complete_values(void)
-{
-	printf("\tcase $command:${COMP_WORDS[COMP_CWORD - 1]} in\n"
-	       "\thelp:help) [[ $cur == -* ]] || words='");
-	complete_commands();
-	printf("' ;;\n\t:*) ;;\n\t*:-f|*:--format|*:-F|*:--format-b) words='");
-	complete_formats(false);
-	printf("' ;;\n\t*:-O|*:--output-format) words='");
-	complete_formats(true);
-	printf("' ;;\n\tesac\n");
-}
-
-static void
-print_completion(void)
-{
-	printf("# bash completion for hone, made by "
-	       "'hone help --completion bash'\n"
-	       "_hone()\n{\n"
-	       "\tlocal cur=${COMP_WORDS[COMP_CWORD]} words='' command='' i\n"
-	       "\tCOMPREPLY=()\n"
-	       "\tfor ((i = 1; i < COMP_CWORD; i++)); do\n"
-	       "\t\tcase ${COMP_WORDS[i]} in\n"
-	       "\t\t--cpu-limit) i=$((i + 1)) ;;\n"
-	       "\t\t-*) ;;\n"
-	       "\t\t*) command=${COMP_WORDS[i]}; break ;;\n"
-	       "\t\tesac\n\tdone\n"
-	       "\tcase $command in\n\t'') words='");
-	complete_commands();
-	complete_options(IN_GLOBAL);
-	printf("' ;;\n");
-	for (int i = 0; i < COMMAND_COUNT; i++) {
-		printf("\t%s) [[ $cur == -* ]] && words='",
-			cli_commands[i].name);
-		complete_options(1u << i);
-		printf("' ;;\n");
+	if (strcmp(name, "all") == 0)
+		return ALL;
+	for (int id = 0; id < GROUP_COUNT; id++) {
+		if (!cli_has_group((enum group_id)id, where))
+			continue;
+		if (strcmp(name, cli_groups[id].name) == 0)
+			return id;
+		used += (size_t)snprintf(list + used, sizeof(list) - used,
+			"%s, ", cli_groups[id].name);
 	}
-	printf("\tesac\n");
-	complete_values();
-	printf("\tif [[ -n $words ]]; then\n"
-	       "\t\tmapfile -t COMPREPLY < "
-	       "<(compgen -W \"$words\" -- \"$cur\")\n"
-	       "\telse\n"
-	       "\t\tcompopt -o filenames\n"
-	       "\t\tmapfile -t COMPREPLY < <(compgen -f -- \"$cur\")\n"
-	       "\tfi\n}\n"
-	       "complete -F _hone hone\n");
+	cli_usage(command,
+		"--help: '%s' is not a group of options of hone %s; the groups "
+		"are %sall",
+		name, command, list);
+	return -1;
+}
+
+int
+cli_command_help(enum command_id id, const char *name)
+{
+	const struct command_row *row = &cli_commands[id];
+	unsigned where = 1u << id;
+	int group = *name ? find_group(row->name, where, name) : OFTEN;
+
+	if (group < 0)
+		return CLI_USAGE;
+	if (*name) {
+		printf("Options of hone %s (%s):\n", row->name, name);
+		print_options(where, group);
+		return 0;
+	}
+	printf("Usage: hone %s [OPTION]...%s%s\n%s\n", row->name,
+		*row->synopsis ? " " : "", row->synopsis, row->summary);
+	print_examples(where);
+	putchar('\n');
+	print_wrapped(row->details, 0, 0);
+	printf("\n%s:\n", has_more(where) ? "Most used options" : "Options");
+	print_options(where, OFTEN);
+	if (has_more(where))
+		print_groups(row->name, where);
+	return 0;
 }
 
 /* Prints reStructuredText for the manual. */
@@ -225,23 +225,23 @@ help_run(const struct cli *cli)
 {
 	const char *shell = cli->option[OPTION_COMPLETION];
 	const struct command_row *row = NULL;
+	int rc = 0;
 
-	if (shell && strcmp(shell, "bash") != 0)
-		return cli_usage(
-			"help", "--completion: '%s' is not bash", shell);
 	if (cli->n_operands) {
 		const char *name = cli->operands[0];
 		row = cli_command(name, strlen(name));
 		if (!row)
 			return cli_refuse_command(name);
 	}
-	if (shell)
-		print_completion();
-	else if (cli->option[OPTION_RST])
+	if (shell && !completion_print(shell))
+		return cli_usage("help",
+			"--completion: '%s' is not bash, zsh or fish", shell);
+	if (!shell && cli->option[OPTION_RST])
 		print_rst(row);
-	else if (row)
-		cli_command_help((enum command_id)(row - cli_commands));
-	else
+	else if (!shell && row)
+		rc = cli_command_help((enum command_id)(row - cli_commands),
+			cli->n_operands > 1 ? cli->operands[1] : "");
+	else if (!shell)
 		cli_help();
-	return cli_flush_stdout();
+	return rc ? rc : cli_flush_stdout();
 }

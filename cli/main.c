@@ -111,7 +111,7 @@ refuse_number(const struct command_row *row, const struct cli *cli)
 	char names[64] = "";
 	const char *last = strrchr(row->synopsis, ' ');
 
-	if (last)
+	if (last && row->operands && row->synopsis[0] != '[')
 		snprintf(names, sizeof(names), "%.*s and %s",
 			(int)(last - row->synopsis), row->synopsis, last + 1);
 	else
@@ -131,9 +131,10 @@ run_parsed(struct cli *cli)
 {
 	const struct command_row *row = &cli_commands[cli->command];
 
-	if (cli->option[OPTION_HELP]) {
-		cli_command_help(cli->command);
-		return cli_flush_stdout();
+	if (cli->option[OPTION_EXPLAIN]) {
+		int status = cli_command_help(
+			cli->command, cli->option[OPTION_EXPLAIN]);
+		return status ? status : cli_flush_stdout();
 	}
 	if (cli_choices_help(cli))
 		return cli_print_choices(cli);

@@ -34,6 +34,13 @@ add_letter(char *at, int letter, bool value)
 	return at;
 }
 
+/* Returns whether the value may be left out, as in "--help [GROUP]". */
+static bool
+is_optional(const struct option_row *row)
+{
+	return row->value && row->value[0] == '[';
+}
+
 /*
  * The tables include the letters that are refused with a hint, so that a value
  * of such a letter does not become an operand. The tables do not include the
@@ -54,10 +61,13 @@ make_tables(struct tables *tables, unsigned where)
 		if (!(row->commands & where))
 			continue;
 		if (row->letter)
-			letter = add_letter(letter, row->letter, row->value);
+			letter = add_letter(letter, row->letter,
+				row->value && !is_optional(row));
 		*name++ = (struct option){row->name,
-			row->value ? required_argument : no_argument, NULL,
-			NO_LETTER + id};
+			is_optional(row) ? optional_argument
+			: row->value     ? required_argument
+					 : no_argument,
+			NULL, NO_LETTER + id};
 	}
 	for (size_t i = 0; i < HINT_COUNT; i++) {
 		const struct hint_row *row = &cli_hints[i];
@@ -144,6 +154,18 @@ join(struct cli *cli, const char *command, const char *value)
 	return 0;
 }
 
+/* The value of an option; the next word is one that may be left out. */
+static const char *
+value_of(int id, int argc, char **argv)
+{
+	if (optarg)
+		return optarg;
+	if (is_optional(&cli_options[id]) && optind < argc &&
+		argv[optind][0] != '-')
+		return argv[optind++];
+	return "";
+}
+
 static int
 parse(struct cli *cli, unsigned where, int argc, char **argv,
 	struct refused *refused)
@@ -174,7 +196,7 @@ parse(struct cli *cli, unsigned where, int argc, char **argv,
 				cli_hint_takes_value(where, argument))
 				optind++;
 		} else if (id != OPTION_CREATE) {
-			cli->option[id] = optarg ? optarg : "";
+			cli->option[id] = value_of(id, argc, argv);
 		} else if (join(cli, command, optarg) != 0) {
 			return CLI_FAILED;
 		}

@@ -12,10 +12,19 @@ const struct command_row cli_commands[COMMAND_COUNT] = {
 #undef HONE_OPTION
 };
 
+const struct group_row cli_groups[GROUP_COUNT] = {
+#define HONE_COMMAND(...)
+#define HONE_OPTION(...)
+#define HONE_GROUP(name, what) {#name, what},
+#include "options.def"
+#undef HONE_COMMAND
+#undef HONE_OPTION
+};
+
 const struct option_row cli_options[OPTION_COUNT] = {
 #define HONE_COMMAND(...)
-#define HONE_OPTION(id, commands, letter, name, value, help)                   \
-	{commands, letter, name, value, help},
+#define HONE_OPTION(id, group, often, commands, letter, name, value, help)     \
+	{GROUP_##group, often, commands, letter, name, value, help},
 #include "options.def"
 #undef HONE_COMMAND
 #undef HONE_OPTION
@@ -38,4 +47,14 @@ cli_command(const char *name, size_t length)
 			memcmp(cli_commands[i].name, name, length) == 0)
 			return &cli_commands[i];
 	return NULL;
+}
+
+bool
+cli_has_group(enum group_id group, unsigned where)
+{
+	for (int id = 0; id < OPTION_COUNT; id++)
+		if (cli_options[id].group == group && cli_options[id].help &&
+			(cli_options[id].commands & where))
+			return true;
+	return false;
 }

@@ -105,7 +105,7 @@ def test_manual_page_has_the_options_of_the_help(built, command):
     hone = os.environ.get("HONE") or built.parent / "cli" / "hone"
     text = shown(built / f"hone-{command}.1")[0]
     options = re.findall(r"^  (?:-\w, )?(--[\w-]+)",
-                         build.run_hone(hone, command, "--help"),
+                         build.run_hone(hone, command, "--help", "all"),
                          re.MULTILINE)
     assert options
     for option in options:

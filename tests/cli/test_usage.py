@@ -5,6 +5,7 @@ import json
 import os
 import re
 import subprocess
+import tarfile
 
 import pytest
 
@@ -108,8 +109,8 @@ def test_a_level_that_the_codec_does_not_have(
     (["compare", "a"], "compare needs A and B; B is missing"),
     (["map"], "map needs IMAGE"),
     (["cpu", "a"], "cpu takes no operand; 'a' is one operand too many"),
-    (["help", "map", "cpu"],
-     "help takes [COMMAND]; 'cpu' is one operand too many")], ids=str)
+    (["help", "map", "all", "cpu"],
+     "help takes [COMMAND [GROUP]]; 'cpu' is one operand too many")], ids=str)
 def test_the_operand_that_is_missing_or_too_many_is_named(hone, words, said):
     assert hone.misused(*words) == f"hone: {said}"
 
@@ -533,11 +534,20 @@ def test_o_help_lists_the_options_of_a_format(hone, small, out):
 @pytest.mark.parametrize("command", [None, *COMMANDS, "help"])
 def test_the_examples_in_the_help_work(hone, image, out, command):
     said = hone.ok(*[command] if command else [], "--help").stdout.decode()
-    examples = said.partition("\nExamples:\n")[2].splitlines()
+    examples = said.partition("\nExamples:\n")[2].partition("\n\n")[0]
+    examples = examples.splitlines()
     lines = [line[4:] for line in examples if line.startswith("    ")]
-    assert 2 <= len(lines) <= 3 and len(examples) == 2 * len(lines)
-    for name in ("disk.img", "copy.img"):
+    assert 2 <= len(lines) <= 5 and len(examples) == 2 * len(lines)
+    for name in ("disk.img", "copy.img", "noble.img"):
         (out / name).write_bytes(image("mixed").read_bytes())
+    content = (out / "noble.img").read_bytes()
+    (out / "SHA256SUMS").write_text(
+        f"{hashlib.sha256(content).hexdigest()} *noble.img\n")
+    with tarfile.open(out / "appliance.ova", "w") as ova:
+        ova.add(out / "disk.img", "disk.raw")
+    # A file in place of what is on a server, and of a device.
+    lines = [line.replace("https://example.org/", "").replace("/dev/", "")
+             for line in lines]
     path = f"{os.path.dirname(hone.path)}:{os.environ['PATH']}"
     for line in lines:
         if "--calibrate" in line and not ALL:
@@ -566,12 +576,58 @@ def test_help_names_every_command_and_every_option(hone):
         text = hone.ok(command, "--help").stdout.decode()
         assert all(f" {status} if" in text.replace("\n", " ")
                    for status in range(5)), command
-    said = hone.ok("convert", "--help").stdout.decode()
+    said = hone.ok("convert", "--help", "all").stdout.decode()
     for suffix in (".tar", ".tgz", ".txz", ".tzst", ".tbz2", ".ova"):
         assert suffix in said
     for option in ("-f", "-O", "-o", "-S", "--force", "--progress-fd",
                    "--json", "-q"):
         assert option in said
+
+
+def options_of(hone, command, *group):
+    """The options that the help of a command has."""
+    said = hone.ok(command, "--help", *group).stdout.decode()
+    assert max(map(len, said.splitlines())) <= 80
+    return re.findall(r"^  (?:-\w, )?(--[\w-]+)", said, re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_option_is_in_one_group_of_the_help(hone, command):
+    said = hone.ok(command, "--help").stdout.decode()
+    usual, _, more = said.partition("\nMore options:")
+    groups = re.findall(r"^  (\w+)", more, re.MULTILINE)
+    every = options_of(hone, command, "all")
+    if not groups:
+        assert options_of(hone, command) == every
+        return
+    assert groups.pop() == "all" and len(groups) >= 5
+    found = [options_of(hone, command, group) for group in groups]
+    assert all(found)
+    assert sorted(sum(found, [])) == sorted(every)
+    assert len(set(every)) == len(every)
+    assert 3 <= len(options_of(hone, command)) <= 10 < len(every)
+    # The examples come first.
+    assert usual.index("\nExamples:") < usual.index("\nMost used options:")
+
+
+def test_a_group_of_the_help_may_be_named_in_each_way(hone, small, out):
+    said = hone.ok("convert", "--help", "network").stdout
+    assert b"--cacert FILE" in said and b"--level" not in said
+    for words in (["convert", "--help=network"], ["convert", "-h", "network"],
+                  ["help", "convert", "network"],
+                  ["convert", small, out / "d", "--help", "network"]):
+        assert hone.ok(*words).stdout == said
+    assert hone.ok("convert", small, out / "d", "--help").stdout == (
+        hone.ok("convert", "-qh").stdout)
+    for words in ["--help", "nets"], ["--help=nets"], ["-h", "nets"]:
+        assert hone.misused("convert", *words) == (
+            "hone: --help: 'nets' is not a group of options of hone convert; "
+            "the groups are source, output, check, network, speed, progress, "
+            "all")
+    # Each command has its own.
+    assert "the groups are source, check, network, speed, " in (
+        hone.misused("info", "--help", "output"))
+    assert not os.listdir(out)
 
 
 def test_version_is_that_of_the_library(hone):
@@ -651,26 +707,6 @@ def test_a_library_that_cannot_be_loaded_is_one_that_is_not_there(
     said = hone.fails(*(word or small for word in words), env=env)
     assert (f"needs {file}, which cannot be loaded (" in said and
             said.endswith(f"; install the package {package}")), said
-
-
-@pytest.mark.parametrize("words,offered,others", [
-    (["hone", ""], {"convert", "help", "--version"}, {"--member"}),
-    (["hone", "con"], {"convert"}, {"compare"}),
-    (["hone", "convert", "--mem"], {"--member", "--memory"}, {"--json"}),
-    (["hone", "help", ""], {"convert", "digest"}, {"gce"}),
-    (["hone", "convert", "-O", ""], {"raw", "qcow2", "gce"}, {"convert"}),
-    (["hone", "convert", "--output-format", "g"], {"gce"}, {"qcow2"}),
-    (["hone", "compare", "-F", ""], {"raw", "vhd"}, {"gce"}),
-    (["hone", "info", "--format", "v"], {"vmdk", "vhd"}, {"raw"})])
-def test_bash_completes(hone, words, offered, others):
-    """What bash offers for the last word."""
-    script = hone.ok("help", "--completion", "bash").stdout.decode()
-    text = (f"{script}\nCOMP_WORDS=(\"$@\")\nCOMP_CWORD=$(($# - 1))\n"
-            "_hone\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n")
-    done = subprocess.run(["bash", "-c", text, "bash", *words],
-                          stdout=subprocess.PIPE, text=True, check=True)
-    found = set(done.stdout.split())
-    assert offered <= found and not others & found
 
 
 @pytest.mark.parametrize("host", ["", "localhost"])

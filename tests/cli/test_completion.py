@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What shells offer: each by its own program, or its script is read."""
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from harness import TIMEOUT
+
+CASES = [
+    ("hone ", {"convert", "help"}, {"--member", "raw"}),
+    ("hone con", {"convert"}, {"compare"}),
+    ("hone convert --mem", {"--member", "--memory"}, {"--json"}),
+    ("hone help ", {"convert", "digest"}, {"gce"}),
+    ("hone convert -O ", {"raw", "qcow2", "gce"}, {"convert"}),
+    ("hone convert --output-format g", {"gce"}, {"qcow2"}),
+    ("hone compare -F ", {"raw", "vhd"}, {"gce"}),
+    ("hone info --format v", {"vmdk", "vhd"}, {"raw"}),
+    ("hone convert --cache ", {"auto", "keep", "drop"}, {"raw"}),
+    ("hone digest -a ", {"sha256", "md5", "blake2b"}, {"raw"}),
+    ("hone digest -a sha256,sha5", {"sha256,sha512"}, {"sha512", "sha256"}),
+    ("hone convert -o comp", {"compression_type=zstd", "compat=1.1"},
+     {"cluster_size="}),
+    ("hone convert -o clus", {"cluster_size="}, {"compat=1.1"}),
+    ("hone convert -o cluster_size=4k,lazy",
+     {"cluster_size=4k,lazy_refcounts=on"}, {"lazy_refcounts=on"}),
+    ("hone map -o ", {"size=current", "size=geometry"}, {"cluster_size="}),
+    ("hone convert -t w", {"writeback", "writethrough"}, {"none"}),
+    ("hone convert --help ", {"source", "network", "all"}, {"raw"}),
+    ("hone info --unpack ", {"auto", "gzip", "xz"}, {"raw"}),
+    ("hone help --completion ", {"bash", "zsh", "fish"}, {"convert"})]
+
+
+def script(hone, shell):
+    """The script for a shell."""
+    return hone.ok("help", "--completion", shell).stdout.decode()
+
+
+def run(*words, **kwargs):
+    """The output of a shell, which has to be silent."""
+    done = subprocess.run(words, stdout=subprocess.PIPE, timeout=TIMEOUT,
+                          stderr=subprocess.PIPE, text=True, check=False,
+                          stdin=subprocess.DEVNULL, **kwargs)
+    assert (done.returncode, done.stderr) == (0, ""), done
+    return done.stdout
+
+
+def with_bash(hone, line):
+    """What bash puts in place of its last word. It splits at '=' itself."""
+    words = re.findall(r"[=:]|[^=:\s]+", line)
+    if line[-1] in " =":
+        words.append("")
+    text = (f"{script(hone, 'bash')}\nCOMP_LINE=$1 COMP_POINT=${{#1}}\n"
+            "shift\nCOMP_WORDS=(\"$@\")\nCOMP_CWORD=$(($# - 1))\n"
+            "_hone\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n")
+    return run("bash", "-c", text, "bash", line, *words).split()
+
+
+@pytest.mark.parametrize("line, offered, others", CASES)
+def test_bash_completes(hone, line, offered, others):
+    found = set(with_bash(hone, line))
+    # bash has what is before the last '='.
+    kept = line.split()[-1].rpartition("=")[0]
+    cut = len(kept) + 1 if kept and line[-1] != " " else 0
+    assert {word[cut:] for word in offered} <= found and not others & found
+
+
+@pytest.mark.parametrize("line, found", [
+    ("hone convert --cache=k", ["keep"]),
+    ("hone convert -o compression_type=", ["zlib", "zstd"]),
+    ("hone convert -o cluster_size=4k,compression_type=zs", ["zstd"]),
+    ("hone convert --digest=sha256,md", ["sha256,md5"]),
+    ("hone convert --level ", []), ("hone convert --snapshot x", [])])
+def test_bash_completes_behind_its_word_breaks(hone, line, found):
+    assert with_bash(hone, line) == found
+
+
+def test_bash_completes_files_and_folders(hone, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "disk.img").write_bytes(b"")
+    (tmp_path / "folder").mkdir()
+    for line in ("hone convert ", "hone info --cacert ", "hone digest a ",
+                 "hone convert --expect "):
+        assert set(with_bash(hone, line)) == {"disk.img", "folder"}, line
+    for line in "hone convert --scratch ", "hone map --allow-backing f":
+        assert with_bash(hone, line) == ["folder"], line
+
+
+@pytest.mark.parametrize("line, offered, others", CASES)
+def test_fish_completes(hone, line, offered, others):
+    if not shutil.which("fish"):
+        pytest.skip("fish is not installed")
+    found = run("fish", "--no-config", "-c",
+                f"{script(hone, 'fish')}\ncomplete -C \"{line}\"")
+    found = {row.split("\t")[0] for row in found.splitlines()}
+    assert offered <= found and not others & found
+
+
+
+
+def with_script(text, option, word):
+    """Whether a script offers a word for an option, by its own lines."""
+    return any(re.search(rf"(?<![\w=]){re.escape(word)}(?![\w=])", line)
+               for line in text.splitlines() if re.search(option, line))
+
+
+@pytest.mark.parametrize("shell, mark", [("zsh", r"--{0}[=\[]"),
+                                         ("fish", r" -l {0} ")])
+def test_a_script_has_the_values_of_options(hone, shell, mark):
+    """Also without the shell."""
+    text = script(hone, shell)
+    assert "hone help --completion " + shell in text
+    for option, words in {
+            "output-format": ["raw", "gce"], "cache": ["keep"],
+            "algorithm": ["sha256", "md5"], "unpack": ["xz"],
+            "options": ["compression_type=zstd", "size=geometry"],
+            "completion": ["fish"]}.items():
+        for word in words:
+            assert with_script(text, mark.format(option), word), (option, word)
+    assert not with_script(text, mark.format("format"), "gce")
+    for command in "convert", "digest", "help":
+        assert command in text
+    if shutil.which(shell):
+        subprocess.run([shell, "-n"], input=text, text=True, check=True)
+
+
+@pytest.mark.parametrize("command, option", [
+    ("convert", "--cache"), ("convert", "-t"), ("digest", "-T"),
+    ("convert", "--window"), ("info", "--unpack"), ("digest", "-a"),
+    ("info", "-f"), ("convert", "-O")])
+def test_what_is_offered_is_accepted(hone, small, out, command, option):
+    """The command has its own list of each."""
+    offered = with_bash(hone, f"hone {command} {option} ")
+    assert len(offered) >= 2
+    for word in offered:
+        more = ["-c", "-O", "qcow2"] if option == "--window" else []
+        last = [out / word] if command == "convert" else []
+        done = hone.run(command, *more, option, word, small, *last)
+        assert done.returncode != 2, done
