@@ -140,6 +140,13 @@ def test_links_of_the_site(page, text, shown):
     assert build.on_the_site(text, ROOT / page, ROOT) == shown
 
 
+@pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *DOCS.rglob("*.md")],
+                         ids=lambda page: page.name)
+def test_a_link_has_words(page):
+    # Sphinx would take the title of the page; other readers show nothing.
+    assert "[](" not in page.read_text(encoding="utf-8")
+
+
 def test_the_site_has_dark_colours_and_a_switch_for_them(built):
     static = built / "html" / "_static"
     style = (static / "styles" / "furo.css").read_text(encoding="utf-8")

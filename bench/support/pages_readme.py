@@ -45,7 +45,7 @@ def library(runs):
     run = runs["mempool"][tables.README_MACHINE]
     pairs = run.compare("2t-keep8192-n32", "hone", cases.POOL)
     rival = cases.NAMES[pairs.rival].replace("DPDK", VERSIONS["dpdk"])
-    return ("get and put objects of a pool, two threads: "
+    return ("get and put objects of a pool, 32 at a time, two threads: "
             f"{kept.shown('mempool', pairs.ns)}; {rival} has "
             f"{kept.shown('mempool', pairs.rival_ns)} "
             f"({kept.where(run.machine)})",
