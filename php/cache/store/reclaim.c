@@ -201,6 +201,8 @@ php_hone_hold_back_less(struct php_hone_member *member,
 /* From this number of retired entries on, the hand passes over what readers
  * have. */
 #define HELD_BACK 32
+/* Values of one size for which memory is kept from readers: look_ahead(). */
+#define AHEAD 8
 
 struct pass {
 	struct php_hone_store *store;
@@ -231,6 +233,17 @@ begin(struct pass *pass, struct php_hone_store *store,
 	pass->look = pass->much;
 	if (pass->look)
 		php_hone_readers_look(store, &pass->readers);
+}
+
+/* The same, and the pass knows what readers have. */
+static void
+begin_to_look(struct pass *pass, struct php_hone_store *store,
+	struct php_hone_shard *shard)
+{
+	begin(pass, store, shard);
+	if (!pass->look)
+		php_hone_readers_look(store, &pass->readers);
+	pass->look = true;
 }
 
 static bool
@@ -379,12 +392,47 @@ sweep(struct pass *pass)
  * What readers hold back does not count as free memory. Otherwise each store
  * would look through it, and free nothing.
  */
+static uint64_t
+available(const struct php_hone_shard *shard)
+{
+	return shard->sums[PHP_HONE_FREE] + shard->sums[PHP_HONE_QUICK] +
+	       shard->sums[PHP_HONE_RETIRED] - shard->held_back;
+}
+
 static bool
 short_of(const struct php_hone_shard *shard)
 {
-	return shard->sums[PHP_HONE_FREE] + shard->sums[PHP_HONE_QUICK] +
-		       shard->sums[PHP_HONE_RETIRED] - shard->held_back <
-	       shard->reserve;
+	return available(shard) < shard->reserve;
+}
+
+/*
+ * The reserve is too small a warning for a value that takes a quarter of it.
+ * What requests have by then stays until they end, and the gaps between are
+ * smaller than such a value. So requests keep nothing from now on if they have
+ * half of what the hand will reach for the next AHEAD values.
+ */
+static void
+look_ahead(struct php_hone_store *store, struct php_hone_shard *shard,
+	uint32_t units)
+{
+	if (available(shard) >= (uint64_t)AHEAD * units)
+		return;
+	struct pass pass;
+	begin_to_look(&pass, store, shard);
+	uint64_t live = 0;
+	uint32_t at = shard->hand;
+	for (unsigned i = 0; i < PACE && live < (uint64_t)AHEAD * 2 * units;
+		i++) {
+		uint64_t word = php_hone_block(store, at);
+		if (php_hone_word_state(word) == PHP_HONE_LIVE) {
+			live += php_hone_word_units(word);
+			if (had(&pass, php_hone_entry_at(store, at)))
+				pass.had += php_hone_word_units(word);
+		}
+		at = after(shard, at, word);
+	}
+	if (pass.had > live / 2)
+		php_hone_readers_keep_nothing(store);
 }
 
 /* Evict before the memory is needed, so that readers have given it back by
@@ -393,11 +441,7 @@ static void
 pace(struct php_hone_store *store, struct php_hone_shard *shard)
 {
 	struct pass pass;
-	begin(&pass, store, shard);
-	if (!pass.look) {
-		pass.look = true;
-		php_hone_readers_look(store, &pass.readers);
-	}
+	begin_to_look(&pass, store, shard);
 	sweep(&pass);
 	/* Entries that can be evicted may be far apart. The hand makes one turn
 	 * at most. */
@@ -507,11 +551,7 @@ evict_window(struct php_hone_store *store, struct php_hone_shard *shard,
 	uint32_t units)
 {
 	struct pass pass;
-	begin(&pass, store, shard);
-	if (!pass.look) {
-		pass.look = true;
-		php_hone_readers_look(store, &pass.readers);
-	}
+	begin_to_look(&pass, store, shard);
 	uint64_t reach = (shard->end - shard->first) / 16;
 	if (reach < (uint64_t)units * 8)
 		reach = (uint64_t)units * 8;
@@ -601,6 +641,8 @@ php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
 		php_hone_reclaim_some(store, shard);
 	if (php_hone_much_is_held(shard))
 		php_hone_hold_back_less(member, shard, units);
+	if (units > shard->reserve / 4)
+		look_ahead(store, shard, units);
 	if (shard->pause != 0) {
 		shard->pause--;
 	} else if (short_of(shard)) {
