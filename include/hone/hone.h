@@ -6,7 +6,6 @@
  *
  * - hone/api.h: version, visibility
  * - hone/copy.h: memcpy into the CPU cache, or past it
- * - hone/copy_fd.h: copies between descriptors; test of a socket's peer
  * - hone/cpu.h: features of this CPU, and the variant of each part
  * - hone/mempool.h: pools of objects of one size, one cache for each thread
  * - hone/mempool_check.h: statistics and audit of a pool
@@ -20,7 +19,6 @@
  */
 #include <hone/api.h>
 #include <hone/copy.h>
-#include <hone/copy_fd.h>
 #include <hone/cpu.h>
 #include <hone/mempool.h>
 #include <hone/mempool_check.h>

@@ -78,7 +78,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <hone/api.h>
-#include <hone/copy_fd.h>
 #include <hone/read_file.h>
 
 HONE_BEGIN_DECLS
@@ -167,8 +166,8 @@ HONE_API void hone_stream_attr_init(struct hone_stream_attr *attr);
  * for a socket getsockopt. A stream reads a socket by recv, any other
  * descriptor by read. The attributes decide whether a call waits, not
  * O_NONBLOCK: that flag of the descriptor is shared with other processes. So by
- * default a call waits by poll even if O_NONBLOCK is set, unlike hone_read_fd()
- * and hone_copy_fd(). hone_stream_close() leaves the position of the descriptor
+ * default a call waits by poll even if O_NONBLOCK is set, unlike
+ * hone_read_fd(). hone_stream_close() leaves the position of the descriptor
  * where the last read or seek of the stream put it: after the bytes in the
  * buffer. Since 0.1.
  */
@@ -407,6 +406,26 @@ HONE_API int hone_stream_set_buffer(
  * return the bytes they have. Since 0.1.
  */
 HONE_API void hone_stream_set_deadline(struct hone_stream *stream, int64_t ns);
+
+/**
+ * Test whether the peer of a socket is still connected, as far as the kernel
+ * knows.
+ *
+ * :param fd: a socket that is or was connected; may be blocking.
+ * :return: 1 if there is nothing to read yet, or if bytes or a datagram wait to
+ *          be read, whatever follows them;
+ *          0 if all bytes were read and the peer closed its end or shut down
+ *          sending;
+ *          -ECONNRESET or another error that a read would return;
+ *          -ENOTCONN, -ENOTSOCK or -EBADF if fd is not a connected socket.
+ *
+ * Makes one call of recv(), which takes nothing and never waits. If recv()
+ * returns no byte, also one call of getsockopt(), because an empty datagram
+ * does not end a connection. The socket reports a pending error only once: this
+ * call consumes it. A peer that disappeared without closing counts as connected
+ * until the kernel gives it up. Any thread may call it. Since 0.1.
+ */
+HONE_API int hone_socket_alive(int fd);
 
 HONE_END_DECLS
 

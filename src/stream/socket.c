@@ -2,7 +2,7 @@
 /* The type of a socket, and whether its peer is connected. */
 #include <errno.h>
 #include <sys/socket.h>
-#include <hone/copy_fd.h>
+#include <hone/stream.h>
 #include "stream/socket.h"
 
 /* Returns SOCK_STREAM or another type, or a negative errno. */

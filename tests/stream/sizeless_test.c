@@ -6,7 +6,6 @@
  */
 #include <sched.h>
 #include <sys/wait.h>
-#include <hone/copy_fd.h>
 #include <hone/stream.h>
 #include "read_files_support.h"
 
@@ -245,23 +244,6 @@ DIRECTORY_TEST(a_stream_reads_again_only_after_one_read)
 		become(false, 0);
 		close(fd);
 	}
-}
-
-DIRECTORY_TEST(a_copy_takes_all_of_it)
-{
-	int out = open("copy", O_RDWR | O_CREAT | O_CLOEXEC, 0600), in;
-	struct hone_file_data file;
-
-	make_file("file", 200000);
-	in = open("file", O_RDONLY | O_CLOEXEC);
-	become(true, 1);
-	assert_int_equal(hone_copy_fd(in, out, UINT64_MAX, NULL), 200000);
-	become(false, 0);
-	assert_int_equal(hone_read_file(&file, "copy", NULL), 0);
-	assert_content(&file, 200000);
-	free(file.data);
-	close(in);
-	close(out);
 }
 
 static int

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Whether the peer is there, in each state that a socket can be in. */
-#include <hone/copy_fd.h>
+#include <hone/stream.h>
 #include "socket_support.h"
 
 /* Calls of the library, which the linker redirects to this file. */
@@ -226,6 +226,7 @@ TEST(what_is_no_socket_is_an_error)
 /* As if another thread had closed it between the two calls. */
 TEST(one_whose_type_is_not_told_is_an_error)
 {
+	struct hone_stream *stream;
 	int fds[2];
 
 	connect_sockets(0, fds);
@@ -234,7 +235,7 @@ TEST(one_whose_type_is_not_told_is_an_error)
 	getsockopt_error = EBADF;
 	assert_int_equal(alive(fds[0], 2), -EBADF);
 	armed = true;
-	assert_int_equal(hone_copy_fd(fds[0], fds[0], 1, NULL), -EBADF);
+	assert_int_equal(hone_stream_open_fd(&stream, fds[0], NULL), -EBADF);
 	armed = false;
 	getsockopt_error = 0;
 	close(fds[0]);

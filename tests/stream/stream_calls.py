@@ -44,12 +44,6 @@ class BatchAttr(ctypes.Structure):
                 ("used", ctypes.POINTER(Used)), ("reserved", VOID * 4)]
 
 
-class CopyResult(ctypes.Structure):
-    """struct hone_copy_fd_result"""
-    _fields_ = [("copied", ctypes.c_uint64), ("lost", ctypes.c_uint64),
-                ("methods", ctypes.c_uint), ("reserved", ctypes.c_uint * 3)]
-
-
 DONE = ctypes.CFUNCTYPE(INT, SIZE, INT, ctypes.POINTER(FileData), VOID)
 
 open_fd = declare("hone_stream_open_fd", INT, POINTER, INT, VOID)
@@ -74,8 +68,6 @@ read_files = declare("hone_read_files", INT, VOID, SIZE, VOID, DONE, VOID,
                      VOID)
 batch_attr_init = declare("hone_batch_attr_init", None,
                           ctypes.POINTER(BatchAttr))
-copy_fd = declare("hone_copy_fd", INT64, INT, INT, ctypes.c_uint64,
-                  ctypes.POINTER(CopyResult))
 
 
 class Stream:

@@ -109,18 +109,6 @@ def reply(_, sent=REPLY, flags=0):
     return run
 
 
-def copied(directory):
-    """A file copied to another one beside it."""
-    source = os.open(written(directory, "from", content(LARGE)), os.O_RDONLY)
-    target = os.open(written(directory, "to", b""), os.O_WRONLY)
-
-    def run():
-        result = calls.CopyResult()
-        answer = calls.copy_fd(source, target, LARGE, ctypes.byref(result))
-        return [answer, result.methods]
-    return run
-
-
 def batch(directory, flags):
     """Many small files, each with other bytes."""
     paths = [os.fsencode(written(directory, f"{i}", b"%d\n" % i * i))
@@ -160,7 +148,6 @@ CASES = {
     "reply": reply,
     "no reply": lambda d: reply(d, sent=0),
     "no reply, no waiting": lambda d: reply(d, sent=0, flags=calls.NONBLOCK),
-    "copy": copied,
     "batch": lambda d: batch(d, 0),
     "io_uring batch": lambda d: batch(d, calls.BATCH_URING),
     "plain batch": lambda d: batch(d, calls.BATCH_PLAIN),

@@ -117,15 +117,6 @@ def test_only_who_finds_nothing_waits(strace, tmp_path):
     assert done.first == -errno.EAGAIN
 
 
-def test_a_copy_takes_three_calls(strace, tmp_path):
-    done = run(strace, tmp_path, "copy")
-    copied, methods = done.first
-    assert copied == child.LARGE
-    if methods != 1:
-        pytest.skip("this file system has no copy_file_range()")
-    assert names(done) == ["fstat", "fstat", "copy_file_range"]
-
-
 def test_a_plain_batch_takes_four_calls_a_file(strace, tmp_path):
     done = run(strace, tmp_path, "plain batch")
     assert done.first == [0, child.FILES, [], 0, child.FILES]
