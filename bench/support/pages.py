@@ -130,7 +130,7 @@ def part_page(part, runs):
                   f"{run.about['date']}, commit {run.about['commit']} "
                   f"([run](../bench/results/{run.path.name}))",
                   *(f"  {line}" for line in pages_convert.rivals_of(
-                      {"rivals": run.rivals}))]
+                      {"rivals": run.rivals}, part))]
     text = "\n".join([f"## {part}: {what}\n", *lines,
                       f"- Why it is so: {reasons}\n"] +
                      [table(part, runs, wanted)

@@ -115,16 +115,31 @@ def measured_again(rows):
     return text + "\n\n"
 
 
-def rivals_of(report):
-    """What a report says of the rivals and the compilers: lines of a list."""
+# What conversions are compared with; the other packages are rivals of parts.
+OF_COMMANDS = ("qemu-utils", "libnbd-bin", "pigz", "zstd", "xz-utils", "zlib1g",
+               "libzstd1")
+
+
+def rivals_of(report, part=None):
+    """What a report says of the rivals and the compilers: lines of a list. The
+    benchmarks of a part are built with its rivals, by their compiler."""
     about = report.get("rivals")
     if not about:
         return []
-    packages = ", ".join(f"{package} {version}"
-                         for package, version in about["packages"].items())
-    return [f"- Rivals of {about['suite']}: {packages}",
-            f"- hone: {about['compiler_here']}; rivals: "
-            f"{about['compiler_of_rivals']}"]
+    packages = ", ".join(f"{package} {without_epoch(version)}"
+                         for package, version in about["packages"].items()
+                         if (package in OF_COMMANDS) != (part in kept.PARTS)
+                         or package == "libc6")
+    theirs = without_epoch(about["compiler_of_rivals"])
+    ours = theirs if part in kept.PARTS else about["compiler_here"]
+    suite = re.sub(r" \(.*?\)", "", about["suite"])
+    return [f"- Rivals of {suite}: {packages}",
+            f"- hone is built by {ours}; the compiler of the suite is "
+            f"{theirs}"]
+
+
+def without_epoch(version):
+    return re.sub(r"\b\d+:", "", version)
 
 
 def tried(rows):
