@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Operands that are addresses: what is secret in them, and what is unsafe. */
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli.h"
@@ -30,9 +29,9 @@ int
 cli_addresses(struct cli *cli)
 {
 	const char *expect = cli->option[OPTION_EXPECT_FILE];
-	bool good = true;
 
-	assert(cli->n_operands <= CLI_OPERANDS);
+	cli->addresses = calloc((size_t)cli->n_operands + 1, sizeof(char *));
+	bool good = cli->addresses;
 	for (int i = 0; good && i < cli->n_operands; i++)
 		good = take(cli->operands[i], &cli->addresses[i]);
 	if (good && expect && !cli->list && strstr(expect, "://"))

@@ -91,14 +91,14 @@ direct_is_better(const struct job *job)
  * has `sides` times its size in the page cache depends on the memory.
  */
 static int
-parse_mode(const struct cli *cli, unsigned sides, bool *drop)
+parse_mode(const struct cli *cli, int source, unsigned sides, bool *drop)
 {
 	const char *text = cli->option[OPTION_CACHE];
 
 	if (!text || strcmp(text, "auto") == 0) {
 		uint64_t memory = memory_available("");
-		*drop = memory &&
-			sides * cached_bytes(cli->operands[0]) > memory / 2;
+		*drop = memory && sides * cached_bytes(cli->operands[source]) >
+					  memory / 2;
 	} else if (strcmp(text, "drop") == 0) {
 		*drop = true;
 	} else if (strcmp(text, "keep") == 0) {
@@ -111,12 +111,12 @@ parse_mode(const struct cli *cli, unsigned sides, bool *drop)
 }
 
 int
-cli_cache(const struct cli *cli, struct image_open *how)
+cli_cache(const struct cli *cli, int operand, struct image_open *how)
 {
 	/* After -T, which cli_open() has parsed. */
 	if (cli->option[OPTION_DIRECT])
 		how->direct = true;
-	return parse_mode(cli, 1, &how->drop_cache);
+	return parse_mode(cli, operand, 1, &how->drop_cache);
 }
 
 int
@@ -126,7 +126,7 @@ cache_parse(struct job *job)
 	bool direct = job->cli->option[OPTION_DIRECT];
 	bool drop = false;
 
-	int rc = parse_mode(job->cli, 2, &drop);
+	int rc = parse_mode(job->cli, 0, 2, &drop);
 	if (rc != 0)
 		return rc;
 	if (!text || strcmp(text, "auto") == 0)

@@ -63,9 +63,6 @@ enum {
 /* Before the command. */
 #define IN_GLOBAL (1u << COMMAND_COUNT)
 
-/* Most operands of a command. */
-#define CLI_OPERANDS 2
-
 /* A parsed command line. */
 struct cli {
 	enum command_id command;
@@ -81,7 +78,7 @@ struct cli {
 	/* as they may be shown: without passwords and signatures */
 	char **operands;
 	/* the operands of a command that reads images, to be opened */
-	char *addresses[CLI_OPERANDS];
+	char **addresses;
 	/* the address of --expect, or NULL */
 	char *list;
 };
@@ -109,6 +106,14 @@ struct option_row {
 	const char *value;
 	const char *help;
 };
+
+/*
+ * main.c: call run() for each operand, until the command line is wrong or
+ * stdout cannot be written. Returns the worst status: from the best, 0, 4, 1, 3
+ * and 2.
+ */
+int cli_for_each(
+	const struct cli *cli, int (*run)(const struct cli *cli, int operand));
 
 /* Each command is in the file of its name, and returns the exit status. */
 #define HONE_COMMAND(name, ...) int name##_run(const struct cli *cli);
@@ -282,10 +287,10 @@ int cli_open(const struct cli *cli, struct image_open *how);
  */
 int cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct);
 /*
- * cache.c: set the use of the page cache for a command that only reads its
- * first operand. Called after cli_open(). Returns 0 or the exit status.
+ * cache.c: set the use of the page cache for a command that only reads the
+ * operand. Called after cli_open(). Returns 0 or the exit status.
  */
-int cli_cache(const struct cli *cli, struct image_open *how);
+int cli_cache(const struct cli *cli, int operand, struct image_open *how);
 /*
  * Print the message of err about err->file or, if that is empty, about name.
  * Returns CLI_FAILED, CLI_AGAIN if err->again is set, or CLI_REFUSED if
@@ -370,10 +375,10 @@ void cli_digests_print(const char *name, const struct image_digests *digests);
 void cli_digests_json(struct json *json, const struct image_digests *digests);
 
 /*
- * expect.c: set how->expect by --expect, to *expect if the option is given. The
- * image is the first operand. Returns 0 or the exit status.
+ * expect.c: set how->expect by --expect, to *expect if the option is given, for
+ * the image of the operand. Returns 0 or the exit status.
  */
-int cli_expect(const struct cli *cli, struct image_expect *expect,
+int cli_expect(const struct cli *cli, int operand, struct image_expect *expect,
 	struct image_open *how);
 /* The member "expect" of an object. */
 void cli_expect_json(struct json *json, const struct image_expect *expect);

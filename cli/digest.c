@@ -50,14 +50,14 @@ print_block(void *opaque, const struct image_block *block)
 
 /* The blocks are printed as they come: a disk may have many. */
 static int
-digest_blocks(const struct cli *cli, struct image_source *img,
+digest_blocks(const char *name, struct image_source *img,
 	const struct image_run *run, size_t block,
 	struct image_digests *digests, struct image_error *err)
 {
 	struct listing listing = {.block = block};
 	struct json *json = &listing.json;
 
-	begin_json(json, cli->operands[0], img);
+	begin_json(json, name, img);
 	json_number(json, "block_size", block);
 	json_open(json, "blocks", '[');
 	int rc = image_digest_blocks(
@@ -87,20 +87,22 @@ parse_block(const struct cli *cli, size_t *block)
 			text);
 	if (!cli->option[OPTION_JSON])
 		return cli_usage("digest", "--blocks needs --json");
+	/* After a failure the list of blocks has no end. */
+	if (cli->n_operands > 1)
+		return cli_usage("digest", "--blocks is for one image");
 	*block = (size_t)size;
 	return 0;
 }
 
 static int
-digest(const struct cli *cli, struct image_source *img, struct image_run *run,
-	size_t block, struct image_digests *digests)
+digest(const struct cli *cli, const char *name, struct image_source *img,
+	struct image_run *run, size_t block, struct image_digests *digests)
 {
-	const char *name = cli->operands[0];
 	struct progress *progress = run->opaque;
 	struct image_error err;
 
 	progress_phase(progress, "read", name, image_source_size(img));
-	int rc = block ? digest_blocks(cli, img, run, block, digests, &err)
+	int rc = block ? digest_blocks(name, img, run, block, digests, &err)
 		       : image_digest(img, run, digests, &err);
 	progress_clear(progress);
 	if (rc < 0) {
@@ -117,8 +119,8 @@ digest(const struct cli *cli, struct image_source *img, struct image_run *run,
 	return rc;
 }
 
-int
-digest_run(const struct cli *cli)
+static int
+digest_one(const struct cli *cli, int operand)
 {
 	const char *algorithms = cli->option[OPTION_ALGORITHM];
 	struct image_digests digests = {.count = 0};
@@ -142,18 +144,24 @@ digest_run(const struct cli *cli)
 	if (rc == 0)
 		rc = parse_block(cli, &block);
 	if (rc == 0)
-		rc = cli_cache(cli, &how);
+		rc = cli_cache(cli, operand, &how);
 	if (rc == 0)
 		rc = progress_begin(&progress, cli, !cli->option[OPTION_JSON]);
 	run.progress = progress_update;
 	run.opaque = &progress;
 	if (rc == 0)
-		rc = cli_expect(cli, &expect, &how);
+		rc = cli_expect(cli, operand, &expect, &how);
 	if (rc != 0)
 		return rc;
-	if (cli_image_open(cli, 0, &how, &img, &err) < 0)
-		return cli_image_fail(cli->operands[0], &err);
-	rc = digest(cli, img, &run, block, &digests);
+	if (cli_image_open(cli, operand, &how, &img, &err) < 0)
+		return cli_image_fail(cli->operands[operand], &err);
+	rc = digest(cli, cli->operands[operand], img, &run, block, &digests);
 	image_close(img);
 	return rc;
+}
+
+int
+digest_run(const struct cli *cli)
+{
+	return cli_for_each(cli, digest_one);
 }

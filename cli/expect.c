@@ -64,7 +64,7 @@ parse_digest(
 }
 
 int
-cli_expect(const struct cli *cli, struct image_expect *expect,
+cli_expect(const struct cli *cli, int operand, struct image_expect *expect,
 	struct image_open *how)
 {
 	const char *text = cli->option[OPTION_EXPECT_FILE];
@@ -81,10 +81,14 @@ cli_expect(const struct cli *cli, struct image_expect *expect,
 		return cli_usage(cli_commands[cli->command].name,
 			"--expect: '@' is not followed by the name of a list");
 	if (list) {
-		rc = image_expect_in_list(
-			expect, list, &how->network, cli->addresses[0], &err);
+		rc = image_expect_in_list(expect, list, &how->network,
+			cli->addresses[operand], &err);
 		return rc < 0 ? cli_image_fail(list, &err) : 0;
 	}
+	if (cli->command == COMMAND_digest && cli->n_operands > 1)
+		return cli_usage("digest",
+			"--expect: a digest is that of one image; @FILE has "
+			"those of several");
 	return parse_digest(cli, OPTION_EXPECT_FILE, expect);
 }
 
@@ -116,7 +120,7 @@ expect_parse(struct job *job)
 	}
 	job->n_reported = job->digests.count;
 	if (rc == 0)
-		rc = cli_expect(job->cli, &job->expect_file, &job->open);
+		rc = cli_expect(job->cli, 0, &job->expect_file, &job->open);
 	if (rc == 0 && job->digests.count)
 		job->run.digests = &job->digests;
 	return rc;

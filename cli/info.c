@@ -193,8 +193,13 @@ static void
 print_text(const struct facts *facts)
 {
 	const char *member = image_source_member(facts->source);
+	static bool follows;
 	int depth = 0;
 
+	/* An empty line between two images. */
+	if (follows)
+		putchar('\n');
+	follows = true;
 	print_name("file:", facts->name);
 	if (member)
 		print_name("member:", member);
@@ -217,10 +222,10 @@ finish(const struct facts *facts)
 	return rc == 0 && fault ? cli_image_fail(facts->name, fault) : rc;
 }
 
-int
-info_run(const struct cli *cli)
+static int
+show(const struct cli *cli, int operand)
 {
-	struct facts facts = {.name = cli->operands[0]};
+	struct facts facts = {.name = cli->operands[operand]};
 	struct image_open how;
 	struct image_error err;
 
@@ -230,7 +235,7 @@ info_run(const struct cli *cli)
 		rc = cli_format(cli, OPTION_FORMAT, &how.format);
 	if (rc != 0)
 		return rc;
-	if (cli_image_open(cli, 0, &how, &facts.source, &err) < 0)
+	if (cli_image_open(cli, operand, &how, &facts.source, &err) < 0)
 		return cli_image_fail(facts.name, &err);
 	if (image_source_usage(facts.source, &facts.usage, &err) < 0)
 		rc = cli_image_fail(facts.name, &err);
@@ -242,4 +247,10 @@ info_run(const struct cli *cli)
 		rc = finish(&facts);
 	image_close(facts.source);
 	return rc;
+}
+
+int
+info_run(const struct cli *cli)
+{
+	return cli_for_each(cli, show);
 }

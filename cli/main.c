@@ -98,10 +98,10 @@ refuse_empty(const struct command_row *row, int operand)
 {
 	const char *word = row->synopsis;
 
-	while (operand-- > 0)
+	while (operand-- > 0 && word[strcspn(word, " ")])
 		word += strcspn(word, " ") + 1;
 	return cli_usage(row->name, "the name of %.*s is empty",
-		(int)strcspn(word, " "), word);
+		(int)strcspn(word, " ."), word);
 }
 
 /* "convert needs SRC and DST; DST is missing" */
@@ -115,8 +115,10 @@ refuse_number(const struct command_row *row, const struct cli *cli)
 		snprintf(names, sizeof(names), "%.*s and %s",
 			(int)(last - row->synopsis), row->synopsis, last + 1);
 	else
-		snprintf(names, sizeof(names), "%s",
-			row->operands ? row->synopsis : "no operand");
+		snprintf(names, sizeof(names), "%.*s",
+			(int)strcspn(row->synopsis, "."), row->synopsis);
+	if (!row->operands)
+		snprintf(names, sizeof(names), "no operand");
 	if (cli->n_operands > row->operands)
 		return cli_usage(row->name,
 			"%s takes %s; '%s' is one operand too many", row->name,
@@ -124,6 +126,27 @@ refuse_number(const struct command_row *row, const struct cli *cli)
 	return cli_usage(row->name, "%s needs %s%s%s%s", row->name, names,
 		cli->n_operands ? "; " : "", cli->n_operands ? last + 1 : "",
 		cli->n_operands ? " is missing" : "");
+}
+
+int
+cli_for_each(const struct cli *cli,
+	int (*run_one)(const struct cli *cli, int operand))
+{
+	static const int order[] = {
+		0, CLI_AGAIN, CLI_FAILED, CLI_REFUSED, CLI_USAGE};
+	size_t worst = 0;
+
+	for (int i = 0; i < cli->n_operands && cli_stdout_is_good() &&
+			order[worst] != CLI_USAGE;
+		i++) {
+		int rc = run_one(cli, i);
+		size_t place = 0;
+		while (order[place] != rc)
+			place++;
+		if (place > worst)
+			worst = place;
+	}
+	return order[worst];
 }
 
 static int
@@ -140,7 +163,8 @@ run_parsed(struct cli *cli)
 		return cli_print_choices(cli);
 	bool too_few =
 		cli->n_operands < row->operands && cli->command != COMMAND_help;
-	if (too_few || cli->n_operands > row->operands)
+	bool any = strstr(row->synopsis, "...");
+	if (too_few || (cli->n_operands > row->operands && !any))
 		return refuse_number(row, cli);
 	if (cli->command == COMMAND_help)
 		return run[cli->command](cli);
@@ -173,8 +197,9 @@ run_command(int argc, char **argv)
 	if (rc == 0)
 		rc = run_parsed(&cli);
 	free(cli.joined);
-	for (int i = 0; i < CLI_OPERANDS; i++)
+	for (int i = 0; cli.addresses && i < cli.n_operands; i++)
 		free(cli.addresses[i]);
+	free(cli.addresses);
 	free(cli.list);
 	return rc;
 }

@@ -195,11 +195,13 @@ cli_refuse_stream(const struct cli *cli, int operand)
 {
 	const char *command = cli_commands[cli->command].name;
 
-	if (strcmp(cli->operands[operand], "-") != 0 || operand == 0)
+	if (strcmp(cli->operands[operand], "-") != 0 ||
+		cli->command == COMMAND_convert)
 		return 0;
-	if (cli->command == COMMAND_convert)
-		return 0;
-	if (strcmp(cli->operands[0], "-") != 0)
+	int before = 0;
+	while (strcmp(cli->operands[before], "-") != 0)
+		before++;
+	if (before == operand)
 		return 0;
 	return cli_usage(command, "only one image can come from stdin");
 }

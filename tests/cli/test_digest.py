@@ -387,3 +387,40 @@ def test_a_build_without_openssl_says_so(hone, small, out):
     assert done.returncode == 1 and b"libssl-dev" in done.stderr
     assert not os.listdir(out)
     assert b" without OpenSSL" in hone.version
+
+
+def test_digests_of_several_images(hone, image, small, work):
+    """Each is on a line of its own, as by sha256sum."""
+    files = [image("mixed"), small, image("mixed")]
+    for words in [], ["-a", "sha256,md5"], ["--json"]:
+        said = hone.ok("digest", *words, *files).stdout
+        assert said == b"".join(hone.ok("digest", *words, file).stdout
+                                for file in files)
+    with open(small, "rb") as file:
+        said = hone.ok("digest", files[0], "-", stdin=file).stdout.decode()
+    assert said == f"{expected(files[0])}  {files[0]}\n{expected(small)}  -\n"
+    done = hone.run("digest", work / "gone", small)
+    assert done.returncode == 1
+    assert done.stdout.decode() == f"{expected(small)}  {small}\n"
+    assert done.stderr.startswith(b"hone: " + bytes(work / "gone"))
+
+
+def test_several_images_are_expected_by_a_list(hone, small, work):
+    other = work / "other.img"
+    other.write_bytes(b"y" * 4096)
+    sums = work / "sums"
+    sums.write_text(f"{expected(small)}  {small.name}\n"
+                    f"{expected(other)}  {other.name}\n")
+    words = ["digest", "--expect", f"@{sums}", other, small]
+    said = hone.ok(*words).stdout.decode()
+    assert said == (f"{expected(other)}  {other}\n"
+                    f"{expected(small)}  {small}\n")
+    other.write_bytes(b"z" * 4096)
+    done = hone.run(*words)
+    assert done.returncode == 3
+    assert done.stdout.decode() == f"{expected(small)}  {small}\n"
+    assert b"other.img: the file is refused" in done.stderr
+    assert hone.misused("digest", "--expect", f"sha256:{expected(small)}",
+                        small, other) == (
+        "hone: --expect: a digest is that of one image; @FILE has those of "
+        "several")

@@ -302,3 +302,40 @@ def test_a_backing_file_shows_no_secret(hone, work, out, qemu_img, name, shown):
         assert "hidden" not in said and shown[:5] in said, said
     said = hone.fails("convert", top, out / "d").replace(r"\\", "\\")
     assert f"its backing_file '{shown}' is not opened" in said
+
+
+def test_info_of_several_images(hone, image, small, work):
+    """Each has its name; the exit status is the worst."""
+    page, gone = work / "a.qcow2", work / "gone"
+    page.write_bytes(b"QFI\xfb\0\0\0\x03" + bytes(4096))
+    files = [image("mixed"), small, image("mixed")]
+    said = hone.ok("info", *files).stdout
+    assert said == b"\n".join(hone.ok("info", file).stdout for file in files)
+    done = hone.run("info", "--json", small, gone, page, small)
+    assert done.returncode == 3
+    # One object a line, those that there are.
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert lines == [hone.json("info", "--json", small)] * 2
+    lines = done.stderr.decode().splitlines()
+    assert [line.split(": ")[1] for line in lines] == [str(gone), str(page)]
+    assert hone.run("info", small, gone, small).returncode == 1
+    # A server that may answer later is better than a file that is not there.
+    if b" with libcurl " in hone.version:
+        later = "http://127.0.0.1:1/a"
+        for names, code in ([later, small], 4), ([gone, later], 1), (
+                [later, page, gone], 3):
+            assert hone.run("info", *names).returncode == code, names
+
+
+def test_info_of_several_images_ends_with_the_output(hone, small, work):
+    with open("/dev/full", "wb") as full:
+        done = hone.run("info", small, work / "gone", small, stdout=full)
+    assert done.returncode == 1
+    assert done.stderr.count(b"\n") == 1, done.stderr
+
+
+def test_info_shows_no_secret_of_any_image(hone, small):
+    done = hone.run("info", small, "http://u:hidden@127.0.0.1:1/a?hidden",
+                    "http://hidden@127.0.0.1:1/b?hidden")
+    assert done.returncode in (1, 4) and b"hidden" not in done.stderr
+    assert done.stderr.count(b"http://127.0.0.1:1/") == 2

@@ -54,11 +54,14 @@ MISUSES = {
     "map without an image": ["map"],
     "map of two": ["map", "SRC", "SRC"],
     "info without an image": ["info"],
-    "info of two": ["info", "SRC", "SRC"],
     "compare of one": ["compare", "SRC"],
     "compare of three": ["compare", "SRC", "SRC", "SRC"],
     "digest without an image": ["digest"],
-    "digest of two": ["digest", "SRC", "SRC"],
+    "digest of - and -": ["digest", "-", "SRC", "-"],
+    "info of - and -": ["info", "SRC", "-", "-"],
+    "blocks of two": ["digest", "--json", "--blocks", "4k", "SRC", "SRC"],
+    "one digest of two": ["digest", "--expect", f"sha256:{'0' * 64}", "SRC",
+                          "SRC"],
     "unknown compare format": ["compare", "-F", "floppy", "SRC", "SRC"],
     "cpu with a word": ["cpu", "SRC"],
     "map with an unknown option": ["map", "-q", "SRC"],
@@ -107,7 +110,7 @@ def test_a_level_that_the_codec_does_not_have(
     (["convert", "a", "b", "http://u:hidden@h/c"],
      "convert takes SRC and DST; 'http://h/c' is one operand too many"),
     (["compare", "a"], "compare needs A and B; B is missing"),
-    (["map"], "map needs IMAGE"),
+    (["map"], "map needs IMAGE"), (["info"], "info needs IMAGE"),
     (["cpu", "a"], "cpu takes no operand; 'a' is one operand too many"),
     (["help", "map", "all", "cpu"],
      "help takes [COMMAND [GROUP]]; 'cpu' is one operand too many")], ids=str)
@@ -272,6 +275,7 @@ def test_the_mistaken_word_is_named(hone, small, out):
 @pytest.mark.parametrize("words, named", [
     (["convert", "", "d"], "SRC"), (["convert", "", ""], "SRC"),
     (["convert", "-", ""], "DST"), (["compare", "-", ""], "B"),
+    (["digest", "-", "a", ""], "IMAGE"),
     *(([command, ""], "IMAGE")
       for command in ("map", "info", "check", "digest"))], ids=str)
 def test_an_empty_operand_is_a_mistake(hone, words, named):
