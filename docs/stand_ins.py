@@ -274,16 +274,17 @@ class StandIns:
         return None
 
     def go(self):
-        """Go, or that of GCC 12 under its name. It compiles for 10 seconds."""
+        """Go, or that of GCC under its name. It compiles for 10 seconds."""
         if "HONE_TEST_ALL" not in os.environ:
             return "./dev test --all runs the program in Go"
         self.environment["GOCACHE"] = str(self.folder / "go-cache")
         path = self.environment["PATH"]
         if shutil.which("go", path=path):
             return None
-        gcc = shutil.which("go-12", path=path)
+        gcc = shutil.which("go-14", path=path) or \
+            shutil.which("go-12", path=path)
         if not gcc:
-            return "neither go nor go-12 (gccgo-12) is installed"
+            return "neither go nor go-12 (gccgo-12) nor go-14 is installed"
         self.place.mkdir()
         (self.place / "go").symlink_to(gcc)
         self.environment["PATH"] = f"{self.place}:{path}"

@@ -33,7 +33,7 @@ REASONS = [
     (r"\./dev (run|test)( |$)", (), "needs the source tree"),
     (r"\./dev packages ", (), "makes the packages; ./dev packages runs it"),
     (r"\./dev static ", ("file",),
-     "makes the static file; ./dev static runs it"),
+     "makes the static file; ./dev static --check runs it"),
     (r"apt install \./hone_", ("command",), "installs the command"),
     (r"apt install \./php8", ("php",), "installs the PHP extension"),
     (r"apt install \./libhone-dev_", ("library",), "installs the library"),

@@ -84,7 +84,7 @@ def debian(name, version, digest, **more):
     if name not in LICENCES:
         sys.exit(f"spdx: packaging/spdx.py has no licence of {name}")
     # libgcc for another CPU is made of the same source.
-    source = "gcc-12" if name == "libgcc" else name
+    source = f"gcc-{version.split('.')[0]}" if name == "libgcc" else name
     number = urllib.parse.quote(re.sub("cross[0-9]*$", "", version),
                                 safe=":~")
     purl = f"pkg:deb/debian/{source}@{number}?arch=source"

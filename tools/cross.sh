@@ -42,8 +42,8 @@ cmocka_of_source() {
 cross_configure() {
     rm -f "build/$1/meson-logs/"*.json
     sysroot "$2"
-    printf "[constants]\nsysroot = '%s'\nsource = '%s'\n" \
-        "$root/build/sysroot/$2" "$root" >"build/sysroot/$2.ini"
+    printf "[constants]\nsysroot = '%s'\nsource = '%s'\ngcc = '%s'\n" \
+        "$root/build/sysroot/$2" "$root" "$gcc_version" >"build/sysroot/$2.ini"
     configure "$1" gcc --buildtype=release -Dtests=true -Dtools=false \
         -Dthorough="${thorough:-false}" \
         --cross-file "build/sysroot/$2.ini" --cross-file "tests/cross/$1.ini"

@@ -94,8 +94,8 @@ fuzz_all() {
     case $seconds in
     '' | *[!0-9]*) die "fuzz: '$seconds' is not a number of seconds" ;;
     esac
-    need "$build_packages" clang libclang-rt-14-dev qemu-utils xz-utils zstd \
-        php8.2-dev
+    need "$build_packages" clang "libclang-rt-$clang_version-dev" qemu-utils xz-utils zstd \
+        "php$php_version-dev" /proc
     must fuzz-build build fuzz clang --buildtype=debug \
         -Doptimization=1 -Db_lundef=false \
         -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link \

@@ -16,19 +16,19 @@ rivals_option() {
 }
 
 bench_convert() {
-    rivals_option "$@"
     need "$build_packages" libisal-dev e2fsprogs xfsprogs qemu-utils libnbd-bin \
-        pigz strace util-linux
+        pigz strace util-linux "$(rivals_needs "$@")"
+    rivals_option "$@"
     must build build bench-convert gcc --buildtype=release
     python3 bench/convert/convert.py --hone "$root/build/bench-convert/cli/hone" \
         --dir build/bench-convert-images ${rivals_root:+"$rivals_root"} "$@"
 }
 
 bench_reach() {
-    rivals_option "$@"
     # qemu-block-extra: qemu-img reads http://.
     need "$build_packages" e2fsprogs qemu-utils qemu-block-extra libnbd-bin \
-        nginx-light curl openssl xz-utils zstd util-linux
+        nginx-light curl openssl xz-utils zstd util-linux "$(rivals_needs "$@")"
+    rivals_option "$@"
     must build build bench-convert gcc --buildtype=release
     python3 bench/convert/convert.py --reach \
         --hone "$root/build/bench-convert/cli/hone" \

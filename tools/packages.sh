@@ -223,7 +223,6 @@ packages_all() {
     "hone ($version-1) "*) ;;
     *) die "packages: packaging/debian/changelog is not of $version-1" ;;
     esac
-    [ "$(id -u)" -eq 0 ] || die 'packages: only root may make and enter a chroot'
     for each; do
         packages_in "$each"
     done

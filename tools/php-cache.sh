@@ -13,10 +13,10 @@
 cache_rivals=$root/build/sysroot/php-cache
 
 # With the libraries that this system lacks.
-cache_needs='redis-server memcached php8.2-memcached php8.2-redis
-    php8.2-igbinary php8.2-msgpack php8.2-apcu'
+cache_needs="redis-server memcached php$php_version-memcached php$php_version-redis
+    php$php_version-igbinary php$php_version-msgpack php$php_version-apcu"
 # By itself: it conflicts with php8.2-apcu.
-cache_alone='php8.2-yac'
+cache_alone="php$php_version-yac"
 
 cache_unpack() {
     if [ "$(cat "$cache_rivals/complete" 2>/dev/null)" = \

@@ -11,10 +11,10 @@
 real=$root/build/sysroot/php-real
 
 # With the dependencies that this system lacks.
-real_needs='mariadb-server-core mariadb-client-core php8.2-gd php8.2-intl
-    php8.2-mbstring php8.2-mysql php8.2-sqlite3 php8.2-xml
+real_needs="mariadb-server-core mariadb-client-core php$php_version-gd php$php_version-intl
+    php$php_version-mbstring php$php_version-mysql php$php_version-sqlite3 php$php_version-xml
     php-symfony-framework-bundle php-symfony-twig-bundle php-symfony-yaml
-    php-doctrine-orm'
+    php-doctrine-orm"
 
 # Without dependencies: these need a web server, which is not used.
 real_alone='wordpress wordpress-theme-twentytwentythree mediawiki

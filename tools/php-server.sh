@@ -12,10 +12,10 @@ server=$root/build/sysroot/php-server
 
 # With the libraries that this system lacks. A program and its own files are
 # both named: a program here does not find the files that this system has.
-server_needs='php8.2-fpm php8.2-cgi php8.2-phpdbg libphp8.2-embed php8.2-apcu
-    php8.2-redis php8.2-igbinary php8.2-xml php8.2-mbstring redis-server
+server_needs="php$php_version-fpm php$php_version-cgi php$php_version-phpdbg libphp$php_version-embed php$php_version-apcu
+    php$php_version-redis php$php_version-igbinary php$php_version-xml php$php_version-mbstring redis-server
     redis-tools chromium chromium-common fonts-dejavu-core phpunit
-    php-symfony-cache php-psr-cache php-psr-simple-cache'
+    php-symfony-cache php-psr-cache php-psr-simple-cache"
 # By itself: it needs nothing but a test framework.
 server_alone='php-cache-integration-tests'
 

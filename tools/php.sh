@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh disable=SC2154 # what dev sets
-# ./dev php, and the stages of ./dev test for PHP 8.2. Sourced by dev, which sets
-# root, log, stage, build; the stages need tools/test.sh, too.
+# ./dev php, and the stages of ./dev test for the PHP of the distribution. Sourced by
+# dev, which sets root, log, stage, build; the stages need tools/test.sh, too.
 
-php_packages="$build_packages make php8.2-dev php8.2-cli php8.2-cgi"
+php_packages="$build_packages make php$php_version-dev
+    php$php_version-cli php$php_version-cgi"
 
 # Debian's PHP; on another system, the PHP in the search path.
 php_config() {
-    if command -v php-config8.2 >/dev/null; then
-        echo php-config8.2
+    if command -v "php-config$php_version" >/dev/null; then
+        echo "php-config$php_version"
     else
         echo php-config
     fi
@@ -89,11 +90,11 @@ valgrind_tests() {
     done
 }
 
-test_php82_valgrind() {
-    bounded php82-build php_build_with_staged
+test_php_valgrind() {
+    bounded php-build php_build_with_staged
     record none -
     # shellcheck disable=SC2086
-    phpt_stage php82-valgrind-all $php_valgrind
+    phpt_stage php-valgrind-all $php_valgrind
 }
 
 # What tests/counts/counts.py counts.
@@ -103,24 +104,24 @@ counted() {
 }
 
 # The stages of ./dev test.
-test_php82() {
-    bounded php82-build php_build_with_staged
+test_php() {
+    bounded php-build php_build_with_staged
     record none -
-    phpt_stage php82
+    phpt_stage php
     # shellcheck disable=SC2046
     tap_stage counts python3 -B tests/counts/counts.py $(counted)
     [ -n "$all" ] || return 0
     # objects_random.phpt: 14 CPU seconds.
     export HONE_OBJECTS_GRAPHS=20000
     # shellcheck disable=SC2086
-    phpt_stage php82-opcache $php_opcache
+    phpt_stage php-opcache $php_opcache
     unset HONE_OBJECTS_GRAPHS
     # shellcheck disable=SC2046,SC2086
-    bounded php82-valgrind php_tests "$results/php82-valgrind.xml" \
+    bounded php-valgrind php_tests "$results/php-valgrind.xml" \
         $php_valgrind $(valgrind_tests)
-    record pytest "$results/php82-valgrind.xml"
-    tap_stage php82-cache php_cache_check
-    pytest_stage php82-server php_with_server tests/php/server
+    record pytest "$results/php-valgrind.xml"
+    tap_stage php-cache php_cache_check
+    pytest_stage php-server php_with_server tests/php/server
 }
 
 # php_with_server COMMAND...: with servers, Redis, Symfony and a browser.
@@ -130,12 +131,13 @@ php_with_server() {
     server_unpack
     HONE_SERVER=$server
     HONE_MODULE=$(php_work)/modules/hone.so
-    export HONE_SERVER HONE_MODULE
+    HONE_PHP_VERSION=$php_version
+    export HONE_SERVER HONE_MODULE HONE_PHP_VERSION
     "$@"
 }
 
 # Unpacked: APCu would otherwise be loaded by every PHP of this system.
-php_cache_packages='php8.2-apcu php8.2-igbinary'
+php_cache_packages="php$php_version-apcu php$php_version-igbinary"
 
 php_cache_check() {
     # shellcheck source=tools/debs.sh
@@ -151,18 +153,18 @@ php_cache_check() {
         "$("$(php_config)" --php-binary)" "$(php_work)/modules/hone.so"
 }
 
-test_php82_setup() {
-    tap_stage php82-setup sh tests/php/check.sh "$staged" build/php/check \
+test_php_setup() {
+    tap_stage php-setup sh tests/php/check.sh "$staged" build/php/check \
         "$(php_config)"
 }
 
-test_php82_values() {
-    tap_stage php82-values sh tests/cache/values/check.sh "$staged" \
+test_php_values() {
+    tap_stage php-values sh tests/cache/values/check.sh "$staged" \
         build/php/values "$(php_config)"
 }
 
-test_php82_args() {
-    bounded php82-args bench/args/compare.sh --plant-one build/php/args \
+test_php_args() {
+    bounded php-args bench/args/compare.sh --plant-one build/php/args \
         "$(php_config)"
     record none -
 }
@@ -203,7 +205,8 @@ EOF
 # hone_args.h: instructions, bytes and stack protectors of five compilers, time
 # of one. The status is 1 if a target is missed.
 bench_args() {
-    need "$php_packages" clang gcc-mingw-w64-x86-64 gcc-12-aarch64-linux-gnu \
+    need "$php_packages" clang gcc-mingw-w64-x86-64 \
+        "gcc-$gcc_version-aarch64-linux-gnu" \
         libc6-dev-arm64-cross python3-unicorn
     must php-args-build bench/args/build.sh build/php/args "$(php_config)"
     short=0
@@ -247,7 +250,6 @@ bench_php() {
 php_real() {
     # shellcheck source=tools/php-real.sh
     . tools/php-real.sh
-    need valgrind strace
     must php-real-packages real_unpack
     python3 bench/php/real.py --real "$real" \
         --module "$(php_work)/modules/hone.so" "$@"
@@ -257,7 +259,7 @@ php_command() {
     case ${1:-} in
     '' | --phpt | --real) ;;
     --arginfo)
-        need php8.2-dev php8.2-cli php-parser
+        need "php$php_version-dev" "php$php_version-cli" php-parser
         php_arginfo
         return
         ;;
@@ -265,7 +267,10 @@ php_command() {
     esac
     [ "${1:-}" != --phpt ] || [ $# -gt 1 ] || die 'php --phpt: a directory is missing'
     [ "${1:-}" != --phpt ] || [ -e "$2" ] || die "php --phpt: '$2' does not exist"
-    need "$php_packages"
+    case ${1:-} in
+    --real) need "$php_packages" valgrind strace ;;
+    *) need "$php_packages" ;;
+    esac
     must php-libhone php_libhone
     must php-build php_build
     case ${1:-} in

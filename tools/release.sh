@@ -156,13 +156,25 @@ release_compare() {
     rm -rf "$work"
 }
 
+# release_bare SUITE: README's lines that need the source tree, as a new user types
+# them.
+release_bare() {
+    packages_for "$1"
+    user_chroot
+    git clone -q "file://$root" "$user/hone"
+    chroot_run sh /hone/packaging/bare.sh
+    remove_chroot "$user"
+}
+
 # After release_ready.
 release_all() {
-    [ "$(id -u)" -eq 0 ] || die 'release: only root may make and enter a chroot'
     must release-source release_sources
     # shellcheck disable=SC2034 # packages_source packs it
     tarball=$work/files/hone-$released.tar.xz
     packages_all bookworm trixie
+    for each in bookworm trixie; do
+        must "$each-dev" release_bare "$each"
+    done
     # shellcheck disable=SC2086
     static_all $cpus
     must release-files release_files "$root/build" "$work/files"

@@ -82,9 +82,16 @@ rivals_build() {
         ninja -C build'
 }
 
+# rivals_needs ARGUMENT...: what need() takes for the rivals. Without root,
+# rivals_ready says what to do.
+rivals_needs() {
+    if [ "$(rivals_chosen "$@")" = newest ] && [ "$(id -u)" -eq 0 ]; then
+        echo debootstrap /proc
+    fi
+}
+
 # rivals_ready: makes the chroot, or ends the command with what is in the way.
 rivals_ready() {
-    [ "$(id -u)" -ne 0 ] || need debootstrap
     rivals_place
     obstacle=$(chroot_obstacle)
     [ -z "$obstacle" ] || die "bench: there can be no chroot with the newest \

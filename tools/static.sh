@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh disable=SC2154,SC2317 # what dev sets; called by stage
-# ./dev static: the command as one static file by musl, built twice and tried where
-# nothing else is. Sourced by dev, which sets root, jobs, log, stage.
+# ./dev static: the command as one static file by musl; with --check, built twice and
+# tried where nothing else is. Sourced by dev, which sets root, jobs, log, stage,
+# static_check, and by tools/needs.sh gcc_version.
 
 # In the order of their builds: libnbd parses addresses by libxml2.
 static_libraries='zlib libdeflate libzstd xz-utils bzip2 libxml2 libnbd openssl
@@ -12,21 +13,33 @@ static_for() {
     cpu=$1
     triplet=$cpu-linux-gnu
     case $cpu in
-    x86_64)
-        debian=amd64
-        # Headers of the kernel, by libc6-dev, and those that depend on the CPU.
-        kernel=/usr/include
-        asm=/usr/include/$triplet
-        ;;
-    aarch64)
-        debian=arm64
+    x86_64) debian=amd64 ;;
+    aarch64) debian=arm64 ;;
+    esac
+    # Headers of the kernel, by libc6-dev, and those that depend on the CPU.
+    kernel=/usr/include
+    asm=/usr/include/$triplet
+    if [ "$cpu" != "$(uname -m)" ]; then
         kernel=/usr/$triplet/include
         asm=$kernel
-        ;;
-    esac
+    fi
     static=$root/build/static
     musl=$static/musl-$cpu
     built=$static/$cpu
+}
+
+# static_packages CPU...: what ./dev static needs for them. The CPU of this machine
+# needs no cross compiler.
+static_packages() {
+    echo gcc libc6-dev dpkg-dev meson ninja-build pkgconf git repository
+    [ -z "$static_check" ] ||
+        echo openssl python3-pytest python3-hypothesis python3-pip /proc
+    for each; do
+        static_for "$each"
+        [ "$cpu" = "$(uname -m)" ] ||
+            echo "gcc-$gcc_version-$(echo "$triplet" | tr _ -)" \
+                "libc6-dev-$debian-cross"
+    done
 }
 
 # The sources of the libraries, of Debian 12, whose checksums apt verifies.
@@ -94,8 +107,8 @@ for each; do
     --print-search-dirs) exec echo "libraries: =$where/usr/lib/" ;;
     esac
 done
-exec $triplet-gcc-12 -nostdinc -isystem "$where/usr/include" \\
-    -isystem "$("$triplet-gcc-12" -print-file-name=include)" \\
+exec $triplet-gcc-$gcc_version -nostdinc -isystem "$where/usr/include" \\
+    -isystem "$("$triplet-gcc-$gcc_version" -print-file-name=include)" \\
     -specs="$where/musl.specs" \$kind -fPIE -O2 -ffunction-sections \\
     -fdata-sections -fstack-protector-strong \\
     -ffile-prefix-map="$where=." "\$@"
@@ -121,10 +134,12 @@ static_environment() {
     CC=hone-cc
     AR=$triplet-ar
     RANLIB=$triplet-ranlib
-    # No C++ is compiled. Configure scripts would take the system's.
+    # No C++ is compiled. Configure scripts would take the system's compiler, and end
+    # if no preprocessor works.
     CXX=false
+    CXXCPP='hone-cc -E -x c'
     export PATH PKG_CONFIG_LIBDIR PKG_CONFIG_SYSROOT_DIR
-    export CC AR RANLIB CXX
+    export CC AR RANLIB CXX CXXCPP
 }
 
 # static_unpack PACKAGE: its source in FOLDER/PACKAGE, with Debian's patches.
@@ -284,7 +299,7 @@ static_cross() {
     cat >"$where/cross.ini" <<INI
 [binaries]
 c = '$where/bin/hone-cc'
-ar = '$triplet-gcc-ar-12'
+ar = '$triplet-gcc-ar-$gcc_version'
 strip = '$triplet-strip'
 pkgconfig = 'pkg-config'
 
@@ -325,7 +340,7 @@ static_hone() {
     cp LICENSE "$where/out/licences/hone.copyright"
     cp "$musl/usr/share/doc/musl-dev/copyright" \
         "$where/out/licences/musl.copyright"
-    cp /usr/share/doc/gcc-12-base/copyright \
+    cp "/usr/share/doc/gcc-$gcc_version-base/copyright" \
         "$where/out/licences/libgcc.copyright"
     static_sources >"$where/out/licences/sources"
 }
@@ -344,7 +359,7 @@ static_sources() {
     done
     static_row "$where/usr/lib/libc.a" "musl_$(dpkg-parsechangelog -S Version \
         -l "$musl/usr/share/doc/musl-dev/changelog.Debian.gz").a"
-    libgcc=$("$triplet-gcc-12" -print-libgcc-file-name)
+    libgcc=$("$triplet-gcc-$gcc_version" -print-libgcc-file-name)
     static_row "$libgcc" "libgcc_$(dpkg-query -W -f '${Version}' \
         "$(dpkg-query -S "$libgcc" | sed 's/:.*//')").a"
 }
@@ -359,9 +374,14 @@ static_again() {
     static_hone "$again"
 }
 
-# The command has the same bytes, and goes to build/static/CPU.
+# The command has the same bytes.
 static_compare() {
     diff -r "$first/out" "$again/out"
+    rm -rf "$again"
+}
+
+# The command goes to build/static/CPU.
+static_keep() {
     rm -rf "$built"
     cp -R "$first/out" "$built"
     sha256sum "$built/hone"
@@ -429,9 +449,13 @@ static_in() {
     # shellcheck disable=SC2086
     must "$cpu-libraries" static_build_libraries "$first" $static_libraries
     must "$cpu-hone" static_hone "$first"
+    if [ -z "$static_check" ]; then
+        must "$cpu-keep" static_keep
+        return
+    fi
     must "$cpu-again" static_again
     must "$cpu-compare" static_compare
-    rm -rf "$again"
+    must "$cpu-keep" static_keep
     [ "$cpu" = "$(uname -m)" ] || must "$cpu-emulator" static_emulator
     must "$cpu-tests" static_tests
     # What of README the test leaves out, and why.
@@ -443,7 +467,7 @@ static_all() {
     static_for x86_64
     mkdir -p "$static"
     must static-sources static_fetch
-    stage static-kubernetes static_kubernetes
+    [ -z "$static_check" ] || stage static-kubernetes static_kubernetes
     for each; do
         static_in "$each"
     done

@@ -23,31 +23,31 @@ stage_limit=${HONE_STAGE_LIMIT:-3600}
 
 # The stages that must leave results, in the order of the tally.
 test_stages='gcc-build gcc asan tsan aarch64 neon headers consume exports
-    model-code php82-build php82 counts docs-build docs model cli cli-faults
+    model-code needs php-build php counts docs-build docs model cli cli-faults
     cli-remote image'
 all_stages='spin bench sve128 sve256 sve512 s390x riscv64 rv64 rvv128
-    rvv256 mutants musl-build musl dpdk-build dpdk php82-setup
-    php82-opcache php82-valgrind php82-cache php82-server php82-args
-    php82-values php84-build php84 php84-opcache php84-args php85-build
+    rvv256 mutants musl-build musl dpdk-build dpdk php-setup
+    php-opcache php-valgrind php-cache php-server php-args
+    php-values php84-build php84 php84-opcache php84-args php85-build
     php85 php86-build php86 php86-opcache php86-args
     php83-build php83 cli-asan cli-tsan-build cli-tsan bare-build bare
     static release'
 # Those of ./dev long.
-long_stages='O0 cli-faults php82-build php82-valgrind-all php-zts-build php-zts
+long_stages='O0 cli-faults php-build php-valgrind-all php-zts-build php-zts
     php-zts-threads php85-build php85 php85-opcache php85-args'
 
 # Groups of stages. All need build_gcc first, and none needs another. The longest
-# begin first; test_cli_remote, test_php82 and test_model wait for half of their
+# begin first; test_cli_remote, test_php and test_model wait for half of their
 # time.
-test_groups='test_asan test_cli test_cli_remote test_php82 test_gcc test_tsan
+test_groups='test_asan test_cli test_cli_remote test_php test_gcc test_tsan
     test_image test_docs test_model test_cli_faults test_aarch64 test_consumers'
-all_groups='test_spin test_php_chroots test_php82_setup
+all_groups='test_spin test_php_chroots test_php_setup
     test_static test_release test_musl test_bare test_mutants test_s390x test_riscv64 test_bench
-    test_dpdk test_php82_args test_php82_values'
-long_groups='test_php82_valgrind test_php_zts test_O0 test_cli_faults test_php85'
+    test_dpdk test_php_args test_php_values'
+long_groups='test_php_valgrind test_php_zts test_O0 test_cli_faults test_php85'
 
 # What ./dev test prints about the stages of --all.
-left_out='PHP 8.3, 8.4, 8.5, 8.6; PHP with opcache, with valgrind,
+left_out='other versions of PHP, 8.3 to 8.6; PHP with opcache, with valgrind,
 with servers, Redis and a browser, the setup of the extension,
 the parsing of arguments; on aarch64 all but the variants with NEON; s390x; riscv64;
 musl; the command without its optional libraries; the static command; ./dev release; benchmarks; the driver of DPDK; the command with
@@ -60,7 +60,7 @@ sizes of a qcow2 image; four of five random examples, seven of eight random dama
 of a qcow2 image; what ./dev long runs'
 # What --all prints about those of ./dev long.
 left_out_of_all='gcc at -O0 (the stage asan is clang at -O0); PHP with threads (the
-stage php82-setup compiles for it); two thirds of the tests of the extension with
+stage php-setup compiles for it); two thirds of the tests of the extension with
 valgrind; opcache and the parsing of arguments with PHP 8.5 (8.4 and 8.6 have them);
 one of three errors and one of two signals of each disturbed call'
 # Mutants that --all takes at random.
@@ -297,6 +297,7 @@ test_consumers() {
     tap_stage consume sh tests/consume/check.sh "$staged" build/consume
     tap_stage model-code python3 tests/support/model/check.py build/spin code
     tap_stage exports sh tests/consume/exports.sh "$staged" tests/exports.txt
+    pytest_stage needs env tests/dev
 }
 
 test_spin() {
@@ -472,7 +473,7 @@ counts_all() {
     mkdir -p "$results" "$running"
     thorough=false
     build_gcc
-    bounded php82-build php_build_with_staged
+    bounded php-build php_build_with_staged
     # shellcheck disable=SC2046
     python3 -B tests/counts/counts.py $(counted) "$@"
 }
@@ -498,7 +499,7 @@ test_everything() {
     case $all in
     --all)
         # The longest of both come first; a group runs once.
-        test_groups="test_php_chroots test_asan test_php82 $all_groups \
+        test_groups="test_php_chroots test_asan test_php $all_groups \
             $test_groups"
         test_stages="$test_stages $all_stages"
         ;;

@@ -2,6 +2,7 @@
 """The compilers that build samples.c, and the properties of their code."""
 import pathlib
 import re
+import shutil
 import subprocess
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -49,7 +50,10 @@ def compilers():
                ["-isystem", "/usr/include/x86_64-linux-gnu",
                 "-D_FILE_OFFSET_BITS=64"]),
         Compiler("Windows x64, mingw-w64", [mingw + "gcc"], mingw, "windows"),
-        Compiler("aarch64, GCC", [arm + "gcc-12"], arm, "aarch64"),
+        # Of Debian 13 or 12.
+        Compiler("aarch64, GCC",
+                 [shutil.which(arm + "gcc-14") or arm + "gcc-12"], arm,
+                 "aarch64"),
     ]
 
 

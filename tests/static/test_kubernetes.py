@@ -31,7 +31,7 @@ def validate(path):
     """What kubernetes-validate says about a manifest."""
     if not (PLACE / "kubernetes_validate").is_dir():
         pytest.skip("kubernetes-validate is not installed; "
-                    "./dev static installs it")
+                    "./dev static --check installs it")
     return subprocess.run(
         [sys.executable, "-B", "-m", "kubernetes_validate", "--strict",
          str(path)], env={**os.environ, "PYTHONPATH": str(PLACE)},

@@ -22,6 +22,8 @@ class Server:
 
     def __init__(self, root, module):
         self.root, self.module = root, module
+        # That of the distribution.
+        self.version = os.environ.get('HONE_PHP_VERSION', '8.2')
         libraries = [path for name in (
             'lib/*-linux-gnu*', 'usr/lib/*-linux-gnu*',
             'usr/lib/*-linux-gnu*/pulseaudio') for path in root.glob(name)]
@@ -43,9 +45,10 @@ class Server:
         found = list(self.root.glob(f'usr/lib/php/2*/{name}.so'))
         return str(found[0]) if found else name
 
-    def php(self, arguments, options=(), program='php8.2', **more):
+    def php(self, arguments, options=(), program=None, **more):
         """The output of a script on the command line."""
-        command = [program, '-n', '-d', f'extension={self.module}',
+        command = [program or f'php{self.version}', '-n',
+                   '-d', f'extension={self.module}',
                    '-d', f'include_path={self.root}/usr/share/php:/usr/share/php']
         for option in options:
             command += ['-d', option]
@@ -69,7 +72,7 @@ def start_fpm(server, tmp_path):
         # The path of a socket has at most 107 characters.
         folder = pathlib.Path(os.path.relpath(tmp_path))
         folder = tmp_path if len(str(tmp_path)) < 80 else folder
-        begun = fpm.Fpm(server.program('php-fpm8.2'), folder,
+        begun = fpm.Fpm(server.program(f'php-fpm{server.version}'), folder,
                         {'extension': server.module, **settings}, pools,
                         server.environment)
         started.append(begun)

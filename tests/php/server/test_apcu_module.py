@@ -18,9 +18,10 @@ VERSION = '5.1.22'
 LOADED = 'Module "apcu" is already loaded'
 
 
-def run(server, extensions, *arguments, program='php8.2', options=(), **more):
+def run(server, extensions, *arguments, program=None, options=(), **more):
     """PHP with these extensions, in this order."""
-    command = [program, '-n', '-d', 'apc.enable_cli=1']
+    command = [program or f'php{server.version}', '-n', '-d',
+               'apc.enable_cli=1']
     for option in [f'extension={each}' for each in extensions] + [*options]:
         command += ['-d', option]
     return subprocess.run(
@@ -69,13 +70,13 @@ def test_the_answers_on_the_command_line_are_those_of_apcu(server, expected):
 
 def test_the_answers_of_phpdbg_are_those_of_apcu(server, expected):
     done = run(server, [server.module], '-qrr', PAGE,
-               program=server.program('phpdbg8.2'))
+               program=server.program(f'phpdbg{server.version}'))
     check(answer_of(done), expected, 'phpdbg')
 
 
 def test_the_answers_of_cgi_are_those_of_apcu(server, expected):
     done = run(server, [server.module], PAGE, options=['html_errors=0'],
-               program=server.program('php-cgi8.2'))
+               program=server.program(f'php-cgi{server.version}'))
     head, _, body = done.stdout.replace('\r', '').partition('\n\n')
     assert head.startswith('X-Powered-By'), done
     done.stdout = body
@@ -104,12 +105,12 @@ def test_the_answers_of_fpm_are_those_of_apcu_after_each_reload(
 
 def test_php_that_starts_twice_in_a_process_has_it_twice(
         server, expected, tmp_path):
-    libraries = list(server.root.glob('usr/lib/libphp8.2.so'))
+    libraries = list(server.root.glob(f'usr/lib/libphp{server.version}.so'))
     if not libraries:
-        pytest.skip(f'libphp8.2.so is not below {server.root}')
+        pytest.skip(f'libphp{server.version}.so is not below {server.root}')
     # Its name for the loader; Debian makes the link at the installation.
     (tmp_path / 'libphp.so').symlink_to(libraries[0])
-    includes = subprocess.run(['php-config8.2', '--includes'], text=True,
+    includes = subprocess.run([f'php-config{server.version}', '--includes'], text=True,
                               check=True, capture_output=True).stdout
     program = tmp_path / 'embed'
     subprocess.run(

@@ -25,8 +25,9 @@ def serve(server, tmp_path):
         with socket.socket() as free:
             free.bind(('127.0.0.1', 0))
             port = free.getsockname()[1]
-        command = ['php8.2', '-n', '-d', f'extension={server.module}', '-d',
-                   'hone.cache_size=24M', '-d', 'display_errors=1', '-S',
+        command = [f'php{server.version}', '-n',
+                   '-d', f'extension={server.module}', '-d', 'hone.cache_size=24M',
+                   '-d', 'display_errors=1', '-S',
                    f'127.0.0.1:{port}', str(PAGES / 'router.php')]
         with open(tmp_path / 'php.log', 'wb') as log:
             started.append(subprocess.Popen(

@@ -29,10 +29,10 @@ def run(server, tmp_path, options, program, *arguments):
 
 
 def test_reads_take_the_fast_path(server, tmp_path):
-    phpdbg = server.program('phpdbg8.2')
+    phpdbg = server.program(f'phpdbg{server.version}')
     off, _ = run(server, tmp_path, ['hone.file_reads=0'], phpdbg, '-qrr')
     answers, rows = run(server, tmp_path, [], phpdbg, '-qrr')
-    command_line, usual = run(server, tmp_path, [], 'php8.2')
+    command_line, usual = run(server, tmp_path, [], f'php{server.version}')
     assert answers == off == command_line
     for name in ('file_get_contents', 'file', 'stream_get_contents', 'fread',
                  'readfile'):

@@ -148,7 +148,8 @@ def test_a_daemon_writes_and_reads_its_file(server, tmp_path):
                     'pm.max_children = 2\n'
                     + ('user = root\ngroup = root\n'
                        if os.getuid() == 0 else ''))
-    command = [server.program('php-fpm8.2'), '-R', '-c', ini, '-y', conf]
+    command = [server.program(f'php-fpm{server.version}'), '-R', '-c', ini,
+               '-y', conf]
 
     begins = []
 

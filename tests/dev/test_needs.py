@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""./dev COMMAND --needs, and that a command ends before it works if something
+is missing: in a copy of ./dev on a system of stand-ins. ./dev release asks the
+same on bare Debian 12 and 13."""
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+DEV = (TOP / "dev").read_text()
+COMMANDS = re.findall(r"^(\w+)\) cmd_", DEV, re.M)
+VARIANTS = ["test --all", "bench --rivals debian12", "bench php", "bench cache",
+            "bench convert", "bench reach", "bench dpdk", "bench args", "plot F D", "php --real",
+            "php --arginfo", "static x86_64", "static --check"]
+# What is installed is a line of "have", and what was called a line of "called".
+STUBS = {
+    "dpkg-query": 'printf "%s\\n" "$@" | grep -xFf "$SYSTEM/have" | '
+                  'sed "s/^/installed /"',
+    "apt-get": 'echo "apt-get $*" >>"$SYSTEM/called"; exit 100',
+    "meson": 'echo "meson $*" >>"$SYSTEM/called"; exit 1',
+    "id": 'cat "$SYSTEM/id"'}
+# Of this system, and the stand-in for each.
+REAL = {"dev": [("PATH=/usr/bin:", 'PATH=$SYSTEM/bin:/usr/bin:')],
+        "tools/needs.sh": [("/etc/os-release", '"$SYSTEM/os-release"'),
+                           ("/proc/self", '"$SYSTEM/proc"')]}
+
+
+class System:
+    """A folder with a copy of ./dev and what it finds of the system."""
+
+    def __init__(self, folder):
+        self.folder, self.tree = folder, folder / "tree"
+        self.tree.mkdir()
+        shutil.copytree(TOP / "tools", self.tree / "tools")
+        shutil.copy(TOP / "dev", self.tree)
+        for name, pairs in REAL.items():
+            text = (self.tree / name).read_text()
+            for real, stand_in in pairs:
+                assert text.count(real) == 1, real
+                text = text.replace(real, stand_in)
+            (self.tree / name).write_text(text)
+        (folder / "bin").mkdir()
+        for name, body in STUBS.items():
+            (folder / "bin" / name).write_text(f"#!/bin/sh\n{body}\n")
+            (folder / "bin" / name).chmod(0o755)
+
+    def begin(self):
+        """Root on Debian 12 with no package."""
+        shutil.rmtree(self.tree / "build", ignore_errors=True)
+        subprocess.run(["git", "init", "-q", self.tree], check=True)
+        for name in "proc", "have", "called":
+            self.put(name, "")
+        self.put("id", "0")
+        self.suite("bookworm")
+        return self
+
+    def put(self, name, text):
+        (self.folder / name).write_text(text)
+
+    def suite(self, name):
+        self.put("os-release", f"ID=debian\nVERSION_CODENAME={name}\n")
+
+    def dev(self, words):
+        """(status, output) of ./dev."""
+        done = subprocess.run(
+            ["sh", "./dev", *words.split()], cwd=self.tree, check=False, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            # A repository around the folder of the test is not the tree's.
+            env={**os.environ, "SYSTEM": str(self.folder),
+                 "GIT_CEILING_DIRECTORIES": str(self.folder)})
+        return done.returncode, done.stdout
+
+    def needs(self, words):
+        """(status, what is needed, what is missing) of ./dev ... --needs."""
+        status, said = self.dev(f"{words} --needs")
+        match = re.fullmatch(r"\./dev \w+ needs: (.+)\nmissing: (.+)\n", said)
+        assert match, said
+        return status, match[1].split(), match[2].split()
+
+    def untouched(self):
+        """Nothing was called or built."""
+        return (self.folder / "called").read_text() == "" and \
+            not (self.tree / "build").exists()
+
+
+@pytest.fixture(scope="module", name="copied")
+def fixture_copied(tmp_path_factory):
+    return System(tmp_path_factory.mktemp("system"))
+
+
+@pytest.fixture(name="system")
+def fixture_system(copied):
+    return copied.begin()
+
+
+@pytest.mark.parametrize("words", [*COMMANDS, *VARIANTS])
+def test_each_command_prints_what_it_needs(system, words):
+    status, needed, missing = system.needs(words)
+    assert status == 1
+    conditions = {"/proc", "root", "repository"}
+    assert missing == [each for each in needed if each not in conditions]
+    assert system.untouched()
+    system.put("have", "\n".join(needed))
+    assert system.needs(words) == (0, needed, ["nothing"])
+    assert system.untouched()
+
+
+def test_the_versions_are_those_of_the_distribution(system):
+    for suite, there, other in (
+            ("bookworm", ["12", "14", "8.2"], ["14", "19", "8.4"]),
+            ("trixie", ["14", "19", "8.4"], ["12", "14", "8.2"])):
+        system.suite(suite)
+        needed = system.needs("test")[1]
+        for names, there_is in (there, True), (other, False):
+            gcc, clang, php = names
+            for name in (f"gcc-{gcc}-aarch64-linux-gnu",
+                         f"libclang-rt-{clang}-dev", f"php{php}-dev"):
+                assert (name in needed) == there_is, name
+
+
+def test_the_cpu_of_this_machine_needs_no_cross_compiler(system):
+    here = os.uname().machine
+    if here not in ("x86_64", "aarch64"):
+        pytest.skip(f"./dev static has no command for {here}")
+    assert not [each for each in system.needs(f"static {here}")[1]
+                if "cross" in each or "linux-gnu" in each]
+    assert [each for each in system.needs("static")[1] if "cross" in each]
+
+
+@pytest.mark.parametrize("words, name", [
+    ("test", "proc"), ("packages", "proc"), ("static --check", "proc"),
+    ("static x86_64", "tree/.git"), ("packages", "tree/.git")])
+def test_a_condition_that_is_not_met_ends_the_command(system, words, name):
+    path = system.folder / name
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+    condition = {"proc": "/proc", "tree/.git": "repository"}[name]
+    _, needed, missing = system.needs(words)
+    assert condition in needed and condition in missing
+    status, said = system.dev(words)
+    assert status == 1 and condition in said
+    assert system.untouched()
+
+
+def test_who_is_not_root_is_told_the_packages(system):
+    system.put("id", "1000")
+    status, said = system.dev("run")
+    assert status == 1 and " libnbd-dev " in said and "Run as root" in said
+    status, said = system.dev("packages")
+    assert status == 1 and "needs root" in said
+    assert system.untouched()
+
+
+def test_a_package_that_cannot_be_installed_ends_the_command(system):
+    status, said = system.dev("run")
+    assert status == 1 and "packages" in said
+    called = (system.folder / "called").read_text()
+    assert " libnbd-dev " in called and "meson setup" not in called
