@@ -99,12 +99,14 @@ rivals: $obstacle; add: --rivals debian12"
     must rivals rivals_make
 }
 
-# rivals_run COMMAND...: on this system, with /proc and /dev/shm in the chroot.
+# rivals_run COMMAND...: on this system, with /proc, /dev/shm and /sys, which DPDK
+# reads, in the chroot.
 rivals_run() {
     rivals_place
     # shellcheck disable=SC2016 # expanded by the inner shell
     unshare -m sh -c '
         mount -t proc proc "$0/proc"
+        mount -t sysfs sysfs "$0/sys"
         mount -t tmpfs tmpfs "$0/dev/shm"
         exec "$@"' "$chroot" "$@"
 }
