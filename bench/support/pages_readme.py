@@ -40,11 +40,19 @@ def php(runs):
             f"`./dev bench cache` {run.about['date']}")
 
 
+def dpdk(run):
+    """DPDK with its version in a run."""
+    for package, version in (run.rivals or {"packages": {}})["packages"].items():
+        if package.startswith("librte-eal"):
+            return f"DPDK {version.split('-')[0]}"
+    return VERSIONS["dpdk"]
+
+
 def library(runs):
     """The figure of the library, and where it is from."""
-    run = runs["mempool"][tables.README_MACHINE]
+    run = max(runs["mempool"].values(), key=lambda run: run.about["date"])
     pairs = run.compare("2t-keep8192-n32", "hone", cases.POOL)
-    rival = cases.NAMES[pairs.rival].replace("DPDK", VERSIONS["dpdk"])
+    rival = cases.NAMES[pairs.rival].replace("DPDK", dpdk(run))
     return ("get and put objects of a pool, 32 at a time, two threads: "
             f"{kept.shown('mempool', pairs.ns)}; {rival} has "
             f"{kept.shown('mempool', pairs.rival_ns)} "
