@@ -74,7 +74,8 @@ static_compiler() {
     mkdir -p "$where/bin" "$where/usr"
     cp -R "$musl/usr/include/$cpu-linux-musl" "$where/usr/include"
     cp -R "$musl/usr/lib/$cpu-linux-musl" "$where/usr/lib"
-    cp -R "$kernel/linux" "$kernel/asm-generic" "$asm/asm" "$where/usr/include"
+    # On Debian 13 they are links.
+    cp -RL "$kernel/linux" "$kernel/asm-generic" "$asm/asm" "$where/usr/include"
     # Macros alone; musl has no such header.
     cp "$asm/sys/queue.h" "$where/usr/include/sys"
     cat >"$where/musl.specs" <<SPECS
