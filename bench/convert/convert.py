@@ -257,9 +257,12 @@ def main():
             result['rows'] += rows
     finally:
         shutil.rmtree(args.dir, ignore_errors=True)
+    # Cases of an earlier run that are no longer planned come last.
     place = {case.name: i for i, case in enumerate(planned)}
-    result['rows'].sort(key=lambda row: place[row['case']])
-    result['targets'].sort(key=lambda t: place[t['text'].split(': ')[0]])
+    last = len(place)
+    result['rows'].sort(key=lambda row: place.get(row['case'], last))
+    result['targets'].sort(
+        key=lambda t: place.get(t['text'].split(': ')[0], last))
     if args.json:
         report.save(args.json, result)
     return int(failed)

@@ -40,7 +40,7 @@ def convert():
     canvas.line(f"Blue: hone. Grey: {pages_convert.version(best)}.", step=28)
     if one_core:
         canvas.line("*: without -W, on one core.")
-    elif best.get("flags"):
+    elif best.get("tried"):
         canvas.line("Each rival has its fastest flags, and all cores.")
     canvas.line(f"./dev bench convert, {kept.where(machine)}, "
                 f"{report['machine']['date']}")

@@ -169,9 +169,10 @@ def benchmarks(runs):
         INTRO,
         "## Disk images: the command hone\n",
         f"{kept.where(machine)}, {report['machine']['cpus']} CPUs, "
-        f"{report['machine']['date']}. Where a codec is the limit, the last "
-        "column has the speed\nof hone over that of the codec's library alone "
-        "with two threads, which neither reads\nnor writes: 0.9 is as good as "
+        f"{report['machine']['date']}. The size is that of hone's output "
+        "over that of\nthe rival's. Where a codec is the limit, the last "
+        "column has the speed of hone over that of\nthe codec's library alone "
+        "with two threads, which neither reads nor writes: 0.9 is as\ngood as "
         "a conversion gets.\n",
         pages_convert.overview(markdown),
         "\nAll tools: [conversions](benchmarks/convert.md), [VMDK, VHD and "

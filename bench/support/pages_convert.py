@@ -49,8 +49,10 @@ def is_ours(row):
 
 def is_one_core(row):
     """Whether a row is of qemu-img without -W, which then compresses on one
-    core: the runs up to 2026-11-27 took it for its best way."""
-    return "qemu-img convert" in row["command"] and " -W " not in row["command"]
+    core: the runs up to 2026-11-27 took it for its best way. A row with sets of
+    flags that were tried is of the fastest."""
+    return ("qemu-img convert" in row["command"]
+            and " -W " not in row["command"] and not row.get("tried"))
 
 
 def is_rival(row):
@@ -79,6 +81,13 @@ def version(row):
     return f"{row['tool']} {number[0]}" if number else row["tool"]
 
 
+def used(row):
+    """CPU and memory. A library alone counts only a part of its process."""
+    if not row.get("rival", True):
+        return "–", "–"
+    return f"{row['cpu']:.2f}", f"{row['peak_memory'] / 1e6:.0f}"
+
+
 def table(markdown, rows):
     """One case: its tools, the fastest rival's time as the measure."""
     best = best_rival(rows)
@@ -91,8 +100,7 @@ def table(markdown, rows):
                 if row["disk_usage"] else "–")
         calls = row["system_calls"]
         body.append([
-            name(row), f"{row['wall']:.2f}", f"{row['cpu']:.2f}",
-            f"{row['peak_memory'] / 1e6:.0f}", written, left,
+            name(row), f"{row['wall']:.2f}", *used(row), written, left,
             f"{calls:,}" if calls else "–",
             kept.times(best["wall"] / row["wall"])
             if is_ours(row) and is_fair(rows) else ""])
@@ -209,32 +217,41 @@ def newest():
 
 
 def overview(markdown):
-    """The table of docs/benchmarks.md: the last run of conversions, and the
-    last one of images by address."""
+    """The table of docs/benchmarks.md: the last run of conversions, and of the
+    images by address what was measured on that machine with these rivals."""
+    machine, report = newest()
+    _, reached = load("reach").get(machine, (None, {"rows": []}))
     body = []
-    for subject in "convert", "reach":
-        for _, (_, report) in newest_first(load(subject))[:1]:
-            for case, rows in cases(report).items():
-                row = summary(case, rows)
-                if row:
-                    body.append(row)
-    return markdown(["work", "hone", "best rival", "ratio", "its flags",
-                     "of the codec alone"], body)
+    for case, rows in cases(report).items():
+        body += summary(case, rows)
+    for case, rows in cases(reached).items():
+        if "version" in rows[0]:
+            body += summary(case, rows)
+    return markdown(["work", "hone", "best rival", "ratio", "size",
+                     "its flags", "of the codec alone"], body)
 
 
 def summary(case, rows):
-    """A row of the overview; None if a case has no fair rival."""
-    mine = [row for row in rows if row["tool"].startswith("hone")
-            and row["tool"].split(" --")[0] == "hone"][:1]
-    if not mine or not any(map(is_rival, rows)) or not is_fair(rows):
-        return None
-    best, wall = best_rival(rows), mine[0]["wall"]
-    alone = [f"{row['wall'] / wall:.2f}, {row['tool'].split(' ')[0]}"
-             for row in rows if not row.get("rival", True)]
-    return [case, f"{wall:.2f} s", f"{best['wall']:.2f} s, {version(best)}",
-            kept.times(best["wall"] / wall),
-            f"`{best['flags']}`" if best.get("flags") else "–",
-            alone[0] if alone else "–"]
+    """Rows of the overview; none if a case has no fair rival."""
+    if not any(map(is_rival, rows)) or not is_fair(rows):
+        return []
+    best = best_rival(rows)
+    flags = f"`{best['flags']}`" if best.get("flags") else "–"
+    found = []
+    for mine in rows:
+        if mine["tool"] not in ("hone", "hone --level 2", "hone --direct"):
+            continue
+        wall, level = mine["wall"], mine["tool"].removeprefix("hone")
+        alone = [f"{row['wall'] / wall:.2f}, {row['tool'].split(' ')[0]}"
+                 for row in rows if not row.get("rival", True)]
+        size = (f"{mine['disk_usage'] / best['disk_usage']:.3f}"
+                if mine["disk_usage"] and best["disk_usage"] else "–")
+        found.append([
+            f"{case},{level}" if level else case, f"{wall:.2f} s",
+            f"{best['wall']:.2f} s, {version(best)}",
+            kept.times(best["wall"] / wall), size, flags,
+            alone[0] if alone and not level else "–"])
+    return found
 
 
 def missed():
