@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "test.h"
@@ -17,6 +19,19 @@ compare(const void *a, const void *b)
 	       ((*left)->number < (*right)->number);
 }
 
+/* Keep the tests of HONE_TEST, a name or a pattern of the shell. */
+static size_t
+chosen(struct CMUnitTest *tests, size_t n)
+{
+	const char *pattern = getenv("HONE_TEST");
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (!pattern || fnmatch(pattern, tests[i].name, 0) == 0)
+			tests[kept++] = tests[i];
+	return kept;
+}
+
 int
 run_all_tests(CMFixtureFunction setup, CMFixtureFunction teardown)
 {
@@ -31,10 +46,13 @@ run_all_tests(CMFixtureFunction setup, CMFixtureFunction teardown)
 	qsort(rows, n, sizeof(void *), compare);
 	for (size_t i = 0; i < n; i++)
 		tests[i] = rows[i]->test;
+	n = chosen(tests, n);
+	if (n == 0)
+		fprintf(stderr, "no test has the name in HONE_TEST\n");
 	/* The macro for arrays is this function with their size. */
 	failed = _cmocka_run_group_tests(
 		program_invocation_short_name, tests, n, setup, teardown);
 	free(tests);
 	free(rows);
-	return failed;
+	return n == 0 ? EXIT_FAILURE : failed;
 }

@@ -9,8 +9,9 @@
  *		assert_true(...);
  *	}
  *
- * Nothing lists the tests of a program. They run in the order of the file. A
- * program without a main() of its own gets that of main.c.
+ * Nothing lists the tests of a program. They run in the order of the file; with
+ * HONE_TEST=name_of_the_promise, that test alone. A program without a main() of
+ * its own gets that of main.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>
