@@ -320,8 +320,10 @@ def test_formats_are_read_and_written_where_readme_says(
                 assert reads(line) == ("read" in cell), line
 
 
-def test_readme_is_short():
-    assert README.count("\n") <= 90
+@pytest.mark.parametrize("page, lines", [
+    ("README.md", 90), ("NEWS.md", 70), ("CONTRIBUTING.md", 180)])
+def test_what_is_read_first_is_short(page, lines):
+    assert (DOCS.parent / page).read_text("utf-8").count("\n") <= lines
 
 
 def test_pages_with_examples_are_found():
