@@ -3,8 +3,8 @@
 
 Its script imports another script, which only a module may do, so no script of
 the theme runs: there is no switch between light and dark. Its style sheet
-lacks the rule for browsers that prefer dark, and imports a file that only a web
-server of Debian has. A Furo that has none of these faults is left as it is.
+lacks the rule for browsers that prefer dark, and imports a file that only web
+servers of Debian have. A Furo without these faults is left as it is.
 """
 import re
 
