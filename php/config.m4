@@ -20,7 +20,7 @@ if test "$PHP_HONE" != "no"; then
   hone_top=PHP_EXT_SRCDIR([hone])/..
   if test -z "$with_hone" && test "$PHP_HONE_STATIC" = "no" &&
       test -f "$hone_top/src/parts.def"; then
-    dnl As part.h decides. Without RVV, which Meson looks for.
+    dnl As part.h decides.
     hone_family=
     AC_COMPILE_IFELSE([AC_LANG_SOURCE([[
       #ifndef __x86_64__
@@ -32,7 +32,7 @@ if test "$PHP_HONE" != "no"; then
       #endif]])], [hone_family=aarch64])
 
     dnl What the extension calls, and what that calls.
-    hone_sources="api.c part.c cpu/cpu.c cpu/cpuid.c cpu/rvv.c cpu/sysfs.c
+    hone_sources="api.c part.c cpu/cpu.c cpu/cpuid.c cpu/sysfs.c
       cpu/traits.c cpu/${hone_family:-any}.c stream/file_buffer.c
       stream/read_file.c stream/read_into.c copy/copy.c zero/zero.c"
     if test "$hone_family" != "x86_64"; then

@@ -47,7 +47,6 @@ void hone_part_reset(void);
  * A row of variants.def is HONE_VARIANT(name, family, features). Expand it
  * through HONE_IF_FAMILY(family, tokens): the tokens remain only on CPUs of
  * that family. Little-endian aarch64 only: the kernels number bytes that way.
- * Meson defines HONE_FAMILY_RISCV64 if the compiler can build RVV.
  */
 #define HONE_IF_FAMILY(family, ...) HONE_IF_##family(__VA_ARGS__)
 #define HONE_IF_any(...) __VA_ARGS__
@@ -60,11 +59,6 @@ void hone_part_reset(void);
 #define HONE_IF_aarch64(...) __VA_ARGS__
 #else
 #define HONE_IF_aarch64(...)
-#endif
-#if defined(HONE_FAMILY_RISCV64)
-#define HONE_IF_riscv64(...) __VA_ARGS__
-#else
-#define HONE_IF_riscv64(...)
 #endif
 
 /* Returns true if every feature in needs may be used now. */

@@ -93,22 +93,13 @@ test_s390x() {
     record meson build/s390x/meson-logs/testlog.json
 }
 
-# All unit tests on a CPU without vectors. QEMU emulates vectors byte by byte:
-# with them run only the tests that depend on them. No tests of the cache: its
-# mutexes are robust, and glibc makes none on riscv64 without set_robust_list(),
-# which QEMU does not have.
+# All unit tests of the portable code, on a CPU without vectors. No tests of the
+# cache: its mutexes are robust, and glibc makes none on riscv64 without
+# set_robust_list(), which QEMU does not have.
 test_riscv64() {
     bounded riscv64 cross_configure riscv64 riscv64
     record none -
-    bounded rv64 cross_tests riscv64 rv64 rv64 rvv --suite unit \
+    bounded rv64 cross_tests riscv64 rv64 rv64 '' --suite unit \
         --no-suite cache
     record meson build/riscv64/meson-logs/rv64.json
-    which='--suite variants'
-    for bits in 128 256; do
-        # shellcheck disable=SC2086
-        bounded "rvv$bits" cross_tests riscv64 "rvv$bits" \
-            "rv64,v=true,vext_spec=v1.0,vlen=$bits" rvv $which
-        record meson "build/riscv64/meson-logs/rvv$bits.json"
-        which='zero-rvv copy-rvv'
-    done
 }

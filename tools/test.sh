@@ -25,8 +25,8 @@ stage_limit=${HONE_STAGE_LIMIT:-3600}
 test_stages='gcc-build gcc asan tsan aarch64 neon headers consume exports
     model-code needs php-build php counts docs-build docs model cli cli-faults
     cli-remote image'
-all_stages='spin bench sve128 sve256 sve512 s390x riscv64 rv64 rvv128
-    rvv256 mutants musl-build musl dpdk-build dpdk php-setup
+all_stages='spin bench sve128 sve256 sve512 s390x riscv64 rv64
+    mutants musl-build musl dpdk-build dpdk php-setup
     php-opcache php-valgrind php-cache php-server php-args
     php-values php84-build php84 php84-opcache php84-args php85-build
     php85 php86-build php86 php86-opcache php86-args

@@ -26,7 +26,6 @@ HONE_BEGIN_DECLS
 #define HONE_CPU_AVX512BW (UINT64_C(1) << 4)
 #define HONE_CPU_NEON (UINT64_C(1) << 16)
 #define HONE_CPU_SVE (UINT64_C(1) << 17)
-#define HONE_CPU_RVV (UINT64_C(1) << 32)
 /** For hone_cpu_limit(): allow all features of the CPU. */
 #define HONE_CPU_ALL UINT64_MAX
 

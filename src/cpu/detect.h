@@ -2,7 +2,7 @@
 #ifndef HONE_CPU_DETECT_H
 #define HONE_CPU_DETECT_H
 /*
- * Functions of each CPU family: x86_64.c, aarch64.c, riscv64.c, and any.c for
+ * Functions of each CPU family: x86_64.c, aarch64.c, and any.c for
  * all other families. x86_64.c defines all three. The others define the first;
  * the rest is in no_cpuid.c.
  */

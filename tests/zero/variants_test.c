@@ -15,8 +15,8 @@
 #include "zero.h"
 
 #define MAX_LEN 1100
-/* Above stride 16: four groups of eight RVV registers of 128 bits, or of four
- * AVX2 registers; two groups of four SVE registers of 512 bits. */
+/* Above stride 16: four groups of four AVX2 registers; two groups of four SVE
+ * registers of 512 bits. */
 #define MAX_LEN_EMULATED 520
 #define ALIGNMENTS 64
 #define HUGE_PAGE ((size_t)2 << 20)
