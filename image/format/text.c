@@ -39,7 +39,8 @@ int
 image_refuse_text(const struct image_store *store, const unsigned char *head,
 	size_t length, struct image_error *err)
 {
-	bool unsure = image_store_origin(store)->unsure && !store->unpacked;
+	bool may_be_page = image_store_origin(store)->may_be_error_page &&
+			   !store->unpacked;
 	uint64_t size = length < IMAGE_HEAD_SIZE ? length : store->size;
 	const char *text = (const char *)head;
 
@@ -49,12 +50,12 @@ image_refuse_text(const struct image_store *store, const unsigned char *head,
 	}
 	for (; length && strchr(" \t\r\n", *text) && *text; length--)
 		text++;
-	if (is_page(text, length) || (unsure && is_text(text, length)))
+	if (is_page(text, length) || (may_be_page && is_text(text, length)))
 		return image_fail(err, store->name, -EINVAL,
 			"is a text that begins with '%.*s', not an "
 			"image; " RAW_HINT,
 			(int)(length < 24 ? length : 24), text);
-	if (!unsure || size == IMAGE_SIZE_UNKNOWN ||
+	if (!may_be_page || size == IMAGE_SIZE_UNKNOWN ||
 		(size > 0 && size % IMAGE_SECTOR == 0))
 		return 0;
 	return image_fail(err, store->name, -EINVAL,

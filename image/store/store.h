@@ -126,7 +126,7 @@ struct image_store {
 	/* the bytes come from a server: the next read may find others */
 	bool served;
 	/* a page, a text or a part may have come in place of the file */
-	bool unsure;
+	bool may_be_error_page;
 	/* of an archive that has them; NULL: none */
 	const char *member;
 	/* for writing: what was never written reads as zeros */

@@ -79,7 +79,7 @@ allocate(const char *address)
 	if (!http)
 		return NULL;
 	http->store.ops = &http_ops;
-	http->store.served = http->store.unsure = true;
+	http->store.served = http->store.may_be_error_page = true;
 	http->store.name = image_address_name(address);
 	pthread_mutex_init(&http->lock, NULL);
 	pthread_cond_init(&http->changed, NULL);
@@ -126,7 +126,7 @@ finish_open(
 	if (rc == 0)
 		rc = image_forward_open(stream, 0, out, err);
 	if (rc == 0)
-		(*out)->served = (*out)->unsure = true;
+		(*out)->served = (*out)->may_be_error_page = true;
 	return rc;
 }
 
