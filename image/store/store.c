@@ -78,7 +78,7 @@ image_store_settle(struct image_store *store, struct image_error *err)
 	struct image_store *origin = image_store_origin(store);
 	struct image_error other;
 
-	/* A stream has no second look. */
+	/* A stream cannot be read twice. */
 	if (err->damaged && !origin->forward &&
 		image_store_unchanged(origin, &other) < 0)
 		*err = other;

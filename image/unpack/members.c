@@ -196,8 +196,8 @@ stop_threads(struct members *m)
 	m->n_threads = 0;
 }
 
-/* Move on over the members that are complete, as far as a job goes: zeros
- * take next to no input, and have much content. */
+/* Extend the job by whole members, up to LEAST bytes of input or one unit of
+ * output. A member of zeros has little input and much output. */
 static void
 look(struct members *m)
 {
