@@ -1,5 +1,27 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One range of the file: its requests, their answers, and what follows. */
+/*
+ * One range of the file: its requests, their answers, and what follows.
+ *
+ * The states of a transfer. In capitals: the verdict on the present answer.
+ *
+ *	    in http.queue until due_ms <---------------------------+
+ *	        |                                                  |
+ *	        | http_transfer_begin(): a request is sent         |
+ *	        v                                                  |
+ *	    UNJUDGED ---- connection lost ----> end_lost() --------+
+ *	        |                                   ^              |
+ *	        | judge(): the header has ended     |              |
+ *	        |                                   |              |
+ *	        +--> TAKE ---- bytes missing -------+              |
+ *	        |      +------ all bytes came ----> done           |
+ *	        +--> REDIRECT ----------------> end_redirect() ----+
+ *	        +--> RETRY -------------------> end_status() ------+
+ *	        +--> FAIL --------------------> done, with an error
+ *
+ * The three functions at the right return false if another request follows, and
+ * set an error if none does. A body that is not the range turns TAKE into FAIL.
+ * http_transfer_end() chooses among these ends.
+ */
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>

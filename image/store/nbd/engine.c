@@ -1,5 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The thread of a store: it sends requests and receives the answers. */
+/*
+ * The thread of a store: it sends requests and receives the answers.
+ *
+ * The states of a connection, by `handle` and `ready`:
+ *
+ *	    image_nbd_connect()          became_ready()
+ *	none ---------------> handshake ---------------> ready
+ *	 ^                        |                        |
+ *	 +------------------------+------------------------+
+ *	    close_connection(), from lost(), check() or fail_all()
+ *
+ * reconnect() makes the first connection again after due_ns. The loss of
+ * MAX_LOSSES of them without an answer fails all calls. connect_more() makes
+ * the others once after the first one has become ready.
+ *
+ * The states of a slot, by `call` and `connection`:
+ *
+ *	      fill_slot()            send_slot()
+ *	free ------------> to be sent ---------> under way
+ *	 ^ ^                 |   ^                 |   |
+ *	 | |                 |   +---- lose() -----+   |
+ *	 | +--- settle() ----+                         |
+ *	 |     call failed                             |
+ *	 +----- settle() <----- answered() ------------+
+ *
+ * lose() settles a slot that has ended MAX_REQUEST_LOSSES connections.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
