@@ -6,13 +6,12 @@
 # rivals_option ARGUMENT...: makes what --rivals asks for, and sets $rivals_root to
 # the option of convert.py that names it.
 rivals_option() {
+    rivals=$(rivals_chosen "$@")
     rivals_root=
-    case $(rivals_chosen "$@") in
-    newest)
+    if [ "$rivals" = newest ]; then
         rivals_ready
-        rivals_root="--root=build/sysroot/rivals"
-        ;;
-    esac
+        rivals_root=--root=build/sysroot/rivals
+    fi
 }
 
 bench_convert() {
