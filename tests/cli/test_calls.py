@@ -92,13 +92,22 @@ def test_an_empty_name_is_refused_before_the_copy(either, image, out):
     assert "is not the name of a file" in said
 
 
-def test_a_name_that_is_taken_is_drawn_again(hone, strace, small, out):
-    """The one that is there stays. The first call opens the directory."""
+def test_a_name_that_is_taken_is_drawn_again(
+        hone, strace, small, out, tmp_path):
+    """The one that is there stays. Without O_TMPFILE, the first three names
+    are taken."""
+    calls = tmp_path / "calls"
     done = hone.run("convert", "-q", small, out / "d", before=[
-        *strace, "-o", "/dev/null", "-P", out, "-e",
-        "inject=openat:error=EEXIST:when=2..4"])
+        *strace, "-o", calls, "-P", out, "-e", "trace=openat", "-e",
+        "inject=openat:error=EEXIST:when=5..8"])
     assert done.returncode == 0, done
     assert os.listdir(out) == ["d"]
+    refused = [line for line in calls.read_text().split("\n")
+               if "(INJECTED)" in line]
+    assert "O_TMPFILE" in refused[0], refused
+    names = {re.search(r'"(\.d\.hone-\w{6})".*O_EXCL', line)[1]
+             for line in refused[1:]}
+    assert len(names) == 3, refused
 
 
 def test_a_link_stands_in_for_a_rename(hone, small, out):
