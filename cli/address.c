@@ -57,7 +57,7 @@ cli_warn_plain(const struct cli *cli, int operand)
 	cli_warn(cli->operands[operand],
 		"http does not protect the image against changes on the way; "
 		"use https%s",
-		has_expect ? " or --expect" : "");
+		has_expect ? " or --expect-file" : "");
 }
 
 int

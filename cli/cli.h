@@ -14,7 +14,7 @@
 #define CLI_USAGE 2
 /* Used in compare.c only, and no exit status: those are below 5. */
 #define CLI_DIFFERS 5
-/* The image is not what --expect, --expect-content or the manifest of an OVA
+/* The image is not what --expect-file, --expect-disk or the manifest of an OVA
  * names, or is not safe, with --untrusted. */
 #define CLI_REFUSED 3
 /* The network failed or an answer took too long: the same command may succeed
@@ -79,7 +79,7 @@ struct cli {
 	char **operands;
 	/* the operands of a command that reads images, to be opened */
 	char **addresses;
-	/* the address of --expect, or NULL */
+	/* the address of --expect-file, or NULL */
 	char *list;
 };
 
@@ -183,8 +183,8 @@ int cli_refuse_format(
 const char *cli_list_formats(char *list, const char *before, bool written);
 
 /*
- * file_url.c: make paths of the operands and of --expect that are addresses of
- * files. Returns 0, or another status after a message.
+ * file_url.c: make paths of the operands and of --expect-file that are
+ * addresses of files. Returns 0, or another status after a message.
  */
 int cli_file_urls(struct cli *cli);
 
@@ -375,8 +375,8 @@ void cli_digests_print(const char *name, const struct image_digests *digests);
 void cli_digests_json(struct json *json, const struct image_digests *digests);
 
 /*
- * expect.c: set how->expect by --expect, to *expect if the option is given, for
- * the image of the operand. Returns 0 or the exit status.
+ * expect.c: set how->expect by --expect-file, to *expect if the option is
+ * given, for the image of the operand. Returns 0 or the exit status.
  */
 int cli_expect(const struct cli *cli, int operand, struct image_expect *expect,
 	struct image_open *how);

@@ -21,16 +21,16 @@ struct job {
 	struct image_sink *dst;
 	struct output output;
 	struct image_copied copied;
-	/* --digest, and then --expect-content if its algorithm is another */
+	/* --digest, and then --expect-disk if its algorithm is another */
 	struct image_digests digests;
 	/* the first ones, which are printed; and in JSON */
 	size_t n_printed;
 	size_t n_reported;
-	/* which of them --expect-content is about, and what it is to be; no
+	/* which of them --expect-disk is about, and what it is to be; no
 	 * algorithm: none */
 	size_t expected;
 	struct image_expect expect;
-	/* of --expect; open.expect is NULL without the option */
+	/* of --expect-file; open.expect is NULL without the option */
 	struct image_expect expect_file;
 	/* bytes of the new image's virtual disk */
 	uint64_t size;
@@ -53,7 +53,7 @@ int cache_parse(struct job *job);
  */
 uint64_t memory_available(const char *root);
 
-/* expect.c: --digest, --expect-content and --expect. */
+/* expect.c: --digest, --expect-disk and --expect-file. */
 /* Set the digests, and open.expect. Returns 0 or the exit status. */
 int expect_parse(struct job *job);
 /* Compute a digest of the disk, the first of the list, for --verify. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* What an image has to be: --expect, and of a conversion --expect-content, with
- * --digest. */
+/* What an image has to be: --expect-file, and of a conversion --expect-disk,
+ * with --digest. */
 #include <errno.h>
 #include <string.h>
 #include "convert.h"
@@ -79,7 +79,8 @@ cli_expect(const struct cli *cli, int operand, struct image_expect *expect,
 		list = text + 1;
 	if (list && !*list)
 		return cli_usage(cli_commands[cli->command].name,
-			"--expect: '@' is not followed by the name of a list");
+			"--expect-file: '@' is not followed by the name of a "
+			"list");
 	if (list) {
 		rc = image_expect_in_list(expect, list, &how->network,
 			cli->addresses[operand], &err);
@@ -87,8 +88,8 @@ cli_expect(const struct cli *cli, int operand, struct image_expect *expect,
 	}
 	if (cli->command == COMMAND_digest && cli->n_operands > 1)
 		return cli_usage("digest",
-			"--expect: a digest is that of one image; @FILE has "
-			"those of several");
+			"--expect-file: a digest is that of one image; @FILE "
+			"has those of several");
 	return parse_digest(cli, OPTION_EXPECT_FILE, expect);
 }
 

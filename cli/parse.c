@@ -41,6 +41,21 @@ is_optional(const struct option_row *row)
 	return row->value && row->value[0] == '[';
 }
 
+/* An earlier name has the value of the present one, so that an abbreviation of
+ * both is not ambiguous. */
+static int
+present_name(int id)
+{
+	switch (id) {
+	case OPTION_OLD_EXPECT_FILE:
+		return OPTION_EXPECT_FILE;
+	case OPTION_OLD_EXPECT:
+		return OPTION_EXPECT;
+	default:
+		return id;
+	}
+}
+
 /*
  * The tables include the letters that are refused with a hint, so that a value
  * of such a letter does not become an operand. The tables do not include the
@@ -67,7 +82,7 @@ make_tables(struct tables *tables, unsigned where)
 			is_optional(row) ? optional_argument
 			: row->value     ? required_argument
 					 : no_argument,
-			NULL, NO_LETTER + id};
+			NULL, NO_LETTER + present_name(id)};
 	}
 	for (size_t i = 0; i < HINT_COUNT; i++) {
 		const struct hint_row *row = &cli_hints[i];

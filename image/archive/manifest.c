@@ -343,7 +343,8 @@ check_lines(const struct verified *v, const struct digests *ovf,
 		"the file is refused: the manifest '%.200s' has no digest of "
 		"'%.200s'%s",
 		v->manifest->mf.name, v->disk,
-		named ? " but SHA-1, which proves nothing; --expect does" : "");
+		named ? " but SHA-1, which proves nothing; --expect-file does"
+		      : "");
 	return refuse(rc, err);
 }
 

@@ -367,9 +367,9 @@ def test_what_is_expected_and_what_is_printed_are_independent(
      "algorithms are sha256, sha512, sha384, sha224, sha1, md5, blake2b"),
     (["--digest", "md5,md5"], "--digest: md5 is listed twice"),
     (["--expect-content", "sha256"], "'sha256' is not ALGORITHM:HEX"),
-    (["--expect-content", "crc:00"], "--expect-content: 'crc' is not an "
+    (["--expect-content", "crc:00"], "--expect-disk: 'crc' is not an "
      "algorithm; the algorithms are sha256, sha512, sha384, sha224, blake2b"),
-    (["--expect-content", "md5:" + "0" * 32], "--expect-content: another "
+    (["--expect-content", "md5:" + "0" * 32], "--expect-disk: another "
      "image can be made that has the same md5; use sha256"),
     (["--expect-content", "sha224:0"], "'0' is not the 56 hexadecimal digits"),
     (["--expect-content", "sha224:" + "0" * 57], "not the 56 hexadecimal"),
@@ -422,5 +422,5 @@ def test_several_images_are_expected_by_a_list(hone, small, work):
     assert b"other.img: the file is refused" in done.stderr
     assert hone.misused("digest", "--expect", f"sha256:{expected(small)}",
                         small, other) == (
-        "hone: --expect: a digest is that of one image; @FILE has those of "
+        "hone: --expect-file: a digest is that of one image; @FILE has those of "
         "several")

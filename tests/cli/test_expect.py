@@ -365,18 +365,39 @@ def test_a_list_that_cannot_be_read_is_an_error(hone, small, work):
 
 
 @pytest.mark.parametrize("value, said", [
-    ("sha256", "--expect: 'sha256' is not ALGORITHM:HEX or @FILE"),
-    ("", "--expect: '' is not ALGORITHM:HEX or @FILE"),
-    ("@", "--expect: '@' is not followed by the name of a list"),
-    ("crc:00", "--expect: 'crc' is not an algorithm; the algorithms are "
+    ("sha256", "--expect-file: 'sha256' is not ALGORITHM:HEX or @FILE"),
+    ("", "--expect-file: '' is not ALGORITHM:HEX or @FILE"),
+    ("@", "--expect-file: '@' is not followed by the name of a list"),
+    ("crc:00", "--expect-file: 'crc' is not an algorithm; the algorithms are "
      "sha256, sha512, sha384, sha224, blake2b"),
     ("sha256:00", "'00' is not the 64 hexadecimal digits of sha256"),
     ("sha256:" + "0" * 65, "is not the 64 hexadecimal digits of sha256"),
     ("sha256:" + "x" * 64, "is not the 64 hexadecimal digits of sha256"),
-    ("md5:" + "0" * 32, "--expect: another image can be made that has the "
+    ("md5:" + "0" * 32, "--expect-file: another image can be made that has the "
      "same md5; use sha256"),
     ("sha1:" + "0" * 40, "the same sha1; use sha256")], ids=range(9))
 def test_a_misuse_of_expect(hone, small, out, value, said):
     for words in ["convert", small, out / "d"], ["digest", small]:
         assert said in hone.misused(words[0], "--expect", value, *words[1:])
     assert not os.listdir(out)
+
+
+def test_the_names_say_what_is_expected(hone, small, out):
+    """The file, or its disk. The earlier names are accepted."""
+    right = f"sha256:{hashlib.sha256(small.read_bytes()).hexdigest()}"
+    wrong = "sha256:" + "0" * 64
+    for name in "--expect-file", "--expect", "--expect-f":
+        hone.ok("digest", name, right, small)
+        assert "the file is refused" in hone.fails(
+            "convert", name, wrong, small, out / "d", code=3)
+    # Of both names of one option.
+    hone.ok("digest", "--exp", right, small)
+    for name in "--expect-disk", "--expect-content", "--expect-d":
+        hone.ok("convert", "-q", "--force", name, right, small, out / "d")
+        assert "the content is refused" in hone.fails(
+            "convert", "--force", name, wrong, small, out / "d", code=3)
+    said = hone.ok("convert", "--help", "check").stdout.decode()
+    assert "--expect-file WHAT" in said and "--expect-disk ALGO" in said
+    assert "--expect " not in said and "--expect-content" not in said
+    assert hone.misused("convert", "--exp", right, small, out / "e") == (
+        "hone: '--exp' is ambiguous: --expect-file, --expect-disk")

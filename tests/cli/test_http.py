@@ -37,7 +37,7 @@ CLEAN = {name: "" for name in ENV if name.lower().endswith("_proxy") or
 NOWHERE = "n" * 64 + ".invalid"
 WARNING = re.compile(
     rb"hone: warning: ((?:http|s3)://[^\n]*): http does not protect the image "
-    rb"against changes on the way; use https(?: or --expect)?\n")
+    rb"against changes on the way; use https(?: or --expect-file)?\n")
 
 
 @pytest.fixture(autouse=True)

@@ -105,7 +105,7 @@ def test_sha1_alone_is_no_proof(hone, work, out):
                                             "--untrusted"):
             assert (status, found) == (code, None if code else DISK), said
             assert code == 0 or ("has no digest of 'disk.raw' but SHA-1, which "
-                                 "proves nothing; --expect does") in said
+                                 "proves nothing; --expect-file does") in said
         found = hone.json("check", "--json", archive, code=code and 1)
         failed = [test["name"] for test in found["checks"]
                   if not test["passed"]]

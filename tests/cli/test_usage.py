@@ -542,11 +542,11 @@ def test_the_examples_in_the_help_work(hone, image, out, command):
     examples = examples.splitlines()
     lines = [line[4:] for line in examples if line.startswith("    ")]
     assert 2 <= len(lines) <= 5 and len(examples) == 2 * len(lines)
-    for name in ("disk.img", "copy.img", "noble.img"):
+    for name in ("disk.img", "copy.img", "vm.img"):
         (out / name).write_bytes(image("mixed").read_bytes())
-    content = (out / "noble.img").read_bytes()
+    content = (out / "vm.img").read_bytes()
     (out / "SHA256SUMS").write_text(
-        f"{hashlib.sha256(content).hexdigest()} *noble.img\n")
+        f"{hashlib.sha256(content).hexdigest()} *vm.img\n")
     with tarfile.open(out / "appliance.ova", "w") as ova:
         ova.add(out / "disk.img", "disk.raw")
     # A file in place of what is on a server, and of a device.

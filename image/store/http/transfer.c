@@ -891,7 +891,7 @@ end_whole(struct http_transfer *t)
 	fail(t, -EIO,
 		"the server closed the connection at offset %" PRIu64
 		", and gave no length that shows whether this is the end of "
-		"the file; with --expect, its digest does",
+		"the file; with --expect-file, its digest does",
 		t->at);
 	t->err.again = true;
 	return true;
