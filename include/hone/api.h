@@ -11,23 +11,26 @@
  * must not, the pool, stream or batch of the call must not be used any more,
  * and what the call holds is lost.
  *
- * **Cancellation.** A call that uses a descriptor is a cancellation point where
- * its system calls are, and where it waits for io_uring. With the GNU C
- * library, a cancelled call closes and frees what it holds. A stream can then
- * be used as after an error. But a thread that is cancelled while open()
- * returns may lose the descriptor (bug 12683 of the GNU C library):
- * hone_read_file(), and hone_read_files() where it makes plain calls. With
- * HONE_READ_NONBLOCK, open() is not a cancellation point, and nothing is lost.
- * No other call is a cancellation point. musl runs no cleanups of a thread that
- * is cancelled or calls pthread_exit(): what the call holds is lost then, and a
- * call of hone_read_files() with several threads must not be left so.
+ * **Cancellation.** Only calls that use a descriptor are cancellation points:
+ * where their system calls are, and where they wait for io_uring.
  *
- * **Contracts.** A comment says what a caller must do: ranges, alignment, no
+ * - With the GNU C library, a cancelled call closes and frees what it holds. A
+ *   stream can then be used as after an error.
+ * - There is one exception: a thread that is cancelled while open() returns may
+ *   lose the descriptor (bug 12683 of the GNU C library). This concerns
+ *   hone_read_file(), and hone_read_files() where it makes plain calls. With
+ *   HONE_READ_NONBLOCK, open() is not a cancellation point, and nothing is
+ *   lost.
+ * - musl runs no cleanups of a thread that is cancelled or calls
+ *   pthread_exit(): what the call holds is lost. A call of hone_read_files()
+ *   with several threads must not be left in this way.
+ *
+ * **Contracts.** A comment states what a caller must do: ranges, alignment, no
  * overlap, pointers that are not NULL unless NULL has a meaning. If a caller
- * breaks a contract, the result is undefined, with two exceptions. A debug
- * build of the library, or for inline functions of the caller, asserts the
- * contracts that the head of each header lists. And some contracts have a
- * result in release builds, which the same list names.
+ * breaks a contract, the result is undefined. The head of each header lists two
+ * kinds of exceptions: contracts that a debug build asserts, and contracts that
+ * have a result in release builds. The debug build is that of the library, or
+ * for inline functions that of the caller.
  *
  * **Members named reserved** let a later release add members. The functions
  * named ..._attr_init() set them to zero, and every function that takes the

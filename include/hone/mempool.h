@@ -11,12 +11,16 @@
  * steals from those of other caches. So no lock is taken, and a preempted
  * thread delays no other. Objects come back in LIFO order, the warmest first.
  *
- * The loaded objects of a cache, at most the cache size of the pool, are all
- * that other caches cannot get. Without concurrent calls, a get of n objects
- * therefore succeeds if the pool has n objects plus the cache size for each
- * other open cache. If one thread only gets and another only puts, any capacity
- * above the cache size times the number of other caches is enough. During calls
- * of other threads a get may find fewer objects; a later get finds the others.
+ * Other caches can get all objects of a cache but the loaded ones, of which
+ * there are at most the cache size of the pool. This has consequences:
+ *
+ * - Without concurrent calls, a get of n objects succeeds if the pool has n
+ *   objects plus the cache size for each other open cache.
+ * - If one thread only gets and another only puts, any capacity above the cache
+ *   size times the number of other caches is enough.
+ * - During calls of other threads a get may find fewer objects. A later get
+ *   finds the others.
+ *
  * A pool with HONE_MEMPOOL_EXACT has none of these limits, and costs more.
  *
  * A cache, its cursor and its reserve belong to one thread at a time. Functions
@@ -59,18 +63,23 @@ enum hone_mempool_flag {
 	 * constructor, node, or flag for the memory of objects may be set */
 	HONE_MEMPOOL_FOREIGN = 16,
 	/** A get also finds what other caches have loaded: it fails only if the
-	 * pool, without reserves, has too few objects. A get that finds too few
-	 * elsewhere takes a mutex, and waits for calls of other threads that
-	 * are under way. So threads that get from an empty pool again and again
-	 * delay each other. If a thread died or stood still in its call, the
-	 * wait ends after 1 to 2 s, once, and what its cache has loaded is not
-	 * found before the call ends. A get that takes what another cache has
-	 * loaded interrupts the CPUs that run such threads, by membarrier(),
-	 * for about 1 us, and the next call on that cache waits for it. The
-	 * kernel must not refuse membarrier() later, or to some of the
-	 * processes: then nothing is taken from other caches. Each get and put
-	 * is a call of the library; where the kernel has no membarrier(), with
-	 * one more atomic instruction */
+	 * pool, without reserves, has too few objects.
+	 *
+	 * Such a get takes a mutex if it finds too few objects elsewhere, and
+	 * waits for calls of other threads that are under way. So threads that
+	 * get from an empty pool again and again delay each other. If a thread
+	 * died or was stopped in its call, the wait ends once, after 1 to 2 s.
+	 * What the cache of that thread has loaded is found only after the
+	 * call ends.
+	 *
+	 * A get that takes what another cache has loaded interrupts the CPUs
+	 * that run such threads, by membarrier(), for about 1 us. The next call
+	 * on that cache waits for the get. If the kernel refuses membarrier()
+	 * later, or to some of the processes, nothing is taken from other
+	 * caches.
+	 *
+	 * Each get and put is a call of the library, with one more atomic
+	 * instruction if the kernel has no membarrier() */
 	HONE_MEMPOOL_EXACT = 32,
 	/** The whole pool is in memory of the caller, and processes that map
 	 * this memory at the same address may use the pool at the same time,
@@ -95,14 +104,16 @@ struct hone_mempool_attr {
 	/** number of objects, at least 1. No default: must be set */
 	size_t capacity;
 	/** objects that a cache may keep to itself, 1 to
-	 * HONE_MEMPOOL_CACHE_MAX. Default: 0, the largest fast size with which
-	 * max_caches caches together keep at most half of the capacity (with
-	 * HONE_MEMPOOL_EXACT, at most 16 of them count), but at least 8 or half
-	 * of the capacity, so that one thread is fast. With 32 caches this
-	 * takes more than half of a pool of fewer than 512 objects: 31 other
-	 * caches may keep 248 objects, all of a pool of 248. If so many threads
-	 * share a small pool, set max_caches and this size, or use
-	 * HONE_MEMPOOL_EXACT */
+	 * HONE_MEMPOOL_CACHE_MAX. Default: 0, the pool chooses: the largest
+	 * fast size with which max_caches caches together keep at most half of
+	 * the capacity. With HONE_MEMPOOL_EXACT at most 16 caches count. The
+	 * size is at least 8, or half of the capacity if that is less, so that
+	 * one thread is fast.
+	 *
+	 * Small pools need care: with 32 caches, the caches may keep more than
+	 * half of a pool of fewer than 512 objects. 31 other caches may keep
+	 * 248 objects, all of a pool of 248. If so many threads share a small
+	 * pool, set max_caches and this size, or use HONE_MEMPOOL_EXACT */
 	size_t cache_size;
 	/** caches that may be open at the same time, 1 to 65535. Default: 32 */
 	unsigned max_caches;
@@ -150,14 +161,20 @@ HONE_API void hone_mempool_attr_init(struct hone_mempool_attr *attr);
  *          0 if hone_mempool_create() would return -EINVAL.
  *
  * Memory of the caller must be aligned as the objects, and to at least 64
- * bytes; with HONE_MEMPOOL_SHARED, to at least 4096. Only with this flag does
- * the result include bookkeeping: a magazine of at most 4 KiB for each
- * cache_size objects, or with HONE_MEMPOOL_EXACT for each three quarters of it,
- * and for each cache four magazines, 4 KiB, and 16 to 32 bytes for each
- * magazine of the pool, but of more than 64 caches, each counts 1,024 of them,
- * or 64 times its equal share, if there are more. hone_mempool_create() writes
- * to all of it. Otherwise the pool allocates its bookkeeping itself, of which
- * it touches little, and objects that are foreign need 0 bytes. Since 0.1.
+ * bytes; with HONE_MEMPOOL_SHARED, to at least 4096.
+ *
+ * Without HONE_MEMPOOL_SHARED the pool allocates its bookkeeping itself, and
+ * touches little of it. Objects that are foreign then need 0 bytes. With this
+ * flag the result includes the bookkeeping, and hone_mempool_create() writes to
+ * all of it:
+ *
+ * - a magazine of at most 4 KiB for each cache_size objects, or with
+ *   HONE_MEMPOOL_EXACT for each three quarters of cache_size;
+ * - for each cache four magazines, 4 KiB, and 16 to 32 bytes for each magazine
+ *   of the pool. With more than 64 caches, at most 1,024 magazines count for
+ *   each cache, or 64 times its equal share if that is more.
+ *
+ * Since 0.1.
  */
 HONE_API size_t hone_mempool_memory_size(const struct hone_mempool_attr *attr);
 
@@ -415,11 +432,11 @@ struct hone_mempool_magazine {
  * out, put others of the pool in, set count, and pass the magazine to another
  * thread. hone_mempool_put_magazine() gives the magazine back, even empty.
  *
- * Any number of magazines may be out that were full when the caller got them
- * and whose objects are all still out. Of other magazines, one for each open
+ * A magazine that was full when the caller got it, and whose objects are all
+ * still out, may be out in any number. Of other magazines, one for each open
  * cache may be out: with more, a put may find no magazine and fault. With
- * HONE_MEMPOOL_EXACT, a magazine is full that has the cache size less a quarter
- * of it, at most 64, or more. Since 0.1.
+ * HONE_MEMPOOL_EXACT, a magazine counts as full from three quarters of the
+ * cache size on, or from the cache size less 64 if that is more. Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT struct hone_mempool_magazine *
 hone_mempool_get_magazine(struct hone_mempool_cache *cache);
@@ -447,11 +464,12 @@ HONE_API void hone_mempool_put_magazine(struct hone_mempool_cache *cache,
  * :return: 0 on success;
  *          -ENOBUFS if there are too few objects; the reserve is unchanged.
  *
- * Whatever other threads do, n objects can be got through this cache, in any
- * sequence of gets. Objects that the pool lacks then come from the reserve and
- * are not replaced: call this function again to fill the reserve. The reserve
- * does not count for the cache size; no other cache can get it. Closing the
- * cache gives it back. hone_mempool_get_magazine() does not use it. Since 0.1.
+ * The next gets of n objects through this cache succeed, in any sequence,
+ * whatever other threads do. Objects that the pool lacks come from the reserve
+ * and are not replaced: call this function again to fill the reserve. The
+ * reserve does not count for the cache size, and no other cache can get it.
+ * Closing the cache gives the reserve back. hone_mempool_get_magazine() does
+ * not use it. Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT int hone_mempool_reserve(
 	struct hone_mempool_cache *cache, size_t n);
@@ -465,10 +483,10 @@ HONE_API HONE_DETAIL_RESULT int hone_mempool_reserve(
  *          parent held at the fork. The child may put those that it has.
  *
  * Every cache is closed, those of the calling thread too, and their objects are
- * back in the pool. If another thread was in the middle of a call, the objects
- * of that call are either in the pool or out, never twice in it. What moved
- * through a cursor since it began is unknown here: end cursors before fork().
- * Only one of parent and child can use shared memory of the caller. Since 0.1.
+ * back in the pool. If another thread was in the middle of a call, each object
+ * of that call is in the pool once, or out. End cursors before fork(): the
+ * child does not know what moved through a cursor since it began. Only one of
+ * parent and child can use shared memory of the caller. Since 0.1.
  */
 HONE_API size_t hone_mempool_after_fork(struct hone_mempool *pool);
 

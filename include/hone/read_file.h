@@ -12,12 +12,13 @@
  * A file without a size of its own (in /proc, a pipe, a FIFO, a device) is read
  * until it ends. The memory grows, and is cut to the size at the end. The same
  * happens if a file is longer or shorter than fstat reported: files that other
- * processes write to, and files in /sys, which all report 4096 bytes. Some
- * files in /proc/sys return nothing but to the first read, however little it
- * requests. So a regular file without a size is read again, into twice the
- * memory, if a single read returned all of it and more than half of its
- * request: from 32 KiB on. hone_read_small() and hone_read_into() leave this to
- * the caller.
+ * processes write to, and files in /sys, which all report 4096 bytes.
+ *
+ * Some files in /proc/sys return their content only to the first read, and cut
+ * it if that read requests too little. So a regular file without a size is read
+ * again, into twice the memory, if a single read returned all of it and more
+ * than half of its request: from 32 KiB on. hone_read_small() and
+ * hone_read_into() leave this to the caller.
  *
  * Any thread may call any of these functions; they keep no state.
  * hone_read_file(), hone_read_fd() and hone_read_files() return 0 or a negative
@@ -123,13 +124,15 @@ HONE_API void hone_read_attr_init(struct hone_read_attr *attr);
  *          allocate(), resize() or release();
  *          the error of read() if it fails.
  *
- * If fstat reports a size above the limit, the file is not read at all, unless
- * the size is that of a page without blocks on the disk, which every file in
- * /sys reports: then its content decides. A file that another process writes to
- * is returned as it was at some moment, or as a mixture if the writer changes
- * more than the end. Opening a FIFO waits for its writer. A file that never
- * ends, such as /dev/zero, is read up to the limit: set a limit, or
- * HONE_READ_NONBLOCK, for paths that others choose. Since 0.1.
+ * If fstat reports a size above the limit, the file is not read at all. Files
+ * in /sys are the exception: each reports the size of a page, without blocks on
+ * the disk, and its content decides. A file that another process writes to is
+ * returned as it was at some moment, or as a mixture if the writer changes more
+ * than the end.
+ *
+ * For paths that others choose, set a limit, or HONE_READ_NONBLOCK: opening a
+ * FIFO waits for its writer, and a file that never ends, such as /dev/zero, is
+ * read up to the limit. Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT int hone_read_file(struct hone_file_data *out,
 	const char *path, const struct hone_read_attr *attr);
@@ -341,14 +344,17 @@ HONE_API void hone_batch_attr_init(struct hone_batch_attr *attr);
  * way, then up to 2048 by the faster one, and tries again.
  *
  * With io_uring, all small files that are read at the same time take three
- * system calls together, not four each; files that are not in memory are
- * fetched concurrently. Files without a size and above 16 KiB are read by plain
- * calls. io_uring requires Linux 5.19, and must not be forbidden
- * by sysctl kernel.io_uring_disabled or by a seccomp filter. If io_uring does
- * not work, or stops working, the rest is read by plain calls with the same
- * results. A file at which io_uring fails is also read by plain calls, unless
- * the error is -ENOENT. Kernel threads may read files without a size: use
- * HONE_BATCH_PLAIN for /proc/thread-self.
+ * system calls together, not four each. Files that are not in memory are
+ * fetched concurrently. io_uring requires Linux 5.19, and must not be forbidden
+ * by sysctl kernel.io_uring_disabled or by a seccomp filter. Plain calls, with
+ * the same results, read
+ *
+ * - files without a size, and files above 16 KiB;
+ * - the rest of the files if io_uring does not work, or stops working;
+ * - a file at which io_uring fails, unless the error is -ENOENT.
+ *
+ * Kernel threads may read files without a size: use HONE_BATCH_PLAIN for
+ * /proc/thread-self.
  *
  * Each thread holds at most one descriptor of a file and one of a ring. If a
  * thread gets no descriptor (-EMFILE, -ENFILE), it leaves the rest to the other
@@ -356,11 +362,12 @@ HONE_API void hone_batch_attr_init(struct hone_batch_attr *attr);
  * is a result only if the batch then holds no other descriptor.
  *
  * With io_uring, a thread reads at most as many files at a time as
- * RLIMIT_NOFILE allows descriptors. The call leaves this limit as it is. The
- * kernel may start workers for io_uring, which are threads of the process and
- * end up to a second after the call. While one of them is there, system calls
- * fail that only a process with one thread may make, such as
- * unshare(CLONE_NEWUSER): make them before, or use HONE_BATCH_PLAIN.
+ * RLIMIT_NOFILE allows descriptors. The call leaves this limit as it is.
+ *
+ * The kernel may start workers for io_uring, which are threads of the process
+ * and end up to a second after the call. Until then, system calls fail that
+ * only a process with one thread may make, such as unshare(CLONE_NEWUSER): make
+ * them before, or use HONE_BATCH_PLAIN.
  *
  * A file may stay open until the call returns, even after done() received it.
  * After a stop done() is not called again, unfinished results are given back,

@@ -25,10 +25,11 @@
  * - After a read that returned 0 there is no further read until
  *   hone_stream_clear_eof() or a seek. The same applies to a regular file after
  *   a read that returned less than requested, if the read reached the size that
- *   the file had when the stream was opened. A regular file of size 0, as in
- *   /proc, whose first read returned more than half of its request and whose
- *   second read returned nothing, is read again before the end is reported.
- *   Some files in /proc/sys return nothing but to the first read.
+ *   the file had when the stream was opened.
+ * - Some files in /proc/sys return their content only to the first read. So a
+ *   regular file of size 0 is read again before the end is reported, if its
+ *   first read returned more than half of its request and its second read
+ *   returned nothing.
  * - A seek by SEEK_SET or SEEK_CUR finds out the position first if the buffer
  *   contains anything. If the target lies in the buffer or at its end, the seek
  *   then makes no call. Any other seek is one call, as in exact mode. Bytes
@@ -54,14 +55,14 @@
  * SEEK_CUR with a known position. Except for the close by hone_stream_close(),
  * no other function calls the source.
  *
- * The call that meets an error of the source returns the error. But if
- * hone_stream_read() or hone_stream_skip() have bytes already, they return
- * these; the next call that needs more bytes than the buffer has then returns
- * the error, without a call of the source. Only -EAGAIN and -ETIMEDOUT are not
- * kept. After an error the stream continues where it was: no byte is lost, and
- * the next call reads the source again. If a source returns more bytes than
- * requested, or a value that is neither a size nor -1 to -4095, the stream
- * treats this as -EIO.
+ * The call that meets an error of the source returns the error. If
+ * hone_stream_read() or hone_stream_skip() have bytes already, they return the
+ * bytes, and the stream keeps the error, except -EAGAIN and -ETIMEDOUT: the
+ * next call that needs more bytes than the buffer has returns the error,
+ * without a call of the source. After an error the stream continues where it
+ * was: no byte is lost, and the next call reads the source again. If a source
+ * returns more bytes than requested, or a value that is neither a size nor -1
+ * to -4095, the stream treats this as -EIO.
  *
  * A stream belongs to one thread at a time. Streams must not be NULL.
  *
