@@ -170,6 +170,31 @@ packages_readme() {
     done
 }
 
+# Without libhone: the clean export, and in ./dev release the archive for PIE.
+packages_extension() {
+    user_chroot
+    cp packaging/extension.sh "$builder/build/first/hone_$version.orig.tar.xz" \
+        "$user/packages"
+    if [ -n "${tarball:-}" ]; then
+        cp "${tarball%/*}/php_hone-v$version-src.tgz" "$user/packages"
+    fi
+    # shellcheck disable=SC2016 # expanded by the inner shell
+    chroot_run sh -euc '
+        export DEBIAN_FRONTEND=noninteractive
+        apt-get -q --no-install-recommends install make gcc clang libc6-dev \
+            xz-utils "php$0-dev" "php$0-cli"
+        for archive in /packages/*.tar.xz /packages/*.tgz; do
+            [ -e "$archive" ] || continue
+            for compiler in gcc clang; do
+                rm -rf /source
+                mkdir /source
+                tar -xf "$archive" -C /source --strip-components=1
+                sh /packages/extension.sh "php-config$0" /source \
+                    "CC=$compiler"
+            done
+        done' "$php"
+}
+
 packages_tests() {
     user_chroot
     # The name of the file has the architecture.
@@ -210,6 +235,7 @@ packages_in() {
     must "$suite-life" packages_life
     must "$suite-readme" packages_readme
     packages_left_out
+    must "$suite-extension" packages_extension
     must "$suite-tests" packages_tests
     remove_chroot "$user"
     rm -rf "$builder/build"

@@ -161,7 +161,8 @@ chroot_run() {
 }
 
 # chroot_build VERSION: copies the sources as they are now, builds and installs
-# libhone, and builds the extension with it, all by the tools of the chroot.
+# libhone, and builds the extension with it, all by the tools of the chroot. Before,
+# a clean export is built and loaded without libhone.
 chroot_build() {
     chroot_of "$1"
     rm -rf "$chroot/hone"
@@ -170,11 +171,17 @@ chroot_build() {
         meson_options.txt; do
         cp -R "$root/$each" "$chroot/hone/"
     done
+    mkdir "$chroot/hone/export"
+    for each in include src php packaging/extension.sh; do
+        cp -R "$root/$each" "$chroot/hone/export/"
+    done
     mkdir "$chroot/hone/bench"
     cp -R "$root/bench/args" "$chroot/hone/bench/"
     # shellcheck disable=SC2016 # expanded by the inner shell
     chroot_run sh -euc '
         cd /hone
+        rm -rf /usr/lib/libhone.* /usr/lib/pkgconfig/hone.pc /usr/include/hone
+        sh export/extension.sh "php-config$0" export CFLAGS=-O0
         meson setup build --buildtype=release -Dtools=false --prefix=/usr \
             -Dlibdir=lib
         meson install -C build

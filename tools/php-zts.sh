@@ -56,6 +56,11 @@ zts_build() {
     libhone_moved "$zts/libhone"
     sh tools/phpext.sh build php "$zts_work" "$zts_config" \
         --with-hone="$zts/libhone" --enable-hone-static
+    rm -rf "$zts/export"
+    mkdir "$zts/export"
+    cp -R include src php "$zts/export"
+    PKG_CONFIG_LIBDIR=/nonexistent sh packaging/extension.sh "$zts_config" \
+        "$zts/export" CFLAGS=-O0
 }
 
 test_php_zts() {

@@ -274,16 +274,28 @@ dl_wraps_nothing() {
         ! grep '^[^>]*=> [1-9][0-9]*$' dl.info
 }
 
-# PIE reads the options of ./configure from composer.json.
+# PIE reads the options of ./configure from composer.json. The rules are those of
+# PIE's page for maintainers and of its schema.
 composer_has_the_options_of_configure() {
     python3 - "$top/composer.json" >composer.options <<'END'
-import json, sys
+import json, re, sys
 package = json.load(open(sys.argv[1]))
+extension = package['php-ext']
+assert re.fullmatch('[a-z0-9]+/[a-z0-9]+', package['name']), package['name']
+assert set(extension) <= {'extension-name', 'priority', 'support-zts',
+    'support-nts', 'build-path', 'download-url-method', 'os-families',
+    'os-families-exclude', 'configure-options'}, extension
+assert extension['download-url-method'] == [
+    'pre-packaged-source', 'composer-default'], extension
+assert extension['os-families'] == ['linux'], extension
+assert set(package['require']) == {'php'}, package['require']
 assert package['type'] == 'php-ext', package['type']
 assert package['license'] == 'BSD-3-Clause', package['license']
 assert package['php-ext']['extension-name'] == 'hone', package['php-ext']
 assert package['php-ext']['build-path'] == 'php', package['php-ext']
-for option in package['php-ext']['configure-options']:
+for option in extension['configure-options']:
+    assert set(option) == {'name', 'description', 'needs-value'}, option
+    assert re.fullmatch('[a-zA-Z0-9][a-zA-Z0-9_-]*', option['name']), option
     print('--' + option['name'] + '[=DIR]' * option['needs-value'])
 END
     (cd static && ./configure --help) >configure.help &&
