@@ -138,7 +138,7 @@ if test "$PHP_HONE" != "no"; then
     cache/early.c cache/entries.c
     cache/fetch.c cache/fork.c cache/hooks.c cache/info.c
     cache/methods.c cache/multi.c cache/names.c cache/objects.c
-    cache/length.c cache/objects_text.c cache/pools.c cache/protect.c
+    cache/objects_text.c cache/pools.c cache/protect.c
     cache/remember.c
     cache/serialize.c cache/settings.c cache/walk.c cache/write.c
     cache/apcu/apcu.c cache/apcu/fetch.c cache/apcu/figures.c

@@ -302,7 +302,7 @@ function take(now) {
     const p = points[points.length - 1];
     document.getElementById("now").textContent = (p.rate === null ? "no fetches" : (100 * p.rate).toFixed(1) + " %") + " now, " + number(asked / time) + " fetches/s, " + number(p.evicted) + " evictions/s";
     for (const name of ["entries", "hits", "misses", "stores", "evictions", "expirations", "slots_used", "closed_slots", "recoveries"]) set(name, number(now[name]));
-    for (const name of ["used", "serialized_bytes", "free", "retired", "largest_free", "largest_value"]) set(name, bytes(now[name]));
+    for (const name of ["used", "free", "retired", "largest_free", "largest_value"]) set(name, bytes(now[name]));
     for (const [name, part, whole] of [["fill", now.used, now.size], ["slots", now.slots_used, now.slots]]) document.getElementById(name).setAttribute("width", (100 * part / whole).toFixed(2));
     set("fill", (100 * now.used / now.size).toFixed(1) + " %");
     set("rate", now.hits + now.misses > 0 ? (100 * now.hits / (now.hits + now.misses)).toFixed(1) + " %" : "–");
@@ -394,7 +394,6 @@ foreach ([
     ['entries', 'Keys', number_format($info['entries'])], ['hits', 'Hits', number_format($info['hits'])], ['misses', 'Misses', number_format($info['misses'])],
     ['stores', 'Stores', number_format($info['stores'])], ['evictions', 'Evictions', number_format($info['evictions'])],
     ['expirations', 'Expirations', number_format($info['expirations'])], ['used', 'Used', bytes($info['used'])],
-    ['serialized_bytes', 'Values as strings, about', bytes($info['serialized_bytes'])],
     ['free', 'Free', bytes($info['free'])], ['largest_value', 'Largest possible value', bytes($info['largest_value'])],
 ] as [$id, $name, $text]) {
     $body .= '<div><dt>' . h($name) . "</dt><dd id=\"f-$id\">" . h($text) . '</dd></div>';

@@ -11,7 +11,6 @@
  *	early.c     lines of the log from the start of a server
  *	fetch.c     the three modes of reading; block.c has block copies
  *	write.c     store, add, replace, delete
- *	length.c    an estimate of the values as strings of serialize()
  *	objects.c   makes the objects of a fetch; objects_text.c is the
  *	            fallback, with serialize.c, which stores other objects
  *	methods.c, multi.c, counters.c, remember.c  the class Hone\Cache
@@ -392,12 +391,6 @@ zend_long php_hone_cache_delete_prefix(zend_string *prefix);
 
 void php_hone_entries_minit(zend_class_entry *entries);
 void php_hone_entries_new(zval *object, zend_string *prefix);
-
-/* ---- length.c ---- */
-
-/* An estimate of the bytes that serialize() would write of all values. */
-uint64_t php_hone_serialized_length(
-	struct php_hone_member *member, const struct php_hone_store_info *info);
 
 /* ---- info.c ---- */
 

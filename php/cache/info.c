@@ -98,8 +98,6 @@ ZEND_METHOD(Hone_Cache, info)
 	add_assoc_double(return_value, "fragmentation",
 		info.free > 0 ? 1.0 - (double)info.whole / (double)info.free
 			      : 0.0);
-	add_assoc_long(return_value, "serialized_bytes",
-		(zend_long)php_hone_serialized_length(member, &info));
 	add_assoc_long(return_value, "block_bytes_used",
 		(zend_long)HONE_G(cache).block_bytes_used);
 	add_holders(member, return_value);
@@ -282,10 +280,6 @@ ZEND_METHOD(Hone_Cache, metrics)
 	metric(&text, metric_name, type, help, info.name, (uint64_t)info.field);
 	METRICS(ADD)
 #undef ADD
-	metric(&text, "serialized_bytes", "gauge",
-		"Estimate of the bytes that serialize() would write of all "
-		"values.",
-		info.name, php_hone_serialized_length(member, &info));
 	holders(&text, member, info.name);
 	smart_str_0(&text);
 	RETURN_STR(text.s);
