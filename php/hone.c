@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The module: its hooks for start and end, and the small functions. */
+/* The module: its hooks for start and end. */
 #include "fileread/fileread.h"
 /* The copy of hone_args_again() that all files share. */
 #define HONE_ARGS_DEFINE
@@ -61,59 +61,6 @@ limit_cpu(const char *list)
 		name += strspn(name, separators);
 	}
 	hone_cpu_limit(allowed);
-}
-
-HONE_FUNCTION(Hone_buffer_is_zero)
-{
-	zend_string *data;
-
-	HONE_ARGS(1, 1)
-	HONE_ARG_STR(data)
-	HONE_ARGS_END();
-	RETURN_BOOL(hone_buffer_is_zero(ZSTR_VAL(data), ZSTR_LEN(data)));
-}
-
-static void
-add_features(zval *list)
-{
-	uint64_t features = hone_cpu_features();
-
-	array_init(list);
-	for (unsigned bit = 0; bit < 64; bit++) {
-		uint64_t feature = UINT64_C(1) << bit;
-		const char *name = hone_cpu_feature_name(feature);
-		if ((features & feature) != 0 && name != NULL)
-			add_next_index_string(list, name);
-	}
-}
-
-HONE_FUNCTION(Hone_cpu)
-{
-	zval features, sizes, variants;
-	const char *part;
-
-	HONE_ARGS(0, 0)
-	HONE_ARGS_END();
-	add_features(&features);
-	array_init(&sizes);
-	for (unsigned level = 1; level <= 3; level++)
-		add_index_long(
-			&sizes, level, (zend_long)hone_cpu_cache_size(level));
-	array_init(&variants);
-	for (size_t i = 0; (part = hone_cpu_part(i)) != NULL; i++)
-		add_assoc_string(&variants, part, hone_cpu_variant(part));
-
-	array_init(return_value);
-	add_assoc_zval(return_value, "features", &features);
-	add_assoc_zval(return_value, "cache_bytes", &sizes);
-	add_assoc_zval(return_value, "variants", &variants);
-}
-
-HONE_FUNCTION(Hone_version)
-{
-	HONE_ARGS(0, 0)
-	HONE_ARGS_END();
-	RETURN_STRING(hone_version());
 }
 
 static PHP_GINIT_FUNCTION(hone)
@@ -189,7 +136,7 @@ static PHP_MINFO_FUNCTION(hone)
 zend_module_entry hone_module_entry = {
 	STANDARD_MODULE_HEADER,
 	"hone",
-	ext_functions,
+	NULL,
 	PHP_MINIT(hone),
 	PHP_MSHUTDOWN(hone),
 	PHP_RINIT(hone),

@@ -2,26 +2,13 @@
 
 /** SPDX-License-Identifier: BSD-3-Clause
  *
- * The functions of the extension in PHP; hone_arginfo.h is made from this file.
+ * The classes of the extension in PHP; hone_arginfo.h is made from this file.
  *
  * @generate-function-entries
  * @generate-class-entries
  */
 
 namespace Hone;
-
-/** Whether every byte is zero; true for an empty string. */
-function buffer_is_zero(string $data): bool {}
-
-/**
- * CPU features that libhone uses, cache sizes, and the variant of each part.
- *
- * @return array{features: list<string>, cache_bytes: array<int, int>, variants: array<string, string>}
- */
-function cpu(): array {}
-
-/** The version of libhone, such as "0.1.0". phpversion('hone') returns the version of the extension. */
-function version(): string {}
 
 /** Values that all processes of a server share. */
 final class Cache

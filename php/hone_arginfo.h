@@ -1,15 +1,5 @@
 /* This is a generated file, edit the .stub.php file instead.
- * Stub hash: c125060e2f25efaaf9d883778e0843e62b54e977 */
-
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_Hone_buffer_is_zero, 0, 1, _IS_BOOL, 0)
-	ZEND_ARG_TYPE_INFO(0, data, IS_STRING, 0)
-ZEND_END_ARG_INFO()
-
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_Hone_cpu, 0, 0, IS_ARRAY, 0)
-ZEND_END_ARG_INFO()
-
-ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_Hone_version, 0, 0, IS_STRING, 0)
-ZEND_END_ARG_INFO()
+ * Stub hash: e76477a1f560ce1271099c2d29e898925d21d9c7 */
 
 ZEND_BEGIN_ARG_INFO_EX(arginfo_class_Hone_Cache___construct, 0, 0, 0)
 ZEND_END_ARG_INFO()
@@ -105,13 +95,15 @@ ZEND_BEGIN_ARG_WITH_RETURN_OBJ_INFO_EX(arginfo_class_Hone_Cache_entries, 0, 0, H
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, prefix, IS_STRING, 0, "\"\"")
 ZEND_END_ARG_INFO()
 
-#define arginfo_class_Hone_Cache_info arginfo_Hone_cpu
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_Hone_Cache_info, 0, 0, IS_ARRAY, 0)
+ZEND_END_ARG_INFO()
 
 ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_Hone_Cache_memory_map, 0, 0, IS_STRING, 0)
 	ZEND_ARG_TYPE_INFO_WITH_DEFAULT_VALUE(0, parts, IS_LONG, 0, "1024")
 ZEND_END_ARG_INFO()
 
-#define arginfo_class_Hone_Cache_metrics arginfo_Hone_version
+ZEND_BEGIN_ARG_WITH_RETURN_TYPE_INFO_EX(arginfo_class_Hone_Cache_metrics, 0, 0, IS_STRING, 0)
+ZEND_END_ARG_INFO()
 
 #define arginfo_class_Hone_CacheEntries___construct arginfo_class_Hone_Cache___construct
 
@@ -128,9 +120,6 @@ ZEND_END_ARG_INFO()
 #define arginfo_class_Hone_CacheEntries_valid arginfo_class_Hone_Cache_enabled
 
 
-ZEND_FUNCTION(Hone_buffer_is_zero);
-ZEND_FUNCTION(Hone_cpu);
-ZEND_FUNCTION(Hone_version);
 ZEND_METHOD(Hone_Cache, __construct);
 ZEND_METHOD(Hone_Cache, enabled);
 ZEND_METHOD(Hone_Cache, fetch);
@@ -162,14 +151,6 @@ ZEND_METHOD(Hone_CacheEntries, key);
 ZEND_METHOD(Hone_CacheEntries, next);
 ZEND_METHOD(Hone_CacheEntries, rewind);
 ZEND_METHOD(Hone_CacheEntries, valid);
-
-
-static const zend_function_entry ext_functions[] = {
-	ZEND_NS_FALIAS("Hone", buffer_is_zero, Hone_buffer_is_zero, arginfo_Hone_buffer_is_zero)
-	ZEND_NS_FALIAS("Hone", cpu, Hone_cpu, arginfo_Hone_cpu)
-	ZEND_NS_FALIAS("Hone", version, Hone_version, arginfo_Hone_version)
-	ZEND_FE_END
-};
 
 
 static const zend_function_entry class_Hone_Cache_methods[] = {

@@ -78,7 +78,7 @@ php_valgrind='-m -d pcre.jit=0'
 # One third of the tests, by valgrind: those that take each part of the extension
 # through its memory in few processes. ./dev long takes all.
 valgrind_tests() {
-    for each in apcu_functions apcu_module apcu_references buffer_is_zero \
+    for each in apcu_functions apcu_module apcu_references \
         cache_blocks cache_counters cache_fetch cache_field cache_fork \
         cache_known cache_multi cache_objects cache_objects_hooks \
         cache_objects_lists cache_objects_references cache_objects_thrown \
@@ -180,7 +180,7 @@ php_next_steps() {
 
 To try it:
 
-    $php -d extension=$module -r 'print_r(Hone\\cpu());'
+    $php -d extension=$module --ri hone
 
 To keep it, as root:
 
