@@ -176,7 +176,7 @@ def stream(args, work):
     """Rows of tests/stream/stream_strace_child.py."""
     tests = HERE.parent
     library = next(args.staged.rglob('libhone.so.0'))
-    for case in ('12 bytes', '700 KiB', 'large read', 'lines', 'reply', 'copy',
+    for case in ('12 bytes', '700 KiB', 'large read', 'lines', 'reply',
                  'plain batch'):
         yield f'calls: stream {case}', strace(
             work, [sys.executable, '-B',
