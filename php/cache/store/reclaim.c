@@ -409,7 +409,8 @@ short_of(const struct php_hone_shard *shard)
  * The reserve is too small a warning for a value that takes a quarter of it.
  * What requests have by then stays until they end, and the gaps between are
  * smaller than such a value. So requests keep nothing from now on if they have
- * half of what the hand will reach for the next AHEAD values.
+ * half of what the hand will reach for the next AHEAD values, and as much as
+ * this value takes.
  */
 static void
 look_ahead(struct php_hone_store *store, struct php_hone_shard *shard,
@@ -431,7 +432,7 @@ look_ahead(struct php_hone_store *store, struct php_hone_shard *shard,
 		}
 		at = after(shard, at, word);
 	}
-	if (pass.had > live / 2)
+	if (pass.had > live / 2 && pass.had >= units)
 		php_hone_readers_keep_nothing(store);
 }
 
