@@ -9,7 +9,7 @@ require __DIR__ . '/apcu_served.inc';
 --FILE--
 <?php
 $php = getenv('TEST_PHP_EXECUTABLE') . ' ' . str_replace("'", '', getenv('TEST_PHP_EXTRA_ARGS'));
-$facts = 'echo json_encode([Hone\Cache::enabled(), Hone\Cache::info()["reason"] ?? null, apcu_enabled(), apcu_store("k", 1), ini_get("apc.enabled"), ini_get_all("apcu")["apc.enabled"]]), "\n";';
+$facts = 'echo json_encode([Hone\Cache::enabled(), Hone\Cache::info()["reason"] ?? null, apcu_enabled(), apcu_store("k", 1), ini_get("apc.enabled"), array_diff_key(ini_get_all("apcu")["apc.enabled"], ["builtin_default_value" => 0])]), "\n";';
 foreach (['', '-d hone.cache_pool=shop', '-d hone.cache_pool=default', '-d hone.cache_pool=shpo', '-d log_errors=0', '-d apc.enabled=0 -d hone.cache_pool=shop'] as $options) {
     echo "$options\n", shell_exec("$php -d hone.cache_cli=1 -d log_errors=1 -d html_errors=0 -d hone.cache_size=0 -d 'hone.cache_pools=\"shop=2M\"' $options -r " . escapeshellarg($facts) . ' 2>&1');
 }

@@ -140,4 +140,8 @@ way_end(enum way way)
 		assert_int_equal(unlink(address), 0);
 	else if (way == WAY_PIPE)
 		end_pipe();
+	else
+		/* Waits until the server has left the bytes, which a client
+		 * that refused them may not have read. */
+		tiny_server_serve("", 0, TINY_WHOLE);
 }

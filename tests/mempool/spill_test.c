@@ -274,6 +274,8 @@ get_and_put(void *arg)
 	struct hone_mempool_cache *c = NULL;
 	void *mine[MOST];
 	size_t have = 0, k;
+	/* t->id may be set later than this thread begins. */
+	size_t name = (size_t)t;
 
 	EXPECT(hone_mempool_cache_open(t->run->pool, &c) == 0, t->run);
 	(void)pthread_barrier_wait(&t->run->barrier);
@@ -283,11 +285,10 @@ get_and_put(void *arg)
 			EXPECT(!t->run->exact, t->run);
 			k = 0;
 		}
-		write_to(mine + have, k, (size_t)t->id + turn);
+		write_to(mine + have, k, name + turn);
 		have += k;
 		for (size_t i = have - k; i < have; i++)
-			EXPECT(*(size_t *)mine[i] == (size_t)t->id + turn,
-				t->run);
+			EXPECT(*(size_t *)mine[i] == name + turn, t->run);
 		k = support_below(&t->seed, have + 1);
 		have -= k;
 		hone_mempool_put_bulk(c, mine + have, k);

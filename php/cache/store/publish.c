@@ -394,7 +394,9 @@ php_hone_publish_locked(struct php_hone_member *member, unsigned i,
 		entry->next = before->next;
 		/* Readers that raised the counter of the old entry need not
 		 * raise that of the new one. */
-		entry->used = __atomic_load_n(&before->used, __ATOMIC_RELAXED);
+		__atomic_store_n(&entry->used,
+			__atomic_load_n(&before->used, __ATOMIC_RELAXED),
+			__ATOMIC_RELAXED);
 		php_hone_will_retire(before);
 	} else {
 		link = php_hone_bucket(
