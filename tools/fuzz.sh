@@ -95,7 +95,7 @@ fuzz_all() {
     '' | *[!0-9]*) die "fuzz: '$seconds' is not a number of seconds" ;;
     esac
     need "$build_packages" clang "libclang-rt-$clang_version-dev" qemu-utils xz-utils zstd \
-        "php$php_version-dev" /proc
+        "php$php_version-dev"
     must fuzz-build build fuzz clang --buildtype=debug \
         -Doptimization=1 -Db_lundef=false \
         -Db_sanitize=address,undefined -Dc_args=-fsanitize=fuzzer-no-link \

@@ -133,7 +133,7 @@ def test_the_cpu_of_this_machine_needs_no_cross_compiler(system):
 
 
 @pytest.mark.parametrize("words, name", [
-    ("test", "proc"), ("packages", "proc"), ("static --check", "proc"),
+    ("run", "proc"), ("test", "proc"), ("packages", "proc"), ("static --check", "proc"),
     ("static x86_64", "tree/.git"), ("packages", "tree/.git")])
 def test_a_condition_that_is_not_met_ends_the_command(system, words, name):
     path = system.folder / name
