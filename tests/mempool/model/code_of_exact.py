@@ -42,14 +42,22 @@ def accesses(name, body):
                *(found[1].lower() for found in orders_of if found))
 
 
-def orders(_directory):
-    got = [access for _, name, body in bodies(MODELLED)
+def orders_in(where, modelled, rows):
+    got = [access for _, name, body in bodies(modelled)
            for access in accesses(name, body)]
-    want = [tuple(each for each in row[:5] if each != "-") for row in ROWS]
-    return compare_orders("src/mempool", got, want)
+    want = [tuple(each for each in row[:5] if each != "-") for row in rows]
+    return compare_orders(where, got, want)
+
+
+def shape_of(where, modelled, *known):
+    text = "".join(path + name + body for path, name, body in bodies(modelled))
+    return compare_shape(where, text, *known)
+
+
+def orders(_directory):
+    return orders_in("src/mempool", MODELLED, ROWS)
 
 
 def shape(_directory):
-    text = "".join(path + name + body for path, name, body in bodies(MODELLED))
-    return compare_shape("src/mempool", text, SHAPE, "exact.pml",
-                         "exact_cases.py")
+    return shape_of("src/mempool", MODELLED, SHAPE, "exact.pml",
+                    "exact_cases.py")
