@@ -18,7 +18,7 @@ static const struct row {
 	size_t stream_min;           /* 0: not measured */
 } rows[] = {
 	/*
-	 * AMD EPYC 9005 (Zen 5). hot-4K of copy-zen5-2026-11-22.json: stores of
+	 * AMD EPYC 9005 (Zen 5). hot-4K of copy-zen5-2026-11-22: stores of
 	 * 64 bytes (dpdk-avx512) move 200 bytes a ns, 61 a cycle at 3.3 GHz.
 	 * docs/design/copy.md: rep movsb has 0.6 to 0.8 times the speed of the
 	 * loop up to 24 KiB, and 1.2 times and more from 28 KiB on. Kept copies
@@ -27,7 +27,7 @@ static const struct row {
 	{"AuthenticAMD", 0x1a, 0x00, 0x0f, 64, 27 << 10, SIZE_MAX, 64 << 20},
 	/*
 	 * AMD EPYC 9004 (Zen 4). docs/design/copy.md: one store of 32 bytes a
-	 * cycle. copy-zen4-2026-11-21.json, hot: rep movsb is 0.36 to 0.97
+	 * cycle. copy-zen4-2026-11-21, hot: rep movsb is 0.36 to 0.97
 	 * times as fast as the loop up to 32 KiB, and 0.95 to 1.01 times up to
 	 * 4 MiB.
 	 */
