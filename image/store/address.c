@@ -4,8 +4,8 @@
 #include <string.h>
 #include <strings.h>
 #include "image.h"
+#include "host/host.h"
 #include "store/address.h"
-#include "store/device.h"
 #include "store/nbd/open.h"
 
 typedef int (*open_fn)(const char *address, const struct image_store_how *how,

@@ -9,6 +9,7 @@
 #include <sys/ioctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
+#include "host/host.h"
 #include "store/file.h"
 
 /* Linux 6.14; older headers lack it. */

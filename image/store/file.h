@@ -70,16 +70,6 @@ image_file(struct image_store *store)
 	return (struct image_file *)store;
 }
 
-/* size.c: bytes of an open file or block device. */
-int image_file_size(int fd, const char *name, struct stat *st, uint64_t *size,
-	struct image_error *err);
-
-/*
- * loop.c: returns whether two files or devices are one, or have bytes in common
- * because one of them, or both, are loop devices.
- */
-bool image_is_same_disk(const struct stat *a, const struct stat *b);
-
 /*
  * open.c: a store for fd, which is open for reading and writing. Takes fd over,
  * also on failure.

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "host/host.h"
 #include "store/file.h"
 #include "store/forward.h"
-#include "store/lock.h"
 
 static const char *
 kind_of_file(mode_t mode)

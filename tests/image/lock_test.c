@@ -11,7 +11,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "image.h"
-#include "store/lock.h"
+#include "host/host.h"
 #include "support.h"
 
 /* QEMU's: block/file-posix.c, raw_apply_lock_bytes(). */

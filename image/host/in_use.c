@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
-#include "store/device.h"
+#include "host/host.h"
 
 /* Of a message that names one thing. */
 #define NAME 256

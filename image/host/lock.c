@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "image.h"
-#include "store/lock.h"
+#include "host/host.h"
 
 /* Offset of the bytes that a process locks for the operations that it does. */
 #define DOES 100

@@ -13,9 +13,8 @@
 #include <sys/ioctl.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
-#include "store/device.h"
+#include "host/host.h"
 #include "store/file.h"
-#include "store/lock.h"
 
 /* Of loop devices, each of which is behind the one before. */
 #define MAX_LEVELS 8

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
-#include "store/file.h"
+#include "host/host.h"
 
 int
 image_file_size(int fd, const char *name, struct stat *st, uint64_t *size,

@@ -7,9 +7,8 @@
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "store/device.h"
+#include "host/host.h"
 #include "store/file.h"
-#include "store/lock.h"
 
 /*
  * For a block device O_EXCL means: fail if it is mounted, is swap space or part
