@@ -3,7 +3,7 @@
 """Plant bugs in a copy of the sources, one at a time, and run the tests that
 have to catch them. Prints TAP.
 
-tests/PART/mutants*.toml list the bugs, one a line; planting.py describes the
+tests/PART/mutants.toml list the bugs, one a line; planting.py describes the
 rows. `tests` of a row must fail: `unit` is the Meson test PART_unit,
 `tsan:unit` the same built by clang with ThreadSanitizer, `asan:unit` with
 AddressSanitizer, and `php:NAME` is php/tests/NAME.phpt with the extension of
@@ -212,7 +212,7 @@ class Tree:
 def mutants(part):
     """All mutants of a part, or of all parts, with full names of tests."""
     found = []
-    for path in sorted(ROOT.glob(f"tests/{part or '*'}/mutants*.toml")):
+    for path in sorted(ROOT.glob(f"tests/{part or '*'}/mutants.toml")):
         listed = planting.read(path, ROOT)
         prefix = path.parent.name + "_"
         for mutant in listed:
@@ -233,7 +233,7 @@ def mutants(part):
 def options():
     parser = argparse.ArgumentParser(
         prog="./dev mutants", description="Plant each bug of tests/PART/"
-        "mutants*.toml in a copy, and run the tests that have to catch it.")
+        "mutants.toml in a copy, and run the tests that have to catch it.")
     parser.add_argument("part", nargs="?", help="of one part only")
     parser.add_argument("--sample", type=int, metavar="N",
                         help="only N mutants, chosen at random")
@@ -347,7 +347,7 @@ def main():
         sys.exit(str(error))
     if not chosen:
         have = sorted({path.parent.name for path in
-                       ROOT.glob("tests/*/mutants*.toml")})
+                       ROOT.glob("tests/*/mutants.toml")})
         sys.exit(f"mutants: no part '{given.part}' with mutants; there are: "
                  f"{', '.join(have)}")
     chosen = [mutant for mutant in chosen if not given.name

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Rows of tests/PART/mutants*.toml, and how a row changes its file.
+"""Rows of tests/PART/mutants.toml, and how a row changes its file.
 
 A key of such a file is the path of a source. Its array has a row a line:
 
