@@ -336,9 +336,6 @@ bool cli_is_source_choice(const char *key);
 /* Set what these keys choose. Returns 0, or a status after a message. */
 int cli_source_choices(const struct cli *cli, struct image_open *how);
 
-/* calibrate/: measure, and print the results. Returns the exit status. */
-int calibrate_run(bool as_json);
-
 /* json.c: print an object or an array value by value. */
 struct json {
 	FILE *to;

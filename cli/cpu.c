@@ -78,8 +78,6 @@ print_text(uint64_t features)
 int
 cpu_run(const struct cli *cli)
 {
-	if (cli->option[OPTION_CALIBRATE])
-		return calibrate_run(cli->option[OPTION_JSON] != NULL);
 	if (cli->option[OPTION_JSON])
 		print_json(hone_cpu_features());
 	else

@@ -97,8 +97,7 @@ HONE_API size_t hone_copy_threshold(void);
  * :param bytes: the size. 0: the default; SIZE_MAX: never stream. Copies below
  *               4 KiB are never streamed.
  *
- * `hone cpu --calibrate` measures from which size on streaming is faster. Calls
- * that are running in other threads finish with the old size. Since 0.1.
+ * Calls that are running in other threads finish with the old size. Since 0.1.
  */
 HONE_API void hone_copy_set_threshold(size_t bytes);
 

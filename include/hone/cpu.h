@@ -134,8 +134,7 @@ HONE_API size_t hone_cpu_trait(unsigned trait);
  * thread makes its first call of a part, or its first one after this function
  * or hone_cpu_limit(), the old value may be in use for a moment longer. All
  * values give the same results. To undo a call, set the value that
- * hone_cpu_trait() returned before it. `hone cpu --calibrate` prints the calls
- * that are faster on a machine. Since 0.1.
+ * hone_cpu_trait() returned before it. Since 0.1.
  */
 HONE_API void hone_cpu_set_trait(unsigned trait, size_t value);
 

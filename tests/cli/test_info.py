@@ -11,7 +11,6 @@ import pytest
 
 import extents
 from harness import assert_same, error_line
-from quick import ALL
 
 
 def test_info_tells_format_sizes_and_disk_usage(hone, image):
@@ -133,108 +132,6 @@ def test_cpu_shows_the_traits(hone):
         "movsb  from" if traits["rep_movsb_max"] else "movsb  never")
     assert re.fullmatch("from [0-9.]+ [KMGT]iB|never", shown["streams"])
     assert "loads" not in shown and "fast" not in shown
-
-
-CALL = re.compile(
-    r"hone_copy_set_threshold\((\d+|SIZE_MAX)\);|"
-    r"hone_cpu_set_trait\(HONE_CPU_TRAIT_"
-    r"(STORE_BYTES|REP_MOVSB_M(IN|AX)), (\d+|SIZE_MAX)\);")
-MAX = 2 ** 64 - 1
-CHOICES = ("store_bytes", "rep_movsb_min", "rep_movsb_max", "threshold")
-NAMES = {"store_bytes": "cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, ",
-         "rep_movsb_min": "cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, ",
-         "rep_movsb_max": "cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, ",
-         "threshold": "copy_set_threshold("}
-
-
-def is_measured(hone):
-    """Whether vectors and rep movsb are."""
-    copy = hone.json("cpu", "--json")["variants"]["copy"]
-    return copy == "avx512", copy in ("sse2", "avx2", "avx512")
-
-
-def calls_of(found):
-    """The calls of the choices that are sure."""
-    value = {key: found[key]["rounds"][0] for key in CHOICES
-             if found[key]["sure"]}
-    # No vectors, and no range, are a smallest size of 0.
-    return [f"hone_{NAMES[key]}{'SIZE_MAX' if number == MAX else number});"
-            for key, number in value.items()
-            if not (key == "store_bytes" and number == 0)
-            and not (key == "rep_movsb_min" and value["rep_movsb_max"] == 0)]
-
-
-def test_calibration_prints_what_each_round_chose_and_the_calls(hone):
-    found = hone.json("cpu", "--calibrate", "--json")
-    assert list(found) == ["command", "version", "vectors", "hot", "cold",
-                           *CHOICES, "calls"]
-    wide, string = is_measured(hone)
-    for table, keys, sizes in (
-            ("vectors", ["by_32_ps", "by_64_ps"],
-             [512 << i for i in range(6 * wide)]),
-            ("hot", ["loop_ns", "rep_movsb_ns"],
-             [4096 << i for i in range(13 * string)]),
-            ("cold", ["keep_ns", "stream_ns"],
-             [65536 << i for i in range(10)])):
-        assert [row["size"] for row in found[table]] == sizes
-        for row in found[table]:
-            assert list(row) == ["size", *keys]
-            assert min(row.values()) > 0
-    n_rounds = len(found["threshold"]["rounds"])
-    assert 1 <= n_rounds <= 7
-    for key, measured in zip(CHOICES, (wide, string, string, True)):
-        assert list(found[key]) == ["rounds", "sure"]
-        assert len(found[key]["rounds"]) == n_rounds * measured
-    for keys in (CHOICES[:1], CHOICES[1:3], CHOICES[3:]):
-        rounds = set(zip(*(found[key]["rounds"] for key in keys)))
-        assert [found[key]["sure"] for key in keys] == [
-            len(rounds) == 1 and n_rounds >= 5] * len(keys)
-    assert found["calls"] == calls_of(found)
-    assert all(CALL.fullmatch(call) for call in found["calls"])
-
-
-def test_calibration_prints_tables_choices_and_the_calls_last(hone):
-    wide, string = is_measured(hone)
-    lines = hone.ok("cpu", "--calibrate").stdout.decode().splitlines()
-    heads = [line.split("  ")[0] for line in lines]
-    assert ("by vectors" in heads) == ("512 bytes" in heads) == wide
-    assert ("hot copy" in heads) == ("4.0 KiB" in heads) == string
-    assert {"64.0 KiB", "32.0 MiB", "cold, then read"} <= set(heads)
-    rows = [line for line in lines
-            if re.fullmatch(r"[\d.]+ (bytes|[KM]iB)( +[\d.]+ [nu]s){2}", line)]
-    assert len(rows) == 10 + 13 * string + 6 * wide
-    size = r"(\d{3}|[\d.]+) [KMG]iB"
-    choices = [line for line in lines if re.fullmatch(
-        r"(vectors +(of (32|64) bytes|no clear difference)|"
-        rf"rep movsb +(never|from {size}( to {size})?)|"
-        rf"streams +(never|from {size}))"
-        r" in [1-7] of [1-7] rounds: (sure|unsure"
-        rf"(, between {size} and ({size}|never))?)", line)]
-    assert len(choices) == 1 + string + wide
-    calls = [line for line in lines if line.startswith("hone_")]
-    assert all(CALL.fullmatch(call) for call in calls)
-    assert lines[-len(choices) - len(calls):] == choices + calls
-    # One call for the threshold, and for nothing that is unsure.
-    assert choices[-1].endswith(": sure") == any(
-        "threshold" in call for call in calls)
-    assert string or not any("REP_MOVSB" in call for call in calls)
-
-
-@pytest.mark.skipif(not ALL, reason="./dev test --all calibrates so")
-def test_calibration_under_a_limit_measures_no_hot_copies(hone):
-    found = hone.json("--cpu-limit", "none", "cpu", "--calibrate", "--json")
-    assert found["vectors"] == found["hot"] == []
-    assert len(found["cold"]) == 10
-    for key in ("rep_movsb_min", "rep_movsb_max", "store_bytes"):
-        assert found[key] == {"rounds": [], "sure": False}
-
-
-def test_calibration_without_memory_is_a_failure(hone):
-    with open(hone.path, "rb") as file:
-        if b"__asan_init" in file.read():
-            pytest.skip("the sanitizer needs more memory")
-    before = ["sh", "-c", 'ulimit -v 100000; exec "$@"', "sh"]
-    assert "memory" in hone.fails("cpu", "--calibrate", before=before)
 
 
 def test_cpu_limit_takes_features_away_and_never_adds_any(hone):
