@@ -134,27 +134,27 @@ if test "$PHP_HONE" != "no"; then
     fileread/handlers.c fileread/known.c fileread/memory.c fileread/open.c
     fileread/others.c fileread/output.c fileread/plain.c
     fileread/resume.c fileread/stream.c fileread/whole.c
-    cache/block.c cache/cache.c cache/counters.c cache/dates.c
-    cache/early.c cache/entries.c
-    cache/fetch.c cache/fork.c cache/hooks.c cache/info.c
-    cache/methods.c cache/multi.c cache/names.c cache/objects.c
-    cache/objects_text.c cache/pools.c cache/protect.c
-    cache/remember.c
-    cache/serialize.c cache/settings.c cache/walk.c cache/write.c
+    cache/block.c cache/counters.c cache/dates.c cache/entries.c
+    cache/fetch.c cache/hooks.c cache/info.c cache/methods.c cache/multi.c
+    cache/names.c cache/objects.c cache/objects_text.c cache/remember.c
+    cache/serialize.c cache/walk.c cache/write.c
+    cache/process/cache.c cache/process/early.c cache/process/fork.c
+    cache/process/pools.c cache/process/protect.c cache/process/settings.c
     cache/apcu/apcu.c cache/apcu/fetch.c cache/apcu/figures.c
     cache/apcu/iterator.c cache/apcu/settings.c cache/apcu/store.c
     cache/values/build.c cache/values/builder.c cache/values/check.c
-    cache/values/date.c
-    cache/values/place.c cache/values/text.c cache/values/unpack.c
-    cache/snapshot/file.c cache/snapshot/layout.c
-    cache/snapshot/load.c cache/snapshot/methods.c cache/snapshot/parse.c
-    cache/snapshot/save.c cache/snapshot/sum.c cache/store/arena.c
-    cache/store/claim.c cache/store/epoch.c
+    cache/values/date.c cache/values/place.c cache/values/text.c
+    cache/values/unpack.c
+    cache/snapshot/file.c cache/snapshot/layout.c cache/snapshot/load.c
+    cache/snapshot/methods.c cache/snapshot/parse.c cache/snapshot/save.c
+    cache/snapshot/sum.c
+    cache/store/arena.c cache/store/claim.c cache/store/epoch.c
     cache/store/index.c cache/store/info.c cache/store/process.c
     cache/store/publish.c cache/store/reclaim.c]),
     [$ext_shared],, [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 -fvisibility=hidden])
   dnl The compiler writes there, also if configure runs in another folder.
   PHP_ADD_BUILD_DIR([$ext_builddir/fileread])
+  PHP_ADD_BUILD_DIR([$ext_builddir/cache/process])
   PHP_ADD_BUILD_DIR([$ext_builddir/cache/apcu])
   PHP_ADD_BUILD_DIR([$ext_builddir/cache/values])
   PHP_ADD_BUILD_DIR([$ext_builddir/cache/snapshot])

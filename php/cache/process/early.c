@@ -6,7 +6,7 @@
  * before it forks a worker. Lines that went to an earlier stderr are repeated
  * there.
  */
-#include "cache.h"
+#include "../cache.h"
 #include "SAPI.h"
 #include "php_syslog.h"
 #include <unistd.h>

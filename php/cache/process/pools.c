@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The stores are made when PHP starts, before it forks. A process uses one
  * store. */
-#include "cache.h"
+#include "../cache.h"
 #include "SAPI.h"
 #include "php_syslog.h"
 #include <pthread.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The settings: docs/php-cache-reference.md. Those of APCu are in
  * apcu/settings.c. */
-#include "cache.h"
+#include "../cache.h"
 
 static const char *const read_names[] = {
 	[PHP_HONE_READ_AUTO] = "auto",

@@ -9,7 +9,7 @@
  * between requests, and programs fork before an exec(): such a child uses no
  * value.
  */
-#include "cache.h"
+#include "../cache.h"
 #include <pthread.h>
 #include <sys/mman.h>
 #include <time.h>

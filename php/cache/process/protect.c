@@ -4,7 +4,7 @@
  * the function of PHP that wrote to a value of the cache. Then the process ends
  * as without the handler.
  */
-#include "cache.h"
+#include "../cache.h"
 #include <signal.h>
 #include <unistd.h>
 
