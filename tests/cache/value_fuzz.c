@@ -142,7 +142,7 @@ read_value(struct reader *reader, const zval *value)
 		sink += (zend_ulong)Z_LVAL_P(value);
 }
 
-/* ---- what a fetch does with objects: php/cache/objects.c ---- */
+/* ---- what a fetch does with objects: php/cache/objects/objects.c ---- */
 
 struct directory {
 	struct reader reader;

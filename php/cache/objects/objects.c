@@ -6,9 +6,9 @@
  * serialize() would have written. When all objects are complete,
  * __unserialize() and __wakeup() are called.
  */
-#include "cache.h"
+#include "../cache.h"
 #include "ext/standard/basic_functions.h"
-#include "values/graph.h"
+#include "../values/graph.h"
 #include "zend_enum.h"
 #include "zend_exceptions.h"
 

@@ -10,9 +10,9 @@
  * __unserialize() also makes each time that has a local time near a change of
  * its zone, where a local time may exist twice or not at all.
  */
-#include "cache.h"
+#include "../cache.h"
 #include "ext/date/php_date.h"
-#include "values/date.h"
+#include "../values/date.h"
 
 /* Zones that a request remembers, each between two of its changes. */
 #define ZONES 16

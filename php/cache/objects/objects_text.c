@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Writes stored objects in the format of serialize(). */
-#include "cache.h"
-#include "values/graph.h"
+#include "../cache.h"
+#include "../values/graph.h"
 #include "zend_smart_str.h"
 
 struct writing {

@@ -13,9 +13,9 @@
  * finds an object without its answer, or another number of objects, and
  * serialize() stores the value.
  */
-#include "cache.h"
+#include "../cache.h"
 #include "ext/standard/basic_functions.h"
-#include "values/graph.h"
+#include "../values/graph.h"
 #include "zend_exceptions.h"
 
 /* serialize() stores deeper values, because the walk recurs. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Converts values with objects to strings by PHP's serialize() or by
  * igbinary. */
-#include "cache.h"
+#include "../cache.h"
 #include "ext/standard/basic_functions.h"
 #include "ext/standard/php_var.h"
 #include "zend_smart_str.h"
