@@ -134,9 +134,10 @@ if test "$PHP_HONE" != "no"; then
     fileread/handlers.c fileread/known.c fileread/memory.c fileread/open.c
     fileread/others.c fileread/output.c fileread/plain.c
     fileread/resume.c fileread/stream.c fileread/whole.c
-    cache/block.c cache/counters.c cache/entries.c cache/fetch.c
-    cache/info.c cache/methods.c cache/multi.c cache/names.c
-    cache/remember.c cache/walk.c cache/write.c
+    cache/api/block.c cache/api/counters.c cache/api/entries.c
+    cache/api/fetch.c cache/api/info.c cache/api/methods.c cache/api/multi.c
+    cache/api/names.c cache/api/remember.c cache/api/walk.c
+    cache/api/write.c
     cache/objects/dates.c cache/objects/hooks.c cache/objects/objects.c
     cache/objects/objects_text.c cache/objects/serialize.c
     cache/process/cache.c cache/process/early.c cache/process/fork.c
@@ -155,6 +156,7 @@ if test "$PHP_HONE" != "no"; then
     [$ext_shared],, [-DZEND_ENABLE_STATIC_TSRMLS_CACHE=1 -fvisibility=hidden])
   dnl The compiler writes there, also if configure runs in another folder.
   PHP_ADD_BUILD_DIR([$ext_builddir/fileread])
+  PHP_ADD_BUILD_DIR([$ext_builddir/cache/api])
   PHP_ADD_BUILD_DIR([$ext_builddir/cache/objects])
   PHP_ADD_BUILD_DIR([$ext_builddir/cache/process])
   PHP_ADD_BUILD_DIR([$ext_builddir/cache/apcu])

@@ -5,19 +5,14 @@
  * The shared cache in PHP. docs/php-cache.md is for users, docs/design/cache.md
  * describes the structure.
  *
- *	cache.c     begin and end of processes, requests and children
- *	fork.c      children of a request
- *	pools.c     the stores, and the choice of the store of this process
- *	early.c     lines of the log from the start of a server
- *	fetch.c     the three modes of reading; block.c has block copies
- *	write.c     store, add, replace, delete
- *	objects.c   makes the objects of a fetch; objects_text.c is the
- *	            fallback, with serialize.c, which stores other objects
- *	methods.c, multi.c, counters.c, remember.c  the class Hone\Cache
- *	walk.c      all keys, in batches; entries.c is their class
- *	info.c      figures
- *	snapshot/   the cache in a file
+ *	process/    begin and end of processes, requests and children; settings;
+ *	            the stores, and the choice of the store of this process
+ *	api/        the functions and the class Hone\Cache: fetch.c, write.c
  *	apcu/       the functions of APCu
+ *	objects/    methods of objects before a store, and objects of a fetch
+ *	values/     a value as one block
+ *	store/      the shared memory
+ *	snapshot/   the cache in a file
  *
  * Serialization, callbacks and destructors run code of the user, which may call
  * these functions again. Every allocation of PHP may leave by longjmp().
@@ -30,7 +25,7 @@
 #define HONE_ARGS_SHARED
 #include "../hone_args.h"
 
-/* ---- cache.c ---- */
+/* ---- process/cache.c ---- */
 
 /* `cache` and `entries` are the registered classes. */
 void php_hone_cache_minit(int type, int module_number, zend_class_entry *cache,
@@ -58,11 +53,11 @@ php_hone_cache_open(void)
 	return php_hone_cache_open_first();
 }
 
-/* ---- fork.c ---- */
+/* ---- process/fork.c ---- */
 
 void php_hone_fork_minit(void);
 
-/* ---- settings.c ---- */
+/* ---- process/settings.c ---- */
 
 void php_hone_cache_settings(int type, int module_number);
 /* Whether a file, the environment or -d has this setting. */
@@ -90,7 +85,7 @@ PHP_INI_MH(php_hone_cache_on_number);
 			least, most, what, value}),                            \
 		NULL)
 
-/* ---- pools.c ---- */
+/* ---- process/pools.c ---- */
 
 void php_hone_pools_make(int type);
 /* The first request of a process: unmap the stores of the other pools. */
@@ -134,7 +129,7 @@ void php_hone_pools_each_made(
 /* Whether PHP runs one program, as opposed to a server. */
 bool php_hone_pools_command_line(void);
 
-/* ---- early.c ---- */
+/* ---- process/early.c ---- */
 
 bool php_hone_early_is_fpm(void);
 /* Whether PHP serves requests, as opposed to one program or one request. */
@@ -147,12 +142,12 @@ void php_hone_early_notice(const char *text);
 void php_hone_early_repeat(void);
 void php_hone_early_end(void);
 
-/* ---- protect.c ---- */
+/* ---- process/protect.c ---- */
 
 void php_hone_protect_begin(void);
 void php_hone_protect_end(void);
 
-/* ---- serialize.c ---- */
+/* ---- objects/serialize.c ---- */
 
 /* The flags of an entry. */
 #define PHP_HONE_SERIALIZED 1 /* a string, by PHP's serialize() */
@@ -174,7 +169,7 @@ bool php_hone_value_unserialize(
  */
 bool php_hone_value_restore(zval *value, const zval *root, uint8_t flags);
 
-/* ---- hooks.c ---- */
+/* ---- objects/hooks.c ---- */
 
 enum php_hone_hooks {
 	PHP_HONE_HOOKS_RUN,
@@ -195,7 +190,7 @@ enum php_hone_hooks php_hone_hooks_run(
 /* Runs code of the user: destructors. */
 void php_hone_hooks_free(struct php_hone_answers *answers);
 
-/* ---- objects.c ---- */
+/* ---- objects/objects.c ---- */
 
 /*
  * Make the value of a directory (values/graph.h), which stays unchanged. The
@@ -204,7 +199,7 @@ void php_hone_hooks_free(struct php_hone_answers *answers);
  */
 bool php_hone_objects_make(const zend_array *directory, zval *value);
 
-/* ---- dates.c ---- */
+/* ---- objects/dates.c ---- */
 
 /* The methods of PHP's date classes. */
 void php_hone_dates_minit(void);
@@ -221,7 +216,7 @@ void php_hone_date_learn(zend_object *object, const zval *data);
 /* At the end of the request. */
 void php_hone_dates_end(void);
 
-/* ---- objects_text.c ---- */
+/* ---- objects/objects_text.c ---- */
 
 /* The result of serialize() for the value of a directory. If the text is too
  * long, returns NULL with a warning. */
@@ -258,7 +253,7 @@ php_hone_root_of(const struct php_hone_entry *entry, zval *root)
 	Z_TYPE_INFO_P(root) = (uint32_t)entry->value[1];
 }
 
-/* ---- fetch.c ---- */
+/* ---- api/fetch.c ---- */
 
 /* Returns false if the key does not exist. The caller owns the value. */
 bool php_hone_cache_fetch(zend_string *key, zval *value);
@@ -277,7 +272,7 @@ bool php_hone_cache_field(
 bool php_hone_cache_fetched(
 	const zend_array *array, struct php_hone_value *stored);
 
-/* ---- block.c ---- */
+/* ---- api/block.c ---- */
 
 /*
  * Copies the value of the entry. The copy lasts until the end of the request.
@@ -290,7 +285,7 @@ bool php_hone_block_fetch(const struct php_hone_entry *entry,
 void php_hone_block_free_all(void);
 void php_hone_block_free_memory(struct php_hone_cache *cache);
 
-/* ---- write.c ---- */
+/* ---- api/write.c ---- */
 
 struct php_hone_write {
 	enum php_hone_publish how;
@@ -315,7 +310,7 @@ bool php_hone_cache_invalidate(zend_string *tag);
 void php_hone_write_head(
 	struct php_hone_entry *entry, zend_ulong hash, size_t len);
 
-/* ---- counters.c ---- */
+/* ---- api/counters.c ---- */
 
 /*
  * Adds to the int of a key. A key that does not exist is made, by how->ttl.
@@ -325,7 +320,7 @@ bool php_hone_cache_add_to(zend_string *key, zend_long step,
 	const struct php_hone_write *how, zend_long *result);
 bool php_hone_cache_cas(zend_string *key, zend_long old, zend_long new_value);
 
-/* ---- methods.c ---- */
+/* ---- api/methods.c ---- */
 
 /*
  * Returns false with an exception if the argument ttl or tags is invalid.
@@ -334,7 +329,7 @@ bool php_hone_cache_cas(zend_string *key, zend_long old, zend_long new_value);
 bool php_hone_cache_check(
 	zend_long ttl, uint32_t ttl_at, HashTable *tags, uint32_t tags_at);
 
-/* ---- remember.c ---- */
+/* ---- api/remember.c ---- */
 
 struct php_hone_remember {
 	zend_fcall_info *fci;
@@ -350,7 +345,7 @@ void php_hone_cache_remember(
 /* Releases the claims that a fatal error has left. */
 void php_hone_claims_end(void);
 
-/* ---- walk.c ---- */
+/* ---- api/walk.c ---- */
 
 /* Items of a batch. The last bucket may add a few more. */
 #define PHP_HONE_WALK_BATCH 64
@@ -387,12 +382,12 @@ bool php_hone_walk_one(zend_string *key, struct php_hone_item *item);
 /* Returns the number of deleted keys. */
 zend_long php_hone_cache_delete_prefix(zend_string *prefix);
 
-/* ---- entries.c ---- */
+/* ---- api/entries.c ---- */
 
 void php_hone_entries_minit(zend_class_entry *entries);
 void php_hone_entries_new(zval *object, zend_string *prefix);
 
-/* ---- info.c ---- */
+/* ---- api/info.c ---- */
 
 /* The most requests in a list of those that hold back memory. */
 #define PHP_HONE_HOLDERS 16

@@ -5,7 +5,7 @@
  * docs/php-cache-reference.md.
  */
 #include "apcu.h"
-#include "../names.h"
+#include "../api/names.h"
 
 /* apcu_sma_info() reports each of these parts of the memory as free or used. */
 #define MAP_PARTS 4096

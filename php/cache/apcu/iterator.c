@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The class APCUIterator. */
 #include "apcu.h"
-#include "../names.h"
+#include "../api/names.h"
 #include "ext/pcre/php_pcre.h"
 #include "zend_interfaces.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Begin and end of processes, requests and children. */
 #include "../cache.h"
-#include "../names.h"
+#include "../api/names.h"
 #include "ext/standard/file.h"
 
 /* Memory that a builder keeps from request to request. */

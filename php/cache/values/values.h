@@ -16,17 +16,8 @@
  * needed, and one copy moves all strings. Strings are padded to a multiple of 8
  * bytes.
  *
- * From a value to the store, and back:
- *
- *	build.c     records and strings of a value, in buffers; a pointer to an
- *	            array is its offset there, one to a string its offset plus
- *	            1, so that a key at offset 0 is not NULL
- *	builder.c   the buffers
- *	place.c     from the buffers to the final address; copies of a value
- *	unpack.c    an ordinary PHP value again
- *	check.c     whether bytes from outside are such a value
- *	layout.h    flags and sizes of the structures
- *	text.h      strings and PHP's hash of them; text.c for long ones
+ * In the buffers of a build, a pointer to an array is its offset there, and one
+ * to a string its offset plus 1, so that a key at offset 0 is not NULL.
  *
  * A store calls php_hone_value_build(), reserves a block, and calls
  * php_hone_value_place(). A fetch from shared memory calls no function of this

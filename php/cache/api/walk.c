@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* All keys, a batch at a time, so that the memory for them is bounded. */
-#include "cache.h"
+#include "../cache.h"
 
 /* Memory of malloc(): nothing here may leave by longjmp(). */
 struct gather {

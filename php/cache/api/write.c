@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Store and delete. A store builds the data, reserves a block, places the data
  * and publishes the entry. */
-#include "cache.h"
+#include "../cache.h"
 #include "zend_exceptions.h"
 #include <ctype.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Reading: pointers into the shared memory, a block copy, or a copy. */
-#include "cache.h"
-#include "values/graph.h"
+#include "../cache.h"
+#include "../values/graph.h"
 
 /* A request checks its age at every 16th fetch, and at every 256th one of a key
  * that it knows. To read the clock takes a quarter of the time of a fetch, and

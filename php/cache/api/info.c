@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Figures of the cache: Hone\Cache::info(), metrics(), the map, and
  * phpinfo(). */
-#include "cache.h"
+#include "../cache.h"
 #include "ext/standard/info.h"
 #include "zend_smart_str.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The class Hone\CacheEntries: an iterator over keys. */
-#include "cache.h"
+#include "../cache.h"
 #include "names.h"
 #include "zend_interfaces.h"
 

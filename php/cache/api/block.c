@@ -4,7 +4,7 @@
  * value of the request was freed, since any value may have pointers into a
  * copy.
  */
-#include "cache.h"
+#include "../cache.h"
 
 /*
  * A slot of the table of copies, which uses open addressing. The key is the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The class Hone\Cache: several keys, or a part of a value. */
-#include "cache.h"
+#include "../cache.h"
 
 #define PATH_ON_STACK 8
 

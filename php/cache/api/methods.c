@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The class Hone\Cache: one key at a time. */
-#include "cache.h"
+#include "../cache.h"
 
 /* The number of tags of an entry is stored in one byte. */
 #define TAGS_MAX 255

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Changes ints in place. */
-#include "cache.h"
+#include "../cache.h"
 
 bool
 php_hone_cache_add_to(zend_string *key, zend_long step,

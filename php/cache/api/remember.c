@@ -4,7 +4,7 @@
  * the old value or wait. The callback runs without a mutex, and may use the
  * cache, also for the same key.
  */
-#include "cache.h"
+#include "../cache.h"
 #include <time.h>
 
 /* After this time, other processes compute the value, too. */

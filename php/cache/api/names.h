@@ -5,7 +5,7 @@
  * The keys of results that have an array for each key of the cache, as strings
  * that PHP interned when it started: no array has strings of its own.
  */
-#include "../php_hone.h"
+#include "../../php_hone.h"
 
 #define PHP_HONE_NAMES(X)                                                      \
 	X(access_time)                                                         \
