@@ -170,8 +170,8 @@ parse_format(struct job *job)
 	char list[CLI_FORMATS];
 	if (may_be_gce(job->name))
 		return cli_fail(job->name,
-			"the name does not say which format; -O gce writes "
-			"Google's archive, or choose one of: %s",
+			"the name does not say which format; add one of: %s "
+			"(gce is the archive that Google imports)",
 			cli_list_formats(list, "-O ", true));
 	return cli_fail(job->name,
 		"suffix '%s' means a format that hone cannot write; add one "

@@ -432,8 +432,8 @@ def test_a_proxy_with_tls(web, nginx, out):
         web.copies(server, out, url=url, env={
             **env, "SSL_CERT_DIR": folder_of(cert)})
         for words in [], ["--cacert", cert]:
-            assert "certificate" in web.refuses(
-                server, out, *words, url=url, env=env)
+            assert web.refuses(server, out, *words, url=url, env=env).endswith(
+                "; --capath DIR trusts other authorities, also of a proxy")
 
 
 class Raw:
@@ -503,6 +503,17 @@ def test_tls_that_fails_after_the_first_answer(web, nginx, out):
             web.refuses(server, out, "--cacert", nginx.folder / "cert.pem",
                         url=server.url().replace("127.0.0.1", "localhost"),
                         code=4)
+
+
+@pytest.mark.parametrize("scheme, who", [
+    ("http", "the proxy"), ("https", "the server or the proxy")])
+def test_a_proxy_without_tls(web, scheme, who):
+    with Raw(b"HTTP/1.1 400 Bad Request\r\n\r\n") as proxy:
+        said = web.fails("info", f"{scheme}://{NOWHERE}/a", env={
+            f"{scheme}_proxy": f"https://127.0.0.1:{proxy.port}"})
+        assert said.endswith(f"/a: {who} does not speak TLS at this port; "
+                             "is it an http:// address?")
+        assert proxy.clients == 1
 
 
 @pytest.mark.parametrize("proxy, code", [

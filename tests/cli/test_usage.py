@@ -153,8 +153,9 @@ def test_zstd_without_compression_is_warned_about(hone, small, out):
 def test_an_archive_has_several_formats(hone, small, out, name):
     said = hone.fails("convert", small, out / name)
     assert said.startswith(
-        f"hone: {out / name}: the name does not say which format; -O gce "
-        "writes Google's archive, or choose one of: -O "), said
+        f"hone: {out / name}: the name does not say which format; add one "
+        "of: -O "), said
+    assert said.endswith(" (gce is the archive that Google imports)")
     assert "-O raw" in said and not os.listdir(out)
 
 

@@ -705,6 +705,9 @@ proxy_status(const struct http_transfer *t)
 	return status >= 300 ? (unsigned)status : 0;
 }
 
+/* PEER_ANY: no_proxy may leave out the proxy, and libcurl does not tell. */
+enum peer { PEER_SERVER, PEER_PROXY, PEER_ANY };
+
 /* OpenSSL's text if the peer answered, but not by TLS. */
 #define NO_TLS "wrong version number"
 
@@ -726,17 +729,41 @@ is_without_tls(const struct http_transfer *t, CURLcode result)
 	return false;
 }
 
+/* Returns who may have broken off TLS. For http, only a proxy has TLS. */
+static enum peer
+peer_of_tls(const struct http_transfer *t)
+{
+	static const char *const names[] = {
+		"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
+
+	if (strncasecmp(url_of(t), "http:", strlen("http:")) == 0)
+		return PEER_PROXY;
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *proxy = getenv(names[i]);
+		if (proxy &&
+			strncasecmp(proxy, "https:", strlen("https:")) == 0)
+			return PEER_ANY;
+	}
+	return PEER_SERVER;
+}
+
 /* Set the error of a connection without TLS or without authorities. Returns
  * false if the reason is another. */
 static bool
 fail_tls(struct http_transfer *t, CURLcode result)
 {
+	static const char *const peer_names[] = {
+		[PEER_SERVER] = "the server",
+		[PEER_PROXY] = "the proxy",
+		[PEER_ANY] = "the server or the proxy",
+	};
 	const char *file, *variable;
 
 	if (is_without_tls(t, result) && strstr(t->text, NO_TLS)) {
 		fail(t, -EIO,
-			"the server does not speak TLS at this port; is it an "
-			"http:// address?");
+			"%s does not speak TLS at this port; is it an "
+			"http:// address?",
+			peer_names[peer_of_tls(t)]);
 		return true;
 	}
 	if (result != CURLE_SSL_CACERT_BADFILE)
@@ -757,15 +784,19 @@ fail_tls(struct http_transfer *t, CURLcode result)
 /* Returns what follows libcurl's text about an authority that is not trusted. A
  * date or a name that does not fit has other texts. */
 static const char *
-way_to_trust(CURLcode result, const char *text)
+way_to_trust(const struct http_transfer *t, CURLcode result, const char *text)
 {
 	bool unknown = strstr(text, "self-signed certificate") ||
 		       strstr(text, "self signed certificate") ||
 		       strstr(text, "issuer certificate");
 
-	return result == CURLE_PEER_FAILED_VERIFICATION && unknown
+	if (result != CURLE_PEER_FAILED_VERIFICATION || !unknown)
+		return "";
+	/* As curl does, --cacert leaves out the proxy. */
+	return peer_of_tls(t) == PEER_SERVER
 		       ? "; --cacert FILE trusts another authority"
-		       : "";
+		       : "; --capath DIR trusts other authorities, also of a "
+			 "proxy";
 }
 
 /* Set the error of a lost connection. */
@@ -802,7 +833,7 @@ fail_lost(struct http_transfer *t, CURLcode result, bool long_line)
 	else if (!fail_tls(t, result))
 		fail(t, result == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EIO,
 			"cannot be read at offset %" PRIu64 ": %s%s", t->at,
-			text, way_to_trust(result, text));
+			text, way_to_trust(t, result, text));
 }
 
 /* The connection was lost. */
