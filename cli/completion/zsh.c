@@ -26,8 +26,7 @@ print_value(enum option_id id)
 	const char *value = cli_options[id].value;
 
 	/* brackets: the value may be left out */
-	printf("%s:%s:", *value == '[' ? ":" : "",
-		*value == '[' ? "GROUP" : value);
+	printf(":%s:", *value == '[' ? "GROUP" : value);
 	switch (completion_kind(id)) {
 	case COMPLETION_NOTHING:
 		putchar(' ');
@@ -86,7 +85,8 @@ completion_zsh(void)
 	for (int i = 0; i < COMMAND_COUNT; i++)
 		printf("\t\t'%s:%s'\n", cli_commands[i].name,
 			cli_commands[i].summary);
-	printf("\t)\n\t_arguments -C");
+	/* -A: an option behind the command is the command's. */
+	printf("\t)\n\t_arguments -C -A '-*'");
 	print_options(IN_GLOBAL);
 	printf(" \\\n\t\t\t'1: :->command' '*:: :->rest' && return\n"
 	       "\tcase $state in\n"

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What shells offer: each by its own program, or its script is read."""
+import os
+import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -87,16 +90,64 @@ def test_bash_completes_files_and_folders(hone, tmp_path, monkeypatch):
         assert with_bash(hone, line) == ["folder"], line
 
 
-@pytest.mark.parametrize("line, offered, others", CASES)
-def test_fish_completes(hone, line, offered, others):
-    if not shutil.which("fish"):
-        pytest.skip("fish is not installed")
-    found = run("fish", "--no-config", "-c",
-                f"{script(hone, 'fish')}\ncomplete -C \"{line}\"")
-    found = {row.split("\t")[0] for row in found.splitlines()}
-    assert offered <= found and not others & found
+def with_fish(hone, line):
+    """The words that fish offers."""
+    rows = run("fish", "--no-config", "-c",
+               f"{script(hone, 'fish')}\ncomplete -C \"{line}\"")
+    return {row.split("\t")[0] for row in rows.splitlines()}
 
 
+# An interactive zsh that writes the words of one line to a file, and ends.
+ZSHRC = """
+PS1= fpath=($ZDOTDIR $fpath)
+autoload -Uz compinit
+compinit -u -D
+compadd() {
+	local -a words
+	if [[ -z ${argv[(r)-[AOD]*]} ]]; then
+		builtin compadd -O words "$@"
+		print -rl -- $IPREFIX$^words >>$ZDOTDIR/offered
+	fi
+	builtin compadd "$@"
+}
+zle -C offer complete-word _main_complete
+zle-line-init() {
+	LBUFFER=$LINE
+	zle offer
+	BUFFER=exit
+	zle .accept-line
+}
+zle -N zle-line-init
+"""
+
+
+def with_zsh(hone, line):
+    """The words that zsh offers. It completes at a terminal alone."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = pathlib.Path(folder)
+        (place / ".zshrc").write_text(ZSHRC)
+        (place / "_hone").write_text(script(hone, "zsh"))
+        here, there = os.openpty()
+        try:
+            subprocess.run(["zsh", "-i"], stdin=there, stdout=there,
+                           stderr=there, timeout=TIMEOUT, check=True,
+                           start_new_session=True,
+                           env={**os.environ, "ZDOTDIR": folder, "LINE": line,
+                                "TERM": "dumb"})
+        finally:
+            os.close(there)
+            os.close(here)
+        return set((place / "offered").read_text().splitlines())
+
+
+@pytest.mark.parametrize("shell", [with_fish, with_zsh])
+def test_a_shell_completes(hone, shell):
+    name = shell.__name__.rpartition("_")[2]
+    if not shutil.which(name):
+        pytest.skip(f"{name} is not installed")
+    for line, offered, others in CASES:
+        found = shell(hone, line)
+        assert offered <= found and not others & found, (line, found)
 
 
 def with_script(text, option, word):
