@@ -28,7 +28,7 @@ MIB = 1 << 20
 HOSTS = [
     "https://images.example.org/", "https://fedoraproject.org/",
     "https://cloud-images.ubuntu.com/noble/current/",
-    "https://cdimage.debian.org/debian-cd/current/amd64/iso-cd/",
+    "https://cdimage.debian.org/cdimage/archive/13.2.0/amd64/iso-cd/",
     "https://dl.fedoraproject.org/pub/fedora/linux/releases/43/Cloud/x86_64/"
     "images/"]
 KEYRINGS = ["/usr/share/keyrings/ubuntu-cloudimage-keyring.gpg",
