@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <string.h>
-#include <unistd.h>
 #include "convert.h"
 
 static int
@@ -87,9 +85,8 @@ compare_digest(struct job *job, struct image_source *back,
 	return rc == 0 && data < end ? differs_at(job, data, err) : rc;
 }
 
-int
-convert_compare(
-	struct job *job, struct image_source *back, struct image_error *err)
+static int
+compare(struct job *job, struct image_source *back, struct image_error *err)
 {
 	struct image_run run = job->run;
 	struct image_compared compared = {0};
@@ -106,27 +103,18 @@ convert_compare(
 	return differs_at(job, compared.first_difference, err);
 }
 
-/* Read the new image back from the disk and compare it with the source. */
+/* Read DST back from the disk and compare it with the source. */
 static int
-verify(struct job *job, struct image_error *err)
+verify(struct job *job, const struct target *target, struct image_error *err)
 {
-	struct image_open how = {.format = job->format,
-		.packing = IMAGE_PACKING_NONE,
-		.drop_cache = true};
 	struct image_source *back;
 
-	if (image_format_is_archive(job->format)) {
-		how.format = image_format_by_name("raw");
-		how.packing = IMAGE_PACKING_GZIP;
-		how.member = "disk.raw";
-	}
-	posix_fadvise(job->output.fd, 0, 0, POSIX_FADV_DONTNEED);
-	int rc = image_open_fd(job->output.fd, job->name, &how, &back, err);
+	int rc = target->reopen(job, &back, err);
 	if (rc == 0) {
-		rc = convert_compare(job, back, err);
+		rc = compare(job, back, err);
 		image_close(back);
 	}
-	/* It is the disk that failed: the content of SRC is not refused. */
+	/* It is DST that failed: the content of SRC is not refused. */
 	err->damaged = false;
 	return rc;
 }
@@ -163,8 +151,9 @@ judges_written(const struct job *job)
 		       image_source_is_served(job->src));
 }
 
-int
-convert_refuse_written(struct job *job, struct image_error *err)
+/* As refuse_disguised(), after image_finish(). */
+static int
+refuse_written(struct job *job, struct image_error *err)
 {
 	struct image_disguise disguise;
 
@@ -181,10 +170,11 @@ convert_refuse_written(struct job *job, struct image_error *err)
 	return -EINVAL;
 }
 
-static int
-fill(struct job *job, struct image_error *err)
+int
+convert_fill(struct job *job, struct image_error *err)
 {
 	int rc = image_copy(job->src, job->dst, &job->run, &job->copied, err);
+
 	if (rc == 0)
 		rc = expect_verify(job, err);
 	job->size = image_sink_size(job->dst);
@@ -192,82 +182,51 @@ fill(struct job *job, struct image_error *err)
 	if (rc == 0)
 		rc = image_finish(job->dst, err);
 	if (rc == 0)
-		rc = convert_refuse_written(job, err);
-	if (rc == 0)
-		rc = image_flush(job->dst, err);
-	if (rc == 0 && job->cli->option[OPTION_VERIFY])
-		rc = verify(job, err);
+		rc = refuse_written(job, err);
 	return rc;
 }
 
-/* Clears the bar first, so that the message has its own line. */
 static int
-fail(struct job *job, const char *text)
+write_target(
+	struct job *job, const struct target *target, struct image_error *err)
 {
-	progress_clear(&job->progress);
-	return cli_fail(job->name, "%s", text);
-}
-
-static bool
-is_source(const void *source, int fd)
-{
-	return image_source_uses(source, fd);
-}
-
-static void
-visit_source(
-	const void *source, void (*call)(void *opaque, int fd), void *opaque)
-{
-	image_source_visit(source, call, opaque);
-}
-
-/* Write a new file. */
-static int
-write_file(struct job *job)
-{
-	struct image_error err;
-
-	const struct output_how how = {.force = job->cli->option[OPTION_FORCE],
-		.is_source = is_source,
-		.visit_source = visit_source,
-		.source = job->src};
-	if (output_begin(&job->output, job->name, &how) < 0)
-		return fail(job, job->output.text);
-
-	int rc = image_create(job->output.fd, job->name, job->format,
-		&job->create, &job->write, &job->dst, &err);
-	if (rc == 0) {
-		job->size = image_sink_size(job->dst);
-		rc = fill(job, &err);
-	}
+	int rc = target->begin(job, err);
 	if (rc < 0)
-		image_source_settle(job->src, &err);
+		return rc;
+	job->size = image_sink_size(job->dst);
+	rc = target->fill(job, err);
+	/* A server may serve one client at a time. */
 	image_sink_close(job->dst);
-	if (rc < 0) {
-		output_abandon(&job->output);
-		progress_clear(&job->progress);
-		return cli_image_fail(job->name, &err);
-	}
-	if (output_commit(&job->output) < 0)
-		return fail(job, job->output.text);
-	return 0;
+	if (rc == 0 && job->cli->option[OPTION_VERIFY])
+		rc = verify(job, target, err);
+	if (rc < 0)
+		target->abandon(job, err);
+	else if (target->commit)
+		rc = target->commit(job, err);
+	return rc;
 }
 
 static int
 write_output(struct job *job)
 {
-	struct image_store *target;
+	struct image_error err;
 
-	int rc = in_place_open(job, &target);
+	int rc = in_place_open(job);
 	if (rc != 0)
 		return rc;
-	if (job->write.keep_rest && (!target || convert_to_stdout(job))) {
-		image_store_close(target);
+	if (job->write.keep_rest && (!job->store || convert_to_stdout(job))) {
+		image_store_close(job->store);
 		return cli_usage("convert",
 			"--keep-rest: DST is new, and has nothing behind the "
 			"image");
 	}
-	return target ? in_place_write(job, target) : write_file(job);
+	rc = write_target(
+		job, job->store ? &target_in_place : &target_new_file, &err);
+	if (rc == 0)
+		return 0;
+	/* The message has its own line. */
+	progress_clear(&job->progress);
+	return cli_image_fail(job->name, &err);
 }
 
 /*

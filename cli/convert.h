@@ -19,7 +19,12 @@ struct job {
 
 	struct image_source *src;
 	struct image_sink *dst;
+	/* DST if it is a new file */
 	struct output output;
+	/* DST if it exists and is written in place */
+	struct image_store *store;
+	/* what DST in place has after a failure, as the end of a message */
+	const char *state;
 	struct image_copied copied;
 	/* --digest, and then --expect-disk if its algorithm is another */
 	struct image_digests digests;
@@ -61,28 +66,43 @@ void expect_stream(struct job *job);
 /* Returns -EINVAL and sets err->refused if the digest is not that expected. */
 int expect_verify(struct job *job, struct image_error *err);
 
-/*
- * convert.c: compare the source with what was read back. Returns -EIO with a
- * message about DST if they differ.
- */
-int convert_compare(
-	struct job *job, struct image_source *back, struct image_error *err);
 /* convert.c: returns whether DST is "-". */
 bool convert_to_stdout(const struct job *job);
 /*
- * convert.c: after image_finish(): as refuse_disguised(), for a source that can
- * be read once. Returns -EINVAL with a message about DST.
+ * convert.c: copy SRC to job->dst, up to image_finish(). Refuses what was
+ * written if its digest or its signature is wrong.
  */
-int convert_refuse_written(struct job *job, struct image_error *err);
+int convert_fill(struct job *job, struct image_error *err);
 
-/* in_place.c */
 /*
- * Set *target to DST if it exists and is written in place, or to NULL if DST is
- * a new file. Returns 0 or the exit status.
+ * One of two ways to write DST. Called in this order. A function that fails
+ * returns a negative errno and sets err.
  */
-int in_place_open(struct job *job, struct image_store **target);
-/* Write to the target and close it. Returns 0 or the exit status. */
-int in_place_write(struct job *job, struct image_store *target);
+struct target {
+	/* Make DST ready, and create job->dst on it. */
+	int (*begin)(struct job *job, struct image_error *err);
+	/* convert_fill(), and sync DST. After that, job->dst is closed. */
+	int (*fill)(struct job *job, struct image_error *err);
+	/* Open what was written, for --verify. */
+	int (*reopen)(struct job *job, struct image_source **back,
+		struct image_error *err);
+	/* Replace what was there by DST. NULL: fill did. */
+	int (*commit)(struct job *job, struct image_error *err);
+	/* In place of commit, after a failure of fill or of --verify. Adds to
+	 * the message what is known. */
+	void (*abandon)(struct job *job, struct image_error *err);
+};
+
+/* new_file.c: a file that appears under its name when it is complete. */
+extern const struct target target_new_file;
+
+/* in_place.c: a block device, an export, stdout, or with -n a file. */
+extern const struct target target_in_place;
+/*
+ * Set job->store to DST if it exists and is written in place. Returns 0 or the
+ * exit status.
+ */
+int in_place_open(struct job *job);
 
 /* report.c: the result as text or JSON. */
 void report_print(const struct job *job);

@@ -45,26 +45,25 @@ report_to_stderr(void)
 }
 
 int
-in_place_open(struct job *job, struct image_store **target)
+in_place_open(struct job *job)
 {
 	struct image_error err;
 
-	*target = NULL;
 	job->write.allow_disguised = job->cli->option[OPTION_ALLOW_DISGUISED] ||
 				     !image_format_begins_as_disk(job->format);
 	job->write.network = job->open.network;
 	int rc = refuse_source(job);
 	if (rc == 0 && image_target_open(job->cli->addresses[1], &job->write,
-			       target, &err) < 0)
+			       &job->store, &err) < 0)
 		rc = cli_image_fail(job->name, &err);
 	if (rc == 0 && convert_to_stdout(job))
 		report_to_stderr();
 	return rc;
 }
 
-/* Read DST again and compare it with the source. */
 static int
-verify(struct job *job, struct image_error *err)
+in_place_reopen(
+	struct job *job, struct image_source **back, struct image_error *err)
 {
 	/* Its own locks do not count. */
 	struct image_open how = {.format = job->format,
@@ -73,16 +72,8 @@ verify(struct job *job, struct image_error *err)
 		.drop_cache = true,
 		.force_share = true,
 		.network = job->open.network};
-	struct image_source *back;
 
-	int rc = image_open(job->cli->addresses[1], &how, &back, err);
-	if (rc == 0) {
-		rc = convert_compare(job, back, err);
-		image_close(back);
-	}
-	/* It is the target that failed: the content of SRC is not refused. */
-	err->damaged = false;
-	return rc;
+	return image_open(job->cli->addresses[1], &how, back, err);
 }
 
 /*
@@ -112,21 +103,73 @@ is_cleared_first(const struct job *job)
 	       image_source_is_forward(job->src) || !may_be_source(job);
 }
 
-/* Write DST, but for the ends that are held. */
 static int
-fill(struct job *job, struct image_error *err)
+in_place_begin(struct job *job, struct image_error *err)
 {
-	int rc = image_copy(job->src, job->dst, &job->run, &job->copied, err);
+	if (!convert_to_stdout(job)) {
+		int rc = image_target_hold(&job->store, job->create.size, err);
+		if (rc < 0) {
+			image_store_close(job->store);
+			return rc;
+		}
+	}
+	return image_create_on(
+		job->store, job->format, &job->create, &job->dst, err);
+}
 
+/* After a failure of convert_fill(). */
+static const char *
+state_of_failed_copy(const struct job *job, bool is_whole)
+{
+	if (!is_cleared_first(job))
+		return "; DST is incomplete now";
+	return is_whole ? "; DST has that content now, but zeros in its first "
+			  "and last MiB"
+			: "; DST is incomplete now, with zeros in its first "
+			  "and last MiB";
+}
+
+/* Only the report has the usage. A server is asked about all of DST for that,
+ * which may have EiB. */
+static int
+find_usage(struct job *job, struct image_error *err)
+{
+	const struct cli *cli = job->cli;
+
+	if (cli->option[OPTION_QUIET] && !cli->option[OPTION_JSON])
+		return 0;
+	return image_target_usage(job->store, &job->output.usage, err);
+}
+
+/*
+ * Write DST, its ends last. A failure at the ends leaves open which bytes are
+ * on the disk.
+ */
+static int
+in_place_fill(struct job *job, struct image_error *err)
+{
+	bool held = !convert_to_stdout(job);
+	int rc = 0;
+
+	job->state = "; DST may be incomplete now";
+	if (held && is_cleared_first(job))
+		rc = image_target_clear(job->store, err);
+	if (rc < 0)
+		return rc;
+	rc = convert_fill(job, err);
+	if (rc < 0) {
+		job->state = state_of_failed_copy(job, err->refused);
+		image_source_settle(job->src, err);
+		return rc;
+	}
+	if (held)
+		rc = image_target_release(job->store, err);
 	if (rc == 0)
-		rc = expect_verify(job, err);
-	job->size = image_sink_size(job->dst);
-	progress_phase(&job->progress, "flush", job->name, job->size);
-	if (rc == 0)
-		rc = image_finish(job->dst, err);
-	if (rc == 0)
-		rc = convert_refuse_written(job, err);
-	return rc;
+		rc = image_flush(job->dst, err);
+	if (rc < 0)
+		return rc;
+	job->state = "; DST was written to its end";
+	return find_usage(job, err);
 }
 
 /*
@@ -134,112 +177,18 @@ fill(struct job *job, struct image_error *err)
  * end if it is too long.
  */
 static void
-add_state(const struct job *job, const char *state, struct image_error *err)
+in_place_abandon(struct job *job, struct image_error *err)
 {
-	size_t most = sizeof(err->text) - strlen(state) - 1;
+	size_t most = sizeof(err->text) - strlen(job->state) - 1;
 	size_t length = strnlen(err->text, most);
 
 	if (!convert_to_stdout(job))
-		memcpy(err->text + length, state, strlen(state) + 1);
+		memcpy(err->text + length, job->state, strlen(job->state) + 1);
 }
 
-/* After a failure of fill(). */
-static void
-fail_filled(struct job *job, struct image_error *err)
-{
-	bool is_whole = err->refused;
-
-	image_source_settle(job->src, err);
-	if (!is_cleared_first(job))
-		add_state(job, "; DST is incomplete now", err);
-	else if (is_whole)
-		add_state(job,
-			"; DST has that content now, but zeros in its first "
-			"and last MiB",
-			err);
-	else
-		add_state(job,
-			"; DST is incomplete now, with zeros in its first and "
-			"last MiB",
-			err);
-}
-
-/*
- * Write DST, its ends last. After a failure, the message says what DST has. A
- * failure at the ends leaves open which bytes are on the disk.
- */
-static int
-fill_held(struct job *job, struct image_store *held, struct image_error *err)
-{
-	int rc = held && is_cleared_first(job) ? image_target_clear(held, err)
-					       : 0;
-	if (rc == 0) {
-		rc = fill(job, err);
-		if (rc < 0) {
-			fail_filled(job, err);
-			return rc;
-		}
-		if (held)
-			rc = image_target_release(held, err);
-		if (rc == 0)
-			rc = image_flush(job->dst, err);
-	}
-	if (rc < 0)
-		add_state(job, "; DST may be incomplete now", err);
-	return rc;
-}
-
-/* Only the report has the usage. A server is asked about all of DST for that,
- * which may have EiB. */
-static int
-find_usage(struct job *job, struct image_store *target, struct image_error *err)
-{
-	const struct cli *cli = job->cli;
-
-	if (cli->option[OPTION_QUIET] && !cli->option[OPTION_JSON])
-		return 0;
-	return image_target_usage(target, &job->output.usage, err);
-}
-
-static int
-write_target(
-	struct job *job, struct image_store *target, struct image_error *err)
-{
-	struct image_store *held = NULL;
-
-	if (!convert_to_stdout(job)) {
-		int rc = image_target_hold(&target, job->create.size, err);
-		if (rc < 0) {
-			image_store_close(target);
-			return rc;
-		}
-		held = target;
-	}
-	int rc = image_create_on(
-		target, job->format, &job->create, &job->dst, err);
-	if (rc < 0)
-		return rc;
-	rc = fill_held(job, held, err);
-	job->size = image_sink_size(job->dst);
-	bool is_filled = rc == 0;
-	if (is_filled)
-		rc = find_usage(job, target, err);
-	/* A server may serve one client at a time. */
-	image_sink_close(job->dst);
-	if (rc == 0 && job->cli->option[OPTION_VERIFY])
-		rc = verify(job, err);
-	if (rc < 0 && is_filled)
-		add_state(job, "; DST was written to its end", err);
-	return rc;
-}
-
-int
-in_place_write(struct job *job, struct image_store *target)
-{
-	struct image_error err;
-
-	if (write_target(job, target, &err) == 0)
-		return 0;
-	progress_clear(&job->progress);
-	return cli_image_fail(job->name, &err);
-}
+const struct target target_in_place = {
+	.begin = in_place_begin,
+	.fill = in_place_fill,
+	.reopen = in_place_reopen,
+	.abandon = in_place_abandon,
+};

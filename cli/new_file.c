@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Writes a file that appears under its name when it is complete. */
+#include <errno.h>
+#include <fcntl.h>
+#include "convert.h"
+
+static bool
+new_file_is_source(const void *source, int fd)
+{
+	return image_source_uses(source, fd);
+}
+
+static void
+new_file_visit_source(
+	const void *source, void (*call)(void *opaque, int fd), void *opaque)
+{
+	image_source_visit(source, call, opaque);
+}
+
+/* Set err to the message of a call of output/. */
+static int
+take_message(const struct job *job, struct image_error *err)
+{
+	*err = (struct image_error){0};
+	snprintf(err->text, sizeof(err->text), "%s", job->output.text);
+	return -EIO;
+}
+
+static void
+new_file_abandon(struct job *job, struct image_error *err)
+{
+	image_source_settle(job->src, err);
+	output_abandon(&job->output);
+}
+
+static int
+new_file_begin(struct job *job, struct image_error *err)
+{
+	const struct output_how how = {.force = job->cli->option[OPTION_FORCE],
+		.is_source = new_file_is_source,
+		.visit_source = new_file_visit_source,
+		.source = job->src};
+
+	if (output_begin(&job->output, job->name, &how) < 0)
+		return take_message(job, err);
+	int rc = image_create(job->output.fd, job->name, job->format,
+		&job->create, &job->write, &job->dst, err);
+	if (rc < 0)
+		new_file_abandon(job, err);
+	return rc;
+}
+
+static int
+new_file_fill(struct job *job, struct image_error *err)
+{
+	int rc = convert_fill(job, err);
+	return rc < 0 ? rc : image_flush(job->dst, err);
+}
+
+static int
+new_file_reopen(
+	struct job *job, struct image_source **back, struct image_error *err)
+{
+	struct image_open how = {.format = job->format,
+		.packing = IMAGE_PACKING_NONE,
+		.drop_cache = true};
+
+	if (image_format_is_archive(job->format)) {
+		how.format = image_format_by_name("raw");
+		how.packing = IMAGE_PACKING_GZIP;
+		how.member = "disk.raw";
+	}
+	posix_fadvise(job->output.fd, 0, 0, POSIX_FADV_DONTNEED);
+	return image_open_fd(job->output.fd, job->name, &how, back, err);
+}
+
+static int
+new_file_commit(struct job *job, struct image_error *err)
+{
+	return output_commit(&job->output) < 0 ? take_message(job, err) : 0;
+}
+
+const struct target target_new_file = {
+	.begin = new_file_begin,
+	.fill = new_file_fill,
+	.reopen = new_file_reopen,
+	.commit = new_file_commit,
+	.abandon = new_file_abandon,
+};
