@@ -15,7 +15,7 @@ place_lists(const struct image_copy *copy, struct image_copy_own *own)
 	own->found.list = own->listed.list + copy->room;
 	own->found.room = copy->room;
 	own->puts = (struct image_put *)(own->found.list + copy->room);
-	own->max_puts = 2 * copy->room;
+	own->max_puts = copy->max_puts;
 	own->n_puts = 0;
 	own->copied = (struct image_copied){0};
 }
@@ -24,8 +24,8 @@ static size_t
 own_size(const struct image_copy *copy)
 {
 	return sizeof(struct image_copy_own) +
-	       2 * copy->room *
-		       (sizeof(struct image_extent) + sizeof(struct image_put));
+	       2 * copy->room * sizeof(struct image_extent) +
+	       copy->max_puts * sizeof(struct image_put);
 }
 
 static void
@@ -95,6 +95,8 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 	place_lists(copy, own);
 	if (copy->sink->compress)
 		return image_copy_encode(copy, scratch, chunk, err);
+	if (copy->sink->ops->append)
+		return image_copy_pack(copy, scratch, chunk, err);
 	int rc = image_pieces_list(
 		&own->listed, copy->source, chunk, !share, err);
 	if (rc < 0 || (share && share_pieces(copy, own)))
@@ -164,6 +166,31 @@ add_up(struct image_copied *to, const struct image_copied *from)
 	to->compressed_to += from->compressed_to;
 }
 
+/* Set where the bytes of a put go. */
+static int
+place_put(struct image_copy *copy, struct image_copy_own *own, size_t at,
+	struct image_error *err)
+{
+	const struct image_sink_ops *ops = copy->sink->ops;
+	struct image_put *put = &own->puts[at];
+	struct image_place place = put->place;
+	int rc;
+
+	if (ops->append) {
+		rc = ops->append(copy->sink, &own->packed, err);
+		put->place.host = own->packed.host;
+		return rc;
+	}
+	rc = ops->reserve(copy->sink, &place, err);
+	if (rc < 0)
+		return rc;
+	if (place.length < put->place.length)
+		split(own, at, &place);
+	else
+		put->place = place;
+	return 0;
+}
+
 static int
 order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 {
@@ -185,17 +212,13 @@ order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < own->n_puts; i++) {
-		struct image_place place = own->puts[i].place;
-		rc = reserve_zero(copy, at, place.guest, err);
+		const struct image_place *place = &own->puts[i].place;
+		rc = reserve_zero(copy, at, place->guest, err);
 		if (rc == 0)
-			rc = copy->sink->ops->reserve(copy->sink, &place, err);
+			rc = place_put(copy, own, i, err);
 		if (rc < 0)
 			return rc;
-		if (place.length < own->puts[i].place.length)
-			split(own, i, &place);
-		else
-			own->puts[i].place = place;
-		at = place.guest + place.length;
+		at = place->guest + place->length;
 	}
 	return reserve_zero(copy, at, end, err);
 }
@@ -283,16 +306,32 @@ stop(void *opaque)
 	image_hashers_stop(copy->hashers);
 }
 
-/* Returns the bytes that the compressed units of a chunk need at most. */
+/* Returns the bytes that a chunk needs at most after compression. */
 static size_t
 encoded_room(const struct image_copy *copy)
 {
 	const struct image_sink *sink = copy->sink;
 
+	if (sink->ops->append)
+		return IMAGE_PACK_ROOM(copy->chunk);
 	if (!sink->compress)
 		return 0;
 	return sink->ops->encode ? copy->chunk / sink->unit * sink->most
 				 : copy->chunk;
+}
+
+/* Returns the bytes of a codec in one thread. */
+static size_t
+codec_size(const struct image_copy *copy)
+{
+	const struct image_sink *sink = copy->sink;
+
+	if (sink->ops->append)
+		return image_codec_memory(&sink->codec, copy->chunk) +
+		       image_pack_memory;
+	return sink->compress
+		       ? image_codec_memory(&sink->codec, (size_t)sink->unit)
+		       : 0;
 }
 
 static int
@@ -309,10 +348,7 @@ visit(struct image_copy *copy, const struct image_run *run,
 		.own = own_size(copy),
 		/* The default limit is for buffers alone, and does not reduce
 		 * the number of threads. */
-		.scratch = sink->compress && run->memory
-				   ? image_codec_memory(
-					     &sink->codec, (size_t)sink->unit)
-				   : 0,
+		.scratch = run->memory ? codec_size(copy) : 0,
 		.writers =
 			sink->store->parallel_writes && !copy->hashers ? 0 : 1,
 		.cut = image_pieces_cut,
@@ -339,8 +375,8 @@ visit_and_hash(struct image_copy *copy, const struct image_run *run,
 	/* The pipeline reports the progress. */
 	const struct image_run silent = {0};
 
-	int rc = image_hashers_create(
-		&copy->hashers, run->digests, &silent, 0, err);
+	int rc = image_hashers_create(&copy->hashers, run->digests, &silent,
+		copy->sink->ops->append ? IMAGE_HASHERS_COMPACT : 0, err);
 	if (rc < 0)
 		return rc;
 	rc = visit(copy, run, err);
@@ -351,6 +387,28 @@ visit_and_hash(struct image_copy *copy, const struct image_run *run,
 	return rc;
 }
 
+static void
+set_sizes(struct image_copy *copy, const struct image_run *run)
+{
+	size_t unit = (size_t)copy->sink->unit;
+
+	copy->block = run->block;
+	copy->chunk = image_chunk_size(copy->source);
+	if (copy->sink->ops->append) {
+		/* The only put is the whole chunk. */
+		copy->room = run->digests ? image_pieces_room(copy->chunk) : 0;
+		copy->max_puts = 1;
+		return;
+	}
+	/* Zeros shorter than a unit of the sink save no space. */
+	if (copy->block < unit)
+		copy->block = unit;
+	if (copy->chunk < copy->block)
+		copy->chunk = copy->block;
+	copy->room = image_pieces_room(copy->chunk);
+	copy->max_puts = 2 * copy->room;
+}
+
 int
 image_copy(struct image_source *source, struct image_sink *sink,
 	const struct image_run *run, struct image_copied *copied,
@@ -359,29 +417,19 @@ image_copy(struct image_source *source, struct image_sink *sink,
 	struct image_copy copy = {.source = source,
 		.sink = sink,
 		.copied = copied,
-		.max_written = run->max_written,
-		/* Zeros shorter than a unit of the sink save no space. */
-		.block = run->block > sink->unit ? run->block
-						 : (size_t)sink->unit,
-		.chunk = image_chunk_size(source)};
+		.max_written = run->max_written};
 
 	assert(image_source_unsized(source) || sink->size >= source->size);
 	assert(!sink->fill || !sink->compress);
 	*copied = (struct image_copied){0};
-	if (copy.chunk < sink->unit)
-		copy.chunk = (size_t)sink->unit;
-	if (copy.chunk < copy.block)
-		copy.chunk = copy.block;
-	copy.room = image_pieces_room(copy.chunk);
 	if (sink->ops->plan) {
 		int rc = sink->ops->plan(sink, source, run->memory, err);
 		if (rc < 0)
 			return rc;
 	}
-	if (sink->ops->append)
-		return image_copy_pack(&copy, run, err);
+	set_sizes(&copy, run);
 	/* Nobody looks at the bytes of shared blocks. */
-	if (run->reflink && !run->digests) {
+	if (run->reflink && !run->digests && !sink->ops->append) {
 		int rc = image_copy_share_all(&copy, err);
 		if (rc != 0)
 			return rc < 0 ? rc

@@ -2,6 +2,7 @@
 #ifndef HONE_IMAGE_COPY_H
 #define HONE_IMAGE_COPY_H
 /* Declarations for the files of image_copy(). */
+#include "codec/join.h"
 #include "pipeline/hashers.h"
 
 struct image_copy {
@@ -12,8 +13,9 @@ struct image_copy {
 	size_t block;
 	/* most bytes of the disk in a chunk */
 	size_t chunk;
-	/* most pieces of a chunk */
+	/* most pieces of a chunk, and most puts */
 	size_t room;
+	size_t max_puts;
 	/* share aligned blocks with the source. Atomic: cleared when the file
 	 * system refuses. */
 	int share;
@@ -57,6 +59,8 @@ struct image_copy_own {
 	size_t n_puts;
 	size_t max_puts;
 	struct image_copied copied;
+	/* the only put, if the sink has append */
+	struct image_packed packed;
 };
 
 /* encode.c: the work stage of a sink that compresses. */
@@ -73,8 +77,8 @@ int image_copy_share_all(struct image_copy *copy, struct image_error *err);
  * The sink reads as zeros after that. */
 int image_copy_try_share(struct image_copy *copy, struct image_error *err);
 
-/* pack.c: the copy into a sink with append. */
-int image_copy_pack(struct image_copy *copy, const struct image_run *run,
-	struct image_error *err);
+/* pack.c: the work stage of a sink with append. */
+int image_copy_pack(struct image_copy *copy, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err);
 
 #endif
