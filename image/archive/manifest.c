@@ -410,7 +410,7 @@ end_parts(struct verified *v, bool last, struct image_error *err)
 }
 
 static int
-verified_read(struct image_stream *stream, void *buf, size_t length,
+manifest_read(struct image_stream *stream, void *buf, size_t length,
 	size_t *got, struct image_error *err)
 {
 	struct verified *v = (struct verified *)stream;
@@ -429,7 +429,7 @@ verified_read(struct image_stream *stream, void *buf, size_t length,
 }
 
 static void
-verified_close(struct image_stream *stream)
+manifest_close(struct image_stream *stream)
 {
 	struct verified *v = (struct verified *)stream;
 
@@ -440,7 +440,7 @@ verified_close(struct image_stream *stream)
 }
 
 static const struct image_stream_ops verified_ops = {
-	verified_read, verified_close};
+	manifest_read, manifest_close};
 
 int
 manifest_stream(struct image_stream *from, const struct manifest *manifest,
@@ -472,7 +472,7 @@ manifest_stream(struct image_stream *from, const struct manifest *manifest,
 	if (rc == 0)
 		rc = begin_part(v, err);
 	if (rc < 0) {
-		verified_close(&v->stream);
+		manifest_close(&v->stream);
 		return rc;
 	}
 	*out = &v->stream;

@@ -27,7 +27,7 @@ work_size(uint32_t level)
 }
 
 static void *
-create(const struct image_codec *codec)
+igzip_create(const struct image_codec *codec)
 {
 	struct context *c = calloc(1, sizeof(*c));
 	if (!c)
@@ -39,7 +39,8 @@ create(const struct image_codec *codec)
 }
 
 static int64_t
-compress(void *context, const void *from, size_t length, void *to, size_t room)
+igzip_compress(
+	void *context, const void *from, size_t length, void *to, size_t room)
 {
 	struct context *c = context;
 
@@ -59,13 +60,13 @@ compress(void *context, const void *from, size_t length, void *to, size_t room)
 }
 
 static void
-destroy(void *context)
+igzip_destroy(void *context)
 {
 	free(context);
 }
 
 static size_t
-memory(const struct image_codec *codec, size_t length)
+igzip_memory(const struct image_codec *codec, size_t length)
 {
 	(void)codec;
 	(void)length;
@@ -76,10 +77,10 @@ static const struct image_encoder igzip = {
 	.name = "zlib",
 	.most = ISAL_DEF_MAX_LEVEL,
 	.standard = ISAL_DEF_MAX_LEVEL,
-	.create = create,
-	.compress = compress,
-	.destroy = destroy,
-	.memory = memory,
+	.create = igzip_create,
+	.compress = igzip_compress,
+	.destroy = igzip_destroy,
+	.memory = igzip_memory,
 };
 
 const struct image_encoder *const image_encoder_igzip = &igzip;

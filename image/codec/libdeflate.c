@@ -5,27 +5,28 @@
 #include "codec/encoder.h"
 
 static void *
-create(const struct image_codec *codec)
+libdeflate_create(const struct image_codec *codec)
 {
 	return libdeflate_alloc_compressor(codec->level);
 }
 
 static int64_t
-compress(void *context, const void *from, size_t length, void *to, size_t room)
+libdeflate_compress(
+	void *context, const void *from, size_t length, void *to, size_t room)
 {
 	return (int64_t)libdeflate_deflate_compress(
 		context, from, length, to, room);
 }
 
 static void
-destroy(void *context)
+libdeflate_destroy(void *context)
 {
 	libdeflate_free_compressor(context);
 }
 
 /* Bytes that libdeflate 1.14 allocates at levels 1, 2 to 9 and 10 to 12. */
 static size_t
-memory(const struct image_codec *codec, size_t length)
+libdeflate_memory(const struct image_codec *codec, size_t length)
 {
 	(void)length;
 	if (codec->level == 1)
@@ -37,10 +38,10 @@ const struct image_encoder image_encoder_libdeflate = {
 	.name = "zlib",
 	.most = 12,
 	.standard = 1,
-	.create = create,
-	.compress = compress,
-	.destroy = destroy,
-	.memory = memory,
+	.create = libdeflate_create,
+	.compress = libdeflate_compress,
+	.destroy = libdeflate_destroy,
+	.memory = libdeflate_memory,
 };
 
 int

@@ -13,7 +13,7 @@
 #define MEMORY_LEVEL 9
 
 static void *
-create(const struct image_codec *codec)
+zlib_create(const struct image_codec *codec)
 {
 	z_stream *stream = calloc(1, sizeof(*stream));
 	if (stream &&
@@ -26,7 +26,7 @@ create(const struct image_codec *codec)
 }
 
 static int64_t
-compress_all(
+zlib_compress(
 	void *context, const void *from, size_t length, void *to, size_t room)
 {
 	z_stream *stream = context;
@@ -42,7 +42,7 @@ compress_all(
 }
 
 static void
-destroy(void *context)
+zlib_destroy(void *context)
 {
 	deflateEnd(context);
 	free(context);
@@ -50,7 +50,7 @@ destroy(void *context)
 
 /* The formula of zconf.h. */
 static size_t
-memory(const struct image_codec *codec, size_t length)
+zlib_memory(const struct image_codec *codec, size_t length)
 {
 	(void)codec;
 	(void)length;
@@ -62,8 +62,8 @@ const struct image_encoder image_encoder_zlib = {
 	.name = "zlib with a window of 4 KiB",
 	.most = 9,
 	.standard = 6,
-	.create = create,
-	.compress = compress_all,
-	.destroy = destroy,
-	.memory = memory,
+	.create = zlib_create,
+	.compress = zlib_compress,
+	.destroy = zlib_destroy,
+	.memory = zlib_memory,
 };

@@ -9,7 +9,7 @@
 #include "codec/encoder.h"
 
 static void *
-create(const struct image_codec *codec)
+zstd_create(const struct image_codec *codec)
 {
 	ZSTD_CCtx *context = ZSTD_createCCtx();
 	if (context && ZSTD_isError(ZSTD_CCtx_setParameter(context,
@@ -21,7 +21,8 @@ create(const struct image_codec *codec)
 }
 
 static int64_t
-compress(void *context, const void *from, size_t length, void *to, size_t room)
+zstd_compress(
+	void *context, const void *from, size_t length, void *to, size_t room)
 {
 	size_t made = ZSTD_compress2(context, to, room, from, length);
 	if (!ZSTD_isError(made))
@@ -33,21 +34,21 @@ compress(void *context, const void *from, size_t length, void *to, size_t room)
 }
 
 static void
-destroy(void *context)
+zstd_destroy(void *context)
 {
 	ZSTD_freeCCtx(context);
 }
 
 /* The library allocates by level and length at the first use. */
 static size_t
-memory(const struct image_codec *codec, size_t length)
+zstd_memory(const struct image_codec *codec, size_t length)
 {
 	size_t size = 0, room = ZSTD_compressBound(length);
-	ZSTD_CCtx *context = create(codec);
+	ZSTD_CCtx *context = zstd_create(codec);
 	char *from = calloc(1, length), *to = malloc(room);
 
 	if (context && from && to) {
-		compress(context, from, length, to, room);
+		zstd_compress(context, from, length, to, room);
 		size = ZSTD_sizeof_CCtx(context);
 	}
 	free(to);
@@ -62,10 +63,10 @@ const struct image_encoder image_encoder_zstd = {
 	.most = 19,
 	/* ZSTD_CLEVEL_DEFAULT, as in QEMU */
 	.standard = 3,
-	.create = create,
-	.compress = compress,
-	.destroy = destroy,
-	.memory = memory,
+	.create = zstd_create,
+	.compress = zstd_compress,
+	.destroy = zstd_destroy,
+	.memory = zstd_memory,
 };
 
 /*

@@ -35,7 +35,7 @@ static OSSL_LIB_CTX *context;
 
 /* Without memory, context stays NULL. */
 static int
-begin(struct image_error *err)
+evp_begin(struct image_error *err)
 {
 	const uint64_t options =
 		OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT;
@@ -50,7 +50,7 @@ static struct image_loaded library = {.file = "libcrypto.so.3",
 	.package = "libssl3",
 	.wanted = wanted,
 	.functions = &libcrypto,
-	.begin = begin,
+	.begin = evp_begin,
 	.lock = PTHREAD_MUTEX_INITIALIZER};
 
 const char *

@@ -56,8 +56,8 @@ hash_block(struct blocks *blocks, struct found *found,
 }
 
 static int
-work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
-	struct image_error *err)
+blocks_work(void *opaque, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err)
 {
 	struct blocks *blocks = opaque;
 	struct own *own = chunk->own;
@@ -81,7 +81,7 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 }
 
 static int
-order(void *opaque, struct image_chunk *chunk, struct image_error *err)
+blocks_order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 {
 	struct blocks *blocks = opaque;
 	const struct own *own = chunk->own;
@@ -126,8 +126,8 @@ visit(struct blocks *blocks, const struct image_run *run,
 		       chunk / blocks->size * sizeof(struct found),
 		.cut = image_pieces_cut,
 		.reach = image_pieces_reach(source),
-		.work = work,
-		.order = order,
+		.work = blocks_work,
+		.order = blocks_order,
 		.opaque = blocks,
 	};
 	int rc = image_pipeline_run(&plan, run, &threads, err);

@@ -72,7 +72,7 @@ nearer_end(const struct image_extent sides[2])
  * where a side changes.
  */
 static int
-cut(void *opaque, uint64_t offset, struct image_extent *extent,
+compare_cut(void *opaque, uint64_t offset, struct image_extent *extent,
 	struct image_error *err)
 {
 	struct compare *compare = opaque;
@@ -142,8 +142,8 @@ compare_range(struct compare *compare, struct image_scratch *scratch,
 }
 
 static int
-work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
-	struct image_error *err)
+compare_work(void *opaque, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err)
 {
 	struct compare *compare = opaque;
 	struct own *own = chunk->own;
@@ -185,7 +185,7 @@ work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 }
 
 static int
-order(void *opaque, struct image_chunk *chunk, struct image_error *err)
+compare_order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 {
 	struct compare *compare = opaque;
 	const struct own *own = chunk->own;
@@ -200,7 +200,7 @@ order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 
 /* The visit ends where both sides end. */
 static int
-reach(void *opaque, struct image_chunk *chunk, struct image_error *err)
+compare_reach(void *opaque, struct image_chunk *chunk, struct image_error *err)
 {
 	struct compare *compare = opaque;
 	struct own *own = chunk->own;
@@ -245,10 +245,10 @@ image_compare(struct image_source *a, struct image_source *b,
 		.chunk = compare.chunk,
 		.buffer = 2 * compare.chunk,
 		.own = sizeof(struct own),
-		.cut = cut,
-		.reach = unsized ? reach : NULL,
-		.work = work,
-		.order = order,
+		.cut = compare_cut,
+		.reach = unsized ? compare_reach : NULL,
+		.work = compare_work,
+		.order = compare_order,
 		.opaque = &compare,
 	};
 	unsigned threads;

@@ -85,8 +85,8 @@ share_pieces(const struct image_copy *copy, struct image_copy_own *own)
 }
 
 static int
-work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
-	struct image_error *err)
+copy_work(void *opaque, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err)
 {
 	struct image_copy *copy = opaque;
 	struct image_copy_own *own = chunk->own;
@@ -192,7 +192,7 @@ place_put(struct image_copy *copy, struct image_copy_own *own, size_t at,
 }
 
 static int
-order(void *opaque, struct image_chunk *chunk, struct image_error *err)
+copy_order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 {
 	struct image_copy *copy = opaque;
 	struct image_copy_own *own = chunk->own;
@@ -252,7 +252,7 @@ put_shared(struct image_copy *copy, struct image_scratch *scratch,
 }
 
 static int
-write_puts(void *opaque, struct image_scratch *scratch,
+copy_write(void *opaque, struct image_scratch *scratch,
 	struct image_chunk *chunk, struct image_error *err)
 {
 	struct image_copy *copy = opaque;
@@ -286,7 +286,7 @@ write_puts(void *opaque, struct image_scratch *scratch,
 
 /* Hash the bytes beside the write. The one writer has the chunks in order. */
 static int
-write_and_hash(void *opaque, struct image_scratch *scratch,
+copy_write_and_hash(void *opaque, struct image_scratch *scratch,
 	struct image_chunk *chunk, struct image_error *err)
 {
 	struct image_copy *copy = opaque;
@@ -294,13 +294,13 @@ write_and_hash(void *opaque, struct image_scratch *scratch,
 
 	/* The hashers add what lies between the chunks as zeros. */
 	if (chunk->hole)
-		return write_puts(opaque, scratch, chunk, err);
-	return image_hashers_write(copy->hashers, &own->listed, write_puts,
+		return copy_write(opaque, scratch, chunk, err);
+	return image_hashers_write(copy->hashers, &own->listed, copy_write,
 		opaque, scratch, chunk, err);
 }
 
 static void
-stop(void *opaque)
+copy_stop(void *opaque)
 {
 	struct image_copy *copy = opaque;
 	image_hashers_stop(copy->hashers);
@@ -353,11 +353,11 @@ visit(struct image_copy *copy, const struct image_run *run,
 			sink->store->parallel_writes && !copy->hashers ? 0 : 1,
 		.cut = image_pieces_cut,
 		.reach = image_pieces_reach(source),
-		.work = work,
-		.order = order,
+		.work = copy_work,
+		.order = copy_order,
 		.write_holes = sink->fill,
-		.write = copy->hashers ? write_and_hash : write_puts,
-		.stop = copy->hashers ? stop : NULL,
+		.write = copy->hashers ? copy_write_and_hash : copy_write,
+		.stop = copy->hashers ? copy_stop : NULL,
 		.opaque = copy,
 	};
 	bool unsized = image_source_unsized(source);

@@ -34,8 +34,8 @@ has_rest(const struct digest *digest)
 }
 
 static int
-work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
-	struct image_error *err)
+digest_work(void *opaque, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err)
 {
 	struct digest *digest = opaque;
 	struct image_pieces *listed = chunk->own;
@@ -77,8 +77,8 @@ search_rest(const struct digest *digest, struct image_pieces *listed,
 }
 
 static int
-hash(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
-	struct image_error *err)
+digest_hash(void *opaque, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err)
 {
 	struct digest *digest = opaque;
 
@@ -90,7 +90,7 @@ hash(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 }
 
 static void
-stop(void *opaque)
+digest_stop(void *opaque)
 {
 	struct digest *digest = opaque;
 	image_hashers_stop(digest->hashers);
@@ -116,9 +116,9 @@ image_digest_part(struct image_source *source, uint64_t size,
 		.writers = 1,
 		.cut = image_pieces_cut,
 		.reach = image_pieces_reach(source),
-		.work = work,
-		.write = hash,
-		.stop = stop,
+		.work = digest_work,
+		.write = digest_hash,
+		.stop = digest_stop,
 		.opaque = &digest,
 	};
 	/* The hashers report the progress: they come last. */

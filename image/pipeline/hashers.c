@@ -117,7 +117,7 @@ hash_posted(struct hasher *hasher)
 }
 
 static void *
-loop(void *opaque)
+hashers_loop(void *opaque)
 {
 	struct hasher *hasher = opaque;
 	struct image_hashers *all = hasher->all;
@@ -142,8 +142,8 @@ static void
 start_threads(struct image_hashers *all, size_t wanted)
 {
 	while (all->threads < wanted &&
-		image_thread_create(&all->list[all->threads].thread, loop,
-			&all->list[all->threads]) == 0)
+		image_thread_create(&all->list[all->threads].thread,
+			hashers_loop, &all->list[all->threads]) == 0)
 		all->threads++;
 }
 

@@ -31,7 +31,7 @@ place_lists(struct own *own, size_t room)
 }
 
 static int
-work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
+map_work(void *opaque, struct image_scratch *scratch, struct image_chunk *chunk,
 	struct image_error *err)
 {
 	struct map *map = opaque;
@@ -68,7 +68,7 @@ pass(struct map *map, struct image_extent *extent)
 }
 
 static int
-order(void *opaque, struct image_chunk *chunk, struct image_error *err)
+map_order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 {
 	struct map *map = opaque;
 	struct own *own = chunk->own;
@@ -108,8 +108,8 @@ image_map(struct image_source *source, const struct image_run *run, bool scan,
 		       2 * room * sizeof(struct image_extent),
 		.cut = image_pieces_cut,
 		.reach = image_pieces_reach(source),
-		.work = work,
-		.order = order,
+		.work = map_work,
+		.order = map_order,
 		.opaque = &map,
 	};
 	unsigned threads;

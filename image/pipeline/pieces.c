@@ -56,7 +56,7 @@ image_pieces_add(struct image_pieces *pieces, const struct image_extent *piece)
 }
 
 static int
-reach(void *visit, struct image_chunk *chunk, struct image_error *err)
+pieces_reach(void *visit, struct image_chunk *chunk, struct image_error *err)
 {
 	const struct image_source *source = *(struct image_source **)visit;
 
@@ -67,7 +67,7 @@ reach(void *visit, struct image_chunk *chunk, struct image_error *err)
 image_reach
 image_pieces_reach(const struct image_source *source)
 {
-	return image_source_unsized(source) ? reach : NULL;
+	return image_source_unsized(source) ? pieces_reach : NULL;
 }
 
 int

@@ -193,7 +193,7 @@ do_work(struct pipeline *p, struct image_scratch *scratch)
 
 /* The loop of each thread, until all chunks are done or p->rc is set. */
 static void *
-loop(void *pipeline)
+pipeline_loop(void *pipeline)
 {
 	struct pipeline *p = pipeline;
 	struct image_scratch scratch = {0};
@@ -251,7 +251,7 @@ image_pipeline_run(const struct image_plan *plan, const struct image_run *run,
 	int rc = pipeline_create(&p, &wanted);
 	if (rc < 0)
 		return image_no_memory(err);
-	*threads = pipeline_threads(&p, wanted, loop);
+	*threads = pipeline_threads(&p, wanted, pipeline_loop);
 	pipeline_destroy(&p);
 	return p.rc;
 }

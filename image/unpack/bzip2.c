@@ -13,7 +13,7 @@ struct bzip2 {
 };
 
 static int
-open_decoder(void **state, uint64_t memory, unsigned threads)
+bzip2_open(void **state, uint64_t memory, unsigned threads)
 {
 	/* Blocks of 900 KB need 3.7 MB, which is below every limit. */
 	(void)memory;
@@ -31,7 +31,7 @@ end(struct bzip2 *bzip2)
 }
 
 static int
-begin(void *state, const unsigned char *head, size_t length)
+bzip2_begin(void *state, const unsigned char *head, size_t length)
 {
 	struct bzip2 *bzip2 = state;
 
@@ -44,7 +44,7 @@ begin(void *state, const unsigned char *head, size_t length)
 }
 
 static int
-decode(void *state, struct image_decode *io)
+bzip2_decode(void *state, struct image_decode *io)
 {
 	struct bzip2 *bzip2 = state;
 	bz_stream *stream = &bzip2->stream;
@@ -70,7 +70,7 @@ decode(void *state, struct image_decode *io)
 }
 
 static void
-close_decoder(void *state)
+bzip2_close(void *state)
 {
 	end(state);
 	free(state);
@@ -79,8 +79,8 @@ close_decoder(void *state)
 const struct image_decoder image_decoder_bzip2 = {
 	.version = BZ2_bzlibVersion,
 	.begins = image_begins_bzip2,
-	.open = open_decoder,
-	.begin = begin,
-	.decode = decode,
-	.close = close_decoder,
+	.open = bzip2_open,
+	.begin = bzip2_begin,
+	.decode = bzip2_decode,
+	.close = bzip2_close,
 };

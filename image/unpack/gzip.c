@@ -14,7 +14,7 @@
 #define BGZIP_CONTENT 65536
 
 static bool
-begins(const unsigned char *head, size_t length)
+gzip_begins(const unsigned char *head, size_t length)
 {
 	/* The third byte is the method, deflate. */
 	return length >= 3 && memcmp(head, "\x1f\x8b\x08", 3) == 0;
@@ -25,7 +25,7 @@ begins(const unsigned char *head, size_t length)
  * "The BGZF compression format" in the specification of SAM.
  */
 static size_t
-whole(const unsigned char *in, size_t length, size_t *content)
+gzip_whole(const unsigned char *in, size_t length, size_t *content)
 {
 	static const unsigned char begin[] = {0x1f, 0x8b, 8, 4};
 	static const unsigned char field[] = {'B', 'C', 2, 0};
@@ -40,7 +40,7 @@ whole(const unsigned char *in, size_t length, size_t *content)
 }
 
 static int
-open_decoder(void **state, uint64_t memory, unsigned threads)
+gzip_open(void **state, uint64_t memory, unsigned threads)
 {
 	z_stream *stream = calloc(1, sizeof(*stream));
 
@@ -58,7 +58,7 @@ open_decoder(void **state, uint64_t memory, unsigned threads)
 }
 
 static int
-begin(void *state, const unsigned char *head, size_t length)
+gzip_begin(void *state, const unsigned char *head, size_t length)
 {
 	(void)head;
 	(void)length;
@@ -66,7 +66,7 @@ begin(void *state, const unsigned char *head, size_t length)
 }
 
 static int
-decode(void *state, struct image_decode *io)
+gzip_decode(void *state, struct image_decode *io)
 {
 	z_stream *stream = state;
 	uInt room = io->out_left < UINT32_MAX ? (uInt)io->out_left : UINT32_MAX;
@@ -89,7 +89,7 @@ decode(void *state, struct image_decode *io)
 }
 
 static void
-close_decoder(void *state)
+gzip_close(void *state)
 {
 	inflateEnd(state);
 	free(state);
@@ -97,10 +97,10 @@ close_decoder(void *state)
 
 const struct image_decoder image_decoder_gzip = {
 	.version = zlibVersion,
-	.begins = begins,
-	.whole = whole,
-	.open = open_decoder,
-	.begin = begin,
-	.decode = decode,
-	.close = close_decoder,
+	.begins = gzip_begins,
+	.whole = gzip_whole,
+	.open = gzip_open,
+	.begin = gzip_begin,
+	.decode = gzip_decode,
+	.close = gzip_close,
 };

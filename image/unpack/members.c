@@ -158,7 +158,7 @@ next_job(struct members *m)
 }
 
 static void *
-run(void *opaque)
+members_run(void *opaque)
 {
 	struct members *m = opaque;
 	void *state;
@@ -321,8 +321,8 @@ struct rest {
 };
 
 static int
-rest_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
-	struct image_error *err)
+members_rest_read(struct image_stream *stream, void *buf, size_t length,
+	size_t *got, struct image_error *err)
 {
 	struct rest *rest = (struct rest *)stream;
 	size_t left = rest->length - rest->at;
@@ -344,7 +344,7 @@ rest_read(struct image_stream *stream, void *buf, size_t length, size_t *got,
 }
 
 static void
-rest_close(struct image_stream *stream)
+members_rest_close(struct image_stream *stream)
 {
 	struct rest *rest = (struct rest *)stream;
 
@@ -354,7 +354,8 @@ rest_close(struct image_stream *stream)
 	free(rest);
 }
 
-static const struct image_stream_ops rest_ops = {rest_read, rest_close};
+static const struct image_stream_ops rest_ops = {
+	members_rest_read, members_rest_close};
 
 /* Put the input of the jobs that are left and the rest together. The content
  * goes first: it needs more memory. */
@@ -494,7 +495,8 @@ start_threads(struct members *m, unsigned threads)
 	unsigned n = threads < JOBS ? threads : JOBS;
 
 	for (m->n_threads = 0; m->n_threads < n; m->n_threads++)
-		if (image_thread_create(&m->threads[m->n_threads], run, m) != 0)
+		if (image_thread_create(
+			    &m->threads[m->n_threads], members_run, m) != 0)
 			break;
 	m->other = m->n_threads == 0;
 }

@@ -15,7 +15,7 @@ struct xz {
 };
 
 static int
-open_decoder(void **state, uint64_t memory, unsigned threads)
+xz_open(void **state, uint64_t memory, unsigned threads)
 {
 	struct xz *xz = calloc(1, sizeof(*xz));
 
@@ -29,7 +29,7 @@ open_decoder(void **state, uint64_t memory, unsigned threads)
 }
 
 static int
-begin(void *state, const unsigned char *head, size_t length)
+xz_begin(void *state, const unsigned char *head, size_t length)
 {
 	struct xz *xz = state;
 	/* A check that liblzma does not know would not be verified. */
@@ -65,7 +65,7 @@ reason(lzma_ret rc)
 }
 
 static int
-decode(void *state, struct image_decode *io)
+xz_decode(void *state, struct image_decode *io)
 {
 	struct xz *xz = state;
 	lzma_stream *stream = &xz->stream;
@@ -100,7 +100,7 @@ decode(void *state, struct image_decode *io)
 }
 
 static void
-close_decoder(void *state)
+xz_close(void *state)
 {
 	struct xz *xz = state;
 
@@ -114,8 +114,8 @@ const struct image_decoder image_decoder_xz = {
 	/* "Stream Padding" of the format */
 	.padding = 4,
 	.size = image_xz_size,
-	.open = open_decoder,
-	.begin = begin,
-	.decode = decode,
-	.close = close_decoder,
+	.open = xz_open,
+	.begin = xz_begin,
+	.decode = xz_decode,
+	.close = xz_close,
 };

@@ -38,7 +38,7 @@ magic_of(const unsigned char *head)
 
 /* An old libzstd also reads formats before RFC 8878, which this refuses. */
 static bool
-begins(const unsigned char *head, size_t length)
+zstd_begins(const unsigned char *head, size_t length)
 {
 	return length >= 4 &&
 	       (magic_of(head) == MAGIC ||
@@ -69,7 +69,7 @@ most_content(const unsigned char *in, size_t n)
 }
 
 static size_t
-whole(const unsigned char *in, size_t length, size_t *content)
+zstd_whole(const unsigned char *in, size_t length, size_t *content)
 {
 	/* of ZSTD_FRAMEHEADERSIZE_MAX, which is not in the stable part */
 	if (length < IMAGE_MEMBER_HEAD)
@@ -112,7 +112,7 @@ window_of(const unsigned char *head, size_t length)
 }
 
 static int
-open_decoder(void **state, uint64_t memory, unsigned threads)
+zstd_open(void **state, uint64_t memory, unsigned threads)
 {
 	struct zstd *zstd = calloc(1, sizeof(*zstd));
 	ZSTD_bounds bounds = ZSTD_dParam_getBounds(ZSTD_d_windowLogMax);
@@ -135,7 +135,7 @@ open_decoder(void **state, uint64_t memory, unsigned threads)
 }
 
 static int
-begin(void *state, const unsigned char *head, size_t length)
+zstd_begin(void *state, const unsigned char *head, size_t length)
 {
 	struct zstd *zstd = state;
 
@@ -145,7 +145,7 @@ begin(void *state, const unsigned char *head, size_t length)
 }
 
 static int
-decode(void *state, struct image_decode *io)
+zstd_decode(void *state, struct image_decode *io)
 {
 	struct zstd *zstd = state;
 	ZSTD_inBuffer in = {io->in, io->in_left, 0};
@@ -176,7 +176,7 @@ decode(void *state, struct image_decode *io)
 }
 
 static void
-close_decoder(void *state)
+zstd_close(void *state)
 {
 	struct zstd *zstd = state;
 
@@ -186,10 +186,10 @@ close_decoder(void *state)
 
 const struct image_decoder image_decoder_zstd = {
 	.version = ZSTD_versionString,
-	.begins = begins,
-	.whole = whole,
-	.open = open_decoder,
-	.begin = begin,
-	.decode = decode,
-	.close = close_decoder,
+	.begins = zstd_begins,
+	.whole = zstd_whole,
+	.open = zstd_open,
+	.begin = zstd_begin,
+	.decode = zstd_decode,
+	.close = zstd_close,
 };
