@@ -6,8 +6,6 @@ import sys
 
 import hypothesis
 
-from quick import ALL
-
 sys.dont_write_bytecode = True
 
 if "HONE_SEED" not in os.environ:
@@ -18,7 +16,7 @@ SEED = int(os.environ["HONE_SEED"], 0)
 # cases: a found case is added by hand, and the tree stays clean.
 hypothesis.settings.register_profile(
     "hone", deadline=None, database=None, print_blob=False,
-    max_examples=int(os.environ.get("HONE_EXAMPLES", "100" if ALL else "20")))
+    max_examples=int(os.environ.get("HONE_EXAMPLES", "25")))
 hypothesis.settings.load_profile("hone")
 
 

@@ -45,7 +45,6 @@ cross_configure() {
     printf "[constants]\nsysroot = '%s'\nsource = '%s'\ngcc = '%s'\n" \
         "$root/build/sysroot/$2" "$root" "$gcc_version" >"build/sysroot/$2.ini"
     configure "$1" gcc --buildtype=release -Dtests=true -Dtools=false \
-        -Dthorough="${thorough:-false}" \
         --cross-file "build/sysroot/$2.ini" --cross-file "tests/cross/$1.ini"
 }
 

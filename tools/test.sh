@@ -53,16 +53,11 @@ the parsing of arguments; on aarch64 all but the variants with NEON; s390x; risc
 musl; the command without its optional libraries; the static command; ./dev release; benchmarks; the driver of DPDK; the command with
 sanitizers; the command in a cgroup
 of 256 MB; S3 and EBS of moto; the example in Go; the pages as Meson builds them; six
-of the models; mutants; seven of eight alignments of each length; with sanitizers,
-three of four repetitions of long tests; eleven of twelve errors, and three of four
-signals and kills of each disturbed call; three of four combinations of options and
-sizes of a qcow2 image; four of five random examples, seven of eight random damages
-of a qcow2 image; what ./dev long runs'
+of the models; mutants; each call of most conversions disturbed; what ./dev long runs'
 # What --all prints about those of ./dev long.
 left_out_of_all='gcc at -O0 (the stage asan is clang at -O0); PHP with threads (the
 stage php-setup compiles for it); two thirds of the tests of the extension with
-valgrind; opcache and the parsing of arguments with PHP 8.5 (8.4 and 8.6 have them);
-one of three errors and one of two signals of each disturbed call'
+valgrind; opcache and the parsing of arguments with PHP 8.5 (8.4 and 8.6 have them)'
 # Mutants that --all takes at random.
 sampled=12
 
@@ -98,7 +93,8 @@ must_run() {
     printf '%s' "$list"
 }
 
-# meson_tests DIR LOG OPTION...: run the tests of a build, results in LOG.json.
+# meson_tests DIR LOG OPTION...: run the tests of a build, results in LOG.json. The
+# suite "all" is for ./dev test --all.
 meson_tests() {
     dir=build/$1
     base=$2
@@ -136,21 +132,23 @@ tap_stage() {
 }
 
 # pytest_stage NAME WITH FILE...: WITH calls pytest. If a test does not end, its
-# name is the last one in the log.
+# name is the last one in the log. Tests with the marker "all" are for ./dev test
+# --all.
 pytest_stage() {
     name=$1
     with=$2
     shift 2
     rm -f "$results/$name.xml"
     bounded "$name" "$with" python3 -m pytest -v -p no:cacheprovider \
-        --basetemp="build/pytest-$name" --junitxml="$results/$name.xml" "$@"
+        --basetemp="build/pytest-$name" --junitxml="$results/$name.xml" \
+        -m "$tier" "$@"
     record pytest "$results/$name.xml"
     rm -rf "build/pytest-$name"
 }
 
 # What the groups use: the release build, and its installation.
 build_gcc() {
-    bounded gcc-build build_release -Dthorough="$thorough"
+    bounded gcc-build build_release
     record none -
     bounded install stage_install
     record none -
@@ -173,7 +171,9 @@ test_dpdk() {
 }
 
 test_gcc() {
-    bounded gcc meson_tests gcc testlog --no-rebuild
+    # shellcheck disable=SC2046
+    bounded gcc meson_tests gcc testlog --no-rebuild \
+        $([ -n "$all" ] || echo --no-suite all)
     record meson build/gcc/meson-logs/testlog.json
 }
 
@@ -267,11 +267,11 @@ with_gold() {
 test_asan() {
     # At -O0: clang compiles for a third of the time that it takes at -O1.
     bounded asan with_gold build_and_test asan clang --buildtype=debug \
-        -Dthorough="$thorough" -Dc_args=-gline-tables-only \
+        -Dc_args=-gline-tables-only \
         -Db_sanitize=address,undefined -Db_lundef=false
     record meson build/asan/meson-logs/testlog.json
     [ -z "$all" ] || pytest_stage cli-asan with_asan tests/cli tests/image \
-        -k "not $of_bare"
+        -k "not $of_bare" -m 'not all'
 }
 
 # Meson compiles only the tests with threads.
@@ -289,7 +289,8 @@ test_tsan() {
     bounded cli-tsan-build ninja -j "$jobs" -C build/tsan cli/hone
     record none -
     pytest_stage cli-tsan with_tsan tests/cli/test_http.py \
-        tests/cli/test_http_nginx.py tests/cli/test_nbd.py -k "$of_tsan"
+        tests/cli/test_http_nginx.py tests/cli/test_nbd.py -k "$of_tsan" \
+        -m 'not all'
 }
 
 test_consumers() {
@@ -311,10 +312,7 @@ test_mutants() {
     say "mutants                $sampled at random, HONE_SEED=$seed"
 }
 
-# The cases of ./dev test (tests/support/quick.py). The stages cli and image have
-# them all.
 with_asan() {
-    unset HONE_TEST_ALL
     HONE=$root/build/asan/cli/hone
     SINK_PLAY=$root/build/asan/tests/image/sink_play
     export HONE SINK_PLAY
@@ -324,7 +322,6 @@ with_asan() {
 # After a report of ThreadSanitizer, the command ends with status 66, which no test
 # accepts.
 with_tsan() {
-    unset HONE_TEST_ALL
     HONE=$root/build/tsan/cli/hone
     export HONE
     "$@"
@@ -396,7 +393,6 @@ test_cli_remote() {
     pytest_stage cli-remote with_installed $cli_remote -k "not $of_bare"
 }
 
-# With HONE_TEST_LONG: each disturbed call gets each error and each signal.
 test_cli_faults() {
     # shellcheck disable=SC2086
     pytest_stage cli-faults with_installed $cli_faults
@@ -471,7 +467,6 @@ tree_unchanged() {
 # counts_all OPTION...: ./dev counts.
 counts_all() {
     mkdir -p "$results" "$running"
-    thorough=false
     build_gcc
     bounded php-build php_build_with_staged
     # shellcheck disable=SC2046
@@ -481,10 +476,8 @@ counts_all() {
 # test_everything [--all | --long]: --long is ./dev long.
 test_everything() {
     all=${1:-}
-    # Some tests take longer then.
-    thorough=false
-    [ -z "$all" ] || export HONE_TEST_ALL=1 thorough=true
-    [ "$all" != --long ] || export HONE_TEST_LONG=1
+    tier=
+    [ -n "$all" ] || tier='not all'
     # This shell and its workers hold the lock: if one is killed and its stage
     # goes on, the lock stays.
     mkdir -p build

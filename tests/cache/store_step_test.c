@@ -252,14 +252,13 @@ kill_at(const struct step_case *c, size_t steps)
 TEST(killed_at_many_instructions)
 {
 	skip_if_nobody_can_be_killed();
-	bool all = getenv("HONE_TEST_ALL") != NULL && SLOW == 1;
 	uint64_t random = support_seed();
 	unsigned failed = 0;
 	for (unsigned i = 0; i < sizeof cases / sizeof *cases; i++) {
 		/* From a place drawn at random, so that many runs meet all
 		 * instructions: one run would take minutes. */
-		unsigned steps = check_each_step(&cases[i], all ? 5 : 11 * SLOW,
-			(unsigned)support_below(&random, 5), &failed);
+		unsigned steps = check_each_step(&cases[i], 11,
+			(unsigned)support_below(&random, 11), &failed);
 		printf("# %s: %u instructions\n", cases[i].name, steps);
 		assert_true(steps > 50);
 		for (unsigned k = 0; k < 2; k++) {

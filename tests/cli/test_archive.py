@@ -17,7 +17,6 @@ from harness import ENV, error_line, failure, snapshot
 from hostile_tars import CUT, DATA, HOSTILE
 from http_server import Server
 from images import KI, MI
-from quick import some
 from tar_builder import (END, GNU, OLD, binary, gnu_sparse, header, long_name,
                          member, octal, pax, sparse)
 from test_convert import PEAK
@@ -366,7 +365,7 @@ def test_a_hostile_archive_is_refused(hone, work, out, name):
     assert snapshot(work) == before
 
 
-def test_an_archive_cut_at_each_fiftieth_is_an_error(hone, folder, work, out):
+def test_an_archive_that_is_cut_is_an_error(hone, folder, work, out):
     for maker in ("gnu-oldgnu-sparse", "gnu-1.0", "python-pax"):
         plain = work / "plain"
         MAKERS[maker](folder, plain, ["note.txt", "disk.raw", "b.txt"])
@@ -374,7 +373,7 @@ def test_an_archive_cut_at_each_fiftieth_is_an_error(hone, folder, work, out):
         data += bytes(-len(data) % 512) + END
         hone.ok("compare", "-q", "--strict", write(work, "a.tar", data),
                 folder / "disk.raw")
-        for n in some(range(50), 4):
+        for n in range(0, 50, 4):
             archive = write(work, "a.tar", data[:len(data) * n // 50])
             said = hone.fails("convert", archive, out / "x",
                               code=3 if n else 1)

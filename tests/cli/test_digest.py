@@ -9,7 +9,6 @@ import pytest
 
 import images
 from harness import Stalled
-from quick import some
 
 KI, MI = images.KI, images.MI
 ALGORITHMS = ("sha256", "sha512", "sha384", "sha224", "sha1", "md5",
@@ -208,7 +207,7 @@ def blocks_of(path, size, *algorithms):
                                   16 * MI])
 def test_the_digests_of_blocks_with_data(hone, image, out, size, threads):
     """In the same order, from any format, at any number of threads."""
-    for name in some(["mixed", "fragmented", "written_zeros"], 2):
+    for name in "mixed", "written_zeros":
         path = image(name)
         expect = blocks_of(path, size, "sha256")
         found = hone.json("digest", "--json", "--blocks", str(size), "-m",
@@ -283,7 +282,7 @@ TARGETS = {"raw": ["-O", "raw"], "qcow2": ["-O", "qcow2"],
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_conversion_prints_the_digest_of_what_it_copied(
         hone, image, out, target, threads):
-    for name in some(["mixed", "fragmented", "one_byte_set", "written_zeros"], 2):
+    for name in "mixed", "one_byte_set":
         path = image(name)
         both = {a: expected(path, a) for a in ("sha256", "md5")}
         found = hone.json("convert", "--json", "--force", "-m", threads,

@@ -11,6 +11,7 @@ import fcntl
 import hashlib
 import lzma
 import os
+import random
 import re
 import shutil
 import signal
@@ -22,7 +23,6 @@ import pytest
 import images
 import tar_builder
 from harness import ENV, Stalled, assert_same, failure, stamp
-from quick import ALL, LONG, some
 from without import NO_TMPFILE, Without, rule
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "image"))
@@ -45,13 +45,8 @@ REMOVING = {"unlink", "unlinkat"}
 RENAMING = {"rename", "renameat", "renameat2", "link", "linkat"}
 ERRORS = ("ENOSPC", "EIO", "EINTR")
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# In a turn, each call gets one error or signal, and the next call gets the next
-# one. After all turns, each call has had all of them: so in ./dev long. ./dev test
-# --all gives each call two of the errors and one signal. The quick test has only
-# the first turn, for every fourth call.
-ERROR_TURNS = range(len(ERRORS) if LONG else 2 if ALL else 1)
-SIGNAL_TURNS = range(len(SIGNALS) if LONG else 1)
-STEP = 1 if ALL else 4
+# Each disturbed call gets one of them, drawn by HONE_SEED.
+SEED = int(os.environ["HONE_SEED"], 0)
 # Only the disturbed calls stop for strace, by a filter in the kernel: a run takes
 # 10 ms of CPU time, and 17 ms if each call stops. strace injects errors so, but no
 # signals.
@@ -182,14 +177,7 @@ class Sweep:
         self.reference = self.output.read_bytes()
         self.source = stamp(source)
         self.output.unlink()
-        self.turn = list(DIRECTIONS).index(kind)
-        self.step = STEP if LONG or kind not in HALVED else max(STEP, 2)
-
-    def part(self, which):
-        """The calls, or in the quick test every fourth one (of HALVED, also
-        in --all every second one), beginning with which (0 to 3), and in the
-        next direction with the next one."""
-        return self.calls[(which + self.turn) % self.step::self.step]
+        self.random = random.Random(f"{SEED} {kind}")
 
     def stdin(self):
         """What the command reads there."""
@@ -334,10 +322,14 @@ DIRECTIONS = {
     "ova-raw": (ova, "raw", []),
     "pipe-raw": (["-O", "vmdk"], "raw", []),
 }
-# Few of their calls are made nowhere else.
-HALVED = ("vhd-raw", "split-raw", "ova-raw", "pipe-raw")
 # The source comes from a pipe.
 PIPED = ("pipe-raw",)
+
+
+# Tests that disturb each call take these; ./dev test --all takes each direction.
+AT_EACH_CALL = pytest.mark.parametrize("sweep", [
+    pytest.param(kind, marks=() if kind in ("raw-zlib", "named")
+                 else pytest.mark.all) for kind in DIRECTIONS], indirect=True)
 
 
 @pytest.fixture(params=DIRECTIONS)
@@ -441,12 +433,12 @@ def test_a_plain_rename_replaces_nothing_that_appeared_meanwhile(
     assert os.listdir(out) == ["d"] and os.path.islink(out / "d")
 
 
-@pytest.mark.parametrize("turn", ERROR_TURNS)
+@AT_EACH_CALL
 def test_a_call_that_fails_never_leaves_a_bad_or_unfinished_output(
-        sweep, out, turn, record_property):
+        sweep, out, record_property):
     tried = 0
-    for i, call in enumerate(sweep.part(1), turn):
-        error = ERRORS[i % len(ERRORS)]
+    for call in sweep.calls:
+        error = sweep.random.choice(ERRORS)
         done, finished, strays, where = sweep.run(call, f"error={error}")
         if sanitizer_fell(done):
             continue
@@ -462,7 +454,7 @@ def test_a_call_that_fails_never_leaves_a_bad_or_unfinished_output(
         on_output = f"{out}/" in call.text or f"<{out}>" in call.text
         if error != "EINTR" and call.name in MUST_FAIL and on_output:
             assert done.returncode == 1, where
-    assert tried > 30 // STEP
+    assert tried > 30
     record_property("faults", tried)
 
 
@@ -489,12 +481,12 @@ def test_a_close_that_fails_is_an_error(sweep, out):
     assert b"cannot be closed: Input/output error" in done.stderr, where
 
 
-@pytest.mark.parametrize("turn", SIGNAL_TURNS)
+@AT_EACH_CALL
 def test_a_signal_at_any_call_leaves_nothing_unfinished(
-        sweep, turn, record_property):
+        sweep, record_property):
     died = 0
-    for i, call in enumerate(sweep.part(0), turn):
-        number = SIGNALS[i % len(SIGNALS)]
+    for call in sweep.calls:
+        number = sweep.random.choice(SIGNALS)
         done, finished, strays, where = sweep.run(
             call, f"signal={number.name}")
         assert not strays, where
@@ -505,21 +497,22 @@ def test_a_signal_at_any_call_leaves_nothing_unfinished(
             # Signals are held back while the output gets its name.
             assert not finished or after_sync(sweep.calls, call), where
             died += 1
-    assert died > 20 // STEP
-    record_property("faults", len(sweep.part(0)))
+    assert died > 20
+    record_property("faults", len(sweep.calls))
 
 
+@AT_EACH_CALL
 def test_a_kill_at_any_call_leaves_nothing_under_the_final_name(
         sweep, record_property):
     tried = 0
-    for call in sweep.part(2):
+    for call in sweep.calls:
         done, finished, strays, where = sweep.run(call, "signal=SIGKILL")
         assert not strays or not sweep.nameless, where
         assert done.returncode in (-signal.SIGKILL, 137), where
         assert not finished or call.after_rename or (
             call.name in RENAMING), where
         tried += 1
-    assert tried > 30 // STEP
+    assert tried > 30
     record_property("faults", tried)
 
 
@@ -561,17 +554,15 @@ class InPlace:
 
 IN_PLACE_FAULTS = [*(f"error={error}" for error in ERRORS), "signal=SIGTERM",
                    "signal=SIGKILL"]
-# In --all, three of five for each call: 10 s of CPU time.
-IN_PLACE_TURNS = range(len(IN_PLACE_FAULTS) if LONG else 3 if ALL else 1)
 
 
-@pytest.mark.parametrize("turn", IN_PLACE_TURNS)
 def test_a_disturbed_call_never_leaves_another_disk_in_place(
-        in_place, turn, record_property):
+        in_place, record_property):
     """The old disk, zeros in its first MiB, or all of the new one."""
     head, tried = images.MI, collections.Counter()
-    for i, call in enumerate(in_place.calls[::STEP], turn):
-        fault = IN_PLACE_FAULTS[i % len(IN_PLACE_FAULTS)]
+    rng = random.Random(SEED)
+    for call in in_place.calls:
+        fault = rng.choice(IN_PLACE_FAULTS)
         done, has, where = in_place.run(call, fault)
         if sanitizer_fell(done):
             continue
@@ -595,9 +586,8 @@ def test_a_disturbed_call_never_leaves_another_disk_in_place(
 
 @pytest.mark.parametrize("command", ["map", "info", "compare", "digest",
                                      "convert"])
-@pytest.mark.parametrize("error", ["EIO", "EINTR"])
 def test_a_call_that_fails_never_gives_a_wrong_report(
-        hone, strace, small, work, command, error):
+        hone, strace, small, work, command):
     if command == "digest" and b"without OpenSSL" in hone.version:
         pytest.skip("this hone was built without OpenSSL")
     words = [command, "--json", small]
@@ -621,8 +611,9 @@ def test_a_call_that_fails_never_gives_a_wrong_report(
                 or "FUTEX_WAKE" in line):
             continue
         calls.append((name, counts[name]))
-    # With the other error, the calls between them.
-    for name, number in some(calls[(error == "EIO") * (STEP > 1):], 2):
+    rng = random.Random(f"{SEED} {command}")
+    for name, number in calls:
+        error = rng.choice(["EIO", "EINTR"])
         inject = f"inject={name}:error={error}:when={number}"
         done = hone.run(*words, env=DISTURBED, before=[
             *strace, FILTERED, "-qq", "-o", "/dev/null", "-e",

@@ -10,6 +10,7 @@ repairs a failure, the copy is that of a clean run.
 import collections
 import hashlib
 import os
+import random
 import re
 import signal
 import time
@@ -19,9 +20,8 @@ import pytest
 import http_server
 import nbd_server
 from harness import TIMEOUT, assert_same, error_line, stamp
-from quick import ALL, LONG
 from test_faults import (
-    DISTURBED, NEVER, RENAMING, alike, disturb, sanitizer_fell)
+    DISTURBED, NEVER, RENAMING, SEED, alike, disturb, sanitizer_fell)
 from test_http import CLEAN
 
 SECTOR, MI = 512, 1 << 20
@@ -34,10 +34,9 @@ UNTRIED = NEVER | {"futex", "rt_sigaction", "rt_sigprocmask", "rseq",
                    "set_robust_list", "exit"}
 # To wake a thread by an eventfd cannot fail.
 CANNOT_FAIL = "<anon_inode:[eventfd]>"
-# One after the other, so that a call gets an error and a signal in two turns.
+# Each disturbed call gets one of them, drawn by HONE_SEED.
 FAULTS = ("error=ECONNRESET", "signal=SIGTERM", "error=EIO", "signal=SIGINT",
           "error=EINTR", "signal=SIGKILL")
-STEP = 1 if ALL else 4
 AGAIN = 4
 OLD = b"precious"
 
@@ -97,7 +96,7 @@ class Sweep:
         else:
             self.words.append(self.output)
         self.first = FIRST["http" if kind.startswith("http") else "nbd"]
-        self.turn = list(ROWS).index(kind)
+        self.random = random.Random(f"{SEED} {kind}")
         self.source = stamp(small)
 
     def traced(self):
@@ -190,21 +189,15 @@ def sweep(request, hone, strace, small, out):
         yield made
 
 
-# Each call gets one of them in the quick test, for every fourth call, and three
-# in --all.
-TURNS = range(len(FAULTS) if LONG else 3 if ALL else 1)
-
-
-@pytest.mark.parametrize("turn", TURNS)
+@pytest.mark.all
 def test_a_disturbed_call_gives_the_right_copy_or_none(
-        sweep, turn, record_property):
+        sweep, record_property):
     calls = sweep.traced()
-    tried = calls[sweep.turn % STEP::STEP]
-    for i, call in enumerate(tried, turn):
-        sweep.judge(call, FAULTS[i % len(FAULTS)])
+    for call in calls:
+        sweep.judge(call, sweep.random.choice(FAULTS))
         sweep.clear()
-    assert len(tried) > 60 // STEP
-    record_property("faults", len(tried))
+    assert len(calls) > 60
+    record_property("faults", len(calls))
 
 
 @pytest.mark.parametrize("sweep", ["http-raw"], indirect=True)

@@ -21,7 +21,6 @@ import pytest
 import images
 from harness import ENV, TIMEOUT
 from http_server import Server
-from quick import some
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "image"))
 # pylint: disable=wrong-import-position
@@ -642,7 +641,7 @@ def test_an_encoded_file_without_ranges(web, out):
         assert "encoded the file" in web.refuses(server, out)
 
 
-def test_a_connection_that_ends_at_each_byte_of_a_header(web, out):
+def test_a_connection_that_ends_inside_a_header(web, out):
     content = images.noise(1000)
     header = ("HTTP/1.1 206 Partial Content\r\nETag: \"one\"\r\n"
               "Content-Length: 1000\r\nContent-Range: bytes 0-999/1000\r\n"
@@ -663,7 +662,7 @@ def test_a_connection_that_ends_at_each_byte_of_a_header(web, out):
             assert len(server.requests) == len(cuts) + 1
 
     with concurrent.futures.ThreadPoolExecutor(8) as pool:
-        list(pool.map(tried, some(range(0, len(header), 4), 4)))
+        list(pool.map(tried, range(0, len(header), 16)))
 
 
 def test_a_server_that_always_hangs_up_is_given_up(web, out):
@@ -692,8 +691,8 @@ def test_a_server_that_asks_for_a_long_wait_is_given_up(web, out):
         assert len(server.requests) == 1
 
 
-@pytest.mark.parametrize("command", some([
-    "convert", "compare", "map", "check", "digest", "info"], 2))
+@pytest.mark.parametrize("command", [
+    "convert", "compare", "map", "check", "digest", "info"])
 def test_a_server_that_never_answers(web, work, command):
     end = threading.Event()
     with Server(b"", lambda *_: end.wait(TIMEOUT)) as server:

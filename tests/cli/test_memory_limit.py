@@ -25,7 +25,6 @@ import memory_cgroup
 from harness import ENV
 from http_server import Handler, Server
 from images import GI, KI, MI
-from quick import ALL
 from test_device import call
 from test_http import CLEAN, chunked
 from test_nbd import qemu_nbd
@@ -38,9 +37,7 @@ ONE = 256 * MI
 # Long for a busy machine: each case writes up to 344 MiB and syncs them.
 SECONDS = 900
 
-if not ALL:
-    pytest.skip("4 GiB in 256 MB of memory: ./dev test --all",
-                allow_module_level=True)
+pytestmark = pytest.mark.all
 
 
 @pytest.fixture(name="group")

@@ -57,21 +57,24 @@ codec_fill(unsigned char *buf, size_t length, enum content content)
 const struct image_codec *
 codec_all(void)
 {
+	/* One level for each way to search: of libdeflate, of zlib, whose
+	 * window can be short, and of zstd. */
+	static const int deflate[] = {1, 2, 5, 8, 10, 12};
+	static const int windowed[] = {1, 3, 4, 6, 9};
+	static const int zstd[] = {1, 3, 5, 6, 9, 13, 16, 18, 19};
 	static struct image_codec all[64];
 	size_t n = 0;
-	/* slow builds: every second level */
-	int step = 2 / (int)support_quick(2);
 
-	for (int level = 1; level <= 12; level += step)
-		all[n++] = ZLIB(level, false, false);
-	for (int level = 1; level <= 9; level += step)
-		all[n++] = ZLIB(level, true, false);
+	for (size_t i = 0; i < COUNT(deflate); i++)
+		all[n++] = ZLIB(deflate[i], false, false);
+	for (size_t i = 0; i < COUNT(windowed); i++)
+		all[n++] = ZLIB(windowed[i], true, false);
 	for (int level = 1; level <= 3; level++) {
 		all[n++] = ZLIB(level, false, true);
 		all[n++] = ZLIB(level, true, true);
 	}
-	for (int level = 1; level <= 19; level += step)
-		all[n++] = ZSTD(level);
+	for (size_t i = 0; i < COUNT(zstd); i++)
+		all[n++] = ZSTD(zstd[i]);
 	all[n++] = ZLIB(-1, false, false);
 	assert_true(n <= COUNT(all));
 	return all;

@@ -96,7 +96,7 @@ TEST(random_disks_are_hashed_as_their_bytes)
 	uint64_t random = support_seed();
 	char map[41];
 
-	for (unsigned i = 0; i < support_some(24); i++) {
+	for (unsigned i = 0; i < 12; i++) {
 		struct fake fake;
 		struct made made;
 		for (int k = 0; k < 40; k++)
@@ -420,7 +420,7 @@ TEST(a_copy_has_the_digest_of_its_source)
 
 	sink.file = calloc(1, FAKE_FILE_BYTES);
 	assert_non_null(sink.file);
-	for (unsigned i = 0; i < support_quick(40); i++) {
+	for (unsigned i = 0; i < 20; i++) {
 		const char *map = maps[i % 5];
 		fake_init(&fake, map, CHUNK / 2,
 			strlen(map) * CHUNK / 2 - (i % 4) * 512);

@@ -250,7 +250,7 @@ TEST(any_range_is_read_by_any_thread)
 			runs[t] = (struct run){.built = &b,
 				.source = source,
 				.seed = support_random(&seed),
-				.turns = support_quick(40)};
+				.turns = 10};
 			assert_int_equal(pthread_create(&threads[t], NULL,
 						 t ? read_ranges : list_extents,
 						 &runs[t]),
@@ -291,8 +291,8 @@ open_and_read(struct built *b, unsigned char *buf, struct image_error *err)
 TEST(every_read_and_allocation_may_fail)
 {
 	struct image_error err;
-	/* slow builds: every fourth one, and of each shape others */
-	unsigned step = 4 / support_quick(4);
+	/* every third one, and of each shape others */
+	unsigned step = 3;
 
 	for (unsigned i = 0; i < N_SHAPES; i++) {
 		struct built b;

@@ -9,17 +9,17 @@ import qemu
 from checks import assert_sound, assert_unsafe, qemu_check, verdict
 from damage import COPIED, Image, make
 from qemu import KI, MI
-from quick import some
 
-@pytest.mark.parametrize("options", some([
-    {}, {"compat": "0.10"}, {"cluster_size": 512}, {"cluster_size": 4 * KI},
-    {"cluster_size": 2 * MI}, {"extended_l2": "on"},
+
+@pytest.mark.parametrize("options", [
+    {"compat": "0.10", "cluster_size": 512},
     {"extended_l2": "on", "cluster_size": 16 * KI},
-    {"compression_type": "zstd"}, {"lazy_refcounts": "on"},
-    {"preallocation": "metadata"}, {"preallocation": "falloc"},
+    {"compression_type": "zstd", "lazy_refcounts": "on"},
+    {"preallocation": "metadata", "cluster_size": 4 * KI},
+    {"preallocation": "falloc", "extended_l2": "on"},
     {"refcount_bits": 64, "cluster_size": 512},
     {"refcount_bits": 8, "cluster_size": 1 * KI},
-], 2), ids=str)
+], ids=str)
 def test_images_of_every_kind_are_sound(work, hone, options):
     """After writes, discards, zeros, snapshots and bitmaps."""
     rng = random.Random(str(options))
@@ -59,7 +59,7 @@ def test_reference_counts_of_every_width(work, hone, bits):
     block = image.get("Q", table)
     counts = image.data[block:block + 512]
     rng = random.Random(bits)
-    for _ in some(range(60), 8):
+    for _ in range(8):
         at = rng.randrange(min(512, len(image.data) // 512 * bits // 8))
         image.data[block + at] = counts[at] ^ (1 << rng.randrange(8))
         image.write()
@@ -256,7 +256,7 @@ def test_damaged_snapshots(work, hone):
     assert found["checks"][-1]["name"] == "snapshots"
 
 
-@pytest.mark.parametrize("seed", some(range(30), 8))
+@pytest.mark.parametrize("seed", range(4))
 def test_random_damage_of_tables(work, hone, seed):
     """What qemu-img calls corrupt is never called safe. If both read the
     counts, they agree on them."""

@@ -13,7 +13,6 @@ import qemu
 from checks import assert_unsafe, verdict
 from damage import make
 from qemu import KI, MI
-from quick import ALL, some
 
 VHD_FOOTER = b"conectix" + struct.pack(">II", 2, 0x10000)
 DMG_TRAILER = b"koly" + struct.pack(">II", 4, 512)
@@ -150,9 +149,9 @@ def test_every_descriptor_that_qemu_probes_is_refused(work, hone):
               b"version=4\n", b"x\n", b"#" * 500 + b"\n"]
     raw = work / "disk.img"
     probed = 0
-    for head in some((b"".join(each) for n in (1, 2, 3)
-                      for each in itertools.product(pieces, repeat=n)
-                      if n < 3 or b"version" in each[2]), 10):
+    for head in (b"".join(each) for n in (1, 2)
+                 for each in itertools.product(pieces, repeat=n)
+                 if n < 2 or b"version" in each[1]):
         raw.write_bytes(head.ljust(1024, b"\0"))
         done = subprocess.run(
             ["qemu-img", "info", "--output=json", str(raw)], check=False,
@@ -165,7 +164,7 @@ def test_every_descriptor_that_qemu_probes_is_refused(work, hone):
         assert done.returncode == 1, head
         found = json.loads(done.stdout)
         assert found["format"] == "vmdk" and not found["safe"], head
-    assert probed > (50 if ALL else 5)
+    assert probed > 20
 
 
 def assert_unsafe_raw(hone, raw, name):

@@ -10,7 +10,6 @@ import pytest
 
 import qemu
 from qemu import KI, MI, GI
-from quick import some
 
 SEED = int(os.environ["HONE_SEED"], 0)
 
@@ -23,8 +22,8 @@ def disk_size(cluster, rng):
     return clusters * cluster + rng.choice([0, 512, cluster // 2])
 
 
-@pytest.mark.parametrize("compat,cluster", some(itertools.product(
-    ["0.10", "1.1"], CLUSTERS), 2))
+@pytest.mark.parametrize("compat,cluster", zip(
+    itertools.cycle(["0.10", "1.1"]), CLUSTERS))
 def test_clusters_of_every_kind_and_size(work, assert_reads, compat, cluster):
     """Standard, zero, discarded and compressed clusters, mixed."""
     rng = random.Random(f"{SEED} {compat} {cluster}")
@@ -49,8 +48,8 @@ def test_extended_l2_entries(work, assert_reads, cluster):
         assert_reads(work / "a.qcow2")
 
 
-@pytest.mark.parametrize("codec,cluster", some(itertools.product(
-    ["zlib", "zstd"], CLUSTERS), 2))
+@pytest.mark.parametrize("codec,cluster", zip(
+    itertools.cycle(["zlib", "zstd"]), CLUSTERS))
 def test_compressed_images(work, assert_reads, codec, cluster):
     """Everything that compresses is compressed, the rest is not."""
     size = 2 * MI + 512 if cluster < 4 * KI else 9 * MI + 3 * KI

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
 import qcow2_reader  # noqa: E402 pylint: disable=wrong-import-position
-from quick import some  # noqa: E402 pylint: disable=wrong-import-position
 
 KI, MI, GI, TI = 1 << 10, 1 << 20, 1 << 30, 1 << 40
 
@@ -89,11 +88,11 @@ def test_whatever_the_calls_the_image_is_sound_and_equal(
     shutil.rmtree(path)
 
 
-@pytest.mark.parametrize("options,size", some([
-    (options, size) for options in (
-        {}, {"extended_l2": 1}, {"compress": 1}, {"refcount_bits": 64},
-        {"refcount_bits": 1, "cluster_size": 4096}, {"cluster_size": 2 * MI})
-    for size in (GI, 40 * GI, 8 * TI)], 4), ids=str)
+@pytest.mark.parametrize("options,size", [
+    ({}, GI), ({"extended_l2": 1}, 40 * GI), ({"compress": 1}, 8 * TI),
+    ({"refcount_bits": 64}, 40 * GI),
+    ({"refcount_bits": 1, "cluster_size": 4096}, GI),
+    ({"cluster_size": 2 * MI}, 8 * TI)], ids=str)
 def test_data_far_apart_is_found_again(tmp_path, options, size):
     """A table for nearly each cluster that has data."""
     if size // options.get("cluster_size", 65536) ** 2 * 8 > 4 * MI:

@@ -12,7 +12,6 @@ import pytest
 import qemu
 from checks import verdict
 from qemu import KI, MI, GI, SECTOR
-from quick import ALL
 from vmdk_builder import (AT_END, DESCRIPTOR, ENTRIES, GRAIN, Builder, marker,
                           sectors)
 
@@ -79,13 +78,8 @@ def test_a_disk_without_any_sector(hone, work, kind):
     assert safe, failed
 
 
-# In the quick test, every option with one of the two kinds, and every kind of
-# split image once.
-PAIRS = [(kind, option) for kind in SPARSE + SPLIT for option in OPTIONS
-         if (option, kind[-4:]) != ("zeroed_grain=on", "Flat")]
-
-
-@pytest.mark.parametrize("kind, option", PAIRS if ALL else [
+# Every option with one of the two kinds, and every kind of split image once.
+@pytest.mark.parametrize("kind, option", [
     *zip(SPARSE * len(OPTIONS), OPTIONS), *zip(SPLIT, OPTIONS[3:])])
 def test_the_options_of_qemu_change_nothing_for_a_reader(
         hone, work, kind, option):

@@ -17,8 +17,8 @@
 #define MOST 600 /* objects that a thread holds */
 
 /* Turns of a thread; fewer where a turn takes far longer. */
-#define TURNS 200000
-#define FEW_TURNS 20000
+#define TURNS 100000
+#define FEW_TURNS 8000
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #undef TURNS
@@ -140,8 +140,7 @@ churn(void *arg)
 	size_t have = 0;
 
 	pin(t);
-	unsigned turns = support_quick(TURNS);
-	for (unsigned turn = 0; turn < turns; turn++) {
+	for (unsigned turn = 0; turn < TURNS; turn++) {
 		size_t k;
 
 		if (!c && hone_mempool_cache_open(run->pool, &c) != 0) {
@@ -270,9 +269,8 @@ one_way(void *arg)
 	struct hone_mempool_cache *c = NULL;
 
 	pin(t);
-	size_t turns = support_quick(FEW_TURNS);
 	EXPECT(hone_mempool_cache_open(run->pool, &c) == 0, run);
-	for (size_t i = 0; c && i < turns;) {
+	for (size_t i = 0; c && i < FEW_TURNS;) {
 		void *obj = NULL;
 
 		if (t->number == 1)
@@ -340,7 +338,7 @@ TEST(a_thread_that_ends_strands_nothing)
 	void *objs[777];
 
 	assert_non_null(c);
-	for (unsigned round = 0; round < support_quick(50); round++) {
+	for (unsigned round = 0; round < 20; round++) {
 		start(threads, &run, leave_with_objects_loaded, THREADS);
 		join(threads, THREADS);
 		assert_int_equal(run.errors, 0);

@@ -13,8 +13,8 @@
 #include "support.h"
 
 #define MAX_THREADS 4
-#define ELEMENTS 24000u /* of one run, from all producers */
-#define FEW 4000u       /* if each turn costs a switch of threads */
+#define ELEMENTS 9600u /* of one run, from all producers */
+#define FEW 1600u      /* if each turn costs a switch of threads */
 #define MAX_GROUP 7
 
 enum way { SINGLE, BULK, BURST, MIXED, WAYS };
@@ -156,8 +156,7 @@ transfer(unsigned flags, enum way way, size_t capacity, unsigned producers,
 		.single_producer = flags & HONE_RING_SINGLE_PRODUCER,
 		.producers = producers,
 		.consumers = consumers,
-		.each = support_quick(capacity < 64 ? FEW : ELEMENTS) /
-			producers};
+		.each = (capacity < 64 ? FEW : ELEMENTS) / producers};
 	struct thread threads[2 * MAX_THREADS];
 	size_t total = (size_t)run.each * producers;
 

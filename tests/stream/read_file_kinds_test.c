@@ -12,8 +12,6 @@
 #include <sys/wait.h>
 #include "read_file_support.h"
 
-static bool thorough;
-
 /* The content by plain reads of 1000 bytes, for comparison. */
 static size_t
 read_slowly(const char *path, char *to, size_t most)
@@ -310,10 +308,6 @@ DIRECTORY_TEST(a_file_above_4_gib_is_read)
 	size_t mapped = 0;
 	int fd;
 
-	if (!thorough) {
-		print_message("# 4 GiB take too long in this build\n");
-		skip();
-	}
 	/* The holes of tmpfs take no memory; those of other file systems do. */
 	fd = open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0 || ftruncate(fd, size) != 0) {
@@ -331,10 +325,3 @@ DIRECTORY_TEST(a_file_above_4_gib_is_read)
 	close(fd);
 }
 #endif
-
-int
-main(int argc, char **argv)
-{
-	thorough = argc > 1 && strcmp(argv[1], "1") == 0;
-	return run_all_tests(NULL, NULL);
-}

@@ -131,8 +131,8 @@ def test_a_batch_takes_far_fewer_calls_than_files(strace, tmp_path):
     assert len(done.calls) < child.FILES / 4
 
 
-# So that the batch takes io_uring.
-SLOW_OPENS = ("-e", "inject=openat:delay_enter=20000")
+# So that the batch takes io_uring: ten times what strace adds to a file read so.
+SLOW_OPENS = ("-e", "inject=openat:delay_enter=2000")
 
 
 def disturbed(strace, directory, case, call, error, *options):
@@ -180,11 +180,8 @@ def test_a_batch_outlives_io_uring(strace, tmp_path):
     chosen = of_ring[:5] + of_ring[len(of_ring) // 2:][:1] + of_ring[-2:]
     ways = ("EINTR", "EPERM", "ENOMEM")
     for i, call in enumerate(chosen):
-        # The quick test: an error for each call.
-        for error in (ways if "HONE_TEST_ALL" in os.environ
-                      else [ways[i % len(ways)]]):
-            done = disturbed(strace, tmp_path, "batch", call, error,
-                             *SLOW_OPENS)
-            answer, right, errors, by_uring, plain = done.first
-            assert (answer, right, errors) == (0, child.FILES, [])
-            assert by_uring + plain == child.FILES
+        done = disturbed(strace, tmp_path, "batch", call, ways[i % len(ways)],
+                         *SLOW_OPENS)
+        answer, right, errors, by_uring, plain = done.first
+        assert (answer, right, errors) == (0, child.FILES, [])
+        assert by_uring + plain == child.FILES

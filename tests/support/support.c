@@ -27,18 +27,6 @@ support_seed(void)
 	return seed;
 }
 
-unsigned
-support_some(unsigned n)
-{
-	return SUPPORT_SLOW ? (n + 3) / 4 : n;
-}
-
-unsigned
-support_quick(unsigned n)
-{
-	return !SUPPORT_SLOW || getenv("HONE_TEST_ALL") ? n : (n + 3) / 4;
-}
-
 uint64_t
 support_random(uint64_t *state)
 {

@@ -28,19 +28,6 @@
 /* From HONE_SEED if set, else from the clock; printed as a TAP comment. */
 uint64_t support_seed(void);
 
-/*
- * Of n repetitions of the same, those that this build makes: a quarter where it
- * is slow, with a sanitizer, without optimization or emulated. The others make
- * all.
- */
-unsigned support_some(unsigned n);
-
-/*
- * The same, but for ./dev test alone: with HONE_TEST_ALL, slow builds make all,
- * too.
- */
-unsigned support_quick(unsigned n);
-
 /* xorshift64*: Vigna, "An experimental exploration of Marsaglia's xorshift
  * generators, scrambled", 2016. state is never 0. */
 uint64_t support_random(uint64_t *state);
