@@ -7,6 +7,8 @@
 #include "support.h"
 
 #define CHUNK ((uint64_t)1 << 20)
+/* Bytes of a read. */
+#define STEP (CHUNK / 8)
 
 /* Two disks, and what comparing them returned. */
 struct pair {
@@ -119,7 +121,8 @@ TEST(random_disks_are_compared_as_their_bytes)
 TEST(a_difference_of_one_byte_is_found_anywhere)
 {
 	static const uint64_t places[] = {0, 1, 4095, 4096, 4097, 8191, 8192,
-		CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK - 1};
+		STEP - 1, STEP, STEP + 1, CHUNK - 1, CHUNK, CHUNK + 1,
+		2 * CHUNK - 1};
 
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		struct pair pair;
@@ -153,13 +156,13 @@ TEST(holes_of_both_are_not_read)
 	end(&pair);
 
 	/* within a chunk as well */
-	begin(&pair, "-x-x", "zx-x", CHUNK / 4);
+	begin(&pair, "-x-x", "zx-x", STEP);
 	assert_int_equal(compare(&pair, 1), 0);
 	assert_true(pair.compared.equal);
 	assert_int_equal(pair.a.n_reads, 2);
 	assert_int_equal(pair.b.n_reads, 3);
-	assert_int_equal(pair.b.reads[0].length, CHUNK / 4);
-	assert_int_equal(pair.b.reads[1].offset, CHUNK / 4);
+	assert_int_equal(pair.b.reads[0].length, STEP);
+	assert_int_equal(pair.b.reads[1].offset, STEP);
 	end(&pair);
 }
 
@@ -168,16 +171,31 @@ TEST(neighbours_are_read_in_one_call)
 {
 	struct pair pair;
 
-	begin(&pair, "xxx", "xxx", CHUNK);
+	begin(&pair, "xxx", "xxx", STEP);
 	pair.a.look = 4096;
 	pair.b.look = 12288;
 	assert_int_equal(compare(&pair, 1), 0);
 	assert_true(pair.compared.equal);
 	assert_int_equal(pair.a.n_reads, 3);
 	assert_int_equal(pair.b.n_reads, 3);
-	assert_int_equal(pair.a.reads[2].offset, 2 * CHUNK);
-	assert_int_equal(pair.a.reads[2].length, CHUNK);
+	assert_int_equal(pair.a.reads[2].offset, 2 * STEP);
+	assert_int_equal(pair.a.reads[2].length, STEP);
 	end(&pair);
+}
+
+TEST(a_server_is_asked_for_whole_chunks)
+{
+	struct image_store server = {.served = true};
+
+	for (int side = 0; side < 2; side++) {
+		struct pair pair;
+		begin(&pair, "xx", "xx", CHUNK);
+		(side ? &pair.b : &pair.a)->source.data = &server;
+		assert_int_equal(compare(&pair, 1), 0);
+		assert_int_equal(pair.a.n_reads, 2);
+		assert_int_equal(pair.b.reads[1].length, CHUNK);
+		end(&pair);
+	}
 }
 
 /* The tables of the side with long extents are not walked for each extent of
