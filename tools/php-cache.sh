@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh disable=SC2154 # what dev sets
 # ./dev bench cache. Sourced by dev and tools/php.sh: root, must, need,
-# php_libhone, php_build, php_work, php_config.
+# php_libhone, php_build, php_work, php_config, and those of tools/rivals.sh.
 
 # shellcheck source=tools/debs.sh
 . tools/debs.sh
@@ -30,6 +30,10 @@ cache_unpack() {
 
 # bench_cache OPTION...: the status is 1 if a target is missed.
 bench_cache() {
+    if [ "$rivals" = newest ]; then
+        bench_cache_newest "$@"
+        return
+    fi
     need "$php_packages" valgrind
     must php-libhone php_libhone
     must php-build php_build
@@ -37,4 +41,14 @@ bench_cache() {
     must php-real-packages real_unpack
     python3 bench/cache/cache.py --module "$(php_work)/modules/hone.so" \
         --unpacked "$cache_rivals" --real "$real" "$@"
+}
+
+# With the PHP and the rivals of the chroot.
+bench_cache_newest() {
+    need python3 "$(rivals_needs)"
+    rivals_ready
+    must build rivals_php
+    rivals_run python3 bench/cache/cache.py --root "$chroot" --php-cgi php-cgi \
+        --php php --unpacked "$chroot" \
+        --module "$chroot/hone/work/modules/hone.so" "$@"
 }

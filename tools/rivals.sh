@@ -10,8 +10,9 @@
 rivals_dpdk='eal mempool mempool-ring mempool-stack ring stack telemetry kvargs'
 rivals_packages='gcc g++ libc6-dev meson ninja-build pkgconf python3 qemu-utils
     qemu-block-extra libnbd-bin nbdkit pigz zstd xz-utils curl openssl tar gzip
-    coreutils php-cli php-apcu libbenchmark-dev libisal-dev libck-dev libjemalloc2
-    libmimalloc-dev libgoogle-perftools-dev liburing-dev'
+    coreutils libbenchmark-dev libisal-dev libck-dev libjemalloc2 libmimalloc-dev
+    libgoogle-perftools-dev liburing-dev make php-cli php-cgi php-dev php-apcu
+    php-igbinary php-msgpack php-memcached php-redis memcached redis-server'
 
 # Sets what the functions of the chroots use.
 rivals_place() {
@@ -51,6 +52,9 @@ rivals_make() {
     # shellcheck disable=SC2016 # expanded by the inner shell
     chroot_run env DEBIAN_FRONTEND=noninteractive sh -euc '
         apt-get -q -o Acquire::Check-Valid-Until=false update
+        # No server starts when its package is installed.
+        printf "#!/bin/sh\nexit 101\n" >/usr/sbin/policy-rc.d
+        chmod 755 /usr/sbin/policy-rc.d
         libraries=
         for name in $1; do
             libraries="$libraries $(apt-cache pkgnames "librte-$name" |
@@ -58,22 +62,45 @@ rivals_make() {
         done
         apt-get -q -y --no-install-recommends install $0 $libraries
         cd /tmp
-        apt-get -q -o APT::Sandbox::User=root download libdpdk-dev
-        dpkg-deb -x libdpdk-dev_*.deb /
-        rm libdpdk-dev_*.deb
+        # yac and APCu conflict, and one of them cannot be installed.
+        php=$(basename "$(readlink -f "$(command -v php)")")
+        for name in libdpdk-dev "$php-yac"; do
+            apt-get -q -o APT::Sandbox::User=root download "$name"
+            dpkg-deb -x "$name"_*.deb /
+        done
+        rm ./*.deb
         apt-get clean' "$rivals_packages" "$rivals_dpdk"
     echo "$complete" >"$chroot/complete"
 }
 
-# rivals_build: the benchmarks of libraries, by the compiler of the chroot.
-rivals_build() {
+# rivals_sources: what is built in the chroot.
+rivals_sources() {
     rivals_place
     mkdir -p "$chroot/hone"
-    for each in include src packaging bench meson.build meson_options.txt; do
-        rm -rf "$chroot/hone/$each"
+    for each in include src packaging bench php tools/phpext.sh meson.build \
+        meson_options.txt; do
+        rm -rf "$chroot/hone/${each##*/}"
         # Only what has changed is compiled again.
         cp -Rp "$root/$each" "$chroot/hone/"
     done
+}
+
+# rivals_php: the extension for the PHP of the chroot, with libhone inside.
+rivals_php() {
+    rivals_sources
+    chroot_run sh -euc '
+        cd /hone
+        [ -f build-php/build.ninja ] || meson setup build-php \
+            --buildtype=release -Dtools=false --prefix=/hone/libhone \
+            -Dlibdir=lib
+        meson install -C build-php
+        sh phpext.sh build php work php-config --with-hone=/hone/libhone \
+            --enable-hone-static'
+}
+
+# rivals_build: the benchmarks of libraries, by the compiler of the chroot.
+rivals_build() {
+    rivals_sources
     # shellcheck disable=SC2016 # expanded by the inner shell
     chroot_run sh -euc '
         cd /hone
@@ -82,10 +109,10 @@ rivals_build() {
         ninja -C build'
 }
 
-# rivals_needs ARGUMENT...: what need() takes for the rivals. Without root,
-# rivals_ready says what to do.
+# rivals_needs: what need() takes for $rivals. Without root, rivals_ready says what
+# to do.
 rivals_needs() {
-    if [ "$(rivals_chosen "$@")" = newest ] && [ "$(id -u)" -eq 0 ]; then
+    if [ "$rivals" = newest ] && [ "$(id -u)" -eq 0 ]; then
         echo debootstrap /proc
     fi
 }
@@ -99,14 +126,19 @@ rivals: $obstacle; add: --rivals debian12"
     must rivals rivals_make
 }
 
-# rivals_run COMMAND...: on this system, with /proc, /dev/shm and /sys, which DPDK
-# reads, in the chroot.
+# rivals_run COMMAND...: on this system. In the chroot are /proc, /dev/shm, /sys, which
+# DPDK reads, and under their names /tmp and bench/, which the PHP of the chroot
+# reads.
 rivals_run() {
     rivals_place
+    mkdir -p "$chroot$root/bench"
     # shellcheck disable=SC2016 # expanded by the inner shell
     unshare -m sh -c '
+        mount --bind /tmp "$0/tmp"
+        mount --bind "$1/bench" "$0$1/bench"
+        shift
         mount -t proc proc "$0/proc"
         mount -t sysfs sysfs "$0/sys"
         mount -t tmpfs tmpfs "$0/dev/shm"
-        exec "$@"' "$chroot" "$@"
+        exec "$@"' "$chroot" "$root" "$@"
 }

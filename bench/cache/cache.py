@@ -31,8 +31,11 @@ import programs  # noqa: E402
 
 sys.path.append(str(HERE.parent / 'support'))
 import report  # noqa: E402 (from bench/support)
+import rivals  # noqa: E402
 
 PARTS = ('calls', 'crowd', 'hits', 'bytes', 'pages', 'counts')
+# Those of programs that Debian 12 has for its PHP.
+OF_DEBIAN_12 = ('pages', 'counts')
 
 
 def arguments():
@@ -47,6 +50,12 @@ def arguments():
                         help="Debian's packages of the pages, unpacked")
     parser.add_argument('--parts', default=','.join(PARTS),
                         help=f'some of {",".join(PARTS)} (all)')
+    parser.add_argument('--rivals', choices=('newest', 'debian12'),
+                        default='newest',
+                        help='PHP and the rivals of Debian sid, in a chroot\n'
+                        '(needs root; without pages and counts), or those of\n'
+                        'this system')
+    parser.add_argument('--root', type=Path, help=argparse.SUPPRESS)
     parser.add_argument('--opcache', default='on,off',
                         help='calls: on, off or both (on,off)')
     parser.add_argument('--only', default='',
@@ -68,7 +77,8 @@ def arguments():
 
 def measure(args, kit):
     """The report."""
-    parts = args.parts.split(',')
+    parts = [part for part in args.parts.split(',')
+             if not (args.root and part in OF_DEBIAN_12)]
     results, rates, arrays, sizes, counts, troubles = {}, {}, {}, {}, {}, []
     with programs.Servers(kit) as servers:
         skipped = dict(servers.skipped)
@@ -107,6 +117,8 @@ def measure(args, kit):
             'command': './dev bench cache' + (
                 '' if args.parts == ','.join(PARTS)
                 else f' --parts {args.parts}'),
+            'rivals': rivals.about(args.root),
+            'versions': kit.versions(),
             'rounds': args.rounds, 'noisy': args.noisy,
             'parts': {'cache': results}, 'hits': rates, 'array_hits': arrays,
             'bytes': sizes, 'instructions': counts, 'skipped': skipped,
@@ -138,9 +150,10 @@ def main():
     # The servers end too: "with" and "finally" are left in order.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     with tempfile.TemporaryDirectory(prefix='hone-cache-') as work:
-        kit = programs.Kit(args.php_cgi, args.module.resolve(),
+        kit = programs.Kit(args.php_cgi, args.php, args.module.resolve(),
                            args.unpacked.resolve(), Path(work),
-                           args.real and args.real.resolve())
+                           args.real and args.real.resolve(),
+                           args.root and args.root.resolve())
         try:
             if args.count or args.profile:
                 return one_case(args, kit)

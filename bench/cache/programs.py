@@ -2,6 +2,7 @@
 """The programs of ./dev bench cache: a php-cgi for each subject, and the
 servers that some rivals need. All listen on sockets in the folder of the run,
 and none on a network. They end with the benchmark."""
+import contextlib
 import json
 import os
 import shutil
@@ -55,19 +56,50 @@ class Trouble(Exception):
 
 
 class Kit:
-    """Where PHP, the extensions and the servers are."""
+    """Where PHP, the extensions and the servers are: in this system, or all of
+    them in a root, where the folder `work` and this one have the same names."""
 
-    def __init__(self, cgi, module, unpacked, work, real=None):
-        self.cgi, self.module = cgi, module
-        self.unpacked, self.work = unpacked, work
+    def __init__(self, cgi, cli, module, unpacked, work, real=None,
+                 root=None):
+        self.cgi, self.cli, self.module = cgi, cli, module
+        self.unpacked, self.work, self.root = unpacked, work, root
+        self.enter = ['chroot', str(root)] if root else []
         # Where Doctrine is found.
         self.real = [] if real is None else [
             f'include_path={real}/usr/share/php', 'extension=ctype']
-        libraries = [str(path) for path in
+        libraries = [self.inside(path) for path in
                      unpacked.glob('usr/lib/*-linux-gnu*')]
         self.environment = {
             'PATH': os.environ['PATH'], 'LC_ALL': 'C.UTF-8',
             'LD_LIBRARY_PATH': ':'.join(libraries)}
+        self.opcache = OPCACHE
+        if self.php('echo extension_loaded("Zend OPcache");'):
+            # A part of PHP since 8.5: always loaded.
+            self.opcache = {'on': OPCACHE['on'][1:],
+                            'off': ['opcache.enable=0']}
+
+    def inside(self, path):
+        """What the name of a file is in the root."""
+        return f'/{path.relative_to(self.root)}' if self.root else str(path)
+
+    def php(self, code, extensions=()):
+        """What code prints."""
+        options = [word for name in extensions
+                   for word in ('-d', f'extension={self.extension(name)}')]
+        return subprocess.run(
+            [*self.enter, self.cli, '-n', *options, '-r', code],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            env=self.environment, check=False).stdout.strip()
+
+    def versions(self):
+        """Name -> version, of PHP and of the rivals that there are."""
+        found = {'php': self.php('echo PHP_VERSION;')}
+        for extensions, _ in SUBJECTS.values():
+            for name in extensions.split():
+                with contextlib.suppress(Trouble):
+                    found[name] = self.php(f'echo phpversion("{name}");',
+                                           extensions.split())
+        return found
 
     def extension(self, name):
         """The file of an extension, or Trouble."""
@@ -77,7 +109,7 @@ class Kit:
             found = list(self.unpacked.glob(f'usr/lib/php/2*/{name}.so'))
         if not found:
             raise Trouble(f'the extension {name} is not there')
-        return found[0]
+        return self.inside(found[0])
 
     def tool(self, name):
         """A server's program, or Trouble."""
@@ -85,7 +117,7 @@ class Kit:
         found = found if found.exists() else shutil.which(name)
         if not found:
             raise Trouble(f'{name} is not there')
-        return str(found)
+        return self.inside(Path(found))
 
     def options(self, subject, opcache='on', megabytes=MEGABYTES):
         """The options of a php-cgi."""
@@ -93,7 +125,7 @@ class Kit:
         if subject == 'include' and opcache == 'off':
             raise Trouble('it needs opcache')
         options = ['-n']
-        for line in [*OPCACHE[opcache], 'memory_limit=-1',
+        for line in [*self.opcache[opcache], 'memory_limit=-1',
                      'max_execution_time=0', 'display_errors=stderr',
                      *self.real,
                      *(f'extension={self.extension(each)}'
@@ -130,7 +162,8 @@ class Program:
         self.log = kit.work / f'{self.name}.log'
         with self.log.open('wb') as log:
             self.process = subprocess.Popen(
-                [kit.cgi, *options, '-b', str(path)], env=environment,
+                [*kit.enter, kit.cgi, *options, '-b', str(path)],
+                env=environment,
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.connections = []
         try:
@@ -239,7 +272,8 @@ class Servers:
         log = self.kit.work / f'{name}.log'
         with log.open('wb') as output:
             process = subprocess.Popen(
-                self.command(name), env=self.kit.environment,
+                [*self.kit.enter, *self.command(name)],
+                env=self.kit.environment,
                 stdin=subprocess.DEVNULL, stdout=output, stderr=output,
                 cwd=self.kit.work)
         self.running.append(process)

@@ -268,6 +268,8 @@ def print_report(report):
     print(", ".join(f"{k} {v}" for k, v in report["machine"].items()))
     for what, value in report.get("rivals", {}).items():
         print(f"{what}: {value}")
+    if "versions" in report:
+        print(", ".join(f"{k} {v}" for k, v in report["versions"].items()))
     if "ns" in report:
         print_php(report)
         return

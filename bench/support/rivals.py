@@ -17,7 +17,8 @@ PACKAGES = ("qemu-utils", "libnbd-bin", "pigz", "zstd", "xz-utils", "gcc",
             "libc6", "libisal2", "libmimalloc2.0", "libmimalloc3",
             "libjemalloc2", "libtcmalloc-minimal4",
             "libtcmalloc-minimal4t64", "libck-dev", "libzstd1", "zlib1g",
-            "librte-eal*")
+            "librte-eal*", "php-apcu",
+            "php8.*-apcu", "memcached", "redis-server")
 
 
 def output(*command):

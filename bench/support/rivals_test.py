@@ -19,6 +19,9 @@ sys.path.insert(0, str(HERE.parent / "convert"))
 import cases  # noqa: E402
 import convert  # noqa: E402
 
+sys.path.insert(0, str(HERE.parent / "cache"))
+import programs  # noqa: E402
+
 
 def outcome(seconds, stopped=False):
     return convert.process.Outcome(seconds, 0, 0, 0, "", "", stopped)
@@ -130,6 +133,41 @@ class Wrapped(unittest.TestCase):
             done = subprocess.run([folder / "cp", "a b", "c"], check=True,
                                   capture_output=True, text=True)
             self.assertEqual(done.stdout, "a b c\n")
+
+    def kit(self, folder, prints, root=None):
+        """Where the interpreter of PHP prints a text, whatever it runs."""
+        cli = folder / "php"
+        cli.write_text(f"#!/bin/sh\necho {prints}\n")
+        cli.chmod(0o755)
+        made = programs.Kit("cgi", cli, folder, folder, folder, root=root)
+        made.enter = []
+        return made
+
+    def test_opcache_is_not_loaded_where_it_is_a_part_of_php(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            for prints, loaded in ("", True), ("1", False):
+                options = self.kit(folder, prints).options("array")
+                self.assertEqual("zend_extension=opcache" in options, loaded)
+                self.assertIn("opcache.enable=1", options)
+
+    def test_an_extension_of_the_root_has_its_name_there(self):
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            (folder / "usr/lib/php/20240924").mkdir(parents=True)
+            (folder / "usr/lib/php/20240924/apcu.so").touch()
+            found = self.kit(folder, "", folder).extension("apcu")
+            self.assertEqual(found, "/usr/lib/php/20240924/apcu.so")
+
+
+class Option(unittest.TestCase):
+    def test_a_suite_that_there_is_not_has_one_message(self):
+        for part in "zero", "cache", "convert":
+            done = subprocess.run(
+                [HERE.parents[1] / "dev", "bench", part, "--rivals", "foo"],
+                capture_output=True, text=True, check=False)
+            self.assertEqual((done.returncode, done.stderr), (
+                1, "dev: bench: --rivals: 'foo' is not newest or debian12\n"))
 
 
 if __name__ == "__main__":
