@@ -171,21 +171,17 @@ bool php_hone_value_restore(zval *value, const zval *root, uint8_t flags);
 
 /* ---- objects/hooks.c ---- */
 
-enum php_hone_hooks {
-	PHP_HONE_HOOKS_RUN,
-	/* only serialize() can store the value, and calls the methods again */
-	PHP_HONE_HOOKS_LEFT,
-	/* a method threw an exception */
-	PHP_HONE_HOOKS_FAILED,
-};
-
 /*
  * Calls __serialize() of each object of a value, in the order of serialize().
  * Calls no method if a part of the value without answers shows that only
- * serialize() can store the value. The caller frees the answers, also after a
- * failure. Runs code of the user.
+ * serialize() can store the value. `answers` is zero; the caller frees the
+ * answers, also after a failure. Runs code of the user. Returns:
+ *
+ *	GRAPH    the answers are complete
+ *	TEXT     only serialize() can store the value, and calls methods again
+ *	REFUSED  a method threw an exception
  */
-enum php_hone_hooks php_hone_hooks_run(
+enum php_hone_built php_hone_hooks_run(
 	zval *value, struct php_hone_answers *answers);
 /* Runs code of the user: destructors. */
 void php_hone_hooks_free(struct php_hone_answers *answers);

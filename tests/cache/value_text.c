@@ -315,9 +315,9 @@ text_store(const char *text)
 
 		must(php_hone_value_build_objects(
 			     &builder, &value, n_answers != 0 ? &all : NULL) ==
-			PHP_HONE_BUILT_DATA);
+			PHP_HONE_BUILT_GRAPH);
 	}
-	must(builder.refused == NULL);
+	must(builder.refused == PHP_HONE_REFUSED_NOT);
 	made.size = builder.size;
 	made.bytes = aligned_alloc(64, (made.size + 64) / 64 * 64);
 	must(made.bytes != NULL);

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Store and delete. A store builds the data, reserves a block, places the data
- * and publishes the entry. */
+/*
+ * Store and delete. The steps of php_hone_cache_store():
+ *
+ *	build    the form of the value: flat, a graph of objects, or a text
+ *	reserve  a block of the store, which may evict others
+ *	place    the data in the block
+ *	publish  the entry
+ *
+ * Code of the user runs only in the first step.
+ */
 #include "../cache.h"
 #include "zend_exceptions.h"
 #include <ctype.h>
@@ -21,14 +29,22 @@ php_hone_write_head(struct php_hone_entry *entry, zend_ulong hash, size_t len)
 	ZSTR_LEN(head) = len;
 }
 
-/*
- * Store `stored`, or the built value if `stored` is NULL. No function of PHP is
- * called after the reservation, because PHP may leave by longjmp().
- */
+/* What is stored under the key. */
+struct form {
+	const struct php_hone_value *copied; /* NULL: what the builder has */
+	uint8_t flags;                       /* of the entry */
+	/* of values with objects; undefined if nothing is held */
+	zval held;                       /* the value, while its methods run */
+	struct php_hone_answers answers; /* of its methods */
+	zend_string *text;
+};
+
+/* No function of PHP is called after the reservation, because PHP may leave by
+ * longjmp(). */
 static int
-place(struct php_hone_member *member, const struct php_hone_room *room,
-	const zend_string *key, uint8_t flags, enum php_hone_publish how,
-	const struct php_hone_value *stored)
+reserve_place_publish(struct php_hone_member *member,
+	const struct php_hone_room *room, const zend_string *key,
+	const struct form *form, enum php_hone_publish how)
 {
 	const struct php_hone_builder *builder = &HONE_G(cache).builder;
 	struct php_hone_entry *entry;
@@ -41,14 +57,14 @@ place(struct php_hone_member *member, const struct php_hone_room *room,
 	if (room->data != 0) {
 		char *to = (char *)entry + entry->data_at;
 		void *view = php_hone_store_view(member->store, to);
-		if (UNEXPECTED(stored != NULL))
-			php_hone_value_copy(stored, to, view, &root);
+		if (UNEXPECTED(form->copied != NULL))
+			php_hone_value_copy(form->copied, to, view, &root);
 		else
 			php_hone_value_place(builder, to, view, &root);
 	}
 	memcpy(&entry->value[0], &root.value, sizeof entry->value[0]);
 	entry->value[1] = Z_TYPE_INFO(root);
-	entry->flags = flags;
+	entry->flags = form->flags;
 	php_hone_write_head(entry, ZSTR_H(key), ZSTR_LEN(key));
 	return php_hone_store_publish(member, entry, how);
 }
@@ -204,18 +220,17 @@ take_tags(struct php_hone_key *to, HashTable *tags)
 	return true;
 }
 
-/* As place(). Returns false with a warning on failure. */
+/* Returns false with a warning on failure. */
 static bool
-reserve_and_place(struct php_hone_member *member, zend_string *key,
-	uint8_t flags, const struct php_hone_value *stored,
+put(struct php_hone_member *member, zend_string *key, const struct form *form,
 	const struct php_hone_write *how)
 {
 	uint32_t n_tags =
 		how->tags != NULL ? zend_hash_num_elements(how->tags) : 0;
 	struct php_hone_key of, few[TAGS_ON_STACK], *tags = few;
 	struct php_hone_room room = {
-		.data = stored != NULL ? stored->size
-				       : HONE_G(cache).builder.size,
+		.data = form->copied != NULL ? form->copied->size
+					     : HONE_G(cache).builder.size,
 		.key = &of,
 		.ttl = how->ttl > TTL_MAX ? 0 : (uint32_t)how->ttl,
 		.n_tags = n_tags,
@@ -227,7 +242,8 @@ reserve_and_place(struct php_hone_member *member, zend_string *key,
 		tags = safe_emalloc(n_tags, sizeof *tags, 0);
 	room.tags = tags;
 	if (n_tags == 0 || take_tags(tags, how->tags))
-		error = place(member, &room, key, flags, how->how, stored);
+		error = reserve_place_publish(
+			member, &room, key, form, how->how);
 	if (UNEXPECTED(member->evicted))
 		php_hone_pools_evicted(member);
 	if (tags != few)
@@ -251,107 +267,86 @@ store_nothing(zend_string *key, enum php_hone_publish how)
 	return php_hone_cache_delete(key) || how == PHP_HONE_STORE;
 }
 
-static bool
-refuse(const zend_string *key, const char *what,
+static ZEND_COLD void
+refuse(const zend_string *key, enum php_hone_refused why,
 	const struct php_hone_write *how)
 {
-	if (how->apcu && strcmp(what, "a closure") == 0)
+	if (why == PHP_HONE_REFUSED_TOLD)
+		return;
+	if (how->apcu && why == PHP_HONE_REFUSED_CLOSURE)
 		zend_throw_exception(
 			NULL, "Serialization of 'Closure' is not allowed", 0);
 	else
 		tell(how,
 			"The value of '%.256s' cannot be stored: it contains "
 			"%s",
-			ZSTR_VAL(key), what);
-	return false;
+			ZSTR_VAL(key), php_hone_refused_text(why));
 }
 
-/* Store a value by serialize(). */
-static bool
-store_object(struct php_hone_member *member, zend_string *key, zval *value,
-	const struct php_hone_write *how)
+/* Held, because a method may assign to a reference to the value. */
+static void
+hold(struct form *form, const zval *value)
 {
-	struct php_hone_builder *builder = &HONE_G(cache).builder;
-	zend_string *bytes;
-	uint8_t flags = 0;
-	bool stored = false;
-	zval string, held;
-
-	if (php_hone_value_is_refused(builder, value))
-		return refuse(key, builder->refused, how);
-	/* Held, because __serialize() may assign to a reference to the
-	 * value. */
-	ZVAL_COPY(&held, value);
-	bytes = php_hone_value_serialize(&held, &flags);
-	zval_ptr_dtor(&held);
-	if (bytes == NULL)
-		return false;
-	ZVAL_STR(&string, bytes);
-	if (php_hone_value_build(builder, &string) == PHP_HONE_BUILT_DATA)
-		stored = reserve_and_place(member, key, flags, NULL, how);
-	else
-		complain(-ENOMEM, key, how, member);
-	zend_string_release_ex(bytes, 0);
-	return stored;
+	if (Z_TYPE(form->held) == IS_UNDEF)
+		ZVAL_COPY(&form->held, value);
 }
 
-/* Store objects with the answers of their methods. */
-static bool
-store_hooked(struct php_hone_member *member, zend_string *key, zval *value,
-	const struct php_hone_write *how)
+/* Frees what a form holds. This may run destructors. */
+static void
+release(struct form *form)
 {
-	struct php_hone_builder *builder = &HONE_G(cache).builder;
-	struct php_hone_answers answers;
-	enum php_hone_hooks hooks;
-	bool built = false, stored = false;
-	zval held;
-
-	/* Held, because a method may assign to a reference to the value. */
-	ZVAL_COPY(&held, value);
-	hooks = php_hone_hooks_run(&held, &answers);
-	if (answers.n == 0)
-		HONE_G(cache).hooked[ZSTR_HASH(key) % PHP_HONE_HOOKED] = 0;
-	if (hooks == PHP_HONE_HOOKS_RUN) {
-		built = php_hone_value_build_objects(builder, &held,
-				&answers) == PHP_HONE_BUILT_DATA;
-		if (built)
-			stored = reserve_and_place(
-				member, key, PHP_HONE_OBJECTS, NULL, how);
-		else if (php_hone_builder_stopped_at(builder) != NULL)
-			php_hone_builder_leave(
-				builder, php_hone_builder_stopped_at(builder));
-	}
-	php_hone_hooks_free(&answers);
-	if (!built && hooks != PHP_HONE_HOOKS_FAILED && !EG(exception))
-		stored = store_object(member, key, &held, how);
-	zval_ptr_dtor(&held);
-	return stored;
+	php_hone_hooks_free(&form->answers);
+	if (form->text != NULL)
+		zend_string_release_ex(form->text, 0);
+	zval_ptr_dtor(&form->held);
 }
 
-/* Store a value that has objects. */
-static bool
-store_objects(struct php_hone_member *member, zend_string *key, zval *value,
-	const struct php_hone_write *how)
+/* The methods of the objects run first, and the form holds their answers. */
+static enum php_hone_built
+build_graph(zend_string *key, zval *value, struct form *form)
 {
 	struct php_hone_builder *builder = &HONE_G(cache).builder;
 	zend_ulong hash = ZSTR_HASH(key);
 	zend_ulong *hooked = &HONE_G(cache).hooked[hash % PHP_HONE_HOOKED];
+	enum php_hone_built built = PHP_HONE_BUILT_HOOKS;
 
+	form->flags = PHP_HONE_OBJECTS;
 	/* The value of a key often has what the last one had. */
-	if (*hooked == hash && !HONE_G(cache).serialize_objects)
-		return store_hooked(member, key, value, how);
-	if (!HONE_G(cache).serialize_objects)
-		switch (php_hone_value_build_objects(builder, value, NULL)) {
-		case PHP_HONE_BUILT_DATA:
-			return reserve_and_place(
-				member, key, PHP_HONE_OBJECTS, NULL, how);
-		case PHP_HONE_BUILT_HOOKS:
-			*hooked = hash;
-			return store_hooked(member, key, value, how);
-		default:
-			break;
-		}
-	return store_object(member, key, value, how);
+	if (*hooked != hash)
+		built = php_hone_value_build_objects(builder, value, NULL);
+	if (built != PHP_HONE_BUILT_HOOKS)
+		return built;
+	hold(form, value);
+	built = php_hone_hooks_run(&form->held, &form->answers);
+	*hooked = form->answers.n != 0 ? hash : 0;
+	if (built == PHP_HONE_BUILT_GRAPH)
+		built = php_hone_value_build_objects(
+			builder, &form->held, &form->answers);
+	return built;
+}
+
+/* By serialize(). */
+static enum php_hone_built
+build_text(zval *value, struct form *form)
+{
+	struct php_hone_builder *builder = &HONE_G(cache).builder;
+	zval text;
+
+	hold(form, value);
+	/* A destructor of an answer may throw. */
+	php_hone_hooks_free(&form->answers);
+	if (!EG(exception)) {
+		if (php_hone_value_is_refused(builder, &form->held))
+			return PHP_HONE_BUILT_REFUSED;
+		form->text =
+			php_hone_value_serialize(&form->held, &form->flags);
+	}
+	/* An exception or a warning has the reason. */
+	builder->refused = PHP_HONE_REFUSED_TOLD;
+	if (form->text == NULL)
+		return PHP_HONE_BUILT_REFUSED;
+	ZVAL_STR(&text, form->text);
+	return php_hone_value_build(builder, &text);
 }
 
 /* serialize() would initialize the object, which may read a whole database. */
@@ -367,35 +362,64 @@ is_lazy(const zval *value)
 #endif
 }
 
+static enum php_hone_built
+build_objects(zend_string *key, zval *value, const struct php_hone_write *how,
+	struct form *form)
+{
+	enum php_hone_built built = PHP_HONE_BUILT_TEXT;
+
+	/* APCu initializes a lazy object. */
+	if (!how->apcu && is_lazy(value)) {
+		HONE_G(cache).builder.refused = PHP_HONE_REFUSED_LAZY;
+		return PHP_HONE_BUILT_REFUSED;
+	}
+	if (!HONE_G(cache).serialize_objects)
+		built = build_graph(key, value, form);
+	if (built == PHP_HONE_BUILT_TEXT)
+		built = build_text(value, form);
+	return built;
+}
+
+/* The value, if the request has fetched it, or NULL. */
+static zend_always_inline const struct php_hone_value *
+fetched(const zval *value, struct php_hone_value *stored)
+{
+	return Z_TYPE_P(value) == IS_ARRAY &&
+			       UNEXPECTED(GC_FLAGS(Z_ARR_P(value)) &
+					  IS_ARRAY_IMMUTABLE) &&
+			       php_hone_cache_fetched(Z_ARR_P(value), stored)
+		       ? stored
+		       : NULL;
+}
+
 bool
 php_hone_cache_store(
 	zend_string *key, zval *value, const struct php_hone_write *how)
 {
 	struct php_hone_member *member = php_hone_cache_open();
 	struct php_hone_builder *builder = &HONE_G(cache).builder;
-	struct php_hone_value stored;
+	enum php_hone_built built = PHP_HONE_BUILT_FLAT;
+	struct php_hone_value known;
+	struct form form = {.flags = 0};
+	bool stored = false;
 
 	if (UNEXPECTED(member == NULL))
 		return false;
 	ZVAL_DEREF(value);
 	if (UNEXPECTED(how->ttl < 0))
 		return store_nothing(key, how->how);
-	if (Z_TYPE_P(value) == IS_ARRAY &&
-		UNEXPECTED(GC_FLAGS(Z_ARR_P(value)) & IS_ARRAY_IMMUTABLE) &&
-		php_hone_cache_fetched(Z_ARR_P(value), &stored))
-		return reserve_and_place(member, key, 0, &stored, how);
-	switch (php_hone_value_build(builder, value)) {
-	case PHP_HONE_BUILT_SCALAR:
-	case PHP_HONE_BUILT_DATA:
-		return reserve_and_place(member, key, 0, NULL, how);
-	case PHP_HONE_BUILT_OBJECT:
-		/* APCu initializes a lazy object. */
-		if (!how->apcu && is_lazy(value))
-			return refuse(key, "a lazy object", how);
-		return store_objects(member, key, value, how);
-	default:
-		return refuse(key, builder->refused, how);
-	}
+	form.copied = fetched(value, &known);
+	if (EXPECTED(form.copied == NULL))
+		built = php_hone_value_build(builder, value);
+	if (UNEXPECTED(built == PHP_HONE_BUILT_OBJECT))
+		built = build_objects(key, value, how, &form);
+	if (EXPECTED(built != PHP_HONE_BUILT_REFUSED))
+		stored = put(member, key, &form, how);
+	else
+		refuse(key, builder->refused, how);
+	if (UNEXPECTED(Z_TYPE(form.held) != IS_UNDEF))
+		release(&form);
+	return stored;
 }
 
 bool

@@ -45,7 +45,7 @@ struct walk {
 	const zend_class_entry *outer; /* the class whose answer is visited */
 	bool calls;                    /* false: the walk without calls */
 	unsigned depth;
-	enum php_hone_hooks result;
+	enum php_hone_built result;
 	struct step *steps; /* the ways to all objects with methods */
 	uint32_t n, room;
 	uint32_t asked; /* the number of such objects */
@@ -56,7 +56,7 @@ static void visit(struct walk *walk, zval *value, bool shared);
 static void
 leave(struct walk *walk)
 {
-	walk->result = PHP_HONE_HOOKS_LEFT;
+	walk->result = PHP_HONE_BUILT_TEXT;
 }
 
 static void
@@ -182,7 +182,7 @@ look_at(struct walk *walk, zval *first, size_t size, uint32_t n, bool shared)
 			continue;
 		}
 		visit_step(walk, value, shared, i);
-		if (UNEXPECTED(walk->result != PHP_HONE_HOOKS_RUN))
+		if (UNEXPECTED(walk->result != PHP_HONE_BUILT_GRAPH))
 			return;
 	}
 }
@@ -205,7 +205,7 @@ visit_array(struct walk *walk, zend_array *array, bool shared)
 	}
 	GC_ADDREF(array);
 	for (uint32_t i = 0;
-		i < array->nNumUsed && walk->result == PHP_HONE_HOOKS_RUN;
+		i < array->nNumUsed && walk->result == PHP_HONE_BUILT_GRAPH;
 		i++) {
 		zval *value = element_of(array, i);
 		if (Z_TYPE_P(value) > IS_STRING)
@@ -223,12 +223,12 @@ visit_properties(struct walk *walk, zend_object *object)
 		look_at(walk, object->properties_table, sizeof(zval), n, false);
 	else
 		for (uint32_t i = 0;
-			i < n && walk->result == PHP_HONE_HOOKS_RUN; i++)
+			i < n && walk->result == PHP_HONE_BUILT_GRAPH; i++)
 			if (Z_TYPE(object->properties_table[i]) > IS_STRING)
 				visit(walk, &object->properties_table[i],
 					false);
 	if (n == 0 && object->properties != NULL &&
-		walk->result == PHP_HONE_HOOKS_RUN)
+		walk->result == PHP_HONE_BUILT_GRAPH)
 		visit_array(walk, object->properties, false);
 }
 
@@ -272,7 +272,7 @@ visit_answer(struct walk *walk, zend_object *object)
 			ZSTR_VAL(object->ce->name));
 	if (EG(exception)) {
 		zval_ptr_dtor(&data);
-		walk->result = PHP_HONE_HOOKS_FAILED;
+		walk->result = PHP_HONE_BUILT_REFUSED;
 		return;
 	}
 	add_answer(walk, object, &data);
@@ -351,7 +351,7 @@ visit_named(struct walk *walk, zend_object *object, zend_array *names)
 	if (!place_names(object, names, (uint32_t *)Z_STRVAL(places), slots))
 		leave(walk);
 	for (uint32_t i = 0; i < zend_hash_num_elements(names) &&
-			     walk->result == PHP_HONE_HOOKS_RUN;
+			     walk->result == PHP_HONE_BUILT_GRAPH;
 		i++)
 		visit(walk, &object->properties_table[slots[i]], false);
 	efree(slots);
@@ -370,7 +370,7 @@ visit_sleeper(struct walk *walk, zend_object *object)
 	zend_call_known_instance_method_with_0_params(sleep, object, &names);
 	BG(serialize_lock)--;
 	if (EG(exception)) {
-		walk->result = PHP_HONE_HOOKS_FAILED;
+		walk->result = PHP_HONE_BUILT_REFUSED;
 	} else if (Z_TYPE(names) != IS_ARRAY) {
 		leave(walk);
 	} else {
@@ -395,7 +395,7 @@ visit_asked(struct walk *walk, zend_object *object, uint32_t kind)
 		visit_answer(walk, object);
 	else
 		visit_sleeper(walk, object);
-	if (walk->result == PHP_HONE_HOOKS_RUN)
+	if (walk->result == PHP_HONE_BUILT_GRAPH)
 		walk->outer = outer;
 }
 
@@ -482,7 +482,7 @@ visit(struct walk *walk, zval *value, bool shared)
 	}
 	if (walk->depth == DEPTH_MOST || Z_TYPE_P(value) == IS_RESOURCE)
 		leave(walk);
-	if (walk->result != PHP_HONE_HOOKS_RUN)
+	if (walk->result != PHP_HONE_BUILT_GRAPH)
 		return;
 	walk->depth++;
 	if (Z_TYPE_P(value) == IS_OBJECT)
@@ -504,7 +504,7 @@ follow_array(struct walk *walk, zend_array *array, bool shared, uint32_t from,
 	if (GC_FLAGS(array) & IS_ARRAY_IMMUTABLE)
 		return;
 	GC_ADDREF(array);
-	for (uint32_t i = from; i < end && walk->result == PHP_HONE_HOOKS_RUN;
+	for (uint32_t i = from; i < end && walk->result == PHP_HONE_BUILT_GRAPH;
 		i = walk->steps[i].end)
 		if (walk->steps[i].index < array->nNumUsed)
 			follow(walk, element_of(array, walk->steps[i].index),
@@ -523,7 +523,7 @@ follow_object(
 	GC_ADDREF(object);
 	/* A method may have put an object of another class here. */
 	for (uint32_t i = from;
-		n != 0 && i < end && walk->result == PHP_HONE_HOOKS_RUN;
+		n != 0 && i < end && walk->result == PHP_HONE_BUILT_GRAPH;
 		i = walk->steps[i].end)
 		if (walk->steps[i].index < n)
 			follow(walk,
@@ -560,16 +560,15 @@ follow(struct walk *walk, zval *value, bool shared, uint32_t from, uint32_t end)
 	walk->depth--;
 }
 
-enum php_hone_hooks
+enum php_hone_built
 php_hone_hooks_run(zval *value, struct php_hone_answers *answers)
 {
-	struct walk walk = {.answers = answers, .result = PHP_HONE_HOOKS_RUN};
+	struct walk walk = {.answers = answers, .result = PHP_HONE_BUILT_GRAPH};
 
-	memset(answers, 0, sizeof(*answers));
 	zend_hash_init(&walk.seen, 16, NULL, NULL, false);
 	zend_hash_init(&walk.met, 16, NULL, NULL, false);
 	visit(&walk, value, false);
-	if (walk.result == PHP_HONE_HOOKS_RUN && walk.asked != 0) {
+	if (walk.result == PHP_HONE_BUILT_GRAPH && walk.asked != 0) {
 		walk.calls = true;
 		follow(&walk, value, false, 0, walk.n);
 	}
@@ -579,8 +578,10 @@ php_hone_hooks_run(zval *value, struct php_hone_answers *answers)
 		efree(walk.steps);
 	/* A destructor may have thrown after the last method. */
 	if (EG(exception))
-		walk.result = PHP_HONE_HOOKS_FAILED;
-	if (walk.result == PHP_HONE_HOOKS_LEFT && walk.outer != NULL)
+		walk.result = PHP_HONE_BUILT_REFUSED;
+	if (walk.result == PHP_HONE_BUILT_REFUSED)
+		HONE_G(cache).builder.refused = PHP_HONE_REFUSED_TOLD;
+	if (walk.result == PHP_HONE_BUILT_TEXT && walk.outer != NULL)
 		php_hone_builder_leave(&HONE_G(cache).builder, walk.outer);
 	return walk.result;
 }
@@ -594,4 +595,5 @@ php_hone_hooks_free(struct php_hone_answers *answers)
 	}
 	if (answers->of != NULL)
 		efree(answers->of);
+	memset(answers, 0, sizeof(*answers));
 }

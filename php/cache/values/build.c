@@ -14,15 +14,6 @@
 /* zend_array.pDestructor of a record whose elements are being copied. */
 #define INCOMPLETE ((dtor_func_t)(uintptr_t)1)
 
-/* builder->refused of a value that only serialize() can store. */
-static const char needs_text[] = "an object that only serialize() can store";
-
-/* builder->refused of a build that ends at an object with methods. */
-static const char needs_answers[] = "an object that needs an answer";
-
-/* builder->refused of a build of arrays that ends at an object. */
-static const char needs_objects[] = "an object";
-
 /* Returned in place of an array: builder->next_object needs a node next. */
 static const zend_array an_object;
 #define AN_OBJECT (&an_object)
@@ -36,6 +27,35 @@ static const zend_array an_object;
 /* Look-ups of strings by their hash that may find nothing. */
 #define LOOKS 64
 
+static zend_always_inline bool
+has_ended(const struct php_hone_builder *builder)
+{
+	return builder->refused != PHP_HONE_REFUSED_NOT;
+}
+
+/* If memory is exhausted, returns false, and the build ends. */
+static zend_always_inline bool
+reserve(struct php_hone_builder *builder, struct php_hone_buffer *buffer,
+	size_t size)
+{
+	if (EXPECTED(php_hone_buffer_reserve(buffer, size)))
+		return true;
+	builder->refused = PHP_HONE_REFUSED_MEMORY;
+	return false;
+}
+
+/* Append the offset of a record, or a number, to a buffer of them. */
+static bool
+append(struct php_hone_builder *builder, struct php_hone_buffer *buffer,
+	size_t number)
+{
+	if (!reserve(builder, buffer, sizeof(number)))
+		return false;
+	*(size_t *)(buffer->bytes + buffer->used) = number;
+	buffer->used += sizeof(number);
+	return true;
+}
+
 /* ---- strings ---- */
 
 /*
@@ -48,10 +68,8 @@ append_string(struct php_hone_builder *builder, const zend_string *string)
 	struct php_hone_buffer *strings = &builder->strings;
 	size_t size = php_hone_string_size(ZSTR_LEN(string));
 
-	if (UNEXPECTED(!php_hone_buffer_reserve(strings, size))) {
-		builder->refused = PHP_HONE_NO_MEMORY;
+	if (UNEXPECTED(!reserve(builder, strings, size)))
 		return NULL;
-	}
 	php_hone_write_string(
 		strings->bytes + strings->used, string, ZSTR_H(string));
 	strings->used += size;
@@ -229,10 +247,9 @@ put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 		/* If the circle leads through an object, serialize() writes the
 		 * array a second time, or null. */
 		if (record->pDestructor == INCOMPLETE) {
-			builder->refused =
-				builder->graph
-					? needs_text
-					: "an array that contains itself";
+			builder->refused = builder->graph
+						   ? PHP_HONE_REFUSED_TEXT
+						   : PHP_HONE_REFUSED_CIRCLE;
 		} else if (record->nInternalPointer != 0) {
 			put_marker(builder, to,
 				-(zend_long)record->nInternalPointer, chain);
@@ -249,10 +266,10 @@ static const zend_array *
 see_object(struct php_hone_builder *builder, const zend_object *object)
 {
 	if (object->ce == zend_ce_closure)
-		builder->refused = "a closure";
+		builder->refused = PHP_HONE_REFUSED_CLOSURE;
 	else if (!builder->past_objects)
-		builder->refused = needs_objects;
-	return builder->refused == needs_objects ? AN_OBJECT : NULL;
+		builder->refused = PHP_HONE_REFUSED_OBJECT;
+	return builder->refused == PHP_HONE_REFUSED_OBJECT ? AN_OBJECT : NULL;
 }
 
 /*
@@ -413,12 +430,12 @@ put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 	class = class_of(builder, object->ce);
 	kind = kind_of_known(builder, object, class);
 	if (kind & PHP_HONE_KIND_OPAQUE) {
-		builder->refused = needs_text;
+		builder->refused = PHP_HONE_REFUSED_TEXT;
 		return AN_OBJECT;
 	}
 	if ((kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
 		builder->answers == NULL) {
-		builder->refused = needs_answers;
+		builder->refused = PHP_HONE_REFUSED_HOOKS;
 		return AN_OBJECT;
 	}
 	put_marker(builder, to, number, next);
@@ -459,7 +476,7 @@ put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 		/* serialize() keeps several references to one variable. */
 		if (builder->graph &&
 			(!once || is_repeated(builder, Z_REFVAL_P(element)))) {
-			builder->refused = needs_text;
+			builder->refused = PHP_HONE_REFUSED_TEXT;
 			return NULL;
 		}
 		element = Z_REFVAL_P(element);
@@ -478,12 +495,13 @@ put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 			return put_object(builder, Z_OBJ_P(element), to, next);
 		return see_object(builder, Z_OBJ_P(element));
 	case IS_RESOURCE:
-		builder->refused = builder->graph ? needs_text : "a resource";
+		builder->refused = builder->graph ? PHP_HONE_REFUSED_TEXT
+						  : PHP_HONE_REFUSED_RESOURCE;
 		break;
 	default:
 		if (Z_TYPE_P(element) < IS_OBJECT)
 			return put(builder, element, to, next);
-		builder->refused = "a value of an unknown type";
+		builder->refused = PHP_HONE_REFUSED_UNKNOWN;
 	}
 	return NULL;
 }
@@ -603,10 +621,8 @@ begin_record(struct php_hone_builder *builder, const zend_array *array,
 	else
 		mask = HT_SIZE_TO_MASK(table);
 	size = php_hone_record_size(mask, used, packed);
-	if (UNEXPECTED(!php_hone_buffer_reserve(&builder->arrays, size))) {
-		builder->refused = PHP_HONE_NO_MEMORY;
+	if (UNEXPECTED(!reserve(builder, &builder->arrays, size)))
 		return NULL;
-	}
 	record = (zend_array *)(builder->arrays.bytes + builder->arrays.used);
 	builder->arrays.used += size;
 	write_head(record, flags, mask, used);
@@ -715,10 +731,8 @@ push(struct php_hone_builder *builder, const zend_array *array)
 	struct php_hone_buffer *frames = &builder->frames;
 	struct frame *frame;
 
-	if (UNEXPECTED(!php_hone_buffer_reserve(frames, sizeof(*frame)))) {
-		builder->refused = PHP_HONE_NO_MEMORY;
+	if (UNEXPECTED(!reserve(builder, frames, sizeof(*frame))))
 		return NULL;
-	}
 	frame = (struct frame *)(frames->bytes + frames->used);
 	frames->used += sizeof(*frame);
 	*frame =
@@ -746,9 +760,9 @@ build_deep(struct php_hone_builder *builder, const zend_array *root)
 {
 	struct frame *frame = push(builder, root);
 
-	while (frame != NULL && builder->refused == NULL) {
+	while (frame != NULL && !has_ended(builder)) {
 		const zend_array *next = copy_elements(builder, frame);
-		if (UNEXPECTED(builder->refused != NULL))
+		if (UNEXPECTED(has_ended(builder)))
 			return;
 		frame = next != NULL ? push(builder, next)
 				     : pop(builder, frame);
@@ -801,7 +815,7 @@ build_packed(struct php_hone_builder *builder, const zend_array *array,
 		const zend_array *next = put(builder, from, to, 0);
 		if (next != NULL) {
 			to = build_next(builder, next, depth, to, graph);
-			if (UNEXPECTED(builder->refused != NULL))
+			if (UNEXPECTED(has_ended(builder)))
 				return;
 		}
 	}
@@ -818,7 +832,7 @@ build_buckets(struct php_hone_builder *builder, const zend_array *array,
 			put_bucket(builder, from, to, Z_NEXT(from->val));
 		if (next != NULL) {
 			to = build_next(builder, next, depth, to, graph);
-			if (UNEXPECTED(builder->refused != NULL))
+			if (UNEXPECTED(has_ended(builder)))
 				return;
 		}
 	}
@@ -848,7 +862,7 @@ build_alike(struct php_hone_builder *builder, const zend_array *array,
 		if (next != NULL) {
 			to = build_next(
 				builder, next, depth, to, builder->graph);
-			if (UNEXPECTED(builder->refused != NULL))
+			if (UNEXPECTED(has_ended(builder)))
 				return;
 		}
 	}
@@ -916,10 +930,8 @@ begin_list(struct php_hone_builder *builder, uint32_t n)
 	size_t size = php_hone_record_size(HT_MIN_MASK, n, true);
 	zend_array *record;
 
-	if (UNEXPECTED(!php_hone_buffer_reserve(&builder->arrays, size))) {
-		builder->refused = PHP_HONE_NO_MEMORY;
+	if (UNEXPECTED(!reserve(builder, &builder->arrays, size)))
 		return NULL;
-	}
 	record = (zend_array *)(builder->arrays.bytes + builder->arrays.used);
 	builder->arrays.used += size;
 	write_head(record, HASH_FLAG_STATIC_KEYS | HASH_FLAG_PACKED,
@@ -1049,7 +1061,7 @@ put_shape(struct php_hone_builder *builder, const zend_class_entry *class,
 		put_name(builder, &elements[PHP_HONE_SHAPE_HEAD + i],
 			class->properties_info_table[i]->name);
 	if (known->shapes++ == 1 && kind != PHP_HONE_KIND_DATA &&
-		builder->refused == NULL)
+		!has_ended(builder))
 		keep_image(builder, known, record, strings);
 }
 
@@ -1057,20 +1069,14 @@ static void
 array_has_objects(
 	struct php_hone_builder *builder, zend_array *record, zval *element)
 {
-	struct php_hone_buffer *paths = &builder->paths;
-	uint32_t chain = element->u2.next;
-	size_t number = paths->used / sizeof(size_t);
+	size_t number = builder->paths.used / sizeof(size_t);
+	size_t at = (size_t)((unsigned char *)record - builder->arrays.bytes);
 
-	if (!php_hone_buffer_reserve(paths, sizeof(size_t))) {
-		builder->refused = PHP_HONE_NO_MEMORY;
+	if (!append(builder, &builder->paths, at))
 		return;
-	}
-	*(size_t *)(paths->bytes + paths->used) =
-		(size_t)((unsigned char *)record - builder->arrays.bytes);
-	paths->used += sizeof(size_t);
 	/* For later elements with this array. finish_list() resets it to 0. */
 	record->nInternalPointer = (uint32_t)number + 1;
-	put_marker(builder, element, ~(zend_long)number, chain);
+	put_marker(builder, element, ~(zend_long)number, element->u2.next);
 }
 
 /* An object whose node is being built. */
@@ -1092,7 +1098,7 @@ take_answer(struct php_hone_builder *builder, struct node *node)
 	/* A method may have changed the value since its answer. */
 	if (builder->answered == answers->n ||
 		answers->of[builder->answered].object != node->object) {
-		builder->refused = needs_text;
+		builder->refused = PHP_HONE_REFUSED_TEXT;
 		return false;
 	}
 	answer = &answers->of[builder->answered++].data;
@@ -1118,7 +1124,7 @@ shape_of(struct php_hone_builder *builder, const struct node *node)
 		php_hone_shared_find(builder, (const void *)ce, &shape))
 		return shape;
 	shape = builder->arrays.used;
-	if (builder->refused == NULL)
+	if (!has_ended(builder))
 		put_shape(builder, ce, node->kind, node->declared);
 	return shape;
 }
@@ -1135,10 +1141,8 @@ begin_node_list(struct php_hone_builder *builder, const struct node *node)
 	size_t size = php_hone_record_size(HT_MIN_MASK, n, true), shape;
 
 	if (EXPECTED(class->build == builder->build)) {
-		if (UNEXPECTED(!php_hone_buffer_reserve(arrays, size))) {
-			builder->refused = PHP_HONE_NO_MEMORY;
+		if (UNEXPECTED(!reserve(builder, arrays, size)))
 			return false;
-		}
 		memcpy(arrays->bytes + arrays->used,
 			arrays->bytes + class->node, head);
 		arrays->used += size;
@@ -1150,14 +1154,13 @@ begin_node_list(struct php_hone_builder *builder, const struct node *node)
 	put_list(&elements_at(builder, node->record)[PHP_HONE_NODE_SHAPE],
 		shape);
 	class->node = node->record;
-	return builder->refused == NULL;
+	return !has_ended(builder);
 }
 
 static bool
 begin_node(struct php_hone_builder *builder, struct node *node)
 {
 	const zend_class_entry *class = node->object->ce;
-	struct php_hone_buffer *objects = &builder->objects;
 
 	node->kind = builder->next_class->kind;
 	if (builder->next_is_date)
@@ -1167,13 +1170,9 @@ begin_node(struct php_hone_builder *builder, struct node *node)
 		return false;
 	if (node->kind != PHP_HONE_KIND_DATA)
 		node->declared = (uint32_t) class->default_properties_count;
-	node->number = (uint32_t)(objects->used / sizeof(size_t));
-	if (!php_hone_buffer_reserve(objects, sizeof(size_t))) {
-		builder->refused = PHP_HONE_NO_MEMORY;
+	node->number = (uint32_t)(builder->objects.used / sizeof(size_t));
+	if (!append(builder, &builder->objects, node->record))
 		return false;
-	}
-	*(size_t *)(objects->bytes + objects->used) = node->record;
-	objects->used += sizeof(size_t);
 	return begin_node_list(builder, node);
 }
 
@@ -1195,20 +1194,6 @@ is_in_order(const struct node *node, const zval *elements)
 		last = node->places[i];
 	}
 	return true;
-}
-
-/* Add the call of a complete node. */
-static void
-add_call(struct php_hone_builder *builder, const struct node *node)
-{
-	struct php_hone_buffer *calls = &builder->calls;
-
-	if (!php_hone_buffer_reserve(calls, sizeof(uint32_t))) {
-		builder->refused = PHP_HONE_NO_MEMORY;
-		return;
-	}
-	*(uint32_t *)(calls->bytes + calls->used) = node->number;
-	calls->used += sizeof(uint32_t);
 }
 
 /* Returns the new address of the element. */
@@ -1269,7 +1254,7 @@ put_properties(struct php_hone_builder *builder, const struct node *node,
 			continue;
 		}
 		to = put_property(builder, from, to, depth + 1);
-		if (UNEXPECTED(builder->refused != NULL))
+		if (UNEXPECTED(has_ended(builder)))
 			return;
 	}
 	((zend_array *)(builder->arrays.bytes + node->record))->nNumOfElements =
@@ -1289,14 +1274,14 @@ build_node(struct php_hone_builder *builder, const zend_object *object,
 		(node.data != NULL || node.places != NULL))
 		builder->outer = object->ce;
 	put_properties(builder, &node, depth);
-	if (UNEXPECTED(builder->refused != NULL))
+	if (UNEXPECTED(has_ended(builder)))
 		return;
 	if (node.kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_WAKEUP))
-		add_call(builder, &node);
+		append(builder, &builder->calls, node.number);
 	builder->outer = outer;
 	if (node.places != NULL &&
 		!is_in_order(&node, elements_at(builder, node.record)))
-		builder->refused = needs_text;
+		builder->refused = PHP_HONE_REFUSED_TEXT;
 }
 
 /* Build a hash table that needs a new index. */
@@ -1310,7 +1295,7 @@ build_anew(struct php_hone_builder *builder, const zend_array *array,
 	if (begin_record(builder, array, false) == NULL)
 		return;
 	while ((next = copy_elements(builder, &frame)) != NULL &&
-		builder->refused == NULL)
+		!has_ended(builder))
 		build_member(builder, next, depth + 1, frame.slot);
 	((zend_array *)(builder->arrays.bytes + frame.record))->pDestructor =
 		NULL;
@@ -1326,8 +1311,8 @@ build_member(struct php_hone_builder *builder, const zend_array *next,
 	bool packed;
 
 	if (UNEXPECTED(depth > DEPTH_MOST))
-		builder->refused = needs_text;
-	if (UNEXPECTED(builder->refused != NULL))
+		builder->refused = PHP_HONE_REFUSED_TEXT;
+	if (UNEXPECTED(has_ended(builder)))
 		return;
 	if (depth > builder->depth)
 		builder->depth = depth;
@@ -1340,23 +1325,27 @@ build_member(struct php_hone_builder *builder, const zend_array *next,
 		build_anew(builder, next, depth);
 	else
 		build_verbatim(builder, next, packed, depth, true);
-	if (builder->markers != markers && builder->refused == NULL)
+	if (builder->markers != markers && !has_ended(builder))
 		array_has_objects(builder,
 			(zend_array *)(builder->arrays.bytes + record),
 			(zval *)(builder->arrays.bytes + element));
 }
 
-/* Make a list of the records at these offsets, as element `at` of the
- * directory. Without records, the element is null. */
+/*
+ * Make a list of these numbers, as element `at` of the directory: of records at
+ * these offsets if `type` is IS_ARRAY. Without numbers, the element is null.
+ */
 static void
 finish_list(struct php_hone_builder *builder,
-	const struct php_hone_buffer *from, uint32_t at)
+	const struct php_hone_buffer *from, uint32_t type, uint32_t at)
 {
 	uint32_t n = (uint32_t)(from->used / sizeof(size_t));
-	const size_t *offsets = (const size_t *)from->bytes;
+	const size_t *numbers = (const size_t *)from->bytes;
 	size_t list = builder->arrays.used;
 	zval *elements;
 
+	if (has_ended(builder))
+		return;
 	if (n == 0) {
 		put_null(&elements_at(builder, 0)[at]);
 		return;
@@ -1365,32 +1354,13 @@ finish_list(struct php_hone_builder *builder,
 	if (elements == NULL)
 		return;
 	for (uint32_t i = 0; i < n; i++) {
-		put_list(&elements[i], offsets[i]);
-		((zend_array *)(builder->arrays.bytes + offsets[i]))
-			->nInternalPointer = 0;
+		elements[i].value.lval = (zend_long)numbers[i];
+		set_type(&elements[i], type, 0);
+		if (type == IS_ARRAY)
+			((zend_array *)(builder->arrays.bytes + numbers[i]))
+				->nInternalPointer = 0;
 	}
 	put_list(&elements_at(builder, 0)[at], list);
-}
-
-/* Make the list of the calls. Without calls, the element is null. */
-static void
-finish_calls(struct php_hone_builder *builder)
-{
-	const uint32_t *numbers = (const uint32_t *)builder->calls.bytes;
-	uint32_t n = (uint32_t)(builder->calls.used / sizeof(*numbers));
-	size_t list = builder->arrays.used;
-	zval *elements;
-
-	if (n == 0) {
-		put_null(&elements_at(builder, 0)[PHP_HONE_CALLS_AT]);
-		return;
-	}
-	elements = begin_list(builder, n);
-	if (elements == NULL)
-		return;
-	for (uint32_t i = 0; i < n; i++)
-		put_long(&elements[i], numbers[i]);
-	put_list(&elements_at(builder, 0)[PHP_HONE_CALLS_AT], list);
 }
 
 /* Build the directory of a value, without its lists. */
@@ -1418,20 +1388,17 @@ build_objects(struct php_hone_builder *builder, const zval *value)
 	builder->objects.used = builder->paths.used = builder->calls.used = 0;
 	builder->n_shapes = builder->markers = builder->depth = 0;
 	build_graph(builder, value);
-	if (builder->refused == NULL)
-		finish_list(builder, &builder->objects, PHP_HONE_OBJECTS_AT);
-	if (builder->refused == NULL)
-		finish_list(builder, &builder->paths, PHP_HONE_ARRAYS_AT);
-	if (builder->refused == NULL)
-		finish_calls(builder);
+	finish_list(builder, &builder->objects, IS_ARRAY, PHP_HONE_OBJECTS_AT);
+	finish_list(builder, &builder->paths, IS_ARRAY, PHP_HONE_ARRAYS_AT);
+	finish_list(builder, &builder->calls, IS_LONG, PHP_HONE_CALLS_AT);
 	builder->graph = false;
 	/* A method may have removed an object from the value, or made an object
 	 * repeated that serialize() then writes twice. */
 	if (builder->answers != NULL &&
 		(builder->answered != builder->answers->n ||
 			builder->visited != builder->answers->objects))
-		builder->refused = needs_text;
-	if (builder->refused != NULL)
+		builder->refused = PHP_HONE_REFUSED_TEXT;
+	if (has_ended(builder))
 		return;
 	directory = elements_at(builder, 0);
 	put_long(&directory[PHP_HONE_SHAPES_AT], builder->n_shapes);
@@ -1439,6 +1406,25 @@ build_objects(struct php_hone_builder *builder, const zval *value)
 }
 
 /* ---- a value ---- */
+
+const char *
+php_hone_refused_text(enum php_hone_refused refused)
+{
+	switch (refused) {
+	case PHP_HONE_REFUSED_CLOSURE:
+		return "a closure";
+	case PHP_HONE_REFUSED_RESOURCE:
+		return "a resource";
+	case PHP_HONE_REFUSED_CIRCLE:
+		return "an array that contains itself";
+	case PHP_HONE_REFUSED_LAZY:
+		return "a lazy object";
+	case PHP_HONE_REFUSED_MEMORY:
+		return PHP_HONE_NO_MEMORY;
+	default:
+		return "a value of an unknown type";
+	}
+}
 
 /* The new number makes the entries of earlier builds invalid. */
 static void
@@ -1477,7 +1463,7 @@ build_array(struct php_hone_builder *builder, const zend_array *root, bool once)
 
 	if (!once)
 		php_hone_shared_find(builder, root, &at);
-	if (builder->refused == NULL)
+	if (!has_ended(builder))
 		build_record(builder, root, 0);
 	builder->size = builder->arrays.used + builder->strings.used;
 }
@@ -1494,10 +1480,11 @@ build_root_array(
 		builder->looks = 0;
 	}
 	build_array(builder, array, once);
-	if (EXPECTED(builder->refused == NULL))
-		return PHP_HONE_BUILT_DATA;
-	return builder->refused == needs_objects ? PHP_HONE_BUILT_OBJECT
-						 : PHP_HONE_BUILT_REFUSED;
+	if (EXPECTED(!has_ended(builder)))
+		return PHP_HONE_BUILT_FLAT;
+	return builder->refused == PHP_HONE_REFUSED_OBJECT
+		       ? PHP_HONE_BUILT_OBJECT
+		       : PHP_HONE_BUILT_REFUSED;
 }
 
 static void
@@ -1508,7 +1495,7 @@ build_root_string(struct php_hone_builder *builder, const zend_string *string)
 }
 
 static enum php_hone_built
-refuse(struct php_hone_builder *builder, const char *reason)
+refuse(struct php_hone_builder *builder, enum php_hone_refused reason)
 {
 	builder->refused = reason;
 	return PHP_HONE_BUILT_REFUSED;
@@ -1524,36 +1511,36 @@ php_hone_value_build(struct php_hone_builder *builder, const zval *value)
 		value = Z_REFVAL_P(value);
 	}
 	builder->size = 0;
-	builder->refused = NULL;
+	builder->refused = PHP_HONE_REFUSED_NOT;
 	builder->string = NULL;
 	memset(&builder->root, 0, sizeof(builder->root));
 	Z_TYPE_INFO(builder->root) = Z_TYPE_P(value);
 	switch (Z_TYPE_P(value)) {
 	case IS_UNDEF:
 		Z_TYPE_INFO(builder->root) = IS_NULL;
-		return PHP_HONE_BUILT_SCALAR;
+		return PHP_HONE_BUILT_FLAT;
 	case IS_NULL:
 	case IS_FALSE:
 	case IS_TRUE:
-		return PHP_HONE_BUILT_SCALAR;
+		return PHP_HONE_BUILT_FLAT;
 	case IS_LONG:
 	case IS_DOUBLE:
 		builder->root.value = value->value;
-		return PHP_HONE_BUILT_SCALAR;
+		return PHP_HONE_BUILT_FLAT;
 	case IS_STRING:
 		build_root_string(builder, Z_STR_P(value));
-		return PHP_HONE_BUILT_DATA;
+		return PHP_HONE_BUILT_FLAT;
 	case IS_ARRAY:
 		once = once && GC_REFCOUNT(Z_ARR_P(value)) == 1;
 		return build_root_array(builder, Z_ARR_P(value), once);
 	case IS_OBJECT:
 		if (Z_OBJCE_P(value) == zend_ce_closure)
-			return refuse(builder, "a closure");
+			return refuse(builder, PHP_HONE_REFUSED_CLOSURE);
 		return PHP_HONE_BUILT_OBJECT;
 	case IS_RESOURCE:
-		return refuse(builder, "a resource");
+		return refuse(builder, PHP_HONE_REFUSED_RESOURCE);
 	default:
-		return refuse(builder, "a value of an unknown type");
+		return refuse(builder, PHP_HONE_REFUSED_UNKNOWN);
 	}
 }
 
@@ -1568,19 +1555,13 @@ php_hone_value_is_refused(struct php_hone_builder *builder, const zval *value)
 	return built == PHP_HONE_BUILT_REFUSED;
 }
 
-const zend_class_entry *
-php_hone_builder_stopped_at(const struct php_hone_builder *builder)
-{
-	return builder->outer;
-}
-
 enum php_hone_built
 php_hone_value_build_objects(struct php_hone_builder *builder,
 	const zval *value, const struct php_hone_answers *answers)
 {
 	ZVAL_DEREF(value);
 	builder->answers = answers;
-	builder->refused = NULL;
+	builder->refused = PHP_HONE_REFUSED_NOT;
 	builder->string = NULL;
 	memset(&builder->root, 0, sizeof(builder->root));
 	Z_TYPE_INFO(builder->root) = IS_ARRAY;
@@ -1588,8 +1569,14 @@ php_hone_value_build_objects(struct php_hone_builder *builder,
 	build_objects(builder, value);
 	builder->size = builder->arrays.used + builder->strings.used;
 	builder->answers = NULL;
-	if (builder->refused == needs_answers)
+	switch (builder->refused) {
+	case PHP_HONE_REFUSED_NOT:
+		return PHP_HONE_BUILT_GRAPH;
+	case PHP_HONE_REFUSED_HOOKS:
 		return PHP_HONE_BUILT_HOOKS;
-	return builder->refused != NULL ? PHP_HONE_BUILT_OBJECT
-					: PHP_HONE_BUILT_DATA;
+	default:
+		if (answers != NULL && builder->outer != NULL)
+			php_hone_builder_leave(builder, builder->outer);
+		return PHP_HONE_BUILT_TEXT;
+	}
 }

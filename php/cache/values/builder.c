@@ -125,7 +125,7 @@ find_or_enter(struct php_hone_builder *builder, const void *address, size_t *at)
 
 	if (builder->n_shared >= builder->shared_room / 2 &&
 		!grow_shared(builder)) {
-		builder->refused = PHP_HONE_NO_MEMORY;
+		builder->refused = PHP_HONE_REFUSED_MEMORY;
 		return false;
 	}
 	entry = entry_of(builder, address);
@@ -167,7 +167,7 @@ php_hone_numbered_grow(struct php_hone_builder *builder, uint32_t handle)
 		room *= 2;
 	numbered = room > UINT32_MAX ? NULL : calloc(room, sizeof(*numbered));
 	if (numbered == NULL) {
-		builder->refused = PHP_HONE_NO_MEMORY;
+		builder->refused = PHP_HONE_REFUSED_MEMORY;
 		return false;
 	}
 	if (builder->numbered != NULL)

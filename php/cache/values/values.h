@@ -35,18 +35,39 @@
 /* The alignment of a stored value, in bytes. */
 #define PHP_HONE_VALUE_ALIGN 64
 
+/* The form in which a value can be stored. */
 enum php_hone_built {
-	/* a value without data: null, bool, int, float */
-	PHP_HONE_BUILT_SCALAR,
-	/* a string or an array, also if empty */
-	PHP_HONE_BUILT_DATA,
-	/* the value has an object: build it by php_hone_value_build_objects(),
-	 * or serialize it and build the string */
-	PHP_HONE_BUILT_OBJECT,
-	/* the value cannot be stored; `refused` has the reason */
+	/* no objects: the data, if any, is the value */
+	PHP_HONE_BUILT_FLAT,
+	/* a directory: graph.h */
+	PHP_HONE_BUILT_GRAPH,
+	/* only serialize() can store the value */
+	PHP_HONE_BUILT_TEXT,
+	/* the value cannot be stored: builder->refused */
 	PHP_HONE_BUILT_REFUSED,
-	/* the value needs the answers of __serialize() */
+	/* the value has an object: php_hone_value_build_objects() */
+	PHP_HONE_BUILT_OBJECT,
+	/* __serialize() or __sleep() of an object must run first */
 	PHP_HONE_BUILT_HOOKS,
+};
+
+/* Why the build of a value has ended early. */
+enum php_hone_refused {
+	PHP_HONE_REFUSED_NOT,
+	/* another form may do */
+	PHP_HONE_REFUSED_OBJECT,
+	PHP_HONE_REFUSED_HOOKS,
+	PHP_HONE_REFUSED_TEXT,
+	/* no form does: php_hone_refused_text() */
+	PHP_HONE_REFUSED_CLOSURE,
+	PHP_HONE_REFUSED_RESOURCE,
+	PHP_HONE_REFUSED_CIRCLE,
+	PHP_HONE_REFUSED_UNKNOWN,
+	PHP_HONE_REFUSED_MEMORY,
+	/* of the caller: an object that is initialized at its first use */
+	PHP_HONE_REFUSED_LAZY,
+	/* of the caller: an exception or a warning has the reason */
+	PHP_HONE_REFUSED_TOLD,
 };
 
 /* Memory from malloc() that grows. */
@@ -150,9 +171,9 @@ struct php_hone_date {
  */
 struct php_hone_builder {
 	/* the result of the last build */
-	zval root;           /* a scalar, or only the type */
-	size_t size;         /* bytes of the data, a multiple of 8 */
-	const char *refused; /* "a resource", "an array that contains itself" */
+	zval root;   /* a scalar, or only the type */
+	size_t size; /* bytes of the data, a multiple of 8 */
+	enum php_hone_refused refused;
 
 	/* __serialize() of DateTime and of DateTimeImmutable; NULL: dates are
 	 * as other objects with methods */
@@ -198,9 +219,9 @@ struct php_hone_builder {
 };
 
 /*
- * Build the data of a value. References are replaced by their values. If memory
- * is exhausted, returns REFUSED with "more than fits into memory". An array may
- * be nested to any depth. The value must not change before it is placed.
+ * Build the data of a value without objects. Returns FLAT, OBJECT or REFUSED.
+ * References are replaced by their values. An array may be nested to any depth.
+ * The value must not change before it is placed.
  */
 enum php_hone_built php_hone_value_build(
 	struct php_hone_builder *builder, const zval *value);
@@ -212,11 +233,12 @@ enum php_hone_built php_hone_value_build(
 bool php_hone_value_is_refused(
 	struct php_hone_builder *builder, const zval *value);
 /*
- * Build the data of a value that has objects, after php_hone_value_build()
- * returned OBJECT. Readers must pass the root to php_hone_objects_make().
- * Returns OBJECT again if only serialize() can store the value. Returns HOOKS
- * at the first object that needs an answer, if `answers` is NULL: then nothing
- * is known of the rest of the value. Calls no code of the user.
+ * Build the data of a value that has objects. Returns GRAPH, TEXT or HOOKS.
+ * Readers must pass the root to php_hone_objects_make(). HOOKS is returned at
+ * the first object that needs an answer, if `answers` is NULL: then nothing is
+ * known of the rest of the value. If the answers are the reason for TEXT, later
+ * values with their class are TEXT, so that methods are called once for each
+ * store. Calls no code of the user.
  */
 enum php_hone_built php_hone_value_build_objects(
 	struct php_hone_builder *builder, const zval *value,
@@ -229,14 +251,13 @@ uint32_t php_hone_object_kind(
 	struct php_hone_builder *builder, const zend_object *object);
 /*
  * Only serialize() can store what __serialize() of this class returns. From now
- * on, php_hone_value_build_objects() returns OBJECT for its objects, so that
+ * on, php_hone_value_build_objects() returns TEXT for its objects, so that
  * __serialize() is called once for each store.
  */
 void php_hone_builder_leave(
 	struct php_hone_builder *builder, const zend_class_entry *class);
-/* The class whose answer was built when the last build failed, or NULL. */
-const zend_class_entry *php_hone_builder_stopped_at(
-	const struct php_hone_builder *builder);
+/* "a resource", "an array that contains itself" */
+const char *php_hone_refused_text(enum php_hone_refused refused);
 /* Free the memory of the builder, which may be used again. */
 void php_hone_builder_free(struct php_hone_builder *builder);
 /* Free each buffer of more than `keep` bytes, at the end of a request. */

@@ -21,10 +21,10 @@ PHP_FUNCTION(value_store)
 	switch (php_hone_value_build(&builder, value)) {
 	case PHP_HONE_BUILT_OBJECT:
 		if (php_hone_value_is_refused(&builder, value))
-			RETURN_STRING(builder.refused);
+			RETURN_STRING(php_hone_refused_text(builder.refused));
 		RETURN_STRING("object");
 	case PHP_HONE_BUILT_REFUSED:
-		RETURN_STRING(builder.refused);
+		RETURN_STRING(php_hone_refused_text(builder.refused));
 	default:
 		RETURN_LONG(region_add(region_of_built(&builder)));
 	}
@@ -180,7 +180,8 @@ PHP_FUNCTION(value_time)
 	if (zend_parse_parameters(
 		    ZEND_NUM_ARGS(), "zll", &value, &times, &rounds) != SUCCESS)
 		RETURN_THROWS();
-	if (php_hone_value_build(&builder, value) != PHP_HONE_BUILT_DATA)
+	if (php_hone_value_build(&builder, value) != PHP_HONE_BUILT_FLAT ||
+		builder.size == 0)
 		RETURN_NULL();
 	to = room_for(builder.size);
 	other = room_for(builder.size);
