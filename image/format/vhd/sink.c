@@ -44,11 +44,10 @@ put_geometry(unsigned char *to, uint64_t size)
 		unsigned sectors;
 		unsigned heads;
 	} rows[] = {{17, 0}, {31, 16}, {63, 16}};
-	const uint64_t most = UINT64_C(65535) * 16 * 255;
 	uint64_t total = size / VHD_SECTOR;
 	uint64_t sectors = 255, heads = 16, tracks;
 
-	total = total < most ? total : most;
+	total = total < VHD_MAX_GEOMETRY ? total : VHD_MAX_GEOMETRY;
 	tracks = total / sectors;
 	for (size_t i = 0; i < 3 && total < UINT64_C(65535) * 16 * 63; i++) {
 		sectors = rows[i].sectors;
@@ -145,13 +144,13 @@ set_size(struct sink *s, uint64_t size, struct image_error *err)
 }
 
 static int
-sink_resize(struct image_sink *sink, uint64_t size, struct image_error *err)
+vhd_sink_resize(struct image_sink *sink, uint64_t size, struct image_error *err)
 {
 	return set_size((struct sink *)sink, size, err);
 }
 
 static int
-sink_finish(struct image_sink *sink, struct image_error *err)
+vhd_sink_finish(struct image_sink *sink, struct image_error *err)
 {
 	unsigned char raw[VHD_FOOTER];
 
@@ -163,17 +162,17 @@ sink_finish(struct image_sink *sink, struct image_error *err)
 }
 
 static void
-sink_close(struct image_sink *sink)
+vhd_sink_close(struct image_sink *sink)
 {
 	image_store_close(sink->store);
 	free(sink);
 }
 
-static const struct image_sink_ops sink_ops = {
+static const struct image_sink_ops vhd_sink_ops = {
 	.reserve = image_flat_reserve,
-	.resize = sink_resize,
-	.finish = sink_finish,
-	.close = sink_close,
+	.resize = vhd_sink_resize,
+	.finish = vhd_sink_finish,
+	.close = vhd_sink_close,
 };
 
 int
@@ -188,7 +187,7 @@ vhd_create(struct image_store *store, const struct image_create *create,
 	struct sink *s = calloc(1, sizeof(*s));
 	if (!s)
 		return image_no_memory(err);
-	s->base.ops = &sink_ops;
+	s->base.ops = &vhd_sink_ops;
 	s->base.format = &image_format_vhd;
 	s->base.store = store;
 	s->base.size = IMAGE_SIZE_UNKNOWN;

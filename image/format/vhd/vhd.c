@@ -1,6 +1,1291 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* VHD: the format as the other layers see it. */
+/*
+ * Reads and checks VHDs. In the order of control: the footer, the header of a
+ * dynamic disk, its table and its bitmaps, the source, the check, the format.
+ */
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <hone/zero.h>
+#include "format/formats.h"
+#include "format/source.h"
+#include "format/verdict.h"
 #include "format/vhd/vhd.h"
+
+/* An entry of the table without a block. */
+#define VHD_UNUSED UINT32_MAX
+/* Bytes of the table, as of the L1 table of qcow2. */
+#define VHD_MAX_TABLE ((uint64_t)32 << 20)
+/* Bytes of the disk that one sector of a bitmap describes. */
+#define VHD_PIECE ((uint64_t)VHD_SECTOR * 8 * VHD_SECTOR)
+
+struct vhd_footer {
+	enum vhd_type type;
+	/* of the header; not used for a fixed disk */
+	uint64_t header_offset;
+	uint64_t current_size;
+	/* seconds since 2000-01-01 */
+	uint32_t timestamp;
+	uint16_t cylinders;
+	uint8_t heads;
+	uint8_t sectors;
+	unsigned char creator[4];
+	unsigned char uuid[16];
+	/* bytes of the disk */
+	uint64_t size;
+	/* size is current_size, not that of the geometry */
+	bool by_current_size;
+	/* the size by the other field */
+	uint64_t other_size;
+	/* the two sizes differ, and readers disagree about them */
+	bool unsure;
+	/* of the user */
+	enum image_vhd_size choice;
+};
+
+/* The header of a dynamic disk. */
+struct vhd_header {
+	uint64_t table_offset;
+	uint32_t table_entries;
+	/* bytes, a power of two */
+	uint32_t block_size;
+};
+
+/* Bitmaps that were read last. */
+#define VHD_SLOTS 16
+
+struct vhd_slot {
+	bool used;
+	/* offset of the sector in the file */
+	uint64_t offset;
+	unsigned char bits[VHD_SECTOR];
+};
+
+struct vhd_source {
+	struct image_source base;
+	struct vhd_footer footer;
+	struct vhd_header header;
+	/* of the blocks that the disk has, in host order; NULL: fixed */
+	uint32_t *table;
+	uint64_t n_blocks;
+	/* blocks with a place */
+	uint64_t n_used;
+	/* bytes of the bitmap of a block */
+	uint64_t bitmap_bytes;
+	/* the end of the last block in the file */
+	uint64_t blocks_end;
+	/* vhd_check() follows a visit of a stream */
+	bool untrusted;
+	/* the disk has this size at least, whatever its reader */
+	uint64_t sure_size;
+	/* the footer at the end of the file was read */
+	bool has_end;
+	/* for image_source.doubt */
+	char doubt[192];
+	pthread_mutex_t lock;
+	/* under lock */
+	struct vhd_slot slots[VHD_SLOTS];
+};
+
+static struct vhd_source *
+vhd_source(struct image_source *source)
+{
+	return (struct vhd_source *)source;
+}
+
+/* A range of the disk inside one sector of a bitmap. */
+struct vhd_run {
+	uint64_t length;
+	/* of the first byte, or IMAGE_NO_HOST */
+	uint64_t host;
+	/* offset in the file of the sector of the bitmap */
+	uint64_t bitmap;
+	/* of the first byte, from that which the first bit describes */
+	uint64_t skip;
+	/* the range reaches the last sector of the bitmap */
+	bool last;
+};
+
+static bool
+vhd_bit(const unsigned char *bits, unsigned sector)
+{
+	return bits[sector / 8] >> (7 - sector % 8) & 1;
+}
+
+/* Reads the footer of a VHD, and checks every field once. */
+
+uint32_t
+vhd_checksum(const unsigned char *raw, size_t length, size_t skip)
+{
+	uint32_t sum = 0;
+
+	for (size_t i = 0; i < length; i++)
+		if (i < skip || i >= skip + 4)
+			sum += raw[i];
+	return ~sum;
+}
+
+/*
+ * Virtual PC, Virtual Server and early QEMU use the geometry, and all others
+ * the current size. Neither field tells which. The rule is that of vpc_open()
+ * of QEMU 10: the program that wrote the image decides.
+ */
+static bool
+means_geometry(const unsigned char *creator)
+{
+	return memcmp(creator, "vpc ", 4) == 0 ||
+	       memcmp(creator, "vs  ", 4) == 0 ||
+	       memcmp(creator, "qemu", 4) == 0;
+}
+
+/*
+ * QEMU before release 10 uses the geometry unless it knows the creator. So only
+ * the disks of these have the same size in every release; "wa" is Azure, and
+ * disk2vhd writes "d2v" with a blank or a NUL.
+ */
+static bool
+means_current_size(const unsigned char *creator)
+{
+	static const char known[][5] = {
+		"win ", "qem2", "d2v ", "d2v\0", "tap\0", "CTXS", "wa\0\0"};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (memcmp(creator, known[i], 4) == 0)
+			return true;
+	return false;
+}
+
+/* Choose between the two sizes of the footer. */
+static void
+choose_size(const struct image_store *store, uint64_t geometry,
+	struct vhd_footer *f)
+{
+	bool most = geometry == VHD_MAX_GEOMETRY;
+	/* A fixed file is as long as its disk and the footer. */
+	bool proven = f->type == VHD_FIXED &&
+		      store->size == f->current_size + VHD_FOOTER &&
+		      f->current_size != geometry * VHD_SECTOR;
+
+	f->by_current_size = most || proven || !means_geometry(f->creator);
+	if (f->choice)
+		f->by_current_size = f->choice == IMAGE_VHD_CURRENT_SIZE;
+	f->size = geometry * VHD_SECTOR;
+	f->other_size = f->current_size;
+	if (f->by_current_size) {
+		f->other_size = f->size;
+		f->size = f->current_size;
+	}
+	f->unsure = !f->choice && !most && f->size != f->other_size &&
+		    !means_current_size(f->creator);
+}
+
+static int
+parse_size(const char *where, const struct image_store *store,
+	struct vhd_footer *f, struct image_error *err)
+{
+	const char *name = store->name;
+
+	choose_size(store, (uint64_t)f->cylinders * f->heads * f->sectors, f);
+	if (f->size % VHD_SECTOR)
+		return image_damaged(err, name, -EINVAL,
+			"%s: current size %" PRIu64 " is not a multiple of 512",
+			where, f->size);
+	if (f->size > VHD_MAX_SIZE)
+		return image_damaged(err, name, -EINVAL,
+			"%s: %s %" PRIu64 " is more than 2040 GiB", where,
+			f->by_current_size ? "current size"
+					   : "size of the geometry",
+			f->size);
+	return 0;
+}
+
+static int
+parse_type(const unsigned char *raw, const char *where, const char *name,
+	struct vhd_footer *f, struct image_error *err)
+{
+	uint32_t type = image_be32(raw + 60);
+
+	if (type < VHD_FIXED || type > VHD_DIFFERENCING)
+		return image_damaged(err, name, -EINVAL,
+			"%s: disk type %" PRIu32 " is neither 2 (fixed), 3 "
+			"(dynamic) nor 4 (differencing)",
+			where, type);
+	f->type = (enum vhd_type)type;
+	return 0;
+}
+
+static int
+vhd_parse_footer(const unsigned char *raw, const char *where,
+	const struct image_store *store, enum image_vhd_size choice,
+	struct vhd_footer *f, struct image_error *err)
+{
+	const char *name = store->name;
+	uint32_t sum = vhd_checksum(raw, VHD_FOOTER, 64);
+	uint32_t version = image_be32(raw + 12);
+
+	*f = (struct vhd_footer){.choice = choice};
+	if (!vhd_has_cookie(raw, VHD_FOOTER))
+		return image_damaged(err, name, -EINVAL,
+			"%s of a VHD is missing: it does not begin with "
+			"'" VHD_COOKIE "'",
+			where);
+	if (image_be32(raw + 64) != sum)
+		return image_damaged(err, name, -EINVAL,
+			"%s: checksum 0x%08" PRIx32 " is not 0x%08" PRIx32
+			", the checksum of its bytes",
+			where, image_be32(raw + 64), sum);
+	if (version >> 16 != 1)
+		return image_fail(err, name, -EINVAL,
+			"%s: version 0x%08" PRIx32 " of VHD is not 1.x", where,
+			version);
+	f->header_offset = image_be64(raw + 16);
+	f->timestamp = image_be32(raw + 24);
+	memcpy(f->creator, raw + 28, sizeof(f->creator));
+	f->current_size = image_be64(raw + 48);
+	f->cylinders = (uint16_t)(raw[56] << 8 | raw[57]);
+	f->heads = raw[58];
+	f->sectors = raw[59];
+	memcpy(f->uuid, raw + 68, sizeof(f->uuid));
+	int rc = parse_type(raw, where, name, f, err);
+	return rc < 0 ? rc : parse_size(where, store, f, err);
+}
+
+/* Reads the header of a dynamic VHD, and checks every field once. */
+
+static int
+parse_table(const unsigned char *raw, uint64_t size, const char *name,
+	struct vhd_header *h, struct image_error *err)
+{
+	h->table_offset = image_be64(raw + 16);
+	h->table_entries = image_be32(raw + 28);
+	h->block_size = image_be32(raw + 32);
+	if (h->block_size < VHD_SECTOR || (h->block_size & (h->block_size - 1)))
+		return image_damaged(err, name, -EINVAL,
+			"block size %" PRIu32
+			" is not a power of two from 512 on",
+			h->block_size);
+	uint64_t needed = size / h->block_size + (size % h->block_size != 0);
+	if (h->table_entries < needed)
+		return image_damaged(err, name, -EINVAL,
+			"max table entries %" PRIu32 " is less than the "
+			"%" PRIu64 " %s that a disk of %" PRIu64 " %s needs",
+			h->table_entries, needed,
+			image_plural(needed, "entry", "entries"), size,
+			image_plural(size, "byte", "bytes"));
+	if (needed > VHD_MAX_TABLE / 4)
+		return image_damaged(err, name, -EINVAL,
+			"a disk of %" PRIu64 " bytes in blocks of %" PRIu32
+			" needs a table of more than 32 MiB",
+			size, h->block_size);
+	return 0;
+}
+
+static int
+vhd_parse_header(const unsigned char *raw, uint64_t size, const char *name,
+	struct vhd_header *h, struct image_error *err)
+{
+	uint32_t sum = vhd_checksum(raw, VHD_HEADER, 36);
+	uint32_t version = image_be32(raw + 24);
+
+	if (memcmp(raw, "cxsparse", 8) != 0)
+		return image_damaged(err, name, -EINVAL,
+			"header of the dynamic disk does not begin with "
+			"'cxsparse'");
+	if (image_be32(raw + 36) != sum)
+		return image_damaged(err, name, -EINVAL,
+			"header of the dynamic disk: checksum 0x%08" PRIx32
+			" is not 0x%08" PRIx32 ", the checksum of its bytes",
+			image_be32(raw + 36), sum);
+	if (version >> 16 != 1)
+		return image_fail(err, name, -EINVAL,
+			"header version 0x%08" PRIx32 " is not 1.x", version);
+	return parse_table(raw, size, name, h, err);
+}
+
+/* The table of a dynamic VHD, and the bitmaps of its blocks. */
+
+/* Bytes of a block in the file. */
+static uint64_t
+block_bytes(const struct vhd_source *v)
+{
+	return v->bitmap_bytes + v->header.block_size;
+}
+
+static int
+check_outside(const struct vhd_source *v, uint64_t index, uint64_t begin,
+	const char *what, uint64_t offset, uint64_t bytes,
+	struct image_error *err)
+{
+	if (begin >= offset + bytes || offset >= begin + block_bytes(v))
+		return 0;
+	return image_damaged(err, v->base.store->name, -EINVAL,
+		"table entry %" PRIu64 ": the block at 0x%" PRIx64
+		" overlaps the %s at 0x%" PRIx64,
+		index, begin, what, offset);
+}
+
+/* The last block may be shorter than the others: the disk ends in it. */
+static uint64_t
+used_bytes(const struct vhd_source *v, uint64_t index)
+{
+	uint64_t begin = index * v->header.block_size;
+	uint64_t left = v->base.size - begin;
+
+	return v->bitmap_bytes +
+	       (left < v->header.block_size ? left : v->header.block_size);
+}
+
+static int
+check_entry(const struct vhd_source *v, uint64_t index, uint64_t end,
+	struct image_error *err)
+{
+	uint64_t begin = (uint64_t)v->table[index] * VHD_SECTOR;
+	uint64_t bytes = used_bytes(v, index);
+
+	int rc = check_outside(
+		v, index, begin, "copy of the footer", 0, VHD_FOOTER, err);
+	if (rc == 0)
+		rc = check_outside(v, index, begin, "header",
+			v->footer.header_offset, VHD_HEADER, err);
+	if (rc == 0)
+		rc = check_outside(v, index, begin, "table",
+			v->header.table_offset,
+			(uint64_t)v->header.table_entries * 4, err);
+	if (rc < 0 || begin + bytes <= end)
+		return rc;
+	return image_damaged(err, v->base.store->name, -EINVAL,
+		"table entry %" PRIu64 ": the block at 0x%" PRIx64
+		" with %" PRIu64 " bytes lies past the end of the blocks "
+		"(0x%" PRIx64 ")",
+		index, begin, bytes, end);
+}
+
+static int
+ascending(const void *a, const void *b)
+{
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static int
+overlap(const struct vhd_source *v, const uint32_t *starts,
+	struct image_error *err)
+{
+	for (uint64_t i = 1; i < v->n_used; i++)
+		if (((uint64_t)starts[i] - starts[i - 1]) * VHD_SECTOR <
+			block_bytes(v))
+			return image_damaged(err, v->base.store->name, -EINVAL,
+				"the blocks at 0x%" PRIx64 " and 0x%" PRIx64
+				" overlap: a block has %" PRIu64 " bytes",
+				(uint64_t)starts[i - 1] * VHD_SECTOR,
+				(uint64_t)starts[i] * VHD_SECTOR,
+				block_bytes(v));
+	return 0;
+}
+
+/* Fail if blocks overlap: a small file could describe a huge disk full of data
+ * by them. */
+static int
+check_overlaps(struct vhd_source *v, struct image_error *err)
+{
+	uint32_t *starts;
+	bool sorted = true;
+	uint64_t n = 0;
+
+	if (v->n_used < 2)
+		return 0;
+	starts = calloc((size_t)v->n_used, sizeof(*starts));
+	if (!starts)
+		return image_no_memory(err);
+	for (uint64_t i = 0; i < v->n_blocks && n < v->n_used; i++) {
+		if (v->table[i] == VHD_UNUSED)
+			continue;
+		sorted = sorted && (n == 0 || starts[n - 1] <= v->table[i]);
+		starts[n++] = v->table[i];
+	}
+	if (!sorted)
+		qsort(starts, (size_t)n, sizeof(*starts), ascending);
+	int rc = overlap(v, starts, err);
+	free(starts);
+	return rc;
+}
+
+static int
+read_table(struct vhd_source *v, struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	size_t bytes = (size_t)v->n_blocks * 4;
+	uint64_t offset = v->header.table_offset, end;
+
+	if (__builtin_add_overflow(
+		    offset, (uint64_t)v->header.table_entries * 4, &end) ||
+		end > store->size)
+		return image_damaged(err, store->name, -EINVAL,
+			"table at 0x%" PRIx64 " with %" PRIu32
+			" %s lies past the end of the file (%" PRIu64 " bytes)",
+			offset, v->header.table_entries,
+			image_plural(
+				v->header.table_entries, "entry", "entries"),
+			store->size);
+	v->table = malloc(bytes ? bytes : 1);
+	if (!v->table)
+		return image_no_memory(err);
+	return image_store_read(store, offset, v->table, bytes, err);
+}
+
+static int
+vhd_load_table(struct vhd_source *v, uint64_t end, struct image_error *err)
+{
+	uint32_t block_size = v->header.block_size;
+	uint64_t size = v->base.size;
+
+	v->n_blocks = size / block_size + (size % block_size != 0);
+	/* a bit for each sector, in whole sectors */
+	v->bitmap_bytes = block_size < VHD_PIECE
+				  ? VHD_SECTOR
+				  : block_size / VHD_PIECE * VHD_SECTOR;
+	int rc = read_table(v, err);
+	for (uint64_t i = 0; rc == 0 && i < v->n_blocks; i++) {
+		unsigned char *raw = (unsigned char *)&v->table[i];
+		v->table[i] = image_be32(raw);
+		if (v->table[i] == VHD_UNUSED)
+			continue;
+		v->n_used++;
+		rc = check_entry(v, i, end, err);
+		uint64_t last =
+			(uint64_t)v->table[i] * VHD_SECTOR + used_bytes(v, i);
+		if (last > v->blocks_end)
+			v->blocks_end = last;
+	}
+	return rc < 0 ? rc : check_overlaps(v, err);
+}
+
+static void
+vhd_find(const struct vhd_source *v, uint64_t offset, uint64_t length,
+	struct vhd_run *run)
+{
+	uint32_t size = v->header.block_size;
+	uint64_t piece = size < VHD_PIECE ? size : VHD_PIECE;
+	uint64_t index = offset / size;
+	uint64_t in_block = offset % size, in_piece = offset % piece;
+	uint64_t left = piece - in_piece;
+
+	assert(index < v->n_blocks);
+	if (left > v->base.size - offset)
+		left = v->base.size - offset;
+	*run = (struct vhd_run){.length = length < left ? length : left,
+		.host = IMAGE_NO_HOST,
+		.skip = in_piece,
+		.last = length >= left};
+	if (v->table[index] == VHD_UNUSED)
+		return;
+	uint64_t begin = (uint64_t)v->table[index] * VHD_SECTOR;
+	run->bitmap = begin + in_block / VHD_PIECE * VHD_SECTOR;
+	run->host = begin + v->bitmap_bytes + in_block;
+}
+
+static int
+vhd_read_bits(struct vhd_source *v, uint64_t offset,
+	unsigned char bits[VHD_SECTOR], struct image_error *err)
+{
+	/* Blocks that follow each other have other slots, whatever their
+	 * size. */
+	uint64_t hash = offset / VHD_SECTOR * UINT64_C(0x9e3779b97f4a7c15);
+	struct vhd_slot *slot = &v->slots[hash >> 60];
+	_Static_assert(VHD_SLOTS == 16, "the hash has four bits");
+
+	pthread_mutex_lock(&v->lock);
+	bool hit = slot->used && slot->offset == offset;
+	if (hit)
+		memcpy(bits, slot->bits, VHD_SECTOR);
+	pthread_mutex_unlock(&v->lock);
+	if (hit)
+		return 0;
+	int rc = image_store_read(v->base.store, offset, bits, VHD_SECTOR, err);
+	if (rc < 0)
+		return rc;
+	pthread_mutex_lock(&v->lock);
+	slot->used = true;
+	slot->offset = offset;
+	memcpy(slot->bits, bits, VHD_SECTOR);
+	pthread_mutex_unlock(&v->lock);
+	return 0;
+}
+
+/* The fields of image_info() for a VHD. */
+
+/* Seconds from 1970-01-01 to 2000-01-01. */
+#define EPOCH UINT64_C(946684800)
+
+/* As in the specification, with the bytes in their order. */
+static void
+put_uuid(const struct image_reporter *r, const unsigned char *uuid)
+{
+	char text[37];
+	size_t n = 0;
+
+	for (int i = 0; i < 16; i++)
+		n += (size_t)snprintf(text + n, sizeof(text) - n, "%s%02x",
+			i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "",
+			uuid[i]);
+	image_put_text(r, "uuid", text);
+}
+
+static void
+vhd_info(const struct image_source *source, const struct image_reporter *r)
+{
+	static const char *const types[] = {[VHD_FIXED] = "fixed",
+		[VHD_DYNAMIC] = "dynamic",
+		[VHD_DIFFERENCING] = "differencing"};
+	const struct vhd_source *v = (const struct vhd_source *)source;
+	const struct vhd_footer *f = &v->footer;
+	char text[32];
+
+	image_put_text(r, "subformat", types[f->type]);
+	snprintf(text, sizeof(text), "%.4s", (const char *)f->creator);
+	image_put_text(r, "creator_app", text);
+	snprintf(text, sizeof(text), "%u/%u/%u", f->cylinders, f->heads,
+		f->sectors);
+	image_put_text(r, "geometry", text);
+	image_put_text(r, "size_from",
+		f->by_current_size ? "current_size" : "geometry");
+	if (v->header.block_size) {
+		image_put_number(r, "cluster_size", v->header.block_size);
+		image_put_number(r, "blocks", v->n_used);
+	}
+	put_uuid(r, f->uuid);
+	image_put_number(r, "date", EPOCH + f->timestamp);
+}
+
+/* Opens a VHD as a source, and reads it. */
+
+/* Bytes of a step to the end of a stream. */
+#define STEP ((size_t)1 << 20)
+
+/* Extend a hole by the blocks without a place that follow. */
+static void
+extend_hole(const struct vhd_source *v, struct image_extent *extent,
+	uint64_t length)
+{
+	struct vhd_run run;
+
+	while (extent->length < length) {
+		vhd_find(v, extent->offset + extent->length,
+			length - extent->length, &run);
+		if (run.host != IMAGE_NO_HOST)
+			return;
+		extent->length += run.length;
+	}
+}
+
+/* Cut the extent where the bits of the sectors change. */
+static int
+split_by_bits(struct vhd_source *v, const struct vhd_run *run,
+	struct image_extent *extent, struct image_error *err)
+{
+	unsigned char bits[VHD_SECTOR];
+	unsigned first = (unsigned)(run->skip / VHD_SECTOR);
+	unsigned end = (unsigned)((run->skip + run->length + VHD_SECTOR - 1) /
+				  VHD_SECTOR);
+	unsigned at = first + 1;
+
+	int rc = vhd_read_bits(v, run->bitmap, bits, err);
+	if (rc < 0)
+		return rc;
+	while (at < end && vhd_bit(bits, at) == vhd_bit(bits, first))
+		at++;
+	if (at < end)
+		extent->length = (uint64_t)at * VHD_SECTOR - run->skip;
+	if (!vhd_bit(bits, first)) {
+		extent->kind = IMAGE_HOLE;
+		extent->host = IMAGE_NO_HOST;
+	}
+	return 0;
+}
+
+static int
+dynamic_extent(struct vhd_source *v, uint64_t offset, uint64_t length,
+	struct image_extent *extent, struct image_error *err)
+{
+	struct vhd_run run;
+
+	vhd_find(v, offset, length, &run);
+	*extent = (struct image_extent){.offset = offset,
+		.length = run.length,
+		.kind = run.host == IMAGE_NO_HOST ? IMAGE_HOLE : IMAGE_DATA,
+		.host = run.host};
+	if (run.host == IMAGE_NO_HOST) {
+		extend_hole(v, extent, length);
+		return 0;
+	}
+	/* A bitmap of a stream is read together with its sectors. */
+	return v->base.store->forward ? 0 : split_by_bits(v, &run, extent, err);
+}
+
+static int
+vhd_extent(struct image_source *source, uint64_t offset, uint64_t length,
+	struct image_extent *extent, struct image_error *err)
+{
+	struct vhd_source *v = vhd_source(source);
+
+	int rc = image_source_refused(source, err);
+	if (rc < 0)
+		return rc;
+	return v->table
+		       ? dynamic_extent(v, offset, length, extent, err)
+		       : image_flat_extent(source, offset, length, extent, err);
+}
+
+/*
+ * Sectors whose bits are clear may have any bytes in the file. Returns whether
+ * one has bytes that are not zero.
+ */
+static bool
+clear_sectors(
+	const unsigned char *bits, const struct vhd_run *run, unsigned char *to)
+{
+	bool cleared = false;
+
+	for (uint64_t at = 0; at < run->length;) {
+		uint64_t in = run->skip + at;
+		uint64_t n = VHD_SECTOR - in % VHD_SECTOR;
+		if (n > run->length - at)
+			n = run->length - at;
+		if (!vhd_bit(bits, (unsigned)(in / VHD_SECTOR)) &&
+			!hone_buffer_is_zero(to + at, (size_t)n)) {
+			cleared = true;
+			memset(to + at, 0, (size_t)n);
+		}
+		at += n;
+	}
+	return cleared;
+}
+
+/*
+ * vhd_check() follows a visit of a stream: it finds the sectors that were
+ * cleared, and what lies behind the smaller one of two sizes.
+ */
+static void
+release(struct vhd_source *v, const struct vhd_run *run, uint64_t guest,
+	bool cleared)
+{
+	struct image_store *store = v->base.store;
+	bool part = run->skip || !run->last;
+
+	if (v->untrusted && (cleared || guest + run->length > v->sure_size))
+		return;
+	image_store_release(store, run->host, run->length);
+	if (run->last && !(v->untrusted && part))
+		image_store_release(store, run->bitmap, VHD_SECTOR);
+}
+
+static int
+read_run(struct vhd_source *v, const struct vhd_run *run, uint64_t guest,
+	unsigned char *to, struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	unsigned char bits[VHD_SECTOR];
+	int rc;
+
+	if (run->host == IMAGE_NO_HOST) {
+		memset(to, 0, (size_t)run->length);
+		return 0;
+	}
+	rc = vhd_read_bits(v, run->bitmap, bits, err);
+	if (rc == 0)
+		rc = image_store_read(
+			store, run->host, to, (size_t)run->length, err);
+	if (rc < 0)
+		return rc;
+	release(v, run, guest, clear_sectors(bits, run, to));
+	return 0;
+}
+
+static int
+read_fixed(struct vhd_source *v, uint64_t offset, void *buf, size_t length,
+	struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	int rc = image_store_read(store, offset, buf, length, err);
+
+	/* As release(). */
+	if (rc == 0 && !(v->untrusted && offset + length > v->sure_size))
+		image_store_release(store, offset, length);
+	return rc;
+}
+
+static int
+vhd_read(struct image_source *source, struct image_scratch *scratch,
+	uint64_t offset, void *buf, size_t length, struct image_error *err)
+{
+	struct vhd_source *v = vhd_source(source);
+	unsigned char *to = buf;
+
+	int rc = image_source_refused(source, err);
+	if (rc == 0 && !v->table)
+		return read_fixed(v, offset, buf, length, err);
+	(void)scratch;
+	while (rc == 0 && length) {
+		struct vhd_run run;
+		vhd_find(v, offset, length, &run);
+		rc = read_run(v, &run, offset, to, err);
+		offset += run.length;
+		to += run.length;
+		length -= (size_t)run.length;
+	}
+	return rc;
+}
+
+static void
+vhd_free(struct image_source *source)
+{
+	struct vhd_source *v = vhd_source(source);
+
+	pthread_mutex_destroy(&v->lock);
+	free(v->table);
+	free(v);
+}
+
+static void
+vhd_close(struct image_source *source)
+{
+	image_store_close(source->store);
+	vhd_free(source);
+}
+
+static int check_end(struct vhd_source *v, struct image_error *err);
+
+/* The footer at the end of a stream of a dynamic disk came after the data. */
+static int
+vhd_ended(struct image_source *source, struct image_error *err)
+{
+	struct vhd_source *v = vhd_source(source);
+
+	return v->has_end || source->refused ? 0 : check_end(v, err);
+}
+
+static const struct image_source_ops source_ops = {
+	.extent = vhd_extent,
+	.read = vhd_read,
+	.ended = vhd_ended,
+	.unchanged = image_single_unchanged,
+	.info = vhd_info,
+	.any = image_single_any,
+	.close = vhd_close,
+};
+
+/* Compare the two footers of a dynamic disk. */
+static int
+compare_footers(const char *name, const struct vhd_footer *end,
+	const struct vhd_footer *copy, struct image_error *err)
+{
+	/* The bytes of a fixed disk are those of a guest. */
+	if (end->type != copy->type)
+		return image_damaged(err, name, -EINVAL,
+			"footer: disk type %d contradicts the copy of the "
+			"footer, which has %d",
+			(int)end->type, (int)copy->type);
+	if (end->size != copy->size ||
+		end->header_offset != copy->header_offset)
+		return image_damaged(err, name, -EINVAL,
+			"footer: size %" PRIu64 " and data offset 0x%" PRIx64
+			" contradict the copy of the footer, which has "
+			"%" PRIu64 " and 0x%" PRIx64,
+			end->size, end->header_offset, copy->size,
+			copy->header_offset);
+	return 0;
+}
+
+/*
+ * Parse the copy of the footer at the beginning. A stream ends with another
+ * footer, which vhd_ended() compares.
+ */
+static int
+check_copy(struct vhd_source *v, const struct image_open *how,
+	const unsigned char *head, struct image_error *err)
+{
+	const char *name = v->base.store->name;
+	struct vhd_footer end = v->footer, *copy = &v->footer;
+
+	int rc = vhd_parse_footer(head, "copy of the footer", v->base.store,
+		how->vhd_size, copy, err);
+	if (rc < 0)
+		return rc;
+	if (copy->type == VHD_FIXED)
+		return image_damaged(err, name, -EINVAL,
+			"copy of the footer: disk type 2 (fixed): a fixed disk "
+			"has no copy");
+	return v->has_end ? compare_footers(name, &end, copy, err) : 0;
+}
+
+static int
+load_fixed(struct vhd_source *v, struct image_error *err)
+{
+	const struct image_store *store = v->base.store;
+
+	if (v->footer.type != VHD_FIXED)
+		return image_damaged(err, store->name, -EINVAL,
+			"footer: disk type %d, but the copy of the footer is "
+			"missing at the beginning of the file",
+			(int)v->footer.type);
+	if (v->footer.size > store->size - VHD_FOOTER)
+		return image_damaged(err, store->name, -EINVAL,
+			"footer: size %" PRIu64 " is more than the %" PRIu64
+			" %s before the footer",
+			v->footer.size, store->size - VHD_FOOTER,
+			image_plural(
+				store->size - VHD_FOOTER, "byte", "bytes"));
+	return 0;
+}
+
+static int
+load_dynamic(struct vhd_source *v, struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	uint64_t offset = v->footer.header_offset, end;
+	unsigned char raw[VHD_HEADER];
+
+	if (v->footer.type == VHD_DIFFERENCING)
+		return image_fail(err, store->name, -ENOTSUP,
+			"is a differencing disk, and this release cannot read "
+			"its parent; merge them with the program that made "
+			"them");
+	if (__builtin_add_overflow(offset, (uint64_t)VHD_HEADER, &end) ||
+		end > store->size)
+		return image_damaged(err, store->name, -EINVAL,
+			"data offset 0x%" PRIx64 " lies past the end of the "
+			"file (%" PRIu64 " bytes)",
+			offset, store->size);
+	int rc = image_store_read(store, offset, raw, sizeof(raw), err);
+	if (rc == 0)
+		rc = vhd_parse_header(
+			raw, v->base.size, store->name, &v->header, err);
+	if (rc < 0)
+		return rc;
+	/* Blocks are read as a whole from a stream. */
+	if (store->forward)
+		v->base.unit = v->header.block_size < VHD_PIECE
+				       ? v->header.block_size
+				       : VHD_PIECE;
+	end = store->size;
+	if (end != IMAGE_SIZE_UNKNOWN)
+		end -= VHD_FOOTER;
+	return vhd_load_table(v, end, err);
+}
+
+static int
+too_short(
+	const struct image_store *store, uint64_t size, struct image_error *err)
+{
+	return image_fail(err, store->name, -EINVAL,
+		"has %" PRIu64 " %s, too few for the footer of a VHD", size,
+		image_plural(size, "byte", "bytes"));
+}
+
+/*
+ * The size of a fixed disk is in the last bytes: read a stream up to them.
+ * visited: what comes before them is not needed any more.
+ */
+static int
+find_end(struct image_store *store, uint64_t from, bool visited,
+	struct image_error *err)
+{
+	uint64_t at = from, reached;
+	int rc;
+
+	do {
+		rc = image_store_reach(store, at, STEP, &reached, err);
+		if (rc == 0 && visited && at - from >= STEP)
+			image_store_release(store, at - STEP, STEP);
+		at += reached;
+	} while (rc == 0 && reached == STEP);
+	store->size = at;
+	return rc;
+}
+
+/* Read the footer at the end of the file. */
+static int
+read_footer(struct vhd_source *v, const struct image_open *how, bool dynamic,
+	struct vhd_footer *footer, struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	unsigned char raw[VHD_FOOTER];
+	int rc = 0;
+
+	if (store->size == IMAGE_SIZE_UNKNOWN)
+		rc = find_end(store, 0, false, err);
+	if (rc == 0)
+		rc = image_store_read(
+			store, store->size - VHD_FOOTER, raw, sizeof(raw), err);
+	v->has_end = rc == 0;
+	if (rc < 0)
+		return rc;
+	if (vhd_has_cookie(raw, sizeof(raw)))
+		return vhd_parse_footer(
+			raw, "footer", store, how->vhd_size, footer, err);
+	/* The copy of the footer shows that it was a VHD. */
+	if (dynamic)
+		return image_damaged(err, store->name, -EINVAL,
+			"footer of a VHD is missing in its last 512 bytes: "
+			"the file is not complete");
+	/* Without -f, the name of the file chose the format. */
+	return image_fail(err, store->name, -EINVAL,
+		"footer of a VHD is missing in its last 512 bytes%s",
+		how->format ? "" : "; " RAW_HINT);
+}
+
+/* A stream has come to its end: compare the footer there with the copy. */
+static int
+check_end(struct vhd_source *v, struct image_error *err)
+{
+	const struct image_open how = {
+		.format = &image_format_vhd, .vhd_size = v->footer.choice};
+	struct image_store *store = v->base.store;
+	struct vhd_footer end = {.size = 0};
+	/* Whoever checks the stream reads the table and the bitmaps again. */
+	uint64_t tables =
+		v->header.table_offset + (uint64_t)v->header.table_entries * 4;
+	int rc = 0;
+
+	if (store->size == IMAGE_SIZE_UNKNOWN)
+		rc = find_end(store,
+			v->blocks_end > tables ? v->blocks_end : tables, true,
+			err);
+	if (rc == 0 && v->blocks_end > store->size - VHD_FOOTER)
+		rc = image_damaged(err, store->name, -EINVAL,
+			"its last block, up to 0x%" PRIx64
+			", lies past the end of the blocks (0x%" PRIx64 ")",
+			v->blocks_end, store->size - VHD_FOOTER);
+	if (rc == 0)
+		rc = read_footer(v, &how, true, &end, err);
+	return rc < 0 ? rc
+		      : compare_footers(store->name, &end, &v->footer, err);
+}
+
+/* Two sizes of which readers take one or the other. */
+static void
+describe_sizes(struct vhd_source *v)
+{
+	const struct vhd_footer *f = &v->footer;
+	const char *const names[] = {"geometry", "current size"};
+
+	v->base.vhd_size = f->choice;
+	v->sure_size = f->unsure && f->other_size < f->size ? f->other_size
+							    : UINT64_MAX;
+	if (!f->unsure)
+		return;
+	snprintf(v->doubt, sizeof(v->doubt),
+		"has %" PRIu64 " bytes by its %s and %" PRIu64
+		" by its %s; the first is used",
+		f->size, names[f->by_current_size], f->other_size,
+		names[!f->by_current_size]);
+	v->base.doubt = v->doubt;
+}
+
+static int
+load(struct vhd_source *v, const struct image_open *how, bool whole,
+	struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	unsigned char head[VHD_FOOTER];
+	uint64_t reached;
+
+	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);
+	if (rc == 0 && reached < VHD_FOOTER)
+		return too_short(store, reached, err);
+	if (rc == 0)
+		rc = image_store_read(store, 0, head, sizeof(head), err);
+	bool dynamic = rc == 0 && vhd_has_cookie(head, sizeof(head));
+	if (rc == 0 && (!dynamic || whole))
+		rc = read_footer(v, how, dynamic, &v->footer, err);
+	if (rc == 0 && dynamic)
+		rc = check_copy(v, how, head, err);
+	if (rc < 0)
+		return rc;
+	v->base.size = v->footer.size;
+	describe_sizes(v);
+	rc = dynamic ? load_dynamic(v, err) : load_fixed(v, err);
+	if (rc < 0 && rc != -ENOTSUP)
+		v->base.fault = &v->base.refusal;
+	return image_source_inspected(&v->base, how, rc, err);
+}
+
+static int
+vhd_open_source(struct image_store *store, const struct image_open *how,
+	bool whole, struct image_source **out, struct image_error *err)
+{
+	struct vhd_source *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return image_no_memory(err);
+	pthread_mutex_init(&v->lock, NULL);
+	v->base.ops = &source_ops;
+	v->base.format = &image_format_vhd;
+	v->base.store = v->base.data = store;
+	v->untrusted = how->untrusted;
+	int rc = load(v, how, whole || !store->forward, err);
+	if (rc < 0) {
+		vhd_free(&v->base);
+		return rc;
+	}
+	*out = &v->base;
+	return 0;
+}
+
+/*
+ * The tests of a VHD: can it be opened, and do other programs see the same
+ * disk. QEMU does not look at the bitmaps, uses no bitmap for small blocks, and
+ * takes another one of two sizes, depending on its release.
+ */
+
+/* QEMU has no bit for fewer sectors. */
+#define MIN_BLOCK 4096
+
+/* Bytes that are compared with zeros at a time. */
+#define PART ((size_t)64 << 10)
+
+struct check {
+	struct vhd_source *v;
+	struct image_verdict *verdict;
+	/* PART bytes */
+	unsigned char *buffer;
+};
+
+/* Set *dirty to whether a range of the file has bytes that are not zero. */
+static int
+find_bytes(struct check *k, uint64_t begin, uint64_t end, bool *dirty,
+	struct image_error *err)
+{
+	struct image_store *store = k->v->base.store;
+	uint64_t data = end - begin > PART ? begin : end;
+	int rc = 0;
+
+	*dirty = false;
+	while (rc == 0 && begin < end && !*dirty) {
+		bool hole = false;
+		uint64_t length = data - begin;
+		if (length == 0) {
+			rc = image_store_extent(
+				store, begin, end - begin, &length, &hole, err);
+			data = begin + length;
+		}
+		if (!hole && length > PART)
+			length = PART;
+		if (rc == 0 && !hole) {
+			rc = image_store_read(
+				store, begin, k->buffer, (size_t)length, err);
+			*dirty = rc == 0 && !hone_buffer_is_zero(
+						    k->buffer, (size_t)length);
+		}
+		begin += length;
+	}
+	return rc;
+}
+
+/* Look at the sectors of a run whose bits are clear. */
+static int
+check_run(struct check *k, const struct vhd_run *run, uint64_t *sector,
+	bool *dirty, struct image_error *err)
+{
+	uint64_t end = (run->length + VHD_SECTOR - 1) / VHD_SECTOR;
+	unsigned first = (unsigned)(run->skip / VHD_SECTOR);
+	unsigned char bits[VHD_SECTOR];
+
+	int rc = vhd_read_bits(k->v, run->bitmap, bits, err);
+	for (uint64_t at = 0, n = 0; rc == 0 && at < end && !*dirty; at += n) {
+		bool set = vhd_bit(bits, first + (unsigned)at);
+		uint64_t begin = run->host + at * VHD_SECTOR;
+		for (n = 1; at + n < end; n++)
+			if (vhd_bit(bits, first + (unsigned)(at + n)) != set)
+				break;
+		*sector = at;
+		if (!set)
+			rc = find_bytes(
+				k, begin, begin + n * VHD_SECTOR, dirty, err);
+	}
+	/* A visit of a stream keeps what has such sectors, and only that. */
+	return rc == -ESPIPE && k->v->base.store->forward ? 0 : rc;
+}
+
+static int
+check_bitmaps(struct check *k, struct image_error *err)
+{
+	const struct vhd_source *v = k->v;
+	struct vhd_run run;
+	uint64_t sector = 0;
+	bool dirty = false;
+
+	for (uint64_t at = 0; at < v->base.size; at += run.length) {
+		vhd_find(v, at, v->base.size - at, &run);
+		if (run.host == IMAGE_NO_HOST)
+			continue;
+		int rc = check_run(k, &run, &sector, &dirty, err);
+		if (rc < 0)
+			return rc;
+		if (!dirty)
+			continue;
+		image_verdict_add(k->verdict, "bitmaps", 1,
+			"disk offset 0x%" PRIx64 ", from 0x%" PRIx64
+			" of the file on: bits of the bitmap at 0x%" PRIx64
+			" are clear, and the sectors are not zero, which QEMU "
+			"reads",
+			at + sector * VHD_SECTOR,
+			run.host + sector * VHD_SECTOR, run.bitmap);
+		return 0;
+	}
+	image_verdict_add(k->verdict, "bitmaps", 0, "%s",
+		"sectors whose bits are clear are zero");
+	return 0;
+}
+
+static void
+check_block_size(struct check *k)
+{
+	uint32_t size = k->v->header.block_size;
+
+	image_verdict_add(k->verdict, "block_size", size < MIN_BLOCK,
+		size < MIN_BLOCK
+			? "block size %" PRIu32 " of the header is less than "
+			  "4096, and QEMU reads such blocks without a bitmap"
+			: "%" PRIu32,
+		size);
+}
+
+/* Set *dirty to whether the disk has bytes that are not zero in a range. */
+static int
+find_disk_bytes(struct check *k, struct image_source *source, uint64_t at,
+	uint64_t end, bool *dirty, struct image_error *err)
+{
+	struct image_scratch scratch = {0};
+	struct image_extent extent = {.length = 0};
+	int rc = 0;
+
+	for (; rc == 0 && at < end && !*dirty; at += extent.length) {
+		rc = source->ops->extent(source, at, end - at, &extent, err);
+		if (rc < 0 || extent.kind == IMAGE_HOLE)
+			continue;
+		if (extent.length > PART)
+			extent.length = PART;
+		rc = source->ops->read(source, &scratch, at, k->buffer,
+			(size_t)extent.length, err);
+		*dirty = rc == 0 &&
+			 !hone_buffer_is_zero(k->buffer, (size_t)extent.length);
+	}
+	image_scratch_destroy(&scratch);
+	return rc;
+}
+
+/* The disk with the larger size may lack room in the table or in the file. */
+static int
+find_between(struct check *k, bool *dirty, struct image_error *err)
+{
+	const struct vhd_footer *f = &k->v->footer;
+	bool larger = f->other_size > f->size;
+	const struct image_open how = {.format = &image_format_vhd,
+		.untrusted = true,
+		.vhd_size = f->by_current_size == larger
+				    ? IMAGE_VHD_GEOMETRY
+				    : IMAGE_VHD_CURRENT_SIZE};
+	struct image_source *other = &k->v->base;
+	struct image_store *store = other->store;
+
+	if (f->type == VHD_FIXED) {
+		uint64_t begin = larger ? f->size : f->other_size;
+		uint64_t end = larger ? f->other_size : f->size;
+		uint64_t most = store->size - VHD_FOOTER;
+		return find_bytes(
+			k, begin, end < most ? end : most, dirty, err);
+	}
+	int rc = larger ? vhd_open_source(store, &how, true, &other, err) : 0;
+	if (rc < 0)
+		return rc == -EINVAL ? 0 : rc;
+	rc = find_disk_bytes(k, other, larger ? f->size : f->other_size,
+		other->size, dirty, err);
+	if (larger)
+		vhd_free(other);
+	return rc;
+}
+
+static int
+check_sizes(struct check *k, struct image_error *err)
+{
+	const struct vhd_footer *f = &k->v->footer;
+	const char *field = f->by_current_size ? "current size" : "geometry";
+	bool dirty = false;
+
+	int rc = f->unsure ? find_between(k, &dirty, err) : 0;
+	if (rc < 0)
+		return rc;
+	if (dirty)
+		image_verdict_add(k->verdict, "sizes", 1,
+			"%s, and there is data behind the smaller size",
+			k->v->doubt);
+	else
+		image_verdict_add(k->verdict, "sizes", 0,
+			"%" PRIu64 " bytes by its %s", f->size, field);
+	return 0;
+}
+
+/* The tests of a disk that can be opened. */
+static int
+check_disk(struct check *k, struct image_error *err)
+{
+	const struct vhd_source *v = k->v;
+
+	if (v->table)
+		image_verdict_add(k->verdict, "well_formed", 0,
+			"%" PRIu64 " %s", v->n_used,
+			image_plural(v->n_used, "block", "blocks"));
+	else
+		image_verdict_add(k->verdict, "well_formed", 0, "%s", "fixed");
+	image_verdict_add(k->verdict, "parent", 0, "%s", "none");
+	k->buffer = malloc(PART);
+	if (!k->buffer)
+		return image_no_memory(err);
+	int rc = check_sizes(k, err);
+	if (rc == 0 && v->table) {
+		check_block_size(k);
+		if (v->header.block_size >= MIN_BLOCK)
+			rc = check_bitmaps(k, err);
+	}
+	free(k->buffer);
+	return rc;
+}
+
+/*
+ * A VHD names no other file except as the parent of a differencing disk, which
+ * is refused.
+ */
+static int
+vhd_check(struct image_store *store, struct image_verdict *verdict,
+	struct image_error *err)
+{
+	const struct image_open how = {.format = &image_format_vhd,
+		.untrusted = true,
+		.vhd_size = verdict->vhd_size};
+	struct image_source *source;
+
+	int rc = vhd_open_source(store, &how, true, &source, err);
+	if (rc == -ENOTSUP || rc == -EINVAL) {
+		image_verdict_add(verdict,
+			rc == -ENOTSUP ? "parent" : "well_formed", 1, "%s",
+			err->text);
+		return 0;
+	}
+	if (rc < 0)
+		return rc;
+	struct check k = {.v = vhd_source(source), .verdict = verdict};
+	rc = check_disk(&k, err);
+	vhd_free(source);
+	return rc;
+}
+
+/* VHD: the format as the other layers see it. */
 
 static bool
 vhd_probe(const unsigned char *head, size_t length)
