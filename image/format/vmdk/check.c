@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include "format/verdict.h"
-#include "format/vmdk/source.h"
+#include "format/vmdk/vmdk.h"
 
 /*
  * Sectors whose use is known at once, in 64 MiB of memory: those of 256 GiB of

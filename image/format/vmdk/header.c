@@ -137,7 +137,7 @@ parse_places(const unsigned char *raw, const char *name, struct vmdk_header *h,
 	return rc;
 }
 
-int
+static int
 vmdk_parse_header(const unsigned char *raw, const char *name,
 	struct vmdk_header *header, struct image_error *err)
 {

@@ -19,6 +19,50 @@
 #include <sys/queue.h>
 #include "format/vmdk/vmdk.h"
 
+/* Options of a new image, with the names of qemu-img create -o. */
+
+enum { ADAPTER_TYPE, HWVERSION, SUBFORMAT, OPTIONS };
+
+const struct image_option vmdk_options[] = {
+	[ADAPTER_TYPE] = {"adapter_type", IMAGE_OPTION_WORD,
+		"ide lsilogic buslogic legacyESX pvscsi",
+		"adapter of the virtual machine (ide)"},
+	[HWVERSION] = {"hwversion", IMAGE_OPTION_NUMBER, NULL,
+		"version of the virtual hardware, 3 to 99 (4)"},
+	[SUBFORMAT] = {"subformat", IMAGE_OPTION_WORD, "streamOptimized",
+		"always streamOptimized"},
+	[OPTIONS] = {0},
+};
+
+static const char *
+vmdk_adapter(const struct image_create *create)
+{
+	static const char *const names[] = {
+		"ide", "lsilogic", "buslogic", "legacyESX", "pvscsi"};
+	return names[create->adapter_type];
+}
+
+int
+vmdk_set(struct image_create *create, const struct image_option *option,
+	uint64_t value, struct image_error *err)
+{
+	switch (option - vmdk_options) {
+	case ADAPTER_TYPE:
+		create->adapter_type = (unsigned)value;
+		return 0;
+	case SUBFORMAT:
+		return 0;
+	default:
+		assert(option - vmdk_options == HWVERSION);
+		if (value < 3 || value > 99)
+			return image_fail(err, NULL, -EINVAL,
+				"hwversion %" PRIu64 " is not from 3 to 99",
+				value);
+		create->hw_version = (unsigned)value;
+		return 0;
+	}
+}
+
 /* Sectors: those that VMware and QEMU use. */
 #define GRAIN 128
 #define DESCRIPTOR_AT 1
@@ -72,7 +116,7 @@ struct sink {
 };
 
 static struct sink *
-of(struct image_sink *sink)
+vmdk_sink(struct image_sink *sink)
 {
 	return (struct sink *)sink;
 }
@@ -108,7 +152,7 @@ put_marker(unsigned char *to, uint64_t sectors, uint32_t type)
 }
 
 static int64_t
-sink_encode(const struct image_sink *sink, struct image_scratch *scratch,
+vmdk_sink_encode(const struct image_sink *sink, struct image_scratch *scratch,
 	uint64_t guest, const void *unit, void *to)
 {
 	unsigned char *out = to;
@@ -151,10 +195,10 @@ write_laters(struct sink *s, struct image_error *err)
 }
 
 static int
-sink_write(struct image_sink *sink, uint64_t host, const void *buf,
+vmdk_sink_write(struct image_sink *sink, uint64_t host, const void *buf,
 	size_t length, struct image_error *err)
 {
-	struct sink *s = of(sink);
+	struct sink *s = vmdk_sink(sink);
 	const unsigned char *from = buf;
 	int rc = 0;
 
@@ -235,10 +279,10 @@ finish_table(struct sink *s, struct image_error *err)
 }
 
 static int
-sink_reserve(struct image_sink *sink, struct image_place *place,
+vmdk_sink_reserve(struct image_sink *sink, struct image_place *place,
 	struct image_error *err)
 {
-	struct sink *s = of(sink);
+	struct sink *s = vmdk_sink(sink);
 	uint64_t table = place->guest / COVERED;
 	int rc = 0;
 
@@ -356,15 +400,16 @@ write_head(struct sink *s, struct image_error *err)
 }
 
 static int
-sink_resize(struct image_sink *sink, uint64_t size, struct image_error *err)
+vmdk_sink_resize(
+	struct image_sink *sink, uint64_t size, struct image_error *err)
 {
-	return set_size(of(sink), size, err);
+	return set_size(vmdk_sink(sink), size, err);
 }
 
 static int
-sink_finish(struct image_sink *sink, struct image_error *err)
+vmdk_sink_finish(struct image_sink *sink, struct image_error *err)
 {
-	struct sink *s = of(sink);
+	struct sink *s = vmdk_sink(sink);
 	unsigned char footer[VMDK_SECTOR];
 
 	int rc = finish_table(s, err);
@@ -387,7 +432,7 @@ sink_finish(struct image_sink *sink, struct image_error *err)
 }
 
 static void
-destroy(struct sink *s)
+vmdk_sink_destroy(struct sink *s)
 {
 	struct later *later;
 
@@ -401,21 +446,21 @@ destroy(struct sink *s)
 }
 
 static void
-sink_close(struct image_sink *sink)
+vmdk_sink_close(struct image_sink *sink)
 {
 	struct image_store *store = sink->store;
 
-	destroy(of(sink));
+	vmdk_sink_destroy(vmdk_sink(sink));
 	image_store_close(store);
 }
 
-static const struct image_sink_ops sink_ops = {
-	.reserve = sink_reserve,
-	.encode = sink_encode,
-	.write = sink_write,
-	.resize = sink_resize,
-	.finish = sink_finish,
-	.close = sink_close,
+static const struct image_sink_ops vmdk_sink_ops = {
+	.reserve = vmdk_sink_reserve,
+	.encode = vmdk_sink_encode,
+	.write = vmdk_sink_write,
+	.resize = vmdk_sink_resize,
+	.finish = vmdk_sink_finish,
+	.close = vmdk_sink_close,
 };
 
 static int
@@ -434,7 +479,7 @@ check_store(const struct image_store *store, const struct image_create *create,
 }
 
 static int
-begin(struct sink *s, struct image_error *err)
+vmdk_sink_begin(struct sink *s, struct image_error *err)
 {
 	struct image_codec *codec = &s->base.codec;
 
@@ -460,7 +505,7 @@ vmdk_create(struct image_store *store, const struct image_create *create,
 	if (!s)
 		return image_no_memory(err);
 	s->base = (struct image_sink){
-		.ops = &sink_ops,
+		.ops = &vmdk_sink_ops,
 		.format = &image_format_vmdk,
 		.store = store,
 		.unit = GRAIN_BYTES,
@@ -473,9 +518,9 @@ vmdk_create(struct image_store *store, const struct image_create *create,
 	s->end = s->written = (uint64_t)OVERHEAD * VMDK_SECTOR;
 	pthread_mutex_init(&s->mutex, NULL);
 	STAILQ_INIT(&s->laters);
-	rc = begin(s, err);
+	rc = vmdk_sink_begin(s, err);
 	if (rc < 0) {
-		destroy(s);
+		vmdk_sink_destroy(s);
 		return rc;
 	}
 	*out = &s->base;

@@ -1,6 +1,698 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The struct image_format of VMDK. */
-#include "format/vmdk/source.h"
+/*
+ * Opens a VMDK image, and the files that its descriptor names, and describes
+ * it. The format's table of functions is at the end.
+ */
+#include <errno.h>
+#include <iconv.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include "format/formats.h"
+#include "format/named.h"
+#include "format/source.h"
+#include "format/vmdk/vmdk.h"
+
+/*
+ * Names of files in a descriptor whose encoding is not UTF-8: on this machine,
+ * most files with such names are in UTF-8.
+ */
+
+/* A letter has at most 4 bytes in UTF-8, and at least one in the other. */
+#define MOST_BYTES 4
+
+/*
+ * Returns iconv's name for an encoding of VMware, or NULL. Other names are not
+ * passed on: an image chose them, and iconv_open() loads a module by its name.
+ */
+static const char *
+find_encoding(const char *name)
+{
+	static const struct {
+		const char *vmware;
+		const char *iconv;
+	} rows[] = {
+		{"GBK", "GBK"},
+		{"GB2312", "GBK"},
+		{"GB18030", "GB18030"},
+		{"windows-936", "GBK"},
+		{"Big5", "BIG5"},
+		{"windows-950", "BIG5"},
+		{"Shift_JIS", "SHIFT_JIS"},
+		{"windows-932", "CP932"},
+		{"EUC-JP", "EUC-JP"},
+		{"EUC-KR", "EUC-KR"},
+		{"windows-949", "CP949"},
+		{"windows-1250", "CP1250"},
+		{"windows-1251", "CP1251"},
+		{"windows-1252", "CP1252"},
+		{"ISO-8859-1", "ISO-8859-1"},
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (strcasecmp(name, rows[i].vmware) == 0)
+			return rows[i].iconv;
+	return NULL;
+}
+
+static char *
+vmdk_utf8_name(const struct vmdk_descriptor *descriptor, const char *name)
+{
+	const char *from = descriptor->encoding
+				   ? find_encoding(descriptor->encoding)
+				   : NULL;
+	size_t left = strlen(name), room = MOST_BYTES * left;
+	iconv_t convert = from ? iconv_open("UTF-8", from) : (iconv_t)-1;
+
+	if (convert == (iconv_t)-1)
+		return NULL;
+	char *copy = strdup(name), *at = copy;
+	char *utf8 = calloc(1, room + 1), *to = utf8;
+	bool whole = copy && utf8 &&
+		     iconv(convert, &at, &left, &to, &room) != (size_t)-1 &&
+		     left == 0;
+	iconv_close(convert);
+	free(copy);
+	if (whole)
+		return utf8;
+	free(utf8);
+	return NULL;
+}
+
+/*
+ * A disk whose descriptor is a file of its own. The files that it names are
+ * opened below the directory that the user allowed, and nowhere else.
+ */
+
+static int
+vmdk_set_size(struct vmdk_source *v, struct image_error *err)
+{
+	const struct vmdk_descriptor *d = &v->descriptor;
+	uint64_t sectors = 0;
+
+	if (d->count == 0)
+		return image_damaged(err, v->base.store->name, -EINVAL,
+			"its descriptor has no extents");
+	for (size_t i = 0; i < d->count; i++)
+		if (__builtin_add_overflow(
+			    sectors, d->lines[i].sectors, &sectors) ||
+			sectors > INT64_MAX / VMDK_SECTOR)
+			return image_damaged(err, v->base.store->name, -EINVAL,
+				"the extents of its descriptor have too many "
+				"sectors");
+	v->base.size = sectors * VMDK_SECTOR;
+	return 0;
+}
+
+static bool
+is_flat(const char *type)
+{
+	return strcmp(type, "FLAT") == 0 || strcmp(type, "VMFS") == 0;
+}
+
+/* The kinds of extents that are known, and not supported. */
+static int
+check_type(const struct vmdk_source *v, const struct vmdk_line *line,
+	struct image_error *err)
+{
+	if (is_flat(line->type) || strcmp(line->type, "SPARSE") == 0 ||
+		strcmp(line->type, "ZERO") == 0)
+		return 0;
+	return image_fail(err, v->base.store->name, -ENOTSUP,
+		"its descriptor has an extent of type %s, which is not "
+		"supported",
+		line->type);
+}
+
+static int
+check_flat(const struct vmdk_extent *e, struct image_error *err)
+{
+	uint64_t length = e->end - e->begin;
+
+	if (e->host <= e->store->size && e->store->size - e->host >= length)
+		return 0;
+	return image_damaged(err, e->store->name, -EINVAL,
+		"has %" PRIu64 " bytes, and its descriptor has an extent of "
+		"%" PRIu64 " bytes at offset %" PRIu64 " of the file",
+		e->store->size, length, e->host);
+}
+
+static int
+open_sparse(
+	struct vmdk_source *v, struct vmdk_extent *e, struct image_error *err)
+{
+	uint64_t sectors = (e->end - e->begin) / VMDK_SECTOR;
+
+	int rc = vmdk_read_header(e->store, true, &e->header, err);
+	if (rc == 0 && e->header.capacity != sectors)
+		rc = image_damaged(err, e->store->name, -EINVAL,
+			"has %" PRIu64 " sectors, and the extent of its "
+			"descriptor has %" PRIu64,
+			e->header.capacity, sectors);
+	/* One file may be named by many lines. */
+	v->tables += rc == 0 ? e->header.tables : 0;
+	if (rc == 0 && v->tables > VMDK_MAX_DIRECTORY)
+		rc = image_fail(err, v->base.store->name, -EFBIG,
+			"the grain directories of its extents would have "
+			"more than %" PRIu64 " entries",
+			VMDK_MAX_DIRECTORY);
+	return rc == 0 ? vmdk_load_directory(e, err) : rc;
+}
+
+/* Open a file by the bytes of its name, or by its letters in UTF-8. */
+static int
+open_named(struct vmdk_source *v, const char *name,
+	const struct image_open *how, struct image_store **store,
+	struct image_error *err)
+{
+	const char *below = how->allow_data_file;
+	struct image_error of_bytes;
+
+	int rc = image_named_open(
+		v->base.store, "extent", name, below, how, store, err);
+	if (rc != -ENOENT)
+		return rc;
+	char *utf8 = vmdk_utf8_name(&v->descriptor, name);
+	if (!utf8)
+		return rc;
+	of_bytes = *err;
+	rc = image_named_open(
+		v->base.store, "extent", utf8, below, how, store, err);
+	free(utf8);
+	if (rc == -ENOENT)
+		*err = of_bytes;
+	return rc;
+}
+
+static int
+open_extent(struct vmdk_source *v, const struct vmdk_line *line,
+	const struct image_open *how, struct vmdk_extent *e,
+	struct image_error *err)
+{
+	if (strcmp(line->type, "ZERO") == 0) {
+		e->kind = VMDK_ZERO;
+		return 0;
+	}
+	int rc = open_named(v, line->name, how, &e->store, err);
+	if (rc < 0)
+		return rc;
+	if (!is_flat(line->type))
+		return open_sparse(v, e, err);
+	e->kind = VMDK_FLAT;
+	e->host = line->offset * VMDK_SECTOR;
+	return check_flat(e, err);
+}
+
+/* Returns the first file that the descriptor names, or NULL. */
+static const char *
+first_name(const struct vmdk_descriptor *d)
+{
+	for (size_t i = 0; i < d->count; i++)
+		if (d->lines[i].name)
+			return d->lines[i].name;
+	return NULL;
+}
+
+/* What the process has open besides extents, and opens later. */
+#define OTHER_FILES 256
+
+/*
+ * All files of the descriptor stay open. The usual soft limit, for programs
+ * that use select(), is 1024.
+ */
+static int
+allow_files(const struct vmdk_descriptor *d, const char *name,
+	struct image_error *err)
+{
+	struct rlimit limit;
+	rlim_t needed = OTHER_FILES;
+
+	for (size_t i = 0; i < d->count; i++)
+		needed += d->lines[i].name && d->lines[i].sectors;
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= needed)
+		return 0;
+	limit.rlim_cur = needed < limit.rlim_max ? needed : limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (needed - OTHER_FILES < limit.rlim_max)
+		return 0;
+	return image_fail(err, name, -EMFILE,
+		"its descriptor names %" PRIu64
+		" files, and the hard limit of open files (ulimit -Hn) is "
+		"%" PRIu64,
+		(uint64_t)(needed - OTHER_FILES), (uint64_t)limit.rlim_max);
+}
+
+static int
+vmdk_open_extents(struct vmdk_source *v, const struct image_open *how,
+	struct image_error *err)
+{
+	const struct vmdk_descriptor *d = &v->descriptor;
+	uint64_t at = 0;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < d->count; i++)
+		rc = check_type(v, &d->lines[i], err);
+	if (rc < 0)
+		return rc;
+	if (!how->allow_data_file && first_name(d))
+		return image_fail(err, v->base.store->name, -EPERM,
+			how->untrusted
+				? "is a VMDK descriptor that names the file "
+				  "'%s'; a safe image names no other file"
+				: "is a VMDK descriptor, and its extent '%s' "
+				  "is not opened without --allow-data-file DIR",
+			IMAGE_NAME(first_name(d)));
+	rc = allow_files(d, v->base.store->name, err);
+	if (rc < 0)
+		return rc;
+	v->extents = calloc(d->count + 1, sizeof(*v->extents));
+	if (!v->extents)
+		return image_no_memory(err);
+	for (size_t i = 0; rc == 0 && i < d->count; i++) {
+		struct vmdk_extent *e = &v->extents[v->count];
+		e->begin = at;
+		at += d->lines[i].sectors * VMDK_SECTOR;
+		e->end = at;
+		/* An extent without sectors has no byte of the disk. */
+		if (e->end == e->begin)
+			continue;
+		v->count++;
+		rc = open_extent(v, &d->lines[i], how, e, err);
+	}
+	if (rc == 0 && v->count && v->extents[0].kind == VMDK_SPARSE)
+		v->base.unit = vmdk_grain(&v->extents[0]);
+	if (rc == 0 && v->count == 1 && v->extents[0].store)
+		v->base.data = v->extents[0].store;
+	return rc;
+}
+
+/* Opens a VMDK image as a source, and describes it. */
+
+/* Bytes of cached grain tables. */
+#define CACHE_BYTES ((size_t)4 << 20)
+
+/* Shortens a text from the image, so that the message fits into its buffer. */
+#define TEXT "%.100s"
+
+/* Packed grains are one extent: they are not joined by vmdk_lookup. */
+static int
+join_packed(struct vmdk_source *v, uint64_t limit, struct image_extent *extent,
+	struct vmdk_run *run, struct image_error *err)
+{
+	const struct vmdk_extent *e = run->extent;
+	/* at most to the end of the range of the grain table */
+	uint64_t covered = vmdk_grain(e) * e->header.entries;
+	uint64_t end = e->begin +
+		       ((extent->offset - e->begin) / covered + 1) * covered;
+
+	if (end > e->end)
+		end = e->end;
+	if (end > extent->offset + limit)
+		end = extent->offset + limit;
+	while (extent->offset + extent->length < end) {
+		uint64_t at = extent->offset + extent->length;
+		int rc = vmdk_lookup(v, at, end - at, run, err);
+		if (rc < 0)
+			return rc;
+		if (run->kind != VMDK_PACKED)
+			break;
+		extent->length += run->length;
+	}
+	return 0;
+}
+
+static int
+vmdk_extent(struct image_source *source, uint64_t offset, uint64_t length,
+	struct image_extent *extent, struct image_error *err)
+{
+	struct vmdk_source *v = vmdk_source(source);
+	struct vmdk_run run;
+	bool hole = false;
+
+	int rc = image_source_refused(source, err);
+	if (rc < 0)
+		return rc;
+	rc = vmdk_lookup(v, offset, length, &run, err);
+	if (rc < 0)
+		return rc;
+	struct image_store *store = run.extent->store;
+	/* Holes of the file need not be read. */
+	if (run.kind == VMDK_PLAIN)
+		rc = image_store_extent(
+			store, run.host, run.length, &run.length, &hole, err);
+	if (rc < 0)
+		return rc;
+	*extent = (struct image_extent){
+		.offset = offset,
+		.length = run.length,
+		.kind = IMAGE_HOLE,
+		.zero_cluster = run.kind == VMDK_ZEROED,
+		.host = IMAGE_NO_HOST,
+	};
+	if (hole || run.kind == VMDK_HOLE || run.kind == VMDK_ZEROED)
+		return 0;
+	extent->kind = IMAGE_DATA;
+	extent->compressed = run.kind == VMDK_PACKED;
+	/* Offsets are those of one file. */
+	if (store == source->data && !extent->compressed)
+		extent->host = run.host;
+	/* The markers of a stream are followed no farther than needed. */
+	return extent->compressed && !v->walk
+		       ? join_packed(v, length, extent, &run, err)
+		       : 0;
+}
+
+static int
+vmdk_ended(struct image_source *source, struct image_error *err)
+{
+	struct vmdk_source *v = vmdk_source(source);
+
+	return v->walk ? vmdk_walk_finish(v->walk, err) : 0;
+}
+
+static int
+vmdk_unchanged(struct image_source *source, struct image_error *err)
+{
+	struct vmdk_source *v = vmdk_source(source);
+	int rc = image_store_unchanged(source->store, err);
+
+	for (size_t i = 0; rc == 0 && i < v->count; i++)
+		if (v->extents[i].store && v->extents[i].store != source->store)
+			rc = image_store_unchanged(v->extents[i].store, err);
+	return rc;
+}
+
+static bool
+vmdk_any(
+	const struct image_source *source, image_store_test *test, void *opaque)
+{
+	const struct vmdk_source *v = (const struct vmdk_source *)source;
+
+	for (size_t i = 0; i < v->count; i++)
+		if (v->extents[i].store && test(v->extents[i].store, opaque))
+			return true;
+	return test(source->store, opaque);
+}
+
+static void
+vmdk_info(const struct image_source *source, const struct image_reporter *r)
+{
+	const struct vmdk_source *v = (const struct vmdk_source *)source;
+	const struct vmdk_descriptor *d = &v->descriptor;
+	char cid[16];
+
+	snprintf(cid, sizeof(cid), "%08" PRIx32, d->cid);
+	if (v->count && v->extents[0].kind == VMDK_SPARSE)
+		image_put_number(r, "version", v->extents[0].header.version);
+	image_put_text(r, "subformat", d->create_type);
+	if (source->unit)
+		image_put_number(r, "cluster_size", source->unit);
+	if (v->count && v->extents[0].kind == VMDK_SPARSE &&
+		(v->extents[0].header.flags & VMDK_COMPRESSED))
+		image_put_text(r, "compression_type", "zlib");
+	image_put_text(r, "cid", cid);
+	image_put_text(r, "adapter_type", d->adapter_type);
+	image_put_text(r, "hwversion", d->hw_version);
+	image_put_text(r, "backing_file", d->parent);
+}
+
+void
+vmdk_free(struct vmdk_source *v)
+{
+	vmdk_walk_destroy(v->walk);
+	for (size_t i = 0; i < v->count; i++) {
+		if (v->extents[i].store != v->base.store)
+			image_store_close(v->extents[i].store);
+		free(v->extents[i].directory);
+	}
+	free(v->extents);
+	vmdk_descriptor_destroy(&v->descriptor);
+	image_slices_destroy(v->cache);
+	free(v);
+}
+
+static void
+vmdk_close(struct image_source *source)
+{
+	struct image_store *store = source->store;
+
+	vmdk_free(vmdk_source(source));
+	image_store_close(store);
+}
+
+static const struct image_source_ops source_ops = {
+	.extent = vmdk_extent,
+	.read = vmdk_read,
+	.ended = vmdk_ended,
+	.unchanged = vmdk_unchanged,
+	.info = vmdk_info,
+	.any = vmdk_any,
+	.close = vmdk_close,
+};
+
+/*
+ * QEMU and OpenStack's inspector take the subformat from the first place of the
+ * text with this name, which may be a comment or another value.
+ */
+static int
+check_first_type(
+	const struct vmdk_source *v, const char *text, struct image_error *err)
+{
+	static const char field[] = "createType=\"";
+	const char *type = v->descriptor.create_type;
+	const char *found = strcasestr(text, field);
+
+	if (!type)
+		return 0;
+	found = found ? found + strlen(field) : "";
+	size_t length = strcspn(found, "\"");
+	if (found[length] && length == strlen(type) &&
+		memcmp(found, type, length) == 0)
+		return 0;
+	return image_fail(err, v->base.store->name, -EPERM,
+		"createType '" TEXT "' of its descriptor is not the first "
+		"createType=\"...\" of the text, which other programs read",
+		type);
+}
+
+/*
+ * QEMU reads the descriptor of a sparse file at sector 1, and up to a NUL: the
+ * text there has to be the one that was checked, with its end.
+ */
+static int
+check_place(const struct vmdk_source *v, uint64_t offset, const char *text,
+	size_t length, struct image_error *err)
+{
+	const char *name = v->base.store->name;
+
+	if (offset == 0)
+		return 0;
+	if (offset != VMDK_SECTOR)
+		return image_fail(err, name, -EPERM,
+			"descriptorOffset %" PRIu64
+			" is not 1, where other programs read the descriptor",
+			offset / VMDK_SECTOR);
+	if (strnlen(text, length) == length)
+		return image_fail(err, name, -EPERM,
+			"its descriptor has no end in its %zu bytes: other "
+			"programs read on",
+			length);
+	return 0;
+}
+
+/* Read and parse the descriptor at an offset of the store. */
+static int
+read_descriptor(struct vmdk_source *v, uint64_t offset, uint64_t bytes,
+	struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	uint64_t reached;
+
+	if (bytes > VMDK_MAX_DESCRIPTOR)
+		bytes = VMDK_MAX_DESCRIPTOR;
+	int rc = image_store_reach(store, offset, (size_t)bytes, &reached, err);
+	if (rc < 0)
+		return rc;
+	if (offset && reached == 0)
+		return image_damaged(err, store->name, -EINVAL,
+			"descriptorOffset %" PRIu64
+			" lies past the end of the file",
+			offset / VMDK_SECTOR);
+	if (offset && reached < bytes)
+		return image_damaged(err, store->name, -EINVAL,
+			"ends at offset %" PRIu64
+			", inside its descriptor: the file is not complete",
+			offset + reached);
+	char *text = malloc((size_t)reached + 1);
+	if (!text)
+		return image_no_memory(err);
+	text[reached] = '\0';
+	rc = image_store_read(store, offset, text, (size_t)reached, err);
+	if (rc == 0)
+		rc = vmdk_parse_descriptor(text, (size_t)reached, store->name,
+			v->strict, &v->descriptor, err);
+	if (rc == 0)
+		rc = check_place(v, offset, text, (size_t)reached, err);
+	if (rc == 0)
+		rc = check_first_type(v, text, err);
+	free(text);
+	return rc;
+}
+
+static int
+check_parent(const struct vmdk_source *v, struct image_error *err)
+{
+	const struct vmdk_descriptor *d = &v->descriptor;
+
+	if (d->parent_cid == VMDK_NO_PARENT && !d->parent)
+		return 0;
+	return image_fail(err, v->base.store->name, -EPERM,
+		"its parentCID %08" PRIx32 " refers to a parent '%s', "
+		"and VMDK images with a parent are not supported",
+		d->parent_cid, IMAGE_NAME(d->parent ? d->parent : ""));
+}
+
+int
+vmdk_check_subformat(const struct vmdk_source *v, struct image_error *err)
+{
+	const char *type =
+		v->descriptor.create_type ? v->descriptor.create_type : "";
+
+	if (strcmp(type, "monolithicSparse") == 0 ||
+		strcmp(type, "streamOptimized") == 0)
+		return 0;
+	return image_fail(err, v->base.store->name, -EPERM,
+		"createType '" TEXT "' of its descriptor is neither "
+		"monolithicSparse nor streamOptimized",
+		type);
+}
+
+/*
+ * The descriptor of a sparse file that is a whole disk: its only extent is the
+ * file itself, whose name may have changed.
+ */
+static int
+check_embedded(const struct vmdk_source *v, struct image_error *err)
+{
+	const struct vmdk_descriptor *d = &v->descriptor;
+	const char *name = v->base.store->name;
+
+	int rc = vmdk_check_subformat(v, err);
+	if (rc < 0)
+		return rc;
+	if (d->count != 1)
+		return image_fail(err, name, -EPERM,
+			"its descriptor has %zu extents, not 1", d->count);
+	if (strcmp(d->lines[0].type, "SPARSE") != 0)
+		return image_fail(err, name, -EPERM,
+			"its descriptor has an extent of type %s, not SPARSE",
+			d->lines[0].type);
+	/* The file itself is the extent: no other program opens the path. */
+	if (v->strict && strpbrk(d->lines[0].name, "/\\"))
+		return image_fail(err, name, -EPERM,
+			"its descriptor has an extent with the path '%s'",
+			IMAGE_NAME(d->lines[0].name));
+	/* QEMU takes such a file for a descriptor, and opens the extent. */
+	if (v->base.size == 0 && d->lines[0].sectors)
+		return image_fail(err, name, -EPERM,
+			"capacity of its header is 0, and its descriptor has "
+			"an extent of %" PRIu64 " %s",
+			d->lines[0].sectors,
+			image_plural(d->lines[0].sectors, "sector", "sectors"));
+	return check_parent(v, err);
+}
+
+static int
+load_sparse(struct vmdk_source *v, const struct image_open *how, bool whole,
+	struct image_error *err)
+{
+	struct vmdk_extent *e = calloc(1, sizeof(*e));
+	struct image_store *store = v->base.store;
+
+	if (!e)
+		return image_no_memory(err);
+	v->extents = e;
+	v->count = 1;
+	e->store = store;
+	int rc = vmdk_read_header(store, whole, &e->header, err);
+	if (rc < 0)
+		return rc;
+	const struct vmdk_header *h = &e->header;
+	e->end = v->base.size = h->capacity * VMDK_SECTOR;
+	v->base.unit = vmdk_grain(e);
+	if (h->descriptor == 0 || h->descriptor_bytes == 0)
+		return image_fail(err, store->name, -ENOTSUP,
+			"has no descriptor: it is one extent of a disk, and "
+			"the file of its descriptor names all");
+	rc = read_descriptor(v, h->descriptor, h->descriptor_bytes, err);
+	v->described = rc == 0;
+	if (rc == 0)
+		rc = check_embedded(v, err);
+	if (rc == 0 && h->at_end)
+		return vmdk_walk_create(e, how->untrusted, &v->walk, err);
+	return rc == 0 ? vmdk_load_directory(e, err) : rc;
+}
+
+static int
+load(struct vmdk_source *v, const struct image_open *how, bool whole,
+	struct image_error *err)
+{
+	struct image_store *store = v->base.store;
+	unsigned char head[IMAGE_HEAD_SIZE];
+	uint64_t reached;
+
+	v->cache = image_slices_create(CACHE_BYTES);
+	if (!v->cache)
+		return image_no_memory(err);
+	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);
+	if (rc == 0)
+		rc = image_store_read(store, 0, head, (size_t)reached, err);
+	if (rc < 0)
+		return rc;
+	const char *kind = vmdk_other_kind(head, (size_t)reached);
+	if (kind)
+		return image_fail(err, store->name, -ENOTSUP,
+			"is a VMDK extent of the kind %s, which is not "
+			"supported",
+			kind);
+	if (!vmdk_is_descriptor(head, (size_t)reached))
+		return load_sparse(v, how, whole || !store->forward, err);
+	rc = read_descriptor(v, 0, VMDK_MAX_DESCRIPTOR, err);
+	if (rc == 0)
+		rc = vmdk_set_size(v, err);
+	v->described = rc == 0;
+	if (rc == 0)
+		rc = check_parent(v, err);
+	return rc == 0 ? vmdk_open_extents(v, how, err) : rc;
+}
+
+int
+vmdk_open_source(struct image_store *store, const struct image_open *how,
+	bool whole, struct image_source **out, struct image_error *err)
+{
+	struct vmdk_source *v = calloc(1, sizeof(*v));
+
+	if (!v)
+		return image_no_memory(err);
+	v->base.ops = &source_ops;
+	v->base.format = &image_format_vmdk;
+	v->base.store = v->base.data = store;
+	v->strict = how->untrusted;
+	int rc = load(v, how, whole, err);
+	if (rc == -EINVAL)
+		v->base.fault = &v->base.refusal;
+	if (v->described)
+		rc = image_source_inspected(&v->base, how, rc, err);
+	if (rc < 0) {
+		vmdk_free(v);
+		return rc;
+	}
+	*out = &v->base;
+	return 0;
+}
 
 static bool
 vmdk_probe(const unsigned char *head, size_t length)

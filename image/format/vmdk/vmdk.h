@@ -12,11 +12,17 @@
  * a marker in front of it, and the tables may follow the grains: then the
  * header does not know the place of the grain directory, and a footer, a copy
  * of the header that does, is in front of the last sector.
+ *
+ * In the order of control: vmdk.c opens an image and the files that it names;
+ * header.c and descriptor.c parse; read.c finds grains by the tables and reads
+ * them, walk.c by the markers of a stream; check.c has the tests, sink.c
+ * writes.
  */
 #include <endian.h>
 #include <string.h>
 #include "format/bytes.h"
 #include "format/format.h"
+#include "format/slices.h"
 
 #define VMDK_SECTOR 512
 #define VMDK_MAGIC "KDMV"
@@ -102,10 +108,6 @@ vmdk_begin(const struct vmdk_header *h)
  * supported, by the first bytes of a file; NULL: none. */
 const char *vmdk_other_kind(const unsigned char *head, size_t length);
 
-/* header.c: check the header that the first sector of a sparse extent holds. */
-int vmdk_parse_header(const unsigned char *raw, const char *name,
-	struct vmdk_header *header, struct image_error *err);
-
 /*
  * header.c: read the header, and with `whole` the footer if the header refers
  * to one; otherwise header->at_end remains true. The tables may lie past the
@@ -170,10 +172,121 @@ void vmdk_descriptor_destroy(struct vmdk_descriptor *descriptor);
  * the rule of QEMU. */
 bool vmdk_is_descriptor(const unsigned char *head, size_t length);
 
-/* sink.c, options.c: the members of image_format. */
+/* A file, or a part of one, that holds a part of the disk. */
+struct vmdk_extent {
+	/* bytes of the disk */
+	uint64_t begin;
+	uint64_t end;
+	enum vmdk_extent_kind { VMDK_SPARSE, VMDK_FLAT, VMDK_ZERO } kind;
+	/* NULL with VMDK_ZERO */
+	struct image_store *store;
+	/* flat: offset in the store */
+	uint64_t host;
+	/* sparse */
+	struct vmdk_header header;
+	/* the sector of each grain table, or 0 */
+	uint32_t *directory;
+};
+
+/* Constant after open, except for the cache. */
+struct vmdk_source {
+	struct image_source base;
+	struct vmdk_descriptor descriptor;
+	/* in the order of the disk, without gaps */
+	size_t count;
+	struct vmdk_extent *extents;
+	/* entries of the grain directories of all extents that have files */
+	uint64_t tables;
+	/* grain tables */
+	struct image_slices *cache;
+	/* NULL, or the grains of a stream with its tables at the end */
+	struct vmdk_walk *walk;
+	/* the size and the descriptor are known */
+	bool described;
+	/* the image is not safe if other programs may see another one */
+	bool strict;
+};
+
+static inline struct vmdk_source *
+vmdk_source(struct image_source *source)
+{
+	return (struct vmdk_source *)source;
+}
+
+static inline uint64_t
+vmdk_grain(const struct vmdk_extent *e)
+{
+	return UINT64_C(1) << e->header.grain_bits;
+}
+
+/*
+ * vmdk.c: as image_format.open. whole: the bytes of the store can be read in
+ * any order, also those of a stream.
+ */
+int vmdk_open_source(struct image_store *store, const struct image_open *how,
+	bool whole, struct image_source **out, struct image_error *err);
+/* vmdk.c: fail if the subformat is not one of a single file. */
+int vmdk_check_subformat(
+	const struct vmdk_source *source, struct image_error *err);
+/* vmdk.c: free everything but the image's own store. */
+void vmdk_free(struct vmdk_source *v);
+
+/* read.c: read and check the grain directory of a sparse extent. */
+int vmdk_load_directory(struct vmdk_extent *extent, struct image_error *err);
+
+enum vmdk_kind {
+	/* no file has it */
+	VMDK_HOLE,
+	/* marked as zeros */
+	VMDK_ZEROED,
+	VMDK_PLAIN,
+	VMDK_PACKED
+};
+
+/* A range of the disk whose grains are of one kind. */
+struct vmdk_run {
+	enum vmdk_kind kind;
+	uint64_t length;
+	/* plain: offset in the file of the first byte of the range; packed:
+	 * offset of the marker of the grain. Only plain grains that are
+	 * adjacent in the file are one run, and a packed grain is a run of its
+	 * own */
+	uint64_t host;
+	const struct vmdk_extent *extent;
+};
+
+/*
+ * read.c: describe the disk at `guest` for at most `limit` bytes, which is at
+ * least 1. Any thread.
+ */
+int vmdk_lookup(struct vmdk_source *v, uint64_t guest, uint64_t limit,
+	struct vmdk_run *run, struct image_error *err);
+
+/*
+ * walk.c: the grains of a stream by their markers. Any thread looks them up; a
+ * look-up reads the stream up to the grain. vmdk_walk_finish() reads it to its
+ * end, and fails if the tables there differ from the markers. With keep_tables,
+ * the store keeps what it has of these tables.
+ */
+int vmdk_walk_create(const struct vmdk_extent *extent, bool keep_tables,
+	struct vmdk_walk **out, struct image_error *err);
+/* NULL is allowed. */
+void vmdk_walk_destroy(struct vmdk_walk *walk);
+int vmdk_walk_lookup(struct vmdk_walk *walk, uint64_t at, uint64_t limit,
+	struct vmdk_run *run, struct image_error *err);
+int vmdk_walk_finish(struct vmdk_walk *walk, struct image_error *err);
+
+/* walk.c: fail if the markers of an image with a footer contradict its
+ * tables, which have that many grains. */
+int vmdk_check_markers(
+	struct vmdk_source *v, uint64_t grains, struct image_error *err);
+
+/* read.c: as image_source_ops.read. */
+int vmdk_read(struct image_source *source, struct image_scratch *scratch,
+	uint64_t offset, void *buf, size_t length, struct image_error *err);
+
+/* sink.c: the members of image_format. */
 extern const struct image_option vmdk_options[];
-/* options.c: the name of the adapter. */
-const char *vmdk_adapter(const struct image_create *create);
 int vmdk_set(struct image_create *create, const struct image_option *option,
 	uint64_t value, struct image_error *err);
 int vmdk_create(struct image_store *store, const struct image_create *create,

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finds the grains of a streamOptimized image that comes as a stream. Its
- * tables are behind the grains, but the marker of each grain has its place on
- * the disk, and the grains are in the order of the disk. So the markers are
- * followed as far as a reader needs, and a table of what they say is made. When
- * the tables of the image come, they are compared with it: a program that reads
- * the same bytes from a file sees the same disk.
+ * The markers of a streamOptimized image. Of a file, they are compared with its
+ * tables. Of a stream, they are followed, since its tables come last.
  */
 #include <assert.h>
 #include <errno.h>
@@ -13,7 +9,201 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <hone/zero.h>
-#include "format/vmdk/source.h"
+#include "format/vmdk/vmdk.h"
+
+/*
+ * Compares the markers of a streamOptimized image with its tables: a program
+ * that reads the image as a stream has the markers alone, and sees another disk
+ * if they differ.
+ */
+
+/*
+ * The first grain follows the header. Xen Orchestra states the space of tables
+ * that it does not write, and begins behind the descriptor.
+ */
+static int
+vmdk_first_marker(
+	const struct vmdk_extent *extent, uint64_t *at, struct image_error *err)
+{
+	const struct vmdk_header *h = &extent->header;
+	uint64_t end = vmdk_begin(h), reached;
+	unsigned char raw[VMDK_SECTOR];
+
+	*at = h->overhead;
+	if (end >= h->overhead)
+		return 0;
+	int rc = image_store_reach(
+		extent->store, end, sizeof(raw), &reached, err);
+	if (rc < 0 || reached < sizeof(raw))
+		return rc;
+	rc = image_store_read(extent->store, end, raw, sizeof(raw), err);
+	if (rc == 0 && !hone_buffer_is_zero(raw, sizeof(raw)))
+		*at = end;
+	return rc;
+}
+
+/*
+ * Xen Orchestra has one marker for all tables, others one for each. The entries
+ * of a table lie behind the header, so that no table begins as a marker.
+ */
+static int
+vmdk_count_tables(const struct vmdk_extent *extent, uint64_t at,
+	uint64_t *count, struct image_error *err)
+{
+	const struct vmdk_header *h = &extent->header;
+	uint64_t next = at + vmdk_align(h->entries * sizeof(uint32_t));
+	unsigned char raw[16];
+
+	uint64_t reached;
+
+	*count = 1;
+	int rc = image_store_reach(
+		extent->store, next, sizeof(raw), &reached, err);
+	if (rc < 0 || reached < sizeof(raw))
+		return rc;
+	rc = image_store_read(extent->store, next, raw, sizeof(raw), err);
+	if (rc < 0)
+		return rc;
+	uint32_t type = image_le32(raw + 12);
+	if (image_le32(raw + 8) != 0 || type == 0 || type > VMDK_FOOTER)
+		*count = h->tables;
+	return 0;
+}
+
+struct markers {
+	struct vmdk_source *v;
+	const struct vmdk_extent *extent;
+	/* of the next marker */
+	uint64_t at;
+	/* of the marker of the footer */
+	uint64_t end;
+	uint64_t grains;
+};
+
+/* Pass zeros: some programs write them in front of the tables. */
+static int
+skip_zeros(struct markers *m, struct image_error *err)
+{
+	struct image_store *store = m->extent->store;
+	unsigned char bytes[8 * VMDK_SECTOR];
+	uint64_t length, left = m->end - m->at;
+	bool hole;
+
+	int rc = image_store_extent(store, m->at, left, &length, &hole, err);
+	if (rc < 0)
+		return rc;
+	if (hole && length >= sizeof(bytes)) {
+		m->at += length - length % VMDK_SECTOR;
+		return 0;
+	}
+	length = left < sizeof(bytes) ? left : sizeof(bytes);
+	rc = image_store_read(store, m->at, bytes, (size_t)length, err);
+	if (rc < 0)
+		return rc;
+	size_t zeros = hone_find_nonzero(bytes, (size_t)length);
+	zeros -= zeros % VMDK_SECTOR;
+	if (zeros == 0)
+		return image_damaged(err, store->name, -EINVAL,
+			"marker at sector %" PRIu64 " has no length and no "
+			"type, and bytes that are not zero",
+			m->at / VMDK_SECTOR);
+	m->at += zeros;
+	return 0;
+}
+
+/* A grain: the table has to have it at the same place. */
+static int
+compare_grain(struct markers *m, uint64_t sector, uint32_t bytes,
+	struct image_error *err)
+{
+	const struct vmdk_extent *e = m->extent;
+	uint64_t grain = vmdk_grain(e) / VMDK_SECTOR;
+	struct vmdk_run run = {.kind = VMDK_HOLE};
+
+	if (sector % grain == 0 && sector < e->header.capacity) {
+		int rc = vmdk_lookup(m->v, sector * VMDK_SECTOR, 1, &run, err);
+		if (rc < 0)
+			return rc;
+	}
+	if (run.kind != VMDK_PACKED || run.host != m->at)
+		return image_damaged(err, e->store->name, -EINVAL,
+			"marker at sector %" PRIu64 " has the grain of disk "
+			"sector %" PRIu64 ", which the grain tables do not "
+			"have there",
+			m->at / VMDK_SECTOR, sector);
+	m->at += vmdk_align(VMDK_GRAIN_MARKER + (uint64_t)bytes);
+	m->grains++;
+	return 0;
+}
+
+static int
+compare_marker(struct markers *m, struct image_error *err)
+{
+	const struct vmdk_header *h = &m->extent->header;
+	struct image_store *store = m->extent->store;
+	unsigned char raw[16];
+
+	int rc = image_store_read(store, m->at, raw, sizeof(raw), err);
+	if (rc < 0)
+		return rc;
+	uint64_t value = image_le64(raw);
+	uint32_t bytes = image_le32(raw + 8), type = image_le32(raw + 12);
+	if (bytes)
+		return compare_grain(m, value, bytes, err);
+	uint64_t length = type == VMDK_GRAIN_TABLE
+				  ? h->entries * sizeof(uint32_t)
+				  : h->tables * sizeof(uint32_t);
+	if (value == 0 && type == VMDK_END_OF_STREAM)
+		return skip_zeros(m, err);
+	if (type != VMDK_GRAIN_TABLE && type != VMDK_GRAIN_DIRECTORY)
+		return image_damaged(err, store->name, -EINVAL,
+			"marker at sector %" PRIu64 " has type %" PRIu32
+			" and no data",
+			m->at / VMDK_SECTOR, type);
+	if (value && value != vmdk_align(length) / VMDK_SECTOR)
+		return image_damaged(err, store->name, -EINVAL,
+			"marker at sector %" PRIu64 " states %" PRIu64
+			" %s, not %" PRIu64,
+			m->at / VMDK_SECTOR, value,
+			image_plural(value, "sector", "sectors"),
+			vmdk_align(length) / VMDK_SECTOR);
+	m->at += VMDK_SECTOR;
+	uint64_t count = 1;
+	if (type == VMDK_GRAIN_TABLE && value == 0)
+		rc = vmdk_count_tables(m->extent, m->at, &count, err);
+	m->at += count * vmdk_align(length);
+	return rc;
+}
+
+int
+vmdk_check_markers(
+	struct vmdk_source *v, uint64_t grains, struct image_error *err)
+{
+	const struct vmdk_extent *e = v->extents;
+	struct markers m = {.v = v,
+		.extent = e,
+		.end = (e->store->size / VMDK_SECTOR - 3) * VMDK_SECTOR};
+
+	if (!e->header.has_footer)
+		return 0;
+	int rc = vmdk_first_marker(e, &m.at, err);
+	while (rc == 0 && m.at < m.end)
+		rc = compare_marker(&m, err);
+	if (rc == 0 && m.at != m.end)
+		rc = image_damaged(err, e->store->name, -EINVAL,
+			"its markers end at sector %" PRIu64
+			", and its footer is at sector %" PRIu64,
+			m.at / VMDK_SECTOR, m.end / VMDK_SECTOR);
+	/* Each marker has a grain of its own in the tables. */
+	if (rc == 0 && m.grains != grains)
+		rc = image_damaged(err, e->store->name, -EINVAL,
+			"its grain tables have %" PRIu64
+			" %s, and its markers %" PRIu64,
+			grains, image_plural(grains, "grain", "grains"),
+			m.grains);
+	/* The visit of a stream compared the grains that it released. */
+	return rc == -ESPIPE && e->store->forward ? 0 : rc;
+}
 
 /* Most entries of a grain directory, and most tables: 4 bytes for each grain of
  * a full file of 2 TiB. */
@@ -175,7 +365,7 @@ add_grain(struct vmdk_walk *w, const struct marker *m)
  * each marker.
  */
 static int
-pass_marker(struct vmdk_walk *w, const struct marker *m, const char *what,
+walk_marker(struct vmdk_walk *w, const struct marker *m, const char *what,
 	size_t bytes)
 {
 	uint64_t length = vmdk_align(bytes);
@@ -272,7 +462,7 @@ add_tables(struct vmdk_walk *w, const struct marker *m)
 	const struct vmdk_extent *e = w->extent;
 	uint64_t count = 1;
 
-	int rc = pass_marker(w, m, "grain table", table_bytes(w));
+	int rc = walk_marker(w, m, "grain table", table_bytes(w));
 	if (rc == 0 && m->value == 0)
 		rc = vmdk_count_tables(e, w->at, &count, &w->err);
 	for (; rc == 0 && count; count--)
@@ -293,7 +483,7 @@ add_directory(struct vmdk_walk *w, const struct marker *m)
 	w->directory = malloc(bytes + 1);
 	if (!w->directory)
 		return image_no_memory(&w->err);
-	int rc = pass_marker(w, m, "grain directory", bytes);
+	int rc = walk_marker(w, m, "grain directory", bytes);
 	w->directory_at = w->at;
 	return rc < 0 ? rc : read_behind(w, w->directory, bytes);
 }
@@ -350,7 +540,7 @@ agrees(const struct vmdk_walk *w, uint64_t index)
 }
 
 static int
-end(struct vmdk_walk *w)
+walk_end(struct vmdk_walk *w)
 {
 	unsigned char raw[3 * VMDK_SECTOR];
 	struct image_store *store = w->extent->store;
@@ -417,7 +607,7 @@ read_marker(struct vmdk_walk *w, unsigned char *raw, size_t length)
 
 /* A sector of zeros: some programs write them in front of the tables. */
 static int
-pass_zeros(struct vmdk_walk *w)
+walk_zeros(struct vmdk_walk *w)
 {
 	unsigned char raw[VMDK_SECTOR];
 
@@ -435,7 +625,7 @@ pass_zeros(struct vmdk_walk *w)
 
 /* Follow one marker. */
 static int
-step(struct vmdk_walk *w)
+walk_step(struct vmdk_walk *w)
 {
 	unsigned char raw[16];
 	struct marker m;
@@ -453,13 +643,13 @@ step(struct vmdk_walk *w)
 		return add_grain(w, &m);
 	switch (m.type) {
 	case VMDK_END_OF_STREAM:
-		return pass_zeros(w);
+		return walk_zeros(w);
 	case VMDK_GRAIN_TABLE:
 		return add_tables(w, &m);
 	case VMDK_GRAIN_DIRECTORY:
 		return add_directory(w, &m);
 	case VMDK_FOOTER:
-		return end(w);
+		return walk_end(w);
 	default:
 		return image_damaged(&w->err, name_of(w), -EINVAL,
 			"marker at sector %" PRIu64 " has type %" PRIu32
@@ -470,10 +660,10 @@ step(struct vmdk_walk *w)
 
 /* Follow the markers until the grain is known. Called with the mutex. */
 static int
-advance(struct vmdk_walk *w, uint64_t grain, struct image_error *err)
+walk_advance(struct vmdk_walk *w, uint64_t grain, struct image_error *err)
 {
 	while (w->rc == 0 && w->known <= grain && !w->ended)
-		w->rc = step(w);
+		w->rc = walk_step(w);
 	/* Grains that came before a failure are valid. */
 	if (w->rc == 0 || w->known > grain)
 		return 0;
@@ -499,7 +689,7 @@ vmdk_walk_lookup(struct vmdk_walk *w, uint64_t at, uint64_t limit,
 	uint64_t end_at = at + limit, next = grain;
 
 	pthread_mutex_lock(&w->mutex);
-	int rc = advance(w, grain, err);
+	int rc = walk_advance(w, grain, err);
 	uint32_t entry = rc == 0 ? entry_of(w, grain) : 0;
 	run->kind = entry ? VMDK_PACKED : VMDK_HOLE;
 	run->host = (uint64_t)entry * VMDK_SECTOR;
@@ -521,7 +711,7 @@ int
 vmdk_walk_finish(struct vmdk_walk *w, struct image_error *err)
 {
 	pthread_mutex_lock(&w->mutex);
-	int rc = advance(w, UINT64_MAX - 1, err);
+	int rc = walk_advance(w, UINT64_MAX - 1, err);
 	pthread_mutex_unlock(&w->mutex);
 	return rc;
 }
