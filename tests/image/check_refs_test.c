@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "format/qcow2/check_refs.h"
+#include "format/qcow2/check.h"
 #include "support.h"
 
 /* Three times as many pages as the first table of buckets has. */

@@ -6,7 +6,7 @@
  * snapshot and a bitmap, for tests and fuzzers that damage it.
  */
 #include <string.h>
-#include "format/qcow2/header.h"
+#include "format/qcow2/qcow2.h"
 
 #define SMALL_CLUSTER 512u
 #define SMALL_COPIED (UINT64_C(1) << 63)

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include "format/formats.h"
-#include "format/qcow2/header_out.h"
 #include "format/qcow2/sink.h"
 
 /* The default for the memory of the runs. */
@@ -66,7 +65,7 @@ struct window {
 };
 
 static void
-flush(struct window *w)
+flush_window(struct window *w)
 {
 	if (w->rc == 0)
 		w->rc = image_store_write(
@@ -81,7 +80,7 @@ static unsigned char *
 bytes_at(struct window *w, uint64_t offset, size_t length)
 {
 	if (offset - w->offset >= WINDOW) {
-		flush(w);
+		flush_window(w);
 		w->offset = offset - offset % WINDOW;
 	}
 	size_t at = (size_t)(offset - w->offset);
@@ -290,13 +289,13 @@ write_tables(struct sink *s, struct image_error *err)
 		put_refcounts(s, &w);
 	put_l1(s, &w);
 	put_l2(s, &w);
-	flush(&w);
+	flush_window(&w);
 	free(w.bytes);
 	return w.rc;
 }
 
 static int
-forward_plan(struct image_sink *base, struct image_source *source,
+forward_sink_plan(struct image_sink *base, struct image_source *source,
 	size_t memory, struct image_error *err)
 {
 	struct sink *s = (struct sink *)base;
@@ -309,7 +308,7 @@ forward_plan(struct image_sink *base, struct image_source *source,
 }
 
 static int
-forward_reserve(struct image_sink *base, struct image_place *place,
+forward_sink_reserve(struct image_sink *base, struct image_place *place,
 	struct image_error *err)
 {
 	struct sink *s = (struct sink *)base;
@@ -337,7 +336,7 @@ forward_reserve(struct image_sink *base, struct image_place *place,
 }
 
 static int
-forward_finish(struct image_sink *base, struct image_error *err)
+forward_sink_finish(struct image_sink *base, struct image_error *err)
 {
 	struct sink *s = (struct sink *)base;
 
@@ -346,7 +345,7 @@ forward_finish(struct image_sink *base, struct image_error *err)
 }
 
 static void
-forward_close(struct image_sink *base)
+forward_sink_close(struct image_sink *base)
 {
 	struct sink *s = (struct sink *)base;
 
@@ -355,11 +354,11 @@ forward_close(struct image_sink *base)
 	free(s);
 }
 
-static const struct image_sink_ops forward_ops = {
-	.plan = forward_plan,
-	.reserve = forward_reserve,
-	.finish = forward_finish,
-	.close = forward_close,
+static const struct image_sink_ops forward_sink_ops = {
+	.plan = forward_sink_plan,
+	.reserve = forward_sink_reserve,
+	.finish = forward_sink_finish,
+	.close = forward_sink_close,
 };
 
 int
@@ -384,7 +383,7 @@ qcow2_create_forward(struct image_store *store,
 	s->geometry = geometry;
 	s->create = *create;
 	s->base = (struct image_sink){
-		.ops = &forward_ops,
+		.ops = &forward_sink_ops,
 		.format = &image_format_qcow2,
 		.store = store,
 		.size = geometry.size,

@@ -1,17 +1,147 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Data is appended in the order of the guest's disk, so that adjacent clusters
- * of the disk are adjacent in the file. Tables have their places in front of
- * the data that they describe. The layout depends only on the order of the
- * calls, not on the time of the writes.
+ * A new image. Data is appended in the order of the guest's disk, so that
+ * adjacent clusters of the disk are adjacent in the file. Tables have their
+ * places in front of the data that they describe. The layout depends only on
+ * the order of the calls, not on the time of the writes.
  */
 #include <assert.h>
 #include <endian.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
-#include "format/qcow2/header_out.h"
+#include <string.h>
 #include "format/qcow2/sink.h"
-#include "format/qcow2/tables.h"
+
+/* Options of a new image, with the names of qemu-img create -o. */
+
+enum {
+	COMPAT,
+	CLUSTER_SIZE,
+	COMPRESSION_TYPE,
+	EXTENDED_L2,
+	LAZY_REFCOUNTS,
+	PREALLOCATION,
+	REFCOUNT_BITS,
+	OPTIONS
+};
+
+const struct image_option qcow2_options[] = {
+	[COMPAT] = {"compat", IMAGE_OPTION_WORD, "0.10 1.1 v2 v3",
+		"version of the format (1.1)"},
+	[CLUSTER_SIZE] = {"cluster_size", IMAGE_OPTION_SIZE, NULL,
+		"bytes of a cluster, 512 to 2M (64k)"},
+	[COMPRESSION_TYPE] = {"compression_type", IMAGE_OPTION_WORD,
+		"zlib zstd", "codec of compressed clusters (zlib)"},
+	[EXTENDED_L2] = {"extended_l2", IMAGE_OPTION_FLAG, NULL,
+		"allocate subclusters, 1/32 of a cluster (off)"},
+	[LAZY_REFCOUNTS] = {"lazy_refcounts", IMAGE_OPTION_FLAG, NULL,
+		"always off"},
+	[PREALLOCATION] = {"preallocation", IMAGE_OPTION_WORD, "off metadata",
+		"allocate every cluster in the file (off)"},
+	[REFCOUNT_BITS] = {"refcount_bits", IMAGE_OPTION_NUMBER, NULL,
+		"width of a reference count, 1 to 64 (16)"},
+	[OPTIONS] = {0},
+};
+
+static bool
+power_of_two(uint64_t value, uint64_t least, uint64_t most)
+{
+	return value >= least && value <= most && (value & (value - 1)) == 0;
+}
+
+static int
+set_cluster_size(
+	struct image_create *create, uint64_t value, struct image_error *err)
+{
+	if (!power_of_two(value, UINT64_C(1) << QCOW2_MIN_CLUSTER_BITS,
+		    UINT64_C(1) << QCOW2_MAX_CLUSTER_BITS))
+		return image_fail(err, NULL, -EINVAL,
+			"cluster_size %" PRIu64
+			" is not a power of two from 512 to 2M",
+			value);
+	create->cluster_size = value;
+	return 0;
+}
+
+static int
+set_refcount_bits(
+	struct image_create *create, uint64_t value, struct image_error *err)
+{
+	if (!power_of_two(value, 1, 64))
+		return image_fail(err, NULL, -EINVAL,
+			"refcount_bits %" PRIu64
+			" is not a power of two from 1 to 64",
+			value);
+	create->refcount_bits = (unsigned)value;
+	return 0;
+}
+
+int
+qcow2_set(struct image_create *create, const struct image_option *option,
+	uint64_t value, struct image_error *err)
+{
+	switch (option - qcow2_options) {
+	case COMPAT:
+		create->version = value % 2 ? 3 : 2;
+		return 0;
+	case CLUSTER_SIZE:
+		return set_cluster_size(create, value, err);
+	case COMPRESSION_TYPE:
+		create->codec = value ? IMAGE_CODEC_ZSTD : IMAGE_CODEC_ZLIB;
+		return 0;
+	case EXTENDED_L2:
+		create->extended_l2 = value;
+		return 0;
+	case LAZY_REFCOUNTS:
+		if (value)
+			return image_fail(err, NULL, -EINVAL,
+				"lazy_refcounts can only be off: the reference "
+				"counts of a new image are complete");
+		return 0;
+	case PREALLOCATION:
+		create->preallocate = value;
+		return 0;
+	default:
+		assert(option - qcow2_options == REFCOUNT_BITS);
+		return set_refcount_bits(create, value, err);
+	}
+}
+
+/* Returns a requested option that only version 3 has, or NULL. */
+static const char *
+only_in_version_3(const struct image_create *create)
+{
+	if (create->codec == IMAGE_CODEC_ZSTD)
+		return "compression_type=zstd";
+	if (create->extended_l2)
+		return "extended_l2=on";
+	if (create->refcount_bits != 16)
+		return "refcount_bits other than 16";
+	return NULL;
+}
+
+static int
+qcow2_check_create(const struct image_create *create, const char *name,
+	struct image_error *err)
+{
+	const char *newer = only_in_version_3(create);
+
+	if (create->version == 2 && newer)
+		return image_fail(err, name, -EINVAL,
+			"%s is not possible with compat=0.10", newer);
+	if (create->extended_l2 && create->cluster_size &&
+		create->cluster_size < 1u << QCOW2_MIN_EXTENDED_BITS)
+		return image_fail(err, name, -EINVAL,
+			"extended_l2=on needs a cluster_size of 16k or more, "
+			"not %" PRIu64,
+			create->cluster_size);
+	if (create->compress && create->preallocate)
+		return image_fail(err, name, -EINVAL,
+			"preallocation=metadata is not possible with "
+			"compression: compressed clusters have no fixed place");
+	return 0;
+}
 
 /* last_guest if no cluster has a place yet */
 #define NONE UINT64_MAX
@@ -218,7 +348,7 @@ reserve_compressed(
 }
 
 static int
-sink_reserve(struct image_sink *base, struct image_place *place,
+qcow2_sink_reserve(struct image_sink *base, struct image_place *place,
 	struct image_error *err)
 {
 	struct sink *s = (struct sink *)base;
@@ -243,7 +373,8 @@ plan(struct sink *s, const char *name, struct image_error *err)
 }
 
 static int
-sink_resize(struct image_sink *base, uint64_t size, struct image_error *err)
+qcow2_sink_resize(
+	struct image_sink *base, uint64_t size, struct image_error *err)
 {
 	struct sink *s = (struct sink *)base;
 
@@ -255,7 +386,7 @@ sink_resize(struct image_sink *base, uint64_t size, struct image_error *err)
 }
 
 static int
-sink_finish(struct image_sink *base, struct image_error *err)
+qcow2_sink_finish(struct image_sink *base, struct image_error *err)
 {
 	struct sink *s = (struct sink *)base;
 	unsigned bits = s->geometry.cluster_bits;
@@ -280,7 +411,7 @@ sink_finish(struct image_sink *base, struct image_error *err)
 }
 
 static void
-destroy(struct sink *s)
+qcow2_sink_destroy(struct sink *s)
 {
 	qcow2_tables_destroy(&s->tables);
 	qcow2_space_destroy(&s->space);
@@ -288,22 +419,22 @@ destroy(struct sink *s)
 }
 
 static void
-sink_close(struct image_sink *base)
+qcow2_sink_close(struct image_sink *base)
 {
 	struct image_store *store = base->store;
 
-	destroy((struct sink *)base);
+	qcow2_sink_destroy((struct sink *)base);
 	image_store_close(store);
 }
 
-static const struct image_sink_ops sink_ops = {
-	.reserve = sink_reserve,
+static const struct image_sink_ops qcow2_sink_ops = {
+	.reserve = qcow2_sink_reserve,
 	/* Ranges without a place read as zeros; preallocate() allocates them
 	 * when the next range is reserved. */
 	.zero = NULL,
-	.resize = sink_resize,
-	.finish = sink_finish,
-	.close = sink_close,
+	.resize = qcow2_sink_resize,
+	.finish = qcow2_sink_finish,
+	.close = qcow2_sink_close,
 };
 
 /* Set the members of the sink. */
@@ -312,7 +443,7 @@ describe(struct sink *s, struct image_store *store,
 	const struct image_create *create, struct image_error *err)
 {
 	s->base = (struct image_sink){
-		.ops = &sink_ops,
+		.ops = &qcow2_sink_ops,
 		.format = &image_format_qcow2,
 		.store = store,
 		.size = s->geometry.size,
@@ -334,7 +465,7 @@ describe(struct sink *s, struct image_store *store,
  * becomes zero first.
  */
 static int
-clear(struct image_store *store, struct image_error *err)
+clear_store(struct image_store *store, struct image_error *err)
 {
 	if (store->zeros || store->size == 0)
 		return 0;
@@ -363,9 +494,9 @@ qcow2_create(struct image_store *store, const struct image_create *create,
 	if (rc == 0)
 		rc = qcow2_tables_init(&s->tables, &s->space, err);
 	if (rc == 0)
-		rc = clear(store, err);
+		rc = clear_store(store, err);
 	if (rc < 0) {
-		destroy(s);
+		qcow2_sink_destroy(s);
 		return rc;
 	}
 	*out = &s->base;

@@ -1,165 +1,350 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <assert.h>
-#include <endian.h>
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include "format/qcow2/tables.h"
-
 /*
- * Bytes of the disk, as a power of two, between places of L2 tables. A table of
- * 512 bytes has entries for 32 KiB: each write of data would end there.
+ * The tables that the header names: those that lie outside the file are
+ * refused, the L1 table and the snapshot table are read.
  */
-#define GROUP_RANGE_BITS 18
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "format/qcow2/source.h"
 
-/* The tables that have their places together, as a power of two. */
-static unsigned
-group_bits(const struct qcow2_geometry *g)
+int
+qcow2_refuse_outside(const struct image_store *store,
+	const struct qcow2_header *h, const char *what, uint64_t offset,
+	uint64_t bytes, struct image_error *err)
 {
-	unsigned table = g->cluster_bits + g->l2_bits;
+	uint64_t cluster_size = UINT64_C(1) << h->cluster_bits;
+	uint64_t end;
 
-	/* Tables after the end of the disk would have no entry. */
-	if (g->l1_entries == 0 || table >= GROUP_RANGE_BITS)
+	if (offset % cluster_size != 0)
+		return image_damaged(err, store->name, -EINVAL,
+			"%s offset 0x%" PRIx64 " is not a multiple of the "
+			"cluster size %" PRIu64,
+			what, offset, cluster_size);
+	if (bytes == 0 && offset <= INT64_MAX)
 		return 0;
-	return GROUP_RANGE_BITS - table;
-}
-
-static uint64_t
-l1_clusters(const struct qcow2_geometry *g)
-{
-	return qcow2_divide_up(
-		g->l1_entries, UINT64_C(1) << (g->cluster_bits - 3));
-}
-
-/* Make room for that many entries. */
-static int
-grow_l1(struct qcow2_tables *t, uint64_t entries, struct image_error *err)
-{
-	uint64_t room = t->l1_room ? t->l1_room : entries;
-
-	if (entries <= t->l1_room)
-		return 0;
-	while (room < entries)
-		room *= 2;
-	uint64_t *l1 = realloc(t->l1, (size_t)room * sizeof(*l1));
-	if (!l1)
-		return image_no_memory(err);
-	memset(l1 + t->l1_room, 0, (size_t)(room - t->l1_room) * sizeof(*l1));
-	t->l1 = l1;
-	t->l1_room = room;
+	if (offset == 0)
+		return image_damaged(err, store->name, -EINVAL,
+			"%s offset is 0, the offset of the header", what);
+	if (__builtin_add_overflow(offset, bytes, &end) || end > store->size)
+		return image_damaged(err, store->name, -EINVAL,
+			"%s at 0x%" PRIx64 " with %" PRIu64 " %s lies past "
+			"the end of the file (%" PRIu64 " bytes)",
+			what, offset, bytes,
+			image_plural(bytes, "byte", "bytes"), store->size);
 	return 0;
 }
 
 int
-qcow2_tables_init(struct qcow2_tables *t, struct qcow2_space *space,
+qcow2_refuse_tables_outside(const struct image_store *store,
+	const struct qcow2_header *h, struct image_error *err)
+{
+	if (h->incompatible & ~QCOW2_KNOWN_INCOMPATIBLE)
+		return 0;
+	int rc = qcow2_refuse_outside(store, h, "L1 table", h->l1_offset,
+		(uint64_t)h->l1_entries * 8, err);
+	if (rc == 0)
+		rc = qcow2_refuse_outside(store, h, "refcount table",
+			h->refcount_table_offset, h->refcount_table_bytes, err);
+	/* Entries have no fixed length: check_end() has their end. */
+	if (rc == 0)
+		rc = qcow2_refuse_outside(store, h, "snapshot table",
+			h->snapshots_offset,
+			(uint64_t)h->n_snapshots * QCOW2_SNAPSHOT_BYTES, err);
+	return rc;
+}
+
+int
+qcow2_parse_l1_entry(const struct qcow2_source *q, const char *what,
+	uint64_t index, uint64_t entry, uint64_t *table,
 	struct image_error *err)
 {
-	const struct qcow2_geometry *g = space->geometry;
+	const struct image_store *store = q->base.store;
+	uint64_t cluster_size = UINT64_C(1) << q->header.cluster_bits;
+	uint64_t offset = entry & QCOW2_ENTRY_OFFSET;
 
-	*t = (struct qcow2_tables){
-		.space = space, .geometry = g, .group_bits = group_bits(g)};
-	t->l2 = malloc((size_t)1 << (t->group_bits + g->cluster_bits));
-	if (!t->l2)
+	if (entry & ~(QCOW2_ENTRY_COPIED | QCOW2_ENTRY_OFFSET))
+		return image_damaged(err, store->name, -EINVAL,
+			"%s entry %" PRIu64 ", 0x%016" PRIx64
+			", has reserved bits set",
+			what, index, entry);
+	if (offset % cluster_size != 0)
+		return image_damaged(err, store->name, -EINVAL,
+			"%s entry %" PRIu64 ", 0x%016" PRIx64
+			", is not a multiple of the cluster size %" PRIu64,
+			what, index, entry, cluster_size);
+	if (offset == 0 && entry != 0)
+		return image_damaged(err, store->name, -EINVAL,
+			"%s entry %" PRIu64 ", 0x%016" PRIx64
+			", points at the header",
+			what, index, entry);
+	if (offset > store->size || store->size - offset < cluster_size)
+		if (offset)
+			return image_damaged(err, store->name, -EINVAL,
+				"L2 table at 0x%" PRIx64 " of %s entry "
+				"%" PRIu64 " lies past the end of the file "
+				"(%" PRIu64 " bytes)",
+				offset, what, index, store->size);
+	*table = offset;
+	return 0;
+}
+
+static int
+compare_offsets(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a;
+	uint64_t y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+/*
+ * Fail if two entries have the same L2 table: no program writes such entries,
+ * and a small file could describe a huge disk full of data by them.
+ */
+static int
+check_unique(
+	const struct qcow2_source *q, const char *what, struct image_error *err)
+{
+	uint64_t n = 0;
+	uint64_t *sorted = malloc((size_t)q->l1_entries * sizeof(*sorted) + 1);
+	if (!sorted)
 		return image_no_memory(err);
-	if (g->l1_entries == 0)
+	for (uint64_t i = 0; i < q->l1_entries; i++)
+		if (q->l1[i])
+			sorted[n++] = q->l1[i];
+	qsort(sorted, (size_t)n, sizeof(*sorted), compare_offsets);
+	uint64_t twice = 0;
+	for (uint64_t i = 1; i < n && !twice; i++)
+		if (sorted[i] == sorted[i - 1])
+			twice = sorted[i];
+	free(sorted);
+	if (twice)
+		return image_damaged(err, q->base.store->name, -EINVAL,
+			"two entries of the %s have the same L2 table at "
+			"0x%" PRIx64,
+			what, twice);
+	return 0;
+}
+
+/* Entries past the end of the disk describe VM states, and are ignored. */
+int
+qcow2_load_l1(struct qcow2_source *q, const char *what, uint64_t offset,
+	uint32_t entries, struct image_error *err)
+{
+	uint64_t needed = qcow2_l1_entries(&q->header, q->base.size);
+
+	if (entries < needed)
+		return image_damaged(err, q->base.store->name, -EINVAL,
+			"%s has %" PRIu32 " %s, less than the %" PRIu64
+			" that a disk of %" PRIu64 " %s needs",
+			what, entries,
+			image_plural(entries, "entry", "entries"), needed,
+			q->base.size,
+			image_plural(q->base.size, "byte", "bytes"));
+	q->l1_offset = offset;
+	q->l1_bytes = (uint64_t)entries * 8;
+	q->l1_entries = needed;
+	q->l1 = malloc((size_t)needed * sizeof(*q->l1) + 1);
+	if (!q->l1)
+		return image_no_memory(err);
+	int rc = image_store_read(
+		q->base.store, offset, q->l1, (size_t)needed * 8, err);
+	for (uint64_t i = 0; rc == 0 && i < needed; i++)
+		rc = qcow2_parse_l1_entry(
+			q, what, i, be64toh(q->l1[i]), &q->l1[i], err);
+	if (rc == 0)
+		rc = check_unique(q, what, err);
+	return rc;
+}
+
+/* The table of internal snapshots. */
+
+/* QEMU refuses more extra data in an entry. */
+#define MAX_EXTRA 1024
+
+/* An entry's ID and name have lengths of 16 bits. */
+#define MAX_TAIL (MAX_EXTRA + 2 * 65535)
+
+/* The place of an entry, and the lengths of its variable parts. */
+struct entry {
+	uint32_t index;
+	uint64_t offset;
+	uint32_t extra;
+	uint32_t id;
+	uint32_t name;
+};
+
+static uint64_t
+tail_length(const struct entry *e)
+{
+	return (uint64_t)e->extra + e->id + e->name;
+}
+
+static int
+check_end(const struct qcow2_source *q, const struct entry *e, uint64_t length,
+	struct image_error *err)
+{
+	const struct image_store *store = q->base.store;
+	uint64_t used = e->offset + length - q->header.snapshots_offset;
+
+	if (used > QCOW2_MAX_SNAPSHOT_TABLE_BYTES)
+		return image_damaged(err, store->name, -EINVAL,
+			"snapshot table has at least %" PRIu64 " bytes, which "
+			"is more than 64 MiB",
+			used);
+	if (e->offset + length > store->size)
+		return image_damaged(err, store->name, -EINVAL,
+			"snapshot table entry %" PRIu32 " at 0x%" PRIx64
+			" extends past the end of the file (%" PRIu64 " bytes)",
+			e->index, e->offset, store->size);
+	return 0;
+}
+
+/* The fixed part. Its offset lies in the file, so that sums do not overflow. */
+static int
+parse_fixed(const struct qcow2_source *q, const unsigned char *raw,
+	struct entry *e, struct qcow2_snapshot *s, struct image_error *err)
+{
+	s->l1_offset = image_be64(raw);
+	s->l1_entries = image_be32(raw + 8);
+	e->id = image_be16(raw + 12);
+	e->name = image_be16(raw + 14);
+	s->date = image_be32(raw + 16);
+	s->vm_state_size = image_be32(raw + 32);
+	e->extra = image_be32(raw + 36);
+	if (e->extra > MAX_EXTRA)
+		return image_damaged(err, q->base.store->name, -EINVAL,
+			"snapshot table entry %" PRIu32 " has %" PRIu32
+			" bytes of extra data, which is more than 1024",
+			e->index, e->extra);
+	return check_end(q, e, QCOW2_SNAPSHOT_BYTES + tail_length(e), err);
+}
+
+static int
+check_l1(const struct qcow2_source *q, const struct entry *e,
+	const struct qcow2_snapshot *s, struct image_error *err)
+{
+	char what[48];
+
+	snprintf(what, sizeof(what), "L1 table of snapshot %" PRIu32, e->index);
+	if (s->l1_entries > QCOW2_MAX_L1_BYTES / 8)
+		return image_damaged(err, q->base.store->name, -EINVAL,
+			"%s has %" PRIu32 " entries, which need more than "
+			"32 MiB",
+			what, s->l1_entries);
+	if (s->disk_size > INT64_MAX)
+		return image_damaged(err, q->base.store->name, -EINVAL,
+			"disk size %" PRIu64 " of snapshot %" PRIu32
+			" is larger than any file",
+			s->disk_size, e->index);
+	return qcow2_refuse_outside(q->base.store, &q->header, what,
+		s->l1_offset, (uint64_t)s->l1_entries * 8, err);
+}
+
+/* The extra data, the ID and the name. */
+static int
+parse_tail(const struct qcow2_source *q, const unsigned char *raw,
+	const struct entry *e, struct qcow2_snapshot *s,
+	struct image_error *err)
+{
+	if (e->extra >= 8)
+		s->vm_state_size = image_be64(raw);
+	/* An entry of version 2 may lack the disk size. QEMU then uses the size
+	 * in the header too. */
+	s->disk_size = e->extra >= 16 ? image_be64(raw + 8) : q->header.size;
+	raw += e->extra;
+	s->id = strndup((const char *)raw, e->id);
+	s->name = strndup((const char *)raw + e->id, e->name);
+	if (!s->id || !s->name)
+		return image_no_memory(err);
+	return check_l1(q, e, s, err);
+}
+
+static int
+load_entry(const struct qcow2_source *q, struct entry *e, unsigned char *buffer,
+	struct qcow2_snapshot *s, struct image_error *err)
+{
+	struct image_store *store = q->base.store;
+
+	int rc = check_end(q, e, QCOW2_SNAPSHOT_BYTES, err);
+	if (rc == 0)
+		rc = image_store_read(
+			store, e->offset, buffer, QCOW2_SNAPSHOT_BYTES, err);
+	if (rc == 0)
+		rc = parse_fixed(q, buffer, e, s, err);
+	if (rc == 0)
+		rc = image_store_read(store, e->offset + QCOW2_SNAPSHOT_BYTES,
+			buffer, (size_t)tail_length(e), err);
+	if (rc == 0)
+		rc = parse_tail(q, buffer, e, s, err);
+	return rc;
+}
+
+int
+qcow2_load_snapshots(struct qcow2_source *q, struct image_error *err)
+{
+	struct entry e = {.offset = q->header.snapshots_offset};
+	uint32_t n = q->header.n_snapshots;
+	int rc = 0;
+
+	if (n == 0)
 		return 0;
-	int rc = grow_l1(t, g->l1_entries, err);
-	return rc == 0 ? qcow2_space_take(
-				 space, l1_clusters(g), &t->l1_cluster, err)
-		       : rc;
+	q->snapshots = calloc(n, sizeof(*q->snapshots));
+	unsigned char *buffer = malloc(MAX_TAIL);
+	if (!q->snapshots || !buffer) {
+		free(buffer);
+		return image_no_memory(err);
+	}
+	while (rc == 0 && e.index < n) {
+		q->n_snapshots = e.index + 1;
+		rc = load_entry(q, &e, buffer, &q->snapshots[e.index], err);
+		uint64_t length = QCOW2_SNAPSHOT_BYTES + tail_length(&e);
+		q->snapshots_bytes =
+			e.offset + length - q->header.snapshots_offset;
+		e.offset += (length + 7) & ~UINT64_C(7);
+		e.index++;
+	}
+	free(buffer);
+	return rc;
 }
 
 void
-qcow2_tables_destroy(struct qcow2_tables *t)
+qcow2_free_snapshots(struct qcow2_source *q)
 {
-	free(t->l1);
-	free(t->l2);
+	for (uint32_t i = 0; i < q->n_snapshots; i++) {
+		free(q->snapshots[i].id);
+		free(q->snapshots[i].name);
+	}
+	free(q->snapshots);
 }
 
-static int
-write_l2(struct qcow2_tables *t, struct image_error *err)
-{
-	unsigned bits = t->geometry->cluster_bits;
-
-	if (t->used == 0)
-		return 0;
-	return qcow2_write_sparse(t->space->store, t->cluster << bits, t->l2,
-		(size_t)t->used << bits, err);
-}
-
-/* Take places for the group of the table with that index. */
-static int
-begin_group(struct qcow2_tables *t, uint64_t index, struct image_error *err)
-{
-	const struct qcow2_geometry *g = t->geometry;
-	uint64_t used = UINT64_C(1) << t->group_bits;
-
-	t->first = index & ~(used - 1);
-	if (g->l1_entries && used > g->l1_entries - t->first)
-		used = g->l1_entries - t->first;
-	t->used = 0;
-	int rc = qcow2_space_take(t->space, used, &t->cluster, err);
-	if (rc < 0)
-		return rc;
-	t->used = used;
-	memset(t->l2, 0, (size_t)used << g->cluster_bits);
-	for (uint64_t i = 0; i < used; i++)
-		t->l1[t->first + i] =
-			htobe64((t->cluster + i) << g->cluster_bits |
-				QCOW2_ENTRY_COPIED);
-	return 0;
-}
-
+/* An ID is unique; a name need not be. */
 int
-qcow2_tables_open(
-	struct qcow2_tables *t, uint64_t guest_cluster, struct image_error *err)
+qcow2_find_snapshot(const struct qcow2_source *q, const char *wanted,
+	const struct qcow2_snapshot **out, struct image_error *err)
 {
-	const struct qcow2_geometry *g = t->geometry;
-	uint64_t index = guest_cluster >> g->l2_bits;
+	unsigned named = 0;
 
-	if (t->used > 0 && index - t->first < t->used)
+	for (uint32_t i = 0; i < q->n_snapshots; i++) {
+		if (strcmp(q->snapshots[i].id, wanted) == 0) {
+			*out = &q->snapshots[i];
+			return 0;
+		}
+	}
+	for (uint32_t i = 0; i < q->n_snapshots; i++) {
+		if (strcmp(q->snapshots[i].name, wanted) == 0) {
+			*out = &q->snapshots[i];
+			named++;
+		}
+	}
+	if (named == 1)
 		return 0;
-	assert(index < g->l1_entries || g->l1_entries == 0);
-	assert(t->used == 0 || t->first < index);
-	if (index >= QCOW2_MAX_L1_BYTES / 8)
-		return image_fail(err, t->space->store->name, -EFBIG,
-			"its disk needs an L1 table of more than 32 MiB with "
-			"cluster_size=%u",
-			1u << g->cluster_bits);
-	int rc = write_l2(t, err);
-	if (rc == 0)
-		rc = grow_l1(t, index + 1, err);
-	return rc == 0 ? begin_group(t, index, err) : rc;
-}
-
-uint64_t *
-qcow2_tables_entry(struct qcow2_tables *t, uint64_t guest_cluster)
-{
-	const struct qcow2_geometry *g = t->geometry;
-	uint64_t entry = guest_cluster & ((UINT64_C(1) << g->l2_bits) - 1);
-	uint64_t table = (guest_cluster >> g->l2_bits) - t->first;
-
-	assert(table < t->used);
-	return (uint64_t *)(t->l2 + (table << g->cluster_bits)) +
-	       entry * (g->extended_l2 ? 2 : 1);
-}
-
-int
-qcow2_tables_finish(
-	struct qcow2_tables *t, uint64_t *l1_cluster, struct image_error *err)
-{
-	const struct qcow2_geometry *g = t->geometry;
-
-	int rc = write_l2(t, err);
-	if (rc == 0)
-		rc = grow_l1(t, g->l1_entries, err);
-	if (rc == 0 && t->l1_cluster == 0)
-		rc = qcow2_space_take(
-			t->space, l1_clusters(g), &t->l1_cluster, err);
-	if (rc < 0)
-		return rc;
-	*l1_cluster = t->l1_cluster;
-	return qcow2_write_sparse(t->space->store,
-		*l1_cluster << g->cluster_bits, t->l1,
-		(size_t)g->l1_entries * sizeof(*t->l1), err);
+	if (named > 1)
+		return image_fail(err, q->base.store->name, -EPERM,
+			"has %u snapshots of the name '%s'; select one by its "
+			"ID",
+			named, wanted);
+	return image_fail(err, q->base.store->name, -ENOENT,
+		"has no snapshot with the ID or name '%s'", wanted);
 }
