@@ -212,10 +212,10 @@ int image_file_url(char *address, const char **why);
  */
 bool image_address_is_same(const char *a, const char *b);
 /*
- * Returns a copy of a text, which the caller frees. An address in the text,
- * also one of a scheme that this release does not know or inside another
- * address, loses its user and password, and for HTTP its query and fragment.
- * Returns NULL if there is no memory.
+ * Returns a copy of a text, which the caller frees. An address in the text
+ * loses its user and password, and for HTTP its query and fragment. An address
+ * of another scheme, or inside another address, ends with "://", and a name
+ * that begins with "json:" ends there. Returns NULL if there is no memory.
  */
 char *image_hide_secrets(const char *text);
 /* Returns whether the address is read without encryption or signature, so that

@@ -48,7 +48,6 @@ image_is_address(const char *address)
 	return scheme_of(address) != NULL;
 }
 
-/* Of these, the query may be a signature. */
 static bool
 is_http(const struct scheme *scheme)
 {
@@ -73,15 +72,6 @@ is_host(const char *host, size_t length)
 						   (size_t)(end - colon - 1));
 }
 
-static bool
-ends_as(const char *text, const char *end, const char *word)
-{
-	size_t length = strlen(word);
-
-	return (size_t)(end - text) >= length &&
-	       strncasecmp(end - length, word, length) == 0;
-}
-
 /* Returns what follows two slashes, in JSON maybe "\/\/", or NULL. */
 static const char *
 behind_two(const char *text)
@@ -104,43 +94,17 @@ find_colon(const char *text)
 	return text ? text - 1 : NULL;
 }
 
-/* Without a host, such an address has the name of an export. */
-static bool
-is_nbd(const char *text, const char *colon)
+/* Returns the scheme whose name is in front of the colon, or NULL. */
+static const struct scheme *
+scheme_before(const char *text, const char *colon)
 {
-	return ends_as(text, colon, "nbd") || ends_as(text, colon, "nbds") ||
-	       ends_as(text, colon, "+unix");
-}
-
-/* libcurl takes a host after more than two slashes, too. */
-static const char *
-host_of(const char *text, const char *colon)
-{
-	return is_nbd(text, colon) ? behind_two(colon + 1)
-				   : colon + 1 + strspn(colon + 1, "\\/");
-}
-
-/*
- * Returns what may be shown of an address behind its scheme and slashes: what
- * follows a user, or nothing if a password may have a slash in it.
- */
-static const char *
-behind_user(const char *text, const char *colon, const char *end)
-{
-	const char *host = host_of(text, colon);
-	size_t length = strcspn(host, "/?#");
-
-	if (length > (size_t)(end - host))
-		length = (size_t)(end - host);
-	const char *at = memrchr(host, '@', length);
-	if (at) {
-		length -= (size_t)(at + 1 - host);
-		host = at + 1;
-		/* Shown, its slashes would be some more of the scheme's. */
-		if (strchr("\\/", *host) && !is_nbd(text, colon))
-			return end;
+	for (const struct scheme *s = schemes; s->name; s++) {
+		size_t length = strlen(s->name);
+		if ((size_t)(colon - text) >= length &&
+			strncasecmp(colon - length, s->name, length) == 0)
+			return s;
 	}
-	return is_host(host, length) ? host : end;
+	return NULL;
 }
 
 static char *
@@ -148,76 +112,87 @@ append(char *to, const char *from, const char *end)
 {
 	size_t length = (size_t)(end - from);
 
-	memmove(to, from, length);
+	memcpy(to, from, length);
 	return to + length;
 }
 
-/* Hide the secrets of all addresses in a text, which becomes shorter. */
-static void
-hide(char *text)
+/*
+ * Append what may be shown of an address, from the colon of its scheme to its
+ * end: the host and the path. An address of another scheme ends with its
+ * slashes. So do one whose host is not valid, since a password may have a slash
+ * in it, and one inside the path.
+ */
+static char *
+show(char *to, const struct scheme *scheme, const char *colon, const char *end)
 {
-	/* the word of a message or of JSON, and what is shown of it */
-	const char *word = text, *end = text;
-	const char *from = text, *colon = find_colon(text);
-	char *to = text;
+	const char *host = behind_two(colon + 1);
+	/* Without a host, such an address has the name of an export. */
+	bool two = host && scheme && strncmp(scheme->name, "nbd", 3) == 0;
 
-	while (colon) {
-		const char *host = host_of(from, colon);
-		if (host > word)
-			word = end = host + strcspn(host, " '\"");
-		if (ends_as(from, colon, "http") ||
-			ends_as(from, colon, "https"))
-			end = host + strcspn(host, "?# '\"");
-		const char *shown = behind_user(from, colon, end);
-		to = append(to, from, host);
-		from = shown;
-		colon = find_colon(from);
-		/* An address may be a part of another. */
-		if (!colon || colon >= end) {
-			to = append(to, from, end);
-			from = word;
-			colon = find_colon(from);
-		}
+	/* libcurl takes a host after more than two slashes, too. */
+	if (!two)
+		host = colon + 1 + strspn(colon + 1, "\\/");
+	to = append(to, colon, host);
+	if (!scheme)
+		return to;
+	/* The query may be a signature. */
+	if (is_http(scheme) && host + strcspn(host, "?#") < end)
+		end = host + strcspn(host, "?#");
+	size_t length = strcspn(host, "/?#");
+	if (length > (size_t)(end - host))
+		length = (size_t)(end - host);
+	const char *at = memrchr(host, '@', length);
+	if (at) {
+		length -= (size_t)(at + 1 - host);
+		host = at + 1;
+		/* Shown, its slashes would be some more of the scheme's. */
+		if (strchr("\\/", *host) && !two)
+			return to;
 	}
-	append(to, from, from + strlen(from) + 1);
-}
-
-char *
-image_address_name(const char *address)
-{
-	const struct scheme *scheme = scheme_of(address);
-	char *name = strdup(address);
-
-	if (!scheme || !name)
-		return name;
-	size_t length = strlen(scheme->name);
-	memcpy(name, scheme->name, length);
-	char *from = name + length + 1;
-	const char *host = from;
-	if (is_http(scheme))
-		from[strcspn(from, "?#")] = '\0';
-	if (strncmp(from, "//", 2) == 0) {
-		host = behind_user(name, from - 1, from + strlen(from));
-		from += host_of(name, from - 1) - from;
-	} else {
-		hide(name);
-		char *at = strrchr(from, '@');
-		if (at)
-			host = at + 1 + strspn(at + 1, "/");
-	}
-	memmove(from, host, strlen(host) + 1);
-	hide(name);
-	return name;
+	if (!is_host(host, length))
+		return to;
+	const char *inside = find_colon(host);
+	if (inside && inside < end)
+		end = behind_two(inside + 1);
+	return append(to, host, end);
 }
 
 char *
 image_hide_secrets(const char *text)
 {
-	char *shown = image_address_name(text);
+	const struct scheme *scheme = scheme_of(text);
+	const char *colon = text + strcspn(text, ": '\"=,"), *end;
+	char *shown = strdup(text), *to = shown;
 
-	if (shown)
-		hide(shown);
+	if (!shown)
+		return NULL;
+	/* QEMU's JSON has names and values of any kind. */
+	if (strncasecmp(text, "json:", 5) == 0) {
+		shown[5] = '\0';
+		return shown;
+	}
+	/* A name is one address to its end, and may have blanks. */
+	if (scheme || (*colon == ':' && behind_two(colon + 1))) {
+		if (scheme)
+			memcpy(shown, scheme->name, strlen(scheme->name));
+		end = text + strlen(text);
+		*show(to + (colon - text), scheme, colon, end) = '\0';
+		return shown;
+	}
+	for (; (colon = find_colon(text)); text = end) {
+		end = colon + strcspn(colon, " '\"");
+		to = append(to, text, colon);
+		to = show(to, scheme_before(text, colon), colon, end);
+	}
+	append(to, text, text + strlen(text) + 1);
 	return shown;
+}
+
+char *
+image_address_name(const char *address)
+{
+	return scheme_of(address) ? image_hide_secrets(address)
+				  : strdup(address);
 }
 
 bool

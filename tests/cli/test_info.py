@@ -177,16 +177,15 @@ def test_sizes_and_dates_of_an_image_are_for_people(hone, work):
 @pytest.mark.parametrize("name, shown", [
     ("https://u:hidden@127.0.0.1:1/x?hidden", "https://127.0.0.1:1/x"),
     ("https:///u:hidden@h/x", "https:///h/x"),
-    ("https://h:8/https:///u:hidden@h/", "https://h:8/https:///h/"),
+    ("https://h:8/https:///u:hidden@h/", "https://h:8/https://"),
     ("https:u:hidden@h/x", "https:h/x"),
-    ("https:/u:hidden@h/x", "https:h/x"),
+    ("https:/u:hidden@h/x", "https:/h/x"),
     ('https://u:a"hidden@h/x', "https://h/x"),
-    ("ftp://hidden@h/x", "ftp://h/x"),
+    ("ftp://hidden@h/x", "ftp://"),
     ('json:{"file.url": "http://u:hidden@h/x?hidden", "a": 1}',
-     'json:{"file.url": "http://h/x", "a": 1}'),
-    (r'json:{"file.url":"https:\/\/u:hidden@h\/x"}',
-     r'json:{"file.url":"https:\/\/h\/x"}'),
-    ("./a@b://c", "./a@b://c")])
+     "json:"),
+    (r'json:{"file.url":"https:\/\/u:hidden@h\/x"}', "json:"),
+    ("./a@b://c", "./a@b://")])
 def test_a_backing_file_shows_no_secret(hone, work, out, qemu_img, name, shown):
     top = work / "top.qcow2"
     assert qemu_img("create", "-u", "-f", "qcow2", "-b", name, "-F", "raw",

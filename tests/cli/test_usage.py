@@ -399,12 +399,13 @@ def test_the_modes_of_the_cache_are_of_each_side(
     "ftp://host/disk", "file:disk"])
 def test_what_qemu_takes_for_a_protocol_is_no_file(
         hone, small, out, name):
+    shown = re.sub("//.*", "//", name)
     for words in (["map", name], ["check", name], ["compare", small, name],
                   ["convert", name, out / "d"]):
         said = hone.misused(*words)
-        assert f"'{name}' is not a file: \"qemu-nbd " in said
+        assert f"'{shown}' is not a file: \"qemu-nbd " in said
     said = hone.misused("convert", small, name, cwd=out)
-    assert f"'{name}' is not a file: write a file, then" in said
+    assert f"'{shown}' is not a file: write a file, then" in said
     if "/" not in name:
         hone.ok("convert", "-q", small, "./" + name, cwd=out)
         assert os.listdir(out) == [name]
@@ -412,8 +413,8 @@ def test_what_qemu_takes_for_a_protocol_is_no_file(
 
 
 @pytest.mark.parametrize("name, shown", [
-    ("FTP://me:hidden@host/disk", "FTP://host/disk"),
-    ("ssh://me@host/a@b", "ssh://host/a@b"), ("Rbd:pool/a@b", "Rbd:pool/a@b")])
+    ("FTP://me:hidden@host/disk", "FTP://"),
+    ("ssh://me@host/a@b", "ssh://"), ("Rbd:pool/a@b", "Rbd:pool/a@b")])
 def test_a_protocol_is_known_in_upper_case_and_shows_no_password(
         hone, name, shown):
     said = hone.misused("info", name)
@@ -424,8 +425,8 @@ def test_a_protocol_is_known_in_upper_case_and_shows_no_password(
     ("http://u:hidden@h/a?hidden#hidden", "http://h/a"),
     ("nbd://hidden@h/a", "nbd://h/a"),
     ("HTTPS://u:hid/den@h/a", "HTTPS://"),
-    ("ftps://u:h@hidden@h:1/a@b", "ftps://h:1/a@b"),
-    ("ssh://h/a", "ssh://h/a")])
+    ("ftps://u:h@hidden@h:1/a@b", "ftps://"),
+    ("ssh://h/a", "ssh://")])
 def test_a_wrong_word_shows_no_secret(hone, small, out, word, shown):
     for words in ([word], ["convert", "-f", word, small, out / "d"],
                   ["convert", "-O", word, small, out / "d"],

@@ -803,7 +803,10 @@ way_to_trust(const struct http_transfer *t, CURLcode result, const char *text)
 static void
 fail_lost(struct http_transfer *t, CURLcode result, bool long_line)
 {
-	const char *text = t->text[0] ? t->text : libcurl.easy_strerror(result);
+	/* An address in libcurl's text may have a password. */
+	const char *text = t->text[0] && !strstr(t->text, "://")
+				   ? t->text
+				   : libcurl.easy_strerror(result);
 	unsigned proxy = proxy_status(t);
 
 	if (result == CURLE_OK || result == CURLE_PARTIAL_FILE)

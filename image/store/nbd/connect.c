@@ -21,6 +21,9 @@ image_nbd_explain(struct image_nbd_connection *connection)
 	/* libnbd puts the name of its function first. */
 	if (strncmp(text, "nbd_", 4) == 0 && strstr(text, ": "))
 		text = strstr(text, ": ") + 2;
+	if (strstr(text, "://"))
+		text = "libnbd's reason has an address, which may have a "
+		       "password";
 	/* The server closed the connection. */
 	if (code == ENOTCONN || code == ESHUTDOWN || code == EPIPE ||
 		(code == 0 && strstr(text, "disconnected")))
