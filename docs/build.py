@@ -31,6 +31,8 @@ COMMANDS = ("convert", "map", "info", "compare", "check", "digest", "cpu")
 ROOT_PAGES = ("CONTRIBUTING.md", "SECURITY.md", "NEWS.md")
 # A link, but not an image, whose words may stand on two lines.
 LINK = re.compile(r"(?<!!)\[([^][]+)\]\(([^)\s]+)\)")
+# The space in a table between a figure and its unit.
+UNIT = re.compile(r"(?<=\d) (?=%|(?:[num]?s|[kMG]i?B)\b)|(?<=Zen) (?=\d)")
 
 
 def man_names(parsed):
@@ -81,6 +83,12 @@ def on_the_site(text, folder, source):
     return LINK.sub(link, text)
 
 
+def with_units(text):
+    """Markdown in which a figure and its unit stay on one line of a cell."""
+    return re.sub(r"^\|.*\|$", lambda row: UNIT.sub("\u00a0", row[0]), text,
+                  flags=re.MULTILINE)
+
+
 def copy_pages(source, tree):
     """The handwritten pages. Some lie outside of docs/ in the repository."""
     ignored = shutil.ignore_patterns("*.py", "meson.build", "__pycache__",
@@ -94,7 +102,8 @@ def copy_pages(source, tree):
         folder = source if page.name in ROOT_PAGES else (
             source / "docs" / page.parent.relative_to(tree))
         text = page.read_text(encoding="utf-8")
-        page.write_text(on_the_site(text, folder, source), encoding="utf-8")
+        page.write_text(with_units(on_the_site(text, folder, source)),
+                        encoding="utf-8")
 
 
 def summaries(hone):

@@ -39,6 +39,8 @@ html_theme_options = ({"top_of_page_buttons": []}
                       else {"top_of_page_button": None})
 html_css_files = ["hone.css"]
 html_favicon = "_static/favicon.svg"
+# The theme's own light style has green strings that are hard to read.
+pygments_style = "default"
 pygments_dark_style = "github-dark"
 # A click copies the commands, neither their prompts nor what they print.
 copybutton_prompt_text = "$ "

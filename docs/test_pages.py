@@ -140,6 +140,11 @@ def test_links_of_the_site(page, text, shown):
     assert build.on_the_site(text, ROOT / page, ROOT) == shown
 
 
+def test_a_figure_keeps_its_unit_in_a_cell():
+    assert build.with_units("| 3 ns, 8 MiB, 5 % | Zen 4 | 2 sets |\n3 ns\n") == (
+        "| 3\u00a0ns, 8\u00a0MiB, 5\u00a0% | Zen\u00a04 | 2 sets |\n3 ns\n")
+
+
 @pytest.mark.parametrize("page", [*ROOT.glob("*.md"), *DOCS.rglob("*.md")],
                          ids=lambda page: page.name)
 def test_a_link_has_words(page):
