@@ -42,6 +42,7 @@ names() {
 # check works.
 mutants() {
     python3 -B tests/support/planting_test.py
+    python3 -B tests/support/jumps_test.py
     python3 -B tests/support/mutants.py --check
 }
 
