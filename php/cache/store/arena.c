@@ -15,8 +15,6 @@
 #define SLOTS 1024
 /* Bytes of arena for each bucket: two small entries. */
 #define BYTES_PER_BUCKET 256
-/* Eviction keeps 1/RESERVE of an arena free. */
-#define RESERVE 64
 
 static uint64_t
 seconds(void)
@@ -154,7 +152,6 @@ lay_out(struct php_hone_store *store, const struct php_hone_store_attr *attr)
 		shard->end = at + each;
 		if (shard->end - shard->first > PHP_HONE_ARENA_MOST)
 			shard->end = shard->first + PHP_HONE_ARENA_MOST;
-		shard->reserve = (shard->end - shard->first) / RESERVE;
 		shard->min_expires = UINT32_MAX;
 		at += each;
 	}

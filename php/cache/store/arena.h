@@ -94,6 +94,24 @@ php_hone_much_is_held(const struct php_hone_shard *shard)
 	return shard->held_back > (shard->end - shard->first) / 8;
 }
 
+/* What a store does before it looks for a block. */
+static inline void
+php_hone_reclaim_first(struct php_hone_member *member,
+	struct php_hone_shard *shard, uint32_t units)
+{
+	if (php_hone_reclaim_pays(shard))
+		php_hone_reclaim_some(member->store, shard);
+	if (php_hone_much_is_held(shard))
+		php_hone_hold_back_less(member, shard, units);
+}
+
+/* Units that eviction keeps free. */
+static inline uint32_t
+php_hone_reserve_of(const struct php_hone_shard *shard)
+{
+	return (shard->end - shard->first) / 64;
+}
+
 static inline uint64_t
 php_hone_free_units(const struct php_hone_shard *shard)
 {

@@ -53,7 +53,6 @@ _Static_assert(sizeof(struct php_hone_slot) == 128, "two lines each");
 struct php_hone_shard {
 	pthread_mutex_t mutex __attribute__((aligned(64)));
 	uint32_t first, end; /* the arena */
-	uint32_t reserve;    /* units that eviction keeps free */
 	uint32_t hand;       /* the block that eviction looks at next */
 	uint32_t sweep;      /* the block that expiry looks at next; 0: none */
 	uint32_t min_expires, sweep_min;
@@ -61,13 +60,13 @@ struct php_hone_shard {
 	uint32_t held_list;    /* what readers had at that look */
 	uint32_t n_retired, n_held; /* in both lists; in the second one */
 	uint32_t reclaim_at;        /* n_retired at which reclaiming is tried */
-	uint32_t pause;             /* stores before pacing is tried again */
+	uint32_t pause;             /* stores until evict_ahead() is tried */
 	uint32_t held_back;   /* units that the last reclaim had to leave */
 	uint32_t close_pause; /* units until closing is tried again */
 	uint32_t closed_at;   /* held_back when all slots were closed */
 	uint32_t n_claims;
-	/* The last request for room that failed. */
-	uint32_t failed_units, failed_at; /* php_hone_store_tick() */
+	/* The last request for room that failed, and why: failure_sum(). */
+	uint32_t failed_units;
 	uint64_t failed_sum;
 	uint32_t wakes; /* a futex; atomic; counts claims that ended */
 	uint64_t sums[PHP_HONE_STATES]; /* units in each state */

@@ -111,12 +111,9 @@ php_hone_reserve_locked(struct php_hone_member *member, unsigned i,
 	if (!room->spare) {
 		offset = php_hone_make_room(member, shard, units);
 	} else {
-		if (php_hone_reclaim_pays(shard))
-			php_hone_reclaim_some(store, shard);
-		if (php_hone_much_is_held(shard))
-			php_hone_hold_back_less(member, shard, units);
+		php_hone_reclaim_first(member, shard, units);
 		if (shard->sums[PHP_HONE_FREE] >=
-			(uint64_t)units + shard->reserve)
+			(uint64_t)units + php_hone_reserve_of(shard))
 			offset = php_hone_arena_alloc(store, shard, units);
 	}
 	if (offset == 0)

@@ -1,8 +1,26 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Room for new entries: memory of entries that are no longer in the index is
- * freed as soon as no reader can have them, and others are evicted
- * (docs/design/cache.md, "Eviction").
+ * Room for new entries. Each store goes down this ladder in
+ * php_hone_make_room(), and ends at the first step that gives a block.
+ *
+ *	reclaim       frees the retired entries that no reader has,
+ *	              if 32 of them or 16 KiB wait
+ *	hold less     closes the own slot, and all slots before memory runs out,
+ *	              if readers hold back an eighth of the shard
+ *	look ahead    no new pins, if readers have half of what is next and the
+ *	              value takes a quarter of the reserve
+ *	evict ahead   the hand, until the reserve is full again,
+ *	              if less than the reserve is free: 1/64 of the shard
+ *	a free block
+ *	fail          if the same has failed a moment ago
+ *	evict         the hand, for a small value; then windows: neighbours
+ *	              that are evicted together
+ *	no new pins   all slots are closed; evict again
+ *	wait          1 ms at most for fetches in progress; evict again
+ *	fail
+ *
+ * Reclaiming is first in this file, then the hand, windows, and the ladder. The
+ * reasons: docs/design/cache.md, "Eviction".
  */
 #include <time.h>
 #include "arena.h"
@@ -115,7 +133,7 @@ php_hone_reclaim_all(struct php_hone_store *store, struct php_hone_shard *shard)
  * no such fetch.
  */
 static bool
-reclaim_patiently(struct php_hone_store *store, struct php_hone_shard *shard)
+wait_and_reclaim(struct php_hone_store *store, struct php_hone_shard *shard)
 {
 	const struct timespec a_moment = {.tv_nsec = PATIENCE_NS};
 	unsigned waits = 0;
@@ -183,10 +201,12 @@ php_hone_hold_back_less(struct php_hone_member *member,
 
 /* One epoch is counted for so many entries that were unlinked. */
 #define BATCH 32
-/* Blocks that one call of pace() looks at. */
+/* Blocks that one call of evict_ahead() looks at. */
 #define PACE 256
-#define PAUSE 256 /* stores without pace(), after it freed too little */
-/* Blocks that sweep() looks at, each time that memory is short. */
+#define PAUSE                                                                  \
+	256 /* stores without evict_ahead(), after it freed too little         \
+	     */
+/* Blocks that evict_expired() looks at, each time that memory is short. */
 #define SWEEP 64
 /* Rounds of the hand, and blocks in each, before a window is chosen. */
 #define ROUNDS 4
@@ -219,7 +239,7 @@ struct pass {
 };
 
 static void
-begin(struct pass *pass, struct php_hone_store *store,
+pass_begin(struct pass *pass, struct php_hone_store *store,
 	struct php_hone_shard *shard)
 {
 	pass->store = store;
@@ -237,24 +257,24 @@ begin(struct pass *pass, struct php_hone_store *store,
 
 /* The same, and the pass knows what readers have. */
 static void
-begin_to_look(struct pass *pass, struct php_hone_store *store,
+pass_begin_to_look(struct pass *pass, struct php_hone_store *store,
 	struct php_hone_shard *shard)
 {
-	begin(pass, store, shard);
+	pass_begin(pass, store, shard);
 	if (!pass->look)
 		php_hone_readers_look(store, &pass->readers);
 	pass->look = true;
 }
 
 static bool
-had(const struct pass *pass, const struct php_hone_entry *entry)
+pass_had(const struct pass *pass, const struct php_hone_entry *entry)
 {
 	return pass->look && php_hone_readers_have(pass->store, &pass->readers,
 				     entry, UINT64_MAX - 1);
 }
 
 static void
-flush(struct pass *pass)
+pass_retire(struct pass *pass)
 {
 	php_hone_retire(pass->store, pass->shard, pass->victims, pass->n);
 	pass->n = 0;
@@ -273,7 +293,7 @@ count_eviction(struct pass *pass)
 
 /* Choose one member that reports the first eviction. */
 static void
-report(struct php_hone_member *member)
+report_first(struct php_hone_member *member)
 {
 	uint32_t from = PHP_HONE_EVICTED;
 	if (__atomic_compare_exchange_n(&member->store->region->evicted, &from,
@@ -300,53 +320,53 @@ evict(struct pass *pass, uint32_t offset)
 	pass->units += php_hone_word_units(php_hone_get64(&entry->block));
 	pass->victims[pass->n++] = offset;
 	if (pass->n == BATCH)
-		flush(pass);
+		pass_retire(pass);
 }
 
 static uint32_t
-after(const struct php_hone_shard *shard, uint32_t offset, uint64_t word)
+block_after(const struct php_hone_shard *shard, uint32_t offset, uint64_t word)
 {
 	uint32_t next = offset + php_hone_word_units(word);
 	return next == shard->end ? shard->first : next;
 }
 
 static uint8_t
-used(const struct php_hone_entry *entry)
+use_of(const struct php_hone_entry *entry)
 {
 	return __atomic_load_n(&entry->used, __ATOMIC_RELAXED);
 }
 
 static void
-lower(struct php_hone_entry *entry)
+lower_use(struct php_hone_entry *entry)
 {
-	if (used(entry) != 0)
-		__atomic_store_n(&entry->used, (uint8_t)(used(entry) - 1),
+	if (use_of(entry) != 0)
+		__atomic_store_n(&entry->used, (uint8_t)(use_of(entry) - 1),
 			__ATOMIC_RELAXED);
 }
 
 /* The hand looks at one block. */
 static void
-step(struct pass *pass)
+hand_step(struct pass *pass)
 {
 	struct php_hone_shard *shard = pass->shard;
 	uint32_t at = shard->hand;
 	uint64_t word = php_hone_block(pass->store, at);
-	shard->hand = after(shard, at, word);
+	shard->hand = block_after(shard, at, word);
 	if (php_hone_word_state(word) != PHP_HONE_LIVE)
 		return;
 	struct php_hone_entry *entry = php_hone_entry_at(pass->store, at);
 	bool expired = php_hone_expired(entry, pass->now);
 	if (!expired)
 		pass->seen += php_hone_word_units(word);
-	if (!expired && had(pass, entry)) {
+	if (!expired && pass_had(pass, entry)) {
 		pass->had += php_hone_word_units(word);
 		if (pass->much)
 			return;
 	}
 	/* A claim is evicted only after its time. Without it, all processes
 	 * would compute the value. */
-	if (!expired && used(entry) != 0)
-		lower(entry);
+	if (!expired && use_of(entry) != 0)
+		lower_use(entry);
 	else if (expired || entry->kind != PHP_HONE_CLAIM)
 		evict(pass, at);
 }
@@ -356,7 +376,7 @@ step(struct pass *pass)
  * and memory is short, a second hand goes through the arena once.
  */
 static void
-sweep(struct pass *pass)
+evict_expired(struct pass *pass)
 {
 	struct php_hone_shard *shard = pass->shard;
 	if (shard->sweep == 0) {
@@ -368,7 +388,7 @@ sweep(struct pass *pass)
 	for (unsigned i = 0; i < SWEEP; i++) {
 		uint32_t at = shard->sweep;
 		uint64_t word = php_hone_block(pass->store, at);
-		shard->sweep = after(shard, at, word);
+		shard->sweep = block_after(shard, at, word);
 		if (php_hone_word_state(word) == PHP_HONE_LIVE) {
 			struct php_hone_entry *entry =
 				php_hone_entry_at(pass->store, at);
@@ -400,9 +420,9 @@ available(const struct php_hone_shard *shard)
 }
 
 static bool
-short_of(const struct php_hone_shard *shard)
+is_short(const struct php_hone_shard *shard)
 {
-	return available(shard) < shard->reserve;
+	return available(shard) < php_hone_reserve_of(shard);
 }
 
 /*
@@ -419,7 +439,7 @@ look_ahead(struct php_hone_store *store, struct php_hone_shard *shard,
 	if (available(shard) >= (uint64_t)AHEAD * units)
 		return;
 	struct pass pass;
-	begin_to_look(&pass, store, shard);
+	pass_begin_to_look(&pass, store, shard);
 	uint64_t live = 0;
 	uint32_t at = shard->hand;
 	for (unsigned i = 0; i < PACE && live < (uint64_t)AHEAD * 2 * units;
@@ -427,10 +447,10 @@ look_ahead(struct php_hone_store *store, struct php_hone_shard *shard,
 		uint64_t word = php_hone_block(store, at);
 		if (php_hone_word_state(word) == PHP_HONE_LIVE) {
 			live += php_hone_word_units(word);
-			if (had(&pass, php_hone_entry_at(store, at)))
+			if (pass_had(&pass, php_hone_entry_at(store, at)))
 				pass.had += php_hone_word_units(word);
 		}
-		at = after(shard, at, word);
+		at = block_after(shard, at, word);
 	}
 	if (pass.had > live / 2 && pass.had >= units)
 		php_hone_readers_keep_nothing(store);
@@ -439,26 +459,27 @@ look_ahead(struct php_hone_store *store, struct php_hone_shard *shard,
 /* Evict before the memory is needed, so that readers have given it back by
  * then. */
 static void
-pace(struct php_hone_store *store, struct php_hone_shard *shard)
+evict_ahead(struct php_hone_store *store, struct php_hone_shard *shard)
 {
 	struct pass pass;
-	begin_to_look(&pass, store, shard);
-	sweep(&pass);
+	pass_begin_to_look(&pass, store, shard);
+	evict_expired(&pass);
 	/* Entries that can be evicted may be far apart. The hand makes one turn
 	 * at most. */
 	uint64_t most = pass.much ? shard->entries : PACE;
-	for (uint64_t i = 0; i < most && pass.units < shard->reserve / 2; i++)
-		step(&pass);
-	flush(&pass);
+	for (uint64_t i = 0;
+		i < most && pass.units < php_hone_reserve_of(shard) / 2; i++)
+		hand_step(&pass);
+	pass_retire(&pass);
 	if (pass.had > pass.seen / (MOST_HAD + 1) * MOST_HAD)
 		php_hone_readers_keep_nothing(store);
 	php_hone_reclaim(store, shard);
 	if (!pass.much)
 		return;
-	bool too_little = pass.units < shard->reserve / 4;
+	bool too_little = pass.units < php_hone_reserve_of(shard) / 4;
 	if (too_little) {
 		php_hone_reclaim_all(store, shard);
-		too_little = short_of(shard);
+		too_little = is_short(shard);
 	}
 	/* Too little was freed: close all slots, and do not try again for PAUSE
 	 * stores. */
@@ -476,7 +497,7 @@ struct window {
 /* Returns the cost of the eviction of a block. Negative if the block cannot be
  * freed now. */
 static int64_t
-cost_of(const struct pass *pass, uint32_t at, uint64_t word)
+window_cost(const struct pass *pass, uint32_t at, uint64_t word)
 {
 	const struct php_hone_entry *entry = php_hone_entry_at(pass->store, at);
 	switch (php_hone_word_state(word)) {
@@ -493,13 +514,13 @@ cost_of(const struct pass *pass, uint32_t at, uint64_t word)
 	case PHP_HONE_LIVE:
 		break;
 	}
-	if (had(pass, entry))
+	if (pass_had(pass, entry))
 		return -1;
 	if (php_hone_expired(entry, pass->now))
 		return 0;
 	/* The loss of a claim or a tag costs more than its bytes. */
 	int64_t weight = entry->kind == PHP_HONE_VALUE ? 1 : 64;
-	return weight * php_hone_word_units(word) * (1 + 4 * used(entry));
+	return weight * php_hone_word_units(word) * (1 + 4 * use_of(entry));
 }
 
 /*
@@ -507,7 +528,7 @@ cost_of(const struct pass *pass, uint32_t at, uint64_t word)
  * within `reach` units. If there is none, find the first run beyond.
  */
 static bool
-choose(const struct pass *pass, uint32_t units, uint64_t reach,
+window_choose(const struct pass *pass, uint32_t units, uint64_t reach,
 	struct window *best)
 {
 	const struct php_hone_shard *shard = pass->shard;
@@ -519,8 +540,8 @@ choose(const struct pass *pass, uint32_t units, uint64_t reach,
 	 * a window more. */
 	for (uint32_t at = shard->hand; seen < all + units;) {
 		uint64_t word = php_hone_block(pass->store, at);
-		uint32_t next = after(shard, at, word);
-		int64_t cost = cost_of(pass, at, word);
+		uint32_t next = block_after(shard, at, word);
+		int64_t cost = window_cost(pass, at, word);
 		seen += php_hone_word_units(word);
 		if (cost < 0) {
 			w = (struct window){next, 0, 0};
@@ -532,7 +553,7 @@ choose(const struct pass *pass, uint32_t units, uint64_t reach,
 			if (w.cost < best->cost)
 				*best = w;
 			uint64_t first = php_hone_block(pass->store, w.begin);
-			w.cost -= cost_of(pass, w.begin, first);
+			w.cost -= window_cost(pass, w.begin, first);
 			w.units -= php_hone_word_units(first);
 			w.begin += php_hone_word_units(first);
 		}
@@ -548,24 +569,24 @@ choose(const struct pass *pass, uint32_t units, uint64_t reach,
 /* Evict the cheapest window. The hand goes there, and lowers the counters that
  * it passes. */
 static bool
-evict_window(struct php_hone_store *store, struct php_hone_shard *shard,
+window_evict(struct php_hone_store *store, struct php_hone_shard *shard,
 	uint32_t units)
 {
 	struct pass pass;
-	begin_to_look(&pass, store, shard);
+	pass_begin_to_look(&pass, store, shard);
 	uint64_t reach = (shard->end - shard->first) / 16;
 	if (reach < (uint64_t)units * 8)
 		reach = (uint64_t)units * 8;
 	struct window w = {0, 0, 0};
-	if (!choose(&pass, units, reach, &w))
+	if (!window_choose(&pass, units, reach, &w))
 		return false;
 
 	while (shard->hand != w.begin) {
 		uint32_t at = shard->hand;
 		uint64_t word = php_hone_block(store, at);
-		shard->hand = after(shard, at, word);
+		shard->hand = block_after(shard, at, word);
 		if (php_hone_word_state(word) == PHP_HONE_LIVE)
-			lower(php_hone_entry_at(store, at));
+			lower_use(php_hone_entry_at(store, at));
 	}
 	for (uint32_t at = w.begin; at < w.begin + w.units;) {
 		uint64_t word = php_hone_block(store, at);
@@ -573,18 +594,18 @@ evict_window(struct php_hone_store *store, struct php_hone_shard *shard,
 			evict(&pass, at);
 		at += php_hone_word_units(word);
 	}
-	flush(&pass);
+	pass_retire(&pass);
 	php_hone_reclaim_all(store, shard);
 	return true;
 }
 
 static uint32_t
-by_windows(struct php_hone_store *store, struct php_hone_shard *shard,
+room_by_windows(struct php_hone_store *store, struct php_hone_shard *shard,
 	uint32_t units)
 {
 	/* Try again: a reader may fetch from the window during its eviction. */
 	for (unsigned i = 0; i < 3; i++) {
-		if (!evict_window(store, shard, units))
+		if (!window_evict(store, shard, units))
 			return 0;
 		uint32_t offset = php_hone_arena_alloc(store, shard, units);
 		if (offset != 0)
@@ -594,15 +615,15 @@ by_windows(struct php_hone_store *store, struct php_hone_shard *shard,
 }
 
 static uint32_t
-by_hand(struct php_hone_store *store, struct php_hone_shard *shard,
+room_by_hand(struct php_hone_store *store, struct php_hone_shard *shard,
 	uint32_t units)
 {
 	for (unsigned round = 0; round < ROUNDS; round++) {
 		struct pass pass;
-		begin(&pass, store, shard);
+		pass_begin(&pass, store, shard);
 		for (unsigned i = 0; i < ROUND && pass.units < 2 * units; i++)
-			step(&pass);
-		flush(&pass);
+			hand_step(&pass);
+		pass_retire(&pass);
 		php_hone_reclaim(store, shard);
 		uint32_t offset = php_hone_arena_alloc(store, shard, units);
 		if (offset != 0)
@@ -612,25 +633,66 @@ by_hand(struct php_hone_store *store, struct php_hone_shard *shard,
 }
 
 static uint32_t
-by_eviction(struct php_hone_store *store, struct php_hone_shard *shard,
+room_by_eviction(struct php_hone_store *store, struct php_hone_shard *shard,
 	uint32_t units)
 {
 	php_hone_reclaim(store, shard);
 	php_hone_arena_drain(store, shard);
 	uint32_t offset = php_hone_arena_alloc(store, shard, units);
 	if (offset == 0 && units <= SMALL)
-		offset = by_hand(store, shard, units);
+		offset = room_by_hand(store, shard, units);
 	if (offset == 0)
-		offset = by_windows(store, shard, units);
+		offset = room_by_windows(store, shard, units);
 	return offset;
 }
 
-/* A hash of what readers announce, and of what waits for them. */
+/* A hash of what readers announce, of what waits for them, and of the time in
+ * 1/16 seconds. */
 static uint64_t
-sum_up(const struct php_hone_store *store, const struct php_hone_shard *shard)
+failure_sum(
+	const struct php_hone_store *store, const struct php_hone_shard *shard)
 {
 	return php_hone_readers_sum(
-		store, shard->n_retired + shard->sums[PHP_HONE_LIVE]);
+		store, ((uint64_t)php_hone_store_tick() << 32) +
+			       shard->n_retired + shard->sums[PHP_HONE_LIVE]);
+}
+
+/* The steps before the search for a free block. */
+static void
+prepare_room(struct php_hone_member *member, struct php_hone_shard *shard,
+	uint32_t units)
+{
+	struct php_hone_store *store = member->store;
+	php_hone_reclaim_first(member, shard, units);
+	if (units > php_hone_reserve_of(shard) / 4)
+		look_ahead(store, shard, units);
+	if (shard->pause != 0) {
+		shard->pause--;
+	} else if (is_short(shard)) {
+		evict_ahead(store, shard);
+		report_first(member);
+	}
+}
+
+/* The steps after it. Readers that hold back too much may have died. */
+static uint32_t
+force_room(struct php_hone_member *member, struct php_hone_shard *shard,
+	uint32_t units)
+{
+	struct php_hone_store *store = member->store;
+	uint32_t offset = room_by_eviction(store, shard, units);
+	report_first(member);
+	if (offset != 0)
+		return offset;
+	php_hone_slots_reap(member, shard);
+	if (units < (shard->end - shard->first) / LARGE)
+		php_hone_readers_keep_nothing(store);
+	else
+		php_hone_readers_close(store, 0);
+	offset = room_by_eviction(store, shard, units);
+	if (offset == 0 && wait_and_reclaim(store, shard))
+		offset = room_by_eviction(store, shard, units);
+	return offset;
 }
 
 uint32_t
@@ -638,43 +700,18 @@ php_hone_make_room(struct php_hone_member *member, struct php_hone_shard *shard,
 	uint32_t units)
 {
 	struct php_hone_store *store = member->store;
-	if (php_hone_reclaim_pays(shard))
-		php_hone_reclaim_some(store, shard);
-	if (php_hone_much_is_held(shard))
-		php_hone_hold_back_less(member, shard, units);
-	if (units > shard->reserve / 4)
-		look_ahead(store, shard, units);
-	if (shard->pause != 0) {
-		shard->pause--;
-	} else if (short_of(shard)) {
-		pace(store, shard);
-		report(member);
-	}
+	prepare_room(member, shard, units);
 	uint32_t offset = php_hone_arena_alloc(store, shard, units);
 	if (offset != 0)
 		return offset;
 	/* What failed a moment ago fails again without the work. */
 	if (units >= shard->failed_units &&
-		shard->failed_at == php_hone_store_tick() &&
-		shard->failed_sum == sum_up(store, shard))
+		shard->failed_sum == failure_sum(store, shard))
 		return 0;
-	offset = by_eviction(store, shard, units);
-	report(member);
-	if (offset != 0)
-		return offset;
-	/* Readers hold back too much. Some of them may have died. */
-	php_hone_slots_reap(member, shard);
-	if (units < (shard->end - shard->first) / LARGE)
-		php_hone_readers_keep_nothing(store);
-	else
-		php_hone_readers_close(store, 0);
-	offset = by_eviction(store, shard, units);
-	if (offset == 0 && reclaim_patiently(store, shard))
-		offset = by_eviction(store, shard, units);
+	offset = force_room(member, shard, units);
 	if (offset == 0) {
 		shard->failed_units = units;
-		shard->failed_at = php_hone_store_tick();
-		shard->failed_sum = sum_up(store, shard);
+		shard->failed_sum = failure_sum(store, shard);
 	}
 	return offset;
 }
