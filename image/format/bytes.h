@@ -14,12 +14,19 @@
 		uint##bits##_t value;                                          \
 		memcpy(&value, at, sizeof(value));                             \
 		return order##bits##toh(value);                                \
+	}                                                                      \
+                                                                               \
+	static inline void image_put_##order##bits(                            \
+		unsigned char *to, uint##bits##_t value)                       \
+	{                                                                      \
+		value = hto##order##bits(value);                               \
+		memcpy(to, &value, sizeof(value));                             \
 	}
-/* image_be16(), image_be32(), image_be64() */
+/* image_be16(), image_put_be16(), and so on */
 IMAGE_NUMBER(be, 16)
 IMAGE_NUMBER(be, 32)
 IMAGE_NUMBER(be, 64)
-/* image_le16(), image_le32(), image_le64() */
+/* image_le16(), image_put_le16(), and so on */
 IMAGE_NUMBER(le, 16)
 IMAGE_NUMBER(le, 32)
 IMAGE_NUMBER(le, 64)

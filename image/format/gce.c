@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "codec/join.h"
+#include "format/bytes.h"
 #include "format/regions.h"
 
 #define BLOCK 512
@@ -87,7 +88,7 @@ put_text(unsigned char *to, const char *text)
 }
 
 static int
-sink_append(struct image_sink *sink, struct image_packed *packed,
+gce_append(struct image_sink *sink, struct image_packed *packed,
 	struct image_error *err)
 {
 	struct sink *s = (struct sink *)sink;
@@ -113,7 +114,7 @@ drain(struct sink *s, struct image_error *err)
 	int rc = image_pack(&s->base.codec, &s->scratch, s->in, s->out,
 		IMAGE_PACK_ROOM(COLLECTED), &packed, err);
 	if (rc == 0)
-		rc = sink_append(&s->base, &packed, err);
+		rc = gce_append(&s->base, &packed, err);
 	if (rc == 0)
 		rc = image_store_write(s->base.store, packed.host, s->out,
 			(size_t)packed.stored, err);
@@ -183,7 +184,7 @@ put_entry(struct sink *s, unsigned char *header, uint64_t index,
  * `rest`, to write the entries that do not fit into the header.
  */
 static int
-walk(struct sink *s, struct image_source *source, unsigned char *header,
+walk_data(struct sink *s, struct image_source *source, unsigned char *header,
 	bool rest, struct image_error *err)
 {
 	uint64_t at = 0, end = s->base.size, bytes = 0, entries = 0;
@@ -215,7 +216,7 @@ write_list(struct sink *s, struct image_source *source, struct image_error *err)
 		0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 255};
 	unsigned char header[BLOCK] = {0};
 
-	int rc = walk(s, source, header, false, err);
+	int rc = walk_data(s, source, header, false, err);
 	if (rc == 0)
 		rc = image_store_write(
 			s->base.store, 0, gzip, GZIP_HEADER, err);
@@ -225,12 +226,12 @@ write_list(struct sink *s, struct image_source *source, struct image_error *err)
 	put_header(s, header);
 	memcpy(s->in, header, BLOCK);
 	s->used = BLOCK;
-	rc = walk(s, source, header, true, err);
+	rc = walk_data(s, source, header, true, err);
 	return rc < 0 ? rc : drain(s, err);
 }
 
 static int
-sink_plan(struct image_sink *sink, struct image_source *source, size_t memory,
+gce_plan(struct image_sink *sink, struct image_source *source, size_t memory,
 	struct image_error *err)
 {
 	struct sink *s = (struct sink *)sink;
@@ -258,7 +259,7 @@ sink_plan(struct image_sink *sink, struct image_source *source, size_t memory,
 
 /* The zeros that end an archive are the last part of the stream. */
 static int
-sink_finish(struct image_sink *sink, struct image_error *err)
+gce_finish(struct image_sink *sink, struct image_error *err)
 {
 	static const unsigned char zeros[2 * RECORD];
 	struct sink *s = (struct sink *)sink;
@@ -277,23 +278,23 @@ sink_finish(struct image_sink *sink, struct image_error *err)
 		return image_no_memory(err);
 	uint32_t crc = image_crc32_join(s->crc, image_crc32(zeros, tail), tail);
 	uint64_t end = (uint64_t)crc | (s->length + tail) << 32;
-	for (int i = 0; i < 8; i++, end >>= 8)
-		out[n++] = (unsigned char)end;
-	return image_store_write(sink->store, s->position, out, (size_t)n, err);
+	image_put_le64(out + n, end);
+	return image_store_write(
+		sink->store, s->position, out, (size_t)n + 8, err);
 }
 
 static void
-sink_close(struct image_sink *sink)
+gce_close(struct image_sink *sink)
 {
 	image_store_close(sink->store);
 	free(sink);
 }
 
-static const struct image_sink_ops sink_ops = {
-	.plan = sink_plan,
-	.append = sink_append,
-	.finish = sink_finish,
-	.close = sink_close,
+static const struct image_sink_ops gce_ops = {
+	.plan = gce_plan,
+	.append = gce_append,
+	.finish = gce_finish,
+	.close = gce_close,
 };
 
 static int
@@ -312,7 +313,7 @@ gce_create(struct image_store *store, const struct image_create *create,
 	struct sink *s = calloc(1, sizeof(*s));
 	if (!s)
 		return image_no_memory(err);
-	s->base = (struct image_sink){.ops = &sink_ops,
+	s->base = (struct image_sink){.ops = &gce_ops,
 		.format = &image_format_gce,
 		.store = store,
 		.size = (size + UNIT - 1) / UNIT * UNIT,

@@ -18,9 +18,9 @@ image_named_show(char shown[IMAGE_NAME_SHOWN + 1], const char *name)
 }
 
 /*
- * Fail if the name is that of no file here. It may begin with a protocol, such
- * as "json:{...}" or "nbd:...". The rule is QEMU's: a colon before the first
- * slash.
+ * Fail if the name is not that of a file of this machine. A name may begin with
+ * a protocol, such as "json:{...}" or "nbd:...". The rule is QEMU's: a colon
+ * before the first slash.
  */
 static int
 parse_path(const struct image_store *image, const char *field, const char *name,

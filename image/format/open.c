@@ -58,7 +58,7 @@ choose_by_name(const struct image_store *store,
 		strrchr(name, '.'), claimed);
 }
 
-/* The commands are to be copied: a name from outside is never among them. */
+/* Users copy the commands: a name that others chose is never in them. */
 static int
 refuse_foreign(const struct image_store *store, const char *foreign,
 	struct image_error *err)
@@ -100,7 +100,7 @@ image_probe(struct image_store *store, const struct image_open *how,
 	const char *foreign = image_foreign_by_magic(head, length, &in_disk);
 	if (foreign)
 		return refuse_foreign(store, foreign, err);
-	/* Whoever should have written into the pipe has failed. */
+	/* The program that writes into the pipe has failed. */
 	if (length == 0 && store->forward)
 		return image_fail(
 			err, store->name, -ENODATA, "is empty; " RAW_HINT);
@@ -126,10 +126,11 @@ is_about(const struct image_error *err, const struct image_store *store)
 		       strncmp(store->name + length, ": ", 2) == 0);
 }
 
-/* A file that is damaged, unsafe, or another one, fails in many ways. */
+/* Replace the error if the file is not safe, or has changed: such a file fails
+ * in many ways. */
 static void
-settle(struct image_store *store, const struct image_open *how, bool check_last,
-	struct image_error *err)
+replace_by_cause(struct image_store *store, const struct image_open *how,
+	bool check_last, struct image_error *err)
 {
 	struct image_error other = {.refused = false};
 
@@ -203,7 +204,7 @@ image_open_store(struct image_store *store, const struct image_open *how,
 	}
 	inner.format = format;
 	if (how->expect || check_last)
-		settle(store, &inner, check_last, err);
+		replace_by_cause(store, &inner, check_last, err);
 	else
 		image_store_settle(store, err);
 	image_store_close(store);
@@ -220,7 +221,7 @@ image_source_settle(struct image_source *source, struct image_error *err)
 	struct image_error other;
 
 	if (source->settles)
-		settle(store, &how, source->check_last, err);
+		replace_by_cause(store, &how, source->check_last, err);
 	else if (store->below)
 		image_store_settle(store, err);
 	/* The damage may be that of another file of the image. */

@@ -122,7 +122,8 @@ image_device_open(const char *path, const struct image_store_how *how,
 
 	*out = NULL;
 	int rc = image_path_find(path, &place, err);
-	/* Whoever makes the new file reports what is wrong with its path. */
+	/* image_store_use() reports what is wrong with the path of a new file.
+	 */
 	if (rc < 0)
 		return how->in_place ? rc : 0;
 	if (place.fd < 0 && how->in_place)

@@ -69,7 +69,7 @@ enter(struct walk *w, int fd)
 
 /* The walk goes on with path, and then with what is left. */
 static int
-begin(struct walk *w, const char *path, struct image_error *err)
+walk_from(struct walk *w, const char *path, struct image_error *err)
 {
 	bool is_absolute = path[0] == '/';
 	char *joined;
@@ -130,7 +130,7 @@ follow(struct walk *w, int fd, const struct stat *link, const char *name,
 	if (rc < 0)
 		return rc;
 	target[n] = '\0';
-	return begin(w, target, err);
+	return walk_from(w, target, err);
 }
 
 /* Open what a name is, be it a link. Returns -1 and sets errno on failure. */
@@ -203,7 +203,7 @@ finish(struct walk *w, const char *name, struct image_error *err)
 }
 
 static int
-walk(struct walk *w, struct image_error *err)
+walk_path(struct walk *w, struct image_error *err)
 {
 	int rc = 0;
 
@@ -228,9 +228,9 @@ image_path_find(
 	struct walk w = {.path = path, .place = place};
 
 	*place = (struct image_path){.directory = -1, .fd = -1};
-	int rc = begin(&w, path, err);
+	int rc = walk_from(&w, path, err);
 	if (rc == 0)
-		rc = walk(&w, err);
+		rc = walk_path(&w, err);
 	free(w.rest);
 	if (rc < 0)
 		image_path_close(place);

@@ -91,8 +91,7 @@ bytes_at(struct window *w, uint64_t offset, size_t length)
 static void
 put64(struct window *w, uint64_t offset, uint64_t value)
 {
-	value = htobe64(value);
-	memcpy(bytes_at(w, offset, sizeof(value)), &value, sizeof(value));
+	image_put_be64(bytes_at(w, offset, sizeof(value)), value);
 }
 
 /* Append a run, or extend the last one. */

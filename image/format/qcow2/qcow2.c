@@ -358,7 +358,7 @@ static int qcow2_open_source(const struct image_format *format,
 	const struct qcow2_chain *above, struct image_source **out,
 	struct image_error *err);
 
-/* What was chosen for a backing file that is a VHD, changes the disk. */
+/* The size that was chosen for a VHD in the chain changes the disk. */
 static void
 repeat_doubt(struct qcow2_source *q)
 {

@@ -18,20 +18,6 @@ struct sink {
 	uint64_t disk;
 };
 
-static void
-put32(unsigned char *to, uint32_t n)
-{
-	for (int i = 3; i >= 0; i--, n >>= 8)
-		to[i] = (unsigned char)n;
-}
-
-static void
-put64(unsigned char *to, uint64_t n)
-{
-	put32(to, (uint32_t)(n >> 32));
-	put32(to + 4, (uint32_t)n);
-}
-
 /*
  * The geometry of a disk, by the appendix "CHS Calculation" of the
  * specification: the fewest sectors of a track and heads with which less than
@@ -90,9 +76,11 @@ put_uuid(unsigned char *to, struct sink *s, struct image_error *err)
 	if (rc == 0)
 		rc = image_store_read(
 			store, s->disk - n, bytes + VHD_SECTOR, n, err);
-	put64(bytes + sizeof(bytes) - 8, s->base.size);
-	put64(to, mix(UINT64_C(0xcbf29ce484222325), bytes, sizeof(bytes)));
-	put64(to + 8, mix(UINT64_C(0x84222325cbf29ce4), bytes, sizeof(bytes)));
+	image_put_be64(bytes + sizeof(bytes) - 8, s->base.size);
+	image_put_be64(
+		to, mix(UINT64_C(0xcbf29ce484222325), bytes, sizeof(bytes)));
+	image_put_be64(to + 8,
+		mix(UINT64_C(0x84222325cbf29ce4), bytes, sizeof(bytes)));
 	/* RFC 9562: version 8, whose bits the writer chooses, and the
 	 * variant. */
 	to[6] = (to[6] & 0x0f) | 0x80;
@@ -110,19 +98,19 @@ make_footer(
 	struct sink *s, unsigned char raw[VHD_FOOTER], struct image_error *err)
 {
 	memset(raw, 0, VHD_FOOTER);
-	put64(raw, UINT64_C(0x636f6e6563746978)); /* "conectix" */
-	put32(raw + 8, 2);
-	put32(raw + 12, 0x00010000);
-	put64(raw + 16, UINT64_MAX);
-	put32(raw + 28, 0x71656d32); /* "qem2" */
-	put32(raw + 32, 0x00050003);
-	put32(raw + 36, 0x5769326b); /* "Wi2k" */
-	put64(raw + 40, s->base.size);
-	put64(raw + 48, s->base.size);
+	image_put_be64(raw, UINT64_C(0x636f6e6563746978)); /* "conectix" */
+	image_put_be32(raw + 8, 2);
+	image_put_be32(raw + 12, 0x00010000);
+	image_put_be64(raw + 16, UINT64_MAX);
+	image_put_be32(raw + 28, 0x71656d32); /* "qem2" */
+	image_put_be32(raw + 32, 0x00050003);
+	image_put_be32(raw + 36, 0x5769326b); /* "Wi2k" */
+	image_put_be64(raw + 40, s->base.size);
+	image_put_be64(raw + 48, s->base.size);
 	put_geometry(raw + 56, s->base.size);
-	put32(raw + 60, VHD_FIXED);
+	image_put_be32(raw + 60, VHD_FIXED);
 	int rc = put_uuid(raw + 68, s, err);
-	put32(raw + 64, vhd_checksum(raw, VHD_FOOTER, 64));
+	image_put_be32(raw + 64, vhd_checksum(raw, VHD_FOOTER, 64));
 	return rc;
 }
 

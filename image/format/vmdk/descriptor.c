@@ -151,7 +151,7 @@ set_cid(struct parser *p, bool *has, uint32_t *cid, const char *key,
 	return 0;
 }
 
-/* KEY=VALUE. Keys that do not matter for the data are not looked at. */
+/* KEY=VALUE. Keys that do not describe the data are ignored. */
 static int
 parse_field(struct parser *p, const char *key, char *value)
 {

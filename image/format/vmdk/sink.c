@@ -121,34 +121,13 @@ vmdk_sink(struct image_sink *sink)
 	return (struct sink *)sink;
 }
 
-static void
-put16(unsigned char *to, uint16_t value)
-{
-	value = htole16(value);
-	memcpy(to, &value, sizeof(value));
-}
-
-static void
-put32(unsigned char *to, uint32_t value)
-{
-	value = htole32(value);
-	memcpy(to, &value, sizeof(value));
-}
-
-static void
-put64(unsigned char *to, uint64_t value)
-{
-	value = htole64(value);
-	memcpy(to, &value, sizeof(value));
-}
-
 /* Write a marker that is followed by `sectors` sectors. */
 static void
 put_marker(unsigned char *to, uint64_t sectors, uint32_t type)
 {
 	memset(to, 0, VMDK_SECTOR);
-	put64(to, sectors);
-	put32(to + 12, type);
+	image_put_le64(to, sectors);
+	image_put_le32(to + 12, type);
 }
 
 static int64_t
@@ -162,8 +141,8 @@ vmdk_sink_encode(const struct image_sink *sink, struct image_scratch *scratch,
 		MOST - VMDK_GRAIN_MARKER);
 	if (n < 0)
 		return n;
-	put64(out, guest / VMDK_SECTOR);
-	put32(out + 8, (uint32_t)n);
+	image_put_le64(out, guest / VMDK_SECTOR);
+	image_put_le32(out + 8, (uint32_t)n);
 	size_t used = VMDK_GRAIN_MARKER + (size_t)n;
 	size_t padded = (size_t)vmdk_align(used);
 	memset(out + used, 0, padded - used);
@@ -327,18 +306,18 @@ static void
 put_header(const struct sink *s, unsigned char *to, uint64_t directory)
 {
 	memset(to, 0, VMDK_SECTOR);
-	put32(to, MAGIC);
-	put32(to + 4, VERSION);
-	put32(to + 8, VMDK_NEWLINES | VMDK_COMPRESSED | VMDK_MARKERS);
-	put64(to + 12, s->base.size / VMDK_SECTOR);
-	put64(to + 20, GRAIN);
-	put64(to + 28, DESCRIPTOR_AT);
-	put64(to + 36, DESCRIPTOR_SIZE);
-	put32(to + 44, VMDK_TABLE_ENTRIES);
-	put64(to + 56, directory);
-	put64(to + 64, OVERHEAD);
-	put32(to + 73, LINES);
-	put16(to + 77, VMDK_DEFLATE);
+	image_put_le32(to, MAGIC);
+	image_put_le32(to + 4, VERSION);
+	image_put_le32(to + 8, VMDK_NEWLINES | VMDK_COMPRESSED | VMDK_MARKERS);
+	image_put_le64(to + 12, s->base.size / VMDK_SECTOR);
+	image_put_le64(to + 20, GRAIN);
+	image_put_le64(to + 28, DESCRIPTOR_AT);
+	image_put_le64(to + 36, DESCRIPTOR_SIZE);
+	image_put_le32(to + 44, VMDK_TABLE_ENTRIES);
+	image_put_le64(to + 56, directory);
+	image_put_le64(to + 64, OVERHEAD);
+	image_put_le32(to + 73, LINES);
+	image_put_le16(to + 77, VMDK_DEFLATE);
 }
 
 /*

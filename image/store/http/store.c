@@ -140,7 +140,7 @@ static const struct image_loaded_function wanted[] = {
 };
 
 static int
-begin(struct image_error *err)
+http_library_begin(struct image_error *err)
 {
 	return libcurl.global_init(CURL_GLOBAL_DEFAULT) == CURLE_OK
 		       ? 0
@@ -151,7 +151,7 @@ static struct image_loaded library = {.file = "libcurl.so.4",
 	.package = "libcurl4",
 	.wanted = wanted,
 	.functions = &libcurl,
-	.begin = begin,
+	.begin = http_library_begin,
 	.lock = PTHREAD_MUTEX_INITIALIZER};
 
 int

@@ -74,7 +74,8 @@ next_due(struct http *http, int *wait_ms)
 }
 
 static void
-begin(struct http *http, struct http_transfer **place, struct http_transfer *t)
+begin_transfer(struct http *http, struct http_transfer **place,
+	struct http_transfer *t)
 {
 	int rc = http_transfer_begin(t);
 
@@ -115,7 +116,7 @@ begin_due(struct http *http)
 		struct http_transfer *t = next_due(http, &wait_ms);
 		if (!t)
 			break;
-		begin(http, &http->running[i], t);
+		begin_transfer(http, &http->running[i], t);
 	}
 	return wait_ms;
 }

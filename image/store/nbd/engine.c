@@ -20,11 +20,11 @@
  *	free ------------> to be sent ---------> under way
  *	 ^ ^                 |   ^                 |   |
  *	 | |                 |   +---- lose() -----+   |
- *	 | +--- settle() ----+                         |
+ *	 | +-- free_slot() --+                         |
  *	 |     call failed                             |
- *	 +----- settle() <----- answered() ------------+
+ *	 +---- free_slot() <---- answered() -----------+
  *
- * lose() settles a slot that has ended MAX_REQUEST_LOSSES connections.
+ * lose() frees a slot that has ended MAX_REQUEST_LOSSES connections.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -203,7 +203,7 @@ fail_call(struct image_nbd_store *nbd, const struct image_nbd_slot *slot,
 
 /* Free the slot. */
 static void
-settle(struct image_nbd_slot *slot)
+free_slot(struct image_nbd_slot *slot)
 {
 	struct image_nbd_call *call = slot->call;
 
@@ -236,7 +236,7 @@ lose(struct image_nbd_slot *slot)
 			"the connection was lost %u times at offset %" PRIu64,
 			slot->losses, slot->offset);
 	fail_call(nbd, slot, ECONNRESET);
-	settle(slot);
+	free_slot(slot);
 }
 
 /* libnbd accepts an answer with fewer bytes than were asked for. */
@@ -316,7 +316,7 @@ answered(void *opaque, int *error)
 		fail_call(slot->nbd, slot, *error);
 	else if (slot->call->kind == NBD_READ)
 		check_received(slot);
-	settle(slot);
+	free_slot(slot);
 	return 1;
 }
 
@@ -408,7 +408,7 @@ send_slot(struct image_nbd_connection *connection, struct image_nbd_slot *slot)
 		call->rc = image_fail(call->err, nbd->store.name,
 			-connection->code, "a request cannot be sent: %s",
 			connection->why);
-	settle(slot);
+	free_slot(slot);
 }
 
 /* Returns the connection with the fewest requests under way, or NULL. */
@@ -483,7 +483,7 @@ send_all(struct image_nbd_store *nbd)
 		if (connection->under_way && nbd->may_connect)
 			connect_more(nbd);
 		if (slot->call && slot->call->rc < 0)
-			settle(slot);
+			free_slot(slot);
 		if (slot->call || fill_slot(nbd, slot))
 			send_slot(connection, slot);
 	}
@@ -518,7 +518,7 @@ fail_all(struct image_nbd_store *nbd, int rc, const struct image_error *err)
 		if (!nbd->slots[i].call)
 			continue;
 		fail_call(nbd, &nbd->slots[i], EIO);
-		settle(&nbd->slots[i]);
+		free_slot(&nbd->slots[i]);
 	}
 	while (nbd->calls) {
 		struct image_nbd_call *call = nbd->calls;

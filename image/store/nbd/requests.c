@@ -48,8 +48,8 @@ read_part(struct image_nbd_store *nbd, uint64_t offset, void *buf,
 }
 
 static int
-read_range(struct image_store *store, uint64_t offset, void *buf, size_t length,
-	struct image_error *err)
+nbd_store_read(struct image_store *store, uint64_t offset, void *buf,
+	size_t length, struct image_error *err)
 {
 	struct image_nbd_store *nbd = (struct image_nbd_store *)store;
 
@@ -136,14 +136,14 @@ put(struct image_nbd_store *nbd, uint64_t offset, const unsigned char *bytes,
 }
 
 static int
-write_range(struct image_store *store, uint64_t offset, const void *buf,
+nbd_store_write(struct image_store *store, uint64_t offset, const void *buf,
 	size_t length, struct image_error *err)
 {
 	return put((struct image_nbd_store *)store, offset, buf, length, err);
 }
 
 static int
-zero_range(struct image_store *store, uint64_t offset, uint64_t length,
+nbd_store_zero(struct image_store *store, uint64_t offset, uint64_t length,
 	struct image_error *err)
 {
 	return put((struct image_nbd_store *)store, offset, NULL, length, err);
@@ -151,7 +151,7 @@ zero_range(struct image_store *store, uint64_t offset, uint64_t length,
 
 /* A server without flush has nothing that is not durable. */
 static int
-flush(struct image_store *store, struct image_error *err)
+nbd_store_flush(struct image_store *store, struct image_error *err)
 {
 	struct image_nbd_store *nbd = (struct image_nbd_store *)store;
 
@@ -161,7 +161,7 @@ flush(struct image_store *store, struct image_error *err)
 /* What the server reports as data. It may have ranges without an end: what it
  * has not described within the time limit is data. */
 static int
-usage(const struct image_store *store, struct image_usage *usage,
+nbd_store_usage(const struct image_store *store, struct image_usage *usage,
 	struct image_error *err)
 {
 	struct image_store *self = (struct image_store *)(uintptr_t)store;
@@ -187,7 +187,7 @@ usage(const struct image_store *store, struct image_usage *usage,
 }
 
 static void
-close_store(struct image_store *store)
+nbd_store_close(struct image_store *store)
 {
 	struct image_nbd_store *nbd = (struct image_nbd_store *)store;
 
@@ -207,11 +207,11 @@ close_store(struct image_store *store)
 }
 
 const struct image_store_ops image_nbd_ops = {
-	.read = read_range,
-	.write = write_range,
-	.zero = zero_range,
+	.read = nbd_store_read,
+	.write = nbd_store_write,
+	.zero = nbd_store_zero,
 	.extent = image_nbd_extent,
-	.flush = flush,
-	.usage = usage,
-	.close = close_store,
+	.flush = nbd_store_flush,
+	.usage = nbd_store_usage,
+	.close = nbd_store_close,
 };
