@@ -36,7 +36,7 @@ fuzz_target() {
     esac
     case $name in
     archive | qcow2 | check | convert | tables | unpack | vhd | vmdk)
-        source="$source tests/image/memory_store.c"
+        source="$source tests/image/fake_memory.c"
         ;;
     esac
     case $name in

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <hone/zero.h>
 #include "archive/archive.h"
-#include "memory_store.h"
+#include "fake_memory.h"
 #include "store/forward.h"
 
 /* As much of a member is read, and of a hole. */

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "format/verdict.h"
-#include "memory_store.h"
+#include "fake_memory.h"
 
 #define MOST ((uint64_t)1 << 20)
 

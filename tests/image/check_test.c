@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include "format/verdict.h"
-#include "memory_store.h"
+#include "fake_memory.h"
 #include "small_image.h"
 #include "support.h"
 

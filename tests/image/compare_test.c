@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include "fake.h"
+#include "fake_source.h"
 #include "support.h"
 
 #define CHUNK ((uint64_t)1 << 20)

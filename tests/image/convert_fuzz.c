@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include "format/verdict.h"
-#include "memory_store.h"
+#include "fake_memory.h"
 
 /* Larger disks are another fuzzer's: this one reads each of them twice. */
 #define MOST ((uint64_t)1 << 20)

@@ -5,7 +5,7 @@
  * A sink on a store in memory that records its calls and can fail. A test fails
  * if they do not cover the disk in ascending order.
  */
-#include "fake.h"
+#include "fake_source.h"
 
 #define FAKE_FILE_BYTES ((size_t)16 << 20)
 #define FAKE_PLACES 4096

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "fake.h"
+#include "fake_source.h"
 #include "support.h"
-#include "test_store.h"
+#include "fake_store.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * KIB)

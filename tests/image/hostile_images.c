@@ -5,10 +5,10 @@
 #include "format/formats.h"
 #include "format/vhd/vhd.h"
 #include "hostile_images.h"
-#include "memory_store.h"
+#include "fake_memory.h"
 #include "small_image.h"
 #include "support.h"
-#include "test_store.h"
+#include "fake_store.h"
 
 void
 hostile_put_be(

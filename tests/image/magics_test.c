@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "format/formats.h"
-#include "memory_store.h"
+#include "fake_memory.h"
 #include "store/forward.h"
 #include "support.h"
 

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include "fake.h"
+#include "fake_source.h"
 #include "pipeline/pieces.h"
 #include "support.h"
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <time.h>
-#include "staged.h"
+#include "fake_stages.h"
 #include "support.h"
 
 static int

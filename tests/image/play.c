@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "play.h"
 #include "support.h"
-#include "test_store.h"
+#include "fake_store.h"
 
 struct play {
 	struct image_sink *sink;

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "codec/join.h"
-#include "fake.h"
+#include "fake_source.h"
 #include "format/qcow2/sink.h"
 #include "support.h"
-#include "test_store.h"
+#include "fake_store.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * KIB)

@@ -4,7 +4,7 @@
 #include <string.h>
 #include "format/qcow2/sink.h"
 #include "support.h"
-#include "test_store.h"
+#include "fake_store.h"
 
 #define GIB (UINT64_C(1) << 30)
 #define TIB (UINT64_C(1) << 40)

@@ -5,7 +5,7 @@
 #include <unistd.h>
 #include "format/qcow2/sink.h"
 #include "support.h"
-#include "test_store.h"
+#include "fake_store.h"
 
 #define KIB UINT64_C(1024)
 #define MIB (KIB * KIB)

@@ -4,7 +4,7 @@
 /* qcow2 images in memory, on a store that counts its reads and can fail. */
 #include <stdatomic.h>
 #include "format/qcow2/source.h"
-#include "memory_store.h"
+#include "fake_memory.h"
 
 struct counted {
 	struct memory_store memory;

@@ -9,7 +9,7 @@
  */
 #include <stdlib.h>
 #include "format/verdict.h"
-#include "memory_store.h"
+#include "fake_memory.h"
 #include "small_image.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
-#include "memory_store.h"
+#include "fake_memory.h"
 #include "store/forward.h"
 #include "unpack/unpack.h"
 

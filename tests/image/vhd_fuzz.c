@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <hone/zero.h>
 #include "format/vhd/vhd.h"
-#include "memory_store.h"
+#include "fake_memory.h"
 
 /* Disks may be far larger than their files; as much as this is visited. */
 #define MOST ((uint64_t)1 << 20)

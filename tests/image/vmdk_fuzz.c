@@ -9,7 +9,7 @@
 #include <hone/zero.h>
 #include "format/format.h"
 #include "format/verdict.h"
-#include "memory_store.h"
+#include "fake_memory.h"
 #include "store/forward.h"
 
 /* Disks may be far larger than their files; as much as this is visited. */

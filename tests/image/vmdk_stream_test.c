@@ -4,12 +4,12 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "fake.h"
+#include "fake_source.h"
 #include "format/vmdk/vmdk.h"
-#include "memory_store.h"
+#include "fake_memory.h"
 #include "store/forward.h"
 #include "support.h"
-#include "test_store.h"
+#include "fake_store.h"
 
 #define MIB (UINT64_C(1) << 20)
 

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "support.h"
-#include "tiny_server.h"
+#include "fake_server.h"
 #include "ways.h"
 
 static char folder[] = "/tmp/hone-ways-XXXXXX";

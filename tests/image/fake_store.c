@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "support.h"
-#include "test_store.h"
+#include "fake_store.h"
 
 static struct test_store *
 of(struct image_store *store)

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include "fake.h"
+#include "fake_source.h"
 
 static char
 letter(const struct fake *fake, uint64_t offset)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HONE_TESTS_IMAGE_MEMORY_STORE_H
-#define HONE_TESTS_IMAGE_MEMORY_STORE_H
+#ifndef HONE_TESTS_IMAGE_FAKE_MEMORY_H
+#define HONE_TESTS_IMAGE_FAKE_MEMORY_H
 /* A store of bytes in memory, for reading only: an image without a file. */
 #include "store/store.h"
 

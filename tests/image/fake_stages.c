@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
-#include "staged.h"
+#include "fake_stages.h"
 
 static int
 take_step(struct step *step, uint64_t index, const char *stage,

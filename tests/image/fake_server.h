@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HONE_TESTS_IMAGE_TINY_SERVER_H
-#define HONE_TESTS_IMAGE_TINY_SERVER_H
+#ifndef HONE_TESTS_IMAGE_FAKE_SERVER_H
+#define HONE_TESTS_IMAGE_FAKE_SERVER_H
 /*
  * A web server in a thread, on 127.0.0.1. It has one file at a time, and
  * answers one request on each connection, one connection after the other.

@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "support.h"
-#include "tiny_server.h"
+#include "fake_server.h"
 
 #define REQUEST 8192
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HONE_TESTS_IMAGE_TEST_STORE_H
-#define HONE_TESTS_IMAGE_TEST_STORE_H
+#ifndef HONE_TESTS_IMAGE_FAKE_STORE_H
+#define HONE_TESTS_IMAGE_FAKE_STORE_H
 /* A store on a descriptor that counts what it is asked for, and can fail. */
 #include "store/store.h"
 

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include "memory_store.h"
+#include "fake_memory.h"
 
 static int
 memory_read(struct image_store *store, uint64_t offset, void *buf,

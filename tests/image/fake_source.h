@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HONE_TESTS_IMAGE_FAKE_H
-#define HONE_TESTS_IMAGE_FAKE_H
+#ifndef HONE_TESTS_IMAGE_FAKE_SOURCE_H
+#define HONE_TESTS_IMAGE_FAKE_SOURCE_H
 /*
  * A source without a file, whose disk is described by a string. It records its
  * calls and can fail. It aborts if a call breaks the contract of format.h.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HONE_TESTS_IMAGE_STAGED_H
-#define HONE_TESTS_IMAGE_STAGED_H
+#ifndef HONE_TESTS_IMAGE_FAKE_STAGES_H
+#define HONE_TESTS_IMAGE_FAKE_STAGES_H
 /* A pipeline whose stages wait for each other, and fail, as a test says. */
-#include "fake.h"
+#include "fake_source.h"
 #include "pipeline/pipeline.h"
 
 #define CHUNK ((uint64_t)4096)
