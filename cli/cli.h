@@ -183,7 +183,7 @@ int cli_refuse_format(
 const char *cli_list_formats(char *list, const char *before, bool written);
 
 /*
- * file_url.c: make paths of the operands and of --expect-file that are
+ * address.c: make paths of the operands and of --expect-file that are
  * addresses of files. Returns 0, or another status after a message.
  */
 int cli_file_urls(struct cli *cli);

@@ -16,6 +16,12 @@
 #define ACL "system.posix_acl_access"
 #define USER_PREFIX "user."
 
+bool
+attribute_is_absent(int code)
+{
+	return code == ENODATA || code == EOPNOTSUPP || code == ENOSYS;
+}
+
 static bool
 forbidden(int code)
 {

@@ -7,6 +7,16 @@
 #include <unistd.h>
 #include "output/output.h"
 
+uint64_t
+output_attributes(int fd)
+{
+	struct statx st;
+
+	if (statx(fd, "", AT_EMPTY_PATH, 0, &st) < 0)
+		return 0;
+	return st.stx_attributes & st.stx_attributes_mask;
+}
+
 static int
 refuse_kind(struct output *output, mode_t mode)
 {

@@ -30,6 +30,18 @@ int output_judge(struct output *output);
 /* Returns true if the name still belongs to the file that was judged. */
 bool output_judged(const struct output *output);
 
+/*
+ * old.c: returns the attributes of chattr(1) as STATX_ATTR_* of statx(2); 0 if
+ * unknown.
+ */
+uint64_t output_attributes(int fd);
+/*
+ * inherit.c: returns whether the errno of a call about an extended attribute
+ * means that the file system has no such attributes, or the file does not have
+ * this one.
+ */
+bool attribute_is_absent(int code);
+
 /* inherit.c: copy owner, permissions and attributes of the old file. */
 int output_inherit(struct output *output);
 
@@ -41,17 +53,5 @@ mode_t output_mode(const struct output *output, gid_t group);
 /* temporary.c: create the new file; later give the file its name. */
 int output_make(struct output *output);
 int output_publish(struct output *output);
-
-/* attributes.c */
-/*
- * Returns the attributes of chattr(1) as STATX_ATTR_* of statx(2); 0 if
- * unknown.
- */
-uint64_t output_attributes(int fd);
-/*
- * Returns whether the errno of a call about an extended attribute says that the
- * file system has no such attributes, or the file does not have this one.
- */
-bool attribute_is_absent(int code);
 
 #endif
