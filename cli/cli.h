@@ -1,7 +1,21 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_CLI_H
 #define HONE_CLI_H
-/* Declarations for the files of the `hone` command. */
+/*
+ * Declarations for the files of the `hone` command, in the order of control:
+ *
+ *   main.c       options before the command's name, and the command's call
+ *   options/     options.def as tables; the command line; values; help
+ *   address.c    operands that are addresses: their secrets, their paths
+ *   convert/     the command that writes; convert.h has its files
+ *   output/      a new file, which appears when it is complete and synced
+ *   map.c        and info.c, compare.c, check.c, digest.c, cpu.c: the commands
+ *                that only read
+ *   digests.c    lists of algorithms, and digests as text
+ *   progress.c   the progress; bar.c draws it; signals.c: SIGUSR1 and cleanup
+ *   message.c    lines on stderr; json.c, sizes.c, text.c: parts of the output
+ *   completion/  hone help --completion
+ */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -131,7 +145,7 @@ struct hint_row {
 	const char *hint;
 };
 
-/* rows.c */
+/* options/rows.c */
 extern const struct command_row cli_commands[COMMAND_COUNT];
 extern const struct group_row cli_groups[GROUP_COUNT];
 extern const struct option_row cli_options[OPTION_COUNT];
@@ -142,12 +156,12 @@ const struct command_row *cli_command(const char *name, size_t length);
 bool cli_has_group(enum group_id group, unsigned where);
 
 /*
- * parse.c: parse the options of `where` (IN_GLOBAL or one command's bit).
- * Returns 0, or CLI_USAGE after one line for each invalid option.
+ * options/parse.c: parse the options of `where` (IN_GLOBAL or one command's
+ * bit). Returns 0, or CLI_USAGE after one line for each invalid option.
  */
 int cli_parse(struct cli *cli, unsigned where, int argc, char **argv);
 
-/* refuse.c: messages about invalid words of the command line. */
+/* options/refuse.c: messages about invalid words of the command line. */
 int cli_refuse_command(const char *name);
 /* One line; a letter, or a word that begins with two dashes and may hold a
  * value. */
@@ -202,7 +216,7 @@ int cli_image_open(const struct cli *cli, int operand,
 	const struct image_open *how, struct image_source **out,
 	struct image_error *err);
 
-/* help.c */
+/* options/help.c */
 void cli_help(void);
 /*
  * With the options of a group, or with the most used ones if the name is empty.
@@ -275,7 +289,7 @@ const char *cli_size_text(char *buf, uint64_t size);
 #define CLI_RANGE_TEXT (2 * CLI_SIZE_TEXT + 16)
 const char *cli_range_text(char *buf, size_t min, size_t max);
 
-/* arguments.c: values of options; 0 or CLI_USAGE after the message. */
+/* options/arguments.c: values of options; 0 or CLI_USAGE after the message. */
 int cli_format(const struct cli *cli, enum option_id id,
 	const struct image_format **format);
 int cli_run(const struct cli *cli, struct image_run *run);
@@ -287,8 +301,8 @@ int cli_open(const struct cli *cli, struct image_open *how);
  */
 int cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct);
 /*
- * cache.c: set the use of the page cache for a command that only reads the
- * operand. Called after cli_open(). Returns 0 or the exit status.
+ * convert/cache.c: set the use of the page cache for a command that only reads
+ * the operand. Called after cli_open(). Returns 0 or the exit status.
  */
 int cli_cache(const struct cli *cli, int operand, struct image_open *how);
 /*
@@ -299,9 +313,9 @@ int cli_cache(const struct cli *cli, int operand, struct image_open *how);
 int cli_image_fail(const char *name, const struct image_error *err);
 
 /*
- * suggest.c: begin with an unknown word, then offer all known words. The text
- * is "; did you mean BEFOREword?", or empty if no known word is similar.
- * Returns buf.
+ * options/suggest.c: begin with an unknown word, then offer all known words.
+ * The text is "; did you mean BEFOREword?", or empty if no known word is
+ * similar. Returns buf.
  */
 struct suggestion {
 	const char *word;
@@ -315,7 +329,7 @@ void suggest_offer(struct suggestion *suggestion, const char *known);
 const char *suggest_text(
 	const struct suggestion *suggestion, const char *before, char *buf);
 
-/* choices.c: the keys of -o. */
+/* options/choices.c: the keys of -o. */
 /* Returns whether the values of -o include help. */
 bool cli_choices_help(const struct cli *cli);
 /*
@@ -372,8 +386,8 @@ void cli_digests_print(const char *name, const struct image_digests *digests);
 void cli_digests_json(struct json *json, const struct image_digests *digests);
 
 /*
- * expect.c: set how->expect by --expect-file, to *expect if the option is
- * given, for the image of the operand. Returns 0 or the exit status.
+ * convert/expect.c: set how->expect by --expect-file, to *expect if the option
+ * is given, for the image of the operand. Returns 0 or the exit status.
  */
 int cli_expect(const struct cli *cli, int operand, struct image_expect *expect,
 	struct image_open *how);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The limits of cgroups, in a folder in place of /: cli/memory.c. */
+/* The limits of cgroups, in a folder in place of /: cli/convert/memory.c. */
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include "support.h"
-#include "convert.h"
+#include "convert/convert.h"
 
 static char root[] = "/tmp/hone-memory-XXXXXX";
 

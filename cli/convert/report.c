@@ -2,7 +2,7 @@
 /* The result of a conversion, as text and as JSON. */
 #include <inttypes.h>
 #include <hone/cpu.h>
-#include "convert.h"
+#include "convert/convert.h"
 
 /* Returns the name of the compression of DST, or NULL. */
 static const char *

@@ -7,7 +7,7 @@
 #include <signal.h>
 #include <string.h>
 #include <unistd.h>
-#include "convert.h"
+#include "convert/convert.h"
 
 /*
  * Returns CLI_FAILED after a message if DST is a file or device of SRC. For a

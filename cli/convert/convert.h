@@ -1,7 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_CLI_CONVERT_H
 #define HONE_CLI_CONVERT_H
-/* Declarations for the files of `hone convert`. */
+/*
+ * Declarations for the files of `hone convert`, in the order of control:
+ *
+ *   convert.c   the command: options, the copy, --verify, what is refused
+ *   create.c    options of the new image: -O, -o, -c, --level
+ *   cache.c     use of the page cache; memory.c: how large the cache may be
+ *   expect.c    where digests of --expect-file and --expect-disk are compared
+ *   new_file.c  DST is a new file
+ *   in_place.c  DST exists, and its ends are written last
+ *   report.c    the result, as text or JSON
+ */
 #include "cli.h"
 
 /* A conversion: its options and its results. */

@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include "convert.h"
+#include "convert/convert.h"
 
 /* Returns the number after `key` in a file of lines, 0 if there is none. */
 static uint64_t

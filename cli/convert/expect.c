@@ -3,7 +3,7 @@
  * with --digest. */
 #include <errno.h>
 #include <string.h>
-#include "convert.h"
+#include "convert/convert.h"
 
 /* Set job->expected to the algorithm, which is added if it is new. */
 static void

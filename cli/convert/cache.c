@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
-#include "convert.h"
+#include "convert/convert.h"
 
 /* The page cache is faster for less data, whose writeback is short. */
 #define DIRECT_LEAST ((off_t)64 << 20)

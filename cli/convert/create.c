@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "convert.h"
+#include "convert/convert.h"
 
 static int
 parse_pair(struct job *job, char *pair)

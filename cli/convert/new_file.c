@@ -2,7 +2,7 @@
 /* Writes a file that appears under its name when it is complete. */
 #include <errno.h>
 #include <fcntl.h>
-#include "convert.h"
+#include "convert/convert.h"
 
 static bool
 new_file_is_source(const void *source, int fd)

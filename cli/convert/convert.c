@@ -2,7 +2,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <string.h>
-#include "convert.h"
+#include "convert/convert.h"
 
 static int
 parse(struct job *job)
