@@ -62,7 +62,7 @@ digest_blocks(const char *name, struct image_source *img,
 	json_open(json, "blocks", '[');
 	int rc = image_digest_blocks(
 		img, run, block, digests, print_block, &listing, err);
-	/* A list that is not complete does not end. */
+	/* Without a bracket at its end, the list is not complete. */
 	if (rc < 0)
 		return rc;
 	json_end(json, ']');

@@ -78,7 +78,7 @@ progress_percent(const struct progress *progress)
 	if (progress->total == 0 || progress->total == IMAGE_SIZE_UNKNOWN)
 		return 0;
 	double part = (double)progress->done / (double)progress->total;
-	/* All of it is there when progress_succeed() is called. */
+	/* Only progress_succeed() reports 100. */
 	return part < 0.99 ? (int)(part * 100) : 99;
 }
 
@@ -92,7 +92,7 @@ progress_left(const struct progress *progress)
 	return (uint64_t)(left / progress->rate + 0.5);
 }
 
-/* Write to the descriptor. Nobody reads it any longer after an error. */
+/* Write to the descriptor. After an error, no more is written. */
 static void
 write_out(struct progress *progress, const char *text, size_t length)
 {
@@ -156,7 +156,7 @@ measure(struct progress *progress, uint64_t now)
 	double seconds = (double)(now - progress->rate_ns) * 1e-9;
 	double before = (double)(progress->rate_ns - progress->phase_ns) * 1e-9;
 
-	/* Times of a few chunks say little. */
+	/* The times of a few chunks differ too much. */
 	if (progress->done < progress->rate_done || seconds < 0.05)
 		return;
 	if (before > RATE_SECONDS)

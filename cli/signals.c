@@ -101,7 +101,7 @@ on_question(int signal_number)
 	(void)signal_number;
 	if (line) {
 		clear_bar();
-		/* A closed stderr is no reason to end. */
+		/* The run goes on if stderr is closed. */
 		if (write(STDERR_FILENO, line, strlen(line)) < 0)
 			errno = code;
 	}

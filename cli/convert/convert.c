@@ -123,7 +123,7 @@ verify(struct job *job, const struct target *target, struct image_error *err)
 	"would be a %s file with the signature of %s at offset %" PRIu64       \
 	"; %s, or add --allow-disguised"
 
-/* A fixed VHD whose name has no suffix of one was read as a raw image. */
+/* A fixed VHD whose name lacks ".vhd" and the like was read as raw. */
 static const char *
 way_out(const struct job *job, const struct image_disguise *disguise)
 {
@@ -250,7 +250,7 @@ refuse_disguised(struct job *job)
 		disguise.name, disguise.offset, way_out(job, &disguise));
 }
 
-/* Returns CLI_USAGE after a message if an option needs what DST is not. */
+/* Returns CLI_USAGE after a message if stdout cannot have an option. */
 static int
 refuse_stdout(const struct job *job)
 {

@@ -35,7 +35,7 @@ refuse_source(const struct job *job)
 	return same ? cli_fail(job->name, "is the source, or a file of it") : 0;
 }
 
-/* The image has stdout for itself. Its reader may end early. */
+/* Only the image is written to stdout, whose reader may end early. */
 static void
 report_to_stderr(void)
 {
@@ -129,8 +129,8 @@ state_of_failed_copy(const struct job *job, bool is_whole)
 			  "and last MiB";
 }
 
-/* Only the report has the usage. A server is asked about all of DST for that,
- * which may have EiB. */
+/* Only the report has the usage. To find it, a server is asked about all of
+ * DST, which may have EiB. */
 static int
 find_usage(struct job *job, struct image_error *err)
 {

@@ -91,7 +91,7 @@ parse_memory(const struct cli *cli, struct image_run *run)
 	return 0;
 }
 
-/* Of a guest's or a server's image: more than most disks have. */
+/* With --untrusted: more than most disks have. */
 #define UNTRUSTED_SIZE ((uint64_t)2 << 40)
 #define UNTRUSTED_WRITTEN ((uint64_t)64 << 30)
 
@@ -118,7 +118,7 @@ parse_rate(const struct cli *cli, struct image_run *run)
 			"--rate-limit: '%s' is not a valid number of bytes a "
 			"second",
 			text);
-	/* A rate below 1 KiB/s is a number whose unit was forgotten. */
+	/* If a rate is below 1 KiB/s, its unit was probably forgotten. */
 	if (text && run->rate < 1024)
 		return cli_usage(command_name(cli),
 			"--rate-limit: '%s' is %" PRIu64
@@ -178,7 +178,7 @@ parse_network(const struct cli *cli, struct image_network *network)
 		return cli_usage(command_name(cli),
 			"--timeout: '%s' is not a number from 1 to %d", timeout,
 			MAX_TIMEOUT);
-	/* Of a variable that is not set. */
+	/* The variable of a script is not set. */
 	if ((file && !file[0]) || (directory && !directory[0]))
 		return cli_usage(command_name(cli), "--%s: the name is empty",
 			file && !file[0] ? "cacert" : "capath");

@@ -36,8 +36,8 @@ struct manifest {
 		char *text;
 		size_t length;
 	} ovf, mf;
-	/* what is wrong with them: nothing that matters in an archive with only
-	 * one of the two, which is no OVA with a manifest */
+	/* what is wrong with them; without effect in an archive that has only
+	 * one of the two, since that is not an OVA with a manifest */
 	int rc;
 	struct image_error why;
 };

@@ -411,7 +411,7 @@ choose(struct member *m, const char *wanted, bool *found,
 		return image_fail(err, m->store.below->name, -EINVAL,
 			"its member " NAME " is %s", file->name,
 			tar_type_text(file->type));
-	/* The largest number is that of a size that is not known. */
+	/* The largest number stands for a size that is not known. */
 	if (file->size >= IMAGE_SIZE_UNKNOWN)
 		return image_fail(err, m->store.below->name, -EFBIG,
 			"its member " NAME " has %" PRIu64 " bytes", file->name,

@@ -27,7 +27,7 @@ append(struct member *m, const struct tar_member *file, struct image_error *err)
 {
 	size_t count = m->n_parts;
 
-	/* Twice as many, when the number is a power of two. */
+	/* The room is doubled if the number is a power of two. */
 	if ((count & (count - 1)) == 0) {
 		size_t room = count ? 2 * count : 1;
 		struct archive_part *parts =

@@ -8,7 +8,7 @@
 #include <hone/zero.h>
 #include "archive/pax.h"
 
-/* A layer of a container has few; no archive of an image has more. */
+/* Layers of containers and archives of images have fewer members. */
 #define MAX_MEMBERS ((uint64_t)1 << 20)
 
 /* PATH_MAX is 4096; a sparse map of version 0.0 has 60 bytes a piece. */
@@ -57,7 +57,7 @@ _Static_assert(sizeof(struct more_map) == TAR_BLOCK, "it is a block");
 
 static const char gnu_magic[8] = "ustar  ";
 
-/* A sound archive may have what this reader does not take. */
+/* An archive that is not damaged may have what this reader refuses. */
 static int
 refuse_at(const struct tar *tar, uint64_t offset, const char *what,
 	const char *why, struct image_error *err)
@@ -89,7 +89,8 @@ fail_short(const struct tar *tar, uint64_t offset, struct image_error *err)
 		"ends inside the tar archive, before offset %" PRIu64
 		": the file is not complete",
 		offset);
-	/* Before its first header has a checksum, it may be any file. */
+	/* Without a first header whose checksum is right, it may be any file.
+	 */
 	err->damaged = offset > TAR_BLOCK;
 	return rc;
 }

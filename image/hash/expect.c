@@ -42,7 +42,7 @@ open_list(const char *list, const struct image_network *network,
 		return image_fail(err, list, -EPROTONOSUPPORT,
 			"is not safe: a list of digests comes from a file or "
 			"by https");
-	/* They are for the host of the image. */
+	/* The headers are for the host of the image. */
 	how.network.http_header_file = NULL;
 	int rc = image_store_open_address(list, &how, &store, err);
 	return rc < 0 ? rc : image_stream_of_store(store, out, err);
@@ -96,7 +96,7 @@ name_of(const char *address)
 	const char *slash = memrchr(address, '/', length);
 	const char *from = slash ? slash + 1 : address;
 
-	/* The host, and who logs in there, is no name. */
+	/* The host and the user are not part of a name. */
 	const char *host = is_address ? strstr(address, "://") : NULL;
 	if (is_address && (!slash || (host && slash < host + 3)))
 		from = address + length;

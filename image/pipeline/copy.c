@@ -428,7 +428,7 @@ image_copy(struct image_source *source, struct image_sink *sink,
 			return rc;
 	}
 	set_sizes(&copy, run);
-	/* Nobody looks at the bytes of shared blocks. */
+	/* The bytes of shared blocks are not read: they have no digests. */
 	if (run->reflink && !run->digests && !sink->ops->append) {
 		int rc = image_copy_share_all(&copy, err);
 		if (rc != 0)

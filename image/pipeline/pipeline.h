@@ -19,6 +19,13 @@
  * effect immediately. After an error no more chunks are cut, chunks in progress
  * are dropped, and image_pipeline_run() returns the error after every thread
  * has stopped.
+ *
+ *   copy.c       a source into a sink; share.c: blocks that the file system
+ *                shares; encode.c: clusters of -c; pack.c: -O gce
+ *   digest.c     and compare.c, map.c, blocks.c: the other visits
+ *   hashers.c    digests beside a visit
+ *   pieces.c     the extents of a chunk: listed, read, searched for zeros
+ *   pipeline.c   image_pipeline_run(); resources.c: its memory; threads.c
  */
 #include "codec/codec.h"
 #include "error.h"

@@ -226,7 +226,7 @@ look(struct members *m)
 static size_t
 make_room(struct members *m)
 {
-	/* Not at each job: a job may be small beside the input. */
+	/* The input is not moved for each job, which may be small beside it. */
 	if (m->begin > 0 && m->unit - m->begin - m->length < PIECE) {
 		memmove(m->input, m->input + m->begin, m->length);
 		m->begin = 0;
@@ -234,7 +234,7 @@ make_room(struct members *m)
 	return m->unit - m->begin - m->length;
 }
 
-/* Read until there is a job, or something else. */
+/* Read until there is a job, or bytes that are not a whole member. */
 static void
 read_input(struct members *m)
 {
@@ -393,7 +393,7 @@ free_buffers(struct members *m)
 	m->input = NULL;
 }
 
-/* From here on, one member after the other. */
+/* Read the rest of the file one member after the other. */
 static int
 begin_rest(struct members *m, struct image_error *err)
 {
@@ -488,7 +488,7 @@ members_close(struct image_stream *stream)
 static const struct image_stream_ops members_ops = {
 	members_read, members_close};
 
-/* Without threads, everything is the rest. */
+/* If no thread starts, the rest begins at the first member. */
 static void
 start_threads(struct members *m, unsigned threads)
 {

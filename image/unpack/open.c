@@ -73,7 +73,7 @@ image_bytes_decide(
 
 	if (how->packing != IMAGE_PACKING_AUTO || how->format || origin->device)
 		return false;
-	/* What is uploaded is the file, whatever its name. */
+	/* A server has files that were uploaded: no guest wrote their begin. */
 	return origin->served || !image_is_disk_name(origin->name);
 }
 

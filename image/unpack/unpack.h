@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_UNPACK_H
 #define HONE_IMAGE_UNPACK_H
-/* Packed files: their detection, and a stream of the bytes that are in them. */
+/*
+ * Packed files: their detection, and a stream of the bytes that are in them.
+ *
+ *   open.c     is a file packed, and how? magic.h has the first bytes
+ *   unpack.c   one member after the other, by a decoder of decoder.h: gzip.c,
+ *              xz.c, zstd.c, bzip2.c; no_xz.c and no_bzip2.c stand for those
+ *              whose library is absent
+ *   members.c  several members at once, by threads
+ *   xz_size.c  how many bytes an xz file has
+ */
 #include "store/store.h"
 #include "store/stream.h"
 

@@ -161,7 +161,7 @@ image_xz_size(
 	while (good && end > 0)
 		good = skip_padding(walk, &end) &&
 		       add_stream(walk, &end, &content);
-	/* A larger number is none that a decoder reaches. */
+	/* No decoder reaches a larger number. */
 	if (good && content < IMAGE_SIZE_UNKNOWN)
 		*size = content;
 	int rc = walk->rc;

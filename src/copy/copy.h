@@ -6,6 +6,12 @@
  * defines the functions of the row NAME. They accept every size and alignment,
  * read and write no byte outside the two buffers, and leave the fence to the
  * caller.
+ *
+ *   copy.c      the public functions, and the choice of a variant
+ *   generic.c   the reference, which the others are compared with
+ *   sse2.c      and avx2.c, avx512.c, neon.c, sve.c: the variants
+ *   vector.h    the loops of a variant, for any width; wide.h, ymm.h and x86.h:
+ *               what some of them share; short.h: copies of a few bytes
  */
 #include <stdbool.h>
 #include <stddef.h>

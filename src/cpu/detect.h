@@ -2,6 +2,10 @@
 #ifndef HONE_CPU_DETECT_H
 #define HONE_CPU_DETECT_H
 /*
+ * cpu.c has the public functions, and traits.c those of the traits. cpuid.c
+ * parses CPUID, and has the rows of the CPUs that were measured. sysfs.c reads
+ * the sizes of the caches.
+ *
  * Functions of each CPU family: x86_64.c, aarch64.c, and any.c for
  * all other families. x86_64.c defines all three. The others define the first;
  * the rest is in no_cpuid.c.

@@ -4,6 +4,19 @@
 /*
  * The data of a pool. docs/design/mempool-order.md says which thread writes
  * which member, and why the memory orders are sufficient.
+ *
+ * The fast path of a get and of a put is in include/hone/detail/mempool.h. If
+ * the loaded magazine is not enough, the call goes on here:
+ *
+ *   get_put.c   another magazine: of the reserve, the pool, another cache
+ *   magazine.c  magazines for the user, and the reserve of a cache
+ *   deque.h     full and empty magazines of a cache; others steal from it
+ *   spill.c     magazines for which deques have no room
+ *   exact.c     gets that find the last object of a pool
+ *   pool.c      create and destroy; layout.c: the memory of a pool
+ *   cache.c     open and close caches; own.c: that of the calling thread
+ *   check.c     count and find objects; watch.c: find wrong uses; foreign.c:
+ *               the marks of foreign objects
  */
 #include <errno.h>
 #include <pthread.h>

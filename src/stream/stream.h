@@ -1,7 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_STREAM_STREAM_H
 #define HONE_STREAM_STREAM_H
-/* The state of a stream, the sources, and the functions that files share. */
+/*
+ * The state of a stream, the sources, and the functions that files share. The
+ * inline paths are in include/hone/detail/stream.h. What they do not do:
+ *
+ *   stream.c      create, close and configure
+ *   read.c        read and peek; line.c: lines; seek.c: positions
+ *   buffer.c      reads of the source, and the place of the bytes
+ *   source_*.c    a kind of source each; socket.c: what a socket is
+ *
+ * Whole files, without a stream:
+ *
+ *   read_file.c   one file; read_into.c: into memory of the caller;
+ *                 file_buffer.c: into memory that grows
+ *   read_files.c  many files by threads; choose.c: io_uring or plain calls;
+ *                 uring.c and uring_slot.c: by io_uring
+ */
 #include <hone/stream.h>
 
 /* Most bytes of one read: Linux cuts longer reads (MAX_RW_COUNT). */

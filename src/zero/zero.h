@@ -5,6 +5,13 @@
  * The table of variants. Each row of variants.def is one entry. The file NAME.c
  * defines the three functions of the row NAME. They accept every length and
  * alignment and read no byte outside the buffer.
+ *
+ *   zero.c      the public functions, and the choice of a variant
+ *   map.c       maps and walks of zero blocks
+ *   generic.c   the reference, which the others are compared with
+ *   sse2.c      and avx2.c, avx512.c, neon.c, sve.c: the variants
+ *   vector.h    the loops of a variant, for any width; masked.h: those of
+ *               avx512 and sve; short.h: buffers of a few bytes
  */
 #include <stdbool.h>
 #include <stddef.h>
