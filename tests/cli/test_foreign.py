@@ -1,10 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Formats that are refused with the commands that read them by QEMU."""
+"""Files that are refused: formats that QEMU reads, with the commands for it; and
+files that have a disk inside, none of which is copied as a raw disk.
+tests/image/magics_test.c has each magic; these files are made by the programs
+that know the formats."""
+import lzma
+import os
 import re
 import shutil
 import subprocess
+import zipfile
 
 import pytest
+
+import images
+from images import KI
+from tar_builder import END, member
+from test_pipes import run_piped
 
 # QEMU measures a hash first, in ticks of the CPU clock: one of sha256 may take
 # less than a tick, and is an error of QEMU then.
@@ -55,3 +66,112 @@ def test_the_commands_of_the_refusal_read_the_image(hone, small, work, driver,
     assert (work / "x").read_bytes() == disk.read_bytes()
     said = hone.run("compare", disk, work / "image").stderr.decode()
     assert "--format=raw" in said and "add -F raw" in said
+
+
+DISK = images.noise(64 * KI)
+
+
+def tool(name):
+    """Skip without the program."""
+    if not shutil.which(name):
+        pytest.skip(f"{name} is not installed")
+    return name
+
+
+def make_zip(path):
+    """By Python."""
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("disk.img", DISK)
+
+
+def make_lzma(path):
+    """By liblzma, as xz --format=lzma."""
+    path.write_bytes(lzma.compress(DISK, format=lzma.FORMAT_ALONE))
+
+
+def by_pipe(*words):
+    """By a program that packs stdin."""
+    def make(path):
+        path.write_bytes(subprocess.run(
+            [tool(words[0]), *words[1:]], input=DISK, stdout=subprocess.PIPE,
+            check=True).stdout)
+    return make
+
+
+MADE = {"a zip archive": make_zip, "packed by lzma": make_lzma,
+        "packed by lz4": by_pipe("lz4", "-c"),
+        "packed by lzop": by_pipe("lzop", "-c"),
+        "packed by lzip": by_pipe("lzip", "-c")}
+
+
+@pytest.mark.parametrize("what", list(MADE))
+def test_what_a_program_wrote_is_no_disk(hone, work, out, what):
+    for name in ("a", "disk.img"):
+        MADE[what](work / name)
+        said = hone.fails("convert", work / name, out / "x", code=1)
+        assert f"is {what}, not a raw image: " in said
+        assert said.endswith("; add -f raw to read it as a raw image")
+        assert "qemu-nbd" not in said
+        hone.fails("convert", "--untrusted", work / name, out / "x", code=3)
+        found = hone.json("check", "--json", work / name, code=1)
+        assert [test["name"] for test in found["checks"]
+                if not test["passed"]] == ["format"]
+        data = (work / name).read_bytes()
+        done = run_piped(hone.run, data, "convert", "-O", "raw", "-",
+                         out / "x")
+        assert done.returncode == 1 and f"is {what}" in done.stderr.decode()
+        assert not os.listdir(out)
+        hone.ok("convert", "-q", "-f", "raw", work / name, out / "x")
+        assert (out / "x").read_bytes() == data
+        os.unlink(out / "x")
+
+
+@pytest.mark.parametrize("what", ["packed by lzma", "packed by lz4",
+                                  "packed by lzop", "packed by lzip"])
+def test_the_command_of_the_refusal_reads_it(hone, work, out, what):
+    MADE[what](work / "a")
+    said = hone.fails("convert", work / "a", out / "x", code=1)
+    command = re.findall('"([^"]+)"', said)[0]
+    for word, value in (("FILE", work / "a"), ("DST", out / "x"),
+                        ("hone", hone.path)):
+        command = re.sub(rf"\b{word}\b", str(value), command, count=1)
+    tool(command.split()[0])
+    subprocess.run(["sh", "-c", command], check=True)
+    assert (out / "x").read_bytes() == DISK
+
+
+def test_the_trailer_of_a_dmg_is_found_at_each_end(hone, work, out):
+    """Behind a pipe the end is met after the copy: nothing is left of it."""
+    trailer = b"koly\0\0\0\4\0\0\2\0".ljust(512, b"\0")
+    data = DISK + trailer
+    (work / "a").write_bytes(data)
+    said = hone.fails("convert", work / "a", out / "x", code=1)
+    assert "is a DMG image, not a raw image: \"dmg2img FILE DST\" or" in said
+    done = run_piped(hone.run, data, "convert", "-O", "raw", "-", out / "x")
+    assert done.returncode == 1 and b"is a DMG image" in done.stderr
+    done = run_piped(hone.run, data, "digest", "-a", "md5", "-")
+    assert done.returncode == 1 and (
+        b"is a DMG image" in done.stderr or b"OpenSSL" in done.stderr)
+    assert not os.listdir(out)
+    hone.ok("convert", "-q", "-f", "raw", "--allow-disguised", work / "a",
+            out / "x")
+    assert (out / "x").read_bytes() == data
+
+
+def test_the_advice_is_for_the_file_that_was_named(hone, work, out):
+    """qemu-nbd opens no pipe and no member; an extent is not the disk."""
+    vhdx = b"vhdxfile".ljust(64 * KI, b"\0")
+    (work / "a.vhdx").write_bytes(vhdx)
+    said = hone.fails("convert", work / "a.vhdx", out / "x", code=1)
+    assert 'images: "qemu-nbd --read-only' in said
+    first = 'images: make a file of the image alone; "qemu-nbd --read-only'
+    done = run_piped(hone.run, vhdx, "convert", "-O", "raw", "-", out / "x")
+    assert done.returncode == 1 and first in done.stderr.decode()
+    (work / "a.tar").write_bytes(member(b"a.vhdx", vhdx) + END)
+    assert first in hone.fails("convert", work / "a.tar", out / "x", code=1)
+    (work / "vm-flat.vmdk").write_bytes(DISK)
+    said = hone.fails("convert", work / "vm-flat.vmdk", out / "x", code=1)
+    assert ("is the data of a VMDK image: 'vm.vmdk' is the descriptor that "
+            "names it, and is read with --allow-data-file; add -f raw") in said
+    hone.ok("convert", "-q", "-f", "raw", work / "vm-flat.vmdk", out / "x")
+    assert (out / "x").read_bytes() == DISK

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""hone check beside qemu-img check: sound images, leaks, damage."""
+"""hone check beside qemu-img check: sound images, leaks, damage, large tables,
+the bitmaps extension."""
 import json
+import os
 import random
+import struct
 
 import pytest
 
 import qemu
 from checks import assert_sound, assert_unsafe, qemu_check, verdict
-from damage import COPIED, Image, make
+from damage import COPIED, OFFSET, Image, make
 from qemu import KI, MI
 
 
@@ -358,3 +361,151 @@ def test_an_allowed_backing_file_is_not_safe(work, hone):
     assert done.returncode == 3
     assert b"is not safe: backing_file: " in done.stderr
     assert not (work / "b").exists()
+
+
+PAGE = 4 * KI
+
+
+def test_tables_of_several_clusters(work, hone):
+    """An L1 table of 8 clusters, whose L2 tables a snapshot shares."""
+    image = work / "a.qcow2"
+    qemu.create(image, 16 * MI, cluster_size=512)
+    qemu.io(image, "write -P 1 0 64k", "write -P 2 10M 64k",
+            "write -P 3 16000k 64k")
+    qemu.img("snapshot", "-c", "s", image)
+    assert_sound(hone, image)
+
+
+def test_tables_of_several_pieces(work, hone):
+    """An L2 table and a refcount block of 128 KiB are read in two pieces."""
+    image = work / "a.qcow2"
+    qemu.create(image, 1500 * MI, cluster_size=128 * KI, refcount_bits=64,
+                preallocation="metadata")
+    assert_sound(hone, image)
+    with open(image, "r+b") as file:
+        file.seek(40)
+        file.seek(*struct.unpack(">Q", file.read(8)))
+        table = struct.unpack(">Q", file.read(8))[0] & OFFSET
+        os.pwrite(file.fileno(), struct.pack(">Q", 3), table + 8 * 9000)
+    _, failed, _ = verdict(hone, image)
+    assert f"guest offset 0x{9000 * 128 * KI:x} " in failed["well_formed"]
+
+
+def test_tables_with_holes(work, hone):
+    """The entries after a hole count as those before it."""
+    image = work / "a.qcow2"
+    qemu.create(image, 256 * MI)
+    qemu.io(image, "write -P 1 64M 64k")
+    data = image.read_bytes()
+    image.unlink()
+    with open(image, "wb") as file:
+        file.truncate(len(data))
+        for at in range(0, len(data), PAGE):
+            if any(data[at:at + PAGE]):
+                file.seek(at)
+                file.write(data[at:at + PAGE])
+    assert_sound(hone, image)
+    _, _, found = verdict(hone, image)
+    texts = {each["name"]: each["text"] for each in found["checks"]}
+    assert texts["well_formed"].startswith("1 L2 table, 1 data cluster, 0 compressed clusters")
+
+
+def test_compressed_clusters_that_lie_on_two_clusters(work, hone):
+    """Both are in use."""
+    raw, image = work / "a.raw", work / "a.qcow2"
+    rng = random.Random(1)
+    raw.write_bytes(b"".join(rng.randbytes(40 * KI) + bytes(24 * KI)
+                             for _ in range(8)))
+    qemu.img("convert", "-c", "-O", "qcow2", raw, image)
+    assert_sound(hone, image)
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]], ids=str)
+def test_a_report_that_cannot_be_written_is_no_check(work, hone, options):
+    image = make(work).path
+    with open("/dev/full", "wb") as full:
+        done = hone.run("check", *options, image, stdout=full)
+    assert done.returncode == 2
+    assert b"No space left" in done.stderr
+
+
+BITMAPS = [
+    # offset in the extension or in the directory's entry, code, value
+    ("extension", 0, "I", 0, "nb_bitmaps 0"),
+    ("extension", 0, "I", 65536, "nb_bitmaps 65536"),
+    ("extension", 0, "I", 2, "entry 1 extends past the end of the directory"),
+    ("extension", 8, "Q", 1 << 40, "bitmap_directory_size"),
+    ("extension", 8, "Q", 24, "extends past the end of the directory"),
+    ("extension", 8, "Q", 4096, "but its 1 entry has"),
+    ("extension", 16, "Q", 512, "bitmap directory offset 0x200"),
+    ("extension", 16, "Q", 1 << 50, "bitmap directory at"),
+    ("entry", 0, "Q", 1 << 50, "bitmap table at"),
+    ("entry", 0, "Q", 7, "bitmap table offset"),
+    ("entry", 8, "I", 0xffffffff, "bitmap table at"),
+    ("entry", 12, "I", 8, "flags 8"),
+    ("entry", 16, "B", 2, "type 2"),
+    ("entry", 17, "B", 8, "granularity_bits 8"),
+    ("entry", 17, "B", 32, "granularity_bits 32"),
+    ("entry", 18, "H", 0, "name_size 0"),
+    ("entry", 18, "H", 1024, "extends past the end"),
+    ("entry", 20, "I", 0xffffffff, "extends past the end"),
+    ("table", 0, "Q", 2, "bitmap table entry 0"),
+    ("table", 0, "Q", 1 << 60, "bitmap table entry 0"),
+    ("table", 0, "Q", 1 << 50, "bitmap table entry 0"),
+]
+
+
+@pytest.mark.parametrize("base,at,code,value,text", BITMAPS)
+def test_damaged_bitmaps(work, hone, base, at, code, value, text):
+    """They are no part of the disk, but refer to its clusters."""
+    path = make(work).path
+    qemu.img("bitmap", "--add", path, "b")
+    qemu.io(path, "write -P 4 1M 1M")
+    assert_sound(hone, path)
+    image = Image(path)
+    image.data.extend(bytes(64 * KI))
+    extension = image.extension(0x23852875) + 8
+    entry = image.get("Q", extension + 16)
+    table = image.get("Q", entry)
+    image.put(code, {"extension": extension, "entry": entry,
+                     "table": table}[base] + at, value)
+    image.write()
+    _, failed, _ = verdict(hone, path)
+    assert text in failed["bitmaps"], failed
+    # Without the bit that says they are consistent they count for nothing.
+    image.put("Q", 88, 0)
+    image.write()
+    safe, failed, _ = verdict(hone, path)
+    assert safe, failed
+
+
+def test_the_bitmap_bit_without_bitmaps(work, hone):
+    """An error by the specification."""
+    image = make(work)
+    image.put("Q", 88, 1)
+    image.write()
+    assert_unsafe(hone, image.path, ("bitmaps", "no bitmaps extension"))
+
+
+def test_a_second_bitmaps_extension(work, hone):
+    """Of two, each reader could take another one."""
+    path = make(work).path
+    qemu.img("bitmap", "--add", path, "b")
+    image = Image(path)
+    first, end = image.extension(0x23852875), image.extension(0)
+    image.data[end:end + 32] = image.data[first:first + 32]
+    image.write()
+    assert_unsafe(hone, path, ("bitmaps", "header has 2 bitmaps extensions"))
+
+
+def test_info_counts_bitmaps(work, hone):
+    """As long as the image marks them as consistent."""
+    path = make(work).path
+    assert "bitmaps" not in hone.json("info", "--json", path)
+    for name in "ab":
+        qemu.img("bitmap", "--add", path, name)
+    assert hone.json("info", "--json", path)["bitmaps"] == 2
+    image = Image(path)
+    image.put("Q", 88, 0)
+    image.write()
+    assert "bitmaps" not in hone.json("info", "--json", path)
