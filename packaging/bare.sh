@@ -18,7 +18,7 @@ while read -r words; do
     # What apt cannot install ends this script.
     # shellcheck disable=SC2046
     apt-get -q -s --no-install-recommends install \
-        $(echo "$said" | sed -n 's/^missing: //p') >/dev/null
+        $(echo "$said" | sed -n 's/^missing: nothing//; s/^missing: //p') >/dev/null
 done </commands
 
 ./dev static "$(uname -m)"

@@ -532,7 +532,9 @@ def test_a_transfer_that_is_encoded(web, out):
     with Server(bytes(MI), answer) as server:
         for name in "gzip", "gzip+chunked", "x-gzip", "deflate+chunked":
             said = web.refuses(server, out, url=server.url("/" + name))
-            assert "Transfer-Encoding: " + name.split("+", 1)[0] in said
+            # libcurl of 2025 refuses it first, with brackets.
+            assert re.search(r"Transfer-Encoding(: | \()" +
+                             name.split("+", 1)[0], said), said
 
 
 def test_a_last_chunk_that_does_not_come(web, out):
