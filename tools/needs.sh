@@ -17,7 +17,7 @@ trixie)
 esac
 
 # need WORD...: each command calls it before it builds anything. A WORD is a Debian
-# package, which root installs, or a condition: /proc, root, repository. Ends the
+# package, which root installs, or a condition: /proc, root, mounts, repository. Ends the
 # command if something is missing. With --needs, prints all of it and what is
 # missing, and ends the command with status 1 if something is.
 need() {
@@ -48,6 +48,10 @@ need_conditions() {
     case " $lacking " in
     *' /proc '*) die "$command needs /proc: mount -t proc proc /proc" ;;
     *' root '*) die "$command needs root, who may make and enter a chroot" ;;
+    *' mounts '*)
+        die "$command needs mounts of its own, and 'unshare -m' fails. In a chroot: \
+enter it by a folder that is mounted, as mount --bind FOLDER FOLDER makes it"
+        ;;
     *' repository '*)
         git ls-files >/dev/null || :
         die "$command needs the repository of git: clone it, as this user"
@@ -62,6 +66,7 @@ missing() {
         case $each in
         /proc) [ -e /proc/self ] && continue ;;
         root) [ "$(id -u)" -eq 0 ] && continue ;;
+        mounts) unshare -m true 2>/dev/null && continue ;;
         repository)
             ! command -v git >/dev/null || git ls-files >/dev/null 2>&1 && continue
             ;;

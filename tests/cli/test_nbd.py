@@ -714,7 +714,10 @@ def test_a_destination_is_written_over_lost_connections(hone, work):
 
 @pytest.mark.parametrize("flags", [nbd_server.CAN_FLUSH, MULTI])
 def test_tries_are_bounded(hone, work, flags):
-    with serve(work, disk(), flags, close_at=6) as server:
+    with serve(work, disk(), flags) as server:
+        hone.ok("convert", "-q", "-f", "raw", server.url, work / "first")
+        greeting = server.greeting
+    with serve(work, disk(), flags, close_at=greeting) as server:
         line = refused(hone, "convert", "-f", "raw", server.url, work / "out",
                        code=AGAIN)
         assert "lost" in line

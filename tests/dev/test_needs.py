@@ -22,7 +22,8 @@ STUBS = {
                   'sed "s/^/installed /"',
     "apt-get": 'echo "apt-get $*" >>"$SYSTEM/called"; exit 100',
     "meson": 'echo "meson $*" >>"$SYSTEM/called"; exit 1',
-    "id": 'cat "$SYSTEM/id"'}
+    "id": 'cat "$SYSTEM/id"',
+    "unshare": 'test -e "$SYSTEM/mounts"'}
 # Of this system, and the stand-in for each.
 REAL = {"dev": [("PATH=/usr/bin:", 'PATH=$SYSTEM/bin:/usr/bin:')],
         "tools/needs.sh": [("/etc/os-release", '"$SYSTEM/os-release"'),
@@ -52,7 +53,7 @@ class System:
         """Root on Debian 12 with no package."""
         shutil.rmtree(self.tree / "build", ignore_errors=True)
         subprocess.run(["git", "init", "-q", self.tree], check=True)
-        for name in "proc", "have", "called":
+        for name in "proc", "mounts", "have", "called":
             self.put(name, "")
         self.put("id", "0")
         self.suite("bookworm")
@@ -102,7 +103,7 @@ def fixture_system(copied):
 def test_each_command_prints_what_it_needs(system, words):
     status, needed, missing = system.needs(words)
     assert status == 1
-    conditions = {"/proc", "root", "repository"}
+    conditions = {"/proc", "root", "mounts", "repository"}
     assert missing == [each for each in needed if each not in conditions]
     assert system.untouched()
     system.put("have", "\n".join(needed))
@@ -134,11 +135,11 @@ def test_the_cpu_of_this_machine_needs_no_cross_compiler(system):
 
 @pytest.mark.parametrize("words, name", [
     ("run", "proc"), ("test", "proc"), ("packages", "proc"), ("static --check", "proc"),
-    ("static x86_64", "tree/.git"), ("packages", "tree/.git")])
+    ("packages", "mounts"), ("static x86_64", "tree/.git"), ("packages", "tree/.git")])
 def test_a_condition_that_is_not_met_ends_the_command(system, words, name):
     path = system.folder / name
     shutil.rmtree(path) if path.is_dir() else path.unlink()
-    condition = {"proc": "/proc", "tree/.git": "repository"}[name]
+    condition = {"proc": "/proc", "tree/.git": "repository"}.get(name, name)
     _, needed, missing = system.needs(words)
     assert condition in needed and condition in missing
     status, said = system.dev(words)
