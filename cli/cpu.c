@@ -39,17 +39,13 @@ print_json(uint64_t features)
 static void
 print_traits(void)
 {
-	size_t store_bytes = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
+	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_COPY_MIN);
+	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_COPY_MAX);
 	char text[CLI_RANGE_TEXT];
 
-	if (store_bytes > 0)
-		printf("%-10s %zu B a cycle\n", "stores", store_bytes);
-	else
-		printf("%-10s unknown\n", "stores");
-	printf("%-10s %s\n", "rep movsb",
-		cli_range_text(text,
-			hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN),
-			hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX)));
+	/* The library makes copies up to 64 bytes whatever the traits are. */
+	printf("%-10s %s\n", "own copies",
+		cli_range_text(text, min > 64 ? min : 65, max));
 	printf("%-10s %s\n", "streams",
 		cli_range_text(text, hone_copy_threshold(), SIZE_MAX));
 }

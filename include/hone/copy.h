@@ -29,7 +29,10 @@ HONE_BEGIN_DECLS
 enum hone_copy_policy {
 	/** KEEP below hone_copy_threshold(), STREAM from there on */
 	HONE_COPY_AUTO = 0,
-	/** normal stores: the destination stays in the cache, for use soon */
+	/** normal stores: the destination stays in the cache, for use soon.
+	 * This is memcpy() of the C library, but for copies up to 64 bytes and
+	 * the sizes at which libhone is known to be faster than this C library
+	 * on this CPU: HONE_CPU_TRAIT_COPY_MIN */
 	HONE_COPY_KEEP = 1,
 	/** non-temporal stores past the cache; normal stores below 4 KiB, where
 	 * streaming is slower */

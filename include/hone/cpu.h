@@ -91,24 +91,23 @@ HONE_API uint64_t hone_cpu_feature_by_name(const char *name, size_t length);
 HONE_API size_t hone_cpu_cache_size(unsigned level);
 
 /**
- * Traits of the CPU, for hone_cpu_trait(). A feature decides which code may
- * run; a trait decides which code is faster. docs/design/cpu.md of the sources
+ * Traits of the CPU, for hone_cpu_trait(); those of copies are of the CPU and
+ * the C library. A feature decides which code may run; a trait decides which
+ * code is faster. docs/design/cpu.md of the sources
  * explains each. A number keeps its meaning as long as the SONAME stays the
  * same.
  */
 enum hone_cpu_traits {
-	/** bytes that a core stores to its L1 cache in a cycle, by the widest
-	 * stores; 0: unknown. From 64 on, the variant "avx512" makes copies of
-	 * over 256 bytes with HONE_COPY_KEEP by vectors of 64 bytes */
-	HONE_CPU_TRAIT_STORE_BYTES = 0,
-	/** bytes: the smallest copy with HONE_COPY_KEEP that is made by
-	 * rep movsb. Copies below 4 KiB never are. */
-	HONE_CPU_TRAIT_REP_MOVSB_MIN = 1,
-	/** bytes: the largest such copy; 0: no copy is; SIZE_MAX: no limit */
-	HONE_CPU_TRAIT_REP_MOVSB_MAX = 2,
+	/** bytes: the smallest copy of over 64 bytes with HONE_COPY_KEEP that
+	 * libhone makes itself, since the C library is slower; the C library
+	 * makes all others */
+	HONE_CPU_TRAIT_COPY_MIN = 0,
+	/** bytes: the largest such copy; 0: the C library makes all;
+	 * SIZE_MAX: no limit */
+	HONE_CPU_TRAIT_COPY_MAX = 1,
 	/** bytes: the size from which HONE_COPY_AUTO streams by default;
 	 * 0: unknown; SIZE_MAX: never */
-	HONE_CPU_TRAIT_STREAM_MIN = 3
+	HONE_CPU_TRAIT_STREAM_MIN = 2
 };
 
 /**
@@ -142,7 +141,7 @@ HONE_API void hone_cpu_set_trait(unsigned trait, size_t value);
  * Get the name of a trait.
  *
  * :param trait: 0, 1, 2 and so on.
- * :return: a name such as "store_bytes";
+ * :return: a name such as "copy_min";
  *          NULL if trait is too large.
  *
  * The string is constant and never freed. Since 0.1.

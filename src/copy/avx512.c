@@ -38,31 +38,12 @@ clear_upto64(unsigned char *d, size_t n)
 	_mm512_mask_storeu_epi8(d, in, _mm512_setzero_si512());
 }
 
-#include "wide.h"
-
-/* More than 256 bytes. */
-TARGET static inline void
-copy_wide(unsigned char *d, const unsigned char *s, size_t n)
-{
-	if (__builtin_expect(n <= 8 * WIDE, 0)) {
-		wide_ends(d, s, n);
-		return;
-	}
-#ifdef COPY_STRING
-	if (COPY_STRING(d, s, n))
-		return;
-#endif
-	wide_loop(d, s, n);
-}
-
 #define KEEP_FN hone_copy_keep_avx512
 #define STREAM_FN hone_copy_stream_avx512
 #define PROTECT_FN hone_copy_protect_avx512
 #define CLEAR_FN hone_copy_clear_avx512
 #define CLEAR_STREAM_FN hone_copy_clear_stream_avx512
 #define FENCE_FN hone_copy_fence_avx512
-#define WIDE_FN hone_copy_wide_avx512
-#define COPY_WIDE(d, s, n) copy_wide(d, s, n)
 #define SHORT copy_upto64
 #define SHORT_MAX 64
 #define SHORT_CLEAR clear_upto64

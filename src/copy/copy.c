@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 #include <stdatomic.h>
+#include <string.h>
 #include <hone/cpu.h>
 #include "copy.h"
 
@@ -48,26 +49,58 @@ static hone_copy_fn choose_keep;
 void (*hone_detail_copy_keep)(
 	void *dst, const void *src, size_t n) = choose_keep;
 
-/* Sequentially consistent, as hone_cpu_set_trait(): see install(). */
-static hone_copy_fn *
-keep_of(const struct hone_copy_variant *v)
-{
-#ifdef __x86_64__
-	size_t stored = __atomic_load_n(
-		&hone_cpu_trait_values[HONE_CPU_TRAIT_STORE_BYTES],
-		__ATOMIC_SEQ_CST);
+/* 0 until a variant is chosen, so that the first call chooses one. */
+size_t hone_detail_copy_libc;
 
-	if (v->keep == hone_copy_keep_avx512 && stored > 64)
-		return hone_copy_wide_avx512;
-#endif
-	return v->keep;
+/* Sequentially consistent, as hone_cpu_set_trait(): see install(). */
+static size_t
+trait(unsigned id)
+{
+	size_t stored =
+		__atomic_load_n(&hone_cpu_trait_values[id], __ATOMIC_SEQ_CST);
+
+	return stored < SIZE_MAX ? stored - 1 : stored;
 }
 
-/* Target of the inline copy; a debug build of the library checks first. */
+/* The traits as a number for hone_detail_copy_libc. No copy is as long as
+ * SIZE_MAX / 2. */
+static size_t
+sizes_of_libc(void)
+{
+	size_t min = trait(HONE_CPU_TRAIT_COPY_MIN);
+	size_t max = trait(HONE_CPU_TRAIT_COPY_MAX);
+
+	if (max <= HONE_DETAIL_COPY_SHORT || max < min)
+		return SIZE_MAX / 2;
+	return min > HONE_DETAIL_COPY_SHORT ? min - HONE_DETAIL_COPY_SHORT - 1
+					    : 0;
+}
+
+/*
+ * What the inline copy reads. In a debug build of the library each copy is
+ * checked first.
+ */
 #ifdef NDEBUG
-#define KEEP_ENTRY(v) keep_of(v)
+#define KEEP_ENTRY(v) ((v)->keep)
+#define LIBC_SIZES() sizes_of_libc()
+#define SIZES_NOW() __atomic_load_n(&hone_detail_copy_libc, __ATOMIC_RELAXED)
 #else
 #define KEEP_ENTRY(v) ((void)(v), checked_keep)
+#define LIBC_SIZES() ((size_t)0)
+#define SIZES_NOW() sizes_of_libc()
+#endif
+
+static void
+keep(const struct hone_copy_variant *v, void *dst, const void *src, size_t n)
+{
+	if (n > HONE_DETAIL_COPY_SHORT &&
+		n - HONE_DETAIL_COPY_SHORT - 1 < SIZES_NOW())
+		memcpy(dst, src, n);
+	else
+		v->keep(dst, src, n);
+}
+
+#ifndef NDEBUG
 
 /* A copy of a block to itself stores what is there, by any variant. */
 static bool
@@ -87,27 +120,29 @@ checked_keep(void *dst, const void *src, size_t n)
 		(const void *)hone_part_best(&hone_part_copy);
 
 	assert(apart(dst, src, n));
-	keep_of(best)(dst, src, n);
+	keep(best, dst, src, n);
 }
 #endif
 
 /*
- * A trait may be set meanwhile. If keep_of() still sees the old value after the
- * store, hone_cpu_set_trait() resets the pointer after that: as the limit in
+ * A trait may be set meanwhile. If LIBC_SIZES() still sees the old value after
+ * the store, hone_cpu_set_trait() resets the number after that: as the limit in
  * hone_part_choose().
  */
 static void
 install(const struct hone_variant *variant)
 {
 	const struct hone_copy_variant *v = (const void *)variant;
-	hone_copy_fn *entry;
+	size_t sizes;
 
 	atomic_store(&chosen, v);
+	__atomic_store_n(&hone_detail_copy_keep,
+		v ? KEEP_ENTRY(v) : choose_keep, __ATOMIC_SEQ_CST);
 	do {
-		entry = v ? KEEP_ENTRY(v) : choose_keep;
+		sizes = v ? LIBC_SIZES() : 0;
 		__atomic_store_n(
-			&hone_detail_copy_keep, entry, __ATOMIC_SEQ_CST);
-	} while (v && entry != KEEP_ENTRY(v));
+			&hone_detail_copy_libc, sizes, __ATOMIC_SEQ_CST);
+	} while (v && sizes != LIBC_SIZES());
 }
 
 const struct hone_part hone_part_copy = {"copy", hone_copy_variants, N_VARIANTS,
@@ -117,14 +152,20 @@ static const struct hone_copy_variant *
 choose(void)
 {
 	/* The first call finds all traits; variants read them from then on. */
-	hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
+	hone_cpu_trait(HONE_CPU_TRAIT_COPY_MAX);
 	return (const void *)hone_part_choose(&hone_part_copy);
 }
 
 static void
 choose_keep(void *dst, const void *src, size_t n)
 {
-	KEEP_ENTRY(choose())(dst, src, n);
+	const struct hone_copy_variant *v = choose();
+
+#ifdef NDEBUG
+	keep(v, dst, src, n);
+#else
+	KEEP_ENTRY(v)(dst, src, n);
+#endif
 }
 
 static inline const struct hone_copy_variant *
@@ -191,7 +232,7 @@ copy_long(const struct hone_copy_variant *v, void *dst, const void *src,
 		v->protect(dst, src, n);
 		break;
 	default:
-		keep_of(v)(dst, src, n);
+		keep(v, dst, src, n);
 		return;
 	}
 	if (!(flags & HONE_COPY_NO_FENCE))

@@ -5,18 +5,19 @@
  * The table of variants. Each row of variants.def is one entry. The file NAME.c
  * defines the functions of the row NAME. They accept every size and alignment,
  * read and write no byte outside the two buffers, and leave the fence to the
- * caller.
+ * caller. A kept copy may call memcpy(): hone_copy_is_of_libc().
  *
  *   copy.c      the public functions, and the choice of a variant
  *   generic.c   the reference, which the others are compared with
  *   sse2.c      and avx2.c, avx512.c, neon.c, sve.c: the variants
- *   vector.h    the loops of a variant, for any width; wide.h, ymm.h and x86.h:
- *               what some of them share; short.h: copies of a few bytes
+ *   vector.h    the loops of a variant, for any width; ymm.h and x86.h: what
+ *               some of them share; short.h: copies of a few bytes
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <hone/copy.h>
+#include <hone/cpu.h>
 #include "../part.h"
 
 typedef void hone_copy_fn(void *dst, const void *src, size_t n);
@@ -46,12 +47,27 @@ struct hone_copy_variant {
 #include "variants.def"
 #undef HONE_VARIANT
 
-/* As hone_copy_keep_avx512, with vectors of 64 bytes from 257 bytes on. */
-hone_copy_fn hone_copy_wide_avx512;
-
 /* In the order of variants.def, only those of this CPU family. */
 extern const struct hone_copy_variant hone_copy_variants[];
 extern const size_t hone_copy_n_variants;
+
+/*
+ * Whether a variant has memcpy() make a kept copy: those above the trait
+ * copy_max. Copies up to a page do not read the trait. With 0, no long copy
+ * gets here but those of tests and benchmarks, which want the variant's.
+ */
+static inline bool
+hone_copy_is_of_libc(size_t n)
+{
+	size_t stored;
+
+	if (__builtin_expect(n <= 4096, 1))
+		return false;
+	stored =
+		__atomic_load_n(&hone_cpu_trait_values[HONE_CPU_TRAIT_COPY_MAX],
+			__ATOMIC_RELAXED);
+	return stored > 1 && n >= stored;
+}
 
 /*
  * Below this size STREAM uses normal stores: the fence alone costs more than

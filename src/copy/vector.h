@@ -17,17 +17,13 @@
  *   SHORT_MAX             optional: longest copy of SHORT, else VEC_BYTES
  *   SHORT(d, s, n)        copy 0 to SHORT_MAX bytes
  *   SHORT_CLEAR(d, n)     clear 0 to SHORT_MAX bytes
- *   COPY_WIDE(d, s, n)    optional: copy 257 bytes and more by wider vectors,
- *                         for a second function, of the name WIDE_FN
- *   COPY_STRING(d, s, n)  optional: true if it copied, by one instruction
  *
  * Kept copies by size: SHORT; two, four or eight vectors, half of them from the
  * start and half up to the end; then a loop of four vectors, and four that end
  * with the copy. The loop is aligned to cache lines of the destination, because
  * a store that crosses a line costs more than a load that does. The last four
  * make up to three unneeded stores, but avoid a loop over the rest, which would
- * be mispredicted. COPY_STRING comes before the loop, where shorter copies do
- * not pay for the choice.
+ * be mispredicted.
  */
 #ifndef SHORT_MAX
 #define SHORT_MAX VEC_BYTES
@@ -140,55 +136,31 @@ copy_long(unsigned char *d, const unsigned char *s, size_t n)
 TARGET static __attribute__((noinline, aligned(64))) void
 keep_long(unsigned char *d, const unsigned char *s, size_t n)
 {
-#ifdef COPY_STRING
-	if (COPY_STRING(d, s, n))
-		return;
-#endif
-	copy_long(d, s, n);
-}
-
-/* rest makes the copies of more than GROUP bytes, or of more than 2 * GROUP
- * with vectors of 32 bytes. */
-TARGET static inline __attribute__((always_inline)) void
-keep(unsigned char *d, const unsigned char *s, size_t n,
-	void (*rest)(unsigned char *d, const unsigned char *s, size_t n))
-{
-	if (LIKELY(n <= SHORT_MAX)) {
-		SHORT(d, s, n);
-		return;
-	}
-	if (LIKELY(n <= GROUP)) {
-		copy_ends(d, s, n);
-		return;
-	}
-#if VEC_BYTES == 32
-	if (n <= 2 * GROUP) {
-		copy_two_groups(d, s, n);
-		return;
-	}
-#endif
-	rest(d, s, n);
+	if (hone_copy_is_of_libc(n))
+		memcpy(d, s, n);
+	else
+		copy_long(d, s, n);
 }
 
 TARGET __attribute__((aligned(64))) void
 KEEP_FN(void *dst, const void *src, size_t n)
 {
-	keep(dst, src, n, keep_long);
-}
-
-#ifdef COPY_WIDE
-TARGET static __attribute__((noinline, aligned(64))) void
-keep_wide(unsigned char *d, const unsigned char *s, size_t n)
-{
-	COPY_WIDE(d, s, n);
-}
-
-TARGET __attribute__((aligned(64))) void
-WIDE_FN(void *dst, const void *src, size_t n)
-{
-	keep(dst, src, n, keep_wide);
-}
+	if (LIKELY(n <= SHORT_MAX)) {
+		SHORT(dst, src, n);
+		return;
+	}
+	if (LIKELY(n <= GROUP)) {
+		copy_ends(dst, src, n);
+		return;
+	}
+#if VEC_BYTES == 32
+	if (n <= 2 * GROUP) {
+		copy_two_groups(dst, src, n);
+		return;
+	}
 #endif
+	keep_long(dst, src, n);
+}
 
 /* protect is a constant. */
 TARGET static inline __attribute__((always_inline)) void
@@ -286,7 +258,6 @@ FENCE_FN(void)
 #undef CLEAR_FN
 #undef CLEAR_STREAM_FN
 #undef FENCE_FN
-#undef WIDE_FN
 #undef TARGET
 #undef VEC
 #undef VEC_BYTES
@@ -301,5 +272,3 @@ FENCE_FN(void)
 #undef SHORT
 #undef SHORT_MAX
 #undef SHORT_CLEAR
-#undef COPY_STRING
-#undef COPY_WIDE

@@ -5,11 +5,10 @@
  * Shared by avx2 and avx512: 32-byte vectors. The including file defines
  * TARGET.
  *
- * avx512 uses 64-byte vectors only on CPUs that store 64 bytes a cycle
- * (wide.h). Zen 4 stores 32, and a store that crosses a cache line costs more
- * with a wider vector. On Zen 4, with 64-byte and 32-byte vectors: 100
- * misaligned bytes 3.0 and 2.5 ns; 4 KiB from a misaligned source 38.2 and 35.5
- * ns; a streamed cold 512 KiB 27 and 25 us (bench/copy).
+ * A store that crosses a cache line costs more with a wider vector. On Zen 4,
+ * with 64-byte and 32-byte vectors: 100 misaligned bytes 3.0 and 2.5 ns; 4 KiB
+ * from a misaligned source 38.2 and 35.5 ns; a streamed cold 512 KiB 27 and 25
+ * us (bench/copy).
  */
 #include "x86.h"
 

@@ -8,30 +8,36 @@
 /* Bit position: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. */
 #define LEAF7_EBX_ERMS 9
 
-/* What CPUID has no bits for: one row for each line of CPUs that was measured.
+/*
+ * What CPUID has no bits for: one row for each line of CPUs that was measured,
+ * with bench/copy. glibc copies by rep movsb from 2,112 bytes on if the CPU has
+ * FSRM; since 2.40 not on AMD's (BZ 30994). Debian 12 has 2.36.
  */
 static const struct row {
 	const char *vendor;
 	unsigned family, first_model, last_model;
-	size_t store_bytes;          /* 0: not measured */
-	size_t movsb_min, movsb_max; /* max 0: never */
-	size_t stream_min;           /* 0: not measured */
+	/* The kept copies for which such a glibc is slower than our loop. */
+	size_t copy_min, copy_max;
+	/* The largest copy for which a string instruction, which musl uses for
+	 * each copy, is slower. */
+	size_t loop_max;
+	size_t stream_min; /* 0: not measured */
 } rows[] = {
 	/*
-	 * AMD EPYC 9005 (Zen 5). hot-4K of copy-zen5-2026-11-22: stores of
-	 * 64 bytes (dpdk-avx512) move 200 bytes a ns, 61 a cycle at 3.3 GHz.
+	 * AMD EPYC 9005 (Zen 5), copy-zen5-2026-11-23.json, keep-avx2: 3 KiB
+	 * to 16 KiB 1.1 to 1.4 of glibc, 65 bytes to 2 KiB 0.7 to 1.0.
 	 * docs/design/copy.md: rep movsb has 0.6 to 0.8 times the speed of the
 	 * loop up to 24 KiB, and 1.2 times and more from 28 KiB on. Kept copies
 	 * are as fast for both kinds of readers as streamed ones up to 64 MiB.
 	 */
-	{"AuthenticAMD", 0x1a, 0x00, 0x0f, 64, 27 << 10, SIZE_MAX, 64 << 20},
+	{"AuthenticAMD", 0x1a, 0x00, 0x0f, 2112, (27 << 10) - 1, (27 << 10) - 1,
+		64 << 20},
 	/*
-	 * AMD EPYC 9004 (Zen 4). docs/design/copy.md: one store of 32 bytes a
-	 * cycle. copy-zen4-2026-11-21, hot: rep movsb is 0.36 to 0.97
-	 * times as fast as the loop up to 32 KiB, and 0.95 to 1.01 times up to
-	 * 4 MiB.
+	 * AMD EPYC 9004 (Zen 4), copy-zen4-2026-11-23.json, keep: 65 bytes to
+	 * 16 KiB 1.0 to 1.7 of glibc, but for 576 bytes where both addresses
+	 * are equal in their page (0.9); more than 16 KiB 0.96 to 1.1.
 	 */
-	{"AuthenticAMD", 0x19, 0x10, 0x1f, 32, 0, 0, 0},
+	{"AuthenticAMD", 0x19, 0x10, 0x1f, 0, 16 << 10, SIZE_MAX, 0},
 };
 
 static unsigned
@@ -77,13 +83,16 @@ hone_cpu_parse_traits(const struct hone_cpuid *id, size_t *values)
 
 	if (!row)
 		return;
-	values[HONE_CPU_TRAIT_STORE_BYTES] = row->store_bytes;
+	if (id->glibc == 0) {
+		values[HONE_CPU_TRAIT_COPY_MAX] =
+			erms ? row->loop_max : SIZE_MAX;
+	} else if (id->glibc < GLIBC(2, 40)) {
+		values[HONE_CPU_TRAIT_COPY_MIN] = row->copy_min;
+		values[HONE_CPU_TRAIT_COPY_MAX] = row->copy_max;
+	}
 	/* The firmware can turn fast strings off, which clears ERMS. Kept
 	 * copies that are not made by rep movsb would be slower than streamed
 	 * ones. */
-	if (erms) {
+	if (erms)
 		values[HONE_CPU_TRAIT_STREAM_MIN] = row->stream_min;
-		values[HONE_CPU_TRAIT_REP_MOVSB_MIN] = row->movsb_min;
-		values[HONE_CPU_TRAIT_REP_MOVSB_MAX] = row->movsb_max;
-	}
 }

@@ -5,11 +5,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Registers of CPUID; 0 for leaves that the CPU lacks. */
+#define GLIBC(major, minor) ((major)*1000u + (minor))
+
+/* Registers of CPUID, 0 for leaves that the CPU lacks; and the C library. */
 struct hone_cpuid {
 	uint32_t vendor[3]; /* leaf 0: EBX, EDX, ECX */
 	uint32_t leaf1_eax;
 	uint32_t leaf7_ebx;
+	unsigned glibc; /* GLIBC(), or 0: another C library */
 };
 
 /* As hone_cpu_detect_traits(). Tests pass the words of other CPUs. */

@@ -21,7 +21,10 @@ uint64_t hone_cpu_detect(void);
 /* Bytes of the data or unified cache of a level, 1 to HONE_CACHE_LEVELS. */
 size_t hone_cpu_detect_cache(unsigned level);
 
-/* Sets the traits that it knows. The values of all others are 0 before. */
+/*
+ * Sets the traits that it knows. Before, copy_max is SIZE_MAX with another C
+ * library than glibc, and the values of all others are 0.
+ */
 void hone_cpu_detect_traits(size_t *values);
 
 /* The same as hone_cpu_detect_cache() from Linux's sysfs, for families

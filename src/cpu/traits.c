@@ -29,6 +29,9 @@ detect(void)
 {
 	size_t values[N_TRAITS] = {0};
 
+#ifndef __GLIBC__ /* musl: a loop for each size */
+	values[HONE_CPU_TRAIT_COPY_MAX] = SIZE_MAX;
+#endif
 	hone_cpu_detect_traits(values);
 	for (size_t i = 0; i < N_TRAITS; i++) {
 		size_t unknown = 0;

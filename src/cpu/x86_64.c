@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <cpuid.h>
 #include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef __GLIBC__
+#include <gnu/libc-version.h>
+#endif
 #include <hone/cpu.h>
 #include "../part.h"
 #include "cpuid.h"
@@ -110,11 +115,27 @@ read_cpuid(struct hone_cpuid *id)
 		id->leaf7_ebx = b;
 }
 
+/* GLIBC() of the library that runs, which may be newer than its headers. */
+static unsigned
+glibc_version(void)
+{
+#ifdef __GLIBC__
+	const char *version = gnu_get_libc_version();
+	unsigned major = (unsigned)strtoul(version, NULL, 10);
+	const char *dot = strchr(version, '.');
+
+	return GLIBC(major, dot ? (unsigned)strtoul(dot + 1, NULL, 10) : 0);
+#else
+	return 0;
+#endif
+}
+
 void
 hone_cpu_detect_traits(size_t *values)
 {
 	struct hone_cpuid id;
 
 	read_cpuid(&id);
+	id.glibc = glibc_version();
 	hone_cpu_parse_traits(&id, values);
 }

@@ -122,14 +122,11 @@ def test_cpu_names_a_variant_for_each_part(hone):
 
 def test_cpu_shows_the_traits(hone):
     traits = hone.json("cpu", "--json")["traits"]
-    assert list(traits) == ["store_bytes", "rep_movsb_min", "rep_movsb_max",
-                            "stream_min"]
+    assert list(traits) == ["copy_min", "copy_max", "stream_min"]
     shown = dict(line.split(maxsplit=1) for line in
                  hone.ok("cpu").stdout.decode().splitlines())
-    width = traits["store_bytes"]
-    assert shown["stores"] == (f"{width} B a cycle" if width else "unknown")
-    assert shown["rep"].startswith(
-        "movsb  from" if traits["rep_movsb_max"] else "movsb  never")
+    assert shown["own"].startswith(
+        "copies from" if traits["copy_max"] else "copies never")
     assert re.fullmatch("from [0-9.]+ [KMGT]iB|never", shown["streams"])
     assert "loads" not in shown and "fast" not in shown
 

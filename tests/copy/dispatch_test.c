@@ -51,17 +51,16 @@ change_limits(void)
 		hone_cpu_limit(
 			hone_copy_variants[i % hone_copy_n_variants].row.needs);
 		hone_copy_set_threshold(i % 3 * 4096);
-		hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, i % 5 * 1000);
-		hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, i % 7 * 1500);
-		hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, i % 3 * 32);
+		hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MIN, i % 5 * 1000);
+		hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MAX, i % 7 * 1500);
 	}
 	hone_cpu_limit(HONE_CPU_ALL);
 }
 
 TEST(copies_stay_right_while_limit_threshold_and_traits_change)
 {
-	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
-	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
+	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_COPY_MIN);
+	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_COPY_MAX);
 	pthread_t threads[CALLERS];
 	uint64_t seeds[CALLERS], random = support_seed();
 
@@ -78,8 +77,8 @@ TEST(copies_stay_right_while_limit_threshold_and_traits_change)
 		assert_int_equal(pthread_join(threads[i], NULL), 0);
 	assert_int_equal(wrong, 0);
 	hone_copy_set_threshold(0);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, min);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MIN, min);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MAX, max);
 }
 
 int

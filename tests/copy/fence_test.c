@@ -4,7 +4,7 @@
  * run of two threads does not reliably show a missing fence. So this test
  * single-steps a child and looks at the instructions that the child executes:
  * which of them are non-temporal stores, and whether a fence follows the last
- * one. The same way it sees which copies are made by rep movsb.
+ * one.
  *
  * x86-64 only: on other CPUs non-temporal stores need no fence.
  */
@@ -35,8 +35,6 @@ struct seen {
 	int fences;
 	size_t streamed; /* bytes, by non-temporal stores */
 	bool open;       /* one of them comes after the last fence */
-	bool rep_movsb;
-	bool wide; /* stores of whole vectors of 64 bytes */
 };
 
 static unsigned char source[SIZE] __attribute__((aligned(64)));
@@ -62,24 +60,6 @@ static bool
 is_fence(const unsigned char *code)
 {
 	return code[0] == 0x0f && code[1] == 0xae && code[2] == 0xf8;
-}
-
-/* REP MOVSB is f3 a4: Intel SDM volume 2B. */
-static bool
-is_rep_movsb(const unsigned char *code)
-{
-	return code[0] == 0xf3 && code[1] == 0xa4;
-}
-
-/*
- * A store by VMOVDQU8 to 64, VMOVDQA or VMOVUPS of 64 bytes without a mask, in
- * EVEX encoding: Intel SDM volume 2A, 2.7.
- */
-static bool
-is_wide_store(const unsigned char *code)
-{
-	return code[0] == 0x62 && code[1] % 8 == 1 && (code[3] >> 5 & 3) == 2 &&
-	       code[3] % 8 == 0 && (code[4] == 0x7f || code[4] == 0x11);
 }
 
 /*
@@ -123,8 +103,6 @@ look(pid_t pid, struct seen *seen)
 	if (errno != 0)
 		fail_msg("PTRACE_PEEK: %s", strerror(errno));
 	memcpy(code, &word, sizeof(code));
-	seen->rep_movsb = seen->rep_movsb || is_rep_movsb(code);
-	seen->wide = seen->wide || is_wide_store(code);
 	if (is_fence(code)) {
 		seen->fences++;
 		seen->open = false;
@@ -260,84 +238,4 @@ TEST(a_batch_is_fenced_by_its_end_alone)
 	expect(&t, true, 1);
 	t.batch = false;
 	expect(&t, true, 0);
-}
-
-/* generic is left out: it calls the memcpy() of libc. */
-static void
-expect_rep_movsb(size_t n, bool wanted)
-{
-	struct traced t = {.n = n, .policy = HONE_COPY_KEEP};
-
-	for (size_t i = 0; i < hone_copy_n_variants; i++) {
-		const struct hone_variant *row = &hone_copy_variants[i].row;
-		struct seen seen;
-
-		if (row->needs == 0 || !hone_cpu_has(row->needs))
-			continue;
-		hone_cpu_limit(row->needs);
-		seen = trace(&t);
-		hone_cpu_limit(HONE_CPU_ALL);
-		if (seen.rep_movsb != wanted)
-			fail_msg("%s: %zu bytes: %srep movsb", row->name, n,
-				seen.rep_movsb ? "" : "no ");
-	}
-}
-
-TEST(a_kept_copy_is_made_by_rep_movsb_where_the_traits_say_so)
-{
-	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN);
-	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
-
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, 4200);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 4400);
-	expect_rep_movsb(4199, false);
-	expect_rep_movsb(4200, true);
-	expect_rep_movsb(4400, true);
-	expect_rep_movsb(4401, false);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 0);
-	expect_rep_movsb(4200, false);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, 0);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, SIZE_MAX);
-	expect_rep_movsb(4096, true);
-	/* shorter than the choice */
-	expect_rep_movsb(4095, false);
-	expect_rep_movsb(64, false);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, min);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
-}
-
-static void
-expect_wide(size_t n, size_t store_bytes, bool wanted)
-{
-	static const int policies[] = {HONE_COPY_KEEP, HONE_COPY_AUTO};
-
-	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, store_bytes);
-	for (size_t i = 0; i < 2; i++) {
-		struct traced t = {.n = n, .policy = policies[i]};
-		struct seen seen = trace(&t);
-
-		if (seen.wide != wanted)
-			fail_msg("%zu bytes, %zu stored a cycle: %s64-byte "
-				 "vectors",
-				n, store_bytes, seen.wide ? "" : "no ");
-	}
-}
-
-TEST(vectors_have_64_bytes_where_a_core_stores_as_many)
-{
-	size_t bytes = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
-	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX);
-
-	if (strcmp(hone_cpu_variant("copy"), "avx512") != 0) {
-		printf("# skipped: this CPU has no AVX-512\n");
-		skip();
-	}
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 0);
-	expect_wide(256, 64, false);
-	expect_wide(257, 64, true);
-	expect_wide(700, 64, true);
-	expect_wide(700, 63, false);
-	expect_wide(700, 0, false);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, bytes);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, max);
 }

@@ -95,9 +95,6 @@ copy_3_bytes(void)
 
 TEST(a_limit_holds_after_functions_were_used)
 {
-	size_t store = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
-
-	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, 32);
 	for (size_t i = 0; i < hone_copy_n_variants; i++) {
 		const struct hone_copy_variant *v = &hone_copy_variants[i];
 
@@ -111,7 +108,6 @@ TEST(a_limit_holds_after_functions_were_used)
 		assert_string_equal(hone_cpu_variant("copy"), v->row.name);
 		hone_cpu_limit(HONE_CPU_ALL);
 	}
-	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, store);
 }
 
 TEST(a_trait_that_is_set_has_the_library_choose_again)
@@ -127,25 +123,73 @@ TEST(a_trait_that_is_set_has_the_library_choose_again)
 	assert_ptr_equal(hone_detail_copy_keep, installed);
 }
 
-#if defined(NDEBUG) && defined(__x86_64__)
-TEST(the_vectors_follow_the_trait_at_once)
-{
-	size_t store = hone_cpu_trait(HONE_CPU_TRAIT_STORE_BYTES);
+#ifdef NDEBUG /* in a debug build all copies are checked by the pointer */
+static unsigned calls;
 
-	if (strcmp(hone_cpu_variant("copy"), "avx512") != 0) {
-		printf("# skipped: this CPU has no AVX-512\n");
-		skip();
-	}
-	for (size_t bytes = 62; bytes <= 66; bytes++) {
-		hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, bytes);
+static void
+count_call(void *dst, const void *src, size_t n)
+{
+	calls++;
+	memmove(dst, src, n);
+}
+
+/* Whether the inline copy leaves n bytes to libhone. */
+static bool
+is_our_copy(size_t n)
+{
+	static unsigned char a[BLOCK], b[BLOCK];
+
+	hone_detail_copy_keep = count_call;
+	calls = 0;
+	__asm__("" : "+r"(n)); /* compilers replace constant copies */
+	hone_memcpy(a, b, n, HONE_COPY_KEEP);
+	assert_true(calls <= 1);
+	return calls == 1;
+}
+
+TEST(the_c_library_copies_all_but_what_the_traits_say)
+{
+	static const struct {
+		size_t min, max, n;
+		bool ours;
+	} cases[] = {{0, 0, 0, true}, {0, 0, 64, true}, {0, 0, 65, false},
+		{0, 0, BLOCK, false}, {0, 64, 65, false}, {0, 65, 65, true},
+		{65, SIZE_MAX, 65, true}, {66, SIZE_MAX, 65, false},
+		{3000, SIZE_MAX, 64, true}, {3000, SIZE_MAX, 2999, false},
+		{3000, SIZE_MAX, 3000, true}, {3000, SIZE_MAX, BLOCK, true},
+		{3000, 2999, BLOCK, false},
+		/* The variant sees the end of the range. */
+		{3000, 4000, BLOCK, true}};
+	size_t min = hone_cpu_trait(HONE_CPU_TRAIT_COPY_MIN);
+	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_COPY_MAX);
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MIN, cases[i].min);
+		hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MAX, cases[i].max);
 		copy_3_bytes();
-		assert_ptr_equal(hone_detail_copy_keep,
-			bytes < 64 ? hone_copy_keep_avx512
-				   : hone_copy_wide_avx512);
+		assert_int_equal(is_our_copy(cases[i].n), cases[i].ours);
 	}
-	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, store);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MIN, min);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MAX, max);
 }
 #endif
+
+TEST(a_variant_leaves_to_libc_what_is_above_the_range)
+{
+	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_COPY_MAX);
+
+	hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MAX, 5000);
+	assert_false(hone_copy_is_of_libc(5000));
+	assert_true(hone_copy_is_of_libc(5001));
+	hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MAX, 300);
+	assert_false(hone_copy_is_of_libc(4096));
+	assert_true(hone_copy_is_of_libc(4097));
+	hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MAX, SIZE_MAX);
+	assert_false(hone_copy_is_of_libc(SIZE_MAX / 2));
+	hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MAX, 0);
+	assert_false(hone_copy_is_of_libc(SIZE_MAX / 2));
+	hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MAX, max);
+}
 
 /* A block that one thread fills by streaming and another reads. */
 struct exchange {

@@ -246,9 +246,8 @@ main(int argc, char **argv)
 	feature = hone_cpu_feature_by_name(argv[1], strlen(argv[1]));
 	MUST((hone_cpu_features() & feature) != 0);
 	hone_cpu_limit(feature | HONE_CPU_SSE2);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_STORE_BYTES, 32);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MIN, SIZE_MAX);
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 0);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MIN, 0);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MAX, SIZE_MAX);
 	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_MIN, 1 << 20);
 	hone_copy_set_threshold(1 << 20);
 	prepare();

@@ -23,9 +23,11 @@
 static size_t values[N_TRAITS];
 
 static void
-parse(const char *vendor, uint32_t leaf1_eax, uint32_t leaf7_ebx)
+parse(const char *vendor, uint32_t leaf1_eax, uint32_t leaf7_ebx,
+	unsigned glibc)
 {
-	struct hone_cpuid id = {.leaf1_eax = leaf1_eax, .leaf7_ebx = leaf7_ebx};
+	struct hone_cpuid id = {
+		.leaf1_eax = leaf1_eax, .leaf7_ebx = leaf7_ebx, .glibc = glibc};
 
 	memcpy(id.vendor, vendor, sizeof(id.vendor));
 	memset(values, 0, sizeof(values));
@@ -33,27 +35,42 @@ parse(const char *vendor, uint32_t leaf1_eax, uint32_t leaf7_ebx)
 }
 
 static void
-traits_must_be(size_t store, size_t min, size_t max, size_t stream_min)
+traits_must_be(size_t min, size_t max, size_t stream_min)
 {
-	assert_int_equal(values[HONE_CPU_TRAIT_STORE_BYTES], store);
-	assert_int_equal(values[HONE_CPU_TRAIT_REP_MOVSB_MIN], min);
-	assert_int_equal(values[HONE_CPU_TRAIT_REP_MOVSB_MAX], max);
+	assert_int_equal(values[HONE_CPU_TRAIT_COPY_MIN], min);
+	assert_int_equal(values[HONE_CPU_TRAIT_COPY_MAX], max);
 	assert_int_equal(values[HONE_CPU_TRAIT_STREAM_MIN], stream_min);
 }
 
-TEST(zen5_copies_by_rep_movsb_from_27k_on)
+TEST(zen_copies_itself_where_an_old_glibc_is_slow)
 {
-	parse("AuthenticAMD", ZEN5, ERMS);
-	traits_must_be(64, 27648, SIZE_MAX, 64 << 20);
+	parse("AuthenticAMD", ZEN5, ERMS, GLIBC(2, 36));
+	traits_must_be(2112, 27647, 64 << 20);
+	parse("AuthenticAMD", ZEN5, ERMS, GLIBC(2, 39));
+	traits_must_be(2112, 27647, 64 << 20);
+	parse("AuthenticAMD", ZEN4, ERMS, GLIBC(2, 36));
+	traits_must_be(0, 16384, 0);
 }
 
-TEST(zen4_never_copies_by_rep_movsb)
+TEST(a_glibc_that_was_not_measured_copies_all)
 {
-	parse("AuthenticAMD", ZEN4, ERMS);
-	traits_must_be(32, 0, 0, 0);
+	parse("AuthenticAMD", ZEN5, ERMS, GLIBC(2, 40));
+	traits_must_be(0, 0, 64 << 20);
+	parse("AuthenticAMD", ZEN4, ERMS, GLIBC(3, 0));
+	traits_must_be(0, 0, 0);
 }
 
-TEST(cpus_that_were_not_measured_have_no_traits)
+TEST(another_c_library_copies_only_where_a_string_instruction_is_faster)
+{
+	parse("AuthenticAMD", ZEN5, ERMS, 0);
+	traits_must_be(0, 27647, 64 << 20);
+	parse("AuthenticAMD", ZEN5, ~ERMS, 0);
+	traits_must_be(0, SIZE_MAX, 0);
+	parse("AuthenticAMD", ZEN4, ERMS, 0);
+	traits_must_be(0, SIZE_MAX, 0);
+}
+
+TEST(cpus_that_were_not_measured_keep_what_was_set_before)
 {
 	static const struct {
 		const char *vendor;
@@ -66,15 +83,10 @@ TEST(cpus_that_were_not_measured_have_no_traits)
 		{"GenuineIntel", 0xffffffff}};
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-		parse(others[i].vendor, others[i].leaf1_eax, ERMS);
-		traits_must_be(0, 0, 0, 0);
+		parse(others[i].vendor, others[i].leaf1_eax, ERMS,
+			i % 2 * GLIBC(2, 36));
+		traits_must_be(0, 0, 0);
 	}
-}
-
-TEST(without_erms_rep_movsb_is_never_chosen)
-{
-	parse("AuthenticAMD", ZEN5, ~ERMS);
-	traits_must_be(64, 0, 0, 0);
 }
 
 TEST(every_trait_has_a_name_and_no_other_number_has)
@@ -96,8 +108,8 @@ TEST(a_trait_that_is_set_first_does_not_hide_the_others)
 {
 	size_t stream;
 
-	hone_cpu_set_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX, 12345);
-	assert_int_equal(hone_cpu_trait(HONE_CPU_TRAIT_REP_MOVSB_MAX), 12345);
+	hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MAX, 12345);
+	assert_int_equal(hone_cpu_trait(HONE_CPU_TRAIT_COPY_MAX), 12345);
 	stream = hone_cpu_trait(HONE_CPU_TRAIT_STREAM_MIN);
 	hone_cpu_detect_traits(values);
 	assert_int_equal(stream, values[HONE_CPU_TRAIT_STREAM_MIN]);

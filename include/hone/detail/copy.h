@@ -12,15 +12,43 @@ HONE_BEGIN_DECLS
 #define HONE_COPY_INLINE_MAX 128
 
 /*
+ * Copies up to this size are made by a variant: there the C library loses time
+ * by mispredicted jumps.
+ */
+#define HONE_DETAIL_COPY_SHORT 64
+
+/*
  * Private: pointer to the chosen variant's copy for KEEP, and the function for
- * all other copies. The pointer is data, not a function, so that a caller makes
- * one jump to the variant (bench/copy, lengths-1..64, on Zen 4: 4.8 -> 3.6 ns).
- * Only the library writes it.
+ * all other policies. The pointer is data, not a function, so that a caller
+ * makes one jump to the variant (bench/copy, lengths-1..64, on Zen 4: 4.8 ->
+ * 3.6 ns). Only the library writes it.
  */
 HONE_API extern void (*hone_detail_copy_keep)(
 	void *dst, const void *src, size_t n);
+/*
+ * Private: how many sizes from HONE_DETAIL_COPY_SHORT + 1 on the C library
+ * copies, called by the caller itself: a call through a pointer of ours makes
+ * these copies slower (docs/design/copy.md). Only the library writes it.
+ */
+HONE_API extern size_t hone_detail_copy_libc;
 HONE_API void hone_detail_memcpy(
 	void *dst, const void *src, size_t n, int policy);
+
+#if defined(__GNUC__)
+/*
+ * A shorter n wraps, and is more than any count: a compare of its own would
+ * have GCC warn of short arrays. GCC also warns of a constant above SIZE_MAX /
+ * 2 where no call is made.
+ */
+static inline int
+hone_detail_libc_copies(size_t n)
+{
+	return !(__builtin_constant_p(n) && n > (size_t)-1 / 2) &&
+	       n - HONE_DETAIL_COPY_SHORT - 1 <
+		       __atomic_load_n(
+			       &hone_detail_copy_libc, __ATOMIC_RELAXED);
+}
+#endif
 
 HONE_INLINE void
 hone_memcpy(void *dst, const void *src, size_t n, int policy)
@@ -32,8 +60,12 @@ hone_memcpy(void *dst, const void *src, size_t n, int policy)
 		return;
 	}
 	if (policy == HONE_COPY_KEEP) {
-		__atomic_load_n(&hone_detail_copy_keep, __ATOMIC_RELAXED)(
-			dst, src, n);
+		/* Short copies come first: there each jump counts. */
+		if (__builtin_expect(hone_detail_libc_copies(n), 0))
+			memcpy(dst, src, n);
+		else
+			__atomic_load_n(&hone_detail_copy_keep,
+				__ATOMIC_RELAXED)(dst, src, n);
 		return;
 	}
 #endif
