@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Finding entries: docs/design/cache.md, "The index".
+ * Finding entries: docs/design/cache.md, "Keys of one chain".
  */
 #include "epoch.h"
 #include "index.h"
