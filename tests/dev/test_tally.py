@@ -12,7 +12,8 @@ TALLY = pathlib.Path(__file__).resolve().parents[1] / "support" / "tally.py"
 
 @pytest.mark.parametrize("reason, every, failed", [
     ("fish is not installed", "1", 1), ("fish is not installed", None, 0),
-    ("its headers are not installed", "1", 1), ("no huge pages", "1", 0)])
+    ("its headers are not installed", "1", 1),
+    ("could not import 'boto3'", "1", 1), ("no huge pages", "1", 0)])
 def test_with_all_nothing_may_be_missing(tmp_path, reason, every, failed):
     (tmp_path / "tap").write_text(f"1..2\nok 1 - a\nok 2 - b # SKIP {reason}\n")
     (tmp_path / "stages").write_text(f"cli\t0\ttap\t{tmp_path}/tap\n")

@@ -140,7 +140,7 @@ READERS = {
 def without_want(result, name, reason):
     """The same, but in ./dev test --all nothing may be missing."""
     if (result == SKIP and 'HONE_TEST_ALL' in os.environ and
-            re.search(r'\b(is|are) not installed\b', reason)):
+            re.search(r'(is|are) not installed|could not import', reason)):
         result = FAIL
     return result, name, reason
 
