@@ -4,7 +4,16 @@
 /*
  * The middle layer: a format on a store, as a source to read or as a sink to
  * write. A format defines one struct image_format and has one row in
- * formats.def.
+ * formats.def, which tells how a format is added.
+ *
+ *	open.c		a source or a sink: chooses the format of a store
+ *	formats.c	the list of formats, and their names
+ *	containers.c	refuses packed files and archives; text.c: web pages
+ *	qcow2/, vmdk/, vhd/, raw.c, gce.c	the formats
+ *	source.c	what they share; slices.c: a cache of tables; named.c:
+ *			files that an image names; regions.c: sectors with data
+ *	verdict.c	reports the tests of hone check; signatures.c: tests
+ *			for a second format in the file
  */
 #include "codec/codec.h"
 #include "error.h"

@@ -13,7 +13,7 @@
 #include <sys/sysmacros.h>
 #include "host/host.h"
 
-/* Of a message that names one thing. */
+/* Bytes of a message that names one thing. */
 #define NAME 256
 
 static bool

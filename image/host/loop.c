@@ -16,7 +16,7 @@
 #include "host/host.h"
 #include "store/file.h"
 
-/* Of loop devices, each of which is behind the one before. */
+/* Most loop devices on top of each other. */
 #define MAX_LEVELS 8
 
 /* What keeps the bytes of a file or device, and their range there. */

@@ -161,8 +161,7 @@ held_share(struct image_store *store, uint64_t offset, struct image_store *from,
 	if (!h->inner->ops->share || from_here >= to_here ||
 		offset >= to_here || length <= before)
 		return -EOPNOTSUPP;
-	/* First: it fails if nothing can be shared, and nothing is read then.
-	 */
+	/* Sharing comes first: if it fails, nothing has been read. */
 	int rc = take(h, false, offset, from, from_offset, length, err);
 	return rc < 0 ? rc
 		      : take(h, true, offset, from, from_offset, length, err);
@@ -246,7 +245,7 @@ image_target_hold(
 	return 0;
 }
 
-/* Returns whether the range has zeros already. One that is not read has not. */
+/* Returns whether the range has zeros already; false if it cannot be read. */
 static bool
 has_zeros(struct image_store *inner, const struct part *part)
 {

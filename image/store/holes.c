@@ -199,7 +199,7 @@ may_pass(struct image_file *file, size_t length)
 	return may;
 }
 
-/* Less is read with what is in front of it. */
+/* A shorter hole is read together with the data in front of the hole. */
 #define SKIP_LEAST ((size_t)64 << 10)
 
 size_t

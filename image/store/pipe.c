@@ -123,7 +123,7 @@ send_pages(struct pipe_store *p, uint64_t end)
 		ssize_t n = vmsplice(p->fd, pages, PIECES, 0);
 		if (n < 0 && can_go_on(p))
 			continue;
-		/* Not a pipe, or not allowed: write() tells errors. */
+		/* Not a pipe, or not allowed: write() reports the error. */
 		p->takes_pages = n > 0;
 		for (; n > 0; n -= ZEROS) {
 			size_t length = n < ZEROS ? (size_t)n : ZEROS;

@@ -9,6 +9,16 @@
  * Every function may be called by several threads at once, except open and
  * close. Offsets plus lengths stay at or below INT64_MAX: callers check sums of
  * values that come from a file.
+ *
+ *	address.c	opens an address: a path, or a scheme of schemes.def
+ *	open.c		opens a path; path.c: finds where a path leads
+ *	file.c		a file or a device; holes.c: its holes; zero.c: zeros
+ *			in place; cache.c: writeback and the page cache
+ *	hold.c		holds the boot sector of a device back
+ *	stream.c	bytes that come once; hash_stream.c: their digest
+ *	forward.c	a stream as a store; pipe.c: stdout as a store
+ *	http/, nbd/	servers
+ *	store.c		what all of them share
  */
 #include "error.h"
 

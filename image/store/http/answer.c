@@ -138,7 +138,7 @@ is_word(struct piece p, const char *word)
 	return take(&p, word) && p.length == 0;
 }
 
-/* identity is what the first releases of HTTP/1.1 had for none. */
+/* In the first releases of HTTP/1.1, "identity" is no encoding. */
 static void
 parse_transfer(struct http_answer *answer, struct piece item)
 {
@@ -243,7 +243,7 @@ http_answer_differs(
 		return "its length";
 	if (strcmp(answer->etag, first->etag) != 0)
 		return "its ETag";
-	/* Servers of one name may have files of other dates. */
+	/* Several servers of one name may have other dates for one file. */
 	if (!first->etag[0] && strcmp(answer->modified, first->modified) != 0)
 		return "its date";
 	return NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_HTTP_ANSWER_H
 #define HONE_IMAGE_HTTP_ANSWER_H
-/* What the header of a server's answer says. Uses no libcurl. */
+/* Parses the header of a server's answer. Uses no libcurl. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -24,6 +24,10 @@
  * (stream.c).
  *
  * After a failure the store stays failed: every read returns the first failure.
+ *
+ * store.c opens the store. address.c, s3.c and trust.c parse what the user
+ * gives, answer.c the header of an answer. peer.c and private.c refuse
+ * redirects to private addresses.
  */
 #include <netinet/in.h>
 #include <pthread.h>
@@ -53,7 +57,7 @@
 /* Sequences of ascending reads. */
 #define HTTP_TRACKS 4
 
-/* What --cacert and --capath say. {0}: what the environment says. */
+/* The values of --cacert and --capath. {0}: those of the environment. */
 struct http_trust {
 	/* with its content; NULL: none */
 	char *file;
@@ -63,7 +67,7 @@ struct http_trust {
 	char *directory;
 };
 
-/* What the user's address and options say. Constant. */
+/* The address and the options of the user. Constant. */
 struct http_target {
 	/* without user, password and fragment */
 	char *url;

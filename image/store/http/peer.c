@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Which servers a redirect may lead to. A name shows little: whoever owns it
- * decides at each request which address it has. So each address is judged
- * before a connection to it.
+ * Which servers a redirect may lead to. The owner of a name decides at
+ * each request which address the name has. So each address is judged before a
+ * connection to it.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>

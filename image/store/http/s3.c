@@ -174,7 +174,7 @@ read_profile(struct settings *settings, const char *file, const char *profile,
 	}
 	if (rc == 0 && ferror(from))
 		rc = image_fail(err, file, -EIO, "cannot be read");
-	/* It has secrets. */
+	/* The line may have a secret. */
 	if (line)
 		explicit_bzero(line, size);
 	free(line);

@@ -51,8 +51,8 @@
 /* Bytes may come, and no part of an answer, for so many times the limit: a
  * slow network has 256 KiB of an answer in 4 minutes. */
 #define PROGRESS_LIMITS 4
-/* A server has reasons for a part of each sector of the answer, and for some
- * errors, not for more. */
+/* A server may send a part for each sector of the answer, and some errors, but
+ * no more parts. */
 #define CHUNKS_LEAST 64
 #define CHUNK_BYTES 512
 
@@ -192,7 +192,7 @@ fail_call(struct image_nbd_store *nbd, const struct image_nbd_slot *slot,
 			strerror(code));
 	else if (call->kind == NBD_STATUS ||
 		 (call->kind == NBD_ZERO && refused))
-		/* image_nbd_run()'s caller has another way. */
+		/* The caller of image_nbd_run() tries another way. */
 		call->rc = -EOPNOTSUPP;
 	else
 		call->rc = image_fail(call->err, name, -code,
