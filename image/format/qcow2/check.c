@@ -223,6 +223,7 @@ use_snapshots(struct qcow2_check *k, struct image_error *err)
 	return rc;
 }
 
+/* Count the tables that the header and the snapshot table refer to. */
 static int
 qcow2_check_tables(struct qcow2_check *k, struct image_error *err)
 {

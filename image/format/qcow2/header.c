@@ -160,6 +160,10 @@ parse_area(const unsigned char *raw, size_t end, const char *name,
 	return 0;
 }
 
+/*
+ * Read the header's extensions and the name of the backing file from the first
+ * `length` bytes of the file, at most one cluster.
+ */
 static int
 qcow2_parse_extensions(const unsigned char *raw, size_t length,
 	const char *name, struct qcow2_header *h, struct image_error *err)

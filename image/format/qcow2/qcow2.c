@@ -106,6 +106,7 @@ parse_format(const struct qcow2_source *q, struct image_store *store,
 		format);
 }
 
+/* Open the backing file as a store, and find its format. */
 static int
 qcow2_open_backing_store(const struct qcow2_source *q,
 	const struct image_open *how, const struct qcow2_chain *chain,
@@ -460,6 +461,7 @@ qcow2_load(struct qcow2_source *q, const struct image_open *how,
 	return rc;
 }
 
+/* As image_format.open; above is NULL for the first image of a chain. */
 static int
 qcow2_open_source(const struct image_format *format, struct image_store *store,
 	const struct image_open *how, const struct qcow2_chain *above,

@@ -19,9 +19,6 @@
 /* In an L2 entry of version 3: the cluster reads as zeros. */
 #define ZERO (UINT64_C(1) << 0)
 
-/* Sizes of compressed clusters are counted in sectors. */
-#define SECTOR 512
-
 /* Most entries of the L1 table that one call visits. */
 #define MOST_L1_ENTRIES 4096
 
@@ -111,7 +108,7 @@ parse_compressed(const struct qcow2_source *q, uint64_t entry, uint64_t bitmap,
 	unsigned x = 70 - q->header.cluster_bits;
 	uint64_t sectors = (entry & (QCOW2_ENTRY_COMPRESSED - 1)) >> x;
 	uint64_t host = entry & ((UINT64_C(1) << x) - 1);
-	uint64_t stored = (sectors + 1) * SECTOR - host % SECTOR;
+	uint64_t stored = (sectors + 1) * QCOW2_SECTOR - host % QCOW2_SECTOR;
 
 	if (entry & QCOW2_ENTRY_COPIED)
 		return bad_entry(q, guest, entry,
@@ -127,7 +124,7 @@ parse_compressed(const struct qcow2_source *q, uint64_t entry, uint64_t bitmap,
 			"file",
 			err);
 	/* Neither sum overflows: x is at most 61, stored below 2^23. */
-	if (host >= store->size || host + stored >= store->size + SECTOR)
+	if (host >= store->size || host + stored >= store->size + QCOW2_SECTOR)
 		return past_the_end(store, "compressed", guest, host, stored,
 			store->size, err);
 	if (host + stored > store->size)
@@ -361,6 +358,11 @@ no_tables(const struct qcow2_source *q, uint64_t index, uint64_t guest,
 				      : (index << bits) - guest;
 }
 
+/*
+ * Describe the image itself, without its backing file, at offset `guest` for at
+ * most `limit` bytes, which is at least 1. A compressed run is in one cluster;
+ * other runs end at the latest with their slice. Any thread.
+ */
 static int
 qcow2_lookup(struct qcow2_source *q, uint64_t guest, uint64_t limit,
 	struct qcow2_run *run, struct image_error *err)
@@ -403,6 +405,7 @@ qcow2_lookup(struct qcow2_source *q, uint64_t guest, uint64_t limit,
  * that a long chain needs no stack. One slice is in use at a time.
  */
 
+/* As qcow2_lookup(), including backing files. */
 static int
 qcow2_find(struct qcow2_source *q, uint64_t guest, uint64_t limit,
 	struct qcow2_place *place, struct image_error *err)

@@ -121,6 +121,7 @@ only_in_version_3(const struct image_create *create)
 	return NULL;
 }
 
+/* Fail if options exclude each other. */
 static int
 qcow2_check_create(const struct image_create *create, const char *name,
 	struct image_error *err)

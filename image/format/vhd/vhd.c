@@ -218,6 +218,7 @@ parse_type(const unsigned char *raw, const char *where, const char *name,
 	return 0;
 }
 
+/* Check a footer of the store. `where` is for the message: "footer". */
 static int
 vhd_parse_footer(const unsigned char *raw, const char *where,
 	const struct image_store *store, enum image_vhd_size choice,
@@ -284,6 +285,7 @@ parse_table(const unsigned char *raw, uint64_t size, const char *name,
 	return 0;
 }
 
+/* Check the header of a dynamic disk of `size` bytes. */
 static int
 vhd_parse_header(const unsigned char *raw, uint64_t size, const char *name,
 	struct vhd_header *h, struct image_error *err)
@@ -438,6 +440,7 @@ read_table(struct vhd_source *v, struct image_error *err)
 	return image_store_read(store, offset, v->table, bytes, err);
 }
 
+/* Load the table, and check each entry. `end`: no block is past it. */
 static int
 vhd_load_table(struct vhd_source *v, uint64_t end, struct image_error *err)
 {
@@ -465,6 +468,7 @@ vhd_load_table(struct vhd_source *v, uint64_t end, struct image_error *err)
 	return rc < 0 ? rc : check_overlaps(v, err);
 }
 
+/* Set *run to the place of at most length bytes of the disk. */
 static void
 vhd_find(const struct vhd_source *v, uint64_t offset, uint64_t length,
 	struct vhd_run *run)
@@ -489,6 +493,7 @@ vhd_find(const struct vhd_source *v, uint64_t offset, uint64_t length,
 	run->host = begin + v->bitmap_bytes + in_block;
 }
 
+/* Read a sector of a bitmap, through the slots. */
 static int
 vhd_read_bits(struct vhd_source *v, uint64_t offset,
 	unsigned char bits[VHD_SECTOR], struct image_error *err)
@@ -741,6 +746,7 @@ vhd_read(struct image_source *source, struct image_scratch *scratch,
 	return rc;
 }
 
+/* Free everything but the store. */
 static void
 vhd_free(struct image_source *source)
 {
@@ -1015,6 +1021,10 @@ load(struct vhd_source *v, const struct image_open *how, bool whole,
 	return image_source_inspected(&v->base, how, rc, err);
 }
 
+/*
+ * As image_format.open. whole: a stream has come to its end, which can be read,
+ * too.
+ */
 static int
 vhd_open_source(struct image_store *store, const struct image_open *how,
 	bool whole, struct image_source **out, struct image_error *err)

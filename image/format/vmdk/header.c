@@ -137,6 +137,7 @@ parse_places(const unsigned char *raw, const char *name, struct vmdk_header *h,
 	return rc;
 }
 
+/* Check the header that the first sector of a sparse extent holds. */
 static int
 vmdk_parse_header(const unsigned char *raw, const char *name,
 	struct vmdk_header *header, struct image_error *err)

@@ -58,6 +58,10 @@ find_encoding(const char *name)
 	return NULL;
 }
 
+/*
+ * Returns the name in UTF-8, which the caller frees, or NULL if the descriptor
+ * has no other encoding or the name cannot be converted.
+ */
 static char *
 vmdk_utf8_name(const struct vmdk_descriptor *descriptor, const char *name)
 {
@@ -87,6 +91,7 @@ vmdk_utf8_name(const struct vmdk_descriptor *descriptor, const char *name)
  * opened below the directory that the user allowed, and nowhere else.
  */
 
+/* Set the size of the disk by the lines of the descriptor. */
 static int
 vmdk_set_size(struct vmdk_source *v, struct image_error *err)
 {
@@ -245,6 +250,7 @@ allow_files(const struct vmdk_descriptor *d, const char *name,
 		(uint64_t)(needed - OTHER_FILES), (uint64_t)limit.rlim_max);
 }
 
+/* Open the files that a descriptor names. */
 static int
 vmdk_open_extents(struct vmdk_source *v, const struct image_open *how,
 	struct image_error *err)
