@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The libraries of this build. */
-#include "store/nbd/open.h"
+#include "store/address.h"
 #include "unpack/unpack.h"
 
 const char *

@@ -8,12 +8,11 @@
  *
  *	open.c		a source or a sink: chooses the format of a store
  *	formats.c	the list of formats, and their names
- *	containers.c	refuses packed files and archives; text.c: web pages
+ *	refuse.c	refuses packed files, archives and web pages
  *	qcow2/, vmdk/, vhd/, raw.c, gce.c	the formats
  *	source.c	what they share; slices.c: a cache of tables; named.c:
- *			files that an image names; regions.c: sectors with data
- *	verdict.c	reports the tests of hone check; signatures.c: tests
- *			for a second format in the file
+ *			files that an image names; bytes.h: numbers
+ *	signatures.c	tests for a second format in the file
  */
 #include "codec/codec.h"
 #include "error.h"

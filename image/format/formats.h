@@ -50,7 +50,7 @@ int image_probe(struct image_store *store, const struct image_open *how,
 #define IMAGE_TAIL_SIZE 512
 
 /*
- * containers.c: fail if a file without the header of an image is a packed file,
+ * refuse.c: fail if a file without the header of an image is a packed file,
  * an archive, or one of containers.def. It begins with head.
  */
 int image_refuse_container(const struct image_store *store,
@@ -61,7 +61,7 @@ int image_refuse_tail(
 	struct image_store *store, uint64_t size, struct image_error *err);
 
 /*
- * text.c: fail if a file without the header of an image is no raw image either.
+ * Fail if a file without the header of an image is no raw image either.
  * It begins with head.
  */
 int image_refuse_text(const struct image_store *store,

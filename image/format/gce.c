@@ -19,7 +19,7 @@
 #include <string.h>
 #include "codec/join.h"
 #include "format/bytes.h"
-#include "format/regions.h"
+#include "format/source.h"
 
 #define BLOCK 512
 /* tar reads and writes records of 20 blocks */

@@ -9,7 +9,7 @@
 #include "format/verdict.h"
 #include "store/address.h"
 #include "store/forward.h"
-#include "store/hash_stream.h"
+#include "store/stream.h"
 #include "unpack/unpack.h"
 
 /* VMware's names for the data of a disk, whose descriptor is a file beside it.

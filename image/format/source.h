@@ -31,6 +31,15 @@ int image_source_inspected(struct image_source *source,
 int image_source_refused(
 	const struct image_source *source, struct image_error *err);
 
+/*
+ * Set [*begin, *end) to the first range of sectors with data in [from, to), two
+ * multiples of IMAGE_SECTOR; a sector that is not wholly in a hole has data.
+ * *begin is `to` if there is none. The ranges of a part of the disk are those
+ * of the whole disk, cut. What lies behind the disk is a hole.
+ */
+int image_region(struct image_source *source, uint64_t from, uint64_t to,
+	uint64_t *begin, uint64_t *end, struct image_error *err);
+
 /* Report a field of image_info(). */
 void image_put_number(
 	const struct image_reporter *r, const char *name, uint64_t number);

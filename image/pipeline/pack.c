@@ -5,7 +5,7 @@
  */
 #include <string.h>
 #include <hone/zero.h>
-#include "format/regions.h"
+#include "format/source.h"
 #include "pipeline/copy.h"
 
 /* Read a range of whole sectors; zeros follow the disk. */

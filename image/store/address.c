@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "image.h"
+#include "hash/line.h"
 #include "host/host.h"
+#include "image.h"
 #include "store/address.h"
-#include "store/nbd/open.h"
 
 typedef int (*open_fn)(const char *address, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err);
@@ -193,6 +193,61 @@ image_address_name(const char *address)
 {
 	return scheme_of(address) ? image_hide_secrets(address)
 				  : strdup(address);
+}
+
+/* Addresses of files: file:///PATH, as file managers and browsers copy them. */
+
+#define FILE_SCHEME "file://"
+#define HERE "localhost"
+
+/* Returns the path of an address, with its escapes, or NULL and *why. */
+static char *
+path_of_url(char *address, const char **why)
+{
+	char *host = address + strlen(FILE_SCHEME);
+	size_t length = strcspn(host, "/");
+
+	*why = "has no path: file:///PATH has three slashes";
+	if (!host[length])
+		return NULL;
+	*why = "names a file of another host";
+	if (length && (length != strlen(HERE) ||
+			      strncasecmp(host, HERE, length) != 0))
+		return NULL;
+	*why = "has a '?' or a '#', which is %3F or %23 in a path";
+	return strpbrk(host, "?#") ? NULL : host + length;
+}
+
+/* Replace %41 by A. Returns false for what is no escape, or that of a NUL. */
+static bool
+decode(char *to, const char *from)
+{
+	while (*from) {
+		if (*from != '%') {
+			*to++ = *from++;
+			continue;
+		}
+		int high = image_hex_digit(from[1]);
+		int low = high < 0 ? -1 : image_hex_digit(from[2]);
+		if (low < 0 || (high | low) == 0)
+			return false;
+		*to++ = (char)(high << 4 | low);
+		from += 3;
+	}
+	*to = '\0';
+	return true;
+}
+
+int
+image_file_url(char *address, const char **why)
+{
+	if (strncasecmp(address, FILE_SCHEME, strlen(FILE_SCHEME)) != 0)
+		return 0;
+	char *path = path_of_url(address, why);
+	if (!path)
+		return -EINVAL;
+	*why = "has a '%' without the two digits of a byte";
+	return decode(address, path) ? 1 : -EINVAL;
 }
 
 bool

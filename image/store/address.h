@@ -13,9 +13,15 @@
 		struct image_store **out, struct image_error *err);
 #include "store/schemes.def"
 #undef IMAGE_SCHEME
+int image_nbd_open_target(const char *address,
+	const struct image_store_how *how, struct image_store **out,
+	struct image_error *err);
 
 /* Returns whether the settings of the user make s3: use http. */
 bool image_s3_is_plain(void);
+
+/* Returns the version of libnbd, or NULL if this build has none. */
+const char *image_nbd_library(void);
 
 /* Open an address for reading. */
 int image_store_open_address(const char *address,

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "hash/hash.h"
-#include "store/hash_stream.h"
+#include "store/stream.h"
 
 struct hash_stream {
 	struct image_stream stream;

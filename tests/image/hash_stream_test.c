@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "hash/hash.h"
-#include "store/hash_stream.h"
+#include "store/stream.h"
 #include "support.h"
 
 /* Bytes in pieces; may fail instead of ending. */

@@ -2,7 +2,7 @@
 /* Replaces the other files in a build without libnbd. */
 #include <errno.h>
 #include <stddef.h>
-#include "store/nbd/open.h"
+#include "store/address.h"
 
 const char *
 image_nbd_library(void)

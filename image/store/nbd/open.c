@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include "loaded.h"
+#include "store/address.h"
 #include "store/nbd/nbd.h"
-#include "store/nbd/open.h"
 
 struct image_libnbd libnbd;
 
