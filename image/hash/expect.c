@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include "hash/hash.h"
 #include "hash/line.h"
-#include "hash/sums.h"
 #include "store/address.h"
 #include "store/forward.h"
 

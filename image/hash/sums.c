@@ -3,7 +3,6 @@
 #include <string.h>
 #include "hash/hash.h"
 #include "hash/line.h"
-#include "hash/sums.h"
 
 /* SHA-224 has the shortest digest that is accepted. */
 #define LEAST_LENGTH 28

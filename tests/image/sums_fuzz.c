@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include "hash/sums.h"
+#include "hash/hash.h"
 
 #define NAME "disk.img"
 #define BEFORE "d41d8cd98f00b204e9800998ecf8427e  x\n"

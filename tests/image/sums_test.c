@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "hash/sums.h"
+#include "hash/hash.h"
 #include "support.h"
 
 /* Digits of a digest whose bytes are all alike. */

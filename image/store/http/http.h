@@ -7,7 +7,7 @@
  *   readers (any thread)             the store's thread
  *   http_blocks_read()               http_thread()
  *     blocks.c: look up, wait          thread.c: the multi interface
- *     ahead.c: what comes next         transfer.c: one request and its answer
+ *              and what comes next     transfer.c: one request and its answer
  *          |                                ^    |
  *          | struct http_transfer, queued   |    | bytes
  *          +--------------------------------+    v
@@ -289,7 +289,7 @@ uint64_t http_blocks_want(
 int http_blocks_read(struct http *http, uint64_t offset, char *buf,
 	size_t length, struct image_error *err);
 
-/* ahead.c; both with the lock. */
+/* blocks.c; both with the lock. */
 /* The file is open and will be read to its end: request its begin. */
 void http_ahead_begin(struct http *http);
 /* Request what comes after a read. */

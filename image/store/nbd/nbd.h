@@ -16,8 +16,8 @@
  * called by the store's thread alone. The piece of a lost connection stays in
  * its slot, and is sent again on the next connection.
  *
- *	requests.c   the operations of the store: alignment, calls
- *	extents.c    block status, kept for what was asked for last
+ *	requests.c   the operations of the store: block status, which is kept
+ *		     for what was asked for last, alignment, calls
  *	engine.c     the thread: queue, slots, time limit
  *	connect.c    connections: address, TLS, what the server offers
  *	open.c       the address, and libnbd, loaded when it is needed
@@ -219,14 +219,10 @@ int image_nbd_accept(
 /* Keep the message of the last failure of libnbd in this thread. */
 void image_nbd_explain(struct image_nbd_connection *connection);
 
-/* extents.c */
-int image_nbd_extent(struct image_store *store, uint64_t offset, uint64_t limit,
-	uint64_t *length, bool *hole, struct image_error *err);
+/* requests.c */
 /* Add what the server answered. */
 void image_nbd_window_add(
 	struct image_nbd_window *window, uint64_t length, bool hole);
-
-/* requests.c */
 extern const struct image_store_ops image_nbd_ops;
 
 #endif
