@@ -74,8 +74,8 @@ flush_window(struct window *w)
 	w->used = 0;
 }
 
-/* Returns `length` bytes, zeros at first, which are those at the offset. They
- * are a divisor of it. */
+/* Returns the `length` bytes at the offset, zeros at first. `length` divides
+ * the offset. */
 static unsigned char *
 bytes_at(struct window *w, uint64_t offset, size_t length)
 {

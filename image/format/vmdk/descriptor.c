@@ -120,7 +120,7 @@ set_text(struct parser *p, char **field, const char *key, char *value)
 
 /*
  * Xen Orchestra writes the CID in decimal digits. Eight of them may be either,
- * and the CID has no matter without a parent.
+ * and the CID is not used without a parent.
  */
 static bool
 parse_cid(const char *value, bool parent, uint64_t *number)
