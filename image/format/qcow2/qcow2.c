@@ -377,7 +377,7 @@ static int
 open_backing(struct qcow2_source *q, const struct image_open *how,
 	const struct qcow2_chain *chain, struct image_error *err)
 {
-	const struct image_format *format;
+	const struct image_format *format = NULL;
 	struct image_store *store;
 	/* Only the first image of a chain has a wanted snapshot or is
 	 * inspected. */

@@ -1278,7 +1278,7 @@ vhd_check(struct image_store *store, struct image_verdict *verdict,
 	const struct image_open how = {.format = &image_format_vhd,
 		.untrusted = true,
 		.vhd_size = verdict->vhd_size};
-	struct image_source *source;
+	struct image_source *source = NULL;
 
 	int rc = vhd_open_source(store, &how, true, &source, err);
 	if (rc == -ENOTSUP || rc == -EINVAL) {
