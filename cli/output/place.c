@@ -35,7 +35,8 @@ resolve_magic(
 		return 0;
 	}
 	return output_refuse(output,
-		"is a link to what is no file; '-' is the standard output");
+		"is a link to something that is not a file; '-' is the "
+		"standard output");
 }
 
 static int
@@ -106,8 +107,8 @@ check_name(struct output *output, const struct image_path *path)
 		return output_refuse(output, "is not the name of a file");
 	/* A file there would take memory, and be gone at the next start. */
 	if (path->fd < 0 && is_of_devices(output->folder))
-		return output_refuse(output,
-			"does not exist, and no file is made among devices");
+		return output_refuse(
+			output, "does not exist; hone makes no file in /dev");
 	return 0;
 }
 

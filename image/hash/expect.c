@@ -59,7 +59,7 @@ read_all(struct image_stream *stream, char *text, size_t *length,
 	while (rc == 0 && got) {
 		if (*length == LIST_MAX)
 			return image_fail(err, stream->name, -EFBIG,
-				"is larger than 16 MiB, and no list of "
+				"is larger than 16 MiB: not a list of "
 				"digests");
 		rc = image_stream_read(
 			stream, text + *length, LIST_MAX - *length, &got, err);

@@ -243,8 +243,8 @@ def test_a_descriptor_is_a_destination(hone, small, work):
         assert file.read() == small.read_bytes()
         said = hone.fails("convert", "--force", "-O", "raw", small, path,
                           pass_fds=[file.fileno()])
-        assert said.endswith("is a link to what is no file; '-' is the "
-                             "standard output")
+        assert said.endswith("is a link to something that is not a file; "
+                             "'-' is the standard output")
     with open(work / "d", "w+b") as file:
         path = f"/proc/self/fd/{file.fileno()}"
         hone.ok("convert", "-q", "--force", "-O", "raw", small, path,

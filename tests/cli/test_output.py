@@ -42,8 +42,8 @@ def test_no_file_is_made_among_devices(hone, small, out):
     for name in made, out / "devices" / "hone-nosuch":
         try:
             said = hone.fails("convert", small, name)
-            assert said == (f"hone: {name}: does not exist, and no file is "
-                            f"made among devices")
+            assert said == (f"hone: {name}: does not exist; hone makes no "
+                            f"file in /dev")
             assert not os.path.lexists(made)
         finally:
             if os.path.lexists(made):

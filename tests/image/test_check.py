@@ -322,7 +322,7 @@ def test_what_is_another_disk_in_qemu(work, hone):
     image.put("Q", 24, image.get("Q", 24) - 100)
     image.write()
     assert_unsafe(hone, image.path, (
-        "well_formed", "at byte 24 of the header is no multiple of 512"))
+        "well_formed", "at byte 24 of the header is not a multiple of 512"))
     hone.ok("convert", "-q", image.path, work / "read.raw")
     for name in "victim", "file:victim":
         (work / name).write_bytes(b"x" * MI)

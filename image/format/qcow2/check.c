@@ -301,9 +301,9 @@ check_header(struct qcow2_check *k)
 
 	if (h->size % IMAGE_SECTOR)
 		qcow2_fault(k, QCOW2_TEST_WELL_FORMED,
-			"size %" PRIu64 " at byte 24 of the header is no "
-			"multiple of 512, and QEMU leaves its last %" PRIu64
-			" %s out",
+			"size %" PRIu64 " at byte 24 of the header is not a "
+			"multiple of 512: QEMU leaves out its last %" PRIu64
+			" %s",
 			h->size, h->size % IMAGE_SECTOR,
 			image_plural(h->size % IMAGE_SECTOR, "byte", "bytes"));
 	if (h->backing_file)

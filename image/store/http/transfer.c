@@ -181,8 +181,8 @@ check_body(struct http_transfer *t)
 
 	if (a->bad_length)
 		return fail(t, -EPROTO,
-			"the server answered with a Content-Length that is no "
-			"number, or with two that differ");
+			"the server answered with a Content-Length that is not "
+			"a number, or with two that differ");
 	/* libcurl decodes some, without being asked. */
 	if (a->transfer[0])
 		return fail(t, -EPROTO,

@@ -34,7 +34,7 @@ read_file(struct http_trust *trust, const char *file, struct image_error *err)
 	trust->length = (size_t)n;
 	if (trust->length > MAX_CERTIFICATES)
 		return image_fail(err, file, -EFBIG,
-			"is larger than %zu MiB, and no file of certificates",
+			"is larger than %zu MiB: not a file of certificates",
 			MAX_CERTIFICATES >> 20);
 	if (!has_certificate(trust->pem, trust->length))
 		return image_fail(err, file, -EINVAL,
