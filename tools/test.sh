@@ -289,7 +289,8 @@ test_tsan() {
     bounded cli-tsan-build ninja -j "$jobs" -C build/tsan cli/hone
     record none -
     pytest_stage cli-tsan with_tsan tests/cli/test_http.py \
-        tests/cli/test_http_nginx.py tests/cli/test_nbd.py -k "$of_tsan" \
+        tests/cli/test_http_nginx.py tests/cli/test_nbd.py \
+        tests/cli/test_servers.py -k "$of_tsan" \
         -m 'not all'
 }
 
@@ -369,7 +370,7 @@ test_model() {
 
 # Those that mostly wait, for servers in the test or for the end of a time.
 cli_remote='tests/cli/test_http.py tests/cli/test_http_nginx.py tests/cli/test_nbd.py
-    tests/cli/test_s3.py'
+    tests/cli/test_s3.py tests/cli/test_servers.py'
 cli_faults='tests/cli/test_faults.py tests/cli/test_faults_servers.py'
 # A part of the names of the tests of the stage bare, which other builds skip.
 of_bare=a_build_without

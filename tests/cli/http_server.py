@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A web server for the tests, whose answers a test can bend."""
+"""A web server for the tests, whose answers a test can bend.
+
+An answer is a script: script(head(200, {}, 4096), send(b"half"), hang_up).
+"""
 import http.server
 import re
 import socket
@@ -38,44 +41,58 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except (BrokenPipeError, ConnectionResetError):
             self.close_connection = True
 
-    def head(self, status, fields, length):
-        """Send the header."""
+    def head(self, status, fields, length=None):
+        """Send the header: of a dictionary, or of pairs."""
         self.send_response_only(status)
-        for name, value in fields.items():
+        for name, value in getattr(fields, "items", lambda: fields)():
             if value is not None:
                 self.send_header(name, value)
         if length is not None:
             self.send_header("Content-Length", str(length))
         self.end_headers()
 
-    def good(self, request, content=None, **changes):
-        """The right answer to a request for a range, with changed fields."""
+    def begin(self, request, content=None, **changes):
+        """The header of the right answer to a request for a range, with changed
+        fields. Returns its bytes, which are to follow."""
         content = self.server.content if content is None else content
         first, last = request.range
         last = min(last, len(content) - 1)
         if first >= len(content):
             self.head(416, {"Content-Range": f"bytes */{len(content)}"}, 0)
-            return True
+            return b""
         body = content[first:last + 1]
         fields = {"ETag": '"one"',
                   "Content-Range": f"bytes {first}-{last}/{len(content)}"}
         fields.update({name.replace("_", "-"): value
                        for name, value in changes.items()})
         self.head(206, fields, len(body))
-        self.send(body)
+        return body
+
+    def good(self, request, content=None, **changes):
+        """The right answer."""
+        self.send(self.begin(request, content, **changes))
         return True
 
-    def send(self, body):
-        """Send bytes of the file, and count them."""
+    def send(self, body=None):
+        """Send bytes of the file, or all, and count them."""
+        body = self.server.content if body is None else body
         for at in range(0, len(body), 1 << 16):
             piece = body[at:at + (1 << 16)]
             with self.server.lock:
                 self.server.sent += len(piece)
             self.wfile.write(piece)
 
-    def whole(self, request, length=True, **fields):
+    def write(self, data):
+        """Send bytes that are not of the file."""
+        self.wfile.write(data)
+
+    def chunk(self, body=None):
+        """Send bytes of the file, or all, behind their length."""
+        body = self.server.content if body is None else body
+        self.wfile.write(b"%x\r\n%b\r\n" % (len(body), body))
+
+    def whole(self, _, length=True, **fields):
         """The answer of a server that has no ranges."""
-        assert request
         content = self.server.content
         self.head(200, {"ETag": '"one"', **fields},
                   len(content) if length else None)
@@ -92,7 +109,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.wfile.write(page)
         return True
 
-    def hang_up(self):
+    def hang_up(self, _=None):
         """Close the connection now."""
         self.close_connection = True
         try:
@@ -100,6 +117,45 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except OSError:
             pass
         return True
+
+
+def script(*steps):
+    """An answer of steps, which are called with the handler and the request."""
+    def answer(handler, request):
+        for step in steps:
+            step(handler, request)
+        return True
+    return answer
+
+
+def turns(*answers):
+    """The first answer to the first request, and so on; the last to those
+    after them. None is the right answer."""
+    return lambda handler, request: (
+        answers[min(request.number, len(answers) - 1)] or good())(
+            handler, request)
+
+
+def places(answers):
+    """{path: its answer}; other paths have the right answer."""
+    return lambda handler, request: answers.get(request.path, good())(
+        handler, request)
+
+
+def good(**changes):
+    """A step: the right answer, with changed fields."""
+    return lambda handler, request: handler.good(request, **changes)
+
+
+def step_of(method):
+    """Called with the arguments of a method, makes a step."""
+    return lambda *words, **more: lambda handler, _: method(
+        handler, *words, **more)
+
+
+status, head, send, write, chunk = map(step_of, (
+    Handler.status, Handler.head, Handler.send, Handler.write, Handler.chunk))
+whole, hang_up = Handler.whole, Handler.hang_up
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -128,6 +184,8 @@ class Server(http.server.ThreadingHTTPServer):
         """The address of a file."""
         return (f"{self.scheme}://{user}127.0.0.1:"
                 f"{self.server_address[1]}{path}")
+
+    __str__ = url
 
     def __enter__(self):
         self.thread.start()

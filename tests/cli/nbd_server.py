@@ -57,6 +57,9 @@ class Server:
     def url(self):
         return f"nbd+unix:///?socket={self.path}"
 
+    def __str__(self):
+        return self.url
+
     def __enter__(self):
         threading.Thread(target=self.accept, daemon=True).start()
         return self

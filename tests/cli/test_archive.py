@@ -15,7 +15,7 @@ import pytest
 import images
 from harness import ENV, error_line, failure, snapshot
 from hostile_tars import CUT, DATA, HOSTILE
-from http_server import Server
+from http_server import Server, whole
 from images import KI, MI
 from tar_builder import (END, GNU, OLD, binary, gnu_sparse, header, long_name,
                          member, octal, pax, sparse)
@@ -680,8 +680,7 @@ def test_an_archive_on_a_web_server_is_sent_once(hone, folder, work, out,
     content = ova(folder, work / "vm.ova").read_bytes()
     if name.endswith("gz"):
         content = PACK["gzip"](content)
-    answer = None if ranges else lambda handler, request: handler.whole(
-        request)
+    answer = None if ranges else whole
     with Server(content, answer) as server:
         done = hone.run("convert", "-q", server.url(f"/{name}"), out / "x.raw",
                         env=CLEAN)
@@ -718,8 +717,7 @@ def test_a_manifest_on_a_web_server_in_each_order(hone, folder, work, out,
     if not re.search(rb"\blibcurl \d", hone.version):
         pytest.skip("this hone was built without libcurl")
     os.truncate(folder / "disk.raw", 8 * MI)
-    answer = None if ranges else lambda handler, request: handler.whole(
-        request)
+    answer = None if ranges else whole
     for digest in (digest_of(folder / "disk.raw"), "0" * 64):
         ova(folder, work / "x", lines=[f"SHA256(disk.raw)= {digest}"])
         tar(folder, work / "x", names=order)

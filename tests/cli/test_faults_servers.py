@@ -53,8 +53,7 @@ def ranges(content, work):
 def forward(content, work):
     """The same without ranges, and with a digest that is expected."""
     assert work
-    server = http_server.Server(
-        content, lambda handler, request: handler.whole(request))
+    server = http_server.Server(content, http_server.whole)
     return server, ["-f", "raw", "-O", "raw", "--expect",
                     f"sha256:{hashlib.sha256(content).hexdigest()}",
                     server.url()]

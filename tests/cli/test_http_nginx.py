@@ -16,7 +16,7 @@ import pytest
 
 import images
 from harness import TIMEOUT, listening
-from http_server import Server
+from http_server import Server, head, hang_up, script, send, status
 from test_http import MI, NOWHERE, Web
 
 BUNDLES = ["/etc/ssl/certs/ca-certificates.crt",
@@ -230,15 +230,13 @@ def test_the_end_of_a_stream_of_http_2_is_an_end(web, nginx, out):
 @pytest.mark.parametrize("notify", [False, True])
 def test_the_end_of_tls_is_no_end(web, nginx, out, notify):
     """Neither a connection that is cut nor one that is closed."""
-    def answer(handler, _):
-        handler.head(200, {}, None)
-        handler.send(handler.server.content)
+    def close(handler, _):
         if notify:
             with contextlib.suppress(OSError):
                 handler.connection.unwrap()
-        return handler.hang_up()
     pem = ["--cacert", nginx.folder / "cert.pem"]
-    with Server(images.noise(MI), answer, context_of(nginx)) as server:
+    with Server(images.noise(MI), script(head(200, {}), send(), close, hang_up),
+                context_of(nginx)) as server:
         url = server.url().replace("127.0.0.1", "localhost")
         web.refuses(server, out, *pem, url=url, code=4)
         if notify:
@@ -622,8 +620,7 @@ def test_a_netrc(web, out, moved):
             assert request.headers["Authorization"] == "Basic bWU6cGFzcw=="
         server.requests.clear()
         # Another port counts as another host.
-        with Server(b"", lambda handler, _: handler.status(
-                302, Location=server.url())) as first:
+        with Server(b"", status(302, Location=server.url())) as first:
             web.copies(server, out, url=first.url(),
                        env={"NETRC": str(path)} if moved else {})
         for request in server.requests:
@@ -634,8 +631,7 @@ def test_secrets_stay_when_http_becomes_https(web, nginx, out):
     """The same host with TLS is another host, as for curl."""
     with Server(images.noise(1000), context=context_of(nginx)) as secure:
         url = secure.url().replace("127.0.0.1", "localhost")
-        with Server(b"", lambda handler, _: handler.status(
-                302, Location=url)) as first:
+        with Server(b"", status(302, Location=url)) as first:
             web.copies(secure, out, env=trusted(nginx), url=first.url(
                 user="me:pass@").replace("127.0.0.1", "localhost"))
         for request in secure.requests:

@@ -448,16 +448,6 @@ def test_an_address_that_is_not_valid(hone, work, address, reason):
         hone, "info", "--tls-psk", "x", f"nbd+unix:///?socket={work}/none")
 
 
-def test_a_server_that_is_not_there_is_a_reason_to_try_again(hone):
-    # bound, but it does not listen
-    with socket.socket() as nobody:
-        nobody.bind(("127.0.0.1", 0))
-        line = refused(hone, "info",
-                       f"nbd://127.0.0.1:{nobody.getsockname()[1]}/",
-                       code=AGAIN)
-    assert "Connection refused" in line
-
-
 def test_errors_of_the_server_are_reported(hone, source, work):
     with nbdkit(work, "--filter=error", "pattern", "1M", "error-pread=EIO",
                 "error-pread-rate=100%") as url:
@@ -712,37 +702,6 @@ def test_a_destination_is_written_over_lost_connections(hone, work):
         assert server.disk == image.read_bytes() + bytes(MI)
 
 
-@pytest.mark.parametrize("flags", [nbd_server.CAN_FLUSH, MULTI])
-def test_tries_are_bounded(hone, work, flags):
-    with serve(work, disk(), flags) as server:
-        hone.ok("convert", "-q", "-f", "raw", server.url, work / "first")
-        greeting = server.greeting
-    with serve(work, disk(), flags, close_at=greeting) as server:
-        line = refused(hone, "convert", "-f", "raw", server.url, work / "out",
-                       code=AGAIN)
-        assert "lost" in line
-        assert server.connections < 60
-    assert not (work / "out").exists()
-
-
-@pytest.mark.parametrize("kind", [nbd_server.READ, nbd_server.BLOCK_STATUS])
-def test_a_server_that_does_not_answer(hone, work, kind):
-    with serve(work, disk(), silent={kind}) as server:
-        line = refused(hone, "convert", "--timeout", "1", "-f", "raw",
-                       server.url, work / "out", code=AGAIN)
-    assert line.endswith("the server did not answer for 1 second")
-    assert not (work / "out").exists()
-
-
-def test_a_server_that_does_not_begin(hone, work):
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(work / "s"))
-        listener.listen()
-        line = refused(hone, "info", "--timeout", "1",
-                       f"nbd+unix:///?socket={work}/s", code=AGAIN)
-    assert line.endswith("the server did not answer for 1 second")
-
-
 @pytest.mark.parametrize("kind", [nbd_server.READ, nbd_server.BLOCK_STATUS])
 def test_an_answer_without_an_end(hone, work, kind):
     def read(connection, cookie, offset, length):
@@ -971,16 +930,6 @@ def test_a_server_that_shows_a_disguise_late(hone, work):
                        work / "out")
     assert "with the signature of qcow2 at offset 0" in line
     assert not (work / "out").exists()
-
-
-def test_an_untrusted_export_is_no_page(hone, work):
-    """What is not an image is refused with --untrusted, too."""
-    page = b"<!DOCTYPE html>\n<html>".ljust(MI, b"a")
-    for words in ((), ("--untrusted",)):
-        with serve(work, page) as server:
-            line = refused(hone, "convert", *words, server.url, work / "out")
-        assert "is a text" in line, line
-        assert not (work / "out").exists()
 
 
 @pytest.mark.parametrize("answer", [
