@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""codec.py zlib|zstd compress|decompress LEVEL THREADS IMAGE: print the seconds
-that the library alone takes for the clusters of a raw image that are not all
-zeros: libdeflate for zlib, libzstd for zstd. They are in memory before, and so
-is what is made of them. hone calls the same functions."""
+"""codec.py zlib|zstd compress|decompress LEVEL THREADS IMAGE
+codec.py zlib recompress LEVEL THREADS IMAGE
+
+Print the seconds that the library alone takes for the clusters of a raw image
+that are not all zeros: libdeflate for zlib, libzstd for zstd. They are in memory
+before, and so is what is made of them. hone calls the same functions. recompress
+has both libraries: each cluster of zlib becomes one of zstd, of level 3."""
 import ctypes
 import itertools
 import os
@@ -35,6 +38,9 @@ class Zlib:
                                 POINTER, ctypes.c_int)(level)
         self.decoder = function(library, 'libdeflate_alloc_decompressor',
                                 POINTER)()
+        # For recompress.
+        self.other = Zstd(3)
+        self.room = ctypes.create_string_buffer(CLUSTER)
 
     def compress(self, source, length, target, room):
         return self.deflate(self.encoder, source, length, target, room)
@@ -124,10 +130,16 @@ def main():
             contexts.decompress(packed[at], len(packed[at]), buffer,
                                 len(plain[at]))
 
-    keep = direction == 'decompress'
+    def recompress(contexts, at, buffer):
+        decompress(contexts, at, buffer)
+        length = len(plain[at])
+        contexts.other.compress(buffer, length, contexts.room, length)
+
+    keep = direction != 'compress'
     seconds = in_threads(threads, kind, level, compress, plain)
     if keep:
-        seconds = in_threads(threads, kind, level, decompress, plain)
+        work = {'decompress': decompress, 'recompress': recompress}[direction]
+        seconds = in_threads(threads, kind, level, work, plain)
     print(seconds)
 
 
