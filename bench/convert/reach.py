@@ -77,7 +77,9 @@ def all_cases(hone, made, folder):
         tools = [
             Tool('hone', [hone, 'convert', '-q', '-O', 'raw', url, out['a']],
                  [out['a']]),
-            Tool('curl', ['curl', '-sSf', '-o', out['b'], url], [out['b']]),
+            # It only stores the file.
+            Tool('curl', ['curl', '-sSf', '-o', out['b'], url], [out['b']],
+                 rival=False),
             shell('curl, then qemu-img',
                   'curl -sSf -o "$1" "$0"; exec qemu-img convert -f qcow2 '
                   '-O raw -t writeback -W -m 16 "$1" "$2"',
@@ -184,7 +186,8 @@ def all_cases(hone, made, folder):
                 f'sha256:{digest_of(source)}', source, out['a']], [out['a']]),
             Tool('hone', [hone, 'convert', '-q', '-O', 'raw', source,
                           out['b']], [out['b']]),
-            Tool('openssl', ['openssl', 'dgst', '-sha256', source])], [
+            Tool('openssl', ['openssl', 'dgst', '-sha256', source],
+                 rival=False)], [
             Slower('hone --expect', ('hone', 'openssl'), 1.15),
             Most('peak_memory', 'hone --expect', 200_000_000)]
 
