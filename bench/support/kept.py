@@ -45,6 +45,8 @@ class Run:
         self.about = report["machine"]
         # The rivals and the compilers; not of runs before 2026-11-29.
         self.rivals = report.get("rivals")
+        # PHP and what the cache is compared with -> version; as above.
+        self.versions = report.get("versions", {})
         self.command = command(report["command"])
         # Subject -> {"rate": 0 to 1}; of the part cache alone.
         self.hits = report.get("hits", {})

@@ -129,8 +129,8 @@ def part_page(part, runs):
         lines += [f"- {kept.MACHINES[machine].name}: `{run.command}`, "
                   f"{run.about['date']}, commit {run.about['commit']} "
                   f"([run](../bench/results/{run.path.name}))",
-                  *(f"  {line}" for line in pages_convert.rivals_of(
-                      {"rivals": run.rivals}, part))]
+                  *(f"  {line}" for line in pages_cache.versions(run)
+                    or pages_convert.rivals_of({"rivals": run.rivals}, part))]
     text = "\n".join([f"## {part}: {what}\n", *lines,
                       f"- Why it is so: {reasons}\n"] +
                      [table(part, runs, wanted)
@@ -170,11 +170,13 @@ def benchmarks(runs):
         "## Disk images: the command hone\n",
         f"{kept.where(machine)}, {report['machine']['cpus']} CPUs, "
         f"{report['machine']['date']}. The size is that of hone's output "
-        "over that of\nthe rival's. Where a codec is the limit, the last "
-        "column has the speed of hone over that of\nthe codec's library alone "
-        "with two threads, which neither reads nor writes: 0.9 is as\ngood as "
-        "a conversion gets.\n",
+        "over that of\nthe rival's. The last column has the speed of hone over "
+        "that of a part of the work: of the\ncodec's library alone with two "
+        "threads, which neither reads nor writes, where 0.9 is as good\nas a "
+        "conversion gets; of two threads that only read; of `curl`, which only "
+        "stores the file.\n",
         pages_convert.overview(markdown),
+        pages_convert.notes(),
         "\nAll tools: [conversions](benchmarks/convert.md), [VMDK, VHD and "
         "Google's\narchives](benchmarks/clouds.md), [addresses, packed images "
         "and\npipes](benchmarks/reach.md).\n",
@@ -201,7 +203,10 @@ def missed(runs):
     for (machine, subject), short in pages_convert.missed().items():
         lines += [f"## {subject}, {kept.MACHINES[machine].name}\n",
                   *(f"- {text}" for text in short), ""]
-    lines += pages_cache.missed(runs["cache"])
+    for part in LIBRARY:
+        lines += pages_cache.missed(part, runs.get(part, {}))
+    lines += pages_cache.missed("cache", {
+        machine: run for machine, run in runs["cache"].items() if run.hits})
     return ("# Targets that were missed\n\n" + MADE + "\n\nA run judges its "
             "targets and keeps what it found. Targets beside `qemu-img` "
             "without\n`-W` are left out: they judged a rival on one core.\n\n"

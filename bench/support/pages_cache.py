@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Objects, hit rates, instructions and missed targets of the PHP extension's
 cache, for docs/benchmarks.md."""
+import re
+
 import kept
 import targets_cache
 
@@ -56,8 +58,9 @@ def objects(markdown, runs):
 
 def instructions(markdown, runs):
     """A table in a list; an empty list if no run has counts."""
-    run = newest(runs)
-    if not run or not run.instructions:
+    run = newest({machine: run for machine, run in runs.items()
+                  if run.instructions})
+    if not run:
         return []
     names = {"hone": "hone", "apcu": "APCu, php", "apcu-php": "APCu, php",
              "apcu-igbinary": "APCu, igbinary", "none": "no cache"}
@@ -68,6 +71,7 @@ def instructions(markdown, runs):
                    for subject, count in row.items()}
         body.append([case, *(counted.get(name, "–") for name in columns)])
     return ["### Instructions of real programs that cache objects\n\n"
+            f"{kept.MACHINES[run.machine].name}, {run.about['date']}. "
             "Counted by valgrind, with warm caches. WordPress: a request. "
             "Doctrine: all fetches,\nwithout opcache.\n\n"
             f"{markdown(['case', *columns], body)}\n"]
@@ -89,10 +93,33 @@ def overview(markdown, runs, cells):
     body = [[kept.MACHINES[last[part].machine].name,
              *cells(part, last[part], case)] for part, case in SUMMARY]
     body = [[row[1], row[0], *row[2:]] for row in body if row[-1] != "–"]
-    dates = "; ".join(f"{part}: {run.about['date']}"
+    dates = "\n".join(f"- {part}, {run.about['date']}: {suite(run)}."
                       for part, run in last.items())
-    return (f"PHP 8.2 and the rivals of Debian 12. {dates}.\n\n" +
+    return (f"{dates}\n\n" +
             markdown(["call", "machine", "hone", "best rival", "ratio"], body))
+
+
+NAMED = {"php": "PHP", "apcu": "APCu", "redis": "phpredis",
+         "memcached": "php-memcached"}
+
+
+def suite(run):
+    """PHP and the rivals of a run, with their versions where it has them."""
+    if not run.versions:
+        return "PHP 8.2 and the rivals of Debian 12"
+    shown = ", ".join(f"{NAMED.get(name, name)} {version}"
+                      for name, version in run.versions.items()
+                      if name != "hone" and version)
+    return f"{re.sub(' [(].*?[)]', '', run.rivals['suite'])}: {shown}"
+
+
+def versions(run):
+    """The same as lines of a list; none if it does not have them."""
+    if not run.versions:
+        return []
+    return [f"- {suite(run)}",
+            "- hone is built by " +
+            run.rivals["compiler_of_rivals"].replace("4:", "")]
 
 
 def hits(markdown, runs):
@@ -114,15 +141,15 @@ def hits(markdown, runs):
     return found
 
 
-def missed(runs):
+def missed(part, runs):
     """Lists of targets in a list; an empty list if all are met."""
     found = []
     for machine, run in runs.items():
         short = [f"- {target['name']}: {target['value']:.2f} of "
                  f"{target['required']:.4g}" for target in run.targets
                  if target["verdict"] == "short"]
-        if run.hits and short:
-            found.append("## cache, "
+        if short:
+            found.append(f"## {part}, "
                          f"{kept.MACHINES[machine].name}\n\n" +
                          "\n".join(short) + "\n")
     return found

@@ -71,8 +71,8 @@ def best_rival(rows):
 
 
 def is_fair(rows):
-    """Whether the best rival of a case had all cores."""
-    return not is_one_core(best_rival(rows))
+    """Whether the best rival of a case, if there is one, had all cores."""
+    return not any(map(is_rival, rows)) or not is_one_core(best_rival(rows))
 
 
 def version(row):
@@ -90,7 +90,7 @@ def used(row):
 
 def table(markdown, rows):
     """One case: its tools, the fastest rival's time as the measure."""
-    best = best_rival(rows)
+    best = best_rival(rows) if any(map(is_rival, rows)) else None
     body = []
     for row in rows:
         # A tool that reads only writes nothing.
@@ -103,7 +103,7 @@ def table(markdown, rows):
             name(row), f"{row['wall']:.2f}", *used(row), written, left,
             f"{calls:,}" if calls else "–",
             kept.times(best["wall"] / row["wall"])
-            if is_ours(row) and is_fair(rows) else ""])
+            if best and is_ours(row) and is_fair(rows) else ""])
     return markdown(["tool", "seconds", "CPU s", "peak MB", "on disk MiB",
                      "page cache left MiB", "system calls", "ratio"], body)
 
@@ -128,6 +128,10 @@ OF_COMMANDS = ("qemu-utils", "libnbd-bin", "pigz", "zstd", "xz-utils", "zlib1g",
                "libzstd1")
 
 
+# What the cache is compared with: pages_cache.versions() has these.
+OF_CACHE = ("php", "memcached", "redis-server")
+
+
 def rivals_of(report, part=None):
     """What a report says of the rivals and the compilers: lines of a list. The
     benchmarks of a part are built with its rivals, by their compiler."""
@@ -136,8 +140,9 @@ def rivals_of(report, part=None):
         return []
     packages = ", ".join(f"{package} {without_epoch(version)}"
                          for package, version in about["packages"].items()
-                         if (package in OF_COMMANDS) != (part in kept.PARTS)
-                         or package == "libc6")
+                         if not package.startswith(OF_CACHE)
+                         and ((package in OF_COMMANDS) != (part in kept.PARTS)
+                              or package == "libc6"))
     theirs = without_epoch(about["compiler_of_rivals"])
     ours = theirs if part in kept.PARTS else about["compiler_here"]
     suite = re.sub(r" \(.*?\)", "", about["suite"])
@@ -220,15 +225,36 @@ def overview(markdown):
     """The table of docs/benchmarks.md: the last run of conversions, and of the
     images by address what was measured on that machine with these rivals."""
     machine, report = newest()
-    _, reached = load("reach").get(machine, (None, {"rows": []}))
     body = []
     for case, rows in cases(report).items():
         body += summary(case, rows)
-    for case, rows in cases(reached).items():
-        if "version" in rows[0]:
-            body += summary(case, rows)
+    for subject in "convert-clouds", "reach":
+        _, other = load(subject).get(machine, (None, {"rows": []}))
+        for case, rows in cases(other).items():
+            if "version" in rows[0]:
+                body += summary(case, rows)
     return markdown(["work", "hone", "best rival", "ratio", "size",
-                     "its flags", "of the codec alone"], body)
+                     "its flags", "of a part alone"], body)
+
+
+def notes():
+    """What has to be known of rows of the overview."""
+    zlib = {row["tool"]: row for row in cases(newest()[1])[
+        "raw to qcow2, zlib"]}
+    best = best_rival(zlib.values())
+    equal = max((row for row in zlib.values() if is_ours(row)
+                 and row["disk_usage"] <= best["disk_usage"]),
+                key=lambda row: best["wall"] / row["wall"], default=None)
+    lines = []
+    if equal and equal["tool"] != "hone":
+        lines.append(f"- zlib: at the size of `{best['tool']}` or below it, "
+                     f"`{equal['tool']}` is "
+                     f"{kept.plain_times(best['wall'] / equal['wall'])} as "
+                     "fast.")
+    lines.append("- A rival that keeps nothing of its output in the page cache "
+                 "also has a row of\n  `hone --cache drop`, which keeps nothing "
+                 "either.")
+    return "\n" + "\n".join(lines)
 
 
 def summary(case, rows):
@@ -238,8 +264,11 @@ def summary(case, rows):
     best = best_rival(rows)
     flags = f"`{best['flags']}`" if best.get("flags") else "–"
     found = []
+    shown = {"hone", "hone --level 2", "hone --direct"}
+    if best["disk_usage"] and best["page_cache_left"] < MIB << 6:
+        shown.add("hone --cache drop")
     for mine in rows:
-        if mine["tool"] not in ("hone", "hone --level 2", "hone --direct"):
+        if mine["tool"] not in shown:
             continue
         wall, level = mine["wall"], mine["tool"].removeprefix("hone")
         alone = [f"{row['wall'] / wall:.2f}, {row['tool'].split(' ')[0]}"

@@ -23,9 +23,17 @@ def disk_images():
     if pages_convert.is_one_core(best):
         tool += " without `-W`, on one core,"
     large = report.get("large", "40 GiB with 4 GiB of files")
-    return (f"{large}: {ours['wall']:.1f} s; "
+    size = ours["disk_usage"] / best["disk_usage"] - 1
+    larger = f" and a file {100 * size:.1f} % larger" if size > 0.001 else ""
+    return (f"{large}: {ours['wall']:.1f} s{larger}; "
             f"{tool} takes {best['wall']:.1f} s ({kept.where(machine)})",
             f"`./dev bench convert` {report['machine']['date']}")
+
+
+def apcu(run):
+    """APCu with its version in a run."""
+    version = run.versions.get("apcu")
+    return f"APCu {version}" if version else VERSIONS["apcu"]
 
 
 def php(runs):
@@ -35,7 +43,7 @@ def php(runs):
     array = run.cases["fetch 10,000 nested"]
     best = min(array[rival] for rival in pages_cache.RIVALS)
     return (f"fetch an array of 10,000 rows: {array['hone']:.0f} ns; "
-            f"{VERSIONS['apcu']} takes {best / 1e6:.1f} ms "
+            f"{apcu(run)} takes {best / 1e6:.1f} ms "
             f"({kept.where(run.machine)})",
             f"`./dev bench cache` {run.about['date']}")
 

@@ -115,6 +115,29 @@ class Ratios(unittest.TestCase):
             alone = row("libzstd alone", "codec.py", wall, rival=False)
             self.assertEqual(target.judge([ours, fair, alone])[1], met)
 
+    def test_the_speed_of_reads_alone_does_not_meet_a_target(self):
+        target = cases.Faster("hone", 2, enough=False)
+        fair = row("qemu-img", "qemu-img compare", 1.5, rival=True)
+        alone = row("pread alone", "reads.py", 0.99, rival=False)
+        value, met = target.judge([{**self.OURS, "rival": True}, fair, alone])
+        self.assertEqual((value, met), (
+            "1.50 x of qemu-img, 0.99 of pread alone", False))
+
+    def test_cache_drop_has_a_row_where_the_rival_keeps_nothing(self):
+        drop = row("hone --cache drop", "hone convert", 0.5, disk_usage=1)
+        ours = {**self.OURS, "disk_usage": 1}
+        for left, rows in ((0, 2), (1 << 30, 1)):
+            fair = row("nbdcopy", "nbdcopy", 1.5, page_cache_left=left,
+                       disk_usage=1)
+            found = pages_convert.summary("case", [ours, drop, fair])
+            self.assertEqual(len(found), rows)
+
+    def test_a_case_without_a_rival_has_a_table_without_a_ratio(self):
+        mine = {**self.OURS, "cpu": 1, "peak_memory": 1, "system_calls": None}
+        alone = row("openssl", "openssl", 0.5, rival=False, system_calls=None)
+        found = pages_convert.table(lambda header, body: body, [mine, alone])
+        self.assertEqual([line[-1] for line in found], ["", ""])
+
 
 class Wrapped(unittest.TestCase):
     def test_a_program_of_the_root_runs_by_the_loader_of_the_root(self):

@@ -135,7 +135,7 @@ TABLES = {
                   "passed on: fread of another stream", "passed on: a URL",
                   "passed on: no such file"))],
     "cache": [
-        Table("Fetch", "PHP 8.2 with opcache. The time of a call from PHP, "
+        Table("Fetch", "PHP with opcache. The time of a call from PHP, "
               "with what frees the value before it. `fetch`: one key again "
               "and again. `one fetch`: 1,000 keys, each of them once, in "
               "another order than they were stored.",
