@@ -225,6 +225,7 @@ def main():
     again = None
     if args.only and args.json and args.json.exists():
         again = {what: result['machine'][what] for what in ('commit', 'date')}
+        again['rivals'] = result['rivals']['suite']
         result = json.loads(args.json.read_text())
         before = seconds_before(result)
         result = others(result, args)

@@ -173,8 +173,8 @@ def benchmarks(runs):
         "over that of\nthe rival's. The last column has the speed of hone over "
         "that of a part of the work: of the\ncodec's library alone with two "
         "threads, which neither reads nor writes, where 0.9 is as good\nas a "
-        "conversion gets; of two threads that only read; of `curl`, which only "
-        "stores the file.\n",
+        "conversion gets; of two threads of Python that only "
+        "read; of `curl`, which only stores the file.\n",
         pages_convert.overview(markdown),
         pages_convert.notes(),
         "\nAll tools: [conversions](benchmarks/convert.md), [VMDK, VHD and "

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Objects, hit rates, instructions and missed targets of the PHP extension's
 cache, for docs/benchmarks.md."""
-import re
-
 import kept
+import pages_convert
 import targets_cache
 
 NAMES = {"hone": "hone", "apcu-php": "APCu", "apcu-ttl": "APCu, apc.ttl=1",
@@ -110,7 +109,7 @@ def suite(run):
     shown = ", ".join(f"{NAMED.get(name, name)} {version}"
                       for name, version in run.versions.items()
                       if name != "hone" and version)
-    return f"{re.sub(' [(].*?[)]', '', run.rivals['suite'])}: {shown}"
+    return f"{pages_convert.without_name(run.rivals['suite'])}: {shown}"
 
 
 def versions(run):

@@ -117,7 +117,10 @@ def measured_again(rows):
     before = [row["before"] / ours["before"]
               for ours in rows if ours["tool"] == "hone" and ours["before"]
               for row in rows if not is_ours(row) and row["before"]]
-    text = f"Measured again: {again['date']}, commit {again['commit']}."
+    text = f"Measured again: {again['date']}, commit {again['commit']}"
+    if "rivals" in again:
+        text += f", beside the rivals of {without_name(again['rivals'])}"
+    text += "."
     if before:
         text += f" Before, the ratio was {kept.times(min(before))}."
     return text + "\n\n"
@@ -145,10 +148,14 @@ def rivals_of(report, part=None):
                               or package == "libc6"))
     theirs = without_epoch(about["compiler_of_rivals"])
     ours = theirs if part in kept.PARTS else about["compiler_here"]
-    suite = re.sub(r" \(.*?\)", "", about["suite"])
-    return [f"- Rivals of {suite}: {packages}",
+    return [f"- Rivals of {without_name(about['suite'])}: {packages}",
             f"- hone is built by {ours}; the compiler of the suite is "
             f"{theirs}"]
+
+
+def without_name(suite):
+    """Debian sid, index of ...: without what stands in brackets."""
+    return re.sub(r" \(.*?\)", "", suite)
 
 
 def without_epoch(version):
@@ -273,8 +280,11 @@ def summary(case, rows):
         wall, level = mine["wall"], mine["tool"].removeprefix("hone")
         alone = [f"{row['wall'] / wall:.2f}, {row['tool'].split(' ')[0]}"
                  for row in rows if not row.get("rival", True)]
+        # Several commands also leave what is between them.
+        alike = not best["command"].startswith("sh ")
         size = (f"{mine['disk_usage'] / best['disk_usage']:.3f}"
-                if mine["disk_usage"] and best["disk_usage"] else "–")
+                if mine["disk_usage"] and best["disk_usage"] and alike
+                else "–")
         found.append([
             f"{case},{level}" if level else case, f"{wall:.2f} s",
             f"{best['wall']:.2f} s, {version(best)}",
