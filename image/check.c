@@ -20,6 +20,7 @@ image_verdict_add(struct image_verdict *verdict, const char *name,
 	va_list args;
 
 	va_start(args, format);
+	/* NOLINTNEXTLINE(clang-analyzer-valist.Uninitialized): va_start() */
 	vsnprintf(finding.text, sizeof(finding.text), format, args);
 	va_end(args);
 	/* A name in the image may be an address. */
