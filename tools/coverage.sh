@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh disable=SC2154 # dev sets the variables
-# ./dev coverage. Sourced by dev: root, log, stage, must, build.
+# ./dev check coverage. Sourced by dev: root, log, stage, must, build.
 
 coverage_tests() {
     # What an earlier run counted.

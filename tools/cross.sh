@@ -60,45 +60,61 @@ cross_tests() {
     meson_tests "$build_dir" "$log_base" --timeout-multiplier 4 "$@"
 }
 
-test_aarch64() {
-    bounded aarch64 cross_configure aarch64 arm64
-    record none -
-    # The rest is the same code as on x86-64.
-    bounded neon cross_tests aarch64 neon max,sve=off neon zero-neon copy-neon
-    record meson build/aarch64/meson-logs/neon.json
-    [ -n "$all" ] || return 0
-    for bits in 128 256 512; do
-        # QEMU runs the code with the longest length that is on. For lengths
-        # over 128, only the tests of the variants depend on it.
-        cpu=max
-        suite='--suite variants'
-        [ "$bits" -gt 128 ] || suite=
-        for each in 128 256 512; do
-            [ "$each" -gt "$bits" ] || cpu=$cpu,sve$each=on
-        done
-        # shellcheck disable=SC2086
-        bounded "sve$bits" cross_tests aarch64 "sve$bits" "$cpu" neon,sve $suite
-        record meson "build/aarch64/meson-logs/sve$bits.json"
-    done
+# Of aarch64, ./dev test has the variants: the rest is the same code as on x86-64.
+neon_tests() {
+    cross_configure aarch64 arm64
+    cross_tests aarch64 neon max,sve=off neon zero-neon copy-neon
 }
 
-cross_configure_and_test() {
+# sve_tests BITS OPTION...: QEMU runs the code with the longest length that is on.
+sve_tests() {
+    bits=$1
+    shift
+    cpu=max
+    for each in 128 256 512; do
+        [ "$each" -gt "$bits" ] || cpu=$cpu,sve$each=on
+    done
+    cross_tests aarch64 "sve$bits" "$cpu" neon,sve "$@"
+}
+
+s390x_tests() {
     cross_configure s390x s390x
     cross_tests s390x testlog max ''
-}
-
-test_s390x() {
-    bounded s390x cross_configure_and_test
-    record meson build/s390x/meson-logs/testlog.json
 }
 
 # All unit tests of the portable code, on a CPU without vectors. No tests of the
 # cache: its mutexes are robust, and glibc makes none on riscv64 without
 # set_robust_list(), which QEMU does not have.
-test_riscv64() {
-    bounded riscv64 cross_configure riscv64 riscv64
-    record none -
-    bounded rv64 cross_tests riscv64 rv64 rv64 '' --suite unit \
-        --no-suite cache
-    record meson build/riscv64/meson-logs/rv64.json
+riscv64_tests() {
+    cross_configure riscv64 riscv64
+    cross_tests riscv64 rv64 rv64 '' --suite unit --no-suite cache
+}
+
+# The tests of src/ with another libc.
+musl_tests() {
+    musl_configure
+    meson_tests musl testlog
+}
+
+# For lengths of SVE over 128, only the tests of the variants depend on the length.
+cross_all() {
+    other_libc=
+    [ "$(uname -m)" != x86_64 ] || other_libc=musl_tests
+    # shellcheck disable=SC2086
+    steps 'sve_tests 128' 'sve_tests 256 --suite variants' \
+        'sve_tests 512 --suite variants' s390x_tests riscv64_tests $other_libc
+}
+
+test_neon() {
+    bounded neon neon_tests
+    record meson build/aarch64/meson-logs/neon.json
+    [ -n "$all" ] || return 0
+    bounded cross cross_all
+    for each in aarch64/meson-logs/sve128 aarch64/meson-logs/sve256 \
+        aarch64/meson-logs/sve512 s390x/meson-logs/testlog \
+        riscv64/meson-logs/rv64; do
+        record meson "build/$each.json"
+    done
+    [ "$(uname -m)" != x86_64 ] ||
+        record meson build/musl/meson-logs/testlog.json
 }

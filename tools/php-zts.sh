@@ -63,19 +63,26 @@ zts_build() {
         "$zts/export" CFLAGS=-O0
 }
 
+zts_tests() {
+    sh tools/phpext.sh test "$zts_work" "$zts_config" "$results/php-zts.xml"
+}
+
+zts_threads() {
+    tap php-zts sh tests/php/threads/check.sh build/php/zts-threads "$zts_config" \
+        "$zts_work/modules/hone.so"
+}
+
+zts_stage() {
+    zts_build
+    steps zts_tests zts_threads
+}
+
 test_php_zts() {
     bounded php-zts-source zts_source
     if [ "$stage_status" -ne 0 ]; then
-        skip_stages "no source of PHP: $(tail -n 1 "$log/php-zts-source.log")" \
-            php-zts-build php-zts php-zts-threads
+        skip_stages "no source of PHP: $(tail -n 1 "$log/php-zts-source.log")" php-zts
         return
     fi
-    bounded php-zts-build zts_build
-    record none -
-    rm -f "$results/php-zts.xml"
-    bounded php-zts sh tools/phpext.sh test "$zts_work" "$zts_config" \
-        "$results/php-zts.xml"
-    record pytest "$results/php-zts.xml"
-    tap_stage php-zts-threads sh tests/php/threads/check.sh \
-        build/php/zts-threads "$zts_config" "$zts_work/modules/hone.so"
+    bounded php-zts zts_stage
+    record pytest "$results/php-zts.xml" tap "$results/php-zts.tap"
 }

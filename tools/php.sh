@@ -62,21 +62,11 @@ php_tests() {
 php_opcache='-d zend_extension=opcache -d opcache.enable_cli=1
     -d opcache.jit=tracing -d opcache.jit_buffer_size=16M'
 
-# phpt_stage NAME ARGUMENT...: the tests of the extension; the tally has the
-# results.
-phpt_stage() {
-    name=$1
-    shift
-    rm -f "$results/$name.xml"
-    bounded "$name" php_tests "$results/$name.xml" "$@" "$(php_work)/tests"
-    record pytest "$results/$name.xml"
-}
-
 # The code that PCRE compiles reads past the end of a string, masked.
 php_valgrind='-m -d pcre.jit=0'
 
 # One third of the tests, by valgrind: those that take each part of the extension
-# through its memory in few processes. ./dev long takes all.
+# through its memory in few processes.
 valgrind_tests() {
     for each in apcu_functions apcu_module apcu_references \
         cache_blocks cache_counters cache_fetch cache_field cache_fork \
@@ -90,37 +80,53 @@ valgrind_tests() {
     done
 }
 
-test_php_valgrind() {
-    bounded php-build php_build_with_staged
-    record none -
-    # shellcheck disable=SC2086
-    phpt_stage php-valgrind-all $php_valgrind
-}
-
 # What tests/counts/counts.py counts.
 counted() {
     printf '%s ' "$staged" "$(php_work)/modules/hone.so" \
         "$("$(php_config)" --php-binary)"
 }
 
-# The stages of ./dev test.
-test_php() {
-    bounded php-build php_build_with_staged
-    record none -
-    phpt_stage php
+# phpts NAME ARGUMENT...: a step. The tests of the extension.
+phpts() {
+    phpt_results=$results/$1.xml
+    shift
+    php_tests "$phpt_results" "$@"
+}
+
+php_all_tests() {
+    phpts php "$(php_work)/tests"
+}
+
+php_counts() {
     # shellcheck disable=SC2046
-    tap_stage counts python3 -B tests/counts/counts.py $(counted)
-    [ -n "$all" ] || return 0
+    tap counts python3 -B tests/counts/counts.py $(counted)
+}
+
+php_stage() {
+    php_build_with_staged
+    steps php_all_tests php_counts
+}
+
+php_opcache_tests() {
     # objects_random.phpt: 14 CPU seconds.
     export HONE_OBJECTS_GRAPHS=20000
     # shellcheck disable=SC2086
-    phpt_stage php-opcache $php_opcache
-    unset HONE_OBJECTS_GRAPHS
+    phpts php-opcache $php_opcache "$(php_work)/tests"
+}
+
+php_valgrind_tests() {
     # shellcheck disable=SC2046,SC2086
-    bounded php-valgrind php_tests "$results/php-valgrind.xml" \
-        $php_valgrind $(valgrind_tests)
-    record pytest "$results/php-valgrind.xml"
-    tap_stage php-cache php_cache_check
+    phpts php-valgrind $php_valgrind $(valgrind_tests)
+}
+
+test_php() {
+    bounded php php_stage
+    record pytest "$results/php.xml" tap "$results/counts.tap"
+    [ -n "$all" ] || return 0
+    bounded php-more steps php_opcache_tests php_valgrind_tests \
+        'tap php-cache php_cache_check'
+    record pytest "$results/php-opcache.xml" pytest "$results/php-valgrind.xml" \
+        tap "$results/php-cache.tap"
     pytest_stage php-server php_with_server tests/php/server
 }
 
@@ -153,20 +159,22 @@ php_cache_check() {
         "$("$(php_config)" --php-binary)" "$(php_work)/modules/hone.so"
 }
 
+php_setup() {
+    tap php-setup sh tests/php/check.sh "$staged" build/php/check "$(php_config)"
+}
+
+php_values() {
+    tap php-values sh tests/cache/values/check.sh "$staged" build/php/values \
+        "$(php_config)"
+}
+
+php_args() {
+    bench/args/compare.sh --plant-one build/php/args "$(php_config)"
+}
+
 test_php_setup() {
-    tap_stage php-setup sh tests/php/check.sh "$staged" build/php/check \
-        "$(php_config)"
-}
-
-test_php_values() {
-    tap_stage php-values sh tests/cache/values/check.sh "$staged" \
-        build/php/values "$(php_config)"
-}
-
-test_php_args() {
-    bounded php-args bench/args/compare.sh --plant-one build/php/args \
-        "$(php_config)"
-    record none -
+    bounded php-setup steps php_setup php_values php_args
+    record tap "$results/php-setup.tap" tap "$results/php-values.tap"
 }
 
 # Counts of the tests, and the commands to type next.

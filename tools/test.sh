@@ -21,43 +21,21 @@ running=$root/build/running
 # machine that is busy with other work needs more.
 stage_limit=${HONE_STAGE_LIMIT:-3600}
 
-# The stages that must leave results, in the order of the tally.
-test_stages='gcc-build gcc asan tsan aarch64 neon headers consume exports
-    model-code needs php-build php counts docs-build docs model cli cli-faults
+# The stages, in the order of the tally: those of ./dev test, and those that --all has
+# besides.
+test_stages='build gcc asan tsan neon consumers php docs model cli cli-faults
     cli-remote image'
-all_stages='spin bench sve128 sve256 sve512 s390x riscv64 rv64
-    mutants musl-build musl dpdk-build dpdk php-setup
-    php-opcache php-valgrind php-cache php-server php-args
-    php-values php84-build php84 php84-opcache php84-args php85-build
-    php85 php86-build php86 php86-opcache php86-args
-    php83-build php83 cli-asan cli-tsan-build cli-tsan bare-build bare
-    static release'
-# Those of ./dev long.
-long_stages='O0 cli-faults php-build php-valgrind-all php-zts-build php-zts
-    php-zts-threads php85-build php85 php85-opcache php85-args'
+all_stages='php-more php-server php-setup php-zts php83 php84 php85 php86
+    cli-sanitizers bare cross bench release mutants'
 
-# Groups of stages. All need build_gcc first, and none needs another. The longest
-# begin first; test_cli_remote, test_php and test_model wait for half of their
-# time.
+# Each stage but "build" belongs to a group, which has the name of its first stage, and no
+# group needs another. The stages of one group run one after the other. The longest groups begin first; test_cli_remote and
+# test_model wait for half of their time.
 test_groups='test_asan test_cli test_cli_remote test_php test_gcc test_tsan
-    test_image test_docs test_model test_cli_faults test_aarch64 test_consumers'
-all_groups='test_spin test_php_chroots test_php_setup
-    test_static test_release test_musl test_bare test_mutants test_s390x test_riscv64 test_bench
-    test_dpdk test_php_args test_php_values'
-long_groups='test_php_valgrind test_php_zts test_O0 test_cli_faults test_php85'
+    test_image test_docs test_model test_cli_faults test_neon test_consumers'
+all_groups='test_php_chroots test_asan test_php test_php_zts test_neon test_php_setup
+    test_release test_bare test_mutants test_bench'
 
-# What ./dev test prints about the stages of --all.
-left_out='other versions of PHP, 8.3 to 8.6; PHP with opcache, with valgrind,
-with servers, Redis and a browser, the setup of the extension,
-the parsing of arguments; on aarch64 all but the variants with NEON; s390x; riscv64;
-musl; the command without its optional libraries; the static command; ./dev release; benchmarks; the driver of DPDK; the command with
-sanitizers; the command in a cgroup
-of 256 MB; S3 and EBS of moto; the example in Go; the pages as Meson builds them; six
-of the models; mutants; each call of most conversions disturbed; what ./dev long runs'
-# What --all prints about those of ./dev long.
-left_out_of_all='gcc at -O0 (the stage asan is clang at -O0); PHP with threads (the
-stage php-setup compiles for it); two thirds of the tests of the extension with
-valgrind; opcache and the parsing of arguments with PHP 8.5 (8.4 and 8.6 have them)'
 # Mutants that --all takes at random.
 sampled=12
 
@@ -78,10 +56,45 @@ bound() {
         timeout --kill-after=10 "$stage_limit" ./dev test --within "$@" 9>&-
 }
 
-# record KIND PATH: what the stage just run leaves for tests/support/tally.py.
+# record KIND PATH ...: what the stage just run leaves for tests/support/tally.py.
 record() {
-    printf '%s\t%s\t%s\t%s\n' "$stage_name" "$stage_status" "$1" "$2" \
-        >>"$results/stages"
+    while [ $# -gt 0 ]; do
+        printf '%s\t%s\t%s\t%s\n' "$stage_name" "$stage_status" "$1" "$2" \
+            >>"$results/stages"
+        shift 2
+    done
+}
+
+# steps STEP...: of a stage, words of commands. The next step runs even if one fails.
+steps() {
+    failed=
+    for each_step; do
+        set +e
+        # shellcheck disable=SC2086
+        (
+            set -e
+            $each_step
+        )
+        # shellcheck disable=SC2181
+        [ $? -eq 0 ] || failed="$failed $each_step;"
+        set -e
+    done
+    [ -z "$failed" ] || die "failed:$failed"
+}
+
+# tap NAME COMMAND...: a step that prints TAP, kept for the tally.
+tap() {
+    tap_file=$results/$1.tap
+    shift
+    set +e
+    (
+        set -e
+        "$@"
+    ) >"$tap_file"
+    tests_status=$?
+    set -e
+    cat "$tap_file"
+    return "$tests_status"
 }
 
 # CPU features that a test may not skip on this machine.
@@ -111,12 +124,6 @@ build_and_test() {
     meson_tests "$1" testlog --no-rebuild
 }
 
-# meson_stage NAME COMPILER OPTION...: a stage of its own for one build.
-meson_stage() {
-    bounded "$1" build_and_test "$@"
-    record meson "build/$1/meson-logs/testlog.json"
-}
-
 # What a distribution would ship, below build/stage. Consumers and the tests of
 # the command use nothing else.
 stage_install() {
@@ -131,27 +138,40 @@ tap_stage() {
     record tap "$log/$stage_name.log"
 }
 
-# pytest_stage NAME WITH FILE...: WITH calls pytest. If a test does not end, its
-# name is the last one in the log. Tests with the marker "all" are for ./dev test
-# --all.
-pytest_stage() {
+# pytests NAME WITH FILE...: a step. WITH calls pytest. If a test does not end, its
+# name is the last one in the log. Tests with the marker "all" are for ./dev test --all.
+pytests() {
     name=$1
     with=$2
     shift 2
-    rm -f "$results/$name.xml"
-    bounded "$name" "$with" python3 -m pytest -v -p no:cacheprovider \
-        --basetemp="build/pytest-$name" --junitxml="$results/$name.xml" \
-        -m "$tier" "$@"
-    record pytest "$results/$name.xml"
+    set +e
+    (
+        set -e
+        "$with" python3 -m pytest -v -p no:cacheprovider \
+            --basetemp="build/pytest-$name" --junitxml="$results/$name.xml" \
+            -m "$tier" "$@"
+    )
+    tests_status=$?
+    set -e
     rm -rf "build/pytest-$name"
+    return "$tests_status"
+}
+
+# pytest_stage NAME WITH FILE...: pytests as a stage of its own.
+pytest_stage() {
+    bounded "$1" pytests "$@"
+    record pytest "$results/$1.xml"
 }
 
 # What the groups use: the release build, and its installation.
-build_gcc() {
-    bounded gcc-build build_release
+test_build() {
+    bounded build build_and_install
     record none -
-    bounded install stage_install
-    record none -
+}
+
+build_and_install() {
+    build_release
+    stage_install
 }
 
 # The stand-in for the services of AWS, which Debian does not have. Without it, its
@@ -161,13 +181,6 @@ install_moto() {
     python3 -m pip install --quiet --no-deps --require-hashes \
         --target build/moto -r tests/cli/moto.txt ||
         echo 'moto is not installed'
-}
-
-# The mempool driver in DPDK's own tests.
-test_dpdk() {
-    bounded dpdk-build dpdk_build
-    record none -
-    pytest_stage dpdk with_dpdk tests/dpdk
 }
 
 test_gcc() {
@@ -183,24 +196,6 @@ benches() {
     configure bench-test gcc --buildtype=release -Dbenchmarks=true \
         -Dtools=false
     meson_tests bench-test testlog --suite bench
-}
-
-# The tests of src/ with another libc.
-test_musl() {
-    if [ "$(uname -m)" != x86_64 ]; then
-        skip_stages 'the stage musl is for x86_64' musl
-        return
-    fi
-    bounded musl-build musl_configure
-    record none -
-    bounded musl meson_tests musl testlog
-    record meson build/musl/meson-logs/testlog.json
-}
-
-# What ./dev static has made, if it has, and the manifest that uses it.
-test_static() {
-    bounded kubernetes static_kubernetes
-    pytest_stage static with_static tests/static
 }
 
 # The command without its optional libraries, and its assertions. Meson's
@@ -220,12 +215,16 @@ with_bare() {
 }
 
 # The tests of such a build, and some of what it has.
-test_bare() {
-    bounded bare-build bare_build
-    record none -
-    pytest_stage bare with_bare tests/cli/test_convert.py tests/cli/test_digest.py \
+bare_tests() {
+    bare_build
+    pytests bare with_bare tests/cli/test_convert.py tests/cli/test_digest.py \
         tests/cli/test_http.py tests/cli/test_nbd.py tests/cli/test_unpack.py \
         -k "$of_bare or accounts_for_every_byte or suffix_names or $packed_there"
+}
+
+test_bare() {
+    bounded bare bare_tests
+    record pytest "$results/bare.xml"
 }
 
 # The validator of SPDX lists, which Debian has not. Without it, its tests are skipped.
@@ -239,20 +238,27 @@ install_spdx() {
 }
 
 # What ./dev release does itself, with stand-ins for the packages and the static
-# command.
+# command. What ./dev static has made, if it has, and the manifest that uses it.
+release_tests() {
+    install_spdx
+    static_kubernetes
+    steps 'pytests release env tests/release' 'pytests static with_static tests/static'
+}
+
 test_release() {
-    bounded spdx install_spdx
-    pytest_stage release env tests/release
+    bounded release release_tests
+    record pytest "$results/release.xml" pytest "$results/static.xml"
+}
+
+# The mempool driver in DPDK's own tests.
+dpdk_tests() {
+    dpdk_build
+    pytests dpdk with_dpdk tests/dpdk
 }
 
 test_bench() {
-    bounded bench benches
-    record meson build/bench-test/meson-logs/testlog.json
-}
-
-# Without optimization, the functions that callers inline are other code.
-test_O0() {
-    meson_stage O0 gcc --buildtype=debug
+    bounded bench steps benches dpdk_tests
+    record meson build/bench-test/meson-logs/testlog.json pytest "$results/dpdk.xml"
 }
 
 # with_gold COMMAND...: GNU's gold, if it is there, links a program with a sanitizer
@@ -270,40 +276,69 @@ test_asan() {
         -Dc_args=-gline-tables-only \
         -Db_sanitize=address,undefined -Db_lundef=false
     record meson build/asan/meson-logs/testlog.json
-    [ -z "$all" ] || pytest_stage cli-asan with_asan tests/cli tests/image \
-        -k "not $of_bare" -m 'not all'
+    [ -n "$all" ] || return 0
+    bounded cli-sanitizers steps cli_asan cli_tsan
+    record pytest "$results/cli-asan.xml" pytest "$results/cli-tsan.xml"
+}
+
+cli_asan() {
+    pytests cli-asan with_asan tests/cli tests/image -k "not $of_bare" -m 'not all'
+}
+
+# configure_tsan NAME OPTION...
+configure_tsan() {
+    name=$1
+    shift
+    configure "$name" clang --buildtype=debug -Doptimization=1 \
+        -Dc_args=-gline-tables-only -Db_sanitize=thread -Db_lundef=false "$@"
 }
 
 # Meson compiles only the tests with threads.
 threads_with_tsan() {
     rm -f build/tsan/meson-logs/testlog*
-    configure tsan clang --buildtype=debug -Doptimization=1 -Dtests=true \
-        -Dc_args=-gline-tables-only -Db_sanitize=thread -Db_lundef=false
+    configure_tsan tsan -Dtests=true
     meson_tests tsan testlog --suite threads
 }
 
 test_tsan() {
     bounded tsan with_gold threads_with_tsan
     record meson build/tsan/meson-logs/testlog.json
-    [ -n "$all" ] || return 0
-    bounded cli-tsan-build ninja -j "$jobs" -C build/tsan cli/hone
-    record none -
-    pytest_stage cli-tsan with_tsan tests/cli/test_http.py \
+}
+
+# A build of its own: the stage tsan may run meanwhile.
+cli_tsan() {
+    with_gold configure_tsan cli-tsan -Dtests=false
+    ninja -j "$jobs" -C build/cli-tsan cli/hone
+    pytests cli-tsan with_tsan tests/cli/test_http.py \
         tests/cli/test_http_nginx.py tests/cli/test_nbd.py \
         tests/cli/test_servers.py -k "$of_tsan" \
         -m 'not all'
 }
 
-test_consumers() {
-    tap_stage headers sh tests/headers/check.sh "$staged/usr/include"
-    tap_stage consume sh tests/consume/check.sh "$staged" build/consume
-    tap_stage model-code python3 tests/support/model/check.py build/spin code
-    tap_stage exports sh tests/consume/exports.sh "$staged" tests/exports.txt
-    pytest_stage needs env tests/dev
+headers() {
+    tap headers sh tests/headers/check.sh "$staged/usr/include"
 }
 
-test_spin() {
-    tap_stage spin python3 tests/support/model/check.py build/spin some
+consume() {
+    tap consume sh tests/consume/check.sh "$staged" build/consume
+}
+
+exports() {
+    tap exports sh tests/consume/exports.sh "$staged" tests/exports.txt
+}
+
+# model_checks WHICH
+model_checks() {
+    tap "model-$1" python3 tests/support/model/check.py build/spin "$1"
+}
+
+test_consumers() {
+    # shellcheck disable=SC2086
+    bounded consumers steps headers consume exports 'model_checks code' \
+        ${all:+'model_checks some'}
+    for each in headers consume exports model-code ${all:+model-some}; do
+        record tap "$results/$each.tap"
+    done
 }
 
 test_mutants() {
@@ -323,7 +358,7 @@ with_asan() {
 # After a report of ThreadSanitizer, the command ends with status 66, which no test
 # accepts.
 with_tsan() {
-    HONE=$root/build/tsan/cli/hone
+    HONE=$root/build/cli-tsan/cli/hone
     export HONE
     "$@"
 }
@@ -352,20 +387,24 @@ docs_quick() {
     done
 }
 
+# The pages show what the command prints, and no time. --all builds them by Meson.
+docs_tests() {
+    "$@"
+    pytests docs with_installed docs
+}
+
 test_docs() {
-    # The pages show what the command prints, and no time.
     if [ -n "$all" ]; then
-        bounded docs-build build docs gcc --buildtype=plain -Ddocs=true
+        bounded docs docs_tests build docs gcc --buildtype=plain -Ddocs=true
     else
-        bounded docs-build with_installed docs_quick
+        bounded docs docs_tests with_installed docs_quick
     fi
-    record none -
-    pytest_stage docs with_installed docs
+    record pytest "$results/docs.xml"
 }
 
 test_model() {
     pytest_stage model with_installed tests/zero tests/ring \
-        tests/mempool tests/stream
+        tests/mempool tests/stream tests/dev
 }
 
 # Those that mostly wait, for servers in the test or for the end of a time.
@@ -389,9 +428,15 @@ test_cli() {
         $(printf -- '--ignore=%s ' $cli_remote $cli_faults)
 }
 
-test_cli_remote() {
+cli_remote_tests() {
+    [ -n "$tier" ] || install_moto
     # shellcheck disable=SC2086
-    pytest_stage cli-remote with_installed $cli_remote -k "not $of_bare"
+    pytests cli-remote with_installed $cli_remote -k "not $of_bare"
+}
+
+test_cli_remote() {
+    bounded cli-remote cli_remote_tests
+    record pytest "$results/cli-remote.xml"
 }
 
 test_cli_faults() {
@@ -468,17 +513,42 @@ tree_unchanged() {
 # counts_all OPTION...: ./dev counts.
 counts_all() {
     mkdir -p "$results" "$running"
-    build_gcc
+    test_build
     bounded php-build php_build_with_staged
     # shellcheck disable=SC2046
     python3 -B tests/counts/counts.py $(counted) "$@"
 }
 
-# test_everything [--all | --long]: --long is ./dev long.
+# stages_exist STAGE...
+stages_exist() {
+    # shellcheck disable=SC2086
+    known=$(printf ' %s ' $test_stages)
+    for each; do
+        case $known in
+        *" $each "*) ;;
+        *) die "test: '$each' is not a stage; the stages are:$known" ;;
+        esac
+    done
+}
+
+# test_everything [--all | STAGE...]
 test_everything() {
-    all=${1:-}
-    tier=
-    [ -n "$all" ] || tier='not all'
+    all=
+    tier='not all'
+    case ${1:-} in
+    '') ;;
+    --all)
+        all=yes tier=
+        # A group runs once.
+        test_groups="$all_groups $test_groups"
+        test_stages="$test_stages $all_stages"
+        ;;
+    *)
+        test_groups=$(printf 'test_%s ' "$@" | tr - _)
+        test_stages="build $*"
+        ;;
+    esac
+    export tier
     # This shell and its workers hold the lock: if one is killed and its stage
     # goes on, the lock stays.
     mkdir -p build
@@ -490,21 +560,7 @@ test_everything() {
     export HONE_MUST_RUN
     all_began=$(date +%s)
     trap interrupted INT TERM HUP
-    case $all in
-    --all)
-        # The longest of both come first; a group runs once.
-        test_groups="test_php_chroots test_asan test_php $all_groups \
-            $test_groups"
-        test_stages="$test_stages $all_stages"
-        ;;
-    --long)
-        test_groups=$long_groups
-        test_stages=$long_stages
-        ;;
-    esac
-
-    side_by_side 1 build_gcc
-    [ "$all" != --all ] || bounded moto install_moto
+    side_by_side 1 test_build
     # One more than CPUs that most machines of this kind have: tests also wait.
     # shellcheck disable=SC2086
     side_by_side 3 $test_groups
@@ -513,17 +569,6 @@ test_everything() {
     tree_known= # reported
 
     say "all stages             $(($(date +%s) - all_began)) s"
-    case $all in
-    '')
-        # shellcheck disable=SC2086
-        say 'left out, see ./dev test --all:' $left_out
-        ;;
-    --all)
-        # shellcheck disable=SC2086
-        say 'left out, see ./dev long:' $left_out_of_all
-        python3 -B tests/support/long.py
-        ;;
-    esac
     # shellcheck disable=SC2086
-    python3 tests/support/tally.py "$results/stages" $test_stages tree
+    python3 tests/support/tally.py ${all:+--all} "$results/stages" $test_stages tree
 }

@@ -13,7 +13,8 @@ import pytest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 DEV = (TOP / "dev").read_text()
 COMMANDS = re.findall(r"^(\w+)\) cmd_", DEV, re.M)
-VARIANTS = ["test --all", "bench --rivals debian12", "bench php", "bench cache",
+VARIANTS = ["test --all", "test models", "test mutants", "check abi",
+            "check coverage", "bench --rivals debian12", "bench php", "bench cache",
             "bench convert", "bench reach", "bench dpdk", "bench args", "plot F D", "php --real",
             "php --arginfo", "static x86_64", "static --check"]
 # What is installed is a line of "have", and what was called a line of "called".

@@ -38,7 +38,7 @@ license_is_the_same() {
 
 # compiles OPTION...: every source by clang without a warning. PHP's headers count
 # as system headers. PHP's macros declare parameters that are not used. The build
-# of stage php-build shows that gcc has no warning either.
+# of stage php shows that gcc has no warning either.
 compiles() {
     includes=$("$config" --includes | sed 's/-I/-isystem /g')
     for source in "$top"/php/*.c "$top"/php/*/*.c "$top"/php/*/*/*.c; do

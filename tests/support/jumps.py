@@ -258,7 +258,7 @@ def plant(chosen, jobs):
 
 def main():
     parser = argparse.ArgumentParser(
-        prog="./dev mutants jumps", description="Turn conditional jumps of the "
+        prog="./dev test mutants jumps", description="Turn conditional jumps of the "
         "functions that this branch changed; report those that no C test sees.")
     add = parser.add_argument
     add("path", nargs="*", help="a file or folder, changed or not: src/ring")

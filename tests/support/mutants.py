@@ -230,7 +230,7 @@ def mutants(part):
 
 def options():
     parser = argparse.ArgumentParser(
-        prog="./dev mutants", description="Plant each bug of tests/PART/"
+        prog="./dev test mutants", description="Plant each bug of tests/PART/"
         "mutants.toml in a copy, and run the tests that have to catch it.")
     parser.add_argument("part", nargs="?", help="of one part only")
     parser.add_argument("--sample", type=int, metavar="N",

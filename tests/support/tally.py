@@ -2,22 +2,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Count the results of all the stages of ./dev test.
 
-tally.py STAGES NAME...
+tally.py [--all] STAGES NAME...
 
-STAGES has one line a stage, in any order: its name, exit status, kind of
-results and where they are, split by tabs. Kinds: meson (testlog.json), pytest
-(JUnit XML), tap, none (the status is the result). Every NAME must be among
-them.
+STAGES has a line for each file of results, in any order: the name of the stage,
+its exit status, the kind of the results and where they are, split by tabs. Kinds:
+meson (testlog.json), pytest (JUnit XML), tap, none (the status is the result).
+Every NAME must be among the stages.
 
 Prints each failure and each skip with its reason, and last, alone on a line,
 "N passed, N failed, N skipped". Exits 1 on any failure, on a stage that is
-missing or left no results, and if nothing ran at all. With HONE_TEST_ALL, so of
+missing or left no results, and if nothing ran at all. With --all, so of
 ./dev test --all, a skip for want of a program or package is a failure: the
 command has installed all of them.
 """
 
 import json
-import os
 import re
 import sys
 import xml.etree.ElementTree as ElementTree
@@ -139,14 +138,14 @@ READERS = {
 
 def without_want(result, name, reason):
     """The same, but in ./dev test --all nothing may be missing."""
-    if (result == SKIP and 'HONE_TEST_ALL' in os.environ and
+    if (result == SKIP and sys.argv[1] == '--all' and
             re.search(r'(is|are) not installed|could not import', reason)):
         result = FAIL
     return result, name, reason
 
 
 def stage_results(status, kind, path):
-    """Results of one stage; a failed stage always has a failure in them."""
+    """Results in one file."""
     if kind == 'none':
         return [(FAIL if status else PASS, '', f'exit status {status}')]
     try:
@@ -155,13 +154,12 @@ def stage_results(status, kind, path):
         return [(FAIL, '', f'exit status {status}, no results: {error}')]
     if not results:
         return [(FAIL, '', f'exit status {status}, no test was run')]
-    if status and not any(result == FAIL for result, _, _ in results):
-        results.append((FAIL, '', f'exit status {status}, every test passed'))
     return results
 
 
 def main():
-    stages, expected = Path(sys.argv[1]), sys.argv[2:]
+    words = [word for word in sys.argv[1:] if word != '--all']
+    stages, expected = Path(words[0]), words[1:]
     rows = [line.split('\t') for line in stages.read_text().splitlines()]
     ran = [row[0] for row in rows]
     # The stages end in any order; print them in the order of the names.
@@ -170,6 +168,10 @@ def main():
     for name, status, kind, path in rows:
         for result in stage_results(int(status), kind, Path(path)):
             found.append((name, *without_want(*result)))
+    # A stage that failed always has a failure.
+    for name, status in dict(row[:2] for row in rows).items():
+        if status != '0' and not any(each[:2] == (name, FAIL) for each in found):
+            found.append((name, FAIL, '', f'exit status {status}, every test passed'))
     for name in expected:
         if name not in ran:
             found.append((name, FAIL, '', 'this stage was not run'))

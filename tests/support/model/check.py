@@ -296,7 +296,7 @@ def main():
               if all(word in test[0] for word in words if word not in KINDS)]
     if not chosen and "record" in words:
         print("1..0 # SKIP each model was searched as it is; to search again: "
-              "./dev models --all")
+              "./dev test models --all")
         return 0
     print(f"1..{len(chosen)}")
     failed = not chosen

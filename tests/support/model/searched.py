@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The record of the searches: when each last had the expected result.
 
-searched.toml has one line for each search, written by ./dev models. A line has
+searched.toml has one line for each search, written by ./dev test models. A line has
 a digest of everything that decides what the search finds: the model, the files
 that it includes, and its macros; and of the expected result. If the digest is
 that of now, a search would find what it found before.
@@ -16,7 +16,7 @@ from pathlib import Path
 RECORD = Path(__file__).with_name("searched.toml")
 HEAD = """\
 # SPDX-License-Identifier: BSD-3-Clause
-# Written by ./dev models: the last run of each search, its states, and a digest
+# Written by ./dev test models: the last run of each search, its states, and a digest
 # of the model, its bounds and the expected result.
 """
 # Searches end in several threads.
@@ -81,9 +81,9 @@ def problem(wanted, path=RECORD):
     differ = changed(wanted, path)
     if differ:
         return ("The model or the bounds differ from those last searched; run "
-                f"./dev models and commit {path.name}: " + "; ".join(differ))
+                f"./dev test models and commit {path.name}: " + "; ".join(differ))
     gone = sorted(set(read(path)) - set(wanted))
     if gone:
-        return (f"{path.name} has searches that no model has; run ./dev models "
+        return (f"{path.name} has searches that no model has; run ./dev test models "
                 "and commit it: " + "; ".join(gone))
     return None
