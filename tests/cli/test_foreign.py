@@ -38,6 +38,7 @@ def tools(hone):
         pytest.skip("this hone was built without libnbd")
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("driver", list(FORMATS))
 def test_the_commands_of_the_refusal_read_the_image(hone, small, work, driver,
                                                     tools):

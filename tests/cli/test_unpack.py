@@ -440,6 +440,7 @@ PARTS = {
 }
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("given", ["file", "pipe"], indirect=True)
 @pytest.mark.parametrize("kind", PARTS)
 def test_a_bomb_of_many_parts_stays_small(hone, given, out, has_xz, kind):

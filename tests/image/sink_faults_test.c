@@ -178,8 +178,8 @@ static const struct shape shapes[] = {
 TEST(every_failing_write_is_reported)
 {
 	struct test_store store;
-	/* every third write, and of each shape others */
-	unsigned step = 3;
+	/* every fifth write, and of each shape others */
+	unsigned step = 5;
 
 	for (unsigned i = 0; i < SHAPES; i++) {
 		int rc = -ENOSPC;

@@ -309,7 +309,7 @@ random_how(void)
 
 TEST(random_images_are_sound_and_equal)
 {
-	for (unsigned i = 0; i < 20; i++) {
+	for (unsigned i = 0; i < 12; i++) {
 		struct play_how how = random_how();
 		play_and_look(&how);
 	}

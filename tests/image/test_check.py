@@ -259,7 +259,8 @@ def test_damaged_snapshots(work, hone):
     assert found["checks"][-1]["name"] == "snapshots"
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.all
+@pytest.mark.parametrize("seed", range(20))
 def test_random_damage_of_tables(work, hone, seed):
     """What qemu-img calls corrupt is never called safe. If both read the
     counts, they agree on them."""

@@ -220,7 +220,7 @@ def uneven(path, size):
 def test_the_same_bytes_each_time(work, hone):
     """At any number of threads, to a file and to a pipe."""
     disk = work / "source.raw"
-    uneven(disk, 64 * MI)
+    uneven(disk, 20 * MI)
     one = pack(hone, disk, "-m", "1").read_bytes()
     assert pack(hone, disk, "-m", "8").read_bytes() == one
     assert hone.run("convert", "-q", "-O", "gce", "-m", "8", disk,
@@ -241,11 +241,11 @@ def test_a_qcow2_source(work, hone, options):
 
 
 @pytest.mark.parametrize("threads", ["1", "8"])
-@pytest.mark.parametrize("size", [0, 700, MI + 300, 64 * MI])
+@pytest.mark.parametrize("size", [0, 700, MI + 300, 20 * MI])
 def test_digests_of_the_disk(work, hone, size, threads):
     """Those of the source, in the pass that packs it, with gaps and holes."""
     disk, archive = work / "source.raw", work / "disk.tar.gz"
-    if size < 64 * MI:
+    if size < 20 * MI:
         qemu.pattern_file(disk, size, size)
     else:
         uneven(disk, size)

@@ -178,11 +178,13 @@ def test_two_sizes_are_one_warning(work, hone, creator, current):
             for choice, cut in ("current", MI), ("geometry", GEOMETRY):
                 words = ["-o", f"size={choice}"]
                 assert raw_of(hone, path, *words) == data[:cut]
-                assert raw_of(hone, path, *words,
-                              "--untrusted") == data[:cut]
+                if end:
+                    assert raw_of(hone, path, *words,
+                                  "--untrusted") == data[:cut]
                 assert hone.json("check", "--json", *words, path)["safe"]
-                done = hone.ok("digest", *words, path)
-                assert not done.stderr
+                if end:
+                    done = hone.ok("digest", *words, path)
+                    assert not done.stderr
             status = 3 if unsafe else 0
             for words in [["-f", "vhd", path], ["-f", "vhd", "-"]]:
                 with open(path, "rb") as file, subprocess.Popen(

@@ -835,7 +835,7 @@ nothing_is_missed(bool same_cpu)
 	struct worker workers[WORKERS];
 	struct hone_mempool_cache *c;
 	uint64_t seed = support_seed();
-	unsigned turns = same_cpu ? 300 : 2500;
+	unsigned turns = same_cpu ? 250 : 2000;
 	void *objs[ALWAYS];
 
 	threads = true;

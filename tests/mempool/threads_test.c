@@ -18,7 +18,7 @@
 
 /* Turns of a thread; fewer where a turn takes far longer. */
 #define TURNS 100000
-#define FEW_TURNS 8000
+#define FEW_TURNS 6000
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer) || __has_feature(address_sanitizer)
 #undef TURNS

@@ -13,8 +13,8 @@
 #include "support.h"
 
 #define MAX_THREADS 4
-#define ELEMENTS 9600u /* of one run, from all producers */
-#define FEW 1600u      /* if each turn costs a switch of threads */
+#define ELEMENTS 7200u /* of one run, from all producers */
+#define FEW 1200u      /* if each turn costs a switch of threads */
 #define MAX_GROUP 7
 
 enum way { SINGLE, BULK, BURST, MIXED, WAYS };
