@@ -121,7 +121,13 @@ meson_tests() {
 build_and_test() {
     rm -f "build/$1/meson-logs/testlog"*
     build "$@" -Dtests=true
-    meson_tests "$1" testlog --no-rebuild
+    # shellcheck disable=SC2046
+    meson_tests "$1" testlog --no-rebuild $(first_tier)
+}
+
+# What Meson leaves out in ./dev test.
+first_tier() {
+    [ -z "$tier" ] || echo --no-suite all
 }
 
 # What a distribution would ship, below build/stage. Consumers and the tests of
@@ -186,7 +192,7 @@ install_moto() {
 test_gcc() {
     # shellcheck disable=SC2046
     bounded gcc meson_tests gcc testlog --no-rebuild \
-        $([ -n "$all" ] || echo --no-suite all)
+        $(first_tier)
     record meson build/gcc/meson-logs/testlog.json
 }
 
@@ -519,16 +525,55 @@ counts_all() {
     python3 -B tests/counts/counts.py $(counted) "$@"
 }
 
-# stages_exist STAGE...
-stages_exist() {
+# is_stage NAME: of ./dev test.
+is_stage() {
     # shellcheck disable=SC2086
-    known=$(printf ' %s ' $test_stages)
-    for each; do
-        case $known in
-        *" $each "*) ;;
-        *) die "test: '$each' is not a stage; the stages are:$known" ;;
-        esac
+    printf '%s\n' $test_stages | grep -qxF -e "$1"
+}
+
+# test_one NAME: the tests in C and in Python that have this in their names, in
+# build/one. HONE_TEST is the pattern that tests/support/test.c knows.
+test_one() {
+    must build build one gcc --buildtype=debug -Dtests=true -Dlibdir=lib
+    one=$root/build/one
+    HONE=$one/cli/hone
+    HONE_LIB=$one/src/libhone.so.0
+    SINK_PLAY=$one/tests/image/sink_play
+    HONE_TEST="*$1*"
+    export HONE HONE_LIB SINK_PLAY HONE_TEST LD_LIBRARY_PATH="$one/src"
+    one_failed=0
+    for file in $(one_files "$1"); do
+        case $file in
+        *.py) python3 -m pytest -q -p no:cacheprovider "$file" -k "$1" ;;
+        *)
+            name=$(basename "${file%/*}")_$(basename "${file%_test.c}")
+            meson test -C "$one" --no-rebuild -v "$(echo "$name" |
+                sed 's/_variants$/-generic/')"
+            ;;
+        esac || one_failed=1
     done
+    return "$one_failed"
+}
+
+one_files() {
+    grep -rlE "^\w+\(\w*$1\w*[,)]|^\w*$1\w*\(void \*\*|^ *def test_\w*${1#test_}" \
+        --include='*_test.c' --include='test_*.py' --include='*_test.py' tests docs
+}
+
+# test_chosen STAGE... | NAME
+test_chosen() {
+    if [ $# -eq 1 ] && ! is_stage "$1" && [ -n "$(one_files "$1")" ]; then
+        need "$test_packages"
+        test_one "$1"
+        return
+    fi
+    for each; do
+        # shellcheck disable=SC2086
+        is_stage "$each" || die "test: '$each' is neither in the name of a test nor a" \
+            "stage; the stages are:" $test_stages
+    done
+    need "$test_packages" "$php_packages"
+    test_everything "$@"
 }
 
 # test_everything [--all | STAGE...]
