@@ -134,9 +134,7 @@ def run_block(block, where, folder, environment, said):
             f"{where}: {command}\nprinted:\n{done.stdout}not:\n{expected}")
 
 
-@pytest.mark.parametrize("name", [
-    pytest.param(name, marks=pytest.mark.all if "needs: go" in path.read_text("utf-8")
-                 else ()) for name, path in PAGES.items()])
+@pytest.mark.parametrize("name", PAGES)
 def test_console_examples(name, environment, tmp_path):
     environment = dict(environment)
     left_out = []
@@ -195,9 +193,7 @@ def test_a_signed_list_that_was_changed_converts_nothing(environment,
 
 
 @pytest.mark.parametrize("need, command", [
-    ("python3", "python3 import.py"),
-    # Go compiles for 10 s.
-    pytest.param("go", "go run import.go", marks=pytest.mark.all)])
+    ("python3", "python3 import.py"), ("go", "go run import.go")])
 def test_the_programs_try_again(need, command, environment, tmp_path):
     environment = {**environment, "no_proxy": "127.0.0.1"}
     make_image(tmp_path / "disk.img")

@@ -23,18 +23,18 @@ stage_limit=${HONE_STAGE_LIMIT:-3600}
 
 # The stages, in the order of the tally: those of ./dev test, and those that --all has
 # besides.
-test_stages='build gcc asan tsan neon consumers php docs model cli cli-faults
-    cli-remote image'
+test_stages='build gcc asan tsan neon consumers php model cli cli-faults cli-remote
+    image'
 all_stages='php-more php-server php-setup php-zts php83 php84 php85 php86
-    cli-sanitizers bare cross bench release mutants'
+    cli-sanitizers bare cross docs bench release mutants'
 
-# Each stage but "build" belongs to a group, which has the name of its first stage, and no
-# group needs another. The stages of one group run one after the other. The longest groups begin first; test_cli_remote and
-# test_model wait for half of their time.
+# Each stage but "build" belongs to a group, which has the name of its first stage. No
+# group needs another, and the stages of a group run one after the other. The longest
+# groups begin first; test_cli_remote waits for half of its time.
 test_groups='test_asan test_cli test_cli_remote test_php test_gcc test_tsan
-    test_image test_docs test_model test_cli_faults test_neon test_consumers'
+    test_image test_model test_cli_faults test_neon test_consumers'
 all_groups='test_php_chroots test_asan test_php test_php_zts test_neon test_php_setup
-    test_release test_bare test_mutants test_bench'
+    test_docs test_release test_bare test_mutants test_bench'
 
 # Mutants that --all takes at random.
 sampled=12
@@ -333,6 +333,11 @@ exports() {
     tap exports sh tests/consume/exports.sh "$staged" tests/exports.txt
 }
 
+# What needs no build of the pages.
+page_lists() {
+    pytests lists env docs/test_lists.py docs/test_headers.py
+}
+
 # model_checks WHICH
 model_checks() {
     tap "model-$1" python3 tests/support/model/check.py build/spin "$1"
@@ -340,8 +345,9 @@ model_checks() {
 
 test_consumers() {
     # shellcheck disable=SC2086
-    bounded consumers steps headers consume exports 'model_checks code' \
+    bounded consumers steps headers consume exports 'model_checks code' page_lists \
         ${all:+'model_checks some'}
+    record pytest "$results/lists.xml"
     for each in headers consume exports model-code ${all:+model-some}; do
         record tap "$results/$each.tap"
     done
@@ -379,32 +385,14 @@ with_installed() {
     "$@"
 }
 
-# What Meson does for -Ddocs=true, with the command that is installed: it takes half
-# of the time to compile another one.
-docs_quick() {
-    rm -rf build/docs
-    version=$(sed -n "s/^  version: '\(.*\)',$/\1/p" meson.build)
-    for what in man html; do
-        out=build/docs/docs
-        [ "$what" = man ] || out=$out/html
-        python3 -B docs/build.py "$what" --source "$root" --hone "$HONE" \
-            --version "$version" --work "build/docs/$what" --out "$out" \
-            include/hone/*.h
-    done
-}
-
-# The pages show what the command prints, and no time. --all builds them by Meson.
 docs_tests() {
-    "$@"
+    # The pages show what the command prints, and no time.
+    build docs gcc --buildtype=plain -Ddocs=true
     pytests docs with_installed docs
 }
 
 test_docs() {
-    if [ -n "$all" ]; then
-        bounded docs docs_tests build docs gcc --buildtype=plain -Ddocs=true
-    else
-        bounded docs docs_tests with_installed docs_quick
-    fi
+    bounded docs docs_tests
     record pytest "$results/docs.xml"
 }
 

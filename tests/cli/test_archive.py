@@ -107,6 +107,7 @@ def piped(hone, archive, *words):
     return done
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("maker", list(MAKERS))
 def test_an_image_in_an_archive_of_each_program(hone, folder, work, out, maker,
                                                 threads):

@@ -326,13 +326,20 @@ DIRECTIONS = {
 PIPED = ("pipe-raw",)
 
 
-# Tests that disturb each call take these; ./dev test --all takes each direction.
-AT_EACH_CALL = pytest.mark.parametrize("sweep", [
-    pytest.param(kind, marks=() if kind in ("raw-zlib", "named")
-                 else pytest.mark.all) for kind in DIRECTIONS], indirect=True)
+
+def but_for_all(*kinds):
+    """Each direction; ./dev test has these alone."""
+    return [pytest.param(kind, marks=() if kind in kinds else pytest.mark.all)
+            for kind in DIRECTIONS]
 
 
-@pytest.fixture(params=DIRECTIONS)
+# For tests that disturb each call.
+AT_EACH_CALL = pytest.mark.parametrize(
+    "sweep", but_for_all("raw-zlib", "named"), indirect=True)
+
+
+@pytest.fixture(params=but_for_all("raw-raw", "raw-zlib", "zlib-raw", "raw-vmdk",
+                                   "vmdk-raw", "raw-gce", "named", "forced"))
 def sweep(request, hone, strace, small, out):
     """A sweep over the conversion in one direction."""
     made_by = DIRECTIONS[request.param][0]

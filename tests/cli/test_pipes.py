@@ -548,6 +548,7 @@ def far(path):
     return path
 
 
+@pytest.mark.all
 def test_an_untrusted_stream_needs_no_scratch_space(hone, large, tmp_path):
     """To convert, to digest and to check it, whoever wrote it."""
     own, first = tmp_path / "own.qcow2", tmp_path / "first.qcow2"

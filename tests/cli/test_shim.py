@@ -103,6 +103,7 @@ def test_short_and_interrupted_reads_do_not_disturb_a_comparison(
     assert done.returncode == 1 and b"offset 25000" in done.stdout
 
 
+@pytest.mark.all
 @pytest.mark.parametrize("fmt", ["raw", "qcow2"])
 @pytest.mark.parametrize("left", [0, 100, 70000])
 def test_a_source_cut_at_any_call_is_an_error_or_was_read_before(

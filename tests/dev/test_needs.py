@@ -162,3 +162,22 @@ def test_a_package_that_cannot_be_installed_ends_the_command(system):
     assert status == 1 and "packages" in said
     called = (system.folder / "called").read_text()
     assert " libnbd-dev " in called and "meson setup" not in called
+
+
+def test_the_help_fits_a_screen(system):
+    """And has at most twelve commands."""
+    status, said = system.dev("help")
+    assert status == 0
+    assert len(said.splitlines()) <= 24
+    assert max(map(len, said.splitlines())) <= 80
+    assert len({*COMMANDS, "help"}) <= 12
+    assert set(re.findall(r"^\./dev (\w+)", said, re.M)) - {"COMMAND"} == {
+        *COMMANDS, "help"}
+
+
+def test_neither_a_test_nor_a_stage_is_told_the_stages(system):
+    status, said = system.dev("test nonsense")
+    assert status == 1
+    assert "dev: test: 'nonsense' is neither in the name of a test nor a stage" in said
+    assert " build gcc asan tsan neon " in said
+    assert system.untouched()

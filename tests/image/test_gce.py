@@ -141,6 +141,7 @@ def test_blocks_of_deflate_of_every_kind(work, hone, kind):
             assert data in unpacked(archive)
 
 
+@pytest.mark.all
 def test_levels(work, hone):
     """A higher one makes a smaller archive; 6 is that without the option."""
     disk = work / "source.raw"
@@ -284,6 +285,7 @@ def test_digests_of_the_disk(work, hone, size, threads):
     assert not archive.exists()
 
 
+@pytest.mark.all
 def test_the_size_is_that_of_gzip(work, hone):
     """At most: tar -S --format=oldgnu, packed by gzip -6."""
     disk = work / NAME

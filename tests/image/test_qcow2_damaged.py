@@ -158,6 +158,7 @@ def encrypted(work, method):
     return work / method
 
 
+@pytest.mark.all
 def test_encryption_names_the_command_that_serves_it(work, hone):
     """info shows it; qemu-nbd can decrypt it."""
     (work / "key").write_text("secret")

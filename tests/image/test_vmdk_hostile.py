@@ -430,6 +430,7 @@ def test_copies_of_tables_in_holes_are_not_read(hone, tmp_path):
     assert len(log.read_text().splitlines()) < 100
 
 
+@pytest.mark.all
 def test_a_check_of_a_file_of_holes_is_bounded(hone, tmp_path):
     """520 KiB with grains every 16 MiB of 2 TiB: no two use one page of a map
     of sectors."""
