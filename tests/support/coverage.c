@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * For ./dev check coverage: gcov writes its counts at exit(). A child of a test ends
- * by _exit(), or the library aborts it. The linker redirects both to this file.
+ * For ./dev check coverage: gcov writes its counts at exit(). A child of a test
+ * ends by _exit(), or the library aborts it. The linker redirects both to this
+ * file.
  */
 #include "support.h"
 
