@@ -3,6 +3,7 @@
  * Opens a qcow2 image and the files that it names, and describes it. The table
  * of functions is at the end.
  */
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -378,7 +379,7 @@ open_backing(struct qcow2_source *q, const struct image_open *how,
 	const struct qcow2_chain *chain, struct image_error *err)
 {
 	const struct image_format *format = NULL;
-	struct image_store *store;
+	struct image_store *store = NULL;
 	/* Only the first image of a chain has a wanted snapshot or is
 	 * inspected. */
 	struct image_open below = *how;
@@ -388,6 +389,7 @@ open_backing(struct qcow2_source *q, const struct image_open *how,
 	int rc = qcow2_open_backing_store(q, how, chain, &store, &format, err);
 	if (rc < 0)
 		return rc;
+	assert(store && format);
 	below.format = format;
 	if (format == q->base.format)
 		rc = qcow2_open_source(
