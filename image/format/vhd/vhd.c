@@ -929,7 +929,7 @@ read_footer(struct vhd_source *v, const struct image_open *how, bool dynamic,
 		rc = image_store_read(
 			store, store->size - VHD_FOOTER, raw, sizeof(raw), err);
 	v->has_end = rc == 0;
-	if (rc < 0)
+	if (!v->has_end)
 		return rc;
 	if (vhd_has_cookie(raw, sizeof(raw)))
 		return vhd_parse_footer(
@@ -1216,7 +1216,7 @@ find_between(struct check *k, bool *dirty, struct image_error *err)
 		return rc == -EINVAL ? 0 : rc;
 	rc = find_disk_bytes(k, other, larger ? f->size : f->other_size,
 		other->size, dirty, err);
-	if (larger)
+	if (other != &k->v->base)
 		vhd_free(other);
 	return rc;
 }
@@ -1289,6 +1289,7 @@ vhd_check(struct image_store *store, struct image_verdict *verdict,
 	}
 	if (rc < 0)
 		return rc;
+	assert(source);
 	struct check k = {.v = vhd_source(source), .verdict = verdict};
 	rc = check_disk(&k, err);
 	vhd_free(source);
