@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Repair the theme Furo as Debian 12 packages it (2022.12.07+dfsg-1).
+"""Repair the theme Furo as Debian 12 and 13 package it.
 
 Its script imports another script, which only a module may do, so no script of
 the theme runs: there is no switch between light and dark. Its style sheet
@@ -8,7 +8,7 @@ servers of Debian have. A Furo without these faults is left as it is.
 """
 import re
 
-IMPORT = 'import Gumshoe from "./gumshoe-patched.js";\n'
+IMPORT = re.compile(r'import (\* as )?Gumshoe from "./gumshoe-patched.js";\n')
 DARK = re.compile(r'body\[data-theme="dark"\] \{(.*?)\}', re.DOTALL)
 RESET_IMPORT = "@import url(/javascript/normalize.css/normalize.css);"
 # What the theme takes from that file: it sets all other properties itself.
@@ -31,10 +31,11 @@ def mend(static):
     """Repair the files of the theme in the folder _static of a site."""
     script = static / "scripts" / "furo.js"
     text = script.read_text(encoding="utf-8")
-    if text.startswith(IMPORT):
+    begin = IMPORT.match(text)
+    if begin:
         imported = script.with_name("gumshoe-patched.js")
         script.write_text(imported.read_text(encoding="utf-8")
-                          + text[len(IMPORT):], encoding="utf-8")
+                          + text[begin.end():], encoding="utf-8")
     style = static / "styles" / "furo.css"
     text = style.read_text(encoding="utf-8")
     mended = text.replace(RESET_IMPORT, RESET)

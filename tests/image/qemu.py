@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import subprocess
 
 KI, MI, GI = 1 << 10, 1 << 20, 1 << 30
@@ -63,6 +64,11 @@ def map_of(image, *options):
 def info_of(image):
     """qemu-img info."""
     return json.loads(img("info", "--output=json", image))
+
+
+def release():
+    """The first number of the version."""
+    return int(re.search(r"version (\d+)", img("--version").decode())[1])
 
 
 def first_difference(a, b):

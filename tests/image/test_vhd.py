@@ -104,6 +104,7 @@ def test_the_largest_disk(work, hone, subformat):
 
 # A creator, whether its disk has the current size, and whether QEMU 7 agrees
 # (it knows the creator of Azure since 9.1, and takes the geometry of others).
+# QEMU 10 agrees about all but "vs  ", of which it takes the current size.
 CREATORS = [(b"vpc ", False, True), (b"vs  ", False, True),
             (b"qemu", False, True), (b"xyz\0", True, False),
             (b"*img", True, False), (b"vbox", True, False),
@@ -130,6 +131,8 @@ def test_the_creator_decides_about_the_size(work, hone, creator, current,
     assert found["size_from"] == ("current_size" if current else "geometry")
     assert found["creator_app"] == creator.rstrip(b"\0").decode()
     assert found["geometry"] == "30/4/17"
+    if qemu.release() >= 10:
+        same = creator != b"vs  "
     assert (qemu.info_of(path)["virtual-size"] == wanted) == same
     for choice, size in ("current", MI), ("geometry", GEOMETRY):
         assert info(hone, path, "-o",
