@@ -53,6 +53,12 @@ struct walk {
 
 static void visit(struct walk *walk, zval *value, bool shared);
 
+static zend_always_inline bool
+goes_on(const struct walk *walk)
+{
+	return walk->result == PHP_HONE_BUILT_GRAPH;
+}
+
 static void
 leave(struct walk *walk)
 {
@@ -182,7 +188,7 @@ look_at(struct walk *walk, zval *first, size_t size, uint32_t n, bool shared)
 			continue;
 		}
 		visit_step(walk, value, shared, i);
-		if (UNEXPECTED(walk->result != PHP_HONE_BUILT_GRAPH))
+		if (UNEXPECTED(!goes_on(walk)))
 			return;
 	}
 }
@@ -204,9 +210,7 @@ visit_array(struct walk *walk, zend_array *array, bool shared)
 		return;
 	}
 	GC_ADDREF(array);
-	for (uint32_t i = 0;
-		i < array->nNumUsed && walk->result == PHP_HONE_BUILT_GRAPH;
-		i++) {
+	for (uint32_t i = 0; i < array->nNumUsed && goes_on(walk); i++) {
 		zval *value = element_of(array, i);
 		if (Z_TYPE_P(value) > IS_STRING)
 			visit(walk, value, shared);
@@ -222,13 +226,11 @@ visit_properties(struct walk *walk, zend_object *object)
 	if (!walk->calls)
 		look_at(walk, object->properties_table, sizeof(zval), n, false);
 	else
-		for (uint32_t i = 0;
-			i < n && walk->result == PHP_HONE_BUILT_GRAPH; i++)
+		for (uint32_t i = 0; i < n && goes_on(walk); i++)
 			if (Z_TYPE(object->properties_table[i]) > IS_STRING)
 				visit(walk, &object->properties_table[i],
 					false);
-	if (n == 0 && object->properties != NULL &&
-		walk->result == PHP_HONE_BUILT_GRAPH)
+	if (n == 0 && object->properties != NULL && goes_on(walk))
 		visit_array(walk, object->properties, false);
 }
 
@@ -350,8 +352,7 @@ visit_named(struct walk *walk, zend_object *object, zend_array *names)
 	add_answer(walk, object, &places);
 	if (!place_names(object, names, (uint32_t *)Z_STRVAL(places), slots))
 		leave(walk);
-	for (uint32_t i = 0; i < zend_hash_num_elements(names) &&
-			     walk->result == PHP_HONE_BUILT_GRAPH;
+	for (uint32_t i = 0; i < zend_hash_num_elements(names) && goes_on(walk);
 		i++)
 		visit(walk, &object->properties_table[slots[i]], false);
 	efree(slots);
@@ -395,7 +396,7 @@ visit_asked(struct walk *walk, zend_object *object, uint32_t kind)
 		visit_answer(walk, object);
 	else
 		visit_sleeper(walk, object);
-	if (walk->result == PHP_HONE_BUILT_GRAPH)
+	if (goes_on(walk))
 		walk->outer = outer;
 }
 
@@ -482,7 +483,7 @@ visit(struct walk *walk, zval *value, bool shared)
 	}
 	if (walk->depth == DEPTH_MOST || Z_TYPE_P(value) == IS_RESOURCE)
 		leave(walk);
-	if (walk->result != PHP_HONE_BUILT_GRAPH)
+	if (!goes_on(walk))
 		return;
 	walk->depth++;
 	if (Z_TYPE_P(value) == IS_OBJECT)
@@ -504,7 +505,7 @@ follow_array(struct walk *walk, zend_array *array, bool shared, uint32_t from,
 	if (GC_FLAGS(array) & IS_ARRAY_IMMUTABLE)
 		return;
 	GC_ADDREF(array);
-	for (uint32_t i = from; i < end && walk->result == PHP_HONE_BUILT_GRAPH;
+	for (uint32_t i = from; i < end && goes_on(walk);
 		i = walk->steps[i].end)
 		if (walk->steps[i].index < array->nNumUsed)
 			follow(walk, element_of(array, walk->steps[i].index),
@@ -522,8 +523,7 @@ follow_object(
 		return;
 	GC_ADDREF(object);
 	/* A method may have put an object of another class here. */
-	for (uint32_t i = from;
-		n != 0 && i < end && walk->result == PHP_HONE_BUILT_GRAPH;
+	for (uint32_t i = from; n != 0 && i < end && goes_on(walk);
 		i = walk->steps[i].end)
 		if (walk->steps[i].index < n)
 			follow(walk,
@@ -568,7 +568,7 @@ php_hone_hooks_run(zval *value, struct php_hone_answers *answers)
 	zend_hash_init(&walk.seen, 16, NULL, NULL, false);
 	zend_hash_init(&walk.met, 16, NULL, NULL, false);
 	visit(&walk, value, false);
-	if (walk.result == PHP_HONE_BUILT_GRAPH && walk.asked != 0) {
+	if (goes_on(&walk) && walk.asked != 0) {
 		walk.calls = true;
 		follow(&walk, value, false, 0, walk.n);
 	}

@@ -14,7 +14,8 @@
 /* zend_array.pDestructor of a record whose elements are being copied. */
 #define INCOMPLETE ((dtor_func_t)(uintptr_t)1)
 
-/* Returned in place of an array: builder->next_object needs a node next. */
+/* Returned in place of an array: builder->graph.next_object needs a node next.
+ */
 static const zend_array an_object;
 #define AN_OBJECT (&an_object)
 
@@ -101,26 +102,27 @@ put_equal(struct php_hone_builder *builder, const zend_string *string)
 	if (UNEXPECTED(put == NULL))
 		return NULL;
 	copy = (const zend_string *)(strings->bytes + (uintptr_t)put - 1);
-	entry = &builder->equal[ZSTR_H(copy) % PHP_HONE_REPEATED];
+	entry = &builder->met_strings.equal[ZSTR_H(copy) % PHP_HONE_REPEATED];
 	at = *entry ^ (uint64_t)builder->build << 32;
 	if (at <= UINT32_MAX) {
 		equal = (const zend_string *)(strings->bytes + at * 8);
 		if (is_equal(equal, copy)) {
 			strings->used = (size_t)(uintptr_t)put - 1;
-			builder->looks = LOOKS;
+			builder->met_strings.looks = LOOKS;
 			return (zend_string *)(uintptr_t)(at * 8 + 1);
 		}
 	}
 	*entry = (uint64_t)builder->build << 32 | (uintptr_t)put / 8;
-	builder->looks--;
+	builder->met_strings.looks--;
 	return put;
 }
 
 static zend_always_inline zend_string *
 put_fresh(struct php_hone_builder *builder, const zend_string *string)
 {
-	return EXPECTED(builder->looks == 0) ? append_string(builder, string)
-					     : put_equal(builder, string);
+	return EXPECTED(builder->met_strings.looks == 0)
+		       ? append_string(builder, string)
+		       : put_equal(builder, string);
 }
 
 /* The two entries of an address, the latest one first. */
@@ -129,8 +131,8 @@ repeated_of(struct php_hone_builder *builder, const zend_string *string)
 {
 	uintptr_t bits = (uintptr_t)string;
 
-	return &builder->repeated[(bits >> 3 ^ bits >> 10) % PHP_HONE_REPEATED *
-				  2];
+	return &builder->met_strings.repeated[(bits >> 3 ^ bits >> 10) %
+					      PHP_HONE_REPEATED * 2];
 }
 
 /* The second entry, or a string that the data does not have yet. */
@@ -218,7 +220,7 @@ put_marker(struct php_hone_builder *builder, zval *to, zend_long number,
 {
 	to->value.lval = number;
 	set_type(to, IS_OBJECT, next);
-	builder->markers++;
+	builder->graph.markers++;
 }
 
 /*
@@ -234,11 +236,11 @@ put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 
 	if (array->nNumOfElements == 0 &&
 		array->nNextFreeElement == zend_empty_array.nNextFreeElement) {
-		if (builder->empty != UINT32_MAX) {
-			at = (size_t)builder->empty * 8;
+		if (builder->met_arrays.empty != UINT32_MAX) {
+			at = (size_t)builder->met_arrays.empty * 8;
 			next = NULL;
 		} else {
-			builder->empty = (uint32_t)(at / 8);
+			builder->met_arrays.empty = (uint32_t)(at / 8);
 		}
 	} else if (!once && php_hone_shared_find(builder, array, &at)) {
 		const zend_array *record =
@@ -247,7 +249,7 @@ put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 		/* If the circle leads through an object, serialize() writes the
 		 * array a second time, or null. */
 		if (record->pDestructor == INCOMPLETE) {
-			builder->refused = builder->graph
+			builder->refused = builder->has_objects
 						   ? PHP_HONE_REFUSED_TEXT
 						   : PHP_HONE_REFUSED_CIRCLE;
 		} else if (record->nInternalPointer != 0) {
@@ -303,12 +305,13 @@ name_of(const zend_class_entry *class)
 static bool
 is_left(const struct php_hone_builder *builder, const zend_class_entry *class)
 {
-	uint32_t n = builder->n_left < PHP_HONE_LEFT ? builder->n_left
-						     : PHP_HONE_LEFT;
+	uint32_t n = builder->met_classes.n_left < PHP_HONE_LEFT
+			     ? builder->met_classes.n_left
+			     : PHP_HONE_LEFT;
 	zend_ulong name = n != 0 ? name_of(class) : 0;
 
 	for (uint32_t i = 0; i < n; i++)
-		if (builder->left[i] == name)
+		if (builder->met_classes.left[i] == name)
 			return true;
 	return false;
 }
@@ -317,7 +320,9 @@ void
 php_hone_builder_leave(
 	struct php_hone_builder *builder, const zend_class_entry *class)
 {
-	builder->left[builder->n_left++ % PHP_HONE_LEFT] = name_of(class);
+	builder->met_classes
+		.left[builder->met_classes.n_left++ % PHP_HONE_LEFT] =
+		name_of(class);
 }
 
 static zend_never_inline void
@@ -330,7 +335,7 @@ learn_class(struct php_hone_builder *builder, struct php_hone_class *known,
 			HT_MIN_MASK);
 		php_hone_shared_put(builder, known->class,
 			(size_t)node[PHP_HONE_NODE_SHAPE].value.lval);
-		builder->replaced = builder->build;
+		builder->met_classes.replaced = builder->build;
 	}
 	free(known->image);
 	memset(known, 0, sizeof(*known));
@@ -400,10 +405,10 @@ is_numbered(struct php_hone_builder *builder, const zend_object *object,
 {
 	struct php_hone_numbered *known;
 
-	if (UNEXPECTED(object->handle >= builder->numbered_room) &&
+	if (UNEXPECTED(object->handle >= builder->met_objects.room) &&
 		!php_hone_numbered_grow(builder, object->handle))
 		return false;
-	known = &builder->numbered[object->handle];
+	known = &builder->met_objects.numbered[object->handle];
 	if (known->build == builder->build) {
 		*number = known->number;
 		return true;
@@ -419,7 +424,8 @@ static zend_never_inline const zend_array *
 put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 	uint32_t next)
 {
-	uint32_t number = (uint32_t)(builder->objects.used / sizeof(size_t));
+	uint32_t number =
+		(uint32_t)(builder->graph.objects.used / sizeof(size_t));
 	struct php_hone_class *class;
 	uint32_t kind;
 
@@ -434,15 +440,15 @@ put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 		return AN_OBJECT;
 	}
 	if ((kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
-		builder->answers == NULL) {
+		builder->graph.answers == NULL) {
 		builder->refused = PHP_HONE_REFUSED_HOOKS;
 		return AN_OBJECT;
 	}
 	put_marker(builder, to, number, next);
-	builder->next_object = object;
-	builder->next_class = class;
-	builder->next_is_date = kind == PHP_HONE_KIND_DATE;
-	builder->visited += !(kind & PHP_HONE_KIND_ENUM);
+	builder->graph.next_object = object;
+	builder->graph.next_class = class;
+	builder->graph.next_is_date = kind == PHP_HONE_KIND_DATE;
+	builder->graph.visited += !(kind & PHP_HONE_KIND_ENUM);
 	return AN_OBJECT;
 }
 
@@ -456,7 +462,7 @@ is_repeated(struct php_hone_builder *builder, const zval *value)
 	if (Z_TYPE_P(value) != IS_OBJECT)
 		return false;
 	/* The answers have each of their objects once more. */
-	if (builder->answers != NULL &&
+	if (builder->graph.answers != NULL &&
 		(kind_of_object(builder, Z_OBJ_P(value)) &
 			(PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)))
 		own++;
@@ -474,7 +480,7 @@ put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 	if (Z_ISREF_P(element)) {
 		once = Z_REFCOUNT_P(element) == 1;
 		/* serialize() keeps several references to one variable. */
-		if (builder->graph &&
+		if (builder->has_objects &&
 			(!once || is_repeated(builder, Z_REFVAL_P(element)))) {
 			builder->refused = PHP_HONE_REFUSED_TEXT;
 			return NULL;
@@ -491,12 +497,13 @@ put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 	case IS_UNDEF:
 		break;
 	case IS_OBJECT:
-		if (builder->graph)
+		if (builder->has_objects)
 			return put_object(builder, Z_OBJ_P(element), to, next);
 		return see_object(builder, Z_OBJ_P(element));
 	case IS_RESOURCE:
-		builder->refused = builder->graph ? PHP_HONE_REFUSED_TEXT
-						  : PHP_HONE_REFUSED_RESOURCE;
+		builder->refused = builder->has_objects
+					   ? PHP_HONE_REFUSED_TEXT
+					   : PHP_HONE_REFUSED_RESOURCE;
 		break;
 	default:
 		if (Z_TYPE_P(element) < IS_OBJECT)
@@ -537,7 +544,7 @@ put(struct php_hone_builder *builder, const zval *element, zval *to,
 		set_type(to, IS_ARRAY, next);
 		return Z_ARR_P(element);
 	}
-	if (type == IS_OBJECT && builder->graph)
+	if (type == IS_OBJECT && builder->has_objects)
 		return put_object(builder, Z_OBJ_P(element), to, next);
 	if (type == IS_ARRAY)
 		return put_array(builder, Z_ARR_P(element),
@@ -793,8 +800,8 @@ build_next(struct php_hone_builder *builder, const zend_array *next,
 	if (!graph && UNEXPECTED(next == AN_OBJECT))
 		return to;
 	if (!graph && depth == 0) {
-		builder->looks += builder->armed;
-		builder->armed = 0;
+		builder->met_strings.looks += builder->met_strings.armed;
+		builder->met_strings.armed = 0;
 	}
 	if (graph)
 		build_member(builder, next, depth + 1, at);
@@ -861,7 +868,7 @@ build_alike(struct php_hone_builder *builder, const zend_array *array,
 		}
 		if (next != NULL) {
 			to = build_next(
-				builder, next, depth, to, builder->graph);
+				builder, next, depth, to, builder->has_objects);
 			if (UNEXPECTED(has_ended(builder)))
 				return;
 		}
@@ -873,13 +880,14 @@ build_large(struct php_hone_builder *builder, const zend_array *array,
 	Bucket *to, unsigned depth)
 {
 	uint32_t n = array->nNumUsed;
-	struct php_hone_like *like = &builder->like[n % PHP_HONE_LIKES];
+	struct php_hone_like *like =
+		&builder->met_arrays.like[n % PHP_HONE_LIKES];
 	size_t at = (size_t)((unsigned char *)to - builder->arrays.bytes);
 
 	if (like->n == n && like->build == builder->build)
 		build_alike(builder, array, to, depth, like);
 	else
-		build_buckets(builder, array, to, depth, builder->graph);
+		build_buckets(builder, array, to, depth, builder->has_objects);
 	like->from = array->arData;
 	like->at = at;
 	like->n = n;
@@ -1000,7 +1008,7 @@ put_image(struct php_hone_builder *builder, const struct php_hone_class *known)
 	to = elements_at(builder, arrays->used);
 	n = ((zend_array *)(arrays->bytes + arrays->used))->nNumUsed;
 	to[PHP_HONE_SHAPE_CLASS].value.lval += (zend_long)strings->used;
-	to[PHP_HONE_SHAPE_NUMBER].value.lval = builder->n_shapes++;
+	to[PHP_HONE_SHAPE_NUMBER].value.lval = builder->graph.n_shapes++;
 	for (uint32_t i = PHP_HONE_SHAPE_HEAD; i < n; i++)
 		to[i].value.lval += (zend_long)strings->used;
 	arrays->used += known->image_arrays;
@@ -1044,7 +1052,7 @@ static void
 put_shape(struct php_hone_builder *builder, const zend_class_entry *class,
 	uint32_t kind, uint32_t n)
 {
-	struct php_hone_class *known = builder->next_class;
+	struct php_hone_class *known = builder->graph.next_class;
 	size_t record = builder->arrays.used, strings = builder->strings.used;
 	zval *elements;
 
@@ -1054,7 +1062,7 @@ put_shape(struct php_hone_builder *builder, const zend_class_entry *class,
 	if (elements == NULL)
 		return;
 	put_name(builder, &elements[PHP_HONE_SHAPE_CLASS], class->name);
-	put_long(&elements[PHP_HONE_SHAPE_NUMBER], builder->n_shapes++);
+	put_long(&elements[PHP_HONE_SHAPE_NUMBER], builder->graph.n_shapes++);
 	put_long(&elements[PHP_HONE_SHAPE_KIND],
 		kind & ~(uint32_t)PHP_HONE_KIND_SLEEP);
 	for (uint32_t i = 0; i < n; i++)
@@ -1069,10 +1077,10 @@ static void
 array_has_objects(
 	struct php_hone_builder *builder, zend_array *record, zval *element)
 {
-	size_t number = builder->paths.used / sizeof(size_t);
+	size_t number = builder->graph.paths.used / sizeof(size_t);
 	size_t at = (size_t)((unsigned char *)record - builder->arrays.bytes);
 
-	if (!append(builder, &builder->paths, at))
+	if (!append(builder, &builder->graph.paths, at))
 		return;
 	/* For later elements with this array. finish_list() resets it to 0. */
 	record->nInternalPointer = (uint32_t)number + 1;
@@ -1092,16 +1100,16 @@ struct node {
 static bool
 take_answer(struct php_hone_builder *builder, struct node *node)
 {
-	const struct php_hone_answers *answers = builder->answers;
+	const struct php_hone_answers *answers = builder->graph.answers;
 	const zval *answer;
 
 	/* A method may have changed the value since its answer. */
-	if (builder->answered == answers->n ||
-		answers->of[builder->answered].object != node->object) {
+	if (builder->graph.answered == answers->n ||
+		answers->of[builder->graph.answered].object != node->object) {
 		builder->refused = PHP_HONE_REFUSED_TEXT;
 		return false;
 	}
-	answer = &answers->of[builder->answered++].data;
+	answer = &answers->of[builder->graph.answered++].data;
 	if (Z_TYPE_P(answer) == IS_ARRAY)
 		node->data = answer;
 	else
@@ -1115,12 +1123,12 @@ static size_t
 shape_of(struct php_hone_builder *builder, const struct node *node)
 {
 	const zend_class_entry *ce = node->object->ce;
-	struct php_hone_class *class = builder->next_class;
+	struct php_hone_class *class = builder->graph.next_class;
 	size_t shape;
 
 	class->build = builder->build;
 	/* The table of shared arrays has the classes that lost their place. */
-	if (UNEXPECTED(builder->replaced == builder->build) &&
+	if (UNEXPECTED(builder->met_classes.replaced == builder->build) &&
 		php_hone_shared_find(builder, (const void *)ce, &shape))
 		return shape;
 	shape = builder->arrays.used;
@@ -1134,7 +1142,7 @@ shape_of(struct php_hone_builder *builder, const struct node *node)
 static zend_always_inline bool
 begin_node_list(struct php_hone_builder *builder, const struct node *node)
 {
-	struct php_hone_class *class = builder->next_class;
+	struct php_hone_class *class = builder->graph.next_class;
 	struct php_hone_buffer *arrays = &builder->arrays;
 	size_t head = php_hone_record_size(HT_MIN_MASK, 1, true);
 	uint32_t n = PHP_HONE_NODE_HEAD + node->declared;
@@ -1162,16 +1170,16 @@ begin_node(struct php_hone_builder *builder, struct node *node)
 {
 	const zend_class_entry *class = node->object->ce;
 
-	node->kind = builder->next_class->kind;
-	if (builder->next_is_date)
+	node->kind = builder->graph.next_class->kind;
+	if (builder->graph.next_is_date)
 		node->data = php_hone_date_answer(builder, node->object);
 	else if ((node->kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_SLEEP)) &&
 		 !take_answer(builder, node))
 		return false;
 	if (node->kind != PHP_HONE_KIND_DATA)
 		node->declared = (uint32_t) class->default_properties_count;
-	node->number = (uint32_t)(builder->objects.used / sizeof(size_t));
-	if (!append(builder, &builder->objects, node->record))
+	node->number = (uint32_t)(builder->graph.objects.used / sizeof(size_t));
+	if (!append(builder, &builder->graph.objects, node->record))
 		return false;
 	return begin_node_list(builder, node);
 }
@@ -1266,19 +1274,19 @@ build_node(struct php_hone_builder *builder, const zend_object *object,
 	unsigned depth)
 {
 	struct node node = {.object = object, .record = builder->arrays.used};
-	const zend_class_entry *outer = builder->outer;
+	const zend_class_entry *outer = builder->graph.outer;
 
 	if (!begin_node(builder, &node))
 		return;
-	if (outer == NULL && !builder->next_is_date &&
+	if (outer == NULL && !builder->graph.next_is_date &&
 		(node.data != NULL || node.places != NULL))
-		builder->outer = object->ce;
+		builder->graph.outer = object->ce;
 	put_properties(builder, &node, depth);
 	if (UNEXPECTED(has_ended(builder)))
 		return;
 	if (node.kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_WAKEUP))
-		append(builder, &builder->calls, node.number);
-	builder->outer = outer;
+		append(builder, &builder->graph.calls, node.number);
+	builder->graph.outer = outer;
 	if (node.places != NULL &&
 		!is_in_order(&node, elements_at(builder, node.record)))
 		builder->refused = PHP_HONE_REFUSED_TEXT;
@@ -1307,17 +1315,17 @@ build_member(struct php_hone_builder *builder, const zend_array *next,
 	unsigned depth, size_t element)
 {
 	size_t record = builder->arrays.used;
-	uint32_t markers = builder->markers;
+	uint32_t markers = builder->graph.markers;
 	bool packed;
 
 	if (UNEXPECTED(depth > DEPTH_MOST))
 		builder->refused = PHP_HONE_REFUSED_TEXT;
 	if (UNEXPECTED(has_ended(builder)))
 		return;
-	if (depth > builder->depth)
-		builder->depth = depth;
+	if (depth > builder->graph.depth)
+		builder->graph.depth = depth;
 	if (next == AN_OBJECT) {
-		build_node(builder, builder->next_object, depth);
+		build_node(builder, builder->graph.next_object, depth);
 		return;
 	}
 	packed = HT_IS_PACKED(next);
@@ -1325,7 +1333,7 @@ build_member(struct php_hone_builder *builder, const zend_array *next,
 		build_anew(builder, next, depth);
 	else
 		build_verbatim(builder, next, packed, depth, true);
-	if (builder->markers != markers && !has_ended(builder))
+	if (builder->graph.markers != markers && !has_ended(builder))
 		array_has_objects(builder,
 			(zend_array *)(builder->arrays.bytes + record),
 			(zval *)(builder->arrays.bytes + element));
@@ -1382,27 +1390,32 @@ build_objects(struct php_hone_builder *builder, const zval *value)
 {
 	zval *directory;
 
-	builder->graph = true;
-	builder->outer = NULL;
-	builder->answered = builder->visited = 0;
-	builder->objects.used = builder->paths.used = builder->calls.used = 0;
-	builder->n_shapes = builder->markers = builder->depth = 0;
+	builder->has_objects = true;
+	builder->graph.outer = NULL;
+	builder->graph.answered = builder->graph.visited = 0;
+	builder->graph.objects.used = builder->graph.paths.used =
+		builder->graph.calls.used = 0;
+	builder->graph.n_shapes = builder->graph.markers =
+		builder->graph.depth = 0;
 	build_graph(builder, value);
-	finish_list(builder, &builder->objects, IS_ARRAY, PHP_HONE_OBJECTS_AT);
-	finish_list(builder, &builder->paths, IS_ARRAY, PHP_HONE_ARRAYS_AT);
-	finish_list(builder, &builder->calls, IS_LONG, PHP_HONE_CALLS_AT);
-	builder->graph = false;
+	finish_list(builder, &builder->graph.objects, IS_ARRAY,
+		PHP_HONE_OBJECTS_AT);
+	finish_list(
+		builder, &builder->graph.paths, IS_ARRAY, PHP_HONE_ARRAYS_AT);
+	finish_list(builder, &builder->graph.calls, IS_LONG, PHP_HONE_CALLS_AT);
+	builder->has_objects = false;
 	/* A method may have removed an object from the value, or made an object
 	 * repeated that serialize() then writes twice. */
-	if (builder->answers != NULL &&
-		(builder->answered != builder->answers->n ||
-			builder->visited != builder->answers->objects))
+	if (builder->graph.answers != NULL &&
+		(builder->graph.answered != builder->graph.answers->n ||
+			builder->graph.visited !=
+				builder->graph.answers->objects))
 		builder->refused = PHP_HONE_REFUSED_TEXT;
 	if (has_ended(builder))
 		return;
 	directory = elements_at(builder, 0);
-	put_long(&directory[PHP_HONE_SHAPES_AT], builder->n_shapes);
-	put_long(&directory[PHP_HONE_DEPTH_AT], builder->depth);
+	put_long(&directory[PHP_HONE_SHAPES_AT], builder->graph.n_shapes);
+	put_long(&directory[PHP_HONE_DEPTH_AT], builder->graph.depth);
 }
 
 /* ---- a value ---- */
@@ -1433,27 +1446,18 @@ begin_build(struct php_hone_builder *builder)
 	builder->build++;
 	if (UNEXPECTED(builder->build == 0)) {
 		builder->build = 1;
-		memset(builder->repeated, 0, sizeof(builder->repeated));
-		memset(builder->equal, 0, sizeof(builder->equal));
-		memset(builder->like, 0, sizeof(builder->like));
-		for (unsigned i = 0; i < PHP_HONE_CLASSES; i++)
-			builder->classes[i].build = 0;
-		if (builder->shared != NULL)
-			memset(builder->shared, 0,
-				builder->shared_room *
-					sizeof(*builder->shared));
-		if (builder->numbered != NULL)
-			memset(builder->numbered, 0,
-				builder->numbered_room *
-					sizeof(*builder->numbered));
+		php_hone_builder_free(builder);
+		memset(&builder->met_strings, 0, sizeof(builder->met_strings));
+		memset(builder->met_arrays.like, 0,
+			sizeof(builder->met_arrays.like));
 	}
 	builder->arrays.used = 0;
 	builder->strings.used = 0;
 	builder->frames.used = 0;
-	builder->n_shared = 0;
-	builder->empty = UINT32_MAX;
-	builder->looks = LOOKS;
-	builder->armed = 0;
+	builder->met_arrays.n = 0;
+	builder->met_arrays.empty = UINT32_MAX;
+	builder->met_strings.looks = LOOKS;
+	builder->met_strings.armed = 0;
 }
 
 static void
@@ -1476,8 +1480,8 @@ build_root_array(
 	/* The keys of one table differ, and most tables without arrays in them
 	 * have few equal values. A store of such a table makes no look-ups. */
 	if (!HT_IS_PACKED(array)) {
-		builder->armed = builder->looks;
-		builder->looks = 0;
+		builder->met_strings.armed = builder->met_strings.looks;
+		builder->met_strings.looks = 0;
 	}
 	build_array(builder, array, once);
 	if (EXPECTED(!has_ended(builder)))
@@ -1560,7 +1564,7 @@ php_hone_value_build_objects(struct php_hone_builder *builder,
 	const zval *value, const struct php_hone_answers *answers)
 {
 	ZVAL_DEREF(value);
-	builder->answers = answers;
+	builder->graph.answers = answers;
 	builder->refused = PHP_HONE_REFUSED_NOT;
 	builder->string = NULL;
 	memset(&builder->root, 0, sizeof(builder->root));
@@ -1568,15 +1572,15 @@ php_hone_value_build_objects(struct php_hone_builder *builder,
 	begin_build(builder);
 	build_objects(builder, value);
 	builder->size = builder->arrays.used + builder->strings.used;
-	builder->answers = NULL;
+	builder->graph.answers = NULL;
 	switch (builder->refused) {
 	case PHP_HONE_REFUSED_NOT:
 		return PHP_HONE_BUILT_GRAPH;
 	case PHP_HONE_REFUSED_HOOKS:
 		return PHP_HONE_BUILT_HOOKS;
 	default:
-		if (answers != NULL && builder->outer != NULL)
-			php_hone_builder_leave(builder, builder->outer);
+		if (answers != NULL && builder->graph.outer != NULL)
+			php_hone_builder_leave(builder, builder->graph.outer);
 		return PHP_HONE_BUILT_TEXT;
 	}
 }

@@ -35,25 +35,29 @@ trim_buffer(struct php_hone_buffer *buffer, size_t keep)
 void
 php_hone_builder_trim(struct php_hone_builder *builder, size_t keep)
 {
+	struct php_hone_met_arrays *arrays = &builder->met_arrays;
+	struct php_hone_met_objects *objects = &builder->met_objects;
+
 	trim_buffer(&builder->arrays, keep);
 	trim_buffer(&builder->strings, keep);
 	trim_buffer(&builder->frames, keep);
-	trim_buffer(&builder->objects, keep);
-	trim_buffer(&builder->paths, keep);
-	trim_buffer(&builder->calls, keep);
+	trim_buffer(&builder->graph.objects, keep);
+	trim_buffer(&builder->graph.paths, keep);
+	trim_buffer(&builder->graph.calls, keep);
 	/* The next request has other classes at the same addresses. */
 	for (unsigned i = 0; i < PHP_HONE_CLASSES; i++)
-		free(builder->classes[i].image);
-	memset(builder->classes, 0, sizeof(builder->classes));
-	if (builder->shared_room * sizeof(*builder->shared) > keep) {
-		free(builder->shared);
-		builder->shared = NULL;
-		builder->shared_room = 0;
+		free(builder->met_classes.known[i].image);
+	memset(builder->met_classes.known, 0,
+		sizeof(builder->met_classes.known));
+	if (arrays->room * sizeof(*arrays->shared) > keep) {
+		free(arrays->shared);
+		arrays->shared = NULL;
+		arrays->room = 0;
 	}
-	if (builder->numbered_room * sizeof(*builder->numbered) > keep) {
-		free(builder->numbered);
-		builder->numbered = NULL;
-		builder->numbered_room = 0;
+	if (objects->room * sizeof(*objects->numbered) > keep) {
+		free(objects->numbered);
+		objects->numbered = NULL;
+		objects->room = 0;
 	}
 }
 
@@ -81,38 +85,38 @@ slot_of(const void *array, uint32_t room)
 
 /* Returns the entry of an array, or a free entry for the array. */
 static struct php_hone_shared *
-entry_of(struct php_hone_builder *builder, const void *array)
+entry_of(const struct php_hone_builder *builder, const void *array)
 {
-	uint32_t slot = slot_of(array, builder->shared_room);
+	const struct php_hone_met_arrays *met = &builder->met_arrays;
+	uint32_t slot = slot_of(array, met->room);
 
 	for (;;) {
-		struct php_hone_shared *entry = &builder->shared[slot];
+		struct php_hone_shared *entry = &met->shared[slot];
 		if (entry->build != builder->build || entry->array == array)
 			return entry;
-		slot = (slot + 1) & (builder->shared_room - 1);
+		slot = (slot + 1) & (met->room - 1);
 	}
 }
 
 static bool
 grow_shared(struct php_hone_builder *builder)
 {
-	struct php_hone_shared *old = builder->shared;
-	uint32_t old_room = builder->shared_room;
-	uint32_t room = old_room == 0 ? 64 : old_room * 2;
+	struct php_hone_met_arrays *met = &builder->met_arrays, old = *met;
+	uint32_t room = old.room == 0 ? 64 : old.room * 2;
 	struct php_hone_shared *shared;
 
-	if (room < old_room)
+	if (room < old.room)
 		return false;
 	shared = calloc(room, sizeof(*shared));
 	if (shared == NULL)
 		return false;
-	builder->shared = shared;
-	builder->shared_room = room;
-	for (uint32_t i = 0; i < old_room; i++) {
-		if (old[i].build == builder->build)
-			*entry_of(builder, old[i].array) = old[i];
+	met->shared = shared;
+	met->room = room;
+	for (uint32_t i = 0; i < old.room; i++) {
+		if (old.shared[i].build == builder->build)
+			*entry_of(builder, old.shared[i].array) = old.shared[i];
 	}
-	free(old);
+	free(old.shared);
 	return true;
 }
 
@@ -121,10 +125,10 @@ grow_shared(struct php_hone_builder *builder)
 static zend_always_inline bool
 find_or_enter(struct php_hone_builder *builder, const void *address, size_t *at)
 {
+	struct php_hone_met_arrays *met = &builder->met_arrays;
 	struct php_hone_shared *entry;
 
-	if (builder->n_shared >= builder->shared_room / 2 &&
-		!grow_shared(builder)) {
+	if (met->n >= met->room / 2 && !grow_shared(builder)) {
 		builder->refused = PHP_HONE_REFUSED_MEMORY;
 		return false;
 	}
@@ -136,7 +140,7 @@ find_or_enter(struct php_hone_builder *builder, const void *address, size_t *at)
 	entry->array = address;
 	entry->build = builder->build;
 	entry->at = (uint32_t)(*at / 8);
-	builder->n_shared++;
+	met->n++;
 	return false;
 }
 
@@ -160,6 +164,7 @@ php_hone_shared_put(
 bool
 php_hone_numbered_grow(struct php_hone_builder *builder, uint32_t handle)
 {
+	struct php_hone_met_objects *met = &builder->met_objects;
 	size_t room = 64;
 	struct php_hone_numbered *numbered;
 
@@ -170,11 +175,10 @@ php_hone_numbered_grow(struct php_hone_builder *builder, uint32_t handle)
 		builder->refused = PHP_HONE_REFUSED_MEMORY;
 		return false;
 	}
-	if (builder->numbered != NULL)
-		memcpy(numbered, builder->numbered,
-			builder->numbered_room * sizeof(*numbered));
-	free(builder->numbered);
-	builder->numbered = numbered;
-	builder->numbered_room = (uint32_t)room;
+	if (met->numbered != NULL)
+		memcpy(numbered, met->numbered, met->room * sizeof(*numbered));
+	free(met->numbered);
+	met->numbered = numbered;
+	met->room = (uint32_t)room;
 	return true;
 }

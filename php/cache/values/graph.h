@@ -92,14 +92,14 @@ php_hone_object_is_plain(const zend_object *object)
 		       (object->ce->ce_flags & ZEND_ACC_ENUM));
 }
 
-/* The place of a class in builder->classes. */
+/* The place of a class in builder->met_classes.known. */
 static zend_always_inline struct php_hone_class *
 php_hone_class_place(
 	struct php_hone_builder *builder, const zend_class_entry *class)
 {
 	uint64_t bits = (uintptr_t) class * UINT64_C(0x9e3779b97f4a7c15);
 
-	return &builder->classes[(bits >> 32) % PHP_HONE_CLASSES];
+	return &builder->met_classes.known[(bits >> 32) % PHP_HONE_CLASSES];
 }
 
 /* Whether the builder knows the class of the object, and the object is of a

@@ -102,8 +102,8 @@ bool php_hone_shared_find(
 void php_hone_shared_put(
 	struct php_hone_builder *builder, const void *class, size_t at);
 
-/* Make builder->numbered longer than `handle`. On failure, returns false and
- * sets builder->refused. */
+/* Make builder->met_objects.numbered longer than `handle`. On failure, returns
+ * false and sets builder->refused. */
 bool php_hone_numbered_grow(struct php_hone_builder *builder, uint32_t handle);
 
 #define PHP_HONE_NO_MEMORY "more than fits into memory"

@@ -166,6 +166,57 @@ struct php_hone_date {
 #define PHP_HONE_LEFT 64
 
 /*
+ * What a build has met, in tables that are kept from build to build. Each place
+ * has the number of its build: those of other builds are invalid. A miss in the
+ * tables of strings and of tables costs memory, not correctness.
+ */
+struct php_hone_met_strings {
+	/* by address: two places each, the latest one first */
+	struct php_hone_repeated repeated[2 * PHP_HONE_REPEATED];
+	/* by hash: `build` of php_hone_repeated in the high half, `at` in the
+	 * low one */
+	uint64_t equal[PHP_HONE_REPEATED];
+	uint32_t looks; /* look-ups by hash until they end */
+	uint32_t armed; /* becomes `looks` at the first array in the value */
+};
+
+struct php_hone_met_arrays {
+	struct php_hone_shared *shared; /* by address: builder.c */
+	uint32_t n, room;
+	uint32_t empty; /* the offset of an empty array, or UINT32_MAX */
+	struct php_hone_like like[PHP_HONE_LIKES]; /* by the number of keys */
+};
+
+struct php_hone_met_objects {
+	struct php_hone_numbered *numbered; /* by the handle of the object */
+	uint32_t room;
+};
+
+struct php_hone_met_classes {
+	struct php_hone_class known[PHP_HONE_CLASSES]; /* of this request */
+	uint32_t replaced; /* the build in which a class lost its place */
+	/* Hashes of the names, because each request has new class entries. */
+	zend_ulong left[PHP_HONE_LEFT];
+	uint32_t n_left;
+};
+
+/* The build of a value with objects: graph.h. */
+struct php_hone_graph {
+	struct php_hone_buffer objects, paths; /* offsets of records */
+	struct php_hone_buffer calls;          /* numbers of objects */
+	zend_object *next_object;
+	struct php_hone_class *next_class; /* its class, until its shape */
+	bool next_is_date;                 /* its answer is known: date.h */
+	const struct php_hone_answers *answers;
+	uint32_t answered; /* the number of answers in the data */
+	uint32_t visited;  /* the number of objects, but for enums */
+	/* The outermost class whose answer is being built, or NULL. */
+	const zend_class_entry *outer;
+	uint32_t n_shapes, depth;
+	uint32_t markers; /* the number of written markers */
+};
+
+/*
  * One for each process or thread, kept from store to store. All zero at first,
  * but for date_methods. Its memory is from malloc() and outlives a request.
  */
@@ -183,38 +234,13 @@ struct php_hone_builder {
 	const zend_string *string; /* the value, if it is a string */
 	struct php_hone_buffer arrays, strings, frames;
 	uint32_t build;
-	uint32_t empty;    /* the offset of an empty array, or UINT32_MAX */
 	bool past_objects; /* the build goes on after an object */
-	/* values with objects: graph.h */
-	bool graph;
-	struct php_hone_buffer objects, paths; /* offsets of records */
-	struct php_hone_buffer calls;          /* numbers of objects */
-	zend_object *next_object;
-	struct php_hone_class *next_class; /* its class, until its shape */
-	bool next_is_date;                 /* its answer is known: date.h */
-	const struct php_hone_answers *answers;
-	uint32_t answered; /* the number of answers in the data */
-	uint32_t visited;  /* the number of objects, but for enums */
-	/* The outermost class whose answer is being built, or NULL. */
-	const zend_class_entry *outer;
-	/* Hashes of the names, because each request has new class entries. */
-	zend_ulong left[PHP_HONE_LEFT];
-	uint32_t n_left;
-	uint32_t n_shapes, depth;
-	uint32_t markers; /* the number of written markers */
-	struct php_hone_shared *shared;
-	uint32_t n_shared, shared_room;
-	struct php_hone_numbered *numbered; /* by the handle of the object */
-	uint32_t numbered_room;
-	/* strings that are in the data: by address, and by hash */
-	struct php_hone_repeated repeated[2 * PHP_HONE_REPEATED];
-	/* `build` of php_hone_repeated in the high half, `at` in the low one */
-	uint64_t equal[PHP_HONE_REPEATED];
-	uint32_t looks; /* look-ups by hash until they end */
-	uint32_t armed; /* becomes `looks` at the first array in the value */
-	struct php_hone_class classes[PHP_HONE_CLASSES]; /* of this request */
-	uint32_t replaced; /* the build in which a class lost its place */
-	struct php_hone_like like[PHP_HONE_LIKES];
+	bool has_objects;  /* the build is of a graph */
+	struct php_hone_graph graph;
+	struct php_hone_met_strings met_strings;
+	struct php_hone_met_arrays met_arrays;
+	struct php_hone_met_objects met_objects;
+	struct php_hone_met_classes met_classes;
 	struct php_hone_date date;
 };
 
