@@ -181,12 +181,12 @@ build_and_install() {
 }
 
 # The stand-in for the services of AWS, which Debian does not have. Without it, its
-# tests are skipped.
+# tests are skipped. Three stages use it.
 install_moto() {
     rm -rf build/moto
     python3 -m pip install --quiet --no-deps --require-hashes \
-        --target build/moto -r tests/cli/moto.txt ||
-        echo 'moto is not installed'
+        --target build/moto -r tests/cli/moto.txt >"$log/moto.log" 2>&1 ||
+        say "moto could not be fetched, see $log/moto.log"
 }
 
 test_gcc() {
@@ -423,7 +423,6 @@ test_cli() {
 }
 
 cli_remote_tests() {
-    [ -n "$tier" ] || install_moto
     # shellcheck disable=SC2086
     pytests cli-remote with_installed $cli_remote -k "not $of_bare"
 }
@@ -594,6 +593,7 @@ test_everything() {
     all_began=$(date +%s)
     trap interrupted INT TERM HUP
     side_by_side 1 test_build
+    [ -z "$all" ] || install_moto
     # One more than CPUs that most machines of this kind have: tests also wait.
     # shellcheck disable=SC2086
     side_by_side 3 $test_groups

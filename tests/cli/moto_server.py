@@ -26,7 +26,7 @@ def why_not():
         if not importlib.util.find_spec(module):
             return f"the Python module {module} is not installed"
     if not (PLACE / "moto").is_dir():
-        return "moto is not installed; ./dev test --all installs it"
+        return "moto is missing; ./dev test --all fetches it"
     return None
 
 
