@@ -50,5 +50,5 @@ bench_cache_newest() {
     must build rivals_php
     rivals_run python3 bench/cache/cache.py --root "$chroot" --php-cgi php-cgi \
         --php php --unpacked "$chroot" \
-        --module "$chroot/hone/work/modules/hone.so" "$@"
+        --module "$chroot/hone/ext/modules/hone.so" "$@"
 }

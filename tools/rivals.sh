@@ -94,7 +94,7 @@ rivals_php() {
             --buildtype=release -Dtools=false --prefix=/hone/libhone \
             -Dlibdir=lib
         meson install -C build-php
-        sh phpext.sh build php work php-config --with-hone=/hone/libhone \
+        sh phpext.sh build php ext php-config --with-hone=/hone/libhone \
             --enable-hone-static'
 }
 

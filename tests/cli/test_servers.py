@@ -15,7 +15,7 @@ from test_nbd import MULTI, disk, serve
 
 class Http:
     """A web server."""
-    scheme, library = "http", rb"\blibcurl \d"
+    scheme, built_with = "http", rb"\blibcurl \d"
     nobody = "cannot be read at offset 0: Failed to connect to 127.0.0.1"
     silent = "the server sent nothing for 1 seconds"
     lost, tries = "cannot be read at offset 0: ", [6]
@@ -33,7 +33,7 @@ class Http:
 
 class Nbd:
     """An NBD server with these flags, which stops at a kind of request."""
-    scheme, library = "nbd", rb"\blibnbd \d"
+    scheme, built_with = "nbd", rb"\blibnbd \d"
     nobody = "Connection refused"
     silent = "the server did not answer for 1 second"
     lost, tries = "lost", range(2, 60)
@@ -58,7 +58,7 @@ SCHEMES = ["http", "nbd"]
 def fixture_peer(request, hone):
     """Skips in a build without its library."""
     peer = PEERS[request.param]
-    if not re.search(peer.library, hone.version):
+    if not re.search(peer.built_with, hone.version):
         pytest.skip("this hone was built without its library")
     return peer
 

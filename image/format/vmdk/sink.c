@@ -70,7 +70,6 @@ vmdk_set(struct image_create *create, const struct image_option *option,
 #define OVERHEAD 128
 
 #define GRAIN_BYTES ((uint64_t)GRAIN * VMDK_SECTOR)
-#define TABLE_BYTES (VMDK_TABLE_ENTRIES * sizeof(uint32_t))
 /* bytes of the disk that a grain table describes */
 #define COVERED (VMDK_TABLE_ENTRIES * GRAIN_BYTES)
 
