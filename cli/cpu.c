@@ -43,9 +43,12 @@ print_traits(void)
 	size_t max = hone_cpu_trait(HONE_CPU_TRAIT_COPY_MAX);
 	char text[CLI_RANGE_TEXT];
 
-	/* The library makes copies up to 64 bytes whatever the traits are. */
 	printf("%-10s %s\n", "own copies",
-		cli_range_text(text, min > 64 ? min : 65, max));
+		cli_range_text(text,
+			min > HONE_DETAIL_COPY_SHORT
+				? min
+				: HONE_DETAIL_COPY_SHORT + 1,
+			max));
 	printf("%-10s %s\n", "streams",
 		cli_range_text(text, hone_copy_threshold(), SIZE_MAX));
 }

@@ -30,9 +30,9 @@ enum hone_copy_policy {
 	/** KEEP below hone_copy_threshold(), STREAM from there on */
 	HONE_COPY_AUTO = 0,
 	/** normal stores: the destination stays in the cache, for use soon.
-	 * This is memcpy() of the C library, but for copies up to 64 bytes and
-	 * the sizes at which libhone is known to be faster than this C library
-	 * on this CPU: HONE_CPU_TRAIT_COPY_MIN */
+	 * For hone_memcpy() this is memcpy() of the C library, but for copies
+	 * up to 64 bytes and the sizes at which libhone is known to be faster
+	 * than this C library on this CPU: HONE_CPU_TRAIT_COPY_MIN */
 	HONE_COPY_KEEP = 1,
 	/** non-temporal stores past the cache; normal stores below 4 KiB, where
 	 * streaming is slower */
@@ -68,7 +68,8 @@ HONE_INLINE void hone_memcpy(void *dst, const void *src, size_t n, int policy);
  *
  * :param dst:    the first byte to clear.
  * :param n:      bytes, 0 to SIZE_MAX / 2.
- * :param policy: as for hone_memcpy(); STREAM_PROTECT does what STREAM does.
+ * :param policy: as for hone_memcpy(); KEEP is a loop of libhone for each size,
+ *                STREAM_PROTECT does what STREAM does.
  *
  * Ordered as hone_memcpy() is. Since 0.1.
  */

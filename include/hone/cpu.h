@@ -100,10 +100,11 @@ HONE_API size_t hone_cpu_cache_size(unsigned level);
 enum hone_cpu_traits {
 	/** bytes: the smallest copy of over 64 bytes with HONE_COPY_KEEP that
 	 * libhone makes itself, since the C library is slower; the C library
-	 * makes all others */
+	 * makes all others. 0 to 65: each of over 64 bytes */
 	HONE_CPU_TRAIT_COPY_MIN = 0,
-	/** bytes: the largest such copy; 0: the C library makes all;
-	 * SIZE_MAX: no limit */
+	/** bytes: the largest such copy; 0 to 64, or below the smallest: the C
+	 * library makes all; a value below 4096 counts as 4096; SIZE_MAX: no
+	 * limit */
 	HONE_CPU_TRAIT_COPY_MAX = 1,
 	/** bytes: the size from which HONE_COPY_AUTO streams by default;
 	 * 0: unknown; SIZE_MAX: never */

@@ -125,8 +125,10 @@ checked_keep(void *dst, const void *src, size_t n)
 #endif
 
 /*
- * A trait may be set meanwhile. If LIBC_SIZES() still sees the old value after
- * the store, hone_cpu_set_trait() resets the number after that: as the limit in
+ * A reset stores the number before the pointers, and an installation after
+ * them: so a reset leaves no 0 beside a variant, where nothing would choose
+ * again. A trait may be set meanwhile. If LIBC_SIZES() still sees the old value
+ * after the store, hone_cpu_set_trait() resets after that: as the limit in
  * hone_part_choose().
  */
 static void
@@ -135,14 +137,18 @@ install(const struct hone_variant *variant)
 	const struct hone_copy_variant *v = (const void *)variant;
 	size_t sizes;
 
+	if (!v)
+		__atomic_store_n(&hone_detail_copy_libc, 0, __ATOMIC_SEQ_CST);
 	atomic_store(&chosen, v);
 	__atomic_store_n(&hone_detail_copy_keep,
 		v ? KEEP_ENTRY(v) : choose_keep, __ATOMIC_SEQ_CST);
+	if (!v)
+		return;
 	do {
-		sizes = v ? LIBC_SIZES() : 0;
+		sizes = LIBC_SIZES();
 		__atomic_store_n(
 			&hone_detail_copy_libc, sizes, __ATOMIC_SEQ_CST);
-	} while (v && sizes != LIBC_SIZES());
+	} while (sizes != LIBC_SIZES());
 }
 
 const struct hone_part hone_part_copy = {"copy", hone_copy_variants, N_VARIANTS,
@@ -151,7 +157,8 @@ const struct hone_part hone_part_copy = {"copy", hone_copy_variants, N_VARIANTS,
 static const struct hone_copy_variant *
 choose(void)
 {
-	/* The first call finds all traits; variants read them from then on. */
+	/* trait() and the variants read what is known from then on. */
+	hone_cpu_trait(HONE_CPU_TRAIT_COPY_MIN);
 	hone_cpu_trait(HONE_CPU_TRAIT_COPY_MAX);
 	return (const void *)hone_part_choose(&hone_part_copy);
 }

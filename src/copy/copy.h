@@ -53,8 +53,9 @@ extern const size_t hone_copy_n_variants;
 
 /*
  * Whether a variant has memcpy() make a kept copy: those above the trait
- * copy_max. Copies up to a page do not read the trait. With 0, no long copy
- * gets here but those of tests and benchmarks, which want the variant's.
+ * copy_max. Copies up to 4 KiB do not read the trait, so it ends no earlier.
+ * With 0, no long copy gets here but those of tests and benchmarks, which want
+ * the variant's.
  */
 static inline bool
 hone_copy_is_of_libc(size_t n)

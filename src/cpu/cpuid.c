@@ -8,10 +8,14 @@
 /* Bit position: Intel SDM volume 2A, CPUID; AMD APM volume 3, appendix E. */
 #define LEAF7_EBX_ERMS 9
 
+/* The newest glibc with which a row was measured. */
+#define MEASURED GLIBC(2, 36)
+
 /*
  * What CPUID has no bits for: one row for each line of CPUs that was measured,
- * with bench/copy. glibc copies by rep movsb from 2,112 bytes on if the CPU has
- * FSRM; since 2.40 not on AMD's (BZ 30994). Debian 12 has 2.36.
+ * with bench/copy and the glibc 2.36 of Debian 12, which copies by rep movsb
+ * from 2,112 bytes on if the CPU has FSRM. Newer ones do so on fewer CPUs (BZ
+ * 30994).
  */
 static const struct row {
 	const char *vendor;
@@ -26,9 +30,10 @@ static const struct row {
 	/*
 	 * AMD EPYC 9005 (Zen 5), copy-zen5-2026-11-23.json, keep-avx2: 3 KiB
 	 * to 16 KiB 1.1 to 1.4 of glibc, 65 bytes to 2 KiB 0.7 to 1.0.
-	 * docs/design/copy.md: rep movsb has 0.6 to 0.8 times the speed of the
-	 * loop up to 24 KiB, and 1.2 times and more from 28 KiB on. Kept copies
-	 * are as fast for both kinds of readers as streamed ones up to 64 MiB.
+	 * rep movsb has 0.6 to 0.8 times the speed of a loop up to 24 KiB, and
+	 * 1.2 times and more from 28 KiB on (3c24a27:docs/design/copy.md). Kept
+	 * copies by rep movsb are as fast for both kinds of readers as streamed
+	 * ones up to 64 MiB.
 	 */
 	{"AuthenticAMD", 0x1a, 0x00, 0x0f, 2112, (27 << 10) - 1, (27 << 10) - 1,
 		64 << 20},
@@ -86,13 +91,13 @@ hone_cpu_parse_traits(const struct hone_cpuid *id, size_t *values)
 	if (id->glibc == 0) {
 		values[HONE_CPU_TRAIT_COPY_MAX] =
 			erms ? row->loop_max : SIZE_MAX;
-	} else if (id->glibc < GLIBC(2, 40)) {
+	} else if (id->glibc <= MEASURED) {
 		values[HONE_CPU_TRAIT_COPY_MIN] = row->copy_min;
 		values[HONE_CPU_TRAIT_COPY_MAX] = row->copy_max;
 	}
 	/* The firmware can turn fast strings off, which clears ERMS. Kept
-	 * copies that are not made by rep movsb would be slower than streamed
-	 * ones. */
-	if (erms)
+	 * copies that are not made by a string instruction would be slower than
+	 * streamed ones. */
+	if (erms && id->glibc <= MEASURED)
 		values[HONE_CPU_TRAIT_STREAM_MIN] = row->stream_min;
 }

@@ -29,7 +29,7 @@ detect(void)
 {
 	size_t values[N_TRAITS] = {0};
 
-#ifndef __GLIBC__ /* musl: a loop for each size */
+#ifndef __GLIBC__ /* not measured; musl for x86-64 has a string instruction */
 	values[HONE_CPU_TRAIT_COPY_MAX] = SIZE_MAX;
 #endif
 	hone_cpu_detect_traits(values);

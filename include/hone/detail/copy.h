@@ -13,7 +13,7 @@ HONE_BEGIN_DECLS
 
 /*
  * Copies up to this size are made by a variant: there the C library loses time
- * by mispredicted jumps.
+ * by mispredicted jumps. Part of the ABI: callers have the number compiled in.
  */
 #define HONE_DETAIL_COPY_SHORT 64
 

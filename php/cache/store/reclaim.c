@@ -203,9 +203,8 @@ php_hone_hold_back_less(struct php_hone_member *member,
 #define BATCH 32
 /* Blocks that one call of evict_ahead() looks at. */
 #define PACE 256
-#define PAUSE                                                                  \
-	256 /* stores without evict_ahead(), after it freed too little         \
-	     */
+/* Stores without evict_ahead(), after it freed too little. */
+#define PAUSE 256
 /* Blocks that evict_expired() looks at, each time that memory is short. */
 #define SWEEP 64
 /* Rounds of the hand, and blocks in each, before a window is chosen. */
