@@ -141,7 +141,11 @@ show(char *to, const struct scheme *scheme, const char *colon, const char *end)
 	size_t length = strcspn(host, "/?#");
 	if (length > (size_t)(end - host))
 		length = (size_t)(end - host);
-	const char *at = memrchr(host, '@', length);
+	const char *at = memrchr(host, '@', (size_t)(end - host));
+	/* Without two slashes, what is before a slash may be a user, too. */
+	if (at && at >= host + length && !behind_two(colon + 1))
+		return to;
+	at = memrchr(host, '@', length);
 	if (at) {
 		length -= (size_t)(at + 1 - host);
 		host = at + 1;

@@ -134,6 +134,9 @@ TEST(an_address_after_another_shows_no_secret)
 		"a s3://b/a https://h/a 'ssh://'");
 	shows("nbd: https://u:hid@h/a?hid", "nbd:");
 	shows("nbd:u@//h:x", "nbd:");
+	shows("http:u:12/hid@h/a", "http:");
+	shows("s3:hid:1/hid@b/a", "s3:");
+	shows("https://h/a@b", "https://h/a@b");
 }
 
 TEST(a_path_is_no_export)
