@@ -69,15 +69,17 @@ is_cold(int fd, off_t size)
 static bool
 direct_is_better(const struct job *job)
 {
+	const char *path = job->cli->operands[0];
 	struct stat st;
 
-	if (job->create.compress || stat(job->source, &st) < 0)
+	if (job->create.compress || strcmp(path, "-") == 0 ||
+		stat(path, &st) < 0)
 		return false;
 	bool device = S_ISBLK(st.st_mode);
 	if (!device && (!S_ISREG(st.st_mode) ||
 			       (off_t)st.st_blocks * 512 < DIRECT_LEAST))
 		return false;
-	int fd = open(job->source, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
 		return false;
 	off_t size = device ? lseek(fd, 0, SEEK_END) : st.st_size;
