@@ -549,12 +549,17 @@ one_files() {
 
 # test_chosen STAGE... | NAME
 test_chosen() {
-    if [ $# -eq 1 ] && ! is_stage "$1" && [ -n "$(one_files "$1")" ]; then
+    # shellcheck disable=SC2086
+    if [ $# -eq 1 ] && ! is_stage "$1" &&
+        ! printf '%s\n' $all_stages | grep -qxF -e "$1" && [ -n "$(one_files "$1")" ]; then
         need "$test_packages"
         test_one "$1"
         return
     fi
     for each; do
+        # shellcheck disable=SC2086
+        printf '%s\n' $all_stages | grep -qxF -e "$each" &&
+            die "test: '$each' is a stage of --all, which has no run of its own"
         # shellcheck disable=SC2086
         is_stage "$each" || die "test: '$each' is neither in the name of a test nor a" \
             "stage; the stages are:" $test_stages

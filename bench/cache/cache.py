@@ -77,6 +77,9 @@ def arguments():
 
 def measure(args, kit):
     """The report."""
+    for part in OF_DEBIAN_12:
+        if args.root and part in args.parts.split(','):
+            print(f'left out: {part}, which needs --rivals debian12')
     parts = [part for part in args.parts.split(',')
              if not (args.root and part in OF_DEBIAN_12)]
     results, rates, arrays, sizes, counts, troubles = {}, {}, {}, {}, {}, []
@@ -116,7 +119,8 @@ def measure(args, kit):
     return {'machine': report.machine(),
             'command': './dev bench cache' + (
                 '' if args.parts == ','.join(PARTS)
-                else f' --parts {args.parts}'),
+                else f' --parts {args.parts}') + (
+                    '' if args.root else ' --rivals debian12'),
             'rivals': rivals.about(args.root),
             'versions': kit.versions(),
             'rounds': args.rounds, 'noisy': args.noisy,

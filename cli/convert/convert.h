@@ -7,9 +7,9 @@
  *   convert.c   the command: options, the copy, --verify, what is refused
  *   create.c    options of the new image: -O, -o, -c, --level
  *   cache.c     use of the page cache; memory.c: how large the cache may be
- *   expect.c    where digests of --expect-file and --expect-disk are compared
+ *   expect.c    --expect-file and --expect-disk are parsed, the latter compared
  *   new_file.c  DST is a new file
- *   in_place.c  DST exists, and its ends are written last
+ *   in_place.c  DST exists, and its ends are written last; or stdout
  *   report.c    the result, as text or JSON
  */
 #include "cli.h"
@@ -29,9 +29,9 @@ struct job {
 
 	struct image_source *src;
 	struct image_sink *dst;
-	/* DST if it is a new file */
+	/* DST if it is a new file; usage: of both */
 	struct output output;
-	/* DST if it exists and is written in place */
+	/* DST if it exists and is written in place, or stdout */
 	struct image_store *store;
 	/* what DST in place has after a failure, as the end of a message */
 	const char *state;
