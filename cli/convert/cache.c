@@ -20,7 +20,8 @@ cached_bytes(const char *source)
 {
 	struct stat st;
 
-	if (stat(source, &st) < 0)
+	/* "-" is stdin, even if a file has that name. */
+	if (strcmp(source, "-") == 0 || stat(source, &st) < 0)
 		return 0;
 	if (S_ISBLK(st.st_mode))
 		return UINT64_MAX / 2;

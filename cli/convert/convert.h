@@ -89,14 +89,16 @@ int convert_fill(struct job *job, struct image_error *err);
  * returns a negative errno and sets err.
  */
 struct target {
-	/* Make DST ready, and create job->dst on it. */
+	/* Make DST ready, and create job->dst on it. A failure leaves nothing
+	 * to abandon. */
 	int (*begin)(struct job *job, struct image_error *err);
 	/* convert_fill(), and sync DST. After that, job->dst is closed. */
 	int (*fill)(struct job *job, struct image_error *err);
 	/* Open what was written, for --verify. */
 	int (*reopen)(struct job *job, struct image_source **back,
 		struct image_error *err);
-	/* Replace what was there by DST. NULL: fill did. */
+	/* Replace what was there by DST. A failure leaves nothing to abandon.
+	 * NULL: fill did. */
 	int (*commit)(struct job *job, struct image_error *err);
 	/* In place of commit, after a failure of fill or of --verify. Adds to
 	 * the message what is known. */

@@ -11,7 +11,6 @@
  * The list comes first, so the extents of the source are walked twice. The tar
  * format is that of "GNU tar: an archiver tool", appendix "Basic Tar Format".
  */
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>

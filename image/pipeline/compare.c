@@ -249,8 +249,8 @@ compare_reach(void *opaque, struct image_chunk *chunk, struct image_error *err)
 
 /*
  * The bytes of a step stay in the second-level CPU cache until they are
- * compared. A server gets requests of whole chunks, and a unit is decompressed
- * once.
+ * compared. A server and a device that is read directly get requests of whole
+ * chunks, and a unit is decompressed once.
  */
 static size_t
 step_size(const struct compare *compare)
@@ -259,7 +259,9 @@ step_size(const struct compare *compare)
 
 	for (int i = 0; i < 2; i++) {
 		const struct image_source *side = compare->side[i];
-		if (side->data && image_store_origin(side->data)->served)
+		const struct image_store *store = image_store_origin(
+			side->data ? side->data : side->store);
+		if (store->served || store->direct)
 			return compare->chunk;
 		if (step < side->unit)
 			step = (size_t)side->unit;

@@ -201,7 +201,8 @@ make_store(int fd, bool owns_fd, const char *name, int access,
 	pthread_mutex_init(&file->lock, NULL);
 	pthread_mutex_init(&file->parts_lock, NULL);
 	file->direct_fd = how->direct ? open_direct(fd, access) : -1;
-	file->store.parallel_writes = file->direct_fd >= 0;
+	file->store.direct = file->direct_fd >= 0;
+	file->store.parallel_writes = file->store.direct;
 	/* A file that is written is a new one. */
 	file->store.zeros = true;
 

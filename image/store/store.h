@@ -136,6 +136,8 @@ struct image_store {
 	bool device;
 	/* the bytes come from a server: the next read may find others */
 	bool served;
+	/* each read goes to the device, past the page cache */
+	bool direct;
 	/* a page, a text or a part may have come in place of the file */
 	bool may_be_error_page;
 	/* of an archive that has them; NULL: none */

@@ -63,6 +63,17 @@ def test_direct_opens_source_and_output_so(hone, opened, small, out):
     assert "O_RDONLY" in direct[0] and "O_RDWR" in direct[1]
 
 
+def test_direct_compares_whole_chunks(hone, strace, out):
+    for name in "a", "b":
+        (out / name).write_bytes(b"\1" * (4 << 20))
+    log = out / "trace"
+    done = hone.run("compare", "-T", "none", out / "a", out / "b",
+                    before=[*strace, "-o", str(log), "-e", "trace=pread64"])
+    assert done.returncode == 0, done
+    long = re.findall(r"= 1048576$", log.read_text(), re.M)
+    assert len(long) == 8
+
+
 def test_a_temporary_file_is_new(hone, opened, small, out):
     """Whatever another program has put under a name that was drawn."""
     lines = opened(Without(hone, NO_TMPFILE), "convert", "-q", small,

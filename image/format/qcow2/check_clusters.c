@@ -3,7 +3,6 @@
  * Checks the L2 tables of the active state and of snapshots, their clusters,
  * and the bitmaps.
  */
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,7 +3,6 @@
  * The markers of a streamOptimized image. Of a file, they are compared with its
  * tables. Of a stream, they are followed, since its tables come last.
  */
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
