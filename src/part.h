@@ -61,6 +61,10 @@ void hone_part_reset(void);
 #define HONE_IF_aarch64(...)
 #endif
 
+/* For static names of a template: hone.c has the template once a variant. */
+#define HONE_JOIN(name, variant) HONE_JOIN_EXPANDED(name, variant)
+#define HONE_JOIN_EXPANDED(name, variant) name##variant
+
 /* Returns true if every feature in needs may be used now. */
 bool hone_cpu_has(uint64_t needs);
 

@@ -3,6 +3,7 @@
 #include "short.h"
 
 #define TARGET __attribute__((target("avx2")))
+#define VARIANT avx2
 #include "ymm.h"
 
 TARGET static inline void

@@ -3,6 +3,7 @@
 #include "short.h"
 
 #define TARGET __attribute__((target("avx512f,avx512bw,bmi2")))
+#define VARIANT avx512
 #include "ymm.h"
 
 /*

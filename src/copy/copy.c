@@ -52,7 +52,7 @@ void (*hone_detail_copy_keep)(
 /* 0 until a variant is chosen, so that the first call chooses one. */
 size_t hone_detail_copy_libc;
 
-/* Sequentially consistent, as hone_cpu_set_trait(): see install(). */
+/* Sequentially consistent, as hone_cpu_set_trait(): see copy_install(). */
 static size_t
 trait(unsigned id)
 {
@@ -132,7 +132,7 @@ checked_keep(void *dst, const void *src, size_t n)
  * hone_part_choose().
  */
 static void
-install(const struct hone_variant *variant)
+copy_install(const struct hone_variant *variant)
 {
 	const struct hone_copy_variant *v = (const void *)variant;
 	size_t sizes;
@@ -152,10 +152,10 @@ install(const struct hone_variant *variant)
 }
 
 const struct hone_part hone_part_copy = {"copy", hone_copy_variants, N_VARIANTS,
-	sizeof(hone_copy_variants[0]), install};
+	sizeof(hone_copy_variants[0]), copy_install};
 
 static const struct hone_copy_variant *
-choose(void)
+copy_choose(void)
 {
 	/* trait() and the variants read what is known from then on. */
 	hone_cpu_trait(HONE_CPU_TRAIT_COPY_MIN);
@@ -166,7 +166,7 @@ choose(void)
 static void
 choose_keep(void *dst, const void *src, size_t n)
 {
-	const struct hone_copy_variant *v = choose();
+	const struct hone_copy_variant *v = copy_choose();
 
 #ifdef NDEBUG
 	keep(v, dst, src, n);
@@ -181,7 +181,7 @@ variant(void)
 	const struct hone_copy_variant *v =
 		atomic_load_explicit(&chosen, memory_order_relaxed);
 
-	return __builtin_expect(v != NULL, 1) ? v : choose();
+	return __builtin_expect(v != NULL, 1) ? v : copy_choose();
 }
 
 size_t

@@ -5,7 +5,7 @@
 
 /* There are no intrinsics for non-temporal pairs. */
 static inline void
-stream_line(unsigned char *d, const unsigned char *s)
+neon_stream_line(unsigned char *d, const unsigned char *s)
 {
 	uint8x16_t a = vld1q_u8(s), b = vld1q_u8(s + 16);
 	uint8x16_t c = vld1q_u8(s + 32), e = vld1q_u8(s + 48);
@@ -18,7 +18,7 @@ stream_line(unsigned char *d, const unsigned char *s)
 }
 
 static inline void
-zero_line(unsigned char *d)
+neon_zero_line(unsigned char *d)
 {
 	__asm__ volatile("stnp %q1, %q1, [%0]\n\t"
 			 "stnp %q1, %q1, [%0, 32]"
@@ -33,14 +33,15 @@ zero_line(unsigned char *d)
 #define CLEAR_FN hone_copy_clear_neon
 #define CLEAR_STREAM_FN hone_copy_clear_stream_neon
 #define FENCE_FN hone_copy_fence_neon
+#define VARIANT neon
 #define TARGET /* NEON is the baseline of aarch64 */
 #define VEC uint8x16_t
 #define VEC_BYTES 16
 #define LOAD(p) vld1q_u8(p)
 #define STORE(p, v) vst1q_u8(p, v)
 #define ZERO vdupq_n_u8(0)
-#define STREAM_LINE(d, s) stream_line(d, s)
-#define ZERO_LINE(d) zero_line(d)
+#define STREAM_LINE(d, s) neon_stream_line(d, s)
+#define ZERO_LINE(d) neon_zero_line(d)
 #define PREFETCH(p, protect)                                                   \
 	((protect) ? __builtin_prefetch(p, 0, 0) : __builtin_prefetch(p, 0, 2))
 /*

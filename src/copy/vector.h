@@ -6,6 +6,8 @@
  *   KEEP_FN, STREAM_FN, PROTECT_FN, CLEAR_FN, CLEAR_STREAM_FN, FENCE_FN
  *                         the names of the functions, in full, so that git grep
  *                         finds the file that makes them
+ *   VARIANT               suffix of all other names here: hone.c has every
+ *                         variant
  *   TARGET                attribute for every function, or nothing
  *   VEC                   vector type of VEC_BYTES bytes (16 or 32)
  *   LOAD(p), STORE(p, v)  at any address
@@ -28,6 +30,15 @@
 #ifndef SHORT_MAX
 #define SHORT_MAX VEC_BYTES
 #endif
+#define copy_group HONE_JOIN(copy_group_, VARIANT)
+#define copy_ends HONE_JOIN(copy_ends_, VARIANT)
+#define copy_two_groups HONE_JOIN(copy_two_groups_, VARIANT)
+#define copy_line HONE_JOIN(copy_line_, VARIANT)
+#define copy_long HONE_JOIN(copy_long_, VARIANT)
+#define keep_long HONE_JOIN(keep_long_, VARIANT)
+#define stream HONE_JOIN(stream_, VARIANT)
+#define clear_group HONE_JOIN(clear_group_, VARIANT)
+
 #define GROUP (4 * VEC_BYTES)
 #define LINE ((size_t)64)
 /* Fewer taken jumps for shorter copies: one costs a tenth of a short copy. */
@@ -258,6 +269,7 @@ FENCE_FN(void)
 #undef CLEAR_FN
 #undef CLEAR_STREAM_FN
 #undef FENCE_FN
+#undef VARIANT
 #undef TARGET
 #undef VEC
 #undef VEC_BYTES
@@ -272,3 +284,13 @@ FENCE_FN(void)
 #undef SHORT
 #undef SHORT_MAX
 #undef SHORT_CLEAR
+#undef stream_line
+#undef zero_line
+#undef copy_group
+#undef copy_ends
+#undef copy_two_groups
+#undef copy_line
+#undef copy_long
+#undef keep_long
+#undef stream
+#undef clear_group

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HONE_COPY_X86_H
-#define HONE_COPY_X86_H
-/* Shared by the x86-64 variants of every width. */
+/*
+ * Shared by the x86-64 variants of every width; vector.h undefines what is
+ * defined here.
+ */
 #include <immintrin.h>
 
 /*
@@ -12,5 +13,3 @@
 #define PREFETCH(p, protect)                                                   \
 	((void)(protect), _mm_prefetch((const char *)(p), _MM_HINT_NTA))
 #define FENCE() _mm_sfence()
-
-#endif

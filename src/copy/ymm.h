@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#ifndef HONE_COPY_YMM_H
-#define HONE_COPY_YMM_H
 /*
  * Shared by avx2 and avx512: 32-byte vectors. The including file defines
- * TARGET.
+ * TARGET and VARIANT; vector.h undefines what is defined here.
  *
  * A store that crosses a cache line costs more with a wider vector. On Zen 4,
  * with 64-byte and 32-byte vectors: 100 misaligned bytes 3.0 and 2.5 ns; 4 KiB
@@ -11,6 +9,9 @@
  * us (bench/copy).
  */
 #include "x86.h"
+
+#define stream_line HONE_JOIN(stream_line_, VARIANT)
+#define zero_line HONE_JOIN(zero_line_, VARIANT)
 
 TARGET static inline void
 stream_line(unsigned char *d, const unsigned char *s)
@@ -36,5 +37,3 @@ zero_line(unsigned char *d)
 #define ZERO _mm256_setzero_si256()
 #define STREAM_LINE(d, s) stream_line(d, s)
 #define ZERO_LINE(d) zero_line(d)
-
-#endif

@@ -65,7 +65,7 @@ hone_cpu_set_trait(unsigned trait, size_t value)
 		return;
 	/* All traits are known before one is set. */
 	hone_cpu_trait(trait);
-	/* Pairs with install() of src/copy/copy.c. */
+	/* Pairs with copy_install() of src/copy/copy.c. */
 	__atomic_store_n(
 		&hone_cpu_trait_values[trait], stored(value), __ATOMIC_SEQ_CST);
 	hone_part_reset();

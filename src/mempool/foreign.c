@@ -25,7 +25,7 @@ next(const struct hone_mempool *pool, size_t place)
 
 /* The place of an object, or the free place where it goes. */
 static size_t
-find(const struct hone_mempool *pool, const void *object)
+foreign_find(const struct hone_mempool *pool, const void *object)
 {
 	size_t at = home(pool, object);
 
@@ -37,7 +37,7 @@ find(const struct hone_mempool *pool, const void *object)
 int
 hone_mempool_mark_foreign(struct hone_mempool *pool, void *object)
 {
-	size_t at = find(pool, object);
+	size_t at = foreign_find(pool, object);
 
 	if (!object)
 		return HONE_MEMPOOL_FAULT_FOREIGN;
@@ -53,7 +53,7 @@ hone_mempool_mark_foreign(struct hone_mempool *pool, void *object)
 void
 hone_mempool_unmark_foreign(struct hone_mempool *pool, void *object)
 {
-	size_t hole = find(pool, object);
+	size_t hole = foreign_find(pool, object);
 
 	if (!pool->table[hole])
 		return;

@@ -303,7 +303,7 @@ get_quickly(struct hone_cache *c, void **objs, size_t n)
 
 /* Gets up to n objects; if all is true, n or none. Returns how many. */
 static inline size_t
-get(struct hone_mempool_cache *cache, void **objs, size_t n, bool all)
+mempool_get(struct hone_mempool_cache *cache, void **objs, size_t n, bool all)
 {
 	struct hone_cache *c = (struct hone_cache *)cache;
 
@@ -319,7 +319,7 @@ hone_detail_mempool_get(struct hone_mempool_cache *cache)
 {
 	void *obj;
 
-	return get(cache, &obj, 1, true) ? obj : NULL;
+	return mempool_get(cache, &obj, 1, true) ? obj : NULL;
 }
 
 /* Of a pool that is not slow. flatten, as for put_bulk_plain(): the exchange of
@@ -355,7 +355,7 @@ size_t
 hone_detail_mempool_get_burst(
 	struct hone_mempool_cache *cache, void **objs, size_t n)
 {
-	return get(cache, objs, n, false);
+	return mempool_get(cache, objs, n, false);
 }
 
 void

@@ -171,7 +171,7 @@ end(void)
 }
 
 static bool
-make_room(void)
+own_make_room(void)
 {
 	size_t more = room * 2 + LEAST_PLACES;
 	struct listed *larger;
@@ -195,7 +195,7 @@ enlist(struct hone_mempool *pool)
 	lock();
 	/* Relaxed: written under this mutex only. */
 	id = atomic_load_explicit(&pool->id, memory_order_relaxed);
-	if (id == 0 && begin() && make_room()) {
+	if (id == 0 && begin() && own_make_room()) {
 		id = ++last_id;
 		list[n_listed].id = id;
 		list[n_listed++].pool = pool;

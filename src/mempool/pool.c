@@ -20,7 +20,7 @@ hone_mempool_attr_init(struct hone_mempool_attr *attr)
  * struct without these two was not set by hone_mempool_attr_init(), so node 0
  * is not meant. */
 static struct hone_mempool_attr
-complete(const struct hone_mempool_attr *attr)
+pool_complete(const struct hone_mempool_attr *attr)
 {
 	struct hone_mempool_attr all = *attr, defaults;
 
@@ -37,7 +37,7 @@ complete(const struct hone_mempool_attr *attr)
 size_t
 hone_mempool_memory_size(const struct hone_mempool_attr *attr)
 {
-	struct hone_mempool_attr all = complete(attr);
+	struct hone_mempool_attr all = pool_complete(attr);
 	struct hone_mempool_layout layout;
 
 	return hone_mempool_layout(&layout, &all) ? 0 : layout.memory_size;
@@ -46,7 +46,7 @@ hone_mempool_memory_size(const struct hone_mempool_attr *attr)
 const char *
 hone_mempool_check_attr(const struct hone_mempool_attr *attr)
 {
-	struct hone_mempool_attr all = complete(attr);
+	struct hone_mempool_attr all = pool_complete(attr);
 	struct hone_mempool_layout layout;
 	const char *name = hone_mempool_layout(&layout, &all);
 
@@ -254,7 +254,7 @@ int
 hone_mempool_create(
 	struct hone_mempool **result, const struct hone_mempool_attr *attr)
 {
-	struct hone_mempool_attr all = complete(attr);
+	struct hone_mempool_attr all = pool_complete(attr);
 	struct hone_mempool_layout layout;
 	struct hone_mempool *pool;
 	int error = hone_mempool_layout(&layout, &all) ? -EINVAL : 0;

@@ -50,7 +50,7 @@ hone_batch_abandon(struct hone_batch *b)
 }
 
 static void
-unlock(struct hone_batch **b)
+read_files_unlock(struct hone_batch **b)
 {
 	if ((*b)->shared)
 		pthread_mutex_unlock(&(*b)->lock);
@@ -61,7 +61,7 @@ static bool
 call_done(struct hone_batch *b, size_t *way, size_t index, int error,
 	struct hone_file_data *file)
 {
-	struct hone_batch *locked HONE_CLEANUP(unlock) = b;
+	struct hone_batch *locked HONE_CLEANUP(read_files_unlock) = b;
 	int result;
 
 	if (b->shared)
@@ -263,7 +263,8 @@ read_batch(struct hone_batch *b, const struct hone_batch_attr *attr)
 
 /* Returns attributes in which each member has its value. */
 static const struct hone_batch_attr *
-complete(const struct hone_batch_attr *attr, struct hone_batch_attr *all)
+read_files_complete(
+	const struct hone_batch_attr *attr, struct hone_batch_attr *all)
 {
 	if (!attr)
 		return &defaults;
@@ -278,7 +279,7 @@ complete(const struct hone_batch_attr *attr, struct hone_batch_attr *all)
 }
 
 static bool
-is_valid(const struct hone_batch_attr *attr)
+read_files_is_valid(const struct hone_batch_attr *attr)
 {
 	return attr->depth >= 1 && attr->depth <= DEPTH_MAX &&
 	       attr->threads >= 1 && attr->threads <= THREADS_MAX &&
@@ -313,9 +314,9 @@ hone_read_files(const char *const *paths, size_t n,
 	};
 	int result;
 
-	batch = complete(batch, &all_batch);
+	batch = read_files_complete(batch, &all_batch);
 	assert(n == 0 || (paths && done));
-	if (hone_read_open_flags(b.read) < 0 || !is_valid(batch))
+	if (hone_read_open_flags(b.read) < 0 || !read_files_is_valid(batch))
 		return -EINVAL;
 	b.depth = batch->depth;
 	b.flags = batch->flags;

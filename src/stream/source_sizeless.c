@@ -19,7 +19,7 @@
 
 /* Moves the position by n bytes, forward or back. Returns 0 or -errno. */
 static int
-move(const struct hone_reader *r, int64_t n)
+sizeless_move(const struct hone_reader *r, int64_t n)
 {
 	return lseek(r->fd, (off_t)n, SEEK_CUR) < 0 ? -errno : 0;
 }
@@ -33,7 +33,7 @@ static ptrdiff_t
 read_beyond(const struct hone_reader *r, unsigned char *memory, size_t more)
 {
 	size_t before = r->single.bytes;
-	int error = move(r, -(int64_t)before);
+	int error = sizeless_move(r, -(int64_t)before);
 	ssize_t got;
 
 	if (error)
@@ -42,7 +42,8 @@ read_beyond(const struct hone_reader *r, unsigned char *memory, size_t more)
 	if (got < 0)
 		error = -errno;
 	if (got < (ssize_t)before) {
-		int moved = move(r, (int64_t)before - (got < 0 ? 0 : got));
+		int moved =
+			sizeless_move(r, (int64_t)before - (got < 0 ? 0 : got));
 
 		return error ? error : moved;
 	}
@@ -69,7 +70,7 @@ read_again(struct hone_reader *r, void *buf, size_t n)
 }
 
 static ptrdiff_t
-read_sizeless(struct hone_stream *s, void *buf, size_t n)
+sizeless_read(struct hone_stream *s, void *buf, size_t n)
 {
 	struct hone_reader *r = hone_reader(s);
 	ptrdiff_t got = hone_source_fd_read(s, buf, n);
@@ -99,4 +100,4 @@ seek_sizeless(struct hone_stream *s, int64_t offset, int whence)
 }
 
 const struct hone_source hone_source_sizeless = {
-	read_sizeless, seek_sizeless, hone_source_fd_close};
+	sizeless_read, seek_sizeless, hone_source_fd_close};

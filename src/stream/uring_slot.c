@@ -78,7 +78,7 @@ is_small(const struct hone_uring_slot *slot)
 }
 
 static void
-leave(struct hone_uring *u, struct hone_uring_slot *slot)
+uring_slot_leave(struct hone_uring *u, struct hone_uring_slot *slot)
 {
 	slot->stage = HONE_URING_IDLE;
 	u->memory -= slot->memory;
@@ -91,7 +91,7 @@ hone_uring_drop_file(struct hone_uring *u, struct hone_uring_slot *slot)
 {
 	if (!is_small(slot))
 		hone_file_buffer_drop(&slot->buffer);
-	leave(u, slot);
+	uring_slot_leave(u, slot);
 }
 
 static void
@@ -131,7 +131,7 @@ finish(struct hone_uring *u, struct hone_uring_slot *slot)
 		slot->buffer.capacity = slot->buffer.size + 1;
 	}
 	hone_file_buffer_finish(&slot->buffer, &file);
-	leave(u, slot);
+	uring_slot_leave(u, slot);
 	hone_batch_deliver(u->b, &u->b->used.uring, slot->index, 0, &file);
 }
 
@@ -207,7 +207,7 @@ enlarge(struct hone_uring *u, struct hone_uring_slot *slot)
 }
 
 static bool
-make_room(struct hone_uring *u, struct hone_uring_slot *slot)
+uring_slot_make_room(struct hone_uring *u, struct hone_uring_slot *slot)
 {
 	size_t before = slot->buffer.capacity;
 	int error;
@@ -262,7 +262,7 @@ got(struct hone_uring *u, struct hone_uring_slot *slot, int result)
 		finish(u, slot);
 	} else if (result > 0) {
 		slot->buffer.size += (size_t)result;
-		if (make_room(u, slot))
+		if (uring_slot_make_room(u, slot))
 			queue_read(u, slot);
 	} else if (result == -EINTR) {
 		queue_read(u, slot);

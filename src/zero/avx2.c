@@ -10,7 +10,7 @@
 #define OR3(a, b, c) OR(OR(a, b), c)
 
 TARGET static inline unsigned
-nonzero_bytes(__m256i v)
+avx2_nonzero_bytes(__m256i v)
 {
 	__m256i zero = _mm256_setzero_si256();
 
@@ -18,7 +18,7 @@ nonzero_bytes(__m256i v)
 }
 
 TARGET static inline bool
-is_zero(__m256i v)
+avx2_is_zero(__m256i v)
 {
 	return _mm256_testz_si256(v, v);
 }
@@ -34,7 +34,8 @@ load_halves(const unsigned char *p, size_t len)
 TARGET static inline bool
 upto32_is(const unsigned char *p, size_t len)
 {
-	return len <= 16 ? upto16_is(p, len) : is_zero(load_halves(p, len));
+	return len <= 16 ? upto16_is(p, len)
+			 : avx2_is_zero(load_halves(p, len));
 }
 
 /*
@@ -45,7 +46,7 @@ upto32_is(const unsigned char *p, size_t len)
  * lengths)
  */
 TARGET static inline bool
-short_is(const unsigned char *p, size_t len)
+avx2_short_is(const unsigned char *p, size_t len)
 {
 	const __m256i number = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
 	/* An integer, because p may be NULL. */
@@ -62,18 +63,18 @@ short_is(const unsigned char *p, size_t len)
 	a = _mm256_maskload_epi32((const void *)p, in);
 	b = _mm256_maskload_epi32((const void *)last, in);
 	memcpy(&end, p + len - sizeof(end), sizeof(end));
-	return is_zero(OR3(a, b, _mm256_set1_epi32(end)));
+	return avx2_is_zero(OR3(a, b, _mm256_set1_epi32(end)));
 }
 
 TARGET static inline size_t
-short_find(const unsigned char *p, size_t len)
+avx2_short_find(const unsigned char *p, size_t len)
 {
 	unsigned bits;
 	size_t at;
 
 	if (len <= 16)
 		return upto16_find(p, len);
-	bits = nonzero_bytes(load_halves(p, len));
+	bits = avx2_nonzero_bytes(load_halves(p, len));
 	if (bits == 0)
 		return len;
 	at = (size_t)__builtin_ctz(bits);
@@ -81,14 +82,14 @@ short_find(const unsigned char *p, size_t len)
 }
 
 TARGET static inline size_t
-short_rfind(const unsigned char *p, size_t len)
+avx2_short_rfind(const unsigned char *p, size_t len)
 {
 	unsigned bits;
 	size_t at;
 
 	if (len <= 16)
 		return upto16_rfind(p, len);
-	bits = nonzero_bytes(load_halves(p, len));
+	bits = avx2_nonzero_bytes(load_halves(p, len));
 	if (bits == 0)
 		return len;
 	at = 31 - (size_t)__builtin_clz(bits);
@@ -98,13 +99,14 @@ short_rfind(const unsigned char *p, size_t len)
 #define IS_FN hone_zero_is_avx2
 #define FIND_FN hone_zero_find_avx2
 #define RFIND_FN hone_zero_rfind_avx2
+#define VARIANT avx2
 #define VEC __m256i
 #define VEC_BYTES 32
 #define LOAD(p) _mm256_loadu_si256((const void *)(p))
-#define IS_ZERO(v) is_zero(v)
-#define FIRST(v) (size_t) __builtin_ctz(nonzero_bytes(v))
-#define LAST(v) (31 - (size_t)__builtin_clz(nonzero_bytes(v)))
-#define SHORT short_
+#define IS_ZERO(v) avx2_is_zero(v)
+#define FIRST(v) (size_t) __builtin_ctz(avx2_nonzero_bytes(v))
+#define LAST(v) (31 - (size_t)__builtin_clz(avx2_nonzero_bytes(v)))
+#define SHORT avx2_short_
 #define SHORT_MAX 64
 #define ENDS_MAX TURN
 #include "vector.h"

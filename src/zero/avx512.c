@@ -28,7 +28,7 @@ nonzero_upto64(const unsigned char *p, size_t len)
 }
 
 TARGET static inline size_t
-short_find(const unsigned char *p, size_t len)
+avx512_short_find(const unsigned char *p, size_t len)
 {
 	uint64_t bits = nonzero_upto64(p, len);
 
@@ -36,7 +36,7 @@ short_find(const unsigned char *p, size_t len)
 }
 
 TARGET static inline size_t
-short_rfind(const unsigned char *p, size_t len)
+avx512_short_rfind(const unsigned char *p, size_t len)
 {
 	uint64_t bits = nonzero_upto64(p, len);
 
@@ -44,7 +44,7 @@ short_rfind(const unsigned char *p, size_t len)
 }
 
 TARGET static inline bool
-is_zero(__m512i v)
+avx512_is_zero(__m512i v)
 {
 	__mmask16 words = _mm512_test_epi32_mask(v, v);
 
@@ -58,7 +58,7 @@ is_zero(__m512i v)
  * less than a mispredicted branch (docs/design/zero.md, unpredictable lengths).
  */
 TARGET static inline bool
-short_is(const unsigned char *p, size_t len)
+avx512_short_is(const unsigned char *p, size_t len)
 {
 	size_t last = larger(len, 64) - 64;
 	__mmask64 in = _bzhi_u64(~0ull, (unsigned)smaller(len, 64));
@@ -72,19 +72,20 @@ short_is(const unsigned char *p, size_t len)
 	b = _mm512_maskz_loadu_epi8(in, p + smaller(64, last));
 	c = _mm512_maskz_loadu_epi8(in, p + smaller(128, last));
 	d = _mm512_maskz_loadu_epi8(in, p + last);
-	return is_zero(OR3(OR(a, b), c, d));
+	return avx512_is_zero(OR3(OR(a, b), c, d));
 }
 
 #define IS_FN hone_zero_is_avx512
 #define FIND_FN hone_zero_find_avx512
 #define RFIND_FN hone_zero_rfind_avx512
+#define VARIANT avx512
 #define VEC __m512i
 #define VEC_BYTES 64
 #define LOAD(p) _mm512_loadu_si512(p)
-#define IS_ZERO(v) is_zero(v)
+#define IS_ZERO(v) avx512_is_zero(v)
 #define FIRST(v) (size_t) __builtin_ctzll(_mm512_test_epi8_mask(v, v))
 #define LAST(v) (63 - (size_t)__builtin_clzll(_mm512_test_epi8_mask(v, v)))
-#define SHORT short_
+#define SHORT avx512_short_
 #define SHORT_MAX 256
 #define ENDS_MAX CLAMP_MAX
 #include "vector.h"

@@ -12,14 +12,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define PAGE 4096u
+#define MASKED_PAGE 4096u
 
 /* Returns true if a load of so many bytes from p on reaches into the next page.
  */
 static inline bool
 reaches_next_page(const unsigned char *p, unsigned bytes)
 {
-	return ((uintptr_t)p & (PAGE - 1)) > PAGE - bytes;
+	return ((uintptr_t)p & (MASKED_PAGE - 1)) > MASKED_PAGE - bytes;
 }
 
 /* Minimum and maximum without a branch: GCC 12 compiles '?:' to one here. */

@@ -15,6 +15,7 @@ nonzero_nibbles(uint8x16_t v)
 #define IS_FN hone_zero_is_neon
 #define FIND_FN hone_zero_find_neon
 #define RFIND_FN hone_zero_rfind_neon
+#define VARIANT neon
 #define TARGET /* NEON is the baseline of aarch64 */
 #define VEC uint8x16_t
 #define VEC_BYTES 16

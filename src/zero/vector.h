@@ -6,6 +6,7 @@
  *   IS_FN        the names of the functions, in full, so that git grep finds
  *   FIND_FN      the file that makes them: hone_zero_is_avx2 and so on
  *   RFIND_FN
+ *   VARIANT      suffix of all other names here: hone.c has every variant
  *   TARGET       attribute for every function, or nothing
  *   VEC          vector type of VEC_BYTES bytes (16, 32 or 64)
  *   LOAD(p)      unaligned load from const unsigned char *
@@ -29,8 +30,16 @@
  *
  * Numbers bytes from the least significant end: for little-endian CPUs only.
  */
-#define JOIN2(a, b) a##b
-#define JOIN(a, b) JOIN2(a, b)
+#define least HONE_JOIN(least_, VARIANT)
+#define or4 HONE_JOIN(or4_, VARIANT)
+#define or_group HONE_JOIN(or_group_, VARIANT)
+#define or_turn HONE_JOIN(or_turn_, VARIANT)
+#define or_clamped HONE_JOIN(or_clamped_, VARIANT)
+#define or_ends HONE_JOIN(or_ends_, VARIANT)
+#define or_upto_ends_max HONE_JOIN(or_upto_ends_max_, VARIANT)
+#define inside HONE_JOIN(inside_, VARIANT)
+#define scan HONE_JOIN(scan_, VARIANT)
+#define rscan HONE_JOIN(rscan_, VARIANT)
 
 #define GROUP (4 * VEC_BYTES) /* bytes tested by one branch near the ends */
 #define CLAMP_MAX (8 * VEC_BYTES)
@@ -200,7 +209,7 @@ TARGET bool
 IS_FN(const void *buf, size_t len)
 {
 	if (len <= SHORT_MAX)
-		return JOIN(SHORT, is)(buf, len);
+		return HONE_JOIN(SHORT, is)(buf, len);
 	if (len <= ENDS_MAX)
 		return IS_ZERO(or_upto_ends_max(buf, len));
 	return scan(buf, len) == len;
@@ -213,7 +222,7 @@ FIND_FN(const void *buf, size_t len)
 	size_t last = len - VEC_BYTES, at = 0;
 
 	if (len <= VEC_BYTES)
-		return JOIN(SHORT, find)(buf, len);
+		return HONE_JOIN(SHORT, find)(buf, len);
 	if (len <= ENDS_MAX ? IS_ZERO(or_upto_ends_max(p, len))
 			    : (at = scan(p, len)) == len)
 		return len;
@@ -232,7 +241,7 @@ RFIND_FN(const void *buf, size_t len)
 	size_t stop = len;
 
 	if (len <= VEC_BYTES)
-		return JOIN(SHORT, rfind)(buf, len);
+		return HONE_JOIN(SHORT, rfind)(buf, len);
 	if (len <= ENDS_MAX ? IS_ZERO(or_upto_ends_max(p, len))
 			    : (stop = rscan(p, len)) == 0)
 		return len;
@@ -248,6 +257,7 @@ RFIND_FN(const void *buf, size_t len)
 #undef IS_FN
 #undef FIND_FN
 #undef RFIND_FN
+#undef VARIANT
 #undef TARGET
 #undef VEC
 #undef VEC_BYTES
@@ -260,3 +270,13 @@ RFIND_FN(const void *buf, size_t len)
 #undef SHORT
 #undef SHORT_MAX
 #undef ENDS_MAX
+#undef least
+#undef or4
+#undef or_group
+#undef or_turn
+#undef or_clamped
+#undef or_ends
+#undef or_upto_ends_max
+#undef inside
+#undef scan
+#undef rscan

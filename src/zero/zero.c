@@ -36,7 +36,7 @@ static const struct hone_zero_variant chooser = {
 	{"choose", 0}, choose_is_zero, choose_find, choose_rfind};
 
 static void
-install(const struct hone_variant *variant)
+zero_install(const struct hone_variant *variant)
 {
 	const struct hone_zero_variant *v =
 		variant ? (const void *)variant : &chooser;
@@ -47,10 +47,10 @@ install(const struct hone_variant *variant)
 }
 
 const struct hone_part hone_part_zero = {"zero", hone_zero_variants, N_VARIANTS,
-	sizeof(hone_zero_variants[0]), install};
+	sizeof(hone_zero_variants[0]), zero_install};
 
 static const struct hone_zero_variant *
-choose(void)
+zero_choose(void)
 {
 	return (const void *)hone_part_choose(&hone_part_zero);
 }
@@ -58,19 +58,19 @@ choose(void)
 static bool
 choose_is_zero(const void *buf, size_t len)
 {
-	return choose()->is_zero(buf, len);
+	return zero_choose()->is_zero(buf, len);
 }
 
 static size_t
 choose_find(const void *buf, size_t len)
 {
-	return choose()->find(buf, len);
+	return zero_choose()->find(buf, len);
 }
 
 static size_t
 choose_rfind(const void *buf, size_t len)
 {
-	return choose()->rfind(buf, len);
+	return zero_choose()->rfind(buf, len);
 }
 
 bool
