@@ -31,13 +31,6 @@ if test "$PHP_HONE" != "no"; then
       #error another family
       #endif]])], [hone_family=aarch64])
 
-    dnl As src/meson.build says. Clang warns of the option.
-    hone_align=
-    AC_COMPILE_IFELSE([AC_LANG_SOURCE([[
-      #if !defined(__GNUC__) || defined(__clang__)
-      #error another compiler
-      #endif]])], [hone_align=-falign-jumps=64])
-
     dnl What the extension calls, and what that calls.
     hone_sources="api.c part.c cpu/cpu.c cpu/cpuid.c cpu/sysfs.c
       cpu/traits.c cpu/${hone_family:-any}.c stream/file_buffer.c
@@ -59,13 +52,8 @@ if test "$PHP_HONE" != "no"; then
       hone_dir=`dirname "libhone/$hone_source"`
       mkdir -p "$hone_dir"
       echo "#include \"$hone_top/src/$hone_source\"" >"libhone/$hone_source"
-      case $hone_source in
-      copy/copy.c) hone_flags= ;;
-      copy/*) hone_flags=$hone_align ;;
-      *) hone_flags= ;;
-      esac
       PHP_ADD_SOURCES_X([/$hone_dir], [`basename "$hone_source"`],
-        [-I$hone_top/src -D_GNU_SOURCE -DNDEBUG -fexceptions -fvisibility=hidden $hone_flags],
+        [-I$hone_top/src -D_GNU_SOURCE -DNDEBUG -fexceptions -fvisibility=hidden],
         [shared_objects_hone], [yes])
     done
     PHP_ADD_INCLUDE([$hone_top/include])

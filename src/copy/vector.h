@@ -27,6 +27,14 @@
  * make up to three unneeded stores, but avoid a loop over the rest, which would
  * be mispredicted.
  */
+/*
+ * Where the branch for a size begins in the middle of a cache line, a copy
+ * takes a cycle more (docs/design/copy.md). Only GCC has the option.
+ */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC push_options
+#pragma GCC optimize("align-jumps=64")
+#endif
 #ifndef SHORT_MAX
 #define SHORT_MAX VEC_BYTES
 #endif
@@ -263,6 +271,9 @@ FENCE_FN(void)
 	FENCE();
 }
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC pop_options
+#endif
 #undef KEEP_FN
 #undef STREAM_FN
 #undef PROTECT_FN
