@@ -132,7 +132,8 @@ vhd_checksum(const unsigned char *raw, size_t length, size_t skip)
 /*
  * Virtual PC, Virtual Server and early QEMU use the geometry, and all others
  * the current size. Neither field tells which. The rule is that of vpc_open()
- * of QEMU 10: the program that wrote the image decides.
+ * of QEMU 10, the program that wrote the image decides, except for Virtual
+ * Server: QEMU 10 takes the current size there.
  */
 static bool
 means_geometry(const unsigned char *creator)
