@@ -8,6 +8,8 @@
  *   http_blocks_read()               http_thread()
  *     blocks.c: look up, wait          thread.c: the multi interface
  *              and what comes next     transfer.c: one request and its answer
+ *                                      judge.c: what the answer means
+ *                                      lost.c: no answer, or a part of one
  *          |                                ^    |
  *          | struct http_transfer, queued   |    | bytes
  *          +--------------------------------+    v
@@ -306,6 +308,32 @@ int http_transfer_begin(struct http_transfer *transfer);
  * failed, with transfer->code; false if it is to be begun again at due_ms.
  */
 bool http_transfer_end(struct http_transfer *transfer, CURLcode result);
+/* Set the error of a transfer. Returns HTTP_FAIL. */
+__attribute__((format(printf, 3, 4))) enum http_verdict http_transfer_fail(
+	struct http_transfer *transfer, int code, const char *format, ...);
+/* Returns the address of the request. */
+const char *http_transfer_url(const struct http_transfer *transfer);
+/*
+ * Plan another try after a failure that counts as `tries`. Returns false if
+ * there were too many.
+ */
+bool http_transfer_try_again(struct http_transfer *transfer, unsigned tries);
+
+/* judge.c */
+/* The header of an answer has ended. */
+enum http_verdict http_judge(struct http_transfer *transfer);
+/* Bytes of its body have come. Returns false if they show that the body is not
+ * the file; the error of the transfer is set. */
+bool http_judge_bytes(
+	struct http_transfer *transfer, const char *data, size_t length);
+/* Returns whether the same request may have another answer later. */
+bool http_is_busy(unsigned status);
+/* Returns the words of a status in a message, with a blank before them, or "".
+ */
+const char *http_reason(unsigned status);
+
+/* lost.c: as http_transfer_end(), after a connection that was lost. */
+bool http_end_lost(struct http_transfer *transfer, CURLcode result);
 
 /* thread.c */
 /* Keep the first failure of the store. Without the lock. */
