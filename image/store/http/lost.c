@@ -42,7 +42,8 @@ is_unreachable(CURLcode result)
 {
 	return result == CURLE_COULDNT_RESOLVE_PROXY ||
 	       result == CURLE_COULDNT_RESOLVE_HOST ||
-	       result == CURLE_COULDNT_CONNECT;
+	       result == CURLE_COULDNT_CONNECT ||
+	       result == CURLE_SSL_CONNECT_ERROR;
 }
 
 /* Returns whether the answer cannot come again: without a strong ETag, nothing
@@ -56,18 +57,15 @@ comes_once(const struct http *http)
 }
 
 /*
- * Returns whether libcurl has no space for a line of the header or of the
- * trailers. It reports the same if there is no memory, which is far less likely
- * after the first byte of an answer.
+ * Returns whether libcurl has no space for a line of the header. It reports the
+ * same if there is no memory, which is far less likely after the first byte of
+ * an answer.
  */
 static bool
 is_long_line(const struct http_transfer *t, CURLcode result)
 {
-	static const char trailer[] = "Out of memory in chunked-encoding";
 	curl_off_t first_byte = 0;
 
-	if (strcmp(t->text, trailer) == 0)
-		return true;
 	if (result != CURLE_OUT_OF_MEMORY && result != CURLE_TOO_LARGE)
 		return false;
 	libcurl.easy_getinfo(
@@ -77,20 +75,63 @@ is_long_line(const struct http_transfer *t, CURLcode result)
 
 /* Returns whether libcurl cannot use the file of --cacert. */
 static bool
-is_bad_trust(const struct http_transfer *t)
+is_bad_trust(const struct http_transfer *t, CURLcode result)
 {
 	return t->http->target.trust.file &&
-	       strcmp(t->text, "error importing CA certificate blob") == 0;
+	       (result == CURLE_SSL_CACERT_BADFILE ||
+		       result == CURLE_SSL_CERTPROBLEM);
 }
 
-/* Returns whether libcurl cannot use the address of the proxy. Its codes are
- * those of a host that cannot be reached. */
-static bool
-is_bad_proxy(const struct http_transfer *t)
+/* Returns the proxy that the environment names for an address, as libcurl looks
+ * for it, or NULL. no_proxy may leave it out. */
+static const char *
+proxy_of(const char *url)
 {
-	static const char text[] = "Unsupported proxy ";
+	static const char *const plain[] = {
+		"http_proxy", "all_proxy", "ALL_PROXY", NULL};
+	static const char *const tls[] = {
+		"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY", NULL};
+	bool plain_url = strncasecmp(url, "http:", strlen("http:")) == 0;
 
-	return strncmp(t->text, text, strlen(text)) == 0;
+	for (const char *const *name = plain_url ? plain : tls; *name; name++) {
+		const char *proxy = getenv(*name);
+		if (proxy && proxy[0])
+			return proxy;
+	}
+	return NULL;
+}
+
+/* Returns whether libcurl can use the address of a proxy. */
+static bool
+is_valid_proxy(const char *proxy)
+{
+	static const char *const schemes[] = {"http", "https", "socks",
+		"socks4", "socks4a", "socks5", "socks5h"};
+	CURLU *parts = libcurl.url();
+	char *scheme = NULL;
+	bool valid = !parts; /* unknown without memory */
+
+	if (parts &&
+		!libcurl.url_set(parts, CURLUPART_URL, proxy,
+			CURLU_NON_SUPPORT_SCHEME | CURLU_GUESS_SCHEME) &&
+		!libcurl.url_get(parts, CURLUPART_SCHEME, &scheme, 0))
+		for (size_t i = 0; i < sizeof(schemes) / sizeof(*schemes); i++)
+			if (strcasecmp(scheme, schemes[i]) == 0)
+				valid = true;
+	libcurl.free(scheme);
+	libcurl.url_cleanup(parts);
+	return valid;
+}
+
+/* libcurl's codes for this are those of a host that cannot be reached. */
+static bool
+is_bad_proxy(const struct http_transfer *t, CURLcode result)
+{
+	const char *proxy = proxy_of(http_transfer_url(t));
+
+	return (result == CURLE_COULDNT_RESOLVE_PROXY ||
+		       result == CURLE_COULDNT_CONNECT) &&
+	       proxy && !is_valid_proxy(proxy);
 }
 
 /* Returns the status by which a proxy refused to connect, or 0. */
@@ -103,65 +144,33 @@ proxy_status(const struct http_transfer *t)
 	return status >= 300 ? (unsigned)status : 0;
 }
 
-/* PEER_ANY: no_proxy may leave out the proxy, and libcurl does not tell. */
-enum peer { PEER_SERVER, PEER_PROXY, PEER_ANY };
-
-/* OpenSSL's text if the peer answered, but not by TLS. */
-#define NO_TLS "wrong version number"
-
-/*
- * Returns whether the peer answered, but not as one that has TLS, or by
- * refusing ours. A cut connection has the same code. After a first answer by
- * TLS, such an answer may pass.
- */
-static bool
-is_without_tls(const struct http_transfer *t, CURLcode result)
-{
-	static const char *const texts[] = {
-		NO_TLS, "alert protocol version", "alert handshake failure"};
-
-	if (result == CURLE_SSL_CONNECT_ERROR && !t->http->open)
-		for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-			if (strstr(t->text, texts[i]))
-				return true;
-	return false;
-}
-
 /* Returns who may have broken off TLS. For http, only a proxy has TLS. */
-static enum peer
+static const char *
 peer_of_tls(const struct http_transfer *t)
 {
-	static const char *const names[] = {
-		"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"};
+	const char *url = http_transfer_url(t);
+	const char *proxy = proxy_of(url);
 
-	if (strncasecmp(http_transfer_url(t), "http:", strlen("http:")) == 0)
-		return PEER_PROXY;
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-		const char *proxy = getenv(names[i]);
-		if (proxy &&
-			strncasecmp(proxy, "https:", strlen("https:")) == 0)
-			return PEER_ANY;
-	}
-	return PEER_SERVER;
+	if (strncasecmp(url, "http:", strlen("http:")) == 0)
+		return "the proxy";
+	return proxy && strncasecmp(proxy, "https:", strlen("https:")) == 0
+		       ? "the server or the proxy"
+		       : "the server";
 }
 
 /* Set the error of a connection without TLS or without authorities. Returns
  * false if the reason is another. */
 static bool
-fail_tls(struct http_transfer *t, CURLcode result)
+fail_tls(struct http_transfer *t, CURLcode result, const char *text)
 {
-	static const char *const peer_names[] = {
-		[PEER_SERVER] = "the server",
-		[PEER_PROXY] = "the proxy",
-		[PEER_ANY] = "the server or the proxy",
-	};
 	const char *file, *variable;
 
-	if (is_without_tls(t, result) && strstr(t->text, NO_TLS)) {
+	/* libcurl has no code for a peer that answers without TLS. */
+	if (result == CURLE_SSL_CONNECT_ERROR && !t->http->open) {
 		http_transfer_fail(t, -EIO,
-			"%s does not speak TLS at this port; is it an "
+			"there is no TLS with %s at this port (%s); is it an "
 			"http:// address?",
-			peer_names[peer_of_tls(t)]);
+			peer_of_tls(t), text);
 		return true;
 	}
 	if (result != CURLE_SSL_CACERT_BADFILE)
@@ -179,22 +188,33 @@ fail_tls(struct http_transfer *t, CURLcode result)
 	return true;
 }
 
-/* Returns what follows libcurl's text about an authority that is not trusted. A
- * date or a name that does not fit has other texts. */
-static const char *
-way_to_trust(const struct http_transfer *t, CURLcode result, const char *text)
+/* Returns whether a result of OpenSSL says that an authority is not known, and
+ * not that a date or a name does not fit: X509_V_ERR_* of <openssl/x509_vfy.h>.
+ */
+static bool
+is_unknown_authority(long verified)
 {
-	bool unknown = strstr(text, "self-signed certificate") ||
-		       strstr(text, "self signed certificate") ||
-		       strstr(text, "issuer certificate");
+	enum { NO_ISSUER = 2, SELF_SIGNED = 18, UNVERIFIED_LEAF = 21 };
 
-	if (result != CURLE_PEER_FAILED_VERIFICATION || !unknown)
-		return "";
-	/* As curl does, --cacert leaves out the proxy. */
-	return peer_of_tls(t) == PEER_SERVER
+	return verified == NO_ISSUER ||
+	       (verified >= SELF_SIGNED && verified <= UNVERIFIED_LEAF);
+}
+
+/* Returns what follows libcurl's text about an authority that is not trusted.
+ * As curl does, --cacert leaves out the proxy. */
+static const char *
+way_to_trust(const struct http_transfer *t)
+{
+	long server = 0, proxy = 0;
+
+	libcurl.easy_getinfo(t->easy, CURLINFO_SSL_VERIFYRESULT, &server);
+	libcurl.easy_getinfo(t->easy, CURLINFO_PROXY_SSL_VERIFYRESULT, &proxy);
+	if (is_unknown_authority(proxy))
+		return "; --capath DIR trusts other authorities, also of a "
+		       "proxy";
+	return is_unknown_authority(server)
 		       ? "; --cacert FILE trusts another authority"
-		       : "; --capath DIR trusts other authorities, also of a "
-			 "proxy";
+		       : "";
 }
 
 /* Set the error of a lost connection. */
@@ -217,10 +237,10 @@ fail_lost(struct http_transfer *t, CURLcode result, bool long_line)
 			"the server sent nothing for %ld seconds at offset "
 			"%" PRIu64,
 			t->http->target.timeout, t->at);
-	else if (is_bad_trust(t))
+	else if (is_bad_trust(t, result))
 		t->code = image_fail(&t->err, t->http->target.trust.file,
 			-EINVAL, "has a certificate that is not valid");
-	else if (is_bad_proxy(t))
+	else if (is_bad_proxy(t, result))
 		/* Without the address, which may have a password. */
 		http_transfer_fail(t, -EINVAL,
 			"cannot be read: the address of the proxy is not "
@@ -232,11 +252,14 @@ fail_lost(struct http_transfer *t, CURLcode result, bool long_line)
 	else if (long_line)
 		http_transfer_fail(t, -EPROTO,
 			"the server sent a header line that is too long");
-	else if (!fail_tls(t, result))
+	else if (!fail_tls(t, result, text))
 		http_transfer_fail(t,
 			result == CURLE_OUT_OF_MEMORY ? -ENOMEM : -EIO,
 			"cannot be read at offset %" PRIu64 ": %s%s", t->at,
-			text, way_to_trust(t, result, text));
+			text,
+			result == CURLE_PEER_FAILED_VERIFICATION
+				? way_to_trust(t)
+				: "");
 }
 
 bool
@@ -245,9 +268,9 @@ http_end_lost(struct http_transfer *t, CURLcode result)
 	bool timeout = result == CURLE_OPERATION_TIMEDOUT;
 	bool long_line = is_long_line(t, result);
 	unsigned proxy = proxy_status(t);
-	bool again = may_pass(result) && !long_line && !is_bad_proxy(t) &&
-		     (!proxy || http_is_busy(proxy)) &&
-		     !is_without_tls(t, result);
+	bool again = may_pass(result) && !long_line &&
+		     !is_bad_proxy(t, result) &&
+		     (!proxy || http_is_busy(proxy));
 	bool hopeless = !again || comes_once(t->http) ||
 			(!t->http->open && is_unreachable(result));
 
