@@ -95,7 +95,7 @@ def price():
         return f"{sizes[value]['hone'] / sizes[value]['apcu-php']:.1f}"
 
     return ("The price is memory: 1,000 rows of 5 fields take "
-            f"{factor('1,000 rows of 5 fields')} times what APCu takes, small "
-            f"arrays {factor('a configuration of 9 small arrays')}, strings "
-            f"{factor('a string of 1,024 bytes')} "
-            "([sizes](docs/php-cache.md), also beside igbinary).")
+            f"{factor('1,000 rows of 5 fields')} times as much as in APCu, small "
+            f"arrays {factor('a configuration of 9 small arrays')} times, strings "
+            f"{factor('a string of 1,024 bytes')} times "
+            "([all sizes](docs/php-cache.md)).")

@@ -154,7 +154,7 @@ thread_sanitizer() {
     done
 }
 
-# What the library loads is what README says; liburing is optional.
+# What the library loads is what README says; a build may lack liburing.
 libraries_are_few() {
     others=$(readelf -d "$libdir/libhone.so" | sed -n 's/.*NEEDED.*\[\(.*\)\]/\1/p' |
         grep -v '^lib\(c\|gcc_s\|uring\)\.so\.\|^ld-linux') || :
