@@ -108,7 +108,10 @@ enum hone_cpu_traits {
 	HONE_CPU_TRAIT_COPY_MAX = 1,
 	/** bytes: the size from which HONE_COPY_AUTO streams by default;
 	 * 0: unknown; SIZE_MAX: never */
-	HONE_CPU_TRAIT_STREAM_MIN = 2
+	HONE_CPU_TRAIT_STREAM_MIN = 2,
+	/** not 0: HONE_COPY_STREAM fetches its source into the L2 cache ahead
+	 * of its loads; 0: past it, as HONE_COPY_STREAM_PROTECT does */
+	HONE_CPU_TRAIT_STREAM_L2 = 3
 };
 
 /**

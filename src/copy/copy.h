@@ -70,6 +70,14 @@ hone_copy_is_of_libc(size_t n)
 	return stored > 1 && n >= stored;
 }
 
+/* Whether STREAM fetches its source into L2. PROTECT never does. */
+static inline bool
+hone_copy_fetches_into_l2(void)
+{
+	return __atomic_load_n(&hone_cpu_trait_values[HONE_CPU_TRAIT_STREAM_L2],
+		       __ATOMIC_RELAXED) > 1;
+}
+
 /*
  * Below this size STREAM uses normal stores: the fence alone costs more than
  * streaming saves (bench/copy, cold).

@@ -42,8 +42,8 @@ neon_zero_line(unsigned char *d)
 #define ZERO vdupq_n_u8(0)
 #define STREAM_LINE(d, s) neon_stream_line(d, s)
 #define ZERO_LINE(d) neon_zero_line(d)
-#define PREFETCH(p, protect)                                                   \
-	((protect) ? __builtin_prefetch(p, 0, 0) : __builtin_prefetch(p, 0, 2))
+#define PREFETCH(p, into_l2)                                                   \
+	((into_l2) ? __builtin_prefetch(p, 0, 2) : __builtin_prefetch(p, 0, 0))
 /*
  * STNP is ordered like any store, except for loads that depend on its address
  * (Arm ARM, B2.3). A release store publishes it, so only the compiler must be

@@ -14,7 +14,7 @@
  *   ZERO                  a vector of zeros
  *   STREAM_LINE(d, s)     copy 64 bytes with non-temporal stores; d is aligned
  *   ZERO_LINE(d)          clear 64 bytes with non-temporal stores; d is aligned
- *   PREFETCH(p, protect)  for a streamed copy; protect is a constant
+ *   PREFETCH(p, into_l2)  for a streamed copy; into_l2 is a constant
  *   FENCE()               order the non-temporal stores
  *   SHORT_MAX             optional: longest copy of SHORT, else VEC_BYTES
  *   SHORT(d, s, n)        copy 0 to SHORT_MAX bytes
@@ -55,8 +55,9 @@
 #define STREAM_TURN (4 * LINE)
 /*
  * Distance of the prefetch from the loads: one page. On Zen 4, 1 KiB to one
- * page make no difference, and other distances gain less. On Sapphire Rapids
- * one page was best (bench/copy, prefetch-1M).
+ * page make no difference, and other distances gain less. On Emerald Rapids the
+ * prefetch into L2 gains up to one page, and no more beyond (bench/copy,
+ * prefetch-1M). Which of the two is faster is the trait stream_l2.
  */
 #define STREAM_AHEAD ((size_t)4096)
 
@@ -181,9 +182,9 @@ KEEP_FN(void *dst, const void *src, size_t n)
 	keep_long(dst, src, n);
 }
 
-/* protect is a constant. */
+/* into_l2 is a constant. */
 TARGET static inline __attribute__((always_inline)) void
-stream(unsigned char *d, const unsigned char *s, size_t n, bool protect)
+stream(unsigned char *d, const unsigned char *s, size_t n, bool into_l2)
 {
 	size_t at = -(uintptr_t)d % LINE;
 
@@ -194,7 +195,7 @@ stream(unsigned char *d, const unsigned char *s, size_t n, bool protect)
 	KEEP_FN(d, s, at);
 	for (; n - at >= STREAM_AHEAD + STREAM_TURN; at += STREAM_TURN) {
 		for (size_t i = at; i < at + STREAM_TURN; i += LINE) {
-			PREFETCH(s + i + STREAM_AHEAD, protect);
+			PREFETCH(s + i + STREAM_AHEAD, into_l2);
 			STREAM_LINE(d + i, s + i);
 		}
 	}
@@ -206,13 +207,16 @@ stream(unsigned char *d, const unsigned char *s, size_t n, bool protect)
 TARGET void
 STREAM_FN(void *dst, const void *src, size_t n)
 {
-	stream(dst, src, n, false);
+	if (hone_copy_fetches_into_l2())
+		stream(dst, src, n, true);
+	else
+		stream(dst, src, n, false);
 }
 
 TARGET void
 PROTECT_FN(void *dst, const void *src, size_t n)
 {
-	stream(dst, src, n, true);
+	stream(dst, src, n, false);
 }
 
 TARGET static inline void

@@ -122,7 +122,8 @@ def test_cpu_names_a_variant_for_each_part(hone):
 
 def test_cpu_shows_the_traits(hone):
     traits = hone.json("cpu", "--json")["traits"]
-    assert list(traits) == ["copy_min", "copy_max", "stream_min"]
+    assert list(traits) == ["copy_min", "copy_max", "stream_min",
+                            "stream_l2"]
     shown = dict(line.split(maxsplit=1) for line in
                  hone.ok("cpu").stdout.decode().splitlines())
     assert shown["own"].startswith(

@@ -191,6 +191,19 @@ TEST(a_variant_leaves_to_libc_what_is_above_the_range)
 	hone_cpu_set_trait(HONE_CPU_TRAIT_COPY_MAX, max);
 }
 
+TEST(stream_fetches_into_l2_if_the_trait_is_not_0)
+{
+	size_t own = hone_cpu_trait(HONE_CPU_TRAIT_STREAM_L2);
+
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_L2, 0);
+	assert_false(hone_copy_fetches_into_l2());
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_L2, 1);
+	assert_true(hone_copy_fetches_into_l2());
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_L2, SIZE_MAX);
+	assert_true(hone_copy_fetches_into_l2());
+	hone_cpu_set_trait(HONE_CPU_TRAIT_STREAM_L2, own);
+}
+
 /* A block that one thread fills by streaming and another reads. */
 struct exchange {
 	unsigned char *block;

@@ -3,8 +3,9 @@
  * Every variant of the copy part, one a run: copy_variants_test NAME [STRIDE].
  *
  * Each way of copying and clearing is a row, called through the table and
- * through the public functions under hone_cpu_limit(). Two of the ways force
- * the traits by which the C library makes no copy, or all but a range.
+ * through the public functions under hone_cpu_limit(). Some of the ways force
+ * the traits: the C library makes no copy, or all but a range, and STREAM
+ * fetches its source into L2 or past it.
  * STRIDE reduces the alignments where an emulator or a sanitizer runs the test
  * (1: every pair of 64).
  */
@@ -34,7 +35,8 @@ enum choice { AS_THIS_CPU, ALWAYS, SOME };
 struct way {
 	hone_copy_fn *fn;
 	int policy;
-	enum choice ours; /* ALWAYS: no copy is of the C library */
+	/* ALWAYS: no copy is of the C library, and STREAM fetches into L2 */
+	enum choice ours;
 };
 
 static void
@@ -249,8 +251,8 @@ nothing_is_copied_from_null(void **state)
 static void
 choose(unsigned trait, enum choice choice, size_t always, size_t some)
 {
-	static size_t own[HONE_CPU_TRAIT_STREAM_MIN + 1];
-	static bool known[HONE_CPU_TRAIT_STREAM_MIN + 1];
+	static size_t own[HONE_CPU_TRAIT_STREAM_L2 + 1];
+	static bool known[HONE_CPU_TRAIT_STREAM_L2 + 1];
 
 	if (!known[trait])
 		own[trait] = hone_cpu_trait(trait);
@@ -268,6 +270,7 @@ limit(void **state)
 
 	choose(HONE_CPU_TRAIT_COPY_MIN, way->ours, 0, 300);
 	choose(HONE_CPU_TRAIT_COPY_MAX, way->ours, SIZE_MAX, 4200);
+	choose(HONE_CPU_TRAIT_STREAM_L2, way->ours, 1, 0);
 	hone_cpu_limit(variant->row.needs);
 	assert_string_equal(hone_cpu_variant("copy"), variant->row.name);
 	return 0;
@@ -306,22 +309,24 @@ main(int argc, char **argv)
 	static struct way table[3],
 		public[] = {{.policy = HONE_COPY_AUTO},
 			{.policy = HONE_COPY_KEEP},
-			{.policy = HONE_COPY_STREAM},
+			{.policy = HONE_COPY_STREAM, .ours = ALWAYS},
 			{.policy = HONE_COPY_STREAM_PROTECT |
 				   HONE_COPY_NO_FENCE}};
 	static struct way forced[] = {
 		{.policy = HONE_COPY_KEEP, .ours = ALWAYS},
-		{.policy = HONE_COPY_KEEP, .ours = SOME}};
+		{.policy = HONE_COPY_KEEP, .ours = SOME},
+		{.policy = HONE_COPY_STREAM, .ours = SOME}};
 	const struct CMUnitTest tests[] = {
 		TESTS("keep", &table[0]),
 		TESTS("stream", &table[1]),
 		TESTS("protect", &table[2]),
 		TESTS("public AUTO", &public[0]),
 		TESTS("public KEEP", &public[1]),
-		TESTS("public STREAM", &public[2]),
+		TESTS("public STREAM, source into L2", &public[2]),
 		TESTS("public PROTECT, one fence", &public[3]),
 		TESTS("public KEEP, no copy is of libc", &forced[0]),
 		TESTS("public KEEP, all but a range is of libc", &forced[1]),
+		TESTS("public STREAM, source past L2", &forced[2]),
 	};
 	const struct support_choice choice = support_choose(argc, argv,
 		hone_copy_variants, hone_copy_n_variants, sizeof(*variant));

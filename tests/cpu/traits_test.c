@@ -10,15 +10,16 @@
 #include "support.h"
 
 #define ERMS (1u << 9)
-#define N_TRAITS ((size_t)HONE_CPU_TRAIT_STREAM_MIN + 1)
+#define N_TRAITS ((size_t)HONE_CPU_TRAIT_STREAM_L2 + 1)
 
 /* EAX of leaf 1 of one stepping of each. */
-#define ZEN3 0x00a00f11           /* EPYC 7003: family 25, model 1 */
-#define ZEN4 0x00a10f11           /* EPYC 9004: family 25, model 17 */
-#define ZEN4_DESKTOP 0x00a60f12   /* family 25, model 97 */
-#define ZEN5 0x00b00f21           /* EPYC 9005: family 26, model 2 */
-#define ZEN5_MOBILE 0x00b20f40    /* family 26, model 36 */
-#define EMERALD_RAPIDS 0x000c06f2 /* family 6, model 207 */
+#define ZEN3 0x00a00f11            /* EPYC 7003: family 25, model 1 */
+#define ZEN4 0x00a10f11            /* EPYC 9004: family 25, model 17 */
+#define ZEN4_DESKTOP 0x00a60f12    /* family 25, model 97 */
+#define ZEN5 0x00b00f21            /* EPYC 9005: family 26, model 2 */
+#define ZEN5_MOBILE 0x00b20f40     /* family 26, model 36 */
+#define EMERALD_RAPIDS 0x000c06f2  /* family 6, model 207 */
+#define SAPPHIRE_RAPIDS 0x000806f8 /* family 6, model 143 */
 
 static size_t values[N_TRAITS];
 
@@ -68,6 +69,21 @@ TEST(another_c_library_copies_only_where_a_string_instruction_is_faster)
 	traits_must_be(0, SIZE_MAX, 0);
 }
 
+TEST(emerald_rapids_streams_by_l2_with_any_c_library)
+{
+	parse("GenuineIntel", EMERALD_RAPIDS, ERMS, GLIBC(2, 43));
+	traits_must_be(0, 0, 8 << 20);
+	assert_int_equal(values[HONE_CPU_TRAIT_STREAM_L2], 1);
+	parse("GenuineIntel", EMERALD_RAPIDS, ERMS, GLIBC(2, 44));
+	traits_must_be(0, 0, 0);
+	assert_int_equal(values[HONE_CPU_TRAIT_STREAM_L2], 1);
+	parse("GenuineIntel", EMERALD_RAPIDS, ERMS, 0);
+	traits_must_be(0, SIZE_MAX, 8 << 20);
+	assert_int_equal(values[HONE_CPU_TRAIT_STREAM_L2], 1);
+	parse("AuthenticAMD", ZEN4, ERMS, GLIBC(2, 36));
+	assert_int_equal(values[HONE_CPU_TRAIT_STREAM_L2], 0);
+}
+
 TEST(cpus_that_were_not_measured_keep_what_was_set_before)
 {
 	static const struct {
@@ -75,7 +91,7 @@ TEST(cpus_that_were_not_measured_keep_what_was_set_before)
 		uint32_t leaf1_eax;
 	} others[] = {{"AuthenticAMD", ZEN3}, {"AuthenticAMD", ZEN4_DESKTOP},
 		{"AuthenticAMD", ZEN5_MOBILE}, {"GenuineIntel", ZEN5},
-		{"GenuineIntel", EMERALD_RAPIDS},
+		{"GenuineIntel", SAPPHIRE_RAPIDS},
 		{"AuthenticAMD", EMERALD_RAPIDS}, {"HygonGenuine", ZEN5},
 		{"AuthenticAMD", 0x00000fcf}, /* family 15, model 12 */
 		{"GenuineIntel", 0xffffffff}};
@@ -84,6 +100,7 @@ TEST(cpus_that_were_not_measured_keep_what_was_set_before)
 		parse(others[i].vendor, others[i].leaf1_eax, ERMS,
 			i % 2 * GLIBC(2, 36));
 		traits_must_be(0, 0, 0);
+		assert_int_equal(values[HONE_CPU_TRAIT_STREAM_L2], 0);
 	}
 }
 
@@ -96,7 +113,7 @@ TEST(every_trait_has_a_name_and_no_other_number_has)
 				hone_cpu_trait_name(i), hone_cpu_trait_name(k));
 	}
 	assert_string_equal(
-		hone_cpu_trait_name(HONE_CPU_TRAIT_STREAM_MIN), "stream_min");
+		hone_cpu_trait_name(HONE_CPU_TRAIT_STREAM_L2), "stream_l2");
 	assert_null(hone_cpu_trait_name(N_TRAITS));
 	assert_null(hone_cpu_trait_name(UINT32_MAX));
 }
