@@ -148,6 +148,9 @@ void check_copy(
 
 std::string size_name(size_t n);
 
+// rte_memcpy() in the loop, if there is DPDK.
+Subject dpdk_inline();
+
 void add_inline_cases();
 void add_zero_cases();
 void add_experiments();

@@ -114,6 +114,51 @@ add_groups(const std::string &stem, const Subject &s, size_t unit, size_t most)
 		});
 }
 
+void
+hone_kept(void *dst, const void *src, size_t n)
+{
+	hone_memcpy(dst, src, n, HONE_COPY_KEEP);
+}
+
+void
+glibc(void *dst, const void *src, size_t n)
+{
+	std::memcpy(dst, src, n);
+}
+
+std::vector<Subject>
+inlined()
+{
+	std::vector<Subject> list = {
+		subject<hone_kept>("hone"), subject<glibc>("glibc")};
+
+#ifdef HAVE_DPDK
+	list.push_back(dpdk_inline());
+#endif
+	return list;
+}
+
+// 8 to 64 bytes, for which rte_memcpy() makes no call.
+void
+add_short_cases()
+{
+	for (const Subject &s : inlined()) {
+		for (size_t n : {8, 12, 16, 24, 32, 48, 64})
+			add_fixed("inline-" + std::to_string(n), s, n);
+		add("inline-8..64/" + s.name, s.limit, false,
+			[=](State &state) {
+				Arenas a = arenas(2 * hot_bytes);
+				Calls calls = groups(1, 57);
+
+				for (uint32_t &n : calls.len)
+					n += 7;
+				Switches switches;
+				s.calls(state, a, calls);
+				report_switches(state, switches);
+			});
+	}
+}
+
 template <size_t n>
 void
 hone_constant(void *dst, const void *src, size_t)
@@ -201,6 +246,7 @@ add_inline_cases()
 		add_groups("pointers", subject<pointers>("hone"), 8, most);
 		add_groups("pointers", subject<whole>("glibc"), 8, most);
 	}
+	add_short_cases();
 	add_constant_case<8>();
 	add_constant_case<32>();
 	add_constant_case<64>();

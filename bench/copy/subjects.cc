@@ -23,6 +23,13 @@ glibc(void *dst, const void *src, size_t n)
 	std::memcpy(dst, src, n);
 }
 
+// The same again: how far two rows of one function differ in this run.
+void
+glibc_again(void *dst, const void *src, size_t n)
+{
+	std::memcpy(dst, src, n);
+}
+
 template <int policy>
 void
 hone(void *dst, const void *src, size_t n)
@@ -71,6 +78,7 @@ make_storing()
 
 	add_variants<HONE_COPY_KEEP>(&list, "keep");
 	list.push_back(subject<glibc>("glibc"));
+	list.push_back(subject<glibc_again>("glibc-again"));
 	if (rival_copies())
 		list.push_back(subject<rival_rep_movsb>("rep-movsb"));
 	add_dpdk(&list);

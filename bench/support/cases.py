@@ -19,8 +19,10 @@ MALLOC = ("glibc", "jemalloc", "mimalloc", "mimalloc-3", "tcmalloc")
 MPMC = ("mutex", "ck-mpmc", "dpdk-mpmc", "dpdk-rts", "dpdk-hts")
 SPSC = MPMC + ("ck-spsc", "dpdk-spsc")
 BARE = ("bare", "stdio")
-LINES = ("getline", "fgets", "mmap-memchr", "php-8.2", "python")
-OTHERS = BARE + ("stdio-unlocked", "php-8.2", "python")
+# As runs before 2026-11-29 name PHP, and as later ones do.
+PHP = ("php-8.2", "php")
+LINES = ("getline", "fgets", "mmap-memchr", *PHP, "python")
+OTHERS = BARE + ("stdio-unlocked", *PHP, "python")
 APCU = ("apcu-php", "apcu-igbinary", "apcu-default")
 CACHES = APCU + ("apcu", "yac", "include", "memcached", "redis")
 
@@ -33,6 +35,7 @@ COMPARISONS = [
     ("copy", r"cold-src-.*", "keep", COPY + ("nt-loop",)),
     ("copy", r"cold-.*", "stream", COPY + ("nt-loop",)),
     ("copy", r"(read|chase)-[^-]*", "keep", ("glibc",)),
+    ("copy", r"inline-.*", "hone", ("glibc", "dpdk-inline")),
     ("copy", r"(blocks|pointers|constant)-.*", "hone",
      ("glibc", "store-loop")),
     ("copy", r"clear-hot-.*", "keep", ("glibc",)),
@@ -42,7 +45,7 @@ COMPARISONS = [
     ("ring", r".*", "hone-spsc", SPSC),
     ("stream", r"fresh-.*", "hone", BARE),
     ("stream", r"lines-.*", "hone", LINES),
-    ("stream", r"(socket|ping)-.*", "hone", ("bare", "stdio", "php-8.2")),
+    ("stream", r"(socket|ping)-.*", "hone", ("bare", "stdio", *PHP)),
     ("stream", r".*", "hone", OTHERS),
     ("php", r".*", "hone", ("stock",)),
     ("cache", r"(block copy|first fetch) .*", "hone-block", APCU + ("yac",)),
@@ -54,13 +57,14 @@ NAMES = {
     "memcmp": "`memcmp`", "naive": "byte loop", "glibc": "glibc",
     "rep-movsb": "`rep movsb`", "dpdk-sse": "DPDK, SSE",
     "dpdk-avx2": "DPDK, AVX2", "dpdk-avx512": "DPDK, AVX-512",
+    "dpdk-inline": "DPDK, inline",
     "nt-loop": "non-temporal loop", "store-loop": "store loop",
     "dpdk-ring": "DPDK ring", "dpdk-rts": "DPDK RTS", "dpdk-hts": "DPDK HTS",
     "dpdk-later-get": "DPDK, later get", "dpdk-stack": "DPDK stack", "dpdk-lf-stack": "DPDK lock-free stack",
     "dpdk-mpmc": "DPDK", "dpdk-spsc": "DPDK SPSC", "ck-ring": "CK",
     "ck-mpmc": "CK", "ck-spsc": "CK SPSC", "mutex": "mutex",
     "bare": "system calls", "stdio": "stdio",
-    "stdio-unlocked": "stdio unlocked", "php-8.2": "PHP",
+    "stdio-unlocked": "stdio unlocked", "php-8.2": "PHP", "php": "PHP",
     "python": "Python", "getline": "`getline`", "fgets": "`fgets`",
     "mmap-memchr": "mmap and memchr", "stock": "PHP",
     "bare-2t": "system calls",
@@ -113,6 +117,7 @@ PATTERNS = [
     ("copy", r"read-(\w+)", "{}, cold, then read, KEEP"),
     ("copy", r"chase-(\w+)", "{}, cold, then a list, KEEP"),
     ("copy", r"first-word-(\S+)", "{}, first word used next"),
+    ("copy", r"inline-(\S+)", "{}, inline"),
     ("copy", r"constant-(\w+)", "{}, constant size"),
     ("copy", r"clear-hot-(\w+)", "clear {}, hot"),
     ("copy", r"clear-cold-(\w+)", "clear {}, cold, STREAM"),

@@ -86,6 +86,10 @@ def overview(runs):
     return markdown(header, body, False)
 
 
+# What has to be known of a run.
+NOTES = {"copy-emerald-rapids-2026-11-29.json":
+         "Another program, of low priority, kept the second CPU busy."}
+
 LIBRARY = ("zero", "copy", "mempool", "ring", "stream")
 
 
@@ -131,6 +135,8 @@ def part_page(part, runs):
                   f"([run](../bench/results/{run.path.name}))",
                   *(f"  {line}" for line in pages_cache.versions(run)
                     or pages_convert.rivals_of({"rivals": run.rivals}, part))]
+        if run.path.name in NOTES:
+            lines.append(f"  - {NOTES[run.path.name]}")
     text = "\n".join([f"## {part}: {what}\n", *lines,
                       f"- Why it is so: {reasons}\n"] +
                      [table(part, runs, wanted)

@@ -62,7 +62,10 @@ TABLES = {
                for how, word in (("read", "in order"), ("chase", "a list"))
                for size in ("64K", "1M", "16M")
                for policy in ("keep", "stream")]),
-        Table("Whole lines, pointers, constant sizes, clearing", "", rows(
+        Table("Inline copies, whole lines, pointers, constant sizes, clearing",
+              "Inline: a copy of a size that the compiler does not know, "
+              "in the loop that is timed.", rows(
+            "inline-8", "inline-16", "inline-32", "inline-64", "inline-8..64",
             "blocks-1", "blocks-16", "blocks-512", "pointers-8",
             "pointers-1..8", "constant-64", "clear-hot-64", "clear-hot-4K",
             "cold-src-4M")),
