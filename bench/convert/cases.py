@@ -24,6 +24,9 @@ DIRECT_WAYS = (DIRECT, ('-t', 'none', '-W', '-m', '4'),
 COMPARE_WAYS = ((), ('-T', 'none'))
 NBDCOPY_WAYS = (('--flush',), ('--flush', '--request-size=1048576'),
                 ('--flush', '--threads=2', '--requests=64'))
+# The version of the rivals' libzstd, and a folder that has it alone, if it is
+# another one than hone's: convert.py sets it.
+zstd_of_rivals = None
 CODEC = Path(__file__).resolve().parent / 'codec.py'
 READS = CODEC.with_name('reads.py')
 
@@ -190,6 +193,15 @@ def all_cases(hone, made, folder):
                     check=checked(hone if name else 'qemu-img', hone, source,
                                   out[slot], options))
 
+    def with_their_zstd(tool):
+        """hone once more, with the libzstd that qemu-img has."""
+        if not zstd_of_rivals:
+            return []
+        number, place = zstd_of_rivals
+        return [Tool(f'{tool.name} with libzstd {number}',
+                     ['env', f'LD_LIBRARY_PATH={place}', *tool.command],
+                     tool.outputs, check=tool.check)]
+
     def qemu(name, slot, source, *options, ways=WAYS + IN_ORDER):
         if '-c' in options:
             ways = PACKED_WAYS
@@ -222,8 +234,9 @@ def all_cases(hone, made, folder):
     def to_zstd():
         source = made.get('large.img')
         zstd = ('-o', 'compression_type=zstd', '-O', 'qcow2')
+        mine = ours('', 'a', source, '-c', *zstd)
         return [
-            ours('', 'a', source, '-c', *zstd),
+            mine, *with_their_zstd(mine),
             qemu('', 'b', source, '-c', '-f', 'raw', *zstd),
             alone('zstd', 'compress', 3, 'large.img'),
         ], [Faster('hone', 1.6),
@@ -232,18 +245,21 @@ def all_cases(hone, made, folder):
     def from_qcow2(name, ratio, level=None):
         def make():
             source = made.get(name)
-            tools = [ours('', 'a', source, '-O', 'raw'),
-                     qemu('', 'b', source, '-f', 'qcow2', '-O', 'raw')]
+            mine = ours('', 'a', source, '-O', 'raw')
+            tools = [mine, qemu('', 'b', source, '-f', 'qcow2', '-O', 'raw')]
             if level:
                 tools.append(alone(name.split('.')[0], 'decompress', level,
                                    'middle.img'))
+            if name == 'zstd.qcow2':
+                tools += with_their_zstd(mine)
             return tools, [Faster('hone', ratio)]
         return make
 
     def recompress():
         source = made.get('zlib.qcow2')
         zstd = ('-c', '-o', 'compression_type=zstd', '-O', 'qcow2')
-        return [ours('', 'a', source, *zstd),
+        mine = ours('', 'a', source, *zstd)
+        return [mine, *with_their_zstd(mine),
                 qemu('', 'b', source, '-f', 'qcow2', *zstd),
                 alone('zlib', 'recompress', 6, 'middle.img'),
                 ], [Faster('hone', 2.2)]

@@ -217,18 +217,22 @@ def main():
         wrapped = args.dir / 'programs'
         rivals.wrap(args.root.resolve(), wrapped)
         os.environ['PATH'] = f'{wrapped.resolve()}:{os.environ["PATH"]}'
+        folder = args.dir.resolve() / 'libraries'
+        name = rivals.library(args.root.resolve(), 'libzstd.so.1', folder)
+        cases.zstd_of_rivals = name.split('.so.')[1], folder
     result = {'machine': report.machine(), 'scale': args.scale,
               'large': images.LARGE, 'rivals': rivals.about(args.root),
               'rows': [], 'targets': []}
     for what, value in result['rivals'].items():
         print(f'{what}: {value}')
-    again = None
+    again, libzstd = None, result['rivals']['libzstd_here']
     if args.only and args.json and args.json.exists():
         again = {what: result['machine'][what] for what in ('commit', 'date')}
         again['rivals'] = result['rivals']['suite']
         result = json.loads(args.json.read_text())
         before = seconds_before(result)
         result = others(result, args)
+        result['rivals'].setdefault('libzstd_here', libzstd)
     failed = False
     chosen = reach if args.reach else cases
     planned = chosen.all_cases(args.hone, made, args.dir)

@@ -148,9 +148,11 @@ def rivals_of(report, part=None):
                               or package == "libc6"))
     theirs = without_epoch(about["compiler_of_rivals"])
     ours = theirs if part in kept.PARTS else about["compiler_here"]
+    zstd = about.get("libzstd_here") if part not in kept.PARTS else None
     return [f"- Rivals of {without_name(about['suite'])}: {packages}",
-            f"- hone is built by {ours}; the compiler of the suite is "
-            f"{theirs}"]
+            f"- hone is built by {ours}" +
+            (f" and has libzstd {zstd}" if zstd else "") +
+            f"; the compiler of the suite is {theirs}"]
 
 
 def without_name(suite):
@@ -275,7 +277,8 @@ def summary(case, rows):
     if best["disk_usage"] and best["page_cache_left"] < MIB << 6:
         shown.add("hone --cache drop")
     for mine in rows:
-        if mine["tool"] not in shown:
+        if (mine["tool"] not in shown and
+                not mine["tool"].startswith("hone with libzstd")):
             continue
         wall, level = mine["wall"], mine["tool"].removeprefix("hone")
         alone = [f"{row['wall'] / wall:.2f}, {row['tool'].split(' ')[0]}"

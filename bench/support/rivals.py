@@ -59,6 +59,7 @@ def about(root=None):
     if root:
         suite = f"Debian sid ({suite}), index of {date(root)}"
     return {"suite": suite, "packages": versions(base),
+            "libzstd_here": versions(Path("/")).get("libzstd1", ""),
             "compiler_here": first_line("gcc", "--version"),
             "compiler_of_rivals": output(
                 "dpkg-query", f"--admindir={base}/var/lib/dpkg", "-W", "-f",
@@ -84,6 +85,15 @@ def wrap(root, folder):
                         f"exec {loader} --argv0 {name} "
                         f"--library-path {libraries} {target} \"$@\"\n")
         path.chmod(0o755)
+
+
+def library(root, name, folder):
+    """Have a folder with a library of the root alone, for LD_LIBRARY_PATH, so
+    that hone runs with it. Returns the name of its file."""
+    found = next((root / "usr/lib").glob(f"*/{name}")).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / name).symlink_to(found)
+    return found.name
 
 
 def version(program):
