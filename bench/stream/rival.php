@@ -1,6 +1,6 @@
 <?php
 // SPDX-License-Identifier: BSD-3-Clause
-// The subject php-8.2 of stream_bench. A line of input is
+// The subject php of stream_bench. A line of input is
 //     KIND SIZE PIECE TURNS WITH_DIGEST LIST
 // The answer is: nanoseconds, involuntary context switches, bytes, digest.
 

@@ -140,8 +140,8 @@ programs()
 	looked = true;
 	for (const Program &p :
 		std::vector<Program>{// -n: no php.ini, and so no extension.
-			{"php-8.2",
-				{"php8.2", "-n", "-d", "memory_limit=-1",
+			{"php",
+				{"php", "-n", "-d", "memory_limit=-1",
 					HONE_RIVALS "/rival.php"},
 				{Kind::whole, Kind::pieces, Kind::lines,
 					Kind::ready, Kind::ping}},
