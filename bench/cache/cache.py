@@ -68,11 +68,15 @@ def arguments():
                         'samples in place of the median')
     parser.add_argument('--count', metavar='SUBJECTS',
                         help='time nothing; count instructions of these\n'
-                        'subjects: hone,apcu-igbinary')
+                        'subjects: hone,apcu-igbinary; with --rivals debian12')
     parser.add_argument('--profile', type=Path, metavar='FILE',
                         help="time nothing; write callgrind's FILE of the\n"
-                        'first case of --only')
-    return parser.parse_args()
+                        'first case of --only; with --rivals debian12')
+    args = parser.parse_args()
+    if args.root and (args.count or args.profile):
+        parser.error('--count and --profile need --rivals debian12: the chroot '
+                     'has no valgrind')
+    return args
 
 
 def measure(args, kit):

@@ -196,6 +196,8 @@ def measure(kit, skipped, opcaches, rounds, only, noisy):
         with Programs(kit, skipped) as programs:
             for case in cases(opcaches, only):
                 if case.shape in ENTITIES and not kit.real:
+                    print(f'left out: {case.name}, which needs --rivals '
+                          'debian12')
                     continue
                 print(f'\r{case.name}'.ljust(60), end='', file=sys.stderr)
                 found = sample_all(case, programs, rounds, noisy, troubles)
