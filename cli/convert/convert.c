@@ -19,6 +19,8 @@ parse(struct job *job)
 	if (rc == 0)
 		rc = create_parse(job);
 	if (rc == 0)
+		rc = size_parse(job);
+	if (rc == 0)
 		rc = progress_begin(&job->progress, cli, may_draw);
 	if (rc == 0)
 		rc = expect_parse(job);
@@ -286,10 +288,12 @@ convert(struct job *job)
 				"without OpenSSL");
 		expect_stream(job);
 	}
-	job->create.size = image_source_size(job->src);
-	job->create.unsized = image_source_is_unsized(job->src);
-	progress_phase(&job->progress, "read", job->source, job->create.size);
-	int rc = refuse_disguised(job);
+	int rc = size_apply(job);
+	if (rc != 0)
+		return rc;
+	progress_phase(&job->progress, "read", job->source,
+		image_source_size(job->src));
+	rc = refuse_disguised(job);
 	if (rc != 0)
 		return rc;
 	rc = write_output(job);

@@ -6,6 +6,7 @@
  *
  *   convert.c   the command: options, the copy, --verify, what is refused
  *   create.c    options of the new image: -O, -o, -c, --level
+ *   size.c      --size
  *   cache.c     use of the page cache; memory.c: how large the cache may be
  *   expect.c    --expect-file and --expect-disk are parsed, the latter compared
  *   new_file.c  DST is a new file
@@ -67,6 +68,11 @@ int cache_parse(struct job *job);
  * folder that replaces /.
  */
 uint64_t memory_available(const char *root);
+
+/* size.c: --size. Both return 0 or the exit status. */
+int size_parse(struct job *job);
+/* SRC is open: set the size in create, and leave out the end of SRC. */
+int size_apply(struct job *job);
 
 /* expect.c: --digest, --expect-disk and --expect-file. */
 /* Set the digests, and open.expect. Returns 0 or the exit status. */

@@ -66,7 +66,8 @@ print_text(const struct job *job)
 	printf(": %s, %s", image_format_name(job->format),
 		cli_size_text(size, job->size));
 	if (job->size > image_source_size(job->src))
-		printf(" (rounded up from %" PRIu64 " bytes)",
+		printf(" (%s from %" PRIu64 " bytes)",
+			job->cli->option[OPTION_SIZE] ? "grown" : "rounded up",
 			image_source_size(job->src));
 	if (compression(job))
 		printf(" compressed with %s", compression(job));

@@ -79,6 +79,8 @@ struct image_source {
 	struct image_store *data;
 	/* bytes of the virtual disk, see image_source_unsized() */
 	uint64_t size;
+	/* bytes of zeros behind them that image_source_cut() left out */
+	uint64_t cut;
 	/* bytes of an allocation unit of the format, a power of two; 0: none.
 	 * Reads of whole units are fastest. */
 	uint64_t unit;
@@ -129,13 +131,13 @@ struct image_sink_ops {
 		size_t memory, struct image_error *err);
 
 	/*
-	 * Reserve the place of a range in the file. Called in ascending order
-	 * of guest offsets, by one thread at a time. A compressed place is
-	 * exactly one unit (the last one of the disk may be shorter). An
-	 * uncompressed place may be any range: its first unit may already have
-	 * a place from the previous call. place->length may be reduced: the
-	 * caller then reserves the rest in another call. With sink->fill, the
-	 * calls cover the disk.
+	 * Reserve the place of a range in the file; a range without one reads
+	 * as zeros. Called in ascending order of guest offsets, by one thread
+	 * at a time. A compressed place is exactly one unit (the last one of
+	 * the disk may be shorter). An uncompressed place may be any range: its
+	 * first unit may already have a place from the previous call.
+	 * place->length may be reduced: the caller then reserves the rest in
+	 * another call. With sink->fill, the calls cover the disk.
 	 *
 	 * The caller writes the bytes to place->host by image_sink_write(), in
 	 * any order, from any thread, before finish; in the order of their
@@ -160,14 +162,6 @@ struct image_sink_ops {
 		size_t length, struct image_error *err);
 
 	/*
-	 * A range of the guest's disk has no data. Called between the calls of
-	 * reserve, in the same order. NULL if no action is needed: ranges
-	 * without a place read as zeros.
-	 */
-	int (*zero)(struct image_sink *sink, uint64_t guest, uint64_t length,
-		struct image_error *err);
-
-	/*
 	 * The disk has this size. Called once before finish, after the last
 	 * reserve, with image_create.unsized.
 	 */
@@ -178,8 +172,8 @@ struct image_sink_ops {
 	 * For a file that is a stream of the data alone, made of compressed
 	 * parts: set packed->host to the place of the next part. Called in the
 	 * order of the disk, by one thread at a time. The parts have the
-	 * sectors that image_region() finds. image_copy() calls no reserve and
-	 * no zero then. NULL: ranges of the disk have places.
+	 * sectors that image_region() finds. image_copy() calls no reserve
+	 * then. NULL: ranges of the disk have places.
 	 */
 	int (*append)(struct image_sink *sink, struct image_packed *packed,
 		struct image_error *err);

@@ -625,6 +625,11 @@ struct image_run {
 	/* copy: most bytes of data that are written; 0: no limit. The failure
 	 * of a disk with more has err.refused. */
 	uint64_t max_written;
+	/* copy of a source whose size is not known: the disk of the sink gets
+	 * this size, which must be at least that of the source, or 0: the size
+	 * of the source and `growth` bytes */
+	uint64_t size;
+	uint64_t growth;
 	/* copy: share blocks with the source if the file system can */
 	bool reflink;
 	/* copy: also compute these digests of the disk, from the bytes that are
@@ -676,8 +681,20 @@ struct image_copied {
 };
 
 /*
- * Copy source into sink, which was just created and is at least as long. Does
- * not finish the sink. Returns -EIO if a change of the source was detected.
+ * Make a disk smaller: what lies behind `size` bytes has to be zeros, and is
+ * searched for data. Later calls leave it out, except that digests are those of
+ * the whole disk. The size of the source is known, and it can be read again.
+ *
+ * Returns -EINVAL with a message, and leaves the source as it was, if there is
+ * data.
+ */
+int image_source_cut(
+	struct image_source *source, uint64_t size, struct image_error *err);
+
+/*
+ * Copy source into sink, which was just created and is at least as long: zeros
+ * follow what the source has. Does not finish the sink. Returns -EIO if a
+ * change of the source was detected.
  */
 int image_copy(struct image_source *source, struct image_sink *sink,
 	const struct image_run *run, struct image_copied *copied,

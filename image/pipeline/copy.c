@@ -2,6 +2,7 @@
 /* Copy a source into a sink. */
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include "pipeline/copy.h"
 
 /* No file system that shares blocks has larger ones. */
@@ -123,17 +124,6 @@ copy_work(void *opaque, struct image_scratch *scratch,
 	return 0;
 }
 
-/* Report a range without data to a sink that has zero(). */
-static int
-reserve_zero(struct image_copy *copy, uint64_t from, uint64_t to,
-	struct image_error *err)
-{
-	const struct image_sink_ops *ops = copy->sink->ops;
-	if (from == to || !ops->zero)
-		return 0;
-	return ops->zero(copy->sink, from, to - from, err);
-}
-
 /* Split a put: the part that the place does not hold becomes the next put. */
 static void
 split(struct image_copy_own *own, size_t at, const struct image_place *place)
@@ -196,31 +186,20 @@ copy_order(void *opaque, struct image_chunk *chunk, struct image_error *err)
 {
 	struct image_copy *copy = opaque;
 	struct image_copy_own *own = chunk->own;
-	uint64_t end = chunk->offset + chunk->length;
-	uint64_t at = chunk->offset;
 
 	if (chunk->hole) {
 		copy->copied->hole += chunk->length;
 		if (!copy->sink->fill)
-			return reserve_zero(copy, at, end, err);
+			return 0;
 		place_lists(copy, own);
-		put_zeros(copy, own, at, chunk->length);
+		put_zeros(copy, own, chunk->offset, chunk->length);
 	}
 	add_up(copy->copied, &own->copied);
 	int rc = image_copy_limit(
 		copy->sink, copy->copied, copy->max_written, err);
-	if (rc < 0)
-		return rc;
-	for (size_t i = 0; i < own->n_puts; i++) {
-		const struct image_place *place = &own->puts[i].place;
-		rc = reserve_zero(copy, at, place->guest, err);
-		if (rc == 0)
-			rc = place_put(copy, own, i, err);
-		if (rc < 0)
-			return rc;
-		at = place->guest + place->length;
-	}
-	return reserve_zero(copy, at, end, err);
+	for (size_t i = 0; rc == 0 && i < own->n_puts; i++)
+		rc = place_put(copy, own, i, err);
+	return rc;
 }
 
 /* Share the bytes of the put. The fallback reads and writes them. */
@@ -334,6 +313,42 @@ codec_size(const struct image_copy *copy)
 		       : 0;
 }
 
+/* The size of the source is known now, and that of the sink follows. */
+static int
+set_sink_size(const struct image_copy *copy, const struct image_run *run,
+	struct image_error *err)
+{
+	struct image_sink *sink = copy->sink;
+	uint64_t size = copy->source->size;
+
+	if (run->size && size > run->size)
+		return image_fail(err, copy->source->store->name, -EFBIG,
+			"has a disk of %" PRIu64
+			" bytes, more than the %" PRIu64
+			" that the new disk is to have",
+			size, run->size);
+	if (run->size)
+		size = run->size;
+	else if (__builtin_add_overflow(size, run->growth, &size) ||
+		 size >= IMAGE_SIZE_UNKNOWN)
+		return image_fail(err, sink->store->name, -EFBIG,
+			"would have a disk of more than %" PRIu64 " bytes",
+			IMAGE_SIZE_UNKNOWN - 1);
+	return sink->ops->resize(sink, size, err);
+}
+
+/* What a larger sink has behind the disk of the source is zeros. */
+static int
+fill_rest(struct image_copy *copy, struct image_error *err)
+{
+	struct image_store *store = copy->sink->store;
+	uint64_t from = copy->source->size;
+
+	if (!copy->sink->fill || from >= copy->sink->size)
+		return 0;
+	return store->ops->zero(store, from, copy->sink->size - from, err);
+}
+
 static int
 visit(struct image_copy *copy, const struct image_run *run,
 	struct image_error *err)
@@ -364,8 +379,7 @@ visit(struct image_copy *copy, const struct image_run *run,
 	int rc = image_pipeline_run(&plan, run, &copy->copied->threads, err);
 	if (rc == 0)
 		rc = image_pieces_end(source, true, err);
-	return rc == 0 && unsized ? sink->ops->resize(sink, source->size, err)
-				  : rc;
+	return rc == 0 && unsized ? set_sink_size(copy, run, err) : rc;
 }
 
 static int
@@ -381,8 +395,9 @@ visit_and_hash(struct image_copy *copy, const struct image_run *run,
 		return rc;
 	rc = visit(copy, run, err);
 	if (rc == 0)
-		rc = image_hashers_finish(
-			copy->hashers, copy->source->size, run->digests, err);
+		rc = image_hashers_finish(copy->hashers,
+			copy->source->size + copy->source->cut, run->digests,
+			err);
 	image_hashers_destroy(copy->hashers);
 	return rc;
 }
@@ -429,15 +444,16 @@ image_copy(struct image_source *source, struct image_sink *sink,
 	}
 	set_sizes(&copy, run);
 	/* The bytes of shared blocks are not read: they have no digests. */
+	int rc = 0;
 	if (run->reflink && !run->digests && !sink->ops->append) {
-		int rc = image_copy_share_all(&copy, err);
-		if (rc != 0)
-			return rc < 0 ? rc
-				      : source->ops->unchanged(source, err);
-		rc = image_copy_try_share(&copy, err);
-		if (rc < 0)
-			return rc;
+		rc = image_copy_share_all(&copy, err);
+		if (rc > 0)
+			rc = source->ops->unchanged(source, err) < 0 ? -EIO : 1;
+		else if (rc == 0)
+			rc = image_copy_try_share(&copy, err);
 	}
-	return run->digests ? visit_and_hash(&copy, run, err)
-			    : visit(&copy, run, err);
+	if (rc == 0)
+		rc = run->digests ? visit_and_hash(&copy, run, err)
+				  : visit(&copy, run, err);
+	return rc < 0 ? rc : fill_rest(&copy, err);
 }

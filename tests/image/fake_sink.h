@@ -3,7 +3,7 @@
 #define HONE_TESTS_IMAGE_FAKE_SINK_H
 /*
  * A sink on a store in memory that records its calls and can fail. A test fails
- * if they do not cover the disk in ascending order.
+ * if the places are not in ascending order.
  */
 #include "fake_source.h"
 
@@ -21,9 +21,8 @@ struct fake_sink {
 	uint64_t most;
 	/* bytes of the file between two places */
 	uint64_t gap;
-	/* these calls fail from that guest offset on; 0: none */
+	/* fails from that guest offset on; 0: never */
 	uint64_t fail_reserve;
-	uint64_t fail_zero;
 	/* the write of that number fails; 0: none */
 	unsigned fail_write;
 	bool may_share;
@@ -32,7 +31,6 @@ struct fake_sink {
 	size_t n_places;
 	uint64_t at;
 	uint64_t next_host;
-	uint64_t zeros;
 	uint64_t shared;
 	unsigned n_writes;
 	unsigned n_shares;

@@ -430,9 +430,6 @@ qcow2_sink_close(struct image_sink *base)
 
 static const struct image_sink_ops qcow2_sink_ops = {
 	.reserve = qcow2_sink_reserve,
-	/* Ranges without a place read as zeros; preallocate() allocates them
-	 * when the next range is reserved. */
-	.zero = NULL,
 	.resize = qcow2_sink_resize,
 	.finish = qcow2_sink_finish,
 	.close = qcow2_sink_close,
