@@ -259,9 +259,11 @@ step_size(const struct compare *compare)
 
 	for (int i = 0; i < 2; i++) {
 		const struct image_source *side = compare->side[i];
-		const struct image_store *store = image_store_origin(
-			side->data ? side->data : side->store);
-		if (store->served || store->direct)
+		const struct image_store *store =
+			side->data ? side->data : side->store;
+		if (store)
+			store = image_store_origin(store);
+		if (store && (store->served || store->direct))
 			return compare->chunk;
 		if (step < side->unit)
 			step = (size_t)side->unit;
