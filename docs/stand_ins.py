@@ -300,7 +300,10 @@ class StandIns:
         for need, names in MADE.items():
             if not (need and self.known[need]):
                 for name in names:
-                    assert (self.folder / name).read_bytes() == disk, name
+                    found = (self.folder / name).read_bytes()
+                    assert found[:len(disk)] == disk, name
+                    # --size adds zeros.
+                    assert not any(found[len(disk):]), name
         # A fixed VHD is the disk and a footer.
         azure = (self.store / "azure.vhd").read_bytes()
         assert azure[:-512] == disk and azure[-512:-504] == b"conectix"
