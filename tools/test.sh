@@ -329,6 +329,10 @@ consume() {
     tap consume sh tests/consume/check.sh "$staged" build/consume
 }
 
+single() {
+    tap single sh tests/consume/single.sh "$staged" build/single ${all:+all}
+}
+
 exports() {
     tap exports sh tests/consume/exports.sh "$staged" tests/exports.txt
 }
@@ -345,10 +349,10 @@ model_checks() {
 
 test_consumers() {
     # shellcheck disable=SC2086
-    bounded consumers steps headers consume exports 'model_checks code' page_lists \
-        ${all:+'model_checks some'}
+    bounded consumers steps headers consume single exports 'model_checks code' \
+        page_lists ${all:+'model_checks some'}
     record pytest "$results/lists.xml"
-    for each in headers consume exports model-code ${all:+model-some}; do
+    for each in headers consume single exports model-code ${all:+model-some}; do
         record tap "$results/$each.tap"
     done
 }

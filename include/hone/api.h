@@ -75,8 +75,9 @@
 #define HONE_DETAIL_ALIGNED_8
 #endif
 
-/** Marks an exported function of the shared library. */
-#if defined(__GNUC__)
+/** Marks an exported function of the shared library; hone.c hides it. */
+#if defined(HONE_API)
+#elif defined(__GNUC__)
 #define HONE_API __attribute__((visibility("default")))
 #else
 #define HONE_API

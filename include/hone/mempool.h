@@ -258,8 +258,8 @@ HONE_API void hone_mempool_cache_close(struct hone_mempool_cache *cache);
  *
  * Each call costs a look-up: keep the pointer during a loop. Code of the
  * library closes the cache, so the shared library stays in memory after
- * dlclose(). Link a plugin that contains the static library with -z nodelete.
- * Since 0.1.
+ * dlclose(). Link a plugin that contains the static library or hone.c with -z
+ * nodelete, or destroy the pools before it is unloaded. Since 0.1.
  */
 HONE_API HONE_DETAIL_RESULT struct hone_mempool_cache *
 hone_mempool_thread_cache(struct hone_mempool *pool);

@@ -95,7 +95,7 @@ hone_read_sized(int fd, void *data, size_t size)
 
 /* The first read() returned an error, nothing, or a full buffer. */
 RARE
-read_once(ssize_t got)
+read_into_once(ssize_t got)
 {
 	if (got < 0)
 		return found(-errno, 0);
@@ -121,7 +121,7 @@ hone_read_small(int fd, void *data, size_t capacity)
 	assert(capacity > 0);
 	got = read(fd, data, capacity);
 	if (got <= 0 || (size_t)got == capacity)
-		return read_once(got);
+		return read_into_once(got);
 	more = read(fd, (unsigned char *)data + got, capacity - (size_t)got);
 	if (more != 0)
 		return read_twice((size_t)got, more);

@@ -1,0 +1,136 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck disable=SC2317 # functions are called through check()
+# single.sh STAGED WORK [all]: hone.c and hone.h, which tools/single.py makes, in
+# programs; libhone.so is that below STAGED. With "all", each option of hone.c with
+# each compiler. Prints TAP.
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+top=$(cd "$here/../.." && pwd)
+# shellcheck source=tests/support/tap.sh
+. "$top/tests/support/tap.sh"
+library=$(find "$(cd "$1" && pwd)" -name libhone.so)
+mkdir -p "$2"
+work=$(cd "$2" && pwd)
+all=${3:-}
+rm -rf "${work:?}"/*
+cd "$work"
+warnings='-Wall -Wextra -Werror'
+# Older sanitizers need fixed addresses.
+still='env'
+setarch -R true 2>/dev/null && still='setarch -R'
+
+# The second one from another folder. Names of this machine are in neither.
+made_twice() {
+    mkdir again &&
+        python3 -B "$top/tools/single.py" . &&
+        (cd / && python3 -B "$top/tools/single.py" "$work/again") &&
+        cmp hone.c again/hone.c && cmp hone.h again/hone.h &&
+        ! grep -F "$top" hone.c hone.h
+}
+
+# parts NAME COMPILER OPTION...: hone.c, and a program that uses its parts.
+# shellcheck disable=SC2086
+parts() {
+    name=$1
+    shift
+    runs=${emulator:-$still}
+    libraries=
+    case $* in *URING*) libraries=-luring ;; esac
+    "$@" $warnings -std=c11 -c -o "$name.o" hone.c &&
+        "$@" $warnings -std=c99 -pedantic -I. -o "$name" "$here/parts.c" \
+            "$name.o" $libraries -pthread &&
+        $runs "./$name" "$here/parts.c"
+}
+
+# With the object of another test.
+# shellcheck disable=SC2086
+cxx() {
+    for compiler in g++ clang++; do
+        "$compiler" -std=c++11 $warnings -pedantic -I. -x c++ -o cxx \
+            "$here/parts.c" -x none gcc.o -pthread &&
+            ./cxx "$here/parts.c" || return 1
+    done
+}
+
+# Each function, as libhone.so has them, if a program asks for it.
+exports_are_those_of_the_library() {
+    gcc -O0 -shared -fPIC -DHONE_EMIT_INLINES -o exports.so \
+        -D'HONE_API=__attribute__((visibility("default")))' hone.c -pthread &&
+        nm -D --defined-only exports.so | cut -d' ' -f3 | sort >has &&
+        sed -n 's/^[A-Z] \(.*\)@@.*/\1/p' "$top/tests/exports.txt" | sort >wants &&
+        diff wants has
+}
+
+# With the object of another test, too. -rdynamic exports what is not hidden.
+copies_in_a_process() {
+    gcc -shared -fPIC -DMODULE -I. -o module.so "$here/copies.c" gcc.o -pthread &&
+        gcc -std=c11 -D_GNU_SOURCE -Wall -Wextra -Werror -rdynamic -I. -o copies \
+            "$here/copies.c" gcc.o -ldl -pthread &&
+        ./copies ./module.so "$library"
+}
+
+# The variants of another CPU, or none.
+cross() {
+    triplet=$1
+    emulator="$2 -L /usr/$1"
+    shift 2
+    version=$(gcc -dumpversion)
+    parts "$triplet" "$triplet-gcc-${version%%.*}" "$@"
+}
+
+# With functions of the program that leave by exceptions.
+exceptions_pass() {
+    gcc -O2 -fexceptions -c -o throws.o hone.c &&
+        g++ -std=c++11 -Wall -Wextra -Werror -I. -o throw "$here/throw.cc" throws.o \
+            -pthread && ./throw
+}
+
+# The tool checks the order that the library makes, without the headers' help.
+# shellcheck disable=SC2086
+thread_sanitizer() {
+    for compiler in gcc clang; do
+        set -- "$compiler" -std=c11 -O1 -g -fsanitize=thread $warnings -DHONE_NO_TSAN
+        "$@" -c -o tsan.o hone.c &&
+            "$@" -D_GNU_SOURCE -I. -o tsan "$here/tsan.c" tsan.o -pthread &&
+            $still ./tsan || return 1
+        status=0
+        $still ./tsan race >/dev/null 2>&1 || status=$?
+        [ "$status" -eq 66 ] || return 1
+    done
+}
+
+check 'hone.c and hone.h have the same bytes when made again' made_twice
+# Where the programs for the installed library look.
+mkdir hone && cp hone.h hone
+check 'gcc' parts gcc gcc -O0 -fPIC
+check 'C++11' cxx
+check 'three copies in a process, of which one is unloaded' copies_in_a_process
+check 'exports are those of libhone.so' exports_are_those_of_the_library
+check 'clang with AddressSanitizer and UBSan' parts asan clang -O0 \
+    -fsanitize=address,undefined -fno-sanitize-recover=all
+check 'clang with MemorySanitizer' parts msan clang -O0 -fsanitize=memory
+for part in ZERO COPY RING MEMPOOL STREAM; do
+    check "gcc, HONE_ONLY_$part" parts only gcc -O0 "-DHONE_ONLY_$part"
+done
+check 'aarch64' cross aarch64-linux-gnu qemu-aarch64 -O0
+if [ -n "$all" ]; then
+    check 's390x' cross s390x-linux-gnu qemu-s390x -O2
+    check 'exceptions pass through hone.c' exceptions_pass
+    check 'ThreadSanitizer in hone.c and the program' thread_sanitizer
+    check 'MemorySanitizer with an optimizer' parts msan clang -O2 -fsanitize=memory
+    check 'io_uring' parts uring gcc -O0 -DHONE_WITH_URING
+    for level in -O0 -O2 -O3; do
+        for compiler in gcc clang; do
+            check "$compiler $level" parts other "$compiler" "$level"
+            check "$compiler $level -DNDEBUG" parts other "$compiler" "$level" -DNDEBUG
+            for part in ZERO COPY RING MEMPOOL STREAM; do
+                check "$compiler $level, HONE_ONLY_$part" \
+                    parts only "$compiler" "$level" "-DHONE_ONLY_$part" -DNDEBUG
+            done
+        done
+    done
+fi
+echo "1..$number"
+exit "$failed"
