@@ -64,8 +64,9 @@ release_commit() {
         --prefix="$name/" --output="$folder/$name.tar" HEAD -- "$@"
 }
 
-# release_source REPOSITORY FOLDER: FOLDER/hone-VERSION.tar.xz, and the extension
-# for PHP's installer PIE, which puts the name of the tag into that of the file.
+# release_source REPOSITORY FOLDER: FOLDER/hone-VERSION.tar.xz, hone.c and hone.h, and
+# the extension for PHP's installer PIE, which puts the name of the tag into that of
+# the file.
 release_source() {
     release_commit "$1" "$2" "hone-$released"
     release_xz "$2/hone-$released.tar"
@@ -73,6 +74,7 @@ release_source() {
     release_commit "$1" "$2" "$extension" composer.json LICENSE php src include
     gzip -9 -n <"$2/$extension.tar" >"$2/$extension.tgz"
     rm "$2/$extension.tar"
+    python3 -B "$1/tools/single.py" "$2"
 }
 
 # release_other COMMAND...: what may leave a trace differs from the first time.
@@ -85,7 +87,7 @@ release_other() {
     )
 }
 
-# The tarball, from this repository and from a clone of it.
+# The sources, from this repository and from a clone of it.
 release_sources() {
     rm -rf "$work"
     release_source "$root" "$work/files"

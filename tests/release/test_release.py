@@ -256,6 +256,15 @@ def test_the_extension_has_what_pie_builds(tree, folder):
                                                 "composer-default"]
 
 
+def test_the_two_files_are_those_of_the_commit(tree, folder, tmp_path):
+    subprocess.run([sys.executable, "-B", tree / "tools/single.py", tmp_path],
+                   check=True)
+    for name in "hone.c", "hone.h":
+        assert (folder / name).read_text() == (tmp_path / name).read_text()
+        assert f" * libhone {VERSION} as two files" in \
+            (folder / name).read_text()
+
+
 def test_settings_of_git_do_not_change_the_tarball(tree, folder, tmp_path):
     (tmp_path / ".gitconfig").write_text(
         "[tar]\n umask = 0077\n[core]\n autocrlf = true\n"
