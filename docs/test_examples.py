@@ -226,7 +226,8 @@ def test_the_programs_try_again(need, command, environment, tmp_path):
 def test_readme_shows_readme_c():
     shown = re.search(r"^```c\n(.*?)^```$", README, re.DOTALL | re.MULTILINE)
     example = (DOCS / "examples" / "readme.c").read_text("utf-8")
-    assert shown[1] == example.partition("\n")[2]
+    assert shown[1].replace('"hone.h"', "<hone/hone.h>") == \
+        example.partition("\n")[2]
 
 
 def test_each_example_is_in_one_package():
@@ -245,13 +246,22 @@ def test_each_example_is_in_one_package():
          *(path.name for path in (DOCS / "examples").iterdir())])
 
 
-def test_readme_c_prints_what_readme_shows(environment, tmp_path):
-    shown = re.search(r"^    (cc .*)\n\nThis prints `(.*?)`", README,
-                      re.MULTILINE)
-    shutil.copy(DOCS / "examples" / "readme.c", tmp_path)
-    done = subprocess.run(["sh", "-c", shown[1]], cwd=tmp_path, text=True,
+@pytest.mark.parametrize("header", ["hone.h", "hone/hone.h"])
+def test_readme_c_prints_what_readme_shows(environment, tmp_path, header):
+    line, prints = re.search(r"^    (cc .*)\n\nThis prints `(.*?)`", README,
+                             re.MULTILINE).groups()
+    program = (DOCS / "examples" / "readme.c").read_text("utf-8")
+    if header == "hone.h":
+        program = program.replace("<hone/hone.h>", '"hone.h"')
+        subprocess.run(["python3", "-B", DOCS.parent / "tools/single.py",
+                        tmp_path], check=True)
+    else:
+        flags = re.search(r"`(\$\(pkg-config .*?\))`", README)[1]
+        line = f"cc readme.c {flags} && ./a.out"
+    (tmp_path / "readme.c").write_text(program, "utf-8")
+    done = subprocess.run(["sh", "-c", line], cwd=tmp_path, text=True,
                           env=environment, stdout=subprocess.PIPE, check=True)
-    assert done.stdout == shown[2] + "\n"
+    assert done.stdout == prints + "\n"
 
 
 PACKERS = {"gzip": "gzip", "xz": "xz", "zstd": "zstd -q", "bzip2": "bzip2"}

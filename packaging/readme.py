@@ -204,12 +204,20 @@ def try_php(chroot):
 
 
 def try_library(chroot):
-    """The program compiles and prints what README shows."""
+    """The program prints what README shows, by the two files and by the package."""
     program = fenced("C", "c")
     assert cell("library") in program
     (chroot.work / "readme.c").write_text(program)
+    subprocess.run([sys.executable, "-B", TOP / "tools/single.py", chroot.work],
+                   check=True)
     (line,) = lines("C")
     shown = chroot.type(line)
+    assert shown == printed() + "\n", shown
+    header, flags = re.search(r"`(<.*?>)`.*`(\$\(.*?\))`", section("C"),
+                              re.DOTALL).groups()
+    (chroot.work / "readme.c").write_text(
+        program.replace(cell("library"), f"#include {header}"))
+    shown = chroot.type(f"cc readme.c {flags} && ./a.out")
     assert shown == printed() + "\n", shown
 
 

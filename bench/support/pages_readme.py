@@ -77,7 +77,7 @@ def products(runs):
         ("**the PHP extension**, a shared cache with APCu's functions",
          "`apcu_fetch('routes')`", "#php"),
         ("**libhone**, a C library: zero detection, copies, pools, rings, "
-         "file reading", "`#include <hone/hone.h>`", "#c")]
+         "file reading", "`#include \"hone.h\"`", "#c")]
     rows = [["product", "try it", "one figure, and its rival", ""],
             ["---"] * 4]
     rows += [[what, command, figure, f"[more]({link})"]
