@@ -5,7 +5,12 @@
  */
 #include <immintrin.h>
 
+/* Not by ?:, at which clang 14 crashes without an optimizer. */
 #define PREFETCH(p, into_l2)                                                   \
-	((into_l2) ? _mm_prefetch((const char *)(p), _MM_HINT_T1)              \
-		   : _mm_prefetch((const char *)(p), _MM_HINT_NTA))
+	do {                                                                   \
+		if (into_l2)                                                   \
+			_mm_prefetch((const char *)(p), _MM_HINT_T1);          \
+		else                                                           \
+			_mm_prefetch((const char *)(p), _MM_HINT_NTA);         \
+	} while (0)
 #define FENCE() _mm_sfence()
