@@ -9,7 +9,7 @@
 #include "format/formats.h"
 #include "format/verdict.h"
 #include "store/address.h"
-#include "store/forward.h"
+#include "blocks/blocks.h"
 #include "unpack/unpack.h"
 
 void
@@ -224,7 +224,7 @@ visit(struct image_store *store, const struct image_open *how)
 		(!format && image_probe(store, how, &format, &err) < 0) ||
 		!format->check)
 		return NULL;
-	image_forward_keep_ends(store);
+	image_blocks_keep_ends(store);
 	if (format->open(store, &plain, &source, &err) < 0)
 		return NULL;
 	read_data(source);
@@ -289,7 +289,7 @@ image_check(const char *path, const struct image_open *how,
 		rc = image_unwrap_store(&store, &strict, true, err);
 	if (rc < 0)
 		return rc;
-	image_forward_spill(store, how->spill);
+	image_blocks_spill(store, how->spill);
 	struct image_source *source = visit(store, how);
 	struct image_error fault;
 	int ended = source && source->ops->ended

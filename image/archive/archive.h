@@ -12,7 +12,7 @@
  *   tar.c       headers; pax.c: extended headers; map.c: sparse members
  */
 #include "archive/tar.h"
-#include "store/stream.h"
+#include "blocks/blocks.h"
 
 /*
  * Replace a store by what is packed in it, by an image that is a member of
@@ -56,23 +56,23 @@ int manifest_note(struct manifest *manifest, struct tar *tar,
 void manifest_free(struct manifest *manifest);
 
 /*
- * For an archive whose image was read without manifest_stream(): returns
+ * For an archive whose image was read without manifest_tap(): returns
  * -EINVAL if it has a manifest.
  */
 int manifest_unread(const struct manifest *manifest, const char *archive,
 	struct image_error *err);
 
 /*
- * A stream of the bytes of `from`, which it owns, also after a failure. At its
- * end, when the manifest has all that there is, it has to have a line for the
- * disk of that name, and every line for the disk and for the description has to
- * hold. With strict, one of them has to be by another algorithm than SHA-1. An
- * archive without a description, or without a manifest, is no error.
- * The manifest stays the caller's.
+ * A tap for the bytes of the disk in the member of that name, which stays the
+ * caller's, as the manifest does. At the end, when the manifest has all that
+ * there is, it has to have a line for the disk, and every line for the disk and
+ * for the description has to hold. With strict, one of them has to be by
+ * another algorithm than SHA-1. An archive without a description, or without a
+ * manifest, is no error.
  */
-int manifest_stream(struct image_stream *from, const struct manifest *manifest,
+int manifest_tap(const char *name, const struct manifest *manifest,
 	const struct archive_part *parts, size_t count, bool strict,
-	struct image_stream **out, struct image_error *err);
+	struct image_tap **out, struct image_error *err);
 
 /* Returns the name without a leading "./". */
 const char *archive_name(const char *name);

@@ -271,8 +271,9 @@ destroy(struct digests *digests)
 }
 
 struct verified {
-	struct image_stream stream;
-	struct image_stream *from;
+	struct image_tap tap;
+	/* of the member */
+	const char *name;
 	const struct manifest *manifest;
 	/* the disk, or its parts, of which one is read */
 	const struct archive_part *parts;
@@ -305,7 +306,7 @@ check_line(const struct verified *v, const struct line *line,
 	if (memcmp(digests->list[line->algorithm].bytes, line->sum.expect.bytes,
 		    line->sum.expect.algorithm->length) == 0)
 		return 0;
-	int rc = image_fail(err, v->stream.name, -EINVAL,
+	int rc = image_fail(err, v->name, -EINVAL,
 		"the file is refused: the %s of '%.*s' is not that of the "
 		"manifest '%.200s'",
 		names[line->algorithm],
@@ -326,7 +327,7 @@ check_lines(const struct verified *v, const struct digests *ovf,
 	while (rc == 0 && (more = next_line(&rest, &line)) != 0) {
 		if (more < 0)
 			return fail_line(
-				v->manifest, v->stream.name, rest.number, err);
+				v->manifest, v->name, rest.number, err);
 		if (is_for(v->manifest, &line, v->disk)) {
 			named = true;
 			proven |= image_algorithm_is_safe(
@@ -339,7 +340,7 @@ check_lines(const struct verified *v, const struct digests *ovf,
 	}
 	if (rc < 0 || (named && proven))
 		return rc;
-	rc = image_fail(err, v->stream.name, -EINVAL,
+	rc = image_fail(err, v->name, -EINVAL,
 		"the file is refused: the manifest '%.200s' has no digest of "
 		"'%.200s'%s",
 		v->manifest->mf.name, v->disk,
@@ -410,71 +411,63 @@ end_parts(struct verified *v, bool last, struct image_error *err)
 }
 
 static int
-manifest_read(struct image_stream *stream, void *buf, size_t length,
-	size_t *got, struct image_error *err)
+manifest_see(struct image_tap *tap, const void *bytes, size_t length,
+	struct image_error *err)
 {
-	struct verified *v = (struct verified *)stream;
+	struct verified *v = (struct verified *)tap;
+	const unsigned char *at = bytes;
+	int rc = length ? 0 : end_parts(v, true, err);
 
-	*got = 0;
-	int rc = end_parts(v, false, err);
-	if (rc < 0)
-		return rc;
-	if (!v->ended && length > v->left)
-		length = (size_t)v->left;
-	rc = image_stream_read(v->from, buf, length, got, err);
-	if (rc == 0 && *got)
-		rc = add(&v->digests, buf, *got, err);
-	v->left -= *got;
-	return rc == 0 && *got == 0 ? end_parts(v, true, err) : rc;
+	while (rc == 0 && length) {
+		rc = end_parts(v, false, err);
+		size_t n = !v->ended && length > v->left ? (size_t)v->left
+							 : length;
+		if (rc == 0)
+			rc = add(&v->digests, at, n, err);
+		v->left -= n;
+		at += n;
+		length -= n;
+	}
+	return rc;
 }
 
 static void
-manifest_close(struct image_stream *stream)
+manifest_close(struct image_tap *tap)
 {
-	struct verified *v = (struct verified *)stream;
+	struct verified *v = (struct verified *)tap;
 
-	image_stream_close(v->from);
 	destroy(&v->digests);
-	free(stream->name);
 	free(v);
 }
 
-static const struct image_stream_ops verified_ops = {
-	manifest_read, manifest_close};
-
 int
-manifest_stream(struct image_stream *from, const struct manifest *manifest,
+manifest_tap(const char *name, const struct manifest *manifest,
 	const struct archive_part *parts, size_t count, bool strict,
-	struct image_stream **out, struct image_error *err)
+	struct image_tap **out, struct image_error *err)
 {
 	struct verified *v = calloc(1, sizeof(*v));
 
 	*out = NULL;
-	if (!v) {
-		image_stream_close(from);
+	if (!v)
 		return image_no_memory(err);
-	}
-	v->stream.ops = &verified_ops;
-	v->stream.size = from->size;
-	v->stream.store = from->store;
-	v->stream.name = strdup(from->name);
+	v->tap.see = manifest_see;
+	v->tap.close = manifest_close;
+	v->name = name;
 	v->parts = parts;
 	v->count = count;
-	v->from = from;
 	v->manifest = manifest;
 	v->strict = strict;
-	int rc = v->stream.name ? check_fault(manifest, err)
-				: image_no_memory(err);
+	int rc = check_fault(manifest, err);
 	if (rc == 0 && count * (uint64_t)manifest->mf.length > MAX_LINES)
-		rc = image_fail(err, v->stream.name, -E2BIG,
+		rc = image_fail(err, name, -E2BIG,
 			"has %zu parts, too many for a manifest of %zu bytes",
 			count, manifest->mf.length);
 	if (rc == 0)
 		rc = begin_part(v, err);
 	if (rc < 0) {
-		manifest_close(&v->stream);
+		manifest_close(&v->tap);
 		return rc;
 	}
-	*out = &v->stream;
+	*out = &v->tap;
 	return 0;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 #include "archive/member.h"
 #include "archive/ovf.h"
-#include "store/forward.h"
+#include "blocks/blocks.h"
 #include "format/formats.h"
 
 /* Shortens a name from the archive, so that the message fits. */
@@ -228,7 +228,7 @@ member_release(struct image_store *store, uint64_t offset, uint64_t length)
 {
 	struct member *m = of(store);
 	const struct tar_piece *piece;
-	uint64_t kept = IMAGE_FORWARD_END;
+	uint64_t kept = IMAGE_BLOCKS_END;
 
 	if (store->size <= 2 * kept || offset >= store->size - kept)
 		return;

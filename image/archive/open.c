@@ -5,7 +5,7 @@
 #include <string.h>
 #include "archive/member.h"
 #include "format/formats.h"
-#include "store/forward.h"
+#include "blocks/blocks.h"
 #include "unpack/unpack.h"
 
 bool
@@ -53,25 +53,26 @@ decide(struct image_store *store, const struct image_open *how, bool *archive,
 	return rc;
 }
 
-/* Replace the member by a stream that verifies it. */
+/* Replace the member by one whose bytes are verified as they pass. */
 static int
 verify_member(struct member *m, const struct image_open *how,
 	struct image_store **out, struct image_error *err)
 {
-	struct image_stream *stream;
+	struct image_tap *tap;
+	int rc = 0;
 
-	if (m->file.sparse) {
-		int rc = image_fail(err, m->store.name, -EINVAL,
+	if (m->file.sparse)
+		rc = image_fail(err, m->store.name, -EINVAL,
 			"is sparse, and the members of an OVA are not");
+	if (rc == 0)
+		rc = manifest_tap(m->store.name, &m->manifest, m->parts,
+			m->n_parts, how->untrusted && !how->expect, &tap, err);
+	if (rc < 0) {
 		image_store_close(&m->store);
 		return rc;
 	}
-	int rc = image_stream_of_store(&m->store, &stream, err);
-	if (rc == 0)
-		rc = manifest_stream(stream, &m->manifest, m->parts, m->n_parts,
-			how->untrusted && !how->expect, &stream, err);
-	if (rc == 0)
-		rc = image_forward_open(stream, how->memory, out, err);
+	*out = &m->store;
+	rc = image_blocks_once(out, how->memory, tap, err);
 	/* The store below has the name. */
 	if (rc == 0)
 		(*out)->member = m->store.member;
@@ -100,7 +101,7 @@ open_member(struct image_store **store, const struct image_open *how,
 {
 	struct member *m;
 
-	image_forward_spill(*store, how->spill);
+	image_blocks_spill(*store, how->spill);
 	int rc = member_open(*store, how, &m, err);
 	if (rc < 0)
 		return rc;

@@ -8,7 +8,7 @@
 #include "format/formats.h"
 #include "format/verdict.h"
 #include "store/address.h"
-#include "store/forward.h"
+#include "blocks/blocks.h"
 #include "store/stream.h"
 #include "unpack/unpack.h"
 
@@ -170,9 +170,9 @@ image_open_store(struct image_store *store, const struct image_open *how,
 	int rc = 0;
 
 	*out = NULL;
-	image_forward_spill(store, how->spill);
+	image_blocks_spill(store, how->spill);
 	if (check_last) {
-		image_forward_keep_ends(store);
+		image_blocks_keep_ends(store);
 		/* An image that names another file is not safe. */
 		inner.allow_backing = inner.allow_data_file = NULL;
 	} else if (how->untrusted) {
@@ -238,12 +238,13 @@ static int
 expect_digest(struct image_store **store, const struct image_expect *expect,
 	struct image_error *err)
 {
-	struct image_stream *stream;
+	struct image_tap *tap;
 
-	int rc = image_stream_of_store(*store, &stream, err);
+	int rc = image_tap_expect(expect, (*store)->name, &tap, err);
 	if (rc == 0)
-		rc = image_stream_expect(stream, expect, &stream, err);
-	return rc < 0 ? rc : image_forward_open(stream, 0, store, err);
+		return image_blocks_once(store, 0, tap, err);
+	image_store_close(*store);
+	return rc;
 }
 
 /*
@@ -256,7 +257,6 @@ read_once(struct image_store **store, struct image_open *how,
 	struct image_error *err)
 {
 	const struct image_format *format = how->format;
-	struct image_stream *stream;
 
 	if (!how->untrusted || !image_store_origin(*store)->served ||
 		(*store)->forward)
@@ -269,8 +269,7 @@ read_once(struct image_store **store, struct image_open *how,
 		how->format = format;
 		return 0;
 	}
-	int rc = image_stream_of_store(*store, &stream, err);
-	return rc < 0 ? rc : image_forward_open(stream, 0, store, err);
+	return image_blocks_once(store, 0, NULL, err);
 }
 
 int

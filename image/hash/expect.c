@@ -8,7 +8,7 @@
 #include "hash/hash.h"
 #include "hash/line.h"
 #include "store/address.h"
-#include "store/forward.h"
+#include "blocks/blocks.h"
 
 /* A list of a hundred thousand files. */
 #define LIST_MAX ((size_t)16 << 20)

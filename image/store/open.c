@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "host/host.h"
 #include "store/file.h"
-#include "store/forward.h"
+#include "blocks/blocks.h"
 
 static const char *
 kind_of_file(mode_t mode)
@@ -270,7 +270,7 @@ open_stream(int fd, const char *name, struct image_store **out,
 	struct image_stream *stream;
 
 	int rc = image_stream_of_fd(fd, false, name, &stream, err);
-	return rc < 0 ? rc : image_forward_open(stream, 0, out, err);
+	return rc < 0 ? rc : image_blocks_open(stream, 0, out, err);
 }
 
 int

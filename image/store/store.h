@@ -15,8 +15,8 @@
  *	file.c		a file or a device; holes.c: its holes; zero.c: zeros
  *			in place; cache.c: writeback and the page cache
  *	hold.c		holds the first and last MiB of a target back
- *	stream.c	bytes that come once; hash_stream.c: their digest
- *	forward.c	a stream as a store; pipe.c: stdout as a store
+ *	stream.c	bytes that come once; ../blocks/: they as a store
+ *	pipe.c		stdout as a store
  *	http/, nbd/	servers
  *	store.c		what all of them share
  *	../host/	questions to the system: in use, locks, sizes

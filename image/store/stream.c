@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include "store/forward.h"
+#include "blocks/blocks.h"
 
 struct fd_stream {
 	struct image_stream stream;
@@ -147,16 +147,13 @@ image_stream_of_store(struct image_store *store, struct image_stream **out,
 	return 0;
 }
 
-/* Compare the size that was stated with the bytes that came. */
-static int
-check_size(
-	const struct image_stream *stream, bool ended, struct image_error *err)
+int
+image_stream_check(const char *name, uint64_t size, uint64_t came, bool ended,
+	struct image_error *err)
 {
-	uint64_t size = stream->size, came = stream->came;
-
 	if (size == IMAGE_SIZE_UNKNOWN || (ended ? came == size : came <= size))
 		return 0;
-	return image_damaged(err, stream->name, -EIO,
+	return image_damaged(err, name, -EIO,
 		"has %" PRIu64 " %s%s, and its stated size is %" PRIu64, came,
 		image_plural(came, "byte", "bytes"), ended ? "" : " or more",
 		size);
@@ -191,7 +188,8 @@ image_stream_read(struct image_stream *stream, void *buf, size_t length,
 	int rc = stream->ops->read(stream, buf, length, got, err);
 	stream->came += *got;
 	if (rc == 0)
-		rc = check_size(stream, *got == 0, err);
+		rc = image_stream_check(stream->name, stream->size,
+			stream->came, *got == 0, err);
 	return rc == 0 ? check_limit(stream, err) : rc;
 }
 

@@ -53,14 +53,10 @@ struct image_stream {
 int image_stream_of_fd(int fd, bool owns_fd, const char *name,
 	struct image_stream **out, struct image_error *err);
 
-/*
- * hash_stream.c: a stream of the bytes of `from`, which it owns, also after a
- * failure. The bytes are hashed as they pass, and the last read, which has no
- * bytes, fails with err->refused if the digest is not that expected.
- */
-int image_stream_expect(struct image_stream *from,
-	const struct image_expect *expect, struct image_stream **out,
-	struct image_error *err);
+/* Compare the size that was stated with the bytes that came, all of them if
+ * the stream has ended. */
+int image_stream_check(const char *name, uint64_t size, uint64_t came,
+	bool ended, struct image_error *err);
 
 /* The members of a stream. close allows NULL. */
 int image_stream_read(struct image_stream *stream, void *buf, size_t length,

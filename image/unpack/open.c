@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "format/formats.h"
-#include "store/forward.h"
+#include "blocks/blocks.h"
 #include "thread.h"
 #include "unpack/decoder.h"
 
@@ -175,7 +175,7 @@ unpack(struct image_store **store, const struct rounds *rounds,
 	if (rc != 0)
 		return rc;
 	stream->size = size;
-	return image_forward_open(stream, how->memory, store, err);
+	return image_blocks_open(stream, how->memory, store, err);
 }
 
 /* Replace the store by what the rounds unpack. */

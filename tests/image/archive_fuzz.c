@@ -12,7 +12,7 @@
 #include <hone/zero.h>
 #include "archive/archive.h"
 #include "fake_memory.h"
-#include "store/forward.h"
+#include "blocks/blocks.h"
 
 /* As much of a member is read, and of a hole. */
 #define MOST ((uint64_t)256 << 10)
@@ -85,7 +85,7 @@ play(const unsigned char *bytes, size_t size, bool stream, uint64_t *sum,
 	if (rc == 0 && stream) {
 		rc = image_stream_of_store(store, &from, err);
 		if (rc == 0)
-			rc = image_forward_open(from, 0, &store, err);
+			rc = image_blocks_open(from, 0, &store, err);
 	}
 	if (rc < 0)
 		abort();

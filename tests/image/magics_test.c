@@ -6,7 +6,7 @@
 #include <string.h>
 #include "format/formats.h"
 #include "fake_memory.h"
-#include "store/forward.h"
+#include "blocks/blocks.h"
 #include "support.h"
 
 #define SIZE ((size_t)8192)
@@ -61,8 +61,7 @@ open_named(const char *name, bool forward, const struct image_open *how)
 	if (forward) {
 		assert_int_equal(
 			image_stream_of_store(store, &stream, &err), 0);
-		assert_int_equal(
-			image_forward_open(stream, 0, &store, &err), 0);
+		assert_int_equal(image_blocks_open(stream, 0, &store, &err), 0);
 	}
 	int rc = image_open_store(store, how, &source, &err);
 	if (rc < 0)

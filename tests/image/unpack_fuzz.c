@@ -15,7 +15,7 @@
 #include <string.h>
 #include <zlib.h>
 #include "fake_memory.h"
-#include "store/forward.h"
+#include "blocks/blocks.h"
 #include "unpack/unpack.h"
 
 /* As much of the content is read. */
@@ -231,7 +231,7 @@ play(const unsigned char *bytes, size_t size, const struct image_open *how,
 	if (rc == 0 && how->threads == 1) {
 		rc = image_stream_of_store(store, &from, &to->err);
 		if (rc == 0)
-			rc = image_forward_open(from, 0, &store, &to->err);
+			rc = image_blocks_open(from, 0, &store, &to->err);
 	}
 	if (rc < 0)
 		abort();

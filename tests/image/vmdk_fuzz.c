@@ -10,7 +10,7 @@
 #include "format/format.h"
 #include "format/verdict.h"
 #include "fake_memory.h"
-#include "store/forward.h"
+#include "blocks/blocks.h"
 
 /* Disks may be far larger than their files; as much as this is visited. */
 #define MOST ((size_t)1 << 20)
@@ -44,7 +44,7 @@ open_bytes(const uint8_t *data, size_t size, bool stream)
 	if (memory_store_open(data, size, "bytes", &store, &err) < 0)
 		abort();
 	if (stream && (image_stream_of_store(store, &bytes, &err) < 0 ||
-			      image_forward_open(bytes, 0, &store, &err) < 0))
+			      image_blocks_open(bytes, 0, &store, &err) < 0))
 		abort();
 	return store;
 }

@@ -7,7 +7,7 @@
 #include "fake_source.h"
 #include "format/vmdk/vmdk.h"
 #include "fake_memory.h"
-#include "store/forward.h"
+#include "blocks/blocks.h"
 #include "support.h"
 #include "fake_store.h"
 
@@ -73,7 +73,7 @@ TEST(a_pipe_gets_the_bytes_of_a_file_and_a_reader_of_a_pipe_the_disk)
 	assert_int_equal(
 		memory_store_open(pipe, piped, "pipe", &store, &err), 0);
 	assert_int_equal(image_stream_of_store(store, &stream, &err), 0);
-	assert_int_equal(image_forward_open(stream, 0, &store, &err), 0);
+	assert_int_equal(image_blocks_open(stream, 0, &store, &err), 0);
 	assert_int_equal(image_open_store(store, &how, &back, &err), 0);
 	int rc = image_compare(&fake.source, back, &run, &compared, &err);
 	if (rc < 0)

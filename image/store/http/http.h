@@ -22,7 +22,7 @@
  * compared.
  *
  * If the server has no ranges, or reports no length, the first answer has the
- * whole file. The store is then a forward store (store/forward.h) on a stream
+ * whole file. The store is then a forward store (blocks/blocks.h) on a stream
  * (stream.c).
  *
  * After a failure the store stays failed: every read returns the first failure.

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "blocks/blocks.h"
 #include "loaded.h"
 #include "store/address.h"
-#include "store/forward.h"
 #include "store/http/http.h"
 #include "thread.h"
 
@@ -124,7 +124,7 @@ finish_open(
 	}
 	int rc = http_stream_open(http, &stream, err);
 	if (rc == 0)
-		rc = image_forward_open(stream, 0, out, err);
+		rc = image_blocks_open(stream, 0, out, err);
 	if (rc == 0)
 		(*out)->served = (*out)->may_be_error_page = true;
 	return rc;

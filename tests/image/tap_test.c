@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Streams whose bytes have to have a digest. */
+/* Sequences whose bytes have to have a digest. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "blocks/blocks.h"
 #include "hash/hash.h"
-#include "store/stream.h"
 #include "support.h"
 
 /* Bytes in pieces; may fail instead of ending. */
@@ -39,6 +39,7 @@ given_close(struct image_stream *stream)
 }
 
 static const struct image_stream_ops given_ops = {given_read, given_close};
+
 static char name[] = "given";
 
 static struct given
@@ -71,13 +72,17 @@ static int
 read_all(struct given *given, const struct image_expect *expect, size_t length,
 	struct image_error *err)
 {
+	struct image_store *store;
 	struct image_stream *stream;
-	char buf[1000];
+	struct image_tap *tap;
+	char buf[1];
 	size_t got = 1, sum = 0;
 	int rc = 0;
 
-	assert_int_equal(
-		image_stream_expect(&given->stream, expect, &stream, err), 0);
+	assert_int_equal(image_tap_expect(expect, "given", &tap, err), 0);
+	assert_int_equal(image_blocks_open(&given->stream, 0, &store, err), 0);
+	assert_int_equal(image_blocks_once(&store, 0, tap, err), 0);
+	assert_int_equal(image_stream_of_store(store, &stream, err), 0);
 	assert_int_equal(stream->size, given->stream.size);
 	while (rc == 0 && got) {
 		rc = image_stream_read(stream, buf, sizeof(buf), &got, err);

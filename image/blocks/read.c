@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The store above the blocks. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "blocks/cache.h"
+
+/* Fewest blocks in memory. */
+#define MIN_BLOCKS 8
+
+static struct image_blocks *
+of(struct image_store *store)
+{
+	return (struct image_blocks *)store;
+}
+
+/* Read bytes that passed, all of one block. With the lock, which is free while
+ * they are copied. */
+static int
+read_passed(struct image_blocks *b, uint64_t offset, unsigned char *buf,
+	size_t length, struct image_error *err)
+{
+	struct block *block = blocks_find(b, offset / BLOCK);
+	size_t skip = offset % BLOCK;
+	int rc = 0;
+
+	if (block && skip + length > block->filled)
+		block = NULL;
+	if (!block && !blocks_is_moved(b, offset / BLOCK))
+		return image_fail(err, b->store.name, -ESPIPE,
+			"comes as a stream, and its bytes at offset %" PRIu64
+			" are needed a second time; write it to a file first",
+			offset);
+	if (block)
+		blocks_pin(b, block);
+	pthread_mutex_unlock(&b->lock);
+	if (block)
+		memcpy(buf, block->bytes + skip, length);
+	else
+		rc = blocks_read_moved(b, offset, buf, length, err);
+	pthread_mutex_lock(&b->lock);
+	if (block)
+		blocks_unpin(b, block);
+	return rc;
+}
+
+static int
+read_sequence(struct image_blocks *b, uint64_t offset, unsigned char *buf,
+	size_t length, struct image_error *err)
+{
+	int rc = blocks_pull_to(b, offset + length, err);
+
+	if (rc == 0 && b->position < offset + length)
+		return image_damaged(err, b->store.name, -EIO,
+			"has no data at offset %" PRIu64
+			": it ends at offset %" PRIu64,
+			offset > b->position ? offset : b->position,
+			b->position);
+	return rc < 0 ? rc : read_passed(b, offset, buf, length, err);
+}
+
+/* The same of a store that is no sequence. */
+static int
+read_range(struct image_blocks *b, uint64_t offset, unsigned char *buf,
+	size_t length, uint64_t end, struct image_error *err)
+{
+	struct block *block = blocks_wait(b, offset, end);
+
+	if (!block) {
+		*err = b->err;
+		return b->rc;
+	}
+	pthread_mutex_unlock(&b->lock);
+	memcpy(buf, block->bytes + offset % BLOCK, length);
+	pthread_mutex_lock(&b->lock);
+	blocks_unpin(b, block);
+	return 0;
+}
+
+static int
+blocks_read(struct image_store *store, uint64_t offset, void *buf,
+	size_t length, struct image_error *err)
+{
+	struct image_blocks *b = of(store);
+	uint64_t end = offset + length;
+	unsigned char *to = buf;
+	int rc = 0;
+
+	if (!b->ordered && end > store->size)
+		return image_fail(err, store->name, -EIO,
+			"ends at offset %" PRIu64 ", inside the range that is "
+			"read",
+			store->size);
+	pthread_mutex_lock(&b->lock);
+	if (!b->ordered) {
+		blocks_want(b, offset, end, true);
+		blocks_ahead(b, offset, end);
+	}
+	while (rc == 0 && offset < end) {
+		size_t part = BLOCK - offset % BLOCK;
+		if (part > end - offset)
+			part = (size_t)(end - offset);
+		rc = b->ordered ? read_sequence(b, offset, to, part, err)
+				: read_range(b, offset, to, part, end, err);
+		offset += part;
+		to += part;
+	}
+	pthread_mutex_unlock(&b->lock);
+	return rc;
+}
+
+static int
+blocks_reach(struct image_store *store, uint64_t offset, size_t length,
+	uint64_t *reached, struct image_error *err)
+{
+	struct image_blocks *b = of(store);
+	uint64_t end = store->size;
+	int rc = 0;
+
+	if (b->ordered) {
+		pthread_mutex_lock(&b->lock);
+		rc = blocks_pull_to(b, offset + length, err);
+		end = b->position;
+		pthread_mutex_unlock(&b->lock);
+	}
+	uint64_t left = offset < end ? end - offset : 0;
+	*reached = left < length ? left : length;
+	return rc;
+}
+
+static void
+release(struct image_store *store, uint64_t offset, uint64_t length)
+{
+	struct image_blocks *b = of(store);
+
+	if (!b->ordered)
+		return;
+	pthread_mutex_lock(&b->lock);
+	blocks_release(b, offset, length);
+	pthread_mutex_unlock(&b->lock);
+}
+
+/* What can be requested again is compared with each answer. */
+static int
+unchanged(struct image_store *store, struct image_error *err)
+{
+	return of(store)->ordered ? image_blocks_drain(store, err) : 0;
+}
+
+/* That of a pipe and of a server. */
+static int
+blocks_usage(const struct image_store *store, struct image_usage *usage,
+	struct image_error *err)
+{
+	(void)err;
+	usage->file_size = usage->disk_usage = store->size;
+	return 0;
+}
+
+void
+blocks_destroy(struct image_blocks *b)
+{
+	for (size_t i = 0; b->table && i < b->max_blocks; i++) {
+		for (struct block *next, *block = b->table[i]; block;
+			block = next) {
+			next = block->next;
+			free(block);
+		}
+	}
+	if (b->tap)
+		b->tap->close(b->tap);
+	if (b->fd >= 0)
+		close(b->fd);
+	free(b->table);
+	free(b->moved);
+	pthread_cond_destroy(&b->changed);
+	pthread_mutex_destroy(&b->lock);
+	free(b->store.name);
+	free(b);
+}
+
+static void
+blocks_close(struct image_store *store)
+{
+	struct image_blocks *b = of(store);
+
+	if (b->producer)
+		b->producer->close(b);
+	image_stream_close(b->stream);
+	blocks_destroy(b);
+}
+
+static const struct image_store_ops blocks_ops = {
+	.read = blocks_read,
+	.reach = blocks_reach,
+	.release = release,
+	.unchanged = unchanged,
+	.usage = blocks_usage,
+	.close = blocks_close,
+};
+
+int
+blocks_create(struct image_blocks *b, uint64_t memory)
+{
+	uint64_t n = memory / (sizeof(struct block) + BLOCK);
+
+	b->store.ops = &blocks_ops;
+	b->fd = -1;
+	b->max_blocks = n < MIN_BLOCKS ? MIN_BLOCKS : (size_t)n;
+	b->max_ahead = b->max_blocks * BLOCK / 2;
+	if (b->max_ahead > BLOCKS_AHEAD)
+		b->max_ahead = BLOCKS_AHEAD;
+	b->drained = b->end = UINT64_MAX;
+	TAILQ_INIT(&b->needed);
+	TAILQ_INIT(&b->released);
+	pthread_mutex_init(&b->lock, NULL);
+	pthread_cond_init(&b->changed, NULL);
+	/* NOLINTNEXTLINE(bugprone-sizeof-expression): a table of pointers */
+	b->table = calloc(b->max_blocks, sizeof(*b->table));
+	return b->table ? 0 : -ENOMEM;
+}
+
+int
+image_blocks_open(struct image_stream *stream, uint64_t memory,
+	struct image_store **out, struct image_error *err)
+{
+	struct image_blocks *b = calloc(1, sizeof(*b));
+
+	*out = NULL;
+	if (!b) {
+		image_stream_close(stream);
+		return image_no_memory(err);
+	}
+	b->stream = stream;
+	b->store.below = stream->store;
+	b->store.size = stream->size;
+	b->store.forward = b->ordered = true;
+	int rc = blocks_create(b, memory ? memory : IMAGE_BLOCKS_MEMORY);
+	b->store.name = strdup(stream->name);
+	if (rc < 0 || !b->store.name) {
+		blocks_close(&b->store);
+		return image_no_memory(err);
+	}
+	*out = &b->store;
+	return 0;
+}
+
+/* Blocks that came wait until they pass, in no list. */
+void
+blocks_order(struct image_blocks *b)
+{
+	TAILQ_INIT(&b->needed);
+	b->store.forward = b->ordered = true;
+}
+
+int
+image_blocks_once(struct image_store **store, uint64_t memory,
+	struct image_tap *tap, struct image_error *err)
+{
+	bool has_blocks = (*store)->ops == &blocks_ops;
+	struct image_stream *stream;
+	int rc = 0;
+
+	if (has_blocks) {
+		struct image_blocks *b = of(*store);
+		pthread_mutex_lock(&b->lock);
+		has_blocks = b->position == 0 && !b->tap;
+		if (has_blocks && !b->ordered)
+			blocks_order(b);
+		pthread_mutex_unlock(&b->lock);
+	}
+	if (!has_blocks) {
+		rc = image_stream_of_store(*store, &stream, err);
+		if (rc == 0)
+			rc = image_blocks_open(stream, memory, store, err);
+	}
+	if (rc == 0)
+		of(*store)->tap = tap;
+	else if (tap)
+		tap->close(tap);
+	return rc;
+}
+
+void
+image_blocks_spill(struct image_store *store, const struct image_spill *spill)
+{
+	if (store->ops == &blocks_ops)
+		of(store)->spill = spill;
+}
+
+void
+image_blocks_keep_ends(struct image_store *store)
+{
+	if (store->ops == &blocks_ops)
+		of(store)->keeps_ends = true;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Bytes that pass once, in order: those of a stream, or of a producer. */
+#include <assert.h>
+#include <stdlib.h>
+#include "blocks/cache.h"
+
+/* Show the tap what comes next. Without the lock. */
+static int
+see(struct image_blocks *b, const void *bytes, size_t length,
+	struct image_error *err)
+{
+	return b->tap ? b->tap->see(b->tap, bytes, length, err) : 0;
+}
+
+/* With the lock, of what was done without it: bytes passed, or the end. */
+static void
+pass(struct image_blocks *b, size_t length, int rc,
+	const struct image_error *err)
+{
+	b->position += length;
+	b->ended = rc == 0 && length == 0;
+	if (rc == 0)
+		return;
+	/* No more passes, although more may have come. */
+	b->end = b->position;
+	blocks_fail(b, rc, err);
+}
+
+/* Read the stream once, without the lock. Returns the bytes that passed. */
+static size_t
+read_stream(struct image_blocks *b, unsigned char *to, size_t room)
+{
+	struct image_error err;
+	size_t got = 0;
+
+	pthread_mutex_unlock(&b->lock);
+	int rc = image_stream_read(b->stream, to, room, &got, &err);
+	if (rc == 0)
+		rc = see(b, to, got, &err);
+	pthread_mutex_lock(&b->lock);
+	pass(b, got, rc, &err);
+	return got;
+}
+
+static void
+pull_stream(struct image_blocks *b)
+{
+	if (!b->head)
+		b->head = blocks_take(b, b->position / BLOCK);
+	struct block *head = b->head;
+	if (!head)
+		return;
+	head->filled += (unsigned)read_stream(
+		b, head->bytes + head->filled, BLOCK - head->filled);
+	if (head->filled < BLOCK)
+		return;
+	b->head = NULL;
+	blocks_ready(b, head);
+}
+
+/* Wait for bytes of the producer behind the position. Returns their block, or
+ * NULL at the end and after a failure. */
+static struct block *
+next_block(struct image_blocks *b)
+{
+	size_t skip = b->position % BLOCK;
+	struct block *block = NULL;
+
+	while (b->position < b->end) {
+		block = blocks_find(b, b->position / BLOCK);
+		if ((block && block->filled > skip) || b->rc < 0)
+			break;
+		pthread_cond_wait(&b->changed, &b->lock);
+	}
+	return block && block->filled > skip && b->position < b->end ? block
+								     : NULL;
+}
+
+/* Let the bytes pass that the producer has filled in, of one block. */
+static void
+pull_producer(struct image_blocks *b)
+{
+	struct image_error err;
+	size_t skip = b->position % BLOCK;
+
+	if (b->rc == 0 && b->position < b->end) {
+		/* A piece of the producer may be longer than what is missing of
+		 * a block. */
+		blocks_want(b, b->position, b->position + 2 * BLOCK, true);
+		blocks_ahead(b, b->asked, b->position);
+		b->asked = b->position;
+	}
+	struct block *block = next_block(b);
+	if (!block && b->rc < 0)
+		return;
+	size_t n = block ? block->filled - skip : 0;
+	pthread_mutex_unlock(&b->lock);
+	int rc = image_stream_check(
+		b->store.name, b->store.size, b->position + n, n == 0, &err);
+	if (rc == 0)
+		rc = see(b, block ? block->bytes + skip : NULL, n, &err);
+	pthread_mutex_lock(&b->lock);
+	pass(b, n, rc, &err);
+	if (!block || (skip + n < BLOCK && b->position < b->end))
+		return;
+	if (block->index * BLOCK >= b->drained)
+		block->n_released = BLOCK_SECTORS;
+	blocks_ready(b, block);
+}
+
+/* Let more bytes pass. Called with the lock, which is free meanwhile. Returns
+ * false if none can. */
+static bool
+pull(struct image_blocks *b)
+{
+	uint64_t before = b->position;
+
+	b->pulling = true;
+	if (b->producer)
+		pull_producer(b);
+	else if (b->rc == 0)
+		pull_stream(b);
+	b->pulling = false;
+	pthread_cond_broadcast(&b->changed);
+	return b->position > before || b->ended;
+}
+
+int
+blocks_pull_to(struct image_blocks *b, uint64_t end, struct image_error *err)
+{
+	bool more = true;
+
+	while (b->position < end && !b->ended && more) {
+		if (b->pulling)
+			pthread_cond_wait(&b->changed, &b->lock);
+		else
+			more = pull(b);
+	}
+	if (b->position >= end || b->ended)
+		return 0;
+	*err = b->err;
+	return b->rc;
+}
+
+/* Read the rest of the stream into a buffer. */
+static int
+drain_stream(struct image_blocks *b, void *buffer, struct image_error *err)
+{
+	b->pulling = true;
+	while (b->rc == 0 && !b->ended)
+		read_stream(b, buffer, BLOCK);
+	b->pulling = false;
+	pthread_cond_broadcast(&b->changed);
+	if (b->rc < 0)
+		*err = b->err;
+	return b->rc;
+}
+
+int
+image_blocks_drain(struct image_store *store, struct image_error *err)
+{
+	struct image_blocks *b = (struct image_blocks *)store;
+	void *buffer = b->stream ? malloc(BLOCK) : NULL;
+
+	if (b->stream && !buffer)
+		return image_no_memory(err);
+	pthread_mutex_lock(&b->lock);
+	while (b->pulling)
+		pthread_cond_wait(&b->changed, &b->lock);
+	b->drained = b->position;
+	int rc = b->stream ? drain_stream(b, buffer, err)
+			   : blocks_pull_to(b, UINT64_MAX, err);
+	pthread_mutex_unlock(&b->lock);
+	free(buffer);
+	return rc;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The file of bytes for which there is no memory. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <hone/zero.h>
+#include "blocks/cache.h"
+
+bool
+blocks_is_moved(const struct image_blocks *b, uint64_t index)
+{
+	return index < b->n_moved && (b->moved[index / 64] >> index % 64 & 1);
+}
+
+/* Set the bit of a block that leaves the memory. */
+static int
+set_moved(struct image_blocks *b, uint64_t index, struct image_error *err)
+{
+	if (index >= b->n_moved) {
+		uint64_t n = b->n_moved ? 2 * b->n_moved : 1024;
+		while (n <= index)
+			n *= 2;
+		uint64_t *moved = realloc(b->moved, n / 8);
+		if (!moved)
+			return image_no_memory(err);
+		memset(moved + b->n_moved / 64, 0, (n - b->n_moved) / 8);
+		b->moved = moved;
+		b->n_moved = n;
+	}
+	b->moved[index / 64] |= (uint64_t)1 << index % 64;
+	return 0;
+}
+
+/* File systems without O_TMPFILE return one of these. */
+static bool
+no_tmpfile(int code)
+{
+	return code == EOPNOTSUPP || code == EISDIR || code == ENOENT ||
+	       code == EINVAL;
+}
+
+/* Returns a file without a name in a directory, or a negative errno. */
+static int
+open_unnamed(const char *folder)
+{
+	char path[IMAGE_NAME_MAX];
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd >= 0 || !no_tmpfile(errno))
+		return fd < 0 ? -errno : fd;
+	if ((size_t)snprintf(path, sizeof(path), "%s/hone-XXXXXX", folder) >=
+		sizeof(path))
+		return -ENAMETOOLONG;
+	fd = mkostemp(path, O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	unlink(path);
+	return fd;
+}
+
+/* Open the file for bytes that leave the memory. */
+static int
+begin_spill(struct image_blocks *b, struct image_error *err)
+{
+	const struct image_spill *spill = b->spill;
+
+	if (!spill)
+		return image_fail(err, b->store.name, -ENOSPC,
+			"has tables behind its data, and there is no space to "
+			"keep the data; write it to a file first");
+	if (spill->begin)
+		spill->begin(spill->opaque, b->store.name, spill->folder);
+	b->fd = open_unnamed(spill->folder);
+	if (b->fd >= 0)
+		return 0;
+	int code = b->fd;
+	b->fd = -1;
+	return image_fail(err, spill->folder, code,
+		"a temporary file cannot be made there: %s", strerror(-code));
+}
+
+static int
+write_block(const struct image_blocks *b, const struct block *block,
+	struct image_error *err)
+{
+	size_t done = 0;
+
+	while (done < block->filled) {
+		ssize_t n =
+			pwrite(b->fd, block->bytes + done, block->filled - done,
+				(off_t)(block->index * BLOCK + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		int code = n < 0 ? errno : ENOSPC;
+		if (n <= 0)
+			return image_fail(err, b->spill->folder, -code,
+				"the temporary file cannot be written: %s",
+				strerror(code));
+		done += (size_t)n;
+	}
+	return 0;
+}
+
+/* Zeros need no space. */
+int
+blocks_move(struct image_blocks *b, struct block *block)
+{
+	struct image_error err;
+	int rc = 0;
+
+	pthread_mutex_unlock(&b->lock);
+	if (b->fd < 0)
+		rc = begin_spill(b, &err);
+	if (rc == 0 && !hone_buffer_is_zero(block->bytes, block->filled))
+		rc = write_block(b, block, &err);
+	pthread_mutex_lock(&b->lock);
+	if (rc == 0)
+		rc = set_moved(b, block->index, &err);
+	return rc < 0 ? blocks_fail(b, rc, &err) : 0;
+}
+
+int
+blocks_read_moved(struct image_blocks *b, uint64_t offset, unsigned char *buf,
+	size_t length, struct image_error *err)
+{
+	size_t done = 0;
+
+	/* A block of zeros at the end of the file was not written. */
+	memset(buf, 0, length);
+	while (done < length) {
+		ssize_t n = pread(b->fd, buf + done, length - done,
+			(off_t)(offset + done));
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return image_fail(err, b->spill->folder, -errno,
+				"the temporary file cannot be read: %s",
+				strerror(errno));
+		if (n == 0)
+			break;
+		done += (size_t)n;
+	}
+	return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The digest of the bytes of a sequence, which has to be that expected. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "blocks/blocks.h"
+#include "hash/hash.h"
+
+struct expect_tap {
+	struct image_tap tap;
+	struct image_expect expect;
+	struct image_hash *hash;
+	char *name;
+};
+
+static const char *
+hex(const unsigned char *bytes, size_t length, char *text)
+{
+	for (size_t i = 0; i < length; i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	return text;
+}
+
+static int
+verify(struct expect_tap *t, struct image_error *err)
+{
+	const struct image_algorithm *algorithm = t->expect.algorithm;
+	char text[2][2 * IMAGE_DIGEST_MAX + 1];
+	unsigned char digest[IMAGE_DIGEST_MAX];
+
+	int rc = image_hash_end(t->hash, digest, err);
+	if (rc < 0)
+		return rc;
+	if (memcmp(digest, t->expect.bytes, algorithm->length) == 0)
+		return 0;
+	rc = image_fail(err, t->name, -EINVAL,
+		"the file is refused: its %s is %s, not %s", algorithm->name,
+		hex(digest, algorithm->length, text[0]),
+		hex(t->expect.bytes, algorithm->length, text[1]));
+	err->refused = true;
+	return rc;
+}
+
+static int
+expect_see(struct image_tap *tap, const void *bytes, size_t length,
+	struct image_error *err)
+{
+	struct expect_tap *t = (struct expect_tap *)tap;
+
+	return length ? image_hash_add(t->hash, bytes, length, err)
+		      : verify(t, err);
+}
+
+static void
+expect_close(struct image_tap *tap)
+{
+	struct expect_tap *t = (struct expect_tap *)tap;
+
+	image_hash_destroy(t->hash);
+	free(t->name);
+	free(t);
+}
+
+int
+image_tap_expect(const struct image_expect *expect, const char *name,
+	struct image_tap **out, struct image_error *err)
+{
+	struct expect_tap *t = calloc(1, sizeof(*t));
+	int rc;
+
+	*out = NULL;
+	if (!t)
+		return image_no_memory(err);
+	t->tap.see = expect_see;
+	t->tap.close = expect_close;
+	t->expect = *expect;
+	t->name = strdup(name);
+	rc = t->name ? image_hash_create(&t->hash, expect->algorithm, err)
+		     : image_no_memory(err);
+	if (rc == 0)
+		rc = image_hash_begin(t->hash, err);
+	if (rc < 0) {
+		expect_close(&t->tap);
+		return rc;
+	}
+	*out = &t->tap;
+	return 0;
+}
