@@ -145,33 +145,23 @@ add_to(zval *result, zend_string *key, zend_long step, zend_long ttl)
 		ZVAL_FALSE(result);
 }
 
-HONE_METHOD(Hone_Cache, inc)
-{
-	zend_long step = 1, ttl = 0;
-	zend_string *key;
+#define COUNT_METHOD(name, signed_step)                                        \
+	HONE_METHOD(Hone_Cache, name)                                          \
+	{                                                                      \
+		zend_long step = 1, ttl = 0;                                   \
+		zend_string *key;                                              \
+                                                                               \
+		HONE_ARGS(1, 3)                                                \
+		HONE_ARG_STR(key)                                              \
+		HONE_ARGS_OPTIONAL                                             \
+		HONE_ARG_LONG(step)                                            \
+		HONE_ARG_LONG(ttl)                                             \
+		HONE_ARGS_END();                                               \
+		add_to(return_value, key, signed_step, ttl);                   \
+	}
 
-	HONE_ARGS(1, 3)
-	HONE_ARG_STR(key)
-	HONE_ARGS_OPTIONAL
-	HONE_ARG_LONG(step)
-	HONE_ARG_LONG(ttl)
-	HONE_ARGS_END();
-	add_to(return_value, key, step, ttl);
-}
-
-HONE_METHOD(Hone_Cache, dec)
-{
-	zend_long step = 1, ttl = 0;
-	zend_string *key;
-
-	HONE_ARGS(1, 3)
-	HONE_ARG_STR(key)
-	HONE_ARGS_OPTIONAL
-	HONE_ARG_LONG(step)
-	HONE_ARG_LONG(ttl)
-	HONE_ARGS_END();
-	add_to(return_value, key, (zend_long)(0 - (zend_ulong)step), ttl);
-}
+COUNT_METHOD(inc, step)
+COUNT_METHOD(dec, (zend_long)(0 - (zend_ulong)step))
 
 HONE_METHOD(Hone_Cache, cas)
 {
