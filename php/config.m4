@@ -132,12 +132,11 @@ if test "$PHP_HONE" != "no"; then
     cache/process/pools.c cache/process/protect.c cache/process/settings.c
     cache/apcu/apcu.c cache/apcu/fetch.c cache/apcu/figures.c
     cache/apcu/iterator.c cache/apcu/settings.c cache/apcu/store.c
-    cache/values/build.c cache/values/builder.c cache/values/check.c
-    cache/values/date.c cache/values/place.c cache/values/text.c
-    cache/values/unpack.c
-    cache/snapshot/file.c cache/snapshot/layout.c cache/snapshot/load.c
-    cache/snapshot/methods.c cache/snapshot/parse.c cache/snapshot/save.c
-    cache/snapshot/sum.c
+    cache/values/build.c cache/values/builder.c cache/values/cold_read.c
+    cache/values/cold_write.c cache/values/date.c cache/values/graph.c
+    cache/values/place.c cache/values/text.c cache/values/unpack.c
+    cache/snapshot/file.c cache/snapshot/load.c cache/snapshot/methods.c
+    cache/snapshot/parse.c cache/snapshot/save.c cache/snapshot/sum.c
     cache/store/arena.c cache/store/claim.c cache/store/epoch.c
     cache/store/index.c cache/store/info.c cache/store/process.c
     cache/store/publish.c cache/store/reclaim.c]),

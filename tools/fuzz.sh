@@ -17,9 +17,9 @@ fuzz_target() {
     case $part/$name in
     cli/size) with=cli/sizes.c ;;
     cache/snapshot) with=php/cache/snapshot/parse.c ;;
-    cache/value)
-        source="$source tests/cache/value_text.c"
-        for each in build builder check date place text; do
+    cache/cold)
+        source="$source tests/cache/value_text.c tests/cache/value_read.c"
+        for each in build builder cold_read cold_write date graph place text; do
             source="$source php/cache/values/$each.c"
         done
         includes="-Iphp/cache/values

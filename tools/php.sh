@@ -71,7 +71,7 @@ valgrind_tests() {
     for each in apcu_functions apcu_module apcu_references \
         cache_blocks cache_counters cache_fetch cache_field cache_fork \
         cache_known cache_multi cache_objects cache_objects_hooks \
-        cache_objects_lists cache_objects_references cache_objects_thrown \
+        cache_objects_references cache_objects_thrown \
         cache_prefix cache_references_field cache_references_tags \
         cache_remember_fibers cache_snapshot cache_snapshot_reasons \
         cache_tags cache_values fileread_closed fileread_contents \

@@ -66,38 +66,13 @@ try_all('bytes', (function () use ($small) {
         }
     }
 })());
-try_all('numbers', (function () use ($small) {
-    for ($i = 64; $i + 8 <= strlen($small); $i += 8) {
-        foreach ([0, 1, 2, 3, -1, -2, -3, 8, 0x7fffffff] as $number) {
-            yield "$i $number" => substr_replace($small, pack('q', $number), $i, 8);
-        }
-    }
-})());
-$seed = (int) (getenv('HONE_SEED') ?: random_int(1, 1 << 30));
-mt_srand($seed);
-echo "HONE_SEED=$seed\n";
-try_all('other parts of the file', (function () use ($small) {
-    for ($i = 0; $i < 4000; $i++) {
-        $bytes = $small;
-        for ($j = mt_rand(1, 3); $j > 0; $j--) {
-            $from = mt_rand(25, strlen($small) / 8 - 3) * 8;
-            $to = mt_rand(25, strlen($small) / 8 - 3) * 8;
-            $bytes = substr_replace($bytes, substr($small, $from, 16), $to, mt_rand(0, 1) ? 16 : 8);
-            $bytes = substr($bytes, 0, strlen($small));
-        }
-        yield "$i" => $bytes;
-    }
-})());
 ?>
 --CLEAN--
 <?php
 require __DIR__ . '/cache_snapshot.inc';
 clean();
 ?>
---EXPECTF--
+--EXPECT--
 2
 as before
 bytes: some refused, some accepted
-numbers: some refused, some accepted
-HONE_SEED=%d
-other parts of the file: some refused, some accepted

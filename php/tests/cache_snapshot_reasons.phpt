@@ -35,7 +35,7 @@ function number(string $bytes, int $at, string $format, int $more): string
 /** The checksum of the head only. */
 function head(string $bytes): string
 {
-    return substr_replace($bytes, strrev(hash('xxh64', substr($bytes, 0, 56), true)), 56, 8);
+    return substr_replace($bytes, strrev(hash('xxh64', substr($bytes, 0, 48), true)), 48, 8);
 }
 
 echo "cut: ", reason(substr($good, 0, -8), false), "\n";
@@ -44,24 +44,43 @@ echo "another size: ", reason(head(number($good, 16, 'P', 8)), false), "\n";
 echo "a byte: ", reason(number($good, strlen($good) - 8, 'P', 1), false), "\n";
 echo "a byte of the head: ", reason(number($good, 32, 'P', 1), false), "\n";
 echo "fewer entries: ", reason(number($good, 24, 'P', -1)), "\n";
-$n = unpack('V', $good, 40)[1];
-$named = [];
-for ($i = 0; $i < $n; $i++) {
-    $reason = reason(number($good, 64 + 4 * $i, 'V', 1));
-    $named[preg_replace('/ is -?[N\d]+, not -?[N\d]+$/', '', $reason)] = true;
+echo "of the first format: ", reason(number($good, 8, 'V', -1)), "\n";
+
+echo "-- damaged values are misses, and one line tells of them\n";
+function loaded(string $bytes): string
+{
+    global $file;
+    write($bytes);
+    error_clear_last();
+    Cache::clear();
+    $n = @Cache::load($file);
+    $line = error_get_last()['message'] ?? 'no warning';
+    return $n . ' ' . json_encode([Cache::fetch('k'), Cache::fetch('s')])
+        . ' ' . str_replace("Hone\\Cache::load(): $file: ", '', $line);
 }
-echo "layout: ", count($named) === $n && !isset($named['accepted']) ? "each number has its name" : implode('; ', array_keys($named)), "\n";
+$text = strpos($good, "\x88a string");
+echo loaded($good), "\n";
+echo loaded(substr_replace($good, "\x89", $text, 1)), "\n";
+echo loaded(str_replace("\x84list", "\x04list", $good)), "\n";
+echo loaded(substr_replace($good, "\x01", strpos($good, "k\x07\x01\x84list") - 4, 1)), "\n";
+echo loaded(str_replace("\x84list", "\x04list", substr_replace($good, "\x89", $text, 1))), "\n";
 ?>
 --CLEAN--
 <?php
 require __DIR__ . '/cache_snapshot.inc';
 clean();
 ?>
---EXPECT--
+--EXPECTF--
 cut: size is N, not N
 longer: size is N, not N
 another size: size is N, not N
 a byte: checksum is N, not N
 a byte of the head: checksum of the head is N, not N
 fewer entries: count of entries is 1, not 2
-layout: each number has its name
+of the first format: format is 1, not 2
+-- damaged values are misses, and one line tells of them
+2 [{"list":[1,"two"]},"a string"] no warning
+1 [{"list":[1,"two"]},null] the value of entry %d: a string is cut off
+1 [null,"a string"] the value of entry %d: a key is neither string nor integer
+1 [null,"a string"] the value of entry %d: its flags are wrong
+0 [null,null] the value of entry %d: %s; 2 values are damaged

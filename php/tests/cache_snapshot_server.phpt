@@ -69,6 +69,9 @@ $bytes = file_get_contents($file);
 file_put_contents($file, substr_replace($bytes, 'z', strrpos($bytes, 'y'), 1));
 serve($cgi);
 serve($cgi);
+// With the right checksum: the others are read.
+write(str_replace("\x81y", "\xffy", $bytes));
+serve($cgi);
 chmod($file, 0666);
 serve($cgi);
 serve($cgi);
@@ -112,6 +115,10 @@ snapshot
 Warning: hone.cache_snapshot: DIR/snapshot: checksum is %d, not %d; the cache is empty in Unknown on line 0
 -q -d hone.cache_snapshot=DIR/snapshot
 ["default",2,2,true]
+-q -d hone.cache_snapshot=DIR/snapshot
+["default",1,3,true]
+
+Warning: hone.cache_snapshot: DIR/snapshot: the value of entry %d: a number leads to nothing in Unknown on line 0
 -q -d hone.cache_snapshot=DIR/snapshot
 ["default",0,1,true]
 

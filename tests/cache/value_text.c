@@ -301,11 +301,23 @@ value_of(const char *text)
 	return value;
 }
 
+static struct text_made
+placed(const struct php_hone_builder *builder)
+{
+	struct text_made made = {.size = builder->size};
+
+	made.bytes = aligned_alloc(64, (made.size + 64) / 64 * 64);
+	must(made.bytes != NULL);
+	php_hone_value_place(
+		builder, made.bytes, (const void *)TEXT_BASE, &made.root);
+	return made;
+}
+
 struct text_made
 text_store(const char *text)
 {
 	static struct php_hone_builder builder;
-	struct text_made made = {0};
+	struct text_made made;
 	zval value = value_of(text);
 
 	if (php_hone_value_build(&builder, &value) == PHP_HONE_BUILT_OBJECT) {
@@ -318,13 +330,45 @@ text_store(const char *text)
 			PHP_HONE_BUILT_GRAPH);
 	}
 	must(builder.refused == PHP_HONE_REFUSED_NOT);
-	made.size = builder.size;
-	made.bytes = aligned_alloc(64, (made.size + 64) / 64 * 64);
-	must(made.bytes != NULL);
-	php_hone_value_place(
-		&builder, made.bytes, (const void *)TEXT_BASE, &made.root);
+	made = placed(&builder);
 	php_hone_builder_free(&builder);
 	return made;
+}
+
+void
+text_cold(struct php_hone_cold *cold, const struct text_made *made, bool graph)
+{
+	struct php_hone_value stored = {
+		made->root, made->size != 0 ? made->bytes : NULL, made->size};
+
+	must(php_hone_cold_write(cold, &stored, graph));
+}
+
+bool
+text_warm(struct php_hone_cold *cold, const void *bytes, size_t size,
+	bool graph, struct text_made *made, const char **phrase)
+{
+	static struct php_hone_builder builder;
+
+	if (!php_hone_cold_read(cold, bytes, size, graph, &builder, phrase))
+		return false;
+	*made = placed(&builder);
+	return true;
+}
+
+bool
+text_again(struct php_hone_cold *cold, bool graph, struct text_made *made)
+{
+	size_t size = cold->bytes.used;
+	void *copy = malloc(size);
+	const char *phrase;
+	bool good;
+
+	must(copy != NULL);
+	memcpy(copy, cold->bytes.bytes, size);
+	good = text_warm(cold, copy, size, graph, made, &phrase);
+	free(copy);
+	return good;
 }
 
 const char *const value_texts[] = {

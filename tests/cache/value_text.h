@@ -14,9 +14,9 @@
  * properties that have a value; E, an enum. (D0'Class' [1]) has __serialize(),
  * which returned the array; (T0'Class' {'a':1}) has dynamic properties.
  */
-#include "layout.h"
+#include "cold.h"
 
-/* The address that the pointers assume: PHP_HONE_SNAPSHOT_BASE. */
+/* The address that the pointers assume. */
 #define TEXT_BASE 64
 
 struct text_made {
@@ -26,6 +26,15 @@ struct text_made {
 };
 
 struct text_made text_store(const char *text);
+/* Write the cold form of a value, with objects if `graph`, to cold->bytes. */
+void text_cold(
+	struct php_hone_cold *cold, const struct text_made *made, bool graph);
+/* Make a value of a cold form. If it is refused, returns false with a phrase.
+ */
+bool text_warm(struct php_hone_cold *cold, const void *bytes, size_t size,
+	bool graph, struct text_made *made, const char **phrase);
+/* The same of a copy of cold->bytes. */
+bool text_again(struct php_hone_cold *cold, bool graph, struct text_made *made);
 /* The value 'x' of each length, tables with a long chain, lists in lists, and
  * others. NULL after the last. */
 extern const char *const value_texts[];

@@ -1,267 +1,332 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * php_hone_value_check(): a stored value that was built is good, and one that
- * differs in a field that PHP relies on is refused, with the phrase for that
- * field.
+ * Stored values and their cold form. The decoder makes a value again that is
+ * the same for a reader, and refuses all other bytes with a phrase.
  */
 #include "value_text.h"
+#include "value_read.h"
+#include "graph.h"
 #include "support.h"
 #include <stdio.h>
 
-static const char *
-judge(const struct text_made *made)
-{
-	const char *phrase = NULL;
-	bool good = php_hone_value_check(
-		made->bytes, made->size, TEXT_BASE, &made->root, &phrase);
+#define LIST (sizeof(zend_array) + 8)
 
-	return good ? "good" : phrase;
-}
+static struct php_hone_cold cold;
 
-static struct text_made
-good_value(const char *text)
-{
-	struct text_made made = text_store(text);
-
-	assert_string_equal(judge(&made), "good");
-	return made;
-}
-
-TEST(what_is_built_is_good)
-{
-	for (const char *const *text = value_texts; *text != NULL; text++) {
-		struct text_made made = text_store(*text);
-		if (strcmp(judge(&made), "good") != 0)
-			printf("# %s: %s\n", *text, judge(&made));
-		assert_string_equal(judge(&made), "good");
-		free(made.bytes);
-	}
-}
-
+/* Make a value of bytes. The memory ends with them. */
 static bool
-is_good_directory(const struct text_made *made)
+decode(const void *bytes, size_t size, bool graph, struct text_made *made,
+	const char **phrase)
 {
-	const char *phrase = NULL;
-	bool good = php_hone_value_check_objects(
-		made->bytes, made->size, TEXT_BASE, &made->root, &phrase);
+	void *exact = malloc(size + !size);
+	bool good;
 
-	assert_int_equal(good, phrase == NULL);
+	assert_non_null(exact);
+	if (size != 0)
+		memcpy(exact, bytes, size);
+	*phrase = NULL;
+	good = text_warm(&cold, exact, size, graph, made, phrase);
+	assert_true(good == (*phrase == NULL));
+	free(exact);
 	return good;
 }
 
-TEST(what_is_built_of_objects_is_good)
-{
-	for (const char *const *text = object_texts; *text != NULL; text++) {
-		struct text_made made = text_store(*text);
-		if (!is_good_directory(&made))
-			fail_msg("%s", *text);
-		free(made.bytes);
-	}
-}
-
-/* Without the permission for markers, and cut. */
-TEST(objects_are_refused_elsewhere_and_if_they_are_cut)
-{
-	for (const char *const *text = object_texts; *text != NULL; text++) {
-		struct text_made made = text_store(*text);
-		assert_string_equal(
-			judge(&made), "a value has an unknown type");
-		for (size_t size = 0; size < made.size; size += 8) {
-			struct text_made cut = {
-				malloc(size + !size), size, made.root};
-			assert_non_null(cut.bytes);
-			memcpy(cut.bytes, made.bytes, size);
-			assert_false(is_good_directory(&cut));
-			free(cut.bytes);
-		}
-		free(made.bytes);
-	}
-}
-
-/* Add to the integer of that size at an offset. */
 static void
-add(unsigned char *at, size_t size, int64_t delta)
+each_text(void (*test)(const char *text, bool graph))
 {
-	uint64_t word = 0;
-
-	memcpy(&word, at, size);
-	word += (uint64_t)delta;
-	memcpy(at, &word, size);
+	for (const char *const *text = value_texts; *text != NULL; text++)
+		test(*text, false);
+	for (const char *const *text = object_texts; *text != NULL; text++)
+		test(*text, true);
 }
 
-/* One integer of a stored value is another one. */
-struct wrong {
-	const char *text;
-	size_t offset, size;
-	int64_t delta;
+static void
+is_as_php_reads_it(const char *text, bool graph)
+{
+	struct text_made made = text_store(text);
+
+	value_read(made.bytes, &made.root, graph);
+	free(made.bytes);
+}
+
+TEST(php_reads_what_is_built)
+{
+	each_text(is_as_php_reads_it);
+}
+
+static uint32_t
+length_of(const struct text_made *made, const zval *list)
+{
+	return Z_TYPE_P(list) == IS_NULL
+		       ? 0
+		       : ((const zend_array *)(made->bytes +
+					       (uintptr_t)Z_PTR_P(list) -
+					       TEXT_BASE))
+				 ->nNumUsed;
+}
+
+/* The parts of a directory that a fetch relies on, and value_read() does not
+ * see. */
+static void
+is_equal_directory(const struct text_made *a, const struct text_made *b)
+{
+	const zval *x = (const zval *)(a->bytes + LIST);
+	const zval *y = (const zval *)(b->bytes + LIST);
+
+	assert_int_equal(
+		Z_LVAL(x[PHP_HONE_SHAPES_AT]), Z_LVAL(y[PHP_HONE_SHAPES_AT]));
+	assert_int_equal(
+		Z_LVAL(x[PHP_HONE_DEPTH_AT]), Z_LVAL(y[PHP_HONE_DEPTH_AT]));
+	for (int i = PHP_HONE_OBJECTS_AT; i <= PHP_HONE_ARRAYS_AT; i++)
+		assert_int_equal(length_of(a, &x[i]), length_of(b, &y[i]));
+}
+
+/* The decoder sorts strings and shrinks tables once: what it made has this cold
+ * form, and is made of it again byte for byte. */
+static void
+is_the_same_again(const char *text, bool graph)
+{
+	struct text_made made = text_store(text), warm, again;
+	size_t size;
+
+	text_cold(&cold, &made, graph);
+	size = cold.bytes.used;
+	assert_true(text_again(&cold, graph, &warm));
+	value_read(warm.bytes, &warm.root, graph);
+	assert_true(warm.size <= made.size);
+	if (graph)
+		is_equal_directory(&made, &warm);
+	text_cold(&cold, &warm, graph);
+	assert_int_equal(cold.bytes.used, size);
+	assert_true(text_again(&cold, graph, &again));
+	assert_int_equal(again.size, warm.size);
+	assert_memory_equal(again.bytes, warm.bytes, warm.size);
+	free(made.bytes);
+	free(warm.bytes);
+	free(again.bytes);
+}
+
+TEST(a_value_of_its_cold_form_is_the_same)
+{
+	each_text(is_the_same_again);
+}
+
+/* Bytes as pairs of hexadecimal digits. */
+static size_t
+hex(const char *digits, unsigned char *bytes)
+{
+	size_t n = 0;
+
+	for (; *digits != '\0'; digits += digits[2] == ' ' ? 3 : 2) {
+		char pair[3] = {digits[0], digits[1], '\0'};
+		bytes[n++] = (unsigned char)strtoul(pair, NULL, 16);
+	}
+	return n;
+}
+
+/* The same on each CPU. */
+static const struct {
+	const char *text, *bytes;
+} forms[] = {
+	{"N", "01"},
+	{"T", "03"},
+	{"63", "7f"},
+	{"64", "20 40"},
+	{"300", "21 2c01"},
+	{"-1", "28 00"},
+	{"-300", "29 2b01"},
+	{"9223372036854775807", "27 ffffffffffffff7f"},
+	{"'x'", "81 78"},
+	{"[]", "05"},
+	{"[1 _ 3]", "3a 41 00 43"},
+	{"[1 2 3 4 5 6 7 8 9]", "06 09 41 42 43 44 45 46 47 48 49"},
+	{"['s' 's']", "39 8173 c0"},
+	{"[[] [] [1] &]", "3b 05 05 38 41 0c 01"},
+	{"{7:'v'}", "07 01 47 81 76"},
+	{"[{'k':1} {'k':'k'}]", "39 07 01 816b 41 30 c0"},
+	{"(O1'C' 'a':1)", "0d 00 00 8143 01 8161 01 41"},
+	{"[(O1'C' 'a':_) (O1'C' 'a':#0) #1]",
+		"3a 0d 00 00 8143 01 8161 01 00 0d 00 01 0e 00 0e 01"},
+};
+
+TEST(the_cold_form_has_these_bytes)
+{
+	for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+		bool graph = strchr(forms[i].text, '(') != NULL;
+		struct text_made made = text_store(forms[i].text);
+		unsigned char bytes[64];
+		size_t size = hex(forms[i].bytes, bytes);
+
+		text_cold(&cold, &made, graph);
+		if (cold.bytes.used != size ||
+			memcmp(cold.bytes.bytes, bytes, size) != 0)
+			fail_msg("%s", forms[i].text);
+		free(made.bytes);
+	}
+}
+
+static const struct {
+	const char *bytes;
+	bool graph;
 	const char *phrase;
+} refused[] = {
+	{"", false, "the value is cut off"},
+	{"11", false, "a value has an unknown type"},
+	{"00", false, "an element is empty"},
+	{"41 41", false, "there are bytes after the value"},
+	{"04 00000000000000", false, "the value is cut off"},
+	{"21 01", false, "the value is cut off"},
+	{"27 ffffffffffffffff", false, "an integer is too large"},
+	{"82 78", false, "a string is cut off"},
+	{"0f ffffffffffffffff7f 78", false, "a string is cut off"},
+	{"0f ffffffffffffffffff01 78", false, "a number is too large"},
+	{"c0", false, "a number leads to nothing"},
+	{"18 00", false, "a number leads to nothing"},
+	{"10 00", false, "a number leads to nothing"},
+	{"39 8178 c1", false, "a number leads to nothing"},
+	{"38", false, "a count is larger than the value"},
+	{"06 02 41", false, "a count is larger than the value"},
+	{"06 ffffffff07 41", false, "a count is larger than the value"},
+	{"09 01 40 41", false, "a list has a wrong next key"},
+	{"09 01 01 41", false, "a next key is not an integer"},
+	{"38 0c 00", false, "an array contains itself"},
+	{"38 0c 01", false, "a number leads to nothing"},
+	{"38 30", false, "a number leads to nothing"},
+	{"38 08 00", false, "a number leads to nothing"},
+	{"39 07 01 41 42 30", false, "a count is larger than the value"},
+	{"07 00", false, "a table has no keys"},
+	{"07 02 41 42 43", false, "a count is larger than the value"},
+	{"07 02 41 41 01 01", false, "a key is repeated"},
+	{"07 02 816b c0 01 01", false, "a key is repeated"},
+	{"07 02 816b 816b 01 01", false, "a key is repeated"},
+	{"07 01 01 01", false, "a key is neither string nor integer"},
+	{"07 01 41 00", false, "an element is empty"},
+	{"0d 00 00 8143 00 01", false, "an object is not allowed"},
+	{"0e 00", false, "an object is not allowed"},
+	{"41", true, "there is no object"},
+	{"0e 00", true, "a number leads to nothing"},
+	{"0d 01 01 01", true, "an object has no class"},
+	{"0d 00 03 8143 00 01", true, "a class has a wrong kind"},
+	{"0d 00 02 8143 01 8161 01 01", true, "a class has a wrong kind"},
+	{"0d 00 00 41 00 01", true, "a name is not a string"},
+	{"0d 00 00 8143 01 41 01 01", true, "a name is not a string"},
+	{"0d 00 00 8143 00", true, "a count is larger than the value"},
+	{"0d 00 00 8143 00 00", true, "an element is empty"},
+	{"0d 00 00 8143 00 38 41", true, "an object has wrong properties"},
+	{"0d 00 00 8143 00 07 01 41 41", true,
+		"an object has wrong properties"},
+	{"0d 00 00 8143 01 8161 07 01 8162 41 41", true,
+		"an object has wrong properties"},
+	{"0d 00 02 8143 00 01", true, "an object has wrong properties"},
+	{"0d 00 01 8143 00 01", true, "an object has wrong properties"},
+	{"0d 00 01 8143 01 8161 01 41", true, "an object has wrong properties"},
 };
 
-#define FIELD(member)                                                          \
-	offsetof(zend_array, member), sizeof(((zend_array *)0)->member)
-#define STRING(member)                                                         \
-	offsetof(zend_string, member), sizeof(((zend_string *)0)->member)
-/* The elements of a list, and those of a table of 8. */
-#define LIST (sizeof(zend_array) + 8)
-#define TABLE (sizeof(zend_array) + 64)
-/* A pointer inside a structure, from the begin of the data. */
-#define KEY(i) TABLE + (i) * sizeof(Bucket) + offsetof(Bucket, key), 8
-#define H(i) TABLE + (i) * sizeof(Bucket) + offsetof(Bucket, h), 8
-#define NEXT(i) TABLE + (i) * sizeof(Bucket) + offsetof(Bucket, val.u2), 4
-#define VALUE(i) LIST + (i) * sizeof(zval), 8
-#define TYPE(i) LIST + (i) * sizeof(zval) + 8, 4
-
-static const struct wrong fields[] = {
-	{"'x'", STRING(gc.refcount), -1, "a string has invalid flags"},
-	{"'x'", STRING(gc.u.type_info), 1 << GC_FLAGS_SHIFT << 8,
-		"a string has invalid flags"},
-	{"'x'", STRING(h), 1, "a string has a wrong hash"},
-	{"'x'", STRING(len), 1, "a string has a wrong hash"},
-	{"'x'", STRING(len), -1, "a string does not end in zeros"},
-	{"'x'", STRING(len), 8, "a string is longer than the value"},
-	{"'x'", STRING(len), -2, "a string is longer than the value"},
-	{"'x'", _ZSTR_HEADER_SIZE + 7, 1, 1, "a string does not end in zeros"},
-	{"['x']", FIELD(gc.refcount), -1, "an array has invalid flags"},
-	{"['x']", FIELD(gc.u.type_info), 1 << GC_FLAGS_SHIFT << 8,
-		"an array has invalid flags"},
-	{"['x']", FIELD(nInternalPointer), 1, "an array has invalid flags"},
-	{"['x']", FIELD(pDestructor), 1, "an array has invalid flags"},
-	{"['x']", FIELD(u.flags), HASH_FLAG_HAS_EMPTY_IND,
-		"an array has invalid flags"},
-	{"{'k':1}", FIELD(u.flags), -HASH_FLAG_STATIC_KEYS,
-		"an array has invalid flags"},
-	{"['x']", FIELD(nTableSize), 8, "an array has a wrong size"},
-	{"['x']", FIELD(nTableSize), 1, "an array has a wrong size"},
-	{"['x']", FIELD(nTableMask), -2, "an array has a wrong size"},
-	{"{'k':1}", FIELD(nTableMask), -16, "an array has a wrong size"},
-	{"{'k':1}", FIELD(nTableSize), 8, "an array has a wrong size"},
-	{"['x']", FIELD(nNumUsed), 8, "an array has a wrong size"},
-	{"['x']", FIELD(nNumUsed), 3, "an array is larger than the value"},
-	{"['x']", FIELD(nNumUsed), 7, "an array is larger than the value"},
-	{"['x']", FIELD(nNumUsed), -1, "an array has invalid flags"},
-	{"['x']", offsetof(zend_array, arData), 8, 16,
-		"an array has a wrong address of its elements"},
-	{"['x']", FIELD(nNumOfElements), 1, "an array has a wrong count"},
-	{"{'k':1}", FIELD(nNumOfElements), -1, "an array has a wrong count"},
-	{"['x']", FIELD(nNextFreeElement), -1,
-		"an array has a wrong next element"},
-	{"['x']", sizeof(zend_array), 4, -1, "an index is not empty"},
-	{"['x']", sizeof(zend_array) + 4, 4, -1, "an index is not empty"},
-	{"['x']", VALUE(0), 8, "a pointer does not lead to a string"},
-	{"['x']", VALUE(0), -8, "a pointer does not lead to a string"},
-	{"['x']", VALUE(0), 1, "a pointer does not lead to a string"},
-	{"['x']", VALUE(0), 1 << 20, "a pointer does not lead to a string"},
-	{"['x']", VALUE(0), -TEXT_BASE - 200,
-		"a pointer does not lead to a string"},
-	{"['x']", TYPE(0), 1 << 8, "a value has invalid flags"},
-	{"['x']", TYPE(0), IS_OBJECT - IS_STRING,
-		"a value has an unknown type"},
-	{"['x']", TYPE(0), IS_ARRAY - IS_STRING, "an array is missing"},
-	{"['x']", TYPE(0), IS_NULL - IS_STRING, "a value has invalid bits"},
-	{"['x']", TYPE(0), IS_UNDEF - IS_STRING, "an array has a wrong count"},
-	{"['x']", LIST + 12, 4, 1, "an element has invalid flags"},
-	{"[[1] 'x']", VALUE(1), -(int64_t)(LIST + sizeof(zval)),
-		"a pointer does not lead to a string"},
-	{"[[1]]", VALUE(0), 8, "a pointer does not lead to an array"},
-	{"[[1] 'x']", TYPE(0), IS_LONG - IS_ARRAY,
-		"an array is not part of the value"},
-	{"[[1] &]", VALUE(0), -(int64_t)(LIST + 2 * sizeof(zval)),
-		"a pointer does not lead to an array"},
-	{"{'k':1}", KEY(0), 8, "a pointer does not lead to a string"},
-	{"{'k':1}", H(0), 16, "a key has a wrong hash"},
-	{"{'k':1}", H(0), 1, "a hash chain is broken"},
-	{"{7:1}", H(0), 1, "a hash chain is broken"},
-	{"{7:1 71:2}", NEXT(1), 1, "a hash chain is broken"},
-	{"{7:1 71:2}", NEXT(0), 1, "a hash chain is broken"},
-	{"{7:1 71:2}", NEXT(0), 2, "a hash chain is broken"},
-	{"{7:1 71:2}", NEXT(1), -1, "a hash chain is incomplete"},
-	{"{7:1}", TABLE + offsetof(Bucket, val) + 8, 4, IS_UNDEF - IS_LONG,
-		"an element is empty"},
-};
-
-TEST(each_field_is_checked)
+TEST(other_bytes_are_refused_with_a_phrase)
 {
 	unsigned failed = 0;
 
-	for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-		const struct wrong *w = &fields[i];
-		struct text_made made = good_value(w->text);
-		add(made.bytes + w->offset, w->size, w->delta);
-		const char *phrase = judge(&made);
-		if (strcmp(phrase, w->phrase) != 0) {
-			printf("# field %zu of %s: %s, not %s\n", i, w->text,
-				phrase, w->phrase);
+	for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
+		unsigned char bytes[64];
+		size_t size = hex(refused[i].bytes, bytes);
+		struct text_made made;
+		const char *phrase;
+
+		if (decode(bytes, size, refused[i].graph, &made, &phrase)) {
+			phrase = "accepted";
+			free(made.bytes);
+		}
+		if (strcmp(phrase, refused[i].phrase) != 0) {
+			printf("# %s: %s, not %s\n", refused[i].bytes, phrase,
+				refused[i].phrase);
 			failed++;
 		}
-		free(made.bytes);
 	}
 	assert_int_equal(failed, 0);
 }
 
-TEST(roots_are_checked)
+/* Cut at each byte, and longer. */
+static void
+is_refused_if_cut(const char *text, bool graph)
 {
-	struct text_made made = good_value("['x']");
-	struct text_made other = made;
-	Z_TYPE_INFO(other.root) |= 1 << 8;
-	assert_string_equal(judge(&other), "the value has invalid flags");
-	other = made;
-	other.root.u2.next = 1;
-	assert_string_equal(judge(&other), "the value has invalid flags");
-	other = made;
-	other.root.value.lval += 64;
-	assert_string_equal(judge(&other), "the value has a wrong address");
-	other = made;
-	Z_TYPE_INFO(other.root) = IS_LONG;
-	assert_string_equal(judge(&other), "the value has no data");
-	Z_TYPE_INFO(other.root) = IS_OBJECT;
-	assert_string_equal(judge(&other), "the value has a wrong type");
-	other = made;
-	other.size -= 4;
-	assert_string_equal(judge(&other), "the value has a wrong type");
-	Z_TYPE_INFO(other.root) = IS_STRING;
-	other.size = made.size;
-	assert_string_not_equal(judge(&other), "good");
-	memset(&other, 0, sizeof other);
-	assert_string_equal(judge(&other), "the value has no data");
+	struct text_made made = text_store(text), other;
+	unsigned char bytes[4096] = {0};
+	const char *phrase;
+	size_t size;
+
+	text_cold(&cold, &made, graph);
+	size = cold.bytes.used;
+	assert_true(size < sizeof bytes);
+	memcpy(bytes, cold.bytes.bytes, size);
+	for (size_t i = 0; i < size; i++)
+		assert_false(decode(bytes, i, graph, &other, &phrase));
+	assert_false(decode(bytes, size + 1, graph, &other, &phrase));
 	free(made.bytes);
 }
 
-/* Cut at each multiple of 8: the memory ends there. */
 TEST(values_that_are_cut_are_refused)
 {
-	for (const char *const *text = value_texts; *text != NULL; text++) {
-		struct text_made made = good_value(*text);
-		for (size_t size = 0; size < made.size; size += 8) {
-			struct text_made cut = {
-				malloc(size + !size), size, made.root};
-			assert_non_null(cut.bytes);
-			memcpy(cut.bytes, made.bytes, size);
-			assert_string_not_equal(judge(&cut), "good");
-			free(cut.bytes);
-		}
-		free(made.bytes);
-	}
+	each_text(is_refused_if_cut);
 }
 
-TEST(bytes_after_a_value_are_refused)
+/* Each byte is each other one. What is accepted is a value. */
+static void
+is_a_value_or_refused(const char *text, bool graph)
 {
-	for (const char *const *text = value_texts; *text != NULL; text++) {
-		struct text_made made = good_value(*text);
-		struct text_made more = {
-			calloc(1, made.size + 64), made.size, made.root};
-		assert_non_null(more.bytes);
-		if (made.size != 0)
-			memcpy(more.bytes, made.bytes, made.size);
-		for (unsigned i = 0; i < 8; i++) {
-			more.size += 8;
-			assert_string_not_equal(judge(&more), "good");
+	struct text_made made = text_store(text), other;
+	unsigned char bytes[4096];
+	const char *phrase;
+	size_t size;
+
+	text_cold(&cold, &made, graph);
+	size = cold.bytes.used;
+	memcpy(bytes, cold.bytes.bytes, size);
+	for (size_t i = 0; i < size; i++) {
+		for (unsigned by = 1; by < 256; by++) {
+			bytes[i] ^= by;
+			if (decode(bytes, size, graph, &other, &phrase)) {
+				value_read(other.bytes, &other.root, graph);
+				free(other.bytes);
+			}
+			bytes[i] ^= by;
 		}
-		free(more.bytes);
-		free(made.bytes);
 	}
+	free(made.bytes);
 }
 
-/* A copy for another address, and back, has the same bytes. */
+TEST(a_damaged_value_is_refused_or_is_another_value)
+{
+	each_text(is_a_value_or_refused);
+}
+
+/* Lists in lists, around the last one. */
+static bool
+is_nested(unsigned n, const char *last, bool graph, const char **phrase)
+{
+	unsigned char *bytes = malloc(n + 64);
+	struct text_made made;
+	bool good;
+
+	assert_non_null(bytes);
+	memset(bytes, 0x38, n);
+	good = decode(bytes, n + hex(last, bytes + n), graph, &made, phrase);
+	if (good)
+		free(made.bytes);
+	free(bytes);
+	return good;
+}
+
+TEST(only_values_with_objects_have_a_limit_of_depth)
+{
+	const char *object = "0d 00 00 8143 00 01", *phrase;
+
+	assert_true(is_nested(100000, "05", false, &phrase));
+	assert_true(is_nested(9999, object, true, &phrase));
+	assert_false(is_nested(10000, object, true, &phrase));
+	assert_string_equal(phrase, "objects are nested too deep");
+}
+
+/* A copy for another address. */
 static struct text_made
 copy_of(const struct text_made *made, uintptr_t base)
 {
@@ -276,17 +341,14 @@ copy_of(const struct text_made *made, uintptr_t base)
 	return copy;
 }
 
-TEST(a_copy_is_good)
+TEST(a_copy_of_a_copy_has_the_same_bytes)
 {
 	for (const char *const *text = value_texts; *text != NULL; text++) {
 		const uintptr_t base = 1 << 20;
-		struct text_made made = good_value(*text);
+		struct text_made made = text_store(*text);
 		struct text_made moved = copy_of(&made, base);
 		struct text_made back = copy_of(&moved, TEXT_BASE);
-		const char *phrase = NULL;
-		assert_true(php_hone_value_check(
-			moved.bytes, moved.size, base, &moved.root, &phrase));
-		assert_string_equal(judge(&back), "good");
+		value_read(back.bytes, &back.root, false);
 		assert_memory_equal(back.bytes, made.bytes, made.size);
 		free(back.bytes);
 		free(moved.bytes);
@@ -297,8 +359,8 @@ TEST(a_copy_is_good)
 /* An array that appears twice has one record. */
 TEST(what_is_shared_is_there_once)
 {
-	struct text_made one = good_value("[[1 2 3] 4]");
-	struct text_made two = good_value("[[1 2 3] &]");
+	struct text_made one = text_store("[[1 2 3] 4]");
+	struct text_made two = text_store("[[1 2 3] &]");
 	assert_int_equal(one.size, two.size);
 	assert_memory_equal(two.bytes + LIST, two.bytes + LIST + sizeof(zval),
 		sizeof(uint64_t));

@@ -2,44 +2,37 @@
 #ifndef PHP_HONE_SNAPSHOT_FORMAT_H
 #define PHP_HONE_SNAPSHOT_FORMAT_H
 /*
- * The format of a snapshot file, independent of PHP: docs/design/cache.md,
- * "Snapshots". Numbers have the byte order of the machine.
+ * The format of a snapshot file, independent of PHP and of the machine:
+ * docs/design/cache.md, "Snapshots". Numbers have their lowest byte first, and
+ * a value has the cold form of php/cache/values/cold.h.
  *
- *	head | layout, uint32_t each | record, key, tags, data | record, ...
+ *	head | record, key, tags, value | record, ...
  *
- * Tags are stored as a uint16_t with the length of each, then the names. Zeros
- * pad the layout, and each record with its key and tags, to a multiple of 8
- * bytes.
+ * Tags are stored as a uint16_t with the length of each, then the names.
+ * Nothing is aligned.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define PHP_HONE_SNAPSHOT_MAGIC "honesnap"
-/* Incremented with each change of the file format or of the data. */
-#define PHP_HONE_SNAPSHOT_FORMAT 1
-#define PHP_HONE_SNAPSHOT_ORDER 0x01020304
-/* The address that the pointers of all values assume. */
-#define PHP_HONE_SNAPSHOT_BASE 64
+/* Incremented with each change of the file format or of the cold form. */
+#define PHP_HONE_SNAPSHOT_FORMAT 2
 
 struct php_hone_snapshot_head {
 	char magic[8];
 	uint32_t format;
-	uint32_t order; /* PHP_HONE_SNAPSHOT_ORDER */
-	uint64_t size;  /* of the file */
-	uint64_t entries;
-	int64_t saved; /* seconds since 1970 */
-	uint32_t n_layout;
 	uint32_t zero;
+	uint64_t size; /* of the file */
+	uint64_t entries;
+	int64_t saved;     /* seconds since 1970 */
 	uint64_t body_sum; /* of the bytes after the head */
 	uint64_t head_sum; /* of the members above */
 };
 
 struct php_hone_snapshot_record {
-	uint64_t value; /* the root, of a value without data */
-	uint32_t type;
 	uint32_t key_len;
-	uint32_t data_size;
+	uint32_t size; /* of the value */
 	uint32_t left; /* seconds to live when it was saved; 0: no expiry */
 	uint32_t hits;
 	uint8_t flags;
@@ -48,20 +41,38 @@ struct php_hone_snapshot_record {
 	uint8_t zero;
 };
 
-_Static_assert(sizeof(struct php_hone_snapshot_head) == 64, "no holes");
-_Static_assert(sizeof(struct php_hone_snapshot_record) == 32, "no holes");
+_Static_assert(sizeof(struct php_hone_snapshot_head) == 56, "no holes");
+_Static_assert(sizeof(struct php_hone_snapshot_record) == 20, "no holes");
 
-static inline size_t
-php_hone_snapshot_round(size_t size)
+/* From the byte order of the machine to that of the file, and back. */
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+#define PHP_HONE_SNAPSHOT_32(number) __builtin_bswap32(number)
+#define PHP_HONE_SNAPSHOT_64(number) __builtin_bswap64(number)
+#else
+#define PHP_HONE_SNAPSHOT_32(number) (number)
+#define PHP_HONE_SNAPSHOT_64(number) (number)
+#endif
+
+static inline void
+php_hone_snapshot_order_head(struct php_hone_snapshot_head *head)
 {
-	return (size + 7) & ~(size_t)7;
+	head->format = PHP_HONE_SNAPSHOT_32(head->format);
+	head->zero = PHP_HONE_SNAPSHOT_32(head->zero);
+	head->size = PHP_HONE_SNAPSHOT_64(head->size);
+	head->entries = PHP_HONE_SNAPSHOT_64(head->entries);
+	head->saved = (int64_t)PHP_HONE_SNAPSHOT_64((uint64_t)head->saved);
+	head->body_sum = PHP_HONE_SNAPSHOT_64(head->body_sum);
+	head->head_sum = PHP_HONE_SNAPSHOT_64(head->head_sum);
 }
 
-/* A number of this PHP on which the data depends. */
-struct php_hone_layout {
-	const char *name;
-	uint32_t value;
-};
+static inline void
+php_hone_snapshot_order_record(struct php_hone_snapshot_record *record)
+{
+	record->key_len = PHP_HONE_SNAPSHOT_32(record->key_len);
+	record->size = PHP_HONE_SNAPSHOT_32(record->size);
+	record->left = PHP_HONE_SNAPSHOT_32(record->left);
+	record->hits = PHP_HONE_SNAPSHOT_32(record->hits);
+}
 
 /* An entry in the bytes of a snapshot. */
 struct php_hone_snapshot_entry {
@@ -69,34 +80,37 @@ struct php_hone_snapshot_entry {
 	const char *key;
 	const unsigned char *tag_lengths; /* uint16_t each, not aligned */
 	const char *tag_names;
-	const unsigned char *data; /* aligned to 8 bytes */
+	const unsigned char *value;
 };
 
+static inline size_t
+php_hone_snapshot_tag_length(
+	const struct php_hone_snapshot_entry *entry, unsigned i)
+{
+	const unsigned char *bytes = entry->tag_lengths + 2 * i;
+
+	return bytes[0] | (size_t)bytes[1] << 8;
+}
+
 struct php_hone_snapshot {
-	/* set by the user; `bytes` is aligned to 8 bytes */
+	/* set by the user */
 	const unsigned char *bytes;
 	size_t size;
-	const struct php_hone_layout *layout;
-	uint32_t n_layout;
 	uint64_t (*sum)(const void *bytes, size_t size);
-	/* returns false, with a phrase, if the value of an entry is invalid */
-	bool (*check)(const struct php_hone_snapshot_entry *entry,
-		const char **phrase);
 
 	/* set by php_hone_snapshot_parse() */
 	struct php_hone_snapshot_head head;
-	size_t first;      /* offset of the first record */
 	char problem[160]; /* the field and its value */
 };
 
 /*
- * Check the whole file. On failure, returns false and sets `problem`. Reads
- * only `bytes`, in time proportional to `size`.
+ * Check the whole file, but for the values. On failure, returns false and sets
+ * `problem`. Reads only `bytes`, in time proportional to `size`.
  */
 bool php_hone_snapshot_parse(struct php_hone_snapshot *snapshot);
 
-/* The entry at an offset of a checked file. *at becomes the offset of the next
- * entry. */
+/* The entry at an offset of a checked file, after the head for the first one.
+ * *at becomes the offset of the next entry. */
 void php_hone_snapshot_entry_at(const struct php_hone_snapshot *snapshot,
 	size_t *at, struct php_hone_snapshot_entry *entry);
 

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Loads a file into a store. The whole file is checked before the first value
- * is stored.
+ * is stored, but for the values: each is checked when it is read, and a damaged
+ * one is left out.
  */
 #include "snapshot.h"
+#include "../values/cold.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <time.h>
 
 /* A limit on memory: the largest file is this many times the size of the
@@ -14,49 +17,20 @@
 /* An entry for the sort. */
 struct place {
 	size_t at;
+	uint64_t number;
 	uint32_t hits;
 	uint8_t used;
 };
 
-static void
-root_of(const struct php_hone_snapshot_record *record, zval *root)
-{
-	memset(root, 0, sizeof *root);
-	memcpy(&root->value, &record->value, sizeof record->value);
-	Z_TYPE_INFO_P(root) = record->type;
-}
-
-static bool
-check(const struct php_hone_snapshot_entry *entry, const char **phrase)
-{
-	const struct php_hone_snapshot_record *record = &entry->record;
-	bool (*check_value)(const void *bytes, size_t size, uint64_t base,
-		const zval *root, const char **problem);
-	zval root;
-
-	*phrase = "flags are unknown";
-	switch (record->flags) {
-	case 0:
-		break;
-	case PHP_HONE_SERIALIZED:
-	case PHP_HONE_IGBINARY:
-		if (record->type != IS_STRING)
-			return false;
-		break;
-	case PHP_HONE_OBJECTS:
-		if (record->type != IS_ARRAY)
-			return false;
-		break;
-	default:
-		return false;
-	}
-	root_of(record, &root);
-	check_value = record->flags == PHP_HONE_OBJECTS
-			      ? php_hone_value_check_objects
-			      : php_hone_value_check;
-	return check_value(entry->data, record->data_size,
-		PHP_HONE_SNAPSHOT_BASE, &root, phrase);
-}
+struct load {
+	struct php_hone_member member;
+	struct php_hone_snapshot snapshot;
+	struct php_hone_cold cold;
+	struct php_hone_builder builder;
+	uint64_t elapsed; /* seconds since the save */
+	uint64_t damaged; /* values */
+	char *problem;    /* PHP_HONE_PROBLEM bytes */
+};
 
 /* By use, descending; then in the order of the file. */
 static int
@@ -76,7 +50,7 @@ sort(const struct php_hone_snapshot *snapshot)
 {
 	struct php_hone_snapshot_entry entry;
 	struct place *places;
-	size_t at = snapshot->first;
+	size_t at = sizeof snapshot->head;
 	/* The count was checked: each entry takes more bytes in the file than
 	 * here. */
 	size_t n = (size_t)snapshot->head.entries;
@@ -84,6 +58,7 @@ sort(const struct php_hone_snapshot *snapshot)
 	places = calloc(n + 1, sizeof *places);
 	for (size_t i = 0; places != NULL && i < n; i++) {
 		places[i].at = at;
+		places[i].number = i;
 		php_hone_snapshot_entry_at(snapshot, &at, &entry);
 		places[i].hits = entry.record.hits;
 		places[i].used = entry.record.used;
@@ -97,11 +72,9 @@ static void
 tags_of(const struct php_hone_snapshot_entry *entry, struct php_hone_key *tags)
 {
 	const char *name = entry->tag_names;
-	uint16_t length;
 
 	for (unsigned i = 0; i < entry->record.n_tags; i++) {
-		memcpy(&length, entry->tag_lengths + i * sizeof length,
-			sizeof length);
+		size_t length = php_hone_snapshot_tag_length(entry, i);
 		tags[i].bytes = name;
 		tags[i].len = length;
 		tags[i].hash = php_hone_string_hash(name, length);
@@ -109,21 +82,51 @@ tags_of(const struct php_hone_snapshot_entry *entry, struct php_hone_key *tags)
 	}
 }
 
+/* Whether the root of the value fits the flags of its entry. */
+static bool
+has_right_flags(uint8_t flags, uint32_t type)
+{
+	switch (flags) {
+	case 0:
+		return true;
+	case PHP_HONE_SERIALIZED:
+	case PHP_HONE_IGBINARY:
+		return type == IS_STRING;
+	default:
+		return flags == PHP_HONE_OBJECTS;
+	}
+}
+
+/* Make the value in load->builder. */
+static bool
+make_value(struct load *load, const struct php_hone_snapshot_entry *from,
+	uint64_t number)
+{
+	const struct php_hone_snapshot_record *record = &from->record;
+	const char *phrase;
+
+	if (php_hone_cold_read(&load->cold, from->value, record->size,
+		    record->flags == PHP_HONE_OBJECTS, &load->builder,
+		    &phrase)) {
+		if (has_right_flags(record->flags, Z_TYPE(load->builder.root)))
+			return true;
+		phrase = "its flags are wrong";
+	}
+	if (load->damaged++ == 0)
+		snprintf(load->problem, PHP_HONE_PROBLEM,
+			"the value of entry %" PRIu64 ": %s", number, phrase);
+	return false;
+}
+
 static void
-fill(struct php_hone_member *member, const struct php_hone_snapshot_entry *from,
+fill(struct load *load, const struct php_hone_snapshot_entry *from,
 	struct php_hone_entry *entry)
 {
-	struct php_hone_value stored = {.size = from->record.data_size};
 	char *to = (char *)entry + entry->data_at;
 	zval root;
 
-	root_of(&from->record, &root);
-	if (stored.size != 0) {
-		ZVAL_COPY_VALUE(&stored.root, &root);
-		stored.data = from->data;
-		php_hone_value_copy(&stored, to,
-			php_hone_store_view(member->store, to), &root);
-	}
+	php_hone_value_place(&load->builder, to,
+		php_hone_store_view(load->member.store, to), &root);
 	memcpy(&entry->value[0], &root.value, sizeof entry->value[0]);
 	entry->value[1] = Z_TYPE_INFO(root);
 	entry->flags = from->record.flags;
@@ -133,8 +136,7 @@ fill(struct php_hone_member *member, const struct php_hone_snapshot_entry *from,
 }
 
 static bool
-store(struct php_hone_member *member,
-	const struct php_hone_snapshot_entry *from, uint64_t elapsed)
+store(struct load *load, const struct php_hone_snapshot_entry *from)
 {
 	struct php_hone_key tags[UINT8_MAX],
 		key = {
@@ -144,7 +146,7 @@ store(struct php_hone_member *member,
 				from->key, from->record.key_len),
 		};
 	struct php_hone_room room = {
-		.data = from->record.data_size,
+		.data = load->builder.size,
 		.key = &key,
 		.tags = tags,
 		.n_tags = from->record.n_tags,
@@ -152,57 +154,87 @@ store(struct php_hone_member *member,
 	};
 	struct php_hone_entry *entry;
 
-	if (from->record.left != 0) {
-		if (from->record.left <= elapsed)
-			return false;
-		room.ttl = from->record.left - (uint32_t)elapsed;
-	}
+	if (from->record.left != 0)
+		room.ttl = from->record.left - (uint32_t)load->elapsed;
 	tags_of(from, tags);
-	if (php_hone_store_reserve(member, &room, &entry) < 0)
+	if (php_hone_store_reserve(&load->member, &room, &entry) < 0)
 		return false;
-	fill(member, from, entry);
-	return php_hone_store_publish(member, entry, PHP_HONE_ADD) == 0;
+	fill(load, from, entry);
+	return php_hone_store_publish(&load->member, entry, PHP_HONE_ADD) == 0;
 }
 
 static zend_long
-store_all(struct php_hone_member *member,
-	const struct php_hone_snapshot *snapshot, const struct place *places)
+store_all(struct load *load, const struct place *places)
 {
+	struct php_hone_snapshot *snapshot = &load->snapshot;
 	struct php_hone_snapshot_entry entry;
 	int64_t now = time(NULL);
-	/* If the clock was set back, no value gets more time to live. */
-	uint64_t elapsed =
-		now > snapshot->head.saved
-			? (uint64_t)now - (uint64_t)snapshot->head.saved
-			: 0;
 	zend_long stored = 0;
 
+	/* If the clock was set back, no value gets more time to live. */
+	if (now > snapshot->head.saved)
+		load->elapsed = (uint64_t)now - (uint64_t)snapshot->head.saved;
 	for (uint64_t i = 0; i < snapshot->head.entries; i++) {
 		size_t at = places[i].at;
+		uint32_t left;
 		php_hone_snapshot_entry_at(snapshot, &at, &entry);
-		stored += store(member, &entry, elapsed);
+		left = entry.record.left;
+		if (left != 0 && left <= load->elapsed)
+			continue;
+		if (make_value(load, &entry, places[i].number))
+			stored += store(load, &entry);
+	}
+	if (load->damaged > 1) {
+		size_t end = strlen(load->problem);
+		snprintf(load->problem + end, PHP_HONE_PROBLEM - end,
+			"; %" PRIu64 " values are damaged", load->damaged);
 	}
 	return stored;
 }
 
 static zend_long
-load(struct php_hone_member *member, struct php_hone_snapshot *snapshot,
-	char *problem)
+load_all(struct load *load)
 {
 	struct place *places;
 	zend_long stored;
 
-	if (!php_hone_snapshot_parse(snapshot)) {
-		snprintf(problem, PHP_HONE_PROBLEM, "%s", snapshot->problem);
+	if (!php_hone_snapshot_parse(&load->snapshot)) {
+		snprintf(load->problem, PHP_HONE_PROBLEM, "%s",
+			load->snapshot.problem);
 		return -1;
 	}
-	places = sort(snapshot);
+	places = sort(&load->snapshot);
 	if (places == NULL) {
-		snprintf(problem, PHP_HONE_PROBLEM, "%s", strerror(ENOMEM));
+		snprintf(load->problem, PHP_HONE_PROBLEM, "%s",
+			strerror(ENOMEM));
 		return -1;
 	}
-	stored = store_all(member, snapshot, places);
+	stored = store_all(load, places);
 	free(places);
+	php_hone_cold_free(&load->cold);
+	php_hone_builder_free(&load->builder);
+	return stored;
+}
+
+/* Read the file, and load it, as a member. */
+static zend_long
+load_file(struct load *load, const char *path, bool *missing)
+{
+	struct php_hone_store_info info;
+	zend_long stored;
+	void *bytes;
+	int error;
+
+	php_hone_store_info(&load->member, &info);
+	if (!php_hone_snapshot_read(path, info.size * LIMIT, &bytes,
+		    &load->snapshot.size, &error, load->problem,
+		    PHP_HONE_PROBLEM)) {
+		*missing = error == -ENOENT;
+		return -1;
+	}
+	load->snapshot.bytes = bytes;
+	stored = load_all(load);
+	free(bytes);
 	return stored;
 }
 
@@ -210,38 +242,26 @@ zend_long
 php_hone_snapshot_load(struct php_hone_store *store, const char *path,
 	bool *missing, char *problem)
 {
-	struct php_hone_snapshot snapshot = {
-		.layout = php_hone_layout,
-		.n_layout = php_hone_n_layout,
-		.sum = php_hone_sum_of,
-		.check = check,
-	};
-	struct php_hone_member member = {0};
-	struct php_hone_store_info info;
-	zend_long stored;
-	void *bytes;
-	int error;
+	struct load *load = calloc(1, sizeof *load);
+	zend_long stored = -1;
 
 	*missing = false;
+	*problem = '\0';
+	if (load == NULL) {
+		snprintf(problem, PHP_HONE_PROBLEM, "%s", strerror(ENOMEM));
+		return -1;
+	}
+	load->problem = problem;
+	load->snapshot.sum = php_hone_sum_of;
 	if (!php_hone_sum_ready()) {
 		snprintf(problem, PHP_HONE_PROBLEM, "PHP has no hash xxh64");
-		return -1;
-	}
-	if (php_hone_member_join(&member, store) < 0) {
+	} else if (php_hone_member_join(&load->member, store) < 0) {
 		snprintf(problem, PHP_HONE_PROBLEM,
 			"more processes than hone.cache_slots use the cache");
-		return -1;
-	}
-	php_hone_store_info(&member, &info);
-	if (php_hone_snapshot_read(path, info.size * LIMIT, &bytes,
-		    &snapshot.size, &error, problem, PHP_HONE_PROBLEM)) {
-		snapshot.bytes = bytes;
-		stored = load(&member, &snapshot, problem);
-		free(bytes);
 	} else {
-		*missing = error == -ENOENT;
-		stored = -1;
+		stored = load_file(load, path, missing);
+		php_hone_member_leave(&load->member);
 	}
-	php_hone_member_leave(&member);
+	free(load);
 	return stored;
 }

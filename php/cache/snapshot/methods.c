@@ -73,18 +73,21 @@ load_pool(const char *pool, struct php_hone_store *store, void *opaque)
 {
 	char path[MAXPATHLEN], problem[PHP_HONE_PROBLEM];
 	const char *phrase;
-	bool missing;
+	bool missing, loaded;
 
 	(void)opaque;
-	if (!path_of(pool, path, &phrase))
+	if (!path_of(pool, path, &phrase)) {
 		complain("hone.cache_snapshot: \"%s\", pool \"%s\": %s; there "
 			 "is no snapshot",
 			HONE_G(cache).snapshot, pool, phrase);
-	else if (php_hone_snapshot_load(store, path, &missing, problem) < 0 &&
-		 !missing)
-		complain("hone.cache_snapshot: %s: %s; the cache is empty",
-			path, problem);
-	else if (!can_be_written(path, &phrase))
+		return;
+	}
+	loaded = php_hone_snapshot_load(store, path, &missing, problem) >= 0 ||
+		 missing;
+	if (problem[0] != '\0' && !missing)
+		complain("hone.cache_snapshot: %s: %s%s", path, problem,
+			loaded ? "" : "; the cache is empty");
+	if (loaded && !can_be_written(path, &phrase))
 		complain("hone.cache_snapshot: %s: the folder is not "
 			 "writable: %s; the cache will not be saved",
 			path, phrase);
@@ -224,7 +227,7 @@ ZEND_METHOD(Hone_Cache, load)
 	if (path == NULL)
 		RETURN_LONG(0);
 	stored = php_hone_snapshot_load(member->store, path, &missing, problem);
-	if (stored < 0)
+	if (problem[0] != '\0')
 		php_error_docref(NULL, E_WARNING, "%s: %s", path, problem);
 	efree(path);
 	RETURN_LONG(stored < 0 ? 0 : stored);

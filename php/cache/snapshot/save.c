@@ -2,6 +2,7 @@
 /* Saves a store to a file, entry by entry, while other processes use the
  * store. */
 #include "snapshot.h"
+#include "../values/cold.h"
 #include <errno.h>
 #include <time.h>
 
@@ -12,9 +13,7 @@ struct save {
 	uint32_t now;
 	uint64_t entries;
 	int error;
-	/* a copy of a value with the pointers that the file has */
-	void *scratch;
-	size_t room;
+	struct php_hone_cold cold;
 };
 
 static void
@@ -30,57 +29,6 @@ put(struct save *save, const void *bytes, size_t size)
 		save->error = php_hone_output_write(&save->output, bytes, size);
 }
 
-static void
-put_padding(struct save *save)
-{
-	static const unsigned char zeros[8];
-
-	put(save, zeros,
-		php_hone_snapshot_round(save->output.size) - save->output.size);
-}
-
-static void
-put_layout(struct save *save)
-{
-	for (uint32_t i = 0; i < php_hone_n_layout; i++)
-		put(save, &php_hone_layout[i].value, sizeof(uint32_t));
-	put_padding(save);
-}
-
-static bool
-make_scratch(struct save *save, size_t size)
-{
-	if (size <= save->room)
-		return true;
-	free(save->scratch);
-	save->room = 0;
-	if (posix_memalign(&save->scratch, PHP_HONE_VALUE_ALIGN, size) != 0) {
-		save->scratch = NULL;
-		save->error = -ENOMEM;
-		return false;
-	}
-	save->room = size;
-	return true;
-}
-
-/* Sets the root for the file, and copies the data to the scratch buffer. */
-static bool
-move(struct save *save, const struct php_hone_entry *entry, zval *root)
-{
-	struct php_hone_value stored = {.size = entry->data_size};
-
-	php_hone_root_of(entry, root);
-	if (stored.size == 0)
-		return true;
-	if (!make_scratch(save, stored.size))
-		return false;
-	ZVAL_COPY_VALUE(&stored.root, root);
-	stored.data = (const char *)entry + entry->data_at;
-	php_hone_value_copy(&stored, save->scratch,
-		(const void *)PHP_HONE_SNAPSHOT_BASE, root);
-	return true;
-}
-
 /* Returns false if a tag was invalidated meanwhile, and the entry with it. */
 static bool
 find_tags(struct save *save, const struct php_hone_entry *entry,
@@ -94,21 +42,37 @@ find_tags(struct save *save, const struct php_hone_entry *entry,
 }
 
 static void
-put_entry(struct save *save, const struct php_hone_snapshot_record *record,
+put_entry(struct save *save, struct php_hone_snapshot_record *record,
 	const struct php_hone_entry *entry, const struct php_hone_key *tags)
 {
+	php_hone_snapshot_order_record(record);
 	put(save, record, sizeof *record);
 	put(save, entry->bytes + PHP_HONE_KEY_HEAD, entry->key_len);
 	for (unsigned i = 0; i < entry->n_tags; i++) {
-		uint16_t length = (uint16_t)tags[i].len;
-		put(save, &length, sizeof length);
+		unsigned char length[2] = {
+			tags[i].len & 0xff, (unsigned char)(tags[i].len >> 8)};
+		put(save, length, sizeof length);
 	}
 	for (unsigned i = 0; i < entry->n_tags; i++)
 		put(save, tags[i].bytes, tags[i].len);
-	put_padding(save);
-	if (entry->data_size != 0)
-		put(save, save->scratch, entry->data_size);
+	put(save, save->cold.bytes.bytes, save->cold.bytes.used);
 	save->entries++;
+}
+
+/* Write the cold form of the value to save->cold. */
+static bool
+write_cold(struct save *save, const struct php_hone_entry *entry)
+{
+	struct php_hone_value stored = {.size = entry->data_size};
+
+	php_hone_root_of(entry, &stored.root);
+	if (stored.size != 0)
+		stored.data = (const char *)entry + entry->data_at;
+	if (php_hone_cold_write(
+		    &save->cold, &stored, entry->flags == PHP_HONE_OBJECTS))
+		return true;
+	save->error = -ENOMEM;
+	return false;
 }
 
 static void
@@ -116,14 +80,11 @@ save_entry(struct save *save, const struct php_hone_entry *entry)
 {
 	struct php_hone_snapshot_record record = {0};
 	struct php_hone_key tags[UINT8_MAX];
-	zval root;
 
-	if (!find_tags(save, entry, tags) || !move(save, entry, &root))
+	if (!find_tags(save, entry, tags) || !write_cold(save, entry))
 		return;
-	memcpy(&record.value, &root.value, sizeof record.value);
-	record.type = Z_TYPE_INFO(root);
 	record.key_len = entry->key_len;
-	record.data_size = entry->data_size;
+	record.size = (uint32_t)save->cold.bytes.used;
 	if (entry->expires != 0)
 		record.left = entry->expires - save->now - 1;
 	record.hits = __atomic_load_n(&entry->hits, __ATOMIC_RELAXED);
@@ -159,14 +120,13 @@ fill_head(struct save *save, struct php_hone_snapshot_head *head, time_t saved)
 	memset(head, 0, sizeof *head);
 	memcpy(head->magic, PHP_HONE_SNAPSHOT_MAGIC, sizeof head->magic);
 	head->format = PHP_HONE_SNAPSHOT_FORMAT;
-	head->order = PHP_HONE_SNAPSHOT_ORDER;
 	head->size = save->output.size;
 	head->entries = save->entries;
 	head->saved = saved;
-	head->n_layout = php_hone_n_layout;
 	head->body_sum = php_hone_sum_end(&save->sum);
-	head->head_sum = php_hone_sum_of(
-		head, offsetof(struct php_hone_snapshot_head, head_sum));
+	php_hone_snapshot_order_head(head);
+	head->head_sum = PHP_HONE_SNAPSHOT_64(php_hone_sum_of(
+		head, offsetof(struct php_hone_snapshot_head, head_sum)));
 }
 
 static int
@@ -185,7 +145,6 @@ save_all(struct save *save, const char *path)
 		return error;
 	saved = time(NULL);
 	save->now = php_hone_store_now(save->member.store);
-	put_layout(save);
 	php_hone_store_walk(&save->member, &cursor, visit, save);
 	if (save->error < 0) {
 		php_hone_output_discard(&save->output);
@@ -212,7 +171,7 @@ php_hone_snapshot_save(
 		error = save_all(&save, path);
 		php_hone_member_leave(&save.member);
 	}
-	free(save.scratch);
+	php_hone_cold_free(&save.cold);
 	if (error == 0)
 		return true;
 	if (error == -EAGAIN)

@@ -5,7 +5,6 @@
  * Snapshots. format.h describes the file; parse.c and file.c do not depend on
  * PHP.
  *
- *	layout.c   the numbers of this PHP
  *	sum.c      the checksum
  *	save.c     from a store to a file
  *	load.c     from a file to a store
@@ -13,9 +12,6 @@
  */
 #include "../cache.h"
 #include "format.h"
-
-extern const struct php_hone_layout php_hone_layout[];
-extern const uint32_t php_hone_n_layout;
 
 /* ---- sum.c: XXH64 with seed 0, https://xxhash.com, of PHP's ext/hash ---- */
 
@@ -46,8 +42,9 @@ bool php_hone_snapshot_save(
 
 /*
  * Returns the number of stored values. Existing keys keep their values, and no
- * value is evicted. If the file is rejected, stores no value and returns -1
- * with a problem. *missing: the file does not exist.
+ * value is evicted. A damaged value is not stored, and *problem names the first
+ * one; otherwise *problem is empty. If the file is rejected, stores no value
+ * and returns -1 with a problem. *missing: the file does not exist.
  */
 zend_long php_hone_snapshot_load(struct php_hone_store *store, const char *path,
 	bool *missing, char *problem);

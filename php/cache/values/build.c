@@ -7,12 +7,9 @@
  * form, because serialize() recurs too.
  */
 #include "date.h"
-#include "graph.h"
+#include "record.h"
 #include "text.h"
 #include "zend_closures.h"
-
-/* zend_array.pDestructor of a record whose elements are being copied. */
-#define INCOMPLETE ((dtor_func_t)(uintptr_t)1)
 
 /* Returned in place of an array: builder->graph.next_object needs a node next.
  */
@@ -34,29 +31,6 @@ has_ended(const struct php_hone_builder *builder)
 	return builder->refused != PHP_HONE_REFUSED_NOT;
 }
 
-/* If memory is exhausted, returns false, and the build ends. */
-static zend_always_inline bool
-reserve(struct php_hone_builder *builder, struct php_hone_buffer *buffer,
-	size_t size)
-{
-	if (EXPECTED(php_hone_buffer_reserve(buffer, size)))
-		return true;
-	builder->refused = PHP_HONE_REFUSED_MEMORY;
-	return false;
-}
-
-/* Append the offset of a record, or a number, to a buffer of them. */
-static bool
-append(struct php_hone_builder *builder, struct php_hone_buffer *buffer,
-	size_t number)
-{
-	if (!reserve(builder, buffer, sizeof(number)))
-		return false;
-	*(size_t *)(buffer->bytes + buffer->used) = number;
-	buffer->used += sizeof(number);
-	return true;
-}
-
 /* ---- strings ---- */
 
 /*
@@ -69,21 +43,12 @@ append_string(struct php_hone_builder *builder, const zend_string *string)
 	struct php_hone_buffer *strings = &builder->strings;
 	size_t size = php_hone_string_size(ZSTR_LEN(string));
 
-	if (UNEXPECTED(!reserve(builder, strings, size)))
+	if (UNEXPECTED(!php_hone_reserve(builder, strings, size)))
 		return NULL;
 	php_hone_write_string(
 		strings->bytes + strings->used, string, ZSTR_H(string));
 	strings->used += size;
 	return (zend_string *)(uintptr_t)(strings->used - size + 1);
-}
-
-/* For two copies. zend_string_equals() needs PHP, and this folder has only
- * PHP's headers. */
-static zend_always_inline bool
-is_equal(const zend_string *a, const zend_string *b)
-{
-	return ZSTR_H(a) == ZSTR_H(b) && ZSTR_LEN(a) == ZSTR_LEN(b) &&
-	       memcmp(ZSTR_VAL(a), ZSTR_VAL(b), ZSTR_LEN(a)) == 0;
 }
 
 /*
@@ -106,7 +71,7 @@ put_equal(struct php_hone_builder *builder, const zend_string *string)
 	at = *entry ^ (uint64_t)builder->build << 32;
 	if (at <= UINT32_MAX) {
 		equal = (const zend_string *)(strings->bytes + at * 8);
-		if (is_equal(equal, copy)) {
+		if (php_hone_is_equal(equal, copy)) {
 			strings->used = (size_t)(uintptr_t)put - 1;
 			builder->met_strings.looks = LOOKS;
 			return (zend_string *)(uintptr_t)(at * 8 + 1);
@@ -195,33 +160,9 @@ direct(const zval *element)
 						: element;
 }
 
-/* Sets the type of a value and the 32 bits that PHP keeps beside the type. */
-static zend_always_inline void
-set_type(zval *to, uint32_t type, uint32_t next)
-{
-#ifdef WORDS_BIGENDIAN
-	Z_TYPE_INFO_P(to) = type;
-	Z_NEXT_P(to) = next;
-#else
-	/* One store by hand: compilers make two stores, or join them in a
-	 * vector register. */
-	uint64_t both = type | (uint64_t)next << 32;
-	memcpy(&to->u1, &both, sizeof(both));
-#endif
-}
-
 static zend_always_inline const zend_array *put(
 	struct php_hone_builder *builder, const zval *element, zval *to,
 	uint32_t next);
-
-static zend_always_inline void
-put_marker(struct php_hone_builder *builder, zval *to, zend_long number,
-	uint32_t next)
-{
-	to->value.lval = number;
-	set_type(to, IS_OBJECT, next);
-	builder->graph.markers++;
-}
 
 /*
  * Set *to to an array. Returns the array if it needs a record next, and NULL if
@@ -248,18 +189,18 @@ put_array(struct php_hone_builder *builder, const zend_array *array, bool once,
 		next = NULL;
 		/* If the circle leads through an object, serialize() writes the
 		 * array a second time, or null. */
-		if (record->pDestructor == INCOMPLETE) {
+		if (record->pDestructor == PHP_HONE_INCOMPLETE) {
 			builder->refused = builder->has_objects
 						   ? PHP_HONE_REFUSED_TEXT
 						   : PHP_HONE_REFUSED_CIRCLE;
 		} else if (record->nInternalPointer != 0) {
-			put_marker(builder, to,
+			php_hone_put_marker(builder, to,
 				-(zend_long)record->nInternalPointer, chain);
 			return NULL;
 		}
 	}
 	to->value.counted = (zend_refcounted *)(uintptr_t)at;
-	set_type(to, IS_ARRAY, chain);
+	php_hone_set_type(to, IS_ARRAY, chain);
 	return next;
 }
 
@@ -430,7 +371,7 @@ put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 	uint32_t kind;
 
 	if (GC_REFCOUNT(object) != 1 && is_numbered(builder, object, &number)) {
-		put_marker(builder, to, number, next);
+		php_hone_put_marker(builder, to, number, next);
 		return NULL;
 	}
 	class = class_of(builder, object->ce);
@@ -444,7 +385,7 @@ put_object(struct php_hone_builder *builder, zend_object *object, zval *to,
 		builder->refused = PHP_HONE_REFUSED_HOOKS;
 		return AN_OBJECT;
 	}
-	put_marker(builder, to, number, next);
+	php_hone_put_marker(builder, to, number, next);
 	builder->graph.next_object = object;
 	builder->graph.next_class = class;
 	builder->graph.next_is_date = kind == PHP_HONE_KIND_DATE;
@@ -492,7 +433,7 @@ put_other(struct php_hone_builder *builder, const zval *element, zval *to,
 		return put_array(builder, Z_ARR_P(element), once, to, next);
 	}
 	to->value.dval = 0;
-	set_type(to, IS_NULL, next);
+	php_hone_set_type(to, IS_NULL, next);
 	switch (Z_TYPE_P(element)) {
 	case IS_UNDEF:
 		break;
@@ -529,19 +470,19 @@ put(struct php_hone_builder *builder, const zval *element, zval *to,
 		if (type < IS_LONG)
 			value.dval = 0;
 		to->value = value;
-		set_type(to, type, next);
+		php_hone_set_type(to, type, next);
 		return NULL;
 	}
 	if (EXPECTED(type == IS_STRING)) {
 		to->value.str = put_string(builder, Z_STR_P(element));
-		set_type(to, IS_STRING, next);
+		php_hone_set_type(to, IS_STRING, next);
 		return NULL;
 	}
 	/* No other element can lead to an array with one reference. */
 	if (EXPECTED(type == IS_ARRAY) && GC_REFCOUNT(Z_ARR_P(element)) == 1 &&
 		Z_ARR_P(element)->nNumOfElements != 0) {
 		to->value.arr = (zend_array *)(uintptr_t)builder->arrays.used;
-		set_type(to, IS_ARRAY, next);
+		php_hone_set_type(to, IS_ARRAY, next);
 		return Z_ARR_P(element);
 	}
 	if (type == IS_OBJECT && builder->has_objects)
@@ -588,18 +529,6 @@ count_live(const zend_array *array)
 	return n;
 }
 
-static zend_always_inline void
-write_head(zend_array *record, uint32_t flags, uint32_t mask, uint32_t used)
-{
-	GC_SET_REFCOUNT(record, PHP_HONE_REFCOUNT);
-	GC_TYPE_INFO(record) = PHP_HONE_ARRAY_INFO;
-	HT_FLAGS(record) = flags;
-	record->nTableMask = mask;
-	record->arData = NULL;
-	record->nNumUsed = used;
-	record->nInternalPointer = 0;
-}
-
 /*
  * Begin a record at the end of builder->arrays. If memory is exhausted, returns
  * NULL and sets builder->refused.
@@ -628,15 +557,15 @@ begin_record(struct php_hone_builder *builder, const zend_array *array,
 	else
 		mask = HT_SIZE_TO_MASK(table);
 	size = php_hone_record_size(mask, used, packed);
-	if (UNEXPECTED(!reserve(builder, &builder->arrays, size)))
+	if (UNEXPECTED(!php_hone_reserve(builder, &builder->arrays, size)))
 		return NULL;
 	record = (zend_array *)(builder->arrays.bytes + builder->arrays.used);
 	builder->arrays.used += size;
-	write_head(record, flags, mask, used);
+	php_hone_record_head(record, flags, mask, used);
 	record->nNumOfElements = elements;
 	record->nTableSize = table;
 	record->nNextFreeElement = array->nNextFreeElement;
-	record->pDestructor = used != 0 ? INCOMPLETE : NULL;
+	record->pDestructor = used != 0 ? PHP_HONE_INCOMPLETE : NULL;
 	if (mask == HT_MIN_MASK)
 		memset(record + 1, 0xff, 2 * sizeof(uint32_t));
 	else if (!verbatim)
@@ -738,7 +667,7 @@ push(struct php_hone_builder *builder, const zend_array *array)
 	struct php_hone_buffer *frames = &builder->frames;
 	struct frame *frame;
 
-	if (UNEXPECTED(!reserve(builder, frames, sizeof(*frame))))
+	if (UNEXPECTED(!php_hone_reserve(builder, frames, sizeof(*frame))))
 		return NULL;
 	frame = (struct frame *)(frames->bytes + frames->used);
 	frames->used += sizeof(*frame);
@@ -930,63 +859,11 @@ build_record(struct php_hone_builder *builder, const zend_array *array,
 
 /* ---- objects: graph.h describes the structure ---- */
 
-/* Begin a list at the end of builder->arrays. The caller writes all elements.
- */
-static zend_always_inline zval *
-begin_list(struct php_hone_builder *builder, uint32_t n)
-{
-	size_t size = php_hone_record_size(HT_MIN_MASK, n, true);
-	zend_array *record;
-
-	if (UNEXPECTED(!reserve(builder, &builder->arrays, size)))
-		return NULL;
-	record = (zend_array *)(builder->arrays.bytes + builder->arrays.used);
-	builder->arrays.used += size;
-	write_head(record, HASH_FLAG_STATIC_KEYS | HASH_FLAG_PACKED,
-		HT_MIN_MASK, n);
-	record->nNumOfElements = n;
-	record->nTableSize = php_hone_table_size(n);
-	record->nNextFreeElement = n;
-	record->pDestructor = NULL;
-	memset(record + 1, 0xff, 2 * sizeof(uint32_t));
-	return php_hone_record_elements(record, HT_MIN_MASK);
-}
-
-/* The elements of a list that may have moved. */
-static zval *
-elements_at(const struct php_hone_builder *builder, size_t record)
-{
-	return php_hone_record_elements(
-		(const zend_array *)(builder->arrays.bytes + record),
-		HT_MIN_MASK);
-}
-
-static void
-put_list(zval *to, size_t record)
-{
-	to->value.lval = (zend_long)record;
-	set_type(to, IS_ARRAY, 0);
-}
-
-static void
-put_long(zval *to, zend_long number)
-{
-	to->value.lval = number;
-	set_type(to, IS_LONG, 0);
-}
-
-static void
-put_null(zval *to)
-{
-	to->value.lval = 0;
-	set_type(to, IS_NULL, 0);
-}
-
 static void
 put_name(struct php_hone_builder *builder, zval *to, const zend_string *name)
 {
 	to->value.str = put_string(builder, name);
-	set_type(to, IS_STRING, 0);
+	php_hone_set_type(to, IS_STRING, 0);
 }
 
 /* Put the image of a shape. Returns false if there is none. */
@@ -1005,7 +882,7 @@ put_image(struct php_hone_builder *builder, const struct php_hone_class *known)
 	memcpy(arrays->bytes + arrays->used, known->image, known->image_arrays);
 	memcpy(strings->bytes + strings->used,
 		known->image + known->image_arrays, known->image_strings);
-	to = elements_at(builder, arrays->used);
+	to = php_hone_elements_at(builder, arrays->used);
 	n = ((zend_array *)(arrays->bytes + arrays->used))->nNumUsed;
 	to[PHP_HONE_SHAPE_CLASS].value.lval += (zend_long)strings->used;
 	to[PHP_HONE_SHAPE_NUMBER].value.lval = builder->graph.n_shapes++;
@@ -1021,7 +898,7 @@ static void
 keep_image(struct php_hone_builder *builder, struct php_hone_class *known,
 	size_t record, size_t strings)
 {
-	const zval *of = elements_at(builder, record);
+	const zval *of = php_hone_elements_at(builder, record);
 	uint32_t n = known->class->default_properties_count;
 	size_t size = builder->strings.used - strings, names = 0;
 	zval *to;
@@ -1058,33 +935,20 @@ put_shape(struct php_hone_builder *builder, const zend_class_entry *class,
 
 	if (put_image(builder, known))
 		return;
-	elements = begin_list(builder, PHP_HONE_SHAPE_HEAD + n);
+	elements = php_hone_begin_list(builder, PHP_HONE_SHAPE_HEAD + n);
 	if (elements == NULL)
 		return;
 	put_name(builder, &elements[PHP_HONE_SHAPE_CLASS], class->name);
-	put_long(&elements[PHP_HONE_SHAPE_NUMBER], builder->graph.n_shapes++);
-	put_long(&elements[PHP_HONE_SHAPE_KIND],
-		kind & ~(uint32_t)PHP_HONE_KIND_SLEEP);
+	php_hone_put(&elements[PHP_HONE_SHAPE_NUMBER], IS_LONG,
+		builder->graph.n_shapes++, 0);
+	php_hone_put(&elements[PHP_HONE_SHAPE_KIND], IS_LONG,
+		kind & ~(uint32_t)PHP_HONE_KIND_SLEEP, 0);
 	for (uint32_t i = 0; i < n; i++)
 		put_name(builder, &elements[PHP_HONE_SHAPE_HEAD + i],
 			class->properties_info_table[i]->name);
 	if (known->shapes++ == 1 && kind != PHP_HONE_KIND_DATA &&
 		!has_ended(builder))
 		keep_image(builder, known, record, strings);
-}
-
-static void
-array_has_objects(
-	struct php_hone_builder *builder, zend_array *record, zval *element)
-{
-	size_t number = builder->graph.paths.used / sizeof(size_t);
-	size_t at = (size_t)((unsigned char *)record - builder->arrays.bytes);
-
-	if (!append(builder, &builder->graph.paths, at))
-		return;
-	/* For later elements with this array. finish_list() resets it to 0. */
-	record->nInternalPointer = (uint32_t)number + 1;
-	put_marker(builder, element, ~(zend_long)number, element->u2.next);
 }
 
 /* An object whose node is being built. */
@@ -1149,18 +1013,19 @@ begin_node_list(struct php_hone_builder *builder, const struct node *node)
 	size_t size = php_hone_record_size(HT_MIN_MASK, n, true), shape;
 
 	if (EXPECTED(class->build == builder->build)) {
-		if (UNEXPECTED(!reserve(builder, arrays, size)))
+		if (UNEXPECTED(!php_hone_reserve(builder, arrays, size)))
 			return false;
 		memcpy(arrays->bytes + arrays->used,
 			arrays->bytes + class->node, head);
 		arrays->used += size;
 		return true;
 	}
-	if (begin_list(builder, n) == NULL)
+	if (php_hone_begin_list(builder, n) == NULL)
 		return false;
 	shape = shape_of(builder, node);
-	put_list(&elements_at(builder, node->record)[PHP_HONE_NODE_SHAPE],
-		shape);
+	php_hone_put(&php_hone_elements_at(
+			     builder, node->record)[PHP_HONE_NODE_SHAPE],
+		IS_ARRAY, (zend_long)shape, 0);
 	class->node = node->record;
 	return !has_ended(builder);
 }
@@ -1179,7 +1044,7 @@ begin_node(struct php_hone_builder *builder, struct node *node)
 	if (node->kind != PHP_HONE_KIND_DATA)
 		node->declared = (uint32_t) class->default_properties_count;
 	node->number = (uint32_t)(builder->graph.objects.used / sizeof(size_t));
-	if (!append(builder, &builder->graph.objects, node->record))
+	if (!php_hone_append(builder, &builder->graph.objects, node->record))
 		return false;
 	return begin_node_list(builder, node);
 }
@@ -1232,7 +1097,7 @@ put_dynamic(struct php_hone_builder *builder, const struct node *node, zval *to,
 		return put_property(builder, node->data, to, depth);
 	if (table == NULL || node->declared != 0 ||
 		table->nNumOfElements == 0 || node->places != NULL) {
-		put_null(to);
+		php_hone_put(to, IS_NULL, 0, 0);
 		return to;
 	}
 	ZVAL_ARR(&properties, table);
@@ -1244,8 +1109,8 @@ static zend_always_inline void
 put_properties(struct php_hone_builder *builder, const struct node *node,
 	unsigned depth)
 {
-	zval *to =
-		&elements_at(builder, node->record)[PHP_HONE_NODE_PROPERTIES];
+	zval *to = &php_hone_elements_at(
+		builder, node->record)[PHP_HONE_NODE_PROPERTIES];
 	const zval *from = node->object->properties_table;
 	uint32_t undefined = 0;
 
@@ -1257,7 +1122,7 @@ put_properties(struct php_hone_builder *builder, const struct node *node,
 			UNEXPECTED(
 				node->places != NULL && node->places[i] == 0)) {
 			to->value.lval = 0;
-			set_type(to, IS_UNDEF, 0);
+			php_hone_set_type(to, IS_UNDEF, 0);
 			undefined++;
 			continue;
 		}
@@ -1285,10 +1150,10 @@ build_node(struct php_hone_builder *builder, const zend_object *object,
 	if (UNEXPECTED(has_ended(builder)))
 		return;
 	if (node.kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_WAKEUP))
-		append(builder, &builder->graph.calls, node.number);
+		php_hone_append(builder, &builder->graph.calls, node.number);
 	builder->graph.outer = outer;
 	if (node.places != NULL &&
-		!is_in_order(&node, elements_at(builder, node.record)))
+		!is_in_order(&node, php_hone_elements_at(builder, node.record)))
 		builder->refused = PHP_HONE_REFUSED_TEXT;
 }
 
@@ -1334,48 +1199,16 @@ build_member(struct php_hone_builder *builder, const zend_array *next,
 	else
 		build_verbatim(builder, next, packed, depth, true);
 	if (builder->graph.markers != markers && !has_ended(builder))
-		array_has_objects(builder,
+		php_hone_graph_array(builder,
 			(zend_array *)(builder->arrays.bytes + record),
 			(zval *)(builder->arrays.bytes + element));
 }
 
-/*
- * Make a list of these numbers, as element `at` of the directory: of records at
- * these offsets if `type` is IS_ARRAY. Without numbers, the element is null.
- */
-static void
-finish_list(struct php_hone_builder *builder,
-	const struct php_hone_buffer *from, uint32_t type, uint32_t at)
-{
-	uint32_t n = (uint32_t)(from->used / sizeof(size_t));
-	const size_t *numbers = (const size_t *)from->bytes;
-	size_t list = builder->arrays.used;
-	zval *elements;
-
-	if (has_ended(builder))
-		return;
-	if (n == 0) {
-		put_null(&elements_at(builder, 0)[at]);
-		return;
-	}
-	elements = begin_list(builder, n);
-	if (elements == NULL)
-		return;
-	for (uint32_t i = 0; i < n; i++) {
-		elements[i].value.lval = (zend_long)numbers[i];
-		set_type(&elements[i], type, 0);
-		if (type == IS_ARRAY)
-			((zend_array *)(builder->arrays.bytes + numbers[i]))
-				->nInternalPointer = 0;
-	}
-	put_list(&elements_at(builder, 0)[at], list);
-}
-
-/* Build the directory of a value, without its lists. */
+/* Build the directory of a value. */
 static void
 build_graph(struct php_hone_builder *builder, const zval *value)
 {
-	zval *first = begin_list(builder, PHP_HONE_DIRECTORY);
+	zval *first = php_hone_graph_begin(builder);
 	const zend_array *next;
 
 	if (first == NULL)
@@ -1383,26 +1216,16 @@ build_graph(struct php_hone_builder *builder, const zval *value)
 	next = put(builder, value, first, 0);
 	if (next != NULL)
 		build_member(builder, next, 1, offset_of(builder, first));
+	php_hone_graph_end(builder);
 }
 
 static void
 build_objects(struct php_hone_builder *builder, const zval *value)
 {
-	zval *directory;
-
 	builder->has_objects = true;
 	builder->graph.outer = NULL;
 	builder->graph.answered = builder->graph.visited = 0;
-	builder->graph.objects.used = builder->graph.paths.used =
-		builder->graph.calls.used = 0;
-	builder->graph.n_shapes = builder->graph.markers =
-		builder->graph.depth = 0;
 	build_graph(builder, value);
-	finish_list(builder, &builder->graph.objects, IS_ARRAY,
-		PHP_HONE_OBJECTS_AT);
-	finish_list(
-		builder, &builder->graph.paths, IS_ARRAY, PHP_HONE_ARRAYS_AT);
-	finish_list(builder, &builder->graph.calls, IS_LONG, PHP_HONE_CALLS_AT);
 	builder->has_objects = false;
 	/* A method may have removed an object from the value, or made an object
 	 * repeated that serialize() then writes twice. */
@@ -1411,11 +1234,6 @@ build_objects(struct php_hone_builder *builder, const zval *value)
 			builder->graph.visited !=
 				builder->graph.answers->objects))
 		builder->refused = PHP_HONE_REFUSED_TEXT;
-	if (has_ended(builder))
-		return;
-	directory = elements_at(builder, 0);
-	put_long(&directory[PHP_HONE_SHAPES_AT], builder->graph.n_shapes);
-	put_long(&directory[PHP_HONE_DEPTH_AT], builder->graph.depth);
 }
 
 /* ---- a value ---- */

@@ -299,7 +299,7 @@ void php_hone_value_place(const struct php_hone_builder *builder, void *to,
 
 /*
  * A stored value. The pointers in the data assume that the data lies at the
- * root's pointer. `data` is the actual address, which differs in a snapshot.
+ * root's pointer. `data` is the actual address, which may differ.
  */
 struct php_hone_value {
 	zval root;
@@ -320,18 +320,6 @@ void php_hone_value_copy(const struct php_hone_value *stored, void *to,
  * the data has once is copied once.
  */
 void php_hone_value_unpack(const struct php_hone_value *stored, zval *copy);
-
-/*
- * Check that bytes, as those of a snapshot, are a value as
- * php_hone_value_place() writes it. The pointers assume the address `base`,
- * which is also the root's pointer. Reads only these bytes. Takes time
- * proportional to the size. On failure, sets *problem to a phrase.
- */
-bool php_hone_value_check(const void *bytes, size_t size, uint64_t base,
-	const zval *root, const char **problem);
-/* The same for the directory of a value with objects: graph.h. */
-bool php_hone_value_check_objects(const void *bytes, size_t size, uint64_t base,
-	const zval *root, const char **problem);
 
 /* PHP's hash of a string (DJBX33A with the top bit set), by SIMD if the CPU has
  * it. */

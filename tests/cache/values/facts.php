@@ -10,8 +10,8 @@ function both($value, string $what): void
     $before = serialize($value);
     $id = store($value);
     $moved = value_move($id);
-    expect(value_check($moved) === true, "$what: a moved value is good");
-    foreach ([value_fetch($moved), value_unpack($moved)] as $copy) {
+    $warm = value_fetch(warmed($moved));
+    foreach ([value_fetch($moved), value_unpack($moved), $warm] as $copy) {
         expect(same($copy, $value), $what, $copy, $value);
     }
     expect(serialize($value) === $before, "$what: the original is as before");
@@ -20,8 +20,9 @@ function both($value, string $what): void
         $a = $value;
         $b = value_fetch($moved);
         $c = value_unpack($moved);
-        $a[] = $b[] = $c[] = 'added';
-        expect(same($a, $b) && same($a, $c), "$what: the next key", $a, $b, $c);
+        $a[] = $b[] = $c[] = $warm[] = 'added';
+        expect(same($a, $b) && same($a, $c) && same($a, $warm),
+            "$what: the next key", $a, $b, $c, $warm);
         expect(same(value_fetch($moved), $value), "$what: unchanged");
     }
 }
@@ -209,7 +210,7 @@ for ($i = 0; $i < 100000; $i++) {
 }
 $id = store($deep);
 $moved = value_move($id);
-expect(value_check($moved) === true, 'a deep value is good');
+value_free(warmed($moved));
 $a = value_fetch($moved);
 $b = value_unpack($moved);
 for ($i = 99999; $i >= 0; $i--) {

@@ -4,11 +4,13 @@
 #include "config.h"
 #endif
 #include "functions.h"
+#include "values/cold.h"
 #include "ext/standard/info.h"
 #include <hone/hone.h>
 #include <time.h>
 
 static struct php_hone_builder builder;
+static struct php_hone_cold cold;
 
 /* value_store(mixed $value): int|string: its number, or why there is none */
 PHP_FUNCTION(value_store)
@@ -89,19 +91,27 @@ PHP_FUNCTION(value_base)
 	RETURN_LONG((zend_long)(intptr_t)region->map);
 }
 
-/* value_check(int $id): true|string */
-PHP_FUNCTION(value_check)
+/* value_cold(int $id): string: the cold form */
+PHP_FUNCTION(value_cold)
 {
 	ONLY_NUMBER(region);
-	const char *problem = NULL;
-	uint64_t base = region->stored.data == NULL
-				? 0
-				: (uintptr_t)Z_PTR(region->stored.root);
+	if (!php_hone_cold_write(&cold, &region->stored, false))
+		zend_error_noreturn(E_ERROR, PHP_HONE_NO_MEMORY);
+	RETURN_STRINGL((char *)cold.bytes.bytes, cold.bytes.used);
+}
 
-	if (php_hone_value_check(region->stored.data, region->stored.size, base,
-		    &region->stored.root, &problem))
-		RETURN_TRUE;
-	RETURN_STRING(problem);
+/* value_of_cold(string $bytes): int|string: its number, or why there is none */
+PHP_FUNCTION(value_of_cold)
+{
+	const char *problem;
+	zend_string *bytes;
+
+	if (zend_parse_parameters(ZEND_NUM_ARGS(), "S", &bytes) != SUCCESS)
+		RETURN_THROWS();
+	if (!php_hone_cold_read(&cold, ZSTR_VAL(bytes), ZSTR_LEN(bytes), false,
+		    &builder, &problem))
+		RETURN_STRING(problem);
+	RETURN_LONG(region_add(region_of_built(&builder)));
 }
 
 /* value_free(int $id): void */
@@ -169,12 +179,14 @@ room_for(size_t size)
 }
 
 /* value_time(mixed $value, int $times, int $rounds): array: nanoseconds of a
- * build, of a build and a place, of a copy, and of an unpack; minima */
+ * build, of a build and a place, of a copy, of an unpack, of a cold form, and
+ * of a value of it; minima */
 PHP_FUNCTION(value_time)
 {
 	zval *value, root, copy;
 	zend_long times, rounds;
-	double best[4] = {1e30, 1e30, 1e30, 1e30};
+	double best[6] = {1e30, 1e30, 1e30, 1e30, 1e30, 1e30};
+	const char *problem;
 	void *to, *other;
 
 	if (zend_parse_parameters(
@@ -186,7 +198,7 @@ PHP_FUNCTION(value_time)
 	to = room_for(builder.size);
 	other = room_for(builder.size);
 	while (rounds-- > 0) {
-		double t[5];
+		double t[7];
 		struct php_hone_value stored = {
 			.data = to, .size = builder.size};
 		t[0] = now();
@@ -197,6 +209,7 @@ PHP_FUNCTION(value_time)
 			php_hone_value_build(&builder, value);
 			php_hone_value_place(&builder, to, to, &stored.root);
 		}
+		stored.size = builder.size;
 		t[2] = now();
 		for (zend_long i = 0; i < times; i++)
 			php_hone_value_copy(&stored, other, other, &root);
@@ -206,13 +219,22 @@ PHP_FUNCTION(value_time)
 			zval_ptr_dtor(&copy);
 		}
 		t[4] = now();
-		for (int i = 0; i < 4; i++)
+		for (zend_long i = 0; i < times; i++)
+			php_hone_cold_write(&cold, &stored, false);
+		t[5] = now();
+		for (zend_long i = 0; i < times; i++) {
+			php_hone_cold_read(&cold, cold.bytes.bytes,
+				cold.bytes.used, false, &builder, &problem);
+			php_hone_value_place(&builder, other, other, &root);
+		}
+		t[6] = now();
+		for (int i = 0; i < 6; i++)
 			best[i] = MIN(best[i], (t[i + 1] - t[i]) / times);
 	}
 	free(to);
 	free(other);
 	array_init(return_value);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < 6; i++)
 		add_next_index_double(return_value, best[i]);
 }
 
@@ -228,14 +250,12 @@ static const zend_function_entry functions[] = {
 	PHP_FE(value_size, any)
 	PHP_FE(value_bytes, any)
 	PHP_FE(value_base, any)
-	PHP_FE(value_check, any)
+	PHP_FE(value_cold, any)
+	PHP_FE(value_of_cold, any)
 	PHP_FE(value_free, any)
 	PHP_FE(value_hash, any)
 	PHP_FE(value_limit, any)
 	PHP_FE(value_time, any)
-	PHP_FE(value_flips, any)
-	PHP_FE(value_damage, any)
-	PHP_FE(value_cut, any)
 	PHP_FE_END
 };
 /* clang-format on */
@@ -243,6 +263,7 @@ static const zend_function_entry functions[] = {
 static PHP_MSHUTDOWN_FUNCTION(hone_values)
 {
 	php_hone_builder_free(&builder);
+	php_hone_cold_free(&cold);
 	return SUCCESS;
 }
 

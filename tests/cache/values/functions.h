@@ -23,8 +23,4 @@ zend_long region_add(struct region *region);
 struct region *region_get(zend_long number);
 void region_remove(zend_long number);
 
-PHP_FUNCTION(value_flips);
-PHP_FUNCTION(value_damage);
-PHP_FUNCTION(value_cut);
-
 #endif

@@ -44,11 +44,20 @@ function has_nan($value): bool
     return is_float($value) && is_nan($value);
 }
 
+// A value of the cold form, which has the same cold form.
+function warmed(int $id): int
+{
+    $warm = value_of_cold(value_cold($id));
+    expect(is_int($warm), 'what is stored has a cold form', $warm);
+    expect(value_cold($warm) === value_cold($id), 'the cold form is the same');
+    expect(value_size($warm) <= value_size($id), 'it is not larger');
+    return $warm;
+}
+
 function store($value): int
 {
     $id = value_store($value);
     expect(is_int($id), 'a value is stored', $id);
-    expect(value_check($id) === true, 'what is stored is good',
-        value_check($id), $value);
+    value_free(warmed($id));
     return $id;
 }

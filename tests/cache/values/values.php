@@ -63,10 +63,14 @@ for ($i = 0; $i < $n; $i++) {
     expect(value_size($again) <= value_size($apart) * 3 + 500, 'its size');
     value_free($apart);
     $moved = value_move($id);
-    expect(value_check($moved) === true, 'a moved value is good');
     expect(same(value_fetch($moved), $flat), 'a moved value');
+    $warm = warmed($moved);
+    $fetched = value_fetch($warm);
+    expect(same($fetched, $flat), 'a value of its cold form');
+    expect(same(add_next($fetched), add_next(value_fetch($moved))), 'its key');
+    expect(same(change($fetched), change(value_fetch($moved))), 'its change');
     expect(same(value_fetch($again), $flat), 'nothing of the first is used');
-    foreach ([$id, $again, $moved] as $each) {
+    foreach ([$id, $again, $moved, $warm] as $each) {
         unset($fetched, $unpacked);
         value_free($each);
     }

@@ -100,7 +100,7 @@ def test_each_pool_has_its_file(start_fpm, tmp_path):
 
 
 DAMAGE = {
-    'a bit': (lambda old: old[:200] + bytes([old[200] ^ 1]) + old[201:],
+    'a bit': (lambda old: old[:-1] + bytes([old[-1] ^ 1]),
               'checksum is'),
     'cut': (lambda old: old[:-8], 'size is'),
     'empty': (lambda old: b'', 'size is 0 bytes, less than a head'),

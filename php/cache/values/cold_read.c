@@ -1,0 +1,975 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Makes values of the cold form, whose bytes may be any. A structure is written
+ * at the end of the buffers of the builder, as build.c does it, so a value has
+ * an element only for bytes that are there: memory and time are proportional to
+ * their number.
+ *
+ * After a problem, reader->at is the end of the bytes.
+ */
+#include "cold.h"
+#include "record.h"
+
+/* objects_text.c writes values with objects by recursion, so deeper ones are
+ * rejected. */
+#define DEEPEST 10000
+
+struct reader {
+	const unsigned char *at, *end;
+	struct php_hone_cold *cold;
+	struct php_hone_builder *builder;
+	const char *problem;
+	bool graph; /* objects are allowed */
+};
+
+/* A record whose elements are being read. */
+struct level {
+	size_t record;  /* offset in builder->arrays */
+	size_t element; /* of the element that leads to the record */
+	uint32_t i, n;  /* the next element, and the end */
+	uint32_t markers;
+	uint32_t depth; /* as in build.c; only with objects */
+	uint32_t node;  /* the number of its object plus 1; 0: an array */
+	uint32_t class; /* of the object */
+};
+
+/* The keys of a table. */
+struct keys {
+	size_t record;
+	zend_long next; /* the usual next key after them */
+};
+
+struct class
+{
+	size_t shape;
+	uint32_t kind, n;
+};
+
+static zend_never_inline ZEND_COLD void
+note(struct reader *reader, const char *phrase)
+{
+	if (reader->problem == NULL)
+		reader->problem = phrase;
+	reader->at = reader->end;
+}
+
+/* Returns false. The compiler sees this here, and that no value is missing. */
+static zend_always_inline bool
+problem(struct reader *reader, const char *phrase)
+{
+	note(reader, phrase);
+	return false;
+}
+
+static bool
+make_room(struct reader *reader, struct php_hone_buffer *buffer, size_t size)
+{
+	return EXPECTED(php_hone_buffer_reserve(buffer, size)) ||
+	       problem(reader, PHP_HONE_NO_MEMORY);
+}
+
+/* ---- bytes ---- */
+
+static zend_always_inline size_t
+left(const struct reader *reader)
+{
+	return (size_t)(reader->end - reader->at);
+}
+
+static zend_always_inline bool
+take_byte(struct reader *reader, unsigned *byte)
+{
+	if (UNEXPECTED(reader->at == reader->end))
+		return problem(reader, "the value is cut off");
+	*byte = *reader->at++;
+	return true;
+}
+
+static bool
+take_number(struct reader *reader, uint64_t *number)
+{
+	unsigned byte, shift = 0;
+
+	*number = 0;
+	do {
+		if (!take_byte(reader, &byte))
+			return false;
+		if (shift > 56)
+			return problem(reader, "a number is too large");
+		*number |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	} while (byte >= 0x80);
+	return true;
+}
+
+/* Whether the value has the bytes for a count of structures of at least `least`
+ * bytes each. */
+static bool
+has_bytes(struct reader *reader, uint64_t count, size_t least)
+{
+	return (count <= left(reader) / least && count <= HT_MAX_SIZE) ||
+	       problem(reader, "a count is larger than the value");
+}
+
+/* An earlier structure, each of which has `size` bytes in this buffer. */
+static zend_always_inline const void *
+earlier(struct reader *reader, const struct php_hone_buffer *buffer,
+	size_t size, uint64_t number)
+{
+	if (EXPECTED(number < buffer->used / size))
+		return buffer->bytes + number * size;
+	problem(reader, "a number leads to nothing");
+	return NULL;
+}
+
+static zend_always_inline bool
+take_low_bytes(struct reader *reader, unsigned n, uint64_t *bits)
+{
+	if (UNEXPECTED(left(reader) < n))
+		return problem(reader, "the value is cut off");
+	*bits = 0;
+	for (unsigned i = 0; i < n; i++)
+		*bits |= (uint64_t)reader->at[i] << 8 * i;
+	reader->at += n;
+	return true;
+}
+
+static zend_always_inline bool
+is_int(unsigned tag)
+{
+	return tag - PHP_HONE_COLD_INT < 16 ||
+	       tag - PHP_HONE_COLD_SMALL_INT < PHP_HONE_COLD_SMALL;
+}
+
+static zend_always_inline bool
+take_int(struct reader *reader, unsigned tag, zend_long *number)
+{
+	uint64_t bits;
+
+	if (tag >= PHP_HONE_COLD_SMALL_INT) {
+		*number = (zend_long)(tag - PHP_HONE_COLD_SMALL_INT);
+		return true;
+	}
+	if (!take_low_bytes(reader, tag % 8 + 1, &bits))
+		return false;
+	if (UNEXPECTED(bits > ZEND_LONG_MAX))
+		return problem(reader, "an integer is too large");
+	*number = tag >= PHP_HONE_COLD_COMPLEMENT ? ~(zend_long)bits
+						  : (zend_long)bits;
+	return true;
+}
+
+/* ---- strings ---- */
+
+/* The pointer to a string that is an offset: values.h. */
+static zend_string *
+pointer_to(uint32_t at)
+{
+	return (zend_string *)((uintptr_t)at * 8 + 1);
+}
+
+static zend_string *
+read_new_string(struct reader *reader, uint64_t len)
+{
+	struct php_hone_buffer *strings = &reader->builder->strings;
+	struct php_hone_buffer *known = &reader->cold->strings;
+	zend_string *string;
+	uint32_t at = (uint32_t)(strings->used / 8);
+	size_t size;
+
+	if (len > left(reader)) {
+		problem(reader, "a string is cut off");
+		return NULL;
+	}
+	size = php_hone_string_size((size_t)len);
+	if (!make_room(reader, strings, size) ||
+		!make_room(reader, known, sizeof at))
+		return NULL;
+	string = (zend_string *)(strings->bytes + strings->used);
+	memset((char *)string + size - 8, 0, 8);
+	GC_SET_REFCOUNT(string, PHP_HONE_REFCOUNT);
+	GC_TYPE_INFO(string) = PHP_HONE_STRING_INFO;
+	ZSTR_LEN(string) = (size_t)len;
+	memcpy(ZSTR_VAL(string), reader->at, (size_t)len);
+	ZSTR_H(string) = php_hone_string_hash(ZSTR_VAL(string), (size_t)len);
+	reader->at += len;
+	strings->used += size;
+	*(uint32_t *)(known->bytes + known->used) = at;
+	known->used += sizeof at;
+	return pointer_to(at);
+}
+
+static zend_always_inline bool
+is_string(unsigned tag)
+{
+	return tag >= PHP_HONE_COLD_SMALL_STRING ||
+	       tag - PHP_HONE_COLD_NEAR_AGAIN < 8 ||
+	       tag - PHP_HONE_COLD_STRING < 2;
+}
+
+static zend_string *
+string_of_number(struct reader *reader, uint64_t number)
+{
+	const uint32_t *at =
+		earlier(reader, &reader->cold->strings, sizeof *at, number);
+
+	return at != NULL ? pointer_to(*at) : NULL;
+}
+
+/* Returns NULL after a problem. */
+static zend_string *
+read_string(struct reader *reader, unsigned tag)
+{
+	uint64_t number;
+	unsigned low;
+
+	if (tag >= PHP_HONE_COLD_SMALL_AGAIN)
+		return string_of_number(
+			reader, tag - PHP_HONE_COLD_SMALL_AGAIN);
+	if (tag >= PHP_HONE_COLD_SMALL_STRING)
+		return read_new_string(
+			reader, tag - PHP_HONE_COLD_SMALL_STRING);
+	if (tag >= PHP_HONE_COLD_NEAR_AGAIN) {
+		if (!take_byte(reader, &low))
+			return NULL;
+		return string_of_number(reader,
+			PHP_HONE_COLD_SMALL +
+				((tag - PHP_HONE_COLD_NEAR_AGAIN) << 8 | low));
+	}
+	if (!take_number(reader, &number))
+		return NULL;
+	/* The number has at most 63 bits. */
+	if (tag == PHP_HONE_COLD_STRING)
+		return read_new_string(reader, number + PHP_HONE_COLD_SMALL);
+	return string_of_number(reader, number + PHP_HONE_COLD_NEAR);
+}
+
+/* A name of a class or of a property. */
+static bool
+read_name(struct reader *reader, zval *to)
+{
+	unsigned tag;
+
+	if (!take_byte(reader, &tag))
+		return false;
+	if (!is_string(tag))
+		return problem(reader, "a name is not a string");
+	to->value.str = read_string(reader, tag);
+	php_hone_set_type(to, IS_STRING, 0);
+	return to->value.str != NULL;
+}
+
+/* ---- arrays ---- */
+
+static const zend_string *
+string_at(const struct reader *reader, const zend_string *pointer)
+{
+	return (const void *)(reader->builder->strings.bytes +
+			      (uintptr_t)pointer - 1);
+}
+
+static size_t
+end_of_arrays(const struct reader *reader)
+{
+	return reader->builder->arrays.used;
+}
+
+static zend_array *
+record_at(const struct reader *reader, size_t at)
+{
+	return (zend_array *)(reader->builder->arrays.bytes + at);
+}
+
+/* Begin a table, without its index. Returns NULL after a problem. */
+static Bucket *
+begin_table(struct reader *reader, uint32_t n)
+{
+	struct php_hone_buffer *arrays = &reader->builder->arrays;
+	uint32_t size = php_hone_table_size(n), mask = HT_SIZE_TO_MASK(size);
+	size_t bytes = php_hone_record_size(mask, n, false);
+	zend_array *record;
+
+	if (!make_room(reader, arrays, bytes))
+		return NULL;
+	record = (zend_array *)(arrays->bytes + arrays->used);
+	arrays->used += bytes;
+	php_hone_record_head(record, HASH_FLAG_STATIC_KEYS, mask, n);
+	record->nNumOfElements = n;
+	record->nTableSize = size;
+	return php_hone_record_elements(record, mask);
+}
+
+static bool
+read_key(struct reader *reader, Bucket *bucket)
+{
+	zend_long number;
+	unsigned tag;
+
+	if (!take_byte(reader, &tag))
+		return false;
+	if (is_int(tag)) {
+		bucket->key = NULL;
+		if (!take_int(reader, tag, &number))
+			return false;
+		bucket->h = (zend_ulong)number;
+		return true;
+	}
+	if (!is_string(tag))
+		return problem(reader, "a key is neither string nor integer");
+	bucket->key = read_string(reader, tag);
+	if (bucket->key == NULL)
+		return false;
+	bucket->h = ZSTR_H(string_at(reader, bucket->key));
+	return true;
+}
+
+/* Enter a bucket into the index. Returns false if the key is there already. */
+static bool
+enter(struct reader *reader, Bucket *buckets, uint32_t i, uint32_t mask)
+{
+	const Bucket *bucket = &buckets[i];
+	uint32_t *slot = &HT_HASH_EX(buckets, (uint32_t)bucket->h | mask);
+	uint32_t at = *slot;
+
+	for (; at != HT_INVALID_IDX;
+		at = Z_NEXT(buckets[HT_HASH_TO_IDX(at)].val)) {
+		const Bucket *other = &buckets[HT_HASH_TO_IDX(at)];
+		const zend_string *key = other->key;
+		if (other->h == bucket->h &&
+			(key == bucket->key ||
+				(key != NULL && bucket->key != NULL &&
+					php_hone_is_equal(
+						string_at(reader, key),
+						string_at(
+							reader, bucket->key)))))
+			return problem(reader, "a key is repeated");
+	}
+	Z_NEXT(buckets[i].val) = *slot;
+	*slot = HT_IDX_TO_HASH(i);
+	return true;
+}
+
+static struct level *
+top(const struct reader *reader)
+{
+	const struct php_hone_buffer *levels = &reader->cold->levels;
+
+	return levels->used == 0
+		       ? NULL
+		       : (struct level *)(levels->bytes + levels->used) - 1;
+}
+
+/* The depth of what an element of the level on top leads to. The dynamic
+ * properties of an object are not deeper than the object. */
+static uint32_t
+see_depth(struct reader *reader)
+{
+	const struct level *parent = top(reader);
+	uint32_t depth = 1;
+
+	if (parent != NULL)
+		depth = parent->depth +
+			(parent->node == 0 || parent->i > PHP_HONE_NODE_HEAD);
+	if (depth > reader->builder->graph.depth)
+		reader->builder->graph.depth = depth;
+	return depth;
+}
+
+static void
+push(struct reader *reader, const struct level *new)
+{
+	struct php_hone_buffer *levels = &reader->cold->levels;
+	uint32_t depth = see_depth(reader);
+	struct level *level;
+
+	if (reader->graph && levels->used >= DEEPEST * sizeof *level) {
+		problem(reader, "objects are nested too deep");
+		return;
+	}
+	if (!make_room(reader, levels, sizeof *level))
+		return;
+	level = (struct level *)(levels->bytes + levels->used);
+	levels->used += sizeof *level;
+	*level = *new;
+	level->depth = depth;
+	level->markers = reader->builder->graph.markers;
+}
+
+static void
+push_array(struct reader *reader, size_t record, size_t element)
+{
+	struct php_hone_buffer *known = &reader->cold->arrays;
+	zend_array *array = record_at(reader, record);
+	struct level level = {
+		.record = record, .element = element, .n = array->nNumUsed};
+
+	if (!make_room(reader, known, sizeof(uint32_t)))
+		return;
+	*(uint32_t *)(known->bytes + known->used) = (uint32_t)(record / 8);
+	known->used += sizeof(uint32_t);
+	array->pDestructor = PHP_HONE_INCOMPLETE;
+	push(reader, &level);
+}
+
+static bool
+begin_list(struct reader *reader, uint32_t n, zend_long next)
+{
+	size_t at = end_of_arrays(reader);
+	zend_array *record;
+
+	if (php_hone_begin_list(reader->builder, n) == NULL)
+		return problem(reader, PHP_HONE_NO_MEMORY);
+	record = record_at(reader, at);
+	record->nNextFreeElement = next;
+	if (n == 0)
+		HT_FLAGS(record) = HASH_FLAG_UNINITIALIZED;
+	return true;
+}
+
+/* The next key of an array, if its tag has one. */
+static bool
+take_next(struct reader *reader, bool has_next, zend_long *next)
+{
+	unsigned tag;
+
+	if (!has_next)
+		return true;
+	if (!take_byte(reader, &tag))
+		return false;
+	if (!is_int(tag))
+		return problem(reader, "a next key is not an integer");
+	return take_int(reader, tag, next);
+}
+
+static void
+read_list(struct reader *reader, uint64_t n, bool has_next, size_t element)
+{
+	size_t record = end_of_arrays(reader);
+	zend_long next = (zend_long)n;
+
+	if (!take_next(reader, has_next, &next) || !has_bytes(reader, n, 1))
+		return;
+	/* PHP stores an appended element at this index without a check. */
+	if (n != 0 && next < (zend_long)n)
+		problem(reader, "a list has a wrong next key");
+	else if (begin_list(reader, (uint32_t)n, next))
+		push_array(reader, record, element);
+}
+
+/* Read the keys of a table, and make its index. */
+static bool
+read_keys(struct reader *reader, Bucket *buckets, uint32_t n, zend_long *next)
+{
+	uint32_t mask = HT_SIZE_TO_MASK(php_hone_table_size(n));
+
+	memset((char *)buckets - HT_HASH_SIZE(mask), 0xff, HT_HASH_SIZE(mask));
+	for (uint32_t i = 0; i < n; i++) {
+		if (!read_key(reader, &buckets[i]) ||
+			!enter(reader, buckets, i, mask))
+			return false;
+		if (buckets[i].key == NULL)
+			*next = php_hone_cold_next(
+				*next, (zend_long)buckets[i].h);
+	}
+	return true;
+}
+
+static void
+read_table(struct reader *reader, uint64_t n, bool has_next, size_t element)
+{
+	struct php_hone_buffer *known = &reader->cold->keys;
+	struct keys keys = {end_of_arrays(reader), ZEND_LONG_MIN};
+	zend_long next = 0;
+	Bucket *buckets;
+
+	if (!take_next(reader, has_next, &next) || !has_bytes(reader, n, 2))
+		return;
+	if (n == 0) {
+		problem(reader, "a table has no keys");
+		return;
+	}
+	buckets = begin_table(reader, (uint32_t)n);
+	if (buckets == NULL ||
+		!read_keys(reader, buckets, (uint32_t)n, &keys.next) ||
+		!make_room(reader, known, sizeof keys))
+		return;
+	*(struct keys *)(known->bytes + known->used) = keys;
+	known->used += sizeof keys;
+	record_at(reader, keys.record)->nNextFreeElement =
+		has_next ? next : keys.next;
+	push_array(reader, keys.record, element);
+}
+
+/* A table with the keys of an earlier one, and so with its index. */
+static void
+read_alike(
+	struct reader *reader, uint64_t number, bool has_next, size_t element)
+{
+	const struct keys *keys =
+		earlier(reader, &reader->cold->keys, sizeof *keys, number);
+	size_t at = end_of_arrays(reader);
+	const zend_array *known;
+	zend_array *record;
+	zend_long next;
+	uint32_t n;
+
+	if (keys == NULL)
+		return;
+	next = keys->next;
+	n = record_at(reader, keys->record)->nNumUsed;
+	if (!take_next(reader, has_next, &next) || !has_bytes(reader, n, 1) ||
+		begin_table(reader, n) == NULL)
+		return;
+	record = record_at(reader, at);
+	known = record_at(reader, keys->record);
+	record->nNextFreeElement = next;
+	memcpy(record + 1, known + 1,
+		php_hone_record_bytes(known) - sizeof *known);
+	push_array(reader, at, element);
+}
+
+/* All empty arrays are one. */
+static void
+read_empty(struct reader *reader, zval *to, uint32_t next)
+{
+	struct php_hone_builder *builder = reader->builder;
+	uint32_t *empty = &builder->met_arrays.empty;
+
+	if (*empty == UINT32_MAX) {
+		*empty = (uint32_t)(end_of_arrays(reader) / 8);
+		php_hone_put(to, IS_ARRAY, (zend_long)*empty * 8, next);
+		begin_list(reader, 0, ZEND_LONG_MIN);
+		see_depth(reader);
+	} else {
+		php_hone_put(to, IS_ARRAY, (zend_long)*empty * 8, next);
+	}
+}
+
+/* An array of this tag, which begins at the end of the arrays. */
+static void
+read_array(struct reader *reader, unsigned tag, size_t element)
+{
+	bool has_next = tag >= PHP_HONE_COLD_NEXT_LIST &&
+			tag <= PHP_HONE_COLD_NEXT_ALIKE;
+	uint64_t number;
+
+	if (tag >= PHP_HONE_COLD_SMALL_LIST) {
+		number = tag - PHP_HONE_COLD_SMALL_LIST + 1;
+		tag = PHP_HONE_COLD_LIST;
+	} else if (tag >= PHP_HONE_COLD_SMALL_ALIKE) {
+		number = tag - PHP_HONE_COLD_SMALL_ALIKE;
+		tag = PHP_HONE_COLD_ALIKE;
+	} else if (!take_number(reader, &number)) {
+		return;
+	}
+	if (has_next)
+		tag -= PHP_HONE_COLD_NEXT;
+	if (tag == PHP_HONE_COLD_LIST)
+		read_list(reader, number, has_next, element);
+	else if (tag == PHP_HONE_COLD_TABLE)
+		read_table(reader, number, has_next, element);
+	else
+		read_alike(reader, number, has_next, element);
+}
+
+/* An array that is in the value already. */
+static void
+read_array_again(struct reader *reader, zval *to, uint32_t next)
+{
+	const uint32_t *at;
+	const zend_array *record;
+	uint64_t number;
+
+	if (!take_number(reader, &number) ||
+		(at = earlier(reader, &reader->cold->arrays, sizeof *at,
+			 number)) == NULL)
+		return;
+	record = record_at(reader, (size_t)*at * 8);
+	if (record->pDestructor == PHP_HONE_INCOMPLETE)
+		problem(reader, "an array contains itself");
+	else if (record->nInternalPointer != 0)
+		php_hone_put_marker(reader->builder, to,
+			-(zend_long)record->nInternalPointer, next);
+	else
+		php_hone_put(to, IS_ARRAY, (zend_long)*at * 8, next);
+}
+
+/* ---- objects ---- */
+
+static bool
+read_class(struct reader *reader, struct class *class, zval *name)
+{
+	uint64_t kind, n;
+
+	if (!take_number(reader, &kind) || !read_name(reader, name) ||
+		!take_number(reader, &n) || !has_bytes(reader, n, 2))
+		return false;
+	class->kind = (uint32_t)kind;
+	class->n = (uint32_t)n;
+	if ((kind != 0 && kind != PHP_HONE_KIND_ENUM &&
+		    kind != PHP_HONE_KIND_DATA &&
+		    kind != PHP_HONE_KIND_WAKEUP) ||
+		(kind == PHP_HONE_KIND_DATA && class->n != 0))
+		return problem(reader, "a class has a wrong kind");
+	return true;
+}
+
+/* The shape of a new class, after its first node. */
+static bool
+read_shape(struct reader *reader, struct class *class, const zval *name)
+{
+	struct php_hone_buffer *known = &reader->cold->classes;
+	zval *elements = php_hone_begin_list(
+		reader->builder, PHP_HONE_SHAPE_HEAD + class->n);
+
+	if (elements == NULL || !make_room(reader, known, sizeof *class))
+		return problem(reader, PHP_HONE_NO_MEMORY);
+	*(struct class *)(known->bytes + known->used) = *class;
+	known->used += sizeof *class;
+	elements[PHP_HONE_SHAPE_CLASS] = *name;
+	php_hone_put(&elements[PHP_HONE_SHAPE_NUMBER], IS_LONG,
+		reader->builder->graph.n_shapes++, 0);
+	php_hone_put(&elements[PHP_HONE_SHAPE_KIND], IS_LONG,
+		(zend_long) class->kind, 0);
+	for (uint32_t i = 0; i < class->n; i++)
+		if (!read_name(reader, &elements[PHP_HONE_SHAPE_HEAD + i]))
+			return false;
+	return true;
+}
+
+/* Begin a node at the end of the arrays. */
+static bool
+read_node(struct reader *reader, struct level *level)
+{
+	const struct php_hone_buffer *known = &reader->cold->classes;
+	uint32_t n_classes = (uint32_t)(known->used / sizeof(struct class));
+	struct class class = {0};
+	uint64_t number;
+	zval name = {0};
+
+	if (!take_number(reader, &number))
+		return false;
+	if (number > n_classes)
+		return problem(reader, "an object has no class");
+	if (number < n_classes)
+		class = ((struct class *)known->bytes)[number];
+	else if (!read_class(reader, &class, &name))
+		return false;
+	level->class = (uint32_t)number;
+	level->n = PHP_HONE_NODE_HEAD + class.n;
+	if (!has_bytes(reader, (uint64_t) class.n + 1, 1))
+		return false;
+	if (php_hone_begin_list(reader->builder, level->n) == NULL)
+		return problem(reader, PHP_HONE_NO_MEMORY);
+	if (number == n_classes) {
+		class.shape = end_of_arrays(reader);
+		if (!read_shape(reader, &class, &name))
+			return false;
+	}
+	php_hone_put(&php_hone_elements_at(reader->builder,
+			     level->record)[PHP_HONE_NODE_SHAPE],
+		IS_ARRAY, (zend_long) class.shape, 0);
+	return true;
+}
+
+static void
+read_object(struct reader *reader, zval *to, uint32_t next)
+{
+	struct php_hone_builder *builder = reader->builder;
+	uint32_t number =
+		(uint32_t)(builder->graph.objects.used / sizeof(size_t));
+	struct level level = {
+		.record = end_of_arrays(reader),
+		.i = PHP_HONE_NODE_PROPERTIES,
+		.node = number + 1,
+	};
+
+	php_hone_put_marker(builder, to, number, next);
+	if (!php_hone_append(builder, &builder->graph.objects, level.record))
+		problem(reader, PHP_HONE_NO_MEMORY);
+	else if (read_node(reader, &level))
+		push(reader, &level);
+}
+
+static void
+read_object_again(struct reader *reader, zval *to, uint32_t next)
+{
+	uint64_t number;
+
+	if (take_number(reader, &number) &&
+		earlier(reader, &reader->builder->graph.objects, sizeof(size_t),
+			number) != NULL)
+		php_hone_put_marker(
+			reader->builder, to, (zend_long)number, next);
+}
+
+/* The array of an element of a node, which may be a marker. NULL if there is no
+ * array. */
+static const zend_array *
+table_of(const struct reader *reader, const zval *element)
+{
+	const size_t *paths =
+		(const size_t *)reader->builder->graph.paths.bytes;
+	zend_long number = Z_LVAL_P(element);
+
+	if (Z_TYPE_P(element) == IS_ARRAY)
+		return record_at(reader, (size_t)number);
+	if (Z_TYPE_P(element) == IS_OBJECT && number < 0)
+		return record_at(reader, paths[~number]);
+	return NULL;
+}
+
+/* PHP assumes that each key of such a table is a string. */
+static bool
+are_properties(const struct reader *reader, const zval *element)
+{
+	const zend_array *table = table_of(reader, element);
+	const Bucket *buckets;
+
+	if (Z_TYPE_P(element) == IS_NULL)
+		return true;
+	if (table == NULL || HT_IS_PACKED(table) || table->nNumUsed == 0)
+		return false;
+	buckets = php_hone_record_elements(table, table->nTableMask);
+	for (uint32_t i = 0; i < table->nNumUsed; i++)
+		if (buckets[i].key == NULL)
+			return false;
+	return true;
+}
+
+/* The name of a case, and the value of a backed one. */
+static bool
+is_case(const zval *declared, uint32_t n)
+{
+	return n >= 1 && n <= 2 && Z_TYPE(declared[0]) == IS_STRING &&
+	       (n == 1 || Z_TYPE(declared[1]) == IS_STRING ||
+		       Z_TYPE(declared[1]) == IS_LONG);
+}
+
+/* Whether the elements of a node match the kind of its class. */
+static bool
+is_node(const struct reader *reader, const struct level *level)
+{
+	const struct class *class =
+		(struct class *)reader->cold->classes.bytes + level->class;
+	const zval *node = php_hone_elements_at(reader->builder, level->record);
+	const zval *properties = &node[PHP_HONE_NODE_PROPERTIES];
+
+	if (class->kind == PHP_HONE_KIND_DATA)
+		return table_of(reader, properties) != NULL;
+	if (class->kind == PHP_HONE_KIND_ENUM &&
+		!is_case(&node[PHP_HONE_NODE_HEAD], class->n))
+		return false;
+	return are_properties(reader, properties) &&
+	       (class->n == 0 || Z_TYPE_P(properties) == IS_NULL);
+}
+
+static void
+end_node(struct reader *reader, const struct level *level)
+{
+	struct php_hone_builder *builder = reader->builder;
+	const struct class *class =
+		(struct class *)reader->cold->classes.bytes + level->class;
+
+	if (!is_node(reader, level))
+		problem(reader, "an object has wrong properties");
+	else if ((class->kind & (PHP_HONE_KIND_DATA | PHP_HONE_KIND_WAKEUP)) &&
+		 !php_hone_append(
+			 builder, &builder->graph.calls, level->node - 1))
+		problem(reader, PHP_HONE_NO_MEMORY);
+}
+
+/* ---- the walk ---- */
+
+/* An element without a value: of a list, or a declared property. */
+static bool
+read_undef(struct reader *reader, zval *to)
+{
+	const struct level *level = top(reader);
+	zend_array *record;
+
+	if (level == NULL ||
+		(level->node != 0 && level->i <= PHP_HONE_NODE_HEAD))
+		return problem(reader, "an element is empty");
+	record = record_at(reader, level->record);
+	if (!HT_IS_PACKED(record))
+		return problem(reader, "an element is empty");
+	record->nNumOfElements--;
+	php_hone_put(to, IS_UNDEF, 0, 0);
+	return true;
+}
+
+/* Read an array or an object. The elements may have moved afterwards. */
+static void
+read_structure(struct reader *reader, unsigned tag, zval *to, uint32_t next)
+{
+	size_t element =
+		(uintptr_t)to - (uintptr_t)reader->builder->arrays.bytes;
+
+	if (tag == PHP_HONE_COLD_EMPTY) {
+		read_empty(reader, to, next);
+	} else if (tag == PHP_HONE_COLD_ARRAY_AGAIN) {
+		read_array_again(reader, to, next);
+	} else if (tag < PHP_HONE_COLD_ARRAY_AGAIN ||
+		   tag - PHP_HONE_COLD_SMALL_ALIKE < 16) {
+		php_hone_put(
+			to, IS_ARRAY, (zend_long)end_of_arrays(reader), next);
+		read_array(reader, tag, element);
+	} else if (tag > PHP_HONE_COLD_OBJECT_AGAIN) {
+		problem(reader, "a value has an unknown type");
+	} else if (!reader->graph) {
+		problem(reader, "an object is not allowed");
+	} else if (tag == PHP_HONE_COLD_OBJECT) {
+		read_object(reader, to, next);
+	} else {
+		read_object_again(reader, to, next);
+	}
+}
+
+/* Returns false if the elements may have moved, or after a problem. */
+static bool
+read_other(struct reader *reader, unsigned tag, zval *to, uint32_t next)
+{
+	uint64_t bits;
+
+	switch (tag) {
+	case PHP_HONE_COLD_UNDEF:
+		return read_undef(reader, to);
+	case PHP_HONE_COLD_NULL:
+	case PHP_HONE_COLD_FALSE:
+	case PHP_HONE_COLD_TRUE:
+		php_hone_put(to, tag - PHP_HONE_COLD_NULL + IS_NULL, 0, next);
+		return true;
+	case PHP_HONE_COLD_DOUBLE:
+		php_hone_set_type(to, IS_DOUBLE, next);
+		if (!take_low_bytes(reader, 8, &bits))
+			return false;
+		memcpy(&to->value.dval, &bits, sizeof bits);
+		return true;
+	default:
+		read_structure(reader, tag, to, next);
+		return false;
+	}
+}
+
+/* The same. */
+static zend_always_inline bool
+read_value(struct reader *reader, zval *to, uint32_t next)
+{
+	unsigned tag;
+
+	if (!take_byte(reader, &tag))
+		return false;
+	if (is_string(tag)) {
+		to->value.str = read_string(reader, tag);
+		php_hone_set_type(to, IS_STRING, next);
+		return to->value.str != NULL;
+	}
+	if (is_int(tag)) {
+		php_hone_set_type(to, IS_LONG, next);
+		return take_int(reader, tag, &to->value.lval);
+	}
+	return read_other(reader, tag, to, next);
+}
+
+static void
+end_level(struct reader *reader)
+{
+	struct php_hone_builder *builder = reader->builder;
+	const struct level *level = top(reader);
+	zend_array *record = record_at(reader, level->record);
+
+	record->pDestructor = NULL;
+	if (level->node != 0)
+		end_node(reader, level);
+	else if (builder->graph.markers != level->markers)
+		php_hone_graph_array(builder, record,
+			(zval *)(builder->arrays.bytes + level->element));
+	reader->cold->levels.used -= sizeof *level;
+}
+
+/* Read the elements of the level on top, up to one that has a level of its own.
+ */
+static void
+read_level(struct reader *reader)
+{
+	struct level *level = top(reader);
+	zend_array *record =
+		(zend_array *)(reader->builder->arrays.bytes + level->record);
+	bool packed = HT_IS_PACKED(record);
+	zval *elements = php_hone_record_elements(record, record->nTableMask);
+	Bucket *buckets = (Bucket *)elements;
+
+	while (level->i != level->n) {
+		uint32_t i = level->i++;
+		zval *to = packed ? &elements[i] : &buckets[i].val;
+		if (!read_value(reader, to, packed ? 0 : Z_NEXT_P(to)))
+			return;
+	}
+	end_level(reader);
+}
+
+static void
+read_all(struct reader *reader)
+{
+	struct php_hone_builder *builder = reader->builder;
+	zval *root = &builder->root;
+
+	if (reader->graph) {
+		root = php_hone_graph_begin(builder);
+		if (root == NULL) {
+			problem(reader, PHP_HONE_NO_MEMORY);
+			return;
+		}
+	}
+	read_value(reader, root, 0);
+	while (reader->cold->levels.used != 0 && reader->problem == NULL)
+		read_level(reader);
+	if (reader->problem == NULL && reader->at != reader->end)
+		problem(reader, "there are bytes after the value");
+	if (!reader->graph || reader->problem != NULL)
+		return;
+	if (Z_TYPE(php_hone_elements_at(builder, 0)[PHP_HONE_VALUE_AT]) !=
+		IS_OBJECT)
+		problem(reader, "there is no object");
+	else
+		php_hone_graph_end(builder);
+	Z_TYPE_INFO(builder->root) = IS_ARRAY;
+}
+
+static void
+begin(struct php_hone_cold *cold, struct php_hone_builder *builder)
+{
+	cold->levels.used = cold->arrays.used = cold->strings.used =
+		cold->classes.used = cold->keys.used = 0;
+	builder->arrays.used = builder->strings.used = 0;
+	builder->met_arrays.empty = UINT32_MAX;
+	builder->graph.markers = builder->graph.depth = 0;
+	builder->size = 0;
+	builder->refused = PHP_HONE_REFUSED_NOT;
+	builder->string = NULL;
+	memset(&builder->root, 0, sizeof builder->root);
+}
+
+bool
+php_hone_cold_read(struct php_hone_cold *cold, const void *bytes, size_t size,
+	bool graph, struct php_hone_builder *builder, const char **phrase)
+{
+	struct reader reader = {
+		.at = bytes,
+		.end = (const unsigned char *)bytes + size,
+		.cold = cold,
+		.builder = builder,
+		.graph = graph,
+	};
+
+	begin(cold, builder);
+	read_all(&reader);
+	if (builder->refused != PHP_HONE_REFUSED_NOT)
+		problem(&reader, PHP_HONE_NO_MEMORY);
+	*phrase = reader.problem;
+	if (reader.problem != NULL)
+		return false;
+	builder->size = builder->arrays.used + builder->strings.used;
+	return true;
+}

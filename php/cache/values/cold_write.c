@@ -1,0 +1,550 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * Writes stored values in the cold form. The walk has the order of the records
+ * in the block: an element leads to the next record, or back to an earlier one.
+ */
+#include "cold.h"
+#include "record.h"
+
+/* The most bytes of a tag and its numbers, but for those of a string. */
+#define TOKEN 24
+
+struct writer {
+	struct php_hone_cold *cold;
+	const unsigned char *data;
+	uintptr_t base;               /* the address that the pointers assume */
+	const zval *objects, *arrays; /* the lists of the directory, or NULL */
+	size_t next;                  /* offset of the next record */
+	uint32_t n_classes;
+	bool failed; /* memory is exhausted */
+};
+
+/* A record whose elements are being written. */
+struct level {
+	const char *at; /* the next element */
+	uint32_t left;
+	uint32_t step; /* bytes from element to element */
+};
+
+static size_t
+offset_of(const struct writer *writer, const void *pointer)
+{
+	return (uintptr_t)pointer - writer->base;
+}
+
+static const void *
+structure_at(const struct writer *writer, const void *pointer)
+{
+	return writer->data + offset_of(writer, pointer);
+}
+
+static bool
+make_room(struct writer *writer, struct php_hone_buffer *buffer, size_t size)
+{
+	if (EXPECTED(php_hone_buffer_reserve(buffer, size)))
+		return true;
+	writer->failed = true;
+	return false;
+}
+
+/* ---- bytes: the caller has made room for TOKEN of them ---- */
+
+static zend_always_inline void
+put_byte(struct writer *writer, unsigned byte)
+{
+	struct php_hone_buffer *bytes = &writer->cold->bytes;
+
+	bytes->bytes[bytes->used++] = (unsigned char)byte;
+}
+
+static void
+put_number(struct writer *writer, uint64_t number)
+{
+	for (; number >= 0x80; number >>= 7)
+		put_byte(writer, 0x80 | (number & 0x7f));
+	put_byte(writer, (unsigned)number);
+}
+
+static zend_always_inline void
+put_low_bytes(struct writer *writer, uint64_t number, unsigned n)
+{
+	for (; n-- > 0; number >>= 8)
+		put_byte(writer, number & 0xff);
+}
+
+static zend_always_inline void
+put_int(struct writer *writer, zend_long number)
+{
+	uint64_t bits = (uint64_t)(number < 0 ? ~number : number);
+	unsigned n = (71 - (unsigned)__builtin_clzll(bits | 1)) / 8;
+
+	if (number >= 0 && number < PHP_HONE_COLD_SMALL) {
+		put_byte(writer, PHP_HONE_COLD_SMALL_INT + (unsigned)number);
+		return;
+	}
+	put_byte(writer,
+		(number < 0 ? PHP_HONE_COLD_COMPLEMENT : PHP_HONE_COLD_INT) +
+			n - 1);
+	put_low_bytes(writer, bits, n);
+}
+
+static void
+put_double(struct writer *writer, double number)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &number, sizeof bits);
+	put_byte(writer, PHP_HONE_COLD_DOUBLE);
+	put_low_bytes(writer, bits, 8);
+}
+
+/* ---- tables of strings and of lists of keys ---- */
+
+static bool
+grow(struct writer *writer, struct php_hone_cold_table *table)
+{
+	struct php_hone_cold_table old = *table;
+	uint32_t value = writer->cold->value;
+
+	table->room = old.room == 0 ? 64 : old.room * 2;
+	table->places = table->room > old.room
+				? calloc(table->room, sizeof *table->places)
+				: NULL;
+	if (table->places == NULL) {
+		*table = old;
+		writer->failed = true;
+		return false;
+	}
+	for (uint32_t i = 0; i < old.room; i++) {
+		uint32_t at = old.places[i].hash & (table->room - 1);
+		if (old.places[i].value != value)
+			continue;
+		while (table->places[at].value == value)
+			at = (at + 1) & (table->room - 1);
+		table->places[at] = old.places[i];
+	}
+	free(old.places);
+	return true;
+}
+
+/* Look for an equal structure. Returns its place with the number, or a free
+ * place that gets the next number; NULL if memory is exhausted. */
+static zend_always_inline struct php_hone_cold_place *
+look_up(struct writer *writer, struct php_hone_cold_table *table, uint32_t hash,
+	const void *structure,
+	bool (*is_equal)(
+		const struct writer *writer, const void *a, const void *b),
+	bool *found)
+{
+	struct php_hone_cold_place *place;
+	uint32_t value = writer->cold->value, at;
+
+	if (UNEXPECTED(table->n >= table->room / 2) && !grow(writer, table))
+		return NULL;
+	for (at = hash & (table->room - 1);;
+		at = (at + 1) & (table->room - 1)) {
+		place = &table->places[at];
+		if (place->value != value)
+			break;
+		*found = place->hash == hash &&
+			 is_equal(writer, writer->data + (size_t)place->at * 8,
+				 structure);
+		if (*found)
+			return place;
+	}
+	*found = false;
+	place->value = value;
+	place->hash = hash;
+	place->at = (uint32_t)((size_t)((const unsigned char *)structure -
+					writer->data) /
+			       8);
+	place->number = table->n++;
+	return place;
+}
+
+static bool
+is_equal_string(const struct writer *writer, const void *a, const void *b)
+{
+	(void)writer;
+	return a == b || php_hone_is_equal(a, b);
+}
+
+static void
+put_new_string(struct writer *writer, const zend_string *string)
+{
+	struct php_hone_buffer *bytes = &writer->cold->bytes;
+	size_t len = ZSTR_LEN(string);
+
+	if (!make_room(writer, bytes, TOKEN + len))
+		return;
+	if (len < PHP_HONE_COLD_SMALL) {
+		put_byte(writer, PHP_HONE_COLD_SMALL_STRING + (unsigned)len);
+	} else {
+		put_byte(writer, PHP_HONE_COLD_STRING);
+		put_number(writer, len - PHP_HONE_COLD_SMALL);
+	}
+	memcpy(bytes->bytes + bytes->used, ZSTR_VAL(string), len);
+	bytes->used += len;
+}
+
+static zend_always_inline void
+put_string(struct writer *writer, const zend_string *pointer)
+{
+	const zend_string *string = structure_at(writer, pointer);
+	const struct php_hone_cold_place *place;
+	bool found;
+
+	place = look_up(writer, &writer->cold->string_table,
+		(uint32_t)ZSTR_H(string), string, is_equal_string, &found);
+	if (place == NULL || !make_room(writer, &writer->cold->bytes, TOKEN))
+		return;
+	if (!found) {
+		put_new_string(writer, string);
+	} else if (place->number < PHP_HONE_COLD_SMALL) {
+		put_byte(writer, PHP_HONE_COLD_SMALL_AGAIN + place->number);
+	} else if (place->number < PHP_HONE_COLD_NEAR) {
+		uint32_t number = place->number - PHP_HONE_COLD_SMALL;
+		put_byte(writer, PHP_HONE_COLD_NEAR_AGAIN + (number >> 8));
+		put_byte(writer, number & 0xff);
+	} else {
+		put_byte(writer, PHP_HONE_COLD_STRING_AGAIN);
+		put_number(writer, place->number - PHP_HONE_COLD_NEAR);
+	}
+}
+
+/* ---- arrays ---- */
+
+static const Bucket *
+buckets_of(const zend_array *record)
+{
+	return php_hone_record_elements(record, record->nTableMask);
+}
+
+static bool
+has_equal_keys(const struct writer *writer, const void *a, const void *b)
+{
+	const zend_array *first = a, *second = b;
+	const Bucket *x = buckets_of(first), *y = buckets_of(second);
+
+	if (first->nNumUsed != second->nNumUsed)
+		return false;
+	for (uint32_t i = 0; i < first->nNumUsed; i++) {
+		if (x[i].key == y[i].key && x[i].h == y[i].h)
+			continue;
+		if (x[i].key == NULL || y[i].key == NULL ||
+			!php_hone_is_equal(structure_at(writer, x[i].key),
+				structure_at(writer, y[i].key)))
+			return false;
+	}
+	return true;
+}
+
+static void
+push(struct writer *writer, const void *elements, uint32_t n, size_t step)
+{
+	struct php_hone_buffer *levels = &writer->cold->levels;
+
+	if (!make_room(writer, levels, sizeof(struct level)))
+		return;
+	*(struct level *)(levels->bytes + levels->used) =
+		(struct level){elements, n, (uint32_t)step};
+	levels->used += sizeof(struct level);
+}
+
+/* The tag of an array, its count or number, and its next key if that is not the
+ * usual one. */
+static void
+put_head(struct writer *writer, unsigned tag, uint64_t number,
+	const zend_array *record, zend_long usual)
+{
+	bool next = record->nNextFreeElement != usual;
+
+	if (tag == PHP_HONE_COLD_ALIKE && number < 8 && !next) {
+		put_byte(writer, PHP_HONE_COLD_SMALL_ALIKE + (unsigned)number);
+		return;
+	}
+	if (tag == PHP_HONE_COLD_LIST && number - 1 < 8 && !next) {
+		put_byte(writer,
+			PHP_HONE_COLD_SMALL_LIST + (unsigned)number - 1);
+		return;
+	}
+	put_byte(writer, tag + (next ? PHP_HONE_COLD_NEXT : 0));
+	put_number(writer, number);
+	if (next)
+		put_int(writer, record->nNextFreeElement);
+}
+
+static void
+put_keys(struct writer *writer, const Bucket *buckets, uint32_t n)
+{
+	for (uint32_t i = 0; i < n && !writer->failed; i++) {
+		if (buckets[i].key != NULL)
+			put_string(writer, buckets[i].key);
+		else if (make_room(writer, &writer->cold->bytes, TOKEN))
+			put_int(writer, (zend_long)buckets[i].h);
+	}
+}
+
+static void
+put_table(struct writer *writer, const zend_array *record)
+{
+	const Bucket *buckets = buckets_of(record);
+	uint32_t n = record->nNumUsed;
+	zend_long usual = ZEND_LONG_MIN;
+	uint64_t hash = n;
+	const struct php_hone_cold_place *place;
+	bool found;
+
+	for (uint32_t i = 0; i < n; i++) {
+		hash = (hash ^ buckets[i].h) * UINT64_C(0x9e3779b97f4a7c15);
+		if (buckets[i].key == NULL)
+			usual = php_hone_cold_next(
+				usual, (zend_long)buckets[i].h);
+	}
+	place = look_up(writer, &writer->cold->keys_table,
+		(uint32_t)(hash >> 32), record, has_equal_keys, &found);
+	if (place == NULL)
+		return;
+	if (found) {
+		put_head(writer, PHP_HONE_COLD_ALIKE, place->number, record,
+			usual);
+	} else {
+		put_head(writer, PHP_HONE_COLD_TABLE, n, record, usual);
+		put_keys(writer, buckets, n);
+	}
+	push(writer, &buckets->val, n, sizeof *buckets);
+}
+
+/* The array at writer->next. */
+static void
+put_new_array(struct writer *writer, const zend_array *record)
+{
+	struct php_hone_buffer *arrays = &writer->cold->arrays;
+	uint32_t n = record->nNumUsed;
+
+	if (!make_room(writer, arrays, sizeof(uint32_t)))
+		return;
+	*(uint32_t *)(arrays->bytes + arrays->used) =
+		(uint32_t)(writer->next / 8);
+	arrays->used += sizeof(uint32_t);
+	writer->next += php_hone_record_bytes(record);
+	if (n != 0 && !HT_IS_PACKED(record)) {
+		put_table(writer, record);
+		return;
+	}
+	put_head(writer, PHP_HONE_COLD_LIST, n, record, n);
+	push(writer, php_hone_record_elements(record, HT_MIN_MASK), n,
+		sizeof(zval));
+}
+
+static void
+put_array_again(struct writer *writer, size_t offset)
+{
+	const struct php_hone_buffer *arrays = &writer->cold->arrays;
+	const uint32_t *known = (const uint32_t *)arrays->bytes;
+	size_t from = 0, to = arrays->used / sizeof *known;
+
+	while (to - from > 1) {
+		size_t middle = (from + to) / 2;
+		if (known[middle] <= offset / 8)
+			from = middle;
+		else
+			to = middle;
+	}
+	put_byte(writer, PHP_HONE_COLD_ARRAY_AGAIN);
+	put_number(writer, from);
+}
+
+static void
+put_array(struct writer *writer, const void *pointer)
+{
+	const zend_array *record = structure_at(writer, pointer);
+	size_t offset = offset_of(writer, pointer);
+	bool next = offset == writer->next;
+
+	if (record->nNumUsed == 0 &&
+		record->nNextFreeElement == ZEND_LONG_MIN) {
+		put_byte(writer, PHP_HONE_COLD_EMPTY);
+		if (next)
+			writer->next += php_hone_record_bytes(record);
+	} else if (next) {
+		put_new_array(writer, record);
+	} else {
+		put_array_again(writer, offset);
+	}
+}
+
+/* ---- objects ---- */
+
+static const zval *
+list_at(const struct writer *writer, const zval *from)
+{
+	return php_hone_record_elements(
+		structure_at(writer, Z_PTR_P(from)), HT_MIN_MASK);
+}
+
+/* The class of a shape that follows its first node. */
+static void
+put_class(struct writer *writer, const zend_array *record, const zval *shape)
+{
+	writer->next += php_hone_record_bytes(record);
+	writer->n_classes++;
+	put_number(writer, (uint64_t)Z_LVAL(shape[PHP_HONE_SHAPE_KIND]));
+	put_string(writer, Z_PTR(shape[PHP_HONE_SHAPE_CLASS]));
+	if (!make_room(writer, &writer->cold->bytes, TOKEN))
+		return;
+	put_number(writer, record->nNumUsed - PHP_HONE_SHAPE_HEAD);
+	for (uint32_t i = PHP_HONE_SHAPE_HEAD;
+		i < record->nNumUsed && !writer->failed; i++)
+		put_string(writer, Z_PTR(shape[i]));
+}
+
+static void
+put_new_object(struct writer *writer, const zend_array *node)
+{
+	const zval *elements = php_hone_record_elements(node, HT_MIN_MASK);
+	const zval *to_shape = &elements[PHP_HONE_NODE_SHAPE];
+	const zval *shape = list_at(writer, to_shape);
+	zend_long number = Z_LVAL(shape[PHP_HONE_SHAPE_NUMBER]);
+
+	writer->next += php_hone_record_bytes(node);
+	put_byte(writer, PHP_HONE_COLD_OBJECT);
+	put_number(writer, (uint64_t)number);
+	if (number == writer->n_classes)
+		put_class(
+			writer, structure_at(writer, Z_PTR_P(to_shape)), shape);
+	push(writer, &elements[PHP_HONE_NODE_PROPERTIES],
+		node->nNumUsed - PHP_HONE_NODE_PROPERTIES, sizeof(zval));
+}
+
+/* An object, or an array that has objects. */
+static void
+put_marked(struct writer *writer, zend_long number)
+{
+	const zval *list = number < 0 ? writer->arrays : writer->objects;
+	const void *pointer;
+
+	/* Only a directory has markers. */
+	if (UNEXPECTED(list == NULL))
+		return;
+	pointer = Z_PTR(list[number < 0 ? ~number : number]);
+	if (number < 0) {
+		put_array(writer, pointer);
+	} else if (offset_of(writer, pointer) == writer->next) {
+		put_new_object(writer, structure_at(writer, pointer));
+	} else {
+		put_byte(writer, PHP_HONE_COLD_OBJECT_AGAIN);
+		put_number(writer, (uint64_t)number);
+	}
+}
+
+/* ---- the walk ---- */
+
+static zend_always_inline void
+put_value(struct writer *writer, const zval *value)
+{
+	if (!make_room(writer, &writer->cold->bytes, TOKEN))
+		return;
+	switch (Z_TYPE_P(value)) {
+	case IS_LONG:
+		put_int(writer, Z_LVAL_P(value));
+		break;
+	case IS_DOUBLE:
+		put_double(writer, Z_DVAL_P(value));
+		break;
+	case IS_STRING:
+		put_string(writer, Z_PTR_P(value));
+		break;
+	case IS_ARRAY:
+		put_array(writer, Z_PTR_P(value));
+		break;
+	case IS_OBJECT:
+		put_marked(writer, Z_LVAL_P(value));
+		break;
+	default:
+		put_byte(writer, PHP_HONE_COLD_UNDEF + Z_TYPE_P(value));
+	}
+}
+
+/* Write the elements of the level on top, up to one that has a level of its
+ * own. */
+static void
+put_level(struct writer *writer)
+{
+	struct php_hone_buffer *levels = &writer->cold->levels;
+	size_t used = levels->used;
+	struct level *level = (struct level *)(levels->bytes + used) - 1;
+
+	while (level->left != 0 && !writer->failed) {
+		const zval *value = (const zval *)level->at;
+		level->at += level->step;
+		level->left--;
+		put_value(writer, value);
+		if (levels->used != used)
+			return;
+	}
+	levels->used -= sizeof *level;
+}
+
+static void
+put_all(struct writer *writer, const zval *root, bool graph)
+{
+	const zval *directory;
+
+	if (graph) {
+		directory = list_at(writer, root);
+		writer->next = php_hone_record_bytes(
+			structure_at(writer, Z_PTR_P(root)));
+		writer->objects =
+			list_at(writer, &directory[PHP_HONE_OBJECTS_AT]);
+		if (Z_TYPE(directory[PHP_HONE_ARRAYS_AT]) != IS_NULL)
+			writer->arrays =
+				list_at(writer, &directory[PHP_HONE_ARRAYS_AT]);
+		root = &directory[PHP_HONE_VALUE_AT];
+	}
+	put_value(writer, root);
+	while (writer->cold->levels.used != 0 && !writer->failed)
+		put_level(writer);
+}
+
+static void
+begin(struct php_hone_cold *cold)
+{
+	/* No place of an earlier value is valid. */
+	if (++cold->value == 0) {
+		php_hone_cold_free(cold);
+		cold->value = 1;
+	}
+	cold->bytes.used = cold->levels.used = cold->arrays.used = 0;
+	cold->string_table.n = cold->keys_table.n = 0;
+}
+
+bool
+php_hone_cold_write(struct php_hone_cold *cold,
+	const struct php_hone_value *stored, bool graph)
+{
+	struct writer writer = {
+		.cold = cold,
+		.data = stored->data,
+		.base = stored->data != NULL ? (uintptr_t)Z_PTR(stored->root)
+					     : 0,
+	};
+
+	begin(cold);
+	put_all(&writer, &stored->root, graph);
+	return !writer.failed;
+}
+
+void
+php_hone_cold_free(struct php_hone_cold *cold)
+{
+	free(cold->bytes.bytes);
+	free(cold->levels.bytes);
+	free(cold->arrays.bytes);
+	free(cold->strings.bytes);
+	free(cold->classes.bytes);
+	free(cold->keys.bytes);
+	free(cold->string_table.places);
+	free(cold->keys_table.places);
+	memset(cold, 0, sizeof *cold);
+}
