@@ -4,11 +4,12 @@
 of them no test in C notices. For x86-64.
 
 In a copy of a build at -O0, a jump becomes its opposite or a no-op. Each test
-of the part whose program has the function is linked again and runs for ten
-seconds at most, until one fails: first those named like the file, then the
-quickest. Jumps of assertions and of inline functions in include/ are left out.
-tests/survivors.toml has the lines whose jumps no test in C can notice. A
-survivor is reported, and is no failure.
+of the part whose program has the function is linked again and runs, until one
+fails: first those named like the file, then the quickest. A test that takes ten
+times as long as without the jump, and ten seconds, is ended, and counted apart
+from those that fail. Jumps of assertions and of inline functions in include/ are
+left out. tests/survivors.toml has the lines whose jumps no test in C can notice.
+A survivor is reported, and is no failure.
 """
 import argparse
 import os
@@ -38,8 +39,10 @@ NO_OPS = {2: b"\x66\x90", 6: b"\x66\x0f\x1f\x44\x00\x00"}
 # A conditional jump: its object below the build, its function, file and line,
 # its number in the line, its place in the object, and what becomes of it.
 Jump = namedtuple("Jump", "object function file line number at how")
-# A program below the build, its arguments and environment, its functions.
-Test = namedtuple("Test", "name program words env functions")
+# A program below the build, its arguments and environment, its functions, and
+# the seconds after which it is ended.
+Test = namedtuple("Test", "name program words env functions limit")
+PASSED, CAUGHT, NO_END = "passed", "caught by", "no end of"
 
 
 def output(*words):
@@ -153,18 +156,21 @@ def accepted():
     return found
 
 
-def passes(test, build):
-    """Whether it ends in time, with success, in this copy of the build."""
+def outcome(test, build):
+    """PASSED, CAUGHT or NO_END, in this copy of the build."""
+    ended = False
     with tempfile.TemporaryDirectory(dir=build) as folder, subprocess.Popen(
             [build / test.program, *test.words], cwd=build,
             env={**os.environ, **test.env, "TMPDIR": folder},
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, start_new_session=True) as run:
         with suppress(subprocess.TimeoutExpired):
-            run.wait(SECONDS)
+            run.wait(test.limit)
+            ended = True
         with suppress(ProcessLookupError):  # what it forked too
             os.killpg(run.pid, signal.SIGKILL)
-        return run.wait() == 0
+        status = run.wait()
+        return NO_END if not ended else CAUGHT if status else PASSED
 
 
 def tests_of(files):
@@ -178,11 +184,11 @@ def tests_of(files):
         if parts.isdisjoint(each["suite"]) or str(BUILD) not in program:
             continue
         test = Test(each["name"], os.path.relpath(program, BUILD), words,
-                    each["env"], output("nm", "-P", program).split())
+                    each["env"], output("nm", "-P", program).split(), SECONDS)
         began = time.monotonic()
-        passed, took = passes(test, BUILD), time.monotonic() - began
-        if passed and took < SECONDS / 2:
-            found.append((took, test))
+        result, took = outcome(test, BUILD), time.monotonic() - began
+        if result == PASSED and took < SECONDS / 2:
+            found.append((took, test._replace(limit=max(SECONDS, 10 * took))))
         else:
             print(f"# left out: {test.name} fails without a bug or takes long")
     return [test for _, test in sorted(found)]
@@ -196,7 +202,7 @@ def ninja(build, target="all"):
 
 
 def catch(jump, tests, build):
-    """The name of the first test that fails with this jump, or None."""
+    """What the first test that fails with this jump does, and its name."""
     path = build / jump.object
     before, status = path.read_bytes(), path.stat()
 
@@ -213,11 +219,12 @@ def catch(jump, tests, build):
         for test in tests:
             (build / test.program).unlink(missing_ok=True)
             ninja(build, test.program)
-            if not passes(test, build):
-                return test.name
+            result = outcome(test, build)
+            if result != PASSED:
+                return f"{result} {test.name}"
     finally:
         put(before)
-    return None
+    return ""
 
 
 def plant(chosen, jobs):
@@ -241,7 +248,7 @@ def plant(chosen, jobs):
         finally:
             copies.put(copy)
         if caught:
-            return f"caught by {caught}"
+            return caught
         return ("accepted" if (jump.file, jump.function, source_line(jump))
                 in known else "survived")
 
@@ -250,7 +257,7 @@ def plant(chosen, jobs):
         for jump, verdict in zip(chosen, pool.map(judge, chosen)):
             print(f"{verdict}: {jump.file}:{jump.line}: {jump.function}(): jump "
                   f"{jump.number}, {jump.how}: {source_line(jump)}", flush=True)
-            counts[verdict.split(" by ")[0]] += 1
+            counts[re.split(" (?:by|of) ", verdict)[0]] += 1
     while not copies.empty():
         shutil.rmtree(copies.get())
     return counts

@@ -78,6 +78,14 @@ class Jumps(unittest.TestCase):
         self.assertIn("assert(", jumps.statement(text, 3))
         self.assertNotIn("assert(", jumps.statement(text, 5))
 
+    def test_a_test_without_an_end_is_told_from_one_that_fails(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for script, limit, result in (("exit 0", 100, jumps.PASSED),
+                                          ("exit 3", 100, jumps.CAUGHT),
+                                          ("sleep 100", 0.1, jumps.NO_END)):
+                test = jumps.Test("a", "/bin/sh", ["-c", script], {}, [], limit)
+                self.assertEqual(jumps.outcome(test, pathlib.Path(folder)), result)
+
     def test_the_sources_have_the_lines_of_accepted_survivors(self):
         jumps.accepted()
 
