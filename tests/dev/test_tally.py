@@ -13,6 +13,8 @@ TALLY = pathlib.Path(__file__).resolve().parents[1] / "support" / "tally.py"
     ("fish is not installed", ["--all"], 1), ("fish is not installed", [], 0),
     ("its headers are not installed", ["--all"], 1),
     ("could not import 'boto3'", ["--all"], 1),
+    ("there is no /a/chromium", ["--all"], 1), ("apcu.so is not below /a", ["--all"], 1),
+    ("HONE_SERVER is not set: ./dev test --all", ["--all"], 1),
     ("no huge pages", ["--all"], 0)])
 def test_with_all_nothing_may_be_missing(tmp_path, reason, options, failed):
     (tmp_path / "tap").write_text(f"1..2\nok 1 - a\nok 2 - b # SKIP {reason}\n")

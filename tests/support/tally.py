@@ -139,7 +139,8 @@ READERS = {
 def without_want(result, name, reason):
     """The same, but in ./dev test --all nothing may be missing."""
     if (result == SKIP and sys.argv[1] == '--all' and
-            re.search(r'(is|are) not installed|could not import', reason)):
+            re.search(r'(is|are) not (installed|set|below)|could not import|'
+                      r'there is no ', reason)):
         result = FAIL
     return result, name, reason
 
