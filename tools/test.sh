@@ -181,7 +181,7 @@ build_and_install() {
 }
 
 # The stand-in for the services of AWS, which Debian does not have. Without it, its
-# tests are skipped. Three stages use it.
+# tests are skipped, which tally.py counts as failures. Three stages use it.
 install_moto() {
     rm -rf build/moto
     python3 -m pip install --quiet --no-deps --require-hashes \
@@ -233,7 +233,8 @@ test_bare() {
     record pytest "$results/bare.xml"
 }
 
-# The validator of SPDX lists, which Debian has not. Without it, its tests are skipped.
+# The validator of SPDX lists, which Debian has not. Without it, its tests are skipped,
+# which tally.py counts as failures.
 install_spdx() {
     rm -rf build/spdx
     python3 -m pip install --quiet --no-deps --require-hashes \
@@ -522,19 +523,19 @@ is_stage() {
     printf '%s\n' $test_stages | grep -qxF -e "$1"
 }
 
-# test_one NAME: the tests in C and in Python that have this in their names, in
-# build/one. HONE_TEST is the pattern that tests/support/test.c knows.
+# test_one NAME: the tests that have this in their names: in C and in Python, and the
+# .phpt files. HONE_TEST is the pattern that tests/support/test.c knows.
 test_one() {
-    must build build one gcc --buildtype=debug -Dtests=true -Dlibdir=lib
-    one=$root/build/one
-    HONE=$one/cli/hone
-    HONE_LIB=$one/src/libhone.so.0
-    SINK_PLAY=$one/tests/image/sink_play
-    HONE_TEST="*$1*"
-    export HONE HONE_LIB SINK_PLAY HONE_TEST LD_LIBRARY_PATH="$one/src"
     one_failed=0
-    for file in $(one_files "$1"); do
+    files=$(one_files "$1")
+    [ -z "$files" ] || one_build "$1"
+    for file in $files; do
         case $file in
+        tests/php/server/* | tests/static/* | tests/dpdk/* | docs/test_examples.py | \
+            docs/test_pages.py)
+            say "dev: $file needs what a stage of --all makes: ./dev test --all" >&2
+            false
+            ;;
         *.py) python3 -m pytest -q -p no:cacheprovider "$file" -k "$1" ;;
         *)
             name=$(basename "${file%/*}")_$(basename "${file%_test.c}")
@@ -543,20 +544,47 @@ test_one() {
             ;;
         esac || one_failed=1
     done
+    files=$(one_phpts "$1")
+    [ -z "$files" ] || one_php || one_failed=1
     return "$one_failed"
+}
+
+one_build() {
+    must build build one gcc --buildtype=debug -Dtests=true -Dlibdir=lib
+    one=$root/build/one
+    HONE=$one/cli/hone
+    HONE_LIB=$one/src/libhone.so.0
+    SINK_PLAY=$one/tests/image/sink_play
+    HONE_TEST="*$1*"
+    export HONE HONE_LIB SINK_PLAY HONE_TEST LD_LIBRARY_PATH="$one/src"
 }
 
 one_files() {
     grep -rlE "^\w+\(\w*$1\w*[,)]|^\w*$1\w*\(void \*\*|^ *def test_\w*${1#test_}" \
-        --include='*_test.c' --include='test_*.py' --include='*_test.py' tests docs
+        --include='*_test.c' --include='test_*.py' --include='*_test.py' tests docs || :
+}
+
+# By the name of the file, or its title, in which a blank is "_".
+one_phpts() {
+    awk -v name="$(echo "$1" | tr _ .)" \
+        'FNR == 2 && (FILENAME ~ name || $0 ~ name) { print FILENAME }' php/tests/*.phpt
+}
+
+one_php() {
+    must php-libhone php_libhone
+    must php-build php_build
+    # shellcheck disable=SC2046
+    php_tests "$root/build/php/one.xml" $(printf '%s\n' "$files" |
+        sed "s|^php/|$(php_work)/|")
 }
 
 # test_chosen STAGE... | NAME
 test_chosen() {
     # shellcheck disable=SC2086
     if [ $# -eq 1 ] && ! is_stage "$1" &&
-        ! printf '%s\n' $all_stages | grep -qxF -e "$1" && [ -n "$(one_files "$1")" ]; then
-        need "$test_packages"
+        ! printf '%s\n' $all_stages | grep -qxF -e "$1" &&
+        [ -n "$(one_files "$1")$(one_phpts "$1")" ]; then
+        need "$test_packages" "$php_packages"
         test_one "$1"
         return
     fi
