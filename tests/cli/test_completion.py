@@ -90,16 +90,18 @@ def test_bash_completes_files_and_folders(hone, tmp_path, monkeypatch):
         assert with_bash(hone, line) == ["folder"], line
 
 
-def with_fish(hone, line):
-    """The words that fish offers."""
-    rows = run("fish", "--no-config", "-c",
-               f"{script(hone, 'fish')}\ncomplete -C \"{line}\"")
-    return {row.split("\t")[0] for row in rows.splitlines()}
+def with_fish(hone, lines):
+    """The words that fish offers for each line."""
+    asked = "".join(f'complete -C "{line}"; echo -\n' for line in lines)
+    rows = run("fish", "--no-config", "-c", script(hone, "fish") + "\n" + asked)
+    return [{row.split("\t")[0] for row in part.splitlines()}
+            for part in rows.split("-\n")[:-1]]
 
 
-# An interactive zsh that writes the words of one line to a file, and ends.
+# An interactive zsh that writes the words of each line to a file, and ends.
 ZSHRC = """
 PS1= fpath=($ZDOTDIR $fpath)
+lines=(${(f)LINES_OF_TEST})
 autoload -Uz compinit
 compinit -u -D
 compadd() {
@@ -112,17 +114,20 @@ compadd() {
 }
 zle -C offer complete-word _main_complete
 zle-line-init() {
-	LBUFFER=$LINE
+	LBUFFER=$lines[1]
 	zle offer
-	BUFFER=exit
+	print >>$ZDOTDIR/offered
+	shift lines
+	BUFFER=${lines:+:}
+	BUFFER=${BUFFER:-exit}
 	zle .accept-line
 }
 zle -N zle-line-init
 """
 
 
-def with_zsh(hone, line):
-    """The words that zsh offers. It completes at a terminal alone."""
+def with_zsh(hone, lines):
+    """The words that zsh offers for each line. It completes at a terminal alone."""
     with tempfile.TemporaryDirectory() as folder:
         place = pathlib.Path(folder)
         (place / ".zshrc").write_text(ZSHRC)
@@ -132,12 +137,13 @@ def with_zsh(hone, line):
             subprocess.run(["zsh", "-i"], stdin=there, stdout=there,
                            stderr=there, timeout=TIMEOUT, check=True,
                            start_new_session=True,
-                           env={**os.environ, "ZDOTDIR": folder, "LINE": line,
-                                "TERM": "dumb"})
+                           env={**os.environ, "ZDOTDIR": folder, "TERM": "dumb",
+                                "LINES_OF_TEST": "\n".join(lines)})
         finally:
             os.close(there)
             os.close(here)
-        return set((place / "offered").read_text().splitlines())
+        parts = (place / "offered").read_text().split("\n\n")
+        return [set(part.splitlines()) for part in parts[:-1]]
 
 
 @pytest.mark.parametrize("shell", [with_fish, with_zsh])
@@ -145,8 +151,9 @@ def test_a_shell_completes(hone, shell):
     name = shell.__name__.rpartition("_")[2]
     if not shutil.which(name):
         pytest.skip(f"{name} is not installed")
-    for line, offered, others in CASES:
-        found = shell(hone, line)
+    answers = shell(hone, [line for line, _, _ in CASES])
+    assert len(answers) == len(CASES)
+    for (line, offered, others), found in zip(CASES, answers):
         assert offered <= found and not others & found, (line, found)
 
 
