@@ -97,7 +97,7 @@ def ext4(path, size, content):
 @maker
 def filled_ext4(path):
     """An ext4 file system full of the machine's files."""
-    ext4(path, 100 * MI, 60 * MI)
+    ext4(path, 48 * MI, 24 * MI)
 
 
 @maker
