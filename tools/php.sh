@@ -124,9 +124,10 @@ test_php() {
     record pytest "$results/php.xml" tap "$results/counts.tap"
     [ -n "$all" ] || return 0
     bounded php-more steps php_opcache_tests php_valgrind_tests \
-        'tap php-cache php_cache_check'
+        'tap php-cache php_cache_check' php_setup php_values php_args
     record pytest "$results/php-opcache.xml" pytest "$results/php-valgrind.xml" \
-        tap "$results/php-cache.tap"
+        tap "$results/php-cache.tap" tap "$results/php-setup.tap" \
+        tap "$results/php-values.tap"
     pytest_stage php-server php_with_server tests/php/server
 }
 
@@ -170,11 +171,6 @@ php_values() {
 
 php_args() {
     bench/args/compare.sh --plant-one build/php/args "$(php_config)"
-}
-
-test_php_setup() {
-    bounded php-setup steps php_setup php_values php_args
-    record tap "$results/php-setup.tap" tap "$results/php-values.tap"
 }
 
 # Counts of the tests, and the commands to type next.

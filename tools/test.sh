@@ -23,18 +23,18 @@ stage_limit=${HONE_STAGE_LIMIT:-3600}
 
 # The stages, in the order of the tally: those of ./dev test, and those that --all has
 # besides.
-test_stages='build gcc asan tsan neon consumers php model cli cli-faults cli-remote
-    image'
-all_stages='php-more php-server php-setup php-zts php83 php84 php85 php86
+test_stages='build gcc asan tsan neon consumers php cli cli-faults cli-remote image'
+all_stages='php-more php-server php-zts php83 php84 php85 php86
     cli-sanitizers bare cross docs bench release mutants'
 
 # Each stage but "build" belongs to a group, which has the name of its first stage. No
 # group needs another, and the stages of a group run one after the other. The longest
-# groups begin first; test_cli_remote waits for half of its time.
-test_groups='test_asan test_cli test_cli_remote test_php test_gcc test_tsan
-    test_image test_model test_cli_faults test_neon test_consumers'
-all_groups='test_php_chroots test_asan test_php test_php_zts test_neon test_php_setup
-    test_docs test_release test_bare test_mutants test_bench'
+# groups of one process begin first; those that use all CPUs come last.
+test_groups='test_cli test_image test_cli_remote test_asan test_php test_cli_faults
+    test_consumers test_tsan test_neon test_gcc'
+all_groups='test_asan test_php_chroots test_php test_cli test_php_zts test_cli_faults
+    test_neon test_mutants test_image test_docs test_release
+    test_cli_remote test_bare test_bench'
 
 # Mutants that --all takes at random.
 sampled=12
@@ -296,7 +296,7 @@ cli_asan() {
 configure_tsan() {
     name=$1
     shift
-    configure "$name" clang --buildtype=debug -Doptimization=1 \
+    configure "$name" clang --buildtype=debug \
         -Dc_args=-gline-tables-only -Db_sanitize=thread -Db_lundef=false "$@"
 }
 
@@ -343,6 +343,11 @@ page_lists() {
     pytests lists env docs/test_lists.py docs/test_headers.py
 }
 
+# State machines of hypothesis, system calls, and ./dev itself.
+models() {
+    pytests model with_installed tests/zero tests/ring tests/mempool tests/stream tests/dev
+}
+
 # model_checks WHICH
 model_checks() {
     tap "model-$1" python3 tests/support/model/check.py build/spin "$1"
@@ -351,8 +356,8 @@ model_checks() {
 test_consumers() {
     # shellcheck disable=SC2086
     bounded consumers steps headers consume single exports 'model_checks code' \
-        page_lists ${all:+'model_checks some'}
-    record pytest "$results/lists.xml"
+        page_lists models ${all:+'model_checks some'}
+    record pytest "$results/lists.xml" pytest "$results/model.xml"
     for each in headers consume single exports model-code ${all:+model-some}; do
         record tap "$results/$each.tap"
     done
@@ -401,11 +406,6 @@ test_docs() {
     record pytest "$results/docs.xml"
 }
 
-test_model() {
-    pytest_stage model with_installed tests/zero tests/ring \
-        tests/mempool tests/stream tests/dev
-}
-
 # Those that mostly wait, for servers in the test or for the end of a time.
 cli_remote='tests/cli/test_http.py tests/cli/test_http_nginx.py tests/cli/test_nbd.py
     tests/cli/test_s3.py tests/cli/test_servers.py'
@@ -446,13 +446,11 @@ test_image() {
     pytest_stage image with_installed tests/image
 }
 
-# side_by_side WORKERS GROUP...: run the groups, WORKERS at a time. Each worker
-# gets its share of the CPUs; while one waits, another uses its CPU.
+# side_by_side WORKERS GROUP...: run the groups, WORKERS at a time. Each may use all
+# CPUs: most stages are one process, and while one waits, another uses its CPU.
 side_by_side() {
     count=$1
     shift
-    HONE_JOBS=$(((jobs + count - 1) / count))
-    export HONE_JOBS
     several=
     # shellcheck disable=SC2034 # for stage
     [ "$count" -eq 1 ] || several=$count
