@@ -40,7 +40,7 @@ FIXTURE(teardown)
 struct party {
 	pthread_t id;
 	struct php_hone_member m;
-	char own[8], other[8];
+	char own[12], other[12]; /* "k", a number */
 	pthread_barrier_t *claimed;
 	int result;
 };
