@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,15 @@ is_hole(char kind)
 	return kind == '-' || kind == '0';
 }
 
+/* Eight bytes that look random. */
+static uint64_t
+mixed(uint64_t number)
+{
+	uint64_t word = number * UINT64_C(0x9e3779b97f4a7c15);
+	word = (word ^ word >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
+	return word ^ word >> 32;
+}
+
 unsigned char
 fake_byte(const struct fake *fake, uint64_t offset)
 {
@@ -25,11 +35,8 @@ fake_byte(const struct fake *fake, uint64_t offset)
 	char kind = letter(fake, offset);
 	if (is_hole(kind) || kind == 'z')
 		return 0;
-	if (kind == 'r') {
-		uint64_t mixed = offset * UINT64_C(0x9e3779b97f4a7c15);
-		mixed = (mixed ^ mixed >> 29) * UINT64_C(0xbf58476d1ce4e5b9);
-		return (unsigned char)(mixed >> 37);
-	}
+	if (kind == 'r')
+		return (unsigned char)(mixed(offset / 8) >> offset % 8 * 8);
 	return (unsigned char)((kind * 5 + (offset >> 9) * 37) | 1);
 }
 
@@ -38,12 +45,18 @@ fake_bytes(const struct fake *fake, uint64_t offset, unsigned char *bytes,
 	size_t length)
 {
 	for (size_t at = 0, n; at < length; at += n) {
-		n = 512 - (offset + at) % 512;
-		if (letter(fake, offset + at) == 'r')
-			n = 1;
+		uint64_t from = offset + at;
+		bool random = letter(fake, from) == 'r';
+		n = random ? 8 - from % 8 : 512 - from % 512;
 		if (n > length - at)
 			n = length - at;
-		memset(bytes + at, fake_byte(fake, offset + at), n);
+		if (random) {
+			uint64_t word =
+				htole64(mixed(from / 8) >> from % 8 * 8);
+			memcpy(bytes + at, &word, n);
+		} else {
+			memset(bytes + at, fake_byte(fake, from), n);
+		}
 	}
 }
 

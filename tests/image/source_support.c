@@ -75,8 +75,12 @@ round_up(size_t n, size_t unit)
 static void
 fill(unsigned char *at, size_t length, uint64_t *seed)
 {
-	for (size_t i = 0; i < length; i++)
-		at[i] = (unsigned char)(1 + support_below(seed, 8));
+	for (size_t i = 0; i < length; i += 8) {
+		uint64_t eight =
+			support_random(seed) & UINT64_C(0x0707070707070707);
+		eight += UINT64_C(0x0101010101010101);
+		memcpy(at + i, &eight, length - i < 8 ? length - i : 8);
+	}
 }
 
 static uint64_t
