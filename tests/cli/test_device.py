@@ -183,8 +183,8 @@ def mounted(loop, work):
                                      ["--direct", "-S", "512", "-m", "1"],
                                      ["-m", "3", "--cache", "drop"]],
                          ids=" ".join)
-@pytest.mark.parametrize("sector", ["512", "4096"])
-@pytest.mark.parametrize("length", [4 * MIB, 3 * MIB, 3 * MIB + 517])
+@pytest.mark.parametrize("sector, length", [
+    ("512", 4 * MIB), ("4096", 3 * MIB), ("4096", 3 * MIB + 517)])
 def test_nothing_that_a_device_had_shows_through(
         hone, loop, work, length, sector, options):
     data = disk(length)

@@ -277,9 +277,13 @@ TARGETS = {"raw": ["-O", "raw"], "qcow2": ["-O", "qcow2"],
            "compressed": ["-c", "-O", "qcow2"],
            "2M": ["-O", "qcow2", "-o", "cluster_size=2M"],
            "direct": ["--direct", "-O", "raw"]}
+# Raw and compressed targets with both numbers of threads.
+each_target = pytest.mark.parametrize("target, threads", [
+    ("raw", "1"), ("raw", "3"), ("qcow2", "3"), ("compressed", "1"),
+    ("compressed", "3"), ("2M", "3"), ("direct", "3")])
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@each_target
 def test_a_conversion_prints_the_digest_of_what_it_copied(
         hone, image, out, target, threads):
     for name in "mixed", "one_byte_set":
@@ -319,26 +323,25 @@ def test_a_conversion_of_a_compressed_chain_has_its_digest(
     assert found["digests"] == {"sha256": expected(raw)}
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@each_target
 def test_other_content_than_is_expected_is_refused(
         hone, image, out, target, threads):
     path = image("mixed")
     right = expected(path)
     words = ["convert", "-m", threads, *TARGETS[target]]
-    for old in (None, b"old"):
+    for old, algorithm, digits in (
+            (None, "sha256", "0" * 64), (None, "sha512", "f" * 128),
+            (b"old", "sha256", right[:-1] + ("0" if right[-1] != "0" else "1"))):
         if old:
             (out / "d").write_bytes(old)
-        for algorithm, digits in (("sha256", "0" * 64), ("sha512", "f" * 128),
-                                  ("sha256", right[:-1] + ("0" if right[-1]
-                                                           != "0" else "1"))):
-            done = hone.run(*words, "--force", "--expect-content",
-                            f"{algorithm}:{digits}", path, out / "d")
-            assert (done.returncode, done.stdout) == (3, b"")
-            said = done.stderr.decode()
-            assert said == (f"hone: {path}: the content is refused: its "
-                            f"{algorithm} is {expected(path, algorithm)}, "
-                            f"not {digits}\n")
-            assert os.listdir(out) == (["d"] if old else [])
+        done = hone.run(*words, "--force", "--expect-content",
+                        f"{algorithm}:{digits}", path, out / "d")
+        assert (done.returncode, done.stdout) == (3, b"")
+        said = done.stderr.decode()
+        assert said == (f"hone: {path}: the content is refused: its "
+                        f"{algorithm} is {expected(path, algorithm)}, "
+                        f"not {digits}\n")
+        assert os.listdir(out) == (["d"] if old else [])
     assert (out / "d").read_bytes() == b"old"
     for digits in right, right.upper():
         said = hone.ok(*words, "--force", "--expect-content",

@@ -46,7 +46,7 @@ NEWER = {
 MODES = dict(PLAIN, **NEWER)
 
 
-def words(path, size=6 * MI + 12345):
+def words(path, size=4 * MI + 12345):
     """What text looks like to a codec, with repeats at every distance, beside
     noise and holes of every length."""
     rng = random.Random(5)

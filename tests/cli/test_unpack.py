@@ -79,7 +79,7 @@ def digest(hone, image, *options):
     return hone.ok("digest", "-a", "md5", *options, image).stdout.split()[0]
 
 
-@pytest.mark.parametrize("format_", ["raw", "qcow2"])
+@pytest.mark.parametrize("format_, threads", [("raw", "1"), ("qcow2", "3")])
 def test_every_command_reads_a_packed_image(hone, small, qcow2, work, packing,
                                             format_, out, threads):
     if (b"without OpenSSL") in hone.version:
@@ -222,6 +222,13 @@ def given_fixture(request, hone, work, server):
     return Given(hone, request.param, work, server)
 
 
+# Each way with some packings, and each packing from a file and on another way.
+each_way = pytest.mark.parametrize("given, packing", [
+    *(("file", packing) for packing in PACK), ("pipe", "gzip"), ("pipe", "xz"),
+    ("ranges", "xz"), ("ranges", "zstd"), ("stream", "gzip"), ("stream", "bzip2")],
+    indirect=True)
+
+
 def served(given):
     """Whether a server gives the image: each case takes longer then."""
     return given.way in ("ranges", "stream")
@@ -245,6 +252,7 @@ def fails_everywhere(given, packing, data, disk, out, part):
     assert not os.listdir(out)
 
 
+@each_way
 def test_a_file_that_is_cut_is_an_error(given, disk, packing, out):
     data = PACK[packing](disk.read_bytes())
     for n in range(1, 50, 12 if served(given) else 6):
@@ -258,6 +266,7 @@ def test_a_file_that_is_cut_is_an_error(given, disk, packing, out):
                      "the file is not complete")
 
 
+@each_way
 def test_a_changed_byte_never_gives_another_disk(hone, given, disk, packing,
                                                  out):
     data = PACK[packing](disk.read_bytes())
@@ -276,6 +285,7 @@ def test_a_changed_byte_never_gives_another_disk(hone, given, disk, packing,
             assert not os.listdir(out)
 
 
+@each_way
 def test_what_follows_the_last_member(hone, given, disk, packing, out):
     data = disk.read_bytes()
     data = (PACK[packing](data[:100 * KI]) + PACK[packing](data[100 * KI:]) +
@@ -288,6 +298,7 @@ def test_what_follows_the_last_member(hone, given, disk, packing, out):
                      "has other data after the end")
 
 
+@each_way
 def test_a_file_cut_between_members_is_not_what_is_expected(
         hone, given, disk, packing, out, digests):
     """Without a digest, nobody could know."""
@@ -419,6 +430,7 @@ def bomb_fixture(tmp_path_factory):
     return get
 
 
+@each_way
 def test_a_bomb_stays_small(hone, given, out, packing, bomb):
     """Zeros take neither memory nor space."""
     done = given.run(packing, bomb(packing), "convert", "-q", "-m", "1", None,

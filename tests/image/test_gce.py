@@ -124,8 +124,8 @@ def test_a_whole_gib_stays_one(work, hone):
                                   "mixed"])
 def test_blocks_of_deflate_of_every_kind(work, hone, kind):
     """Stored, with the fixed codes, and with their own."""
-    noise, text = os.urandom(3 * MI), b"a text, a text. " * (MI // 16)
-    data = {"zeros": bytes(3 * MI), "noise": noise, "text": text,
+    noise, text = os.urandom(2 * MI), b"a text, a text. " * (MI // 16)
+    data = {"zeros": bytes(2 * MI), "noise": noise, "text": text,
             "short": b"x" * 512,
             # matches of every length at every distance
             "words": b" ".join(noise[at % 4096:at % 4096 + 3 + at % 37]
@@ -221,7 +221,7 @@ def uneven(path, size):
 def test_the_same_bytes_each_time(work, hone):
     """At any number of threads, to a file and to a pipe."""
     disk = work / "source.raw"
-    uneven(disk, 20 * MI)
+    uneven(disk, 10 * MI)
     one = pack(hone, disk, "-m", "1").read_bytes()
     assert pack(hone, disk, "-m", "8").read_bytes() == one
     assert hone.run("convert", "-q", "-O", "gce", "-m", "8", disk,
@@ -242,11 +242,11 @@ def test_a_qcow2_source(work, hone, options):
 
 
 @pytest.mark.parametrize("threads", ["1", "8"])
-@pytest.mark.parametrize("size", [0, 700, MI + 300, 20 * MI])
+@pytest.mark.parametrize("size", [0, 700, MI + 300, 10 * MI])
 def test_digests_of_the_disk(work, hone, size, threads):
     """Those of the source, in the pass that packs it, with gaps and holes."""
     disk, archive = work / "source.raw", work / "disk.tar.gz"
-    if size < 20 * MI:
+    if size < 10 * MI:
         qemu.pattern_file(disk, size, size)
     else:
         uneven(disk, size)
