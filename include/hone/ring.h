@@ -10,8 +10,9 @@
  * enqueued the pointer. Elements enqueued by one thread are dequeued in the
  * same order, and elements of one call are adjacent.
  *
- * **No call waits.** There is no lock, and no loop that waits for another
- * thread: a loop repeats only if another call succeeded meanwhile.
+ * **No call waits for another thread.** There is no lock. A loop repeats only
+ * if another call succeeded meanwhile, after a pause of some microseconds at
+ * most, in which the other thread has the ring for itself.
  *
  * **Full and empty are exact.** -ENOBUFS and -ENOENT were true at one instant
  * during the call, whatever other threads do and wherever they are preempted.

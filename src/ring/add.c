@@ -89,49 +89,93 @@ add_single(
 	return n;
 }
 
-/* The same for one of several producers. */
-static inline __attribute__((always_inline)) size_t
-add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least,
-	bool single)
+/*
+ * Takes places for one of several producers: at least `least` and at most n,
+ * from *tail on. Returns how many; 0 if there is no room; -1 if another
+ * producer was faster.
+ */
+static inline int64_t
+take_places(struct hone_ring *ring, uint64_t *tail, size_t n, size_t least)
 {
+	int64_t room;
+
 	/*
 	 * Acquire: pairs with the release of another producer below. This
 	 * thread then sees no older head than that producer saw; with an older
 	 * head, room_after() would return too few.
 	 */
-	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
-	size_t take;
+	*tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
+	room = room_after(ring, *tail, n);
+	if (room < (int64_t)least)
+		return 0;
+	if (room > (int64_t)n)
+		room = (int64_t)n;
+	/*
+	 * Acquire: as for the load above. Release: pairs with that load and
+	 * with the acquire of tail in hone_ring_count(), also because of head.
+	 * filled, not tail, publishes the content of the slots.
+	 */
+	return __atomic_compare_exchange_n(&ring->tail, tail,
+		       *tail + (uint64_t)room, false, __ATOMIC_ACQ_REL,
+		       __ATOMIC_ACQUIRE)
+		       ? room
+		       : -1;
+}
 
-	do {
-		int64_t room = room_after(ring, tail, n);
-
-		if (room < (int64_t)least)
-			return 0;
-		take = room < (int64_t)n ? (size_t)room : n;
-		/*
-		 * Acquire: as for the load above. Release: pairs with that load
-		 * and with the acquire of tail in hone_ring_count(), also
-		 * because of head. filled, not tail, publishes the content of
-		 * the slots.
-		 */
-	} while (!__atomic_compare_exchange_n(&ring->tail, &tail, tail + take,
-		false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
-	fill(ring, tail, elements, take, single);
+/* Fills and publishes n places from tail on. Returns n. */
+static inline __attribute__((always_inline)) size_t
+fill_places(struct hone_ring *ring, uint64_t tail, void *const *elements,
+	size_t n, bool single)
+{
+	fill(ring, tail, elements, n, single);
 	/*
 	 * Acquire: pairs with the release of filled below and in
 	 * hone_ring_follow_marks(), so that our release also publishes the
 	 * earlier slots.
 	 */
 	if (__atomic_load_n(&ring->filled, __ATOMIC_ACQUIRE) != tail)
-		return hone_ring_publish_late(ring, tail, take);
+		return hone_ring_publish_late(ring, tail, n);
 	/*
 	 * No exchange: there is no mark at tail, so no other thread moves
 	 * filled. Release: pairs with the acquire of filled in take.c: a thread
 	 * that sees the new filled sees the slots, and what the elements point
 	 * to.
 	 */
-	__atomic_store_n(&ring->filled, tail + take, __ATOMIC_RELEASE);
-	return take;
+	__atomic_store_n(&ring->filled, tail + n, __ATOMIC_RELEASE);
+	return n;
+}
+
+/* Adds after another producer was faster. */
+static __attribute__((noinline)) size_t
+add_again(struct hone_ring *ring, void *const *elements, size_t n, size_t least)
+{
+	unsigned wait = first_wait(n);
+	uint64_t tail;
+	int64_t taken;
+
+	do {
+		wait = wait_apart(wait);
+		taken = take_places(ring, &tail, n, least);
+	} while (taken < 0);
+	if (taken == 0)
+		return 0;
+	return fill_places(ring, tail, elements, (size_t)taken,
+		ring->flags & HONE_RING_SINGLE_CONSUMER);
+}
+
+/* Adds as add_single(), for one of several producers. */
+static inline __attribute__((always_inline)) size_t
+add_multi(struct hone_ring *ring, void *const *elements, size_t n, size_t least,
+	bool single)
+{
+	uint64_t tail;
+	int64_t taken = take_places(ring, &tail, n, least);
+
+	if (taken == 0)
+		return 0;
+	if (taken < 0)
+		return add_again(ring, elements, n, least);
+	return fill_places(ring, tail, elements, (size_t)taken, single);
 }
 
 /* For several elements. A function of its own, which saves no registers for

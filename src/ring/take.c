@@ -12,18 +12,18 @@
 #include "ring/ring.h"
 
 /*
- * Moves head from *head over n slots that were read. If another consumer was
- * faster, updates *head and returns false.
+ * Moves head from `head` over n slots that were read. Returns false if another
+ * consumer was faster.
  */
 static inline bool
-leave(struct hone_ring *ring, uint64_t *head, size_t n, bool single)
+leave(struct hone_ring *ring, uint64_t head, size_t n, bool single)
 {
 	/*
 	 * Release, both times: pairs with the acquire of head in room_after()
 	 * of add.c: the slots are read before a producer fills them again.
 	 */
 	if (single) {
-		__atomic_store_n(&ring->head, *head + n, __ATOMIC_RELEASE);
+		__atomic_store_n(&ring->head, head + n, __ATOMIC_RELEASE);
 		return true;
 	}
 	/*
@@ -31,7 +31,7 @@ leave(struct hone_ring *ring, uint64_t *head, size_t n, bool single)
 	 * thread sees no tail older than that consumer's head. Needed only on
 	 * failure, but C11 requires the success order to be at least as strong.
 	 */
-	return __atomic_compare_exchange_n(&ring->head, head, *head + n, false,
+	return __atomic_compare_exchange_n(&ring->head, &head, head + n, false,
 		__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 
@@ -102,13 +102,13 @@ read_slots(void **elements, void *const *slots, size_t n)
 }
 
 /*
- * Why fewer than `least` slots from *head on are filled. Returns
+ * Why fewer than `least` slots from head on are filled. Returns
  * - -ENOENT if there are fewer elements;
  * - -EAGAIN if a producer has not yet filled one of them;
- * - 0 if *head was outdated; *head is updated.
+ * - 0 if head is outdated.
  */
 static int
-why_not(const struct hone_ring *ring, uint64_t *head, size_t least)
+why_not(const struct hone_ring *ring, uint64_t head, size_t least)
 {
 	/* Acquire: the load of head below comes after this one. */
 	uint64_t tail = __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE);
@@ -116,12 +116,9 @@ why_not(const struct hone_ring *ring, uint64_t *head, size_t least)
 	 * that a next iteration sees no tail older than this head. */
 	uint64_t now = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
-	if (tail - *head < least) /* and even fewer if head has moved */
+	if (tail - head < least) /* and even fewer if head has moved */
 		return -ENOENT;
-	if (now == *head)
-		return -EAGAIN;
-	*head = now;
-	return 0;
+	return now == head ? -EAGAIN : 0;
 }
 
 static inline void
@@ -148,30 +145,39 @@ get(struct hone_ring *ring, void **elements, uint64_t head, size_t n,
 /*
  * Takes at least `least` and at most n elements; n is at most the capacity.
  * Returns how many; -ENOENT; or -EAGAIN if there may be several producers.
+ * Waits first: see wait_apart().
  */
 static __attribute__((noinline)) int64_t
-take_slow(struct hone_ring *ring, void **elements, size_t n, size_t least)
+take_slow(struct hone_ring *ring, void **elements, size_t n, size_t least,
+	unsigned wait)
 {
 	bool single = ring->flags & HONE_RING_SINGLE_CONSUMER;
 	bool several = !(ring->flags & HONE_RING_SINGLE_PRODUCER);
-	/*
-	 * Acquire: pairs with the release of another consumer in leave(), so
-	 * that this thread sees no tail and no filled older than that head.
-	 */
-	uint64_t head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 
 	for (;;) {
-		int64_t there = available_from(ring, head, n, several);
-		size_t most = there < (int64_t)n ? (size_t)there : n;
+		uint64_t head;
+		int64_t there;
+		size_t most;
+		int error = -ENOENT;
 
+		wait = wait_apart(wait);
+		/*
+		 * Acquire: pairs with the release of another consumer in
+		 * leave(), so that this thread sees no tail and no filled older
+		 * than that head.
+		 */
+		head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+		there = available_from(ring, head, n, several);
+		most = there < (int64_t)n ? (size_t)there : n;
 		if (there >= (int64_t)least) {
 			get(ring, elements, head, most, single);
-			if (leave(ring, &head, most, single))
+			if (leave(ring, head, most, single))
 				return (int64_t)most;
+			if (wait == 0)
+				wait = first_wait(n);
 		} else {
-			int error =
-				several ? why_not(ring, &head, least) : -ENOENT;
-
+			if (several)
+				error = why_not(ring, head, least);
 			if (error)
 				return error;
 		}
@@ -197,11 +203,11 @@ take(struct hone_ring *ring, void **elements, size_t n, size_t least,
 			tail = __atomic_load_n(&ring->filled, __ATOMIC_ACQUIRE);
 		__atomic_store_n(&ring->tail_seen, tail, __ATOMIC_RELEASE);
 		if ((int64_t)(tail - head) < (int64_t)n)
-			return take_slow(ring, elements, n, least);
+			return take_slow(ring, elements, n, least, 0);
 	}
 	get(ring, elements, head, n, single);
-	if (!leave(ring, &head, n, single))
-		return take_slow(ring, elements, n, least);
+	if (!leave(ring, head, n, single))
+		return take_slow(ring, elements, n, least, first_wait(n));
 	return (int64_t)n;
 }
 

@@ -11,10 +11,10 @@ room_after store   head_seen release -       ROOM_STORE_HEAD_SEEN
 write_slots   store   slots     relaxed -       ADD_STORE_SLOT
 add_single  load    tail      relaxed -       SINGLE_LOAD_TAIL
 add_single  store   tail      release -       ADD_STORE_TAIL
-add_multi   load    tail      acquire -       ADD_LOAD_TAIL
-add_multi   swap    tail      acq_rel acquire ADD_SWAP_TAIL
-add_multi   load    filled    acquire -       ADD_LOAD_FILLED
-add_multi   store   filled    release -       ADD_STORE_FILLED
+take_places load    tail      acquire -       ADD_LOAD_TAIL
+take_places swap    tail      acq_rel acquire ADD_SWAP_TAIL
+fill_places load    filled    acquire -       ADD_LOAD_FILLED
+fill_places store   filled    release -       ADD_STORE_FILLED
 publish_late store  marks     release -       LATE_STORE_MARK
 after_marks load    marks     acquire -       FOLLOW_LOAD_MARK
 follow_marks load   filled    acquire -       FOLLOW_LOAD_FILLED
@@ -69,7 +69,7 @@ dequeue     store   head      release -       LEAVE_STORE_HEAD
 """
 
 # Digest of the code that ring.pml follows; code_of_ring.py prints a new one.
-SHAPE = "2fcd29fa271da83f"
+SHAPE = "766d4a8e20a9cc0e"
 
 # By the name of the assertion in ring.pml.
 PROMISES = {"once": 1, "was_filled": 2, "was_written": 4, "was_read": 8,
