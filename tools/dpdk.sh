@@ -10,9 +10,8 @@
 # headers, and the few libraries that a memory pool needs, are unpacked below
 # build/.
 dpdk=$root/build/sysroot/dpdk
-dpdk_libraries='librte-eal23 librte-kvargs23 librte-mempool23
-    librte-mempool-ring23 librte-mempool-stack23 librte-ring23 librte-stack23
-    librte-telemetry23'
+# apt takes it for a regular expression: a package ends with the number of DPDK's ABI.
+dpdk_libraries='^librte-(eal|mempool|mempool-ring|mempool-stack|ring)[0-9]*$'
 
 # Prints the folder of DPDK's .pc files; nothing if DPDK is installed, or not
 # available.
@@ -46,8 +45,10 @@ dpdk_test_unpack() {
         "$dpdk_test/usr/bin/dpdk-testpmd" |
         sed -n 's/.*\[\(librte_[^.]*\)\.so\.\([0-9]*\)\].*/\1 \2/p' |
         tr _ - | sed 's/\([0-9]\) /\1-/;s/ //' | sort -u)
-    # testpmd opens it by name.
-    needed="$needed librte-net-null${needed##*[!0-9]}"
+    # What the tests open by name.
+    abi=${needed##*[!0-9]}
+    needed="$needed librte-net-null$abi librte-mempool-ring$abi
+        librte-mempool-stack$abi"
     # shellcheck disable=SC2086
     debs_unpack "$dpdk_test" "$needed" dpdk-dev
     : >"$dpdk_test/complete"
@@ -70,6 +71,58 @@ bench_dpdk() {
         -Dtools=false -Ddpdk=true -Dpkg_config_path="$(dpdk_pkg_config_path)"
     python3 bench/dpdk/dpdk.py --build build/bench-dpdk --root "$dpdk_test" \
         "$@"
+}
+
+# The driver beside the DPDK of another release of Debian, in a chroot that
+# build/sysroot keeps: 24.11 of trixie, and what sid has.
+dpdk_chroot() {
+    chroot=$root/build/sysroot/dpdk-$1
+    # shellcheck disable=SC2034 # for bootstrap
+    packages=gcc,libc6-dev,meson,ninja-build,pkgconf,python3-hypothesis
+    packages=$packages,python3-pytest
+    complete=$packages
+}
+
+# dpdk_bootstrap SUITE
+dpdk_bootstrap() {
+    dpdk_chroot "$1"
+    if chroot_complete; then
+        return
+    fi
+    chroot_unmount
+    rm -rf --one-file-system "$chroot"
+    mkdir -p "$chroot"
+    bootstrap "$1" "$chroot" "$(debian_mirror)"
+    echo "$complete" >"$chroot/complete"
+}
+
+# dpdk_in_chroot SUITE: the tests of the stage bench, with what is there now.
+dpdk_in_chroot() {
+    dpdk_chroot "$1"
+    cp /etc/resolv.conf "$chroot/etc/"
+    mkdir -p "$chroot/hone"
+    for each in dev include src packaging integrations tests tools meson.build \
+        meson_options.txt; do
+        rm -rf "$chroot/hone/$each"
+        cp -Rp "$root/$each" "$chroot/hone/"
+    done
+    # The index of a mirror may be older than its Release file allows.
+    echo 'Acquire::Check-Valid-Until "false";' >"$chroot/etc/apt/apt.conf.d/50old"
+    # DPDK reads /sys.
+    chroot_run sh -euc '
+        mount -t sysfs sysfs /sys
+        mount -t tmpfs tmpfs /dev/shm
+        cd /hone
+        export tier=
+        ./dev test --within dpdk_tests'
+}
+
+# test_dpdk SUITE: ./dev test dpdk-SUITE.
+test_dpdk() {
+    need debootstrap /proc root mounts
+    must "dpdk-$1-chroot" dpdk_bootstrap "$1"
+    must "dpdk-$1" dpdk_in_chroot "$1"
+    tail -n 1 "$log/dpdk-$1.log"
 }
 
 with_dpdk() {

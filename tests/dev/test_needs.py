@@ -13,7 +13,7 @@ import pytest
 TOP = pathlib.Path(__file__).resolve().parents[2]
 DEV = (TOP / "dev").read_text()
 COMMANDS = re.findall(r"^(\w+)\) cmd_", DEV, re.M)
-VARIANTS = ["test --all", "test models", "test mutants", "check abi",
+VARIANTS = ["test --all", "test models", "test mutants", "test dpdk-sid", "check abi",
             "check coverage", "bench --rivals debian12", "bench php", "bench cache",
             "bench convert", "bench reach", "bench dpdk", "bench args", "plot F D", "php --real",
             "php --arginfo", "static x86_64", "static --check"]

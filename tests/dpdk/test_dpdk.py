@@ -23,7 +23,7 @@ HUGE = pathlib.Path("/sys/kernel/mm/hugepages/hugepages-2048kB/nr_hugepages")
 CPUS = sorted(os.sched_getaffinity(0))
 # No file of EAL stays. Each of two lcores has a CPU of its own, if there are
 # two.
-ALONE = ["--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m", "512"]
+ALONE = ["--no-huge", "--no-pci", "--no-telemetry", "--no-shconf", "-m", "2048"]
 LCORES = ["--lcores", f"0@{CPUS[0]},1@{CPUS[-1]}"]
 LIMIT = 170
 
@@ -94,10 +94,18 @@ def pools(out):
     return ops
 
 
-def passes(test, *options, env=None):
-    """What one of DPDK's own tests prints."""
-    out = run(tool("dpdk-test"), *ALONE, *LCORES, *options,
-              env={"DPDK_TEST": test, **(env or {})})
+def dpdk_test(test, *options, preload=(), env=None, before=()):
+    """What one of DPDK's own tests prints. Newer releases do not link it with the
+    ops that it names: an installed DPDK opens them."""
+    ops = [next(ROOT.rglob(f"librte_mempool_{name}.so.*")) for name in ("ring", "stack")]
+    return run(*before, tool("dpdk-test"), *ALONE, *LCORES, *options,
+               env={"DPDK_TEST": test, **(env or {}),
+                    "LD_PRELOAD": " ".join(map(str, [*preload, *ops]))})
+
+
+def passes(*args, **kwargs):
+    """dpdk_test(), which must pass."""
+    out = dpdk_test(*args, **kwargs)
     assert "Test OK" in out
     return out
 
@@ -113,7 +121,7 @@ def test_dpdks_own_test_passes_by_the_options(driver, test, pool):
 @pytest.mark.parametrize("test, others", [
     ("mempool_autotest", {"test_stack": "stack"}), ("mbuf_autotest", {})])
 def test_dpdks_own_test_passes_where_it_names_ring_mp_mc(driver, test, others):
-    out = passes(test, "-d", driver, env={"LD_PRELOAD": str(SHIM)})
+    out = passes(test, "-d", driver, preload=[SHIM])
     assert "shim: ring_mp_mc is hone" in out
     found = pools(out)
     assert found and found == dict.fromkeys(found, "hone") | others
@@ -121,10 +129,18 @@ def test_dpdks_own_test_passes_where_it_names_ring_mp_mc(driver, test, others):
 
 def test_dpdks_performance_test_passes(driver):
     """Each case takes some ms, not 5 s. Half of them have no cache, so that
-    each get and put calls the driver."""
-    out = passes("mempool_perf_autotest", "-d", driver,
-                 env={"LD_PRELOAD": str(SHIM), "HONE_DPDK_SHORTER": "5000"})
-    cases = re.findall(r" cache=(\d+) .* rate_persec=[1-9]", out)
+    each get and put calls the driver. Newer releases have thousands of cases, which
+    take minutes: of these, the first, which hold 32 objects."""
+    first = """awk '/n_keep= +128 / { print "the rest is left out"; exit } { print }'"""
+    out = dpdk_test("mempool_perf_autotest", "-d", driver, preload=[SHIM],
+                    env={"HONE_DPDK_SHORTER": "5000"},
+                    before=["sh", "-c", f'timeout {LIMIT - 10} "$@" | {first}', "sh"])
+    cases = re.findall(r" cache=(\d+) .* rate_persec= *[1-9]", out)
+    assert "shim: ring_mp_mc is hone" in out
+    if "the rest is left out" in out:
+        assert len(cases) > 90 and set(cases) == {"0"}
+        return
+    assert "Test OK" in out
     assert len(cases) == 720 and cases.count("0") == 360
     assert pools(out) == dict.fromkeys(
         ["perf_test_nocache", "perf_test_cache", "default_pool"], "hone")
@@ -221,11 +237,13 @@ def both_processes(drivers, folder):
 
 
 def test_testpmd_forwards_between_null_devices(drivers):
-    # By lines: testpmd writes its prompt past the buffer of the rest.
+    # By lines: testpmd writes its prompt past the buffer of the rest. The name of
+    # a command that dumps depends on the release.
     out = run("stdbuf", "-oL", tool("dpdk-testpmd"), *ALONE, *LCORES, *drivers,
               "--mbuf-pool-ops-name=hone", "--vdev=net_null0",
               "--vdev=net_null1", "--", "-i", "--total-num-mbufs=8192",
-              text="start\nshow port stats all\nstop\ndump_mempool\nquit\n")
+              text="start\nshow port stats all\nstop\ndump_mempool\n"
+                   "dump mempool\nquit\n")
     sent = re.findall(r"TX-total: (\d+)", out)
     assert sent and int(sent[-1]) > 0
     assert pools(out) == {"mb_pool_0": "hone"}
