@@ -232,7 +232,8 @@ def main():
         result = json.loads(args.json.read_text())
         before = seconds_before(result)
         result = others(result, args)
-        result['rivals'].setdefault('libzstd_here', libzstd)
+        if 'rivals' in result:
+            result['rivals'].setdefault('libzstd_here', libzstd)
     failed = False
     chosen = reach if args.reach else cases
     planned = chosen.all_cases(args.hone, made, args.dir)

@@ -16,6 +16,8 @@ NOTES = {"convert-zen3-2026-11-22.json":
          "cache for every tool. They\nunderstate hone.\n"}
 ONE_CORE = ("Rows of `qemu-img` *without `-W`* are not its best time: it "
             "compresses on one core then.\nThey have no ratio.\n")
+# What the page says of a case with fewer than three rounds.
+FEW = {1: "Each tool was timed once.\n\n", 2: "Each tool was timed twice.\n\n"}
 # What the chart has: a case, and what to call it there.
 CHART = [("raw to qcow2, zlib", "raw to zlib qcow2"),
           ("raw to qcow2, zstd", "raw to zstd qcow2"),
@@ -116,7 +118,7 @@ def measured_again(rows):
         return ""
     before = [row["before"] / ours["before"]
               for ours in rows if ours["tool"] == "hone" and ours["before"]
-              for row in rows if not is_ours(row) and row["before"]]
+              for row in rows if is_rival(row) and row["before"]]
     text = f"Measured again: {again['date']}, commit {again['commit']}"
     if "rivals" in again:
         text += f", beside the rivals of {without_name(again['rivals'])}"
@@ -194,7 +196,9 @@ def page(markdown, subject, title, command, note):
         if any(map(is_one_core, report["rows"])):
             parts.append(ONE_CORE)
         for case, rows in cases(report).items():
+            rounds = len(rows[0]["seconds"])
             parts.append(f"### {case}\n\n{measured_again(rows)}"
+                         f"{FEW.get(rounds, '')}"
                          f"{table(markdown, rows)}\n{tried(rows)}")
     return "\n".join(parts) if parts[1:] else ""
 
