@@ -71,6 +71,13 @@ igbinary_is_used() {
     done
 }
 
+# Values in a snapshot take no more bytes than igbinary's.
+snapshots_are_small() {
+    "$php" -n -d extension="$work/hone.so" \
+        -d extension="$(shared_object igbinary.so)" -d hone.cache_cli=1 \
+        "$here/sizes.php" "$work/sizes.snapshot"
+}
+
 # hone was loaded by dl(): there is no cache, and no function of APCu.
 dl_gives_no_cache() {
     "$php" -n -d extension_dir="$work" -d hone.cache_cli=1 -r '
@@ -103,7 +110,7 @@ huge_pages_are_optional() {
 }
 
 cd "$work"
-echo 1..10
+echo 1..11
 check 'the functions of APCu do what APCu does' same_as_apcu
 check 'also with block copies' same_as_apcu -d hone.cache_read=block
 check 'also with copies' same_as_apcu -d hone.cache_read=copy
@@ -112,6 +119,7 @@ check 'APCu has priority, in either order' apcu_has_priority
 check 'igbinary serializes by hone.cache_serializer' \
     igbinary_is_used hone.cache_serializer
 check 'igbinary serializes by apc.serializer' igbinary_is_used apc.serializer
+check 'values in a snapshot are as small as by igbinary' snapshots_are_small
 check 'loaded by dl() it has no cache' dl_gives_no_cache
 check 'hone.cache_populate takes the memory at the start' memory_is_populated
 check 'hone.cache_huge_pages is not needed' huge_pages_are_optional

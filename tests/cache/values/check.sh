@@ -91,8 +91,8 @@ compiles_with_threads() {
     done
 }
 
-scripts='hash facts values functions hostile sizes'
-n=$((2 + 6 + 2 * 2 + 1))
+scripts='hash facts values functions hostile'
+n=$((2 + 5 + 2 * 2 + 1))
 [ -z "${ALL:-}" ] || n=$((n + 3))
 echo "1..$n"
 check 'the extension of the tests is built' builds
