@@ -194,6 +194,9 @@ static const struct {
 	{"38 30", false, "a number leads to nothing"},
 	{"38 08 00", false, "a number leads to nothing"},
 	{"39 07 01 41 42 30", false, "a count is larger than the value"},
+	/* bytes that the elements of the outer list need */
+	{"3f 3f 01 01 01 01 01 01 01 01", false,
+		"a count is larger than the value"},
 	{"07 00", false, "a table has no keys"},
 	{"07 02 41 42 43", false, "a count is larger than the value"},
 	{"07 02 41 41 01 01", false, "a key is repeated"},

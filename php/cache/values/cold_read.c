@@ -19,6 +19,8 @@ struct reader {
 	struct php_hone_cold *cold;
 	struct php_hone_builder *builder;
 	const char *problem;
+	/* elements of the levels that were not read yet: each has a byte */
+	uint64_t owed;
 	bool graph; /* objects are allowed */
 };
 
@@ -103,11 +105,13 @@ take_number(struct reader *reader, uint64_t *number)
 }
 
 /* Whether the value has the bytes for a count of structures of at least `least`
- * bytes each. */
+ * bytes each, and for the elements that are owed. */
 static bool
 has_bytes(struct reader *reader, uint64_t count, size_t least)
 {
-	return (count <= left(reader) / least && count <= HT_MAX_SIZE) ||
+	return (left(reader) >= reader->owed &&
+		       count <= (left(reader) - reader->owed) / least &&
+		       count <= HT_MAX_SIZE) ||
 	       problem(reader, "a count is larger than the value");
 }
 
@@ -391,6 +395,7 @@ push(struct reader *reader, const struct level *new)
 	level = (struct level *)(levels->bytes + levels->used);
 	levels->used += sizeof *level;
 	*level = *new;
+	reader->owed += level->n - level->i;
 	level->depth = depth;
 	level->markers = reader->builder->graph.markers;
 }
@@ -902,6 +907,7 @@ read_level(struct reader *reader)
 
 	while (level->i != level->n) {
 		uint32_t i = level->i++;
+		reader->owed--;
 		zval *to = packed ? &elements[i] : &buckets[i].val;
 		if (!read_value(reader, to, packed ? 0 : Z_NEXT_P(to)))
 			return;
