@@ -329,6 +329,24 @@ TEST(only_values_with_objects_have_a_limit_of_depth)
 	assert_string_equal(phrase, "objects are nested too deep");
 }
 
+TEST(a_value_has_a_limit_of_memory)
+{
+	/* a list of 512 elements */
+	unsigned char bytes[3 + 512] = {PHP_HONE_COLD_LIST, 0x80, 4};
+	struct php_hone_builder builder = {0};
+	const char *phrase;
+
+	memset(bytes + 3, PHP_HONE_COLD_TRUE, 512);
+	builder.arrays.most = 4096;
+	assert_false(php_hone_cold_read(
+		&cold, bytes, sizeof bytes, false, &builder, &phrase));
+	assert_string_equal(phrase, "more than fits into memory");
+	builder.arrays.most = 16384;
+	assert_true(php_hone_cold_read(
+		&cold, bytes, sizeof bytes, false, &builder, &phrase));
+	php_hone_builder_free(&builder);
+}
+
 /* A copy for another address. */
 static struct text_made
 copy_of(const struct text_made *made, uintptr_t base)

@@ -10,8 +10,8 @@
 #include <inttypes.h>
 #include <time.h>
 
-/* A limit on memory: the largest file is this many times the size of the
- * cache. */
+/* A limit on memory: the file, and the arrays and the strings of each value,
+ * have at most this many times the size of the cache. */
 #define LIMIT 4
 
 /* An entry for the sort. */
@@ -233,6 +233,8 @@ load_file(struct load *load, const char *path, bool *missing)
 		return -1;
 	}
 	load->snapshot.bytes = bytes;
+	load->builder.arrays.most = load->builder.strings.most =
+		info.size * LIMIT;
 	stored = load_all(load);
 	free(bytes);
 	return stored;

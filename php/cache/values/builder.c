@@ -9,9 +9,10 @@ bool
 php_hone_buffer_grow(struct php_hone_buffer *buffer, size_t size)
 {
 	size_t room = buffer->room < 4096 ? 4096 : buffer->room;
+	size_t most = buffer->most != 0 ? buffer->most : LARGEST;
 	unsigned char *bytes;
 
-	if (size > LARGEST - buffer->used)
+	if (size > most || buffer->used > most - size)
 		return false;
 	while (room < buffer->used + size)
 		room *= 2;

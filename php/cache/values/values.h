@@ -74,6 +74,7 @@ enum php_hone_refused {
 struct php_hone_buffer {
 	unsigned char *bytes;
 	size_t used, room;
+	size_t most; /* that `used` may be; 0: 32 GiB */
 };
 
 /* Rows of each of the two tables of strings; a power of two. */
