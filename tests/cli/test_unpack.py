@@ -320,11 +320,12 @@ def test_a_file_cut_between_members_is_not_what_is_expected(
 def test_a_server_that_ends_between_members_too_early(hone, server, disk, work,
                                                       packing, out):
     """It told a greater length. With the zeros, all that it sent is read
-    before the end is missed: reads have 128 KiB."""
+    before the end is missed: reads have 128 KiB. The first 256 KiB never
+    pause the request: libcurl 8.14 drops what a paused one holds."""
     if b"libcurl" not in hone.version:
         pytest.skip("this hone was built without libcurl")
     given = Given(hone, "short", work, server)
-    first = PACK[packing](images.noise(MI))
+    first = PACK[packing](images.noise(100 * KI))
     first += bytes(-len(first) % (128 * KI))
     told = len(first + PACK[packing](disk.read_bytes()))
     for words in (["convert", None, out / "x"], ["digest", None],
