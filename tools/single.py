@@ -45,7 +45,7 @@ SOURCE = """
  * libhone {version} as two files: this one and hone.h, which C++ programs can
  * include too. gcc and clang compile them for each CPU, as C11 or later:
  *
- *     cc -O2 -DNDEBUG program.c hone.c -pthread
+ *     cc -O3 -DNDEBUG program.c hone.c -pthread
  *
  * Options for this file:
  *

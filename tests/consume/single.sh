@@ -10,7 +10,8 @@ here=$(cd "$(dirname "$0")" && pwd)
 top=$(cd "$here/../.." && pwd)
 # shellcheck source=tests/support/tap.sh
 . "$top/tests/support/tap.sh"
-library=$(find "$(cd "$1" && pwd)" -name libhone.so)
+staged=$(cd "$1" && pwd)
+library=$(find "$staged" -name libhone.so)
 mkdir -p "$2"
 work=$(cd "$2" && pwd)
 all=${3:-}
@@ -116,6 +117,8 @@ for part in ZERO COPY RING MEMPOOL STREAM; do
 done
 check 'aarch64' cross aarch64-linux-gnu qemu-aarch64 -O0
 if [ -n "$all" ]; then
+    check 'as many instructions as libhone.a' \
+        python3 -B "$top/tests/counts/single.py" "$staged" .
     check 's390x' cross s390x-linux-gnu qemu-s390x -O2
     check 'exceptions pass through hone.c' exceptions_pass
     check 'ThreadSanitizer in hone.c and the program' thread_sanitizer
