@@ -92,27 +92,27 @@ static void
 RING_FN(turn)(void *ring, struct ring_work *work)
 {
 	if (work->n == 1)
-		RING_FN(work)(ring, work, true, true, 1);
+		RING_FN(work)((RING_TYPE *)ring, work, true, true, 1);
 	else
-		RING_FN(work)(ring, work, true, true, work->n);
+		RING_FN(work)((RING_TYPE *)ring, work, true, true, work->n);
 }
 
 static void
 RING_FN(add)(void *ring, struct ring_work *work)
 {
 	if (work->n == 1)
-		RING_FN(work)(ring, work, true, false, 1);
+		RING_FN(work)((RING_TYPE *)ring, work, true, false, 1);
 	else
-		RING_FN(work)(ring, work, true, false, work->n);
+		RING_FN(work)((RING_TYPE *)ring, work, true, false, work->n);
 }
 
 static void
 RING_FN(take)(void *ring, struct ring_work *work)
 {
 	if (work->n == 1)
-		RING_FN(work)(ring, work, false, true, 1);
+		RING_FN(work)((RING_TYPE *)ring, work, false, true, 1);
 	else
-		RING_FN(work)(ring, work, false, true, work->n);
+		RING_FN(work)((RING_TYPE *)ring, work, false, true, work->n);
 }
 
 #undef RING

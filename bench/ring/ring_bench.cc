@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // Rings beside their rivals: one thread alone, a producer and a consumer, two
-// threads at both ends, and all of these on one CPU. The reported time is that
-// of 1000 elements that went in and out.
+// threads at both ends, and all of these on one CPU. The cases wait-* are those
+// of queues that wait. The reported time is that of 1000 elements that went in
+// and out.
 #include <cstdio>
 #include <map>
 #include <string>
@@ -19,7 +20,7 @@ namespace
 
 const double job_seconds = 0.004;
 
-enum Threads { alone, pipe, both };
+enum Threads { alone, pipe, both, ping };
 
 struct Case {
 	std::string name;
@@ -28,15 +29,17 @@ struct Case {
 	unsigned n;
 };
 
-// Makes the ring at the first call. Returns null if that fails.
+// Makes the ring at the first call. Returns null if that fails. A second one is
+// for replies.
 void *
-ring_of(const ring_subject *subject)
+ring_of(const ring_subject *subject, bool second = false)
 {
-	static std::map<const ring_subject *, void *> rings;
-	auto found = rings.find(subject);
+	static std::map<std::pair<const ring_subject *, bool>, void *> rings;
+	auto key = std::make_pair(subject, second);
+	auto found = rings.find(key);
 
 	if (found == rings.end())
-		found = rings.emplace(subject, subject->open(subject)).first;
+		found = rings.emplace(key, subject->open(subject)).first;
 	return found->second;
 }
 
@@ -127,6 +130,48 @@ time_both(const ring_subject *s, void *ring, const Case &c, bool *right)
 		1, laps[0].switches + laps[1].switches};
 }
 
+// Two threads that answer each other: each waits for each element.
+Lap
+time_ping(const ring_subject *s, void *ring, const Case &c, bool *right)
+{
+	static std::map<const ring_subject *, unsigned> known;
+	void *replies = ring_of(s, true);
+	unsigned first = c.one_cpu ? 1 : 0;
+
+	for (unsigned &turns = known[s];; turns *= 2) {
+		Start start(2);
+		Lap lap{0, 0, 0};
+
+		turns = std::max(turns, 64u);
+		worker(first).start([&, start] {
+			ring_work one = work_of(c, 1);
+
+			start.wait();
+			for (unsigned i = 0; i < turns; i++) {
+				s->add(ring, &one);
+				s->take(replies, &one);
+			}
+			*right = one.sum == sum_of(c, turns);
+		});
+		worker(first + 1).start([&, start] {
+			ring_work one = work_of(c, 1);
+			double began = start.wait();
+			Switches switches;
+
+			for (unsigned i = 0; i < turns; i++) {
+				s->take(ring, &one);
+				s->add(replies, &one);
+			}
+			lap = {double(turns), now_seconds() - began,
+				switches.count()};
+		});
+		worker(first).wait();
+		worker(first + 1).wait();
+		if (!*right || lap.seconds >= seconds_of(c) / 2)
+			return lap;
+	}
+}
+
 Lap
 time_one(const ring_subject *s, void *ring, const Case &c, bool *right)
 {
@@ -162,6 +207,8 @@ run(State &state, const ring_subject *subject, const Case &c)
 				      ? time_one(subject, ring, c, &right)
 			      : c.threads == pipe
 				      ? time_pipe(subject, ring, c, &right)
+			      : c.threads == ping
+				      ? time_ping(subject, ring, c, &right)
 				      : time_both(subject, ring, c, &right);
 		if (!right) {
 			state.SkipWithError("elements were lost or doubled");
@@ -201,6 +248,16 @@ add_everywhere(const Case &c)
 #endif
 }
 
+void
+add_waiting(const Case &c)
+{
+	add(c, ring_queue);
+	add(c, ring_mutex);
+#ifdef HAVE_MOODYCAMEL
+	add(c, ring_moodycamel);
+#endif
+}
+
 // Two producers that share a CPU: if one is preempted before it has published
 // its slots, the other waits for its whole time slice, and then the reverse.
 // CK's ring and DPDK's default ring then move one group a time slice.
@@ -216,6 +273,16 @@ add_all()
 		add_everywhere({"one-cpu-pipe" + size, pipe, true, n});
 		add_everywhere({"one-cpu-both" + size, both, true, n});
 	}
+	for (unsigned n : {1, 32}) {
+		std::string size = "-n" + std::to_string(n);
+
+		add_waiting({"wait-alone" + size, alone, false, n});
+		add_waiting({"wait-pipe" + size, pipe, false, n});
+		add_waiting({"wait-both" + size, both, false, n});
+		add_waiting({"wait-one-cpu-pipe" + size, pipe, true, n});
+	}
+	add_waiting({"wait-ping-n1", ping, false, 1});
+	add_waiting({"wait-one-cpu-ping-n1", ping, true, 1});
 }
 
 } // namespace
@@ -225,6 +292,10 @@ main(int argc, char **argv)
 {
 #ifndef HAVE_CK
 	std::fprintf(stderr, "not run: ck_ring (libck-dev is not installed)\n");
+#endif
+#ifndef HAVE_MOODYCAMEL
+	std::fprintf(stderr, "not run: moodycamel (libconcurrentqueue-dev is "
+			     "not installed)\n");
 #endif
 #ifndef HAVE_DPDK_MEMPOOL
 	std::fprintf(

@@ -37,6 +37,8 @@ struct ring_subject {
 /* Each list ends with a row without a name. */
 extern const struct ring_subject ring_hone[];
 extern const struct ring_subject ring_mutex[];
+extern const struct ring_subject ring_queue[];
+extern const struct ring_subject ring_moodycamel[];
 extern const struct ring_subject ring_ck[];
 extern const struct ring_subject ring_dpdk[];
 

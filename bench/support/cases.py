@@ -18,6 +18,7 @@ POOL = ("dpdk-ring", "dpdk-rts", "dpdk-hts", "dpdk-stack", "dpdk-lf-stack",
 MALLOC = ("glibc", "jemalloc", "mimalloc", "mimalloc-3", "tcmalloc")
 MPMC = ("mutex", "ck-mpmc", "dpdk-mpmc", "dpdk-rts", "dpdk-hts")
 SPSC = MPMC + ("ck-spsc", "dpdk-spsc")
+WAITING = ("mutex", "moodycamel")
 BARE = ("bare", "stdio")
 # As runs before 2026-11-29 name PHP, and as later ones do.
 PHP = ("php-8.2", "php")
@@ -41,6 +42,8 @@ COMPARISONS = [
     ("copy", r"clear-hot-.*", "keep", ("glibc",)),
     ("copy", r"clear-cold-.*", "stream", ("glibc",)),
     ("mempool", r".*", "hone", POOL + MALLOC),
+    ("ring", r"wait-.*", "hone-queue", WAITING),
+    ("ring", r"wait-.*", "hone-queue-spsc", WAITING),
     ("ring", r".*", "hone-mpmc", MPMC),
     ("ring", r".*", "hone-spsc", SPSC),
     ("stream", r"fresh-.*", "hone", BARE),
@@ -80,6 +83,12 @@ UNITS = {"": "B", "K": "KiB", "M": "MiB", "G": "GiB"}
 THREADS = {"1t": "1 thread", "2t": "2 threads", "one-cpu": "2 threads, 1 CPU",
            "alone": "1 thread", "pipe": "producer, consumer",
            "both": "2 threads at both ends",
+           "wait-alone": "1 thread, may wait",
+           "wait-pipe": "producer, consumer, may wait",
+           "wait-both": "2 threads at both ends, may wait",
+           "wait-one-cpu-pipe": "producer, consumer, 1 CPU, may wait",
+           "wait-ping": "a reply to each element",
+           "wait-one-cpu-ping": "a reply to each element, 1 CPU",
            "one-cpu-pipe": "producer, consumer, 1 CPU",
            "one-cpu-both": "2 threads at both ends, 1 CPU"}
 STREAM = {

@@ -9,6 +9,7 @@
  * - hone/cpu.h: features of this CPU, and the variant of each part
  * - hone/mempool.h: pools of objects of one size, one cache for each thread
  * - hone/mempool_check.h: statistics and audit of a pool
+ * - hone/queue.h: bounded FIFO queue whose calls wait, and that can be closed
  * - hone/read_file.h: whole files in memory, one or many at once
  * - hone/ring.h: bounded FIFO ring of pointers between threads
  * - hone/stream.h: buffered reading of descriptors, memory and functions
@@ -22,6 +23,7 @@
 #include <hone/cpu.h>
 #include <hone/mempool.h>
 #include <hone/mempool_check.h>
+#include <hone/queue.h>
 #include <hone/read_file.h>
 #include <hone/ring.h>
 #include <hone/stream.h>

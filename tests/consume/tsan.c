@@ -109,6 +109,57 @@ rings(void)
 		}
 }
 
+static struct hone_queue *queue;
+
+/* Each item is written here and read by the thread that gets it. The last put
+ * is before the end of the queue. */
+static void *
+put(void *arg)
+{
+	static struct item items[N];
+
+	for (int i = 0; i < N; i += 2) {
+		void *pair[2] = {&items[i], &items[i + 1]};
+
+		items[i].value = items[i + 1].value = 1;
+		must(hone_queue_put(queue, pair[0], HONE_QUEUE_FOREVER) == 0);
+		must(hone_queue_put_burst(
+			     queue, pair + 1, 1, HONE_QUEUE_FOREVER) == 1);
+	}
+	in_bulk = *(int *)arg;
+	hone_queue_close(queue);
+	return NULL;
+}
+
+static void *
+get(void *arg)
+{
+	void *some[BURST];
+
+	(void)arg;
+	while (hone_queue_get(queue, some, HONE_QUEUE_FOREVER) == 0) {
+		ssize_t n = hone_queue_get_burst(
+			queue, some + 1, BURST - 1, HONE_QUEUE_NOW);
+
+		for (ssize_t i = 0; i < (n > 0 ? n + 1 : 1); i++)
+			((struct item *)some[i])->value++;
+	}
+	in_bulk++;
+	return NULL;
+}
+
+static void
+queues(void)
+{
+	static void *(*const fns[])(void *) = {put, get};
+
+	for (unsigned flags = 0; flags < 4; flags++) {
+		must(hone_queue_create(&queue, 8, flags) == 0);
+		run(2, fns);
+		hone_queue_destroy(queue);
+	}
+}
+
 /* Objects pass through magazines that caches exchange and steal, and through
  * caches that the end of a thread closes. */
 static void *
@@ -221,6 +272,7 @@ main(int argc, char **argv)
 		run(2, racing);
 	} else {
 		rings();
+		queues();
 		pools();
 	}
 	printf("%u\n", sum);

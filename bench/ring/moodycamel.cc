@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//
+// moodycamel's queue that waits. It has no limit, so a producer never waits.
+#include <concurrentqueue/blockingconcurrentqueue.h>
+#include "rings.h"
+
+namespace
+{
+
+typedef moodycamel::BlockingConcurrentQueue<void *> Queue;
+
+unsigned
+add(Queue *queue, void **elements, unsigned n)
+{
+	bool done = n == 1 ? queue->enqueue(*elements)
+			   : queue->enqueue_bulk(elements, n);
+
+	return done ? n : 0;
+}
+
+unsigned
+take(Queue *queue, void **elements, unsigned n)
+{
+	if (n > 1)
+		return unsigned(queue->wait_dequeue_bulk(elements, n));
+	queue->wait_dequeue(*elements);
+	return 1;
+}
+
+#define RING moodycamel
+#define RING_TYPE Queue
+#define RING_ADD(q, p, n) add(q, p, n)
+#define RING_TAKE(q, p, n) take(q, p, n)
+#include "loop.h"
+
+void *
+open_queue(const ring_subject *)
+{
+	return new Queue(RING_CAPACITY);
+}
+
+} // namespace
+
+const ring_subject ring_moodycamel[] = {
+	{"moodycamel", true, 0, open_queue, moodycamel_turn, moodycamel_add,
+		moodycamel_take},
+	{},
+};

@@ -1,0 +1,565 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What a queue promises to threads that wait: each wait ends by an element, by
+ * room, by its deadline or by the end of the queue, and nothing is left behind.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <linux/membarrier.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <hone/queue.h>
+#include "support.h"
+
+#define MODES 4 /* every value of enum hone_ring_flags */
+#define MAX_THREADS 3
+#define ELEMENTS 6000u
+#define FEW 600u /* if each element may cost a switch of threads */
+
+#ifdef SYS_futex_time64
+#define FUTEX SYS_futex_time64
+#else
+#define FUTEX SYS_futex
+#endif
+
+/* The system calls of the library: how many of each, and what comes of them. */
+static struct {
+	_Atomic unsigned barriers, waits, wakes;
+	bool refuses_barriers;
+	/* In place of a sleep: returns an error number, or 0 for a wake. */
+	int (*on_wait)(void);
+	/* Of the last sleep. */
+	bool for_ever;
+	int64_t when[2];
+} kernel;
+
+static int fail_allocation; /* posix_memalign() fails when set */
+static struct hone_queue *queue;
+static unsigned turns; /* for on_wait */
+
+STANDS_FOR(int, posix_memalign, void **memory, size_t alignment, size_t size)
+{
+	if (fail_allocation)
+		return ENOMEM;
+	return __real_posix_memalign(memory, alignment, size);
+}
+
+static long wait_on(uint32_t *word, uint32_t value, const int64_t *when);
+
+/* Only membarrier() and two kinds of futex() are called through it. */
+STANDS_FOR(long, syscall, long number, ...)
+{
+	va_list args;
+	long result;
+
+	va_start(args, number);
+	if (number == SYS_membarrier) {
+		int command = va_arg(args, int);
+
+		atomic_fetch_add(&kernel.barriers, 1);
+		errno = EPERM;
+		result = kernel.refuses_barriers
+				 ? -1
+				 : __real_syscall(number, command, 0, 0);
+	} else {
+		uint32_t *word = va_arg(args, uint32_t *);
+		int operation = va_arg(args, int);
+		uint32_t value = va_arg(args, uint32_t);
+
+		assert_int_equal(number, FUTEX);
+		if (operation == FUTEX_WAIT_BITSET_PRIVATE) {
+			result = wait_on(
+				word, value, va_arg(args, const int64_t *));
+		} else {
+			assert_int_equal(operation, FUTEX_WAKE_PRIVATE);
+			atomic_fetch_add(&kernel.wakes, 1);
+			result = __real_syscall(
+				number, word, operation, value, NULL, NULL, 0);
+		}
+	}
+	va_end(args);
+	return result;
+}
+
+static long
+wait_on(uint32_t *word, uint32_t value, const int64_t *when)
+{
+	int error;
+
+	atomic_fetch_add(&kernel.waits, 1);
+	if (!kernel.on_wait)
+		return __real_syscall(FUTEX, word, FUTEX_WAIT_BITSET_PRIVATE,
+			value, when, NULL, FUTEX_BITSET_MATCH_ANY);
+	kernel.for_ever = !when;
+	if (when)
+		memcpy(kernel.when, when, sizeof(kernel.when));
+	error = kernel.on_wait();
+	errno = error;
+	return error ? -1 : 0;
+}
+
+static unsigned
+system_calls(void)
+{
+	return kernel.barriers + kernel.waits + kernel.wakes;
+}
+
+/* A new queue, and a kernel that has seen no call. */
+static void
+open_queue(size_t capacity, unsigned flags)
+{
+	assert_int_equal(hone_queue_create(&queue, capacity, flags), 0);
+	kernel.barriers = kernel.waits = kernel.wakes = 0;
+	turns = 0;
+}
+
+static void
+close_kernel(void)
+{
+	hone_queue_destroy(queue);
+	memset(&kernel, 0, sizeof(kernel));
+}
+
+/* Elements are numbers here: the queue does not dereference them. */
+static void *
+element(size_t number)
+{
+	return (void *)(uintptr_t)number;
+}
+
+static int
+get(int64_t deadline)
+{
+	void *got = element(7);
+	int error = hone_queue_get(queue, &got, deadline);
+
+	if (error)
+		assert_ptr_equal(got, element(7));
+	return error;
+}
+
+TEST(what_cannot_be_made_is_refused)
+{
+	struct hone_queue *made = NULL;
+
+	assert_int_equal(hone_queue_create(&made, 0, 0), -EINVAL);
+	assert_int_equal(hone_queue_create(&made, SIZE_MAX, 0), -EINVAL);
+	assert_int_equal(hone_queue_create(&made, 1, 4), -EINVAL);
+	fail_allocation = 1;
+	assert_int_equal(hone_queue_create(&made, 1, 0), -ENOMEM);
+	fail_allocation = 0;
+	assert_null(made);
+	hone_queue_destroy(NULL);
+}
+
+TEST(nobody_waits_so_there_is_no_system_call)
+{
+	void *some[5] = {NULL};
+
+	for (unsigned flags = 0; flags < MODES; flags++) {
+		open_queue(5, flags);
+		for (size_t i = 0; i < 1000; i++) {
+			assert_int_equal(
+				hone_queue_put(queue, some, INT64_MAX), 0);
+			assert_int_equal(
+				hone_queue_put_burst(queue, some, 4, INT64_MAX),
+				4);
+			assert_int_equal(get(HONE_QUEUE_FOREVER), 0);
+			assert_int_equal(hone_queue_count(queue), 4);
+			assert_int_equal(
+				hone_queue_get_burst(queue, some, 5, INT64_MAX),
+				4);
+		}
+		assert_int_equal(system_calls(), 0);
+		close_kernel();
+	}
+}
+
+TEST(a_deadline_in_the_past_is_a_try)
+{
+	void *some[5] = {NULL};
+
+	for (unsigned flags = 0; flags < MODES; flags++) {
+		int64_t past = flags % 2 ? INT64_MIN : HONE_QUEUE_NOW;
+
+		open_queue(3, flags);
+		assert_int_equal(get(past), -ETIMEDOUT);
+		assert_int_equal(
+			hone_queue_get_burst(queue, some, 5, past), -ETIMEDOUT);
+		assert_int_equal(hone_queue_put(queue, some, past), 0);
+		assert_int_equal(hone_queue_put_burst(queue, some, 5, past), 2);
+		assert_int_equal(
+			hone_queue_put_burst(queue, some, 5, past), -ETIMEDOUT);
+		assert_int_equal(hone_queue_put(queue, some, past), -ETIMEDOUT);
+		assert_int_equal(hone_queue_get_burst(queue, NULL, 0, past), 0);
+		assert_int_equal(hone_queue_put_burst(queue, NULL, 0, past), 0);
+		assert_int_equal(hone_queue_count(queue), 3);
+		assert_int_equal(system_calls(), 0);
+		close_kernel();
+	}
+}
+
+static int
+time_out(void)
+{
+	return ETIMEDOUT;
+}
+
+TEST(a_deadline_is_a_time_of_the_monotonic_clock)
+{
+	int64_t now = hone_queue_deadline(1);
+	void *some[2] = {NULL};
+
+	assert_int_equal(hone_queue_deadline(0), HONE_QUEUE_NOW);
+	assert_int_equal(hone_queue_deadline(-1), HONE_QUEUE_NOW);
+	assert_true(hone_queue_deadline(INT64_MAX) == HONE_QUEUE_FOREVER);
+	assert_true(hone_queue_deadline(3000000000) >= now + 2999999999);
+	open_queue(1, 0);
+	kernel.on_wait = time_out;
+	assert_int_equal(get(5000000007), -ETIMEDOUT);
+	assert_int_equal(kernel.waits, 1);
+	assert_true(kernel.when[0] == 5 && kernel.when[1] == 7);
+	assert_int_equal(hone_queue_put_burst(queue, some, 2, 8000000009), 1);
+	assert_int_equal(kernel.waits, 2);
+	assert_true(kernel.when[0] == 8 && kernel.when[1] == 9);
+	assert_false(kernel.for_ever);
+	/* the real kernel: a time that has passed */
+	kernel.on_wait = NULL;
+	assert_int_equal(hone_queue_put(queue, some, now), -ETIMEDOUT);
+	assert_int_equal(kernel.wakes, 0);
+	close_kernel();
+}
+
+static int
+put_and_time_out(void)
+{
+	assert_int_equal(hone_queue_put(queue, &queue, HONE_QUEUE_NOW), 0);
+	return ETIMEDOUT;
+}
+
+TEST(what_comes_at_the_deadline_is_taken)
+{
+	for (unsigned flags = 0; flags < MODES; flags++) {
+		open_queue(1, flags);
+		kernel.on_wait = put_and_time_out;
+		assert_int_equal(get(1), 0);
+		assert_int_equal(kernel.waits, 1);
+		close_kernel();
+	}
+}
+
+static int
+wake_for_nothing(void)
+{
+	static const int results[] = {EINTR, EAGAIN, 0};
+
+	if (turns < 3)
+		return results[turns++];
+	assert_int_equal(hone_queue_put(queue, &queue, HONE_QUEUE_NOW), 0);
+	assert_int_equal(hone_queue_put(queue, &queue, HONE_QUEUE_NOW), 0);
+	assert_int_equal(hone_queue_put(queue, &queue, HONE_QUEUE_NOW), 0);
+	return 0;
+}
+
+TEST(a_signal_does_not_end_a_wait_and_one_wake_is_enough)
+{
+	for (unsigned flags = 0; flags < MODES; flags++) {
+		open_queue(3, flags);
+		kernel.on_wait = wake_for_nothing;
+		assert_int_equal(get(HONE_QUEUE_FOREVER), 0);
+		assert_true(kernel.for_ever);
+		assert_int_equal(kernel.waits, 4);
+		assert_int_equal(kernel.wakes, 1);
+		/* nobody waits any more */
+		assert_int_equal(get(HONE_QUEUE_FOREVER), 0);
+		assert_int_equal(
+			hone_queue_put(queue, &queue, HONE_QUEUE_FOREVER), 0);
+		assert_int_equal(kernel.wakes, 1);
+		close_kernel();
+	}
+}
+
+static int
+take_all(void)
+{
+	void *some[3];
+
+	assert_int_equal(
+		hone_queue_get_burst(queue, some, 3, HONE_QUEUE_NOW), 3);
+	return 0;
+}
+
+TEST(room_ends_the_wait_of_a_put)
+{
+	void *some[8];
+
+	for (uintptr_t i = 0; i < 8; i++)
+		some[i] = element(i);
+	for (unsigned flags = 0; flags < MODES; flags++) {
+		open_queue(3, flags);
+		kernel.on_wait = take_all;
+		assert_int_equal(hone_queue_put_burst(
+					 queue, some, 8, HONE_QUEUE_FOREVER),
+			8);
+		assert_int_equal(kernel.waits, 2);
+		assert_int_equal(kernel.wakes, 2);
+		assert_int_equal(hone_queue_count(queue), 2);
+		close_kernel();
+	}
+}
+
+static int
+close_it(void)
+{
+	hone_queue_close(queue);
+	return 0;
+}
+
+TEST(a_closed_queue_refuses_puts_and_gives_what_it_has)
+{
+	void *some[4] = {NULL};
+
+	for (unsigned flags = 0; flags < MODES; flags++) {
+		open_queue(3, flags);
+		assert_int_equal(hone_queue_put_burst(queue, some, 2, 0), 2);
+		hone_queue_close(queue);
+		hone_queue_close(queue);
+		for (int again = 0; again < 3; again++) {
+			assert_int_equal(
+				hone_queue_put(queue, some, HONE_QUEUE_FOREVER),
+				-ESHUTDOWN);
+			assert_int_equal(
+				hone_queue_put_burst(queue, some, 4, 0),
+				-ESHUTDOWN);
+		}
+		assert_int_equal(hone_queue_count(queue), 2);
+		assert_int_equal(get(HONE_QUEUE_NOW), 0);
+		assert_int_equal(hone_queue_get_burst(
+					 queue, some, 4, HONE_QUEUE_FOREVER),
+			1);
+		assert_int_equal(get(HONE_QUEUE_NOW), -ESHUTDOWN);
+		assert_int_equal(hone_queue_get_burst(
+					 queue, some, 4, HONE_QUEUE_FOREVER),
+			-ESHUTDOWN);
+		assert_int_equal(hone_queue_count(queue), 0);
+		assert_int_equal(kernel.waits, 0);
+		close_kernel();
+	}
+}
+
+TEST(closing_ends_each_wait)
+{
+	void *some[4] = {NULL};
+
+	for (unsigned flags = 0; flags < MODES; flags++) {
+		open_queue(3, flags);
+		kernel.on_wait = close_it;
+		assert_int_equal(get(HONE_QUEUE_FOREVER), -ESHUTDOWN);
+		close_kernel();
+		open_queue(3, flags);
+		kernel.on_wait = close_it;
+		assert_int_equal(hone_queue_put_burst(
+					 queue, some, 4, HONE_QUEUE_FOREVER),
+			3);
+		assert_int_equal(
+			hone_queue_put(queue, some, HONE_QUEUE_FOREVER),
+			-ESHUTDOWN);
+		close_kernel();
+	}
+}
+
+TEST(a_kernel_without_membarrier_is_enough)
+{
+	for (unsigned flags = 0; flags < MODES; flags++) {
+		kernel.refuses_barriers = true;
+		open_queue(3, flags);
+		kernel.on_wait = wake_for_nothing;
+		assert_int_equal(get(HONE_QUEUE_FOREVER), 0);
+		assert_int_equal(kernel.barriers, 0);
+		assert_int_equal(kernel.waits, 4);
+		hone_queue_close(queue);
+		assert_int_equal(kernel.barriers, 0);
+		close_kernel();
+	}
+}
+
+/* Then a wait for the stores of all CPUs comes before each sleep. */
+TEST(membarrier_may_be_refused_later)
+{
+	open_queue(3, 0);
+	kernel.refuses_barriers = true;
+	kernel.on_wait = time_out;
+	assert_int_equal(get(1), -ETIMEDOUT);
+	/* without membarrier() from the beginning, there is one sleep */
+	assert_int_equal(kernel.waits, kernel.barriers ? 2 : 1);
+	close_kernel();
+}
+
+struct run {
+	unsigned flags, producers, consumers;
+	bool burst;
+	unsigned each; /* elements from each producer; 0: until it is refused */
+	_Atomic unsigned working; /* producers */
+	_Atomic unsigned put, got, errors;
+	_Atomic unsigned char arrived[ELEMENTS];
+};
+
+static void *
+produce(void *arg)
+{
+	struct run *run = arg;
+	unsigned i = 0;
+
+	while (run->each == 0 || i < run->each) {
+		unsigned n = run->burst ? 3 : 1;
+		void *some[3];
+		ssize_t done;
+
+		for (unsigned k = 0; k < 3; k++)
+			some[k] = &run->arrived[(i + k) % ELEMENTS];
+		if (run->each && n > run->each - i)
+			n = run->each - i;
+		done = n > 1 ? hone_queue_put_burst(
+				       queue, some, n, HONE_QUEUE_FOREVER)
+			     : hone_queue_put(
+				       queue, some[0], HONE_QUEUE_FOREVER);
+		if (done == -ESHUTDOWN)
+			break;
+		EXPECT(done == (n > 1 ? (ssize_t)n : 0) || !run->each, run);
+		i += n > 1 ? (unsigned)done : 1;
+	}
+	atomic_fetch_add(&run->put, i);
+	/* The last one closes. */
+	if (atomic_fetch_sub(&run->working, 1) == 1)
+		hone_queue_close(queue);
+	return NULL;
+}
+
+static void *
+consume(void *arg)
+{
+	struct run *run = arg;
+	void *some[4];
+	ssize_t n;
+
+	for (;;) {
+		if (run->burst)
+			n = hone_queue_get_burst(
+				queue, some, 4, HONE_QUEUE_FOREVER);
+		else
+			n = hone_queue_get(queue, some, HONE_QUEUE_FOREVER)
+				    ? -ESHUTDOWN
+				    : 1;
+		if (n < 0)
+			break;
+		for (ssize_t i = 0; i < n; i++)
+			atomic_fetch_add((_Atomic unsigned char *)some[i], 1);
+		/* Closed by a consumer, while others put. */
+		if (atomic_fetch_add(&run->got, (unsigned)n) > FEW &&
+			run->each == 0)
+			hone_queue_close(queue);
+	}
+	EXPECT(n == -ESHUTDOWN, run);
+	return NULL;
+}
+
+/* Returns the elements that arrived. */
+static unsigned
+transfer(struct run *run, size_t capacity)
+{
+	unsigned threads = run->producers + run->consumers, got;
+	pthread_t ids[2 * MAX_THREADS];
+
+	open_queue(capacity, run->flags);
+	run->working = run->producers;
+	for (unsigned i = 0; i < threads; i++)
+		assert_int_equal(
+			pthread_create(&ids[i], NULL,
+				i < run->producers ? produce : consume, run),
+			0);
+	for (unsigned i = 0; i < threads; i++)
+		assert_int_equal(pthread_join(ids[i], NULL), 0);
+	got = run->got;
+	if (run->errors || run->put != got || hone_queue_count(queue) != 0)
+		fail_msg("%u errors: %u of %u elements, flags %u, capacity %zu",
+			run->errors, got, run->put, run->flags, capacity);
+	close_kernel();
+	return got;
+}
+
+/* Each mode with as many threads as it allows, each capacity with each way of
+ * the calls, and both with and without barriers. */
+static void
+transfer_in_pairs(bool until_refused)
+{
+	static const size_t capacities[] = {1, 3, 64};
+
+	for (unsigned i = 0; i < 12; i++) {
+		struct run *run = calloc(1, sizeof(*run));
+		size_t capacity = capacities[i % 3];
+
+		assert_non_null(run);
+		run->flags = i % MODES;
+		run->producers = run->flags & HONE_RING_SINGLE_PRODUCER ? 1 : 2;
+		run->consumers = run->flags & HONE_RING_SINGLE_CONSUMER ? 1 : 3;
+		run->burst = i / 3 % 2;
+		kernel.refuses_barriers = i / 6;
+		if (!until_refused)
+			run->each = (capacity < 64 ? FEW : ELEMENTS) /
+				    run->producers;
+		(void)transfer(run, capacity);
+		if (!until_refused)
+			for (unsigned k = 0; k < run->each; k++)
+				assert_int_equal(
+					run->arrived[k], run->producers);
+		free(run);
+	}
+}
+
+TEST(no_wake_is_lost)
+{
+	transfer_in_pairs(false);
+}
+
+TEST(no_element_is_left_behind_by_closing)
+{
+	transfer_in_pairs(true);
+}
+
+/* One wake for two elements: the thread that is woken wakes the other one. */
+TEST(each_element_ends_a_wait)
+{
+	void *some[2] = {NULL};
+
+	for (unsigned flags = 0; flags < 2; flags++)
+		for (unsigned i = 0; i < 50; i++) {
+			struct run *run = calloc(1, sizeof(*run));
+			pthread_t ids[3];
+
+			assert_non_null(run);
+			some[0] = some[1] = run->arrived;
+			open_queue(2, flags);
+			for (unsigned k = 0; k < 3; k++)
+				assert_int_equal(pthread_create(&ids[k], NULL,
+							 consume, run),
+					0);
+			while (kernel.waits < 3)
+				sched_yield();
+			assert_int_equal(
+				hone_queue_put_burst(queue, some, 2, 0), 2);
+			while (run->got < 2)
+				sched_yield();
+			hone_queue_close(queue);
+			for (unsigned k = 0; k < 3; k++)
+				assert_int_equal(pthread_join(ids[k], NULL), 0);
+			assert_int_equal(run->errors, 0);
+			free(run);
+			close_kernel();
+		}
+}
