@@ -454,7 +454,7 @@ def test_files_below_that_change_meanwhile_are_no_damage(
         hone, out, work, kind):
     """The packed file has changed, or the file that the image names."""
     plain = work / "disk.raw"
-    plain.write_bytes(random.Random(7).randbytes(8 << 20))
+    plain.write_bytes(random.Random(7).randbytes(128 << 10) * 64)
     words = []
     if kind == "backing":
         changed = work / "base.qcow2"

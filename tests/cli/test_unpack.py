@@ -357,8 +357,8 @@ def test_blocks_of_xz_are_unpacked_one_by_one(hone, image, work, out, has_xz,
                                               threads):
     assert has_xz is None
     plain = work / "plain.raw"
-    plain.write_bytes(images.noise(3 * MI) + bytes(5 * MI) +
-                      images.noise(2 * MI, 2) + b"end")
+    plain.write_bytes(images.noise(128 * KI) * 24 + bytes(5 * MI) +
+                      images.noise(128 * KI, 2) * 16 + b"end")
     packed = store(work, "a.raw.xz", xz(plain.read_bytes(), "-0",
                                         "--block-size=1MiB"))
     for memory in ("8M", "16M", "64M"):
@@ -390,12 +390,12 @@ def test_parts_that_nobody_reads_are_verified(hone, small, work, out, has_xz):
     path = work / "disk.qcow2"
     hone.ok("convert", "-q", small, path)
     with open(path, "ab") as file:
-        file.write(images.noise(4 * MI))
+        file.write(images.noise(128 * KI) * 32)
     data = bytearray(xz(path.read_bytes(), "-0", "--block-size=1MiB"))
     packed = store(work, "a.qcow2.xz", data)
     hone.ok("convert", "-q", packed, out / "x")
     os.unlink(out / "x")
-    data[-2 * MI] ^= 1
+    data[-300 * KI] ^= 1
     packed.write_bytes(data)
     said = hone.fails("convert", packed, out / "x", code=3)
     assert "has damaged xz data before offset" in said
@@ -497,10 +497,10 @@ def test_the_size_by_the_indexes_of_xz(hone, work, has_xz):
     """One that is longer than what is read at a time, zeros between streams,
     and what is wrong: then the content is counted, which finds the damage."""
     assert has_xz is None
-    parts = [xz(bytes(32 * MI), "-0", "--block-size=512"),
+    parts = [xz(bytes(24 * MI), "-0", "--block-size=512"),
              lzma.compress(images.noise(100 * KI)), xz(b"end", "--check=sha256")]
     sound = parts[0] + bytes(8) + parts[1] + parts[2] + bytes(400 * KI)
-    size = 32 * MI + 100 * KI + 3
+    size = 24 * MI + 100 * KI + 3
     info = "info", "--json", "-f", "raw"
     assert hone.json(*info, store(work, "a.xz", sound))["virtual_size"] == size
     hone.ok("convert", "-q", "-f", "raw", work / "a.xz", work / "out")
@@ -526,7 +526,7 @@ def test_the_size_by_the_indexes_of_xz(hone, work, has_xz):
 
 
 def test_a_check_of_a_raw_disk_needs_no_scratch_space(hone, work, packing):
-    plain = images.noise(64 * KI) + bytes(20 * MI) + images.noise(64 * KI, 2)
+    plain = images.noise(64 * KI) + bytes(12 * MI) + images.noise(64 * KI, 2)
     packed = store(work, "a.raw" + SUFFIX[packing], PACK[packing](plain))
     nowhere = {"TMPDIR": str(work / "nowhere")}
     assert hone.json("check", "--json", "--memory", "8M", packed,

@@ -99,16 +99,18 @@ TEST(bytes_after_the_stream_are_ignored)
 	image_scratch_destroy(&scratch);
 }
 
+#define LENGTH ((size_t)16384)
+
 /* Another length than that of the content is refused, as is a cut stream. */
 TEST(only_exactly_the_length_is_accepted)
 {
-	static const size_t wrong[] = {1, 512, 65535, 65537, 131072};
+	static const size_t wrong[] = {1, 512, LENGTH - 1, LENGTH + 1, 131072};
 	struct image_scratch scratch = {0};
 
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		for (int kind = 0; kind < CONTENTS; kind++) {
-			codec_fill(from, 65536, (enum content)kind);
-			size_t stored = codec_pack(c, &scratch, 65536);
+			codec_fill(from, LENGTH, (enum content)kind);
+			size_t stored = codec_pack(c, &scratch, LENGTH);
 			for (size_t i = 0; i < COUNT(wrong); i++)
 				MUST(image_decompress(c->id, &scratch, packed,
 					     stored, to, wrong[i]) == -EINVAL,
@@ -116,7 +118,7 @@ TEST(only_exactly_the_length_is_accepted)
 			size_t step = stored / 50 + 1;
 			for (size_t cut = 0; cut < stored; cut += step)
 				MUST(image_decompress(c->id, &scratch, packed,
-					     cut, to, 65536) == -EINVAL,
+					     cut, to, LENGTH) == -EINVAL,
 					c);
 		}
 	}
@@ -134,19 +136,19 @@ TEST(a_used_context_gives_the_bytes_of_a_fresh_one)
 			continue;
 		for (unsigned turn = 0; turn < 4; turn++) {
 			struct image_scratch fresh = {0};
-			size_t other = 1 + support_below(&codec_seed, 100000);
+			size_t other = 1 + support_below(&codec_seed, 25000);
 			codec_fill(
 				from, other, (enum content)(turn % CONTENTS));
 			codec_pack(c, &used, other);
 			/* a refused one leaves the most behind */
 			image_compress(c, &used, from, other, packed, 20);
 
-			codec_fill(from, 65536,
+			codec_fill(from, LENGTH,
 				(enum content)(turn / 2 % CONTENTS));
-			size_t stored = codec_pack(c, &fresh, 65536);
+			size_t stored = codec_pack(c, &fresh, LENGTH);
 			MUST(stored <= sizeof(expected), c);
 			memcpy(expected, packed, stored);
-			MUST(codec_pack(c, &used, 65536) == stored, c);
+			MUST(codec_pack(c, &used, LENGTH) == stored, c);
 			MUST(memcmp(packed, expected, stored) == 0, c);
 			image_scratch_destroy(&fresh);
 		}
@@ -160,19 +162,19 @@ TEST(a_result_longer_than_the_room_is_not_given)
 
 	for (const struct image_codec *c = codec_all(); c->level > 0; c++) {
 		for (int kind = 0; kind < CONTENTS; kind++) {
-			codec_fill(from, 65536, (enum content)kind);
-			size_t stored = codec_pack(c, &scratch, 65536);
+			codec_fill(from, LENGTH, (enum content)kind);
+			size_t stored = codec_pack(c, &scratch, LENGTH);
 			memset(packed, 0xee, LARGEST);
-			MUST(image_compress(c, &scratch, from, 65536, packed,
+			MUST(image_compress(c, &scratch, from, LENGTH, packed,
 				     stored - 1) == 0,
 				c);
 			MUST(packed[stored - 1] == 0xee, c);
-			MUST(image_compress(c, &scratch, from, 65536, packed,
+			MUST(image_compress(c, &scratch, from, LENGTH, packed,
 				     stored + 16) == (int64_t)stored,
 				c);
 			if (kind == NOISE)
-				MUST(image_compress(c, &scratch, from, 65536,
-					     packed, 65535) == 0,
+				MUST(image_compress(c, &scratch, from, LENGTH,
+					     packed, LENGTH - 1) == 0,
 					c);
 		}
 	}

@@ -496,7 +496,11 @@ TEST(a_changed_bit_never_gives_other_content)
 		for (size_t bit = 0; bit < 8 * packed.length; bit++) {
 			unsigned char one = (unsigned char)(1 << bit % 8);
 			packed.data[bit / 8] ^= one;
-			int rc = unpack(p, &packed, &plain, &result);
+			/* one of nine by threads, too */
+			int rc = bit % 9 == 0
+					 ? unpack(p, &packed, &plain, &result)
+					 : unpack_by(p, &packed, &plain, 1,
+						   &result);
 			packed.data[bit / 8] ^= one;
 			assert_true(rc <= 0);
 			if (rc < 0)

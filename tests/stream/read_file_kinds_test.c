@@ -250,6 +250,8 @@ DIRECTORY_TEST(permissions_are_kept_to)
 	assert_child_is_well(child);
 }
 
+#define GROWN ((size_t)512 << 10)
+
 /* A file that another process appends to all the time. */
 DIRECTORY_TEST(a_file_that_grows_is_read_up_to_some_moment)
 {
@@ -259,11 +261,11 @@ DIRECTORY_TEST(a_file_that_grows_is_read_up_to_some_moment)
 	child = fork();
 	assert_true(child >= 0);
 	if (child == 0) {
-		write_slowly(fd, (size_t)2 << 20);
+		write_slowly(fd, GROWN);
 		_exit(0);
 	}
 	close(fd);
-	for (size_t last = 0; last < (size_t)2 << 20;) {
+	for (size_t last = 0; last < GROWN;) {
 		struct hone_file_data file;
 
 		assert_int_equal(hone_read_file(&file, "file", NULL), 0);
