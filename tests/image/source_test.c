@@ -164,7 +164,7 @@ static const struct shape shapes[] = {
 	{12, false, IMAGE_CODEC_ZSTD, "cccsfz-ssscg", 30, 512},
 	{14, true, IMAGE_CODEC_ZLIB, "mmcsf-zmg", 20, 0},
 	{16, false, IMAGE_CODEC_ZLIB, "cccccsfz-g", 4, 1},
-	{21, true, IMAGE_CODEC_ZSTD, "mc", 2, 4096},
+	{21, true, IMAGE_CODEC_ZSTD, "mc", 1, 4096},
 };
 
 #define N_SHAPES (sizeof(shapes) / sizeof(shapes[0]))

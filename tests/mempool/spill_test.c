@@ -14,7 +14,7 @@
 #define CACHE 10
 #define THREADS 4
 /* Fewer where a turn takes far longer. */
-#define TURNS (ASAN ? 1500 : 5000)
+#define TURNS (ASAN || TSAN ? 1500 : 5000)
 #define MOST 60
 
 static size_t deque_slots; /* 0: as the library chooses */
