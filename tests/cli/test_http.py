@@ -524,10 +524,12 @@ def test_info_reads_the_begin_of_a_file_without_ranges(web):
 
 
 def test_a_lost_connection_without_ranges_is_the_end(web, out):
-    with Server(b"", script(head(200, {}, 3 * MI), send(images.noise(MI)),
-                            hang_up)) as server:
+    """The first 256 KiB never pause the request: libcurl 8.14 drops what a
+    paused one holds."""
+    with Server(b"", script(head(200, {}, 3 * MI),
+                            send(images.noise(200 * KI)), hang_up)) as server:
         said = web.refuses(server, out, code=4)
-        assert "ended its answer at offset 1048576, before the end of the " \
+        assert "ended its answer at offset 204800, before the end of the " \
             "file" in said
         assert len(server.requests) == 1
 
