@@ -34,9 +34,6 @@ static int
 decide(struct image_store *store, const struct image_open *how, bool *archive,
 	struct image_error *err)
 {
-	unsigned char head[TAR_BLOCK];
-	uint64_t reached;
-
 	*archive = how->member || (how->packing != IMAGE_PACKING_NONE &&
 					  image_archive_by_suffix(store->name));
 	/* A guest chooses the first bytes of a disk, also of one that is packed
@@ -45,11 +42,9 @@ decide(struct image_store *store, const struct image_open *how, bool *archive,
 		is_named_as_image(store->name) ||
 		store->name[image_unpack_name(store->name)])
 		return 0;
-	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);
+	int rc = image_store_head(store, err);
 	if (rc == 0)
-		rc = image_store_read(store, 0, head, (size_t)reached, err);
-	if (rc == 0)
-		*archive = tar_begins(head, (size_t)reached);
+		*archive = tar_begins(store->head, store->head_length);
 	return rc;
 }
 

@@ -4,9 +4,6 @@
 /* Detection of a format by file name and first bytes. */
 #include "format/format.h"
 
-/* Enough for every magic of foreign.def and every probe(). */
-#define IMAGE_HEAD_SIZE 512
-
 /* No signature of signatures.def that counts from the file's beginning passes
  * this offset. */
 #define IMAGE_SIGNATURES_END ((uint64_t)64 << 10)

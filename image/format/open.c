@@ -87,14 +87,12 @@ int
 image_probe(struct image_store *store, const struct image_open *how,
 	const struct image_format **format, struct image_error *err)
 {
-	unsigned char head[IMAGE_HEAD_SIZE];
-	uint64_t length;
+	const unsigned char *head = store->head;
 	*format = &image_format_raw;
-	int rc = image_store_reach(store, 0, sizeof(head), &length, err);
-	if (rc == 0)
-		rc = image_store_read(store, 0, head, (size_t)length, err);
+	int rc = image_store_head(store, err);
 	if (rc < 0)
 		return rc;
+	size_t length = store->head_length;
 	/* Before the formats: QCOW version 1 has the magic of qcow2. */
 	bool in_disk;
 	const char *foreign = image_foreign_by_magic(head, length, &in_disk);
@@ -109,9 +107,9 @@ image_probe(struct image_store *store, const struct image_open *how,
 		*format = found;
 		return 0;
 	}
-	rc = image_refuse_container(store, how, head, (size_t)length, err);
+	rc = image_refuse_container(store, how, head, length, err);
 	if (rc == 0)
-		rc = image_refuse_text(store, head, (size_t)length, err);
+		rc = image_refuse_text(store, head, length, err);
 	return rc < 0 ? rc : choose_by_name(store, format, err);
 }
 

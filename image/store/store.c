@@ -101,6 +101,22 @@ image_store_reach(struct image_store *store, uint64_t offset, size_t length,
 	return 0;
 }
 
+int
+image_store_head(struct image_store *store, struct image_error *err)
+{
+	uint64_t reached;
+
+	if (store->has_head)
+		return 0;
+	int rc = image_store_reach(store, 0, IMAGE_HEAD_SIZE, &reached, err);
+	if (rc == 0)
+		rc = image_store_read(
+			store, 0, store->head, (size_t)reached, err);
+	store->head_length = rc < 0 ? 0 : (size_t)reached;
+	store->has_head = rc == 0;
+	return rc;
+}
+
 void
 image_store_release(struct image_store *store, uint64_t offset, uint64_t length)
 {

@@ -26,6 +26,10 @@
 /* Alignment of buffers for direct I/O. */
 #define IMAGE_ALIGN 4096
 
+/* Bytes at the begin: enough for each magic of a packing, of an archive and of
+ * foreign.def, and for every probe(). */
+#define IMAGE_HEAD_SIZE 512
+
 /* The smallest range that image_store_release() can release. */
 #define IMAGE_SECTOR 512
 
@@ -152,6 +156,10 @@ struct image_store {
 	 * thread; false for buffered writes to one file, which wait for each
 	 * other */
 	bool parallel_writes;
+	/* of image_store_head() */
+	unsigned char head[IMAGE_HEAD_SIZE];
+	size_t head_length;
+	bool has_head;
 	/* calls of read and write that are under way at once if the store is
 	 * used best; 0: no matter */
 	unsigned requests;
@@ -227,6 +235,11 @@ int image_store_extent(struct image_store *store, uint64_t offset,
 	uint64_t limit, uint64_t *length, bool *hole, struct image_error *err);
 int image_store_reach(struct image_store *store, uint64_t offset, size_t length,
 	uint64_t *reached, struct image_error *err);
+/*
+ * Read store->head and set store->head_length, which is less if the store is
+ * shorter. The bytes are read once. For one thread, while the store is opened.
+ */
+int image_store_head(struct image_store *store, struct image_error *err);
 int image_store_unchanged(struct image_store *store, struct image_error *err);
 int image_store_usage(const struct image_store *store,
 	struct image_usage *usage, struct image_error *err);

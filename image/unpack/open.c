@@ -82,15 +82,12 @@ static int
 round_of_bytes(struct image_store *store, struct rounds *rounds,
 	struct image_error *err)
 {
-	unsigned char head[IMAGE_UNPACK_HEAD];
-	uint64_t reached;
+	int rc = image_store_head(store, err);
 
-	int rc = image_store_reach(store, 0, sizeof(head), &reached, err);
-	if (rc == 0)
-		rc = image_store_read(store, 0, head, (size_t)reached, err);
 	if (rc < 0)
 		return rc;
-	rounds->list[0] = image_unpack_by_magic(head, (size_t)reached);
+	rounds->list[0] =
+		image_unpack_by_magic(store->head, store->head_length);
 	rounds->count = rounds->list[0] != IMAGE_PACKING_NONE;
 	return 0;
 }

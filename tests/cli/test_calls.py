@@ -7,6 +7,7 @@ import stat
 
 import pytest
 
+import images
 from harness import Stalled, assert_same
 from test_output import refused_at_once
 from without import NO_TMPFILE, Without, rule
@@ -45,6 +46,15 @@ def test_what_is_no_image_is_not_even_opened(hone, opened, out):
         assert not calls_of(opened(hone, "map", out / name, check=False),
                             name)
     assert "is a character device;" in hone.fails("map", "/dev/null")
+
+
+def test_the_first_bytes_are_read_once(hone, strace, work):
+    """By which packings, archives and formats are detected."""
+    path, log = work / "image", work / "trace"
+    path.write_bytes(images.noise(images.MI))
+    hone.ok("map", path, before=[*strace, "-y", "-o", str(log), "-e",
+                                 "trace=pread64"])
+    assert log.read_text().count(", 512, 0) = 512") == 1
 
 
 def test_what_is_no_file_is_not_opened_to_be_replaced(
