@@ -42,6 +42,13 @@ int image_blocks_once(struct image_store **store, uint64_t memory,
 	struct image_tap *tap, struct image_error *err);
 
 /*
+ * Who reads the store from now on is one stream, from its begin: the bytes come
+ * once and in order, and none stays when it was released. No effect on other
+ * kinds of stores.
+ */
+void image_blocks_pass(struct image_store *store);
+
+/*
  * Set where bytes go for which there is no memory. No effect on other kinds of
  * stores. spill stays valid until the store is closed. Without the call, or
  * with NULL, the store fails instead.

@@ -113,6 +113,8 @@ struct image_blocks {
 	size_t max_blocks;
 	/* bytes requested ahead of ascending reads */
 	uint64_t max_ahead;
+	/* released blocks that stay in memory */
+	size_t keep;
 	bool keeps_ends;
 	/* little is read, and nothing is requested ahead */
 	bool inspect;
@@ -160,11 +162,12 @@ struct image_blocks {
 	struct image_error err;
 };
 
-/* read.c: set all but the name, the stream and the producer, which are not
- * set after a failure. */
+/* read.c */
+/* Set all but the name, the stream and the producer. Returns 0 or -ENOMEM;
+ * blocks_destroy() frees what was set in both cases. */
 int blocks_create(struct image_blocks *b, uint64_t memory);
 void blocks_destroy(struct image_blocks *b);
-/* Make what was created a sequence. */
+/* Let the blocks come once and in order from now on. With the lock. */
 void blocks_order(struct image_blocks *b);
 
 /* The rest is called with the lock. */

@@ -4,12 +4,6 @@
 #include <string.h>
 #include "blocks/cache.h"
 
-/*
- * Released blocks that stay in memory. A cluster that is compressed can share a
- * sector with one that another thread reads a little later.
- */
-#define KEEP 16
-
 /* Blocks that have the last bytes of a sequence, besides the coming one. */
 #define ENDS (IMAGE_BLOCKS_END / BLOCK)
 
@@ -105,7 +99,8 @@ take_released(struct image_blocks *b)
 			continue;
 		TAILQ_REMOVE(&b->released, block, age);
 		b->n_released--;
-		if (!next_is_needed(b, block))
+		/* A stream reads nothing twice. */
+		if (b->keep == 0 || !next_is_needed(b, block))
 			return block;
 		block->state = BLOCK_READY;
 		TAILQ_INSERT_TAIL(&b->needed, block, age);
@@ -172,7 +167,7 @@ take_memory(struct image_blocks *b)
 {
 	struct block *block = NULL;
 
-	if (b->n_released > KEEP)
+	if (b->n_released > b->keep)
 		block = take_released(b);
 	if (!block && b->n_blocks < b->max_blocks)
 		return allocate(b);

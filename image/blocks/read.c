@@ -9,6 +9,11 @@
 
 /* Fewest blocks in memory. */
 #define MIN_BLOCKS 8
+/*
+ * Released blocks that stay in memory. A cluster that is compressed can share a
+ * sector with one that another thread reads a little later.
+ */
+#define KEEP 16
 
 static struct image_blocks *
 of(struct image_store *store)
@@ -209,6 +214,7 @@ blocks_create(struct image_blocks *b, uint64_t memory)
 	b->store.ops = &blocks_ops;
 	b->fd = -1;
 	b->max_blocks = n < MIN_BLOCKS ? MIN_BLOCKS : (size_t)n;
+	b->keep = KEEP;
 	b->max_ahead = b->max_blocks * BLOCK / 2;
 	if (b->max_ahead > BLOCKS_AHEAD)
 		b->max_ahead = BLOCKS_AHEAD;
@@ -255,23 +261,39 @@ blocks_order(struct image_blocks *b)
 	b->store.forward = b->ordered = true;
 }
 
+/* Returns whether the store has blocks that come in order from now on, and none
+ * of which has passed. */
+static bool
+begins_in_order(struct image_store *store)
+{
+	struct image_blocks *b = of(store);
+
+	if (store->ops != &blocks_ops)
+		return false;
+	pthread_mutex_lock(&b->lock);
+	bool begins = b->position == 0 && !b->tap;
+	if (begins && !b->ordered)
+		blocks_order(b);
+	pthread_mutex_unlock(&b->lock);
+	return begins;
+}
+
+void
+image_blocks_pass(struct image_store *store)
+{
+	begins_in_order(store);
+	if (store->ops == &blocks_ops)
+		of(store)->keep = 0;
+}
+
 int
 image_blocks_once(struct image_store **store, uint64_t memory,
 	struct image_tap *tap, struct image_error *err)
 {
-	bool has_blocks = (*store)->ops == &blocks_ops;
 	struct image_stream *stream;
 	int rc = 0;
 
-	if (has_blocks) {
-		struct image_blocks *b = of(*store);
-		pthread_mutex_lock(&b->lock);
-		has_blocks = b->position == 0 && !b->tap;
-		if (has_blocks && !b->ordered)
-			blocks_order(b);
-		pthread_mutex_unlock(&b->lock);
-	}
-	if (!has_blocks) {
+	if (!begins_in_order(*store)) {
 		rc = image_stream_of_store(*store, &stream, err);
 		if (rc == 0)
 			rc = image_blocks_open(stream, memory, store, err);

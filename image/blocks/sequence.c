@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Bytes that pass once, in order: those of a stream, or of a producer. */
-#include <assert.h>
 #include <stdlib.h>
 #include "blocks/cache.h"
 
@@ -84,9 +83,10 @@ pull_producer(struct image_blocks *b)
 	size_t skip = b->position % BLOCK;
 
 	if (b->rc == 0 && b->position < b->end) {
-		/* A piece of the producer may be longer than what is missing of
-		 * a block. */
-		blocks_want(b, b->position, b->position + 2 * BLOCK, true);
+		/* A piece of what has no end yet may be longer than what is
+		 * missing of a block. */
+		uint64_t least = b->end < UINT64_MAX ? 1 : 2 * BLOCK;
+		blocks_want(b, b->position, b->position + least, true);
 		blocks_ahead(b, b->asked, b->position);
 		b->asked = b->position;
 	}

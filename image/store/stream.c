@@ -139,6 +139,7 @@ image_stream_of_store(struct image_store *store, struct image_stream **out,
 		image_store_close(store);
 		return image_no_memory(err);
 	}
+	image_blocks_pass(store);
 	s->stream.ops = &store_ops;
 	s->stream.size = store->size;
 	s->stream.store = store;

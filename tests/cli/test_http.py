@@ -8,10 +8,13 @@ import hashlib
 import io
 import json
 import os
+import pathlib
 import random
 import re
 import select
+import shutil
 import socket
+import subprocess
 import sys
 import tarfile
 import threading
@@ -24,6 +27,7 @@ from harness import ENV, TIMEOUT
 from http_server import (
     Server, chunk, good, hang_up, head, places, script, send, status, turns,
     whole, write)
+from test_convert import PEAK
 
 sys.path.append(os.path.join(os.path.dirname(__file__), "..", "image"))
 # pylint: disable=wrong-import-position
@@ -404,6 +408,70 @@ def chunked(handler, request):
 def expecting(content):
     """The option with the digest of a file."""
     return "--expect=sha256:" + hashlib.sha256(content).hexdigest()
+
+
+@pytest.fixture(name="plain")
+def plain_fixture(hone):
+    """Skip with a sanitizer, which has its own memory and its own copies."""
+    with open(hone.path, "rb") as binary:
+        if re.search(rb"__[at]san_init", binary.read()):
+            pytest.skip("this hone has a sanitizer")
+
+
+@pytest.mark.usefixtures("plain")
+@pytest.mark.parametrize("answer", [None, whole], ids=["ranges", "whole"])
+def test_each_byte_is_copied_twice(web, work, out, answer):
+    """From libcurl into a block, and from there into a chunk, also if its
+    digest is expected."""
+    library, counted = work / "copies.so", work / "copied"
+    compiler = os.environ.get("CC", "cc").split()
+    if not shutil.which(compiler[0]):
+        pytest.skip(f"{compiler[0]} is not installed")
+    subprocess.run([*compiler, "-O1", "-fPIC", "-shared", "-D_GNU_SOURCE", "-o",
+                    library, pathlib.Path(__file__).with_name("copies.c"),
+                    "-ldl"], check=True)
+    size = 20 * MI
+    with Server(images.noise(size), answer) as server:
+        preload = {"LD_PRELOAD": str(library), "COPIES": str(counted)}
+        web.hone.run("--version", env=preload)
+        if not counted.exists():
+            pytest.skip("nothing can be preloaded into this build of hone")
+        for words in [], [expecting(server.content)]:
+            web.copies(server, out, *words, env=preload)
+            assert 1.99 * size < int(counted.read_text()) < 2.01 * size
+        assert server.sent == 2 * size
+
+
+@pytest.mark.usefixtures("plain")
+def test_a_packed_archive_needs_little_more_memory_than_a_file(
+        hone, work, out):
+    """That of what is requested ahead, with the digest of all bytes."""
+    disk = images.noise(40 * MI)
+    members = {"vm.ovf": b'<Envelope><References><File ovf:href="a.raw" '
+                         b'ovf:id="a"/></References></Envelope>',
+               "vm.mf": b"SHA256(a.raw)= " +
+                        hashlib.sha256(disk).hexdigest().encode(),
+               "a.raw": disk}
+    packed = io.BytesIO()
+    # Stored: xz packs noise for many seconds, and no less is under way.
+    with gzip.GzipFile(fileobj=packed, mode="wb", compresslevel=0) as file:
+        with tarfile.open(fileobj=file, mode="w") as tar:
+            for name, content in members.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(content)
+                tar.addfile(info, io.BytesIO(content))
+    path, peaks = work / "vm.ova.gz", []
+    path.write_bytes(packed.getvalue())
+    with Server(path.read_bytes()) as server:
+        url = server.url("/vm.ova.gz")
+        for words in [path], [expecting(server.content), url]:
+            done = subprocess.run(
+                ["/usr/bin/python3", "-I", "-S", "-c", PEAK, hone.path,
+                 "convert", "-q", *words, out / str(len(peaks))],
+                env={**ENV, **CLEAN}, check=True, capture_output=True)
+            assert (out / str(len(peaks))).read_bytes() == disk
+            peaks.append(int(done.stderr.split()[-1]))
+    assert peaks[1] - peaks[0] < 24 * KI
 
 
 @pytest.mark.parametrize("answer", [unknown, chunked])

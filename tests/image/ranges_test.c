@@ -278,6 +278,30 @@ TEST(what_is_released_needs_the_memory_of_what_is_ahead)
 	image_store_close(store);
 }
 
+/* Also of reads that are no whole sectors. */
+TEST(a_stream_needs_the_memory_of_what_is_ahead)
+{
+	struct image_store *store = open_store(48 << 20);
+	struct image_stream *stream;
+	struct image_error err;
+	unsigned char buf[50001];
+	size_t got = 1, at = 0;
+
+	assert_int_equal(image_stream_of_store(store, &stream, &err), 0);
+	while (got) {
+		assert_int_equal(
+			image_stream_read(stream, buf, sizeof(buf), &got, &err),
+			0);
+		assert_memory_equal(buf, all_bytes() + at, got);
+		at += got;
+	}
+	assert_int_equal(at, SIZE);
+	assert_int_equal(((struct fake *)store)->requested, SIZE);
+	assert_true(((struct fake *)store)->blocks.n_blocks * BLOCK <=
+		    BLOCKS_AHEAD + (1 << 20));
+	image_stream_close(stream);
+}
+
 TEST(a_read_at_the_end_moves_what_is_needed_to_a_file)
 {
 	static const struct image_spill spill = {"/tmp", NULL, NULL};

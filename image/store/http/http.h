@@ -2,52 +2,41 @@
 #ifndef HONE_IMAGE_HTTP_H
 #define HONE_IMAGE_HTTP_H
 /*
- * A store on a server, by libcurl.
+ * A store on a server, by libcurl: a producer of blocks (blocks/cache.h).
  *
  *   readers (any thread)             the store's thread
- *   http_blocks_read()               http_thread()
- *     blocks.c: look up, wait          thread.c: the multi interface
- *              and what comes next     transfer.c: one request and its answer
- *                                      judge.c: what the answer means
- *                                      lost.c: no answer, or a part of one
+ *   blocks_want(): what is missing,  http_thread()
+ *     and what comes next              thread.c: the multi interface
+ *   fill.c: http_request()             transfer.c: one request and its answer
+ *          |                           judge.c: what the answer means
+ *          |                           lost.c: no answer, or a part of one
  *          |                                ^    |
- *          | struct http_transfer, queued   |    | bytes
+ *          | struct http_transfer, queued   |    | bytes: http_fill()
  *          +--------------------------------+    v
- *                              struct http_slot: blocks of HTTP_BLOCK bytes
+ *                                   struct block
  *
- * A read makes requests for the blocks that are missing, adjacent blocks in one
- * request, and for the blocks ahead of ascending reads. The slots are a cache
- * of bounded size. The first request asks for the first block; its answer has
- * the length and the identity of the file, to which each later answer is
- * compared.
+ * The first request asks for the first block; its answer has the length and the
+ * identity of the file, to which each later answer is compared.
  *
  * If the server has no ranges, or reports no length, the first answer has the
- * whole file. The store is then a forward store (blocks/blocks.h) on a stream
- * (stream.c).
+ * whole file. The blocks are then a sequence, and the request is paused while
+ * no block waits for its bytes.
  *
- * After a failure the store stays failed: every read returns the first failure.
+ * After a failure the store stays failed: every read returns the first failure,
+ * except of bytes of a sequence that came before.
  *
  * store.c opens the store. address.c, s3.c and trust.c parse what the user
  * gives, answer.c the header of an answer. peer.c and private.c refuse
  * redirects to private addresses.
  */
 #include <netinet/in.h>
-#include <pthread.h>
 #include <sys/socket.h>
+#include "blocks/cache.h"
 #include "store/http/answer.h"
 #include "store/http/libcurl.h"
-#include "store/store.h"
-#include "store/stream.h"
 
-/* hone info needs three blocks of a qcow2 image: the header, the L1 table and
- * the table of snapshots. */
-#define HTTP_BLOCK ((uint64_t)128 << 10)
-/* 48 MiB */
-#define HTTP_SLOTS 384
-/* Longest range of one request. A gigabit a second brings this in 34 ms. */
-#define HTTP_LONG ((uint64_t)4 << 20)
-/* Most bytes requested ahead of ascending reads. */
-#define HTTP_AHEAD ((uint64_t)16 << 20)
+/* Most bytes in blocks. */
+#define HTTP_MEMORY ((uint64_t)48 << 20)
 /* Requests under way. */
 #define HTTP_TRANSFERS 6
 /* Failures of one request, one after another, without a block in between. */
@@ -56,8 +45,6 @@
 #define HTTP_REDIRECTS 10
 /* Longest wait that a server can ask for by Retry-After, in seconds. */
 #define HTTP_RETRY_AFTER 120
-/* Sequences of ascending reads. */
-#define HTTP_TRACKS 4
 
 /* The values of --cacert and --capath. {0}: those of the environment. */
 struct http_trust {
@@ -91,45 +78,6 @@ struct http_target {
 	bool public_redirects;
 };
 
-struct http_slot {
-	/* number of the block; UINT64_MAX: free */
-	uint64_t block;
-	bool ready;
-	/* readers that use the block or wait for it */
-	unsigned pins;
-	/* http.tick at the last use */
-	uint64_t used;
-	char *data;
-};
-
-/* The bytes of an answer to a request without a range: stream.c. Under the
- * lock. */
-struct http_ring {
-	/* NULL: the store has ranges */
-	char *data;
-	size_t begin;
-	size_t length;
-	/* bytes that were read from it */
-	uint64_t taken;
-	/* of the whole answer, or IMAGE_SIZE_UNKNOWN */
-	uint64_t size;
-	bool ended;
-	/* the request waits for space, and may go on */
-	bool paused;
-	bool resume;
-};
-
-/* A sequence of reads at ascending offsets. */
-struct http_track {
-	/* of the last read */
-	uint64_t end;
-	/* up to where requests were made */
-	uint64_t ahead;
-	/* bytes of reads that continued the sequence */
-	uint64_t bytes;
-	uint64_t used;
-};
-
 /* What is done with the body of an answer. */
 enum http_verdict {
 	HTTP_UNJUDGED,
@@ -150,9 +98,9 @@ struct http_transfer {
 	/* the next byte, and the end */
 	uint64_t at;
 	uint64_t end;
-	/* the slot of the last byte, to be ready at the end of the answer; NULL
-	 * until the byte came */
-	struct http_slot *last;
+	/* the block of the last byte, to be ready at the end of the answer;
+	 * NULL until the byte came */
+	struct block *last;
 	/* of this request */
 	struct http_answer answer;
 	enum http_verdict verdict;
@@ -186,10 +134,8 @@ struct http_transfer {
 };
 
 struct http {
-	struct image_store store;
+	struct image_blocks blocks;
 	struct http_target target;
-	/* little is read, and nothing is requested ahead */
-	bool inspect;
 	/* the first read begins a sequence that is known to be long */
 	bool whole;
 	/* a digest shows whether all bytes came */
@@ -205,34 +151,33 @@ struct http {
 	struct http_answer first;
 
 	pthread_t thread;
-	pthread_mutex_t lock;
-	/* a block is ready, the store is open, or has failed */
-	pthread_cond_t changed;
-	/* The rest is under the lock. */
-	struct http_slot slots[HTTP_SLOTS];
-	struct http_track tracks[HTTP_TRACKS];
-	uint64_t tick;
-	struct http_ring ring;
-	/* readers that wait for a free slot */
-	unsigned starved;
+	/* The rest is under the lock of the blocks. */
 	/* requests that wait, the next one first */
 	struct http_transfer *queue;
+	/* the server has no ranges: one request for the whole file, ... */
+	bool streams;
+	/* ... which waits for blocks, and may go on */
+	bool paused;
+	bool resume;
 	bool open;
 	bool stop;
-	/* negative errno, with err */
-	int failed;
-	struct image_error err;
 };
 
-/* stream.c; none is called with the lock. */
-/* Returns false if there is no memory. */
-bool http_ring_create(struct http *http, uint64_t size);
-/* Returns false if there is no space now. */
-bool http_ring_put(struct http *http, const char *data, size_t length);
-void http_ring_end(struct http *http);
-/* A stream that owns http, also after a failure. */
-int http_stream_open(
-	struct http *http, struct image_stream **out, struct image_error *err);
+/* fill.c */
+/* Of block_producer. */
+bool http_request(
+	struct image_blocks *blocks, uint64_t begin, uint64_t end, bool urgent);
+/* With the lock: take blocks for the answer to the first request, which has the
+ * bytes up to end. Returns false if there is no memory. */
+bool http_fill_begin(struct http *http, uint64_t end);
+/* Take bytes of a range, all of one block. Returns their number. */
+size_t http_fill(
+	struct http_transfer *transfer, const char *data, size_t length);
+/* The answer has ended, and all its bytes are there. */
+void http_fill_end(struct http_transfer *transfer);
+/* Take bytes of the whole file, at this offset. Returns false if no block waits
+ * for them now. */
+bool http_put(struct http *http, uint64_t at, const char *data, size_t length);
 
 /* address.c */
 /* Set *target, which http_target_free() frees, also after a failure. */
@@ -276,27 +221,6 @@ CURLcode http_peer_apply(struct http_transfer *transfer);
 int http_s3_parse(struct http_target *target, const char *address,
 	const char *name, struct image_error *err);
 
-/* blocks.c; each is called with the lock, except http_blocks_read(). */
-struct http_slot *http_slot_find(struct http *http, uint64_t block);
-/* Take slots for the answer to the first request. Returns false if there is no
- * memory. */
-bool http_blocks_begin(struct http *http, uint64_t end);
-void http_block_ready(struct http *http, struct http_slot *slot);
-/*
- * Request the missing blocks of a range of bytes below the size, as far as
- * slots are free. Returns the end of the range that was looked at.
- */
-uint64_t http_blocks_want(
-	struct http *http, uint64_t offset, uint64_t end, bool urgent);
-int http_blocks_read(struct http *http, uint64_t offset, char *buf,
-	size_t length, struct image_error *err);
-
-/* blocks.c; both with the lock. */
-/* The file is open and will be read to its end: request its begin. */
-void http_ahead_begin(struct http *http);
-/* Request what comes after a read. */
-void http_ahead(struct http *http, uint64_t offset, uint64_t end);
-
 /* transfer.c; for the thread, except http_transfer_new(). */
 struct http_transfer *http_transfer_new(
 	struct http *http, uint64_t at, uint64_t end);
@@ -338,8 +262,6 @@ bool http_end_lost(struct http_transfer *transfer, CURLcode result);
 /* thread.c */
 /* Keep the first failure of the store. Without the lock. */
 void http_fail(struct http *http, int code, const struct image_error *err);
-/* With the lock. */
-void http_fail_no_memory(struct http *http);
 void *http_thread(void *http);
 /* Let the thread look at the queue. Returns false if it cannot be woken. */
 bool http_wake(struct http *http);

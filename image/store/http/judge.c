@@ -178,15 +178,14 @@ open_store(struct http_transfer *t, uint64_t size)
 	if (!http->url)
 		return false;
 	http->first = t->answer;
-	pthread_mutex_lock(&http->lock);
-	http->store.size = size;
-	bool ranges = t->answer.status == 206;
-	bool good = !ranges || http_blocks_begin(http, t->end);
-	if (good && ranges && http->whole)
-		http_ahead_begin(http);
+	pthread_mutex_lock(&http->blocks.lock);
+	http->blocks.store.size = size;
+	bool good = http_fill_begin(http, t->end);
+	if (good && http->whole && !http->streams)
+		blocks_ahead_begin(&http->blocks);
 	http->open = good;
-	pthread_cond_broadcast(&http->changed);
-	pthread_mutex_unlock(&http->lock);
+	pthread_cond_broadcast(&http->blocks.changed);
+	pthread_mutex_unlock(&http->blocks.lock);
 	return good;
 }
 
@@ -253,15 +252,15 @@ judge_again(struct http_transfer *t)
 static enum http_verdict
 judge_whole(struct http_transfer *t)
 {
-	if (t->http->ring.data)
+	if (t->http->streams)
 		return judge_again(t);
 	if (t->http->open)
 		return http_transfer_fail(t, -EPROTO,
 			"the server answered with the whole file in place of a "
 			"range");
 	t->whole = true;
-	return http_ring_create(t->http, t->answer.length) &&
-			       open_store(t, t->answer.length)
+	t->http->streams = true;
+	return open_store(t, t->answer.length)
 		       ? HTTP_TAKE
 		       : http_transfer_fail(t, -ENOMEM, "out of memory");
 }

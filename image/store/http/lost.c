@@ -51,7 +51,7 @@ is_unreachable(CURLcode result)
 static bool
 comes_once(const struct http *http)
 {
-	return http->ring.data &&
+	return http->streams &&
 	       (!http->first.etag[0] ||
 		       http->first.length == IMAGE_SIZE_UNKNOWN);
 }

@@ -20,30 +20,12 @@ http_wake(struct http *http)
 	return true;
 }
 
-static void
-fail_locked(struct http *http, int code, const struct image_error *err)
-{
-	if (!http->failed) {
-		http->failed = code;
-		http->err = *err;
-	}
-	pthread_cond_broadcast(&http->changed);
-}
-
 void
 http_fail(struct http *http, int code, const struct image_error *err)
 {
-	pthread_mutex_lock(&http->lock);
-	fail_locked(http, code, err);
-	pthread_mutex_unlock(&http->lock);
-}
-
-void
-http_fail_no_memory(struct http *http)
-{
-	struct image_error err;
-
-	fail_locked(http, image_no_memory(&err), &err);
+	pthread_mutex_lock(&http->blocks.lock);
+	blocks_fail(&http->blocks, code, err);
+	pthread_mutex_unlock(&http->blocks.lock);
 }
 
 /*
@@ -56,7 +38,7 @@ next_due(struct http *http, int *wait_ms)
 	uint64_t now = image_now_ns() / 1000000;
 	struct http_transfer *found = NULL;
 
-	pthread_mutex_lock(&http->lock);
+	pthread_mutex_lock(&http->blocks.lock);
 	for (struct http_transfer **place = &http->queue; *place && !found;) {
 		struct http_transfer *t = *place;
 		if (t->due_ms <= now) {
@@ -69,7 +51,7 @@ next_due(struct http *http, int *wait_ms)
 			place = &t->next;
 		}
 	}
-	pthread_mutex_unlock(&http->lock);
+	pthread_mutex_unlock(&http->blocks.lock);
 	return found;
 }
 
@@ -94,10 +76,10 @@ begin_transfer(struct http *http, struct http_transfer **place,
 static void
 resume(struct http *http)
 {
-	pthread_mutex_lock(&http->lock);
-	bool now = http->ring.resume;
-	http->ring.resume = false;
-	pthread_mutex_unlock(&http->lock);
+	pthread_mutex_lock(&http->blocks.lock);
+	bool now = http->resume;
+	http->resume = false;
+	pthread_mutex_unlock(&http->blocks.lock);
 	for (size_t i = 0; now && i < HTTP_TRANSFERS; i++)
 		if (http->running[i])
 			libcurl.easy_pause(
@@ -131,10 +113,10 @@ end(struct http *http, struct http_transfer *t, CURLcode result)
 	bool complete = http_transfer_end(t, result);
 	libcurl.multi_remove_handle(http->multi, t->easy);
 	if (!complete) {
-		pthread_mutex_lock(&http->lock);
+		pthread_mutex_lock(&http->blocks.lock);
 		t->next = http->queue;
 		http->queue = t;
-		pthread_mutex_unlock(&http->lock);
+		pthread_mutex_unlock(&http->blocks.lock);
 		return;
 	}
 	if (t->code < 0)
@@ -166,9 +148,9 @@ end_all(struct http *http)
 static bool
 goes_on(struct http *http)
 {
-	pthread_mutex_lock(&http->lock);
-	bool on = !http->stop && !http->failed;
-	pthread_mutex_unlock(&http->lock);
+	pthread_mutex_lock(&http->blocks.lock);
+	bool on = !http->stop && http->blocks.rc == 0;
+	pthread_mutex_unlock(&http->blocks.lock);
 	return on;
 }
 
@@ -188,7 +170,7 @@ http_thread(void *opaque)
 				http->multi, NULL, 0, wait_ms, NULL);
 		if (code != CURLM_OK)
 			http_fail(http,
-				image_fail(&err, http->store.name, -EIO,
+				image_fail(&err, http->blocks.store.name, -EIO,
 					"cannot be read: %s",
 					libcurl.multi_strerror(code)),
 				&err);

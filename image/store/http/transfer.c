@@ -22,7 +22,6 @@
  * set an error if none does. A body that is not the range turns TAKE into FAIL.
  * http_transfer_end() chooses among these ends.
  */
-#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -74,7 +73,8 @@ http_transfer_fail(struct http_transfer *t, int code, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	t->code = image_fail(&t->err, t->http->store.name, code, "%s", text);
+	t->code = image_fail(
+		&t->err, t->http->blocks.store.name, code, "%s", text);
 	t->verdict = HTTP_FAIL;
 	return HTTP_FAIL;
 }
@@ -107,45 +107,22 @@ on_header(char *line, size_t size, size_t n, void *opaque)
 	return t->verdict == HTTP_FAIL ? 0 : size * n;
 }
 
-/* Take bytes of one block. Returns their number. */
-static size_t
-fill(struct http_transfer *t, const char *data, size_t length)
-{
-	struct http *http = t->http;
-	size_t skip = t->at % HTTP_BLOCK;
-	uint64_t left = t->end - t->at;
-
-	if (length > HTTP_BLOCK - skip)
-		length = (size_t)HTTP_BLOCK - skip;
-	if (length > left)
-		length = (size_t)left;
-	pthread_mutex_lock(&http->lock);
-	struct http_slot *slot = http_slot_find(http, t->at / HTTP_BLOCK);
-	pthread_mutex_unlock(&http->lock);
-	/* A slot keeps its block until it is ready. */
-	assert(slot);
-	memcpy(slot->data + skip, data, length);
-	t->at += length;
-	if (t->at == t->end) {
-		/* Ready at the end of the answer, which may be too long. */
-		t->last = slot;
-	} else if (t->at % HTTP_BLOCK == 0) {
-		pthread_mutex_lock(&http->lock);
-		http_block_ready(http, slot);
-		pthread_mutex_unlock(&http->lock);
-	}
-	return length;
-}
-
 /* Take bytes of the whole file. */
 static size_t
 put(struct http_transfer *t, const char *data, size_t length)
 {
 	size_t skip = t->skip < length ? (size_t)t->skip : length;
 
+	t->code = image_stream_check(t->http->blocks.store.name,
+		t->http->blocks.store.size, t->at + length - skip, false,
+		&t->err);
+	if (t->code < 0) {
+		t->verdict = HTTP_FAIL;
+		return 0;
+	}
 	/* libcurl offers all of them again after a pause. */
 	if (length > skip &&
-		!http_ring_put(t->http, data + skip, length - skip))
+		!http_put(t->http, t->at, data + skip, length - skip))
 		return CURL_WRITEFUNC_PAUSE;
 	t->skip -= skip;
 	t->at += length - skip;
@@ -174,7 +151,7 @@ on_body(char *data, size_t size, size_t n, void *opaque)
 				"has");
 			return 0;
 		}
-		done += fill(t, data + done, length - done);
+		done += http_fill(t, data + done, length - done);
 	}
 	return length;
 }
@@ -244,7 +221,7 @@ http_transfer_try_again(struct http_transfer *t, unsigned tries)
 	curl_off_t wait = 0;
 
 	/* Each try of a whole file begins with its first byte. */
-	if (!t->whole && t->at >= t->good + HTTP_BLOCK) {
+	if (!t->whole && t->at >= t->good + BLOCK) {
 		t->good = t->at;
 		t->tries = 0;
 	}
@@ -334,7 +311,7 @@ static bool
 end_whole(struct http_transfer *t)
 {
 	if (is_whole(t)) {
-		http_ring_end(t->http);
+		http_fill_end(t);
 		return true;
 	}
 	http_transfer_fail(t, -EIO,
@@ -360,14 +337,11 @@ http_transfer_end(struct http_transfer *t, CURLcode result)
 	case HTTP_UNJUDGED:
 		break;
 	}
-	if (t->http->ring.data && result == CURLE_OK)
+	if (t->http->streams && result == CURLE_OK)
 		return end_whole(t);
 	/* Of a whole file, `end` is that of the range before. */
 	if (!t->whole && t->at == t->end && t->verdict == HTTP_TAKE) {
-		pthread_mutex_lock(&t->http->lock);
-		if (t->last)
-			http_block_ready(t->http, t->last);
-		pthread_mutex_unlock(&t->http->lock);
+		http_fill_end(t);
 		return true;
 	}
 	return http_end_lost(t, result);
