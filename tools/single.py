@@ -53,8 +53,9 @@ SOURCE = """
  * -fexceptions        if a function of yours leaves by an exception, or if a
  *                     thread is cancelled in a call: see hone/api.h in hone.h
  * -DHONE_ONLY_ZERO    leaves out all but zero.h and what that calls; so do
- *                     _COPY, _RING, _MEMPOOL, and _STREAM for stream.h and
- *                     read_file.h. Several parts may be given.
+ *                     _COPY, _MEMPOOL, _RING for ring.h and queue.h, and
+ *                     _STREAM for stream.h and read_file.h. Several parts may
+ *                     be given.
  * -DHONE_WITH_URING   hone_read_files() through io_uring; with -luring,
  *                     liburing 2.2 or later
  *
