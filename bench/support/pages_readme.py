@@ -76,7 +76,7 @@ def products(runs):
          "`hone convert -c disk.img disk.qcow2`", "#disk-images"),
         ("**the PHP extension**, a shared cache with APCu's functions",
          "`apcu_fetch('routes')`", "#php"),
-        ("**libhone**, a C library: zero detection, copies, pools, rings, "
+        ("**libhone**, a C library: zero detection, copies, pools, rings, queues, "
          "file reading", "`#include \"hone.h\"`", "#c")]
     rows = [["product", "try it", "one figure, and its rival", ""],
             ["---"] * 4]
