@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //
 // moodycamel's queue that waits. It has no limit, so a producer never waits.
+// Some releases have it in a folder of its own.
+#if __has_include(<concurrentqueue/moodycamel/blockingconcurrentqueue.h>)
+#include <concurrentqueue/moodycamel/blockingconcurrentqueue.h>
+#else
 #include <concurrentqueue/blockingconcurrentqueue.h>
+#endif
 #include "rings.h"
 
 namespace
