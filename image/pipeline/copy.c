@@ -447,10 +447,12 @@ image_copy(struct image_source *source, struct image_sink *sink,
 	int rc = 0;
 	if (run->reflink && !run->digests && !sink->ops->append) {
 		rc = image_copy_share_all(&copy, err);
-		if (rc > 0)
-			rc = source->ops->unchanged(source, err) < 0 ? -EIO : 1;
-		else if (rc == 0)
+		if (rc > 0) {
+			int changed = source->ops->unchanged(source, err);
+			rc = changed < 0 ? changed : rc;
+		} else if (rc == 0) {
 			rc = image_copy_try_share(&copy, err);
+		}
 	}
 	if (rc == 0)
 		rc = run->digests ? visit_and_hash(&copy, run, err)
