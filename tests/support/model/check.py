@@ -42,14 +42,17 @@ import code_of_deque
 import code_of_exact
 import code_of_ring
 import code_of_spill
+import code_of_wait
 import deque_cases
 import exact_cases
 import ring_cases
 import searched
 import spill_cases
+import wait_cases
 from litmus_cases import LITMUS
 
 DEQUE, RING = "mempool/model/deque.pml", "ring/model/ring.pml"
+WAIT = "ring/model/wait.pml"
 EXACT, CACHE = "mempool/model/exact.pml", "cache/model/cache.pml"
 SPILL = "mempool/model/spill.pml"
 MEMORY_MODEL = "support/model/litmus.pml"
@@ -212,6 +215,7 @@ def searches():
     yield from searches_of("exact: ", EXACT, exact_cases.ORDERS, exact_cases)
     yield from searches_of("spill: ", SPILL, spill_cases.ORDERS, spill_cases)
     yield from searches_of("ring: ", RING, ring_cases.ORDERS, ring_cases)
+    yield from searches_of("wait: ", WAIT, wait_cases.ORDERS, wait_cases)
     yield from searches_of("cache: ", CACHE, cache_cases.ORDERS, cache_cases)
     for shape, chosen, allowed in LITMUS:
         chosen = chosen.split()
@@ -254,6 +258,8 @@ def code_tests(all_searches):
            code_of_spill.shape, ())
     yield "orders in src/ring are the model's", code_of_ring.orders, ()
     yield "code of src/ring is what the model follows", code_of_ring.shape, ()
+    yield "orders of queues are the model's", code_of_wait.orders, ()
+    yield "code of queues is what the model follows", code_of_wait.shape, ()
     yield "orders in php/cache/store are the model's", code_of_cache.orders, ()
     yield ("code of php/cache/store is what the model follows",
            code_of_cache.shape, ())
