@@ -22,7 +22,8 @@ class Closed(Exception):
 class Server:
     """Serves `disk`, a bytearray, at `path`; a thread for each connection.
 
-    close_at: a connection is closed in place of its message of that number.
+    close_at: a connection is closed in place of its message of that number;
+    close_after: of that number after the handshake.
     lives: so many connections are closed at close_at; None: all.
     extents(offset, length): the (length, flags) of block status; None: none.
     errors: {kind of request: error}; silent: kinds that get no answer.
@@ -33,6 +34,7 @@ class Server:
     def __init__(self, path, disk, flags=CAN_FLUSH | CAN_ZERO, **how):
         self.path, self.disk, self.flags = str(path), disk, HAS_FLAGS | flags
         self.close_at = how.pop("close_at", None)
+        self.close_after = how.pop("close_after", None)
         self.lives = how.pop("lives", None)
         self.size = how.pop("size", None)
         self.minimum = how.pop("minimum", None)
@@ -127,6 +129,8 @@ class Connection:
         while self.option():
             pass
         self.server.greeting = self.count
+        if self.server.close_after is not None:
+            self.server.close_at = self.count + self.server.close_after
         while self.request():
             pass
 

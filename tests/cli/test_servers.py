@@ -42,7 +42,7 @@ class Nbd:
         self.flags, self.kind = flags, kind
 
     def hangs_up(self, work):
-        return serve(work, disk(), self.flags, close_at=6)
+        return serve(work, disk(), self.flags, close_after=0)
 
     def stops(self, work):
         return serve(work, disk(), silent={self.kind})
