@@ -235,7 +235,7 @@ def show_disk(hone, files, zeros, work):
     result = json.loads(next(job.stdout for job in work if job.output))
     print(f'\nsource    {DISK // MIB} MiB ext4 with {files // MIB} MiB of '
           f'files of /usr, {zeros // MIB} MiB of zeros')
-    print('hone saw  ' + ', '.join(
+    print('hone      ' + ', '.join(
         f'{result[kind + "_bytes"] / MIB:.0f} MiB {word}' for kind, word in (
             ('data', 'of data'), ('zero', 'read as zeros'),
             ('hole', 'in holes, not read'))))
