@@ -53,7 +53,7 @@ static int
 verify_member(struct member *m, const struct image_open *how,
 	struct image_store **out, struct image_error *err)
 {
-	struct image_tap *tap;
+	struct image_tap *tap = NULL;
 	int rc = 0;
 
 	if (m->file.sparse)
