@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Makes values of the cold form, whose bytes may be any. A structure is written
- * at the end of the buffers of the builder, as build.c does it, so a value has
- * an element only for bytes that are there: memory and time are proportional to
- * their number.
+ * at the end of the buffers of the builder, as build.c does it. A value has an
+ * element only for bytes that are there: memory is proportional to their
+ * number. So is time, unless many keys of a table have one hash, as in PHP.
  *
  * After a problem, reader->at is the end of the bytes.
  */
