@@ -15,7 +15,7 @@ DIRECT = ('-t', 'none', '-T', 'none', '-W', '-m', '16')
 REQUESTS = tuple(('-t', 'writeback', '-W', '-m', str(n))
                  for n in (8, 4, 2, 1))
 WAYS = (BUFFERED, *REQUESTS, ('-t', 'none', '-W', '-m', '16'), DIRECT)
-# With -c the processors are the limit, and fewer sets differ.
+# When qemu-img compresses, the processors are the limit: fewer sets differ.
 PACKED_WAYS = (BUFFERED, *REQUESTS[:2], ('-t', 'none', '-W', '-m', '16'))
 IN_ORDER = (('-t', 'writeback', '-m', '16'), ('-t', 'writeback'))
 DIRECT_WAYS = (DIRECT, ('-t', 'none', '-W', '-m', '4'),
@@ -179,7 +179,8 @@ def checked(program, hone, source, output, options):
     form = options[options.index('-O') + 1]
     if form not in ('raw', 'qcow2', 'vmdk'):
         program = hone
-    formats = ((), ('-F', form))[program == 'qemu-img']
+    # A fixed VHD is known by its name alone, and no option names the archive.
+    formats = () if form == 'gce' else ('-F', form)
     return [program, 'compare', '-q', *formats, source, output]
 
 
@@ -276,7 +277,7 @@ def all_cases(hone, made, folder):
         source = made.get('middle.img')
         return [ours('', 'a', source, '-O', 'vmdk'),
                 qemu('', 'b', source, '-f', 'raw', '-O', 'vmdk', '-o',
-                     'subformat=streamOptimized')], [
+                     'subformat=streamOptimized', ways=PACKED_WAYS)], [
             Faster('hone', 5), Part('disk_usage', 'hone', 'qemu-img', 1.00),
             Most('peak_memory', 'hone', 200_000_000)]
 

@@ -131,7 +131,8 @@ def rows_of(case):
             'peak_memory': max(turn.memory for turn in tool.turns),
             'disk_usage': tool.size, 'page_cache_left': tool.cached,
             'system_calls': tool.calls, 'rival': tool.rival,
-            'version': rivals.version(tool.command[0]),
+            # Of the packer, if tar runs it.
+            'version': rivals.version(tool.name.split()[0]),
             'flags': ' '.join(tool.flags), 'tried': tool.tried,
         }
 
@@ -183,6 +184,17 @@ def others(old, args):
         old[what] = [entry for entry in old[what] if not
                      re.search(args.only, entry[key].split(': ')[0])]
     return old
+
+
+def save(path, result, planned):
+    """Write what was measured, also if a case has failed since. Cases of an
+    earlier run that are no longer planned come last."""
+    place = {name: i for i, name in enumerate(planned)}
+    last = len(place)
+    result['rows'].sort(key=lambda row: place.get(row['case'], last))
+    result['targets'].sort(
+        key=lambda t: place.get(t['text'].split(': ')[0], last))
+    report.save(path, result)
 
 
 def main():
@@ -263,14 +275,8 @@ def main():
             result['rows'] += rows
     finally:
         shutil.rmtree(args.dir, ignore_errors=True)
-    # Cases of an earlier run that are no longer planned come last.
-    place = {case.name: i for i, case in enumerate(planned)}
-    last = len(place)
-    result['rows'].sort(key=lambda row: place.get(row['case'], last))
-    result['targets'].sort(
-        key=lambda t: place.get(t['text'].split(': ')[0], last))
-    if args.json:
-        report.save(args.json, result)
+        if args.json:
+            save(args.json, result, [case.name for case in planned])
     return int(failed)
 
 

@@ -66,6 +66,7 @@ NAMES = {
     "dpdk-later-get": "DPDK, later get", "dpdk-stack": "DPDK stack", "dpdk-lf-stack": "DPDK lock-free stack",
     "dpdk-mpmc": "DPDK", "dpdk-spsc": "DPDK SPSC", "ck-ring": "CK",
     "ck-mpmc": "CK", "ck-spsc": "CK SPSC", "mutex": "mutex",
+    "moodycamel": "moodycamel",
     "bare": "system calls", "stdio": "stdio",
     "stdio-unlocked": "stdio unlocked", "php-8.2": "PHP", "php": "PHP",
     "python": "Python", "getline": "`getline`", "fgets": "`fgets`",

@@ -113,7 +113,11 @@ def cells(run, row):
 
 
 def table(part, runs, wanted):
-    """One table of a part."""
+    """One table of a part, of the machines that have a row of it."""
+    runs = {machine: run for machine, run in runs.items()
+            if any(cells(run, row)[0] != "–" for row in wanted.rows)}
+    if not runs:
+        return ""
     header = ["case"]
     for machine in runs:
         header += [kept.MACHINES[machine].name, "best rival", "ratio"]
@@ -139,8 +143,8 @@ def part_page(part, runs):
             lines.append(f"  - {NOTES[run.path.name]}")
     text = "\n".join([f"## {part}: {what}\n", *lines,
                       f"- Why it is so: {reasons}\n"] +
-                     [table(part, runs, wanted)
-                      for wanted in tables.TABLES[part]] +
+                     [text for wanted in tables.TABLES[part]
+                      if (text := table(part, runs, wanted))] +
                      (pages_cache.objects(markdown, runs) +
                       pages_cache.instructions(markdown, runs)
                       if part == "cache" else []) +

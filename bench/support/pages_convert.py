@@ -13,7 +13,12 @@ MIB = 1 << 20
 NOTES = {"convert-zen3-2026-11-22.json":
          "The rows raw to qcow2, raw to raw, zeros to raw and durable raw to "
          "qcow2 are of a\nbenchmark that did not keep the source in the page "
-         "cache for every tool. They\nunderstate hone.\n"}
+         "cache for every tool. They\nunderstate hone.\n",
+         "convert-clouds-emerald-rapids-2026-11-29.json":
+         "The rows of VMDK and of the dynamic VHD are what the command "
+         "printed, medians of three\nturns: it ended at a wrong check of the "
+         "fixed VHD before it wrote its file. The other rows are\nof a second "
+         "run.\n"}
 ONE_CORE = ("Rows of `qemu-img` *without `-W`* are not its best time: it "
             "compresses on one core then.\nThey have no ratio.\n")
 # What the page says of a case with fewer than three rounds.

@@ -98,6 +98,14 @@ TABLES = {
                   "alone-n1", "alone-n8", "alone-n32", "pipe-n1", "pipe-n32",
                   "both-n1", "both-n8", "both-n32", "both-n256",
                   "one-cpu-both-n1", "one-cpu-both-n32")]),
+        Table("Queues that wait", "Several threads at both ends are allowed. "
+              "moodycamel's queue has no limit, so that its producers "
+              "never wait.",
+              [Row(name, None, "hone-queue", cases.WAITING) for name in (
+                  "wait-alone-n1", "wait-alone-n32", "wait-pipe-n1",
+                  "wait-pipe-n32", "wait-both-n1", "wait-both-n32",
+                  "wait-one-cpu-pipe-n1", "wait-one-cpu-pipe-n32",
+                  "wait-ping-n1", "wait-one-cpu-ping-n1")]),
     ],
     "stream": [
         Table("Whole files", "In the page cache. Each subject allocates, "
