@@ -39,6 +39,7 @@ need() {
     apt-get install --no-install-recommends $lacking"
     must packages install_packages
     # git may be there only now.
+    tree_begin
     lacking=$(missing "$@")
     need_conditions
 }

@@ -19,7 +19,7 @@ release_ready() {
     [ $# -eq 1 ] || die 'release: takes one version, such as 0.1.0'
     released=$1
     tree_is_known ||
-        die 'release: this folder is not the root of a repository of git'
+        die "release: $tree_unknown"
     release_has meson.build \
         "$(sed -n "s/^  version: '\(.*\)',/\1/p" meson.build)"
     release_has NEWS.md "$(sed -n '/^## /{s///p;q}' NEWS.md)"

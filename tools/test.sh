@@ -493,7 +493,7 @@ interrupted() {
 # Whether the tests left the tree as it was.
 tree_unchanged() {
     if [ -z "$tree_known" ]; then
-        echo '1..0 # SKIP git cannot read this tree'
+        echo "1..0 # SKIP $tree_unknown"
         return
     fi
     echo 1..1

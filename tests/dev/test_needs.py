@@ -45,14 +45,14 @@ class System:
                 assert text.count(real) == 1, real
                 text = text.replace(real, stand_in)
             (self.tree / name).write_text(text)
-        (folder / "bin").mkdir()
-        for name, body in STUBS.items():
-            (folder / "bin" / name).write_text(f"#!/bin/sh\n{body}\n")
-            (folder / "bin" / name).chmod(0o755)
 
     def begin(self):
         """Root on Debian 12 with no package."""
-        shutil.rmtree(self.tree / "build", ignore_errors=True)
+        for path in self.tree / "build", self.folder / "bin":
+            shutil.rmtree(path, ignore_errors=True)
+        (self.folder / "bin").mkdir()
+        for name, body in STUBS.items():
+            self.program(name, body)
         subprocess.run(["git", "init", "-q", self.tree], check=True)
         for name in "proc", "mounts", "have", "called":
             self.put(name, "")
@@ -63,10 +63,14 @@ class System:
     def put(self, name, text):
         (self.folder / name).write_text(text)
 
+    def program(self, name, body):
+        self.put(f"bin/{name}", f"#!/bin/sh\n{body}\n")
+        (self.folder / "bin" / name).chmod(0o755)
+
     def suite(self, name):
         self.put("os-release", f"ID=debian\nVERSION_CODENAME={name}\n")
 
-    def dev(self, words):
+    def dev(self, words, **environment):
         """(status, output) of ./dev."""
         done = subprocess.run(
             ["sh", "./dev", *words.split()], cwd=self.tree, check=False, text=True,
@@ -74,7 +78,7 @@ class System:
             stderr=subprocess.STDOUT,
             # A repository around the folder of the test is not the tree's.
             env={**os.environ, "SYSTEM": str(self.folder),
-                 "GIT_CEILING_DIRECTORIES": str(self.folder)})
+                 "GIT_CEILING_DIRECTORIES": str(self.folder), **environment})
         return done.returncode, done.stdout
 
     def needs(self, words):
@@ -162,6 +166,23 @@ def test_a_package_that_cannot_be_installed_ends_the_command(system):
     assert status == 1 and "packages" in said
     called = (system.folder / "called").read_text()
     assert " libnbd-dev " in called and "meson setup" not in called
+
+
+def test_a_tree_of_another_user_is_refused_with_the_way_out(system):
+    """./dev test skips its last stage for the same reason."""
+    status, said = system.dev("release 0.1.0", GIT_TEST_ASSUME_DIFFERENT_OWNER="1",
+                              GIT_CONFIG_NOSYSTEM="1", HOME=str(system.folder))
+    assert status == 1 and said.count("\n") == 1
+    assert "dubious ownership" in said
+    assert f"git config --global --add safe.directory {system.tree}\n" in said
+
+
+def test_a_command_that_installs_git_reports_what_changed_since(system):
+    system.put("have", "git")
+    system.program("git", '! grep -qx git "$SYSTEM/have" && exec /usr/bin/git "$@"; exit 127')
+    system.program("apt-get", 'echo >"$SYSTEM/have"')
+    system.program("meson", 'echo >new')
+    assert "changed outside build/:\n?? new\n" in system.dev("run")[1]
 
 
 def test_the_help_fits_a_screen(system):

@@ -219,10 +219,11 @@ def test_a_release_is_at_its_tag(tree):
 def test_a_folder_without_history_is_refused(tree):
     (tree / ".git").rename(tree.parent / "history")
     done = subprocess.run(["./dev", "release", VERSION], cwd=tree,
-                          check=False, text=True, stderr=subprocess.PIPE)
+                          check=False, text=True, stderr=subprocess.PIPE,
+                          env={**os.environ, "GIT_CEILING_DIRECTORIES": str(tree.parent)})
     (tree.parent / "history").rename(tree / ".git")
     assert done.returncode == 1
-    assert "not the root of a repository" in done.stderr
+    assert "release: fatal: not a git repository" in done.stderr
 
 
 def test_the_tarball_is_the_commit_and_nothing_of_the_user(tree, folder):
