@@ -38,7 +38,7 @@ static pthread_key_t key;
 static bool has_key, knows_forks;
 /* The pools that have an id, in the order of their ids. */
 static struct listed *list;
-static size_t n_listed, room, last_id;
+static size_t n_listed, listed_room, last_id;
 
 static void
 lock(void)
@@ -173,16 +173,16 @@ end(void)
 static bool
 own_make_room(void)
 {
-	size_t more = room * 2 + LEAST_PLACES;
+	size_t more = listed_room * 2 + LEAST_PLACES;
 	struct listed *larger;
 
-	if (n_listed < room)
+	if (n_listed < listed_room)
 		return true;
 	larger = realloc(list, more * sizeof(*list));
 	if (!larger)
 		return false;
 	list = larger;
-	room = more;
+	listed_room = more;
 	return true;
 }
 
@@ -228,7 +228,7 @@ hone_mempool_unlist(struct hone_mempool *pool)
 	if (n_listed == 0) {
 		free(list);
 		list = NULL;
-		room = 0;
+		listed_room = 0;
 	}
 	unlock();
 	return done;

@@ -14,7 +14,7 @@
 #define MEMORY ((size_t)64 << 20)
 #define KNOWN_FLAGS ((unsigned)(HONE_BATCH_PLAIN | HONE_BATCH_URING))
 
-static const struct hone_batch_attr defaults = {
+static const struct hone_batch_attr read_files_defaults = {
 	.depth = DEPTH,
 	.threads = 1,
 	.memory = MEMORY,
@@ -23,7 +23,7 @@ static const struct hone_batch_attr defaults = {
 void
 hone_batch_attr_init(struct hone_batch_attr *attr)
 {
-	*attr = defaults;
+	*attr = read_files_defaults;
 }
 
 bool
@@ -267,14 +267,14 @@ read_files_complete(
 	const struct hone_batch_attr *attr, struct hone_batch_attr *all)
 {
 	if (!attr)
-		return &defaults;
+		return &read_files_defaults;
 	*all = *attr;
 	if (all->depth == 0)
-		all->depth = defaults.depth;
+		all->depth = read_files_defaults.depth;
 	if (all->threads == 0)
-		all->threads = defaults.threads;
+		all->threads = read_files_defaults.threads;
 	if (all->memory == 0)
-		all->memory = defaults.memory;
+		all->memory = read_files_defaults.memory;
 	return all;
 }
 

@@ -17,7 +17,8 @@ work=$(cd "$2" && pwd)
 all=${3:-}
 rm -rf "${work:?}"/*
 cd "$work"
-warnings='-Wall -Wextra -Werror'
+# Those of a strict program that takes the two files.
+warnings='-Wall -Wextra -Wshadow -Wundef -Wconversion -Wsign-conversion -Werror'
 # Older sanitizers need fixed addresses.
 still='env'
 setarch -R true 2>/dev/null && still='setarch -R'
