@@ -35,8 +35,8 @@ int image_blocks_open(struct image_stream *stream, uint64_t memory,
 /*
  * Replace a store by one whose bytes come once and in order, with
  * forward = true. They pass the tap, which the store owns, also after a
- * failure; NULL: none. A store of blocks of which nothing has passed stays.
- * Closes the store on failure.
+ * failure; NULL: none. A store of blocks of which nothing has passed, not even
+ * its end, stays. Closes the store on failure.
  */
 int image_blocks_once(struct image_store **store, uint64_t memory,
 	struct image_tap *tap, struct image_error *err);

@@ -261,8 +261,8 @@ blocks_order(struct image_blocks *b)
 	b->store.forward = b->ordered = true;
 }
 
-/* Returns whether the store has blocks that come in order from now on, and none
- * of which has passed. */
+/* Returns whether the store has blocks that come in order from now on, and
+ * neither one of them nor their end has passed. */
 static bool
 begins_in_order(struct image_store *store)
 {
@@ -271,7 +271,7 @@ begins_in_order(struct image_store *store)
 	if (store->ops != &blocks_ops)
 		return false;
 	pthread_mutex_lock(&b->lock);
-	bool begins = b->position == 0 && !b->tap;
+	bool begins = b->position == 0 && !b->ended && b->rc == 0 && !b->tap;
 	if (begins && !b->ordered)
 		blocks_order(b);
 	pthread_mutex_unlock(&b->lock);

@@ -153,3 +153,24 @@ TEST(a_stream_that_fails_has_no_digest)
 	assert_string_equal(err.text, "is lost");
 	assert_true(err.again && !err.refused);
 }
+
+/* An empty file has ended when its first bytes are looked for. */
+TEST(a_stream_that_has_ended_before_its_tap_is_refused)
+{
+	struct image_expect expect = digest_of(0, 1);
+	struct given given = give(0, 1);
+	struct image_store *store;
+	struct image_tap *tap;
+	struct image_error err;
+	uint64_t reached;
+
+	assert_int_equal(image_blocks_open(&given.stream, 0, &store, &err), 0);
+	assert_int_equal(image_store_reach(store, 0, 1, &reached, &err), 0);
+	assert_int_equal(reached, 0);
+	assert_int_equal(image_tap_expect(&expect, "given", &tap, &err), 0);
+	assert_int_equal(image_blocks_once(&store, 0, tap, &err), 0);
+	assert_int_equal(image_store_unchanged(store, &err), -EINVAL);
+	assert_true(err.refused);
+	image_store_close(store);
+	assert_true(given.closed);
+}
