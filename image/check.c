@@ -74,8 +74,9 @@ skip_hole(struct image_store *store, uint64_t *at, struct image_error *err)
 }
 
 /*
- * Read a stream to its end, and set its size. With ends_only, only the first
- * and the last bytes are kept, which is enough for the tests of a raw image.
+ * Read a stream to its end, and set its size then. With ends_only, only the
+ * first and the last bytes are kept, which is enough for the tests of a raw
+ * image.
  */
 static int
 read_stream(struct image_store *store, bool ends_only, struct image_error *err)
@@ -91,7 +92,8 @@ read_stream(struct image_store *store, bool ends_only, struct image_error *err)
 			image_store_release(store, at - STEP, STEP);
 		at += reached;
 	}
-	store->size = at;
+	if (rc == 0)
+		store->size = at;
 	return rc;
 }
 

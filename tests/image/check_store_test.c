@@ -93,6 +93,36 @@ TEST(a_file_that_changes_is_not_judged)
 	assert_int_equal(check(&err), 0);
 }
 
+static int
+failing_reach(struct image_store *store, uint64_t offset, size_t length,
+	uint64_t *reached, struct image_error *err)
+{
+	(void)length;
+	if (offset == 0) {
+		*reached = 1 << 20;
+		return 0;
+	}
+	return image_fail(err, store->name, -EIO, "cannot be read");
+}
+
+TEST(a_stream_that_fails_keeps_its_size)
+{
+	static const struct image_store_ops ops = {.reach = failing_reach};
+	static char name[] = "stream";
+	const struct image_open how = {.format = &image_format_qcow2};
+	struct image_store store = {.ops = &ops,
+		.name = name,
+		.size = IMAGE_SIZE_UNKNOWN,
+		.forward = true};
+	struct image_checked checked;
+	struct image_verdict verdict = {
+		.report = count_faults, .checked = &checked};
+	struct image_error err;
+
+	assert_int_equal(image_check_store(&store, &how, &verdict, &err), -EIO);
+	assert_true(store.size == IMAGE_SIZE_UNKNOWN);
+}
+
 struct found {
 	char failed[256];
 	char text[256];
