@@ -196,6 +196,17 @@ blocks_take(struct image_blocks *b, uint64_t index)
 	return block;
 }
 
+/* Move a block whose sectors were all released from `needed` to `released`. */
+static void
+leave_needed(struct image_blocks *b, struct block *block)
+{
+	if (!block || block->n_released < BLOCK_SECTORS ||
+		block->state != BLOCK_READY)
+		return;
+	TAILQ_REMOVE(&b->needed, block, age);
+	blocks_ready(b, block);
+}
+
 /* Release the sectors from first to end of a block. */
 static void
 release_part(struct image_blocks *b, uint64_t index, size_t first, size_t end)
@@ -209,10 +220,12 @@ release_part(struct image_blocks *b, uint64_t index, size_t first, size_t end)
 		block->n_released += !(block->released[i / 64] & bit);
 		block->released[i / 64] |= bit;
 	}
-	if (block->n_released < BLOCK_SECTORS || block->state != BLOCK_READY)
+	if (block->n_released < BLOCK_SECTORS)
 		return;
-	TAILQ_REMOVE(&b->needed, block, age);
-	blocks_ready(b, block);
+	leave_needed(b, block);
+	/* The block before may have stayed for this one: take_released(). */
+	if (index)
+		leave_needed(b, blocks_find(b, index - 1));
 }
 
 void

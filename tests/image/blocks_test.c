@@ -243,6 +243,24 @@ TEST(a_block_is_released_by_all_its_sectors)
 	image_store_close(store);
 }
 
+/* Every second block is released late, and the block before it stays until
+ * then. */
+TEST(a_block_stays_for_the_next_one_and_no_longer)
+{
+	struct image_store *store = open_store(fake_stream(SIZE), true);
+	size_t block = (size_t)128 << 10;
+
+	for (size_t i = 0; i < SIZE / block; i++) {
+		expect_bytes(store, i * block, block);
+		if (i % 2 && i > 6)
+			image_store_release(store, (i - 6) * block, block);
+		if (i % 2 && i > 2)
+			image_store_release(store, (i - 3) * block, block);
+	}
+	assert_int_equal(n_spills, 0);
+	image_store_close(store);
+}
+
 /* As the sector that two compressed clusters share. */
 TEST(a_sector_before_bytes_that_are_needed_stays)
 {
