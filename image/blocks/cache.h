@@ -93,10 +93,13 @@ struct image_blocks;
 struct block_producer {
 	/*
 	 * Fill the blocks of a range, before what was requested if it is
-	 * urgent. Called with the lock. Returns false if there is no memory.
+	 * urgent. Called with the lock, and followed by wake() if it sets
+	 * blocks->wakes. Returns false if there is no memory.
 	 */
 	bool (*request)(struct image_blocks *blocks, uint64_t begin,
 		uint64_t end, bool urgent);
+	/* Let the thread see what was requested. Called without the lock. */
+	void (*wake)(struct image_blocks *blocks);
 	/* Free all but the blocks. */
 	void (*close)(struct image_blocks *blocks);
 };
@@ -136,6 +139,8 @@ struct image_blocks {
 	uint64_t drained;
 	/* of requests: `position` at the last one */
 	uint64_t asked;
+	/* the producer's thread sleeps, and has requests */
+	bool wakes;
 	/* where a sequence of a producer ends, as far as is known */
 	uint64_t end;
 	/* of a stream: the block that the next byte belongs to, or NULL */
@@ -212,6 +217,9 @@ void blocks_ahead(struct image_blocks *b, uint64_t offset, uint64_t end);
  */
 uint64_t blocks_want(
 	struct image_blocks *b, uint64_t offset, uint64_t end, bool urgent);
+/* Let the producer see what was requested. Returns whether the lock was free
+ * meanwhile. */
+bool blocks_wake(struct image_blocks *b);
 /* Pin the block of a range that is no sequence; NULL after a failure. `end` is
  * that of the read. */
 struct block *blocks_wait(

@@ -104,6 +104,18 @@ blocks_want(struct image_blocks *b, uint64_t offset, uint64_t end, bool urgent)
 	return offset < end ? offset : end;
 }
 
+bool
+blocks_wake(struct image_blocks *b)
+{
+	if (!b->wakes)
+		return false;
+	b->wakes = false;
+	pthread_mutex_unlock(&b->lock);
+	b->producer->wake(b);
+	pthread_mutex_lock(&b->lock);
+	return true;
+}
+
 struct block *
 blocks_wait(struct image_blocks *b, uint64_t offset, uint64_t end)
 {
@@ -116,6 +128,8 @@ blocks_wait(struct image_blocks *b, uint64_t offset, uint64_t end)
 		if (!block) {
 			/* All blocks may be in use by other reads. */
 			blocks_want(b, offset, end, true);
+			if (blocks_wake(b))
+				continue;
 			block = blocks_find(b, offset / BLOCK);
 		}
 		if (b->rc < 0)

@@ -102,6 +102,7 @@ blocks_read(struct image_store *store, uint64_t offset, void *buf,
 	if (!b->ordered) {
 		blocks_want(b, offset, end, true);
 		blocks_ahead(b, offset, end);
+		blocks_wake(b);
 	}
 	while (rc == 0 && offset < end) {
 		size_t part = BLOCK - offset % BLOCK;

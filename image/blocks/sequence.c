@@ -75,6 +75,20 @@ next_block(struct image_blocks *b)
 								     : NULL;
 }
 
+/* Request what passes next, and what is ahead of it. */
+static void
+want_next(struct image_blocks *b)
+{
+	/* A piece of what has no end yet may be longer than what is missing of
+	 * a block. */
+	uint64_t least = b->end < UINT64_MAX ? 1 : 2 * BLOCK;
+
+	blocks_want(b, b->position, b->position + least, true);
+	blocks_ahead(b, b->asked, b->position);
+	b->asked = b->position;
+	blocks_wake(b);
+}
+
 /* Let the bytes pass that the producer has filled in, of one block. */
 static void
 pull_producer(struct image_blocks *b)
@@ -82,14 +96,8 @@ pull_producer(struct image_blocks *b)
 	struct image_error err;
 	size_t skip = b->position % BLOCK;
 
-	if (b->rc == 0 && b->position < b->end) {
-		/* A piece of what has no end yet may be longer than what is
-		 * missing of a block. */
-		uint64_t least = b->end < UINT64_MAX ? 1 : 2 * BLOCK;
-		blocks_want(b, b->position, b->position + least, true);
-		blocks_ahead(b, b->asked, b->position);
-		b->asked = b->position;
-	}
+	if (b->rc == 0 && b->position < b->end)
+		want_next(b);
 	struct block *block = next_block(b);
 	if (!block && b->rc < 0)
 		return;

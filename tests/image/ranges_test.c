@@ -51,8 +51,17 @@ fake_request(
 	fake->waiting[fake->n_waiting].begin = begin;
 	fake->waiting[fake->n_waiting++].end = end;
 	fake->requested += end - begin;
-	pthread_cond_broadcast(&blocks->changed);
+	blocks->wakes = true;
 	return true;
+}
+
+/* Nobody has the lock while a thread is woken. */
+static void
+fake_wake(struct image_blocks *blocks)
+{
+	pthread_mutex_lock(&blocks->lock);
+	pthread_cond_broadcast(&blocks->changed);
+	pthread_mutex_unlock(&blocks->lock);
 }
 
 /* With the lock. */
@@ -114,7 +123,8 @@ fake_close(struct image_blocks *blocks)
 	pthread_join(fake->thread, NULL);
 }
 
-static const struct block_producer producer = {fake_request, fake_close};
+static const struct block_producer producer = {
+	fake_request, fake_wake, fake_close};
 
 static struct image_store *
 open_store(uint64_t memory)

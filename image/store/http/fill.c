@@ -45,8 +45,7 @@ http_request(
 		/* There is room for what the request holds back. */
 		http->resume |= http->paused;
 		http->paused = false;
-		if (http->resume)
-			http_wake(http);
+		blocks->wakes |= http->resume;
 		return true;
 	}
 	if (urgent || !extend(http, begin, end)) {
@@ -56,7 +55,7 @@ http_request(
 			return false;
 		enqueue(http, transfer, urgent);
 	}
-	http_wake(http);
+	blocks->wakes = true;
 	return true;
 }
 

@@ -184,6 +184,7 @@ open_store(struct http_transfer *t, uint64_t size)
 	if (good && http->whole && !http->streams)
 		blocks_ahead_begin(&http->blocks);
 	http->open = good;
+	blocks_wake(&http->blocks);
 	pthread_cond_broadcast(&http->blocks.changed);
 	pthread_mutex_unlock(&http->blocks.lock);
 	return good;

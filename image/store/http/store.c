@@ -36,11 +36,17 @@ http_close(struct image_blocks *blocks)
 	free_all(http);
 }
 
+static void
+http_wake_up(struct image_blocks *blocks)
+{
+	http_wake((struct http *)blocks);
+}
+
 static struct http *
 allocate(const char *address)
 {
 	static const struct block_producer producer = {
-		http_request, http_close};
+		http_request, http_wake_up, http_close};
 	struct http *http = calloc(1, sizeof(*http));
 
 	if (!http)
