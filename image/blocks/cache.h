@@ -181,10 +181,11 @@ void blocks_order(struct image_blocks *b);
 struct block *blocks_find(const struct image_blocks *b, uint64_t index);
 /*
  * Returns a coming block that has this index from now on. Returns NULL without
- * a failure if all blocks are in use, which those of a sequence never are. The
- * lock may be free meanwhile, of a sequence alone.
+ * a failure if all blocks are in use. Those of a sequence never are, except for
+ * what is requested ahead: it does not begin to move bytes to a file. The lock
+ * may be free meanwhile, of a sequence alone.
  */
-struct block *blocks_take(struct image_blocks *b, uint64_t index);
+struct block *blocks_take(struct image_blocks *b, uint64_t index, bool ahead);
 /* A block is ready: it has passed, or is no part of a sequence. */
 void blocks_ready(struct image_blocks *b, struct block *block);
 void blocks_pin(struct image_blocks *b, struct block *block);

@@ -163,7 +163,7 @@ take_needed(struct image_blocks *b)
 }
 
 static struct block *
-take_memory(struct image_blocks *b)
+take_memory(struct image_blocks *b, bool ahead)
 {
 	struct block *block = NULL;
 
@@ -173,6 +173,8 @@ take_memory(struct image_blocks *b)
 		return allocate(b);
 	if (!block)
 		block = take_released(b);
+	if (!block && ahead && b->ordered && b->n_moved == 0)
+		return NULL;
 	if (!block)
 		return take_needed(b);
 	remove_block(b, block);
@@ -180,9 +182,9 @@ take_memory(struct image_blocks *b)
 }
 
 struct block *
-blocks_take(struct image_blocks *b, uint64_t index)
+blocks_take(struct image_blocks *b, uint64_t index, bool ahead)
 {
-	struct block *block = take_memory(b);
+	struct block *block = take_memory(b, ahead);
 
 	if (!block)
 		return NULL;

@@ -75,7 +75,8 @@ request(struct image_blocks *b, uint64_t offset, uint64_t end, bool urgent)
 	struct image_error err;
 
 	while (at < end && at - offset < BLOCKS_LONG &&
-		!blocks_find(b, at / BLOCK) && blocks_take(b, at / BLOCK))
+		!blocks_find(b, at / BLOCK) &&
+		blocks_take(b, at / BLOCK, !urgent))
 		at += BLOCK;
 	if (at > b->store.size)
 		at = b->store.size;

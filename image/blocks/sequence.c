@@ -45,7 +45,7 @@ static void
 pull_stream(struct image_blocks *b)
 {
 	if (!b->head)
-		b->head = blocks_take(b, b->position / BLOCK);
+		b->head = blocks_take(b, b->position / BLOCK, false);
 	struct block *head = b->head;
 	if (!head)
 		return;

@@ -329,6 +329,25 @@ TEST(a_read_at_the_end_moves_what_is_needed_to_a_file)
 	image_store_close(store);
 }
 
+TEST(what_is_requested_ahead_moves_nothing_to_a_file)
+{
+	static const struct image_spill spill = {"/tmp", NULL, NULL};
+	struct witness w;
+	struct image_store *store = open_sequence(20 << 20, &w);
+	struct image_blocks *b = &((struct fake *)store)->blocks;
+	struct image_error err;
+	unsigned char byte;
+
+	image_blocks_spill(store, &spill);
+	for (size_t at = 0; at < 19 << 20; at += BLOCK)
+		assert_int_equal(
+			image_store_read(store, at, &byte, 1, &err), 0);
+	assert_int_equal(b->fd, -1);
+	assert_int_equal(image_store_read(store, SIZE - 1, &byte, 1, &err), 0);
+	assert_true(b->fd >= 0 && b->n_blocks <= b->max_blocks);
+	image_store_close(store);
+}
+
 TEST(what_was_read_before_the_order_passes_the_tap)
 {
 	struct image_store *store = open_store(48 << 20);

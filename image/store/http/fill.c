@@ -72,7 +72,7 @@ http_fill_begin(struct http *http, uint64_t end)
 		b->end = b->store.size;
 	}
 	for (uint64_t i = 0; i < count; i++)
-		if (!blocks_take(b, i))
+		if (!blocks_take(b, i, false))
 			return false;
 	return true;
 }
