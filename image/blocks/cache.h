@@ -119,7 +119,8 @@ struct image_blocks {
 	/* released blocks that stay in memory */
 	size_t keep;
 	bool keeps_ends;
-	/* little is read, and nothing is requested ahead */
+	/* little is read, and nothing is requested ahead; each request of a
+	 * sequence is as long as all before it */
 	bool inspect;
 	/* the bytes come once */
 	bool ordered;

@@ -83,6 +83,9 @@ want_next(struct image_blocks *b)
 	 * a block. */
 	uint64_t least = b->end < UINT64_MAX ? 1 : 2 * BLOCK;
 
+	/* Requests of a block each would take a round trip each. */
+	if (b->inspect && least == 1 && !blocks_find(b, b->position / BLOCK))
+		least += b->position < BLOCKS_LONG ? b->position : BLOCKS_LONG;
 	blocks_want(b, b->position, b->position + least, true);
 	blocks_ahead(b, b->asked, b->position);
 	b->asked = b->position;

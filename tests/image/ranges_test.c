@@ -23,6 +23,7 @@ struct fake {
 		uint64_t end;
 	} waiting[REQUESTS];
 	size_t n_waiting;
+	unsigned n_requests;
 	uint64_t requested;
 	/* bytes from here on fail */
 	uint64_t bad;
@@ -51,6 +52,7 @@ fake_request(
 	fake->waiting[fake->n_waiting].begin = begin;
 	fake->waiting[fake->n_waiting++].end = end;
 	fake->requested += end - begin;
+	fake->n_requests++;
 	blocks->wakes = true;
 	return true;
 }
@@ -345,6 +347,23 @@ TEST(what_is_requested_ahead_moves_nothing_to_a_file)
 	assert_int_equal(b->fd, -1);
 	assert_int_equal(image_store_read(store, SIZE - 1, &byte, 1, &err), 0);
 	assert_true(b->fd >= 0 && b->n_blocks <= b->max_blocks);
+	image_store_close(store);
+}
+
+TEST(an_inspected_sequence_takes_few_requests_and_nothing_ahead)
+{
+	struct witness w;
+	struct image_store *store = open_sequence(48 << 20, &w);
+	struct fake *fake = (struct fake *)store;
+	struct image_error err;
+	unsigned char byte;
+
+	fake->blocks.inspect = true;
+	assert_int_equal(
+		image_store_read(store, 7 * BLOCK - 1, &byte, 1, &err), 0);
+	/* of 1, 2 and 4 blocks */
+	assert_int_equal(fake->n_requests, 3);
+	assert_int_equal(fake->requested, 7 * BLOCK);
 	image_store_close(store);
 }
 
