@@ -17,6 +17,8 @@ print_line(const char *kind, const char *name, const char *format, va_list args)
 		shown = image_hide_secrets(text);
 		free(text);
 	}
+	/* Threads that serve images report, too. */
+	flockfile(stderr);
 	fprintf(stderr, "hone: %s", kind);
 	if (name) {
 		cli_print_name(stderr, name);
@@ -24,6 +26,7 @@ print_line(const char *kind, const char *name, const char *format, va_list args)
 	}
 	cli_print_name(stderr, shown ? shown : "out of memory");
 	putc('\n', stderr);
+	funlockfile(stderr);
 	free(shown);
 }
 

@@ -106,6 +106,7 @@ completion_kind(enum option_id id)
 	case OPTION_DIGEST:
 	case OPTION_ALGORITHM:
 	case OPTION_UNPACK:
+	case OPTION_TRACE:
 	case OPTION_CPU_LIMIT:
 		return COMPLETION_LIST;
 	case OPTION_EXPECT_FILE:
@@ -155,6 +156,9 @@ completion_words(enum option_id id)
 		break;
 	case OPTION_UNPACK:
 		put("auto none gzip xz zstd bzip2");
+		break;
+	case OPTION_TRACE:
+		put("http nbd");
 		break;
 	case OPTION_CPU_LIMIT:
 		put_features();

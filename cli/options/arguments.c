@@ -159,6 +159,41 @@ cli_cache_mode(const struct cli *cli, enum option_id id, bool *direct)
 		cli_options[id].letter, mode);
 }
 
+static void
+print_trace(void *opaque, const char *text)
+{
+	const uint64_t *begin_ns = opaque;
+
+	cli_complain("trace %.3f: %s",
+		(double)(cli_now_ns() - *begin_ns) * 1e-9, text);
+}
+
+/* Parse "http,nbd". */
+static int
+parse_trace(const struct cli *cli, struct image_network *network)
+{
+	/* Lives as long as the image. */
+	static uint64_t begin_ns;
+	static const struct image_trace trace = {print_trace, &begin_ns};
+	const char *text = cli->option[OPTION_TRACE];
+
+	begin_ns = cli_now_ns();
+	for (size_t length; text; text += length + 1) {
+		length = strcspn(text, ",");
+		if (length == 4 && strncmp(text, "http", length) == 0)
+			network->http_trace = &trace;
+		else if (length == 3 && strncmp(text, "nbd", length) == 0)
+			network->nbd_trace = &trace;
+		else
+			return cli_usage(command_name(cli),
+				"--trace: '%.*s' is not http or nbd",
+				(int)length, text);
+		if (!text[length])
+			break;
+	}
+	return 0;
+}
+
 /* The options of addresses. */
 static int
 parse_network(const struct cli *cli, struct image_network *network)
@@ -190,7 +225,7 @@ parse_network(const struct cli *cli, struct image_network *network)
 				    cli->option[OPTION_UNTRUSTED];
 	network->tls_certificates = cli->option[OPTION_TLS_CERTIFICATES];
 	network->tls_psk = cli->option[OPTION_TLS_PSK];
-	return 0;
+	return parse_trace(cli, network);
 }
 
 /* The directory of a temporary file. */

@@ -280,6 +280,14 @@ const char *image_library(size_t index, const char **version);
 
 struct image_expect;
 
+/* What is reported of the requests to servers. */
+struct image_trace {
+	/* Called with one line, without secrets, for each request, answer, try
+	 * and decision. Any thread, which may hold a lock of the image. */
+	void (*line)(void *opaque, const char *text);
+	void *opaque;
+};
+
 /* How a server is used. {0} has the defaults. */
 struct image_network {
 	/* HTTP: a file with fields for the header of each request, one on a
@@ -301,6 +309,9 @@ struct image_network {
 	const char *tls_certificates;
 	/* TLS of NBD: a file with a line USER:KEY; NULL: certificates */
 	const char *tls_psk;
+	/* of HTTP and of NBD; valid until the image is closed. NULL: none */
+	const struct image_trace *http_trace;
+	const struct image_trace *nbd_trace;
 };
 
 /*

@@ -18,6 +18,7 @@
  *	stream.c	bytes that come once; ../blocks/: they as a store
  *	pipe.c		stdout as a store
  *	http/, nbd/	servers
+ *	trace.c		lines about the requests to servers
  *	store.c		what all of them share
  *	../host/	questions to the system: in use, locks, sizes
  */
@@ -224,6 +225,11 @@ int image_store_open_stdout(const struct image_store_how *how,
  */
 int image_store_use(int fd, const char *name, const struct image_store_how *how,
 	struct image_store **out, struct image_error *err);
+
+/* Report a line, which must not begin with an address, without the secrets of
+ * addresses in it. NULL is allowed. */
+__attribute__((format(printf, 2, 3))) void image_trace(
+	const struct image_trace *trace, const char *format, ...);
 
 /* The members of ops, with the checks that every store needs, and with what
  * NULL means. */

@@ -1207,6 +1207,69 @@ def test_secrets_go_to_no_other_host(web, out, work):
                 request.headers)
 
 
+def traced(done):
+    """The lines of --trace without their times; stderr has no others."""
+    lines = re.findall(r"hone: trace \d+\.\d{3}: (#[^\n]+)\n",
+                       done.stderr.decode())
+    assert len(lines) == done.stderr.count(b"\n"), done.stderr
+    return [re.sub(r"(?<= )\d+ ms", "N ms", line) for line in lines]
+
+
+def test_a_trace_shows_what_happens_and_no_secret(web, out, work):
+    """All requests go through a proxy, which has a password, too."""
+    header = work / "header"
+    header.write_text("X-Token: s3cret\nCookie: a=s3cret\n")
+
+    def half(handler, request):
+        handler.send(handler.begin(request, Set_Cookie="b=s3cret")[:BLOCK])
+        return handler.hang_up()
+
+    answer = turns(
+        status(302, Location="http://u:s3cret@c.invalid/b?sign='s3cret",
+               Set_Cookie="b=s3cret"), status(503, Cookie="s3cret"), half, None)
+    with Server(images.noise(3 * BLOCK), answer) as server:
+        done = web.run(
+            "convert", "-q", "--trace", "nbd,http", "--http-header",
+            f"@{header}", "-f", "raw", "-O", "raw",
+            "http://me:s3cret@a.invalid/a?sign='s3cret#s3cret", out / "copy",
+            env={"http_proxy": server.url("", "proxy:s3cret@")})
+    assert done.returncode == 0 and b"s3cret" not in done.stderr, done
+    assert (out / "copy").read_bytes() == server.content
+    a, b = "GET http://a.invalid/a", "GET http://c.invalid/b"
+    assert traced(done) == [
+        f"#1 {a} bytes 0-4194303", "#1 answered 302, 35 bytes",
+        "#1 redirects to http://c.invalid/b",
+        f"#2 {b} bytes 0-4194303", "#2 answered 503, 35 bytes",
+        "#2 stopped at offset 0: no data; the next try is in N ms",
+        f"#3 {b} bytes 0-4194303", "#3 answered 206, bytes 0-393215",
+        "#3 the file has 393216 bytes, and is read in ranges",
+        "#3 stopped at offset 131072: Transferred a partial file; "
+        "the next try is in N ms",
+        f"#4 {b} bytes 131072-393215", "#4 answered 206, bytes 131072-393215",
+        "#4 is complete"]
+
+
+def test_a_trace_of_a_server_without_ranges_and_of_a_failure(web):
+    with Server(bytes(BLOCK), places({"/a": whole,
+                                      "/b": status(404)})) as server:
+        done = web.run("digest", "-f", "raw", "--trace", "http",
+                       server.url("/a"))
+        assert traced(done) == [
+            f"#1 GET {server.url('/a')} bytes 0-4194303",
+            "#1 answered 200, 131072 bytes",
+            "#1 the file has 131072 bytes, and is read once, as a whole",
+            "#1 is complete"]
+        done = web.run("info", "--trace", "http", server.url("/b"))
+        lines, failure = done.stderr.rsplit(b"hone: ", 1)
+        done.stderr = lines
+        assert traced(done)[1:] == [
+            "#1 answered 404, 35 bytes",
+            "#1 failed: the server answered 404 (not found)"]
+        assert failure.endswith(b": the server answered 404 (not found)\n")
+        assert not web.ok("info", "--trace", "nbd", "-f", "raw",
+                          server.url("/a")).stderr
+
+
 @pytest.mark.parametrize("text, said", [
     ("secret\n", "line 1 is not a header field"),
     ("A: b\n: secret\n", "line 2 is not a header field"),
@@ -1234,7 +1297,9 @@ def test_a_header_that_is_refused(web, out, work, text, said):
     (["--http-header", "@"], "takes the name of a file: @FILE"),
     (["--timeout", "0"], "--timeout: '0' is not a number from 1 to 3600"),
     (["--timeout", "3601"], "is not a number from 1 to 3600"),
-    (["--timeout", "x"], "is not a number from 1 to 3600")])
+    (["--timeout", "x"], "is not a number from 1 to 3600"),
+    (["--trace", "ftp"], "--trace: 'ftp' is not http or nbd"),
+    (["--trace", "http,"], "--trace: '' is not http or nbd")])
 def test_a_misused_option(hone, small, words, said):
     got = hone.misused("info", *words, small)
     assert said in got and "secret" not in got

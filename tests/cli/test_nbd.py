@@ -689,6 +689,31 @@ def test_a_connection_that_is_lost_is_made_again(hone, work):
             (work / "out").touch()
 
 
+def test_a_trace_shows_each_request_and_a_lost_connection(hone, work):
+    data = disk(MI, 2)
+    with serve(work, data, close_after=2, lives=1) as server:
+        done = hone.run("convert", "-q", "--trace", "nbd", "-f", "raw",
+                        server.url, work / "out")
+    assert done.returncode == 0 and server.closed == 1
+    assert (work / "out").read_bytes() == data
+    lines = re.findall(r"hone: trace \d+\.\d{3}: ([^\n]+)\n",
+                       done.stderr.decode())
+    assert len(lines) == done.stderr.count(b"\n"), done.stderr
+    begins = f"connection 1 to {server.url} begins"
+    ready = ("connection 1 is ready: 1048576 bytes, block status yes, zeroing "
+             "yes, more connections no")
+    assert lines[:2] == [begins, ready]
+    assert lines.count(begins) == lines.count(ready) == 2
+    lost = [line for line in lines if line.startswith("connection 1 is lost: ")]
+    assert len(lost) == 1
+    # Each request is answered once, and was sent again if it was lost.
+    ends = [line.partition(": ") for line in lines if " of " in line]
+    sent = [what for what, _, end in ends if not end]
+    assert len(sent) == len([end for _, _, end in ends if end])
+    assert {end for _, _, end in ends} == {"", "answered", "lost"}
+    assert sum("read of" in what for what in sent) >= 4
+
+
 def test_a_destination_is_written_over_lost_connections(hone, work):
     image = work / "image.img"
     image.write_bytes(disk(2 * MI, 7))

@@ -215,6 +215,7 @@ http_target_parse(struct http_target *target, const char *address,
 		!http_append(&target->plain, "Accept-Encoding: identity"))
 		return image_no_memory(err);
 	target->public_redirects = how->network.public_redirects;
+	target->trace = how->network.http_trace;
 	int rc = strncmp(address, "s3:", 3) == 0
 			 ? http_s3_parse(target, address, name, err)
 			 : parse_address(target, address, name, err);

@@ -27,7 +27,7 @@
  *
  * store.c opens the store. address.c, s3.c and trust.c parse what the user
  * gives, answer.c the header of an answer. peer.c and private.c refuse
- * redirects to private addresses.
+ * redirects to private addresses. trace.c reports what happens.
  */
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -76,6 +76,8 @@ struct http_target {
 	long timeout;
 	/* redirects lead to no private address */
 	bool public_redirects;
+	/* NULL: none */
+	const struct image_trace *trace;
 };
 
 /* What is done with the body of an answer. */
@@ -95,6 +97,8 @@ struct http_transfer {
 	struct http_transfer *next;
 	/* NULL while it waits */
 	CURL *easy;
+	/* of the request, in the lines of the trace */
+	unsigned number;
 	/* the next byte, and the end */
 	uint64_t at;
 	uint64_t end;
@@ -258,6 +262,14 @@ const char *http_reason(unsigned status);
 
 /* lost.c: as http_transfer_end(), after a connection that was lost. */
 bool http_end_lost(struct http_transfer *transfer, CURLcode result);
+
+/* trace.c: report a request that is sent, the header of its answer, what the
+ * first answer decides, and what follows from its end. */
+void http_trace_request(struct http_transfer *transfer);
+void http_trace_answer(const struct http_transfer *transfer);
+void http_trace_open(const struct http_transfer *transfer, uint64_t size);
+void http_trace_end(
+	const struct http_transfer *transfer, CURLcode result, bool complete);
 
 /* thread.c */
 /* Keep the first failure of the store. Without the lock. */

@@ -178,6 +178,7 @@ open_store(struct http_transfer *t, uint64_t size)
 	if (!http->url)
 		return false;
 	http->first = t->answer;
+	http_trace_open(t, size);
 	pthread_mutex_lock(&http->blocks.lock);
 	http->blocks.store.size = size;
 	bool good = http_fill_begin(http, t->end);

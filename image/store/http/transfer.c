@@ -20,7 +20,7 @@
  *
  * The three functions at the right return false if another request follows, and
  * set an error if none does. A body that is not the range turns TAKE into FAIL.
- * http_transfer_end() chooses among these ends.
+ * end() chooses among these ends.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -102,8 +102,10 @@ on_header(char *line, size_t size, size_t n, void *opaque)
 	http_answer_line(&t->answer, line, size * n);
 	/* 1xx comes before the answer, a trailer after it. */
 	if (t->answer.complete && t->answer.status >= 200 &&
-		t->verdict == HTTP_UNJUDGED)
+		t->verdict == HTTP_UNJUDGED) {
+		http_trace_answer(t);
 		t->verdict = http_judge(t);
+	}
 	return t->verdict == HTTP_FAIL ? 0 : size * n;
 }
 
@@ -180,7 +182,7 @@ set_up(struct http_transfer *t)
 	SET(CURLOPT_BUFFERSIZE, BUFFER_SIZE);
 	SET(CURLOPT_NOSIGNAL, 1L);
 	SET(CURLOPT_PROTOCOLS_STR, "http,https");
-	/* end() checks each redirect. */
+	/* end_redirect() checks each redirect. */
 	SET(CURLOPT_FOLLOWLOCATION, 0L);
 	SET(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
 	SET(CURLOPT_HTTP09_ALLOWED, 0L);
@@ -212,6 +214,8 @@ http_transfer_begin(struct http_transfer *t)
 		!http_target_apply(&t->http->target, t->easy,
 			http_transfer_url(t), &t->named))
 		http_transfer_fail(t, -ENOMEM, "out of memory");
+	else
+		http_trace_request(t);
 	return t->code;
 }
 
@@ -323,8 +327,9 @@ end_whole(struct http_transfer *t)
 	return true;
 }
 
-bool
-http_transfer_end(struct http_transfer *t, CURLcode result)
+/* As http_transfer_end(). */
+static bool
+end(struct http_transfer *t, CURLcode result)
 {
 	switch (t->verdict) {
 	case HTTP_FAIL:
@@ -345,4 +350,13 @@ http_transfer_end(struct http_transfer *t, CURLcode result)
 		return true;
 	}
 	return http_end_lost(t, result);
+}
+
+bool
+http_transfer_end(struct http_transfer *t, CURLcode result)
+{
+	bool complete = end(t, result);
+
+	http_trace_end(t, result, complete);
+	return complete;
 }

@@ -70,6 +70,8 @@ image_nbd_connect(
 	connection->why[0] = '\0';
 	connection->under_way = connection->flushes = 0;
 	connection->heard_ns = image_now_ns();
+	image_trace(nbd->trace, "connection %d to %s begins",
+		image_nbd_number(connection), nbd->store.name);
 	return 0;
 }
 

@@ -293,6 +293,23 @@ receive(void *opaque, const void *bytes, size_t count, uint64_t offset,
 	return 0;
 }
 
+/* Report a request that has a connection. */
+static void
+trace_slot(const struct image_nbd_slot *slot, const char *what)
+{
+	static const char *const kinds[] = {[NBD_READ] = "read",
+		[NBD_WRITE] = "write",
+		[NBD_ZERO] = "zero",
+		[NBD_STATUS] = "block status",
+		[NBD_FLUSH] = "flush"};
+
+	image_trace(slot->nbd->trace,
+		"connection %d, %s of %" PRIu64 " %s at %" PRIu64 "%s%s",
+		image_nbd_number(slot->connection), kinds[slot->call->kind],
+		slot->length, image_plural(slot->length, "byte", "bytes"),
+		slot->offset, *what ? ": " : "", what);
+}
+
 /* libnbd calls this for each request that ends, also when a handle is closed.
  */
 static int
@@ -308,10 +325,12 @@ answered(void *opaque, int *error)
 	connection->leaving |= *error == ESHUTDOWN;
 	/* The server never sends ENOTCONN. */
 	if (*error == ENOTCONN || connection->leaving || !connection->ready) {
+		trace_slot(slot, "lost");
 		lose(slot);
 		return 1;
 	}
 	slot->nbd->losses = 0;
+	trace_slot(slot, *error ? strerror(*error) : "answered");
 	if (*error)
 		fail_call(slot->nbd, slot, *error);
 	else if (slot->call->kind == NBD_READ)
@@ -394,6 +413,7 @@ send_slot(struct image_nbd_connection *connection, struct image_nbd_slot *slot)
 	slot->connection = connection;
 	connection->under_way++;
 	connection->flushes += flush;
+	trace_slot(slot, "");
 	if (issue(connection->handle, slot) >= 0)
 		return;
 	/* answered() is not called. */
@@ -507,6 +527,8 @@ static void
 fail_all(struct image_nbd_store *nbd, int rc, const struct image_error *err)
 {
 	pthread_mutex_lock(&nbd->lock);
+	if (nbd->rc == 0)
+		image_trace(nbd->trace, "all requests fail: %s", err->text);
 	nbd->rc = rc;
 	nbd->err = *err;
 	nbd->open = true;
@@ -536,6 +558,8 @@ lost(struct image_nbd_connection *connection, int rc,
 	struct image_nbd_store *nbd = connection->nbd;
 	bool first = connection == &nbd->connections[0];
 
+	image_trace(nbd->trace, "connection %d is lost: %s",
+		image_nbd_number(connection), err->text);
 	close_connection(connection);
 	if (!first)
 		return;
@@ -557,6 +581,13 @@ became_ready(struct image_nbd_connection *connection)
 		fail_all(nbd, rc, &err);
 		return;
 	}
+	image_trace(nbd->trace,
+		"connection %d is ready: %" PRIu64 " %s, block status %s, "
+		"zeroing %s, more connections %s",
+		image_nbd_number(connection), nbd->store.size,
+		image_plural(nbd->store.size, "byte", "bytes"),
+		nbd->can_status ? "yes" : "no", nbd->can_zero ? "yes" : "no",
+		nbd->multi ? "yes" : "no");
 	if (connection != &nbd->connections[0])
 		return;
 	pthread_mutex_lock(&nbd->lock);

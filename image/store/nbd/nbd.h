@@ -132,6 +132,8 @@ struct image_nbd_store {
 	char *address;
 	char *tls_certificates;
 	char *tls_psk;
+	/* NULL: none */
+	const struct image_trace *trace;
 	uint64_t limit_ns;
 
 	/* Set before the store is open; constant after that. */
@@ -196,6 +198,13 @@ struct image_nbd_store {
 	/* atomic: the server refused to zero */
 	int no_zero;
 };
+
+/* Returns the number of a connection in the trace, from 1 on. */
+static inline int
+image_nbd_number(const struct image_nbd_connection *connection)
+{
+	return (int)(connection - connection->nbd->connections) + 1;
+}
 
 /* engine.c */
 /* Start the thread and wait for the first connection. */

@@ -100,6 +100,7 @@ create(const char *address, const struct image_store_how *how, bool writable)
 	pthread_mutex_init(&nbd->part_lock, NULL);
 	pthread_mutex_init(&nbd->watch_lock, NULL);
 	nbd->wake = -1;
+	nbd->trace = how->network.nbd_trace;
 	nbd->writable = writable;
 	nbd->limit_ns = (how->network.timeout ? how->network.timeout
 					      : DEFAULT_LIMIT_S) *
