@@ -37,43 +37,32 @@
 
 enum command_id {
 #define HONE_COMMAND(name, ...) COMMAND_##name,
-#define HONE_OPTION(...)
 #include "options.def"
-#undef HONE_COMMAND
-#undef HONE_OPTION
 	COMMAND_COUNT
 };
 
 enum option_id {
-#define HONE_COMMAND(...)
 #define HONE_OPTION(id, ...) OPTION_##id,
 #include "options.def"
-#undef HONE_COMMAND
-#undef HONE_OPTION
 	OPTION_COUNT
 };
 
 enum group_id {
-#define HONE_COMMAND(...)
-#define HONE_OPTION(...)
 #define HONE_GROUP(name, what) GROUP_##name,
 #include "options.def"
-#undef HONE_COMMAND
-#undef HONE_OPTION
 	GROUP_COUNT
 };
 
-#define HONE_COMMAND(...)
-#define HONE_OPTION(...)
 #define HONE_HINT(...) +1
 enum {
 	HINT_COUNT = 0
 #include "options.def"
 };
-#undef HONE_COMMAND
-#undef HONE_OPTION
 
 #define IN(name) (1u << COMMAND_##name)
+/* Commands that only read an image, and those that read one. */
+#define IN_READ (IN(map) | IN(info) | IN(compare) | IN(check) | IN(digest))
+#define IN_IMAGE (IN(convert) | IN_READ)
 /* Before the command. */
 #define IN_GLOBAL (1u << COMMAND_COUNT)
 
@@ -131,10 +120,7 @@ int cli_for_each(
 
 /* Each command is in the file of its name, and returns the exit status. */
 #define HONE_COMMAND(name, ...) int name##_run(const struct cli *cli);
-#define HONE_OPTION(...)
 #include "options.def"
-#undef HONE_COMMAND
-#undef HONE_OPTION
 
 /* A word of qemu-img, and its equivalent here. */
 struct hint_row {

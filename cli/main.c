@@ -14,10 +14,7 @@
 
 static int (*const run[COMMAND_COUNT])(const struct cli *cli) = {
 #define HONE_COMMAND(name, ...) name##_run,
-#define HONE_OPTION(...)
 #include "options.def"
-#undef HONE_COMMAND
-#undef HONE_OPTION
 };
 
 static int

@@ -77,12 +77,8 @@ static const struct {
 	const char *what;
 	const char *line;
 } examples[] = {
-#define HONE_COMMAND(...)
-#define HONE_OPTION(...)
 #define HONE_EXAMPLE(commands, what, line) {commands, what, line},
 #include "options.def"
-#undef HONE_COMMAND
-#undef HONE_OPTION
 };
 
 static void

@@ -6,37 +6,23 @@
 const struct command_row cli_commands[COMMAND_COUNT] = {
 #define HONE_COMMAND(name, operands, synopsis, summary, details)               \
 	{#name, operands, synopsis, summary, details},
-#define HONE_OPTION(...)
 #include "options.def"
-#undef HONE_COMMAND
-#undef HONE_OPTION
 };
 
 const struct group_row cli_groups[GROUP_COUNT] = {
-#define HONE_COMMAND(...)
-#define HONE_OPTION(...)
 #define HONE_GROUP(name, what) {#name, what},
 #include "options.def"
-#undef HONE_COMMAND
-#undef HONE_OPTION
 };
 
 const struct option_row cli_options[OPTION_COUNT] = {
-#define HONE_COMMAND(...)
 #define HONE_OPTION(id, group, often, commands, letter, name, value, help)     \
 	{GROUP_##group, often, commands, letter, name, value, help},
 #include "options.def"
-#undef HONE_COMMAND
-#undef HONE_OPTION
 };
 
 const struct hint_row cli_hints[] = {
-#define HONE_COMMAND(...)
-#define HONE_OPTION(...)
 #define HONE_HINT(commands, word, values, hint) {commands, word, values, hint},
 #include "options.def"
-#undef HONE_COMMAND
-#undef HONE_OPTION
 };
 
 const struct command_row *
