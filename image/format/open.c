@@ -233,14 +233,14 @@ image_source_settle(struct image_source *source, struct image_error *err)
  * the store on failure.
  */
 static int
-expect_digest(struct image_store **store, const struct image_expect *expect,
+expect_digest(struct image_store **store, const struct image_open *how,
 	struct image_error *err)
 {
 	struct image_tap *tap;
 
-	int rc = image_tap_expect(expect, (*store)->name, &tap, err);
+	int rc = image_tap_expect(how->expect, (*store)->name, &tap, err);
 	if (rc == 0)
-		return image_blocks_once(store, 0, tap, err);
+		return image_blocks_once(store, how->memory, tap, err);
 	image_store_close(*store);
 	return rc;
 }
@@ -267,7 +267,7 @@ read_once(struct image_store **store, struct image_open *how,
 		how->format = format;
 		return 0;
 	}
-	return image_blocks_once(store, 0, NULL, err);
+	return image_blocks_once(store, how->memory, NULL, err);
 }
 
 int
@@ -281,7 +281,7 @@ image_open(const char *path, const struct image_open *how,
 	*out = NULL;
 	int rc = image_store_open_address(path, &store_how, &store, err);
 	if (rc == 0 && how->expect)
-		rc = expect_digest(&store, how->expect, err);
+		rc = expect_digest(&store, how, err);
 	if (rc == 0)
 		rc = image_unwrap_store(&store, how, !how->inspect, err);
 	if (rc == 0)

@@ -345,8 +345,9 @@ struct image_open {
 	 * or if format is NULL and packing IMAGE_PACKING_AUTO, by its first
 	 * bytes, where these may decide */
 	const char *member;
-	/* most bytes of what unpacks the file; 0: the default. A file that
-	 * needs more is refused. */
+	/* most bytes of what unpacks the file, and again of what is kept of
+	 * a server, of a stream and of tables; 0: the defaults. A file that
+	 * needs more to be unpacked is refused. */
 	uint64_t memory;
 	/* that unpack the file; 0: one for each CPU */
 	unsigned threads;

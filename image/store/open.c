@@ -264,13 +264,13 @@ is_whole_file(int fd, const struct stat *st)
 
 /* A stream is never locked. */
 static int
-open_stream(int fd, const char *name, struct image_store **out,
+open_stream(int fd, const char *name, uint64_t memory, struct image_store **out,
 	struct image_error *err)
 {
 	struct image_stream *stream;
 
 	int rc = image_stream_of_fd(fd, false, name, &stream, err);
-	return rc < 0 ? rc : image_blocks_open(stream, 0, out, err);
+	return rc < 0 ? rc : image_blocks_open(stream, memory, out, err);
 }
 
 int
@@ -290,7 +290,7 @@ image_store_open_stdin(const struct image_store_how *how,
 		return image_fail(err, name, -EINVAL,
 			"is a terminal; an image comes from a pipe or a file");
 	if (!is_whole_file(STDIN_FILENO, &st))
-		return open_stream(STDIN_FILENO, name, out, err);
+		return open_stream(STDIN_FILENO, name, how->memory, out, err);
 	int fd = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
 	if (fd < 0)
 		return image_fail(err, name, -errno, "cannot be opened: %s",

@@ -180,6 +180,7 @@ struct image_store_how {
 	bool whole;
 	/* the caller compares the digest of all bytes */
 	bool expected;
+	uint64_t memory;
 	struct image_network network;
 };
 
@@ -193,6 +194,7 @@ image_store_how(const struct image_open *how)
 		.inspect = how->inspect,
 		.whole = how->whole,
 		.expected = how->expect != NULL,
+		.memory = how->memory,
 		.network = how->network,
 	};
 }

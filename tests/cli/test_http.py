@@ -474,6 +474,19 @@ def test_a_packed_archive_needs_little_more_memory_than_a_file(
     assert peaks[1] - peaks[0] < 24 * KI
 
 
+@pytest.mark.usefixtures("plain")
+def test_memory_bounds_what_is_kept_of_a_server(hone):
+    """Of 40 MiB that nobody releases."""
+    with Server(images.noise(40 * MI)) as server, Server(bytes(512)) as least:
+        some, few, all_of_it = (int(subprocess.run(
+            ["/usr/bin/python3", "-I", "-S", "-c", PEAK, hone.path, "digest",
+             "-f", "raw", *words, url], env={**ENV, **CLEAN}, check=True,
+            capture_output=True).stderr.split()[-1]) for words, url in (
+                ([], least.url()), (["--memory", "8M"], server.url()),
+                ([], server.url())))
+    assert few - some < 16 * KI and all_of_it - some > 36 * KI
+
+
 @pytest.mark.parametrize("answer", [unknown, chunked])
 @pytest.mark.parametrize("size", [0, 1, 512, BLOCK + 1, 9 * MI + 5])
 def test_files_of_each_size_without_a_length(web, out, answer, size):

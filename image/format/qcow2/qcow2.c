@@ -431,14 +431,23 @@ load_others(struct qcow2_source *q, const struct image_open *how,
 	return rc;
 }
 
+/* Returns the bytes of the slices: a part of what is kept of the file. */
+static size_t
+cache_bytes(const struct image_open *how)
+{
+	uint64_t quarter = how->memory / 4;
+
+	return quarter && quarter < CACHE_BYTES ? (size_t)quarter : CACHE_BYTES;
+}
+
 static int
 qcow2_load(struct qcow2_source *q, const struct image_open *how,
 	const struct qcow2_chain *above, struct image_error *err)
 {
 	struct image_store *store = q->base.store;
 
-	q->cache =
-		above ? above->source->cache : image_slices_create(CACHE_BYTES);
+	q->cache = above ? above->source->cache
+			 : image_slices_create(cache_bytes(how));
 	q->owns_cache = !above;
 	if (!q->cache)
 		return image_no_memory(err);

@@ -35,7 +35,7 @@
 #include "store/http/answer.h"
 #include "store/http/libcurl.h"
 
-/* Most bytes in blocks. */
+/* Most bytes in blocks, if image_open.memory allows them. */
 #define HTTP_MEMORY ((uint64_t)48 << 20)
 /* Requests under way. */
 #define HTTP_TRANSFERS 6

@@ -42,8 +42,17 @@ http_wake_up(struct image_blocks *blocks)
 	http_wake((struct http *)blocks);
 }
 
+/* Returns the bytes of all blocks: one request takes half of them at most. */
+static uint64_t
+memory_of(const struct image_store_how *how)
+{
+	if (!how->memory || how->memory > HTTP_MEMORY)
+		return HTTP_MEMORY;
+	return how->memory < 2 * BLOCKS_LONG ? 2 * BLOCKS_LONG : how->memory;
+}
+
 static struct http *
-allocate(const char *address)
+allocate(const char *address, const struct image_store_how *how)
 {
 	static const struct block_producer producer = {
 		http_request, http_wake_up, http_close};
@@ -51,7 +60,7 @@ allocate(const char *address)
 
 	if (!http)
 		return NULL;
-	if (blocks_create(&http->blocks, HTTP_MEMORY) < 0) {
+	if (blocks_create(&http->blocks, memory_of(how)) < 0) {
 		blocks_destroy(&http->blocks);
 		return NULL;
 	}
@@ -118,7 +127,7 @@ image_http_open(const char *address, const struct image_store_how *how,
 	int rc = image_load(&library, err);
 	if (rc < 0)
 		return rc;
-	struct http *http = allocate(address);
+	struct http *http = allocate(address, how);
 	if (!http)
 		return image_no_memory(err);
 	http->blocks.inspect = how->inspect;
