@@ -18,31 +18,32 @@ no_result(size_t index, int error, struct hone_file_data *file, void *arg)
 	return 0;
 }
 
-TEST(attributes_of_a_read_are_checked)
+static void
+assert_refused(const struct hone_read_attr *attr)
 {
 	static const char *const paths[] = {"/dev/null"};
+	struct hone_file_data file;
 
+	assert_int_equal(hone_read_file(&file, paths[0], attr), -EINVAL);
+	assert_int_equal(hone_read_fd(&file, 0, attr), -EINVAL);
+	assert_int_equal(hone_read_files(paths, 1, attr, no_result, NULL, NULL),
+		-EINVAL);
+}
+
+TEST(attributes_of_a_read_are_checked)
+{
 	for (int i = 0; i < 4; i++) {
-		struct hone_file_data file;
 		struct hone_read_attr attr;
 
 		hone_read_attr_init(&attr);
 		attr.reserved[i] = &attr;
-		assert_int_equal(
-			hone_read_file(&file, paths[0], &attr), -EINVAL);
-		assert_int_equal(hone_read_fd(&file, 0, &attr), -EINVAL);
-		assert_int_equal(
-			hone_read_files(paths, 1, &attr, no_result, NULL, NULL),
-			-EINVAL);
+		assert_refused(&attr);
 	}
 }
 
 TEST(attributes_of_a_read_have_every_function)
 {
-	static const char *const paths[] = {"/dev/null"};
-
 	for (int i = 0; i < 3; i++) {
-		struct hone_file_data file;
 		struct hone_read_attr attr;
 
 		hone_read_attr_init(&attr);
@@ -52,12 +53,7 @@ TEST(attributes_of_a_read_have_every_function)
 			attr.resize = NULL;
 		else
 			attr.release = NULL;
-		assert_int_equal(
-			hone_read_file(&file, paths[0], &attr), -EINVAL);
-		assert_int_equal(hone_read_fd(&file, 0, &attr), -EINVAL);
-		assert_int_equal(
-			hone_read_files(paths, 1, &attr, no_result, NULL, NULL),
-			-EINVAL);
+		assert_refused(&attr);
 	}
 }
 

@@ -272,8 +272,6 @@ void http_trace_end(
 	const struct http_transfer *transfer, CURLcode result, bool complete);
 
 /* thread.c */
-/* Keep the first failure of the store. Without the lock. */
-void http_fail(struct http *http, int code, const struct image_error *err);
 void *http_thread(void *http);
 /* Let the thread look at the queue. Returns false if it cannot be woken. */
 bool http_wake(struct http *http);

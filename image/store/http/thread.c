@@ -20,8 +20,9 @@ http_wake(struct http *http)
 	return true;
 }
 
-void
-http_fail(struct http *http, int code, const struct image_error *err)
+/* Keep the first failure of the store. Without the lock. */
+static void
+fail(struct http *http, int code, const struct image_error *err)
 {
 	pthread_mutex_lock(&http->blocks.lock);
 	blocks_fail(&http->blocks, code, err);
@@ -65,7 +66,7 @@ begin_transfer(struct http *http, struct http_transfer **place,
 		libcurl.multi_add_handle(http->multi, t->easy) != CURLM_OK)
 		rc = image_no_memory(&t->err);
 	if (rc < 0) {
-		http_fail(http, rc, &t->err);
+		fail(http, rc, &t->err);
 		http_transfer_free(t);
 		return;
 	}
@@ -120,7 +121,7 @@ end(struct http *http, struct http_transfer *t, CURLcode result)
 		return;
 	}
 	if (t->code < 0)
-		http_fail(http, t->code, &t->err);
+		fail(http, t->code, &t->err);
 	http_transfer_free(t);
 }
 
@@ -169,7 +170,7 @@ http_thread(void *opaque)
 			code = libcurl.multi_poll(
 				http->multi, NULL, 0, wait_ms, NULL);
 		if (code != CURLM_OK)
-			http_fail(http,
+			fail(http,
 				image_fail(&err, http->blocks.store.name, -EIO,
 					"cannot be read: %s",
 					libcurl.multi_strerror(code)),
