@@ -52,9 +52,12 @@ KEYS = set(re.findall(r'\{"(\w+)", IMAGE_OPTION_',
 
 # A list of some formats or packings that is right, where it stands.
 SOME = {
+    "README.md": [{"gzip", "zstd"}],  # are written
     "NEWS.md": [{"raw", "qcow2"}],  # written to devices
     "packaging/debian/control": [{"raw", "qcow2"}],
-    "cli/options.def": [{"raw", "vhd"}],  # begin as their disk begins
+    "cli/options.def": [
+        {"raw", "vhd"},  # begin as their disk begins
+        {".gz", ".zst"}],  # are written
     "docs/maintaining.md": [{"vmdk", "vhd"}],  # whose tests took time
     "docs/qemu-img.md": [{"qcow2", "vmdk"}],  # rounded up to 512 bytes
     "docs/man/hone.rst": [{"xz", "zstd"}],  # whose windows take memory
@@ -62,7 +65,8 @@ SOME = {
     "docs/man/hone-convert.rst": [
         {"raw", "vhd"},  # begin as their disk begins
         {"qcow2", "vmdk"},  # rounded up to 512 bytes
-        {"vmdk", "gce"}],  # are always compressed
+        {"vmdk", "gce"},  # are always compressed
+        {".gz", ".zst"}],  # are written
     "docs/man/hone-map.rst": [{"qcow2", "vmdk"}],  # have compressed extents
     "docs/design/image.md": [{"raw", "qcow2"}, {"zstd", "gzip"}],  # as measured
     "docs/benchmarks.md": [{"raw", "qcow2"}, {"vmdk", "vhd"}],  # as measured

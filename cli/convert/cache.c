@@ -73,7 +73,7 @@ direct_is_better(const struct job *job)
 	const char *path = job->cli->operands[0];
 	struct stat st;
 
-	if (job->create.compress || strcmp(path, "-") == 0 ||
+	if (job->create.compress || job_packs(job) || strcmp(path, "-") == 0 ||
 		stat(path, &st) < 0)
 		return false;
 	bool device = S_ISBLK(st.st_mode);

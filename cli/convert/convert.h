@@ -5,7 +5,7 @@
  * Declarations for the files of `hone convert`, in the order of control:
  *
  *   convert.c   the command: options, the copy, --verify, what is refused
- *   create.c    options of the new image: -O, -o, -c, --level
+ *   create.c    options of the new image: -O, --pack, -o, -c, --level
  *   size.c      --size
  *   cache.c     use of the page cache; memory.c: how large the cache may be
  *   expect.c    --expect-file and --expect-disk are parsed, the latter compared
@@ -52,6 +52,13 @@ struct job {
 	uint64_t size;
 	double seconds;
 };
+
+/* Returns whether DST is packed. */
+static inline bool
+job_packs(const struct job *job)
+{
+	return job->create.packing > IMAGE_PACKING_NONE;
+}
 
 /* create.c: set format and create. Returns 0 or the exit status. */
 int create_parse(struct job *job);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The options of the new image: -O, -o, -c and related ones. */
+/* The options of the new image: -O, --pack, -o, -c and related ones. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -68,7 +68,8 @@ parse_level(struct job *job, const char *level)
 {
 	struct image_create *create = &job->create;
 	int most = image_create_levels(create);
-	bool zstd = create->codec == IMAGE_CODEC_ZSTD;
+	bool zstd = create->codec == IMAGE_CODEC_ZSTD ||
+		    create->packing == IMAGE_PACKING_ZSTD;
 	bool limited = create->fast || create->small_window;
 
 	if (cli_parse_int(level, &create->level) && create->level >= 1 &&
@@ -91,17 +92,20 @@ refuse_for_archive(const struct job *job)
 {
 	const struct cli *cli = job->cli;
 	bool fast = cli->option[OPTION_FAST];
+	const char *what = job_packs(job) ? "a packed disk"
+					  : image_format_name(job->format);
 
 	if (cli->option[OPTION_COMPRESS])
 		return cli_usage("convert",
-			"-c: %s is always compressed; leave -c out",
-			image_format_name(job->format));
+			"-c: %s is always compressed; leave -c out", what);
 	if (fast || cli->option[OPTION_WINDOW])
 		return cli_usage("convert",
-			"--%s: %s is always compressed by libdeflate with a "
-			"window of 32 KiB; --level chooses speed or size",
-			fast ? "fast" : "window",
-			image_format_name(job->format));
+			"--%s: %s is always compressed by %s; --level chooses "
+			"speed or size",
+			fast ? "fast" : "window", what,
+			job->create.packing == IMAGE_PACKING_ZSTD
+				? "libzstd"
+				: "libdeflate with a window of 32 KiB");
 	return 0;
 }
 
@@ -113,7 +117,7 @@ parse_compression(struct job *job)
 	const char *level = cli->option[OPTION_LEVEL];
 	const char *window = cli->option[OPTION_WINDOW];
 
-	bool archive = image_format_is_archive(job->format);
+	bool archive = job_packs(job) || image_format_is_archive(job->format);
 	int rc = archive ? refuse_for_archive(job) : 0;
 	if (rc != 0)
 		return rc;
@@ -158,14 +162,49 @@ may_be_gce(const char *name)
 	return false;
 }
 
-static int
-parse_format(struct job *job)
+/*
+ * Set *packing to what the suffix of DST says, and return the format that the
+ * name has without the suffix. NULL if a suffix means neither.
+ */
+static const struct image_format *
+format_of_name(const struct job *job, enum image_packing *packing)
 {
+	size_t length;
+	const struct image_format *format;
+
+	*packing = image_packing_by_suffix(job->name, &length);
+	if (!image_packing_writable(*packing))
+		*packing = IMAGE_PACKING_NONE;
+	if (*packing == IMAGE_PACKING_NONE)
+		return image_format_by_suffix(job->name);
+	char *name = strndup(job->name, length);
+	format = name ? image_format_by_suffix(name) : NULL;
+	free(name);
+	return format;
+}
+
+/* Set the format by -O or by the name, and *packing by the name. */
+static int
+parse_format(struct job *job, enum image_packing *packing)
+{
+	const struct image_format *raw = image_format_by_name("raw");
+	const struct image_format *named = format_of_name(job, packing);
+
 	int rc = cli_format(job->cli, OPTION_OUTPUT_FORMAT, &job->format);
-	if (rc != 0 || job->format)
+	if (rc != 0)
 		return rc;
-	job->format = image_format_by_suffix(job->name);
+	/* With -O, "disk.tar.gz" and "disk.qcow2.gz" are names only. */
+	if (job->format && (job->format != raw || named != raw))
+		*packing = IMAGE_PACKING_NONE;
 	if (job->format)
+		return 0;
+	job->format = named;
+	if (named && *packing > IMAGE_PACKING_NONE && named != raw)
+		return cli_fail(job->name,
+			"a %s image is not packed: leave '%s' out%s",
+			image_format_name(named), strrchr(job->name, '.'),
+			image_format_compresses(named) ? " and add -c" : "");
+	if (named)
 		return 0;
 	char list[CLI_FORMATS];
 	if (may_be_gce(job->name))
@@ -179,6 +218,42 @@ parse_format(struct job *job)
 		strrchr(job->name, '.'), cli_list_formats(list, "-O ", true));
 }
 
+/* "zst", or "zstd" as in --unpack. */
+static bool
+names_packing(const char *text, enum image_packing packing)
+{
+	const char *suffix = image_packing_suffix(packing);
+
+	return strcmp(text, image_packing_name(packing)) == 0 ||
+	       (suffix && strcmp(text, suffix + 1) == 0);
+}
+
+/* Set create.packing by --pack, or by the name. */
+static int
+parse_packing(struct job *job, enum image_packing named)
+{
+	const char *text = job->cli->option[OPTION_PACK];
+	enum image_packing packing = IMAGE_PACKING_NONE;
+
+	job->create.packing = named;
+	if (!text)
+		return 0;
+	while (packing < IMAGE_PACKINGS &&
+		!(names_packing(text, packing) &&
+			(packing == IMAGE_PACKING_NONE ||
+				image_packing_writable(packing))))
+		packing++;
+	if (packing == IMAGE_PACKINGS)
+		return cli_usage(
+			"convert", "--pack: '%s' is not zst, gz or none", text);
+	job->create.packing = packing;
+	if (job_packs(job) && job->format != image_format_by_name("raw"))
+		return cli_usage("convert",
+			"--pack: only a raw disk is packed, not %s",
+			image_format_name(job->format));
+	return 0;
+}
+
 /*
  * A qcow2 image has its own layout: Hone writes new ones, and does not change
  * the clusters of one that exists.
@@ -186,7 +261,8 @@ parse_format(struct job *job)
 static int
 parse_in_place(const struct job *job)
 {
-	const char *format = image_format_name(job->format);
+	const char *format =
+		job_packs(job) ? "packed" : image_format_name(job->format);
 	bool raw = strcmp(format, "raw") == 0;
 
 	if (job->cli->option[OPTION_NO_CREATE] && !raw)
@@ -204,8 +280,12 @@ parse_in_place(const struct job *job)
 int
 create_parse(struct job *job)
 {
+	enum image_packing packing;
+
 	image_create_init(&job->create);
-	int rc = parse_format(job);
+	int rc = parse_format(job, &packing);
+	if (rc == 0)
+		rc = parse_packing(job, packing);
 	if (rc == 0)
 		rc = parse_in_place(job);
 	if (rc == 0)

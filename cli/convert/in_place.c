@@ -50,6 +50,7 @@ in_place_open(struct job *job)
 	struct image_error err;
 
 	job->write.allow_disguised = job->cli->option[OPTION_ALLOW_DISGUISED] ||
+				     job_packs(job) ||
 				     !image_format_begins_as_disk(job->format);
 	job->write.network = job->open.network;
 	int rc = refuse_source(job);

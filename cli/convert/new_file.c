@@ -62,7 +62,7 @@ new_file_reopen(
 	struct job *job, struct image_source **back, struct image_error *err)
 {
 	struct image_open how = {.format = job->format,
-		.packing = IMAGE_PACKING_NONE,
+		.packing = job->create.packing,
 		.drop_cache = true};
 
 	if (image_format_is_archive(job->format)) {

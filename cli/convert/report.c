@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The result of a conversion, as text and as JSON. */
 #include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
 #include <hone/cpu.h>
 #include "convert/convert.h"
 
@@ -8,6 +10,8 @@
 static const char *
 compression(const struct job *job)
 {
+	if (job_packs(job))
+		return image_packing_name(job->create.packing);
 	if (!job->create.compress && !image_format_is_archive(job->format))
 		return NULL;
 	return job->create.codec == IMAGE_CODEC_ZSTD ? "zstd" : "zlib";
@@ -30,7 +34,9 @@ print_json(const struct job *job)
 	json_number(&json, "zero_bytes", job->copied.zero);
 	json_number(&json, "hole_bytes", job->copied.hole);
 	if (compression(job)) {
-		json_string(&json, "compression_type", compression(job));
+		json_string(&json,
+			job_packs(job) ? "packing" : "compression_type",
+			compression(job));
 		json_number(
 			&json, "compressed_from", job->copied.compressed_from);
 		json_number(&json, "compressed_to", job->copied.compressed_to);
@@ -70,7 +76,9 @@ print_text(const struct job *job)
 			job->cli->option[OPTION_SIZE] ? "grown" : "rounded up",
 			image_source_size(job->src));
 	if (compression(job))
-		printf(" compressed with %s", compression(job));
+		printf(" %s %s",
+			job_packs(job) ? "packed by" : "compressed with",
+			compression(job));
 	printf("; %s of data", cli_size_text(data, c->data));
 	if (kept)
 		printf(", %s of zeros kept", cli_size_text(out, kept));
@@ -88,6 +96,22 @@ print_text(const struct job *job)
 	putchar('\n');
 }
 
+/* A raw DST has the digest, and a packed one when it is unpacked. */
+static void
+print_digests(const struct job *job)
+{
+	const char *name = job->cli->operands[1];
+	struct image_digests printed = job->digests;
+	size_t length;
+
+	bool named =
+		image_packing_by_suffix(name, &length) == job->create.packing;
+	char *unpacked = job_packs(job) && named ? strndup(name, length) : NULL;
+	printed.count = job->n_printed;
+	cli_digests_print(unpacked ? unpacked : name, &printed);
+	free(unpacked);
+}
+
 void
 report_print(const struct job *job)
 {
@@ -103,8 +127,5 @@ report_print(const struct job *job)
 	if (job->cli->option[OPTION_JSON] || job->cli->option[OPTION_QUIET] ||
 		!job->n_printed)
 		return;
-	/* A raw DST has the digest. */
-	struct image_digests printed = job->digests;
-	printed.count = job->n_printed;
-	cli_digests_print(job->cli->operands[1], &printed);
+	print_digests(job);
 }

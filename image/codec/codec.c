@@ -31,7 +31,10 @@ levels_of(const struct image_codec *codec)
 int
 image_create_levels(const struct image_create *create)
 {
-	return levels_of(&(struct image_codec){.id = create->codec,
+	bool zstd = create->packing == IMAGE_PACKING_ZSTD;
+
+	return levels_of(&(struct image_codec){
+		.id = zstd ? IMAGE_CODEC_ZSTD : create->codec,
 		.small_window = create->small_window,
 		.fast = create->fast});
 }
@@ -61,7 +64,8 @@ static bool
 same_codec(const struct image_codec *a, const struct image_codec *b)
 {
 	return a->id == b->id && a->level == b->level &&
-	       a->small_window == b->small_window && a->fast == b->fast;
+	       a->small_window == b->small_window && a->fast == b->fast &&
+	       a->checksum == b->checksum;
 }
 
 static void

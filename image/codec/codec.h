@@ -7,8 +7,9 @@
  *
  *   codec.c       image_compress() chooses an encoder of encoder.h
  *   libdeflate.c  the encoder of -c; zlib.c: with --window 12; igzip.c: with
- *                 --fast; zstd.c: with -o compression_type=zstd
- *   join.c        parts of one deflate stream, for -O gce
+ *                 --fast; zstd.c: with -o compression_type=zstd and --pack zst
+ *   zero_frame.c  frames of zstd that have zeros
+ *   join.c        parts of one deflate stream, for -O gce and --pack gz
  */
 #include "error.h"
 
@@ -19,6 +20,8 @@ struct image_codec {
 	int level;
 	bool small_window;
 	bool fast;
+	/* zstd: a frame ends with a checksum of its content */
+	bool checksum;
 };
 
 /* The buffers and contexts of one thread. Initialise it with {0}. */
@@ -49,7 +52,7 @@ void image_scratch_destroy(struct image_scratch *scratch);
 int image_codec_init(struct image_codec *codec, struct image_error *err);
 
 /*
- * Compress length bytes, at least 1 and at most 2 MiB, into at most room bytes.
+ * Compress length bytes, at least 1 and at most 8 MiB, into at most room bytes.
  * The result depends only on the codec and the bytes, unless codec->fast.
  *
  * Returns the compressed length if it is at most room.

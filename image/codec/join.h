@@ -1,23 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #ifndef HONE_IMAGE_CODEC_JOIN_H
 #define HONE_IMAGE_CODEC_JOIN_H
-/* One deflate stream of parts that were compressed apart. */
+/* One deflate stream of parts that were compressed apart, and what a sink gets
+ * to know about a part, also about one of zstd. */
 #include "codec/codec.h"
 
 /* A part of the stream. */
 struct image_packed {
-	/* bytes before compression, 1 to 2 MiB */
+	/* with image_sink.part: its offset in the disk, and its bytes */
+	uint64_t guest;
+	const unsigned char *bytes;
+	/* bytes before compression, 1 to 2 MiB; with zstd 1 to 8 MiB */
 	uint64_t length;
-	/* set by image_pack() */
+	/* set by image_pack(); the CRC is that of gzip */
 	uint64_t stored;
 	uint32_t crc;
-	/* set by image_sink_ops.append */
+	/* set by image_sink_ops.append; zeros of the disk in front of it */
 	uint64_t host;
+	uint64_t zeros;
 };
 
 /* Bytes that packed->length bytes take at most: a stored block has 5 bytes
- * more, and libdeflate's have 5,000 bytes or more. */
-#define IMAGE_PACK_ROOM(length) ((length) + (length) / 512 + 256)
+ * more, and libdeflate's have 5,000 bytes or more. The room of
+ * ZSTD_compressBound() is less. */
+#define IMAGE_PACK_ROOM(length) ((length) + (length) / 256 + 256)
 
 /*
  * Compress packed->length bytes by libdeflate into `room` bytes, which are

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* One zstd frame for each cluster, as in QEMU. */
+/* One zstd frame for each cluster, as in QEMU, or for each part of a disk. */
 #include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -12,8 +12,11 @@ static void *
 zstd_create(const struct image_codec *codec)
 {
 	ZSTD_CCtx *context = ZSTD_createCCtx();
-	if (context && ZSTD_isError(ZSTD_CCtx_setParameter(context,
-			       ZSTD_c_compressionLevel, codec->level))) {
+	if (context &&
+		(ZSTD_isError(ZSTD_CCtx_setParameter(
+			 context, ZSTD_c_compressionLevel, codec->level)) ||
+			ZSTD_isError(ZSTD_CCtx_setParameter(context,
+				ZSTD_c_checksumFlag, codec->checksum)))) {
 		ZSTD_freeCCtx(context);
 		context = NULL;
 	}

@@ -10,6 +10,7 @@
  *	formats.c	the list of formats, and their names
  *	refuse.c	refuses packed files, archives and web pages
  *	qcow2/, vmdk/, vhd/, raw.c, gce.c	the formats
+ *	packed/		a raw disk that is packed
  *	source.c	what they share; slices.c: a cache of tables; named.c:
  *			files that an image names; bytes.h: numbers
  *	signatures.c	tests for a second format in the file
@@ -18,6 +19,7 @@
 #include "error.h"
 #include "store/store.h"
 
+struct image_ends;
 struct image_packed;
 struct image_verdict;
 
@@ -172,10 +174,19 @@ struct image_sink_ops {
 	 * For a file that is a stream of the data alone, made of compressed
 	 * parts: set packed->host to the place of the next part. Called in the
 	 * order of the disk, by one thread at a time. The parts have the
-	 * sectors that image_region() finds. image_copy() calls no reserve
-	 * then. NULL: ranges of the disk have places.
+	 * sectors that image_region() finds, or with sink->part the disk but
+	 * for zeros between them. image_copy() calls no reserve then. NULL:
+	 * ranges of the disk have places.
 	 */
 	int (*append)(struct image_sink *sink, struct image_packed *packed,
+		struct image_error *err);
+
+	/*
+	 * Write what stands for the packed->zeros in front of a part, which
+	 * append has set. Any thread; in the order of the parts if the store is
+	 * forward. NULL without sink->part.
+	 */
+	int (*gap)(struct image_sink *sink, const struct image_packed *packed,
 		struct image_error *err);
 
 	/* Write the remaining metadata, the header last unless plan wrote it.
@@ -202,6 +213,11 @@ struct image_sink {
 	bool compress;
 	/* with ops->encode: most bytes of an encoded unit */
 	size_t most;
+	/* with ops->append: parts begin and end within pieces of the disk of
+	 * this length, a power of two; 0: see ops->append */
+	size_t part;
+	/* of the disk, if the store has other bytes; or NULL */
+	const struct image_ends *ends;
 	struct image_codec codec;
 };
 

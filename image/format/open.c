@@ -6,6 +6,7 @@
 #include <string.h>
 #include "archive/archive.h"
 #include "format/formats.h"
+#include "format/packed/packed.h"
 #include "format/verdict.h"
 #include "store/address.h"
 #include "blocks/blocks.h"
@@ -457,8 +458,11 @@ image_create_on(struct image_store *target, const struct image_format *format,
 	const struct image_create *create, struct image_sink **out,
 	struct image_error *err)
 {
-	int rc = format->create(target, create, out, err);
+	bool packed = create->packing > IMAGE_PACKING_NONE;
 
+	assert(!packed || format == &image_format_raw);
+	int rc = packed ? image_packed_create(target, create, out, err)
+			: format->create(target, create, out, err);
 	if (rc < 0) {
 		image_store_close(target);
 		*out = NULL;

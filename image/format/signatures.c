@@ -9,6 +9,7 @@
 #include "format/bytes.h"
 #include "format/formats.h"
 #include "format/verdict.h"
+#include "store/ends.h"
 
 static const struct signature {
 	const char *name;
@@ -41,6 +42,8 @@ struct search {
 	struct image_source *source;
 	struct image_scratch scratch;
 	struct image_store *store;
+	/* NULL: the store has the bytes */
+	const struct image_ends *ends;
 	uint64_t size;
 	const struct image_format *format;
 	/* the searched bytes begin as a disk begins */
@@ -71,7 +74,11 @@ read_bytes(struct search *search, uint64_t offset, void *buf, size_t length,
 	if (source)
 		return source->ops->read(
 			source, &search->scratch, offset, buf, length, err);
-	return image_store_read(search->store, offset, buf, length, err);
+	if (!search->ends)
+		return image_store_read(
+			search->store, offset, buf, length, err);
+	image_ends_read(search->ends, offset, buf, length);
+	return 0;
 }
 
 static int
@@ -351,6 +358,7 @@ image_disguise_written(struct image_sink *sink, struct image_disguise *disguise,
 	struct image_error *err)
 {
 	struct search search = {.store = sink->store,
+		.ends = sink->ends,
 		.size = sink->size,
 		.format = sink->format};
 

@@ -101,6 +101,38 @@ struct image_option {
 
 enum image_codec_id { IMAGE_CODEC_ZLIB, IMAGE_CODEC_ZSTD };
 
+/* How the file of an image is packed. */
+enum image_packing {
+	/*
+	 * By the suffixes of the name. Without one, and if the format is
+	 * detected, by the first bytes, too: of a pipe, of a file on a web
+	 * server, and of a name that is not one of a disk. A guest wrote those
+	 * of other files: they are refused if they begin as a packed file.
+	 */
+	IMAGE_PACKING_AUTO,
+	IMAGE_PACKING_NONE,
+	IMAGE_PACKING_GZIP,
+	IMAGE_PACKING_XZ,
+	IMAGE_PACKING_ZSTD,
+	IMAGE_PACKING_BZIP2,
+	IMAGE_PACKINGS
+};
+
+/* "xz" */
+const char *image_packing_name(enum image_packing packing);
+/* ".xz"; NULL for IMAGE_PACKING_AUTO and IMAGE_PACKING_NONE */
+const char *image_packing_suffix(enum image_packing packing);
+/* Returns the packing of that name, or IMAGE_PACKINGS. */
+enum image_packing image_packing_by_name(const char *name);
+/* Returns whether a new raw image can be packed so. */
+bool image_packing_writable(enum image_packing packing);
+/*
+ * Returns the packing that is the suffix of a path, and sets *length to that of
+ * the path without the suffix. Returns IMAGE_PACKING_NONE if there is none, and
+ * for that of a packed archive, such as ".tgz".
+ */
+enum image_packing image_packing_by_suffix(const char *path, size_t *length);
+
 /* The properties of a new image; image_create_init() sets the defaults. */
 struct image_create {
 	/* bytes of the virtual disk, 0 to INT64_MAX */
@@ -118,6 +150,9 @@ struct image_create {
 	bool preallocate;
 	/* vhd: the size is not rounded up to a MiB */
 	bool exact;
+	/* raw: one that image_packing_writable() allows, at `level`; no other
+	 * value packs */
+	enum image_packing packing;
 	/* compress clusters with codec */
 	bool compress;
 	enum image_codec_id codec;
@@ -135,7 +170,7 @@ struct image_create {
 
 void image_create_init(struct image_create *create);
 /* The highest level that create->codec has with create->small_window and
- * create->fast; the lowest is 1. */
+ * create->fast, or that of create->packing; the lowest is 1. */
 int image_create_levels(const struct image_create *create);
 
 /* The public properties of a format. */
@@ -248,28 +283,6 @@ struct image_trailing {
 /* Packings that lie in each other, those of an archive and of its member
  * together. */
 #define IMAGE_ROUNDS 4
-
-/* How the file of an image is packed. */
-enum image_packing {
-	/*
-	 * By the suffixes of the name. Without one, and if the format is
-	 * detected, by the first bytes, too: of a pipe, of a file on a web
-	 * server, and of a name that is not one of a disk. A guest wrote those
-	 * of other files: they are refused if they begin as a packed file.
-	 */
-	IMAGE_PACKING_AUTO,
-	IMAGE_PACKING_NONE,
-	IMAGE_PACKING_GZIP,
-	IMAGE_PACKING_XZ,
-	IMAGE_PACKING_ZSTD,
-	IMAGE_PACKING_BZIP2,
-	IMAGE_PACKINGS
-};
-
-/* "xz" */
-const char *image_packing_name(enum image_packing packing);
-/* Returns the packing of that name, or IMAGE_PACKINGS. */
-enum image_packing image_packing_by_name(const char *name);
 
 /*
  * Returns the name of a library that this release can use, and sets *version to

@@ -5,6 +5,9 @@
 #include <inttypes.h>
 #include "pipeline/copy.h"
 
+/* Nine chunks of 8 MiB, and as much of packed bytes: with the contexts of the
+ * codecs, less than 200 MB. */
+#define PACK_MEMORY ((size_t)160 << 20)
 /* No file system that shares blocks has larger ones. */
 #define SHARE_ALIGN 4096
 
@@ -27,17 +30,6 @@ own_size(const struct image_copy *copy)
 	return sizeof(struct image_copy_own) +
 	       2 * copy->room * sizeof(struct image_extent) +
 	       copy->max_puts * sizeof(struct image_put);
-}
-
-static void
-count(struct image_copied *copied, const struct image_extent *piece)
-{
-	if (piece->kind == IMAGE_DATA)
-		copied->data += piece->length;
-	else if (piece->kind == IMAGE_ZERO)
-		copied->zero += piece->length;
-	else
-		copied->hole += piece->length;
 }
 
 static bool
@@ -71,7 +63,7 @@ share_pieces(const struct image_copy *copy, struct image_copy_own *own)
 			return false;
 	for (size_t i = 0; i < own->listed.count; i++) {
 		const struct image_extent *e = &own->listed.list[i];
-		count(&own->copied, e);
+		image_copy_count(&own->copied, e);
 		if (e->kind != IMAGE_DATA) {
 			put_zeros(copy, own, e->offset, e->length);
 			continue;
@@ -96,6 +88,8 @@ copy_work(void *opaque, struct image_scratch *scratch,
 	place_lists(copy, own);
 	if (copy->sink->compress)
 		return image_copy_encode(copy, scratch, chunk, err);
+	if (copy->sink->part)
+		return image_copy_pack_disk(copy, scratch, chunk, err);
 	if (copy->sink->ops->append)
 		return image_copy_pack(copy, scratch, chunk, err);
 	int rc = image_pieces_list(
@@ -110,7 +104,7 @@ copy_work(void *opaque, struct image_scratch *scratch,
 	image_pieces_scan(&own->found, &own->listed, chunk, copy->block);
 	for (size_t i = 0; i < own->found.count; i++) {
 		const struct image_extent *e = &own->found.list[i];
-		count(&own->copied, e);
+		image_copy_count(&own->copied, e);
 		if (e->kind != IMAGE_DATA) {
 			put_zeros(copy, own, e->offset, e->length);
 			continue;
@@ -239,6 +233,8 @@ copy_write(void *opaque, struct image_scratch *scratch,
 	struct image_store *store = copy->sink->store;
 	int rc = 0;
 
+	if (copy->sink->part && own->n_puts)
+		rc = copy->sink->ops->gap(copy->sink, &own->packed, err);
 	for (size_t i = 0; rc == 0 && i < own->n_puts; i++) {
 		const struct image_put *put = &own->puts[i];
 		uint64_t length = put->place.stored;
@@ -307,7 +303,8 @@ codec_size(const struct image_copy *copy)
 
 	if (sink->ops->append)
 		return image_codec_memory(&sink->codec, copy->chunk) +
-		       image_pack_memory;
+		       (sink->codec.id == IMAGE_CODEC_ZLIB ? image_pack_memory
+							   : 0);
 	return sink->compress
 		       ? image_codec_memory(&sink->codec, (size_t)sink->unit)
 		       : 0;
@@ -364,6 +361,7 @@ visit(struct image_copy *copy, const struct image_run *run,
 		/* The default limit is for buffers alone, and does not reduce
 		 * the number of threads. */
 		.scratch = run->memory ? codec_size(copy) : 0,
+		.memory = sink->part ? PACK_MEMORY : 0,
 		.writers =
 			sink->store->parallel_writes && !copy->hashers ? 0 : 1,
 		.cut = image_pieces_cut,
@@ -390,7 +388,10 @@ visit_and_hash(struct image_copy *copy, const struct image_run *run,
 	const struct image_run silent = {0};
 
 	int rc = image_hashers_create(&copy->hashers, run->digests, &silent,
-		copy->sink->ops->append ? IMAGE_HASHERS_COMPACT : 0, err);
+		copy->sink->ops->append && !copy->sink->part
+			? IMAGE_HASHERS_COMPACT
+			: 0,
+		err);
 	if (rc < 0)
 		return rc;
 	rc = visit(copy, run, err);
@@ -409,6 +410,14 @@ set_sizes(struct image_copy *copy, const struct image_run *run)
 
 	copy->block = run->block;
 	copy->chunk = image_chunk_size(copy->source);
+	if (copy->sink->part) {
+		/* Parts depend on the disk alone, so the source has no say. Its
+		 * clusters are not longer. */
+		copy->chunk = copy->sink->part;
+		copy->room = image_pieces_room(copy->chunk / 8);
+		copy->max_puts = 1;
+		return;
+	}
 	if (copy->sink->ops->append) {
 		/* The only put is the whole chunk. */
 		copy->room = run->digests ? image_pieces_room(copy->chunk) : 0;

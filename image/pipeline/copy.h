@@ -40,6 +40,17 @@ image_copy_limit(const struct image_sink *sink,
 				 "would get more data than", limit);
 }
 
+static inline void
+image_copy_count(struct image_copied *copied, const struct image_extent *piece)
+{
+	if (piece->kind == IMAGE_DATA)
+		copied->data += piece->length;
+	else if (piece->kind == IMAGE_ZERO)
+		copied->zero += piece->length;
+	else
+		copied->hole += piece->length;
+}
+
 /* Bytes for one place of the file. */
 struct image_put {
 	struct image_place place;
@@ -77,8 +88,11 @@ int image_copy_share_all(struct image_copy *copy, struct image_error *err);
  * The sink reads as zeros after that. */
 int image_copy_try_share(struct image_copy *copy, struct image_error *err);
 
-/* pack.c: the work stage of a sink with append. */
+/* pack.c: the work stage of a sink with append, without image_sink.part and
+ * with it. */
 int image_copy_pack(struct image_copy *copy, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err);
+int image_copy_pack_disk(struct image_copy *copy, struct image_scratch *scratch,
 	struct image_chunk *chunk, struct image_error *err);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The work stage of a copy into a sink with append, one deflate stream of the
- * data alone: compress the data of a chunk as a part of the stream.
+ * The work stage of a copy into a sink with append: compress the data of a
+ * chunk as a part of a stream that has the data alone (-O gce) or the disk
+ * (--pack).
  */
 #include <string.h>
 #include <hone/zero.h>
@@ -61,6 +62,36 @@ add_region(const struct image_copy *copy, struct image_copy_own *own,
 				.host = IMAGE_NO_HOST};
 }
 
+/* Compress the part that own->packed describes, and put it. */
+static int
+put_part(struct image_copy *copy, struct image_scratch *scratch,
+	struct image_chunk *chunk, const unsigned char *from,
+	struct image_error *err)
+{
+	const struct image_codec *codec = &copy->sink->codec;
+	struct image_copy_own *own = chunk->own;
+	struct image_packed *packed = &own->packed;
+	unsigned char *to = chunk->data + copy->chunk;
+	size_t room = IMAGE_PACK_ROOM(copy->chunk);
+	int rc = 0;
+
+	if (codec->id == IMAGE_CODEC_ZLIB) {
+		rc = image_pack(codec, scratch, from, to, room, packed, err);
+	} else {
+		int64_t n = image_compress(
+			codec, scratch, from, (size_t)packed->length, to, room);
+		packed->stored = n < 0 ? 0 : (uint64_t)n;
+		rc = n > 0 ? 0 : image_no_memory(err);
+	}
+	own->copied.compressed_to = packed->stored;
+	own->puts[own->n_puts++] =
+		(struct image_put){.place = {.guest = chunk->offset,
+					   .length = chunk->length,
+					   .stored = packed->stored},
+			.bytes = to};
+	return rc;
+}
+
 int
 image_copy_pack(struct image_copy *copy, struct image_scratch *scratch,
 	struct image_chunk *chunk, struct image_error *err)
@@ -68,7 +99,6 @@ image_copy_pack(struct image_copy *copy, struct image_scratch *scratch,
 	struct image_source *source = copy->source;
 	struct image_copy_own *own = chunk->own;
 	struct image_packed *packed = &own->packed;
-	unsigned char *to = chunk->data + copy->chunk;
 	uint64_t end = chunk->offset + chunk->length;
 	uint64_t stop =
 		(end + IMAGE_SECTOR - 1) & ~(uint64_t)(IMAGE_SECTOR - 1);
@@ -91,15 +121,40 @@ image_copy_pack(struct image_copy *copy, struct image_scratch *scratch,
 		add_region(copy, own, begin, at < end ? at : end, bytes);
 		packed->length += at - begin;
 	}
-	if (packed->length == 0)
+	return packed->length ? put_part(copy, scratch, chunk, chunk->data, err)
+			      : 0;
+}
+
+/* The whole disk is packed, but for zeros at the ends of a chunk: the sink
+ * joins these with their neighbours. */
+int
+image_copy_pack_disk(struct image_copy *copy, struct image_scratch *scratch,
+	struct image_chunk *chunk, struct image_error *err)
+{
+	struct image_copy_own *own = chunk->own;
+	size_t unit = (size_t)copy->sink->unit, length = (size_t)chunk->length;
+
+	int rc =
+		image_pieces_list(&own->listed, copy->source, chunk, true, err);
+	if (rc == 0)
+		rc = image_pieces_read(
+			&own->listed, copy->source, scratch, chunk, err);
+	if (rc < 0)
+		return rc;
+	image_pieces_clear(&own->listed, chunk);
+	image_pieces_scan(&own->found, &own->listed, chunk, copy->block);
+	for (size_t i = 0; i < own->found.count; i++)
+		image_copy_count(&own->copied, &own->found.list[i]);
+	size_t begin = hone_find_nonzero(chunk->data, length);
+	if (begin == length)
 		return 0;
-	int rc = image_pack(&copy->sink->codec, scratch, chunk->data, to,
-		IMAGE_PACK_ROOM(copy->chunk), packed, err);
-	own->copied.compressed_to = packed->stored;
-	own->puts[own->n_puts++] =
-		(struct image_put){.place = {.guest = chunk->offset,
-					   .length = chunk->length,
-					   .stored = packed->stored},
-			.bytes = to};
-	return rc;
+	begin &= ~(unit - 1);
+	size_t end = (hone_rfind_nonzero(chunk->data, length) | (unit - 1)) + 1;
+	if (end > length)
+		end = length;
+	own->packed = (struct image_packed){.guest = chunk->offset + begin,
+		.bytes = chunk->data + begin,
+		.length = end - begin};
+	own->copied.compressed_from = own->packed.length;
+	return put_part(copy, scratch, chunk, own->packed.bytes, err);
 }

@@ -21,7 +21,7 @@
  * has stopped.
  *
  *   copy.c       a source into a sink; share.c: blocks that the file system
- *                shares; encode.c: clusters of -c; pack.c: -O gce
+ *                shares; encode.c: clusters of -c; pack.c: -O gce, --pack
  *   digest.c     and compare.c, map.c, blocks.c: the other visits
  *   hashers.c    digests beside a visit
  *   pieces.c     the extents of a chunk: listed, read, searched for zeros
@@ -56,6 +56,8 @@ struct image_plan {
 	size_t own;
 	/* bytes of each thread's scratch that count for image_run.memory */
 	size_t scratch;
+	/* the default of image_run.memory, if that is not 64 MiB; or 0 */
+	size_t memory;
 	/* most threads in the write stage at a time; 0: any number; 1: chunks
 	 * are written in the order of tickets, too */
 	unsigned writers;

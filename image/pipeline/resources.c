@@ -53,7 +53,9 @@ wanted_chunks(unsigned threads)
 static void
 divide_memory(struct pipeline *p, size_t chunk, unsigned *threads)
 {
-	size_t memory = p->run->memory ? p->run->memory : DEFAULT_MEMORY;
+	size_t memory = p->run->memory    ? p->run->memory
+			: p->plan->memory ? p->plan->memory
+					  : DEFAULT_MEMORY;
 	size_t most = memory / (chunk + p->plan->scratch);
 
 	if (*threads > most)

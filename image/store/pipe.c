@@ -14,9 +14,8 @@
 #include <unistd.h>
 #include "format/formats.h"
 #include "store/address.h"
+#include "store/ends.h"
 
-/* Programs detect formats by the first and the last bytes of a raw disk. */
-#define END ((size_t)IMAGE_HEAD_SIZE)
 #define ZEROS 65536
 /* What an unprivileged process may ask for: a reader takes more at once. */
 #define CAPACITY (1 << 20)
@@ -32,9 +31,8 @@ struct pipe_store {
 	uint64_t position;
 	/* what the end of the disk will be, for zeros before it */
 	uint64_t end;
-	/* the first bytes, and the last ones: byte n is tail[n % END] */
-	unsigned char head[END];
-	unsigned char tail[END];
+	/* of what left, or is on its way */
+	struct image_ends ends;
 };
 
 static struct pipe_store *
@@ -69,15 +67,6 @@ judge_head(struct pipe_store *p, const unsigned char *head, size_t length,
 		name ? name : format->name);
 }
 
-static void
-remember(struct pipe_store *p, const unsigned char *bytes, size_t length)
-{
-	for (size_t i = 0; i < length && p->position + i < END; i++)
-		p->head[p->position + i] = bytes[i];
-	for (size_t i = length > END ? length - END : 0; i < length; i++)
-		p->tail[(p->position + i) % END] = bytes[i];
-}
-
 /* Whether a write that failed may succeed now. */
 static bool
 can_go_on(const struct pipe_store *p)
@@ -94,7 +83,7 @@ static int
 send_bytes(struct pipe_store *p, const unsigned char *bytes, size_t length,
 	struct image_error *err)
 {
-	remember(p, bytes, length);
+	image_ends_pass(&p->ends, bytes, length);
 	while (length) {
 		ssize_t n = write(p->fd, bytes, length);
 		if (n < 0 && can_go_on(p))
@@ -127,7 +116,7 @@ send_pages(struct pipe_store *p, uint64_t end)
 		p->takes_pages = n > 0;
 		for (; n > 0; n -= ZEROS) {
 			size_t length = n < ZEROS ? (size_t)n : ZEROS;
-			remember(p, zeros, length);
+			image_ends_pass(&p->ends, zeros, length);
 			p->position += length;
 		}
 	}
@@ -160,9 +149,9 @@ pipe_write(struct image_store *store, uint64_t offset, const void *buf,
 	int rc = 0;
 
 	assert(offset >= p->position);
-	if (p->position == 0 && offset < END) {
-		unsigned char head[END] = {0};
-		size_t n = END - (size_t)offset;
+	if (p->position == 0 && offset < IMAGE_ENDS) {
+		unsigned char head[IMAGE_ENDS] = {0};
+		size_t n = IMAGE_ENDS - (size_t)offset;
 		n = n < length ? n : length;
 		memcpy(head + offset, buf, n);
 		rc = judge_head(p, head, (size_t)offset + n, err);
@@ -177,15 +166,8 @@ static int
 pipe_read(struct image_store *store, uint64_t offset, void *buf, size_t length,
 	struct image_error *err)
 {
-	struct pipe_store *p = of(store);
-	unsigned char *to = buf;
-
 	(void)err;
-	assert(offset + length <= END || offset + END >= p->position);
-	for (size_t i = 0; i < length; i++, offset++)
-		to[i] = offset >= p->position ? 0
-			: offset < END        ? p->head[offset]
-					      : p->tail[offset % END];
+	image_ends_read(&of(store)->ends, offset, buf, length);
 	return 0;
 }
 

@@ -16,7 +16,7 @@
  *			in place; cache.c: writeback and the page cache
  *	hold.c		holds the first and last MiB of a target back
  *	stream.c	bytes that come once; ../blocks/: they as a store
- *	pipe.c		stdout as a store
+ *	pipe.c		stdout as a store; ends.c: the ends of what passed
  *	http/, nbd/	servers
  *	trace.c		lines about the requests to servers
  *	store.c		what all of them share

@@ -80,6 +80,22 @@ image_packing_name(enum image_packing packing)
 	return (int)packing >= FIRST ? packings[packing].name : others[packing];
 }
 
+const char *
+image_packing_suffix(enum image_packing packing)
+{
+	return packings[packing].suffix;
+}
+
+enum image_packing
+image_packing_by_suffix(const char *path, size_t *length)
+{
+	bool more;
+
+	*length = strlen(path);
+	enum image_packing packing = image_unpack_suffix(path, length, &more);
+	return more ? packing : IMAGE_PACKING_NONE;
+}
+
 enum image_packing
 image_packing_by_name(const char *name)
 {

@@ -170,7 +170,8 @@ def test_a_script_has_the_values_of_options(hone, shell, mark):
     text = script(hone, shell)
     assert "hone help --completion " + shell in text
     for option, words in {
-            "output-format": ["raw", "gce"], "cache": ["keep"],
+            "output-format": ["raw", "gce"], "pack": ["zst"],
+            "cache": ["keep"],
             "algorithm": ["sha256", "md5"], "unpack": ["xz"],
             "options": ["compression_type=zstd", "size=geometry"],
             "completion": ["fish"]}.items():
@@ -186,7 +187,7 @@ def test_a_script_has_the_values_of_options(hone, shell, mark):
 @pytest.mark.parametrize("command, option", [
     ("convert", "--cache"), ("convert", "-t"), ("digest", "-T"),
     ("convert", "--window"), ("info", "--unpack"), ("digest", "-a"),
-    ("info", "-f"), ("convert", "-O")])
+    ("info", "-f"), ("convert", "-O"), ("convert", "--pack")])
 def test_what_is_offered_is_accepted(hone, small, out, command, option):
     """The command has its own list of each."""
     offered = with_bash(hone, f"hone {command} {option} ")

@@ -161,7 +161,8 @@ class Sweep:
         self.old = b"precious" if kind == "forced" else None
         # One thread: its calls come in the same order in every run.
         self.piped = source.read_bytes() if kind in PIPED else None
-        self.words = ["convert", "--threads", "1", "-O", self.fmt, *options,
+        self.words = ["convert", "--threads", "1", "-O",
+                      self.fmt.partition(".")[0], *options,
                       "-" if self.piped else source, self.output]
         if made_by is split:
             self.words[1:1] = ["--allow-data-file", source.parent]
@@ -219,7 +220,7 @@ class Sweep:
         """The output holds what the disk holds."""
         if self.plain:
             assert_same(self.disk, self.output, self.fmt)
-        elif self.fmt != "gce" and shutil.which("qemu-img"):
+        elif self.fmt != "gce" and "." not in self.fmt and shutil.which("qemu-img"):
             fmt = "vpc" if self.fmt == "vhd" else self.fmt
             subprocess.run(["qemu-img", "compare", "-q", "-f", "raw", "-F",
                             fmt, self.disk, self.output], check=True)
@@ -313,6 +314,8 @@ DIRECTIONS = {
     "vmdk-raw": (["-O", "vmdk"], "raw", []),
     "raw-vhd": (None, "vhd", []),
     "raw-gce": (None, "gce", []),
+    "raw-zst": (None, "raw.zst", []),
+    "raw-gz": (None, "raw.gz", []),
     "tar-raw": (in_tar, "raw", []),
     "named": (None, "raw", []),
     "forced": (None, "raw", ["--force"]),

@@ -9,9 +9,9 @@
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 #define ZLIB(level, window, fast)                                              \
-	((struct image_codec){IMAGE_CODEC_ZLIB, level, window, fast})
+	((struct image_codec){IMAGE_CODEC_ZLIB, level, window, fast, false})
 #define ZSTD(level)                                                            \
-	((struct image_codec){IMAGE_CODEC_ZSTD, level, false, false})
+	((struct image_codec){IMAGE_CODEC_ZSTD, level, false, false, false})
 
 #define MUST(cond, codec)                                                      \
 	do {                                                                   \

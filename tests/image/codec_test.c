@@ -210,9 +210,11 @@ TEST(levels_have_a_default_and_an_end)
 	expect_init(ZSTD(19), 19);
 	expect_init(ZSTD(20), -1);
 	expect_init(
-		((struct image_codec){IMAGE_CODEC_ZSTD, 3, true, false}), -1);
+		((struct image_codec){IMAGE_CODEC_ZSTD, 3, true, false, false}),
+		-1);
 	expect_init(
-		((struct image_codec){IMAGE_CODEC_ZSTD, 3, false, true}), -1);
+		((struct image_codec){IMAGE_CODEC_ZSTD, 3, false, true, false}),
+		-1);
 }
 
 TEST(without_memory_every_call_fails_and_the_next_one_works)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "codec/join.h"
 #include "fake_source.h"
+#include "format/packed/packed.h"
 #include "format/qcow2/sink.h"
 #include "support.h"
 #include "fake_store.h"
@@ -86,8 +87,13 @@ append(struct image_sink *sink, struct image_error *err)
 	int rc = 0;
 
 	for (int i = 0; rc == 0 && i < PARTS; i++) {
-		struct image_packed packed = {.length = KIB, .stored = 100};
+		struct image_packed packed = {.guest = 2 * i * KIB,
+			.bytes = bytes,
+			.length = KIB,
+			.stored = 100};
 		rc = sink->ops->append(sink, &packed, err);
+		if (rc == 0 && sink->part)
+			rc = sink->ops->gap(sink, &packed, err);
 		if (rc == 0)
 			rc = image_sink_write(
 				sink, packed.host, bytes, 100, err);
@@ -133,8 +139,10 @@ use_sink(struct test_store *store, const struct shape *shape)
 	store->store.forward = shape->forward;
 	fake_init(&fake, MAP, KIB, 2 * PARTS * KIB);
 	fake.source.store = &empty;
-	int rc = shape->format->create(
-		&store->store, &shape->create, &sink, &err);
+	int rc = shape->create.packing ? image_packed_create(&store->store,
+						 &shape->create, &sink, &err)
+				       : shape->format->create(&store->store,
+						 &shape->create, &sink, &err);
 	if (rc < 0) {
 		assert_null(sink);
 		assert_false(store->closed);
@@ -172,6 +180,10 @@ static const struct shape shapes[] = {
 	{&image_format_vhd, {.size = 40 * MIB}, false},
 	{&image_format_vhd, {.size = 40 * MIB, .unsized = true}, false},
 	{&image_format_gce, {.size = 2 * PARTS * KIB}, false},
+	{&image_format_raw, {.size = 2 * GIB, .packing = IMAGE_PACKING_GZIP},
+		false},
+	{&image_format_raw, {.size = 2 * GIB, .packing = IMAGE_PACKING_ZSTD},
+		false},
 };
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 

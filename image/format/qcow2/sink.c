@@ -447,8 +447,10 @@ describe(struct sink *s, struct image_store *store,
 		.size = s->geometry.size,
 		.unit = cluster_size(s),
 		.compress = create->compress,
-		.codec = {create->codec, create->level, create->small_window,
-			create->fast},
+		.codec = {.id = create->codec,
+			.level = create->level,
+			.small_window = create->small_window,
+			.fast = create->fast},
 	};
 	/* A compressed unit is always a whole cluster. */
 	if (s->geometry.extended_l2 && !create->compress)

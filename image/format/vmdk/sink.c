@@ -489,8 +489,10 @@ vmdk_create(struct image_store *store, const struct image_create *create,
 		.unit = GRAIN_BYTES,
 		.compress = true,
 		.most = MOST,
-		.codec = {IMAGE_CODEC_ZLIB, create->level, create->small_window,
-			create->fast},
+		.codec = {.id = IMAGE_CODEC_ZLIB,
+			.level = create->level,
+			.small_window = create->small_window,
+			.fast = create->fast},
 	};
 	s->create = *create;
 	s->end = s->written = (uint64_t)OVERHEAD * VMDK_SECTOR;

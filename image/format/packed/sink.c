@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include "codec/zero_frame.h"
+#include "format/packed/packed.h"
+
+const struct packed_kind *
+packed_kind(enum image_packing packing)
+{
+	return packing == IMAGE_PACKING_GZIP   ? &packed_gzip
+	       : packing == IMAGE_PACKING_ZSTD ? &packed_zstd
+					       : NULL;
+}
+
+bool
+image_packing_writable(enum image_packing packing)
+{
+	return packed_kind(packing);
+}
+
+static struct packed_sink *
+of(struct image_sink *sink)
+{
+	return (struct packed_sink *)sink;
+}
+
+/* What is in front of the data of the disk. */
+static int
+packed_plan(struct image_sink *sink, struct image_source *source, size_t memory,
+	struct image_error *err)
+{
+	struct packed_sink *s = of(sink);
+
+	(void)source;
+	(void)memory;
+	return s->kind->begin ? s->kind->begin(s, err) : 0;
+}
+
+static int
+packed_append(struct image_sink *sink, struct image_packed *packed,
+	struct image_error *err)
+{
+	struct packed_sink *s = of(sink);
+
+	assert(packed->guest >= s->ends.position);
+	packed->zeros = packed->guest - s->ends.position;
+	packed->host = s->position + s->kind->measure(s, packed->zeros);
+	s->position = packed->host + packed->stored;
+	image_ends_pass(&s->ends, NULL, packed->zeros);
+	image_ends_pass(&s->ends, packed->bytes, packed->length);
+	return s->kind->note(s, packed->zeros, packed, err);
+}
+
+static int
+packed_gap(struct image_sink *sink, const struct image_packed *packed,
+	struct image_error *err)
+{
+	const struct packed_sink *s = of(sink);
+
+	return s->kind->fill(s,
+		packed->host - s->kind->measure(s, packed->zeros),
+		packed->zeros, err);
+}
+
+static int
+packed_resize(struct image_sink *sink, uint64_t size, struct image_error *err)
+{
+	(void)err;
+	sink->size = size;
+	return 0;
+}
+
+static int
+packed_finish(struct image_sink *sink, struct image_error *err)
+{
+	struct packed_sink *s = of(sink);
+	uint64_t zeros = sink->size - s->ends.position;
+
+	int rc = s->kind->note(s, zeros, NULL, err);
+	if (rc == 0)
+		rc = s->kind->fill(s, s->position, zeros, err);
+	if (rc < 0)
+		return rc;
+	s->position += s->kind->measure(s, zeros);
+	return s->kind->end(s, err);
+}
+
+static void
+packed_close(struct image_sink *sink)
+{
+	struct packed_sink *s = of(sink);
+
+	s->kind->close(s->state);
+	image_store_close(sink->store);
+	free(s);
+}
+
+static const struct image_sink_ops packed_ops = {
+	.plan = packed_plan,
+	.append = packed_append,
+	.gap = packed_gap,
+	.resize = packed_resize,
+	.finish = packed_finish,
+	.close = packed_close,
+};
+
+int
+image_packed_create(struct image_store *store,
+	const struct image_create *create, struct image_sink **out,
+	struct image_error *err)
+{
+	const struct packed_kind *kind = packed_kind(create->packing);
+
+	if (store->fixed)
+		return image_fail(err, store->name, -ENOTSUP,
+			"has a fixed size; a packed disk is written to a file");
+	struct packed_sink *s = calloc(1, sizeof(*s));
+	if (!s)
+		return image_no_memory(err);
+	s->base = (struct image_sink){.ops = &packed_ops,
+		.format = &image_format_raw,
+		.store = store,
+		.size = create->unsized ? IMAGE_SIZE_UNKNOWN : create->size,
+		/* shorter zeros are compressed with the data around them */
+		.unit = IMAGE_ZERO_BLOCK,
+		.part = kind->part,
+		.ends = &s->ends,
+		.codec = kind->codec};
+	s->kind = kind;
+	if (create->level)
+		s->base.codec.level = create->level;
+	if (kind->open(s) < 0) {
+		kind->close(s->state);
+		free(s);
+		return image_no_memory(err);
+	}
+	*out = &s->base;
+	return 0;
+}

@@ -1,0 +1,345 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Raw disks that are written packed: gzip, zstd and Python read them."""
+import gzip
+import hashlib
+import json
+import os
+import pathlib
+import resource
+import shutil
+import struct
+import subprocess
+import zlib
+
+import pytest
+
+import qemu
+from harness import error_line
+from qemu import GI, KI, MI
+
+BLOCK = 128 * KI
+PACKINGS = {"zst": "zstd", "gz": "gzip"}
+kinds = pytest.mark.parametrize("kind", PACKINGS)
+
+
+def pack(hone, source, kind, *options):
+    """The packed disk beside the source."""
+    target = source.parent / f"disk.img.{kind}"
+    hone.ok("convert", "-q", "--force", *options, source, target)
+    return target
+
+
+def unpacked(path):
+    """What gzip or zstd makes of it, with the checks of each."""
+    if path.suffix == ".gz":
+        data = path.read_bytes()
+        assert data[:10] == b"\x1f\x8b\x08\0\0\0\0\0\0\xff"
+        stream = zlib.decompressobj(31)
+        found = stream.decompress(data) + stream.flush()
+        assert stream.eof and not stream.unused_data
+        return found
+    return subprocess.run(["zstd", "-dcq", path], check=True, timeout=1000,
+                          stdout=subprocess.PIPE).stdout
+
+
+def holey(path, size, *data):
+    """A file with (offset, bytes) in holes."""
+    with open(path, "wb") as file:
+        file.truncate(size)
+        for offset, content in data:
+            os.pwrite(file.fileno(), content, offset)
+    return path
+
+
+def number(data, at, length):
+    """Little-endian."""
+    return int.from_bytes(data[at:at + length], "little")
+
+
+def blocks(data, at):
+    """The blocks of a frame from there on: (kind, bytes), and their end."""
+    found = []
+    while not found or not found[-1][2]:
+        head = number(data, at, 3)
+        kind, size = head >> 1 & 3, head >> 3
+        length = 1 if kind == 1 else size
+        found.append((kind, data[at + 3:at + 3 + length], head & 1, size))
+        at += 3 + length
+    return [(kind, content, size) for kind, content, _, size in found], at
+
+
+def zeros(data, at, size):
+    """Check a frame of zeros; returns its length."""
+    assert data[at:at + 6] == bytes.fromhex("28b52ffd8038")
+    assert number(data, at + 6, 4) == size
+    (first, *rest), end = blocks(data, at + 10)
+    # repeated literals, their number in 20 bits, the byte, no sequences
+    assert first[0] == 2 and first[1][3:] == b"\0\0"
+    assert number(first[1], 0, 3) & 15 == 13
+    made = number(first[1], 0, 3) >> 4
+    assert all(kind == 1 and content == b"\0" for kind, content, _ in rest)
+    sizes = [made, *(size for *_, size in rest)]
+    assert sum(sizes) == size and set(sizes[:-1]) <= {BLOCK}
+    return end - at
+
+
+def frames(path):
+    """The frames of the table, which has to hold: (is it zeros, content)."""
+    data = path.read_bytes()
+    count, descriptor, magic = struct.unpack("<IBI", data[-9:])
+    assert (descriptor, magic) == (0, 0x8F92EAB1)
+    table = len(data) - 17 - 8 * count
+    assert struct.unpack("<II", data[table:table + 8]) == (
+        0x184D2A5E, 8 * count + 9)
+    rows = list(struct.iter_unpack("<II", data[table + 8:-9]))
+    at, found = 0, []
+    for stored, content in rows:
+        assert content <= GI
+        is_zero = data[at + 4] == 0x80 and content > 0
+        if is_zero:
+            assert zeros(data, at, content) == stored
+        else:
+            assert content <= 8 * MI and data[at:at + 4] == b"\x28\xb5\x2f\xfd"
+        found.append((is_zero, content))
+        at += stored
+    assert at == table
+    return found
+
+
+@kinds
+@pytest.mark.parametrize("size", [0, 1, 700, BLOCK - 1, MI + 300, 9 * MI - 100,
+                                  33 * MI])
+def test_the_disk_comes_back(work, hone, size, kind):
+    """Of every size, to a file and to a pipe."""
+    disk = work / "source.raw"
+    qemu.pattern_file(disk, size, size)
+    data = disk.read_bytes()
+    said = hone.ok("convert", "--verify", disk,
+                   work / f"d.{kind}").stdout.decode()
+    assert f" packed by {PACKINGS[kind]}; " in said
+    assert unpacked(work / f"d.{kind}") == data
+    hone.ok("compare", "-q", "--strict", "-f", "raw", "-F", "raw",
+            work / f"d.{kind}", disk)
+    done = hone.run("convert", "--pack", kind, disk, "-")
+    assert done.returncode == 0
+    assert done.stdout == (work / f"d.{kind}").read_bytes()
+    if kind == "zst":
+        assert sum(content for _, content in frames(work / "d.zst")) == size
+
+
+def test_frames(work, hone):
+    """Data in pieces of 8 MiB, without the zeros around it."""
+    disk = holey(work / "source.raw", 4 * GI + 8 * MI + 5,
+                 (3 * MI, b"a" * 5 * MI), (8 * MI, b"b" * 100),
+                 (GI + 300 * MI + 77, b"c"), (4 * GI, b"d"))
+    path = pack(hone, disk, "zst")
+    assert frames(path) == [
+        (True, 3 * MI), (False, 5 * MI), (False, BLOCK),
+        (True, GI), (True, 292 * MI - BLOCK), (False, BLOCK),
+        (True, GI), (True, GI), (True, 724 * MI - BLOCK), (False, BLOCK),
+        (True, 8 * MI - BLOCK + 5)]
+    assert path.stat().st_size < 256 * KI
+    for words in ["zstd", "-dqf", "--sparse"], ["pzstd", "-dqf"]:
+        if not shutil.which(words[0]):
+            continue
+        subprocess.run([*words, path, "-o", work / "back"], check=True,
+                       timeout=1000)
+        hone.ok("compare", "-q", "--strict", work / "back", disk)
+        (work / "back").unlink()
+    hone.ok("compare", "-q", "--strict", path, disk)
+
+
+def test_zeros_of_gzip(work, hone):
+    """Each power of two, and a run of more than a write has."""
+    runs, at, data = [1, 3, 64, 65, 200], 0, []
+    for run in runs:
+        data.append((at, b"x" * BLOCK))
+        at += BLOCK + run * BLOCK
+    disk = holey(work / "source.raw", at + 130 * MI + 12345, *data)
+    path = pack(hone, disk, "gz")
+    subprocess.run(["gzip", "-t", path], check=True, timeout=1000)
+    with gzip.open(path) as stream:
+        found = hashlib.md5(stream.read()).hexdigest()
+    assert found == hashlib.md5(disk.read_bytes()).hexdigest()
+    assert path.stat().st_size < 200 * KI
+
+
+@kinds
+def test_the_same_bytes_each_time(work, hone, kind):
+    """At any number of threads, from any source of the disk."""
+    disk = work / "source.raw"
+    with open(disk, "wb") as file:
+        for at in range(0, 48 * MI, 6 * MI):
+            os.pwrite(file.fileno(), os.urandom(MI), at + MI)
+            os.pwrite(file.fileno(), b"x" * 4 * KI, at + 3 * MI)
+        file.truncate(60 * MI + 512)
+    one = pack(hone, disk, kind, "-m", "1").read_bytes()
+    for words in (["-m", "8"], ["--memory", "8M"], ["--direct", "-m", "4"],
+                  ["--digest", "md5"]):
+        assert pack(hone, disk, kind, *words).read_bytes() == one, words
+    full = work / "full.raw"
+    full.write_bytes(disk.read_bytes())
+    image = work / "source.qcow2"
+    hone.ok("convert", "-q", "-c", "-o", "cluster_size=2M", disk, image)
+    for other in full, image:
+        assert pack(hone, other, kind).read_bytes() == one
+    with subprocess.Popen(["cat", full], stdout=subprocess.PIPE) as cat:
+        done = hone.run("convert", "-q", "-f", "raw", "--pack", kind, "-", "-",
+                        stdin=cat.stdout)
+    assert (done.returncode, done.stderr, done.stdout == one) == (0, b"", True)
+
+
+@kinds
+@pytest.mark.parametrize("threads", ["1", "8"])
+def test_digests_of_the_disk(work, hone, kind, threads):
+    """In the pass that packs it. The name is that of the unpacked file."""
+    disk = holey(work / "source.raw", 30 * MI + 5, (0, os.urandom(9 * MI)),
+                 (17 * MI + 3, b"y" * 3 * MI), (30 * MI, b"e"))
+    target = work / f"disk.img.{kind}"
+    wanted = {name: hashlib.new(name, disk.read_bytes()).hexdigest()
+              for name in ("sha256", "md5")}
+    words = ["convert", "-m", threads, "--force"]
+    found = hone.json(*words, "--json", "--digest", "sha256,md5", disk, target)
+    assert found["digests"] == wanted
+    assert (found["format"], found["packing"]) == ("raw", PACKINGS[kind])
+    assert found["compressed_to"] <= found["file_size"]
+    assert found["compressed_from"] >= found["data_bytes"]
+    said = hone.ok(*words, "--digest", "md5", disk, target).stdout.decode()
+    assert said.endswith(f"{wanted['md5']}  {work / 'disk.img'}\n")
+    done = hone.run("convert", "--pack", kind, "--digest", "md5", disk, "-")
+    assert done.stdout == target.read_bytes()
+    assert done.stderr.endswith(f"{wanted['md5']}  -\n".encode())
+    right = "sha256:" + wanted["sha256"]
+    hone.ok(*words, "-q", "--expect-disk", right, disk, target)
+    target.unlink()
+    wrong = right[:-1] + ("0" if right[-1] != "0" else "1")
+    done = hone.run(*words, "--expect-disk", wrong, disk, target)
+    assert done.returncode == 3 and not target.exists()
+
+
+def test_the_name_says_how(work, hone):
+    """Behind the name of a raw disk, unless --pack says something else."""
+    disk = holey(work / "source.raw", MI, (5, b"five"))
+    magics = {b"\x28\xb5": "zst", b"\x1f\x8b": "gz", b"\0\0": "none",
+              b"QF": "qcow2"}
+    for words, name, kind in (
+            ([], "a.img.zst", "zst"), ([], "a.GZ", "gz"), ([], "a.raw.gz", "gz"),
+            (["-O", "raw"], "a.zst", "zst"), (["--pack", "none"], "a.zst", "none"),
+            (["--pack", "zst"], "a.gz", "zst"), (["--pack", "gzip"], "a", "gz"),
+            (["-O", "raw"], "a.tar.gz", "none"),
+            (["-O", "raw"], "a.qcow2.gz", "none"),
+            (["-O", "qcow2"], "a.zst", "qcow2")):
+        target = work / name
+        hone.ok("convert", "-q", *words, disk, target)
+        assert magics[target.read_bytes()[:2]] == kind, (words, name)
+        target.unlink()
+    before = set(os.listdir(work))
+    for name, why in (
+            ("a.qcow2.zst", "a qcow2 image is not packed: leave '.zst' out and "
+             "add -c"),
+            ("a.vhd.gz", "a vhd image is not packed: leave '.gz' out"),
+            ("a.tar.zst", "suffix '.zst' means a format that hone cannot"),
+            ("a.img.xz", "suffix '.xz' means a format that hone cannot"),
+            ("a.vdi.gz", "suffix '.gz' means a format that hone cannot")):
+        assert why in hone.fails("convert", disk, work / name)
+    for words, why in (
+            (["--pack", "xz"], "--pack: 'xz' is not zst, gz or none"),
+            (["--pack", "zst", "-O", "qcow2"], "only a raw disk is packed, not"),
+            (["--pack", "zst", "-O", "gce"], "only a raw disk is packed, not"),
+            (["--pack", "zst", "-n"], "only a raw DST is written in place, not"),
+            (["--pack", "gz", "--keep-rest"], "--keep-rest: the end of a packed"),
+            (["--pack", "zst", "-c"], "-c: a packed disk is always compressed"),
+            (["--pack", "gz", "--fast"], "compressed by libdeflate"),
+            (["--pack", "zst", "--window", "12"], "compressed by libzstd"),
+            (["--pack", "gz", "--level", "13"], "'13': zlib has 1 to 12"),
+            (["--pack", "zst", "--level", "20"], "'20': zstd has 1 to 19"),
+            (["--level", "3"], "raw cannot be compressed")):
+        assert why in hone.misused("convert", *words, disk, work / "a")
+    assert why in hone.misused("convert", "--level", "3", "--pack", "none", disk,
+                               work / "a.gz")
+    assert set(os.listdir(work)) == before
+
+
+@kinds
+def test_levels_and_size(work, hone, kind):
+    """A higher one makes a smaller file. --size adds zeros."""
+    disk = work / "source.raw"
+    disk.write_bytes(pathlib.Path("/usr/bin/python3").resolve().read_bytes()[
+        :3 * MI])
+    low, high = (pack(hone, disk, kind, "--level", level).stat().st_size
+                 for level in ("1", "12"))
+    assert high < low
+    path = pack(hone, disk, kind, "--size", "+5M", "--verify")
+    assert unpacked(path) == disk.read_bytes() + bytes(5 * MI)
+
+
+@kinds
+def test_a_guest_does_not_choose_the_format(work, hone, kind):
+    """Whoever unpacks the file would take the disk for another format."""
+    disk = work / "source.raw"
+    disk.write_bytes(b"QFI\xfb" + bytes(MI))
+    target = work / f"a.img.{kind}"
+    words = ["convert", "-f", "raw"]
+    assert "with the signature of qcow2" in hone.fails(*words, disk, target)
+    for end, name in (0, "qcow2"), (1, "VHD"):
+        if end:
+            disk.write_bytes(b"d" * MI + b"conectix".ljust(512, b"\0"))
+        with subprocess.Popen(["cat", disk], stdout=subprocess.PIPE) as cat:
+            done = hone.run(*words, "-", target, stdin=cat.stdout)
+        assert done.returncode == 1
+        assert f"with the signature of {name}" in error_line(done.stderr)
+        assert not target.exists()
+    hone.ok(*words, "-q", "--allow-disguised", disk, target)
+    assert unpacked(target) == disk.read_bytes()
+
+
+@kinds
+@pytest.mark.all
+def test_memory_is_bounded(work, hone, kind):
+    """With more threads than memory: 200 MB."""
+    if b"__asan_init" in pathlib.Path(hone.path).read_bytes():
+        pytest.skip("a sanitizer takes memory of its own")
+    disk = work / "source.raw"
+    disk.write_bytes(os.urandom(200 * MI))
+    script = ("import resource, subprocess, sys; "
+              "subprocess.run(sys.argv[1:], check=True); "
+              "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)")
+    done = subprocess.run(
+        ["/usr/bin/env", "python3", "-c", script, hone.path, "convert", "-q",
+         "-m", "64", disk, work / f"a.{kind}"], check=True,
+        stdout=subprocess.PIPE, timeout=1000)
+    assert int(done.stdout) * KI < 200 * 10 ** 6
+
+
+def test_a_file_that_is_limited(work, hone):
+    """No space for all bytes of a hole, of a part, of the end."""
+    disk = holey(work / "source.raw", 3 * GI, (GI, os.urandom(MI)))
+    whole = pack(hone, disk, "zst").stat().st_size
+    for size in 100, 40 * KI, MI, whole - 1:
+        done = hone.run(
+            "convert", "--force", disk, work / "b.zst",
+            preexec_fn=lambda size=size: resource.setrlimit(
+                resource.RLIMIT_FSIZE, (size, size)))
+        assert done.returncode != 0 and not (work / "b.zst").exists(), size
+
+
+@kinds
+def test_a_pipe_that_breaks(work, hone, kind):
+    """Its reader takes a few bytes."""
+    disk = work / "source.raw"
+    disk.write_bytes(os.urandom(9 * MI))
+    read, write = os.pipe()
+    os.close(read)
+    done = hone.run("convert", "--pack", kind, disk, "-", stdout=write)
+    os.close(write)
+    assert done.returncode == 1
+    assert "cannot be written at offset" in error_line(done.stderr)
+
+
+def test_names_in_json(work, hone):
+    """Beside those of a raw DST."""
+    disk = holey(work / "source.raw", MI, (5, b"five"))
+    plain, packed = (set(json.loads(hone.ok(
+        "convert", "--json", disk, work / name).stdout))
+        for name in ("a", "a.zst"))
+    assert packed - plain == {"packing", "compressed_from", "compressed_to"}
