@@ -389,6 +389,67 @@ TEST(what_is_shared_is_there_once)
 	free(two.bytes);
 }
 
+/* All keys of 7 pairs of letters have one hash: there are 128. */
+#define KEY 14
+
+static size_t
+put_colliding(unsigned char *bytes, unsigned number)
+{
+	bytes[0] = PHP_HONE_COLD_SMALL_STRING + KEY;
+	for (unsigned i = 0; i < KEY / 2; i++)
+		memcpy(bytes + 1 + 2 * i, number >> i & 1 ? "FY" : "Ez", 2);
+	return KEY + 1;
+}
+
+/* A table of all these keys, or with another one at the end. */
+static size_t
+crowded_table(unsigned char *bytes, unsigned last)
+{
+	size_t at = hex("07 8001", bytes);
+
+	for (unsigned i = 0; i < 128; i++)
+		at += put_colliding(bytes + at, i < 127 ? i : last);
+	memset(bytes + at, PHP_HONE_COLD_SMALL_INT, 128);
+	return at + 128;
+}
+
+/* The oldest key of a long chain is found by a sort. */
+TEST(keys_of_one_hash_are_not_repeated)
+{
+	unsigned char bytes[8192];
+	struct text_made made;
+	const char *phrase;
+
+	assert_true(decode(
+		bytes, crowded_table(bytes, 127), false, &made, &phrase));
+	value_read(made.bytes, &made.root, false);
+	free(made.bytes);
+	assert_false(
+		decode(bytes, crowded_table(bytes, 0), false, &made, &phrase));
+	assert_string_equal(phrase, "a key is repeated");
+}
+
+/* The first 64 strings of one hash are found again; the search for others ends
+ * before, and they are written again. */
+TEST(strings_of_one_hash_take_bytes_and_no_time)
+{
+	unsigned char bytes[8192];
+	struct text_made made, again;
+	size_t at = hex("06 8002", bytes);
+	const char *phrase;
+
+	for (unsigned i = 0; i < 256; i++)
+		at += put_colliding(bytes + at, i % 128);
+	assert_true(decode(bytes, at, false, &made, &phrase));
+	text_cold(&cold, &made, false);
+	assert_int_equal(
+		cold.bytes.used, 3 + 128 * (KEY + 1) + 64 + 64 * (KEY + 1));
+	assert_true(text_again(&cold, false, &again));
+	value_read(again.bytes, &again.root, false);
+	free(again.bytes);
+	free(made.bytes);
+}
+
 /* PHP's own definition, for each length and all alignments. */
 TEST(hashes_are_those_of_php)
 {

@@ -87,6 +87,7 @@ struct php_hone_cold_place {
 struct php_hone_cold_table {
 	struct php_hone_cold_place *places;
 	uint32_t n, room; /* of this value; a power of two */
+	uint32_t number;  /* the next one */
 };
 
 /* One for each process or thread. All zero at first. */
@@ -117,5 +118,7 @@ bool php_hone_cold_read(struct php_hone_cold *cold, const void *bytes,
 	const char **problem);
 
 void php_hone_cold_free(struct php_hone_cold *cold);
+/* Free all if it is more than `keep` bytes, at the end of a request. */
+void php_hone_cold_trim(struct php_hone_cold *cold, size_t keep);
 
 #endif

@@ -3,7 +3,8 @@
  * Makes values of the cold form, whose bytes may be any. A structure is written
  * at the end of the buffers of the builder, as build.c does it. A value has an
  * element only for bytes that are there: memory is proportional to their
- * number. So is time, unless many keys of a table have one hash, as in PHP.
+ * number. So is time, but for a table that has many keys in one chain: its keys
+ * are sorted.
  *
  * After a problem, reader->at is the end of the bytes.
  */
@@ -13,6 +14,8 @@
 /* objects_text.c writes values with objects by recursion, so deeper ones are
  * rejected. */
 #define DEEPEST 10000
+/* The most keys of a chain that a new one is compared with. */
+#define CHAIN 64
 
 struct reader {
 	const unsigned char *at, *end;
@@ -327,16 +330,22 @@ read_key(struct reader *reader, Bucket *bucket)
 	return true;
 }
 
-/* Enter a bucket into the index. Returns false if the key is there already. */
+/* Enter a bucket into the index. Returns false if the key is there already.
+ * After CHAIN other keys, does not look further, and sets *crowded. */
 static bool
-enter(struct reader *reader, Bucket *buckets, uint32_t i, uint32_t mask)
+enter(struct reader *reader, Bucket *buckets, uint32_t i, uint32_t mask,
+	bool *crowded)
 {
 	const Bucket *bucket = &buckets[i];
 	uint32_t *slot = &HT_HASH_EX(buckets, (uint32_t)bucket->h | mask);
 	uint32_t at = *slot;
 
-	for (; at != HT_INVALID_IDX;
+	for (unsigned n = 0; at != HT_INVALID_IDX;
 		at = Z_NEXT(buckets[HT_HASH_TO_IDX(at)].val)) {
+		if (UNEXPECTED(n++ == CHAIN)) {
+			*crowded = true;
+			break;
+		}
 		const Bucket *other = &buckets[HT_HASH_TO_IDX(at)];
 		const zend_string *key = other->key;
 		if (other->h == bucket->h &&
@@ -351,6 +360,48 @@ enter(struct reader *reader, Bucket *buckets, uint32_t i, uint32_t mask)
 	Z_NEXT(buckets[i].val) = *slot;
 	*slot = HT_IDX_TO_HASH(i);
 	return true;
+}
+
+/* A key for the sort: an integer is without bytes. */
+struct sorted {
+	zend_ulong h;
+	const zend_string *string;
+};
+
+static int
+by_key(const void *a, const void *b)
+{
+	const struct sorted *x = a, *y = b;
+
+	if (x->h != y->h)
+		return x->h < y->h ? -1 : 1;
+	if (x->string == NULL || y->string == NULL)
+		return (x->string != NULL) - (y->string != NULL);
+	if (ZSTR_LEN(x->string) != ZSTR_LEN(y->string))
+		return ZSTR_LEN(x->string) < ZSTR_LEN(y->string) ? -1 : 1;
+	return memcmp(
+		ZSTR_VAL(x->string), ZSTR_VAL(y->string), ZSTR_LEN(x->string));
+}
+
+/* Whether no key is repeated. */
+static zend_never_inline bool
+are_different(struct reader *reader, const Bucket *buckets, uint32_t n)
+{
+	struct sorted *keys = calloc(n, sizeof *keys);
+	bool good = true;
+
+	if (keys == NULL)
+		return problem(reader, PHP_HONE_NO_MEMORY);
+	for (uint32_t i = 0; i < n; i++) {
+		keys[i].h = buckets[i].h;
+		if (buckets[i].key != NULL)
+			keys[i].string = string_at(reader, buckets[i].key);
+	}
+	qsort(keys, n, sizeof *keys, by_key);
+	for (uint32_t i = 1; i < n && good; i++)
+		good = by_key(&keys[i - 1], &keys[i]) != 0;
+	free(keys);
+	return good || problem(reader, "a key is repeated");
 }
 
 static struct level *
@@ -466,17 +517,18 @@ static bool
 read_keys(struct reader *reader, Bucket *buckets, uint32_t n, zend_long *next)
 {
 	uint32_t mask = HT_SIZE_TO_MASK(php_hone_table_size(n));
+	bool crowded = false;
 
 	memset((char *)buckets - HT_HASH_SIZE(mask), 0xff, HT_HASH_SIZE(mask));
 	for (uint32_t i = 0; i < n; i++) {
 		if (!read_key(reader, &buckets[i]) ||
-			!enter(reader, buckets, i, mask))
+			!enter(reader, buckets, i, mask, &crowded))
 			return false;
 		if (buckets[i].key == NULL)
 			*next = php_hone_cold_next(
 				*next, (zend_long)buckets[i].h);
 	}
-	return true;
+	return EXPECTED(!crowded) || are_different(reader, buckets, n);
 }
 
 static void

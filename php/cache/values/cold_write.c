@@ -8,6 +8,8 @@
 
 /* The most bytes of a tag and its numbers, but for those of a string. */
 #define TOKEN 24
+/* The most other structures that one is compared with. */
+#define LOOKS 64
 
 struct writer {
 	struct php_hone_cold *cold;
@@ -16,7 +18,8 @@ struct writer {
 	const zval *objects, *arrays; /* the lists of the directory, or NULL */
 	size_t next;                  /* offset of the next record */
 	uint32_t n_classes;
-	bool failed; /* memory is exhausted */
+	bool failed;                         /* memory is exhausted */
+	struct php_hone_cold_place left_out; /* of its table */
 };
 
 /* A record whose elements are being written. */
@@ -127,8 +130,20 @@ grow(struct writer *writer, struct php_hone_cold_table *table)
 	return true;
 }
 
-/* Look for an equal structure. Returns its place with the number, or a free
- * place that gets the next number; NULL if memory is exhausted. */
+/* The low bits of hashes choose a place, and neighbours are often taken. */
+static uint32_t
+spread(uint32_t hash)
+{
+	hash *= UINT32_C(0x9e3779b1);
+	return hash ^ hash >> 15;
+}
+
+/*
+ * Look for an equal structure. Returns its place with the number, or a free
+ * place that gets the next number; NULL if memory is exhausted. After LOOKS
+ * other structures the search ends, and this one is not entered: whoever
+ * chooses the strings of a value can give them one hash.
+ */
 static zend_always_inline struct php_hone_cold_place *
 look_up(struct writer *writer, struct php_hone_cold_table *table, uint32_t hash,
 	const void *structure,
@@ -137,15 +152,20 @@ look_up(struct writer *writer, struct php_hone_cold_table *table, uint32_t hash,
 	bool *found)
 {
 	struct php_hone_cold_place *place;
-	uint32_t value = writer->cold->value, at;
+	uint32_t value = writer->cold->value, at, looks = 0;
 
 	if (UNEXPECTED(table->n >= table->room / 2) && !grow(writer, table))
 		return NULL;
+	hash = spread(hash);
 	for (at = hash & (table->room - 1);;
 		at = (at + 1) & (table->room - 1)) {
 		place = &table->places[at];
 		if (place->value != value)
 			break;
+		if (UNEXPECTED(looks++ == LOOKS)) {
+			place = &writer->left_out;
+			break;
+		}
 		*found = place->hash == hash &&
 			 is_equal(writer, writer->data + (size_t)place->at * 8,
 				 structure);
@@ -158,7 +178,8 @@ look_up(struct writer *writer, struct php_hone_cold_table *table, uint32_t hash,
 	place->at = (uint32_t)((size_t)((const unsigned char *)structure -
 					writer->data) /
 			       8);
-	place->number = table->n++;
+	place->number = table->number++;
+	table->n += place != &writer->left_out;
 	return place;
 }
 
@@ -517,6 +538,7 @@ begin(struct php_hone_cold *cold)
 	}
 	cold->bytes.used = cold->levels.used = cold->arrays.used = 0;
 	cold->string_table.n = cold->keys_table.n = 0;
+	cold->string_table.number = cold->keys_table.number = 0;
 }
 
 bool
@@ -547,4 +569,16 @@ php_hone_cold_free(struct php_hone_cold *cold)
 	free(cold->string_table.places);
 	free(cold->keys_table.places);
 	memset(cold, 0, sizeof *cold);
+}
+
+void
+php_hone_cold_trim(struct php_hone_cold *cold, size_t keep)
+{
+	size_t room = cold->bytes.room + cold->levels.room + cold->arrays.room +
+		      cold->strings.room + cold->classes.room + cold->keys.room;
+
+	room += ((size_t)cold->string_table.room + cold->keys_table.room) *
+		sizeof(struct php_hone_cold_place);
+	if (UNEXPECTED(room > keep))
+		php_hone_cold_free(cold);
 }
