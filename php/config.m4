@@ -122,7 +122,7 @@ if test "$PHP_HONE" != "no"; then
     fileread/handlers.c fileread/known.c fileread/memory.c fileread/open.c
     fileread/others.c fileread/output.c fileread/plain.c
     fileread/resume.c fileread/stream.c fileread/whole.c
-    cache/api/block.c cache/api/counters.c cache/api/entries.c
+    cache/api/block.c cache/api/cold.c cache/api/counters.c cache/api/entries.c
     cache/api/fetch.c cache/api/info.c cache/api/methods.c cache/api/multi.c
     cache/api/names.c cache/api/remember.c cache/api/walk.c
     cache/api/write.c

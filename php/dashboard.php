@@ -301,8 +301,8 @@ function take(now) {
     line("evicted", points.map(p => p.evicted > 0 ? p.evicted : null), top);
     const p = points[points.length - 1];
     document.getElementById("now").textContent = (p.rate === null ? "no fetches" : (100 * p.rate).toFixed(1) + " %") + " now, " + number(asked / time) + " fetches/s, " + number(p.evicted) + " evictions/s";
-    for (const name of ["entries", "hits", "misses", "stores", "evictions", "expirations", "slots_used", "closed_slots", "recoveries"]) set(name, number(now[name]));
-    for (const name of ["used", "free", "retired", "largest_free", "largest_value"]) set(name, bytes(now[name]));
+    for (const name of ["entries", "hits", "misses", "stores", "evictions", "expirations", "slots_used", "closed_slots", "recoveries", "cold_hits"]) set(name, number(now[name]));
+    for (const name of ["used", "free", "retired", "largest_free", "largest_value", "cold_bytes"]) set(name, bytes(now[name]));
     for (const [name, part, whole] of [["fill", now.used, now.size], ["slots", now.slots_used, now.slots]]) document.getElementById(name).setAttribute("width", (100 * part / whole).toFixed(2));
     set("fill", (100 * now.used / now.size).toFixed(1) + " %");
     set("rate", now.hits + now.misses > 0 ? (100 * now.hits / (now.hits + now.misses)).toFixed(1) + " %" : "–");
@@ -394,6 +394,7 @@ foreach ([
     ['entries', 'Keys', number_format($info['entries'])], ['hits', 'Hits', number_format($info['hits'])], ['misses', 'Misses', number_format($info['misses'])],
     ['stores', 'Stores', number_format($info['stores'])], ['evictions', 'Evictions', number_format($info['evictions'])],
     ['expirations', 'Expirations', number_format($info['expirations'])], ['used', 'Used', bytes($info['used'])],
+    ['cold_bytes', 'Of it cold', bytes($info['cold_bytes'])], ['cold_hits', 'Cold hits', number_format($info['cold_hits'])],
     ['free', 'Free', bytes($info['free'])], ['largest_value', 'Largest possible value', bytes($info['largest_value'])],
 ] as [$id, $name, $text]) {
     $body .= '<div><dt>' . h($name) . "</dt><dd id=\"f-$id\">" . h($text) . '</dd></div>';

@@ -87,6 +87,7 @@ def measure(args, kit):
     parts = [part for part in args.parts.split(',')
              if not (args.root and part in OF_DEBIAN_12)]
     results, rates, arrays, sizes, counts, troubles = {}, {}, {}, {}, {}, []
+    parts_of_arrays = {}
     with programs.Servers(kit) as servers:
         skipped = dict(servers.skipped)
         if 'calls' in parts:
@@ -104,6 +105,8 @@ def measure(args, kit):
         rates, trouble = hits.measure(kit, skipped, args.only, 'texts')
         troubles += trouble
         arrays, trouble = hits.measure(kit, skipped, args.only, 'arrays')
+        troubles += trouble
+        parts_of_arrays, trouble = hits.measure_parts(kit, skipped, args.only)
         troubles += trouble
     if 'bytes' in parts:
         sizes, trouble = memory.measure(kit, skipped, args.only)
@@ -129,6 +132,7 @@ def measure(args, kit):
             'versions': kit.versions(),
             'rounds': args.rounds, 'noisy': args.noisy,
             'parts': {'cache': results}, 'hits': rates, 'array_hits': arrays,
+            'array_parts': parts_of_arrays,
             'bytes': sizes, 'instructions': counts, 'skipped': skipped,
             'troubles': [{'case': case, 'subject': subject, 'reason': reason}
                          for case, subject, reason in troubles]}

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hit rates with half of the memory that all values need.
+"""Hit rates with a part of the memory that all values need.
 
 Keys come by Zipf's law. A key that is not found is stored. The first half of the
 stream warms up.
 
 Values are strings, or arrays of 2 to 41 rows of 5 fields. Each cache has as many
-bytes as half of all values have, with its own data inside; the ideal LRU has as
+bytes as half of all values have, and with arrays also another part of them, with its own data inside; the ideal LRU has as
 many bytes for values alone. An array counts as the string of serialize(): so the
 caches have the same size, and each keeps the array in its own form.
 """
@@ -21,8 +21,10 @@ from programs import Program, Trouble
 # What the values are: the subjects, the keys, and the length of the stream.
 STREAMS = {
     'texts': (('hone', 'apcu-php', 'apcu-ttl', 'yac'), 40000, 400000),
-    'arrays': (('hone', 'apcu-php', 'apcu-igbinary'), 8000, 80000),
+    'arrays': (('hone', 'hone-warm', 'apcu-php', 'apcu-igbinary'),
+               8000, 80000),
 }
+PARTS = (8, 4, 1)  # of the bytes of all arrays, besides 2
 REQUEST = 1000   # keys of a request
 SKEW = 0.9       # frequency of the n-th key: n ** -SKEW
 
@@ -85,8 +87,8 @@ def sizes_of(kit, values, keys):
         program.end()
 
 
-def measure(kit, skipped, only, values):
-    """(subject -> {rate, refused}, troubles)"""
+def measure(kit, skipped, only, values, part=2):
+    """(subject -> {rate, refused}, troubles) with 1/part of the bytes."""
     case = {'texts': 'hit rate', 'arrays': 'hit rate, arrays'}[values]
     if only not in case:
         return {}, []
@@ -95,7 +97,7 @@ def measure(kit, skipped, only, values):
     stream = zipf(keys, length)
     (kit.work / 'stream').write_bytes(struct.pack(f'<{length}I', *stream))
     sizes = sizes_of(kit, values, keys)
-    megabytes = sum(sizes) // 2 >> 20
+    megabytes = sum(sizes) // part >> 20
     measured, troubles = length // 2, []
     results = {'ideal LRU': {'rate': round(
         ideal(stream, sizes, megabytes << 20) / measured, 4)}}
@@ -110,3 +112,13 @@ def measure(kit, skipped, only, values):
             troubles.append((case, subject, str(trouble)))
     print('\r'.ljust(61), end='\r', file=sys.stderr)
     return results, troubles
+
+
+def measure_parts(kit, skipped, only):
+    """(part -> subject -> {rate, refused}, troubles) of arrays."""
+    found, troubles = {}, []
+    for part in PARTS:
+        found[f'1/{part}'], trouble = measure(kit, skipped, only, 'arrays',
+                                              part)
+        troubles += trouble
+    return found, troubles

@@ -8,7 +8,10 @@ import sys
 
 from programs import Program, Trouble
 
-SUBJECTS = ('hone', 'apcu-php', 'apcu-igbinary')
+# With the megabytes of the cache. A small one is full soon: then the values are
+# cold.
+SUBJECTS = {'hone': 256, 'hone-cold': 16, 'apcu-php': 256,
+            'apcu-igbinary': 256}
 # Case: the shape of php/shapes.php, and the number of keys.
 CASES = {
     'an int': ('int', 1000),
@@ -29,11 +32,11 @@ def measure(kit, skipped, only):
         if only not in case:
             continue
         print(f'\rbytes: {case}'.ljust(60), end='', file=sys.stderr)
-        for subject in SUBJECTS:
+        for subject, megabytes in SUBJECTS.items():
             if subject in skipped:
                 continue
             try:
-                program = Program(kit, subject)
+                program = Program(kit, subject, megabytes=megabytes)
                 try:
                     answer = program.ask({'do': 'bytes', 'shape': shape,
                                           'keys': str(keys)})

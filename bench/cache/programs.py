@@ -26,6 +26,8 @@ SUBJECTS = {
                       {**HONE, 'hone.cache_serializer': 'igbinary'}),
     'hone-block': ('hone', {**HONE, 'hone.cache_read': 'block',
                             'hone.cache_block_bytes': '256M'}),
+    'hone-cold': ('hone', HONE),
+    'hone-warm': ('hone', {**HONE, 'hone.cache_cold': 'off'}),
     'hone-copy': ('hone', {**HONE, 'hone.cache_read': 'copy'}),
     'hone-apcu': ('hone', {**HONE, 'hone.apcu_compat': '1'}),
     'apcu-php': ('apcu', {**APCU, 'apc.serializer': 'php'}),

@@ -292,6 +292,13 @@ def print_hits(report):
     if arrays:
         print_table("hit rate, arrays", {"half of the serialized bytes": {
             subject: f"{of['rate']:.3f}" for subject, of in arrays.items()}})
+    parts = {part: of for part, of in report.get("array_parts", {}).items()
+             if of}
+    if parts:
+        print_table("hit rate, arrays, by memory", {
+            f"{part} of the serialized bytes": {
+                subject: f"{of['rate']:.3f}" for subject, of in row.items()}
+            for part, row in parts.items()})
     if report.get("bytes"):
         print_table("bytes of a value", {case: {
             subject: f"{size:,.0f}" for subject, size in of.items()}

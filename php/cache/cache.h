@@ -7,7 +7,8 @@
  *
  *	process/    begin and end of processes, requests and children; settings;
  *	            the stores, and the choice of the store of this process
- *	api/        the functions and the class Hone\Cache: fetch.c, write.c
+ *	api/        the functions and the class Hone\Cache: fetch.c, write.c;
+ *	            values in the cold form: cold.c
  *	apcu/       the functions of APCu
  *	objects/    methods of objects before a store, and objects of a fetch
  *	values/     a value as one block
@@ -103,6 +104,8 @@ bool php_hone_pools_match(void);
 void php_hone_pools_evicted(struct php_hone_member *member);
 /* Logs why a value was not stored, at most once a minute for the pool. */
 void php_hone_pools_refused(struct php_hone_member *member, const char *why);
+/* The same of a value that cannot be read. */
+void php_hone_pools_damaged(struct php_hone_member *member, const char *why);
 /* Writes to `text` which setting to raise, so that a value of `needs` bytes can
  * be stored. */
 void php_hone_pools_advise(size_t needs, char *text, size_t room);
@@ -236,7 +239,18 @@ php_hone_cache_result(struct php_hone_member *member, int error)
 	return error;
 }
 
-/* The root of an entry's value, which belongs to the entry. */
+/* Keep the root of a value in its entry. */
+static zend_always_inline void
+php_hone_set_root(struct php_hone_entry *entry, const zval *root)
+{
+	memcpy(&entry->value[0], &root->value, sizeof entry->value[0]);
+	entry->value[1] = Z_TYPE_INFO_P(root);
+	if (Z_TYPE_P(root) == IS_ARRAY)
+		entry->value[1] |= PHP_HONE_PACKABLE;
+}
+
+/* The root of an entry's value, which belongs to the entry. Not of a cold
+ * entry. */
 static zend_always_inline void
 php_hone_root_of(const struct php_hone_entry *entry, zval *root)
 {
@@ -277,9 +291,43 @@ bool php_hone_cache_fetched(
  */
 bool php_hone_block_fetch(const struct php_hone_entry *entry,
 	const struct php_hone_value *stored, zval *value);
+/* The same in steps. Whether the request has a copy. */
+bool php_hone_block_find(const struct php_hone_entry *entry, zval *value);
+/* Memory for a copy, or NULL. */
+void *php_hone_block_memory(size_t size);
+/* The copy in the memory of the last call is complete. */
+void php_hone_block_enter(
+	const struct php_hone_entry *entry, size_t size, const zval *root);
+/* Memory, aligned to PHP_HONE_VALUE_ALIGN, until the next call of a function
+ * above; or NULL. */
+void *php_hone_block_scratch(size_t size);
 /* Frees the copies, and keeps their memory up to hone.cache_block_bytes. */
 void php_hone_block_free_all(void);
 void php_hone_block_free_memory(struct php_hone_cache *cache);
+
+/* ---- api/cold.c ---- */
+
+/*
+ * Makes the value of a cold entry, for a fetch in progress. Returns false if
+ * memory is exhausted, or if the bytes are damaged: then the entry is deleted,
+ * and the log has a line. *made is the value, or the directory of a value with
+ * objects. If *kept is set, it stays until the end of the request; otherwise
+ * until the next value that is made or copied.
+ */
+bool php_hone_cold_make(struct php_hone_member *member,
+	const struct php_hone_entry *entry, struct php_hone_value *made,
+	bool *kept);
+/*
+ * Whether a value is to be stored in the cold form: memory is short for its
+ * key, and the form saves an eighth. Writes this form to HONE_G(cache).cold.
+ * `stored` is NULL for the value in the builder.
+ */
+bool php_hone_cold_store(const struct php_hone_member *member, uint64_t hash,
+	const struct php_hone_value *stored, bool graph);
+/* After a store: packs what the hand has left to be packed. */
+void php_hone_cold_pack(struct php_hone_member *member);
+/* Copies that form to an entry. *root becomes the root of the entry. */
+void php_hone_cold_place(void *to, zval *root);
 
 /* ---- api/write.c ---- */
 
@@ -302,6 +350,8 @@ bool php_hone_cache_delete(zend_string *key);
 /* Returns false if there is no cache, or with a warning if the tag is too
  * long. */
 bool php_hone_cache_invalidate(zend_string *tag);
+/* Replaces what a line of the log must not have. */
+void php_hone_make_plain(char *text);
 /* The header of a key: an interned zend_string, which is not counted. */
 void php_hone_write_head(
 	struct php_hone_entry *entry, zend_ulong hash, size_t len);

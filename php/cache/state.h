@@ -3,6 +3,7 @@
 #define PHP_HONE_CACHE_STATE_H
 /* The globals of the cache. */
 #include "store/store.h"
+#include "values/cold.h"
 #include "values/values.h"
 
 enum php_hone_read {
@@ -51,12 +52,14 @@ struct php_hone_cache {
 	zend_long block_bytes;
 	char *serializer;
 	bool serialize_objects;
+	bool cold_off;
 	enum php_hone_read read;
 	struct php_hone_apc apc;
 
 	/* of the thread, kept from request to request */
 	struct php_hone_member member;
 	struct php_hone_builder builder;
+	struct php_hone_cold cold;
 	/* block.c: memory and table of block copies */
 	struct php_hone_chunk *chunks;
 	struct php_hone_block *blocks;

@@ -63,7 +63,7 @@ $info = Cache::info();
 var_dump($info['entries'], $info['used'] <= $empty['used'] + 65536, $info['hits'], $info['misses'], $info['stores'] >= $before['stores'], $info['evictions'] >= $before['evictions']);
 ?>
 --EXPECTF--
-enabled pools pool read apcu size used retired free largest_free largest_value entries hits misses stores evictions expirations recoveries closed_slots shards slots slots_used epoch start fragmentation block_bytes_used holders
+enabled pools pool read apcu size used retired free largest_free largest_value entries hits misses stores evictions expirations recoveries closed_slots cold_entries cold_bytes cold_hits packed warmed shards slots slots_used epoch start fragmentation block_bytes_used holders
 bool(true)
 string(7) "default"
 array(1) {

@@ -90,7 +90,7 @@ audit_arena(
 static const char *
 audit_chain(const struct php_hone_store *store,
 	const struct php_hone_shard *shard, struct php_hone_place place,
-	uint64_t *n, uint64_t *units)
+	uint64_t *n, uint64_t *units, struct php_hone_shard *forms)
 {
 	const uint32_t *link = php_hone_bucket(store, place);
 	for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
@@ -109,6 +109,7 @@ audit_chain(const struct php_hone_store *store,
 		if (++*n > shard->entries)
 			return "more entries in chains than counted";
 		*units += php_hone_word_units(word);
+		php_hone_count_form(forms, entry, 1);
 		link = &entry->next;
 	}
 	return NULL;
@@ -136,16 +137,22 @@ audit_shard(const struct php_hone_store *store, unsigned i)
 {
 	const struct php_hone_shard *shard = php_hone_shard_at(store, i);
 	const char *problem = audit_arena(store, shard);
+	struct php_hone_shard forms = {0};
 	uint64_t n = 0;
 	uint64_t units = 0;
 	for (uint32_t b = 0; b <= store->bucket_mask && problem == NULL; b++) {
 		problem = audit_chain(store, shard,
-			(struct php_hone_place){i, b}, &n, &units);
+			(struct php_hone_place){i, b}, &n, &units, &forms);
 	}
 	if (problem != NULL)
 		return problem;
 	if (n != shard->entries || units != shard->sums[PHP_HONE_LIVE])
 		return "live entries that no chain has";
+	if (memcmp(forms.form_entries, shard->form_entries,
+		    sizeof forms.form_entries) != 0 ||
+		memcmp(forms.form_units, shard->form_units,
+			sizeof forms.form_units) != 0)
+		return "the sums of the forms";
 	n = units = 0;
 	uint64_t n_held = 0;
 	if (!audit_list(store, shard, shard->held_list, &n_held, &units))

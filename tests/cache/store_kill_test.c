@@ -26,6 +26,7 @@ work(unsigned number, uint64_t random)
 	php_hone_member_forget(&m);
 	if (php_hone_member_join(&w, store) != 0)
 		_exit(2);
+	w.packs = true;
 	for (uint64_t i = 1;; i++) {
 		char name[24];
 		uint64_t is = 0;
@@ -36,15 +37,22 @@ work(unsigned number, uint64_t random)
 		size_t kind = support_below(&random, 100);
 		struct php_hone_key key = key_of(name);
 		if (kind < 50) {
-			if (get(&w, name, &is) == -EILSEQ)
+			const struct php_hone_entry *entry =
+				php_hone_fetch_find(&w, &key);
+			if (entry != NULL && !is_whole(entry, &is))
 				_exit(3);
+			if (entry != NULL && kind < 5)
+				change_form(&w, entry);
+			php_hone_fetch_end(&w);
 		} else if (kind < 90) {
 			size_t bytes = support_below(&random, 6000);
 			if (kind == 89)
 				bytes *= 20;
-			int error = put(&w, name, i * 8 + number, bytes);
+			int error = put_form(
+				&w, name, i * 8 + number, bytes, kind % 4 == 0);
 			if (error != 0 && error != -ENOMEM)
 				_exit(4);
+			pack_all(&w);
 		} else if (kind < 98) {
 			(void)php_hone_store_delete(&w, &key);
 		} else if (kind < 99) {

@@ -98,6 +98,28 @@ run_fetch(struct php_hone_member *child)
 }
 
 static void
+run_change(struct php_hone_member *child, const char *name)
+{
+	struct php_hone_key key = key_of(name);
+	const struct php_hone_entry *entry = php_hone_fetch_find(child, &key);
+	if (entry != NULL)
+		change_form(child, entry);
+	php_hone_fetch_end(child);
+}
+
+static void
+run_pack(struct php_hone_member *child)
+{
+	run_change(child, "fixed4");
+}
+
+static void
+run_make_warm(struct php_hone_member *child)
+{
+	run_change(child, "cold");
+}
+
+static void
 run_leave(struct php_hone_member *child)
 {
 	php_hone_member_leave(child);
@@ -114,6 +136,8 @@ static const struct step_case cases[] = {
 	{"add", run_add_existing, false},
 	{"tagged", run_tagged, false},
 	{"fetch", run_fetch, false},
+	{"pack", run_pack, false},
+	{"make warm, large", run_make_warm, false},
 	{"leave", run_leave, false},
 };
 
@@ -121,6 +145,18 @@ static void
 name_fixed(char *name, unsigned i)
 {
 	snprintf(name, 24, "fixed%u", i);
+}
+
+/* Its twin is filled without the mutex. */
+static void
+put_cold_part(void)
+{
+	struct php_hone_key key = key_of("cold");
+	struct php_hone_room room = {.key = &key, .data = 10100, .cold = true};
+	struct php_hone_entry *entry;
+	assert_int_equal(reserve_part(&m, &room, 2, &entry), 0);
+	entry->value[1] |= PHP_HONE_PACKABLE;
+	assert_int_equal(php_hone_store_publish(&m, entry, PHP_HONE_STORE), 0);
 }
 
 static void
@@ -131,8 +167,10 @@ open_store(bool full)
 	assert_int_equal(php_hone_member_join(&m, store), 0);
 	for (unsigned i = 0; i < FIXED; i++) {
 		name_fixed(name, i);
-		assert_int_equal(put(&m, name, i, 100 + i * 40), 0);
+		assert_int_equal(
+			put_form(&m, name, i, 100 + i * 40, i % 2 != 0), 0);
 	}
+	put_cold_part();
 	for (unsigned i = 0; full && i < 60; i++) {
 		snprintf(name, sizeof name, "filler%u", i);
 		assert_int_equal(put(&m, name, i, 35000), 0);
@@ -169,7 +207,9 @@ is_sound(const struct step_case *c, unsigned step)
 		}
 	}
 	uint64_t number = 0;
-	if (get(&m, "op", &number) == -EILSEQ)
+	uint64_t cold = 0;
+	if (get(&m, "op", &number) == -EILSEQ ||
+		get(&m, "cold", &cold) == -EILSEQ || (!c->full && cold != 2))
 		return false;
 	/* Not a block leaks: the largest value finds room. */
 	struct php_hone_store_info info;

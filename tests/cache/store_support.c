@@ -184,7 +184,21 @@ state_of(uint64_t number)
 static size_t
 filled(const struct php_hone_entry *entry)
 {
-	return entry->flags == PARTLY ? PART : entry->data_size;
+	return (entry->flags & PARTLY) != 0 ? PART : entry->data_size;
+}
+
+static void
+fill(struct php_hone_entry *entry, uint64_t number)
+{
+	uint64_t state = state_of(number);
+	unsigned char *data = (unsigned char *)entry + entry->data_at;
+	size_t size = filled(entry);
+	for (size_t at = 0; at < size; at += 8) {
+		uint64_t word = next_word(&state);
+		size_t n = size - at < 8 ? size - at : 8;
+		memcpy(data + at, &word, n);
+	}
+	entry->value[0] = entry->value[1] = number;
 }
 
 static int
@@ -195,17 +209,8 @@ reserve_and_fill(struct php_hone_member *member,
 	int error = php_hone_store_reserve(member, room, entry);
 	if (error != 0)
 		return error;
-	struct php_hone_entry *e = *entry;
-	uint64_t state = state_of(number);
-	unsigned char *data = (unsigned char *)e + e->data_at;
-	e->flags = flags;
-	size_t size = filled(e);
-	for (size_t at = 0; at < size; at += 8) {
-		uint64_t word = next_word(&state);
-		size_t n = size - at < 8 ? size - at : 8;
-		memcpy(data + at, &word, n);
-	}
-	e->value[0] = e->value[1] = number;
+	(*entry)->flags = room->cold ? flags | PHP_HONE_COLD : flags;
+	fill(*entry, number);
 	return 0;
 }
 
@@ -236,10 +241,59 @@ put(struct php_hone_member *member, const char *name, uint64_t number,
 		       : php_hone_store_publish(member, entry, PHP_HONE_STORE);
 }
 
+int
+put_form(struct php_hone_member *member, const char *name, uint64_t number,
+	size_t bytes, bool cold)
+{
+	struct php_hone_key key = key_of(name);
+	struct php_hone_room room = {.key = &key, .data = bytes, .cold = cold};
+	struct php_hone_entry *entry;
+	int error = reserve(member, &room, number, &entry);
+	if (error != 0)
+		return error;
+	entry->value[0] = 0;
+	entry->value[1] |= PHP_HONE_PACKABLE;
+	return php_hone_store_publish(member, entry, PHP_HONE_STORE);
+}
+
+struct php_hone_entry *
+reserve_twin(struct php_hone_member *member, const struct php_hone_entry *of)
+{
+	bool cold = (of->flags & PHP_HONE_COLD) == 0;
+	size_t bytes = cold ? of->data_size / 4 : (size_t)of->data_size * 4;
+	struct php_hone_entry *twin =
+		php_hone_store_reserve_twin(member, of, bytes, cold);
+	if (twin == NULL)
+		return NULL;
+	fill(twin, of->value[1] & ~PHP_HONE_PACKABLE);
+	twin->value[1] |= PHP_HONE_PACKABLE;
+	return twin;
+}
+
+void
+change_form(struct php_hone_member *member, const struct php_hone_entry *of)
+{
+	struct php_hone_entry *twin = reserve_twin(member, of);
+	if (twin != NULL)
+		php_hone_store_publish_twin(member, twin, of);
+}
+
+unsigned
+pack_all(struct php_hone_member *member)
+{
+	const struct php_hone_entry *entry;
+	unsigned n = 0;
+	for (; (entry = php_hone_store_to_pack(member)) != NULL; n++) {
+		change_form(member, entry);
+		php_hone_fetch_end(member);
+	}
+	return n;
+}
+
 bool
 is_whole(const struct php_hone_entry *entry, uint64_t *number)
 {
-	*number = entry->value[1];
+	*number = entry->value[1] & ~PHP_HONE_PACKABLE;
 	uint64_t state = state_of(*number);
 	const unsigned char *data =
 		(const unsigned char *)entry + entry->data_at;

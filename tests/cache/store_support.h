@@ -76,6 +76,18 @@ int reserve_part(struct php_hone_member *member,
 /* Store a stored value of that many bytes. */
 int put(struct php_hone_member *member, const char *name, uint64_t number,
 	size_t bytes);
+/* The same of a value with two forms, in one of them. */
+int put_form(struct php_hone_member *member, const char *name, uint64_t number,
+	size_t bytes, bool cold);
+/* The twin of such an entry in the other form, which has the same number: four
+ * times or a quarter of the bytes. NULL if there is none now. */
+struct php_hone_entry *reserve_twin(
+	struct php_hone_member *member, const struct php_hone_entry *of);
+/* The same, published. */
+void change_form(
+	struct php_hone_member *member, const struct php_hone_entry *of);
+/* Packs what the hand has left; returns how many. */
+unsigned pack_all(struct php_hone_member *member);
 /* Whether an entry is as put() stored it; *number is its number. */
 bool is_whole(const struct php_hone_entry *entry, uint64_t *number);
 /* For php_hone_store_walk(): opaque is an unsigned, which counts whole entries.

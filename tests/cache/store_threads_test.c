@@ -51,6 +51,7 @@ read_one(struct thread *t, struct kept *kept)
 	name_of(name, support_below(&t->random, KEYS));
 	struct php_hone_key key = key_of(name);
 	uint64_t number = 0;
+	bool cold = false;
 	const struct php_hone_entry *entry = php_hone_store_known(&t->m, &key);
 	if (entry != NULL) {
 		EXPECT(is_whole(entry, &number), t->run);
@@ -60,9 +61,12 @@ read_one(struct thread *t, struct kept *kept)
 	if (entry != NULL) {
 		EXPECT(is_whole(entry, &number), t->run);
 		t->run->found++;
+		cold = (entry->flags & PHP_HONE_COLD) != 0;
+		if (support_below(&t->random, 8) == 0)
+			change_form(&t->m, entry);
 	}
 	php_hone_fetch_end(&t->m);
-	if (entry != NULL && t->m.open && kept->n < KEPT) {
+	if (entry != NULL && !cold && t->m.open && kept->n < KEPT) {
 		kept->entry[kept->n] = entry;
 		kept->number[kept->n++] = number;
 	}
@@ -80,8 +84,9 @@ write_one(struct thread *t)
 		bytes *= 50;
 	struct php_hone_key key = key_of(name);
 	if (kind < 90) {
-		int error = put(&t->m, name, number, bytes);
+		int error = put_form(&t->m, name, number, bytes, kind % 4 == 0);
 		EXPECT(error == 0 || error == -ENOMEM, t->run);
+		pack_all(&t->m);
 		if (error == 0)
 			t->run->stored++;
 		else
@@ -124,6 +129,7 @@ work(void *opaque)
 {
 	struct thread *t = opaque;
 	EXPECT(php_hone_member_join(&t->m, t->run->store) == 0, t->run);
+	t->m.packs = true;
 	for (unsigned i = 0; i < REQUESTS; i++)
 		request(t);
 	php_hone_member_leave(&t->m);

@@ -21,7 +21,7 @@ function subject(string $name): array
         'set' => '$stored = $c->set($key, $value);',
     ];
     return match ($name) {
-        'hone', 'hone-igbinary', 'hone-block', 'hone-copy' => $hone,
+        'hone', 'hone-cold', 'hone-warm', 'hone-igbinary', 'hone-block', 'hone-copy' => $hone,
         'hone-apcu', 'apcu-php', 'apcu-igbinary', 'apcu-default', 'apcu-ttl' => $apcu,
         'yac' => ['open' => fn() => new Yac(), ...$object],
         'memcached' => ['open' => 'open_memcached', ...$object],

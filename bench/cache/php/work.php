@@ -206,6 +206,22 @@ function crowd(array $subject, mixed $c, array $keys, string $shape): array
     return ['calls' => $calls, 'ns' => $took, 'cpu' => $cpu];
 }
 
+/** Bytes of each key while memory is short: the cold form, if there is one. */
+function cold_bytes(Closure $set, mixed $c, array $keys, mixed $value): array
+{
+    for ($i = 0; \Hone\Cache::info()['evictions'] === 0; $i++) {
+        \Hone\Cache::store("fill$i", str_repeat('x', 100000));
+    }
+    if ($set($c, $keys, $value)[3] !== true) {
+        return ['refused' => 'the value is not stored'];
+    }
+    $bytes = 0;
+    foreach (\Hone\Cache::entries() as $key => $entry) {
+        $bytes += in_array($key, $keys, true) ? $entry['size'] : 0;
+    }
+    return ['bytes' => $bytes / count($keys)];
+}
+
 /** The growth of the used memory for each key. */
 function stored_bytes(array $subject, mixed $c, array $keys, string $shape): array
 {
@@ -213,6 +229,9 @@ function stored_bytes(array $subject, mixed $c, array $keys, string $shape): arr
         ? \Hone\Cache::info()['used'] : -apcu_sma_info(true)['avail_mem'];
     $value = shape($shape);
     $set = each("set-{$_GET['subject']}", $subject['set']);
+    if ($_GET['subject'] === 'hone-cold') {
+        return cold_bytes($set, $c, $keys, $value);
+    }
     $before = $used();
     if ($set($c, $keys, $value)[3] !== true) {
         return ['refused' => 'the value is not stored'];

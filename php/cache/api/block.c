@@ -136,41 +136,78 @@ grow(struct php_hone_cache *cache)
 }
 
 bool
-php_hone_block_fetch(const struct php_hone_entry *entry,
-	const struct php_hone_value *stored, zval *value)
+php_hone_block_find(const struct php_hone_entry *entry, zval *value)
 {
 	struct php_hone_cache *cache = &HONE_G(cache);
-	/* The table has two to four slots for each copy. */
-	size_t used =
-		round_up(stored->size) + 4 * sizeof(struct php_hone_block);
-	struct php_hone_block *block = NULL;
-	void *at;
+	const struct php_hone_block *block;
 
-	if (cache->block_room != 0) {
-		block = find(cache, entry, entry->birth);
-		if (is_used(cache, block)) {
-			ZVAL_COPY_VALUE(value, &block->root);
-			return true;
-		}
-	}
-	if (used > (size_t)cache->block_bytes ||
-		cache->block_bytes_used > (size_t)cache->block_bytes - used)
+	if (cache->block_room == 0)
 		return false;
-	if (cache->n_blocks >= cache->block_room / 2) {
-		if (!grow(cache))
-			return false;
-		block = find(cache, entry, entry->birth);
-	}
-	at = take_memory(cache, round_up(stored->size));
-	if (at == NULL)
+	block = find(cache, entry, entry->birth);
+	if (!is_used(cache, block))
 		return false;
-	php_hone_value_copy(stored, at, at, &block->root);
+	ZVAL_COPY_VALUE(value, &block->root);
+	return true;
+}
+
+/* What a copy counts. The table has two to four slots for each copy. */
+static size_t
+cost_of(size_t size)
+{
+	return round_up(size) + 4 * sizeof(struct php_hone_block);
+}
+
+void *
+php_hone_block_memory(size_t size)
+{
+	struct php_hone_cache *cache = &HONE_G(cache);
+	size_t most = (size_t)cache->block_bytes;
+
+	if (cost_of(size) > most ||
+		cache->block_bytes_used > most - cost_of(size))
+		return NULL;
+	if (cache->n_blocks >= cache->block_room / 2 && !grow(cache))
+		return NULL;
+	return take_memory(cache, round_up(size));
+}
+
+void
+php_hone_block_enter(
+	const struct php_hone_entry *entry, size_t size, const zval *root)
+{
+	struct php_hone_cache *cache = &HONE_G(cache);
+	struct php_hone_block *block = find(cache, entry, entry->birth);
+
+	ZVAL_COPY_VALUE(&block->root, root);
 	block->entry = entry;
 	block->birth = entry->birth;
 	block->root.u2.extra = cache->block_request;
 	cache->n_blocks++;
-	cache->block_bytes_used += used;
-	ZVAL_COPY_VALUE(value, &block->root);
+	cache->block_bytes_used += cost_of(size);
+}
+
+void *
+php_hone_block_scratch(size_t size)
+{
+	const struct php_hone_chunk *chunk =
+		chunk_for(&HONE_G(cache), round_up(size));
+
+	return chunk != NULL ? (char *)chunk + CHUNK_HEAD + chunk->used : NULL;
+}
+
+bool
+php_hone_block_fetch(const struct php_hone_entry *entry,
+	const struct php_hone_value *stored, zval *value)
+{
+	void *at;
+
+	if (php_hone_block_find(entry, value))
+		return true;
+	at = php_hone_block_memory(stored->size);
+	if (at == NULL)
+		return false;
+	php_hone_value_copy(stored, at, at, value);
+	php_hone_block_enter(entry, stored->size, value);
 	return true;
 }
 

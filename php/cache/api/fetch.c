@@ -45,18 +45,23 @@ is_kept(const struct php_hone_member *member)
 static bool take_copy(struct php_hone_member *member,
 	const struct php_hone_entry *entry, zval *value);
 
+static bool take_cold(struct php_hone_member *member,
+	const struct php_hone_entry *entry, zval *value);
+
 /*
- * Takes a value that has objects: its root is not what PHP gets. Code of the
- * user runs only after the end of the fetch.
+ * Takes a value that has objects, or a cold one: the root of its entry is not
+ * what PHP gets. Code of the user runs only after the end of the fetch.
  */
 static bool
-take_objects(struct php_hone_member *member, const struct php_hone_entry *entry,
+take_other(struct php_hone_member *member, const struct php_hone_entry *entry,
 	zval *value)
 {
 	uint8_t flags = entry->flags;
 	bool good;
 	zval root;
 
+	if (flags & PHP_HONE_COLD)
+		return take_cold(member, entry, value);
 	ZVAL_COPY_VALUE(&root, value);
 	if (is_kept(member)) {
 		php_hone_fetch_end(member);
@@ -126,6 +131,36 @@ take_copy(struct php_hone_member *member, const struct php_hone_entry *entry,
 	return good;
 }
 
+/* Takes a value that is made in memory of this process. The fetch ends before
+ * PHP allocates memory. */
+static bool
+take_cold(struct php_hone_member *member, const struct php_hone_entry *entry,
+	zval *value)
+{
+	uint8_t flags = entry->flags & (uint8_t)~PHP_HONE_COLD;
+	struct php_hone_value made = {0};
+	bool kept;
+	bool good = php_hone_cold_make(member, entry, &made, &kept);
+	zval root;
+
+	php_hone_fetch_end(member);
+	ZVAL_NULL(value);
+	if (!good || (!kept && !has_room(&made.root, made.size)))
+		return false;
+	if (kept)
+		ZVAL_COPY_VALUE(&root, &made.root);
+	else
+		php_hone_value_unpack(&made, &root);
+	if (flags == 0) {
+		ZVAL_COPY_VALUE(value, &root);
+		return true;
+	}
+	good = php_hone_value_restore(value, &root, flags);
+	if (!kept)
+		zval_ptr_dtor(&root);
+	return good;
+}
+
 static zend_always_inline const struct php_hone_entry **
 recent_of(const void *address)
 {
@@ -172,7 +207,7 @@ take(struct php_hone_member *member, const struct php_hone_entry *entry,
 	}
 	php_hone_root_of(entry, value);
 	if (UNEXPECTED(entry->flags != 0))
-		return take_objects(member, entry, value);
+		return take_other(member, entry, value);
 	if (!is_kept(member) && entry->data_size != 0)
 		return take_copy(member, entry, value);
 	if (Z_TYPE_P(value) == IS_ARRAY)
@@ -301,13 +336,13 @@ field_of(zval *value, const zval *path, uint32_t n_path)
 }
 
 static bool
-field_of_objects(struct php_hone_member *member,
+field_of_other(struct php_hone_member *member,
 	const struct php_hone_entry *entry, zval *whole, const zval *path,
 	uint32_t n_path, zval *value)
 {
 	zval *field;
 
-	if (!take_objects(member, entry, whole))
+	if (!take_other(member, entry, whole))
 		return false;
 	field = field_of(whole, path, n_path);
 	if (field != NULL)
@@ -338,7 +373,7 @@ php_hone_cache_field(
 	}
 	php_hone_root_of(entry, &root);
 	if (entry->flags != 0)
-		return field_of_objects(
+		return field_of_other(
 			member, entry, &root, path, n_path, value);
 	field = field_of(&root, path, n_path);
 	if (field != NULL) {

@@ -63,6 +63,11 @@ add_holders(struct php_hone_member *member, zval *info)
 	X(expirations)                                                         \
 	X(recoveries)                                                          \
 	X(closed_slots)                                                        \
+	X(cold_entries)                                                        \
+	X(cold_bytes)                                                          \
+	X(cold_hits)                                                           \
+	X(packed)                                                              \
+	X(warmed)                                                              \
 	X(shards)                                                              \
 	X(slots)                                                               \
 	X(slots_used)                                                          \
@@ -260,6 +265,15 @@ holders(smart_str *text, struct php_hone_member *member, const char *pool)
 	X("closed_slots_total", "counter",                                     \
 		"Requests switched to block copies for lack of memory.",       \
 		closed_slots)                                                  \
+	X("cold_entries", "gauge", "Values in the cold form.", cold_entries)   \
+	X("cold_bytes", "gauge", "Memory of values in the cold form.",         \
+		cold_bytes)                                                    \
+	X("cold_hits_total", "counter",                                        \
+		"Fetches that found a value in the cold form.", cold_hits)     \
+	X("packed_total", "counter", "Values written in the cold form.",       \
+		packed)                                                        \
+	X("warmed_total", "counter",                                           \
+		"Values in the cold form that were made warm.", warmed)        \
 	X("processes", "gauge", "Processes that use the pool.", slots_used)    \
 	X("start_time_seconds", "gauge",                                       \
 		"When the pool was made or cleared, in seconds since 1970.",   \

@@ -97,7 +97,7 @@ describe(const struct php_hone_entry *entry, struct php_hone_item *item)
 		entry->expires != 0 ? entry->expires - entry->created - 1 : 0;
 	item->expires = item->ttl != 0 ? item->created + item->ttl : 0;
 	item->type = (uint8_t)entry->value[1];
-	item->flags = entry->flags;
+	item->flags = entry->flags & (uint8_t)~PHP_HONE_COLD;
 	item->n_tags = entry->n_tags;
 }
 

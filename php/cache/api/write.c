@@ -57,13 +57,14 @@ reserve_place_publish(struct php_hone_member *member,
 	if (room->data != 0) {
 		char *to = (char *)entry + entry->data_at;
 		void *view = php_hone_store_view(member->store, to);
-		if (UNEXPECTED(form->copied != NULL))
+		if (UNEXPECTED(room->cold))
+			php_hone_cold_place(to, &root);
+		else if (UNEXPECTED(form->copied != NULL))
 			php_hone_value_copy(form->copied, to, view, &root);
 		else
 			php_hone_value_place(builder, to, view, &root);
 	}
-	memcpy(&entry->value[0], &root.value, sizeof entry->value[0]);
-	entry->value[1] = Z_TYPE_INFO(root);
+	php_hone_set_root(entry, &root);
 	entry->flags = form->flags;
 	php_hone_write_head(entry, ZSTR_H(key), ZSTR_LEN(key));
 	return php_hone_store_publish(member, entry, how);
@@ -73,8 +74,8 @@ reserve_place_publish(struct php_hone_member *member,
  * With html_errors, PHP writes a warning to the log with these characters as
  * entities of HTML. A key with a line feed would make a line of its own.
  */
-static void
-make_plain(char *text)
+void
+php_hone_make_plain(char *text)
 {
 	for (; *text != '\0'; text++)
 		if (iscntrl((unsigned char)*text) ||
@@ -95,7 +96,7 @@ tell(const struct php_hone_write *how, const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	make_plain(text);
+	php_hone_make_plain(text);
 	if (how->apcu)
 		php_hone_pools_refused(&HONE_G(cache).member, text);
 	else
@@ -220,9 +221,16 @@ take_tags(struct php_hone_key *to, HashTable *tags)
 	return true;
 }
 
+static bool
+is_array(const struct form *form)
+{
+	return form->copied != NULL ||
+	       Z_TYPE(HONE_G(cache).builder.root) == IS_ARRAY;
+}
+
 /* Returns false with a warning on failure. */
 static bool
-put(struct php_hone_member *member, zend_string *key, const struct form *form,
+put(struct php_hone_member *member, zend_string *key, struct form *form,
 	const struct php_hone_write *how)
 {
 	uint32_t n_tags =
@@ -238,6 +246,12 @@ put(struct php_hone_member *member, zend_string *key, const struct form *form,
 	int error = -EBADMSG;
 
 	php_hone_key_of(&of, key);
+	if (is_array(form) && php_hone_cold_store(member, of.hash, form->copied,
+				      form->flags == PHP_HONE_OBJECTS)) {
+		form->flags |= PHP_HONE_COLD;
+		room.cold = true;
+		room.data = HONE_G(cache).cold.bytes.used;
+	}
 	if (n_tags > TAGS_ON_STACK)
 		tags = safe_emalloc(n_tags, sizeof *tags, 0);
 	room.tags = tags;
@@ -246,6 +260,8 @@ put(struct php_hone_member *member, zend_string *key, const struct form *form,
 			member, &room, key, form, how->how);
 	if (UNEXPECTED(member->evicted))
 		php_hone_pools_evicted(member);
+	if (UNEXPECTED(member->n_packs != 0))
+		php_hone_cold_pack(member);
 	if (tags != few)
 		efree(tags);
 	if (EXPECTED(error >= 0))

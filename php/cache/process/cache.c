@@ -32,6 +32,7 @@ leave(struct php_hone_cache *cache)
 	if (cache->member.slot != NULL)
 		php_hone_member_leave(&cache->member);
 	php_hone_builder_free(&cache->builder);
+	php_hone_cold_free(&cache->cold);
 	php_hone_block_free_memory(cache);
 }
 
@@ -98,6 +99,7 @@ php_hone_cache_open_first(void)
 	if (cache->read == PHP_HONE_READ_BLOCK ||
 		cache->read == PHP_HONE_READ_COPY)
 		php_hone_member_close(&cache->member);
+	cache->member.packs = !cache->cold_off;
 	php_hone_dates_begin(&cache->builder);
 	cache->open = true;
 	cache->opened = php_hone_store_now(store);
@@ -150,4 +152,5 @@ php_hone_cache_post_deactivate(void)
 	cache->fetching = false;
 	cache->claims = NULL;
 	php_hone_builder_trim(&cache->builder, BUILDER_KEEP);
+	php_hone_cold_trim(&cache->cold, BUILDER_KEEP);
 }

@@ -428,6 +428,12 @@ php_hone_pools_refused(struct php_hone_member *member, const char *why)
 }
 
 ZEND_COLD void
+php_hone_pools_damaged(struct php_hone_member *member, const char *why)
+{
+	tell(member->store, PHP_HONE_TELL_DAMAGED, "Warning", LOG_WARNING, why);
+}
+
+ZEND_COLD void
 php_hone_pools_stopped(struct php_hone_member *member)
 {
 	tell(member->store, PHP_HONE_TELL_STOPPED, "Warning", LOG_WARNING,

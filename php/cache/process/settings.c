@@ -101,6 +101,20 @@ static PHP_INI_MH(on_objects)
 	return SUCCESS;
 }
 
+/* An ini file has "off" as an empty string. */
+static PHP_INI_MH(on_cold)
+{
+	bool off = ZSTR_LEN(new_value) == 0 ||
+		   zend_string_equals_literal(new_value, "off");
+
+	(void)mh_arg1, (void)mh_arg2, (void)mh_arg3;
+	if (!off && !zend_string_equals_literal(new_value, "auto"))
+		return refuse(entry, new_value, "auto or off", "auto", stage);
+	HONE_G(cache).cold_off = off;
+	HONE_G(cache).member.packs = !off;
+	return SUCCESS;
+}
+
 #define ENTRY(name, value, when, handler, member)                              \
 	STD_PHP_INI_ENTRY("hone.cache_" name, value, when, handler,            \
 		cache.member, zend_hone_globals, hone_globals)
@@ -131,6 +145,7 @@ PHP_INI_BEGIN()
 		"a number from 1 to 2147483647")
 	ENTRY("serializer", "php", PHP_INI_SYSTEM, on_serializer, serializer)
 	PHP_INI_ENTRY("hone.cache_objects", "auto", PHP_INI_ALL, on_objects)
+	PHP_INI_ENTRY("hone.cache_cold", "auto", PHP_INI_ALL, on_cold)
 	PHP_INI_ENTRY("hone.cache_read", "auto", PHP_INI_ALL, on_read)
 	NUMBER("shared_seconds", "60", PHP_INI_ALL, shared_seconds,
 		PHP_HONE_A_TIME)

@@ -13,6 +13,8 @@
 /* A limit on memory: the file, and the arrays and the strings of each value,
  * have at most this many times the size of the cache. */
 #define LIMIT 4
+/* Bytes of an entry besides those in the file: its head, and the rounding. */
+#define HEAD 160
 
 /* An entry for the sort. */
 struct place {
@@ -29,6 +31,8 @@ struct load {
 	struct php_hone_builder builder;
 	uint64_t elapsed; /* seconds since the save */
 	uint64_t damaged; /* values */
+	size_t free;      /* bytes of the cache that are not used yet */
+	size_t rest;      /* bytes that the later entries need, if cold */
 	char *problem;    /* PHP_HONE_PROBLEM bytes */
 };
 
@@ -118,18 +122,32 @@ make_value(struct load *load, const struct php_hone_snapshot_entry *from,
 	return false;
 }
 
+/* Whether the later values need so much that this one has to be cold. */
+static bool
+is_to_be_cold(const struct load *load, size_t cold)
+{
+	return Z_TYPE(load->builder.root) == IS_ARRAY &&
+	       !HONE_G(cache).cold_off && cold < load->builder.size &&
+	       load->free < load->builder.size + load->rest;
+}
+
 static void
 fill(struct load *load, const struct php_hone_snapshot_entry *from,
-	struct php_hone_entry *entry)
+	struct php_hone_entry *entry, bool cold)
 {
 	char *to = (char *)entry + entry->data_at;
-	zval root;
+	zval root = {0};
 
-	php_hone_value_place(&load->builder, to,
-		php_hone_store_view(load->member.store, to), &root);
-	memcpy(&entry->value[0], &root.value, sizeof entry->value[0]);
-	entry->value[1] = Z_TYPE_INFO(root);
-	entry->flags = from->record.flags;
+	if (cold) {
+		entry->flags = PHP_HONE_COLD;
+		memcpy(to, from->value, from->record.size);
+		Z_TYPE_INFO(root) = IS_ARRAY;
+	} else {
+		php_hone_value_place(&load->builder, to,
+			php_hone_store_view(load->member.store, to), &root);
+	}
+	php_hone_set_root(entry, &root);
+	entry->flags |= from->record.flags;
 	entry->hits = from->record.hits;
 	entry->used = from->record.used;
 	php_hone_write_head(entry, entry->hash, from->record.key_len);
@@ -154,12 +172,16 @@ store(struct load *load, const struct php_hone_snapshot_entry *from)
 	};
 	struct php_hone_entry *entry;
 
+	room.cold = is_to_be_cold(load, from->record.size);
+	if (room.cold)
+		room.data = from->record.size;
 	if (from->record.left != 0)
 		room.ttl = from->record.left - (uint32_t)load->elapsed;
 	tags_of(from, tags);
 	if (php_hone_store_reserve(&load->member, &room, &entry) < 0)
 		return false;
-	fill(load, from, entry);
+	fill(load, from, entry, room.cold);
+	load->free -= MIN(load->free, HEAD + room.data);
 	return php_hone_store_publish(&load->member, entry, PHP_HONE_ADD) == 0;
 }
 
@@ -174,10 +196,13 @@ store_all(struct load *load, const struct place *places)
 	/* If the clock was set back, no value gets more time to live. */
 	if (now > snapshot->head.saved)
 		load->elapsed = (uint64_t)now - (uint64_t)snapshot->head.saved;
+	load->rest = snapshot->size - sizeof snapshot->head +
+		     (size_t)snapshot->head.entries * HEAD;
 	for (uint64_t i = 0; i < snapshot->head.entries; i++) {
 		size_t at = places[i].at;
 		uint32_t left;
 		php_hone_snapshot_entry_at(snapshot, &at, &entry);
+		load->rest -= HEAD + at - places[i].at;
 		left = entry.record.left;
 		if (left != 0 && left <= load->elapsed)
 			continue;
@@ -233,6 +258,7 @@ load_file(struct load *load, const char *path, bool *missing)
 		return -1;
 	}
 	load->snapshot.bytes = bytes;
+	load->free = info.free;
 	load->builder.arrays.most = load->builder.strings.most =
 		info.size * LIMIT;
 	stored = load_all(load);

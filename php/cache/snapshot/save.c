@@ -14,6 +14,9 @@ struct save {
 	uint64_t entries;
 	int error;
 	struct php_hone_cold cold;
+	/* the cold form of a value */
+	const void *value;
+	size_t size;
 };
 
 static void
@@ -55,24 +58,32 @@ put_entry(struct save *save, struct php_hone_snapshot_record *record,
 	}
 	for (unsigned i = 0; i < entry->n_tags; i++)
 		put(save, tags[i].bytes, tags[i].len);
-	put(save, save->cold.bytes.bytes, save->cold.bytes.used);
+	put(save, save->value, save->size);
 	save->entries++;
 }
 
-/* Write the cold form of the value to save->cold. */
+/* Find or write the cold form of the value. */
 static bool
-write_cold(struct save *save, const struct php_hone_entry *entry)
+take_cold(struct save *save, const struct php_hone_entry *entry)
 {
 	struct php_hone_value stored = {.size = entry->data_size};
 
+	if (entry->flags & PHP_HONE_COLD) {
+		save->value = (const char *)entry + entry->data_at;
+		save->size = entry->data_size;
+		return true;
+	}
 	php_hone_root_of(entry, &stored.root);
 	if (stored.size != 0)
 		stored.data = (const char *)entry + entry->data_at;
-	if (php_hone_cold_write(
-		    &save->cold, &stored, entry->flags == PHP_HONE_OBJECTS))
-		return true;
-	save->error = -ENOMEM;
-	return false;
+	if (!php_hone_cold_write(
+		    &save->cold, &stored, entry->flags == PHP_HONE_OBJECTS)) {
+		save->error = -ENOMEM;
+		return false;
+	}
+	save->value = save->cold.bytes.bytes;
+	save->size = save->cold.bytes.used;
+	return true;
 }
 
 static void
@@ -81,14 +92,14 @@ save_entry(struct save *save, const struct php_hone_entry *entry)
 	struct php_hone_snapshot_record record = {0};
 	struct php_hone_key tags[UINT8_MAX];
 
-	if (!find_tags(save, entry, tags) || !write_cold(save, entry))
+	if (!find_tags(save, entry, tags) || !take_cold(save, entry))
 		return;
 	record.key_len = entry->key_len;
-	record.size = (uint32_t)save->cold.bytes.used;
+	record.size = (uint32_t)save->size;
 	if (entry->expires != 0)
 		record.left = entry->expires - save->now - 1;
 	record.hits = __atomic_load_n(&entry->hits, __ATOMIC_RELAXED);
-	record.flags = entry->flags;
+	record.flags = entry->flags & (uint8_t)~PHP_HONE_COLD;
 	record.used = __atomic_load_n(&entry->used, __ATOMIC_RELAXED);
 	record.n_tags = entry->n_tags;
 	put_entry(save, &record, entry, tags);

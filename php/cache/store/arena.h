@@ -72,6 +72,20 @@ php_hone_block_become(struct php_hone_store *store,
 		php_hone_word(units, state, word & PHP_HONE_PREV_FREE));
 }
 
+/* Count an entry that becomes live (1), or is no longer live (-1), if its value
+ * has two forms. Tags and claims do not have the bit. */
+static inline void
+php_hone_count_form(struct php_hone_shard *shard,
+	const struct php_hone_entry *entry, int by)
+{
+	if ((entry->value[1] & PHP_HONE_PACKABLE) == 0)
+		return;
+	unsigned form = php_hone_is_cold(entry);
+	uint64_t units = php_hone_word_units(php_hone_get64(&entry->block));
+	shard->form_entries[form] += (uint64_t)by;
+	shard->form_units[form] += (uint64_t)by * units;
+}
+
 /* A look at the slots pays from this number of retired entries on, or from this
  * number of their units on. Memory that is used again soon is still in the CPU
  * cache. */
@@ -110,6 +124,20 @@ static inline uint32_t
 php_hone_reserve_of(const struct php_hone_shard *shard)
 {
 	return (shard->end - shard->first) / 64;
+}
+
+/* Units of warm entries that stay while memory is short. */
+static inline uint32_t
+php_hone_warm_most(const struct php_hone_shard *shard)
+{
+	return (shard->end - shard->first) / 10;
+}
+
+/* Whether cold entries stay. */
+static inline bool
+php_hone_warm_goes_first(const struct php_hone_shard *shard)
+{
+	return shard->form_units[0] > php_hone_warm_most(shard);
 }
 
 static inline uint64_t

@@ -13,6 +13,8 @@
 #define SAMPLE 16
 #define SAMPLE_HOT 256
 #define HOT 4096
+/* Seconds in which the hits of a cold entry are counted. */
+#define WINDOW 64
 
 uint32_t *
 php_hone_link_of_key(struct php_hone_store *store, struct php_hone_place place,
@@ -85,6 +87,30 @@ touch(struct php_hone_member *member, const struct php_hone_entry *seen)
 		php_hone_set32(&entry->hits, hits + step);
 }
 
+const struct php_hone_entry *
+php_hone_store_to_pack(struct php_hone_member *member)
+{
+	const struct php_hone_store *store = member->store;
+	while (member->n_packs != 0) {
+		unsigned n = --member->n_packs;
+		struct php_hone_place place =
+			php_hone_place(store, member->pack[n].hash);
+		php_hone_fetch_chain(member, place);
+		const uint32_t *link = php_hone_bucket(store, place);
+		for (uint32_t at; (at = php_hone_follow(link)) != 0;) {
+			const struct php_hone_entry *entry =
+				php_hone_seen_at(store, at);
+			/* Another entry may be there by now. */
+			if (at == member->pack[n].offset &&
+				php_hone_is_packable(entry))
+				return entry;
+			link = &entry->next;
+		}
+		php_hone_fetch_end(member);
+	}
+	return NULL;
+}
+
 static const struct php_hone_entry **
 known_of(struct php_hone_member *member, uint64_t hash)
 {
@@ -110,6 +136,54 @@ php_hone_store_known(
 	return entry;
 }
 
+/* Bits of entry.special: the entry is cold, or has tags. */
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+#define SPECIAL (PHP_HONE_COLD | 0xff00)
+#else
+#define SPECIAL (PHP_HONE_COLD << 8 | 0xff)
+#endif
+
+/* Keep an entry with tags that are valid. A cold one is not kept: its caller
+ * reads it within the fetch. Returns false if the tags are not valid. */
+static __attribute__((noinline)) bool
+keep_special(struct php_hone_member *member, const struct php_hone_entry *entry)
+{
+	if (entry->n_tags != 0 && !php_hone_tags_valid(member, entry))
+		return false;
+	if (!php_hone_is_cold(entry))
+		php_hone_fetch_keep(member, entry);
+	return true;
+}
+
+/* value[0] of a cold entry has the number of its window, and the hits in it.
+ * A lost update does no harm. */
+static void
+count_cold(struct php_hone_member *member, const struct php_hone_entry *seen)
+{
+	const struct php_hone_store *store = member->store;
+	struct php_hone_entry *entry =
+		php_hone_entry_at(store, php_hone_seen_offset(store, seen));
+	uint64_t window = php_hone_store_now(store) / WINDOW;
+	uint64_t had = php_hone_get64(&seen->value[0]);
+	uint32_t hits = had >> 32 == window ? (uint32_t)had + 1 : 1;
+	php_hone_set64(&entry->value[0], window << 32 | hits);
+	(void)__atomic_fetch_add(
+		&store->region->cold_hits, 1, __ATOMIC_RELAXED);
+}
+
+bool
+php_hone_store_is_hot(const struct php_hone_entry *entry)
+{
+	return (uint32_t)php_hone_get64(&entry->value[0]) >= PHP_HONE_HOT;
+}
+
+static __attribute__((noinline)) const struct php_hone_entry *
+miss(struct php_hone_member *member)
+{
+	count(&member->slot->misses);
+	return NULL;
+}
+
 const struct php_hone_entry *
 php_hone_fetch_find(
 	struct php_hone_member *member, const struct php_hone_key *key)
@@ -119,15 +193,19 @@ php_hone_fetch_find(
 	if (entry == NULL ||
 		(entry->expires != 0 &&
 			php_hone_expired(
-				entry, php_hone_store_now(member->store))) ||
-		(entry->n_tags != 0 && !php_hone_tags_valid(member, entry))) {
-		count(&member->slot->misses);
-		return NULL;
+				entry, php_hone_store_now(member->store))))
+		return miss(member);
+	if ((entry->special & SPECIAL) == 0) {
+		php_hone_fetch_keep(member, entry);
+		/* An entry that ends by a tag or by time gets no mark. */
+		if (member->open && entry->expires == 0)
+			*known_of(member, key->hash) = entry;
+	} else {
+		if (!keep_special(member, entry))
+			return miss(member);
+		if (php_hone_is_cold(entry))
+			count_cold(member, entry);
 	}
-	php_hone_fetch_keep(member, entry);
-	/* An entry that ends by a tag or by time gets no mark. */
-	if (member->open && entry->expires == 0 && entry->n_tags == 0)
-		*known_of(member, key->hash) = entry;
 	touch(member, entry);
 	count(&member->slot->hits);
 	return entry;
@@ -139,11 +217,9 @@ php_hone_fetch_peek(
 {
 	const struct php_hone_entry *entry =
 		php_hone_lookup(member, key, PHP_HONE_VALUE);
-	if (entry == NULL ||
-		(entry->n_tags != 0 && !php_hone_tags_valid(member, entry)))
+	if (entry == NULL)
 		return NULL;
-	php_hone_fetch_keep(member, entry);
-	return entry;
+	return keep_special(member, entry) ? entry : NULL;
 }
 
 /* ---- a walk ---- */

@@ -39,6 +39,10 @@ add_shard(const struct php_hone_store *store,
 	info->evictions += shard->evictions;
 	info->expirations += shard->expirations;
 	info->recoveries += shard->recoveries;
+	info->cold_entries += shard->form_entries[1];
+	info->cold_bytes += shard->form_units[1] * PHP_HONE_UNIT;
+	info->packed += shard->packed;
+	info->warmed += shard->warmed;
 }
 
 void
@@ -55,6 +59,7 @@ php_hone_store_info(
 		.largest_value =
 			(first->end - first->first - 3) * PHP_HONE_UNIT,
 		.closed_slots = php_hone_get64(&region->closed_slots),
+		.cold_hits = php_hone_get64(&region->cold_hits),
 		.shards = store->n_shards,
 		.slots = store->n_slots,
 		.epoch = php_hone_epoch_now(store),

@@ -24,6 +24,7 @@
 #define PHP_HONE_CLASS_WORDS (PHP_HONE_CLASSES / 64)
 #define PHP_HONE_QUICK_SIZES 33
 #define PHP_HONE_STATES 5 /* enum php_hone_state in arena.h */
+#define PHP_HONE_FORMS 2  /* warm, cold */
 /* Units of the largest arena: the classes end there. */
 #define PHP_HONE_ARENA_MOST ((uint32_t)1 << 29)
 
@@ -49,7 +50,8 @@ struct php_hone_slot {
 
 _Static_assert(sizeof(struct php_hone_slot) == 128, "two lines each");
 
-/* Only the owner of the mutex reads and writes these words, except `wakes`. */
+/* Only the owner of the mutex reads and writes these words, except `wakes` and
+ * `presses`, which others read. */
 struct php_hone_shard {
 	pthread_mutex_t mutex __attribute__((aligned(64)));
 	uint32_t first, end; /* the arena */
@@ -69,6 +71,12 @@ struct php_hone_shard {
 	uint32_t failed_units;
 	uint64_t failed_sum;
 	uint32_t wakes; /* a futex; atomic; counts claims that ended */
+	/* Values are evicted for lack of memory: from the first eviction until
+	 * a quarter of the shard is free; atomic. */
+	uint32_t presses;
+	/* Live values that have two forms: the warm ones, the cold ones. */
+	uint64_t form_entries[PHP_HONE_FORMS], form_units[PHP_HONE_FORMS];
+	uint64_t packed, warmed;
 	uint64_t sums[PHP_HONE_STATES]; /* units in each state */
 	uint64_t entries, stores, evictions, expirations, recoveries;
 	uint64_t class_summary;
@@ -91,6 +99,7 @@ struct php_hone_region {
 	int64_t start;
 	uint64_t hits_before, misses_before; /* at the last clear */
 	uint64_t closed_slots;
+	uint64_t cold_hits;  /* since the last clear; atomic */
 	uint64_t generation; /* of tags; each value is used once */
 	uint32_t slots_high; /* slots beyond were never taken */
 	uint32_t evicted;    /* enum php_hone_evicted */
@@ -186,6 +195,19 @@ php_hone_entry_key(const struct php_hone_entry *entry)
 	return entry->bytes + PHP_HONE_KEY_HEAD;
 }
 
+static inline bool
+php_hone_is_cold(const struct php_hone_entry *entry)
+{
+	return (entry->flags & PHP_HONE_COLD) != 0;
+}
+
+static inline bool
+php_hone_is_packable(const struct php_hone_entry *entry)
+{
+	return entry->kind == PHP_HONE_VALUE && !php_hone_is_cold(entry) &&
+	       (entry->value[1] & PHP_HONE_PACKABLE) != 0;
+}
+
 /* What an entry remembers of a tag: publish.c. */
 struct php_hone_tag {
 	uint64_t hash, generation;
@@ -217,6 +239,8 @@ bool php_hone_owner_lives(uint64_t owner);
 void php_hone_slots_reap(
 	struct php_hone_member *member, struct php_hone_shard *shard);
 
+/* Returns false if another member has the mutex. */
+bool php_hone_trylock(struct php_hone_member *member, unsigned shard);
 /* Returns false if another process has the mutex and is stopped. */
 bool php_hone_lock(struct php_hone_member *member, unsigned shard);
 void php_hone_unlock(struct php_hone_member *member, unsigned shard);

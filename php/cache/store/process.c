@@ -186,9 +186,6 @@ php_hone_member_forget(struct php_hone_member *member)
 	memset(member, 0, sizeof *member);
 }
 
-/* Returns false if another member has the mutex. */
-static bool trylock(struct php_hone_member *member, unsigned i);
-
 /* Free the block that a dead process was filling. Returns false if the mutex of
  * its shard is taken. */
 static bool
@@ -202,7 +199,7 @@ free_reserved(struct php_hone_member *member, struct php_hone_slot *slot,
 	unsigned i = php_hone_shard_of(store, offset);
 	struct php_hone_shard *shard = php_hone_shard_at(store, i);
 	/* The caller may have a mutex, so this does not wait for another. */
-	if (shard != held && !trylock(member, i))
+	if (shard != held && !php_hone_trylock(member, i))
 		return false;
 	/* Read again: the lock may have included a recovery. */
 	if (php_hone_get32(&slot->reserved) == offset) {
@@ -353,6 +350,8 @@ count(struct php_hone_store *store, struct php_hone_shard *shard)
 	shard->closed_at = 0;
 	shard->entries = 0;
 	shard->n_claims = 0;
+	memset(shard->form_entries, 0, sizeof shard->form_entries);
+	memset(shard->form_units, 0, sizeof shard->form_units);
 	shard->min_expires = 0;
 	for (uint32_t at = shard->first; at < shard->end;) {
 		uint64_t word = php_hone_block(store, at);
@@ -360,6 +359,7 @@ count(struct php_hone_store *store, struct php_hone_shard *shard)
 		switch (php_hone_word_state(word)) {
 		case PHP_HONE_LIVE:
 			shard->entries++;
+			php_hone_count_form(shard, entry, 1);
 			if (entry->kind == PHP_HONE_CLAIM)
 				shard->n_claims++;
 			break;
@@ -473,8 +473,8 @@ php_hone_lock(struct php_hone_member *member, unsigned i)
 	return true;
 }
 
-static bool
-trylock(struct php_hone_member *member, unsigned i)
+bool
+php_hone_trylock(struct php_hone_member *member, unsigned i)
 {
 	struct php_hone_shard *shard = php_hone_shard_at(member->store, i);
 	int error = pthread_mutex_trylock(&shard->mutex);

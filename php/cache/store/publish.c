@@ -52,7 +52,7 @@ data_at(const struct php_hone_room *room)
 {
 	size_t tags = php_hone_tags_at(room->key->len) +
 		      room->n_tags * sizeof(struct php_hone_tag);
-	return align(tags);
+	return room->cold ? tags : align(tags);
 }
 
 /* Returns the units of the block, or 0 if an arena has fewer. Inlined, so that
@@ -96,6 +96,14 @@ fill(struct php_hone_store *store, struct php_hone_entry *entry,
 	unsigned char *key = entry->bytes + PHP_HONE_KEY_HEAD;
 	memcpy(key, room->key->bytes, room->key->len);
 	key[room->key->len] = '\0';
+}
+
+bool
+php_hone_store_presses(const struct php_hone_member *member, uint64_t hash)
+{
+	unsigned i = php_hone_place(member->store, hash).shard;
+	return php_hone_get32(&php_hone_shard_at(member->store, i)->presses) !=
+	       0;
 }
 
 struct php_hone_entry *
@@ -172,6 +180,20 @@ reserve_patiently(struct php_hone_member *member, unsigned i,
 	return -ENOMEM;
 }
 
+/* The mutex is given back if the data are large. */
+static inline __attribute__((always_inline)) void
+keep_reserved(struct php_hone_member *member, unsigned i,
+	struct php_hone_entry *entry)
+{
+	member->reserved = entry;
+	if (entry->data_size <= KEEP_LOCKED)
+		return;
+	/* If this process dies, others find the block here. */
+	php_hone_set32(
+		&member->slot->reserved, php_hone_offset(member->store, entry));
+	php_hone_unlock(member, i);
+}
+
 static int
 reserve(struct php_hone_member *member, const struct php_hone_room *room,
 	const struct php_hone_tag *tags, struct php_hone_entry **entry)
@@ -189,12 +211,7 @@ reserve(struct php_hone_member *member, const struct php_hone_room *room,
 	if (room->n_tags != 0)
 		memcpy(php_hone_entry_tags(*entry), tags,
 			room->n_tags * sizeof *tags);
-	member->reserved = *entry;
-	if (room->data <= KEEP_LOCKED)
-		return 0;
-	/* If this process dies, others find the block here. */
-	php_hone_set32(&member->slot->reserved, php_hone_offset(store, *entry));
-	php_hone_unlock(member, i);
+	keep_reserved(member, i, *entry);
 	return 0;
 }
 
@@ -333,6 +350,87 @@ php_hone_store_publish(struct php_hone_member *member,
 	return 0;
 }
 
+/* ---- the other form of an entry ---- */
+
+static bool
+may_be_warm(const struct php_hone_shard *shard, uint32_t units)
+{
+	return shard->sums[PHP_HONE_FREE] >=
+		       units + php_hone_reserve_of(shard) / 2 &&
+	       (shard->presses == 0 || shard->form_units[0] + units <=
+					       php_hone_warm_most(shard));
+}
+
+/* What a twin has of its entry. */
+static void
+take_after(struct php_hone_entry *twin, const struct php_hone_entry *of)
+{
+	twin->created = of->created;
+	twin->expires = of->expires;
+	twin->date = of->date;
+	twin->used = __atomic_load_n(&of->used, __ATOMIC_RELAXED);
+	twin->hits = php_hone_get32(&of->hits);
+	twin->flags = of->flags ^ PHP_HONE_COLD;
+	memcpy(twin->bytes, of->bytes, PHP_HONE_KEY_HEAD);
+	memcpy(php_hone_entry_tags(twin), php_hone_entry_tags(of),
+		of->n_tags * sizeof(struct php_hone_tag));
+}
+
+struct php_hone_entry *
+php_hone_store_reserve_twin(struct php_hone_member *member,
+	const struct php_hone_entry *of, size_t data, bool cold)
+{
+	struct php_hone_store *store = member->store;
+	struct php_hone_key key = {
+		(const char *)php_hone_entry_key(of), of->key_len, of->hash};
+	struct php_hone_room room = {
+		.data = data, .key = &key, .n_tags = of->n_tags, .cold = cold};
+	uint32_t units = units_of(store, &room), offset = 0;
+	unsigned i = php_hone_place(store, of->hash).shard;
+	php_hone_settle(member);
+	if (units == 0 || member->reserved != NULL ||
+		!php_hone_trylock(member, i))
+		return NULL;
+	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	php_hone_reclaim_first(member, shard, units);
+	if ((cold || may_be_warm(shard, units)) &&
+		php_hone_link_of(store, php_hone_seen_offset(store, of)) !=
+			NULL)
+		offset = php_hone_arena_alloc(store, shard, units);
+	if (offset == 0) {
+		php_hone_unlock(member, i);
+		return NULL;
+	}
+	struct php_hone_entry *twin = php_hone_entry_at(store, offset);
+	fill(store, twin, &room, PHP_HONE_VALUE);
+	take_after(twin, of);
+	keep_reserved(member, i, twin);
+	return twin;
+}
+
+void
+php_hone_store_publish_twin(struct php_hone_member *member,
+	struct php_hone_entry *twin, const struct php_hone_entry *of)
+{
+	struct php_hone_store *store = member->store;
+	assert(member->reserved == twin);
+	unsigned i;
+	if (!lock_reserved(member, &i))
+		return;
+	uint32_t *link =
+		php_hone_link_of(store, php_hone_seen_offset(store, of));
+	if (link == NULL) {
+		free_reserved(member, i);
+		return;
+	}
+	struct php_hone_shard *shard = php_hone_shard_at(store, i);
+	php_hone_publish_locked(member, i, twin, link);
+	member->reserved = NULL;
+	php_hone_set32(&member->slot->reserved, 0);
+	shard->warmed += !php_hone_is_cold(twin);
+	php_hone_unlock(member, i);
+}
+
 /* ---- link, change and unlink ---- */
 
 /*
@@ -405,6 +503,9 @@ php_hone_publish_locked(struct php_hone_member *member, unsigned i,
 	php_hone_block_become(store, shard, offset, PHP_HONE_LIVE);
 	php_hone_link(link, offset);
 	shard->entries++;
+	php_hone_count_form(shard, entry, 1);
+	if (__builtin_expect(php_hone_is_cold(entry), 0))
+		shard->packed++;
 	if (entry->kind == PHP_HONE_CLAIM)
 		shard->n_claims++;
 	if (entry->expires != 0 && entry->expires < shard->min_expires)
@@ -563,6 +664,7 @@ php_hone_store_clear(struct php_hone_member *member)
 	}
 	php_hone_set64(&store->region->hits_before, hits);
 	php_hone_set64(&store->region->misses_before, misses);
+	php_hone_set64(&store->region->cold_hits, 0);
 	__atomic_store_n(
 		&store->region->start, (int64_t)time(NULL), __ATOMIC_RELAXED);
 	return result;

@@ -58,6 +58,7 @@ php_hone_retire(struct php_hone_store *store, struct php_hone_shard *shard,
 		shard->retired_list = offsets[i];
 		shard->n_retired++;
 		shard->entries--;
+		php_hone_count_form(shard, entry, -1);
 		if (entry->kind == PHP_HONE_CLAIM)
 			shard->n_claims--;
 	}
@@ -220,17 +221,21 @@ php_hone_hold_back_less(struct php_hone_member *member,
 /* From this number of retired entries on, the hand passes over what readers
  * have. */
 #define HELD_BACK 32
+/* The cost of the bytes of a cold entry in a window, if warm ones go first. */
+#define COLD_WEIGHT 16
 /* Values of one size for which memory is kept from readers: look_ahead(). */
 #define AHEAD 8
 
 struct pass {
 	struct php_hone_store *store;
+	struct php_hone_member *packer; /* NULL: evict, and pack nothing */
 	struct php_hone_shard *shard;
 	uint32_t now;
 	unsigned n;
-	uint32_t units; /* of victims */
-	uint32_t seen;  /* units of entries that the hand looked at */
-	uint32_t had;   /* units of them that readers have */
+	uint32_t units;     /* of victims */
+	uint32_t seen;      /* units of entries that the hand looked at */
+	uint32_t had;       /* units of them that readers have */
+	uint32_t pack_left; /* units that may still be left to be packed */
 	uint32_t victims[BATCH];
 	bool look; /* readers is valid */
 	bool much; /* the hand passes over what readers have */
@@ -242,6 +247,7 @@ pass_begin(struct pass *pass, struct php_hone_store *store,
 	struct php_hone_shard *shard)
 {
 	pass->store = store;
+	pass->packer = NULL;
 	pass->shard = shard;
 	pass->now = php_hone_store_now(store);
 	pass->n = 0;
@@ -284,6 +290,7 @@ count_eviction(struct pass *pass)
 {
 	uint32_t *evicted = &pass->store->region->evicted;
 	pass->shard->evictions++;
+	php_hone_set32(&pass->shard->presses, 1);
 	uint32_t none = PHP_HONE_NOT_EVICTED;
 	if (php_hone_get32(evicted) == none)
 		__atomic_compare_exchange_n(evicted, &none, PHP_HONE_EVICTED,
@@ -343,6 +350,30 @@ lower_use(struct php_hone_entry *entry)
 			__ATOMIC_RELAXED);
 }
 
+/*
+ * Leave an entry to be packed, in place of its eviction. One that is too large
+ * is passed over, as are those for which the member has no room left. Returns
+ * false if the entry has no other form.
+ */
+static bool
+leave_to_pack(
+	struct pass *pass, const struct php_hone_entry *entry, uint32_t offset)
+{
+	struct php_hone_member *packer = pass->packer;
+	uint32_t units = php_hone_word_units(php_hone_get64(&entry->block));
+	if (packer == NULL || !php_hone_is_packable(entry))
+		return false;
+	php_hone_set32(&pass->shard->presses, 1);
+	if (packer->n_packs == PHP_HONE_PACKS || units > pass->pack_left)
+		return true;
+	pass->pack_left -= units;
+	packer->pack[packer->n_packs].hash = entry->hash;
+	packer->pack[packer->n_packs++].offset = offset;
+	/* The cold form takes less than half of most values. */
+	pass->units += units / 2;
+	return true;
+}
+
 /* The hand looks at one block. */
 static void
 hand_step(struct pass *pass)
@@ -357,16 +388,21 @@ hand_step(struct pass *pass)
 	bool expired = php_hone_expired(entry, pass->now);
 	if (!expired)
 		pass->seen += php_hone_word_units(word);
+	if (!expired && php_hone_is_cold(entry) &&
+		php_hone_warm_goes_first(shard))
+		return;
 	if (!expired && pass_had(pass, entry)) {
 		pass->had += php_hone_word_units(word);
-		if (pass->much)
+		/* To pack what readers have would free nothing. */
+		if (pass->much || pass->packer != NULL)
 			return;
 	}
 	/* A claim is evicted only after its time. Without it, all processes
 	 * would compute the value. */
 	if (!expired && use_of(entry) != 0)
 		lower_use(entry);
-	else if (expired || entry->kind != PHP_HONE_CLAIM)
+	else if (expired || (entry->kind != PHP_HONE_CLAIM &&
+				    !leave_to_pack(pass, entry, at)))
 		evict(pass, at);
 }
 
@@ -458,11 +494,19 @@ look_ahead(struct php_hone_store *store, struct php_hone_shard *shard,
 /* Evict before the memory is needed, so that readers have given it back by
  * then. */
 static void
-evict_ahead(struct php_hone_store *store, struct php_hone_shard *shard)
+evict_ahead(struct php_hone_member *member, struct php_hone_shard *shard)
 {
+	struct php_hone_store *store = member->store;
 	struct pass pass;
 	pass_begin_to_look(&pass, store, shard);
 	evict_expired(&pass);
+	/* Packing frees memory after this store. With less than half of the
+	 * reserve, the next store may need it before. */
+	if (member->packs && member->n_packs == 0 &&
+		available(shard) >= php_hone_reserve_of(shard) / 2) {
+		pass.packer = member;
+		pass.pack_left = PHP_HONE_PACK_BYTES / PHP_HONE_UNIT;
+	}
 	/* Entries that can be evicted may be far apart. The hand makes one turn
 	 * at most. */
 	uint64_t most = pass.much ? shard->entries : PACE;
@@ -519,6 +563,8 @@ window_cost(const struct pass *pass, uint32_t at, uint64_t word)
 		return 0;
 	/* The loss of a claim or a tag costs more than its bytes. */
 	int64_t weight = entry->kind == PHP_HONE_VALUE ? 1 : 64;
+	if (php_hone_is_cold(entry) && php_hone_warm_goes_first(pass->shard))
+		weight = COLD_WEIGHT;
 	return weight * php_hone_word_units(word) * (1 + 4 * use_of(entry));
 }
 
@@ -663,12 +709,15 @@ prepare_room(struct php_hone_member *member, struct php_hone_shard *shard,
 {
 	struct php_hone_store *store = member->store;
 	php_hone_reclaim_first(member, shard, units);
+	if (shard->presses != 0 &&
+		php_hone_free_units(shard) > (shard->end - shard->first) / 4)
+		php_hone_set32(&shard->presses, 0);
 	if (units > php_hone_reserve_of(shard) / 4)
 		look_ahead(store, shard, units);
 	if (shard->pause != 0) {
 		shard->pause--;
 	} else if (is_short(shard)) {
-		evict_ahead(store, shard);
+		evict_ahead(member, shard);
 		report_first(member);
 	}
 }

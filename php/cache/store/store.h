@@ -113,6 +113,9 @@ bool php_hone_store_contains(
 
 /* Entries of php_hone_member.known; a power of two. */
 #define PHP_HONE_KNOWN 64
+/* The most entries that a store leaves to be packed, and their bytes. */
+#define PHP_HONE_PACKS 32
+#define PHP_HONE_PACK_BYTES ((size_t)256 << 10)
 
 /*
  * One process, or one thread of a ZTS server, as it uses a store. Calls with
@@ -135,6 +138,14 @@ struct php_hone_member {
 	 * and this member is to report it: php_hone_store_info(). The caller
 	 * clears this. One member of all gets it. */
 	bool evicted;
+	/* The caller sets this, and calls php_hone_store_to_pack() after each
+	 * store until n_packs is 0. */
+	bool packs;
+	unsigned n_packs;
+	struct {
+		uint64_t hash;
+		uint32_t offset;
+	} pack[PHP_HONE_PACKS];
 	uint64_t outermost; /* what the outermost fetch announced */
 	uint64_t lookups;   /* for sampled counts */
 	/* found since the pin, by their hash: php_hone_store_known() */
@@ -176,17 +187,24 @@ struct php_hone_entry {
 	uint64_t birth;    /* epoch of publication */
 	uint64_t retired;  /* 0; a mark shortly before its removal, then the
 			      epoch of the removal; atomic */
-	uint64_t value[2]; /* the caller's; the owner of the shard's mutex may
-			      change [0], atomic */
+	uint64_t value[2]; /* the caller's, but for PHP_HONE_PACKABLE; the
+			      owner of the shard's mutex may change [0],
+			      atomic */
 	uint32_t created;  /* seconds since the store was made */
 	uint32_t expires;  /* the same clock; 0: never */
 	uint32_t key_len;
 	uint32_t data_at; /* bytes from the entry to the data */
 	uint32_t data_size;
 	uint8_t kind;
-	uint8_t flags; /* the caller's */
-	uint8_t used;  /* 0 to 3, for eviction; atomic, may be lost */
-	uint8_t n_tags;
+	uint8_t used; /* 0 to 3, for eviction; atomic, may be lost */
+	union {
+		struct {
+			uint8_t flags; /* the caller's; PHP_HONE_COLD */
+			uint8_t n_tags;
+		};
+		/* both: a fetch looks at them by one instruction */
+		uint16_t special;
+	};
 	uint32_t hits; /* sampled; atomic, may be lost */
 	uint32_t date; /* seconds since 1970, when it was created */
 	/* The caller's head of the key, then the key and a NUL, then the tags.
@@ -194,6 +212,21 @@ struct php_hone_entry {
 	 * one. */
 	unsigned char bytes[] __attribute__((aligned(8)));
 };
+
+/*
+ * A value has two forms. The caller makes both: the *warm* one, whose data
+ * readers use in place, and the shorter *cold* one, whose data they read within
+ * the fetch. php_hone_store_presses() says when to store the cold one. While
+ * memory is short, no cold entry is evicted as long as warm ones that could be
+ * cold take more than a tenth of their shard.
+ */
+#define PHP_HONE_COLD                                                          \
+	0x80 /* of entry.flags; the caller sets it, but of twins */
+/* Of entry.value[1]: the value has a cold form. */
+#define PHP_HONE_PACKABLE ((uint64_t)1 << 63)
+
+/* Fetches of a cold entry in about a minute from which on a warm one pays. */
+#define PHP_HONE_HOT 8
 
 /* Bytes between the struct and the key: the head of a zend_string. */
 #define PHP_HONE_KEY_HEAD 24
@@ -225,7 +258,7 @@ void php_hone_member_unpin(struct php_hone_member *member);
  * writers free little until the inner one ends.
  */
 /* The live entry of a key that has not expired, or NULL. Counts a hit or a miss
- * in the slot. */
+ * in the slot. A cold entry is valid until the end of the fetch alone. */
 const struct php_hone_entry *php_hone_fetch_find(
 	struct php_hone_member *member, const struct php_hone_key *key);
 /* The same, without counting, and also if it has expired. */
@@ -235,6 +268,9 @@ const struct php_hone_entry *php_hone_fetch_peek(
 void php_hone_fetch_begin(struct php_hone_member *member);
 
 void php_hone_fetch_end(struct php_hone_member *member);
+
+/* Whether a cold entry was found PHP_HONE_HOT times in about a minute. */
+bool php_hone_store_is_hot(const struct php_hone_entry *entry);
 
 /* Fetches that begin from now on are not open, until the next pin. */
 void php_hone_member_close(struct php_hone_member *member);
@@ -259,7 +295,13 @@ struct php_hone_room {
 	unsigned n_tags;
 	uint32_t ttl; /* seconds; 0: no expiry */
 	bool spare;   /* only of memory that is free: nothing is evicted */
+	bool cold;    /* the data follow the key at a multiple of 8 bytes */
 };
+
+/* Whether memory is short for a key of this hash, so that a value with a cold
+ * form should be stored in this form. */
+bool php_hone_store_presses(
+	const struct php_hone_member *member, uint64_t hash);
 
 /*
  * Take a block for an entry, which is not visible to others yet. The entry's
@@ -281,6 +323,33 @@ int php_hone_store_reserve(struct php_hone_member *member,
 	const struct php_hone_room *room, struct php_hone_entry **entry);
 /* The address under which readers see what a writer has at `writable`. */
 void *php_hone_store_view(const struct php_hone_store *store, void *writable);
+
+/*
+ * The other form of an entry that a fetch in progress has found: a *twin*. It
+ * is no store: it keeps the times, hits and generations of tags, and ends no
+ * claim.
+ *
+ * Reserve as php_hone_store_reserve() does, but without a wait: NULL if another
+ * member has the mutex, or if the entry was removed. A warm twin takes only
+ * memory that is free, and while memory is short only a tenth of a shard. The
+ * caller fills value, and the data.
+ */
+struct php_hone_entry *php_hone_store_reserve_twin(
+	struct php_hone_member *member, const struct php_hone_entry *of,
+	size_t data, bool cold);
+/* Put a twin in the place of its entry, unless the entry was removed. */
+void php_hone_store_publish_twin(struct php_hone_member *member,
+	struct php_hone_entry *twin, const struct php_hone_entry *of);
+
+/*
+ * While memory is short, the hand leaves warm entries that it would evict to be
+ * packed: the caller puts cold twins in their place. Begins a fetch of the next
+ * one, which php_hone_fetch_end() ends, and returns the entry. NULL, and no
+ * fetch begins, if there is none. A member that packs none of them loses
+ * nothing: the hand evicts when memory gets shorter.
+ */
+const struct php_hone_entry *php_hone_store_to_pack(
+	struct php_hone_member *member);
 
 enum php_hone_publish {
 	PHP_HONE_STORE,   /* whether or not the key exists */
@@ -380,6 +449,7 @@ int php_hone_store_wait(struct php_hone_member *member,
 enum php_hone_news {
 	PHP_HONE_TELL_STOPPED, /* -ETIMEDOUT */
 	PHP_HONE_TELL_REFUSED, /* a value that was not stored */
+	PHP_HONE_TELL_DAMAGED, /* a value that cannot be read */
 	PHP_HONE_TELL_SLOTS,   /* a process that has no slot */
 	PHP_HONE_TELL_NO_POOL, /* a process that uses no pool */
 	PHP_HONE_NEWS,
@@ -394,6 +464,10 @@ struct php_hone_store_info {
 	size_t whole; /* the largest free block of each shard, together */
 	uint64_t entries, hits, misses, stores, evictions, expirations,
 		recoveries, closed_slots;
+	/* of the above: cold entries, and the fetches that found one */
+	uint64_t cold_entries, cold_bytes, cold_hits;
+	uint64_t packed; /* values that were written in the cold form */
+	uint64_t warmed; /* cold entries that were replaced by warm ones */
 	unsigned shards, slots_used, slots;
 	uint64_t epoch;
 	int64_t start; /* seconds since 1970 when it was made or cleared */

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Values in the cold form: store.h has when, values/cold.h how. */
+#include "../cache.h"
+
+static ZEND_COLD void
+tell(struct php_hone_member *member, const struct php_hone_entry *entry,
+	const char *phrase)
+{
+	char text[512];
+
+	snprintf(text, sizeof text,
+		"the value of '%.256s' is damaged, and was removed: %s",
+		(const char *)entry->bytes + PHP_HONE_KEY_HEAD, phrase);
+	php_hone_make_plain(text);
+	php_hone_pools_damaged(member, text);
+}
+
+/* Makes the value in the builder. */
+static bool
+read_value(struct php_hone_member *member, const struct php_hone_entry *entry)
+{
+	struct php_hone_cache *cache = &HONE_G(cache);
+	const char *phrase;
+
+	if (php_hone_cold_read(&cache->cold,
+		    (const char *)entry + entry->data_at, entry->data_size,
+		    entry->flags & PHP_HONE_OBJECTS, &cache->builder,
+		    &phrase)) {
+		if (Z_TYPE(cache->builder.root) == IS_ARRAY)
+			return true;
+		phrase = "it is not an array";
+	}
+	if (strcmp(phrase, PHP_HONE_NO_MEMORY) != 0) {
+		tell(member, entry, phrase);
+		php_hone_store_delete_entry(member, entry);
+	}
+	return false;
+}
+
+/* Puts a warm entry in the place of a cold one, whose value the builder has. */
+static void
+make_warm(struct php_hone_member *member, const struct php_hone_entry *entry)
+{
+	const struct php_hone_builder *builder = &HONE_G(cache).builder;
+	struct php_hone_entry *twin = php_hone_store_reserve_twin(
+		member, entry, builder->size, false);
+	char *to;
+	zval root;
+
+	if (twin == NULL)
+		return;
+	to = (char *)twin + twin->data_at;
+	php_hone_value_place(
+		builder, to, php_hone_store_view(member->store, to), &root);
+	php_hone_set_root(twin, &root);
+	php_hone_store_publish_twin(member, twin, entry);
+}
+
+bool
+php_hone_cold_make(struct php_hone_member *member,
+	const struct php_hone_entry *entry, struct php_hone_value *made,
+	bool *kept)
+{
+	struct php_hone_cache *cache = &HONE_G(cache);
+	bool copy = cache->read == PHP_HONE_READ_COPY;
+	void *at = NULL;
+
+	*kept = true;
+	if (!copy && php_hone_block_find(entry, &made->root))
+		return true;
+	if (!read_value(member, entry))
+		return false;
+	if (php_hone_store_is_hot(entry))
+		make_warm(member, entry);
+	made->size = cache->builder.size;
+	if (!copy)
+		at = php_hone_block_memory(made->size);
+	*kept = at != NULL;
+	if (at == NULL)
+		at = php_hone_block_scratch(made->size);
+	if (at == NULL)
+		return false;
+	made->data = at;
+	php_hone_value_place(&cache->builder, at, at, &made->root);
+	if (*kept)
+		php_hone_block_enter(entry, made->size, &made->root);
+	return true;
+}
+
+static bool
+saves_an_eighth(const struct php_hone_value *value)
+{
+	return HONE_G(cache).cold.bytes.used <= value->size / 8 * 7;
+}
+
+/* Puts a cold entry in the place of a warm one. */
+static void
+pack(struct php_hone_member *member, const struct php_hone_entry *entry)
+{
+	struct php_hone_cold *cold = &HONE_G(cache).cold;
+	struct php_hone_value stored = {
+		.data = (const char *)entry + entry->data_at,
+		.size = entry->data_size,
+	};
+	struct php_hone_entry *twin;
+	zval root;
+
+	php_hone_root_of(entry, &stored.root);
+	if (!php_hone_cold_write(
+		    cold, &stored, entry->flags == PHP_HONE_OBJECTS) ||
+		!saves_an_eighth(&stored))
+		return;
+	twin = php_hone_store_reserve_twin(
+		member, entry, cold->bytes.used, true);
+	if (twin == NULL)
+		return;
+	php_hone_cold_place((char *)twin + twin->data_at, &root);
+	php_hone_set_root(twin, &root);
+	php_hone_store_publish_twin(member, twin, entry);
+}
+
+void
+php_hone_cold_pack(struct php_hone_member *member)
+{
+	const struct php_hone_entry *entry;
+
+	while ((entry = php_hone_store_to_pack(member)) != NULL) {
+		pack(member, entry);
+		php_hone_fetch_end(member);
+	}
+}
+
+bool
+php_hone_cold_store(const struct php_hone_member *member, uint64_t hash,
+	const struct php_hone_value *stored, bool graph)
+{
+	struct php_hone_cache *cache = &HONE_G(cache);
+	struct php_hone_value placed;
+
+	if (cache->cold_off || !php_hone_store_presses(member, hash))
+		return false;
+	if (stored == NULL) {
+		void *at = php_hone_block_scratch(cache->builder.size);
+		if (at == NULL)
+			return false;
+		php_hone_value_place(&cache->builder, at, at, &placed.root);
+		placed.data = at;
+		placed.size = cache->builder.size;
+		stored = &placed;
+	}
+	return php_hone_cold_write(&cache->cold, stored, graph) &&
+	       saves_an_eighth(stored);
+}
+
+void
+php_hone_cold_place(void *to, zval *root)
+{
+	const struct php_hone_buffer *bytes = &HONE_G(cache).cold.bytes;
+
+	memcpy(to, bytes->bytes, bytes->used);
+	memset(root, 0, sizeof *root);
+	Z_TYPE_INFO_P(root) = IS_ARRAY;
+}

@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Values with two forms: what a reader keeps of them, when memory presses, and
+ * which of them stay. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "store_pair.h"
+
+#define BYTES 1000
+
+static struct php_hone_store_info
+figures(void)
+{
+	struct php_hone_store_info info;
+	php_hone_store_info(&writer, &info);
+	return info;
+}
+
+static bool
+presses(void)
+{
+	return php_hone_store_presses(&writer, key_of("k").hash);
+}
+
+static const char *
+numbered(char letter, unsigned number)
+{
+	static char name[24];
+	snprintf(name, sizeof name, "%c%u", letter, number);
+	return name;
+}
+
+static unsigned
+count_of(char letter, unsigned from, unsigned to)
+{
+	unsigned n = 0;
+	for (; from < to; from++) {
+		uint64_t number = 0;
+		int error = get(&writer, numbered(letter, from), &number);
+		if (error == 0)
+			assert_int_equal(number, from);
+		n += error == 0;
+	}
+	return n;
+}
+
+PAIR_TEST(a_cold_value_is_kept_by_nobody)
+{
+	struct php_hone_key key = key_of("k");
+	uint64_t number = 0;
+	assert_int_equal(put_form(&writer, "k", 7, BYTES, true), 0);
+	php_hone_member_pin(&reader);
+	assert_int_equal(get(&reader, "k", &number), 0);
+	assert_int_equal(number, 7);
+	assert_null(php_hone_store_known(&reader, &key));
+	php_hone_fetch_peek(&reader, &key);
+	php_hone_fetch_end(&reader);
+	assert_int_equal(php_hone_store_delete(&writer, &key), 0);
+	assert_int_equal(figures().retired, 0);
+	/* Within a fetch it is valid. */
+	assert_int_equal(put_form(&writer, "k", 8, BYTES, true), 0);
+	const struct php_hone_entry *entry = php_hone_fetch_find(&reader, &key);
+	assert_int_equal(php_hone_store_delete(&writer, &key), 0);
+	assert_true(figures().retired > BYTES);
+	assert_true(is_whole(entry, &number));
+	php_hone_fetch_end(&reader);
+	assert_int_equal(figures().retired, 0);
+	php_hone_member_unpin(&reader);
+}
+
+PAIR_TEST(a_cold_value_may_have_tags)
+{
+	struct php_hone_key key = key_of("k"), tag = key_of("t");
+	struct php_hone_room room = {.key = &key,
+		.data = BYTES,
+		.tags = &tag,
+		.n_tags = 1,
+		.cold = true};
+	struct php_hone_entry *entry;
+	uint64_t number = 0;
+	assert_int_equal(php_hone_store_reserve(&writer, &room, &entry), 0);
+	assert_int_equal(entry->data_at % 8, 0);
+	entry->flags = PHP_HONE_COLD;
+	memset((char *)entry + entry->data_at, 'x', BYTES);
+	assert_int_equal(
+		php_hone_store_publish(&writer, entry, PHP_HONE_STORE), 0);
+	php_hone_member_pin(&reader);
+	assert_int_not_equal(get(&reader, "k", &number), -ENOENT);
+	assert_int_equal(php_hone_store_invalidate_tag(&writer, &tag), 0);
+	assert_int_equal(get(&reader, "k", &number), -ENOENT);
+	php_hone_member_unpin(&reader);
+}
+
+PAIR_TEST(figures_have_both_forms)
+{
+	uint64_t number = 0;
+	assert_int_equal(put_form(&writer, "w", 1, BYTES, false), 0);
+	assert_int_equal(put_form(&writer, "c", 2, BYTES, true), 0);
+	assert_int_equal(put_form(&writer, "c", 3, BYTES, true), 0);
+	assert_int_equal(get(&reader, "w", &number), 0);
+	assert_int_equal(get(&reader, "c", &number), 0);
+	struct php_hone_store_info info = figures();
+	assert_int_equal(info.entries, 2);
+	assert_int_equal(info.cold_entries, 1);
+	assert_true(info.cold_bytes > BYTES && info.cold_bytes < 2 * BYTES);
+	assert_int_equal(info.hits, 2);
+	assert_int_equal(info.cold_hits, 1);
+	assert_int_equal(info.packed, 2);
+	assert_int_equal(php_hone_store_clear(&writer), 0);
+	info = figures();
+	assert_int_equal(info.cold_entries + info.cold_bytes, 0);
+	assert_int_equal(info.cold_hits, 0);
+	assert_int_equal(info.packed, 2);
+}
+
+PAIR_TEST(memory_presses_from_an_eviction_until_a_quarter_is_free)
+{
+	unsigned n = 0;
+	while (figures().evictions == 0) {
+		assert_false(presses());
+		assert_int_equal(put(&writer, numbered('a', n++), 1, BYTES), 0);
+	}
+	assert_true(presses());
+	size_t arena = figures().used + figures().free;
+	for (unsigned i = 0; figures().free < arena / 4; i++) {
+		struct php_hone_key key = key_of(numbered('a', i));
+		assert_true(presses());
+		php_hone_store_delete(&writer, &key);
+		assert_int_equal(put(&writer, "a", 1, 1), 0);
+	}
+	assert_int_equal(put(&writer, "a", 1, 1), 0);
+	assert_false(presses());
+}
+
+/* Warm values that could be cold go before cold ones, down to a tenth. */
+PAIR_TEST(no_cold_value_goes_while_many_are_warm)
+{
+	unsigned warm = 0, cold = 0;
+	while (cold < 500)
+		assert_int_equal(put_form(&writer, numbered('c', cold), cold,
+					 BYTES, true),
+			0),
+			cold++;
+	while (!presses())
+		assert_int_equal(put_form(&writer, numbered('w', warm), warm,
+					 BYTES, false),
+			0),
+			warm++;
+	size_t arena = figures().used + figures().free;
+	struct php_hone_store_info info = figures();
+	while (info.used - info.cold_bytes > arena / 10 + arena / 64) {
+		assert_int_equal(put_form(&writer, numbered('c', cold), cold,
+					 BYTES, true),
+			0);
+		cold++;
+		info = figures();
+		assert_int_equal(info.cold_entries, cold);
+	}
+	unsigned before = cold;
+	for (unsigned i = 0; i < 4000; i++, cold++)
+		assert_int_equal(put_form(&writer, numbered('c', cold), cold,
+					 BYTES, true),
+			0);
+	assert_true(count_of('c', 0, before) < before / 2);
+	assert_true(count_of('c', before, cold) > 2000);
+}
+
+/* A window for a large value has few cold entries. */
+PAIR_TEST(a_window_prefers_warm_values)
+{
+	for (unsigned i = 0; i < 900; i++)
+		assert_int_equal(
+			put_form(&writer, numbered('c', i), i, BYTES, true), 0);
+	for (unsigned i = 0; !presses(); i++)
+		assert_int_equal(
+			put_form(&writer, numbered('w', i), i, BYTES, false),
+			0);
+	assert_int_equal(put_form(&writer, "large", 1, 500000, true), 0);
+	assert_int_equal(count_of('c', 0, 900), 900);
+}
+
+/* Values of one form do not stay at the cost of cold ones. */
+PAIR_TEST(other_values_are_no_reason_to_keep_cold_ones)
+{
+	for (unsigned i = 0; i < 1000; i++)
+		assert_int_equal(
+			put_form(&writer, numbered('c', i), i, BYTES, true), 0);
+	for (unsigned i = 0; i < 8000; i++)
+		assert_int_equal(put(&writer, numbered('t', i), i, BYTES), 0);
+	assert_int_equal(count_of('c', 0, 1000), 0);
+}
+
+/* ---- twins ---- */
+
+/* The entry of a key in a fetch of the reader, which does not end. */
+static const struct php_hone_entry *
+begin_fetch(const char *name)
+{
+	struct php_hone_key key = key_of(name);
+	return php_hone_fetch_find(&reader, &key);
+}
+
+PAIR_TEST(a_twin_is_no_store)
+{
+	struct php_hone_key key = key_of("k"), tag = key_of("t");
+	struct php_hone_room room = {.key = &key,
+		.data = BYTES,
+		.tags = &tag,
+		.n_tags = 1,
+		.ttl = 100};
+	struct php_hone_entry *made;
+	assert_int_equal(reserve(&writer, &room, 5, &made), 0);
+	made->value[1] |= PHP_HONE_PACKABLE;
+	assert_int_equal(
+		php_hone_store_publish(&writer, made, PHP_HONE_STORE), 0);
+	assert_int_equal(php_hone_store_claim(&writer, &key, 50), 0);
+	time_passes(10000);
+	for (unsigned i = 0; i < 32; i++) {
+		(void)begin_fetch("k");
+		php_hone_fetch_end(&reader);
+	}
+	struct php_hone_entry before = *begin_fetch("k");
+	php_hone_fetch_end(&reader);
+	for (unsigned i = 0; i < 2; i++) {
+		uint64_t number = 0;
+		const struct php_hone_entry *entry = begin_fetch("k");
+		change_form(&reader, entry);
+		php_hone_fetch_end(&reader);
+		entry = begin_fetch("k");
+		assert_true(is_whole(entry, &number));
+		assert_int_equal(number, 5);
+		assert_int_equal(entry->flags, i == 0 ? PHP_HONE_COLD : 0);
+		assert_int_equal(entry->created, before.created);
+		assert_int_equal(entry->expires, before.expires);
+		assert_int_equal(entry->date, before.date);
+		assert_true(before.hits > 0 && entry->hits >= before.hits);
+		assert_int_equal(entry->n_tags, 1);
+		php_hone_fetch_end(&reader);
+	}
+	struct php_hone_store_info info = figures();
+	assert_int_equal(info.stores, 1);
+	assert_int_equal(info.packed, 1);
+	assert_int_equal(info.warmed, 1);
+	assert_int_equal(php_hone_store_claim(&reader, &key, 1), -EBUSY);
+	assert_int_equal(php_hone_store_invalidate_tag(&writer, &tag), 0);
+	assert_null(begin_fetch("k"));
+	php_hone_fetch_end(&reader);
+}
+
+/* Large, so that the mutex is free in between. */
+PAIR_TEST(a_twin_comes_too_late)
+{
+	struct php_hone_key key = key_of("k");
+	uint64_t number = 0;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(put_form(&writer, "k", 1, 40000, true), 0);
+		const struct php_hone_entry *entry = begin_fetch("k");
+		struct php_hone_entry *twin = reserve_twin(&reader, entry);
+		assert_non_null(twin);
+		if (i == 0)
+			assert_int_equal(put(&writer, "k", 2, 40000), 0);
+		else
+			php_hone_store_delete(&writer, &key);
+		php_hone_store_publish_twin(&reader, twin, entry);
+		assert_null(reserve_twin(&reader, entry));
+		php_hone_fetch_end(&reader);
+		assert_int_equal(
+			get(&reader, "k", &number), i == 0 ? 0 : -ENOENT);
+		assert_int_equal(number, 2);
+	}
+	assert_int_equal(figures().warmed, 0);
+}
+
+PAIR_TEST(a_twin_waits_for_nobody)
+{
+	struct php_hone_key key = key_of("other");
+	struct php_hone_room room = {.key = &key, .data = 10};
+	struct php_hone_entry *other;
+	wait_for_mutexes(false);
+	assert_int_equal(put_form(&writer, "k", 1, BYTES, true), 0);
+	assert_int_equal(reserve(&writer, &room, 1, &other), 0);
+	assert_null(reserve_twin(&reader, begin_fetch("k")));
+	php_hone_fetch_end(&reader);
+	assert_int_equal(mutex_waits(), 0);
+	php_hone_store_cancel(&writer, other);
+	wait_for_mutexes(true);
+}
+
+PAIR_TEST(an_entry_is_hot_from_the_eighth_hit_in_a_minute)
+{
+	uint64_t number = 0;
+	assert_int_equal(put_form(&writer, "k", 1, BYTES, true), 0);
+	for (unsigned round = 0; round < 2; round++) {
+		for (unsigned i = 1; i <= PHP_HONE_HOT; i++) {
+			const struct php_hone_entry *entry = begin_fetch("k");
+			assert_true(is_whole(entry, &number));
+			assert_int_equal(php_hone_store_is_hot(entry),
+				i == PHP_HONE_HOT);
+			php_hone_fetch_end(&reader);
+		}
+		time_passes(64000);
+	}
+}
+
+PAIR_TEST(warm_twins_take_a_tenth_while_memory_presses)
+{
+	unsigned cold = 0;
+	while (!presses()) {
+		assert_int_equal(put_form(&writer, numbered('c', cold), cold,
+					 BYTES, true),
+			0);
+		cold++;
+	}
+	size_t arena = figures().used + figures().free;
+	for (unsigned i = 0; i < cold; i++) {
+		const struct php_hone_entry *entry =
+			begin_fetch(numbered('c', i));
+		if (entry != NULL)
+			change_form(&reader, entry);
+		php_hone_fetch_end(&reader);
+		/* Makes free memory. */
+		assert_int_equal(put_form(&writer, "more", i, BYTES, true), 0);
+	}
+	struct php_hone_store_info info = figures();
+	assert_true(info.warmed > 0);
+	assert_true(info.used - info.cold_bytes <= arena / 10);
+}
+
+/* The hand leaves warm values to be packed, and drops none. */
+PAIR_TEST(the_hand_packs_before_it_evicts)
+{
+	unsigned n = 0;
+	writer.packs = true;
+	for (; n < 7000; n++) {
+		bool cold = presses();
+		assert_int_equal(put_form(&writer, numbered('w', n), n,
+					 cold ? BYTES / 4 : BYTES, cold),
+			0);
+		pack_all(&writer);
+	}
+	struct php_hone_store_info info = figures();
+	assert_int_equal(info.evictions, 0);
+	assert_true(info.packed > 5000);
+	assert_int_equal(count_of('w', 0, n), n);
+}
+
+/* Without a caller that packs, values are evicted as ever. */
+PAIR_TEST(what_is_not_packed_is_evicted)
+{
+	writer.packs = true;
+	for (unsigned n = 0; n < 8000; n++)
+		assert_int_equal(
+			put_form(&writer, numbered('w', n), n, BYTES, false),
+			0);
+	assert_true(figures().evictions > 3000);
+}
+
+/* To pack what a reader has would free nothing. */
+PAIR_TEST(what_readers_have_is_not_packed)
+{
+	uint64_t number = 0;
+	writer.packs = true;
+	php_hone_member_pin(&reader);
+	for (unsigned n = 0; n < 500; n++) {
+		assert_int_equal(
+			put_form(&writer, numbered('r', n), n, BYTES, false),
+			0);
+		assert_int_equal(get(&reader, numbered('r', n), &number), 0);
+	}
+	for (unsigned n = 0; n < 6000; n++) {
+		assert_int_equal(
+			put_form(&writer, numbered('w', n), n, BYTES, false),
+			0);
+		pack_all(&writer);
+	}
+	struct php_hone_store_info info = figures();
+	assert_true(info.packed > 3000);
+	for (unsigned n = 0; n < 500; n++) {
+		struct php_hone_key key = key_of(numbered('r', n));
+		const struct php_hone_entry *entry =
+			php_hone_fetch_find(&writer, &key);
+		assert_true(
+			entry == NULL || (entry->flags & PHP_HONE_COLD) == 0);
+		php_hone_fetch_end(&writer);
+	}
+	php_hone_member_unpin(&reader);
+}
