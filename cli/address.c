@@ -52,7 +52,8 @@ cli_warn_plain(const struct cli *cli, int operand)
 
 	if (cli->option[OPTION_QUIET] || cli->option[OPTION_EXPECT_FILE] ||
 		cli->option[OPTION_EXPECT] ||
-		!image_address_is_plain(cli->addresses[operand]))
+		!image_address_is_plain(cli->addresses[operand],
+			cli->option[OPTION_PLAIN_HTTP]))
 		return;
 	cli_warn(cli->operands[operand],
 		"http does not protect the image against changes on the way; "

@@ -71,12 +71,19 @@ print_json(const struct facts *facts)
 {
 	const struct image_error *fault = image_source_fault(facts->source);
 	const char *member = image_source_member(facts->source);
+	const struct image_registry *registry =
+		image_source_registry(facts->source);
 	struct listing listing = {0};
 	struct json *json = &listing.json;
 
 	json_begin(json, stdout, '{');
 	json_string(json, "command", "info");
 	json_string(json, "file", facts->name);
+	if (registry) {
+		json_string(json, "manifest", registry->manifest);
+		json_string(json, "platform", registry->platform);
+		json_string(json, "layer", registry->layer);
+	}
 	if (member)
 		json_string(json, "member", member);
 	json_string(json, "format",
@@ -193,6 +200,8 @@ static void
 print_text(const struct facts *facts)
 {
 	const char *member = image_source_member(facts->source);
+	const struct image_registry *registry =
+		image_source_registry(facts->source);
 	static bool follows;
 	int depth = 0;
 
@@ -201,6 +210,12 @@ print_text(const struct facts *facts)
 		putchar('\n');
 	follows = true;
 	print_name("file:", facts->name);
+	if (registry) {
+		print_name("manifest:", registry->manifest);
+		if (registry->platform[0])
+			print_name("platform:", registry->platform);
+		print_name("layer:", registry->layer);
+	}
 	if (member)
 		print_name("member:", member);
 	printf("%-18s %s\n", "format:",

@@ -74,6 +74,9 @@ fuzz_target() {
     sums)
         python3 -B tests/image/seeds.py --lists "$corpus"
         ;;
+    oci)
+        python3 -B tests/image/seeds.py --oci "$corpus"
+        ;;
     profile)
         python3 -B tests/image/seeds.py --profiles "$corpus"
         ;;

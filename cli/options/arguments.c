@@ -194,6 +194,26 @@ parse_trace(const struct cli *cli, struct image_network *network)
 	return 0;
 }
 
+/* Those of oci. */
+static int
+parse_registry(const struct cli *cli, struct image_network *network)
+{
+	const char *platform = cli->option[OPTION_PLATFORM];
+	const char *annotation = cli->option[OPTION_ANNOTATION];
+	const char *slash = platform ? strchr(platform, '/') : NULL;
+
+	if (platform && (!slash || slash == platform || !slash[1]))
+		return cli_usage(command_name(cli),
+			"--platform: '%s' is not OS/ARCH", platform);
+	if (annotation && (!strchr(annotation, '=') || annotation[0] == '='))
+		return cli_usage(command_name(cli),
+			"--oci-annotation: '%s' is not KEY=VALUE", annotation);
+	network->platform = platform;
+	network->annotation = annotation;
+	network->plain_http = cli->option[OPTION_PLAIN_HTTP];
+	return 0;
+}
+
 /* The options of addresses. */
 static int
 parse_network(const struct cli *cli, struct image_network *network)
@@ -213,6 +233,9 @@ parse_network(const struct cli *cli, struct image_network *network)
 		return cli_usage(command_name(cli),
 			"--timeout: '%s' is not a number from 1 to %d", timeout,
 			MAX_TIMEOUT);
+	int rc = parse_registry(cli, network);
+	if (rc != 0)
+		return rc;
 	/* The variable of a script is not set. */
 	if ((file && !file[0]) || (directory && !directory[0]))
 		return cli_usage(command_name(cli), "--%s: the name is empty",

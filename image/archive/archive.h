@@ -74,6 +74,12 @@ int manifest_tap(const char *name, const struct manifest *manifest,
 	const struct archive_part *parts, size_t count, bool strict,
 	struct image_tap **out, struct image_error *err);
 
+/* In the layer of a container: returns whether the member is the one that is
+ * wanted, or, with NULL, a file in disk/. */
+bool archive_is_disk(const struct tar_member *file, const char *wanted);
+/* Returns whether the member removes such a file of the layers below. */
+bool archive_hides_disk(const struct tar_member *file);
+
 /* Returns the name without a leading "./". */
 const char *archive_name(const char *name);
 

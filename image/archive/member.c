@@ -32,6 +32,40 @@ same_name(const char *a, const char *b)
 	return strcmp(archive_name(a), archive_name(b)) == 0;
 }
 
+#define FOLDER "disk/"
+#define REMOVED ".wh."
+
+/* Returns the name of a member of the folder, or NULL. */
+static const char *
+in_folder(const struct tar_member *file)
+{
+	const char *name = archive_name(file->name);
+
+	return strncmp(name, FOLDER, strlen(FOLDER)) == 0
+		       ? name + strlen(FOLDER)
+		       : NULL;
+}
+
+bool
+archive_is_disk(const struct tar_member *file, const char *wanted)
+{
+	const char *name = in_folder(file);
+
+	if (wanted)
+		return same_name(file->name, wanted);
+	return name && file->type == TAR_REGULAR && *name && *name != '.' &&
+	       !strchr(name, '/');
+}
+
+bool
+archive_hides_disk(const struct tar_member *file)
+{
+	const char *name = in_folder(file);
+
+	return name ? strncmp(name, REMOVED, strlen(REMOVED)) == 0
+		    : same_name(file->name, REMOVED "disk");
+}
+
 /* Times that a description, of 4 MiB at most, is searched. */
 #define MAX_SEARCHES 256
 
@@ -53,6 +87,8 @@ is_image(struct member *m, const struct tar_member *file)
 	int part = ovf_part(name);
 	char whole[IMAGE_NAME_MAX];
 
+	if (image_store_origin(m->store.below)->layer)
+		return archive_is_disk(file, NULL);
 	if (file->type != TAR_REGULAR || name[0] == '.' || part > 0)
 		return false;
 	snprintf(whole, sizeof(whole), "%.*s",
@@ -365,8 +401,10 @@ not_found(const struct member *m, const char *wanted, struct image_error *err)
 		return image_fail(err, m->store.below->name, -ENOENT,
 			"has no member " NAME, wanted);
 	return image_fail(err, m->store.below->name, -ENOENT,
-		"has no member with the suffix of an image; --member NAME "
-		"chooses another one%s",
+		"has no member %s; --member NAME chooses another one%s",
+		image_store_origin(m->store.below)->layer
+			? "in " FOLDER
+			: "with the suffix of an image",
 		m->seen);
 }
 
@@ -476,7 +514,7 @@ member_open(struct image_store *archive, const struct image_open *how,
 		rc = image_no_memory(err);
 	}
 	if (rc < 0) {
-		if (how->expect)
+		if (how->expect || image_store_origin(archive)->layer)
 			settle(m, err);
 		else
 			image_store_settle(archive, err);

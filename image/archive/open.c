@@ -18,28 +18,22 @@ image_archive_by_suffix(const char *name)
 	       image_unpack_is_tar(name);
 }
 
-/* "disk.raw.gz" is named .raw. */
-static bool
-is_named_as_image(const char *name)
-{
-	char shorter[IMAGE_NAME_MAX];
-	int length = (int)image_unpack_name(name);
-
-	snprintf(shorter, sizeof(shorter), "%.*s", length, name);
-	return image_has_suffix(shorter);
-}
-
 /* Sets *archive. */
 static int
 decide(struct image_store *store, const struct image_open *how, bool *archive,
 	struct image_error *err)
 {
+	enum image_layer layer = image_store_origin(store)->layer;
+
+	*archive = layer == IMAGE_LAYER_ARCHIVE;
+	if (layer)
+		return 0;
 	*archive = how->member || (how->packing != IMAGE_PACKING_NONE &&
 					  image_archive_by_suffix(store->name));
 	/* A guest chooses the first bytes of a disk, also of one that is packed
 	 * in a file of such a name. */
 	if (*archive || !image_bytes_decide(store, how) ||
-		is_named_as_image(store->name) ||
+		image_unpack_is_image(store->name) ||
 		store->name[image_unpack_name(store->name)])
 		return 0;
 	int rc = image_store_head(store, err);
@@ -96,6 +90,8 @@ open_member(struct image_store **store, const struct image_open *how,
 {
 	struct member *m;
 
+	/* A layer has a digest, and no manifest of an OVA. */
+	verify &= !image_store_origin(*store)->layer;
 	image_blocks_spill(*store, how->spill);
 	int rc = member_open(*store, how, &m, err);
 	if (rc < 0)

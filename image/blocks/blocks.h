@@ -78,6 +78,12 @@ int image_blocks_drain(struct image_store *store, struct image_error *err);
 int image_tap_expect(const struct image_expect *expect, const char *name,
 	struct image_tap **out, struct image_error *err);
 
+/* hash/tap.c: replace a store by one that is read from its first byte to its
+ * last, by image_blocks_once() and such a tap. */
+int image_blocks_expect(struct image_store **store,
+	const struct image_expect *expect, uint64_t memory,
+	struct image_error *err);
+
 /*
  * A stream of the bytes of a store, which the stream owns, also after a
  * failure.

@@ -166,6 +166,7 @@ image_open_store(struct image_store *store, const struct image_open *how,
 	/* The tables of a stream lie among its data. Those that the visit used
 	 * are checked after the visit, and no data is kept until then. */
 	bool check_last = how->untrusted && store->forward;
+	bool expects = how->expect || image_store_origin(store)->layer;
 	int rc = 0;
 
 	*out = NULL;
@@ -193,7 +194,7 @@ image_open_store(struct image_store *store, const struct image_open *how,
 	if (rc == 0) {
 		assert(*out);
 		(*out)->check_last = check_last;
-		(*out)->settles = how->expect || check_last;
+		(*out)->settles = expects || check_last;
 		rc = limit_size(*out, how->max_size, err);
 		if (rc < 0) {
 			image_close(*out);
@@ -202,7 +203,7 @@ image_open_store(struct image_store *store, const struct image_open *how,
 		return rc;
 	}
 	inner.format = format;
-	if (how->expect || check_last)
+	if (expects || check_last)
 		replace_by_cause(store, &inner, check_last, err);
 	else
 		image_store_settle(store, err);
@@ -227,23 +228,6 @@ image_source_settle(struct image_source *source, struct image_error *err)
 	else if (err->damaged && !store->forward &&
 		 source->ops->unchanged(source, &other) < 0)
 		*err = other;
-}
-
-/*
- * Replace the store by one that is read from its first byte to its last. Closes
- * the store on failure.
- */
-static int
-expect_digest(struct image_store **store, const struct image_open *how,
-	struct image_error *err)
-{
-	struct image_tap *tap;
-
-	int rc = image_tap_expect(how->expect, (*store)->name, &tap, err);
-	if (rc == 0)
-		return image_blocks_once(store, how->memory, tap, err);
-	image_store_close(*store);
-	return rc;
 }
 
 /*
@@ -282,7 +266,7 @@ image_open(const char *path, const struct image_open *how,
 	*out = NULL;
 	int rc = image_store_open_address(path, &store_how, &store, err);
 	if (rc == 0 && how->expect)
-		rc = expect_digest(&store, how, err);
+		rc = image_blocks_expect(&store, how->expect, how->memory, err);
 	if (rc == 0)
 		rc = image_unwrap_store(&store, how, !how->inspect, err);
 	if (rc == 0)
@@ -345,6 +329,12 @@ const char *
 image_source_member(const struct image_source *source)
 {
 	return source->store->member;
+}
+
+const struct image_registry *
+image_source_registry(const struct image_source *source)
+{
+	return image_store_origin(source->store)->registry;
 }
 
 const char *

@@ -52,19 +52,11 @@ static int
 read_all(struct image_stream *stream, char *text, size_t *length,
 	struct image_error *err)
 {
-	size_t got = 1;
-	int rc = 0;
+	int rc = image_stream_read_all(stream, text, LIST_MAX, length, err);
 
-	*length = 0;
-	while (rc == 0 && got) {
-		if (*length == LIST_MAX)
-			return image_fail(err, stream->name, -EFBIG,
-				"is larger than 16 MiB: not a list of "
-				"digests");
-		rc = image_stream_read(
-			stream, text + *length, LIST_MAX - *length, &got, err);
-		*length += got;
-	}
+	if (rc == 0 && *length == LIST_MAX)
+		return image_fail(err, stream->name, -EFBIG,
+			"is larger than 16 MiB: not a list of digests");
 	return rc;
 }
 

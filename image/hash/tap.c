@@ -14,8 +14,8 @@ struct expect_tap {
 	char *name;
 };
 
-static const char *
-hex(const unsigned char *bytes, size_t length, char *text)
+const char *
+image_hash_text(const unsigned char *bytes, size_t length, char *text)
 {
 	for (size_t i = 0; i < length; i++)
 		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
@@ -36,8 +36,8 @@ verify(struct expect_tap *t, struct image_error *err)
 		return 0;
 	rc = image_fail(err, t->name, -EINVAL,
 		"the file is refused: its %s is %s, not %s", algorithm->name,
-		hex(digest, algorithm->length, text[0]),
-		hex(t->expect.bytes, algorithm->length, text[1]));
+		image_hash_text(digest, algorithm->length, text[0]),
+		image_hash_text(t->expect.bytes, algorithm->length, text[1]));
 	err->refused = true;
 	return rc;
 }
@@ -86,4 +86,18 @@ image_tap_expect(const struct image_expect *expect, const char *name,
 	}
 	*out = &t->tap;
 	return 0;
+}
+
+int
+image_blocks_expect(struct image_store **store,
+	const struct image_expect *expect, uint64_t memory,
+	struct image_error *err)
+{
+	struct image_tap *tap;
+
+	int rc = image_tap_expect(expect, (*store)->name, &tap, err);
+	if (rc == 0)
+		return image_blocks_once(store, memory, tap, err);
+	image_store_close(*store);
+	return rc;
 }

@@ -23,6 +23,9 @@ struct image_sink;
 struct image_store;
 
 #define IMAGE_NAME_MAX 1024
+/* Bytes of "sha512:" and its digits, and of a platform. */
+#define IMAGE_DIGEST_TEXT 160
+#define IMAGE_PLATFORM_TEXT 256
 
 /* Why a call failed. */
 struct image_error {
@@ -253,9 +256,10 @@ bool image_address_is_same(const char *a, const char *b);
  * that begins with "json:" ends there. Returns NULL if there is no memory.
  */
 char *image_hide_secrets(const char *text);
-/* Returns whether the address is read without encryption or signature, so that
- * others can change what comes. */
-bool image_address_is_plain(const char *address);
+/* Returns whether the address is read without encryption, signature or digest,
+ * so that others can change what comes. plain_http: image_network.plain_http.
+ */
+bool image_address_is_plain(const char *address, bool plain_http);
 /* Returns the version of libcurl, or NULL if this build has no HTTP. */
 const char *image_http_library(void);
 
@@ -317,6 +321,12 @@ struct image_network {
 	/* HTTP: refuse redirects to addresses that not everyone can reach, such
 	 * as loopback and private ones */
 	bool public_redirects;
+	/* oci: the registry has no TLS */
+	bool plain_http;
+	/* oci: of an index, "linux/arm64"; NULL: the platform of this CPU */
+	const char *platform;
+	/* oci: of an index, "KEY=VALUE"; NULL: any */
+	const char *annotation;
 	/* TLS of NBD: a directory with ca-cert.pem and, if the server asks for
 	 * them, client-cert.pem and client-key.pem; NULL: that of the system */
 	const char *tls_certificates;
@@ -356,7 +366,8 @@ struct image_open {
 	/* the member of a tar archive that is the image. NULL: the first one
 	 * with the suffix of an image, if the file is an archive by its suffix,
 	 * or if format is NULL and packing IMAGE_PACKING_AUTO, by its first
-	 * bytes, where these may decide */
+	 * bytes, where these may decide. oci: of a layer below disk/, or the
+	 * title of a layer */
 	const char *member;
 	/* most bytes of what unpacks the file, and again of what is kept of
 	 * a server, of a stream and of tables; 0: the defaults. A file that
@@ -452,6 +463,19 @@ bool image_source_is_served(const struct image_source *source);
 /* With image_open.inspect: the member of an archive that is the image, or NULL.
  */
 const char *image_source_member(const struct image_source *source);
+
+/* Where an image of a registry is. */
+struct image_registry {
+	/* digests, such as "sha256:..." */
+	char manifest[IMAGE_DIGEST_TEXT];
+	char layer[IMAGE_DIGEST_TEXT];
+	/* that was chosen in an index, such as "linux/arm64/v8"; "": the
+	 * address names a manifest */
+	char platform[IMAGE_PLATFORM_TEXT];
+};
+/* Valid until the image is closed. NULL: it is in no registry. */
+const struct image_registry *image_source_registry(
+	const struct image_source *source);
 /*
  * A sentence about a choice that was made for the image, and that other
  * programs make in another way; it names the option that chooses. NULL if there

@@ -255,12 +255,14 @@ image_file_url(char *address, const char **why)
 }
 
 bool
-image_address_is_plain(const char *address)
+image_address_is_plain(const char *address, bool plain_http)
 {
 	const struct scheme *scheme = scheme_of(address);
 
 	if (!scheme)
 		return false;
+	if (strcmp(scheme->name, "oci") == 0)
+		return plain_http && !strchr(address, '@');
 	return strcmp(scheme->name, "http") == 0 ||
 	       (strcmp(scheme->name, "s3") == 0 && image_s3_is_plain());
 }

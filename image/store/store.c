@@ -118,6 +118,13 @@ image_store_head(struct image_store *store, struct image_error *err)
 }
 
 void
+image_auth_drop(struct image_auth *auth)
+{
+	if (auth && --auth->users == 0)
+		auth->free(auth);
+}
+
+void
 image_store_release(struct image_store *store, uint64_t offset, uint64_t length)
 {
 	if (store->ops->release)

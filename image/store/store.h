@@ -19,6 +19,7 @@
  *	pipe.c		stdout as a store; ends.c: the ends of what passed
  *	http/, nbd/	servers
  *	trace.c		lines about the requests to servers
+ *	oci/		registries of containers, by http/
  *	store.c		what all of them share
  *	../host/	questions to the system: in use, locks, sizes
  */
@@ -35,6 +36,16 @@
 #define IMAGE_SECTOR 512
 
 struct image_store;
+
+/* What a store of a registry is. */
+enum image_layer {
+	/* it is of no registry */
+	IMAGE_LAYER_NONE,
+	/* an archive, whose image is below disk/ */
+	IMAGE_LAYER_ARCHIVE,
+	/* the image, which is no archive, whatever it begins with */
+	IMAGE_LAYER_DISK
+};
 
 /*
  * The operations of a kind of store. A member is NULL only if its comment
@@ -145,6 +156,11 @@ struct image_store {
 	bool direct;
 	/* a page, a text or a part may have come in place of the file */
 	bool may_be_error_page;
+	/* The bytes have a digest, which their end verifies, if this is not
+	 * IMAGE_LAYER_NONE. Of the lowest store. */
+	enum image_layer layer;
+	/* of the lowest store, of a layer; otherwise NULL */
+	const struct image_registry *registry;
 	/* of an archive that has them; NULL: none */
 	const char *member;
 	/* for writing: what was never written reads as zeros */
@@ -166,6 +182,47 @@ struct image_store {
 	unsigned requests;
 };
 
+/*
+ * A registry, and who answers its 401. Each store that uses it counts; so does
+ * who created it. Stores use it one after the other.
+ */
+struct image_auth {
+	unsigned users;
+	struct image_registry registry;
+	/* of Bearer; NULL: none yet */
+	char *token;
+	/* of Basic; NULL: none */
+	const char *user;
+	const char *password;
+	/* how many tokens there were */
+	unsigned serial;
+	/* Get another token, as the server asks in its WWW-Authenticate. */
+	int (*renew)(struct image_auth *auth, const char *challenges,
+		struct image_error *err);
+	void (*free)(struct image_auth *auth);
+};
+
+/* NULL is allowed. */
+void image_auth_drop(struct image_auth *auth);
+
+/* A file of a registry. */
+struct image_request {
+	/* of the store, for messages */
+	const char *name;
+	/* a field of the header, for the host of the address alone; NULL: none
+	 */
+	const char *accept;
+	/* a file of another size is refused; IMAGE_SIZE_UNKNOWN: any size */
+	uint64_t size;
+	/* NULL: none */
+	struct image_auth *auth;
+	/* of the address; NULL: none */
+	const char *user;
+	const char *password;
+	/* a server chose the address, as that of a redirect */
+	bool foreign;
+};
+
 /* Options of image_store_open() and image_store_use(). */
 struct image_store_how {
 	bool force_share;
@@ -181,6 +238,11 @@ struct image_store_how {
 	/* the caller compares the digest of all bytes */
 	bool expected;
 	uint64_t memory;
+	/* of a registry alone */
+	uint64_t max_size;
+	const char *member;
+	/* of HTTP; NULL: none. Used by open alone. */
+	const struct image_request *request;
 	struct image_network network;
 };
 
@@ -195,6 +257,8 @@ image_store_how(const struct image_open *how)
 		.whole = how->whole,
 		.expected = how->expect != NULL,
 		.memory = how->memory,
+		.max_size = how->max_size,
+		.member = how->member,
 		.network = how->network,
 	};
 }

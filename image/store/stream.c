@@ -194,6 +194,19 @@ image_stream_read(struct image_stream *stream, void *buf, size_t length,
 	return rc == 0 ? check_limit(stream, err) : rc;
 }
 
+int
+image_stream_read_all(struct image_stream *stream, void *buf, size_t size,
+	size_t *length, struct image_error *err)
+{
+	size_t got = 1;
+	int rc = 0;
+
+	for (*length = 0; rc == 0 && got && *length < size; *length += got)
+		rc = image_stream_read(stream, (char *)buf + *length,
+			size - *length, &got, err);
+	return rc;
+}
+
 void
 image_stream_close(struct image_stream *stream)
 {

@@ -61,6 +61,9 @@ int image_stream_check(const char *name, uint64_t size, uint64_t came,
 /* The members of a stream. close allows NULL. */
 int image_stream_read(struct image_stream *stream, void *buf, size_t length,
 	size_t *got, struct image_error *err);
+/* Read up to the end, or `size` bytes. */
+int image_stream_read_all(struct image_stream *stream, void *buf, size_t size,
+	size_t *length, struct image_error *err);
 void image_stream_close(struct image_stream *stream);
 
 #endif

@@ -238,6 +238,16 @@ image_unpack_name(const char *name)
 	return length;
 }
 
+bool
+image_unpack_is_image(const char *name)
+{
+	char shorter[IMAGE_NAME_MAX];
+	int length = (int)image_unpack_name(name);
+
+	snprintf(shorter, sizeof(shorter), "%.*s", length, name);
+	return image_has_suffix(shorter);
+}
+
 /* Append the name of a packing to a list. */
 static void
 append(char *list, size_t size, enum image_packing packing)

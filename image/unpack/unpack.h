@@ -86,6 +86,10 @@ int image_refuse_packed(const struct image_store *store,
  * upper or lower case, and are more than that. */
 bool image_name_ends_with(const char *name, size_t length, const char *suffix);
 
+/* Returns whether the name without the suffixes of packings has the suffix of
+ * an image: "disk.raw.gz" is named .raw. */
+bool image_unpack_is_image(const char *name);
+
 /* Returns the length of the name without the suffixes of packings. */
 size_t image_unpack_name(const char *name);
 

@@ -42,8 +42,8 @@ CLEAN = {name: "" for name in ENV if name.lower().endswith("_proxy") or
 # A label of a name has at most 63 bytes: no name server is asked.
 NOWHERE = "n" * 64 + ".invalid"
 WARNING = re.compile(
-    rb"hone: warning: ((?:http|s3)://[^\n]*): http does not protect the image "
-    rb"against changes on the way; use https(?: or --expect-file)?\n")
+    rb"hone: warning: ((?:http|s3|oci)://[^\n]*): http does not protect the "
+    rb"image against changes on the way; use https(?: or --expect-file)?\n")
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,8 @@ check(const struct http_answer *answer)
 		strnlen(answer->encoding, HTTP_WORD) == HTTP_WORD ||
 		strnlen(answer->region, HTTP_WORD) == HTTP_WORD ||
 		strnlen(answer->transfer, HTTP_WORD) == HTTP_WORD ||
+		strnlen(answer->challenges, HTTP_CHALLENGES) ==
+			HTTP_CHALLENGES ||
 		answer->status > 999 || answer->length > IMAGE_SIZE_UNKNOWN)
 		abort();
 	if (answer->has_range && !answer->bad_range &&

@@ -6,11 +6,12 @@
 takes them; or, after --vhd or --vmdk, images of that format; or, after
 --archives, tar archives; or, after --packed, packed files as unpack_fuzz.c
 takes them; or, after --fields, files of header fields; or, after --addresses,
-parts of addresses as address_fuzz.c takes them."""
+parts of addresses as address_fuzz.c takes them; or, after --oci, manifests."""
 import bz2
 import gzip
 import hashlib
 import importlib
+import json
 import pathlib
 import subprocess
 import sys
@@ -232,13 +233,43 @@ def write_packed(directory):
                 bytes([way]) + packed)
 
 
+def write_oci(directory):
+    """Manifests, indexes and challenges, as oci_fuzz.c takes them."""
+    kind = "application/vnd.oci.image."
+    file = {"mediaType": kind + "layer.v1.tar+gzip", "size": 7,
+            "digest": "sha256:" + "0" * 64}
+    made = {
+        "layers": {"schemaVersion": 2, "layers": [
+            file, {**file, "urls": ["https://a/"]}]},
+        "titles": {"schemaVersion": 2, "layers": [
+            {**file, "annotations": {
+                "org.opencontainers.image.title": name}}
+            for name in ("a.raw", "b.qcow2.zst")]},
+        "types": {"schemaVersion": 2, "layers": [
+            {**file, "mediaType": "application/vnd.kubevirt.disk.raw+zstd"}]},
+        "index": {"schemaVersion": 2, "manifests": [
+            {**file, "mediaType": kind + "index.v1+json"},
+            {**file, "annotations": {"a": "b"}, "platform": {
+                "os": "linux", "architecture": "arm", "variant": "v7"}},
+            {**file, "annotations": {"a": "b"}, "platform": {
+                "os": "linux", "architecture": "x86_64"}}]}}
+    texts = {name: json.dumps(made[name]) for name in made}
+    texts["bearer"] = 'Basic realm="a", Bearer realm="b\\"",service=c'
+    texts["address"] = "oci://h:1/a/b:c@sha256:" + "0" * 64
+    for name, text in texts.items():
+        for way in range(4):
+            (directory / f"oci-{name}-{way}").write_bytes(
+                bytes([way]) + text.encode() + b"\0")
+
+
 def main():
     """As the arguments say."""
     writers = {"--streams": write_streams, "--lists": write_lists,
                "--profiles": write_profiles, "--vhd": write_vhd,
                "--vmdk": write_vmdk,
                "--archives": write_archives, "--packed": write_packed,
-               "--fields": write_fields, "--addresses": write_addresses}
+               "--fields": write_fields, "--addresses": write_addresses,
+               "--oci": write_oci}
     if sys.argv[1] in writers:
         writers[sys.argv[1]](pathlib.Path(sys.argv[2]))
     else:

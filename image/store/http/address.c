@@ -204,6 +204,17 @@ parse_address(struct http_target *target, const char *address, const char *name,
 	return rc;
 }
 
+static int
+set_user(struct http_target *target, const struct image_request *request,
+	struct image_error *err)
+{
+	free(target->user);
+	free(target->password);
+	target->user = strdup(request->user);
+	target->password = strdup(request->password);
+	return target->user && target->password ? 0 : image_no_memory(err);
+}
+
 int
 http_target_parse(struct http_target *target, const char *address,
 	const char *name, const struct image_store_how *how,
@@ -214,11 +225,22 @@ http_target_parse(struct http_target *target, const char *address,
 	if (!http_append(&target->headers, "Accept-Encoding: identity") ||
 		!http_append(&target->plain, "Accept-Encoding: identity"))
 		return image_no_memory(err);
+	if (how->request) {
+		target->foreign = how->request->foreign;
+		target->auth = how->request->auth;
+		if (target->auth)
+			target->auth->users++;
+	}
+	if (how->request && how->request->accept &&
+		!http_append(&target->headers, how->request->accept))
+		return image_no_memory(err);
 	target->public_redirects = how->network.public_redirects;
 	target->trace = how->network.http_trace;
 	int rc = strncmp(address, "s3:", 3) == 0
 			 ? http_s3_parse(target, address, name, err)
 			 : parse_address(target, address, name, err);
+	if (rc == 0 && how->request && how->request->user)
+		rc = set_user(target, how->request, err);
 	if (rc == 0)
 		rc = http_trust_parse(&target->trust, &how->network, err);
 	if (rc == 0 && how->network.http_header_file)
@@ -229,6 +251,7 @@ http_target_parse(struct http_target *target, const char *address,
 void
 http_target_free(struct http_target *target)
 {
+	image_auth_drop(target->auth);
 	free(target->url);
 	free(target->user);
 	free(target->password);
@@ -263,7 +286,7 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 	bool same = same_part(origin, parts, CURLUPART_SCHEME) &&
 		    same_part(origin, parts, CURLUPART_HOST) &&
 		    same_part(origin, parts, CURLUPART_PORT);
-	*named = same;
+	*named = same && !target->foreign;
 	/* A server chose those of a redirect. */
 	libcurl.url_set(parts, CURLUPART_USER, NULL, 0);
 	libcurl.url_set(parts, CURLUPART_PASSWORD, NULL, 0);
@@ -274,7 +297,7 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 		libcurl.easy_setopt(easy, CURLOPT_HTTPHEADER,
 			same ? target->headers : target->plain) == CURLE_OK &&
 		libcurl.easy_setopt(easy, CURLOPT_NETRC,
-			same && !target->region
+			*named && !target->region && !target->auth
 				? (long)CURL_NETRC_OPTIONAL
 				: (long)CURL_NETRC_IGNORED) == CURLE_OK;
 	if (good && same && target->user)
@@ -285,6 +308,16 @@ apply_parts(const struct http_target *target, CURL *easy, CURLU *origin,
 	if (good && same && target->sigv4)
 		good = libcurl.easy_setopt(easy, CURLOPT_AWS_SIGV4,
 			       target->sigv4) == CURLE_OK;
+	if (good && same && target->auth && target->auth->user)
+		good = libcurl.easy_setopt(easy, CURLOPT_USERNAME,
+			       target->auth->user) == CURLE_OK &&
+		       libcurl.easy_setopt(easy, CURLOPT_PASSWORD,
+			       target->auth->password) == CURLE_OK;
+	if (good && same && target->auth && target->auth->token)
+		good = libcurl.easy_setopt(easy, CURLOPT_XOAUTH2_BEARER,
+			       target->auth->token) == CURLE_OK &&
+		       libcurl.easy_setopt(easy, CURLOPT_HTTPAUTH,
+			       (long)CURLAUTH_BEARER) == CURLE_OK;
 	libcurl.free(text);
 	return good;
 }

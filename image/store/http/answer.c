@@ -162,6 +162,21 @@ parse_list(struct http_answer *answer, struct piece list,
 	while (list.length);
 }
 
+/* Several fields of a name are one list. */
+static void
+join(char *to, size_t size, struct piece value)
+{
+	size_t length = strlen(to);
+	size_t comma = length ? strlen(", ") : 0;
+
+	if (length + comma + value.length >= size)
+		return;
+	memcpy(to + length, ", ", comma);
+	copy(to + length + comma, size - length - comma, value);
+	if (strlen(to) <= length + comma)
+		to[length] = '\0';
+}
+
 static void
 parse_field(struct http_answer *answer, struct piece name, struct piece value)
 {
@@ -189,6 +204,8 @@ parse_field(struct http_answer *answer, struct piece name, struct piece value)
 		copy(answer->encoding, sizeof(answer->encoding), value);
 	} else if (NAME("location")) {
 		answer->location = true;
+	} else if (NAME("www-authenticate")) {
+		join(answer->challenges, sizeof(answer->challenges), value);
 	} else if (NAME("x-amz-bucket-region")) {
 		copy(answer->region, sizeof(answer->region), value);
 	}

@@ -9,6 +9,7 @@
 
 #define HTTP_ETAG 256
 #define HTTP_WORD 64
+#define HTTP_CHALLENGES 2048
 
 /* The fields of one answer; a field that is too long counts as missing. */
 struct http_answer {
@@ -21,6 +22,8 @@ struct http_answer {
 	char etag[HTTP_ETAG];
 	/* Last-Modified, or "" */
 	char modified[HTTP_WORD];
+	/* all WWW-Authenticate, with commas between them, or "" */
+	char challenges[HTTP_CHALLENGES];
 	/* Content-Encoding other than identity, or "" */
 	char encoding[HTTP_WORD];
 	/* x-amz-bucket-region, or "" */

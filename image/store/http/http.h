@@ -78,6 +78,10 @@ struct http_target {
 	bool public_redirects;
 	/* NULL: none */
 	const struct image_trace *trace;
+	/* no host is the user's: a server chose the address */
+	bool foreign;
+	/* NULL: none */
+	struct image_auth *auth;
 };
 
 /* What is done with the body of an answer. */
@@ -127,6 +131,10 @@ struct http_transfer {
 	/* failures since the byte `good` */
 	unsigned tries;
 	uint64_t good;
+	/* the token that the request has */
+	unsigned serial;
+	/* it is new, and no answer had the file since */
+	bool renewed;
 	/* how often the kept address had expired: the request begins with the
 	 * user's address again, and the one that answers is kept */
 	unsigned expired;
@@ -144,6 +152,8 @@ struct http {
 	bool whole;
 	/* a digest shows whether all bytes came */
 	bool expected;
+	/* that the file has to have, or IMAGE_SIZE_UNKNOWN */
+	uint64_t stated;
 
 	/* of the thread alone */
 	CURLM *multi;

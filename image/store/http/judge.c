@@ -168,15 +168,31 @@ check_range(struct http_transfer *t)
 	return HTTP_TAKE;
 }
 
-/* The first answer decides what the store is. Returns false without memory. */
-static bool
+/* The size of a file of a registry is known beforehand. */
+static enum http_verdict
+refuse_size(struct http_transfer *t, uint64_t size)
+{
+	http_transfer_fail(t, -EINVAL,
+		"the file is refused: the server has %" PRIu64
+		" bytes, and the manifest states %" PRIu64,
+		size, t->http->stated);
+	t->err.refused = true;
+	return HTTP_FAIL;
+}
+
+/* The first answer decides what the store is. */
+static enum http_verdict
 open_store(struct http_transfer *t, uint64_t size)
 {
 	struct http *http = t->http;
 
+	if (size == IMAGE_SIZE_UNKNOWN)
+		size = http->stated;
+	if (http->stated != IMAGE_SIZE_UNKNOWN && size != http->stated)
+		return refuse_size(t, size);
 	http->url = strdup(http_transfer_url(t));
 	if (!http->url)
-		return false;
+		return http_transfer_fail(t, -ENOMEM, "out of memory");
 	http->first = t->answer;
 	http_trace_open(t, size);
 	pthread_mutex_lock(&http->blocks.lock);
@@ -188,7 +204,8 @@ open_store(struct http_transfer *t, uint64_t size)
 	blocks_wake(&http->blocks);
 	pthread_cond_broadcast(&http->blocks.changed);
 	pthread_mutex_unlock(&http->blocks.lock);
-	return good;
+	return good ? HTTP_TAKE
+		    : http_transfer_fail(t, -ENOMEM, "out of memory");
 }
 
 /* Use the address of this answer from now on. */
@@ -226,11 +243,11 @@ judge_range(struct http_transfer *t)
 	enum http_verdict verdict = check_range(t);
 	if (verdict != HTTP_TAKE)
 		return verdict;
-	if (!t->http->open && !open_store(t, t->answer.total))
-		return http_transfer_fail(t, -ENOMEM, "out of memory");
+	if (!t->http->open)
+		verdict = open_store(t, t->answer.total);
 	if (t->expired)
 		keep_address(t);
-	return HTTP_TAKE;
+	return verdict;
 }
 
 /* The file once more, after a lost connection: the bytes that came are skipped.
@@ -262,9 +279,7 @@ judge_whole(struct http_transfer *t)
 			"range");
 	t->whole = true;
 	t->http->streams = true;
-	return open_store(t, t->answer.length)
-		       ? HTTP_TAKE
-		       : http_transfer_fail(t, -ENOMEM, "out of memory");
+	return open_store(t, t->answer.length);
 }
 
 /* An answer that has no byte of the file. */
@@ -276,6 +291,9 @@ judge_status(struct http_transfer *t)
 	bool denied = status == 401 || status == 403 || status == 404 ||
 		      status == 410;
 
+	/* A token lasts for a minute. */
+	if (status == 401 && http->target.auth && t->named && !t->renewed)
+		return HTTP_RETRY;
 	if (denied && http->open && t->expired < HTTP_TRIES &&
 		strcmp(http_transfer_url(t), http->target.url) != 0) {
 		/* The address of a redirect may be valid for some minutes. */
@@ -330,9 +348,7 @@ http_judge(struct http_transfer *t)
 		if (!a->has_range || a->bad_range || a->total != 0)
 			return request_whole(t);
 		t->end = 0;
-		return open_store(t, 0) ? HTTP_TAKE
-					: http_transfer_fail(
-						  t, -ENOMEM, "out of memory");
+		return open_store(t, 0);
 	default:
 		return judge_status(t);
 	}

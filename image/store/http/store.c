@@ -56,6 +56,7 @@ allocate(const char *address, const struct image_store_how *how)
 {
 	static const struct block_producer producer = {
 		http_request, http_wake_up, http_close};
+	const struct image_request *request = how->request;
 	struct http *http = calloc(1, sizeof(*http));
 
 	if (!http)
@@ -66,7 +67,9 @@ allocate(const char *address, const struct image_store_how *how)
 	}
 	http->blocks.producer = &producer;
 	http->blocks.store.served = http->blocks.store.may_be_error_page = true;
-	http->blocks.store.name = image_address_name(address);
+	http->blocks.store.name =
+		request ? strdup(request->name) : image_address_name(address);
+	http->stated = request ? request->size : IMAGE_SIZE_UNKNOWN;
 	return http;
 }
 

@@ -105,6 +105,7 @@ on_header(char *line, size_t size, size_t n, void *opaque)
 		t->verdict == HTTP_UNJUDGED) {
 		http_trace_answer(t);
 		t->verdict = http_judge(t);
+		t->renewed &= t->verdict != HTTP_TAKE;
 	}
 	return t->verdict == HTTP_FAIL ? 0 : size * n;
 }
@@ -203,6 +204,7 @@ http_transfer_begin(struct http_transfer *t)
 {
 	t->answer = (struct http_answer){.length = IMAGE_SIZE_UNKNOWN};
 	t->verdict = HTTP_UNJUDGED;
+	t->serial = t->http->target.auth ? t->http->target.auth->serial : 0;
 	t->discarded = 0;
 	t->header = 0;
 	t->text[0] = '\0';
@@ -244,10 +246,27 @@ http_transfer_try_again(struct http_transfer *t, unsigned tries)
 	return true;
 }
 
+/* The request has no token, or an old one. */
+static bool
+end_unauthorized(struct http_transfer *t)
+{
+	struct image_auth *auth = t->http->target.auth;
+
+	t->due_ms = 0;
+	/* Another request may have got a token meanwhile. */
+	if (t->serial != auth->serial)
+		return false;
+	t->renewed = true;
+	t->code = auth->renew(auth, t->answer.challenges, &t->err);
+	return t->code < 0;
+}
+
 /* The server cannot answer now. */
 static bool
 end_status(struct http_transfer *t)
 {
+	if (t->answer.status == 401)
+		return end_unauthorized(t);
 	if (t->answer.status < 408 || t->answer.status == 416)
 		t->due_ms = 0;
 	else if (!http_transfer_try_again(t, 1)) {

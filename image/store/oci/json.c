@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include <assert.h>
+#include <string.h>
+#include "hash/line.h"
+#include "store/oci/json.h"
+
+#define MAX_DEPTH 32
+/* Bytes of a name that is looked for. */
+#define MAX_NAME 128
+
+/* Each skip_ function returns the byte behind what it skips, or NULL if that is
+ * not valid. */
+
+static const char *
+skip_blanks(const char *at, const char *end)
+{
+	while (at < end &&
+		(*at == ' ' || *at == '\t' || *at == '\n' || *at == '\r'))
+		at++;
+	return at;
+}
+
+static bool
+has_four_digits(const char *at, const char *end)
+{
+	for (int i = 0; i < 4; i++)
+		if (at + i >= end || image_hex_digit(at[i]) < 0)
+			return false;
+	return true;
+}
+
+static const char *
+skip_text(const char *at, const char *end)
+{
+	if (at == end || *at++ != '"')
+		return NULL;
+	for (; at < end && *at != '"'; at++) {
+		if ((unsigned char)*at < ' ')
+			return NULL;
+		if (*at != '\\')
+			continue;
+		if (++at == end || !*at || !strchr("\"\\/bfnrtu", *at))
+			return NULL;
+		if (*at == 'u' && !has_four_digits(at + 1, end))
+			return NULL;
+	}
+	return at < end ? at + 1 : NULL;
+}
+
+/* At least one digit. */
+static const char *
+skip_digits(const char *at, const char *end)
+{
+	const char *begin = at;
+
+	while (at && at < end && *at >= '0' && *at <= '9')
+		at++;
+	return at == begin ? NULL : at;
+}
+
+static const char *
+skip_number(const char *at, const char *end)
+{
+	at += at < end && *at == '-';
+	at = at < end && *at == '0' ? at + 1 : skip_digits(at, end);
+	if (at && at < end && *at == '.')
+		at = skip_digits(at + 1, end);
+	if (at && at < end && (*at == 'e' || *at == 'E')) {
+		at++;
+		at += at < end && (*at == '+' || *at == '-');
+		at = skip_digits(at, end);
+	}
+	return at;
+}
+
+static const char *
+skip_word(const char *at, const char *end)
+{
+	static const char *const words[] = {"true", "false", "null"};
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		size_t length = strlen(words[i]);
+		if ((size_t)(end - at) >= length &&
+			memcmp(at, words[i], length) == 0)
+			return at + length;
+	}
+	return NULL;
+}
+
+/* A name and its colon. */
+static const char *
+skip_name(const char *at, const char *end)
+{
+	at = skip_text(at, end);
+	at = at ? skip_blanks(at, end) : end;
+	return at < end && *at == ':' ? skip_blanks(at + 1, end) : NULL;
+}
+
+static const char *skip_value(const char *at, const char *end, unsigned depth);
+
+static const char *
+skip_list(const char *at, const char *end, unsigned depth)
+{
+	bool object = *at == '{';
+	char close = object ? '}' : ']';
+
+	at = skip_blanks(at + 1, end);
+	if (at < end && *at == close)
+		return at + 1;
+	while (at) {
+		if (object)
+			at = skip_name(at, end);
+		if (at)
+			at = skip_value(at, end, depth);
+		at = at ? skip_blanks(at, end) : end;
+		if (at == end || (*at != close && *at != ','))
+			return NULL;
+		if (*at == close)
+			return at + 1;
+		at = skip_blanks(at + 1, end);
+	}
+	return NULL;
+}
+
+static const char *
+skip_value(const char *at, const char *end, unsigned depth)
+{
+	if (at == end)
+		return NULL;
+	switch (*at) {
+	case '{':
+	case '[':
+		return depth < MAX_DEPTH ? skip_list(at, end, depth + 1) : NULL;
+	case '"':
+		return skip_text(at, end);
+	case 't':
+	case 'f':
+	case 'n':
+		return skip_word(at, end);
+	default:
+		return skip_number(at, end);
+	}
+}
+
+bool
+image_json_parse(const char *text, size_t length, struct image_json *root)
+{
+	const char *end = text + length;
+
+	*root = (struct image_json){skip_blanks(text, end), end};
+	const char *behind = skip_value(root->at, end, 0);
+	return behind && skip_blanks(behind, end) == end;
+}
+
+/* Returns the byte of the next value or name of a list, or of its end. */
+static const char *
+behind_value(const char *at, const char *end)
+{
+	at = skip_value(at, end, 0);
+	assert(at);
+	at = skip_blanks(at, end);
+	return *at == ',' ? skip_blanks(at + 1, end) : at;
+}
+
+unsigned
+image_json_get(
+	struct image_json object, const char *name, struct image_json *value)
+{
+	const char *end = object.end;
+	unsigned found = 0;
+	char text[MAX_NAME];
+
+	if (*object.at != '{')
+		return 0;
+	for (const char *at = skip_blanks(object.at + 1, end); *at != '}';) {
+		struct image_json key = {at, end};
+		at = skip_name(at, end);
+		assert(at);
+		if (image_json_text(key, text, sizeof(text)) &&
+			strcmp(text, name) == 0) {
+			found++;
+			*value = (struct image_json){at, end};
+		}
+		at = behind_value(at, end);
+	}
+	return found;
+}
+
+bool
+image_json_next(struct image_json *list, struct image_json *item)
+{
+	const char *at = list->at;
+
+	if (*at != '[' && *at != ',')
+		return false;
+	at = skip_blanks(at + 1, list->end);
+	if (*at == ']') {
+		list->at = at;
+		return false;
+	}
+	*item = (struct image_json){at, list->end};
+	at = skip_value(at, list->end, 0);
+	assert(at);
+	list->at = skip_blanks(at, list->end);
+	return true;
+}
+
+/* Encode as UTF-8. Returns the number of bytes, 0 for a NUL and a surrogate. */
+static size_t
+encode(unsigned code, char *bytes)
+{
+	if (code == 0 || (code >= 0xd800 && code < 0xe000))
+		return 0;
+	if (code < 0x80) {
+		bytes[0] = (char)code;
+		return 1;
+	}
+	if (code < 0x800) {
+		bytes[0] = (char)(0xc0 | code >> 6);
+		bytes[1] = (char)(0x80 | (code & 0x3f));
+		return 2;
+	}
+	bytes[0] = (char)(0xe0 | code >> 12);
+	bytes[1] = (char)(0x80 | (code >> 6 & 0x3f));
+	bytes[2] = (char)(0x80 | (code & 0x3f));
+	return 3;
+}
+
+/* Take a character of a string from the front. As encode(). */
+static size_t
+take(const char **at, char *bytes)
+{
+	static const char letters[] = "\"\\/bfnrt",
+			  values[] = "\"\\/\b\f\n\r\t";
+	unsigned code = 0;
+
+	bytes[0] = *(*at)++;
+	if (bytes[0] != '\\')
+		return 1;
+	char letter = *(*at)++;
+	if (letter != 'u') {
+		bytes[0] = values[strchr(letters, letter) - letters];
+		return 1;
+	}
+	for (int i = 0; i < 4; i++)
+		code = code << 4 | (unsigned)image_hex_digit(*(*at)++);
+	return encode(code, bytes);
+}
+
+bool
+image_json_text(struct image_json value, char *text, size_t size)
+{
+	const char *at = value.at;
+	size_t length = 0;
+	char bytes[4];
+
+	if (*at++ != '"')
+		return false;
+	while (*at != '"') {
+		size_t n = take(&at, bytes);
+		if (n == 0 || length + n >= size)
+			return false;
+		memcpy(text + length, bytes, n);
+		length += n;
+	}
+	text[length] = '\0';
+	return true;
+}
+
+bool
+image_json_number(struct image_json value, uint64_t *number)
+{
+	const char *at = value.at;
+
+	*number = 0;
+	if (*at < '0' || *at > '9')
+		return false;
+	for (; at < value.end && *at >= '0' && *at <= '9'; at++)
+		if (__builtin_mul_overflow(*number, 10, number) ||
+			__builtin_add_overflow(
+				*number, (unsigned)(*at - '0'), number))
+			return false;
+	return at == value.end || !strchr(".eE", *at);
+}
+
+bool
+image_json_member(
+	struct image_json object, const char *name, char *text, size_t size)
+{
+	struct image_json value;
+
+	if (image_json_get(object, name, &value) == 1 &&
+		image_json_text(value, text, size))
+		return true;
+	text[0] = '\0';
+	return false;
+}
