@@ -8,7 +8,7 @@ import subprocess
 import pytest
 
 import images
-from harness import Hone
+from harness import Hone, need
 
 
 # A shell starts what it puts in the background with SIGINT ignored, nohup with
@@ -96,8 +96,7 @@ def threads(request):
 @pytest.fixture(scope="session")
 def qemu_img():
     """Call it with arguments: qemu-img's exit code and stdout."""
-    if not shutil.which("qemu-img"):
-        pytest.skip("qemu-img is not installed")
+    need("qemu-img")
 
     def run(*args):
         done = subprocess.run(["qemu-img", *args], check=False,
@@ -110,8 +109,7 @@ def qemu_img():
 @pytest.fixture(scope="session")
 def strace():
     """The words that run a command under strace."""
-    if not shutil.which("strace"):
-        pytest.skip("strace is not installed")
+    need("strace")
     done = subprocess.run(["strace", "-o", "/dev/null", "true"], check=False,
                           stderr=subprocess.PIPE)
     if done.returncode:

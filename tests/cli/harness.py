@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import re
+import shutil
 import signal
 import stat as modes
 import struct
@@ -13,6 +14,8 @@ import socket
 import subprocess
 import termios
 import time
+
+import pytest
 
 import extents
 import qcow2_reader
@@ -26,6 +29,12 @@ ENV.pop("HONE_SEED", None)
 # A guard against hangs alone: more than 20 times what the longest command takes.
 TIMEOUT = 1000
 PIPE = 4096
+
+
+def need(program):
+    """Skip the test without a program."""
+    if not shutil.which(program):
+        pytest.skip(f"{program} is not installed")
 
 
 def failure(command):

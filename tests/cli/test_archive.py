@@ -6,14 +6,13 @@ import itertools
 import json
 import os
 import re
-import shutil
 import subprocess
 import tarfile
 
 import pytest
 
 import images
-from harness import ENV, error_line, failure, snapshot
+from harness import ENV, error_line, failure, need, snapshot
 from hostile_tars import CUT, DATA, HOSTILE
 from http_server import Server, whole
 from images import KI, MI
@@ -45,8 +44,7 @@ def python_tar(form):
 def bsdtar(*options):
     """libarchive's tar."""
     def make(folder, target, names):
-        if not shutil.which("bsdtar"):
-            pytest.skip("bsdtar is not installed")
+        need("bsdtar")
         subprocess.run(["bsdtar", "-C", folder, *options, "-cf", target,
                         *names], check=True)
     return make

@@ -9,7 +9,7 @@ import tempfile
 
 import pytest
 
-from harness import TIMEOUT
+from harness import TIMEOUT, need
 
 CASES = [
     ("hone ", {"convert", "help"}, {"--member", "raw"}),
@@ -149,8 +149,7 @@ def with_zsh(hone, lines):
 @pytest.mark.parametrize("shell", [with_fish, with_zsh])
 def test_a_shell_completes(hone, shell):
     name = shell.__name__.rpartition("_")[2]
-    if not shutil.which(name):
-        pytest.skip(f"{name} is not installed")
+    need(name)
     answers = shell(hone, [line for line, _, _ in CASES])
     assert len(answers) == len(CASES)
     for (line, offered, others), found in zip(CASES, answers):

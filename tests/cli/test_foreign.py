@@ -6,13 +6,13 @@ that know the formats."""
 import lzma
 import os
 import re
-import shutil
 import subprocess
 import zipfile
 
 import pytest
 
 import images
+from harness import need
 from images import KI
 from tar_builder import END, member
 from test_pipes import run_piped
@@ -32,8 +32,7 @@ FORMATS = {"vhdx": ("VHDX", ()), "vdi": ("VDI", ()),
 def tools(hone):
     """QEMU's tools, and libnbd."""
     for name in ("qemu-img", "qemu-nbd"):
-        if not shutil.which(name):
-            pytest.skip(f"{name} is not installed")
+        need(name)
     if b"libnbd 1" not in hone.version:
         pytest.skip("this hone was built without libnbd")
 
@@ -74,8 +73,7 @@ DISK = images.noise(64 * KI)
 
 def tool(name):
     """Skip without the program."""
-    if not shutil.which(name):
-        pytest.skip(f"{name} is not installed")
+    need(name)
     return name
 
 

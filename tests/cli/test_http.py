@@ -12,7 +12,6 @@ import pathlib
 import random
 import re
 import select
-import shutil
 import socket
 import subprocess
 import sys
@@ -23,7 +22,7 @@ import time
 import pytest
 
 import images
-from harness import ENV, TIMEOUT
+from harness import ENV, TIMEOUT, need
 from http_server import (
     Server, chunk, good, hang_up, head, places, script, send, status, turns,
     whole, write)
@@ -425,8 +424,7 @@ def test_each_byte_is_copied_twice(web, work, out, answer):
     digest is expected."""
     library, counted = work / "copies.so", work / "copied"
     compiler = os.environ.get("CC", "cc").split()
-    if not shutil.which(compiler[0]):
-        pytest.skip(f"{compiler[0]} is not installed")
+    need(compiler[0])
     subprocess.run([*compiler, "-O1", "-fPIC", "-shared", "-D_GNU_SOURCE", "-o",
                     library, pathlib.Path(__file__).with_name("copies.c"),
                     "-ldl"], check=True)

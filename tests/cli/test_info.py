@@ -3,14 +3,13 @@
 import json
 import os
 import re
-import shutil
 import subprocess
 import time
 
 import pytest
 
 import extents
-from harness import assert_same, error_line
+from harness import assert_same, error_line, need
 
 
 def test_info_tells_format_sizes_and_disk_usage(hone, image):
@@ -157,8 +156,7 @@ def test_a_conversion_reports_the_variant_it_was_limited_to(
 def test_sizes_and_dates_of_an_image_are_for_people(hone, work):
     """JSON has the numbers."""
     image = work / "disk.qcow2"
-    if not shutil.which("qemu-img"):
-        pytest.skip("qemu-img is not installed")
+    need("qemu-img")
     subprocess.run(["qemu-img", "create", "-q", "-f", "qcow2", image, "1G"],
                    check=True)
     subprocess.run(["qemu-img", "snapshot", "-c", "s", image], check=True)

@@ -4,14 +4,13 @@ import contextlib
 import fcntl
 import os
 import select
-import shutil
 import signal
 import struct
 import subprocess
 
 import pytest
 
-from harness import Stalled, assert_same
+from harness import Stalled, assert_same, need
 
 # What a process does with an image, and what it forbids: QEMU's bytes.
 READ, WRITE, RESIZE = 100, 101, 103
@@ -126,8 +125,7 @@ def test_a_lock_that_fails_otherwise_is_an_error(hone, strace, small):
 @contextlib.contextmanager
 def qemu_nbd(path, *options):
     """qemu-nbd serving an image."""
-    if not shutil.which("qemu-nbd"):
-        pytest.skip("qemu-nbd is not installed")
+    need("qemu-nbd")
     socket, pid = path.with_suffix(".sock"), path.with_suffix(".pid")
     subprocess.run(["qemu-nbd", "--fork", "-t", "-k", str(socket),
                     "--pid-file", str(pid), *options, str(path)], check=True)
@@ -167,8 +165,7 @@ def test_an_image_that_qemu_nbd_only_reads_is_shared(hone, qemu_img, qcow2):
 
 
 def test_an_image_that_qemu_io_writes_is_refused(hone, qemu_img, small):
-    if not shutil.which("qemu-io"):
-        pytest.skip("qemu-io is not installed")
+    need("qemu-io")
     with subprocess.Popen(["qemu-io", "-f", "raw", str(small)],
                           stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE) as process:

@@ -22,7 +22,7 @@ import pytest
 
 import images
 import memory_cgroup
-from harness import ENV
+from harness import ENV, need
 from http_server import Handler, Server
 from images import GI, KI, MI
 from test_device import call
@@ -75,8 +75,7 @@ def packed(path, pack, tool=()):
     zeros = pack(bytes(CHUNK))
     with open(path, "wb") as file:
         if tool:
-            if not shutil.which(tool[0]):
-                pytest.skip(f"{tool[0]} is not installed")
+            need(tool[0])
             with subprocess.Popen([*tool, "-c"], stdin=subprocess.PIPE,
                                   stdout=file) as process:
                 for number in range(ONE // CHUNK):
@@ -143,8 +142,7 @@ def disk_fixture(hone, tmp_path_factory):
 def qemu_vmdk(raw, path):
     """VMDK as QEMU writes it, with compressed grains if the name says so."""
     kind = "streamOptimized" if "packed" in path.name else "monolithicSparse"
-    if not shutil.which("qemu-img"):
-        pytest.skip("qemu-img is not installed")
+    need("qemu-img")
     call("qemu-img", "convert", "-f", "raw", "-O", "vmdk", "-o",
          f"subformat={kind}", str(raw), str(path))
 

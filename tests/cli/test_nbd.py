@@ -45,7 +45,6 @@ import mmap
 import os
 import random
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -57,7 +56,7 @@ import pytest
 import http_server
 import nbd_server
 from harness import (
-    ENV, TIMEOUT, activated, error_line, free_port, listening)
+    ENV, TIMEOUT, activated, error_line, free_port, listening, need)
 from images import KI, MI
 from test_device import attach, content, loop  # pylint: disable=unused-import
 from test_pipes import run_piped
@@ -116,8 +115,7 @@ def source(work):
 @contextlib.contextmanager
 def running(words, listener):
     """A server of a socket that listens already; it is ended with the block."""
-    if not shutil.which(words[0]):
-        pytest.skip(f"{words[0]} is not installed")
+    need(words[0])
     with listener, activated(words, listener, stdout=subprocess.DEVNULL,
                              stderr=subprocess.DEVNULL) as server:
         listener.close()
@@ -335,8 +333,7 @@ def test_nbd_server_is_a_server_too(hone, source, work):
     config.write_text(f"[generic]\nlistenaddr = 127.0.0.1\n"
                       f"port = {free_port()}\nunixsock = {at}\n"
                       f"[disk]\nexportname = {target}\n")
-    if not shutil.which("nbd-server"):
-        pytest.skip("nbd-server is not installed")
+    need("nbd-server")
 
     def answers():
         with socket.socket(socket.AF_UNIX) as probe:
@@ -1005,8 +1002,7 @@ def test_more_extents_than_are_kept(hone, work):
 
 def certificates(work):
     """A certificate authority, a server and a client."""
-    if not shutil.which("openssl"):
-        pytest.skip("openssl is not installed")
+    need("openssl")
     folder = work / "pki"
     folder.mkdir()
     for name, text in (("ca", "basicConstraints=critical,CA:TRUE"),

@@ -4,7 +4,6 @@ import gzip
 import hashlib
 import os
 import pathlib
-import shutil
 import stat
 import subprocess
 import tempfile
@@ -12,7 +11,7 @@ import tempfile
 import pytest
 
 import images
-from harness import Stalled, assert_same
+from harness import Stalled, assert_same, need
 from without import NO_TMPFILE, Without, rule
 
 OTHER = 12345
@@ -47,8 +46,7 @@ def mode(path):
 
 def setfacl(*words):
     """Set an ACL, or skip."""
-    if not shutil.which("setfacl"):
-        pytest.skip("setfacl is not installed")
+    need("setfacl")
     done = subprocess.run(["setfacl", *map(str, words)], check=False,
                           stderr=subprocess.PIPE)
     if done.returncode:

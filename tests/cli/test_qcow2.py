@@ -12,6 +12,7 @@ import pytest
 
 import images
 import qcow2_reader
+from harness import need
 
 try:
     import pyqcow
@@ -177,8 +178,7 @@ def test_every_size_is_read_equal(hone, qemu_img, out, mode, size):
                                   "extended-zstd"])
 def test_qemu_can_go_on_writing(hone, qemu_img, source, out, mode):
     """Reference counts and flags are what a writer relies on."""
-    if not shutil.which("qemu-io"):
-        pytest.skip("qemu-io is not installed")
+    need("qemu-io")
     output, raw = out / "disk.qcow2", out / "disk.img"
     image = write(hone, source, output, *MODES[mode])
     shutil.copyfile(source, raw)

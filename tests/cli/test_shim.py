@@ -5,13 +5,12 @@ shim.c, preloaded, does what a kernel may do but hardly ever does.
 """
 import os
 import pathlib
-import shutil
 import subprocess
 
 import pytest
 
 import qcow2_reader
-from harness import assert_same, error_line, failure
+from harness import assert_same, error_line, failure, need
 from tar_builder import END, sparse
 
 HERE = pathlib.Path(__file__).parent
@@ -21,8 +20,7 @@ HERE = pathlib.Path(__file__).parent
 def shim(tmp_path_factory):
     """The library to preload."""
     compiler = os.environ.get("CC", "cc").split()
-    if not shutil.which(compiler[0]):
-        pytest.skip(f"{compiler[0]} is not installed")
+    need(compiler[0])
     path = tmp_path_factory.mktemp("shim") / "shim.so"
     subprocess.run([*compiler, "-Wall", "-Wextra", "-Werror", "-O1", "-fPIC",
                     "-shared", "-D_GNU_SOURCE", "-o", str(path),

@@ -6,12 +6,12 @@ import hashlib
 import lzma
 import os
 import random
-import shutil
 import subprocess
 
 import pytest
 
 import images
+from harness import need
 from http_server import Server
 from images import KI, MI
 from test_http import CLEAN, WARNING, chunked
@@ -27,8 +27,7 @@ READERS = ["convert", "map", "info", "compare", "check", "digest"]
 
 def zstd(data, *options):
     """The zstd command; it always adds a checksum."""
-    if not shutil.which("zstd"):
-        pytest.skip("zstd is not installed")
+    need("zstd")
     return subprocess.run(["zstd", "-q", "-c", *options], input=data,
                           stdout=subprocess.PIPE, check=True).stdout
 
@@ -420,8 +419,7 @@ def bomb_fixture(tmp_path_factory):
     def get(packing):
         command = {"gzip": ["gzip", "-1"], "xz": ["xz", "-0"],
                    "zstd": ["zstd", "-q"], "bzip2": ["bzip2", "-1"]}[packing]
-        if not shutil.which(command[0]):
-            pytest.skip(f"{command[0]} is not installed")
+        need(command[0])
         if packing not in made:
             with open(plain, "rb") as file:
                 made[packing] = subprocess.run(

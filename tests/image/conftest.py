@@ -8,7 +8,7 @@ import pytest
 
 sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "cli"))
 # pylint: disable=wrong-import-position
-from harness import Hone  # noqa: E402
+from harness import Hone, need  # noqa: E402
 import qemu  # noqa: E402
 
 
@@ -25,8 +25,7 @@ def hone():
 def work(tmp_path):
     """An empty directory that is gone after the test."""
     for tool in ("qemu-img", "qemu-io"):
-        if not shutil.which(tool):
-            pytest.skip(f"{tool} is not installed")
+        need(tool)
     yield tmp_path
     shutil.rmtree(tmp_path)
 

@@ -11,7 +11,7 @@ import threading
 import pytest
 
 from defects import DEFECTS
-from harness import ENV, error_line
+from harness import ENV, error_line, need
 from hostile import make_image
 from qcow2_builder import Builder, KI, MI
 
@@ -179,8 +179,7 @@ def test_a_hostile_image(hone, tmp_path, name):
                                   if one.decoy])
 def test_what_an_image_names_is_not_opened(hone, tmp_path, name):
     """Seen from the kernel: no system call opens the file."""
-    if not shutil.which("strace"):
-        pytest.skip("strace is not installed")
+    need("strace")
     one = DEFECTS[name]
     os.mkfifo(tmp_path / "decoy")
     (tmp_path / "small").write_bytes(b"small")

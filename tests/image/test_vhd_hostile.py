@@ -3,12 +3,11 @@
 import hashlib
 import json
 import os
-import shutil
 import subprocess
 
 import pytest
 
-from harness import ENV
+from harness import ENV, need
 from test_hostile import Judge
 from vhd_builder import SECTOR, Vhd, fixed
 
@@ -260,8 +259,7 @@ def test_bitmaps_in_a_hole_of_the_file_are_not_read(judge, down):
     judge.reads("convert", "-q", judge.image, out)
     assert out.read_bytes() == (b"x" * SECTOR).rjust(
         (index + 1) * SECTOR, b"\0").ljust(count * SECTOR, b"\0")
-    if not shutil.which("strace"):
-        pytest.skip("strace is not installed")
+    need("strace")
     log = judge.folder / "log"
     subprocess.run(["strace", "-f", "-e", "trace=pread64,lseek", "-o", log,
                     judge.path, "map", judge.image], check=True, env=ENV,

@@ -2,7 +2,6 @@
 """Hostile VMDK images: one sentence, no output, bounded time and memory."""
 import json
 import os
-import shutil
 import struct
 import subprocess
 import zlib
@@ -10,7 +9,7 @@ import zlib
 import pytest
 
 from extents import cached
-from harness import ENV
+from harness import ENV, need
 from qemu import MI
 from test_hostile import Judge
 from vmdk_builder import AT_END, DESCRIPTOR, ENTRIES, GRAIN, SECTOR, Builder
@@ -418,8 +417,7 @@ def test_copies_of_tables_in_holes_are_not_read(hone, tmp_path):
         with open(path, "r+b") as file:
             file.seek(at)
             file.write(b"\0")
-    if not shutil.which("strace"):
-        pytest.skip("strace is not installed")
+    need("strace")
     subprocess.run(["strace", "-f", "-e", "trace=pread64,lseek", "-o", log,
                     hone.path, "check", "-q", path], check=True, env=ENV)
     assert len(log.read_text().splitlines()) < count // 4
