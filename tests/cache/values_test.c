@@ -396,8 +396,10 @@ static size_t
 put_colliding(unsigned char *bytes, unsigned number)
 {
 	bytes[0] = PHP_HONE_COLD_SMALL_STRING + KEY;
-	for (unsigned i = 0; i < KEY / 2; i++)
-		memcpy(bytes + 1 + 2 * i, number >> i & 1 ? "FY" : "Ez", 2);
+	for (unsigned i = 0; i < KEY / 2; i++) {
+		bytes[1 + 2 * i] = number >> i & 1 ? 'F' : 'E';
+		bytes[2 + 2 * i] = number >> i & 1 ? 'Y' : 'z';
+	}
 	return KEY + 1;
 }
 
