@@ -24,7 +24,7 @@ bench_convert() {
 
 bench_reach() {
     # qemu-block-extra: qemu-img reads http://.
-    need "$build_packages" e2fsprogs qemu-utils qemu-block-extra libnbd-bin \
+    need "$build_packages" e2fsprogs qemu-utils qemu-block-extra libnbd-bin pigz \
         nginx-light curl openssl xz-utils zstd util-linux "$(rivals_needs)"
     rivals_option
     must build build bench-convert gcc --buildtype=release

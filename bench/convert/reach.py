@@ -161,6 +161,21 @@ def all_cases(hone, made, folder):
                   source, out['b'], out['c'], outputs=[out['b'], out['c']])], [
             Faster('hone', 8), MEMORY]
 
+    def from_gzip():
+        source = packed(folder / 'disk.raw.gz', 'pigz', '-c',
+                        made.get('small.img'))
+        to_file = ('"$0" -dc "$1" | exec dd of="$2" bs=1M iflag=fullblock '
+                   'conv=sparse,fsync status=none')
+        return [
+            Tool('hone', [hone, 'convert', '-q', '-O', 'raw', source,
+                          out['a']], [out['a']]),
+            shell('pigz and dd', to_file, 'pigz', source, out['b'],
+                  outputs=[out['b']]),
+            shell('gzip and dd', to_file, 'gzip', source, out['c'],
+                  outputs=[out['c']])], [
+            Times('hone', 'pigz and dd', 2.3),
+            Times('hone', 'gzip and dd', 3.5), MEMORY]
+
     def to_stdout():
         source = made.get('zlib.qcow2')
         return [
@@ -201,6 +216,7 @@ def all_cases(hone, made, folder):
         Case('raw to NBD', to_nbd, need=(qemu, 'qemu-nbd', 'nbdcopy')),
         Case('raw.xz to qcow2', from_xz, need=(qemu, 'xz')),
         Case('raw.zst to qcow2, zlib', from_zstd, need=(qemu, 'zstd')),
+        Case('raw.gz to raw', from_gzip, need=('pigz', 'gzip')),
         Case('qcow2 zlib to stdout', to_stdout),
         Case('digest of 16 GiB with 1 GiB of data', digest, need=('openssl',)),
         Case('qcow2 zlib to raw, --expect', expected, need=('openssl',)),
