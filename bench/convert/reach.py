@@ -176,6 +176,28 @@ def all_cases(hone, made, folder):
             Times('hone', 'pigz and dd', 2.3),
             Times('hone', 'gzip and dd', 3.5), MEMORY]
 
+    def to_packed(kind, packer, ratio):
+        def tools():
+            source = made.get('small.img')
+            return [
+                Tool('hone', [hone, 'convert', '-q', '-f', 'raw', '--pack', kind,
+                              source, out['a']], [out['a']]),
+                shell(packer, f'{packer} -q -c "$0" >"$1"; sync "$1"', source,
+                      out['b'], outputs=[out['b']])], [
+                Times('hone', packer, ratio), MEMORY]
+        return tools
+
+    def from_own():
+        source = folder / 'own.img.zst'
+        subprocess.run([hone, 'convert', '-q', '--force', '-f', 'raw',
+                        made.get('small.img'), source], check=True)
+        return [
+            Tool('hone', [hone, 'convert', '-q', '-O', 'raw', source, out['a']],
+                 [out['a']]),
+            shell('zstd', 'zstd -q -d -f --sparse "$0" -o "$1"; sync "$1"',
+                  source, out['b'], outputs=[out['b']])], [
+            Times('hone', 'zstd', 1.2), MEMORY]
+
     def to_stdout():
         source = made.get('zlib.qcow2')
         return [
@@ -217,6 +239,10 @@ def all_cases(hone, made, folder):
         Case('raw.xz to qcow2', from_xz, need=(qemu, 'xz')),
         Case('raw.zst to qcow2, zlib', from_zstd, need=(qemu, 'zstd')),
         Case('raw.gz to raw', from_gzip, need=('pigz', 'gzip')),
+        Case('raw to raw.zst', to_packed('zst', 'zstd -T0 -3', 3),
+             need=('zstd',)),
+        Case('raw to raw.gz', to_packed('gz', 'pigz', 8), need=('pigz',)),
+        Case('raw.zst of hone to raw', from_own, need=('zstd',)),
         Case('qcow2 zlib to stdout', to_stdout),
         Case('digest of 16 GiB with 1 GiB of data', digest, need=('openssl',)),
         Case('qcow2 zlib to raw, --expect', expected, need=('openssl',)),
